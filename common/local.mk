@@ -1,0 +1,60 @@
+# Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+# SPDX-License-Identifier: BSD-3-Clause
+
+# Layouts and pack kernels: pure.
+noinst_LTLIBRARIES += common/libonic_core.la common/libonic_pack.la
+
+common_libonic_core_la_SOURCES = \
+	common/export.h \
+	common/layout.c \
+	common/layout.h \
+	common/layout_walk.h \
+	common/layout_wire.c
+common_libonic_core_la_CPPFLAGS = $(pure_cppflags)
+common_libonic_core_la_LIBADD = common/libonic_pack.la
+
+# The compiler vectorises the copy kernels only at -O3.
+common_libonic_pack_la_SOURCES = \
+	common/pack.c \
+	common/pack.h \
+	common/pack_kernels.h
+common_libonic_pack_la_CPPFLAGS = $(pure_cppflags)
+common_libonic_pack_la_CFLAGS = $(AM_CFLAGS) -O3
+
+# The shared library. Like the components it is made in the top directory, so that they lie beside
+# each other in .libs as they will once installed, and find it there through $ORIGIN.
+component_LTLIBRARIES += libompi_nic_common.la
+
+libompi_nic_common_la_SOURCES = \
+	common/cache.c \
+	common/cma.c \
+	common/collective.h \
+	common/flatten.c \
+	common/flatten.h \
+	common/node.c \
+	common/node.h \
+	common/ompi_compat.h \
+	common/segment.c \
+	common/segment.h \
+	common/wire.c \
+	common/wire.h \
+	common/wire_am.c \
+	common/wire_config.c \
+	common/wire_internal.h \
+	common/wire_peers.c \
+	common/wire_server.c
+nodist_libompi_nic_common_la_SOURCES = common/config.h
+libompi_nic_common_la_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CPPFLAGS) $(HWLOC_CPPFLAGS)
+libompi_nic_common_la_LIBADD = common/libonic_core.la \
+	$(OMPI_INTERNAL_LIBS) $(UCX_LIBS) $(HWLOC_LIBS)
+# nodelete: callbacks of UCX and the code of the server thread must outlive a dlclose.
+libompi_nic_common_la_LDFLAGS = -shared -avoid-version -no-undefined $(no_undefined_ldflags) \
+	-Wl,-z,nodelete $(OMPI_LDFLAGS) $(UCX_LDFLAGS) $(HWLOC_LDFLAGS)
+
+# How others link it: by its file, because for a .la libtool would record where it is now and where
+# it will be installed, and link again at installation.
+common_ldflags = -Wl,--push-state,--no-as-needed,.libs/libompi_nic_common.so,--pop-state
+
+EXTRA_DIST += \
+	common/shim/ompi/mpi/fortran/base/fint_2_int.h \
+	common/shim/opal/include/opal/constants.h

@@ -1,0 +1,273 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Agreement on who shares memory.
+ *
+ * Each rank says whom it takes for the first member of its node; the answers of all, seen by all,
+ * make groups that everybody agrees on even where Open MPI's locality flags do not. The first
+ * member makes the segment, the others map it, and a second exchange tells all who could.
+ */
+#include "common/collective.h"
+#include "common/node.h"
+#include "common/segment.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ompi/constants.h"
+#include "ompi/group/group.h"
+#include "ompi/proc/proc.h"
+
+/** What a rank says in the first exchange. */
+typedef struct offer {
+    int leader; /**< the first rank that shares a node with it, by Open MPI's flags */
+    onic_segment_key_t key;
+} offer_t;
+
+/** What it says in the second. */
+typedef struct outcome {
+    int mapped; /**< it has mapped its leader's segment */
+    int rc;
+} outcome_t;
+
+/* ---- who is here ---------------------------------------------------------------------------- */
+
+static bool flagged_local(struct ompi_communicator_t *comm, int rank)
+{
+    if (rank == ompi_comm_rank(comm)) {
+        return true;
+    }
+    /* A process that Open MPI has made no object for yet is not on this node. */
+    struct ompi_proc_t *proc = ompi_group_get_proc_ptr_raw(comm->c_local_group, rank);
+    return !ompi_proc_is_sentinel(proc) && OPAL_PROC_ON_LOCAL_NODE(proc->super.proc_flags);
+}
+
+static int first_local(struct ompi_communicator_t *comm)
+{
+    int rank = 0;
+    while (!flagged_local(comm, rank)) {
+        rank++;
+    }
+    return rank;
+}
+
+static int count_local(struct ompi_communicator_t *comm)
+{
+    int n = 0;
+    for (int i = 0; i < ompi_comm_size(comm); i++) {
+        n += flagged_local(comm, i);
+    }
+    return n;
+}
+
+/** The leader that all agree `rank` has: the one it names, if that one names itself. */
+static int leader_of(const offer_t *offers, int rank)
+{
+    int leader = offers[rank].leader;
+    return offers[leader].leader == leader ? leader : rank;
+}
+
+/** Position of `rank` among those with the same leader, and their number. */
+static int place_in_group(const offer_t *offers, int size, int rank, int *n_p)
+{
+    int place = 0;
+    *n_p = 0;
+    for (int i = 0; i < size; i++) {
+        if (leader_of(offers, i) == leader_of(offers, rank)) {
+            place += i < rank;
+            (*n_p)++;
+        }
+    }
+    return place;
+}
+
+/* ---- the node ------------------------------------------------------------------------------- */
+
+static int alloc_node(onic_node_t *node, int size)
+{
+    memset(node, 0, sizeof(*node));
+    node->ranks = malloc((size_t)size * sizeof(int));
+    node->index = malloc((size_t)size * sizeof(int));
+    return node->ranks != NULL && node->index != NULL ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
+}
+
+void onic_node_fini(onic_node_t *node)
+{
+    free(node->ranks);
+    free(node->index);
+    memset(node, 0, sizeof(*node));
+}
+
+/** Fills the node from what all have said; true where nobody of the group is missing. */
+static bool fill_node(onic_node_t *node, const offer_t *offers, const outcome_t *outcomes, int size,
+                      int me)
+{
+    bool complete = true;
+    int leader = leader_of(offers, me);
+    for (int i = 0; i < size; i++) {
+        bool same = leader_of(offers, i) == leader;
+        bool here = i == me || (same && outcomes[i].mapped && outcomes[me].mapped);
+        complete = complete && here == same;
+        node->index[i] = here ? node->n : -1;
+        if (here) {
+            node->me = i == me ? node->n : node->me;
+            node->ranks[node->n++] = i;
+        }
+    }
+    return complete;
+}
+
+/** Maps the leader's segment, or takes private memory. */
+static outcome_t take_segment(const offer_t *offers, int size, int me, size_t bytes,
+                              onic_segment_t *segment)
+{
+    outcome_t out = {0, OMPI_SUCCESS};
+    int n;
+    int place = place_in_group(offers, size, me, &n);
+    const onic_segment_key_t *key = &offers[leader_of(offers, me)].key;
+    /* A leader that counts other members than we all do has reserved the wrong shares. */
+    if (key->name[0] != '\0' && key->shares == (uint64_t)n) {
+        out.mapped = place == 0 || onic_segment_join(key, bytes, place, segment);
+    }
+    if (!out.mapped) {
+        onic_segment_unmap(segment);
+        out.rc = onic_segment_private(bytes, segment) ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    return out;
+}
+
+static int worst(const outcome_t *outcomes, int size)
+{
+    int rc = OMPI_SUCCESS;
+    for (int i = 0; i < size; i++) {
+        rc = outcomes[i].rc < rc ? outcomes[i].rc : rc;
+    }
+    return rc;
+}
+
+/** Names the leader; makes the segment if that is this rank, and others share its node. */
+static offer_t make_offer(struct ompi_communicator_t *comm, size_t bytes, onic_segment_t *segment)
+{
+    offer_t offer;
+    int n = count_local(comm);
+    memset(&offer, 0, sizeof(offer));
+    offer.leader = first_local(comm);
+    if (n > 1 && offer.leader == ompi_comm_rank(comm)) {
+        (void)onic_segment_make(bytes, n, &offer.key, segment);
+    }
+    return offer;
+}
+
+/** The two exchanges. `offers` and `outcomes` have room for all ranks. */
+static int negotiate(struct ompi_communicator_t *comm, size_t bytes, offer_t *offers,
+                     outcome_t *outcomes, onic_node_t *node, onic_segment_t *segment,
+                     bool *shared_p)
+{
+    int size = ompi_comm_size(comm), me = ompi_comm_rank(comm);
+    offer_t mine = make_offer(comm, bytes, segment);
+    int rc = onic_share(comm, &mine, (int)sizeof(mine), offers);
+    if (rc == OMPI_SUCCESS) {
+        outcome_t out = take_segment(offers, size, me, bytes, segment);
+        rc = onic_share(comm, &out, (int)sizeof(out), outcomes);
+    }
+    onic_segment_unlink(&mine.key);
+    if (rc == OMPI_SUCCESS) {
+        rc = worst(outcomes, size);
+    }
+    if (rc == OMPI_SUCCESS) {
+        *shared_p = fill_node(node, offers, outcomes, size, me);
+    }
+    return rc;
+}
+
+int onic_node_create(struct ompi_communicator_t *comm, size_t size, onic_node_t *node,
+                     onic_segment_t *segment, bool *shared_p)
+{
+    size_t n = (size_t)ompi_comm_size(comm);
+    offer_t *offers = malloc(n * sizeof(*offers));
+    outcome_t *outcomes = malloc(n * sizeof(*outcomes));
+    int rc = alloc_node(node, (int)n);
+    *shared_p = false;
+    *segment = (onic_segment_t){NULL, 0};
+    if (offers == NULL || outcomes == NULL) {
+        rc = OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    rc = onic_agree(comm, rc);
+    if (rc == OMPI_SUCCESS) {
+        rc = negotiate(comm, size, offers, outcomes, node, segment, shared_p);
+    }
+    if (rc != OMPI_SUCCESS) {
+        onic_segment_unmap(segment);
+        onic_node_fini(node);
+    }
+    free(offers);
+    free(outcomes);
+    return rc;
+}
+
+/* ---- one more segment ----------------------------------------------------------------------- */
+
+/** Maps the segment of the node's first member, or takes private memory where there is no other. */
+static bool map_next(const onic_node_t *node, const onic_segment_key_t *keys, size_t size,
+                     onic_segment_t *segment)
+{
+    const onic_segment_key_t *key = &keys[node->ranks[0]];
+    if (node->n == 1) {
+        return onic_segment_private(size, segment);
+    }
+    if (node->me == 0) {
+        return key->name[0] != '\0';
+    }
+    return onic_segment_join(key, size, node->me, segment);
+}
+
+static bool all_mapped(const onic_node_t *node, const int *mapped)
+{
+    for (int i = 0; i < node->n; i++) {
+        if (!mapped[node->ranks[i]]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static int exchange_segment(struct ompi_communicator_t *comm, const onic_node_t *node, size_t size,
+                            onic_segment_key_t *keys, int *mapped, onic_segment_t *segment)
+{
+    onic_segment_key_t key;
+    memset(&key, 0, sizeof(key));
+    if (node->n > 1 && node->me == 0) {
+        (void)onic_segment_make(size, node->n, &key, segment);
+    }
+    int rc = onic_share(comm, &key, (int)sizeof(key), keys);
+    if (rc == OMPI_SUCCESS) {
+        int mine = map_next(node, keys, size, segment);
+        rc = onic_share(comm, &mine, (int)sizeof(mine), mapped);
+    }
+    onic_segment_unlink(&key);
+    return rc;
+}
+
+int onic_node_segment(struct ompi_communicator_t *comm, const onic_node_t *node, size_t size,
+                      onic_segment_t *segment, bool *ok_p)
+{
+    size_t n = (size_t)ompi_comm_size(comm);
+    onic_segment_key_t *keys = malloc(n * sizeof(*keys));
+    int *mapped = malloc(n * sizeof(*mapped));
+    int rc = keys != NULL && mapped != NULL ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
+    *segment = (onic_segment_t){NULL, 0};
+    rc = onic_agree(comm, rc);
+    if (rc == OMPI_SUCCESS) {
+        rc = exchange_segment(comm, node, size, keys, mapped, segment);
+    }
+    *ok_p = rc == OMPI_SUCCESS && all_mapped(node, mapped);
+    if (!*ok_p) {
+        onic_segment_unmap(segment);
+    }
+    free(keys);
+    free(mapped);
+    return rc;
+}

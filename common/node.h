@@ -1,0 +1,64 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Node topology and mapped segments: which members of a communicator share memory with me, and
+ * memory that we all have mapped.
+ */
+#ifndef ONIC_NODE_H
+#define ONIC_NODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/export.h"
+
+struct ompi_communicator_t;
+
+/** The members of a communicator on my node, in rank order. Always holds at least myself. */
+typedef struct onic_node {
+    int n;          /**< members on this node, 1 .. communicator size */
+    int me;         /**< my index among them */
+    int *ranks;     /**< their ranks in the communicator, ascending */
+    int *index;     /**< for each rank of the communicator its index here, or -1 */
+} onic_node_t;
+
+/** A piece of shared memory mapped by all members of an onic_node_t. */
+typedef struct onic_segment {
+    void *base;
+    size_t size;
+} onic_segment_t;
+
+/**
+ * Collective over `comm`: finds who shares this node, by Open MPI's locality flags and then by a
+ * mapping that must succeed: a segment of `size` bytes is created by the first member, and those
+ * that could map it are the node. `size` must be the same on all members of a node and > 0.
+ * The segment is zeroed. Every rank gets the same code; a process that could not map (shared memory
+ * is exhausted, or not the same in both containers) becomes a node of its own with private memory.
+ * `*shared_p` is false where somebody is missing from this node for such a reason; it is true for a
+ * process that is alone by right.
+ * The name of the segment is gone from the file system when this has returned on all ranks.
+ */
+ONIC_EXPORT int onic_node_create(struct ompi_communicator_t *comm, size_t size, onic_node_t *node,
+                                 onic_segment_t *segment, bool *shared_p);
+
+/**
+ * Collective over `comm`, after onic_node_create: one more segment for each node (sizes may differ
+ * between nodes, the same on the members of one). `*ok_p` is false on ALL ranks of a node where it
+ * could not be had there (no space, limits); nothing is mapped then and no text is printed.
+ * Space is reserved, so that running out shows here and not as SIGBUS later.
+ */
+ONIC_EXPORT int onic_node_segment(struct ompi_communicator_t *comm, const onic_node_t *node,
+                                  size_t size, onic_segment_t *segment, bool *ok_p);
+
+ONIC_EXPORT void onic_segment_unmap(onic_segment_t *segment);
+ONIC_EXPORT void onic_node_fini(onic_node_t *node);
+
+/** Bytes of one core's L2 and of the shared L3 cache, from Open MPI's hwloc topology; defaults of
+ *  1 MiB and 32 MiB where it cannot tell. Thread-safe. */
+ONIC_EXPORT void onic_cache_sizes(size_t *l2_p, size_t *l3_p);
+
+#endif

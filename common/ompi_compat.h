@@ -1,0 +1,28 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * The one place for differences between the Open MPI series we build for, 4.1 and 5.0.
+ *
+ * Include it before any other header of Open MPI: the internal headers rely on what the
+ * configuration header defines and on ptrdiff_t, without including them all by themselves.
+ */
+#ifndef ONIC_OMPI_COMPAT_H
+#define ONIC_OMPI_COMPAT_H
+
+#include <stddef.h>
+
+#include "ompi_config.h"
+
+/** True if the headers we build against are of release series `major`.`minor` or a later one. */
+#define ONIC_OMPI_AT_LEAST(major, minor)                                                           \
+    (OMPI_MAJOR_VERSION > (major) ||                                                               \
+     (OMPI_MAJOR_VERSION == (major) && OMPI_MINOR_VERSION >= (minor)))
+
+#if !ONIC_OMPI_AT_LEAST(4, 1) || ONIC_OMPI_AT_LEAST(6, 0)
+#error "this source is for Open MPI 4.1 and 5.0"
+#endif
+
+#endif

@@ -1,0 +1,186 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#define _GNU_SOURCE
+#include "common/segment.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+/** Attempts at a name that nobody has. */
+#define NAME_TRIES 8
+
+static size_t page_size(void)
+{
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/** Bytes that are mapped for a segment of `size`: whole pages, with the nonce behind the data. */
+static size_t mapped_size(size_t size)
+{
+    size_t page = page_size();
+    return (size + sizeof(uint64_t) + page - 1) / page * page;
+}
+
+static uint64_t *nonce_of(void *base, size_t size)
+{
+    return (uint64_t *)(void *)((char *)base + mapped_size(size) - sizeof(uint64_t));
+}
+
+/** Reserves [from, to). A limit on file sizes must not kill the process by SIGXFSZ. */
+static bool reserve(int fd, size_t from, size_t to)
+{
+    sigset_t xfsz, old;
+    int rc;
+
+    if (from >= to) {
+        return true;
+    }
+    sigemptyset(&xfsz);
+    sigaddset(&xfsz, SIGXFSZ);
+    pthread_sigmask(SIG_BLOCK, &xfsz, &old);
+    do {
+        rc = posix_fallocate(fd, (off_t)from, (off_t)(to - from));
+    } while (rc == EINTR);
+    if (rc == EFBIG && !sigismember(&old, SIGXFSZ)) {
+        struct timespec now = {0, 0};
+        (void)sigtimedwait(&xfsz, NULL, &now);
+    }
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return rc == 0;
+}
+
+/** Reserves one of the equal shares; the last one is longer by what is left over. */
+static bool reserve_share(int fd, const onic_segment_key_t *key, uint64_t share)
+{
+    size_t page = page_size(), pages = mapped_size(key->size) / page;
+    size_t first = pages / key->shares * share;
+    size_t last = share == key->shares - 1 ? pages : first + pages / key->shares;
+
+    return reserve(fd, first * page, last * page);
+}
+
+static bool map(int fd, size_t size, onic_segment_t *segment)
+{
+    void *base = mmap(NULL, mapped_size(size), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+    if (base == MAP_FAILED) {
+        return false;
+    }
+    segment->base = base;
+    segment->size = size;
+    return true;
+}
+
+/** Opens a new file of a random name; -1 where that fails. */
+static int open_new(onic_segment_key_t *key)
+{
+    for (int i = 0; i < NAME_TRIES; i++) {
+        uint64_t random[2];
+        if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random)) {
+            return -1;
+        }
+        snprintf(key->name, sizeof(key->name), "/onic-%016llx", (unsigned long long)random[0]);
+        key->nonce = random[1];
+        int fd = shm_open(key->name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
+        if (fd >= 0 || errno != EEXIST) {
+            return fd;
+        }
+    }
+    return -1;
+}
+
+/** Gives a new file its length, our share and the nonce, and maps it. */
+static bool set_up(int fd, const onic_segment_key_t *key, onic_segment_t *segment)
+{
+    size_t size = key->size, end = mapped_size(size);
+
+    /* The last page first: it sets the length, and the nonce is about to be written there. */
+    if (!reserve(fd, end - page_size(), end) || !reserve_share(fd, key, 0) ||
+        !map(fd, size, segment)) {
+        return false;
+    }
+    *nonce_of(segment->base, size) = key->nonce;
+    return true;
+}
+
+bool onic_segment_make(size_t size, int shares, onic_segment_key_t *key, onic_segment_t *segment)
+{
+    memset(key, 0, sizeof(*key));
+    key->size = size;
+    key->shares = (uint64_t)shares;
+    if (size > SIZE_MAX / 2) {
+        return false;
+    }
+    int fd = open_new(key);
+    if (fd < 0) {
+        key->name[0] = '\0';
+        return false;
+    }
+    bool made = set_up(fd, key, segment);
+    close(fd);
+    if (!made) {
+        onic_segment_unlink(key);
+        key->name[0] = '\0';
+    }
+    return made;
+}
+
+bool onic_segment_join(const onic_segment_key_t *key, size_t size, int share,
+                       onic_segment_t *segment)
+{
+    if (key->name[0] == '\0' || key->size != size) {
+        return false;
+    }
+    int fd = shm_open(key->name, O_RDWR | O_CLOEXEC, 0);
+    if (fd < 0) {
+        return false;
+    }
+    bool joined = lseek(fd, 0, SEEK_END) == (off_t)mapped_size(size) &&
+                  reserve_share(fd, key, (uint64_t)share) && map(fd, size, segment);
+    close(fd);
+    if (joined && *nonce_of(segment->base, size) != key->nonce) {
+        onic_segment_unmap(segment);
+        return false;
+    }
+    return joined;
+}
+
+void onic_segment_unlink(const onic_segment_key_t *key)
+{
+    if (key->name[0] != '\0') {
+        (void)shm_unlink(key->name);
+    }
+}
+
+bool onic_segment_private(size_t size, onic_segment_t *segment)
+{
+    if (size > SIZE_MAX / 2) {
+        return false;
+    }
+    void *base =
+        mmap(NULL, mapped_size(size), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (base == MAP_FAILED) {
+        return false;
+    }
+    segment->base = base;
+    segment->size = size;
+    return true;
+}
+
+void onic_segment_unmap(onic_segment_t *segment)
+{
+    if (segment->base != NULL) {
+        (void)munmap(segment->base, mapped_size(segment->size));
+        segment->base = NULL;
+        segment->size = 0;
+    }
+}

@@ -1,0 +1,326 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * The wire's life, its lock and its progress.
+ */
+#define _GNU_SOURCE
+#include "common/ompi_compat.h"
+#include "common/wire_internal.h"
+
+#include <sched.h>
+#include <time.h>
+
+#include "ompi/constants.h"
+#include "ompi/proc/proc.h"
+#include "opal/runtime/opal_progress.h"
+#include "opal/util/output.h"
+#include "opal/util/proc.h"
+
+/** How long a closing wire waits for what is still on its way. */
+#define FLUSH_USEC 5000000U
+
+onic_wire_t onic_wire = {.lock = PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP};
+
+/** Guards the reference count; opening and closing happen under it. */
+static pthread_mutex_t open_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+int onic_ucs_error(ucs_status_t status)
+{
+    switch (status) {
+    case UCS_OK:
+        return OMPI_SUCCESS;
+    case UCS_ERR_NO_MEMORY:
+    case UCS_ERR_NO_RESOURCE:
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    case UCS_ERR_MESSAGE_TRUNCATED:
+        return OMPI_ERR_VALUE_OUT_OF_BOUNDS;
+    case UCS_ERR_UNREACHABLE:
+    case UCS_ERR_ENDPOINT_TIMEOUT:
+    case UCS_ERR_CONNECTION_RESET:
+    case UCS_ERR_NOT_CONNECTED:
+        return OMPI_ERR_UNREACH;
+    case UCS_ERR_INVALID_PARAM:
+        return OMPI_ERR_BAD_PARAM;
+    default:
+        return OMPI_ERROR;
+    }
+}
+
+/* ---- lock and progress ---------------------------------------------------------------------- */
+
+void onic_wire_lock(void)
+{
+    onic_mpi_tick();
+    pthread_mutex_lock(&onic_wire.lock);
+}
+
+bool onic_wire_trylock(void)
+{
+    onic_mpi_tick();
+    return pthread_mutex_trylock(&onic_wire.lock) == 0;
+}
+
+void onic_wire_unlock(void)
+{
+    pthread_mutex_unlock(&onic_wire.lock);
+}
+
+static int run_deferred(void)
+{
+    int events = 0;
+    bool left = false;
+    for (unsigned id = 0; id < ONIC_AM_COUNT; id++) {
+        if (onic_wire.deferred_fn[id] != NULL) {
+            int n = onic_wire.deferred_fn[id]();
+            left = left || n < 0;
+            events += n > 0 ? n : 0;
+        }
+    }
+    onic_wire.deferred_left = left;
+    return events;
+}
+
+int onic_wire_progress_locked(void)
+{
+    int events = (int)ucp_worker_progress(onic_wire.worker);
+    if (onic_wire.loop_head != NULL) {
+        events += onic_loop_progress();
+    }
+    return events + run_deferred();
+}
+
+static int run_mpi_fns(void)
+{
+    int events = 0;
+    for (unsigned id = 0; id < ONIC_AM_COUNT; id++) {
+        if (atomic_load_explicit(&onic_wire.mpi_kick[id], memory_order_relaxed) &&
+            atomic_exchange(&onic_wire.mpi_kick[id], false)) {
+            onic_wire_mpi_fn_t fn = atomic_load(&onic_wire.mpi_fn[id]);
+            events += fn != NULL ? fn() : 0;
+        }
+    }
+    return events;
+}
+
+int onic_wire_progress(void)
+{
+    int events = 0;
+    if (onic_wire_trylock()) {
+        events = onic_wire_progress_locked();
+        onic_wire_unlock();
+    }
+    return events + run_mpi_fns();
+}
+
+void onic_wire_set_mpi_fn(unsigned am_id, onic_wire_mpi_fn_t fn)
+{
+    if (am_id < ONIC_AM_COUNT) {
+        atomic_store(&onic_wire.mpi_fn[am_id], fn);
+    }
+}
+
+void onic_wire_kick_mpi(unsigned am_id)
+{
+    if (am_id < ONIC_AM_COUNT) {
+        atomic_store(&onic_wire.mpi_kick[am_id], true);
+    }
+}
+
+void onic_wire_set_deferred_fn(unsigned am_id, onic_wire_deferred_fn_t fn)
+{
+    if (am_id < ONIC_AM_COUNT) {
+        onic_wire_lock();
+        onic_wire.deferred_fn[am_id] = fn;
+        onic_wire_unlock();
+    }
+}
+
+size_t onic_wire_header_max(void)
+{
+    return onic_wire.header_max;
+}
+
+/* ---- flush ---------------------------------------------------------------------------------- */
+
+static uint64_t now_usec(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000U + (uint64_t)t.tv_nsec / 1000U;
+}
+
+bool onic_wire_wait(ucs_status_ptr_t request, unsigned usec)
+{
+    if (!UCS_PTR_IS_PTR(request)) {
+        return true;
+    }
+    uint64_t end = now_usec() + usec;
+    while (ucp_request_check_status(request) == UCS_INPROGRESS && now_usec() < end) {
+        if (onic_wire_progress_locked() == 0) {
+            sched_yield();
+        }
+    }
+    bool done = ucp_request_check_status(request) != UCS_INPROGRESS;
+    ucp_request_free(request);
+    return done;
+}
+
+void onic_wire_flush(void)
+{
+    ucp_request_param_t param = {.op_attr_mask = 0};
+    onic_wire_lock();
+    while (onic_wire.loop_head != NULL) {
+        (void)onic_loop_progress();
+    }
+    (void)onic_wire_wait(ucp_worker_flush_nbx(onic_wire.worker, &param), FLUSH_USEC);
+    onic_wire_unlock();
+}
+
+/* ---- opening and closing -------------------------------------------------------------------- */
+
+static ucs_status_t create_context(const onic_wire_config_t *config)
+{
+    ucp_config_t *ucp_config;
+    ucs_status_t status = onic_wire_read_config(config, &ucp_config);
+    if (status != UCS_OK) {
+        return status;
+    }
+    ucp_params_t params = {
+        .field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS |
+                      UCP_PARAM_FIELD_ESTIMATED_NUM_PPN | UCP_PARAM_FIELD_NAME,
+        .features = UCP_FEATURE_AM | (config->server_thread ? UCP_FEATURE_WAKEUP : 0),
+        .estimated_num_eps = (size_t)ompi_proc_world_size(),
+        .estimated_num_ppn = (size_t)opal_process_info.num_local_peers + 1,
+        .name = "ompi-nic",
+    };
+    status = ucp_init(&params, ucp_config, &onic_wire.context);
+    ucp_config_release(ucp_config);
+    return status;
+}
+
+static ucs_status_t create_worker(const onic_wire_config_t *config)
+{
+    ucp_worker_params_t params = {
+        .field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
+        .thread_mode = UCS_THREAD_MODE_SERIALIZED,
+    };
+    if (config->server_thread) {
+        params.field_mask |= UCP_WORKER_PARAM_FIELD_EVENTS;
+        params.events = UCP_WAKEUP_RX | UCP_WAKEUP_TX;
+    }
+    ucs_status_t status = ucp_worker_create(onic_wire.context, &params, &onic_wire.worker);
+    if (status != UCS_OK) {
+        return status;
+    }
+    ucp_worker_attr_t attr = {.field_mask = UCP_WORKER_ATTR_FIELD_ADDRESS |
+                                            UCP_WORKER_ATTR_FIELD_MAX_AM_HEADER};
+    status = ucp_worker_query(onic_wire.worker, &attr);
+    if (status != UCS_OK) {
+        ucp_worker_destroy(onic_wire.worker);
+        return status;
+    }
+    onic_wire.address = attr.address;
+    onic_wire.address_len = attr.address_length;
+    onic_wire.header_max = attr.max_am_header;
+    return UCS_OK;
+}
+
+static ucs_status_t create_ucx(const onic_wire_config_t *config)
+{
+    ucs_status_t status = create_context(config);
+    if (status != UCS_OK) {
+        return status;
+    }
+    status = create_worker(config);
+    if (status != UCS_OK) {
+        ucp_cleanup(onic_wire.context);
+    }
+    return status;
+}
+
+static void destroy_ucx(void)
+{
+    ucp_worker_release_address(onic_wire.worker, onic_wire.address);
+    ucp_worker_destroy(onic_wire.worker);
+    ucp_cleanup(onic_wire.context);
+}
+
+/** Everything but the server thread; the lock is held. */
+static int start_wire(const onic_wire_config_t *config)
+{
+    ucs_status_t status = create_ucx(config);
+    if (status != UCS_OK) {
+        opal_output(0, "ompi-nic: UCX cannot be started with transports \"%s\": %s",
+                    config->tls != NULL ? config->tls : "of the environment",
+                    ucs_status_string(status));
+        return onic_ucs_error(status);
+    }
+    onic_cma_start(&onic_wire.cma_id, &onic_wire.nonce);
+    onic_wire.closing = false;
+    int rc = onic_peers_start();
+    if (rc == OMPI_SUCCESS) {
+        rc = onic_am_start();
+        if (rc != OMPI_SUCCESS) {
+            onic_peers_stop();
+        }
+    }
+    if (rc != OMPI_SUCCESS) {
+        opal_output(0, "ompi-nic: the wire's tables or message handlers cannot be had");
+        destroy_ucx();
+    }
+    return rc;
+}
+
+static int open_first(const onic_wire_config_t *config)
+{
+    onic_wire_lock();
+    int rc = start_wire(config);
+    onic_wire_unlock();
+    if (rc != OMPI_SUCCESS) {
+        return rc;
+    }
+    if (config->server_thread) {
+        /* Without it the program is right, only slower to answer; the text has been given. */
+        (void)onic_server_start(config);
+    }
+    return opal_progress_register(onic_wire_progress);
+}
+
+static void close_last(void)
+{
+    (void)opal_progress_unregister(onic_wire_progress);
+    onic_server_stop();
+    onic_wire_lock();
+    onic_wire.closing = true;
+    onic_peers_stop();
+    destroy_ucx();
+    /* Only now: the worker's end may complete sends, with an error. */
+    onic_am_stop();
+    onic_wire_unlock();
+}
+
+int onic_wire_open(const onic_wire_config_t *config)
+{
+    int rc = OMPI_SUCCESS;
+    pthread_mutex_lock(&open_mutex);
+    if (onic_wire.refs == 0) {
+        rc = open_first(config);
+    }
+    if (rc == OMPI_SUCCESS) {
+        onic_wire.refs++;
+    }
+    pthread_mutex_unlock(&open_mutex);
+    return rc;
+}
+
+void onic_wire_close(void)
+{
+    pthread_mutex_lock(&open_mutex);
+    if (--onic_wire.refs == 0) {
+        close_last();
+    }
+    pthread_mutex_unlock(&open_mutex);
+}

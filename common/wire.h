@@ -1,0 +1,180 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * The wire: one UCX context, one worker and one lock for the process, active messages to peers.
+ *
+ * Peers are keyed by full process name, so windows over spawned, merged and connected
+ * communicators share one table. Endpoints are made on first use.
+ *
+ * Threads: the worker, the peers and everything that handlers touch are protected by ONE lock, the
+ * wire lock. Active-message handlers and send callbacks run with it held, in whichever thread
+ * progresses: an MPI thread, or the server thread that makes passive-target progress while the MPI
+ * threads are away. Handlers must never wait, never take the lock, and never touch an Open MPI
+ * object: below MPI_THREAD_MULTIPLE these are not atomic and the server thread may be running.
+ */
+#ifndef ONIC_WIRE_H
+#define ONIC_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "common/export.h"
+#include "common/layout.h"
+
+struct ompi_communicator_t;
+
+/** A process that can be sent to. Opaque but for what the functions below tell. */
+typedef struct onic_peer onic_peer_t;
+
+/** Active-message identifiers: one for each component. */
+enum { ONIC_AM_OSC = 1, ONIC_AM_PML = 2, ONIC_AM_COLL = 3 };
+
+/** What a component asks of the wire. Values come from the component's own MCA parameters. */
+typedef struct onic_wire_config {
+    bool server_thread;        /**< start the server thread (passive progress) */
+    unsigned server_idle_usec; /**< MPI threads must be away this long before it takes over; 1..1e6 */
+    const char *tls;           /**< UCX transports as in UCX_TLS; NULL or "" for the environment */
+    size_t tcp_seg_size;       /**< bytes of one TCP fragment, 4 KiB .. 1 MiB; 0 for UCX's default */
+} onic_wire_config_t;
+
+/**
+ * Starts the wire, or takes another reference to it (the first caller's config holds). Not
+ * collective. Called from an MPI thread. Returns OMPI_SUCCESS or an OMPI error after a text that
+ * names the cause.
+ */
+ONIC_EXPORT int onic_wire_open(const onic_wire_config_t *config);
+
+/**
+ * Gives back a reference. With the last one: joins the server thread, closes the endpoints and
+ * destroys worker and context. Must be called in the framework's finalize step, by all processes
+ * of the job after a fence of the caller's, so that no peer still has messages for us.
+ */
+ONIC_EXPORT void onic_wire_close(void);
+
+/**
+ * Waits (a few seconds at most) until everything that this process has sent has left it. To be
+ * called before the fence that precedes onic_wire_close, so that nobody closes a connection on
+ * which bytes are still to come. MPI thread, lock not held.
+ */
+ONIC_EXPORT void onic_wire_flush(void);
+
+/** The wire lock. onic_wire_trylock returns true where it took it. Not recursive. */
+ONIC_EXPORT void onic_wire_lock(void);
+ONIC_EXPORT bool onic_wire_trylock(void);
+ONIC_EXPORT void onic_wire_unlock(void);
+
+/**
+ * Progresses the worker once; takes the lock if it is free, else returns 0 at once. Registered
+ * with opal_progress by onic_wire_open; calling it directly is allowed without the lock held.
+ */
+ONIC_EXPORT int onic_wire_progress(void);
+
+/** As above, with the lock already held. */
+ONIC_EXPORT int onic_wire_progress_locked(void);
+
+/**
+ * Tells the server thread whether passive progress may be needed now (a window whose memory is
+ * reached by messages exists). Counted: each true must be matched by a false. While the count is
+ * 0 the thread sleeps without a timer.
+ */
+ONIC_EXPORT void onic_wire_want_server(bool want);
+
+/**
+ * A function that is run on MPI threads only, from opal_progress and without the wire lock, each
+ * time that onic_wire_kick_mpi was called since the last run. Here components complete requests.
+ * One for each component (`am_id`).
+ */
+typedef int (*onic_wire_mpi_fn_t)(void);
+ONIC_EXPORT void onic_wire_set_mpi_fn(unsigned am_id, onic_wire_mpi_fn_t fn);
+ONIC_EXPORT void onic_wire_kick_mpi(unsigned am_id);
+
+/**
+ * A function that is run after each progress of the worker, with the lock held, on any thread:
+ * for work that a handler had to put off (a busy accumulate lock). Returns events done, or a
+ * negative value where work is left that it could not do: the server thread then comes back to it
+ * by itself, though no event may announce that it can be done.
+ */
+typedef int (*onic_wire_deferred_fn_t)(void);
+ONIC_EXPORT void onic_wire_set_deferred_fn(unsigned am_id, onic_wire_deferred_fn_t fn);
+
+/**
+ * Collective over `comm`: makes sure that this process knows the wire address of every member;
+ * addresses travel only if some member lacks one. `peers` gets one peer for each rank (the caller's
+ * array; a reference each, returned by onic_wire_put_peers). Own rank included. MPI thread, lock
+ * not held. Returns the same code on all ranks.
+ */
+ONIC_EXPORT int onic_wire_get_peers(struct ompi_communicator_t *comm, onic_peer_t **peers);
+ONIC_EXPORT void onic_wire_put_peers(onic_peer_t **peers, int n);
+
+/** Most bytes of header + payload that one active message to this peer should carry, so that it
+ *  travels as a single fragment: in order and without reassembly. The lock must be held; makes the
+ *  endpoint if there is none. */
+ONIC_EXPORT size_t onic_peer_frag_max(onic_peer_t *peer);
+
+/** Largest header of an active message, of any peer. */
+ONIC_EXPORT size_t onic_wire_header_max(void);
+
+/** Called with the lock held when a send is locally complete, never before the call that started
+ *  it has returned. `status` is OMPI_SUCCESS or an error. */
+typedef void (*onic_send_cb_t)(void *arg, int status);
+
+/** A payload that is gathered while it is sent: packed bytes [cursor, cursor + len) of a layout. */
+typedef struct onic_payload {
+    const void *base;     /**< base address of the layout, or of the contiguous bytes */
+    onic_cursor_t cursor; /**< where to begin; cursor.layout NULL means contiguous from base */
+    size_t len;           /**< bytes to send */
+} onic_payload_t;
+
+/** Flags of onic_peer_send. */
+enum {
+    ONIC_SEND_RNDV = 1 /**< contiguous payload by rendezvous, without copies where UCX can */
+};
+
+/**
+ * Sends an active message. The lock must be held. The header is copied before return. `payload`
+ * may be NULL; the struct is copied, the memory it names must stay until local completion. Handlers
+ * may send. A message to this process itself is handled in a later progress, not in this call.
+ * A rendezvous needs a contiguous payload; one of no bytes is sent as an ordinary message.
+ *
+ * @return 1 where the send is already locally complete (cb is not called), 0 where cb will be
+ *         called, or an OMPI error (cb is not called).
+ */
+ONIC_EXPORT int onic_peer_send(onic_peer_t *peer, unsigned am_id, const void *header,
+                               size_t header_len, const onic_payload_t *payload, unsigned flags,
+                               onic_send_cb_t cb, void *arg);
+
+/** A rendezvous payload that has been announced but not yet received. */
+typedef struct onic_rndv onic_rndv_t;
+
+/**
+ * Handler of an active message. Header and data live only until it returns. `rndv` is NULL for
+ * data that has arrived (`data`, `len`); otherwise `data` is NULL and the handler must call
+ * onic_rndv_recv or onic_rndv_drop before it returns.
+ */
+typedef void (*onic_am_fn_t)(const void *header, size_t header_len, const void *data, size_t len,
+                             onic_rndv_t *rndv);
+ONIC_EXPORT int onic_wire_set_am_fn(unsigned am_id, onic_am_fn_t fn);
+
+/** Receives the payload into `buffer`, of `len` bytes, at least the announced length (otherwise the
+ *  payload is refused and OMPI_ERR_VALUE_OUT_OF_BOUNDS returned); same returns as send. */
+ONIC_EXPORT int onic_rndv_recv(onic_rndv_t *rndv, void *buffer, size_t len, onic_send_cb_t cb,
+                               void *arg);
+/** Refuses the payload; the sender's send completes with success. */
+ONIC_EXPORT void onic_rndv_drop(onic_rndv_t *rndv);
+
+/* ---- single copy between processes of one node (cma.c) --------------------------------------- */
+
+/** Single copy (process_vm_readv and _writev) can reach this peer: same node, allowed by the
+ *  kernel, proved once by reading a nonce. The answer is cached; one system call the first time.
+ *  The lock must be held. */
+ONIC_EXPORT bool onic_peer_can_cma(onic_peer_t *peer);
+
+/** The peer's process id in our pid namespace, or -1. Meaningful where onic_peer_can_cma is true. */
+ONIC_EXPORT pid_t onic_peer_pid(onic_peer_t *peer);
+
+#endif

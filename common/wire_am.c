@@ -1,0 +1,451 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Active messages: sending, receiving, rendezvous, and the loop from this process to itself.
+ *
+ * UCX keeps a pointer to the header until a send is complete, so a header must outlive the call:
+ * every send takes a record from a pool and copies the header there. A message to oneself is
+ * queued and handled at the next progress, so that no handler ever runs inside a send.
+ */
+#include "common/ompi_compat.h"
+#include "common/wire_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ompi/constants.h"
+#include "opal/util/output.h"
+
+#include "common/pack.h"
+
+#define POOL_BLOCK 64
+
+struct onic_send_block {
+    onic_send_block_t *next;
+    onic_send_t send[POOL_BLOCK];
+};
+
+struct onic_rndv {
+    void *desc;              /**< UCX's descriptor; NULL for a message from this process */
+    const onic_loop_t *loop; /**< that message */
+    size_t len;
+};
+
+/* ---- records -------------------------------------------------------------------------------- */
+
+static bool grow_pool(void)
+{
+    onic_send_block_t *block = calloc(1, sizeof(*block));
+    if (block == NULL) {
+        return false;
+    }
+    block->next = onic_wire.send_blocks;
+    onic_wire.send_blocks = block;
+    for (int i = 0; i < POOL_BLOCK; i++) {
+        block->send[i].next = onic_wire.send_pool;
+        onic_wire.send_pool = &block->send[i];
+    }
+    return true;
+}
+
+static onic_send_t *get_send(onic_send_cb_t cb, void *arg)
+{
+    if (onic_wire.send_pool == NULL && !grow_pool()) {
+        return NULL;
+    }
+    onic_send_t *s = onic_wire.send_pool;
+    onic_wire.send_pool = s->next;
+    onic_wire.sends_out++;
+    s->cb = cb;
+    s->arg = arg;
+    s->starting = true;
+    s->done = false;
+    return s;
+}
+
+static void put_send(onic_send_t *s)
+{
+    s->next = onic_wire.send_pool;
+    onic_wire.send_pool = s;
+    onic_wire.sends_out--;
+}
+
+static bool keep_header(onic_send_t *s, const void *header, size_t len)
+{
+    s->header = s->header_inline;
+    if (len > ONIC_SEND_INLINE_HEADER) {
+        if (len > s->header_big_cap) {
+            void *big = realloc(s->header_big, len);
+            if (big == NULL) {
+                return false;
+            }
+            s->header_big = big;
+            s->header_big_cap = len;
+        }
+        s->header = s->header_big;
+    }
+    if (len > 0) {
+        memcpy(s->header, header, len);
+    }
+    return true;
+}
+
+static void free_pool(void)
+{
+    onic_send_block_t *block = onic_wire.send_blocks;
+    while (block != NULL) {
+        onic_send_block_t *next = block->next;
+        for (int i = 0; i < POOL_BLOCK; i++) {
+            free(block->send[i].header_big);
+        }
+        free(block);
+        block = next;
+    }
+    onic_wire.send_blocks = NULL;
+    onic_wire.send_pool = NULL;
+    onic_wire.sends_out = 0;
+}
+
+/** A send or a receive is complete: calls back, unless the call that started it still runs. */
+static void finish_send(onic_send_t *s, ucs_status_t status)
+{
+    s->status = onic_ucs_error(status);
+    if (s->starting) {
+        s->done = true;
+        return;
+    }
+    onic_send_cb_t cb = s->cb;
+    void *arg = s->arg;
+    int rc = s->status;
+    put_send(s);
+    if (cb != NULL && !onic_wire.closing) {
+        cb(arg, rc);
+    }
+}
+
+static void sent(void *request, ucs_status_t status, void *user_data)
+{
+    ucp_request_free(request);
+    finish_send(user_data, status);
+}
+
+static void received(void *request, ucs_status_t status, size_t length, void *user_data)
+{
+    (void)length;
+    ucp_request_free(request);
+    finish_send(user_data, status);
+}
+
+/** What UCX's answer to a start means to our caller. */
+static int started(onic_send_t *s, ucs_status_ptr_t answer)
+{
+    if (UCS_PTR_IS_PTR(answer) && !s->done) {
+        s->starting = false;
+        return 0;
+    }
+    int rc = UCS_PTR_IS_PTR(answer) ? s->status : onic_ucs_error(UCS_PTR_STATUS(answer));
+    put_send(s);
+    return rc == OMPI_SUCCESS ? 1 : rc;
+}
+
+/* ---- payloads with a layout ----------------------------------------------------------------- */
+
+static void *gather_start(void *context, const void *buffer, size_t count)
+{
+    (void)context;
+    (void)count;
+    return (void *)(uintptr_t)buffer;
+}
+
+static void *scatter_start(void *context, void *buffer, size_t count)
+{
+    (void)context;
+    (void)count;
+    return buffer;
+}
+
+static size_t gather_size(void *state)
+{
+    const onic_send_t *s = state;
+    return s->len;
+}
+
+/** UCX may ask for the same bytes again after it found no room for them. */
+static size_t gather(void *state, size_t offset, void *dest, size_t max)
+{
+    onic_send_t *s = state;
+    size_t left = s->len - offset;
+    if (s->cursor.pos != s->start + offset) {
+        onic_cursor_init(&s->cursor, s->cursor.layout, s->start + offset);
+    }
+    return onic_pack(&s->cursor, s->base, dest, max < left ? max : left);
+}
+
+static ucs_status_t scatter(void *state, size_t offset, const void *src, size_t len)
+{
+    (void)state;
+    (void)offset;
+    (void)src;
+    (void)len;
+    return UCS_ERR_UNSUPPORTED;
+}
+
+static void gather_finish(void *state)
+{
+    (void)state;
+}
+
+static const ucp_generic_dt_ops_t gather_ops = {
+    .start_pack = gather_start,
+    .start_unpack = scatter_start,
+    .packed_size = gather_size,
+    .pack = gather,
+    .unpack = scatter,
+    .finish = gather_finish,
+};
+
+/** The address of a payload that is contiguous, or NULL where it must be gathered. */
+static const void *contiguous(const onic_payload_t *p)
+{
+    const onic_layout_t *l = p->cursor.layout;
+    if (l == NULL) {
+        return p->base;
+    }
+    if (!onic_layout_is_contig(l)) {
+        return NULL;
+    }
+    return (const char *)p->base + l->offset + p->cursor.pos;
+}
+
+/* ---- messages to oneself -------------------------------------------------------------------- */
+
+static void copy_payload(void *dest, const onic_payload_t *p)
+{
+    const void *bytes = contiguous(p);
+    if (bytes != NULL) {
+        memcpy(dest, bytes, p->len);
+    } else {
+        onic_cursor_t cursor = p->cursor;
+        onic_pack(&cursor, p->base, dest, p->len);
+    }
+}
+
+static int loop_send(unsigned am_id, const void *header, size_t header_len,
+                     const onic_payload_t *payload, unsigned flags, onic_send_cb_t cb, void *arg)
+{
+    bool rndv = (flags & ONIC_SEND_RNDV) != 0;
+    size_t data_at = (header_len + 15) & ~(size_t)15;
+    size_t len = payload != NULL ? payload->len : 0;
+    onic_loop_t *m = malloc(sizeof(*m) + data_at + (rndv ? 0 : len));
+    if (m == NULL) {
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    *m = (onic_loop_t){.am_id = am_id, .header_len = header_len, .len = len, .cb = cb, .arg = arg};
+    m->data = m->bytes + data_at;
+    if (header_len > 0) {
+        memcpy(m->bytes, header, header_len);
+    }
+    if (rndv) {
+        m->rndv_base = contiguous(payload);
+    } else if (len > 0) {
+        copy_payload(m->data, payload);
+    }
+    *onic_wire.loop_tail = m;
+    onic_wire.loop_tail = &m->next;
+    return rndv ? 0 : 1;
+}
+
+static void deliver_loop(const onic_loop_t *m)
+{
+    onic_am_fn_t fn = onic_wire.am_fn[m->am_id];
+    if (m->rndv_base == NULL) {
+        if (fn != NULL) {
+            fn(m->bytes, m->header_len, m->data, m->len, NULL);
+        }
+        return;
+    }
+    onic_rndv_t rndv = {.loop = m, .len = m->len};
+    if (fn != NULL) {
+        fn(m->bytes, m->header_len, NULL, m->len, &rndv);
+    }
+    if (m->cb != NULL) {
+        m->cb(m->arg, OMPI_SUCCESS);
+    }
+}
+
+int onic_loop_progress(void)
+{
+    int events = 0;
+    onic_loop_t *m = onic_wire.loop_head;
+    /* Handlers may send to this process again; that is for the next time. */
+    onic_wire.loop_head = NULL;
+    onic_wire.loop_tail = &onic_wire.loop_head;
+    while (m != NULL) {
+        onic_loop_t *next = m->next;
+        deliver_loop(m);
+        free(m);
+        m = next;
+        events++;
+    }
+    return events;
+}
+
+/* ---- sending -------------------------------------------------------------------------------- */
+
+static int ucx_send(ucp_ep_h ep, unsigned am_id, onic_send_t *s, size_t header_len,
+                    const onic_payload_t *payload, unsigned flags)
+{
+    ucp_request_param_t param = {
+        .op_attr_mask =
+            UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS,
+        .cb.send = sent,
+        .user_data = s,
+        .flags = (flags & ONIC_SEND_RNDV) != 0 ? UCP_AM_SEND_FLAG_RNDV : UCP_AM_SEND_FLAG_EAGER,
+    };
+    const void *buffer = NULL;
+    size_t count = 0;
+    if (payload != NULL && payload->len > 0) {
+        buffer = contiguous(payload);
+        count = payload->len;
+        if (buffer == NULL) {
+            s->base = payload->base;
+            s->cursor = payload->cursor;
+            s->start = payload->cursor.pos;
+            s->len = payload->len;
+            param.op_attr_mask |= UCP_OP_ATTR_FIELD_DATATYPE;
+            param.datatype = onic_wire.gather_dt;
+            buffer = s;
+            count = 1;
+        }
+    }
+    return started(s, ucp_am_send_nbx(ep, am_id, s->header, header_len, buffer, count, &param));
+}
+
+int onic_peer_send(onic_peer_t *peer, unsigned am_id, const void *header, size_t header_len,
+                   const onic_payload_t *payload, unsigned flags, onic_send_cb_t cb, void *arg)
+{
+    if (payload == NULL || payload->len == 0) {
+        flags &= ~(unsigned)ONIC_SEND_RNDV; /* there is nothing to meet for */
+    } else if ((flags & ONIC_SEND_RNDV) != 0 && contiguous(payload) == NULL) {
+        return OMPI_ERR_BAD_PARAM;
+    }
+    if (header_len > onic_wire.header_max || am_id >= ONIC_AM_COUNT) {
+        return OMPI_ERR_BAD_PARAM;
+    }
+    if (peer->self) {
+        return loop_send(am_id, header, header_len, payload, flags, cb, arg);
+    }
+    int rc;
+    ucp_ep_h ep = onic_peer_ep(peer, &rc);
+    if (ep == NULL) {
+        return rc;
+    }
+    onic_send_t *s = get_send(cb, arg);
+    if (s == NULL) {
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    if (!keep_header(s, header, header_len)) {
+        put_send(s);
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    return ucx_send(ep, am_id, s, header_len, payload, flags);
+}
+
+/* ---- receiving ------------------------------------------------------------------------------ */
+
+static ucs_status_t am_arrived(void *arg, const void *header, size_t header_len, void *data,
+                               size_t len, const ucp_am_recv_param_t *param)
+{
+    onic_am_fn_t fn = onic_wire.am_fn[(uintptr_t)arg];
+    if (fn == NULL || onic_wire.closing) {
+        return UCS_OK; /* a rendezvous is refused by this, too */
+    }
+    if ((param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) {
+        onic_rndv_t rndv = {.desc = data, .len = len};
+        fn(header, header_len, NULL, len, &rndv);
+    } else {
+        fn(header, header_len, data, len, NULL);
+    }
+    return UCS_OK;
+}
+
+int onic_rndv_recv(onic_rndv_t *rndv, void *buffer, size_t len, onic_send_cb_t cb, void *arg)
+{
+    if (len < rndv->len) {
+        return OMPI_ERR_VALUE_OUT_OF_BOUNDS; /* and so it is dropped */
+    }
+    if (rndv->desc == NULL) {
+        memcpy(buffer, rndv->loop->rndv_base, rndv->len);
+        return 1;
+    }
+    onic_send_t *s = get_send(cb, arg);
+    if (s == NULL) {
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    ucp_request_param_t param = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
+        .cb.recv_am = received,
+        .user_data = s,
+    };
+    return started(s,
+                   ucp_am_recv_data_nbx(onic_wire.worker, rndv->desc, buffer, rndv->len, &param));
+}
+
+void onic_rndv_drop(onic_rndv_t *rndv)
+{
+    /* UCX drops what the handler did not receive, and tells the sender. */
+    (void)rndv;
+}
+
+int onic_wire_set_am_fn(unsigned am_id, onic_am_fn_t fn)
+{
+    if (am_id >= ONIC_AM_COUNT) {
+        return OMPI_ERR_BAD_PARAM;
+    }
+    onic_wire_lock();
+    onic_wire.am_fn[am_id] = fn;
+    onic_wire_unlock();
+    return OMPI_SUCCESS;
+}
+
+/* ---- start and stop ------------------------------------------------------------------------- */
+
+static ucs_status_t register_handler(unsigned am_id)
+{
+    ucp_am_handler_param_t param = {
+        .field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
+                      UCP_AM_HANDLER_PARAM_FIELD_ARG,
+        .id = am_id,
+        .cb = am_arrived,
+        .arg = (void *)(uintptr_t)am_id,
+    };
+    return ucp_worker_set_am_recv_handler(onic_wire.worker, &param);
+}
+
+int onic_am_start(void)
+{
+    onic_wire.loop_head = NULL;
+    onic_wire.loop_tail = &onic_wire.loop_head;
+    ucs_status_t status = UCS_OK;
+    for (unsigned id = ONIC_AM_OSC; id < ONIC_AM_COUNT && status == UCS_OK; id++) {
+        status = register_handler(id);
+    }
+    if (status == UCS_OK) {
+        status = ucp_dt_create_generic(&gather_ops, NULL, &onic_wire.gather_dt);
+    }
+    return onic_ucs_error(status);
+}
+
+void onic_am_stop(void)
+{
+    while (onic_wire.loop_head != NULL) {
+        onic_loop_t *m = onic_wire.loop_head;
+        onic_wire.loop_head = m->next;
+        free(m);
+    }
+    ucp_dt_destroy(onic_wire.gather_dt);
+    free_pool();
+}

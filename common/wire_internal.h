@@ -1,0 +1,183 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * What the files of the wire share. Not installed, not for components.
+ *
+ * Lock order: the server thread's own mutex is never held together with the wire lock.
+ */
+#ifndef ONIC_WIRE_INTERNAL_H
+#define ONIC_WIRE_INTERNAL_H
+
+#include "opal_config.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <ucp/api/ucp.h>
+
+#include "opal/class/opal_hash_table.h"
+
+#include "common/wire.h"
+
+/** One more than the highest active-message identifier. */
+#define ONIC_AM_COUNT (ONIC_AM_COLL + 1)
+
+/** What single copy needs to know about a process; travels with its address. */
+typedef struct onic_cma_id {
+    char host[40];     /**< the kernel's boot identifier, zero-padded; empty where unknown */
+    uint64_t pid_ns;   /**< inode of the pid namespace: pids mean the same only within one */
+    int64_t pid;       /**< process id in that namespace */
+    uint64_t nonce_at; /**< address of a random number in that process */
+    uint64_t nonce;    /**< and its value */
+} onic_cma_id_t;
+
+typedef enum onic_cma_state { ONIC_CMA_UNKNOWN, ONIC_CMA_YES, ONIC_CMA_NO } onic_cma_state_t;
+
+struct onic_peer {
+    uint64_t name;       /**< job and vpid, see onic_name_key */
+    unsigned refs;       /**< returned by onic_wire_put_peers; the record itself stays */
+    bool self;           /**< own process: messages go by the loop queue, there is no endpoint */
+    bool told;           /**< the user has been told that the connection is lost */
+    ucs_status_t failed; /**< UCS_OK, or why the connection is lost */
+    ucp_ep_h ep;         /**< NULL until first use */
+    size_t frag_max;     /**< 0 until known */
+    onic_cma_state_t cma;
+    onic_cma_id_t cma_id;
+    size_t address_len;
+    unsigned char address[]; /**< UCX worker address */
+};
+
+/** Headers up to this length are kept in the send record itself. */
+#define ONIC_SEND_INLINE_HEADER 320
+
+/** A send or a rendezvous receive in flight: what must outlive the call that started it. */
+typedef struct onic_send {
+    struct onic_send *next; /**< in the pool, or in the loop queue */
+    onic_send_cb_t cb;
+    void *arg;
+    const void *base;     /**< layout payload: base address */
+    onic_cursor_t cursor; /**< layout payload: where the gathering stands */
+    uint64_t start;       /**< layout payload: packed position of its first byte */
+    size_t len;
+    bool starting; /**< the call that started it has not returned yet */
+    bool done;     /**< completed while starting */
+    int status;
+    void *header;     /**< header_inline, or header_big */
+    void *header_big; /**< kept with the record for its next use */
+    size_t header_big_cap;
+    unsigned char header_inline[ONIC_SEND_INLINE_HEADER];
+} onic_send_t;
+
+/** Records come from blocks, which live until the wire is closed. */
+typedef struct onic_send_block onic_send_block_t;
+
+/** A message of this process to itself, on its way. */
+typedef struct onic_loop {
+    struct onic_loop *next;
+    unsigned am_id;
+    size_t header_len;
+    size_t len;
+    const void *rndv_base; /**< the sender's bytes of a rendezvous, else NULL */
+    onic_send_cb_t cb;     /**< rendezvous only */
+    void *arg;
+    unsigned char *data; /**< in bytes[], behind the header */
+    _Alignas(16) unsigned char bytes[];
+} onic_loop_t;
+
+/** The server thread. `mutex` guards stop and the sleeping on `cond`. */
+typedef struct onic_server {
+    bool running;
+    pthread_t thread;
+    pthread_mutex_t mutex;
+    pthread_cond_t cond;
+    bool stop;
+    atomic_int want;
+    atomic_bool parked; /**< in poll() for events: an MPI thread that comes back must wake it */
+    int wake_fd;
+    int worker_fd;
+    unsigned idle_usec;
+} onic_server_t;
+
+typedef struct onic_wire {
+    int refs;
+    pthread_mutex_t lock;
+    ucp_context_h context;
+    ucp_worker_h worker;
+    ucp_address_t *address;
+    size_t address_len;
+    size_t header_max;
+    size_t tcp_frag_max;
+    size_t shm_frag_max;
+    ucp_datatype_t gather_dt;
+    bool closing;
+    opal_hash_table_t peers; /**< onic_name_key -> onic_peer_t */
+    onic_peer_t *self;
+    onic_cma_id_t cma_id;
+    uint64_t nonce;
+    onic_am_fn_t am_fn[ONIC_AM_COUNT];
+    onic_wire_deferred_fn_t deferred_fn[ONIC_AM_COUNT];
+    bool deferred_left; /**< a deferred function still has work that it could not do */
+    _Atomic(onic_wire_mpi_fn_t) mpi_fn[ONIC_AM_COUNT];
+    atomic_bool mpi_kick[ONIC_AM_COUNT];
+    onic_send_t *send_pool;
+    onic_send_block_t *send_blocks;
+    unsigned sends_out; /**< records in use */
+    onic_loop_t *loop_head;
+    onic_loop_t **loop_tail;
+    onic_server_t server;
+    /** Grows with every sign of life of an MPI thread; alone in its cache line. */
+    _Alignas(64) atomic_uint_fast64_t mpi_ticks;
+    char pad[64];
+} onic_wire_t;
+
+extern onic_wire_t onic_wire;
+
+/** An error of UCX as one of Open MPI. */
+int onic_ucs_error(ucs_status_t status);
+
+/* wire_am.c; the lock is held */
+int onic_am_start(void);
+void onic_am_stop(void);
+int onic_loop_progress(void);
+
+/* wire_peers.c; the lock is held */
+/** The endpoint of a peer, made if need be; NULL (and *rc_p) where it cannot be had. */
+ucp_ep_h onic_peer_ep(onic_peer_t *peer, int *rc_p);
+int onic_peers_start(void);
+/** Closes all endpoints, waiting a bounded time for what is in flight, and frees the table. */
+void onic_peers_stop(void);
+/** Progresses until `request` (of a flush or a close) is complete or `usec` have passed. Frees it.
+ *  True where it completed. */
+bool onic_wire_wait(ucs_status_ptr_t request, unsigned usec);
+
+/* wire_server.c */
+int onic_server_start(const onic_wire_config_t *config);
+void onic_server_stop(void);
+void onic_server_wake(void);
+
+/* wire_config.c */
+/** Reads UCX's configuration from the environment and applies ours where the user says nothing. */
+ucs_status_t onic_wire_read_config(const onic_wire_config_t *config, ucp_config_t **ucp_config_p);
+
+/* cma.c */
+/** Fills in our own identity and lets the processes of this node read our memory. */
+void onic_cma_start(onic_cma_id_t *id, uint64_t *nonce);
+
+/** A sign of life of an MPI thread. */
+static inline void onic_mpi_tick(void)
+{
+    /* Sequentially consistent, as is the server's store to `parked` before it looks at the ticks:
+     * of the two, at least one sees the other. */
+    atomic_fetch_add(&onic_wire.mpi_ticks, 1);
+    if (atomic_load(&onic_wire.server.parked)) {
+        onic_server_wake();
+    }
+}
+
+#endif

@@ -1,0 +1,367 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * The table of peers, the exchange of their addresses, and their endpoints.
+ *
+ * A record stays until the wire is closed, even when nobody refers to it: its process may be met
+ * again in another communicator, and messages of UCX's own may still come by its connection.
+ */
+#include "common/collective.h"
+#include "common/wire_internal.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ompi/constants.h"
+#include "ompi/group/group.h"
+#include "ompi/proc/proc.h"
+#include "opal/util/output.h"
+#include "opal/util/proc.h"
+
+/** How long a closing wire waits for its endpoints. */
+#define CLOSE_USEC 5000000U
+
+/** What a process tells the others about itself; its UCX address follows. */
+typedef struct address_head {
+    uint64_t name;
+    uint64_t address_len;
+    onic_cma_id_t cma_id;
+} address_head_t;
+
+static uint64_t name_key(opal_process_name_t name)
+{
+    return (uint64_t)name.jobid << 32 | name.vpid;
+}
+
+static uint64_t rank_key(struct ompi_communicator_t *comm, int rank)
+{
+    return name_key(ompi_group_get_proc_name(comm->c_local_group, rank));
+}
+
+/* ---- the table ------------------------------------------------------------------------------ */
+
+static onic_peer_t *find_peer(uint64_t name)
+{
+    void *peer = NULL;
+    return opal_hash_table_get_value_uint64(&onic_wire.peers, name, &peer) == OPAL_SUCCESS ? peer
+                                                                                           : NULL;
+}
+
+/** Adds a peer unless it is there already. */
+static int add_peer(const address_head_t *head, const void *address)
+{
+    if (find_peer(head->name) != NULL) {
+        return OMPI_SUCCESS;
+    }
+    onic_peer_t *peer = calloc(1, sizeof(*peer) + head->address_len);
+    if (peer == NULL) {
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    peer->name = head->name;
+    peer->self = onic_wire.self == NULL;
+    peer->failed = UCS_OK;
+    peer->cma_id = head->cma_id;
+    peer->address_len = head->address_len;
+    memcpy(peer->address, address, head->address_len);
+    if (opal_hash_table_set_value_uint64(&onic_wire.peers, peer->name, peer) != OPAL_SUCCESS) {
+        free(peer);
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    if (peer->self) {
+        onic_wire.self = peer;
+    }
+    return OMPI_SUCCESS;
+}
+
+static address_head_t my_head(void)
+{
+    return (address_head_t){.name = name_key(OPAL_PROC_MY_NAME),
+                            .address_len = onic_wire.address_len,
+                            .cma_id = onic_wire.cma_id};
+}
+
+int onic_peers_start(void)
+{
+    OBJ_CONSTRUCT(&onic_wire.peers, opal_hash_table_t);
+    if (opal_hash_table_init(&onic_wire.peers, 64) != OPAL_SUCCESS) {
+        OBJ_DESTRUCT(&onic_wire.peers);
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    onic_wire.self = NULL;
+    address_head_t head = my_head();
+    int rc = add_peer(&head, onic_wire.address);
+    if (rc != OMPI_SUCCESS) {
+        OBJ_DESTRUCT(&onic_wire.peers);
+    }
+    return rc;
+}
+
+static void close_endpoints(void)
+{
+    ucp_request_param_t param = {.op_attr_mask = 0};
+    uint64_t name;
+    onic_peer_t *peer;
+    bool in_time = true;
+    OPAL_HASH_TABLE_FOREACH(name, uint64, peer, &onic_wire.peers)
+    {
+        if (peer->ep == NULL) {
+            continue;
+        }
+        /* One that does not answer has used up the patience with all. */
+        in_time =
+            onic_wire_wait(ucp_ep_close_nbx(peer->ep, &param), in_time ? CLOSE_USEC : 0) && in_time;
+        peer->ep = NULL;
+    }
+}
+
+void onic_peers_stop(void)
+{
+    uint64_t name;
+    onic_peer_t *peer;
+    close_endpoints();
+    OPAL_HASH_TABLE_FOREACH(name, uint64, peer, &onic_wire.peers)
+    {
+        free(peer);
+    }
+    OBJ_DESTRUCT(&onic_wire.peers);
+    onic_wire.self = NULL;
+}
+
+/* ---- exchange of addresses ------------------------------------------------------------------ */
+
+/** 1 where every member is known, 0 where one is not. */
+static int all_known(struct ompi_communicator_t *comm, int n)
+{
+    int known = 1;
+    onic_wire_lock();
+    for (int i = 0; i < n && known; i++) {
+        known = find_peer(rank_key(comm, i)) != NULL;
+    }
+    onic_wire_unlock();
+    return known;
+}
+
+/** What is needed to gather records of different lengths. */
+typedef struct exchange {
+    int n;
+    int *len;
+    int *at;
+    char *mine;
+    char *all;
+} exchange_t;
+
+static void free_exchange(exchange_t *x)
+{
+    free(x->len);
+    free(x->at);
+    free(x->mine);
+    free(x->all);
+}
+
+static int start_exchange(exchange_t *x, int n)
+{
+    address_head_t head = my_head();
+    *x = (exchange_t){.n = n};
+    x->len = malloc((size_t)n * sizeof(int));
+    x->at = malloc((size_t)n * sizeof(int));
+    x->mine = malloc(sizeof(head) + head.address_len);
+    if (x->len == NULL || x->at == NULL || x->mine == NULL) {
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    memcpy(x->mine, &head, sizeof(head));
+    memcpy(x->mine + sizeof(head), onic_wire.address, head.address_len);
+    return OMPI_SUCCESS;
+}
+
+/** Where each record goes, and room for all. */
+static int place_records(exchange_t *x)
+{
+    int64_t total = 0;
+    for (int i = 0; i < x->n; i++) {
+        if (total > INT_MAX - x->len[i]) {
+            return OMPI_ERR_VALUE_OUT_OF_BOUNDS;
+        }
+        x->at[i] = (int)total;
+        total += x->len[i];
+    }
+    x->all = malloc((size_t)total);
+    return x->all != NULL ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
+}
+
+static int add_records(struct ompi_communicator_t *comm, const exchange_t *x)
+{
+    int rc = OMPI_SUCCESS;
+    onic_wire_lock();
+    for (int i = 0; i < x->n && rc == OMPI_SUCCESS; i++) {
+        address_head_t head;
+        memcpy(&head, x->all + x->at[i], sizeof(head));
+        if (head.name != rank_key(comm, i) ||
+            head.address_len != (uint64_t)x->len[i] - sizeof(head)) {
+            opal_output(0, "ompi-nic: the address record of rank %d is not that of its process", i);
+            rc = OMPI_ERROR;
+        } else {
+            rc = add_peer(&head, x->all + x->at[i] + sizeof(head));
+        }
+    }
+    onic_wire_unlock();
+    return rc;
+}
+
+static int run_exchange(struct ompi_communicator_t *comm, exchange_t *x)
+{
+    int my_len = (int)(sizeof(address_head_t) + onic_wire.address_len);
+    int rc = onic_share(comm, &my_len, (int)sizeof(my_len), x->len);
+    if (rc != OMPI_SUCCESS) {
+        return rc;
+    }
+    rc = onic_agree(comm, place_records(x));
+    if (rc != OMPI_SUCCESS) {
+        return rc;
+    }
+    rc = comm->c_coll->coll_allgatherv(x->mine, my_len, &ompi_mpi_byte.dt, x->all, x->len, x->at,
+                                       &ompi_mpi_byte.dt, comm,
+                                       comm->c_coll->coll_allgatherv_module);
+    return rc != OMPI_SUCCESS ? rc : onic_agree(comm, add_records(comm, x));
+}
+
+static int exchange_addresses(struct ompi_communicator_t *comm, int n)
+{
+    exchange_t x;
+    int rc = onic_agree(comm, start_exchange(&x, n));
+    if (rc == OMPI_SUCCESS) {
+        rc = run_exchange(comm, &x);
+    }
+    free_exchange(&x);
+    return rc;
+}
+
+int onic_wire_get_peers(struct ompi_communicator_t *comm, onic_peer_t **peers)
+{
+    int n = ompi_comm_size(comm);
+    int known = onic_agree(comm, all_known(comm, n));
+    int rc = known == 1 ? OMPI_SUCCESS : known;
+    if (known == 0) {
+        rc = exchange_addresses(comm, n);
+    }
+    if (rc != OMPI_SUCCESS) {
+        return rc;
+    }
+    onic_wire_lock();
+    for (int i = 0; i < n; i++) {
+        peers[i] = find_peer(rank_key(comm, i));
+        peers[i]->refs++;
+    }
+    onic_wire_unlock();
+    return OMPI_SUCCESS;
+}
+
+void onic_wire_put_peers(onic_peer_t **peers, int n)
+{
+    onic_wire_lock();
+    for (int i = 0; i < n; i++) {
+        peers[i]->refs--;
+        peers[i] = NULL;
+    }
+    onic_wire_unlock();
+}
+
+/* ---- endpoints ------------------------------------------------------------------------------ */
+
+/** Says nothing: a process that has finalized is gone by right. Sends to it will say it. */
+static void connection_lost(void *arg, ucp_ep_h ep, ucs_status_t status)
+{
+    onic_peer_t *peer = arg;
+    (void)ep;
+    peer->failed = status;
+}
+
+static void tell_lost(onic_peer_t *peer, const char *what, ucs_status_t status)
+{
+    if (!peer->told && !onic_wire.closing) {
+        peer->told = true;
+        opal_output(0, "ompi-nic: %s process %u of job %u: %s", what,
+                    (unsigned)(peer->name & UINT32_MAX), (unsigned)(peer->name >> 32),
+                    ucs_status_string(status));
+    }
+}
+
+ucp_ep_h onic_peer_ep(onic_peer_t *peer, int *rc_p)
+{
+    if (peer->failed != UCS_OK) {
+        tell_lost(peer, "the connection is lost to", peer->failed);
+        *rc_p = onic_ucs_error(peer->failed);
+        return NULL;
+    }
+    if (peer->ep != NULL) {
+        return peer->ep;
+    }
+    /* No peer error handling: it would cost the shared-memory transports, and Open MPI ends the
+     * job when a process dies. The handler is for processes that leave in good order. */
+    ucp_ep_params_t params = {
+        .field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
+                      UCP_EP_PARAM_FIELD_ERR_HANDLER,
+        .address = (const ucp_address_t *)peer->address,
+        .err_mode = UCP_ERR_HANDLING_MODE_NONE,
+        .err_handler = {.cb = connection_lost, .arg = peer},
+    };
+    ucs_status_t status = ucp_ep_create(onic_wire.worker, &params, &peer->ep);
+    if (status != UCS_OK) {
+        peer->ep = NULL;
+        peer->failed = status;
+        tell_lost(peer, "no UCX transport reaches", status);
+        *rc_p = onic_ucs_error(status);
+        return NULL;
+    }
+    return peer->ep;
+}
+
+/** The name of the transport that carries active messages; UCX tells it in words only. */
+static void am_transport(ucp_ep_h ep, char *name, size_t size)
+{
+    char *text = NULL;
+    size_t len = 0;
+    name[0] = '\0';
+    FILE *stream = open_memstream(&text, &len);
+    if (stream == NULL) {
+        return;
+    }
+    ucp_ep_print_info(ep, stream);
+    fclose(stream);
+    for (char *line = text; line != NULL && *line != '\0';) {
+        char *end = strchr(line, '\n');
+        if (end != NULL) {
+            *end++ = '\0';
+        }
+        const char *lane = strstr(line, "lane[");
+        if (lane != NULL && strstr(lane, " am ") != NULL) {
+            /* "lane[0]: 4:posix/memory.0 md[2] -> ... am am_bw#0" */
+            const char *colon = strchr(strchr(lane, ']'), ':');
+            const char *second = colon != NULL ? strchr(colon + 1, ':') : NULL;
+            if (second != NULL) {
+                snprintf(name, size, "%.*s", (int)strcspn(second + 1, "/"), second + 1);
+            }
+        }
+        line = end;
+    }
+    free(text);
+}
+
+size_t onic_peer_frag_max(onic_peer_t *peer)
+{
+    int rc;
+    if (peer->frag_max == 0) {
+        char transport[32] = "";
+        ucp_ep_h ep = peer->self ? NULL : onic_peer_ep(peer, &rc);
+        if (ep != NULL) {
+            am_transport(ep, transport, sizeof(transport));
+        }
+        peer->frag_max =
+            strcmp(transport, "tcp") == 0 ? onic_wire.tcp_frag_max : onic_wire.shm_frag_max;
+    }
+    return peer->frag_max;
+}

@@ -1,0 +1,318 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Accumulate and its kin. Where the target's memory is mapped here the origin applies them itself,
+ * under the target's accumulate lock; elsewhere they travel as messages and the target applies
+ * them under the same lock, so that all of them are atomic with each other.
+ */
+#include <stddef.h>
+#include <string.h>
+
+#include "osc_nicstride/module.h"
+#include "common/flatten.h"
+
+/* Source bytes gathered at a time, and bytes after which the lock is given to others. */
+#define CHUNK 8192
+#define LOCK_SPAN (64 << 10)
+
+/** One accumulate call: what to do, and where old values go. */
+typedef struct accumulate {
+    nicstride_target_t access;
+    nicstride_accop_t op;
+    int op_index;
+    int dtype;
+    bool fetch;
+    onic_layout_t result;
+    char *result_base;
+} accumulate_t;
+
+static bool reads_origin(const accumulate_t *acc)
+{
+    return acc->op.apply.kind != NICSTRIDE_APPLY_NO_OP;
+}
+
+static bool goes_direct(const nicstride_target_t *a)
+{
+    return a->direct != NULL &&
+           mca_osc_nicstride_component.params.method != NICSTRIDE_METHOD_PACK;
+}
+
+/** Operation and element type, the same on both sides. */
+static int check_types(nicstride_module_t *m, const char *call, accumulate_t *acc, ompi_op_t *op,
+                       ompi_datatype_t *origin_dt, ompi_datatype_t *target_dt)
+{
+    acc->op_index = nicstride_op_index(op);
+    if (acc->op_index < 0)
+        return nicstride_error(m, call, MPI_ERR_OP, "operation %s is not a predefined one",
+                               op->o_name);
+    acc->dtype = nicstride_dtype_index(target_dt);
+    if (acc->dtype < 0)
+        return nicstride_error(m, call, MPI_ERR_TYPE,
+                               "the target datatype is not made of one predefined type");
+    if (origin_dt != NULL && nicstride_dtype_index(origin_dt) != acc->dtype)
+        return nicstride_error(m, call, MPI_ERR_TYPE,
+                               "the elements of the origin and the target datatype differ");
+    if (!nicstride_accop_init(&acc->op, (unsigned)acc->op_index, (unsigned)acc->dtype))
+        return nicstride_error(m, call, MPI_ERR_OP, "operation %s is not defined for %s",
+                               op->o_name, acc->op.dt->name);
+    return OMPI_SUCCESS;
+}
+
+/** `n` packed source bytes at position `pos`: in place where they lie so, else gathered. */
+static const void *source(const accumulate_t *acc, onic_cursor_t *c, uint64_t pos, void *tmp,
+                          uint64_t n)
+{
+    const nicstride_target_t *a = &acc->access;
+
+    if (!reads_origin(acc))
+        return NULL;
+    if (onic_layout_is_contig(&a->origin))
+        return a->origin_base + a->origin.offset + (int64_t)pos;
+    onic_pack(c, a->origin_base, tmp, n);
+    return tmp;
+}
+
+static void apply_direct(nicstride_module_t *m, const accumulate_t *acc)
+{
+    const nicstride_target_t *a = &acc->access;
+    nicstride_ctl_t *ctl = nicstride_ctl(m, a->peer->local);
+    const uint64_t chunk = CHUNK - CHUNK % acc->op.apply.size;
+    onic_cursor_t from, to, old_to;
+    uint64_t held = 0;
+
+    if (reads_origin(acc))
+        onic_cursor_init(&from, &a->origin, 0);
+    onic_cursor_init(&to, &a->target, 0);
+    if (acc->fetch)
+        onic_cursor_init(&old_to, &acc->result, 0);
+    nicstride_spin_lock(&ctl->acc_lock);
+    for (uint64_t pos = 0; pos < a->target.size;) {
+        _Alignas(64) char tmp[CHUNK], old[CHUNK];
+        uint64_t n = a->target.size - pos < chunk ? a->target.size - pos : chunk;
+        const void *src = source(acc, &from, pos, tmp, n);
+
+        nicstride_apply(&acc->op.apply, &to, a->direct, src, acc->fetch ? old : NULL, n);
+        if (acc->fetch)
+            onic_unpack(&old_to, acc->result_base, old, n);
+        pos += n;
+        held += n;
+        if (held >= LOCK_SPAN && pos < a->target.size) {
+            nicstride_spin_unlock(&ctl->acc_lock);
+            nicstride_spin_lock(&ctl->acc_lock);
+            held = 0;
+        }
+    }
+    nicstride_spin_unlock(&ctl->acc_lock);
+}
+
+static int start_message(nicstride_module_t *m, accumulate_t *acc, nicstride_request_t *request)
+{
+    nicstride_target_t *a = &acc->access;
+    nicstride_op_t *op = nicstride_op_new(
+        m, a, acc->fetch ? NICSTRIDE_MSG_GET_ACC : NICSTRIDE_MSG_ACC, a->target.size);
+
+    if (op == NULL)
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    op->op = (uint16_t)acc->op_index;
+    op->dtype = (uint16_t)acc->dtype;
+    op->granule = (uint32_t)acc->op.apply.size;
+    op->request = request;
+    if (reads_origin(acc)) {
+        op->origin = a->origin;
+        op->origin_base = a->origin_base;
+        a->origin.nruns = 0;
+    }
+    if (acc->fetch) {
+        op->result = acc->result;
+        op->result_base = acc->result_base;
+        acc->result.nruns = 0;
+    }
+    return nicstride_op_start(op);
+}
+
+/** Everything but the request. `*done_p`: it is over. */
+static int run(nicstride_module_t *m, accumulate_t *acc, nicstride_request_t *request, bool *done_p)
+{
+    nicstride_counters.accumulates++;
+    *done_p = true;
+    if (acc->access.target.size == 0)
+        return OMPI_SUCCESS;
+    if (goes_direct(&acc->access)) {
+        apply_direct(m, acc);
+        return OMPI_SUCCESS;
+    }
+    *done_p = false;
+    return start_message(m, acc, request);
+}
+
+static int open_result(nicstride_module_t *m, const char *call, accumulate_t *acc, void *result,
+                       int result_count, ompi_datatype_t *result_dt)
+{
+    int rc;
+
+    acc->fetch = result_dt != NULL;
+    acc->result.nruns = 0;
+    acc->result_base = result;
+    if (!acc->fetch)
+        return OMPI_SUCCESS;
+    rc = onic_flatten(result_dt, (size_t)result_count, &acc->result);
+    if (rc != OMPI_SUCCESS) {
+        acc->result.nruns = 0;
+        return rc;
+    }
+    if (nicstride_dtype_index(result_dt) != acc->dtype ||
+        acc->result.size != acc->access.target.size)
+        return nicstride_error(m, call, MPI_ERR_TYPE,
+                               "the result buffer does not match the target buffer");
+    return OMPI_SUCCESS;
+}
+
+/** The arguments of all the calls: what one does not have is NULL. */
+typedef struct arguments {
+    const char *call;
+    const void *origin;
+    int origin_count;
+    ompi_datatype_t *origin_dt;
+    void *result;
+    int result_count;
+    ompi_datatype_t *result_dt;
+    int target;
+    ptrdiff_t disp;
+    int target_count;
+    ompi_datatype_t *target_dt;
+    ompi_op_t *op;
+} arguments_t;
+
+static int accumulate(ompi_win_t *win, const arguments_t *g, ompi_request_t **request_p)
+{
+    nicstride_module_t *m = nicstride_module(win);
+    nicstride_request_t *request = NULL;
+    ompi_datatype_t *origin_dt = g->op == &ompi_mpi_op_no_op.op ? NULL : g->origin_dt;
+    accumulate_t acc;
+    bool done = true;
+    int rc = request_p != NULL ? nicstride_check_passive(m, g->call, g->target) : OMPI_SUCCESS;
+
+    if (rc == OMPI_SUCCESS)
+        rc = check_types(m, g->call, &acc, g->op, origin_dt, g->target_dt);
+    if (rc == OMPI_SUCCESS)
+        rc = nicstride_target_init(&acc.access, m, g->call, g->origin, (size_t)g->origin_count,
+                                   origin_dt, g->target, g->disp, (size_t)g->target_count,
+                                   g->target_dt);
+    if (rc != OMPI_SUCCESS)
+        return rc;
+    rc = open_result(m, g->call, &acc, g->result, g->result_count, g->result_dt);
+    if (rc == OMPI_SUCCESS && request_p != NULL) {
+        request = nicstride_request_new(win);
+        rc = request != NULL ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    if (rc == OMPI_SUCCESS)
+        rc = run(m, &acc, request, &done);
+    if (acc.result.nruns != 0)
+        onic_layout_fini(&acc.result);
+    nicstride_target_fini(&acc.access);
+    return request_p != NULL ? nicstride_request_finish(request, rc, done, request_p) : rc;
+}
+
+int nicstride_accumulate(const void *origin, int origin_count, ompi_datatype_t *origin_dt,
+                         int target, ptrdiff_t disp, int target_count, ompi_datatype_t *target_dt,
+                         ompi_op_t *op, ompi_win_t *win)
+{
+    arguments_t g = {.call = "MPI_Accumulate", .origin = origin, .origin_count = origin_count,
+                     .origin_dt = origin_dt, .target = target, .disp = disp,
+                     .target_count = target_count, .target_dt = target_dt, .op = op};
+
+    return accumulate(win, &g, NULL);
+}
+
+int nicstride_raccumulate(const void *origin, int origin_count, ompi_datatype_t *origin_dt,
+                          int target, ptrdiff_t disp, int target_count,
+                          ompi_datatype_t *target_dt, ompi_op_t *op, ompi_win_t *win,
+                          ompi_request_t **request)
+{
+    arguments_t g = {.call = "MPI_Raccumulate", .origin = origin, .origin_count = origin_count,
+                     .origin_dt = origin_dt, .target = target, .disp = disp,
+                     .target_count = target_count, .target_dt = target_dt, .op = op};
+
+    return accumulate(win, &g, request);
+}
+
+int nicstride_get_accumulate(const void *origin, int origin_count, ompi_datatype_t *origin_dt,
+                             void *result, int result_count, ompi_datatype_t *result_dt,
+                             int target, ptrdiff_t disp, int target_count,
+                             ompi_datatype_t *target_dt, ompi_op_t *op, ompi_win_t *win)
+{
+    arguments_t g = {.call = "MPI_Get_accumulate", .origin = origin,
+                     .origin_count = origin_count, .origin_dt = origin_dt, .result = result,
+                     .result_count = result_count, .result_dt = result_dt, .target = target,
+                     .disp = disp, .target_count = target_count, .target_dt = target_dt,
+                     .op = op};
+
+    return accumulate(win, &g, NULL);
+}
+
+int nicstride_rget_accumulate(const void *origin, int origin_count, ompi_datatype_t *origin_dt,
+                              void *result, int result_count, ompi_datatype_t *result_dt,
+                              int target, ptrdiff_t disp, int target_count,
+                              ompi_datatype_t *target_dt, ompi_op_t *op, ompi_win_t *win,
+                              ompi_request_t **request)
+{
+    arguments_t g = {.call = "MPI_Rget_accumulate", .origin = origin,
+                     .origin_count = origin_count, .origin_dt = origin_dt, .result = result,
+                     .result_count = result_count, .result_dt = result_dt, .target = target,
+                     .disp = disp, .target_count = target_count, .target_dt = target_dt,
+                     .op = op};
+
+    return accumulate(win, &g, request);
+}
+
+int nicstride_fetch_and_op(const void *origin, void *result, ompi_datatype_t *dt, int target,
+                           ptrdiff_t disp, ompi_op_t *op, ompi_win_t *win)
+{
+    arguments_t g = {.call = "MPI_Fetch_and_op", .origin = origin, .origin_count = 1,
+                     .origin_dt = dt, .result = result, .result_count = 1, .result_dt = dt,
+                     .target = target, .disp = disp, .target_count = 1, .target_dt = dt,
+                     .op = op};
+
+    return accumulate(win, &g, NULL);
+}
+
+int nicstride_compare_and_swap(const void *origin, const void *compare, void *result,
+                               ompi_datatype_t *dt, int target, ptrdiff_t disp, ompi_win_t *win)
+{
+    nicstride_module_t *m = nicstride_module(win);
+    const char *call = "MPI_Compare_and_swap";
+    nicstride_target_t a;
+    nicstride_op_t *op;
+    int dtype = nicstride_dtype_index(dt);
+    int rc;
+
+    if (dtype < 0)
+        return nicstride_error(m, call, MPI_ERR_TYPE, "the datatype is not a predefined one");
+    rc = nicstride_target_init(&a, m, call, origin, 1, dt, target, disp, 1, dt);
+    if (rc != OMPI_SUCCESS)
+        return rc;
+    nicstride_counters.accumulates++;
+    if (!onic_layout_is_contig(&a.target)) {
+        rc = nicstride_error(m, call, MPI_ERR_TYPE, "the datatype has gaps");
+    } else if (goes_direct(&a)) {
+        nicstride_ctl_t *ctl = nicstride_ctl(m, a.peer->local);
+
+        nicstride_spin_lock(&ctl->acc_lock);
+        nicstride_apply_cas(a.direct, a.target.size, compare, origin, result);
+        nicstride_spin_unlock(&ctl->acc_lock);
+    } else if ((op = nicstride_op_new(m, &a, NICSTRIDE_MSG_CAS, a.target.size)) == NULL) {
+        rc = OMPI_ERR_OUT_OF_RESOURCE;
+    } else {
+        op->dtype = (uint16_t)dtype;
+        memcpy(op->cas, compare, op->size);
+        memcpy(op->cas + op->size, origin, op->size);
+        onic_layout_contig(&op->result, 0, op->size);
+        op->result_base = result;
+        rc = nicstride_op_start(op);
+    }
+    nicstride_target_fini(&a);
+    return rc;
+}

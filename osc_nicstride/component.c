@@ -1,0 +1,135 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * The component: version check, parameters, start and end of the process-wide state.
+ */
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "osc_nicstride/module.h"
+#include "common/config.h"
+
+#include "ompi/runtime/mpiruntime.h"
+#include "opal/util/output.h"
+#include "opal/util/show_help.h"
+
+static int component_open(void);
+static int component_close(void);
+static int component_register(void);
+static int component_init(bool progress_threads, bool mpi_threads);
+static int component_query(ompi_win_t *win, void **base, size_t size, int disp_unit,
+                           ompi_communicator_t *comm, opal_info_t *info, int flavor);
+static int component_finalize(void);
+
+nicstride_counters_t nicstride_counters;
+
+ONIC_EXPORT nicstride_component_t mca_osc_nicstride_component = {
+    .super =
+        {
+            .osc_version =
+                {
+                    OMPI_OSC_BASE_VERSION_3_0_0,
+                    .mca_component_name = "nicstride",
+                    MCA_BASE_MAKE_VERSION(component, OMPI_NIC_VERSION_MAJOR,
+                                          OMPI_NIC_VERSION_MINOR, OMPI_NIC_VERSION_RELEASE),
+                    .mca_open_component = component_open,
+                    .mca_close_component = component_close,
+                    .mca_register_component_params = component_register,
+                },
+            .osc_data = {MCA_BASE_METADATA_PARAM_NONE},
+            .osc_init = component_init,
+            .osc_query = component_query,
+            .osc_select = nicstride_win_select,
+            .osc_finalize = component_finalize,
+        },
+};
+
+/**
+ * The structures of Open MPI that this component reads are those of the release series it was
+ * built for; in another series the loader's own check may pass and the structures differ.
+ */
+static bool series_matches(void)
+{
+    char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int len = 0, major = -1, minor = -1;
+    const char *v;
+
+    MPI_Get_library_version(text, &len);
+    v = strstr(text, "Open MPI v");
+    if (v != NULL && sscanf(v, "Open MPI v%d.%d", &major, &minor) == 2 &&
+        major == OMPI_NIC_OMPI_MAJOR && minor == OMPI_NIC_OMPI_MINOR)
+        return true;
+    opal_output(0,
+                "osc_nicstride was built for Open MPI %d.%d and refuses to run in %.60s; "
+                "build and install it again with this Open MPI",
+                OMPI_NIC_OMPI_MAJOR, OMPI_NIC_OMPI_MINOR, text);
+    return false;
+}
+
+static int component_register(void)
+{
+    if (!series_matches())
+        return OMPI_ERR_NOT_AVAILABLE;
+    nicstride_pvars_register(&mca_osc_nicstride_component.super.osc_version);
+    return nicstride_params_register(&mca_osc_nicstride_component.super.osc_version);
+}
+
+static int component_open(void)
+{
+    opal_show_help_add_dir(OMPI_NIC_HELP_DIR);
+    return nicstride_params_check();
+}
+
+static int component_close(void)
+{
+    return OMPI_SUCCESS;
+}
+
+static int component_init(bool progress_threads, bool mpi_threads)
+{
+    nicstride_component_t *c = &mca_osc_nicstride_component;
+
+    (void)progress_threads;
+    (void)mpi_threads;
+    OBJ_CONSTRUCT(&c->windows, opal_hash_table_t);
+    return opal_hash_table_init(&c->windows, 16);
+}
+
+static int component_query(ompi_win_t *win, void **base, size_t size, int disp_unit,
+                           ompi_communicator_t *comm, opal_info_t *info, int flavor)
+{
+    (void)win;
+    (void)base;
+    (void)size;
+    (void)disp_unit;
+    (void)info;
+    if (flavor == MPI_WIN_FLAVOR_SHARED && ompi_group_have_remote_peers(comm->c_local_group))
+        return OMPI_ERR_RMA_SHARED;
+    return mca_osc_nicstride_component.params.priority;
+}
+
+/**
+ * The wire is torn down here and not in close: the point-to-point layer still works, so a barrier
+ * can make sure that no peer has messages for us under way. Every process of the job that loaded
+ * the component takes part, whether it made a window or not.
+ */
+static int component_finalize(void)
+{
+    nicstride_component_t *c = &mca_osc_nicstride_component;
+    ompi_communicator_t *world = &ompi_mpi_comm_world.comm;
+
+    if (ompi_comm_size(world) > 1)
+        world->c_coll->coll_barrier(world, world->c_coll->coll_barrier_module);
+    if (c->wire_open) {
+        onic_wire_close();
+        c->wire_open = false;
+    }
+    nicstride_ops_fini();
+    nicstride_handles_fini(&c->ops);
+    OBJ_DESTRUCT(&c->windows);
+    return OMPI_SUCCESS;
+}

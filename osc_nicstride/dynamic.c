@@ -1,0 +1,156 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Dynamic windows: attaching, detaching, and what origins may know of another's table.
+ *
+ * The target's table is the truth: all that comes by message is checked against it there. Only
+ * single copy goes past the target, so before it the origin must know that the memory is attached:
+ * from a few regions that it remembers together with the generation of the table, which lies in
+ * shared memory and changes with every attach and detach.
+ */
+#include <stddef.h>
+#include <inttypes.h>
+
+#include "osc_nicstride/module.h"
+
+static int region_error(const nicstride_module_t *m, const char *call, nicstride_region_status_t s,
+                        const void *base, size_t size)
+{
+    switch (s) {
+    case NICSTRIDE_REGION_OK:
+        return OMPI_SUCCESS;
+    case NICSTRIDE_REGION_OVERLAP:
+        return nicstride_error(m, call, OMPI_ERR_RMA_ATTACH,
+                               "the %zu bytes at %p overlap memory that is attached already", size,
+                               base);
+    case NICSTRIDE_REGION_NONE:
+        return nicstride_error(m, call, OMPI_ERR_RMA_ATTACH, "no region is attached at %p", base);
+    case NICSTRIDE_REGION_BAD:
+        return nicstride_error(m, call, MPI_ERR_SIZE,
+                               "%zu bytes at %p go beyond the end of the address space", size,
+                               base);
+    default:
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+}
+
+/** The table has changed: what others remember of it is worthless now. */
+static void publish_generation(nicstride_module_t *m)
+{
+    atomic_store_explicit(&nicstride_ctl(m, m->node.me)->generation, m->regions.generation,
+                          memory_order_release);
+}
+
+int nicstride_attach(ompi_win_t *win, void *base, size_t size)
+{
+    nicstride_module_t *m = nicstride_module(win);
+    nicstride_region_status_t s;
+
+    if (m->flavor != MPI_WIN_FLAVOR_DYNAMIC)
+        return nicstride_error(m, "MPI_Win_attach", OMPI_ERR_RMA_ATTACH,
+                               "the window was not made by MPI_Win_create_dynamic");
+    onic_wire_lock();
+    s = nicstride_regions_attach(&m->regions, (uint64_t)(uintptr_t)base, size);
+    publish_generation(m);
+    onic_wire_unlock();
+    return region_error(m, "MPI_Win_attach", s, base, size);
+}
+
+int nicstride_detach(ompi_win_t *win, const void *base)
+{
+    nicstride_module_t *m = nicstride_module(win);
+    nicstride_region_status_t s;
+
+    if (m->flavor != MPI_WIN_FLAVOR_DYNAMIC)
+        return nicstride_error(m, "MPI_Win_detach", OMPI_ERR_RMA_ATTACH,
+                               "the window was not made by MPI_Win_create_dynamic");
+    onic_wire_lock();
+    s = nicstride_regions_detach(&m->regions, (uint64_t)(uintptr_t)base);
+    publish_generation(m);
+    onic_wire_unlock();
+    return region_error(m, "MPI_Win_detach", s, base, 0);
+}
+
+static bool holds(const nicstride_region_t *r, uint64_t addr, uint64_t size)
+{
+    return addr >= r->base && addr - r->base <= r->size && size <= r->size - (addr - r->base);
+}
+
+static bool remembered(const nicstride_peer_t *p, uint64_t generation, uint64_t addr, uint64_t size)
+{
+    if (p->cached_generation != generation)
+        return false;
+    for (unsigned i = 0; i < p->ncached; i++) {
+        if (holds(&p->cached[i], addr, size))
+            return true;
+    }
+    return false;
+}
+
+static void remember(nicstride_peer_t *p, const nicstride_msg_t *answer)
+{
+    if (p->cached_generation != answer->count) {
+        p->cached_generation = answer->count;
+        p->ncached = p->next_cached = 0;
+    }
+    p->cached[p->next_cached].base = (uint64_t)answer->disp;
+    p->cached[p->next_cached].size = answer->len;
+    p->next_cached = (p->next_cached + 1) % NICSTRIDE_CACHED_REGIONS;
+    if (p->ncached < NICSTRIDE_CACHED_REGIONS)
+        p->ncached++;
+}
+
+/** Asks the target and waits for its answer. One question to a peer at a time. */
+static nicstride_msg_t ask(nicstride_module_t *m, nicstride_peer_t *p, uint64_t addr, uint64_t size)
+{
+    nicstride_msg_t msg, answer;
+    bool answered = false;
+
+    nicstride_msg_init(&msg, NICSTRIDE_MSG_REGION, m->info[p->rank].win, (uint32_t)m->rank);
+    msg.disp = (int64_t)addr;
+    msg.len = size;
+    onic_wire_lock();
+    p->region_answered = false;
+    nicstride_send_locked(m, p, &msg);
+    onic_wire_unlock();
+    while (!answered) {
+        nicstride_progress();
+        onic_wire_lock();
+        answered = p->region_answered;
+        answer = p->region_answer;
+        onic_wire_unlock();
+    }
+    return answer;
+}
+
+bool nicstride_region_known(nicstride_module_t *m, nicstride_peer_t *p, uint64_t addr,
+                            uint64_t size)
+{
+    _Atomic uint64_t *generation = &nicstride_ctl(m, p->local)->generation;
+    nicstride_msg_t answer;
+    bool known;
+
+    OPAL_THREAD_LOCK(&m->lock);
+    known = remembered(p, atomic_load_explicit(generation, memory_order_acquire), addr, size);
+    if (known || p->asking_region) {
+        /* Another thread asks: let this transfer go by message, which needs no knowledge. */
+        OPAL_THREAD_UNLOCK(&m->lock);
+        return known;
+    }
+    p->asking_region = true;
+    OPAL_THREAD_UNLOCK(&m->lock);
+
+    answer = ask(m, p, addr, size);
+
+    OPAL_THREAD_LOCK(&m->lock);
+    p->asking_region = false;
+    if (answer.status == 0)
+        remember(p, &answer);
+    /* The answer itself may be of yesterday by now. */
+    known = remembered(p, atomic_load_explicit(generation, memory_order_acquire), addr, size);
+    OPAL_THREAD_UNLOCK(&m->lock);
+    return known;
+}

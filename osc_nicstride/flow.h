@@ -1,0 +1,65 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Flow control and remote completion between one origin and one target of a window.
+ *
+ * Every message that has an effect at the target is numbered by the origin (`sent`) and counted by
+ * the target when its effect is done (`applied`), in whatever order they came. The target reports
+ * `applied` in acknowledgements. The origin never has more than `window` messages unacknowledged,
+ * which bounds the memory of the target; an operation is remotely complete when `acked` has
+ * reached its number, so a flush is a request for an acknowledgement at a number and needs no
+ * identifier: later requests swallow earlier ones.
+ *
+ * Pure; the caller serialises. Values from the peer are not trusted.
+ */
+#ifndef NICSTRIDE_FLOW_H
+#define NICSTRIDE_FLOW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/** Origin side. Zero-initialise but for `window` (1 .. 2^31). */
+typedef struct nicstride_tx {
+    uint64_t sent;
+    uint64_t acked;
+    uint64_t asked;  /**< highest number that a flush request was sent for */
+    uint32_t window;
+    int error;       /**< first error that the target reported and nobody was told of; 0 if none */
+} nicstride_tx_t;
+
+/** Target side. Zero-initialise but for `window`, the same as the origin's. */
+typedef struct nicstride_rx {
+    uint64_t applied;
+    uint64_t reported;
+    uint64_t wanted;  /**< an acknowledgement is wanted once applied reaches this */
+    uint32_t window;
+    int error;        /**< first error since the last acknowledgement */
+} nicstride_rx_t;
+
+/** May one more message be sent now? */
+bool nicstride_tx_can_send(const nicstride_tx_t *tx);
+/** Counts a message; returns its number (the value `acked` must reach). */
+uint64_t nicstride_tx_send(nicstride_tx_t *tx);
+/** An acknowledgement came. False where it is impossible (more than was sent); an old one, that
+ *  says less than is known, is ignored but for its error. */
+bool nicstride_tx_ack(nicstride_tx_t *tx, uint64_t applied, int error);
+/** True where everything sent so far is acknowledged. */
+bool nicstride_tx_idle(const nicstride_tx_t *tx);
+/** True where a flush request must be sent to get the rest acknowledged; marks it as sent.
+ *  `*upto_p` gets the number to ask for. */
+bool nicstride_tx_ask(nicstride_tx_t *tx, uint64_t *upto_p);
+/** Takes the recorded error (0 if none) and clears it. */
+int nicstride_tx_take_error(nicstride_tx_t *tx);
+
+/** The effect of one message is done, with `error` (0: none). True where an acknowledgement is due
+ *  now (a flush is satisfied, or half a window has gone unreported). */
+bool nicstride_rx_applied(nicstride_rx_t *rx, int error);
+/** A flush request for number `upto` came. True where an acknowledgement is due now. */
+bool nicstride_rx_flush(nicstride_rx_t *rx, uint64_t upto);
+/** Makes the acknowledgement: what to report; takes the error. */
+void nicstride_rx_ack(nicstride_rx_t *rx, uint64_t *applied_p, int *error_p);
+
+#endif

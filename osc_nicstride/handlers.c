@@ -1,0 +1,662 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * The target side: what a message of a peer does here.
+ *
+ * Runs with the wire lock held, in any thread, so nothing here waits, and nothing touches an
+ * object of Open MPI but to read predefined datatypes and operations. Nothing that a message says
+ * is believed before it is checked against the window.
+ */
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "osc_nicstride/module.h"
+
+/* Replies of one get under way at a time: enough to keep the wire busy. */
+#define REPLIES_IN_FLIGHT 16
+
+/** What a message is about, once checked. */
+typedef struct incoming {
+    nicstride_module_t *m;
+    nicstride_peer_t *p;
+    const nicstride_msg_t *msg;
+    const void *layout;
+    const void *data;
+    size_t len;
+    onic_rndv_t *rndv;
+} incoming_t;
+
+static nicstride_module_t *find_window(uint32_t name)
+{
+    void *m = NULL;
+
+    if (opal_hash_table_get_value_uint32(&mca_osc_nicstride_component.windows, name, &m) !=
+        OPAL_SUCCESS)
+        return NULL;
+    return m;
+}
+
+/* ---- completion ------------------------------------------------------------------------------- */
+
+static void send_ack(nicstride_module_t *m, nicstride_peer_t *p)
+{
+    nicstride_msg_t msg;
+    int error;
+
+    nicstride_msg_init(&msg, NICSTRIDE_MSG_ACK, m->info[p->rank].win, (uint32_t)m->rank);
+    nicstride_rx_ack(&p->rx, &msg.count, &error);
+    msg.status = error;
+    nicstride_send_locked(m, p, &msg);
+}
+
+void nicstride_applied_locked(nicstride_module_t *m, nicstride_peer_t *p, int error)
+{
+    if (nicstride_rx_applied(&p->rx, error))
+        send_ack(m, p);
+}
+
+/* ---- the target's bytes ----------------------------------------------------------------------- */
+
+/** True where all bytes of the layout at `disp` belong to the window. */
+static bool target_holds(const nicstride_module_t *m, int64_t disp, const onic_layout_t *l)
+{
+    if (m->flavor == MPI_WIN_FLAVOR_DYNAMIC)
+        return nicstride_regions_cover(&m->regions, (uint64_t)disp, l);
+    return nicstride_layout_fits(l, disp, m->info[m->rank].size);
+}
+
+/**
+ * Decodes the layout of a message and makes sure that all it names is in the window. Returns an
+ * MPI error class, 0 where all is well; the caller frees the layout where it is.
+ */
+static int open_target(const incoming_t *in, onic_layout_t *l, char **base_p, uint64_t *at_p)
+{
+    nicstride_module_t *m = in->m;
+    const nicstride_msg_t *msg = in->msg;
+    size_t used;
+    bool inside;
+
+    if (onic_layout_decode(l, in->layout, msg->layout_len, &used) != ONIC_LAYOUT_OK)
+        return MPI_ERR_OTHER;
+    *at_p = (msg->flags & NICSTRIDE_MSG_SLICE) ? 0 : msg->offset;
+    inside = target_holds(m, msg->disp, l);
+    if (!inside || used != msg->layout_len || *at_p > l->size || msg->len > l->size - *at_p) {
+        onic_layout_fini(l);
+        return inside ? MPI_ERR_OTHER : MPI_ERR_RMA_RANGE;
+    }
+    *base_p = (char *)((uintptr_t)m->base + (uintptr_t)msg->disp);
+    return 0;
+}
+
+/* ---- put -------------------------------------------------------------------------------------- */
+
+/** A rendezvous put that is being received. Names the window instead of pointing at it, because
+ *  the window may be gone when the wire is torn down. */
+typedef struct landing {
+    uint32_t win;
+    uint32_t origin;
+} landing_t;
+
+static void landed_cb(void *arg, int status)
+{
+    landing_t *l = arg;
+    nicstride_module_t *m = find_window(l->win);
+
+    if (m != NULL && m->peer[l->origin] != NULL)
+        nicstride_applied_locked(m, m->peer[l->origin],
+                                 status == OMPI_SUCCESS ? 0 : MPI_ERR_OTHER);
+    free(l);
+}
+
+/** Receives straight into the window. */
+static void put_rndv(const incoming_t *in, const onic_layout_t *l, char *base, uint64_t at)
+{
+    landing_t *landing = onic_layout_is_contig(l) ? malloc(sizeof(*landing)) : NULL;
+    int rc;
+
+    if (landing == NULL) {
+        onic_rndv_drop(in->rndv);
+        nicstride_applied_locked(in->m, in->p, MPI_ERR_OTHER);
+        return;
+    }
+    landing->win = in->msg->win;
+    landing->origin = in->msg->origin;
+    rc = onic_rndv_recv(in->rndv, base + l->offset + (int64_t)at, in->msg->len, landed_cb,
+                        landing);
+    if (rc != 0)
+        landed_cb(landing, rc < 0 ? rc : OMPI_SUCCESS);
+}
+
+static void on_put(const incoming_t *in)
+{
+    onic_layout_t l;
+    char *base;
+    uint64_t at;
+    int error = open_target(in, &l, &base, &at);
+
+    if (error != 0) {
+        if (in->rndv != NULL)
+            onic_rndv_drop(in->rndv);
+        nicstride_applied_locked(in->m, in->p, error);
+        return;
+    }
+    if (in->rndv != NULL) {
+        put_rndv(in, &l, base, at);
+    } else {
+        onic_cursor_t c;
+
+        onic_cursor_init(&c, &l, at);
+        onic_unpack(&c, base, in->data, in->len);
+        nicstride_applied_locked(in->m, in->p, 0);
+    }
+    onic_layout_fini(&l);
+}
+
+/* ---- get -------------------------------------------------------------------------------------- */
+
+/** A get that is being answered, fragment by fragment. */
+typedef struct answer {
+    uint32_t win;
+    uint32_t origin;
+    onic_layout_t layout;
+    char *base;
+    uint64_t at;     /**< next packed byte of the layout */
+    uint64_t offset; /**< the same as a position in the origin's operation */
+    uint64_t left;
+    uint64_t handle;
+    bool rndv;
+    bool running; /**< in the sending loop: completions need not continue it */
+    unsigned in_flight;
+} answer_t;
+
+static void answer_more(answer_t *a);
+
+static void answered_cb(void *arg, int status)
+{
+    answer_t *a = arg;
+
+    (void)status; /* the origin misses the data and its request ends with the wire */
+    a->in_flight--;
+    if (!a->running)
+        answer_more(a);
+}
+
+static int answer_fragment(nicstride_module_t *m, nicstride_peer_t *p, answer_t *a)
+{
+    nicstride_msg_t msg;
+    onic_payload_t payload;
+    uint64_t n = a->left;
+    int rc;
+
+    nicstride_msg_init(&msg, NICSTRIDE_MSG_GET_DATA, m->info[p->rank].win, (uint32_t)m->rank);
+    if (!a->rndv && n > p->frag_max - sizeof(msg))
+        n = p->frag_max - sizeof(msg);
+    msg.flags = a->rndv ? NICSTRIDE_MSG_RNDV : 0;
+    msg.handle = a->handle;
+    msg.offset = a->offset;
+    msg.len = n;
+    payload.len = n;
+    payload.base = a->base;
+    if (onic_layout_is_contig(&a->layout)) {
+        payload.base = a->base + a->layout.offset + (int64_t)a->at;
+        payload.cursor.layout = NULL;
+    } else {
+        onic_cursor_init(&payload.cursor, &a->layout, a->at);
+    }
+    a->at += n;
+    a->offset += n;
+    a->left -= n;
+    a->in_flight++;
+    rc = onic_peer_send(p->wire, ONIC_AM_OSC, &msg, sizeof(msg), &payload,
+                        a->rndv ? ONIC_SEND_RNDV : 0, answered_cb, a);
+    if (rc != 0)
+        a->in_flight--;
+    return rc < 0 ? rc : OMPI_SUCCESS;
+}
+
+/** Sends on; ends the answer with the last fragment. The get counts as applied then, since the
+ *  window's memory is not read any more. */
+static void answer_more(answer_t *a)
+{
+    nicstride_module_t *m = find_window(a->win);
+    nicstride_peer_t *p = m != NULL ? m->peer[a->origin] : NULL;
+    int rc = OMPI_SUCCESS;
+
+    if (p == NULL)
+        a->left = 0;
+    a->running = true;
+    while (a->left > 0 && a->in_flight < REPLIES_IN_FLIGHT && rc == OMPI_SUCCESS)
+        rc = answer_fragment(m, p, a);
+    a->running = false;
+    if (rc != OMPI_SUCCESS)
+        a->left = 0;
+    if (a->left > 0 || a->in_flight > 0)
+        return;
+    if (p != NULL)
+        nicstride_applied_locked(m, p, rc == OMPI_SUCCESS ? 0 : MPI_ERR_OTHER);
+    onic_layout_fini(&a->layout);
+    free(a);
+}
+
+/** Tells the origin that its operation will get no data. */
+static void refuse(const incoming_t *in, nicstride_msg_type_t type, uint64_t len, int error)
+{
+    nicstride_msg_t msg;
+
+    nicstride_msg_init(&msg, type, in->m->info[in->p->rank].win, (uint32_t)in->m->rank);
+    msg.handle = in->msg->handle;
+    msg.offset = in->msg->offset;
+    msg.len = len;
+    msg.status = error;
+    nicstride_send_locked(in->m, in->p, &msg);
+    nicstride_applied_locked(in->m, in->p, 0);
+}
+
+static void on_get(const incoming_t *in)
+{
+    answer_t *a = malloc(sizeof(*a));
+    int error = a != NULL ? open_target(in, &a->layout, &a->base, &a->at) : MPI_ERR_NO_MEM;
+
+    if (error != 0) {
+        free(a);
+        refuse(in, NICSTRIDE_MSG_GET_DATA, in->msg->len, error);
+        return;
+    }
+    if (in->p->frag_max == 0)
+        in->p->frag_max = onic_peer_frag_max(in->p->wire);
+    a->win = in->msg->win;
+    a->origin = in->msg->origin;
+    a->offset = in->msg->offset;
+    a->left = in->msg->len;
+    a->handle = in->msg->handle;
+    a->rndv = (in->msg->flags & NICSTRIDE_MSG_RNDV) != 0 && onic_layout_is_contig(&a->layout);
+    a->in_flight = 0;
+    answer_more(a);
+}
+
+/* ---- replies to our own operations ------------------------------------------------------------ */
+
+/** An error class as a peer reports it; what is none becomes MPI_ERR_OTHER. */
+static int error_class(int status)
+{
+    return status >= 0 && status <= MPI_ERR_LASTCODE ? status : MPI_ERR_OTHER;
+}
+
+/** A reply by rendezvous that is being received. */
+typedef struct reply {
+    uint64_t handle;
+    uint64_t len;
+} reply_t;
+
+static void reply_cb(void *arg, int status)
+{
+    reply_t *r = arg;
+    nicstride_op_t *op = nicstride_handle_get(&mca_osc_nicstride_component.ops, r->handle);
+
+    if (op != NULL) {
+        op->in_flight--;
+        nicstride_op_received_locked(op, r->len, status == OMPI_SUCCESS ? 0 : MPI_ERR_OTHER);
+    }
+    free(r);
+}
+
+static void data_rndv(const incoming_t *in, nicstride_op_t *op)
+{
+    reply_t *r = onic_layout_is_contig(&op->result) ? malloc(sizeof(*r)) : NULL;
+    int rc;
+
+    if (r == NULL) {
+        onic_rndv_drop(in->rndv);
+        nicstride_op_received_locked(op, in->msg->len, MPI_ERR_OTHER);
+        return;
+    }
+    r->handle = in->msg->handle;
+    r->len = in->msg->len;
+    op->in_flight++;
+    rc = onic_rndv_recv(in->rndv, op->result_base + op->result.offset + (int64_t)in->msg->offset,
+                        in->msg->len, reply_cb, r);
+    if (rc != 0)
+        reply_cb(r, rc < 0 ? rc : OMPI_SUCCESS);
+}
+
+static void on_data(const incoming_t *in)
+{
+    const nicstride_msg_t *msg = in->msg;
+    nicstride_op_t *op = nicstride_handle_get(&mca_osc_nicstride_component.ops, msg->handle);
+    onic_cursor_t c;
+
+    if (op == NULL || op->module != in->m || op->peer != in->p || msg->offset > op->size ||
+        msg->len > op->size - msg->offset || msg->len > op->size - op->received) {
+        nicstride_counters.refused++;
+        if (in->rndv != NULL)
+            onic_rndv_drop(in->rndv);
+        return;
+    }
+    if (in->rndv != NULL) {
+        data_rndv(in, op);
+        return;
+    }
+    if (msg->status == 0) {
+        onic_cursor_init(&c, &op->result, msg->offset);
+        onic_unpack(&c, op->result_base, in->data, in->len);
+    }
+    nicstride_op_received_locked(op, msg->len, error_class(msg->status));
+}
+
+/* ---- accumulates ------------------------------------------------------------------------------ */
+
+static void free_cb(void *arg, int status)
+{
+    (void)status;
+    free(arg);
+}
+
+/** Sends old values back; takes over `old`. */
+static void reply_old(const incoming_t *in, char *old, uint64_t len)
+{
+    nicstride_msg_t msg;
+    onic_payload_t payload = {.base = old, .len = len};
+
+    nicstride_msg_init(&msg, NICSTRIDE_MSG_ACC_DATA, in->m->info[in->p->rank].win,
+                       (uint32_t)in->m->rank);
+    msg.handle = in->msg->handle;
+    msg.offset = in->msg->offset;
+    msg.len = len;
+    if (onic_peer_send(in->p->wire, ONIC_AM_OSC, &msg, sizeof(msg), &payload, 0, free_cb, old) !=
+        0)
+        free(old);
+}
+
+/** Checks what an accumulate asks for and does it, under the accumulate lock. */
+static int apply_message(const incoming_t *in, const nicstride_accop_t *op, char *old)
+{
+    const nicstride_msg_t *msg = in->msg;
+    onic_layout_t l;
+    onic_cursor_t c;
+    char *base;
+    uint64_t at;
+    int error = open_target(in, &l, &base, &at);
+
+    if (error != 0)
+        return error;
+    if (msg->len % op->apply.size != 0 || at % op->apply.size != 0) {
+        error = MPI_ERR_TYPE;
+    } else {
+        onic_cursor_init(&c, &l, at);
+        nicstride_apply(&op->apply, &c, base, in->data, old, msg->len);
+    }
+    onic_layout_fini(&l);
+    return error;
+}
+
+static void on_accumulate(const incoming_t *in)
+{
+    const nicstride_msg_t *msg = in->msg;
+    const bool fetch = msg->type == NICSTRIDE_MSG_GET_ACC;
+    nicstride_accop_t op;
+    char *old = NULL;
+    int error = 0;
+
+    if (!nicstride_accop_init(&op, msg->op, msg->dtype) ||
+        (op.apply.kind != NICSTRIDE_APPLY_NO_OP && in->len == 0 && msg->len > 0))
+        error = MPI_ERR_TYPE;
+    /* A fragment is small; more than one can hold was not made by us. */
+    else if (fetch && msg->len > onic_wire_header_max() + in->p->frag_max + (1u << 20))
+        error = MPI_ERR_OTHER;
+    else if (fetch && (old = malloc(msg->len > 0 ? msg->len : 1)) == NULL)
+        error = MPI_ERR_NO_MEM;
+    if (error == 0)
+        error = apply_message(in, &op, old);
+    if (fetch && error != 0) {
+        free(old);
+        refuse(in, NICSTRIDE_MSG_ACC_DATA, msg->len, error);
+        return;
+    }
+    if (fetch)
+        reply_old(in, old, msg->len);
+    nicstride_applied_locked(in->m, in->p, error);
+}
+
+/** Compare and swap: one element, two values in the payload. */
+static void on_cas(const incoming_t *in)
+{
+    const uint64_t size = in->msg->len / 2;
+    size_t dtype_size, extent;
+    onic_layout_t l;
+    char *old = NULL;
+    int error = 0;
+
+    if (!nicstride_dtype_size(in->msg->dtype, &dtype_size, &extent) || dtype_size != size)
+        error = MPI_ERR_TYPE;
+    else if (onic_layout_contig(&l, 0, size) != ONIC_LAYOUT_OK ||
+             !target_holds(in->m, in->msg->disp, &l))
+        error = MPI_ERR_RMA_RANGE;
+    else if ((old = malloc(size)) == NULL)
+        error = MPI_ERR_NO_MEM;
+    if (error != 0) {
+        refuse(in, NICSTRIDE_MSG_ACC_DATA, size, error);
+        return;
+    }
+    nicstride_apply_cas((char *)((uintptr_t)in->m->base + (uintptr_t)in->msg->disp), size, in->data,
+                        (const char *)in->data + size, old);
+    reply_old(in, old, size);
+    nicstride_applied_locked(in->m, in->p, 0);
+}
+
+/** False where the accumulate lock is busy. */
+static bool try_accumulate(const incoming_t *in)
+{
+    nicstride_ctl_t *ctl = nicstride_ctl(in->m, in->m->node.me);
+
+    if (!nicstride_spin_try(&ctl->acc_lock))
+        return false;
+    if (in->msg->type == NICSTRIDE_MSG_CAS)
+        on_cas(in);
+    else
+        on_accumulate(in);
+    nicstride_spin_unlock(&ctl->acc_lock);
+    return true;
+}
+
+/* ---- synchronisation and regions -------------------------------------------------------------- */
+
+static void on_region(const incoming_t *in)
+{
+    nicstride_msg_t msg;
+    nicstride_region_t found;
+
+    nicstride_msg_init(&msg, NICSTRIDE_MSG_REGION_IS, in->m->info[in->p->rank].win,
+                       (uint32_t)in->m->rank);
+    if (nicstride_regions_find(&in->m->regions, (uint64_t)in->msg->disp, in->msg->len, &found)) {
+        msg.disp = (int64_t)found.base;
+        msg.len = found.size;
+    } else {
+        msg.status = MPI_ERR_RMA_RANGE;
+    }
+    msg.count = in->m->regions.generation;
+    nicstride_send_locked(in->m, in->p, &msg);
+}
+
+static void on_grant(const incoming_t *in)
+{
+    nicstride_peer_t *target = NULL;
+
+    if (in->msg->count < (uint64_t)in->m->size)
+        target = nicstride_peer_locked(in->m, (int)in->msg->count);
+    if (target != NULL)
+        target->granted = true;
+}
+
+static void on_ack(const incoming_t *in)
+{
+    if (!nicstride_tx_ack(&in->p->tx, in->msg->count, error_class(in->msg->status)))
+        nicstride_counters.refused++;
+    nicstride_pump_locked(in->m, in->p);
+}
+
+/** False where the message must wait for a lock. */
+static bool dispatch(const incoming_t *in)
+{
+    switch ((nicstride_msg_type_t)in->msg->type) {
+    case NICSTRIDE_MSG_PUT:
+        on_put(in);
+        return true;
+    case NICSTRIDE_MSG_GET:
+        on_get(in);
+        return true;
+    case NICSTRIDE_MSG_GET_DATA:
+    case NICSTRIDE_MSG_ACC_DATA:
+        on_data(in);
+        return true;
+    case NICSTRIDE_MSG_ACC:
+    case NICSTRIDE_MSG_GET_ACC:
+    case NICSTRIDE_MSG_CAS:
+        return try_accumulate(in);
+    case NICSTRIDE_MSG_FLUSH:
+        if (nicstride_rx_flush(&in->p->rx, in->msg->count))
+            send_ack(in->m, in->p);
+        return true;
+    case NICSTRIDE_MSG_ACK:
+        on_ack(in);
+        return true;
+    case NICSTRIDE_MSG_LOCK:
+    case NICSTRIDE_MSG_UNLOCK:
+        return nicstride_lock_message_locked(in->m, in->p, in->msg);
+    case NICSTRIDE_MSG_GRANT:
+        on_grant(in);
+        return true;
+    case NICSTRIDE_MSG_POST:
+        in->p->posts++;
+        return true;
+    case NICSTRIDE_MSG_COMPLETE:
+        in->p->completes++;
+        return true;
+    case NICSTRIDE_MSG_REGION:
+        on_region(in);
+        return true;
+    case NICSTRIDE_MSG_REGION_IS:
+        in->p->region_answer = *in->msg;
+        in->p->region_answered = true;
+        return true;
+    default:
+        return true;
+    }
+}
+
+/* ---- messages that wait for a lock ------------------------------------------------------------ */
+
+/** A message that could not be handled at once because a lock was busy. */
+typedef struct deferred {
+    struct deferred *next;
+    nicstride_msg_t msg;
+    size_t len;
+    char bytes[]; /**< layout, then payload */
+} deferred_t;
+
+/* First come, first served, so that accumulates keep their order; wire lock. What it may hold is
+ * bounded by the origins' flow control. */
+static deferred_t *deferred_head, *deferred_tail;
+
+static bool takes_lock(const nicstride_msg_t *msg)
+{
+    return msg->type == NICSTRIDE_MSG_ACC || msg->type == NICSTRIDE_MSG_GET_ACC ||
+           msg->type == NICSTRIDE_MSG_CAS || msg->type == NICSTRIDE_MSG_LOCK ||
+           msg->type == NICSTRIDE_MSG_UNLOCK;
+}
+
+static void defer(const incoming_t *in)
+{
+    size_t layout_len = in->msg->layout_len;
+    deferred_t *d = malloc(sizeof(*d) + layout_len + in->len);
+
+    if (d == NULL) {
+        nicstride_applied_locked(in->m, in->p, MPI_ERR_NO_MEM);
+        return;
+    }
+    d->next = NULL;
+    d->msg = *in->msg;
+    d->len = in->len;
+    memcpy(d->bytes, in->layout, layout_len);
+    if (in->len > 0)
+        memcpy(d->bytes + layout_len, in->data, in->len);
+    if (deferred_tail != NULL)
+        deferred_tail->next = d;
+    else
+        deferred_head = d;
+    deferred_tail = d;
+    nicstride_counters.deferred++;
+}
+
+int nicstride_run_deferred(void)
+{
+    int n = 0;
+
+    while (deferred_head != NULL) {
+        deferred_t *d = deferred_head;
+        incoming_t in = {
+            .m = find_window(d->msg.win),
+            .msg = &d->msg,
+            .layout = d->bytes,
+            .data = d->bytes + d->msg.layout_len,
+            .len = d->len,
+        };
+
+        if (in.m != NULL)
+            in.p = in.m->peer[d->msg.origin];
+        if (in.m != NULL && in.p != NULL && !dispatch(&in))
+            return n + 1; /* not idle: whoever progresses comes back soon */
+        deferred_head = d->next;
+        if (deferred_head == NULL)
+            deferred_tail = NULL;
+        free(d);
+        n++;
+    }
+    return n;
+}
+
+void nicstride_drop_deferred_locked(uint32_t win)
+{
+    deferred_t **link = &deferred_head;
+
+    deferred_tail = NULL;
+    while (*link != NULL) {
+        deferred_t *d = *link;
+
+        if (d->msg.win == win) {
+            *link = d->next;
+            free(d);
+        } else {
+            deferred_tail = d;
+            link = &d->next;
+        }
+    }
+}
+
+/* ---- entry ------------------------------------------------------------------------------------ */
+
+void nicstride_am(const void *header, size_t header_len, const void *data, size_t len,
+                  onic_rndv_t *rndv)
+{
+    nicstride_msg_t msg;
+    incoming_t in = {.msg = &msg, .data = data, .len = len, .rndv = rndv};
+    const char *wrong = nicstride_msg_decode(header, header_len, len, &msg, &in.layout);
+
+    if (wrong == NULL)
+        in.m = find_window(msg.win);
+    if (in.m != NULL && msg.origin < (uint32_t)in.m->size)
+        in.p = nicstride_peer_locked(in.m, (int)msg.origin);
+    /* A window that is gone is nothing unusual: late acknowledgements and releases. */
+    if (in.p == NULL || (rndv != NULL) != ((msg.flags & NICSTRIDE_MSG_RNDV) != 0 &&
+                                           msg.type != NICSTRIDE_MSG_GET)) {
+        nicstride_counters.refused++;
+        if (rndv != NULL)
+            onic_rndv_drop(rndv);
+        return;
+    }
+    if ((takes_lock(&msg) && deferred_head != NULL) || !dispatch(&in))
+        defer(&in);
+}

@@ -1,0 +1,68 @@
+# Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+# SPDX-License-Identifier: BSD-3-Clause
+
+# What decides: pure.
+noinst_LTLIBRARIES += osc_nicstride/libnicstride_core.la
+
+osc_nicstride_libnicstride_core_la_SOURCES = \
+	osc_nicstride/apply.c \
+	osc_nicstride/apply.h \
+	osc_nicstride/epoch.c \
+	osc_nicstride/epoch.h \
+	osc_nicstride/flow.c \
+	osc_nicstride/flow.h \
+	osc_nicstride/handle.c \
+	osc_nicstride/handle.h \
+	osc_nicstride/lockq.c \
+	osc_nicstride/lockq.h \
+	osc_nicstride/plan.c \
+	osc_nicstride/plan.h \
+	osc_nicstride/proto.c \
+	osc_nicstride/proto.h \
+	osc_nicstride/region.c \
+	osc_nicstride/region.h \
+	osc_nicstride/sieve.c \
+	osc_nicstride/sieve.h
+osc_nicstride_libnicstride_core_la_CPPFLAGS = $(pure_cppflags)
+
+# What does.
+component_LTLIBRARIES += mca_osc_nicstride.la
+
+mca_osc_nicstride_la_SOURCES = \
+	osc_nicstride/accumulate.c \
+	osc_nicstride/component.c \
+	osc_nicstride/dynamic.c \
+	osc_nicstride/errors.c \
+	osc_nicstride/handlers.c \
+	osc_nicstride/lock.c \
+	osc_nicstride/module.c \
+	osc_nicstride/module.h \
+	osc_nicstride/op.c \
+	osc_nicstride/params.c \
+	osc_nicstride/put_get.c \
+	osc_nicstride/pvars.c \
+	osc_nicstride/request.c \
+	osc_nicstride/single_copy.c \
+	osc_nicstride/single_copy.h \
+	osc_nicstride/stream.c \
+	osc_nicstride/single_copy.c \
+	osc_nicstride/single_copy.h \
+	osc_nicstride/stream.c \
+	osc_nicstride/sync_active.c \
+	osc_nicstride/target.c \
+	osc_nicstride/window.c
+nodist_mca_osc_nicstride_la_SOURCES = common/config.h
+mca_osc_nicstride_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE \
+	-DOMPI_NIC_HELP_DIR='"$(componentdir)"'
+mca_osc_nicstride_la_LIBADD = osc_nicstride/libnicstride_core.la $(OMPI_INTERNAL_LIBS)
+mca_osc_nicstride_la_DEPENDENCIES = osc_nicstride/libnicstride_core.la libompi_nic_common.la
+mca_osc_nicstride_la_LDFLAGS = -module -shared -avoid-version -no-undefined \
+	$(no_undefined_ldflags) $(common_ldflags) -Wl,-rpath,'$$ORIGIN' $(OMPI_LDFLAGS)
+
+dist_component_DATA += osc_nicstride/help-osc-nicstride.txt
+
+# The help text beside the component, as it will be installed, for runs from the build tree.
+all-local: .libs/help-osc-nicstride.txt
+
+.libs/help-osc-nicstride.txt: osc_nicstride/help-osc-nicstride.txt mca_osc_nicstride.la
+	cp $(srcdir)/osc_nicstride/help-osc-nicstride.txt $@

@@ -1,0 +1,348 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Passive target: locks, flushes, sync.
+ *
+ * The lock of a target lies in memory shared by its node. A process of that node takes it and
+ * gives it back there by itself; others ask by message. Whoever gives a lock back hands it to the
+ * next in the queue: by a store to a process of the node, by a message to any other, so nobody
+ * polls the network for a lock.
+ */
+#include <stddef.h>
+
+#include "osc_nicstride/module.h"
+
+/* ---- the queue of a target of this node -------------------------------------------------------- */
+
+/** Hands the lock to those who can have it now. The queue is locked. */
+static void grant_next(nicstride_module_t *m, int local, bool wire_locked)
+{
+    nicstride_lockq_t *q = nicstride_ctl_lockq(m, local);
+    uint32_t origin;
+
+    while (nicstride_lockq_next_grant(q, &origin)) {
+        int index = m->node.index[origin];
+        nicstride_peer_t *p;
+        nicstride_msg_t msg;
+
+        if (index >= 0) {
+            atomic_store_explicit(&nicstride_ctl_granted(m, local)[index], 1,
+                                  memory_order_release);
+            continue;
+        }
+        if (!wire_locked)
+            onic_wire_lock();
+        p = nicstride_peer_locked(m, (int)origin);
+        if (p != NULL) {
+            nicstride_msg_init(&msg, NICSTRIDE_MSG_GRANT, m->info[origin].win, (uint32_t)m->rank);
+            msg.count = (uint64_t)m->node.ranks[local];
+            nicstride_send_locked(m, p, &msg);
+        }
+        if (!wire_locked)
+            onic_wire_unlock();
+    }
+}
+
+bool nicstride_lock_message_locked(nicstride_module_t *m, nicstride_peer_t *p,
+                                   const nicstride_msg_t *msg)
+{
+    const int local = m->node.me;
+    nicstride_ctl_t *ctl = nicstride_ctl(m, local);
+    nicstride_lockq_t *q = nicstride_ctl_lockq(m, local);
+    nicstride_lockq_result_t r = NICSTRIDE_LOCKQ_QUEUED;
+    bool sane = true;
+
+    if (!nicstride_spin_try(&ctl->queue_lock))
+        return false;
+    if (msg->type == NICSTRIDE_MSG_LOCK) {
+        r = nicstride_lockq_request(q, msg->origin, msg->op);
+        sane = r != NICSTRIDE_LOCKQ_REFUSED;
+    } else {
+        sane = nicstride_lockq_release(q, msg->origin);
+        grant_next(m, local, true);
+    }
+    nicstride_spin_unlock(&ctl->queue_lock);
+    if (r == NICSTRIDE_LOCKQ_GRANTED) {
+        nicstride_msg_t grant;
+
+        nicstride_msg_init(&grant, NICSTRIDE_MSG_GRANT, m->info[p->rank].win, (uint32_t)m->rank);
+        grant.count = (uint64_t)m->rank;
+        nicstride_send_locked(m, p, &grant);
+    }
+    if (!sane)
+        nicstride_counters.refused++;
+    return true;
+}
+
+/** Takes the lock in shared memory; waits for whoever holds it to hand it over. */
+static void take_on_node(nicstride_module_t *m, int local, unsigned type)
+{
+    nicstride_ctl_t *ctl = nicstride_ctl(m, local);
+    _Atomic uint32_t *granted = &nicstride_ctl_granted(m, local)[m->node.me];
+    nicstride_lockq_result_t r;
+
+    nicstride_spin_lock(&ctl->queue_lock);
+    r = nicstride_lockq_request(nicstride_ctl_lockq(m, local), (uint32_t)m->rank, type);
+    nicstride_spin_unlock(&ctl->queue_lock);
+    if (r == NICSTRIDE_LOCKQ_GRANTED)
+        return;
+    while (atomic_load_explicit(granted, memory_order_acquire) == 0)
+        nicstride_progress();
+    atomic_store_explicit(granted, 0, memory_order_relaxed);
+}
+
+static void give_back_on_node(nicstride_module_t *m, int local)
+{
+    nicstride_ctl_t *ctl = nicstride_ctl(m, local);
+
+    nicstride_spin_lock(&ctl->queue_lock);
+    nicstride_lockq_release(nicstride_ctl_lockq(m, local), (uint32_t)m->rank);
+    grant_next(m, local, false);
+    nicstride_spin_unlock(&ctl->queue_lock);
+}
+
+/* ---- the lock of any target -------------------------------------------------------------------- */
+
+static void send_plain(nicstride_module_t *m, nicstride_peer_t *p, nicstride_msg_type_t type,
+                       unsigned op)
+{
+    nicstride_msg_t msg;
+
+    nicstride_msg_init(&msg, type, m->info[p->rank].win, (uint32_t)m->rank);
+    msg.op = (uint16_t)op;
+    onic_wire_lock();
+    nicstride_send_locked(m, p, &msg);
+    onic_wire_unlock();
+}
+
+static void take(nicstride_module_t *m, nicstride_peer_t *p, unsigned type)
+{
+    bool granted = false;
+
+    if (p->local >= 0) {
+        take_on_node(m, p->local, type);
+        return;
+    }
+    send_plain(m, p, NICSTRIDE_MSG_LOCK, type);
+    while (!granted) {
+        nicstride_progress();
+        onic_wire_lock();
+        granted = p->granted;
+        p->granted = false;
+        onic_wire_unlock();
+    }
+}
+
+static void give_back(nicstride_module_t *m, nicstride_peer_t *p)
+{
+    if (p->local >= 0)
+        give_back_on_node(m, p->local);
+    else
+        send_plain(m, p, NICSTRIDE_MSG_UNLOCK, 0);
+}
+
+int nicstride_lock_lazily(nicstride_module_t *m, nicstride_peer_t *p)
+{
+    nicstride_holding_t state;
+
+    OPAL_THREAD_LOCK(&m->lock);
+    state = p->holding;
+    if (state == NICSTRIDE_HOLDING_NOT)
+        p->holding = NICSTRIDE_HOLDING_SOON;
+    OPAL_THREAD_UNLOCK(&m->lock);
+    if (state == NICSTRIDE_HOLDING_NOT) {
+        take(m, p, NICSTRIDE_LOCK_SHARED);
+        OPAL_THREAD_LOCK(&m->lock);
+        p->holding = NICSTRIDE_HOLDING_YES;
+        m->held_ranks[m->held_n++] = p->rank;
+        OPAL_THREAD_UNLOCK(&m->lock);
+    }
+    /* Another thread of ours is waiting for it: so do we. */
+    while (state == NICSTRIDE_HOLDING_SOON) {
+        nicstride_progress();
+        OPAL_THREAD_LOCK(&m->lock);
+        state = p->holding;
+        OPAL_THREAD_UNLOCK(&m->lock);
+    }
+    return OMPI_SUCCESS;
+}
+
+/* ---- MPI_Win_lock and its kin ------------------------------------------------------------------ */
+
+static int sync_error(const nicstride_module_t *m, const char *call, const char *wrong, int target)
+{
+    if (target >= 0)
+        return nicstride_error(m, call, OMPI_ERR_RMA_SYNC, "%s (target rank %d)", wrong, target);
+    return nicstride_error(m, call, OMPI_ERR_RMA_SYNC, "%s", wrong);
+}
+
+#define NO_LOCKS_TEXT "the window was made with the info key no_locks"
+
+int nicstride_lock(int type, int target, int assert, ompi_win_t *win)
+{
+    nicstride_module_t *m = nicstride_module(win);
+    const unsigned kind =
+        type == MPI_LOCK_EXCLUSIVE ? NICSTRIDE_LOCK_EXCLUSIVE : NICSTRIDE_LOCK_SHARED;
+    nicstride_peer_t *p;
+    const char *wrong;
+
+    if (m->no_locks)
+        return sync_error(m, "MPI_Win_lock", NO_LOCKS_TEXT, target);
+    p = nicstride_peer(m, target);
+    if (p == NULL)
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    OPAL_THREAD_LOCK(&m->lock);
+    wrong = nicstride_epoch_lock(&m->epoch, (uint32_t)target, (uint8_t)kind);
+    if (wrong == NULL)
+        p->nocheck = (assert & MPI_MODE_NOCHECK) != 0;
+    OPAL_THREAD_UNLOCK(&m->lock);
+    if (wrong != NULL)
+        return sync_error(m, "MPI_Win_lock", wrong, target);
+    if (!p->nocheck)
+        take(m, p, kind);
+    return OMPI_SUCCESS;
+}
+
+int nicstride_unlock(int target, ompi_win_t *win)
+{
+    nicstride_module_t *m = nicstride_module(win);
+    nicstride_peer_t *p = nicstride_peer(m, target);
+    const char *wrong;
+    bool nocheck;
+    int error;
+
+    if (p == NULL)
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    OPAL_THREAD_LOCK(&m->lock);
+    wrong = nicstride_epoch_locked(&m->epoch, (uint32_t)target);
+    OPAL_THREAD_UNLOCK(&m->lock);
+    if (wrong != NULL)
+        return sync_error(m, "MPI_Win_unlock", wrong, target);
+    error = nicstride_flush_peer(m, p, true);
+    OPAL_THREAD_LOCK(&m->lock);
+    nicstride_epoch_unlock(&m->epoch, (uint32_t)target);
+    nocheck = p->nocheck;
+    p->nocheck = false;
+    OPAL_THREAD_UNLOCK(&m->lock);
+    if (!nocheck)
+        give_back(m, p);
+    return error;
+}
+
+/** Memory that the epoch lets the process load and store must be locked now, not when first used
+ *  by an operation: its own, and on a shared window everybody's. */
+static int lock_loaded_memory(nicstride_module_t *m)
+{
+    int rc = OMPI_SUCCESS;
+
+    for (int i = 0; i < m->node.n && rc == OMPI_SUCCESS; i++) {
+        nicstride_peer_t *p;
+
+        if (i != m->node.me && m->flavor != MPI_WIN_FLAVOR_SHARED)
+            continue;
+        p = nicstride_peer(m, m->node.ranks[i]);
+        rc = p != NULL ? nicstride_lock_lazily(m, p) : OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    return rc;
+}
+
+int nicstride_lock_all(int assert, ompi_win_t *win)
+{
+    nicstride_module_t *m = nicstride_module(win);
+    const char *wrong;
+
+    if (m->no_locks)
+        return sync_error(m, "MPI_Win_lock_all", NO_LOCKS_TEXT, -1);
+    OPAL_THREAD_LOCK(&m->lock);
+    wrong = nicstride_epoch_lock_all(&m->epoch);
+    if (wrong == NULL)
+        m->nocheck_all = (assert & MPI_MODE_NOCHECK) != 0;
+    OPAL_THREAD_UNLOCK(&m->lock);
+    if (wrong != NULL)
+        return sync_error(m, "MPI_Win_lock_all", wrong, -1);
+    return m->nocheck_all ? OMPI_SUCCESS : lock_loaded_memory(m);
+}
+
+int nicstride_unlock_all(ompi_win_t *win)
+{
+    nicstride_module_t *m = nicstride_module(win);
+    const char *wrong;
+    int error;
+
+    OPAL_THREAD_LOCK(&m->lock);
+    wrong = nicstride_epoch_locked_all(&m->epoch);
+    OPAL_THREAD_UNLOCK(&m->lock);
+    if (wrong != NULL)
+        return sync_error(m, "MPI_Win_unlock_all", wrong, -1);
+    error = nicstride_flush_all_peers(m, true);
+    OPAL_THREAD_LOCK(&m->lock);
+    nicstride_epoch_unlock_all(&m->epoch);
+    while (m->held_n > 0) {
+        nicstride_peer_t *p = m->peer[m->held_ranks[--m->held_n]];
+
+        p->holding = NICSTRIDE_HOLDING_NOT;
+        give_back(m, p);
+    }
+    m->nocheck_all = false;
+    OPAL_THREAD_UNLOCK(&m->lock);
+    return error;
+}
+
+/* ---- flush and sync ---------------------------------------------------------------------------- */
+
+static int flush_one(ompi_win_t *win, const char *call, int target, bool remote)
+{
+    nicstride_module_t *m = nicstride_module(win);
+    int rc = nicstride_check_passive(m, call, target);
+    nicstride_peer_t *p;
+
+    if (rc != OMPI_SUCCESS)
+        return rc;
+    p = nicstride_peer(m, target);
+    return p != NULL ? nicstride_flush_peer(m, p, remote) : OMPI_ERR_OUT_OF_RESOURCE;
+}
+
+static int flush_every(ompi_win_t *win, const char *call, bool remote)
+{
+    nicstride_module_t *m = nicstride_module(win);
+    const char *wrong;
+
+    OPAL_THREAD_LOCK(&m->lock);
+    wrong = nicstride_epoch_any_passive(&m->epoch);
+    OPAL_THREAD_UNLOCK(&m->lock);
+    if (wrong != NULL)
+        return sync_error(m, call, wrong, -1);
+    return nicstride_flush_all_peers(m, remote);
+}
+
+int nicstride_flush(int target, ompi_win_t *win)
+{
+    return flush_one(win, "MPI_Win_flush", target, true);
+}
+
+int nicstride_flush_local(int target, ompi_win_t *win)
+{
+    return flush_one(win, "MPI_Win_flush_local", target, false);
+}
+
+int nicstride_flush_all(ompi_win_t *win)
+{
+    return flush_every(win, "MPI_Win_flush_all", true);
+}
+
+int nicstride_flush_local_all(ompi_win_t *win)
+{
+    return flush_every(win, "MPI_Win_flush_local_all", false);
+}
+
+int nicstride_sync(ompi_win_t *win)
+{
+    (void)win;
+    atomic_thread_fence(memory_order_seq_cst);
+    nicstride_progress();
+    atomic_thread_fence(memory_order_seq_cst);
+    return OMPI_SUCCESS;
+}

@@ -1,0 +1,66 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * The lock queue of one target of one window: fair (first come, first served), shared and
+ * exclusive, without pointers so that it can live in memory shared by the processes of a node.
+ *
+ * Pure. The caller serialises all calls (a spin lock beside the queue) and delivers the grants.
+ * Origins are ranks 0 .. n-1 of the window; each has at most one request or lock at a time.
+ * Requests that come from a peer are not trusted: anything that does not fit the state is refused
+ * and changes nothing.
+ */
+#ifndef NICSTRIDE_LOCKQ_H
+#define NICSTRIDE_LOCKQ_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum nicstride_lock_type {
+    NICSTRIDE_LOCK_SHARED = 1,
+    NICSTRIDE_LOCK_EXCLUSIVE = 2
+} nicstride_lock_type_t;
+
+/** State of one origin. */
+typedef struct nicstride_lockq_entry {
+    uint32_t next;  /**< next waiter + 1, or 0 */
+    uint32_t state; /**< idle, waiting or holding, and the type */
+} nicstride_lockq_entry_t;
+
+typedef struct nicstride_lockq {
+    uint32_t n;       /**< origins */
+    uint32_t holders; /**< origins that hold the lock now */
+    uint32_t exclusive; /**< 1 while the holder is exclusive */
+    uint32_t head;    /**< first waiter + 1, or 0 */
+    uint32_t tail;    /**< last waiter + 1, or 0 */
+    nicstride_lockq_entry_t entry[];
+} nicstride_lockq_t;
+
+typedef enum nicstride_lockq_result {
+    NICSTRIDE_LOCKQ_GRANTED, /**< the origin holds the lock */
+    NICSTRIDE_LOCKQ_QUEUED,  /**< it waits; a later next_grant will name it */
+    NICSTRIDE_LOCKQ_REFUSED  /**< origin or type out of range, or already waiting or holding */
+} nicstride_lockq_result_t;
+
+/** Bytes of a queue for `n` origins. */
+size_t nicstride_lockq_size(uint32_t n);
+
+void nicstride_lockq_init(nicstride_lockq_t *q, uint32_t n);
+
+/** Asks for the lock. A shared request behind a waiting exclusive one queues (no starvation). */
+nicstride_lockq_result_t nicstride_lockq_request(nicstride_lockq_t *q, uint32_t origin,
+                                                 uint32_t type);
+
+/** Gives the lock back. False where the origin does not hold it. Follow with next_grant. */
+bool nicstride_lockq_release(nicstride_lockq_t *q, uint32_t origin);
+
+/** Takes the next waiter that can hold the lock now. Call until it returns false. */
+bool nicstride_lockq_next_grant(nicstride_lockq_t *q, uint32_t *origin_p);
+
+/** True where the origin holds the lock. */
+bool nicstride_lockq_holds(const nicstride_lockq_t *q, uint32_t origin);
+
+#endif

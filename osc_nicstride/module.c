@@ -1,0 +1,152 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * The window: what is shared on the node, the peers, waiting.
+ */
+#include <stddef.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "osc_nicstride/module.h"
+
+#include "opal/runtime/opal_progress.h"
+
+#define ALIGN64(n) (((n) + 63) & ~(size_t)63)
+
+/* After the fixed part: posts, completes and grants, one counter each for each process of the
+ * node, then the lock queue. */
+static size_t counters_offset(void)
+{
+    return ALIGN64(sizeof(nicstride_ctl_t));
+}
+
+size_t nicstride_ctl_bytes(int nlocal, int nranks)
+{
+    return counters_offset() + ALIGN64(3 * (size_t)nlocal * sizeof(uint32_t)) +
+           ALIGN64(nicstride_lockq_size((uint32_t)nranks));
+}
+
+nicstride_ctl_t *nicstride_ctl(const nicstride_module_t *m, int local)
+{
+    return (nicstride_ctl_t *)((char *)m->segment.base + (size_t)local * m->ctl_size);
+}
+
+static _Atomic uint32_t *ctl_counters(const nicstride_module_t *m, int local, int which)
+{
+    char *at = (char *)nicstride_ctl(m, local) + counters_offset();
+
+    return (_Atomic uint32_t *)(void *)at + which * m->node.n;
+}
+
+_Atomic uint32_t *nicstride_ctl_posts(const nicstride_module_t *m, int local)
+{
+    return ctl_counters(m, local, 0);
+}
+
+_Atomic uint32_t *nicstride_ctl_completes(const nicstride_module_t *m, int local)
+{
+    return ctl_counters(m, local, 1);
+}
+
+_Atomic uint32_t *nicstride_ctl_granted(const nicstride_module_t *m, int local)
+{
+    return ctl_counters(m, local, 2);
+}
+
+nicstride_lockq_t *nicstride_ctl_lockq(const nicstride_module_t *m, int local)
+{
+    char *at = (char *)nicstride_ctl(m, local) + counters_offset() +
+               ALIGN64(3 * (size_t)m->node.n * sizeof(uint32_t));
+
+    return (nicstride_lockq_t *)(void *)at;
+}
+
+bool nicstride_spin_try(_Atomic uint32_t *lock)
+{
+    return atomic_load_explicit(lock, memory_order_relaxed) == 0 &&
+           atomic_exchange_explicit(lock, 1, memory_order_acquire) == 0;
+}
+
+void nicstride_spin_lock(_Atomic uint32_t *lock)
+{
+    /* The holder may have lost its processor: give it ours rather than burn it. */
+    for (unsigned spins = 0; !nicstride_spin_try(lock); spins++) {
+        if (spins % 128 == 127)
+            sched_yield();
+        else
+            __builtin_ia32_pause();
+    }
+}
+
+void nicstride_spin_unlock(_Atomic uint32_t *lock)
+{
+    atomic_store_explicit(lock, 0, memory_order_release);
+}
+
+void nicstride_progress(void)
+{
+    opal_progress();
+}
+
+nicstride_peer_t *nicstride_peer_locked(nicstride_module_t *m, int rank)
+{
+    nicstride_peer_t *p = m->peer[rank];
+
+    if (p != NULL)
+        return p;
+    p = calloc(1, sizeof(*p));
+    if (p == NULL)
+        return NULL;
+    p->wire = m->wire[rank];
+    p->rank = rank;
+    p->local = m->node.index[rank];
+    p->tx.window = mca_osc_nicstride_component.params.window;
+    p->rx.window = mca_osc_nicstride_component.params.window;
+    /* Other MPI threads look without the lock. */
+    __atomic_store_n(&m->peer[rank], p, __ATOMIC_RELEASE);
+    return p;
+}
+
+nicstride_peer_t *nicstride_peer(nicstride_module_t *m, int rank)
+{
+    nicstride_peer_t *p = __atomic_load_n(&m->peer[rank], __ATOMIC_ACQUIRE);
+
+    if (p == NULL) {
+        onic_wire_lock();
+        p = nicstride_peer_locked(m, rank);
+        onic_wire_unlock();
+    }
+    return p;
+}
+
+int nicstride_shared_query(ompi_win_t *win, int rank, size_t *size, int *disp_unit, void *baseptr)
+{
+    nicstride_module_t *m = nicstride_module(win);
+    int found = rank;
+
+    if (m->flavor != MPI_WIN_FLAVOR_SHARED)
+        return nicstride_error(m, "MPI_Win_shared_query", OMPI_ERR_RMA_FLAVOR,
+                               "the window was not made by MPI_Win_allocate_shared");
+    if (rank == MPI_PROC_NULL) {
+        /* The standard: the lowest rank that has memory. */
+        for (found = 0; found < m->size && m->info[found].size == 0; found++)
+            ;
+    } else if (rank < 0 || rank >= m->size) {
+        return nicstride_error(m, "MPI_Win_shared_query", MPI_ERR_RANK,
+                               "rank %d is outside of 0 .. %d", rank, m->size - 1);
+    }
+    if (found == m->size) {
+        *size = 0;
+        *disp_unit = 0;
+        *(void **)baseptr = NULL;
+        return OMPI_SUCCESS;
+    }
+    *size = m->info[found].size;
+    *disp_unit = (int)m->info[found].disp_unit;
+    *(void **)baseptr = m->mapped[m->node.index[found]];
+    return OMPI_SUCCESS;
+}

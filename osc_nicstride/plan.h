@@ -1,0 +1,79 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * The plan of a transfer: which method moves these bytes from this layout to that one.
+ *
+ * Every method states its cost by the linear model of the strided-RMA paper (section 4): equation
+ * (1), T = k ts + tn N, for methods that move each of k contiguous pieces by itself, and equation
+ * (2), T = ts + tn N + 2 tm N, for the one that packs. The chooser takes the cheapest that the
+ * peer supports. Planning reads two layouts and a few numbers, allocates nothing and is done anew
+ * for each call.
+ *
+ * Pure.
+ */
+#ifndef NICSTRIDE_PLAN_H
+#define NICSTRIDE_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/layout.h"
+
+typedef enum nicstride_method {
+    NICSTRIDE_METHOD_AUTO = 0, /**< not a method: let the chooser choose */
+    NICSTRIDE_METHOD_DIRECT,   /**< load and store: the target is mapped, or is this process */
+    NICSTRIDE_METHOD_CMA,      /**< process_vm_readv/writev of the pieces: private, same node */
+    NICSTRIDE_METHOD_SIEVE,    /**< get: process_vm_readv of the covering extent, then gather */
+    NICSTRIDE_METHOD_PACK,     /**< packed fragments by active messages: everywhere */
+    NICSTRIDE_METHOD_ZCOPY,    /**< contiguous on both sides: rendezvous into place */
+    NICSTRIDE_METHOD_LAST
+} nicstride_method_t;
+
+typedef enum nicstride_direction { NICSTRIDE_PUT, NICSTRIDE_GET } nicstride_direction_t;
+
+/** What can be done with a peer. `pack` always can. */
+typedef struct nicstride_caps {
+    bool direct;
+    bool cma;
+} nicstride_caps_t;
+
+/** The model's parameters: nanoseconds, and nanoseconds per byte. */
+typedef struct nicstride_cost {
+    double call;       /**< one system call of single copy */
+    double piece;      /**< one more piece in it (ts of equation 1) */
+    double copy;       /**< tn of single copy, per byte */
+    double block;      /**< one block of a gather or scatter */
+    double message;    /**< ts of an active message on this path */
+    double byte;       /**< tn + 2 tm of packed data on this path (equation 2) */
+    double rendezvous; /**< handshake of a rendezvous */
+    double rndv_byte;  /**< tn of data moved by rendezvous */
+    uint64_t sieve_piece; /**< bytes that one read of a sieve covers */
+} nicstride_cost_t;
+
+/** Defaults for a peer on this node and for one across a network. */
+extern const nicstride_cost_t nicstride_cost_node;
+extern const nicstride_cost_t nicstride_cost_net;
+
+/** Can this method do this transfer with such a peer? */
+bool nicstride_method_can(nicstride_method_t m, nicstride_direction_t dir,
+                          const onic_layout_t *origin, const onic_layout_t *target,
+                          nicstride_caps_t caps);
+
+/** The model's estimate, nanoseconds. Meaningful where nicstride_method_can holds. */
+double nicstride_method_cost(nicstride_method_t m, const onic_layout_t *origin,
+                             const onic_layout_t *target, const nicstride_cost_t *cost);
+
+/** The method to use. `forced` is taken where it can do the transfer; where it cannot, the chooser
+ *  decides among the others, so that every program runs whatever is forced. */
+nicstride_method_t nicstride_plan(nicstride_method_t forced, nicstride_direction_t dir,
+                                  const onic_layout_t *origin, const onic_layout_t *target,
+                                  nicstride_caps_t caps, const nicstride_cost_t *cost);
+
+/** Name of a method ("auto", "direct", ...), never NULL. */
+const char *nicstride_method_name(nicstride_method_t m);
+
+#endif

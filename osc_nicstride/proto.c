@@ -1,0 +1,195 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file The messages; see proto.h. */
+#include "osc_nicstride/proto.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "osc_nicstride/lockq.h"
+
+#define AT(field, offset)                                                                          \
+    _Static_assert(offsetof(nicstride_msg_t, field) == (offset), "message layout: " #field)
+
+AT(magic, 0);
+AT(type, 2);
+AT(flags, 3);
+AT(win, 4);
+AT(origin, 8);
+AT(status, 12);
+AT(op, 16);
+AT(dtype, 18);
+AT(layout_len, 20);
+AT(disp, 24);
+AT(offset, 32);
+AT(len, 40);
+AT(handle, 48);
+AT(count, 56);
+_Static_assert(sizeof(nicstride_msg_t) == 64, "message size");
+
+/* The fields that a type may use beside magic, type, win and origin. All others are 0. */
+enum {
+    F_STATUS = 1 << 0,
+    F_OP = 1 << 1,
+    F_DTYPE = 1 << 2,
+    F_LAYOUT = 1 << 3, /* there is a layout, of at least one byte */
+    F_DISP = 1 << 4,
+    F_OFFSET = 1 << 5,
+    F_LEN = 1 << 6,
+    F_HANDLE = 1 << 7, /* and it is not 0 */
+    F_COUNT = 1 << 8,
+    F_RNDV = 1 << 9, /* the flags of these names */
+    F_SLICE = 1 << 10
+};
+
+/* What comes beside the header. */
+typedef enum payload {
+    PAYLOAD_NONE,
+    PAYLOAD_DATA,     /* len bytes */
+    PAYLOAD_OPTIONAL, /* len bytes, or none where the operation reads only */
+    PAYLOAD_PAIR,     /* len bytes: two values of equal size */
+    PAYLOAD_REPLY     /* len bytes, or none where status says that it failed */
+} payload_t;
+
+typedef struct rule {
+    const char *name;
+    unsigned fields;
+    payload_t payload;
+} rule_t;
+
+/* What a transfer says of the target's bytes. */
+#define F_TARGET (F_LAYOUT | F_DISP | F_OFFSET | F_LEN | F_SLICE)
+
+static const rule_t rules[NICSTRIDE_MSG_LAST] = {
+    [NICSTRIDE_MSG_PUT] = {"PUT", F_TARGET | F_RNDV, PAYLOAD_DATA},
+    [NICSTRIDE_MSG_GET] = {"GET", F_TARGET | F_RNDV | F_HANDLE, PAYLOAD_NONE},
+    [NICSTRIDE_MSG_GET_DATA] = {"GET_DATA", F_STATUS | F_OFFSET | F_LEN | F_HANDLE | F_RNDV,
+                                PAYLOAD_REPLY},
+    [NICSTRIDE_MSG_ACC] = {"ACC", F_TARGET | F_OP | F_DTYPE, PAYLOAD_DATA},
+    [NICSTRIDE_MSG_GET_ACC] = {"GET_ACC", F_TARGET | F_OP | F_DTYPE | F_HANDLE, PAYLOAD_OPTIONAL},
+    [NICSTRIDE_MSG_CAS] = {"CAS", F_DISP | F_LEN | F_DTYPE | F_HANDLE, PAYLOAD_PAIR},
+    [NICSTRIDE_MSG_ACC_DATA] = {"ACC_DATA", F_STATUS | F_OFFSET | F_LEN | F_HANDLE, PAYLOAD_REPLY},
+    [NICSTRIDE_MSG_FLUSH] = {"FLUSH", F_COUNT, PAYLOAD_NONE},
+    [NICSTRIDE_MSG_ACK] = {"ACK", F_STATUS | F_COUNT, PAYLOAD_NONE},
+    [NICSTRIDE_MSG_LOCK] = {"LOCK", F_OP, PAYLOAD_NONE},
+    [NICSTRIDE_MSG_GRANT] = {"GRANT", F_COUNT, PAYLOAD_NONE},
+    [NICSTRIDE_MSG_UNLOCK] = {"UNLOCK", 0, PAYLOAD_NONE},
+    [NICSTRIDE_MSG_POST] = {"POST", 0, PAYLOAD_NONE},
+    [NICSTRIDE_MSG_COMPLETE] = {"COMPLETE", 0, PAYLOAD_NONE},
+    [NICSTRIDE_MSG_REGION] = {"REGION", F_DISP | F_LEN, PAYLOAD_NONE},
+    [NICSTRIDE_MSG_REGION_IS] = {"REGION_IS", F_STATUS | F_DISP | F_LEN | F_COUNT, PAYLOAD_NONE},
+};
+
+void nicstride_msg_init(nicstride_msg_t *m, nicstride_msg_type_t type, uint32_t win,
+                        uint32_t origin)
+{
+    *m = (nicstride_msg_t){
+        .magic = NICSTRIDE_MSG_MAGIC, .type = (uint8_t)type, .win = win, .origin = origin};
+}
+
+static const char *check_magic(uint16_t magic)
+{
+    if (magic == NICSTRIDE_MSG_MAGIC)
+        return NULL;
+    if (magic == __builtin_bswap16(NICSTRIDE_MSG_MAGIC))
+        return "the sender has another byte order";
+    return "not a message of this component";
+}
+
+/* The fields that are not 0. */
+static unsigned fields_set(const nicstride_msg_t *m)
+{
+    return (m->status != 0 ? F_STATUS : 0u) | (m->op != 0 ? F_OP : 0u) |
+           (m->dtype != 0 ? F_DTYPE : 0u) | (m->layout_len != 0 ? F_LAYOUT : 0u) |
+           (m->disp != 0 ? F_DISP : 0u) | (m->offset != 0 ? F_OFFSET : 0u) |
+           (m->len != 0 ? F_LEN : 0u) | (m->handle != 0 ? F_HANDLE : 0u) |
+           (m->count != 0 ? F_COUNT : 0u) | ((m->flags & NICSTRIDE_MSG_RNDV) != 0 ? F_RNDV : 0u) |
+           ((m->flags & NICSTRIDE_MSG_SLICE) != 0 ? F_SLICE : 0u);
+}
+
+static const char *check_fields(const nicstride_msg_t *m, unsigned allowed)
+{
+    const unsigned set = fields_set(m);
+
+    if ((m->flags & ~(NICSTRIDE_MSG_RNDV | NICSTRIDE_MSG_SLICE)) != 0)
+        return "unknown flags";
+    if ((set & ~allowed) != 0)
+        return "a field is set that this type does not use";
+    if ((allowed & ~set & F_LAYOUT) != 0)
+        return "no layout";
+    if ((allowed & ~set & F_HANDLE) != 0)
+        return "no handle";
+    if (m->status < 0)
+        return "status is not an error class";
+    if (m->len > UINT64_MAX - m->offset)
+        return "offset and length overflow";
+    return NULL;
+}
+
+static const char *check_values(const nicstride_msg_t *m)
+{
+    if (m->type == NICSTRIDE_MSG_LOCK && m->op != NICSTRIDE_LOCK_SHARED &&
+        m->op != NICSTRIDE_LOCK_EXCLUSIVE)
+        return "unknown lock type";
+    if (m->type == NICSTRIDE_MSG_GRANT && m->count > INT32_MAX)
+        return "not a rank";
+    return NULL;
+}
+
+static const char *check_payload(const nicstride_msg_t *m, payload_t kind, uint64_t payload_len)
+{
+    bool right = payload_len == m->len;
+
+    switch (kind) {
+    case PAYLOAD_NONE:
+        right = payload_len == 0;
+        break;
+    case PAYLOAD_DATA:
+        break;
+    case PAYLOAD_OPTIONAL:
+        right = right || payload_len == 0;
+        break;
+    case PAYLOAD_PAIR:
+        right = right && payload_len > 0 && payload_len % 2 == 0;
+        break;
+    case PAYLOAD_REPLY:
+        if (m->status != 0)
+            right = payload_len == 0 && (m->flags & NICSTRIDE_MSG_RNDV) == 0;
+        break;
+    }
+    return right ? NULL : "the payload does not have the length that the header says";
+}
+
+const char *nicstride_msg_decode(const void *buf, size_t len, uint64_t payload_len,
+                                 nicstride_msg_t *m, const void **layout_p)
+{
+    if (len < sizeof(*m))
+        return "shorter than a header";
+    memcpy(m, buf, sizeof(*m));
+    *layout_p = (const char *)buf + sizeof(*m);
+
+    const char *why = check_magic(m->magic);
+    if (why != NULL)
+        return why;
+    if (m->type == 0 || m->type >= NICSTRIDE_MSG_LAST)
+        return "unknown type";
+    if (m->layout_len != len - sizeof(*m))
+        return "the layout does not have the length that the header says";
+
+    const rule_t *rule = &rules[m->type];
+    why = check_fields(m, rule->fields);
+    if (why == NULL)
+        why = check_values(m);
+    if (why == NULL)
+        why = check_payload(m, rule->payload, payload_len);
+    return why;
+}
+
+const char *nicstride_msg_name(unsigned type)
+{
+    if (type == 0 || type >= NICSTRIDE_MSG_LAST)
+        return "unknown";
+    return rules[type].name;
+}

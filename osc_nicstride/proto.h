@@ -1,0 +1,90 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * The messages of osc_nicstride: one fixed header for all, behind it an encoded layout where the
+ * type has one, and the payload beside it (the active message's data).
+ *
+ * Every fragment of an operation names its own target bytes, so the target keeps no state between
+ * fragments and needs no buffers: regular layouts are small and travel whole with the position
+ * (`offset`) of the fragment in them; irregular ones travel as the slice that the fragment needs.
+ *
+ * Pure. Decoding trusts nothing: length, magic, type and the fields of each type are checked.
+ */
+#ifndef NICSTRIDE_PROTO_H
+#define NICSTRIDE_PROTO_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/layout.h"
+
+typedef enum nicstride_msg_type {
+    NICSTRIDE_MSG_PUT = 1,  /**< layout, payload: write len bytes at packed position offset */
+    NICSTRIDE_MSG_GET,      /**< layout: send back len bytes from packed position offset */
+    NICSTRIDE_MSG_GET_DATA, /**< reply to GET: payload belongs at position offset of operation
+                                 `handle`; or status != 0 and no payload */
+    NICSTRIDE_MSG_ACC,      /**< layout, payload, op, dtype */
+    NICSTRIDE_MSG_GET_ACC,  /**< as ACC, and send the old values back; payload empty for NO_OP */
+    NICSTRIDE_MSG_CAS,      /**< payload: compare value, then new value, each of dtype's size */
+    NICSTRIDE_MSG_ACC_DATA, /**< reply to GET_ACC and CAS: old values; or status != 0 */
+    NICSTRIDE_MSG_FLUSH,    /**< count: acknowledge once that many messages are applied */
+    NICSTRIDE_MSG_ACK,      /**< count: applied so far; status: first error since the last */
+    NICSTRIDE_MSG_LOCK,     /**< op: lock type */
+    NICSTRIDE_MSG_GRANT,    /**< the lock at rank `count` is yours */
+    NICSTRIDE_MSG_UNLOCK,
+    NICSTRIDE_MSG_POST,     /**< exposure epoch opened for you */
+    NICSTRIDE_MSG_COMPLETE, /**< access epoch to you is complete */
+    NICSTRIDE_MSG_REGION,   /**< dynamic window: which attached region holds [disp, disp + len)? */
+    NICSTRIDE_MSG_REGION_IS, /**< reply: disp, len the region, count the generation; or status */
+    NICSTRIDE_MSG_LAST
+} nicstride_msg_type_t;
+
+/** Flags of a message. */
+enum {
+    NICSTRIDE_MSG_RNDV = 1, /**< PUT, GET_DATA: the payload follows by rendezvous; GET: the reply
+                                 may come by rendezvous */
+    NICSTRIDE_MSG_SLICE = 2 /**< PUT, GET, ACC, GET_ACC: the layout is only the slice that this
+                                 message needs and begins at packed position `offset` of the
+                                 operation; without it the layout is the operation's whole one */
+};
+
+/** The header, exactly as it travels: 64 bytes, host byte order (one magic value per order, so a
+ *  mixed system is refused and not garbled). Unused fields are 0 and checked to be. */
+typedef struct nicstride_msg {
+    uint16_t magic;
+    uint8_t type;
+    uint8_t flags;
+    uint32_t win;    /**< the receiver's name for the window */
+    uint32_t origin; /**< the sender's rank in the window */
+    int32_t status;  /**< 0, or an MPI error class */
+    uint16_t op;     /**< predefined operation (index), or lock type */
+    uint16_t dtype;  /**< predefined element type (index) */
+    uint32_t layout_len; /**< bytes of encoded layout behind the header */
+    int64_t disp;    /**< byte displacement of the layout from the window's base, or an address */
+    uint64_t offset; /**< packed position in the layout or the operation */
+    uint64_t len;    /**< bytes of data */
+    uint64_t handle; /**< the origin's handle of the operation */
+    uint64_t count;  /**< see the types */
+} nicstride_msg_t;
+
+#define NICSTRIDE_MSG_MAGIC 0x4e53
+
+/** Clears a message and sets magic, type, win and origin. */
+void nicstride_msg_init(nicstride_msg_t *m, nicstride_msg_type_t type, uint32_t win,
+                        uint32_t origin);
+
+/**
+ * Checks and copies a received header. `*layout_p` points at the encoded layout inside `buf`
+ * (m->layout_len bytes). `payload_len` is what came beside it (for a rendezvous: what was
+ * announced). Returns NULL, or a static text that says what is wrong.
+ */
+const char *nicstride_msg_decode(const void *buf, size_t len, uint64_t payload_len,
+                                 nicstride_msg_t *m, const void **layout_p);
+
+/** Name of a type, for texts; never NULL. */
+const char *nicstride_msg_name(unsigned type);
+
+#endif

@@ -1,0 +1,188 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Put and get, and their request versions: plan, then do.
+ */
+#include <stddef.h>
+
+#include "osc_nicstride/module.h"
+#include "osc_nicstride/single_copy.h"
+
+#include "opal/util/show_help.h"
+
+static void count(nicstride_method_t method, uint64_t bytes)
+{
+    nicstride_counters.ops[method]++;
+    nicstride_counters.bytes[method] += bytes;
+}
+
+static void copy_direct(const nicstride_target_t *a, nicstride_direction_t dir)
+{
+    onic_cursor_t o, t;
+
+    onic_cursor_init(&o, &a->origin, 0);
+    onic_cursor_init(&t, &a->target, 0);
+    if (dir == NICSTRIDE_PUT)
+        onic_copy(&t, a->direct, &o, a->origin_base, a->target.size);
+    else
+        onic_copy(&o, a->origin_base, &t, a->direct, a->target.size);
+}
+
+/** Starts a transfer by message. */
+static int start_message(nicstride_module_t *m, nicstride_target_t *a, nicstride_direction_t dir,
+                         bool rndv, nicstride_request_t *request)
+{
+    nicstride_op_t *op =
+        nicstride_op_new(m, a, dir == NICSTRIDE_PUT ? NICSTRIDE_MSG_PUT : NICSTRIDE_MSG_GET,
+                         a->target.size);
+
+    if (op == NULL)
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    op->rndv = rndv;
+    op->request = request;
+    if (dir == NICSTRIDE_PUT) {
+        op->origin = a->origin;
+        op->origin_base = a->origin_base;
+    } else {
+        op->result = a->origin;
+        op->result_base = a->origin_base;
+    }
+    a->origin.nruns = 0;
+    return nicstride_op_start(op);
+}
+
+/** Without permission of the kernel there is no single copy: not now, not later. */
+static void give_up_single_copy(const nicstride_module_t *m)
+{
+    static bool said;
+
+    mca_osc_nicstride_component.params.cma = false;
+    if (!said)
+        opal_show_help("help-osc-nicstride.txt", "no-cma", true, nicstride_hostname());
+    said = true;
+    (void)m;
+}
+
+static int single_copy(const nicstride_target_t *a, nicstride_method_t method,
+                       nicstride_direction_t dir)
+{
+    if (method == NICSTRIDE_METHOD_SIEVE)
+        return nicstride_sieve_get(a);
+    return dir == NICSTRIDE_PUT ? nicstride_cma_put(a) : nicstride_cma_get(a);
+}
+
+/**
+ * Moves the data by the planned method. `*done_p` says whether that is over already; if not,
+ * `request` (if any) will be completed later.
+ */
+static int move(nicstride_module_t *m, nicstride_target_t *a, nicstride_direction_t dir,
+                nicstride_request_t *request, bool *done_p)
+{
+    nicstride_caps_t caps = {.direct = a->direct != NULL, .cma = a->cma};
+    nicstride_method_t forced = (nicstride_method_t)mca_osc_nicstride_component.params.method;
+    nicstride_method_t method;
+    int rc;
+
+    *done_p = true;
+    if (m->flavor == MPI_WIN_FLAVOR_DYNAMIC && a->cma)
+        caps.cma = nicstride_region_known(m, a->peer, a->remote + (uint64_t)a->target.lb,
+                                          (uint64_t)(a->target.ub - a->target.lb));
+    method = nicstride_plan(forced, dir, &a->origin, &a->target, caps,
+                            a->peer->local >= 0 ? &nicstride_cost_node : &nicstride_cost_net);
+    if (method == NICSTRIDE_METHOD_CMA || method == NICSTRIDE_METHOD_SIEVE) {
+        rc = single_copy(a, method, dir);
+        if (rc != OMPI_ERR_NOT_SUPPORTED) {
+            count(method, a->target.size);
+            return rc == OMPI_SUCCESS
+                       ? rc
+                       : nicstride_error(m, a->call, rc,
+                                         "the memory of target rank %d cannot be accessed",
+                                         a->peer->rank);
+        }
+        give_up_single_copy(m);
+        method = NICSTRIDE_METHOD_PACK;
+    }
+    count(method, a->target.size);
+    if (method == NICSTRIDE_METHOD_DIRECT) {
+        copy_direct(a, dir);
+        return OMPI_SUCCESS;
+    }
+    *done_p = false;
+    return start_message(m, a, dir, method == NICSTRIDE_METHOD_ZCOPY, request);
+}
+
+static int transfer(const char *call, nicstride_direction_t dir, const void *origin,
+                    int origin_count, ompi_datatype_t *origin_dt, int target, ptrdiff_t disp,
+                    int target_count, ompi_datatype_t *target_dt, ompi_win_t *win)
+{
+    nicstride_module_t *m = nicstride_module(win);
+    nicstride_target_t a;
+    bool done;
+    int rc = nicstride_target_init(&a, m, call, origin, (size_t)origin_count, origin_dt, target,
+                                   disp, (size_t)target_count, target_dt);
+
+    if (rc != OMPI_SUCCESS)
+        return rc;
+    if (a.target.size > 0)
+        rc = move(m, &a, dir, NULL, &done);
+    nicstride_target_fini(&a);
+    return rc;
+}
+
+static int transfer_request(const char *call, nicstride_direction_t dir, const void *origin,
+                            int origin_count, ompi_datatype_t *origin_dt, int target,
+                            ptrdiff_t disp, int target_count, ompi_datatype_t *target_dt,
+                            ompi_win_t *win, ompi_request_t **request_p)
+{
+    nicstride_module_t *m = nicstride_module(win);
+    nicstride_request_t *request;
+    nicstride_target_t a;
+    bool done = true;
+    int rc = nicstride_check_passive(m, call, target);
+
+    if (rc == OMPI_SUCCESS)
+        rc = nicstride_target_init(&a, m, call, origin, (size_t)origin_count, origin_dt, target,
+                                   disp, (size_t)target_count, target_dt);
+    if (rc != OMPI_SUCCESS)
+        return rc;
+    request = nicstride_request_new(win);
+    if (request == NULL)
+        rc = OMPI_ERR_OUT_OF_RESOURCE;
+    else if (a.target.size > 0)
+        rc = move(m, &a, dir, request, &done);
+    nicstride_target_fini(&a);
+    return nicstride_request_finish(request, rc, done, request_p);
+}
+
+int nicstride_put(const void *origin, int origin_count, ompi_datatype_t *origin_dt, int target,
+                  ptrdiff_t disp, int target_count, ompi_datatype_t *target_dt, ompi_win_t *win)
+{
+    return transfer("MPI_Put", NICSTRIDE_PUT, origin, origin_count, origin_dt, target, disp,
+                    target_count, target_dt, win);
+}
+
+int nicstride_get(void *origin, int origin_count, ompi_datatype_t *origin_dt, int target,
+                  ptrdiff_t disp, int target_count, ompi_datatype_t *target_dt, ompi_win_t *win)
+{
+    return transfer("MPI_Get", NICSTRIDE_GET, origin, origin_count, origin_dt, target, disp,
+                    target_count, target_dt, win);
+}
+
+int nicstride_rput(const void *origin, int origin_count, ompi_datatype_t *origin_dt, int target,
+                   ptrdiff_t disp, int target_count, ompi_datatype_t *target_dt, ompi_win_t *win,
+                   ompi_request_t **request)
+{
+    return transfer_request("MPI_Rput", NICSTRIDE_PUT, origin, origin_count, origin_dt, target,
+                            disp, target_count, target_dt, win, request);
+}
+
+int nicstride_rget(void *origin, int origin_count, ompi_datatype_t *origin_dt, int target,
+                   ptrdiff_t disp, int target_count, ompi_datatype_t *target_dt, ompi_win_t *win,
+                   ompi_request_t **request)
+{
+    return transfer_request("MPI_Rget", NICSTRIDE_GET, origin, origin_count, origin_dt, target,
+                            disp, target_count, target_dt, win, request);
+}

@@ -1,0 +1,386 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Operations that go to the target by messages: cutting them into fragments, sending these as the
+ * peer's flow control allows, and knowing when they are complete.
+ */
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "osc_nicstride/module.h"
+
+/* An origin that queues more than this waits: memory stays bounded however much is asked. */
+#define QUEUE_MAX 1024
+
+/* A get is asked for in pieces of this many bytes, so that several of them share the wire. */
+#define GET_PIECE (1u << 20)
+
+/* One rendezvous moves at most this much. */
+#define RNDV_PIECE (1u << 30)
+
+/* Room in a fragment for a slice of an irregular layout: a third, as a run of 8 bytes of data
+ * takes 3 to 4 bytes of description. */
+#define SLICE_SHARE 3
+
+/* Operation objects that are not in use; wire lock. */
+static nicstride_op_t *spare_ops;
+static unsigned spare_count;
+#define SPARE_MAX 256
+
+static nicstride_op_t *op_get(void)
+{
+    nicstride_op_t *op = spare_ops;
+
+    if (op == NULL) {
+        op = malloc(sizeof(*op));
+    } else {
+        spare_ops = op->next;
+        spare_count--;
+    }
+    if (op != NULL)
+        nicstride_counters.ops_live++;
+    return op;
+}
+
+static void op_put(nicstride_op_t *op)
+{
+    nicstride_counters.ops_live--;
+    if (spare_count >= SPARE_MAX) {
+        free(op);
+        return;
+    }
+    op->next = spare_ops;
+    spare_ops = op;
+    spare_count++;
+}
+
+void nicstride_ops_fini(void)
+{
+    while (spare_ops != NULL) {
+        nicstride_op_t *op = spare_ops;
+
+        spare_ops = op->next;
+        free(op);
+    }
+    spare_count = 0;
+}
+
+static bool wants_reply(const nicstride_op_t *op)
+{
+    return op->type == NICSTRIDE_MSG_GET || op->type == NICSTRIDE_MSG_GET_ACC ||
+           op->type == NICSTRIDE_MSG_CAS;
+}
+
+nicstride_op_t *nicstride_op_new(nicstride_module_t *m, nicstride_target_t *a,
+                                 nicstride_msg_type_t type, uint64_t size)
+{
+    nicstride_op_t *op;
+
+    onic_wire_lock();
+    op = op_get();
+    onic_wire_unlock();
+    if (op == NULL)
+        return NULL;
+    memset(op, 0, offsetof(nicstride_op_t, origin));
+    op->module = m;
+    op->peer = a->peer;
+    op->type = type;
+    op->granule = 1;
+    op->disp = a->disp;
+    op->size = size;
+    op->origin.nruns = 0;
+    op->origin_base = NULL;
+    op->result.nruns = 0;
+    op->result_base = NULL;
+    op->request = NULL;
+    op->encoded_len = 0;
+    op->target = a->target;
+    a->target.nruns = 0;
+    return op;
+}
+
+static void op_free_locked(nicstride_op_t *op)
+{
+    if (op->handle != 0)
+        nicstride_handle_free(&mca_osc_nicstride_component.ops, op->handle);
+    if (op->origin.nruns != 0)
+        onic_layout_fini(&op->origin);
+    if (op->result.nruns != 0)
+        onic_layout_fini(&op->result);
+    if (op->target.nruns != 0)
+        onic_layout_fini(&op->target);
+    op_put(op);
+}
+
+/** Ends the operation once nothing of it is under way any more. */
+static void op_finish_locked(nicstride_op_t *op)
+{
+    if (op->queued || op->in_flight > 0 || op->sent < op->size ||
+        (wants_reply(op) && op->received < op->size))
+        return;
+    op->peer->incomplete--;
+    if (op->request != NULL)
+        nicstride_request_done_locked(op->request, op->error);
+    else if (op->error != 0 && op->peer->tx.error == 0)
+        op->peer->tx.error = op->error; /* told at the next synchronisation */
+    op_free_locked(op);
+}
+
+void nicstride_op_received_locked(nicstride_op_t *op, uint64_t bytes, int error)
+{
+    op->received += bytes;
+    if (op->error == 0)
+        op->error = error;
+    op_finish_locked(op);
+}
+
+static void sent_cb(void *arg, int status)
+{
+    nicstride_op_t *op = arg;
+
+    op->in_flight--;
+    if (status != OMPI_SUCCESS && op->error == 0)
+        op->error = MPI_ERR_OTHER;
+    op_finish_locked(op);
+}
+
+/* ---- fragments ------------------------------------------------------------------------------ */
+
+/** A message under construction: header, then the encoded layout. */
+typedef struct fragment {
+    nicstride_msg_t msg;
+    unsigned char layout[8192];
+} fragment_t;
+
+_Static_assert(offsetof(fragment_t, layout) == sizeof(nicstride_msg_t), "layout follows header");
+
+/** Puts the target layout into the fragment; `*room_p` is how many bytes of data may go along. */
+static int put_layout(nicstride_op_t *op, fragment_t *f, uint64_t room, uint64_t *data_p)
+{
+    size_t frag = op->peer->frag_max;
+    size_t used = 0, cap;
+
+    if (op->target.nruns == 0) {
+        if (op->encoded_len == 0 &&
+            onic_layout_encode(&op->target, op->encoded, sizeof(op->encoded), &op->encoded_len) !=
+                ONIC_LAYOUT_OK)
+            return OMPI_ERROR;
+        memcpy(f->layout, op->encoded, op->encoded_len);
+        f->msg.layout_len = (uint32_t)op->encoded_len;
+        if (room == 0) {
+            room = frag - sizeof(f->msg) - op->encoded_len;
+            room -= room % op->granule;
+        }
+        *data_p = op->size - op->sent < room ? op->size - op->sent : room;
+        return OMPI_SUCCESS;
+    }
+    cap = frag / SLICE_SHARE < sizeof(f->layout) ? frag / SLICE_SHARE : sizeof(f->layout);
+    if (cap > onic_wire_header_max() - sizeof(f->msg))
+        cap = onic_wire_header_max() - sizeof(f->msg);
+    if (room == 0)
+        room = frag - sizeof(f->msg) - cap;
+    if (onic_layout_encode_slice(&op->slice, room, op->granule, f->layout, cap, &used, data_p) !=
+        ONIC_LAYOUT_OK)
+        return OMPI_ERROR;
+    f->msg.layout_len = (uint32_t)used;
+    f->msg.flags |= NICSTRIDE_MSG_SLICE;
+    return OMPI_SUCCESS;
+}
+
+/** How much may be asked for at once; 0: what fits in a fragment. */
+static uint64_t piece_limit(const nicstride_op_t *op)
+{
+    if (op->rndv)
+        return RNDV_PIECE;
+    return op->type == NICSTRIDE_MSG_GET ? GET_PIECE : 0;
+}
+
+static void payload_from(onic_payload_t *p, const onic_layout_t *l, char *base, uint64_t at,
+                         uint64_t len)
+{
+    p->len = len;
+    p->base = base;
+    if (onic_layout_is_contig(l)) {
+        p->cursor.layout = NULL;
+        p->base = base + l->offset + (int64_t)at;
+    } else {
+        onic_cursor_init(&p->cursor, l, at);
+    }
+}
+
+static int send_fragment_locked(nicstride_module_t *m, nicstride_op_t *op)
+{
+    nicstride_peer_t *p = op->peer;
+    fragment_t f;
+    onic_payload_t payload = {.len = 0};
+    uint64_t n = 0;
+    int rc;
+
+    nicstride_msg_init(&f.msg, op->type, m->info[p->rank].win, (uint32_t)m->rank);
+    if (op->type == NICSTRIDE_MSG_CAS) {
+        n = op->size;
+        f.msg.len = 2 * n;
+    } else {
+        rc = put_layout(op, &f, piece_limit(op), &n);
+        if (rc != OMPI_SUCCESS)
+            return rc;
+        f.msg.len = n;
+        f.msg.op = op->op;
+    }
+    f.msg.dtype = op->dtype;
+    f.msg.disp = op->disp;
+    f.msg.offset = op->sent;
+    f.msg.handle = op->handle;
+    if (op->rndv)
+        f.msg.flags |= NICSTRIDE_MSG_RNDV;
+    if (op->type == NICSTRIDE_MSG_CAS) {
+        payload.base = op->cas;
+        payload.len = 2 * n;
+    } else if (op->type != NICSTRIDE_MSG_GET && op->origin_base != NULL) {
+        payload_from(&payload, &op->origin, op->origin_base, op->sent, n);
+    }
+    nicstride_tx_send(&p->tx);
+    nicstride_counters.messages++;
+    op->in_flight++;
+    op->sent += n;
+    rc = onic_peer_send(p->wire, ONIC_AM_OSC, &f, sizeof(f.msg) + f.msg.layout_len,
+                        payload.len > 0 ? &payload : NULL,
+                        op->rndv && op->type == NICSTRIDE_MSG_PUT ? ONIC_SEND_RNDV : 0, sent_cb,
+                        op);
+    if (rc != 0)
+        op->in_flight--;
+    return rc < 0 ? rc : OMPI_SUCCESS;
+}
+
+void nicstride_pump_locked(nicstride_module_t *m, nicstride_peer_t *p)
+{
+    if (p->head != NULL && p->frag_max == 0)
+        p->frag_max = onic_peer_frag_max(p->wire);
+    while (p->head != NULL && nicstride_tx_can_send(&p->tx)) {
+        nicstride_op_t *op = p->head;
+        int rc = send_fragment_locked(m, op);
+
+        if (rc != OMPI_SUCCESS) {
+            op->error = MPI_ERR_OTHER;
+            op->sent = op->size;
+            op->received = op->size;
+        }
+        if (op->sent == op->size) {
+            p->head = op->next;
+            p->queued--;
+            op->queued = false;
+            op_finish_locked(op);
+        }
+    }
+    if (p->head == NULL)
+        p->tail = NULL;
+}
+
+int nicstride_op_start(nicstride_op_t *op)
+{
+    nicstride_module_t *m = op->module;
+    nicstride_peer_t *p = op->peer;
+
+    onic_wire_lock();
+    while (p->queued >= QUEUE_MAX) {
+        onic_wire_unlock();
+        nicstride_progress();
+        onic_wire_lock();
+    }
+    if (wants_reply(op)) {
+        op->handle = nicstride_handle_new(&mca_osc_nicstride_component.ops, op);
+        if (op->handle == 0) {
+            op_free_locked(op);
+            onic_wire_unlock();
+            return OMPI_ERR_OUT_OF_RESOURCE;
+        }
+    }
+    if (op->target.nruns != 0)
+        onic_cursor_init(&op->slice, &op->target, 0);
+    op->next = NULL;
+    op->queued = true;
+    p->queued++;
+    p->incomplete++;
+    if (p->tail != NULL)
+        p->tail->next = op;
+    else
+        p->head = op;
+    p->tail = op;
+    nicstride_pump_locked(m, p);
+    onic_wire_unlock();
+    return OMPI_SUCCESS;
+}
+
+void nicstride_send_locked(nicstride_module_t *m, nicstride_peer_t *p, nicstride_msg_t *msg)
+{
+    int rc = onic_peer_send(p->wire, ONIC_AM_OSC, msg, sizeof(*msg), NULL, 0, NULL, NULL);
+
+    (void)m;
+    if (rc < 0 && p->tx.error == 0)
+        p->tx.error = MPI_ERR_OTHER;
+}
+
+/* ---- waiting for operations ------------------------------------------------------------------- */
+
+/** True where nothing is left to wait for; else sends what gets it done. */
+static bool flushed_locked(nicstride_module_t *m, nicstride_peer_t *p, bool remote)
+{
+    uint64_t upto;
+
+    if (p->head != NULL)
+        nicstride_pump_locked(m, p);
+    if (remote && p->head == NULL && nicstride_tx_ask(&p->tx, &upto)) {
+        nicstride_msg_t msg;
+
+        nicstride_msg_init(&msg, NICSTRIDE_MSG_FLUSH, m->info[p->rank].win, (uint32_t)m->rank);
+        msg.count = upto;
+        nicstride_send_locked(m, p, &msg);
+    }
+    return p->incomplete == 0 && (!remote || nicstride_tx_idle(&p->tx));
+}
+
+int nicstride_flush_peer(nicstride_module_t *m, nicstride_peer_t *p, bool remote)
+{
+    int error = 0;
+
+    for (;;) {
+        bool done;
+
+        onic_wire_lock();
+        done = flushed_locked(m, p, remote);
+        if (done)
+            error = nicstride_tx_take_error(&p->tx);
+        onic_wire_unlock();
+        if (done)
+            break;
+        nicstride_progress();
+    }
+    /* Stores of direct transfers before whatever tells the target about them. */
+    atomic_thread_fence(memory_order_seq_cst);
+    return error;
+}
+
+int nicstride_flush_all_peers(nicstride_module_t *m, bool remote)
+{
+    int error = OMPI_SUCCESS;
+
+    onic_wire_lock();
+    for (int i = 0; i < m->size; i++) {
+        if (m->peer[i] != NULL)
+            flushed_locked(m, m->peer[i], remote);
+    }
+    onic_wire_unlock();
+    for (int i = 0; i < m->size; i++) {
+        nicstride_peer_t *p = __atomic_load_n(&m->peer[i], __ATOMIC_ACQUIRE);
+        int rc = p != NULL ? nicstride_flush_peer(m, p, remote) : OMPI_SUCCESS;
+
+        if (error == OMPI_SUCCESS)
+            error = rc;
+    }
+    atomic_thread_fence(memory_order_seq_cst);
+    return error;
+}

@@ -1,0 +1,282 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Active target: fence, and post/start/complete/wait.
+ *
+ * Notices of post and complete are counters: in shared memory between processes of a node, in
+ * messages between others. They only ever grow; each side remembers how many it has used.
+ */
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "osc_nicstride/module.h"
+
+static int sync_error(const nicstride_module_t *m, const char *call, const char *wrong)
+{
+    return nicstride_error(m, call, OMPI_ERR_RMA_SYNC, "%s", wrong);
+}
+
+int nicstride_fence(int assert, ompi_win_t *win)
+{
+    nicstride_module_t *m = nicstride_module(win);
+    const char *wrong;
+    int error = OMPI_SUCCESS, rc;
+
+    OPAL_THREAD_LOCK(&m->lock);
+    wrong = nicstride_epoch_fence(&m->epoch, (assert & MPI_MODE_NOSUCCEED) != 0);
+    OPAL_THREAD_UNLOCK(&m->lock);
+    if (wrong != NULL)
+        return sync_error(m, "MPI_Win_fence", wrong);
+    if (!(assert & MPI_MODE_NOPRECEDE))
+        error = nicstride_flush_all_peers(m, true);
+    atomic_thread_fence(memory_order_seq_cst);
+    rc = m->comm->c_coll->coll_barrier(m->comm, m->comm->c_coll->coll_barrier_module);
+    atomic_thread_fence(memory_order_seq_cst);
+    return error != OMPI_SUCCESS ? error : rc;
+}
+
+/* ---- groups ------------------------------------------------------------------------------------ */
+
+/** Ranks of a group in the window's communicator. */
+static int group_ranks(const nicstride_module_t *m, ompi_group_t *group, int *ranks, int *n_p)
+{
+    int n = ompi_group_size(group), rc;
+    int *in = calloc((size_t)(n > 0 ? n : 1), sizeof(int));
+
+    if (in == NULL)
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    if (n > m->size) {
+        free(in);
+        return MPI_ERR_GROUP;
+    }
+    for (int i = 0; i < n; i++)
+        in[i] = i;
+    rc = ompi_group_translate_ranks(group, n, in, m->comm->c_local_group, ranks);
+    free(in);
+    for (int i = 0; i < n && rc == OMPI_SUCCESS; i++) {
+        if (ranks[i] < 0)
+            rc = MPI_ERR_GROUP;
+    }
+    *n_p = n;
+    return rc;
+}
+
+/* ---- notices ----------------------------------------------------------------------------------- */
+
+typedef enum notice { NOTICE_POST, NOTICE_COMPLETE } notice_t;
+
+static _Atomic uint32_t *shared_counter(const nicstride_module_t *m, notice_t kind, int of,
+                                        int from)
+{
+    _Atomic uint32_t *c =
+        kind == NOTICE_POST ? nicstride_ctl_posts(m, of) : nicstride_ctl_completes(m, of);
+
+    return &c[from];
+}
+
+static int notify(nicstride_module_t *m, notice_t kind, int rank)
+{
+    nicstride_peer_t *p = nicstride_peer(m, rank);
+    nicstride_msg_t msg;
+
+    if (p == NULL)
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    if (p->local >= 0) {
+        atomic_fetch_add_explicit(shared_counter(m, kind, p->local, m->node.me), 1,
+                                  memory_order_release);
+        return OMPI_SUCCESS;
+    }
+    nicstride_msg_init(&msg, kind == NOTICE_POST ? NICSTRIDE_MSG_POST : NICSTRIDE_MSG_COMPLETE,
+                       m->info[rank].win, (uint32_t)m->rank);
+    onic_wire_lock();
+    nicstride_send_locked(m, p, &msg);
+    onic_wire_unlock();
+    return OMPI_SUCCESS;
+}
+
+/** Is there a notice of this peer that was not used yet? */
+static bool noticed(nicstride_module_t *m, notice_t kind, nicstride_peer_t *p)
+{
+    uint32_t used = kind == NOTICE_POST ? p->posts_used : p->completes_used, have;
+
+    if (p->local >= 0) {
+        have = atomic_load_explicit(shared_counter(m, kind, m->node.me, p->local),
+                                    memory_order_acquire);
+    } else {
+        onic_wire_lock();
+        have = kind == NOTICE_POST ? p->posts : p->completes;
+        onic_wire_unlock();
+    }
+    return have != used;
+}
+
+static void use_notice(notice_t kind, nicstride_peer_t *p)
+{
+    if (kind == NOTICE_POST)
+        p->posts_used++;
+    else
+        p->completes_used++;
+}
+
+static int await(nicstride_module_t *m, notice_t kind, const int *ranks, int n)
+{
+    for (int i = 0; i < n; i++) {
+        nicstride_peer_t *p = nicstride_peer(m, ranks[i]);
+
+        if (p == NULL)
+            return OMPI_ERR_OUT_OF_RESOURCE;
+        while (!noticed(m, kind, p))
+            nicstride_progress();
+        use_notice(kind, p);
+    }
+    return OMPI_SUCCESS;
+}
+
+/* ---- access epoch ------------------------------------------------------------------------------ */
+
+int nicstride_start(ompi_group_t *group, int assert, ompi_win_t *win)
+{
+    nicstride_module_t *m = nicstride_module(win);
+    const char *wrong = NULL;
+    int rc, n = 0;
+    int *ranks = malloc((size_t)m->size * sizeof(int));
+
+    if (ranks == NULL)
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    rc = group_ranks(m, group, ranks, &n);
+    if (rc == OMPI_SUCCESS) {
+        OPAL_THREAD_LOCK(&m->lock);
+        wrong = nicstride_epoch_start(&m->epoch, ranks, n);
+        for (int i = 0; i < n && wrong == NULL; i++)
+            m->start_ranks[i] = ranks[i];
+        if (wrong == NULL)
+            m->start_n = n;
+        OPAL_THREAD_UNLOCK(&m->lock);
+    }
+    if (rc != OMPI_SUCCESS)
+        rc = nicstride_error(m, "MPI_Win_start", rc, "the group is not part of the window");
+    else if (wrong != NULL)
+        rc = sync_error(m, "MPI_Win_start", wrong);
+    else if (!(assert & MPI_MODE_NOCHECK))
+        rc = await(m, NOTICE_POST, ranks, n);
+    free(ranks);
+    return rc;
+}
+
+int nicstride_complete(ompi_win_t *win)
+{
+    nicstride_module_t *m = nicstride_module(win);
+    const char *wrong;
+    int error, n;
+
+    OPAL_THREAD_LOCK(&m->lock);
+    wrong = m->epoch.access == NICSTRIDE_ACCESS_PSCW ? NULL : "no access epoch was started";
+    n = m->start_n;
+    OPAL_THREAD_UNLOCK(&m->lock);
+    if (wrong != NULL)
+        return sync_error(m, "MPI_Win_complete", wrong);
+    error = nicstride_flush_all_peers(m, true);
+    for (int i = 0; i < n; i++) {
+        int rc = notify(m, NOTICE_COMPLETE, m->start_ranks[i]);
+
+        if (error == OMPI_SUCCESS)
+            error = rc;
+    }
+    OPAL_THREAD_LOCK(&m->lock);
+    nicstride_epoch_complete(&m->epoch);
+    m->start_n = 0;
+    OPAL_THREAD_UNLOCK(&m->lock);
+    return error;
+}
+
+/* ---- exposure epoch ---------------------------------------------------------------------------- */
+
+int nicstride_post(ompi_group_t *group, int assert, ompi_win_t *win)
+{
+    nicstride_module_t *m = nicstride_module(win);
+    const char *wrong = NULL;
+    int rc, n = 0;
+    int *ranks = malloc((size_t)m->size * sizeof(int));
+
+    if (ranks == NULL)
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    rc = group_ranks(m, group, ranks, &n);
+    if (rc == OMPI_SUCCESS) {
+        OPAL_THREAD_LOCK(&m->lock);
+        wrong = nicstride_epoch_post(&m->epoch);
+        for (int i = 0; i < n && wrong == NULL; i++)
+            m->post_ranks[i] = ranks[i];
+        if (wrong == NULL)
+            m->post_n = n;
+        OPAL_THREAD_UNLOCK(&m->lock);
+    }
+    if (rc != OMPI_SUCCESS)
+        rc = nicstride_error(m, "MPI_Win_post", rc, "the group is not part of the window");
+    else if (wrong != NULL)
+        rc = sync_error(m, "MPI_Win_post", wrong);
+    atomic_thread_fence(memory_order_seq_cst);
+    for (int i = 0; i < n && rc == OMPI_SUCCESS && !(assert & MPI_MODE_NOCHECK); i++)
+        rc = notify(m, NOTICE_POST, ranks[i]);
+    free(ranks);
+    return rc;
+}
+
+static const char *not_exposed(nicstride_module_t *m)
+{
+    const char *wrong;
+
+    OPAL_THREAD_LOCK(&m->lock);
+    wrong = nicstride_epoch_exposed(&m->epoch);
+    OPAL_THREAD_UNLOCK(&m->lock);
+    return wrong;
+}
+
+static void end_exposure(nicstride_module_t *m)
+{
+    atomic_thread_fence(memory_order_seq_cst);
+    OPAL_THREAD_LOCK(&m->lock);
+    nicstride_epoch_unexpose(&m->epoch);
+    m->post_n = 0;
+    OPAL_THREAD_UNLOCK(&m->lock);
+}
+
+int nicstride_wait(ompi_win_t *win)
+{
+    nicstride_module_t *m = nicstride_module(win);
+    const char *wrong = not_exposed(m);
+    int rc;
+
+    if (wrong != NULL)
+        return sync_error(m, "MPI_Win_wait", wrong);
+    rc = await(m, NOTICE_COMPLETE, m->post_ranks, m->post_n);
+    if (rc == OMPI_SUCCESS)
+        end_exposure(m);
+    return rc;
+}
+
+int nicstride_test(ompi_win_t *win, int *flag)
+{
+    nicstride_module_t *m = nicstride_module(win);
+    const char *wrong = not_exposed(m);
+
+    *flag = 0;
+    if (wrong != NULL)
+        return sync_error(m, "MPI_Win_test", wrong);
+    nicstride_progress();
+    for (int i = 0; i < m->post_n; i++) {
+        nicstride_peer_t *p = nicstride_peer(m, m->post_ranks[i]);
+
+        if (p == NULL)
+            return OMPI_ERR_OUT_OF_RESOURCE;
+        if (!noticed(m, NOTICE_COMPLETE, p))
+            return OMPI_SUCCESS;
+    }
+    for (int i = 0; i < m->post_n; i++)
+        use_notice(NOTICE_COMPLETE, m->peer[m->post_ranks[i]]);
+    end_exposure(m);
+    *flag = 1;
+    return OMPI_SUCCESS;
+}
