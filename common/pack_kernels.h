@@ -12,8 +12,8 @@
  * Tearing. An aligned element lies within a block, and is split only where the moves that make up
  * the block begin or end inside it. Single moves (blocks of 1, 2, 4, 8, 16 bytes) never do that.
  * Longer blocks are moved in units of at least 8 bytes if they begin at a multiple of 8, and are
- * else first brought to one by small units. Which side must be aligned is told by `by_src`; where
- * both are, they agree.
+ * else first brought to one by small units. `by_src` tells which side counts; where both sides of
+ * an element are aligned, they agree.
  */
 #ifndef ONIC_PACK_KERNELS_H
 #define ONIC_PACK_KERNELS_H
@@ -22,7 +22,13 @@
 #include <stdint.h>
 #include <string.h>
 
-#define ONIC_INLINE static inline __attribute__((always_inline))
+#define ONIC_INLINE   static inline __attribute__((always_inline))
+#define ONIC_NOINLINE __attribute__((noinline)) /* keeps registers out of the short paths */
+
+enum {
+    ONIC_UNROLL_BELOW = 32, /* bytes; longer blocks are loops enough by themselves */
+    ONIC_LIBC_FROM = 160    /* bytes from which the C library's memcpy is faster than short moves */
+};
 
 /** Moves exactly `bytes`, a constant. */
 ONIC_INLINE void onic_move_const(uintptr_t dst, uintptr_t src, size_t bytes)
@@ -30,64 +36,186 @@ ONIC_INLINE void onic_move_const(uintptr_t dst, uintptr_t src, size_t bytes)
     memcpy((void *)dst, (const void *)src, bytes);
 }
 
-/** Moves `n` bytes in units that split no element that is aligned at address `key` on. */
-static inline void onic_move_careful(uintptr_t dst, uintptr_t src, uint64_t n, uintptr_t key)
+/** Moves `n` bytes, from the front, in the largest units that are aligned at address `key` on. */
+ONIC_INLINE void onic_move(uintptr_t dst, uintptr_t src, uint64_t n, uintptr_t key)
 {
-    while (n > 0) {
-        if ((key & 7) == 0 && n >= 8) {
-            uint64_t words = n & ~(uint64_t)7;
+#define MOVE_UNIT(bytes)                                                                           \
+    do {                                                                                           \
+        onic_move_const(dst, src, bytes);                                                          \
+        dst += (bytes);                                                                            \
+        src += (bytes);                                                                            \
+        n -= (bytes);                                                                              \
+    } while (0)
 
-            if (words >= 64) {
-                memcpy((void *)dst, (const void *)src, words);
-            } else {
-                words = 8;
-                onic_move_const(dst, src, 8);
-            }
-            dst += words, src += words, key += words, n -= words;
-        } else if ((key & 3) == 0 && n >= 4) {
-            onic_move_const(dst, src, 4);
-            dst += 4, src += 4, key += 4, n -= 4;
-        } else if ((key & 1) == 0 && n >= 2) {
-            onic_move_const(dst, src, 2);
-            dst += 2, src += 2, key += 2, n -= 2;
-        } else {
-            onic_move_const(dst, src, 1);
-            dst += 1, src += 1, key += 1, n -= 1;
+    /* What is too short for a unit of the head is made up of smaller ones by the tail. */
+    if ((key & 1) && n >= 1) {
+        MOVE_UNIT(1);
+        key += 1;
+    }
+    if ((key & 2) && n >= 2) {
+        MOVE_UNIT(2);
+        key += 2;
+    }
+    if ((key & 4) && n >= 4) {
+        MOVE_UNIT(4);
+    }
+    if (n >= ONIC_LIBC_FROM) {
+        uint64_t words = n & ~(uint64_t)7;
+
+        memcpy((void *)dst, (const void *)src, words);
+        dst += words;
+        src += words;
+        n -= words;
+    }
+    while (n >= 16) {
+        MOVE_UNIT(16);
+    }
+    if (n >= 8) {
+        MOVE_UNIT(8);
+    }
+    if (n >= 4) {
+        MOVE_UNIT(4);
+    }
+    if (n >= 2) {
+        MOVE_UNIT(2);
+    }
+    if (n >= 1) {
+        MOVE_UNIT(1);
+    }
+#undef MOVE_UNIT
+}
+
+/** `n` blocks of any length. */
+static ONIC_NOINLINE void onic_blocks_any(uintptr_t dst, uintptr_t dst_stride, uintptr_t src,
+                                          uintptr_t src_stride, uint64_t n, uint64_t block,
+                                          bool by_src)
+{
+    for (; n > 0; n--) {
+        onic_move(dst, src, block, by_src ? src : dst);
+        dst += dst_stride;
+        src += src_stride;
+    }
+}
+
+/** `n` blocks of a constant length. */
+ONIC_INLINE void onic_blocks_const(uintptr_t dst, uintptr_t dst_stride, uintptr_t src,
+                                   uintptr_t src_stride, uint64_t n, size_t block)
+{
+    if (block < ONIC_UNROLL_BELOW && n >= 4) {
+        uintptr_t dst_2 = 2 * dst_stride;
+        uintptr_t src_2 = 2 * src_stride;
+        uintptr_t dst_3 = 3 * dst_stride;
+        uintptr_t src_3 = 3 * src_stride;
+
+        /* Hidden from the compiler, which would make the four addresses a chain of additions. */
+        __asm__("" : "+r"(dst_2), "+r"(src_2), "+r"(dst_3), "+r"(src_3));
+        for (; n >= 4; n -= 4) {
+            onic_move_const(dst, src, block);
+            onic_move_const(dst + dst_stride, src + src_stride, block);
+            onic_move_const(dst + dst_2, src + src_2, block);
+            onic_move_const(dst + dst_3, src + src_3, block);
+            dst += 2 * dst_2;
+            src += 2 * src_2;
         }
-    }
-}
-
-/** One block or piece of any length. */
-ONIC_INLINE void onic_move(uintptr_t dst, uintptr_t src, uint64_t n, bool by_src)
-{
-    uintptr_t key = by_src ? src : dst;
-
-    if (n < 16 || (key & 7) != 0) {
-        onic_move_careful(dst, src, n, key);
-    } else {
-        memcpy((void *)dst, (const void *)src, n);
-    }
-}
-
-/** `n` blocks of a constant length; four at a time, so that the loop costs little beside them. */
-ONIC_INLINE void onic_blocks_const(uintptr_t dst, int64_t dst_stride, uintptr_t src,
-                                   int64_t src_stride, uint64_t n, size_t block)
-{
-    uintptr_t ds = (uintptr_t)dst_stride;
-    uintptr_t ss = (uintptr_t)src_stride;
-
-    for (; n >= 4; n -= 4) {
-        onic_move_const(dst, src, block);
-        onic_move_const(dst + ds, src + ss, block);
-        onic_move_const(dst + 2 * ds, src + 2 * ss, block);
-        onic_move_const(dst + 3 * ds, src + 3 * ss, block);
-        dst += 4 * ds;
-        src += 4 * ss;
     }
     for (; n > 0; n--) {
         onic_move_const(dst, src, block);
-        dst += ds;
-        src += ss;
+        dst += dst_stride;
+        src += src_stride;
+    }
+}
+
+/**
+ * `n` blocks of `head` bytes, then some times 16 bytes, then `tail` bytes. Head and tail are
+ * constants; the head of 4 is for blocks that begin in the middle of an aligned element of 8.
+ */
+ONIC_INLINE void onic_blocks_words(uintptr_t dst, uintptr_t dst_stride, uintptr_t src,
+                                   uintptr_t src_stride, uint64_t n, uint64_t block, size_t head,
+                                   size_t tail)
+{
+    uint64_t body = block - head - tail;
+
+    for (; n > 0; n--) {
+        if (head > 0) {
+            onic_move_const(dst, src, head);
+        }
+        for (uint64_t at = head; at < head + body; at += 16) {
+            onic_move_const(dst + at, src + at, 16);
+        }
+        if (tail & 8) {
+            onic_move_const(dst + head + body, src + head + body, 8);
+        }
+        if (tail & 4) {
+            onic_move_const(dst + block - 4, src + block - 4, 4);
+        }
+        dst += dst_stride;
+        src += src_stride;
+    }
+}
+
+/** Blocks of whole words of 4 bytes, of which all begin at a multiple of 8, or none (`odd`). */
+static ONIC_NOINLINE void onic_blocks_4(uintptr_t dst, uintptr_t dst_stride, uintptr_t src,
+                                        uintptr_t src_stride, uint64_t n, uint64_t block, bool odd)
+{
+#define KERNEL(head, tail)                                                                         \
+    case (head) << 8 | (tail):                                                                     \
+        onic_blocks_words(dst, dst_stride, src, src_stride, n, block, head, tail);                 \
+        return
+
+    switch (odd ? 4 << 8 | ((block - 4) & 12) : block & 12) {
+        KERNEL(0, 0);
+        KERNEL(0, 4);
+        KERNEL(0, 8);
+        KERNEL(0, 12);
+        KERNEL(4, 0);
+        KERNEL(4, 4);
+        KERNEL(4, 8);
+        KERNEL(4, 12);
+    default:
+        return;
+    }
+#undef KERNEL
+}
+
+/** `n` equal blocks, in their order. */
+static void onic_blocks(uintptr_t dst, int64_t dst_step, uintptr_t src, int64_t src_step,
+                        uint64_t block, uint64_t n, bool by_src)
+{
+    uintptr_t dst_stride = (uintptr_t)dst_step;
+    uintptr_t src_stride = (uintptr_t)src_step;
+    uintptr_t begin = by_src ? src : dst;
+    uintptr_t stride = by_src ? src_stride : dst_stride;
+
+#define KERNEL(bytes)                                                                              \
+    case bytes:                                                                                    \
+        onic_blocks_const(dst, dst_stride, src, src_stride, n, bytes);                             \
+        return
+
+    switch (block) {
+        KERNEL(1);
+        KERNEL(2);
+        KERNEL(4);
+        KERNEL(8);
+        KERNEL(16);
+    default:
+        break;
+    }
+    if (((begin | stride) & 7) == 0) {
+        switch (block) {
+            KERNEL(12);
+            KERNEL(24);
+            KERNEL(32);
+            KERNEL(64);
+            KERNEL(128);
+        default:
+            break;
+        }
+    }
+#undef KERNEL
+    if (((begin | block) & 3) == 0 && (stride & 7) == 0 && block < ONIC_LIBC_FROM) {
+        onic_blocks_4(dst, dst_stride, src, src_stride, n, block, (begin & 4) != 0);
+    } else {
+        onic_blocks_any(dst, dst_stride, src, src_stride, n, block, by_src);
     }
 }
 

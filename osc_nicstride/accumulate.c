@@ -36,7 +36,7 @@ static bool reads_origin(const accumulate_t *acc)
 
 static bool goes_direct(const nicstride_target_t *a)
 {
-    return a->direct != NULL &&
+    return a->mapped &&
            mca_osc_nicstride_component.params.method != NICSTRIDE_METHOD_PACK;
 }
 
@@ -123,6 +123,7 @@ static int start_message(nicstride_module_t *m, accumulate_t *acc, nicstride_req
     if (reads_origin(acc)) {
         op->origin = a->origin;
         op->origin_base = a->origin_base;
+        op->sends_data = true;
         a->origin.nruns = 0;
     }
     if (acc->fetch) {

@@ -250,7 +250,8 @@ typedef struct nicstride_target {
     onic_layout_t target;
     char *origin_base;
     int64_t disp;   /**< bytes from the window's base, or an address for dynamic windows */
-    char *direct;   /**< where disp is in my address space, or NULL where it is not mapped */
+    bool mapped;    /**< the target's memory is in my address space: */
+    char *direct;   /**< disp there; may be 0 (MPI_BOTTOM), so only `mapped` says if it counts */
     bool cma;       /**< single copy can be used: address below is good */
     uint64_t remote; /**< address of disp in the target's address space */
 } nicstride_target_t;
@@ -301,6 +302,7 @@ typedef struct nicstride_op {
     nicstride_peer_t *peer;
     nicstride_msg_type_t type; /**< PUT, GET, ACC, GET_ACC or CAS */
     bool rndv;
+    bool sends_data;         /**< fragments carry data of the origin buffer */
     uint16_t op;
     uint16_t dtype;
     uint32_t granule;        /**< bytes of an element that fragments must not tear; 1 for data */

@@ -46,6 +46,7 @@ static int start_message(nicstride_module_t *m, nicstride_target_t *a, nicstride
     if (dir == NICSTRIDE_PUT) {
         op->origin = a->origin;
         op->origin_base = a->origin_base;
+        op->sends_data = true;
     } else {
         op->result = a->origin;
         op->result_base = a->origin_base;
@@ -81,7 +82,7 @@ static int single_copy(const nicstride_target_t *a, nicstride_method_t method,
 static int move(nicstride_module_t *m, nicstride_target_t *a, nicstride_direction_t dir,
                 nicstride_request_t *request, bool *done_p)
 {
-    nicstride_caps_t caps = {.direct = a->direct != NULL, .cma = a->cma};
+    nicstride_caps_t caps = {.direct = a->mapped, .cma = a->cma};
     nicstride_method_t forced = (nicstride_method_t)mca_osc_nicstride_component.params.method;
     nicstride_method_t method;
     int rc;

@@ -240,7 +240,7 @@ static int send_fragment_locked(nicstride_module_t *m, nicstride_op_t *op)
     if (op->type == NICSTRIDE_MSG_CAS) {
         payload.base = op->cas;
         payload.len = 2 * n;
-    } else if (op->type != NICSTRIDE_MSG_GET && op->origin_base != NULL) {
+    } else if (op->sends_data) {
         payload_from(&payload, &op->origin, op->origin_base, op->sent, n);
     }
     nicstride_tx_send(&p->tx);

@@ -107,12 +107,15 @@ static int locate(nicstride_module_t *m, nicstride_target_t *a, ptrdiff_t disp)
             return rc;
     }
     a->remote = info->base + (uint64_t)a->disp;
-    if (rank == m->rank)
+    if (rank == m->rank) {
+        a->mapped = true;
         a->direct = (char *)(uintptr_t)a->remote;
-    else if (!dynamic && a->peer->local >= 0 && m->mapped[a->peer->local] != NULL)
+    } else if (!dynamic && a->peer->local >= 0 && m->mapped[a->peer->local] != NULL) {
+        a->mapped = true;
         a->direct = m->mapped[a->peer->local] + a->disp;
-    else if (a->peer->local >= 0 && mca_osc_nicstride_component.params.cma)
+    } else if (a->peer->local >= 0 && mca_osc_nicstride_component.params.cma) {
         a->cma = onic_peer_can_cma(a->peer->wire);
+    }
     return OMPI_SUCCESS;
 }
 
@@ -128,6 +131,7 @@ int nicstride_target_init(nicstride_target_t *a, nicstride_module_t *m, const ch
     a->origin.nruns = 0;
     a->target.nruns = 0;
     a->direct = NULL;
+    a->mapped = false;
     a->cma = false;
     a->peer = nicstride_peer(m, target);
     if (a->peer == NULL)
