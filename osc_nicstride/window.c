@@ -17,6 +17,7 @@
 
 #include "ompi/info/info.h"
 #include "ompi/runtime/mpiruntime.h"
+#include "opal/util/output.h"
 #include "opal/util/show_help.h"
 
 #define HELP_FILE "help-osc-nicstride.txt"
@@ -317,6 +318,19 @@ static int make_memory(nicstride_module_t *m, void **base, size_t size, opal_inf
     return agree(m->comm, rc);
 }
 
+static void show_plan(const nicstride_module_t *m)
+{
+    static bool shown;
+    char table[4096];
+
+    if (shown || m->rank != 0)
+        return;
+    shown = true;
+    nicstride_plan_table((nicstride_method_t)mca_osc_nicstride_component.params.method, table,
+                         sizeof(table));
+    opal_output(0, "osc_nicstride: methods by kind of peer, block and size\n%s", table);
+}
+
 /* ---- making --------------------------------------------------------------------------------- */
 
 static int open_wire(void)
@@ -544,6 +558,8 @@ int nicstride_win_select(ompi_win_t *win, void **base, size_t size, int disp_uni
         *base = m->base;
     if (m->wants_server)
         onic_wire_want_server(true);
+    if (mca_osc_nicstride_component.params.show_plan)
+        show_plan(m);
     *model = MPI_WIN_UNIFIED;
     return barrier(m->comm);
 }

@@ -1,0 +1,28 @@
+# Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+# SPDX-License-Identifier: BSD-3-Clause
+
+# Plain MPI programs: which component moves the data is said on mpirun's command line.
+noinst_PROGRAMS += perf/halo_exchange perf/strided_rma
+
+perf_common = \
+	perf/bench.c \
+	perf/bench.h \
+	perf/cacheline.c \
+	perf/window.c
+perf_ldadd = $(OMPI_LDFLAGS) $(OMPI_LIBS) -lm
+
+perf_halo_exchange_SOURCES = $(perf_common) \
+	perf/halo_exchange.c \
+	perf/halo_grid.c \
+	perf/halo_grid.h
+perf_halo_exchange_LDADD = $(perf_ldadd)
+
+perf_strided_rma_SOURCES = $(perf_common) \
+	perf/rma_test.c \
+	perf/rma_test.h \
+	perf/shape.c \
+	perf/shape.h \
+	perf/strided_rma.c
+perf_strided_rma_LDADD = $(perf_ldadd)
+
+EXTRA_DIST += perf/README.md perf/compare perf/plot perf/presets.py

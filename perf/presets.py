@@ -1,0 +1,157 @@
+# Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+# SPDX-License-Identifier: BSD-3-Clause
+"""What perf/compare can compare: selections of components, and presets of cases."""
+import fnmatch
+from dataclasses import dataclass, replace
+
+OURS = "nicstride"
+ANY_UCX = ["--mca", "opal_common_ucx_tls", "any", "--mca", "opal_common_ucx_devices", "any"]
+SELECTIONS = {
+    "rdma": ["--mca", "osc", "rdma"],
+    "ucx": ["--mca", "osc", "ucx", *ANY_UCX],
+    "pt2pt": ["--mca", "osc", "pt2pt"],
+    "sm": ["--mca", "osc", "sm"],
+    OURS: ["--mca", "osc", OURS],
+}
+TCP = ["--mca", "btl", "tcp,self", "-x", "UCX_TLS=tcp,self"]
+# Every process counts as a node of its own, so that ours uses no shared memory either.
+TCP_OURS = ["--mca", "osc_nicstride_node", "0"]
+
+
+@dataclass(frozen=True)
+class Preset:
+    """What is measured: the lists multiply to the cases, one launch measures them all."""
+
+    title: str
+    selections: tuple
+    lists: dict  # option letter -> values, in the order of the parts of a case's name
+    program: str = "strided_rma"
+    unit: str = "MB/s"
+    mpirun: tuple = ()
+    mpirun_ours: tuple = ()
+    extra: tuple = ()
+
+    def cases(self):
+        """All names of cases, as value/value/... in the order of the lists."""
+        names = [""]
+        for values in self.lists.values():
+            names = [f"{n}/{v}" if n else v for n in names for v in values]
+        return names
+
+    def restricted(self, patterns):
+        """The same preset with only the list entries that some chosen case needs."""
+        chosen = [c.split("/") for c in self.cases() if matches(c, patterns)]
+        lists = {
+            letter: tuple(v for v in values if any(c[i] == v for c in chosen))
+            for i, (letter, values) in enumerate(self.lists.items())
+        }
+        return replace(self, lists=lists)
+
+
+STRIDED = {"m": ("64K", "1M"), "b": ("8", "64", "512", "1K", "4K", "contig")}
+# In this order because compare-and-swap on allocated windows crashes osc/rdma of Open MPI 4.1.4,
+# and with it go the cases that would come later.
+LATENCY = {"w": ("create", "allocate"), "o": ("put_lat", "get_lat", "fop_lat", "cas_lat")}
+ON_NODE = ("rdma", "ucx", "pt2pt", OURS)
+PRESETS = {
+    "mapped": Preset(
+        "mapped windows (MPI_Win_allocate), one node",
+        ("rdma", "ucx", "sm", OURS),
+        {"w": ("allocate",), "o": ("put", "get"), **STRIDED},
+    ),
+    "private": Preset(
+        "private windows (MPI_Win_create), one node",
+        ON_NODE,
+        {"w": ("create",), "o": ("put", "get"), **STRIDED},
+    ),
+    "shared": Preset(
+        "shared windows (MPI_Win_allocate_shared)",
+        ("sm", OURS),
+        {"w": ("shared",), "o": ("put", "get"), **STRIDED},
+    ),
+    "dynamic": Preset(
+        "dynamic windows, one node",
+        ON_NODE,
+        {"w": ("dynamic",), "o": ("put", "get"), **STRIDED},
+    ),
+    "tcp": Preset(
+        "two processes over TCP",
+        ON_NODE,
+        {"w": ("create",), "o": ("put", "get"), **STRIDED},
+        mpirun=tuple(TCP),
+        mpirun_ours=tuple(TCP_OURS),
+    ),
+    "accumulate": Preset(
+        "MPI_Accumulate (sum), one node",
+        ("rdma", "ucx", "pt2pt", "sm", OURS),
+        {
+            "w": ("allocate", "create"),
+            "o": ("acc",),
+            "m": ("64K",),
+            "b": ("8", "64", "4K", "contig"),
+        },
+    ),
+    "typeloop": Preset(
+        "a fresh datatype for each operation, one node",
+        ("rdma", "ucx", "pt2pt", "sm", OURS),
+        {
+            "w": ("allocate", "create"),
+            "o": ("put", "put_typeloop", "get", "get_typeloop"),
+            "m": ("512", "8K"),
+            "b": ("8", "64"),
+        },
+        unit="us",
+    ),
+    "latency": Preset(
+        "8-byte operation and flush, one node",
+        ("rdma", "ucx", "pt2pt", "sm", OURS),
+        LATENCY,
+        unit="us",
+    ),
+    "latency_tcp": Preset(
+        "8-byte operation and flush, two processes over TCP",
+        ON_NODE,
+        {**LATENCY, "w": ("create",)},
+        unit="us",
+        mpirun=tuple(TCP),
+        mpirun_ours=tuple(TCP_OURS),
+    ),
+    "strided": Preset(
+        "strided put and get, mapped (allocate) and private (create) windows, one node",
+        ON_NODE,
+        {
+            "w": ("allocate", "create"),
+            "o": ("put", "get"),
+            "m": ("64K",),
+            "b": ("8", "64", "512", "contig"),
+        },
+    ),
+    "halo": Preset(
+        "strided halo exchange of a stencil computation, one node",
+        ON_NODE,
+        {
+            "d": ("2d", "3d"),
+            "w": ("create", "allocate"),
+            "s": ("fence", "lock"),
+            "T": ("subarray",),
+        },
+        program="halo_exchange",
+        unit="us",
+    ),
+}
+# What --quick runs when no presets are named: few cases, small enough for the slowest selection.
+QUICK = {
+    "halo": replace(
+        PRESETS["halo"],
+        lists={**PRESETS["halo"].lists, "s": ("fence",)},
+        extra=("-i", "10"),
+    ),
+    "strided": PRESETS["strided"],
+}
+
+
+def matches(case, patterns):
+    """Whether a case's name, or its last parts, match one of the shell patterns."""
+    return not patterns or any(
+        fnmatch.fnmatchcase(case, p) or fnmatch.fnmatchcase(case, "*/" + p) for p in patterns
+    )

@@ -1,0 +1,401 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include <string.h>
+
+#include "perf/rma_test.h"
+
+enum { ORIGIN = 0, TARGET = 1, MAX_BATCHES = 5, TAG = 7 };
+
+const char *const rma_op_names[RMA_OPS] = {
+    [RMA_PUT] = "put",
+    [RMA_GET] = "get",
+    [RMA_ACC] = "acc",
+    [RMA_PUT_TYPELOOP] = "put_typeloop",
+    [RMA_GET_TYPELOOP] = "get_typeloop",
+    [RMA_ACC_TYPELOOP] = "acc_typeloop",
+    [RMA_PUT_LAT] = "put_lat",
+    [RMA_GET_LAT] = "get_lat",
+    [RMA_FOP_LAT] = "fop_lat",
+    [RMA_CAS_LAT] = "cas_lat",
+};
+const char *const rma_sync_names[RMA_SYNCS] = {"flush", "fence"};
+
+/** Where reads of arrived data go, so that the compiler keeps them. */
+static volatile uint64_t sink;
+
+bool rma_op_is_latency(rma_op_t op)
+{
+    return op >= RMA_PUT_LAT;
+}
+
+static bool is_get(rma_op_t op)
+{
+    return op == RMA_GET || op == RMA_GET_TYPELOOP || op == RMA_GET_LAT;
+}
+
+static bool is_atomic(rma_op_t op)
+{
+    return op == RMA_FOP_LAT || op == RMA_CAS_LAT;
+}
+
+/* ---- Types and epochs ------------------------------------------------------------------------ */
+
+static void make_type(rma_side_t *side)
+{
+    side->type = bench_shape_type(&side->shape, &side->count, &side->derived);
+}
+
+static void free_type(rma_side_t *side)
+{
+    if (side->derived) {
+        MPI_Type_free(&side->type);
+    }
+}
+
+static bool makes_types(rma_op_t op)
+{
+    return op == RMA_PUT_TYPELOOP || op == RMA_GET_TYPELOOP || op == RMA_ACC_TYPELOOP;
+}
+
+void rma_test_begin(rma_test_t *t)
+{
+    if (!makes_types(t->op)) {
+        make_type(&t->origin);
+        make_type(&t->target);
+    }
+}
+
+void rma_test_end(rma_test_t *t)
+{
+    if (!makes_types(t->op)) {
+        free_type(&t->origin);
+        free_type(&t->target);
+    }
+}
+
+void rma_epoch_open(const rma_test_t *t)
+{
+    if (t->sync == RMA_SYNC_FENCE) {
+        MPI_Win_fence(0, t->window->win);
+    } else {
+        MPI_Win_lock_all(0, t->window->win);
+    }
+}
+
+void rma_epoch_close(const rma_test_t *t)
+{
+    if (t->sync == RMA_SYNC_FENCE) {
+        MPI_Win_fence(MPI_MODE_NOSUCCEED, t->window->win);
+    } else {
+        MPI_Win_unlock_all(t->window->win);
+    }
+    MPI_Barrier(t->comm);
+}
+
+/* ---- The operations -------------------------------------------------------------------------- */
+
+static void transfer(rma_test_t *t)
+{
+    const rma_side_t *o = &t->origin, *d = &t->target;
+    MPI_Aint disp = t->window->disp[TARGET];
+    MPI_Win win = t->window->win;
+    switch (t->op) {
+    case RMA_GET:
+    case RMA_GET_TYPELOOP:
+    case RMA_GET_LAT:
+        MPI_Get(t->local, o->count, o->type, TARGET, disp, d->count, d->type, win);
+        break;
+    case RMA_ACC:
+    case RMA_ACC_TYPELOOP:
+        MPI_Accumulate(t->local, o->count, o->type, TARGET, disp, d->count, d->type, MPI_SUM, win);
+        break;
+    default:
+        MPI_Put(t->local, o->count, o->type, TARGET, disp, d->count, d->type, win);
+        break;
+    }
+}
+
+/** As runtimes above MPI do it: describe the transfer, do it, forget the description. */
+static void transfer_with_fresh_types(rma_test_t *t)
+{
+    make_type(&t->origin);
+    make_type(&t->target);
+    transfer(t);
+    free_type(&t->origin);
+    free_type(&t->target);
+}
+
+/** The atomic operations use the local buffer as operand, comparand and result. */
+static void atomic(rma_test_t *t)
+{
+    int64_t *word = (int64_t *)(void *)t->local;
+    MPI_Aint disp = t->window->disp[TARGET];
+    if (t->op == RMA_FOP_LAT) {
+        MPI_Fetch_and_op(&word[0], &word[2], MPI_INT64_T, TARGET, disp, MPI_SUM, t->window->win);
+    } else {
+        MPI_Compare_and_swap(&word[0], &word[1], &word[2], MPI_INT64_T, TARGET, disp,
+                             t->window->win);
+    }
+}
+
+static void issue(rma_test_t *t)
+{
+    if (makes_types(t->op)) {
+        transfer_with_fresh_types(t);
+    } else if (is_atomic(t->op)) {
+        atomic(t);
+    } else {
+        transfer(t);
+    }
+}
+
+static void complete(const rma_test_t *t)
+{
+    if (t->sync == RMA_SYNC_FENCE) {
+        MPI_Win_fence(0, t->window->win);
+    } else if (t->rank == ORIGIN) {
+        MPI_Win_flush(TARGET, t->window->win);
+    }
+}
+
+/* ---- Reading what arrived -------------------------------------------------------------------- */
+
+/** Hands the turn from the rank `from` to the other one. In fence mode both pass a fence. */
+static void pass_turn(const rma_test_t *t, int from)
+{
+    if (t->sync == RMA_SYNC_FENCE) {
+        MPI_Win_fence(0, t->window->win);
+    } else if (t->rank == from) {
+        MPI_Send(NULL, 0, MPI_BYTE, !t->rank, TAG, t->comm);
+    } else {
+        MPI_Recv(NULL, 0, MPI_BYTE, from, TAG, t->comm, MPI_STATUS_IGNORE);
+    }
+}
+
+static void read_arrived(rma_test_t *t)
+{
+    if (is_get(t->op)) {
+        if (t->rank == ORIGIN) {
+            sink = bench_shape_read(&t->origin.shape, t->local);
+        }
+        return;
+    }
+    if (t->sync == RMA_SYNC_FLUSH) {
+        pass_turn(t, ORIGIN);
+        MPI_Win_sync(t->window->win);
+    }
+    if (t->rank == TARGET) {
+        sink = bench_shape_read(&t->target.shape, t->window->base);
+    }
+    pass_turn(t, TARGET);
+}
+
+/* ---- Measuring ------------------------------------------------------------------------------- */
+
+/** The target between two operations of a passive epoch: waits in MPI, or computes. */
+static void target_until_done(const rma_test_t *t)
+{
+    int arrived = !t->target_computes;
+    while (!arrived) {
+        bench_compute(t->slice);
+        /* A process that never calls MPI would starve components that need it to make progress. */
+        MPI_Iprobe(ORIGIN, TAG, t->comm, &arrived, MPI_STATUS_IGNORE);
+    }
+    MPI_Recv(NULL, 0, MPI_BYTE, ORIGIN, TAG, t->comm, MPI_STATUS_IGNORE);
+}
+
+static bool takes_part(const rma_test_t *t, bool reads)
+{
+    return t->rank == ORIGIN || t->sync == RMA_SYNC_FENCE || (reads && !is_get(t->op));
+}
+
+/** `n` operations; returns seconds. The target stays until the origin has finished. */
+static double batch(rma_test_t *t, int n, bool reads)
+{
+    MPI_Barrier(t->comm);
+    double start = bench_now();
+    for (int i = 0; i < n && takes_part(t, reads); i++) {
+        if (t->rank == ORIGIN) {
+            issue(t);
+        }
+        complete(t);
+        if (reads) {
+            read_arrived(t);
+        }
+    }
+    double seconds = bench_now() - start;
+    if (t->rank == ORIGIN) {
+        MPI_Send(NULL, 0, MPI_BYTE, TARGET, TAG, t->comm);
+    } else {
+        target_until_done(t);
+    }
+    return seconds;
+}
+
+/** On the origin: has the target do a batch, or stop where n is 0. */
+static double lead(rma_test_t *t, int n, bool reads)
+{
+    MPI_Bcast(&n, 1, MPI_INT, ORIGIN, t->comm);
+    return n > 0 ? batch(t, n, reads) : 0;
+}
+
+static void follow(rma_test_t *t, bool reads)
+{
+    for (;;) {
+        int n;
+        MPI_Bcast(&n, 1, MPI_INT, ORIGIN, t->comm);
+        if (n == 0) {
+            return;
+        }
+        batch(t, n, reads);
+    }
+}
+
+/** A batch of n runs of something; `arg` says of what. */
+typedef double (*batch_fn)(void *arg, int n);
+
+/**
+ * The time of one run from batches that fill the budget together. The first batch warms up: it
+ * connects, touches and fills caches; it counts only where one run alone exceeds the budget.
+ */
+static rma_time_t sample(batch_fn run, void *arg, double budget)
+{
+    double v[MAX_BATCHES], seconds = run(arg, 1);
+    if (seconds > 4 * budget) {
+        return (rma_time_t){seconds, seconds};
+    }
+    int n = 1;
+    while ((seconds = run(arg, n)) < budget / 10 && n < 1 << 24) {
+        n *= seconds < budget / 100 ? 8 : 2;
+    }
+    double runs = budget * n / seconds;
+    int batches = runs < 1 ? 1 : runs > MAX_BATCHES ? MAX_BATCHES : (int)runs;
+    n = runs < batches ? 1 : (int)(runs / batches);
+    rma_time_t time = {0, 0};
+    for (int i = 0; i < batches; i++) {
+        v[i] = run(arg, n) / n;
+        time.best = i == 0 || v[i] < time.best ? v[i] : time.best;
+    }
+    time.median = bench_median(v, batches);
+    return time;
+}
+
+typedef struct run_arg {
+    rma_test_t *test;
+    const rma_test_t *copy;
+    bool reads;
+} run_arg_t;
+
+static double run_op(void *p, int n)
+{
+    const run_arg_t *arg = p;
+    return lead(arg->test, n, arg->reads);
+}
+
+rma_time_t rma_measure(rma_test_t *t, bool reads)
+{
+    rma_time_t time = {0, 0};
+    if (t->rank == ORIGIN) {
+        run_arg_t arg = {.test = t, .reads = reads};
+        time = sample(run_op, &arg, t->budget);
+        lead(t, 0, reads);
+    } else {
+        follow(t, reads);
+    }
+    return time;
+}
+
+static double run_copy(void *p, int n)
+{
+    const run_arg_t *arg = p;
+    const rma_test_t *t = arg->copy;
+    double start = bench_now();
+    for (int i = 0; i < n; i++) {
+        bench_shape_copy(t->scratch, &t->target.shape, t->local, &t->origin.shape);
+        if (arg->reads) {
+            sink = bench_shape_read(&t->target.shape, t->scratch);
+        }
+    }
+    return bench_now() - start;
+}
+
+rma_time_t rma_measure_copy(const rma_test_t *t, bool reads)
+{
+    run_arg_t arg = {.copy = t, .reads = reads};
+    return sample(run_copy, &arg, t->budget / 2);
+}
+
+/* ---- Checking -------------------------------------------------------------------------------- */
+
+enum { SEED_MOVED = 3, SEED_THERE = 11, WORD_THERE = 100, WORD_OPERAND = 7 };
+
+static void prepare_check(rma_test_t *t)
+{
+    bool get = is_get(t->op), acc = t->op == RMA_ACC || t->op == RMA_ACC_TYPELOOP;
+    if (t->rank == TARGET) {
+        bench_shape_clear(&t->target.shape, t->window->base);
+        if (get || acc) {
+            bench_shape_fill(&t->target.shape, t->window->base, get ? SEED_MOVED : SEED_THERE);
+        }
+        if (is_atomic(t->op)) {
+            int64_t there = WORD_THERE;
+            memcpy(t->window->base, &there, sizeof(there));
+        }
+    } else if (is_atomic(t->op)) {
+        memcpy(t->local, (int64_t[]){WORD_OPERAND, WORD_THERE, 0}, 3 * sizeof(int64_t));
+    } else {
+        bench_shape_clear(&t->origin.shape, t->local);
+        if (!get) {
+            bench_shape_fill(&t->origin.shape, t->local, SEED_MOVED);
+        }
+    }
+}
+
+static long wrong_word(const char *p, int64_t expected)
+{
+    return memcmp(p, &expected, sizeof(expected)) != 0;
+}
+
+static long count_errors(const rma_test_t *t)
+{
+    bool acc = t->op == RMA_ACC || t->op == RMA_ACC_TYPELOOP;
+    if (is_atomic(t->op)) {
+        int64_t left = t->op == RMA_FOP_LAT ? WORD_THERE + WORD_OPERAND : WORD_OPERAND;
+        return t->rank == TARGET ? wrong_word(t->window->base, left)
+                                 : wrong_word(t->local + 2 * sizeof(int64_t), WORD_THERE);
+    }
+    if (is_get(t->op) != (t->rank == ORIGIN)) {
+        return 0;
+    }
+    const bench_shape_t *shape = t->rank == ORIGIN ? &t->origin.shape : &t->target.shape;
+    return (long)bench_shape_errors(shape, t->rank == ORIGIN ? t->local : t->window->base,
+                                    SEED_MOVED, acc ? SEED_THERE : -1);
+}
+
+/** Makes local stores and remote operations visible to each other across a barrier. */
+static void synchronise(const rma_test_t *t)
+{
+    if (t->sync == RMA_SYNC_FENCE) {
+        MPI_Win_fence(0, t->window->win);
+    } else {
+        MPI_Win_sync(t->window->win);
+        MPI_Barrier(t->comm);
+        MPI_Win_sync(t->window->win);
+    }
+}
+
+long rma_check(rma_test_t *t)
+{
+    prepare_check(t);
+    synchronise(t);
+    if (t->rank == ORIGIN) {
+        issue(t);
+    }
+    complete(t);
+    synchronise(t);
+    long errors = count_errors(t);
+    MPI_Allreduce(MPI_IN_PLACE, &errors, 1, MPI_LONG, MPI_SUM, t->comm);
+    return errors;
+}

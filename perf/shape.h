@@ -1,0 +1,60 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * The strided shapes that strided_rma moves: their datatypes, contents, and plain-loop copy.
+ */
+#ifndef PERF_SHAPE_H
+#define PERF_SHAPE_H
+
+#include "perf/bench.h"
+
+/** `count` blocks of `block` bytes, `stride` >= `block` bytes apart. Both are multiples of 4. */
+typedef struct bench_shape {
+    size_t block;
+    size_t stride;
+    size_t count;
+} bench_shape_t;
+
+/** Bytes from the first to the last byte of the shape. */
+size_t bench_shape_extent(const bench_shape_t *s);
+
+/** Bytes of data in the shape. */
+size_t bench_shape_size(const bench_shape_t *s);
+
+/** MPI_DOUBLE where blocks are multiples of 8 bytes, else MPI_FLOAT. */
+MPI_Datatype bench_shape_element(const bench_shape_t *s);
+
+/**
+ * The (datatype, count) of the shape: a committed vector type to be freed by the caller, or the
+ * element type itself where the shape has no gaps (`*derived_p` is false then).
+ */
+MPI_Datatype bench_shape_type(const bench_shape_t *s, int *count_p, bool *derived_p);
+
+/** Overwrites the whole extent, gaps included, with bytes that no pattern contains. */
+void bench_shape_clear(const bench_shape_t *s, void *base);
+
+/**
+ * Writes element number i of pattern `seed`, a small integer, to each element. Two patterns can be
+ * added exactly in either element type.
+ */
+void bench_shape_fill(const bench_shape_t *s, void *base, unsigned seed);
+
+/**
+ * Counts the elements that are not the sum of the patterns `seed` and, where `added` is not
+ * negative, `added`, and the gap bytes that bench_shape_clear did not leave.
+ */
+size_t bench_shape_errors(const bench_shape_t *s, const void *base, unsigned seed, int added);
+
+/** Reads every word of the shape's data, as a consumer of the data does. Returns their sum. */
+uint64_t bench_shape_read(const bench_shape_t *s, const void *base);
+
+/**
+ * Copies between two shapes of the same blocks with a plain loop: what a process reaches that has
+ * both sides in its own memory. This file is to be compiled with -O3.
+ */
+void bench_shape_copy(void *dst, const bench_shape_t *d, const void *src, const bench_shape_t *s);
+
+#endif
