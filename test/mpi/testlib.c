@@ -1,0 +1,568 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "test/mpi/testlib.h"
+
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/** Bytes before and after memory of ours that no transfer may touch; keeps base page aligned. */
+#define GUARD_BYTES 4096
+#define GUARD_VALUE 0xA5
+/** A broken component fails everywhere at once: the first few lines tell enough. */
+#define REPORTS_MAX 12
+
+static struct {
+    const char *name;
+    int rank, size;
+    uint64_t seed;
+    int factor;
+    bool strict;
+    bool kinds[TL_KINDS];
+} self = {.seed = 1, .factor = 1};
+
+static atomic_long passed_checks, failed_checks;
+
+static const char *const kind_names[] = {"create", "allocate", "dynamic", "shared"};
+
+/* ---- program ---- */
+
+static _Noreturn void die(const char *what)
+{
+    fprintf(stderr, "%s: rank %d: %s\n", self.name, self.rank, what);
+    MPI_Abort(MPI_COMM_WORLD, TL_EXIT_FAILED);
+    abort();
+}
+
+static void select_kind(const char *word)
+{
+    bool known = false;
+
+    for (int k = 0; k < TL_KINDS; k++) {
+        if (strcmp(word, "all") == 0 || strcmp(word, kind_names[k]) == 0) {
+            self.kinds[k] = known = true;
+        }
+    }
+    if (!known) {
+        die("-w wants create, allocate, dynamic, shared or all");
+    }
+}
+
+/** Handles an option that takes a value; false where it is not one of ours. */
+static bool take_valued(const char *option, const char *value)
+{
+    if (strcmp(option, "-w") == 0) {
+        select_kind(value);
+    } else if (strcmp(option, "-s") == 0) {
+        self.seed = strtoull(value, NULL, 0);
+    } else if (strcmp(option, "-n") == 0) {
+        self.factor = atoi(value) > 0 ? atoi(value) : 1;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static void read_options(int *argc, char **argv)
+{
+    const char *seed = getenv("ONIC_TEST_SEED");
+    int kept = 1;
+
+    if (seed != NULL) {
+        self.seed = strtoull(seed, NULL, 0);
+    }
+    for (int i = 1; i < *argc; i++) {
+        if (strcmp(argv[i], "-strict") == 0) {
+            self.strict = true;
+        } else if (i + 1 < *argc && take_valued(argv[i], argv[i + 1])) {
+            i++;
+        } else {
+            argv[kept++] = argv[i];
+        }
+    }
+    argv[kept] = NULL;
+    *argc = kept;
+}
+
+/** Windows in shared memory need all ranks on one node. */
+static bool one_node(void)
+{
+    MPI_Comm node;
+    int size;
+
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    MPI_Comm_size(node, &size);
+    MPI_Comm_free(&node);
+    int mine = size == self.size, all = 0;
+    MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
+    return all;
+}
+
+static void settle_kinds(void)
+{
+    bool any = false;
+
+    for (int k = 0; k < TL_KINDS; k++) {
+        any = any || self.kinds[k];
+    }
+    if (!any) {
+        select_kind("all");
+    }
+    if (self.kinds[TL_SHARED] && !one_node()) {
+        self.kinds[TL_SHARED] = false;
+    }
+}
+
+void tl_init(int *argc, char ***argv, int required)
+{
+    const char *slash = strrchr((*argv)[0], '/');
+    int provided;
+
+    self.name = slash != NULL ? slash + 1 : (*argv)[0];
+    if (strncmp(self.name, "lt-", 3) == 0) {
+        self.name += 3;
+    }
+    MPI_Init_thread(argc, argv, required, &provided);
+    MPI_Comm_rank(MPI_COMM_WORLD, &self.rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &self.size);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    read_options(argc, *argv);
+    settle_kinds();
+    if (provided < required) {
+        tl_skip("this MPI does not give the thread level");
+    }
+}
+
+int tl_finish(void)
+{
+    long mine[2] = {passed_checks, failed_checks}, sum[2] = {0, 0};
+
+    MPI_Allreduce(mine, sum, 2, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
+    if (self.rank == 0) {
+        printf("%s: %ld checks passed, %ld failed\n", self.name, sum[0], sum[1]);
+        if (sum[1] > 0) {
+            printf("%s: seed %llu, %d ranks\n", self.name, (unsigned long long)self.seed,
+                   self.size);
+        }
+        fflush(stdout);
+    }
+    MPI_Finalize();
+    return sum[1] == 0 ? TL_EXIT_OK : TL_EXIT_FAILED;
+}
+
+void tl_skip(const char *why)
+{
+    if (self.rank == 0) {
+        printf("%s: skipped: %s\n", self.name, why);
+        fflush(stdout);
+    }
+    MPI_Finalize();
+    exit(TL_EXIT_SKIP);
+}
+
+void tl_need_ranks(int min, int max)
+{
+    if (self.size < min || self.size > max) {
+        char why[80];
+
+        snprintf(why, sizeof(why), "made for %d to %d ranks", min, max);
+        tl_skip(why);
+    }
+}
+
+int tl_rank(void)
+{
+    return self.rank;
+}
+
+int tl_size(void)
+{
+    return self.size;
+}
+
+uint64_t tl_seed(void)
+{
+    return self.seed;
+}
+
+int tl_factor(void)
+{
+    return self.factor;
+}
+
+bool tl_strict(void)
+{
+    return self.strict;
+}
+
+static tl_kind_t kind_from(int k)
+{
+    while (k < TL_KINDS && !self.kinds[k]) {
+        k++;
+    }
+    return (tl_kind_t)k;
+}
+
+tl_kind_t tl_first_kind(void)
+{
+    return kind_from(0);
+}
+
+tl_kind_t tl_next_kind(tl_kind_t kind)
+{
+    return kind_from((int)kind + 1);
+}
+
+const char *tl_kind_name(tl_kind_t kind)
+{
+    return kind_names[kind];
+}
+
+/* ---- windows ---- */
+
+/** Page-aligned memory between guard zones. */
+static void guarded_alloc(tl_window_t *w)
+{
+    size_t bytes = (size_t)w->bytes + 2 * GUARD_BYTES;
+    void *region;
+
+    if (posix_memalign(&region, GUARD_BYTES, bytes) != 0) {
+        die("out of memory");
+    }
+    w->region = region;
+    w->base = w->region + GUARD_BYTES;
+    memset(w->region, GUARD_VALUE, bytes);
+    memset(w->base, 0, (size_t)w->bytes);
+}
+
+static int create_dynamic(tl_window_t *w, MPI_Info info)
+{
+    int code = MPI_Win_create_dynamic(info, w->comm, &w->win);
+
+    if (code == MPI_SUCCESS) {
+        MPI_Win_set_errhandler(w->win, MPI_ERRORS_RETURN);
+        if (w->bytes > 0) {
+            code = MPI_Win_attach(w->win, w->base, w->bytes);
+        }
+    }
+    return code;
+}
+
+/** Makes the window proper; memory of create and dynamic exists already. */
+static int create_window(tl_window_t *w, int disp_unit, MPI_Info info)
+{
+    switch (w->kind) {
+    case TL_CREATE:
+        return MPI_Win_create(w->base, w->bytes, disp_unit, info, w->comm, &w->win);
+    case TL_ALLOCATE:
+        return MPI_Win_allocate(w->bytes, disp_unit, info, w->comm, &w->base, &w->win);
+    case TL_SHARED:
+        return MPI_Win_allocate_shared(w->bytes, disp_unit, info, w->comm, &w->base, &w->win);
+    default:
+        return create_dynamic(w, info);
+    }
+}
+
+/** Tells everybody where and how large everybody's memory is. */
+static void exchange_addresses(tl_window_t *w, int disp_unit)
+{
+    MPI_Aint address = 0;
+
+    if (w->kind == TL_DYNAMIC) {
+        disp_unit = 1;
+        MPI_Get_address(w->base, &address);
+    }
+    w->peer_bytes = tl_alloc((size_t)w->size * sizeof(*w->peer_bytes));
+    w->peer_base = tl_alloc((size_t)w->size * sizeof(*w->peer_base));
+    w->peer_unit = tl_alloc((size_t)w->size * sizeof(*w->peer_unit));
+    MPI_Allgather(&w->bytes, 1, MPI_AINT, w->peer_bytes, 1, MPI_AINT, w->comm);
+    MPI_Allgather(&address, 1, MPI_AINT, w->peer_base, 1, MPI_AINT, w->comm);
+    MPI_Allgather(&disp_unit, 1, MPI_INT, w->peer_unit, 1, MPI_INT, w->comm);
+}
+
+tl_window_t tl_win_make(tl_kind_t kind, MPI_Aint bytes, int disp_unit, MPI_Comm comm, MPI_Info info)
+{
+    tl_window_t w = {.win = MPI_WIN_NULL, .kind = kind, .bytes = bytes};
+
+    MPI_Comm_dup(comm, &w.comm);
+    MPI_Comm_rank(w.comm, &w.rank);
+    MPI_Comm_size(w.comm, &w.size);
+    if (kind == TL_CREATE || kind == TL_DYNAMIC) {
+        guarded_alloc(&w);
+    }
+    if (!TL_MPI(create_window(&w, disp_unit, info))) {
+        die("no window");
+    }
+    TL_MPI(MPI_Win_set_errhandler(w.win, MPI_ERRORS_RETURN));
+    if (w.region == NULL && bytes > 0) {
+        memset(w.base, 0, (size_t)bytes);
+    }
+    exchange_addresses(&w, disp_unit);
+    MPI_Barrier(w.comm);
+    return w;
+}
+
+void tl_win_free(tl_window_t *w)
+{
+    MPI_Barrier(w->comm);
+    if (w->region != NULL) {
+        TL_FILL(w->region, GUARD_VALUE, GUARD_BYTES, "guard below a window");
+        TL_FILL(w->base + w->bytes, GUARD_VALUE, GUARD_BYTES, "guard above a window");
+    }
+    if (w->kind == TL_DYNAMIC && w->bytes > 0) {
+        TL_MPI(MPI_Win_detach(w->win, w->base));
+    }
+    TL_MPI(MPI_Win_free(&w->win));
+    MPI_Comm_free(&w->comm);
+    free(w->region);
+    free(w->peer_bytes);
+    free(w->peer_base);
+    free(w->peer_unit);
+    *w = (tl_window_t){.win = MPI_WIN_NULL, .comm = MPI_COMM_NULL};
+}
+
+MPI_Aint tl_disp(const tl_window_t *w, int target, MPI_Aint offset)
+{
+    if (w->kind == TL_DYNAMIC) {
+        return MPI_Aint_add(w->peer_base[target], offset);
+    }
+    return offset / w->peer_unit[target];
+}
+
+/* ---- epochs ---- */
+
+const char *tl_sync_name(tl_sync_t sync)
+{
+    static const char *const names[] = {"fence", "lock", "lock_all", "pscw"};
+
+    return names[sync];
+}
+
+/** Makes local loads and stores meet what remote ranks did and will do. */
+static void meet_locally(const tl_window_t *w, int lock)
+{
+    TL_MPI(MPI_Win_lock(lock, w->rank, 0, w->win));
+    TL_MPI(MPI_Win_unlock(w->rank, w->win));
+}
+
+static void post_and_start(const tl_window_t *w)
+{
+    MPI_Group all;
+
+    MPI_Comm_group(w->comm, &all);
+    TL_MPI(MPI_Win_post(all, 0, w->win));
+    TL_MPI(MPI_Win_start(all, 0, w->win));
+    MPI_Group_free(&all);
+}
+
+void tl_begin(const tl_window_t *w, tl_sync_t sync)
+{
+    if (sync == TL_LOCK || sync == TL_LOCK_ALL) {
+        meet_locally(w, MPI_LOCK_EXCLUSIVE);
+        MPI_Barrier(w->comm);
+    }
+    switch (sync) {
+    case TL_FENCE:
+        TL_MPI(MPI_Win_fence(MPI_MODE_NOPRECEDE, w->win));
+        break;
+    case TL_LOCK:
+        for (int t = 0; t < w->size; t++) {
+            TL_MPI(MPI_Win_lock(MPI_LOCK_SHARED, t, 0, w->win));
+        }
+        break;
+    case TL_LOCK_ALL:
+        TL_MPI(MPI_Win_lock_all(0, w->win));
+        break;
+    default:
+        post_and_start(w);
+        break;
+    }
+}
+
+void tl_end(const tl_window_t *w, tl_sync_t sync)
+{
+    switch (sync) {
+    case TL_FENCE:
+        TL_MPI(MPI_Win_fence(MPI_MODE_NOSUCCEED, w->win));
+        break;
+    case TL_LOCK:
+        for (int t = 0; t < w->size; t++) {
+            TL_MPI(MPI_Win_unlock(t, w->win));
+        }
+        break;
+    case TL_LOCK_ALL:
+        TL_MPI(MPI_Win_unlock_all(w->win));
+        break;
+    default:
+        TL_MPI(MPI_Win_complete(w->win));
+        TL_MPI(MPI_Win_wait(w->win));
+        break;
+    }
+    if (sync == TL_LOCK || sync == TL_LOCK_ALL) {
+        MPI_Barrier(w->comm);
+        meet_locally(w, MPI_LOCK_SHARED);
+    }
+}
+
+/* ---- checks ---- */
+
+static void report(const char *file, int line, const char *format, va_list args)
+{
+    char text[512];
+
+    vsnprintf(text, sizeof(text), format, args);
+    fprintf(stderr, "%s:%d: %s: rank %d: %s\n", file, line, self.name, self.rank, text);
+}
+
+/** Counts; true where this failure is still to be printed. */
+static bool count_check(bool ok)
+{
+    if (ok) {
+        atomic_fetch_add(&passed_checks, 1);
+        return false;
+    }
+    return atomic_fetch_add(&failed_checks, 1) < REPORTS_MAX;
+}
+
+bool tl_check(bool ok, const char *file, int line, const char *format, ...)
+{
+    if (count_check(ok)) {
+        va_list args;
+
+        va_start(args, format);
+        report(file, line, format, args);
+        va_end(args);
+    }
+    return ok;
+}
+
+bool tl_check_bytes(const void *got, const void *want, size_t n, const char *file, int line,
+                    const char *format, ...)
+{
+    const unsigned char *g = got, *e = want;
+    bool ok = n == 0 || memcmp(got, want, n) == 0;
+
+    if (count_check(ok)) {
+        va_list args;
+        size_t at = 0;
+
+        while (g[at] == e[at]) {
+            at++;
+        }
+        va_start(args, format);
+        report(file, line, format, args);
+        va_end(args);
+        fprintf(stderr, "    byte %zu of %zu is 0x%02x, not 0x%02x\n", at, n, g[at], e[at]);
+    }
+    return ok;
+}
+
+bool tl_check_fill(const void *got, unsigned char value, size_t n, const char *file, int line,
+                   const char *format, ...)
+{
+    const unsigned char *g = got;
+    size_t at = 0;
+
+    while (at < n && g[at] == value) {
+        at++;
+    }
+    if (count_check(at == n)) {
+        va_list args;
+
+        va_start(args, format);
+        report(file, line, format, args);
+        va_end(args);
+        fprintf(stderr, "    byte %zu of %zu is 0x%02x, not 0x%02x\n", at, n, g[at], value);
+    }
+    return at == n;
+}
+
+bool tl_check_mpi(int code, int error_class, const char *call, const char *file, int line)
+{
+    char text[MPI_MAX_ERROR_STRING] = "success";
+    int class = MPI_SUCCESS, length;
+
+    if (code != MPI_SUCCESS) {
+        MPI_Error_class(code, &class);
+        MPI_Error_string(code, text, &length);
+    } else if (error_class == MPI_SUCCESS) {
+        return true;
+    }
+    return tl_check(class == error_class, file, line, "%s: class %d (%s), not class %d", call,
+                    class, text, error_class);
+}
+
+long tl_failed(void)
+{
+    return failed_checks;
+}
+
+/* ---- memory ---- */
+
+void *tl_alloc(size_t bytes)
+{
+    void *memory = calloc(bytes > 0 ? bytes : 1, 1);
+
+    if (memory == NULL) {
+        die("out of memory");
+    }
+    return memory;
+}
+
+size_t tl_resident(void)
+{
+    FILE *file = fopen("/proc/self/statm", "r");
+    unsigned long total = 0, resident = 0;
+
+    if (file != NULL) {
+        if (fscanf(file, "%lu %lu", &total, &resident) != 2) {
+            resident = 0;
+        }
+        fclose(file);
+    }
+    return (size_t)resident * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* ---- random numbers ---- */
+
+tl_rng_t tl_rng(uint64_t seed, uint64_t stream)
+{
+    tl_rng_t rng = {seed * UINT64_C(0x9E3779B97F4A7C15) + stream};
+
+    rng.state = tl_random(&rng) ^ (stream << 32);
+    return rng;
+}
+
+/* splitmix64 */
+uint64_t tl_random(tl_rng_t *rng)
+{
+    uint64_t z = rng->state += UINT64_C(0x9E3779B97F4A7C15);
+
+    z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
+    return z ^ (z >> 31);
+}
+
+int64_t tl_range(tl_rng_t *rng, int64_t low, int64_t high)
+{
+    return low + (int64_t)(tl_random(rng) % (uint64_t)(high - low + 1));
+}
+
+void tl_fill_random(void *memory, size_t bytes, uint64_t seed)
+{
+    unsigned char *m = memory;
+    tl_rng_t rng = tl_rng(seed, 0);
+
+    for (size_t i = 0; i < bytes; i += sizeof(uint64_t)) {
+        uint64_t value = tl_random(&rng);
+        size_t n = bytes - i < sizeof(value) ? bytes - i : sizeof(value);
+
+        memcpy(m + i, &value, n);
+    }
+}

@@ -1,0 +1,188 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * What the MPI test programs share: options, windows of every kind behind one face, checks that
+ * count and name rank and line, random numbers, and the totals at the end.
+ *
+ * A program is
+ *
+ *     int main(int argc, char **argv)
+ *     {
+ *         tl_init(&argc, &argv, MPI_THREAD_SINGLE);
+ *         for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
+ *             tl_window_t w = tl_win_make(kind, bytes, 1, MPI_COMM_WORLD, MPI_INFO_NULL);
+ *             TL_MPI(MPI_Put(..., target, tl_disp(&w, target, offset), ..., w.win));
+ *             TL_CHECK(w.base[0] == 'x', "got %d", w.base[0]);
+ *             tl_win_free(&w);
+ *         }
+ *         return tl_finish();
+ *     }
+ *
+ * and near its top has comments that the runner reads: `ranks: 1-4`, `windows: create allocate`,
+ * `threads: multiple`.
+ *
+ * Error handlers: tl_init() sets MPI_ERRORS_RETURN on MPI_COMM_WORLD and MPI_COMM_SELF,
+ * tl_win_make() on the window. Threads: checks and the option queries may be used by several
+ * threads at once; everything else belongs to one thread.
+ */
+#ifndef ONIC_TESTLIB_H
+#define ONIC_TESTLIB_H
+
+#include <mpi.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/** Exit codes as `make check` reads them. */
+enum { TL_EXIT_OK = 0, TL_EXIT_FAILED = 1, TL_EXIT_SKIP = 77 };
+
+/* ---- program ---- */
+
+/** The kinds of window; TL_KINDS is also "no more kinds". */
+typedef enum tl_kind { TL_CREATE, TL_ALLOCATE, TL_DYNAMIC, TL_SHARED, TL_KINDS } tl_kind_t;
+
+/**
+ * Starts MPI with at least the thread level `required` and reads the options
+ *     -w create|allocate|dynamic|shared|all   kinds of window (default all; may be repeated)
+ *     -s SEED                                 default: environment ONIC_TEST_SEED, then 1
+ *     -n FACTOR                               multiplies the work (default 1)
+ *     -strict                                 also what stock components are known to crash on
+ * Options it does not know stay in argv. Ends the program with TL_EXIT_SKIP where the thread
+ * level is not to be had.
+ */
+void tl_init(int *argc, char ***argv, int required);
+
+/**
+ * Collective. Sums the checks of all ranks, prints "NAME: N checks passed, M failed" on rank 0,
+ * finalizes MPI. Returns the exit code, the same on all ranks.
+ */
+int tl_finish(void);
+
+/** Collective: finalizes and exits with TL_EXIT_SKIP; rank 0 prints why. Does not return. */
+_Noreturn void tl_skip(const char *why);
+
+/** Skips unless the number of ranks is in min .. max. */
+void tl_need_ranks(int min, int max);
+
+/** Rank and size in MPI_COMM_WORLD. */
+int tl_rank(void);
+int tl_size(void);
+
+uint64_t tl_seed(void);
+int tl_factor(void);
+bool tl_strict(void);
+
+/** Iterates over the kinds that were asked for and are possible here (shared needs one node). */
+tl_kind_t tl_first_kind(void);
+tl_kind_t tl_next_kind(tl_kind_t kind);
+const char *tl_kind_name(tl_kind_t kind);
+
+/* ---- windows ---- */
+
+/** A window and, for all its ranks, what is needed to address it. Read only. */
+typedef struct tl_window {
+    MPI_Win win;
+    MPI_Comm comm; /**< a duplicate of the communicator it was made on */
+    tl_kind_t kind;
+    int rank;              /**< mine in comm */
+    int size;              /**< of comm */
+    unsigned char *base;   /**< my memory; any value where bytes is 0 */
+    MPI_Aint bytes;        /**< size of my memory */
+    MPI_Aint *peer_bytes;  /**< for each rank */
+    MPI_Aint *peer_base;   /**< for each rank: its address in a dynamic window, otherwise 0 */
+    int *peer_unit;        /**< for each rank: the unit of its displacements, 1 where dynamic */
+    unsigned char *region; /**< base and its guard zones, where they were allocated here */
+} tl_window_t;
+
+/**
+ * Collective over `comm`: a window of `kind` with `bytes` (>= 0) of zeroed memory at this rank.
+ * Sizes and units may differ by rank. `disp_unit` is ignored for dynamic windows, whose memory is
+ * attached. Memory of create and dynamic windows lies between guard zones that tl_win_free()
+ * checks. Ends the whole job where the window cannot be had, since nothing after it makes sense.
+ * Every rank's memory is ready when it returns.
+ */
+tl_window_t tl_win_make(tl_kind_t kind, MPI_Aint bytes, int disp_unit, MPI_Comm comm,
+                        MPI_Info info);
+
+/** Collective; no epoch may be open. Checks the guard zones, detaches, frees. */
+void tl_win_free(tl_window_t *w);
+
+/**
+ * The displacement that means byte `offset` of `target`'s memory, to be given to MPI_Put and its
+ * kin. `offset` must be a multiple of the target's displacement unit.
+ */
+MPI_Aint tl_disp(const tl_window_t *w, int target, MPI_Aint offset);
+
+/* ---- epochs ---- */
+
+/** How accesses are synchronised; TL_SYNCS is their number. */
+typedef enum tl_sync { TL_FENCE, TL_LOCK, TL_LOCK_ALL, TL_PSCW, TL_SYNCS } tl_sync_t;
+
+const char *tl_sync_name(tl_sync_t sync);
+
+/**
+ * Collective: opens an epoch in which every rank may access every rank, by fence, a shared lock on
+ * each, lock_all, or post and start with everybody. Local stores made before are seen by all.
+ */
+void tl_begin(const tl_window_t *w, tl_sync_t sync);
+
+/** Collective: closes it; afterwards every rank may load and store its own memory. */
+void tl_end(const tl_window_t *w, tl_sync_t sync);
+
+/* ---- checks ---- */
+
+/** Counts a check; where `ok` is false prints file, line, rank and the text. Returns `ok`. */
+bool tl_check(bool ok, const char *file, int line, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/** Checks that `got` and `want` agree in `n` bytes; names the first that differs. */
+bool tl_check_bytes(const void *got, const void *want, size_t n, const char *file, int line,
+                    const char *format, ...) __attribute__((format(printf, 6, 7)));
+
+/** Checks that all `n` bytes at `got` are `value`. */
+bool tl_check_fill(const void *got, unsigned char value, size_t n, const char *file, int line,
+                   const char *format, ...) __attribute__((format(printf, 6, 7)));
+
+/** Checks that an MPI call returned `error_class`; with MPI_SUCCESS counts failures only. */
+bool tl_check_mpi(int code, int error_class, const char *call, const char *file, int line);
+
+#define TL_CHECK(ok, ...) tl_check((ok), __FILE__, __LINE__, __VA_ARGS__)
+#define TL_BYTES(got, want, n, ...)                                                                \
+    tl_check_bytes((got), (want), (n), __FILE__, __LINE__, __VA_ARGS__)
+#define TL_FILL(got, value, n, ...)                                                                \
+    tl_check_fill((got), (value), (n), __FILE__, __LINE__, __VA_ARGS__)
+#define TL_MPI(call) tl_check_mpi((call), MPI_SUCCESS, #call, __FILE__, __LINE__)
+#define TL_MPI_ERROR(call, error_class)                                                            \
+    tl_check_mpi((call), (error_class), #call, __FILE__, __LINE__)
+
+/** Failed checks of this rank so far. */
+long tl_failed(void);
+
+/* ---- memory ---- */
+
+/** Zeroed memory, or the end of the job. Free with free(). */
+void *tl_alloc(size_t bytes);
+
+/** Resident memory of this process in bytes. */
+size_t tl_resident(void);
+
+/* ---- random numbers ---- */
+
+/** A stream of its own for each (seed, stream); the same on all machines. */
+typedef struct tl_rng {
+    uint64_t state;
+} tl_rng_t;
+
+tl_rng_t tl_rng(uint64_t seed, uint64_t stream);
+uint64_t tl_random(tl_rng_t *rng);
+
+/** Even over low .. high, both included. */
+int64_t tl_range(tl_rng_t *rng, int64_t low, int64_t high);
+
+/** Fills memory with bytes that differ by `seed` and position. */
+void tl_fill_random(void *memory, size_t bytes, uint64_t seed);
+
+#endif
