@@ -171,6 +171,7 @@ typedef struct nicstride_module {
     void *base;     /**< my memory; NULL for dynamic windows */
     void *own;      /**< to be freed, where memory is private and ours */
     nicstride_rank_info_t *info; /**< of every rank */
+    uint64_t *sizes; /**< bytes of every rank's part, while memory is being laid out */
     char **mapped;  /**< for each process of the node its memory as mapped here, or NULL */
 
     onic_node_t node;

@@ -99,7 +99,7 @@ int nicstride_params_register(const mca_base_component_t *c)
                   "peer, shape and size");
     register_bool(c, "node", true, &p->node,
                   "Share memory between the processes of a node. Without it each process is "
-                  "treated as a node of its own and all its windows are private");
+                  "treated as a node of its own and all its windows but shared ones are private");
     register_bool(c, "cma", true, &p->cma,
                   "Use single copy by the kernel (process_vm_readv and process_vm_writev) where "
                   "it works");

@@ -285,17 +285,10 @@ static int make_memory(nicstride_module_t *m, void **base, size_t size, opal_inf
     int rc;
 
     if (allocates(m->flavor)) {
-        sizes = malloc((size_t)m->size * sizeof(*sizes));
-        if (agree(m->comm, sizes != NULL ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE) !=
-            OMPI_SUCCESS) {
-            free(sizes);
-            return OMPI_ERR_OUT_OF_RESOURCE;
-        }
+        sizes = m->sizes;
         rc = allgather_bytes(m->comm, &mine, sizes, sizeof(mine));
-        if (rc != OMPI_SUCCESS) {
-            free(sizes);
+        if (rc != OMPI_SUCCESS)
             return rc;
-        }
     }
     m->ctl_size = nicstride_ctl_bytes(m->node.n, m->size);
     rc = map_segment(m, sizes, contiguous, &data);
@@ -305,7 +298,6 @@ static int make_memory(nicstride_module_t *m, void **base, size_t size, opal_inf
         rc = private_memory(m, size);
     else if (m->flavor == MPI_WIN_FLAVOR_CREATE)
         m->base = *base;
-    free(sizes);
     if (rc == OMPI_SUCCESS && allocates(m->flavor) && !data && m->node.n > 1) {
         if (m->flavor == MPI_WIN_FLAVOR_SHARED)
             rc = select_error(OMPI_ERR_RMA_SHARED,
@@ -315,7 +307,7 @@ static int make_memory(nicstride_module_t *m, void **base, size_t size, opal_inf
     }
     /* A process can always reach its own memory. */
     m->mapped[m->node.me] = m->base;
-    return agree(m->comm, rc);
+    return rc;
 }
 
 static void show_plan(const nicstride_module_t *m)
@@ -377,8 +369,8 @@ static int find_node(nicstride_module_t *m)
     bool shared = false;
     int rc;
 
-    if (!mca_osc_nicstride_component.params.node)
-        return agree(m->comm, node_alone(m));
+    if (!mca_osc_nicstride_component.params.node && m->flavor != MPI_WIN_FLAVOR_SHARED)
+        return node_alone(m);
     rc = onic_node_create(m->comm, 4096, &m->node, &probe, &shared);
     if (rc == OMPI_SUCCESS)
         onic_segment_unmap(&probe);
@@ -390,6 +382,7 @@ static int allocate_tables(nicstride_module_t *m)
     size_t n = (size_t)m->size;
 
     m->info = calloc(n, sizeof(*m->info));
+    m->sizes = calloc(n, sizeof(*m->sizes));
     m->mapped = calloc(n, sizeof(*m->mapped));
     m->wire = calloc(n, sizeof(*m->wire));
     m->peer = calloc(n, sizeof(*m->peer));
@@ -397,7 +390,7 @@ static int allocate_tables(nicstride_module_t *m)
     m->held_ranks = calloc(n, sizeof(int));
     m->start_ranks = calloc(n, sizeof(int));
     m->post_ranks = calloc(n, sizeof(int));
-    if (m->info == NULL || m->mapped == NULL || m->wire == NULL || m->peer == NULL ||
+    if (m->info == NULL || m->sizes == NULL || m->mapped == NULL || m->wire == NULL || m->peer == NULL ||
         m->epoch_target == NULL || m->held_ranks == NULL || m->start_ranks == NULL ||
         m->post_ranks == NULL)
         return OMPI_ERR_OUT_OF_RESOURCE;
@@ -466,6 +459,7 @@ static void destroy(nicstride_module_t *m)
     nicstride_regions_fini(&m->regions);
     free(m->own);
     free(m->info);
+    free(m->sizes);
     free(m->mapped);
     free(m->wire);
     free(m->peer);
@@ -479,42 +473,51 @@ static void destroy(nicstride_module_t *m)
     free(m);
 }
 
-/** The steps that may fail after the communicator is there; each returns the same on all ranks. */
+static int check_arguments(const nicstride_module_t *m, int disp_unit)
+{
+    if (m->flavor != MPI_WIN_FLAVOR_DYNAMIC && disp_unit <= 0)
+        return select_error(OMPI_ERR_BAD_PARAM, "the displacement unit must be positive");
+    return OMPI_SUCCESS;
+}
+
+/** What this process can do by itself. */
+static int prepare(nicstride_module_t *m, int disp_unit)
+{
+    int rc = check_arguments(m, disp_unit);
+
+    if (rc == OMPI_SUCCESS)
+        rc = allocate_tables(m);
+    if (rc == OMPI_SUCCESS)
+        rc = open_wire();
+    return rc;
+}
+
+/**
+ * The collective steps. Each ends with the same code on all ranks, or goes on to the last one,
+ * which agrees: agreements cost a collective each and windows are made in loops.
+ */
 static int build(nicstride_module_t *m, void **base, size_t size, int disp_unit, opal_info_t *info)
 {
-    int rc = agree(m->comm, allocate_tables(m));
+    int rc = agree(m->comm, prepare(m, disp_unit)), gathered;
 
-    if (rc != OMPI_SUCCESS)
-        return rc;
-    rc = agree(m->comm, open_wire());
-    if (rc != OMPI_SUCCESS)
-        return rc;
-    rc = onic_wire_get_peers(m->comm, m->wire);
-    if (rc != OMPI_SUCCESS)
-        return rc;
-    rc = find_node(m);
+    if (rc == OMPI_SUCCESS)
+        rc = onic_wire_get_peers(m->comm, m->wire);
+    if (rc == OMPI_SUCCESS)
+        rc = find_node(m);
     if (rc != OMPI_SUCCESS)
         return rc;
     rc = make_memory(m, base, size, info);
-    if (rc != OMPI_SUCCESS)
-        return rc;
-    init_ctl(m);
-    rc = agree(m->comm, enlist(m));
-    if (rc != OMPI_SUCCESS)
-        return rc;
-    return agree(m->comm, exchange_info(m, size, disp_unit));
-}
-
-static int check_arguments(int flavor, size_t size, int disp_unit, ompi_communicator_t *comm,
-                           const onic_node_t *node)
-{
-    (void)size;
-    if (flavor != MPI_WIN_FLAVOR_DYNAMIC && disp_unit <= 0)
-        return select_error(OMPI_ERR_BAD_PARAM, "the displacement unit must be positive");
-    if (flavor == MPI_WIN_FLAVOR_SHARED && node != NULL && node->n < ompi_comm_size(comm))
-        return select_error(OMPI_ERR_RMA_SHARED,
-                            "the members of the communicator do not all share memory");
-    return OMPI_SUCCESS;
+    if (rc == OMPI_SUCCESS) {
+        init_ctl(m);
+        rc = enlist(m);
+    }
+    gathered = exchange_info(m, size, disp_unit);
+    if (rc == OMPI_SUCCESS)
+        rc = gathered;
+    if (rc == OMPI_SUCCESS && m->flavor == MPI_WIN_FLAVOR_SHARED && m->node.n < m->size)
+        rc = select_error(OMPI_ERR_RMA_SHARED,
+                          "the members of the communicator do not all share memory");
+    return rc;
 }
 
 int nicstride_win_select(ompi_win_t *win, void **base, size_t size, int disp_unit,
@@ -539,15 +542,13 @@ int nicstride_win_select(ompi_win_t *win, void **base, size_t size, int disp_uni
         destroy(m);
         return rc;
     }
-    rc = agree(m->comm, check_arguments(flavor, size, disp_unit, comm, NULL));
-    if (rc == OMPI_SUCCESS)
-        rc = build(m, base, size, disp_unit, info);
-    if (rc == OMPI_SUCCESS)
-        rc = agree(m->comm, check_arguments(flavor, size, disp_unit, comm, &m->node));
+    rc = build(m, base, size, disp_unit, info);
     if (rc == OMPI_SUCCESS) {
         win->w_osc_module = &m->super;
-        rc = agree(m->comm, subscribe_info(win));
+        rc = subscribe_info(win);
     }
+    /* The last agreement is the barrier too: no message comes before all are ready for it. */
+    rc = agree(m->comm, rc);
     if (rc != OMPI_SUCCESS) {
         win->w_osc_module = NULL;
         delist(m);
@@ -561,7 +562,7 @@ int nicstride_win_select(ompi_win_t *win, void **base, size_t size, int disp_uni
     if (mca_osc_nicstride_component.params.show_plan)
         show_plan(m);
     *model = MPI_WIN_UNIFIED;
-    return barrier(m->comm);
+    return OMPI_SUCCESS;
 }
 
 /* ---- freeing -------------------------------------------------------------------------------- */

@@ -166,7 +166,8 @@ long tl_failed(void);
 /** Zeroed memory, or the end of the job. Free with free(). */
 void *tl_alloc(size_t bytes);
 
-/** Resident memory of this process in bytes. */
+/** Resident memory of this process in bytes; 0 under AddressSanitizer, which keeps what is freed.
+ */
 size_t tl_resident(void);
 
 /* ---- random numbers ---- */

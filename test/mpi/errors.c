@@ -1,0 +1,429 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/* ranks: 1-4 */
+/* windows: create allocate dynamic shared */
+/**
+ * @file
+ * Errors of the program in the use of epochs: the error class of each, and that the window works
+ * as before afterwards. MPI names the class of these errors but asks nobody to notice them, so
+ * nearly all checks are of quality; what MPI itself requires is marked "required". Arguments that
+ * name a case run only that case.
+ */
+#include "test/mpi/testlib.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SYNC_ERROR(call) TL_MPI_ERROR(call, MPI_ERR_RMA_SYNC)
+
+static tl_window_t make_window(tl_kind_t kind)
+{
+    return tl_win_make(kind, 4 * sizeof(long), sizeof(long), MPI_COMM_WORLD, MPI_INFO_NULL);
+}
+
+static int next_rank(const tl_window_t *w)
+{
+    return (w->rank + 1) % w->size;
+}
+
+static int rank_before(const tl_window_t *w)
+{
+    return (w->rank + w->size - 1) % w->size;
+}
+
+/** A good put of `value` to the start of `target`'s memory, in whatever epoch is open. */
+static int put(const tl_window_t *w, int target, const long *value)
+{
+    return MPI_Put(value, 1, MPI_LONG, target, tl_disp(w, target, 0), 1, MPI_LONG, w->win);
+}
+
+static MPI_Group group_of(const tl_window_t *w, int rank)
+{
+    MPI_Group all, one;
+
+    MPI_Comm_group(w->comm, &all);
+    MPI_Group_incl(all, 1, &rank, &one);
+    MPI_Group_free(&all);
+    return one;
+}
+
+static void locks_work(const tl_window_t *w)
+{
+    long value = 700 + w->rank, got = -1;
+    int next = next_rank(w);
+
+    TL_MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, next, 0, w->win));
+    TL_MPI(put(w, next, &value));
+    TL_MPI(MPI_Win_flush(next, w->win));
+    TL_MPI(MPI_Get(&got, 1, MPI_LONG, next, tl_disp(w, next, 0), 1, MPI_LONG, w->win));
+    TL_MPI(MPI_Win_unlock(next, w->win));
+    TL_CHECK(got == value, "put %ld, got %ld", value, got);
+}
+
+static void pscw_works(const tl_window_t *w)
+{
+    MPI_Group from = group_of(w, rank_before(w)), to = group_of(w, next_rank(w));
+    long value = 800 + w->rank;
+
+    TL_MPI(MPI_Win_post(from, 0, w->win));
+    TL_MPI(MPI_Win_start(to, 0, w->win));
+    TL_MPI(put(w, next_rank(w), &value));
+    TL_MPI(MPI_Win_complete(w->win));
+    TL_MPI(MPI_Win_wait(w->win));
+    TL_CHECK(*(long *)w->base == 800 + rank_before(w), "%ld", *(long *)w->base);
+    MPI_Group_free(&from);
+    MPI_Group_free(&to);
+}
+
+static void fences_work(const tl_window_t *w)
+{
+    long value = 900 + w->rank;
+
+    TL_MPI(MPI_Win_fence(MPI_MODE_NOPRECEDE, w->win));
+    TL_MPI(put(w, next_rank(w), &value));
+    TL_MPI(MPI_Win_fence(MPI_MODE_NOSUCCEED, w->win));
+    TL_CHECK(*(long *)w->base == 900 + rank_before(w), "%ld", *(long *)w->base);
+}
+
+/** required: errors that were returned leave a window whose legal use goes on as ever. */
+static void still_works(const tl_window_t *w)
+{
+    MPI_Barrier(w->comm);
+    locks_work(w);
+    MPI_Barrier(w->comm);
+    pscw_works(w);
+    fences_work(w);
+}
+
+/* ---- communication without an epoch ---- */
+
+static void case_no_epoch(const tl_window_t *w)
+{
+    long value = 1, other = 2, result = 3;
+    int t = next_rank(w);
+    MPI_Aint disp = tl_disp(w, t, 0);
+    MPI_Request r = MPI_REQUEST_NULL;
+
+    SYNC_ERROR(MPI_Put(&value, 1, MPI_LONG, t, disp, 1, MPI_LONG, w->win));
+    SYNC_ERROR(MPI_Get(&value, 1, MPI_LONG, t, disp, 1, MPI_LONG, w->win));
+    SYNC_ERROR(MPI_Accumulate(&value, 1, MPI_LONG, t, disp, 1, MPI_LONG, MPI_SUM, w->win));
+    SYNC_ERROR(MPI_Get_accumulate(&value, 1, MPI_LONG, &result, 1, MPI_LONG, t, disp, 1, MPI_LONG,
+                                  MPI_SUM, w->win));
+    SYNC_ERROR(MPI_Fetch_and_op(&value, &result, MPI_LONG, t, disp, MPI_SUM, w->win));
+    SYNC_ERROR(MPI_Compare_and_swap(&value, &other, &result, MPI_LONG, t, disp, w->win));
+    SYNC_ERROR(MPI_Rput(&value, 1, MPI_LONG, t, disp, 1, MPI_LONG, w->win, &r));
+    SYNC_ERROR(MPI_Rget(&value, 1, MPI_LONG, t, disp, 1, MPI_LONG, w->win, &r));
+    SYNC_ERROR(MPI_Raccumulate(&value, 1, MPI_LONG, t, disp, 1, MPI_LONG, MPI_SUM, w->win, &r));
+    SYNC_ERROR(MPI_Rget_accumulate(&value, 1, MPI_LONG, &result, 1, MPI_LONG, t, disp, 1, MPI_LONG,
+                                   MPI_SUM, w->win, &r));
+    MPI_Barrier(w->comm);
+    TL_CHECK(value == 1 && result == 3, "a refused operation wrote %ld, %ld", value, result);
+    TL_FILL(w->base, 0, sizeof(long), "a refused operation wrote to the window");
+}
+
+/** The same after epochs of each kind have been opened and closed. */
+static void case_epoch_over(const tl_window_t *w)
+{
+    long value = 1;
+    int t = next_rank(w);
+
+    locks_work(w);
+    SYNC_ERROR(put(w, t, &value));
+    MPI_Barrier(w->comm);
+    pscw_works(w);
+    SYNC_ERROR(put(w, t, &value));
+    fences_work(w);
+    SYNC_ERROR(put(w, t, &value));
+    TL_MPI(MPI_Win_lock_all(0, w->win));
+    TL_MPI(MPI_Win_unlock_all(w->win));
+    SYNC_ERROR(put(w, t, &value));
+}
+
+/** A target that is not in the epoch, while one is open to another. */
+static void case_other_target(const tl_window_t *w)
+{
+    int locked = next_rank(w), other = w->rank;
+    MPI_Group to = group_of(w, locked), from = group_of(w, rank_before(w));
+    long value = 1;
+
+    if (locked != other) {
+        TL_MPI(MPI_Win_lock(MPI_LOCK_SHARED, locked, 0, w->win));
+        SYNC_ERROR(put(w, other, &value));
+        SYNC_ERROR(MPI_Win_flush(other, w->win));
+        SYNC_ERROR(MPI_Win_unlock(other, w->win));
+        TL_MPI(MPI_Win_unlock(locked, w->win));
+        MPI_Barrier(w->comm);
+        TL_MPI(MPI_Win_post(from, 0, w->win));
+        TL_MPI(MPI_Win_start(to, 0, w->win));
+        SYNC_ERROR(put(w, other, &value));
+        TL_MPI(MPI_Win_complete(w->win));
+        TL_MPI(MPI_Win_wait(w->win));
+    }
+    MPI_Group_free(&from);
+    MPI_Group_free(&to);
+}
+
+/** Request-based operations belong to passive epochs only. */
+static void case_request_in_fence(const tl_window_t *w)
+{
+    MPI_Request r = MPI_REQUEST_NULL;
+    long value = 1;
+    int t = next_rank(w);
+
+    TL_MPI(MPI_Win_fence(0, w->win));
+    SYNC_ERROR(MPI_Rput(&value, 1, MPI_LONG, t, tl_disp(w, t, 0), 1, MPI_LONG, w->win, &r));
+    TL_MPI(MPI_Win_fence(MPI_MODE_NOSUCCEED, w->win));
+}
+
+/* ---- ends without a beginning ---- */
+
+static void case_unlock(const tl_window_t *w)
+{
+    SYNC_ERROR(MPI_Win_unlock(next_rank(w), w->win));
+    SYNC_ERROR(MPI_Win_unlock_all(w->win));
+    locks_work(w);
+    SYNC_ERROR(MPI_Win_unlock(next_rank(w), w->win));
+}
+
+static void case_unlock_wrong(const tl_window_t *w)
+{
+    int t = next_rank(w);
+
+    TL_MPI(MPI_Win_lock(MPI_LOCK_SHARED, t, 0, w->win));
+    SYNC_ERROR(MPI_Win_unlock_all(w->win));
+    TL_MPI(MPI_Win_unlock(t, w->win));
+    TL_MPI(MPI_Win_lock_all(0, w->win));
+    SYNC_ERROR(MPI_Win_unlock(t, w->win));
+    TL_MPI(MPI_Win_unlock_all(w->win));
+}
+
+static void case_flush(const tl_window_t *w)
+{
+    int t = next_rank(w);
+
+    SYNC_ERROR(MPI_Win_flush(t, w->win));
+    SYNC_ERROR(MPI_Win_flush_all(w->win));
+    SYNC_ERROR(MPI_Win_flush_local(t, w->win));
+    SYNC_ERROR(MPI_Win_flush_local_all(w->win));
+}
+
+static void case_flush_in_fence(const tl_window_t *w)
+{
+    long value = 1;
+    int t = next_rank(w);
+
+    TL_MPI(MPI_Win_fence(0, w->win));
+    TL_MPI(put(w, t, &value));
+    SYNC_ERROR(MPI_Win_flush(t, w->win));
+    SYNC_ERROR(MPI_Win_flush_local_all(w->win));
+    TL_MPI(MPI_Win_fence(MPI_MODE_NOSUCCEED, w->win));
+    TL_CHECK(*(long *)w->base == 1, "%ld", *(long *)w->base);
+}
+
+static void case_complete(const tl_window_t *w)
+{
+    SYNC_ERROR(MPI_Win_complete(w->win));
+    TL_MPI(MPI_Win_lock(MPI_LOCK_SHARED, next_rank(w), 0, w->win));
+    SYNC_ERROR(MPI_Win_complete(w->win));
+    TL_MPI(MPI_Win_unlock(next_rank(w), w->win));
+}
+
+static void case_wait(const tl_window_t *w)
+{
+    int flag = 0;
+
+    SYNC_ERROR(MPI_Win_wait(w->win));
+    SYNC_ERROR(MPI_Win_test(w->win, &flag));
+}
+
+/* ---- beginnings within ---- */
+
+static void case_lock_twice(const tl_window_t *w)
+{
+    int t = next_rank(w);
+
+    TL_MPI(MPI_Win_lock(MPI_LOCK_SHARED, t, 0, w->win));
+    SYNC_ERROR(MPI_Win_lock(MPI_LOCK_SHARED, t, 0, w->win));
+    SYNC_ERROR(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, t, 0, w->win));
+    SYNC_ERROR(MPI_Win_lock_all(0, w->win));
+    TL_MPI(MPI_Win_unlock(t, w->win));
+    TL_MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, t, 0, w->win));
+    SYNC_ERROR(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, t, 0, w->win));
+    TL_MPI(MPI_Win_unlock(t, w->win));
+}
+
+static void case_lock_all_twice(const tl_window_t *w)
+{
+    TL_MPI(MPI_Win_lock_all(0, w->win));
+    SYNC_ERROR(MPI_Win_lock_all(0, w->win));
+    SYNC_ERROR(MPI_Win_lock(MPI_LOCK_SHARED, next_rank(w), 0, w->win));
+    TL_MPI(MPI_Win_unlock_all(w->win));
+}
+
+static void case_fence_in_lock(const tl_window_t *w)
+{
+    TL_MPI(MPI_Win_lock(MPI_LOCK_SHARED, next_rank(w), 0, w->win));
+    SYNC_ERROR(MPI_Win_fence(0, w->win));
+    TL_MPI(MPI_Win_unlock(next_rank(w), w->win));
+    MPI_Barrier(w->comm);
+    TL_MPI(MPI_Win_lock_all(0, w->win));
+    SYNC_ERROR(MPI_Win_fence(0, w->win));
+    TL_MPI(MPI_Win_unlock_all(w->win));
+}
+
+static void case_start_in_lock(const tl_window_t *w)
+{
+    MPI_Group to = group_of(w, next_rank(w));
+
+    TL_MPI(MPI_Win_lock(MPI_LOCK_SHARED, next_rank(w), 0, w->win));
+    SYNC_ERROR(MPI_Win_start(to, 0, w->win));
+    TL_MPI(MPI_Win_unlock(next_rank(w), w->win));
+    MPI_Group_free(&to);
+}
+
+/** Locks and fences within a started epoch, which then is of use all the same. */
+static void case_lock_in_start(const tl_window_t *w)
+{
+    MPI_Group to = group_of(w, next_rank(w)), from = group_of(w, rank_before(w));
+    long value = 60 + w->rank;
+
+    TL_MPI(MPI_Win_post(from, 0, w->win));
+    TL_MPI(MPI_Win_start(to, 0, w->win));
+    SYNC_ERROR(MPI_Win_lock(MPI_LOCK_SHARED, next_rank(w), 0, w->win));
+    SYNC_ERROR(MPI_Win_lock_all(0, w->win));
+    SYNC_ERROR(MPI_Win_start(to, 0, w->win));
+    SYNC_ERROR(MPI_Win_fence(0, w->win));
+    TL_MPI(put(w, next_rank(w), &value));
+    TL_MPI(MPI_Win_complete(w->win));
+    TL_MPI(MPI_Win_wait(w->win));
+    TL_CHECK(*(long *)w->base == 60 + rank_before(w), "%ld", *(long *)w->base);
+    MPI_Group_free(&to);
+    MPI_Group_free(&from);
+}
+
+static void case_post_twice(const tl_window_t *w)
+{
+    MPI_Group to = group_of(w, next_rank(w)), from = group_of(w, rank_before(w));
+
+    TL_MPI(MPI_Win_post(from, 0, w->win));
+    SYNC_ERROR(MPI_Win_post(from, 0, w->win));
+    TL_MPI(MPI_Win_start(to, 0, w->win));
+    TL_MPI(MPI_Win_complete(w->win));
+    TL_MPI(MPI_Win_wait(w->win));
+    MPI_Group_free(&to);
+    MPI_Group_free(&from);
+}
+
+/** A fence epoch in which something has been put is not to be left by a lock or a start. */
+static void case_lock_in_fence(const tl_window_t *w)
+{
+    MPI_Group to = group_of(w, next_rank(w));
+    long value = 70 + w->rank;
+
+    TL_MPI(MPI_Win_fence(0, w->win));
+    TL_MPI(put(w, next_rank(w), &value));
+    SYNC_ERROR(MPI_Win_lock(MPI_LOCK_SHARED, next_rank(w), 0, w->win));
+    SYNC_ERROR(MPI_Win_lock_all(0, w->win));
+    SYNC_ERROR(MPI_Win_start(to, 0, w->win));
+    TL_MPI(MPI_Win_fence(MPI_MODE_NOSUCCEED, w->win));
+    TL_CHECK(*(long *)w->base == 70 + rank_before(w), "%ld", *(long *)w->base);
+    MPI_Group_free(&to);
+}
+
+/* ---- how errors are told ---- */
+
+static int handler_calls, handler_class;
+
+static void handler(MPI_Win *win, int *code, ...)
+{
+    (void)win;
+    handler_calls++;
+    MPI_Error_class(*code, &handler_class);
+}
+
+/** required: the window's own error handler is called, with the code that has a text. */
+static void case_handler(const tl_window_t *w)
+{
+    char text[MPI_MAX_ERROR_STRING] = "";
+    MPI_Errhandler mine;
+    int length = 0, code;
+
+    MPI_Win_create_errhandler(handler, &mine);
+    MPI_Win_set_errhandler(w->win, mine);
+    handler_calls = handler_class = 0;
+    code = MPI_Win_unlock(next_rank(w), w->win);
+    TL_CHECK(handler_calls == 1 && handler_class == MPI_ERR_RMA_SYNC, "%d calls, class %d",
+             handler_calls, handler_class);
+    MPI_Error_string(code, text, &length);
+    TL_CHECK(length > 0, "the error has no text");
+    MPI_Win_set_errhandler(w->win, MPI_ERRORS_RETURN);
+    MPI_Errhandler_free(&mine);
+}
+
+/** required: the classes of asking a window for what only windows of another kind can. */
+static void case_flavor(const tl_window_t *w)
+{
+    MPI_Aint bytes;
+    void *base;
+    int unit;
+
+    if (w->kind != TL_SHARED) {
+        TL_MPI_ERROR(MPI_Win_shared_query(w->win, 0, &bytes, &unit, &base), MPI_ERR_RMA_FLAVOR);
+    }
+    if (w->kind != TL_DYNAMIC) {
+        TL_CHECK(MPI_Win_attach(w->win, &unit, sizeof(unit)) != MPI_SUCCESS, "attached");
+        TL_CHECK(MPI_Win_detach(w->win, &unit) != MPI_SUCCESS, "detached");
+    }
+}
+
+static const struct {
+    const char *name;
+    void (*run)(const tl_window_t *);
+} cases[] = {{"no_epoch", case_no_epoch},
+             {"epoch_over", case_epoch_over},
+             {"other_target", case_other_target},
+             {"request_in_fence", case_request_in_fence},
+             {"unlock", case_unlock},
+             {"unlock_wrong", case_unlock_wrong},
+             {"flush", case_flush},
+             {"flush_in_fence", case_flush_in_fence},
+             {"complete", case_complete},
+             {"wait", case_wait},
+             {"lock_twice", case_lock_twice},
+             {"lock_all_twice", case_lock_all_twice},
+             {"fence_in_lock", case_fence_in_lock},
+             {"start_in_lock", case_start_in_lock},
+             {"lock_in_start", case_lock_in_start},
+             {"post_twice", case_post_twice},
+             {"lock_in_fence", case_lock_in_fence},
+             {"handler", case_handler},
+             {"flavor", case_flavor}};
+
+static bool asked_for(const char *name, int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], name) == 0) {
+            return true;
+        }
+    }
+    return argc <= 1;
+}
+
+int main(int argc, char **argv)
+{
+    tl_init(&argc, &argv, MPI_THREAD_SINGLE);
+    for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
+        for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+            if (asked_for(cases[i].name, argc, argv)) {
+                tl_window_t w = make_window(kind);
+
+                cases[i].run(&w);
+                still_works(&w);
+                tl_win_free(&w);
+            }
+        }
+    }
+    return tl_finish();
+}

@@ -1,0 +1,408 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/* ranks: 1-4 */
+/* windows: create allocate dynamic shared */
+/**
+ * @file
+ * Passive target locks: mutual exclusion shown by read-modify-write that is not atomic of itself,
+ * readers beside writers, lock_all beside locks, a writer among readers that never pause, locks on
+ * several targets at once, NOCHECK, locks around nothing, and locks on oneself.
+ */
+#include "test/mpi/testlib.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/** Seconds after which a test that waits for others gives up and fails. */
+#define PATIENCE 20.0
+
+static tl_window_t make_longs(tl_kind_t kind, int longs)
+{
+    return tl_win_make(kind, (MPI_Aint)longs * (MPI_Aint)sizeof(long), sizeof(long), MPI_COMM_WORLD,
+                       MPI_INFO_NULL);
+}
+
+static MPI_Aint at(const tl_window_t *w, int target, int index)
+{
+    return tl_disp(w, target, (MPI_Aint)index * (MPI_Aint)sizeof(long));
+}
+
+static void put_long(const tl_window_t *w, const long *value, int target, int index)
+{
+    TL_MPI(MPI_Put(value, 1, MPI_LONG, target, at(w, target, index), 1, MPI_LONG, w->win));
+}
+
+/** Gets one long within an epoch that is open. */
+static long get_long(const tl_window_t *w, int target, int index)
+{
+    long value = -1;
+
+    TL_MPI(MPI_Get(&value, 1, MPI_LONG, target, at(w, target, index), 1, MPI_LONG, w->win));
+    TL_MPI(MPI_Win_flush(target, w->win));
+    return value;
+}
+
+/** My own memory as a lock on it shows it. */
+static long load_long(const tl_window_t *w, int index)
+{
+    TL_MPI(MPI_Win_lock(MPI_LOCK_SHARED, w->rank, 0, w->win));
+    long value = ((const long *)w->base)[index];
+    TL_MPI(MPI_Win_unlock(w->rank, w->win));
+    return value;
+}
+
+/* ---- mutual exclusion ---- */
+
+/** Adds one to a long by get and put; lost updates show that two were inside the lock. */
+static void bump(const tl_window_t *w, int target, int index)
+{
+    TL_MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, w->win));
+    long value = get_long(w, target, index) + 1;
+    put_long(w, &value, target, index);
+    TL_MPI(MPI_Win_unlock(target, w->win));
+}
+
+/** The same by loads and stores, on oneself. */
+static void bump_locally(const tl_window_t *w, int index)
+{
+    TL_MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, w->rank, 0, w->win));
+    volatile long *counter = (volatile long *)w->base + index;
+    *counter = *counter + 1;
+    TL_MPI(MPI_Win_unlock(w->rank, w->win));
+}
+
+static void test_counter(tl_kind_t kind)
+{
+    const int rounds = 40 * tl_factor();
+    tl_window_t w = make_longs(kind, 1);
+
+    for (int i = 0; i < rounds; i++) {
+        for (int t = 0; t < w.size; t++) {
+            bump(&w, (t + w.rank) % w.size, 0);
+        }
+        bump_locally(&w, 0);
+    }
+    MPI_Barrier(w.comm);
+    long want = (long)rounds * (w.size + 1);
+    TL_CHECK(load_long(&w, 0) == want, "%ld, not %ld", load_long(&w, 0), want);
+    tl_win_free(&w);
+}
+
+/** A writer leaves both longs equal; within its lock they differ for a while. */
+static void write_pair(const tl_window_t *w, int target, long value)
+{
+    TL_MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, w->win));
+    put_long(w, &value, target, 0);
+    TL_MPI(MPI_Win_flush(target, w->win));
+    put_long(w, &value, target, 1);
+    TL_MPI(MPI_Win_unlock(target, w->win));
+}
+
+static void check_pair(const tl_window_t *w, int target, const char *how)
+{
+    long first = get_long(w, target, 0), second = get_long(w, target, 1);
+
+    TL_CHECK(first == second, "%s: %ld beside %ld", how, first, second);
+}
+
+/** Shared locks and lock_all keep writers out, from the first look to the last. */
+static void test_readers(tl_kind_t kind)
+{
+    const int rounds = 40 * tl_factor();
+    tl_window_t w = make_longs(kind, 2);
+
+    for (int i = 0; i < rounds; i++) {
+        int target = (i + w.rank) % w.size;
+
+        switch ((i + w.rank) % 3) {
+        case 0:
+            write_pair(&w, target, 1000L * (w.rank + 1) + i);
+            break;
+        case 1:
+            TL_MPI(MPI_Win_lock(MPI_LOCK_SHARED, target, 0, w.win));
+            check_pair(&w, target, "shared lock");
+            TL_MPI(MPI_Win_unlock(target, w.win));
+            break;
+        default:
+            TL_MPI(MPI_Win_lock_all(0, w.win));
+            for (int t = 0; t < w.size; t++) {
+                check_pair(&w, t, "lock_all");
+            }
+            TL_MPI(MPI_Win_unlock_all(w.win));
+        }
+    }
+    MPI_Barrier(w.comm);
+    tl_win_free(&w);
+}
+
+/** Accumulates under shared locks and lock_all at once; none excludes another. */
+static void test_shared(tl_kind_t kind)
+{
+    const int rounds = 40 * tl_factor();
+    tl_window_t w = make_longs(kind, 1);
+    long one = 1;
+
+    for (int i = 0; i < rounds; i++) {
+        int target = (i + w.rank) % w.size;
+        bool all = (i + w.rank) % 2 == 0;
+
+        TL_MPI(all ? MPI_Win_lock_all(0, w.win) : MPI_Win_lock(MPI_LOCK_SHARED, target, 0, w.win));
+        TL_MPI(MPI_Accumulate(&one, 1, MPI_LONG, target, at(&w, target, 0), 1, MPI_LONG, MPI_SUM,
+                              w.win));
+        TL_MPI(all ? MPI_Win_unlock_all(w.win) : MPI_Win_unlock(target, w.win));
+    }
+    long mine = 0, sum = 0;
+    MPI_Barrier(w.comm);
+    mine = load_long(&w, 0);
+    MPI_Allreduce(&mine, &sum, 1, MPI_LONG, MPI_SUM, w.comm);
+    TL_CHECK(sum == (long)rounds * w.size, "%ld, not %ld", sum, (long)rounds * w.size);
+    tl_win_free(&w);
+}
+
+/** All hold a shared lock on rank 0 at the same time, or the barrier would never return. */
+static void test_shared_together(tl_kind_t kind)
+{
+    tl_window_t w = make_longs(kind, tl_size());
+    long value = 3 + w.rank;
+
+    for (int all = 0; all < 2; all++) {
+        TL_MPI(all ? MPI_Win_lock_all(0, w.win) : MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, w.win));
+        put_long(&w, &value, 0, w.rank);
+        TL_MPI(MPI_Win_flush(0, w.win));
+        MPI_Barrier(w.comm);
+        for (int r = 0; r < w.size; r++) {
+            long got = get_long(&w, 0, r);
+
+            TL_CHECK(got == 3 + r, "%ld from %d", got, r);
+        }
+        TL_MPI(all ? MPI_Win_unlock_all(w.win) : MPI_Win_unlock(0, w.win));
+    }
+    tl_win_free(&w);
+}
+
+/* ---- fairness ---- */
+
+/**
+ * Readers take a shared lock on rank 0 again and again, without a pause, until they see what the
+ * last rank writes under an exclusive lock: where readers overtake a waiting writer for ever, they
+ * never see it.
+ */
+static void test_writer_gets_in(tl_kind_t kind)
+{
+    tl_window_t w = make_longs(kind, 1);
+    double begin;
+    long seen = 0, one = 1;
+
+    for (int lock_all = 0; lock_all < 2; lock_all++, one++) {
+        MPI_Barrier(w.comm);
+        begin = MPI_Wtime();
+        if (w.rank == w.size - 1) {
+            usleep(5000);
+            TL_MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, w.win));
+            put_long(&w, &one, 0, 0);
+            TL_MPI(MPI_Win_unlock(0, w.win));
+            continue;
+        }
+        while (seen != one && MPI_Wtime() - begin < PATIENCE) {
+            TL_MPI(lock_all ? MPI_Win_lock_all(0, w.win)
+                            : MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, w.win));
+            seen = get_long(&w, 0, 0);
+            usleep(200);
+            TL_MPI(lock_all ? MPI_Win_unlock_all(w.win) : MPI_Win_unlock(0, w.win));
+        }
+        TL_CHECK(seen == one, "the writer starved beside %s", lock_all ? "lock_all" : "lock");
+    }
+    tl_win_free(&w);
+}
+
+/** Everybody wants the exclusive lock all the time; everybody gets each of its turns. */
+static void test_writers(tl_kind_t kind)
+{
+    const int turns = 100 * tl_factor();
+    tl_window_t w = make_longs(kind, 1);
+
+    for (int i = 0; i < turns; i++) {
+        bump(&w, 0, 0);
+    }
+    MPI_Barrier(w.comm);
+    if (w.rank == 0) {
+        long got = load_long(&w, 0);
+
+        TL_CHECK(got == (long)turns * w.size, "%ld, not %ld", got, (long)turns * w.size);
+    }
+    tl_win_free(&w);
+}
+
+/* ---- several targets ---- */
+
+/** Shared locks on all targets, taken, used and given back in three orders. */
+static void test_nested_shared(tl_kind_t kind)
+{
+    tl_window_t w = make_longs(kind, tl_size());
+
+    for (int i = 1; i <= 10; i++) {
+        long value = 10 * i + w.rank;
+
+        for (int t = 0; t < w.size; t++) {
+            TL_MPI(MPI_Win_lock(MPI_LOCK_SHARED, (t + w.rank) % w.size, 0, w.win));
+        }
+        for (int t = w.size - 1; t >= 0; t--) {
+            put_long(&w, &value, t, w.rank);
+        }
+        for (int t = 0; t < w.size; t++) {
+            TL_MPI(MPI_Win_unlock(t, w.win));
+        }
+        MPI_Barrier(w.comm);
+        for (int r = 0; r < w.size; r++) {
+            TL_CHECK(load_long(&w, r) == 10 * i + r, "%ld from %d", load_long(&w, r), r);
+        }
+        MPI_Barrier(w.comm);
+    }
+    tl_win_free(&w);
+}
+
+/**
+ * Exclusive locks on all targets. An MPI may delay a lock until it is used, so each is used before
+ * the next is asked for; taken in the order of ranks they cannot deadlock.
+ */
+static void test_nested_exclusive(tl_kind_t kind)
+{
+    const int rounds = 10 * tl_factor();
+    tl_window_t w = make_longs(kind, 1);
+
+    for (int i = 0; i < rounds; i++) {
+        long value = 0;
+
+        for (int t = 0; t < w.size; t++) {
+            TL_MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, t, 0, w.win));
+            long got = get_long(&w, t, 0);
+            TL_CHECK(t == 0 || got == value, "target %d has %ld, the one before %ld", t, got,
+                     value);
+            value = got;
+        }
+        value++;
+        for (int t = w.size - 1; t >= 0; t--) {
+            put_long(&w, &value, t, 0);
+            TL_MPI(MPI_Win_unlock(t, w.win));
+        }
+    }
+    MPI_Barrier(w.comm);
+    TL_CHECK(load_long(&w, 0) == (long)rounds * w.size, "%ld", load_long(&w, 0));
+    tl_win_free(&w);
+}
+
+/** Locks of two windows on the same ranks have nothing to do with each other. */
+static void test_two_windows(tl_kind_t kind)
+{
+    tl_window_t a = make_longs(kind, 1), b = make_longs(kind, 1);
+    int next = (a.rank + 1) % a.size, before = (a.rank + a.size - 1) % a.size;
+    long value = 7 + a.rank;
+
+    TL_MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, next, 0, a.win));
+    put_long(&a, &value, next, 0);
+    TL_MPI(MPI_Win_flush(next, a.win));
+    MPI_Barrier(a.comm);
+    TL_MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, next, 0, b.win));
+    put_long(&b, &value, next, 0);
+    TL_MPI(MPI_Win_unlock(next, b.win));
+    MPI_Barrier(a.comm);
+    TL_MPI(MPI_Win_unlock(next, a.win));
+    MPI_Barrier(a.comm);
+    TL_CHECK(load_long(&a, 0) == 7 + before, "a: %ld", load_long(&a, 0));
+    TL_CHECK(load_long(&b, 0) == 7 + before, "b: %ld", load_long(&b, 0));
+    tl_win_free(&b);
+    tl_win_free(&a);
+}
+
+/* ---- locks of little ---- */
+
+/** Locks that nothing is done under, also on ranks without memory, and by turns with lock_all. */
+static void test_nothing(tl_kind_t kind)
+{
+    tl_window_t w = tl_win_make(kind, tl_rank() % 2 * 64, 1, MPI_COMM_WORLD, MPI_INFO_NULL);
+
+    for (int i = 0; i < 200; i++) {
+        int target = (i + w.rank) % w.size;
+
+        TL_MPI(MPI_Win_lock(i % 3 ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED, target, 0, w.win));
+        TL_MPI(MPI_Win_unlock(target, w.win));
+        if (i % 10 == 0) {
+            TL_MPI(MPI_Win_lock_all(0, w.win));
+            TL_MPI(MPI_Win_unlock_all(w.win));
+        }
+    }
+    tl_win_free(&w);
+}
+
+/** NOCHECK where no conflicting lock is held: each rank has its own target at a time. */
+static void test_nocheck(tl_kind_t kind)
+{
+    tl_window_t w = make_longs(kind, tl_size());
+
+    for (int i = 0; i < w.size; i++) {
+        int target = (w.rank + i) % w.size;
+        long value = 40 + w.rank;
+
+        TL_MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, MPI_MODE_NOCHECK, w.win));
+        put_long(&w, &value, target, w.rank);
+        TL_MPI(MPI_Win_unlock(target, w.win));
+        MPI_Barrier(w.comm);
+    }
+    TL_MPI(MPI_Win_lock_all(MPI_MODE_NOCHECK, w.win));
+    for (int t = 0; t < w.size; t++) {
+        for (int r = 0; r < w.size; r++) {
+            long got = get_long(&w, t, r);
+
+            TL_CHECK(got == 40 + r, "%ld at %d from %d", got, t, r);
+        }
+    }
+    TL_MPI(MPI_Win_unlock_all(w.win));
+    MPI_Barrier(w.comm);
+    bump(&w, (w.rank + 1) % w.size, 0);
+    MPI_Barrier(w.comm);
+    TL_CHECK(load_long(&w, 0) == 41, "after NOCHECK: %ld", load_long(&w, 0));
+    tl_win_free(&w);
+}
+
+/** What an unlock completed is seen at the target as soon as it hears of it. */
+static void test_visible(tl_kind_t kind)
+{
+    tl_window_t w = make_longs(kind, 1);
+    int next = (w.rank + 1) % w.size, before = (w.rank + w.size - 1) % w.size;
+
+    for (long i = 1; i <= 20; i++) {
+        long told = -1;
+
+        TL_MPI(MPI_Win_lock(i % 2 ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED, next, 0, w.win));
+        put_long(&w, &i, next, 0);
+        TL_MPI(MPI_Win_unlock(next, w.win));
+        MPI_Sendrecv(&i, 1, MPI_LONG, next, 0, &told, 1, MPI_LONG, before, 0, w.comm,
+                     MPI_STATUS_IGNORE);
+        TL_CHECK(told == i && load_long(&w, 0) == i, "%ld, told %ld", load_long(&w, 0), told);
+        MPI_Barrier(w.comm);
+    }
+    tl_win_free(&w);
+}
+
+int main(int argc, char **argv)
+{
+    tl_init(&argc, &argv, MPI_THREAD_SINGLE);
+    for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
+        test_counter(kind);
+        test_readers(kind);
+        test_shared(kind);
+        test_shared_together(kind);
+        test_writer_gets_in(kind);
+        test_writers(kind);
+        test_nested_shared(kind);
+        test_nested_exclusive(kind);
+        test_two_windows(kind);
+        test_nothing(kind);
+        test_nocheck(kind);
+        test_visible(kind);
+    }
+    return tl_finish();
+}

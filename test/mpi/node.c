@@ -1,0 +1,253 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/* ranks: 1-4 */
+/**
+ * @file
+ * Nodes and mapped segments: members and their order, memory that is really shared and zeroed,
+ * several communicators, space that cannot be had, names that are gone afterwards, sizes of the
+ * caches.
+ */
+#include "test/mpi/testlib.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "common/node.h"
+
+/** Segments that this process has mapped and whose names still exist. */
+static int count_names(void)
+{
+    FILE *maps = fopen("/proc/self/maps", "r");
+    char line[512];
+    int n = 0;
+
+    while (maps != NULL && fgets(line, sizeof(line), maps) != NULL) {
+        n += strstr(line, "/onic-") != NULL && strstr(line, "(deleted)") == NULL;
+    }
+    if (maps != NULL) {
+        fclose(maps);
+    }
+    return n;
+}
+
+static void set_limit(int which, rlim_t value)
+{
+    struct rlimit limit;
+
+    getrlimit(which, &limit);
+    limit.rlim_cur = value < limit.rlim_max ? value : limit.rlim_max;
+    TL_CHECK(setrlimit(which, &limit) == 0, "setrlimit");
+}
+
+/**
+ * Makes large segments impossible: for the first member, who makes them, by a limit on the size of
+ * files, as good as a full /dev/shm; for the others by leaving no descriptor to open them with.
+ */
+static void hinder(bool first)
+{
+    int free_fd = dup(STDIN_FILENO);
+
+    TL_CHECK(free_fd >= 0, "dup");
+    close(free_fd);
+    if (first) {
+        set_limit(RLIMIT_FSIZE, 65536);
+    } else {
+        set_limit(RLIMIT_NOFILE, (rlim_t)free_fd);
+    }
+}
+
+static void help(void)
+{
+    set_limit(RLIMIT_FSIZE, RLIM_INFINITY);
+    set_limit(RLIMIT_NOFILE, 1024);
+}
+
+static bool all_zero(const onic_segment_t *segment)
+{
+    const unsigned char *bytes = segment->base;
+
+    for (size_t i = 0; i < segment->size; i++) {
+        if (bytes[i] != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/** Members are in rank order and name each other. */
+static void check_members(const onic_node_t *node, MPI_Comm comm)
+{
+    int size, rank, seen = 0;
+
+    MPI_Comm_size(comm, &size);
+    MPI_Comm_rank(comm, &rank);
+    TL_CHECK(node->n >= 1 && node->n <= size && node->me >= 0 && node->me < node->n, "%d of %d",
+             node->me, node->n);
+    TL_CHECK(node->ranks[node->me] == rank, "I am rank %d", node->ranks[node->me]);
+    for (int i = 0; i < size; i++) {
+        if (node->index[i] >= 0) {
+            TL_CHECK(node->index[i] == seen && node->ranks[seen] == i, "rank %d is member %d", i,
+                     node->index[i]);
+            seen++;
+        }
+    }
+    TL_CHECK(seen == node->n, "%d members instead of %d", seen, node->n);
+}
+
+/** Everybody writes its own word; then everybody must read those of all. */
+static void check_shared(const onic_node_t *node, const onic_segment_t *segment, MPI_Comm comm)
+{
+    volatile int *words = segment->base;
+    int last = (int)(segment->size / sizeof(int)) - 1;
+
+    TL_CHECK(all_zero(segment), "the segment is not zeroed");
+    TL_MPI(MPI_Barrier(comm));
+    words[node->me] = 100 + node->ranks[node->me];
+    if (node->me == node->n - 1) {
+        words[last] = 77;
+    }
+    TL_MPI(MPI_Barrier(comm));
+    for (int i = 0; i < node->n; i++) {
+        TL_CHECK(words[i] == 100 + node->ranks[i], "word %d is %d", i, words[i]);
+    }
+    TL_CHECK(words[last] == 77, "the last word is %d", words[last]);
+}
+
+/** All the processes of this program run on one node, as the runner starts them. */
+static void test_create(MPI_Comm comm, size_t bytes)
+{
+    onic_node_t node;
+    onic_segment_t segment, more;
+    bool shared, ok;
+    int size;
+
+    MPI_Comm_size(comm, &size);
+    TL_CHECK(onic_node_create(comm, bytes, &node, &segment, &shared) == 0, "no node");
+    TL_CHECK(shared && node.n == size, "%d of %d ranks on the node", node.n, size);
+    TL_CHECK(segment.size == bytes, "%zu bytes", segment.size);
+    check_members(&node, comm);
+    check_shared(&node, &segment, comm);
+
+    TL_CHECK(onic_node_segment(comm, &node, 3 * bytes + 5, &more, &ok) == 0 && ok, "no segment");
+    check_shared(&node, &more, comm);
+    TL_MPI(MPI_Barrier(comm));
+    TL_CHECK(count_names() == 0, "%d names are left", count_names());
+    onic_segment_unmap(&more);
+    TL_CHECK(more.base == NULL, "still mapped");
+    onic_segment_unmap(&segment);
+    onic_node_fini(&node);
+}
+
+static void test_split(void)
+{
+    MPI_Comm half;
+
+    TL_MPI(MPI_Comm_split(MPI_COMM_WORLD, tl_rank() % 2, -tl_rank(), &half));
+    test_create(half, 10000);
+    TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
+    TL_MPI(MPI_Comm_free(&half));
+    test_create(MPI_COMM_SELF, 100);
+}
+
+/** No space at `culprit`: nobody has the segment, and nobody is killed. */
+static void test_no_segment(int culprit)
+{
+    onic_node_t node;
+    onic_segment_t segment, more;
+    bool shared, ok = true;
+
+    TL_CHECK(onic_node_create(MPI_COMM_WORLD, 4096, &node, &segment, &shared) == 0, "no node");
+    if (tl_rank() == culprit) {
+        hinder(culprit == 0);
+    }
+    TL_CHECK(onic_node_segment(MPI_COMM_WORLD, &node, 16 << 20, &more, &ok) == 0, "an error");
+    TL_CHECK(ok == (tl_size() == 1), "one has the segment, the others not");
+    help();
+    onic_segment_unmap(&more);
+
+    TL_CHECK(onic_node_segment(MPI_COMM_WORLD, &node, 16 << 20, &more, &ok) == 0 && ok,
+             "not even now");
+    check_shared(&node, &more, MPI_COMM_WORLD);
+    onic_segment_unmap(&more);
+    onic_segment_unmap(&segment);
+    onic_node_fini(&node);
+}
+
+/** No space for the first segment: one node for each process, with memory of its own. */
+static void test_no_node(void)
+{
+    onic_node_t node;
+    onic_segment_t segment;
+    bool shared = true;
+
+    hinder(true);
+    TL_CHECK(onic_node_create(MPI_COMM_WORLD, 1 << 20, &node, &segment, &shared) == 0, "an error");
+    help();
+    TL_CHECK(shared == (tl_size() == 1) && node.n == 1, "%d members", node.n);
+    check_members(&node, MPI_COMM_WORLD);
+    check_shared(&node, &segment, MPI_COMM_WORLD);
+    onic_segment_unmap(&segment);
+    onic_node_fini(&node);
+}
+
+/** The last rank cannot map: it is alone, the others are together and agree on it. */
+static void test_one_alone(void)
+{
+    onic_node_t node;
+    onic_segment_t segment;
+    bool shared = true;
+    int last = tl_size() - 1;
+
+    if (tl_rank() == last) {
+        hinder(false);
+    }
+    TL_CHECK(onic_node_create(MPI_COMM_WORLD, 1 << 20, &node, &segment, &shared) == 0, "an error");
+    help();
+    TL_CHECK(!shared && node.n == (tl_rank() == last ? 1 : last), "%d members", node.n);
+    check_members(&node, MPI_COMM_WORLD);
+    check_shared(&node, &segment, MPI_COMM_WORLD);
+    onic_segment_unmap(&segment);
+    onic_node_fini(&node);
+}
+
+static void test_caches(void)
+{
+    size_t l2 = 0, l3 = 0;
+
+    onic_cache_sizes(&l2, &l3);
+    TL_CHECK(l2 >= 64 << 10 && l2 <= 64 << 20, "L2 of %zu bytes", l2);
+    TL_CHECK(l3 >= 256 << 10, "L3 of %zu bytes", l3);
+}
+
+int main(int argc, char **argv)
+{
+    size_t before;
+
+    tl_init(&argc, &argv, MPI_THREAD_SINGLE);
+    signal(SIGXFSZ, SIG_DFL);
+    test_create(MPI_COMM_WORLD, 4096);
+    test_create(MPI_COMM_WORLD, (size_t)1000003 * (size_t)tl_factor());
+    test_split();
+    for (int culprit = 0; culprit < tl_size(); culprit++) {
+        test_no_segment(culprit);
+    }
+    test_no_node();
+    if (tl_size() > 1) {
+        test_one_alone();
+    }
+    test_caches();
+
+    before = tl_resident();
+    for (int i = 0; i < 200; i++) {
+        test_create(MPI_COMM_WORLD, 65536);
+    }
+    TL_CHECK(tl_resident() < before + (4 << 20), "200 rounds have cost %zu bytes",
+             tl_resident() - before);
+    return tl_finish();
+}

@@ -1,0 +1,73 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * The two sides of a transfer in a test: a datatype, a count, and where its data lie in a buffer;
+ * makers of many shapes; and what a transfer should do, computed by MPI_Pack and MPI_Unpack.
+ */
+#ifndef ONIC_TEST_TRANSFER_H
+#define ONIC_TEST_TRANSFER_H
+
+#include <mpi.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "test/mpi/testlib.h"
+
+/** Starts of buffers' data are multiples of this, so of every displacement unit in use. */
+#define TR_ALIGN 16
+
+/**
+ * One side. The address given to MPI is buffer + start; all data then lie in
+ * [buffer, buffer + span). The type is committed.
+ */
+typedef struct tr_side {
+    MPI_Datatype type;
+    int count;
+    MPI_Aint start;
+    MPI_Aint span;
+} tr_side_t;
+
+/** The elements shapes are made of. Those with a record have gaps that differ by side. */
+typedef enum tr_element {
+    TR_BYTE,
+    TR_SHORT,
+    TR_INT,
+    TR_DOUBLE,
+    TR_COMPLEX,
+    TR_PAIR,      /**< MPI_SHORT_INT */
+    TR_WIDE_PAIR, /**< MPI_DOUBLE_INT */
+    TR_RECORD,
+    TR_ELEMENTS
+} tr_element_t;
+
+/** What a shape may be. */
+enum {
+    TR_ORIGIN = 1, /**< origin's layout of a record; otherwise the target's */
+    TR_OVERLAP = 2 /**< the same bytes may occur twice: for sources of data only */
+};
+
+/** The predefined type of an element; MPI_DATATYPE_NULL for the record. */
+MPI_Datatype tr_basic(tr_element_t element);
+
+/** Takes the type over, computes start and span. Any lower bound, extent and count. */
+tr_side_t tr_place(MPI_Datatype type, int count);
+
+/** A random shape of `n` (>= 0) elements. Equal element and n mean equal signature. */
+tr_side_t tr_shape(tl_rng_t *rng, tr_element_t element, int n, unsigned flags);
+
+/** `bytes` of MPI_BYTE in blocks that are `stride` bytes apart; block must divide bytes. */
+tr_side_t tr_strided(MPI_Aint bytes, MPI_Aint block, MPI_Aint stride);
+
+/** `n` elements of a predefined type behind each other. */
+tr_side_t tr_plain(MPI_Datatype basic, int n);
+
+/** Frees the type. */
+void tr_free(tr_side_t *side);
+
+/** The reference: copies what `from` says out of `src` to where `to` says in `dst`. */
+void tr_copy(const tr_side_t *from, const void *src, const tr_side_t *to, void *dst);
+
+#endif

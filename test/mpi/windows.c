@@ -1,0 +1,448 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/* ranks: 1-4 */
+/* windows: create allocate dynamic shared */
+/**
+ * @file
+ * Windows as objects: attributes, groups, names and infos; sizes and units that differ by rank;
+ * communicators of one rank, of some and in another order; windows that overlap, many at once,
+ * and made and freed again and again without anything left behind.
+ */
+#include "test/mpi/testlib.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/** Every rank puts a word of its own to every rank, then all are read and checked. */
+static void exercise(const tl_window_t *w, int unit, uint32_t salt)
+{
+    uint32_t word = salt + (uint32_t)w->rank, got;
+    MPI_Aint place = (MPI_Aint)w->rank * unit;
+
+    TL_MPI(MPI_Win_lock_all(0, w->win));
+    for (int t = 0; t < w->size; t++) {
+        TL_MPI(MPI_Put(&word, 4, MPI_BYTE, t, tl_disp(w, t, place), 4, MPI_BYTE, w->win));
+    }
+    TL_MPI(MPI_Win_flush_all(w->win));
+    MPI_Barrier(w->comm);
+    for (int i = 0; i < w->size * w->size; i++) {
+        int t = i / w->size, r = i % w->size;
+        MPI_Aint disp = tl_disp(w, t, (MPI_Aint)r * unit);
+
+        TL_MPI(MPI_Get(&got, 4, MPI_BYTE, t, disp, 4, MPI_BYTE, w->win));
+        TL_MPI(MPI_Win_flush(t, w->win));
+        TL_CHECK(got == salt + (uint32_t)r, "%u at %d, not %u", got, t, salt + (uint32_t)r);
+    }
+    TL_MPI(MPI_Win_unlock_all(w->win));
+    MPI_Barrier(w->comm);
+}
+
+/** A window with room for `exercise` with units of 8 bytes. */
+static tl_window_t make_plain(tl_kind_t kind, MPI_Comm comm)
+{
+    int size;
+
+    MPI_Comm_size(comm, &size);
+    return tl_win_make(kind, 8 * (MPI_Aint)size, 8, comm, MPI_INFO_NULL);
+}
+
+/* ---- what a window says of itself ---- */
+
+static void *attribute(MPI_Win win, int key)
+{
+    void *value = NULL;
+    int flag = 0;
+
+    TL_MPI(MPI_Win_get_attr(win, key, &value, &flag));
+    TL_CHECK(flag, "attribute %d is not there", key);
+    return value;
+}
+
+static void test_attributes(tl_kind_t kind)
+{
+    static const int flavors[] = {MPI_WIN_FLAVOR_CREATE, MPI_WIN_FLAVOR_ALLOCATE,
+                                  MPI_WIN_FLAVOR_DYNAMIC, MPI_WIN_FLAVOR_SHARED};
+    MPI_Aint bytes = 64 + 64 * tl_rank();
+    int unit = 8 << tl_rank() % 3;
+    tl_window_t w = tl_win_make(kind, bytes, unit, MPI_COMM_WORLD, MPI_INFO_NULL);
+    bool dynamic = kind == TL_DYNAMIC;
+
+    void *base = attribute(w.win, MPI_WIN_BASE);
+    TL_CHECK(base == (dynamic ? MPI_BOTTOM : (void *)w.base), "base %p", base);
+    MPI_Aint *size = attribute(w.win, MPI_WIN_SIZE);
+    TL_CHECK(size && *size == (dynamic ? 0 : bytes), "size %ld", size ? (long)*size : -1);
+    int *disp_unit = attribute(w.win, MPI_WIN_DISP_UNIT);
+    TL_CHECK(disp_unit && *disp_unit == (dynamic ? 1 : unit), "unit %d",
+             disp_unit ? *disp_unit : -1);
+    int *flavor = attribute(w.win, MPI_WIN_CREATE_FLAVOR);
+    TL_CHECK(flavor && *flavor == flavors[kind], "flavor %d", flavor ? *flavor : -1);
+    int *model = attribute(w.win, MPI_WIN_MODEL);
+    TL_CHECK(model && *model == MPI_WIN_UNIFIED, "model %d", model ? *model : -1);
+    tl_win_free(&w);
+}
+
+static void test_group(tl_kind_t kind)
+{
+    tl_window_t w = make_plain(kind, MPI_COMM_WORLD);
+    MPI_Group of_window, of_comm;
+    int result = MPI_UNEQUAL;
+
+    TL_MPI(MPI_Win_get_group(w.win, &of_window));
+    MPI_Comm_group(MPI_COMM_WORLD, &of_comm);
+    MPI_Group_compare(of_window, of_comm, &result);
+    TL_CHECK(result == MPI_IDENT, "the window's group is another, %d", result);
+    MPI_Group_free(&of_comm);
+    MPI_Group_free(&of_window);
+    tl_win_free(&w);
+}
+
+static void test_name(tl_kind_t kind)
+{
+    tl_window_t w = make_plain(kind, MPI_COMM_WORLD);
+    char name[MPI_MAX_OBJECT_NAME] = "";
+    int length = -1;
+
+    TL_MPI(MPI_Win_set_name(w.win, "ghost cells"));
+    TL_MPI(MPI_Win_get_name(w.win, name, &length));
+    TL_CHECK(length == 11 && strcmp(name, "ghost cells") == 0, "name '%s'", name);
+    exercise(&w, 8, 10);
+    tl_win_free(&w);
+}
+
+/* ---- sizes and units ---- */
+
+/** Rank r has 24 * r bytes, rank 0 none; everybody fills everybody's memory in turn. */
+static void test_sizes(tl_kind_t kind)
+{
+    tl_window_t w = tl_win_make(kind, 24 * tl_rank(), 1, MPI_COMM_WORLD, MPI_INFO_NULL);
+    unsigned char *data = tl_alloc((size_t)w.size * 24);
+
+    for (int writer = 0; writer < w.size; writer++) {
+        memset(data, 'a' + writer, (size_t)w.size * 24);
+        TL_MPI(MPI_Win_fence(0, w.win));
+        for (int t = 0; t < w.size && writer == w.rank; t++) {
+            int n = 24 * t;
+
+            TL_MPI(MPI_Put(data, n, MPI_BYTE, t, n ? tl_disp(&w, t, 0) : 0, n, MPI_BYTE, w.win));
+        }
+        TL_MPI(MPI_Win_fence(0, w.win));
+        TL_FILL(w.base, (unsigned char)('a' + writer), (size_t)w.bytes, "from %d", writer);
+    }
+    free(data);
+    tl_win_free(&w);
+}
+
+/** The target's unit counts, not the origin's. */
+static void test_units(tl_kind_t kind)
+{
+    static const int units[] = {4, 12, 6, 1};
+    tl_window_t w = tl_win_make(kind, 12 * (MPI_Aint)tl_size(), units[tl_rank() % 4],
+                                MPI_COMM_WORLD, MPI_INFO_NULL);
+
+    exercise(&w, 12, 77);
+    tl_win_free(&w);
+}
+
+/* ---- infos ---- */
+
+static void check_info(MPI_Win win, const char *key, const char *want)
+{
+    char value[MPI_MAX_INFO_VAL + 1] = "";
+    MPI_Info info = MPI_INFO_NULL;
+    int flag = 0;
+
+    TL_MPI(MPI_Win_get_info(win, &info));
+    MPI_Info_get(info, key, MPI_MAX_INFO_VAL, value, &flag);
+    TL_CHECK(!flag || strcmp(value, want) == 0, "info %s is '%s', not '%s'", key, value, want);
+    MPI_Info_free(&info);
+}
+
+/** A window told one thing about its use, then used so, and told again while it lives. */
+static void use_with_info(tl_kind_t kind, const char *key, const char *value)
+{
+    MPI_Info info;
+    tl_window_t w;
+
+    MPI_Info_create(&info);
+    MPI_Info_set(info, key, value);
+    w = tl_win_make(kind, 8 * (MPI_Aint)tl_size(), 8, MPI_COMM_WORLD, info);
+    check_info(w.win, key, value);
+    TL_MPI(MPI_Win_set_info(w.win, info));
+    MPI_Info_set(info, "a_key_nobody_knows", "yes");
+    TL_MPI(MPI_Win_set_info(w.win, info));
+    check_info(w.win, key, value);
+    exercise(&w, 8, 1234);
+    MPI_Info_free(&info);
+    tl_win_free(&w);
+}
+
+static void test_infos(tl_kind_t kind)
+{
+    use_with_info(kind, "no_locks", "false");
+    use_with_info(kind, "accumulate_ordering", "none");
+    use_with_info(kind, "accumulate_ordering", "rar,waw");
+    use_with_info(kind, "accumulate_ops", "same_op");
+    use_with_info(kind, "accumulate_ops", "same_op_no_op");
+    use_with_info(kind, "same_size", "true");
+    use_with_info(kind, "same_disp_unit", "true");
+    use_with_info(kind, "alloc_shared_noncontig", "true");
+}
+
+/** A window that is promised to see no locks; fences and post/start work. */
+static void test_no_locks(tl_kind_t kind)
+{
+    static uint64_t memory[64];
+    MPI_Info info;
+    MPI_Win win;
+    MPI_Aint place = 0;
+    void *base = memory;
+    uint64_t word = 99, seen;
+
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "no_locks", "true");
+    if (kind == TL_CREATE) {
+        TL_MPI(MPI_Win_create(memory, sizeof(memory), 8, info, MPI_COMM_WORLD, &win));
+    } else if (kind == TL_ALLOCATE) {
+        TL_MPI(MPI_Win_allocate(sizeof(memory), 8, info, MPI_COMM_WORLD, &base, &win));
+    } else if (kind == TL_SHARED) {
+        TL_MPI(MPI_Win_allocate_shared(sizeof(memory), 8, info, MPI_COMM_WORLD, &base, &win));
+    } else {
+        TL_MPI(MPI_Win_create_dynamic(info, MPI_COMM_WORLD, &win));
+        TL_MPI(MPI_Win_attach(win, memory, sizeof(memory)));
+        MPI_Get_address(memory, &place);
+    }
+    MPI_Aint *places = tl_alloc((size_t)tl_size() * sizeof(*places));
+    MPI_Allgather(&place, 1, MPI_AINT, places, 1, MPI_AINT, MPI_COMM_WORLD);
+    int next = (tl_rank() + 1) % tl_size();
+    TL_MPI(MPI_Win_fence(0, win));
+    TL_MPI(MPI_Put(&word, 8, MPI_BYTE, next, places[next], 8, MPI_BYTE, win));
+    TL_MPI(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
+    memcpy(&seen, base, sizeof(seen));
+    TL_CHECK(seen == 99, "without locks: %llu", (unsigned long long)seen);
+    free(places);
+    if (kind == TL_DYNAMIC) {
+        TL_MPI(MPI_Win_detach(win, memory));
+    }
+    TL_MPI(MPI_Win_free(&win));
+    MPI_Info_free(&info);
+}
+
+/* ---- communicators ---- */
+
+/** Windows of one rank each, all at the same time. */
+static void test_self(tl_kind_t kind)
+{
+    tl_window_t a = make_plain(kind, MPI_COMM_SELF), b = make_plain(kind, MPI_COMM_SELF);
+    uint64_t word = 5, sum = 0;
+
+    exercise(&a, 8, 500);
+    exercise(&b, 8, 600);
+    TL_MPI(MPI_Win_fence(0, a.win));
+    TL_MPI(MPI_Accumulate(&word, 1, MPI_UINT64_T, 0, tl_disp(&a, 0, 0), 1, MPI_UINT64_T,
+                          MPI_REPLACE, a.win));
+    TL_MPI(MPI_Win_fence(0, a.win));
+    TL_MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, a.win));
+    TL_MPI(MPI_Fetch_and_op(&word, &sum, MPI_UINT64_T, 0, tl_disp(&a, 0, 0), MPI_SUM, a.win));
+    TL_MPI(MPI_Win_unlock(0, a.win));
+    TL_CHECK(sum == 5, "fetched %llu", (unsigned long long)sum);
+    tl_win_free(&b);
+    tl_win_free(&a);
+}
+
+/** Halves of the ranks, all ranks in the opposite order, and all ranks, at the same time. */
+static void test_communicators(tl_kind_t kind)
+{
+    MPI_Comm half, reversed;
+
+    MPI_Comm_split(MPI_COMM_WORLD, tl_rank() % 2, 0, &half);
+    MPI_Comm_split(MPI_COMM_WORLD, 0, -tl_rank(), &reversed);
+    tl_window_t all = make_plain(kind, MPI_COMM_WORLD);
+    tl_window_t some = make_plain(kind, half);
+    tl_window_t back = make_plain(kind, reversed);
+    MPI_Comm_free(&half);
+    MPI_Comm_free(&reversed);
+    exercise(&all, 8, 100);
+    exercise(&some, 8, 200u + (uint32_t)tl_rank() % 2 * 50);
+    exercise(&back, 8, 300);
+    tl_win_free(&all);
+    exercise(&back, 8, 301);
+    tl_win_free(&some);
+    tl_win_free(&back);
+}
+
+/* ---- memory ---- */
+
+/** Puts through one window, reads through another that covers part of the same memory. */
+static void test_overlap(void)
+{
+    static int32_t memory[32];
+    int32_t values[4] = {1, 2, 3, 4}, got[4] = {0};
+    int next = (tl_rank() + 1) % tl_size();
+    MPI_Win whole, part_of, dynamic;
+    MPI_Aint address, remote;
+
+    memset(memory, 0, sizeof(memory));
+    TL_MPI(MPI_Win_create(memory, sizeof(memory), 4, MPI_INFO_NULL, MPI_COMM_WORLD, &whole));
+    TL_MPI(MPI_Win_create(memory + 8, 16, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &part_of));
+    TL_MPI(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &dynamic));
+    TL_MPI(MPI_Win_attach(dynamic, memory, sizeof(memory)));
+    MPI_Get_address(memory + 8, &address);
+    MPI_Sendrecv(&address, 1, MPI_AINT, (tl_rank() + tl_size() - 1) % tl_size(), 0, &remote, 1,
+                 MPI_AINT, next, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    TL_MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, next, 0, whole));
+    TL_MPI(MPI_Put(values, 4, MPI_INT32_T, next, 8, 4, MPI_INT32_T, whole));
+    TL_MPI(MPI_Win_unlock(next, whole));
+    MPI_Barrier(MPI_COMM_WORLD);
+    TL_MPI(MPI_Win_lock(MPI_LOCK_SHARED, next, 0, part_of));
+    TL_MPI(MPI_Get(got, 2, MPI_INT32_T, next, 0, 2, MPI_INT32_T, part_of));
+    TL_MPI(MPI_Win_unlock(next, part_of));
+    TL_MPI(MPI_Win_lock(MPI_LOCK_SHARED, next, 0, dynamic));
+    TL_MPI(
+        MPI_Get(got + 2, 2, MPI_INT32_T, next, MPI_Aint_add(remote, 8), 2, MPI_INT32_T, dynamic));
+    TL_MPI(MPI_Win_unlock(next, dynamic));
+    TL_BYTES(got, values, sizeof(got), "through the other windows");
+    MPI_Barrier(MPI_COMM_WORLD);
+    TL_MPI(MPI_Win_detach(dynamic, memory));
+    TL_MPI(MPI_Win_free(&dynamic));
+    TL_MPI(MPI_Win_free(&part_of));
+    TL_MPI(MPI_Win_free(&whole));
+}
+
+/** The same memory is given to one window after another. */
+static void test_memory_again(void)
+{
+    unsigned char on_stack[64], *given, word[4] = "abc";
+    int next = (tl_rank() + 1) % tl_size();
+    MPI_Win win;
+
+    MPI_Alloc_mem(64, MPI_INFO_NULL, &given);
+    for (int i = 0; i < 10; i++) {
+        unsigned char *memory = i % 2 ? given : on_stack;
+
+        memset(memory, 0, 64);
+        TL_MPI(MPI_Win_create(memory, i % 3 ? 64 : 8, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+        TL_MPI(MPI_Win_fence(0, win));
+        TL_MPI(MPI_Put(word, 4, MPI_BYTE, next, 4, 4, MPI_BYTE, win));
+        TL_MPI(MPI_Win_fence(0, win));
+        TL_BYTES(memory + 4, word, 4, "window %d on memory used before", i);
+        TL_MPI(MPI_Win_free(&win));
+    }
+    MPI_Free_mem(given);
+}
+
+/* ---- numbers of windows ---- */
+
+static void test_many(tl_kind_t kind)
+{
+    enum { MANY = 200 };
+    static tl_window_t windows[MANY];
+
+    for (int i = 0; i < MANY; i++) {
+        windows[i] = make_plain(kind, MPI_COMM_WORLD);
+    }
+    for (int i = 0; i < MANY; i++) {
+        uint32_t word = (uint32_t)(i + 1);
+        const tl_window_t *w = &windows[(i * 7) % MANY];
+        int next = (w->rank + 1) % w->size;
+
+        TL_MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, next, 0, w->win));
+        TL_MPI(MPI_Put(&word, 4, MPI_BYTE, next, tl_disp(w, next, 0), 4, MPI_BYTE, w->win));
+        TL_MPI(MPI_Win_unlock(next, w->win));
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int i = 0; i < MANY; i++) {
+        tl_window_t *w = &windows[(i * 7) % MANY];
+        uint32_t seen;
+
+        TL_MPI(MPI_Win_lock(MPI_LOCK_SHARED, w->rank, 0, w->win));
+        memcpy(&seen, w->base, sizeof(seen));
+        TL_MPI(MPI_Win_unlock(w->rank, w->win));
+        TL_CHECK(seen == (uint32_t)(i + 1), "window %d has %u", i, seen);
+        tl_win_free(w);
+    }
+}
+
+static int entries_of(const char *directory)
+{
+    DIR *d = opendir(directory);
+    int n = 0;
+
+    while (d != NULL && readdir(d) != NULL) {
+        n++;
+    }
+    if (d != NULL) {
+        closedir(d);
+    }
+    return n;
+}
+
+static int mappings(void)
+{
+    FILE *file = fopen("/proc/self/maps", "r");
+    int lines = 0, c;
+
+    while (file != NULL && (c = getc(file)) != EOF) {
+        lines += c == '\n';
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    return lines;
+}
+
+static void make_use_free(tl_kind_t kind, int times)
+{
+    for (int i = 0; i < times; i++) {
+        tl_window_t w = tl_win_make(kind, 4096, 1, MPI_COMM_WORLD, MPI_INFO_NULL);
+        int next = (w.rank + 1) % w.size;
+
+        TL_MPI(MPI_Win_lock(MPI_LOCK_SHARED, next, 0, w.win));
+        TL_MPI(MPI_Put(&i, 4, MPI_BYTE, next, tl_disp(&w, next, 8), 4, MPI_BYTE, w.win));
+        TL_MPI(MPI_Win_unlock(next, w.win));
+        tl_win_free(&w);
+    }
+}
+
+/** What 500 windows leave behind: less than a page each, no file, hardly a mapping. */
+static void test_leaks(tl_kind_t kind)
+{
+    const int times = 500;
+
+    make_use_free(kind, 60);
+    size_t resident = tl_resident();
+    int files = entries_of("/proc/self/fd"), maps = mappings();
+    make_use_free(kind, times);
+    size_t grown = tl_resident() > resident ? tl_resident() - resident : 0;
+
+    TL_CHECK(grown < (size_t)times * 2048, "%zu bytes more after %d windows", grown, times);
+    TL_CHECK(entries_of("/proc/self/fd") <= files + 8, "%d open files, %d before",
+             entries_of("/proc/self/fd"), files);
+    TL_CHECK(mappings() <= maps + 40, "%d mappings, %d before", mappings(), maps);
+}
+
+int main(int argc, char **argv)
+{
+    tl_init(&argc, &argv, MPI_THREAD_SINGLE);
+    for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
+        test_attributes(kind);
+        test_group(kind);
+        test_name(kind);
+        test_sizes(kind);
+        test_units(kind);
+        test_infos(kind);
+        test_no_locks(kind);
+        test_self(kind);
+        test_communicators(kind);
+        test_many(kind);
+        test_leaks(kind);
+        if (kind == TL_CREATE) {
+            test_overlap();
+            test_memory_again();
+        }
+    }
+    return tl_finish();
+}
