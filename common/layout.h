@@ -46,6 +46,7 @@ typedef struct onic_run {
  * A layout. In stride form (`nruns == 0`) the leaf is one block of `block` bytes at `offset`; in
  * list form it is `runs[0 .. nruns)` shifted by `offset`. `level[0]` is the innermost level.
  * A layout of zero bytes has `size == 0`, `nlevels == 0`, `nruns == 0` and `lb == ub == 0`.
+ * size, lb, ub and ub - lb never exceed INT64_MAX; what would is refused with ONIC_LAYOUT_OVERFLOW.
  */
 typedef struct onic_layout {
     uint64_t size;  /**< bytes of data in the whole layout */
@@ -56,7 +57,7 @@ typedef struct onic_layout {
     uint32_t nlevels;
     uint32_t nruns;
     onic_stride_t level[ONIC_LAYOUT_MAX_LEVELS];
-    onic_run_t *runs; /**< list form: the runs, owned by the layout */
+    onic_run_t *runs; /**< list form: the runs, owned by the layout; the first at 0 */
     uint64_t
         *run_start; /**< list form: packed position of each run in one pass, nruns + 1 values */
 } onic_layout_t;
@@ -100,13 +101,18 @@ ONIC_EXPORT onic_layout_status_t onic_layout_shift(onic_layout_t *l, int64_t del
  */
 ONIC_EXPORT onic_layout_status_t onic_runs_add(onic_runs_t *r, onic_run_t run);
 
-/** Appends all the pieces of `l`, shifted by `shift`, to `r`, as few runs as it can. */
+/**
+ * Appends all the pieces of `l`, shifted by `shift`, to `r`, as few runs as it can. On an error `r`
+ * holds some of them and is only good for onic_runs_fini. At most 2^32 - 1 runs, else
+ * ONIC_LAYOUT_OVERFLOW.
+ */
 ONIC_EXPORT onic_layout_status_t onic_runs_add_layout(onic_runs_t *r, const onic_layout_t *l,
                                                       int64_t shift);
 
 /**
- * Makes `l` from a list and leaves the list empty. A list of one run, or one that is regular
- * (equal runs at a constant distance), becomes stride form.
+ * Makes `l` from a list and leaves the list empty, on an error too. A list of one run, or one that
+ * is regular (equal runs at a constant distance, groups of such runs at a constant distance, and so
+ * on), becomes stride form.
  */
 ONIC_EXPORT onic_layout_status_t onic_layout_from_runs(onic_layout_t *l, onic_runs_t *r);
 
@@ -166,9 +172,11 @@ ONIC_EXPORT onic_layout_status_t onic_layout_encode(const onic_layout_t *l, void
  * Encodes the part of a layout that begins at the cursor, as much of it as fits in `cap` bytes and
  * holds at most `max` data bytes (max > 0); moves the cursor past it. `*len_p` gets the bytes of
  * the encoding and `*data_p` the bytes of data it describes. The decoded layout is at position 0
- * where the cursor stood. ONIC_LAYOUT_NO_SPACE only if not even one run fits.
+ * where the cursor stood. At the end of the layout the slice is empty. ONIC_LAYOUT_NO_SPACE, with
+ * the cursor where it was, only if not even one run, or one granule, fits in `cap` or `max`.
  * `granule` > 1 makes every slice hold a whole multiple of that many data bytes: needed where
- * elements of that size must not be torn apart. The cursor must stand on a multiple of it.
+ * elements of that size must not be torn apart. The cursor must stand on a multiple of it, and the
+ * layout's size must be one.
  */
 ONIC_EXPORT onic_layout_status_t onic_layout_encode_slice(onic_cursor_t *c, uint64_t max,
                                                           uint64_t granule, void *buf, size_t cap,
@@ -178,7 +186,8 @@ ONIC_EXPORT onic_layout_status_t onic_layout_encode_slice(onic_cursor_t *c, uint
  * Decodes what the two functions above made. The bytes come from a peer and are not trusted: every
  * field is checked, no arithmetic overflows, the layout's size, lb and ub are computed here and not
  * taken from the wire. `*used_p` gets the bytes consumed (there may be more behind them).
- * List form allocates; memory is at most proportional to `len`.
+ * List form allocates; time and memory are at most proportional to `len`. On an error (only
+ * ONIC_LAYOUT_BAD_ENCODING or ONIC_LAYOUT_NO_MEMORY) `l` is unchanged.
  */
 ONIC_EXPORT onic_layout_status_t onic_layout_decode(onic_layout_t *l, const void *buf, size_t len,
                                                     size_t *used_p);

@@ -17,7 +17,8 @@ common_libonic_core_la_LIBADD = common/libonic_pack.la
 common_libonic_pack_la_SOURCES = \
 	common/pack.c \
 	common/pack.h \
-	common/pack_kernels.h
+	common/pack_kernels.h \
+	common/pack_pattern.h
 common_libonic_pack_la_CPPFLAGS = $(pure_cppflags)
 common_libonic_pack_la_CFLAGS = $(AM_CFLAGS) -O3
 

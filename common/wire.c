@@ -170,12 +170,11 @@ bool onic_wire_wait(ucs_status_ptr_t request, unsigned usec)
 
 void onic_wire_flush(void)
 {
-    ucp_request_param_t param = {.op_attr_mask = 0};
     onic_wire_lock();
     while (onic_wire.loop_head != NULL) {
         (void)onic_loop_progress();
     }
-    (void)onic_wire_wait(ucp_worker_flush_nbx(onic_wire.worker, &param), FLUSH_USEC);
+    onic_peers_flush(FLUSH_USEC);
     onic_wire_unlock();
 }
 
@@ -274,6 +273,19 @@ static int start_wire(const onic_wire_config_t *config)
     return rc;
 }
 
+static void stop_wire(void)
+{
+    onic_server_stop();
+    onic_wire_lock();
+    onic_wire.closing = true;
+    /* Endpoints go with the worker. Closing them one by one would talk to peers that may be gone
+     * already; what was to be sent has been flushed before the caller's fence. */
+    destroy_ucx();
+    onic_am_stop();
+    onic_peers_stop();
+    onic_wire_unlock();
+}
+
 static int open_first(const onic_wire_config_t *config)
 {
     onic_wire_lock();
@@ -286,20 +298,12 @@ static int open_first(const onic_wire_config_t *config)
         /* Without it the program is right, only slower to answer; the text has been given. */
         (void)onic_server_start(config);
     }
-    return opal_progress_register(onic_wire_progress);
-}
-
-static void close_last(void)
-{
-    (void)opal_progress_unregister(onic_wire_progress);
-    onic_server_stop();
-    onic_wire_lock();
-    onic_wire.closing = true;
-    onic_peers_stop();
-    destroy_ucx();
-    /* Only now: the worker's end may complete sends, with an error. */
-    onic_am_stop();
-    onic_wire_unlock();
+    rc = opal_progress_register(onic_wire_progress);
+    if (rc != OMPI_SUCCESS) {
+        opal_output(0, "ompi-nic: Open MPI takes no more progress functions: %d", rc);
+        stop_wire();
+    }
+    return rc;
 }
 
 int onic_wire_open(const onic_wire_config_t *config)
@@ -320,7 +324,8 @@ void onic_wire_close(void)
 {
     pthread_mutex_lock(&open_mutex);
     if (--onic_wire.refs == 0) {
-        close_last();
+        (void)opal_progress_unregister(onic_wire_progress);
+        stop_wire();
     }
     pthread_mutex_unlock(&open_mutex);
 }

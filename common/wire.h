@@ -167,6 +167,9 @@ ONIC_EXPORT int onic_rndv_recv(onic_rndv_t *rndv, void *buffer, size_t len, onic
 /** Refuses the payload; the sender's send completes with success. */
 ONIC_EXPORT void onic_rndv_drop(onic_rndv_t *rndv);
 
+/** Sends and rendezvous receives of this process that are not complete yet. The lock must be held. */
+ONIC_EXPORT unsigned onic_wire_outstanding(void);
+
 /* ---- single copy between processes of one node (cma.c) --------------------------------------- */
 
 /** Single copy (process_vm_readv and _writev) can reach this peer: same node, allowed by the

@@ -411,6 +411,11 @@ int onic_wire_set_am_fn(unsigned am_id, onic_am_fn_t fn)
     return OMPI_SUCCESS;
 }
 
+unsigned onic_wire_outstanding(void)
+{
+    return onic_wire.sends_out;
+}
+
 /* ---- start and stop ------------------------------------------------------------------------- */
 
 static ucs_status_t register_handler(unsigned am_id)

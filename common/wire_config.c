@@ -5,6 +5,9 @@
 /**
  * @file
  * UCX's configuration: the user's environment first, then our values where it says nothing.
+ *
+ * UCX warns aloud of a key that no transport in use takes. So keys are set only where their
+ * transport is to be had.
  */
 #include "common/wire_internal.h"
 
@@ -13,13 +16,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-/** UCX's own default for a TCP fragment, in the versions that we know. */
-#define UCX_TCP_SEG_SIZE 8192
-#define UCX_TCP_RX_SIZE  65536
-/** UCX's own default for a fragment in shared memory. */
-#define UCX_SHM_SEG_SIZE 8256
+/** UCX's own sizes of a fragment, in the versions that we know. */
+#define UCX_TCP_SEG_SIZE   8192
+#define UCX_TCP_RX_SIZE    65536
+#define UCX_OTHER_SEG_SIZE 8192
 /** Room for the headers that UCX puts before a fragment; more than any transport needs. */
 #define UCX_OVERHEAD 64
+
+/** A fragment of 16 KiB in shared memory. With UCX's 8 KiB the queue of 64 fragments is smaller
+ *  than a core's L2, and contiguous data and long blocks move a third slower. */
+#define SHM_SEG_SIZE 16448
+/** Fragments that UCX allocates at once: twice the queue. More are not needed, as no handler keeps
+ *  any; UCX's default of 512 would cost 8 MB of shared memory for each process. */
+#define SHM_BUFS_GROW 128
+
+/* ---- what the user says --------------------------------------------------------------------- */
 
 /** A size as UCX writes them ("8256", "8kb", "1M"), or `fallback` where it is anything else. */
 static size_t parse_size(const char *text, size_t fallback)
@@ -28,7 +39,7 @@ static size_t parse_size(const char *text, size_t fallback)
     char *end;
     unsigned long long n = strtoull(text, &end, 10);
     unsigned shift = 0;
-    if (end == text) {
+    if (end == text || n >= 1ULL << 31) {
         return fallback;
     }
     if (*end != '\0' && *end != 'b' && *end != 'B') {
@@ -38,7 +49,7 @@ static size_t parse_size(const char *text, size_t fallback)
         }
         shift = 10U * (unsigned)(unit - units + 1);
     }
-    return n < (1ULL << 31) ? (size_t)(n << shift) : fallback;
+    return (size_t)(n << shift);
 }
 
 static size_t env_size(const char *name, size_t fallback)
@@ -47,21 +58,33 @@ static size_t env_size(const char *name, size_t fallback)
     return text != NULL ? parse_size(text, fallback) : fallback;
 }
 
-/** Does a list such as UCX_TLS ("all", "tcp,self", "^tcp") let TCP be used? */
-static bool tls_have_tcp(const char *tls)
+/** Does a list such as "posix,tcp" hold one of the NULL-terminated names? Parts of words count:
+ *  UCX decorates names, as in "\tcp" or "tcp:aux". */
+static bool mentions(const char *list, const char *const *names)
 {
+    for (; *names != NULL; names++) {
+        if (strstr(list, *names) != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/** Does a list such as UCX_TLS let one of these transports be used for certain? */
+static bool tls_have(const char *tls, const char *const *names)
+{
+    static const char *const all[] = {"all", NULL};
     if (tls == NULL || *tls == '\0') {
         return true;
     }
-    bool named = strstr(tls, "tcp") != NULL;
-    return *tls == '^' ? !named : named || strstr(tls, "all") != NULL;
+    return *tls == '^' ? !mentions(tls, names) : mentions(tls, names) || mentions(tls, all);
 }
 
 /** Does UCX_NET_DEVICES hold an interface of the kernel? Devices of verbs have other names. */
 static bool devices_have_tcp(const char *devices)
 {
     char copy[1024];
-    if (devices == NULL || *devices == '\0' || *devices == '^' || strcmp(devices, "all") == 0) {
+    if (devices == NULL || *devices == '\0' || strcmp(devices, "all") == 0) {
         return true;
     }
     snprintf(copy, sizeof(copy), "%s", devices);
@@ -74,6 +97,8 @@ static bool devices_have_tcp(const char *devices)
     return false;
 }
 
+/* ---- what we say ---------------------------------------------------------------------------- */
+
 /** Keys of a transport carry its prefix from UCX 1.17 on, and go without it before. */
 static const char *tcp_key(const char *key)
 {
@@ -82,35 +107,57 @@ static const char *tcp_key(const char *key)
     return major > 1 || (major == 1 && minor >= 17) ? key : key + strlen("TCP_");
 }
 
-/** Sets a key of TCP unless the user has set it in the environment. */
-static ucs_status_t set_tcp(ucp_config_t *ucp_config, const char *key, size_t size)
+static ucs_status_t set_size(ucp_config_t *ucp_config, const char *key, size_t size)
 {
-    char text[64];
-    snprintf(text, sizeof(text), "UCX_%s", key);
-    if (getenv(text) != NULL) {
-        return UCS_OK;
-    }
+    char text[32];
     snprintf(text, sizeof(text), "%zu", size);
-    return ucp_config_modify(ucp_config, tcp_key(key), text);
+    return ucp_config_modify(ucp_config, key, text);
 }
 
-/** UCX warns of keys that no transport takes, so TCP's are set only where TCP is to be had. */
-static ucs_status_t configure_tcp(const onic_wire_config_t *config, const char *tls,
-                                  ucp_config_t *ucp_config)
+static ucs_status_t configure_tcp(const char *tls, size_t seg_size, ucp_config_t *ucp_config)
 {
-    bool set = config->tcp_seg_size != 0 && tls_have_tcp(tls) &&
-               devices_have_tcp(getenv("UCX_NET_DEVICES"));
-    size_t tx = env_size("UCX_TCP_TX_SEG_SIZE", set ? config->tcp_seg_size : UCX_TCP_SEG_SIZE);
-    ucs_status_t status = UCS_OK;
-    if (set) {
-        status = set_tcp(ucp_config, "TCP_TX_SEG_SIZE", tx);
+    static const char *const names[] = {"tcp", NULL};
+    const char *tx = getenv("UCX_TCP_TX_SEG_SIZE"), *rx = getenv("UCX_TCP_RX_SEG_SIZE");
+    if (seg_size == 0 || !tls_have(tls, names) || !devices_have_tcp(getenv("UCX_NET_DEVICES"))) {
+        seg_size = UCX_TCP_SEG_SIZE;
+    } else if (tx == NULL) {
+        ucs_status_t status = set_size(ucp_config, tcp_key("TCP_TX_SEG_SIZE"), seg_size);
+        /* The receiver's segment must hold a sender's. */
+        if (status == UCS_OK && rx == NULL && seg_size > UCX_TCP_RX_SIZE) {
+            status = set_size(ucp_config, tcp_key("TCP_RX_SEG_SIZE"), seg_size);
+        }
+        if (status != UCS_OK) {
+            return status;
+        }
     }
-    /* The receiver's segment must hold a sender's. */
-    if (set && status == UCS_OK && tx > UCX_TCP_RX_SIZE) {
-        status = set_tcp(ucp_config, "TCP_RX_SEG_SIZE", tx);
+    onic_wire.tcp_seg_size = env_size("UCX_TCP_TX_SEG_SIZE", seg_size);
+    return UCS_OK;
+}
+
+/** Has the user anything to say about fragments in shared memory? */
+static bool shm_is_set(void)
+{
+    static const char *const names[] = {"UCX_MM_SEG_SIZE",     "UCX_POSIX_SEG_SIZE",
+                                        "UCX_SYSV_SEG_SIZE",   "UCX_XPMEM_SEG_SIZE",
+                                        "UCX_MM_RX_BUFS_GROW", "UCX_SHM_DEVICES"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (getenv(names[i]) != NULL) {
+            return true;
+        }
     }
-    onic_wire.tcp_frag_max = tx - UCX_OVERHEAD;
-    return status;
+    return false;
+}
+
+static ucs_status_t configure_shm(const char *tls, ucp_config_t *ucp_config)
+{
+    static const char *const names[] = {"posix", "sysv", "sm", "shm", "mm", "shared_memory", NULL};
+    if (shm_is_set() || !tls_have(tls, names)) {
+        onic_wire.shm_seg_size = env_size("UCX_MM_SEG_SIZE", UCX_OTHER_SEG_SIZE + UCX_OVERHEAD);
+        return UCS_OK;
+    }
+    onic_wire.shm_seg_size = SHM_SEG_SIZE;
+    ucs_status_t status = set_size(ucp_config, "MM_SEG_SIZE", SHM_SEG_SIZE);
+    return status == UCS_OK ? set_size(ucp_config, "MM_RX_BUFS_GROW", SHM_BUFS_GROW) : status;
 }
 
 ucs_status_t onic_wire_read_config(const onic_wire_config_t *config, ucp_config_t **ucp_config_p)
@@ -122,16 +169,34 @@ ucs_status_t onic_wire_read_config(const onic_wire_config_t *config, ucp_config_
         return status;
     }
     if (given) {
-        status = ucp_config_modify(*ucp_config_p, "TLS", config->tls);
+        status = ucp_config_modify(*ucp_config_p, "TLS", tls);
     }
     if (status == UCS_OK) {
-        status = configure_tcp(config, tls, *ucp_config_p);
+        status = configure_tcp(tls, config->tcp_seg_size, *ucp_config_p);
     }
-    onic_wire.shm_frag_max =
-        env_size("UCX_POSIX_SEG_SIZE", env_size("UCX_MM_SEG_SIZE", UCX_SHM_SEG_SIZE)) -
-        UCX_OVERHEAD;
+    if (status == UCS_OK) {
+        status = configure_shm(tls, *ucp_config_p);
+    }
     if (status != UCS_OK) {
         ucp_config_release(*ucp_config_p);
     }
     return status;
+}
+
+size_t onic_wire_frag_max(const char *transport)
+{
+    static const char *const shm[] = {"posix", "sysv", "xpmem", NULL};
+    char env[64];
+    size_t size = UCX_OTHER_SEG_SIZE;
+    if (strcmp(transport, "tcp") == 0) {
+        return onic_wire.tcp_seg_size - UCX_OVERHEAD;
+    }
+    if (mentions(transport, shm)) {
+        size = onic_wire.shm_seg_size;
+    }
+    snprintf(env, sizeof(env), "UCX_%s_SEG_SIZE", transport);
+    for (char *c = env; *c != '\0'; c++) {
+        *c = (char)(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
+    }
+    return env_size(env, size) - UCX_OVERHEAD;
 }

@@ -112,8 +112,8 @@ typedef struct onic_wire {
     ucp_address_t *address;
     size_t address_len;
     size_t header_max;
-    size_t tcp_frag_max;
-    size_t shm_frag_max;
+    size_t tcp_seg_size;
+    size_t shm_seg_size;
     ucp_datatype_t gather_dt;
     bool closing;
     opal_hash_table_t peers; /**< onic_name_key -> onic_peer_t */
@@ -150,9 +150,11 @@ int onic_loop_progress(void);
 /** The endpoint of a peer, made if need be; NULL (and *rc_p) where it cannot be had. */
 ucp_ep_h onic_peer_ep(onic_peer_t *peer, int *rc_p);
 int onic_peers_start(void);
-/** Closes all endpoints, waiting a bounded time for what is in flight, and frees the table. */
+/** Waits until all that was sent is out; patience for those that do not answer is `usec` in all. */
+void onic_peers_flush(unsigned usec);
+/** Frees the table. UCX must be gone: it calls back with records as argument. */
 void onic_peers_stop(void);
-/** Progresses until `request` (of a flush or a close) is complete or `usec` have passed. Frees it.
+/** Progresses until `request` is complete or `usec` have passed. Frees it.
  *  True where it completed. */
 bool onic_wire_wait(ucs_status_ptr_t request, unsigned usec);
 
@@ -164,6 +166,9 @@ void onic_server_wake(void);
 /* wire_config.c */
 /** Reads UCX's configuration from the environment and applies ours where the user says nothing. */
 ucs_status_t onic_wire_read_config(const onic_wire_config_t *config, ucp_config_t **ucp_config_p);
+
+/** Most bytes of one fragment over a UCX transport; "" where it is not known. */
+size_t onic_wire_frag_max(const char *transport);
 
 /* cma.c */
 /** Fills in our own identity and lets the processes of this node read our memory. */

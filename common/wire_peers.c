@@ -23,9 +23,6 @@
 #include "opal/util/output.h"
 #include "opal/util/proc.h"
 
-/** How long a closing wire waits for its endpoints. */
-#define CLOSE_USEC 5000000U
-
 /** What a process tells the others about itself; its UCX address follows. */
 typedef struct address_head {
     uint64_t name;
@@ -101,7 +98,7 @@ int onic_peers_start(void)
     return rc;
 }
 
-static void close_endpoints(void)
+void onic_peers_flush(unsigned usec)
 {
     ucp_request_param_t param = {.op_attr_mask = 0};
     uint64_t name;
@@ -109,13 +106,11 @@ static void close_endpoints(void)
     bool in_time = true;
     OPAL_HASH_TABLE_FOREACH(name, uint64, peer, &onic_wire.peers)
     {
-        if (peer->ep == NULL) {
-            continue;
+        /* UCX complains aloud of a flush to a process that is gone, so never all at once. */
+        if (peer->ep != NULL && peer->failed == UCS_OK) {
+            in_time =
+                onic_wire_wait(ucp_ep_flush_nbx(peer->ep, &param), in_time ? usec : 0) && in_time;
         }
-        /* One that does not answer has used up the patience with all. */
-        in_time =
-            onic_wire_wait(ucp_ep_close_nbx(peer->ep, &param), in_time ? CLOSE_USEC : 0) && in_time;
-        peer->ep = NULL;
     }
 }
 
@@ -123,7 +118,6 @@ void onic_peers_stop(void)
 {
     uint64_t name;
     onic_peer_t *peer;
-    close_endpoints();
     OPAL_HASH_TABLE_FOREACH(name, uint64, peer, &onic_wire.peers)
     {
         free(peer);
@@ -320,33 +314,38 @@ ucp_ep_h onic_peer_ep(onic_peer_t *peer, int *rc_p)
     return peer->ep;
 }
 
+/** Takes the transport from a line such as
+ *  "lane[0]: 3:sysv/memory.0 md[2] -> md[2]/sysv/sysdev[255] am am_bw#0", if it carries messages.
+ */
+static void read_lane(const char *line, char *name, size_t size)
+{
+    const char *am = strstr(line, " am");
+    while (am != NULL && am[3] != ' ' && am[3] != '\0') {
+        am = strstr(am + 1, " am");
+    }
+    const char *colon = strstr(line, "]:");
+    colon = colon != NULL && am != NULL ? strchr(colon + 2, ':') : NULL;
+    if (colon != NULL) {
+        snprintf(name, size, "%.*s", (int)strcspn(colon + 1, "/"), colon + 1);
+    }
+}
+
 /** The name of the transport that carries active messages; UCX tells it in words only. */
 static void am_transport(ucp_ep_h ep, char *name, size_t size)
 {
-    char *text = NULL;
+    char *text = NULL, *rest = NULL;
     size_t len = 0;
-    name[0] = '\0';
     FILE *stream = open_memstream(&text, &len);
     if (stream == NULL) {
         return;
     }
     ucp_ep_print_info(ep, stream);
     fclose(stream);
-    for (char *line = text; line != NULL && *line != '\0';) {
-        char *end = strchr(line, '\n');
-        if (end != NULL) {
-            *end++ = '\0';
+    for (char *line = strtok_r(text, "\n", &rest); line != NULL;
+         line = strtok_r(NULL, "\n", &rest)) {
+        if (strstr(line, "lane[") != NULL) {
+            read_lane(line, name, size);
         }
-        const char *lane = strstr(line, "lane[");
-        if (lane != NULL && strstr(lane, " am ") != NULL) {
-            /* "lane[0]: 4:posix/memory.0 md[2] -> ... am am_bw#0" */
-            const char *colon = strchr(strchr(lane, ']'), ':');
-            const char *second = colon != NULL ? strchr(colon + 1, ':') : NULL;
-            if (second != NULL) {
-                snprintf(name, size, "%.*s", (int)strcspn(second + 1, "/"), second + 1);
-            }
-        }
-        line = end;
     }
     free(text);
 }
@@ -360,8 +359,7 @@ size_t onic_peer_frag_max(onic_peer_t *peer)
         if (ep != NULL) {
             am_transport(ep, transport, sizeof(transport));
         }
-        peer->frag_max =
-            strcmp(transport, "tcp") == 0 ? onic_wire.tcp_frag_max : onic_wire.shm_frag_max;
+        peer->frag_max = peer->self ? onic_wire_frag_max("posix") : onic_wire_frag_max(transport);
     }
     return peer->frag_max;
 }

@@ -15,7 +15,7 @@
 #include "common/flatten.h"
 
 /* Source bytes gathered at a time, and bytes after which the lock is given to others. */
-#define CHUNK 8192
+#define CHUNK     8192
 #define LOCK_SPAN (64 << 10)
 
 /** One accumulate call: what to do, and where old values go. */
@@ -36,8 +36,7 @@ static bool reads_origin(const accumulate_t *acc)
 
 static bool goes_direct(const nicstride_target_t *a)
 {
-    return a->mapped &&
-           mca_osc_nicstride_component.params.method != NICSTRIDE_METHOD_PACK;
+    return a->mapped && mca_osc_nicstride_component.params.method != NICSTRIDE_METHOD_PACK;
 }
 
 /** Operation and element type, the same on both sides. */
@@ -221,34 +220,52 @@ int nicstride_accumulate(const void *origin, int origin_count, ompi_datatype_t *
                          int target, ptrdiff_t disp, int target_count, ompi_datatype_t *target_dt,
                          ompi_op_t *op, ompi_win_t *win)
 {
-    arguments_t g = {.call = "MPI_Accumulate", .origin = origin, .origin_count = origin_count,
-                     .origin_dt = origin_dt, .target = target, .disp = disp,
-                     .target_count = target_count, .target_dt = target_dt, .op = op};
+    arguments_t g = {.call = "MPI_Accumulate",
+                     .origin = origin,
+                     .origin_count = origin_count,
+                     .origin_dt = origin_dt,
+                     .target = target,
+                     .disp = disp,
+                     .target_count = target_count,
+                     .target_dt = target_dt,
+                     .op = op};
 
     return accumulate(win, &g, NULL);
 }
 
 int nicstride_raccumulate(const void *origin, int origin_count, ompi_datatype_t *origin_dt,
-                          int target, ptrdiff_t disp, int target_count,
-                          ompi_datatype_t *target_dt, ompi_op_t *op, ompi_win_t *win,
-                          ompi_request_t **request)
+                          int target, ptrdiff_t disp, int target_count, ompi_datatype_t *target_dt,
+                          ompi_op_t *op, ompi_win_t *win, ompi_request_t **request)
 {
-    arguments_t g = {.call = "MPI_Raccumulate", .origin = origin, .origin_count = origin_count,
-                     .origin_dt = origin_dt, .target = target, .disp = disp,
-                     .target_count = target_count, .target_dt = target_dt, .op = op};
+    arguments_t g = {.call = "MPI_Raccumulate",
+                     .origin = origin,
+                     .origin_count = origin_count,
+                     .origin_dt = origin_dt,
+                     .target = target,
+                     .disp = disp,
+                     .target_count = target_count,
+                     .target_dt = target_dt,
+                     .op = op};
 
     return accumulate(win, &g, request);
 }
 
 int nicstride_get_accumulate(const void *origin, int origin_count, ompi_datatype_t *origin_dt,
-                             void *result, int result_count, ompi_datatype_t *result_dt,
-                             int target, ptrdiff_t disp, int target_count,
-                             ompi_datatype_t *target_dt, ompi_op_t *op, ompi_win_t *win)
+                             void *result, int result_count, ompi_datatype_t *result_dt, int target,
+                             ptrdiff_t disp, int target_count, ompi_datatype_t *target_dt,
+                             ompi_op_t *op, ompi_win_t *win)
 {
-    arguments_t g = {.call = "MPI_Get_accumulate", .origin = origin,
-                     .origin_count = origin_count, .origin_dt = origin_dt, .result = result,
-                     .result_count = result_count, .result_dt = result_dt, .target = target,
-                     .disp = disp, .target_count = target_count, .target_dt = target_dt,
+    arguments_t g = {.call = "MPI_Get_accumulate",
+                     .origin = origin,
+                     .origin_count = origin_count,
+                     .origin_dt = origin_dt,
+                     .result = result,
+                     .result_count = result_count,
+                     .result_dt = result_dt,
+                     .target = target,
+                     .disp = disp,
+                     .target_count = target_count,
+                     .target_dt = target_dt,
                      .op = op};
 
     return accumulate(win, &g, NULL);
@@ -260,10 +277,17 @@ int nicstride_rget_accumulate(const void *origin, int origin_count, ompi_datatyp
                               ompi_datatype_t *target_dt, ompi_op_t *op, ompi_win_t *win,
                               ompi_request_t **request)
 {
-    arguments_t g = {.call = "MPI_Rget_accumulate", .origin = origin,
-                     .origin_count = origin_count, .origin_dt = origin_dt, .result = result,
-                     .result_count = result_count, .result_dt = result_dt, .target = target,
-                     .disp = disp, .target_count = target_count, .target_dt = target_dt,
+    arguments_t g = {.call = "MPI_Rget_accumulate",
+                     .origin = origin,
+                     .origin_count = origin_count,
+                     .origin_dt = origin_dt,
+                     .result = result,
+                     .result_count = result_count,
+                     .result_dt = result_dt,
+                     .target = target,
+                     .disp = disp,
+                     .target_count = target_count,
+                     .target_dt = target_dt,
                      .op = op};
 
     return accumulate(win, &g, request);
@@ -272,9 +296,17 @@ int nicstride_rget_accumulate(const void *origin, int origin_count, ompi_datatyp
 int nicstride_fetch_and_op(const void *origin, void *result, ompi_datatype_t *dt, int target,
                            ptrdiff_t disp, ompi_op_t *op, ompi_win_t *win)
 {
-    arguments_t g = {.call = "MPI_Fetch_and_op", .origin = origin, .origin_count = 1,
-                     .origin_dt = dt, .result = result, .result_count = 1, .result_dt = dt,
-                     .target = target, .disp = disp, .target_count = 1, .target_dt = dt,
+    arguments_t g = {.call = "MPI_Fetch_and_op",
+                     .origin = origin,
+                     .origin_count = 1,
+                     .origin_dt = dt,
+                     .result = result,
+                     .result_count = 1,
+                     .result_dt = dt,
+                     .target = target,
+                     .disp = disp,
+                     .target_count = 1,
+                     .target_dt = dt,
                      .op = op};
 
     return accumulate(win, &g, NULL);

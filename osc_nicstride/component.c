@@ -7,6 +7,8 @@
  * The component: version check, parameters, start and end of the process-wide state.
  */
 #include <stddef.h>
+#include <dlfcn.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -34,8 +36,8 @@ ONIC_EXPORT nicstride_component_t mca_osc_nicstride_component = {
                 {
                     OMPI_OSC_BASE_VERSION_3_0_0,
                     .mca_component_name = "nicstride",
-                    MCA_BASE_MAKE_VERSION(component, OMPI_NIC_VERSION_MAJOR,
-                                          OMPI_NIC_VERSION_MINOR, OMPI_NIC_VERSION_RELEASE),
+                    MCA_BASE_MAKE_VERSION(component, OMPI_NIC_VERSION_MAJOR, OMPI_NIC_VERSION_MINOR,
+                                          OMPI_NIC_VERSION_RELEASE),
                     .mca_open_component = component_open,
                     .mca_close_component = component_close,
                     .mca_register_component_params = component_register,
@@ -78,9 +80,27 @@ static int component_register(void)
     return nicstride_params_register(&mca_osc_nicstride_component.super.osc_version);
 }
 
+/** The help texts lie beside the component, which may have been moved since it was installed. */
+static void add_help_dir(void)
+{
+    Dl_info self;
+    char dir[PATH_MAX];
+    const char *slash;
+
+    if (dladdr(&nicstride_counters, &self) != 0 && self.dli_fname != NULL &&
+        (slash = strrchr(self.dli_fname, '/')) != NULL &&
+        (size_t)(slash - self.dli_fname) < sizeof(dir)) {
+        memcpy(dir, self.dli_fname, (size_t)(slash - self.dli_fname));
+        dir[slash - self.dli_fname] = '\0';
+        opal_show_help_add_dir(dir);
+    } else {
+        opal_show_help_add_dir(OMPI_NIC_HELP_DIR);
+    }
+}
+
 static int component_open(void)
 {
-    opal_show_help_add_dir(OMPI_NIC_HELP_DIR);
+    add_help_dir();
     return nicstride_params_check();
 }
 
@@ -114,15 +134,16 @@ static int component_query(ompi_win_t *win, void **base, size_t size, int disp_u
 
 /**
  * The wire is torn down here and not in close: the point-to-point layer still works, so a barrier
- * can make sure that no peer has messages for us under way. Every process of the job that loaded
- * the component takes part, whether it made a window or not.
+ * can make sure that no peer has messages for us under way. It is safe only where every process of
+ * the job is known to run this component, because all were members of a window; a window that not
+ * all shared left nothing under way but late acknowledgements, which closing waits for a little.
  */
 static int component_finalize(void)
 {
     nicstride_component_t *c = &mca_osc_nicstride_component;
     ompi_communicator_t *world = &ompi_mpi_comm_world.comm;
 
-    if (ompi_comm_size(world) > 1)
+    if (c->world_met && ompi_comm_size(world) > 1)
         world->c_coll->coll_barrier(world, world->c_coll->coll_barrier_module);
     if (c->wire_open) {
         onic_wire_close();

@@ -31,10 +31,10 @@ typedef enum nicstride_access {
 
 typedef struct nicstride_epoch {
     nicstride_access_t access;
-    bool used;     /**< a communication call was made in the fence epoch */
-    bool exposed;  /**< between post and wait */
-    uint32_t n;    /**< ranks of the window */
-    uint32_t locks; /**< targets locked */
+    bool used;       /**< a communication call was made in the fence epoch */
+    bool exposed;    /**< between post and wait */
+    uint32_t n;      /**< ranks of the window */
+    uint32_t locks;  /**< targets locked */
     uint8_t *target; /**< for each rank: 0, a lock type (lockq.h), or NICSTRIDE_TARGET_STARTED */
 } nicstride_epoch_t;
 

@@ -25,18 +25,18 @@
 typedef struct nicstride_tx {
     uint64_t sent;
     uint64_t acked;
-    uint64_t asked;  /**< highest number that a flush request was sent for */
+    uint64_t asked; /**< highest number that a flush request was sent for */
     uint32_t window;
-    int error;       /**< first error that the target reported and nobody was told of; 0 if none */
+    int error; /**< first error that the target reported and nobody was told of; 0 if none */
 } nicstride_tx_t;
 
 /** Target side. Zero-initialise but for `window`, the same as the origin's. */
 typedef struct nicstride_rx {
     uint64_t applied;
     uint64_t reported;
-    uint64_t wanted;  /**< an acknowledgement is wanted once applied reaches this */
+    uint64_t wanted; /**< an acknowledgement is wanted once applied reaches this */
     uint32_t window;
-    int error;        /**< first error since the last acknowledgement */
+    int error; /**< first error since the last acknowledgement */
 } nicstride_rx_t;
 
 /** May one more message be sent now? */

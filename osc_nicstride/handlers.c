@@ -14,23 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "osc_nicstride/module.h"
+#include "osc_nicstride/handlers.h"
 
-/* Replies of one get under way at a time: enough to keep the wire busy. */
-#define REPLIES_IN_FLIGHT 16
-
-/** What a message is about, once checked. */
-typedef struct incoming {
-    nicstride_module_t *m;
-    nicstride_peer_t *p;
-    const nicstride_msg_t *msg;
-    const void *layout;
-    const void *data;
-    size_t len;
-    onic_rndv_t *rndv;
-} incoming_t;
-
-static nicstride_module_t *find_window(uint32_t name)
+nicstride_module_t *nicstride_find_window(uint32_t name)
 {
     void *m = NULL;
 
@@ -40,7 +26,8 @@ static nicstride_module_t *find_window(uint32_t name)
     return m;
 }
 
-/* ---- completion ------------------------------------------------------------------------------- */
+/* ---- completion -------------------------------------------------------------------------------
+ */
 
 static void send_ack(nicstride_module_t *m, nicstride_peer_t *p)
 {
@@ -59,7 +46,8 @@ void nicstride_applied_locked(nicstride_module_t *m, nicstride_peer_t *p, int er
         send_ack(m, p);
 }
 
-/* ---- the target's bytes ----------------------------------------------------------------------- */
+/* ---- the target's bytes -----------------------------------------------------------------------
+ */
 
 /** True where all bytes of the layout at `disp` belong to the window. */
 static bool target_holds(const nicstride_module_t *m, int64_t disp, const onic_layout_t *l)
@@ -73,7 +61,8 @@ static bool target_holds(const nicstride_module_t *m, int64_t disp, const onic_l
  * Decodes the layout of a message and makes sure that all it names is in the window. Returns an
  * MPI error class, 0 where all is well; the caller frees the layout where it is.
  */
-static int open_target(const incoming_t *in, onic_layout_t *l, char **base_p, uint64_t *at_p)
+int nicstride_open_target(const nicstride_incoming_t *in, onic_layout_t *l, char **base_p,
+                          uint64_t *at_p)
 {
     nicstride_module_t *m = in->m;
     const nicstride_msg_t *msg = in->msg;
@@ -92,7 +81,8 @@ static int open_target(const incoming_t *in, onic_layout_t *l, char **base_p, ui
     return 0;
 }
 
-/* ---- put -------------------------------------------------------------------------------------- */
+/* ---- put --------------------------------------------------------------------------------------
+ */
 
 /** A rendezvous put that is being received. Names the window instead of pointing at it, because
  *  the window may be gone when the wire is torn down. */
@@ -104,16 +94,16 @@ typedef struct landing {
 static void landed_cb(void *arg, int status)
 {
     landing_t *l = arg;
-    nicstride_module_t *m = find_window(l->win);
+    nicstride_module_t *m = nicstride_find_window(l->win);
 
     if (m != NULL && m->peer[l->origin] != NULL)
-        nicstride_applied_locked(m, m->peer[l->origin],
-                                 status == OMPI_SUCCESS ? 0 : MPI_ERR_OTHER);
+        nicstride_applied_locked(m, m->peer[l->origin], status == OMPI_SUCCESS ? 0 : MPI_ERR_OTHER);
     free(l);
 }
 
 /** Receives straight into the window. */
-static void put_rndv(const incoming_t *in, const onic_layout_t *l, char *base, uint64_t at)
+static void put_rndv(const nicstride_incoming_t *in, const onic_layout_t *l, char *base,
+                     uint64_t at)
 {
     landing_t *landing = onic_layout_is_contig(l) ? malloc(sizeof(*landing)) : NULL;
     int rc;
@@ -125,18 +115,17 @@ static void put_rndv(const incoming_t *in, const onic_layout_t *l, char *base, u
     }
     landing->win = in->msg->win;
     landing->origin = in->msg->origin;
-    rc = onic_rndv_recv(in->rndv, base + l->offset + (int64_t)at, in->msg->len, landed_cb,
-                        landing);
+    rc = onic_rndv_recv(in->rndv, base + l->offset + (int64_t)at, in->msg->len, landed_cb, landing);
     if (rc != 0)
         landed_cb(landing, rc < 0 ? rc : OMPI_SUCCESS);
 }
 
-static void on_put(const incoming_t *in)
+static void on_put(const nicstride_incoming_t *in)
 {
     onic_layout_t l;
     char *base;
     uint64_t at;
-    int error = open_target(in, &l, &base, &at);
+    int error = nicstride_open_target(in, &l, &base, &at);
 
     if (error != 0) {
         if (in->rndv != NULL)
@@ -156,94 +145,9 @@ static void on_put(const incoming_t *in)
     onic_layout_fini(&l);
 }
 
-/* ---- get -------------------------------------------------------------------------------------- */
-
-/** A get that is being answered, fragment by fragment. */
-typedef struct answer {
-    uint32_t win;
-    uint32_t origin;
-    onic_layout_t layout;
-    char *base;
-    uint64_t at;     /**< next packed byte of the layout */
-    uint64_t offset; /**< the same as a position in the origin's operation */
-    uint64_t left;
-    uint64_t handle;
-    bool rndv;
-    bool running; /**< in the sending loop: completions need not continue it */
-    unsigned in_flight;
-} answer_t;
-
-static void answer_more(answer_t *a);
-
-static void answered_cb(void *arg, int status)
-{
-    answer_t *a = arg;
-
-    (void)status; /* the origin misses the data and its request ends with the wire */
-    a->in_flight--;
-    if (!a->running)
-        answer_more(a);
-}
-
-static int answer_fragment(nicstride_module_t *m, nicstride_peer_t *p, answer_t *a)
-{
-    nicstride_msg_t msg;
-    onic_payload_t payload;
-    uint64_t n = a->left;
-    int rc;
-
-    nicstride_msg_init(&msg, NICSTRIDE_MSG_GET_DATA, m->info[p->rank].win, (uint32_t)m->rank);
-    if (!a->rndv && n > p->frag_max - sizeof(msg))
-        n = p->frag_max - sizeof(msg);
-    msg.flags = a->rndv ? NICSTRIDE_MSG_RNDV : 0;
-    msg.handle = a->handle;
-    msg.offset = a->offset;
-    msg.len = n;
-    payload.len = n;
-    payload.base = a->base;
-    if (onic_layout_is_contig(&a->layout)) {
-        payload.base = a->base + a->layout.offset + (int64_t)a->at;
-        payload.cursor.layout = NULL;
-    } else {
-        onic_cursor_init(&payload.cursor, &a->layout, a->at);
-    }
-    a->at += n;
-    a->offset += n;
-    a->left -= n;
-    a->in_flight++;
-    rc = onic_peer_send(p->wire, ONIC_AM_OSC, &msg, sizeof(msg), &payload,
-                        a->rndv ? ONIC_SEND_RNDV : 0, answered_cb, a);
-    if (rc != 0)
-        a->in_flight--;
-    return rc < 0 ? rc : OMPI_SUCCESS;
-}
-
-/** Sends on; ends the answer with the last fragment. The get counts as applied then, since the
- *  window's memory is not read any more. */
-static void answer_more(answer_t *a)
-{
-    nicstride_module_t *m = find_window(a->win);
-    nicstride_peer_t *p = m != NULL ? m->peer[a->origin] : NULL;
-    int rc = OMPI_SUCCESS;
-
-    if (p == NULL)
-        a->left = 0;
-    a->running = true;
-    while (a->left > 0 && a->in_flight < REPLIES_IN_FLIGHT && rc == OMPI_SUCCESS)
-        rc = answer_fragment(m, p, a);
-    a->running = false;
-    if (rc != OMPI_SUCCESS)
-        a->left = 0;
-    if (a->left > 0 || a->in_flight > 0)
-        return;
-    if (p != NULL)
-        nicstride_applied_locked(m, p, rc == OMPI_SUCCESS ? 0 : MPI_ERR_OTHER);
-    onic_layout_fini(&a->layout);
-    free(a);
-}
-
 /** Tells the origin that its operation will get no data. */
-static void refuse(const incoming_t *in, nicstride_msg_type_t type, uint64_t len, int error)
+void nicstride_refuse(const nicstride_incoming_t *in, nicstride_msg_type_t type, uint64_t len,
+                      int error)
 {
     nicstride_msg_t msg;
 
@@ -256,98 +160,8 @@ static void refuse(const incoming_t *in, nicstride_msg_type_t type, uint64_t len
     nicstride_applied_locked(in->m, in->p, 0);
 }
 
-static void on_get(const incoming_t *in)
-{
-    answer_t *a = malloc(sizeof(*a));
-    int error = a != NULL ? open_target(in, &a->layout, &a->base, &a->at) : MPI_ERR_NO_MEM;
-
-    if (error != 0) {
-        free(a);
-        refuse(in, NICSTRIDE_MSG_GET_DATA, in->msg->len, error);
-        return;
-    }
-    if (in->p->frag_max == 0)
-        in->p->frag_max = onic_peer_frag_max(in->p->wire);
-    a->win = in->msg->win;
-    a->origin = in->msg->origin;
-    a->offset = in->msg->offset;
-    a->left = in->msg->len;
-    a->handle = in->msg->handle;
-    a->rndv = (in->msg->flags & NICSTRIDE_MSG_RNDV) != 0 && onic_layout_is_contig(&a->layout);
-    a->in_flight = 0;
-    answer_more(a);
-}
-
-/* ---- replies to our own operations ------------------------------------------------------------ */
-
-/** An error class as a peer reports it; what is none becomes MPI_ERR_OTHER. */
-static int error_class(int status)
-{
-    return status >= 0 && status <= MPI_ERR_LASTCODE ? status : MPI_ERR_OTHER;
-}
-
-/** A reply by rendezvous that is being received. */
-typedef struct reply {
-    uint64_t handle;
-    uint64_t len;
-} reply_t;
-
-static void reply_cb(void *arg, int status)
-{
-    reply_t *r = arg;
-    nicstride_op_t *op = nicstride_handle_get(&mca_osc_nicstride_component.ops, r->handle);
-
-    if (op != NULL) {
-        op->in_flight--;
-        nicstride_op_received_locked(op, r->len, status == OMPI_SUCCESS ? 0 : MPI_ERR_OTHER);
-    }
-    free(r);
-}
-
-static void data_rndv(const incoming_t *in, nicstride_op_t *op)
-{
-    reply_t *r = onic_layout_is_contig(&op->result) ? malloc(sizeof(*r)) : NULL;
-    int rc;
-
-    if (r == NULL) {
-        onic_rndv_drop(in->rndv);
-        nicstride_op_received_locked(op, in->msg->len, MPI_ERR_OTHER);
-        return;
-    }
-    r->handle = in->msg->handle;
-    r->len = in->msg->len;
-    op->in_flight++;
-    rc = onic_rndv_recv(in->rndv, op->result_base + op->result.offset + (int64_t)in->msg->offset,
-                        in->msg->len, reply_cb, r);
-    if (rc != 0)
-        reply_cb(r, rc < 0 ? rc : OMPI_SUCCESS);
-}
-
-static void on_data(const incoming_t *in)
-{
-    const nicstride_msg_t *msg = in->msg;
-    nicstride_op_t *op = nicstride_handle_get(&mca_osc_nicstride_component.ops, msg->handle);
-    onic_cursor_t c;
-
-    if (op == NULL || op->module != in->m || op->peer != in->p || msg->offset > op->size ||
-        msg->len > op->size - msg->offset || msg->len > op->size - op->received) {
-        nicstride_counters.refused++;
-        if (in->rndv != NULL)
-            onic_rndv_drop(in->rndv);
-        return;
-    }
-    if (in->rndv != NULL) {
-        data_rndv(in, op);
-        return;
-    }
-    if (msg->status == 0) {
-        onic_cursor_init(&c, &op->result, msg->offset);
-        onic_unpack(&c, op->result_base, in->data, in->len);
-    }
-    nicstride_op_received_locked(op, msg->len, error_class(msg->status));
-}
-
-/* ---- accumulates ------------------------------------------------------------------------------ */
+/* ---- accumulates ------------------------------------------------------------------------------
+ */
 
 static void free_cb(void *arg, int status)
 {
@@ -356,7 +170,7 @@ static void free_cb(void *arg, int status)
 }
 
 /** Sends old values back; takes over `old`. */
-static void reply_old(const incoming_t *in, char *old, uint64_t len)
+static void reply_old(const nicstride_incoming_t *in, char *old, uint64_t len)
 {
     nicstride_msg_t msg;
     onic_payload_t payload = {.base = old, .len = len};
@@ -366,20 +180,19 @@ static void reply_old(const incoming_t *in, char *old, uint64_t len)
     msg.handle = in->msg->handle;
     msg.offset = in->msg->offset;
     msg.len = len;
-    if (onic_peer_send(in->p->wire, ONIC_AM_OSC, &msg, sizeof(msg), &payload, 0, free_cb, old) !=
-        0)
+    if (onic_peer_send(in->p->wire, ONIC_AM_OSC, &msg, sizeof(msg), &payload, 0, free_cb, old) != 0)
         free(old);
 }
 
 /** Checks what an accumulate asks for and does it, under the accumulate lock. */
-static int apply_message(const incoming_t *in, const nicstride_accop_t *op, char *old)
+static int apply_message(const nicstride_incoming_t *in, const nicstride_accop_t *op, char *old)
 {
     const nicstride_msg_t *msg = in->msg;
     onic_layout_t l;
     onic_cursor_t c;
     char *base;
     uint64_t at;
-    int error = open_target(in, &l, &base, &at);
+    int error = nicstride_open_target(in, &l, &base, &at);
 
     if (error != 0)
         return error;
@@ -393,7 +206,7 @@ static int apply_message(const incoming_t *in, const nicstride_accop_t *op, char
     return error;
 }
 
-static void on_accumulate(const incoming_t *in)
+static void on_accumulate(const nicstride_incoming_t *in)
 {
     const nicstride_msg_t *msg = in->msg;
     const bool fetch = msg->type == NICSTRIDE_MSG_GET_ACC;
@@ -413,7 +226,7 @@ static void on_accumulate(const incoming_t *in)
         error = apply_message(in, &op, old);
     if (fetch && error != 0) {
         free(old);
-        refuse(in, NICSTRIDE_MSG_ACC_DATA, msg->len, error);
+        nicstride_refuse(in, NICSTRIDE_MSG_ACC_DATA, msg->len, error);
         return;
     }
     if (fetch)
@@ -422,7 +235,7 @@ static void on_accumulate(const incoming_t *in)
 }
 
 /** Compare and swap: one element, two values in the payload. */
-static void on_cas(const incoming_t *in)
+static void on_cas(const nicstride_incoming_t *in)
 {
     const uint64_t size = in->msg->len / 2;
     size_t dtype_size, extent;
@@ -438,7 +251,7 @@ static void on_cas(const incoming_t *in)
     else if ((old = malloc(size)) == NULL)
         error = MPI_ERR_NO_MEM;
     if (error != 0) {
-        refuse(in, NICSTRIDE_MSG_ACC_DATA, size, error);
+        nicstride_refuse(in, NICSTRIDE_MSG_ACC_DATA, size, error);
         return;
     }
     nicstride_apply_cas((char *)((uintptr_t)in->m->base + (uintptr_t)in->msg->disp), size, in->data,
@@ -448,7 +261,7 @@ static void on_cas(const incoming_t *in)
 }
 
 /** False where the accumulate lock is busy. */
-static bool try_accumulate(const incoming_t *in)
+static bool try_accumulate(const nicstride_incoming_t *in)
 {
     nicstride_ctl_t *ctl = nicstride_ctl(in->m, in->m->node.me);
 
@@ -462,9 +275,10 @@ static bool try_accumulate(const incoming_t *in)
     return true;
 }
 
-/* ---- synchronisation and regions -------------------------------------------------------------- */
+/* ---- synchronisation and regions --------------------------------------------------------------
+ */
 
-static void on_region(const incoming_t *in)
+static void on_region(const nicstride_incoming_t *in)
 {
     nicstride_msg_t msg;
     nicstride_region_t found;
@@ -481,7 +295,7 @@ static void on_region(const incoming_t *in)
     nicstride_send_locked(in->m, in->p, &msg);
 }
 
-static void on_grant(const incoming_t *in)
+static void on_grant(const nicstride_incoming_t *in)
 {
     nicstride_peer_t *target = NULL;
 
@@ -491,26 +305,26 @@ static void on_grant(const incoming_t *in)
         target->granted = true;
 }
 
-static void on_ack(const incoming_t *in)
+static void on_ack(const nicstride_incoming_t *in)
 {
-    if (!nicstride_tx_ack(&in->p->tx, in->msg->count, error_class(in->msg->status)))
+    if (!nicstride_tx_ack(&in->p->tx, in->msg->count, nicstride_error_class(in->msg->status)))
         nicstride_counters.refused++;
     nicstride_pump_locked(in->m, in->p);
 }
 
 /** False where the message must wait for a lock. */
-static bool dispatch(const incoming_t *in)
+static bool dispatch(const nicstride_incoming_t *in)
 {
     switch ((nicstride_msg_type_t)in->msg->type) {
     case NICSTRIDE_MSG_PUT:
         on_put(in);
         return true;
     case NICSTRIDE_MSG_GET:
-        on_get(in);
+        nicstride_on_get(in);
         return true;
     case NICSTRIDE_MSG_GET_DATA:
     case NICSTRIDE_MSG_ACC_DATA:
-        on_data(in);
+        nicstride_on_data(in);
         return true;
     case NICSTRIDE_MSG_ACC:
     case NICSTRIDE_MSG_GET_ACC:
@@ -547,7 +361,8 @@ static bool dispatch(const incoming_t *in)
     }
 }
 
-/* ---- messages that wait for a lock ------------------------------------------------------------ */
+/* ---- messages that wait for a lock ------------------------------------------------------------
+ */
 
 /** A message that could not be handled at once because a lock was busy. */
 typedef struct deferred {
@@ -568,7 +383,7 @@ static bool takes_lock(const nicstride_msg_t *msg)
            msg->type == NICSTRIDE_MSG_UNLOCK;
 }
 
-static void defer(const incoming_t *in)
+static void defer(const nicstride_incoming_t *in)
 {
     size_t layout_len = in->msg->layout_len;
     deferred_t *d = malloc(sizeof(*d) + layout_len + in->len);
@@ -597,8 +412,8 @@ int nicstride_run_deferred(void)
 
     while (deferred_head != NULL) {
         deferred_t *d = deferred_head;
-        incoming_t in = {
-            .m = find_window(d->msg.win),
+        nicstride_incoming_t in = {
+            .m = nicstride_find_window(d->msg.win),
             .msg = &d->msg,
             .layout = d->bytes,
             .data = d->bytes + d->msg.layout_len,
@@ -636,17 +451,18 @@ void nicstride_drop_deferred_locked(uint32_t win)
     }
 }
 
-/* ---- entry ------------------------------------------------------------------------------------ */
+/* ---- entry ------------------------------------------------------------------------------------
+ */
 
 void nicstride_am(const void *header, size_t header_len, const void *data, size_t len,
                   onic_rndv_t *rndv)
 {
     nicstride_msg_t msg;
-    incoming_t in = {.msg = &msg, .data = data, .len = len, .rndv = rndv};
+    nicstride_incoming_t in = {.msg = &msg, .data = data, .len = len, .rndv = rndv};
     const char *wrong = nicstride_msg_decode(header, header_len, len, &msg, &in.layout);
 
     if (wrong == NULL)
-        in.m = find_window(msg.win);
+        in.m = nicstride_find_window(msg.win);
     if (in.m != NULL && msg.origin < (uint32_t)in.m->size)
         in.p = nicstride_peer_locked(in.m, (int)msg.origin);
     /* A window that is gone is nothing unusual: late acknowledgements and releases. */

@@ -31,10 +31,12 @@ component_LTLIBRARIES += mca_osc_nicstride.la
 
 mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/accumulate.c \
+	osc_nicstride/answer.c \
 	osc_nicstride/component.c \
 	osc_nicstride/dynamic.c \
 	osc_nicstride/errors.c \
 	osc_nicstride/handlers.c \
+	osc_nicstride/handlers.h \
 	osc_nicstride/lock.c \
 	osc_nicstride/module.c \
 	osc_nicstride/module.h \
@@ -48,7 +50,10 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/stream.c \
 	osc_nicstride/sync_active.c \
 	osc_nicstride/target.c \
-	osc_nicstride/window.c
+	osc_nicstride/window.c \
+	osc_nicstride/window.h \
+	osc_nicstride/window_info.c \
+	osc_nicstride/window_memory.c
 nodist_mca_osc_nicstride_la_SOURCES = common/config.h
 mca_osc_nicstride_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE \
 	-DOMPI_NIC_HELP_DIR='"$(componentdir)"'

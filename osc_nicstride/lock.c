@@ -15,7 +15,8 @@
 
 #include "osc_nicstride/module.h"
 
-/* ---- the queue of a target of this node -------------------------------------------------------- */
+/* ---- the queue of a target of this node --------------------------------------------------------
+ */
 
 /** Hands the lock to those who can have it now. The queue is locked. */
 static void grant_next(nicstride_module_t *m, int local, bool wire_locked)
@@ -29,8 +30,7 @@ static void grant_next(nicstride_module_t *m, int local, bool wire_locked)
         nicstride_msg_t msg;
 
         if (index >= 0) {
-            atomic_store_explicit(&nicstride_ctl_granted(m, local)[index], 1,
-                                  memory_order_release);
+            atomic_store_explicit(&nicstride_ctl_granted(m, local)[index], 1, memory_order_release);
             continue;
         }
         if (!wire_locked)
@@ -104,7 +104,8 @@ static void give_back_on_node(nicstride_module_t *m, int local)
     nicstride_spin_unlock(&ctl->queue_lock);
 }
 
-/* ---- the lock of any target -------------------------------------------------------------------- */
+/* ---- the lock of any target --------------------------------------------------------------------
+ */
 
 static void send_plain(nicstride_module_t *m, nicstride_peer_t *p, nicstride_msg_type_t type,
                        unsigned op)
@@ -170,7 +171,8 @@ int nicstride_lock_lazily(nicstride_module_t *m, nicstride_peer_t *p)
     return OMPI_SUCCESS;
 }
 
-/* ---- MPI_Win_lock and its kin ------------------------------------------------------------------ */
+/* ---- MPI_Win_lock and its kin ------------------------------------------------------------------
+ */
 
 static int sync_error(const nicstride_module_t *m, const char *call, const char *wrong, int target)
 {
@@ -197,7 +199,7 @@ int nicstride_lock(int type, int target, int assert, ompi_win_t *win)
     OPAL_THREAD_LOCK(&m->lock);
     wrong = nicstride_epoch_lock(&m->epoch, (uint32_t)target, (uint8_t)kind);
     if (wrong == NULL)
-        p->nocheck = (assert & MPI_MODE_NOCHECK) != 0;
+        p->nocheck = (assert &MPI_MODE_NOCHECK) != 0;
     OPAL_THREAD_UNLOCK(&m->lock);
     if (wrong != NULL)
         return sync_error(m, "MPI_Win_lock", wrong, target);
@@ -259,7 +261,7 @@ int nicstride_lock_all(int assert, ompi_win_t *win)
     OPAL_THREAD_LOCK(&m->lock);
     wrong = nicstride_epoch_lock_all(&m->epoch);
     if (wrong == NULL)
-        m->nocheck_all = (assert & MPI_MODE_NOCHECK) != 0;
+        m->nocheck_all = (assert &MPI_MODE_NOCHECK) != 0;
     OPAL_THREAD_UNLOCK(&m->lock);
     if (wrong != NULL)
         return sync_error(m, "MPI_Win_lock_all", wrong, -1);
@@ -291,7 +293,8 @@ int nicstride_unlock_all(ompi_win_t *win)
     return error;
 }
 
-/* ---- flush and sync ---------------------------------------------------------------------------- */
+/* ---- flush and sync ----------------------------------------------------------------------------
+ */
 
 static int flush_one(ompi_win_t *win, const char *call, int target, bool remote)
 {

@@ -31,11 +31,11 @@ typedef struct nicstride_lockq_entry {
 } nicstride_lockq_entry_t;
 
 typedef struct nicstride_lockq {
-    uint32_t n;       /**< origins */
-    uint32_t holders; /**< origins that hold the lock now */
+    uint32_t n;         /**< origins */
+    uint32_t holders;   /**< origins that hold the lock now */
     uint32_t exclusive; /**< 1 while the holder is exclusive */
-    uint32_t head;    /**< first waiter + 1, or 0 */
-    uint32_t tail;    /**< last waiter + 1, or 0 */
+    uint32_t head;      /**< first waiter + 1, or 0 */
+    uint32_t tail;      /**< last waiter + 1, or 0 */
     nicstride_lockq_entry_t entry[];
 } nicstride_lockq_t;
 

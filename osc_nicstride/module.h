@@ -66,9 +66,10 @@ typedef struct nicstride_component {
     ompi_osc_base_component_t super;
     nicstride_params_t params;
     bool wire_open;
-    opal_hash_table_t windows;  /**< windows by their name at home; wire lock */
-    nicstride_handles_t ops;    /**< operations that wait for replies; wire lock */
-    uint32_t last_name;         /**< names are never used again; wire lock */
+    bool world_met; /**< all of MPI_COMM_WORLD took part in a window: a fence finds all of them */
+    opal_hash_table_t windows; /**< windows by their name at home; wire lock */
+    nicstride_handles_t ops;   /**< operations that wait for replies; wire lock */
+    uint32_t last_name;        /**< names are never used again; wire lock */
 } nicstride_component_t;
 
 extern nicstride_component_t mca_osc_nicstride_component;
@@ -78,11 +79,11 @@ typedef struct nicstride_counters {
     unsigned long long ops[NICSTRIDE_METHOD_LAST];
     unsigned long long bytes[NICSTRIDE_METHOD_LAST];
     unsigned long long accumulates;
-    unsigned long long messages;       /**< fragments sent */
-    unsigned long long deferred;       /**< messages put off because a lock was busy */
-    unsigned long long refused;        /**< messages refused: malformed, or for a window gone */
-    unsigned long long ops_live;       /**< operation objects not yet freed */
-    unsigned long long requests_live;  /**< request objects not yet freed */
+    unsigned long long messages;      /**< fragments sent */
+    unsigned long long deferred;      /**< messages put off because a lock was busy */
+    unsigned long long refused;       /**< messages refused: malformed, or for a window gone */
+    unsigned long long ops_live;      /**< operation objects not yet freed */
+    unsigned long long requests_live; /**< request objects not yet freed */
 } nicstride_counters_t;
 
 extern nicstride_counters_t nicstride_counters;
@@ -100,9 +101,9 @@ int nicstride_pvars_register(const mca_base_component_t *component);
  * three arrays with one counter for each process of the node, and the lock queue.
  */
 typedef struct nicstride_ctl {
-    _Alignas(64) _Atomic uint32_t acc_lock; /**< held while an accumulate is applied */
+    _Alignas(64) _Atomic uint32_t acc_lock;   /**< held while an accumulate is applied */
     _Alignas(64) _Atomic uint32_t queue_lock; /**< guards the lock queue */
-    _Atomic uint64_t generation; /**< of the table of attached regions */
+    _Atomic uint64_t generation;              /**< of the table of attached regions */
 } nicstride_ctl_t;
 
 /* ---- window --------------------------------------------------------------------------------- */
@@ -142,7 +143,7 @@ typedef struct nicstride_peer {
     size_t frag_max;     /**< 0 until asked for */
     uint32_t posts;      /**< post messages that came from a peer on another node */
     uint32_t completes;
-    bool granted;        /**< a lock asked for by message is ours */
+    bool granted; /**< a lock asked for by message is ours */
     bool region_answered;
     nicstride_msg_t region_answer;
 
@@ -166,21 +167,21 @@ typedef struct nicstride_module {
     int size;
     int flavor;
     bool no_locks;
-    uint32_t name;  /**< of this window at home */
+    uint32_t name; /**< of this window at home */
 
-    void *base;     /**< my memory; NULL for dynamic windows */
-    void *own;      /**< to be freed, where memory is private and ours */
+    void *base;                  /**< my memory; NULL for dynamic windows */
+    void *own;                   /**< to be freed, where memory is private and ours */
     nicstride_rank_info_t *info; /**< of every rank */
-    uint64_t *sizes; /**< bytes of every rank's part, while memory is being laid out */
-    char **mapped;  /**< for each process of the node its memory as mapped here, or NULL */
+    uint64_t *sizes;             /**< bytes of every rank's part, while memory is being laid out */
+    char **mapped; /**< for each process of the node its memory as mapped here, or NULL */
 
     onic_node_t node;
-    onic_segment_t segment;   /**< control blocks and data of the node */
+    onic_segment_t segment; /**< control blocks and data of the node */
     bool segment_shared;
-    size_t ctl_size;          /**< bytes of one control block with what is behind it */
+    size_t ctl_size; /**< bytes of one control block with what is behind it */
 
     onic_peer_t **wire;
-    nicstride_peer_t **peer;  /**< of every rank, NULL until needed; set under the wire lock */
+    nicstride_peer_t **peer; /**< of every rank, NULL until needed; set under the wire lock */
     bool wants_server;
 
     /* wire lock */
@@ -193,9 +194,9 @@ typedef struct nicstride_module {
     uint8_t *epoch_target;
     int *start_ranks; /**< access group of MPI_Win_start */
     int start_n;
-    int *post_ranks;  /**< exposure group of MPI_Win_post */
+    int *post_ranks; /**< exposure group of MPI_Win_post */
     int post_n;
-    int *held_ranks;  /**< targets whose lock we hold, in lock_all taken when first needed */
+    int *held_ranks; /**< targets whose lock we hold, in lock_all taken when first needed */
     int held_n;
 } nicstride_module_t;
 
@@ -233,8 +234,8 @@ void nicstride_progress(void);
 
 /* ---- errors --------------------------------------------------------------------------------- */
 
-/** Says what was wrong with a call on this window (help text "call": the MPI call, the reason) and
- *  returns `error`. MPI threads only. */
+/** Says what was wrong with a call on this window and returns `error`. The first errors of a
+ * process get a text, later ones only the code. MPI threads only. */
 int nicstride_error(const nicstride_module_t *m, const char *call, int error, const char *format,
                     ...) __attribute__((format(printf, 4, 5)));
 
@@ -250,10 +251,10 @@ typedef struct nicstride_target {
     onic_layout_t origin;
     onic_layout_t target;
     char *origin_base;
-    int64_t disp;   /**< bytes from the window's base, or an address for dynamic windows */
-    bool mapped;    /**< the target's memory is in my address space: */
-    char *direct;   /**< disp there; may be 0 (MPI_BOTTOM), so only `mapped` says if it counts */
-    bool cma;       /**< single copy can be used: address below is good */
+    int64_t disp;    /**< bytes from the window's base, or an address for dynamic windows */
+    bool mapped;     /**< the target's memory is in my address space: */
+    char *direct;    /**< disp there; may be 0 (MPI_BOTTOM), so only `mapped` says if it counts */
+    bool cma;        /**< single copy can be used: address below is good */
     uint64_t remote; /**< address of disp in the target's address space */
 } nicstride_target_t;
 
@@ -303,27 +304,27 @@ typedef struct nicstride_op {
     nicstride_peer_t *peer;
     nicstride_msg_type_t type; /**< PUT, GET, ACC, GET_ACC or CAS */
     bool rndv;
-    bool sends_data;         /**< fragments carry data of the origin buffer */
+    bool sends_data; /**< fragments carry data of the origin buffer */
     uint16_t op;
     uint16_t dtype;
-    uint32_t granule;        /**< bytes of an element that fragments must not tear; 1 for data */
+    uint32_t granule; /**< bytes of an element that fragments must not tear; 1 for data */
     int64_t disp;
     uint64_t size;
-    uint64_t sent;           /**< bytes of the operation given to the wire */
-    uint64_t received;       /**< bytes of replies */
-    uint32_t in_flight;      /**< sends not locally complete, and replies being received */
-    bool queued;             /**< in the peer's queue */
+    uint64_t sent;      /**< bytes of the operation given to the wire */
+    uint64_t received;  /**< bytes of replies */
+    uint32_t in_flight; /**< sends not locally complete, and replies being received */
+    bool queued;        /**< in the peer's queue */
     int error;
-    uint64_t handle;         /**< for replies; 0 where there are none */
-    onic_layout_t origin;    /**< PUT, ACC: source; owned */
+    uint64_t handle;      /**< for replies; 0 where there are none */
+    onic_layout_t origin; /**< PUT, ACC: source; owned */
     char *origin_base;
-    onic_layout_t result;    /**< GET, GET_ACC: destination; owned */
+    onic_layout_t result; /**< GET, GET_ACC: destination; owned */
     char *result_base;
-    onic_layout_t target;    /**< owned */
-    onic_cursor_t slice;     /**< list-form target: where the next slice begins */
-    size_t encoded_len;      /**< stride-form target: its encoding */
+    onic_layout_t target; /**< owned */
+    onic_cursor_t slice;  /**< list-form target: where the next slice begins */
+    size_t encoded_len;   /**< stride-form target: its encoding */
     unsigned char encoded[ONIC_LAYOUT_ENCODED_MAX];
-    unsigned char cas[128];  /**< CAS: compare, then new value */
+    unsigned char cas[128]; /**< CAS: compare, then new value */
     nicstride_request_t *request;
 } nicstride_op_t;
 
@@ -350,7 +351,8 @@ int nicstride_flush_peer(nicstride_module_t *m, nicstride_peer_t *p, bool remote
 /** The same for all peers: every target is asked before any is waited for. */
 int nicstride_flush_all_peers(nicstride_module_t *m, bool remote);
 
-/* ---- handlers of messages (handlers.c) -------------------------------------------------------- */
+/* ---- handlers of messages (handlers.c) --------------------------------------------------------
+ */
 
 void nicstride_am(const void *header, size_t header_len, const void *data, size_t len,
                   onic_rndv_t *rndv);
@@ -361,7 +363,8 @@ void nicstride_drop_deferred_locked(uint32_t win);
 /** An operation of the peer has had its effect: counts it, acknowledges where due. */
 void nicstride_applied_locked(nicstride_module_t *m, nicstride_peer_t *p, int error);
 
-/* ---- accumulates ------------------------------------------------------------------------------ */
+/* ---- accumulates ------------------------------------------------------------------------------
+ */
 
 /** Index of a predefined operation, or of the element type of a datatype, as it travels. -1 where
  *  it has none. */
@@ -381,7 +384,8 @@ typedef struct nicstride_accop {
 /** False where the operation is not defined for the type. */
 bool nicstride_accop_init(nicstride_accop_t *a, unsigned op, unsigned dtype);
 
-/* ---- entry points of the module ---------------------------------------------------------------- */
+/* ---- entry points of the module ----------------------------------------------------------------
+ */
 
 int nicstride_put(const void *origin, int origin_count, ompi_datatype_t *origin_dt, int target,
                   ptrdiff_t disp, int target_count, ompi_datatype_t *target_dt, ompi_win_t *win);
@@ -394,16 +398,15 @@ int nicstride_rget(void *origin, int origin_count, ompi_datatype_t *origin_dt, i
                    ptrdiff_t disp, int target_count, ompi_datatype_t *target_dt, ompi_win_t *win,
                    ompi_request_t **request);
 int nicstride_accumulate(const void *origin, int origin_count, ompi_datatype_t *origin_dt,
-                         int target, ptrdiff_t disp, int target_count,
-                         ompi_datatype_t *target_dt, ompi_op_t *op, ompi_win_t *win);
+                         int target, ptrdiff_t disp, int target_count, ompi_datatype_t *target_dt,
+                         ompi_op_t *op, ompi_win_t *win);
 int nicstride_raccumulate(const void *origin, int origin_count, ompi_datatype_t *origin_dt,
-                          int target, ptrdiff_t disp, int target_count,
-                          ompi_datatype_t *target_dt, ompi_op_t *op, ompi_win_t *win,
-                          ompi_request_t **request);
+                          int target, ptrdiff_t disp, int target_count, ompi_datatype_t *target_dt,
+                          ompi_op_t *op, ompi_win_t *win, ompi_request_t **request);
 int nicstride_get_accumulate(const void *origin, int origin_count, ompi_datatype_t *origin_dt,
-                             void *result, int result_count, ompi_datatype_t *result_dt,
-                             int target, ptrdiff_t disp, int target_count,
-                             ompi_datatype_t *target_dt, ompi_op_t *op, ompi_win_t *win);
+                             void *result, int result_count, ompi_datatype_t *result_dt, int target,
+                             ptrdiff_t disp, int target_count, ompi_datatype_t *target_dt,
+                             ompi_op_t *op, ompi_win_t *win);
 int nicstride_rget_accumulate(const void *origin, int origin_count, ompi_datatype_t *origin_dt,
                               void *result, int result_count, ompi_datatype_t *result_dt,
                               int target, ptrdiff_t disp, int target_count,

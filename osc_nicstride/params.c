@@ -47,8 +47,8 @@ static ranged_param_t ranged[N_RANGED] = {
                      "UCX_TCP_RX_SEG_SIZE in the environment win",
                      65536, 0, 1048576},
     [SIEVE_PIECE] = {"sieve_piece",
-                     "Bytes that method sieve reads at once; 0 takes half of a core's L2 cache",
-                     0, 0, 1 << 30},
+                     "Bytes that method sieve reads at once; 0 takes half of a core's L2 cache", 0,
+                     0, 1 << 30},
 };
 
 static const char *method = "auto";
@@ -60,8 +60,7 @@ static int register_ranged(const mca_base_component_t *c, ranged_param_t *p)
 
     snprintf(help, sizeof(help), "%s. Range %d to %d", p->help, p->min, p->max);
     return mca_base_component_var_register(c, p->name, help, MCA_BASE_VAR_TYPE_INT, NULL, 0, 0,
-                                           OPAL_INFO_LVL_5, MCA_BASE_VAR_SCOPE_READONLY,
-                                           &p->value);
+                                           OPAL_INFO_LVL_5, MCA_BASE_VAR_SCOPE_READONLY, &p->value);
 }
 
 static int register_bool(const mca_base_component_t *c, const char *name, bool initial, bool *value,

@@ -31,9 +31,9 @@ const nicstride_cost_t nicstride_cost_net = {
 };
 
 static const char *const method_names[NICSTRIDE_METHOD_LAST] = {
-    [NICSTRIDE_METHOD_AUTO] = "auto",   [NICSTRIDE_METHOD_DIRECT] = "direct",
-    [NICSTRIDE_METHOD_CMA] = "cma",     [NICSTRIDE_METHOD_SIEVE] = "sieve",
-    [NICSTRIDE_METHOD_PACK] = "pack",   [NICSTRIDE_METHOD_ZCOPY] = "zcopy",
+    [NICSTRIDE_METHOD_AUTO] = "auto", [NICSTRIDE_METHOD_DIRECT] = "direct",
+    [NICSTRIDE_METHOD_CMA] = "cma",   [NICSTRIDE_METHOD_SIEVE] = "sieve",
+    [NICSTRIDE_METHOD_PACK] = "pack", [NICSTRIDE_METHOD_ZCOPY] = "zcopy",
 };
 
 const char *nicstride_method_name(nicstride_method_t m)
@@ -80,8 +80,8 @@ double nicstride_method_cost(nicstride_method_t m, const onic_layout_t *origin,
         return cost->call + (pieces(origin, target) - 1) * cost->piece + bytes * cost->copy;
     case NICSTRIDE_METHOD_SIEVE:
         nicstride_sieve_total(target, cost->sieve_piece, NICSTRIDE_SIEVE_GAP, &reads, &read_bytes);
-        return reads * cost->call + read_bytes * cost->copy +
-               pieces(origin, target) * cost->block + bytes * cost->copy;
+        return reads * cost->call + read_bytes * cost->copy + pieces(origin, target) * cost->block +
+               bytes * cost->copy;
     case NICSTRIDE_METHOD_PACK:
         return cost->message + pieces(origin, target) * cost->block + bytes * cost->byte;
     case NICSTRIDE_METHOD_ZCOPY:

@@ -43,14 +43,14 @@ typedef struct nicstride_caps {
 
 /** The model's parameters: nanoseconds, and nanoseconds per byte. */
 typedef struct nicstride_cost {
-    double call;       /**< one system call of single copy */
-    double piece;      /**< one more piece in it (ts of equation 1) */
-    double copy;       /**< tn of single copy, per byte */
-    double block;      /**< one block of a gather or scatter */
-    double message;    /**< ts of an active message on this path */
-    double byte;       /**< tn + 2 tm of packed data on this path (equation 2) */
-    double rendezvous; /**< handshake of a rendezvous */
-    double rndv_byte;  /**< tn of data moved by rendezvous */
+    double call;          /**< one system call of single copy */
+    double piece;         /**< one more piece in it (ts of equation 1) */
+    double copy;          /**< tn of single copy, per byte */
+    double block;         /**< one block of a gather or scatter */
+    double message;       /**< ts of an active message on this path */
+    double byte;          /**< tn + 2 tm of packed data on this path (equation 2) */
+    double rendezvous;    /**< handshake of a rendezvous */
+    double rndv_byte;     /**< tn of data moved by rendezvous */
     uint64_t sieve_piece; /**< bytes that one read of a sieve covers */
 } nicstride_cost_t;
 

@@ -35,9 +35,9 @@ typedef enum nicstride_msg_type {
     NICSTRIDE_MSG_LOCK,     /**< op: lock type */
     NICSTRIDE_MSG_GRANT,    /**< the lock at rank `count` is yours */
     NICSTRIDE_MSG_UNLOCK,
-    NICSTRIDE_MSG_POST,     /**< exposure epoch opened for you */
-    NICSTRIDE_MSG_COMPLETE, /**< access epoch to you is complete */
-    NICSTRIDE_MSG_REGION,   /**< dynamic window: which attached region holds [disp, disp + len)? */
+    NICSTRIDE_MSG_POST,      /**< exposure epoch opened for you */
+    NICSTRIDE_MSG_COMPLETE,  /**< access epoch to you is complete */
+    NICSTRIDE_MSG_REGION,    /**< dynamic window: which attached region holds [disp, disp + len)? */
     NICSTRIDE_MSG_REGION_IS, /**< reply: disp, len the region, count the generation; or status */
     NICSTRIDE_MSG_LAST
 } nicstride_msg_type_t;
@@ -57,11 +57,11 @@ typedef struct nicstride_msg {
     uint16_t magic;
     uint8_t type;
     uint8_t flags;
-    uint32_t win;    /**< the receiver's name for the window */
-    uint32_t origin; /**< the sender's rank in the window */
-    int32_t status;  /**< 0, or an MPI error class */
-    uint16_t op;     /**< predefined operation (index), or lock type */
-    uint16_t dtype;  /**< predefined element type (index) */
+    uint32_t win;        /**< the receiver's name for the window */
+    uint32_t origin;     /**< the sender's rank in the window */
+    int32_t status;      /**< 0, or an MPI error class */
+    uint16_t op;         /**< predefined operation (index), or lock type */
+    uint16_t dtype;      /**< predefined element type (index) */
     uint32_t layout_len; /**< bytes of encoded layout behind the header */
     int64_t disp;    /**< byte displacement of the layout from the window's base, or an address */
     uint64_t offset; /**< packed position in the layout or the operation */

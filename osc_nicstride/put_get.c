@@ -35,9 +35,8 @@ static void copy_direct(const nicstride_target_t *a, nicstride_direction_t dir)
 static int start_message(nicstride_module_t *m, nicstride_target_t *a, nicstride_direction_t dir,
                          bool rndv, nicstride_request_t *request)
 {
-    nicstride_op_t *op =
-        nicstride_op_new(m, a, dir == NICSTRIDE_PUT ? NICSTRIDE_MSG_PUT : NICSTRIDE_MSG_GET,
-                         a->target.size);
+    nicstride_op_t *op = nicstride_op_new(
+        m, a, dir == NICSTRIDE_PUT ? NICSTRIDE_MSG_PUT : NICSTRIDE_MSG_GET, a->target.size);
 
     if (op == NULL)
         return OMPI_ERR_OUT_OF_RESOURCE;

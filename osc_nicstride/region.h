@@ -36,9 +36,9 @@ typedef struct nicstride_regions {
 
 typedef enum nicstride_region_status {
     NICSTRIDE_REGION_OK = 0,
-    NICSTRIDE_REGION_OVERLAP,   /**< touches memory that is already attached */
-    NICSTRIDE_REGION_NONE,      /**< nothing is attached at that base */
-    NICSTRIDE_REGION_BAD,       /**< the range wraps around the address space */
+    NICSTRIDE_REGION_OVERLAP, /**< touches memory that is already attached */
+    NICSTRIDE_REGION_NONE,    /**< nothing is attached at that base */
+    NICSTRIDE_REGION_BAD,     /**< the range wraps around the address space */
     NICSTRIDE_REGION_NO_MEMORY
 } nicstride_region_status_t;
 

@@ -247,10 +247,10 @@ static int send_fragment_locked(nicstride_module_t *m, nicstride_op_t *op)
     nicstride_counters.messages++;
     op->in_flight++;
     op->sent += n;
-    rc = onic_peer_send(p->wire, ONIC_AM_OSC, &f, sizeof(f.msg) + f.msg.layout_len,
-                        payload.len > 0 ? &payload : NULL,
-                        op->rndv && op->type == NICSTRIDE_MSG_PUT ? ONIC_SEND_RNDV : 0, sent_cb,
-                        op);
+    rc =
+        onic_peer_send(p->wire, ONIC_AM_OSC, &f, sizeof(f.msg) + f.msg.layout_len,
+                       payload.len > 0 ? &payload : NULL,
+                       op->rndv && op->type == NICSTRIDE_MSG_PUT ? ONIC_SEND_RNDV : 0, sent_cb, op);
     if (rc != 0)
         op->in_flight--;
     return rc < 0 ? rc : OMPI_SUCCESS;
@@ -324,7 +324,8 @@ void nicstride_send_locked(nicstride_module_t *m, nicstride_peer_t *p, nicstride
         p->tx.error = MPI_ERR_OTHER;
 }
 
-/* ---- waiting for operations ------------------------------------------------------------------- */
+/* ---- waiting for operations -------------------------------------------------------------------
+ */
 
 /** True where nothing is left to wait for; else sends what gets it done. */
 static bool flushed_locked(nicstride_module_t *m, nicstride_peer_t *p, bool remote)

@@ -26,11 +26,11 @@ int nicstride_fence(int assert, ompi_win_t *win)
     int error = OMPI_SUCCESS, rc;
 
     OPAL_THREAD_LOCK(&m->lock);
-    wrong = nicstride_epoch_fence(&m->epoch, (assert & MPI_MODE_NOSUCCEED) != 0);
+    wrong = nicstride_epoch_fence(&m->epoch, (assert &MPI_MODE_NOSUCCEED) != 0);
     OPAL_THREAD_UNLOCK(&m->lock);
     if (wrong != NULL)
         return sync_error(m, "MPI_Win_fence", wrong);
-    if (!(assert & MPI_MODE_NOPRECEDE))
+    if (!(assert &MPI_MODE_NOPRECEDE))
         error = nicstride_flush_all_peers(m, true);
     atomic_thread_fence(memory_order_seq_cst);
     rc = m->comm->c_coll->coll_barrier(m->comm, m->comm->c_coll->coll_barrier_module);
@@ -38,7 +38,8 @@ int nicstride_fence(int assert, ompi_win_t *win)
     return error != OMPI_SUCCESS ? error : rc;
 }
 
-/* ---- groups ------------------------------------------------------------------------------------ */
+/* ---- groups ------------------------------------------------------------------------------------
+ */
 
 /** Ranks of a group in the window's communicator. */
 static int group_ranks(const nicstride_module_t *m, ompi_group_t *group, int *ranks, int *n_p)
@@ -64,7 +65,8 @@ static int group_ranks(const nicstride_module_t *m, ompi_group_t *group, int *ra
     return rc;
 }
 
-/* ---- notices ----------------------------------------------------------------------------------- */
+/* ---- notices -----------------------------------------------------------------------------------
+ */
 
 typedef enum notice { NOTICE_POST, NOTICE_COMPLETE } notice_t;
 
@@ -135,7 +137,8 @@ static int await(nicstride_module_t *m, notice_t kind, const int *ranks, int n)
     return OMPI_SUCCESS;
 }
 
-/* ---- access epoch ------------------------------------------------------------------------------ */
+/* ---- access epoch ------------------------------------------------------------------------------
+ */
 
 int nicstride_start(ompi_group_t *group, int assert, ompi_win_t *win)
 {
@@ -160,7 +163,7 @@ int nicstride_start(ompi_group_t *group, int assert, ompi_win_t *win)
         rc = nicstride_error(m, "MPI_Win_start", rc, "the group is not part of the window");
     else if (wrong != NULL)
         rc = sync_error(m, "MPI_Win_start", wrong);
-    else if (!(assert & MPI_MODE_NOCHECK))
+    else if (!(assert &MPI_MODE_NOCHECK))
         rc = await(m, NOTICE_POST, ranks, n);
     free(ranks);
     return rc;
@@ -192,7 +195,8 @@ int nicstride_complete(ompi_win_t *win)
     return error;
 }
 
-/* ---- exposure epoch ---------------------------------------------------------------------------- */
+/* ---- exposure epoch ----------------------------------------------------------------------------
+ */
 
 int nicstride_post(ompi_group_t *group, int assert, ompi_win_t *win)
 {
@@ -218,7 +222,7 @@ int nicstride_post(ompi_group_t *group, int assert, ompi_win_t *win)
     else if (wrong != NULL)
         rc = sync_error(m, "MPI_Win_post", wrong);
     atomic_thread_fence(memory_order_seq_cst);
-    for (int i = 0; i < n && rc == OMPI_SUCCESS && !(assert & MPI_MODE_NOCHECK); i++)
+    for (int i = 0; i < n && rc == OMPI_SUCCESS && !(assert &MPI_MODE_NOCHECK); i++)
         rc = notify(m, NOTICE_POST, ranks[i]);
     free(ranks);
     return rc;

@@ -53,10 +53,9 @@ static int flatten(nicstride_module_t *m, const char *call, const char *side,
 
     if (rc != OMPI_SUCCESS) {
         *l = no_layout;
-        return nicstride_error(m, call, rc, "the datatype of the %s buffer cannot be described: %s",
-                               side,
-                               rc == OMPI_ERR_OUT_OF_RESOURCE ? "out of memory"
-                                                              : "sizes exceed 64 bits");
+        return nicstride_error(
+            m, call, rc, "the datatype of the %s buffer cannot be described: %s", side,
+            rc == OMPI_ERR_OUT_OF_RESOURCE ? "out of memory" : "sizes exceed 64 bits");
     }
     return OMPI_SUCCESS;
 }

@@ -13,14 +13,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "osc_nicstride/module.h"
+#include "osc_nicstride/window.h"
 
 #include "ompi/info/info.h"
 #include "ompi/runtime/mpiruntime.h"
 #include "opal/util/output.h"
 #include "opal/util/show_help.h"
-
-#define HELP_FILE "help-osc-nicstride.txt"
 
 static const ompi_osc_base_module_t module_functions = {
     .osc_win_shared_query = nicstride_shared_query,
@@ -57,7 +55,7 @@ static const ompi_osc_base_module_t module_functions = {
 /* ---- agreement ------------------------------------------------------------------------------ */
 
 /** The worst code of all ranks: every rank returns the same. */
-static int agree(ompi_communicator_t *comm, int rc)
+int nicstride_agree(ompi_communicator_t *comm, int rc)
 {
     int worst = rc = rc > 0 ? OMPI_ERROR : rc;
     int coll = comm->c_coll->coll_allreduce(&rc, &worst, 1, MPI_INT, MPI_MIN, comm,
@@ -71,242 +69,15 @@ static int barrier(ompi_communicator_t *comm)
     return comm->c_coll->coll_barrier(comm, comm->c_coll->coll_barrier_module);
 }
 
-static int allgather_bytes(ompi_communicator_t *comm, const void *mine, void *all, int bytes)
+int nicstride_allgather(ompi_communicator_t *comm, const void *mine, void *all, int bytes)
 {
     return comm->c_coll->coll_allgather(mine, bytes, MPI_BYTE, all, bytes, MPI_BYTE, comm,
                                         comm->c_coll->coll_allgather_module);
 }
 
-static int select_error(int rc, const char *reason)
+int nicstride_select_error(int rc, const char *reason)
 {
-    opal_show_help(HELP_FILE, "select-error", true, reason);
-    return rc;
-}
-
-/* ---- info keys ------------------------------------------------------------------------------ */
-
-/** Hints that do not change while the window lives: the value given at creation is kept. */
-static char *info_bool(opal_infosubscriber_t *object, char *key, char *value)
-{
-    (void)object;
-    (void)key;
-    return (strcmp(value, "true") == 0 || strcmp(value, "yes") == 0 || strcmp(value, "1") == 0)
-               ? "true"
-               : "false";
-}
-
-static char *info_no_locks(opal_infosubscriber_t *object, char *key, char *value)
-{
-    nicstride_module_t *m = nicstride_module((ompi_win_t *)object);
-
-    (void)key;
-    (void)value;
-    /* Locks cannot come back once the queues were left out, so a change is not taken. */
-    return m != NULL && m->no_locks ? "true" : "false";
-}
-
-static char *info_ordering(opal_infosubscriber_t *object, char *key, char *value)
-{
-    static char *const order = "rar,raw,war,waw";
-
-    (void)object;
-    (void)key;
-    (void)value;
-    /* All accumulates are ordered, which satisfies every weaker wish. */
-    return order;
-}
-
-static char *info_ops(opal_infosubscriber_t *object, char *key, char *value)
-{
-    (void)object;
-    (void)key;
-    return strcmp(value, "same_op") == 0 ? "same_op" : "same_op_no_op";
-}
-
-static bool info_get_bool(opal_info_t *info, const char *key)
-{
-    bool value = false;
-    int found = 0;
-
-    if (info != NULL)
-        opal_info_get_bool(info, (char *)key, &value, &found);
-    return found && value;
-}
-
-static int subscribe_info(ompi_win_t *win)
-{
-    static const struct {
-        char *key;
-        char *value;
-        opal_key_interest_callback_t *fn;
-    } keys[] = {
-        {"no_locks", "false", info_no_locks},
-        {"accumulate_ordering", "rar,raw,war,waw", info_ordering},
-        {"accumulate_ops", "same_op_no_op", info_ops},
-        {"same_size", "false", info_bool},
-        {"same_disp_unit", "false", info_bool},
-        {"alloc_shared_noncontig", "false", info_bool},
-    };
-
-    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
-        int rc = opal_infosubscribe_subscribe(&win->super, keys[i].key, keys[i].value, keys[i].fn);
-
-        if (rc != OPAL_SUCCESS)
-            return rc;
-    }
-    return OMPI_SUCCESS;
-}
-
-/* ---- memory --------------------------------------------------------------------------------- */
-
-static size_t page_align(size_t n)
-{
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-
-    return (n + page - 1) / page * page;
-}
-
-static bool allocates(int flavor)
-{
-    return flavor == MPI_WIN_FLAVOR_ALLOCATE || flavor == MPI_WIN_FLAVOR_SHARED;
-}
-
-/** Bytes of the segment of a node: control blocks, then the memory of each process (`sizes`, by
- *  rank). 0 where that is more than there can be. */
-static size_t segment_bytes(const nicstride_module_t *m, size_t ctl, const uint64_t *sizes,
-                            bool contiguous)
-{
-    uint64_t total = ctl;
-
-    for (int i = 0; i < m->node.n; i++) {
-        uint64_t s = sizes[m->node.ranks[i]];
-
-        if (s > SIZE_MAX / 4 || total > SIZE_MAX / 4)
-            return 0;
-        total += contiguous ? s : page_align(s);
-    }
-    return page_align(total);
-}
-
-static void map_data(nicstride_module_t *m, size_t ctl, const uint64_t *sizes, bool contiguous)
-{
-    char *at = (char *)m->segment.base + ctl;
-
-    for (int i = 0; i < m->node.n; i++) {
-        uint64_t s = sizes[m->node.ranks[i]];
-
-        m->mapped[i] = at;
-        at += contiguous ? s : page_align(s);
-    }
-}
-
-/** What a node can have, best first. */
-enum { WITH_DATA, CONTROL_ONLY, ALONE, GIVE_UP };
-
-static int node_alone(nicstride_module_t *m);
-
-/**
- * Makes the segment of each node, with the window's memory in it if that is wanted and can be had.
- * Making a segment is collective over all nodes, so a node that is content goes along with the
- * further attempts of others and drops what it gets.
- */
-static int map_segment(nicstride_module_t *m, const uint64_t *sizes, bool contiguous, bool *data_p)
-{
-    bool done = false;
-
-    *data_p = false;
-    for (int level = sizes != NULL ? WITH_DATA : CONTROL_ONLY; level < GIVE_UP; level++) {
-        onic_segment_t segment = {0};
-        size_t ctl, want;
-        bool ok = false;
-        int mine, left = 0, rc;
-
-        if (level == ALONE && !done) {
-            onic_node_fini(&m->node);
-            rc = node_alone(m);
-            if (rc != OMPI_SUCCESS)
-                return rc;
-            m->ctl_size = nicstride_ctl_bytes(1, m->size);
-        }
-        ctl = want = page_align((size_t)m->node.n * m->ctl_size);
-        if (level == WITH_DATA && m->node.n > 1)
-            want = segment_bytes(m, ctl, sizes, contiguous);
-        rc = onic_node_segment(m->comm, &m->node, want > 0 ? want : ctl, &segment, &ok);
-        if (rc != OMPI_SUCCESS)
-            return rc;
-        if (ok && done) {
-            onic_segment_unmap(&segment);
-        } else if (ok && want > 0) {
-            done = true;
-            m->segment = segment;
-            *data_p = level == WITH_DATA && m->node.n > 1;
-            if (*data_p)
-                map_data(m, ctl, sizes, contiguous);
-        } else if (ok) {
-            onic_segment_unmap(&segment);
-        }
-        mine = !done;
-        rc = m->comm->c_coll->coll_allreduce(&mine, &left, 1, MPI_INT, MPI_MAX, m->comm,
-                                             m->comm->c_coll->coll_allreduce_module);
-        if (rc != OMPI_SUCCESS || !left)
-            return rc;
-    }
-    return OMPI_ERR_OUT_OF_RESOURCE;
-}
-
-static int private_memory(nicstride_module_t *m, size_t size)
-{
-    if (posix_memalign(&m->own, (size_t)sysconf(_SC_PAGESIZE), size > 0 ? size : 1) != 0) {
-        m->own = NULL;
-        return select_error(OMPI_ERR_OUT_OF_RESOURCE, "out of memory");
-    }
-    m->base = m->own;
-    return OMPI_SUCCESS;
-}
-
-static void say_no_shared_memory(const nicstride_module_t *m, size_t size)
-{
-    static bool said;
-
-    if (!said)
-        opal_show_help(HELP_FILE, "no-shared-memory", true, size, nicstride_hostname(),
-                       m->rank);
-    said = true;
-}
-
-/** Finds the node and makes the segment. The control blocks must be had; memory for the window
- *  falls back to private memory unless it must be shared. */
-static int make_memory(nicstride_module_t *m, void **base, size_t size, opal_info_t *info)
-{
-    bool contiguous = m->flavor == MPI_WIN_FLAVOR_SHARED &&
-                      !info_get_bool(info, "alloc_shared_noncontig");
-    uint64_t mine = size, *sizes = NULL;
-    bool data = false;
-    int rc;
-
-    if (allocates(m->flavor)) {
-        sizes = m->sizes;
-        rc = allgather_bytes(m->comm, &mine, sizes, sizeof(mine));
-        if (rc != OMPI_SUCCESS)
-            return rc;
-    }
-    m->ctl_size = nicstride_ctl_bytes(m->node.n, m->size);
-    rc = map_segment(m, sizes, contiguous, &data);
-    if (rc == OMPI_SUCCESS && data)
-        m->base = m->mapped[m->node.me];
-    else if (rc == OMPI_SUCCESS && allocates(m->flavor))
-        rc = private_memory(m, size);
-    else if (m->flavor == MPI_WIN_FLAVOR_CREATE)
-        m->base = *base;
-    if (rc == OMPI_SUCCESS && allocates(m->flavor) && !data && m->node.n > 1) {
-        if (m->flavor == MPI_WIN_FLAVOR_SHARED)
-            rc = select_error(OMPI_ERR_RMA_SHARED,
-                              "there is not enough shared memory for a shared window");
-        else
-            say_no_shared_memory(m, size);
-    }
-    /* A process can always reach its own memory. */
-    m->mapped[m->node.me] = m->base;
+    opal_show_help(NICSTRIDE_HELP_FILE, "select-error", true, reason);
     return rc;
 }
 
@@ -348,35 +119,6 @@ static int open_wire(void)
     return OMPI_SUCCESS;
 }
 
-/** A node of my own: used where the processes of a node shall not share memory. */
-static int node_alone(nicstride_module_t *m)
-{
-    m->node.n = 1;
-    m->node.me = 0;
-    m->node.ranks = malloc(sizeof(int));
-    m->node.index = malloc((size_t)m->size * sizeof(int));
-    if (m->node.ranks == NULL || m->node.index == NULL)
-        return OMPI_ERR_OUT_OF_RESOURCE;
-    m->node.ranks[0] = m->rank;
-    for (int i = 0; i < m->size; i++)
-        m->node.index[i] = i == m->rank ? 0 : -1;
-    return OMPI_SUCCESS;
-}
-
-static int find_node(nicstride_module_t *m)
-{
-    onic_segment_t probe = {0};
-    bool shared = false;
-    int rc;
-
-    if (!mca_osc_nicstride_component.params.node && m->flavor != MPI_WIN_FLAVOR_SHARED)
-        return node_alone(m);
-    rc = onic_node_create(m->comm, 4096, &m->node, &probe, &shared);
-    if (rc == OMPI_SUCCESS)
-        onic_segment_unmap(&probe);
-    return rc;
-}
-
 static int allocate_tables(nicstride_module_t *m)
 {
     size_t n = (size_t)m->size;
@@ -390,9 +132,9 @@ static int allocate_tables(nicstride_module_t *m)
     m->held_ranks = calloc(n, sizeof(int));
     m->start_ranks = calloc(n, sizeof(int));
     m->post_ranks = calloc(n, sizeof(int));
-    if (m->info == NULL || m->sizes == NULL || m->mapped == NULL || m->wire == NULL || m->peer == NULL ||
-        m->epoch_target == NULL || m->held_ranks == NULL || m->start_ranks == NULL ||
-        m->post_ranks == NULL)
+    if (m->info == NULL || m->sizes == NULL || m->mapped == NULL || m->wire == NULL ||
+        m->peer == NULL || m->epoch_target == NULL || m->held_ranks == NULL ||
+        m->start_ranks == NULL || m->post_ranks == NULL)
         return OMPI_ERR_OUT_OF_RESOURCE;
     nicstride_epoch_init(&m->epoch, (uint32_t)n, m->epoch_target);
     return OMPI_SUCCESS;
@@ -418,7 +160,8 @@ static void delist(nicstride_module_t *m)
     onic_wire_unlock();
 }
 
-/** Tells all ranks about my part; a server thread is wanted where any rank is reached by message. */
+/** Tells all ranks about my part; a server thread is wanted where any rank is reached by message.
+ */
 static int exchange_info(nicstride_module_t *m, size_t size, int disp_unit)
 {
     nicstride_rank_info_t mine = {
@@ -427,7 +170,7 @@ static int exchange_info(nicstride_module_t *m, size_t size, int disp_unit)
         .disp_unit = m->flavor == MPI_WIN_FLAVOR_DYNAMIC ? 1 : (uint32_t)disp_unit,
         .win = m->name,
     };
-    int rc = allgather_bytes(m->comm, &mine, m->info, sizeof(mine));
+    int rc = nicstride_allgather(m->comm, &mine, m->info, sizeof(mine));
 
     for (int i = 0; i < m->size && rc == OMPI_SUCCESS; i++) {
         int local = m->node.index[i];
@@ -476,7 +219,7 @@ static void destroy(nicstride_module_t *m)
 static int check_arguments(const nicstride_module_t *m, int disp_unit)
 {
     if (m->flavor != MPI_WIN_FLAVOR_DYNAMIC && disp_unit <= 0)
-        return select_error(OMPI_ERR_BAD_PARAM, "the displacement unit must be positive");
+        return nicstride_select_error(OMPI_ERR_BAD_PARAM, "the displacement unit must be positive");
     return OMPI_SUCCESS;
 }
 
@@ -498,15 +241,15 @@ static int prepare(nicstride_module_t *m, int disp_unit)
  */
 static int build(nicstride_module_t *m, void **base, size_t size, int disp_unit, opal_info_t *info)
 {
-    int rc = agree(m->comm, prepare(m, disp_unit)), gathered;
+    int rc = nicstride_agree(m->comm, prepare(m, disp_unit)), gathered;
 
     if (rc == OMPI_SUCCESS)
         rc = onic_wire_get_peers(m->comm, m->wire);
     if (rc == OMPI_SUCCESS)
-        rc = find_node(m);
+        rc = nicstride_find_node(m);
     if (rc != OMPI_SUCCESS)
         return rc;
-    rc = make_memory(m, base, size, info);
+    rc = nicstride_make_memory(m, base, size, info);
     if (rc == OMPI_SUCCESS) {
         init_ctl(m);
         rc = enlist(m);
@@ -515,9 +258,35 @@ static int build(nicstride_module_t *m, void **base, size_t size, int disp_unit,
     if (rc == OMPI_SUCCESS)
         rc = gathered;
     if (rc == OMPI_SUCCESS && m->flavor == MPI_WIN_FLAVOR_SHARED && m->node.n < m->size)
-        rc = select_error(OMPI_ERR_RMA_SHARED,
-                          "the members of the communicator do not all share memory");
+        rc = nicstride_select_error(OMPI_ERR_RMA_SHARED,
+                                    "the members of the communicator do not all share memory");
     return rc;
+}
+
+/** Are all processes of MPI_COMM_WORLD members? Every one of them gets the same answer. */
+static bool holds_world(ompi_communicator_t *comm)
+{
+    ompi_group_t *world = ompi_mpi_comm_world.comm.c_local_group;
+    int n = ompi_group_size(world), result = MPI_UNEQUAL;
+    int *ranks, *found;
+    bool all = true;
+
+    if (ompi_group_size(comm->c_local_group) < n)
+        return false;
+    if (ompi_group_size(comm->c_local_group) == n)
+        return ompi_group_compare(world, comm->c_local_group, &result) == OMPI_SUCCESS &&
+               result != MPI_UNEQUAL;
+    ranks = calloc(2 * (size_t)n, sizeof(int));
+    if (ranks == NULL)
+        return false;
+    found = ranks + n;
+    for (int i = 0; i < n; i++)
+        ranks[i] = i;
+    all = ompi_group_translate_ranks(world, n, ranks, comm->c_local_group, found) == OMPI_SUCCESS;
+    for (int i = 0; i < n && all; i++)
+        all = found[i] >= 0;
+    free(ranks);
+    return all;
 }
 
 int nicstride_win_select(ompi_win_t *win, void **base, size_t size, int disp_unit,
@@ -533,7 +302,7 @@ int nicstride_win_select(ompi_win_t *win, void **base, size_t size, int disp_uni
     m->rank = ompi_comm_rank(comm);
     m->size = ompi_comm_size(comm);
     m->flavor = flavor;
-    m->no_locks = info_get_bool(info, "no_locks");
+    m->no_locks = nicstride_info_bool(info, "no_locks");
     OBJ_CONSTRUCT(&m->lock, opal_mutex_t);
 
     rc = ompi_comm_dup(comm, &m->comm);
@@ -545,18 +314,20 @@ int nicstride_win_select(ompi_win_t *win, void **base, size_t size, int disp_uni
     rc = build(m, base, size, disp_unit, info);
     if (rc == OMPI_SUCCESS) {
         win->w_osc_module = &m->super;
-        rc = subscribe_info(win);
+        rc = nicstride_subscribe_info(win);
     }
     /* The last agreement is the barrier too: no message comes before all are ready for it. */
-    rc = agree(m->comm, rc);
+    rc = nicstride_agree(m->comm, rc);
     if (rc != OMPI_SUCCESS) {
         win->w_osc_module = NULL;
         delist(m);
         destroy(m);
         return rc;
     }
-    if (allocates(flavor))
+    if (nicstride_allocates(flavor))
         *base = m->base;
+    if (!mca_osc_nicstride_component.world_met)
+        mca_osc_nicstride_component.world_met = holds_world(comm);
     if (m->wants_server)
         onic_wire_want_server(true);
     if (mca_osc_nicstride_component.params.show_plan)

@@ -362,7 +362,7 @@ static void case_handler(const tl_window_t *w)
     MPI_Errhandler_free(&mine);
 }
 
-/** required: the classes of asking a window for what only windows of another kind can. */
+/** What only windows of another kind can. required: the class of the query. */
 static void case_flavor(const tl_window_t *w)
 {
     MPI_Aint bytes;

@@ -1,0 +1,17 @@
+#!/bin/sh
+# Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Makes configure and the Makefile templates. Needs autoconf, automake and libtool.
+set -eu
+cd "$(dirname "$0")"
+
+for tool in autoreconf automake libtoolize; do
+    if ! command -v "$tool" >/dev/null 2>&1; then
+        echo "autogen.sh: $tool is missing; on Debian: apt-get install autoconf automake libtool" >&2
+        exit 1
+    fi
+done
+
+mkdir -p m4
+exec autoreconf --install --warnings=all,no-obsolete "$@"

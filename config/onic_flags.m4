@@ -1,0 +1,80 @@
+# Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+# SPDX-License-Identifier: BSD-3-Clause
+
+# ONIC_ADD_FLAG(VARIABLE, FLAG): appends a compiler flag if the compiler takes it.
+AC_DEFUN([ONIC_ADD_FLAG], [
+    onic_save_CFLAGS=$CFLAGS
+    CFLAGS="$CFLAGS -Werror $2"
+    AC_MSG_CHECKING([whether $CC takes $2])
+    AC_LINK_IFELSE([AC_LANG_PROGRAM([], [])], [onic_takes=yes], [onic_takes=no])
+    AC_MSG_RESULT([$onic_takes])
+    CFLAGS=$onic_save_CFLAGS
+    AS_IF([test $onic_takes = yes], [$1="$$1 $2"])
+])
+
+# ONIC_FLAGS: warnings, sanitizers and fuzzing. Substitutes
+#   ONIC_CFLAGS    for everything
+#   FUZZ_CFLAGS, FUZZ_LDFLAGS   in addition, for the fuzz targets
+AC_DEFUN([ONIC_FLAGS], [
+    AC_ARG_ENABLE([werror],
+        [AS_HELP_STRING([--enable-werror], [treat compiler warnings as errors])],
+        [], [enable_werror=no])
+    AC_ARG_ENABLE([sanitizers],
+        [AS_HELP_STRING([--enable-sanitizers=LIST],
+            [build everything with these sanitizers, such as address,undefined])],
+        [], [enable_sanitizers=no])
+    AC_ARG_ENABLE([fuzzing],
+        [AS_HELP_STRING([--enable-fuzzing],
+            [build the fuzz targets with libFuzzer; needs CC=clang
+             (default: with a driver of our own that any compiler builds)])],
+        [], [enable_fuzzing=no])
+
+    ONIC_CFLAGS=-std=gnu11
+    for onic_flag in -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes; do
+        ONIC_ADD_FLAG([ONIC_CFLAGS], [$onic_flag])
+    done
+    AS_IF([test "$enable_werror" = yes], [ONIC_CFLAGS="$ONIC_CFLAGS -Werror"])
+
+    AS_IF([test "$enable_sanitizers" = yes], [enable_sanitizers=address,undefined])
+    AS_IF([test "$enable_sanitizers" != no],
+          [onic_san="-fsanitize=$enable_sanitizers -fno-sanitize-recover=all"
+           onic_takes=no
+           ONIC_ADD_FLAG([ONIC_CFLAGS], [$onic_san])
+           AS_IF([test $onic_takes = no],
+                 [AC_MSG_ERROR([$CC cannot build with $onic_san
+    Debian: apt-get install libasan8 libubsan1, or libclang-rt-14-dev for clang])])
+           ONIC_CFLAGS="$ONIC_CFLAGS -fno-omit-frame-pointer -g"])
+    AM_CONDITIONAL([SANITIZERS], [test "$enable_sanitizers" != no])
+
+    FUZZ_CFLAGS=
+    FUZZ_LDFLAGS=
+    AS_IF([test "$enable_fuzzing" = yes],
+          [onic_takes=no
+           ONIC_ADD_FLAG([FUZZ_CFLAGS], [-fsanitize=fuzzer-no-link])
+           AS_IF([test $onic_takes = no],
+                 [AC_MSG_ERROR([$CC has no libFuzzer
+    Debian: apt-get install clang libclang-rt-14-dev
+    and: configure CC=clang --enable-fuzzing])])
+           FUZZ_LDFLAGS=-fsanitize=fuzzer
+           # The code under test must report its coverage too.
+           ONIC_CFLAGS="$ONIC_CFLAGS $FUZZ_CFLAGS"])
+    AM_CONDITIONAL([LIBFUZZER], [test "$enable_fuzzing" = yes])
+
+    AC_SUBST([ONIC_CFLAGS])
+    AC_SUBST([FUZZ_LDFLAGS])
+])
+
+# ONIC_COMPONENT_DIR: where the components go. Open MPI looks into the default by itself.
+AC_DEFUN([ONIC_COMPONENT_DIR], [
+    AC_ARG_WITH([component-dir],
+        [AS_HELP_STRING([--with-component-dir=DIR],
+            [install the components into DIR (default: $HOME/.openmpi/components,
+             where Open MPI looks by itself)])],
+        [], [with_component_dir=yes])
+    AS_CASE([$with_component_dir],
+        [yes], [componentdir=$HOME/.openmpi/components],
+        [no], [AC_MSG_ERROR([--without-component-dir makes no sense])],
+        [/*|'$'*], [componentdir=$with_component_dir],
+        [AC_MSG_ERROR([--with-component-dir needs an absolute path])])
+    AC_SUBST([componentdir])
+])

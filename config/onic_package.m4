@@ -1,0 +1,120 @@
+# Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+# SPDX-License-Identifier: BSD-3-Clause
+
+# ONIC_FIND(VARIABLE, OPTION, PKG-CONFIG-NAME, DEFAULT-LIBS, WHAT)
+# Finds a library in --with-OPTION=DIR, or by pkg-config, or where the compiler looks anyway. Sets
+# and substitutes VARIABLE_CPPFLAGS, VARIABLE_LDFLAGS and VARIABLE_LIBS; whether they work is for
+# the caller to check.
+AC_DEFUN([ONIC_FIND], [
+    AC_ARG_WITH([$2], [AS_HELP_STRING([--with-$2=DIR], [prefix of $5 (default: ask pkg-config)])],
+                [], [with_$2=yes])
+    $1_CPPFLAGS=
+    $1_LDFLAGS=
+    $1_LIBS="$4"
+    AS_CASE([$with_$2],
+        [yes],
+            [AS_IF([test -n "$PKG_CONFIG" && "$PKG_CONFIG" --exists $3],
+                   [$1_CPPFLAGS=`"$PKG_CONFIG" --cflags $3`
+                    $1_LDFLAGS=`"$PKG_CONFIG" --libs-only-L --libs-only-other $3`])],
+        [no], [],
+        [AS_IF([test ! -d "$with_$2"],
+               [AC_MSG_ERROR([--with-$2=$with_$2: there is no such directory])])
+         $1_CPPFLAGS="-I$with_$2/include"
+         $1_LDFLAGS="-L$with_$2/lib"
+         # The caller's own installation is not on the loader's path.
+         AS_IF([test -d "$with_$2/lib"], [$1_LDFLAGS="$$1_LDFLAGS -R$with_$2/lib"])])
+    AC_SUBST([$1_CPPFLAGS])
+    AC_SUBST([$1_LDFLAGS])
+    AC_SUBST([$1_LIBS])
+])
+
+# ONIC_TRY(VARIABLE, MESSAGE, INCLUDES, BODY, IF-WORKS, IF-NOT)
+# Compiles and links a program with the flags of VARIABLE.
+AC_DEFUN([ONIC_TRY], [
+    onic_save_CPPFLAGS=$CPPFLAGS
+    onic_save_LDFLAGS=$LDFLAGS
+    onic_save_LIBS=$LIBS
+    CPPFLAGS="$CPPFLAGS $$1_CPPFLAGS"
+    # -R is libtool's word and not the compiler's.
+    LDFLAGS="$LDFLAGS `AS_ECHO(["$$1_LDFLAGS"]) | sed 's/-R@<:@^ @:>@*//g'`"
+    LIBS="$$1_LIBS $LIBS"
+    AC_MSG_CHECKING([for $2])
+    AC_LINK_IFELSE([AC_LANG_PROGRAM([$3], [$4])], [onic_works=yes], [onic_works=no])
+    AC_MSG_RESULT([$onic_works])
+    CPPFLAGS=$onic_save_CPPFLAGS
+    LDFLAGS=$onic_save_LDFLAGS
+    LIBS=$onic_save_LIBS
+    AS_IF([test $onic_works = yes], [$5], [$6])
+])
+
+# ONIC_CHECK_UCX: UCX 1.12 or later, with active messages and thread support in its interface.
+AC_DEFUN([ONIC_CHECK_UCX], [
+    ONIC_FIND([UCX], [ucx], [ucx], [-lucp -lucs], [UCX >= 1.12])
+    ONIC_TRY([UCX], [UCX >= 1.12], [[
+#include <ucp/api/ucp.h>
+#if UCP_API_VERSION < UCP_VERSION(1, 12)
+#error "too old"
+#endif
+]], [[
+    ucp_worker_h worker = 0;
+    unsigned major, minor, release;
+    ucp_get_version(&major, &minor, &release);
+    return (int)ucp_worker_progress(worker);
+]], [], [ONIC_MISSING([UCX >= 1.12], [libucx-dev], [--with-ucx=DIR])])
+    UCX_VERSION=`"${PKG_CONFIG:-false}" --modversion ucx 2>/dev/null`
+    AS_IF([test "$with_ucx" != yes || test -z "$UCX_VERSION"], [UCX_VERSION="found"])
+])
+
+# ONIC_CHECK_HWLOC: the one that Open MPI itself was built with, where it was an external one.
+AC_DEFUN([ONIC_CHECK_HWLOC], [
+    ONIC_FIND([HWLOC], [hwloc], [hwloc], [-lhwloc], [hwloc 2])
+    ONIC_TRY([HWLOC], [hwloc 2], [[
+#include <hwloc.h>
+#if HWLOC_API_VERSION < 0x00020000
+#error "too old"
+#endif
+]], [[
+    return (int)hwloc_get_api_version();
+]], [], [ONIC_MISSING([hwloc 2], [libhwloc-dev], [--with-hwloc=DIR])])
+])
+
+# ONIC_CHECK_VERBS: libibverbs and its mlx5 interface. Their absence is a normal state.
+AC_DEFUN([ONIC_CHECK_VERBS], [
+    ONIC_FIND([VERBS], [verbs], [libibverbs], [-libverbs], [libibverbs])
+    HAVE_VERBS=0
+    HAVE_MLX5DV=0
+    AS_IF([test "$with_verbs" != no],
+          [ONIC_TRY([VERBS], [libibverbs], [[#include <infiniband/verbs.h>]],
+                    [[int n; return ibv_get_device_list(&n) != 0;]], [HAVE_VERBS=1])])
+    AS_IF([test $HAVE_VERBS = 1],
+          [MLX5_CPPFLAGS=$VERBS_CPPFLAGS
+           MLX5_LDFLAGS=$VERBS_LDFLAGS
+           MLX5_LIBS="-lmlx5 $VERBS_LIBS"
+           ONIC_TRY([MLX5], [mlx5dv with strided memory keys], [[
+#include <infiniband/mlx5dv.h>
+]], [[
+    struct mlx5dv_qp_ex *qp = 0;
+    struct mlx5dv_mr_interleaved piece = {0};
+    mlx5dv_wr_mr_interleaved(qp, 0, 0, 1, 1, &piece);
+]], [HAVE_MLX5DV=1])])
+    AC_SUBST([HAVE_VERBS])
+    AC_SUBST([HAVE_MLX5DV])
+])
+
+# ONIC_CHECK_UNIT: Check, the unit test framework. Only `make check` needs it.
+AC_DEFUN([ONIC_CHECK_UNIT], [
+    ONIC_FIND([CHECK], [check], [check], [], [Check])
+    AS_IF([test "$with_check" = yes && test -n "$PKG_CONFIG" && "$PKG_CONFIG" --exists check],
+          [CHECK_LIBS=`"$PKG_CONFIG" --libs-only-l check`],
+          [CHECK_LIBS="-lcheck -lsubunit -lm -lrt"])
+    onic_have_check=no
+    AS_IF([test "$with_check" != no],
+          [ONIC_TRY([CHECK], [Check], [[#include <check.h>]],
+                    [[srunner_free(srunner_create(suite_create("x")));]],
+                    [onic_have_check=yes])])
+    AS_IF([test $onic_have_check = no && test "$with_check" != no],
+          [AC_MSG_WARN([make check will not run without Check
+    Debian: apt-get install check
+    elsewhere: configure --with-check=DIR])])
+    AM_CONDITIONAL([HAVE_CHECK], [test $onic_have_check = yes])
+])

@@ -1,0 +1,49 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * What the files that handle messages share. All is called with the wire lock held.
+ */
+#ifndef NICSTRIDE_HANDLERS_H
+#define NICSTRIDE_HANDLERS_H
+
+#include "osc_nicstride/module.h"
+
+/** What a message is about, once checked. */
+typedef struct nicstride_incoming {
+    nicstride_module_t *m;
+    nicstride_peer_t *p;
+    const nicstride_msg_t *msg;
+    const void *layout;
+    const void *data;
+    size_t len;
+    onic_rndv_t *rndv;
+} nicstride_incoming_t;
+
+/** The window of that name, or NULL where it is gone. */
+nicstride_module_t *nicstride_find_window(uint32_t name);
+
+/**
+ * Decodes the layout of a message and makes sure that all it names is in the window. Returns an
+ * MPI error class, 0 where all is well; the caller frees the layout then. `*base_p` is where the
+ * layout's offsets count from and `*at_p` the packed position where the message begins in it.
+ */
+int nicstride_open_target(const nicstride_incoming_t *in, onic_layout_t *l, char **base_p,
+                          uint64_t *at_p);
+
+/** Tells the origin that `len` bytes of its operation will get no data; `type` is that of the
+ *  reply. */
+void nicstride_refuse(const nicstride_incoming_t *in, nicstride_msg_type_t type, uint64_t len,
+                      int error);
+
+/** An error class as a peer reports it; what is none becomes MPI_ERR_OTHER. */
+int nicstride_error_class(int status);
+
+/** A get of a peer. */
+void nicstride_on_get(const nicstride_incoming_t *in);
+/** Data for an operation of ours. */
+void nicstride_on_data(const nicstride_incoming_t *in);
+
+#endif

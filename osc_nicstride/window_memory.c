@@ -1,0 +1,195 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * The node of a window and its memory: control blocks and window memory in one shared segment,
+ * private memory where that cannot be had.
+ */
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "osc_nicstride/window.h"
+
+#include "opal/util/show_help.h"
+
+static size_t page_align(size_t n)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+    return (n + page - 1) / page * page;
+}
+
+bool nicstride_allocates(int flavor)
+{
+    return flavor == MPI_WIN_FLAVOR_ALLOCATE || flavor == MPI_WIN_FLAVOR_SHARED;
+}
+
+/** Bytes of the segment of a node: control blocks, then the memory of each process (`sizes`, by
+ *  rank). 0 where that is more than there can be. */
+static size_t segment_bytes(const nicstride_module_t *m, size_t ctl, const uint64_t *sizes,
+                            bool contiguous)
+{
+    uint64_t total = ctl;
+
+    for (int i = 0; i < m->node.n; i++) {
+        uint64_t s = sizes[m->node.ranks[i]];
+
+        if (s > SIZE_MAX / 4 || total > SIZE_MAX / 4)
+            return 0;
+        total += contiguous ? s : page_align(s);
+    }
+    return page_align(total);
+}
+
+static void map_data(nicstride_module_t *m, size_t ctl, const uint64_t *sizes, bool contiguous)
+{
+    char *at = (char *)m->segment.base + ctl;
+
+    for (int i = 0; i < m->node.n; i++) {
+        uint64_t s = sizes[m->node.ranks[i]];
+
+        m->mapped[i] = at;
+        at += contiguous ? s : page_align(s);
+    }
+}
+
+/** A node of my own: used where the processes of a node shall not share memory. */
+static int node_alone(nicstride_module_t *m)
+{
+    m->node.n = 1;
+    m->node.me = 0;
+    m->node.ranks = malloc(sizeof(int));
+    m->node.index = malloc((size_t)m->size * sizeof(int));
+    if (m->node.ranks == NULL || m->node.index == NULL)
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    m->node.ranks[0] = m->rank;
+    for (int i = 0; i < m->size; i++)
+        m->node.index[i] = i == m->rank ? 0 : -1;
+    return OMPI_SUCCESS;
+}
+
+/** What a node can have, best first. */
+enum { WITH_DATA, CONTROL_ONLY, ALONE, GIVE_UP };
+
+/**
+ * Makes the segment of each node, with the window's memory in it if that is wanted and can be had.
+ * Making a segment is collective over all nodes, so a node that is content goes along with the
+ * further attempts of others and drops what it gets.
+ */
+static int map_segment(nicstride_module_t *m, const uint64_t *sizes, bool contiguous, bool *data_p)
+{
+    bool done = false;
+
+    *data_p = false;
+    for (int level = sizes != NULL ? WITH_DATA : CONTROL_ONLY; level < GIVE_UP; level++) {
+        onic_segment_t segment = {0};
+        size_t ctl, want;
+        bool ok = false;
+        int mine, left = 0, rc;
+
+        if (level == ALONE && !done) {
+            onic_node_fini(&m->node);
+            rc = node_alone(m);
+            if (rc != OMPI_SUCCESS)
+                return rc;
+            m->ctl_size = nicstride_ctl_bytes(1, m->size);
+        }
+        ctl = want = page_align((size_t)m->node.n * m->ctl_size);
+        if (level == WITH_DATA && m->node.n > 1)
+            want = segment_bytes(m, ctl, sizes, contiguous);
+        rc = onic_node_segment(m->comm, &m->node, want > 0 ? want : ctl, &segment, &ok);
+        if (rc != OMPI_SUCCESS)
+            return rc;
+        if (ok && done) {
+            onic_segment_unmap(&segment);
+        } else if (ok && want > 0) {
+            done = true;
+            m->segment = segment;
+            *data_p = level == WITH_DATA && m->node.n > 1;
+            if (*data_p)
+                map_data(m, ctl, sizes, contiguous);
+        } else if (ok) {
+            onic_segment_unmap(&segment);
+        }
+        mine = !done;
+        rc = m->comm->c_coll->coll_allreduce(&mine, &left, 1, MPI_INT, MPI_MAX, m->comm,
+                                             m->comm->c_coll->coll_allreduce_module);
+        if (rc != OMPI_SUCCESS || !left)
+            return rc;
+    }
+    return OMPI_ERR_OUT_OF_RESOURCE;
+}
+
+static int private_memory(nicstride_module_t *m, size_t size)
+{
+    if (posix_memalign(&m->own, (size_t)sysconf(_SC_PAGESIZE), size > 0 ? size : 1) != 0) {
+        m->own = NULL;
+        return nicstride_select_error(OMPI_ERR_OUT_OF_RESOURCE, "out of memory");
+    }
+    m->base = m->own;
+    return OMPI_SUCCESS;
+}
+
+static void say_no_shared_memory(const nicstride_module_t *m, size_t size)
+{
+    static bool said;
+
+    if (!said)
+        opal_show_help(NICSTRIDE_HELP_FILE, "no-shared-memory", true, size, nicstride_hostname(),
+                       m->rank);
+    said = true;
+}
+
+/** Finds the node and makes the segment. The control blocks must be had; memory for the window
+ *  falls back to private memory unless it must be shared. */
+int nicstride_make_memory(nicstride_module_t *m, void **base, size_t size, opal_info_t *info)
+{
+    bool contiguous =
+        m->flavor == MPI_WIN_FLAVOR_SHARED && !nicstride_info_bool(info, "alloc_shared_noncontig");
+    uint64_t mine = size, *sizes = NULL;
+    bool data = false;
+    int rc;
+
+    if (nicstride_allocates(m->flavor)) {
+        sizes = m->sizes;
+        rc = nicstride_allgather(m->comm, &mine, sizes, sizeof(mine));
+        if (rc != OMPI_SUCCESS)
+            return rc;
+    }
+    m->ctl_size = nicstride_ctl_bytes(m->node.n, m->size);
+    rc = map_segment(m, sizes, contiguous, &data);
+    if (rc == OMPI_SUCCESS && data)
+        m->base = m->mapped[m->node.me];
+    else if (rc == OMPI_SUCCESS && nicstride_allocates(m->flavor))
+        rc = private_memory(m, size);
+    else if (m->flavor == MPI_WIN_FLAVOR_CREATE)
+        m->base = *base;
+    if (rc == OMPI_SUCCESS && nicstride_allocates(m->flavor) && !data && m->node.n > 1) {
+        if (m->flavor == MPI_WIN_FLAVOR_SHARED)
+            rc = nicstride_select_error(OMPI_ERR_RMA_SHARED,
+                                        "there is not enough shared memory for a shared window");
+        else
+            say_no_shared_memory(m, size);
+    }
+    /* A process can always reach its own memory. */
+    m->mapped[m->node.me] = m->base;
+    return rc;
+}
+
+int nicstride_find_node(nicstride_module_t *m)
+{
+    onic_segment_t probe = {0};
+    bool shared = false;
+    int rc;
+
+    if (!mca_osc_nicstride_component.params.node && m->flavor != MPI_WIN_FLAVOR_SHARED)
+        return node_alone(m);
+    rc = onic_node_create(m->comm, 4096, &m->node, &probe, &shared);
+    if (rc == OMPI_SUCCESS)
+        onic_segment_unmap(&probe);
+    return rc;
+}

@@ -1,0 +1,38 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * What a fuzz target offers. Each target is linked either with libFuzzer, or with driver.c.
+ */
+#ifndef TEST_FUZZ_FUZZ_H
+#define TEST_FUZZ_FUZZ_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/**
+ * Feeds one input to the code under test. Returns 0 where the input got through the first checks
+ * and its mutants are worth trying, -1 where it was refused. Everything wrong ends in abort().
+ */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+
+/**
+ * Optional: writes the `i`-th valid input of the target to `buf` and returns its length, or 0 where
+ * there is none. driver.c begins with these.
+ */
+size_t onic_fuzz_seed(unsigned i, uint8_t *buf, size_t cap);
+
+/** Stops at a broken promise; works with NDEBUG too. */
+#define FUZZ_CHECK(condition)                                                                      \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            fprintf(stderr, "%s:%d: expected: %s\n", __FILE__, __LINE__, #condition);              \
+            abort();                                                                               \
+        }                                                                                          \
+    } while (0)
+
+#endif

@@ -1,0 +1,199 @@
+# Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+# SPDX-License-Identifier: BSD-3-Clause
+
+# ---- unit tests of the pure cores: make check ----------------------------------------------------
+
+unit_programs = \
+	test/unit/check_apply \
+	test/unit/check_epoch \
+	test/unit/check_flow \
+	test/unit/check_handle \
+	test/unit/check_layout \
+	test/unit/check_lockq \
+	test/unit/check_pack \
+	test/unit/check_plan \
+	test/unit/check_proto \
+	test/unit/check_region \
+	test/unit/check_sieve
+
+unit_ldadd = osc_nicstride/libnicstride_core.la common/libonic_core.la $(CHECK_LIBS)
+
+test_unit_check_apply_LDADD = $(unit_ldadd)
+test_unit_check_epoch_LDADD = $(unit_ldadd)
+test_unit_check_flow_LDADD = $(unit_ldadd)
+test_unit_check_handle_LDADD = $(unit_ldadd)
+test_unit_check_layout_LDADD = $(unit_ldadd)
+test_unit_check_lockq_LDADD = $(unit_ldadd)
+test_unit_check_pack_LDADD = $(unit_ldadd)
+test_unit_check_plan_LDADD = $(unit_ldadd)
+test_unit_check_proto_LDADD = $(unit_ldadd)
+test_unit_check_region_LDADD = $(unit_ldadd)
+test_unit_check_sieve_LDADD = $(unit_ldadd)
+
+if HAVE_CHECK
+check_PROGRAMS += $(unit_programs)
+TESTS += $(unit_programs)
+else
+EXTRA_PROGRAMS += $(unit_programs)
+check-local:
+	@echo "make check needs the unit test framework Check, which configure did not find." >&2
+	@echo "  Debian: apt-get install check" >&2
+	@echo "  elsewhere: configure --with-check=DIR" >&2
+	@exit 1
+endif
+
+# ---- MPI programs: make check-mpi ----------------------------------------------------------------
+
+EXTRA_LIBRARIES = test/mpi/libtestlib.a test/mpi/libkeep_loaded.a
+
+# A library by name only, for the rules; its one object is linked as such.
+test_mpi_libkeep_loaded_a_SOURCES = test/mpi/keep_loaded.c
+if SANITIZERS
+keep_loaded = test/mpi/keep_loaded.$(OBJEXT)
+endif
+test_mpi_libtestlib_a_SOURCES = \
+	test/mpi/exchange.c \
+	test/mpi/exchange.h \
+	test/mpi/predefined.c \
+	test/mpi/predefined.h \
+	test/mpi/random_type.c \
+	test/mpi/random_type.h \
+	test/mpi/testlib.c \
+	test/mpi/testlib.h \
+	test/mpi/transfer.c \
+	test/mpi/transfer.h
+
+# A program NAME is made from test/mpi/NAME.c and linked with these unless it says otherwise.
+AM_DEFAULT_SOURCE_EXT = .c
+LDADD = $(keep_loaded) test/mpi/libtestlib.a $(OMPI_LDFLAGS) $(OMPI_LIBS) -lm
+
+mpi_programs = \
+	test/mpi/accumulate_derived \
+	test/mpi/accumulate_ops \
+	test/mpi/atomicity \
+	test/mpi/big \
+	test/mpi/dynamic \
+	test/mpi/errors \
+	test/mpi/errors_dynamic \
+	test/mpi/errors_range \
+	test/mpi/fence \
+	test/mpi/flatten \
+	test/mpi/flatten_shapes \
+	test/mpi/flush \
+	test/mpi/locks \
+	test/mpi/node \
+	test/mpi/ordering \
+	test/mpi/passive_progress \
+	test/mpi/pscw \
+	test/mpi/put_get \
+	test/mpi/random_types \
+	test/mpi/requests \
+	test/mpi/shared \
+	test/mpi/typeloop \
+	test/mpi/windows \
+	test/mpi/windows_shared \
+	test/mpi/wire
+EXTRA_PROGRAMS += $(mpi_programs)
+
+# These use the common library directly.
+internal_ldadd = $(keep_loaded) test/mpi/libtestlib.a $(OMPI_LDFLAGS) $(OMPI_INTERNAL_LIBS) $(UCX_LIBS) -lm
+internal_ldflags = $(common_ldflags) -Wl,-rpath,$(abs_builddir)/.libs
+internal_dependencies = $(keep_loaded) test/mpi/libtestlib.a libompi_nic_common.la
+
+test_mpi_flatten_LDADD = $(internal_ldadd)
+test_mpi_flatten_LDFLAGS = $(internal_ldflags)
+test_mpi_flatten_DEPENDENCIES = $(internal_dependencies)
+
+test_mpi_flatten_shapes_LDADD = $(internal_ldadd)
+test_mpi_flatten_shapes_LDFLAGS = $(internal_ldflags)
+test_mpi_flatten_shapes_DEPENDENCIES = $(internal_dependencies)
+
+test_mpi_node_LDADD = $(internal_ldadd)
+test_mpi_node_LDFLAGS = $(internal_ldflags)
+test_mpi_node_DEPENDENCIES = $(internal_dependencies)
+
+test_mpi_wire_LDADD = $(internal_ldadd)
+test_mpi_wire_LDFLAGS = $(internal_ldflags)
+test_mpi_wire_DEPENDENCIES = $(internal_dependencies)
+
+run_mpi = MPIRUN="$(MPIRUN)" OMPI_INFO="$(OMPI_INFO)" CC="$(CC)" $(PYTHON3) $(srcdir)/test/run
+if SANITIZERS
+run_mpi_builds = --build . --only-sanitized
+sanitized_build =
+else
+run_mpi_builds = --build . --sanitized-build sanitized/build
+sanitized_build = sanitized-build
+endif
+
+mpi-programs: all $(mpi_programs)
+
+# A second tree, because a directory that was configured in place cannot be the source of another
+# build: made from what `make dist` would take.
+sanitized-build:
+	@mkdir -p sanitized/build
+	$(MAKE) distdir distdir=sanitized/src
+	cd sanitized/build && { test -f Makefile || { \
+	    eval set -- "`./../../config.status --config`" && \
+	    ../src/configure -q "$$@" --enable-sanitizers=address,undefined; }; }
+	cd sanitized/build && $(MAKE) mpi-programs
+
+# Every pair of: methods, ranks, kinds of window, point-to-point layers, sanitizers or not.
+check-mpi: mpi-programs $(sanitized_build)
+	@test -n "$(PYTHON3)" || { echo "check-mpi needs python3 (Debian: apt-get install python3)"; exit 1; }
+	$(run_mpi) $(run_mpi_builds) $(RUNFLAGS)
+
+check-mpi-all: mpi-programs $(sanitized_build)
+	@test -n "$(PYTHON3)" || { echo "check-mpi needs python3 (Debian: apt-get install python3)"; exit 1; }
+	$(run_mpi) $(run_mpi_builds) --all $(RUNFLAGS)
+
+clean-local:
+	rm -rf sanitized
+
+EXTRA_DIST += \
+	test/fuzz/driver.c \
+	test/fuzz/fuzz.h \
+	test/unit/tree.h \
+	test/unit/unit.h \
+	test/run \
+	test/suppressions/lsan.txt \
+	test/suppressions/ubsan.txt
+
+# ---- decoders of what peers send: make check-fuzz ------------------------------------------------
+
+fuzz_programs = \
+	test/fuzz/fuzz_layout \
+	test/fuzz/fuzz_proto
+EXTRA_PROGRAMS += $(fuzz_programs)
+
+# With libFuzzer (configure CC=clang --enable-fuzzing) or with a driver of our own.
+if LIBFUZZER
+fuzz_driver =
+else
+fuzz_driver = test/fuzz/driver.c
+endif
+fuzz_ldadd = osc_nicstride/libnicstride_core.la common/libonic_core.la
+
+test_fuzz_fuzz_layout_SOURCES = test/fuzz/fuzz_layout.c $(fuzz_driver)
+test_fuzz_fuzz_layout_LDADD = $(fuzz_ldadd)
+test_fuzz_fuzz_layout_LDFLAGS = $(FUZZ_LDFLAGS)
+
+test_fuzz_fuzz_proto_SOURCES = test/fuzz/fuzz_proto.c $(fuzz_driver)
+test_fuzz_fuzz_proto_LDADD = $(fuzz_ldadd)
+test_fuzz_fuzz_proto_LDFLAGS = $(FUZZ_LDFLAGS)
+
+# Seconds for all targets together.
+FUZZ_SECONDS = 60
+
+check-fuzz: $(fuzz_programs)
+	@n=0; for f in $(fuzz_programs); do n=`expr $$n + 1`; done; \
+	for f in $(fuzz_programs); do \
+	    echo "check-fuzz: $$f"; \
+	    ./$$f -max_total_time=`expr $(FUZZ_SECONDS) / $$n + 1` -verbosity=0 || exit 1; \
+	done
+
+# ---- everything ----------------------------------------------------------------------------------
+
+check-all: check check-mpi-all check-fuzz check-format
+	$(MAKE) distcheck
+
+.PHONY: check-all check-fuzz check-mpi check-mpi-all mpi-programs sanitized-build

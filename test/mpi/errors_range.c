@@ -1,0 +1,446 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/* ranks: 1-4 */
+/* windows: create allocate dynamic shared */
+/**
+ * @file
+ * Errors in what is accessed: places outside the target's memory by offset, by length, by the
+ * shape of the type and by arithmetic that wraps; signatures that do not match; dynamic memory
+ * that is not attached. An error may be returned by the call, by the wait for its request or by
+ * the synchronisation that completes it. Everywhere it is required that nothing outside the window
+ * is written and that the window works afterwards; that the error is noticed, and its class, are
+ * quality. Arguments that name a case run only that case.
+ */
+#include "test/mpi/testlib.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/** Longs in each rank's memory. */
+#define LONGS 8
+/** Longs in the buffers of the origin: more than the longest access asks for. */
+#define ROOM 64
+
+static long origin[ROOM], result[ROOM], compare;
+
+/* ---- operations ---- */
+
+/** One access of `n` longs at `disp`; some operations know only n = 1. */
+typedef int (*access_t)(MPI_Win win, int target, MPI_Aint disp, int n, MPI_Request *r);
+
+static int put(MPI_Win win, int target, MPI_Aint disp, int n, MPI_Request *r)
+{
+    (void)r;
+    return MPI_Put(origin, n, MPI_LONG, target, disp, n, MPI_LONG, win);
+}
+
+static int get(MPI_Win win, int target, MPI_Aint disp, int n, MPI_Request *r)
+{
+    (void)r;
+    return MPI_Get(result, n, MPI_LONG, target, disp, n, MPI_LONG, win);
+}
+
+static int accumulate(MPI_Win win, int target, MPI_Aint disp, int n, MPI_Request *r)
+{
+    (void)r;
+    return MPI_Accumulate(origin, n, MPI_LONG, target, disp, n, MPI_LONG, MPI_SUM, win);
+}
+
+static int get_accumulate(MPI_Win win, int target, MPI_Aint disp, int n, MPI_Request *r)
+{
+    (void)r;
+    return MPI_Get_accumulate(origin, n, MPI_LONG, result, n, MPI_LONG, target, disp, n, MPI_LONG,
+                              MPI_REPLACE, win);
+}
+
+static int fetch_and_op(MPI_Win win, int target, MPI_Aint disp, int n, MPI_Request *r)
+{
+    (void)n, (void)r;
+    return MPI_Fetch_and_op(origin, result, MPI_LONG, target, disp, MPI_SUM, win);
+}
+
+static int compare_and_swap(MPI_Win win, int target, MPI_Aint disp, int n, MPI_Request *r)
+{
+    (void)n, (void)r;
+    return MPI_Compare_and_swap(origin, &compare, result, MPI_LONG, target, disp, win);
+}
+
+static int rput(MPI_Win win, int target, MPI_Aint disp, int n, MPI_Request *r)
+{
+    return MPI_Rput(origin, n, MPI_LONG, target, disp, n, MPI_LONG, win, r);
+}
+
+static int rget(MPI_Win win, int target, MPI_Aint disp, int n, MPI_Request *r)
+{
+    return MPI_Rget(result, n, MPI_LONG, target, disp, n, MPI_LONG, win, r);
+}
+
+static int raccumulate(MPI_Win win, int target, MPI_Aint disp, int n, MPI_Request *r)
+{
+    return MPI_Raccumulate(origin, n, MPI_LONG, target, disp, n, MPI_LONG, MPI_SUM, win, r);
+}
+
+static int rget_accumulate(MPI_Win win, int target, MPI_Aint disp, int n, MPI_Request *r)
+{
+    return MPI_Rget_accumulate(origin, n, MPI_LONG, result, n, MPI_LONG, target, disp, n, MPI_LONG,
+                               MPI_SUM, win, r);
+}
+
+static const struct {
+    const char *name;
+    access_t start;
+    bool single; /**< moves one long whatever is asked for */
+} accesses[] = {{"put", put, false},
+                {"get", get, false},
+                {"accumulate", accumulate, false},
+                {"get_accumulate", get_accumulate, false},
+                {"fetch_and_op", fetch_and_op, true},
+                {"compare_and_swap", compare_and_swap, true},
+                {"rput", rput, false},
+                {"rget", rget, false},
+                {"raccumulate", raccumulate, false},
+                {"rget_accumulate", rget_accumulate, false}};
+enum { ACCESSES = sizeof(accesses) / sizeof(accesses[0]) };
+
+/* ---- what must come of them ---- */
+
+/** Which family of classes is right. */
+typedef enum fault { NONE, RANGE, ATTACH, SIGNATURE } fault_t;
+
+static bool class_fits(int class, fault_t fault)
+{
+    switch (fault) {
+    case NONE:
+        return class == MPI_SUCCESS;
+    case RANGE:
+        /* Open MPI itself answers negative displacements before any component is asked */
+        return class == MPI_ERR_RMA_RANGE || class == MPI_ERR_DISP;
+    case ATTACH:
+        return class == MPI_ERR_RMA_RANGE || class == MPI_ERR_RMA_ATTACH;
+    default:
+        return class == MPI_ERR_TYPE || class == MPI_ERR_TRUNCATE || class == MPI_ERR_ARG;
+    }
+}
+
+static void check_fault(int code, fault_t fault, const char *what)
+{
+    static const char *const names[] = {"none", "range", "attach", "signature"};
+    int class = MPI_SUCCESS;
+
+    if (code != MPI_SUCCESS) {
+        MPI_Error_class(code, &class);
+    }
+    TL_CHECK(class_fits(class, fault), "%s: error class %d where %s is right", what, class,
+             names[fault]);
+}
+
+/** Waits for a request, if there is one; `code` where it is an error already. */
+static int wait_for(int code, MPI_Request *r)
+{
+    if (code == MPI_SUCCESS && *r != MPI_REQUEST_NULL) {
+        code = MPI_Wait(r, MPI_STATUS_IGNORE);
+    }
+    return code;
+}
+
+/** Flushes; an error told before is not told again. Returns the first. */
+static int complete(int code, int target, MPI_Win win)
+{
+    int late = MPI_Win_flush(target, win);
+
+    return code != MPI_SUCCESS ? code : late;
+}
+
+static int next_rank(const tl_window_t *w)
+{
+    return (w->rank + 1) % w->size;
+}
+
+/** One access under a lock; its error, whenever it comes. */
+static int one_access(const tl_window_t *w, access_t start, MPI_Aint disp, int n)
+{
+    MPI_Request r = MPI_REQUEST_NULL;
+    int target = next_rank(w), code;
+
+    TL_MPI(MPI_Win_lock(MPI_LOCK_SHARED, target, 0, w->win));
+    code = wait_for(start(w->win, target, disp, n, &r), &r);
+    code = complete(code, target, w->win);
+    TL_MPI(MPI_Win_unlock(target, w->win));
+    return code;
+}
+
+static tl_window_t make_window(tl_kind_t kind, int unit)
+{
+    tl_window_t w = tl_win_make(kind, LONGS * sizeof(long), unit, MPI_COMM_WORLD, MPI_INFO_NULL);
+
+    TL_MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, w.rank, 0, w.win));
+    memset(w.base, 0x33, (size_t)w.bytes);
+    TL_MPI(MPI_Win_unlock(w.rank, w.win));
+    memset(origin, 0x44, sizeof(origin));
+    memset(result, 0x55, sizeof(result));
+    MPI_Barrier(w.comm);
+    return w;
+}
+
+/** Memory is as it was and the window of use; then the window goes. */
+static void end_window(tl_window_t *w)
+{
+    long got = 0;
+
+    MPI_Barrier(w->comm);
+    TL_MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, w->rank, 0, w->win));
+    TL_FILL(w->base, 0x33, (size_t)w->bytes, "a refused access changed the window");
+    TL_MPI(MPI_Win_unlock(w->rank, w->win));
+    MPI_Barrier(w->comm);
+    origin[0] = 99;
+    check_fault(one_access(w, put, tl_disp(w, next_rank(w), 0), 1), NONE, "put afterwards");
+    check_fault(one_access(w, get, tl_disp(w, next_rank(w), 0), 1), NONE, "get afterwards");
+    got = result[0];
+    TL_CHECK(got == 99, "got %ld", got);
+    tl_win_free(w);
+}
+
+/* ---- bounds ---- */
+
+/** 2^61: times 8 it is 2^64, which 64 bits hold as 0. */
+#define WRAP (INT64_C(1) << 61)
+
+static const struct {
+    const char *name;
+    int64_t disp; /**< in units of one long */
+    int n;
+} bad_places[] = {{"just past the end", LONGS, 1},
+                  {"across the end", LONGS - 1, 2},
+                  {"one too many", 0, LONGS + 1},
+                  {"before the start", -1, 1},
+                  {"across the start", -1, 2},
+                  {"far away", INT64_C(1) << 40, 1},
+                  {"wrapping to a good one", WRAP + 1, 1},
+                  {"wrapping from below", 1 - WRAP, 1},
+                  {"wrapping at the start", WRAP, LONGS},
+                  {"the highest of all", INT64_MAX, 1},
+                  {"the lowest of all", INT64_MIN, 1}};
+enum { BAD_PLACES = sizeof(bad_places) / sizeof(bad_places[0]) };
+
+static void case_bounds(tl_kind_t kind)
+{
+    if (kind == TL_DYNAMIC) {
+        return;
+    }
+    tl_window_t w = make_window(kind, sizeof(long));
+    for (int a = 0; a < ACCESSES; a++) {
+        for (int p = 0; p < BAD_PLACES; p++) {
+            char what[100];
+
+            if (accesses[a].single && bad_places[p].disp >= 0 && bad_places[p].disp < LONGS) {
+                continue;
+            }
+            snprintf(what, sizeof(what), "%s %s", accesses[a].name, bad_places[p].name);
+            check_fault(one_access(&w, accesses[a].start, bad_places[p].disp, bad_places[p].n),
+                        RANGE, what);
+        }
+    }
+    end_window(&w);
+}
+
+/** Accesses that touch the bounds from within, and empty ones anywhere near, are good. */
+static void case_within(tl_kind_t kind)
+{
+    tl_window_t w = make_window(kind, sizeof(long));
+    int target = next_rank(&w);
+
+    memset(origin, 0x33, sizeof(origin));
+    check_fault(one_access(&w, put, tl_disp(&w, target, 0), LONGS), NONE, "all of it");
+    check_fault(one_access(&w, put, tl_disp(&w, target, 8 * (LONGS - 1)), 1), NONE, "the last");
+    check_fault(one_access(&w, get, tl_disp(&w, target, 8 * LONGS), 0), NONE, "none at the end");
+    end_window(&w);
+}
+
+/** Memory of 0 bytes at the target has no good place; its neighbours have. */
+static void case_no_memory(tl_kind_t kind)
+{
+    if (kind == TL_DYNAMIC) {
+        return;
+    }
+    tl_window_t w = tl_win_make(kind, 0, 1, MPI_COMM_WORLD, MPI_INFO_NULL);
+    for (int a = 0; a < ACCESSES; a++) {
+        check_fault(one_access(&w, accesses[a].start, 0, 1), RANGE, accesses[a].name);
+    }
+    tl_win_free(&w);
+}
+
+/** The same errors in epochs of the other kinds, told at their ends at the latest. */
+static void case_active(tl_kind_t kind)
+{
+    if (kind == TL_DYNAMIC) {
+        return;
+    }
+    tl_window_t w = make_window(kind, sizeof(long));
+    int ranks[2] = {next_rank(&w), (w.rank + w.size - 1) % w.size}, code, late;
+    MPI_Group all, to, from;
+
+    TL_MPI(MPI_Win_fence(0, w.win));
+    code = put(w.win, ranks[0], LONGS, 1, NULL);
+    late = MPI_Win_fence(MPI_MODE_NOSUCCEED, w.win);
+    check_fault(code ? code : late, RANGE, "put and fence");
+    MPI_Comm_group(w.comm, &all);
+    MPI_Group_incl(all, 1, &ranks[0], &to);
+    MPI_Group_incl(all, 1, &ranks[1], &from);
+    TL_MPI(MPI_Win_post(from, 0, w.win));
+    TL_MPI(MPI_Win_start(to, 0, w.win));
+    code = put(w.win, ranks[0], LONGS, 1, NULL);
+    late = MPI_Win_complete(w.win);
+    check_fault(code ? code : late, RANGE, "put and complete");
+    TL_MPI(MPI_Win_wait(w.win));
+    MPI_Group_free(&all);
+    MPI_Group_free(&to);
+    MPI_Group_free(&from);
+    TL_MPI(MPI_Win_lock_all(0, w.win));
+    code = put(w.win, ranks[0], LONGS, 1, NULL);
+    late = MPI_Win_unlock_all(w.win);
+    check_fault(code ? code : late, RANGE, "put and unlock_all");
+    end_window(&w);
+}
+
+/* ---- shapes ---- */
+
+/** Puts, gets and adds `count` of `type` at byte `disp`, `bytes` in all. The type is freed. */
+static void try_type(const tl_window_t *w, MPI_Datatype type, int count, MPI_Aint disp, int bytes,
+                     fault_t fault, const char *what)
+{
+    int target = next_rank(w), code;
+    unsigned char *data = tl_alloc((size_t)bytes);
+
+    memset(data, 0x33, (size_t)bytes);
+    MPI_Type_commit(&type);
+    TL_MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, w->win));
+    code = MPI_Put(data, bytes, MPI_BYTE, target, disp, count, type, w->win);
+    check_fault(complete(code, target, w->win), fault, what);
+    code = MPI_Get(data, bytes, MPI_BYTE, target, disp, count, type, w->win);
+    check_fault(complete(code, target, w->win), fault, what);
+    code = MPI_Accumulate(data, bytes, MPI_BYTE, target, disp, count, type, MPI_REPLACE, w->win);
+    check_fault(complete(code, target, w->win), fault, what);
+    TL_MPI(MPI_Win_unlock(target, w->win));
+    MPI_Type_free(&type);
+    free(data);
+}
+
+static MPI_Datatype vector_of(int blocks, int block, MPI_Aint stride)
+{
+    MPI_Datatype type;
+
+    MPI_Type_create_hvector(blocks, block, stride, MPI_BYTE, &type);
+    return type;
+}
+
+static MPI_Datatype block_at(MPI_Aint place)
+{
+    MPI_Datatype type;
+    int one = 1;
+
+    MPI_Type_create_hindexed(1, &one, &place, MPI_BYTE, &type);
+    return type;
+}
+
+static MPI_Datatype byte_of_extent(MPI_Aint extent)
+{
+    MPI_Datatype type;
+
+    MPI_Type_create_resized(MPI_BYTE, 0, extent, &type);
+    return type;
+}
+
+/** The window has 64 bytes; what counts is the bytes a type touches, not what its extent says. */
+static void case_shapes(tl_kind_t kind)
+{
+    if (kind == TL_DYNAMIC) {
+        return;
+    }
+    tl_window_t w = make_window(kind, 1);
+    try_type(&w, vector_of(4, 4, 20), 1, 0, 16, NONE, "vector that just fits");
+    try_type(&w, vector_of(4, 4, 20), 1, 1, 16, RANGE, "vector out by one byte");
+    try_type(&w, vector_of(2, 4, 20), 2, 16, 16, NONE, "two vectors that just fit");
+    try_type(&w, vector_of(2, 4, 20), 2, 17, 16, RANGE, "the second vector out by one byte");
+    try_type(&w, vector_of(3, 1, -8), 1, 16, 3, NONE, "downward vector that just fits");
+    try_type(&w, vector_of(3, 1, -8), 1, 15, 3, RANGE, "downward vector out by one byte");
+    try_type(&w, block_at(-8), 1, 8, 1, NONE, "negative lower bound that just fits");
+    try_type(&w, block_at(-8), 1, 7, 1, RANGE, "negative lower bound out by one byte");
+    try_type(&w, block_at(-8), 1, 71, 1, NONE, "negative lower bound from past the end");
+    try_type(&w, block_at(-8), 1, 72, 1, RANGE, "negative lower bound past the end");
+    try_type(&w, block_at(64), 1, 0, 1, RANGE, "block past the end");
+    try_type(&w, block_at(INT64_MAX - 8), 1, 63, 1, RANGE, "block at the highest place");
+    try_type(&w, byte_of_extent(1000), 1, 63, 1, NONE, "an extent larger than the window");
+    try_type(&w, byte_of_extent(1000), 2, 0, 2, RANGE, "two such");
+    try_type(&w, byte_of_extent(-1), 64, 63, 64, NONE, "a negative extent");
+    try_type(&w, byte_of_extent(-1), 65, 63, 65, RANGE, "a negative extent out by one");
+    try_type(&w, byte_of_extent(INT64_C(1) << 62), 5, 8, 5, RANGE, "extents that wrap");
+    end_window(&w);
+}
+
+/* ---- signatures ---- */
+
+static void try_signature(const tl_window_t *w, int n, MPI_Datatype type, int target_n,
+                          MPI_Datatype target_type, bool also_put)
+{
+    int t = next_rank(w), code;
+
+    TL_MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, t, 0, w->win));
+    if (also_put) {
+        code = MPI_Put(origin, n, type, t, tl_disp(w, t, 0), target_n, target_type, w->win);
+        check_fault(complete(code, t, w->win), SIGNATURE, "put");
+        code = MPI_Get(result, n, type, t, tl_disp(w, t, 0), target_n, target_type, w->win);
+        check_fault(complete(code, t, w->win), SIGNATURE, "get");
+    }
+    code = MPI_Accumulate(origin, n, type, t, tl_disp(w, t, 0), target_n, target_type, MPI_SUM,
+                          w->win);
+    check_fault(complete(code, t, w->win), SIGNATURE, "accumulate");
+    code = MPI_Get_accumulate(origin, n, type, result, target_n, target_type, t, tl_disp(w, t, 0),
+                              target_n, target_type, MPI_SUM, w->win);
+    check_fault(complete(code, t, w->win), SIGNATURE, "get_accumulate");
+    TL_MPI(MPI_Win_unlock(t, w->win));
+}
+
+/** Sizes that differ, either way; for accumulates also elements that differ, of equal size. */
+static void case_signatures(tl_kind_t kind)
+{
+    tl_window_t w = make_window(kind, sizeof(long));
+
+    try_signature(&w, 2, MPI_LONG, 1, MPI_LONG, true);
+    try_signature(&w, 1, MPI_LONG, 2, MPI_LONG, true);
+    try_signature(&w, 3, MPI_INT, 1, MPI_LONG, true);
+    try_signature(&w, 2, MPI_INT, 1, MPI_LONG, false);
+    try_signature(&w, 1, MPI_DOUBLE, 1, MPI_LONG, false);
+    end_window(&w);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(tl_kind_t);
+} cases[] = {{"bounds", case_bounds}, {"within", case_within}, {"no_memory", case_no_memory},
+             {"active", case_active}, {"shapes", case_shapes}, {"signatures", case_signatures}};
+
+static bool asked_for(const char *name, int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], name) == 0) {
+            return true;
+        }
+    }
+    return argc <= 1;
+}
+
+int main(int argc, char **argv)
+{
+    tl_init(&argc, &argv, MPI_THREAD_SINGLE);
+    for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
+        for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+            if (asked_for(cases[i].name, argc, argv)) {
+                cases[i].run(kind);
+            }
+        }
+    }
+    return tl_finish();
+}

@@ -1,0 +1,224 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file The plan: the cheapest method that can do it, unless one that can is forced. */
+#include "osc_nicstride/plan.h"
+
+#include <string.h>
+
+#include "test/unit/unit.h"
+
+#define KIB 1024ull
+
+static const nicstride_caps_t far_away = {.direct = false, .cma = false};
+static const nicstride_caps_t same_node = {.direct = false, .cma = true};
+static const nicstride_caps_t mapped = {.direct = true, .cma = true};
+
+/** `size` bytes in blocks of `block`, every other block of memory; contiguous for block 0. */
+static onic_layout_t vector(uint64_t size, uint64_t block)
+{
+    onic_layout_t l;
+
+    if (block == 0 || block >= size) {
+        UNIT_CHECK(onic_layout_contig(&l, 0, size) == ONIC_LAYOUT_OK);
+        return l;
+    }
+    UNIT_CHECK(onic_layout_contig(&l, 0, block) == ONIC_LAYOUT_OK);
+    UNIT_CHECK(onic_layout_repeat(&l, size / block, 2 * (int64_t)block) == ONIC_LAYOUT_OK);
+    return l;
+}
+
+/** As above, in list form: blocks at growing distances. */
+static onic_layout_t irregular(unsigned blocks)
+{
+    onic_runs_t runs = {0};
+    onic_layout_t l;
+
+    for (unsigned i = 0; i < blocks; i++)
+        UNIT_CHECK(onic_runs_add(&runs, (onic_run_t){(int64_t)i * (i + 1) * 50, 8 + i % 3, 1, 0}) ==
+                   ONIC_LAYOUT_OK);
+    UNIT_CHECK(onic_layout_from_runs(&l, &runs) == ONIC_LAYOUT_OK);
+    UNIT_CHECK(l.nruns > 0);
+    return l;
+}
+
+static nicstride_method_t plan(nicstride_direction_t dir, const onic_layout_t *target,
+                               nicstride_caps_t caps)
+{
+    const onic_layout_t origin = vector(target->size, 0);
+
+    return nicstride_plan(NICSTRIDE_METHOD_AUTO, dir, &origin, target, caps,
+                          caps.cma ? &nicstride_cost_node : &nicstride_cost_net);
+}
+
+static nicstride_method_t plan_vector(nicstride_direction_t dir, uint64_t size, uint64_t block,
+                                      nicstride_caps_t caps)
+{
+    const onic_layout_t target = vector(size, block);
+
+    return plan(dir, &target, caps);
+}
+
+START_TEST(names)
+{
+    for (int m = NICSTRIDE_METHOD_AUTO; m < NICSTRIDE_METHOD_LAST; m++)
+        for (int k = NICSTRIDE_METHOD_AUTO; k < m; k++)
+            ck_assert_str_ne(nicstride_method_name((nicstride_method_t)m),
+                             nicstride_method_name((nicstride_method_t)k));
+    ck_assert_str_eq(nicstride_method_name(NICSTRIDE_METHOD_AUTO), "auto");
+    ck_assert_str_eq(nicstride_method_name(NICSTRIDE_METHOD_LAST), "unknown");
+    ck_assert_str_eq(nicstride_method_name((nicstride_method_t)-1), "unknown");
+}
+END_TEST
+
+START_TEST(what_can_do_what)
+{
+    const onic_layout_t flat = vector(4 * KIB, 0), strided = vector(4 * KIB, 64);
+    onic_layout_t list = irregular(20);
+
+#define CAN(method, dir, origin, target, caps)                                                     \
+    nicstride_method_can(NICSTRIDE_METHOD_##method, NICSTRIDE_##dir, origin, target, caps)
+    ck_assert(!CAN(AUTO, PUT, &flat, &flat, mapped));
+    ck_assert(!CAN(LAST, PUT, &flat, &flat, mapped));
+    ck_assert(CAN(DIRECT, PUT, &strided, &list, mapped));
+    ck_assert(!CAN(DIRECT, GET, &flat, &flat, same_node));
+    ck_assert(CAN(CMA, PUT, &flat, &list, same_node));
+    ck_assert(!CAN(CMA, PUT, &flat, &flat, far_away));
+    ck_assert(CAN(SIEVE, GET, &strided, &strided, same_node));
+    ck_assert(!CAN(SIEVE, GET, &strided, &strided, far_away));
+    ck_assert(!CAN(SIEVE, PUT, &strided, &strided, same_node));
+    ck_assert(CAN(PACK, PUT, &list, &strided, far_away));
+    ck_assert(CAN(PACK, GET, &flat, &list, mapped));
+    ck_assert(CAN(ZCOPY, PUT, &flat, &flat, far_away));
+    ck_assert(!CAN(ZCOPY, PUT, &strided, &flat, far_away));
+    ck_assert(!CAN(ZCOPY, GET, &flat, &strided, far_away));
+    ck_assert(!CAN(ZCOPY, GET, &list, &flat, far_away));
+#undef CAN
+    onic_layout_fini(&list);
+}
+END_TEST
+
+/** All methods by hand: the plan is one that can, and none that can is cheaper. */
+static void check_cheapest(nicstride_method_t chosen, nicstride_direction_t dir,
+                           const onic_layout_t *origin, const onic_layout_t *target,
+                           nicstride_caps_t caps, const nicstride_cost_t *cost)
+{
+    const double mine = nicstride_method_cost(chosen, origin, target, cost);
+
+    UNIT_CHECK(nicstride_method_can(chosen, dir, origin, target, caps));
+    for (int i = NICSTRIDE_METHOD_DIRECT; i < NICSTRIDE_METHOD_LAST; i++) {
+        const nicstride_method_t m = (nicstride_method_t)i;
+        if (nicstride_method_can(m, dir, origin, target, caps))
+            UNIT_CHECK(mine <= nicstride_method_cost(m, origin, target, cost));
+    }
+}
+
+START_TEST(cheapest_or_forced)
+{
+    unit_random_t r = {unit_seed()};
+    unsigned chosen[NICSTRIDE_METHOD_LAST] = {0};
+
+    for (int round = 0; round < 20000; round++) {
+        const uint64_t size = 64ull << unit_below(&r, 20);
+        const onic_layout_t origin =
+            vector(size, unit_once_in(&r, 2) ? 0 : 1ull << unit_below(&r, 14));
+        const onic_layout_t target =
+            vector(size, unit_once_in(&r, 2) ? 0 : 1ull << unit_below(&r, 14));
+        const nicstride_caps_t caps = {.direct = unit_once_in(&r, 4), .cma = unit_once_in(&r, 2)};
+        const nicstride_cost_t *cost = caps.cma ? &nicstride_cost_node : &nicstride_cost_net;
+        const nicstride_direction_t dir = unit_once_in(&r, 2) ? NICSTRIDE_PUT : NICSTRIDE_GET;
+        const nicstride_method_t forced =
+            (nicstride_method_t)unit_below(&r, NICSTRIDE_METHOD_LAST + 1);
+        const nicstride_method_t m = nicstride_plan(forced, dir, &origin, &target, caps, cost);
+
+        chosen[m]++;
+        if (nicstride_method_can(forced, dir, &origin, &target, caps))
+            UNIT_CHECK(m == forced);
+        else
+            check_cheapest(m, dir, &origin, &target, caps, cost);
+    }
+    for (int m = NICSTRIDE_METHOD_DIRECT; m < NICSTRIDE_METHOD_LAST; m++)
+        ck_assert_uint_gt(chosen[m], 100);
+}
+END_TEST
+
+/* The shapes that each method is there for. */
+START_TEST(by_shape)
+{
+    for (uint64_t size = 8; size <= 1024 * KIB; size *= 2) {
+        ck_assert_int_eq(plan_vector(NICSTRIDE_PUT, size, 8, mapped), NICSTRIDE_METHOD_DIRECT);
+        ck_assert_int_eq(plan_vector(NICSTRIDE_GET, size, 0, mapped), NICSTRIDE_METHOD_DIRECT);
+    }
+    ck_assert_int_eq(plan_vector(NICSTRIDE_PUT, 1024 * KIB, 0, same_node), NICSTRIDE_METHOD_CMA);
+    ck_assert_int_eq(plan_vector(NICSTRIDE_GET, 1024 * KIB, 0, same_node), NICSTRIDE_METHOD_CMA);
+    ck_assert_int_eq(plan_vector(NICSTRIDE_PUT, 1024 * KIB, 64, same_node), NICSTRIDE_METHOD_PACK);
+    ck_assert_int_eq(plan_vector(NICSTRIDE_GET, 4 * KIB, 64, same_node), NICSTRIDE_METHOD_SIEVE);
+    ck_assert_int_eq(plan_vector(NICSTRIDE_PUT, 8, 0, far_away), NICSTRIDE_METHOD_PACK);
+    ck_assert_int_eq(plan_vector(NICSTRIDE_PUT, 1024 * KIB, 64, far_away), NICSTRIDE_METHOD_PACK);
+    ck_assert_int_eq(plan_vector(NICSTRIDE_PUT, 16 * KIB * KIB, 0, far_away),
+                     NICSTRIDE_METHOD_ZCOPY);
+
+    onic_layout_t list = irregular(1000);
+    ck_assert_int_eq(plan(NICSTRIDE_GET, &list, same_node), NICSTRIDE_METHOD_PACK);
+    ck_assert_int_eq(plan(NICSTRIDE_PUT, &list, far_away), NICSTRIDE_METHOD_PACK);
+    onic_layout_fini(&list);
+}
+END_TEST
+
+/* The model: more bytes and more pieces never cost less. */
+START_TEST(costs_grow)
+{
+    static const nicstride_cost_t *const costs[] = {&nicstride_cost_node, &nicstride_cost_net};
+
+    for (size_t i = 0; i < 2; i++)
+        for (int k = NICSTRIDE_METHOD_CMA; k < NICSTRIDE_METHOD_LAST; k++) {
+            const nicstride_method_t m = (nicstride_method_t)k;
+            for (uint64_t size = 1 * KIB; size <= 64 * KIB * KIB; size *= 2) {
+                const onic_layout_t small = vector(size, 64), large = vector(2 * size, 64);
+                const onic_layout_t fine = vector(size, 32);
+                const double cost = nicstride_method_cost(m, &small, &small, costs[i]);
+                UNIT_CHECK(cost > 0);
+                UNIT_CHECK(nicstride_method_cost(m, &large, &large, costs[i]) > cost);
+                UNIT_CHECK(nicstride_method_cost(m, &fine, &small, costs[i]) >= cost);
+                UNIT_CHECK(nicstride_method_cost(m, &small, &fine, costs[i]) >= cost);
+            }
+        }
+}
+END_TEST
+
+/* Equations (1) and (2) of the paper, with their terms by hand. */
+START_TEST(equations)
+{
+    const nicstride_cost_t cost = {.call = 1000,
+                                   .piece = 100,
+                                   .copy = 2,
+                                   .block = 3,
+                                   .message = 50,
+                                   .byte = 5,
+                                   .rendezvous = 7000,
+                                   .rndv_byte = 1,
+                                   .sieve_piece = 1u << 20};
+    const onic_layout_t flat = vector(4096, 0), strided = vector(4096, 64);
+
+#define COST(method, origin, target)                                                               \
+    nicstride_method_cost(NICSTRIDE_METHOD_##method, origin, target, &cost)
+    ck_assert(COST(DIRECT, &strided, &strided) == 0);
+    ck_assert(COST(CMA, &flat, &flat) == 1000 + 4096 * 2);
+    ck_assert(COST(CMA, &flat, &strided) == 1000 + 63 * 100 + 4096 * 2);
+    ck_assert(COST(CMA, &strided, &flat) == COST(CMA, &flat, &strided));
+    ck_assert(COST(PACK, &flat, &strided) == 50 + 64 * 3 + 4096 * 5);
+    ck_assert(COST(ZCOPY, &flat, &flat) == 50 + 7000 + 4096);
+    /* One read of the extent, then the gather. */
+    ck_assert(COST(SIEVE, &flat, &strided) == 1000 + (2 * 4096 - 64) * 2 + 64 * 3 + 4096 * 2);
+#undef COST
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {names,    what_can_do_what, cheapest_or_forced,
+                                  by_shape, costs_grow,       equations};
+
+    return unit_run("plan", tests, sizeof(tests) / sizeof(tests[0]));
+}

@@ -1,0 +1,348 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Decoding of messages: what is right comes through unchanged, and every single thing that can be
+ * wrong with it is refused.
+ */
+#include "osc_nicstride/proto.h"
+
+#include <string.h>
+
+#include "osc_nicstride/lockq.h"
+#include "test/unit/unit.h"
+
+#define LAYOUT_LEN 37
+
+/** What a type may carry: a letter for each field, as in field_letters below. */
+typedef struct type_rule {
+    nicstride_msg_type_t type;
+    const char *fields;
+    const char *flags;   /* R: rendezvous, S: slice */
+    const char *payload; /* "none", "len", "len or none", "pair", "reply" */
+} type_rule_t;
+
+/* d(isp) o(ffset) l(en) h(andle) c(ount) s(tatus) O(p) t(dtype) L(ayout) */
+static const char field_letters[] = "dolhcsOtL";
+
+static const type_rule_t rules[] = {
+    {NICSTRIDE_MSG_PUT, "Ldol", "RS", "len"},
+    {NICSTRIDE_MSG_GET, "Ldolh", "RS", "none"},
+    {NICSTRIDE_MSG_GET_DATA, "olhs", "R", "reply"},
+    {NICSTRIDE_MSG_ACC, "LdolOt", "S", "len"},
+    {NICSTRIDE_MSG_GET_ACC, "LdolOth", "S", "len or none"},
+    {NICSTRIDE_MSG_CAS, "dlth", "", "pair"},
+    {NICSTRIDE_MSG_ACC_DATA, "olhs", "", "reply"},
+    {NICSTRIDE_MSG_FLUSH, "c", "", "none"},
+    {NICSTRIDE_MSG_ACK, "cs", "", "none"},
+    {NICSTRIDE_MSG_LOCK, "O", "", "none"},
+    {NICSTRIDE_MSG_GRANT, "c", "", "none"},
+    {NICSTRIDE_MSG_UNLOCK, "", "", "none"},
+    {NICSTRIDE_MSG_POST, "", "", "none"},
+    {NICSTRIDE_MSG_COMPLETE, "", "", "none"},
+    {NICSTRIDE_MSG_REGION, "dl", "", "none"},
+    {NICSTRIDE_MSG_REGION_IS, "dlsc", "", "none"},
+};
+#define NRULES (sizeof(rules) / sizeof(rules[0]))
+
+static bool has(const char *letters, char c)
+{
+    return strchr(letters, c) != NULL;
+}
+
+static void set_field(nicstride_msg_t *m, char letter, uint64_t value)
+{
+    switch (letter) {
+    case 'd':
+        m->disp = (int64_t)value;
+        break;
+    case 'o':
+        m->offset = value;
+        break;
+    case 'l':
+        m->len = value;
+        break;
+    case 'h':
+        m->handle = value;
+        break;
+    case 'c':
+        m->count = value;
+        break;
+    case 's':
+        m->status = (int32_t)value;
+        break;
+    case 'O':
+        m->op = (uint16_t)value;
+        break;
+    case 't':
+        m->dtype = (uint16_t)value;
+        break;
+    default:
+        m->layout_len = (uint32_t)value;
+    }
+}
+
+/** A right message of a type, with all its fields in use but status. */
+static nicstride_msg_t right_message(const type_rule_t *rule)
+{
+    nicstride_msg_t m;
+
+    memset(&m, 0xee, sizeof(m));
+    nicstride_msg_init(&m, rule->type, 0xdeadbeef, 7);
+    if (has(rule->fields, 'd'))
+        m.disp = INT64_MIN;
+    if (has(rule->fields, 'o'))
+        m.offset = 1ull << 40;
+    if (has(rule->fields, 'l'))
+        m.len = 1000;
+    if (has(rule->fields, 'h'))
+        m.handle = UINT64_MAX;
+    if (has(rule->fields, 'c'))
+        m.count = 12345;
+    if (has(rule->fields, 'O'))
+        m.op = NICSTRIDE_LOCK_EXCLUSIVE;
+    if (has(rule->fields, 't'))
+        m.dtype = 40;
+    if (has(rule->fields, 'L'))
+        m.layout_len = LAYOUT_LEN;
+    return m;
+}
+
+static uint64_t right_payload(const type_rule_t *rule, const nicstride_msg_t *m)
+{
+    return strcmp(rule->payload, "none") == 0 ? 0 : m->len;
+}
+
+/** Decodes from unaligned memory that ends with the message. */
+static const char *decode(const nicstride_msg_t *m, size_t len, uint64_t payload_len)
+{
+    const void *layout = NULL;
+    nicstride_msg_t got;
+    char *memory = malloc(len + 1);
+
+    UNIT_CHECK(memory != NULL);
+    memset(memory, 0x5a, len + 1);
+    memcpy(memory + 1, m, len < sizeof(*m) ? len : sizeof(*m));
+    const char *why = nicstride_msg_decode(memory + 1, len, payload_len, &got, &layout);
+    if (why == NULL) {
+        UNIT_CHECK(memcmp(&got, m, sizeof(got)) == 0);
+        UNIT_CHECK(layout == memory + 1 + sizeof(*m));
+    } else {
+        UNIT_CHECK(strlen(why) > 5);
+    }
+    free(memory);
+    return why;
+}
+
+/** Decodes a message as long as it says it is. */
+static bool accepted(const nicstride_msg_t *m, uint64_t payload_len)
+{
+    return decode(m, sizeof(*m) + m->layout_len, payload_len) == NULL;
+}
+
+START_TEST(right_messages)
+{
+    const type_rule_t *rule = &rules[_i];
+    nicstride_msg_t m = right_message(rule);
+
+    ck_assert(accepted(&m, right_payload(rule, &m)));
+    if (has(rule->fields, 's')) {
+        m.status = 57;
+        ck_assert(accepted(&m, 0));
+        m.status = -1;
+        ck_assert(!accepted(&m, 0));
+    }
+    ck_assert_str_ne(nicstride_msg_name(rule->type), nicstride_msg_name(0));
+}
+END_TEST
+
+/* Each length but the right one, and each header of it. */
+START_TEST(lengths)
+{
+    const type_rule_t *rule = &rules[_i];
+    nicstride_msg_t m = right_message(rule);
+    const size_t right = sizeof(m) + m.layout_len;
+    const uint64_t payload = right_payload(rule, &m);
+
+    for (size_t len = 0; len < right + 40; len++)
+        UNIT_CHECK((decode(&m, len, payload) == NULL) == (len == right));
+    m.layout_len++;
+    UNIT_CHECK(decode(&m, right, payload) != NULL);
+    m.layout_len = UINT32_MAX;
+    UNIT_CHECK(decode(&m, right, payload) != NULL);
+    m.layout_len = 0;
+    UNIT_CHECK(accepted(&m, payload) == !has(rule->fields, 'L'));
+}
+END_TEST
+
+START_TEST(unused_fields_are_zero)
+{
+    const type_rule_t *rule = &rules[_i];
+
+    for (size_t i = 0; field_letters[i] != '\0'; i++) {
+        nicstride_msg_t m = right_message(rule);
+        if (has(rule->fields, field_letters[i]))
+            continue;
+        set_field(&m, field_letters[i], 1);
+        UNIT_CHECK(!accepted(&m, right_payload(rule, &m)));
+        if (field_letters[i] == 'l')
+            UNIT_CHECK(!accepted(&m, 0));
+    }
+}
+END_TEST
+
+START_TEST(needed_fields)
+{
+    const type_rule_t *rule = &rules[_i];
+    nicstride_msg_t m = right_message(rule);
+
+    if (has(rule->fields, 'h')) {
+        m.handle = 0;
+        ck_assert(!accepted(&m, right_payload(rule, &m)));
+    }
+    m = right_message(rule);
+    if (has(rule->fields, 'o')) {
+        m.offset = UINT64_MAX - m.len;
+        ck_assert(accepted(&m, right_payload(rule, &m)));
+        m.offset++;
+        ck_assert(!accepted(&m, right_payload(rule, &m)));
+    }
+}
+END_TEST
+
+START_TEST(flags)
+{
+    const type_rule_t *rule = &rules[_i];
+    nicstride_msg_t m = right_message(rule);
+
+    for (unsigned f = 0; f < 256; f++) {
+        const bool rndv = (f & NICSTRIDE_MSG_RNDV) != 0, slice = (f & NICSTRIDE_MSG_SLICE) != 0;
+        m.flags = (uint8_t)f;
+        UNIT_CHECK(
+            accepted(&m, right_payload(rule, &m)) ==
+            (f < 4 && (!rndv || has(rule->flags, 'R')) && (!slice || has(rule->flags, 'S'))));
+    }
+}
+END_TEST
+
+START_TEST(payloads)
+{
+    const type_rule_t *rule = &rules[_i];
+    nicstride_msg_t m = right_message(rule);
+    const uint64_t right = right_payload(rule, &m);
+    const bool optional = strcmp(rule->payload, "len or none") == 0;
+    const bool pair = strcmp(rule->payload, "pair") == 0;
+
+    for (uint64_t n = 0; n < 1200; n++)
+        UNIT_CHECK(accepted(&m, n) == (n == right || (n == 0 && optional)));
+    UNIT_CHECK(!accepted(&m, UINT64_MAX));
+    if (right > 0) {
+        m.len = 999;
+        UNIT_CHECK(accepted(&m, 999) == !pair);
+        m.len = 0;
+        UNIT_CHECK(accepted(&m, 0) == !pair);
+    }
+}
+END_TEST
+
+/* A reply that reports an error brings no bytes, but says which bytes will not come. */
+START_TEST(failed_replies)
+{
+    const type_rule_t *rule = &rules[_i];
+    nicstride_msg_t m = right_message(rule);
+
+    if (strcmp(rule->payload, "reply") != 0)
+        return;
+    m.status = 3;
+    ck_assert(accepted(&m, 0));
+    ck_assert(!accepted(&m, m.len));
+    m.flags = NICSTRIDE_MSG_RNDV;
+    ck_assert(!accepted(&m, 0));
+}
+END_TEST
+
+START_TEST(magic_and_type)
+{
+    nicstride_msg_t m;
+
+    nicstride_msg_init(&m, NICSTRIDE_MSG_POST, 1, 2);
+    for (unsigned type = 0; type < 256; type++) {
+        const bool known = type > 0 && type < NICSTRIDE_MSG_LAST;
+        m.type = (uint8_t)type;
+        UNIT_CHECK(known || !accepted(&m, 0));
+        UNIT_CHECK((strcmp(nicstride_msg_name(type), "unknown") == 0) == !known);
+    }
+    ck_assert_str_eq(nicstride_msg_name(UINT32_MAX), "unknown");
+
+    m.type = NICSTRIDE_MSG_POST;
+    ck_assert(accepted(&m, 0));
+    for (unsigned magic = 0; magic < 65536; magic++) {
+        m.magic = (uint16_t)magic;
+        UNIT_CHECK(accepted(&m, 0) == (magic == NICSTRIDE_MSG_MAGIC));
+    }
+
+    /* The other byte order has a text of its own: that is a user's error, not an attack. */
+    m.magic = 0x534e;
+    const char *order = decode(&m, sizeof(m), 0);
+    m.magic = 0x1234;
+    ck_assert_str_ne(order, decode(&m, sizeof(m), 0));
+}
+END_TEST
+
+START_TEST(values)
+{
+    nicstride_msg_t m;
+
+    nicstride_msg_init(&m, NICSTRIDE_MSG_LOCK, 1, 2);
+    for (unsigned op = 0; op < 65536; op++) {
+        m.op = (uint16_t)op;
+        UNIT_CHECK(accepted(&m, 0) ==
+                   (op == NICSTRIDE_LOCK_SHARED || op == NICSTRIDE_LOCK_EXCLUSIVE));
+    }
+    nicstride_msg_init(&m, NICSTRIDE_MSG_GRANT, 1, 2);
+    m.count = INT32_MAX;
+    ck_assert(accepted(&m, 0));
+    m.count++;
+    ck_assert(!accepted(&m, 0));
+    m.count = UINT64_MAX;
+    ck_assert(!accepted(&m, 0));
+}
+END_TEST
+
+/* Bytes at random, and right messages with some bits changed: whatever is let through keeps what
+ * the rules above promise. The sanitizers watch the memory. */
+START_TEST(random_bytes)
+{
+    unit_random_t r = {unit_seed()};
+    unsigned through = 0;
+
+    for (int i = 0; i < 200000; i++) {
+        const type_rule_t *rule = &rules[unit_below(&r, NRULES)];
+        nicstride_msg_t m = right_message(rule);
+        unsigned char *bytes = (unsigned char *)&m;
+        for (uint64_t flips = unit_below(&r, 4); flips > 0; flips--)
+            bytes[unit_below(&r, sizeof(m))] ^= (unsigned char)(1u << unit_below(&r, 8));
+        const size_t len = sizeof(m) + (unit_once_in(&r, 2) ? LAYOUT_LEN : 0);
+        const uint64_t payload = unit_once_in(&r, 2) ? m.len : unit_below(&r, 3) * 500;
+        if (decode(&m, len, payload) != NULL)
+            continue;
+        through++;
+        UNIT_CHECK(m.layout_len == len - sizeof(m));
+        UNIT_CHECK(payload == 0 || payload == m.len);
+        UNIT_CHECK(m.len <= UINT64_MAX - m.offset);
+    }
+    ck_assert_uint_gt(through, 10000);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const each[] = {right_messages, lengths,  unused_fields_are_zero, needed_fields,
+                                 flags,          payloads, failed_replies};
+    const TTest *const tests[] = {magic_and_type, values, random_bytes};
+
+    return unit_run_loop("proto", each, sizeof(each) / sizeof(each[0]), NRULES, tests,
+                         sizeof(tests) / sizeof(tests[0]));
+}

@@ -1,0 +1,87 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file What the unit tests with random cases share: a reproducible generator and the runner. */
+#ifndef ONIC_TEST_UNIT_H
+#define ONIC_TEST_UNIT_H
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <check.h>
+
+/** As ck_assert, for inner loops: ck_assert writes to a pipe each time, this only on failure. */
+#define UNIT_CHECK(condition)                                                                      \
+    do {                                                                                           \
+        if (!(condition))                                                                          \
+            ck_abort_msg("%s", #condition);                                                        \
+    } while (0)
+
+/** The seed of this run: ONIC_TEST_SEED, or a fixed one. */
+static inline uint64_t unit_seed(void)
+{
+    const char *text = getenv("ONIC_TEST_SEED");
+
+    return text != NULL ? strtoull(text, NULL, 0) : 20260101;
+}
+
+/** State of a generator (splitmix64). Each test begins its own with unit_seed. */
+typedef struct unit_random {
+    uint64_t state;
+} unit_random_t;
+
+static inline uint64_t unit_random64(unit_random_t *r)
+{
+    uint64_t z = r->state += 0x9e3779b97f4a7c15u;
+
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+/** A number in [0, n), n > 0. */
+static inline uint64_t unit_below(unit_random_t *r, uint64_t n)
+{
+    return unit_random64(r) % n;
+}
+
+/** True once in n times. */
+static inline bool unit_once_in(unit_random_t *r, uint64_t n)
+{
+    return unit_below(r, n) == 0;
+}
+
+/** Runs a suite of one case; the value for main to return. The `each` tests run once for each _i in
+ *  0 .. times-1. */
+static inline int unit_run_loop(const char *name, const TTest *const *each, size_t neach,
+                                size_t times, const TTest *const *tests, size_t ntests)
+{
+    Suite *suite = suite_create(name);
+    TCase *tcase = tcase_create(name);
+
+    tcase_set_timeout(tcase, 60);
+    for (size_t i = 0; i < neach; i++)
+        tcase_add_loop_test(tcase, each[i], 0, (int)times);
+    for (size_t i = 0; i < ntests; i++)
+        tcase_add_test(tcase, tests[i]);
+    suite_add_tcase(suite, tcase);
+
+    SRunner *runner = srunner_create(suite);
+    printf("seed %" PRIu64 "\n", unit_seed());
+    fflush(stdout);
+    srunner_run_all(runner, CK_NORMAL);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+static inline int unit_run(const char *name, const TTest *const *tests, size_t ntests)
+{
+    return unit_run_loop(name, NULL, 0, 0, tests, ntests);
+}
+
+#endif
