@@ -54,13 +54,13 @@ static int first_local(struct ompi_communicator_t *comm)
     return rank;
 }
 
-static int count_local(struct ompi_communicator_t *comm)
+static bool alone(struct ompi_communicator_t *comm)
 {
     int n = 0;
-    for (int i = 0; i < ompi_comm_size(comm); i++) {
+    for (int i = 0; i < ompi_comm_size(comm) && n < 2; i++) {
         n += flagged_local(comm, i);
     }
-    return n;
+    return n == 1;
 }
 
 /** The leader that all agree `rank` has: the one it names, if that one names itself. */
@@ -68,20 +68,6 @@ static int leader_of(const offer_t *offers, int rank)
 {
     int leader = offers[rank].leader;
     return offers[leader].leader == leader ? leader : rank;
-}
-
-/** Position of `rank` among those with the same leader, and their number. */
-static int place_in_group(const offer_t *offers, int size, int rank, int *n_p)
-{
-    int place = 0;
-    *n_p = 0;
-    for (int i = 0; i < size; i++) {
-        if (leader_of(offers, i) == leader_of(offers, rank)) {
-            place += i < rank;
-            (*n_p)++;
-        }
-    }
-    return place;
 }
 
 /* ---- the node ------------------------------------------------------------------------------- */
@@ -121,16 +107,13 @@ static bool fill_node(onic_node_t *node, const offer_t *offers, const outcome_t 
 }
 
 /** Maps the leader's segment, or takes private memory. */
-static outcome_t take_segment(const offer_t *offers, int size, int me, size_t bytes,
-                              onic_segment_t *segment)
+static outcome_t take_segment(const offer_t *offers, int me, size_t bytes, onic_segment_t *segment)
 {
     outcome_t out = {0, OMPI_SUCCESS};
-    int n;
-    int place = place_in_group(offers, size, me, &n);
-    const onic_segment_key_t *key = &offers[leader_of(offers, me)].key;
-    /* A leader that counts other members than we all do has reserved the wrong shares. */
-    if (key->name[0] != '\0' && key->shares == (uint64_t)n) {
-        out.mapped = place == 0 || onic_segment_join(key, bytes, place, segment);
+    int leader = leader_of(offers, me);
+    const onic_segment_key_t *key = &offers[leader].key;
+    if (key->name[0] != '\0') {
+        out.mapped = leader == me || onic_segment_join(key, bytes, 1, segment);
     }
     if (!out.mapped) {
         onic_segment_unmap(segment);
@@ -148,15 +131,17 @@ static int worst(const outcome_t *outcomes, int size)
     return rc;
 }
 
-/** Names the leader; makes the segment if that is this rank, and others share its node. */
+/**
+ * Names the leader; makes the segment if that is this rank, and others share its node. The leader
+ * reserves all of it: the share of a process that cannot map would stay without space.
+ */
 static offer_t make_offer(struct ompi_communicator_t *comm, size_t bytes, onic_segment_t *segment)
 {
     offer_t offer;
-    int n = count_local(comm);
     memset(&offer, 0, sizeof(offer));
     offer.leader = first_local(comm);
-    if (n > 1 && offer.leader == ompi_comm_rank(comm)) {
-        (void)onic_segment_make(bytes, n, &offer.key, segment);
+    if (!alone(comm) && offer.leader == ompi_comm_rank(comm)) {
+        (void)onic_segment_make(bytes, 1, &offer.key, segment);
     }
     return offer;
 }
@@ -170,7 +155,7 @@ static int negotiate(struct ompi_communicator_t *comm, size_t bytes, offer_t *of
     offer_t mine = make_offer(comm, bytes, segment);
     int rc = onic_share(comm, &mine, (int)sizeof(mine), offers);
     if (rc == OMPI_SUCCESS) {
-        outcome_t out = take_segment(offers, size, me, bytes, segment);
+        outcome_t out = take_segment(offers, me, bytes, segment);
         rc = onic_share(comm, &out, (int)sizeof(out), outcomes);
     }
     onic_segment_unlink(&mine.key);

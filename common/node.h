@@ -49,7 +49,9 @@ ONIC_EXPORT int onic_node_create(struct ompi_communicator_t *comm, size_t size, 
  * Collective over `comm`, after onic_node_create: one more segment for each node (sizes may differ
  * between nodes, the same on the members of one). `*ok_p` is false on ALL ranks of a node where it
  * could not be had there (no space, limits); nothing is mapped then and no text is printed.
- * Space is reserved, so that running out shows here and not as SIGBUS later.
+ * Space is reserved, so that running out shows here and not as SIGBUS later. Each member reserves
+ * an equal share, in the order of the members: where the parts of a segment are laid out so, each
+ * lies in memory near to its process. (The first segment is reserved by the first member alone.)
  */
 ONIC_EXPORT int onic_node_segment(struct ompi_communicator_t *comm, const onic_node_t *node,
                                   size_t size, onic_segment_t *segment, bool *ok_p);

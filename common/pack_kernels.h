@@ -7,7 +7,7 @@
  * The inner loops of pack.c: equal blocks from one stride to another. Internal to pack.c.
  *
  * Addresses are integers: a loop may step past the last block, and a base may be MPI_BOTTOM, which
- * pointer arithmetic does not allow. Every memcpy of a constant size becomes plain moves.
+ * pointer arithmetic does not allow. A memcpy of a power of two up to 16 becomes one plain move.
  *
  * Tearing. An aligned element lies within a block, and is split only where the moves that make up
  * the block begin or end inside it. Single moves (blocks of 1, 2, 4, 8, 16 bytes) never do that.
@@ -30,18 +30,38 @@ enum {
     ONIC_LIBC_FROM = 160    /* bytes from which the C library's memcpy is faster than short moves */
 };
 
-/** Moves exactly `bytes`, a constant. */
+/** One move of 1, 2, 4, 8 or 16 bytes. */
+#define ONIC_MOVE_UNIT(dst, src, bytes) memcpy((void *)(dst), (const void *)(src), bytes)
+
+/** Moves exactly `bytes`, a constant. The units are spelled out, because the compiler is free to
+ *  make one memcpy of 12 or 24 bytes out of moves that overlap. */
 ONIC_INLINE void onic_move_const(uintptr_t dst, uintptr_t src, size_t bytes)
 {
-    memcpy((void *)dst, (const void *)src, bytes);
+    size_t words = bytes & ~(size_t)15;
+
+    for (size_t at = 0; at < words; at += 16) {
+        ONIC_MOVE_UNIT(dst + at, src + at, 16);
+    }
+    if (bytes & 8) {
+        ONIC_MOVE_UNIT(dst + words, src + words, 8);
+    }
+    if (bytes & 4) {
+        ONIC_MOVE_UNIT(dst + words + (bytes & 8), src + words + (bytes & 8), 4);
+    }
+    if (bytes & 2) {
+        ONIC_MOVE_UNIT(dst + words + (bytes & 12), src + words + (bytes & 12), 2);
+    }
+    if (bytes & 1) {
+        ONIC_MOVE_UNIT(dst + bytes - 1, src + bytes - 1, 1);
+    }
 }
 
 /** Moves `n` bytes, from the front, in the largest units that are aligned at address `key` on. */
 ONIC_INLINE void onic_move(uintptr_t dst, uintptr_t src, uint64_t n, uintptr_t key)
 {
-#define MOVE_UNIT(bytes)                                                                           \
+#define STEP(bytes)                                                                                \
     do {                                                                                           \
-        onic_move_const(dst, src, bytes);                                                          \
+        ONIC_MOVE_UNIT(dst, src, bytes);                                                           \
         dst += (bytes);                                                                            \
         src += (bytes);                                                                            \
         n -= (bytes);                                                                              \
@@ -49,15 +69,15 @@ ONIC_INLINE void onic_move(uintptr_t dst, uintptr_t src, uint64_t n, uintptr_t k
 
     /* What is too short for a unit of the head is made up of smaller ones by the tail. */
     if ((key & 1) && n >= 1) {
-        MOVE_UNIT(1);
+        STEP(1);
         key += 1;
     }
     if ((key & 2) && n >= 2) {
-        MOVE_UNIT(2);
+        STEP(2);
         key += 2;
     }
     if ((key & 4) && n >= 4) {
-        MOVE_UNIT(4);
+        STEP(4);
     }
     if (n >= ONIC_LIBC_FROM) {
         uint64_t words = n & ~(uint64_t)7;
@@ -68,21 +88,21 @@ ONIC_INLINE void onic_move(uintptr_t dst, uintptr_t src, uint64_t n, uintptr_t k
         n -= words;
     }
     while (n >= 16) {
-        MOVE_UNIT(16);
+        STEP(16);
     }
     if (n >= 8) {
-        MOVE_UNIT(8);
+        STEP(8);
     }
     if (n >= 4) {
-        MOVE_UNIT(4);
+        STEP(4);
     }
     if (n >= 2) {
-        MOVE_UNIT(2);
+        STEP(2);
     }
     if (n >= 1) {
-        MOVE_UNIT(1);
+        STEP(1);
     }
-#undef MOVE_UNIT
+#undef STEP
 }
 
 /** `n` blocks of any length. */
@@ -126,8 +146,8 @@ ONIC_INLINE void onic_blocks_const(uintptr_t dst, uintptr_t dst_stride, uintptr_
 }
 
 /**
- * `n` blocks of `head` bytes, then some times 16 bytes, then `tail` bytes. Head and tail are
- * constants; the head of 4 is for blocks that begin in the middle of an aligned element of 8.
+ * `n` blocks of `head` bytes (0 or 4), then some times 16 bytes, then `tail` bytes. Head and tail
+ * are constants; the head of 4 is for blocks that begin in the middle of an aligned element of 8.
  */
 ONIC_INLINE void onic_blocks_words(uintptr_t dst, uintptr_t dst_stride, uintptr_t src,
                                    uintptr_t src_stride, uint64_t n, uint64_t block, size_t head,
@@ -137,16 +157,16 @@ ONIC_INLINE void onic_blocks_words(uintptr_t dst, uintptr_t dst_stride, uintptr_
 
     for (; n > 0; n--) {
         if (head > 0) {
-            onic_move_const(dst, src, head);
+            ONIC_MOVE_UNIT(dst, src, 4);
         }
         for (uint64_t at = head; at < head + body; at += 16) {
-            onic_move_const(dst + at, src + at, 16);
+            ONIC_MOVE_UNIT(dst + at, src + at, 16);
         }
         if (tail & 8) {
-            onic_move_const(dst + head + body, src + head + body, 8);
+            ONIC_MOVE_UNIT(dst + head + body, src + head + body, 8);
         }
         if (tail & 4) {
-            onic_move_const(dst + block - 4, src + block - 4, 4);
+            ONIC_MOVE_UNIT(dst + block - 4, src + block - 4, 4);
         }
         dst += dst_stride;
         src += src_stride;

@@ -58,9 +58,13 @@ static bool reserve(int fd, size_t from, size_t to)
     return rc == 0;
 }
 
-/** Reserves one of the equal shares; the last one is longer by what is left over. */
+/** Reserves one of the equal shares, if there is one of that number; the last one is longer by what
+ *  is left over. */
 static bool reserve_share(int fd, const onic_segment_key_t *key, uint64_t share)
 {
+    if (share >= key->shares) {
+        return true;
+    }
     size_t page = page_size(), pages = mapped_size(key->size) / page;
     size_t first = pages / key->shares * share;
     size_t last = share == key->shares - 1 ? pages : first + pages / key->shares;

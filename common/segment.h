@@ -33,8 +33,9 @@ typedef struct onic_segment_key {
 bool onic_segment_make(size_t size, int shares, onic_segment_key_t *key, onic_segment_t *segment);
 
 /**
- * Maps a segment that another process has made, and reserves the space of share `share` (1 ..
- * shares - 1): so every process gets its share from the memory that is near to it.
+ * Maps a segment that another process has made, and reserves the space of share `share`, from 1 on:
+ * so every process gets its share from the memory that is near to it. Beyond the last share
+ * nothing is left to reserve.
  */
 bool onic_segment_join(const onic_segment_key_t *key, size_t size, int share,
                        onic_segment_t *segment);

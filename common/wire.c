@@ -11,6 +11,7 @@
 #include "common/wire_internal.h"
 
 #include <sched.h>
+#include <signal.h>
 #include <time.h>
 
 #include "ompi/constants.h"
@@ -286,17 +287,29 @@ static void stop_wire(void)
     onic_wire_unlock();
 }
 
-static int open_first(const onic_wire_config_t *config)
+/** Starts wire and server thread with all signals blocked: these belong to the application's
+ *  threads, and threads, UCX's own among them, inherit the mask. */
+static int start_blocked(const onic_wire_config_t *config)
 {
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
     onic_wire_lock();
     int rc = start_wire(config);
     onic_wire_unlock();
-    if (rc != OMPI_SUCCESS) {
-        return rc;
-    }
-    if (config->server_thread) {
+    if (rc == OMPI_SUCCESS && config->server_thread) {
         /* Without it the program is right, only slower to answer; the text has been given. */
         (void)onic_server_start(config);
+    }
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return rc;
+}
+
+static int open_first(const onic_wire_config_t *config)
+{
+    int rc = start_blocked(config);
+    if (rc != OMPI_SUCCESS) {
+        return rc;
     }
     rc = opal_progress_register(onic_wire_progress);
     if (rc != OMPI_SUCCESS) {

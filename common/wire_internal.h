@@ -159,6 +159,7 @@ void onic_peers_stop(void);
 bool onic_wire_wait(ucs_status_ptr_t request, unsigned usec);
 
 /* wire_server.c */
+/** Starts the thread, which inherits the caller's signal mask. */
 int onic_server_start(const onic_wire_config_t *config);
 void onic_server_stop(void);
 void onic_server_wake(void);

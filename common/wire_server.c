@@ -18,7 +18,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <time.h>
@@ -164,21 +163,6 @@ void onic_server_wake(void)
     }
 }
 
-/** Creates the thread with all signals blocked: they belong to the application's threads. */
-static int create_thread(onic_server_t *s)
-{
-    sigset_t all;
-    sigset_t old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    int rc = pthread_create(&s->thread, NULL, server_main, s);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (rc == 0) {
-        (void)pthread_setname_np(s->thread, "onic-server");
-    }
-    return rc;
-}
-
 static void init_sleep(onic_server_t *s)
 {
     pthread_condattr_t attr;
@@ -213,7 +197,8 @@ int onic_server_start(const onic_wire_config_t *config)
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
     init_sleep(s);
-    int rc = create_thread(s);
+    /* The caller has blocked all signals; the thread inherits that. */
+    int rc = pthread_create(&s->thread, NULL, server_main, s);
     if (rc != 0) {
         opal_output(0, "ompi-nic: no passive progress: cannot start the server thread: %s",
                     strerror(rc));
@@ -221,6 +206,7 @@ int onic_server_start(const onic_wire_config_t *config)
         close(s->wake_fd);
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
+    (void)pthread_setname_np(s->thread, "onic-server");
     s->running = true;
     return OMPI_SUCCESS;
 }

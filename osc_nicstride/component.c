@@ -143,6 +143,8 @@ static int component_finalize(void)
     nicstride_component_t *c = &mca_osc_nicstride_component;
     ompi_communicator_t *world = &ompi_mpi_comm_world.comm;
 
+    if (c->wire_open)
+        onic_wire_flush();
     if (c->world_met && ompi_comm_size(world) > 1)
         world->c_coll->coll_barrier(world, world->c_coll->coll_barrier_module);
     if (c->wire_open) {

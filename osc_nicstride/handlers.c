@@ -423,7 +423,7 @@ int nicstride_run_deferred(void)
         if (in.m != NULL)
             in.p = in.m->peer[d->msg.origin];
         if (in.m != NULL && in.p != NULL && !dispatch(&in))
-            return n + 1; /* not idle: whoever progresses comes back soon */
+            return -1; /* work is left: whoever progresses comes back soon */
         deferred_head = d->next;
         if (deferred_head == NULL)
             deferred_tail = NULL;

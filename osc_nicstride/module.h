@@ -131,7 +131,8 @@ struct nicstride_op;
 typedef struct nicstride_peer {
     onic_peer_t *wire;
     int rank;
-    int local; /**< index on my node, or -1 */
+    int local;       /**< index on my node, or -1 */
+    int single_copy; /**< 1: works, -1: does not, 0: not tried yet */
 
     /* wire lock */
     nicstride_tx_t tx;

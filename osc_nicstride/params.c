@@ -37,7 +37,7 @@ static ranged_param_t ranged[N_RANGED] = {
                      "Microseconds that the application must be away from MPI before the server "
                      "thread answers one-sided requests in its place. Smaller values answer "
                      "sooner and cost more wake-ups",
-                     200, 1, 1000000},
+                     1000, 1, 1000000},
     [WINDOW] = {"window",
                 "Most messages without acknowledgement from one process to another, for each "
                 "window. Bounds what a target must hold for an origin",

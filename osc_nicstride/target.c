@@ -87,6 +87,20 @@ static int check_attached(nicstride_module_t *m, const nicstride_target_t *a)
                            (uint64_t)a->disp);
 }
 
+/** Can the kernel copy to and from this peer? Asked of the wire once. */
+static bool single_copy_works(nicstride_peer_t *p)
+{
+    int known = __atomic_load_n(&p->single_copy, __ATOMIC_RELAXED);
+
+    if (known == 0) {
+        onic_wire_lock();
+        known = onic_peer_can_cma(p->wire) ? 1 : -1;
+        onic_wire_unlock();
+        __atomic_store_n(&p->single_copy, known, __ATOMIC_RELAXED);
+    }
+    return known > 0;
+}
+
 /** Where the target's bytes are, and by which paths they can be reached. */
 static int locate(nicstride_module_t *m, nicstride_target_t *a, ptrdiff_t disp)
 {
@@ -113,7 +127,7 @@ static int locate(nicstride_module_t *m, nicstride_target_t *a, ptrdiff_t disp)
         a->mapped = true;
         a->direct = m->mapped[a->peer->local] + a->disp;
     } else if (a->peer->local >= 0 && mca_osc_nicstride_component.params.cma) {
-        a->cma = onic_peer_can_cma(a->peer->wire);
+        a->cma = single_copy_works(a->peer);
     }
     return OMPI_SUCCESS;
 }
