@@ -312,5 +312,5 @@ bool nicstride_layout_fits(const onic_layout_t *l, int64_t disp, uint64_t size)
         return true;
     if (__builtin_add_overflow(disp, l->lb, &lb) || __builtin_add_overflow(disp, l->ub, &ub))
         return false;
-    return lb >= 0 && ub >= 0 && (uint64_t)ub <= size;
+    return lb >= 0 && (uint64_t)ub <= size; /* ub > lb, as there are bytes */
 }

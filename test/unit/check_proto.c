@@ -285,9 +285,9 @@ START_TEST(magic_and_type)
 
     /* The other byte order has a text of its own: that is a user's error, not an attack. */
     m.magic = 0x534e;
-    const char *order = decode(&m, sizeof(m), 0);
+    ck_assert_ptr_nonnull(strstr(decode(&m, sizeof(m), 0), "byte order"));
     m.magic = 0x1234;
-    ck_assert_str_ne(order, decode(&m, sizeof(m), 0));
+    ck_assert_ptr_null(strstr(decode(&m, sizeof(m), 0), "byte order"));
 }
 END_TEST
 

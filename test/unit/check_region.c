@@ -121,6 +121,9 @@ static void random_find(unit_random_t *r, const nicstride_regions_t *t, const na
     UNIT_CHECK(v->base[naive_owner(v, found.base - world)] == found.base - world);
     const int last = naive_owner(v, found.base - world + found.size - 1);
     UNIT_CHECK(v->base[last] + v->size[last] == found.base - world + found.size);
+    /* It takes in no more of them than are needed. */
+    UNIT_CHECK(naive_owner(v, from) == naive_owner(v, found.base - world));
+    UNIT_CHECK(naive_owner(v, from + must - 1) == last);
 }
 
 static void check_table(const nicstride_regions_t *t, const naive_t *v, uint64_t world)
@@ -444,8 +447,11 @@ START_TEST(bounds)
 {
     const onic_layout_t none = {.size = 0};
     onic_layout_t l = {.size = 10, .lb = -5, .ub = 5, .offset = -5, .block = 10};
+    const nicstride_regions_t nothing = {0};
 
     ck_assert(nicstride_layout_fits(&none, INT64_MIN, 0));
+    ck_assert(nicstride_regions_cover(&nothing, 4096, &none));
+    ck_assert(!nicstride_regions_cover(&nothing, 4096, &l));
     ck_assert(nicstride_layout_fits(&l, 5, 10));
     ck_assert(!nicstride_layout_fits(&l, 4, 10));
     ck_assert(!nicstride_layout_fits(&l, 6, 10));
