@@ -87,11 +87,10 @@ uint64_t nicstride_apply(const nicstride_apply_t *a, onic_cursor_t *target, void
         uint64_t n = len - done < chunk ? len - done : chunk;
         onic_cursor_t read = *target;
 
-        if (o != NULL) {
+        if (o != NULL)
             onic_pack(&read, base, o + done, n);
-            if (a->kind == NICSTRIDE_APPLY_NO_OP)
-                *target = read;
-        }
+        if (a->kind == NICSTRIDE_APPLY_NO_OP)
+            onic_cursor_init(target, target->layout, target->pos + n);
         if (a->kind == NICSTRIDE_APPLY_REPLACE)
             onic_unpack(target, base, s + done, n);
         else if (a->kind == NICSTRIDE_APPLY_REDUCE && in_place)

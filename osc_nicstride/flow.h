@@ -9,9 +9,10 @@
  * Every message that has an effect at the target is numbered by the origin (`sent`) and counted by
  * the target when its effect is done (`applied`), in whatever order they came. The target reports
  * `applied` in acknowledgements. The origin never has more than `window` messages unacknowledged,
- * which bounds the memory of the target; an operation is remotely complete when `acked` has
- * reached its number, so a flush is a request for an acknowledgement at a number and needs no
- * identifier: later requests swallow earlier ones.
+ * which bounds the memory of the target. Since the counters do not name messages and some overtake
+ * others, nothing is known to be complete but everything: when all that was sent is acknowledged.
+ * A flush is a request for an acknowledgement at a number and needs no identifier: later requests
+ * swallow earlier ones. Who waits for it must hold new messages back.
  *
  * Pure; the caller serialises. Values from the peer are not trusted.
  */

@@ -11,6 +11,7 @@
  * is believed before it is checked against the window.
  */
 #include <stddef.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -389,7 +390,10 @@ static void defer(const nicstride_incoming_t *in)
     deferred_t *d = malloc(sizeof(*d) + layout_len + in->len);
 
     if (d == NULL) {
-        nicstride_applied_locked(in->m, in->p, MPI_ERR_NO_MEM);
+        /* Out of memory: waiting is all that is left. The locks are held for short by others that
+         * need nothing of us. */
+        while (nicstride_run_deferred() < 0 || !dispatch(in))
+            sched_yield();
         return;
     }
     d->next = NULL;

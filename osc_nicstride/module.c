@@ -105,7 +105,7 @@ nicstride_peer_t *nicstride_peer_locked(nicstride_module_t *m, int rank)
     p->rank = rank;
     p->local = m->node.index[rank];
     p->tx.window = mca_osc_nicstride_component.params.window;
-    p->rx.window = mca_osc_nicstride_component.params.window;
+    p->rx.window = m->info[rank].window;
     /* Other MPI threads look without the lock. */
     __atomic_store_n(&m->peer[rank], p, __ATOMIC_RELEASE);
     return p;

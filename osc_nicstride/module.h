@@ -113,7 +113,9 @@ typedef struct nicstride_rank_info {
     uint64_t base; /**< address in its own address space; 0 for dynamic windows */
     uint64_t size; /**< bytes; 0 for dynamic windows */
     uint32_t disp_unit;
-    uint32_t win; /**< its name for the window */
+    uint32_t win;    /**< its name for the window */
+    uint32_t window; /**< messages that it sends without acknowledgement (flow.h) */
+    uint32_t pad;
 } nicstride_rank_info_t;
 
 #define NICSTRIDE_CACHED_REGIONS 4
@@ -141,8 +143,11 @@ typedef struct nicstride_peer {
     struct nicstride_op *tail;
     uint32_t queued;     /**< operations in that queue */
     uint32_t incomplete; /**< operations not yet locally complete */
-    size_t frag_max;     /**< 0 until asked for */
-    uint32_t posts;      /**< post messages that came from a peer on another node */
+    uint64_t enqueued;   /**< operations ever queued; the last one's number */
+    bool flushing;       /**< a thread waits for all up to number `goal`: later ones wait too */
+    uint64_t goal;
+    size_t frag_max; /**< 0 until asked for */
+    uint32_t posts;  /**< post messages that came from a peer on another node */
     uint32_t completes;
     bool granted; /**< a lock asked for by message is ours */
     bool region_answered;
@@ -315,6 +320,7 @@ typedef struct nicstride_op {
     uint64_t received;  /**< bytes of replies */
     uint32_t in_flight; /**< sends not locally complete, and replies being received */
     bool queued;        /**< in the peer's queue */
+    uint64_t number;    /**< of this operation in the peer's queue, from 1 */
     int error;
     uint64_t handle;      /**< for replies; 0 where there are none */
     onic_layout_t origin; /**< PUT, ACC: source; owned */

@@ -10,11 +10,11 @@ const nicstride_cost_t nicstride_cost_node = {
     .call = 500,
     .piece = 500,
     .copy = 0.09,
-    .block = 1.0,
+    .block = 0.25,
     .message = 1000,
-    .byte = 0.20,
+    .byte = 0.10,
     .rendezvous = 5000,
-    .rndv_byte = 0.12,
+    .rndv_byte = 0.10,
     .sieve_piece = 512 << 10,
 };
 
@@ -22,11 +22,11 @@ const nicstride_cost_t nicstride_cost_net = {
     .call = 500,
     .piece = 500,
     .copy = 0.09,
-    .block = 1.0,
+    .block = 0.25,
     .message = 10000,
-    .byte = 0.50,
+    .byte = 0.18,
     .rendezvous = 30000,
-    .rndv_byte = 0.25,
+    .rndv_byte = 0.09,
     .sieve_piece = 512 << 10,
 };
 

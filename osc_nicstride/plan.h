@@ -74,8 +74,8 @@ nicstride_method_t nicstride_plan(nicstride_method_t forced, nicstride_direction
                                   nicstride_caps_t caps, const nicstride_cost_t *cost);
 
 /**
- * Writes the table of what is used for which kind of peer, direction, block and size, as text of
- * whole lines, into `buf` (at most `cap` bytes with the closing 0). Returns the length written.
+ * Writes the table of what is used for which kind of peer, direction, block and size, as text, into
+ * `buf` (at most `cap` bytes with the closing 0). Returns the length written.
  */
 size_t nicstride_plan_table(nicstride_method_t forced, char *buf, size_t cap);
 

@@ -68,6 +68,8 @@ size_t nicstride_plan_table(nicstride_method_t forced, char *buf, size_t cap)
     const nicstride_caps_t mapped = {.direct = true}, private = {.cma = true}, remote = {0};
     text_t t = {.buf = buf, .cap = cap};
 
+    if (cap == 0)
+        return 0;
     add(&t, "  %-8s %-3s %8s", "peer", "", "block");
     for (size_t s = 0; s < N_SIZES; s++)
         add(&t, " %8llu", (unsigned long long)sizes[s]);

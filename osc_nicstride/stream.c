@@ -243,8 +243,6 @@ static int send_fragment_locked(nicstride_module_t *m, nicstride_op_t *op)
     } else if (op->sends_data) {
         payload_from(&payload, &op->origin, op->origin_base, op->sent, n);
     }
-    nicstride_tx_send(&p->tx);
-    nicstride_counters.messages++;
     op->in_flight++;
     op->sent += n;
     rc =
@@ -253,14 +251,26 @@ static int send_fragment_locked(nicstride_module_t *m, nicstride_op_t *op)
                        op->rndv && op->type == NICSTRIDE_MSG_PUT ? ONIC_SEND_RNDV : 0, sent_cb, op);
     if (rc != 0)
         op->in_flight--;
-    return rc < 0 ? rc : OMPI_SUCCESS;
+    if (rc < 0)
+        return rc;
+    nicstride_tx_send(&p->tx);
+    nicstride_counters.messages++;
+    return OMPI_SUCCESS;
+}
+
+/** May the first operation of the queue go on? Not past one that a flush waits for: a flush would
+ *  never end while other threads keep sending. */
+static bool may_send(const nicstride_peer_t *p)
+{
+    return p->head != NULL && nicstride_tx_can_send(&p->tx) &&
+           !(p->flushing && p->head->number > p->goal);
 }
 
 void nicstride_pump_locked(nicstride_module_t *m, nicstride_peer_t *p)
 {
     if (p->head != NULL && p->frag_max == 0)
         p->frag_max = onic_peer_frag_max(p->wire);
-    while (p->head != NULL && nicstride_tx_can_send(&p->tx)) {
+    while (may_send(p)) {
         nicstride_op_t *op = p->head;
         int rc = send_fragment_locked(m, op);
 
@@ -303,6 +313,7 @@ int nicstride_op_start(nicstride_op_t *op)
         onic_cursor_init(&op->slice, &op->target, 0);
     op->next = NULL;
     op->queued = true;
+    op->number = ++p->enqueued;
     p->queued++;
     p->incomplete++;
     if (p->tail != NULL)
@@ -327,38 +338,46 @@ void nicstride_send_locked(nicstride_module_t *m, nicstride_peer_t *p, nicstride
 /* ---- waiting for operations -------------------------------------------------------------------
  */
 
-/** True where nothing is left to wait for; else sends what gets it done. */
-static bool flushed_locked(nicstride_module_t *m, nicstride_peer_t *p, bool remote)
+/** Sends what gets everything up to the goal done. True where nothing of it is left. */
+static bool flushed_locked(nicstride_module_t *m, nicstride_peer_t *p, uint64_t goal, bool remote)
 {
     uint64_t upto;
+    bool all_sent;
 
-    if (p->head != NULL)
-        nicstride_pump_locked(m, p);
-    if (remote && p->head == NULL && nicstride_tx_ask(&p->tx, &upto)) {
+    nicstride_pump_locked(m, p);
+    all_sent = p->head == NULL || (p->head->number > goal && p->head->sent == 0);
+    if (remote && all_sent && nicstride_tx_ask(&p->tx, &upto)) {
         nicstride_msg_t msg;
 
         nicstride_msg_init(&msg, NICSTRIDE_MSG_FLUSH, m->info[p->rank].win, (uint32_t)m->rank);
         msg.count = upto;
         nicstride_send_locked(m, p, &msg);
     }
-    return p->incomplete == 0 && (!remote || nicstride_tx_idle(&p->tx));
+    /* What is incomplete but still in the queue came later. */
+    return all_sent && p->incomplete == p->queued && (!remote || nicstride_tx_idle(&p->tx));
 }
 
 int nicstride_flush_peer(nicstride_module_t *m, nicstride_peer_t *p, bool remote)
 {
+    bool mine = false, done = false;
     int error = 0;
 
-    for (;;) {
-        bool done;
-
+    while (!done) {
         onic_wire_lock();
-        done = flushed_locked(m, p, remote);
-        if (done)
+        /* One flush of a peer at a time, so that the goal stands still. */
+        if (!mine && !p->flushing) {
+            mine = p->flushing = true;
+            p->goal = p->enqueued;
+        }
+        done = mine && flushed_locked(m, p, p->goal, remote);
+        if (done) {
+            p->flushing = false;
             error = nicstride_tx_take_error(&p->tx);
+            nicstride_pump_locked(m, p);
+        }
         onic_wire_unlock();
-        if (done)
-            break;
-        nicstride_progress();
+        if (!done)
+            nicstride_progress();
     }
     /* Stores of direct transfers before whatever tells the target about them. */
     atomic_thread_fence(memory_order_seq_cst);
@@ -371,8 +390,10 @@ int nicstride_flush_all_peers(nicstride_module_t *m, bool remote)
 
     onic_wire_lock();
     for (int i = 0; i < m->size; i++) {
-        if (m->peer[i] != NULL)
-            flushed_locked(m, m->peer[i], remote);
+        nicstride_peer_t *p = m->peer[i];
+
+        if (p != NULL && !p->flushing)
+            flushed_locked(m, p, p->enqueued, remote);
     }
     onic_wire_unlock();
     for (int i = 0; i < m->size; i++) {

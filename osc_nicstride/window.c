@@ -169,6 +169,7 @@ static int exchange_info(nicstride_module_t *m, size_t size, int disp_unit)
         .size = m->flavor == MPI_WIN_FLAVOR_DYNAMIC ? 0 : size,
         .disp_unit = m->flavor == MPI_WIN_FLAVOR_DYNAMIC ? 1 : (uint32_t)disp_unit,
         .win = m->name,
+        .window = mca_osc_nicstride_component.params.window,
     };
     int rc = nicstride_allgather(m->comm, &mine, m->info, sizeof(mine));
 

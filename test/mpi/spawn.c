@@ -146,12 +146,12 @@ static void disconnect(MPI_Comm *inter)
 /** One set of children: windows with them, then, they gone, windows without them. */
 static void test_children(const char *program, tl_kind_t kind)
 {
-    tl_window_t w = make_window(kind, MPI_COMM_WORLD);
     MPI_Comm inter;
 
     if (!spawn(program, &inter)) {
         tl_skip("processes cannot be spawned here");
     }
+    tl_window_t w = make_window(kind, MPI_COMM_WORLD);
     use_window(&w, 7);
     tell_children(inter, kind);
     use_together(inter, false, kind);

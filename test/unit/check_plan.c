@@ -15,6 +15,24 @@ static const nicstride_caps_t far_away = {.direct = false, .cma = false};
 static const nicstride_caps_t same_node = {.direct = false, .cma = true};
 static const nicstride_caps_t mapped = {.direct = true, .cma = true};
 
+/* Links of our own making, so that the defaults may be tuned: single copy is fast on the node, far
+ * away a rendezvous is worth its handshake for large transfers. */
+static const nicstride_cost_t near_link = {.call = 500,
+                                           .piece = 500,
+                                           .copy = 0.09,
+                                           .block = 1,
+                                           .message = 1000,
+                                           .byte = 0.2,
+                                           .rendezvous = 5000,
+                                           .rndv_byte = 0.12,
+                                           .sieve_piece = 512 * KIB};
+static const nicstride_cost_t far_link = {.block = 1,
+                                          .message = 10000,
+                                          .byte = 0.5,
+                                          .rendezvous = 30000,
+                                          .rndv_byte = 0.25,
+                                          .sieve_piece = 512 * KIB};
+
 /** `size` bytes in blocks of `block`, every other block of memory; contiguous for block 0. */
 static onic_layout_t vector(uint64_t size, uint64_t block)
 {
@@ -49,7 +67,7 @@ static nicstride_method_t plan(nicstride_direction_t dir, const onic_layout_t *t
     const onic_layout_t origin = vector(target->size, 0);
 
     return nicstride_plan(NICSTRIDE_METHOD_AUTO, dir, &origin, target, caps,
-                          caps.cma ? &nicstride_cost_node : &nicstride_cost_net);
+                          caps.cma ? &near_link : &far_link);
 }
 
 static nicstride_method_t plan_vector(nicstride_direction_t dir, uint64_t size, uint64_t block,
@@ -126,7 +144,7 @@ START_TEST(cheapest_or_forced)
         const onic_layout_t target =
             vector(size, unit_once_in(&r, 2) ? 0 : 1ull << unit_below(&r, 14));
         const nicstride_caps_t caps = {.direct = unit_once_in(&r, 4), .cma = unit_once_in(&r, 2)};
-        const nicstride_cost_t *cost = caps.cma ? &nicstride_cost_node : &nicstride_cost_net;
+        const nicstride_cost_t *cost = caps.cma ? &near_link : &far_link;
         const nicstride_direction_t dir = unit_once_in(&r, 2) ? NICSTRIDE_PUT : NICSTRIDE_GET;
         const nicstride_method_t forced =
             (nicstride_method_t)unit_below(&r, NICSTRIDE_METHOD_LAST + 1);
@@ -143,7 +161,7 @@ START_TEST(cheapest_or_forced)
 }
 END_TEST
 
-/* The shapes that each method is there for. */
+/* The shapes that each method is there for, on links that are good at it. */
 START_TEST(by_shape)
 {
     for (uint64_t size = 8; size <= 1024 * KIB; size *= 2) {
@@ -166,7 +184,7 @@ START_TEST(by_shape)
 }
 END_TEST
 
-/* The model: more bytes and more pieces never cost less. */
+/* The defaults make sense in the model: more bytes and more pieces never cost less. */
 START_TEST(costs_grow)
 {
     static const nicstride_cost_t *const costs[] = {&nicstride_cost_node, &nicstride_cost_net};
@@ -215,10 +233,38 @@ START_TEST(equations)
 }
 END_TEST
 
+/* The table: a line for each case, and cut off cleanly where the buffer is too small. */
+START_TEST(table)
+{
+    static char whole[16384], part[16384];
+    const size_t len = nicstride_plan_table(NICSTRIDE_METHOD_AUTO, whole, sizeof(whole));
+    size_t lines = 0;
+
+    ck_assert_uint_lt(len, sizeof(whole) - 1);
+    ck_assert_uint_eq(strlen(whole), len);
+    ck_assert_int_eq(whole[len - 1], '\n');
+    for (size_t i = 0; i < len; i++)
+        lines += whole[i] == '\n';
+    ck_assert_uint_gt(lines, 6); /* a heading; three kinds of peer, put and get */
+    for (size_t cap = 1; cap < len + 2; cap++) {
+        memset(part, 'x', cap + 1);
+        const size_t got = nicstride_plan_table(NICSTRIDE_METHOD_AUTO, part, cap);
+        UNIT_CHECK(got < cap && part[got] == '\0' && part[cap] == 'x');
+        UNIT_CHECK(memcmp(part, whole, got) == 0);
+    }
+
+    nicstride_plan_table(NICSTRIDE_METHOD_PACK, whole, sizeof(whole));
+    ck_assert_ptr_nonnull(strstr(whole, "pack"));
+    for (int m = NICSTRIDE_METHOD_DIRECT; m < NICSTRIDE_METHOD_LAST; m++)
+        if (m != NICSTRIDE_METHOD_PACK)
+            ck_assert_ptr_null(strstr(whole, nicstride_method_name((nicstride_method_t)m)));
+}
+END_TEST
+
 int main(void)
 {
-    const TTest *const tests[] = {names,    what_can_do_what, cheapest_or_forced,
-                                  by_shape, costs_grow,       equations};
+    const TTest *const tests[] = {
+        names, what_can_do_what, cheapest_or_forced, by_shape, costs_grow, equations, table};
 
     return unit_run("plan", tests, sizeof(tests) / sizeof(tests[0]));
 }
