@@ -68,15 +68,31 @@ static int answer_fragment(nicstride_module_t *m, nicstride_peer_t *p, answer_t 
     } else {
         onic_cursor_init(&payload.cursor, &a->layout, a->at);
     }
-    a->at += n;
-    a->offset += n;
-    a->left -= n;
     a->in_flight++;
     rc = onic_peer_send(p->wire, ONIC_AM_OSC, &msg, sizeof(msg), &payload,
                         a->rndv ? ONIC_SEND_RNDV : 0, answered_cb, a);
     if (rc != 0)
         a->in_flight--;
-    return rc < 0 ? rc : OMPI_SUCCESS;
+    if (rc < 0)
+        return rc;
+    a->at += n;
+    a->offset += n;
+    a->left -= n;
+    return OMPI_SUCCESS;
+}
+
+/** Ends an answer that cannot be given in full: the origin must not wait for the rest. */
+static void answer_failed(nicstride_module_t *m, nicstride_peer_t *p, answer_t *a)
+{
+    nicstride_msg_t msg;
+
+    nicstride_msg_init(&msg, NICSTRIDE_MSG_GET_DATA, m->info[p->rank].win, (uint32_t)m->rank);
+    msg.handle = a->handle;
+    msg.offset = a->offset;
+    msg.len = a->left;
+    msg.status = MPI_ERR_OTHER;
+    nicstride_send_locked(m, p, &msg);
+    a->left = 0;
 }
 
 /** Sends on; ends the answer with the last fragment. The get counts as applied then, since the
@@ -94,11 +110,11 @@ static void answer_more(answer_t *a)
         rc = answer_fragment(m, p, a);
     a->running = false;
     if (rc != OMPI_SUCCESS)
-        a->left = 0;
+        answer_failed(m, p, a);
     if (a->left > 0 || a->in_flight > 0)
         return;
     if (p != NULL)
-        nicstride_applied_locked(m, p, rc == OMPI_SUCCESS ? 0 : MPI_ERR_OTHER);
+        nicstride_applied_locked(m, p, 0);
     onic_layout_fini(&a->layout);
     free(a);
 }
@@ -114,8 +130,7 @@ void nicstride_on_get(const nicstride_incoming_t *in)
         nicstride_refuse(in, NICSTRIDE_MSG_GET_DATA, in->msg->len, error);
         return;
     }
-    if (in->p->frag_max == 0)
-        in->p->frag_max = onic_peer_frag_max(in->p->wire);
+    nicstride_frag_max_locked(in->p);
     a->win = in->msg->win;
     a->origin = in->msg->origin;
     a->offset = in->msg->offset;

@@ -105,7 +105,10 @@ uint64_t nicstride_apply(const nicstride_apply_t *a, onic_cursor_t *target, void
 void nicstride_apply_cas(void *target, size_t size, const void *compare, const void *desired,
                          void *old)
 {
+    /* Before `old` is written: it may be the same memory as `compare`. */
+    const bool equal = memcmp(target, compare, size) == 0;
+
     memcpy(old, target, size);
-    if (memcmp(old, compare, size) == 0)
+    if (equal)
         memcpy(target, desired, size);
 }

@@ -43,8 +43,9 @@ typedef struct nicstride_apply {
 uint64_t nicstride_apply(const nicstride_apply_t *a, onic_cursor_t *target, void *base,
                          const void *src, void *old, uint64_t len);
 
-/** Compare and swap of one element of `size` bytes (1 .. 64): `old` gets the value from before;
- *  `desired` is stored where it equals `compare`, byte for byte. */
+/** Compare and swap of one element of `size` bytes (1 .. 64): `old` gets the value from before
+ *  and may be the memory of `compare`; `desired` is stored where it equals `compare`, byte for
+ *  byte. */
 void nicstride_apply_cas(void *target, size_t size, const void *compare, const void *desired,
                          void *old);
 

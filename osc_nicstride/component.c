@@ -116,7 +116,9 @@ static int component_init(bool progress_threads, bool mpi_threads)
     (void)progress_threads;
     (void)mpi_threads;
     OBJ_CONSTRUCT(&c->windows, opal_hash_table_t);
-    return opal_hash_table_init(&c->windows, 16);
+    if (opal_hash_table_init(&c->windows, 16) != OPAL_SUCCESS)
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    return nicstride_elements_init();
 }
 
 static int component_query(ompi_win_t *win, void **base, size_t size, int disp_unit,
@@ -151,7 +153,9 @@ static int component_finalize(void)
         onic_wire_close();
         c->wire_open = false;
     }
+    nicstride_free_orphans();
     nicstride_ops_fini();
+    nicstride_elements_fini();
     nicstride_handles_fini(&c->ops);
     OBJ_DESTRUCT(&c->windows);
     return OMPI_SUCCESS;

@@ -119,8 +119,10 @@ static nicstride_msg_t ask(nicstride_module_t *m, nicstride_peer_t *p, uint64_t 
     while (!answered) {
         nicstride_progress();
         onic_wire_lock();
-        answered = p->region_answered;
+        answered = p->region_answered || p->failed;
         answer = p->region_answer;
+        if (!p->region_answered)
+            answer.status = MPI_ERR_OTHER;
         onic_wire_unlock();
     }
     return answer;

@@ -175,14 +175,20 @@ static void reply_old(const nicstride_incoming_t *in, char *old, uint64_t len)
 {
     nicstride_msg_t msg;
     onic_payload_t payload = {.base = old, .len = len};
+    int rc;
 
     nicstride_msg_init(&msg, NICSTRIDE_MSG_ACC_DATA, in->m->info[in->p->rank].win,
                        (uint32_t)in->m->rank);
     msg.handle = in->msg->handle;
     msg.offset = in->msg->offset;
     msg.len = len;
-    if (onic_peer_send(in->p->wire, ONIC_AM_OSC, &msg, sizeof(msg), &payload, 0, free_cb, old) != 0)
+    rc = onic_peer_send(in->p->wire, ONIC_AM_OSC, &msg, sizeof(msg), &payload, 0, free_cb, old);
+    if (rc != 0)
         free(old);
+    if (rc < 0) {
+        msg.status = MPI_ERR_OTHER;
+        nicstride_send_locked(in->m, in->p, &msg);
+    }
 }
 
 /** Checks what an accumulate asks for and does it, under the accumulate lock. */
@@ -302,8 +308,10 @@ static void on_grant(const nicstride_incoming_t *in)
 
     if (in->msg->count < (uint64_t)in->m->size)
         target = nicstride_peer_locked(in->m, (int)in->msg->count);
-    if (target != NULL)
-        target->granted = true;
+    if (target == NULL)
+        return;
+    target->granted = true;
+    target->refused = in->msg->status != 0;
 }
 
 static void on_ack(const nicstride_incoming_t *in)

@@ -18,32 +18,50 @@
 /* ---- the queue of a target of this node --------------------------------------------------------
  */
 
-/** Hands the lock to those who can have it now. The queue is locked. */
-static void grant_next(nicstride_module_t *m, int local, bool wire_locked)
+/** Ranks on other nodes that are to be told of a lock. */
+typedef struct grants {
+    uint32_t rank[64];
+    unsigned n;
+} grants_t;
+
+#define GRANTS_MAX (sizeof(((grants_t *)0)->rank) / sizeof(uint32_t))
+
+/** Hands the lock to those who can have it now: to processes of the node at once, the others are
+ *  collected. The queue is locked; messages must wait until it is not, because sending takes the
+ *  wire lock, and who has that may be trying for the queue. */
+static void collect_grants(nicstride_module_t *m, int local, grants_t *remote)
 {
     nicstride_lockq_t *q = nicstride_ctl_lockq(m, local);
     uint32_t origin;
 
-    while (nicstride_lockq_next_grant(q, &origin)) {
+    remote->n = 0;
+    while (remote->n < GRANTS_MAX && nicstride_lockq_next_grant(q, &origin)) {
         int index = m->node.index[origin];
-        nicstride_peer_t *p;
-        nicstride_msg_t msg;
 
-        if (index >= 0) {
+        if (index >= 0)
             atomic_store_explicit(&nicstride_ctl_granted(m, local)[index], 1, memory_order_release);
-            continue;
-        }
-        if (!wire_locked)
-            onic_wire_lock();
-        p = nicstride_peer_locked(m, (int)origin);
-        if (p != NULL) {
-            nicstride_msg_init(&msg, NICSTRIDE_MSG_GRANT, m->info[origin].win, (uint32_t)m->rank);
-            msg.count = (uint64_t)m->node.ranks[local];
-            nicstride_send_locked(m, p, &msg);
-        }
-        if (!wire_locked)
-            onic_wire_unlock();
+        else
+            remote->rank[remote->n++] = origin;
     }
+}
+
+static void send_grant_locked(nicstride_module_t *m, int local, uint32_t origin, int status)
+{
+    nicstride_peer_t *p = nicstride_peer_locked(m, (int)origin);
+    nicstride_msg_t msg;
+
+    if (p == NULL)
+        return;
+    nicstride_msg_init(&msg, NICSTRIDE_MSG_GRANT, m->info[origin].win, (uint32_t)m->rank);
+    msg.count = (uint64_t)m->node.ranks[local];
+    msg.status = status;
+    nicstride_send_locked(m, p, &msg);
+}
+
+static void send_grants_locked(nicstride_module_t *m, int local, const grants_t *remote)
+{
+    for (unsigned i = 0; i < remote->n; i++)
+        send_grant_locked(m, local, remote->rank[i], 0);
 }
 
 bool nicstride_lock_message_locked(nicstride_module_t *m, nicstride_peer_t *p,
@@ -53,32 +71,30 @@ bool nicstride_lock_message_locked(nicstride_module_t *m, nicstride_peer_t *p,
     nicstride_ctl_t *ctl = nicstride_ctl(m, local);
     nicstride_lockq_t *q = nicstride_ctl_lockq(m, local);
     nicstride_lockq_result_t r = NICSTRIDE_LOCKQ_QUEUED;
-    bool sane = true;
+    grants_t remote;
 
     if (!nicstride_spin_try(&ctl->queue_lock))
         return false;
-    if (msg->type == NICSTRIDE_MSG_LOCK) {
+    if (msg->type == NICSTRIDE_MSG_LOCK)
         r = nicstride_lockq_request(q, msg->origin, msg->op);
-        sane = r != NICSTRIDE_LOCKQ_REFUSED;
-    } else {
-        sane = nicstride_lockq_release(q, msg->origin);
-        grant_next(m, local, true);
-    }
-    nicstride_spin_unlock(&ctl->queue_lock);
-    if (r == NICSTRIDE_LOCKQ_GRANTED) {
-        nicstride_msg_t grant;
-
-        nicstride_msg_init(&grant, NICSTRIDE_MSG_GRANT, m->info[p->rank].win, (uint32_t)m->rank);
-        grant.count = (uint64_t)m->rank;
-        nicstride_send_locked(m, p, &grant);
-    }
-    if (!sane)
+    else if (!nicstride_lockq_release(q, msg->origin))
         nicstride_counters.refused++;
+    do {
+        collect_grants(m, local, &remote);
+        send_grants_locked(m, local, &remote);
+    } while (remote.n == GRANTS_MAX);
+    nicstride_spin_unlock(&ctl->queue_lock);
+    if (r == NICSTRIDE_LOCKQ_GRANTED)
+        send_grant_locked(m, local, (uint32_t)p->rank, 0);
+    if (r == NICSTRIDE_LOCKQ_REFUSED) {
+        nicstride_counters.refused++;
+        send_grant_locked(m, local, (uint32_t)p->rank, MPI_ERR_RMA_SYNC);
+    }
     return true;
 }
 
 /** Takes the lock in shared memory; waits for whoever holds it to hand it over. */
-static void take_on_node(nicstride_module_t *m, int local, unsigned type)
+static int take_on_node(nicstride_module_t *m, int local, unsigned type)
 {
     nicstride_ctl_t *ctl = nicstride_ctl(m, local);
     _Atomic uint32_t *granted = &nicstride_ctl_granted(m, local)[m->node.me];
@@ -87,21 +103,35 @@ static void take_on_node(nicstride_module_t *m, int local, unsigned type)
     nicstride_spin_lock(&ctl->queue_lock);
     r = nicstride_lockq_request(nicstride_ctl_lockq(m, local), (uint32_t)m->rank, type);
     nicstride_spin_unlock(&ctl->queue_lock);
+    if (r == NICSTRIDE_LOCKQ_REFUSED)
+        return OMPI_ERR_RMA_SYNC;
     if (r == NICSTRIDE_LOCKQ_GRANTED)
-        return;
+        return OMPI_SUCCESS;
     while (atomic_load_explicit(granted, memory_order_acquire) == 0)
         nicstride_progress();
     atomic_store_explicit(granted, 0, memory_order_relaxed);
+    return OMPI_SUCCESS;
 }
 
 static void give_back_on_node(nicstride_module_t *m, int local)
 {
     nicstride_ctl_t *ctl = nicstride_ctl(m, local);
+    bool released = false;
+    grants_t remote;
 
-    nicstride_spin_lock(&ctl->queue_lock);
-    nicstride_lockq_release(nicstride_ctl_lockq(m, local), (uint32_t)m->rank);
-    grant_next(m, local, false);
-    nicstride_spin_unlock(&ctl->queue_lock);
+    do {
+        nicstride_spin_lock(&ctl->queue_lock);
+        if (!released)
+            nicstride_lockq_release(nicstride_ctl_lockq(m, local), (uint32_t)m->rank);
+        released = true;
+        collect_grants(m, local, &remote);
+        nicstride_spin_unlock(&ctl->queue_lock);
+        if (remote.n > 0) {
+            onic_wire_lock();
+            send_grants_locked(m, local, &remote);
+            onic_wire_unlock();
+        }
+    } while (remote.n == GRANTS_MAX);
 }
 
 /* ---- the lock of any target --------------------------------------------------------------------
@@ -119,22 +149,26 @@ static void send_plain(nicstride_module_t *m, nicstride_peer_t *p, nicstride_msg
     onic_wire_unlock();
 }
 
-static void take(nicstride_module_t *m, nicstride_peer_t *p, unsigned type)
+static int take(nicstride_module_t *m, nicstride_peer_t *p, unsigned type)
 {
-    bool granted = false;
+    bool granted = false, refused = false, failed = false;
 
-    if (p->local >= 0) {
-        take_on_node(m, p->local, type);
-        return;
-    }
+    if (p->local >= 0)
+        return take_on_node(m, p->local, type);
     send_plain(m, p, NICSTRIDE_MSG_LOCK, type);
-    while (!granted) {
-        nicstride_progress();
+    while (!granted && !failed) {
         onic_wire_lock();
+        failed = p->failed;
         granted = p->granted;
-        p->granted = false;
+        refused = p->refused;
+        p->granted = p->refused = false;
         onic_wire_unlock();
+        if (!granted && !failed)
+            nicstride_progress();
     }
+    if (failed)
+        return MPI_ERR_OTHER;
+    return refused ? OMPI_ERR_RMA_SYNC : OMPI_SUCCESS;
 }
 
 static void give_back(nicstride_module_t *m, nicstride_peer_t *p)
@@ -155,11 +189,16 @@ int nicstride_lock_lazily(nicstride_module_t *m, nicstride_peer_t *p)
         p->holding = NICSTRIDE_HOLDING_SOON;
     OPAL_THREAD_UNLOCK(&m->lock);
     if (state == NICSTRIDE_HOLDING_NOT) {
-        take(m, p, NICSTRIDE_LOCK_SHARED);
+        int rc = take(m, p, NICSTRIDE_LOCK_SHARED);
+
         OPAL_THREAD_LOCK(&m->lock);
-        p->holding = NICSTRIDE_HOLDING_YES;
-        m->held_ranks[m->held_n++] = p->rank;
+        p->holding = rc == OMPI_SUCCESS ? NICSTRIDE_HOLDING_YES : NICSTRIDE_HOLDING_NOT;
+        if (rc == OMPI_SUCCESS)
+            m->held_ranks[m->held_n++] = p->rank;
         OPAL_THREAD_UNLOCK(&m->lock);
+        if (rc != OMPI_SUCCESS)
+            return nicstride_error(m, "MPI_Win_lock_all", rc, "the lock of rank %d cannot be had",
+                                   p->rank);
     }
     /* Another thread of ours is waiting for it: so do we. */
     while (state == NICSTRIDE_HOLDING_SOON) {
@@ -168,7 +207,7 @@ int nicstride_lock_lazily(nicstride_module_t *m, nicstride_peer_t *p)
         state = p->holding;
         OPAL_THREAD_UNLOCK(&m->lock);
     }
-    return OMPI_SUCCESS;
+    return p->failed ? MPI_ERR_OTHER : OMPI_SUCCESS;
 }
 
 /* ---- MPI_Win_lock and its kin ------------------------------------------------------------------
@@ -190,6 +229,7 @@ int nicstride_lock(int type, int target, int assert, ompi_win_t *win)
         type == MPI_LOCK_EXCLUSIVE ? NICSTRIDE_LOCK_EXCLUSIVE : NICSTRIDE_LOCK_SHARED;
     nicstride_peer_t *p;
     const char *wrong;
+    int rc;
 
     if (m->no_locks)
         return sync_error(m, "MPI_Win_lock", NO_LOCKS_TEXT, target);
@@ -203,9 +243,13 @@ int nicstride_lock(int type, int target, int assert, ompi_win_t *win)
     OPAL_THREAD_UNLOCK(&m->lock);
     if (wrong != NULL)
         return sync_error(m, "MPI_Win_lock", wrong, target);
-    if (!p->nocheck)
-        take(m, p, kind);
-    return OMPI_SUCCESS;
+    rc = p->nocheck ? OMPI_SUCCESS : take(m, p, kind);
+    if (rc == OMPI_SUCCESS)
+        return OMPI_SUCCESS;
+    OPAL_THREAD_LOCK(&m->lock);
+    nicstride_epoch_unlock(&m->epoch, (uint32_t)target);
+    OPAL_THREAD_UNLOCK(&m->lock);
+    return nicstride_error(m, "MPI_Win_lock", rc, "the lock of rank %d cannot be had", target);
 }
 
 int nicstride_unlock(int target, ompi_win_t *win)
@@ -213,7 +257,6 @@ int nicstride_unlock(int target, ompi_win_t *win)
     nicstride_module_t *m = nicstride_module(win);
     nicstride_peer_t *p = nicstride_peer(m, target);
     const char *wrong;
-    bool nocheck;
     int error;
 
     if (p == NULL)
@@ -224,13 +267,14 @@ int nicstride_unlock(int target, ompi_win_t *win)
     if (wrong != NULL)
         return sync_error(m, "MPI_Win_unlock", wrong, target);
     error = nicstride_flush_peer(m, p, true);
-    OPAL_THREAD_LOCK(&m->lock);
-    nicstride_epoch_unlock(&m->epoch, (uint32_t)target);
-    nocheck = p->nocheck;
-    p->nocheck = false;
-    OPAL_THREAD_UNLOCK(&m->lock);
-    if (!nocheck)
+    /* The lock before the epoch: another thread may lock the target as soon as the epoch is over.
+     */
+    if (!p->nocheck)
         give_back(m, p);
+    OPAL_THREAD_LOCK(&m->lock);
+    p->nocheck = false;
+    nicstride_epoch_unlock(&m->epoch, (uint32_t)target);
+    OPAL_THREAD_UNLOCK(&m->lock);
     return error;
 }
 
@@ -281,13 +325,13 @@ int nicstride_unlock_all(ompi_win_t *win)
         return sync_error(m, "MPI_Win_unlock_all", wrong, -1);
     error = nicstride_flush_all_peers(m, true);
     OPAL_THREAD_LOCK(&m->lock);
-    nicstride_epoch_unlock_all(&m->epoch);
     while (m->held_n > 0) {
         nicstride_peer_t *p = m->peer[m->held_ranks[--m->held_n]];
 
         p->holding = NICSTRIDE_HOLDING_NOT;
         give_back(m, p);
     }
+    nicstride_epoch_unlock_all(&m->epoch);
     m->nocheck_all = false;
     OPAL_THREAD_UNLOCK(&m->lock);
     return error;

@@ -67,9 +67,10 @@ typedef struct nicstride_component {
     nicstride_params_t params;
     bool wire_open;
     bool world_met; /**< all of MPI_COMM_WORLD took part in a window: a fence finds all of them */
-    opal_hash_table_t windows; /**< windows by their name at home; wire lock */
-    nicstride_handles_t ops;   /**< operations that wait for replies; wire lock */
-    uint32_t last_name;        /**< names are never used again; wire lock */
+    opal_hash_table_t windows;        /**< windows by their name at home; wire lock */
+    nicstride_handles_t ops;          /**< operations that wait for replies; wire lock */
+    uint32_t last_name;               /**< names are never used again; wire lock */
+    struct nicstride_module *orphans; /**< windows that the user forgot; freed behind the wire */
 } nicstride_component_t;
 
 extern nicstride_component_t mca_osc_nicstride_component;
@@ -127,7 +128,7 @@ typedef enum nicstride_holding {
     NICSTRIDE_HOLDING_YES
 } nicstride_holding_t;
 
-struct nicstride_op;
+typedef struct nicstride_op nicstride_op_t;
 
 /** One rank of the window, as seen from here. Made when first needed. */
 typedef struct nicstride_peer {
@@ -139,17 +140,21 @@ typedef struct nicstride_peer {
     /* wire lock */
     nicstride_tx_t tx;
     nicstride_rx_t rx;
-    struct nicstride_op *head; /**< operations with fragments still to send, in order */
-    struct nicstride_op *tail;
-    uint32_t queued;     /**< operations in that queue */
-    uint32_t incomplete; /**< operations not yet locally complete */
-    uint64_t enqueued;   /**< operations ever queued; the last one's number */
-    bool flushing;       /**< a thread waits for all up to number `goal`: later ones wait too */
+    nicstride_op_t *head; /**< operations with fragments still to send, in order */
+    nicstride_op_t *tail;
+    uint32_t queued;      /**< operations in that queue */
+    nicstride_op_t *live; /**< all operations not yet locally complete, in order */
+    nicstride_op_t *live_tail;
+    uint64_t enqueued; /**< operations ever queued; the last one's number */
+    uint64_t urgent;   /**< a local flush waits for all up to this number: they are not held */
+    bool flushing;     /**< a thread waits for all up to number `goal`: later ones wait too */
     uint64_t goal;
     size_t frag_max; /**< 0 until asked for */
     uint32_t posts;  /**< post messages that came from a peer on another node */
     uint32_t completes;
+    bool failed;  /**< the wire cannot reach it: nobody waits for it any more */
     bool granted; /**< a lock asked for by message is ours */
+    bool refused; /**< it will not be */
     bool region_answered;
     nicstride_msg_t region_answer;
 
@@ -175,8 +180,11 @@ typedef struct nicstride_module {
     bool no_locks;
     uint32_t name; /**< of this window at home */
 
-    void *base;                  /**< my memory; NULL for dynamic windows */
-    void *own;                   /**< to be freed, where memory is private and ours */
+    void *base; /**< my memory; NULL for dynamic windows */
+    void *own;  /**< to be freed, where memory is private and ours */
+    struct nicstride_module *next_orphan;
+    int *alone_ranks; /**< tables of a node of my own, kept ready in case it must be so */
+    int *alone_index;
     nicstride_rank_info_t *info; /**< of every rank */
     uint64_t *sizes;             /**< bytes of every rank's part, while memory is being laid out */
     char **mapped; /**< for each process of the node its memory as mapped here, or NULL */
@@ -214,6 +222,8 @@ static inline nicstride_module_t *nicstride_module(const ompi_win_t *win)
 int nicstride_win_select(ompi_win_t *win, void **base, size_t size, int disp_unit,
                          ompi_communicator_t *comm, opal_info_t *info, int flavor, int *model);
 int nicstride_win_free(ompi_win_t *win);
+/** Frees the windows that the user forgot. The wire is closed. */
+void nicstride_free_orphans(void);
 int nicstride_shared_query(ompi_win_t *win, int rank, size_t *size, int *disp_unit, void *baseptr);
 int nicstride_attach(ompi_win_t *win, void *base, size_t size);
 int nicstride_detach(ompi_win_t *win, const void *base);
@@ -304,8 +314,10 @@ int nicstride_requests_complete(void);
 
 /* ---- operations that go by message (stream.c) ------------------------------------------------ */
 
-typedef struct nicstride_op {
-    struct nicstride_op *next;
+struct nicstride_op {
+    nicstride_op_t *next;
+    nicstride_op_t *live_next;
+    nicstride_op_t *live_prev;
     nicstride_module_t *module;
     nicstride_peer_t *peer;
     nicstride_msg_type_t type; /**< PUT, GET, ACC, GET_ACC or CAS */
@@ -333,7 +345,7 @@ typedef struct nicstride_op {
     unsigned char encoded[ONIC_LAYOUT_ENCODED_MAX];
     unsigned char cas[128]; /**< CAS: compare, then new value */
     nicstride_request_t *request;
-} nicstride_op_t;
+};
 
 /** A new operation towards the target of `a`; takes over a->target. NULL: memory exhausted. */
 nicstride_op_t *nicstride_op_new(nicstride_module_t *m, nicstride_target_t *a,
@@ -341,15 +353,19 @@ nicstride_op_t *nicstride_op_new(nicstride_module_t *m, nicstride_target_t *a,
 /** Gives the operation to its peer and sends what may be sent. Waits (progressing) only where very
  *  many operations are queued already. On an error the operation is freed. */
 int nicstride_op_start(nicstride_op_t *op);
+/** Frees the operations that a peer will never end, the wire being closed. */
+void nicstride_ops_drop(nicstride_peer_t *p);
 /** Frees the operation objects kept for reuse, at the end of the process. */
 void nicstride_ops_fini(void);
+/** Bytes of header and payload that go in one fragment to the peer. */
+size_t nicstride_frag_max_locked(nicstride_peer_t *p);
 /** Sends what the peer's flow control allows. */
 void nicstride_pump_locked(nicstride_module_t *m, nicstride_peer_t *p);
 /** A reply's bytes were put in place (or failed): accounts for them. */
 void nicstride_op_received_locked(nicstride_op_t *op, uint64_t bytes, int error);
 
-/** Sends a message without layout and payload. Failures of the wire are fatal to the job: they
- *  are printed there and the operation they belong to reports them. */
+/** Sends a message without layout and payload. A failure is printed by the wire and marks the peer
+ *  as failed, which ends all waiting for it with an error. */
 void nicstride_send_locked(nicstride_module_t *m, nicstride_peer_t *p, nicstride_msg_t *msg);
 
 /** Waits until all operations to the peer are locally complete (`remote` false) or done at the
@@ -383,10 +399,13 @@ bool nicstride_dtype_size(unsigned dtype, size_t *size_p, size_t *extent_p);
 /** An operation on an element type, ready to apply. `elem` is its layout. */
 typedef struct nicstride_accop {
     nicstride_apply_t apply;
-    onic_layout_t elem;
     ompi_op_t *op;
     ompi_datatype_t *dt;
 } nicstride_accop_t;
+
+/** Makes the layouts of element types that have gaps; frees them. */
+int nicstride_elements_init(void);
+void nicstride_elements_fini(void);
 
 /** False where the operation is not defined for the type. */
 bool nicstride_accop_init(nicstride_accop_t *a, unsigned op, unsigned dtype);

@@ -76,6 +76,28 @@ static void reduce(void *ctx, const void *src, void *dst, size_t n)
     ompi_op_reduce(a->op, (void *)(uintptr_t)src, dst, n, a->dt);
 }
 
+/* Elements whose memory form is not their packed form, by type; the others need no layout. Made
+ * once, since handlers must not ask Open MPI for more than predefined objects. */
+static onic_layout_t elements[OMPI_DATATYPE_MPI_UNAVAILABLE];
+
+int nicstride_elements_init(void)
+{
+    size_t size, extent;
+
+    for (unsigned i = 0; i < OMPI_DATATYPE_MPI_UNAVAILABLE; i++) {
+        if (nicstride_dtype_size(i, &size, &extent) && size != extent &&
+            onic_flatten(dtype_at(i), 1, &elements[i]) != OMPI_SUCCESS)
+            return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    return OMPI_SUCCESS;
+}
+
+void nicstride_elements_fini(void)
+{
+    for (unsigned i = 0; i < OMPI_DATATYPE_MPI_UNAVAILABLE; i++)
+        onic_layout_fini(&elements[i]);
+}
+
 bool nicstride_accop_init(nicstride_accop_t *a, unsigned op, unsigned dtype)
 {
     int slot;
@@ -87,7 +109,7 @@ bool nicstride_accop_init(nicstride_accop_t *a, unsigned op, unsigned dtype)
     a->dt = (ompi_datatype_t *)(uintptr_t)dtype_at(dtype);
     a->apply.reduce = reduce;
     a->apply.ctx = a;
-    a->apply.elem = &a->elem;
+    a->apply.elem = &elements[dtype];
     if (op == OP_NO_OP) {
         a->apply.kind = NICSTRIDE_APPLY_NO_OP;
         return true;
@@ -97,7 +119,7 @@ bool nicstride_accop_init(nicstride_accop_t *a, unsigned op, unsigned dtype)
         return true;
     }
     a->apply.kind = NICSTRIDE_APPLY_REDUCE;
-    if (a->apply.size != a->apply.extent && onic_flatten(a->dt, 1, &a->elem) != OMPI_SUCCESS)
+    if (a->apply.size != a->apply.extent && elements[dtype].size == 0)
         return false;
     slot = ompi_op_ddt_map[dtype];
     return slot >= 0 && a->op->o_func.intrinsic.fns[slot] != NULL;

@@ -33,7 +33,7 @@ typedef enum nicstride_msg_type {
     NICSTRIDE_MSG_FLUSH,    /**< count: acknowledge once that many messages are applied */
     NICSTRIDE_MSG_ACK,      /**< count: applied so far; status: first error since the last */
     NICSTRIDE_MSG_LOCK,     /**< op: lock type */
-    NICSTRIDE_MSG_GRANT,    /**< the lock at rank `count` is yours */
+    NICSTRIDE_MSG_GRANT,    /**< the lock at rank `count` is yours; or status: it will not be */
     NICSTRIDE_MSG_UNLOCK,
     NICSTRIDE_MSG_POST,      /**< exposure epoch opened for you */
     NICSTRIDE_MSG_COMPLETE,  /**< access epoch to you is complete */

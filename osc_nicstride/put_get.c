@@ -55,7 +55,7 @@ static int start_message(nicstride_module_t *m, nicstride_target_t *a, nicstride
 }
 
 /** Without permission of the kernel there is no single copy: not now, not later. */
-static void give_up_single_copy(const nicstride_module_t *m)
+static void give_up_single_copy(void)
 {
     static bool said;
 
@@ -63,7 +63,6 @@ static void give_up_single_copy(const nicstride_module_t *m)
     if (!said)
         opal_show_help("help-osc-nicstride.txt", "no-cma", true, nicstride_hostname());
     said = true;
-    (void)m;
 }
 
 static int single_copy(const nicstride_target_t *a, nicstride_method_t method,
@@ -94,7 +93,7 @@ static int move(nicstride_module_t *m, nicstride_target_t *a, nicstride_directio
                             a->peer->local >= 0 ? &nicstride_cost_node : &nicstride_cost_net);
     if (method == NICSTRIDE_METHOD_CMA || method == NICSTRIDE_METHOD_SIEVE) {
         rc = single_copy(a, method, dir);
-        if (rc != OMPI_ERR_NOT_SUPPORTED) {
+        if (rc != OMPI_ERR_NOT_SUPPORTED && rc != OMPI_ERR_OUT_OF_RESOURCE) {
             count(method, a->target.size);
             return rc == OMPI_SUCCESS
                        ? rc
@@ -102,7 +101,8 @@ static int move(nicstride_module_t *m, nicstride_target_t *a, nicstride_directio
                                          "the memory of target rank %d cannot be accessed",
                                          a->peer->rank);
         }
-        give_up_single_copy(m);
+        if (rc == OMPI_ERR_NOT_SUPPORTED)
+            give_up_single_copy();
         method = NICSTRIDE_METHOD_PACK;
     }
     count(method, a->target.size);

@@ -14,8 +14,9 @@
 /* Pieces in one system call: enough that its fixed cost vanishes, few enough for the stack. */
 #define BATCH 128
 
-/* The kernel moves at most about 2 GiB in one call. */
-#define CALL_MAX (1ull << 30)
+/* The kernel moves a little less than 2 GiB in one call; the last piece of a call may be as long as
+ * all before it. */
+#define CALL_MAX (1ull << 29)
 
 typedef ssize_t (*vm_fn_t)(pid_t, const struct iovec *, unsigned long, const struct iovec *,
                            unsigned long, unsigned long);
@@ -24,6 +25,8 @@ static int vm_error(const nicstride_target_t *a, ssize_t moved)
 {
     if (moved < 0 && (errno == EPERM || errno == ENOSYS))
         return OMPI_ERR_NOT_SUPPORTED;
+    if (moved < 0 && errno == ENOMEM)
+        return OMPI_ERR_OUT_OF_RESOURCE;
     /* The range was inside the window, so the target gave memory that is not there (or not
      * writable). */
     (void)a;
@@ -33,8 +36,11 @@ static int vm_error(const nicstride_target_t *a, ssize_t moved)
 static int vm_move(vm_fn_t fn, const nicstride_target_t *a, const struct iovec *local, unsigned nl,
                    const struct iovec *remote, unsigned nr, uint64_t bytes)
 {
-    ssize_t moved = fn(onic_peer_pid(a->peer->wire), local, nl, remote, nr, 0);
+    ssize_t moved;
 
+    do
+        moved = fn(onic_peer_pid(a->peer->wire), local, nl, remote, nr, 0);
+    while (moved < 0 && errno == EINTR);
     return moved == (ssize_t)bytes ? OMPI_SUCCESS : vm_error(a, moved);
 }
 

@@ -19,6 +19,9 @@
 /* A get is asked for in pieces of this many bytes, so that several of them share the wire. */
 #define GET_PIECE (1u << 20)
 
+/* A fragment has room for the header, a layout and some data. */
+#define FRAG_MIN 1024
+
 /* One rendezvous moves at most this much. */
 #define RNDV_PIECE (1u << 30)
 
@@ -116,13 +119,50 @@ static void op_free_locked(nicstride_op_t *op)
     op_put(op);
 }
 
+static void live_add(nicstride_op_t *op)
+{
+    nicstride_peer_t *p = op->peer;
+
+    op->live_next = NULL;
+    op->live_prev = p->live_tail;
+    if (p->live_tail != NULL)
+        p->live_tail->live_next = op;
+    else
+        p->live = op;
+    p->live_tail = op;
+}
+
+static void live_remove(nicstride_op_t *op)
+{
+    nicstride_peer_t *p = op->peer;
+
+    if (op->live_prev != NULL)
+        op->live_prev->live_next = op->live_next;
+    else
+        p->live = op->live_next;
+    if (op->live_next != NULL)
+        op->live_next->live_prev = op->live_prev;
+    else
+        p->live_tail = op->live_prev;
+}
+
+void nicstride_ops_drop(nicstride_peer_t *p)
+{
+    while (p->live != NULL) {
+        nicstride_op_t *op = p->live;
+
+        live_remove(op);
+        op_free_locked(op);
+    }
+}
+
 /** Ends the operation once nothing of it is under way any more. */
 static void op_finish_locked(nicstride_op_t *op)
 {
     if (op->queued || op->in_flight > 0 || op->sent < op->size ||
         (wants_reply(op) && op->received < op->size))
         return;
-    op->peer->incomplete--;
+    live_remove(op);
     if (op->request != NULL)
         nicstride_request_done_locked(op->request, op->error);
     else if (op->error != 0 && op->peer->tx.error == 0)
@@ -251,25 +291,38 @@ static int send_fragment_locked(nicstride_module_t *m, nicstride_op_t *op)
                        op->rndv && op->type == NICSTRIDE_MSG_PUT ? ONIC_SEND_RNDV : 0, sent_cb, op);
     if (rc != 0)
         op->in_flight--;
-    if (rc < 0)
+    if (rc < 0) {
+        p->failed = true;
         return rc;
+    }
     nicstride_tx_send(&p->tx);
     nicstride_counters.messages++;
     return OMPI_SUCCESS;
 }
 
-/** May the first operation of the queue go on? Not past one that a flush waits for: a flush would
- *  never end while other threads keep sending. */
+/** May the first operation of the queue go on? Not past one that a flush waits for, since the flush
+ *  would never end while other threads keep sending; unless a local flush waits for it. */
 static bool may_send(const nicstride_peer_t *p)
 {
     return p->head != NULL && nicstride_tx_can_send(&p->tx) &&
-           !(p->flushing && p->head->number > p->goal);
+           !(p->flushing && p->head->number > p->goal && p->head->number > p->urgent);
+}
+
+size_t nicstride_frag_max_locked(nicstride_peer_t *p)
+{
+    if (p->frag_max == 0) {
+        p->frag_max = onic_peer_frag_max(p->wire);
+        /* Whatever the transport was told: smaller ones than this it has to cut by itself. */
+        if (p->frag_max < FRAG_MIN)
+            p->frag_max = FRAG_MIN;
+    }
+    return p->frag_max;
 }
 
 void nicstride_pump_locked(nicstride_module_t *m, nicstride_peer_t *p)
 {
-    if (p->head != NULL && p->frag_max == 0)
-        p->frag_max = onic_peer_frag_max(p->wire);
+    if (p->head != NULL)
+        nicstride_frag_max_locked(p);
     while (may_send(p)) {
         nicstride_op_t *op = p->head;
         int rc = send_fragment_locked(m, op);
@@ -315,7 +368,7 @@ int nicstride_op_start(nicstride_op_t *op)
     op->queued = true;
     op->number = ++p->enqueued;
     p->queued++;
-    p->incomplete++;
+    live_add(op);
     if (p->tail != NULL)
         p->tail->next = op;
     else
@@ -331,57 +384,116 @@ void nicstride_send_locked(nicstride_module_t *m, nicstride_peer_t *p, nicstride
     int rc = onic_peer_send(p->wire, ONIC_AM_OSC, msg, sizeof(*msg), NULL, 0, NULL, NULL);
 
     (void)m;
-    if (rc < 0 && p->tx.error == 0)
-        p->tx.error = MPI_ERR_OTHER;
+    if (rc < 0)
+        p->failed = true;
 }
 
 /* ---- waiting for operations -------------------------------------------------------------------
  */
 
-/** Sends what gets everything up to the goal done. True where nothing of it is left. */
-static bool flushed_locked(nicstride_module_t *m, nicstride_peer_t *p, uint64_t goal, bool remote)
+/** Asks the target to acknowledge everything, once all up to the goal is sent. */
+static void ask_locked(nicstride_module_t *m, nicstride_peer_t *p, uint64_t goal)
 {
+    nicstride_op_t *next = p->head;
+    nicstride_msg_t msg;
     uint64_t upto;
-    bool all_sent;
 
-    nicstride_pump_locked(m, p);
-    all_sent = p->head == NULL || (p->head->number > goal && p->head->sent == 0);
-    if (remote && all_sent && nicstride_tx_ask(&p->tx, &upto)) {
-        nicstride_msg_t msg;
-
-        nicstride_msg_init(&msg, NICSTRIDE_MSG_FLUSH, m->info[p->rank].win, (uint32_t)m->rank);
-        msg.count = upto;
-        nicstride_send_locked(m, p, &msg);
-    }
-    /* What is incomplete but still in the queue came later. */
-    return all_sent && p->incomplete == p->queued && (!remote || nicstride_tx_idle(&p->tx));
+    if (next != NULL && (next->number <= goal || next->sent > 0))
+        return;
+    if (!nicstride_tx_ask(&p->tx, &upto))
+        return;
+    nicstride_msg_init(&msg, NICSTRIDE_MSG_FLUSH, m->info[p->rank].win, (uint32_t)m->rank);
+    msg.count = upto;
+    nicstride_send_locked(m, p, &msg);
 }
 
-int nicstride_flush_peer(nicstride_module_t *m, nicstride_peer_t *p, bool remote)
+/** Are all operations up to the goal locally complete? They end in any order but are listed in
+ *  theirs. */
+static bool ended_locked(const nicstride_peer_t *p, uint64_t goal)
+{
+    return p->live == NULL || p->live->number > goal;
+}
+
+/** Waits for local completion of what was started before. */
+static void flush_local(nicstride_module_t *m, nicstride_peer_t *p)
+{
+    uint64_t goal;
+    bool done;
+
+    onic_wire_lock();
+    goal = p->enqueued;
+    if (p->urgent < goal)
+        p->urgent = goal;
+    nicstride_pump_locked(m, p);
+    done = ended_locked(p, goal);
+    onic_wire_unlock();
+    while (!done) {
+        nicstride_progress();
+        onic_wire_lock();
+        done = ended_locked(p, goal) || p->failed;
+        onic_wire_unlock();
+    }
+}
+
+/** Waits until the target has acknowledged what was started before. One thread at a time, so that
+ *  the goal stands still. */
+static void flush_remote(nicstride_module_t *m, nicstride_peer_t *p)
 {
     bool mine = false, done = false;
-    int error = 0;
 
     while (!done) {
         onic_wire_lock();
-        /* One flush of a peer at a time, so that the goal stands still. */
         if (!mine && !p->flushing) {
             mine = p->flushing = true;
             p->goal = p->enqueued;
         }
-        done = mine && flushed_locked(m, p, p->goal, remote);
-        if (done) {
-            p->flushing = false;
-            error = nicstride_tx_take_error(&p->tx);
+        if (mine) {
             nicstride_pump_locked(m, p);
+            ask_locked(m, p, p->goal);
+            done = (ended_locked(p, p->goal) && nicstride_tx_idle(&p->tx)) || p->failed;
+            p->flushing = !done;
+            if (done)
+                nicstride_pump_locked(m, p);
         }
         onic_wire_unlock();
         if (!done)
             nicstride_progress();
     }
+}
+
+static const char *reason(int error)
+{
+    switch (error) {
+    case MPI_ERR_RMA_RANGE:
+        return "the address is outside of the window";
+    case MPI_ERR_TYPE:
+        return "the element type does not fit";
+    case MPI_ERR_NO_MEM:
+        return "it is out of memory";
+    default:
+        return "the communication failed";
+    }
+}
+
+int nicstride_flush_peer(nicstride_module_t *m, nicstride_peer_t *p, bool remote)
+{
+    int error;
+
+    if (remote)
+        flush_remote(m, p);
+    else
+        flush_local(m, p);
+    onic_wire_lock();
+    error = nicstride_tx_take_error(&p->tx);
+    if (error == 0 && p->failed)
+        error = MPI_ERR_OTHER;
+    onic_wire_unlock();
     /* Stores of direct transfers before whatever tells the target about them. */
     atomic_thread_fence(memory_order_seq_cst);
-    return error;
+    if (error != 0)
+        return nicstride_error(m, "An earlier one-sided call", error, "target rank %d: %s", p->rank,
+                               reason(error));
+    return OMPI_SUCCESS;
 }
 
 int nicstride_flush_all_peers(nicstride_module_t *m, bool remote)
@@ -392,8 +504,11 @@ int nicstride_flush_all_peers(nicstride_module_t *m, bool remote)
     for (int i = 0; i < m->size; i++) {
         nicstride_peer_t *p = m->peer[i];
 
-        if (p != NULL && !p->flushing)
-            flushed_locked(m, p, p->enqueued, remote);
+        if (p == NULL)
+            continue;
+        nicstride_pump_locked(m, p);
+        if (remote)
+            ask_locked(m, p, p->enqueued);
     }
     onic_wire_unlock();
     for (int i = 0; i < m->size; i++) {

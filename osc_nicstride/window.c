@@ -9,6 +9,7 @@
  * is left waiting.
  */
 #include <stddef.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -96,7 +97,7 @@ static void show_plan(const nicstride_module_t *m)
 
 /* ---- making --------------------------------------------------------------------------------- */
 
-static int open_wire(void)
+static int open_wire_once(void)
 {
     nicstride_component_t *c = &mca_osc_nicstride_component;
     onic_wire_config_t config = {
@@ -119,11 +120,25 @@ static int open_wire(void)
     return OMPI_SUCCESS;
 }
 
+/** Threads may make their first windows at the same time. */
+static int open_wire(void)
+{
+    static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
+    int rc;
+
+    pthread_mutex_lock(&once);
+    rc = open_wire_once();
+    pthread_mutex_unlock(&once);
+    return rc;
+}
+
 static int allocate_tables(nicstride_module_t *m)
 {
     size_t n = (size_t)m->size;
 
     m->info = calloc(n, sizeof(*m->info));
+    m->alone_ranks = calloc(1, sizeof(int));
+    m->alone_index = calloc(n, sizeof(int));
     m->sizes = calloc(n, sizeof(*m->sizes));
     m->mapped = calloc(n, sizeof(*m->mapped));
     m->wire = calloc(n, sizeof(*m->wire));
@@ -132,9 +147,9 @@ static int allocate_tables(nicstride_module_t *m)
     m->held_ranks = calloc(n, sizeof(int));
     m->start_ranks = calloc(n, sizeof(int));
     m->post_ranks = calloc(n, sizeof(int));
-    if (m->info == NULL || m->sizes == NULL || m->mapped == NULL || m->wire == NULL ||
-        m->peer == NULL || m->epoch_target == NULL || m->held_ranks == NULL ||
-        m->start_ranks == NULL || m->post_ranks == NULL)
+    if (m->alone_ranks == NULL || m->alone_index == NULL || m->info == NULL || m->sizes == NULL ||
+        m->mapped == NULL || m->wire == NULL || m->peer == NULL || m->epoch_target == NULL ||
+        m->held_ranks == NULL || m->start_ranks == NULL || m->post_ranks == NULL)
         return OMPI_ERR_OUT_OF_RESOURCE;
     nicstride_epoch_init(&m->epoch, (uint32_t)n, m->epoch_target);
     return OMPI_SUCCESS;
@@ -179,6 +194,10 @@ static int exchange_info(nicstride_module_t *m, size_t size, int disp_unit)
         if (i != m->rank && (local < 0 || m->mapped[local] == NULL))
             m->wants_server = true;
     }
+    /* Forced methods send messages where load and store would do. */
+    if (m->size > 1 && (mca_osc_nicstride_component.params.method == NICSTRIDE_METHOD_PACK ||
+                        mca_osc_nicstride_component.params.method == NICSTRIDE_METHOD_ZCOPY))
+        m->wants_server = true;
     return rc;
 }
 
@@ -202,6 +221,8 @@ static void destroy(nicstride_module_t *m)
     onic_node_fini(&m->node);
     nicstride_regions_fini(&m->regions);
     free(m->own);
+    free(m->alone_ranks);
+    free(m->alone_index);
     free(m->info);
     free(m->sizes);
     free(m->mapped);
@@ -347,25 +368,59 @@ static bool in_finalize(void)
     return ompi_mpi_state >= OMPI_MPI_STATE_FINALIZE_PAST_COMM_SELF_DESTRUCT;
 }
 
+/** What messages may still point at stays until the wire is closed. */
+static void orphan(nicstride_module_t *m)
+{
+    onic_wire_put_peers(m->wire, m->size);
+    m->wire[0] = NULL;
+    ompi_comm_free(&m->comm);
+    m->comm = NULL;
+    m->next_orphan = mca_osc_nicstride_component.orphans;
+    mca_osc_nicstride_component.orphans = m;
+}
+
+void nicstride_free_orphans(void)
+{
+    nicstride_module_t *m = mca_osc_nicstride_component.orphans;
+
+    while (m != NULL) {
+        nicstride_module_t *next = m->next_orphan;
+
+        for (int i = 0; i < m->size; i++) {
+            if (m->peer[i] != NULL)
+                nicstride_ops_drop(m->peer[i]);
+        }
+        destroy(m);
+        m = next;
+    }
+    mca_osc_nicstride_component.orphans = NULL;
+}
+
 int nicstride_win_free(ompi_win_t *win)
 {
     nicstride_module_t *m = nicstride_module(win);
-    int rc = OMPI_SUCCESS;
+    const bool forgotten = in_finalize();
 
     if (m == NULL)
         return OMPI_SUCCESS;
-    if (!in_finalize()) {
+    if (!forgotten) {
         const char *wrong = nicstride_epoch_free(&m->epoch);
 
         if (wrong != NULL)
             return nicstride_error(m, "MPI_Win_free", OMPI_ERR_RMA_SYNC, "%s", wrong);
-        rc = nicstride_flush_all_peers(m, true);
+        /* An error of an earlier operation gets its text there. It is not the free's, which can
+         * only be done or not done: with an error MPI would keep the handle of a window that is
+         * gone. */
+        (void)nicstride_flush_all_peers(m, true);
         barrier(m->comm);
     }
     if (m->wants_server)
         onic_wire_want_server(false);
     delist(m);
     win->w_osc_module = NULL;
-    destroy(m);
-    return rc;
+    if (forgotten)
+        orphan(m);
+    else
+        destroy(m);
+    return OMPI_SUCCESS;
 }

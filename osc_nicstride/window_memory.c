@@ -58,18 +58,16 @@ static void map_data(nicstride_module_t *m, size_t ctl, const uint64_t *sizes, b
 }
 
 /** A node of my own: used where the processes of a node shall not share memory. */
-static int node_alone(nicstride_module_t *m)
+static void node_alone(nicstride_module_t *m)
 {
     m->node.n = 1;
     m->node.me = 0;
-    m->node.ranks = malloc(sizeof(int));
-    m->node.index = malloc((size_t)m->size * sizeof(int));
-    if (m->node.ranks == NULL || m->node.index == NULL)
-        return OMPI_ERR_OUT_OF_RESOURCE;
+    m->node.ranks = m->alone_ranks;
+    m->node.index = m->alone_index;
+    m->alone_ranks = m->alone_index = NULL;
     m->node.ranks[0] = m->rank;
     for (int i = 0; i < m->size; i++)
         m->node.index[i] = i == m->rank ? 0 : -1;
-    return OMPI_SUCCESS;
 }
 
 /** What a node can have, best first. */
@@ -93,9 +91,7 @@ static int map_segment(nicstride_module_t *m, const uint64_t *sizes, bool contig
 
         if (level == ALONE && !done) {
             onic_node_fini(&m->node);
-            rc = node_alone(m);
-            if (rc != OMPI_SUCCESS)
-                return rc;
+            node_alone(m);
             m->ctl_size = nicstride_ctl_bytes(1, m->size);
         }
         ctl = want = page_align((size_t)m->node.n * m->ctl_size);
@@ -186,8 +182,10 @@ int nicstride_find_node(nicstride_module_t *m)
     bool shared = false;
     int rc;
 
-    if (!mca_osc_nicstride_component.params.node && m->flavor != MPI_WIN_FLAVOR_SHARED)
-        return node_alone(m);
+    if (!mca_osc_nicstride_component.params.node && m->flavor != MPI_WIN_FLAVOR_SHARED) {
+        node_alone(m);
+        return OMPI_SUCCESS;
+    }
     rc = onic_node_create(m->comm, 4096, &m->node, &probe, &shared);
     if (rc == OMPI_SUCCESS)
         onic_segment_unmap(&probe);

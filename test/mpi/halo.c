@@ -330,7 +330,7 @@ static void request_put(const part_t *p)
     MPI_Request requests[SIDES];
 
     MPI_Barrier(p->w.comm);
-    TL_MPI(MPI_Win_lock_all(MPI_MODE_NOCHECK, p->w.win));
+    TL_MPI(MPI_Win_lock_all(0, p->w.win));
     for (int s = 0; s < SIDES; s++) {
         const patch_t *from = &p->edge[s], *to = &p->halo[SIDES - 1 - s];
         int t = p->neighbour[s];

@@ -135,7 +135,9 @@ static void *one_window(void *arg)
     const worker_t *me = arg;
     const tl_window_t *w = me->w;
     long *data = tl_alloc(LONGS * sizeof(long)), *back = tl_alloc(LONGS * sizeof(long));
-    long ones[2] = {1, 1}, old = -1, before = -1;
+    /* Not on the stack of a thread that may end before the last accumulate is complete. */
+    static const long ones[2] = {1, 1};
+    long old = -1, before = -1;
 
     for (int round = 0; round < ROUNDS; round++) {
         int target = (w->rank + round + me->thread) % w->size;

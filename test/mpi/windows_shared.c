@@ -49,7 +49,7 @@ static void test_shared(bool contiguous)
     MPI_Info_create(&info);
     MPI_Info_set(info, "alloc_shared_noncontig", contiguous ? "false" : "true");
     TL_MPI(MPI_Win_allocate_shared(bytes, 8, info, MPI_COMM_WORLD, &base, &win));
-    TL_MPI(MPI_Win_lock_all(MPI_MODE_NOCHECK, win));
+    TL_MPI(MPI_Win_lock_all(0, win));
     memset(base, 'A' + tl_rank(), (size_t)bytes);
     TL_MPI(MPI_Win_sync(win));
     MPI_Barrier(MPI_COMM_WORLD);
