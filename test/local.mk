@@ -77,10 +77,14 @@ mpi_programs = \
 	test/mpi/errors_dynamic \
 	test/mpi/errors_range \
 	test/mpi/fence \
+	test/mpi/finalize \
 	test/mpi/flatten \
 	test/mpi/flatten_shapes \
 	test/mpi/flush \
+	test/mpi/fork \
+	test/mpi/halo \
 	test/mpi/locks \
+	test/mpi/many_targets \
 	test/mpi/node \
 	test/mpi/ordering \
 	test/mpi/passive_progress \
@@ -89,6 +93,10 @@ mpi_programs = \
 	test/mpi/random_types \
 	test/mpi/requests \
 	test/mpi/shared \
+	test/mpi/shm_exhausted \
+	test/mpi/spawn \
+	test/mpi/threads \
+	test/mpi/threads_funneled \
 	test/mpi/typeloop \
 	test/mpi/windows \
 	test/mpi/windows_shared \
