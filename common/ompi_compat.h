@@ -25,4 +25,18 @@
 #error "this source is for Open MPI 4.1 and 5.0"
 #endif
 
+/** Where opal_mutex_t and OPAL_THREAD_LOCK are declared. */
+#if ONIC_OMPI_AT_LEAST(5, 0)
+#define ONIC_MUTEX_HEADER "opal/mca/threads/mutex.h"
+#else
+#define ONIC_MUTEX_HEADER "opal/threads/mutex.h"
+#endif
+
+/** What callbacks for info keys take and return. */
+#if ONIC_OMPI_AT_LEAST(5, 0)
+#define ONIC_INFO_CHAR const char
+#else
+#define ONIC_INFO_CHAR char
+#endif
+
 #endif

@@ -19,7 +19,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-#include "ompi_config.h"
+#include "common/ompi_compat.h"
 #include "mpi.h"
 #include "ompi/communicator/communicator.h"
 #include "ompi/datatype/ompi_datatype.h"
@@ -30,7 +30,7 @@
 #include "ompi/request/request.h"
 #include "ompi/win/win.h"
 #include "opal/class/opal_hash_table.h"
-#include "opal/threads/mutex.h"
+#include ONIC_MUTEX_HEADER
 
 #include "common/layout.h"
 #include "common/node.h"

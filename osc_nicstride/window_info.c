@@ -12,7 +12,8 @@
 #include "osc_nicstride/window.h"
 
 /** Hints that do not change while the window lives: the value given at creation is kept. */
-static char *info_bool(opal_infosubscriber_t *object, char *key, char *value)
+static ONIC_INFO_CHAR *info_bool(opal_infosubscriber_t *object, ONIC_INFO_CHAR *key,
+                                 ONIC_INFO_CHAR *value)
 {
     (void)object;
     (void)key;
@@ -21,7 +22,8 @@ static char *info_bool(opal_infosubscriber_t *object, char *key, char *value)
                : "false";
 }
 
-static char *info_no_locks(opal_infosubscriber_t *object, char *key, char *value)
+static ONIC_INFO_CHAR *info_no_locks(opal_infosubscriber_t *object, ONIC_INFO_CHAR *key,
+                                     ONIC_INFO_CHAR *value)
 {
     nicstride_module_t *m = nicstride_module((ompi_win_t *)object);
 
@@ -31,9 +33,10 @@ static char *info_no_locks(opal_infosubscriber_t *object, char *key, char *value
     return m != NULL && m->no_locks ? "true" : "false";
 }
 
-static char *info_ordering(opal_infosubscriber_t *object, char *key, char *value)
+static ONIC_INFO_CHAR *info_ordering(opal_infosubscriber_t *object, ONIC_INFO_CHAR *key,
+                                     ONIC_INFO_CHAR *value)
 {
-    static char *const order = "rar,raw,war,waw";
+    static ONIC_INFO_CHAR *const order = "rar,raw,war,waw";
 
     (void)object;
     (void)key;
@@ -42,7 +45,8 @@ static char *info_ordering(opal_infosubscriber_t *object, char *key, char *value
     return order;
 }
 
-static char *info_ops(opal_infosubscriber_t *object, char *key, char *value)
+static ONIC_INFO_CHAR *info_ops(opal_infosubscriber_t *object, ONIC_INFO_CHAR *key,
+                                ONIC_INFO_CHAR *value)
 {
     (void)object;
     (void)key;
@@ -62,8 +66,8 @@ bool nicstride_info_bool(opal_info_t *info, const char *key)
 int nicstride_subscribe_info(ompi_win_t *win)
 {
     static const struct {
-        char *key;
-        char *value;
+        ONIC_INFO_CHAR *key;
+        ONIC_INFO_CHAR *value;
         opal_key_interest_callback_t *fn;
     } keys[] = {
         {"no_locks", "false", info_no_locks},
