@@ -23,7 +23,7 @@
 /** How long a closing wire waits for what is still on its way. */
 #define FLUSH_USEC 5000000U
 
-onic_wire_t onic_wire = {.lock = PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP};
+onic_wire_t onic_wire;
 
 /** Guards the reference count; opening and closing happen under it. */
 static pthread_mutex_t open_mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -52,21 +52,35 @@ int onic_ucs_error(ucs_status_t status)
 
 /* ---- lock and progress ---------------------------------------------------------------------- */
 
+/* A spin lock: it is held for short, contended only by other MPI threads, and taken twice for each
+ * small message, where the unlocking of a mutex, one more locked instruction, can be measured. */
+bool onic_wire_trylock_quietly(void)
+{
+    return atomic_load_explicit(&onic_wire.lock, memory_order_relaxed) == 0 &&
+           atomic_exchange_explicit(&onic_wire.lock, 1, memory_order_acquire) == 0;
+}
+
 void onic_wire_lock(void)
 {
     onic_mpi_tick();
-    pthread_mutex_lock(&onic_wire.lock);
+    for (unsigned spins = 1; !onic_wire_trylock_quietly(); spins++) {
+        /* The holder may have lost its processor. */
+        if (spins % 64 == 0)
+            sched_yield();
+        else
+            __builtin_ia32_pause();
+    }
 }
 
 bool onic_wire_trylock(void)
 {
     onic_mpi_tick();
-    return pthread_mutex_trylock(&onic_wire.lock) == 0;
+    return onic_wire_trylock_quietly();
 }
 
 void onic_wire_unlock(void)
 {
-    pthread_mutex_unlock(&onic_wire.lock);
+    atomic_store_explicit(&onic_wire.lock, 0, memory_order_release);
 }
 
 static int run_deferred(void)

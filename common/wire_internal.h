@@ -106,7 +106,7 @@ typedef struct onic_server {
 
 typedef struct onic_wire {
     int refs;
-    pthread_mutex_t lock;
+    _Alignas(64) atomic_uint lock; /**< 1 while held */
     ucp_context_h context;
     ucp_worker_h worker;
     ucp_address_t *address;
@@ -140,6 +140,9 @@ extern onic_wire_t onic_wire;
 
 /** An error of UCX as one of Open MPI. */
 int onic_ucs_error(ucs_status_t status);
+
+/** As onic_wire_trylock, without telling the server thread that an MPI thread is here. */
+bool onic_wire_trylock_quietly(void);
 
 /* wire_am.c; the lock is held */
 int onic_am_start(void);
@@ -178,10 +181,12 @@ void onic_cma_start(onic_cma_id_t *id, uint64_t *nonce);
 /** A sign of life of an MPI thread. */
 static inline void onic_mpi_tick(void)
 {
-    /* Sequentially consistent, as is the server's store to `parked` before it looks at the ticks:
-     * of the two, at least one sees the other. */
-    atomic_fetch_add(&onic_wire.mpi_ticks, 1);
-    if (atomic_load(&onic_wire.server.parked)) {
+    /* No locked instruction, since this comes with every small message. A tick that the server just
+     * misses, or one that two threads make together, is followed by others while MPI is busy. */
+    atomic_store_explicit(&onic_wire.mpi_ticks,
+                          atomic_load_explicit(&onic_wire.mpi_ticks, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
+    if (atomic_load_explicit(&onic_wire.server.parked, memory_order_relaxed)) {
         onic_server_wake();
     }
 }

@@ -85,11 +85,11 @@ static slice_result_t progress_and_arm(void)
 
 static slice_result_t run_slice(void)
 {
-    if (pthread_mutex_trylock(&onic_wire.lock) != 0) {
+    if (!onic_wire_trylock_quietly()) {
         return SLICE_LEAVE;
     }
     slice_result_t result = progress_and_arm();
-    pthread_mutex_unlock(&onic_wire.lock);
+    onic_wire_unlock();
     return result;
 }
 

@@ -293,6 +293,29 @@ int nicstride_rget_accumulate(const void *origin, int origin_count, ompi_datatyp
     return accumulate(win, &g, request);
 }
 
+/** One element without gaps in mapped memory: the whole call is an update under the lock. */
+static bool fetch_quickly(nicstride_module_t *m, const void *origin, void *result,
+                          ompi_datatype_t *dt, int target, ptrdiff_t disp, ompi_op_t *op)
+{
+    const size_t bytes = nicstride_plain_bytes(dt, 1);
+    nicstride_ctl_t *ctl;
+    void *at;
+
+    if (bytes == 0 || bytes > sizeof(long double) || !ompi_datatype_is_predefined(dt) ||
+        (at = nicstride_mapped_bytes(m, target, disp, bytes)) == NULL)
+        return false;
+    ctl = nicstride_ctl(m, m->node.index[target]);
+    nicstride_spin_lock(&ctl->acc_lock);
+    memcpy(result, at, bytes);
+    if (op == &ompi_mpi_op_replace.op)
+        memcpy(at, origin, bytes);
+    else if (op != &ompi_mpi_op_no_op.op)
+        ompi_op_reduce(op, (void *)(uintptr_t)origin, at, 1, dt);
+    nicstride_spin_unlock(&ctl->acc_lock);
+    nicstride_counters.accumulates++;
+    return true;
+}
+
 int nicstride_fetch_and_op(const void *origin, void *result, ompi_datatype_t *dt, int target,
                            ptrdiff_t disp, ompi_op_t *op, ompi_win_t *win)
 {
@@ -309,6 +332,8 @@ int nicstride_fetch_and_op(const void *origin, void *result, ompi_datatype_t *dt
                      .target_dt = dt,
                      .op = op};
 
+    if (fetch_quickly(nicstride_module(win), origin, result, dt, target, disp, op))
+        return OMPI_SUCCESS;
     return accumulate(win, &g, NULL);
 }
 

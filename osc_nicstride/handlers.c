@@ -392,6 +392,14 @@ static bool takes_lock(const nicstride_msg_t *msg)
            msg->type == NICSTRIDE_MSG_UNLOCK;
 }
 
+static bool asks_for_ack(const nicstride_msg_t *msg)
+{
+    return msg->count != 0 &&
+           (msg->type == NICSTRIDE_MSG_PUT || msg->type == NICSTRIDE_MSG_GET ||
+            msg->type == NICSTRIDE_MSG_ACC || msg->type == NICSTRIDE_MSG_GET_ACC ||
+            msg->type == NICSTRIDE_MSG_CAS);
+}
+
 static void defer(const nicstride_incoming_t *in)
 {
     size_t layout_len = in->msg->layout_len;
@@ -485,6 +493,9 @@ void nicstride_am(const void *header, size_t header_len, const void *data, size_
             onic_rndv_drop(rndv);
         return;
     }
+    /* Not yet satisfied, so no acknowledgement goes out here but with the effect. */
+    if (asks_for_ack(&msg) && nicstride_rx_flush(&in.p->rx, msg.count))
+        send_ack(in.m, in.p);
     if ((takes_lock(&msg) && deferred_head != NULL) || !dispatch(&in))
         defer(&in);
 }

@@ -149,26 +149,23 @@ static void send_plain(nicstride_module_t *m, nicstride_peer_t *p, nicstride_msg
     onic_wire_unlock();
 }
 
+static bool answered(void *arg)
+{
+    const nicstride_peer_t *p = arg;
+
+    return p->granted || p->failed;
+}
+
 static int take(nicstride_module_t *m, nicstride_peer_t *p, unsigned type)
 {
-    bool granted = false, refused = false, failed = false;
-
     if (p->local >= 0)
         return take_on_node(m, p->local, type);
     send_plain(m, p, NICSTRIDE_MSG_LOCK, type);
-    while (!granted && !failed) {
-        onic_wire_lock();
-        failed = p->failed;
-        granted = p->granted;
-        refused = p->refused;
-        p->granted = p->refused = false;
-        onic_wire_unlock();
-        if (!granted && !failed)
-            nicstride_progress();
-    }
-    if (failed)
+    nicstride_wait_until(answered, p);
+    if (!p->granted)
         return MPI_ERR_OTHER;
-    return refused ? OMPI_ERR_RMA_SYNC : OMPI_SUCCESS;
+    p->granted = false;
+    return p->refused ? OMPI_ERR_RMA_SYNC : OMPI_SUCCESS;
 }
 
 static void give_back(nicstride_module_t *m, nicstride_peer_t *p)

@@ -92,6 +92,27 @@ void nicstride_progress(void)
     opal_progress();
 }
 
+/* Turns of the wire between two turns of everything else, which cost several times as much. */
+#define WIRE_TURNS 32
+
+void nicstride_wait_until(bool (*done)(void *arg), void *arg)
+{
+    for (;;) {
+        bool over = false;
+
+        onic_wire_lock();
+        for (int i = 0; i < WIRE_TURNS && !over; i++) {
+            over = done(arg);
+            if (!over)
+                onic_wire_progress_locked();
+        }
+        onic_wire_unlock();
+        if (over)
+            return;
+        opal_progress();
+    }
+}
+
 nicstride_peer_t *nicstride_peer_locked(nicstride_module_t *m, int rank)
 {
     nicstride_peer_t *p = m->peer[rank];

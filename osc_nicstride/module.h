@@ -147,6 +147,7 @@ typedef struct nicstride_peer {
     nicstride_op_t *live_tail;
     uint64_t enqueued; /**< operations ever queued; the last one's number */
     uint64_t urgent;   /**< a local flush waits for all up to this number: they are not held */
+    uint64_t clean;    /**< all up to this number are known to be done at the target */
     bool flushing;     /**< a thread waits for all up to number `goal`: later ones wait too */
     uint64_t goal;
     size_t frag_max; /**< 0 until asked for */
@@ -248,6 +249,10 @@ void nicstride_spin_unlock(_Atomic uint32_t *lock);
 /** Progresses everything once; for waiting loops of MPI threads, no lock held. */
 void nicstride_progress(void);
 
+/** Waits until `done(arg)` holds, which is called with the wire lock held and may send. Progresses
+ *  the wire closely and everything else now and then. MPI threads, no lock held. */
+void nicstride_wait_until(bool (*done)(void *arg), void *arg);
+
 /* ---- errors --------------------------------------------------------------------------------- */
 
 /** Says what was wrong with a call on this window and returns `error`. The first errors of a
@@ -284,6 +289,25 @@ int nicstride_target_init(nicstride_target_t *a, nicstride_module_t *m, const ch
                           int target, ptrdiff_t target_disp, size_t target_count,
                           ompi_datatype_t *target_dt);
 void nicstride_target_fini(nicstride_target_t *a);
+/**
+ * The quick way for the smallest calls: where `bytes` contiguous bytes at the target are mapped
+ * here and everything is plainly allowed, their address; else NULL, which says nothing: take the
+ * long way, which finds out and explains.
+ */
+void *nicstride_mapped_bytes(nicstride_module_t *m, int target, ptrdiff_t disp, size_t bytes);
+/** Bytes of `count` elements of a datatype without any gap, else 0. */
+static inline size_t nicstride_plain_bytes(const ompi_datatype_t *dt, size_t count)
+{
+    const uint16_t plain = OPAL_DATATYPE_FLAG_CONTIGUOUS | OPAL_DATATYPE_FLAG_NO_GAPS;
+    size_t bytes;
+
+    if ((dt->super.flags & plain) != plain || dt->super.true_lb != 0 ||
+        dt->super.size != (size_t)(dt->super.ub - dt->super.lb) ||
+        __builtin_mul_overflow(dt->super.size, count, &bytes))
+        return 0;
+    return bytes;
+}
+
 /** Request-based calls are for passive-target epochs. */
 int nicstride_check_passive(nicstride_module_t *m, const char *call, int target);
 
@@ -347,11 +371,13 @@ struct nicstride_op {
     nicstride_request_t *request;
 };
 
-/** A new operation towards the target of `a`; takes over a->target. NULL: memory exhausted. */
+/** A new operation towards the target of `a`; takes over a->target. NULL: memory exhausted.
+ *  Otherwise the wire lock is held when it returns: fill in the rest and start it. */
 nicstride_op_t *nicstride_op_new(nicstride_module_t *m, nicstride_target_t *a,
                                  nicstride_msg_type_t type, uint64_t size);
-/** Gives the operation to its peer and sends what may be sent. Waits (progressing) only where very
- *  many operations are queued already. On an error the operation is freed. */
+/** Gives the operation to its peer and sends what may be sent; releases the wire lock. Waits
+ *  (progressing) only where very many operations are queued already. On an error the operation is
+ *  freed. */
 int nicstride_op_start(nicstride_op_t *op);
 /** Frees the operations that a peer will never end, the wire being closed. */
 void nicstride_ops_drop(nicstride_peer_t *p);

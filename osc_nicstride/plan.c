@@ -7,12 +7,12 @@
 #include "osc_nicstride/sieve.h"
 
 const nicstride_cost_t nicstride_cost_node = {
-    .call = 500,
+    .call = 1200,
     .piece = 500,
     .copy = 0.09,
     .block = 0.25,
-    .message = 1000,
-    .byte = 0.10,
+    .message = 700,
+    .byte = 0.15,
     .rendezvous = 5000,
     .rndv_byte = 0.10,
     .sieve_piece = 512 << 10,

@@ -59,8 +59,8 @@ typedef struct rule {
     payload_t payload;
 } rule_t;
 
-/* What a transfer says of the target's bytes. */
-#define F_TARGET (F_LAYOUT | F_DISP | F_OFFSET | F_LEN | F_SLICE)
+/* What a transfer says of the target's bytes; `count` asks for an acknowledgement. */
+#define F_TARGET (F_LAYOUT | F_DISP | F_OFFSET | F_LEN | F_SLICE | F_COUNT)
 
 static const rule_t rules[NICSTRIDE_MSG_LAST] = {
     [NICSTRIDE_MSG_PUT] = {"PUT", F_TARGET | F_RNDV, PAYLOAD_DATA},
@@ -69,7 +69,7 @@ static const rule_t rules[NICSTRIDE_MSG_LAST] = {
                                 PAYLOAD_REPLY},
     [NICSTRIDE_MSG_ACC] = {"ACC", F_TARGET | F_OP | F_DTYPE, PAYLOAD_DATA},
     [NICSTRIDE_MSG_GET_ACC] = {"GET_ACC", F_TARGET | F_OP | F_DTYPE | F_HANDLE, PAYLOAD_OPTIONAL},
-    [NICSTRIDE_MSG_CAS] = {"CAS", F_DISP | F_LEN | F_DTYPE | F_HANDLE, PAYLOAD_PAIR},
+    [NICSTRIDE_MSG_CAS] = {"CAS", F_DISP | F_LEN | F_DTYPE | F_HANDLE | F_COUNT, PAYLOAD_PAIR},
     [NICSTRIDE_MSG_ACC_DATA] = {"ACC_DATA", F_STATUS | F_OFFSET | F_LEN | F_HANDLE, PAYLOAD_REPLY},
     [NICSTRIDE_MSG_FLUSH] = {"FLUSH", F_COUNT, PAYLOAD_NONE},
     [NICSTRIDE_MSG_ACK] = {"ACK", F_STATUS | F_COUNT, PAYLOAD_NONE},

@@ -67,7 +67,8 @@ typedef struct nicstride_msg {
     uint64_t offset; /**< packed position in the layout or the operation */
     uint64_t len;    /**< bytes of data */
     uint64_t handle; /**< the origin's handle of the operation */
-    uint64_t count;  /**< see the types */
+    uint64_t count;  /**< see the types; PUT, GET, ACC, GET_ACC, CAS: not 0 asks for an
+                          acknowledgement once that many messages are applied */
 } nicstride_msg_t;
 
 #define NICSTRIDE_MSG_MAGIC 0x4e53

@@ -85,9 +85,10 @@ nicstride_op_t *nicstride_op_new(nicstride_module_t *m, nicstride_target_t *a,
 
     onic_wire_lock();
     op = op_get();
-    onic_wire_unlock();
-    if (op == NULL)
+    if (op == NULL) {
+        onic_wire_unlock();
         return NULL;
+    }
     memset(op, 0, offsetof(nicstride_op_t, origin));
     op->module = m;
     op->peer = a->peer;
@@ -275,6 +276,11 @@ static int send_fragment_locked(nicstride_module_t *m, nicstride_op_t *op)
     f.msg.disp = op->disp;
     f.msg.offset = op->sent;
     f.msg.handle = op->handle;
+    /* A lone message is likely to be flushed at once: it asks for its acknowledgement itself. */
+    if (op->sent + n == op->size && nicstride_tx_idle(&p->tx)) {
+        f.msg.count = p->tx.sent + 1;
+        p->tx.asked = f.msg.count;
+    }
     if (op->rndv)
         f.msg.flags |= NICSTRIDE_MSG_RNDV;
     if (op->type == NICSTRIDE_MSG_CAS) {
@@ -348,7 +354,6 @@ int nicstride_op_start(nicstride_op_t *op)
     nicstride_module_t *m = op->module;
     nicstride_peer_t *p = op->peer;
 
-    onic_wire_lock();
     while (p->queued >= QUEUE_MAX) {
         onic_wire_unlock();
         nicstride_progress();
@@ -414,51 +419,72 @@ static bool ended_locked(const nicstride_peer_t *p, uint64_t goal)
     return p->live == NULL || p->live->number > goal;
 }
 
+/** A flush that waits. */
+typedef struct flush {
+    nicstride_module_t *m;
+    nicstride_peer_t *p;
+    uint64_t goal;
+    bool mine; /* remote: it is this flush's turn */
+} flush_t;
+
+static bool flushed_locally(void *arg)
+{
+    flush_t *f = arg;
+
+    nicstride_pump_locked(f->m, f->p);
+    return ended_locked(f->p, f->goal) || f->p->failed;
+}
+
 /** Waits for local completion of what was started before. */
 static void flush_local(nicstride_module_t *m, nicstride_peer_t *p)
 {
-    uint64_t goal;
-    bool done;
+    flush_t f = {.m = m, .p = p};
 
     onic_wire_lock();
-    goal = p->enqueued;
-    if (p->urgent < goal)
-        p->urgent = goal;
-    nicstride_pump_locked(m, p);
-    done = ended_locked(p, goal);
+    f.goal = p->enqueued;
+    if (p->urgent < f.goal)
+        p->urgent = f.goal;
     onic_wire_unlock();
-    while (!done) {
-        nicstride_progress();
-        onic_wire_lock();
-        done = ended_locked(p, goal) || p->failed;
-        onic_wire_unlock();
-    }
+    nicstride_wait_until(flushed_locally, &f);
 }
 
-/** Waits until the target has acknowledged what was started before. One thread at a time, so that
- *  the goal stands still. */
+/** One thread at a time, so that the goal stands still. */
+static bool flushed_remotely(void *arg)
+{
+    flush_t *f = arg;
+    nicstride_peer_t *p = f->p;
+
+    if (!f->mine && p->flushing)
+        return false;
+    if (!f->mine) {
+        f->mine = p->flushing = true;
+        p->goal = p->enqueued;
+    }
+    nicstride_pump_locked(f->m, p);
+    ask_locked(f->m, p, p->goal);
+    if (!p->failed && !(ended_locked(p, p->goal) && nicstride_tx_idle(&p->tx)))
+        return false;
+    p->flushing = false;
+    if (!p->failed)
+        p->clean = p->goal;
+    nicstride_pump_locked(f->m, p);
+    return true;
+}
+
+/** Waits until the target has acknowledged what was started before. */
 static void flush_remote(nicstride_module_t *m, nicstride_peer_t *p)
 {
-    bool mine = false, done = false;
+    flush_t f = {.m = m, .p = p};
 
-    while (!done) {
-        onic_wire_lock();
-        if (!mine && !p->flushing) {
-            mine = p->flushing = true;
-            p->goal = p->enqueued;
-        }
-        if (mine) {
-            nicstride_pump_locked(m, p);
-            ask_locked(m, p, p->goal);
-            done = (ended_locked(p, p->goal) && nicstride_tx_idle(&p->tx)) || p->failed;
-            p->flushing = !done;
-            if (done)
-                nicstride_pump_locked(m, p);
-        }
-        onic_wire_unlock();
-        if (!done)
-            nicstride_progress();
-    }
+    nicstride_wait_until(flushed_remotely, &f);
+}
+
+/** Nothing was sent by message since the last flush: the common case on mapped windows. */
+static bool is_clean(const nicstride_peer_t *p)
+{
+    return __atomic_load_n(&p->enqueued, __ATOMIC_RELAXED) ==
+               __atomic_load_n(&p->clean, __ATOMIC_RELAXED) &&
+           !p->failed;
 }
 
 static const char *reason(int error)
@@ -479,6 +505,10 @@ int nicstride_flush_peer(nicstride_module_t *m, nicstride_peer_t *p, bool remote
 {
     int error;
 
+    if (is_clean(p)) {
+        atomic_thread_fence(memory_order_seq_cst);
+        return OMPI_SUCCESS;
+    }
     if (remote)
         flush_remote(m, p);
     else
@@ -500,17 +530,17 @@ int nicstride_flush_all_peers(nicstride_module_t *m, bool remote)
 {
     int error = OMPI_SUCCESS;
 
-    onic_wire_lock();
     for (int i = 0; i < m->size; i++) {
-        nicstride_peer_t *p = m->peer[i];
+        nicstride_peer_t *p = __atomic_load_n(&m->peer[i], __ATOMIC_ACQUIRE);
 
-        if (p == NULL)
+        if (p == NULL || is_clean(p))
             continue;
+        onic_wire_lock();
         nicstride_pump_locked(m, p);
         if (remote)
             ask_locked(m, p, p->enqueued);
+        onic_wire_unlock();
     }
-    onic_wire_unlock();
     for (int i = 0; i < m->size; i++) {
         nicstride_peer_t *p = __atomic_load_n(&m->peer[i], __ATOMIC_ACQUIRE);
         int rc = p != NULL ? nicstride_flush_peer(m, p, remote) : OMPI_SUCCESS;

@@ -132,6 +132,47 @@ static int locate(nicstride_module_t *m, nicstride_target_t *a, ptrdiff_t disp)
     return OMPI_SUCCESS;
 }
 
+/** The epoch allows the call as it stands, with nothing to be noted or taken first. */
+static bool plainly_allowed(nicstride_module_t *m, int target)
+{
+    const nicstride_epoch_t *e = &m->epoch;
+    const nicstride_peer_t *p = m->peer[target];
+    bool allowed;
+
+    OPAL_THREAD_LOCK(&m->lock);
+    switch (e->access) {
+    case NICSTRIDE_ACCESS_FENCE:
+        allowed = e->used;
+        break;
+    case NICSTRIDE_ACCESS_LOCK_ALL:
+        allowed = p != NULL && (m->nocheck_all || p->holding == NICSTRIDE_HOLDING_YES);
+        break;
+    case NICSTRIDE_ACCESS_LOCK:
+    case NICSTRIDE_ACCESS_PSCW:
+        allowed = e->target[target] != 0;
+        break;
+    default:
+        allowed = false;
+    }
+    OPAL_THREAD_UNLOCK(&m->lock);
+    return allowed;
+}
+
+void *nicstride_mapped_bytes(nicstride_module_t *m, int target, ptrdiff_t disp, size_t bytes)
+{
+    const int method = mca_osc_nicstride_component.params.method;
+    const nicstride_rank_info_t *info = &m->info[target];
+    int local = m->node.index[target];
+    uint64_t at;
+
+    if (local < 0 || m->mapped[local] == NULL || m->flavor == MPI_WIN_FLAVOR_DYNAMIC ||
+        (method != NICSTRIDE_METHOD_AUTO && method != NICSTRIDE_METHOD_DIRECT) || disp < 0 ||
+        __builtin_mul_overflow((uint64_t)disp, (uint64_t)info->disp_unit, &at) || at > info->size ||
+        bytes > info->size - at || !plainly_allowed(m, target))
+        return NULL;
+    return m->mapped[local] + at;
+}
+
 int nicstride_target_init(nicstride_target_t *a, nicstride_module_t *m, const char *call,
                           const void *origin, size_t origin_count, ompi_datatype_t *origin_dt,
                           int target, ptrdiff_t target_disp, size_t target_count,
