@@ -46,18 +46,20 @@ int nicstride_check_passive(nicstride_module_t *m, const char *call, int target)
     return OMPI_SUCCESS;
 }
 
-static int flatten(nicstride_module_t *m, const char *call, const char *side,
-                   const ompi_datatype_t *dt, size_t count, onic_layout_t *l)
+static int flatten(nicstride_module_t *m, const char *call, bool target, const ompi_datatype_t *dt,
+                   size_t count, onic_layout_t *l)
 {
     int rc = onic_flatten(dt, count, l);
 
-    if (rc != OMPI_SUCCESS) {
-        *l = no_layout;
-        return nicstride_error(
-            m, call, rc, "the datatype of the %s buffer cannot be described: %s", side,
-            rc == OMPI_ERR_OUT_OF_RESOURCE ? "out of memory" : "sizes exceed 64 bits");
-    }
-    return OMPI_SUCCESS;
+    if (rc == OMPI_SUCCESS)
+        return rc;
+    *l = no_layout;
+    if (rc == OMPI_ERR_OUT_OF_RESOURCE)
+        return nicstride_error(m, call, rc, "no memory to describe a datatype");
+    /* Sizes or offsets beyond 64 bits: at the target that is outside of any window. */
+    return nicstride_error(m, call, target ? OMPI_ERR_RMA_RANGE : MPI_ERR_TYPE,
+                           "what the %s datatype covers exceeds the address space",
+                           target ? "target" : "origin");
 }
 
 static int out_of_bounds(nicstride_module_t *m, const nicstride_target_t *a, ptrdiff_t disp)
@@ -194,9 +196,9 @@ int nicstride_target_init(nicstride_target_t *a, nicstride_module_t *m, const ch
     if (rc != OMPI_SUCCESS)
         return rc;
     if (origin_dt != NULL)
-        rc = flatten(m, call, "origin", origin_dt, origin_count, &a->origin);
+        rc = flatten(m, call, false, origin_dt, origin_count, &a->origin);
     if (rc == OMPI_SUCCESS)
-        rc = flatten(m, call, "target", target_dt, target_count, &a->target);
+        rc = flatten(m, call, true, target_dt, target_count, &a->target);
     if (rc == OMPI_SUCCESS && origin_dt != NULL && a->origin.size != a->target.size)
         rc = nicstride_error(m, call, MPI_ERR_TYPE,
                              "the origin buffer describes %" PRIu64
