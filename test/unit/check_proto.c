@@ -28,17 +28,17 @@ typedef struct type_rule {
 static const char field_letters[] = "dolhcsOtL";
 
 static const type_rule_t rules[] = {
-    {NICSTRIDE_MSG_PUT, "Ldol", "RS", "len"},
-    {NICSTRIDE_MSG_GET, "Ldolh", "RS", "none"},
+    {NICSTRIDE_MSG_PUT, "Ldolc", "RS", "len"},
+    {NICSTRIDE_MSG_GET, "Ldolhc", "RS", "none"},
     {NICSTRIDE_MSG_GET_DATA, "olhs", "R", "reply"},
-    {NICSTRIDE_MSG_ACC, "LdolOt", "S", "len"},
-    {NICSTRIDE_MSG_GET_ACC, "LdolOth", "S", "len or none"},
-    {NICSTRIDE_MSG_CAS, "dlth", "", "pair"},
+    {NICSTRIDE_MSG_ACC, "LdolOtc", "S", "len"},
+    {NICSTRIDE_MSG_GET_ACC, "LdolOthc", "S", "len or none"},
+    {NICSTRIDE_MSG_CAS, "dlthc", "", "pair"},
     {NICSTRIDE_MSG_ACC_DATA, "olhs", "", "reply"},
     {NICSTRIDE_MSG_FLUSH, "c", "", "none"},
     {NICSTRIDE_MSG_ACK, "cs", "", "none"},
     {NICSTRIDE_MSG_LOCK, "O", "", "none"},
-    {NICSTRIDE_MSG_GRANT, "c", "", "none"},
+    {NICSTRIDE_MSG_GRANT, "cs", "", "none"},
     {NICSTRIDE_MSG_UNLOCK, "", "", "none"},
     {NICSTRIDE_MSG_POST, "", "", "none"},
     {NICSTRIDE_MSG_COMPLETE, "", "", "none"},
