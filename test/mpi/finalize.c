@@ -4,6 +4,7 @@
  */
 /* ranks: 1-4 */
 /* windows: create allocate dynamic shared */
+/* leaks: expected */
 /**
  * @file
  * Programs that end without having tidied up: MPI_Finalize must neither hang nor crash. Arguments
