@@ -176,37 +176,6 @@ static void give_back(nicstride_module_t *m, nicstride_peer_t *p)
         send_plain(m, p, NICSTRIDE_MSG_UNLOCK, 0);
 }
 
-int nicstride_lock_lazily(nicstride_module_t *m, nicstride_peer_t *p)
-{
-    nicstride_holding_t state;
-
-    OPAL_THREAD_LOCK(&m->lock);
-    state = p->holding;
-    if (state == NICSTRIDE_HOLDING_NOT)
-        p->holding = NICSTRIDE_HOLDING_SOON;
-    OPAL_THREAD_UNLOCK(&m->lock);
-    if (state == NICSTRIDE_HOLDING_NOT) {
-        int rc = take(m, p, NICSTRIDE_LOCK_SHARED);
-
-        OPAL_THREAD_LOCK(&m->lock);
-        p->holding = rc == OMPI_SUCCESS ? NICSTRIDE_HOLDING_YES : NICSTRIDE_HOLDING_NOT;
-        if (rc == OMPI_SUCCESS)
-            m->held_ranks[m->held_n++] = p->rank;
-        OPAL_THREAD_UNLOCK(&m->lock);
-        if (rc != OMPI_SUCCESS)
-            return nicstride_error(m, "MPI_Win_lock_all", rc, "the lock of rank %d cannot be had",
-                                   p->rank);
-    }
-    /* Another thread of ours is waiting for it: so do we. */
-    while (state == NICSTRIDE_HOLDING_SOON) {
-        nicstride_progress();
-        OPAL_THREAD_LOCK(&m->lock);
-        state = p->holding;
-        OPAL_THREAD_UNLOCK(&m->lock);
-    }
-    return p->failed ? MPI_ERR_OTHER : OMPI_SUCCESS;
-}
-
 /* ---- MPI_Win_lock and its kin ------------------------------------------------------------------
  */
 
@@ -275,27 +244,38 @@ int nicstride_unlock(int target, ompi_win_t *win)
     return error;
 }
 
-/** Memory that the epoch lets the process load and store must be locked now, not when first used
- *  by an operation: its own, and on a shared window everybody's. */
-static int lock_loaded_memory(nicstride_module_t *m)
+static void give_back_below(nicstride_module_t *m, int end)
 {
-    int rc = OMPI_SUCCESS;
+    for (int i = 0; i < end; i++)
+        give_back(m, m->peer[i]);
+}
 
-    for (int i = 0; i < m->node.n && rc == OMPI_SUCCESS; i++) {
-        nicstride_peer_t *p;
+/**
+ * Takes the shared lock of every target, in the order of the ranks, each in its turn. All at once
+ * and in one order, because who takes them one by one as he goes along holds some while he waits
+ * for others: behind waiting exclusive ones that can end in a circle, and before them nobody would
+ * ever get an exclusive lock.
+ */
+static int take_all(nicstride_module_t *m)
+{
+    for (int i = 0; i < m->size; i++) {
+        nicstride_peer_t *p = nicstride_peer(m, i);
+        int rc = p != NULL ? take(m, p, NICSTRIDE_LOCK_SHARED) : OMPI_ERR_OUT_OF_RESOURCE;
 
-        if (i != m->node.me && m->flavor != MPI_WIN_FLAVOR_SHARED)
-            continue;
-        p = nicstride_peer(m, m->node.ranks[i]);
-        rc = p != NULL ? nicstride_lock_lazily(m, p) : OMPI_ERR_OUT_OF_RESOURCE;
+        if (rc != OMPI_SUCCESS) {
+            give_back_below(m, i);
+            return nicstride_error(m, "MPI_Win_lock_all", rc, "the lock of rank %d cannot be had",
+                                   i);
+        }
     }
-    return rc;
+    return OMPI_SUCCESS;
 }
 
 int nicstride_lock_all(int assert, ompi_win_t *win)
 {
     nicstride_module_t *m = nicstride_module(win);
     const char *wrong;
+    int rc;
 
     if (m->no_locks)
         return sync_error(m, "MPI_Win_lock_all", NO_LOCKS_TEXT, -1);
@@ -306,7 +286,13 @@ int nicstride_lock_all(int assert, ompi_win_t *win)
     OPAL_THREAD_UNLOCK(&m->lock);
     if (wrong != NULL)
         return sync_error(m, "MPI_Win_lock_all", wrong, -1);
-    return m->nocheck_all ? OMPI_SUCCESS : lock_loaded_memory(m);
+    rc = m->nocheck_all ? OMPI_SUCCESS : take_all(m);
+    if (rc != OMPI_SUCCESS) {
+        OPAL_THREAD_LOCK(&m->lock);
+        nicstride_epoch_unlock_all(&m->epoch);
+        OPAL_THREAD_UNLOCK(&m->lock);
+    }
+    return rc;
 }
 
 int nicstride_unlock_all(ompi_win_t *win)
@@ -321,13 +307,9 @@ int nicstride_unlock_all(ompi_win_t *win)
     if (wrong != NULL)
         return sync_error(m, "MPI_Win_unlock_all", wrong, -1);
     error = nicstride_flush_all_peers(m, true);
+    if (!m->nocheck_all)
+        give_back_below(m, m->size);
     OPAL_THREAD_LOCK(&m->lock);
-    while (m->held_n > 0) {
-        nicstride_peer_t *p = m->peer[m->held_ranks[--m->held_n]];
-
-        p->holding = NICSTRIDE_HOLDING_NOT;
-        give_back(m, p);
-    }
     nicstride_epoch_unlock_all(&m->epoch);
     m->nocheck_all = false;
     OPAL_THREAD_UNLOCK(&m->lock);

@@ -121,13 +121,6 @@ typedef struct nicstride_rank_info {
 
 #define NICSTRIDE_CACHED_REGIONS 4
 
-/** Whether we hold the lock of a target. */
-typedef enum nicstride_holding {
-    NICSTRIDE_HOLDING_NOT,
-    NICSTRIDE_HOLDING_SOON, /**< a thread of ours is waiting for it */
-    NICSTRIDE_HOLDING_YES
-} nicstride_holding_t;
-
 typedef struct nicstride_op nicstride_op_t;
 
 /** One rank of the window, as seen from here. Made when first needed. */
@@ -162,7 +155,6 @@ typedef struct nicstride_peer {
     /* module mutex */
     uint32_t posts_used;
     uint32_t completes_used;
-    nicstride_holding_t holding; /**< the lock of this target */
     bool nocheck; /**< the epoch was opened with MPI_MODE_NOCHECK: there is no lock to hold */
     nicstride_region_t cached[NICSTRIDE_CACHED_REGIONS];
     unsigned ncached;
@@ -211,8 +203,6 @@ typedef struct nicstride_module {
     int start_n;
     int *post_ranks; /**< exposure group of MPI_Win_post */
     int post_n;
-    int *held_ranks; /**< targets whose lock we hold, in lock_all taken when first needed */
-    int held_n;
 } nicstride_module_t;
 
 static inline nicstride_module_t *nicstride_module(const ompi_win_t *win)
@@ -484,9 +474,6 @@ int nicstride_flush_all(ompi_win_t *win);
 int nicstride_flush_local(int target, ompi_win_t *win);
 int nicstride_flush_local_all(ompi_win_t *win);
 
-/** In a lock_all epoch: makes sure that we hold the lock of this target (lock.c), waiting for it
- *  if need be. Takes the module's mutex. */
-int nicstride_lock_lazily(nicstride_module_t *m, nicstride_peer_t *p);
 /** A lock request or release that came by message. False where the queue is busy: try later. */
 bool nicstride_lock_message_locked(nicstride_module_t *m, nicstride_peer_t *p,
                                    const nicstride_msg_t *msg);

@@ -15,23 +15,16 @@
 
 static const onic_layout_t no_layout;
 
-/**
- * The epoch allows the call. In a lock_all epoch the shared lock of a target is taken when the
- * first operation goes there: an epoch that talks to few targets costs few locks.
- */
-static int enter_epoch(nicstride_module_t *m, const char *call, int target, nicstride_peer_t *p)
+static int enter_epoch(nicstride_module_t *m, const char *call, int target)
 {
     const char *wrong;
-    bool lazy;
 
     OPAL_THREAD_LOCK(&m->lock);
     wrong = nicstride_epoch_access(&m->epoch, (uint32_t)target);
-    lazy = m->epoch.access == NICSTRIDE_ACCESS_LOCK_ALL && !m->nocheck_all &&
-           p->holding != NICSTRIDE_HOLDING_YES;
     OPAL_THREAD_UNLOCK(&m->lock);
     if (wrong != NULL)
         return nicstride_error(m, call, OMPI_ERR_RMA_SYNC, "%s (target rank %d)", wrong, target);
-    return lazy ? nicstride_lock_lazily(m, p) : OMPI_SUCCESS;
+    return OMPI_SUCCESS;
 }
 
 int nicstride_check_passive(nicstride_module_t *m, const char *call, int target)
@@ -138,7 +131,6 @@ static int locate(nicstride_module_t *m, nicstride_target_t *a, ptrdiff_t disp)
 static bool plainly_allowed(nicstride_module_t *m, int target)
 {
     const nicstride_epoch_t *e = &m->epoch;
-    const nicstride_peer_t *p = m->peer[target];
     bool allowed;
 
     OPAL_THREAD_LOCK(&m->lock);
@@ -147,7 +139,7 @@ static bool plainly_allowed(nicstride_module_t *m, int target)
         allowed = e->used;
         break;
     case NICSTRIDE_ACCESS_LOCK_ALL:
-        allowed = p != NULL && (m->nocheck_all || p->holding == NICSTRIDE_HOLDING_YES);
+        allowed = true;
         break;
     case NICSTRIDE_ACCESS_LOCK:
     case NICSTRIDE_ACCESS_PSCW:
@@ -192,7 +184,7 @@ int nicstride_target_init(nicstride_target_t *a, nicstride_module_t *m, const ch
     a->peer = nicstride_peer(m, target);
     if (a->peer == NULL)
         return OMPI_ERR_OUT_OF_RESOURCE;
-    rc = enter_epoch(m, call, target, a->peer);
+    rc = enter_epoch(m, call, target);
     if (rc != OMPI_SUCCESS)
         return rc;
     if (origin_dt != NULL)

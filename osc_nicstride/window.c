@@ -144,12 +144,11 @@ static int allocate_tables(nicstride_module_t *m)
     m->wire = calloc(n, sizeof(*m->wire));
     m->peer = calloc(n, sizeof(*m->peer));
     m->epoch_target = calloc(n, 1);
-    m->held_ranks = calloc(n, sizeof(int));
     m->start_ranks = calloc(n, sizeof(int));
     m->post_ranks = calloc(n, sizeof(int));
     if (m->alone_ranks == NULL || m->alone_index == NULL || m->info == NULL || m->sizes == NULL ||
         m->mapped == NULL || m->wire == NULL || m->peer == NULL || m->epoch_target == NULL ||
-        m->held_ranks == NULL || m->start_ranks == NULL || m->post_ranks == NULL)
+        m->start_ranks == NULL || m->post_ranks == NULL)
         return OMPI_ERR_OUT_OF_RESOURCE;
     nicstride_epoch_init(&m->epoch, (uint32_t)n, m->epoch_target);
     return OMPI_SUCCESS;
@@ -229,7 +228,6 @@ static void destroy(nicstride_module_t *m)
     free(m->wire);
     free(m->peer);
     free(m->epoch_target);
-    free(m->held_ranks);
     free(m->start_ranks);
     free(m->post_ranks);
     if (m->comm != NULL)
