@@ -45,7 +45,7 @@ libompi_nic_common_la_SOURCES = \
 	common/wire_peers.c \
 	common/wire_server.c
 nodist_libompi_nic_common_la_SOURCES = common/config.h
-libompi_nic_common_la_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CPPFLAGS) $(HWLOC_CPPFLAGS)
+libompi_nic_common_la_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CPPFLAGS)
 libompi_nic_common_la_LIBADD = common/libonic_core.la \
 	$(OMPI_INTERNAL_LIBS) $(UCX_LIBS) $(HWLOC_LIBS)
 # nodelete: callbacks of UCX and the code of the server thread must outlive a dlclose.

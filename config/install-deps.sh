@@ -46,7 +46,7 @@ else
 fi
 
 echo "install-deps: installing$missing"
-export DEBIAN_FRONTEND=noninteractive
-$root apt-get -q update
+$root apt-get -q -o Acquire::Retries=3 update
 # shellcheck disable=SC2086 # words are meant to be split
-$root env DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends install $missing
+$root env DEBIAN_FRONTEND=noninteractive \
+    apt-get -q -y -o Acquire::Retries=3 --no-install-recommends install $missing

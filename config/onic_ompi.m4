@@ -34,7 +34,7 @@ AC_DEFUN([ONIC_CHECK_OMPI], [
     AS_IF([test $onic_have_ompi = yes],
           [_ONIC_OMPI_FLAGS
            _ONIC_OMPI_VERSION
-           _ONIC_OMPI_HEADERS],
+           AS_IF([test $OMPI_SERIES != . && test $onic_have_hwloc = yes], [_ONIC_OMPI_HEADERS])],
           [ONIC_MISSING([Open MPI (mpicc, mpirun, ompi_info)], [openmpi-bin libopenmpi-dev],
                         [--with-ompi=DIR])])
 
@@ -96,7 +96,7 @@ AC_DEFUN([_ONIC_OMPI_HEADERS], [
     onic_save_CPPFLAGS=$CPPFLAGS
     onic_save_LDFLAGS=$LDFLAGS
     onic_save_LIBS=$LIBS
-    CPPFLAGS="$CPPFLAGS $OMPI_CPPFLAGS"
+    CPPFLAGS="$CPPFLAGS $OMPI_CPPFLAGS $HWLOC_CPPFLAGS"
     LDFLAGS="$LDFLAGS $OMPI_LDFLAGS"
     LIBS="$OMPI_INTERNAL_LIBS $LIBS"
     AC_MSG_CHECKING([for Open MPI's developer headers and libraries])

@@ -65,7 +65,8 @@ AC_DEFUN([ONIC_CHECK_UCX], [
     AS_IF([test "$with_ucx" != yes || test -z "$UCX_VERSION"], [UCX_VERSION="found"])
 ])
 
-# ONIC_CHECK_HWLOC: the one that Open MPI itself was built with, where it was an external one.
+# ONIC_CHECK_HWLOC: the one that Open MPI itself was built with, where it was an external one: then
+# Open MPI's headers include it, so this comes first. Sets onic_have_hwloc.
 AC_DEFUN([ONIC_CHECK_HWLOC], [
     ONIC_FIND([HWLOC], [hwloc], [hwloc], [-lhwloc], [hwloc 2])
     ONIC_TRY([HWLOC], [hwloc 2], [[
@@ -75,7 +76,8 @@ AC_DEFUN([ONIC_CHECK_HWLOC], [
 #endif
 ]], [[
     return (int)hwloc_get_api_version();
-]], [], [ONIC_MISSING([hwloc 2], [libhwloc-dev], [--with-hwloc=DIR])])
+]], [onic_have_hwloc=yes], [onic_have_hwloc=no
+        ONIC_MISSING([hwloc 2], [libhwloc-dev], [--with-hwloc=DIR])])
 ])
 
 # ONIC_CHECK_VERBS: libibverbs and its mlx5 interface. Their absence is a normal state.

@@ -91,6 +91,8 @@ mpi_programs = \
 	test/mpi/pscw \
 	test/mpi/put_get \
 	test/mpi/random_types \
+	test/mpi/regressions \
+	test/mpi/regressions_finalize \
 	test/mpi/requests \
 	test/mpi/shared \
 	test/mpi/shm_exhausted \
@@ -154,14 +156,25 @@ check-mpi-all: mpi-programs $(sanitized_build)
 	@test -n "$(PYTHON3)" || { echo "check-mpi needs python3 (Debian: apt-get install python3)"; exit 1; }
 	$(run_mpi) $(run_mpi_builds) --all $(RUNFLAGS)
 
+# Installed into a home of its own and used from there, then uninstalled. Not with sanitizers,
+# because mpirun and ompi_info, which load the component too, are without their runtime.
+if SANITIZERS
+check-install:
+	@echo "check-install: skipped, this build has sanitizers"
+else
+check-install: all test/mpi/fence
+	MAKE="$(MAKE)" MPIRUN="$(MPIRUN)" OMPI_INFO="$(OMPI_INFO)" $(srcdir)/test/install test/mpi/fence
+endif
+
 clean-local:
-	rm -rf sanitized
+	rm -rf sanitized check-install-home
 
 EXTRA_DIST += \
 	test/fuzz/driver.c \
 	test/fuzz/fuzz.h \
 	test/unit/tree.h \
 	test/unit/unit.h \
+	test/install \
 	test/run \
 	test/suppressions/lsan.txt \
 	test/suppressions/ubsan.txt
@@ -196,12 +209,12 @@ check-fuzz: $(fuzz_programs)
 	@n=0; for f in $(fuzz_programs); do n=`expr $$n + 1`; done; \
 	for f in $(fuzz_programs); do \
 	    echo "check-fuzz: $$f"; \
-	    ./$$f -max_total_time=`expr $(FUZZ_SECONDS) / $$n + 1` -verbosity=0 || exit 1; \
+	    ./$$f -max_total_time=`expr $(FUZZ_SECONDS) / $$n + 1` -verbosity=0 -print_funcs=0 || exit 1; \
 	done
 
 # ---- everything ----------------------------------------------------------------------------------
 
-check-all: check check-mpi-all check-fuzz check-format
+check-all: check check-mpi-all check-install check-fuzz check-format
 	$(MAKE) distcheck
 
-.PHONY: check-all check-fuzz check-mpi check-mpi-all mpi-programs sanitized-build
+.PHONY: check-all check-fuzz check-install check-mpi check-mpi-all mpi-programs sanitized-build
