@@ -239,6 +239,33 @@ START_TEST(whole_elements_only)
 }
 END_TEST
 
+/* Where nothing is fetched and nothing changed, the cursor moves all the same. */
+START_TEST(no_op_without_result)
+{
+    const nicstride_apply_t a = {.kind = NICSTRIDE_APPLY_NO_OP, .size = 8, .extent = 8};
+    const uint64_t all = 2 * 4096 + 16; /* more than once through the scratch memory */
+    unsigned char rest[16];
+    onic_layout_t l;
+    onic_cursor_t c;
+
+    ck_assert_int_eq(onic_layout_contig(&l, 0, 8), ONIC_LAYOUT_OK);
+    ck_assert_int_eq(onic_layout_repeat(&l, all / 8, 24), ONIC_LAYOUT_OK);
+    for (size_t i = 0; i < 3 * all; i++)
+        memory[i] = (unsigned char)(i / 24);
+    memcpy(expected, memory, 3 * all);
+    onic_cursor_init(&c, &l, 0);
+    ck_assert_uint_eq(nicstride_apply(&a, &c, memory, NULL, NULL, 8), 8);
+    ck_assert_uint_eq(c.pos, 8);
+    ck_assert_uint_eq(nicstride_apply(&a, &c, memory, NULL, NULL, all - 24), all - 24);
+    ck_assert_uint_eq(c.pos, all - 16);
+    ck_assert_uint_eq(nicstride_apply(&a, &c, memory, NULL, rest, 100), 16);
+    for (size_t i = 0; i < sizeof(rest); i++)
+        ck_assert_uint_eq(rest[i], (unsigned char)((all - 16 + i) / 8));
+    ck_assert_int_eq(memcmp(memory, expected, 3 * all), 0);
+    onic_layout_fini(&l);
+}
+END_TEST
+
 START_TEST(compare_and_swap)
 {
     unit_random_t r = {unit_seed()};
@@ -264,9 +291,32 @@ START_TEST(compare_and_swap)
 }
 END_TEST
 
+/* The result may go where the value to compare with is. */
+START_TEST(compare_and_swap_in_place)
+{
+    unit_random_t r = {unit_seed()};
+    unsigned char target[64], before[64], desired[64], compare[64];
+
+    for (size_t size = 1; size <= 64; size++)
+        for (int equal = 0; equal < 2; equal++) {
+            fill(&r, target, sizeof(target));
+            fill(&r, desired, sizeof(desired));
+            memcpy(before, target, sizeof(target));
+            memcpy(compare, target, sizeof(target));
+            if (!equal)
+                compare[unit_below(&r, size)] ^= 1;
+            nicstride_apply_cas(target, size, compare, desired, compare);
+            UNIT_CHECK(memcmp(compare, before, size) == 0);
+            UNIT_CHECK(memcmp(target, equal ? desired : before, size) == 0);
+            UNIT_CHECK(memcmp(target + size, before + size, sizeof(target) - size) == 0);
+        }
+}
+END_TEST
+
 int main(void)
 {
-    const TTest *const tests[] = {random_targets, whole_elements_only, compare_and_swap};
+    const TTest *const tests[] = {random_targets, whole_elements_only, no_op_without_result,
+                                  compare_and_swap, compare_and_swap_in_place};
 
     return unit_run("apply", tests, sizeof(tests) / sizeof(tests[0]));
 }

@@ -1,0 +1,467 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/* ranks: 1-4 */
+/* windows: create allocate dynamic shared */
+/* threads: multiple */
+/**
+ * @file
+ * Bugs that once were, one function for each, with what was wrong. Those that showed only when
+ * MPI ends are in regressions_finalize.c.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* memfd_create */
+#endif
+#include "test/mpi/testlib.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/** Seconds after which a thread no longer believes that another will get on. */
+#define PATIENCE 15.0
+
+static int next_of(const tl_window_t *w)
+{
+    return (w->rank + 1) % w->size;
+}
+
+/* ---- the first windows ---- */
+
+enum { MAKERS = 8 };
+
+typedef struct maker {
+    pthread_t thread;
+    pthread_barrier_t *together;
+    MPI_Comm comm;
+} maker_t;
+
+/** Uses what all windows share, too: messages need it whole. */
+static void *make_window(void *arg)
+{
+    const maker_t *me = arg;
+    int rank, size, got = -1, memory = -1;
+    MPI_Win win;
+
+    MPI_Comm_rank(me->comm, &rank);
+    MPI_Comm_size(me->comm, &size);
+    pthread_barrier_wait(me->together);
+    if (!TL_MPI(MPI_Win_create(&memory, sizeof(int), 1, MPI_INFO_NULL, me->comm, &win))) {
+        return NULL;
+    }
+    int next = (rank + 1) % size, before = (rank + size - 1) % size;
+    TL_MPI(MPI_Win_fence(0, win));
+    TL_MPI(MPI_Accumulate(&rank, 1, MPI_INT, next, 0, 1, MPI_INT, MPI_REPLACE, win));
+    TL_MPI(MPI_Win_fence(0, win));
+    TL_CHECK(memory == before, "rank %d put %d", before, memory);
+    TL_MPI(MPI_Get(&got, 1, MPI_INT, next, 0, 1, MPI_INT, win));
+    TL_MPI(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
+    TL_CHECK(got == rank, "got %d", got);
+    TL_MPI(MPI_Win_free(&win));
+    return NULL;
+}
+
+/**
+ * Several threads that each made the first window of the process each opened the wire, and all but
+ * one of the wires were lost. Has to come before any other window.
+ */
+static void test_first_windows(void)
+{
+    maker_t makers[MAKERS];
+    pthread_barrier_t together;
+
+    pthread_barrier_init(&together, NULL, MAKERS);
+    for (int i = 0; i < MAKERS; i++) {
+        makers[i].together = &together;
+        MPI_Comm_dup(MPI_COMM_WORLD, &makers[i].comm);
+        /* Errors come back from the calls, as they do in tl_win_make. */
+        MPI_Comm_set_errhandler(makers[i].comm, MPI_ERRORS_RETURN);
+    }
+    for (int i = 0; i < MAKERS; i++) {
+        if (pthread_create(&makers[i].thread, NULL, make_window, &makers[i]) != 0) {
+            MPI_Abort(MPI_COMM_WORLD, TL_EXIT_FAILED);
+        }
+    }
+    for (int i = 0; i < MAKERS; i++) {
+        pthread_join(makers[i].thread, NULL);
+        MPI_Comm_free(&makers[i].comm);
+    }
+    pthread_barrier_destroy(&together);
+}
+
+/* ---- compare and swap ---- */
+
+/**
+ * The result was written before the comparison, so that with one buffer for both the target was
+ * compared with itself and always swapped. MPI forbids that the result overlaps the new value, not
+ * that it overlaps the value to compare with; loops that retry are written that way.
+ */
+static void test_swap_in_place(tl_kind_t kind)
+{
+    tl_window_t w = tl_win_make(kind, sizeof(int), sizeof(int), MPI_COMM_WORLD, MPI_INFO_NULL);
+    int next = next_of(&w), new_value = 99, seven = 7, compare = 5, now = -1;
+    MPI_Aint disp = tl_disp(&w, next, 0);
+
+    tl_begin(&w, TL_LOCK_ALL);
+    TL_MPI(MPI_Accumulate(&seven, 1, MPI_INT, next, disp, 1, MPI_INT, MPI_REPLACE, w.win));
+    TL_MPI(MPI_Compare_and_swap(&new_value, &compare, &compare, MPI_INT, next, disp, w.win));
+    TL_MPI(MPI_Win_flush(next, w.win));
+    TL_CHECK(compare == 7, "%s: was %d", tl_kind_name(kind), compare);
+    TL_MPI(MPI_Fetch_and_op(NULL, &now, MPI_INT, next, disp, MPI_NO_OP, w.win));
+    TL_MPI(MPI_Win_flush(next, w.win));
+    TL_CHECK(now == 7, "%s: swapped although 5 is not 7: %d", tl_kind_name(kind), now);
+    TL_MPI(MPI_Compare_and_swap(&new_value, &compare, &compare, MPI_INT, next, disp, w.win));
+    TL_MPI(MPI_Win_flush(next, w.win));
+    TL_CHECK(compare == 7, "%s: was then %d", tl_kind_name(kind), compare);
+    tl_end(&w, TL_LOCK_ALL);
+    TL_CHECK(*(int *)(void *)w.base == 99, "%s: not swapped", tl_kind_name(kind));
+    tl_win_free(&w);
+}
+
+/* ---- memory ---- */
+
+/** As MPI_SHORT_INT is in memory: two bytes between its parts belong to nobody. */
+typedef struct short_int {
+    short value;
+    int index;
+} short_int_t;
+
+/**
+ * Each accumulate of a type with gaps made the layout of an element anew and nobody freed it: a
+ * hundred bytes and more, where the accumulate was applied and where a message was sent.
+ */
+static void test_pair_memory(tl_kind_t kind)
+{
+    enum { CALLS = 40000, WARM_UP = 10000 };
+    /* Less than a third of what was lost. */
+    const size_t growth_max = (size_t)1 << 20;
+    tl_window_t w = tl_win_make(kind, sizeof(short_int_t), 1, MPI_COMM_WORLD, MPI_INFO_NULL);
+    int next = next_of(&w);
+    MPI_Aint disp = tl_disp(&w, next, 0);
+    const short_int_t least = {-3, 4};
+    size_t before = 0;
+
+    tl_begin(&w, TL_LOCK_ALL);
+    for (int i = 0; i < CALLS; i++) {
+        if (i == WARM_UP) {
+            MPI_Barrier(w.comm);
+            before = tl_resident();
+        }
+        TL_MPI(MPI_Accumulate(&least, 1, MPI_SHORT_INT, next, disp, 1, MPI_SHORT_INT, MPI_MINLOC,
+                              w.win));
+        if (i % 100 == 99) {
+            TL_MPI(MPI_Win_flush(next, w.win));
+        }
+    }
+    tl_end(&w, TL_LOCK_ALL);
+    size_t after = tl_resident();
+
+    TL_CHECK(after < before + growth_max || before == 0, "%s: grew from %zu to %zu bytes",
+             tl_kind_name(kind), before, after);
+    const short_int_t *got = (const void *)w.base;
+    TL_CHECK(got->value == -3 && got->index == 4, "%s: %d at %d", tl_kind_name(kind), got->value,
+             got->index);
+    tl_win_free(&w);
+}
+
+/* ---- MPI_Win_free after an error ---- */
+
+/**
+ * What the target refused is told at the next synchronisation. Where that was MPI_Win_free, it
+ * returned the error after the window was gone, MPI kept the handle and the next use crashed.
+ */
+static void test_free_after_error(void)
+{
+    int five = 5, next = (tl_rank() + 1) % tl_size();
+    MPI_Win win;
+
+    TL_MPI(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+    TL_MPI(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
+    TL_MPI(MPI_Win_fence(0, win));
+    if (tl_rank() == 0) {
+        /* Nothing is attached. Whether this or a later call says so is up to the method. */
+        MPI_Put(&five, 1, MPI_INT, next, 0x1000, 1, MPI_INT, win);
+    }
+    TL_MPI(MPI_Win_free(&win));
+    TL_CHECK(win == MPI_WIN_NULL, "the handle is still there");
+}
+
+/* ---- addresses in datatypes ---- */
+
+typedef struct integers {
+    int *at; /**< two of three are used */
+    MPI_Datatype type;
+} integers_t;
+
+/** The first and third int at `address`, which the type holds. */
+static MPI_Datatype first_and_third(MPI_Aint address)
+{
+    MPI_Aint at[2] = {address, MPI_Aint_add(address, 2 * (MPI_Aint)sizeof(int))};
+    MPI_Datatype type;
+
+    MPI_Type_create_hindexed_block(2, 1, at, MPI_INT, &type);
+    MPI_Type_commit(&type);
+    return type;
+}
+
+static integers_t integers(int *memory)
+{
+    MPI_Aint address;
+
+    MPI_Get_address(memory, &address);
+    return (integers_t){memory, first_and_third(address)};
+}
+
+/**
+ * A buffer at MPI_BOTTOM or a displacement of 0 in a dynamic window was taken for memory at address
+ * 0, which is not mapped, although the datatype held the address.
+ */
+static void test_absolute_addresses(tl_kind_t kind)
+{
+    tl_window_t w = tl_win_make(kind, 3 * sizeof(int), 1, MPI_COMM_WORLD, MPI_INFO_NULL);
+    int next = next_of(&w), source[3] = {1, 2, 3}, result[3] = {-1, -1, -1};
+    integers_t from = integers(source), to = integers(result);
+    MPI_Aint disp = kind == TL_DYNAMIC ? 0 : tl_disp(&w, next, 0);
+    MPI_Datatype there = first_and_third(kind == TL_DYNAMIC ? tl_disp(&w, next, 0) : 0);
+
+    tl_begin(&w, TL_LOCK_ALL);
+    TL_MPI(MPI_Put(MPI_BOTTOM, 1, from.type, next, disp, 1, there, w.win));
+    TL_MPI(MPI_Win_flush(next, w.win));
+    TL_MPI(MPI_Accumulate(MPI_BOTTOM, 1, from.type, next, disp, 1, there, MPI_SUM, w.win));
+    TL_MPI(MPI_Get_accumulate(MPI_BOTTOM, 1, from.type, MPI_BOTTOM, 1, to.type, next, disp, 1,
+                              there, MPI_SUM, w.win));
+    TL_MPI(MPI_Win_flush(next, w.win));
+    TL_CHECK(result[0] == 2 && result[1] == -1 && result[2] == 6, "%s: fetched %d %d %d",
+             tl_kind_name(kind), result[0], result[1], result[2]);
+    TL_MPI(MPI_Get(MPI_BOTTOM, 1, to.type, next, disp, 1, there, w.win));
+    TL_MPI(MPI_Win_flush(next, w.win));
+    TL_CHECK(result[0] == 3 && result[1] == -1 && result[2] == 9, "%s: got %d %d %d",
+             tl_kind_name(kind), result[0], result[1], result[2]);
+    tl_end(&w, TL_LOCK_ALL);
+    MPI_Type_free(&from.type);
+    MPI_Type_free(&to.type);
+    MPI_Type_free(&there);
+    tl_win_free(&w);
+}
+
+/* ---- flushes beside a sender ---- */
+
+enum { FLUSHES = 3, IN_FLIGHT = 64, SENT_LONGS = 1 << 17 };
+
+/** What the threads of a rank share. The sender has all longs of the next rank but two. */
+typedef struct traffic {
+    const tl_window_t *w;
+    void (*send)(struct traffic *);
+    atomic_int flushing;
+    atomic_bool out_of_patience;
+} traffic_t;
+
+static MPI_Aint long_at(const tl_window_t *w, int index)
+{
+    return tl_disp(w, next_of(w), index * (MPI_Aint)sizeof(long));
+}
+
+/** The flushes must not need that the sender stops; it gives up in the end. */
+static bool may_stop(traffic_t *t, double begin)
+{
+    if (MPI_Wtime() - begin > PATIENCE) {
+        atomic_store(&t->out_of_patience, true);
+    }
+    return t->out_of_patience || atomic_load(&t->flushing) == 0;
+}
+
+/** As soon as one put is over, the next: more are under way than one slice of time can move. */
+static void send_large(traffic_t *t)
+{
+    static const long data[SENT_LONGS];
+    MPI_Request requests[IN_FLIGHT];
+    double begin = MPI_Wtime();
+    int next = next_of(t->w), i = 0;
+
+    for (int r = 0; r < IN_FLIGHT; r++) {
+        requests[r] = MPI_REQUEST_NULL;
+    }
+    while (!may_stop(t, begin)) {
+        TL_MPI(MPI_Wait(&requests[i], MPI_STATUS_IGNORE));
+        TL_MPI(MPI_Rput(data, SENT_LONGS, MPI_LONG, next, long_at(t->w, 2), SENT_LONGS, MPI_LONG,
+                        t->w->win, &requests[i]));
+        i = (i + 1) % IN_FLIGHT;
+    }
+    TL_MPI(MPI_Waitall(IN_FLIGHT, requests, MPI_STATUSES_IGNORE));
+}
+
+/** Each of its flushes lets messages go that another thread's flush would like to hold back. */
+static void send_and_flush(traffic_t *t)
+{
+    double begin = MPI_Wtime();
+    int next = next_of(t->w);
+    const long one = 1;
+
+    while (!may_stop(t, begin)) {
+        TL_MPI(MPI_Put(&one, 1, MPI_LONG, next, long_at(t->w, 2), 1, MPI_LONG, t->w->win));
+        TL_MPI(MPI_Win_flush_local(next, t->w->win));
+    }
+}
+
+static void *send_on(void *arg)
+{
+    traffic_t *t = arg;
+
+    t->send(t);
+    return NULL;
+}
+
+/** Each flush completes what this thread put before; `index` is that of its own long. */
+static void put_and_flush(traffic_t *t, int index, int (*flush)(int, MPI_Win))
+{
+    MPI_Aint disp = long_at(t->w, index);
+    int next = next_of(t->w);
+
+    for (long i = 1; i <= FLUSHES; i++) {
+        long got = -1;
+
+        TL_MPI(MPI_Put(&i, 1, MPI_LONG, next, disp, 1, MPI_LONG, t->w->win));
+        TL_MPI(MPI_Win_flush(next, t->w->win));
+        TL_MPI(MPI_Get(&got, 1, MPI_LONG, next, disp, 1, MPI_LONG, t->w->win));
+        TL_MPI(flush(next, t->w->win));
+        TL_CHECK(got == i, "%ld, not %ld", got, i);
+    }
+    atomic_fetch_sub(&t->flushing, 1);
+}
+
+static void *flush_remotely(void *arg)
+{
+    put_and_flush(arg, 0, MPI_Win_flush);
+    return NULL;
+}
+
+static void *flush_locally(void *arg)
+{
+    put_and_flush(arg, 1, MPI_Win_flush_local);
+    return NULL;
+}
+
+/**
+ * A flush waited until nothing was under way to the target, which another thread that kept sending
+ * put off for ever; and a local flush waited for a remote one of another thread.
+ */
+static void test_flushes_beside_sender(tl_kind_t kind, void (*send)(traffic_t *))
+{
+    tl_window_t w = tl_win_make(kind, (SENT_LONGS + 2) * (MPI_Aint)sizeof(long), sizeof(long),
+                                MPI_COMM_WORLD, MPI_INFO_NULL);
+    void *(*const bodies[])(void *) = {send_on, flush_remotely, flush_locally};
+    traffic_t t = {.w = &w, .send = send, .flushing = 2};
+    pthread_t threads[3];
+
+    tl_begin(&w, TL_LOCK_ALL);
+    for (int i = 0; i < 3; i++) {
+        if (pthread_create(&threads[i], NULL, bodies[i], &t) != 0) {
+            MPI_Abort(MPI_COMM_WORLD, TL_EXIT_FAILED);
+        }
+    }
+    for (int i = 0; i < 3; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    TL_CHECK(!t.out_of_patience, "%s: flushes last as long as another thread sends%s",
+             tl_kind_name(kind), send == send_and_flush ? " and flushes" : "");
+    tl_end(&w, TL_LOCK_ALL);
+    tl_win_free(&w);
+}
+
+/* ---- nearly 2 GiB ---- */
+
+#define GIBI ((size_t)1 << 30)
+#define REAL ((size_t)16 << 20)
+
+/** 2 GiB of addresses, again and again the same 16 MiB of memory; NULL where there are none. */
+static unsigned char *two_gibi(void)
+{
+    int fd = memfd_create("regressions", 0);
+    unsigned char *base = MAP_FAILED;
+
+    if (fd >= 0 && ftruncate(fd, (off_t)REAL) == 0) {
+        base = mmap(NULL, 2 * GIBI, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    }
+    for (size_t at = 0; at < 2 * GIBI && base != MAP_FAILED; at += REAL) {
+        if (mmap(base + at, REAL, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) ==
+            MAP_FAILED) {
+            munmap(base, 2 * GIBI);
+            base = MAP_FAILED;
+        }
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    return base != MAP_FAILED ? base : NULL;
+}
+
+/** Rank 0 gets all but eight bytes of rank 1's 2 GiB. */
+static void get_two_blocks(MPI_Win win, unsigned char *origin)
+{
+    const int lengths[2] = {(int)(GIBI - 8), (int)GIBI};
+    const MPI_Aint at[2] = {0, (MPI_Aint)GIBI};
+    unsigned char *want = tl_alloc(REAL);
+    MPI_Datatype type;
+
+    MPI_Type_create_hindexed(2, lengths, at, MPI_BYTE, &type);
+    MPI_Type_commit(&type);
+    tl_fill_random(want, REAL, tl_seed());
+    TL_MPI(MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win));
+    TL_MPI(MPI_Get(origin, 1, type, 1, 0, 1, type, win));
+    TL_MPI(MPI_Win_unlock(1, win));
+    TL_BYTES(origin, want, REAL, "2 GiB from rank 1");
+    MPI_Type_free(&type);
+    free(want);
+}
+
+/**
+ * Single copy gave the kernel up to 2 GiB - 1 in one call; the kernel moves a page less, and the
+ * rest was taken for memory that does not exist.
+ */
+static void test_two_gibi(void)
+{
+    unsigned char *memory = tl_rank() < 2 ? two_gibi() : NULL;
+    int have = tl_rank() >= 2 || memory != NULL, all_have;
+    MPI_Win win;
+
+    MPI_Allreduce(&have, &all_have, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
+    if (all_have) {
+        if (tl_rank() == 1) {
+            tl_fill_random(memory, REAL, tl_seed());
+        }
+        TL_MPI(MPI_Win_create(memory, tl_rank() == 1 ? 2 * GIBI : 0, 1, MPI_INFO_NULL,
+                              MPI_COMM_WORLD, &win));
+        TL_MPI(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
+        if (tl_rank() == 0) {
+            get_two_blocks(win, memory);
+        }
+        TL_MPI(MPI_Win_free(&win));
+    }
+    if (memory != NULL) {
+        munmap(memory, 2 * GIBI);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    tl_init(&argc, &argv, MPI_THREAD_MULTIPLE);
+    test_first_windows();
+    for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
+        test_swap_in_place(kind);
+        test_pair_memory(kind);
+        test_absolute_addresses(kind);
+        test_flushes_beside_sender(kind, send_large);
+        test_flushes_beside_sender(kind, send_and_flush);
+        if (kind == TL_DYNAMIC) {
+            test_free_after_error();
+        }
+        if (kind == TL_CREATE && tl_size() > 1) {
+            test_two_gibi();
+        }
+    }
+    return tl_finish();
+}

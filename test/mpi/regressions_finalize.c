@@ -1,0 +1,66 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/* ranks: 1-4 */
+/* windows: create allocate dynamic shared */
+/* leaks: expected */
+/**
+ * @file
+ * A bug that once was: windows that the user never freed were gone before the wire was closed,
+ * though messages under way still pointed at their memory and their operations. The process crashed
+ * in MPI_Finalize. Programs may not end so; but one that does shall not crash after its work is
+ * done.
+ */
+#include "test/mpi/testlib.h"
+
+#include <unistd.h>
+
+/** Seconds after which a process that hangs is ended by a signal. */
+#define PATIENCE 60
+
+enum { BYTES = 2000000, PUTS = 100 };
+
+/* Must outlive main(): nobody waits for what moves them. */
+static unsigned char got[TL_KINDS][BYTES], sent[BYTES];
+
+static tl_window_t make_window(tl_kind_t kind)
+{
+    tl_window_t w = tl_win_make(kind, BYTES, 1, MPI_COMM_WORLD, MPI_INFO_NULL);
+
+    TL_MPI(MPI_Win_lock_all(0, w.win));
+    return w;
+}
+
+/** One answer of many messages, which come while MPI ends. */
+static void forget_get(tl_kind_t kind)
+{
+    tl_window_t w = make_window(kind);
+    int next = (w.rank + 1) % w.size;
+
+    TL_MPI(MPI_Get(got[kind], BYTES, MPI_BYTE, next, tl_disp(&w, next, 0), BYTES, MPI_BYTE, w.win));
+}
+
+/** Many messages that nobody asked the target about. */
+static void forget_puts(tl_kind_t kind)
+{
+    enum { EACH = BYTES / PUTS };
+    tl_window_t w = make_window(kind);
+    int next = (w.rank + 1) % w.size;
+
+    for (int i = 0; i < PUTS; i++) {
+        TL_MPI(MPI_Put(sent + i * EACH, EACH, MPI_BYTE, next, tl_disp(&w, next, i * EACH), EACH,
+                       MPI_BYTE, w.win));
+    }
+}
+
+int main(int argc, char **argv)
+{
+    tl_init(&argc, &argv, MPI_THREAD_SINGLE);
+    alarm(PATIENCE);
+    for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
+        forget_puts(kind);
+        forget_get(kind);
+    }
+    return tl_finish();
+}
