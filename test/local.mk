@@ -100,6 +100,7 @@ mpi_programs = \
 	test/mpi/threads \
 	test/mpi/threads_funneled \
 	test/mpi/typeloop \
+	test/mpi/unreachable \
 	test/mpi/windows \
 	test/mpi/windows_shared \
 	test/mpi/wire
@@ -170,6 +171,12 @@ clean-local:
 	rm -rf sanitized check-install-home
 
 EXTRA_DIST += \
+	test/apps/README.md \
+	test/apps/coarrays.txt \
+	test/apps/mpi4py_matrix.py \
+	test/apps/petsc_window.py \
+	test/apps/run \
+	test/apps/water.nw \
 	test/fuzz/driver.c \
 	test/fuzz/fuzz.h \
 	test/unit/tree.h \
