@@ -20,10 +20,10 @@ struct ompi_communicator_t;
 
 /** The members of a communicator on my node, in rank order. Always holds at least myself. */
 typedef struct onic_node {
-    int n;          /**< members on this node, 1 .. communicator size */
-    int me;         /**< my index among them */
-    int *ranks;     /**< their ranks in the communicator, ascending */
-    int *index;     /**< for each rank of the communicator its index here, or -1 */
+    int n;      /**< members on this node, 1 .. communicator size */
+    int me;     /**< my index among them */
+    int *ranks; /**< their ranks in the communicator, ascending */
+    int *index; /**< for each rank of the communicator its index here, or -1 */
 } onic_node_t;
 
 /** A piece of shared memory mapped by all members of an onic_node_t. */

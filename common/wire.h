@@ -36,10 +36,11 @@ enum { ONIC_AM_OSC = 1, ONIC_AM_PML = 2, ONIC_AM_COLL = 3 };
 
 /** What a component asks of the wire. Values come from the component's own MCA parameters. */
 typedef struct onic_wire_config {
-    bool server_thread;        /**< start the server thread (passive progress) */
-    unsigned server_idle_usec; /**< MPI threads must be away this long before it takes over; 1..1e6 */
-    const char *tls;           /**< UCX transports as in UCX_TLS; NULL or "" for the environment */
-    size_t tcp_seg_size;       /**< bytes of one TCP fragment, 4 KiB .. 1 MiB; 0 for UCX's default */
+    bool server_thread; /**< start the server thread (passive progress) */
+    unsigned
+        server_idle_usec; /**< MPI threads must be away this long before it takes over; 1..1e6 */
+    const char *tls;      /**< UCX transports as in UCX_TLS; NULL or "" for the environment */
+    size_t tcp_seg_size;  /**< bytes of one TCP fragment, 4 KiB .. 1 MiB; 0 for UCX's default */
 } onic_wire_config_t;
 
 /**
@@ -167,7 +168,8 @@ ONIC_EXPORT int onic_rndv_recv(onic_rndv_t *rndv, void *buffer, size_t len, onic
 /** Refuses the payload; the sender's send completes with success. */
 ONIC_EXPORT void onic_rndv_drop(onic_rndv_t *rndv);
 
-/** Sends and rendezvous receives of this process that are not complete yet. The lock must be held. */
+/** Sends and rendezvous receives of this process that are not complete yet. The lock must be held.
+ */
 ONIC_EXPORT unsigned onic_wire_outstanding(void);
 
 /* ---- single copy between processes of one node (cma.c) --------------------------------------- */
@@ -177,7 +179,8 @@ ONIC_EXPORT unsigned onic_wire_outstanding(void);
  *  The lock must be held. */
 ONIC_EXPORT bool onic_peer_can_cma(onic_peer_t *peer);
 
-/** The peer's process id in our pid namespace, or -1. Meaningful where onic_peer_can_cma is true. */
+/** The peer's process id in our pid namespace, or -1. Meaningful where onic_peer_can_cma is true.
+ */
 ONIC_EXPORT pid_t onic_peer_pid(onic_peer_t *peer);
 
 #endif

@@ -66,9 +66,9 @@ static bool series_matches(void)
         major == OMPI_NIC_OMPI_MAJOR && minor == OMPI_NIC_OMPI_MINOR)
         return true;
     opal_output(0,
-                "osc_nicstride was built for Open MPI %d.%d and refuses to run in %.60s; "
-                "build and install it again with this Open MPI",
-                OMPI_NIC_OMPI_MAJOR, OMPI_NIC_OMPI_MINOR, text);
+                "osc_nicstride was built for Open MPI %d.%d and refuses to run in Open MPI %d.%d: "
+                "build and install it again with this one",
+                OMPI_NIC_OMPI_MAJOR, OMPI_NIC_OMPI_MINOR, major, minor);
     return false;
 }
 
