@@ -4,12 +4,17 @@
  */
 /* ranks: 1-4 */
 /* windows: create allocate dynamic shared */
+/* timeout: 60 */
+/* tries: 3 */
 /**
  * @file
  * Processes that come later: spawned, merged with their parents and used through windows by both;
  * spawned a second time while windows of the first are still there; and two parts of a job that
  * meet by connect and accept. Peers are other processes than those of MPI_COMM_WORLD with the same
  * ranks, and go while the parents live on.
+ *
+ * MPI_Comm_spawn of Open MPI 4.1.4 sometimes waits forever inside PMIx, before any window is made:
+ * hence the tries.
  *
  * The program starts itself with the argument -child. Skipped where nothing can be spawned.
  */
