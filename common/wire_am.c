@@ -23,6 +23,12 @@
 
 #define POOL_BLOCK 64
 
+/** Fragments of this length are packed in memory of ours and copied from there. UCX's buffer was
+ *  read last by another core: a long copy takes its lines over without fetching what they hold,
+ *  which the stores of a pack kernel do not. Longer ones are of TCP, whose buffers are private. */
+#define STAGE_MIN 2048
+#define STAGE_MAX 16384
+
 struct onic_send_block {
     onic_send_block_t *next;
     onic_send_t send[POOL_BLOCK];
@@ -176,12 +182,19 @@ static size_t gather_size(void *state)
 /** UCX may ask for the same bytes again after it found no room for them. */
 static size_t gather(void *state, size_t offset, void *dest, size_t max)
 {
+    /* One for the process: the lock is held. */
+    static _Alignas(64) unsigned char stage[STAGE_MAX];
     onic_send_t *s = state;
-    size_t left = s->len - offset;
+    size_t n = max < s->len - offset ? max : s->len - offset;
     if (s->cursor.pos != s->start + offset) {
         onic_cursor_init(&s->cursor, s->cursor.layout, s->start + offset);
     }
-    return onic_pack(&s->cursor, s->base, dest, max < left ? max : left);
+    if (n < STAGE_MIN || n > STAGE_MAX) {
+        return onic_pack(&s->cursor, s->base, dest, n);
+    }
+    n = onic_pack(&s->cursor, s->base, stage, n);
+    memcpy(dest, stage, n);
+    return n;
 }
 
 static ucs_status_t scatter(void *state, size_t offset, const void *src, size_t len)

@@ -35,6 +35,7 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/component.c \
 	osc_nicstride/dynamic.c \
 	osc_nicstride/errors.c \
+	osc_nicstride/flush.c \
 	osc_nicstride/handlers.c \
 	osc_nicstride/handlers.h \
 	osc_nicstride/lock.c \

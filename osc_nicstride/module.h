@@ -326,7 +326,8 @@ int nicstride_request_finish(nicstride_request_t *r, int rc, bool done, ompi_req
 /** The wire's function for MPI threads: completes what is done. */
 int nicstride_requests_complete(void);
 
-/* ---- operations that go by message (stream.c) ------------------------------------------------ */
+/* ---- operations that go by message (stream.c, flush.c)
+ * ------------------------------------------------ */
 
 struct nicstride_op {
     nicstride_op_t *next;

@@ -1,0 +1,168 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Waiting for operations that go by message: until they are locally complete, or done at the
+ * target.
+ */
+#include <stdatomic.h>
+
+#include "osc_nicstride/module.h"
+
+/** Asks the target to acknowledge everything, once all up to the goal is sent. */
+static void ask_locked(nicstride_module_t *m, nicstride_peer_t *p, uint64_t goal)
+{
+    nicstride_op_t *next = p->head;
+    nicstride_msg_t msg;
+    uint64_t upto;
+
+    if (next != NULL && (next->number <= goal || next->sent > 0))
+        return;
+    if (!nicstride_tx_ask(&p->tx, &upto))
+        return;
+    nicstride_msg_init(&msg, NICSTRIDE_MSG_FLUSH, m->info[p->rank].win, (uint32_t)m->rank);
+    msg.count = upto;
+    nicstride_send_locked(m, p, &msg);
+}
+
+/** Are all operations up to the goal locally complete? They end in any order but are listed in
+ *  theirs. */
+static bool ended_locked(const nicstride_peer_t *p, uint64_t goal)
+{
+    return p->live == NULL || p->live->number > goal;
+}
+
+/** A flush that waits. */
+typedef struct flush {
+    nicstride_module_t *m;
+    nicstride_peer_t *p;
+    uint64_t goal;
+    bool mine; /* remote: it is this flush's turn */
+} flush_t;
+
+static bool flushed_locally(void *arg)
+{
+    flush_t *f = arg;
+
+    nicstride_pump_locked(f->m, f->p);
+    return ended_locked(f->p, f->goal) || f->p->failed;
+}
+
+/** Waits for local completion of what was started before. */
+static void flush_local(nicstride_module_t *m, nicstride_peer_t *p)
+{
+    flush_t f = {.m = m, .p = p};
+
+    onic_wire_lock();
+    f.goal = p->enqueued;
+    if (p->urgent < f.goal)
+        p->urgent = f.goal;
+    onic_wire_unlock();
+    nicstride_wait_until(flushed_locally, &f);
+}
+
+/** One thread at a time, so that the goal stands still. */
+static bool flushed_remotely(void *arg)
+{
+    flush_t *f = arg;
+    nicstride_peer_t *p = f->p;
+
+    if (!f->mine && p->flushing)
+        return false;
+    if (!f->mine) {
+        f->mine = p->flushing = true;
+        p->goal = p->enqueued;
+    }
+    nicstride_pump_locked(f->m, p);
+    ask_locked(f->m, p, p->goal);
+    if (!p->failed && !(ended_locked(p, p->goal) && nicstride_tx_idle(&p->tx)))
+        return false;
+    p->flushing = false;
+    if (!p->failed)
+        p->clean = p->goal;
+    nicstride_pump_locked(f->m, p);
+    return true;
+}
+
+/** Waits until the target has acknowledged what was started before. */
+static void flush_remote(nicstride_module_t *m, nicstride_peer_t *p)
+{
+    flush_t f = {.m = m, .p = p};
+
+    nicstride_wait_until(flushed_remotely, &f);
+}
+
+/** Nothing was sent by message since the last flush: the common case on mapped windows. */
+static bool is_clean(const nicstride_peer_t *p)
+{
+    return __atomic_load_n(&p->enqueued, __ATOMIC_RELAXED) ==
+               __atomic_load_n(&p->clean, __ATOMIC_RELAXED) &&
+           !p->failed;
+}
+
+static const char *reason(int error)
+{
+    switch (error) {
+    case MPI_ERR_RMA_RANGE:
+        return "the address is outside of the window";
+    case MPI_ERR_TYPE:
+        return "the element type does not fit";
+    case MPI_ERR_NO_MEM:
+        return "it is out of memory";
+    default:
+        return "the communication failed";
+    }
+}
+
+int nicstride_flush_peer(nicstride_module_t *m, nicstride_peer_t *p, bool remote)
+{
+    int error;
+
+    if (is_clean(p)) {
+        atomic_thread_fence(memory_order_seq_cst);
+        return OMPI_SUCCESS;
+    }
+    if (remote)
+        flush_remote(m, p);
+    else
+        flush_local(m, p);
+    onic_wire_lock();
+    error = nicstride_tx_take_error(&p->tx);
+    if (error == 0 && p->failed)
+        error = MPI_ERR_OTHER;
+    onic_wire_unlock();
+    /* Stores of direct transfers before whatever tells the target about them. */
+    atomic_thread_fence(memory_order_seq_cst);
+    if (error != 0)
+        return nicstride_error(m, "An earlier one-sided call", error, "target rank %d: %s", p->rank,
+                               reason(error));
+    return OMPI_SUCCESS;
+}
+
+int nicstride_flush_all_peers(nicstride_module_t *m, bool remote)
+{
+    int error = OMPI_SUCCESS;
+
+    for (int i = 0; i < m->size; i++) {
+        nicstride_peer_t *p = __atomic_load_n(&m->peer[i], __ATOMIC_ACQUIRE);
+
+        if (p == NULL || is_clean(p))
+            continue;
+        onic_wire_lock();
+        nicstride_pump_locked(m, p);
+        if (remote)
+            ask_locked(m, p, p->enqueued);
+        onic_wire_unlock();
+    }
+    for (int i = 0; i < m->size; i++) {
+        nicstride_peer_t *p = __atomic_load_n(&m->peer[i], __ATOMIC_ACQUIRE);
+        int rc = p != NULL ? nicstride_flush_peer(m, p, remote) : OMPI_SUCCESS;
+
+        if (error == OMPI_SUCCESS)
+            error = rc;
+    }
+    atomic_thread_fence(memory_order_seq_cst);
+    return error;
+}
