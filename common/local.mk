@@ -27,6 +27,8 @@ common_libonic_pack_la_CFLAGS = $(AM_CFLAGS) -O3
 component_LTLIBRARIES += libompi_nic_common.la
 
 libompi_nic_common_la_SOURCES = \
+	common/beat.c \
+	common/beat.h \
 	common/cache.c \
 	common/cma.c \
 	common/collective.h \

@@ -123,6 +123,7 @@ static int run_mpi_fns(void)
 int onic_wire_progress(void)
 {
     int events = 0;
+    onic_beat();
     if (onic_wire_trylock()) {
         events = onic_wire_progress_locked();
         onic_wire_unlock();
@@ -273,6 +274,7 @@ static int start_wire(const onic_wire_config_t *config)
         return onic_ucs_error(status);
     }
     onic_cma_start(&onic_wire.cma_id, &onic_wire.nonce);
+    onic_wire.cma_id.beat_fd = onic_beat_start();
     onic_wire.closing = false;
     int rc = onic_peers_start();
     if (rc == OMPI_SUCCESS) {
@@ -283,6 +285,7 @@ static int start_wire(const onic_wire_config_t *config)
     }
     if (rc != OMPI_SUCCESS) {
         opal_output(0, "ompi-nic: the wire's tables or message handlers cannot be had");
+        onic_beat_stop();
         destroy_ucx();
     }
     return rc;
@@ -298,6 +301,7 @@ static void stop_wire(void)
     destroy_ucx();
     onic_am_stop();
     onic_peers_stop();
+    onic_beat_stop();
     onic_wire_unlock();
 }
 

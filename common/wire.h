@@ -112,6 +112,10 @@ ONIC_EXPORT void onic_wire_set_deferred_fn(unsigned am_id, onic_wire_deferred_fn
 ONIC_EXPORT int onic_wire_get_peers(struct ompi_communicator_t *comm, onic_peer_t **peers);
 ONIC_EXPORT void onic_wire_put_peers(onic_peer_t **peers, int n);
 
+/** A pointer that a component (`am_id`) may keep with a peer; NULL at first, and again when the
+ * wire is closed. What it points to is the component's. The lock must be held. */
+ONIC_EXPORT void **onic_peer_slot(onic_peer_t *peer, unsigned am_id);
+
 /** Most bytes of header + payload that one active message to this peer should carry, so that it
  *  travels as a single fragment: in order and without reassembly. The lock must be held; makes the
  *  endpoint if there is none. */

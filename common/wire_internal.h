@@ -23,6 +23,7 @@
 
 #include "opal/class/opal_hash_table.h"
 
+#include "common/beat.h"
 #include "common/wire.h"
 
 /** One more than the highest active-message identifier. */
@@ -35,6 +36,7 @@ typedef struct onic_cma_id {
     int64_t pid;       /**< process id in that namespace */
     uint64_t nonce_at; /**< address of a random number in that process */
     uint64_t nonce;    /**< and its value */
+    int64_t beat_fd;   /**< that process's descriptor of its signs of life, or -1 */
 } onic_cma_id_t;
 
 typedef enum onic_cma_state { ONIC_CMA_UNKNOWN, ONIC_CMA_YES, ONIC_CMA_NO } onic_cma_state_t;
@@ -49,6 +51,9 @@ struct onic_peer {
     size_t frag_max;     /**< 0 until known */
     onic_cma_state_t cma;
     onic_cma_id_t cma_id;
+    bool beat_tried;
+    const onic_beat_t *beat; /**< its signs of life, or NULL */
+    void *slot[ONIC_AM_COUNT];
     size_t address_len;
     unsigned char address[]; /**< UCX worker address */
 };
@@ -178,7 +183,14 @@ size_t onic_wire_frag_max(const char *transport);
 /** Fills in our own identity and lets the processes of this node read our memory. */
 void onic_cma_start(onic_cma_id_t *id, uint64_t *nonce);
 
-/** A sign of life of an MPI thread. */
+/* beat.c */
+/** Makes the page; its descriptor, or -1 where there is none. */
+int onic_beat_start(void);
+void onic_beat_stop(void);
+void onic_beat_set_away(bool away);
+void onic_peer_beat_unmap(onic_peer_t *peer);
+
+/** A sign of life of an MPI thread, for the server thread. */
 static inline void onic_mpi_tick(void)
 {
     /* No locked instruction, since this comes with every small message. A tick that the server just

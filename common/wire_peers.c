@@ -75,6 +75,11 @@ static int add_peer(const address_head_t *head, const void *address)
     return OMPI_SUCCESS;
 }
 
+void **onic_peer_slot(onic_peer_t *peer, unsigned am_id)
+{
+    return &peer->slot[am_id];
+}
+
 static address_head_t my_head(void)
 {
     return (address_head_t){.name = name_key(OPAL_PROC_MY_NAME),
@@ -120,6 +125,7 @@ void onic_peers_stop(void)
     onic_peer_t *peer;
     OPAL_HASH_TABLE_FOREACH(name, uint64, peer, &onic_wire.peers)
     {
+        onic_peer_beat_unmap(peer);
         free(peer);
     }
     OBJ_DESTRUCT(&onic_wire.peers);

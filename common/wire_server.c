@@ -108,8 +108,7 @@ static void park(onic_server_t *s, uint64_t seen)
     }
 }
 
-/** Stands in for the MPI threads until one of them is back. */
-static void serve(onic_server_t *s, uint64_t seen)
+static void serve_until_back(onic_server_t *s, uint64_t seen)
 {
     unsigned usec = NAP_MIN;
     while (in_charge(s, seen)) {
@@ -129,6 +128,14 @@ static void serve(onic_server_t *s, uint64_t seen)
             return;
         }
     }
+}
+
+/** Stands in for the MPI threads until one of them is back. */
+static void serve(onic_server_t *s, uint64_t seen)
+{
+    onic_beat_set_away(true);
+    serve_until_back(s, seen);
+    onic_beat_set_away(false);
 }
 
 static void *server_main(void *arg)

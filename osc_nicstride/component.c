@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "osc_nicstride/module.h"
+#include "osc_nicstride/observe.h"
 #include "common/config.h"
 
 #include "ompi/runtime/mpiruntime.h"
@@ -155,6 +156,7 @@ static int component_finalize(void)
     }
     nicstride_free_orphans();
     nicstride_ops_fini();
+    nicstride_observe_fini();
     nicstride_elements_fini();
     nicstride_handles_fini(&c->ops);
     OBJ_DESTRUCT(&c->windows);

@@ -9,7 +9,7 @@
  */
 #include <stdatomic.h>
 
-#include "osc_nicstride/module.h"
+#include "osc_nicstride/observe.h"
 
 /** Asks the target to acknowledge everything, once all up to the goal is sent. */
 static void ask_locked(nicstride_module_t *m, nicstride_peer_t *p, uint64_t goal)
@@ -74,12 +74,14 @@ static bool flushed_remotely(void *arg)
     if (!f->mine) {
         f->mine = p->flushing = true;
         p->goal = p->enqueued;
+        nicstride_observe_flush_locked(p);
     }
     nicstride_pump_locked(f->m, p);
     ask_locked(f->m, p, p->goal);
     if (!p->failed && !(ended_locked(p, p->goal) && nicstride_tx_idle(&p->tx)))
         return false;
     p->flushing = false;
+    nicstride_observe_end_locked(p);
     if (!p->failed)
         p->clean = p->goal;
     nicstride_pump_locked(f->m, p);

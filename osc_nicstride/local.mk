@@ -23,7 +23,9 @@ osc_nicstride_libnicstride_core_la_SOURCES = \
 	osc_nicstride/region.c \
 	osc_nicstride/region.h \
 	osc_nicstride/sieve.c \
-	osc_nicstride/sieve.h
+	osc_nicstride/sieve.h \
+	osc_nicstride/tune.c \
+	osc_nicstride/tune.h
 osc_nicstride_libnicstride_core_la_CPPFLAGS = $(pure_cppflags)
 
 # What does.
@@ -41,6 +43,8 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/lock.c \
 	osc_nicstride/module.c \
 	osc_nicstride/module.h \
+	osc_nicstride/observe.c \
+	osc_nicstride/observe.h \
 	osc_nicstride/op.c \
 	osc_nicstride/params.c \
 	osc_nicstride/put_get.c \

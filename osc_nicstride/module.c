@@ -94,6 +94,8 @@ void nicstride_progress(void)
 
 /* Turns of the wire between two turns of everything else, which cost several times as much. */
 #define WIRE_TURNS 32
+/* And between two signs of life. */
+#define BEAT_TURNS 8
 
 void nicstride_wait_until(bool (*done)(void *arg), void *arg)
 {
@@ -101,10 +103,13 @@ void nicstride_wait_until(bool (*done)(void *arg), void *arg)
         bool over = false;
 
         onic_wire_lock();
-        for (int i = 0; i < WIRE_TURNS && !over; i++) {
+        for (int i = 0; i < WIRE_TURNS; i++) {
             over = done(arg);
-            if (!over)
-                onic_wire_progress_locked();
+            if (over)
+                break;
+            if (i % BEAT_TURNS == 0)
+                onic_beat();
+            onic_wire_progress_locked();
         }
         onic_wire_unlock();
         if (over)

@@ -32,6 +32,7 @@
 #include "opal/class/opal_hash_table.h"
 #include ONIC_MUTEX_HEADER
 
+#include "common/beat.h"
 #include "common/layout.h"
 #include "common/node.h"
 #include "common/pack.h"
@@ -44,6 +45,7 @@
 #include "osc_nicstride/plan.h"
 #include "osc_nicstride/proto.h"
 #include "osc_nicstride/region.h"
+#include "osc_nicstride/tune.h"
 
 /* ---- component ------------------------------------------------------------------------------ */
 
@@ -123,14 +125,28 @@ typedef struct nicstride_rank_info {
 
 typedef struct nicstride_op nicstride_op_t;
 
+/** A transfer by message that is being measured; see observe.h. */
+typedef struct nicstride_trial {
+    nicstride_tune_cell_t *cell; /**< NULL: none */
+    nicstride_method_t method;
+    uint64_t bytes;
+    uint64_t number;  /**< of the operation in the peer's queue */
+    uint64_t begun;   /**< ticks when the call began */
+    uint64_t started; /**< ticks when all was given to the wire or queued */
+} nicstride_trial_t;
+
 /** One rank of the window, as seen from here. Made when first needed. */
 typedef struct nicstride_peer {
     onic_peer_t *wire;
     int rank;
-    int local;       /**< index on my node, or -1 */
-    int single_copy; /**< 1: works, -1: does not, 0: not tried yet */
+    int local;               /**< index on my node, or -1 */
+    int single_copy;         /**< 1: works, -1: does not, 0: not tried yet */
+    bool looked_up;          /**< the next two are known */
+    const onic_beat_t *beat; /**< its signs of life, or NULL */
+    nicstride_tune_t *tune;  /**< what was learned of it; contents under the wire lock */
 
     /* wire lock */
+    nicstride_trial_t trial;
     nicstride_tx_t tx;
     nicstride_rx_t rx;
     nicstride_op_t *head; /**< operations with fragments still to send, in order */

@@ -4,7 +4,10 @@
  */
 #include "osc_nicstride/plan.h"
 
+#include <math.h>
+
 #include "osc_nicstride/sieve.h"
+#include "osc_nicstride/tune.h"
 
 const nicstride_cost_t nicstride_cost_node = {
     .call = 1200,
@@ -15,6 +18,7 @@ const nicstride_cost_t nicstride_cost_node = {
     .byte = 0.15,
     .rendezvous = 5000,
     .rndv_byte = 0.10,
+    .away = 500000,
     .sieve_piece = 512 << 10,
 };
 
@@ -27,6 +31,7 @@ const nicstride_cost_t nicstride_cost_net = {
     .byte = 0.18,
     .rendezvous = 30000,
     .rndv_byte = 0.09,
+    .away = 500000,
     .sieve_piece = 512 << 10,
 };
 
@@ -91,28 +96,46 @@ double nicstride_method_cost(nicstride_method_t m, const onic_layout_t *origin,
     }
 }
 
+bool nicstride_method_needs_target(nicstride_method_t m)
+{
+    return m == NICSTRIDE_METHOD_PACK || m == NICSTRIDE_METHOD_ZCOPY;
+}
+
+/** The model's estimates for all methods. */
+static void estimate(double *model, nicstride_direction_t dir, const onic_layout_t *origin,
+                     const onic_layout_t *target, nicstride_caps_t caps,
+                     const nicstride_cost_t *cost)
+{
+    model[NICSTRIDE_METHOD_AUTO] = INFINITY;
+    for (int i = NICSTRIDE_METHOD_DIRECT; i < NICSTRIDE_METHOD_LAST; i++) {
+        nicstride_method_t m = (nicstride_method_t)i;
+
+        model[m] = INFINITY;
+        if (nicstride_method_can(m, dir, origin, target, caps))
+            model[m] = nicstride_method_cost(m, origin, target, cost);
+        if (caps.away && nicstride_method_needs_target(m))
+            model[m] += cost->away;
+    }
+}
+
 nicstride_method_t nicstride_plan(nicstride_method_t forced, nicstride_direction_t dir,
                                   const onic_layout_t *origin, const onic_layout_t *target,
-                                  nicstride_caps_t caps, const nicstride_cost_t *cost)
+                                  nicstride_caps_t caps, const nicstride_cost_t *cost,
+                                  nicstride_tune_cell_t *cell)
 {
     nicstride_method_t best = NICSTRIDE_METHOD_PACK;
-    double best_cost;
+    double model[NICSTRIDE_METHOD_LAST];
 
     if (nicstride_method_can(forced, dir, origin, target, caps))
         return forced;
     if (caps.direct)
         return NICSTRIDE_METHOD_DIRECT;
-    best_cost = nicstride_method_cost(best, origin, target, cost);
-    for (int m = NICSTRIDE_METHOD_CMA; m < NICSTRIDE_METHOD_LAST; m++) {
-        double c;
-
-        if (!nicstride_method_can((nicstride_method_t)m, dir, origin, target, caps))
-            continue;
-        c = nicstride_method_cost((nicstride_method_t)m, origin, target, cost);
-        if (c < best_cost) {
+    estimate(model, dir, origin, target, caps, cost);
+    if (cell != NULL && !caps.away)
+        return nicstride_tune_choose(cell, model, target->size);
+    for (int m = NICSTRIDE_METHOD_DIRECT; m < NICSTRIDE_METHOD_LAST; m++) {
+        if (model[m] < model[best])
             best = (nicstride_method_t)m;
-            best_cost = c;
-        }
     }
     return best;
 }

@@ -39,6 +39,7 @@ typedef enum nicstride_direction { NICSTRIDE_PUT, NICSTRIDE_GET } nicstride_dire
 typedef struct nicstride_caps {
     bool direct;
     bool cma;
+    bool away; /**< it is known to be away from MPI: messages wait for its server thread */
 } nicstride_caps_t;
 
 /** The model's parameters: nanoseconds, and nanoseconds per byte. */
@@ -51,6 +52,7 @@ typedef struct nicstride_cost {
     double byte;          /**< tn + 2 tm of packed data on this path (equation 2) */
     double rendezvous;    /**< handshake of a rendezvous */
     double rndv_byte;     /**< tn of data moved by rendezvous */
+    double away;          /**< what messages wait for where the target is away from MPI */
     uint64_t sieve_piece; /**< bytes that one read of a sieve covers */
 } nicstride_cost_t;
 
@@ -67,11 +69,22 @@ bool nicstride_method_can(nicstride_method_t m, nicstride_direction_t dir,
 double nicstride_method_cost(nicstride_method_t m, const onic_layout_t *origin,
                              const onic_layout_t *target, const nicstride_cost_t *cost);
 
-/** The method to use. `forced` is taken where it can do the transfer; where it cannot, the chooser
- *  decides among the others, so that every program runs whatever is forced. */
+/** What is known of the methods' real cost; see tune.h. */
+typedef struct nicstride_tune_cell nicstride_tune_cell_t;
+
+/**
+ * The method to use. `forced` is taken where it can do the transfer; where it cannot, the chooser
+ * decides among the others, so that every program runs whatever is forced. `cell` is what was
+ * learned of transfers of this kind and takes note of the choice; NULL: the model alone decides, as
+ * it does where the target is away.
+ */
 nicstride_method_t nicstride_plan(nicstride_method_t forced, nicstride_direction_t dir,
                                   const onic_layout_t *origin, const onic_layout_t *target,
-                                  nicstride_caps_t caps, const nicstride_cost_t *cost);
+                                  nicstride_caps_t caps, const nicstride_cost_t *cost,
+                                  nicstride_tune_cell_t *cell);
+
+/** Does the target take part in this method? */
+bool nicstride_method_needs_target(nicstride_method_t m);
 
 /**
  * Writes the table of what is used for which kind of peer, direction, block and size, as text, into

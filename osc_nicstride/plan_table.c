@@ -57,7 +57,8 @@ static void rows(text_t *t, const char *peer, nicstride_direction_t dir, nicstri
             onic_layout_contig(&origin, 0, sizes[s]);
             shape(&target, sizes[s], blocks[b]);
             add(t, " %8s",
-                nicstride_method_name(nicstride_plan(forced, dir, &origin, &target, caps, cost)));
+                nicstride_method_name(
+                    nicstride_plan(forced, dir, &origin, &target, caps, cost, NULL)));
         }
         add(t, "\n");
     }

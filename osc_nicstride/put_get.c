@@ -9,7 +9,9 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "common/beat.h"
 #include "osc_nicstride/module.h"
+#include "osc_nicstride/observe.h"
 #include "osc_nicstride/single_copy.h"
 
 #include "opal/util/show_help.h"
@@ -55,14 +57,16 @@ static void copy_bytes(void *to, const void *from, size_t bytes)
 
 /** Starts a transfer by message. */
 static int start_message(nicstride_module_t *m, nicstride_target_t *a, nicstride_direction_t dir,
-                         bool rndv, nicstride_request_t *request)
+                         nicstride_method_t method, nicstride_tune_cell_t *cell,
+                         nicstride_request_t *request)
 {
     nicstride_op_t *op = nicstride_op_new(
         m, a, dir == NICSTRIDE_PUT ? NICSTRIDE_MSG_PUT : NICSTRIDE_MSG_GET, a->target.size);
 
     if (op == NULL)
         return OMPI_ERR_OUT_OF_RESOURCE;
-    op->rndv = rndv;
+    nicstride_observe_begin_locked(a->peer, cell, method, a->target.size);
+    op->rndv = method == NICSTRIDE_METHOD_ZCOPY;
     op->request = request;
     if (dir == NICSTRIDE_PUT) {
         op->origin = a->origin;
@@ -95,6 +99,60 @@ static int single_copy(const nicstride_target_t *a, nicstride_method_t method,
     return dir == NICSTRIDE_PUT ? nicstride_cma_put(a) : nicstride_cma_get(a);
 }
 
+/** Can single copy reach all of it? In a dynamic window only what is known to be attached. */
+static bool single_copy_reaches(nicstride_module_t *m, const nicstride_target_t *a)
+{
+    return a->cma && (m->flavor != MPI_WIN_FLAVOR_DYNAMIC ||
+                      nicstride_region_known(m, a->peer, a->remote + (uint64_t)a->target.lb,
+                                             (uint64_t)(a->target.ub - a->target.lb)));
+}
+
+/** Chooses the method; `*cell_p` is where its cost is to be noted, NULL for nowhere. */
+static nicstride_method_t choose(nicstride_module_t *m, const nicstride_target_t *a,
+                                 nicstride_direction_t dir, nicstride_tune_cell_t **cell_p)
+{
+    const nicstride_method_t forced = (nicstride_method_t)mca_osc_nicstride_component.params.method;
+    const nicstride_cost_t *cost = a->peer->local >= 0 ? &nicstride_cost_node : &nicstride_cost_net;
+    nicstride_caps_t caps = {.direct = a->mapped, .cma = single_copy_reaches(m, a)};
+    nicstride_tune_cell_t *cell = NULL;
+    nicstride_method_t method;
+
+    /* With single copy there is a choice: what the target does, and what was learned, counts. */
+    if (caps.cma && !caps.direct && forced == NICSTRIDE_METHOD_AUTO) {
+        caps.away = nicstride_is_away(a->peer, a->target.size);
+        if (!caps.away)
+            cell = nicstride_observed(a->peer, dir, &a->origin, &a->target);
+    }
+    *cell_p = cell;
+    if (cell == NULL)
+        return nicstride_plan(forced, dir, &a->origin, &a->target, caps, cost, NULL);
+    onic_wire_lock();
+    method = nicstride_plan(forced, dir, &a->origin, &a->target, caps, cost, cell);
+    onic_wire_unlock();
+    return method;
+}
+
+/** Single copy; OMPI_ERR_NOT_SUPPORTED or OMPI_ERR_OUT_OF_RESOURCE where another method must do. */
+static int move_singly(nicstride_module_t *m, const nicstride_target_t *a,
+                       nicstride_method_t method, nicstride_direction_t dir,
+                       nicstride_tune_cell_t *cell)
+{
+    const uint64_t begun = cell != NULL ? onic_ticks() : 0;
+    int rc = single_copy(a, method, dir);
+
+    if (rc == OMPI_ERR_NOT_SUPPORTED)
+        give_up_single_copy();
+    if (rc == OMPI_ERR_NOT_SUPPORTED || rc == OMPI_ERR_OUT_OF_RESOURCE)
+        return rc;
+    count(method, a->target.size);
+    if (rc != OMPI_SUCCESS)
+        return nicstride_error(m, a->call, rc, "the memory of target rank %d cannot be accessed",
+                               a->peer->rank);
+    if (cell != NULL)
+        nicstride_observe_call(cell, method, a->target.size, begun);
+    return OMPI_SUCCESS;
+}
+
 /**
  * Moves the data by the planned method. `*done_p` says whether that is over already; if not,
  * `request` (if any) will be completed later.
@@ -102,30 +160,17 @@ static int single_copy(const nicstride_target_t *a, nicstride_method_t method,
 static int move(nicstride_module_t *m, nicstride_target_t *a, nicstride_direction_t dir,
                 nicstride_request_t *request, bool *done_p)
 {
-    nicstride_caps_t caps = {.direct = a->mapped, .cma = a->cma};
-    nicstride_method_t forced = (nicstride_method_t)mca_osc_nicstride_component.params.method;
-    nicstride_method_t method;
-    int rc;
+    nicstride_tune_cell_t *cell;
+    nicstride_method_t method = choose(m, a, dir, &cell);
 
     *done_p = true;
-    if (m->flavor == MPI_WIN_FLAVOR_DYNAMIC && a->cma)
-        caps.cma = nicstride_region_known(m, a->peer, a->remote + (uint64_t)a->target.lb,
-                                          (uint64_t)(a->target.ub - a->target.lb));
-    method = nicstride_plan(forced, dir, &a->origin, &a->target, caps,
-                            a->peer->local >= 0 ? &nicstride_cost_node : &nicstride_cost_net);
     if (method == NICSTRIDE_METHOD_CMA || method == NICSTRIDE_METHOD_SIEVE) {
-        rc = single_copy(a, method, dir);
-        if (rc != OMPI_ERR_NOT_SUPPORTED && rc != OMPI_ERR_OUT_OF_RESOURCE) {
-            count(method, a->target.size);
-            return rc == OMPI_SUCCESS
-                       ? rc
-                       : nicstride_error(m, a->call, rc,
-                                         "the memory of target rank %d cannot be accessed",
-                                         a->peer->rank);
-        }
-        if (rc == OMPI_ERR_NOT_SUPPORTED)
-            give_up_single_copy();
+        int rc = move_singly(m, a, method, dir, cell);
+
+        if (rc != OMPI_ERR_NOT_SUPPORTED && rc != OMPI_ERR_OUT_OF_RESOURCE)
+            return rc;
         method = NICSTRIDE_METHOD_PACK;
+        cell = NULL;
     }
     count(method, a->target.size);
     if (method == NICSTRIDE_METHOD_DIRECT) {
@@ -133,7 +178,7 @@ static int move(nicstride_module_t *m, nicstride_target_t *a, nicstride_directio
         return OMPI_SUCCESS;
     }
     *done_p = false;
-    return start_message(m, a, dir, method == NICSTRIDE_METHOD_ZCOPY, request);
+    return start_message(m, a, dir, method, cell, request);
 }
 
 /** Contiguous bytes to or from mapped memory need no plan. */

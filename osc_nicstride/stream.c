@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "osc_nicstride/module.h"
+#include "osc_nicstride/observe.h"
 
 /* An origin that queues more than this waits: memory stays bounded however much is asked. */
 #define QUEUE_MAX 1024
@@ -380,6 +380,7 @@ int nicstride_op_start(nicstride_op_t *op)
         p->head = op;
     p->tail = op;
     nicstride_pump_locked(m, p);
+    nicstride_observe_started_locked(p);
     onic_wire_unlock();
     return OMPI_SUCCESS;
 }

@@ -14,7 +14,8 @@ unit_programs = \
 	test/unit/check_plan \
 	test/unit/check_proto \
 	test/unit/check_region \
-	test/unit/check_sieve
+	test/unit/check_sieve \
+	test/unit/check_tune
 
 unit_ldadd = osc_nicstride/libnicstride_core.la common/libonic_core.la $(CHECK_LIBS)
 
@@ -29,6 +30,7 @@ test_unit_check_plan_LDADD = $(unit_ldadd)
 test_unit_check_proto_LDADD = $(unit_ldadd)
 test_unit_check_region_LDADD = $(unit_ldadd)
 test_unit_check_sieve_LDADD = $(unit_ldadd)
+test_unit_check_tune_LDADD = $(unit_ldadd)
 
 if HAVE_CHECK
 check_PROGRAMS += $(unit_programs)

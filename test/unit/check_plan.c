@@ -67,7 +67,7 @@ static nicstride_method_t plan(nicstride_direction_t dir, const onic_layout_t *t
     const onic_layout_t origin = vector(target->size, 0);
 
     return nicstride_plan(NICSTRIDE_METHOD_AUTO, dir, &origin, target, caps,
-                          caps.cma ? &near_link : &far_link);
+                          caps.cma ? &near_link : &far_link, NULL);
 }
 
 static nicstride_method_t plan_vector(nicstride_direction_t dir, uint64_t size, uint64_t block,
@@ -148,7 +148,8 @@ START_TEST(cheapest_or_forced)
         const nicstride_direction_t dir = unit_once_in(&r, 2) ? NICSTRIDE_PUT : NICSTRIDE_GET;
         const nicstride_method_t forced =
             (nicstride_method_t)unit_below(&r, NICSTRIDE_METHOD_LAST + 1);
-        const nicstride_method_t m = nicstride_plan(forced, dir, &origin, &target, caps, cost);
+        const nicstride_method_t m =
+            nicstride_plan(forced, dir, &origin, &target, caps, cost, NULL);
 
         chosen[m]++;
         if (nicstride_method_can(forced, dir, &origin, &target, caps))
@@ -233,6 +234,35 @@ START_TEST(equations)
 }
 END_TEST
 
+/* A target that is away from MPI: methods that need it lose to any that takes less than the wait.
+ */
+START_TEST(away)
+{
+    const onic_layout_t flat = vector(65536, 0), short_blocks = vector(65536, 8);
+    nicstride_caps_t caps = same_node;
+    nicstride_cost_t cost = near_link;
+
+    cost.message = 10;
+    cost.byte = 0.001;
+    cost.away = 100000;
+    for (int dir = NICSTRIDE_PUT; dir <= NICSTRIDE_GET; dir++) {
+        const nicstride_direction_t d = (nicstride_direction_t)dir;
+
+        caps.away = false;
+        ck_assert_int_eq(nicstride_plan(NICSTRIDE_METHOD_AUTO, d, &flat, &flat, caps, &cost, NULL),
+                         NICSTRIDE_METHOD_PACK);
+        caps.away = true;
+        ck_assert_int_eq(nicstride_plan(NICSTRIDE_METHOD_AUTO, d, &flat, &flat, caps, &cost, NULL),
+                         NICSTRIDE_METHOD_CMA);
+        ck_assert_int_eq(
+            nicstride_plan(NICSTRIDE_METHOD_AUTO, d, &flat, &short_blocks, caps, &cost, NULL),
+            d == NICSTRIDE_PUT ? NICSTRIDE_METHOD_PACK : NICSTRIDE_METHOD_SIEVE);
+        ck_assert_int_eq(nicstride_plan(NICSTRIDE_METHOD_PACK, d, &flat, &flat, caps, &cost, NULL),
+                         NICSTRIDE_METHOD_PACK);
+    }
+}
+END_TEST
+
 /* The table: a line for each case, and cut off cleanly where the buffer is too small. */
 START_TEST(table)
 {
@@ -264,7 +294,7 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        names, what_can_do_what, cheapest_or_forced, by_shape, costs_grow, equations, table};
+        names, what_can_do_what, cheapest_or_forced, by_shape, costs_grow, equations, away, table};
 
     return unit_run("plan", tests, sizeof(tests) / sizeof(tests[0]));
 }

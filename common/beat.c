@@ -1,0 +1,115 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#define _GNU_SOURCE
+#include "common/beat.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "common/wire_internal.h"
+
+/** Stands in where there is no memory for a page. */
+static onic_beat_t nobody_looks;
+
+static onic_beat_t *mine = &nobody_looks;
+static int mine_fd = -1;
+static uint64_t start_ticks, start_nsec;
+
+static uint64_t now_nsec(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000U + (uint64_t)t.tv_nsec;
+}
+
+int onic_beat_start(void)
+{
+    start_ticks = onic_ticks();
+    start_nsec = now_nsec();
+    mine_fd = memfd_create("ompi-nic", MFD_CLOEXEC);
+    if (mine_fd < 0 || ftruncate(mine_fd, (off_t)sizeof(onic_beat_t)) != 0) {
+        return -1;
+    }
+    void *page = mmap(NULL, sizeof(onic_beat_t), PROT_READ | PROT_WRITE, MAP_SHARED, mine_fd, 0);
+    if (page == MAP_FAILED) {
+        return -1;
+    }
+    mine = page;
+    return mine_fd;
+}
+
+void onic_beat_stop(void)
+{
+    if (mine != &nobody_looks) {
+        munmap(mine, sizeof(*mine));
+        mine = &nobody_looks;
+    }
+    if (mine_fd >= 0) {
+        close(mine_fd);
+        mine_fd = -1;
+    }
+}
+
+double onic_ticks_per_usec(void)
+{
+    double usec = (double)(now_nsec() - start_nsec) / 1000, ticks;
+    ticks = (double)(onic_ticks() - start_ticks);
+    return usec > 0 && ticks > usec ? ticks / usec : 1;
+}
+
+void onic_beat(void)
+{
+    atomic_store_explicit(&mine->ticks, onic_ticks(), memory_order_relaxed);
+}
+
+void onic_beat_set_away(bool away)
+{
+    atomic_store_explicit(&mine->away, away, memory_order_relaxed);
+}
+
+/** Maps the page of another process, which must be its own still: the descriptor's number alone
+ *  says nothing, since the process may have closed and used it again. */
+static const onic_beat_t *map_page(const onic_cma_id_t *id)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%lld/fd/%d", (long long)id->pid, (int)id->beat_fd);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0) {
+        return NULL;
+    }
+    char name[64] = "";
+    char link[64];
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    void *page = MAP_FAILED;
+    if (readlink(link, name, sizeof(name) - 1) > 0 &&
+        strncmp(name, "/memfd:ompi-nic", strlen("/memfd:ompi-nic")) == 0 &&
+        lseek(fd, 0, SEEK_END) >= (off_t)sizeof(onic_beat_t)) {
+        page = mmap(NULL, sizeof(onic_beat_t), PROT_READ, MAP_SHARED, fd, 0);
+    }
+    close(fd);
+    return page != MAP_FAILED ? page : NULL;
+}
+
+const onic_beat_t *onic_peer_beat(onic_peer_t *peer)
+{
+    if (!peer->beat_tried) {
+        peer->beat_tried = true;
+        peer->beat = !peer->self && peer->cma_id.beat_fd >= 0 && onic_peer_can_cma(peer)
+                         ? map_page(&peer->cma_id)
+                         : NULL;
+    }
+    return peer->beat;
+}
+
+void onic_peer_beat_unmap(onic_peer_t *peer)
+{
+    if (peer->beat != NULL) {
+        munmap((void *)(uintptr_t)peer->beat, sizeof(onic_beat_t));
+        peer->beat = NULL;
+    }
+}

@@ -1,0 +1,78 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Signs of life that the other processes of a node can read: is a process in MPI now?
+ *
+ * Who could copy by itself (single copy by the kernel) or let the target help (messages) wants to
+ * know whether the target looks. Every process has one page in memory, of an anonymous file that
+ * peers open through /proc, which the kernel allows to those whom it allows single copy. Nothing
+ * of it is left when a process dies.
+ */
+#ifndef ONIC_BEAT_H
+#define ONIC_BEAT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "common/export.h"
+
+typedef struct onic_peer onic_peer_t;
+
+/** The page. Each member is alone in its cache line: the first changes all the time, the second
+ *  seldom, so that readers keep it in their caches. */
+typedef struct onic_beat {
+    /** onic_ticks() when an MPI thread last progressed the wire. */
+    _Alignas(64) atomic_uint_fast64_t ticks;
+    /** The server thread stands in for the MPI threads. */
+    _Alignas(64) atomic_bool away;
+} onic_beat_t;
+
+/** A clock that is the same on all processors of a node and costs little to read. Its unit is
+ *  that of onic_ticks_per_usec. */
+static inline uint64_t onic_ticks(void)
+{
+#if defined(__x86_64__)
+    return __builtin_ia32_rdtsc();
+#else
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000U + (uint64_t)t.tv_nsec;
+#endif
+}
+
+/** Ticks in a microsecond, measured since the wire was opened. MPI threads; never 0. */
+ONIC_EXPORT double onic_ticks_per_usec(void);
+
+/** A process that looks at its messages does so this often. */
+#define ONIC_BEAT_USEC 5
+
+/**
+ * The page of a peer, or NULL where it cannot be had: on another node, or where single copy is not
+ * allowed. Mapped once, and until the wire is closed. The wire lock must be held.
+ */
+ONIC_EXPORT const onic_beat_t *onic_peer_beat(onic_peer_t *peer);
+
+/** Was the peer in MPI a moment ago? A guess: it may leave at any time. No lock. Costs a cache miss
+ *  for each call. */
+static inline bool onic_beat_is_fresh(const onic_beat_t *beat, uint64_t ticks)
+{
+    uint64_t then = atomic_load_explicit(&beat->ticks, memory_order_relaxed);
+    /* Clocks of two processors may differ a little: a beat may be of the future. */
+    return (int64_t)(onic_ticks() - then) < (int64_t)ticks;
+}
+
+/** Has the peer been away from MPI for long? No lock; seldom a cache miss. */
+static inline bool onic_beat_is_away(const onic_beat_t *beat)
+{
+    return atomic_load_explicit(&beat->away, memory_order_relaxed);
+}
+
+/** An MPI thread is at work. Called by the wire's progress and in loops that wait. */
+ONIC_EXPORT void onic_beat(void);
+
+#endif

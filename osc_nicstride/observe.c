@@ -1,0 +1,145 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "osc_nicstride/observe.h"
+
+#include <stdlib.h>
+
+#include "common/beat.h"
+
+/** Between a call and the flush behind it there is no work of the application if this few
+ *  microseconds pass. */
+#define AT_ONCE_USEC 1
+
+/** What was learned of one peer, for all windows. */
+typedef struct known {
+    struct known *next;
+    nicstride_tune_t tune;
+} known_t;
+
+/* Wire lock. */
+static known_t *all_known;
+
+/* Set once, before the first is known. */
+static double ticks_per_usec;
+
+static known_t *know_locked(nicstride_peer_t *p)
+{
+    void **slot = onic_peer_slot(p->wire, ONIC_AM_OSC);
+    known_t *k = *slot;
+
+    if (k != NULL)
+        return k;
+    k = calloc(1, sizeof(*k));
+    if (k == NULL)
+        return NULL;
+    if (ticks_per_usec == 0)
+        ticks_per_usec = onic_ticks_per_usec();
+    k->next = all_known;
+    all_known = k;
+    *slot = k;
+    return k;
+}
+
+/** Finds the peer's signs of life, and where to note what is learned. */
+static void look_up(nicstride_peer_t *p)
+{
+    const onic_beat_t *beat;
+    known_t *known;
+
+    onic_wire_lock();
+    beat = onic_peer_beat(p->wire);
+    known = beat != NULL ? know_locked(p) : NULL;
+    p->beat = known != NULL ? beat : NULL;
+    p->tune = known != NULL ? &known->tune : NULL;
+    onic_wire_unlock();
+    __atomic_store_n(&p->looked_up, true, __ATOMIC_RELEASE);
+}
+
+static const onic_beat_t *beat_of(nicstride_peer_t *p)
+{
+    if (!__atomic_load_n(&p->looked_up, __ATOMIC_ACQUIRE))
+        look_up(p);
+    return p->beat;
+}
+
+bool nicstride_is_away(nicstride_peer_t *p, uint64_t bytes)
+{
+    const onic_beat_t *beat = beat_of(p);
+
+    if (beat == NULL)
+        return false;
+    if (onic_beat_is_away(beat))
+        return true;
+    /* For the small ones looking closely would cost more than it saves. */
+    return bytes >= NICSTRIDE_TUNE_MIN &&
+           !onic_beat_is_fresh(beat, (uint64_t)(ONIC_BEAT_USEC * ticks_per_usec));
+}
+
+nicstride_tune_cell_t *nicstride_observed(nicstride_peer_t *p, nicstride_direction_t dir,
+                                          const onic_layout_t *origin, const onic_layout_t *target)
+{
+    return beat_of(p) != NULL ? nicstride_tune_cell(p->tune, dir, origin, target) : NULL;
+}
+
+static double nsec(uint64_t ticks)
+{
+    return (double)ticks * 1000 / ticks_per_usec;
+}
+
+void nicstride_observe_call(nicstride_tune_cell_t *cell, nicstride_method_t method, uint64_t bytes,
+                            uint64_t begun)
+{
+    double took = nsec(onic_ticks() - begun);
+
+    onic_wire_lock();
+    nicstride_tune_learn(cell, method, bytes, took);
+    onic_wire_unlock();
+}
+
+void nicstride_observe_begin_locked(nicstride_peer_t *p, nicstride_tune_cell_t *cell,
+                                    nicstride_method_t method, uint64_t bytes)
+{
+    p->trial.cell = cell;
+    if (cell == NULL || p->live != NULL || !nicstride_tx_idle(&p->tx)) {
+        p->trial.cell = NULL;
+        return;
+    }
+    p->trial.method = method;
+    p->trial.bytes = bytes;
+    p->trial.number = p->enqueued + 1;
+    p->trial.begun = onic_ticks();
+}
+
+void nicstride_observe_started_locked(nicstride_peer_t *p)
+{
+    if (p->trial.cell != NULL)
+        p->trial.started = onic_ticks();
+}
+
+void nicstride_observe_flush_locked(nicstride_peer_t *p)
+{
+    if (p->trial.cell != NULL && (p->enqueued != p->trial.number ||
+                                  nsec(onic_ticks() - p->trial.started) > 1000.0 * AT_ONCE_USEC))
+        p->trial.cell = NULL;
+}
+
+void nicstride_observe_end_locked(nicstride_peer_t *p)
+{
+    nicstride_trial_t *t = &p->trial;
+
+    if (t->cell != NULL && !p->failed && p->enqueued == t->number)
+        nicstride_tune_learn(t->cell, t->method, t->bytes, nsec(onic_ticks() - t->begun));
+    t->cell = NULL;
+}
+
+void nicstride_observe_fini(void)
+{
+    while (all_known != NULL) {
+        known_t *k = all_known;
+
+        all_known = k->next;
+        free(k);
+    }
+}

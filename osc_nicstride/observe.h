@@ -1,0 +1,39 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Watching transfers to peers of the node: is the target in MPI, and what did a method cost?
+ *
+ * Only transfers between which nothing else comes are measured: one that begins when all before it
+ * are done, and that is flushed at once.
+ */
+#ifndef NICSTRIDE_OBSERVE_H
+#define NICSTRIDE_OBSERVE_H
+
+#include "osc_nicstride/module.h"
+
+/** Are messages to the peer likely to wait for its server thread? False where nothing is known. */
+bool nicstride_is_away(nicstride_peer_t *p, uint64_t bytes);
+
+/** What is known of transfers like this one; NULL where nothing is kept. */
+nicstride_tune_cell_t *nicstride_observed(nicstride_peer_t *p, nicstride_direction_t dir,
+                                          const onic_layout_t *origin, const onic_layout_t *target);
+
+/** A transfer that is over when its call returns; `begun` is onic_ticks() before it. */
+void nicstride_observe_call(nicstride_tune_cell_t *cell, nicstride_method_t method, uint64_t bytes,
+                            uint64_t begun);
+
+/** A transfer by message: the call begins, all of it has been started (both with the wire lock
+ *  held), a flush begins, the flush is over. */
+void nicstride_observe_begin_locked(nicstride_peer_t *p, nicstride_tune_cell_t *cell,
+                                    nicstride_method_t method, uint64_t bytes);
+void nicstride_observe_started_locked(nicstride_peer_t *p);
+void nicstride_observe_flush_locked(nicstride_peer_t *p);
+void nicstride_observe_end_locked(nicstride_peer_t *p);
+
+/** Frees what was learned, at the end of the process. */
+void nicstride_observe_fini(void);
+
+#endif

@@ -1,0 +1,72 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * What the methods really cost on this machine, learned from the transfers themselves.
+ *
+ * The model (plan.h) knows a machine by a few constants. How messages compare with single copy by
+ * the kernel depends on more: on how far the two processes' cores are from each other, which
+ * differs from peer to peer and, on virtual machines, from minute to minute. So for each kind of
+ * transfer (direction, shape, order of magnitude) the observed cost of every method is kept, and
+ * replaces the model's estimate once it is known. The others that come into question are tried
+ * again at intervals that double as long as nothing changes, and start anew when the cost of the
+ * method in use has changed.
+ *
+ * Pure; the caller serialises. Time comes as an argument, in nanoseconds.
+ */
+#ifndef NICSTRIDE_TUNE_H
+#define NICSTRIDE_TUNE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "osc_nicstride/plan.h"
+
+/** Transfers of fewer bytes follow the model alone. */
+#define NICSTRIDE_TUNE_MIN 4096
+/** Powers of two from there on; the last holds all that is larger. */
+#define NICSTRIDE_TUNE_SIZES 12
+/** Contiguous, and blocks of at least 4096, 1024, 256, 64, 16, 1 bytes. */
+#define NICSTRIDE_TUNE_SHAPES 7
+
+/** What is known of one kind of transfer. All zero: nothing yet. */
+typedef struct nicstride_tune_cell {
+    float rate[NICSTRIDE_METHOD_LAST];     /**< nanoseconds for a byte; 0: never observed */
+    uint16_t tried[NICSTRIDE_METHOD_LAST]; /**< `clock` when last chosen */
+    uint16_t clock;                        /**< choices made; wraps around */
+    uint16_t wait;                         /**< choices until another method is tried */
+    uint16_t interval;                     /**< the next such number */
+    uint8_t trial;                         /**< method that is being tried */
+    uint8_t trials;                        /**< times that it still is to be */
+    uint8_t surprises;                     /**< observations in a row that were far from the rate */
+    uint8_t seen[NICSTRIDE_METHOD_LAST];   /**< observations of each method, up to a maximum */
+} nicstride_tune_cell_t;
+
+/** What is known of transfers to and from one peer. */
+typedef struct nicstride_tune {
+    nicstride_tune_cell_t cell[2][NICSTRIDE_TUNE_SHAPES][NICSTRIDE_TUNE_SIZES];
+} nicstride_tune_t;
+
+/** The kind of a transfer: NULL where it is too small for this. */
+nicstride_tune_cell_t *nicstride_tune_cell(nicstride_tune_t *tune, nicstride_direction_t dir,
+                                           const onic_layout_t *origin,
+                                           const onic_layout_t *target);
+
+/**
+ * The method for the next transfer of this kind.
+ *
+ * @param model  estimates of the model in nanoseconds, by method; infinite for those that cannot
+ * @param bytes  that the transfer moves
+ * Most often the cheapest one; now and then one to be tried, if it may be cheaper and is not known
+ * to be several times dearer.
+ */
+nicstride_method_t nicstride_tune_choose(nicstride_tune_cell_t *cell, const double *model,
+                                         uint64_t bytes);
+
+/** A transfer of `bytes` by `method` took `nsec` from its start to its completion at the target. */
+void nicstride_tune_learn(nicstride_tune_cell_t *cell, nicstride_method_t method, uint64_t bytes,
+                          double nsec);
+
+#endif

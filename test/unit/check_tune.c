@@ -1,0 +1,213 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file Learning what methods cost: against machines of our own making. */
+#include "osc_nicstride/tune.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "test/unit/unit.h"
+
+#define CMA   NICSTRIDE_METHOD_CMA
+#define PACK  NICSTRIDE_METHOD_PACK
+#define ZCOPY NICSTRIDE_METHOD_ZCOPY
+#define N     NICSTRIDE_METHOD_LAST
+#define BYTES 65536ull
+
+/** A machine: what the model believes and what is true, for transfers of BYTES. */
+typedef struct machine {
+    double model[N];
+    double truth[N];
+    double noise;      /* a transfer takes up to this part more */
+    unsigned cold;     /* the first transfers by PACK take 10 times as long */
+    unsigned moved[N]; /* transfers made */
+    double spent;      /* nanoseconds in all */
+} machine_t;
+
+static machine_t machine(double cma, double pack)
+{
+    machine_t m = {.cold = 0};
+
+    for (int i = 0; i < N; i++)
+        m.model[i] = m.truth[i] = INFINITY;
+    m.model[CMA] = m.truth[CMA] = cma;
+    m.model[PACK] = m.truth[PACK] = pack;
+    return m;
+}
+
+static void run(machine_t *m, nicstride_tune_cell_t *cell, unit_random_t *r, unsigned transfers)
+{
+    memset(m->moved, 0, sizeof(m->moved));
+    m->spent = 0;
+    for (unsigned i = 0; i < transfers; i++) {
+        const nicstride_method_t method = nicstride_tune_choose(cell, m->model, BYTES);
+        double nsec = m->truth[method];
+
+        UNIT_CHECK(isfinite(m->model[method]));
+        nsec *= 1 + m->noise * (double)unit_below(r, 1000) / 1000;
+        if (method == PACK && m->cold > 0) {
+            m->cold--;
+            nsec *= 10;
+        }
+        m->moved[method]++;
+        m->spent += nsec;
+        nicstride_tune_learn(cell, method, BYTES, nsec);
+    }
+}
+
+/* Where the model is right, trying others costs little. */
+START_TEST(model_is_right)
+{
+    for (unsigned seed = 1; seed <= 50; seed++) {
+        unit_random_t r = {unit_seed() + seed};
+        nicstride_tune_cell_t cell = {.clock = 0};
+        machine_t m = machine(5000, 2000 + 50 * seed);
+
+        m.noise = 0.2;
+        run(&m, &cell, &r, 20000);
+        UNIT_CHECK(m.moved[PACK] > 19500);
+        UNIT_CHECK(m.moved[CMA] > 16); /* but they are tried */
+        UNIT_CHECK(m.spent < 1.15 * 20000 * m.truth[PACK]);
+    }
+}
+END_TEST
+
+/* Where the model is wrong, the cheaper method is found. */
+START_TEST(model_is_wrong)
+{
+    for (unsigned seed = 1; seed <= 50; seed++) {
+        unit_random_t r = {unit_seed() + seed};
+        nicstride_tune_cell_t cell = {.clock = 0};
+        machine_t m = machine(5000, 2000);
+
+        m.truth[PACK] = 5500 + 100 * seed;
+        m.noise = 0.05;
+        run(&m, &cell, &r, 100);
+        run(&m, &cell, &r, 10000);
+        UNIT_CHECK(m.moved[CMA] > 9700);
+    }
+}
+END_TEST
+
+/* When the world changes, in either method, the choice follows. */
+START_TEST(follows_changes)
+{
+    for (unsigned seed = 1; seed <= 50; seed++) {
+        unit_random_t r = {unit_seed() + seed};
+        nicstride_tune_cell_t cell = {.clock = 0};
+        machine_t m = machine(5000, 2000);
+
+        m.noise = 0.2;
+        run(&m, &cell, &r, 5000);
+        m.truth[PACK] = 8000; /* the cores have moved apart */
+        run(&m, &cell, &r, 100);
+        run(&m, &cell, &r, 5000);
+        UNIT_CHECK(m.moved[CMA] > 4800);
+        m.truth[PACK] = 2000; /* and together again: seen only by trying */
+        run(&m, &cell, &r, 1500);
+        run(&m, &cell, &r, 5000);
+        UNIT_CHECK(m.moved[PACK] > 4700);
+    }
+}
+END_TEST
+
+/* A method that is slow at first, its memory being cold, is not given up for that. */
+START_TEST(cold_start)
+{
+    for (unsigned cold = 1; cold <= 70; cold++) {
+        unit_random_t r = {unit_seed() + cold};
+        nicstride_tune_cell_t cell = {.clock = 0};
+        machine_t m = machine(5000, 2500);
+
+        m.cold = cold;
+        run(&m, &cell, &r, 3000);
+        run(&m, &cell, &r, 5000);
+        UNIT_CHECK(m.moved[PACK] > 4700);
+    }
+}
+END_TEST
+
+/* One transfer that took forever (a processor was lost) changes nothing for long. */
+START_TEST(outliers)
+{
+    unit_random_t r = {unit_seed()};
+    nicstride_tune_cell_t cell = {.clock = 0};
+    machine_t m = machine(5000, 2500);
+
+    run(&m, &cell, &r, 5000);
+    for (int i = 0; i < 20; i++) {
+        nicstride_tune_learn(&cell, NICSTRIDE_METHOD_PACK, BYTES, 4e6);
+        run(&m, &cell, &r, 100);
+        UNIT_CHECK(m.moved[PACK] > 80);
+    }
+    nicstride_tune_learn(&cell, NICSTRIDE_METHOD_PACK, BYTES, 0);
+    nicstride_tune_learn(&cell, NICSTRIDE_METHOD_PACK, BYTES, -5);
+    UNIT_CHECK(cell.rate[PACK] > 0);
+}
+END_TEST
+
+/* What cannot be done is never chosen, also when a trial of it was under way, and what is absurdly
+ * dear is never tried. */
+START_TEST(impossible)
+{
+    unit_random_t r = {unit_seed()};
+    nicstride_tune_cell_t cell = {.clock = 0};
+    machine_t m = machine(5000, 2000);
+
+    for (int i = 0; i < 2000; i++) {
+        m.model[CMA] = unit_once_in(&r, 2) ? INFINITY : 5000;
+        run(&m, &cell, &r, 1);
+    }
+    m = machine(17 * 2000, 2000);
+    memset(&cell, 0, sizeof(cell));
+    run(&m, &cell, &r, 20000);
+    UNIT_CHECK(m.moved[CMA] == 0);
+    UNIT_CHECK(m.moved[ZCOPY] == 0);
+}
+END_TEST
+
+/* Kinds of transfers: each keeps its own. */
+START_TEST(cells)
+{
+    static nicstride_tune_t tune;
+    const nicstride_tune_cell_t *first = &tune.cell[0][0][0], *last = &tune.cell[1][0][0];
+    onic_layout_t flat, strided;
+
+    last += NICSTRIDE_TUNE_SHAPES * NICSTRIDE_TUNE_SIZES;
+    for (uint64_t size = 1; size < 1ull << 63; size <<= 1) {
+        ck_assert_int_eq(onic_layout_contig(&flat, 0, size), ONIC_LAYOUT_OK);
+        const nicstride_tune_cell_t *put = nicstride_tune_cell(&tune, NICSTRIDE_PUT, &flat, &flat);
+        const nicstride_tune_cell_t *get = nicstride_tune_cell(&tune, NICSTRIDE_GET, &flat, &flat);
+
+        if (size < NICSTRIDE_TUNE_MIN) {
+            ck_assert_ptr_null(put);
+            continue;
+        }
+        UNIT_CHECK(put >= first && put < last && get >= first && get < last && put != get);
+        for (uint64_t block = 1; block < size && size <= 1ull << 40; block *= 4) {
+            ck_assert_int_eq(onic_layout_contig(&strided, 0, block), ONIC_LAYOUT_OK);
+            ck_assert_int_eq(onic_layout_repeat(&strided, size / block, 2 * (int64_t)block),
+                             ONIC_LAYOUT_OK);
+            const nicstride_tune_cell_t *c =
+                nicstride_tune_cell(&tune, NICSTRIDE_PUT, &flat, &strided);
+
+            UNIT_CHECK(c >= first && c < last);
+            if (strided.size == size && size / block > 1)
+                UNIT_CHECK(c != put);
+            /* Blocks on either side are what makes it strided. */
+            if (strided.size == size)
+                UNIT_CHECK(c == nicstride_tune_cell(&tune, NICSTRIDE_PUT, &strided, &flat));
+        }
+    }
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {
+        model_is_right, model_is_wrong, follows_changes, cold_start, outliers, impossible, cells};
+
+    return unit_run("tune", tests, sizeof(tests) / sizeof(tests[0]));
+}
