@@ -147,6 +147,7 @@ typedef struct nicstride_peer {
 
     /* wire lock */
     nicstride_trial_t trial;
+    uint64_t answered; /**< ticks when a flush was last over; where there is a beat */
     nicstride_tx_t tx;
     nicstride_rx_t rx;
     nicstride_op_t *head; /**< operations with fragments still to send, in order */

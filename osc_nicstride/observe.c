@@ -64,17 +64,21 @@ static const onic_beat_t *beat_of(nicstride_peer_t *p)
     return p->beat;
 }
 
-bool nicstride_is_away(nicstride_peer_t *p, uint64_t bytes)
+nicstride_presence_t nicstride_presence(nicstride_peer_t *p)
 {
     const onic_beat_t *beat = beat_of(p);
+    uint64_t recent;
 
     if (beat == NULL)
-        return false;
+        return NICSTRIDE_PRESENT;
     if (onic_beat_is_away(beat))
-        return true;
-    /* For the small ones looking closely would cost more than it saves. */
-    return bytes >= NICSTRIDE_TUNE_MIN &&
-           !onic_beat_is_fresh(beat, (uint64_t)(ONIC_BEAT_USEC * ticks_per_usec));
+        return NICSTRIDE_SERVED;
+    recent = (uint64_t)(ONIC_BEAT_USEC * ticks_per_usec);
+    /* Who has just answered need not be looked at, which is a cache miss on both sides. */
+    if (onic_ticks() - __atomic_load_n(&p->answered, __ATOMIC_RELAXED) < recent ||
+        onic_beat_is_fresh(beat, recent))
+        return NICSTRIDE_PRESENT;
+    return NICSTRIDE_ABSENT;
 }
 
 nicstride_tune_cell_t *nicstride_observed(nicstride_peer_t *p, nicstride_direction_t dir,
@@ -129,6 +133,9 @@ void nicstride_observe_end_locked(nicstride_peer_t *p)
 {
     nicstride_trial_t *t = &p->trial;
 
+    if (p->beat == NULL)
+        return;
+    __atomic_store_n(&p->answered, onic_ticks(), __ATOMIC_RELAXED);
     if (t->cell != NULL && !p->failed && p->enqueued == t->number)
         nicstride_tune_learn(t->cell, t->method, t->bytes, nsec(onic_ticks() - t->begun));
     t->cell = NULL;

@@ -14,8 +14,8 @@
 
 #include "osc_nicstride/module.h"
 
-/** Are messages to the peer likely to wait for its server thread? False where nothing is known. */
-bool nicstride_is_away(nicstride_peer_t *p, uint64_t bytes);
+/** Who is likely to answer a message to the peer. */
+nicstride_presence_t nicstride_presence(nicstride_peer_t *p);
 
 /** What is known of transfers like this one; NULL where nothing is kept. */
 nicstride_tune_cell_t *nicstride_observed(nicstride_peer_t *p, nicstride_direction_t dir,

@@ -18,7 +18,8 @@ const nicstride_cost_t nicstride_cost_node = {
     .byte = 0.15,
     .rendezvous = 5000,
     .rndv_byte = 0.10,
-    .away = 500000,
+    .wake = 40000,
+    .absence = 500000,
     .sieve_piece = 512 << 10,
 };
 
@@ -31,7 +32,8 @@ const nicstride_cost_t nicstride_cost_net = {
     .byte = 0.18,
     .rendezvous = 30000,
     .rndv_byte = 0.09,
-    .away = 500000,
+    .wake = 40000,
+    .absence = 500000,
     .sieve_piece = 512 << 10,
 };
 
@@ -106,6 +108,10 @@ static void estimate(double *model, nicstride_direction_t dir, const onic_layout
                      const onic_layout_t *target, nicstride_caps_t caps,
                      const nicstride_cost_t *cost)
 {
+    double wait = 0;
+
+    if (caps.presence != NICSTRIDE_PRESENT)
+        wait = caps.presence == NICSTRIDE_SERVED ? cost->wake : cost->absence;
     model[NICSTRIDE_METHOD_AUTO] = INFINITY;
     for (int i = NICSTRIDE_METHOD_DIRECT; i < NICSTRIDE_METHOD_LAST; i++) {
         nicstride_method_t m = (nicstride_method_t)i;
@@ -113,8 +119,8 @@ static void estimate(double *model, nicstride_direction_t dir, const onic_layout
         model[m] = INFINITY;
         if (nicstride_method_can(m, dir, origin, target, caps))
             model[m] = nicstride_method_cost(m, origin, target, cost);
-        if (caps.away && nicstride_method_needs_target(m))
-            model[m] += cost->away;
+        if (nicstride_method_needs_target(m))
+            model[m] += wait;
     }
 }
 
@@ -131,7 +137,7 @@ nicstride_method_t nicstride_plan(nicstride_method_t forced, nicstride_direction
     if (caps.direct)
         return NICSTRIDE_METHOD_DIRECT;
     estimate(model, dir, origin, target, caps, cost);
-    if (cell != NULL && !caps.away)
+    if (cell != NULL && caps.presence == NICSTRIDE_PRESENT)
         return nicstride_tune_choose(cell, model, target->size);
     for (int m = NICSTRIDE_METHOD_DIRECT; m < NICSTRIDE_METHOD_LAST; m++) {
         if (model[m] < model[best])

@@ -35,11 +35,18 @@ typedef enum nicstride_method {
 
 typedef enum nicstride_direction { NICSTRIDE_PUT, NICSTRIDE_GET } nicstride_direction_t;
 
+/** Who would answer a message now? */
+typedef enum nicstride_presence {
+    NICSTRIDE_PRESENT = 0, /**< an MPI thread of the target, as far as is known */
+    NICSTRIDE_SERVED,      /**< its server thread, which has to be woken */
+    NICSTRIDE_ABSENT       /**< nobody, until the server thread takes over */
+} nicstride_presence_t;
+
 /** What can be done with a peer. `pack` always can. */
 typedef struct nicstride_caps {
     bool direct;
     bool cma;
-    bool away; /**< it is known to be away from MPI: messages wait for its server thread */
+    nicstride_presence_t presence;
 } nicstride_caps_t;
 
 /** The model's parameters: nanoseconds, and nanoseconds per byte. */
@@ -52,7 +59,8 @@ typedef struct nicstride_cost {
     double byte;          /**< tn + 2 tm of packed data on this path (equation 2) */
     double rendezvous;    /**< handshake of a rendezvous */
     double rndv_byte;     /**< tn of data moved by rendezvous */
-    double away;          /**< what messages wait for where the target is away from MPI */
+    double wake;          /**< what messages wait for where the server thread answers */
+    double absence;       /**< and where nobody does yet */
     uint64_t sieve_piece; /**< bytes that one read of a sieve covers */
 } nicstride_cost_t;
 
@@ -76,7 +84,7 @@ typedef struct nicstride_tune_cell nicstride_tune_cell_t;
  * The method to use. `forced` is taken where it can do the transfer; where it cannot, the chooser
  * decides among the others, so that every program runs whatever is forced. `cell` is what was
  * learned of transfers of this kind and takes note of the choice; NULL: the model alone decides, as
- * it does where the target is away.
+ * it does where the target is not present.
  */
 nicstride_method_t nicstride_plan(nicstride_method_t forced, nicstride_direction_t dir,
                                   const onic_layout_t *origin, const onic_layout_t *target,

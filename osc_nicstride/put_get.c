@@ -119,8 +119,8 @@ static nicstride_method_t choose(nicstride_module_t *m, const nicstride_target_t
 
     /* With single copy there is a choice: what the target does, and what was learned, counts. */
     if (caps.cma && !caps.direct && forced == NICSTRIDE_METHOD_AUTO) {
-        caps.away = nicstride_is_away(a->peer, a->target.size);
-        if (!caps.away)
+        caps.presence = nicstride_presence(a->peer);
+        if (caps.presence == NICSTRIDE_PRESENT)
             cell = nicstride_observed(a->peer, dir, &a->origin, &a->target);
     }
     *cell_p = cell;

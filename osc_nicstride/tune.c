@@ -28,6 +28,8 @@
 /** An observation counts no more than this many times what was known: a target that lost its
  *  processor once says little of the method. */
 #define OUTLIER 2
+/** One that is so many times what was expected and known says nothing: the target has left. */
+#define ABSURD 16
 /** Part of the way that the known rate goes up towards an observation. It goes down all the way at
  *  once: what can disturb a transfer makes it dearer. */
 #define GAIN 0.25F
@@ -68,23 +70,29 @@ static double estimate(const nicstride_tune_cell_t *cell, int m, const double *m
     return cell->rate[m] > 0 ? (double)cell->rate[m] * (double)bytes : model[m];
 }
 
+/** The lower one of what the model says and what was observed. */
+static double hopeful(const nicstride_tune_cell_t *cell, int m, const double *model, uint64_t bytes)
+{
+    double known = estimate(cell, m, model, bytes);
+
+    return known < model[m] ? known : model[m];
+}
+
 /** Is it worth trying a method that is not thought to be the best? */
 static bool may_be_better(const nicstride_tune_cell_t *cell, int m, const double *model,
                           uint64_t bytes, double best)
 {
-    double known = estimate(cell, m, model, bytes);
-
     if (isinf(model[m]))
         return false;
     if (cell->rate[m] > 0)
-        return (known < model[m] ? known : model[m]) <= RATE_SLACK * best;
+        return hopeful(cell, m, model, bytes) <= RATE_SLACK * best;
     return model[m] <= MODEL_SLACK * best;
 }
 
 /** The one that was not tried for longest, or `best` if there is no other. */
 static int another(const nicstride_tune_cell_t *cell, int best, const double *model, uint64_t bytes)
 {
-    double least = estimate(cell, best, model, bytes);
+    double least = hopeful(cell, best, model, bytes);
     unsigned oldest = 0;
     int found = best;
 
@@ -131,6 +139,7 @@ nicstride_method_t nicstride_tune_choose(nicstride_tune_cell_t *cell, const doub
             best = cell->trial;
     }
     cell->tried[best] = cell->clock;
+    cell->expected = (float)(model[best] / (double)bytes);
     return (nicstride_method_t)best;
 }
 
@@ -149,8 +158,8 @@ void nicstride_tune_learn(nicstride_tune_cell_t *cell, nicstride_method_t method
     float *rate = &cell->rate[method];
     float seen = (float)(nsec / (double)bytes);
 
-    if (!(seen > 0))
-        return; /* a clock that stood still */
+    if (!(seen > 0) || (seen > ABSURD * cell->expected && seen > ABSURD * *rate))
+        return;
     if (cell->seen[method] < WELL_KNOWN)
         cell->seen[method]++;
     if (*rate == 0) {

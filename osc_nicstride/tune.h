@@ -38,6 +38,7 @@ typedef struct nicstride_tune_cell {
     uint16_t clock;                        /**< choices made; wraps around */
     uint16_t wait;                         /**< choices until another method is tried */
     uint16_t interval;                     /**< the next such number */
+    float expected;                        /**< the model's rate for the method chosen last */
     uint8_t trial;                         /**< method that is being tried */
     uint8_t trials;                        /**< times that it still is to be */
     uint8_t surprises;                     /**< observations in a row that were far from the rate */

@@ -241,17 +241,18 @@ START_TEST(away)
     const onic_layout_t flat = vector(65536, 0), short_blocks = vector(65536, 8);
     nicstride_caps_t caps = same_node;
     nicstride_cost_t cost = near_link;
+    unit_random_t r = {unit_seed()};
 
     cost.message = 10;
     cost.byte = 0.001;
-    cost.away = 100000;
-    for (int dir = NICSTRIDE_PUT; dir <= NICSTRIDE_GET; dir++) {
-        const nicstride_direction_t d = (nicstride_direction_t)dir;
+    cost.wake = cost.absence = 100000;
+    for (int i = 0; i < 20; i++) {
+        const nicstride_direction_t d = i % 2 == 0 ? NICSTRIDE_PUT : NICSTRIDE_GET;
 
-        caps.away = false;
+        caps.presence = NICSTRIDE_PRESENT;
         ck_assert_int_eq(nicstride_plan(NICSTRIDE_METHOD_AUTO, d, &flat, &flat, caps, &cost, NULL),
                          NICSTRIDE_METHOD_PACK);
-        caps.away = true;
+        caps.presence = unit_once_in(&r, 2) ? NICSTRIDE_SERVED : NICSTRIDE_ABSENT;
         ck_assert_int_eq(nicstride_plan(NICSTRIDE_METHOD_AUTO, d, &flat, &flat, caps, &cost, NULL),
                          NICSTRIDE_METHOD_CMA);
         ck_assert_int_eq(
