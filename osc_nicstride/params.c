@@ -45,7 +45,7 @@ static ranged_param_t ranged[N_RANGED] = {
     [TCP_SEGMENT] = {"tcp_segment",
                      "Bytes of one fragment over TCP; 0 leaves it to UCX. UCX_TCP_TX_SEG_SIZE and "
                      "UCX_TCP_RX_SEG_SIZE in the environment win",
-                     65536, 0, 1048576},
+                     262144, 0, 1048576},
     [SIEVE_PIECE] = {"sieve_piece",
                      "Bytes that method sieve reads at once; 0 takes half of a core's L2 cache", 0,
                      0, 1 << 30},
