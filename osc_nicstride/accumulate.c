@@ -39,6 +39,13 @@ static bool goes_direct(const nicstride_target_t *a)
     return a->mapped && mca_osc_nicstride_component.params.method != NICSTRIDE_METHOD_PACK;
 }
 
+/** The same, of a target that is not resolved yet. All accumulates to a target must go one way. */
+static bool goes_there_direct(const nicstride_module_t *m, int target)
+{
+    return nicstride_is_mapped(m, target) &&
+           mca_osc_nicstride_component.params.method != NICSTRIDE_METHOD_PACK;
+}
+
 /** Operation and element type, the same on both sides. */
 static int check_types(nicstride_module_t *m, const char *call, accumulate_t *acc, ompi_op_t *op,
                        ompi_datatype_t *origin_dt, ompi_datatype_t *target_dt)
@@ -316,6 +323,50 @@ static bool fetch_quickly(nicstride_module_t *m, const void *origin, void *resul
     return true;
 }
 
+/** The same by message. */
+static bool fetch_by_small_message(nicstride_module_t *m, const void *origin, void *result,
+                                   ompi_datatype_t *dt, int target, ptrdiff_t disp, ompi_op_t *op)
+{
+    const int op_index = nicstride_op_index(op), dtype = nicstride_dtype_index(dt);
+    const size_t bytes = nicstride_plain_bytes(dt, 1);
+    nicstride_accop_t accop;
+
+    if (goes_there_direct(m, target) || bytes == 0 || bytes > NICSTRIDE_SMALL_MAX || op_index < 0 ||
+        dtype < 0 || !nicstride_accop_init(&accop, (unsigned)op_index, (unsigned)dtype))
+        return false;
+    nicstride_small_t s = {.type = NICSTRIDE_MSG_GET_ACC,
+                           .op = (uint16_t)op_index,
+                           .dtype = (uint16_t)dtype,
+                           .len = bytes,
+                           .data = accop.apply.kind != NICSTRIDE_APPLY_NO_OP ? origin : NULL,
+                           .result = result};
+
+    if (!nicstride_small_start(m, target, disp, &s))
+        return false;
+    nicstride_counters.accumulates++;
+    return true;
+}
+
+/** Compare and swap by message. */
+static bool swap_by_small_message(nicstride_module_t *m, const void *origin, const void *compare,
+                                  void *result, ompi_datatype_t *dt, int target, ptrdiff_t disp)
+{
+    const int dtype = nicstride_dtype_index(dt);
+    const size_t bytes = nicstride_plain_bytes(dt, 1);
+    nicstride_small_t s = {.type = NICSTRIDE_MSG_CAS,
+                           .dtype = (uint16_t)dtype,
+                           .len = bytes,
+                           .data = compare,
+                           .data2 = origin,
+                           .result = result};
+
+    if (goes_there_direct(m, target) || dtype < 0 || bytes == 0 ||
+        bytes > NICSTRIDE_SMALL_MAX / 2 || !nicstride_small_start(m, target, disp, &s))
+        return false;
+    nicstride_counters.accumulates++;
+    return true;
+}
+
 int nicstride_fetch_and_op(const void *origin, void *result, ompi_datatype_t *dt, int target,
                            ptrdiff_t disp, ompi_op_t *op, ompi_win_t *win)
 {
@@ -332,7 +383,8 @@ int nicstride_fetch_and_op(const void *origin, void *result, ompi_datatype_t *dt
                      .target_dt = dt,
                      .op = op};
 
-    if (fetch_quickly(nicstride_module(win), origin, result, dt, target, disp, op))
+    if (fetch_quickly(nicstride_module(win), origin, result, dt, target, disp, op) ||
+        fetch_by_small_message(nicstride_module(win), origin, result, dt, target, disp, op))
         return OMPI_SUCCESS;
     return accumulate(win, &g, NULL);
 }
@@ -349,6 +401,8 @@ int nicstride_compare_and_swap(const void *origin, const void *compare, void *re
 
     if (dtype < 0)
         return nicstride_error(m, call, MPI_ERR_TYPE, "the datatype is not a predefined one");
+    if (swap_by_small_message(m, origin, compare, result, dt, target, disp))
+        return OMPI_SUCCESS;
     rc = nicstride_target_init(&a, m, call, origin, 1, dt, target, disp, 1, dt);
     if (rc != OMPI_SUCCESS)
         return rc;

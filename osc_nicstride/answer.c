@@ -121,10 +121,16 @@ static void answer_more(answer_t *a)
 
 void nicstride_on_get(const nicstride_incoming_t *in)
 {
-    answer_t *a = malloc(sizeof(*a));
-    int error =
-        a != NULL ? nicstride_open_target(in, &a->layout, &a->base, &a->at) : MPI_ERR_NO_MEM;
+    const char *few = in->msg->len <= NICSTRIDE_SMALL_MAX ? nicstride_plain_target(in) : NULL;
+    answer_t *a;
+    int error;
 
+    if (few != NULL) {
+        nicstride_reply_small(in, NICSTRIDE_MSG_GET_DATA, few, in->msg->len);
+        return;
+    }
+    a = malloc(sizeof(*a));
+    error = a != NULL ? nicstride_open_target(in, &a->layout, &a->base, &a->at) : MPI_ERR_NO_MEM;
     if (error != 0) {
         free(a);
         nicstride_refuse(in, NICSTRIDE_MSG_GET_DATA, in->msg->len, error);
@@ -170,7 +176,7 @@ static void reply_cb(void *arg, int status)
 
 static void data_rndv(const nicstride_incoming_t *in, nicstride_op_t *op)
 {
-    reply_t *r = onic_layout_is_contig(&op->result) ? malloc(sizeof(*r)) : NULL;
+    reply_t *r = !op->plain && onic_layout_is_contig(&op->result) ? malloc(sizeof(*r)) : NULL;
     int rc;
 
     if (r == NULL) {
@@ -193,6 +199,8 @@ void nicstride_on_data(const nicstride_incoming_t *in)
     nicstride_op_t *op = nicstride_handle_get(&mca_osc_nicstride_component.ops, msg->handle);
     onic_cursor_t c;
 
+    if (msg->count != 0 && !nicstride_tx_ack(&in->p->tx, msg->count, 0))
+        nicstride_counters.refused++;
     if (op == NULL || op->module != in->m || op->peer != in->p || msg->offset > op->size ||
         msg->len > op->size - msg->offset || msg->len > op->size - op->received) {
         nicstride_counters.refused++;
@@ -204,7 +212,9 @@ void nicstride_on_data(const nicstride_incoming_t *in)
         data_rndv(in, op);
         return;
     }
-    if (msg->status == 0) {
+    if (msg->status == 0 && op->plain) {
+        nicstride_copy_bytes(op->result_base + msg->offset, in->data, in->len);
+    } else if (msg->status == 0) {
         onic_cursor_init(&c, &op->result, msg->offset);
         onic_unpack(&c, op->result_base, in->data, in->len);
     }

@@ -30,15 +30,23 @@ nicstride_module_t *nicstride_find_window(uint32_t name)
 /* ---- completion -------------------------------------------------------------------------------
  */
 
-static void send_ack(nicstride_module_t *m, nicstride_peer_t *p)
+static void send_ack_of(nicstride_module_t *m, nicstride_peer_t *p, uint64_t applied, int error)
 {
     nicstride_msg_t msg;
-    int error;
 
     nicstride_msg_init(&msg, NICSTRIDE_MSG_ACK, m->info[p->rank].win, (uint32_t)m->rank);
-    nicstride_rx_ack(&p->rx, &msg.count, &error);
+    msg.count = applied;
     msg.status = error;
     nicstride_send_locked(m, p, &msg);
+}
+
+static void send_ack(nicstride_module_t *m, nicstride_peer_t *p)
+{
+    uint64_t applied;
+    int error;
+
+    nicstride_rx_ack(&p->rx, &applied, &error);
+    send_ack_of(m, p, applied, error);
 }
 
 void nicstride_applied_locked(nicstride_module_t *m, nicstride_peer_t *p, int error)
@@ -67,10 +75,13 @@ int nicstride_open_target(const nicstride_incoming_t *in, onic_layout_t *l, char
 {
     nicstride_module_t *m = in->m;
     const nicstride_msg_t *msg = in->msg;
-    size_t used;
+    size_t used = 0;
     bool inside;
 
-    if (onic_layout_decode(l, in->layout, msg->layout_len, &used) != ONIC_LAYOUT_OK)
+    if (msg->layout_len == 0) {
+        if (onic_layout_contig(l, 0, msg->offset + msg->len) != ONIC_LAYOUT_OK)
+            return MPI_ERR_RMA_RANGE;
+    } else if (onic_layout_decode(l, in->layout, msg->layout_len, &used) != ONIC_LAYOUT_OK)
         return MPI_ERR_OTHER;
     *at_p = (msg->flags & NICSTRIDE_MSG_SLICE) ? 0 : msg->offset;
     inside = target_holds(m, msg->disp, l);
@@ -121,12 +132,31 @@ static void put_rndv(const nicstride_incoming_t *in, const onic_layout_t *l, cha
         landed_cb(landing, rc < 0 ? rc : OMPI_SUCCESS);
 }
 
+char *nicstride_plain_target(const nicstride_incoming_t *in)
+{
+    const nicstride_module_t *m = in->m;
+    const nicstride_msg_t *msg = in->msg;
+    uint64_t at;
+
+    if (msg->layout_len != 0 || m->flavor == MPI_WIN_FLAVOR_DYNAMIC ||
+        !nicstride_bytes_fit(msg->disp, msg->offset, msg->len, m->info[m->rank].size, &at))
+        return NULL;
+    return (char *)m->base + at;
+}
+
 static void on_put(const nicstride_incoming_t *in)
 {
     onic_layout_t l;
-    char *base;
+    char *base = in->rndv == NULL ? nicstride_plain_target(in) : NULL;
     uint64_t at;
-    int error = nicstride_open_target(in, &l, &base, &at);
+    int error;
+
+    if (base != NULL) {
+        nicstride_copy_bytes(base, in->data, in->len);
+        nicstride_applied_locked(in->m, in->p, 0);
+        return;
+    }
+    error = nicstride_open_target(in, &l, &base, &at);
 
     if (error != 0) {
         if (in->rndv != NULL)
@@ -170,6 +200,32 @@ static void free_cb(void *arg, int status)
     free(arg);
 }
 
+static void init_reply(const nicstride_incoming_t *in, nicstride_msg_t *msg,
+                       nicstride_msg_type_t type, uint64_t len)
+{
+    nicstride_msg_init(msg, type, in->m->info[in->p->rank].win, (uint32_t)in->m->rank);
+    msg->handle = in->msg->handle;
+    msg->offset = in->msg->offset;
+    msg->len = len;
+}
+
+void nicstride_reply_small(const nicstride_incoming_t *in, nicstride_msg_type_t type,
+                           const void *data, uint64_t len)
+{
+    nicstride_small_msg_t small;
+    uint64_t applied = 0;
+    int error = 0;
+
+    if (nicstride_rx_applied(&in->p->rx, 0))
+        nicstride_rx_ack(&in->p->rx, &applied, &error);
+    init_reply(in, &small.msg, type, len);
+    if (error == 0)
+        small.msg.count = applied;
+    nicstride_send_small_locked(in->p, &small, data, len);
+    if (error != 0)
+        send_ack_of(in->m, in->p, applied, error);
+}
+
 /** Sends old values back; takes over `old`. */
 static void reply_old(const nicstride_incoming_t *in, char *old, uint64_t len)
 {
@@ -177,11 +233,7 @@ static void reply_old(const nicstride_incoming_t *in, char *old, uint64_t len)
     onic_payload_t payload = {.base = old, .len = len};
     int rc;
 
-    nicstride_msg_init(&msg, NICSTRIDE_MSG_ACC_DATA, in->m->info[in->p->rank].win,
-                       (uint32_t)in->m->rank);
-    msg.handle = in->msg->handle;
-    msg.offset = in->msg->offset;
-    msg.len = len;
+    init_reply(in, &msg, NICSTRIDE_MSG_ACC_DATA, len);
     rc = onic_peer_send(in->p->wire, ONIC_AM_OSC, &msg, sizeof(msg), &payload, 0, free_cb, old);
     if (rc != 0)
         free(old);
@@ -217,8 +269,10 @@ static void on_accumulate(const nicstride_incoming_t *in)
 {
     const nicstride_msg_t *msg = in->msg;
     const bool fetch = msg->type == NICSTRIDE_MSG_GET_ACC;
+    char few[NICSTRIDE_SMALL_MAX];
+    const bool small = msg->len <= sizeof(few);
     nicstride_accop_t op;
-    char *old = NULL;
+    char *old = fetch && small ? few : NULL;
     int error = 0;
 
     if (!nicstride_accop_init(&op, msg->op, msg->dtype) ||
@@ -227,13 +281,18 @@ static void on_accumulate(const nicstride_incoming_t *in)
     /* A fragment is small; more than one can hold was not made by us. */
     else if (fetch && msg->len > onic_wire_header_max() + in->p->frag_max + (1u << 20))
         error = MPI_ERR_OTHER;
-    else if (fetch && (old = malloc(msg->len > 0 ? msg->len : 1)) == NULL)
+    else if (fetch && !small && (old = malloc(msg->len)) == NULL)
         error = MPI_ERR_NO_MEM;
     if (error == 0)
         error = apply_message(in, &op, old);
     if (fetch && error != 0) {
-        free(old);
+        if (!small)
+            free(old);
         nicstride_refuse(in, NICSTRIDE_MSG_ACC_DATA, msg->len, error);
+        return;
+    }
+    if (fetch && small) {
+        nicstride_reply_small(in, NICSTRIDE_MSG_ACC_DATA, old, msg->len);
         return;
     }
     if (fetch)
@@ -246,25 +305,23 @@ static void on_cas(const nicstride_incoming_t *in)
 {
     const uint64_t size = in->msg->len / 2;
     size_t dtype_size, extent;
+    char old[NICSTRIDE_SMALL_MAX];
     onic_layout_t l;
-    char *old = NULL;
     int error = 0;
 
-    if (!nicstride_dtype_size(in->msg->dtype, &dtype_size, &extent) || dtype_size != size)
+    if (!nicstride_dtype_size(in->msg->dtype, &dtype_size, &extent) || dtype_size != size ||
+        size > sizeof(old))
         error = MPI_ERR_TYPE;
     else if (onic_layout_contig(&l, 0, size) != ONIC_LAYOUT_OK ||
              !target_holds(in->m, in->msg->disp, &l))
         error = MPI_ERR_RMA_RANGE;
-    else if ((old = malloc(size)) == NULL)
-        error = MPI_ERR_NO_MEM;
     if (error != 0) {
         nicstride_refuse(in, NICSTRIDE_MSG_ACC_DATA, size, error);
         return;
     }
     nicstride_apply_cas((char *)((uintptr_t)in->m->base + (uintptr_t)in->msg->disp), size, in->data,
                         (const char *)in->data + size, old);
-    reply_old(in, old, size);
-    nicstride_applied_locked(in->m, in->p, 0);
+    nicstride_reply_small(in, NICSTRIDE_MSG_ACC_DATA, old, size);
 }
 
 /** False where the accumulate lock is busy. */
@@ -485,6 +542,10 @@ void nicstride_am(const void *header, size_t header_len, const void *data, size_
         in.m = nicstride_find_window(msg.win);
     if (in.m != NULL && msg.origin < (uint32_t)in.m->size)
         in.p = nicstride_peer_locked(in.m, (int)msg.origin);
+    if (wrong == NULL && (msg.flags & NICSTRIDE_MSG_INLINE) != 0) {
+        in.data = (const char *)in.layout + msg.layout_len;
+        in.len = msg.len;
+    }
     /* A window that is gone is nothing unusual: late acknowledgements and releases. */
     if (in.p == NULL || (rndv != NULL) != ((msg.flags & NICSTRIDE_MSG_RNDV) != 0 &&
                                            msg.type != NICSTRIDE_MSG_GET)) {

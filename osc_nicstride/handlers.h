@@ -33,6 +33,15 @@ nicstride_module_t *nicstride_find_window(uint32_t name);
 int nicstride_open_target(const nicstride_incoming_t *in, onic_layout_t *l, char **base_p,
                           uint64_t *at_p);
 
+/** The bytes of a message without a layout, in a window that is not dynamic; NULL where it is not
+ *  such a message, or where they are not in the window. */
+char *nicstride_plain_target(const nicstride_incoming_t *in);
+
+/** Answers with a few bytes, up to NICSTRIDE_SMALL_MAX, that are copied; with that the message is
+ *  applied. An acknowledgement that is due goes along. */
+void nicstride_reply_small(const nicstride_incoming_t *in, nicstride_msg_type_t type,
+                           const void *data, uint64_t len);
+
 /** Tells the origin that `len` bytes of its operation will get no data; `type` is that of the
  *  reply. */
 void nicstride_refuse(const nicstride_incoming_t *in, nicstride_msg_type_t type, uint64_t len,

@@ -302,6 +302,17 @@ void nicstride_target_fini(nicstride_target_t *a);
  * long way, which finds out and explains.
  */
 void *nicstride_mapped_bytes(nicstride_module_t *m, int target, ptrdiff_t disp, size_t bytes);
+/** Is the memory of a target mapped here, and to be used so? */
+static inline bool nicstride_is_mapped(const nicstride_module_t *m, int target)
+{
+    const int local = m->node.index[target];
+
+    return local >= 0 && m->mapped[local] != NULL && m->flavor != MPI_WIN_FLAVOR_DYNAMIC;
+}
+/** The epoch allows access to a target as it stands, with nothing to be noted or taken first. */
+bool nicstride_plainly_allowed(nicstride_module_t *m, int target);
+/** Copies contiguous bytes without tearing aligned words of up to 8. */
+void nicstride_copy_bytes(void *to, const void *from, size_t bytes);
 /** Bytes of `count` elements of a datatype without any gap, else 0. */
 static inline size_t nicstride_plain_bytes(const ompi_datatype_t *dt, size_t count)
 {
@@ -367,6 +378,7 @@ struct nicstride_op {
     uint64_t number;    /**< of this operation in the peer's queue, from 1 */
     int error;
     uint64_t handle;      /**< for replies; 0 where there are none */
+    bool plain;           /**< GET, GET_ACC, CAS: result_base is contiguous, result is not set */
     onic_layout_t origin; /**< PUT, ACC: source; owned */
     char *origin_base;
     onic_layout_t result; /**< GET, GET_ACC: destination; owned */
@@ -378,6 +390,38 @@ struct nicstride_op {
     unsigned char cas[128]; /**< CAS: compare, then new value */
     nicstride_request_t *request;
 };
+
+/** The most bytes that travel behind a header, copied, instead of beside it. */
+#define NICSTRIDE_SMALL_MAX 128
+
+/** A message that carries few bytes. */
+typedef struct nicstride_small_msg {
+    nicstride_msg_t msg;
+    unsigned char data[NICSTRIDE_SMALL_MAX];
+} nicstride_small_msg_t;
+
+/** An operation on few contiguous bytes. */
+typedef struct nicstride_small {
+    nicstride_msg_type_t type; /**< PUT, GET, GET_ACC or CAS */
+    uint16_t op;
+    uint16_t dtype;
+    uint64_t len;      /**< bytes at the target */
+    const void *data;  /**< what the target is sent; NULL: nothing */
+    const void *data2; /**< CAS: the second value; else NULL */
+    void *result;      /**< where replies go; NULL for PUT */
+} nicstride_small_t;
+
+/**
+ * The quick way for small operations by message: sends it at once where the window is not dynamic,
+ * everything is plainly allowed and nothing is queued before it. False where that is not so, and
+ * says nothing: take the long way, which finds out and explains. Takes the wire lock.
+ */
+bool nicstride_small_start(nicstride_module_t *m, int target, ptrdiff_t disp,
+                           const nicstride_small_t *s);
+
+/** Sends a message with `len` bytes behind its header. Otherwise as nicstride_send_locked. */
+void nicstride_send_small_locked(nicstride_peer_t *p, nicstride_small_msg_t *small,
+                                 const void *data, uint64_t len);
 
 /** A new operation towards the target of `a`; takes over a->target. NULL: memory exhausted.
  *  Otherwise the wire lock is held when it returns: fill in the rest and start it. */

@@ -34,14 +34,15 @@ enum {
     F_STATUS = 1 << 0,
     F_OP = 1 << 1,
     F_DTYPE = 1 << 2,
-    F_LAYOUT = 1 << 3, /* there is a layout, of at least one byte */
+    F_LAYOUT = 1 << 3,
     F_DISP = 1 << 4,
     F_OFFSET = 1 << 5,
     F_LEN = 1 << 6,
     F_HANDLE = 1 << 7, /* and it is not 0 */
     F_COUNT = 1 << 8,
     F_RNDV = 1 << 9, /* the flags of these names */
-    F_SLICE = 1 << 10
+    F_SLICE = 1 << 10,
+    F_INLINE = 1 << 11
 };
 
 /* What comes beside the header. */
@@ -62,15 +63,19 @@ typedef struct rule {
 /* What a transfer says of the target's bytes; `count` asks for an acknowledgement. */
 #define F_TARGET (F_LAYOUT | F_DISP | F_OFFSET | F_LEN | F_SLICE | F_COUNT)
 
+/* What a reply says; `count` acknowledges. */
+#define F_REPLY (F_STATUS | F_OFFSET | F_LEN | F_HANDLE | F_INLINE | F_COUNT)
+
 static const rule_t rules[NICSTRIDE_MSG_LAST] = {
-    [NICSTRIDE_MSG_PUT] = {"PUT", F_TARGET | F_RNDV, PAYLOAD_DATA},
+    [NICSTRIDE_MSG_PUT] = {"PUT", F_TARGET | F_RNDV | F_INLINE, PAYLOAD_DATA},
     [NICSTRIDE_MSG_GET] = {"GET", F_TARGET | F_RNDV | F_HANDLE, PAYLOAD_NONE},
-    [NICSTRIDE_MSG_GET_DATA] = {"GET_DATA", F_STATUS | F_OFFSET | F_LEN | F_HANDLE | F_RNDV,
-                                PAYLOAD_REPLY},
-    [NICSTRIDE_MSG_ACC] = {"ACC", F_TARGET | F_OP | F_DTYPE, PAYLOAD_DATA},
-    [NICSTRIDE_MSG_GET_ACC] = {"GET_ACC", F_TARGET | F_OP | F_DTYPE | F_HANDLE, PAYLOAD_OPTIONAL},
-    [NICSTRIDE_MSG_CAS] = {"CAS", F_DISP | F_LEN | F_DTYPE | F_HANDLE | F_COUNT, PAYLOAD_PAIR},
-    [NICSTRIDE_MSG_ACC_DATA] = {"ACC_DATA", F_STATUS | F_OFFSET | F_LEN | F_HANDLE, PAYLOAD_REPLY},
+    [NICSTRIDE_MSG_GET_DATA] = {"GET_DATA", F_REPLY | F_RNDV, PAYLOAD_REPLY},
+    [NICSTRIDE_MSG_ACC] = {"ACC", F_TARGET | F_OP | F_DTYPE | F_INLINE, PAYLOAD_DATA},
+    [NICSTRIDE_MSG_GET_ACC] = {"GET_ACC", F_TARGET | F_OP | F_DTYPE | F_HANDLE | F_INLINE,
+                               PAYLOAD_OPTIONAL},
+    [NICSTRIDE_MSG_CAS] = {"CAS", F_DISP | F_LEN | F_DTYPE | F_HANDLE | F_COUNT | F_INLINE,
+                           PAYLOAD_PAIR},
+    [NICSTRIDE_MSG_ACC_DATA] = {"ACC_DATA", F_REPLY, PAYLOAD_REPLY},
     [NICSTRIDE_MSG_FLUSH] = {"FLUSH", F_COUNT, PAYLOAD_NONE},
     [NICSTRIDE_MSG_ACK] = {"ACK", F_STATUS | F_COUNT, PAYLOAD_NONE},
     [NICSTRIDE_MSG_LOCK] = {"LOCK", F_OP, PAYLOAD_NONE},
@@ -106,19 +111,22 @@ static unsigned fields_set(const nicstride_msg_t *m)
            (m->disp != 0 ? F_DISP : 0u) | (m->offset != 0 ? F_OFFSET : 0u) |
            (m->len != 0 ? F_LEN : 0u) | (m->handle != 0 ? F_HANDLE : 0u) |
            (m->count != 0 ? F_COUNT : 0u) | ((m->flags & NICSTRIDE_MSG_RNDV) != 0 ? F_RNDV : 0u) |
-           ((m->flags & NICSTRIDE_MSG_SLICE) != 0 ? F_SLICE : 0u);
+           ((m->flags & NICSTRIDE_MSG_SLICE) != 0 ? F_SLICE : 0u) |
+           ((m->flags & NICSTRIDE_MSG_INLINE) != 0 ? F_INLINE : 0u);
 }
 
 static const char *check_fields(const nicstride_msg_t *m, unsigned allowed)
 {
     const unsigned set = fields_set(m);
 
-    if ((m->flags & ~(NICSTRIDE_MSG_RNDV | NICSTRIDE_MSG_SLICE)) != 0)
+    if ((m->flags & ~(NICSTRIDE_MSG_RNDV | NICSTRIDE_MSG_SLICE | NICSTRIDE_MSG_INLINE)) != 0)
         return "unknown flags";
     if ((set & ~allowed) != 0)
         return "a field is set that this type does not use";
-    if ((allowed & ~set & F_LAYOUT) != 0)
-        return "no layout";
+    if ((set & F_SLICE) != 0 && (set & F_LAYOUT) == 0)
+        return "a slice of no layout";
+    if ((set & F_INLINE) != 0 && (set & F_RNDV) != 0)
+        return "a rendezvous of data that is here";
     if ((allowed & ~set & F_HANDLE) != 0)
         return "no handle";
     if (m->status < 0)
@@ -140,7 +148,14 @@ static const char *check_values(const nicstride_msg_t *m)
 
 static const char *check_payload(const nicstride_msg_t *m, payload_t kind, uint64_t payload_len)
 {
-    bool right = payload_len == m->len;
+    const bool inlined = (m->flags & NICSTRIDE_MSG_INLINE) != 0;
+    bool right;
+
+    if (inlined && payload_len != 0)
+        return "a payload inside and another beside the header";
+    if (inlined)
+        payload_len = m->len;
+    right = payload_len == m->len;
 
     switch (kind) {
     case PAYLOAD_NONE:
@@ -156,10 +171,18 @@ static const char *check_payload(const nicstride_msg_t *m, payload_t kind, uint6
         break;
     case PAYLOAD_REPLY:
         if (m->status != 0)
-            right = payload_len == 0 && (m->flags & NICSTRIDE_MSG_RNDV) == 0;
+            right = !inlined && payload_len == 0 && (m->flags & NICSTRIDE_MSG_RNDV) == 0;
         break;
     }
     return right ? NULL : "the payload does not have the length that the header says";
+}
+
+/* Is what lies behind the header of the right length? */
+static bool has_length(const nicstride_msg_t *m, uint64_t behind)
+{
+    if ((m->flags & NICSTRIDE_MSG_INLINE) == 0)
+        return m->layout_len == behind;
+    return m->layout_len <= behind && m->len == behind - m->layout_len;
 }
 
 const char *nicstride_msg_decode(const void *buf, size_t len, uint64_t payload_len,
@@ -175,8 +198,8 @@ const char *nicstride_msg_decode(const void *buf, size_t len, uint64_t payload_l
         return why;
     if (m->type == 0 || m->type >= NICSTRIDE_MSG_LAST)
         return "unknown type";
-    if (m->layout_len != len - sizeof(*m))
-        return "the layout does not have the length that the header says";
+    if (!has_length(m, len - sizeof(*m)))
+        return "layout and payload do not have the length that the header says";
 
     const rule_t *rule = &rules[m->type];
     why = check_fields(m, rule->fields);

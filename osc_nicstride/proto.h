@@ -44,11 +44,12 @@ typedef enum nicstride_msg_type {
 
 /** Flags of a message. */
 enum {
-    NICSTRIDE_MSG_RNDV = 1, /**< PUT, GET_DATA: the payload follows by rendezvous; GET: the reply
-                                 may come by rendezvous */
-    NICSTRIDE_MSG_SLICE = 2 /**< PUT, GET, ACC, GET_ACC: the layout is only the slice that this
+    NICSTRIDE_MSG_RNDV = 1,  /**< PUT, GET_DATA: the payload follows by rendezvous; GET: the reply
+                                  may come by rendezvous */
+    NICSTRIDE_MSG_SLICE = 2, /**< PUT, GET, ACC, GET_ACC: the layout is only the slice that this
                                  message needs and begins at packed position `offset` of the
                                  operation; without it the layout is the operation's whole one */
+    NICSTRIDE_MSG_INLINE = 4 /**< the payload lies behind header and layout, not beside them */
 };
 
 /** The header, exactly as it travels: 64 bytes, host byte order (one magic value per order, so a
@@ -62,13 +63,15 @@ typedef struct nicstride_msg {
     int32_t status;      /**< 0, or an MPI error class */
     uint16_t op;         /**< predefined operation (index), or lock type */
     uint16_t dtype;      /**< predefined element type (index) */
-    uint32_t layout_len; /**< bytes of encoded layout behind the header */
+    uint32_t layout_len; /**< bytes of encoded layout behind the header; 0 where the data is
+                              contiguous: then it begins `offset` bytes behind disp */
     int64_t disp;    /**< byte displacement of the layout from the window's base, or an address */
     uint64_t offset; /**< packed position in the layout or the operation */
     uint64_t len;    /**< bytes of data */
     uint64_t handle; /**< the origin's handle of the operation */
     uint64_t count;  /**< see the types; PUT, GET, ACC, GET_ACC, CAS: not 0 asks for an
-                          acknowledgement once that many messages are applied */
+                          acknowledgement once that many messages are applied; GET_DATA,
+                          ACC_DATA: not 0 is one */
 } nicstride_msg_t;
 
 #define NICSTRIDE_MSG_MAGIC 0x4e53
@@ -79,8 +82,9 @@ void nicstride_msg_init(nicstride_msg_t *m, nicstride_msg_type_t type, uint32_t 
 
 /**
  * Checks and copies a received header. `*layout_p` points at the encoded layout inside `buf`
- * (m->layout_len bytes). `payload_len` is what came beside it (for a rendezvous: what was
- * announced). Returns NULL, or a static text that says what is wrong.
+ * (m->layout_len bytes); behind it lie m->len bytes of payload where NICSTRIDE_MSG_INLINE says so.
+ * `payload_len` is what came beside it (for a rendezvous: what was announced). Returns NULL, or a
+ * static text that says what is wrong.
  */
 const char *nicstride_msg_decode(const void *buf, size_t len, uint64_t payload_len,
                                  nicstride_msg_t *m, const void **layout_p);

@@ -37,9 +37,8 @@ static void copy_direct(const nicstride_target_t *a, nicstride_direction_t dir)
 /* From here on memcpy moves words of at least 8 bytes, and is the fastest there is. */
 #define MEMCPY_MIN 64
 
-/** Copies without tearing aligned words of up to 8 bytes. One such word is by far the most frequent
- *  case and is moved as one. */
-static void copy_bytes(void *to, const void *from, size_t bytes)
+/* One aligned word is by far the most frequent case and is moved as one. */
+void nicstride_copy_bytes(void *to, const void *from, size_t bytes)
 {
     if (bytes == sizeof(uint64_t)) {
         memcpy(to, from, sizeof(uint64_t));
@@ -181,7 +180,26 @@ static int move(nicstride_module_t *m, nicstride_target_t *a, nicstride_directio
     return start_message(m, a, dir, method, cell, request);
 }
 
-/** Contiguous bytes to or from mapped memory need no plan. */
+/** A few contiguous bytes go by message at once, where the target is there to take them. */
+static bool send_quickly(nicstride_module_t *m, nicstride_direction_t dir, const void *origin,
+                         size_t bytes, int target, ptrdiff_t disp)
+{
+    const int method = mca_osc_nicstride_component.params.method;
+    nicstride_small_t s = {.type = NICSTRIDE_MSG_PUT, .len = bytes, .data = origin};
+    nicstride_peer_t *p = __atomic_load_n(&m->peer[target], __ATOMIC_ACQUIRE);
+
+    if (dir == NICSTRIDE_GET)
+        s = (nicstride_small_t){
+            .type = NICSTRIDE_MSG_GET, .len = bytes, .result = (void *)(uintptr_t)origin};
+    if (p == NULL || (method != NICSTRIDE_METHOD_AUTO && method != NICSTRIDE_METHOD_PACK) ||
+        (method == NICSTRIDE_METHOD_AUTO && nicstride_presence(p) != NICSTRIDE_PRESENT) ||
+        !nicstride_small_start(m, target, disp, &s))
+        return false;
+    count(NICSTRIDE_METHOD_PACK, bytes);
+    return true;
+}
+
+/** Contiguous bytes to or from mapped memory, and a few by message, need no plan. */
 static bool transfer_quickly(nicstride_module_t *m, nicstride_direction_t dir, const void *origin,
                              int origin_count, const ompi_datatype_t *origin_dt, int target,
                              ptrdiff_t disp, int target_count, const ompi_datatype_t *target_dt)
@@ -189,13 +207,15 @@ static bool transfer_quickly(nicstride_module_t *m, nicstride_direction_t dir, c
     size_t bytes = nicstride_plain_bytes(target_dt, (size_t)target_count);
     void *at;
 
-    if (bytes == 0 || nicstride_plain_bytes(origin_dt, (size_t)origin_count) != bytes ||
-        (at = nicstride_mapped_bytes(m, target, disp, bytes)) == NULL)
+    if (bytes == 0 || nicstride_plain_bytes(origin_dt, (size_t)origin_count) != bytes)
         return false;
+    at = nicstride_mapped_bytes(m, target, disp, bytes);
+    if (at == NULL)
+        return bytes <= NICSTRIDE_SMALL_MAX && send_quickly(m, dir, origin, bytes, target, disp);
     if (dir == NICSTRIDE_PUT)
-        copy_bytes(at, origin, bytes);
+        nicstride_copy_bytes(at, origin, bytes);
     else
-        copy_bytes((void *)(uintptr_t)origin, at, bytes);
+        nicstride_copy_bytes((void *)(uintptr_t)origin, at, bytes);
     count(NICSTRIDE_METHOD_DIRECT, bytes);
     return true;
 }

@@ -314,3 +314,9 @@ bool nicstride_layout_fits(const onic_layout_t *l, int64_t disp, uint64_t size)
         return false;
     return lb >= 0 && (uint64_t)ub <= size; /* ub > lb, as there are bytes */
 }
+
+bool nicstride_bytes_fit(int64_t disp, uint64_t offset, uint64_t len, uint64_t size, uint64_t *at_p)
+{
+    return disp >= 0 && !__builtin_add_overflow((uint64_t)disp, offset, at_p) && *at_p <= size &&
+           len <= size - *at_p;
+}

@@ -63,4 +63,8 @@ void nicstride_regions_fini(nicstride_regions_t *t);
  *  one region; `disp` is relative to the window's base. A layout of no bytes always fits. */
 bool nicstride_layout_fits(const onic_layout_t *l, int64_t disp, uint64_t size);
 
+/** The same for the `len` bytes that begin `offset` behind `disp`; `*at_p` is where they begin. */
+bool nicstride_bytes_fit(int64_t disp, uint64_t offset, uint64_t len, uint64_t size,
+                         uint64_t *at_p);
+
 #endif

@@ -19,6 +19,9 @@
 /* A get is asked for in pieces of this many bytes, so that several of them share the wire. */
 #define GET_PIECE (1u << 20)
 
+/* Data is cut at multiples of this, so that its elements are not torn. */
+#define WORD 64
+
 /* A fragment has room for the header, a layout and some data. */
 #define FRAG_MIN 1024
 
@@ -199,12 +202,25 @@ typedef struct fragment {
 
 _Static_assert(offsetof(fragment_t, layout) == sizeof(nicstride_msg_t), "layout follows header");
 
+/** Fragments end between elements, as far as these are known; of data, between words. */
+static uint64_t whole_words(uint64_t room, uint32_t granule)
+{
+    return room - room % (granule > 1 ? granule : WORD);
+}
+
 /** Puts the target layout into the fragment; `*room_p` is how many bytes of data may go along. */
 static int put_layout(nicstride_op_t *op, fragment_t *f, uint64_t room, uint64_t *data_p)
 {
     size_t frag = op->peer->frag_max;
     size_t used = 0, cap;
 
+    if (onic_layout_is_contig(&op->target)) {
+        f->msg.disp = op->disp + op->target.offset;
+        if (room == 0)
+            room = whole_words(frag - sizeof(f->msg), op->granule);
+        *data_p = op->size - op->sent < room ? op->size - op->sent : room;
+        return OMPI_SUCCESS;
+    }
     if (op->target.nruns == 0) {
         if (op->encoded_len == 0 &&
             onic_layout_encode(&op->target, op->encoded, sizeof(op->encoded), &op->encoded_len) !=
@@ -213,8 +229,7 @@ static int put_layout(nicstride_op_t *op, fragment_t *f, uint64_t room, uint64_t
         memcpy(f->layout, op->encoded, op->encoded_len);
         f->msg.layout_len = (uint32_t)op->encoded_len;
         if (room == 0) {
-            room = frag - sizeof(f->msg) - op->encoded_len;
-            room -= room % op->granule;
+            room = whole_words(frag - sizeof(f->msg) - op->encoded_len, op->granule);
         }
         *data_p = op->size - op->sent < room ? op->size - op->sent : room;
         return OMPI_SUCCESS;
@@ -262,6 +277,7 @@ static int send_fragment_locked(nicstride_module_t *m, nicstride_op_t *op)
     int rc;
 
     nicstride_msg_init(&f.msg, op->type, m->info[p->rank].win, (uint32_t)m->rank);
+    f.msg.disp = op->disp;
     if (op->type == NICSTRIDE_MSG_CAS) {
         n = op->size;
         f.msg.len = 2 * n;
@@ -273,7 +289,6 @@ static int send_fragment_locked(nicstride_module_t *m, nicstride_op_t *op)
         f.msg.op = op->op;
     }
     f.msg.dtype = op->dtype;
-    f.msg.disp = op->disp;
     f.msg.offset = op->sent;
     f.msg.handle = op->handle;
     /* A lone message is likely to be flushed at once: it asks for its acknowledgement itself. */
@@ -392,4 +407,107 @@ void nicstride_send_locked(nicstride_module_t *m, nicstride_peer_t *p, nicstride
     (void)m;
     if (rc < 0)
         p->failed = true;
+}
+
+/* ---- small operations ------------------------------------------------------------------------ */
+
+void nicstride_send_small_locked(nicstride_peer_t *p, nicstride_small_msg_t *small,
+                                 const void *data, uint64_t len)
+{
+    small->msg.flags |= NICSTRIDE_MSG_INLINE;
+    memcpy(small->data, data, len);
+    if (onic_peer_send(p->wire, ONIC_AM_OSC, small, sizeof(small->msg) + len, NULL, 0, NULL, NULL) <
+        0)
+        p->failed = true;
+}
+
+/** An operation that waits for a reply of few bytes; NULL where memory is exhausted. */
+static nicstride_op_t *small_op(nicstride_module_t *m, nicstride_peer_t *p,
+                                const nicstride_small_t *s)
+{
+    nicstride_op_t *op = op_get();
+
+    if (op == NULL)
+        return NULL;
+    memset(op, 0, offsetof(nicstride_op_t, origin));
+    op->origin.nruns = op->result.nruns = op->target.nruns = 0;
+    op->module = m;
+    op->peer = p;
+    op->type = s->type;
+    op->size = op->sent = s->len;
+    op->plain = true;
+    op->result_base = s->result;
+    op->request = NULL;
+    op->handle = nicstride_handle_new(&mca_osc_nicstride_component.ops, op);
+    if (op->handle == 0) {
+        op_put(op);
+        return NULL;
+    }
+    return op;
+}
+
+/** May an operation be sent now, before anything else that is to be sent? */
+static bool small_may_start(const nicstride_peer_t *p)
+{
+    return p->head == NULL && !p->flushing && !p->failed && nicstride_tx_can_send(&p->tx);
+}
+
+static void small_send(nicstride_module_t *m, nicstride_peer_t *p, int64_t disp,
+                       const nicstride_small_t *s, uint64_t handle)
+{
+    nicstride_small_msg_t small;
+    uint64_t len = s->data != NULL ? s->len : 0;
+
+    nicstride_msg_init(&small.msg, s->type, m->info[p->rank].win, (uint32_t)m->rank);
+    small.msg.op = s->op;
+    small.msg.dtype = s->dtype;
+    small.msg.disp = disp;
+    small.msg.len = s->len;
+    small.msg.handle = handle;
+    if (nicstride_tx_idle(&p->tx)) {
+        small.msg.count = p->tx.sent + 1;
+        p->tx.asked = small.msg.count;
+    }
+    if (s->data2 != NULL) {
+        small.msg.len = 2 * s->len;
+        memcpy(small.data, s->data, s->len);
+        memcpy(small.data + s->len, s->data2, s->len);
+    }
+    if (s->data2 != NULL)
+        nicstride_send_small_locked(p, &small, small.data, 2 * len);
+    else if (len > 0)
+        nicstride_send_small_locked(p, &small, s->data, len);
+    else
+        nicstride_send_locked(m, p, &small.msg);
+    nicstride_tx_send(&p->tx);
+    nicstride_counters.messages++;
+}
+
+bool nicstride_small_start(nicstride_module_t *m, int target, ptrdiff_t disp,
+                           const nicstride_small_t *s)
+{
+    const nicstride_rank_info_t *info = &m->info[target];
+    nicstride_peer_t *p = __atomic_load_n(&m->peer[target], __ATOMIC_ACQUIRE);
+    nicstride_op_t *op = NULL;
+    bool started;
+    uint64_t at;
+
+    if (p == NULL || target == m->rank || m->flavor == MPI_WIN_FLAVOR_DYNAMIC || disp < 0 ||
+        __builtin_mul_overflow((uint64_t)disp, (uint64_t)info->disp_unit, &at) || at > info->size ||
+        s->len > info->size - at || !nicstride_plainly_allowed(m, target))
+        return false;
+    onic_wire_lock();
+    started = small_may_start(p) && (s->result == NULL || (op = small_op(m, p, s)) != NULL);
+    if (started) {
+        const uint64_t handle = op != NULL ? op->handle : 0;
+
+        p->enqueued++;
+        if (op != NULL) {
+            op->number = p->enqueued;
+            live_add(op);
+        }
+        small_send(m, p, (int64_t)at, s, handle);
+    }
+    onic_wire_unlock();
+    return started;
 }

@@ -127,8 +127,7 @@ static int locate(nicstride_module_t *m, nicstride_target_t *a, ptrdiff_t disp)
     return OMPI_SUCCESS;
 }
 
-/** The epoch allows the call as it stands, with nothing to be noted or taken first. */
-static bool plainly_allowed(nicstride_module_t *m, int target)
+bool nicstride_plainly_allowed(nicstride_module_t *m, int target)
 {
     const nicstride_epoch_t *e = &m->epoch;
     bool allowed;
@@ -156,15 +155,14 @@ void *nicstride_mapped_bytes(nicstride_module_t *m, int target, ptrdiff_t disp, 
 {
     const int method = mca_osc_nicstride_component.params.method;
     const nicstride_rank_info_t *info = &m->info[target];
-    int local = m->node.index[target];
     uint64_t at;
 
-    if (local < 0 || m->mapped[local] == NULL || m->flavor == MPI_WIN_FLAVOR_DYNAMIC ||
+    if (!nicstride_is_mapped(m, target) ||
         (method != NICSTRIDE_METHOD_AUTO && method != NICSTRIDE_METHOD_DIRECT) || disp < 0 ||
         __builtin_mul_overflow((uint64_t)disp, (uint64_t)info->disp_unit, &at) || at > info->size ||
-        bytes > info->size - at || !plainly_allowed(m, target))
+        bytes > info->size - at || !nicstride_plainly_allowed(m, target))
         return NULL;
-    return m->mapped[local] + at;
+    return m->mapped[m->node.index[target]] + at;
 }
 
 int nicstride_target_init(nicstride_target_t *a, nicstride_module_t *m, const char *call,

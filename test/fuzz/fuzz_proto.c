@@ -83,6 +83,20 @@ static void check_layout(const nicstride_msg_t *m, const void *encoded, uint64_t
     onic_layout_fini(&l);
 }
 
+/* Contiguous bytes must be found inside exactly where the layout that says the same is. */
+static void check_bytes(const nicstride_msg_t *m, uint64_t window)
+{
+    onic_layout_t l;
+    uint64_t at = 0;
+
+    if (m->len == 0 || m->offset > INT64_MAX ||
+        onic_layout_contig(&l, (int64_t)m->offset, m->len) != ONIC_LAYOUT_OK || m->disp < 0)
+        return;
+    const bool inside = nicstride_bytes_fit(m->disp, m->offset, m->len, window, &at);
+    require(inside == nicstride_layout_fits(&l, m->disp, window));
+    require(!inside || (at + m->len <= window && at == (uint64_t)m->disp + m->offset));
+}
+
 static uint64_t payload_said(uint8_t choice, const uint8_t *message, size_t len)
 {
     nicstride_msg_t m;
@@ -122,9 +136,12 @@ static void check_message(const uint8_t *message, size_t len, uint8_t choice, ui
     if (why != NULL)
         return;
     require(memcmp(&m, message, sizeof(m)) == 0);
-    require((const uint8_t *)layout + m.layout_len == message + len);
+    const uint64_t inlined = (m.flags & NICSTRIDE_MSG_INLINE) != 0 ? m.len : 0;
+    require((const uint8_t *)layout + m.layout_len + inlined == message + len);
     if (m.layout_len > 0)
         check_layout(&m, layout, window);
+    else
+        check_bytes(&m, window);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -20,7 +20,7 @@
 typedef struct type_rule {
     nicstride_msg_type_t type;
     const char *fields;
-    const char *flags;   /* R: rendezvous, S: slice */
+    const char *flags;   /* R: rendezvous, S: slice, I: the payload may lie in the message */
     const char *payload; /* "none", "len", "len or none", "pair", "reply" */
 } type_rule_t;
 
@@ -28,13 +28,13 @@ typedef struct type_rule {
 static const char field_letters[] = "dolhcsOtL";
 
 static const type_rule_t rules[] = {
-    {NICSTRIDE_MSG_PUT, "Ldolc", "RS", "len"},
+    {NICSTRIDE_MSG_PUT, "Ldolc", "RSI", "len"},
     {NICSTRIDE_MSG_GET, "Ldolhc", "RS", "none"},
-    {NICSTRIDE_MSG_GET_DATA, "olhs", "R", "reply"},
-    {NICSTRIDE_MSG_ACC, "LdolOtc", "S", "len"},
-    {NICSTRIDE_MSG_GET_ACC, "LdolOthc", "S", "len or none"},
-    {NICSTRIDE_MSG_CAS, "dlthc", "", "pair"},
-    {NICSTRIDE_MSG_ACC_DATA, "olhs", "", "reply"},
+    {NICSTRIDE_MSG_GET_DATA, "olhsc", "RI", "reply"},
+    {NICSTRIDE_MSG_ACC, "LdolOtc", "SI", "len"},
+    {NICSTRIDE_MSG_GET_ACC, "LdolOthc", "SI", "len or none"},
+    {NICSTRIDE_MSG_CAS, "dlthc", "I", "pair"},
+    {NICSTRIDE_MSG_ACC_DATA, "olhsc", "I", "reply"},
     {NICSTRIDE_MSG_FLUSH, "c", "", "none"},
     {NICSTRIDE_MSG_ACK, "cs", "", "none"},
     {NICSTRIDE_MSG_LOCK, "O", "", "none"},
@@ -142,6 +142,13 @@ static bool accepted(const nicstride_msg_t *m, uint64_t payload_len)
     return decode(m, sizeof(*m) + m->layout_len, payload_len) == NULL;
 }
 
+/** The same with the payload in the message, if it is not too long to try. */
+static bool accepted_inline(nicstride_msg_t m, uint64_t beside)
+{
+    m.flags |= NICSTRIDE_MSG_INLINE;
+    return decode(&m, sizeof(m) + m.layout_len + m.len, beside) == NULL;
+}
+
 START_TEST(right_messages)
 {
     const type_rule_t *rule = &rules[_i];
@@ -173,7 +180,34 @@ START_TEST(lengths)
     m.layout_len = UINT32_MAX;
     UNIT_CHECK(decode(&m, right, payload) != NULL);
     m.layout_len = 0;
-    UNIT_CHECK(accepted(&m, payload) == !has(rule->fields, 'L'));
+    UNIT_CHECK(accepted(&m, payload)); /* contiguous */
+}
+END_TEST
+
+/* The payload in the message: where it may be so, of the length that is said, and no other. */
+START_TEST(inlined)
+{
+    const type_rule_t *rule = &rules[_i];
+    nicstride_msg_t m = right_message(rule);
+    const bool may = has(rule->flags, 'I');
+
+    UNIT_CHECK(accepted_inline(m, 0) == may);
+    UNIT_CHECK(!accepted_inline(m, m.len > 0 ? m.len : 1));
+    m.flags |= NICSTRIDE_MSG_INLINE;
+    for (size_t n = 0; n < 1200; n++)
+        UNIT_CHECK((decode(&m, sizeof(m) + m.layout_len + n, 0) == NULL) == (may && n == m.len));
+    if (may) {
+        m.len = UINT64_MAX - m.offset;
+        UNIT_CHECK(decode(&m, sizeof(m) + m.layout_len, 0) != NULL);
+        m = right_message(rule);
+        m.flags = NICSTRIDE_MSG_RNDV;
+        UNIT_CHECK(!accepted_inline(m, 0));
+    }
+    if (strcmp(rule->payload, "reply") == 0) {
+        m = right_message(rule);
+        m.status = 3;
+        UNIT_CHECK(!accepted_inline(m, 0));
+    }
 }
 END_TEST
 
@@ -224,6 +258,9 @@ START_TEST(flags)
             accepted(&m, right_payload(rule, &m)) ==
             (f < 4 && (!rndv || has(rule->flags, 'R')) && (!slice || has(rule->flags, 'S'))));
     }
+    m.flags = NICSTRIDE_MSG_SLICE;
+    m.layout_len = 0;
+    UNIT_CHECK(!accepted(&m, right_payload(rule, &m))); /* a slice of nothing */
 }
 END_TEST
 
@@ -329,8 +366,9 @@ START_TEST(random_bytes)
         if (decode(&m, len, payload) != NULL)
             continue;
         through++;
-        UNIT_CHECK(m.layout_len == len - sizeof(m));
-        UNIT_CHECK(payload == 0 || payload == m.len);
+        const bool in = (m.flags & NICSTRIDE_MSG_INLINE) != 0;
+        UNIT_CHECK(m.layout_len + (in ? m.len : 0) == len - sizeof(m));
+        UNIT_CHECK(payload == 0 || (payload == m.len && !in));
         UNIT_CHECK(m.len <= UINT64_MAX - m.offset);
     }
     ck_assert_uint_gt(through, 10000);
@@ -339,8 +377,8 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const each[] = {right_messages, lengths,  unused_fields_are_zero, needed_fields,
-                                 flags,          payloads, failed_replies};
+    const TTest *const each[] = {right_messages, lengths, inlined,  unused_fields_are_zero,
+                                 needed_fields,  flags,   payloads, failed_replies};
     const TTest *const tests[] = {magic_and_type, values, random_bytes};
 
     return unit_run_loop("proto", each, sizeof(each) / sizeof(each[0]), NRULES, tests,

@@ -466,11 +466,37 @@ START_TEST(bounds)
 }
 END_TEST
 
+/* Contiguous bytes: against arithmetic in 128 bits. */
+START_TEST(bytes)
+{
+    static const uint64_t edges[] = {0, 1, 8, 4096, INT64_MAX, 1ull << 63, UINT64_MAX};
+    unit_random_t r = {unit_seed()};
+    unsigned inside = 0;
+
+    for (int i = 0; i < 200000; i++) {
+        uint64_t v[4], at = 0;
+
+        for (int k = 0; k < 4; k++)
+            v[k] = edges[unit_below(&r, sizeof(edges) / sizeof(edges[0]))] + unit_below(&r, 5) - 2;
+        const int64_t disp = (int64_t)v[0];
+        const __int128 begin = (__int128)disp + (__int128)v[1], end = begin + (__int128)v[2];
+        const bool fits = disp >= 0 && end <= (__int128)v[3];
+
+        UNIT_CHECK(nicstride_bytes_fit(disp, v[1], v[2], v[3], &at) == fits);
+        if (fits)
+            UNIT_CHECK((__int128)at == begin);
+        inside += fits;
+    }
+    ck_assert_uint_gt(inside, 1000);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {
         random_tables, random_layouts,           many_regions, touching_regions_are_one,
-        empty_regions, top_of_the_address_space, huge_layouts, bounds};
+        empty_regions, top_of_the_address_space, huge_layouts, bounds,
+        bytes};
 
     return unit_run("region", tests, sizeof(tests) / sizeof(tests[0]));
 }
