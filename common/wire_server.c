@@ -65,7 +65,9 @@ static bool in_charge(onic_server_t *s, uint64_t seen)
     return atomic_load(&onic_wire.mpi_ticks) == seen && atomic_load(&s->want) > 0;
 }
 
-/** Progress and arm by turns. Arming fails once after each event, whose signal it takes away. */
+/** Progress and arm by turns. Arming fails once after each event, whose signal it takes away. It
+ *  announces only what completes later: verbs say nothing of what came in between the last look
+ *  and the arming, so there is one more look after it. */
 static slice_result_t progress_and_arm(void)
 {
     int busy = 0;
@@ -74,7 +76,10 @@ static slice_result_t progress_and_arm(void)
             continue;
         }
         if (!onic_wire.deferred_left && ucp_worker_arm(onic_wire.worker) == UCS_OK) {
-            return SLICE_ARMED;
+            if (onic_wire_progress_locked() == 0 && !onic_wire.deferred_left) {
+                return SLICE_ARMED;
+            }
+            continue;
         }
         if (++busy > 3) {
             return SLICE_STUCK;
