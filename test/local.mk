@@ -98,6 +98,7 @@ mpi_programs = \
 	test/mpi/requests \
 	test/mpi/shared \
 	test/mpi/shm_exhausted \
+	test/mpi/soft_roce \
 	test/mpi/spawn \
 	test/mpi/threads \
 	test/mpi/threads_funneled \

@@ -213,6 +213,11 @@ static tl_kind_t kind_from(int k)
     return (tl_kind_t)k;
 }
 
+bool tl_slow(void)
+{
+    return getenv("ONIC_TEST_SLOW") != NULL;
+}
+
 tl_kind_t tl_first_kind(void)
 {
     return kind_from(0);

@@ -75,6 +75,12 @@ uint64_t tl_seed(void);
 int tl_factor(void);
 bool tl_strict(void);
 
+/**
+ * True where ONIC_TEST_SLOW is in the environment: processors and network are emulated, some tens
+ * of MB/s. What would take minutes is then made smaller or left out.
+ */
+bool tl_slow(void);
+
 /** Iterates over the kinds that were asked for and are possible here (shared needs one node). */
 tl_kind_t tl_first_kind(void);
 tl_kind_t tl_next_kind(tl_kind_t kind);

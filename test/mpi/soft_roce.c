@@ -1,0 +1,116 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/* ranks: 2 */
+/* windows: create allocate dynamic */
+/**
+ * @file
+ * The data went over the device: what soft-RoCE counts grows by what is put and got, with
+ * contiguous and with strided data, and not by the gaps between strided blocks.
+ *
+ * Skipped where there is no such device; test/fabric/roce makes one.
+ */
+#include "test/mpi/testlib.h"
+
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/** Data of one packet at most: the MTU of the devices. */
+#define PACKET 4096
+/** Packets that each transfer may cost besides: requests, acknowledgements, synchronisation. */
+#define OVERHEAD 500
+/** The kernel keeps what it has counted for 10 ms before it counts again. */
+#define COUNTERS_USEC 20000
+#define LARGEST       ((MPI_Aint)1 << 20)
+#define BLOCK         64
+#define STRIDE        512
+
+/** Packets sent by all devices, or -1 where there are none. */
+static long packets_sent(void)
+{
+    static const char pattern[] = "/sys/class/infiniband/rxe*/ports/1/hw_counters/sent_pkts";
+    glob_t found;
+    long sum = -1;
+
+    usleep(COUNTERS_USEC);
+    if (glob(pattern, 0, NULL, &found) == 0) {
+        sum = 0;
+        for (size_t i = 0; i < found.gl_pathc; i++) {
+            FILE *file = fopen(found.gl_pathv[i], "r");
+            long value = 0;
+
+            if (file == NULL || fscanf(file, "%ld", &value) != 1) {
+                sum = -1;
+            }
+            sum += value;
+            if (file != NULL) {
+                fclose(file);
+            }
+        }
+        globfree(&found);
+    }
+    return sum;
+}
+
+/** Rank 0 puts to rank 1 and gets back. */
+static void there_and_back(const tl_window_t *w, MPI_Aint bytes, MPI_Datatype type, int count)
+{
+    unsigned char *sent = tl_alloc((size_t)bytes), *got = tl_alloc((size_t)bytes);
+
+    tl_fill_random(sent, (size_t)bytes, tl_seed());
+    TL_MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, w->win));
+    TL_MPI(MPI_Put(sent, (int)bytes, MPI_BYTE, 1, tl_disp(w, 1, 0), count, type, w->win));
+    TL_MPI(MPI_Win_flush(1, w->win));
+    TL_MPI(MPI_Get(got, (int)bytes, MPI_BYTE, 1, tl_disp(w, 1, 0), count, type, w->win));
+    TL_MPI(MPI_Win_unlock(1, w->win));
+    TL_BYTES(got, sent, (size_t)bytes, "put and got back");
+    free(sent);
+    free(got);
+}
+
+static void check_growth(const tl_window_t *w, MPI_Aint bytes, MPI_Datatype type, int count,
+                         const char *what)
+{
+    long least = 2 * (bytes / PACKET), before, grown;
+
+    MPI_Barrier(w->comm);
+    before = packets_sent();
+    MPI_Barrier(w->comm);
+    if (w->rank == 0) {
+        there_and_back(w, bytes, type, count);
+        grown = packets_sent() - before;
+        printf("soft_roce: %s window, %s, %ld bytes there and back: %ld packets\n",
+               tl_kind_name(w->kind), what, (long)bytes, grown);
+        TL_CHECK(grown >= least, "%s: only %ld packets for %ld bytes", what, grown, (long)bytes);
+        TL_CHECK(grown <= 4 * least + OVERHEAD, "%s: %ld packets for %ld bytes", what, grown,
+                 (long)bytes);
+    }
+    MPI_Barrier(w->comm);
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Datatype strided;
+
+    tl_init(&argc, &argv, MPI_THREAD_SINGLE);
+    if (packets_sent() < 0) {
+        tl_skip("no soft-RoCE device (test/fabric/roce makes one)");
+    }
+    for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
+        tl_window_t w =
+            tl_win_make(kind, LARGEST / BLOCK * STRIDE, 1, MPI_COMM_WORLD, MPI_INFO_NULL);
+
+        for (MPI_Aint bytes = LARGEST / 64; bytes <= LARGEST; bytes *= 8) {
+            check_growth(&w, bytes, MPI_BYTE, (int)bytes, "contiguous");
+            MPI_Type_vector((int)(bytes / BLOCK), BLOCK, STRIDE, MPI_BYTE, &strided);
+            MPI_Type_commit(&strided);
+            check_growth(&w, bytes, strided, 1, "strided");
+            MPI_Type_free(&strided);
+        }
+        tl_win_free(&w);
+    }
+    return tl_finish();
+}
