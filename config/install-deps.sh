@@ -8,10 +8,11 @@
 # they are installed; asks for root by sudo only if there is something to install.
 set -eu
 
-# python3 is for perf/compare and test/run, clang for libFuzzer.
+# python3 is for perf/compare and test/run, clang for libFuzzer, qemu and what follows for soft-RoCE.
 build="gcc libc6-dev make autoconf automake libtool pkg-config
        openmpi-bin libopenmpi-dev libucx-dev libhwloc-dev libibverbs-dev python3"
-test="check clang libclang-rt-dev clang-format"
+test="check clang libclang-rt-dev clang-format
+      qemu-system-x86 busybox-static iproute2 ibverbs-utils"
 
 case ${1-} in
 build) packages=$build ;;

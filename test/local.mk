@@ -222,6 +222,10 @@ check-fuzz: $(fuzz_programs)
 	    ./$$f -max_total_time=`expr $(FUZZ_SECONDS) / $$n + 1` -verbosity=0 -print_funcs=0 || exit 1; \
 	done
 
+# ---- networks: make check-fabric-... -------------------------------------------------------------
+
+include test/fabric/local.mk
+
 # ---- everything ----------------------------------------------------------------------------------
 
 check-all: check check-mpi-all check-install check-fuzz check-format
