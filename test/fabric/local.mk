@@ -6,7 +6,8 @@ EXTRA_DIST += \
 	test/fabric/roce \
 	test/fabric/roce-init \
 	test/fabric/roce-rank \
-	test/fabric/roce-session
+	test/fabric/roce-session \
+	test/fabric/roce_kernel.py
 
 # ---- soft-RoCE in a virtual machine: make check-fabric-roce --------------------------------------
 
