@@ -83,6 +83,18 @@ void onic_wire_unlock(void)
     atomic_store_explicit(&onic_wire.lock, 0, memory_order_release);
 }
 
+/* A fork while the server thread is inside UCX would leave the child with UCX's locks held for
+ * ever. UCX takes some of them before each fork, so that a child that forks itself would hang. */
+static void before_fork(void)
+{
+    onic_wire_lock();
+}
+
+static void after_fork(void)
+{
+    onic_wire_unlock();
+}
+
 static int run_deferred(void)
 {
     int events = 0;
@@ -325,6 +337,10 @@ static int start_blocked(const onic_wire_config_t *config)
 
 static int open_first(const onic_wire_config_t *config)
 {
+    static bool fork_is_guarded;
+    if (!fork_is_guarded) {
+        fork_is_guarded = pthread_atfork(before_fork, after_fork, after_fork) == 0;
+    }
     int rc = start_blocked(config);
     if (rc != OMPI_SUCCESS) {
         return rc;
