@@ -113,6 +113,9 @@ static int run_deferred(void)
 int onic_wire_progress_locked(void)
 {
     int events = (int)ucp_worker_progress(onic_wire.worker);
+    if (onic_wire.done_head != NULL) {
+        events += onic_done_progress();
+    }
     if (onic_wire.loop_head != NULL) {
         events += onic_loop_progress();
     }

@@ -63,7 +63,7 @@ struct onic_peer {
 
 /** A send or a rendezvous receive in flight: what must outlive the call that started it. */
 typedef struct onic_send {
-    struct onic_send *next; /**< in the pool, or in the loop queue */
+    struct onic_send *next; /**< in the pool, or among those that are done */
     onic_send_cb_t cb;
     void *arg;
     const void *base;     /**< layout payload: base address */
@@ -71,7 +71,7 @@ typedef struct onic_send {
     uint64_t start;       /**< layout payload: packed position of its first byte */
     size_t len;
     bool starting; /**< the call that started it has not returned yet */
-    bool done;     /**< completed while starting */
+    bool done;     /**< completed */
     int status;
     void *header;     /**< header_inline, or header_big */
     void *header_big; /**< kept with the record for its next use */
@@ -132,7 +132,9 @@ typedef struct onic_wire {
     atomic_bool mpi_kick[ONIC_AM_COUNT];
     onic_send_t *send_pool;
     onic_send_block_t *send_blocks;
-    unsigned sends_out; /**< records in use */
+    unsigned sends_out;     /**< records in use */
+    onic_send_t *done_head; /**< complete, the callers not told yet */
+    onic_send_t **done_tail;
     onic_loop_t *loop_head;
     onic_loop_t **loop_tail;
     onic_server_t server;
@@ -153,6 +155,8 @@ bool onic_wire_trylock_quietly(void);
 int onic_am_start(void);
 void onic_am_stop(void);
 int onic_loop_progress(void);
+/** Tells the callers of what is complete. */
+int onic_done_progress(void);
 
 /* wire_peers.c; the lock is held */
 /** The endpoint of a peer, made if need be; NULL (and *rc_p) where it cannot be had. */
