@@ -8,10 +8,11 @@
 # they are installed; asks for root by sudo only if there is something to install.
 set -eu
 
-# python3 is for perf/compare and test/run, clang for libFuzzer.
+# python3 is for perf/compare, test/run and test/fabric/hosts, clang for libFuzzer, iproute2 and
+# nftables for hosts that are network namespaces.
 build="gcc libc6-dev make autoconf automake libtool pkg-config
        openmpi-bin libopenmpi-dev libucx-dev libhwloc-dev libibverbs-dev python3"
-test="check clang libclang-rt-dev clang-format"
+test="check clang libclang-rt-dev clang-format iproute2 nftables"
 
 case ${1-} in
 build) packages=$build ;;
