@@ -12,7 +12,6 @@ import resource
 import selectors
 import signal
 import socket
-import subprocess
 import time
 import uuid
 
@@ -68,8 +67,9 @@ def own_tmp(cwd):
 def own_files(index, options, cwd):
     """Mounts; the order matters, as the later ones use the earlier ones."""
     linux.mount("proc", "/proc", "proc")
-    linux.mount("tmpfs" if options.no_sysfs else "sysfs", "/sys",
-                "tmpfs" if options.no_sysfs else "sysfs")
+    linux.mount("sysfs", "/sys", "sysfs")
+    if options.no_topology:
+        linux.mount("tmpfs", "/sys/devices/system", "tmpfs")
     linux.mount("tmpfs", "/dev/shm", "tmpfs", data="mode=1777,size=" + options.shm_size)
     kept = own_tmp(cwd)
     os.mkdir(OWN_DIR)
@@ -229,8 +229,24 @@ class Host:
     def say(self, **message):
         self.control.send(json.dumps(message).encode())
 
-    def start(self, argv, **more):
-        return subprocess.Popen(argv, env=self.env, start_new_session=True, **more).pid
+    def start(self, argv, output=None):
+        """Not by subprocess, which would reap children that it knows whenever it likes."""
+        pid = os.fork()
+        if pid != 0:
+            return pid
+        try:
+            os.setsid()
+            if output is not None:
+                os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+                os.dup2(output.fileno(), 1)
+                os.dup2(output.fileno(), 2)
+            for s in (signal.SIGPIPE, signal.SIGXFSZ):
+                signal.signal(s, signal.SIG_DFL)
+            os.execvpe(argv[0], argv, self.env)
+        except OSError as e:
+            os.write(2, ("hosts: %s: %s\n" % (argv[0], e)).encode())
+        finally:
+            os._exit(127)
 
     def run_main(self, argv):
         self.main = self.start(argv)
@@ -249,7 +265,7 @@ class Host:
             os.kill(self.main, request["signal"])
         elif "report" in request:
             self.say(report={"left": leftovers(self.kept, self.children) if self.options.leaks else [],
-                             "counters": counters(self.options)})
+                             "counters": counters(self.options) if self.options.counters else {}})
 
     # -- requests of rsh
 
@@ -282,8 +298,7 @@ class Host:
             self.run_session(session)
 
     def run_session(self, session):
-        pid = self.start(["/bin/sh", "-c", session.command], stdin=subprocess.DEVNULL,
-                         stdout=session.output, stderr=session.output)
+        pid = self.start(["/bin/sh", "-c", session.command], session.output)
         session.output.close()
         self.running[pid] = session.control
 
@@ -328,7 +343,8 @@ def main(index, options, control, cwd):
             signal.signal(s, signal.SIG_DFL)
         socket.sethostname(name_of(index))
         host = Host(index, options, control, cwd)
-        # The cable is plugged in while this host gets ready.
+        # Now the cable may be plugged in.
+        host.say(files=True)
         control.recv(16)
         own_network(index, options)
         if options.memlock is not None:
@@ -337,7 +353,8 @@ def main(index, options, control, cwd):
         if options.deny_cma:
             linux.deny_single_copy()
         host.serve()
-    except (OSError, linux.Failure) as e:
-        control.send(json.dumps({"error": "%s: %s" % (name_of(index), e)}).encode())
+    except Exception as e:  # whatever it is, it must be told pylint: disable=broad-except
+        kind = "" if isinstance(e, (OSError, linux.Failure)) else type(e).__name__ + ": "
+        control.send(json.dumps({"error": "%s: %s%s" % (name_of(index), kind, e)}).encode())
     finally:
         os._exit(1)

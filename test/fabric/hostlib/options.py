@@ -32,7 +32,7 @@ A MOMENT is
 
 HOST is a number from 1, or "all". RANK is a rank in MPI_COMM_WORLD.
 
-exit status: mpirun's (128 + N where signal N killed it); 124 after --timeout; 125 where hosts
+exit status: mpirun's (128 + N where signal N killed it), or 1 for --leaks; 124 after --timeout; 125 where hosts
 itself fails, 2 for a wrong command line; with --check 0 or 77
 
 examples:
@@ -145,14 +145,15 @@ def make_parser():
         metavar="RANK@MOMENT", help="SIGKILL")
     add("--leaks", action="store_true",
         help="at the end print what is left on each host, on standard error: files in /dev/shm "
-        "and /tmp, System V shared memory, processes")
+        "and /tmp, System V shared memory, processes; then the exit status is not 0")
 
     add = parser.add_argument_group("what the hosts are like").add_argument
     add("--shm-size", type=size, default="50%", metavar="SIZE", help="of /dev/shm, as 64m (default 50%%)")
     add("--memlock", type=number(0, 1 << 40), metavar="KIB", help="limit of locked memory")
     add("--deny-cma", action="store_true",
         help="process_vm_readv and process_vm_writev are refused")
-    add("--no-sysfs", action="store_true", help="an empty /sys, as in some containers")
+    add("--no-topology", action="store_true",
+        help="an empty /sys/devices/system: hwloc finds neither cores nor caches")
     add("--env", type=of_host(r"(\w+)=(.*)", "HOST:NAME=VALUE"), action="append", default=[],
         metavar="HOST:NAME=VALUE", help="environment of what is started on a host")
     add("--bind", type=of_host(r"([^:]+):([^:]+)", "HOST:SOURCE:TARGET"), action="append",

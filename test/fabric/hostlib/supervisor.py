@@ -97,7 +97,6 @@ def fork_host(index, options, cwd):
     pid = os.fork()
     if pid == 0:
         host.main(index, options, theirs, cwd)
-    theirs.send(b"namespaces")
     theirs.close()
     os.waitpid(pid, 0)
     os._exit(0)
@@ -110,7 +109,7 @@ def make_hosts(options, cwd):
     made = [fork_host(i, options, cwd) for i in range(1, options.hosts + 1)]
     for link, pid in made:
         link.control.settimeout(START_TIMEOUT)
-        link.control.recv(16)
+        link.hear()
         linux.tool("ip", "link", "add", link.port, "type", "veth", "peer", "name", "eth0",
                    "netns", pid)
         linux.tool("ip", "link", "set", link.port, "master", "bridge", "up")
@@ -264,6 +263,8 @@ class Job:
 
 
 def report(options, links):
+    """Prints what was asked for; tells whether something is left."""
+    left = 0
     for link in links:
         link.tell(report=True)
     for link in links:
@@ -271,6 +272,7 @@ def report(options, links):
         while "report" not in answer:
             answer = link.hear()
         answer = answer["report"]
+        left += len(answer["left"])
         for thing in answer["left"]:
             complain("%s keeps %s" % (link.name, thing))
         if options.counters:
@@ -278,6 +280,7 @@ def report(options, links):
             complain("%s sent %d bytes in %d packets, received %d in %d, lost %d packets" % (
                 link.name, c["sent"]["bytes"], c["sent"]["packets"], c["received"]["bytes"],
                 c["received"]["packets"], c["lost"]))
+    return left > 0
 
 
 def try_all():
@@ -347,7 +350,8 @@ def supervise(options, parent_alive):
             os.close(write)
         code = Job(options, links, output, signals).run()
         if options.counters or options.leaks:
-            report(options, links)
+            leaks = report(options, links)
+            code = code or int(leaks)
     except (OSError, linux.Failure) as e:
         complain(str(e))
         code = opt.OWN_FAILURE
