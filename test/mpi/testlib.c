@@ -93,8 +93,7 @@ static void read_options(int *argc, char **argv)
     *argc = kept;
 }
 
-/** Windows in shared memory need all ranks on one node. */
-static bool one_node(void)
+bool tl_one_host(void)
 {
     MPI_Comm node;
     int size;
@@ -117,7 +116,7 @@ static void settle_kinds(void)
     if (!any) {
         select_kind("all");
     }
-    if (self.kinds[TL_SHARED] && !one_node()) {
+    if (self.kinds[TL_SHARED] && !tl_one_host()) {
         self.kinds[TL_SHARED] = false;
     }
 }

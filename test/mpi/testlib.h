@@ -75,6 +75,9 @@ uint64_t tl_seed(void);
 int tl_factor(void);
 bool tl_strict(void);
 
+/** Do all ranks of MPI_COMM_WORLD share memory? Collective; windows in shared memory need it. */
+bool tl_one_host(void);
+
 /** Iterates over the kinds that were asked for and are possible here (shared needs one node). */
 tl_kind_t tl_first_kind(void);
 tl_kind_t tl_next_kind(tl_kind_t kind);
