@@ -223,7 +223,7 @@ check-fuzz: $(fuzz_programs)
 
 # ---- everything ----------------------------------------------------------------------------------
 
-check-all: check check-mpi-all check-install check-fuzz check-format
+check-all: check check-mpi-all check-fabric check-install check-fuzz check-format
 	$(MAKE) distcheck
 
 .PHONY: check-all check-fuzz check-install check-mpi check-mpi-all mpi-programs sanitized-build
