@@ -51,7 +51,7 @@ class Event:
         self.pattern = pattern
         self.delay = delay
         self.duration = duration
-        self.due = None
+        self.pid = None
 
 
 EVENT = re.compile(r"(?P<subject>\d+)@(?:(?P<after>\d+(?:\.\d+)?)"

@@ -160,8 +160,8 @@ class Job:
         if event.kind == "cut":
             self.plug(event.subject, False)
         else:
-            self.signal_rank(event.subject,
-                             signal.SIGKILL if event.kind == "kill" else signal.SIGSTOP)
+            event.pid = find_ranks().get(event.subject)
+            self.signal_rank(event, signal.SIGKILL if event.kind == "kill" else signal.SIGSTOP)
         if event.duration is not None:
             self.after(event.duration, lambda: self.undo(event))
 
@@ -169,20 +169,21 @@ class Job:
         if event.kind == "cut":
             self.plug(event.subject, True)
         else:
-            self.signal_rank(event.subject, signal.SIGCONT)
+            self.signal_rank(event, signal.SIGCONT)
 
     def plug(self, index, plugged):
         link = self.links[index - 1]
         linux.tool("ip", "link", "set", link.port, "up" if plugged else "down")
         self.tell_event("%s is %s the network" % (link.name, "back on" if plugged else "cut off"))
 
-    def signal_rank(self, rank, number):
-        pid = find_ranks().get(rank)
-        if pid is None:
-            self.tell_event("no %s: rank %d is not running" % (number.name, rank))
-            return
-        os.kill(pid, number)
-        self.tell_event("%s to rank %d" % (number.name, rank))
+    def signal_rank(self, event, number):
+        try:
+            if event.pid is None:
+                raise ProcessLookupError
+            os.kill(event.pid, number)
+            self.tell_event("%s to rank %d" % (number.name, event.subject))
+        except ProcessLookupError:
+            self.tell_event("no %s: rank %d is not running" % (number.name, event.subject))
 
     # -- what happens
 
@@ -352,8 +353,9 @@ def supervise(options, parent_alive):
         if options.counters or options.leaks:
             leaks = report(options, links)
             code = code or int(leaks)
-    except (OSError, linux.Failure) as e:
-        complain(str(e))
+    except Exception as e:  # whatever it is, it must be told pylint: disable=broad-except
+        kind = "" if isinstance(e, (OSError, linux.Failure)) else type(e).__name__ + ": "
+        complain(kind + str(e))
         code = opt.OWN_FAILURE
     finally:
         os._exit(code)
