@@ -34,6 +34,8 @@ libompi_nic_common_la_SOURCES = \
 	common/collective.h \
 	common/flatten.c \
 	common/flatten.h \
+	common/modex.c \
+	common/modex.h \
 	common/node.c \
 	common/node.h \
 	common/ompi_compat.h \

@@ -258,7 +258,7 @@ static ucs_status_t create_worker(const onic_wire_config_t *config)
     return UCS_OK;
 }
 
-static ucs_status_t create_ucx(const onic_wire_config_t *config)
+static ucs_status_t try_ucx(const onic_wire_config_t *config)
 {
     ucs_status_t status = create_context(config);
     if (status != UCS_OK) {
@@ -267,6 +267,23 @@ static ucs_status_t create_ucx(const onic_wire_config_t *config)
     status = create_worker(config);
     if (status != UCS_OK) {
         ucp_cleanup(onic_wire.context);
+    }
+    return status;
+}
+
+/** UCX gives up where one of its transports cannot be had; the one that needs room in /dev/shm is
+ *  not so dear that the program must end for it. */
+static ucs_status_t create_ucx(const onic_wire_config_t *config)
+{
+    ucs_status_t status = try_ucx(config);
+    onic_wire_config_t without = *config;
+    char tls[256];
+    if ((status == UCS_ERR_NO_RESOURCE || status == UCS_ERR_NO_MEMORY) &&
+        onic_wire_tls_without_posix(config, tls, sizeof(tls))) {
+        opal_output(0, "ompi-nic: UCX cannot be started with its transport posix, for lack of room "
+                       "in /dev/shm perhaps; it is tried without, which is slower");
+        without.tls = tls;
+        status = try_ucx(&without);
     }
     return status;
 }

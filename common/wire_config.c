@@ -70,6 +70,14 @@ static bool mentions(const char *list, const char *const *names)
     return false;
 }
 
+static bool is_one_of(const char *word, const char *const *names)
+{
+    while (*names != NULL && strcmp(word, *names) != 0) {
+        names++;
+    }
+    return *names != NULL;
+}
+
 /** Does a list such as UCX_TLS let one of these transports be used for certain? */
 static bool tls_have(const char *tls, const char *const *names)
 {
@@ -160,10 +168,44 @@ static ucs_status_t configure_shm(const char *tls, ucp_config_t *ucp_config)
     return status == UCS_OK ? set_size(ucp_config, "MM_RX_BUFS_GROW", SHM_BUFS_GROW) : status;
 }
 
+static const char *configured_tls(const onic_wire_config_t *config)
+{
+    return config->tls != NULL && *config->tls != '\0' ? config->tls : getenv("UCX_TLS");
+}
+
+bool onic_wire_tls_without_posix(const onic_wire_config_t *config, char *tls, size_t size)
+{
+    static const char *const posix[] = {"posix", NULL};
+    static const char *const groups[] = {"sm", "shm", "mm", "shared_memory", NULL};
+    const char *list = configured_tls(config);
+    char copy[256], *rest = NULL;
+    int len = 0, dropped = 0;
+
+    if (list == NULL || *list == '\0' || strcmp(list, "all") == 0) {
+        return snprintf(tls, size, "^posix") < (int)size;
+    }
+    if (*list == '^') {
+        return !mentions(list, posix) && snprintf(tls, size, "%s,posix", list) < (int)size;
+    }
+    if (snprintf(copy, sizeof(copy), "%s", list) >= (int)sizeof(copy)) {
+        return false;
+    }
+    tls[0] = '\0';
+    for (char *name = strtok_r(copy, ",", &rest); name != NULL; name = strtok_r(NULL, ",", &rest)) {
+        bool group = is_one_of(name, groups);
+        dropped += group || mentions(name, posix);
+        if (len < (int)size && (group || !mentions(name, posix))) {
+            len += snprintf(tls + len, size - (size_t)len, "%s%s", len > 0 ? "," : "",
+                            group ? "sysv" : name);
+        }
+    }
+    return dropped > 0 && len > 0 && len < (int)size;
+}
+
 ucs_status_t onic_wire_read_config(const onic_wire_config_t *config, ucp_config_t **ucp_config_p)
 {
     bool given = config->tls != NULL && *config->tls != '\0';
-    const char *tls = given ? config->tls : getenv("UCX_TLS");
+    const char *tls = configured_tls(config);
     ucs_status_t status = ucp_config_read(NULL, NULL, ucp_config_p);
     if (status != UCS_OK) {
         return status;

@@ -179,6 +179,9 @@ void onic_server_wake(void);
 /* wire_config.c */
 /** Reads UCX's configuration from the environment and applies ours where the user says nothing. */
 ucs_status_t onic_wire_read_config(const onic_wire_config_t *config, ucp_config_t **ucp_config_p);
+/** Writes the configured transports but for posix shared memory, as in UCX_TLS; false where they do
+ *  not have it, or do not fit into `size` bytes. */
+bool onic_wire_tls_without_posix(const onic_wire_config_t *config, char *tls, size_t size);
 
 /** Most bytes of one fragment over a UCX transport; "" where it is not known. */
 size_t onic_wire_frag_max(const char *transport);

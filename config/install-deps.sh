@@ -8,11 +8,12 @@
 # they are installed; asks for root by sudo only if there is something to install.
 set -eu
 
-# python3 is for perf/compare and test/run, clang for libFuzzer, qemu and what follows for soft-RoCE.
+# python3 is for perf/compare, test/run and test/fabric, clang for libFuzzer, iproute2 and nftables
+# for hosts that are network namespaces, qemu and what follows for soft-RoCE.
 build="gcc libc6-dev make autoconf automake libtool pkg-config
        openmpi-bin libopenmpi-dev libucx-dev libhwloc-dev libibverbs-dev python3"
-test="check clang libclang-rt-dev clang-format
-      qemu-system-x86 busybox-static iproute2 ibverbs-utils"
+test="check clang libclang-rt-dev clang-format iproute2 nftables
+      qemu-system-x86 busybox-static ibverbs-utils"
 
 case ${1-} in
 build) packages=$build ;;

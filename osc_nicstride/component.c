@@ -101,12 +101,16 @@ static void add_help_dir(void)
 
 static int component_open(void)
 {
+    int rc;
+
     add_help_dir();
-    return nicstride_params_check();
+    rc = nicstride_params_check();
+    return rc == OMPI_SUCCESS ? nicstride_agreement_init() : rc;
 }
 
 static int component_close(void)
 {
+    nicstride_agreement_fini();
     return OMPI_SUCCESS;
 }
 
@@ -132,6 +136,8 @@ static int component_query(ompi_win_t *win, void **base, size_t size, int disp_u
     (void)info;
     if (flavor == MPI_WIN_FLAVOR_SHARED && ompi_group_have_remote_peers(comm->c_local_group))
         return OMPI_ERR_RMA_SHARED;
+    if (!nicstride_all_agree(comm))
+        return OMPI_ERR_NOT_SUPPORTED;
     return mca_osc_nicstride_component.params.priority;
 }
 

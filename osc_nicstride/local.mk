@@ -33,6 +33,7 @@ component_LTLIBRARIES += mca_osc_nicstride.la
 
 mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/accumulate.c \
+	osc_nicstride/agreement.c \
 	osc_nicstride/answer.c \
 	osc_nicstride/component.c \
 	osc_nicstride/dynamic.c \

@@ -64,6 +64,9 @@ typedef struct nicstride_params {
     size_t sieve_piece;
 } nicstride_params_t;
 
+/** Below that of all components that come with Open MPI. */
+#define NICSTRIDE_PRIORITY_INITIAL 5
+
 typedef struct nicstride_component {
     ompi_osc_base_component_t super;
     nicstride_params_t params;
@@ -96,6 +99,19 @@ int nicstride_params_register(const mca_base_component_t *component);
 /** Checks the values after all sources were read: range errors get a text and an error. */
 int nicstride_params_check(void);
 int nicstride_pvars_register(const mca_base_component_t *component);
+
+/* ---- agreement on the component (agreement.c) ------------------------------------------------ */
+
+/** Publishes what this process has; in the component's open function, once. OMPI_SUCCESS or an
+ *  error. */
+int nicstride_agreement_init(void);
+void nicstride_agreement_fini(void);
+/**
+ * Do all members of `comm` have the same of this component? Not collective, but the members that
+ * have it get the same answer. The first call for a process asks Open MPI's exchange about it. A
+ * text names the host that differs, once in each process. Any MPI thread.
+ */
+bool nicstride_all_agree(ompi_communicator_t *comm);
 
 /* ---- shared control block ------------------------------------------------------------------- */
 

@@ -32,7 +32,7 @@ static ranged_param_t ranged[N_RANGED] = {
     [PRIORITY] = {"priority",
                   "Priority among the osc components. The default is below that of the components "
                   "that come with Open MPI: select this one by name (osc=nicstride)",
-                  5, 0, 1000},
+                  NICSTRIDE_PRIORITY_INITIAL, 0, 1000},
     [SERVER_IDLE] = {"server_idle",
                      "Microseconds that the application must be away from MPI before the server "
                      "thread answers one-sided requests in its place. Smaller values answer "

@@ -13,6 +13,8 @@
 #include "osc_nicstride/module.h"
 #include "common/flatten.h"
 
+#include "opal/util/show_help.h"
+
 static const onic_layout_t no_layout;
 
 static int enter_epoch(nicstride_module_t *m, const char *call, int target)
@@ -82,6 +84,16 @@ static int check_attached(nicstride_module_t *m, const nicstride_target_t *a)
                            (uint64_t)a->disp);
 }
 
+/** The program works all the same, but its user may wonder why it is slow. */
+static void say_no_single_copy(void)
+{
+    static bool said;
+
+    if (!said)
+        opal_show_help("help-osc-nicstride.txt", "no-cma", true, nicstride_hostname());
+    said = true;
+}
+
 /** Can the kernel copy to and from this peer? Asked of the wire once. */
 static bool single_copy_works(nicstride_peer_t *p)
 {
@@ -92,6 +104,8 @@ static bool single_copy_works(nicstride_peer_t *p)
         known = onic_peer_can_cma(p->wire) ? 1 : -1;
         onic_wire_unlock();
         __atomic_store_n(&p->single_copy, known, __ATOMIC_RELAXED);
+        if (known < 0)
+            say_no_single_copy();
     }
     return known > 0;
 }

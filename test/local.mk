@@ -222,13 +222,9 @@ check-fuzz: $(fuzz_programs)
 	    ./$$f -max_total_time=`expr $(FUZZ_SECONDS) / $$n + 1` -verbosity=0 -print_funcs=0 || exit 1; \
 	done
 
-# ---- networks: make check-fabric-... -------------------------------------------------------------
-
-include test/fabric/local.mk
-
 # ---- everything ----------------------------------------------------------------------------------
 
-check-all: check check-mpi-all check-install check-fuzz check-format
+check-all: check check-mpi-all check-fabric check-install check-fuzz check-format
 	$(MAKE) distcheck
 
 .PHONY: check-all check-fuzz check-install check-mpi check-mpi-all mpi-programs sanitized-build

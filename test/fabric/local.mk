@@ -1,13 +1,64 @@
 # Copyright (c) 2026 The ompi-nic authors. All rights reserved.
 # SPDX-License-Identifier: BSD-3-Clause
+#
+# Several hosts on one machine, and soft-RoCE in a virtual machine.
+
+mpi_programs += test/fabric/load
+EXTRA_PROGRAMS += test/fabric/load
+test_fabric_load_LDADD = $(keep_loaded) $(OMPI_LDFLAGS) $(OMPI_LIBS)
 
 EXTRA_DIST += \
+	test/fabric/faults \
+	test/fabric/hostlib/cases.py \
+	test/fabric/hostlib/host.py \
+	test/fabric/hostlib/linux.py \
+	test/fabric/hostlib/options.py \
+	test/fabric/hostlib/rsh \
+	test/fabric/hostlib/supervisor.py \
+	test/fabric/hosts \
+	test/fabric/selftest \
 	test/fabric/check-roce \
 	test/fabric/roce \
 	test/fabric/roce-init \
 	test/fabric/roce-rank \
 	test/fabric/roce-session \
 	test/fabric/roce_kernel.py
+
+# Each of these prints totals as its last line. Targets that join are added to fabric_checks.
+fabric_checks = check-fabric-hosts check-fabric-faults check-fabric-roce
+
+check-fabric: $(fabric_checks)
+
+run_fabric = MPIRUN="$(MPIRUN)" OMPI_INFO="$(OMPI_INFO)" $(PYTHON3) $(srcdir)/test/fabric
+
+# Hosts and ranks on each of them.
+FABRIC_HOSTS = 2x1,2x2,3x1
+
+check-fabric-python:
+	@test -n "$(PYTHON3)" || { echo "check-fabric needs python3 (Debian: apt-get install python3)"; exit 1; }
+
+# The hosts themselves, then all MPI programs over them.
+check-fabric-hosts: check-fabric-selftest
+	$(run_mpi) --build . --hosts $(FABRIC_HOSTS) $(RUNFLAGS)
+
+check-fabric-selftest: mpi-programs check-fabric-python
+	$(run_fabric)/selftest --build .
+
+check-fabric-faults: mpi-programs check-fabric-python
+	$(run_fabric)/faults --build .
+
+# What is worth running each time, some 2 minutes: programs, then faults.
+quick_programs = ^(accumulate_ops|dynamic|fence|flush|locks|pscw|put_get|threads)$$
+quick_faults = ^(killed_on_a_node|stopped|cut|shm_full|cma_refused|missing_on_a_host)$$
+
+check-fabric-quick: mpi-programs check-fabric-python
+	$(run_mpi) --build . --hosts 2x1,2x2 --methods auto --filter '$(quick_programs)' $(RUNFLAGS)
+
+check-fabric-quick-faults: mpi-programs check-fabric-python
+	$(run_fabric)/faults --build . --filter '$(quick_faults)'
+
+.PHONY: check-fabric check-fabric-faults check-fabric-hosts check-fabric-python \
+	check-fabric-quick check-fabric-quick-faults check-fabric-selftest
 
 # ---- soft-RoCE in a virtual machine: make check-fabric-roce --------------------------------------
 

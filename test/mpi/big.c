@@ -191,6 +191,7 @@ static void move_far(void)
 int main(int argc, char **argv)
 {
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
+    tl_shared_needs(WINDOW);
     for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
         tl_window_t w = tl_win_make(kind, WINDOW, 1, MPI_COMM_WORLD, MPI_INFO_NULL);
 

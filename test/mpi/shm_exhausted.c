@@ -104,6 +104,7 @@ static void test_shared(who_t who)
 int main(int argc, char **argv)
 {
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
+    tl_shared_needs(BYTES);
     signal(SIGXFSZ, SIG_IGN);
     for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
         for (int i = 0; i < WHOS; i++) {

@@ -220,7 +220,11 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], CHILD_OPTION) == 0) {
         return child();
     }
-    test_children(argv[0]);
+    /* Over several hosts Open MPI 4.1 fails or hangs in MPI_Comm_spawn, whoever serves the windows.
+     */
+    if (tl_one_host()) {
+        test_children(argv[0]);
+    }
     for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
         test_connect(kind);
     }

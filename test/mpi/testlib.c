@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 /** Bytes before and after memory of ours that no transfer may touch; keeps base page aligned. */
@@ -93,8 +94,7 @@ static void read_options(int *argc, char **argv)
     *argc = kept;
 }
 
-/** Windows in shared memory need all ranks on one node. */
-static bool one_node(void)
+bool tl_one_host(void)
 {
     MPI_Comm node;
     int size;
@@ -117,7 +117,7 @@ static void settle_kinds(void)
     if (!any) {
         select_kind("all");
     }
-    if (self.kinds[TL_SHARED] && !one_node()) {
+    if (self.kinds[TL_SHARED] && !tl_one_host()) {
         self.kinds[TL_SHARED] = false;
     }
 }
@@ -168,6 +168,27 @@ void tl_skip(const char *why)
     }
     MPI_Finalize();
     exit(TL_EXIT_SKIP);
+}
+
+void tl_shared_needs(MPI_Aint bytes)
+{
+    struct statvfs shm;
+    char why[80];
+    int room, least;
+
+    /* As much again is for the transports. */
+    room = statvfs("/dev/shm", &shm) != 0 ||
+           shm.f_bavail / 2 >= (uint64_t)bytes * (uint64_t)self.size / shm.f_frsize;
+    MPI_Allreduce(&room, &least, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    if (least || !self.kinds[TL_SHARED]) {
+        return;
+    }
+    self.kinds[TL_SHARED] = false;
+    if (tl_first_kind() == TL_KINDS) {
+        snprintf(why, sizeof(why), "/dev/shm has no room for %ld MiB for each rank",
+                 (long)(bytes >> 20));
+        tl_skip(why);
+    }
 }
 
 void tl_need_ranks(int min, int max)

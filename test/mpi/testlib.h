@@ -81,6 +81,16 @@ bool tl_strict(void);
  */
 bool tl_slow(void);
 
+/** Do all ranks of MPI_COMM_WORLD share memory? Collective; windows in shared memory need it. */
+bool tl_one_host(void);
+
+/**
+ * Says that windows in shared memory will have so many bytes for each rank. Where /dev/shm has less
+ * room for all of them that kind is left out, and the program skipped if it was the only one.
+ * Collective; to be called before the first window.
+ */
+void tl_shared_needs(MPI_Aint bytes);
+
 /** Iterates over the kinds that were asked for and are possible here (shared needs one node). */
 tl_kind_t tl_first_kind(void);
 tl_kind_t tl_next_kind(tl_kind_t kind);

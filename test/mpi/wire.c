@@ -2,6 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
+/* timeout: 300 */
 /* ranks: 1-4 */
 /**
  * @file

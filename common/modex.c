@@ -1,0 +1,108 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#define _GNU_SOURCE
+#include "common/ompi_compat.h"
+#include "common/modex.h"
+
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "opal/util/proc.h"
+#if ONIC_OMPI_AT_LEAST(5, 0)
+#include "opal/mca/pmix/pmix-internal.h"
+#else
+#include "opal/class/opal_object.h"
+#include "opal/dss/dss_types.h"
+#include "opal/mca/pmix/pmix.h"
+#endif
+
+#if ONIC_OMPI_AT_LEAST(5, 0)
+
+bool onic_modex_put(const char *key, const char *text)
+{
+    int rc;
+    OPAL_MODEX_SEND_STRING(rc, PMIX_GLOBAL, key, text, strlen(text) + 1);
+    return rc == PMIX_SUCCESS;
+}
+
+static bool get(const opal_process_name_t *name, const char *key, uint8_t **bytes_p, size_t *len_p)
+{
+    int rc;
+    OPAL_MODEX_RECV_STRING(rc, key, name, bytes_p, len_p);
+    return rc == PMIX_SUCCESS;
+}
+
+#else
+
+/** A data symbol that 5.0 does not have: a reference to it would make the loader refuse this
+ *  library there, before any code could say why. */
+static const opal_pmix_base_module_t *pmix(void)
+{
+    return dlsym(RTLD_DEFAULT, "opal_pmix");
+}
+
+bool onic_modex_put(const char *key, const char *text)
+{
+    const opal_pmix_base_module_t *module = pmix();
+    char *name = strdup(key), *bytes = strdup(text);
+    opal_value_t value;
+    bool done = false;
+
+    if (module != NULL && module->put != NULL && name != NULL && bytes != NULL) {
+        OBJ_CONSTRUCT(&value, opal_value_t);
+        value.key = name;
+        value.type = OPAL_BYTE_OBJECT;
+        value.data.bo.bytes = (uint8_t *)bytes;
+        value.data.bo.size = (int)strlen(bytes) + 1;
+        done = module->put(OPAL_PMIX_GLOBAL, &value) == OPAL_SUCCESS;
+        value.key = NULL;
+        value.data.bo.bytes = NULL;
+        OBJ_DESTRUCT(&value);
+    }
+    free(name);
+    free(bytes);
+    return done;
+}
+
+static bool get(const opal_process_name_t *name, const char *key, uint8_t **bytes_p, size_t *len_p)
+{
+    const opal_pmix_base_module_t *module = pmix();
+    opal_value_t *value = NULL;
+    bool found;
+
+    if (module == NULL || module->get == NULL) {
+        return false;
+    }
+    found = module->get(name, key, NULL, &value) == OPAL_SUCCESS && value != NULL &&
+            value->type == OPAL_BYTE_OBJECT;
+    if (found) {
+        *bytes_p = value->data.bo.bytes;
+        *len_p = (size_t)value->data.bo.size;
+        value->data.bo.bytes = NULL;
+    }
+    if (value != NULL) {
+        OBJ_RELEASE(value);
+    }
+    return found;
+}
+
+#endif
+
+bool onic_modex_get(const struct opal_proc_t *proc, const char *key, char *text, size_t size)
+{
+    uint8_t *bytes = NULL;
+    size_t len = 0;
+    bool found = get(&proc->proc_name, key, &bytes, &len) && bytes != NULL && len > 0;
+
+    text[0] = '\0';
+    if (found) {
+        snprintf(text, size, "%.*s", (int)len, (const char *)bytes);
+    }
+    free(bytes);
+    return found;
+}
