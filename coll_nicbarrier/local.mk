@@ -1,0 +1,10 @@
+# Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+# SPDX-License-Identifier: BSD-3-Clause
+
+# What decides: pure.
+noinst_LTLIBRARIES += coll_nicbarrier/libnicbarrier_core.la
+
+coll_nicbarrier_libnicbarrier_core_la_SOURCES = \
+	coll_nicbarrier/engine.h \
+	coll_nicbarrier/reason.c
+coll_nicbarrier_libnicbarrier_core_la_CPPFLAGS = $(pure_cppflags)
