@@ -39,6 +39,8 @@ libompi_nic_common_la_SOURCES = \
 	common/ompi_compat.h \
 	common/segment.c \
 	common/segment.h \
+	common/series.c \
+	common/series.h \
 	common/wire.c \
 	common/wire.h \
 	common/wire_am.c \
