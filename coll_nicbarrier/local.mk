@@ -5,6 +5,8 @@
 noinst_LTLIBRARIES += coll_nicbarrier/libnicbarrier_core.la
 
 coll_nicbarrier_libnicbarrier_core_la_SOURCES = \
+	coll_nicbarrier/arrange.c \
+	coll_nicbarrier/arrange.h \
 	coll_nicbarrier/engine.h \
 	coll_nicbarrier/reason.c
 coll_nicbarrier_libnicbarrier_core_la_CPPFLAGS = $(pure_cppflags)

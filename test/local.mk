@@ -5,6 +5,7 @@
 
 unit_programs = \
 	test/unit/check_apply \
+	test/unit/check_arrange \
 	test/unit/check_epoch \
 	test/unit/check_flow \
 	test/unit/check_handle \
@@ -18,8 +19,10 @@ unit_programs = \
 	test/unit/check_tune
 
 unit_ldadd = osc_nicstride/libnicstride_core.la common/libonic_core.la $(CHECK_LIBS)
+barrier_ldadd = coll_nicbarrier/libnicbarrier_core.la $(CHECK_LIBS)
 
 test_unit_check_apply_LDADD = $(unit_ldadd)
+test_unit_check_arrange_LDADD = $(barrier_ldadd)
 test_unit_check_epoch_LDADD = $(unit_ldadd)
 test_unit_check_flow_LDADD = $(unit_ldadd)
 test_unit_check_handle_LDADD = $(unit_ldadd)
