@@ -8,5 +8,7 @@ coll_nicbarrier_libnicbarrier_core_la_SOURCES = \
 	coll_nicbarrier/arrange.c \
 	coll_nicbarrier/arrange.h \
 	coll_nicbarrier/engine.h \
-	coll_nicbarrier/reason.c
+	coll_nicbarrier/reason.c \
+	coll_nicbarrier/schedule.c \
+	coll_nicbarrier/schedule.h
 coll_nicbarrier_libnicbarrier_core_la_CPPFLAGS = $(pure_cppflags)

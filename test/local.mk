@@ -11,6 +11,7 @@ unit_programs = \
 	test/unit/check_handle \
 	test/unit/check_layout \
 	test/unit/check_lockq \
+	test/unit/check_nicbarrier_schedule \
 	test/unit/check_pack \
 	test/unit/check_plan \
 	test/unit/check_proto \
@@ -28,6 +29,7 @@ test_unit_check_flow_LDADD = $(unit_ldadd)
 test_unit_check_handle_LDADD = $(unit_ldadd)
 test_unit_check_layout_LDADD = $(unit_ldadd)
 test_unit_check_lockq_LDADD = $(unit_ldadd)
+test_unit_check_nicbarrier_schedule_LDADD = $(barrier_ldadd)
 test_unit_check_pack_LDADD = $(unit_ldadd)
 test_unit_check_plan_LDADD = $(unit_ldadd)
 test_unit_check_proto_LDADD = $(unit_ldadd)
