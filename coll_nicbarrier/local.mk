@@ -8,7 +8,13 @@ coll_nicbarrier_libnicbarrier_core_la_SOURCES = \
 	coll_nicbarrier/arrange.c \
 	coll_nicbarrier/arrange.h \
 	coll_nicbarrier/engine.h \
+	coll_nicbarrier/epoch.c \
+	coll_nicbarrier/epoch.h \
+	coll_nicbarrier/packet.c \
+	coll_nicbarrier/packet.h \
 	coll_nicbarrier/reason.c \
 	coll_nicbarrier/schedule.c \
-	coll_nicbarrier/schedule.h
+	coll_nicbarrier/schedule.h \
+	coll_nicbarrier/tombstone.c \
+	coll_nicbarrier/tombstone.h
 coll_nicbarrier_libnicbarrier_core_la_CPPFLAGS = $(pure_cppflags)

@@ -11,6 +11,8 @@ unit_programs = \
 	test/unit/check_handle \
 	test/unit/check_layout \
 	test/unit/check_lockq \
+	test/unit/check_nicbarrier_epoch \
+	test/unit/check_nicbarrier_packet \
 	test/unit/check_nicbarrier_schedule \
 	test/unit/check_pack \
 	test/unit/check_plan \
@@ -29,6 +31,12 @@ test_unit_check_flow_LDADD = $(unit_ldadd)
 test_unit_check_handle_LDADD = $(unit_ldadd)
 test_unit_check_layout_LDADD = $(unit_ldadd)
 test_unit_check_lockq_LDADD = $(unit_ldadd)
+test_unit_check_nicbarrier_epoch_SOURCES = \
+	test/unit/check_nicbarrier_epoch.c \
+	test/unit/nicbarrier_sim.c \
+	test/unit/nicbarrier_sim.h
+test_unit_check_nicbarrier_epoch_LDADD = $(barrier_ldadd)
+test_unit_check_nicbarrier_packet_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_schedule_LDADD = $(barrier_ldadd)
 test_unit_check_pack_LDADD = $(unit_ldadd)
 test_unit_check_plan_LDADD = $(unit_ldadd)
@@ -197,6 +205,7 @@ EXTRA_DIST += \
 
 fuzz_programs = \
 	test/fuzz/fuzz_layout \
+	test/fuzz/fuzz_nicbarrier \
 	test/fuzz/fuzz_proto
 EXTRA_PROGRAMS += $(fuzz_programs)
 
@@ -211,6 +220,10 @@ fuzz_ldadd = osc_nicstride/libnicstride_core.la common/libonic_core.la
 test_fuzz_fuzz_layout_SOURCES = test/fuzz/fuzz_layout.c $(fuzz_driver)
 test_fuzz_fuzz_layout_LDADD = $(fuzz_ldadd)
 test_fuzz_fuzz_layout_LDFLAGS = $(FUZZ_LDFLAGS)
+
+test_fuzz_fuzz_nicbarrier_SOURCES = test/fuzz/fuzz_nicbarrier.c $(fuzz_driver)
+test_fuzz_fuzz_nicbarrier_LDADD = coll_nicbarrier/libnicbarrier_core.la
+test_fuzz_fuzz_nicbarrier_LDFLAGS = $(FUZZ_LDFLAGS)
 
 test_fuzz_fuzz_proto_SOURCES = test/fuzz/fuzz_proto.c $(fuzz_driver)
 test_fuzz_fuzz_proto_LDADD = $(fuzz_ldadd)
