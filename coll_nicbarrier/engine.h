@@ -7,7 +7,7 @@
  * What an engine is: something that carries barriers between the members of a group.
  *
  * A *group* are the processes that take part: for a network engine one leader of each node, the
- * other processes of the node being behind the leader in shared memory (node.h does that part and
+ * other processes of the node being behind the leader in shared memory (shm.h does that part and
  * the composition). A communicator has at most one group, made once by the agreement (agree.h).
  *
  * Barriers of a group are numbered from 1: the *epoch*. Everything is cumulative. To enter epoch e

@@ -18,3 +18,37 @@ coll_nicbarrier_libnicbarrier_core_la_SOURCES = \
 	coll_nicbarrier/tombstone.c \
 	coll_nicbarrier/tombstone.h
 coll_nicbarrier_libnicbarrier_core_la_CPPFLAGS = $(pure_cppflags)
+
+component_LTLIBRARIES += mca_coll_nicbarrier.la
+
+mca_coll_nicbarrier_la_SOURCES = \
+	coll_nicbarrier/agree.c \
+	coll_nicbarrier/agree.h \
+	coll_nicbarrier/carrier.c \
+	coll_nicbarrier/carrier.h \
+	coll_nicbarrier/component.c \
+	coll_nicbarrier/exchange.c \
+	coll_nicbarrier/exchange.h \
+	coll_nicbarrier/line.c \
+	coll_nicbarrier/module.c \
+	coll_nicbarrier/module.h \
+	coll_nicbarrier/params.c \
+	coll_nicbarrier/pvars.c \
+	coll_nicbarrier/request.c \
+	coll_nicbarrier/shm.c \
+	coll_nicbarrier/shm.h
+nodist_mca_coll_nicbarrier_la_SOURCES = common/config.h
+mca_coll_nicbarrier_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE \
+	-DOMPI_NIC_HELP_DIR='"$(componentdir)"'
+mca_coll_nicbarrier_la_LIBADD = coll_nicbarrier/libnicbarrier_core.la $(OMPI_INTERNAL_LIBS)
+mca_coll_nicbarrier_la_DEPENDENCIES = coll_nicbarrier/libnicbarrier_core.la libompi_nic_common.la
+mca_coll_nicbarrier_la_LDFLAGS = -module -shared -avoid-version -no-undefined \
+	$(no_undefined_ldflags) $(common_ldflags) -Wl,-rpath,'$$ORIGIN' $(OMPI_LDFLAGS)
+
+dist_component_DATA += coll_nicbarrier/help-coll-nicbarrier.txt
+
+# The help text beside the component, as it will be installed, for runs from the build tree.
+all-local: .libs/help-coll-nicbarrier.txt
+
+.libs/help-coll-nicbarrier.txt: coll_nicbarrier/help-coll-nicbarrier.txt mca_coll_nicbarrier.la
+	cp $(srcdir)/coll_nicbarrier/help-coll-nicbarrier.txt $@

@@ -60,8 +60,7 @@ int onic_node_flagged(struct ompi_communicator_t *comm)
     return n;
 }
 
-/** The leader that all agree `rank` has: the one it names, if that one names itself. */
-static int leader_of(const offer_t *offers, int rank)
+int onic_node_leader(const onic_node_offer_t *offers, int rank)
 {
     int leader = offers[rank].leader;
     return offers[leader].leader == leader ? leader : rank;
@@ -88,9 +87,9 @@ void onic_node_fini(onic_node_t *node)
 static bool fill_node(onic_node_t *node, const offer_t *offers, const int *mapped, int size, int me)
 {
     bool complete = true, mine = mapped[me]; /* `mapped` may be node->index itself */
-    int leader = leader_of(offers, me);
+    int leader = onic_node_leader(offers, me);
     for (int i = 0; i < size; i++) {
-        bool same = leader_of(offers, i) == leader;
+        bool same = onic_node_leader(offers, i) == leader;
         bool here = i == me || (same && mapped[i] && mine);
         complete = complete && here == same;
         node->index[i] = here ? node->n : -1;
@@ -116,7 +115,7 @@ int onic_node_settle(onic_node_t *node, const onic_node_offer_t *offers, const i
 
 bool onic_node_join(const onic_node_offer_t *offers, int me, size_t bytes, onic_segment_t *segment)
 {
-    int leader = leader_of(offers, me);
+    int leader = onic_node_leader(offers, me);
     const onic_segment_key_t *key = &offers[leader].key;
     if (key->name[0] != '\0' && (leader == me || onic_segment_join(key, bytes, 1, segment))) {
         return true;

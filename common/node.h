@@ -93,6 +93,9 @@ ONIC_EXPORT onic_node_offer_t onic_node_offer(struct ompi_communicator_t *comm, 
 ONIC_EXPORT bool onic_node_join(const onic_node_offer_t *offers, int me, size_t bytes,
                                 onic_segment_t *segment);
 
+/** The leader that all agree `rank` has: the one it names, if that one names itself. */
+ONIC_EXPORT int onic_node_leader(const onic_node_offer_t *offers, int rank);
+
 /** Takes the name of my own segment away; to be called when all have joined or given up. */
 ONIC_EXPORT void onic_node_withdraw(onic_node_offer_t *mine);
 
