@@ -29,7 +29,9 @@
 
 const nicbarrier_engine_t *nicbarrier_engine(nicbarrier_kind_t kind)
 {
-    static const nicbarrier_engine_t *const engines[NICBARRIER_KINDS] = {NULL};
+    static const nicbarrier_engine_t *const engines[NICBARRIER_KINDS] = {
+        [NICBARRIER_PUT] = &nicbarrier_engine_put,
+    };
     return engines[kind];
 }
 

@@ -12,6 +12,7 @@
 
 #include "common/config.h"
 #include "common/series.h"
+#include "common/wire_put.h"
 #include "ompi/constants.h"
 #include "opal/runtime/opal_progress.h"
 
@@ -19,6 +20,9 @@ static int component_open(void);
 static int component_close(void);
 static int component_register(void);
 static int component_init(bool progress_threads, bool mpi_threads);
+
+/** Of coll/tuned: with a lower one this component serves no communicator. */
+#define PRIORITY_OF_STOCK 30
 
 nicbarrier_counters_t nicbarrier_counters;
 
@@ -53,8 +57,19 @@ static int component_register(void)
 
 static int component_open(void)
 {
+    const nicbarrier_params_t *p = &mca_coll_nicbarrier_component.params;
+
     onic_add_help_dir(&nicbarrier_counters, OMPI_NIC_HELP_DIR);
-    return nicbarrier_params_check();
+    if (nicbarrier_params_check() != OMPI_SUCCESS) {
+        return OMPI_ERR_BAD_PARAM;
+    }
+    /* Before any other component opens the wire. */
+    if (p->engine == NICBARRIER_PUT ||
+        (p->engine == NICBARRIER_AUTO && p->priority > PRIORITY_OF_STOCK &&
+         nicbarrier_have_rdma())) {
+        onic_wire_want_puts();
+    }
+    return OMPI_SUCCESS;
 }
 
 static int component_init(bool progress_threads, bool mpi_threads)

@@ -55,6 +55,8 @@ typedef struct nicbarrier_net_config {
     const char *verbs;     /**< datagrams: verbs device "name:port" for UD; NULL or "": UDP */
     unsigned nack_usec;    /**< datagrams: silence after which a NACK is sent; 10 .. 1000000 */
     unsigned drop;         /**< datagrams, for tests: of 1000 packets to send so many are dropped */
+    const char *tls;       /**< put: UCX transports as in UCX_TLS; NULL: of the environment */
+    size_t tcp_segment;    /**< put: bytes of one TCP fragment of UCX; 0: UCX's default */
     bool thread;           /**< a helper thread may be started */
 } nicbarrier_net_config_t;
 

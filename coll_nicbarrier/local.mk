@@ -33,6 +33,7 @@ mca_coll_nicbarrier_la_SOURCES = \
 	coll_nicbarrier/module.c \
 	coll_nicbarrier/module.h \
 	coll_nicbarrier/params.c \
+	coll_nicbarrier/put.c \
 	coll_nicbarrier/pvars.c \
 	coll_nicbarrier/request.c \
 	coll_nicbarrier/shm.c \

@@ -50,8 +50,6 @@ typedef struct nicbarrier_params {
     bool skew;
     uint64_t fingerprint; /**< of those that must be the same on all ranks */
     nicbarrier_net_config_t net;
-    const char *tls;
-    int tcp_segment;
 } nicbarrier_params_t;
 
 typedef struct nicbarrier_module nicbarrier_module_t;

@@ -203,9 +203,9 @@ int nicbarrier_params_check(void)
     p->fanout = ranged[FANOUT].value;
     p->ppn = ranged[PPN].value;
     p->spin = ranged[SPIN].value;
-    p->tcp_segment = ranged[TCP_SEGMENT].value;
-    p->tls = tls != NULL && tls[0] != '\0' ? tls : NULL;
     p->net.schedule = plan;
+    p->net.tls = tls != NULL && tls[0] != '\0' ? tls : NULL;
+    p->net.tcp_segment = (size_t)ranged[TCP_SEGMENT].value;
     p->net.interface = interface != NULL && interface[0] != '\0' ? interface : NULL;
     p->net.verbs = verbs != NULL && verbs[0] != '\0' ? verbs : NULL;
     p->net.nack_usec = (unsigned)ranged[NACK_TIMEOUT].value;
