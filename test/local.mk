@@ -69,6 +69,8 @@ endif
 test_mpi_libtestlib_a_SOURCES = \
 	test/mpi/exchange.c \
 	test/mpi/exchange.h \
+	test/mpi/meet.c \
+	test/mpi/meet.h \
 	test/mpi/predefined.c \
 	test/mpi/predefined.h \
 	test/mpi/random_type.c \
@@ -86,6 +88,8 @@ mpi_programs = \
 	test/mpi/accumulate_derived \
 	test/mpi/accumulate_ops \
 	test/mpi/atomicity \
+	test/mpi/barrier \
+	test/mpi/barrier_outstanding \
 	test/mpi/big \
 	test/mpi/dynamic \
 	test/mpi/errors \
