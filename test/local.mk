@@ -89,7 +89,14 @@ mpi_programs = \
 	test/mpi/accumulate_ops \
 	test/mpi/atomicity \
 	test/mpi/barrier \
+	test/mpi/barrier_churn \
+	test/mpi/barrier_fallback \
+	test/mpi/barrier_forgotten \
+	test/mpi/barrier_fork \
 	test/mpi/barrier_outstanding \
+	test/mpi/barrier_persistent \
+	test/mpi/barrier_spawn \
+	test/mpi/barrier_threads \
 	test/mpi/big \
 	test/mpi/dynamic \
 	test/mpi/errors \
