@@ -12,6 +12,8 @@ coll_nicbarrier_libnicbarrier_core_la_SOURCES = \
 	coll_nicbarrier/epoch.h \
 	coll_nicbarrier/packet.c \
 	coll_nicbarrier/packet.h \
+	coll_nicbarrier/place.c \
+	coll_nicbarrier/place.h \
 	coll_nicbarrier/reason.c \
 	coll_nicbarrier/schedule.c \
 	coll_nicbarrier/schedule.h \

@@ -13,6 +13,7 @@ unit_programs = \
 	test/unit/check_lockq \
 	test/unit/check_nicbarrier_epoch \
 	test/unit/check_nicbarrier_packet \
+	test/unit/check_nicbarrier_place \
 	test/unit/check_nicbarrier_schedule \
 	test/unit/check_pack \
 	test/unit/check_plan \
@@ -37,6 +38,7 @@ test_unit_check_nicbarrier_epoch_SOURCES = \
 	test/unit/nicbarrier_sim.h
 test_unit_check_nicbarrier_epoch_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_packet_LDADD = $(barrier_ldadd)
+test_unit_check_nicbarrier_place_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_schedule_LDADD = $(barrier_ldadd)
 test_unit_check_pack_LDADD = $(unit_ldadd)
 test_unit_check_plan_LDADD = $(unit_ldadd)

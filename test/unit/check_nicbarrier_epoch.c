@@ -206,6 +206,9 @@ START_TEST(back_off)
     nicbarrier_epochs_enter(&e, 3);
     ck_assert_int_eq(nicbarrier_epochs_advance(&e, now, out), 1);
     ck_assert_uint_eq(out[0].epoch, 3);
+    /* One cannot be outside again of what one has entered. */
+    nicbarrier_epochs_enter(&e, 2);
+    ck_assert_uint_eq(e.entered, 3);
     for (size_t i = 0; i < sizeof(waits) / sizeof(waits[0]); i++) {
         now += waits[i] * MSEC;
         ck_assert_uint_eq(e.deadline, now);
@@ -266,6 +269,28 @@ START_TEST(time_out_adapts)
 }
 END_TEST
 
+/* A rank that once was away for an hour is not waited for patiently ever after. */
+START_TEST(long_absence_is_forgotten)
+{
+    nicbarrier_epochs_t e;
+    nicbarrier_message_t out[NICBARRIER_STEPS_MAX];
+    uint64_t now = 0;
+
+    pair(&e);
+    for (uint64_t epoch = 1; epoch <= 40; epoch++) {
+        const nicbarrier_packet_t p = packet(NICBARRIER_PACKET_EPOCH, epoch);
+        nicbarrier_epochs_enter(&e, epoch);
+        nicbarrier_epochs_advance(&e, now, out);
+        now += epoch == 1 ? 3600 * 1000 * MSEC : 10 * USEC;
+        nicbarrier_epochs_receive(&e, &p, now);
+        nicbarrier_epochs_advance(&e, now, out);
+    }
+    nicbarrier_epochs_enter(&e, 41);
+    nicbarrier_epochs_advance(&e, now, out);
+    ck_assert_uint_eq(e.slot[0].deadline - now, timing.min);
+}
+END_TEST
+
 START_TEST(wrong_packets)
 {
     nicbarrier_epochs_t e;
@@ -322,8 +347,9 @@ int main(void)
 {
     const TTest *const each[] = {any_cluster};
     const TTest *const tests[] = {
-        large_clusters, no_message_too_many, losses_cost_little, broken_protocols_show,
-        back_off,       time_out_adapts,     wrong_packets,      tombstones};
+        large_clusters, no_message_too_many, losses_cost_little,        broken_protocols_show,
+        back_off,       time_out_adapts,     long_absence_is_forgotten, wrong_packets,
+        tombstones};
 
     return unit_run_loop("nicbarrier_epoch", each, 1, 8, tests, sizeof(tests) / sizeof(tests[0]));
 }
