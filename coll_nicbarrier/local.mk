@@ -29,6 +29,11 @@ mca_coll_nicbarrier_la_SOURCES = \
 	coll_nicbarrier/carrier.c \
 	coll_nicbarrier/carrier.h \
 	coll_nicbarrier/component.c \
+	coll_nicbarrier/datagram.c \
+	coll_nicbarrier/datagram.h \
+	coll_nicbarrier/datagram_flow.c \
+	coll_nicbarrier/datagram_thread.c \
+	coll_nicbarrier/datagram_udp.c \
 	coll_nicbarrier/exchange.c \
 	coll_nicbarrier/exchange.h \
 	coll_nicbarrier/line.c \

@@ -16,6 +16,8 @@
  *     21  step     1, the sender's
  *     22  zero     2
  *     24  epoch    8
+ *     32  to       4
+ *     36  back     4
  */
 #include "coll_nicbarrier/packet.h"
 
@@ -36,7 +38,9 @@ enum {
     AT_SENDER = 16,
     AT_STEP = 20,
     AT_FROM = 21,
-    AT_ZERO = 22
+    AT_ZERO = 22,
+    AT_TO = 32,
+    AT_BACK = 36
 };
 
 static void put16(unsigned char *at, uint16_t value)
@@ -94,11 +98,14 @@ void nicbarrier_packet_encode(const nicbarrier_packet_t *p,
     bytes[AT_STEP] = p->at;
     bytes[AT_FROM] = p->from_at;
     put64(bytes + NICBARRIER_PACKET_EPOCH_AT, p->epoch);
+    put32(bytes + AT_TO, p->to);
+    put32(bytes + AT_BACK, p->back);
 }
 
 static const char *check_fields(const nicbarrier_packet_t *p)
 {
     const bool poke = p->kind == NICBARRIER_PACKET_POKE;
+    const bool nack = p->kind == NICBARRIER_PACKET_NACK;
     const uint8_t steps = poke ? 1 : NICBARRIER_STEPS_MAX;
 
     if (p->kind == 0 || p->kind >= NICBARRIER_PACKET_KINDS)
@@ -111,6 +118,8 @@ static const char *check_fields(const nicbarrier_packet_t *p)
         return "no such step";
     if ((p->epoch == 0) != poke)
         return "no such epoch";
+    if (p->to > (nack ? INT32_MAX : 0) || (p->back != 0 && !nack))
+        return "no such receiver";
     return NULL;
 }
 
@@ -133,6 +142,8 @@ const char *nicbarrier_packet_decode(const void *bytes, size_t len, nicbarrier_p
                                .sender = get32(b + AT_SENDER),
                                .cookie = get32(b + AT_COOKIE),
                                .key = get64(b + AT_KEY),
-                               .epoch = get64(b + NICBARRIER_PACKET_EPOCH_AT)};
+                               .epoch = get64(b + NICBARRIER_PACKET_EPOCH_AT),
+                               .to = get32(b + AT_TO),
+                               .back = get32(b + AT_BACK)};
     return check_fields(p);
 }

@@ -36,10 +36,13 @@ typedef struct nicbarrier_packet {
     uint32_t cookie; /**< the receiver's */
     uint64_t key;    /**< of the group, not 0 */
     uint64_t epoch;  /**< not 0 */
+    /** NACK only, 0 otherwise: what who has freed the group has forgotten and needs to answer. */
+    uint32_t to;   /**< the receiver's index in the group, below 2^31 */
+    uint32_t back; /**< the sender's own cookie */
 } nicbarrier_packet_t;
 
 /** Bytes of every packet. All numbers are in network byte order. */
-#define NICBARRIER_PACKET_SIZE 32
+#define NICBARRIER_PACKET_SIZE 40
 
 /** Where the epoch stands, as 8 bytes in network byte order: the rest of a step's message is always
  *  the same and need be encoded only once. */

@@ -73,6 +73,7 @@ static int take(nicbarrier_epochs_t *e, const unsigned char *bytes, size_t len, 
         memcpy(copy, bytes, SIZE);
         memcpy(copy, magic, sizeof(magic));
         memset(copy + 22, 0, 2);
+        memset(copy + 32, 0, 8);
         bytes = copy;
     }
     if (nicbarrier_packet_decode(bytes, len, &p) != NULL)

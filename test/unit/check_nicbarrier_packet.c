@@ -16,15 +16,17 @@ static const nicbarrier_packet_t example = {.kind = NICBARRIER_PACKET_NACK,
                                             .sender = 0x01020304,
                                             .cookie = 0xc0c1c2c3,
                                             .key = 0x0102030405060708,
-                                            .epoch = 0x1112131415161718};
+                                            .epoch = 0x1112131415161718,
+                                            .to = 0x60616263,
+                                            .back = 0xb0b1b2b3};
 
 /* The format is fixed: processes that were built apart must understand each other. */
 START_TEST(bytes)
 {
     static const unsigned char expected[NICBARRIER_PACKET_SIZE] = {
-        0x4e, 0x42, 1,    3,    0xc0, 0xc1, 0xc2, 0xc3, 0x01, 0x02, 0x03,
-        0x04, 0x05, 0x06, 0x07, 0x08, 0x01, 0x02, 0x03, 0x04, 3,    4,
-        0,    0,    0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18};
+        0x4e, 0x42, 1,    3,    0xc0, 0xc1, 0xc2, 0xc3, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06,
+        0x07, 0x08, 0x01, 0x02, 0x03, 0x04, 3,    4,    0,    0,    0x11, 0x12, 0x13, 0x14,
+        0x15, 0x16, 0x17, 0x18, 0x60, 0x61, 0x62, 0x63, 0xb0, 0xb1, 0xb2, 0xb3};
     unsigned char encoded[NICBARRIER_PACKET_SIZE];
 
     nicbarrier_packet_encode(&example, encoded);
@@ -45,6 +47,10 @@ static nicbarrier_packet_t any_packet(unit_random_t *r)
         p.sender = (uint32_t)unit_random64(r) & INT32_MAX;
         p.epoch = unit_random64(r) | 1;
     }
+    if (p.kind == NICBARRIER_PACKET_NACK) {
+        p.to = (uint32_t)unit_random64(r) & INT32_MAX;
+        p.back = (uint32_t)unit_random64(r);
+    }
     return p;
 }
 
@@ -61,6 +67,7 @@ START_TEST(round_trip)
         UNIT_CHECK(p.kind == q.kind && p.at == q.at && p.from_at == q.from_at);
         UNIT_CHECK(p.sender == q.sender && p.cookie == q.cookie);
         UNIT_CHECK(p.key == q.key && p.epoch == q.epoch);
+        UNIT_CHECK(p.to == q.to && p.back == q.back);
         for (size_t len = 0; len <= sizeof(encoded); len++)
             UNIT_CHECK((nicbarrier_packet_decode(encoded, len, &q) == NULL) ==
                        (len == NICBARRIER_PACKET_SIZE));
@@ -86,8 +93,10 @@ START_TEST(refused)
     for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
         ck_assert_ptr_nonnull(decode_with(&p, fixed[i], 0xff));
     ck_assert_ptr_nonnull(decode_with(&p, 3, 0));
+    ck_assert_ptr_nonnull(decode_with(&p, 3, NICBARRIER_PACKET_EPOCH));
     ck_assert_ptr_nonnull(decode_with(&p, 3, NICBARRIER_PACKET_KINDS));
     ck_assert_ptr_nonnull(decode_with(&p, 16, 0x80));
+    ck_assert_ptr_nonnull(decode_with(&p, 32, 0x80));
     ck_assert_ptr_nonnull(decode_with(&p, 20, NICBARRIER_STEPS_MAX));
     ck_assert_ptr_nonnull(decode_with(&p, 21, NICBARRIER_STEPS_MAX));
     ck_assert_ptr_null(decode_with(&p, 20, NICBARRIER_STEPS_MAX - 1));
@@ -103,7 +112,7 @@ END_TEST
 START_TEST(pokes_are_bare)
 {
     const nicbarrier_packet_t bare = {.kind = NICBARRIER_PACKET_POKE, .key = 1};
-    const size_t empty[] = {16, 19, 20, 21, 24, 31}; /* sender, steps, epoch */
+    const size_t empty[] = {16, 19, 20, 21, 24, 31, 32, 36}; /* sender, steps, epoch, receiver */
 
     ck_assert_ptr_null(decode_with(&bare, 0, 0x4e));
     for (size_t i = 0; i < sizeof(empty) / sizeof(empty[0]); i++)
