@@ -31,6 +31,7 @@ const nicbarrier_engine_t *nicbarrier_engine(nicbarrier_kind_t kind)
 {
     static const nicbarrier_engine_t *const engines[NICBARRIER_KINDS] = {
         [NICBARRIER_PUT] = &nicbarrier_engine_put,
+        [NICBARRIER_DATAGRAM] = &nicbarrier_engine_datagram,
     };
     return engines[kind];
 }
