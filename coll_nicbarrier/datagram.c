@@ -37,7 +37,7 @@ static int start(nicbarrier_reason_t *why)
     if (d->transport->open(&d->config, d->cookie, why) != 0) {
         return -1;
     }
-    const int rc = d->config.thread ? nicbarrier_datagram_start_thread() : 0;
+    const int rc = nicbarrier_datagram_start_thread();
     if (rc != 0) {
         nicbarrier_reason(why, "the helper thread cannot be started: %s", strerror(rc));
         d->transport->close();
@@ -51,6 +51,13 @@ static int datagram_open(const nicbarrier_net_config_t *config, nicbarrier_reaso
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
     d->config = *config;
     d->transport = &nicbarrier_udp;
+    d->open = false;
+    if (!config->thread) {
+        nicbarrier_reason(why,
+                          "datagrams need the helper thread: who has left MPI must still repeat "
+                          "what others have missed");
+        return -1;
+    }
     set_timing(config->nack_usec);
     atomic_store(&d->locked, false);
     atomic_store(&d->pending, false);
@@ -218,7 +225,7 @@ static void datagram_enter(nicbarrier_net_t *net, uint64_t epoch)
         }
     }
     /* Its deadlines are no longer right. */
-    if (d->has_thread && atomic_load_explicit(&d->parked, memory_order_relaxed)) {
+    if (atomic_load_explicit(&d->parked, memory_order_relaxed)) {
         nicbarrier_datagram_knock();
     }
 }
@@ -277,7 +284,7 @@ static uint32_t datagram_poke_record(nicbarrier_net_t *net, void *bytes)
     memset(&p, 0, sizeof(p));
     p.cookie = d->cookie;
     p.key = net->group.key;
-    if (!d->has_thread || !nicbarrier_udp_local(&p.to)) {
+    if (!nicbarrier_udp_local(&p.to)) {
         return 0;
     }
     memcpy(bytes, &p, sizeof(p));

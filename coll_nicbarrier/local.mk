@@ -21,6 +21,17 @@ coll_nicbarrier_libnicbarrier_core_la_SOURCES = \
 	coll_nicbarrier/tombstone.h
 coll_nicbarrier_libnicbarrier_core_la_CPPFLAGS = $(pure_cppflags)
 
+# Engine datagram, which needs no MPI either.
+noinst_LTLIBRARIES += coll_nicbarrier/libnicbarrier_datagram.la
+
+coll_nicbarrier_libnicbarrier_datagram_la_SOURCES = \
+	coll_nicbarrier/datagram.c \
+	coll_nicbarrier/datagram.h \
+	coll_nicbarrier/datagram_flow.c \
+	coll_nicbarrier/datagram_thread.c \
+	coll_nicbarrier/datagram_udp.c
+coll_nicbarrier_libnicbarrier_datagram_la_CPPFLAGS = $(pure_cppflags) -D_GNU_SOURCE
+
 component_LTLIBRARIES += mca_coll_nicbarrier.la
 
 mca_coll_nicbarrier_la_SOURCES = \
@@ -29,11 +40,6 @@ mca_coll_nicbarrier_la_SOURCES = \
 	coll_nicbarrier/carrier.c \
 	coll_nicbarrier/carrier.h \
 	coll_nicbarrier/component.c \
-	coll_nicbarrier/datagram.c \
-	coll_nicbarrier/datagram.h \
-	coll_nicbarrier/datagram_flow.c \
-	coll_nicbarrier/datagram_thread.c \
-	coll_nicbarrier/datagram_udp.c \
 	coll_nicbarrier/exchange.c \
 	coll_nicbarrier/exchange.h \
 	coll_nicbarrier/line.c \
@@ -48,8 +54,8 @@ mca_coll_nicbarrier_la_SOURCES = \
 nodist_mca_coll_nicbarrier_la_SOURCES = common/config.h
 mca_coll_nicbarrier_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE \
 	-DOMPI_NIC_HELP_DIR='"$(componentdir)"'
-mca_coll_nicbarrier_la_LIBADD = coll_nicbarrier/libnicbarrier_core.la $(OMPI_INTERNAL_LIBS)
-mca_coll_nicbarrier_la_DEPENDENCIES = coll_nicbarrier/libnicbarrier_core.la libompi_nic_common.la
+mca_coll_nicbarrier_la_LIBADD = coll_nicbarrier/libnicbarrier_datagram.la coll_nicbarrier/libnicbarrier_core.la $(OMPI_INTERNAL_LIBS)
+mca_coll_nicbarrier_la_DEPENDENCIES = coll_nicbarrier/libnicbarrier_datagram.la coll_nicbarrier/libnicbarrier_core.la libompi_nic_common.la
 mca_coll_nicbarrier_la_LDFLAGS = -module -shared -avoid-version -no-undefined \
 	$(no_undefined_ldflags) $(common_ldflags) -Wl,-rpath,'$$ORIGIN' $(OMPI_LDFLAGS)
 

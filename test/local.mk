@@ -11,6 +11,7 @@ unit_programs = \
 	test/unit/check_handle \
 	test/unit/check_layout \
 	test/unit/check_lockq \
+	test/unit/check_nicbarrier_datagram \
 	test/unit/check_nicbarrier_epoch \
 	test/unit/check_nicbarrier_packet \
 	test/unit/check_nicbarrier_place \
@@ -32,6 +33,7 @@ test_unit_check_flow_LDADD = $(unit_ldadd)
 test_unit_check_handle_LDADD = $(unit_ldadd)
 test_unit_check_layout_LDADD = $(unit_ldadd)
 test_unit_check_lockq_LDADD = $(unit_ldadd)
+test_unit_check_nicbarrier_datagram_LDADD = coll_nicbarrier/libnicbarrier_datagram.la $(barrier_ldadd)
 test_unit_check_nicbarrier_epoch_SOURCES = \
 	test/unit/check_nicbarrier_epoch.c \
 	test/unit/nicbarrier_sim.c \
