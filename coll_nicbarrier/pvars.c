@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 
+#include "coll_nicbarrier/datagram.h"
 #include "ompi/constants.h"
 #include "opal/mca/base/mca_base_pvar.h"
 
@@ -22,6 +23,37 @@ static int register_counter(const mca_base_component_t *c, const char *name, con
         NULL, NULL, counter);
 
     return rc < 0 ? rc : OMPI_SUCCESS;
+}
+
+/** Counters of engine datagram; a 64-bit atomic reads as what it holds. */
+static void register_datagram(const mca_base_component_t *c)
+{
+    nicbarrier_datagram_counters_t *d = &nicbarrier_datagram_counters;
+    const struct {
+        const char *name;
+        const char *help;
+        _Atomic uint64_t *counter;
+    } counters[] = {
+        {"datagram_messages", "Engine datagram: messages sent without being asked", &d->messages},
+        {"nacks_sent", "Engine datagram: requests to repeat a message, sent", &d->nacks},
+        {"nacks_received", "Engine datagram: such requests received", &d->nacks_seen},
+        {"retransmits", "Engine datagram: messages repeated, each for a request", &d->retransmits},
+        {"recovered", "Engine datagram: repeated messages received that were needed",
+         &d->recovered},
+        {"duplicates", "Engine datagram: messages received that said nothing new", &d->duplicates},
+        {"refused", "Engine datagram: packets received that were not understood, or from strangers",
+         &d->refused},
+        {"dropped", "Engine datagram: packets not sent, for tests (parameter drop)", &d->dropped},
+        {"thread_wakeups",
+         "Engine datagram: times that the helper thread woke up while the application was away",
+         &d->thread_wakeups},
+    };
+
+    _Static_assert(sizeof(unsigned long long) == sizeof(_Atomic uint64_t), "counters are 64 bits");
+    for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++) {
+        register_counter(c, counters[i].name, counters[i].help, MCA_BASE_PVAR_CLASS_COUNTER,
+                         (unsigned long long *)(void *)counters[i].counter);
+    }
 }
 
 int nicbarrier_pvars_register(const mca_base_component_t *c)
@@ -47,6 +79,7 @@ int nicbarrier_pvars_register(const mca_base_component_t *c)
     register_counter(c, "live_carriers", "Engines set up and not yet taken apart", level,
                      &n->live_carriers);
     register_counter(c, "live_requests", "Request objects in use", level, &n->live_requests);
+    register_datagram(c);
     register_counter(c, "skew_count", "Barriers whose skew was measured (parameter skew)", count,
                      &n->skew_count);
     register_counter(c, "skew_total",

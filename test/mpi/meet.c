@@ -99,7 +99,7 @@ void meet_delay(tl_rng_t *rng, int usec)
 
 static const char *const names[] = {"barriers_shm",   "barriers_put",  "barriers_datagram",
                                     "barriers_below", "agreements",    "declined",
-                                    "live_carriers",  "live_requests", "nacks_sent",
+                                    "live_carriers",  "live_requests", "retransmits",
                                     "skew_count",     "skew_total"};
 enum { NAMES = sizeof(names) / sizeof(names[0]) };
 static MPI_T_pvar_session session;
