@@ -22,6 +22,8 @@
 #define SLEEP_USEC 500U
 /** A yield that took longer than this has let somebody else run. */
 #define SHARED_NSEC 900U
+/** Of the waits in which a thread yields, one in so many is timed. */
+#define WAITS_PER_SAMPLE 8U
 /** Of the yields of a wait, one in so many is followed by Open MPI's progress. */
 #define YIELDS_PER_PROGRESS 8U
 /** Of the barriers that need no waiting, one in so many calls it. */
@@ -204,32 +206,40 @@ static void sleep_a_little(nicbarrier_carrier_t *c, uint64_t epoch)
  *  those away who are waited for. */
 static void learn(nicbarrier_carrier_t *c, uint64_t nsec, unsigned yields)
 {
-    if (yields > 0) {
-        bool shared = nsec / yields > SHARED_NSEC;
-        atomic_store_explicit(&c->spins, shared ? 0 : c->spins_max, memory_order_relaxed);
+    bool shared = nsec / yields > SHARED_NSEC;
+    atomic_store_explicit(&c->spins, shared ? 0 : c->spins_max, memory_order_relaxed);
+}
+
+/** Sleeps by turns with Open MPI's progress. */
+static void wait_asleep(nicbarrier_carrier_t *c, uint64_t epoch)
+{
+    while (!look(c, epoch)) {
+        opal_progress();
+        sleep_a_little(c, epoch);
     }
 }
 
+/** Reads the clock seldom: where processors are shared, this is what a barrier costs. */
 static void wait_long(nicbarrier_carrier_t *c, uint64_t epoch)
 {
-    uint64_t start = now_nsec(), now = start;
+    bool sample = epoch % WAITS_PER_SAMPLE == 0;
+    uint64_t start = sample ? now_nsec() : 0;
     unsigned yields = 0;
-    bool slept = false;
     while (!look(c, epoch)) {
-        if (now - start < SLEEP_AFTER_NSEC) {
-            sched_yield();
-            if (++yields % YIELDS_PER_PROGRESS == 0) {
-                opal_progress();
-            }
-            now = now_nsec();
-        } else {
-            slept = true;
-            opal_progress();
-            sleep_a_little(c, epoch);
+        sched_yield();
+        if (++yields % YIELDS_PER_PROGRESS != 0) {
+            continue;
+        }
+        opal_progress();
+        uint64_t now = now_nsec();
+        start = start == 0 ? now : start;
+        if (now - start > SLEEP_AFTER_NSEC) {
+            wait_asleep(c, epoch);
+            return;
         }
     }
-    if (!slept) {
-        learn(c, now - start, yields);
+    if (sample && yields > 0) {
+        learn(c, now_nsec() - start, yields);
     }
 }
 
