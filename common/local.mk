@@ -41,12 +41,16 @@ libompi_nic_common_la_SOURCES = \
 	common/ompi_compat.h \
 	common/segment.c \
 	common/segment.h \
+	common/series.c \
+	common/series.h \
 	common/wire.c \
 	common/wire.h \
 	common/wire_am.c \
 	common/wire_config.c \
 	common/wire_internal.h \
 	common/wire_peers.c \
+	common/wire_put.c \
+	common/wire_put.h \
 	common/wire_server.c
 nodist_libompi_nic_common_la_SOURCES = common/config.h
 libompi_nic_common_la_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CPPFLAGS)

@@ -22,10 +22,7 @@
 #include "ompi/proc/proc.h"
 
 /** What a rank says in the first exchange. */
-typedef struct offer {
-    int leader; /**< the first rank that shares a node with it, by Open MPI's flags */
-    onic_segment_key_t key;
-} offer_t;
+typedef onic_node_offer_t offer_t;
 
 /** What it says in the second. */
 typedef struct outcome {
@@ -54,17 +51,16 @@ static int first_local(struct ompi_communicator_t *comm)
     return rank;
 }
 
-static bool alone(struct ompi_communicator_t *comm)
+int onic_node_flagged(struct ompi_communicator_t *comm)
 {
     int n = 0;
-    for (int i = 0; i < ompi_comm_size(comm) && n < 2; i++) {
+    for (int i = 0; i < ompi_comm_size(comm); i++) {
         n += flagged_local(comm, i);
     }
-    return n == 1;
+    return n;
 }
 
-/** The leader that all agree `rank` has: the one it names, if that one names itself. */
-static int leader_of(const offer_t *offers, int rank)
+int onic_node_leader(const onic_node_offer_t *offers, int rank)
 {
     int leader = offers[rank].leader;
     return offers[leader].leader == leader ? leader : rank;
@@ -88,14 +84,13 @@ void onic_node_fini(onic_node_t *node)
 }
 
 /** Fills the node from what all have said; true where nobody of the group is missing. */
-static bool fill_node(onic_node_t *node, const offer_t *offers, const outcome_t *outcomes, int size,
-                      int me)
+static bool fill_node(onic_node_t *node, const offer_t *offers, const int *mapped, int size, int me)
 {
-    bool complete = true;
-    int leader = leader_of(offers, me);
+    bool complete = true, mine = mapped[me]; /* `mapped` may be node->index itself */
+    int leader = onic_node_leader(offers, me);
     for (int i = 0; i < size; i++) {
-        bool same = leader_of(offers, i) == leader;
-        bool here = i == me || (same && outcomes[i].mapped && outcomes[me].mapped);
+        bool same = onic_node_leader(offers, i) == leader;
+        bool here = i == me || (same && mapped[i] && mine);
         complete = complete && here == same;
         node->index[i] = here ? node->n : -1;
         if (here) {
@@ -106,17 +101,34 @@ static bool fill_node(onic_node_t *node, const offer_t *offers, const outcome_t 
     return complete;
 }
 
+int onic_node_settle(onic_node_t *node, const onic_node_offer_t *offers, const int *mapped,
+                     int size, int me, bool *complete_p)
+{
+    int rc = alloc_node(node, size);
+    if (rc == OMPI_SUCCESS) {
+        *complete_p = fill_node(node, offers, mapped, size, me);
+    } else {
+        onic_node_fini(node);
+    }
+    return rc;
+}
+
+bool onic_node_join(const onic_node_offer_t *offers, int me, size_t bytes, onic_segment_t *segment)
+{
+    int leader = onic_node_leader(offers, me);
+    const onic_segment_key_t *key = &offers[leader].key;
+    if (key->name[0] != '\0' && (leader == me || onic_segment_join(key, bytes, 1, segment))) {
+        return true;
+    }
+    onic_segment_unmap(segment);
+    return false;
+}
+
 /** Maps the leader's segment, or takes private memory. */
 static outcome_t take_segment(const offer_t *offers, int me, size_t bytes, onic_segment_t *segment)
 {
-    outcome_t out = {0, OMPI_SUCCESS};
-    int leader = leader_of(offers, me);
-    const onic_segment_key_t *key = &offers[leader].key;
-    if (key->name[0] != '\0') {
-        out.mapped = leader == me || onic_segment_join(key, bytes, 1, segment);
-    }
+    outcome_t out = {onic_node_join(offers, me, bytes, segment), OMPI_SUCCESS};
     if (!out.mapped) {
-        onic_segment_unmap(segment);
         out.rc = onic_segment_private(bytes, segment) ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
     }
     return out;
@@ -135,15 +147,35 @@ static int worst(const outcome_t *outcomes, int size)
  * Names the leader; makes the segment if that is this rank, and others share its node. The leader
  * reserves all of it: the share of a process that cannot map would stay without space.
  */
-static offer_t make_offer(struct ompi_communicator_t *comm, size_t bytes, onic_segment_t *segment)
+onic_node_offer_t onic_node_offer(struct ompi_communicator_t *comm, size_t bytes,
+                                  onic_segment_t *segment)
 {
     offer_t offer;
     memset(&offer, 0, sizeof(offer));
     offer.leader = first_local(comm);
-    if (!alone(comm) && offer.leader == ompi_comm_rank(comm)) {
+    if (onic_node_flagged(comm) > 1 && offer.leader == ompi_comm_rank(comm)) {
         (void)onic_segment_make(bytes, 1, &offer.key, segment);
     }
     return offer;
+}
+
+void onic_node_withdraw(onic_node_offer_t *mine)
+{
+    onic_segment_unlink(&mine->key);
+    mine->key.name[0] = '\0';
+}
+
+static int settle(onic_node_t *node, const offer_t *offers, const outcome_t *outcomes, int *mapped,
+                  int size, int me, bool *shared_p)
+{
+    int rc = worst(outcomes, size);
+    for (int i = 0; i < size; i++) {
+        mapped[i] = outcomes[i].mapped;
+    }
+    if (rc == OMPI_SUCCESS) {
+        *shared_p = fill_node(node, offers, mapped, size, me);
+    }
+    return rc;
 }
 
 /** The two exchanges. `offers` and `outcomes` have room for all ranks. */
@@ -152,20 +184,15 @@ static int negotiate(struct ompi_communicator_t *comm, size_t bytes, offer_t *of
                      bool *shared_p)
 {
     int size = ompi_comm_size(comm), me = ompi_comm_rank(comm);
-    offer_t mine = make_offer(comm, bytes, segment);
+    offer_t mine = onic_node_offer(comm, bytes, segment);
     int rc = onic_share(comm, &mine, (int)sizeof(mine), offers);
     if (rc == OMPI_SUCCESS) {
         outcome_t out = take_segment(offers, me, bytes, segment);
         rc = onic_share(comm, &out, (int)sizeof(out), outcomes);
     }
-    onic_segment_unlink(&mine.key);
-    if (rc == OMPI_SUCCESS) {
-        rc = worst(outcomes, size);
-    }
-    if (rc == OMPI_SUCCESS) {
-        *shared_p = fill_node(node, offers, outcomes, size, me);
-    }
-    return rc;
+    onic_node_withdraw(&mine);
+    return rc != OMPI_SUCCESS ? rc
+                              : settle(node, offers, outcomes, node->index, size, me, shared_p);
 }
 
 int onic_node_create(struct ompi_communicator_t *comm, size_t size, onic_node_t *node,

@@ -26,6 +26,15 @@ typedef struct onic_node {
     int *index; /**< for each rank of the communicator its index here, or -1 */
 } onic_node_t;
 
+/** What finds a segment, and tells it from another of the same name on another machine. Travels
+ *  between processes; an empty name means that there is no segment. */
+typedef struct onic_segment_key {
+    char name[32];
+    uint64_t size;
+    uint64_t nonce;
+    uint64_t shares; /**< processes that are to reserve a share of the space each */
+} onic_segment_key_t;
+
 /** A piece of shared memory mapped by all members of an onic_node_t. */
 typedef struct onic_segment {
     void *base;
@@ -58,6 +67,55 @@ ONIC_EXPORT int onic_node_segment(struct ompi_communicator_t *comm, const onic_n
 
 ONIC_EXPORT void onic_segment_unmap(onic_segment_t *segment);
 ONIC_EXPORT void onic_node_fini(onic_node_t *node);
+
+/* ---- the same in steps ------------------------------------------------------------------------
+ *
+ * For those who may not wait inside a call and carry what is exchanged by themselves. Each rank
+ * makes its offer; when it has those of all ranks it joins; when it has everybody's answer to that
+ * it settles. None of these waits for anybody or prints anything.
+ */
+
+/** What a rank says first. */
+typedef struct onic_node_offer {
+    int32_t leader; /**< the first rank that shares a node with it, by Open MPI's flags */
+    onic_segment_key_t key;
+} onic_node_offer_t;
+
+/** Members of `comm` that Open MPI takes to be on this node, this process included. */
+ONIC_EXPORT int onic_node_flagged(struct ompi_communicator_t *comm);
+
+/** Makes the offer and, if this rank leads others, the segment. Without space the key is empty. */
+ONIC_EXPORT onic_node_offer_t onic_node_offer(struct ompi_communicator_t *comm, size_t bytes,
+                                              onic_segment_t *segment);
+
+/** Maps the segment of my leader, unless it is mine. True where it is mapped; otherwise nothing is
+ *  mapped any more. `offers` are those of all ranks, `me` is my rank. */
+ONIC_EXPORT bool onic_node_join(const onic_node_offer_t *offers, int me, size_t bytes,
+                                onic_segment_t *segment);
+
+/** The leader that all agree `rank` has: the one it names, if that one names itself. */
+ONIC_EXPORT int onic_node_leader(const onic_node_offer_t *offers, int rank);
+
+/** Takes the name of my own segment away; to be called when all have joined or given up. */
+ONIC_EXPORT void onic_node_withdraw(onic_node_offer_t *mine);
+
+/** Fills in the node from what all have said (`mapped` for each rank: the answer of its
+ *  onic_node_join). `*complete_p` is false where somebody who should be here is not. Returns an
+ *  OMPI error where memory is exhausted. */
+ONIC_EXPORT int onic_node_settle(onic_node_t *node, const onic_node_offer_t *offers,
+                                 const int *mapped, int size, int me, bool *complete_p);
+
+/* ---- hardware ------------------------------------------------------------------------------- */
+
+/** Where a process runs, as logical indices on its machine; -1 where it is not bound to one. */
+typedef struct onic_place {
+    int32_t package;
+    int32_t numa;
+    int32_t cache; /**< last-level cache */
+} onic_place_t;
+
+/** The place of this process, from Open MPI's hwloc topology and the binding. Thread-safe. */
+ONIC_EXPORT onic_place_t onic_place(void);
 
 /** Bytes of one core's L2 and of the shared L3 cache, from Open MPI's hwloc topology; defaults of
  *  1 MiB and 32 MiB where it cannot tell. Thread-safe. */

@@ -32,6 +32,14 @@
 #define ONIC_MUTEX_HEADER "opal/threads/mutex.h"
 #endif
 
+/** How a collective component says what interface it was written for. A macro for a list of
+ *  initialisers, as those that it stands for. */
+#if ONIC_OMPI_AT_LEAST(5, 0)
+#define ONIC_COLL_VERSION MCA_COLL_BASE_VERSION_2_4_0
+#else
+#define ONIC_COLL_VERSION MCA_COLL_BASE_VERSION_2_0_0
+#endif
+
 /** What callbacks for info keys take and return. */
 #if ONIC_OMPI_AT_LEAST(5, 0)
 #define ONIC_INFO_CHAR const char

@@ -17,15 +17,6 @@
 
 #include "common/node.h"
 
-/** What finds a segment, and tells it from another of the same name on another machine. Travels
- *  between processes; an empty name means that there is no segment. */
-typedef struct onic_segment_key {
-    char name[32];
-    uint64_t size;
-    uint64_t nonce;
-    uint64_t shares; /**< processes that are to reserve a share of the space each */
-} onic_segment_key_t;
-
 /**
  * Creates a zeroed segment of `size` > 0 bytes with a name of its own, maps it, and reserves the
  * space of the first of `shares` shares. False where it cannot be had; the key is empty then.

@@ -221,7 +221,8 @@ static ucs_status_t create_context(const onic_wire_config_t *config)
     ucp_params_t params = {
         .field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS |
                       UCP_PARAM_FIELD_ESTIMATED_NUM_PPN | UCP_PARAM_FIELD_NAME,
-        .features = UCP_FEATURE_AM | (config->server_thread ? UCP_FEATURE_WAKEUP : 0),
+        .features = UCP_FEATURE_AM | (config->server_thread ? UCP_FEATURE_WAKEUP : 0) |
+                    (onic_wire.want_puts ? UCP_FEATURE_RMA : 0),
         .estimated_num_eps = (size_t)ompi_proc_world_size(),
         .estimated_num_ppn = (size_t)opal_process_info.num_local_peers + 1,
         .name = "ompi-nic",
@@ -308,6 +309,7 @@ static int start_wire(const onic_wire_config_t *config)
     onic_cma_start(&onic_wire.cma_id, &onic_wire.nonce);
     onic_wire.cma_id.beat_fd = onic_beat_start();
     onic_wire.closing = false;
+    onic_wire.puts = onic_wire.want_puts;
     int rc = onic_peers_start();
     if (rc == OMPI_SUCCESS) {
         rc = onic_am_start();

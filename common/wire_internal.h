@@ -121,6 +121,8 @@ typedef struct onic_wire {
     size_t shm_seg_size;
     ucp_datatype_t gather_dt;
     bool closing;
+    bool want_puts;          /**< the next context is to be made for puts too */
+    bool puts;               /**< it has been */
     opal_hash_table_t peers; /**< onic_name_key -> onic_peer_t */
     onic_peer_t *self;
     onic_cma_id_t cma_id;
@@ -164,6 +166,10 @@ ucp_ep_h onic_peer_ep(onic_peer_t *peer, int *rc_p);
 int onic_peers_start(void);
 /** Waits until all that was sent is out; patience for those that do not answer is `usec` in all. */
 void onic_peers_flush(unsigned usec);
+/** Writes what others must know to send to this process; 0 where `cap` bytes are not enough. */
+size_t onic_address_record(void *bytes, size_t cap);
+/** The peer of such a record, added if need be. NULL where it is malformed. */
+onic_peer_t *onic_learn_peer(const void *bytes, size_t len);
 /** Frees the table. UCX must be gone: it calls back with records as argument. */
 void onic_peers_stop(void);
 /** Progresses until `request` is complete or `usec` have passed. Frees it.

@@ -87,6 +87,31 @@ static address_head_t my_head(void)
                             .cma_id = onic_wire.cma_id};
 }
 
+size_t onic_address_record(void *bytes, size_t cap)
+{
+    address_head_t head = my_head();
+    if (cap < sizeof(head) + head.address_len) {
+        return 0;
+    }
+    memcpy(bytes, &head, sizeof(head));
+    memcpy((char *)bytes + sizeof(head), onic_wire.address, head.address_len);
+    return sizeof(head) + head.address_len;
+}
+
+onic_peer_t *onic_learn_peer(const void *bytes, size_t len)
+{
+    address_head_t head;
+    if (len < sizeof(head)) {
+        return NULL;
+    }
+    memcpy(&head, bytes, sizeof(head));
+    if (head.address_len != len - sizeof(head) ||
+        add_peer(&head, (const char *)bytes + sizeof(head)) != OMPI_SUCCESS) {
+        return NULL;
+    }
+    return find_peer(head.name);
+}
+
 int onic_peers_start(void)
 {
     OBJ_CONSTRUCT(&onic_wire.peers, opal_hash_table_t);

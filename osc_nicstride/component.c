@@ -7,18 +7,13 @@
  * The component: version check, parameters, start and end of the process-wide state.
  */
 #include <stddef.h>
-#include <dlfcn.h>
-#include <limits.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "osc_nicstride/module.h"
 #include "osc_nicstride/observe.h"
 #include "common/config.h"
+#include "common/series.h"
 
 #include "ompi/runtime/mpiruntime.h"
-#include "opal/util/output.h"
-#include "opal/util/show_help.h"
 
 static int component_open(void);
 static int component_close(void);
@@ -51,59 +46,19 @@ ONIC_EXPORT nicstride_component_t mca_osc_nicstride_component = {
         },
 };
 
-/**
- * The structures of Open MPI that this component reads are those of the release series it was
- * built for; in another series the loader's own check may pass and the structures differ.
- */
-static bool series_matches(void)
-{
-    char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
-    int len = 0, major = -1, minor = -1;
-    const char *v;
-
-    MPI_Get_library_version(text, &len);
-    v = strstr(text, "Open MPI v");
-    if (v != NULL && sscanf(v, "Open MPI v%d.%d", &major, &minor) == 2 &&
-        major == OMPI_NIC_OMPI_MAJOR && minor == OMPI_NIC_OMPI_MINOR)
-        return true;
-    opal_output(0,
-                "osc_nicstride was built for Open MPI %d.%d and refuses to run in Open MPI %d.%d: "
-                "build and install it again with this one",
-                OMPI_NIC_OMPI_MAJOR, OMPI_NIC_OMPI_MINOR, major, minor);
-    return false;
-}
-
 static int component_register(void)
 {
-    if (!series_matches())
+    if (!onic_series_matches("osc_nicstride"))
         return OMPI_ERR_NOT_AVAILABLE;
     nicstride_pvars_register(&mca_osc_nicstride_component.super.osc_version);
     return nicstride_params_register(&mca_osc_nicstride_component.super.osc_version);
-}
-
-/** The help texts lie beside the component, which may have been moved since it was installed. */
-static void add_help_dir(void)
-{
-    Dl_info self;
-    char dir[PATH_MAX];
-    const char *slash;
-
-    if (dladdr(&nicstride_counters, &self) != 0 && self.dli_fname != NULL &&
-        (slash = strrchr(self.dli_fname, '/')) != NULL &&
-        (size_t)(slash - self.dli_fname) < sizeof(dir)) {
-        memcpy(dir, self.dli_fname, (size_t)(slash - self.dli_fname));
-        dir[slash - self.dli_fname] = '\0';
-        opal_show_help_add_dir(dir);
-    } else {
-        opal_show_help_add_dir(OMPI_NIC_HELP_DIR);
-    }
 }
 
 static int component_open(void)
 {
     int rc;
 
-    add_help_dir();
+    onic_add_help_dir(&nicstride_counters, OMPI_NIC_HELP_DIR);
     rc = nicstride_params_check();
     return rc == OMPI_SUCCESS ? nicstride_agreement_init() : rc;
 }

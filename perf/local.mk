@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 
 # Plain MPI programs: which component moves the data is said on mpirun's command line.
-noinst_PROGRAMS += perf/halo_exchange perf/strided_rma
+noinst_PROGRAMS += perf/barrier perf/halo_exchange perf/strided_rma
 
 perf_common = \
 	perf/bench.c \
@@ -14,6 +14,10 @@ perf_ldadd = $(OMPI_LDFLAGS) $(OMPI_LIBS) -lm
 # As fast as the compiler can make it: the plain loops in here are what the transfers are compared
 # with.
 perf_cflags = $(AM_CFLAGS) -O3
+
+perf_barrier_SOURCES = $(perf_common) perf/barrier.c
+perf_barrier_CFLAGS = $(perf_cflags)
+perf_barrier_LDADD = $(perf_ldadd)
 
 perf_halo_exchange_SOURCES = $(perf_common) \
 	perf/halo_exchange.c \

@@ -5,6 +5,7 @@ import fnmatch
 from dataclasses import dataclass, replace
 
 OURS = "nicstride"
+OUR_BARRIER = "coll_nicbarrier"
 ANY_UCX = ["--mca", "opal_common_ucx_tls", "any", "--mca", "opal_common_ucx_devices", "any"]
 SELECTIONS = {
     "rdma": ["--mca", "osc", "rdma"],
@@ -12,6 +13,10 @@ SELECTIONS = {
     "pt2pt": ["--mca", "osc", "pt2pt"],
     "sm": ["--mca", "osc", "sm"],
     OURS: ["--mca", "osc", OURS],
+    # Of barriers; all but the first are put above it.
+    "coll_tuned": ["--mca", "coll_nicbarrier_priority", "0"],
+    "coll_sm": ["--mca", "coll_sm_priority", "95"],
+    OUR_BARRIER: ["--mca", "coll_nicbarrier_priority", "90"],
 }
 TCP = ["--mca", "btl", "tcp,self", "-x", "UCX_TLS=tcp,self"]
 # Every process counts as a node of its own, so that ours uses no shared memory either.
@@ -27,6 +32,7 @@ class Preset:
     lists: dict  # option letter -> values, in the order of the parts of a case's name
     program: str = "strided_rma"
     unit: str = "MB/s"
+    ours: str = OURS
     mpirun: tuple = ()
     mpirun_ours: tuple = ()
     extra: tuple = ()
@@ -137,6 +143,14 @@ PRESETS = {
         },
         program="halo_exchange",
         unit="us",
+    ),
+    "barrier": Preset(
+        "MPI_Barrier, MPI_Ibarrier with MPI_Wait, and what 200 us of computing do not hide",
+        ("coll_tuned", "coll_sm", OUR_BARRIER),
+        {"o": ("barrier", "ibarrier", "overlap")},
+        program="barrier",
+        unit="us",
+        ours=OUR_BARRIER,
     ),
 }
 # What --quick runs when no presets are named: few cases, small enough for the slowest selection.

@@ -5,11 +5,17 @@
 
 unit_programs = \
 	test/unit/check_apply \
+	test/unit/check_arrange \
 	test/unit/check_epoch \
 	test/unit/check_flow \
 	test/unit/check_handle \
 	test/unit/check_layout \
 	test/unit/check_lockq \
+	test/unit/check_nicbarrier_datagram \
+	test/unit/check_nicbarrier_epoch \
+	test/unit/check_nicbarrier_packet \
+	test/unit/check_nicbarrier_place \
+	test/unit/check_nicbarrier_schedule \
 	test/unit/check_pack \
 	test/unit/check_plan \
 	test/unit/check_proto \
@@ -18,13 +24,24 @@ unit_programs = \
 	test/unit/check_tune
 
 unit_ldadd = osc_nicstride/libnicstride_core.la common/libonic_core.la $(CHECK_LIBS)
+barrier_ldadd = coll_nicbarrier/libnicbarrier_core.la $(CHECK_LIBS)
 
 test_unit_check_apply_LDADD = $(unit_ldadd)
+test_unit_check_arrange_LDADD = $(barrier_ldadd)
 test_unit_check_epoch_LDADD = $(unit_ldadd)
 test_unit_check_flow_LDADD = $(unit_ldadd)
 test_unit_check_handle_LDADD = $(unit_ldadd)
 test_unit_check_layout_LDADD = $(unit_ldadd)
 test_unit_check_lockq_LDADD = $(unit_ldadd)
+test_unit_check_nicbarrier_datagram_LDADD = coll_nicbarrier/libnicbarrier_datagram.la $(barrier_ldadd)
+test_unit_check_nicbarrier_epoch_SOURCES = \
+	test/unit/check_nicbarrier_epoch.c \
+	test/unit/nicbarrier_sim.c \
+	test/unit/nicbarrier_sim.h
+test_unit_check_nicbarrier_epoch_LDADD = $(barrier_ldadd)
+test_unit_check_nicbarrier_packet_LDADD = $(barrier_ldadd)
+test_unit_check_nicbarrier_place_LDADD = $(barrier_ldadd)
+test_unit_check_nicbarrier_schedule_LDADD = $(barrier_ldadd)
 test_unit_check_pack_LDADD = $(unit_ldadd)
 test_unit_check_plan_LDADD = $(unit_ldadd)
 test_unit_check_proto_LDADD = $(unit_ldadd)
@@ -56,6 +73,8 @@ endif
 test_mpi_libtestlib_a_SOURCES = \
 	test/mpi/exchange.c \
 	test/mpi/exchange.h \
+	test/mpi/meet.c \
+	test/mpi/meet.h \
 	test/mpi/predefined.c \
 	test/mpi/predefined.h \
 	test/mpi/random_type.c \
@@ -73,6 +92,15 @@ mpi_programs = \
 	test/mpi/accumulate_derived \
 	test/mpi/accumulate_ops \
 	test/mpi/atomicity \
+	test/mpi/barrier \
+	test/mpi/barrier_churn \
+	test/mpi/barrier_fallback \
+	test/mpi/barrier_forgotten \
+	test/mpi/barrier_fork \
+	test/mpi/barrier_outstanding \
+	test/mpi/barrier_persistent \
+	test/mpi/barrier_spawn \
+	test/mpi/barrier_threads \
 	test/mpi/big \
 	test/mpi/dynamic \
 	test/mpi/errors \
@@ -193,6 +221,7 @@ EXTRA_DIST += \
 
 fuzz_programs = \
 	test/fuzz/fuzz_layout \
+	test/fuzz/fuzz_nicbarrier \
 	test/fuzz/fuzz_proto
 EXTRA_PROGRAMS += $(fuzz_programs)
 
@@ -207,6 +236,10 @@ fuzz_ldadd = osc_nicstride/libnicstride_core.la common/libonic_core.la
 test_fuzz_fuzz_layout_SOURCES = test/fuzz/fuzz_layout.c $(fuzz_driver)
 test_fuzz_fuzz_layout_LDADD = $(fuzz_ldadd)
 test_fuzz_fuzz_layout_LDFLAGS = $(FUZZ_LDFLAGS)
+
+test_fuzz_fuzz_nicbarrier_SOURCES = test/fuzz/fuzz_nicbarrier.c $(fuzz_driver)
+test_fuzz_fuzz_nicbarrier_LDADD = coll_nicbarrier/libnicbarrier_core.la
+test_fuzz_fuzz_nicbarrier_LDFLAGS = $(FUZZ_LDFLAGS)
 
 test_fuzz_fuzz_proto_SOURCES = test/fuzz/fuzz_proto.c $(fuzz_driver)
 test_fuzz_fuzz_proto_LDADD = $(fuzz_ldadd)

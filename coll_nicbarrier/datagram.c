@@ -1,0 +1,321 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file Engine datagram: the functions of an engine; see engine.h and datagram.h. */
+#include "coll_nicbarrier/datagram.h"
+
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+/* ---- process ----------------------------------------------------------------------------------
+ */
+
+/** All follow from the one that the user may set. */
+static void set_timing(unsigned usec)
+{
+    const uint64_t first = (uint64_t)usec * 1000;
+    nicbarrier_datagram.timing = (nicbarrier_timing_t){
+        .first = first, .min = first / 2, .max = 4 * first, .cap = 16 * first};
+}
+
+static int start(nicbarrier_reason_t *why)
+{
+    nicbarrier_datagram_t *d = &nicbarrier_datagram;
+    if (getrandom(&d->cookie, sizeof(d->cookie), GRND_NONBLOCK) != sizeof(d->cookie)) {
+        d->cookie = (uint32_t)(nicbarrier_datagram_now() * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+    }
+    d->random = d->cookie;
+    d->tombstones = calloc(1, sizeof(*d->tombstones));
+    if (d->tombstones == NULL) {
+        nicbarrier_reason(why, "memory is exhausted");
+        return -1;
+    }
+    if (d->transport->open(&d->config, d->cookie, why) != 0) {
+        return -1;
+    }
+    const int rc = nicbarrier_datagram_start_thread();
+    if (rc != 0) {
+        nicbarrier_reason(why, "the helper thread cannot be started: %s", strerror(rc));
+        d->transport->close();
+        return -1;
+    }
+    return 0;
+}
+
+static int datagram_open(const nicbarrier_net_config_t *config, nicbarrier_reason_t *why)
+{
+    nicbarrier_datagram_t *d = &nicbarrier_datagram;
+    d->config = *config;
+    d->transport = &nicbarrier_udp;
+    d->open = false;
+    if (!config->thread) {
+        nicbarrier_reason(why,
+                          "datagrams need the helper thread: who has left MPI must still repeat "
+                          "what others have missed");
+        return -1;
+    }
+    set_timing(config->nack_usec);
+    atomic_store(&d->locked, false);
+    atomic_store(&d->pending, false);
+    atomic_store(&d->deadline, NICBARRIER_NEVER);
+    d->open = start(why) == 0;
+    if (!d->open) {
+        free(d->tombstones);
+        d->tombstones = NULL;
+    }
+    return d->open ? 0 : -1;
+}
+
+static void datagram_close(void)
+{
+    nicbarrier_datagram_t *d = &nicbarrier_datagram;
+    if (!d->open) {
+        return;
+    }
+    nicbarrier_datagram_stop_thread();
+    for (int i = 0; i < NICBARRIER_DATAGRAM_LISTS; i++) {
+        while (d->list[i] != NULL) {
+            nicbarrier_datagram_bury(d->list[i]);
+        }
+    }
+    d->transport->close();
+    free(d->tombstones);
+    d->tombstones = NULL;
+    d->open = false;
+}
+
+/* ---- groups -----------------------------------------------------------------------------------
+ */
+
+/** From the offer on, what faster members send is taken in. */
+static int datagram_offer(const nicbarrier_group_t *group, nicbarrier_net_t **net_p, void *bytes,
+                          uint32_t *len_p, nicbarrier_reason_t *why)
+{
+    nicbarrier_datagram_t *d = &nicbarrier_datagram;
+    nicbarrier_step_t steps[NICBARRIER_STEPS_MAX];
+    const int n = nicbarrier_schedule((nicbarrier_schedule_kind_t)d->config.schedule,
+                                      NICBARRIER_DATAGRAM_DEGREE, group->me, group->n, steps);
+    *net_p = NULL;
+    if (n < 0) {
+        nicbarrier_reason(why, "there is no schedule %d for member %d of %d", d->config.schedule,
+                          group->me, group->n);
+        return -1;
+    }
+    nicbarrier_net_t *net = calloc(1, sizeof(*net));
+    nicbarrier_partner_t *partners = calloc(2 * (size_t)n, sizeof(*partners));
+    if (net == NULL || partners == NULL) {
+        free(net);
+        free(partners);
+        nicbarrier_reason(why, "memory is exhausted");
+        return -1;
+    }
+    net->group = *group;
+    net->partner = partners;
+    nicbarrier_epochs_init(&net->epochs, steps, n, &d->timing);
+    *len_p = d->transport->describe(bytes);
+    nicbarrier_datagram_lock();
+    nicbarrier_datagram_insert(net);
+    nicbarrier_datagram_unlock();
+    *net_p = net;
+    return 0;
+}
+
+static nicbarrier_partner_t *partner_of(nicbarrier_net_t *net, int32_t member,
+                                        const nicbarrier_offers_t *offers, nicbarrier_reason_t *why)
+{
+    nicbarrier_partner_t *p = &net->partner[net->npartners];
+    for (int i = 0; i < net->npartners; i++) {
+        if (net->partner[i].member == member) {
+            return &net->partner[i];
+        }
+    }
+    p->member = member;
+    if (nicbarrier_datagram.transport->resolve(p, offers->bytes + (size_t)member * offers->stride,
+                                               offers->len[member], why) != 0) {
+        return NULL;
+    }
+    net->npartners++;
+    return p;
+}
+
+static int find_partners(nicbarrier_net_t *net, const nicbarrier_offers_t *offers,
+                         nicbarrier_reason_t *why)
+{
+    for (int k = 0; k < net->epochs.nsteps; k++) {
+        const nicbarrier_step_t *s = &net->epochs.slot[k].step;
+        if (s->send_to != NICBARRIER_NOBODY) {
+            net->to[k] = partner_of(net, s->send_to, offers, why);
+            if (net->to[k] == NULL) {
+                return -1;
+            }
+            const nicbarrier_packet_t p = {.kind = NICBARRIER_PACKET_EPOCH,
+                                           .at = s->send_at,
+                                           .from_at = (uint8_t)k,
+                                           .sender = (uint32_t)net->group.me,
+                                           .cookie = net->to[k]->cookie,
+                                           .key = net->group.key};
+            nicbarrier_packet_encode(&p, net->message[k]);
+        }
+        if (s->wait_for != NICBARRIER_NOBODY) {
+            net->from[k] = partner_of(net, s->wait_for, offers, why);
+            if (net->from[k] == NULL) {
+                return -1;
+            }
+        }
+    }
+    return 0;
+}
+
+static int datagram_connect(nicbarrier_net_t *net, const nicbarrier_offers_t *offers,
+                            const nicbarrier_net_events_t *events, nicbarrier_reason_t *why)
+{
+    nicbarrier_datagram_lock();
+    net->events = *events;
+    const int rc = find_partners(net, offers, why);
+    net->connected = rc == 0;
+    nicbarrier_datagram_unlock();
+    return rc;
+}
+
+static void datagram_disconnect(nicbarrier_net_t *net)
+{
+    nicbarrier_datagram_lock();
+    /* What was entered has to become complete, because others need the messages for that. */
+    if (net->connected && net->epochs.completed != net->epochs.entered) {
+        net->gone = true;
+    } else {
+        nicbarrier_datagram_bury(net);
+    }
+    nicbarrier_datagram_unlock();
+}
+
+/* ---- barriers ---------------------------------------------------------------------------------
+ */
+
+/** Tells the helper thread that an MPI thread is there. Threads that count at once may lose a
+ *  count, but not all. */
+static void tick(void)
+{
+    nicbarrier_count(&nicbarrier_datagram.ticks);
+}
+
+static void leave_wish(nicbarrier_net_t *net, uint64_t epoch)
+{
+    uint64_t before = atomic_load(&net->wanted);
+    while (before < epoch && !atomic_compare_exchange_weak(&net->wanted, &before, epoch)) {
+    }
+    atomic_store(&nicbarrier_datagram.pending, true);
+}
+
+static void datagram_enter(nicbarrier_net_t *net, uint64_t epoch)
+{
+    nicbarrier_datagram_t *d = &nicbarrier_datagram;
+    tick();
+    if (nicbarrier_datagram_trylock()) {
+        nicbarrier_datagram_enter(net, epoch);
+        nicbarrier_datagram_unlock();
+    } else {
+        leave_wish(net, epoch);
+        if (nicbarrier_datagram_trylock()) {
+            nicbarrier_datagram_unlock();
+        }
+    }
+    /* Its deadlines are no longer right. */
+    if (atomic_load_explicit(&d->parked, memory_order_relaxed)) {
+        nicbarrier_datagram_knock();
+    }
+}
+
+static uint64_t datagram_completed(const nicbarrier_net_t *net)
+{
+    return atomic_load_explicit(&net->completed, memory_order_acquire);
+}
+
+static int datagram_progress(nicbarrier_net_t *net)
+{
+    tick();
+    if (!nicbarrier_datagram_trylock()) {
+        return 0;
+    }
+    const int events = nicbarrier_datagram_receive(net);
+    nicbarrier_datagram_unlock();
+    return events;
+}
+
+static void datagram_wait(nicbarrier_net_t *net, unsigned usec)
+{
+    nicbarrier_datagram_t *d = &nicbarrier_datagram;
+    const uint64_t now = nicbarrier_datagram_now(), end = now + (uint64_t)usec * 1000;
+    uint64_t until = atomic_load_explicit(&d->deadline, memory_order_relaxed);
+    struct pollfd fd = {.fd = d->transport->descriptor(), .events = POLLIN};
+    (void)net;
+    until = until < end ? until : end;
+    if (until <= now || !nicbarrier_datagram_trylock()) {
+        return;
+    }
+    const bool quiet = d->transport->arm();
+    nicbarrier_datagram_unlock();
+    if (quiet) {
+        const struct timespec left = {(time_t)((until - now) / 1000000000U),
+                                      (long)((until - now) % 1000000000U)};
+        (void)ppoll(&fd, 1, &left, NULL);
+    }
+}
+
+/* ---- pokes ------------------------------------------------------------------------------------
+ */
+
+typedef struct poke {
+    nicbarrier_address_t to;
+    uint32_t cookie;
+    uint64_t key;
+} poke_t;
+
+_Static_assert(sizeof(poke_t) <= NICBARRIER_POKE_MAX, "a poke record has a limited size");
+
+static uint32_t datagram_poke_record(nicbarrier_net_t *net, void *bytes)
+{
+    const nicbarrier_datagram_t *d = &nicbarrier_datagram;
+    poke_t p;
+    memset(&p, 0, sizeof(p));
+    p.cookie = d->cookie;
+    p.key = net->group.key;
+    if (!nicbarrier_udp_local(&p.to)) {
+        return 0;
+    }
+    memcpy(bytes, &p, sizeof(p));
+    return sizeof(p);
+}
+
+static void datagram_poke(const void *bytes, uint32_t len)
+{
+    poke_t p;
+    unsigned char packet[NICBARRIER_PACKET_SIZE];
+    if (len != sizeof(p)) {
+        return;
+    }
+    memcpy(&p, bytes, sizeof(p));
+    const nicbarrier_packet_t poke = {
+        .kind = NICBARRIER_PACKET_POKE, .cookie = p.cookie, .key = p.key};
+    nicbarrier_packet_encode(&poke, packet);
+    nicbarrier_udp_throw(&p.to, packet);
+}
+
+const nicbarrier_engine_t nicbarrier_engine_datagram = {
+    .name = "datagram",
+    .open = datagram_open,
+    .close = datagram_close,
+    .offer = datagram_offer,
+    .connect = datagram_connect,
+    .enter = datagram_enter,
+    .completed = datagram_completed,
+    .progress = datagram_progress,
+    .wait = datagram_wait,
+    .poke_record = datagram_poke_record,
+    .poke = datagram_poke,
+    .disconnect = datagram_disconnect,
+};

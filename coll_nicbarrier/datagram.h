@@ -1,0 +1,205 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Engine datagram, inside: barriers over an unreliable network with receiver-driven retransmission
+ * (Yu et al. 2004, section 6), for which the decisions are made in epoch.h.
+ *
+ *     datagram.c         the engine's functions
+ *     datagram_flow.c    packets in and out, timers
+ *     datagram_thread.c  the helper thread, which stands in for the MPI threads
+ *     datagram_udp.c     transport UDP
+ *
+ * One transport and one lock serve all groups of a process. Nobody waits for the lock: who finds it
+ * taken leaves his wish behind for the holder. It is held for some microseconds at a time.
+ */
+#ifndef NICBARRIER_DATAGRAM_H
+#define NICBARRIER_DATAGRAM_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/types.h>
+
+#include "coll_nicbarrier/engine.h"
+#include "coll_nicbarrier/epoch.h"
+#include "coll_nicbarrier/packet.h"
+#include "coll_nicbarrier/place.h"
+#include "coll_nicbarrier/tombstone.h"
+
+/** Children of a vertex in the gather-broadcast schedule. */
+#define NICBARRIER_DATAGRAM_DEGREE 4
+
+/* ---- counters ---------------------------------------------------------------------------------
+ */
+
+/** What the engine has done in this process since it was started. May be read at any time. */
+typedef struct nicbarrier_datagram_counters {
+    _Atomic uint64_t messages;       /**< of steps, sent without being asked */
+    _Atomic uint64_t nacks;          /**< sent */
+    _Atomic uint64_t nacks_seen;     /**< received */
+    _Atomic uint64_t retransmits;    /**< messages repeated because a NACK asked for them */
+    _Atomic uint64_t tombstones;     /**< of these, for groups that were freed already */
+    _Atomic uint64_t recovered;      /**< received that were repeated and brought something new */
+    _Atomic uint64_t duplicates;     /**< received that brought nothing new */
+    _Atomic uint64_t refused;        /**< received that were not understood, or from strangers */
+    _Atomic uint64_t dropped;        /**< not sent, for tests (parameter drop) */
+    _Atomic uint64_t unsent;         /**< that the kernel or the adapter did not take */
+    _Atomic uint64_t thread_wakeups; /**< of the helper thread while the MPI threads were away */
+} nicbarrier_datagram_counters_t;
+
+extern nicbarrier_datagram_counters_t nicbarrier_datagram_counters;
+
+/** The lock is held, so no other thread counts: cheaper than an atomic addition. */
+static inline void nicbarrier_count(_Atomic uint64_t *counter)
+{
+    const uint64_t n = atomic_load_explicit(counter, memory_order_relaxed);
+    atomic_store_explicit(counter, n + 1, memory_order_relaxed);
+}
+
+/* ---- transport --------------------------------------------------------------------------------
+ */
+
+/** An address as its transport understands it; compared as bytes. */
+typedef struct nicbarrier_address {
+    _Alignas(8) unsigned char bytes[40];
+    uint32_t len;
+} nicbarrier_address_t;
+
+/** A member that messages go to or come from. */
+typedef struct nicbarrier_partner {
+    int32_t member;
+    uint32_t cookie;           /**< that its packets must carry */
+    nicbarrier_address_t at;   /**< in use */
+    bool proven;               /**< something came from there */
+    uint8_t silent;            /**< NACKs sent there since */
+    uint8_t ncandidates, next; /**< others to try where it is not proven */
+    nicbarrier_address_t candidate[NICBARRIER_PLACES_MAX + 1];
+} nicbarrier_partner_t;
+
+/** All functions but open and close are called with the lock held. */
+typedef struct nicbarrier_transport {
+    const char *name;
+    int (*open)(const nicbarrier_net_config_t *config, uint32_t cookie, nicbarrier_reason_t *why);
+    void (*close)(void);
+    /** What partners must know; at most NICBARRIER_OFFER_MAX bytes. Returns its length. */
+    uint32_t (*describe)(void *bytes);
+    /** Understands a partner's description: cookie and candidates. */
+    int (*resolve)(nicbarrier_partner_t *p, const void *bytes, uint32_t len,
+                   nicbarrier_reason_t *why);
+    /** Gives up what resolve may have taken. */
+    void (*release)(nicbarrier_partner_t *p);
+    /** One packet; false where it could not be sent, which is as if it were lost. */
+    bool (*send)(const nicbarrier_address_t *to, const unsigned char *packet);
+    /** One packet of up to `size` bytes; its length (0 .. size; size where it is longer), or -1
+     *  where there is none. Never waits. */
+    int (*receive)(void *bytes, size_t size, nicbarrier_address_t *from);
+    /** Becomes readable when something comes, once `arm` was called and nothing had come yet.
+     *  Without the lock. */
+    int (*descriptor)(void);
+    /** False where something has come. */
+    bool (*arm)(void);
+} nicbarrier_transport_t;
+
+extern const nicbarrier_transport_t nicbarrier_udp;
+
+/* ---- groups -----------------------------------------------------------------------------------
+ */
+
+struct nicbarrier_net {
+    nicbarrier_net_t *next; /**< in the table */
+    nicbarrier_group_t group;
+    nicbarrier_net_events_t events;
+    bool connected;
+    bool gone;                  /**< disconnected before it was complete */
+    _Atomic uint64_t wanted;    /**< entered by threads that found the lock taken */
+    _Atomic uint64_t completed; /**< what the protocol says, for everybody to read */
+    nicbarrier_epochs_t epochs;
+    int npartners;
+    nicbarrier_partner_t *partner;
+    nicbarrier_partner_t *to[NICBARRIER_STEPS_MAX];   /**< by step; NULL: nobody */
+    nicbarrier_partner_t *from[NICBARRIER_STEPS_MAX]; /**< likewise */
+    /** The static message of each step, in which nothing but the epoch changes. */
+    unsigned char message[NICBARRIER_STEPS_MAX][NICBARRIER_PACKET_SIZE];
+};
+
+/** Lists of groups in the table; a power of two. */
+#define NICBARRIER_DATAGRAM_LISTS 64
+
+typedef struct nicbarrier_datagram {
+    bool open;
+    nicbarrier_net_config_t config;
+    nicbarrier_timing_t timing;
+    const nicbarrier_transport_t *transport;
+    uint32_t cookie;           /**< that packets to this process must carry */
+    uint64_t random;           /**< state, for drop */
+    atomic_bool locked;        /**< the lock */
+    atomic_bool pending;       /**< somebody has left a wish (nicbarrier_net::wanted) */
+    _Atomic uint64_t ticks;    /**< grows with calls of MPI threads */
+    _Atomic uint64_t deadline; /**< of the first NACK that may become due */
+    nicbarrier_net_t *list[NICBARRIER_DATAGRAM_LISTS];
+    nicbarrier_tombstones_t *tombstones;
+    /* the helper thread */
+    bool has_thread;
+    pthread_t thread;
+    pid_t pid;
+    int wake_fd;
+    atomic_bool stop;
+    atomic_bool parked; /**< it sleeps until something comes or somebody knocks */
+} nicbarrier_datagram_t;
+
+extern nicbarrier_datagram_t nicbarrier_datagram;
+
+uint64_t nicbarrier_datagram_now(void);
+
+static inline bool nicbarrier_datagram_trylock(void)
+{
+    return !atomic_load_explicit(&nicbarrier_datagram.locked, memory_order_relaxed) &&
+           !atomic_exchange_explicit(&nicbarrier_datagram.locked, true, memory_order_seq_cst);
+}
+
+/** For calls that may wait some microseconds. */
+void nicbarrier_datagram_lock(void);
+/** Fulfils the wishes of those who found it taken. */
+void nicbarrier_datagram_unlock(void);
+
+/* ---- datagram_flow.c; the lock is held --------------------------------------------------------
+ */
+
+nicbarrier_net_t *nicbarrier_datagram_find(uint64_t key);
+void nicbarrier_datagram_insert(nicbarrier_net_t *net);
+/** Out of the table, into a tombstone, and freed. */
+void nicbarrier_datagram_bury(nicbarrier_net_t *net);
+/** Enters all epochs up to `epoch` and sends what becomes due. */
+void nicbarrier_datagram_enter(nicbarrier_net_t *net, uint64_t epoch);
+/** What was left behind by those who found the lock taken. */
+void nicbarrier_datagram_fulfil(void);
+/**
+ * Takes in what has come, and sends NACKs that are due.
+ *
+ * @param net  return at once when this one has completed something; NULL: when nothing is left
+ * @return packets that said something new
+ */
+int nicbarrier_datagram_receive(nicbarrier_net_t *net);
+/** Asks all groups what has been entered (events.entered), enters it. */
+void nicbarrier_datagram_ask(void);
+
+/* ---- datagram_thread.c ------------------------------------------------------------------------
+ */
+
+/** @return 0, or an errno */
+int nicbarrier_datagram_start_thread(void);
+void nicbarrier_datagram_stop_thread(void);
+/** There may be news for it (a deadline that is earlier than what it sleeps for). */
+void nicbarrier_datagram_knock(void);
+
+/* ---- datagram_udp.c ---------------------------------------------------------------------------
+ */
+
+/** Sends one packet from a socket of its own: for processes that have not opened the engine. */
+void nicbarrier_udp_throw(const nicbarrier_address_t *to, const unsigned char *packet);
+/** How processes of this node reach me. False where they cannot. */
+bool nicbarrier_udp_local(nicbarrier_address_t *a);
+
+#endif

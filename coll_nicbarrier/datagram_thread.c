@@ -1,0 +1,152 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Engine datagram: the helper thread. It stands in for the MPI threads while they are away, answers
+ * NACKs then, and steps barriers on; otherwise who waits for the last process to answer would wait
+ * for ever (the last sender has left MPI), and an MPI_Ibarrier would stand still behind
+ * computation.
+ *
+ * While MPI threads come by (their ticks grow) it sleeps without looking at the network, since who
+ * sleeps on a socket is woken by each packet that another has long been polling for. Once they have
+ * stayed away for a whole IDLE_MSEC, it takes over, and sleeps on the transport and on the first
+ * NACK that may become due. It never waits for the lock: where that is taken, an MPI thread is at
+ * work.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "coll_nicbarrier/datagram.h"
+
+/** MPI threads are away when nothing was heard of them for so long. */
+#define IDLE_MSEC 1
+
+static bool in_charge(uint64_t seen)
+{
+    nicbarrier_datagram_t *d = &nicbarrier_datagram;
+    return !atomic_load(&d->stop) && atomic_load_explicit(&d->ticks, memory_order_relaxed) == seen;
+}
+
+static void sleep_until(uint64_t deadline)
+{
+    nicbarrier_datagram_t *d = &nicbarrier_datagram;
+    struct pollfd fds[2] = {{.fd = d->wake_fd, .events = POLLIN},
+                            {.fd = d->transport->descriptor(), .events = POLLIN}};
+    struct timespec left = {0, 0};
+    const uint64_t now = nicbarrier_datagram_now();
+    if (deadline > now) {
+        left.tv_sec = (time_t)((deadline - now) / 1000000000U);
+        left.tv_nsec = (long)((deadline - now) % 1000000000U);
+    }
+    (void)ppoll(fds, 2, deadline == NICBARRIER_NEVER ? NULL : &left, NULL);
+}
+
+static void hear_knocks(void)
+{
+    uint64_t n;
+    while (read(nicbarrier_datagram.wake_fd, &n, sizeof(n)) < 0 && errno == EINTR) {
+    }
+}
+
+/** Until nothing is left to do; false where an MPI thread is at work. */
+static bool serve(void)
+{
+    nicbarrier_datagram_t *d = &nicbarrier_datagram;
+    bool quiet = false;
+    while (!quiet) {
+        if (!nicbarrier_datagram_trylock()) {
+            return false;
+        }
+        nicbarrier_datagram_ask();
+        quiet = nicbarrier_datagram_receive(NULL) == 0 && d->transport->arm();
+        nicbarrier_datagram_unlock();
+    }
+    return true;
+}
+
+/** Stands in for the MPI threads until one of them is back. */
+static void stand_in(uint64_t seen)
+{
+    nicbarrier_datagram_t *d = &nicbarrier_datagram;
+    while (in_charge(seen)) {
+        nicbarrier_count(&nicbarrier_datagram_counters.thread_wakeups);
+        if (!serve()) {
+            return;
+        }
+        atomic_store(&d->parked, true);
+        if (in_charge(seen)) {
+            sleep_until(atomic_load(&d->deadline));
+        }
+        atomic_store(&d->parked, false);
+        hear_knocks();
+    }
+}
+
+static void *helper_main(void *arg)
+{
+    nicbarrier_datagram_t *d = &nicbarrier_datagram;
+    (void)arg;
+    while (!atomic_load(&d->stop)) {
+        struct pollfd knocks = {.fd = d->wake_fd, .events = POLLIN};
+        const uint64_t seen = atomic_load_explicit(&d->ticks, memory_order_relaxed);
+        (void)poll(&knocks, 1, IDLE_MSEC);
+        hear_knocks();
+        if (in_charge(seen)) {
+            stand_in(seen);
+        }
+    }
+    return NULL;
+}
+
+void nicbarrier_datagram_knock(void)
+{
+    const uint64_t one = 1;
+    while (write(nicbarrier_datagram.wake_fd, &one, sizeof(one)) < 0 && errno == EINTR) {
+    }
+}
+
+int nicbarrier_datagram_start_thread(void)
+{
+    nicbarrier_datagram_t *d = &nicbarrier_datagram;
+    sigset_t all, before;
+    d->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (d->wake_fd < 0) {
+        return errno;
+    }
+    atomic_store(&d->stop, false);
+    atomic_store(&d->parked, false);
+    d->pid = getpid();
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const int rc = pthread_create(&d->thread, NULL, helper_main, NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (rc != 0) {
+        close(d->wake_fd);
+        return rc;
+    }
+    (void)pthread_setname_np(d->thread, "onic-barrier");
+    d->has_thread = true;
+    return 0;
+}
+
+void nicbarrier_datagram_stop_thread(void)
+{
+    nicbarrier_datagram_t *d = &nicbarrier_datagram;
+    if (!d->has_thread) {
+        return;
+    }
+    d->has_thread = false;
+    /* A child of fork has the record of a thread, but not the thread. */
+    if (d->pid == getpid()) {
+        atomic_store(&d->stop, true);
+        nicbarrier_datagram_knock();
+        pthread_join(d->thread, NULL);
+    }
+    close(d->wake_fd);
+}

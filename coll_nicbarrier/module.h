@@ -1,0 +1,173 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * The component, its modules (one for each communicator), its requests.
+ *
+ * A communicator's barriers go to the module below until the K-th of them (parameter setup_call),
+ * which runs the agreement (agree.h). What was agreed holds until the communicator is freed.
+ *
+ * An MPI_Ibarrier may begin the agreement, and others may follow before it is over. These wait in
+ * line: when there is a carrier they enter it, in order. When there is none, they cannot go to the
+ * module below: some ranks may know already that there is none, others not yet, and all must start
+ * the collectives of that module in the same order. So they become exchanges of their own, one
+ * after the other, and nonblocking barriers stay so until a blocking one, in which all ranks learn
+ * that all know. From then on everything goes to the module below.
+ *
+ * Locks: `lock` of the component guards all lines and lists; it is held shortly, never while
+ * waiting, and not when requests are completed, whose callbacks may do anything.
+ */
+#ifndef NICBARRIER_MODULE_H
+#define NICBARRIER_MODULE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/ompi_compat.h"
+#include "mpi.h"
+
+#include "coll_nicbarrier/agree.h"
+#include "coll_nicbarrier/carrier.h"
+#include "coll_nicbarrier/exchange.h"
+#include "ompi/communicator/communicator.h"
+#include "ompi/mca/coll/base/base.h"
+#include "ompi/mca/coll/coll.h"
+#include "ompi/request/request.h"
+
+/* ---- component ------------------------------------------------------------------------------ */
+
+/** Values of the MCA parameters (params.c documents them). */
+typedef struct nicbarrier_params {
+    int priority;
+    nicbarrier_kind_t engine;
+    int setup_call;
+    int fanout;
+    int ppn;
+    int spin;
+    bool skew;
+    uint64_t fingerprint; /**< of those that must be the same on all ranks */
+    nicbarrier_net_config_t net;
+} nicbarrier_params_t;
+
+typedef struct nicbarrier_module nicbarrier_module_t;
+typedef struct nicbarrier_line nicbarrier_line_t;
+
+typedef struct nicbarrier_component {
+    mca_coll_base_component_t super;
+    nicbarrier_params_t params;
+    bool progressing;            /**< our function is registered with Open MPI's progress */
+    bool open[NICBARRIER_KINDS]; /**< network engines that have been started */
+    atomic_flag lock;            /**< lines, lists */
+    atomic_int waiting;          /**< requests that are not complete: 0 means nothing to do */
+    nicbarrier_line_t *lines;    /**< all; what is left at the end belonged to forgotten requests */
+    nicbarrier_line_t *busy;     /**< lines with requests that are not complete */
+} nicbarrier_component_t;
+
+extern nicbarrier_component_t mca_coll_nicbarrier_component;
+
+/** Counters, one process. Updated without locks: statistics, not truth. */
+typedef struct nicbarrier_counters {
+    unsigned long long barriers[NICBARRIER_KINDS]; /**< begun, by engine; [AUTO]: module below */
+    unsigned long long agreements;
+    unsigned long long declined;
+    unsigned long long live_carriers;
+    unsigned long long live_requests;
+    unsigned long long skew_count;
+    unsigned long long skew_total; /**< nanoseconds */
+    unsigned long long skew_max;
+} nicbarrier_counters_t;
+
+extern nicbarrier_counters_t nicbarrier_counters;
+
+int nicbarrier_params_register(const mca_base_component_t *component);
+/** Checks the values after all sources were read: errors get a text and a code. */
+int nicbarrier_params_check(void);
+const char *nicbarrier_kind_name(nicbarrier_kind_t kind);
+int nicbarrier_pvars_register(const mca_base_component_t *component);
+
+/** Starts a network engine unless it runs. 0, or -1 and the reason. */
+int nicbarrier_net_open(nicbarrier_kind_t kind, nicbarrier_reason_t *why);
+/** An adapter that does remote memory access is in this machine. */
+bool nicbarrier_have_rdma(void);
+
+/* ---- lines of barriers ----------------------------------------------------------------------- */
+
+typedef struct nicbarrier_request {
+    ompi_request_t super;
+    struct nicbarrier_request *next;
+    nicbarrier_line_t *line;
+    struct ompi_communicator_t *comm; /**< kept while the request is not complete */
+    uint64_t epoch;                   /**< its place in the line */
+    bool freed;                       /**< by the user, before it was complete */
+    nicbarrier_line_t
+        *own; /**< persistent: its own line; the module below serves if this is NULL */
+} nicbarrier_request_t;
+
+OBJ_CLASS_DECLARATION(nicbarrier_request_t);
+
+/** The barriers of a communicator, or of a persistent request, in the order of their calls. */
+struct nicbarrier_line {
+    struct ompi_communicator_t *comm;
+    nicbarrier_carrier_t *carrier;
+    nicbarrier_agreement_t *agreement; /**< under way */
+    bool by_exchange;                  /**< there will be no carrier: each is an exchange */
+    bool exchanging;                   /**< the first request's exchange is under way */
+    nicbarrier_exchange_t exchange;
+    unsigned char *scratch;     /**< what it gathers */
+    uint64_t epoch;             /**< the last that was begun */
+    nicbarrier_request_t *head; /**< not complete, in order */
+    nicbarrier_request_t *tail;
+    nicbarrier_line_t *next; /**< of all lines */
+    nicbarrier_line_t *next_busy;
+    bool busy; /**< in the component's list */
+};
+
+/** A line whose agreement has been started; NULL and the code in *rc_p where it cannot be. */
+nicbarrier_line_t *nicbarrier_line_new(struct ompi_communicator_t *comm, int *rc_p);
+/** Nothing of it may be under way. */
+void nicbarrier_line_free(nicbarrier_line_t *line);
+/** Waits until the agreement is over and all that stood in line is complete. False where there is
+ *  no carrier: the line is of no use any more. */
+bool nicbarrier_line_settle(nicbarrier_line_t *line);
+/** Begins the next barrier, nonblocking. `request` stands in the line until it is complete. */
+void nicbarrier_line_begin(nicbarrier_line_t *line, nicbarrier_request_t *request);
+/** Does a whole barrier; there is a carrier. */
+void nicbarrier_line_barrier(nicbarrier_line_t *line);
+
+/** Open MPI's progress: moves all busy lines on and completes requests. */
+int nicbarrier_progress(void);
+
+/** A new request; NULL where memory is exhausted. */
+nicbarrier_request_t *nicbarrier_request_new(struct ompi_communicator_t *comm, bool persistent);
+/** It is complete: tells the waiting, or frees it where the user has done so. No lock held. */
+void nicbarrier_request_done(nicbarrier_request_t *request);
+
+/* ---- module -----------------------------------------------------------------------------------
+ */
+
+/** What the module below would do. */
+typedef struct nicbarrier_below {
+    mca_coll_base_module_barrier_fn_t barrier;
+    mca_coll_base_module_t *barrier_module;
+    mca_coll_base_module_ibarrier_fn_t ibarrier;
+    mca_coll_base_module_t *ibarrier_module;
+    mca_coll_base_module_barrier_init_fn_t barrier_init;
+    mca_coll_base_module_t *barrier_init_module;
+} nicbarrier_below_t;
+
+struct nicbarrier_module {
+    mca_coll_base_module_t super;
+    nicbarrier_line_t *line; /**< NULL until the K-th call, and where there is no carrier */
+    bool below_for_good;     /**< the agreement has been made, without success */
+    int calls;
+    nicbarrier_below_t below;
+};
+
+OBJ_CLASS_DECLARATION(nicbarrier_module_t);
+
+mca_coll_base_module_t *nicbarrier_comm_query(struct ompi_communicator_t *comm, int *priority);
+
+#endif

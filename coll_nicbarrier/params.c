@@ -1,0 +1,215 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * MCA parameters of coll_nicbarrier: names, units, ranges, checks.
+ */
+#include "coll_nicbarrier/module.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "ompi/constants.h"
+#include "opal/mca/base/mca_base_var.h"
+#include "opal/util/show_help.h"
+
+#define HELP_FILE "help-coll-nicbarrier.txt"
+
+/** A number with its range; the text and the check come from one place. */
+typedef struct ranged_param {
+    const char *name;
+    const char *help;
+    int value;
+    int min;
+    int max;
+    bool same; /**< must be the same on all ranks */
+} ranged_param_t;
+
+enum { PRIORITY, SETUP_CALL, FANOUT, PPN, SPIN, NACK_TIMEOUT, DROP, TCP_SEGMENT, N_RANGED };
+
+static ranged_param_t ranged[N_RANGED] = {
+    [PRIORITY] = {"priority",
+                  "Priority among the coll components. The default is below that of the components "
+                  "that come with Open MPI (tuned has 30): give 90 to use this one",
+                  5, 0, 100, false},
+    [SETUP_CALL] = {"setup_call",
+                    "Which barrier of a communicator sets up the engine; those before go to the "
+                    "module below, so that communicators of a short life pay nothing. A persistent "
+                    "barrier is set up when it is made",
+                    8, 1, 1000000000, true},
+    [FANOUT] = {"fanout",
+                "Most processes of a node that watch each other's flags directly; more are "
+                "arranged in a tree of such groups by caches, NUMA nodes and packages",
+                16, 2, 64, true},
+    [PPN] = {"ppn",
+             "Most processes of a node that gather in shared memory behind one leader for the "
+             "network engines; 0: all of them (a network engine that is asked for where there is "
+             "one node takes 1)",
+             0, 0, 1000000, true},
+    [SPIN] = {"spin",
+              "How often a waiting process looks at the flags before it yields its processor, "
+              "while nobody else wants that; where others do, it yields at once",
+              1000, 0, 1000000, false},
+    [NACK_TIMEOUT] = {"nack_timeout",
+                      "Microseconds of silence after which engine datagram asks for a barrier "
+                      "message again",
+                      1000, 10, 1000000, false},
+    [DROP] = {"drop", "For tests: of 1000 packets of engine datagram so many are not sent", 0, 0,
+              999, false},
+    [TCP_SEGMENT] = {"tcp_segment",
+                     "Bytes of one fragment over TCP of UCX; 0 leaves it to UCX. Holds for the "
+                     "process if engine put is the first to start UCX",
+                     65536, 0, 1048576, false},
+};
+
+static const char *engine = "auto";
+static const char *schedule = "dissemination";
+static const char *interface = "";
+static const char *verbs = "";
+static const char *tls = "";
+
+static const char *const kind_names[NICBARRIER_KINDS] = {"auto", "shm", "put", "datagram"};
+
+const char *nicbarrier_kind_name(nicbarrier_kind_t kind)
+{
+    return kind_names[kind];
+}
+
+static int register_ranged(const mca_base_component_t *c, ranged_param_t *p)
+{
+    char help[512];
+
+    snprintf(help, sizeof(help), "%s. Range %d to %d", p->help, p->min, p->max);
+    return mca_base_component_var_register(c, p->name, help, MCA_BASE_VAR_TYPE_INT, NULL, 0, 0,
+                                           OPAL_INFO_LVL_5, MCA_BASE_VAR_SCOPE_READONLY, &p->value);
+}
+
+static int register_bool(const mca_base_component_t *c, const char *name, bool initial, bool *value,
+                         const char *help)
+{
+    *value = initial;
+    return mca_base_component_var_register(c, name, help, MCA_BASE_VAR_TYPE_BOOL, NULL, 0, 0,
+                                           OPAL_INFO_LVL_5, MCA_BASE_VAR_SCOPE_READONLY, value);
+}
+
+static int register_string(const mca_base_component_t *c, const char *name, const char **value,
+                           const char *help)
+{
+    return mca_base_component_var_register(c, name, help, MCA_BASE_VAR_TYPE_STRING, NULL, 0, 0,
+                                           OPAL_INFO_LVL_5, MCA_BASE_VAR_SCOPE_READONLY, value);
+}
+
+int nicbarrier_params_register(const mca_base_component_t *c)
+{
+    nicbarrier_params_t *p = &mca_coll_nicbarrier_component.params;
+
+    for (int i = 0; i < N_RANGED; i++) {
+        register_ranged(c, &ranged[i]);
+    }
+    register_string(c, "engine", &engine,
+                    "What carries barriers: auto (shm where all processes share memory; otherwise "
+                    "put where all machines have an RDMA adapter, else datagram), shm (flags in "
+                    "shared memory), put (UCX puts into flags), datagram (UDP, with retransmission "
+                    "on request of the receiver). Between nodes one leader for each node takes "
+                    "part, the others gather behind it in shared memory");
+    register_string(c, "schedule", &schedule,
+                    "Who tells whom in the network engines: dissemination, pairwise or gather");
+    register_string(c, "interface", &interface,
+                    "Engine datagram: the interface to use, by name or as address/prefix "
+                    "(10.0.0.0/24); empty takes the first that is up and not the loopback");
+    register_string(c, "verbs", &verbs,
+                    "Engine datagram: send by unreliable datagrams of this verbs device "
+                    "(name:port) instead of UDP; empty: UDP");
+    register_string(c, "tls", &tls,
+                    "Engine put: UCX transports, as in UCX_TLS; empty takes UCX_TLS from the "
+                    "environment, or what UCX chooses. Holds if engine put is the first to start "
+                    "UCX");
+    register_bool(c, "thread", true, &p->net.thread,
+                  "Run a helper thread that moves barriers on while the application is away from "
+                  "MPI; it sleeps in the kernel otherwise. Without it nonblocking barriers between "
+                  "nodes make progress only inside MPI calls");
+    register_bool(c, "skew", false, &p->skew,
+                  "Measure the time from the first arrival to the last one on the node (see the "
+                  "performance variables coll_nicbarrier_skew_*). Costs two readings of the clock "
+                  "for each barrier");
+    return OMPI_SUCCESS;
+}
+
+/** Index of a word in a list, or -1 after a text. */
+static int choice(const char *param, const char *word, const char *const *words, int n)
+{
+    char list[128] = "";
+
+    for (int i = 0; i < n; i++) {
+        if (word != NULL && strcmp(word, words[i]) == 0) {
+            return i;
+        }
+        snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s", i > 0 ? ", " : "",
+                 words[i]);
+    }
+    opal_show_help(HELP_FILE, "bad-word", true, param, word != NULL ? word : "", list);
+    return -1;
+}
+
+/** FNV-1a. */
+static uint64_t hash(uint64_t h, const void *bytes, size_t n)
+{
+    const unsigned char *b = bytes;
+
+    for (size_t i = 0; i < n; i++) {
+        h = (h ^ b[i]) * 0x100000001b3u;
+    }
+    return h;
+}
+
+static uint64_t fingerprint(const nicbarrier_params_t *p)
+{
+    int words[] = {(int)p->engine, p->net.schedule, p->net.verbs != NULL};
+    uint64_t h = hash(0xcbf29ce484222325u, words, sizeof(words));
+
+    for (int i = 0; i < N_RANGED; i++) {
+        h = ranged[i].same ? hash(h, &ranged[i].value, sizeof(int)) : h;
+    }
+    return h;
+}
+
+static int check_ranges(void)
+{
+    for (int i = 0; i < N_RANGED; i++) {
+        if (ranged[i].value < ranged[i].min || ranged[i].value > ranged[i].max) {
+            opal_show_help(HELP_FILE, "bad-number", true, ranged[i].name, ranged[i].value,
+                           ranged[i].min, ranged[i].max);
+            return OMPI_ERR_BAD_PARAM;
+        }
+    }
+    return OMPI_SUCCESS;
+}
+
+int nicbarrier_params_check(void)
+{
+    static const char *const schedules[] = {"dissemination", "pairwise", "gather"};
+    nicbarrier_params_t *p = &mca_coll_nicbarrier_component.params;
+    int kind = choice("engine", engine, kind_names, NICBARRIER_KINDS);
+    int plan = choice("schedule", schedule, schedules, 3);
+
+    if (kind < 0 || plan < 0 || check_ranges() != OMPI_SUCCESS) {
+        return OMPI_ERR_BAD_PARAM;
+    }
+    p->engine = (nicbarrier_kind_t)kind;
+    p->priority = ranged[PRIORITY].value;
+    p->setup_call = ranged[SETUP_CALL].value;
+    p->fanout = ranged[FANOUT].value;
+    p->ppn = ranged[PPN].value;
+    p->spin = ranged[SPIN].value;
+    p->net.schedule = plan;
+    p->net.tls = tls != NULL && tls[0] != '\0' ? tls : NULL;
+    p->net.tcp_segment = (size_t)ranged[TCP_SEGMENT].value;
+    p->net.interface = interface != NULL && interface[0] != '\0' ? interface : NULL;
+    p->net.verbs = verbs != NULL && verbs[0] != '\0' ? verbs : NULL;
+    p->net.nack_usec = (unsigned)ranged[NACK_TIMEOUT].value;
+    p->net.drop = (unsigned)ranged[DROP].value;
+    p->fingerprint = fingerprint(p);
+    return OMPI_SUCCESS;
+}

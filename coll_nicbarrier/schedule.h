@@ -1,0 +1,60 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Who tells whom in a barrier: the three algorithms of Yu, Buntinas, Graham and Panda (2004),
+ * section 5.1, as data.
+ *
+ * A rank goes through its steps in order. In each it first sends, where there is somebody to send
+ * to, and then waits, where there is somebody to wait for; after the last one all others have
+ * entered. Sender and receiver of a message may have it in steps of different numbers, so a step
+ * names the other side's number too: a message is addressed to (rank, step), which has one sender
+ * for ever, and a request to repeat it goes back to (rank, step) of that sender.
+ *
+ * Pure.
+ */
+#ifndef NICBARRIER_SCHEDULE_H
+#define NICBARRIER_SCHEDULE_H
+
+#include <stdint.h>
+
+typedef enum nicbarrier_schedule_kind {
+    /** Step k sends to the rank 2^k above, round the corner: ceil(log2 N) steps for all. */
+    NICBARRIER_DISSEMINATION,
+    /** Step k exchanges with the rank whose number differs in bit k: log2 N steps. Where N is no
+     *  power of two, those above the largest one are joined by a step before and one after. */
+    NICBARRIER_PAIRWISE,
+    /** Up a tree of the given degree and down again: 2 log_degree N messages one after another. */
+    NICBARRIER_GATHER_BROADCAST
+} nicbarrier_schedule_kind_t;
+
+/** In place of a rank: nobody. */
+#define NICBARRIER_NOBODY (-1)
+
+#define NICBARRIER_DEGREE_MIN 2
+#define NICBARRIER_DEGREE_MAX 16
+/** No schedule has more steps. */
+#define NICBARRIER_STEPS_MAX (2 * NICBARRIER_DEGREE_MAX + 1)
+
+typedef struct nicbarrier_step {
+    int32_t send_to;  /**< rank, or NICBARRIER_NOBODY */
+    int32_t wait_for; /**< rank, or NICBARRIER_NOBODY; is waited for after sending */
+    uint8_t send_at;  /**< the step in which send_to waits for this message; 0 for nobody */
+    uint8_t wait_at;  /**< the step in which wait_for sends that message; 0 for nobody */
+} nicbarrier_step_t;
+
+/**
+ * The steps of `rank` among `n` ranks.
+ *
+ * @param degree  of the tree, NICBARRIER_DEGREE_MIN .. _MAX; read for NICBARRIER_GATHER_BROADCAST
+ *                only
+ * @param steps   gets them
+ * @return their number, 0 for n = 1; or -1 where an argument is out of range (n < 1, rank not
+ *         within 0 .. n-1, no such kind or degree)
+ */
+int nicbarrier_schedule(nicbarrier_schedule_kind_t kind, int degree, int32_t rank, int32_t n,
+                        nicbarrier_step_t steps[NICBARRIER_STEPS_MAX]);
+
+#endif

@@ -1,0 +1,61 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Puts of single 64-bit words over the wire, into memory that the target has registered.
+ *
+ * A target allocates a region and describes it in a few bytes; whoever has the description opens it
+ * and puts. No message is received for a put: the target looks at its memory. Over an RDMA network
+ * the adapter writes it; over others UCX does in the target's progress.
+ */
+#ifndef ONIC_WIRE_PUT_H
+#define ONIC_WIRE_PUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/export.h"
+#include "common/wire.h"
+
+/** Must be called before the wire is opened by anybody for regions to be had later. A component
+ *  calls it when it is opened and may want to put. */
+ONIC_EXPORT void onic_wire_want_puts(void);
+
+/** Registered memory of this process. */
+typedef struct onic_region onic_region_t;
+
+/** Allocates zeroed registered memory, at a whole page. NULL where it cannot be had: the wire was
+ *  opened without puts, or memory is exhausted. The lock must not be held. */
+ONIC_EXPORT onic_region_t *onic_region_new(size_t bytes);
+/** Nobody puts into it any more. The lock must not be held. */
+ONIC_EXPORT void onic_region_free(onic_region_t *region);
+ONIC_EXPORT void *onic_region_base(const onic_region_t *region);
+
+/**
+ * Writes what a peer needs to put into the region: this process's wire address, the region's
+ * address and key. Returns the length, or 0 where `cap` bytes are not enough. The lock must not be
+ * held.
+ */
+ONIC_EXPORT size_t onic_region_describe(const onic_region_t *region, void *bytes, size_t cap);
+
+/** A region of a peer. */
+typedef struct onic_remote onic_remote_t;
+
+/** Opens the region that a peer has described, and learns of the peer where it was not known. NULL
+ *  and an OMPI error where the bytes are malformed or there is no way to that peer. The lock must
+ *  be held. */
+ONIC_EXPORT onic_remote_t *onic_remote_open(const void *bytes, size_t len, int *rc_p);
+ONIC_EXPORT void onic_remote_close(onic_remote_t *remote);
+
+/**
+ * Puts the 8 bytes at `word`, which must stay until local completion, to byte `offset` (a multiple
+ * of 8) of the region. The lock must be held. Returns 1 where it is locally complete (cb is not
+ * called), 0 where cb will be called, or an OMPI error. Puts to one region may overtake each other.
+ */
+ONIC_EXPORT int onic_remote_put(onic_remote_t *remote, size_t offset, const uint64_t *word,
+                                onic_send_cb_t cb, void *arg);
+
+#endif

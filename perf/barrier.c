@@ -1,0 +1,292 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Barriers: how long they take (median and 99th percentile), how far apart the ranks leave them,
+ * and how much of a nonblocking one is hidden behind computing.
+ *
+ * Plain MPI: which component does the barriers is decided on mpirun's command line. Where all ranks
+ * read the same clock (one machine, also with several network namespaces), it is also checked that
+ * nobody left before all had entered.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "perf/bench.h"
+
+enum { BATCH = 32, WARM_UP = 300, MIN_CALLS = 200, MAX_CALLS = 200000 };
+
+typedef enum op { OP_BARRIER, OP_IBARRIER, OP_OVERLAP, OPS } op_t;
+static const char *const op_names[OPS] = {"barrier", "ibarrier", "overlap"};
+
+typedef struct options {
+    bench_list_t ops;
+    int msec;    /**< time of a measurement */
+    int compute; /**< overlap: microseconds between MPI_Ibarrier and MPI_Wait */
+    const char *json;
+} options_t;
+
+static const char usage[] =
+    "usage: mpirun -n RANKS barrier [options]\n"
+    "  -o LIST   barrier: MPI_Barrier; ibarrier: MPI_Ibarrier and MPI_Wait; overlap: with\n"
+    "            computing in between, of which only the time beyond it counts (barrier,ibarrier)\n"
+    "  -t MS     milliseconds of one measurement (30)\n"
+    "  -c USEC   overlap: microseconds of computing (200)\n"
+    "  -j FILE   write the results as JSON\n";
+
+typedef struct bench {
+    int rank, ranks;
+    op_t op;
+    double compute;
+    bool one_clock;
+} bench_t;
+
+typedef struct result {
+    double median, p99, skew, line_ns;
+    double hidden; /**< overlap: the part of an ibarrier that computing hides, 0 .. 1 */
+    bool ok;
+} result_t;
+
+/* ---- calls ----------------------------------------------------------------------------------- */
+
+static void nonblocking(double compute)
+{
+    MPI_Request request;
+    MPI_Ibarrier(MPI_COMM_WORLD, &request);
+    if (compute > 0) {
+        bench_compute(compute);
+    }
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+static void call(const bench_t *b)
+{
+    if (b->op == OP_BARRIER) {
+        MPI_Barrier(MPI_COMM_WORLD);
+    } else {
+        nonblocking(b->compute);
+    }
+}
+
+/** Seconds for each call, `n` of them, timed in batches; the median. */
+static double by_batches(const bench_t *b, int n)
+{
+    int batches = (n + BATCH - 1) / BATCH;
+    double *seconds = bench_alloc((size_t)batches * sizeof(*seconds));
+    for (int i = 0; i < batches; i++) {
+        double start = bench_now();
+        for (int k = 0; k < BATCH; k++) {
+            call(b);
+        }
+        seconds[i] = (bench_now() - start) / BATCH;
+    }
+    double median = bench_median(seconds, batches);
+    free(seconds);
+    return median;
+}
+
+/** How many calls take about `seconds`; the same on all ranks. */
+static int calibrate(const bench_t *b, double seconds)
+{
+    for (int i = 0; i < WARM_UP; i++) {
+        call(b);
+    }
+    double n = seconds / by_batches(b, MIN_CALLS);
+    int calls = n < MIN_CALLS ? MIN_CALLS : n > MAX_CALLS ? MAX_CALLS : (int)n;
+    MPI_Bcast(&calls, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    return calls;
+}
+
+/* ---- one by one: 99th percentile, skew, check --------------------------------------------------
+ */
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double percentile(double *v, int n, double part)
+{
+    qsort(v, (size_t)n, sizeof(*v), compare_doubles);
+    int at = (int)(part * n);
+    return v[at < n ? at : n - 1];
+}
+
+static void reduce_to_0(const bench_t *b, double *v, int n, MPI_Op op)
+{
+    MPI_Reduce(b->rank == 0 ? MPI_IN_PLACE : v, v, n, MPI_DOUBLE, op, 0, MPI_COMM_WORLD);
+}
+
+/** From the times at which each rank entered and left; on rank 0. */
+static void compare_ranks(const bench_t *b, double *entered, double *left, int n, result_t *r)
+{
+    double *last_left = bench_alloc((size_t)n * sizeof(*last_left));
+    memcpy(last_left, left, (size_t)n * sizeof(*left));
+    reduce_to_0(b, last_left, n, MPI_MAX);
+    reduce_to_0(b, left, n, MPI_MIN);
+    reduce_to_0(b, entered, n, MPI_MAX);
+    for (int i = 0; b->rank == 0 && i < n; i++) {
+        r->ok = r->ok && (!b->one_clock || left[i] >= entered[i]);
+        last_left[i] -= left[i];
+    }
+    r->skew = b->one_clock ? bench_median(last_left, n) : NAN;
+    free(last_left);
+}
+
+static void one_by_one(const bench_t *b, int n, result_t *r)
+{
+    double *entered = bench_alloc((size_t)n * sizeof(*entered));
+    double *left = bench_alloc((size_t)n * sizeof(*left));
+    double *seconds = bench_alloc((size_t)n * sizeof(*seconds));
+    for (int i = 0; i < n; i++) {
+        entered[i] = bench_now();
+        call(b);
+        left[i] = bench_now();
+        seconds[i] = left[i] - entered[i] - b->compute;
+    }
+    reduce_to_0(b, seconds, n, MPI_MAX);
+    r->p99 = percentile(seconds, n, 0.99);
+    r->ok = true;
+    compare_ranks(b, entered, left, n, r);
+    free(entered);
+    free(left);
+    free(seconds);
+}
+
+/* ---- measurements ------------------------------------------------------------------------------
+ */
+
+static void measure(bench_t *b, const options_t *o, bench_line_t *line, result_t *r)
+{
+    double alone = NAN;
+    if (b->op == OP_OVERLAP) {
+        b->compute = 0;
+        alone = by_batches(b, calibrate(b, 0.25e-3 * o->msec));
+        b->compute = 1e-6 * o->compute;
+    }
+    r->line_ns = bench_line_ns(line);
+    int n = calibrate(b, 0.5e-3 * o->msec);
+    r->median = by_batches(b, n) - b->compute;
+    one_by_one(b, n, r);
+    r->line_ns = 0.5 * (r->line_ns + bench_line_ns(line));
+    r->hidden = b->op == OP_OVERLAP ? fmin(1, fmax(0, 1 - r->median / alone)) : NAN;
+    b->compute = 0;
+}
+
+static void report(const bench_t *b, bench_json_t *json, const result_t *r)
+{
+    printf("%-9s %6d %11.3f %11.3f %11.3f %8.0f", op_names[b->op], b->ranks, 1e6 * r->median,
+           1e6 * r->p99, 1e6 * r->skew, r->line_ns);
+    if (b->op == OP_OVERLAP) {
+        printf("  %.0f %% hidden", 100 * r->hidden);
+    }
+    printf("  %s\n", r->ok ? "ok" : "WRONG");
+    fflush(stdout);
+    bench_json_begin(json);
+    bench_json_str(json, "op", op_names[b->op]);
+    bench_json_num(json, "ranks", b->ranks);
+    bench_json_num(json, "seconds", r->median);
+    bench_json_num(json, "p99_seconds", r->p99);
+    bench_json_num(json, "skew_seconds", r->skew);
+    bench_json_num(json, "hidden", r->hidden);
+    bench_json_num(json, "line_ns", r->line_ns);
+    bench_json_bool(json, "data_ok", r->ok);
+    bench_json_end(json);
+}
+
+/** Do all ranks read the same clock? The kernel's boot identifier says so. */
+static bool one_clock(void)
+{
+    char id[64] = "", first[64];
+    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "r");
+    if (f != NULL) {
+        if (fgets(id, sizeof(id), f) == NULL) {
+            id[0] = '\0';
+        }
+        fclose(f);
+    }
+    memcpy(first, id, sizeof(id));
+    MPI_Bcast(first, sizeof(first), MPI_CHAR, 0, MPI_COMM_WORLD);
+    int same = id[0] != '\0' && memcmp(first, id, sizeof(id)) == 0, all;
+    MPI_Allreduce(&same, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    return all != 0;
+}
+
+/* ---- program -----------------------------------------------------------------------------------
+ */
+
+static int parse_options(int argc, char **argv, options_t *o)
+{
+    int c, bad = 0;
+    *o = (options_t){.ops = {{OP_BARRIER, OP_IBARRIER}, 2}, .msec = 30, .compute = 200};
+    while ((c = getopt(argc, argv, "o:t:c:j:h")) != -1) {
+        switch (c) {
+        case 'o':
+            bad |= bench_parse_names(optarg, op_names, OPS, &o->ops);
+            break;
+        case 't':
+            bad |= bench_parse_int("-t", optarg, 1, 100000, &o->msec);
+            break;
+        case 'c':
+            bad |= bench_parse_int("-c", optarg, 1, 100000, &o->compute);
+            break;
+        case 'j':
+            o->json = optarg;
+            break;
+        default:
+            bad = 1;
+        }
+    }
+    return bad || optind < argc ? -1 : 0;
+}
+
+static int run(const options_t *o)
+{
+    bench_t b = {.one_clock = one_clock()};
+    bench_json_t *json = NULL;
+    int wrong = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &b.rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &b.ranks);
+    if (b.rank == 0) {
+        wrong |= bench_json_open(o->json, "barrier", &json);
+        printf("%-9s %6s %11s %11s %11s %8s\n", "op", "ranks", "median us", "99 % us", "skew us",
+               "line ns");
+    }
+    bench_line_t *line = bench_line_open(MPI_COMM_WORLD);
+    for (int i = 0; i < o->ops.n; i++) {
+        result_t r;
+        b.op = (op_t)o->ops.v[i];
+        measure(&b, o, line, &r);
+        if (b.rank == 0) {
+            report(&b, json, &r);
+            wrong |= !r.ok;
+        }
+    }
+    bench_line_close(line);
+    if (b.rank == 0) {
+        wrong |= bench_json_close(json);
+    }
+    MPI_Bcast(&wrong, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    return wrong ? BENCH_EXIT_WRONG_DATA : BENCH_EXIT_OK;
+}
+
+int main(int argc, char **argv)
+{
+    options_t o;
+    int rank, code = BENCH_EXIT_USAGE;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    opterr = 0;
+    if (parse_options(argc, argv, &o) == 0) {
+        code = run(&o);
+    } else if (rank == 0) {
+        fputs(usage, stderr);
+    }
+    MPI_Finalize();
+    return code;
+}

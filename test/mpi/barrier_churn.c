@@ -1,0 +1,96 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/* ranks: 2-4 */
+/* engines: auto put2 datagram lossy */
+/* timeout: 200 */
+/**
+ * @file
+ * Communicators come and go, ten thousand of them: most too short-lived to set an engine up, others
+ * with one, freed right after their last barrier, while peers may still be in it. Memory, file
+ * descriptors and names of shared memory stay the same in number.
+ */
+#include "test/mpi/meet.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { COMMS = 10000, EVERY = 20, WARM = 1000 };
+
+static int entries(const char *path, const char *prefix)
+{
+    DIR *dir = opendir(path);
+    int n = 0;
+    for (const struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;) {
+        n += strncmp(e->d_name, prefix, strlen(prefix)) == 0;
+    }
+    if (dir != NULL) {
+        closedir(dir);
+    }
+    return n;
+}
+
+static int mappings(void)
+{
+    FILE *f = fopen("/proc/self/maps", "r");
+    int n = 0;
+    for (int c; f != NULL && (c = fgetc(f)) != EOF;) {
+        n += c == '\n';
+    }
+    if (f != NULL) {
+        fclose(f);
+    }
+    return n;
+}
+
+static void one(int i, tl_rng_t *rng)
+{
+    MPI_Comm comm;
+    if (i % 2 == 0) {
+        TL_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    } else {
+        TL_MPI(MPI_Comm_split(MPI_COMM_WORLD, 0, -tl_rank(), &comm));
+    }
+    /* With the default of eight calls. */
+    int barriers = i % EVERY == 0 ? 12 : 2;
+    for (int k = 0; k < barriers; k++) {
+        TL_MPI(MPI_Barrier(comm));
+    }
+    if (i % EVERY == 0) {
+        MPI_Request request;
+        TL_MPI(MPI_Ibarrier(comm, &request));
+        TL_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        meet_delay(rng, 20);
+    }
+    TL_MPI(MPI_Comm_free(&comm));
+}
+
+int main(int argc, char **argv)
+{
+    size_t memory = 0;
+    int files = 0, maps = 0;
+    tl_init(&argc, &argv, MPI_THREAD_SINGLE);
+    meet_begin();
+    tl_rng_t rng = tl_rng(tl_seed(), (uint64_t)tl_rank());
+    for (int i = 0; i < COMMS; i++) {
+        if (i == WARM) {
+            memory = tl_resident();
+            files = entries("/proc/self/fd", "");
+            maps = mappings();
+        }
+        one(i, &rng);
+    }
+    TL_CHECK(tl_resident() <= memory + (4U << 20), "memory has grown from %zu to %zu", memory,
+             tl_resident());
+    TL_CHECK(entries("/proc/self/fd", "") <= files + 2, "%d files were open, now %d", files,
+             entries("/proc/self/fd", ""));
+    TL_CHECK(mappings() <= maps + 40, "there were %d mappings, now %d", maps, mappings());
+    meet_check_engine(COMMS / EVERY * 5);
+    if (meet_engine() != NULL) {
+        TL_CHECK(meet_counter("live_carriers") == 0, "%lld engines are left",
+                 meet_counter("live_carriers"));
+    }
+    return meet_finish();
+}

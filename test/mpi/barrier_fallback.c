@@ -1,0 +1,115 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/* ranks: 2-4 */
+/* engines: shm put datagram */
+/**
+ * @file
+ * The engine cannot be set up on one rank, which may open no more files: everybody goes on with the
+ * module below, for good; one rank says why, in one line; and barriers are right before, during and
+ * after, also those nonblocking ones that waited for the agreement.
+ */
+#include "test/mpi/meet.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum { MANY = 30 };
+
+/** From now on what is written to standard error goes to a file; returns the old one. */
+static int catch_errors(int file)
+{
+    fflush(stderr);
+    int old = dup(STDERR_FILENO);
+    dup2(file, STDERR_FILENO);
+    return old;
+}
+
+static int lines_with(int file, const char *what)
+{
+    char text[65536] = "";
+    ssize_t n = pread(file, text, sizeof(text) - 1, 0);
+    int lines = 0;
+    text[n > 0 ? n : 0] = '\0';
+    for (const char *at = text; (at = strstr(at, what)) != NULL; at += strlen(what)) {
+        lines++;
+    }
+    return lines;
+}
+
+static void many_at_once(meet_t *m)
+{
+    MPI_Request requests[MANY];
+    long numbers[MANY];
+    int sums[MANY], one = 1;
+    MPI_Request others[MANY];
+    for (int i = 0; i < MANY; i++) {
+        numbers[i] = meet_ibarrier(m, &requests[i]);
+        TL_MPI(MPI_Iallreduce(&one, &sums[i], 1, MPI_INT, MPI_SUM, m->comm, &others[i]));
+    }
+    for (int i = MANY - 1; i >= 0; i--) {
+        TL_MPI(MPI_Wait(&requests[i], MPI_STATUS_IGNORE));
+        meet_leave(m, numbers[i], "one of many");
+    }
+    TL_MPI(MPI_Waitall(MANY, others, MPI_STATUSES_IGNORE));
+    for (int i = 0; i < MANY; i++) {
+        TL_CHECK(sums[i] == m->size, "sum %d", sums[i]);
+    }
+}
+
+static void limit_files(rlim_t n)
+{
+    struct rlimit limit;
+    getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = n < limit.rlim_max ? n : limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+int main(int argc, char **argv)
+{
+    char name[] = "/tmp/onic-fallback-XXXXXX";
+    tl_init(&argc, &argv, MPI_THREAD_SINGLE);
+    meet_begin();
+    if (meet_engine() == NULL) {
+        tl_skip("another component does the barriers");
+    }
+    int file = mkstemp(name), lines, all = 0;
+    unlink(name);
+    meet_t m = meet_new(MPI_COMM_WORLD), n;
+    MPI_Comm dup_comm;
+    TL_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &dup_comm));
+    n = meet_new(dup_comm);
+    /* Messages between all, so that nothing else needs to be opened later. */
+    int *words = tl_alloc((size_t)tl_size() * sizeof(int));
+    TL_MPI(MPI_Alltoall(MPI_IN_PLACE, 1, MPI_INT, words, 1, MPI_INT, MPI_COMM_WORLD));
+    free(words);
+    if (tl_rank() == tl_size() - 1) {
+        limit_files(3);
+    }
+    int old = catch_errors(file);
+    many_at_once(&m);
+    for (int i = 0; i < 50; i++) {
+        meet_barrier(&m, "after");
+        meet_barrier(&n, "blocking");
+    }
+    many_at_once(&m);
+    many_at_once(&n);
+    limit_files(1024);
+    fflush(stderr);
+    dup2(old, STDERR_FILENO);
+    lines = lines_with(file, "coll_nicbarrier:");
+    TL_MPI(MPI_Allreduce(&lines, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+    TL_CHECK(all == 1, "%d lines say why, not 1", all);
+    TL_CHECK(meet_counter("declined") == 2, "%lld agreements were declined",
+             meet_counter("declined"));
+    TL_CHECK(meet_counter("live_carriers") == 0, "%lld engines", meet_counter("live_carriers"));
+    meet_free(&m);
+    meet_free(&n);
+    TL_MPI(MPI_Comm_free(&dup_comm));
+    return meet_finish();
+}

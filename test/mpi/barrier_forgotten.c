@@ -1,0 +1,43 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/* ranks: 2-4 */
+/* engines: auto put2 datagram lossy */
+/* leaks: expected */
+/**
+ * @file
+ * Communicators and persistent barriers that are never freed: MPI_Finalize ends all the same, and
+ * leaves no name in shared memory.
+ */
+#include "test/mpi/meet.h"
+
+#include <mpi-ext.h>
+#include <unistd.h>
+
+int main(int argc, char **argv)
+{
+    MPI_Comm comms[4];
+    tl_init(&argc, &argv, MPI_THREAD_SINGLE);
+    meet_begin();
+    for (int i = 0; i < 4; i++) {
+        TL_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]));
+        meet_t m = meet_new(comms[i]);
+        for (int k = 0; k < 20; k++) {
+            meet_barrier(&m, "never freed");
+        }
+        meet_free(&m);
+    }
+#if defined(OMPI_HAVE_MPI_EXT_PCOLLREQ) && OMPI_HAVE_MPI_EXT_PCOLLREQ
+    MPI_Request request;
+    TL_MPI(MPIX_Barrier_init(comms[0], MPI_INFO_NULL, &request));
+    TL_MPI(MPI_Start(&request));
+    TL_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
+#endif
+    meet_check_engine(4 * 12);
+    /* One leaves late. */
+    if (tl_rank() == 0) {
+        usleep(200000);
+    }
+    return meet_finish();
+}

@@ -1,0 +1,180 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "test/mpi/meet.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+/** Flags of ranks on cache lines of their own. */
+#define STRIDE 16
+
+meet_t meet_new(MPI_Comm comm)
+{
+    static int serial;
+    meet_t m = {.comm = comm};
+    char name[64];
+    MPI_Comm_rank(comm, &m.rank);
+    MPI_Comm_size(comm, &m.size);
+    m.bytes = (size_t)m.size * STRIDE * sizeof(long);
+    snprintf(name, sizeof(name), "/onic-meet-%d-%d", (int)getpid(), serial++);
+    int fd = m.rank == 0 ? shm_open(name, O_RDWR | O_CREAT | O_EXCL, 0600) : -1;
+    if (m.rank == 0 && (fd < 0 || ftruncate(fd, (off_t)m.bytes) != 0)) {
+        perror("meet_new");
+        MPI_Abort(MPI_COMM_WORLD, TL_EXIT_FAILED);
+    }
+    MPI_Bcast(name, sizeof(name), MPI_CHAR, 0, comm);
+    if (m.rank != 0) {
+        fd = shm_open(name, O_RDWR, 0600);
+    }
+    m.memory = mmap(NULL, m.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (m.memory == MAP_FAILED) {
+        perror("meet_new");
+        MPI_Abort(MPI_COMM_WORLD, TL_EXIT_FAILED);
+    }
+    close(fd);
+    int one = 1, all;
+    MPI_Allreduce(&one, &all, 1, MPI_INT, MPI_SUM, comm);
+    if (m.rank == 0) {
+        shm_unlink(name);
+    }
+    m.entered = m.memory;
+    return m;
+}
+
+void meet_free(meet_t *m)
+{
+    munmap(m->memory, m->bytes);
+}
+
+long meet_enter(meet_t *m)
+{
+    m->mine++;
+    atomic_store(&m->entered[m->rank * STRIDE], m->mine);
+    return m->mine;
+}
+
+void meet_leave(const meet_t *m, long n, const char *what)
+{
+    for (int r = 0; r < m->size; r++) {
+        long entered = atomic_load(&m->entered[r * STRIDE]);
+        TL_CHECK(entered >= n, "%s: left barrier %ld, but rank %d has entered only %ld", what, n, r,
+                 entered);
+    }
+}
+
+void meet_barrier(meet_t *m, const char *what)
+{
+    long n = meet_enter(m);
+    TL_MPI(MPI_Barrier(m->comm));
+    meet_leave(m, n, what);
+}
+
+long meet_ibarrier(meet_t *m, MPI_Request *request)
+{
+    long n = meet_enter(m);
+    TL_MPI(MPI_Ibarrier(m->comm, request));
+    return n;
+}
+
+void meet_delay(tl_rng_t *rng, int usec)
+{
+    int kind = (int)tl_range(rng, 0, 7);
+    double length = 1e-6 * (double)tl_range(rng, 0, usec);
+    if (kind == 0) {
+        struct timespec time = {0, (long)(length * 1e9)};
+        nanosleep(&time, NULL);
+    } else if (kind == 1) {
+        double end = MPI_Wtime() + length;
+        while (MPI_Wtime() < end) {
+        }
+    }
+}
+
+static const char *const names[] = {"barriers_shm",   "barriers_put",  "barriers_datagram",
+                                    "barriers_below", "agreements",    "declined",
+                                    "live_carriers",  "live_requests", "retransmits",
+                                    "skew_count",     "skew_total"};
+enum { NAMES = sizeof(names) / sizeof(names[0]) };
+static MPI_T_pvar_session session;
+static MPI_T_pvar_handle handles[NAMES];
+
+static bool find(const char *name, int *index_p)
+{
+    char full[128];
+    snprintf(full, sizeof(full), "coll_nicbarrier_%s", name);
+    return MPI_T_pvar_get_index(full, MPI_T_PVAR_CLASS_COUNTER, index_p) == MPI_SUCCESS ||
+           MPI_T_pvar_get_index(full, MPI_T_PVAR_CLASS_LEVEL, index_p) == MPI_SUCCESS;
+}
+
+void meet_begin(void)
+{
+    int provided, index, count;
+    MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
+    MPI_T_pvar_session_create(&session);
+    for (int i = 0; i < NAMES; i++) {
+        handles[i] = MPI_T_PVAR_HANDLE_NULL;
+        if (find(names[i], &index)) {
+            MPI_T_pvar_handle_alloc(session, index, NULL, &handles[i], &count);
+        }
+    }
+}
+
+int meet_finish(void)
+{
+    for (int i = 0; i < NAMES; i++) {
+        if (handles[i] != MPI_T_PVAR_HANDLE_NULL) {
+            MPI_T_pvar_handle_free(session, &handles[i]);
+        }
+    }
+    MPI_T_pvar_session_free(&session);
+    MPI_T_finalize();
+    return tl_finish();
+}
+
+long long meet_counter(const char *name)
+{
+    unsigned long long value = 0;
+    for (int i = 0; i < NAMES; i++) {
+        if (strcmp(name, names[i]) == 0 && handles[i] != MPI_T_PVAR_HANDLE_NULL) {
+            MPI_T_pvar_read(session, handles[i], &value);
+            return (long long)value;
+        }
+    }
+    return -1;
+}
+
+const char *meet_engine(void)
+{
+    const char *priority = getenv("OMPI_MCA_coll_nicbarrier_priority");
+    const char *engine = getenv("OMPI_MCA_coll_nicbarrier_engine");
+    if (priority == NULL || atoi(priority) <= 30 || meet_counter("barriers_shm") < 0) {
+        return NULL;
+    }
+    return engine != NULL ? engine : "auto";
+}
+
+void meet_check_engine(long long least)
+{
+    const char *engine = meet_engine();
+    const char *ppn = getenv("OMPI_MCA_coll_nicbarrier_ppn");
+    if (engine == NULL) {
+        return;
+    }
+    char name[64];
+    snprintf(name, sizeof(name), "barriers_%s", strcmp(engine, "auto") == 0 ? "shm" : engine);
+    long long got = meet_counter(name);
+    /* Where few enough gather in shared memory there is nothing between leaders. */
+    if (ppn != NULL && atoi(ppn) >= tl_size()) {
+        got += meet_counter("barriers_shm");
+    }
+    TL_CHECK(got >= least, "%lld barriers were carried by engine %s, not %lld", got, engine, least);
+    TL_CHECK(meet_counter("declined") == 0, "%lld agreements were declined",
+             meet_counter("declined"));
+}

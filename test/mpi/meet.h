@@ -1,0 +1,67 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * What the tests of barriers share: a board in shared memory, on which each rank of a communicator
+ * writes how many barriers it has entered, so that whoever leaves one can see whether all others
+ * had entered it; random delays; and the component's counters.
+ *
+ * One machine only.
+ */
+#ifndef ONIC_MEET_H
+#define ONIC_MEET_H
+
+#include <mpi.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "test/mpi/testlib.h"
+
+/** Call meet_begin after tl_init, since counters count from then on, and end by meet_finish in
+ * place of tl_finish. */
+void meet_begin(void);
+int meet_finish(void);
+
+typedef struct meet {
+    MPI_Comm comm;
+    int rank;
+    int size;
+    _Atomic long *entered; /**< of each rank */
+    long mine;
+    void *memory;
+    size_t bytes;
+} meet_t;
+
+/** Collective over `comm`, without barriers: a board with zeros. */
+meet_t meet_new(MPI_Comm comm);
+/** Local. */
+void meet_free(meet_t *m);
+
+/** I am about to enter the next barrier; returns its number, from 1. */
+long meet_enter(meet_t *m);
+/** I have left barrier `n`: checks that everybody has entered it. */
+void meet_leave(const meet_t *m, long n, const char *what);
+
+/** A barrier between meet_enter and meet_leave. */
+void meet_barrier(meet_t *m, const char *what);
+/** An ibarrier after meet_enter. */
+long meet_ibarrier(meet_t *m, MPI_Request *request);
+
+/** Nothing most of the time, otherwise up to `usec` microseconds, asleep or computing. */
+void meet_delay(tl_rng_t *rng, int usec);
+
+/** A performance variable of the component, such as "barriers_shm", since meet_begin; -1 where
+ * there is none. */
+long long meet_counter(const char *name);
+
+/** The engine that the runner has forced: "auto", "shm", "put" or "datagram"; NULL where the
+ *  component is not in use. */
+const char *meet_engine(void);
+
+/** Checks that at least `least` barriers of this process were carried by the forced engine (any of
+ *  them for auto), and that no agreement was declined. */
+void meet_check_engine(long long least);
+
+#endif

@@ -1,0 +1,127 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file Trees of the processes of a node: fixed machines, and properties on random ones. */
+#include "coll_nicbarrier/arrange.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "test/unit/unit.h"
+
+enum { MANY = 300 };
+
+static void check_shape(const nicbarrier_tree_t *t, int n, int fanout)
+{
+    static bool taken[8 * MANY];
+    memset(taken, 0, sizeof(taken));
+    ck_assert_int_eq(t->leaves, n);
+    ck_assert_int_le(t->vertices, nicbarrier_tree_max(n));
+    for (int i = 0; i < n; i++) {
+        ck_assert_int_ge(t->leaf[i], 0);
+        ck_assert_int_lt(t->leaf[i], n);
+        ck_assert_msg(!taken[t->leaf[i]], "leaf %d is taken twice", t->leaf[i]);
+        taken[t->leaf[i]] = true;
+    }
+    for (int v = 0; v < t->vertices; v++) {
+        ck_assert_int_eq(v < n, t->count[v] == 0);
+        ck_assert_int_le(t->count[v], fanout);
+        ck_assert_int_eq(v == t->vertices - 1, t->parent[v] == -1);
+        for (int c = t->first[v]; c < t->first[v] + t->count[v]; c++) {
+            ck_assert_int_lt(c, v);
+            ck_assert_int_eq(t->parent[c], v);
+        }
+    }
+}
+
+static int depth(const nicbarrier_tree_t *t)
+{
+    int d = 0;
+    for (int v = 0; t->parent[v] >= 0; v = t->parent[v]) {
+        d++;
+    }
+    return d;
+}
+
+static nicbarrier_tree_t made(const nicbarrier_where_t *where, int n, int fanout)
+{
+    nicbarrier_tree_t t;
+    ck_assert_int_eq(nicbarrier_arrange(&t, where, n, fanout), 0);
+    check_shape(&t, n, fanout);
+    return t;
+}
+
+START_TEST(few_are_one_group)
+{
+    nicbarrier_where_t where[4] = {{0, 0, 0}, {1, 1, 1}, {0, 0, 0}, {1, 1, 1}};
+    nicbarrier_tree_t t = made(where, 4, 4);
+    ck_assert_int_eq(t.vertices, 5);
+    ck_assert_int_eq(t.leaf[0] + t.leaf[2], 1);
+    nicbarrier_tree_free(&t);
+    t = made(where, 1, 2);
+    ck_assert_int_eq(t.vertices, 1);
+    nicbarrier_tree_free(&t);
+}
+END_TEST
+
+START_TEST(two_packages)
+{
+    nicbarrier_where_t where[16];
+    for (int i = 0; i < 16; i++) {
+        where[i] = (nicbarrier_where_t){i % 2, i % 2, i % 4};
+    }
+    nicbarrier_tree_t t = made(where, 16, 8);
+    /* 4 caches of 4, then 2 packages of 2 caches, then the root. */
+    ck_assert_int_eq(t.vertices, 16 + 4 + 2 + 1);
+    for (int i = 0; i < 16; i++) {
+        for (int j = 0; j < 16; j++) {
+            ck_assert_int_eq(t.parent[t.leaf[i]] == t.parent[t.leaf[j]], i % 4 == j % 4);
+        }
+    }
+    nicbarrier_tree_free(&t);
+}
+END_TEST
+
+START_TEST(unknown_places)
+{
+    nicbarrier_where_t where[MANY];
+    for (int i = 0; i < MANY; i++) {
+        where[i] = (nicbarrier_where_t){-1, -1, -1};
+    }
+    nicbarrier_tree_t t = made(where, 64, 8);
+    ck_assert_int_eq(t.vertices, 64 + 8 + 1);
+    nicbarrier_tree_free(&t);
+    t = made(where, 256, 2);
+    ck_assert_int_eq(depth(&t), 8);
+    nicbarrier_tree_free(&t);
+}
+END_TEST
+
+START_TEST(random_machines)
+{
+    unit_random_t random = {unit_seed() + (uint64_t)_i};
+    nicbarrier_where_t where[MANY];
+    int n = 1 + (int)unit_below(&random, MANY), fanout = 2 + (int)unit_below(&random, 19);
+    uint64_t spread = 1 + unit_below(&random, 10);
+    for (int i = 0; i < n; i++) {
+        where[i].package = (int32_t)unit_below(&random, spread) - 1;
+        where[i].numa = (int32_t)unit_below(&random, spread) - 1;
+        where[i].cache = (int32_t)unit_below(&random, spread) - 1;
+    }
+    nicbarrier_tree_t t = made(where, n, fanout), again = made(where, n, fanout);
+    ck_assert_int_eq(t.vertices, again.vertices);
+    ck_assert_mem_eq(t.parent, again.parent, (size_t)t.vertices * sizeof(int));
+    ck_assert_mem_eq(t.leaf, again.leaf, (size_t)n * sizeof(int));
+    nicbarrier_tree_free(&t);
+    nicbarrier_tree_free(&again);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const each[] = {random_machines};
+    const TTest *const tests[] = {few_are_one_group, two_packages, unknown_places};
+
+    return unit_run_loop("arrange", each, 1, 500, tests, sizeof(tests) / sizeof(tests[0]));
+}

@@ -1,0 +1,390 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * The schedules are executed for all ranks at once: every message is awaited in just one place, at
+ * the end everyone has heard of everyone, and it takes as many messages one after another as the
+ * paper says.
+ */
+#include "coll_nicbarrier/schedule.h"
+
+#include <string.h>
+
+#include "test/unit/unit.h"
+
+typedef struct kind {
+    nicbarrier_schedule_kind_t schedule;
+    int degree;
+} kind_t;
+
+static const kind_t kinds[] = {{NICBARRIER_DISSEMINATION, 0},    {NICBARRIER_PAIRWISE, 0},
+                               {NICBARRIER_GATHER_BROADCAST, 2}, {NICBARRIER_GATHER_BROADCAST, 3},
+                               {NICBARRIER_GATHER_BROADCAST, 8}, {NICBARRIER_GATHER_BROADCAST, 16}};
+#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
+enum { EVERY_N = 200, LARGE_N = 100000, LARGE_TIMES = 6 };
+
+/* All ranks' steps, and what the run of them found out. */
+typedef struct world {
+    int32_t n;
+    int *nsteps;
+    nicbarrier_step_t (*steps)[NICBARRIER_STEPS_MAX];
+    int *at;    /* the step each rank is in */
+    bool *sent; /* of that step */
+    int *hops;  /* messages one after another before this rank got there */
+    uint8_t (*arrived)[NICBARRIER_STEPS_MAX];
+    int (*arrived_hops)[NICBARRIER_STEPS_MAX];
+} world_t;
+
+static void *zeros(int32_t n, size_t size)
+{
+    void *p = calloc((size_t)n, size);
+
+    ck_assert_ptr_nonnull(p);
+    return p;
+}
+
+static void world_init(world_t *w, kind_t kind, int32_t n)
+{
+    *w = (world_t){.n = n,
+                   .nsteps = zeros(n, sizeof(*w->nsteps)),
+                   .steps = zeros(n, sizeof(*w->steps)),
+                   .at = zeros(n, sizeof(*w->at)),
+                   .sent = zeros(n, sizeof(*w->sent)),
+                   .hops = zeros(n, sizeof(*w->hops)),
+                   .arrived = zeros(n, sizeof(*w->arrived)),
+                   .arrived_hops = zeros(n, sizeof(*w->arrived_hops))};
+    for (int32_t r = 0; r < n; r++) {
+        w->nsteps[r] = nicbarrier_schedule(kind.schedule, kind.degree, r, n, w->steps[r]);
+        UNIT_CHECK(w->nsteps[r] >= 0 && w->nsteps[r] <= NICBARRIER_STEPS_MAX);
+        UNIT_CHECK(n == 1 ? w->nsteps[r] == 0 : w->nsteps[r] > 0);
+    }
+}
+
+static void world_fini(world_t *w)
+{
+    free(w->nsteps);
+    free(w->steps);
+    free(w->at);
+    free(w->sent);
+    free(w->hops);
+    free(w->arrived);
+    free(w->arrived_hops);
+}
+
+/* ---- every send has its wait and every wait its send ------------------------------------------
+ */
+
+static void check_names(const world_t *w, int32_t r, int k)
+{
+    const nicbarrier_step_t *s = &w->steps[r][k];
+
+    UNIT_CHECK(s->send_to != NICBARRIER_NOBODY || s->wait_for != NICBARRIER_NOBODY);
+    if (s->send_to != NICBARRIER_NOBODY) {
+        UNIT_CHECK(s->send_to >= 0 && s->send_to < w->n && s->send_to != r);
+        UNIT_CHECK(s->send_at < w->nsteps[s->send_to]);
+        const nicbarrier_step_t *there = &w->steps[s->send_to][s->send_at];
+        UNIT_CHECK(there->wait_for == r && there->wait_at == k);
+    } else {
+        UNIT_CHECK(s->send_at == 0);
+    }
+    if (s->wait_for != NICBARRIER_NOBODY) {
+        UNIT_CHECK(s->wait_for >= 0 && s->wait_for < w->n && s->wait_for != r);
+        UNIT_CHECK(s->wait_at < w->nsteps[s->wait_for]);
+        const nicbarrier_step_t *there = &w->steps[s->wait_for][s->wait_at];
+        UNIT_CHECK(there->send_to == r && there->send_at == k);
+    } else {
+        UNIT_CHECK(s->wait_at == 0);
+    }
+}
+
+static void check_all_names(const world_t *w)
+{
+    for (int32_t r = 0; r < w->n; r++)
+        for (int k = 0; k < w->nsteps[r]; k++)
+            check_names(w, r, k);
+}
+
+/* ---- execution --------------------------------------------------------------------------------
+ */
+
+/* What a rank knows is a set of ranks: bits, in rows of `words`. The message of a step carries what
+ * its sender knew then. NULL: only the order of messages is of interest. */
+typedef struct knowledge {
+    size_t words;
+    uint64_t *of;      /* n rows */
+    uint64_t *carried; /* n * NICBARRIER_STEPS_MAX rows, by receiver and step */
+} knowledge_t;
+
+static void send_step(world_t *w, knowledge_t *know, int32_t r)
+{
+    const nicbarrier_step_t *s = &w->steps[r][w->at[r]];
+
+    w->sent[r] = true;
+    if (s->send_to == NICBARRIER_NOBODY)
+        return;
+    UNIT_CHECK(w->arrived[s->send_to][s->send_at] == 0);
+    w->arrived[s->send_to][s->send_at] = 1;
+    w->arrived_hops[s->send_to][s->send_at] = w->hops[r] + 1;
+    if (know != NULL)
+        memcpy(
+            &know->carried[((size_t)s->send_to * NICBARRIER_STEPS_MAX + s->send_at) * know->words],
+            &know->of[(size_t)r * know->words], know->words * sizeof(uint64_t));
+}
+
+/* True where the rank could go on to its next step. */
+static bool wait_step(world_t *w, knowledge_t *know, int32_t r)
+{
+    const int k = w->at[r];
+
+    if (w->steps[r][k].wait_for != NICBARRIER_NOBODY) {
+        if (w->arrived[r][k] == 0)
+            return false;
+        if (w->arrived_hops[r][k] > w->hops[r])
+            w->hops[r] = w->arrived_hops[r][k];
+        for (size_t i = 0; know != NULL && i < know->words; i++)
+            know->of[(size_t)r * know->words + i] |=
+                know->carried[((size_t)r * NICBARRIER_STEPS_MAX + (size_t)k) * know->words + i];
+    }
+    w->at[r]++;
+    w->sent[r] = false;
+    return true;
+}
+
+/* Each rank as far as it gets, in turn, until nobody moves any more. */
+static void execute(world_t *w, knowledge_t *know)
+{
+    bool moved = true;
+
+    while (moved) {
+        moved = false;
+        for (int32_t r = 0; r < w->n; r++) {
+            while (w->at[r] < w->nsteps[r]) {
+                if (!w->sent[r]) {
+                    send_step(w, know, r);
+                    moved = true;
+                }
+                if (!wait_step(w, know, r))
+                    break;
+                moved = true;
+            }
+        }
+    }
+    for (int32_t r = 0; r < w->n; r++)
+        UNIT_CHECK(w->at[r] == w->nsteps[r]);
+}
+
+/* ---- what theory says -------------------------------------------------------------------------
+ */
+
+static int floor_log2(int32_t n)
+{
+    return 31 - __builtin_clz((unsigned)n);
+}
+
+static bool power_of_two(int32_t n)
+{
+    return (n & (n - 1)) == 0;
+}
+
+/* Levels below the root of a heap-ordered tree. */
+static int tree_height(int degree, int32_t n)
+{
+    int64_t full = 1, level = 1;
+    int height = 0;
+
+    for (; full < n; height++) {
+        level *= degree;
+        full += level;
+    }
+    return height;
+}
+
+static int theory(kind_t kind, int32_t n)
+{
+    switch (kind.schedule) {
+    case NICBARRIER_DISSEMINATION:
+        return floor_log2(n) + !power_of_two(n);
+    case NICBARRIER_PAIRWISE:
+        return floor_log2(n) + (power_of_two(n) ? 0 : 2);
+    case NICBARRIER_GATHER_BROADCAST:
+        return 2 * tree_height(kind.degree, n);
+    }
+    return -1;
+}
+
+/* The paper counts steps for dissemination and pairwise exchange, and messages one after another
+ * for the tree. With a single guest pairwise exchange has one message less in a row than steps. */
+static void check_length(const world_t *w, kind_t kind)
+{
+    int hops = 0, nsteps = 0;
+
+    for (int32_t r = 0; r < w->n; r++) {
+        hops = w->hops[r] > hops ? w->hops[r] : hops;
+        nsteps = w->nsteps[r] > nsteps ? w->nsteps[r] : nsteps;
+        if (kind.schedule == NICBARRIER_DISSEMINATION)
+            UNIT_CHECK(w->nsteps[r] == theory(kind, w->n));
+    }
+    if (kind.schedule == NICBARRIER_PAIRWISE && !power_of_two(w->n))
+        UNIT_CHECK(hops == theory(kind, w->n) || hops == theory(kind, w->n) - 1);
+    else
+        UNIT_CHECK(hops == theory(kind, w->n));
+    if (kind.schedule == NICBARRIER_GATHER_BROADCAST)
+        UNIT_CHECK(nsteps <= 2 * kind.degree + 1);
+    else
+        UNIT_CHECK(nsteps == theory(kind, w->n));
+}
+
+/* ---- tests ------------------------------------------------------------------------------------
+ */
+
+static void know_init(knowledge_t *know, int32_t n)
+{
+    know->words = ((size_t)n + 63) / 64;
+    know->of = zeros(n, know->words * sizeof(uint64_t));
+    know->carried = zeros(n, NICBARRIER_STEPS_MAX * know->words * sizeof(uint64_t));
+    for (size_t r = 0; r < (size_t)n; r++)
+        know->of[r * know->words + r / 64] |= UINT64_C(1) << r % 64;
+}
+
+static bool knows(const knowledge_t *know, size_t r, size_t other)
+{
+    return (know->of[r * know->words + other / 64] >> other % 64 & 1) != 0;
+}
+
+START_TEST(everyone_hears_of_everyone)
+{
+    const kind_t kind = kinds[_i];
+
+    for (int32_t n = 1; n <= EVERY_N; n++) {
+        world_t w;
+        knowledge_t know;
+
+        world_init(&w, kind, n);
+        know_init(&know, n);
+        check_all_names(&w);
+        execute(&w, &know);
+        check_length(&w, kind);
+        for (size_t r = 0; r < (size_t)n; r++)
+            for (size_t other = 0; other < (size_t)n; other++)
+                UNIT_CHECK(knows(&know, r, other));
+        free(know.of);
+        free(know.carried);
+        world_fini(&w);
+    }
+}
+END_TEST
+
+/* With many ranks sets are too large; one rank after another is held back instead: nobody may get
+ * to the end without it. */
+static void check_held_back(world_t *w, int32_t late)
+{
+    memset(w->at, 0, (size_t)w->n * sizeof(*w->at));
+    memset(w->sent, 0, (size_t)w->n * sizeof(*w->sent));
+    memset(w->arrived, 0, (size_t)w->n * sizeof(*w->arrived));
+    for (bool moved = true; moved;) {
+        moved = false;
+        for (int32_t r = 0; r < w->n; r++) {
+            while (r != late && w->at[r] < w->nsteps[r]) {
+                if (!w->sent[r]) {
+                    send_step(w, NULL, r);
+                    moved = true;
+                }
+                if (!wait_step(w, NULL, r))
+                    break;
+                moved = true;
+            }
+        }
+    }
+    for (int32_t r = 0; r < w->n; r++)
+        UNIT_CHECK(w->at[r] < w->nsteps[r]);
+}
+
+START_TEST(many_ranks)
+{
+    const kind_t kind = kinds[_i];
+    unit_random_t random = {unit_seed() + (uint64_t)_i};
+
+    for (int i = 0; i < LARGE_TIMES; i++) {
+        /* The largest, a power of two and its neighbours, then any. */
+        const int32_t special[] = {LARGE_N, 65535, 65536, 65537};
+        const int32_t n = i < 4 ? special[i] : (int32_t)(2 + unit_below(&random, LARGE_N - 1));
+        world_t w;
+
+        world_init(&w, kind, n);
+        check_all_names(&w);
+        execute(&w, NULL);
+        check_length(&w, kind);
+        check_held_back(&w, (int32_t)unit_below(&random, (uint64_t)n));
+        check_held_back(&w, n - 1);
+        check_held_back(&w, 0);
+        world_fini(&w);
+    }
+}
+END_TEST
+
+/* Numbers at the end of the range of ranks must not overflow. */
+START_TEST(as_many_ranks_as_there_can_be)
+{
+    const int32_t n = INT32_MAX;
+    const int32_t ranks[] = {0, 1, n / 2, n / 2 + 1, n - 2, n - 1};
+
+    for (size_t i = 0; i < sizeof(ranks) / sizeof(ranks[0]); i++) {
+        nicbarrier_step_t mine[NICBARRIER_STEPS_MAX], theirs[NICBARRIER_STEPS_MAX];
+        const kind_t kind = kinds[_i];
+        const int nmine = nicbarrier_schedule(kind.schedule, kind.degree, ranks[i], n, mine);
+
+        ck_assert_int_gt(nmine, 0);
+        for (int k = 0; k < nmine; k++) {
+            const int32_t to = mine[k].send_to, from = mine[k].wait_for;
+            if (to != NICBARRIER_NOBODY) {
+                ck_assert_int_gt(nicbarrier_schedule(kind.schedule, kind.degree, to, n, theirs),
+                                 mine[k].send_at);
+                ck_assert_int_eq(theirs[mine[k].send_at].wait_for, ranks[i]);
+                ck_assert_int_eq(theirs[mine[k].send_at].wait_at, k);
+            }
+            if (from != NICBARRIER_NOBODY) {
+                ck_assert_int_gt(nicbarrier_schedule(kind.schedule, kind.degree, from, n, theirs),
+                                 mine[k].wait_at);
+                ck_assert_int_eq(theirs[mine[k].wait_at].send_to, ranks[i]);
+                ck_assert_int_eq(theirs[mine[k].wait_at].send_at, k);
+            }
+        }
+    }
+}
+END_TEST
+
+START_TEST(wrong_arguments)
+{
+    const int tree = NICBARRIER_GATHER_BROADCAST;
+    const struct {
+        int schedule, degree;
+        int32_t rank, n;
+    } wrong[] = {{0, 0, 0, 0},
+                 {0, 0, 0, -1},
+                 {0, 0, -1, 4},
+                 {0, 0, 4, 4},
+                 {tree, NICBARRIER_DEGREE_MIN - 1, 0, 4},
+                 {tree, NICBARRIER_DEGREE_MAX + 1, 0, 4},
+                 {tree + 1, 2, 0, 4}};
+
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        nicbarrier_step_t steps[NICBARRIER_STEPS_MAX];
+        ck_assert_int_eq(nicbarrier_schedule((nicbarrier_schedule_kind_t)wrong[i].schedule,
+                                             wrong[i].degree, wrong[i].rank, wrong[i].n, steps),
+                         -1);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const each[] = {everyone_hears_of_everyone, many_ranks,
+                                 as_many_ranks_as_there_can_be};
+    const TTest *const tests[] = {wrong_arguments};
+
+    return unit_run_loop("nicbarrier_schedule", each, sizeof(each) / sizeof(each[0]), KINDS, tests,
+                         sizeof(tests) / sizeof(tests[0]));
+}
