@@ -318,14 +318,18 @@ static int put_progress(nicbarrier_net_t *net)
  */
 static void put_disconnect(nicbarrier_net_t *net)
 {
-    bool connected = net->connected;
-    onic_region_free(net->region);
-    if (!connected) {
+    onic_region_t *region = net->region;
+    if (!net->connected) {
+        onic_region_free(region);
         free(net);
         return;
     }
+    /* First of all, since other threads read the flags until then; afterwards they may free it. */
     onic_wire_lock();
     net->gone = true;
+    onic_wire_unlock();
+    onic_region_free(region);
+    onic_wire_lock();
     (void)move_all();
     onic_wire_unlock();
     onic_wire_want_server(false);
