@@ -12,8 +12,9 @@
  * While MPI threads come by (their ticks grow) it sleeps without looking at the network, since who
  * sleeps on a socket is woken by each packet that another has long been polling for. Once they have
  * stayed away for a whole IDLE_MSEC, it takes over, and sleeps on the transport and on the first
- * NACK that may become due. It never waits for the lock: where that is taken, an MPI thread is at
- * work.
+ * NACK that may become due. While they poll without a pause it looks less often, up to
+ * IDLE_MAX_MSEC, since each look may cost one of them its processor for a moment. It never waits
+ * for the lock: where that is taken, an MPI thread is at work.
  */
 #include <errno.h>
 #include <poll.h>
@@ -25,7 +26,10 @@
 #include "coll_nicbarrier/datagram.h"
 
 /** MPI threads are away when nothing was heard of them for so long. */
-#define IDLE_MSEC 1
+#define IDLE_MSEC     1
+#define IDLE_MAX_MSEC 4
+/** Calls in a millisecond that only who polls makes. */
+#define POLLING_TICKS 100
 
 static bool in_charge(uint64_t seen)
 {
@@ -91,15 +95,19 @@ static void stand_in(uint64_t seen)
 static void *helper_main(void *arg)
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
+    int idle = IDLE_MSEC;
     (void)arg;
     while (!atomic_load(&d->stop)) {
         struct pollfd knocks = {.fd = d->wake_fd, .events = POLLIN};
         const uint64_t seen = atomic_load_explicit(&d->ticks, memory_order_relaxed);
-        (void)poll(&knocks, 1, IDLE_MSEC);
+        (void)poll(&knocks, 1, idle);
         hear_knocks();
         if (in_charge(seen)) {
             stand_in(seen);
         }
+        const uint64_t ticks = atomic_load_explicit(&d->ticks, memory_order_relaxed) - seen;
+        const bool polling = ticks > (uint64_t)idle * POLLING_TICKS;
+        idle = !polling ? IDLE_MSEC : 2 * idle < IDLE_MAX_MSEC ? 2 * idle : IDLE_MAX_MSEC;
     }
     return NULL;
 }
