@@ -149,7 +149,6 @@ typedef struct nicbarrier_datagram {
     pid_t pid;
     int wake_fd;
     atomic_bool stop;
-    atomic_bool parked; /**< it sleeps until something comes or somebody knocks */
 } nicbarrier_datagram_t;
 
 extern nicbarrier_datagram_t nicbarrier_datagram;
@@ -194,8 +193,6 @@ void nicbarrier_datagram_ask(void);
 /** @return 0, or an errno */
 int nicbarrier_datagram_start_thread(void);
 void nicbarrier_datagram_stop_thread(void);
-/** There may be news for it (a deadline that is earlier than what it sleeps for). */
-void nicbarrier_datagram_knock(void);
 
 /* ---- datagram_udp.c ---------------------------------------------------------------------------
  */

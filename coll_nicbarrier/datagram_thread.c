@@ -37,18 +37,19 @@ static bool in_charge(uint64_t seen)
     return !atomic_load(&d->stop) && atomic_load_explicit(&d->ticks, memory_order_relaxed) == seen;
 }
 
+/** Not for ever, because an MPI thread that comes by, enters a barrier and goes on computing brings
+ *  an earlier deadline: to wake this thread each time would cost more than an answer that comes a
+ *  little late, where a packet was lost in just that case. */
 static void sleep_until(uint64_t deadline)
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
     struct pollfd fds[2] = {{.fd = d->wake_fd, .events = POLLIN},
                             {.fd = d->transport->descriptor(), .events = POLLIN}};
-    struct timespec left = {0, 0};
     const uint64_t now = nicbarrier_datagram_now();
-    if (deadline > now) {
-        left.tv_sec = (time_t)((deadline - now) / 1000000000U);
-        left.tv_nsec = (long)((deadline - now) % 1000000000U);
-    }
-    (void)ppoll(fds, 2, deadline == NICBARRIER_NEVER ? NULL : &left, NULL);
+    uint64_t time = deadline > now ? deadline - now : 0;
+    time = time < d->timing.cap ? time : d->timing.cap;
+    const struct timespec left = {(time_t)(time / 1000000000U), (long)(time % 1000000000U)};
+    (void)ppoll(fds, 2, &left, NULL);
 }
 
 static void hear_knocks(void)
@@ -83,11 +84,9 @@ static void stand_in(uint64_t seen)
         if (!serve()) {
             return;
         }
-        atomic_store(&d->parked, true);
         if (in_charge(seen)) {
             sleep_until(atomic_load(&d->deadline));
         }
-        atomic_store(&d->parked, false);
         hear_knocks();
     }
 }
@@ -112,7 +111,7 @@ static void *helper_main(void *arg)
     return NULL;
 }
 
-void nicbarrier_datagram_knock(void)
+static void knock(void)
 {
     const uint64_t one = 1;
     while (write(nicbarrier_datagram.wake_fd, &one, sizeof(one)) < 0 && errno == EINTR) {
@@ -128,7 +127,6 @@ int nicbarrier_datagram_start_thread(void)
         return errno;
     }
     atomic_store(&d->stop, false);
-    atomic_store(&d->parked, false);
     d->pid = getpid();
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -153,7 +151,7 @@ void nicbarrier_datagram_stop_thread(void)
     /* A child of fork has the record of a thread, but not the thread. */
     if (d->pid == getpid()) {
         atomic_store(&d->stop, true);
-        nicbarrier_datagram_knock();
+        knock();
         pthread_join(d->thread, NULL);
     }
     close(d->wake_fd);
