@@ -213,7 +213,6 @@ static void leave_wish(nicbarrier_net_t *net, uint64_t epoch)
 
 static void datagram_enter(nicbarrier_net_t *net, uint64_t epoch)
 {
-    nicbarrier_datagram_t *d = &nicbarrier_datagram;
     tick();
     if (nicbarrier_datagram_trylock()) {
         nicbarrier_datagram_enter(net, epoch);
@@ -223,10 +222,6 @@ static void datagram_enter(nicbarrier_net_t *net, uint64_t epoch)
         if (nicbarrier_datagram_trylock()) {
             nicbarrier_datagram_unlock();
         }
-    }
-    /* Its deadlines are no longer right. */
-    if (atomic_load_explicit(&d->parked, memory_order_relaxed)) {
-        nicbarrier_datagram_knock();
     }
 }
 

@@ -90,8 +90,11 @@ typedef struct nicbarrier_transport {
                    nicbarrier_reason_t *why);
     /** Gives up what resolve may have taken. */
     void (*release)(nicbarrier_partner_t *p);
-    /** One packet; false where it could not be sent, which is as if it were lost. */
-    bool (*send)(const nicbarrier_address_t *to, const unsigned char *packet);
+    /** One packet; false where it could not be sent, which is as if it were lost. `fast`: in the
+     *  quickest way, though the receiver may then see a source that takes no answers. */
+    bool (*send)(const nicbarrier_address_t *to, const unsigned char *packet, bool fast);
+    /** A packet of the partner's came from there: use that address for it. */
+    void (*adopt)(nicbarrier_partner_t *p, const nicbarrier_address_t *from);
     /** One packet of up to `size` bytes; its length (0 .. size; size where it is longer), or -1
      *  where there is none. Never waits. */
     int (*receive)(void *bytes, size_t size, nicbarrier_address_t *from);
@@ -146,7 +149,6 @@ typedef struct nicbarrier_datagram {
     pid_t pid;
     int wake_fd;
     atomic_bool stop;
-    atomic_bool parked; /**< it sleeps until something comes or somebody knocks */
 } nicbarrier_datagram_t;
 
 extern nicbarrier_datagram_t nicbarrier_datagram;
@@ -191,8 +193,6 @@ void nicbarrier_datagram_ask(void);
 /** @return 0, or an errno */
 int nicbarrier_datagram_start_thread(void);
 void nicbarrier_datagram_stop_thread(void);
-/** There may be news for it (a deadline that is earlier than what it sleeps for). */
-void nicbarrier_datagram_knock(void);
 
 /* ---- datagram_udp.c ---------------------------------------------------------------------------
  */

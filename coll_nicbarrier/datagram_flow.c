@@ -118,11 +118,11 @@ static bool falls_out(void)
     return (d->random >> 33) % 1000 < d->config.drop;
 }
 
-static void throw(const nicbarrier_address_t *to, const unsigned char *packet)
+static void throw(const nicbarrier_address_t *to, const unsigned char *packet, bool fast)
 {
     if (falls_out()) {
         count(dropped);
-    } else if (!nicbarrier_datagram.transport->send(to, packet)) {
+    } else if (!nicbarrier_datagram.transport->send(to, packet, fast)) {
         count(unsent);
     }
 }
@@ -135,7 +135,7 @@ static void send_messages(nicbarrier_net_t *net, const nicbarrier_message_t *out
         const uint64_t epoch = htobe64(out[i].epoch);
         memcpy(packet + NICBARRIER_PACKET_EPOCH_AT, &epoch, sizeof(epoch));
         count(messages);
-        throw(&net->to[out[i].from_at]->at, packet);
+        throw(&net->to[out[i].from_at]->at, packet, true);
     }
 }
 
@@ -154,7 +154,7 @@ static void send_other(nicbarrier_net_t *net, nicbarrier_packet_kind_t kind,
         .back = kind == NICBARRIER_PACKET_NACK ? nicbarrier_datagram.cookie : 0};
     unsigned char bytes[NICBARRIER_PACKET_SIZE];
     nicbarrier_packet_encode(&p, bytes);
-    throw(&to->at, bytes);
+    throw(&to->at, bytes, false);
 }
 
 /** An address from which nothing ever comes may be the wrong one. */
@@ -265,7 +265,7 @@ static void learn(nicbarrier_partner_t *p, const nicbarrier_address_t *from)
 {
     if (!p->proven) {
         p->proven = true;
-        p->at = *from;
+        nicbarrier_datagram.transport->adopt(p, from);
     }
 }
 
@@ -303,7 +303,7 @@ static void answer_from_the_grave(const nicbarrier_packet_t *p, const nicbarrier
     count(retransmits);
     count(tombstones);
     nicbarrier_packet_encode(&reply, bytes);
-    throw(from, bytes);
+    throw(from, bytes, false);
 }
 
 static int take_message(nicbarrier_net_t *net, const nicbarrier_packet_t *p,

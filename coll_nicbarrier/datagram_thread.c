@@ -12,8 +12,9 @@
  * While MPI threads come by (their ticks grow) it sleeps without looking at the network, since who
  * sleeps on a socket is woken by each packet that another has long been polling for. Once they have
  * stayed away for a whole IDLE_MSEC, it takes over, and sleeps on the transport and on the first
- * NACK that may become due. It never waits for the lock: where that is taken, an MPI thread is at
- * work.
+ * NACK that may become due. While they poll without a pause it looks less often, up to
+ * IDLE_MAX_MSEC, since each look may cost one of them its processor for a moment. It never waits
+ * for the lock: where that is taken, an MPI thread is at work.
  */
 #include <errno.h>
 #include <poll.h>
@@ -25,7 +26,10 @@
 #include "coll_nicbarrier/datagram.h"
 
 /** MPI threads are away when nothing was heard of them for so long. */
-#define IDLE_MSEC 1
+#define IDLE_MSEC     1
+#define IDLE_MAX_MSEC 4
+/** Calls in a millisecond that only who polls makes. */
+#define POLLING_TICKS 100
 
 static bool in_charge(uint64_t seen)
 {
@@ -33,18 +37,19 @@ static bool in_charge(uint64_t seen)
     return !atomic_load(&d->stop) && atomic_load_explicit(&d->ticks, memory_order_relaxed) == seen;
 }
 
+/** Not for ever, because an MPI thread that comes by, enters a barrier and goes on computing brings
+ *  an earlier deadline: to wake this thread each time would cost more than an answer that comes a
+ *  little late, where a packet was lost in just that case. */
 static void sleep_until(uint64_t deadline)
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
     struct pollfd fds[2] = {{.fd = d->wake_fd, .events = POLLIN},
                             {.fd = d->transport->descriptor(), .events = POLLIN}};
-    struct timespec left = {0, 0};
     const uint64_t now = nicbarrier_datagram_now();
-    if (deadline > now) {
-        left.tv_sec = (time_t)((deadline - now) / 1000000000U);
-        left.tv_nsec = (long)((deadline - now) % 1000000000U);
-    }
-    (void)ppoll(fds, 2, deadline == NICBARRIER_NEVER ? NULL : &left, NULL);
+    uint64_t time = deadline > now ? deadline - now : 0;
+    time = time < d->timing.cap ? time : d->timing.cap;
+    const struct timespec left = {(time_t)(time / 1000000000U), (long)(time % 1000000000U)};
+    (void)ppoll(fds, 2, &left, NULL);
 }
 
 static void hear_knocks(void)
@@ -79,11 +84,9 @@ static void stand_in(uint64_t seen)
         if (!serve()) {
             return;
         }
-        atomic_store(&d->parked, true);
         if (in_charge(seen)) {
             sleep_until(atomic_load(&d->deadline));
         }
-        atomic_store(&d->parked, false);
         hear_knocks();
     }
 }
@@ -91,20 +94,24 @@ static void stand_in(uint64_t seen)
 static void *helper_main(void *arg)
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
+    int idle = IDLE_MSEC;
     (void)arg;
     while (!atomic_load(&d->stop)) {
         struct pollfd knocks = {.fd = d->wake_fd, .events = POLLIN};
         const uint64_t seen = atomic_load_explicit(&d->ticks, memory_order_relaxed);
-        (void)poll(&knocks, 1, IDLE_MSEC);
+        (void)poll(&knocks, 1, idle);
         hear_knocks();
         if (in_charge(seen)) {
             stand_in(seen);
         }
+        const uint64_t ticks = atomic_load_explicit(&d->ticks, memory_order_relaxed) - seen;
+        const bool polling = ticks > (uint64_t)idle * POLLING_TICKS;
+        idle = !polling ? IDLE_MSEC : 2 * idle < IDLE_MAX_MSEC ? 2 * idle : IDLE_MAX_MSEC;
     }
     return NULL;
 }
 
-void nicbarrier_datagram_knock(void)
+static void knock(void)
 {
     const uint64_t one = 1;
     while (write(nicbarrier_datagram.wake_fd, &one, sizeof(one)) < 0 && errno == EINTR) {
@@ -120,7 +127,6 @@ int nicbarrier_datagram_start_thread(void)
         return errno;
     }
     atomic_store(&d->stop, false);
-    atomic_store(&d->parked, false);
     d->pid = getpid();
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -145,7 +151,7 @@ void nicbarrier_datagram_stop_thread(void)
     /* A child of fork has the record of a thread, but not the thread. */
     if (d->pid == getpid()) {
         atomic_store(&d->stop, true);
-        nicbarrier_datagram_knock();
+        knock();
         pthread_join(d->thread, NULL);
     }
     close(d->wake_fd);
