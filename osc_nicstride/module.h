@@ -109,7 +109,7 @@ void nicstride_agreement_fini(void);
 /**
  * Do all members of `comm` have the same of this component? Not collective, but the members that
  * have it get the same answer. The first call for a process asks Open MPI's exchange about it. A
- * text names the host that differs, once in each process. Any MPI thread.
+ * text names the host that differs, once on each host. Any MPI thread.
  */
 bool nicstride_all_agree(ompi_communicator_t *comm);
 
