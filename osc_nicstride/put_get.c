@@ -36,6 +36,8 @@ static void copy_direct(const nicstride_target_t *a, nicstride_direction_t dir)
 
 /* From here on memcpy moves words of at least 8 bytes, and is the fastest there is. */
 #define MEMCPY_MIN 64
+/* For more than about a core's L2 glibc takes another way, which is slower on some processors. */
+#define MEMCPY_PIECE (128 << 10)
 
 /* One aligned word is by far the most frequent case and is moved as one. */
 void nicstride_copy_bytes(void *to, const void *from, size_t bytes)
@@ -43,6 +45,11 @@ void nicstride_copy_bytes(void *to, const void *from, size_t bytes)
     if (bytes == sizeof(uint64_t)) {
         memcpy(to, from, sizeof(uint64_t));
     } else if (bytes >= MEMCPY_MIN) {
+        for (; bytes > MEMCPY_PIECE; bytes -= MEMCPY_PIECE) {
+            memcpy(to, from, MEMCPY_PIECE);
+            to = (char *)to + MEMCPY_PIECE;
+            from = (const char *)from + MEMCPY_PIECE;
+        }
         memcpy(to, from, bytes);
     } else {
         onic_layout_t l;
