@@ -84,15 +84,13 @@ static void send(outlet_t *out)
     }
 }
 
+/** Called by UCX in its progress: what is to follow is sent by move_on, behind it. */
 static void put_done(void *arg, int status)
 {
     outlet_t *out = arg;
     (void)status;
     out->busy = false;
     out->net->in_flight--;
-    if (!out->net->gone) {
-        send(out);
-    }
 }
 
 static void post(nicbarrier_net_t *net, const nicbarrier_message_t *messages, int n)
@@ -151,6 +149,11 @@ static int move_on(nicbarrier_net_t *net)
     events += read_flags(net);
     if (events > 0) {
         advance(net);
+    }
+    for (int k = 0; k < net->epochs.nsteps; k++) {
+        if (net->outlet[k].remote != NULL) {
+            send(&net->outlet[k]);
+        }
     }
     return events;
 }
@@ -318,16 +321,18 @@ static int put_progress(nicbarrier_net_t *net)
  */
 static void put_disconnect(nicbarrier_net_t *net)
 {
-    bool connected = net->connected;
-    onic_region_free(net->region);
-    if (!connected) {
+    onic_region_t *region = net->region;
+    if (!net->connected) {
+        onic_region_free(region);
         free(net);
         return;
     }
     onic_wire_lock();
+    /* From here on the server thread looks at the flags no more. */
     net->gone = true;
     (void)move_all();
     onic_wire_unlock();
+    onic_region_free(region);
     onic_wire_want_server(false);
 }
 
