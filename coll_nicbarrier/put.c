@@ -84,15 +84,13 @@ static void send(outlet_t *out)
     }
 }
 
+/** Called by UCX in its progress: what is to follow is sent by move_on, behind it. */
 static void put_done(void *arg, int status)
 {
     outlet_t *out = arg;
     (void)status;
     out->busy = false;
     out->net->in_flight--;
-    if (!out->net->gone) {
-        send(out);
-    }
 }
 
 static void post(nicbarrier_net_t *net, const nicbarrier_message_t *messages, int n)
@@ -151,6 +149,11 @@ static int move_on(nicbarrier_net_t *net)
     events += read_flags(net);
     if (events > 0) {
         advance(net);
+    }
+    for (int k = 0; k < net->epochs.nsteps; k++) {
+        if (net->outlet[k].remote != NULL) {
+            send(&net->outlet[k]);
+        }
     }
     return events;
 }
