@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "coll_nicbarrier/exchange.h"
@@ -26,7 +27,11 @@ typedef struct hello {
     int32_t rdma; /**< a network that does remote memory access by itself is here */
 } hello_t;
 
-typedef enum step { HELLO, MAPPED, LENGTHS, OFFERS, RESULT } step_t;
+typedef enum step { HELLO, MAPPED, LENGTHS, OFFERS, CONNECTED, TRIAL, RESULT } step_t;
+
+/** The first epoch is a trial, in which all leaders are already (connected and entered) when this
+ *  time begins to run: what has not come through until then is kept away, as by a firewall. */
+#define TRIAL_NSEC 2000000000U
 
 struct nicbarrier_agreement {
     struct ompi_communicator_t *comm;
@@ -57,6 +62,7 @@ struct nicbarrier_agreement {
     uint32_t *offer_lens; /**< of all leaders */
     unsigned char *offers;
     size_t stride;
+    uint64_t trial_end; /**< nanoseconds of the monotonic clock */
 };
 
 static const nicbarrier_params_t *params(void)
@@ -339,8 +345,45 @@ static int after_offers(nicbarrier_agreement_t *a)
     nicbarrier_offers_t offers = {a->offers, a->stride, a->offer_lens};
     if (nicbarrier_carrier_connect(a->carrier, &offers, &a->why) != 0) {
         a->failed = true;
+    } else {
+        nicbarrier_carrier_begin_trial(a->carrier);
     }
-    return start_result(a);
+    int32_t failed = a->failed;
+    return exchange_leaders(a, CONNECTED, &failed, sizeof(failed), a->answer);
+}
+
+static uint64_t now_nsec(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000U + (uint64_t)t.tv_nsec;
+}
+
+/** All leaders are there. Where one has failed the result will say so. */
+static int after_connected(nicbarrier_agreement_t *a)
+{
+    for (int i = 0; i < a->leaders; i++) {
+        if (a->answer[i]) {
+            return start_result(a);
+        }
+    }
+    a->trial_end = now_nsec() + TRIAL_NSEC;
+    a->step = TRIAL;
+    return OMPI_SUCCESS;
+}
+
+/** Returns OMPI_SUCCESS with the trial still under way, or with the last exchange started. */
+static int go_on_with_trial(nicbarrier_agreement_t *a)
+{
+    if (nicbarrier_carrier_trial_done(a->carrier)) {
+        return start_result(a);
+    }
+    if (now_nsec() > a->trial_end) {
+        FAIL(a, "engine %s: no way was found through the network to some leader of other processes",
+             nicbarrier_kind_name(a->kind));
+        return start_result(a);
+    }
+    return OMPI_SUCCESS;
 }
 
 static int after_result(nicbarrier_agreement_t *a)
@@ -368,6 +411,8 @@ static int next_step(nicbarrier_agreement_t *a)
         return after_lengths(a);
     case OFFERS:
         return after_offers(a);
+    case CONNECTED:
+        return after_connected(a);
     default:
         return after_result(a);
     }
@@ -377,6 +422,12 @@ int nicbarrier_agreement_progress(nicbarrier_agreement_t *a)
 {
     int rc;
     do {
+        if (a->step == TRIAL) {
+            rc = go_on_with_trial(a);
+            if (rc != OMPI_SUCCESS || a->step == TRIAL) {
+                break;
+            }
+        }
         rc = nicbarrier_exchange_progress(&a->x);
         if (rc == 1) {
             rc = next_step(a);
@@ -384,6 +435,9 @@ int nicbarrier_agreement_progress(nicbarrier_agreement_t *a)
             return 0;
         }
     } while (rc == OMPI_SUCCESS);
+    if (rc == OMPI_SUCCESS) {
+        return 0;
+    }
     a->declined = a->declined || rc != 1;
     return rc;
 }

@@ -97,6 +97,17 @@ int nicbarrier_carrier_connect(nicbarrier_carrier_t *c, const nicbarrier_offers_
     return 0;
 }
 
+void nicbarrier_carrier_begin_trial(nicbarrier_carrier_t *c)
+{
+    c->engine->enter(c->net, NICBARRIER_TRIAL_EPOCH);
+}
+
+bool nicbarrier_carrier_trial_done(nicbarrier_carrier_t *c)
+{
+    (void)c->engine->progress(c->net);
+    return c->engine->completed(c->net) >= NICBARRIER_TRIAL_EPOCH;
+}
+
 void nicbarrier_carrier_free(nicbarrier_carrier_t *c)
 {
     if (c == NULL) {

@@ -60,6 +60,14 @@ int nicbarrier_carrier_offer(nicbarrier_carrier_t *c, const nicbarrier_group_t *
 int nicbarrier_carrier_connect(nicbarrier_carrier_t *c, const nicbarrier_offers_t *offers,
                                nicbarrier_reason_t *why);
 
+/** Leader: enters the first epoch, which is no barrier of the user's but shows that the engine gets
+ *  through. True once it is complete; makes progress. */
+void nicbarrier_carrier_begin_trial(nicbarrier_carrier_t *c);
+bool nicbarrier_carrier_trial_done(nicbarrier_carrier_t *c);
+
+/** The epoch of the trial; barriers are numbered from the next. */
+#define NICBARRIER_TRIAL_EPOCH 1
+
 /** Takes everything apart. Nobody waits; peers that are slower are served from what remains. */
 void nicbarrier_carrier_free(nicbarrier_carrier_t *c);
 

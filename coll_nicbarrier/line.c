@@ -61,6 +61,7 @@ nicbarrier_line_t *nicbarrier_line_new(struct ompi_communicator_t *comm, int *rc
         return NULL;
     }
     line->comm = comm;
+    line->epoch = NICBARRIER_TRIAL_EPOCH;
     line->scratch = malloc((size_t)ompi_comm_size(comm));
     if (line->scratch != NULL) {
         *rc_p = register_progress();

@@ -57,7 +57,7 @@ static ranged_param_t ranged[N_RANGED] = {
                       "message again",
                       1000, 10, 1000000, false},
     [DROP] = {"drop", "For tests: of 1000 packets of engine datagram so many are not sent", 0, 0,
-              999, false},
+              1000, false},
     [TCP_SEGMENT] = {"tcp_segment",
                      "Bytes of one fragment over TCP of UCX; 0 leaves it to UCX. Holds for the "
                      "process if engine put is the first to start UCX",

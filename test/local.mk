@@ -94,6 +94,7 @@ mpi_programs = \
 	test/mpi/atomicity \
 	test/mpi/barrier \
 	test/mpi/barrier_churn \
+	test/mpi/barrier_deaf \
 	test/mpi/barrier_fallback \
 	test/mpi/barrier_forgotten \
 	test/mpi/barrier_fork \

@@ -1,0 +1,47 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/* ranks: 2-4 */
+/* engines: datagram */
+/**
+ * @file
+ * No datagram ever arrives, as behind a firewall, though all ranks could set up the engine: that is
+ * found out before any barrier depends on it, and the module below serves for good.
+ */
+#include "test/mpi/meet.h"
+
+#include <stdlib.h>
+
+enum { MANY = 40 };
+
+int main(int argc, char **argv)
+{
+    setenv("OMPI_MCA_coll_nicbarrier_drop", "1000", 1);
+    tl_init(&argc, &argv, MPI_THREAD_SINGLE);
+    meet_begin();
+    if (meet_engine() == NULL) {
+        tl_skip("another component does the barriers");
+    }
+    MPI_Comm dup_comm;
+    TL_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &dup_comm));
+    meet_t m = meet_new(MPI_COMM_WORLD), n = meet_new(dup_comm);
+    for (int i = 0; i < MANY; i++) {
+        meet_barrier(&m, "blocking");
+    }
+    for (int i = 0; i < MANY; i++) {
+        MPI_Request request;
+        long number = meet_ibarrier(&n, &request);
+        TL_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        meet_leave(&n, number, "nonblocking");
+    }
+    TL_CHECK(meet_counter("declined") == 2, "%lld agreements were declined",
+             meet_counter("declined"));
+    TL_CHECK(meet_counter("barriers_datagram") == 0, "%lld barriers by datagrams",
+             meet_counter("barriers_datagram"));
+    TL_CHECK(meet_counter("live_carriers") == 0, "%lld engines", meet_counter("live_carriers"));
+    meet_free(&m);
+    meet_free(&n);
+    TL_MPI(MPI_Comm_free(&dup_comm));
+    return meet_finish();
+}
