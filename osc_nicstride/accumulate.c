@@ -323,7 +323,25 @@ static bool fetch_quickly(nicstride_module_t *m, const void *origin, void *resul
     return true;
 }
 
-/** The same by message. */
+/** Compare and swap, likewise. */
+static bool swap_quickly(nicstride_module_t *m, const void *origin, const void *compare,
+                         void *result, ompi_datatype_t *dt, int target, ptrdiff_t disp)
+{
+    const size_t bytes = nicstride_plain_bytes(dt, 1);
+    nicstride_ctl_t *ctl;
+    void *at;
+
+    if (bytes == 0 || (at = nicstride_mapped_bytes(m, target, disp, bytes)) == NULL)
+        return false;
+    ctl = nicstride_ctl(m, m->node.index[target]);
+    nicstride_spin_lock(&ctl->acc_lock);
+    nicstride_apply_cas(at, bytes, compare, origin, result);
+    nicstride_spin_unlock(&ctl->acc_lock);
+    nicstride_counters.accumulates++;
+    return true;
+}
+
+/** Fetch and operate by message. */
 static bool fetch_by_small_message(nicstride_module_t *m, const void *origin, void *result,
                                    ompi_datatype_t *dt, int target, ptrdiff_t disp, ompi_op_t *op)
 {
@@ -401,7 +419,8 @@ int nicstride_compare_and_swap(const void *origin, const void *compare, void *re
 
     if (dtype < 0)
         return nicstride_error(m, call, MPI_ERR_TYPE, "the datatype is not a predefined one");
-    if (swap_by_small_message(m, origin, compare, result, dt, target, disp))
+    if (swap_quickly(m, origin, compare, result, dt, target, disp) ||
+        swap_by_small_message(m, origin, compare, result, dt, target, disp))
         return OMPI_SUCCESS;
     rc = nicstride_target_init(&a, m, call, origin, 1, dt, target, disp, 1, dt);
     if (rc != OMPI_SUCCESS)
