@@ -48,7 +48,7 @@ check-fabric-faults: mpi-programs check-fabric-python
 	$(run_fabric)/faults --build .
 
 # What is worth running each time, some 2 minutes: programs, then faults.
-quick_programs = ^(accumulate_ops|dynamic|fence|flush|locks|pscw|put_get|threads)$$
+quick_programs = ^(accumulate_ops|barrier|dynamic|fence|flush|locks|pscw|put_get|threads)$$
 quick_faults = ^(killed_on_a_node|stopped|cut|shm_full|cma_refused|missing_on_a_host)$$
 
 check-fabric-quick: mpi-programs check-fabric-python

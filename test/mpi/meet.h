@@ -8,7 +8,7 @@
  * writes how many barriers it has entered, so that whoever leaves one can see whether all others
  * had entered it; random delays; and the component's counters.
  *
- * One machine only.
+ * One machine only, but possibly several hosts that are namespaces on it.
  */
 #ifndef ONIC_MEET_H
 #define ONIC_MEET_H
@@ -19,8 +19,8 @@
 
 #include "test/mpi/testlib.h"
 
-/** Call meet_begin after tl_init, since counters count from then on, and end by meet_finish in
- * place of tl_finish. */
+/** Collective. Call meet_begin after tl_init, since counters count from then on, and end by
+ * meet_finish in place of tl_finish. */
 void meet_begin(void);
 int meet_finish(void);
 
