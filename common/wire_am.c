@@ -27,7 +27,7 @@
  *  read last by another core: a long copy takes its lines over without fetching what they hold,
  *  which the stores of a pack kernel do not. Longer ones are of TCP, whose buffers are private. */
 #define STAGE_MIN 2048
-#define STAGE_MAX 16384
+#define STAGE_MAX 32768
 
 struct onic_send_block {
     onic_send_block_t *next;

@@ -23,12 +23,12 @@
 /** Room for the headers that UCX puts before a fragment; more than any transport needs. */
 #define UCX_OVERHEAD 64
 
-/** A fragment of 16 KiB in shared memory. With UCX's 8 KiB the queue of 64 fragments is smaller
- *  than a core's L2, and contiguous data and long blocks move a third slower. */
-#define SHM_SEG_SIZE 16448
-/** Fragments that UCX allocates at once: twice the queue. More are not needed, as no handler keeps
- *  any; UCX's default of 512 would cost 8 MB of shared memory for each process. */
-#define SHM_BUFS_GROW 128
+/** A fragment of 32 KiB in shared memory. With UCX's 8 KiB the queue of 64 fragments is smaller
+ *  than a core's L2, and a fragment's fixed cost counts: all moves a third slower and more. */
+#define SHM_SEG_SIZE 32832
+/** Fragments that UCX allocates at once: a few more than the queue holds. No handler keeps any;
+ *  UCX's default of 512 would cost 16 MB of shared memory for each process. */
+#define SHM_BUFS_GROW 72
 
 /* ---- what the user says --------------------------------------------------------------------- */
 
