@@ -67,6 +67,7 @@ double onic_ticks_per_usec(void)
 
 void onic_beat(void)
 {
+    onic_mpi_tick();
     /* Reading the clock costs more than the rest. Threads that meet here lose a count or two. */
     static atomic_uint calls;
     unsigned n = atomic_load_explicit(&calls, memory_order_relaxed) + 1;

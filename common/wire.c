@@ -60,9 +60,10 @@ bool onic_wire_trylock_quietly(void)
            atomic_exchange_explicit(&onic_wire.lock, 1, memory_order_acquire) == 0;
 }
 
+/* Taking the lock is no sign of life for the server thread: who only sends, or only looks
+ * something up, again and again, does not progress what comes from others. */
 void onic_wire_lock(void)
 {
-    onic_mpi_tick();
     for (unsigned spins = 1; !onic_wire_trylock_quietly(); spins++) {
         /* The holder may have lost its processor. */
         if (spins % 64 == 0)
@@ -74,7 +75,6 @@ void onic_wire_lock(void)
 
 bool onic_wire_trylock(void)
 {
-    onic_mpi_tick();
     return onic_wire_trylock_quietly();
 }
 
