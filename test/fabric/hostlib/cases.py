@@ -22,7 +22,7 @@ PML = {
             "--mca", "opal_common_ucx_tls", "any", "--mca", "opal_common_ucx_devices", "any"],
 }
 # mpirun gathers help texts, and has lost one: a defect of its own.
-LOST_TEXT = r"ORTE_ERROR_LOG: Data unpack .*show_help"
+LOST_TEXT = r"ORTE_ERROR_LOG: (Data unpack|Out of resource) .*show_help"
 TRIES = 3
 
 
