@@ -25,7 +25,8 @@ static int vm_error(const nicstride_target_t *a, ssize_t moved)
 {
     if (moved < 0 && (errno == EPERM || errno == ENOSYS))
         return OMPI_ERR_NOT_SUPPORTED;
-    if (moved < 0 && errno == ENOMEM)
+    /* The process is gone: that is for mpirun to tell, so this goes by message and waits for it. */
+    if (moved < 0 && (errno == ENOMEM || errno == ESRCH))
         return OMPI_ERR_OUT_OF_RESOURCE;
     /* The range was inside the window, so the target gave memory that is not there (or not
      * writable). */
