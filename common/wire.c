@@ -54,7 +54,7 @@ int onic_ucs_error(ucs_status_t status)
 
 /* A spin lock: it is held for short, contended only by other MPI threads, and taken twice for each
  * small message, where the unlocking of a mutex, one more locked instruction, can be measured. */
-bool onic_wire_trylock_quietly(void)
+bool onic_wire_trylock(void)
 {
     return atomic_load_explicit(&onic_wire.lock, memory_order_relaxed) == 0 &&
            atomic_exchange_explicit(&onic_wire.lock, 1, memory_order_acquire) == 0;
@@ -64,18 +64,13 @@ bool onic_wire_trylock_quietly(void)
  * something up, again and again, does not progress what comes from others. */
 void onic_wire_lock(void)
 {
-    for (unsigned spins = 1; !onic_wire_trylock_quietly(); spins++) {
+    for (unsigned spins = 1; !onic_wire_trylock(); spins++) {
         /* The holder may have lost its processor. */
         if (spins % 64 == 0)
             sched_yield();
         else
             __builtin_ia32_pause();
     }
-}
-
-bool onic_wire_trylock(void)
-{
-    return onic_wire_trylock_quietly();
 }
 
 void onic_wire_unlock(void)

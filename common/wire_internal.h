@@ -150,9 +150,6 @@ extern onic_wire_t onic_wire;
 /** An error of UCX as one of Open MPI. */
 int onic_ucs_error(ucs_status_t status);
 
-/** As onic_wire_trylock, without telling the server thread that an MPI thread is here. */
-bool onic_wire_trylock_quietly(void);
-
 /* wire_am.c; the lock is held */
 int onic_am_start(void);
 void onic_am_stop(void);

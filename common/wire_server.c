@@ -90,7 +90,7 @@ static slice_result_t progress_and_arm(void)
 
 static slice_result_t run_slice(void)
 {
-    if (!onic_wire_trylock_quietly()) {
+    if (!onic_wire_trylock()) {
         return SLICE_LEAVE;
     }
     slice_result_t result = progress_and_arm();

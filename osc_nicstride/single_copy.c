@@ -21,7 +21,7 @@
 typedef ssize_t (*vm_fn_t)(pid_t, const struct iovec *, unsigned long, const struct iovec *,
                            unsigned long, unsigned long);
 
-static int vm_error(const nicstride_target_t *a, ssize_t moved)
+static int vm_error(ssize_t moved)
 {
     if (moved < 0 && (errno == EPERM || errno == ENOSYS))
         return OMPI_ERR_NOT_SUPPORTED;
@@ -30,7 +30,6 @@ static int vm_error(const nicstride_target_t *a, ssize_t moved)
         return OMPI_ERR_OUT_OF_RESOURCE;
     /* The range was inside the window, so the target gave memory that is not there (or not
      * writable). */
-    (void)a;
     return MPI_ERR_RMA_RANGE;
 }
 
@@ -42,7 +41,7 @@ static int vm_move(vm_fn_t fn, const nicstride_target_t *a, const struct iovec *
     do
         moved = fn(onic_peer_pid(a->peer->wire), local, nl, remote, nr, 0);
     while (moved < 0 && errno == EINTR);
-    return moved == (ssize_t)bytes ? OMPI_SUCCESS : vm_error(a, moved);
+    return moved == (ssize_t)bytes ? OMPI_SUCCESS : vm_error(moved);
 }
 
 /** Adds a piece to a list of pieces; continues the last one where it can. */
