@@ -102,6 +102,7 @@ mpi_programs = \
 	test/mpi/barrier_persistent \
 	test/mpi/barrier_spawn \
 	test/mpi/barrier_threads \
+	test/mpi/beat \
 	test/mpi/big \
 	test/mpi/dynamic \
 	test/mpi/errors \
@@ -142,6 +143,10 @@ EXTRA_PROGRAMS += $(mpi_programs)
 internal_ldadd = $(keep_loaded) test/mpi/libtestlib.a $(OMPI_LDFLAGS) $(OMPI_INTERNAL_LIBS) $(UCX_LIBS) -lm
 internal_ldflags = $(common_ldflags) -Wl,-rpath,$(abs_builddir)/.libs
 internal_dependencies = $(keep_loaded) test/mpi/libtestlib.a libompi_nic_common.la
+
+test_mpi_beat_LDADD = $(internal_ldadd)
+test_mpi_beat_LDFLAGS = $(internal_ldflags)
+test_mpi_beat_DEPENDENCIES = $(internal_dependencies)
 
 test_mpi_flatten_LDADD = $(internal_ldadd)
 test_mpi_flatten_LDFLAGS = $(internal_ldflags)
