@@ -4,7 +4,8 @@
  */
 /**
  * @file
- * The target side: what a message of a peer does here.
+ * The target side: what a message of a peer does here. Accumulates are in handlers_accumulate.c,
+ * gets and replies in answer.c.
  *
  * Runs with the wire lock held, in any thread, so nothing here waits, and nothing touches an
  * object of Open MPI but to read predefined datatypes and operations. Nothing that a message says
@@ -58,18 +59,13 @@ void nicstride_applied_locked(nicstride_module_t *m, nicstride_peer_t *p, int er
 /* ---- the target's bytes -----------------------------------------------------------------------
  */
 
-/** True where all bytes of the layout at `disp` belong to the window. */
-static bool target_holds(const nicstride_module_t *m, int64_t disp, const onic_layout_t *l)
+bool nicstride_target_holds(const nicstride_module_t *m, int64_t disp, const onic_layout_t *l)
 {
     if (m->flavor == MPI_WIN_FLAVOR_DYNAMIC)
         return nicstride_regions_cover(&m->regions, (uint64_t)disp, l);
     return nicstride_layout_fits(l, disp, m->info[m->rank].size);
 }
 
-/**
- * Decodes the layout of a message and makes sure that all it names is in the window. Returns an
- * MPI error class, 0 where all is well; the caller frees the layout where it is.
- */
 int nicstride_open_target(const nicstride_incoming_t *in, onic_layout_t *l, char **base_p,
                           uint64_t *at_p)
 {
@@ -84,7 +80,7 @@ int nicstride_open_target(const nicstride_incoming_t *in, onic_layout_t *l, char
     } else if (onic_layout_decode(l, in->layout, msg->layout_len, &used) != ONIC_LAYOUT_OK)
         return MPI_ERR_OTHER;
     *at_p = (msg->flags & NICSTRIDE_MSG_SLICE) ? 0 : msg->offset;
-    inside = target_holds(m, msg->disp, l);
+    inside = nicstride_target_holds(m, msg->disp, l);
     if (!inside || used != msg->layout_len || *at_p > l->size || msg->len > l->size - *at_p) {
         onic_layout_fini(l);
         return inside ? MPI_ERR_OTHER : MPI_ERR_RMA_RANGE;
@@ -176,32 +172,11 @@ static void on_put(const nicstride_incoming_t *in)
     onic_layout_fini(&l);
 }
 
-/** Tells the origin that its operation will get no data. */
-void nicstride_refuse(const nicstride_incoming_t *in, nicstride_msg_type_t type, uint64_t len,
-                      int error)
-{
-    nicstride_msg_t msg;
-
-    nicstride_msg_init(&msg, type, in->m->info[in->p->rank].win, (uint32_t)in->m->rank);
-    msg.handle = in->msg->handle;
-    msg.offset = in->msg->offset;
-    msg.len = len;
-    msg.status = error;
-    nicstride_send_locked(in->m, in->p, &msg);
-    nicstride_applied_locked(in->m, in->p, 0);
-}
-
-/* ---- accumulates ------------------------------------------------------------------------------
+/* ---- replies ----------------------------------------------------------------------------------
  */
 
-static void free_cb(void *arg, int status)
-{
-    (void)status;
-    free(arg);
-}
-
-static void init_reply(const nicstride_incoming_t *in, nicstride_msg_t *msg,
-                       nicstride_msg_type_t type, uint64_t len)
+void nicstride_reply_init(const nicstride_incoming_t *in, nicstride_msg_t *msg,
+                          nicstride_msg_type_t type, uint64_t len)
 {
     nicstride_msg_init(msg, type, in->m->info[in->p->rank].win, (uint32_t)in->m->rank);
     msg->handle = in->msg->handle;
@@ -218,7 +193,7 @@ void nicstride_reply_small(const nicstride_incoming_t *in, nicstride_msg_type_t 
 
     if (nicstride_rx_applied(&in->p->rx, 0))
         nicstride_rx_ack(&in->p->rx, &applied, &error);
-    init_reply(in, &small.msg, type, len);
+    nicstride_reply_init(in, &small.msg, type, len);
     if (error == 0)
         small.msg.count = applied;
     nicstride_send_small_locked(in->p, &small, data, len);
@@ -226,117 +201,15 @@ void nicstride_reply_small(const nicstride_incoming_t *in, nicstride_msg_type_t 
         send_ack_of(in->m, in->p, applied, error);
 }
 
-/** Sends old values back; takes over `old`. */
-static void reply_old(const nicstride_incoming_t *in, char *old, uint64_t len)
+void nicstride_refuse(const nicstride_incoming_t *in, nicstride_msg_type_t type, uint64_t len,
+                      int error)
 {
     nicstride_msg_t msg;
-    onic_payload_t payload = {.base = old, .len = len};
-    int rc;
 
-    init_reply(in, &msg, NICSTRIDE_MSG_ACC_DATA, len);
-    rc = onic_peer_send(in->p->wire, ONIC_AM_OSC, &msg, sizeof(msg), &payload, 0, free_cb, old);
-    if (rc != 0)
-        free(old);
-    if (rc < 0) {
-        msg.status = MPI_ERR_OTHER;
-        nicstride_send_locked(in->m, in->p, &msg);
-    }
-}
-
-/** Checks what an accumulate asks for and does it, under the accumulate lock. */
-static int apply_message(const nicstride_incoming_t *in, const nicstride_accop_t *op, char *old)
-{
-    const nicstride_msg_t *msg = in->msg;
-    onic_layout_t l;
-    onic_cursor_t c;
-    char *base;
-    uint64_t at;
-    int error = nicstride_open_target(in, &l, &base, &at);
-
-    if (error != 0)
-        return error;
-    if (msg->len % op->apply.size != 0 || at % op->apply.size != 0) {
-        error = MPI_ERR_TYPE;
-    } else {
-        onic_cursor_init(&c, &l, at);
-        nicstride_apply(&op->apply, &c, base, in->data, old, msg->len);
-    }
-    onic_layout_fini(&l);
-    return error;
-}
-
-static void on_accumulate(const nicstride_incoming_t *in)
-{
-    const nicstride_msg_t *msg = in->msg;
-    const bool fetch = msg->type == NICSTRIDE_MSG_GET_ACC;
-    char few[NICSTRIDE_SMALL_MAX];
-    const bool small = msg->len <= sizeof(few);
-    nicstride_accop_t op;
-    char *old = fetch && small ? few : NULL;
-    int error = 0;
-
-    if (!nicstride_accop_init(&op, msg->op, msg->dtype) ||
-        (op.apply.kind != NICSTRIDE_APPLY_NO_OP && in->len == 0 && msg->len > 0))
-        error = MPI_ERR_TYPE;
-    /* A fragment is small; more than one can hold was not made by us. */
-    else if (fetch && msg->len > onic_wire_header_max() + in->p->frag_max + (1u << 20))
-        error = MPI_ERR_OTHER;
-    else if (fetch && !small && (old = malloc(msg->len)) == NULL)
-        error = MPI_ERR_NO_MEM;
-    if (error == 0)
-        error = apply_message(in, &op, old);
-    if (fetch && error != 0) {
-        if (!small)
-            free(old);
-        nicstride_refuse(in, NICSTRIDE_MSG_ACC_DATA, msg->len, error);
-        return;
-    }
-    if (fetch && small) {
-        nicstride_reply_small(in, NICSTRIDE_MSG_ACC_DATA, old, msg->len);
-        return;
-    }
-    if (fetch)
-        reply_old(in, old, msg->len);
-    nicstride_applied_locked(in->m, in->p, error);
-}
-
-/** Compare and swap: one element, two values in the payload. */
-static void on_cas(const nicstride_incoming_t *in)
-{
-    const uint64_t size = in->msg->len / 2;
-    size_t dtype_size, extent;
-    char old[NICSTRIDE_SMALL_MAX];
-    onic_layout_t l;
-    int error = 0;
-
-    if (!nicstride_dtype_size(in->msg->dtype, &dtype_size, &extent) || dtype_size != size ||
-        size > sizeof(old))
-        error = MPI_ERR_TYPE;
-    else if (onic_layout_contig(&l, 0, size) != ONIC_LAYOUT_OK ||
-             !target_holds(in->m, in->msg->disp, &l))
-        error = MPI_ERR_RMA_RANGE;
-    if (error != 0) {
-        nicstride_refuse(in, NICSTRIDE_MSG_ACC_DATA, size, error);
-        return;
-    }
-    nicstride_apply_cas((char *)((uintptr_t)in->m->base + (uintptr_t)in->msg->disp), size, in->data,
-                        (const char *)in->data + size, old);
-    nicstride_reply_small(in, NICSTRIDE_MSG_ACC_DATA, old, size);
-}
-
-/** False where the accumulate lock is busy. */
-static bool try_accumulate(const nicstride_incoming_t *in)
-{
-    nicstride_ctl_t *ctl = nicstride_ctl(in->m, in->m->node.me);
-
-    if (!nicstride_spin_try(&ctl->acc_lock))
-        return false;
-    if (in->msg->type == NICSTRIDE_MSG_CAS)
-        on_cas(in);
-    else
-        on_accumulate(in);
-    nicstride_spin_unlock(&ctl->acc_lock);
-    return true;
+    nicstride_reply_init(in, &msg, type, len);
+    msg.status = error;
+    nicstride_send_locked(in->m, in->p, &msg);
+    nicstride_applied_locked(in->m, in->p, 0);
 }
 
 /* ---- synchronisation and regions --------------------------------------------------------------
@@ -395,7 +268,7 @@ static bool dispatch(const nicstride_incoming_t *in)
     case NICSTRIDE_MSG_ACC:
     case NICSTRIDE_MSG_GET_ACC:
     case NICSTRIDE_MSG_CAS:
-        return try_accumulate(in);
+        return nicstride_on_accumulate(in);
     case NICSTRIDE_MSG_FLUSH:
         if (nicstride_rx_flush(&in->p->rx, in->msg->count))
             send_ack(in->m, in->p);

@@ -33,9 +33,16 @@ nicstride_module_t *nicstride_find_window(uint32_t name);
 int nicstride_open_target(const nicstride_incoming_t *in, onic_layout_t *l, char **base_p,
                           uint64_t *at_p);
 
+/** True where all bytes of the layout at `disp` belong to the window. */
+bool nicstride_target_holds(const nicstride_module_t *m, int64_t disp, const onic_layout_t *l);
+
 /** The bytes of a message without a layout, in a window that is not dynamic; NULL where it is not
  *  such a message, or where they are not in the window. */
 char *nicstride_plain_target(const nicstride_incoming_t *in);
+
+/** Begins a reply of `len` bytes to the operation that the message belongs to. */
+void nicstride_reply_init(const nicstride_incoming_t *in, nicstride_msg_t *msg,
+                          nicstride_msg_type_t type, uint64_t len);
 
 /** Answers with a few bytes, up to NICSTRIDE_SMALL_MAX, that are copied; with that the message is
  *  applied. An acknowledgement that is due goes along. */
@@ -52,6 +59,9 @@ int nicstride_error_class(int status);
 
 /** A get of a peer. */
 void nicstride_on_get(const nicstride_incoming_t *in);
+/** An accumulate of any kind. False where the accumulate lock is busy: nothing was done, try
+ *  later. */
+bool nicstride_on_accumulate(const nicstride_incoming_t *in);
 /** Data for an operation of ours. */
 void nicstride_on_data(const nicstride_incoming_t *in);
 

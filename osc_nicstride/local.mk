@@ -41,6 +41,7 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/flush.c \
 	osc_nicstride/handlers.c \
 	osc_nicstride/handlers.h \
+	osc_nicstride/handlers_accumulate.c \
 	osc_nicstride/lock.c \
 	osc_nicstride/module.c \
 	osc_nicstride/module.h \

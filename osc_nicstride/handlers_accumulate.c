@@ -1,0 +1,131 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * The target side of accumulates: what they ask for is checked, applied under the accumulate lock,
+ * and the old values go back. Wire lock, as all handlers.
+ */
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "osc_nicstride/handlers.h"
+
+static void free_cb(void *arg, int status)
+{
+    (void)status;
+    free(arg);
+}
+
+/** Sends old values back; takes over `old`. */
+static void reply_old(const nicstride_incoming_t *in, char *old, uint64_t len)
+{
+    nicstride_msg_t msg;
+    onic_payload_t payload = {.base = old, .len = len};
+    int rc;
+
+    nicstride_reply_init(in, &msg, NICSTRIDE_MSG_ACC_DATA, len);
+    rc = onic_peer_send(in->p->wire, ONIC_AM_OSC, &msg, sizeof(msg), &payload, 0, free_cb, old);
+    if (rc != 0)
+        free(old);
+    if (rc < 0) {
+        msg.status = MPI_ERR_OTHER;
+        nicstride_send_locked(in->m, in->p, &msg);
+    }
+}
+
+/** Checks what an accumulate asks for and does it, under the accumulate lock. */
+static int apply_message(const nicstride_incoming_t *in, const nicstride_accop_t *op, char *old)
+{
+    const nicstride_msg_t *msg = in->msg;
+    onic_layout_t l;
+    onic_cursor_t c;
+    char *base;
+    uint64_t at;
+    int error = nicstride_open_target(in, &l, &base, &at);
+
+    if (error != 0)
+        return error;
+    if (msg->len % op->apply.size != 0 || at % op->apply.size != 0) {
+        error = MPI_ERR_TYPE;
+    } else {
+        onic_cursor_init(&c, &l, at);
+        nicstride_apply(&op->apply, &c, base, in->data, old, msg->len);
+    }
+    onic_layout_fini(&l);
+    return error;
+}
+
+static void accumulate(const nicstride_incoming_t *in)
+{
+    const nicstride_msg_t *msg = in->msg;
+    const bool fetch = msg->type == NICSTRIDE_MSG_GET_ACC;
+    char few[NICSTRIDE_SMALL_MAX];
+    const bool small = msg->len <= sizeof(few);
+    nicstride_accop_t op;
+    char *old = fetch && small ? few : NULL;
+    int error = 0;
+
+    if (!nicstride_accop_init(&op, msg->op, msg->dtype) ||
+        (op.apply.kind != NICSTRIDE_APPLY_NO_OP && in->len == 0 && msg->len > 0))
+        error = MPI_ERR_TYPE;
+    /* A fragment is small; more than one can hold was not made by us. */
+    else if (fetch && msg->len > onic_wire_header_max() + in->p->frag_max + (1u << 20))
+        error = MPI_ERR_OTHER;
+    else if (fetch && !small && (old = malloc(msg->len)) == NULL)
+        error = MPI_ERR_NO_MEM;
+    if (error == 0)
+        error = apply_message(in, &op, old);
+    if (fetch && error != 0) {
+        if (!small)
+            free(old);
+        nicstride_refuse(in, NICSTRIDE_MSG_ACC_DATA, msg->len, error);
+        return;
+    }
+    if (fetch && small) {
+        nicstride_reply_small(in, NICSTRIDE_MSG_ACC_DATA, old, msg->len);
+        return;
+    }
+    if (fetch)
+        reply_old(in, old, msg->len);
+    nicstride_applied_locked(in->m, in->p, error);
+}
+
+/** Compare and swap: one element, two values in the payload. */
+static void compare_and_swap(const nicstride_incoming_t *in)
+{
+    const uint64_t size = in->msg->len / 2;
+    size_t dtype_size, extent;
+    char old[NICSTRIDE_SMALL_MAX];
+    onic_layout_t l;
+    int error = 0;
+
+    if (!nicstride_dtype_size(in->msg->dtype, &dtype_size, &extent) || dtype_size != size ||
+        size > sizeof(old))
+        error = MPI_ERR_TYPE;
+    else if (onic_layout_contig(&l, 0, size) != ONIC_LAYOUT_OK ||
+             !nicstride_target_holds(in->m, in->msg->disp, &l))
+        error = MPI_ERR_RMA_RANGE;
+    if (error != 0) {
+        nicstride_refuse(in, NICSTRIDE_MSG_ACC_DATA, size, error);
+        return;
+    }
+    nicstride_apply_cas((char *)((uintptr_t)in->m->base + (uintptr_t)in->msg->disp), size, in->data,
+                        (const char *)in->data + size, old);
+    nicstride_reply_small(in, NICSTRIDE_MSG_ACC_DATA, old, size);
+}
+
+bool nicstride_on_accumulate(const nicstride_incoming_t *in)
+{
+    nicstride_ctl_t *ctl = nicstride_ctl(in->m, in->m->node.me);
+
+    if (!nicstride_spin_try(&ctl->acc_lock))
+        return false;
+    if (in->msg->type == NICSTRIDE_MSG_CAS)
+        compare_and_swap(in);
+    else
+        accumulate(in);
+    nicstride_spin_unlock(&ctl->acc_lock);
+    return true;
+}
