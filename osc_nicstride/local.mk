@@ -54,7 +54,9 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/request.c \
 	osc_nicstride/single_copy.c \
 	osc_nicstride/single_copy.h \
+	osc_nicstride/small.c \
 	osc_nicstride/stream.c \
+	osc_nicstride/stream_internal.h \
 	osc_nicstride/sync_active.c \
 	osc_nicstride/target.c \
 	osc_nicstride/window.c \

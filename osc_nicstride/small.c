@@ -1,0 +1,114 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Operations of few contiguous bytes: one message with the data behind its header, sent at once
+ * where nothing stands before it.
+ */
+#include <stddef.h>
+#include <string.h>
+
+#include "osc_nicstride/stream_internal.h"
+
+void nicstride_send_small_locked(nicstride_peer_t *p, nicstride_small_msg_t *small,
+                                 const void *data, uint64_t len)
+{
+    small->msg.flags |= NICSTRIDE_MSG_INLINE;
+    memcpy(small->data, data, len);
+    if (onic_peer_send(p->wire, ONIC_AM_OSC, small, sizeof(small->msg) + len, NULL, 0, NULL, NULL) <
+        0)
+        p->failed = true;
+}
+
+/** An operation that waits for a reply of few bytes; NULL where memory is exhausted. */
+static nicstride_op_t *small_op(nicstride_module_t *m, nicstride_peer_t *p,
+                                const nicstride_small_t *s)
+{
+    nicstride_op_t *op = nicstride_op_take_locked();
+
+    if (op == NULL)
+        return NULL;
+    memset(op, 0, offsetof(nicstride_op_t, origin));
+    op->origin.nruns = op->result.nruns = op->target.nruns = 0;
+    op->module = m;
+    op->peer = p;
+    op->type = s->type;
+    op->size = op->sent = s->len;
+    op->plain = true;
+    op->result_base = s->result;
+    op->request = NULL;
+    op->handle = nicstride_handle_new(&mca_osc_nicstride_component.ops, op);
+    if (op->handle == 0) {
+        nicstride_op_give_locked(op);
+        return NULL;
+    }
+    return op;
+}
+
+/** May an operation be sent now, before anything else that is to be sent? */
+static bool small_may_start(const nicstride_peer_t *p)
+{
+    return p->head == NULL && !p->flushing && !p->failed && nicstride_tx_can_send(&p->tx);
+}
+
+static void small_send(nicstride_module_t *m, nicstride_peer_t *p, int64_t disp,
+                       const nicstride_small_t *s, uint64_t handle)
+{
+    nicstride_small_msg_t small;
+    uint64_t len = s->data != NULL ? s->len : 0;
+
+    nicstride_msg_init(&small.msg, s->type, m->info[p->rank].win, (uint32_t)m->rank);
+    small.msg.op = s->op;
+    small.msg.dtype = s->dtype;
+    small.msg.disp = disp;
+    small.msg.len = s->len;
+    small.msg.handle = handle;
+    if (nicstride_tx_idle(&p->tx)) {
+        small.msg.count = p->tx.sent + 1;
+        p->tx.asked = small.msg.count;
+    }
+    if (s->data2 != NULL) {
+        small.msg.len = 2 * s->len;
+        memcpy(small.data, s->data, s->len);
+        memcpy(small.data + s->len, s->data2, s->len);
+    }
+    if (s->data2 != NULL)
+        nicstride_send_small_locked(p, &small, small.data, 2 * len);
+    else if (len > 0)
+        nicstride_send_small_locked(p, &small, s->data, len);
+    else
+        nicstride_send_locked(m, p, &small.msg);
+    nicstride_tx_send(&p->tx);
+    nicstride_counters.messages++;
+}
+
+bool nicstride_small_start(nicstride_module_t *m, int target, ptrdiff_t disp,
+                           const nicstride_small_t *s)
+{
+    const nicstride_rank_info_t *info = &m->info[target];
+    nicstride_peer_t *p = __atomic_load_n(&m->peer[target], __ATOMIC_ACQUIRE);
+    nicstride_op_t *op = NULL;
+    bool started;
+    uint64_t at;
+
+    if (p == NULL || target == m->rank || m->flavor == MPI_WIN_FLAVOR_DYNAMIC || disp < 0 ||
+        __builtin_mul_overflow((uint64_t)disp, (uint64_t)info->disp_unit, &at) || at > info->size ||
+        s->len > info->size - at || !nicstride_plainly_allowed(m, target))
+        return false;
+    onic_wire_lock();
+    started = small_may_start(p) && (s->result == NULL || (op = small_op(m, p, s)) != NULL);
+    if (started) {
+        const uint64_t handle = op != NULL ? op->handle : 0;
+
+        p->enqueued++;
+        if (op != NULL) {
+            op->number = p->enqueued;
+            nicstride_op_live_locked(op);
+        }
+        small_send(m, p, (int64_t)at, s, handle);
+    }
+    onic_wire_unlock();
+    return started;
+}
