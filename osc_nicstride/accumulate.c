@@ -11,8 +11,18 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "osc_nicstride/calls.h"
+#include "osc_nicstride/component.h"
+#include "osc_nicstride/control.h"
+#include "osc_nicstride/errors.h"
 #include "osc_nicstride/module.h"
+#include "osc_nicstride/op.h"
+#include "osc_nicstride/request.h"
+#include "osc_nicstride/small.h"
+#include "osc_nicstride/stream.h"
+#include "osc_nicstride/target.h"
 #include "common/flatten.h"
+#include "common/pack.h"
 
 /* Source bytes gathered at a time, and bytes after which the lock is given to others. */
 #define CHUNK     8192

@@ -18,6 +18,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "osc_nicstride/agreement.h"
+#include "osc_nicstride/component.h"
+#include "osc_nicstride/control.h"
+#include "osc_nicstride/errors.h"
 #include "osc_nicstride/module.h"
 #include "common/config.h"
 #include "common/modex.h"

@@ -11,7 +11,13 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "osc_nicstride/component.h"
 #include "osc_nicstride/handlers.h"
+#include "osc_nicstride/module.h"
+#include "osc_nicstride/small.h"
+#include "osc_nicstride/stream.h"
+#include "osc_nicstride/target.h"
+#include "common/pack.h"
 
 /* Replies of one get under way at a time: enough to keep the wire busy. */
 #define REPLIES_IN_FLIGHT 16

@@ -8,8 +8,13 @@
  */
 #include <stddef.h>
 
+#include "osc_nicstride/component.h"
+#include "osc_nicstride/agreement.h"
+#include "osc_nicstride/calls.h"
 #include "osc_nicstride/module.h"
 #include "osc_nicstride/observe.h"
+#include "osc_nicstride/op.h"
+#include "osc_nicstride/stream.h"
 #include "common/config.h"
 #include "common/series.h"
 

@@ -14,7 +14,12 @@
 #include <stddef.h>
 #include <inttypes.h>
 
+#include "osc_nicstride/dynamic.h"
+#include "osc_nicstride/calls.h"
+#include "osc_nicstride/control.h"
+#include "osc_nicstride/errors.h"
 #include "osc_nicstride/module.h"
+#include "osc_nicstride/stream.h"
 
 static int region_error(const nicstride_module_t *m, const char *call, nicstride_region_status_t s,
                         const void *base, size_t size)

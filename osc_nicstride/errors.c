@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "osc_nicstride/errors.h"
 #include "osc_nicstride/module.h"
 
 #include "opal/util/output.h"

@@ -9,7 +9,11 @@
  */
 #include <stdatomic.h>
 
+#include "osc_nicstride/flush.h"
+#include "osc_nicstride/errors.h"
+#include "osc_nicstride/module.h"
 #include "osc_nicstride/observe.h"
+#include "osc_nicstride/stream.h"
 
 /** Asks the target to acknowledge everything, once all up to the goal is sent. */
 static void ask_locked(nicstride_module_t *m, nicstride_peer_t *p, uint64_t goal)

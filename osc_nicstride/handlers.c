@@ -17,6 +17,13 @@
 #include <string.h>
 
 #include "osc_nicstride/handlers.h"
+#include "osc_nicstride/component.h"
+#include "osc_nicstride/lock.h"
+#include "osc_nicstride/module.h"
+#include "osc_nicstride/small.h"
+#include "osc_nicstride/stream.h"
+#include "osc_nicstride/target.h"
+#include "common/pack.h"
 
 nicstride_module_t *nicstride_find_window(uint32_t name)
 {

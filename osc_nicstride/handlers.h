@@ -4,12 +4,26 @@
  */
 /**
  * @file
- * What the files that handle messages share. All is called with the wire lock held.
+ * Handling of what comes from peers. All is called with the wire lock held.
  */
 #ifndef NICSTRIDE_HANDLERS_H
 #define NICSTRIDE_HANDLERS_H
 
 #include "osc_nicstride/module.h"
+
+/* ---- for the wire and for windows ------------------------------------------------------------ */
+
+/** The wire's function for messages; wire.h describes the parameters. */
+void nicstride_am(const void *header, size_t header_len, const void *data, size_t len,
+                  onic_rndv_t *rndv);
+/** Tries what had to be put off; the wire's deferred function. */
+int nicstride_run_deferred(void);
+/** Drops what was put off for a window that goes away. */
+void nicstride_drop_deferred_locked(uint32_t win);
+/** An operation of the peer has had its effect: counts it, acknowledges where due. */
+void nicstride_applied_locked(nicstride_module_t *m, nicstride_peer_t *p, int error);
+
+/* ---- among the files that handle messages ---------------------------------------------------- */
 
 /** What a message is about, once checked. */
 typedef struct nicstride_incoming {

@@ -10,7 +10,12 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "osc_nicstride/control.h"
 #include "osc_nicstride/handlers.h"
+#include "osc_nicstride/op.h"
+#include "osc_nicstride/small.h"
+#include "osc_nicstride/stream.h"
+#include "common/pack.h"
 
 static void free_cb(void *arg, int status)
 {

@@ -34,31 +34,44 @@ component_LTLIBRARIES += mca_osc_nicstride.la
 mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/accumulate.c \
 	osc_nicstride/agreement.c \
+	osc_nicstride/agreement.h \
 	osc_nicstride/answer.c \
+	osc_nicstride/calls.h \
 	osc_nicstride/component.c \
+	osc_nicstride/component.h \
+	osc_nicstride/control.h \
 	osc_nicstride/dynamic.c \
+	osc_nicstride/dynamic.h \
 	osc_nicstride/errors.c \
+	osc_nicstride/errors.h \
 	osc_nicstride/flush.c \
+	osc_nicstride/flush.h \
 	osc_nicstride/handlers.c \
 	osc_nicstride/handlers.h \
 	osc_nicstride/handlers_accumulate.c \
 	osc_nicstride/lock.c \
+	osc_nicstride/lock.h \
 	osc_nicstride/module.c \
 	osc_nicstride/module.h \
 	osc_nicstride/observe.c \
 	osc_nicstride/observe.h \
 	osc_nicstride/op.c \
+	osc_nicstride/op.h \
 	osc_nicstride/params.c \
 	osc_nicstride/put_get.c \
 	osc_nicstride/pvars.c \
 	osc_nicstride/request.c \
+	osc_nicstride/request.h \
 	osc_nicstride/single_copy.c \
 	osc_nicstride/single_copy.h \
 	osc_nicstride/small.c \
+	osc_nicstride/small.h \
 	osc_nicstride/stream.c \
+	osc_nicstride/stream.h \
 	osc_nicstride/stream_internal.h \
 	osc_nicstride/sync_active.c \
 	osc_nicstride/target.c \
+	osc_nicstride/target.h \
 	osc_nicstride/window.c \
 	osc_nicstride/window.h \
 	osc_nicstride/window_info.c \

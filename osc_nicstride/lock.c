@@ -13,7 +13,15 @@
  */
 #include <stddef.h>
 
+#include "osc_nicstride/lock.h"
+#include "osc_nicstride/calls.h"
+#include "osc_nicstride/component.h"
+#include "osc_nicstride/control.h"
+#include "osc_nicstride/errors.h"
+#include "osc_nicstride/flush.h"
 #include "osc_nicstride/module.h"
+#include "osc_nicstride/stream.h"
+#include "osc_nicstride/target.h"
 
 /* ---- the queue of a target of this node --------------------------------------------------------
  */

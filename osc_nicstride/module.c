@@ -12,6 +12,10 @@
 #include <string.h>
 
 #include "osc_nicstride/module.h"
+#include "osc_nicstride/calls.h"
+#include "osc_nicstride/component.h"
+#include "osc_nicstride/control.h"
+#include "osc_nicstride/errors.h"
 
 #include "opal/runtime/opal_progress.h"
 

@@ -4,8 +4,7 @@
  */
 /**
  * @file
- * The state of one window, of its peers and of operations under way, and the functions of the
- * glue that call each other across files.
+ * The state of one window and of its peers.
  *
  * Locking: what handlers of messages touch (peers' flow, queues of operations, handles, the table
  * of windows, attached regions) belongs to the wire lock; functions named ..._locked are called
@@ -16,116 +15,25 @@
 #ifndef NICSTRIDE_MODULE_H
 #define NICSTRIDE_MODULE_H
 
-#include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "common/ompi_compat.h"
 #include "mpi.h"
 #include "ompi/communicator/communicator.h"
-#include "ompi/datatype/ompi_datatype.h"
-#include "ompi/group/group.h"
-#include "ompi/mca/osc/base/base.h"
 #include "ompi/mca/osc/osc.h"
-#include "ompi/op/op.h"
-#include "ompi/request/request.h"
 #include "ompi/win/win.h"
-#include "opal/class/opal_hash_table.h"
 #include ONIC_MUTEX_HEADER
 
 #include "common/beat.h"
-#include "common/layout.h"
 #include "common/node.h"
-#include "common/pack.h"
 #include "common/wire.h"
-#include "osc_nicstride/apply.h"
 #include "osc_nicstride/epoch.h"
 #include "osc_nicstride/flow.h"
-#include "osc_nicstride/handle.h"
-#include "osc_nicstride/lockq.h"
-#include "osc_nicstride/plan.h"
 #include "osc_nicstride/proto.h"
 #include "osc_nicstride/region.h"
 #include "osc_nicstride/tune.h"
-
-/* ---- component ------------------------------------------------------------------------------ */
-
-/** Values of the MCA parameters (params.c documents them). */
-typedef struct nicstride_params {
-    int priority;
-    int method;
-    bool show_plan;
-    bool node;
-    bool cma;
-    bool server;
-    unsigned server_idle;
-    unsigned window;
-    char *tls;
-    size_t tcp_segment;
-    size_t sieve_piece;
-} nicstride_params_t;
-
-/** Below that of all components that come with Open MPI. */
-#define NICSTRIDE_PRIORITY_INITIAL 5
-
-typedef struct nicstride_component {
-    ompi_osc_base_component_t super;
-    nicstride_params_t params;
-    bool wire_open;
-    bool world_met; /**< all of MPI_COMM_WORLD took part in a window: a fence finds all of them */
-    opal_hash_table_t windows;        /**< windows by their name at home; wire lock */
-    nicstride_handles_t ops;          /**< operations that wait for replies; wire lock */
-    uint32_t last_name;               /**< names are never used again; wire lock */
-    struct nicstride_module *orphans; /**< windows that the user forgot; freed behind the wire */
-} nicstride_component_t;
-
-extern nicstride_component_t mca_osc_nicstride_component;
-
-/** Counters, one process. Indexed by method. Updated without locks: statistics, not truth. */
-typedef struct nicstride_counters {
-    unsigned long long ops[NICSTRIDE_METHOD_LAST];
-    unsigned long long bytes[NICSTRIDE_METHOD_LAST];
-    unsigned long long accumulates;
-    unsigned long long messages;      /**< fragments sent */
-    unsigned long long deferred;      /**< messages put off because a lock was busy */
-    unsigned long long refused;       /**< messages refused: malformed, or for a window gone */
-    unsigned long long ops_live;      /**< operation objects not yet freed */
-    unsigned long long requests_live; /**< request objects not yet freed */
-} nicstride_counters_t;
-
-extern nicstride_counters_t nicstride_counters;
-
-/** Registers parameters; returns OMPI_SUCCESS or an error after a text. */
-int nicstride_params_register(const mca_base_component_t *component);
-/** Checks the values after all sources were read: range errors get a text and an error. */
-int nicstride_params_check(void);
-int nicstride_pvars_register(const mca_base_component_t *component);
-
-/* ---- agreement on the component (agreement.c) ------------------------------------------------ */
-
-/** Publishes what this process has; in the component's open function, once. OMPI_SUCCESS or an
- *  error. */
-int nicstride_agreement_init(void);
-void nicstride_agreement_fini(void);
-/**
- * Do all members of `comm` have the same of this component? Not collective, but the members that
- * have it get the same answer. The first call for a process asks Open MPI's exchange about it. A
- * text names the host that differs, once on each host. Any MPI thread.
- */
-bool nicstride_all_agree(ompi_communicator_t *comm);
-
-/* ---- shared control block ------------------------------------------------------------------- */
-
-/**
- * What the processes of a node share about one target of one window. Behind it in the segment lie
- * three arrays with one counter for each process of the node, and the lock queue.
- */
-typedef struct nicstride_ctl {
-    _Alignas(64) _Atomic uint32_t acc_lock;   /**< held while an accumulate is applied */
-    _Alignas(64) _Atomic uint32_t queue_lock; /**< guards the lock queue */
-    _Atomic uint64_t generation;              /**< of the table of attached regions */
-} nicstride_ctl_t;
-
-/* ---- window --------------------------------------------------------------------------------- */
 
 /** What each rank tells the others about its part of the window. */
 typedef struct nicstride_rank_info {
@@ -243,31 +151,9 @@ static inline nicstride_module_t *nicstride_module(const ompi_win_t *win)
     return (nicstride_module_t *)win->w_osc_module;
 }
 
-int nicstride_win_select(ompi_win_t *win, void **base, size_t size, int disp_unit,
-                         ompi_communicator_t *comm, opal_info_t *info, int flavor, int *model);
-int nicstride_win_free(ompi_win_t *win);
-/** Frees the windows that the user forgot. The wire is closed. */
-void nicstride_free_orphans(void);
-int nicstride_shared_query(ompi_win_t *win, int rank, size_t *size, int *disp_unit, void *baseptr);
-int nicstride_attach(ompi_win_t *win, void *base, size_t size);
-int nicstride_detach(ompi_win_t *win, const void *base);
-
 /** The peer of a rank; NULL where memory is exhausted. Takes the wire lock if it must be made. */
 nicstride_peer_t *nicstride_peer(nicstride_module_t *m, int rank);
 nicstride_peer_t *nicstride_peer_locked(nicstride_module_t *m, int rank);
-
-/** Control block of a process of my node, and the parts behind it. */
-nicstride_ctl_t *nicstride_ctl(const nicstride_module_t *m, int local);
-_Atomic uint32_t *nicstride_ctl_posts(const nicstride_module_t *m, int local);
-_Atomic uint32_t *nicstride_ctl_completes(const nicstride_module_t *m, int local);
-_Atomic uint32_t *nicstride_ctl_granted(const nicstride_module_t *m, int local);
-nicstride_lockq_t *nicstride_ctl_lockq(const nicstride_module_t *m, int local);
-size_t nicstride_ctl_bytes(int nlocal, int nranks);
-
-/** Spin locks of the control block. `try` never waits: for handlers. */
-bool nicstride_spin_try(_Atomic uint32_t *lock);
-void nicstride_spin_lock(_Atomic uint32_t *lock);
-void nicstride_spin_unlock(_Atomic uint32_t *lock);
 
 /** Progresses everything once; for waiting loops of MPI threads, no lock held. */
 void nicstride_progress(void);
@@ -276,284 +162,7 @@ void nicstride_progress(void);
  *  the wire closely and everything else now and then. MPI threads, no lock held. */
 void nicstride_wait_until(bool (*done)(void *arg), void *arg);
 
-/* ---- errors --------------------------------------------------------------------------------- */
-
-/** Says what was wrong with a call on this window and returns `error`. The first errors of a
- * process get a text, later ones only the code. MPI threads only. */
-int nicstride_error(const nicstride_module_t *m, const char *call, int error, const char *format,
-                    ...) __attribute__((format(printf, 4, 5)));
-
-/** Name of this host, for texts. MPI threads only. */
-const char *nicstride_hostname(void);
-
-/* ---- targets of communication calls (target.c) ---------------------------------------------- */
-
-/** One communication call, resolved: what moves from where to where. */
-typedef struct nicstride_target {
-    const char *call; /**< name of the MPI call, for texts */
-    nicstride_peer_t *peer;
-    onic_layout_t origin;
-    onic_layout_t target;
-    char *origin_base;
-    int64_t disp;    /**< bytes from the window's base, or an address for dynamic windows */
-    bool mapped;     /**< the target's memory is in my address space: */
-    char *direct;    /**< disp there; may be 0 (MPI_BOTTOM), so only `mapped` says if it counts */
-    bool cma;        /**< single copy can be used: address below is good */
-    uint64_t remote; /**< address of disp in the target's address space */
-} nicstride_target_t;
-
-/**
- * Checks a communication call and resolves it: epoch (and the lock that lock_all puts off),
- * layouts, equal sizes, bounds. `origin_dt` NULL: there is no origin buffer (MPI_NO_OP).
- * On success call nicstride_target_fini later.
- */
-int nicstride_target_init(nicstride_target_t *a, nicstride_module_t *m, const char *call,
-                          const void *origin, size_t origin_count, ompi_datatype_t *origin_dt,
-                          int target, ptrdiff_t target_disp, size_t target_count,
-                          ompi_datatype_t *target_dt);
-void nicstride_target_fini(nicstride_target_t *a);
-/**
- * The quick way for the smallest calls: where `bytes` contiguous bytes at the target are mapped
- * here and everything is plainly allowed, their address; else NULL, which says nothing: take the
- * long way, which finds out and explains.
- */
-void *nicstride_mapped_bytes(nicstride_module_t *m, int target, ptrdiff_t disp, size_t bytes);
-/** Is the memory of a target mapped here, and to be used so? */
-static inline bool nicstride_is_mapped(const nicstride_module_t *m, int target)
-{
-    const int local = m->node.index[target];
-
-    return local >= 0 && m->mapped[local] != NULL && m->flavor != MPI_WIN_FLAVOR_DYNAMIC;
-}
-/** The epoch allows access to a target as it stands, with nothing to be noted or taken first. */
-bool nicstride_plainly_allowed(nicstride_module_t *m, int target);
-/** Copies contiguous bytes without tearing aligned words of up to 8. */
-void nicstride_copy_bytes(void *to, const void *from, size_t bytes);
-/** Bytes of `count` elements of a datatype without any gap, else 0. */
-static inline size_t nicstride_plain_bytes(const ompi_datatype_t *dt, size_t count)
-{
-    const uint16_t plain = OPAL_DATATYPE_FLAG_CONTIGUOUS | OPAL_DATATYPE_FLAG_NO_GAPS;
-    size_t bytes;
-
-    if ((dt->super.flags & plain) != plain || dt->super.true_lb != 0 ||
-        dt->super.size != (size_t)(dt->super.ub - dt->super.lb) ||
-        __builtin_mul_overflow(dt->super.size, count, &bytes))
-        return 0;
-    return bytes;
-}
-
-/** Request-based calls are for passive-target epochs. */
-int nicstride_check_passive(nicstride_module_t *m, const char *call, int target);
-
-/** Dynamic windows: is [addr, addr + size) attached at the peer, by our cache of its table? Asks
- *  the target where the cache is empty or of an old generation. */
-bool nicstride_region_known(nicstride_module_t *m, nicstride_peer_t *p, uint64_t addr,
-                            uint64_t size);
-
-/* ---- requests ------------------------------------------------------------------------------- */
-
-typedef struct nicstride_request {
-    ompi_request_t super;
-    struct nicstride_request *next_done;
-    bool freed; /**< the user freed it before it completed; wire lock */
-    bool done;  /**< handed to MPI as complete; wire lock */
-} nicstride_request_t;
-
-OBJ_CLASS_DECLARATION(nicstride_request_t);
-
-nicstride_request_t *nicstride_request_new(ompi_win_t *win);
-/** The operation is over: MPI completes the request from an MPI thread. */
-void nicstride_request_done_locked(nicstride_request_t *r, int error);
-/** Ends a request-based call: hands the request to the user, complete if `done`; on an error
- *  frees it and returns the error. `r` may be NULL (memory exhausted, `rc` says so). */
-int nicstride_request_finish(nicstride_request_t *r, int rc, bool done, ompi_request_t **request_p);
-/** The wire's function for MPI threads: completes what is done. */
-int nicstride_requests_complete(void);
-
-/* ---- operations that go by message (stream.c, flush.c)
- * ------------------------------------------------ */
-
-struct nicstride_op {
-    nicstride_op_t *next;
-    nicstride_op_t *live_next;
-    nicstride_op_t *live_prev;
-    nicstride_module_t *module;
-    nicstride_peer_t *peer;
-    nicstride_msg_type_t type; /**< PUT, GET, ACC, GET_ACC or CAS */
-    bool rndv;
-    bool sends_data; /**< fragments carry data of the origin buffer */
-    uint16_t op;
-    uint16_t dtype;
-    uint32_t granule; /**< bytes of an element that fragments must not tear; 1 for data */
-    int64_t disp;
-    uint64_t size;
-    uint64_t sent;      /**< bytes of the operation given to the wire */
-    uint64_t received;  /**< bytes of replies */
-    uint32_t in_flight; /**< sends not locally complete, and replies being received */
-    bool queued;        /**< in the peer's queue */
-    uint64_t number;    /**< of this operation in the peer's queue, from 1 */
-    int error;
-    uint64_t handle;      /**< for replies; 0 where there are none */
-    bool plain;           /**< GET, GET_ACC, CAS: result_base is contiguous, result is not set */
-    onic_layout_t origin; /**< PUT, ACC: source; owned */
-    char *origin_base;
-    onic_layout_t result; /**< GET, GET_ACC: destination; owned */
-    char *result_base;
-    onic_layout_t target; /**< owned */
-    onic_cursor_t slice;  /**< list-form target: where the next slice begins */
-    size_t encoded_len;   /**< stride-form target: its encoding */
-    unsigned char encoded[ONIC_LAYOUT_ENCODED_MAX];
-    unsigned char cas[128]; /**< CAS: compare, then new value */
-    nicstride_request_t *request;
-};
-
-/** The most bytes that travel behind a header, copied, instead of beside it. */
-#define NICSTRIDE_SMALL_MAX 128
-
-/** A message that carries few bytes. */
-typedef struct nicstride_small_msg {
-    nicstride_msg_t msg;
-    unsigned char data[NICSTRIDE_SMALL_MAX];
-} nicstride_small_msg_t;
-
-/** An operation on few contiguous bytes. */
-typedef struct nicstride_small {
-    nicstride_msg_type_t type; /**< PUT, GET, GET_ACC or CAS */
-    uint16_t op;
-    uint16_t dtype;
-    uint64_t len;      /**< bytes at the target */
-    const void *data;  /**< what the target is sent; NULL: nothing */
-    const void *data2; /**< CAS: the second value; else NULL */
-    void *result;      /**< where replies go; NULL for PUT */
-} nicstride_small_t;
-
-/**
- * The quick way for small operations by message: sends it at once where the window is not dynamic,
- * everything is plainly allowed and nothing is queued before it. False where that is not so, and
- * says nothing: take the long way, which finds out and explains. Takes the wire lock.
- */
-bool nicstride_small_start(nicstride_module_t *m, int target, ptrdiff_t disp,
-                           const nicstride_small_t *s);
-
-/** Sends a message with `len` bytes behind its header. Otherwise as nicstride_send_locked. */
-void nicstride_send_small_locked(nicstride_peer_t *p, nicstride_small_msg_t *small,
-                                 const void *data, uint64_t len);
-
-/** A new operation towards the target of `a`; takes over a->target. NULL: memory exhausted.
- *  Otherwise the wire lock is held when it returns: fill in the rest and start it. */
-nicstride_op_t *nicstride_op_new(nicstride_module_t *m, nicstride_target_t *a,
-                                 nicstride_msg_type_t type, uint64_t size);
-/** Gives the operation to its peer and sends what may be sent; releases the wire lock. Waits
- *  (progressing) only where very many operations are queued already. On an error the operation is
- *  freed. */
-int nicstride_op_start(nicstride_op_t *op);
-/** Frees the operations that a peer will never end, the wire being closed. */
-void nicstride_ops_drop(nicstride_peer_t *p);
-/** Frees the operation objects kept for reuse, at the end of the process. */
-void nicstride_ops_fini(void);
-/** Bytes of header and payload that go in one fragment to the peer. */
-size_t nicstride_frag_max_locked(nicstride_peer_t *p);
-/** Sends what the peer's flow control allows. */
-void nicstride_pump_locked(nicstride_module_t *m, nicstride_peer_t *p);
-/** A reply's bytes were put in place (or failed): accounts for them. */
-void nicstride_op_received_locked(nicstride_op_t *op, uint64_t bytes, int error);
-
-/** Sends a message without layout and payload. A failure is printed by the wire and marks the peer
- *  as failed, which ends all waiting for it with an error. */
-void nicstride_send_locked(nicstride_module_t *m, nicstride_peer_t *p, nicstride_msg_t *msg);
-
-/** Waits until all operations to the peer are locally complete (`remote` false) or done at the
- *  target. Returns the first error that came back. */
-int nicstride_flush_peer(nicstride_module_t *m, nicstride_peer_t *p, bool remote);
-/** The same for all peers: every target is asked before any is waited for. */
-int nicstride_flush_all_peers(nicstride_module_t *m, bool remote);
-
-/* ---- handlers of messages (handlers.c) --------------------------------------------------------
- */
-
-void nicstride_am(const void *header, size_t header_len, const void *data, size_t len,
-                  onic_rndv_t *rndv);
-/** Tries what had to be put off; the wire's deferred function. */
-int nicstride_run_deferred(void);
-/** Drops what was put off for a window that goes away. */
-void nicstride_drop_deferred_locked(uint32_t win);
-/** An operation of the peer has had its effect: counts it, acknowledges where due. */
-void nicstride_applied_locked(nicstride_module_t *m, nicstride_peer_t *p, int error);
-
-/* ---- accumulates ------------------------------------------------------------------------------
- */
-
-/** Index of a predefined operation, or of the element type of a datatype, as it travels. -1 where
- *  it has none. */
-int nicstride_op_index(const ompi_op_t *op);
-int nicstride_dtype_index(ompi_datatype_t *dt);
-/** Sizes of an element type; false where the index is none. */
-bool nicstride_dtype_size(unsigned dtype, size_t *size_p, size_t *extent_p);
-
-/** An operation on an element type, ready to apply. `elem` is its layout. */
-typedef struct nicstride_accop {
-    nicstride_apply_t apply;
-    ompi_op_t *op;
-    ompi_datatype_t *dt;
-} nicstride_accop_t;
-
-/** Makes the layouts of element types that have gaps; frees them. */
-int nicstride_elements_init(void);
-void nicstride_elements_fini(void);
-
-/** False where the operation is not defined for the type. */
-bool nicstride_accop_init(nicstride_accop_t *a, unsigned op, unsigned dtype);
-
-/* ---- entry points of the module ----------------------------------------------------------------
- */
-
-int nicstride_put(const void *origin, int origin_count, ompi_datatype_t *origin_dt, int target,
-                  ptrdiff_t disp, int target_count, ompi_datatype_t *target_dt, ompi_win_t *win);
-int nicstride_get(void *origin, int origin_count, ompi_datatype_t *origin_dt, int target,
-                  ptrdiff_t disp, int target_count, ompi_datatype_t *target_dt, ompi_win_t *win);
-int nicstride_rput(const void *origin, int origin_count, ompi_datatype_t *origin_dt, int target,
-                   ptrdiff_t disp, int target_count, ompi_datatype_t *target_dt, ompi_win_t *win,
-                   ompi_request_t **request);
-int nicstride_rget(void *origin, int origin_count, ompi_datatype_t *origin_dt, int target,
-                   ptrdiff_t disp, int target_count, ompi_datatype_t *target_dt, ompi_win_t *win,
-                   ompi_request_t **request);
-int nicstride_accumulate(const void *origin, int origin_count, ompi_datatype_t *origin_dt,
-                         int target, ptrdiff_t disp, int target_count, ompi_datatype_t *target_dt,
-                         ompi_op_t *op, ompi_win_t *win);
-int nicstride_raccumulate(const void *origin, int origin_count, ompi_datatype_t *origin_dt,
-                          int target, ptrdiff_t disp, int target_count, ompi_datatype_t *target_dt,
-                          ompi_op_t *op, ompi_win_t *win, ompi_request_t **request);
-int nicstride_get_accumulate(const void *origin, int origin_count, ompi_datatype_t *origin_dt,
-                             void *result, int result_count, ompi_datatype_t *result_dt, int target,
-                             ptrdiff_t disp, int target_count, ompi_datatype_t *target_dt,
-                             ompi_op_t *op, ompi_win_t *win);
-int nicstride_rget_accumulate(const void *origin, int origin_count, ompi_datatype_t *origin_dt,
-                              void *result, int result_count, ompi_datatype_t *result_dt,
-                              int target, ptrdiff_t disp, int target_count,
-                              ompi_datatype_t *target_dt, ompi_op_t *op, ompi_win_t *win,
-                              ompi_request_t **request);
-int nicstride_fetch_and_op(const void *origin, void *result, ompi_datatype_t *dt, int target,
-                           ptrdiff_t disp, ompi_op_t *op, ompi_win_t *win);
-int nicstride_compare_and_swap(const void *origin, const void *compare, void *result,
-                               ompi_datatype_t *dt, int target, ptrdiff_t disp, ompi_win_t *win);
-int nicstride_fence(int assert, ompi_win_t *win);
-int nicstride_start(ompi_group_t *group, int assert, ompi_win_t *win);
-int nicstride_complete(ompi_win_t *win);
-int nicstride_post(ompi_group_t *group, int assert, ompi_win_t *win);
-int nicstride_wait(ompi_win_t *win);
-int nicstride_test(ompi_win_t *win, int *flag);
-int nicstride_lock(int type, int target, int assert, ompi_win_t *win);
-int nicstride_unlock(int target, ompi_win_t *win);
-int nicstride_lock_all(int assert, ompi_win_t *win);
-int nicstride_unlock_all(ompi_win_t *win);
-int nicstride_sync(ompi_win_t *win);
-int nicstride_flush(int target, ompi_win_t *win);
-int nicstride_flush_all(ompi_win_t *win);
-int nicstride_flush_local(int target, ompi_win_t *win);
-int nicstride_flush_local_all(ompi_win_t *win);
-
-/** A lock request or release that came by message. False where the queue is busy: try later. */
-bool nicstride_lock_message_locked(nicstride_module_t *m, nicstride_peer_t *p,
-                                   const nicstride_msg_t *msg);
+/** Frees the windows that the user forgot. The wire is closed. */
+void nicstride_free_orphans(void);
 
 #endif

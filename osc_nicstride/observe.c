@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "osc_nicstride/observe.h"
+#include "osc_nicstride/module.h"
 
 #include <stdlib.h>
 

@@ -12,7 +12,7 @@
  */
 #include <stddef.h>
 
-#include "osc_nicstride/module.h"
+#include "osc_nicstride/op.h"
 #include "common/flatten.h"
 
 #include "ompi/datatype/ompi_datatype_internal.h"

@@ -10,8 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "osc_nicstride/module.h"
+#include "osc_nicstride/component.h"
+#include "common/node.h"
 
+#include "ompi/constants.h"
 #include "opal/mca/base/mca_base_var.h"
 #include "opal/util/show_help.h"
 

@@ -10,9 +10,18 @@
 #include <string.h>
 
 #include "common/beat.h"
+#include "osc_nicstride/calls.h"
+#include "osc_nicstride/component.h"
+#include "osc_nicstride/dynamic.h"
+#include "osc_nicstride/errors.h"
 #include "osc_nicstride/module.h"
 #include "osc_nicstride/observe.h"
+#include "osc_nicstride/request.h"
 #include "osc_nicstride/single_copy.h"
+#include "osc_nicstride/small.h"
+#include "osc_nicstride/stream.h"
+#include "osc_nicstride/target.h"
+#include "common/pack.h"
 
 #include "opal/util/show_help.h"
 

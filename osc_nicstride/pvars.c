@@ -6,11 +6,13 @@
  * @file
  * MPI_T performance variables: operations and bytes by method, and a few totals.
  */
+#include <mpi.h>
 #include <stddef.h>
 #include <stdio.h>
 
-#include "osc_nicstride/module.h"
+#include "osc_nicstride/component.h"
 
+#include "ompi/constants.h"
 #include "opal/mca/base/mca_base_pvar.h"
 
 static int register_counter(const mca_base_component_t *c, const char *name, const char *help,

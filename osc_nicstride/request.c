@@ -9,7 +9,9 @@
  */
 #include <stddef.h>
 
-#include "osc_nicstride/module.h"
+#include "osc_nicstride/request.h"
+#include "osc_nicstride/component.h"
+#include "common/wire.h"
 
 /* Done, not yet handed to MPI; wire lock. */
 static nicstride_request_t *done_head;

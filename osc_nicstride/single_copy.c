@@ -9,7 +9,10 @@
 #include <sys/uio.h>
 
 #include "osc_nicstride/single_copy.h"
+#include "osc_nicstride/component.h"
+#include "osc_nicstride/target.h"
 #include "osc_nicstride/sieve.h"
+#include "common/pack.h"
 
 /* Pieces in one system call: enough that its fixed cost vanishes, few enough for the stack. */
 #define BATCH 128

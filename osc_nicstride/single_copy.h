@@ -13,7 +13,7 @@
 #ifndef NICSTRIDE_SINGLE_COPY_H
 #define NICSTRIDE_SINGLE_COPY_H
 
-#include "osc_nicstride/module.h"
+#include "osc_nicstride/target.h"
 
 /** Moves every contiguous piece by itself, many in one system call. */
 int nicstride_cma_put(const nicstride_target_t *a);

@@ -10,7 +10,12 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "osc_nicstride/small.h"
+#include "osc_nicstride/component.h"
+#include "osc_nicstride/module.h"
+#include "osc_nicstride/stream.h"
 #include "osc_nicstride/stream_internal.h"
+#include "osc_nicstride/target.h"
 
 void nicstride_send_small_locked(nicstride_peer_t *p, nicstride_small_msg_t *small,
                                  const void *data, uint64_t len)

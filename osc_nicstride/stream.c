@@ -12,8 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "osc_nicstride/stream.h"
+#include "osc_nicstride/component.h"
+#include "osc_nicstride/module.h"
 #include "osc_nicstride/observe.h"
+#include "osc_nicstride/request.h"
 #include "osc_nicstride/stream_internal.h"
+#include "osc_nicstride/target.h"
 
 /* An origin that queues more than this waits: memory stays bounded however much is asked. */
 #define QUEUE_MAX 1024

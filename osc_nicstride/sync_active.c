@@ -12,7 +12,12 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "osc_nicstride/calls.h"
+#include "osc_nicstride/control.h"
+#include "osc_nicstride/errors.h"
+#include "osc_nicstride/flush.h"
 #include "osc_nicstride/module.h"
+#include "osc_nicstride/stream.h"
 
 static int sync_error(const nicstride_module_t *m, const char *call, const char *wrong)
 {

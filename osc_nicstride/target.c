@@ -10,6 +10,9 @@
 #include <stddef.h>
 #include <inttypes.h>
 
+#include "osc_nicstride/target.h"
+#include "osc_nicstride/component.h"
+#include "osc_nicstride/errors.h"
 #include "osc_nicstride/module.h"
 #include "common/flatten.h"
 

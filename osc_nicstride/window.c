@@ -15,6 +15,15 @@
 #include <unistd.h>
 
 #include "osc_nicstride/window.h"
+#include "osc_nicstride/calls.h"
+#include "osc_nicstride/component.h"
+#include "osc_nicstride/control.h"
+#include "osc_nicstride/errors.h"
+#include "osc_nicstride/flush.h"
+#include "osc_nicstride/handlers.h"
+#include "osc_nicstride/module.h"
+#include "osc_nicstride/request.h"
+#include "osc_nicstride/stream.h"
 
 #include "ompi/info/info.h"
 #include "ompi/runtime/mpiruntime.h"

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "osc_nicstride/module.h"
 #include "osc_nicstride/window.h"
 
 /** Hints that do not change while the window lives: the value given at creation is kept. */

@@ -12,6 +12,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "osc_nicstride/component.h"
+#include "osc_nicstride/control.h"
+#include "osc_nicstride/errors.h"
+#include "osc_nicstride/module.h"
 #include "osc_nicstride/window.h"
 
 #include "opal/util/show_help.h"

@@ -1,0 +1,22 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Waiting for operations that went by message.
+ */
+#ifndef NICSTRIDE_FLUSH_H
+#define NICSTRIDE_FLUSH_H
+
+#include <stdbool.h>
+
+#include "osc_nicstride/module.h"
+
+/** Waits until all operations to the peer are locally complete (`remote` false) or done at the
+ *  target. Returns the first error that came back. */
+int nicstride_flush_peer(nicstride_module_t *m, nicstride_peer_t *p, bool remote);
+/** The same for all peers: every target is asked before any is waited for. */
+int nicstride_flush_all_peers(nicstride_module_t *m, bool remote);
+
+#endif

@@ -1,0 +1,21 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Locks asked for by message.
+ */
+#ifndef NICSTRIDE_LOCK_H
+#define NICSTRIDE_LOCK_H
+
+#include <stdbool.h>
+
+#include "osc_nicstride/module.h"
+#include "osc_nicstride/proto.h"
+
+/** A lock request or release that came by message. False where the queue is busy: try later. */
+bool nicstride_lock_message_locked(nicstride_module_t *m, nicstride_peer_t *p,
+                                   const nicstride_msg_t *msg);
+
+#endif

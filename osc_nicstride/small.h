@@ -1,0 +1,51 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Operations and replies of so few bytes that they travel behind a header.
+ */
+#ifndef NICSTRIDE_SMALL_H
+#define NICSTRIDE_SMALL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "osc_nicstride/module.h"
+#include "osc_nicstride/proto.h"
+
+/** The most bytes that travel behind a header, copied, instead of beside it. */
+#define NICSTRIDE_SMALL_MAX 128
+
+/** A message that carries few bytes. */
+typedef struct nicstride_small_msg {
+    nicstride_msg_t msg;
+    unsigned char data[NICSTRIDE_SMALL_MAX];
+} nicstride_small_msg_t;
+
+/** An operation on few contiguous bytes. */
+typedef struct nicstride_small {
+    nicstride_msg_type_t type; /**< PUT, GET, GET_ACC or CAS */
+    uint16_t op;
+    uint16_t dtype;
+    uint64_t len;      /**< bytes at the target */
+    const void *data;  /**< what the target is sent; NULL: nothing */
+    const void *data2; /**< CAS: the second value; else NULL */
+    void *result;      /**< where replies go; NULL for PUT */
+} nicstride_small_t;
+
+/**
+ * The quick way for small operations by message: sends it at once where the window is not dynamic,
+ * everything is plainly allowed and nothing is queued before it. False where that is not so, and
+ * says nothing: take the long way, which finds out and explains. Takes the wire lock.
+ */
+bool nicstride_small_start(nicstride_module_t *m, int target, ptrdiff_t disp,
+                           const nicstride_small_t *s);
+
+/** Sends a message with `len` bytes behind its header. Otherwise as nicstride_send_locked. */
+void nicstride_send_small_locked(nicstride_peer_t *p, nicstride_small_msg_t *small,
+                                 const void *data, uint64_t len);
+
+#endif

@@ -1,0 +1,79 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * The target of a communication call: what moves from where to where, and whether it may.
+ */
+#ifndef NICSTRIDE_TARGET_H
+#define NICSTRIDE_TARGET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/ompi_compat.h"
+#include "ompi/datatype/ompi_datatype.h"
+
+#include "common/layout.h"
+#include "osc_nicstride/module.h"
+
+/** One communication call, resolved: what moves from where to where. */
+typedef struct nicstride_target {
+    const char *call; /**< name of the MPI call, for texts */
+    nicstride_peer_t *peer;
+    onic_layout_t origin;
+    onic_layout_t target;
+    char *origin_base;
+    int64_t disp;    /**< bytes from the window's base, or an address for dynamic windows */
+    bool mapped;     /**< the target's memory is in my address space: */
+    char *direct;    /**< disp there; may be 0 (MPI_BOTTOM), so only `mapped` says if it counts */
+    bool cma;        /**< single copy can be used: address below is good */
+    uint64_t remote; /**< address of disp in the target's address space */
+} nicstride_target_t;
+
+/**
+ * Checks a communication call and resolves it: epoch (and the lock that lock_all puts off),
+ * layouts, equal sizes, bounds. `origin_dt` NULL: there is no origin buffer (MPI_NO_OP).
+ * On success call nicstride_target_fini later.
+ */
+int nicstride_target_init(nicstride_target_t *a, nicstride_module_t *m, const char *call,
+                          const void *origin, size_t origin_count, ompi_datatype_t *origin_dt,
+                          int target, ptrdiff_t target_disp, size_t target_count,
+                          ompi_datatype_t *target_dt);
+void nicstride_target_fini(nicstride_target_t *a);
+/**
+ * The quick way for the smallest calls: where `bytes` contiguous bytes at the target are mapped
+ * here and everything is plainly allowed, their address; else NULL, which says nothing: take the
+ * long way, which finds out and explains.
+ */
+void *nicstride_mapped_bytes(nicstride_module_t *m, int target, ptrdiff_t disp, size_t bytes);
+/** Is the memory of a target mapped here, and to be used so? */
+static inline bool nicstride_is_mapped(const nicstride_module_t *m, int target)
+{
+    const int local = m->node.index[target];
+
+    return local >= 0 && m->mapped[local] != NULL && m->flavor != MPI_WIN_FLAVOR_DYNAMIC;
+}
+/** The epoch allows access to a target as it stands, with nothing to be noted or taken first. */
+bool nicstride_plainly_allowed(nicstride_module_t *m, int target);
+/** Copies contiguous bytes without tearing aligned words of up to 8. */
+void nicstride_copy_bytes(void *to, const void *from, size_t bytes);
+/** Bytes of `count` elements of a datatype without any gap, else 0. */
+static inline size_t nicstride_plain_bytes(const ompi_datatype_t *dt, size_t count)
+{
+    const uint16_t plain = OPAL_DATATYPE_FLAG_CONTIGUOUS | OPAL_DATATYPE_FLAG_NO_GAPS;
+    size_t bytes;
+
+    if ((dt->super.flags & plain) != plain || dt->super.true_lb != 0 ||
+        dt->super.size != (size_t)(dt->super.ub - dt->super.lb) ||
+        __builtin_mul_overflow(dt->super.size, count, &bytes))
+        return 0;
+    return bytes;
+}
+
+/** Request-based calls are for passive-target epochs. */
+int nicstride_check_passive(nicstride_module_t *m, const char *call, int target);
+
+#endif
