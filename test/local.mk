@@ -81,6 +81,7 @@ test_mpi_libtestlib_a_SOURCES = \
 	test/mpi/random_type.h \
 	test/mpi/testlib.c \
 	test/mpi/testlib.h \
+	test/mpi/testlib_window.c \
 	test/mpi/transfer.c \
 	test/mpi/transfer.h
 

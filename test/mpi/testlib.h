@@ -64,6 +64,9 @@ int tl_finish(void);
 /** Collective: finalizes and exits with TL_EXIT_SKIP; rank 0 prints why. Does not return. */
 _Noreturn void tl_skip(const char *why);
 
+/** Prints rank and text and ends the whole job. */
+_Noreturn void tl_die(const char *what);
+
 /** Skips unless the number of ranks is in min .. max. */
 void tl_need_ranks(int min, int max);
 
