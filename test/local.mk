@@ -77,6 +77,8 @@ test_mpi_libtestlib_a_SOURCES = \
 	test/mpi/meet.h \
 	test/mpi/predefined.c \
 	test/mpi/predefined.h \
+	test/mpi/random_source.c \
+	test/mpi/random_source.h \
 	test/mpi/random_type.c \
 	test/mpi/random_type.h \
 	test/mpi/testlib.c \
