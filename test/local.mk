@@ -163,6 +163,10 @@ test_mpi_node_LDADD = $(internal_ldadd)
 test_mpi_node_LDFLAGS = $(internal_ldflags)
 test_mpi_node_DEPENDENCIES = $(internal_dependencies)
 
+test_mpi_wire_SOURCES = \
+	test/mpi/wire.c \
+	test/mpi/wire_traffic.c \
+	test/mpi/wire_traffic.h
 test_mpi_wire_LDADD = $(internal_ldadd)
 test_mpi_wire_LDFLAGS = $(internal_ldflags)
 test_mpi_wire_DEPENDENCIES = $(internal_dependencies)
