@@ -10,6 +10,7 @@ unit_programs = \
 	test/unit/check_flow \
 	test/unit/check_handle \
 	test/unit/check_layout \
+	test/unit/check_layout_wire \
 	test/unit/check_lockq \
 	test/unit/check_nicbarrier_datagram \
 	test/unit/check_nicbarrier_epoch \
@@ -32,6 +33,7 @@ test_unit_check_epoch_LDADD = $(unit_ldadd)
 test_unit_check_flow_LDADD = $(unit_ldadd)
 test_unit_check_handle_LDADD = $(unit_ldadd)
 test_unit_check_layout_LDADD = $(unit_ldadd)
+test_unit_check_layout_wire_LDADD = $(unit_ldadd)
 test_unit_check_lockq_LDADD = $(unit_ldadd)
 test_unit_check_nicbarrier_datagram_LDADD = coll_nicbarrier/libnicbarrier_datagram.la $(barrier_ldadd)
 test_unit_check_nicbarrier_epoch_SOURCES = \
@@ -223,6 +225,7 @@ EXTRA_DIST += \
 	test/apps/water.nw \
 	test/fuzz/driver.c \
 	test/fuzz/fuzz.h \
+	test/unit/layout_check.h \
 	test/unit/tree.h \
 	test/unit/unit.h \
 	test/install \

@@ -66,7 +66,7 @@ static void check_cursor(const onic_cursor_t *c, const onic_layout_t *l, uint64_
     onic_cursor_t fresh;
 
     onic_cursor_init(&fresh, l, pos);
-    EXPECT(memcmp(c, &fresh, sizeof(fresh)) == 0);
+    UNIT_CHECK(memcmp(c, &fresh, sizeof(fresh)) == 0);
 }
 
 static void check_pack(const tree_t *t)
@@ -81,15 +81,15 @@ static void check_pack(const tree_t *t)
         uint64_t expected = len < t->ref.n - pos ? len : t->ref.n - pos;
         unsigned char *out = malloc(expected + 1);
 
-        EXPECT(onic_pack(&c, memory_base(&m), out, len) == expected);
+        UNIT_CHECK(onic_pack(&c, memory_base(&m), out, len) == expected);
         for (uint64_t i = 0; i < expected; i++) {
-            EXPECT(out[i] == *memory_at(&m, t->ref.at[pos + i]));
+            UNIT_CHECK(out[i] == *memory_at(&m, t->ref.at[pos + i]));
         }
         pos += expected;
         check_cursor(&c, &t->l, pos);
         free(out);
     }
-    EXPECT(onic_pack(&c, memory_base(&m), NULL, 5) == 0);
+    UNIT_CHECK(onic_pack(&c, memory_base(&m), NULL, 5) == 0);
     free(m.bytes);
 }
 
@@ -110,8 +110,8 @@ static void check_unpack(const tree_t *t)
             in[i] = (unsigned char)rnd64();
             *memory_at(&expected, t->ref.at[pos + i]) = in[i];
         }
-        EXPECT(onic_unpack(&c, memory_base(&m), in, len) == n);
-        EXPECT(memcmp(m.bytes, expected.bytes, m.n) == 0);
+        UNIT_CHECK(onic_unpack(&c, memory_base(&m), in, len) == n);
+        UNIT_CHECK(memcmp(m.bytes, expected.bytes, m.n) == 0);
         pos += n;
         check_cursor(&c, &t->l, pos);
         free(in);
@@ -142,8 +142,8 @@ static void check_copy(const tree_t *to, const tree_t *from)
             *memory_at(&expected, to->ref.at[to_pos + i]) =
                 *memory_at(&src, from->ref.at[from_pos + i]);
         }
-        EXPECT(onic_copy(&d, memory_base(&dst), &s, memory_base(&src), len) == n);
-        EXPECT(memcmp(dst.bytes, expected.bytes, dst.n) == 0);
+        UNIT_CHECK(onic_copy(&d, memory_base(&dst), &s, memory_base(&src), len) == n);
+        UNIT_CHECK(memcmp(dst.bytes, expected.bytes, dst.n) == 0);
         to_pos += n;
         from_pos += n;
         check_cursor(&d, &to->l, to_pos);
@@ -405,7 +405,7 @@ static void check_whole(flipper_t *f, int64_t offset, uint64_t block, int64_t st
                 uint64_t seen;
 
                 memcpy(&seen, out + at + i, 8);
-                EXPECT(seen == 0 || seen == UINT64_MAX);
+                UNIT_CHECK(seen == 0 || seen == UINT64_MAX);
             }
         }
     }
@@ -433,32 +433,17 @@ START_TEST(aligned_elements_are_not_torn)
 }
 END_TEST
 
-static Suite *pack_suite(void)
-{
-    Suite *s = suite_create("pack");
-    TCase *tc = tcase_create("pack");
-
-    tcase_set_timeout(tc, 60);
-    tcase_add_test(tc, random_trees);
-    tcase_add_test(tc, grids_and_records);
-    tcase_add_test(tc, copies_of_any_two_shapes);
-    tcase_add_test(tc, copies_of_related_blocks);
-    tcase_add_test(tc, copies_of_records);
-    tcase_add_test(tc, every_block_length);
-    tcase_add_test(tc, positions_beyond_4_gib);
-    tcase_add_test(tc, aligned_elements_are_not_torn);
-    suite_add_tcase(s, tc);
-    return s;
-}
-
 int main(void)
 {
-    SRunner *runner = srunner_create(pack_suite());
-    int failed;
+    const TTest *const tests[] = {random_trees,
+                                  grids_and_records,
+                                  copies_of_any_two_shapes,
+                                  copies_of_related_blocks,
+                                  copies_of_records,
+                                  every_block_length,
+                                  positions_beyond_4_gib,
+                                  aligned_elements_are_not_torn};
 
     tree_seed();
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed > 0;
+    return unit_run("pack", tests, sizeof(tests) / sizeof(tests[0]));
 }

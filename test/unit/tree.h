@@ -10,47 +10,31 @@
 #ifndef TEST_UNIT_TREE_H
 #define TEST_UNIT_TREE_H
 
-#include <check.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/layout.h"
-
-/** For inner loops: Check records every assertion, which costs more than what they look at. */
-#define EXPECT(condition)                                                                          \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            ck_abort_msg("expected: %s", #condition);                                              \
-        }                                                                                          \
-    } while (0)
+#include "test/unit/unit.h"
 
 /* ---- random numbers ------------------------------------------------------------------------- */
 
-static uint64_t tree_state = 1;
+static unit_random_t tree_source;
 
+/** To be called before the tests are run. */
 static inline void tree_seed(void)
 {
-    const char *text = getenv("ONIC_TEST_SEED");
-
-    tree_state = text != NULL ? strtoull(text, NULL, 0) : 20260101;
-    printf("ONIC_TEST_SEED=%llu\n", (unsigned long long)tree_state);
-    fflush(stdout);
+    tree_source.state = unit_seed();
 }
 
 static inline uint64_t rnd64(void)
 {
-    uint64_t z = tree_state += 0x9e3779b97f4a7c15u;
-
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
+    return unit_random64(&tree_source);
 }
 
 /** A number in low .. high. */
 static inline int64_t rnd(int64_t low, int64_t high)
 {
-    return low + (int64_t)(rnd64() % (uint64_t)(high - low + 1));
+    return low + (int64_t)unit_below(&tree_source, (uint64_t)(high - low + 1));
 }
 
 /* ---- the reference -------------------------------------------------------------------------- */
@@ -110,7 +94,7 @@ static inline tree_t tree_block(int64_t offset, uint64_t size)
     for (size_t i = 0; i < size; i++) {
         t.ref.at[i] = offset + (int64_t)i;
     }
-    EXPECT(onic_layout_contig(&t.l, offset, size) == ONIC_LAYOUT_OK);
+    UNIT_CHECK(onic_layout_contig(&t.l, offset, size) == ONIC_LAYOUT_OK);
     return t;
 }
 
@@ -123,12 +107,12 @@ static inline void tree_repeat(tree_t *t, uint64_t count, int64_t stride)
         onic_runs_t runs = {0};
 
         for (uint64_t i = 0; i < count; i++) {
-            EXPECT(onic_runs_add_layout(&runs, &t->l, (int64_t)i * stride) == ONIC_LAYOUT_OK);
+            UNIT_CHECK(onic_runs_add_layout(&runs, &t->l, (int64_t)i * stride) == ONIC_LAYOUT_OK);
         }
         onic_layout_fini(&t->l);
         status = onic_layout_from_runs(&t->l, &runs);
     }
-    EXPECT(status == ONIC_LAYOUT_OK);
+    UNIT_CHECK(status == ONIC_LAYOUT_OK);
     all.at = malloc((count * t->ref.n + 1) * sizeof(*all.at));
     for (uint64_t i = 0; i < count; i++) {
         ref_append(&all, &t->ref, (int64_t)i * stride);
@@ -142,10 +126,10 @@ static inline void tree_join(tree_t *a, tree_t *b, int64_t shift)
 {
     onic_runs_t runs = {0};
 
-    EXPECT(onic_runs_add_layout(&runs, &a->l, 0) == ONIC_LAYOUT_OK);
-    EXPECT(onic_runs_add_layout(&runs, &b->l, shift) == ONIC_LAYOUT_OK);
+    UNIT_CHECK(onic_runs_add_layout(&runs, &a->l, 0) == ONIC_LAYOUT_OK);
+    UNIT_CHECK(onic_runs_add_layout(&runs, &b->l, shift) == ONIC_LAYOUT_OK);
     onic_layout_fini(&a->l);
-    EXPECT(onic_layout_from_runs(&a->l, &runs) == ONIC_LAYOUT_OK);
+    UNIT_CHECK(onic_layout_from_runs(&a->l, &runs) == ONIC_LAYOUT_OK);
     a->ref.at = realloc(a->ref.at, (a->ref.n + b->ref.n + 1) * sizeof(*a->ref.at));
     ref_append(&a->ref, &b->ref, shift);
     tree_free(b);
@@ -153,7 +137,7 @@ static inline void tree_join(tree_t *a, tree_t *b, int64_t shift)
 
 static inline void tree_shift(tree_t *t, int64_t delta)
 {
-    EXPECT(onic_layout_shift(&t->l, delta) == ONIC_LAYOUT_OK);
+    UNIT_CHECK(onic_layout_shift(&t->l, delta) == ONIC_LAYOUT_OK);
     for (size_t i = 0; i < t->ref.n; i++) {
         t->ref.at[i] += delta;
     }
@@ -229,6 +213,17 @@ static inline tree_t tree_random(unsigned depth, size_t most)
     }
     if (rnd(0, 5) == 0) {
         tree_shift(&t, rnd(-1000, 1000));
+    }
+    return t;
+}
+
+/** A tree of more regular levels than a layout has: a list. */
+static inline tree_t tree_deep(void)
+{
+    tree_t t = tree_block(rnd(-9, 9), (uint64_t)rnd(1, 3));
+
+    for (int depth = 0; depth < 11; depth++) {
+        tree_repeat(&t, 2, (t.l.ub - t.l.lb) + rnd(1, 9));
     }
     return t;
 }

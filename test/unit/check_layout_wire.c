@@ -1,0 +1,287 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file The wire form of layouts: encoding whole and in slices, strict decoding. */
+#include "test/unit/layout_check.h"
+#include "test/unit/unit.h"
+
+enum { TREES = 20000, MOST = 6000, DEPTH = 6 };
+
+/* ---- random layouts ------------------------------------------------------------------------- */
+
+static void check_wire(const onic_layout_t *l, const ref_t *ref)
+{
+    uint8_t buf[ONIC_LAYOUT_ENCODED_MAX];
+    onic_layout_t back;
+    size_t len;
+    size_t used;
+
+    if (l->nruns > 0) {
+        ck_assert_int_eq(onic_layout_encode(l, buf, sizeof(buf), &len), ONIC_LAYOUT_NO_SPACE);
+        return;
+    }
+    ck_assert_int_eq(onic_layout_encode(l, buf, sizeof(buf), &len), ONIC_LAYOUT_OK);
+    ck_assert_int_eq(onic_layout_decode(&back, buf, sizeof(buf), &used), ONIC_LAYOUT_OK);
+    ck_assert_uint_eq(used, len);
+    check_against_reference(&back, ref);
+    for (size_t cut = 0; cut < len; cut++) {
+        UNIT_CHECK(onic_layout_encode(l, buf, cut, &used) == ONIC_LAYOUT_NO_SPACE);
+        UNIT_CHECK(onic_layout_decode(&back, buf, cut, &used) == ONIC_LAYOUT_BAD_ENCODING);
+    }
+}
+
+/** Slices of random size from a random position to the end, each decoded and walked. */
+static void check_slices(const onic_layout_t *l, const ref_t *ref, uint64_t granule)
+{
+    size_t pos = granule * (size_t)rnd(0, (int64_t)(ref->n / granule));
+    onic_cursor_t c;
+    uint8_t buf[1024];
+
+    onic_cursor_init(&c, l, pos);
+    while (pos < ref->n) {
+        size_t cap = (size_t)rnd(rnd(0, 3) ? 200 : 40, sizeof(buf));
+        uint64_t max = (uint64_t)rnd((int64_t)granule, rnd(0, 1) ? 100 : 5000) + granule;
+        onic_layout_status_t status;
+        onic_layout_t slice;
+        onic_cursor_t fresh;
+        uint64_t data;
+        size_t len;
+        size_t used;
+
+        status = onic_layout_encode_slice(&c, max, granule, buf, cap, &len, &data);
+        if (status == ONIC_LAYOUT_NO_SPACE && granule > 1) {
+            /* A granule of many scattered bytes may really need more. */
+            ck_assert_uint_eq(c.pos, pos);
+            return;
+        }
+        UNIT_CHECK(status == ONIC_LAYOUT_OK);
+        UNIT_CHECK(len <= cap && data > 0 && data <= max && data % granule == 0);
+        UNIT_CHECK(onic_layout_decode(&slice, buf, len, &used) == ONIC_LAYOUT_OK);
+        UNIT_CHECK(used == len && slice.size == data);
+        check_walk(&slice, ref, pos, 0);
+        onic_layout_fini(&slice);
+        pos += data;
+        onic_cursor_init(&fresh, l, pos);
+        UNIT_CHECK(memcmp(&c, &fresh, sizeof(c)) == 0);
+    }
+}
+
+static void check_tree(tree_t *t)
+{
+    check_wire(&t->l, &t->ref);
+    if (t->ref.n < 3000) {
+        check_slices(&t->l, &t->ref, 1);
+        for (uint64_t granule = 2; granule <= 16; granule++) {
+            if (t->ref.n % granule == 0) {
+                check_slices(&t->l, &t->ref, granule);
+                break;
+            }
+        }
+    }
+    tree_free(t);
+}
+
+START_TEST(random_trees)
+{
+    for (int i = 0; i < TREES; i++) {
+        tree_t t = tree_random((unsigned)rnd(0, DEPTH), MOST);
+
+        check_tree(&t);
+    }
+}
+END_TEST
+
+START_TEST(trees_deeper_than_the_levels)
+{
+    for (int i = 0; i < 40; i++) {
+        tree_t t = tree_deep();
+
+        check_tree(&t);
+    }
+}
+END_TEST
+
+/* ---- slices of special shapes --------------------------------------------------------------- */
+
+/** MPI_SHORT_INT: two bytes, a gap, four bytes; elements of six must not be torn. */
+START_TEST(slices_keep_elements_whole)
+{
+    tree_t t = tree_block(0, 2);
+    tree_t second = tree_block(4, 4);
+    onic_layout_t slice;
+    onic_cursor_t c;
+    uint8_t buf[64];
+    uint64_t data;
+    size_t len;
+    size_t used;
+
+    tree_join(&t, &second, 0);
+    tree_repeat(&t, 500, 8);
+    onic_cursor_init(&c, &t.l, 0);
+    /* Whole passes travel as a repeated list: a few bytes for 496 elements. */
+    ck_assert_int_eq(onic_layout_encode_slice(&c, 2979, 6, buf, sizeof(buf), &len, &data),
+                     ONIC_LAYOUT_OK);
+    ck_assert_uint_eq(data, 2976);
+    ck_assert_uint_lt(len, 16);
+    ck_assert_int_eq(onic_layout_decode(&slice, buf, len, &used), ONIC_LAYOUT_OK);
+    ck_assert_uint_eq(slice.nruns, 2);
+    check_walk(&slice, &t.ref, 0, 0);
+    onic_layout_fini(&slice);
+    /* Not one element fits. */
+    ck_assert_int_eq(onic_layout_encode_slice(&c, 5, 6, buf, sizeof(buf), &len, &data),
+                     ONIC_LAYOUT_NO_SPACE);
+    ck_assert_int_eq(onic_layout_encode_slice(&c, 100, 6, buf, 3, &len, &data),
+                     ONIC_LAYOUT_NO_SPACE);
+    ck_assert_uint_eq(c.pos, 2976);
+    for (int i = 0; i < 50; i++) {
+        check_slices(&t.l, &t.ref, 6);
+    }
+    tree_free(&t);
+}
+END_TEST
+
+START_TEST(slices_of_strides_stay_small)
+{
+    onic_layout_t l = contig(0, 8);
+    onic_layout_t slice;
+    onic_cursor_t c;
+    uint8_t buf[64];
+    uint64_t data;
+    size_t len;
+    size_t used;
+
+    repeat(&l, 10, 16);
+    repeat(&l, UINT64_C(1) << 40, 4096);
+    onic_cursor_init(&c, &l, 24);
+    /* To the end of the row first, then as many rows as are asked for. */
+    ck_assert_int_eq(onic_layout_encode_slice(&c, 1 << 20, 1, buf, sizeof(buf), &len, &data),
+                     ONIC_LAYOUT_OK);
+    ck_assert_uint_eq(data, 56);
+    ck_assert_int_eq(onic_layout_encode_slice(&c, 1 << 20, 16, buf, sizeof(buf), &len, &data),
+                     ONIC_LAYOUT_OK);
+    ck_assert_uint_eq(data, (1 << 20) / 80 * 80);
+    ck_assert_int_eq(onic_layout_decode(&slice, buf, len, &used), ONIC_LAYOUT_OK);
+    ck_assert_uint_eq(slice.nlevels, 2);
+    ck_assert_int_eq(slice.lb, 4096);
+    onic_cursor_init(&c, &l, l.size);
+    ck_assert_int_eq(onic_layout_encode_slice(&c, 1, 1, buf, sizeof(buf), &len, &data),
+                     ONIC_LAYOUT_OK);
+    ck_assert_uint_eq(data, 0);
+    ck_assert_int_eq(onic_layout_decode(&slice, buf, len, &used), ONIC_LAYOUT_OK);
+    check_empty(&slice);
+}
+END_TEST
+
+START_TEST(largest_encoding_fits)
+{
+    onic_layout_t l = contig(INT64_MIN, 1);
+    uint8_t buf[ONIC_LAYOUT_ENCODED_MAX];
+    size_t len;
+    size_t used;
+    onic_layout_t back;
+
+    for (int i = 0; i < ONIC_LAYOUT_MAX_LEVELS; i++) {
+        repeat(&l, 127, INT64_MAX / 1024 - i * 1000);
+    }
+    ck_assert_int_eq(onic_layout_encode(&l, buf, sizeof(buf), &len), ONIC_LAYOUT_OK);
+    ck_assert_int_eq(onic_layout_decode(&back, buf, len, &used), ONIC_LAYOUT_OK);
+    ck_assert_mem_eq(&back, &l, sizeof(l));
+}
+END_TEST
+
+/* ---- decoding what nobody sane has sent ----------------------------------------------------- */
+
+#define REFUSED(...)                                                                               \
+    do {                                                                                           \
+        const uint8_t bytes[] = {__VA_ARGS__};                                                     \
+        onic_layout_t got;                                                                         \
+        size_t used;                                                                               \
+                                                                                                   \
+        ck_assert_int_eq(onic_layout_decode(&got, bytes, sizeof(bytes), &used),                    \
+                         ONIC_LAYOUT_BAD_ENCODING);                                                \
+    } while (0)
+
+#define ACCEPTED(data_bytes, ...)                                                                  \
+    do {                                                                                           \
+        const uint8_t bytes[] = {__VA_ARGS__};                                                     \
+        onic_layout_t got;                                                                         \
+        size_t used;                                                                               \
+                                                                                                   \
+        ck_assert_int_eq(onic_layout_decode(&got, bytes, sizeof(bytes), &used), ONIC_LAYOUT_OK);   \
+        ck_assert_uint_eq(used, sizeof(bytes));                                                    \
+        ck_assert_uint_eq(got.size, data_bytes);                                                   \
+        onic_layout_fini(&got);                                                                    \
+    } while (0)
+
+#define MAX_UNSIGNED 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01
+#define MAX_SIGNED   0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01
+#define MAX_SIZE     0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f
+
+START_TEST(bad_stride_forms_are_refused)
+{
+    REFUSED(0x03);
+    REFUSED(0x10);                     /* an empty layout with a level */
+    REFUSED(0x01, 0x00, 0x00);         /* a block of no bytes */
+    REFUSED(0x01, 0x80, 0x00, 0x08);   /* an offset with a byte that adds nothing */
+    REFUSED(0x01, 0x00, 0x88, 0x00);   /* the same in the block */
+    REFUSED(0x01, 0x00, MAX_UNSIGNED); /* a block above INT64_MAX */
+    REFUSED(0x01, MAX_SIGNED, 0x01);   /* an end above INT64_MAX */
+    REFUSED(0x01, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x03, 0x01);
+    REFUSED(0x01, 0x00, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01);
+    REFUSED(0x11, 0x00, 0x08, 0x00, 0x20);             /* a level of no passes */
+    REFUSED(0x11, 0x00, 0x08, 0x01, 0x20);             /* of one pass */
+    REFUSED(0x11, 0x00, 0x08, 0x03, 0x10);             /* of touching blocks */
+    REFUSED(0x21, 0x00, 0x08, 0x03, 0x20, 0x02, 0x60); /* that continues the one below */
+    REFUSED(0x11, 0x00, 0x08, MAX_UNSIGNED, 0x00);     /* a size that overflows */
+    REFUSED(0x11, 0x00, 0x02, MAX_SIZE, 0x00);
+    REFUSED(0x11, 0x00, 0x01, 0x03, MAX_SIGNED); /* an offset that overflows */
+    REFUSED(0x91, 0x00, 0x01, 2, 6, 2, 20, 2, 60, 2, 0x80, 2, 2, 0x80, 4, 2, 0x80, 8, 2, 0x80, 16,
+            2, 0x80, 32, 2, 0x80, 64); /* nine levels */
+    ACCEPTED(0, 0x00);
+    ACCEPTED(8, 0x01, 0x03, 0x08);
+    ACCEPTED(24, 0x11, 0x00, 0x08, 0x03, 0x20);
+    ACCEPTED(INT64_MAX, 0x01, 0x00, MAX_SIZE);
+    ACCEPTED(INT64_MAX, 0x11, 0x00, 0x01, MAX_SIZE, 0x00);
+}
+END_TEST
+
+START_TEST(bad_list_forms_are_refused)
+{
+    REFUSED(0x02);
+    REFUSED(0x02, 0x02, 0x00, 0x04);                   /* no last run */
+    REFUSED(0x02, 0x1a, 0x00, 0x04);                   /* an unknown flag */
+    REFUSED(0x02, 0x0b, 0x00);                         /* nothing to be the same as */
+    REFUSED(0x02, 0x0a, 0x00, 0x00);                   /* no bytes */
+    REFUSED(0x02, 0x02, 0x00, 0x04, 0x0a, 0x20, 0x04); /* said to differ, and does not */
+    REFUSED(0x02, 0x08, 0x00, 0x04, 0x01, 0x10);       /* one block that is not flagged */
+    REFUSED(0x02, 0x08, 0x00, 0x04, 0x00, 0x10);       /* no blocks */
+    REFUSED(0x02, 0x08, 0x00, 0x04, 0x03, 0x08);       /* touching blocks */
+    REFUSED(0x02, 0x0e, 0x00, 0x04);                   /* one, and as before */
+    REFUSED(0x02, 0x02, 0x00, 0x04, 0x0d, 0x20);       /* repeats of a single block */
+    REFUSED(0x02, 0x00, 0x00, 0x04, 0x03, 0x20, 0x09, 0x20, 0x03, 0x20);
+    REFUSED(0x02, 0x02, MAX_SIGNED, 0x04);
+    REFUSED(0x02, 0x02, 0x00, 0x04, 0x0b, MAX_SIGNED);
+    REFUSED(0x02, 0x02, 0x02, 0x04, 0x0b, MAX_SIGNED);
+    REFUSED(0x12, 0x02, 0x00, 0x02, 0x0a, 0x08, 0x04, 0x01, 0x10); /* a level of one pass */
+    ACCEPTED(4, 0x02, 0x0a, 0x00, 0x04);
+    ACCEPTED(8, 0x02, 0x02, 0x00, 0x04, 0x0b, 0x20);
+    ACCEPTED(12, 0x02, 0x08, 0x00, 0x04, 0x03, 0x20);
+    ACCEPTED(24, 0x02, 0x00, 0x00, 0x04, 0x03, 0x20, 0x0d, 0x03);
+    ACCEPTED(30, 0x12, 0x02, 0x00, 0x02, 0x0a, 0x08, 0x04, 0x05, 0x10);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {random_trees,
+                                  trees_deeper_than_the_levels,
+                                  slices_keep_elements_whole,
+                                  slices_of_strides_stay_small,
+                                  largest_encoding_fits,
+                                  bad_stride_forms_are_refused,
+                                  bad_list_forms_are_refused};
+
+    tree_seed();
+    return unit_run("layout_wire", tests, sizeof(tests) / sizeof(tests[0]));
+}
