@@ -21,6 +21,7 @@ unit_programs = \
 	test/unit/check_plan \
 	test/unit/check_proto \
 	test/unit/check_region \
+	test/unit/check_region_layout \
 	test/unit/check_sieve \
 	test/unit/check_tune
 
@@ -48,6 +49,7 @@ test_unit_check_pack_LDADD = $(unit_ldadd)
 test_unit_check_plan_LDADD = $(unit_ldadd)
 test_unit_check_proto_LDADD = $(unit_ldadd)
 test_unit_check_region_LDADD = $(unit_ldadd)
+test_unit_check_region_layout_LDADD = $(unit_ldadd)
 test_unit_check_sieve_LDADD = $(unit_ldadd)
 test_unit_check_tune_LDADD = $(unit_ldadd)
 
@@ -226,6 +228,7 @@ EXTRA_DIST += \
 	test/fuzz/driver.c \
 	test/fuzz/fuzz.h \
 	test/unit/layout_check.h \
+	test/unit/region_naive.h \
 	test/unit/tree.h \
 	test/unit/unit.h \
 	test/install \
