@@ -11,58 +11,51 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/variables.h"
 #include "ompi/constants.h"
-#include "opal/mca/base/mca_base_var.h"
 #include "opal/util/show_help.h"
 
 #define HELP_FILE "help-coll-nicbarrier.txt"
 
-/** A number with its range; the text and the check come from one place. */
-typedef struct ranged_param {
-    const char *name;
-    const char *help;
-    int value;
-    int min;
-    int max;
-    bool same; /**< must be the same on all ranks */
-} ranged_param_t;
-
 enum { PRIORITY, SETUP_CALL, FANOUT, PPN, SPIN, NACK_TIMEOUT, DROP, TCP_SEGMENT, N_RANGED };
 
-static ranged_param_t ranged[N_RANGED] = {
+static onic_ranged_t ranged[N_RANGED] = {
     [PRIORITY] = {"priority",
                   "Priority among the coll components. The default is below that of the components "
                   "that come with Open MPI (tuned has 30): give 90 to use this one",
-                  5, 0, 100, false},
+                  5, 0, 100},
     [SETUP_CALL] = {"setup_call",
                     "Which barrier of a communicator sets up the engine; those before go to the "
                     "module below, so that communicators of a short life pay nothing. A persistent "
                     "barrier is set up when it is made",
-                    8, 1, 1000000000, true},
+                    8, 1, 1000000000},
     [FANOUT] = {"fanout",
                 "Most processes of a node that watch each other's flags directly; more are "
                 "arranged in a tree of such groups by caches, NUMA nodes and packages",
-                16, 2, 64, true},
+                16, 2, 64},
     [PPN] = {"ppn",
              "Most processes of a node that gather in shared memory behind one leader for the "
              "network engines; 0: all of them (a network engine that is asked for where there is "
              "one node takes 1)",
-             0, 0, 1000000, true},
+             0, 0, 1000000},
     [SPIN] = {"spin",
               "How often a waiting process looks at the flags before it yields its processor, "
               "while nobody else wants that; where others do, it yields at once",
-              1000, 0, 1000000, false},
+              1000, 0, 1000000},
     [NACK_TIMEOUT] = {"nack_timeout",
                       "Microseconds of silence after which engine datagram asks for a barrier "
                       "message again",
-                      1000, 10, 1000000, false},
+                      1000, 10, 1000000},
     [DROP] = {"drop", "For tests: of 1000 packets of engine datagram so many are not sent", 0, 0,
-              1000, false},
+              1000},
     [TCP_SEGMENT] = {"tcp_segment",
                      "Bytes of one fragment over TCP of UCX; 0 leaves it to UCX. Holds for the "
                      "process if engine put is the first to start UCX",
-                     65536, 0, 1048576, false},
+                     65536, 0, 1048576},
 };
+
+/** Those that must be the same on all ranks. */
+static const int same[] = {SETUP_CALL, FANOUT, PPN};
 
 static const char *engine = "auto";
 static const char *schedule = "dissemination";
@@ -77,63 +70,44 @@ const char *nicbarrier_kind_name(nicbarrier_kind_t kind)
     return kind_names[kind];
 }
 
-static int register_ranged(const mca_base_component_t *c, ranged_param_t *p)
-{
-    char help[512];
-
-    snprintf(help, sizeof(help), "%s. Range %d to %d", p->help, p->min, p->max);
-    return mca_base_component_var_register(c, p->name, help, MCA_BASE_VAR_TYPE_INT, NULL, 0, 0,
-                                           OPAL_INFO_LVL_5, MCA_BASE_VAR_SCOPE_READONLY, &p->value);
-}
-
-static int register_bool(const mca_base_component_t *c, const char *name, bool initial, bool *value,
-                         const char *help)
-{
-    *value = initial;
-    return mca_base_component_var_register(c, name, help, MCA_BASE_VAR_TYPE_BOOL, NULL, 0, 0,
-                                           OPAL_INFO_LVL_5, MCA_BASE_VAR_SCOPE_READONLY, value);
-}
-
-static int register_string(const mca_base_component_t *c, const char *name, const char **value,
-                           const char *help)
-{
-    return mca_base_component_var_register(c, name, help, MCA_BASE_VAR_TYPE_STRING, NULL, 0, 0,
-                                           OPAL_INFO_LVL_5, MCA_BASE_VAR_SCOPE_READONLY, value);
-}
-
 int nicbarrier_params_register(const mca_base_component_t *c)
 {
     nicbarrier_params_t *p = &mca_coll_nicbarrier_component.params;
 
     for (int i = 0; i < N_RANGED; i++) {
-        register_ranged(c, &ranged[i]);
+        onic_register_ranged(c, &ranged[i]);
     }
-    register_string(c, "engine", &engine,
-                    "What carries barriers: auto (shm where all processes share memory; otherwise "
-                    "put where all machines have an RDMA adapter, else datagram), shm (flags in "
-                    "shared memory), put (UCX puts into flags), datagram (UDP, with retransmission "
-                    "on request of the receiver). Between nodes one leader for each node takes "
-                    "part, the others gather behind it in shared memory");
-    register_string(c, "schedule", &schedule,
-                    "Who tells whom in the network engines: dissemination, pairwise or gather");
-    register_string(c, "interface", &interface,
-                    "Engine datagram: the interface to use, by name or as address/prefix "
-                    "(10.0.0.0/24); empty takes the first that is up and not the loopback");
-    register_string(c, "verbs", &verbs,
-                    "Engine datagram: send by unreliable datagrams of this verbs device "
-                    "(name:port) instead of UDP; empty: UDP");
-    register_string(c, "tls", &tls,
-                    "Engine put: UCX transports, as in UCX_TLS; empty takes UCX_TLS from the "
-                    "environment, or what UCX chooses. Holds if engine put is the first to start "
-                    "UCX");
-    register_bool(c, "thread", true, &p->net.thread,
-                  "Run a helper thread that moves barriers on while the application is away from "
-                  "MPI; it sleeps in the kernel otherwise. Without it nonblocking barriers between "
-                  "nodes make progress only inside MPI calls");
-    register_bool(c, "skew", false, &p->skew,
-                  "Measure the time from the first arrival to the last one on the node (see the "
-                  "performance variables coll_nicbarrier_skew_*). Costs two readings of the clock "
-                  "for each barrier");
+    onic_register_string(
+        c, "engine", &engine,
+        "What carries barriers: auto (shm where all processes share memory; otherwise "
+        "put where all machines have an RDMA adapter, else datagram), shm (flags in "
+        "shared memory), put (UCX puts into flags), datagram (UDP, with retransmission "
+        "on request of the receiver). Between nodes one leader for each node takes "
+        "part, the others gather behind it in shared memory");
+    onic_register_string(
+        c, "schedule", &schedule,
+        "Who tells whom in the network engines: dissemination, pairwise or gather");
+    onic_register_string(c, "interface", &interface,
+                         "Engine datagram: the interface to use, by name or as address/prefix "
+                         "(10.0.0.0/24); empty takes the first that is up and not the loopback");
+    onic_register_string(c, "verbs", &verbs,
+                         "Engine datagram: send by unreliable datagrams of this verbs device "
+                         "(name:port) instead of UDP; empty: UDP");
+    onic_register_string(
+        c, "tls", &tls,
+        "Engine put: UCX transports, as in UCX_TLS; empty takes UCX_TLS from the "
+        "environment, or what UCX chooses. Holds if engine put is the first to start "
+        "UCX");
+    onic_register_bool(
+        c, "thread", true, &p->net.thread,
+        "Run a helper thread that moves barriers on while the application is away from "
+        "MPI; it sleeps in the kernel otherwise. Without it nonblocking barriers between "
+        "nodes make progress only inside MPI calls");
+    onic_register_bool(
+        c, "skew", false, &p->skew,
+        "Measure the time from the first arrival to the last one on the node (see the "
+        "performance variables coll_nicbarrier_skew_*). Costs two readings of the clock "
+        "for each barrier");
     return OMPI_SUCCESS;
 }
 
@@ -169,22 +143,10 @@ static uint64_t fingerprint(const nicbarrier_params_t *p)
     int words[] = {(int)p->engine, p->net.schedule, p->net.verbs != NULL};
     uint64_t h = hash(0xcbf29ce484222325u, words, sizeof(words));
 
-    for (int i = 0; i < N_RANGED; i++) {
-        h = ranged[i].same ? hash(h, &ranged[i].value, sizeof(int)) : h;
+    for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++) {
+        h = hash(h, &ranged[same[i]].value, sizeof(int));
     }
     return h;
-}
-
-static int check_ranges(void)
-{
-    for (int i = 0; i < N_RANGED; i++) {
-        if (ranged[i].value < ranged[i].min || ranged[i].value > ranged[i].max) {
-            opal_show_help(HELP_FILE, "bad-number", true, ranged[i].name, ranged[i].value,
-                           ranged[i].min, ranged[i].max);
-            return OMPI_ERR_BAD_PARAM;
-        }
-    }
-    return OMPI_SUCCESS;
 }
 
 int nicbarrier_params_check(void)
@@ -194,7 +156,7 @@ int nicbarrier_params_check(void)
     int kind = choice("engine", engine, kind_names, NICBARRIER_KINDS);
     int plan = choice("schedule", schedule, schedules, 3);
 
-    if (kind < 0 || plan < 0 || check_ranges() != OMPI_SUCCESS) {
+    if (kind < 0 || plan < 0 || onic_check_ranged(ranged, N_RANGED, HELP_FILE) != OMPI_SUCCESS) {
         return OMPI_ERR_BAD_PARAM;
     }
     p->engine = (nicbarrier_kind_t)kind;

@@ -11,19 +11,9 @@
 #include <stdio.h>
 
 #include "coll_nicbarrier/datagram.h"
+#include "common/variables.h"
 #include "ompi/constants.h"
 #include "opal/mca/base/mca_base_pvar.h"
-
-static int register_counter(const mca_base_component_t *c, const char *name, const char *help,
-                            int class, unsigned long long *counter)
-{
-    int rc = mca_base_component_pvar_register(
-        c, name, help, OPAL_INFO_LVL_4, class, MCA_BASE_VAR_TYPE_UNSIGNED_LONG_LONG, NULL,
-        MPI_T_BIND_NO_OBJECT, MCA_BASE_PVAR_FLAG_READONLY | MCA_BASE_PVAR_FLAG_CONTINUOUS, NULL,
-        NULL, NULL, counter);
-
-    return rc < 0 ? rc : OMPI_SUCCESS;
-}
 
 /** Counters of engine datagram; a 64-bit atomic reads as what it holds. */
 static void register_datagram(const mca_base_component_t *c)
@@ -51,8 +41,8 @@ static void register_datagram(const mca_base_component_t *c)
 
     _Static_assert(sizeof(unsigned long long) == sizeof(_Atomic uint64_t), "counters are 64 bits");
     for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++) {
-        register_counter(c, counters[i].name, counters[i].help, MCA_BASE_PVAR_CLASS_COUNTER,
-                         (unsigned long long *)(void *)counters[i].counter);
+        onic_register_counter(c, counters[i].name, counters[i].help, MCA_BASE_PVAR_CLASS_COUNTER,
+                              (unsigned long long *)(void *)counters[i].counter);
     }
 }
 
@@ -68,25 +58,26 @@ int nicbarrier_pvars_register(const mca_base_component_t *c)
 
         snprintf(name, sizeof(name), "barriers_%s", kind);
         snprintf(help, sizeof(help), "Barriers entered that engine %s carries", kind);
-        register_counter(c, name, help, count, &n->barriers[k]);
+        onic_register_counter(c, name, help, count, &n->barriers[k]);
     }
-    register_counter(c, "barriers_below",
-                     "Barriers left to the module below, or done by messages while it was agreed "
-                     "that there is no engine",
-                     count, &n->barriers[NICBARRIER_AUTO]);
-    register_counter(c, "agreements", "Agreements on an engine begun", count, &n->agreements);
-    register_counter(c, "declined", "Agreements that found no engine", count, &n->declined);
-    register_counter(c, "live_carriers", "Engines set up and not yet taken apart", level,
-                     &n->live_carriers);
-    register_counter(c, "live_requests", "Request objects in use", level, &n->live_requests);
+    onic_register_counter(
+        c, "barriers_below",
+        "Barriers left to the module below, or done by messages while it was agreed "
+        "that there is no engine",
+        count, &n->barriers[NICBARRIER_AUTO]);
+    onic_register_counter(c, "agreements", "Agreements on an engine begun", count, &n->agreements);
+    onic_register_counter(c, "declined", "Agreements that found no engine", count, &n->declined);
+    onic_register_counter(c, "live_carriers", "Engines set up and not yet taken apart", level,
+                          &n->live_carriers);
+    onic_register_counter(c, "live_requests", "Request objects in use", level, &n->live_requests);
     register_datagram(c);
-    register_counter(c, "skew_count", "Barriers whose skew was measured (parameter skew)", count,
-                     &n->skew_count);
-    register_counter(c, "skew_total",
-                     "Nanoseconds from the first arrival to the last one on this node, all "
-                     "measured barriers together",
-                     count, &n->skew_total);
-    register_counter(c, "skew_max", "The longest of these times, in nanoseconds",
-                     MCA_BASE_PVAR_CLASS_HIGHWATERMARK, &n->skew_max);
+    onic_register_counter(c, "skew_count", "Barriers whose skew was measured (parameter skew)",
+                          count, &n->skew_count);
+    onic_register_counter(c, "skew_total",
+                          "Nanoseconds from the first arrival to the last one on this node, all "
+                          "measured barriers together",
+                          count, &n->skew_total);
+    onic_register_counter(c, "skew_max", "The longest of these times, in nanoseconds",
+                          MCA_BASE_PVAR_CLASS_HIGHWATERMARK, &n->skew_max);
     return OMPI_SUCCESS;
 }

@@ -43,6 +43,8 @@ libompi_nic_common_la_SOURCES = \
 	common/segment.h \
 	common/series.c \
 	common/series.h \
+	common/variables.c \
+	common/variables.h \
 	common/wire.c \
 	common/wire.h \
 	common/wire_am.c \

@@ -6,25 +6,14 @@
  * @file
  * MPI_T performance variables: operations and bytes by method, and a few totals.
  */
-#include <mpi.h>
 #include <stddef.h>
 #include <stdio.h>
 
 #include "osc_nicstride/component.h"
+#include "common/variables.h"
 
 #include "ompi/constants.h"
 #include "opal/mca/base/mca_base_pvar.h"
-
-static int register_counter(const mca_base_component_t *c, const char *name, const char *help,
-                            int class, unsigned long long *counter)
-{
-    int rc = mca_base_component_pvar_register(
-        c, name, help, OPAL_INFO_LVL_4, class, MCA_BASE_VAR_TYPE_UNSIGNED_LONG_LONG, NULL,
-        MPI_T_BIND_NO_OBJECT, MCA_BASE_PVAR_FLAG_READONLY | MCA_BASE_PVAR_FLAG_CONTINUOUS, NULL,
-        NULL, NULL, counter);
-
-    return rc < 0 ? rc : OMPI_SUCCESS;
-}
 
 int nicstride_pvars_register(const mca_base_component_t *c)
 {
@@ -38,19 +27,19 @@ int nicstride_pvars_register(const mca_base_component_t *c)
 
         snprintf(name, sizeof(name), "ops_%s", method);
         snprintf(help, sizeof(help), "Puts and gets done by method %s", method);
-        register_counter(c, name, help, count, &n->ops[m]);
+        onic_register_counter(c, name, help, count, &n->ops[m]);
         snprintf(name, sizeof(name), "bytes_%s", method);
         snprintf(help, sizeof(help), "Bytes put and got by method %s", method);
-        register_counter(c, name, help, count, &n->bytes[m]);
+        onic_register_counter(c, name, help, count, &n->bytes[m]);
     }
-    register_counter(c, "accumulates", "Accumulates and their kin started here", count,
-                     &n->accumulates);
-    register_counter(c, "messages", "Fragments sent to targets", count, &n->messages);
-    register_counter(c, "deferred", "Messages put off because a lock was busy", count,
-                     &n->deferred);
-    register_counter(c, "refused", "Messages refused: malformed, or for a window that is gone",
-                     count, &n->refused);
-    register_counter(c, "live_ops", "Operation objects in use", level, &n->ops_live);
-    register_counter(c, "live_requests", "Request objects in use", level, &n->requests_live);
+    onic_register_counter(c, "accumulates", "Accumulates and their kin started here", count,
+                          &n->accumulates);
+    onic_register_counter(c, "messages", "Fragments sent to targets", count, &n->messages);
+    onic_register_counter(c, "deferred", "Messages put off because a lock was busy", count,
+                          &n->deferred);
+    onic_register_counter(c, "refused", "Messages refused: malformed, or for a window that is gone",
+                          count, &n->refused);
+    onic_register_counter(c, "live_ops", "Operation objects in use", level, &n->ops_live);
+    onic_register_counter(c, "live_requests", "Request objects in use", level, &n->requests_live);
     return OMPI_SUCCESS;
 }
