@@ -14,7 +14,6 @@
 #include "test/mpi/testlib.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define SYNC_ERROR(call) TL_MPI_ERROR(call, MPI_ERR_RMA_SYNC)
 
@@ -401,22 +400,12 @@ static const struct {
              {"handler", case_handler},
              {"flavor", case_flavor}};
 
-static bool asked_for(const char *name, int argc, char **argv)
-{
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], name) == 0) {
-            return true;
-        }
-    }
-    return argc <= 1;
-}
-
 int main(int argc, char **argv)
 {
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
         for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-            if (asked_for(cases[i].name, argc, argv)) {
+            if (tl_asked_for(cases[i].name, argc, argv)) {
                 tl_window_t w = make_window(kind);
 
                 cases[i].run(&w);

@@ -422,22 +422,12 @@ static const struct {
 } cases[] = {{"bounds", case_bounds}, {"within", case_within}, {"no_memory", case_no_memory},
              {"active", case_active}, {"shapes", case_shapes}, {"signatures", case_signatures}};
 
-static bool asked_for(const char *name, int argc, char **argv)
-{
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], name) == 0) {
-            return true;
-        }
-    }
-    return argc <= 1;
-}
-
 int main(int argc, char **argv)
 {
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
         for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-            if (asked_for(cases[i].name, argc, argv)) {
+            if (tl_asked_for(cases[i].name, argc, argv)) {
                 cases[i].run(kind);
             }
         }

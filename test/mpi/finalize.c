@@ -16,7 +16,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 /** Seconds after which a process that hangs is ended by a signal. */
@@ -174,23 +173,13 @@ static const struct {
              {"start", forget_start},       {"request", forget_request},
              {"attached", forget_attached}, {"communicator", forget_communicator}};
 
-static bool asked_for(const char *name, int argc, char **argv)
-{
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], name) == 0) {
-            return true;
-        }
-    }
-    return argc <= 1;
-}
-
 int main(int argc, char **argv)
 {
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     alarm(PATIENCE);
     for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
         for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
-            if (asked_for(modes[i].name, argc, argv)) {
+            if (tl_asked_for(modes[i].name, argc, argv)) {
                 modes[i].run(kind);
                 TL_CHECK(tl_failed() == 0, "not even '%s' could be set up", modes[i].name);
             }

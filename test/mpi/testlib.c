@@ -91,6 +91,16 @@ static void read_options(int *argc, char **argv)
     *argc = kept;
 }
 
+bool tl_asked_for(const char *name, int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], name) == 0) {
+            return true;
+        }
+    }
+    return argc <= 1;
+}
+
 bool tl_one_host(void)
 {
     MPI_Comm node;

@@ -64,6 +64,9 @@ int tl_finish(void);
 /** Collective: finalizes and exits with TL_EXIT_SKIP; rank 0 prints why. Does not return. */
 _Noreturn void tl_skip(const char *why);
 
+/** Is `name` among the arguments that tl_init() left? True as well where it left none at all. */
+bool tl_asked_for(const char *name, int argc, char **argv);
+
 /** Prints rank and text and ends the whole job. */
 _Noreturn void tl_die(const char *what);
 
