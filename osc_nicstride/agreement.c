@@ -41,6 +41,7 @@ static char mine[TEXT_MAX];
 
 /** Processes that were found to agree. Names as 64 bits; the values mean nothing. */
 static opal_hash_table_t agreed;
+static bool has_table;
 static pthread_mutex_t agreed_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 /** What the user lets Open MPI choose from. */
@@ -76,12 +77,16 @@ int nicstride_agreement_init(void)
     /* Where there is no exchange there are no others either; if there are, they will decline. */
     (void)onic_modex_put(KEY, mine);
     OBJ_CONSTRUCT(&agreed, opal_hash_table_t);
+    has_table = true;
     return opal_hash_table_init(&agreed, 64);
 }
 
 void nicstride_agreement_fini(void)
 {
-    OBJ_DESTRUCT(&agreed);
+    /* A component whose opening failed is closed all the same. */
+    if (has_table)
+        OBJ_DESTRUCT(&agreed);
+    has_table = false;
 }
 
 static uint64_t key_of(opal_process_name_t name)

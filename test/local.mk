@@ -126,6 +126,7 @@ mpi_programs = \
 	test/mpi/many_targets \
 	test/mpi/node \
 	test/mpi/ordering \
+	test/mpi/parameters \
 	test/mpi/passive_progress \
 	test/mpi/pscw \
 	test/mpi/put_get \

@@ -1,0 +1,32 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/* timeout: 60 */
+/* ranks: 1-2 */
+/**
+ * @file
+ * A parameter with a bad value: the components refuse it with a text and do not serve, and the
+ * program goes on without them. Where no other component may be used there are no windows.
+ */
+#include "test/mpi/testlib.h"
+
+#include <stdlib.h>
+
+int main(int argc, char **argv)
+{
+    MPI_Win win = MPI_WIN_NULL;
+    int memory = 0;
+
+    if (setenv("OMPI_MCA_osc_nicstride_window", "1", 1) != 0 ||
+        setenv("OMPI_MCA_coll_nicbarrier_schedule", "none", 1) != 0) {
+        return TL_EXIT_FAILED;
+    }
+    tl_init(&argc, &argv, MPI_THREAD_SINGLE);
+    int class = MPI_SUCCESS;
+    const int rc = MPI_Win_create(&memory, sizeof(memory), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    MPI_Error_class(rc, &class);
+    TL_CHECK(class == MPI_ERR_WIN, "making a window: class %d", class);
+    TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
+    return tl_finish();
+}
