@@ -11,6 +11,7 @@
 #include <dirent.h>
 
 #include "common/config.h"
+#include "common/help.h"
 #include "common/series.h"
 #include "common/wire_put.h"
 #include "ompi/constants.h"

@@ -11,9 +11,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/help.h"
 #include "common/variables.h"
 #include "ompi/constants.h"
-#include "opal/util/show_help.h"
 
 #define HELP_FILE "help-coll-nicbarrier.txt"
 
@@ -123,7 +123,7 @@ static int choice(const char *param, const char *word, const char *const *words,
         snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s", i > 0 ? ", " : "",
                  words[i]);
     }
-    opal_show_help(HELP_FILE, "bad-word", true, param, word != NULL ? word : "", list);
+    onic_help(HELP_FILE, "bad-word", param, word != NULL ? word : "", list);
     return -1;
 }
 

@@ -41,6 +41,8 @@ libompi_nic_common_la_SOURCES = \
 	common/ompi_compat.h \
 	common/segment.c \
 	common/segment.h \
+	common/help.c \
+	common/help.h \
 	common/series.c \
 	common/series.h \
 	common/variables.c \

@@ -2,11 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-#define _GNU_SOURCE
 #include "common/series.h"
 
-#include <dlfcn.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,7 +12,6 @@
 
 #include "mpi.h"
 #include "opal/util/output.h"
-#include "opal/util/show_help.h"
 
 bool onic_series_matches(const char *component)
 {
@@ -32,21 +28,4 @@ bool onic_series_matches(const char *component)
                 "build and install it again with this one",
                 component, OMPI_NIC_OMPI_MAJOR, OMPI_NIC_OMPI_MINOR, major, minor);
     return false;
-}
-
-void onic_add_help_dir(const void *inside, const char *otherwise)
-{
-    Dl_info self;
-    char dir[PATH_MAX];
-    const char *slash = NULL;
-    if (dladdr(inside, &self) != 0 && self.dli_fname != NULL) {
-        slash = strrchr(self.dli_fname, '/');
-    }
-    if (slash == NULL || (size_t)(slash - self.dli_fname) >= sizeof(dir)) {
-        opal_show_help_add_dir(otherwise);
-        return;
-    }
-    memcpy(dir, self.dli_fname, (size_t)(slash - self.dli_fname));
-    dir[slash - self.dli_fname] = '\0';
-    opal_show_help_add_dir(dir);
 }

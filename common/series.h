@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file What every component does before it does anything else: version check, help texts. */
+/** @file What every component does before it does anything else: the version check. */
 #ifndef ONIC_SERIES_H
 #define ONIC_SERIES_H
 
@@ -16,9 +16,5 @@
  * a text, where the running series is another one. `component` is its name for the text.
  */
 ONIC_EXPORT bool onic_series_matches(const char *component);
-
-/** Tells Open MPI to look for help texts beside the object that holds `inside`, which may have been
- *  moved since it was installed; in `otherwise` where that cannot be found out. */
-ONIC_EXPORT void onic_add_help_dir(const void *inside, const char *otherwise);
 
 #endif

@@ -10,7 +10,8 @@
 #include "ompi/constants.h"
 #include "opal/mca/base/mca_base_pvar.h"
 #include "opal/mca/base/mca_base_var.h"
-#include "opal/util/show_help.h"
+
+#include "common/help.h"
 
 static int register_var(const mca_base_component_t *c, const char *name, const char *help,
                         mca_base_var_type_t type, void *value)
@@ -44,8 +45,7 @@ int onic_check_ranged(const onic_ranged_t *p, size_t n, const char *help_file)
 {
     for (size_t i = 0; i < n; i++) {
         if (p[i].value < p[i].min || p[i].value > p[i].max) {
-            opal_show_help(help_file, "bad-number", true, p[i].name, p[i].value, p[i].min,
-                           p[i].max);
+            onic_help(help_file, "bad-number", p[i].name, p[i].value, p[i].min, p[i].max);
             return OMPI_ERR_BAD_PARAM;
         }
     }

@@ -24,15 +24,14 @@
 #include "osc_nicstride/errors.h"
 #include "osc_nicstride/module.h"
 #include "common/config.h"
+#include "common/help.h"
 #include "common/modex.h"
 
 #include "ompi/group/group.h"
 #include "ompi/mca/osc/base/base.h"
 #include "ompi/proc/proc.h"
 #include "opal/class/opal_hash_table.h"
-#include "opal/util/output.h"
 #include "opal/util/proc.h"
-#include "opal/util/show_help.h"
 
 #define KEY      "ompi-nic.osc_nicstride"
 #define TEXT_MAX 128
@@ -94,24 +93,19 @@ static uint64_t key_of(opal_process_name_t name)
     return (uint64_t)name.jobid << 32 | name.vpid;
 }
 
-/** By one process of each host, and not by way of mpirun, which gathers help texts but loses some
- *  of those that come while the job ends, as it is about to. */
+/** By one process of each host. */
 static void say_differs(const opal_proc_t *proc, const char *theirs)
 {
     static bool said;
     const char *host = opal_get_proc_hostname(proc);
-    char *text;
 
     if (said || opal_process_info.my_local_rank != 0)
         return;
     said = true;
-    text = opal_show_help_string("help-osc-nicstride.txt", "peer-differs", true,
-                                 nicstride_hostname(), mine, host != NULL ? host : "(unknown)",
-                                 theirs[0] != '\0' ? theirs : "none, or one that is not to be used",
-                                 (unsigned)proc->proc_name.vpid);
-    if (text != NULL)
-        opal_output(0, "%s", text);
-    free(text);
+    onic_help("help-osc-nicstride.txt", "peer-differs", nicstride_hostname(), mine,
+              host != NULL ? host : "(unknown)",
+              theirs[0] != '\0' ? theirs : "none, or one that is not to be used",
+              (unsigned)proc->proc_name.vpid);
 }
 
 /** Asks about a process that is not known to agree. */

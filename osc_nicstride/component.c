@@ -16,6 +16,7 @@
 #include "osc_nicstride/op.h"
 #include "osc_nicstride/stream.h"
 #include "common/config.h"
+#include "common/help.h"
 #include "common/series.h"
 
 #include "ompi/runtime/mpiruntime.h"

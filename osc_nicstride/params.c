@@ -10,11 +10,11 @@
 #include <string.h>
 
 #include "osc_nicstride/component.h"
+#include "common/help.h"
 #include "common/node.h"
 #include "common/variables.h"
 
 #include "ompi/constants.h"
-#include "opal/util/show_help.h"
 
 #define HELP_FILE "help-osc-nicstride.txt"
 
@@ -90,7 +90,7 @@ static int check_method(int *method_p)
             return OMPI_SUCCESS;
         }
     }
-    opal_show_help(HELP_FILE, "bad-method", true, method);
+    onic_help(HELP_FILE, "bad-method", method);
     return OMPI_ERR_BAD_PARAM;
 }
 

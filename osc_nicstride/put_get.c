@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "common/beat.h"
+#include "common/help.h"
 #include "osc_nicstride/calls.h"
 #include "osc_nicstride/component.h"
 #include "osc_nicstride/dynamic.h"
@@ -22,8 +23,6 @@
 #include "osc_nicstride/stream.h"
 #include "osc_nicstride/target.h"
 #include "common/pack.h"
-
-#include "opal/util/show_help.h"
 
 static void count(nicstride_method_t method, uint64_t bytes)
 {
@@ -102,7 +101,7 @@ static void give_up_single_copy(void)
 
     mca_osc_nicstride_component.params.cma = false;
     if (!said)
-        opal_show_help("help-osc-nicstride.txt", "no-cma", true, nicstride_hostname());
+        onic_help("help-osc-nicstride.txt", "no-cma", nicstride_hostname());
     said = true;
 }
 

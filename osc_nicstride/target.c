@@ -15,8 +15,7 @@
 #include "osc_nicstride/errors.h"
 #include "osc_nicstride/module.h"
 #include "common/flatten.h"
-
-#include "opal/util/show_help.h"
+#include "common/help.h"
 
 static const onic_layout_t no_layout;
 
@@ -93,7 +92,7 @@ static void say_no_single_copy(void)
     static bool said;
 
     if (!said)
-        opal_show_help("help-osc-nicstride.txt", "no-cma", true, nicstride_hostname());
+        onic_help("help-osc-nicstride.txt", "no-cma", nicstride_hostname());
     said = true;
 }
 

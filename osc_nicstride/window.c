@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/help.h"
 #include "osc_nicstride/window.h"
 #include "osc_nicstride/calls.h"
 #include "osc_nicstride/component.h"
@@ -28,7 +29,6 @@
 #include "ompi/info/info.h"
 #include "ompi/runtime/mpiruntime.h"
 #include "opal/util/output.h"
-#include "opal/util/show_help.h"
 
 static const ompi_osc_base_module_t module_functions = {
     .osc_win_shared_query = nicstride_shared_query,
@@ -87,7 +87,7 @@ int nicstride_allgather(ompi_communicator_t *comm, const void *mine, void *all, 
 
 int nicstride_select_error(int rc, const char *reason)
 {
-    opal_show_help(NICSTRIDE_HELP_FILE, "select-error", true, reason);
+    onic_help(NICSTRIDE_HELP_FILE, "select-error", reason);
     return rc;
 }
 

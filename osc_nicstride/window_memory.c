@@ -12,13 +12,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/help.h"
 #include "osc_nicstride/component.h"
 #include "osc_nicstride/control.h"
 #include "osc_nicstride/errors.h"
 #include "osc_nicstride/module.h"
 #include "osc_nicstride/window.h"
-
-#include "opal/util/show_help.h"
 
 static size_t page_align(size_t n)
 {
@@ -139,8 +138,7 @@ static void say_no_shared_memory(const nicstride_module_t *m, size_t size)
     static bool said;
 
     if (!said)
-        opal_show_help(NICSTRIDE_HELP_FILE, "no-shared-memory", true, size, nicstride_hostname(),
-                       m->rank);
+        onic_help(NICSTRIDE_HELP_FILE, "no-shared-memory", size, nicstride_hostname(), m->rank);
     said = true;
 }
 

@@ -3,7 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /* timeout: 60 */
-/* ranks: 1-2 */
+/* ranks: 1-4 */
+/* says: osc_nicstride_window has the value 1. It must be between\s+2 and 65536 */
 /**
  * @file
  * A parameter with a bad value: the components refuse it with a text and do not serve, and the
