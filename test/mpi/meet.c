@@ -113,10 +113,10 @@ void meet_delay(tl_rng_t *rng, int usec)
     }
 }
 
-static const char *const names[] = {"barriers_shm",   "barriers_put",  "barriers_datagram",
-                                    "barriers_below", "agreements",    "declined",
-                                    "live_carriers",  "live_requests", "retransmits",
-                                    "skew_count",     "skew_total"};
+static const char *const names[] = {
+    "barriers_shm", "barriers_put",  "barriers_datagram", "barriers_below", "agreements",
+    "declined",     "live_carriers", "live_requests",     "retransmits",    "skew_count",
+    "skew_total",   "verbs_sent",    "verbs_received",    "verbs_fallbacks"};
 enum { NAMES = sizeof(names) / sizeof(names[0]) };
 static MPI_T_pvar_session session;
 static MPI_T_pvar_handle handles[NAMES];
@@ -180,6 +180,35 @@ const char *meet_engine(void)
         return NULL;
     }
     return engine != NULL ? engine : "auto";
+}
+
+meet_errors_t meet_catch_errors(void)
+{
+    char name[] = "/tmp/onic-errors-XXXXXX";
+    meet_errors_t errors = {.file = mkstemp(name)};
+    unlink(name);
+    fflush(stderr);
+    errors.old = dup(STDERR_FILENO);
+    dup2(errors.file, STDERR_FILENO);
+    return errors;
+}
+
+int meet_count_errors(meet_errors_t *errors)
+{
+    static const char what[] = "coll_nicbarrier:";
+    char text[65536] = "";
+    int lines = 0, all = 0;
+    fflush(stderr);
+    dup2(errors->old, STDERR_FILENO);
+    ssize_t n = pread(errors->file, text, sizeof(text) - 1, 0);
+    text[n > 0 ? n : 0] = '\0';
+    for (const char *at = text; (at = strstr(at, what)) != NULL; at += sizeof(what) - 1) {
+        lines++;
+    }
+    close(errors->file);
+    close(errors->old);
+    TL_MPI(MPI_Allreduce(&lines, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+    return all;
 }
 
 void meet_check_engine(long long least)

@@ -60,6 +60,18 @@ long long meet_counter(const char *name);
  *  component is not in use. */
 const char *meet_engine(void);
 
+/** Standard error goes to a file for a while, so that the component's lines can be counted. Made
+ *  before files run out. */
+typedef struct meet_errors {
+    int file;
+    int old;
+} meet_errors_t;
+
+/** Local. */
+meet_errors_t meet_catch_errors(void);
+/** Collective: ends it; returns how many lines of the component all ranks have written. */
+int meet_count_errors(meet_errors_t *errors);
+
 /** Checks that at least `least` barriers of this process were carried by the forced engine (any of
  *  them for auto), and that no agreement was declined. */
 void meet_check_engine(long long least);
