@@ -367,6 +367,7 @@ static int after_connected(nicbarrier_agreement_t *a)
             return start_result(a);
         }
     }
+    nicbarrier_carrier_expect(a->carrier);
     a->trial_end = now_nsec() + TRIAL_NSEC;
     a->step = TRIAL;
     return OMPI_SUCCESS;

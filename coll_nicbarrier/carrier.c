@@ -102,6 +102,13 @@ void nicbarrier_carrier_begin_trial(nicbarrier_carrier_t *c)
     c->engine->enter(c->net, NICBARRIER_TRIAL_EPOCH);
 }
 
+void nicbarrier_carrier_expect(nicbarrier_carrier_t *c)
+{
+    if (c->engine->expect != NULL) {
+        c->engine->expect(c->net);
+    }
+}
+
 bool nicbarrier_carrier_trial_done(nicbarrier_carrier_t *c)
 {
     (void)c->engine->progress(c->net);

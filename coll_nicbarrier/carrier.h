@@ -63,6 +63,8 @@ int nicbarrier_carrier_connect(nicbarrier_carrier_t *c, const nicbarrier_offers_
 /** Leader: enters the first epoch, which is no barrier of the user's but shows that the engine gets
  *  through. True once it is complete; makes progress. */
 void nicbarrier_carrier_begin_trial(nicbarrier_carrier_t *c);
+/** All leaders have begun it. */
+void nicbarrier_carrier_expect(nicbarrier_carrier_t *c);
 bool nicbarrier_carrier_trial_done(nicbarrier_carrier_t *c);
 
 /** The epoch of the trial; barriers are numbered from the next. */

@@ -22,6 +22,37 @@ static void set_timing(unsigned usec)
         .first = first, .min = first / 2, .max = 4 * first, .cap = 16 * first};
 }
 
+static void close_transports(void)
+{
+    nicbarrier_datagram_t *d = &nicbarrier_datagram;
+    for (int i = 0; i < NICBARRIER_VIAS; i++) {
+        if (d->transport[i] != NULL) {
+            d->transport[i]->close();
+        }
+        d->transport[i] = NULL;
+    }
+}
+
+/** UDP is needed for pokes, too. Without verbs it goes on, unless it must be verbs. */
+static int open_transports(nicbarrier_reason_t *why)
+{
+    nicbarrier_datagram_t *d = &nicbarrier_datagram;
+    if (nicbarrier_udp.open(&d->config, d->cookie, why) != 0) {
+        return -1;
+    }
+    d->transport[NICBARRIER_VIA_UDP] = &nicbarrier_udp;
+    if (d->config.verbs == NICBARRIER_VERBS_NEVER) {
+        return 0;
+    }
+    if (nicbarrier_verbs.open(&d->config, d->cookie, why) == 0) {
+        d->transport[NICBARRIER_VIA_VERBS] = &nicbarrier_verbs;
+    } else if (d->config.verbs == NICBARRIER_VERBS_ALWAYS) {
+        close_transports();
+        return -1;
+    }
+    return 0;
+}
+
 static int start(nicbarrier_reason_t *why)
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
@@ -34,13 +65,13 @@ static int start(nicbarrier_reason_t *why)
         nicbarrier_reason(why, "memory is exhausted");
         return -1;
     }
-    if (d->transport->open(&d->config, d->cookie, why) != 0) {
+    if (open_transports(why) != 0) {
         return -1;
     }
     const int rc = nicbarrier_datagram_start_thread();
     if (rc != 0) {
         nicbarrier_reason(why, "the helper thread cannot be started: %s", strerror(rc));
-        d->transport->close();
+        close_transports();
         return -1;
     }
     return 0;
@@ -50,7 +81,6 @@ static int datagram_open(const nicbarrier_net_config_t *config, nicbarrier_reaso
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
     d->config = *config;
-    d->transport = &nicbarrier_udp;
     d->open = false;
     if (!config->thread) {
         nicbarrier_reason(why,
@@ -82,7 +112,7 @@ static void datagram_close(void)
             nicbarrier_datagram_bury(d->list[i]);
         }
     }
-    d->transport->close();
+    close_transports();
     free(d->tombstones);
     d->tombstones = NULL;
     d->open = false;
@@ -90,6 +120,17 @@ static void datagram_close(void)
 
 /* ---- groups -----------------------------------------------------------------------------------
  */
+
+static uint32_t describe(unsigned char *bytes)
+{
+    uint32_t len[NICBARRIER_VIAS] = {0}, at = NICBARRIER_OFFER_HEAD;
+    for (int i = 0; i < NICBARRIER_VIAS; i++) {
+        const nicbarrier_transport_t *t = nicbarrier_datagram.transport[i];
+        len[i] = t != NULL ? t->describe(bytes + at) : 0;
+        at += len[i];
+    }
+    return nicbarrier_offer_head(len, bytes);
+}
 
 /** From the offer on, what faster members send is taken in. */
 static int datagram_offer(const nicbarrier_group_t *group, nicbarrier_net_t **net_p, void *bytes,
@@ -116,12 +157,61 @@ static int datagram_offer(const nicbarrier_group_t *group, nicbarrier_net_t **ne
     net->group = *group;
     net->partner = partners;
     nicbarrier_epochs_init(&net->epochs, steps, n, &d->timing);
-    *len_p = d->transport->describe(bytes);
+    *len_p = describe(bytes);
     nicbarrier_datagram_lock();
     nicbarrier_datagram_insert(net);
     nicbarrier_datagram_unlock();
     *net_p = net;
     return 0;
+}
+
+void nicbarrier_datagram_release(nicbarrier_partner_t *p)
+{
+    for (int i = 0; i < p->ncandidates; i++) {
+        nicbarrier_datagram.transport[p->candidate[i].via]->release(&p->candidate[i]);
+    }
+    p->ncandidates = 0;
+}
+
+/** Candidates by verbs, where both have a port. */
+static int resolve_verbs(nicbarrier_partner_t *p, const nicbarrier_parts_t *parts,
+                         nicbarrier_reason_t *why)
+{
+    const nicbarrier_transport_t *t = nicbarrier_datagram.transport[NICBARRIER_VIA_VERBS];
+    const uint32_t len = parts->len[NICBARRIER_VIA_VERBS];
+    if (t == NULL || len == 0) {
+        nicbarrier_reason(why, "member %d has no verbs device", (int)p->member);
+        return 0;
+    }
+    return t->resolve(p, parts->bytes[NICBARRIER_VIA_VERBS], len, why);
+}
+
+/** All its candidates, verbs first; -1 where there is none. */
+static int resolve(nicbarrier_partner_t *p, const unsigned char *bytes, uint32_t len,
+                   nicbarrier_reason_t *why)
+{
+    const nicbarrier_transport_t *udp = nicbarrier_datagram.transport[NICBARRIER_VIA_UDP];
+    nicbarrier_parts_t parts;
+    nicbarrier_reason_t other;
+    const char *wrong = nicbarrier_offer_split(bytes, len, &parts);
+    if (wrong != NULL) {
+        nicbarrier_reason(why, "the offer of member %d is not understood: %s", (int)p->member,
+                          wrong);
+        return -1;
+    }
+    if (resolve_verbs(p, &parts, why) != 0) {
+        return -1;
+    }
+    const uint8_t by_verbs = p->ncandidates;
+    const bool only = nicbarrier_datagram.config.verbs == NICBARRIER_VERBS_ALWAYS;
+    if (udp->resolve(p, parts.bytes[NICBARRIER_VIA_UDP], parts.len[NICBARRIER_VIA_UDP],
+                     only ? &other : why) != 0) {
+        *why = only ? other : *why;
+        return -1;
+    }
+    p->ncandidates = only ? by_verbs : p->ncandidates;
+    p->at = p->candidate[0];
+    return p->ncandidates > 0 ? 0 : -1;
 }
 
 static nicbarrier_partner_t *partner_of(nicbarrier_net_t *net, int32_t member,
@@ -134,8 +224,9 @@ static nicbarrier_partner_t *partner_of(nicbarrier_net_t *net, int32_t member,
         }
     }
     p->member = member;
-    if (nicbarrier_datagram.transport->resolve(p, offers->bytes + (size_t)member * offers->stride,
-                                               offers->len[member], why) != 0) {
+    if (resolve(p, offers->bytes + (size_t)member * offers->stride, offers->len[member], why) !=
+        0) {
+        nicbarrier_datagram_release(p);
         return NULL;
     }
     net->npartners++;
@@ -165,6 +256,9 @@ static int find_partners(nicbarrier_net_t *net, const nicbarrier_offers_t *offer
             if (net->from[k] == NULL) {
                 return -1;
             }
+            if (net->early[k].len > 0) {
+                nicbarrier_datagram_learn(net->from[k], &net->early[k]);
+            }
         }
     }
     return 0;
@@ -179,6 +273,13 @@ static int datagram_connect(nicbarrier_net_t *net, const nicbarrier_offers_t *of
     net->connected = rc == 0;
     nicbarrier_datagram_unlock();
     return rc;
+}
+
+static void datagram_expect(nicbarrier_net_t *net)
+{
+    nicbarrier_datagram_lock();
+    net->expected = true;
+    nicbarrier_datagram_unlock();
 }
 
 static void datagram_disconnect(nicbarrier_net_t *net)
@@ -246,18 +347,21 @@ static void datagram_wait(nicbarrier_net_t *net, unsigned usec)
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
     const uint64_t now = nicbarrier_datagram_now(), end = now + (uint64_t)usec * 1000;
     uint64_t until = atomic_load_explicit(&d->deadline, memory_order_relaxed);
-    struct pollfd fd = {.fd = d->transport->descriptor(), .events = POLLIN};
+    struct pollfd fds[NICBARRIER_VIAS] = {{0}};
     (void)net;
     until = until < end ? until : end;
     if (until <= now || !nicbarrier_datagram_trylock()) {
         return;
     }
-    const bool quiet = d->transport->arm();
+    const bool quiet = nicbarrier_datagram_arm();
     nicbarrier_datagram_unlock();
     if (quiet) {
+        const nfds_t n = nicbarrier_datagram_descriptors(fds);
         const struct timespec left = {(time_t)((until - now) / 1000000000U),
                                       (long)((until - now) % 1000000000U)};
-        (void)ppoll(&fd, 1, &left, NULL);
+        if (ppoll(fds, n, &left, NULL) > 0 && fds[NICBARRIER_VIA_UDP].revents != 0) {
+            atomic_store_explicit(&d->udp_due, true, memory_order_relaxed);
+        }
     }
 }
 
@@ -306,6 +410,7 @@ const nicbarrier_engine_t nicbarrier_engine_datagram = {
     .close = datagram_close,
     .offer = datagram_offer,
     .connect = datagram_connect,
+    .expect = datagram_expect,
     .enter = datagram_enter,
     .completed = datagram_completed,
     .progress = datagram_progress,

@@ -11,19 +11,30 @@
  *     datagram_flow.c    packets in and out, timers
  *     datagram_thread.c  the helper thread, which stands in for the MPI threads
  *     datagram_udp.c     transport UDP
+ *     datagram_verbs.c   transport verbs UD, with verbs.c
  *
- * One transport and one lock serve all groups of a process. Nobody waits for the lock: who finds it
- * taken leaves his wish behind for the holder. It is held for some microseconds at a time.
+ * UDP is always there, verbs where a device is. Each pair of partners that both have a port, of
+ * which each can reach the other, uses verbs. Nothing need be agreed for that: an address says
+ * which transport it is of, each process listens to both, and what counts is what comes. Where
+ * nothing comes by verbs while the partner is known to be there (expect), the pair uses UDP
+ * instead. Later on, questions that remain without an answer are asked by UDP, too, in case that
+ * verbs carries in the other direction only; they are answered by whatever they come by.
+ *
+ * One lock serves all groups of a process. Nobody waits for the lock: who finds it taken leaves his
+ * wish behind for the holder. It is held for some microseconds at a time, longer when groups are
+ * made.
  */
 #ifndef NICBARRIER_DATAGRAM_H
 #define NICBARRIER_DATAGRAM_H
 
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/types.h>
 
 #include "coll_nicbarrier/engine.h"
 #include "coll_nicbarrier/epoch.h"
+#include "coll_nicbarrier/offer.h"
 #include "coll_nicbarrier/packet.h"
 #include "coll_nicbarrier/place.h"
 #include "coll_nicbarrier/tombstone.h"
@@ -38,6 +49,7 @@
 typedef struct nicbarrier_datagram_counters {
     _Atomic uint64_t messages;       /**< of steps, sent without being asked */
     _Atomic uint64_t nacks;          /**< sent */
+    _Atomic uint64_t copies;         /**< of these, sent by UDP in addition */
     _Atomic uint64_t nacks_seen;     /**< received */
     _Atomic uint64_t retransmits;    /**< messages repeated because a NACK asked for them */
     _Atomic uint64_t tombstones;     /**< of these, for groups that were freed already */
@@ -46,6 +58,9 @@ typedef struct nicbarrier_datagram_counters {
     _Atomic uint64_t refused;        /**< received that were not understood, or from strangers */
     _Atomic uint64_t dropped;        /**< not sent, for tests (parameter drop) */
     _Atomic uint64_t unsent;         /**< that the kernel or the adapter did not take */
+    _Atomic uint64_t verbs_sent;     /**< packets of all kinds that went by verbs */
+    _Atomic uint64_t verbs_received; /**< likewise; some may be refused */
+    _Atomic uint64_t fallbacks;      /**< from verbs to UDP, because nothing came by verbs */
     _Atomic uint64_t thread_wakeups; /**< of the helper thread while the MPI threads were away */
 } nicbarrier_datagram_counters_t;
 
@@ -65,6 +80,7 @@ static inline void nicbarrier_count(_Atomic uint64_t *counter)
 typedef struct nicbarrier_address {
     _Alignas(8) unsigned char bytes[40];
     uint32_t len;
+    uint8_t via; /**< nicbarrier_via_t */
 } nicbarrier_address_t;
 
 /** A member that messages go to or come from. */
@@ -73,9 +89,11 @@ typedef struct nicbarrier_partner {
     uint32_t cookie;           /**< that its packets must carry */
     nicbarrier_address_t at;   /**< in use */
     bool proven;               /**< something came from there */
-    uint8_t silent;            /**< NACKs sent there since */
-    uint8_t ncandidates, next; /**< others to try where it is not proven */
-    nicbarrier_address_t candidate[NICBARRIER_PLACES_MAX + 1];
+    uint8_t silent;            /**< not proven: NACKs sent there */
+    uint32_t unheard;          /**< NACKs sent since something new came */
+    uint8_t ncandidates, next; /**< others to try where it is not proven, verbs first */
+    uint64_t since;            /**< verbs: of the first NACK that should have been answered, or 0 */
+    nicbarrier_address_t candidate[NICBARRIER_PLACES_MAX + 2];
 } nicbarrier_partner_t;
 
 /** All functions but open and close are called with the lock held. */
@@ -83,18 +101,20 @@ typedef struct nicbarrier_transport {
     const char *name;
     int (*open)(const nicbarrier_net_config_t *config, uint32_t cookie, nicbarrier_reason_t *why);
     void (*close)(void);
-    /** What partners must know; at most NICBARRIER_OFFER_MAX bytes. Returns its length. */
+    /** What partners must know; at most NICBARRIER_OFFER_PART_MAX bytes. Returns its length. */
     uint32_t (*describe)(void *bytes);
-    /** Understands a partner's description: cookie and candidates. */
+    /** Understands a partner's description: adds candidates, UDP also the cookie. Without a way
+     *  there it adds none and says why; -1 where the description is not understood. */
     int (*resolve)(nicbarrier_partner_t *p, const void *bytes, uint32_t len,
                    nicbarrier_reason_t *why);
-    /** Gives up what resolve may have taken. */
-    void (*release)(nicbarrier_partner_t *p);
+    /** Gives up what resolve may have taken for the candidate, which is one of its own. */
+    void (*release)(const nicbarrier_address_t *candidate);
     /** One packet; false where it could not be sent, which is as if it were lost. `fast`: in the
      *  quickest way, though the receiver may then see a source that takes no answers. */
     bool (*send)(const nicbarrier_address_t *to, const unsigned char *packet, bool fast);
-    /** A packet of the partner's came from there: use that address for it. */
-    void (*adopt)(nicbarrier_partner_t *p, const nicbarrier_address_t *from);
+    /** A packet of the partner's came from there: use that address for it. False where that
+     *  cannot be. */
+    bool (*adopt)(nicbarrier_partner_t *p, const nicbarrier_address_t *from);
     /** One packet of up to `size` bytes; its length (0 .. size; size where it is longer), or -1
      *  where there is none. Never waits. */
     int (*receive)(void *bytes, size_t size, nicbarrier_address_t *from);
@@ -106,6 +126,7 @@ typedef struct nicbarrier_transport {
 } nicbarrier_transport_t;
 
 extern const nicbarrier_transport_t nicbarrier_udp;
+extern const nicbarrier_transport_t nicbarrier_verbs;
 
 /* ---- groups -----------------------------------------------------------------------------------
  */
@@ -115,6 +136,8 @@ struct nicbarrier_net {
     nicbarrier_group_t group;
     nicbarrier_net_events_t events;
     bool connected;
+    bool expected;              /**< all members are in what is not complete yet: silence means
+                                     something */
     bool gone;                  /**< disconnected before it was complete */
     _Atomic uint64_t wanted;    /**< entered by threads that found the lock taken */
     _Atomic uint64_t completed; /**< what the protocol says, for everybody to read */
@@ -123,6 +146,8 @@ struct nicbarrier_net {
     nicbarrier_partner_t *partner;
     nicbarrier_partner_t *to[NICBARRIER_STEPS_MAX];   /**< by step; NULL: nobody */
     nicbarrier_partner_t *from[NICBARRIER_STEPS_MAX]; /**< likewise */
+    /** Where messages of a step came from before it was connected; of length 0: nowhere. */
+    nicbarrier_address_t early[NICBARRIER_STEPS_MAX];
     /** The static message of each step, in which nothing but the epoch changes. */
     unsigned char message[NICBARRIER_STEPS_MAX][NICBARRIER_PACKET_SIZE];
 };
@@ -134,7 +159,9 @@ typedef struct nicbarrier_datagram {
     bool open;
     nicbarrier_net_config_t config;
     nicbarrier_timing_t timing;
-    const nicbarrier_transport_t *transport;
+    const nicbarrier_transport_t *transport[NICBARRIER_VIAS]; /**< NULL where it is not open */
+    atomic_bool udp_due;                                      /**< something has come by UDP */
+    unsigned udp_looks;        /**< while there is verbs, too: since UDP was of use */
     uint32_t cookie;           /**< that packets to this process must carry */
     uint64_t random;           /**< state, for drop */
     atomic_bool locked;        /**< the lock */
@@ -166,6 +193,12 @@ void nicbarrier_datagram_lock(void);
 /** Fulfils the wishes of those who found it taken. */
 void nicbarrier_datagram_unlock(void);
 
+/* ---- datagram.c; the lock is held -------------------------------------------------------------
+ */
+
+/** Gives up what the partner's candidates have taken. */
+void nicbarrier_datagram_release(nicbarrier_partner_t *p);
+
 /* ---- datagram_flow.c; the lock is held --------------------------------------------------------
  */
 
@@ -186,6 +219,14 @@ void nicbarrier_datagram_fulfil(void);
 int nicbarrier_datagram_receive(nicbarrier_net_t *net);
 /** Asks all groups what has been entered (events.entered), enters it. */
 void nicbarrier_datagram_ask(void);
+/** Prepares all transports for sleep; false where something has come. */
+bool nicbarrier_datagram_arm(void);
+
+/** What to sleep on after that: fills in up to NICBARRIER_VIAS records. Without the lock. */
+nfds_t nicbarrier_datagram_descriptors(struct pollfd *fds);
+
+/** What comes from an address proves it. */
+void nicbarrier_datagram_learn(nicbarrier_partner_t *p, const nicbarrier_address_t *from);
 
 /* ---- datagram_thread.c ------------------------------------------------------------------------
  */

@@ -16,6 +16,13 @@
 #define PACKETS_AT_ONCE 64
 /** NACKs to an address from which nothing ever came, before the next address is tried. */
 #define PATIENCE 2
+/** Nanoseconds of silence of a partner that is there, before verbs is given up for it. A good part
+ *  of the trial's time (agree.c) is left for the others. */
+#define VERBS_PATIENCE 500000000U
+/** Of the looks at the network while UDP has not been of use for long, one in so many is at UDP,
+ *  because it is a system call. */
+#define UDP_LONG   1024U
+#define UDP_SELDOM 32U
 
 nicbarrier_datagram_t nicbarrier_datagram;
 nicbarrier_datagram_counters_t nicbarrier_datagram_counters;
@@ -86,7 +93,7 @@ void nicbarrier_datagram_bury(nicbarrier_net_t *net)
     *at = net->next;
     nicbarrier_tombstones_add(d->tombstones, net->group.key, net->epochs.completed);
     for (int i = 0; i < net->npartners; i++) {
-        d->transport->release(&net->partner[i]);
+        nicbarrier_datagram_release(&net->partner[i]);
     }
     free(net->partner);
     free(net);
@@ -122,8 +129,14 @@ static void throw(const nicbarrier_address_t *to, const unsigned char *packet, b
 {
     if (falls_out()) {
         count(dropped);
-    } else if (!nicbarrier_datagram.transport->send(to, packet, fast)) {
+        return;
+    }
+    if (!nicbarrier_datagram.transport[to->via]->send(to, packet, fast)) {
         count(unsent);
+    } else if (to->via == NICBARRIER_VIA_VERBS) {
+        count(verbs_sent);
+    } else {
+        nicbarrier_datagram.udp_looks = 0;
     }
 }
 
@@ -140,7 +153,8 @@ static void send_messages(nicbarrier_net_t *net, const nicbarrier_message_t *out
 }
 
 static void send_other(nicbarrier_net_t *net, nicbarrier_packet_kind_t kind,
-                       const nicbarrier_partner_t *to, const nicbarrier_message_t *out)
+                       const nicbarrier_partner_t *to, const nicbarrier_address_t *at,
+                       const nicbarrier_message_t *out)
 {
     const nicbarrier_packet_t p = {
         .kind = (uint8_t)kind,
@@ -151,20 +165,45 @@ static void send_other(nicbarrier_net_t *net, nicbarrier_packet_kind_t kind,
         .key = net->group.key,
         .epoch = out->epoch,
         .to = kind == NICBARRIER_PACKET_NACK ? (uint32_t)to->member : 0,
-        .back = kind == NICBARRIER_PACKET_NACK ? nicbarrier_datagram.cookie : 0};
+        .back = kind == NICBARRIER_PACKET_NACK ? nicbarrier_datagram.cookie : 0,
+        .copy = kind == NICBARRIER_PACKET_NACK && at->via != to->at.via};
     unsigned char bytes[NICBARRIER_PACKET_SIZE];
     nicbarrier_packet_encode(&p, bytes);
-    throw(&to->at, bytes, false);
+    throw(at, bytes, false);
 }
 
-/** An address from which nothing ever comes may be the wrong one. */
-static void try_another(nicbarrier_partner_t *p)
+/** Does its silence say something about the address? */
+static bool given_up(const nicbarrier_net_t *net, nicbarrier_partner_t *p, uint64_t now)
 {
-    if (!p->proven && ++p->silent > PATIENCE && p->ncandidates > 1) {
-        p->next = (uint8_t)((p->next + 1) % p->ncandidates);
-        p->at = p->candidate[p->next];
-        p->silent = 0;
+    if (p->proven) {
+        return false;
     }
+    if (p->at.via == NICBARRIER_VIA_UDP) {
+        return ++p->silent > PATIENCE;
+    }
+    /* What is slow to begin is no reason to be slow ever after. */
+    if (!net->expected || p->since == 0) {
+        p->since = net->expected ? now : 0;
+        return false;
+    }
+    return now - p->since > VERBS_PATIENCE;
+}
+
+/** An address from which nothing ever comes may be the wrong one. Verbs comes first, and is not
+ *  tried again. */
+static void try_another(const nicbarrier_net_t *net, nicbarrier_partner_t *p, uint64_t now)
+{
+    if (!given_up(net, p, now) || p->ncandidates == 1) {
+        return;
+    }
+    if (p->at.via == NICBARRIER_VIA_VERBS) {
+        count(fallbacks);
+    }
+    do {
+        p->next = (uint8_t)((p->next + 1) % p->ncandidates);
+    } while (p->candidate[p->next].via == NICBARRIER_VIA_VERBS);
+    p->at = p->candidate[p->next];
+    p->silent = 0;
 }
 
 static void note_deadline(const nicbarrier_net_t *net)
@@ -189,6 +228,7 @@ static void advance(nicbarrier_net_t *net, uint64_t now)
         return;
     }
     atomic_store_explicit(&net->completed, completed, memory_order_release);
+    net->expected = false;
     if (net->gone) {
         if (completed == net->epochs.entered) {
             nicbarrier_datagram_bury(net);
@@ -234,6 +274,18 @@ void nicbarrier_datagram_ask(void)
 /* ---- timers -----------------------------------------------------------------------------------
  */
 
+/** Asks by UDP, too, who has not answered by verbs for a while, by turns at each address. */
+static void ask_otherwise(nicbarrier_net_t *net, const nicbarrier_partner_t *from,
+                          const nicbarrier_message_t *out)
+{
+    if (from->proven && from->at.via == NICBARRIER_VIA_VERBS && from->unheard > PATIENCE &&
+        from->ncandidates > 1) {
+        const uint32_t which = 1 + from->unheard % (from->ncandidates - 1U);
+        count(copies);
+        send_other(net, NICBARRIER_PACKET_NACK, from, &from->candidate[which], out);
+    }
+}
+
 static void expire(nicbarrier_net_t *net, uint64_t now)
 {
     nicbarrier_message_t out[NICBARRIER_STEPS_MAX];
@@ -241,8 +293,10 @@ static void expire(nicbarrier_net_t *net, uint64_t now)
     for (int i = 0; i < n; i++) {
         nicbarrier_partner_t *from = net->from[out[i].from_at];
         count(nacks);
-        try_another(from);
-        send_other(net, NICBARRIER_PACKET_NACK, from, &out[i]);
+        from->unheard++;
+        try_another(net, from, now);
+        send_other(net, NICBARRIER_PACKET_NACK, from, &from->at, &out[i]);
+        ask_otherwise(net, from, &out[i]);
     }
     note_deadline(net);
 }
@@ -260,13 +314,21 @@ static void expire_all(void)
 /* ---- in ---------------------------------------------------------------------------------------
  */
 
-/** What comes from an address proves it. */
-static void learn(nicbarrier_partner_t *p, const nicbarrier_address_t *from)
+void nicbarrier_datagram_learn(nicbarrier_partner_t *p, const nicbarrier_address_t *from)
 {
     if (!p->proven) {
-        p->proven = true;
-        nicbarrier_datagram.transport->adopt(p, from);
+        p->proven = nicbarrier_datagram.transport[from->via]->adopt(p, from);
     }
+}
+
+/** Who asks has not heard what was sent to it, and asks where it hopes to be heard: if that is by
+ *  another transport, the one used so far does not carry in both directions. */
+static void learn_from_question(nicbarrier_partner_t *p, const nicbarrier_address_t *from)
+{
+    if (p->proven && p->at.via != from->via) {
+        (void)nicbarrier_datagram.transport[from->via]->adopt(p, from);
+    }
+    nicbarrier_datagram_learn(p, from);
 }
 
 static void answer(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
@@ -278,10 +340,14 @@ static void answer(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
         count(refused);
         return;
     }
-    learn(net->to[p->at], from);
+    nicbarrier_partner_t *to = net->to[p->at];
+    if (!p->copy) {
+        learn_from_question(to, from);
+    }
     if (verdict == NICBARRIER_NEW) {
         count(retransmits);
-        send_other(net, NICBARRIER_PACKET_AGAIN, net->to[p->at], &out);
+        send_other(net, NICBARRIER_PACKET_AGAIN, to, to->at.via == from->via ? &to->at : from,
+                   &out);
     }
 }
 
@@ -324,7 +390,10 @@ static int take_message(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
         count(recovered);
     }
     if (net->connected) {
-        learn(net->from[p->at], from);
+        nicbarrier_datagram_learn(net->from[p->at], from);
+        net->from[p->at]->unheard = 0;
+    } else {
+        net->early[p->at] = *from;
     }
     advance(net, now);
     return 1;
@@ -358,17 +427,46 @@ static int take(const unsigned char *bytes, size_t len, const nicbarrier_address
     return take_message(net, &p, from);
 }
 
+/** Is it time to look at UDP? Always where that is all there is, and where `thorough`. */
+static bool udp_is_due(bool thorough)
+{
+    nicbarrier_datagram_t *d = &nicbarrier_datagram;
+    const unsigned looks = ++d->udp_looks;
+    return d->transport[NICBARRIER_VIA_VERBS] == NULL || thorough || looks < UDP_LONG ||
+           looks % UDP_SELDOM == 0 || atomic_load_explicit(&d->udp_due, memory_order_relaxed);
+}
+
+/** As a transport's receive. */
+static int receive_one(void *bytes, size_t size, nicbarrier_address_t *from, bool udp)
+{
+    nicbarrier_datagram_t *d = &nicbarrier_datagram;
+    int len = -1;
+    if (d->transport[NICBARRIER_VIA_VERBS] != NULL) {
+        len = d->transport[NICBARRIER_VIA_VERBS]->receive(bytes, size, from);
+    }
+    if (len >= 0) {
+        count(verbs_received);
+    } else if (udp) {
+        len = d->transport[NICBARRIER_VIA_UDP]->receive(bytes, size, from);
+        d->udp_looks = len >= 0 ? 0 : d->udp_looks;
+    }
+    return len;
+}
+
 int nicbarrier_datagram_receive(nicbarrier_net_t *net)
 {
-    const nicbarrier_transport_t *t = nicbarrier_datagram.transport;
     const uint64_t completed = net != NULL ? net->epochs.completed : 0;
+    const bool udp = udp_is_due(net == NULL);
     nicbarrier_address_t from;
     /* One more than a packet, so that longer ones are seen to be wrong. */
     unsigned char bytes[NICBARRIER_PACKET_SIZE + 1];
     int events = 0;
     for (int i = 0; i < PACKETS_AT_ONCE; i++) {
-        const int len = t->receive(bytes, sizeof(bytes), &from);
+        const int len = receive_one(bytes, sizeof(bytes), &from, udp);
         if (len < 0) {
+            if (udp) {
+                atomic_store_explicit(&nicbarrier_datagram.udp_due, false, memory_order_relaxed);
+            }
             break;
         }
         events += take(bytes, (size_t)len, &from);
@@ -378,4 +476,29 @@ int nicbarrier_datagram_receive(nicbarrier_net_t *net)
     }
     expire_all();
     return events;
+}
+
+/* ---- sleep ------------------------------------------------------------------------------------
+ */
+
+bool nicbarrier_datagram_arm(void)
+{
+    bool quiet = true;
+    for (int i = 0; i < NICBARRIER_VIAS; i++) {
+        const nicbarrier_transport_t *t = nicbarrier_datagram.transport[i];
+        quiet = quiet && (t == NULL || t->arm());
+    }
+    return quiet;
+}
+
+nfds_t nicbarrier_datagram_descriptors(struct pollfd *fds)
+{
+    nfds_t n = 0;
+    for (int i = 0; i < NICBARRIER_VIAS; i++) {
+        const nicbarrier_transport_t *t = nicbarrier_datagram.transport[i];
+        if (t != NULL) {
+            fds[n++] = (struct pollfd){.fd = t->descriptor(), .events = POLLIN};
+        }
+    }
+    return n;
 }

@@ -43,13 +43,13 @@ static bool in_charge(uint64_t seen)
 static void sleep_until(uint64_t deadline)
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
-    struct pollfd fds[2] = {{.fd = d->wake_fd, .events = POLLIN},
-                            {.fd = d->transport->descriptor(), .events = POLLIN}};
+    struct pollfd fds[1 + NICBARRIER_VIAS] = {{.fd = d->wake_fd, .events = POLLIN}};
+    const nfds_t n = 1 + nicbarrier_datagram_descriptors(&fds[1]);
     const uint64_t now = nicbarrier_datagram_now();
     uint64_t time = deadline > now ? deadline - now : 0;
     time = time < d->timing.cap ? time : d->timing.cap;
     const struct timespec left = {(time_t)(time / 1000000000U), (long)(time % 1000000000U)};
-    (void)ppoll(fds, 2, &left, NULL);
+    (void)ppoll(fds, n, &left, NULL);
 }
 
 static void hear_knocks(void)
@@ -62,14 +62,13 @@ static void hear_knocks(void)
 /** Until nothing is left to do; false where an MPI thread is at work. */
 static bool serve(void)
 {
-    nicbarrier_datagram_t *d = &nicbarrier_datagram;
     bool quiet = false;
     while (!quiet) {
         if (!nicbarrier_datagram_trylock()) {
             return false;
         }
         nicbarrier_datagram_ask();
-        quiet = nicbarrier_datagram_receive(NULL) == 0 && d->transport->arm();
+        quiet = nicbarrier_datagram_receive(NULL) == 0 && nicbarrier_datagram_arm();
         nicbarrier_datagram_unlock();
     }
     return true;

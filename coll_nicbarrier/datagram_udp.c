@@ -275,20 +275,17 @@ static int udp_resolve(nicbarrier_partner_t *p, const void *bytes, uint32_t len,
     if (n == 0) {
         nicbarrier_reason(why, "member %d has no address that can be reached from here",
                           (int)p->member);
-        return -1;
     }
     p->cookie = theirs.cookie;
-    p->ncandidates = (uint8_t)n;
     for (int i = 0; i < n; i++) {
-        address_of(&order[i], theirs.port, udp.ipv6, &p->candidate[i]);
+        address_of(&order[i], theirs.port, udp.ipv6, &p->candidate[p->ncandidates++]);
     }
-    p->at = p->candidate[0];
     return 0;
 }
 
-static void udp_release(nicbarrier_partner_t *p)
+static void udp_release(const nicbarrier_address_t *candidate)
 {
-    (void)p;
+    (void)candidate;
 }
 
 /* ---- packets ----------------------------------------------------------------------------------
@@ -357,13 +354,14 @@ static bool udp_send(const nicbarrier_address_t *to, const unsigned char *packet
 }
 
 /** The host is what proved right; the port is the one that its offer named. */
-static void udp_adopt(nicbarrier_partner_t *p, const nicbarrier_address_t *from)
+static bool udp_adopt(nicbarrier_partner_t *p, const nicbarrier_address_t *from)
 {
     any_address_t a, offered;
+    const nicbarrier_address_t *last = &p->candidate[p->ncandidates - 1];
     memcpy(&a, from->bytes, from->len);
-    memcpy(&offered, p->candidate[0].bytes, p->candidate[0].len);
-    if (from->len != p->candidate[0].len) {
-        return;
+    memcpy(&offered, last->bytes, last->len);
+    if (last->via != NICBARRIER_VIA_UDP || from->len != last->len) {
+        return false;
     }
     if (a.any.sa_family == AF_INET6) {
         a.six.sin6_port = offered.six.sin6_port;
@@ -373,6 +371,8 @@ static void udp_adopt(nicbarrier_partner_t *p, const nicbarrier_address_t *from)
     memset(p->at.bytes, 0, sizeof(p->at.bytes));
     memcpy(p->at.bytes, &a, from->len);
     p->at.len = from->len;
+    p->at.via = NICBARRIER_VIA_UDP;
+    return true;
 }
 
 static int udp_receive(void *bytes, size_t size, nicbarrier_address_t *from)
@@ -381,6 +381,7 @@ static int udp_receive(void *bytes, size_t size, nicbarrier_address_t *from)
     const ssize_t n =
         recvfrom(udp.fd, bytes, size, MSG_DONTWAIT, (struct sockaddr *)(void *)from->bytes, &len);
     from->len = len;
+    from->via = NICBARRIER_VIA_UDP;
     return n < 0 ? -1 : (int)n;
 }
 

@@ -47,12 +47,20 @@ typedef struct nicbarrier_reason {
     char text[200];
 } nicbarrier_reason_t;
 
+/** When datagrams go by verbs and not by UDP. */
+typedef enum nicbarrier_verbs_use {
+    NICBARRIER_VERBS_AUTO, /**< between all that have a device and can reach each other by it */
+    NICBARRIER_VERBS_NEVER,
+    NICBARRIER_VERBS_ALWAYS /**< who cannot has no engine */
+} nicbarrier_verbs_use_t;
+
 /** What the user asks of the network engines; values of the MCA parameters, checked already. The
  *  agreement has made sure that all members have the same in the fields marked so. */
 typedef struct nicbarrier_net_config {
     int schedule;          /**< nicbarrier_schedule_kind_t; the same on all members */
     const char *interface; /**< datagrams: name or address/prefix of the interface; NULL: choose */
-    const char *verbs;     /**< datagrams: verbs device "name:port" for UD; NULL or "": UDP */
+    int verbs;             /**< datagrams: nicbarrier_verbs_use_t; the same on all members */
+    const char *device;    /**< datagrams: verbs devices (port.h); NULL: choose */
     unsigned nack_usec;    /**< datagrams: silence after which a NACK is sent; 10 .. 1000000 */
     unsigned drop;         /**< datagrams, for tests: of 1000 packets to send so many are dropped */
     const char *tls;       /**< put: UCX transports as in UCX_TLS; NULL: of the environment */
@@ -122,6 +130,10 @@ typedef struct nicbarrier_engine {
      *  disconnect follows. */
     int (*connect)(nicbarrier_net_t *net, const nicbarrier_offers_t *offers,
                    const nicbarrier_net_events_t *events, nicbarrier_reason_t *why);
+
+    /** All members have connected and entered an epoch that is not complete yet: who is silent from
+     *  now on cannot be reached that way. May be NULL. */
+    void (*expect)(nicbarrier_net_t *net);
 
     /** Enters all epochs up to `epoch`; an epoch that was entered already is ignored. Sends what
      * can be sent, waits for nothing. Called by MPI threads. */

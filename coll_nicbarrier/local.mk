@@ -10,10 +10,14 @@ coll_nicbarrier_libnicbarrier_core_la_SOURCES = \
 	coll_nicbarrier/engine.h \
 	coll_nicbarrier/epoch.c \
 	coll_nicbarrier/epoch.h \
+	coll_nicbarrier/offer.c \
+	coll_nicbarrier/offer.h \
 	coll_nicbarrier/packet.c \
 	coll_nicbarrier/packet.h \
 	coll_nicbarrier/place.c \
 	coll_nicbarrier/place.h \
+	coll_nicbarrier/port.c \
+	coll_nicbarrier/port.h \
 	coll_nicbarrier/reason.c \
 	coll_nicbarrier/schedule.c \
 	coll_nicbarrier/schedule.h \
@@ -29,8 +33,21 @@ coll_nicbarrier_libnicbarrier_datagram_la_SOURCES = \
 	coll_nicbarrier/datagram.h \
 	coll_nicbarrier/datagram_flow.c \
 	coll_nicbarrier/datagram_thread.c \
-	coll_nicbarrier/datagram_udp.c
-coll_nicbarrier_libnicbarrier_datagram_la_CPPFLAGS = $(pure_cppflags) -D_GNU_SOURCE
+	coll_nicbarrier/datagram_udp.c \
+	coll_nicbarrier/datagram_verbs.c \
+	coll_nicbarrier/verbs.c \
+	coll_nicbarrier/verbs.h
+nodist_coll_nicbarrier_libnicbarrier_datagram_la_SOURCES = common/config.h
+coll_nicbarrier_libnicbarrier_datagram_la_CPPFLAGS = $(pure_cppflags) $(datagram_cppflags) -D_GNU_SOURCE
+
+# libibverbs, where configure found it, is needed to load the component.
+if HAVE_VERBS
+datagram_cppflags = $(VERBS_CPPFLAGS)
+datagram_libs = $(VERBS_LDFLAGS) $(VERBS_LIBS)
+else
+datagram_cppflags =
+datagram_libs =
+endif
 
 component_LTLIBRARIES += mca_coll_nicbarrier.la
 
@@ -54,7 +71,7 @@ mca_coll_nicbarrier_la_SOURCES = \
 nodist_mca_coll_nicbarrier_la_SOURCES = common/config.h
 mca_coll_nicbarrier_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE \
 	-DOMPI_NIC_HELP_DIR='"$(componentdir)"'
-mca_coll_nicbarrier_la_LIBADD = coll_nicbarrier/libnicbarrier_datagram.la coll_nicbarrier/libnicbarrier_core.la $(OMPI_INTERNAL_LIBS)
+mca_coll_nicbarrier_la_LIBADD = coll_nicbarrier/libnicbarrier_datagram.la coll_nicbarrier/libnicbarrier_core.la $(datagram_libs) $(OMPI_INTERNAL_LIBS)
 mca_coll_nicbarrier_la_DEPENDENCIES = coll_nicbarrier/libnicbarrier_datagram.la coll_nicbarrier/libnicbarrier_core.la libompi_nic_common.la
 mca_coll_nicbarrier_la_LDFLAGS = -module -shared -avoid-version -no-undefined \
 	$(no_undefined_ldflags) $(common_ldflags) -Wl,-rpath,'$$ORIGIN' $(OMPI_LDFLAGS)

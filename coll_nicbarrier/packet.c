@@ -14,7 +14,8 @@
  *     16  sender   4
  *     20  step     1, the receiver's
  *     21  step     1, the sender's
- *     22  zero     2
+ *     22  copy     1
+ *     23  zero     1
  *     24  epoch    8
  *     32  to       4
  *     36  back     4
@@ -38,7 +39,8 @@ enum {
     AT_SENDER = 16,
     AT_STEP = 20,
     AT_FROM = 21,
-    AT_ZERO = 22,
+    AT_COPY = 22,
+    AT_ZERO = 23,
     AT_TO = 32,
     AT_BACK = 36
 };
@@ -97,9 +99,15 @@ void nicbarrier_packet_encode(const nicbarrier_packet_t *p,
     put32(bytes + AT_SENDER, p->sender);
     bytes[AT_STEP] = p->at;
     bytes[AT_FROM] = p->from_at;
+    bytes[AT_COPY] = p->copy;
     put64(bytes + NICBARRIER_PACKET_EPOCH_AT, p->epoch);
     put32(bytes + AT_TO, p->to);
     put32(bytes + AT_BACK, p->back);
+}
+
+uint32_t nicbarrier_packet_cookie(const unsigned char bytes[NICBARRIER_PACKET_SIZE])
+{
+    return get32(bytes + AT_COOKIE);
 }
 
 static const char *check_fields(const nicbarrier_packet_t *p)
@@ -120,12 +128,13 @@ static const char *check_fields(const nicbarrier_packet_t *p)
         return "no such epoch";
     if (p->to > (nack ? INT32_MAX : 0) || (p->back != 0 && !nack))
         return "no such receiver";
+    if (p->copy > (nack ? 1 : 0))
+        return "no such copy";
     return NULL;
 }
 
 const char *nicbarrier_packet_decode(const void *bytes, size_t len, nicbarrier_packet_t *p)
 {
-    static const unsigned char zero[2];
     const unsigned char *b = bytes;
 
     if (len != NICBARRIER_PACKET_SIZE)
@@ -134,7 +143,7 @@ const char *nicbarrier_packet_decode(const void *bytes, size_t len, nicbarrier_p
         return "not a packet";
     if (b[AT_VERSION] != VERSION)
         return "another version";
-    if (memcmp(b + AT_ZERO, zero, sizeof(zero)) != 0)
+    if (b[AT_ZERO] != 0)
         return "padding that is not zero";
     *p = (nicbarrier_packet_t){.kind = b[AT_KIND],
                                .at = b[AT_STEP],
@@ -143,6 +152,7 @@ const char *nicbarrier_packet_decode(const void *bytes, size_t len, nicbarrier_p
                                .cookie = get32(b + AT_COOKIE),
                                .key = get64(b + AT_KEY),
                                .epoch = get64(b + NICBARRIER_PACKET_EPOCH_AT),
+                               .copy = b[AT_COPY],
                                .to = get32(b + AT_TO),
                                .back = get32(b + AT_BACK)};
     return check_fields(p);

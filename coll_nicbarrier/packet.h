@@ -39,6 +39,7 @@ typedef struct nicbarrier_packet {
     /** NACK only, 0 otherwise: what who has freed the group has forgotten and needs to answer. */
     uint32_t to;   /**< the receiver's index in the group, below 2^31 */
     uint32_t back; /**< the sender's own cookie */
+    uint8_t copy;  /**< 1: of one that went by the transport in use, too */
 } nicbarrier_packet_t;
 
 /** Bytes of every packet. All numbers are in network byte order. */
@@ -51,6 +52,9 @@ typedef struct nicbarrier_packet {
 /** The packet's fields must be within their ranges. */
 void nicbarrier_packet_encode(const nicbarrier_packet_t *p,
                               unsigned char bytes[NICBARRIER_PACKET_SIZE]);
+
+/** The receiver's cookie in an encoded packet. */
+uint32_t nicbarrier_packet_cookie(const unsigned char bytes[NICBARRIER_PACKET_SIZE]);
 
 /** @return NULL, or what is wrong with it (a static English fragment); `*p` is undefined then */
 const char *nicbarrier_packet_decode(const void *bytes, size_t len, nicbarrier_packet_t *p);

@@ -8,6 +8,9 @@
  */
 #include "coll_nicbarrier/module.h"
 
+#include "coll_nicbarrier/port.h"
+#include "common/config.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -16,6 +19,12 @@
 #include "ompi/constants.h"
 
 #define HELP_FILE "help-coll-nicbarrier.txt"
+
+#if OMPI_NIC_HAVE_VERBS
+#define NO_VERBS ""
+#else
+#define NO_VERBS ". This build is without libibverbs: there is UDP only"
+#endif
 
 enum { PRIORITY, SETUP_CALL, FANOUT, PPN, SPIN, NACK_TIMEOUT, DROP, TCP_SEGMENT, N_RANGED };
 
@@ -60,7 +69,8 @@ static const int same[] = {SETUP_CALL, FANOUT, PPN};
 static const char *engine = "auto";
 static const char *schedule = "dissemination";
 static const char *interface = "";
-static const char *verbs = "";
+static const char *verbs = "auto";
+static const char *device = "";
 static const char *tls = "";
 
 static const char *const kind_names[NICBARRIER_KINDS] = {"auto", "shm", "put", "datagram"};
@@ -81,8 +91,8 @@ int nicbarrier_params_register(const mca_base_component_t *c)
         c, "engine", &engine,
         "What carries barriers: auto (shm where all processes share memory; otherwise "
         "put where all machines have an RDMA adapter, else datagram), shm (flags in "
-        "shared memory), put (UCX puts into flags), datagram (UDP, with retransmission "
-        "on request of the receiver). Between nodes one leader for each node takes "
+        "shared memory), put (UCX puts into flags), datagram (UDP or verbs, with "
+        "retransmission on request of the receiver). Between nodes one leader for each node takes "
         "part, the others gather behind it in shared memory");
     onic_register_string(
         c, "schedule", &schedule,
@@ -90,9 +100,19 @@ int nicbarrier_params_register(const mca_base_component_t *c)
     onic_register_string(c, "interface", &interface,
                          "Engine datagram: the interface to use, by name or as address/prefix "
                          "(10.0.0.0/24); empty takes the first that is up and not the loopback");
-    onic_register_string(c, "verbs", &verbs,
-                         "Engine datagram: send by unreliable datagrams of this verbs device "
-                         "(name:port) instead of UDP; empty: UDP");
+    onic_register_string(
+        c, "verbs", &verbs,
+        "Engine datagram: when to send by unreliable datagrams of verbs devices "
+        "(InfiniBand, RoCE) and not by UDP: auto (between all that have a device and "
+        "can reach each other by it; whoever does not answer there gets UDP), never, "
+        "or always (without it the barriers are left to the module below)" NO_VERBS);
+    onic_register_string(
+        c, "device", &device,
+        "Engine datagram: the verbs devices that may be used, as a list of "
+        "name[:port[:index of its address]], of which the first counts that is there "
+        "and active, as in mlx5_0:1,mlx5_1; empty takes InfiniBand before Ethernet, "
+        "then the fastest, and of Ethernet's addresses one of RoCE 2 and IPv4. May "
+        "differ between ranks");
     onic_register_string(
         c, "tls", &tls,
         "Engine put: UCX transports, as in UCX_TLS; empty takes UCX_TLS from the "
@@ -140,7 +160,7 @@ static uint64_t hash(uint64_t h, const void *bytes, size_t n)
 
 static uint64_t fingerprint(const nicbarrier_params_t *p)
 {
-    int words[] = {(int)p->engine, p->net.schedule, p->net.verbs != NULL};
+    int words[] = {(int)p->engine, p->net.schedule, p->net.verbs};
     uint64_t h = hash(0xcbf29ce484222325u, words, sizeof(words));
 
     for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++) {
@@ -152,11 +172,20 @@ static uint64_t fingerprint(const nicbarrier_params_t *p)
 int nicbarrier_params_check(void)
 {
     static const char *const schedules[] = {"dissemination", "pairwise", "gather"};
+    static const char *const uses[] = {[NICBARRIER_VERBS_AUTO] = "auto",
+                                       [NICBARRIER_VERBS_NEVER] = "never",
+                                       [NICBARRIER_VERBS_ALWAYS] = "always"};
     nicbarrier_params_t *p = &mca_coll_nicbarrier_component.params;
     int kind = choice("engine", engine, kind_names, NICBARRIER_KINDS);
     int plan = choice("schedule", schedule, schedules, 3);
+    int use = choice("verbs", verbs, uses, 3);
 
-    if (kind < 0 || plan < 0 || onic_check_ranged(ranged, N_RANGED, HELP_FILE) != OMPI_SUCCESS) {
+    if (kind < 0 || plan < 0 || use < 0 ||
+        onic_check_ranged(ranged, N_RANGED, HELP_FILE) != OMPI_SUCCESS) {
+        return OMPI_ERR_BAD_PARAM;
+    }
+    if (device != NULL && !nicbarrier_port_filter_valid(device)) {
+        onic_help(HELP_FILE, "bad-device", device);
         return OMPI_ERR_BAD_PARAM;
     }
     p->engine = (nicbarrier_kind_t)kind;
@@ -169,7 +198,8 @@ int nicbarrier_params_check(void)
     p->net.tls = tls != NULL && tls[0] != '\0' ? tls : NULL;
     p->net.tcp_segment = (size_t)ranged[TCP_SEGMENT].value;
     p->net.interface = interface != NULL && interface[0] != '\0' ? interface : NULL;
-    p->net.verbs = verbs != NULL && verbs[0] != '\0' ? verbs : NULL;
+    p->net.verbs = use;
+    p->net.device = device != NULL && device[0] != '\0' ? device : NULL;
     p->net.nack_usec = (unsigned)ranged[NACK_TIMEOUT].value;
     p->net.drop = (unsigned)ranged[DROP].value;
     p->fingerprint = fingerprint(p);

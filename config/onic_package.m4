@@ -80,14 +80,18 @@ AC_DEFUN([ONIC_CHECK_HWLOC], [
         ONIC_MISSING([hwloc 2], [libhwloc-dev], [--with-hwloc=DIR])])
 ])
 
-# ONIC_CHECK_VERBS: libibverbs and its mlx5 interface. Their absence is a normal state.
+# ONIC_CHECK_VERBS: libibverbs of rdma-core 32 or later and its mlx5 interface. Their absence is a normal state.
 AC_DEFUN([ONIC_CHECK_VERBS], [
     ONIC_FIND([VERBS], [verbs], [libibverbs], [-libverbs], [libibverbs])
     HAVE_VERBS=0
     HAVE_MLX5DV=0
     AS_IF([test "$with_verbs" != no],
           [ONIC_TRY([VERBS], [libibverbs], [[#include <infiniband/verbs.h>]],
-                    [[int n; return ibv_get_device_list(&n) != 0;]], [HAVE_VERBS=1])])
+                    [[
+    struct ibv_gid_entry entry;
+    return ibv_query_gid_ex(0, 1, 0, &entry, 0) != 0;
+]], [HAVE_VERBS=1])])
+    AM_CONDITIONAL([HAVE_VERBS], [test $HAVE_VERBS = 1])
     AS_IF([test $HAVE_VERBS = 1],
           [MLX5_CPPFLAGS=$VERBS_CPPFLAGS
            MLX5_LDFLAGS=$VERBS_LDFLAGS

@@ -15,7 +15,9 @@ unit_programs = \
 	test/unit/check_nicbarrier_datagram \
 	test/unit/check_nicbarrier_epoch \
 	test/unit/check_nicbarrier_packet \
+	test/unit/check_nicbarrier_mixed \
 	test/unit/check_nicbarrier_place \
+	test/unit/check_nicbarrier_port \
 	test/unit/check_nicbarrier_schedule \
 	test/unit/check_pack \
 	test/unit/check_plan \
@@ -36,14 +38,17 @@ test_unit_check_handle_LDADD = $(unit_ldadd)
 test_unit_check_layout_LDADD = $(unit_ldadd)
 test_unit_check_layout_wire_LDADD = $(unit_ldadd)
 test_unit_check_lockq_LDADD = $(unit_ldadd)
-test_unit_check_nicbarrier_datagram_LDADD = coll_nicbarrier/libnicbarrier_datagram.la $(barrier_ldadd)
+test_unit_check_nicbarrier_datagram_LDADD = coll_nicbarrier/libnicbarrier_datagram.la $(barrier_ldadd) $(datagram_libs)
 test_unit_check_nicbarrier_epoch_SOURCES = \
 	test/unit/check_nicbarrier_epoch.c \
 	test/unit/nicbarrier_sim.c \
 	test/unit/nicbarrier_sim.h
 test_unit_check_nicbarrier_epoch_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_packet_LDADD = $(barrier_ldadd)
+# With a transport of its own in place of verbs.
+test_unit_check_nicbarrier_mixed_LDADD = coll_nicbarrier/libnicbarrier_datagram.la $(barrier_ldadd)
 test_unit_check_nicbarrier_place_LDADD = $(barrier_ldadd)
+test_unit_check_nicbarrier_port_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_schedule_LDADD = $(barrier_ldadd)
 test_unit_check_pack_LDADD = $(unit_ldadd)
 test_unit_check_plan_LDADD = $(unit_ldadd)
@@ -109,6 +114,7 @@ mpi_programs = \
 	test/mpi/barrier_persistent \
 	test/mpi/barrier_spawn \
 	test/mpi/barrier_threads \
+	test/mpi/barrier_verbs \
 	test/mpi/beat \
 	test/mpi/big \
 	test/mpi/dynamic \
@@ -229,6 +235,7 @@ EXTRA_DIST += \
 	test/fuzz/driver.c \
 	test/fuzz/fuzz.h \
 	test/unit/layout_check.h \
+	test/unit/nicbarrier_group.h \
 	test/unit/region_naive.h \
 	test/unit/tree.h \
 	test/unit/unit.h \
@@ -242,6 +249,7 @@ EXTRA_DIST += \
 fuzz_programs = \
 	test/fuzz/fuzz_layout \
 	test/fuzz/fuzz_nicbarrier \
+	test/fuzz/fuzz_nicbarrier_offer \
 	test/fuzz/fuzz_proto
 EXTRA_PROGRAMS += $(fuzz_programs)
 
@@ -260,6 +268,10 @@ test_fuzz_fuzz_layout_LDFLAGS = $(FUZZ_LDFLAGS)
 test_fuzz_fuzz_nicbarrier_SOURCES = test/fuzz/fuzz_nicbarrier.c $(fuzz_driver)
 test_fuzz_fuzz_nicbarrier_LDADD = coll_nicbarrier/libnicbarrier_core.la
 test_fuzz_fuzz_nicbarrier_LDFLAGS = $(FUZZ_LDFLAGS)
+
+test_fuzz_fuzz_nicbarrier_offer_SOURCES = test/fuzz/fuzz_nicbarrier_offer.c $(fuzz_driver)
+test_fuzz_fuzz_nicbarrier_offer_LDADD = coll_nicbarrier/libnicbarrier_core.la
+test_fuzz_fuzz_nicbarrier_offer_LDFLAGS = $(FUZZ_LDFLAGS)
 
 test_fuzz_fuzz_proto_SOURCES = test/fuzz/fuzz_proto.c $(fuzz_driver)
 test_fuzz_fuzz_proto_LDADD = $(fuzz_ldadd)

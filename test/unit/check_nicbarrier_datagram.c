@@ -2,170 +2,12 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Engine datagram without MPI: processes that this one forks, over real sockets on this host, with
- * packets dropped on purpose. The agreement's part (carrying the offers) is played by shared
- * memory.
- */
-#include "coll_nicbarrier/datagram.h"
+/** @file Engine datagram over UDP. */
+#include "test/unit/nicbarrier_group.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <sched.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-
-#include "test/unit/unit.h"
-
-enum { MEMBERS_MAX = 8, OFFER_ROOM = 256, SECONDS_MAX = 30 };
-
-/* What all processes of a test share. */
-typedef struct shared {
-    unsigned char offer[MEMBERS_MAX][OFFER_ROOM];
-    uint32_t len[MEMBERS_MAX];
-    unsigned char poke[NICBARRIER_POKE_MAX];
-    uint32_t poke_len;
-    _Atomic int arrived[16]; /* at the meeting points of the test itself */
-    _Atomic uint64_t entered[MEMBERS_MAX];
-    _Atomic uint64_t node_entered; /* what events.entered says */
-} shared_t;
-
-typedef struct test {
-    int n, me;
-    shared_t *shared;
-    nicbarrier_net_config_t config;
-    nicbarrier_net_t *net;
-    uint64_t key;
-} test_t;
-
-static const nicbarrier_engine_t *const engine = &nicbarrier_engine_datagram;
-
-/* In a child a failed check ends it; the parent sees the exit code. */
-#define EXPECT(condition)                                                                          \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fprintf(stderr, "%s:%d: process %d: %s\n", __FILE__, __LINE__, t->me, #condition);     \
-            _exit(1);                                                                              \
-        }                                                                                          \
-    } while (0)
-
-static void nap(unsigned msec)
-{
-    const struct timespec time = {msec / 1000, (long)(msec % 1000) * 1000000};
-    nanosleep(&time, NULL);
-}
-
-/* A meeting that does not use the engine. */
-static void meet(test_t *t, int point)
-{
-    atomic_fetch_add(&t->shared->arrived[point], 1);
-    while (atomic_load(&t->shared->arrived[point]) < t->n)
-        nap(1);
-}
-
-/* ---- a group ----------------------------------------------------------------------------------
- */
-
-static void begin(test_t *t, uint64_t key, const nicbarrier_net_events_t *events, int point)
-{
-    static const nicbarrier_net_events_t none;
-    const nicbarrier_group_t group = {.key = key, .n = t->n, .me = t->me};
-    const nicbarrier_offers_t offers = {t->shared->offer[0], OFFER_ROOM, t->shared->len};
-    nicbarrier_reason_t why = {""};
-
-    t->key = key;
-    EXPECT(engine->offer(&group, &t->net, t->shared->offer[t->me], &t->shared->len[t->me], &why) ==
-           0);
-    EXPECT(t->shared->len[t->me] <= OFFER_ROOM);
-    meet(t, point);
-    EXPECT(engine->connect(t->net, &offers, events != NULL ? events : &none, &why) == 0);
-}
-
-static void enter(test_t *t, uint64_t epoch)
-{
-    atomic_store(&t->shared->entered[t->me], epoch);
-    engine->enter(t->net, epoch);
-}
-
-/* What is complete, all have entered. */
-static void check(test_t *t, uint64_t epoch)
-{
-    EXPECT(engine->completed(t->net) >= epoch);
-    for (int i = 0; i < t->n; i++)
-        EXPECT(atomic_load(&t->shared->entered[i]) >= epoch);
-}
-
-static void await(test_t *t, uint64_t epoch)
-{
-    for (int i = 0; engine->completed(t->net) < epoch; i++) {
-        (void)engine->progress(t->net);
-        if (i % 4 == 3)
-            sched_yield();
-        if (i % 64 == 63)
-            engine->wait(t->net, 500);
-    }
-    check(t, epoch);
-}
-
-/* ---- processes --------------------------------------------------------------------------------
- */
-
-typedef struct scenario {
-    void (*run)(test_t *t);
-    int n;
-    unsigned drop, nack_usec;
-    nicbarrier_schedule_kind_t schedule;
-} scenario_t;
-
-static void child(const scenario_t *s, shared_t *shared, int me)
-{
-    test_t test = {.n = s->n,
-                   .me = me,
-                   .shared = shared,
-                   .config = {.schedule = (int)s->schedule,
-                              .nack_usec = s->nack_usec != 0 ? s->nack_usec : 1000,
-                              .drop = s->drop,
-                              .interface = "lo",
-                              .thread = true}};
-    test_t *t = &test;
-    nicbarrier_reason_t why = {""};
-
-    alarm(SECONDS_MAX);
-    EXPECT(engine->open(&t->config, &why) == 0);
-    s->run(t);
-    /* As the fence before MPI_Finalize. */
-    meet(t, 15);
-    engine->close();
-    _exit(0);
-}
-
-static void run(const scenario_t *s)
-{
-    shared_t *shared =
-        mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    pid_t pid[MEMBERS_MAX];
-    bool failed = false;
-
-    ck_assert_ptr_ne(shared, MAP_FAILED);
-    for (int i = 0; i < s->n; i++) {
-        pid[i] = fork();
-        if (pid[i] == 0)
-            child(s, shared, i);
-        ck_assert_int_gt(pid[i], 0);
-    }
-    for (int i = 0; i < s->n; i++) {
-        int status;
-        ck_assert_int_eq(waitpid(pid[i], &status, 0), pid[i]);
-        failed |= status != 0;
-    }
-    munmap(shared, sizeof(*shared));
-    ck_assert(!failed);
-}
 
 /* ---- scenarios --------------------------------------------------------------------------------
  */
@@ -182,12 +24,13 @@ static void barriers(test_t *t)
 
 START_TEST(one_after_another)
 {
-    const scenario_t all[] = {{barriers, 2, 0, 0, NICBARRIER_DISSEMINATION},
-                              {barriers, 2, 100, 0, NICBARRIER_PAIRWISE},
-                              {barriers, 3, 20, 0, NICBARRIER_PAIRWISE},
-                              {barriers, 5, 20, 0, NICBARRIER_DISSEMINATION},
-                              {barriers, 6, 20, 0, NICBARRIER_GATHER_BROADCAST},
-                              {barriers, 4, 200, 200, NICBARRIER_DISSEMINATION}};
+    const scenario_t all[] = {
+        {barriers, 2, 0, 0, NICBARRIER_DISSEMINATION, NICBARRIER_VERBS_NEVER, NULL},
+        {barriers, 2, 100, 0, NICBARRIER_PAIRWISE, NICBARRIER_VERBS_NEVER, NULL},
+        {barriers, 3, 20, 0, NICBARRIER_PAIRWISE, NICBARRIER_VERBS_NEVER, NULL},
+        {barriers, 5, 20, 0, NICBARRIER_DISSEMINATION, NICBARRIER_VERBS_NEVER, NULL},
+        {barriers, 6, 20, 0, NICBARRIER_GATHER_BROADCAST, NICBARRIER_VERBS_NEVER, NULL},
+        {barriers, 4, 200, 200, NICBARRIER_DISSEMINATION, NICBARRIER_VERBS_NEVER, NULL}};
 
     run(&all[_i]);
 }
@@ -209,7 +52,8 @@ static void outstanding(test_t *t)
 
 START_TEST(many_outstanding)
 {
-    const scenario_t s = {outstanding, 4, 50, 0, NICBARRIER_DISSEMINATION};
+    const scenario_t s = {outstanding, 4, 50, 0, NICBARRIER_DISSEMINATION, NICBARRIER_VERBS_NEVER,
+                          NULL};
 
     run(&s);
 }
@@ -231,7 +75,8 @@ static void leave_early(test_t *t)
 
 START_TEST(answers_from_who_has_left)
 {
-    const scenario_t s = {leave_early, 8, 400, 300, NICBARRIER_DISSEMINATION};
+    const scenario_t s = {
+        leave_early, 8, 400, 300, NICBARRIER_DISSEMINATION, NICBARRIER_VERBS_NEVER, NULL};
 
     run(&s);
 }
@@ -251,8 +96,10 @@ static void compute(test_t *t)
 
 START_TEST(progress_while_computing)
 {
-    const scenario_t sure = {compute, 5, 0, 0, NICBARRIER_DISSEMINATION};
-    const scenario_t lossy = {compute, 5, 300, 0, NICBARRIER_DISSEMINATION};
+    const scenario_t sure = {compute, 5, 0, 0, NICBARRIER_DISSEMINATION, NICBARRIER_VERBS_NEVER,
+                             NULL};
+    const scenario_t lossy = {compute, 5, 300, 0, NICBARRIER_DISSEMINATION, NICBARRIER_VERBS_NEVER,
+                              NULL};
 
     run(&sure);
     run(&lossy);
@@ -294,7 +141,8 @@ static void poked(test_t *t)
 
 START_TEST(a_poke_wakes_the_leader)
 {
-    const scenario_t s = {poked, 2, 0, 1000000, NICBARRIER_DISSEMINATION};
+    const scenario_t s = {poked, 2, 0, 1000000, NICBARRIER_DISSEMINATION, NICBARRIER_VERBS_NEVER,
+                          NULL};
 
     run(&s);
 }
@@ -303,6 +151,7 @@ END_TEST
 /* Packets of strangers, malformed and well-formed, change nothing and are counted. */
 static void strangers(test_t *t)
 {
+    nicbarrier_parts_t parts;
     nicbarrier_places_t mine;
     struct sockaddr_in to = {.sin_family = AF_INET};
     unsigned char bytes[100] = {0};
@@ -310,7 +159,9 @@ static void strangers(test_t *t)
     const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
     begin(t, 81, NULL, 0);
-    EXPECT(nicbarrier_places_decode(t->shared->offer[t->me], t->shared->len[t->me], &mine) == NULL);
+    EXPECT(nicbarrier_offer_split(t->shared->offer[t->me], t->shared->len[t->me], &parts) == NULL);
+    EXPECT(nicbarrier_places_decode(parts.bytes[NICBARRIER_VIA_UDP], parts.len[NICBARRIER_VIA_UDP],
+                                    &mine) == NULL);
     to.sin_port = htons(mine.port);
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     p.sender = (uint32_t)(1 - t->me);
@@ -341,7 +192,8 @@ static void strangers(test_t *t)
 
 START_TEST(strangers_are_refused)
 {
-    const scenario_t s = {strangers, 2, 0, 0, NICBARRIER_DISSEMINATION};
+    const scenario_t s = {strangers, 2, 0, 0, NICBARRIER_DISSEMINATION, NICBARRIER_VERBS_NEVER,
+                          NULL};
 
     run(&s);
 }
@@ -380,7 +232,7 @@ static void again(test_t *t)
 
 START_TEST(opened_again)
 {
-    const scenario_t s = {again, 3, 20, 0, NICBARRIER_DISSEMINATION};
+    const scenario_t s = {again, 3, 20, 0, NICBARRIER_DISSEMINATION, NICBARRIER_VERBS_NEVER, NULL};
 
     run(&s);
 }

@@ -18,14 +18,15 @@ static const nicbarrier_packet_t example = {.kind = NICBARRIER_PACKET_NACK,
                                             .key = 0x0102030405060708,
                                             .epoch = 0x1112131415161718,
                                             .to = 0x60616263,
-                                            .back = 0xb0b1b2b3};
+                                            .back = 0xb0b1b2b3,
+                                            .copy = 1};
 
 /* The format is fixed: processes that were built apart must understand each other. */
 START_TEST(bytes)
 {
     static const unsigned char expected[NICBARRIER_PACKET_SIZE] = {
         0x4e, 0x42, 1,    3,    0xc0, 0xc1, 0xc2, 0xc3, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06,
-        0x07, 0x08, 0x01, 0x02, 0x03, 0x04, 3,    4,    0,    0,    0x11, 0x12, 0x13, 0x14,
+        0x07, 0x08, 0x01, 0x02, 0x03, 0x04, 3,    4,    1,    0,    0x11, 0x12, 0x13, 0x14,
         0x15, 0x16, 0x17, 0x18, 0x60, 0x61, 0x62, 0x63, 0xb0, 0xb1, 0xb2, 0xb3};
     unsigned char encoded[NICBARRIER_PACKET_SIZE];
 
@@ -50,6 +51,7 @@ static nicbarrier_packet_t any_packet(unit_random_t *r)
     if (p.kind == NICBARRIER_PACKET_NACK) {
         p.to = (uint32_t)unit_random64(r) & INT32_MAX;
         p.back = (uint32_t)unit_random64(r);
+        p.copy = unit_once_in(r, 2);
     }
     return p;
 }
@@ -87,7 +89,7 @@ static const char *decode_with(const nicbarrier_packet_t *p, size_t at, unsigned
 
 START_TEST(refused)
 {
-    const size_t fixed[] = {0, 1, 2, 22, 23}; /* magic, version, padding */
+    const size_t fixed[] = {0, 1, 2, 23}; /* magic, version, padding */
     nicbarrier_packet_t p = example;
 
     for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
@@ -101,6 +103,8 @@ START_TEST(refused)
     ck_assert_ptr_nonnull(decode_with(&p, 21, NICBARRIER_STEPS_MAX));
     ck_assert_ptr_null(decode_with(&p, 20, NICBARRIER_STEPS_MAX - 1));
     ck_assert_ptr_null(decode_with(&p, 21, NICBARRIER_STEPS_MAX - 1));
+    ck_assert_ptr_nonnull(decode_with(&p, 22, 2));
+    ck_assert_ptr_null(decode_with(&p, 22, 0));
     p.key = 0;
     ck_assert_ptr_nonnull(decode_with(&p, 0, 0x4e));
     p = example;
@@ -112,7 +116,7 @@ END_TEST
 START_TEST(pokes_are_bare)
 {
     const nicbarrier_packet_t bare = {.kind = NICBARRIER_PACKET_POKE, .key = 1};
-    const size_t empty[] = {16, 19, 20, 21, 24, 31, 32, 36}; /* sender, steps, epoch, receiver */
+    const size_t empty[] = {16, 19, 20, 21, 22, 24, 31, 32, 36}; /* all but the group */
 
     ck_assert_ptr_null(decode_with(&bare, 0, 0x4e));
     for (size_t i = 0; i < sizeof(empty) / sizeof(empty[0]); i++)

@@ -1,0 +1,455 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Engine datagram over two transports. In place of verbs there is one made for the test, which uses
+ * sockets, too, and of which members may lack the device, or be deaf or dumb.
+ */
+#include "test/unit/nicbarrier_group.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+/* ---- the other transport ----------------------------------------------------------------------
+ */
+
+static struct {
+    bool absent, deaf, dumb;
+    int fd;
+    uint16_t port; /* as the socket has it */
+    int resolved;  /* and not released */
+} fake;
+
+static int fake_open(const nicbarrier_net_config_t *config, uint32_t cookie,
+                     nicbarrier_reason_t *why)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof(a);
+
+    (void)config;
+    (void)cookie;
+    if (fake.absent) {
+        nicbarrier_reason(why, "no device");
+        return -1;
+    }
+    fake.fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (bind(fake.fd, (struct sockaddr *)&a, len) != 0 ||
+        getsockname(fake.fd, (struct sockaddr *)&a, &len) != 0)
+        _exit(1);
+    fake.port = a.sin_port;
+    return 0;
+}
+
+static void fake_close(void)
+{
+    if (fake.resolved != 0)
+        _exit(2);
+    close(fake.fd);
+}
+
+static uint32_t fake_describe(void *bytes)
+{
+    memcpy(bytes, &fake.port, sizeof(fake.port));
+    return sizeof(fake.port);
+}
+
+static int fake_resolve(nicbarrier_partner_t *p, const void *bytes, uint32_t len,
+                        nicbarrier_reason_t *why)
+{
+    nicbarrier_address_t *to = &p->candidate[p->ncandidates];
+
+    if (len != sizeof(fake.port)) {
+        nicbarrier_reason(why, "the verbs address of member %d is bad", (int)p->member);
+        return -1;
+    }
+    memset(to, 0, sizeof(*to));
+    memcpy(to->bytes, bytes, len);
+    to->len = len;
+    to->via = NICBARRIER_VIA_VERBS;
+    p->ncandidates++;
+    fake.resolved++;
+    return 0;
+}
+
+static void fake_release(const nicbarrier_address_t *candidate)
+{
+    fake.resolved -= candidate->via == NICBARRIER_VIA_VERBS ? 1 : 1000;
+}
+
+static bool fake_send(const nicbarrier_address_t *to, const unsigned char *packet, bool fast)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+
+    (void)fast;
+    memcpy(&a.sin_port, to->bytes, sizeof(a.sin_port));
+    return fake.dumb || sendto(fake.fd, packet, NICBARRIER_PACKET_SIZE, 0, (struct sockaddr *)&a,
+                               sizeof(a)) == NICBARRIER_PACKET_SIZE;
+}
+
+static bool fake_adopt(nicbarrier_partner_t *p, const nicbarrier_address_t *from)
+{
+    if (from->via != NICBARRIER_VIA_VERBS || p->candidate[0].via != NICBARRIER_VIA_VERBS)
+        return false;
+    p->at = p->candidate[0];
+    return true;
+}
+
+static int fake_receive(void *bytes, size_t size, nicbarrier_address_t *from)
+{
+    struct sockaddr_in a;
+    socklen_t len = sizeof(a);
+    ssize_t n;
+
+    do
+        n = recvfrom(fake.fd, bytes, size, 0, (struct sockaddr *)&a, &len);
+    while (n >= 0 && fake.deaf);
+    memset(from, 0, sizeof(*from));
+    memcpy(from->bytes, &a.sin_port, sizeof(a.sin_port));
+    from->len = sizeof(a.sin_port);
+    from->via = NICBARRIER_VIA_VERBS;
+    return n < 0 ? -1 : (int)n;
+}
+
+static int fake_descriptor(void)
+{
+    return fake.fd;
+}
+
+static bool fake_arm(void)
+{
+    return true;
+}
+
+const nicbarrier_transport_t nicbarrier_verbs = {
+    .name = "verbs",
+    .open = fake_open,
+    .close = fake_close,
+    .describe = fake_describe,
+    .resolve = fake_resolve,
+    .release = fake_release,
+    .send = fake_send,
+    .adopt = fake_adopt,
+    .receive = fake_receive,
+    .descriptor = fake_descriptor,
+    .arm = fake_arm,
+};
+
+/* ---- members ----------------------------------------------------------------------------------
+ */
+
+static void first_is_absent(int me)
+{
+    fake.absent = me == 0;
+}
+
+static void first_is_deaf(int me)
+{
+    fake.deaf = me == 0;
+}
+
+static void first_is_dumb(int me)
+{
+    fake.dumb = me == 0;
+}
+
+static void all_are_deaf(int me)
+{
+    fake.deaf = me >= 0;
+}
+
+static uint64_t counted(const _Atomic uint64_t *counter)
+{
+    return atomic_load(counter);
+}
+
+#define COUNT(name) counted(&nicbarrier_datagram_counters.name)
+
+/* The first epoch is a trial, as the agreement does it. */
+static void begin_expecting(test_t *t, uint64_t key)
+{
+    begin(t, key, NULL, 0);
+    enter(t, 1);
+    meet(t, 1);
+    engine->expect(t->net);
+    await(t, 1);
+}
+
+static void barriers(test_t *t, uint64_t first)
+{
+    for (uint64_t e = first; e < first + 200; e++) {
+        enter(t, e);
+        await(t, e);
+    }
+    meet(t, 14); /* nobody misses anything any more */
+}
+
+/* Nearly all that was sent went by verbs: all but questions that were asked by both, and the
+ * answers to these. */
+static bool mostly_verbs(void)
+{
+    const uint64_t sent = COUNT(messages) + COUNT(nacks) + COUNT(retransmits);
+
+    return COUNT(verbs_sent) + COUNT(nacks_seen) + COUNT(dropped) >= sent;
+}
+
+/* ---- scenarios --------------------------------------------------------------------------------
+ */
+
+static void by_verbs_alone(test_t *t)
+{
+    begin_expecting(t, 90);
+    barriers(t, 2);
+    EXPECT(COUNT(fallbacks) == 0);
+    EXPECT(mostly_verbs());
+    EXPECT(COUNT(verbs_received) >= 200);
+    engine->disconnect(t->net);
+}
+
+static void by_udp_alone(test_t *t)
+{
+    begin_expecting(t, 91);
+    barriers(t, 2);
+    EXPECT(COUNT(verbs_sent) == 0 && COUNT(verbs_received) == 0);
+    engine->disconnect(t->net);
+}
+
+/* Member 0 by UDP, the others among them by verbs. Of four each has a partner that has verbs. */
+static void by_both(test_t *t)
+{
+    begin_expecting(t, 92);
+    barriers(t, 2);
+    EXPECT(COUNT(fallbacks) == 0);
+    EXPECT((COUNT(verbs_sent) > 0) == (t->me != 0));
+    engine->disconnect(t->net);
+}
+
+/* What does not get through by verbs does by UDP, and from the trial on without asking. */
+static void by_udp_at_last(test_t *t)
+{
+    begin_expecting(t, 93);
+    const uint64_t before = COUNT(verbs_sent), recovered = COUNT(recovered);
+    meet(t, 2);
+    barriers(t, 2);
+    EXPECT(before > 0);
+    EXPECT(COUNT(recovered) < recovered + 100);
+    engine->disconnect(t->net);
+}
+
+static void by_udp_from_both_sides(test_t *t)
+{
+    begin_expecting(t, 94);
+    const uint64_t before = COUNT(verbs_sent);
+    barriers(t, 2);
+    EXPECT(COUNT(fallbacks) > 0);
+    EXPECT(COUNT(verbs_sent) == before);
+    engine->disconnect(t->net);
+}
+
+START_TEST(transports)
+{
+    const nicbarrier_schedule_kind_t d = NICBARRIER_DISSEMINATION, g = NICBARRIER_GATHER_BROADCAST;
+    const nicbarrier_verbs_use_t here = NICBARRIER_VERBS_AUTO;
+    const scenario_t all[] = {
+        {by_verbs_alone, 4, 0, 0, d, here, NULL},
+        {by_verbs_alone, 5, 100, 0, g, here, NULL},
+        {by_verbs_alone, 3, 50, 0, d, NICBARRIER_VERBS_ALWAYS, NULL},
+        {by_udp_alone, 3, 0, 0, d, NICBARRIER_VERBS_NEVER, NULL},
+        {by_both, 4, 0, 0, d, here, first_is_absent},
+        {by_both, 4, 50, 0, d, here, first_is_absent},
+        {by_udp_at_last, 2, 0, 0, d, here, first_is_deaf},
+        {by_udp_at_last, 4, 0, 0, d, here, first_is_deaf},
+        {by_udp_at_last, 4, 0, 0, g, here, first_is_dumb},
+        {by_udp_at_last, 5, 50, 0, d, here, first_is_dumb},
+        {by_udp_from_both_sides, 4, 0, 0, d, here, all_are_deaf},
+        {by_udp_from_both_sides, 3, 50, 0, d, here, all_are_deaf},
+    };
+
+    ck_assert_int_eq(sizeof(all) / sizeof(all[0]), 12);
+    run(&all[_i]);
+}
+END_TEST
+
+/* Who is slow to begin, or computes for long, is not taken for one that verbs does not reach, also
+ * by whom it sent something before that could know where it came from. */
+static void slow(test_t *t)
+{
+    t->late = t->me == 2 ? 100 : 0;
+    begin(t, 95, NULL, 0);
+    if (t->me == 0)
+        nap(500);
+    else {
+        enter(t, 1);
+        for (int i = 0; i < 500; i++) {
+            (void)engine->progress(t->net);
+            nap(1);
+        }
+    }
+    if (t->me == 0)
+        enter(t, 1);
+    meet(t, 1);
+    engine->expect(t->net);
+    await(t, 1);
+    if (t->me == 1)
+        nap(500);
+    barriers(t, 2);
+    EXPECT(COUNT(nacks) > 0 || t->me == 0);
+    EXPECT(COUNT(fallbacks) == 0);
+    EXPECT(mostly_verbs());
+    engine->disconnect(t->net);
+}
+
+START_TEST(slow_is_not_deaf)
+{
+    const scenario_t s = {slow, 3, 0, 0, NICBARRIER_DISSEMINATION, NICBARRIER_VERBS_AUTO, NULL};
+
+    run(&s);
+}
+END_TEST
+
+/* Where it must be verbs, UDP does not help out. */
+static void nothing(test_t *t)
+{
+    begin(t, 96, NULL, 0);
+    enter(t, 1);
+    meet(t, 1);
+    engine->expect(t->net);
+    for (int i = 0; i < 500; i++) {
+        (void)engine->progress(t->net);
+        nap(1);
+    }
+    EXPECT(engine->completed(t->net) == 0);
+    EXPECT(COUNT(fallbacks) == 0 && COUNT(copies) == 0);
+    EXPECT(COUNT(verbs_sent) == COUNT(messages) + COUNT(nacks));
+    meet(t, 2);
+    engine->disconnect(t->net);
+}
+
+START_TEST(verbs_or_nothing)
+{
+    const scenario_t s = {nothing,     2, 0, 0, NICBARRIER_DISSEMINATION, NICBARRIER_VERBS_ALWAYS,
+                          all_are_deaf};
+
+    run(&s);
+}
+END_TEST
+
+/* As in check_nicbarrier_datagram: who has freed the group answers where it was asked. */
+static void leave_early(test_t *t)
+{
+    begin(t, 97, NULL, 0);
+    enter(t, 1);
+    await(t, 1);
+    if (t->me % 2 == 0)
+        engine->disconnect(t->net);
+    meet(t, 1);
+    EXPECT(COUNT(verbs_sent) > 0);
+    if (t->me % 2 != 0)
+        engine->disconnect(t->net);
+}
+
+START_TEST(answers_from_who_has_left)
+{
+    const scenario_t s = {
+        leave_early, 8, 400, 300, NICBARRIER_DISSEMINATION, NICBARRIER_VERBS_ALWAYS, NULL};
+
+    run(&s);
+}
+END_TEST
+
+/* Nobody calls the engine: the helper thread sleeps on both transports. */
+static void compute(test_t *t)
+{
+    begin(t, 98, NULL, 0);
+    nap(20);
+    enter(t, 3);
+    for (int i = 0; i < 3000 && engine->completed(t->net) < 3; i++)
+        nap(5);
+    check(t, 3);
+    engine->disconnect(t->net);
+}
+
+START_TEST(progress_while_computing)
+{
+    const scenario_t s = {
+        compute, 5, 300, 0, NICBARRIER_DISSEMINATION, NICBARRIER_VERBS_AUTO, first_is_absent};
+
+    run(&s);
+}
+END_TEST
+
+/* ---- what cannot be had -----------------------------------------------------------------------
+ */
+
+/* Connects to a member whose offer has these parts; returns whether that works. */
+static bool connects(nicbarrier_verbs_use_t use, const nicbarrier_parts_t *parts,
+                     nicbarrier_reason_t *why)
+{
+    const nicbarrier_net_config_t config = {
+        .nack_usec = 1000, .interface = "lo", .thread = true, .verbs = (int)use};
+    const nicbarrier_group_t group = {.key = 5, .n = 2, .me = 0};
+    const nicbarrier_net_events_t none = {NULL, NULL, NULL};
+    unsigned char offer[2 * OFFER_ROOM] = {0}, *at = offer + OFFER_ROOM;
+    uint32_t len[2];
+    const nicbarrier_offers_t offers = {offer, OFFER_ROOM, len};
+    nicbarrier_net_t *net;
+
+    ck_assert_int_eq(engine->open(&config, why), 0);
+    ck_assert_int_eq(engine->offer(&group, &net, offer, &len[0], why), 0);
+    len[1] = nicbarrier_offer_head(parts->len, at);
+    memcpy(at + NICBARRIER_OFFER_HEAD, parts->bytes[0], parts->len[0]);
+    memcpy(at + NICBARRIER_OFFER_HEAD + parts->len[0], parts->bytes[1], parts->len[1]);
+    const bool can = engine->connect(net, &offers, &none, why) == 0;
+    engine->disconnect(net);
+    engine->close();
+    return can;
+}
+
+START_TEST(reasons)
+{
+    nicbarrier_places_t udp = {.host = 1, .cookie = 2, .port = 3, .n = 1, .place = {{4, 8, {10}}}};
+    unsigned char place[NICBARRIER_PLACES_SIZE];
+    nicbarrier_parts_t parts = {{place, (const unsigned char *)"xyz"}, {0, 2}};
+    nicbarrier_reason_t why = {""};
+
+    parts.len[0] = nicbarrier_places_encode(&udp, place);
+    ck_assert(connects(NICBARRIER_VERBS_AUTO, &parts, &why));
+    ck_assert(connects(NICBARRIER_VERBS_ALWAYS, &parts, &why));
+    ck_assert(connects(NICBARRIER_VERBS_NEVER, &parts, &why));
+    parts.len[1] = 3;
+    ck_assert(!connects(NICBARRIER_VERBS_AUTO, &parts, &why));
+    ck_assert_ptr_nonnull(strstr(why.text, "verbs address of member 1"));
+    parts.len[1] = 0;
+    ck_assert(connects(NICBARRIER_VERBS_AUTO, &parts, &why));
+    ck_assert(!connects(NICBARRIER_VERBS_ALWAYS, &parts, &why));
+    ck_assert_ptr_nonnull(strstr(why.text, "member 1 has no verbs device"));
+
+    /* No address to reach it by UDP: mine. */
+    memcpy(udp.place[0].bytes, (const uint8_t[]){127, 0, 0, 1}, 4);
+    parts.len[0] = nicbarrier_places_encode(&udp, place);
+    ck_assert(!connects(NICBARRIER_VERBS_AUTO, &parts, &why));
+    ck_assert_ptr_nonnull(strstr(why.text, "no address"));
+    parts.len[1] = 2;
+    ck_assert(connects(NICBARRIER_VERBS_AUTO, &parts, &why));
+    ck_assert(connects(NICBARRIER_VERBS_ALWAYS, &parts, &why));
+
+    fake.absent = true;
+    ck_assert(connects(NICBARRIER_VERBS_NEVER, &parts, &why) == false);
+    const nicbarrier_net_config_t config = {
+        .nack_usec = 1000, .interface = "lo", .thread = true, .verbs = NICBARRIER_VERBS_ALWAYS};
+    ck_assert_int_ne(engine->open(&config, &why), 0);
+    ck_assert_str_eq(why.text, "no device");
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const each[] = {transports};
+    const TTest *const tests[] = {slow_is_not_deaf, verbs_or_nothing, answers_from_who_has_left,
+                                  progress_while_computing, reasons};
+
+    return unit_run_loop("nicbarrier_mixed", each, 1, 12, tests, sizeof(tests) / sizeof(tests[0]));
+}
