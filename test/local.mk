@@ -113,6 +113,7 @@ mpi_programs = \
 	test/mpi/barrier_outstanding \
 	test/mpi/barrier_persistent \
 	test/mpi/barrier_spawn \
+	test/mpi/barrier_stopped \
 	test/mpi/barrier_threads \
 	test/mpi/barrier_verbs \
 	test/mpi/beat \
