@@ -278,7 +278,7 @@ static int datagram_connect(nicbarrier_net_t *net, const nicbarrier_offers_t *of
 static void datagram_expect(nicbarrier_net_t *net)
 {
     nicbarrier_datagram_lock();
-    net->expected = true;
+    net->expected = net->epochs.completed < net->epochs.entered;
     nicbarrier_datagram_unlock();
 }
 

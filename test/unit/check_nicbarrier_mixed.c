@@ -294,7 +294,7 @@ static void slow(test_t *t)
     engine->expect(t->net);
     await(t, 1);
     if (t->me == 1)
-        nap(500);
+        nap(1000);
     barriers(t, 2);
     EXPECT(COUNT(nacks) > 0 || t->me == 0);
     EXPECT(COUNT(fallbacks) == 0);
