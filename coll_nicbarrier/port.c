@@ -129,7 +129,7 @@ bool nicbarrier_port_source(const nicbarrier_port_address_t *mine, const unsigne
             return false;
         memcpy(from->gid, grh + AT_SOURCE, GID);
     }
-    return check(from) == NULL;
+    return check(from) == NULL && nicbarrier_port_obstacle(mine, from) == NULL;
 }
 
 /* ---- filters ----------------------------------------------------------------------------------

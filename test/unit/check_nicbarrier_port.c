@@ -217,6 +217,9 @@ START_TEST(sources)
     ck_assert(nicbarrier_port_source(&v6, grh, 0, 17, &from));
     ck_assert(same(&from, &want));
     ck_assert(!nicbarrier_port_source(&v4, grh, 0, 17, &from));
+    from = roce(NICBARRIER_LINK_ROCE2, "10.0.0.2");
+    route(grh, &from, false); /* an address of IPv4 in a header of IPv6 */
+    ck_assert(!nicbarrier_port_source(&v6, grh, 0, 17, &from));
     memset(grh + 8, 0xff, 16);
     ck_assert(!nicbarrier_port_source(&v6, grh, 0, 17, &from));
 
