@@ -132,6 +132,10 @@ typedef struct nicstride_module {
     nicstride_peer_t **peer; /**< of every rank, NULL until needed; set under the wire lock */
     bool wants_server;
 
+    /* for learning what pays; threads that meet here may lose a count */
+    uint32_t since_flush; /**< operations by message or single copy since a flush */
+    bool alone;           /**< one came between the last two flushes */
+
     /* wire lock */
     nicstride_regions_t regions; /**< dynamic window: what is attached here */
 

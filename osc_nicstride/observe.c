@@ -88,6 +88,27 @@ nicstride_tune_cell_t *nicstride_observed(nicstride_peer_t *p, nicstride_directi
     return beat_of(p) != NULL ? nicstride_tune_cell(p->tune, dir, origin, target) : NULL;
 }
 
+nicstride_method_t nicstride_quick_method(nicstride_module_t *m, nicstride_peer_t *p,
+                                          nicstride_direction_t dir, nicstride_tune_cell_t **cell_p)
+{
+    nicstride_tune_quick_t *quick;
+    nicstride_method_t method;
+    bool measure;
+
+    *cell_p = NULL;
+    /* Of several, messages overlap. */
+    if (!__atomic_load_n(&m->alone, __ATOMIC_RELAXED) ||
+        __atomic_load_n(&m->since_flush, __ATOMIC_RELAXED) > 0 || beat_of(p) == NULL)
+        return NICSTRIDE_METHOD_PACK;
+    onic_wire_lock();
+    quick = &p->tune->quick[dir == NICSTRIDE_GET];
+    method = nicstride_tune_quick(quick, &measure);
+    if (measure)
+        *cell_p = &quick->cell;
+    onic_wire_unlock();
+    return method;
+}
+
 static double nsec(uint64_t ticks)
 {
     return (double)ticks * 1000 / ticks_per_usec;

@@ -21,6 +21,33 @@ nicstride_presence_t nicstride_presence(nicstride_peer_t *p);
 nicstride_tune_cell_t *nicstride_observed(nicstride_peer_t *p, nicstride_direction_t dir,
                                           const onic_layout_t *origin, const onic_layout_t *target);
 
+/**
+ * The method for an operation of few bytes, PACK or CMA. `*cell_p` is where its cost is to be
+ * noted, NULL for nowhere. Single copy must be possible. Takes the wire lock now and then.
+ */
+nicstride_method_t nicstride_quick_method(nicstride_module_t *m, nicstride_peer_t *p,
+                                          nicstride_direction_t dir,
+                                          nicstride_tune_cell_t **cell_p);
+
+/** Another operation begins: for knowing whether operations stand alone between flushes. */
+static inline void nicstride_observe_operation(nicstride_module_t *m)
+{
+    const uint32_t n = __atomic_load_n(&m->since_flush, __ATOMIC_RELAXED);
+
+    __atomic_store_n(&m->since_flush, n + 1, __ATOMIC_RELAXED);
+}
+
+/** A flush of any kind begins. */
+static inline void nicstride_observe_flush(nicstride_module_t *m)
+{
+    const uint32_t n = __atomic_load_n(&m->since_flush, __ATOMIC_RELAXED);
+
+    if (n == 0)
+        return;
+    __atomic_store_n(&m->alone, n == 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&m->since_flush, 0, __ATOMIC_RELAXED);
+}
+
 /** A transfer that is over when its call returns; `begun` is onic_ticks() before it. */
 void nicstride_observe_call(nicstride_tune_cell_t *cell, nicstride_method_t method, uint64_t bytes,
                             uint64_t begun);

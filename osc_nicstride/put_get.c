@@ -121,6 +121,11 @@ static bool single_copy_reaches(nicstride_module_t *m, const nicstride_target_t 
                                              (uint64_t)(a->target.ub - a->target.lb)));
 }
 
+static bool is_single_copy(nicstride_method_t method)
+{
+    return method == NICSTRIDE_METHOD_CMA || method == NICSTRIDE_METHOD_SIEVE;
+}
+
 /** Chooses the method; `*cell_p` is where its cost is to be noted, NULL for nowhere. */
 static nicstride_method_t choose(nicstride_module_t *m, const nicstride_target_t *a,
                                  nicstride_direction_t dir, nicstride_tune_cell_t **cell_p)
@@ -128,22 +133,26 @@ static nicstride_method_t choose(nicstride_module_t *m, const nicstride_target_t
     const nicstride_method_t forced = (nicstride_method_t)mca_osc_nicstride_component.params.method;
     const nicstride_cost_t *cost = a->peer->local >= 0 ? &nicstride_cost_node : &nicstride_cost_net;
     nicstride_caps_t caps = {.direct = a->mapped, .cma = single_copy_reaches(m, a)};
-    nicstride_tune_cell_t *cell = NULL;
     nicstride_method_t method;
 
-    /* With single copy there is a choice: what the target does, and what was learned, counts. */
-    if (caps.cma && !caps.direct && forced == NICSTRIDE_METHOD_AUTO) {
-        caps.presence = nicstride_presence(a->peer);
-        if (caps.presence == NICSTRIDE_PRESENT)
-            cell = nicstride_observed(a->peer, dir, &a->origin, &a->target);
-    }
-    *cell_p = cell;
-    if (cell == NULL)
+    *cell_p = NULL;
+    if (!caps.cma || caps.direct || forced != NICSTRIDE_METHOD_AUTO)
         return nicstride_plan(forced, dir, &a->origin, &a->target, caps, cost, NULL);
-    onic_wire_lock();
-    method = nicstride_plan(forced, dir, &a->origin, &a->target, caps, cost, cell);
-    onic_wire_unlock();
-    return method;
+    /* With single copy there is a choice: what was learned counts. Only for messages it matters
+     * what the target does, and looking there is a cache miss for both. */
+    *cell_p = nicstride_observed(a->peer, dir, &a->origin, &a->target);
+    if (*cell_p != NULL) {
+        onic_wire_lock();
+        method = nicstride_plan(forced, dir, &a->origin, &a->target, caps, cost, *cell_p);
+        onic_wire_unlock();
+        if (is_single_copy(method))
+            return method;
+    }
+    caps.presence = nicstride_presence(a->peer);
+    if (*cell_p != NULL && caps.presence == NICSTRIDE_PRESENT)
+        return method;
+    *cell_p = NULL;
+    return nicstride_plan(forced, dir, &a->origin, &a->target, caps, cost, NULL);
 }
 
 /** Single copy; OMPI_ERR_NOT_SUPPORTED or OMPI_ERR_OUT_OF_RESOURCE where another method must do. */
@@ -178,7 +187,9 @@ static int move(nicstride_module_t *m, nicstride_target_t *a, nicstride_directio
     nicstride_method_t method = choose(m, a, dir, &cell);
 
     *done_p = true;
-    if (method == NICSTRIDE_METHOD_CMA || method == NICSTRIDE_METHOD_SIEVE) {
+    if (method != NICSTRIDE_METHOD_DIRECT)
+        nicstride_observe_operation(m);
+    if (is_single_copy(method)) {
         int rc = move_singly(m, a, method, dir, cell);
 
         if (rc != OMPI_ERR_NOT_SUPPORTED && rc != OMPI_ERR_OUT_OF_RESOURCE)
@@ -195,23 +206,61 @@ static int move(nicstride_module_t *m, nicstride_target_t *a, nicstride_directio
     return start_message(m, a, dir, method, cell, request);
 }
 
-/** A few contiguous bytes go by message at once, where the target is there to take them. */
-static bool send_quickly(nicstride_module_t *m, nicstride_direction_t dir, const void *origin,
-                         size_t bytes, int target, ptrdiff_t disp)
+/** A few contiguous bytes by single copy; false where it cannot be. */
+static bool copy_quickly(nicstride_module_t *m, nicstride_direction_t dir, const void *origin,
+                         size_t bytes, nicstride_peer_t *p, ptrdiff_t disp,
+                         nicstride_tune_cell_t *cell)
 {
-    const int method = mca_osc_nicstride_component.params.method;
-    nicstride_small_t s = {.type = NICSTRIDE_MSG_PUT, .len = bytes, .data = origin};
-    nicstride_peer_t *p = __atomic_load_n(&m->peer[target], __ATOMIC_ACQUIRE);
+    const uint64_t begun = cell != NULL ? onic_ticks() : 0;
+    uint64_t at;
+
+    if (!nicstride_plain_offset(m, p->rank, disp, bytes, &at) ||
+        nicstride_cma_bytes(p, dir, (void *)(uintptr_t)origin, m->info[p->rank].base + at, bytes) !=
+            OMPI_SUCCESS)
+        return false;
+    if (cell != NULL)
+        nicstride_observe_call(cell, NICSTRIDE_METHOD_CMA, NICSTRIDE_TUNE_QUICK_BYTES, begun);
+    count(NICSTRIDE_METHOD_CMA, bytes);
+    return true;
+}
+
+/** A few contiguous bytes by message, where the target is there to take them. */
+static bool send_quickly(nicstride_module_t *m, nicstride_direction_t dir, const void *origin,
+                         size_t bytes, nicstride_peer_t *p, ptrdiff_t disp,
+                         nicstride_tune_cell_t *cell)
+{
+    nicstride_small_t s = {.type = NICSTRIDE_MSG_PUT, .len = bytes, .data = origin, .cell = cell};
 
     if (dir == NICSTRIDE_GET)
-        s = (nicstride_small_t){
-            .type = NICSTRIDE_MSG_GET, .len = bytes, .result = (void *)(uintptr_t)origin};
-    if (p == NULL || (method != NICSTRIDE_METHOD_AUTO && method != NICSTRIDE_METHOD_PACK) ||
-        (method == NICSTRIDE_METHOD_AUTO && nicstride_presence(p) != NICSTRIDE_PRESENT) ||
-        !nicstride_small_start(m, target, disp, &s))
+        s = (nicstride_small_t){.type = NICSTRIDE_MSG_GET,
+                                .len = bytes,
+                                .result = (void *)(uintptr_t)origin,
+                                .cell = cell};
+    if (!nicstride_small_start(m, p->rank, disp, &s))
         return false;
     count(NICSTRIDE_METHOD_PACK, bytes);
     return true;
+}
+
+/** A few contiguous bytes to or from private memory need no plan, unless one is forced. */
+static bool move_quickly(nicstride_module_t *m, nicstride_direction_t dir, const void *origin,
+                         size_t bytes, int target, ptrdiff_t disp)
+{
+    const int forced = mca_osc_nicstride_component.params.method;
+    nicstride_peer_t *p = __atomic_load_n(&m->peer[target], __ATOMIC_ACQUIRE);
+    nicstride_tune_cell_t *cell = NULL;
+
+    if (p == NULL || target == m->rank)
+        return false;
+    if (forced == NICSTRIDE_METHOD_AUTO) {
+        if (nicstride_single_copy_works(p) &&
+            nicstride_quick_method(m, p, dir, &cell) == NICSTRIDE_METHOD_CMA)
+            return copy_quickly(m, dir, origin, bytes, p, disp, cell);
+        if (nicstride_presence(p) != NICSTRIDE_PRESENT)
+            return false;
+    }
+    return (forced == NICSTRIDE_METHOD_AUTO || forced == NICSTRIDE_METHOD_PACK) &&
+           send_quickly(m, dir, origin, bytes, p, disp, cell);
 }
 
 /** Contiguous bytes to or from mapped memory, and a few by message, need no plan. */
@@ -225,8 +274,13 @@ static bool transfer_quickly(nicstride_module_t *m, nicstride_direction_t dir, c
     if (bytes == 0 || nicstride_plain_bytes(origin_dt, (size_t)origin_count) != bytes)
         return false;
     at = nicstride_mapped_bytes(m, target, disp, bytes);
-    if (at == NULL)
-        return bytes <= NICSTRIDE_SMALL_MAX && send_quickly(m, dir, origin, bytes, target, disp);
+    if (at == NULL) {
+        const bool done =
+            bytes <= NICSTRIDE_SMALL_MAX && move_quickly(m, dir, origin, bytes, target, disp);
+        if (done)
+            nicstride_observe_operation(m);
+        return done;
+    }
     if (dir == NICSTRIDE_PUT)
         nicstride_copy_bytes(at, origin, bytes);
     else

@@ -36,13 +36,13 @@ static int vm_error(ssize_t moved)
     return MPI_ERR_RMA_RANGE;
 }
 
-static int vm_move(vm_fn_t fn, const nicstride_target_t *a, const struct iovec *local, unsigned nl,
+static int vm_move(vm_fn_t fn, const nicstride_peer_t *p, const struct iovec *local, unsigned nl,
                    const struct iovec *remote, unsigned nr, uint64_t bytes)
 {
     ssize_t moved;
 
     do
-        moved = fn(onic_peer_pid(a->peer->wire), local, nl, remote, nr, 0);
+        moved = fn(onic_peer_pid(p->wire), local, nl, remote, nr, 0);
     while (moved < 0 && errno == EINTR);
     return moved == (ssize_t)bytes ? OMPI_SUCCESS : vm_error(moved);
 }
@@ -107,7 +107,7 @@ static int move_pieces(const nicstride_target_t *a, vm_fn_t fn)
         }
         if (bytes == 0)
             break;
-        rc = vm_move(fn, a, local, nl, remote, nr, bytes);
+        rc = vm_move(fn, a->peer, local, nl, remote, nr, bytes);
         if (rc != OMPI_SUCCESS)
             return rc;
     }
@@ -122,6 +122,16 @@ int nicstride_cma_put(const nicstride_target_t *a)
 int nicstride_cma_get(const nicstride_target_t *a)
 {
     return move_pieces(a, process_vm_readv);
+}
+
+int nicstride_cma_bytes(const nicstride_peer_t *p, nicstride_direction_t dir, void *local,
+                        uint64_t remote, size_t bytes)
+{
+    const struct iovec here = {.iov_base = local, .iov_len = bytes};
+    const struct iovec there = {.iov_base = (void *)(uintptr_t)remote, .iov_len = bytes};
+
+    return vm_move(dir == NICSTRIDE_PUT ? process_vm_writev : process_vm_readv, p, &here, 1, &there,
+                   1, bytes);
 }
 
 int nicstride_sieve_get(const nicstride_target_t *a)
@@ -143,7 +153,7 @@ int nicstride_sieve_get(const nicstride_target_t *a)
         struct iovec remote = {.iov_base = (void *)(uintptr_t)(a->remote + (uint64_t)c.lo),
                                .iov_len = c.len};
 
-        rc = vm_move(process_vm_readv, a, &local, 1, &remote, 1, c.len);
+        rc = vm_move(process_vm_readv, a->peer, &local, 1, &remote, 1, c.len);
         if (rc == OMPI_SUCCESS)
             onic_copy(&to, a->origin_base, &from,
                       (const void *)((uintptr_t)bounce - (uintptr_t)c.lo), c.bytes);

@@ -19,6 +19,10 @@
 int nicstride_cma_put(const nicstride_target_t *a);
 int nicstride_cma_get(const nicstride_target_t *a);
 
+/** A few bytes at `remote` in the peer's address space. */
+int nicstride_cma_bytes(const nicstride_peer_t *p, nicstride_direction_t dir, void *local,
+                        uint64_t remote, size_t bytes);
+
 /** Reads covering extents and gathers from them. Stride-form targets only. */
 int nicstride_sieve_get(const nicstride_target_t *a);
 

@@ -13,6 +13,7 @@
 #include "osc_nicstride/small.h"
 #include "osc_nicstride/component.h"
 #include "osc_nicstride/module.h"
+#include "osc_nicstride/observe.h"
 #include "osc_nicstride/stream.h"
 #include "osc_nicstride/stream_internal.h"
 #include "osc_nicstride/target.h"
@@ -92,27 +93,27 @@ static void small_send(nicstride_module_t *m, nicstride_peer_t *p, int64_t disp,
 bool nicstride_small_start(nicstride_module_t *m, int target, ptrdiff_t disp,
                            const nicstride_small_t *s)
 {
-    const nicstride_rank_info_t *info = &m->info[target];
     nicstride_peer_t *p = __atomic_load_n(&m->peer[target], __ATOMIC_ACQUIRE);
     nicstride_op_t *op = NULL;
     bool started;
     uint64_t at;
 
-    if (p == NULL || target == m->rank || m->flavor == MPI_WIN_FLAVOR_DYNAMIC || disp < 0 ||
-        __builtin_mul_overflow((uint64_t)disp, (uint64_t)info->disp_unit, &at) || at > info->size ||
-        s->len > info->size - at || !nicstride_plainly_allowed(m, target))
+    if (p == NULL || target == m->rank || !nicstride_plain_offset(m, target, disp, s->len, &at))
         return false;
     onic_wire_lock();
     started = small_may_start(p) && (s->result == NULL || (op = small_op(m, p, s)) != NULL);
     if (started) {
         const uint64_t handle = op != NULL ? op->handle : 0;
 
+        nicstride_observe_begin_locked(p, s->cell, NICSTRIDE_METHOD_PACK,
+                                       NICSTRIDE_TUNE_QUICK_BYTES);
         p->enqueued++;
         if (op != NULL) {
             op->number = p->enqueued;
             nicstride_op_live_locked(op);
         }
         small_send(m, p, (int64_t)at, s, handle);
+        nicstride_observe_started_locked(p);
     }
     onic_wire_unlock();
     return started;

@@ -30,10 +30,11 @@ typedef struct nicstride_small {
     nicstride_msg_type_t type; /**< PUT, GET, GET_ACC or CAS */
     uint16_t op;
     uint16_t dtype;
-    uint64_t len;      /**< bytes at the target */
-    const void *data;  /**< what the target is sent; NULL: nothing */
-    const void *data2; /**< CAS: the second value; else NULL */
-    void *result;      /**< where replies go; NULL for PUT */
+    uint64_t len;                /**< bytes at the target */
+    const void *data;            /**< what the target is sent; NULL: nothing */
+    const void *data2;           /**< CAS: the second value; else NULL */
+    void *result;                /**< where replies go; NULL for PUT */
+    nicstride_tune_cell_t *cell; /**< where its cost is to be noted; NULL: nowhere */
 } nicstride_small_t;
 
 /**

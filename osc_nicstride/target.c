@@ -96,9 +96,11 @@ static void say_no_single_copy(void)
     said = true;
 }
 
-/** Can the kernel copy to and from this peer? Asked of the wire once. */
-static bool single_copy_works(nicstride_peer_t *p)
+bool nicstride_single_copy_works(nicstride_peer_t *p)
 {
+    if (p->local < 0 || !mca_osc_nicstride_component.params.cma)
+        return false;
+
     int known = __atomic_load_n(&p->single_copy, __ATOMIC_RELAXED);
 
     if (known == 0) {
@@ -137,8 +139,8 @@ static int locate(nicstride_module_t *m, nicstride_target_t *a, ptrdiff_t disp)
     } else if (!dynamic && a->peer->local >= 0 && m->mapped[a->peer->local] != NULL) {
         a->mapped = true;
         a->direct = m->mapped[a->peer->local] + a->disp;
-    } else if (a->peer->local >= 0 && mca_osc_nicstride_component.params.cma) {
-        a->cma = single_copy_works(a->peer);
+    } else {
+        a->cma = nicstride_single_copy_works(a->peer);
     }
     return OMPI_SUCCESS;
 }
@@ -167,16 +169,25 @@ bool nicstride_plainly_allowed(nicstride_module_t *m, int target)
     return allowed;
 }
 
+bool nicstride_plain_offset(nicstride_module_t *m, int target, ptrdiff_t disp, size_t bytes,
+                            uint64_t *offset)
+{
+    const nicstride_rank_info_t *info = &m->info[target];
+
+    return m->flavor != MPI_WIN_FLAVOR_DYNAMIC && disp >= 0 &&
+           !__builtin_mul_overflow((uint64_t)disp, (uint64_t)info->disp_unit, offset) &&
+           *offset <= info->size && bytes <= info->size - *offset &&
+           nicstride_plainly_allowed(m, target);
+}
+
 void *nicstride_mapped_bytes(nicstride_module_t *m, int target, ptrdiff_t disp, size_t bytes)
 {
     const int method = mca_osc_nicstride_component.params.method;
-    const nicstride_rank_info_t *info = &m->info[target];
     uint64_t at;
 
     if (!nicstride_is_mapped(m, target) ||
-        (method != NICSTRIDE_METHOD_AUTO && method != NICSTRIDE_METHOD_DIRECT) || disp < 0 ||
-        __builtin_mul_overflow((uint64_t)disp, (uint64_t)info->disp_unit, &at) || at > info->size ||
-        bytes > info->size - at || !nicstride_plainly_allowed(m, target))
+        (method != NICSTRIDE_METHOD_AUTO && method != NICSTRIDE_METHOD_DIRECT) ||
+        !nicstride_plain_offset(m, target, disp, bytes, &at))
         return NULL;
     return m->mapped[m->node.index[target]] + at;
 }

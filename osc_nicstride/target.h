@@ -58,6 +58,12 @@ static inline bool nicstride_is_mapped(const nicstride_module_t *m, int target)
 }
 /** The epoch allows access to a target as it stands, with nothing to be noted or taken first. */
 bool nicstride_plainly_allowed(nicstride_module_t *m, int target);
+/** The same, of which it makes use: bytes from the start of the target's window, which is not a
+ *  dynamic one. False: take the long way. */
+bool nicstride_plain_offset(nicstride_module_t *m, int target, ptrdiff_t disp, size_t bytes,
+                            uint64_t *offset);
+/** Can the kernel copy to and from the peer's memory? Asked once. Takes the wire lock then. */
+bool nicstride_single_copy_works(nicstride_peer_t *p);
 /** Copies contiguous bytes without tearing aligned words of up to 8. */
 void nicstride_copy_bytes(void *to, const void *from, size_t bytes);
 /** Bytes of `count` elements of a datatype without any gap, else 0. */

@@ -30,6 +30,10 @@
 #define OUTLIER 2
 /** One that is so many times what was expected and known says nothing: the target has left. */
 #define ABSURD 16
+/** Nanoseconds that an operation of few bytes takes, by any method, until it is known. */
+#define QUICK_MODEL 1000
+/** Such operations for one that is measured. */
+#define QUICK_PAUSE 15
 /** Part of the way that the known rate goes up towards an observation. It goes down all the way at
  *  once: what can disturb a transfer makes it dearer. */
 #define GAIN 0.25F
@@ -117,15 +121,22 @@ static void start_trial(nicstride_tune_cell_t *cell, int method)
     cell->wait = cell->interval;
 }
 
-nicstride_method_t nicstride_tune_choose(nicstride_tune_cell_t *cell, const double *model,
-                                         uint64_t bytes)
+static uint8_t cheapest(const nicstride_tune_cell_t *cell, const double *model, uint64_t bytes)
 {
-    int best = NICSTRIDE_METHOD_PACK;
+    uint8_t best = NICSTRIDE_METHOD_PACK;
 
-    for (int m = NICSTRIDE_METHOD_DIRECT; m < NICSTRIDE_METHOD_LAST; m++) {
+    for (uint8_t m = NICSTRIDE_METHOD_DIRECT; m < NICSTRIDE_METHOD_LAST; m++) {
         if (estimate(cell, m, model, bytes) < estimate(cell, best, model, bytes))
             best = m;
     }
+    return best;
+}
+
+nicstride_method_t nicstride_tune_choose(nicstride_tune_cell_t *cell, const double *model,
+                                         uint64_t bytes)
+{
+    uint8_t best = cheapest(cell, model, bytes);
+
     cell->clock++;
     if (cell->interval == 0)
         cell->wait = cell->interval = INTERVAL_MIN;
@@ -141,6 +152,29 @@ nicstride_method_t nicstride_tune_choose(nicstride_tune_cell_t *cell, const doub
     cell->tried[best] = cell->clock;
     cell->expected = (float)(model[best] / (double)bytes);
     return (nicstride_method_t)best;
+}
+
+nicstride_method_t nicstride_tune_quick(nicstride_tune_quick_t *quick, bool *measure)
+{
+    nicstride_tune_cell_t *cell = &quick->cell;
+    double model[NICSTRIDE_METHOD_LAST];
+    nicstride_method_t method;
+
+    *measure = quick->left == 0;
+    if (!*measure) {
+        quick->left--;
+        return (nicstride_method_t)quick->method;
+    }
+    for (int m = 0; m < NICSTRIDE_METHOD_LAST; m++)
+        model[m] = INFINITY;
+    model[NICSTRIDE_METHOD_PACK] = model[NICSTRIDE_METHOD_CMA] = QUICK_MODEL;
+    method = nicstride_tune_choose(cell, model, NICSTRIDE_TUNE_QUICK_BYTES);
+    quick->method = cheapest(cell, model, NICSTRIDE_TUNE_QUICK_BYTES);
+    /* Not before both are known, nor within a trial, whose operations come one after the other. */
+    if (cell->trials == 0 && cell->rate[NICSTRIDE_METHOD_PACK] > 0 &&
+        cell->rate[NICSTRIDE_METHOD_CMA] > 0)
+        quick->left = QUICK_PAUSE;
+    return method;
 }
 
 /** Tries everything again soon. */

@@ -45,8 +45,22 @@ typedef struct nicstride_tune_cell {
     uint8_t seen[NICSTRIDE_METHOD_LAST];   /**< observations of each method, up to a maximum */
 } nicstride_tune_cell_t;
 
+/**
+ * What is known of operations of few bytes that stand alone between two flushes. They cost so
+ * little that most are neither chosen nor measured anew.
+ */
+typedef struct nicstride_tune_quick {
+    nicstride_tune_cell_t cell;
+    uint16_t left;  /**< operations that still follow the last choice */
+    uint8_t method; /**< that choice */
+} nicstride_tune_quick_t;
+
+/** All of them count as so long. */
+#define NICSTRIDE_TUNE_QUICK_BYTES 128
+
 /** What is known of transfers to and from one peer. */
 typedef struct nicstride_tune {
+    nicstride_tune_quick_t quick[2];
     nicstride_tune_cell_t cell[2][NICSTRIDE_TUNE_SHAPES][NICSTRIDE_TUNE_SIZES];
 } nicstride_tune_t;
 
@@ -65,6 +79,13 @@ nicstride_tune_cell_t *nicstride_tune_cell(nicstride_tune_t *tune, nicstride_dir
  */
 nicstride_method_t nicstride_tune_choose(nicstride_tune_cell_t *cell, const double *model,
                                          uint64_t bytes);
+
+/**
+ * The method for the next operation of few bytes: PACK, or CMA where that is cheaper.
+ *
+ * @param measure  set to whether its cost is to be learned, as NICSTRIDE_TUNE_QUICK_BYTES in `cell`
+ */
+nicstride_method_t nicstride_tune_quick(nicstride_tune_quick_t *quick, bool *measure);
 
 /** A transfer of `bytes` by `method` took `nsec` from its start to its completion at the target. */
 void nicstride_tune_learn(nicstride_tune_cell_t *cell, nicstride_method_t method, uint64_t bytes,

@@ -103,6 +103,7 @@ LDADD = $(keep_loaded) test/mpi/libtestlib.a $(OMPI_LDFLAGS) $(OMPI_LIBS) -lm
 mpi_programs = \
 	test/mpi/accumulate_derived \
 	test/mpi/accumulate_ops \
+	test/mpi/alone \
 	test/mpi/atomicity \
 	test/mpi/barrier \
 	test/mpi/barrier_churn \

@@ -204,10 +204,76 @@ START_TEST(cells)
 }
 END_TEST
 
+/** Operations of few bytes; returns how many were measured. */
+static unsigned run_quick(machine_t *m, nicstride_tune_quick_t *quick, unit_random_t *r,
+                          unsigned operations)
+{
+    unsigned measured = 0;
+
+    memset(m->moved, 0, sizeof(m->moved));
+    for (unsigned i = 0; i < operations; i++) {
+        bool measure;
+        const nicstride_method_t method = nicstride_tune_quick(quick, &measure);
+
+        ck_assert(method == CMA || method == PACK);
+        m->moved[method]++;
+        if (!measure)
+            continue;
+        measured++;
+        nicstride_tune_learn(&quick->cell, method, NICSTRIDE_TUNE_QUICK_BYTES,
+                             m->truth[method] *
+                                 (1 + m->noise * (double)unit_below(r, 1000) / 1000));
+    }
+    return measured;
+}
+
+/* Operations of few bytes: the cheaper method is found and followed, and few are measured. */
+START_TEST(quick)
+{
+    for (unsigned seed = 1; seed <= 50; seed++) {
+        unit_random_t r = {unit_seed() + seed};
+        nicstride_tune_quick_t q = {.left = 0};
+        machine_t near = machine(450, 340), far = machine(450, 1200);
+
+        near.noise = far.noise = 0.2;
+        run_quick(&near, &q, &r, 200);
+        UNIT_CHECK(near.moved[CMA] > 0 && near.moved[PACK] > 100);
+        UNIT_CHECK(run_quick(&near, &q, &r, 20000) < 20000 / 8);
+        UNIT_CHECK(near.moved[PACK] > 19500);
+        run_quick(&far, &q, &r, 2000);
+        UNIT_CHECK(run_quick(&far, &q, &r, 20000) < 20000 / 8);
+        UNIT_CHECK(far.moved[CMA] > 19500);
+        run_quick(&near, &q, &r, 30000);
+        run_quick(&near, &q, &r, 20000);
+        UNIT_CHECK(near.moved[PACK] > 19500);
+    }
+}
+END_TEST
+
+/* A method that is chosen and never measured, because it fails, leaves the other in use. */
+START_TEST(quick_without_copies)
+{
+    nicstride_tune_quick_t q = {.left = 0};
+    unsigned moved = 0;
+
+    for (int i = 0; i < 20000; i++) {
+        bool measure;
+
+        if (nicstride_tune_quick(&q, &measure) == CMA)
+            continue;
+        moved++;
+        if (measure)
+            nicstride_tune_learn(&q.cell, PACK, NICSTRIDE_TUNE_QUICK_BYTES, 700);
+    }
+    UNIT_CHECK(moved > 19000);
+}
+END_TEST
+
 int main(void)
 {
-    const TTest *const tests[] = {
-        model_is_right, model_is_wrong, follows_changes, cold_start, outliers, impossible, cells};
+    const TTest *const tests[] = {model_is_right, model_is_wrong, follows_changes,
+                                  cold_start,     outliers,       impossible,
+                                  cells,          quick,          quick_without_copies};
 
     return unit_run("tune", tests, sizeof(tests) / sizeof(tests[0]));
 }

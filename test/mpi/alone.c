@@ -1,0 +1,169 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/* ranks: 1-4 */
+/* windows: create allocate dynamic */
+/**
+ * @file
+ * Puts and gets of few bytes, each flushed by itself and in company: ways that differ by what was
+ * learned of their cost must all be right, and change from one operation to the next.
+ */
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "test/mpi/testlib.h"
+
+#define LOOPS 600
+#define MOST  160
+/** Bytes of the window that belong to one origin. */
+#define SLOT (3 * (MPI_Aint)MOST)
+
+static unsigned char byte_of(int loop, int i)
+{
+    return (unsigned char)(loop * 7 + i * 13 + tl_rank() * 29 + 1);
+}
+
+static void fill(unsigned char *memory, int loop, int bytes)
+{
+    for (int i = 0; i < bytes; i++) {
+        memory[i] = byte_of(loop, i);
+    }
+}
+
+/** Writes some bytes, reads them with what stands around them, and clears them. */
+static void write_and_read(const tl_window_t *w, int target, int loop, int at, int bytes)
+{
+    unsigned char out[MOST], in[SLOT], none[MOST] = {0};
+    const MPI_Aint slot = SLOT * w->rank;
+    int wrong = 0;
+
+    fill(out, loop, bytes);
+    TL_MPI(MPI_Put(out, bytes, MPI_BYTE, target, tl_disp(w, target, slot + at), bytes, MPI_BYTE,
+                   w->win));
+    TL_MPI(MPI_Win_flush(target, w->win));
+    memset(out, 0xEE, sizeof(out));
+    TL_MPI(MPI_Get(out, bytes, MPI_BYTE, target, tl_disp(w, target, slot + at), bytes, MPI_BYTE,
+                   w->win));
+    TL_MPI(MPI_Win_flush(target, w->win));
+    for (int i = 0; i < bytes; i++) {
+        wrong += out[i] != byte_of(loop, i);
+    }
+    /* A long one, not alone: two halves of a slot. */
+    for (int half = 0; half < 2; half++) {
+        const int begin = half * (int)(SLOT / 2);
+        TL_MPI(MPI_Get(in + begin, SLOT / 2, MPI_BYTE, target, tl_disp(w, target, slot + begin),
+                       SLOT / 2, MPI_BYTE, w->win));
+    }
+    TL_MPI(MPI_Win_flush(target, w->win));
+    for (int i = 0; i < SLOT; i++) {
+        wrong += in[i] != (i >= at && i < at + bytes ? byte_of(loop, i - at) : 0);
+    }
+    TL_CHECK(wrong == 0, "%s: loop %d, %d bytes at %d: %d are wrong", tl_kind_name(w->kind), loop,
+             bytes, at, wrong);
+    TL_MPI(MPI_Put(none, bytes, MPI_BYTE, target, tl_disp(w, target, slot + at), bytes, MPI_BYTE,
+                   w->win));
+    TL_MPI(MPI_Win_flush(target, w->win));
+}
+
+/** One put, one flush: what is learned comes from these. */
+static void lone_words(const tl_window_t *w, int target)
+{
+    const MPI_Aint at = SLOT * w->rank;
+    for (uint64_t i = 1, got; i <= LOOPS; i++) {
+        TL_MPI(MPI_Put(&i, 8, MPI_BYTE, target, tl_disp(w, target, at), 8, MPI_BYTE, w->win));
+        TL_MPI(MPI_Win_flush(target, w->win));
+        got = 0;
+        TL_MPI(MPI_Get(&got, 8, MPI_BYTE, target, tl_disp(w, target, at), 8, MPI_BYTE, w->win));
+        TL_MPI(MPI_Win_flush(target, w->win));
+        TL_CHECK(got == i, "word %llu came back as %llu", (unsigned long long)i,
+                 (unsigned long long)got);
+    }
+    const uint64_t none = 0;
+    TL_MPI(MPI_Put(&none, 8, MPI_BYTE, target, tl_disp(w, target, at), 8, MPI_BYTE, w->win));
+    TL_MPI(MPI_Win_flush(target, w->win));
+}
+
+/* ---- was single copy tried? ----------------------------------------------------------------- */
+
+/** Does the kernel let me read the memory of all ranks? */
+static bool may_copy(void)
+{
+    long mine[3] = {getpid(), (long)(intptr_t)mine, 0}, *all;
+    int may = 1, all_may = 0;
+    all = tl_alloc((size_t)tl_size() * sizeof(mine));
+    TL_MPI(MPI_Allgather(mine, 3, MPI_LONG, all, 3, MPI_LONG, MPI_COMM_WORLD));
+    for (int i = 0; i < tl_size(); i++) {
+        long got = 0;
+        struct iovec to = {&got, sizeof(got)}, from = {(void *)(intptr_t)all[3 * i + 1], 8};
+        may &= process_vm_readv((pid_t)all[3 * i], &to, 1, &from, 1, 0) == 8 && got == all[3 * i];
+    }
+    TL_MPI(MPI_Allreduce(&may, &all_may, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD));
+    free(all);
+    return all_may;
+}
+
+static MPI_T_pvar_session session;
+static MPI_T_pvar_handle handle;
+static bool counting;
+
+/** A counter counts from when it got its handle. */
+static void begin_counting(void)
+{
+    int level, index, count;
+    MPI_T_init_thread(MPI_THREAD_SINGLE, &level);
+    MPI_T_pvar_session_create(&session);
+    counting = MPI_T_pvar_get_index("osc_nicstride_ops_cma", MPI_T_PVAR_CLASS_COUNTER, &index) ==
+                   MPI_SUCCESS &&
+               MPI_T_pvar_handle_alloc(session, index, NULL, &handle, &count) == MPI_SUCCESS;
+}
+
+static unsigned long long copies(void)
+{
+    unsigned long long n = 0;
+    if (counting) {
+        MPI_T_pvar_read(session, handle, &n);
+    }
+    return n;
+}
+
+static void end_counting(void)
+{
+    if (counting) {
+        MPI_T_pvar_handle_free(session, &handle);
+    }
+    MPI_T_pvar_session_free(&session);
+    MPI_T_finalize();
+}
+
+int main(int argc, char **argv)
+{
+    tl_rng_t rng;
+
+    tl_init(&argc, &argv, MPI_THREAD_SINGLE);
+    rng = tl_rng(tl_seed(), (uint64_t)tl_rank());
+    const char *method = getenv("OMPI_MCA_osc_nicstride_method");
+    const bool forced = method != NULL && strcmp(method, "auto") != 0;
+    const bool may = may_copy();
+    for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
+        tl_window_t w = tl_win_make(kind, SLOT * tl_size(), 1, MPI_COMM_WORLD, MPI_INFO_NULL);
+        const int target = (w.rank + 1) % w.size;
+        begin_counting();
+        TL_MPI(MPI_Win_lock_all(0, w.win));
+        lone_words(&w, target);
+        if (counting && kind == TL_CREATE && w.size > 1 && may && !forced) {
+            TL_CHECK(copies() > 0, "single copy was never tried");
+        }
+        end_counting();
+        for (int i = 0; i < LOOPS; i++) {
+            const int bytes = (int)tl_range(&rng, 1, MOST);
+            write_and_read(&w, target, i, (int)tl_range(&rng, 0, SLOT - bytes), bytes);
+        }
+        TL_MPI(MPI_Win_unlock_all(w.win));
+        tl_win_free(&w);
+    }
+    return tl_finish();
+}
