@@ -97,8 +97,7 @@ nicstride_method_t nicstride_quick_method(nicstride_module_t *m, nicstride_peer_
 
     *cell_p = NULL;
     /* Of several, messages overlap. */
-    if (!__atomic_load_n(&m->alone, __ATOMIC_RELAXED) ||
-        __atomic_load_n(&m->since_flush, __ATOMIC_RELAXED) > 0 || beat_of(p) == NULL)
+    if (!nicstride_observe_alone(m) || beat_of(p) == NULL)
         return NICSTRIDE_METHOD_PACK;
     onic_wire_lock();
     quick = &p->tune->quick[dir == NICSTRIDE_GET];
@@ -107,6 +106,19 @@ nicstride_method_t nicstride_quick_method(nicstride_module_t *m, nicstride_peer_
         *cell_p = &quick->cell;
     onic_wire_unlock();
     return method;
+}
+
+bool nicstride_quick_copies(nicstride_module_t *m, nicstride_peer_t *p, nicstride_direction_t dir,
+                            size_t bytes)
+{
+    bool copies;
+
+    if ((bytes < NICSTRIDE_TUNE_ALONE && !nicstride_observe_alone(m)) || beat_of(p) == NULL)
+        return false;
+    onic_wire_lock();
+    copies = nicstride_tune_copies(p->tune, dir, bytes);
+    onic_wire_unlock();
+    return copies;
 }
 
 static double nsec(uint64_t ticks)

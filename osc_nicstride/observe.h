@@ -29,12 +29,23 @@ nicstride_method_t nicstride_quick_method(nicstride_module_t *m, nicstride_peer_
                                           nicstride_direction_t dir,
                                           nicstride_tune_cell_t **cell_p);
 
+/** Is a contiguous transfer best done by single copy at once? That must be possible. */
+bool nicstride_quick_copies(nicstride_module_t *m, nicstride_peer_t *p, nicstride_direction_t dir,
+                            size_t bytes);
+
 /** Another operation begins: for knowing whether operations stand alone between flushes. */
 static inline void nicstride_observe_operation(nicstride_module_t *m)
 {
     const uint32_t n = __atomic_load_n(&m->since_flush, __ATOMIC_RELAXED);
 
     __atomic_store_n(&m->since_flush, n + 1, __ATOMIC_RELAXED);
+}
+
+/** Will the next operation stand alone, if it goes on as before? */
+static inline bool nicstride_observe_alone(const nicstride_module_t *m)
+{
+    return __atomic_load_n(&m->alone, __ATOMIC_RELAXED) &&
+           __atomic_load_n(&m->since_flush, __ATOMIC_RELAXED) == 0;
 }
 
 /** A flush of any kind begins. */

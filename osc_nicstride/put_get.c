@@ -140,7 +140,8 @@ static nicstride_method_t choose(nicstride_module_t *m, const nicstride_target_t
         return nicstride_plan(forced, dir, &a->origin, &a->target, caps, cost, NULL);
     /* With single copy there is a choice: what was learned counts. Only for messages it matters
      * what the target does, and looking there is a cache miss for both. */
-    *cell_p = nicstride_observed(a->peer, dir, &a->origin, &a->target);
+    if (a->target.size >= NICSTRIDE_TUNE_ALONE || nicstride_observe_alone(m))
+        *cell_p = nicstride_observed(a->peer, dir, &a->origin, &a->target);
     if (*cell_p != NULL) {
         onic_wire_lock();
         method = nicstride_plan(forced, dir, &a->origin, &a->target, caps, cost, *cell_p);
@@ -242,7 +243,18 @@ static bool send_quickly(nicstride_module_t *m, nicstride_direction_t dir, const
     return true;
 }
 
-/** A few contiguous bytes to or from private memory need no plan, unless one is forced. */
+/** More of them, if it is settled that single copy is the way. */
+static bool copy_as_known(nicstride_module_t *m, nicstride_direction_t dir, const void *origin,
+                          size_t bytes, nicstride_peer_t *p, ptrdiff_t disp)
+{
+    return mca_osc_nicstride_component.params.method == NICSTRIDE_METHOD_AUTO &&
+           bytes <= NICSTRIDE_CMA_BYTES_MAX && nicstride_single_copy_works(p) &&
+           nicstride_quick_copies(m, p, dir, bytes) &&
+           copy_quickly(m, dir, origin, bytes, p, disp, NULL);
+}
+
+/** Contiguous bytes to or from private memory need no plan where they are few, unless one is
+ *  forced. */
 static bool move_quickly(nicstride_module_t *m, nicstride_direction_t dir, const void *origin,
                          size_t bytes, int target, ptrdiff_t disp)
 {
@@ -252,6 +264,8 @@ static bool move_quickly(nicstride_module_t *m, nicstride_direction_t dir, const
 
     if (p == NULL || target == m->rank)
         return false;
+    if (bytes > NICSTRIDE_SMALL_MAX)
+        return copy_as_known(m, dir, origin, bytes, p, disp);
     if (forced == NICSTRIDE_METHOD_AUTO) {
         if (nicstride_single_copy_works(p) &&
             nicstride_quick_method(m, p, dir, &cell) == NICSTRIDE_METHOD_CMA)
@@ -275,8 +289,7 @@ static bool transfer_quickly(nicstride_module_t *m, nicstride_direction_t dir, c
         return false;
     at = nicstride_mapped_bytes(m, target, disp, bytes);
     if (at == NULL) {
-        const bool done =
-            bytes <= NICSTRIDE_SMALL_MAX && move_quickly(m, dir, origin, bytes, target, disp);
+        const bool done = move_quickly(m, dir, origin, bytes, target, disp);
         if (done)
             nicstride_observe_operation(m);
         return done;

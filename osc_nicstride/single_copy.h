@@ -19,7 +19,8 @@
 int nicstride_cma_put(const nicstride_target_t *a);
 int nicstride_cma_get(const nicstride_target_t *a);
 
-/** A few bytes at `remote` in the peer's address space. */
+/** Contiguous bytes at `remote` in the peer's address space. */
+#define NICSTRIDE_CMA_BYTES_MAX (1u << 30)
 int nicstride_cma_bytes(const nicstride_peer_t *p, nicstride_direction_t dir, void *local,
                         uint64_t remote, size_t bytes);
 

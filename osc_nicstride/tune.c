@@ -154,6 +154,24 @@ nicstride_method_t nicstride_tune_choose(nicstride_tune_cell_t *cell, const doub
     return (nicstride_method_t)best;
 }
 
+bool nicstride_tune_copies(nicstride_tune_t *tune, nicstride_direction_t dir, uint64_t bytes)
+{
+    nicstride_tune_cell_t *cell;
+
+    if (bytes < NICSTRIDE_TUNE_MIN)
+        return false;
+    cell = &tune->cell[dir == NICSTRIDE_GET][0][size_class(bytes)];
+    if (cell->trials > 0 || cell->wait <= 1 || cell->surprises > 0 ||
+        cell->seen[NICSTRIDE_METHOD_PACK] == 0 || cell->seen[NICSTRIDE_METHOD_CMA] < WELL_KNOWN ||
+        cell->rate[NICSTRIDE_METHOD_CMA] > cell->rate[NICSTRIDE_METHOD_PACK])
+        return false;
+    /* Nor for long without a measurement. */
+    if (--cell->wait % (QUICK_PAUSE + 1) == 0)
+        return false;
+    cell->clock++;
+    return true;
+}
+
 nicstride_method_t nicstride_tune_quick(nicstride_tune_quick_t *quick, bool *measure)
 {
     nicstride_tune_cell_t *cell = &quick->cell;

@@ -25,9 +25,12 @@
 #include "osc_nicstride/plan.h"
 
 /** Transfers of fewer bytes follow the model alone. */
-#define NICSTRIDE_TUNE_MIN 4096
+#define NICSTRIDE_TUNE_MIN 64
 /** Powers of two from there on; the last holds all that is larger. */
-#define NICSTRIDE_TUNE_SIZES 12
+#define NICSTRIDE_TUNE_SIZES 18
+/** What is learned of transfers of fewer bytes is good for those that stand alone between two
+ *  flushes: messages cost much less where they overlap. */
+#define NICSTRIDE_TUNE_ALONE 4096
 /** Contiguous, and blocks of at least 4096, 1024, 256, 64, 16, 1 bytes. */
 #define NICSTRIDE_TUNE_SHAPES 7
 
@@ -79,6 +82,12 @@ nicstride_tune_cell_t *nicstride_tune_cell(nicstride_tune_t *tune, nicstride_dir
  */
 nicstride_method_t nicstride_tune_choose(nicstride_tune_cell_t *cell, const double *model,
                                          uint64_t bytes);
+
+/**
+ * The next contiguous transfer of so many bytes: is single copy known to be the cheaper way, and
+ * nothing else to be tried? Then that is done without choosing and measuring.
+ */
+bool nicstride_tune_copies(nicstride_tune_t *tune, nicstride_direction_t dir, uint64_t bytes);
 
 /**
  * The method for the next operation of few bytes: PACK, or CMA where that is cheaper.

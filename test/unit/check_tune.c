@@ -250,6 +250,57 @@ START_TEST(quick)
 }
 END_TEST
 
+/** Contiguous transfers of BYTES; returns how many were chosen anew. */
+static unsigned run_copies(machine_t *m, nicstride_tune_t *tune, unit_random_t *r,
+                           unsigned transfers)
+{
+    unsigned chosen = 0;
+    onic_layout_t flat;
+
+    ck_assert_int_eq(onic_layout_contig(&flat, 0, BYTES), ONIC_LAYOUT_OK);
+    memset(m->moved, 0, sizeof(m->moved));
+    for (unsigned i = 0; i < transfers; i++) {
+        nicstride_tune_cell_t *cell = nicstride_tune_cell(tune, NICSTRIDE_GET, &flat, &flat);
+
+        if (nicstride_tune_copies(tune, NICSTRIDE_GET, BYTES)) {
+            m->moved[CMA]++;
+            continue;
+        }
+        const nicstride_method_t method = nicstride_tune_choose(cell, m->model, BYTES);
+
+        chosen++;
+        m->moved[method]++;
+        nicstride_tune_learn(cell, method, BYTES,
+                             m->truth[method] *
+                                 (1 + m->noise * (double)unit_below(r, 1000) / 1000));
+    }
+    return chosen;
+}
+
+/* Where single copy is settled, most transfers are spared the choice, and changes are seen. */
+START_TEST(copies)
+{
+    static nicstride_tune_t tune;
+
+    for (unsigned seed = 1; seed <= 50; seed++) {
+        unit_random_t r = {unit_seed() + seed};
+        machine_t near = machine(5000, 2000), far = machine(5000, 8000);
+
+        memset(&tune, 0, sizeof(tune));
+        near.noise = far.noise = 0.2;
+        far.model[PACK] = near.model[PACK];
+        run_copies(&far, &tune, &r, 3000);
+        UNIT_CHECK(run_copies(&far, &tune, &r, 20000) < 20000 / 8);
+        UNIT_CHECK(far.moved[CMA] > 19500);
+        run_copies(&near, &tune, &r, 20000);
+        UNIT_CHECK(run_copies(&near, &tune, &r, 20000) > 19500);
+        UNIT_CHECK(near.moved[PACK] > 19500);
+        UNIT_CHECK(!nicstride_tune_copies(&tune, NICSTRIDE_PUT, BYTES));
+        UNIT_CHECK(!nicstride_tune_copies(&tune, NICSTRIDE_GET, NICSTRIDE_TUNE_MIN - 1));
+    }
+}
+END_TEST
+
 /* A method that is chosen and never measured, because it fails, leaves the other in use. */
 START_TEST(quick_without_copies)
 {
@@ -271,9 +322,9 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {model_is_right, model_is_wrong, follows_changes,
-                                  cold_start,     outliers,       impossible,
-                                  cells,          quick,          quick_without_copies};
+    const TTest *const tests[] = {
+        model_is_right, model_is_wrong, follows_changes, cold_start,           outliers,
+        impossible,     cells,          quick,           quick_without_copies, copies};
 
     return unit_run("tune", tests, sizeof(tests) / sizeof(tests[0]));
 }
