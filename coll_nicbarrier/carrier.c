@@ -177,6 +177,16 @@ void nicbarrier_carrier_depart(nicbarrier_carrier_t *c)
     }
 }
 
+bool nicbarrier_carrier_helped(const nicbarrier_carrier_t *c)
+{
+    return c->net != NULL && c->engine->leave != NULL;
+}
+
+void nicbarrier_carrier_leave(nicbarrier_carrier_t *c)
+{
+    c->engine->leave(c->net);
+}
+
 /* ---- completion ----------------------------------------------------------------------------- */
 
 bool nicbarrier_carrier_done(nicbarrier_carrier_t *c, uint64_t epoch)

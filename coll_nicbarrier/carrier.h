@@ -79,6 +79,10 @@ void nicbarrier_carrier_enter(nicbarrier_carrier_t *c, uint64_t epoch);
 /** To be called after enter by those who do not call nicbarrier_carrier_wait. */
 void nicbarrier_carrier_depart(nicbarrier_carrier_t *c);
 
+/** Can a helper thread stand in here for MPI threads that go away? Then `leave` makes it do so. */
+bool nicbarrier_carrier_helped(const nicbarrier_carrier_t *c);
+void nicbarrier_carrier_leave(nicbarrier_carrier_t *c);
+
 bool nicbarrier_carrier_done(nicbarrier_carrier_t *c, uint64_t epoch);
 
 /** Moves the network part on. Returns events. */

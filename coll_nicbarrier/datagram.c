@@ -92,6 +92,8 @@ static int datagram_open(const nicbarrier_net_config_t *config, nicbarrier_reaso
     atomic_store(&d->locked, false);
     atomic_store(&d->pending, false);
     atomic_store(&d->deadline, NICBARRIER_NEVER);
+    atomic_store(&d->looked, 0);
+    atomic_store(&d->away, false);
     d->open = start(why) == 0;
     if (!d->open) {
         free(d->tombstones);
@@ -301,7 +303,11 @@ static void datagram_disconnect(nicbarrier_net_t *net)
  *  count, but not all. */
 static void tick(void)
 {
-    nicbarrier_count(&nicbarrier_datagram.ticks);
+    nicbarrier_datagram_t *d = &nicbarrier_datagram;
+    nicbarrier_count(&d->ticks);
+    if (atomic_load_explicit(&d->away, memory_order_relaxed)) {
+        atomic_store_explicit(&d->away, false, memory_order_relaxed);
+    }
 }
 
 static void leave_wish(nicbarrier_net_t *net, uint64_t epoch)
@@ -338,8 +344,19 @@ static int datagram_progress(nicbarrier_net_t *net)
         return 0;
     }
     const int events = nicbarrier_datagram_receive(net);
+    atomic_store_explicit(&nicbarrier_datagram.looked, nicbarrier_datagram.now,
+                          memory_order_relaxed);
     nicbarrier_datagram_unlock();
     return events;
+}
+
+static void datagram_leave(nicbarrier_net_t *net)
+{
+    /* In a single step there is nothing to do but to receive, which can wait for the threads;
+     * unless there are processes behind this one. */
+    if (net->epochs.nsteps > 1 || net->events.complete != NULL) {
+        nicbarrier_datagram_hand_over();
+    }
 }
 
 static void datagram_wait(nicbarrier_net_t *net, unsigned usec)
@@ -354,6 +371,7 @@ static void datagram_wait(nicbarrier_net_t *net, unsigned usec)
         return;
     }
     const bool quiet = nicbarrier_datagram_arm();
+    atomic_store_explicit(&d->looked, NICBARRIER_NEVER, memory_order_relaxed);
     nicbarrier_datagram_unlock();
     if (quiet) {
         const nfds_t n = nicbarrier_datagram_descriptors(fds);
@@ -412,6 +430,7 @@ const nicbarrier_engine_t nicbarrier_engine_datagram = {
     .connect = datagram_connect,
     .expect = datagram_expect,
     .enter = datagram_enter,
+    .leave = datagram_leave,
     .completed = datagram_completed,
     .progress = datagram_progress,
     .wait = datagram_wait,

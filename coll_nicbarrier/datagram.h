@@ -47,21 +47,24 @@
 
 /** What the engine has done in this process since it was started. May be read at any time. */
 typedef struct nicbarrier_datagram_counters {
-    _Atomic uint64_t messages;       /**< of steps, sent without being asked */
-    _Atomic uint64_t nacks;          /**< sent */
-    _Atomic uint64_t copies;         /**< of these, sent by UDP in addition */
-    _Atomic uint64_t nacks_seen;     /**< received */
-    _Atomic uint64_t retransmits;    /**< messages repeated because a NACK asked for them */
-    _Atomic uint64_t tombstones;     /**< of these, for groups that were freed already */
-    _Atomic uint64_t recovered;      /**< received that were repeated and brought something new */
-    _Atomic uint64_t duplicates;     /**< received that brought nothing new */
-    _Atomic uint64_t refused;        /**< received that were not understood, or from strangers */
-    _Atomic uint64_t dropped;        /**< not sent, for tests (parameter drop) */
-    _Atomic uint64_t unsent;         /**< that the kernel or the adapter did not take */
-    _Atomic uint64_t verbs_sent;     /**< packets of all kinds that went by verbs */
-    _Atomic uint64_t verbs_received; /**< likewise; some may be refused */
-    _Atomic uint64_t fallbacks;      /**< from verbs to UDP, because nothing came by verbs */
-    _Atomic uint64_t thread_wakeups; /**< of the helper thread while the MPI threads were away */
+    _Atomic uint64_t messages;         /**< of steps, sent without being asked */
+    _Atomic uint64_t nacks;            /**< sent */
+    _Atomic uint64_t copies;           /**< of these, sent by UDP in addition */
+    _Atomic uint64_t nacks_seen;       /**< received */
+    _Atomic uint64_t retransmits;      /**< messages repeated because a NACK asked for them */
+    _Atomic uint64_t tombstones;       /**< of these, for groups that were freed already */
+    _Atomic uint64_t recovered;        /**< received that were repeated and brought something new */
+    _Atomic uint64_t duplicates;       /**< received that brought nothing new */
+    _Atomic uint64_t refused;          /**< received that were not understood, or from strangers */
+    _Atomic uint64_t dropped;          /**< not sent, for tests (parameter drop) */
+    _Atomic uint64_t unsent;           /**< that the kernel or the adapter did not take */
+    _Atomic uint64_t verbs_sent;       /**< packets of all kinds that went by verbs */
+    _Atomic uint64_t verbs_received;   /**< likewise; some may be refused */
+    _Atomic uint64_t fallbacks;        /**< from verbs to UDP, because nothing came by verbs */
+    _Atomic uint64_t thread_wakeups;   /**< of the helper thread while the MPI threads were away */
+    _Atomic uint64_t completed;        /**< barriers, though several at once count as one */
+    _Atomic uint64_t thread_completed; /**< of these, by the helper thread */
+    _Atomic uint64_t handovers;        /**< times that it was told to stand in at once */
 } nicbarrier_datagram_counters_t;
 
 extern nicbarrier_datagram_counters_t nicbarrier_datagram_counters;
@@ -167,6 +170,9 @@ typedef struct nicbarrier_datagram {
     atomic_bool locked;        /**< the lock */
     atomic_bool pending;       /**< somebody has left a wish (nicbarrier_net::wanted) */
     _Atomic uint64_t ticks;    /**< grows with calls of MPI threads */
+    uint64_t now;              /**< when somebody last found nothing more to take in; the lock */
+    _Atomic uint64_t looked;   /**< when an MPI thread did; NICBARRIER_NEVER: it is about to */
+    atomic_bool away;          /**< MPI threads have left, and the helper thread is to stand in */
     _Atomic uint64_t deadline; /**< of the first NACK that may become due */
     nicbarrier_net_t *list[NICBARRIER_DATAGRAM_LISTS];
     nicbarrier_tombstones_t *tombstones;
@@ -176,6 +182,8 @@ typedef struct nicbarrier_datagram {
     pid_t pid;
     int wake_fd;
     atomic_bool stop;
+    atomic_bool watching; /**< it looks at `away` before it next sleeps without the network */
+    bool helping;         /**< it holds the lock */
 } nicbarrier_datagram_t;
 
 extern nicbarrier_datagram_t nicbarrier_datagram;
@@ -234,6 +242,8 @@ void nicbarrier_datagram_learn(nicbarrier_partner_t *p, const nicbarrier_address
 /** @return 0, or an errno */
 int nicbarrier_datagram_start_thread(void);
 void nicbarrier_datagram_stop_thread(void);
+/** Of an MPI thread, which goes away: the helper thread is to stand in. */
+void nicbarrier_datagram_hand_over(void);
 
 /* ---- datagram_udp.c ---------------------------------------------------------------------------
  */

@@ -227,6 +227,10 @@ static void advance(nicbarrier_net_t *net, uint64_t now)
     if (completed == atomic_load_explicit(&net->completed, memory_order_relaxed)) {
         return;
     }
+    count(completed);
+    if (nicbarrier_datagram.helping) {
+        count(thread_completed);
+    }
     atomic_store_explicit(&net->completed, completed, memory_order_release);
     net->expected = false;
     if (net->gone) {
@@ -305,6 +309,7 @@ static void expire_all(void)
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
     const uint64_t now = nicbarrier_datagram_now();
+    d->now = now;
     if (now >= atomic_load_explicit(&d->deadline, memory_order_relaxed)) {
         atomic_store_explicit(&d->deadline, NICBARRIER_NEVER, memory_order_relaxed);
         each(expire, now);

@@ -15,6 +15,11 @@
  * NACK that may become due. While they poll without a pause it looks less often, up to
  * IDLE_MAX_MSEC, since each look may cost one of them its processor for a moment. It never waits
  * for the lock: where that is taken, an MPI thread is at work.
+ *
+ * Where a program computes behind its barriers (habit.h), it is told to stand in at once, by a
+ * flag. It then sleeps on the transport until a packet wakes it while an MPI thread polls: it has
+ * become superfluous, until it is told again. So in a program that comes back when the barrier is
+ * over it is never sent away, and needs no waking but by packets. Only who finds it gone knocks.
  */
 #include <errno.h>
 #include <poll.h>
@@ -30,11 +35,28 @@
 #define IDLE_MAX_MSEC 4
 /** Calls in a millisecond that only who polls makes. */
 #define POLLING_TICKS 100
+/** An MPI thread that has looked so recently is polling. */
+#define POLLING_NSEC 10000U
 
-static bool in_charge(uint64_t seen)
+static bool told(void)
+{
+    return atomic_load(&nicbarrier_datagram.away);
+}
+
+/** Is nobody else there? Without an order MPI threads must not have come by since `seen`; with one
+ *  they may have, as long as they do not poll. */
+static bool in_charge(uint64_t seen, bool by_order)
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
-    return !atomic_load(&d->stop) && atomic_load_explicit(&d->ticks, memory_order_relaxed) == seen;
+    if (atomic_load(&d->stop)) {
+        return false;
+    }
+    if (told() || atomic_load_explicit(&d->ticks, memory_order_relaxed) == seen) {
+        return true;
+    }
+    const uint64_t looked = atomic_load_explicit(&d->looked, memory_order_relaxed);
+    return by_order && looked != NICBARRIER_NEVER &&
+           nicbarrier_datagram_now() - looked >= POLLING_NSEC;
 }
 
 /** Not for ever, because an MPI thread that comes by, enters a barrier and goes on computing brings
@@ -67,42 +89,54 @@ static bool serve(void)
         if (!nicbarrier_datagram_trylock()) {
             return false;
         }
+        d->helping = true;
         nicbarrier_datagram_ask();
         quiet = nicbarrier_datagram_receive(NULL) == 0 && nicbarrier_datagram_arm();
+        d->helping = false;
         nicbarrier_datagram_unlock();
     }
     return true;
 }
 
-/** Stands in for the MPI threads until one of them is back. */
-static void stand_in(uint64_t seen)
+/** Stands in for the MPI threads until one of them is back; false where one is at work. */
+static bool stand_in(uint64_t seen)
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
-    while (in_charge(seen)) {
+    bool free = true, by_order = false;
+    atomic_store(&d->watching, true);
+    while (free && in_charge(seen, by_order)) {
+        by_order = by_order || told();
         nicbarrier_count(&nicbarrier_datagram_counters.thread_wakeups);
-        if (!serve()) {
-            return;
-        }
-        if (in_charge(seen)) {
+        free = serve();
+        if (free && in_charge(seen, by_order)) {
             sleep_until(atomic_load(&d->deadline));
         }
         hear_knocks();
     }
+    /* From now on who goes away must knock. */
+    atomic_store(&d->watching, false);
+    return free;
+}
+
+static void doze(int msec)
+{
+    struct pollfd knocks = {.fd = nicbarrier_datagram.wake_fd, .events = POLLIN};
+    (void)poll(&knocks, 1, msec);
+    hear_knocks();
 }
 
 static void *helper_main(void *arg)
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
     int idle = IDLE_MSEC;
+    bool free = true;
     (void)arg;
     while (!atomic_load(&d->stop)) {
-        struct pollfd knocks = {.fd = d->wake_fd, .events = POLLIN};
         const uint64_t seen = atomic_load_explicit(&d->ticks, memory_order_relaxed);
-        (void)poll(&knocks, 1, idle);
-        hear_knocks();
-        if (in_charge(seen)) {
-            stand_in(seen);
+        if (!told() || !free) {
+            doze(idle);
         }
+        free = !in_charge(seen, false) || stand_in(seen);
         const uint64_t ticks = atomic_load_explicit(&d->ticks, memory_order_relaxed) - seen;
         const bool polling = ticks > (uint64_t)idle * POLLING_TICKS;
         idle = !polling ? IDLE_MSEC : 2 * idle < IDLE_MAX_MSEC ? 2 * idle : IDLE_MAX_MSEC;
@@ -114,6 +148,17 @@ static void knock(void)
 {
     const uint64_t one = 1;
     while (write(nicbarrier_datagram.wake_fd, &one, sizeof(one)) < 0 && errno == EINTR) {
+    }
+}
+
+void nicbarrier_datagram_hand_over(void)
+{
+    nicbarrier_datagram_t *d = &nicbarrier_datagram;
+    atomic_fetch_add_explicit(&nicbarrier_datagram_counters.handovers, 1, memory_order_relaxed);
+    /* Either it sees the flag before it sleeps without the network, or I see it gone. */
+    atomic_store(&d->away, true);
+    if (!atomic_load(&d->watching)) {
+        knock();
     }
 }
 

@@ -146,6 +146,12 @@ typedef struct nicbarrier_engine {
      *  packets or flags were new. Called by MPI threads, often. */
     int (*progress)(nicbarrier_net_t *net);
 
+    /** The MPI threads go away with epochs entered that are not complete, probably for longer than
+     *  these take: the helper thread is to stand in at once, and not only when they have been away
+     *  for a while. It stays until it finds them polling. Called by MPI threads; NULL: there is no
+     *  such thread, or it cannot do better. */
+    void (*leave)(nicbarrier_net_t *net);
+
     /** Sleeps in the kernel until something may have come for any group of this process, or for
      *  `usec` microseconds; used after a long wait, when the processor is better given away. May
      *  return early without a reason. NULL: there is nothing to sleep on, and the caller yields. */

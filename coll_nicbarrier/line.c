@@ -10,6 +10,7 @@
 
 #include <sched.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "ompi/constants.h"
 #include "opal/runtime/opal_progress.h"
@@ -182,14 +183,29 @@ static int first_is_done(nicbarrier_line_t *line)
     return line->by_exchange ? exchange_step(line) : 0;
 }
 
+static uint64_t now_nsec(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000U + (uint64_t)t.tv_nsec;
+}
+
 static int step(nicbarrier_line_t *line)
 {
     int events = 0;
+    if (line->habit.left != 0) {
+        nicbarrier_habit_back(&line->habit, now_nsec());
+    }
     if (line->agreement != NULL && nicbarrier_agreement_progress(line->agreement) != 0) {
         end_agreement(line);
         events++;
     }
-    return line->carrier != NULL ? events + nicbarrier_carrier_progress(line->carrier) : events;
+    /* What the helper thread has done needs no look at the network. */
+    if (line->carrier == NULL ||
+        (line->head != NULL && nicbarrier_carrier_done(line->carrier, line->head->epoch))) {
+        return events;
+    }
+    return events + nicbarrier_carrier_progress(line->carrier);
 }
 
 /** Takes those off the line that are complete, and puts them at the end of a list. */
@@ -204,6 +220,7 @@ static int harvest(nicbarrier_line_t *line, nicbarrier_request_t ***tail_p)
         if (line->carrier != NULL && line->carrier->skew) {
             note_skew(line, r->epoch);
         }
+        nicbarrier_habit_done(&line->habit, r->epoch);
         **tail_p = r;
         *tail_p = &r->next;
         n++;
@@ -258,6 +275,22 @@ static void make_busy(nicbarrier_line_t *line)
     }
 }
 
+/** The application goes on with other things, barriers being under way: for long, probably? */
+static void leave(void)
+{
+    uint64_t now = 0;
+    lock();
+    for (nicbarrier_line_t *line = component()->busy; line != NULL; line = line->next_busy) {
+        if (line->carrier != NULL && nicbarrier_carrier_helped(line->carrier)) {
+            now = now != 0 ? now : now_nsec();
+            if (nicbarrier_habit_leave(&line->habit, line->epoch, now)) {
+                nicbarrier_carrier_leave(line->carrier);
+            }
+        }
+    }
+    unlock();
+}
+
 void nicbarrier_line_begin(nicbarrier_line_t *line, nicbarrier_request_t *request)
 {
     lock();
@@ -277,6 +310,9 @@ void nicbarrier_line_begin(nicbarrier_line_t *line, nicbarrier_request_t *reques
     }
     unlock();
     (void)nicbarrier_progress();
+    if (line->carrier != NULL && nicbarrier_carrier_helped(line->carrier)) {
+        leave();
+    }
 }
 
 bool nicbarrier_line_settle(nicbarrier_line_t *line)

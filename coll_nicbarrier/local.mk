@@ -10,6 +10,8 @@ coll_nicbarrier_libnicbarrier_core_la_SOURCES = \
 	coll_nicbarrier/engine.h \
 	coll_nicbarrier/epoch.c \
 	coll_nicbarrier/epoch.h \
+	coll_nicbarrier/habit.c \
+	coll_nicbarrier/habit.h \
 	coll_nicbarrier/offer.c \
 	coll_nicbarrier/offer.h \
 	coll_nicbarrier/packet.c \

@@ -32,6 +32,7 @@
 #include "coll_nicbarrier/agree.h"
 #include "coll_nicbarrier/carrier.h"
 #include "coll_nicbarrier/exchange.h"
+#include "coll_nicbarrier/habit.h"
 #include "ompi/communicator/communicator.h"
 #include "ompi/mca/coll/base/base.h"
 #include "ompi/mca/coll/coll.h"
@@ -118,6 +119,7 @@ struct nicbarrier_line {
     nicbarrier_exchange_t exchange;
     unsigned char *scratch;     /**< what it gathers */
     uint64_t epoch;             /**< the last that was begun */
+    nicbarrier_habit_t habit;   /**< of leaders of a network part */
     nicbarrier_request_t *head; /**< not complete, in order */
     nicbarrier_request_t *tail;
     nicbarrier_line_t *next; /**< of all lines */

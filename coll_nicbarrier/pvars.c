@@ -44,6 +44,15 @@ static void register_datagram(const mca_base_component_t *c)
         {"thread_wakeups",
          "Engine datagram: times that the helper thread woke up while the application was away",
          &d->thread_wakeups},
+        {"datagram_completed",
+         "Engine datagram: barriers completed; those that become so together count as one",
+         &d->completed},
+        {"thread_completed", "Engine datagram: of these, completed by the helper thread",
+         &d->thread_completed},
+        {"handovers",
+         "Engine datagram: times that the helper thread was told to stand in at once, because the "
+         "program computes behind its nonblocking barriers",
+         &d->handovers},
     };
 
     _Static_assert(sizeof(unsigned long long) == sizeof(_Atomic uint64_t), "counters are 64 bits");

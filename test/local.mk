@@ -14,6 +14,7 @@ unit_programs = \
 	test/unit/check_lockq \
 	test/unit/check_nicbarrier_datagram \
 	test/unit/check_nicbarrier_epoch \
+	test/unit/check_nicbarrier_habit \
 	test/unit/check_nicbarrier_packet \
 	test/unit/check_nicbarrier_mixed \
 	test/unit/check_nicbarrier_place \
@@ -44,6 +45,7 @@ test_unit_check_nicbarrier_epoch_SOURCES = \
 	test/unit/nicbarrier_sim.c \
 	test/unit/nicbarrier_sim.h
 test_unit_check_nicbarrier_epoch_LDADD = $(barrier_ldadd)
+test_unit_check_nicbarrier_habit_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_packet_LDADD = $(barrier_ldadd)
 # With a transport of its own in place of verbs.
 test_unit_check_nicbarrier_mixed_LDADD = coll_nicbarrier/libnicbarrier_datagram.la $(barrier_ldadd)
@@ -106,6 +108,7 @@ mpi_programs = \
 	test/mpi/alone \
 	test/mpi/atomicity \
 	test/mpi/barrier \
+	test/mpi/barrier_away \
 	test/mpi/barrier_churn \
 	test/mpi/barrier_deaf \
 	test/mpi/barrier_fallback \
