@@ -64,6 +64,7 @@ static int component_open(void)
     if (nicbarrier_params_check() != OMPI_SUCCESS) {
         return OMPI_ERR_BAD_PARAM;
     }
+    nicbarrier_settings_publish();
     /* Before any other component opens the wire. */
     if (p->engine == NICBARRIER_PUT ||
         (p->engine == NICBARRIER_AUTO && p->priority > PRIORITY_OF_STOCK &&

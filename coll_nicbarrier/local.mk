@@ -68,6 +68,7 @@ mca_coll_nicbarrier_la_SOURCES = \
 	coll_nicbarrier/put.c \
 	coll_nicbarrier/pvars.c \
 	coll_nicbarrier/request.c \
+	coll_nicbarrier/settings.c \
 	coll_nicbarrier/shm.c \
 	coll_nicbarrier/shm.h
 nodist_mca_coll_nicbarrier_la_SOURCES = common/config.h

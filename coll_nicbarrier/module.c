@@ -192,6 +192,10 @@ mca_coll_base_module_t *nicbarrier_comm_query(struct ompi_communicator_t *comm, 
     if (OMPI_COMM_IS_INTER(comm) || ompi_comm_size(comm) < 2) {
         return NULL;
     }
+    /* What nobody has asked for is below other components on those ranks where it is in use. */
+    if (nicbarrier_params_wanted() && !nicbarrier_settings_agree(comm)) {
+        return NULL;
+    }
     m = OBJ_NEW(nicbarrier_module_t);
     if (m == NULL) {
         return NULL;

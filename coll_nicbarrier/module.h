@@ -86,8 +86,18 @@ extern nicbarrier_counters_t nicbarrier_counters;
 int nicbarrier_params_register(const mca_base_component_t *component);
 /** Checks the values after all sources were read: errors get a text and a code. */
 int nicbarrier_params_check(void);
+/** Appends the values that must be the same on all ranks, as a line for the user. */
+void nicbarrier_params_describe(char *text, size_t size);
+/** Has the user asked for this component? Otherwise others do the barriers. */
+bool nicbarrier_params_wanted(void);
 const char *nicbarrier_kind_name(nicbarrier_kind_t kind);
 int nicbarrier_pvars_register(const mca_base_component_t *component);
+
+/** Tells all processes which settings this one has; from the component's open function. */
+void nicbarrier_settings_publish(void);
+/** Have all ranks the same? If not, all of them answer so, and some say what differs. Local, but
+ * for an answer of the node's daemon. Any MPI thread. */
+bool nicbarrier_settings_agree(struct ompi_communicator_t *comm);
 
 /** Starts a network engine unless it runs. 0, or -1 and the reason. */
 int nicbarrier_net_open(nicbarrier_kind_t kind, nicbarrier_reason_t *why);

@@ -19,6 +19,8 @@
 #include "ompi/constants.h"
 
 #define HELP_FILE "help-coll-nicbarrier.txt"
+/** Below those of the components that come with Open MPI. */
+#define PRIORITY_INITIAL 5
 
 #if OMPI_NIC_HAVE_VERBS
 #define NO_VERBS ""
@@ -32,7 +34,7 @@ static onic_ranged_t ranged[N_RANGED] = {
     [PRIORITY] = {"priority",
                   "Priority among the coll components. The default is below that of the components "
                   "that come with Open MPI (tuned has 30): give 90 to use this one",
-                  5, 0, 100},
+                  PRIORITY_INITIAL, 0, 100},
     [SETUP_CALL] = {"setup_call",
                     "Which barrier of a communicator sets up the engine; those before go to the "
                     "module below, so that communicators of a short life pay nothing. A persistent "
@@ -64,8 +66,12 @@ static onic_ranged_t ranged[N_RANGED] = {
 };
 
 /** Those that must be the same on all ranks. */
-static const int same[] = {SETUP_CALL, FANOUT, PPN};
+static const int same[] = {PRIORITY, SETUP_CALL, FANOUT, PPN};
 
+static const char *const schedules[] = {"dissemination", "pairwise", "gather"};
+static const char *const uses[] = {[NICBARRIER_VERBS_AUTO] = "auto",
+                                   [NICBARRIER_VERBS_NEVER] = "never",
+                                   [NICBARRIER_VERBS_ALWAYS] = "always"};
 static const char *engine = "auto";
 static const char *schedule = "dissemination";
 static const char *interface = "";
@@ -169,12 +175,26 @@ static uint64_t fingerprint(const nicbarrier_params_t *p)
     return h;
 }
 
+void nicbarrier_params_describe(char *text, size_t size)
+{
+    const nicbarrier_params_t *p = &mca_coll_nicbarrier_component.params;
+    size_t n =
+        (size_t)snprintf(text, size, ", engine %s, schedule %s, verbs %s", kind_names[p->engine],
+                         schedules[p->net.schedule], uses[p->net.verbs]);
+
+    for (size_t i = 0; i < sizeof(same) / sizeof(same[0]) && n < size; i++) {
+        const onic_ranged_t *r = &ranged[same[i]];
+        n += (size_t)snprintf(text + n, size - n, ", %s %d", r->name, r->value);
+    }
+}
+
+bool nicbarrier_params_wanted(void)
+{
+    return mca_coll_nicbarrier_component.params.priority > PRIORITY_INITIAL;
+}
+
 int nicbarrier_params_check(void)
 {
-    static const char *const schedules[] = {"dissemination", "pairwise", "gather"};
-    static const char *const uses[] = {[NICBARRIER_VERBS_AUTO] = "auto",
-                                       [NICBARRIER_VERBS_NEVER] = "never",
-                                       [NICBARRIER_VERBS_ALWAYS] = "always"};
     nicbarrier_params_t *p = &mca_coll_nicbarrier_component.params;
     int kind = choice("engine", engine, kind_names, NICBARRIER_KINDS);
     int plan = choice("schedule", schedule, schedules, 3);

@@ -111,6 +111,7 @@ mpi_programs = \
 	test/mpi/barrier_away \
 	test/mpi/barrier_churn \
 	test/mpi/barrier_deaf \
+	test/mpi/barrier_differ \
 	test/mpi/barrier_fallback \
 	test/mpi/barrier_forgotten \
 	test/mpi/barrier_fork \

@@ -1,0 +1,115 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/* ranks: 2-5 */
+/* engines: auto shm datagram */
+/**
+ * @file
+ * Ranks whose parameters differ in what must be the same. With two ranks they differ in the call
+ * that sets up the engine, with more in something else. Nobody hangs: all barriers of communicators
+ * with both kinds of ranks go to another component, each kind says why, and a communicator of ranks
+ * that agree has its engine.
+ */
+#include "test/mpi/meet.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MANY = 40 };
+
+static int number_of(const char *variable)
+{
+    const char *text = getenv(variable);
+    return text != NULL ? atoi(text) : -1;
+}
+
+/** The last rank is the one that is different. False where nobody says which rank this is. */
+static bool differ(void)
+{
+    static const struct {
+        const char *variable, *value;
+    } values[] = {{"OMPI_MCA_coll_nicbarrier_setup_call", "3"},
+                  {"OMPI_MCA_coll_nicbarrier_priority", "5"},
+                  {"OMPI_MCA_coll_nicbarrier_fanout", "4"},
+                  {"OMPI_MCA_coll_nicbarrier_engine", "put"}};
+    int rank = number_of("OMPI_COMM_WORLD_RANK"), size = number_of("OMPI_COMM_WORLD_SIZE");
+    if (rank < 0 || size < 2 || size > 5) {
+        return false;
+    }
+    if (rank == size - 1) {
+        setenv(values[size - 2].variable, values[size - 2].value, 1);
+    }
+    return true;
+}
+
+static int lines_with(int file, const char *what)
+{
+    char text[65536] = "";
+    ssize_t n = pread(file, text, sizeof(text) - 1, 0);
+    int lines = 0;
+    text[n > 0 ? n : 0] = '\0';
+    for (const char *at = text; (at = strstr(at, what)) != NULL; at += strlen(what)) {
+        lines++;
+    }
+    return lines;
+}
+
+static void many(meet_t *m)
+{
+    for (int i = 0; i < MANY; i++) {
+        MPI_Request request;
+        meet_barrier(m, "blocking");
+        long number = meet_ibarrier(m, &request);
+        TL_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        meet_leave(m, number, "nonblocking");
+    }
+}
+
+/** Those that agree, if there are several. */
+static void rest(void)
+{
+    MPI_Comm comm;
+    int last = tl_rank() == tl_size() - 1;
+    TL_MPI(MPI_Comm_split(MPI_COMM_WORLD, last, 0, &comm));
+    meet_t m = meet_new(comm);
+    long long before = meet_counter("agreements");
+    many(&m);
+    long long agreements = meet_counter("agreements") - before;
+    TL_CHECK(agreements == (m.size > 1), "%lld agreements among %d ranks", agreements, m.size);
+    meet_free(&m);
+    TL_MPI(MPI_Comm_free(&comm));
+}
+
+int main(int argc, char **argv)
+{
+    char name[] = "/tmp/onic-differ-XXXXXX";
+    const char *priority = getenv("OMPI_MCA_coll_nicbarrier_priority");
+    bool in_use = priority != NULL && atoi(priority) > 30, differs = differ();
+    int file = mkstemp(name), old = dup(STDERR_FILENO), one = 1, sum = 0;
+    unlink(name);
+    dup2(file, STDERR_FILENO);
+    tl_init(&argc, &argv, MPI_THREAD_SINGLE);
+    fflush(stderr);
+    dup2(old, STDERR_FILENO);
+    meet_begin();
+    if (!in_use || !differs) {
+        tl_skip("another component does the barriers, or the rank is not known in time");
+    }
+    int says = lines_with(file, "coll_nicbarrier does not do the barriers"), all = 0;
+    meet_t m = meet_new(MPI_COMM_WORLD);
+    many(&m);
+    TL_MPI(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+    TL_CHECK(sum == tl_size(), "%d ranks", sum);
+    TL_CHECK(meet_counter("agreements") == 0, "%lld agreements", meet_counter("agreements"));
+    /* With the initial priority a rank has no reason to speak. */
+    int kinds = tl_size() == 3 ? 1 : 2;
+    TL_MPI(MPI_Allreduce(&says, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+    TL_CHECK(all == kinds, "%d ranks say why, not %d", all, kinds);
+    rest();
+    meet_free(&m);
+    return meet_finish();
+}
