@@ -368,6 +368,7 @@ static int after_connected(nicbarrier_agreement_t *a)
         }
     }
     nicbarrier_carrier_expect(a->carrier);
+    nicbarrier_counters.trials++;
     a->trial_end = now_nsec() + TRIAL_NSEC;
     a->step = TRIAL;
     return OMPI_SUCCESS;
@@ -380,6 +381,7 @@ static int go_on_with_trial(nicbarrier_agreement_t *a)
         return start_result(a);
     }
     if (now_nsec() > a->trial_end) {
+        nicbarrier_carrier_trial_failed(a->carrier);
         FAIL(a, "engine %s: no way was found through the network to some leader of other processes",
              nicbarrier_kind_name(a->kind));
         return start_result(a);

@@ -115,6 +115,13 @@ bool nicbarrier_carrier_trial_done(nicbarrier_carrier_t *c)
     return c->engine->completed(c->net) >= NICBARRIER_TRIAL_EPOCH;
 }
 
+void nicbarrier_carrier_trial_failed(nicbarrier_carrier_t *c)
+{
+    if (c->engine->lost != NULL) {
+        c->engine->lost(c->net);
+    }
+}
+
 void nicbarrier_carrier_free(nicbarrier_carrier_t *c)
 {
     if (c == NULL) {

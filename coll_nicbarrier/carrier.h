@@ -66,6 +66,8 @@ void nicbarrier_carrier_begin_trial(nicbarrier_carrier_t *c);
 /** All leaders have begun it. */
 void nicbarrier_carrier_expect(nicbarrier_carrier_t *c);
 bool nicbarrier_carrier_trial_done(nicbarrier_carrier_t *c);
+/** It never will be. */
+void nicbarrier_carrier_trial_failed(nicbarrier_carrier_t *c);
 
 /** The epoch of the trial; barriers are numbered from the next. */
 #define NICBARRIER_TRIAL_EPOCH 1

@@ -82,6 +82,7 @@ static int datagram_open(const nicbarrier_net_config_t *config, nicbarrier_reaso
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
     d->config = *config;
     d->open = false;
+    d->ndeaf = 0;
     if (!config->thread) {
         nicbarrier_reason(why,
                           "datagrams need the helper thread: who has left MPI must still repeat "
@@ -232,6 +233,11 @@ static nicbarrier_partner_t *partner_of(nicbarrier_net_t *net, int32_t member,
         return NULL;
     }
     net->npartners++;
+    if (nicbarrier_datagram_is_deaf(p->host)) {
+        nicbarrier_reason(why, "datagrams to and from the host of member %d have been lost before",
+                          (int)member);
+        return NULL;
+    }
     return p;
 }
 
@@ -287,12 +293,20 @@ static void datagram_expect(nicbarrier_net_t *net)
 static void datagram_disconnect(nicbarrier_net_t *net)
 {
     nicbarrier_datagram_lock();
-    /* What was entered has to become complete, because others need the messages for that. */
-    if (net->connected && net->epochs.completed != net->epochs.entered) {
+    /* What was entered has to become complete, because others need the messages for that; but a
+     * group in which nothing ever did was not in use. */
+    if (net->epochs.completed > 0 && net->epochs.completed != net->epochs.entered) {
         net->gone = true;
     } else {
         nicbarrier_datagram_bury(net);
     }
+    nicbarrier_datagram_unlock();
+}
+
+static void datagram_lost(nicbarrier_net_t *net)
+{
+    nicbarrier_datagram_lock();
+    nicbarrier_datagram_remember_deaf(net);
     nicbarrier_datagram_unlock();
 }
 
@@ -436,5 +450,6 @@ const nicbarrier_engine_t nicbarrier_engine_datagram = {
     .wait = datagram_wait,
     .poke_record = datagram_poke_record,
     .poke = datagram_poke,
+    .lost = datagram_lost,
     .disconnect = datagram_disconnect,
 };

@@ -90,6 +90,7 @@ typedef struct nicbarrier_address {
 typedef struct nicbarrier_partner {
     int32_t member;
     uint32_t cookie;           /**< that its packets must carry */
+    uint64_t host;             /**< names its machine among all; 0: not known */
     nicbarrier_address_t at;   /**< in use */
     bool proven;               /**< something came from there */
     uint8_t silent;            /**< not proven: NACKs sent there */
@@ -157,6 +158,8 @@ struct nicbarrier_net {
 
 /** Lists of groups in the table; a power of two. */
 #define NICBARRIER_DATAGRAM_LISTS 64
+/** Hosts that are remembered. */
+#define NICBARRIER_DATAGRAM_DEAF 64
 
 typedef struct nicbarrier_datagram {
     bool open;
@@ -176,6 +179,8 @@ typedef struct nicbarrier_datagram {
     _Atomic uint64_t deadline; /**< of the first NACK that may become due */
     nicbarrier_net_t *list[NICBARRIER_DATAGRAM_LISTS];
     nicbarrier_tombstones_t *tombstones;
+    uint64_t deaf[NICBARRIER_DATAGRAM_DEAF]; /**< hosts from which nothing comes through */
+    unsigned ndeaf;                          /**< found so far: the oldest are forgotten */
     /* the helper thread */
     bool has_thread;
     pthread_t thread;
@@ -214,6 +219,9 @@ nicbarrier_net_t *nicbarrier_datagram_find(uint64_t key);
 void nicbarrier_datagram_insert(nicbarrier_net_t *net);
 /** Out of the table, into a tombstone, and freed. */
 void nicbarrier_datagram_bury(nicbarrier_net_t *net);
+/** Remembers the hosts of members that have not answered, though they were asked. */
+void nicbarrier_datagram_remember_deaf(const nicbarrier_net_t *net);
+bool nicbarrier_datagram_is_deaf(uint64_t host);
 /** Enters all epochs up to `epoch` and sends what becomes due. */
 void nicbarrier_datagram_enter(nicbarrier_net_t *net, uint64_t epoch);
 /** What was left behind by those who found the lock taken. */

@@ -275,6 +275,33 @@ void nicbarrier_datagram_ask(void)
     each(ask, 0);
 }
 
+/* ---- the deaf ---------------------------------------------------------------------------------
+ */
+
+void nicbarrier_datagram_remember_deaf(const nicbarrier_net_t *net)
+{
+    nicbarrier_datagram_t *d = &nicbarrier_datagram;
+    for (int k = 0; k < net->epochs.nsteps; k++) {
+        const nicbarrier_partner_t *from = net->from[k];
+        /* Members of later steps have not been asked. */
+        const bool asked = net->epochs.slot[k].deadline != NICBARRIER_NEVER;
+        if (asked && !from->proven && from->host != 0 && !nicbarrier_datagram_is_deaf(from->host)) {
+            d->deaf[d->ndeaf++ % NICBARRIER_DATAGRAM_DEAF] = from->host;
+        }
+    }
+}
+
+bool nicbarrier_datagram_is_deaf(uint64_t host)
+{
+    const nicbarrier_datagram_t *d = &nicbarrier_datagram;
+    for (unsigned i = 0; i < d->ndeaf && i < NICBARRIER_DATAGRAM_DEAF; i++) {
+        if (d->deaf[i] == host) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* ---- timers -----------------------------------------------------------------------------------
  */
 
@@ -349,10 +376,13 @@ static void answer(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
     if (!p->copy) {
         learn_from_question(to, from);
     }
+    const nicbarrier_address_t *back = to->at.via == from->via ? &to->at : from;
     if (verdict == NICBARRIER_NEW) {
         count(retransmits);
-        send_other(net, NICBARRIER_PACKET_AGAIN, to, to->at.via == from->via ? &to->at : from,
-                   &out);
+        send_other(net, NICBARRIER_PACKET_AGAIN, to, back, &out);
+    } else if (p->epoch == 1) {
+        out = (nicbarrier_message_t){.at = p->from_at, .from_at = p->at, .epoch = 1};
+        send_other(net, NICBARRIER_PACKET_HERE, to, back, &out);
     }
 }
 
@@ -381,24 +411,25 @@ static int take_message(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
                         const nicbarrier_address_t *from)
 {
     const uint64_t now = nicbarrier_datagram_now();
-    switch (nicbarrier_epochs_receive(&net->epochs, p, now)) {
-    case NICBARRIER_NEW:
-        break;
-    case NICBARRIER_OLD:
-        count(duplicates);
-        return 0;
-    case NICBARRIER_WRONG:
+    const nicbarrier_verdict_t verdict = nicbarrier_epochs_receive(&net->epochs, p, now);
+    if (verdict == NICBARRIER_WRONG) {
         count(refused);
         return 0;
-    }
-    if (p->kind == NICBARRIER_PACKET_AGAIN) {
-        count(recovered);
     }
     if (net->connected) {
         nicbarrier_datagram_learn(net->from[p->at], from);
         net->from[p->at]->unheard = 0;
     } else {
         net->early[p->at] = *from;
+    }
+    if (verdict == NICBARRIER_OLD) {
+        if (p->kind != NICBARRIER_PACKET_HERE) {
+            count(duplicates);
+        }
+        return 0;
+    }
+    if (p->kind == NICBARRIER_PACKET_AGAIN) {
+        count(recovered);
     }
     advance(net, now);
     return 1;

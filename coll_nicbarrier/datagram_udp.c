@@ -277,6 +277,7 @@ static int udp_resolve(nicbarrier_partner_t *p, const void *bytes, uint32_t len,
                           (int)p->member);
     }
     p->cookie = theirs.cookie;
+    p->host = theirs.host;
     for (int i = 0; i < n; i++) {
         address_of(&order[i], theirs.port, udp.ipv6, &p->candidate[p->ncandidates++]);
     }

@@ -166,6 +166,11 @@ typedef struct nicbarrier_engine {
      *  poke costs time only, because the leader looks by itself when it is in MPI next. */
     void (*poke)(const void *bytes, uint32_t len);
 
+    /** All members have entered the first epoch long ago, but it is not complete here: what has not
+     *  come will not come. The engine may remember between whom, so that it refuses in `connect`
+     *  other groups that would depend on the same. NULL: it cannot tell. */
+    void (*lost)(nicbarrier_net_t *net);
+
     /** The communicator is freed, or connect failed here or elsewhere. Nobody synchronises: peers
      *  may still need what they missed of the last epochs, so the engine keeps what it needs to
      *  answer them (a tombstone) until close. Also called where connect was not. */

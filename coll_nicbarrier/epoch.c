@@ -83,7 +83,7 @@ nicbarrier_verdict_t nicbarrier_epochs_receive(nicbarrier_epochs_t *e, const nic
     if (p->at >= e->nsteps || s->step.wait_for != (int32_t)p->sender ||
         s->step.wait_at != p->from_at || p->epoch > e->entered + NICBARRIER_AHEAD_MAX)
         return NICBARRIER_WRONG;
-    if (p->epoch <= s->received)
+    if (p->epoch <= s->received || p->kind == NICBARRIER_PACKET_HERE)
         return NICBARRIER_OLD;
     s->received = p->epoch;
     if (s->deadline != NICBARRIER_NEVER) {

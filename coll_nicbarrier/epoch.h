@@ -93,8 +93,8 @@ void nicbarrier_epochs_init(nicbarrier_epochs_t *e, const nicbarrier_step_t *ste
 /** Enters all epochs up to `epoch`, or nothing if that is not new. Advance must follow. */
 void nicbarrier_epochs_enter(nicbarrier_epochs_t *e, uint64_t epoch);
 
-/** A packet of kind EPOCH or AGAIN came for this group. Allowed before enter, and before anything
- *  can be sent. Cookie and key have been checked. */
+/** A packet of kind EPOCH, AGAIN or HERE came for this group. Allowed before enter, and before
+ * anything can be sent. Cookie and key have been checked. */
 nicbarrier_verdict_t nicbarrier_epochs_receive(nicbarrier_epochs_t *e, const nicbarrier_packet_t *p,
                                                uint64_t now);
 

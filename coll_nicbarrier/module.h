@@ -73,6 +73,7 @@ extern nicbarrier_component_t mca_coll_nicbarrier_component;
 typedef struct nicbarrier_counters {
     unsigned long long barriers[NICBARRIER_KINDS]; /**< begun, by engine; [AUTO]: module below */
     unsigned long long agreements;
+    unsigned long long trials;
     unsigned long long declined;
     unsigned long long live_carriers;
     unsigned long long live_requests;

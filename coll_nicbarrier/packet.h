@@ -25,6 +25,8 @@ typedef enum nicbarrier_packet_kind {
     NICBARRIER_PACKET_NACK,      /**< repeat your message if it says this epoch or more */
     NICBARRIER_PACKET_POKE,      /**< from a process of the same node: look what has been entered;
                                       has neither sender nor step nor epoch */
+    NICBARRIER_PACKET_HERE, /**< in answer to a NACK for the first epoch: there is no message yet,
+                                 but packets do come through; has the NACK's epoch */
     NICBARRIER_PACKET_KINDS
 } nicbarrier_packet_kind_t;
 

@@ -82,6 +82,8 @@ int nicbarrier_pvars_register(const mca_base_component_t *c)
         "that there is no engine",
         count, &n->barriers[NICBARRIER_AUTO]);
     onic_register_counter(c, "agreements", "Agreements on an engine begun", count, &n->agreements);
+    onic_register_counter(c, "trials", "Engines tried between nodes before barriers depend on them",
+                          count, &n->trials);
     onic_register_counter(c, "declined", "Agreements that found no engine", count, &n->declined);
     onic_register_counter(c, "live_carriers", "Engines set up and not yet taken apart", level,
                           &n->live_carriers);

@@ -118,7 +118,7 @@ static const char *const names[] = {"barriers_shm",     "barriers_put",    "barr
                                     "live_carriers",    "live_requests",   "retransmits",
                                     "skew_count",       "skew_total",      "verbs_sent",
                                     "verbs_received",   "verbs_fallbacks", "datagram_completed",
-                                    "thread_completed", "handovers"};
+                                    "thread_completed", "handovers",       "trials"};
 enum { NAMES = sizeof(names) / sizeof(names[0]) };
 static MPI_T_pvar_session session;
 static MPI_T_pvar_handle handles[NAMES];

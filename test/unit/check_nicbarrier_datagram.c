@@ -238,6 +238,50 @@ START_TEST(opened_again)
 }
 END_TEST
 
+/* Member 0 sends nothing: 1 and 2 hear nothing of it, 3 waits for 1, which cannot go on, but is
+ * there. Then only who waits for 0 knows a host to be deaf. Member 0 itself hears everybody. */
+static void mute(test_t *t)
+{
+    const bool expected[] = {false, true, true, false};
+    if (t->me == 0) {
+        nicbarrier_datagram.config.drop = 1000;
+    }
+    begin(t, 85, NULL, 0);
+    enter(t, 1);
+    meet(t, 1);
+    for (int i = 0; i < 300; i++) {
+        (void)engine->progress(t->net);
+        nap(1);
+    }
+    EXPECT((engine->completed(t->net) == 1) == (t->me == 0));
+    if (t->me == 3) {
+        EXPECT(t->net->from[1]->proven);
+    }
+    engine->lost(t->net);
+    EXPECT((nicbarrier_datagram.ndeaf == 1) == expected[t->me]);
+    meet(t, 2);
+    engine->disconnect(t->net);
+    /* Another group: all are on this host. */
+    const nicbarrier_group_t group = {.key = 86, .n = t->n, .me = t->me};
+    const nicbarrier_offers_t offers = {t->shared->offer[0], OFFER_ROOM, t->shared->len};
+    const nicbarrier_net_events_t none = {NULL, NULL, NULL};
+    nicbarrier_reason_t why = {""};
+    EXPECT(engine->offer(&group, &t->net, t->shared->offer[t->me], &t->shared->len[t->me], &why) ==
+           0);
+    meet(t, 3);
+    EXPECT((engine->connect(t->net, &offers, &none, &why) != 0) == expected[t->me]);
+    EXPECT((strstr(why.text, "lost before") != NULL) == expected[t->me]);
+    engine->disconnect(t->net);
+}
+
+START_TEST(what_was_lost_is_remembered)
+{
+    const scenario_t s = {mute, 4, 0, 0, NICBARRIER_DISSEMINATION};
+
+    run(&s);
+}
+END_TEST
+
 /* ---- what cannot be had -----------------------------------------------------------------------
  */
 
@@ -283,6 +327,7 @@ int main(void)
                                   a_poke_wakes_the_leader,
                                   strangers_are_refused,
                                   opened_again,
+                                  what_was_lost_is_remembered,
                                   reasons};
 
     return unit_run_loop("nicbarrier_datagram", each, 1, 6, tests,
