@@ -8,8 +8,9 @@
  */
 #include "coll_nicbarrier/module.h"
 
-#include <dirent.h>
+#include <stdlib.h>
 
+#include "coll_nicbarrier/rdma.h"
 #include "common/config.h"
 #include "common/help.h"
 #include "common/series.h"
@@ -100,18 +101,12 @@ int nicbarrier_net_open(nicbarrier_kind_t kind, nicbarrier_reason_t *why)
 bool nicbarrier_have_rdma(void)
 {
     static _Atomic int known = -1;
+    const char *tls = mca_coll_nicbarrier_component.params.net.tls;
     int have = atomic_load(&known);
 
     if (have < 0) {
-        DIR *dir = opendir("/sys/class/infiniband");
-        const struct dirent *entry = NULL;
-
-        while (dir != NULL && (entry = readdir(dir)) != NULL && entry->d_name[0] == '.') {
-        }
-        have = entry != NULL;
-        if (dir != NULL) {
-            closedir(dir);
-        }
+        have = nicbarrier_rdma_here("/sys/class/infiniband", tls != NULL ? tls : getenv("UCX_TLS"),
+                                    getenv("UCX_NET_DEVICES"));
         atomic_store(&known, have);
     }
     return have != 0;

@@ -102,7 +102,7 @@ bool nicbarrier_settings_agree(struct ompi_communicator_t *comm);
 
 /** Starts a network engine unless it runs. 0, or -1 and the reason. */
 int nicbarrier_net_open(nicbarrier_kind_t kind, nicbarrier_reason_t *why);
-/** An adapter that does remote memory access is in this machine. */
+/** An adapter that does remote memory access is in this machine, and UCX may use it. */
 bool nicbarrier_have_rdma(void);
 
 /* ---- lines of barriers ----------------------------------------------------------------------- */

@@ -96,9 +96,11 @@ int nicbarrier_params_register(const mca_base_component_t *c)
     onic_register_string(
         c, "engine", &engine,
         "What carries barriers: auto (shm where all processes share memory; otherwise "
-        "put where all machines have an RDMA adapter, else datagram), shm (flags in "
-        "shared memory), put (UCX puts into flags), datagram (UDP or verbs, with "
-        "retransmission on request of the receiver). Between nodes one leader for each node takes "
+        "put where all machines have an RDMA adapter that is up and that UCX_TLS and "
+        "UCX_NET_DEVICES allow, else datagram), shm (flags in shared memory), put (UCX puts "
+        "into flags; over TCP and the like UCX emulates them by messages, which takes longer "
+        "than datagrams), datagram (UDP or verbs, with retransmission "
+        "on request of the receiver). Between nodes one leader for each node takes "
         "part, the others gather behind it in shared memory");
     onic_register_string(
         c, "schedule", &schedule,

@@ -1,0 +1,29 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Would UCX put by an RDMA adapter? Over anything else it emulates puts by messages with
+ * acknowledgements, which is slower than datagrams. UCX does not tell; what it may use is known.
+ */
+#ifndef NICBARRIER_RDMA_H
+#define NICBARRIER_RDMA_H
+
+#include <stdbool.h>
+
+/** May UCX use RDMA with connections? `tls` is a list as in UCX_TLS; NULL: all. Pure. */
+bool nicbarrier_rdma_tls(const char *tls);
+
+/** May UCX use this device ("mlx5_0")? `devices` is a list as in UCX_NET_DEVICES; NULL: all.
+ * Pure. */
+bool nicbarrier_rdma_device(const char *devices, const char *device);
+
+/**
+ * Is there an adapter with a port that is up and that UCX may use?
+ *
+ * @param directory  where the kernel shows its adapters: /sys/class/infiniband
+ */
+bool nicbarrier_rdma_here(const char *directory, const char *tls, const char *devices);
+
+#endif

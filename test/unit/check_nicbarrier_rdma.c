@@ -1,0 +1,92 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file Would UCX put by an RDMA adapter: lists as users write them, directories made here. */
+#include "coll_nicbarrier/rdma.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "test/unit/unit.h"
+
+START_TEST(transports)
+{
+    const char *const with[] = {NULL,       "",   "all",       "rc,self", "self,sm,rc_verbs",
+                                "tcp,dc_x", "ib", "\\rc_mlx5", "^tcp",    "^ud,tcp"};
+    const char *const without[] = {
+        "tcp", "tcp,self,sysv,posix,cma", "ud_verbs,self", "^ib", "^tcp,ib", "sm", "\\tcp"};
+
+    for (size_t i = 0; i < sizeof(with) / sizeof(with[0]); i++)
+        ck_assert_msg(nicbarrier_rdma_tls(with[i]), "%s", with[i] != NULL ? with[i] : "NULL");
+    for (size_t i = 0; i < sizeof(without) / sizeof(without[0]); i++)
+        ck_assert_msg(!nicbarrier_rdma_tls(without[i]), "%s", without[i]);
+}
+END_TEST
+
+START_TEST(devices)
+{
+    ck_assert(nicbarrier_rdma_device(NULL, "mlx5_1"));
+    ck_assert(nicbarrier_rdma_device("all", "mlx5_1"));
+    ck_assert(nicbarrier_rdma_device("eth0,mlx5_1:1", "mlx5_1"));
+    ck_assert(nicbarrier_rdma_device("mlx5_1", "mlx5_1"));
+    ck_assert(!nicbarrier_rdma_device("eth0", "mlx5_1"));
+    ck_assert(!nicbarrier_rdma_device("mlx5_10:1", "mlx5_1"));
+}
+END_TEST
+
+static void make(const char *directory, const char *part)
+{
+    char path[128];
+    snprintf(path, sizeof(path), "%s/%s", directory, part);
+    ck_assert_int_eq(mkdir(path, 0700), 0);
+}
+
+static void set_state(const char *directory, const char *state)
+{
+    char path[128];
+    snprintf(path, sizeof(path), "%s/rxe0/ports/1/state", directory);
+    FILE *file = fopen(path, "w");
+    ck_assert_ptr_nonnull(file);
+    fprintf(file, "%s\n", state);
+    fclose(file);
+}
+
+static void clean(const char *directory)
+{
+    static const char *const parts[] = {"/rxe0/ports/1/state", "/rxe0/ports/1", "/rxe0/ports",
+                                        "/rxe0", ""};
+    char path[128];
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        snprintf(path, sizeof(path), "%s%s", directory, parts[i]);
+        (void)remove(path);
+    }
+}
+
+START_TEST(ports)
+{
+    char directory[] = "/tmp/onic-rdma-XXXXXX";
+
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    ck_assert(!nicbarrier_rdma_here(directory, NULL, NULL));
+    make(directory, "rxe0");
+    ck_assert(!nicbarrier_rdma_here(directory, NULL, NULL));
+    make(directory, "rxe0/ports");
+    make(directory, "rxe0/ports/1");
+    set_state(directory, "1: DOWN");
+    ck_assert(!nicbarrier_rdma_here(directory, NULL, NULL));
+    set_state(directory, "4: ACTIVE");
+    ck_assert(nicbarrier_rdma_here(directory, NULL, NULL));
+    ck_assert(!nicbarrier_rdma_here(directory, "tcp,self", NULL));
+    ck_assert(!nicbarrier_rdma_here(directory, NULL, "eth0"));
+    clean(directory);
+    ck_assert(!nicbarrier_rdma_here(directory, NULL, NULL));
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {transports, devices, ports};
+
+    return unit_run("nicbarrier_rdma", tests, sizeof(tests) / sizeof(tests[0]));
+}
