@@ -14,6 +14,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "perf/bench.h"
@@ -27,6 +28,7 @@ typedef struct options {
     bench_list_t ops;
     int msec;    /**< time of a measurement */
     int compute; /**< overlap: microseconds between MPI_Ibarrier and MPI_Wait */
+    bool asleep; /**< overlap: asleep meanwhile */
     const char *json;
 } options_t;
 
@@ -36,12 +38,16 @@ static const char usage[] =
     "            computing in between, of which only the time beyond it counts (barrier,ibarrier)\n"
     "  -t MS     milliseconds of one measurement (30)\n"
     "  -c USEC   overlap: microseconds of computing (200)\n"
+    "  -z        overlap: sleep instead, as if an accelerator computed; shows what is hidden "
+    "where\n"
+    "            there are more ranks than processors\n"
     "  -j FILE   write the results as JSON\n";
 
 typedef struct bench {
     int rank, ranks;
     op_t op;
     double compute;
+    bool asleep;
     bool one_clock;
 } bench_t;
 
@@ -53,36 +59,53 @@ typedef struct result {
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-static void nonblocking(double compute)
+/** Seconds that count as computing. Those of sleep are what they were, since no sleep is exact. */
+static double compute(const bench_t *b)
+{
+    if (b->compute <= 0) {
+        return 0;
+    }
+    if (!b->asleep) {
+        bench_compute(b->compute);
+        return b->compute;
+    }
+    double start = bench_now();
+    struct timespec time = {0, (long)(1e9 * b->compute)};
+    nanosleep(&time, NULL);
+    return bench_now() - start;
+}
+
+/** Returns the seconds in it that count as computing. */
+static double nonblocking(const bench_t *b)
 {
     MPI_Request request;
     MPI_Ibarrier(MPI_COMM_WORLD, &request);
-    if (compute > 0) {
-        bench_compute(compute);
-    }
+    double computed = compute(b);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
+    return computed;
 }
 
-static void call(const bench_t *b)
+static double call(const bench_t *b)
 {
     if (b->op == OP_BARRIER) {
         MPI_Barrier(MPI_COMM_WORLD);
-    } else {
-        nonblocking(b->compute);
+        return 0;
     }
+    return nonblocking(b);
 }
 
-/** Seconds for each call, `n` of them, timed in batches; the median. */
+/** Seconds for each call beyond computing, `n` of them, timed in batches; the median. */
 static double by_batches(const bench_t *b, int n)
 {
     int batches = (n + BATCH - 1) / BATCH;
     double *seconds = bench_alloc((size_t)batches * sizeof(*seconds));
     for (int i = 0; i < batches; i++) {
         double start = bench_now();
+        double computed = 0;
         for (int k = 0; k < BATCH; k++) {
-            call(b);
+            computed += call(b);
         }
-        seconds[i] = (bench_now() - start) / BATCH;
+        seconds[i] = (bench_now() - start - computed) / BATCH;
     }
     double median = bench_median(seconds, batches);
     free(seconds);
@@ -95,7 +118,7 @@ static int calibrate(const bench_t *b, double seconds)
     for (int i = 0; i < WARM_UP; i++) {
         call(b);
     }
-    double n = seconds / by_batches(b, MIN_CALLS);
+    double n = seconds / (by_batches(b, MIN_CALLS) + b->compute);
     int calls = n < MIN_CALLS ? MIN_CALLS : n > MAX_CALLS ? MAX_CALLS : (int)n;
     MPI_Bcast(&calls, 1, MPI_INT, 0, MPI_COMM_WORLD);
     return calls;
@@ -145,9 +168,9 @@ static void one_by_one(const bench_t *b, int n, result_t *r)
     double *seconds = bench_alloc((size_t)n * sizeof(*seconds));
     for (int i = 0; i < n; i++) {
         entered[i] = bench_now();
-        call(b);
+        double computed = call(b);
         left[i] = bench_now();
-        seconds[i] = left[i] - entered[i] - b->compute;
+        seconds[i] = left[i] - entered[i] - computed;
     }
     reduce_to_0(b, seconds, n, MPI_MAX);
     r->p99 = percentile(seconds, n, 0.99);
@@ -171,7 +194,7 @@ static void measure(bench_t *b, const options_t *o, bench_line_t *line, result_t
     }
     r->line_ns = bench_line_ns(line);
     int n = calibrate(b, 0.5e-3 * o->msec);
-    r->median = by_batches(b, n) - b->compute;
+    r->median = by_batches(b, n);
     one_by_one(b, n, r);
     r->line_ns = 0.5 * (r->line_ns + bench_line_ns(line));
     r->hidden = b->op == OP_OVERLAP ? fmin(1, fmax(0, 1 - r->median / alone)) : NAN;
@@ -224,8 +247,11 @@ static int parse_options(int argc, char **argv, options_t *o)
 {
     int c, bad = 0;
     *o = (options_t){.ops = {{OP_BARRIER, OP_IBARRIER}, 2}, .msec = 30, .compute = 200};
-    while ((c = getopt(argc, argv, "o:t:c:j:h")) != -1) {
+    while ((c = getopt(argc, argv, "o:t:c:zj:h")) != -1) {
         switch (c) {
+        case 'z':
+            o->asleep = true;
+            break;
         case 'o':
             bad |= bench_parse_names(optarg, op_names, OPS, &o->ops);
             break;
@@ -247,7 +273,7 @@ static int parse_options(int argc, char **argv, options_t *o)
 
 static int run(const options_t *o)
 {
-    bench_t b = {.one_clock = one_clock()};
+    bench_t b = {.asleep = o->asleep, .one_clock = one_clock()};
     bench_json_t *json = NULL;
     int wrong = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &b.rank);
