@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /* ranks: 2-5 */
-/* engines: auto shm datagram */
+/* engines: auto datagram */
 /**
  * @file
  * Ranks whose parameters differ in what must be the same. With two ranks they differ in the call
