@@ -121,6 +121,34 @@ static void datagram_close(void)
     d->open = false;
 }
 
+/* ---- the deaf ---------------------------------------------------------------------------------
+ */
+
+static bool is_deaf(uint64_t host)
+{
+    const nicbarrier_datagram_t *d = &nicbarrier_datagram;
+    for (unsigned i = 0; i < d->ndeaf && i < NICBARRIER_DATAGRAM_DEAF; i++) {
+        if (d->deaf[i] == host) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/** Remembers the hosts of members that have not answered, though they were asked. */
+static void remember_deaf(const nicbarrier_net_t *net)
+{
+    nicbarrier_datagram_t *d = &nicbarrier_datagram;
+    for (int k = 0; k < net->epochs.nsteps; k++) {
+        const nicbarrier_partner_t *from = net->from[k];
+        /* Members of later steps have not been asked. */
+        const bool asked = net->epochs.slot[k].deadline != NICBARRIER_NEVER;
+        if (asked && !from->proven && from->host != 0 && !is_deaf(from->host)) {
+            d->deaf[d->ndeaf++ % NICBARRIER_DATAGRAM_DEAF] = from->host;
+        }
+    }
+}
+
 /* ---- groups -----------------------------------------------------------------------------------
  */
 
@@ -233,7 +261,7 @@ static nicbarrier_partner_t *partner_of(nicbarrier_net_t *net, int32_t member,
         return NULL;
     }
     net->npartners++;
-    if (nicbarrier_datagram_is_deaf(p->host)) {
+    if (is_deaf(p->host)) {
         nicbarrier_reason(why, "datagrams to and from the host of member %d have been lost before",
                           (int)member);
         return NULL;
@@ -306,7 +334,7 @@ static void datagram_disconnect(nicbarrier_net_t *net)
 static void datagram_lost(nicbarrier_net_t *net)
 {
     nicbarrier_datagram_lock();
-    nicbarrier_datagram_remember_deaf(net);
+    remember_deaf(net);
     nicbarrier_datagram_unlock();
 }
 

@@ -219,9 +219,6 @@ nicbarrier_net_t *nicbarrier_datagram_find(uint64_t key);
 void nicbarrier_datagram_insert(nicbarrier_net_t *net);
 /** Out of the table, into a tombstone, and freed. */
 void nicbarrier_datagram_bury(nicbarrier_net_t *net);
-/** Remembers the hosts of members that have not answered, though they were asked. */
-void nicbarrier_datagram_remember_deaf(const nicbarrier_net_t *net);
-bool nicbarrier_datagram_is_deaf(uint64_t host);
 /** Enters all epochs up to `epoch` and sends what becomes due. */
 void nicbarrier_datagram_enter(nicbarrier_net_t *net, uint64_t epoch);
 /** What was left behind by those who found the lock taken. */

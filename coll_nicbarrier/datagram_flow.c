@@ -275,33 +275,6 @@ void nicbarrier_datagram_ask(void)
     each(ask, 0);
 }
 
-/* ---- the deaf ---------------------------------------------------------------------------------
- */
-
-void nicbarrier_datagram_remember_deaf(const nicbarrier_net_t *net)
-{
-    nicbarrier_datagram_t *d = &nicbarrier_datagram;
-    for (int k = 0; k < net->epochs.nsteps; k++) {
-        const nicbarrier_partner_t *from = net->from[k];
-        /* Members of later steps have not been asked. */
-        const bool asked = net->epochs.slot[k].deadline != NICBARRIER_NEVER;
-        if (asked && !from->proven && from->host != 0 && !nicbarrier_datagram_is_deaf(from->host)) {
-            d->deaf[d->ndeaf++ % NICBARRIER_DATAGRAM_DEAF] = from->host;
-        }
-    }
-}
-
-bool nicbarrier_datagram_is_deaf(uint64_t host)
-{
-    const nicbarrier_datagram_t *d = &nicbarrier_datagram;
-    for (unsigned i = 0; i < d->ndeaf && i < NICBARRIER_DATAGRAM_DEAF; i++) {
-        if (d->deaf[i] == host) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* ---- timers -----------------------------------------------------------------------------------
  */
 

@@ -84,6 +84,7 @@ static void hear_knocks(void)
 /** Until nothing is left to do; false where an MPI thread is at work. */
 static bool serve(void)
 {
+    nicbarrier_datagram_t *d = &nicbarrier_datagram;
     bool quiet = false;
     while (!quiet) {
         if (!nicbarrier_datagram_trylock()) {

@@ -276,7 +276,7 @@ static void mute(test_t *t)
 
 START_TEST(what_was_lost_is_remembered)
 {
-    const scenario_t s = {mute, 4, 0, 0, NICBARRIER_DISSEMINATION};
+    const scenario_t s = {mute, 4, 0, 0, NICBARRIER_DISSEMINATION, NICBARRIER_VERBS_NEVER, NULL};
 
     run(&s);
 }
