@@ -73,6 +73,11 @@ static bool same_place(const onic_cma_id_t *a, const onic_cma_id_t *b)
            a->pid_ns == b->pid_ns;
 }
 
+bool onic_peer_readable(const onic_peer_t *peer)
+{
+    return nonce_matches(&peer->cma_id);
+}
+
 bool onic_peer_can_cma(onic_peer_t *peer)
 {
     if (peer->cma == ONIC_CMA_UNKNOWN) {

@@ -183,6 +183,11 @@ ONIC_EXPORT unsigned onic_wire_outstanding(void);
  *  The lock must be held. */
 ONIC_EXPORT bool onic_peer_can_cma(onic_peer_t *peer);
 
+/** Can single copy still read the peer, where onic_peer_can_cma was true before? False once its
+ *  process has ended, even where its id serves another one. A system call. The lock need not be
+ *  held. */
+ONIC_EXPORT bool onic_peer_readable(const onic_peer_t *peer);
+
 /** The peer's process id in our pid namespace, or -1. Meaningful where onic_peer_can_cma is true.
  */
 ONIC_EXPORT pid_t onic_peer_pid(onic_peer_t *peer);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
+#include <time.h>
 
 #include "osc_nicstride/single_copy.h"
 #include "osc_nicstride/component.h"
@@ -21,16 +22,51 @@
  * all before it. */
 #define CALL_MAX (1ull << 29)
 
+/* Milliseconds from the loss of a process's memory to its end; more than its destructors take. */
+#define ENDING_MS 100
+
+/* Milliseconds that mpirun gets to end the job after one of its processes; it takes much less. */
+#define ENDED_MS 2000
+
 typedef ssize_t (*vm_fn_t)(pid_t, const struct iovec *, unsigned long, const struct iovec *,
                            unsigned long, unsigned long);
 
-static int vm_error(ssize_t moved)
+static void pause_ms(unsigned ms)
+{
+    const struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
+
+    nanosleep(&t, NULL);
+}
+
+/** Does a process end whose memory could not be had? What ends may lose memory before it is gone:
+ *  destructors unmap it, and the kernel itself does where memory is short. So it is given a while;
+ *  only an error waits for that. */
+static bool is_ending(const nicstride_target_t *a)
+{
+    for (unsigned ms = 0; ms < ENDING_MS; ms++) {
+        if (!onic_peer_readable(a->peer->wire))
+            return true;
+        pause_ms(1);
+    }
+    return false;
+}
+
+/** The process has ended. That is for mpirun to tell, so it gets time to end this one; what cannot
+ *  be done here goes by message then, and waits, or fails. */
+static int process_ended(void)
+{
+    pause_ms(ENDED_MS);
+    return OMPI_ERR_OUT_OF_RESOURCE;
+}
+
+static int vm_error(const nicstride_target_t *a, ssize_t moved)
 {
     if (moved < 0 && (errno == EPERM || errno == ENOSYS))
         return OMPI_ERR_NOT_SUPPORTED;
-    /* The process is gone: that is for mpirun to tell, so this goes by message and waits for it. */
-    if (moved < 0 && (errno == ENOMEM || errno == ESRCH))
+    if (moved < 0 && errno == ENOMEM)
         return OMPI_ERR_OUT_OF_RESOURCE;
+    if ((moved < 0 && errno == ESRCH) || is_ending(a))
+        return process_ended();
     /* The range was inside the window, so the target gave memory that is not there (or not
      * writable). */
     return MPI_ERR_RMA_RANGE;
@@ -44,7 +80,7 @@ static int vm_move(vm_fn_t fn, const nicstride_peer_t *p, const struct iovec *lo
     do
         moved = fn(onic_peer_pid(p->wire), local, nl, remote, nr, 0);
     while (moved < 0 && errno == EINTR);
-    return moved == (ssize_t)bytes ? OMPI_SUCCESS : vm_error(moved);
+    return moved == (ssize_t)bytes ? OMPI_SUCCESS : vm_error(a, moved);
 }
 
 /** Adds a piece to a list of pieces; continues the last one where it can. */

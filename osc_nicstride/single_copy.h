@@ -7,8 +7,8 @@
  * Single copy between processes of a node: the kernel moves bytes between two address spaces.
  *
  * All functions return OMPI_SUCCESS; OMPI_ERR_NOT_SUPPORTED where nothing was moved because the
- * kernel does not permit it, OMPI_ERR_OUT_OF_RESOURCE where it has no memory for it now (in both
- * cases the caller takes another method); or an MPI error class.
+ * kernel does not permit it, OMPI_ERR_OUT_OF_RESOURCE where it has no memory for it now, or the
+ * other process has ended (in these cases the caller takes another method); or an MPI error class.
  */
 #ifndef NICSTRIDE_SINGLE_COPY_H
 #define NICSTRIDE_SINGLE_COPY_H

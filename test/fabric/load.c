@@ -7,20 +7,23 @@
  * What goes on while a fault comes: each rank puts, gets and accumulates to the next one, strided
  * and contiguous, and checks every byte.
  *
- *   load [-t SECONDS | -r ROUNDS] [-b BYTES] [-w create|allocate] [-p] [-l]
+ *   load [-t SECONDS | -r ROUNDS] [-b BYTES] [-w create|allocate] [-p] [-l] [-u SECONDS]
  *
  *   -p  passive: lock_all and flush, not fence
  *   -l  rank 1 takes an exclusive lock at rank 0, prints "locked" and keeps it, the others wait
+ *   -u  rank 1 loses its memory while rank 0 puts to it, and is killed so many seconds later
  *
  * Prints "ready" when the first round is done, and at the end how many rounds there were and how
  * many bytes were wrong; the exit code is 0 if none.
  */
 #include <mpi.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define BLOCK 64
@@ -30,6 +33,7 @@ typedef struct load {
     long rounds;
     int bytes; /**< of each put; a multiple of BLOCK */
     bool allocate, passive, lock;
+    double lost; /**< how long rank 1 lives without its memory; 0 where it keeps it */
     int rank, size, next;
     MPI_Datatype strided; /**< blocks of BLOCK bytes, as many bytes between them */
     MPI_Win win;
@@ -162,11 +166,40 @@ static void hold_lock(load_t *l)
     MPI_Win_unlock(0, l->win);
 }
 
+/** As a process that ends: its memory goes first. */
+static void lose_memory(load_t *l)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t first = ((uintptr_t)l->memory + page - 1) / page * page;
+    uintptr_t end = ((uintptr_t)l->memory + (uintptr_t)counter_at(l)) / page * page;
+
+    munmap((void *)first, end - first);
+    usleep((useconds_t)(l->lost * 1e6));
+    raise(SIGKILL);
+}
+
+static void put_to_lost_memory(load_t *l)
+{
+    if (l->rank == 0) {
+        MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, l->win);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (l->rank == 1) {
+        lose_memory(l);
+    }
+    if (l->rank > 1) {
+        sleep(60);
+    }
+    for (;;) {
+        MPI_Put(l->data, l->bytes, MPI_BYTE, 1, contiguous_at(l), l->bytes, MPI_BYTE, l->win);
+    }
+}
+
 static void read_options(load_t *l, int argc, char **argv)
 {
     int c;
 
-    while ((c = getopt(argc, argv, "t:r:b:w:pl")) != -1) {
+    while ((c = getopt(argc, argv, "t:r:b:w:plu:")) != -1) {
         switch (c) {
         case 't':
             l->seconds = atof(optarg);
@@ -185,6 +218,9 @@ static void read_options(load_t *l, int argc, char **argv)
             break;
         case 'l':
             l->lock = true;
+            break;
+        case 'u':
+            l->lost = atof(optarg);
             break;
         default:
             MPI_Abort(MPI_COMM_WORLD, 2);
@@ -207,6 +243,9 @@ int main(int argc, char **argv)
     make_window(l);
     if (l->lock) {
         hold_lock(l);
+    }
+    if (l->lost > 0) {
+        put_to_lost_memory(l);
     }
     for (began = MPI_Wtime(); go_on(l, round, began); round++) {
         run_round(l, round);
