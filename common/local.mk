@@ -9,7 +9,9 @@ common_libonic_core_la_SOURCES = \
 	common/layout.c \
 	common/layout.h \
 	common/layout_walk.h \
-	common/layout_wire.c
+	common/layout_wire.c \
+	common/tls.c \
+	common/tls.h
 common_libonic_core_la_CPPFLAGS = $(pure_cppflags)
 common_libonic_core_la_LIBADD = common/libonic_pack.la
 
@@ -52,6 +54,7 @@ libompi_nic_common_la_SOURCES = \
 	common/wire_am.c \
 	common/wire_config.c \
 	common/wire_internal.h \
+	common/wire_memory.c \
 	common/wire_peers.c \
 	common/wire_put.c \
 	common/wire_put.h \

@@ -8,6 +8,7 @@
  */
 #define _GNU_SOURCE
 #include "common/ompi_compat.h"
+#include "common/tls.h"
 #include "common/wire_internal.h"
 
 #include <sched.h>
@@ -271,15 +272,18 @@ static ucs_status_t try_ucx(const onic_wire_config_t *config)
  *  not so dear that the program must end for it. */
 static ucs_status_t create_ucx(const onic_wire_config_t *config)
 {
-    ucs_status_t status = try_ucx(config);
-    onic_wire_config_t without = *config;
-    char tls[256];
+    onic_wire_config_t fitted = *config;
+    char fitted_tls[256], tls[256];
+    ucs_status_t status = onic_wire_fit_memory(&fitted, fitted_tls, sizeof(fitted_tls));
+    if (status == UCS_OK) {
+        status = try_ucx(&fitted);
+    }
     if ((status == UCS_ERR_NO_RESOURCE || status == UCS_ERR_NO_MEMORY) &&
-        onic_wire_tls_without_posix(config, tls, sizeof(tls))) {
+        onic_tls_without_posix(onic_wire_tls(&fitted), tls, sizeof(tls))) {
         opal_output(0, "ompi-nic: UCX cannot be started with its transport posix, for lack of room "
                        "in /dev/shm perhaps; it is tried without, which is slower");
-        without.tls = tls;
-        status = try_ucx(&without);
+        fitted.tls = tls;
+        status = try_ucx(&fitted);
     }
     return status;
 }

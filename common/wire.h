@@ -121,6 +121,10 @@ ONIC_EXPORT void **onic_peer_slot(onic_peer_t *peer, unsigned am_id);
  *  endpoint if there is none. */
 ONIC_EXPORT size_t onic_peer_frag_max(onic_peer_t *peer);
 
+/** Most bytes that should go to or come from this peer by one rendezvous, since both sides may lock
+ *  only so much memory; 0 for none, UINT64_MAX without limit. The lock need not be held. */
+ONIC_EXPORT uint64_t onic_peer_rndv_max(const onic_peer_t *peer);
+
 /** Largest header of an active message, of any peer. */
 ONIC_EXPORT size_t onic_wire_header_max(void);
 

@@ -9,12 +9,14 @@
  * UCX warns aloud of a key that no transport in use takes. So keys are set only where their
  * transport is to be had.
  */
+#define _GNU_SOURCE
 #include "common/wire_internal.h"
 
 #include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /** UCX's own sizes of a fragment, in the versions that we know. */
 #define UCX_TCP_SEG_SIZE   8192
@@ -29,6 +31,11 @@
 /** Fragments that UCX allocates at once: a few more than the queue holds. No handler keeps any;
  *  UCX's default of 512 would cost 16 MB of shared memory for each process. */
 #define SHM_BUFS_GROW 72
+
+/** Queues of verbs for those who may lock little memory: some 5 MiB in place of 70. */
+#define VERBS_RX_QUEUE_LEN 256
+#define VERBS_TX_QUEUE_LEN 128
+#define VERBS_BUFS_GROW    64
 
 /* ---- what the user says --------------------------------------------------------------------- */
 
@@ -70,14 +77,6 @@ static bool mentions(const char *list, const char *const *names)
     return false;
 }
 
-static bool is_one_of(const char *word, const char *const *names)
-{
-    while (*names != NULL && strcmp(word, *names) != 0) {
-        names++;
-    }
-    return *names != NULL;
-}
-
 /** Does a list such as UCX_TLS let one of these transports be used for certain? */
 static bool tls_have(const char *tls, const char *const *names)
 {
@@ -108,11 +107,16 @@ static bool devices_have_tcp(const char *devices)
 /* ---- what we say ---------------------------------------------------------------------------- */
 
 /** Keys of a transport carry its prefix from UCX 1.17 on, and go without it before. */
-static const char *tcp_key(const char *key)
+static const char *prefixed_key(const char *key, const char *prefix)
 {
     unsigned major, minor, release;
     ucp_get_version(&major, &minor, &release);
-    return major > 1 || (major == 1 && minor >= 17) ? key : key + strlen("TCP_");
+    return major > 1 || (major == 1 && minor >= 17) ? key : key + strlen(prefix);
+}
+
+static const char *tcp_key(const char *key)
+{
+    return prefixed_key(key, "TCP_");
 }
 
 static ucs_status_t set_size(ucp_config_t *ucp_config, const char *key, size_t size)
@@ -168,44 +172,50 @@ static ucs_status_t configure_shm(const char *tls, ucp_config_t *ucp_config)
     return status == UCS_OK ? set_size(ucp_config, "MM_RX_BUFS_GROW", SHM_BUFS_GROW) : status;
 }
 
-static const char *configured_tls(const onic_wire_config_t *config)
+const char *onic_wire_tls(const onic_wire_config_t *config)
 {
     return config->tls != NULL && *config->tls != '\0' ? config->tls : getenv("UCX_TLS");
 }
 
-bool onic_wire_tls_without_posix(const onic_wire_config_t *config, char *tls, size_t size)
+/** Has the user anything to say about the queues of verbs? */
+static bool verbs_queues_are_set(void)
 {
-    static const char *const posix[] = {"posix", NULL};
-    static const char *const groups[] = {"sm", "shm", "mm", "shared_memory", NULL};
-    const char *list = configured_tls(config);
-    char copy[256], *rest = NULL;
-    int len = 0, dropped = 0;
-
-    if (list == NULL || *list == '\0' || strcmp(list, "all") == 0) {
-        return snprintf(tls, size, "^posix") < (int)size;
-    }
-    if (*list == '^') {
-        return !mentions(list, posix) && snprintf(tls, size, "%s,posix", list) < (int)size;
-    }
-    if (snprintf(copy, sizeof(copy), "%s", list) >= (int)sizeof(copy)) {
-        return false;
-    }
-    tls[0] = '\0';
-    for (char *name = strtok_r(copy, ",", &rest); name != NULL; name = strtok_r(NULL, ",", &rest)) {
-        bool group = is_one_of(name, groups);
-        dropped += group || mentions(name, posix);
-        if (len < (int)size && (group || !mentions(name, posix))) {
-            len += snprintf(tls + len, size - (size_t)len, "%s%s", len > 0 ? "," : "",
-                            group ? "sysv" : name);
+    for (char **e = environ; *e != NULL; e++) {
+        if (strncmp(*e, "UCX_", 4) == 0 &&
+            (strstr(*e, "X_QUEUE_LEN=") != NULL || strstr(*e, "X_BUFS_GROW=") != NULL)) {
+            return true;
         }
     }
-    return dropped > 0 && len > 0 && len < (int)size;
+    return false;
+}
+
+static ucs_status_t configure_verbs(ucp_config_t *ucp_config)
+{
+    static const struct {
+        const char *key;
+        size_t value;
+    } small[] = {{"IB_RX_QUEUE_LEN", VERBS_RX_QUEUE_LEN},
+                 {"IB_TX_QUEUE_LEN", VERBS_TX_QUEUE_LEN},
+                 {"IB_RX_BUFS_GROW", VERBS_BUFS_GROW},
+                 {"IB_TX_BUFS_GROW", VERBS_BUFS_GROW}};
+    ucs_status_t status = UCS_OK;
+    if (onic_wire.rcache_max > 0 && getenv("UCX_IB_RCACHE_MAX_SIZE") == NULL) {
+        status =
+            set_size(ucp_config, prefixed_key("IB_RCACHE_MAX_SIZE", "IB_"), onic_wire.rcache_max);
+    }
+    if (status != UCS_OK || !onic_wire.small_queues || verbs_queues_are_set()) {
+        return status;
+    }
+    for (size_t i = 0; i < sizeof(small) / sizeof(small[0]) && status == UCS_OK; i++) {
+        status = set_size(ucp_config, small[i].key, small[i].value);
+    }
+    return status;
 }
 
 ucs_status_t onic_wire_read_config(const onic_wire_config_t *config, ucp_config_t **ucp_config_p)
 {
     bool given = config->tls != NULL && *config->tls != '\0';
-    const char *tls = configured_tls(config);
+    const char *tls = onic_wire_tls(config);
     ucs_status_t status = ucp_config_read(NULL, NULL, ucp_config_p);
     if (status != UCS_OK) {
         return status;
@@ -218,6 +228,9 @@ ucs_status_t onic_wire_read_config(const onic_wire_config_t *config, ucp_config_
     }
     if (status == UCS_OK) {
         status = configure_shm(tls, *ucp_config_p);
+    }
+    if (status == UCS_OK) {
+        status = configure_verbs(*ucp_config_p);
     }
     if (status != UCS_OK) {
         ucp_config_release(*ucp_config_p);

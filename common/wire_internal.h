@@ -49,6 +49,7 @@ struct onic_peer {
     ucs_status_t failed; /**< UCS_OK, or why the connection is lost */
     ucp_ep_h ep;         /**< NULL until first use */
     size_t frag_max;     /**< 0 until known */
+    uint64_t rndv_max;   /**< most bytes of a rendezvous */
     onic_cma_state_t cma;
     onic_cma_id_t cma_id;
     bool beat_tried;
@@ -123,6 +124,9 @@ typedef struct onic_wire {
     bool closing;
     bool want_puts;          /**< the next context is to be made for puts too */
     bool puts;               /**< it has been */
+    bool small_queues;       /**< UCX may lock little memory */
+    uint64_t rndv_max;       /**< most bytes of a rendezvous of this process, or UINT64_MAX */
+    uint64_t rcache_max;     /**< most bytes that UCX keeps registered; 0 where it may all */
     opal_hash_table_t peers; /**< onic_name_key -> onic_peer_t */
     onic_peer_t *self;
     onic_cma_id_t cma_id;
@@ -182,12 +186,16 @@ void onic_server_wake(void);
 /* wire_config.c */
 /** Reads UCX's configuration from the environment and applies ours where the user says nothing. */
 ucs_status_t onic_wire_read_config(const onic_wire_config_t *config, ucp_config_t **ucp_config_p);
-/** Writes the configured transports but for posix shared memory, as in UCX_TLS; false where they do
- *  not have it, or do not fit into `size` bytes. */
-bool onic_wire_tls_without_posix(const onic_wire_config_t *config, char *tls, size_t size);
+/** The configured transports as in UCX_TLS: the parameter's or the environment's; NULL for all. */
+const char *onic_wire_tls(const onic_wire_config_t *config);
 
 /** Most bytes of one fragment over a UCX transport; "" where it is not known. */
 size_t onic_wire_frag_max(const char *transport);
+
+/* wire_memory.c */
+/** Where UCX may not lock as much memory as it wants: has it want less, or takes transports away,
+ *  written to `tls`; and says so. Sets rndv_max, too. An error where no transport is left. */
+ucs_status_t onic_wire_fit_memory(onic_wire_config_t *config, char *tls, size_t size);
 
 /* cma.c */
 /** Fills in our own identity and lets the processes of this node read our memory. */

@@ -27,6 +27,7 @@
 typedef struct address_head {
     uint64_t name;
     uint64_t address_len;
+    uint64_t rndv_max;
     onic_cma_id_t cma_id;
 } address_head_t;
 
@@ -63,6 +64,7 @@ static int add_peer(const address_head_t *head, const void *address)
     peer->self = onic_wire.self == NULL;
     peer->failed = UCS_OK;
     peer->cma_id = head->cma_id;
+    peer->rndv_max = head->rndv_max < onic_wire.rndv_max ? head->rndv_max : onic_wire.rndv_max;
     peer->address_len = head->address_len;
     memcpy(peer->address, address, head->address_len);
     if (opal_hash_table_set_value_uint64(&onic_wire.peers, peer->name, peer) != OPAL_SUCCESS) {
@@ -84,6 +86,7 @@ static address_head_t my_head(void)
 {
     return (address_head_t){.name = name_key(OPAL_PROC_MY_NAME),
                             .address_len = onic_wire.address_len,
+                            .rndv_max = onic_wire.rndv_max,
                             .cma_id = onic_wire.cma_id};
 }
 
@@ -393,4 +396,9 @@ size_t onic_peer_frag_max(onic_peer_t *peer)
         peer->frag_max = peer->self ? onic_wire_frag_max("posix") : onic_wire_frag_max(transport);
     }
     return peer->frag_max;
+}
+
+uint64_t onic_peer_rndv_max(const onic_peer_t *peer)
+{
+    return peer->rndv_max;
 }

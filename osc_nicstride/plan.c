@@ -62,7 +62,8 @@ bool nicstride_method_can(nicstride_method_t m, nicstride_direction_t dir,
     case NICSTRIDE_METHOD_PACK:
         return true;
     case NICSTRIDE_METHOD_ZCOPY:
-        return onic_layout_is_contig(origin) && onic_layout_is_contig(target) && origin->size > 0;
+        return !caps.no_rendezvous && onic_layout_is_contig(origin) &&
+               onic_layout_is_contig(target) && origin->size > 0;
     default:
         return false;
     }

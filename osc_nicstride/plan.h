@@ -47,6 +47,7 @@ typedef struct nicstride_caps {
     bool direct;
     bool cma;
     nicstride_presence_t presence;
+    bool no_rendezvous; /**< the memory for it may not be registered */
 } nicstride_caps_t;
 
 /** The model's parameters: nanoseconds, and nanoseconds per byte. */

@@ -132,7 +132,11 @@ static nicstride_method_t choose(nicstride_module_t *m, const nicstride_target_t
 {
     const nicstride_method_t forced = (nicstride_method_t)mca_osc_nicstride_component.params.method;
     const nicstride_cost_t *cost = a->peer->local >= 0 ? &nicstride_cost_node : &nicstride_cost_net;
-    nicstride_caps_t caps = {.direct = a->mapped, .cma = single_copy_reaches(m, a)};
+    nicstride_caps_t caps = {
+        .direct = a->mapped,
+        .cma = single_copy_reaches(m, a),
+        .no_rendezvous = a->target.size > onic_peer_rndv_max(a->peer->wire),
+    };
     nicstride_method_t method;
 
     *cell_p = NULL;

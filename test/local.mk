@@ -27,6 +27,7 @@ unit_programs = \
 	test/unit/check_region \
 	test/unit/check_region_layout \
 	test/unit/check_sieve \
+	test/unit/check_tls \
 	test/unit/check_tune
 
 unit_ldadd = osc_nicstride/libnicstride_core.la common/libonic_core.la $(CHECK_LIBS)
@@ -60,6 +61,7 @@ test_unit_check_proto_LDADD = $(unit_ldadd)
 test_unit_check_region_LDADD = $(unit_ldadd)
 test_unit_check_region_layout_LDADD = $(unit_ldadd)
 test_unit_check_sieve_LDADD = $(unit_ldadd)
+test_unit_check_tls_LDADD = $(unit_ldadd)
 test_unit_check_tune_LDADD = $(unit_ldadd)
 
 if HAVE_CHECK

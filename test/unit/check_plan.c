@@ -12,6 +12,7 @@
 #define KIB 1024ull
 
 static const nicstride_caps_t far_away = {.direct = false, .cma = false};
+static const nicstride_caps_t unregistered = {.no_rendezvous = true};
 static const nicstride_caps_t same_node = {.direct = false, .cma = true};
 static const nicstride_caps_t mapped = {.direct = true, .cma = true};
 
@@ -109,6 +110,7 @@ START_TEST(what_can_do_what)
     ck_assert(CAN(PACK, PUT, &list, &strided, far_away));
     ck_assert(CAN(PACK, GET, &flat, &list, mapped));
     ck_assert(CAN(ZCOPY, PUT, &flat, &flat, far_away));
+    ck_assert(!CAN(ZCOPY, PUT, &flat, &flat, unregistered));
     ck_assert(!CAN(ZCOPY, PUT, &strided, &flat, far_away));
     ck_assert(!CAN(ZCOPY, GET, &flat, &strided, far_away));
     ck_assert(!CAN(ZCOPY, GET, &list, &flat, far_away));
@@ -143,7 +145,9 @@ START_TEST(cheapest_or_forced)
             vector(size, unit_once_in(&r, 2) ? 0 : 1ull << unit_below(&r, 14));
         const onic_layout_t target =
             vector(size, unit_once_in(&r, 2) ? 0 : 1ull << unit_below(&r, 14));
-        const nicstride_caps_t caps = {.direct = unit_once_in(&r, 4), .cma = unit_once_in(&r, 2)};
+        const nicstride_caps_t caps = {.direct = unit_once_in(&r, 4),
+                                       .cma = unit_once_in(&r, 2),
+                                       .no_rendezvous = unit_once_in(&r, 4)};
         const nicstride_cost_t *cost = caps.cma ? &near_link : &far_link;
         const nicstride_direction_t dir = unit_once_in(&r, 2) ? NICSTRIDE_PUT : NICSTRIDE_GET;
         const nicstride_method_t forced =

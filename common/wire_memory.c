@@ -1,0 +1,158 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * How much memory UCX may lock, and what it can have for that on InfiniBand and RoCE.
+ *
+ * With its own values UCX registers some 70 MiB for each device. Where it may not, it says so for
+ * each buffer, goes on without any to receive into, and whoever sends to it waits for ever. Where
+ * it cannot register what moves by rendezvous it ends the program.
+ */
+#define _GNU_SOURCE
+#include "opal_config.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "opal/util/output.h"
+#include "opal/util/proc.h"
+
+#include "common/tls.h"
+#include "common/wire_internal.h"
+
+#define DEVICES "/sys/class/infiniband"
+
+/** What each device takes with UCX's own queues, and with small ones. */
+#define DEVICE_BYTES       (80ULL << 20)
+#define SMALL_DEVICE_BYTES (6ULL << 20)
+
+/** So many transfers by rendezvous may be under way, and as much again UCX may keep registered, in
+ *  what is left then. */
+#define TRANSFERS 16
+
+/* ---- what there is -------------------------------------------------------------------------- */
+
+/** May this process lock more than its limit? The kernel's answer depends on capabilities and user
+ *  namespaces, so it is asked; nothing is locked for that but addresses. */
+static bool limit_binds(uint64_t limit)
+{
+    const size_t bytes = (size_t)(limit + (uint64_t)sysconf(_SC_PAGESIZE));
+    void *at = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (at == MAP_FAILED) {
+        return true;
+    }
+    bool binds = mlock2(at, bytes, MLOCK_ONFAULT) != 0;
+    munmap(at, bytes);
+    return binds;
+}
+
+/** Bytes that are registered already: pml ucx may have taken its own. */
+static uint64_t pinned(void)
+{
+    char line[128];
+    unsigned long long kib = 0;
+    FILE *f = fopen("/proc/self/status", "re");
+    while (f != NULL && fgets(line, sizeof(line), f) != NULL &&
+           sscanf(line, "VmPin: %llu", &kib) != 1) {
+    }
+    if (f != NULL) {
+        fclose(f);
+    }
+    return kib << 10;
+}
+
+/** Bytes that may still be registered; UINT64_MAX where nothing limits them. */
+static uint64_t registrable(void)
+{
+    struct rlimit r;
+    if (getrlimit(RLIMIT_MEMLOCK, &r) != 0 || r.rlim_cur >= 1ULL << 40 ||
+        !limit_binds((uint64_t)r.rlim_cur)) {
+        return UINT64_MAX;
+    }
+    uint64_t taken = pinned();
+    return r.rlim_cur > taken ? (uint64_t)r.rlim_cur - taken : 0;
+}
+
+/** Does a list such as UCX_NET_DEVICES ("mlx5_0:1,eth0") let UCX use a device? */
+static bool device_allowed(const char *list, const char *name)
+{
+    const size_t len = strlen(name);
+    if (list == NULL || *list == '\0' || *list == '^') {
+        return true;
+    }
+    for (const char *at = list; *at != '\0'; at += strspn(at, ",")) {
+        size_t n = strcspn(at, ":,");
+        if ((n == len && memcmp(at, name, n) == 0) || (n == 3 && memcmp(at, "all", n) == 0)) {
+            return true;
+        }
+        at += strcspn(at, ",");
+    }
+    return false;
+}
+
+static unsigned verbs_devices(void)
+{
+    const char *list = getenv("UCX_NET_DEVICES");
+    unsigned n = 0;
+    DIR *dir = opendir(DEVICES);
+    for (struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;) {
+        n += e->d_name[0] != '.' && device_allowed(list, e->d_name);
+    }
+    if (dir != NULL) {
+        closedir(dir);
+    }
+    return n;
+}
+
+/* ---- what comes of it ----------------------------------------------------------------------- */
+
+/** One process of each node speaks. */
+static void say(uint64_t bytes, const char *what)
+{
+    if (opal_process_info.my_local_rank == 0) {
+        opal_output(0,
+                    "ompi-nic: only %llu KiB of memory may still be locked (ulimit -l), and UCX "
+                    "wants %llu MiB and more for InfiniBand and RoCE: %s",
+                    (unsigned long long)bytes >> 10, DEVICE_BYTES >> 20, what);
+    }
+}
+
+ucs_status_t onic_wire_fit_memory(onic_wire_config_t *config, char *tls, size_t size)
+{
+    const char *list = onic_wire_tls(config);
+    unsigned devices = onic_tls_have_verbs(list) ? verbs_devices() : 0;
+    uint64_t bytes = devices > 0 ? registrable() : UINT64_MAX;
+
+    onic_wire.small_queues = false;
+    onic_wire.rndv_max = UINT64_MAX;
+    onic_wire.rcache_max = 0;
+    if (bytes == UINT64_MAX) {
+        return UCS_OK;
+    }
+    if (bytes >= devices * DEVICE_BYTES) {
+        uint64_t left = bytes - devices * DEVICE_BYTES;
+        onic_wire.rcache_max = left / 2;
+        onic_wire.rndv_max = left / 2 / TRANSFERS;
+        return UCS_OK;
+    }
+    if (bytes >= devices * SMALL_DEVICE_BYTES) {
+        onic_wire.small_queues = true;
+        onic_wire.rndv_max = 0;
+        say(bytes, "its queues are made smaller");
+        return UCS_OK;
+    }
+    if (!onic_tls_without_verbs(list, tls, size)) {
+        say(bytes, "no other transport is allowed");
+        return UCS_ERR_NO_DEVICE;
+    }
+    say(bytes, "it goes without them, which is slower");
+    config->tls = tls;
+    return UCS_OK;
+}

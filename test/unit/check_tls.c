@@ -1,0 +1,131 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Lists of transports: examples, and random lists against a reference that knows each name by
+ * itself.
+ */
+#include "common/tls.h"
+
+#include <string.h>
+
+#include "test/unit/unit.h"
+
+#define ROOM 256
+
+static const char *without(bool (*fn)(const char *, char *, size_t), const char *list)
+{
+    static char out[ROOM];
+
+    return fn(list, out, sizeof(out)) ? out : "(none)";
+}
+
+START_TEST(verbs_are_found)
+{
+    const char *const with[] = {NULL,        "",        "all",         "rc",
+                                "tcp,ud",    "self,ib", "\\rc_verbs",  "tcp,ud_verbs:aux",
+                                "dc_x,self", "^tcp",    "^rc,ud",      "^cuda",
+                                "tcp,all",   "^rc,dc",  "^ud,dc,rc_v", "rc_mlx5"};
+    const char *const none[] = {"tcp",       "cuda,tcp,self", "^ib",  "^tcp,ib",
+                                "^rc,ud,dc", "posix",         "self", "\\tcp,sm"};
+
+    for (size_t i = 0; i < sizeof(with) / sizeof(with[0]); i++)
+        ck_assert_msg(onic_tls_have_verbs(with[i]), "%s", with[i] != NULL ? with[i] : "NULL");
+    for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+        ck_assert_msg(!onic_tls_have_verbs(none[i]), "%s", none[i]);
+}
+END_TEST
+
+START_TEST(verbs_are_taken_out)
+{
+    ck_assert_str_eq(without(onic_tls_without_verbs, NULL), "^ib");
+    ck_assert_str_eq(without(onic_tls_without_verbs, "all"), "^ib");
+    ck_assert_str_eq(without(onic_tls_without_verbs, "^tcp"), "^tcp,ib");
+    ck_assert_str_eq(without(onic_tls_without_verbs, "rc,tcp,ud_verbs:aux,\\self"), "tcp,\\self");
+    ck_assert_str_eq(without(onic_tls_without_verbs, "cuda,dc,sm"), "cuda,sm");
+    ck_assert_str_eq(without(onic_tls_without_verbs, "rc,\\ud_verbs"), "(none)");
+}
+END_TEST
+
+START_TEST(posix_is_taken_out)
+{
+    ck_assert_str_eq(without(onic_tls_without_posix, ""), "^posix");
+    ck_assert_str_eq(without(onic_tls_without_posix, "^tcp"), "^tcp,posix");
+    ck_assert_str_eq(without(onic_tls_without_posix, "^tcp,posix"), "(none)");
+    ck_assert_str_eq(without(onic_tls_without_posix, "tcp,self"), "(none)");
+    ck_assert_str_eq(without(onic_tls_without_posix, "posix"), "(none)");
+    ck_assert_str_eq(without(onic_tls_without_posix, "tcp,shm,self"), "tcp,sysv,self");
+    ck_assert_str_eq(without(onic_tls_without_posix, "\\posix,cma,tcp:aux"), "cma,tcp:aux");
+}
+END_TEST
+
+START_TEST(what_does_not_fit_is_refused)
+{
+    const char *const lists[] = {"all", "^tcp", "tcp,self,rc"};
+    char out[ROOM];
+
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+        const size_t need = strlen(without(onic_tls_without_verbs, lists[i])) + 1;
+
+        for (size_t size = 1; size < need + 3; size++) {
+            memset(out, '#', sizeof(out));
+            ck_assert_int_eq(onic_tls_without_verbs(lists[i], out, size), size >= need);
+            for (size_t k = size; k < sizeof(out); k++)
+                UNIT_CHECK(out[k] == '#');
+        }
+    }
+}
+END_TEST
+
+/** Names, and whether they are of verbs. */
+static const struct {
+    const char *name;
+    bool verbs;
+} names[] = {{"rc", true},      {"rc_v", true},    {"rc_x", true},  {"rc_verbs", true},
+             {"rc_mlx5", true}, {"ud", true},      {"ud_v", true},  {"ud_x", true},
+             {"ud_mlx5", true}, {"dc_mlx5", true}, {"ib", true},    {"dc", true},
+             {"tcp", false},    {"self", false},   {"cuda", false}, {"sm", false},
+             {"posix", false},  {"ugni", false},   {"sysv", false}, {"rocm", false}};
+
+START_TEST(random_lists)
+{
+    unit_random_t r = {.state = unit_seed() + (uint64_t)_i};
+
+    for (int repeat = 0; repeat < 1000; repeat++) {
+        char list[ROOM] = "", expected[ROOM] = "", out[ROOM];
+        const unsigned n = 1 + (unsigned)unit_below(&r, 6);
+        bool have = false;
+
+        for (unsigned i = 0; i < n; i++) {
+            const size_t k = unit_below(&r, sizeof(names) / sizeof(names[0]));
+            char word[32];
+
+            snprintf(word, sizeof(word), "%s%s%s", unit_once_in(&r, 5) ? "\\" : "", names[k].name,
+                     unit_once_in(&r, 5) ? ":aux" : "");
+            strcat(strcat(list, i > 0 ? "," : ""), word);
+            have = have || names[k].verbs;
+            if (!names[k].verbs)
+                strcat(strcat(expected, *expected != '\0' ? "," : ""), word);
+        }
+        UNIT_CHECK(onic_tls_have_verbs(list) == have);
+        UNIT_CHECK(onic_tls_without_verbs(list, out, sizeof(out)) == (*expected != '\0'));
+        UNIT_CHECK(*expected == '\0' || strcmp(out, expected) == 0);
+        UNIT_CHECK(*expected == '\0' || !onic_tls_have_verbs(out));
+        /* What is left after an exclusion is without verbs, too. */
+        snprintf(expected, sizeof(expected), "^%.200s", list);
+        UNIT_CHECK(onic_tls_without_verbs(expected, out, sizeof(out)));
+        UNIT_CHECK(!onic_tls_have_verbs(out));
+    }
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const each[] = {random_lists};
+    const TTest *const tests[] = {verbs_are_found, verbs_are_taken_out, posix_is_taken_out,
+                                  what_does_not_fit_is_refused};
+
+    return unit_run_loop("tls", each, 1, 5, tests, sizeof(tests) / sizeof(tests[0]));
+}
