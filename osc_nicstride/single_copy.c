@@ -41,10 +41,10 @@ static void pause_ms(unsigned ms)
 /** Does a process end whose memory could not be had? What ends may lose memory before it is gone:
  *  destructors unmap it, and the kernel itself does where memory is short. So it is given a while;
  *  only an error waits for that. */
-static bool is_ending(const nicstride_target_t *a)
+static bool is_ending(const nicstride_peer_t *p)
 {
     for (unsigned ms = 0; ms < ENDING_MS; ms++) {
-        if (!onic_peer_readable(a->peer->wire))
+        if (!onic_peer_readable(p->wire))
             return true;
         pause_ms(1);
     }
@@ -59,13 +59,13 @@ static int process_ended(void)
     return OMPI_ERR_OUT_OF_RESOURCE;
 }
 
-static int vm_error(const nicstride_target_t *a, ssize_t moved)
+static int vm_error(const nicstride_peer_t *p, ssize_t moved)
 {
     if (moved < 0 && (errno == EPERM || errno == ENOSYS))
         return OMPI_ERR_NOT_SUPPORTED;
     if (moved < 0 && errno == ENOMEM)
         return OMPI_ERR_OUT_OF_RESOURCE;
-    if ((moved < 0 && errno == ESRCH) || is_ending(a))
+    if ((moved < 0 && errno == ESRCH) || is_ending(p))
         return process_ended();
     /* The range was inside the window, so the target gave memory that is not there (or not
      * writable). */
@@ -80,7 +80,7 @@ static int vm_move(vm_fn_t fn, const nicstride_peer_t *p, const struct iovec *lo
     do
         moved = fn(onic_peer_pid(p->wire), local, nl, remote, nr, 0);
     while (moved < 0 && errno == EINTR);
-    return moved == (ssize_t)bytes ? OMPI_SUCCESS : vm_error(a, moved);
+    return moved == (ssize_t)bytes ? OMPI_SUCCESS : vm_error(p, moved);
 }
 
 /** Adds a piece to a list of pieces; continues the last one where it can. */
