@@ -146,15 +146,17 @@ static nicstride_method_t choose(nicstride_module_t *m, const nicstride_target_t
      * what the target does, and looking there is a cache miss for both. */
     if (a->target.size >= NICSTRIDE_TUNE_ALONE || nicstride_observe_alone(m))
         *cell_p = nicstride_observed(a->peer, dir, &a->origin, &a->target);
-    if (*cell_p != NULL) {
-        onic_wire_lock();
-        method = nicstride_plan(forced, dir, &a->origin, &a->target, caps, cost, *cell_p);
-        onic_wire_unlock();
-        if (is_single_copy(method))
-            return method;
+    if (*cell_p == NULL) {
+        caps.presence = nicstride_presence(a->peer);
+        return nicstride_plan(forced, dir, &a->origin, &a->target, caps, cost, NULL);
     }
+    onic_wire_lock();
+    method = nicstride_plan(forced, dir, &a->origin, &a->target, caps, cost, *cell_p);
+    onic_wire_unlock();
+    if (is_single_copy(method))
+        return method;
     caps.presence = nicstride_presence(a->peer);
-    if (*cell_p != NULL && caps.presence == NICSTRIDE_PRESENT)
+    if (caps.presence == NICSTRIDE_PRESENT)
         return method;
     *cell_p = NULL;
     return nicstride_plan(forced, dir, &a->origin, &a->target, caps, cost, NULL);
