@@ -141,8 +141,8 @@ static void remember_deaf(const nicbarrier_net_t *net)
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
     for (int k = 0; k < net->epochs.nsteps; k++) {
         const nicbarrier_partner_t *from = net->from[k];
-        /* Members of later steps have not been asked. */
-        const bool asked = net->epochs.slot[k].deadline != NICBARRIER_NEVER;
+        /* Members of later steps have not been asked, nor that of a step just begun. */
+        const bool asked = net->epochs.slot[k].deadline != NICBARRIER_NEVER && from->unheard > 0;
         if (asked && !from->proven && from->host != 0 && !is_deaf(from->host)) {
             d->deaf[d->ndeaf++ % NICBARRIER_DATAGRAM_DEAF] = from->host;
         }

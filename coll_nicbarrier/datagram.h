@@ -94,7 +94,7 @@ typedef struct nicbarrier_partner {
     nicbarrier_address_t at;   /**< in use */
     bool proven;               /**< something came from there */
     uint8_t silent;            /**< not proven: NACKs sent there */
-    uint32_t unheard;          /**< NACKs sent since something new came */
+    uint32_t unheard;          /**< NACKs sent since a message or a HERE came */
     uint8_t ncandidates, next; /**< others to try where it is not proven, verbs first */
     uint64_t since;            /**< verbs: of the first NACK that should have been answered, or 0 */
     nicbarrier_address_t candidate[NICBARRIER_PLACES_MAX + 2];

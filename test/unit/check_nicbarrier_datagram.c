@@ -282,6 +282,27 @@ START_TEST(what_was_lost_is_remembered)
 }
 END_TEST
 
+/* Who waits, but has not asked yet, knows nothing. */
+static void ask_nobody(test_t *t)
+{
+    nicbarrier_datagram.config.drop = 1000;
+    begin(t, 87, NULL, 0);
+    enter(t, 1);
+    engine->lost(t->net);
+    EXPECT(nicbarrier_datagram.ndeaf == 0 || atomic_load(&nicbarrier_datagram_counters.nacks) > 0);
+    meet(t, 1);
+    engine->disconnect(t->net);
+}
+
+START_TEST(who_was_not_asked_is_not_deaf)
+{
+    const scenario_t s = {
+        ask_nobody, 2, 0, 1000000, NICBARRIER_DISSEMINATION, NICBARRIER_VERBS_NEVER, NULL};
+
+    run(&s);
+}
+END_TEST
+
 /* ---- what cannot be had -----------------------------------------------------------------------
  */
 
@@ -328,6 +349,7 @@ int main(void)
                                   strangers_are_refused,
                                   opened_again,
                                   what_was_lost_is_remembered,
+                                  who_was_not_asked_is_not_deaf,
                                   reasons};
 
     return unit_run_loop("nicbarrier_datagram", each, 1, 6, tests,
