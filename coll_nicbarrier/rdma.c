@@ -32,14 +32,17 @@ bool nicbarrier_rdma_tls(const char *tls)
     }
     const bool all_but = tls[0] == '^';
     const char *word = all_but ? tls + 1 : tls;
-    bool named = false;
+    bool named = false, ib = false, rc = false, dc = false;
     while (*word != '\0') {
         const size_t len = strcspn(word, ",");
-        /* Of all but "rc" the others are left. */
-        named |= all_but ? has_prefix(word, len, "ib") : is_rdma(word, len);
+        named |= is_rdma(word, len);
+        ib |= has_prefix(word, len, "ib");
+        rc |= len == 2 && has_prefix(word, len, "rc");
+        dc |= len == 2 && has_prefix(word, len, "dc");
         word += len + (word[len] == ',');
     }
-    return all_but ? !named : named;
+    /* Of all but "rc" the others are left, likewise of all but "rc_verbs". */
+    return all_but ? !ib && !(rc && dc) : named;
 }
 
 bool nicbarrier_rdma_device(const char *devices, const char *device)

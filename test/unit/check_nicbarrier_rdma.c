@@ -12,10 +12,14 @@
 
 START_TEST(transports)
 {
-    const char *const with[] = {NULL,       "",   "all",       "rc,self", "self,sm,rc_verbs",
-                                "tcp,dc_x", "ib", "\\rc_mlx5", "^tcp",    "^ud,tcp"};
-    const char *const without[] = {
-        "tcp", "tcp,self,sysv,posix,cma", "ud_verbs,self", "^ib", "^tcp,ib", "sm", "\\tcp"};
+    const char *const with[] = {
+        NULL,        "",     "all",     "rc,self", "self,sm,rc_verbs", "tcp,dc_x", "ib",
+        "\\rc_mlx5", "^tcp", "^ud,tcp", "^rc",     "^rc_verbs,dc"};
+    const char *const without[] = {"tcp",           "tcp,self,sysv,posix,cma",
+                                   "ud_verbs,self", "^ib",
+                                   "^tcp,ib",       "sm",
+                                   "\\tcp",         "^rc,dc",
+                                   "^tcp,dc,ud,rc"};
 
     for (size_t i = 0; i < sizeof(with) / sizeof(with[0]); i++)
         ck_assert_msg(nicbarrier_rdma_tls(with[i]), "%s", with[i] != NULL ? with[i] : "NULL");
