@@ -300,6 +300,8 @@ static void explain(const nicbarrier_verbs_queue_t *q, const char *obstacle, int
 int nicbarrier_verbs_queue_open(nicbarrier_verbs_queue_t *q, const char *filter, uint32_t qkey,
                                 nicbarrier_reason_t *why)
 {
+    unsigned char address[NICBARRIER_PORT_SIZE];
+    nicbarrier_port_address_t again;
     memset(q, 0, sizeof(*q));
     q->qkey = qkey;
     if (choose_port(q, filter, why) != 0) {
@@ -320,6 +322,16 @@ int nicbarrier_verbs_queue_open(nicbarrier_verbs_queue_t *q, const char *filter,
         return -1;
     }
     q->mine.qpn = q->qp->qp_num;
+    /* Partners would refuse all of an offer with an address that cannot be: by UDP they can have
+     * it. A virtual port of InfiniBand may have no LID. */
+    nicbarrier_port_encode(&q->mine, address);
+    obstacle = nicbarrier_port_decode(address, sizeof(address), &again);
+    if (obstacle != NULL) {
+        nicbarrier_reason(why, "verbs: port %d of device %s has no address of use: %s", q->port,
+                          ibv_get_device_name(q->context->device), obstacle);
+        nicbarrier_verbs_queue_close(q);
+        return -1;
+    }
     return 0;
 }
 
