@@ -100,7 +100,8 @@ typedef struct nicbarrier_partner {
     nicbarrier_address_t candidate[NICBARRIER_PLACES_MAX + 2];
 } nicbarrier_partner_t;
 
-/** All functions but open and close are called with the lock held. */
+/** All functions but open, describe and close are called with the lock held; but a group that close
+ * buries is released without it, when there is no other thread any more. */
 typedef struct nicbarrier_transport {
     const char *name;
     int (*open)(const nicbarrier_net_config_t *config, uint32_t cookie, nicbarrier_reason_t *why);

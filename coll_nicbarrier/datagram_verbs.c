@@ -192,6 +192,10 @@ static int verbs_resolve(nicbarrier_partner_t *p, const void *bytes, uint32_t le
 static void verbs_release(const nicbarrier_address_t *candidate)
 {
     nicbarrier_port_address_t to;
+    /* As in verbs_close. */
+    if (pid != getpid()) {
+        return;
+    }
     memcpy(&to, candidate->bytes, sizeof(to));
     handle_t *h = handle_to(&to);
     if (h != NULL && h->users > 0) {
@@ -343,8 +347,10 @@ static bool verbs_arm(void)
     if (events > 0) {
         ibv_ack_cq_events(q.received, events);
     }
-    /* What came before the request tells nobody. */
-    return ibv_req_notify_cq(q.received, 0) == 0 && !fetch();
+    /* What came before the request tells nobody. Who sleeps has a time limit, which has to do where
+     * the device takes no request any more: to try again at once would be to try for ever. */
+    (void)ibv_req_notify_cq(q.received, 0);
+    return !fetch();
 }
 
 const nicbarrier_transport_t nicbarrier_verbs = {
