@@ -154,6 +154,16 @@ nicstride_method_t nicstride_tune_choose(nicstride_tune_cell_t *cell, const doub
     return (nicstride_method_t)best;
 }
 
+/** Is another method known to be cheaper than single copy? */
+static bool copies_are_dearer(const nicstride_tune_cell_t *cell)
+{
+    bool dearer = false;
+
+    for (int m = NICSTRIDE_METHOD_DIRECT; m < NICSTRIDE_METHOD_LAST && !dearer; m++)
+        dearer = cell->rate[m] > 0 && cell->rate[m] < cell->rate[NICSTRIDE_METHOD_CMA];
+    return dearer;
+}
+
 bool nicstride_tune_copies(nicstride_tune_t *tune, nicstride_direction_t dir, uint64_t bytes)
 {
     nicstride_tune_cell_t *cell;
@@ -163,7 +173,7 @@ bool nicstride_tune_copies(nicstride_tune_t *tune, nicstride_direction_t dir, ui
     cell = &tune->cell[dir == NICSTRIDE_GET][0][size_class(bytes)];
     if (cell->trials > 0 || cell->wait <= 1 || cell->surprises > 0 ||
         cell->seen[NICSTRIDE_METHOD_PACK] == 0 || cell->seen[NICSTRIDE_METHOD_CMA] < WELL_KNOWN ||
-        cell->rate[NICSTRIDE_METHOD_CMA] > cell->rate[NICSTRIDE_METHOD_PACK])
+        copies_are_dearer(cell))
         return false;
     /* Nor for long without a measurement. */
     if (--cell->wait % (QUICK_PAUSE + 1) == 0)

@@ -301,6 +301,26 @@ START_TEST(copies)
 }
 END_TEST
 
+/* Nor is single copy taken for settled where it beats messages, but a rendezvous beats both. */
+START_TEST(copies_beside_rendezvous)
+{
+    static nicstride_tune_t tune;
+
+    for (unsigned seed = 1; seed <= 50; seed++) {
+        unit_random_t r = {unit_seed() + seed};
+        machine_t m = machine(5000, 8000);
+
+        memset(&tune, 0, sizeof(tune));
+        m.noise = 0.2;
+        m.model[ZCOPY] = 9000;
+        m.truth[ZCOPY] = 3000;
+        run_copies(&m, &tune, &r, 3000);
+        run_copies(&m, &tune, &r, 20000);
+        UNIT_CHECK(m.moved[ZCOPY] > 19500);
+    }
+}
+END_TEST
+
 /* A method that is chosen and never measured, because it fails, leaves the other in use. */
 START_TEST(quick_without_copies)
 {
@@ -322,9 +342,17 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {
-        model_is_right, model_is_wrong, follows_changes, cold_start,           outliers,
-        impossible,     cells,          quick,           quick_without_copies, copies};
+    const TTest *const tests[] = {model_is_right,
+                                  model_is_wrong,
+                                  follows_changes,
+                                  cold_start,
+                                  outliers,
+                                  impossible,
+                                  cells,
+                                  quick,
+                                  quick_without_copies,
+                                  copies,
+                                  copies_beside_rendezvous};
 
     return unit_run("tune", tests, sizeof(tests) / sizeof(tests[0]));
 }
