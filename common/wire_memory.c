@@ -43,12 +43,21 @@
  *  namespaces, so it is asked; nothing is locked for that but addresses. */
 static bool limit_binds(uint64_t limit)
 {
-    const size_t bytes = (size_t)(limit + (uint64_t)sysconf(_SC_PAGESIZE));
-    void *at = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    size_t bytes = (size_t)sysconf(_SC_PAGESIZE), enough = (size_t)limit + bytes;
+    void *at = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at == MAP_FAILED) {
         return true;
     }
-    bool binds = mlock2(at, bytes, MLOCK_ONFAULT) != 0;
+    /* One locked page that grows beyond the limit. Kernels before 5.18 refuse to lock what cannot
+     * be read, whatever the limit, and walk through what can be, page by page; of what grows they
+     * do neither once it cannot be read. */
+    bool binds = mlock2(at, bytes, MLOCK_ONFAULT) != 0 || mprotect(at, bytes, PROT_NONE) != 0;
+    if (!binds) {
+        void *grown = mremap(at, bytes, enough, MREMAP_MAYMOVE);
+        binds = grown == MAP_FAILED;
+        at = binds ? at : grown;
+        bytes = binds ? bytes : enough;
+    }
     munmap(at, bytes);
     return binds;
 }
