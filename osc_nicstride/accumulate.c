@@ -16,6 +16,7 @@
 #include "osc_nicstride/control.h"
 #include "osc_nicstride/errors.h"
 #include "osc_nicstride/module.h"
+#include "osc_nicstride/observe.h"
 #include "osc_nicstride/op.h"
 #include "osc_nicstride/request.h"
 #include "osc_nicstride/small.h"
@@ -162,6 +163,7 @@ static int run(nicstride_module_t *m, accumulate_t *acc, nicstride_request_t *re
         return OMPI_SUCCESS;
     }
     *done_p = false;
+    nicstride_observe_operation(m);
     return start_message(m, acc, request);
 }
 
@@ -371,6 +373,7 @@ static bool fetch_by_small_message(nicstride_module_t *m, const void *origin, vo
 
     if (!nicstride_small_start(m, target, disp, &s))
         return false;
+    nicstride_observe_operation(m);
     nicstride_counters.accumulates++;
     return true;
 }
@@ -391,6 +394,7 @@ static bool swap_by_small_message(nicstride_module_t *m, const void *origin, con
     if (goes_there_direct(m, target) || dtype < 0 || bytes == 0 ||
         bytes > NICSTRIDE_SMALL_MAX / 2 || !nicstride_small_start(m, target, disp, &s))
         return false;
+    nicstride_observe_operation(m);
     nicstride_counters.accumulates++;
     return true;
 }
@@ -452,6 +456,7 @@ int nicstride_compare_and_swap(const void *origin, const void *compare, void *re
         memcpy(op->cas + op->size, origin, op->size);
         onic_layout_contig(&op->result, 0, op->size);
         op->result_base = result;
+        nicstride_observe_operation(m);
         rc = nicstride_op_start(op);
     }
     nicstride_target_fini(&a);
