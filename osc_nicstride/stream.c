@@ -384,6 +384,7 @@ int nicstride_op_start(nicstride_op_t *op)
     if (wants_reply(op)) {
         op->handle = nicstride_handle_new(&mca_osc_nicstride_component.ops, op);
         if (op->handle == 0) {
+            p->trial.cell = NULL;
             op_free_locked(op);
             onic_wire_unlock();
             return OMPI_ERR_OUT_OF_RESOURCE;
