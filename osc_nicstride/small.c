@@ -76,13 +76,13 @@ static void small_send(nicstride_module_t *m, nicstride_peer_t *p, int64_t disp,
         p->tx.asked = small.msg.count;
     }
     if (s->data2 != NULL) {
-        small.msg.len = 2 * s->len;
-        memcpy(small.data, s->data, s->len);
-        memcpy(small.data + s->len, s->data2, s->len);
-    }
-    if (s->data2 != NULL)
-        nicstride_send_small_locked(p, &small, small.data, 2 * len);
-    else if (len > 0)
+        unsigned char both[NICSTRIDE_SMALL_MAX];
+
+        small.msg.len = 2 * len;
+        memcpy(both, s->data, len);
+        memcpy(both + len, s->data2, len);
+        nicstride_send_small_locked(p, &small, both, 2 * len);
+    } else if (len > 0)
         nicstride_send_small_locked(p, &small, s->data, len);
     else
         nicstride_send_locked(m, p, &small.msg);
