@@ -34,9 +34,8 @@ typedef struct nicstride_target {
 } nicstride_target_t;
 
 /**
- * Checks a communication call and resolves it: epoch (and the lock that lock_all puts off),
- * layouts, equal sizes, bounds. `origin_dt` NULL: there is no origin buffer (MPI_NO_OP).
- * On success call nicstride_target_fini later.
+ * Checks a communication call and resolves it: epoch, layouts, equal sizes, bounds. `origin_dt`
+ * NULL: there is no origin buffer (MPI_NO_OP). On success call nicstride_target_fini later.
  */
 int nicstride_target_init(nicstride_target_t *a, nicstride_module_t *m, const char *call,
                           const void *origin, size_t origin_count, ompi_datatype_t *origin_dt,
