@@ -12,8 +12,8 @@
 #define INTERVAL_MIN    8
 #define INTERVAL_FACTOR 4
 #define INTERVAL_MAX    512
-/** Times that it is tried then: the first finds its memory cold. Longer at first, since queues in
- *  shared memory are slow until each of their pages has been touched by both sides. */
+/** Times that it is tried then: the first finds its memory cold. Messages longer at first, since
+ *  queues in shared memory are slow until each of their pages has been touched by both sides. */
 #define TRIALS      2
 #define TRIALS_LONG 16
 /** How many observations of a method make it known well. */
@@ -111,10 +111,15 @@ static int another(const nicstride_tune_cell_t *cell, int best, const double *mo
     return found;
 }
 
+static bool uses_queues(int method)
+{
+    return method == NICSTRIDE_METHOD_PACK || method == NICSTRIDE_METHOD_ZCOPY;
+}
+
 static void start_trial(nicstride_tune_cell_t *cell, int method)
 {
     cell->trial = (uint8_t)method;
-    cell->trials = cell->seen[method] < WELL_KNOWN ? TRIALS_LONG : TRIALS;
+    cell->trials = uses_queues(method) && cell->seen[method] < WELL_KNOWN ? TRIALS_LONG : TRIALS;
     cell->interval = cell->interval < INTERVAL_MAX / INTERVAL_FACTOR
                          ? (uint16_t)(cell->interval * INTERVAL_FACTOR)
                          : INTERVAL_MAX;
