@@ -28,6 +28,8 @@
 #include "common/wire_internal.h"
 
 #define DEVICES "/sys/class/infiniband"
+/** Containers may see the former without these. */
+#define DEVICE_FILES "/dev/infiniband"
 
 /** What each device takes with UCX's own queues, and with small ones. */
 #define DEVICE_BYTES       (80ULL << 20)
@@ -110,7 +112,7 @@ static unsigned verbs_devices(void)
 {
     const char *list = getenv("UCX_NET_DEVICES");
     unsigned n = 0;
-    DIR *dir = opendir(DEVICES);
+    DIR *dir = access(DEVICE_FILES, F_OK) == 0 ? opendir(DEVICES) : NULL;
     for (struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;) {
         n += e->d_name[0] != '.' && device_allowed(list, e->d_name);
     }
@@ -147,7 +149,7 @@ ucs_status_t onic_wire_fit_memory(onic_wire_config_t *config, char *tls, size_t 
     }
     if (bytes >= devices * DEVICE_BYTES) {
         uint64_t left = bytes - devices * DEVICE_BYTES;
-        onic_wire.rcache_max = left / 2;
+        onic_wire.rcache_max = left / 2 + 1; /* 0 would be no limit */
         onic_wire.rndv_max = left / 2 / TRANSFERS;
         return UCS_OK;
     }
