@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "common/beat.h"
-#include "common/help.h"
 #include "osc_nicstride/calls.h"
 #include "osc_nicstride/component.h"
 #include "osc_nicstride/dynamic.h"
@@ -97,12 +96,8 @@ static int start_message(nicstride_module_t *m, nicstride_target_t *a, nicstride
 /** Without permission of the kernel there is no single copy: not now, not later. */
 static void give_up_single_copy(void)
 {
-    static bool said;
-
     mca_osc_nicstride_component.params.cma = false;
-    if (!said)
-        onic_help("help-osc-nicstride.txt", "no-cma", nicstride_hostname());
-    said = true;
+    nicstride_say_no_single_copy();
 }
 
 static int single_copy(const nicstride_target_t *a, nicstride_method_t method,

@@ -86,8 +86,7 @@ static int check_attached(nicstride_module_t *m, const nicstride_target_t *a)
                            (uint64_t)a->disp);
 }
 
-/** The program works all the same, but its user may wonder why it is slow. */
-static void say_no_single_copy(void)
+void nicstride_say_no_single_copy(void)
 {
     static bool said;
 
@@ -109,7 +108,7 @@ bool nicstride_single_copy_works(nicstride_peer_t *p)
         onic_wire_unlock();
         __atomic_store_n(&p->single_copy, known, __ATOMIC_RELAXED);
         if (known < 0)
-            say_no_single_copy();
+            nicstride_say_no_single_copy();
     }
     return known > 0;
 }

@@ -63,6 +63,9 @@ bool nicstride_plain_offset(nicstride_module_t *m, int target, ptrdiff_t disp, s
                             uint64_t *offset);
 /** Can the kernel copy to and from the peer's memory? Asked once. Takes the wire lock then. */
 bool nicstride_single_copy_works(nicstride_peer_t *p);
+/** Says that there is no single copy, once: the program works all the same, but its user may wonder
+ *  why it is slow. */
+void nicstride_say_no_single_copy(void);
 /** Copies contiguous bytes without tearing aligned words of up to 8. */
 void nicstride_copy_bytes(void *to, const void *from, size_t bytes);
 /** Bytes of `count` elements of a datatype without any gap, else 0. */
