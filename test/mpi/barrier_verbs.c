@@ -72,7 +72,8 @@ static void check(const char *use, bool have, bool works, int lines)
     TL_CHECK((received > 0) == (works && !never), "%lld packets received by verbs", received);
     TL_CHECK((fallbacks > 0) == (have && !works && !never && !only), "%lld fallbacks", fallbacks);
     if (works && only) {
-        TL_CHECK(sent >= carried, "%lld packets for %lld barriers", sent, carried);
+        /* What is lost is seldom repeated: the next message says it, too. */
+        TL_CHECK(2 * sent >= carried, "%lld packets for %lld barriers", sent, carried);
     }
 }
 
