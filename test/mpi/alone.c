@@ -19,7 +19,10 @@
 
 #define LOOPS 600
 #define MOST  160
-/** Bytes of the window that belong to one origin. */
+/** Bytes of the longer blocks, and between them. */
+#define BLOCK  1000
+#define MARGIN 16
+/** Bytes of the window that belong to one origin, but for the longer blocks. */
 #define SLOT (3 * (MPI_Aint)MOST)
 
 static unsigned char byte_of(int loop, int i)
@@ -67,6 +70,28 @@ static void write_and_read(const tl_window_t *w, int target, int loop, int at, i
     TL_MPI(MPI_Put(none, bytes, MPI_BYTE, target, tl_disp(w, target, slot + at), bytes, MPI_BYTE,
                    w->win));
     TL_MPI(MPI_Win_flush(target, w->win));
+}
+
+/** Longer ones, again and again: until it is settled which way they go, and beyond. */
+static void lone_blocks(const tl_window_t *w, int target)
+{
+    static unsigned char out[BLOCK], in[BLOCK + 2 * MARGIN];
+    const MPI_Aint at = SLOT * w->size + (BLOCK + 2 * MARGIN) * w->rank;
+    for (int i = 0; i < LOOPS; i++) {
+        int wrong = 0;
+        fill(out, i, BLOCK);
+        TL_MPI(MPI_Put(out, BLOCK, MPI_BYTE, target, tl_disp(w, target, at + MARGIN), BLOCK,
+                       MPI_BYTE, w->win));
+        TL_MPI(MPI_Win_flush(target, w->win));
+        TL_MPI(MPI_Get(in, sizeof(in), MPI_BYTE, target, tl_disp(w, target, at), sizeof(in),
+                       MPI_BYTE, w->win));
+        TL_MPI(MPI_Win_flush(target, w->win));
+        for (int k = 0; k < (int)sizeof(in); k++) {
+            const bool inside = k >= MARGIN && k < MARGIN + BLOCK;
+            wrong += in[k] != (inside ? byte_of(i, k - MARGIN) : 0);
+        }
+        TL_CHECK(wrong == 0, "%s: block %d: %d bytes are wrong", tl_kind_name(w->kind), i, wrong);
+    }
 }
 
 /** One put, one flush: what is learned comes from these. */
@@ -149,15 +174,24 @@ int main(int argc, char **argv)
     const bool forced = method != NULL && strcmp(method, "auto") != 0;
     const bool may = may_copy();
     for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
-        tl_window_t w = tl_win_make(kind, SLOT * tl_size(), 1, MPI_COMM_WORLD, MPI_INFO_NULL);
+        tl_window_t w = tl_win_make(kind, (SLOT + BLOCK + 2 * MARGIN) * tl_size(), 1,
+                                    MPI_COMM_WORLD, MPI_INFO_NULL);
         const int target = (w.rank + 1) % w.size;
-        begin_counting();
         TL_MPI(MPI_Win_lock_all(0, w.win));
-        lone_words(&w, target);
-        if (counting && kind == TL_CREATE && w.size > 1 && may && !forced) {
-            TL_CHECK(copies() > 0, "single copy was never tried");
+        /* One after the other, while the others are in MPI: who is away would be copied from by the
+         * kernel anyway. */
+        for (int turn = 0; turn < w.size; turn++) {
+            if (turn == w.rank) {
+                begin_counting();
+                lone_words(&w, target);
+                if (counting && kind == TL_CREATE && w.size > 1 && may && !forced) {
+                    TL_CHECK(copies() > 0, "single copy was never tried");
+                }
+                end_counting();
+            }
+            TL_MPI(MPI_Barrier(w.comm));
         }
-        end_counting();
+        lone_blocks(&w, target);
         for (int i = 0; i < LOOPS; i++) {
             const int bytes = (int)tl_range(&rng, 1, MOST);
             write_and_read(&w, target, i, (int)tl_range(&rng, 0, SLOT - bytes), bytes);
