@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/tls.h"
+
 static bool has_prefix(const char *word, size_t len, const char *prefix)
 {
     return len >= strlen(prefix) && strncmp(word, prefix, strlen(prefix)) == 0;
@@ -43,22 +45,6 @@ bool nicbarrier_rdma_tls(const char *tls)
     }
     /* Of all but "rc" the others are left, likewise of all but "rc_verbs". */
     return all_but ? !ib && !(rc && dc) : named;
-}
-
-bool nicbarrier_rdma_device(const char *devices, const char *device)
-{
-    const size_t size = strlen(device);
-    if (devices == NULL || devices[0] == '\0' || strcmp(devices, "all") == 0) {
-        return true;
-    }
-    for (const char *word = devices; *word != '\0';) {
-        const size_t len = strcspn(word, ",");
-        if (has_prefix(word, len, device) && (len == size || word[size] == ':')) {
-            return true;
-        }
-        word += len + (word[len] == ',');
-    }
-    return false;
 }
 
 static bool is_active(const char *directory, const char *device, const char *port)
@@ -100,7 +86,7 @@ bool nicbarrier_rdma_here(const char *directory, const char *tls, const char *de
     bool here = false;
     DIR *all = nicbarrier_rdma_tls(tls) ? opendir(directory) : NULL;
     while (all != NULL && !here && (entry = readdir(all)) != NULL) {
-        here = entry->d_name[0] != '.' && nicbarrier_rdma_device(devices, entry->d_name) &&
+        here = entry->d_name[0] != '.' && onic_devices_have(devices, entry->d_name) &&
                has_active_port(directory, entry->d_name);
     }
     if (all != NULL) {

@@ -15,14 +15,11 @@
 /** May UCX use RDMA with connections? `tls` is a list as in UCX_TLS; NULL: all. Pure. */
 bool nicbarrier_rdma_tls(const char *tls);
 
-/** May UCX use this device ("mlx5_0")? `devices` is a list as in UCX_NET_DEVICES; NULL: all.
- * Pure. */
-bool nicbarrier_rdma_device(const char *devices, const char *device);
-
 /**
  * Is there an adapter with a port that is up and that UCX may use?
  *
  * @param directory  where the kernel shows its adapters: /sys/class/infiniband
+ * @param devices    a list as in UCX_NET_DEVICES; NULL: all
  */
 bool nicbarrier_rdma_here(const char *directory, const char *tls, const char *devices);
 

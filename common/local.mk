@@ -10,6 +10,8 @@ common_libonic_core_la_SOURCES = \
 	common/layout.h \
 	common/layout_walk.h \
 	common/layout_wire.c \
+	common/memory_plan.c \
+	common/memory_plan.h \
 	common/tls.c \
 	common/tls.h
 common_libonic_core_la_CPPFLAGS = $(pure_cppflags)

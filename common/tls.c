@@ -119,6 +119,19 @@ static bool is_verbs(const word_t *w)
     return found;
 }
 
+bool onic_devices_have(const char *list, const char *name)
+{
+    const bool all = is_all(list), excludes = !all && *list == '^';
+    const char *rest = excludes ? list + 1 : list;
+    bool named = false;
+    word_t w;
+
+    /* An excluded port leaves the device's others. */
+    while (!all && !named && next_word(&rest, &w))
+        named = is(&w, name) && !(excludes && w.decorated_len > w.len);
+    return all || named != excludes;
+}
+
 bool onic_tls_without_verbs(const char *list, char *out, size_t size)
 {
     output_t o = {.text = out, .size = size};

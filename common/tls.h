@@ -4,8 +4,8 @@
  */
 /**
  * @file
- * Lists of UCX transports, as in UCX_TLS: "all", "posix,tcp,self", "^ib", "\rc_verbs,ud:aux".
- * NULL and "" mean all. Pure.
+ * Lists of UCX transports, as in UCX_TLS: "all", "posix,tcp,self", "^ib", "\rc_verbs,ud:aux", and
+ * of devices. NULL and "" mean all. Pure.
  */
 #ifndef ONIC_TLS_H
 #define ONIC_TLS_H
@@ -13,8 +13,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "common/export.h"
+
 /** Does the list let UCX use a transport of InfiniBand or RoCE, if only to connect? */
 bool onic_tls_have_verbs(const char *list);
+
+/** Does a list of devices, as in UCX_NET_DEVICES ("mlx5_0:1,eth0", "^mlx5_1"; NULL and "" mean
+ * all), let UCX use this one ("mlx5_0"), if only one of its ports? */
+ONIC_EXPORT bool onic_devices_have(const char *list, const char *name);
 
 /**
  * Writes the list without transports of InfiniBand and RoCE. False where nothing is left, or `size`

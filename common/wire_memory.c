@@ -24,20 +24,13 @@
 #include "opal/util/output.h"
 #include "opal/util/proc.h"
 
+#include "common/memory_plan.h"
 #include "common/tls.h"
 #include "common/wire_internal.h"
 
 #define DEVICES "/sys/class/infiniband"
 /** Containers may see the former without these. */
 #define DEVICE_FILES "/dev/infiniband"
-
-/** What each device takes with UCX's own queues, and with small ones. */
-#define DEVICE_BYTES       (80ULL << 20)
-#define SMALL_DEVICE_BYTES (6ULL << 20)
-
-/** So many transfers by rendezvous may be under way, and as much again UCX may keep registered, in
- *  what is left then. */
-#define TRANSFERS 16
 
 /* ---- what there is -------------------------------------------------------------------------- */
 
@@ -91,30 +84,13 @@ static uint64_t registrable(void)
     return r.rlim_cur > taken ? (uint64_t)r.rlim_cur - taken : 0;
 }
 
-/** Does a list such as UCX_NET_DEVICES ("mlx5_0:1,eth0") let UCX use a device? */
-static bool device_allowed(const char *list, const char *name)
-{
-    const size_t len = strlen(name);
-    if (list == NULL || *list == '\0' || *list == '^') {
-        return true;
-    }
-    for (const char *at = list; *at != '\0'; at += strspn(at, ",")) {
-        size_t n = strcspn(at, ":,");
-        if ((n == len && memcmp(at, name, n) == 0) || (n == 3 && memcmp(at, "all", n) == 0)) {
-            return true;
-        }
-        at += strcspn(at, ",");
-    }
-    return false;
-}
-
 static unsigned verbs_devices(void)
 {
     const char *list = getenv("UCX_NET_DEVICES");
     unsigned n = 0;
     DIR *dir = access(DEVICE_FILES, F_OK) == 0 ? opendir(DEVICES) : NULL;
     for (struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;) {
-        n += e->d_name[0] != '.' && device_allowed(list, e->d_name);
+        n += e->d_name[0] != '.' && onic_devices_have(list, e->d_name);
     }
     if (dir != NULL) {
         closedir(dir);
@@ -131,7 +107,7 @@ static void say(uint64_t bytes, const char *what)
         opal_output(0,
                     "ompi-nic: only %llu KiB of memory may still be locked (ulimit -l), and UCX "
                     "wants %llu MiB and more for InfiniBand and RoCE: %s",
-                    (unsigned long long)bytes >> 10, DEVICE_BYTES >> 20, what);
+                    (unsigned long long)bytes >> 10, ONIC_DEVICE_BYTES >> 20, what);
     }
 }
 
@@ -140,23 +116,15 @@ ucs_status_t onic_wire_fit_memory(onic_wire_config_t *config, char *tls, size_t 
     const char *list = onic_wire_tls(config);
     unsigned devices = onic_tls_have_verbs(list) ? verbs_devices() : 0;
     uint64_t bytes = devices > 0 ? registrable() : UINT64_MAX;
+    onic_memory_plan_t plan = onic_memory_plan(bytes, devices);
 
-    onic_wire.small_queues = false;
-    onic_wire.rndv_max = UINT64_MAX;
-    onic_wire.rcache_max = 0;
-    if (bytes == UINT64_MAX) {
-        return UCS_OK;
-    }
-    if (bytes >= devices * DEVICE_BYTES) {
-        uint64_t left = bytes - devices * DEVICE_BYTES;
-        onic_wire.rcache_max = left / 2 + 1; /* 0 would be no limit */
-        onic_wire.rndv_max = left / 2 / TRANSFERS;
-        return UCS_OK;
-    }
-    if (bytes >= devices * SMALL_DEVICE_BYTES) {
-        onic_wire.small_queues = true;
-        onic_wire.rndv_max = 0;
+    onic_wire.small_queues = plan.queues == ONIC_MEMORY_SMALL;
+    onic_wire.rndv_max = plan.rndv_max;
+    onic_wire.rcache_max = plan.rcache_max;
+    if (plan.queues == ONIC_MEMORY_SMALL) {
         say(bytes, "its queues are made smaller");
+    }
+    if (plan.queues != ONIC_MEMORY_NONE) {
         return UCS_OK;
     }
     if (!onic_tls_without_verbs(list, tls, size)) {

@@ -31,7 +31,7 @@ unit_programs = \
 	test/unit/check_tune
 
 unit_ldadd = osc_nicstride/libnicstride_core.la common/libonic_core.la $(CHECK_LIBS)
-barrier_ldadd = coll_nicbarrier/libnicbarrier_core.la $(CHECK_LIBS)
+barrier_ldadd = coll_nicbarrier/libnicbarrier_core.la common/libonic_core.la $(CHECK_LIBS)
 
 test_unit_check_apply_LDADD = $(unit_ldadd)
 test_unit_check_arrange_LDADD = $(barrier_ldadd)

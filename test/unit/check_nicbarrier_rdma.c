@@ -28,17 +28,6 @@ START_TEST(transports)
 }
 END_TEST
 
-START_TEST(devices)
-{
-    ck_assert(nicbarrier_rdma_device(NULL, "mlx5_1"));
-    ck_assert(nicbarrier_rdma_device("all", "mlx5_1"));
-    ck_assert(nicbarrier_rdma_device("eth0,mlx5_1:1", "mlx5_1"));
-    ck_assert(nicbarrier_rdma_device("mlx5_1", "mlx5_1"));
-    ck_assert(!nicbarrier_rdma_device("eth0", "mlx5_1"));
-    ck_assert(!nicbarrier_rdma_device("mlx5_10:1", "mlx5_1"));
-}
-END_TEST
-
 static void make(const char *directory, const char *part)
 {
     char path[128];
@@ -90,7 +79,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {transports, devices, ports};
+    const TTest *const tests[] = {transports, ports};
 
     return unit_run("nicbarrier_rdma", tests, sizeof(tests) / sizeof(tests[0]));
 }

@@ -9,6 +9,8 @@
  */
 #include "common/tls.h"
 
+#include "common/memory_plan.h"
+
 #include <string.h>
 
 #include "test/unit/unit.h"
@@ -79,6 +81,54 @@ START_TEST(what_does_not_fit_is_refused)
 }
 END_TEST
 
+START_TEST(lists_of_devices)
+{
+    ck_assert(onic_devices_have(NULL, "mlx5_1"));
+    ck_assert(onic_devices_have("all", "mlx5_1"));
+    ck_assert(onic_devices_have("eth0,mlx5_1:1", "mlx5_1"));
+    ck_assert(onic_devices_have("mlx5_1", "mlx5_1"));
+    ck_assert(!onic_devices_have("eth0", "mlx5_1"));
+    ck_assert(!onic_devices_have("mlx5_10:1", "mlx5_1"));
+    ck_assert(onic_devices_have("", "mlx5_1"));
+    ck_assert(onic_devices_have("^eth0", "mlx5_1"));
+    ck_assert(!onic_devices_have("^eth0,mlx5_1", "mlx5_1"));
+    ck_assert(onic_devices_have("^mlx5_1:2", "mlx5_1"));
+    ck_assert(!onic_devices_have("^mlx5_1,mlx5_0:2", "mlx5_1"));
+    ck_assert(onic_devices_have("^mlx5_0,mlx5_1:2", "mlx5_1"));
+}
+END_TEST
+
+/* What is promised never takes more than there is. */
+START_TEST(memory)
+{
+    unit_random_t r = {.state = unit_seed() + (uint64_t)_i};
+    const uint64_t m = 1 << 20;
+
+    for (int repeat = 0; repeat < 10000; repeat++) {
+        const unsigned devices = 1 + (unsigned)unit_below(&r, 4);
+        const uint64_t bytes = unit_below(&r, devices * (unit_once_in(&r, 2) ? 10 : 200) * m);
+        const onic_memory_plan_t p = onic_memory_plan(bytes, devices);
+
+        switch (p.queues) {
+        case ONIC_MEMORY_OWN:
+            UNIT_CHECK(bytes >= devices * 80 * m && p.rcache_max > 0);
+            UNIT_CHECK(devices * 80 * m + p.rcache_max + 16 * p.rndv_max <= bytes + 1);
+            break;
+        case ONIC_MEMORY_SMALL:
+            UNIT_CHECK(bytes < devices * 80 * m && bytes >= devices * 6 * m && p.rndv_max == 0);
+            break;
+        case ONIC_MEMORY_NONE:
+            UNIT_CHECK(bytes < devices * 6 * m && p.rndv_max == UINT64_MAX);
+            break;
+        }
+    }
+    for (unsigned devices = 0; devices < 3; devices++) {
+        const onic_memory_plan_t p = onic_memory_plan(devices > 0 ? UINT64_MAX : 0, devices);
+        UNIT_CHECK(p.queues == ONIC_MEMORY_OWN && p.rndv_max == UINT64_MAX && p.rcache_max == 0);
+    }
+}
+END_TEST
+
 /** Names, and whether they are of verbs. */
 static const struct {
     const char *name;
@@ -123,9 +173,9 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const each[] = {random_lists};
+    const TTest *const each[] = {random_lists, memory};
     const TTest *const tests[] = {verbs_are_found, verbs_are_taken_out, posix_is_taken_out,
-                                  what_does_not_fit_is_refused};
+                                  what_does_not_fit_is_refused, lists_of_devices};
 
-    return unit_run_loop("tls", each, 1, 5, tests, sizeof(tests) / sizeof(tests[0]));
+    return unit_run_loop("tls", each, 2, 5, tests, sizeof(tests) / sizeof(tests[0]));
 }

@@ -1,0 +1,36 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * What UCX can have on InfiniBand and RoCE where a process may lock only so much memory. Pure.
+ */
+#ifndef ONIC_MEMORY_PLAN_H
+#define ONIC_MEMORY_PLAN_H
+
+#include <stdint.h>
+
+/** Bytes that each device takes with UCX's own queues, and with small ones. */
+#define ONIC_DEVICE_BYTES       (80ULL << 20)
+#define ONIC_SMALL_DEVICE_BYTES (6ULL << 20)
+
+typedef enum onic_memory_queues {
+    ONIC_MEMORY_OWN,   /**< UCX's own queues */
+    ONIC_MEMORY_SMALL, /**< small ones */
+    ONIC_MEMORY_NONE   /**< no use of these devices */
+} onic_memory_queues_t;
+
+typedef struct onic_memory_plan {
+    onic_memory_queues_t queues;
+    uint64_t rndv_max;   /**< most bytes of one rendezvous; UINT64_MAX without limit */
+    uint64_t rcache_max; /**< most bytes that UCX may keep registered; 0 without limit */
+} onic_memory_plan_t;
+
+/**
+ * @param bytes    that may still be locked; UINT64_MAX without limit
+ * @param devices  that UCX may use; 0: nothing has to be locked
+ */
+onic_memory_plan_t onic_memory_plan(uint64_t bytes, unsigned devices);
+
+#endif
