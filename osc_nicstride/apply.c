@@ -102,6 +102,16 @@ uint64_t nicstride_apply(const nicstride_apply_t *a, onic_cursor_t *target, void
     return done;
 }
 
+void nicstride_apply_element(const nicstride_apply_t *a, void *target, const void *src, void *old)
+{
+    if (old != NULL)
+        memcpy(old, target, a->size);
+    if (a->kind == NICSTRIDE_APPLY_REPLACE)
+        memcpy(target, src, a->size);
+    else if (a->kind == NICSTRIDE_APPLY_REDUCE)
+        a->reduce(a->ctx, src, target, 1);
+}
+
 void nicstride_apply_cas(void *target, size_t size, const void *compare, const void *desired,
                          void *old)
 {

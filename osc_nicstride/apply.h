@@ -43,6 +43,9 @@ typedef struct nicstride_apply {
 uint64_t nicstride_apply(const nicstride_apply_t *a, onic_cursor_t *target, void *base,
                          const void *src, void *old, uint64_t len);
 
+/** The same for one element without gaps (a->size == a->extent), at `target`. */
+void nicstride_apply_element(const nicstride_apply_t *a, void *target, const void *src, void *old);
+
 /** Compare and swap of one element of `size` bytes (1 .. 64): `old` gets the value from before
  *  and may be the memory of `compare`; `desired` is stored where it equals `compare`, byte for
  *  byte. */

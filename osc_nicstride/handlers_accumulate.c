@@ -40,8 +40,26 @@ static void reply_old(const nicstride_incoming_t *in, char *old, uint64_t len)
     }
 }
 
-/** Checks what an accumulate asks for and does it, under the accumulate lock. */
-static int apply_message(const nicstride_incoming_t *in, const nicstride_accop_t *op, char *old)
+static nicstride_ctl_t *control(const nicstride_incoming_t *in)
+{
+    return nicstride_ctl(in->m, in->m->node.me);
+}
+
+/** Instead of an error: the accumulate lock is taken, nothing was done. */
+enum { BUSY = -1 };
+
+/** One element without gaps in a plain place. */
+static int apply_to_element(const nicstride_incoming_t *in, const nicstride_apply_t *a, char *at,
+                            char *old)
+{
+    if (!nicstride_spin_try(&control(in)->acc_lock))
+        return BUSY;
+    nicstride_apply_element(a, at, in->data, old);
+    nicstride_spin_unlock(&control(in)->acc_lock);
+    return 0;
+}
+
+static int apply_to_layout(const nicstride_incoming_t *in, const nicstride_apply_t *a, char *old)
 {
     const nicstride_msg_t *msg = in->msg;
     onic_layout_t l;
@@ -52,17 +70,31 @@ static int apply_message(const nicstride_incoming_t *in, const nicstride_accop_t
 
     if (error != 0)
         return error;
-    if (msg->len % op->apply.size != 0 || at % op->apply.size != 0) {
+    if (msg->len % a->size != 0 || at % a->size != 0) {
         error = MPI_ERR_TYPE;
+    } else if (!nicstride_spin_try(&control(in)->acc_lock)) {
+        error = BUSY;
     } else {
         onic_cursor_init(&c, &l, at);
-        nicstride_apply(&op->apply, &c, base, in->data, old, msg->len);
+        nicstride_apply(a, &c, base, in->data, old, msg->len);
+        nicstride_spin_unlock(&control(in)->acc_lock);
     }
     onic_layout_fini(&l);
     return error;
 }
 
-static void accumulate(const nicstride_incoming_t *in)
+/** Checks what an accumulate asks for and does it. */
+static int apply_message(const nicstride_incoming_t *in, const nicstride_apply_t *a, char *old)
+{
+    const nicstride_msg_t *msg = in->msg;
+    const bool element = msg->len == a->size && a->size == a->extent && msg->offset == 0;
+    char *at = element ? nicstride_plain_target(in) : NULL;
+
+    return at != NULL ? apply_to_element(in, a, at, old) : apply_to_layout(in, a, old);
+}
+
+/** False where it must be tried again. */
+static bool accumulate(const nicstride_incoming_t *in)
 {
     const nicstride_msg_t *msg = in->msg;
     const bool fetch = msg->type == NICSTRIDE_MSG_GET_ACC;
@@ -81,24 +113,25 @@ static void accumulate(const nicstride_incoming_t *in)
     else if (fetch && !small && (old = malloc(msg->len)) == NULL)
         error = MPI_ERR_NO_MEM;
     if (error == 0)
-        error = apply_message(in, &op, old);
+        error = apply_message(in, &op.apply, old);
+    if (fetch && error != 0 && !small)
+        free(old);
+    if (error == BUSY)
+        return false;
     if (fetch && error != 0) {
-        if (!small)
-            free(old);
         nicstride_refuse(in, NICSTRIDE_MSG_ACC_DATA, msg->len, error);
-        return;
-    }
-    if (fetch && small) {
+    } else if (fetch && small) {
         nicstride_reply_small(in, NICSTRIDE_MSG_ACC_DATA, old, msg->len);
-        return;
+    } else {
+        if (fetch)
+            reply_old(in, old, msg->len);
+        nicstride_applied_locked(in->m, in->p, error);
     }
-    if (fetch)
-        reply_old(in, old, msg->len);
-    nicstride_applied_locked(in->m, in->p, error);
+    return true;
 }
 
-/** Compare and swap: one element, two values in the payload. */
-static void compare_and_swap(const nicstride_incoming_t *in)
+/** Compare and swap: one element, two values in the payload. False as above. */
+static bool compare_and_swap(const nicstride_incoming_t *in)
 {
     const uint64_t size = in->msg->len / 2;
     size_t dtype_size, extent;
@@ -114,23 +147,18 @@ static void compare_and_swap(const nicstride_incoming_t *in)
         error = MPI_ERR_RMA_RANGE;
     if (error != 0) {
         nicstride_refuse(in, NICSTRIDE_MSG_ACC_DATA, size, error);
-        return;
+        return true;
     }
+    if (!nicstride_spin_try(&control(in)->acc_lock))
+        return false;
     nicstride_apply_cas((char *)((uintptr_t)in->m->base + (uintptr_t)in->msg->disp), size, in->data,
                         (const char *)in->data + size, old);
+    nicstride_spin_unlock(&control(in)->acc_lock);
     nicstride_reply_small(in, NICSTRIDE_MSG_ACC_DATA, old, size);
+    return true;
 }
 
 bool nicstride_on_accumulate(const nicstride_incoming_t *in)
 {
-    nicstride_ctl_t *ctl = nicstride_ctl(in->m, in->m->node.me);
-
-    if (!nicstride_spin_try(&ctl->acc_lock))
-        return false;
-    if (in->msg->type == NICSTRIDE_MSG_CAS)
-        compare_and_swap(in);
-    else
-        accumulate(in);
-    nicstride_spin_unlock(&ctl->acc_lock);
-    return true;
+    return in->msg->type == NICSTRIDE_MSG_CAS ? compare_and_swap(in) : accumulate(in);
 }
