@@ -77,8 +77,7 @@ void *nicstride_handle_free(nicstride_handles_t *t, uint64_t handle)
         return NULL;
     void *object = slot->object;
     slot->object = NULL;
-    if (++slot->generation == 0)
-        slot->generation = 1;
+    slot->generation = slot->generation % NICSTRIDE_GENERATION_MAX + 1;
     slot->next_free = t->free;
     t->free = (uint32_t)handle + 1;
     t->used--;

@@ -15,6 +15,10 @@
 
 #include <stdint.h>
 
+/** Generations of a slot, 1 to this, then 1 again: so many operations later a reply that was lost
+ *  for as long would be taken for another's. */
+#define NICSTRIDE_GENERATION_MAX 0xffffffu
+
 typedef struct nicstride_handle_slot {
     void *object; /**< NULL while free */
     uint32_t generation;

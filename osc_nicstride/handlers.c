@@ -194,16 +194,16 @@ void nicstride_reply_init(const nicstride_incoming_t *in, nicstride_msg_t *msg,
 void nicstride_reply_small(const nicstride_incoming_t *in, nicstride_msg_type_t type,
                            const void *data, uint64_t len)
 {
-    nicstride_small_msg_t small;
+    nicstride_msg_t msg;
     uint64_t applied = 0;
     int error = 0;
 
     if (nicstride_rx_applied(&in->p->rx, 0))
         nicstride_rx_ack(&in->p->rx, &applied, &error);
-    nicstride_reply_init(in, &small.msg, type, len);
+    nicstride_reply_init(in, &msg, type, len);
     if (error == 0)
-        small.msg.count = applied;
-    nicstride_send_small_locked(in->p, &small, data, len);
+        msg.count = applied;
+    nicstride_send_small_locked(in->p, &msg, data, len);
     if (error != 0)
         send_ack_of(in->m, in->p, applied, error);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "osc_nicstride/lockq.h"
+#include "osc_nicstride/proto_short.h"
 
 #define AT(field, offset)                                                                          \
     _Static_assert(offsetof(nicstride_msg_t, field) == (offset), "message layout: " #field)
@@ -185,20 +186,31 @@ static bool has_length(const nicstride_msg_t *m, uint64_t behind)
     return m->layout_len <= behind && m->len == behind - m->layout_len;
 }
 
-const char *nicstride_msg_decode(const void *buf, size_t len, uint64_t payload_len,
-                                 nicstride_msg_t *m, const void **layout_p)
+/* Copies the header, of either form, and finds its end. */
+static const char *read_header(const void *buf, size_t len, nicstride_msg_t *m, size_t *header_p)
 {
+    *header_p = nicstride_msg_lengthen(buf, len, m);
+    if (*header_p > 0)
+        return NULL;
     if (len < sizeof(*m))
         return "shorter than a header";
     memcpy(m, buf, sizeof(*m));
-    *layout_p = (const char *)buf + sizeof(*m);
+    *header_p = sizeof(*m);
+    return check_magic(m->magic);
+}
 
-    const char *why = check_magic(m->magic);
+const char *nicstride_msg_decode(const void *buf, size_t len, uint64_t payload_len,
+                                 nicstride_msg_t *m, const void **layout_p)
+{
+    size_t header;
+    const char *why = read_header(buf, len, m, &header);
+
     if (why != NULL)
         return why;
+    *layout_p = (const char *)buf + header;
     if (m->type == 0 || m->type >= NICSTRIDE_MSG_LAST)
         return "unknown type";
-    if (!has_length(m, len - sizeof(*m)))
+    if (!has_length(m, len - header))
         return "layout and payload do not have the length that the header says";
 
     const rule_t *rule = &rules[m->type];

@@ -11,6 +11,8 @@
  * fragments and needs no buffers: regular layouts are small and travel whole with the position
  * (`offset`) of the fragment in them; irregular ones travel as the slice that the fragment needs.
  *
+ * Messages without a layout may travel in a shorter form, see proto_short.h.
+ *
  * Pure. Decoding trusts nothing: length, magic, type and the fields of each type are checked.
  */
 #ifndef NICSTRIDE_PROTO_H
@@ -52,8 +54,8 @@ enum {
     NICSTRIDE_MSG_INLINE = 4 /**< the payload lies behind header and layout, not beside them */
 };
 
-/** The header, exactly as it travels: 64 bytes, host byte order (one magic value per order, so a
- *  mixed system is refused and not garbled). Unused fields are 0 and checked to be. */
+/** The header, as it travels in its long form: 64 bytes, host byte order (one magic value per
+ * order, so a mixed system is refused and not garbled). Unused fields are 0 and checked to be. */
 typedef struct nicstride_msg {
     uint16_t magic;
     uint8_t type;
@@ -81,10 +83,10 @@ void nicstride_msg_init(nicstride_msg_t *m, nicstride_msg_type_t type, uint32_t 
                         uint32_t origin);
 
 /**
- * Checks and copies a received header. `*layout_p` points at the encoded layout inside `buf`
- * (m->layout_len bytes); behind it lie m->len bytes of payload where NICSTRIDE_MSG_INLINE says so.
- * `payload_len` is what came beside it (for a rendezvous: what was announced). Returns NULL, or a
- * static text that says what is wrong.
+ * Checks and copies a received header, of either form. `*layout_p` points at the encoded layout
+ * inside `buf` (m->layout_len bytes); behind it lie m->len bytes of payload where
+ * NICSTRIDE_MSG_INLINE says so. `payload_len` is what came beside it (for a rendezvous: what was
+ * announced). Returns NULL, or a static text that says what is wrong.
  */
 const char *nicstride_msg_decode(const void *buf, size_t len, uint64_t payload_len,
                                  nicstride_msg_t *m, const void **layout_p);

@@ -14,17 +14,27 @@
 #include "osc_nicstride/component.h"
 #include "osc_nicstride/module.h"
 #include "osc_nicstride/observe.h"
+#include "osc_nicstride/proto_short.h"
 #include "osc_nicstride/stream.h"
 #include "osc_nicstride/stream_internal.h"
 #include "osc_nicstride/target.h"
 
-void nicstride_send_small_locked(nicstride_peer_t *p, nicstride_small_msg_t *small,
-                                 const void *data, uint64_t len)
+void nicstride_send_small_locked(nicstride_peer_t *p, nicstride_msg_t *msg, const void *data,
+                                 uint64_t len)
 {
-    small->msg.flags |= NICSTRIDE_MSG_INLINE;
-    memcpy(small->data, data, len);
-    if (onic_peer_send(p->wire, ONIC_AM_OSC, small, sizeof(small->msg) + len, NULL, 0, NULL, NULL) <
-        0)
+    unsigned char bytes[sizeof(*msg) + NICSTRIDE_SMALL_MAX];
+    size_t header;
+
+    if (len > 0)
+        msg->flags |= NICSTRIDE_MSG_INLINE;
+    header = nicstride_msg_shorten(msg, bytes);
+    if (header == 0) {
+        header = sizeof(*msg);
+        memcpy(bytes, msg, header);
+    }
+    if (len > 0)
+        memcpy(bytes + header, data, len);
+    if (onic_peer_send(p->wire, ONIC_AM_OSC, bytes, header + len, NULL, 0, NULL, NULL) < 0)
         p->failed = true;
 }
 
@@ -62,30 +72,28 @@ static bool small_may_start(const nicstride_peer_t *p)
 static void small_send(nicstride_module_t *m, nicstride_peer_t *p, int64_t disp,
                        const nicstride_small_t *s, uint64_t handle)
 {
-    nicstride_small_msg_t small;
+    nicstride_msg_t msg;
     uint64_t len = s->data != NULL ? s->len : 0;
 
-    nicstride_msg_init(&small.msg, s->type, m->info[p->rank].win, (uint32_t)m->rank);
-    small.msg.op = s->op;
-    small.msg.dtype = s->dtype;
-    small.msg.disp = disp;
-    small.msg.len = s->len;
-    small.msg.handle = handle;
+    nicstride_msg_init(&msg, s->type, m->info[p->rank].win, (uint32_t)m->rank);
+    msg.op = s->op;
+    msg.dtype = s->dtype;
+    msg.disp = disp;
+    msg.len = s->len;
+    msg.handle = handle;
     if (nicstride_tx_idle(&p->tx)) {
-        small.msg.count = p->tx.sent + 1;
-        p->tx.asked = small.msg.count;
+        msg.count = p->tx.sent + 1;
+        p->tx.asked = msg.count;
     }
     if (s->data2 != NULL) {
         unsigned char both[NICSTRIDE_SMALL_MAX];
 
-        small.msg.len = 2 * len;
+        msg.len = 2 * len;
         memcpy(both, s->data, len);
         memcpy(both + len, s->data2, len);
-        nicstride_send_small_locked(p, &small, both, 2 * len);
-    } else if (len > 0)
-        nicstride_send_small_locked(p, &small, s->data, len);
-    else
-        nicstride_send_locked(m, p, &small.msg);
+        nicstride_send_small_locked(p, &msg, both, 2 * len);
+    } else
+        nicstride_send_small_locked(p, &msg, s->data, len);
     nicstride_tx_send(&p->tx);
     nicstride_counters.messages++;
 }

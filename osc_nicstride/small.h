@@ -19,12 +19,6 @@
 /** The most bytes that travel behind a header, copied, instead of beside it. */
 #define NICSTRIDE_SMALL_MAX 128
 
-/** A message that carries few bytes. */
-typedef struct nicstride_small_msg {
-    nicstride_msg_t msg;
-    unsigned char data[NICSTRIDE_SMALL_MAX];
-} nicstride_small_msg_t;
-
 /** An operation on few contiguous bytes. */
 typedef struct nicstride_small {
     nicstride_msg_type_t type; /**< PUT, GET, GET_ACC or CAS */
@@ -45,8 +39,10 @@ typedef struct nicstride_small {
 bool nicstride_small_start(nicstride_module_t *m, int target, ptrdiff_t disp,
                            const nicstride_small_t *s);
 
-/** Sends a message with `len` bytes behind its header. Otherwise as nicstride_send_locked. */
-void nicstride_send_small_locked(nicstride_peer_t *p, nicstride_small_msg_t *small,
-                                 const void *data, uint64_t len);
+/** Sends a message without layout, in the short form where it has one, with `len` bytes (0 ..
+ *  NICSTRIDE_SMALL_MAX) behind its header. A failure is printed by the wire and marks the peer as
+ *  failed, which ends all waiting for it with an error. */
+void nicstride_send_small_locked(nicstride_peer_t *p, nicstride_msg_t *msg, const void *data,
+                                 uint64_t len);
 
 #endif

@@ -17,6 +17,7 @@
 #include "osc_nicstride/module.h"
 #include "osc_nicstride/observe.h"
 #include "osc_nicstride/request.h"
+#include "osc_nicstride/small.h"
 #include "osc_nicstride/stream_internal.h"
 #include "osc_nicstride/target.h"
 
@@ -410,9 +411,6 @@ int nicstride_op_start(nicstride_op_t *op)
 
 void nicstride_send_locked(nicstride_module_t *m, nicstride_peer_t *p, nicstride_msg_t *msg)
 {
-    int rc = onic_peer_send(p->wire, ONIC_AM_OSC, msg, sizeof(*msg), NULL, 0, NULL, NULL);
-
     (void)m;
-    if (rc < 0)
-        p->failed = true;
+    nicstride_send_small_locked(p, msg, NULL, 0);
 }

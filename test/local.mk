@@ -24,6 +24,7 @@ unit_programs = \
 	test/unit/check_pack \
 	test/unit/check_plan \
 	test/unit/check_proto \
+	test/unit/check_proto_short \
 	test/unit/check_region \
 	test/unit/check_region_layout \
 	test/unit/check_sieve \
@@ -58,6 +59,7 @@ test_unit_check_nicbarrier_schedule_LDADD = $(barrier_ldadd)
 test_unit_check_pack_LDADD = $(unit_ldadd)
 test_unit_check_plan_LDADD = $(unit_ldadd)
 test_unit_check_proto_LDADD = $(unit_ldadd)
+test_unit_check_proto_short_LDADD = $(unit_ldadd)
 test_unit_check_region_LDADD = $(unit_ldadd)
 test_unit_check_region_layout_LDADD = $(unit_ldadd)
 test_unit_check_sieve_LDADD = $(unit_ldadd)

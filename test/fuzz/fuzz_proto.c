@@ -9,14 +9,16 @@
  * keep inside the window, piece by piece.
  *
  * Input: one byte that says how long the payload is said to be, one that chooses the window, then
- * the message. Where the first byte has its top bit set, the message is made right by force, so
- * that inputs made without a view of the code reach what lies behind the header, too.
+ * the message. Where the first byte is 0x80 to 0xbf, the message is made right by force, so that
+ * inputs made without a view of the code reach what lies behind the header, too; from 0xc0 on it
+ * begins as a short one.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/layout.h"
 #include "osc_nicstride/proto.h"
+#include "osc_nicstride/proto_short.h"
 #include "osc_nicstride/region.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -124,9 +126,21 @@ static void force_right(uint8_t *message, size_t len)
     memcpy(message, &right, sizeof(right));
 }
 
+/* The header says what the bytes say, in either form. */
+static void check_header(const nicstride_msg_t *m, const uint8_t *message)
+{
+    unsigned char again[NICSTRIDE_SHORT_SIZE];
+
+    if ((message[0] & 0xc0) == 0xc0)
+        require(nicstride_msg_shorten(m, again) == sizeof(again) &&
+                memcmp(again, message, sizeof(again)) == 0);
+    else
+        require(memcmp(m, message, sizeof(*m)) == 0);
+}
+
 static void check_message(const uint8_t *message, size_t len, uint8_t choice, uint64_t window)
 {
-    const bool forced = choice >= 0x80 && len > sizeof(nicstride_msg_t);
+    const bool forced = choice >= 0x80 && choice < 0xc0 && len > sizeof(nicstride_msg_t);
     nicstride_msg_t m;
     const void *layout;
     const char *why =
@@ -135,7 +149,7 @@ static void check_message(const uint8_t *message, size_t len, uint8_t choice, ui
     require(!forced || why == NULL);
     if (why != NULL)
         return;
-    require(memcmp(&m, message, sizeof(m)) == 0);
+    check_header(&m, message);
     const uint64_t inlined = (m.flags & NICSTRIDE_MSG_INLINE) != 0 ? m.len : 0;
     require((const uint8_t *)layout + m.layout_len + inlined == message + len);
     if (m.layout_len > 0)
@@ -158,7 +172,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (memory == NULL)
         return 0;
     memcpy(memory + 1, data + 2, len);
-    if (data[0] >= 0x80)
+    if (data[0] >= 0xc0 && len > 0)
+        memory[1] |= 0xc0;
+    else if (data[0] >= 0x80)
         force_right(memory + 1, len);
     check_message(memory + 1, len, data[0], window);
     free(memory);

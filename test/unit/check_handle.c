@@ -102,7 +102,8 @@ START_TEST(forged_handles)
 }
 END_TEST
 
-/* After 2^32 uses of a slot its generation begins anew, at 1: never a handle of 0. */
+/* Before its generation is too long for its place in a message it begins anew, at 1: never a
+ * handle of 0. */
 START_TEST(generation_wraps_past_zero)
 {
     nicstride_handles_t t = {0};
@@ -111,9 +112,9 @@ START_TEST(generation_wraps_past_zero)
     const uint64_t slot = slot_of(handle);
 
     ck_assert_ptr_eq(nicstride_handle_free(&t, handle), &object);
-    t.slot[slot].generation = UINT32_MAX;
+    t.slot[slot].generation = NICSTRIDE_GENERATION_MAX;
     handle = nicstride_handle_new(&t, &object);
-    ck_assert_uint_eq(handle, (uint64_t)UINT32_MAX << 32 | slot);
+    ck_assert_uint_eq(handle, (uint64_t)NICSTRIDE_GENERATION_MAX << 32 | slot);
     ck_assert_ptr_eq(nicstride_handle_free(&t, handle), &object);
     ck_assert_ptr_null(nicstride_handle_get(&t, handle));
     ck_assert_ptr_null(nicstride_handle_get(&t, slot));

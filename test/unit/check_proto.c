@@ -115,6 +115,13 @@ static uint64_t right_payload(const type_rule_t *rule, const nicstride_msg_t *m)
     return strcmp(rule->payload, "none") == 0 ? 0 : m->len;
 }
 
+/** Does a header begin as those of the short form? Then it is none of those that are tested here.
+ */
+static bool begins_short(const nicstride_msg_t *m)
+{
+    return (m->magic & 0xc0) == 0xc0;
+}
+
 /** Decodes from unaligned memory that ends with the message. */
 static const char *decode(const nicstride_msg_t *m, size_t len, uint64_t payload_len)
 {
@@ -317,7 +324,7 @@ START_TEST(magic_and_type)
     ck_assert(accepted(&m, 0));
     for (unsigned magic = 0; magic < 65536; magic++) {
         m.magic = (uint16_t)magic;
-        UNIT_CHECK(accepted(&m, 0) == (magic == NICSTRIDE_MSG_MAGIC));
+        UNIT_CHECK(begins_short(&m) || accepted(&m, 0) == (magic == NICSTRIDE_MSG_MAGIC));
     }
 
     /* The other byte order has a text of its own: that is a user's error, not an attack. */
@@ -363,7 +370,7 @@ START_TEST(random_bytes)
             bytes[unit_below(&r, sizeof(m))] ^= (unsigned char)(1u << unit_below(&r, 8));
         const size_t len = sizeof(m) + (unit_once_in(&r, 2) ? LAYOUT_LEN : 0);
         const uint64_t payload = unit_once_in(&r, 2) ? m.len : unit_below(&r, 3) * 500;
-        if (decode(&m, len, payload) != NULL)
+        if (begins_short(&m) || decode(&m, len, payload) != NULL)
             continue;
         through++;
         const bool in = (m.flags & NICSTRIDE_MSG_INLINE) != 0;
