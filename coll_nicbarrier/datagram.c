@@ -293,7 +293,9 @@ static int find_partners(nicbarrier_net_t *net, const nicbarrier_offers_t *offer
                 return -1;
             }
             if (net->early[k].len > 0) {
-                nicbarrier_datagram_learn(net->from[k], &net->early[k]);
+                const nicbarrier_address_t *early = &net->early[k];
+                nicbarrier_reach_heard(net->from[k], early,
+                                       nicbarrier_datagram.transport[early->via]->adopt);
             }
         }
     }

@@ -14,11 +14,7 @@
  *     datagram_verbs.c   transport verbs UD, with verbs.c
  *
  * UDP is always there, verbs where a device is. Each pair of partners that both have a port, of
- * which each can reach the other, uses verbs. Nothing need be agreed for that: an address says
- * which transport it is of, each process listens to both, and what counts is what comes. Where
- * nothing comes by verbs while the partner is known to be there (expect), the pair uses UDP
- * instead. Later on, questions that remain without an answer are asked by UDP, too, in case that
- * verbs carries in the other direction only; they are answered by whatever they come by.
+ * which each can reach the other, uses verbs, the others UDP: reach.h.
  *
  * One lock serves all groups of a process. Nobody waits for the lock: who finds it taken leaves his
  * wish behind for the holder. It is held for some microseconds at a time, longer when groups are
@@ -37,6 +33,7 @@
 #include "coll_nicbarrier/offer.h"
 #include "coll_nicbarrier/packet.h"
 #include "coll_nicbarrier/place.h"
+#include "coll_nicbarrier/reach.h"
 #include "coll_nicbarrier/tombstone.h"
 
 /** Children of a vertex in the gather-broadcast schedule. */
@@ -79,27 +76,6 @@ static inline void nicbarrier_count(_Atomic uint64_t *counter)
 /* ---- transport --------------------------------------------------------------------------------
  */
 
-/** An address as its transport understands it; compared as bytes. */
-typedef struct nicbarrier_address {
-    _Alignas(8) unsigned char bytes[40];
-    uint32_t len;
-    uint8_t via; /**< nicbarrier_via_t */
-} nicbarrier_address_t;
-
-/** A member that messages go to or come from. */
-typedef struct nicbarrier_partner {
-    int32_t member;
-    uint32_t cookie;           /**< that its packets must carry */
-    uint64_t host;             /**< names its machine among all; 0: not known */
-    nicbarrier_address_t at;   /**< in use */
-    bool proven;               /**< something came from there */
-    uint8_t silent;            /**< not proven: NACKs sent there */
-    uint32_t unheard;          /**< NACKs sent since a message or a HERE came */
-    uint8_t ncandidates, next; /**< others to try where it is not proven, verbs first */
-    uint64_t since;            /**< verbs: of the first NACK that should have been answered, or 0 */
-    nicbarrier_address_t candidate[NICBARRIER_PLACES_MAX + 2];
-} nicbarrier_partner_t;
-
 /** All functions but open, describe and close are called with the lock held; but a group that close
  * buries is released without it, when there is no other thread any more. */
 typedef struct nicbarrier_transport {
@@ -117,9 +93,7 @@ typedef struct nicbarrier_transport {
     /** One packet; false where it could not be sent, which is as if it were lost. `fast`: in the
      *  quickest way, though the receiver may then see a source that takes no answers. */
     bool (*send)(const nicbarrier_address_t *to, const unsigned char *packet, bool fast);
-    /** A packet of the partner's came from there: use that address for it. False where that
-     *  cannot be. */
-    bool (*adopt)(nicbarrier_partner_t *p, const nicbarrier_address_t *from);
+    nicbarrier_adopt_t *adopt; /**< to an address of its own */
     /** One packet of up to `size` bytes; its length (0 .. size; size where it is longer), or -1
      *  where there is none. Never waits. */
     int (*receive)(void *bytes, size_t size, nicbarrier_address_t *from);
@@ -238,9 +212,6 @@ bool nicbarrier_datagram_arm(void);
 
 /** What to sleep on after that: fills in up to NICBARRIER_VIAS records. Without the lock. */
 nfds_t nicbarrier_datagram_descriptors(struct pollfd *fds);
-
-/** What comes from an address proves it. */
-void nicbarrier_datagram_learn(nicbarrier_partner_t *p, const nicbarrier_address_t *from);
 
 /* ---- datagram_thread.c ------------------------------------------------------------------------
  */

@@ -14,11 +14,6 @@
 
 /** Packets taken in by one call. More wait for the next one, so that timers have their turn. */
 #define PACKETS_AT_ONCE 64
-/** NACKs to an address from which nothing ever came, before the next address is tried. */
-#define PATIENCE 2
-/** Nanoseconds of silence of a partner that is there, before verbs is given up for it. A good part
- *  of the trial's time (agree.c) is left for the others. */
-#define VERBS_PATIENCE 500000000U
 /** Of the looks at the network while UDP has not been of use for long, one in so many is at UDP,
  *  because it is a system call. */
 #define UDP_LONG   1024U
@@ -172,40 +167,6 @@ static void send_other(nicbarrier_net_t *net, nicbarrier_packet_kind_t kind,
     throw(at, bytes, false);
 }
 
-/** Does its silence say something about the address? */
-static bool given_up(const nicbarrier_net_t *net, nicbarrier_partner_t *p, uint64_t now)
-{
-    if (p->proven) {
-        return false;
-    }
-    if (p->at.via == NICBARRIER_VIA_UDP) {
-        return ++p->silent > PATIENCE;
-    }
-    /* What is slow to begin is no reason to be slow ever after. */
-    if (!net->expected || p->since == 0) {
-        p->since = net->expected ? now : 0;
-        return false;
-    }
-    return now - p->since > VERBS_PATIENCE;
-}
-
-/** An address from which nothing ever comes may be the wrong one. Verbs comes first, and is not
- *  tried again. */
-static void try_another(const nicbarrier_net_t *net, nicbarrier_partner_t *p, uint64_t now)
-{
-    if (!given_up(net, p, now) || p->ncandidates == 1) {
-        return;
-    }
-    if (p->at.via == NICBARRIER_VIA_VERBS) {
-        count(fallbacks);
-    }
-    do {
-        p->next = (uint8_t)((p->next + 1) % p->ncandidates);
-    } while (p->candidate[p->next].via == NICBARRIER_VIA_VERBS);
-    p->at = p->candidate[p->next];
-    p->silent = 0;
-}
-
 static void note_deadline(const nicbarrier_net_t *net)
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
@@ -278,18 +239,6 @@ void nicbarrier_datagram_ask(void)
 /* ---- timers -----------------------------------------------------------------------------------
  */
 
-/** Asks by UDP, too, who has not answered by verbs for a while, by turns at each address. */
-static void ask_otherwise(nicbarrier_net_t *net, const nicbarrier_partner_t *from,
-                          const nicbarrier_message_t *out)
-{
-    if (from->proven && from->at.via == NICBARRIER_VIA_VERBS && from->unheard > PATIENCE &&
-        from->ncandidates > 1) {
-        const uint32_t which = 1 + from->unheard % (from->ncandidates - 1U);
-        count(copies);
-        send_other(net, NICBARRIER_PACKET_NACK, from, &from->candidate[which], out);
-    }
-}
-
 static void expire(nicbarrier_net_t *net, uint64_t now)
 {
     nicbarrier_message_t out[NICBARRIER_STEPS_MAX];
@@ -297,10 +246,15 @@ static void expire(nicbarrier_net_t *net, uint64_t now)
     for (int i = 0; i < n; i++) {
         nicbarrier_partner_t *from = net->from[out[i].from_at];
         count(nacks);
-        from->unheard++;
-        try_another(net, from, now);
+        if (nicbarrier_reach_ask(from, net->expected, now)) {
+            count(fallbacks);
+        }
         send_other(net, NICBARRIER_PACKET_NACK, from, &from->at, &out[i]);
-        ask_otherwise(net, from, &out[i]);
+        const nicbarrier_address_t *otherwise = nicbarrier_reach_otherwise(from);
+        if (otherwise != NULL) {
+            count(copies);
+            send_other(net, NICBARRIER_PACKET_NACK, from, otherwise, &out[i]);
+        }
     }
     note_deadline(net);
 }
@@ -319,23 +273,6 @@ static void expire_all(void)
 /* ---- in ---------------------------------------------------------------------------------------
  */
 
-void nicbarrier_datagram_learn(nicbarrier_partner_t *p, const nicbarrier_address_t *from)
-{
-    if (!p->proven) {
-        p->proven = nicbarrier_datagram.transport[from->via]->adopt(p, from);
-    }
-}
-
-/** Who asks has not heard what was sent to it, and asks where it hopes to be heard: if that is by
- *  another transport, the one used so far does not carry in both directions. */
-static void learn_from_question(nicbarrier_partner_t *p, const nicbarrier_address_t *from)
-{
-    if (p->proven && p->at.via != from->via) {
-        (void)nicbarrier_datagram.transport[from->via]->adopt(p, from);
-    }
-    nicbarrier_datagram_learn(p, from);
-}
-
 static void answer(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
                    const nicbarrier_address_t *from)
 {
@@ -347,9 +284,9 @@ static void answer(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
     }
     nicbarrier_partner_t *to = net->to[p->at];
     if (!p->copy) {
-        learn_from_question(to, from);
+        nicbarrier_reach_asked(to, from, nicbarrier_datagram.transport[from->via]->adopt);
     }
-    const nicbarrier_address_t *back = to->at.via == from->via ? &to->at : from;
+    const nicbarrier_address_t *back = nicbarrier_reach_back(to, from);
     if (verdict == NICBARRIER_NEW) {
         count(retransmits);
         send_other(net, NICBARRIER_PACKET_AGAIN, to, back, &out);
@@ -390,8 +327,8 @@ static int take_message(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
         return 0;
     }
     if (net->connected) {
-        nicbarrier_datagram_learn(net->from[p->at], from);
-        net->from[p->at]->unheard = 0;
+        nicbarrier_reach_heard(net->from[p->at], from,
+                               nicbarrier_datagram.transport[from->via]->adopt);
     } else {
         net->early[p->at] = *from;
     }

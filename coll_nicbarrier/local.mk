@@ -22,6 +22,8 @@ coll_nicbarrier_libnicbarrier_core_la_SOURCES = \
 	coll_nicbarrier/port.h \
 	coll_nicbarrier/rdma.c \
 	coll_nicbarrier/rdma.h \
+	coll_nicbarrier/reach.c \
+	coll_nicbarrier/reach.h \
 	coll_nicbarrier/reason.c \
 	coll_nicbarrier/schedule.c \
 	coll_nicbarrier/schedule.h \

@@ -20,6 +20,7 @@ unit_programs = \
 	test/unit/check_nicbarrier_place \
 	test/unit/check_nicbarrier_port \
 	test/unit/check_nicbarrier_rdma \
+	test/unit/check_nicbarrier_reach \
 	test/unit/check_nicbarrier_schedule \
 	test/unit/check_pack \
 	test/unit/check_plan \
@@ -55,6 +56,7 @@ test_unit_check_nicbarrier_mixed_LDADD = coll_nicbarrier/libnicbarrier_datagram.
 test_unit_check_nicbarrier_place_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_port_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_rdma_LDADD = $(barrier_ldadd)
+test_unit_check_nicbarrier_reach_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_schedule_LDADD = $(barrier_ldadd)
 test_unit_check_pack_LDADD = $(unit_ldadd)
 test_unit_check_plan_LDADD = $(unit_ldadd)

@@ -1,0 +1,345 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file By which address a partner is reached: some networks, and random ones beside a reference
+ *  that works from all that has happened. */
+#include "coll_nicbarrier/reach.h"
+
+#include "test/unit/unit.h"
+
+enum { MSEC = 1000000, CANDIDATES_MAX = NICBARRIER_PLACES_MAX + 2 };
+
+/* ---- partners ---------------------------------------------------------------------------------
+ */
+
+static nicbarrier_address_t address(nicbarrier_via_t via, unsigned char which)
+{
+    return (nicbarrier_address_t){.bytes = {which}, .len = 1, .via = (uint8_t)via};
+}
+
+static nicbarrier_partner_t partner(bool verbs, unsigned udp)
+{
+    nicbarrier_partner_t p = {.member = 3};
+
+    if (verbs)
+        p.candidate[p.ncandidates++] = address(NICBARRIER_VIA_VERBS, 0);
+    for (unsigned i = 0; i < udp; i++)
+        p.candidate[p.ncandidates++] = address(NICBARRIER_VIA_UDP, (unsigned char)(1 + i));
+    p.at = p.candidate[0];
+    return p;
+}
+
+/* The number of an address: 0 is verbs, from 1 on they are UDP. */
+static int number(const nicbarrier_address_t *a)
+{
+    return a != NULL ? a->bytes[0] : -1;
+}
+
+static bool adopt(nicbarrier_partner_t *p, const nicbarrier_address_t *from)
+{
+    p->at = *from;
+    return true;
+}
+
+static bool refuse(nicbarrier_partner_t *p, const nicbarrier_address_t *from)
+{
+    (void)p;
+    (void)from;
+    return false;
+}
+
+/* ---- some networks ----------------------------------------------------------------------------
+ */
+
+START_TEST(addresses_take_turns)
+{
+    const int order[] = {1, 1, 2, 2, 2, 3, 3, 3, 1, 1, 1, 2};
+    nicbarrier_partner_t p = partner(false, 3);
+
+    for (unsigned i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+        ck_assert(!nicbarrier_reach_ask(&p, i % 2 != 0, 1 + i));
+        ck_assert_int_eq(number(&p.at), order[i]);
+        ck_assert_ptr_null(nicbarrier_reach_otherwise(&p));
+    }
+}
+END_TEST
+
+START_TEST(what_comes_proves_the_address)
+{
+    const nicbarrier_address_t from = address(NICBARRIER_VIA_UDP, 2);
+    const nicbarrier_address_t other = address(NICBARRIER_VIA_UDP, 3);
+    nicbarrier_partner_t p = partner(true, 3);
+
+    nicbarrier_reach_heard(&p, &from, refuse);
+    ck_assert(!p.proven && number(&p.at) == 0);
+    nicbarrier_reach_heard(&p, &from, adopt);
+    ck_assert(p.proven && number(&p.at) == 2);
+    nicbarrier_reach_heard(&p, &other, adopt);
+    nicbarrier_reach_asked(&p, &other, adopt);
+    for (unsigned i = 0; i < 100; i++)
+        ck_assert(!nicbarrier_reach_ask(&p, true, 1 + i * UINT64_C(1000) * MSEC));
+    ck_assert_int_eq(number(&p.at), 2);
+    ck_assert_ptr_null(nicbarrier_reach_otherwise(&p));
+}
+END_TEST
+
+/* It keeps silent though it is there: verbs is given up, and does not come back by itself. */
+START_TEST(verbs_is_given_up)
+{
+    const uint64_t patience = NICBARRIER_REACH_VERBS_PATIENCE;
+    nicbarrier_partner_t p = partner(true, 2);
+
+    ck_assert(!nicbarrier_reach_ask(&p, true, 1));
+    ck_assert(!nicbarrier_reach_ask(&p, true, 2));
+    ck_assert(!nicbarrier_reach_ask(&p, true, 1 + patience));
+    ck_assert_int_eq(number(&p.at), 0);
+    ck_assert(nicbarrier_reach_ask(&p, true, 2 + patience));
+    for (unsigned i = 0; i < 20; i++) {
+        ck_assert_int_eq(number(&p.at), 1 + (int)(i / 3 % 2));
+        ck_assert(!nicbarrier_reach_ask(&p, true, 3 + patience + i));
+    }
+}
+END_TEST
+
+/* Only the silence of who is there counts, and only as long as it is without a gap. */
+START_TEST(slow_is_not_given_up)
+{
+    const uint64_t patience = NICBARRIER_REACH_VERBS_PATIENCE;
+    nicbarrier_partner_t p = partner(true, 2);
+
+    for (uint64_t now = 1; now < 20 * patience; now += patience / 2)
+        ck_assert(!nicbarrier_reach_ask(&p, false, now));
+    ck_assert(!nicbarrier_reach_ask(&p, true, 20 * patience));
+    ck_assert(!nicbarrier_reach_ask(&p, false, 21 * patience));
+    ck_assert(!nicbarrier_reach_ask(&p, true, 22 * patience));
+    ck_assert(!nicbarrier_reach_ask(&p, true, 23 * patience));
+    ck_assert_int_eq(number(&p.at), 0);
+    ck_assert(nicbarrier_reach_ask(&p, true, 23 * patience + 1));
+}
+END_TEST
+
+/* Verbs or nothing: there is no other way. */
+START_TEST(verbs_alone_is_kept)
+{
+    nicbarrier_partner_t p = partner(true, 0);
+
+    for (uint64_t i = 1; i < 100; i++) {
+        ck_assert(!nicbarrier_reach_ask(&p, true, i * 100 * MSEC));
+        ck_assert_ptr_null(nicbarrier_reach_otherwise(&p));
+    }
+    nicbarrier_reach_heard(&p, &p.candidate[0], adopt);
+    for (uint64_t i = 100; i < 200; i++) {
+        ck_assert(!nicbarrier_reach_ask(&p, true, i * 100 * MSEC));
+        ck_assert_ptr_null(nicbarrier_reach_otherwise(&p));
+    }
+    ck_assert_int_eq(number(&p.at), 0);
+}
+END_TEST
+
+/* Who asks by the other transport is answered by it from then on; a message says nothing. */
+START_TEST(questions_change_the_transport)
+{
+    const nicbarrier_address_t udp = address(NICBARRIER_VIA_UDP, 2);
+    nicbarrier_partner_t p = partner(true, 2);
+
+    nicbarrier_reach_asked(&p, &p.candidate[0], adopt);
+    ck_assert(p.proven && number(&p.at) == 0);
+    nicbarrier_reach_heard(&p, &udp, adopt);
+    ck_assert_int_eq(number(&p.at), 0);
+    nicbarrier_reach_asked(&p, &udp, refuse);
+    ck_assert(p.proven && number(&p.at) == 0);
+    nicbarrier_reach_asked(&p, &udp, adopt);
+    ck_assert_int_eq(number(&p.at), 2);
+    nicbarrier_reach_heard(&p, &p.candidate[0], adopt);
+    ck_assert_int_eq(number(&p.at), 2);
+    nicbarrier_reach_asked(&p, &p.candidate[0], adopt);
+    ck_assert_int_eq(number(&p.at), 0);
+}
+END_TEST
+
+START_TEST(answers_go_back)
+{
+    const nicbarrier_address_t udp = address(NICBARRIER_VIA_UDP, 7);
+    nicbarrier_partner_t p = partner(true, 2);
+
+    ck_assert_ptr_eq(nicbarrier_reach_back(&p, &udp), &udp);
+    /* By the same transport: where it is known to take packets. */
+    p.at = p.candidate[1];
+    ck_assert_ptr_eq(nicbarrier_reach_back(&p, &udp), &p.at);
+}
+END_TEST
+
+/* What verbs does not get answered is asked at all addresses of UDP in turn. */
+START_TEST(questions_are_asked_otherwise)
+{
+    nicbarrier_partner_t p = partner(true, 3);
+
+    nicbarrier_reach_heard(&p, &p.candidate[0], adopt);
+    for (int round = 0; round < 3; round++) {
+        unsigned asked[4] = {0};
+        for (int i = 0; i < NICBARRIER_REACH_PATIENCE; i++) {
+            ck_assert(!nicbarrier_reach_ask(&p, true, 1));
+            ck_assert_ptr_null(nicbarrier_reach_otherwise(&p));
+        }
+        for (int i = 0; i < 6; i++) {
+            ck_assert(!nicbarrier_reach_ask(&p, true, 1));
+            asked[number(nicbarrier_reach_otherwise(&p))]++;
+        }
+        ck_assert(asked[0] == 0 && asked[1] == 2 && asked[2] == 2 && asked[3] == 2);
+        /* A question is not an answer. */
+        nicbarrier_reach_asked(&p, &p.candidate[0], adopt);
+        ck_assert_ptr_nonnull(nicbarrier_reach_otherwise(&p));
+        nicbarrier_reach_heard(&p, &p.candidate[0], adopt);
+        ck_assert_ptr_null(nicbarrier_reach_otherwise(&p));
+        ck_assert_int_eq(number(&p.at), 0);
+    }
+}
+END_TEST
+
+/* ---- random networks --------------------------------------------------------------------------
+ */
+
+enum { EVENTS = 200 };
+
+typedef enum kind { HEARD, ASKED, NACK } kind_t;
+
+typedef struct event {
+    kind_t kind;
+    nicbarrier_address_t from; /* HEARD, ASKED */
+    bool can;                  /* likewise: it can be adopted */
+    bool expected;             /* NACK */
+    uint64_t now;
+} event_t;
+
+typedef struct history {
+    bool verbs;
+    int udp; /* addresses */
+    int n;
+    event_t event[EVENTS];
+} history_t;
+
+/* Was verbs given up with this NACK, or could it have been? */
+static bool gives_up(const history_t *h, int i)
+{
+    uint64_t first = h->event[i].now;
+
+    for (int j = i; j >= 0; j--) {
+        if (h->event[j].kind != NACK)
+            continue;
+        if (!h->event[j].expected)
+            break;
+        first = h->event[j].now;
+    }
+    return h->event[i].now - first > NICBARRIER_REACH_VERBS_PATIENCE;
+}
+
+/* The address that NACKs go to while nothing is proven. */
+static int reference_unproven(const history_t *h)
+{
+    bool by_verbs = h->verbs;
+    int nacks = 0; /* by UDP; where verbs was given up the first one has no number */
+
+    for (int i = 0; i < h->n; i++) {
+        if (h->event[i].kind != NACK)
+            continue;
+        if (!by_verbs)
+            nacks++;
+        else if (h->udp > 0 && gives_up(h, i))
+            by_verbs = false;
+    }
+    return by_verbs ? 0 : 1 + nacks / (NICBARRIER_REACH_PATIENCE + 1) % h->udp;
+}
+
+/* The address that is proven, or -1. */
+static int reference_proven(const history_t *h)
+{
+    int at = -1;
+
+    for (int i = 0; i < h->n; i++) {
+        const event_t *e = &h->event[i];
+        const bool other =
+            e->kind == ASKED && at >= 0 && (at == 0) != (e->from.via == NICBARRIER_VIA_VERBS);
+        if (e->kind != NACK && e->can && (at < 0 || other))
+            at = number(&e->from);
+    }
+    return at;
+}
+
+static int reference_at(const history_t *h)
+{
+    const int proven = reference_proven(h);
+
+    return proven >= 0 ? proven : reference_unproven(h);
+}
+
+static int reference_otherwise(const history_t *h)
+{
+    int unheard = 0;
+
+    for (int i = h->n - 1; i >= 0 && h->event[i].kind != HEARD; i--)
+        unheard += h->event[i].kind == NACK;
+    if (reference_proven(h) != 0 || unheard <= NICBARRIER_REACH_PATIENCE || h->udp == 0)
+        return -1;
+    return 1 + unheard % h->udp;
+}
+
+static event_t random_event(unit_random_t *random, const history_t *h, bool expected, uint64_t now)
+{
+    const int first = h->verbs ? 0 : 1;
+    const int which = first + (int)unit_below(random, (uint64_t)(h->udp + 1 - first));
+    const bool silent = !unit_once_in(random, 20);
+
+    return (event_t){
+        .kind = silent                    ? NACK
+                : unit_once_in(random, 2) ? ASKED
+                                          : HEARD,
+        .from =
+            address(which == 0 ? NICBARRIER_VIA_VERBS : NICBARRIER_VIA_UDP, (unsigned char)which),
+        .can = unit_once_in(random, 2),
+        .expected = expected,
+        .now = now,
+    };
+}
+
+START_TEST(as_the_reference)
+{
+    unit_random_t random = {unit_seed() + (uint64_t)_i};
+    history_t h = {.verbs = unit_once_in(&random, 2)};
+    bool expected = false;
+    uint64_t now = 1;
+
+    h.udp = (int)unit_below(&random, CANDIDATES_MAX);
+    h.udp += h.udp == 0 && !h.verbs;
+    nicbarrier_partner_t p = partner(h.verbs, (unsigned)h.udp);
+    while (h.n < EVENTS) {
+        const int before = reference_at(&h);
+        const bool was_proven = reference_proven(&h) >= 0;
+
+        now += unit_below(&random, 100 * MSEC);
+        expected ^= unit_once_in(&random, 20);
+        const event_t e = h.event[h.n++] = random_event(&random, &h, expected, now);
+        if (e.kind == NACK) {
+            const bool fallback = nicbarrier_reach_ask(&p, e.expected, e.now);
+            UNIT_CHECK(fallback == (!was_proven && before == 0 && reference_at(&h) != 0));
+        } else if (e.kind == ASKED)
+            nicbarrier_reach_asked(&p, &e.from, e.can ? adopt : refuse);
+        else
+            nicbarrier_reach_heard(&p, &e.from, e.can ? adopt : refuse);
+        UNIT_CHECK(number(&p.at) == reference_at(&h));
+        UNIT_CHECK(p.proven == (reference_proven(&h) >= 0));
+        UNIT_CHECK(number(nicbarrier_reach_otherwise(&p)) == reference_otherwise(&h));
+    }
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const each[] = {as_the_reference};
+    const TTest *const tests[] = {addresses_take_turns, what_comes_proves_the_address,
+                                  verbs_is_given_up,    slow_is_not_given_up,
+                                  verbs_alone_is_kept,  questions_change_the_transport,
+                                  answers_go_back,      questions_are_asked_otherwise};
+
+    return unit_run_loop("nicbarrier_reach", each, 1, 200, tests, sizeof(tests) / sizeof(tests[0]));
+}
