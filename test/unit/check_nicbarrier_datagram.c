@@ -12,25 +12,22 @@
 /* ---- scenarios --------------------------------------------------------------------------------
  */
 
-static void barriers(test_t *t)
+static void many(test_t *t)
 {
     begin(t, 77, NULL, 0);
-    for (uint64_t e = 1; e <= 300; e++) {
-        enter(t, e);
-        await(t, e);
-    }
+    barriers(t, 1, 300);
     engine->disconnect(t->net);
 }
 
 START_TEST(one_after_another)
 {
     const scenario_t all[] = {
-        {barriers, 2, 0, 0, NICBARRIER_DISSEMINATION, NICBARRIER_VERBS_NEVER, NULL},
-        {barriers, 2, 100, 0, NICBARRIER_PAIRWISE, NICBARRIER_VERBS_NEVER, NULL},
-        {barriers, 3, 20, 0, NICBARRIER_PAIRWISE, NICBARRIER_VERBS_NEVER, NULL},
-        {barriers, 5, 20, 0, NICBARRIER_DISSEMINATION, NICBARRIER_VERBS_NEVER, NULL},
-        {barriers, 6, 20, 0, NICBARRIER_GATHER_BROADCAST, NICBARRIER_VERBS_NEVER, NULL},
-        {barriers, 4, 200, 200, NICBARRIER_DISSEMINATION, NICBARRIER_VERBS_NEVER, NULL}};
+        {many, 2, 0, 0, NICBARRIER_DISSEMINATION, NICBARRIER_VERBS_NEVER, NULL},
+        {many, 2, 100, 0, NICBARRIER_PAIRWISE, NICBARRIER_VERBS_NEVER, NULL},
+        {many, 3, 20, 0, NICBARRIER_PAIRWISE, NICBARRIER_VERBS_NEVER, NULL},
+        {many, 5, 20, 0, NICBARRIER_DISSEMINATION, NICBARRIER_VERBS_NEVER, NULL},
+        {many, 6, 20, 0, NICBARRIER_GATHER_BROADCAST, NICBARRIER_VERBS_NEVER, NULL},
+        {many, 4, 200, 200, NICBARRIER_DISSEMINATION, NICBARRIER_VERBS_NEVER, NULL}};
 
     run(&all[_i]);
 }
@@ -52,57 +49,24 @@ static void outstanding(test_t *t)
 
 START_TEST(many_outstanding)
 {
-    const scenario_t s = {outstanding, 4, 50, 0, NICBARRIER_DISSEMINATION, NICBARRIER_VERBS_NEVER,
-                          NULL};
-
-    run(&s);
+    run(&(scenario_t){.run = outstanding, .n = 4, .drop = 50, .verbs = NICBARRIER_VERBS_NEVER});
 }
 END_TEST
-
-/* Who has completed what it entered never looks at the network again, and half of them free the
- * group at once. The others still need their answers, which only the helper threads can give. */
-static void leave_early(test_t *t)
-{
-    begin(t, 100, NULL, 0);
-    enter(t, 1);
-    await(t, 1);
-    if (t->me % 2 == 0)
-        engine->disconnect(t->net);
-    meet(t, 1);
-    if (t->me % 2 != 0)
-        engine->disconnect(t->net);
-}
 
 START_TEST(answers_from_who_has_left)
 {
-    const scenario_t s = {
-        leave_early, 8, 400, 300, NICBARRIER_DISSEMINATION, NICBARRIER_VERBS_NEVER, NULL};
-
-    run(&s);
+    run(&(scenario_t){.run = leave_early,
+                      .n = 8,
+                      .drop = 400,
+                      .nack_usec = 300,
+                      .verbs = NICBARRIER_VERBS_NEVER});
 }
 END_TEST
 
-/* Nobody calls the engine between entering and the end. */
-static void compute(test_t *t)
-{
-    begin(t, 79, NULL, 0);
-    nap(20);
-    enter(t, 3);
-    for (int i = 0; i < 3000 && engine->completed(t->net) < 3; i++)
-        nap(5);
-    check(t, 3);
-    engine->disconnect(t->net);
-}
-
 START_TEST(progress_while_computing)
 {
-    const scenario_t sure = {compute, 5, 0, 0, NICBARRIER_DISSEMINATION, NICBARRIER_VERBS_NEVER,
-                             NULL};
-    const scenario_t lossy = {compute, 5, 300, 0, NICBARRIER_DISSEMINATION, NICBARRIER_VERBS_NEVER,
-                              NULL};
-
-    run(&sure);
-    run(&lossy);
+    run(&(scenario_t){.run = compute, .n = 5, .verbs = NICBARRIER_VERBS_NEVER});
+    run(&(scenario_t){.run = compute, .n = 5, .drop = 300, .verbs = NICBARRIER_VERBS_NEVER});
 }
 END_TEST
 
@@ -126,25 +90,19 @@ static void poked(test_t *t)
     if (t->me == 0) {
         atomic_store(&t->shared->entered[0], 1);
         meet(t, 2);
-        for (int i = 0; i < 3000 && engine->completed(t->net) < 1; i++)
-            nap(5);
-        check(t, 1);
+        sleep_through(t, 1);
     } else {
         meet(t, 2);
         atomic_store(&t->shared->node_entered, 1);
         engine->poke(t->shared->poke, t->shared->poke_len);
-        enter(t, 1);
-        await(t, 1);
+        barriers(t, 1, 1);
     }
     engine->disconnect(t->net);
 }
 
 START_TEST(a_poke_wakes_the_leader)
 {
-    const scenario_t s = {poked, 2, 0, 1000000, NICBARRIER_DISSEMINATION, NICBARRIER_VERBS_NEVER,
-                          NULL};
-
-    run(&s);
+    run(&(scenario_t){.run = poked, .n = 2, .nack_usec = 1000000, .verbs = NICBARRIER_VERBS_NEVER});
 }
 END_TEST
 
@@ -179,23 +137,16 @@ static void strangers(test_t *t)
     nicbarrier_packet_encode(&p, bytes);
     EXPECT(sendto(fd, bytes, NICBARRIER_PACKET_SIZE, 0, (struct sockaddr *)&to, sizeof(to)) > 0);
     close(fd);
-    for (int i = 0; i < 50; i++) {
-        (void)engine->progress(t->net);
-        nap(1);
-    }
+    look_on(t, 50);
     EXPECT(engine->completed(t->net) == 0);
-    EXPECT(atomic_load(&nicbarrier_datagram_counters.refused) == sizeof(bytes) + 3);
-    enter(t, 1);
-    await(t, 1);
+    EXPECT(COUNT(refused) == sizeof(bytes) + 3);
+    barriers(t, 1, 1);
     engine->disconnect(t->net);
 }
 
 START_TEST(strangers_are_refused)
 {
-    const scenario_t s = {strangers, 2, 0, 0, NICBARRIER_DISSEMINATION, NICBARRIER_VERBS_NEVER,
-                          NULL};
-
-    run(&s);
+    run(&(scenario_t){.run = strangers, .n = 2, .verbs = NICBARRIER_VERBS_NEVER});
 }
 END_TEST
 
@@ -206,8 +157,7 @@ static void again(test_t *t)
     nicbarrier_net_t *first;
 
     begin(t, 82, NULL, 0);
-    enter(t, 1);
-    await(t, 1);
+    barriers(t, 1, 1);
     engine->disconnect(t->net);
     meet(t, 1);
     engine->close();
@@ -232,9 +182,7 @@ static void again(test_t *t)
 
 START_TEST(opened_again)
 {
-    const scenario_t s = {again, 3, 20, 0, NICBARRIER_DISSEMINATION, NICBARRIER_VERBS_NEVER, NULL};
-
-    run(&s);
+    run(&(scenario_t){.run = again, .n = 3, .drop = 20, .verbs = NICBARRIER_VERBS_NEVER});
 }
 END_TEST
 
@@ -243,16 +191,15 @@ END_TEST
 static void mute(test_t *t)
 {
     const bool expected[] = {false, true, true, false};
+    nicbarrier_reason_t why = {""};
+
     if (t->me == 0) {
         nicbarrier_datagram.config.drop = 1000;
     }
     begin(t, 85, NULL, 0);
     enter(t, 1);
     meet(t, 1);
-    for (int i = 0; i < 300; i++) {
-        (void)engine->progress(t->net);
-        nap(1);
-    }
+    look_on(t, 300);
     EXPECT((engine->completed(t->net) == 1) == (t->me == 0));
     if (t->me == 3) {
         EXPECT(t->net->from[1]->proven);
@@ -262,23 +209,14 @@ static void mute(test_t *t)
     meet(t, 2);
     engine->disconnect(t->net);
     /* Another group: all are on this host. */
-    const nicbarrier_group_t group = {.key = 86, .n = t->n, .me = t->me};
-    const nicbarrier_offers_t offers = {t->shared->offer[0], OFFER_ROOM, t->shared->len};
-    const nicbarrier_net_events_t none = {NULL, NULL, NULL};
-    nicbarrier_reason_t why = {""};
-    EXPECT(engine->offer(&group, &t->net, t->shared->offer[t->me], &t->shared->len[t->me], &why) ==
-           0);
-    meet(t, 3);
-    EXPECT((engine->connect(t->net, &offers, &none, &why) != 0) == expected[t->me]);
+    EXPECT(joins(t, 86, NULL, 3, &why) != expected[t->me]);
     EXPECT((strstr(why.text, "lost before") != NULL) == expected[t->me]);
     engine->disconnect(t->net);
 }
 
 START_TEST(what_was_lost_is_remembered)
 {
-    const scenario_t s = {mute, 4, 0, 0, NICBARRIER_DISSEMINATION, NICBARRIER_VERBS_NEVER, NULL};
-
-    run(&s);
+    run(&(scenario_t){.run = mute, .n = 4, .verbs = NICBARRIER_VERBS_NEVER});
 }
 END_TEST
 
@@ -289,17 +227,15 @@ static void ask_nobody(test_t *t)
     begin(t, 87, NULL, 0);
     enter(t, 1);
     engine->lost(t->net);
-    EXPECT(nicbarrier_datagram.ndeaf == 0 || atomic_load(&nicbarrier_datagram_counters.nacks) > 0);
+    EXPECT(nicbarrier_datagram.ndeaf == 0 || COUNT(nacks) > 0);
     meet(t, 1);
     engine->disconnect(t->net);
 }
 
 START_TEST(who_was_not_asked_is_not_deaf)
 {
-    const scenario_t s = {
-        ask_nobody, 2, 0, 1000000, NICBARRIER_DISSEMINATION, NICBARRIER_VERBS_NEVER, NULL};
-
-    run(&s);
+    run(&(scenario_t){
+        .run = ask_nobody, .n = 2, .nack_usec = 1000000, .verbs = NICBARRIER_VERBS_NEVER});
 }
 END_TEST
 
@@ -323,18 +259,9 @@ START_TEST(reasons)
     ck_assert_int_ne(engine->open(&config, &why), 0);
     ck_assert_ptr_nonnull(strstr(why.text, "helper thread"));
     config.thread = true;
-    ck_assert_int_eq(engine->open(&config, &why), 0);
-    const nicbarrier_group_t group = {.key = 5, .n = 2, .me = 0};
-    nicbarrier_net_t *net;
-    unsigned char offer[2 * OFFER_ROOM] = {0};
-    uint32_t len[2] = {0, 7};
-    const nicbarrier_offers_t offers = {offer, OFFER_ROOM, len};
-    const nicbarrier_net_events_t none = {NULL, NULL, NULL};
-    ck_assert_int_eq(engine->offer(&group, &net, offer, &len[0], &why), 0);
-    ck_assert_int_ne(engine->connect(net, &offers, &none, &why), 0);
+    const unsigned char zeros[7] = {0};
+    ck_assert(!connects(&config, zeros, sizeof(zeros), &why));
     ck_assert_ptr_nonnull(strstr(why.text, "member 1"));
-    engine->disconnect(net);
-    engine->close();
     engine->close();
 }
 END_TEST

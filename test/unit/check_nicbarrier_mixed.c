@@ -161,13 +161,6 @@ static void all_are_deaf(int me)
     fake.deaf = me >= 0;
 }
 
-static uint64_t counted(const _Atomic uint64_t *counter)
-{
-    return atomic_load(counter);
-}
-
-#define COUNT(name) counted(&nicbarrier_datagram_counters.name)
-
 /* The first epoch is a trial, as the agreement does it. */
 static void begin_expecting(test_t *t, uint64_t key)
 {
@@ -178,12 +171,9 @@ static void begin_expecting(test_t *t, uint64_t key)
     await(t, 1);
 }
 
-static void barriers(test_t *t, uint64_t first)
+static void more_barriers(test_t *t)
 {
-    for (uint64_t e = first; e < first + 200; e++) {
-        enter(t, e);
-        await(t, e);
-    }
+    barriers(t, 2, 201);
     meet(t, 14); /* nobody misses anything any more */
 }
 
@@ -202,7 +192,7 @@ static bool mostly_verbs(void)
 static void by_verbs_alone(test_t *t)
 {
     begin_expecting(t, 90);
-    barriers(t, 2);
+    more_barriers(t);
     EXPECT(COUNT(fallbacks) == 0);
     EXPECT(mostly_verbs());
     EXPECT(COUNT(verbs_received) >= 200);
@@ -212,7 +202,7 @@ static void by_verbs_alone(test_t *t)
 static void by_udp_alone(test_t *t)
 {
     begin_expecting(t, 91);
-    barriers(t, 2);
+    more_barriers(t);
     EXPECT(COUNT(verbs_sent) == 0 && COUNT(verbs_received) == 0);
     engine->disconnect(t->net);
 }
@@ -221,7 +211,7 @@ static void by_udp_alone(test_t *t)
 static void by_both(test_t *t)
 {
     begin_expecting(t, 92);
-    barriers(t, 2);
+    more_barriers(t);
     EXPECT(COUNT(fallbacks) == 0);
     EXPECT((COUNT(verbs_sent) > 0) == (t->me != 0));
     engine->disconnect(t->net);
@@ -233,7 +223,7 @@ static void by_udp_at_last(test_t *t)
     begin_expecting(t, 93);
     const uint64_t before = COUNT(verbs_sent), recovered = COUNT(recovered);
     meet(t, 2);
-    barriers(t, 2);
+    more_barriers(t);
     EXPECT(before > 0);
     EXPECT(COUNT(recovered) < recovered + 100);
     engine->disconnect(t->net);
@@ -243,7 +233,7 @@ static void by_udp_from_both_sides(test_t *t)
 {
     begin_expecting(t, 94);
     const uint64_t before = COUNT(verbs_sent);
-    barriers(t, 2);
+    more_barriers(t);
     EXPECT(COUNT(fallbacks) > 0);
     EXPECT(COUNT(verbs_sent) == before);
     engine->disconnect(t->net);
@@ -283,10 +273,7 @@ static void slow(test_t *t)
         nap(500);
     else {
         enter(t, 1);
-        for (int i = 0; i < 500; i++) {
-            (void)engine->progress(t->net);
-            nap(1);
-        }
+        look_on(t, 500);
     }
     if (t->me == 0)
         enter(t, 1);
@@ -295,7 +282,7 @@ static void slow(test_t *t)
     await(t, 1);
     if (t->me == 1)
         nap(1000);
-    barriers(t, 2);
+    more_barriers(t);
     EXPECT(COUNT(nacks) > 0 || t->me == 0);
     EXPECT(COUNT(fallbacks) == 0);
     EXPECT(mostly_verbs());
@@ -304,9 +291,7 @@ static void slow(test_t *t)
 
 START_TEST(slow_is_not_deaf)
 {
-    const scenario_t s = {slow, 3, 0, 0, NICBARRIER_DISSEMINATION, NICBARRIER_VERBS_AUTO, NULL};
-
-    run(&s);
+    run(&(scenario_t){.run = slow, .n = 3});
 }
 END_TEST
 
@@ -317,10 +302,7 @@ static void nothing(test_t *t)
     enter(t, 1);
     meet(t, 1);
     engine->expect(t->net);
-    for (int i = 0; i < 500; i++) {
-        (void)engine->progress(t->net);
-        nap(1);
-    }
+    look_on(t, 500);
     EXPECT(engine->completed(t->net) == 0);
     EXPECT(COUNT(fallbacks) == 0 && COUNT(copies) == 0);
     EXPECT(COUNT(verbs_sent) == COUNT(messages) + COUNT(nacks));
@@ -330,54 +312,31 @@ static void nothing(test_t *t)
 
 START_TEST(verbs_or_nothing)
 {
-    const scenario_t s = {nothing,     2, 0, 0, NICBARRIER_DISSEMINATION, NICBARRIER_VERBS_ALWAYS,
-                          all_are_deaf};
-
-    run(&s);
+    run(&(scenario_t){
+        .run = nothing, .n = 2, .verbs = NICBARRIER_VERBS_ALWAYS, .prepare = all_are_deaf});
 }
 END_TEST
 
-/* As in check_nicbarrier_datagram: who has freed the group answers where it was asked. */
-static void leave_early(test_t *t)
+static void leave_verbs_early(test_t *t)
 {
-    begin(t, 97, NULL, 0);
-    enter(t, 1);
-    await(t, 1);
-    if (t->me % 2 == 0)
-        engine->disconnect(t->net);
-    meet(t, 1);
+    leave_early(t);
     EXPECT(COUNT(verbs_sent) > 0);
-    if (t->me % 2 != 0)
-        engine->disconnect(t->net);
 }
 
 START_TEST(answers_from_who_has_left)
 {
-    const scenario_t s = {
-        leave_early, 8, 400, 300, NICBARRIER_DISSEMINATION, NICBARRIER_VERBS_ALWAYS, NULL};
-
-    run(&s);
+    run(&(scenario_t){.run = leave_verbs_early,
+                      .n = 8,
+                      .drop = 400,
+                      .nack_usec = 300,
+                      .verbs = NICBARRIER_VERBS_ALWAYS});
 }
 END_TEST
 
-/* Nobody calls the engine: the helper thread sleeps on both transports. */
-static void compute(test_t *t)
-{
-    begin(t, 98, NULL, 0);
-    nap(20);
-    enter(t, 3);
-    for (int i = 0; i < 3000 && engine->completed(t->net) < 3; i++)
-        nap(5);
-    check(t, 3);
-    engine->disconnect(t->net);
-}
-
+/* By both transports, that is. */
 START_TEST(progress_while_computing)
 {
-    const scenario_t s = {
-        compute, 5, 300, 0, NICBARRIER_DISSEMINATION, NICBARRIER_VERBS_AUTO, first_is_absent};
-
-    run(&s);
+    run(&(scenario_t){.run = compute, .n = 5, .drop = 300, .prepare = first_is_absent});
 }
 END_TEST
 
@@ -385,27 +344,17 @@ END_TEST
  */
 
 /* Connects to a member whose offer has these parts; returns whether that works. */
-static bool connects(nicbarrier_verbs_use_t use, const nicbarrier_parts_t *parts,
-                     nicbarrier_reason_t *why)
+static bool connects_by(nicbarrier_verbs_use_t use, const nicbarrier_parts_t *parts,
+                        nicbarrier_reason_t *why)
 {
     const nicbarrier_net_config_t config = {
         .nack_usec = 1000, .interface = "lo", .thread = true, .verbs = (int)use};
-    const nicbarrier_group_t group = {.key = 5, .n = 2, .me = 0};
-    const nicbarrier_net_events_t none = {NULL, NULL, NULL};
-    unsigned char offer[2 * OFFER_ROOM] = {0}, *at = offer + OFFER_ROOM;
-    uint32_t len[2];
-    const nicbarrier_offers_t offers = {offer, OFFER_ROOM, len};
-    nicbarrier_net_t *net;
+    unsigned char offer[OFFER_ROOM];
+    const uint32_t len = nicbarrier_offer_head(parts->len, offer);
 
-    ck_assert_int_eq(engine->open(&config, why), 0);
-    ck_assert_int_eq(engine->offer(&group, &net, offer, &len[0], why), 0);
-    len[1] = nicbarrier_offer_head(parts->len, at);
-    memcpy(at + NICBARRIER_OFFER_HEAD, parts->bytes[0], parts->len[0]);
-    memcpy(at + NICBARRIER_OFFER_HEAD + parts->len[0], parts->bytes[1], parts->len[1]);
-    const bool can = engine->connect(net, &offers, &none, why) == 0;
-    engine->disconnect(net);
-    engine->close();
-    return can;
+    memcpy(offer + NICBARRIER_OFFER_HEAD, parts->bytes[0], parts->len[0]);
+    memcpy(offer + NICBARRIER_OFFER_HEAD + parts->len[0], parts->bytes[1], parts->len[1]);
+    return connects(&config, offer, len, why);
 }
 
 START_TEST(reasons)
@@ -416,28 +365,28 @@ START_TEST(reasons)
     nicbarrier_reason_t why = {""};
 
     parts.len[0] = nicbarrier_places_encode(&udp, place);
-    ck_assert(connects(NICBARRIER_VERBS_AUTO, &parts, &why));
-    ck_assert(connects(NICBARRIER_VERBS_ALWAYS, &parts, &why));
-    ck_assert(connects(NICBARRIER_VERBS_NEVER, &parts, &why));
+    ck_assert(connects_by(NICBARRIER_VERBS_AUTO, &parts, &why));
+    ck_assert(connects_by(NICBARRIER_VERBS_ALWAYS, &parts, &why));
+    ck_assert(connects_by(NICBARRIER_VERBS_NEVER, &parts, &why));
     parts.len[1] = 3;
-    ck_assert(!connects(NICBARRIER_VERBS_AUTO, &parts, &why));
+    ck_assert(!connects_by(NICBARRIER_VERBS_AUTO, &parts, &why));
     ck_assert_ptr_nonnull(strstr(why.text, "verbs address of member 1"));
     parts.len[1] = 0;
-    ck_assert(connects(NICBARRIER_VERBS_AUTO, &parts, &why));
-    ck_assert(!connects(NICBARRIER_VERBS_ALWAYS, &parts, &why));
+    ck_assert(connects_by(NICBARRIER_VERBS_AUTO, &parts, &why));
+    ck_assert(!connects_by(NICBARRIER_VERBS_ALWAYS, &parts, &why));
     ck_assert_ptr_nonnull(strstr(why.text, "member 1 has no verbs device"));
 
     /* No address to reach it by UDP: mine. */
     memcpy(udp.place[0].bytes, (const uint8_t[]){127, 0, 0, 1}, 4);
     parts.len[0] = nicbarrier_places_encode(&udp, place);
-    ck_assert(!connects(NICBARRIER_VERBS_AUTO, &parts, &why));
+    ck_assert(!connects_by(NICBARRIER_VERBS_AUTO, &parts, &why));
     ck_assert_ptr_nonnull(strstr(why.text, "no address"));
     parts.len[1] = 2;
-    ck_assert(connects(NICBARRIER_VERBS_AUTO, &parts, &why));
-    ck_assert(connects(NICBARRIER_VERBS_ALWAYS, &parts, &why));
+    ck_assert(connects_by(NICBARRIER_VERBS_AUTO, &parts, &why));
+    ck_assert(connects_by(NICBARRIER_VERBS_ALWAYS, &parts, &why));
 
     fake.absent = true;
-    ck_assert(connects(NICBARRIER_VERBS_NEVER, &parts, &why) == false);
+    ck_assert(connects_by(NICBARRIER_VERBS_NEVER, &parts, &why) == false);
     const nicbarrier_net_config_t config = {
         .nack_usec = 1000, .interface = "lo", .thread = true, .verbs = NICBARRIER_VERBS_ALWAYS};
     ck_assert_int_ne(engine->open(&config, &why), 0);

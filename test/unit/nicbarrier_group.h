@@ -46,6 +46,8 @@ typedef struct test {
 
 static const nicbarrier_engine_t *const engine = &nicbarrier_engine_datagram;
 
+#define COUNT(name) atomic_load(&nicbarrier_datagram_counters.name)
+
 /* In a child a failed check ends it; the parent sees the exit code. */
 #define EXPECT(condition)                                                                          \
     do {                                                                                           \
@@ -72,20 +74,28 @@ static inline void meet(test_t *t, int point)
 /* ---- a group ----------------------------------------------------------------------------------
  */
 
-static inline void begin(test_t *t, uint64_t key, const nicbarrier_net_events_t *events, int point)
+/* Makes a group of all; false where this member cannot connect. */
+static inline bool joins(test_t *t, uint64_t key, const nicbarrier_net_events_t *events, int point,
+                         nicbarrier_reason_t *why)
 {
     static const nicbarrier_net_events_t none;
     const nicbarrier_group_t group = {.key = key, .n = t->n, .me = t->me};
     const nicbarrier_offers_t offers = {t->shared->offer[0], OFFER_ROOM, t->shared->len};
-    nicbarrier_reason_t why = {""};
 
     t->key = key;
-    EXPECT(engine->offer(&group, &t->net, t->shared->offer[t->me], &t->shared->len[t->me], &why) ==
+    EXPECT(engine->offer(&group, &t->net, t->shared->offer[t->me], &t->shared->len[t->me], why) ==
            0);
     EXPECT(t->shared->len[t->me] <= OFFER_ROOM);
     meet(t, point);
     nap(t->late);
-    EXPECT(engine->connect(t->net, &offers, events != NULL ? events : &none, &why) == 0);
+    return engine->connect(t->net, &offers, events != NULL ? events : &none, why) == 0;
+}
+
+static inline void begin(test_t *t, uint64_t key, const nicbarrier_net_events_t *events, int point)
+{
+    nicbarrier_reason_t why = {""};
+
+    EXPECT(joins(t, key, events, point, &why));
 }
 
 static inline void enter(test_t *t, uint64_t epoch)
@@ -114,15 +124,68 @@ static inline void await(test_t *t, uint64_t epoch)
     check(t, epoch);
 }
 
+/* One after another. */
+static inline void barriers(test_t *t, uint64_t first, uint64_t last)
+{
+    for (uint64_t e = first; e <= last; e++) {
+        enter(t, e);
+        await(t, e);
+    }
+}
+
+/* Looks at the network for so many milliseconds, or more, whatever comes. */
+static inline void look_on(test_t *t, int msec)
+{
+    for (int i = 0; i < msec; i++) {
+        (void)engine->progress(t->net);
+        nap(1);
+    }
+}
+
+/* Does not look at the network, until somebody else has brought this epoch to its end. */
+static inline void sleep_through(test_t *t, uint64_t epoch)
+{
+    for (int i = 0; i < 3000 && engine->completed(t->net) < epoch; i++)
+        nap(5);
+    check(t, epoch);
+}
+
+/* ---- scenarios for any transport --------------------------------------------------------------
+ */
+
+/* Who has completed what it entered never looks at the network again, and half of them free the
+ * group at once. The others still need their answers, which only the helper threads can give, and
+ * where they were asked. */
+static inline void leave_early(test_t *t)
+{
+    begin(t, 100, NULL, 0);
+    barriers(t, 1, 1);
+    if (t->me % 2 == 0)
+        engine->disconnect(t->net);
+    meet(t, 1);
+    if (t->me % 2 != 0)
+        engine->disconnect(t->net);
+}
+
+/* Nobody calls the engine between entering and the end: the helper thread sleeps on the network. */
+static inline void compute(test_t *t)
+{
+    begin(t, 101, NULL, 0);
+    nap(20);
+    enter(t, 3);
+    sleep_through(t, 3);
+    engine->disconnect(t->net);
+}
+
 /* ---- processes --------------------------------------------------------------------------------
  */
 
 typedef struct scenario {
     void (*run)(test_t *t);
     int n;
-    unsigned drop, nack_usec;
-    nicbarrier_schedule_kind_t schedule;
-    nicbarrier_verbs_use_t verbs;
+    unsigned drop, nack_usec;            /* 0: none; that of most tests */
+    nicbarrier_schedule_kind_t schedule; /* 0: dissemination */
+    nicbarrier_verbs_use_t verbs;        /* 0: where there is a device */
     void (*prepare)(int me); /* in each process, before it opens the engine; may be NULL */
 } scenario_t;
 
@@ -172,6 +235,28 @@ static inline void run(const scenario_t *s)
     }
     munmap(shared, sizeof(*shared));
     ck_assert(!failed);
+}
+
+/* In this process: connects to a member that is not there, of which this is the offer. Returns
+ * whether that works. */
+static inline bool connects(const nicbarrier_net_config_t *config, const void *theirs, uint32_t len,
+                            nicbarrier_reason_t *why)
+{
+    const nicbarrier_group_t group = {.key = 5, .n = 2, .me = 0};
+    const nicbarrier_net_events_t none = {NULL, NULL, NULL};
+    unsigned char offer[2 * OFFER_ROOM] = {0};
+    uint32_t lens[2] = {0, len};
+    const nicbarrier_offers_t offers = {offer, OFFER_ROOM, lens};
+    nicbarrier_net_t *net;
+
+    ck_assert_uint_le(len, OFFER_ROOM);
+    memcpy(offer + OFFER_ROOM, theirs, len);
+    ck_assert_int_eq(engine->open(config, why), 0);
+    ck_assert_int_eq(engine->offer(&group, &net, offer, &lens[0], why), 0);
+    const bool can = engine->connect(net, &offers, &none, why) == 0;
+    engine->disconnect(net);
+    engine->close();
+    return can;
 }
 
 #endif
