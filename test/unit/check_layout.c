@@ -6,8 +6,6 @@
 #include "test/unit/layout_check.h"
 #include "test/unit/unit.h"
 
-enum { TREES = 20000, MOST = 6000, DEPTH = 6 };
-
 static void check_level(const onic_layout_t *l, uint32_t i, uint64_t count, int64_t stride)
 {
     ck_assert_uint_lt(i, l->nlevels);
@@ -253,10 +251,17 @@ END_TEST
 
 /* ---- properties of random layouts ----------------------------------------------------------- */
 
+static struct {
+    unsigned lists;
+    unsigned levels[ONIC_LAYOUT_MAX_LEVELS + 1];
+} seen;
+
 static void check_tree(tree_t *t)
 {
     onic_layout_t copy;
 
+    seen.lists += t->l.nruns > 0;
+    seen.levels[t->l.nlevels]++;
     check_against_reference(&t->l, &t->ref);
     ck_assert_int_eq(onic_layout_dup(&copy, &t->l), ONIC_LAYOUT_OK);
     onic_layout_fini(&t->l);
@@ -267,30 +272,18 @@ static void check_tree(tree_t *t)
 
 START_TEST(random_trees)
 {
-    unsigned lists = 0;
-    unsigned levels[ONIC_LAYOUT_MAX_LEVELS + 1] = {0};
-
-    for (int i = 0; i < TREES; i++) {
-        tree_t t = tree_random((unsigned)rnd(0, DEPTH), MOST);
-
-        lists += t.l.nruns > 0;
-        levels[t.l.nlevels]++;
-        check_tree(&t);
-    }
+    memset(&seen, 0, sizeof(seen));
+    check_random_trees(check_tree);
     /* The generator must reach both forms and deep ones, or this test says little. */
-    ck_assert_uint_gt(lists, TREES / 20);
-    ck_assert_uint_lt(lists, TREES / 2);
-    ck_assert_uint_gt(levels[4] + levels[5] + levels[6], TREES / 100);
+    ck_assert_uint_gt(seen.lists, TREES / 20);
+    ck_assert_uint_lt(seen.lists, TREES / 2);
+    ck_assert_uint_gt(seen.levels[4] + seen.levels[5] + seen.levels[6], TREES / 100);
 }
 END_TEST
 
 START_TEST(trees_deeper_than_the_levels)
 {
-    for (int i = 0; i < 40; i++) {
-        tree_t t = tree_deep();
-
-        check_tree(&t);
-    }
+    check_deep_trees(check_tree);
 }
 END_TEST
 

@@ -6,7 +6,15 @@
 #include "test/unit/layout_check.h"
 #include "test/unit/unit.h"
 
-enum { TREES = 20000, MOST = 6000, DEPTH = 6 };
+static onic_layout_t decoded(const uint8_t *buf, size_t len)
+{
+    onic_layout_t l;
+    size_t used;
+
+    ck_assert_int_eq(onic_layout_decode(&l, buf, len, &used), ONIC_LAYOUT_OK);
+    ck_assert_uint_eq(used, len);
+    return l;
+}
 
 /* ---- random layouts ------------------------------------------------------------------------- */
 
@@ -84,21 +92,13 @@ static void check_tree(tree_t *t)
 
 START_TEST(random_trees)
 {
-    for (int i = 0; i < TREES; i++) {
-        tree_t t = tree_random((unsigned)rnd(0, DEPTH), MOST);
-
-        check_tree(&t);
-    }
+    check_random_trees(check_tree);
 }
 END_TEST
 
 START_TEST(trees_deeper_than_the_levels)
 {
-    for (int i = 0; i < 40; i++) {
-        tree_t t = tree_deep();
-
-        check_tree(&t);
-    }
+    check_deep_trees(check_tree);
 }
 END_TEST
 
@@ -114,7 +114,6 @@ START_TEST(slices_keep_elements_whole)
     uint8_t buf[64];
     uint64_t data;
     size_t len;
-    size_t used;
 
     tree_join(&t, &second, 0);
     tree_repeat(&t, 500, 8);
@@ -124,7 +123,7 @@ START_TEST(slices_keep_elements_whole)
                      ONIC_LAYOUT_OK);
     ck_assert_uint_eq(data, 2976);
     ck_assert_uint_lt(len, 16);
-    ck_assert_int_eq(onic_layout_decode(&slice, buf, len, &used), ONIC_LAYOUT_OK);
+    slice = decoded(buf, len);
     ck_assert_uint_eq(slice.nruns, 2);
     check_walk(&slice, &t.ref, 0, 0);
     onic_layout_fini(&slice);
@@ -149,7 +148,6 @@ START_TEST(slices_of_strides_stay_small)
     uint8_t buf[64];
     uint64_t data;
     size_t len;
-    size_t used;
 
     repeat(&l, 10, 16);
     repeat(&l, UINT64_C(1) << 40, 4096);
@@ -161,14 +159,14 @@ START_TEST(slices_of_strides_stay_small)
     ck_assert_int_eq(onic_layout_encode_slice(&c, 1 << 20, 16, buf, sizeof(buf), &len, &data),
                      ONIC_LAYOUT_OK);
     ck_assert_uint_eq(data, (1 << 20) / 80 * 80);
-    ck_assert_int_eq(onic_layout_decode(&slice, buf, len, &used), ONIC_LAYOUT_OK);
+    slice = decoded(buf, len);
     ck_assert_uint_eq(slice.nlevels, 2);
     ck_assert_int_eq(slice.lb, 4096);
     onic_cursor_init(&c, &l, l.size);
     ck_assert_int_eq(onic_layout_encode_slice(&c, 1, 1, buf, sizeof(buf), &len, &data),
                      ONIC_LAYOUT_OK);
     ck_assert_uint_eq(data, 0);
-    ck_assert_int_eq(onic_layout_decode(&slice, buf, len, &used), ONIC_LAYOUT_OK);
+    slice = decoded(buf, len);
     check_empty(&slice);
 }
 END_TEST
@@ -177,15 +175,14 @@ START_TEST(largest_encoding_fits)
 {
     onic_layout_t l = contig(INT64_MIN, 1);
     uint8_t buf[ONIC_LAYOUT_ENCODED_MAX];
-    size_t len;
-    size_t used;
     onic_layout_t back;
+    size_t len;
 
     for (int i = 0; i < ONIC_LAYOUT_MAX_LEVELS; i++) {
         repeat(&l, 127, INT64_MAX / 1024 - i * 1000);
     }
     ck_assert_int_eq(onic_layout_encode(&l, buf, sizeof(buf), &len), ONIC_LAYOUT_OK);
-    ck_assert_int_eq(onic_layout_decode(&back, buf, len, &used), ONIC_LAYOUT_OK);
+    back = decoded(buf, len);
     ck_assert_mem_eq(&back, &l, sizeof(l));
 }
 END_TEST

@@ -88,4 +88,28 @@ static inline void check_against_reference(const onic_layout_t *l, const ref_t *
     check_walk(l, ref, 0, (size_t)rnd(0, (int64_t)ref->n));
 }
 
+/* ---- random layouts ------------------------------------------------------------------------- */
+
+enum { TREES = 20000, MOST = 6000, DEPTH = 6 };
+
+/** Hands TREES random layouts to `check`, which frees them. */
+static inline void check_random_trees(void (*check)(tree_t *t))
+{
+    for (int i = 0; i < TREES; i++) {
+        tree_t t = tree_random((unsigned)rnd(0, DEPTH), MOST);
+
+        check(&t);
+    }
+}
+
+/** Likewise of layouts that have more levels than an onic_layout_t. */
+static inline void check_deep_trees(void (*check)(tree_t *t))
+{
+    for (int i = 0; i < 40; i++) {
+        tree_t t = tree_deep();
+
+        check(&t);
+    }
+}
+
 #endif
