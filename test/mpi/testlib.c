@@ -383,6 +383,19 @@ size_t tl_resident(void)
     return (size_t)resident * (size_t)sysconf(_SC_PAGESIZE);
 }
 
+void tl_growth_step(tl_growth_t *g, int i, int warm_up, int n)
+{
+    const int part = (n - warm_up) / TL_GROWTH_PARTS;
+
+    if (i < warm_up || (i - warm_up) % part != 0 || i > warm_up + TL_GROWTH_PARTS * part) {
+        return;
+    }
+    const size_t now = tl_resident(), growth = i > warm_up && now > g->before ? now - g->before : 0;
+
+    g->least = i == warm_up ? SIZE_MAX : growth < g->least ? growth : g->least;
+    g->before = now;
+}
+
 /* ---- random numbers ---- */
 
 tl_rng_t tl_rng(uint64_t seed, uint64_t stream)

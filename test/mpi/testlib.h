@@ -192,6 +192,21 @@ void *tl_alloc(size_t bytes);
  */
 size_t tl_resident(void);
 
+/** What the iterations of a loop leave behind in memory. */
+typedef struct tl_growth {
+    size_t before;
+    size_t least; /**< bytes, of its parts */
+} tl_growth_t;
+
+enum { TL_GROWTH_PARTS = 3 };
+
+/**
+ * To be called before iteration `i` of 0 .. n - 1, and once more with n. Behind the first `warm_up`
+ * come TL_GROWTH_PARTS equal parts, and what counts is the least growth among them: transports take
+ * some MiB for themselves now and then, but what is lost in each iteration is lost in all parts.
+ */
+void tl_growth_step(tl_growth_t *g, int i, int warm_up, int n);
+
 /* ---- random numbers ---- */
 
 /** A stream of its own for each (seed, stream); the same on all machines. */
