@@ -75,6 +75,7 @@ static int answer_fragment(nicstride_module_t *m, nicstride_peer_t *p, answer_t 
         onic_cursor_init(&payload.cursor, &a->layout, a->at);
     }
     a->in_flight++;
+    nicstride_outbox_send_locked(p);
     rc = onic_peer_send(p->wire, ONIC_AM_OSC, &msg, sizeof(msg), &payload,
                         a->rndv ? ONIC_SEND_RNDV : 0, answered_cb, a);
     if (rc != 0)
@@ -127,7 +128,7 @@ static void answer_more(answer_t *a)
 
 void nicstride_on_get(const nicstride_incoming_t *in)
 {
-    const char *few = in->msg->len <= NICSTRIDE_SMALL_MAX ? nicstride_plain_target(in) : NULL;
+    const char *few = in->msg->len <= nicstride_small_max() ? nicstride_plain_target(in) : NULL;
     answer_t *a;
     int error;
 

@@ -123,6 +123,7 @@ static int component_finalize(void)
     }
     nicstride_free_orphans();
     nicstride_ops_fini();
+    nicstride_outboxes_fini();
     nicstride_observe_fini();
     nicstride_elements_fini();
     nicstride_handles_fini(&c->ops);

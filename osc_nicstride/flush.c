@@ -51,6 +51,7 @@ static bool flushed_locally(void *arg)
     flush_t *f = arg;
 
     nicstride_pump_locked(f->m, f->p);
+    nicstride_outbox_send_locked(f->p);
     return ended_locked(f->p, f->goal) || f->p->failed;
 }
 
@@ -82,6 +83,7 @@ static bool flushed_remotely(void *arg)
     }
     nicstride_pump_locked(f->m, p);
     ask_locked(f->m, p, p->goal);
+    nicstride_outbox_send_locked(p);
     if (!p->failed && !(ended_locked(p, p->goal) && nicstride_tx_idle(&p->tx)))
         return false;
     p->flushing = false;
@@ -161,6 +163,7 @@ int nicstride_flush_all_peers(nicstride_module_t *m, bool remote)
         nicstride_pump_locked(m, p);
         if (remote)
             ask_locked(m, p, p->enqueued);
+        nicstride_outbox_send_locked(p);
         onic_wire_unlock();
     }
     for (int i = 0; i < m->size; i++) {

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "osc_nicstride/handlers.h"
+#include "osc_nicstride/batch.h"
 #include "osc_nicstride/component.h"
 #include "osc_nicstride/lock.h"
 #include "osc_nicstride/module.h"
@@ -365,7 +366,7 @@ static void defer(const nicstride_incoming_t *in)
 
 int nicstride_run_deferred(void)
 {
-    int n = 0;
+    int n = nicstride_outboxes_send_locked();
 
     while (deferred_head != NULL) {
         deferred_t *d = deferred_head;
@@ -411,8 +412,8 @@ void nicstride_drop_deferred_locked(uint32_t win)
 /* ---- entry ------------------------------------------------------------------------------------
  */
 
-void nicstride_am(const void *header, size_t header_len, const void *data, size_t len,
-                  onic_rndv_t *rndv)
+static void one_message(const void *header, size_t header_len, const void *data, size_t len,
+                        onic_rndv_t *rndv)
 {
     nicstride_msg_t msg;
     nicstride_incoming_t in = {.msg = &msg, .data = data, .len = len, .rndv = rndv};
@@ -439,4 +440,30 @@ void nicstride_am(const void *header, size_t header_len, const void *data, size_
         send_ack(in.m, in.p);
     if ((takes_lock(&msg) && deferred_head != NULL) || !dispatch(&in))
         defer(&in);
+}
+
+/** Messages that came in one; the replies go back in one. */
+static void batch(const void *bytes, size_t len)
+{
+    const void *message;
+    size_t at = 0, message_len;
+
+    nicstride_outboxes_collect = true;
+    while (nicstride_batch_next(bytes, len, &at, &message, &message_len))
+        one_message(message, message_len, NULL, 0, NULL);
+    nicstride_outboxes_collect = false;
+    nicstride_outboxes_send_locked();
+    if (at < len)
+        nicstride_counters.refused++;
+}
+
+void nicstride_am(const void *header, size_t header_len, const void *data, size_t len,
+                  onic_rndv_t *rndv)
+{
+    const unsigned char *mark = header;
+
+    if (header_len == 1 && *mark == NICSTRIDE_BATCH_MARK && rndv == NULL)
+        batch(data, len);
+    else
+        one_message(header, header_len, data, len, rndv);
 }

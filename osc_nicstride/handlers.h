@@ -58,7 +58,7 @@ char *nicstride_plain_target(const nicstride_incoming_t *in);
 void nicstride_reply_init(const nicstride_incoming_t *in, nicstride_msg_t *msg,
                           nicstride_msg_type_t type, uint64_t len);
 
-/** Answers with a few bytes, up to NICSTRIDE_SMALL_MAX, that are copied; with that the message is
+/** Answers with a few bytes, up to nicstride_small_max, that are copied; with that the message is
  *  applied. An acknowledgement that is due goes along. */
 void nicstride_reply_small(const nicstride_incoming_t *in, nicstride_msg_type_t type,
                            const void *data, uint64_t len);

@@ -31,6 +31,7 @@ static void reply_old(const nicstride_incoming_t *in, char *old, uint64_t len)
     int rc;
 
     nicstride_reply_init(in, &msg, NICSTRIDE_MSG_ACC_DATA, len);
+    nicstride_outbox_send_locked(in->p);
     rc = onic_peer_send(in->p->wire, ONIC_AM_OSC, &msg, sizeof(msg), &payload, 0, free_cb, old);
     if (rc != 0)
         free(old);
@@ -99,7 +100,7 @@ static bool accumulate(const nicstride_incoming_t *in)
     const nicstride_msg_t *msg = in->msg;
     const bool fetch = msg->type == NICSTRIDE_MSG_GET_ACC;
     char few[NICSTRIDE_SMALL_MAX];
-    const bool small = msg->len <= sizeof(few);
+    const bool small = msg->len <= nicstride_small_max();
     nicstride_accop_t op;
     char *old = fetch && small ? few : NULL;
     int error = 0;

@@ -7,6 +7,8 @@ noinst_LTLIBRARIES += osc_nicstride/libnicstride_core.la
 osc_nicstride_libnicstride_core_la_SOURCES = \
 	osc_nicstride/apply.c \
 	osc_nicstride/apply.h \
+	osc_nicstride/batch.c \
+	osc_nicstride/batch.h \
 	osc_nicstride/epoch.c \
 	osc_nicstride/epoch.h \
 	osc_nicstride/flow.c \
@@ -59,6 +61,8 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/observe.h \
 	osc_nicstride/op.c \
 	osc_nicstride/op.h \
+	osc_nicstride/outbox.c \
+	osc_nicstride/outbox.h \
 	osc_nicstride/params.c \
 	osc_nicstride/put_get.c \
 	osc_nicstride/pvars.c \

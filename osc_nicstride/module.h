@@ -31,6 +31,7 @@
 #include "common/wire.h"
 #include "osc_nicstride/epoch.h"
 #include "osc_nicstride/flow.h"
+#include "osc_nicstride/outbox.h"
 #include "osc_nicstride/proto.h"
 #include "osc_nicstride/region.h"
 #include "osc_nicstride/tune.h"
@@ -74,6 +75,7 @@ typedef struct nicstride_peer {
     uint64_t answered; /**< ticks when a flush was last over; where there is a beat */
     nicstride_tx_t tx;
     nicstride_rx_t rx;
+    nicstride_outbox_t outbox;
     nicstride_op_t *head; /**< operations with fragments still to send, in order */
     nicstride_op_t *tail;
     uint32_t queued;      /**< operations in that queue */
@@ -153,6 +155,12 @@ typedef struct nicstride_module {
 static inline nicstride_module_t *nicstride_module(const ompi_win_t *win)
 {
     return (nicstride_module_t *)win->w_osc_module;
+}
+
+/** Does something wait in the peer's outbox? A guess, where the lock is not held. */
+static inline bool nicstride_outbox_waits(const nicstride_peer_t *p)
+{
+    return __atomic_load_n(&p->outbox.parcel, __ATOMIC_RELAXED) != NULL;
 }
 
 /** The peer of a rank; NULL where memory is exhausted. Takes the wire lock if it must be made. */

@@ -33,7 +33,7 @@ static onic_ranged_t ranged[N_RANGED] = {
     [WINDOW] = {"window",
                 "Most messages without acknowledgement from one process to another, for each "
                 "window. Bounds what a target must hold for an origin",
-                256, 2, 65536},
+                1024, 2, 65536},
     [TCP_SEGMENT] = {"tcp_segment",
                      "Bytes of one fragment over TCP; 0 leaves it to UCX. UCX_TCP_TX_SEG_SIZE and "
                      "UCX_TCP_RX_SEG_SIZE in the environment win",

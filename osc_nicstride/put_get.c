@@ -265,13 +265,17 @@ static bool move_quickly(nicstride_module_t *m, nicstride_direction_t dir, const
 
     if (p == NULL || target == m->rank)
         return false;
-    if (bytes > NICSTRIDE_SMALL_MAX)
-        return copy_as_known(m, dir, origin, bytes, p, disp);
+    if (bytes > NICSTRIDE_LONE_MAX && copy_as_known(m, dir, origin, bytes, p, disp))
+        return true;
+    /* A lone one that is not as short is tried both ways, where it is planned. */
+    if (bytes > NICSTRIDE_SMALL_MAX || (bytes > NICSTRIDE_LONE_MAX && nicstride_observe_alone(m)))
+        return false;
     if (forced == NICSTRIDE_METHOD_AUTO) {
-        if (nicstride_single_copy_works(p) &&
+        if (bytes <= NICSTRIDE_LONE_MAX && nicstride_single_copy_works(p) &&
             nicstride_quick_method(m, p, dir, &cell) == NICSTRIDE_METHOD_CMA)
             return copy_quickly(m, dir, origin, bytes, p, disp, cell);
-        if (nicstride_presence(p) != NICSTRIDE_PRESENT)
+        /* Looked at once for all that travel together. */
+        if (!nicstride_outbox_waits(p) && nicstride_presence(p) != NICSTRIDE_PRESENT)
             return false;
     }
     return (forced == NICSTRIDE_METHOD_AUTO || forced == NICSTRIDE_METHOD_PACK) &&

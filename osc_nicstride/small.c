@@ -4,8 +4,9 @@
  */
 /**
  * @file
- * Operations of few contiguous bytes: one message with the data behind its header, sent at once
- * where nothing stands before it.
+ * Operations of few contiguous bytes: one message with the data behind its header. Where nothing
+ * stands before it the first is sent at once; those that follow, until everything is acknowledged,
+ * wait for each other in the outbox.
  */
 #include <stddef.h>
 #include <string.h>
@@ -14,13 +15,18 @@
 #include "osc_nicstride/component.h"
 #include "osc_nicstride/module.h"
 #include "osc_nicstride/observe.h"
+#include "osc_nicstride/outbox.h"
 #include "osc_nicstride/proto_short.h"
 #include "osc_nicstride/stream.h"
 #include "osc_nicstride/stream_internal.h"
 #include "osc_nicstride/target.h"
 
-void nicstride_send_small_locked(nicstride_peer_t *p, nicstride_msg_t *msg, const void *data,
-                                 uint64_t len)
+/* Turns of progress that an operation waits for acknowledgements before it is queued. */
+#define FULL_TURNS 256
+
+/** Sends a message, or lets it wait for others. */
+static void send_or_wait(nicstride_peer_t *p, nicstride_msg_t *msg, const void *data, uint64_t len,
+                         bool may_wait)
 {
     unsigned char bytes[sizeof(*msg) + NICSTRIDE_SMALL_MAX];
     size_t header;
@@ -32,10 +38,30 @@ void nicstride_send_small_locked(nicstride_peer_t *p, nicstride_msg_t *msg, cons
         header = sizeof(*msg);
         memcpy(bytes, msg, header);
     }
+    /* Not past what waits already. */
+    if ((may_wait || p->outbox.parcel != NULL) &&
+        nicstride_outbox_add_locked(p, bytes, header, data, len)) {
+        if (!may_wait)
+            nicstride_outbox_send_locked(p);
+        return;
+    }
     if (len > 0)
         memcpy(bytes + header, data, len);
     if (onic_peer_send(p->wire, ONIC_AM_OSC, bytes, header + len, NULL, 0, NULL, NULL) < 0)
         p->failed = true;
+}
+
+void nicstride_send_small_locked(nicstride_peer_t *p, nicstride_msg_t *msg, const void *data,
+                                 uint64_t len)
+{
+    send_or_wait(p, msg, data, len, nicstride_outboxes_collect);
+}
+
+size_t nicstride_small_max(void)
+{
+    const size_t most = onic_wire_header_max() - sizeof(nicstride_msg_t);
+
+    return most < NICSTRIDE_SMALL_MAX ? most : NICSTRIDE_SMALL_MAX;
 }
 
 /** An operation that waits for a reply of few bytes; NULL where memory is exhausted. */
@@ -63,10 +89,19 @@ static nicstride_op_t *small_op(nicstride_module_t *m, nicstride_peer_t *p,
     return op;
 }
 
-/** May an operation be sent now, before anything else that is to be sent? */
-static bool small_may_start(const nicstride_peer_t *p)
+/** May an operation be sent now, before anything else that is to be sent? Where only the target's
+ *  acknowledgements are missing they get a moment to come. */
+static bool small_may_start(nicstride_peer_t *p)
 {
-    return p->head == NULL && !p->flushing && !p->failed && nicstride_tx_can_send(&p->tx);
+    for (int turn = 0; p->head == NULL && !p->flushing && !p->failed; turn++) {
+        if (nicstride_tx_can_send(&p->tx))
+            return true;
+        if (turn == FULL_TURNS)
+            return false;
+        nicstride_outbox_send_locked(p);
+        onic_wire_progress_locked();
+    }
+    return false;
 }
 
 static void small_send(nicstride_module_t *m, nicstride_peer_t *p, int64_t disp,
@@ -74,6 +109,8 @@ static void small_send(nicstride_module_t *m, nicstride_peer_t *p, int64_t disp,
 {
     nicstride_msg_t msg;
     uint64_t len = s->data != NULL ? s->len : 0;
+    /* The first goes at once: it may be the only one. */
+    const bool first = nicstride_tx_idle(&p->tx);
 
     nicstride_msg_init(&msg, s->type, m->info[p->rank].win, (uint32_t)m->rank);
     msg.op = s->op;
@@ -81,7 +118,7 @@ static void small_send(nicstride_module_t *m, nicstride_peer_t *p, int64_t disp,
     msg.disp = disp;
     msg.len = s->len;
     msg.handle = handle;
-    if (nicstride_tx_idle(&p->tx)) {
+    if (first) {
         msg.count = p->tx.sent + 1;
         p->tx.asked = msg.count;
     }
@@ -91,9 +128,9 @@ static void small_send(nicstride_module_t *m, nicstride_peer_t *p, int64_t disp,
         msg.len = 2 * len;
         memcpy(both, s->data, len);
         memcpy(both + len, s->data2, len);
-        nicstride_send_small_locked(p, &msg, both, 2 * len);
+        send_or_wait(p, &msg, both, 2 * len, !first);
     } else
-        nicstride_send_small_locked(p, &msg, s->data, len);
+        send_or_wait(p, &msg, s->data, len, !first);
     nicstride_tx_send(&p->tx);
     nicstride_counters.messages++;
 }
@@ -106,7 +143,8 @@ bool nicstride_small_start(nicstride_module_t *m, int target, ptrdiff_t disp,
     bool started;
     uint64_t at;
 
-    if (p == NULL || target == m->rank || !nicstride_plain_offset(m, target, disp, s->len, &at))
+    if (p == NULL || target == m->rank || s->len > nicstride_small_max() ||
+        !nicstride_plain_offset(m, target, disp, s->len, &at))
         return false;
     onic_wire_lock();
     started = small_may_start(p) && (s->result == NULL || (op = small_op(m, p, s)) != NULL);

@@ -16,8 +16,12 @@
 #include "osc_nicstride/module.h"
 #include "osc_nicstride/proto.h"
 
-/** The most bytes that travel behind a header, copied, instead of beside it. */
-#define NICSTRIDE_SMALL_MAX 128
+/** The most bytes that travel behind a header, copied, instead of beside it; less than this where
+ *  transports take shorter headers only, see nicstride_small_max. */
+#define NICSTRIDE_SMALL_MAX 1024
+/** Up to here it is learned for all lengths together which way is the cheaper one for a lone
+ *  operation. */
+#define NICSTRIDE_LONE_MAX 128
 
 /** An operation on few contiguous bytes. */
 typedef struct nicstride_small {
@@ -30,6 +34,9 @@ typedef struct nicstride_small {
     void *result;                /**< where replies go; NULL for PUT */
     nicstride_tune_cell_t *cell; /**< where its cost is to be noted; NULL: nowhere */
 } nicstride_small_t;
+
+/** The most bytes that travel behind a header here. */
+size_t nicstride_small_max(void);
 
 /**
  * The quick way for small operations by message: sends it at once where the window is not dynamic,

@@ -314,6 +314,7 @@ static int send_fragment_locked(nicstride_module_t *m, nicstride_op_t *op)
     }
     op->in_flight++;
     op->sent += n;
+    nicstride_outbox_send_locked(p);
     rc =
         onic_peer_send(p->wire, ONIC_AM_OSC, &f, sizeof(f.msg) + f.msg.layout_len,
                        payload.len > 0 ? &payload : NULL,

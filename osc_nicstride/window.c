@@ -221,8 +221,13 @@ static void init_ctl(nicstride_module_t *m)
 
 static void destroy(nicstride_module_t *m)
 {
-    for (int i = 0; m->peer != NULL && i < m->size; i++)
+    onic_wire_lock();
+    for (int i = 0; m->peer != NULL && i < m->size; i++) {
+        if (m->peer[i] != NULL)
+            nicstride_outbox_drop_locked(m->peer[i]);
         free(m->peer[i]);
+    }
+    onic_wire_unlock();
     if (m->wire != NULL && m->wire[0] != NULL)
         onic_wire_put_peers(m->wire, m->size);
     onic_segment_unmap(&m->segment);

@@ -6,6 +6,7 @@
 unit_programs = \
 	test/unit/check_apply \
 	test/unit/check_arrange \
+	test/unit/check_batch \
 	test/unit/check_epoch \
 	test/unit/check_flow \
 	test/unit/check_handle \
@@ -37,6 +38,7 @@ barrier_ldadd = coll_nicbarrier/libnicbarrier_core.la common/libonic_core.la $(C
 
 test_unit_check_apply_LDADD = $(unit_ldadd)
 test_unit_check_arrange_LDADD = $(barrier_ldadd)
+test_unit_check_batch_LDADD = $(unit_ldadd)
 test_unit_check_epoch_LDADD = $(unit_ldadd)
 test_unit_check_flow_LDADD = $(unit_ldadd)
 test_unit_check_handle_LDADD = $(unit_ldadd)
@@ -131,6 +133,7 @@ mpi_programs = \
 	test/mpi/barrier_verbs \
 	test/mpi/beat \
 	test/mpi/big \
+	test/mpi/burst \
 	test/mpi/dynamic \
 	test/mpi/errors \
 	test/mpi/errors_dynamic \

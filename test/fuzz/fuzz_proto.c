@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "common/layout.h"
+#include "osc_nicstride/batch.h"
 #include "osc_nicstride/proto.h"
 #include "osc_nicstride/proto_short.h"
 #include "osc_nicstride/region.h"
@@ -158,6 +159,20 @@ static void check_message(const uint8_t *message, size_t len, uint8_t choice, ui
         check_bytes(&m, window);
 }
 
+/* The same bytes as several messages in one: each lies within them, behind the one before. */
+static void check_batch(const uint8_t *bytes, size_t len, uint8_t choice, uint64_t window)
+{
+    size_t at = 0, before = 0, message_len;
+    const void *message;
+
+    while (nicstride_batch_next(bytes, len, &at, &message, &message_len)) {
+        require((const uint8_t *)message > bytes + before && message_len > 0);
+        require((const uint8_t *)message + message_len == bytes + at && at <= len);
+        check_message(message, message_len, choice & 0x7f, window);
+        before = at;
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const uint64_t windows[] = {0, 1, 64, 4096, 1u << 20, INT64_MAX, UINT64_MAX};
@@ -177,6 +192,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     else if (data[0] >= 0x80)
         force_right(memory + 1, len);
     check_message(memory + 1, len, data[0], window);
+    check_batch(memory + 1, len, data[0], window);
     free(memory);
     return 0;
 }

@@ -1,0 +1,48 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * The outbox of a peer: short messages that wait for others, to travel in one (batch.h).
+ *
+ * What waits is sent when the outbox is full, before anything else that is sent to the same peer
+ * (so that messages keep their order), by every flush, and whenever anybody progresses the wire: an
+ * MPI thread that waits for anything, or the server thread. So nothing waits for long, and nothing
+ * waits while anybody waits for it.
+ *
+ * All is called with the wire lock held.
+ */
+#ifndef NICSTRIDE_OUTBOX_H
+#define NICSTRIDE_OUTBOX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct nicstride_peer;
+
+/** Zero-initialise. */
+typedef struct nicstride_outbox {
+    struct nicstride_parcel *parcel; /**< what waits; NULL: nothing */
+    struct nicstride_peer *next;     /**< of those with something that waits */
+    struct nicstride_peer **link;    /**< who points at this one */
+} nicstride_outbox_t;
+
+/** A message of a header and some data: copied, and to be sent later. False where memory is
+ *  exhausted or the message is too long for it; nothing waits then. */
+bool nicstride_outbox_add_locked(struct nicstride_peer *p, const void *header, size_t header_len,
+                                 const void *data, size_t len);
+/** Sends what waits for this peer. */
+void nicstride_outbox_send_locked(struct nicstride_peer *p);
+/** Sends what waits for anybody; returns how many messages of several. */
+int nicstride_outboxes_send_locked(void);
+/** Forgets what waits, before the peer is freed. */
+void nicstride_outbox_drop_locked(struct nicstride_peer *p);
+/** Frees the memory kept for reuse, at the end of the process. */
+void nicstride_outboxes_fini(void);
+
+/** While this holds, all short messages to anybody wait: the replies to what came in one message
+ *  go back in one. Whoever ends it calls nicstride_outboxes_send_locked. */
+extern bool nicstride_outboxes_collect;
+
+#endif

@@ -1,0 +1,211 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/* ranks: 1-4 */
+/* windows: create allocate dynamic shared */
+/**
+ * @file
+ * Many short operations of all kinds between two synchronisations, to all ranks by turns: those of
+ * one origin travel together and must be done in their order, none lost and none twice, whatever
+ * comes between them. Each rank has a part of each target for itself, so that what must be there is
+ * known.
+ */
+#include "test/mpi/testlib.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/** Longs of one origin at one target. The first is a counter that all its accumulates go to. */
+enum { LONGS = 600, OPERATIONS = 700, ROUNDS = 12, LONGEST = 200 };
+
+/** What this rank has at one target, as it must be. */
+typedef struct part {
+    long now[LONGS];
+    bool busy[LONGS]; /**< touched since the last synchronisation: MPI allows no second transfer */
+} part_t;
+
+/** What an operation brings, to be compared behind the synchronisation. */
+typedef struct expected {
+    long *result;
+    long value;
+} expected_t;
+
+static part_t *part;
+static expected_t expected[OPERATIONS];
+static long results[OPERATIONS][LONGEST];
+static long sources[OPERATIONS][LONGEST]; /* not to be changed before the synchronisation */
+
+static MPI_Aint at(const tl_window_t *w, int target, int i)
+{
+    return tl_disp(w, target, ((MPI_Aint)w->rank * LONGS + i) * (MPI_Aint)sizeof(long));
+}
+
+/** A stretch of the target that nothing has touched; 0 where none was found. */
+static int free_longs(tl_rng_t *rng, part_t *p, int *first)
+{
+    const int n =
+        tl_range(rng, 0, 3) > 0 ? (int)tl_range(rng, 1, 4) : (int)tl_range(rng, 1, LONGEST);
+
+    *first = (int)tl_range(rng, 1, LONGS - n);
+    for (int i = *first; i < *first + n; i++) {
+        if (p->busy[i]) {
+            return 0;
+        }
+    }
+    memset(p->busy + *first, 1, (size_t)n);
+    return n;
+}
+
+static void put(const tl_window_t *w, tl_rng_t *rng, int target, int op)
+{
+    part_t *p = &part[target];
+    int first, n = free_longs(rng, p, &first);
+
+    for (int i = 0; i < n; i++) {
+        p->now[first + i] = sources[op][i] = (long)tl_random(rng);
+    }
+    if (n > 0) {
+        TL_MPI(
+            MPI_Put(sources[op], n, MPI_LONG, target, at(w, target, first), n, MPI_LONG, w->win));
+    }
+}
+
+static void get(const tl_window_t *w, tl_rng_t *rng, int target, int op)
+{
+    part_t *p = &part[target];
+    int first, n = free_longs(rng, p, &first);
+
+    if (n > 0) {
+        TL_MPI(
+            MPI_Get(results[op], n, MPI_LONG, target, at(w, target, first), n, MPI_LONG, w->win));
+        expected[op] = (expected_t){&results[op][n - 1], p->now[first + n - 1]};
+    }
+}
+
+/** Accumulates of one origin to one place are done in their order, so each knows what it finds. */
+static void accumulate(const tl_window_t *w, tl_rng_t *rng, int target, int op)
+{
+    part_t *p = &part[target];
+    const MPI_Aint disp = at(w, target, 0);
+    long *value = sources[op];
+
+    value[0] = (long)tl_range(rng, 1, 1000);
+    value[1] = p->now[0];
+    switch (tl_range(rng, 0, 4)) {
+    case 0:
+        TL_MPI(MPI_Accumulate(value, 1, MPI_LONG, target, disp, 1, MPI_LONG, MPI_SUM, w->win));
+        p->now[0] += value[0];
+        return;
+    case 1:
+        TL_MPI(MPI_Accumulate(value, 1, MPI_LONG, target, disp, 1, MPI_LONG, MPI_REPLACE, w->win));
+        p->now[0] = value[0];
+        return;
+    case 2:
+        TL_MPI(MPI_Fetch_and_op(value, results[op], MPI_LONG, target, disp, MPI_SUM, w->win));
+        expected[op] = (expected_t){results[op], p->now[0]};
+        p->now[0] += value[0];
+        return;
+    case 3:
+        TL_MPI(MPI_Compare_and_swap(value, value + 1, results[op], MPI_LONG, target, disp, w->win));
+        expected[op] = (expected_t){results[op], p->now[0]};
+        p->now[0] = value[0];
+        return;
+    default:
+        TL_MPI(MPI_Get_accumulate(NULL, 0, MPI_LONG, results[op], 1, MPI_LONG, target, disp, 1,
+                                  MPI_LONG, MPI_NO_OP, w->win));
+        expected[op] = (expected_t){results[op], p->now[0]};
+        return;
+    }
+}
+
+static void check_results(void)
+{
+    int wrong = 0;
+
+    for (int op = 0; op < OPERATIONS; op++) {
+        wrong += expected[op].result != NULL && *expected[op].result != expected[op].value;
+        expected[op].result = NULL;
+    }
+    TL_CHECK(wrong == 0, "%d results are wrong", wrong);
+}
+
+static void synchronise(const tl_window_t *w, tl_rng_t *rng)
+{
+    if (tl_range(rng, 0, 1) == 0) {
+        TL_MPI(MPI_Win_flush_all(w->win));
+    } else {
+        for (int target = 0; target < w->size; target++) {
+            TL_MPI(MPI_Win_flush(target, w->win));
+        }
+    }
+    check_results();
+    for (int target = 0; target < w->size; target++) {
+        memset(part[target].busy, 0, sizeof(part[target].busy));
+    }
+}
+
+/** What the target has is what it must have, seen from here. */
+static void check_parts(const tl_window_t *w)
+{
+    static long got[LONGS];
+    int wrong = 0;
+
+    for (int target = 0; target < w->size; target++) {
+        TL_MPI(MPI_Get(got, LONGS, MPI_LONG, target, at(w, target, 0), LONGS, MPI_LONG, w->win));
+        TL_MPI(MPI_Win_flush(target, w->win));
+        for (int i = 0; i < LONGS; i++) {
+            wrong += got[i] != part[target].now[i];
+        }
+    }
+    TL_CHECK(wrong == 0, "%d longs are wrong", wrong);
+}
+
+static void try_kind(tl_kind_t kind)
+{
+    tl_window_t w = tl_win_make(kind, tl_size() * LONGS * (MPI_Aint)sizeof(long), 1, MPI_COMM_WORLD,
+                                MPI_INFO_NULL);
+    tl_rng_t rng = tl_rng(tl_seed(), (uint64_t)w.rank);
+
+    memset(w.base, 0, (size_t)tl_size() * LONGS * sizeof(long));
+    memset(part, 0, (size_t)w.size * sizeof(*part));
+    MPI_Barrier(MPI_COMM_WORLD);
+    TL_MPI(MPI_Win_lock_all(0, w.win));
+    for (int round = 0; round < ROUNDS * tl_factor(); round++) {
+        const int kinds = (int)tl_range(&rng, 0, 3), stride = (int)tl_range(&rng, 1, 40);
+
+        for (int op = 0; op < OPERATIONS; op++) {
+            const int target = (w.rank + op / stride) % w.size;
+
+            switch (kinds < 3 ? kinds : (int)tl_range(&rng, 0, 2)) {
+            case 0:
+                put(&w, &rng, target, op);
+                break;
+            case 1:
+                get(&w, &rng, target, op);
+                break;
+            default:
+                accumulate(&w, &rng, target, op);
+                break;
+            }
+            if (tl_range(&rng, 0, 200) == 0) {
+                TL_MPI(MPI_Win_flush_local(target, w.win));
+            }
+        }
+        synchronise(&w, &rng);
+    }
+    check_parts(&w);
+    TL_MPI(MPI_Win_unlock_all(w.win));
+    tl_win_free(&w);
+}
+
+int main(int argc, char **argv)
+{
+    tl_init(&argc, &argv, MPI_THREAD_SINGLE);
+    part = tl_alloc((size_t)tl_size() * sizeof(*part));
+    for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
+        try_kind(kind);
+    }
+    free(part);
+    return tl_finish();
+}
