@@ -189,6 +189,31 @@ static int open_result(nicstride_module_t *m, const char *call, accumulate_t *ac
     return OMPI_SUCCESS;
 }
 
+/** Few elements without gaps by message; `result` NULL: nothing is fetched. */
+static bool send_quickly(nicstride_module_t *m, const void *origin, void *result,
+                         ompi_datatype_t *dt, int count, int target, ptrdiff_t disp, ompi_op_t *op)
+{
+    const int op_index = nicstride_op_index(op), dtype = nicstride_dtype_index(dt);
+    const size_t bytes = nicstride_plain_bytes(dt, (size_t)count);
+    nicstride_accop_t accop;
+
+    if (goes_there_direct(m, target) || bytes == 0 || bytes > NICSTRIDE_SMALL_MAX || op_index < 0 ||
+        dtype < 0 || !nicstride_accop_init(&accop, (unsigned)op_index, (unsigned)dtype))
+        return false;
+    nicstride_small_t s = {.type = result != NULL ? NICSTRIDE_MSG_GET_ACC : NICSTRIDE_MSG_ACC,
+                           .op = (uint16_t)op_index,
+                           .dtype = (uint16_t)dtype,
+                           .len = bytes,
+                           .data = accop.apply.kind != NICSTRIDE_APPLY_NO_OP ? origin : NULL,
+                           .result = result};
+
+    if ((s.data == NULL && result == NULL) || !nicstride_small_start(m, target, disp, &s))
+        return false;
+    nicstride_observe_operation(m);
+    nicstride_counters.accumulates++;
+    return true;
+}
+
 /** The arguments of all the calls: what one does not have is NULL. */
 typedef struct arguments {
     const char *call;
@@ -249,6 +274,10 @@ int nicstride_accumulate(const void *origin, int origin_count, ompi_datatype_t *
                      .target_dt = target_dt,
                      .op = op};
 
+    if (origin_dt == target_dt && origin_count == target_count &&
+        send_quickly(nicstride_module(win), origin, NULL, target_dt, target_count, target, disp,
+                     op))
+        return OMPI_SUCCESS;
     return accumulate(win, &g, NULL);
 }
 
@@ -287,6 +316,11 @@ int nicstride_get_accumulate(const void *origin, int origin_count, ompi_datatype
                      .target_dt = target_dt,
                      .op = op};
 
+    if (result != NULL && result_dt == target_dt && result_count == target_count &&
+        (op == &ompi_mpi_op_no_op.op || (origin_dt == target_dt && origin_count == target_count)) &&
+        send_quickly(nicstride_module(win), origin, result, target_dt, target_count, target, disp,
+                     op))
+        return OMPI_SUCCESS;
     return accumulate(win, &g, NULL);
 }
 
@@ -353,31 +387,6 @@ static bool swap_quickly(nicstride_module_t *m, const void *origin, const void *
     return true;
 }
 
-/** Fetch and operate by message. */
-static bool fetch_by_small_message(nicstride_module_t *m, const void *origin, void *result,
-                                   ompi_datatype_t *dt, int target, ptrdiff_t disp, ompi_op_t *op)
-{
-    const int op_index = nicstride_op_index(op), dtype = nicstride_dtype_index(dt);
-    const size_t bytes = nicstride_plain_bytes(dt, 1);
-    nicstride_accop_t accop;
-
-    if (goes_there_direct(m, target) || bytes == 0 || bytes > NICSTRIDE_SMALL_MAX || op_index < 0 ||
-        dtype < 0 || !nicstride_accop_init(&accop, (unsigned)op_index, (unsigned)dtype))
-        return false;
-    nicstride_small_t s = {.type = NICSTRIDE_MSG_GET_ACC,
-                           .op = (uint16_t)op_index,
-                           .dtype = (uint16_t)dtype,
-                           .len = bytes,
-                           .data = accop.apply.kind != NICSTRIDE_APPLY_NO_OP ? origin : NULL,
-                           .result = result};
-
-    if (!nicstride_small_start(m, target, disp, &s))
-        return false;
-    nicstride_observe_operation(m);
-    nicstride_counters.accumulates++;
-    return true;
-}
-
 /** Compare and swap by message. */
 static bool swap_by_small_message(nicstride_module_t *m, const void *origin, const void *compare,
                                   void *result, ompi_datatype_t *dt, int target, ptrdiff_t disp)
@@ -416,7 +425,8 @@ int nicstride_fetch_and_op(const void *origin, void *result, ompi_datatype_t *dt
                      .op = op};
 
     if (fetch_quickly(nicstride_module(win), origin, result, dt, target, disp, op) ||
-        fetch_by_small_message(nicstride_module(win), origin, result, dt, target, disp, op))
+        (result != NULL &&
+         send_quickly(nicstride_module(win), origin, result, dt, 1, target, disp, op)))
         return OMPI_SUCCESS;
     return accumulate(win, &g, NULL);
 }
