@@ -114,6 +114,22 @@ PRESETS = {
         LATENCY,
         unit="us",
     ),
+    "burst": Preset(
+        "256 operations of 8 bytes and a flush, one node, for each operation",
+        ON_NODE,
+        {"w": ("create",), "o": ("put_lat", "get_lat", "acc_lat", "fop_lat")},
+        unit="us",
+        extra=("-N", "256"),
+    ),
+    "burst_tcp": Preset(
+        "256 operations of 8 bytes and a flush, two processes over TCP, for each operation",
+        ON_NODE,
+        {"w": ("create",), "o": ("put_lat", "get_lat", "acc_lat", "fop_lat")},
+        unit="us",
+        mpirun=tuple(TCP),
+        mpirun_ours=tuple(TCP_OURS),
+        extra=("-N", "256"),
+    ),
     "latency_tcp": Preset(
         "8-byte operation and flush, two processes over TCP",
         ON_NODE,

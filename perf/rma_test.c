@@ -17,6 +17,7 @@ const char *const rma_op_names[RMA_OPS] = {
     [RMA_ACC_TYPELOOP] = "acc_typeloop",
     [RMA_PUT_LAT] = "put_lat",
     [RMA_GET_LAT] = "get_lat",
+    [RMA_ACC_LAT] = "acc_lat",
     [RMA_FOP_LAT] = "fop_lat",
     [RMA_CAS_LAT] = "cas_lat",
 };
@@ -33,6 +34,11 @@ bool rma_op_is_latency(rma_op_t op)
 static bool is_get(rma_op_t op)
 {
     return op == RMA_GET || op == RMA_GET_TYPELOOP || op == RMA_GET_LAT;
+}
+
+static bool is_acc(rma_op_t op)
+{
+    return op == RMA_ACC || op == RMA_ACC_TYPELOOP || op == RMA_ACC_LAT;
 }
 
 static bool is_atomic(rma_op_t op)
@@ -99,21 +105,15 @@ void rma_epoch_close(const rma_test_t *t)
 static void transfer(rma_test_t *t)
 {
     const rma_side_t *o = &t->origin, *d = &t->target;
-    MPI_Aint disp = t->window->disp[TARGET];
+    MPI_Aint disp = t->window->disp[TARGET] + t->nth * (MPI_Aint)sizeof(int64_t);
+    char *local = t->local + t->nth * sizeof(int64_t);
     MPI_Win win = t->window->win;
-    switch (t->op) {
-    case RMA_GET:
-    case RMA_GET_TYPELOOP:
-    case RMA_GET_LAT:
-        MPI_Get(t->local, o->count, o->type, TARGET, disp, d->count, d->type, win);
-        break;
-    case RMA_ACC:
-    case RMA_ACC_TYPELOOP:
-        MPI_Accumulate(t->local, o->count, o->type, TARGET, disp, d->count, d->type, MPI_SUM, win);
-        break;
-    default:
-        MPI_Put(t->local, o->count, o->type, TARGET, disp, d->count, d->type, win);
-        break;
+    if (is_get(t->op)) {
+        MPI_Get(local, o->count, o->type, TARGET, disp, d->count, d->type, win);
+    } else if (is_acc(t->op)) {
+        MPI_Accumulate(local, o->count, o->type, TARGET, disp, d->count, d->type, MPI_SUM, win);
+    } else {
+        MPI_Put(local, o->count, o->type, TARGET, disp, d->count, d->type, win);
     }
 }
 
@@ -127,16 +127,15 @@ static void transfer_with_fresh_types(rma_test_t *t)
     free_type(&t->target);
 }
 
-/** The atomic operations use the local buffer as operand, comparand and result. */
+/** The atomic operations use the local buffer as operand, comparand and results. */
 static void atomic(rma_test_t *t)
 {
-    int64_t *word = (int64_t *)(void *)t->local;
-    MPI_Aint disp = t->window->disp[TARGET];
+    int64_t *word = (int64_t *)(void *)t->local, *result = &word[2 + t->nth];
+    MPI_Aint disp = t->window->disp[TARGET] + t->nth * (MPI_Aint)sizeof(int64_t);
     if (t->op == RMA_FOP_LAT) {
-        MPI_Fetch_and_op(&word[0], &word[2], MPI_INT64_T, TARGET, disp, MPI_SUM, t->window->win);
+        MPI_Fetch_and_op(&word[0], result, MPI_INT64_T, TARGET, disp, MPI_SUM, t->window->win);
     } else {
-        MPI_Compare_and_swap(&word[0], &word[1], &word[2], MPI_INT64_T, TARGET, disp,
-                             t->window->win);
+        MPI_Compare_and_swap(&word[0], &word[1], result, MPI_INT64_T, TARGET, disp, t->window->win);
     }
 }
 
@@ -149,6 +148,19 @@ static void issue(rma_test_t *t)
     } else {
         transfer(t);
     }
+}
+
+static int burst(const rma_test_t *t)
+{
+    return rma_op_is_latency(t->op) ? t->burst : 1;
+}
+
+static void issue_burst(rma_test_t *t)
+{
+    for (t->nth = 0; t->nth < burst(t) && t->rank == ORIGIN; t->nth++) {
+        issue(t);
+    }
+    t->nth = 0;
 }
 
 static void complete(const rma_test_t *t)
@@ -217,9 +229,7 @@ static double batch(rma_test_t *t, int n, bool reads)
     MPI_Barrier(t->comm);
     double start = bench_now();
     for (int i = 0; i < n && takes_part(t, reads); i++) {
-        if (t->rank == ORIGIN) {
-            issue(t);
-        }
+        issue_burst(t);
         complete(t);
         if (reads) {
             read_arrived(t);
@@ -300,6 +310,8 @@ rma_time_t rma_measure(rma_test_t *t, bool reads)
     if (t->rank == ORIGIN) {
         run_arg_t arg = {.test = t, .reads = reads};
         time = sample(run_op, &arg, t->budget);
+        time.median /= burst(t);
+        time.best /= burst(t);
         lead(t, 0, reads);
     } else {
         follow(t, reads);
@@ -333,7 +345,7 @@ enum { SEED_MOVED = 3, SEED_THERE = 11, WORD_THERE = 100, WORD_OPERAND = 7 };
 
 static void prepare_check(rma_test_t *t)
 {
-    bool get = is_get(t->op), acc = t->op == RMA_ACC || t->op == RMA_ACC_TYPELOOP;
+    bool get = is_get(t->op), acc = is_acc(t->op);
     if (t->rank == TARGET) {
         bench_shape_clear(&t->target.shape, t->window->base);
         if (get || acc) {
@@ -360,7 +372,7 @@ static long wrong_word(const char *p, int64_t expected)
 
 static long count_errors(const rma_test_t *t)
 {
-    bool acc = t->op == RMA_ACC || t->op == RMA_ACC_TYPELOOP;
+    bool acc = is_acc(t->op);
     if (is_atomic(t->op)) {
         int64_t left = t->op == RMA_FOP_LAT ? WORD_THERE + WORD_OPERAND : WORD_OPERAND;
         return t->rank == TARGET ? wrong_word(t->window->base, left)

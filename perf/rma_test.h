@@ -21,6 +21,7 @@ typedef enum rma_op {
     RMA_ACC_TYPELOOP,
     RMA_PUT_LAT,
     RMA_GET_LAT,
+    RMA_ACC_LAT,
     RMA_FOP_LAT,
     RMA_CAS_LAT,
     RMA_OPS
@@ -31,7 +32,7 @@ typedef enum rma_sync { RMA_SYNC_FLUSH, RMA_SYNC_FENCE, RMA_SYNCS } rma_sync_t;
 extern const char *const rma_op_names[RMA_OPS];
 extern const char *const rma_sync_names[RMA_SYNCS];
 
-/** Whether the operation is one element, measured for its latency. */
+/** Whether the operation is one element, measured for its time alone. */
 bool rma_op_is_latency(rma_op_t op);
 
 /** One side of a transfer. */
@@ -50,13 +51,16 @@ typedef struct rma_test {
     bool target_computes; /* between operations the target is outside MPI ... */
     double slice;         /* ... for so many seconds at a time */
     double budget;        /* seconds to measure for */
+    int burst;            /* operations on one element between two synchronisations ... */
+    int nth;              /* ... and which of them is being done, each in a place of its own */
     const bench_window_t *window;
     char *local;   /* origin's private buffer, the extent of its shape */
     char *scratch; /* destination of the in-process copy, the extent of the target's shape */
     rma_side_t origin, target;
 } rma_test_t;
 
-/** Seconds for one operation: the median and the best of the batches measured. */
+/** Seconds for one operation, with its part of the synchronisation: the median and the best of the
+ * batches measured. */
 typedef struct rma_time {
     double median;
     double best;

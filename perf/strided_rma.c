@@ -28,6 +28,7 @@ typedef struct options {
     int stride_factor;
     int milliseconds;
     int slice_us;
+    int burst;
     bool reads;
     bool target_computes;
     const char *json;
@@ -49,8 +50,9 @@ static const char usage[] =
     "  -L SIDE   which side is strided: both, origin, target (both)\n"
     "  -w LIST   windows: create, allocate, dynamic, shared (allocate)\n"
     "  -o LIST   operations: put, get, acc, put_typeloop, get_typeloop, acc_typeloop,\n"
-    "            put_lat, get_lat, fop_lat, cas_lat (put,get)\n"
+    "            put_lat, get_lat, acc_lat, fop_lat, cas_lat (put,get)\n"
     "  -s SYNC   flush (in lock_all) or fence, after each operation (flush)\n"
+    "  -N N      operations of the kinds ..._lat between two synchronisations (1)\n"
     "  -t MS     time for each measurement (30)\n"
     "  -r        measure also with the receiving side reading what arrived\n"
     "  -c        the target computes instead of waiting in MPI (flush only, not with -r)\n"
@@ -93,6 +95,8 @@ static int parse_option(int c, const char *text, options_t *o)
         return bench_parse_int("-S", text, 1, 1 << 20, &o->stride_factor);
     case 't':
         return bench_parse_int("-t", text, 1, 60000, &o->milliseconds);
+    case 'N':
+        return bench_parse_int("-N", text, 1, 1000000, &o->burst);
     case 'C':
         return bench_parse_int("-C", text, 1, 10000000, &o->slice_us);
     case 'r':
@@ -117,8 +121,9 @@ static int parse_options(int argc, char **argv, options_t *o)
                      .ops = {{RMA_PUT, RMA_GET}, 2},
                      .stride_factor = 2,
                      .milliseconds = 30,
-                     .slice_us = 1000};
-    for (int c; (c = getopt(argc, argv, "m:b:S:L:w:o:s:t:rcC:j:h")) != -1;) {
+                     .slice_us = 1000,
+                     .burst = 1};
+    for (int c; (c = getopt(argc, argv, "m:b:S:L:w:o:s:N:t:rcC:j:h")) != -1;) {
         if (parse_option(c, optarg, o) != 0) {
             return -1;
         }
@@ -160,7 +165,7 @@ static bool set_shapes(const options_t *o, size_t size, size_t block, rma_test_t
 
 static size_t largest_extent(const options_t *o)
 {
-    size_t bytes = 4 * sizeof(int64_t);
+    size_t bytes = (3 + (size_t)o->burst) * sizeof(int64_t);
     for (int m = 0; m < o->sizes.n; m++) {
         size_t extent = o->sizes.v[m] * (size_t)o->stride_factor;
         bytes = extent > bytes ? extent : bytes;
@@ -244,6 +249,7 @@ static void write_result(bench_json_t *j, const options_t *o, const rma_test_t *
     bench_json_num(j, "block", (double)block); /* 0 is contiguous */
     bench_json_num(j, "stride_factor", o->stride_factor);
     bench_json_bool(j, "target_computes", o->target_computes);
+    bench_json_num(j, "burst", o->burst);
     bench_json_num(j, "seconds", r->time.median);
     bench_json_num(j, "best_seconds", r->time.best);
     if (!rma_op_is_latency(t->op)) {
@@ -347,6 +353,7 @@ static int run(const options_t *o, MPI_Comm comm, int rank)
                     .sync = o->sync,
                     .target_computes = o->target_computes,
                     .slice = 1e-6 * o->slice_us,
+                    .burst = o->burst,
                     .budget = 1e-3 * o->milliseconds,
                     .local = bench_alloc(largest_extent(o)),
                     .scratch = bench_alloc(largest_extent(o))};
