@@ -128,8 +128,15 @@ static void apply_direct(nicstride_module_t *m, const accumulate_t *acc)
 static int start_message(nicstride_module_t *m, accumulate_t *acc, nicstride_request_t *request)
 {
     nicstride_target_t *a = &acc->access;
-    nicstride_op_t *op = nicstride_op_new(
-        m, a, acc->fetch ? NICSTRIDE_MSG_GET_ACC : NICSTRIDE_MSG_ACC, a->target.size);
+    const nicstride_small_t small = {
+        .type = NICSTRIDE_MSG_ACC, .op = (uint16_t)acc->op_index, .dtype = (uint16_t)acc->dtype};
+    nicstride_op_t *op;
+
+    if (!acc->fetch && reads_origin(acc) && request == NULL &&
+        nicstride_small_move(m, a, &small, (uint32_t)acc->op.apply.size))
+        return OMPI_SUCCESS;
+    op = nicstride_op_new(m, a, acc->fetch ? NICSTRIDE_MSG_GET_ACC : NICSTRIDE_MSG_ACC,
+                          a->target.size);
 
     if (op == NULL)
         return OMPI_ERR_OUT_OF_RESOURCE;

@@ -126,6 +126,26 @@ static void answer_more(answer_t *a)
     free(a);
 }
 
+/** Few bytes of any layout: packed and sent at once. */
+static void reply_shaped(const nicstride_incoming_t *in)
+{
+    unsigned char few[NICSTRIDE_SMALL_MAX];
+    onic_layout_t l;
+    onic_cursor_t c;
+    char *base;
+    uint64_t at;
+    const int error = nicstride_open_target(in, &l, &base, &at);
+
+    if (error != 0) {
+        nicstride_refuse(in, NICSTRIDE_MSG_GET_DATA, in->msg->len, error);
+        return;
+    }
+    onic_cursor_init(&c, &l, at);
+    onic_pack(&c, base, few, in->msg->len);
+    onic_layout_fini(&l);
+    nicstride_reply_small(in, NICSTRIDE_MSG_GET_DATA, few, in->msg->len);
+}
+
 void nicstride_on_get(const nicstride_incoming_t *in)
 {
     const char *few = in->msg->len <= nicstride_small_max() ? nicstride_plain_target(in) : NULL;
@@ -134,6 +154,10 @@ void nicstride_on_get(const nicstride_incoming_t *in)
 
     if (few != NULL) {
         nicstride_reply_small(in, NICSTRIDE_MSG_GET_DATA, few, in->msg->len);
+        return;
+    }
+    if (in->msg->len <= nicstride_small_max() && (in->msg->flags & NICSTRIDE_MSG_RNDV) == 0) {
+        reply_shaped(in);
         return;
     }
     a = malloc(sizeof(*a));

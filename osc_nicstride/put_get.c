@@ -73,9 +73,13 @@ static int start_message(nicstride_module_t *m, nicstride_target_t *a, nicstride
                          nicstride_method_t method, nicstride_tune_cell_t *cell,
                          nicstride_request_t *request)
 {
-    nicstride_op_t *op = nicstride_op_new(
-        m, a, dir == NICSTRIDE_PUT ? NICSTRIDE_MSG_PUT : NICSTRIDE_MSG_GET, a->target.size);
+    const nicstride_small_t small = {
+        .type = dir == NICSTRIDE_PUT ? NICSTRIDE_MSG_PUT : NICSTRIDE_MSG_GET, .cell = cell};
+    nicstride_op_t *op;
 
+    if (method == NICSTRIDE_METHOD_PACK && request == NULL && nicstride_small_move(m, a, &small, 1))
+        return OMPI_SUCCESS;
+    op = nicstride_op_new(m, a, small.type, a->target.size);
     if (op == NULL)
         return OMPI_ERR_OUT_OF_RESOURCE;
     nicstride_observe_begin_locked(a->peer, cell, method, a->target.size);
@@ -142,7 +146,12 @@ static nicstride_method_t choose(nicstride_module_t *m, const nicstride_target_t
     if (a->target.size >= NICSTRIDE_TUNE_ALONE || nicstride_observe_alone(m))
         *cell_p = nicstride_observed(a->peer, dir, &a->origin, &a->target);
     if (*cell_p == NULL) {
-        caps.presence = nicstride_presence(a->peer);
+        /* Looked at once for all that travel together. */
+        caps.presence =
+            nicstride_outbox_waits(a->peer) ? NICSTRIDE_PRESENT : nicstride_presence(a->peer);
+        /* Several short ones travel together, which no model of a single one sees. */
+        if (caps.presence == NICSTRIDE_PRESENT && a->target.size <= NICSTRIDE_SMALL_MAX)
+            return NICSTRIDE_METHOD_PACK;
         return nicstride_plan(forced, dir, &a->origin, &a->target, caps, cost, NULL);
     }
     onic_wire_lock();

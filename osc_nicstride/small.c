@@ -20,11 +20,26 @@
 #include "osc_nicstride/stream.h"
 #include "osc_nicstride/stream_internal.h"
 #include "osc_nicstride/target.h"
+#include "common/pack.h"
 
 /* Turns of progress that an operation waits for acknowledgements before it is queued. */
 #define FULL_TURNS 256
 
-/** Sends a message, or lets it wait for others. */
+/** Sends the bytes of a message, or lets them wait for others. */
+static void post(nicstride_peer_t *p, const void *bytes, size_t len, bool may_wait)
+{
+    /* Not past what waits already. */
+    if ((may_wait || p->outbox.parcel != NULL) &&
+        nicstride_outbox_add_locked(p, bytes, len, NULL, 0)) {
+        if (!may_wait)
+            nicstride_outbox_send_locked(p);
+        return;
+    }
+    if (onic_peer_send(p->wire, ONIC_AM_OSC, bytes, len, NULL, 0, NULL, NULL) < 0)
+        p->failed = true;
+}
+
+/** The same for a message without layout. */
 static void send_or_wait(nicstride_peer_t *p, nicstride_msg_t *msg, const void *data, uint64_t len,
                          bool may_wait)
 {
@@ -38,17 +53,9 @@ static void send_or_wait(nicstride_peer_t *p, nicstride_msg_t *msg, const void *
         header = sizeof(*msg);
         memcpy(bytes, msg, header);
     }
-    /* Not past what waits already. */
-    if ((may_wait || p->outbox.parcel != NULL) &&
-        nicstride_outbox_add_locked(p, bytes, header, data, len)) {
-        if (!may_wait)
-            nicstride_outbox_send_locked(p);
-        return;
-    }
     if (len > 0)
         memcpy(bytes + header, data, len);
-    if (onic_peer_send(p->wire, ONIC_AM_OSC, bytes, header + len, NULL, 0, NULL, NULL) < 0)
-        p->failed = true;
+    post(p, bytes, header + len, may_wait);
 }
 
 void nicstride_send_small_locked(nicstride_peer_t *p, nicstride_msg_t *msg, const void *data,
@@ -104,6 +111,13 @@ static bool small_may_start(nicstride_peer_t *p)
     return false;
 }
 
+/** Has a message ask for its acknowledgement. */
+static void ask(nicstride_peer_t *p, nicstride_msg_t *msg)
+{
+    msg->count = p->tx.sent + 1;
+    p->tx.asked = msg->count;
+}
+
 static void small_send(nicstride_module_t *m, nicstride_peer_t *p, int64_t disp,
                        const nicstride_small_t *s, uint64_t handle)
 {
@@ -118,10 +132,8 @@ static void small_send(nicstride_module_t *m, nicstride_peer_t *p, int64_t disp,
     msg.disp = disp;
     msg.len = s->len;
     msg.handle = handle;
-    if (first) {
-        msg.count = p->tx.sent + 1;
-        p->tx.asked = msg.count;
-    }
+    if (first)
+        ask(p, &msg);
     if (s->data2 != NULL) {
         unsigned char both[NICSTRIDE_SMALL_MAX];
 
@@ -163,4 +175,98 @@ bool nicstride_small_start(nicstride_module_t *m, int target, ptrdiff_t disp,
     }
     onic_wire_unlock();
     return started;
+}
+
+/* ---- with layouts ---------------------------------------------------------------------------- */
+
+/** Room for a layout: more than an encoded regular one needs, and some dozen runs of others. */
+#define LAYOUT_MAX 256
+
+/** A message under construction: header, layout, data. */
+typedef struct shaped {
+    nicstride_msg_t msg;
+    unsigned char rest[LAYOUT_MAX + NICSTRIDE_SMALL_MAX];
+    size_t used; /**< bytes of the rest */
+} shaped_t;
+
+_Static_assert(offsetof(shaped_t, rest) == sizeof(nicstride_msg_t),
+               "the layout follows the header");
+
+/** Describes all bytes of the target; false where that takes too much room. */
+static bool describe(shaped_t *f, const nicstride_target_t *a, uint32_t granule)
+{
+    const onic_layout_t *l = &a->target;
+    uint64_t described = 0;
+    onic_cursor_t all;
+
+    f->msg.disp = a->disp;
+    f->used = 0;
+    if (onic_layout_is_contig(l)) {
+        f->msg.disp += l->offset;
+        return true;
+    }
+    if (l->nruns == 0) {
+        if (onic_layout_encode(l, f->rest, LAYOUT_MAX, &f->used) != ONIC_LAYOUT_OK)
+            return false;
+    } else {
+        onic_cursor_init(&all, l, 0);
+        if (onic_layout_encode_slice(&all, l->size, granule, f->rest, LAYOUT_MAX, &f->used,
+                                     &described) != ONIC_LAYOUT_OK ||
+            described != l->size)
+            return false;
+        f->msg.flags |= NICSTRIDE_MSG_SLICE;
+    }
+    f->msg.layout_len = (uint32_t)f->used;
+    return true;
+}
+
+bool nicstride_small_move(nicstride_module_t *m, nicstride_target_t *a, const nicstride_small_t *s,
+                          uint32_t granule)
+{
+    const uint64_t size = a->target.size;
+    const bool get = s->type == NICSTRIDE_MSG_GET;
+    nicstride_peer_t *p = a->peer;
+    nicstride_op_t *op = NULL;
+    onic_cursor_t from;
+    shaped_t f;
+
+    if (size > nicstride_small_max() || p->rank == m->rank)
+        return false;
+    nicstride_msg_init(&f.msg, s->type, m->info[p->rank].win, (uint32_t)m->rank);
+    if (!describe(&f, a, granule) ||
+        (!get && sizeof(f.msg) + f.used + size > onic_wire_header_max()))
+        return false;
+    f.msg.op = s->op;
+    f.msg.dtype = s->dtype;
+    f.msg.len = size;
+    if (!get) {
+        f.msg.flags |= NICSTRIDE_MSG_INLINE;
+        onic_cursor_init(&from, &a->origin, 0);
+        f.used += onic_pack(&from, a->origin_base, f.rest + f.used, size);
+    }
+    onic_wire_lock();
+    const nicstride_small_t reply = {.type = s->type, .len = size, .result = a->origin_base};
+    if (!small_may_start(p) || (get && (op = small_op(m, p, &reply)) == NULL)) {
+        onic_wire_unlock();
+        return false;
+    }
+    nicstride_observe_begin_locked(p, s->cell, NICSTRIDE_METHOD_PACK, size);
+    p->enqueued++;
+    if (op != NULL) {
+        op->plain = false;
+        op->result = a->origin;
+        a->origin.nruns = 0;
+        op->number = p->enqueued;
+        nicstride_op_live_locked(op);
+        f.msg.handle = op->handle;
+    }
+    const bool first = nicstride_tx_idle(&p->tx);
+    if (first)
+        ask(p, &f.msg);
+    post(p, &f, sizeof(f.msg) + f.used, !first);
+    nicstride_tx_send(&p->tx);
+    nicstride_counters.messages++;
+    nicstride_observe_started_locked(p);
+    onic_wire_unlock();
+    return true;
 }

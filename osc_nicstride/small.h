@@ -16,6 +16,8 @@
 #include "osc_nicstride/module.h"
 #include "osc_nicstride/proto.h"
 
+struct nicstride_target;
+
 /** The most bytes that travel behind a header, copied, instead of beside it; less than this where
  *  transports take shorter headers only, see nicstride_small_max. */
 #define NICSTRIDE_SMALL_MAX 1024
@@ -25,7 +27,7 @@
 
 /** An operation on few contiguous bytes. */
 typedef struct nicstride_small {
-    nicstride_msg_type_t type; /**< PUT, GET, GET_ACC or CAS */
+    nicstride_msg_type_t type; /**< PUT, GET, ACC, GET_ACC or CAS */
     uint16_t op;
     uint16_t dtype;
     uint64_t len;                /**< bytes at the target */
@@ -45,6 +47,18 @@ size_t nicstride_small_max(void);
  */
 bool nicstride_small_start(nicstride_module_t *m, int target, ptrdiff_t disp,
                            const nicstride_small_t *s);
+
+/**
+ * The quick way for a short transfer or accumulate of any layouts: PUT and ACC are packed at once,
+ * so that they are locally complete; GET waits for its reply, into the origin's layout, which it
+ * takes over. False where it is too long, or what stands before it must go first: take the long
+ * way. Takes the wire lock.
+ *
+ * @param s        type, op, dtype and cell; the rest is in `a`
+ * @param granule  bytes of an element that must not be torn; 1 for transfers
+ */
+bool nicstride_small_move(nicstride_module_t *m, struct nicstride_target *a,
+                          const nicstride_small_t *s, uint32_t granule);
 
 /** Sends a message without layout, in the short form where it has one, with `len` bytes (0 ..
  *  NICSTRIDE_SMALL_MAX) behind its header. A failure is printed by the wire and marks the peer as

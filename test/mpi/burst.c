@@ -42,46 +42,74 @@ static MPI_Aint at(const tl_window_t *w, int target, int i)
     return tl_disp(w, target, ((MPI_Aint)w->rank * LONGS + i) * (MPI_Aint)sizeof(long));
 }
 
-/** A stretch of the target that nothing has touched; 0 where none was found. */
-static int free_longs(tl_rng_t *rng, part_t *p, int *first)
-{
-    const int n =
-        tl_range(rng, 0, 3) > 0 ? (int)tl_range(rng, 1, 4) : (int)tl_range(rng, 1, LONGEST);
+/** Longs of the target that nothing has touched: where they are, and as a type. */
+typedef struct stretch {
+    int n, first, place[LONGEST]; /**< places count from the first */
+    MPI_Datatype type;
+} stretch_t;
 
-    *first = (int)tl_range(rng, COUNTERS, LONGS - n);
-    for (int i = *first; i < *first + n; i++) {
-        if (p->busy[i]) {
-            return 0;
+/** One after another, at equal distances, or with gaps of all lengths; false where none was found.
+ */
+static bool find_stretch(tl_rng_t *rng, part_t *p, stretch_t *s)
+{
+    const int shape = (int)tl_range(rng, 0, 2);
+    const int longest = tl_range(rng, 0, 3) > 0 ? 4 : LONGEST;
+    int span = 0;
+
+    s->n = (int)tl_range(rng, 1, longest);
+    for (int i = 0; i < s->n; i++) {
+        s->place[i] = span;
+        span += shape == 0 ? 1 : shape == 1 ? 2 : (int)tl_range(rng, 1, 3);
+    }
+    s->first = (int)tl_range(rng, COUNTERS, LONGS - 1);
+    if (s->first + span > LONGS) {
+        return false;
+    }
+    for (int i = 0; i < s->n; i++) {
+        if (p->busy[s->first + s->place[i]]) {
+            return false;
         }
     }
-    memset(p->busy + *first, 1, (size_t)n);
-    return n;
+    for (int i = 0; i < s->n; i++) {
+        p->busy[s->first + s->place[i]] = true;
+    }
+    if (shape == 1) {
+        TL_MPI(MPI_Type_vector(s->n, 1, 2, MPI_LONG, &s->type));
+    } else if (shape == 2) {
+        TL_MPI(MPI_Type_create_indexed_block(s->n, 1, s->place, MPI_LONG, &s->type));
+    } else {
+        TL_MPI(MPI_Type_contiguous(s->n, MPI_LONG, &s->type));
+    }
+    TL_MPI(MPI_Type_commit(&s->type));
+    return true;
 }
 
 static void put(const tl_window_t *w, tl_rng_t *rng, int target, int op)
 {
     part_t *p = &part[target];
-    int first, n = free_longs(rng, p, &first);
+    stretch_t s;
 
-    for (int i = 0; i < n; i++) {
-        p->now[first + i] = sources[op][i] = (long)tl_random(rng);
+    if (!find_stretch(rng, p, &s)) {
+        return;
     }
-    if (n > 0) {
-        TL_MPI(
-            MPI_Put(sources[op], n, MPI_LONG, target, at(w, target, first), n, MPI_LONG, w->win));
+    for (int i = 0; i < s.n; i++) {
+        p->now[s.first + s.place[i]] = sources[op][i] = (long)tl_random(rng);
     }
+    TL_MPI(MPI_Put(sources[op], s.n, MPI_LONG, target, at(w, target, s.first), 1, s.type, w->win));
+    TL_MPI(MPI_Type_free(&s.type));
 }
 
 static void get(const tl_window_t *w, tl_rng_t *rng, int target, int op)
 {
     part_t *p = &part[target];
-    int first, n = free_longs(rng, p, &first);
+    stretch_t s;
 
-    if (n > 0) {
-        TL_MPI(
-            MPI_Get(results[op], n, MPI_LONG, target, at(w, target, first), n, MPI_LONG, w->win));
-        expected[op] = (expected_t){&results[op][n - 1], p->now[first + n - 1]};
+    if (!find_stretch(rng, p, &s)) {
+        return;
     }
+    TL_MPI(MPI_Get(results[op], s.n, MPI_LONG, target, at(w, target, s.first), 1, s.type, w->win));
+    TL_MPI(MPI_Type_free(&s.type));
+    expected[op] = (expected_t){&results[op][s.n - 1], p->now[s.first + s.place[s.n - 1]]};
 }
 
 static MPI_Datatype first_and_third;
