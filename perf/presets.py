@@ -121,6 +121,13 @@ PRESETS = {
         unit="us",
         extra=("-N", "256"),
     ),
+    "burst_strided": Preset(
+        "256 operations on 512 bytes in blocks and a flush, one node, for each operation",
+        ON_NODE,
+        {"w": ("create",), "o": ("put", "get", "acc"), "m": ("512",), "b": ("8", "64", "contig")},
+        unit="us",
+        extra=("-N", "256"),
+    ),
     "burst_tcp": Preset(
         "256 operations of 8 bytes and a flush, two processes over TCP, for each operation",
         ON_NODE,

@@ -102,11 +102,17 @@ void rma_epoch_close(const rma_test_t *t)
 
 /* ---- The operations -------------------------------------------------------------------------- */
 
+/** From one operation of a burst to the next. */
+static size_t pitch(const bench_shape_t *s)
+{
+    return s->stride * s->count;
+}
+
 static void transfer(rma_test_t *t)
 {
     const rma_side_t *o = &t->origin, *d = &t->target;
-    MPI_Aint disp = t->window->disp[TARGET] + t->nth * (MPI_Aint)sizeof(int64_t);
-    char *local = t->local + t->nth * sizeof(int64_t);
+    MPI_Aint disp = t->window->disp[TARGET] + (MPI_Aint)((size_t)t->nth * pitch(&d->shape));
+    char *local = t->local + (size_t)t->nth * pitch(&o->shape);
     MPI_Win win = t->window->win;
     if (is_get(t->op)) {
         MPI_Get(local, o->count, o->type, TARGET, disp, d->count, d->type, win);
@@ -150,14 +156,9 @@ static void issue(rma_test_t *t)
     }
 }
 
-static int burst(const rma_test_t *t)
-{
-    return rma_op_is_latency(t->op) ? t->burst : 1;
-}
-
 static void issue_burst(rma_test_t *t)
 {
-    for (t->nth = 0; t->nth < burst(t) && t->rank == ORIGIN; t->nth++) {
+    for (t->nth = 0; t->nth < t->burst && t->rank == ORIGIN; t->nth++) {
         issue(t);
     }
     t->nth = 0;
@@ -310,8 +311,8 @@ rma_time_t rma_measure(rma_test_t *t, bool reads)
     if (t->rank == ORIGIN) {
         run_arg_t arg = {.test = t, .reads = reads};
         time = sample(run_op, &arg, t->budget);
-        time.median /= burst(t);
-        time.best /= burst(t);
+        time.median /= t->burst;
+        time.best /= t->burst;
         lead(t, 0, reads);
     } else {
         follow(t, reads);

@@ -51,7 +51,7 @@ typedef struct rma_test {
     bool target_computes; /* between operations the target is outside MPI ... */
     double slice;         /* ... for so many seconds at a time */
     double budget;        /* seconds to measure for */
-    int burst;            /* operations on one element between two synchronisations ... */
+    int burst;            /* operations between two synchronisations ... */
     int nth;              /* ... and which of them is being done, each in a place of its own */
     const bench_window_t *window;
     char *local;   /* origin's private buffer, the extent of its shape */

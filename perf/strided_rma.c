@@ -51,8 +51,8 @@ static const char usage[] =
     "  -w LIST   windows: create, allocate, dynamic, shared (allocate)\n"
     "  -o LIST   operations: put, get, acc, put_typeloop, get_typeloop, acc_typeloop,\n"
     "            put_lat, get_lat, acc_lat, fop_lat, cas_lat (put,get)\n"
-    "  -s SYNC   flush (in lock_all) or fence, after each operation (flush)\n"
-    "  -N N      operations of the kinds ..._lat between two synchronisations (1)\n"
+    "  -s SYNC   flush (in lock_all) or fence, after each operation or -N of them (flush)\n"
+    "  -N N      operations between two synchronisations, each in a place of its own (1)\n"
     "  -t MS     time for each measurement (30)\n"
     "  -r        measure also with the receiving side reading what arrived\n"
     "  -c        the target computes instead of waiting in MPI (flush only, not with -r)\n"
@@ -165,12 +165,12 @@ static bool set_shapes(const options_t *o, size_t size, size_t block, rma_test_t
 
 static size_t largest_extent(const options_t *o)
 {
-    size_t bytes = (3 + (size_t)o->burst) * sizeof(int64_t);
+    size_t bytes = 4 * sizeof(int64_t);
     for (int m = 0; m < o->sizes.n; m++) {
         size_t extent = o->sizes.v[m] * (size_t)o->stride_factor;
         bytes = extent > bytes ? extent : bytes;
     }
-    return bytes;
+    return bytes * (size_t)o->burst;
 }
 
 /* ---- Output ---------------------------------------------------------------------------------- */
