@@ -95,12 +95,14 @@ void nicstride_msg_init(nicstride_msg_t *m, nicstride_msg_type_t type, uint32_t 
         .magic = NICSTRIDE_MSG_MAGIC, .type = (uint8_t)type, .win = win, .origin = origin};
 }
 
+static const char other_order[] = "the sender has another byte order";
+
 static const char *check_magic(uint16_t magic)
 {
     if (magic == NICSTRIDE_MSG_MAGIC)
         return NULL;
     if (magic == __builtin_bswap16(NICSTRIDE_MSG_MAGIC))
-        return "the sender has another byte order";
+        return other_order;
     return "not a message of this component";
 }
 
@@ -192,6 +194,8 @@ static const char *read_header(const void *buf, size_t len, nicstride_msg_t *m, 
     *header_p = nicstride_msg_lengthen(buf, len, m);
     if (*header_p > 0)
         return NULL;
+    if (len > 0 && (*(const uint8_t *)buf & NICSTRIDE_SHORT_MASK) == NICSTRIDE_SHORT_SWAPPED)
+        return other_order;
     if (len < sizeof(*m))
         return "shorter than a header";
     memcpy(m, buf, sizeof(*m));

@@ -11,7 +11,7 @@
 
 /** As it travels. Fields as in the long form, if not said otherwise. */
 typedef struct short_msg {
-    uint8_t kind; /**< MARK, perhaps INLINED, and the type */
+    uint8_t kind; /**< NICSTRIDE_SHORT_MARK, perhaps INLINED, and the type */
     uint8_t op;
     uint8_t dtype;
     uint8_t len; /**< 0 where the data lies behind: then it is what is left of the message */
@@ -22,14 +22,13 @@ typedef struct short_msg {
     uint32_t count;
 } short_msg_t;
 
-/** The first byte of a long header is another in either byte order. */
-enum { MARK = 0xc0, MARK_MASK = 0xc0, INLINED = 0x20, TYPE_MASK = 0x1f };
+/** The rest of the first byte. */
+enum { INLINED = 0x20, TYPE_MASK = 0x1f };
 
 _Static_assert(sizeof(short_msg_t) == NICSTRIDE_SHORT_SIZE, "no gaps");
 _Static_assert(NICSTRIDE_MSG_LAST <= TYPE_MASK + 1, "room for the type");
-_Static_assert((NICSTRIDE_MSG_MAGIC & MARK_MASK) != MARK &&
-                   (NICSTRIDE_MSG_MAGIC >> 8 & MARK_MASK) != MARK,
-               "the forms differ in their first byte");
+_Static_assert((NICSTRIDE_MSG_MAGIC & 0x80) == 0 && (NICSTRIDE_MSG_MAGIC >> 8 & 0x80) == 0,
+               "the forms differ in their first byte, in either byte order");
 _Static_assert(NICSTRIDE_GENERATION_MAX <= UINT32_MAX >> 8, "a generation and a slot are a word");
 
 size_t nicstride_msg_shorten(const nicstride_msg_t *m, unsigned char out[NICSTRIDE_SHORT_SIZE])
@@ -45,7 +44,7 @@ size_t nicstride_msg_shorten(const nicstride_msg_t *m, unsigned char out[NICSTRI
     if (too_long != 0 || (m->flags != 0 && !inlined))
         return 0;
     const short_msg_t s = {
-        .kind = (uint8_t)(MARK | (inlined ? INLINED : 0) | m->type),
+        .kind = (uint8_t)(NICSTRIDE_SHORT_MARK | (inlined ? INLINED : 0) | m->type),
         .op = (uint8_t)m->op,
         .dtype = (uint8_t)m->dtype,
         .len = (uint8_t)len,
@@ -63,7 +62,7 @@ size_t nicstride_msg_lengthen(const void *buf, size_t len, nicstride_msg_t *m)
 {
     short_msg_t s;
 
-    if (len < sizeof(s) || (*(const uint8_t *)buf & MARK_MASK) != MARK)
+    if (len < sizeof(s) || (*(const uint8_t *)buf & NICSTRIDE_SHORT_MASK) != NICSTRIDE_SHORT_MARK)
         return 0;
     memcpy(&s, buf, sizeof(s));
     const bool inlined = (s.kind & INLINED) != 0;

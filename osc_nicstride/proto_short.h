@@ -30,6 +30,14 @@
 /** Bytes of a short header. */
 #define NICSTRIDE_SHORT_SIZE 20
 
+/** The first byte of a header, in these bits, says of which form it is. For the short one it also
+ *  says the byte order, as the magic value does for the long one. */
+enum {
+    NICSTRIDE_SHORT_MASK = 0xc0,
+    NICSTRIDE_SHORT_MARK = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 0xc0 : 0x80,
+    NICSTRIDE_SHORT_SWAPPED = 0xc0 ^ 0x80 ^ NICSTRIDE_SHORT_MARK /**< from the other order */
+};
+
 /**
  * Writes a header in its short form. Data, where the flag NICSTRIDE_MSG_INLINE says so, is for the
  * caller to put behind it: exactly m->len bytes, which the receiver takes from the message's

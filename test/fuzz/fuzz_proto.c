@@ -132,7 +132,7 @@ static void check_header(const nicstride_msg_t *m, const uint8_t *message)
 {
     unsigned char again[NICSTRIDE_SHORT_SIZE];
 
-    if ((message[0] & 0xc0) == 0xc0)
+    if ((message[0] & NICSTRIDE_SHORT_MASK) == NICSTRIDE_SHORT_MARK)
         require(nicstride_msg_shorten(m, again) == sizeof(again) &&
                 memcmp(again, message, sizeof(again)) == 0);
     else
@@ -188,7 +188,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     memcpy(memory + 1, data + 2, len);
     if (data[0] >= 0xc0 && len > 0)
-        memory[1] |= 0xc0;
+        memory[1] = (uint8_t)((memory[1] & ~NICSTRIDE_SHORT_MASK) | NICSTRIDE_SHORT_MARK);
     else if (data[0] >= 0x80)
         force_right(memory + 1, len);
     check_message(memory + 1, len, data[0], window);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "osc_nicstride/lockq.h"
+#include "osc_nicstride/proto_short.h"
 #include "test/unit/unit.h"
 
 #define LAYOUT_LEN 37
@@ -119,7 +120,7 @@ static uint64_t right_payload(const type_rule_t *rule, const nicstride_msg_t *m)
  */
 static bool begins_short(const nicstride_msg_t *m)
 {
-    return (m->magic & 0xc0) == 0xc0;
+    return (*(const unsigned char *)m & NICSTRIDE_SHORT_MASK) == NICSTRIDE_SHORT_MARK;
 }
 
 /** Decodes from unaligned memory that ends with the message. */

@@ -172,6 +172,24 @@ START_TEST(lengths)
 }
 END_TEST
 
+/* From a machine of the other byte order: refused, and said why, however long it is. */
+START_TEST(other_byte_order)
+{
+    unsigned char bytes[200] = {0};
+    nicstride_msg_t m, got;
+    size_t header = 0;
+
+    nicstride_msg_init(&m, NICSTRIDE_MSG_PUT, 1, 2);
+    m.flags = NICSTRIDE_MSG_INLINE;
+    ck_assert_uint_eq(nicstride_msg_shorten(&m, bytes), NICSTRIDE_SHORT_SIZE);
+    bytes[0] ^= 0x40;
+    for (size_t len = 1; len < sizeof(bytes); len++) {
+        const char *why = decode(bytes, len, &got, &header);
+        UNIT_CHECK(why != NULL && strstr(why, "byte order") != NULL);
+    }
+}
+END_TEST
+
 /* What is let through says all that its bytes say: written again it is the same. */
 START_TEST(random_bytes)
 {
@@ -186,7 +204,7 @@ START_TEST(random_bytes)
 
         for (size_t b = 0; b < sizeof(bytes); b++)
             bytes[b] = unit_once_in(&r, 3) ? (unsigned char)unit_random64(&r) : 0;
-        bytes[0] |= 0xc0;
+        bytes[0] = (unsigned char)((bytes[0] & ~NICSTRIDE_SHORT_MASK) | NICSTRIDE_SHORT_MARK);
         if (decode(bytes, len, &m, &header) != NULL)
             continue;
         through++;
@@ -200,7 +218,8 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {there_and_back, what_does_not_fit, lengths, random_bytes};
+    const TTest *const tests[] = {there_and_back, what_does_not_fit, lengths, other_byte_order,
+                                  random_bytes};
 
     return unit_run("proto_short", tests, sizeof(tests) / sizeof(tests[0]));
 }
