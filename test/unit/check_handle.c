@@ -112,7 +112,9 @@ START_TEST(generation_wraps_past_zero)
     const uint64_t slot = slot_of(handle);
 
     ck_assert_ptr_eq(nicstride_handle_free(&t, handle), &object);
-    t.slot[slot].generation = NICSTRIDE_GENERATION_MAX;
+    t.slot[slot].generation = NICSTRIDE_GENERATION_MAX - 1;
+    handle = nicstride_handle_new(&t, &object);
+    ck_assert_ptr_eq(nicstride_handle_free(&t, handle), &object);
     handle = nicstride_handle_new(&t, &object);
     ck_assert_uint_eq(handle, (uint64_t)NICSTRIDE_GENERATION_MAX << 32 | slot);
     ck_assert_ptr_eq(nicstride_handle_free(&t, handle), &object);

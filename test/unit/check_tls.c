@@ -129,6 +129,29 @@ START_TEST(memory)
 }
 END_TEST
 
+/* Where one plan ends and the next begins, and that what there is is used. */
+START_TEST(limits_of_memory)
+{
+    const uint64_t m = 1 << 20;
+
+    for (unsigned devices = 1; devices < 5; devices++) {
+        const uint64_t own = 80 * m * devices, small = 6 * m * devices, left = 64 * m;
+        onic_memory_plan_t p = onic_memory_plan(own, devices);
+
+        /* Nothing is left, which is not the same as no limit. */
+        ck_assert(p.queues == ONIC_MEMORY_OWN && p.rndv_max == 0 && p.rcache_max == 1);
+        p = onic_memory_plan(own + left, devices);
+        ck_assert(p.queues == ONIC_MEMORY_OWN);
+        ck_assert_uint_eq(p.rcache_max, 32 * m + 1);
+        ck_assert_uint_eq(p.rndv_max, 2 * m);
+        ck_assert_int_eq(onic_memory_plan(own - 1, devices).queues, ONIC_MEMORY_SMALL);
+        ck_assert_int_eq(onic_memory_plan(small, devices).queues, ONIC_MEMORY_SMALL);
+        ck_assert_int_eq(onic_memory_plan(small - 1, devices).queues, ONIC_MEMORY_NONE);
+        ck_assert_int_eq(onic_memory_plan(0, devices).queues, ONIC_MEMORY_NONE);
+    }
+}
+END_TEST
+
 /** Names, and whether they are of verbs. */
 static const struct {
     const char *name;
@@ -174,8 +197,9 @@ END_TEST
 int main(void)
 {
     const TTest *const each[] = {random_lists, memory};
-    const TTest *const tests[] = {verbs_are_found, verbs_are_taken_out, posix_is_taken_out,
-                                  what_does_not_fit_is_refused, lists_of_devices};
+    const TTest *const tests[] = {verbs_are_found,    verbs_are_taken_out,
+                                  posix_is_taken_out, what_does_not_fit_is_refused,
+                                  lists_of_devices,   limits_of_memory};
 
     return unit_run_loop("tls", each, 2, 5, tests, sizeof(tests) / sizeof(tests[0]));
 }
