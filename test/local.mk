@@ -92,6 +92,8 @@ if SANITIZERS
 keep_loaded = test/mpi/keep_loaded.$(OBJEXT)
 endif
 test_mpi_libtestlib_a_SOURCES = \
+	test/mpi/counter.c \
+	test/mpi/counter.h \
 	test/mpi/exchange.c \
 	test/mpi/exchange.h \
 	test/mpi/meet.c \
@@ -113,6 +115,7 @@ AM_DEFAULT_SOURCE_EXT = .c
 LDADD = $(keep_loaded) test/mpi/libtestlib.a $(OMPI_LDFLAGS) $(OMPI_LIBS) -lm
 
 mpi_programs = \
+	test/mpi/accumulate_busy \
 	test/mpi/accumulate_derived \
 	test/mpi/accumulate_ops \
 	test/mpi/alone \

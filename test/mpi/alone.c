@@ -15,6 +15,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "test/mpi/counter.h"
 #include "test/mpi/testlib.h"
 
 #define LOOPS 600
@@ -131,39 +132,6 @@ static bool may_copy(void)
     return all_may;
 }
 
-static MPI_T_pvar_session session;
-static MPI_T_pvar_handle handle;
-static bool counting;
-
-/** A counter counts from when it got its handle. */
-static void begin_counting(void)
-{
-    int level, index, count;
-    MPI_T_init_thread(MPI_THREAD_SINGLE, &level);
-    MPI_T_pvar_session_create(&session);
-    counting = MPI_T_pvar_get_index("osc_nicstride_ops_cma", MPI_T_PVAR_CLASS_COUNTER, &index) ==
-                   MPI_SUCCESS &&
-               MPI_T_pvar_handle_alloc(session, index, NULL, &handle, &count) == MPI_SUCCESS;
-}
-
-static unsigned long long copies(void)
-{
-    unsigned long long n = 0;
-    if (counting) {
-        MPI_T_pvar_read(session, handle, &n);
-    }
-    return n;
-}
-
-static void end_counting(void)
-{
-    if (counting) {
-        MPI_T_pvar_handle_free(session, &handle);
-    }
-    MPI_T_pvar_session_free(&session);
-    MPI_T_finalize();
-}
-
 int main(int argc, char **argv)
 {
     tl_rng_t rng;
@@ -182,12 +150,12 @@ int main(int argc, char **argv)
          * kernel anyway. */
         for (int turn = 0; turn < w.size; turn++) {
             if (turn == w.rank) {
-                begin_counting();
+                counter_t *copies = counter_begin("osc_nicstride_ops_cma");
                 lone_words(&w, target);
-                if (counting && kind == TL_CREATE && w.size > 1 && may && !forced) {
-                    TL_CHECK(copies() > 0, "single copy was never tried");
+                if (copies != NULL && kind == TL_CREATE && w.size > 1 && may && !forced) {
+                    TL_CHECK(counter_read(copies) > 0, "single copy was never tried");
                 }
-                end_counting();
+                counter_end(copies);
             }
             TL_MPI(MPI_Barrier(w.comm));
         }

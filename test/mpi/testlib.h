@@ -204,6 +204,7 @@ enum { TL_GROWTH_PARTS = 3 };
  * To be called before iteration `i` of 0 .. n - 1, and once more with n. Behind the first `warm_up`
  * come TL_GROWTH_PARTS equal parts, and what counts is the least growth among them: transports take
  * some MiB for themselves now and then, but what is lost in each iteration is lost in all parts.
+ * n must be warm_up + TL_GROWTH_PARTS at least; what is left when it is divided is not looked at.
  */
 void tl_growth_step(tl_growth_t *g, int i, int warm_up, int n);
 
