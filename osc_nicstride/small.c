@@ -8,6 +8,7 @@
  * stands before it the first is sent at once; those that follow, until everything is acknowledged,
  * wait for each other in the outbox.
  */
+#include <sched.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -23,7 +24,8 @@
 #include "common/pack.h"
 
 /* Turns of progress that an operation waits for acknowledgements before it is queued. */
-#define FULL_TURNS 256
+#define FULL_TURNS   256
+#define LOCKED_TURNS 32
 
 /** Sends the bytes of a message, or lets them wait for others. */
 static void post(nicstride_peer_t *p, const void *bytes, size_t len, bool may_wait)
@@ -107,6 +109,12 @@ static bool small_may_start(nicstride_peer_t *p)
             return false;
         nicstride_outbox_send_locked(p);
         onic_wire_progress_locked();
+        /* Other threads have their turns, too. */
+        if (turn % LOCKED_TURNS == LOCKED_TURNS - 1) {
+            onic_wire_unlock();
+            sched_yield();
+            onic_wire_lock();
+        }
     }
     return false;
 }
