@@ -224,14 +224,13 @@ static void data_rndv(const nicstride_incoming_t *in, nicstride_op_t *op)
         reply_cb(r, rc < 0 ? rc : OMPI_SUCCESS);
 }
 
-void nicstride_on_data(const nicstride_incoming_t *in)
+/** Puts the data in its place, if there is an operation that waits for it. */
+static void take_data(const nicstride_incoming_t *in)
 {
     const nicstride_msg_t *msg = in->msg;
     nicstride_op_t *op = nicstride_handle_get(&mca_osc_nicstride_component.ops, msg->handle);
     onic_cursor_t c;
 
-    if (msg->count != 0 && !nicstride_tx_ack(&in->p->tx, msg->count, 0))
-        nicstride_counters.refused++;
     if (op == NULL || op->module != in->m || op->peer != in->p || msg->offset > op->size ||
         msg->len > op->size - msg->offset || msg->len > op->size - op->received) {
         nicstride_counters.refused++;
@@ -250,4 +249,16 @@ void nicstride_on_data(const nicstride_incoming_t *in)
         onic_unpack(&c, op->result_base, in->data, in->len);
     }
     nicstride_op_received_locked(op, msg->len, nicstride_error_class(msg->status));
+}
+
+void nicstride_on_data(const nicstride_incoming_t *in)
+{
+    const uint64_t applied = in->msg->count;
+
+    if (applied != 0 && !nicstride_tx_ack(&in->p->tx, applied, 0))
+        nicstride_counters.refused++;
+    take_data(in);
+    /* There may be no other acknowledgement, and nobody but requests that wait for it. */
+    if (applied != 0)
+        nicstride_pump_locked(in->m, in->p);
 }

@@ -168,6 +168,34 @@ static void get_by_status_and_some(const tl_window_t *w, pieces_t *p)
     TL_CHECK(done, "testall with null requests only");
 }
 
+/** More than may be under way at a time, and short, so that all acknowledgements come along with
+ *  data: what was held back must go on by them, since nobody flushes. */
+static void get_many_short(const tl_window_t *w, pieces_t *p)
+{
+    enum { MANY = 3000 };
+    static MPI_Request requests[MANY];
+    static double in[MANY];
+    int wrong = 0;
+
+    for (int i = 0; i < MANY; i++) {
+        const MPI_Aint place = (MPI_Aint)(2 * sizeof(double)) * (i % PIECE);
+        const MPI_Aint at = tl_disp(w, p->target, w->rank * SLOT + place);
+
+        if (i % 3 == 2) {
+            TL_MPI(MPI_Rget_accumulate(NULL, 0, MPI_DOUBLE, &in[i], 1, MPI_DOUBLE, p->target, at, 1,
+                                       MPI_DOUBLE, MPI_NO_OP, w->win, &requests[i]));
+        } else {
+            TL_MPI(MPI_Rget(&in[i], 1, MPI_DOUBLE, p->target, at, 1, MPI_DOUBLE, w->win,
+                            &requests[i]));
+        }
+    }
+    TL_MPI(MPI_Waitall(MANY, requests, MPI_STATUSES_IGNORE));
+    for (int i = 0; i < MANY; i++) {
+        wrong += in[i] != p->out[0][i % PIECE];
+    }
+    TL_CHECK(wrong == 0, "%d of many short ones from %d are wrong", wrong, p->target);
+}
+
 /** Accumulates with and without results, in order, mixed in one array of requests. */
 static void accumulate_all(const tl_window_t *w, pieces_t *p)
 {
@@ -263,6 +291,7 @@ static void try_target(const tl_window_t *w, pieces_t *p, int target)
     TL_MPI(MPI_Win_lock_all(0, w->win));
     put_all(w, p);
     get_by_waitall(w, p);
+    get_many_short(w, p);
     prepare(w, p, target, 2);
     put_all(w, p);
     get_one_by_one(w, p);
