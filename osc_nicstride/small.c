@@ -204,6 +204,8 @@ _Static_assert(offsetof(shaped_t, rest) == sizeof(nicstride_msg_t),
 static bool describe(shaped_t *f, const nicstride_target_t *a, uint32_t granule)
 {
     const onic_layout_t *l = &a->target;
+    const size_t header_room = onic_wire_header_max() - sizeof(f->msg);
+    const size_t room = header_room < LAYOUT_MAX ? header_room : LAYOUT_MAX;
     uint64_t described = 0;
     onic_cursor_t all;
 
@@ -214,12 +216,12 @@ static bool describe(shaped_t *f, const nicstride_target_t *a, uint32_t granule)
         return true;
     }
     if (l->nruns == 0) {
-        if (onic_layout_encode(l, f->rest, LAYOUT_MAX, &f->used) != ONIC_LAYOUT_OK)
+        if (onic_layout_encode(l, f->rest, room, &f->used) != ONIC_LAYOUT_OK)
             return false;
     } else {
         onic_cursor_init(&all, l, 0);
-        if (onic_layout_encode_slice(&all, l->size, granule, f->rest, LAYOUT_MAX, &f->used,
-                                     &described) != ONIC_LAYOUT_OK ||
+        if (onic_layout_encode_slice(&all, l->size, granule, f->rest, room, &f->used, &described) !=
+                ONIC_LAYOUT_OK ||
             described != l->size)
             return false;
         f->msg.flags |= NICSTRIDE_MSG_SLICE;

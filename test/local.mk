@@ -162,6 +162,7 @@ mpi_programs = \
 	test/mpi/requests \
 	test/mpi/shared \
 	test/mpi/shm_exhausted \
+	test/mpi/short_headers \
 	test/mpi/soft_roce \
 	test/mpi/spawn \
 	test/mpi/threads \
