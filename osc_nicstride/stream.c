@@ -378,7 +378,7 @@ int nicstride_op_start(nicstride_op_t *op)
     nicstride_module_t *m = op->module;
     nicstride_peer_t *p = op->peer;
 
-    while (p->queued >= QUEUE_MAX) {
+    while (p->queued >= QUEUE_MAX && !p->failed) {
         onic_wire_unlock();
         nicstride_progress();
         onic_wire_lock();
