@@ -113,7 +113,7 @@ typedef struct nicbarrier_request {
     nicbarrier_line_t *line;
     struct ompi_communicator_t *comm; /**< kept while the request is not complete */
     uint64_t epoch;                   /**< its place in the line */
-    bool freed;                       /**< by the user, before it was complete */
+    _Atomic unsigned holders;         /**< the user, and while it is active who completes it */
     nicbarrier_line_t
         *own; /**< persistent: its own line; the module below serves if this is NULL */
 } nicbarrier_request_t;

@@ -16,7 +16,7 @@ static void construct(nicbarrier_request_t *r)
     r->line = r->own = NULL;
     r->comm = NULL;
     r->epoch = 0;
-    r->freed = false;
+    r->holders = 0;
     nicbarrier_counters.live_requests++;
 }
 
@@ -40,16 +40,21 @@ static void give_back(nicbarrier_request_t *r)
     }
 }
 
+/** Who completes a request still reads it when its waiter may go on and free it, so the last of
+ *  both gives it back. */
+static void let_go(nicbarrier_request_t *r)
+{
+    if (atomic_fetch_sub(&r->holders, 1) == 1) {
+        give_back(r);
+    }
+}
+
 static int free_request(ompi_request_t **request_p)
 {
     nicbarrier_request_t *r = (nicbarrier_request_t *)*request_p;
 
     *request_p = MPI_REQUEST_NULL;
-    if (!REQUEST_COMPLETE(&r->super)) {
-        r->freed = true;
-        return OMPI_SUCCESS;
-    }
-    give_back(r);
+    let_go(r);
     return OMPI_SUCCESS;
 }
 
@@ -72,6 +77,7 @@ static int start(size_t count, ompi_request_t **requests)
         r->super.req_complete = REQUEST_PENDING;
         r->super.req_status.MPI_ERROR = OMPI_SUCCESS;
         OBJ_RETAIN(r->comm);
+        atomic_fetch_add(&r->holders, 1);
         nicbarrier_line_begin(r->own, r);
     }
     return OMPI_SUCCESS;
@@ -95,6 +101,7 @@ nicbarrier_request_t *nicbarrier_request_new(struct ompi_communicator_t *comm, b
     r->super.req_free = free_request;
     r->super.req_cancel = cancel;
     r->comm = comm;
+    r->holders = persistent ? 1 : 2;
     return r;
 }
 
@@ -102,12 +109,8 @@ void nicbarrier_request_done(nicbarrier_request_t *r)
 {
     struct ompi_communicator_t *comm = r->comm;
 
-    if (r->freed) {
-        ompi_request_complete(&r->super, true);
-        give_back(r);
-    } else {
-        ompi_request_complete(&r->super, true);
-    }
+    ompi_request_complete(&r->super, true);
+    let_go(r);
     /* Maybe the last that kept it. */
     OBJ_RELEASE(comm);
 }
