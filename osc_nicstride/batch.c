@@ -12,23 +12,27 @@ typedef uint16_t length_t;
 
 _Static_assert(NICSTRIDE_BATCH_MAX <= UINT16_MAX, "lengths have two bytes");
 
-bool nicstride_batch_add(nicstride_batch_t *b, size_t max, const void *header, size_t header_len,
-                         const void *data, size_t len)
+/** So many batches share a window. */
+#define WINDOW_SHARE 8
+
+bool nicstride_batch_add(nicstride_batch_t *b, size_t max, const void *message, size_t len)
 {
     const size_t room = max > b->len ? max - b->len : 0;
+    const length_t length = (length_t)len;
     unsigned char *at = b->bytes + b->len;
 
-    if (room < sizeof(length_t) || header_len == 0 || header_len > room - sizeof(length_t) ||
-        len > room - sizeof(length_t) - header_len)
+    if (len == 0 || room < sizeof(length) || len > room - sizeof(length))
         return false;
-    const length_t length = (length_t)(header_len + len);
     memcpy(at, &length, sizeof(length));
-    memcpy(at + sizeof(length), header, header_len);
-    if (len > 0)
-        memcpy(at + sizeof(length) + header_len, data, len);
-    b->len += sizeof(length) + length;
+    memcpy(at + sizeof(length), message, len);
+    b->len += sizeof(length) + len;
     b->messages++;
     return true;
+}
+
+bool nicstride_batch_is_full(const nicstride_batch_t *b, uint32_t window)
+{
+    return b->messages >= window / WINDOW_SHARE;
 }
 
 bool nicstride_batch_next(const void *bytes, size_t len, size_t *at_p, const void **message_p,

@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /** What such a message has for a header: no other header is as short. */
 #define NICSTRIDE_BATCH_MARK 0xb5u
@@ -28,10 +29,13 @@ typedef struct nicstride_batch {
     unsigned char bytes[NICSTRIDE_BATCH_MAX];
 } nicstride_batch_t;
 
-/** Adds a message, made of a header and some data, so that the batch has no more than `max` bytes
- *  (0 .. NICSTRIDE_BATCH_MAX). False, and nothing is added, where it does not fit. */
-bool nicstride_batch_add(nicstride_batch_t *b, size_t max, const void *header, size_t header_len,
-                         const void *data, size_t len);
+/** Adds a message, so that the batch has no more than `max` bytes (0 .. NICSTRIDE_BATCH_MAX).
+ * False, and nothing is added, where it does not fit. */
+bool nicstride_batch_add(nicstride_batch_t *b, size_t max, const void *message, size_t len);
+
+/** Should it be sent, whatever room it has? Several batches share the window of messages without
+ *  acknowledgement, so that one is acknowledged while another is filled. */
+bool nicstride_batch_is_full(const nicstride_batch_t *b, uint32_t window);
 
 /**
  * Reads the message at `*at_p` (first 0) of a batch of `len` bytes and moves on. False at the end:

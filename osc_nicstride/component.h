@@ -57,6 +57,7 @@ typedef struct nicstride_counters {
     unsigned long long bytes[NICSTRIDE_METHOD_LAST];
     unsigned long long accumulates;
     unsigned long long messages;      /**< fragments sent */
+    unsigned long long batches;       /**< of several short messages */
     unsigned long long deferred;      /**< messages put off because a lock was busy */
     unsigned long long refused;       /**< messages refused: malformed, or for a window gone */
     unsigned long long ops_live;      /**< operation objects not yet freed */

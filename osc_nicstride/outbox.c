@@ -8,10 +8,11 @@
 #include <stdlib.h>
 
 #include "osc_nicstride/batch.h"
+#include "osc_nicstride/component.h"
 #include "osc_nicstride/module.h"
 #include "osc_nicstride/stream.h"
 
-enum { MARK_BYTES = 1, WINDOW_SHARE = 8 };
+enum { MARK_BYTES = 1 };
 
 /** A batch on its way to the wire, which may keep it until the send is complete. */
 typedef struct nicstride_parcel {
@@ -104,6 +105,7 @@ void nicstride_outbox_send_locked(nicstride_peer_t *p)
         give(parcel);
         return;
     }
+    nicstride_counters.batches++;
     const onic_payload_t payload = {.base = parcel->batch.bytes, .len = b->len};
     const int rc =
         onic_peer_send(p->wire, ONIC_AM_OSC, mark, sizeof(mark), &payload, 0, sent_cb, parcel);
@@ -122,32 +124,39 @@ int nicstride_outboxes_send_locked(void)
     return n;
 }
 
-/** Several parcels share the window, so that one is acknowledged while another is filled. */
-static bool is_full(const nicstride_peer_t *p)
-{
-    return p->outbox.parcel->batch.messages >= p->tx.window / WINDOW_SHARE;
-}
-
-bool nicstride_outbox_add_locked(nicstride_peer_t *p, const void *header, size_t header_len,
-                                 const void *data, size_t len)
+/** False where memory is exhausted or the message is too long; nothing waits then. */
+static bool add(nicstride_peer_t *p, const void *message, size_t len)
 {
     const size_t frag = nicstride_frag_max_locked(p) - MARK_BYTES;
     const size_t max = frag < NICSTRIDE_BATCH_MAX ? frag : NICSTRIDE_BATCH_MAX;
 
-    if (p->outbox.parcel != NULL && !is_full(p) &&
-        nicstride_batch_add(&p->outbox.parcel->batch, max, header, header_len, data, len))
+    if (p->outbox.parcel != NULL &&
+        !nicstride_batch_is_full(&p->outbox.parcel->batch, p->tx.window) &&
+        nicstride_batch_add(&p->outbox.parcel->batch, max, message, len))
         return true;
     nicstride_outbox_send_locked(p);
     parcel_t *parcel = take();
     if (parcel == NULL)
         return false;
-    if (!nicstride_batch_add(&parcel->batch, max, header, header_len, data, len)) {
+    if (!nicstride_batch_add(&parcel->batch, max, message, len)) {
         give(parcel);
         return false;
     }
     __atomic_store_n(&p->outbox.parcel, parcel, __ATOMIC_RELAXED);
     enlist(p);
     return true;
+}
+
+void nicstride_outbox_post_locked(nicstride_peer_t *p, const void *message, size_t len,
+                                  bool may_wait)
+{
+    /* Not past what waits already. */
+    if ((may_wait || p->outbox.parcel != NULL) && add(p, message, len)) {
+        if (!may_wait)
+            nicstride_outbox_send_locked(p);
+        return;
+    }
+    send_alone(p, message, len);
 }
 
 void nicstride_outbox_drop_locked(nicstride_peer_t *p)

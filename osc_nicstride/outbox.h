@@ -29,10 +29,10 @@ typedef struct nicstride_outbox {
     struct nicstride_peer **link;    /**< who points at this one */
 } nicstride_outbox_t;
 
-/** A message of a header and some data: copied, and to be sent later. False where memory is
- *  exhausted or the message is too long for it; nothing waits then. */
-bool nicstride_outbox_add_locked(struct nicstride_peer *p, const void *header, size_t header_len,
-                                 const void *data, size_t len);
+/** Sends a message, which is copied, behind what waits; or lets it wait, too, where it may and
+ * there is room. */
+void nicstride_outbox_post_locked(struct nicstride_peer *p, const void *message, size_t len,
+                                  bool may_wait);
 /** Sends what waits for this peer. */
 void nicstride_outbox_send_locked(struct nicstride_peer *p);
 /** Sends what waits for anybody; returns how many messages of several. */

@@ -35,6 +35,8 @@ int nicstride_pvars_register(const mca_base_component_t *c)
     onic_register_counter(c, "accumulates", "Accumulates and their kin started here", count,
                           &n->accumulates);
     onic_register_counter(c, "messages", "Fragments sent to targets", count, &n->messages);
+    onic_register_counter(c, "batches", "Short messages sent together, several in one", count,
+                          &n->batches);
     onic_register_counter(c, "deferred", "Messages put off because a lock was busy", count,
                           &n->deferred);
     onic_register_counter(c, "refused", "Messages refused: malformed, or for a window that is gone",

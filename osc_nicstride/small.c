@@ -27,21 +27,7 @@
 #define FULL_TURNS   256
 #define LOCKED_TURNS 32
 
-/** Sends the bytes of a message, or lets them wait for others. */
-static void post(nicstride_peer_t *p, const void *bytes, size_t len, bool may_wait)
-{
-    /* Not past what waits already. */
-    if ((may_wait || p->outbox.parcel != NULL) &&
-        nicstride_outbox_add_locked(p, bytes, len, NULL, 0)) {
-        if (!may_wait)
-            nicstride_outbox_send_locked(p);
-        return;
-    }
-    if (onic_peer_send(p->wire, ONIC_AM_OSC, bytes, len, NULL, 0, NULL, NULL) < 0)
-        p->failed = true;
-}
-
-/** The same for a message without layout. */
+/** Sends a message without layout, or lets it wait for others. */
 static void send_or_wait(nicstride_peer_t *p, nicstride_msg_t *msg, const void *data, uint64_t len,
                          bool may_wait)
 {
@@ -57,7 +43,7 @@ static void send_or_wait(nicstride_peer_t *p, nicstride_msg_t *msg, const void *
     }
     if (len > 0)
         memcpy(bytes + header, data, len);
-    post(p, bytes, header + len, may_wait);
+    nicstride_outbox_post_locked(p, bytes, header + len, may_wait);
 }
 
 void nicstride_send_small_locked(nicstride_peer_t *p, nicstride_msg_t *msg, const void *data,
@@ -273,7 +259,7 @@ bool nicstride_small_move(nicstride_module_t *m, nicstride_target_t *a, const ni
     const bool first = nicstride_tx_idle(&p->tx);
     if (first)
         ask(p, &f.msg);
-    post(p, &f, sizeof(f.msg) + f.used, !first);
+    nicstride_outbox_post_locked(p, &f, sizeof(f.msg) + f.used, !first);
     nicstride_tx_send(&p->tx);
     nicstride_counters.messages++;
     nicstride_observe_started_locked(p);

@@ -11,6 +11,7 @@
  * comes between them. Each rank has a part of each target for itself, so that what must be there is
  * known.
  */
+#include "test/mpi/counter.h"
 #include "test/mpi/testlib.h"
 
 #include <stdlib.h>
@@ -237,15 +238,27 @@ static void try_kind(tl_kind_t kind)
     tl_win_free(&w);
 }
 
+/** With this method all goes by message, so that some must have travelled together. */
+static bool all_by_message(void)
+{
+    const char *method = getenv("OMPI_MCA_osc_nicstride_method");
+
+    return tl_size() > 1 && method != NULL && strcmp(method, "pack") == 0;
+}
+
 int main(int argc, char **argv)
 {
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
+    counter_t *batches = counter_begin("osc_nicstride_batches");
     part = tl_alloc((size_t)tl_size() * sizeof(*part));
     TL_MPI(MPI_Type_vector(2, 1, 2, MPI_LONG, &first_and_third));
     TL_MPI(MPI_Type_commit(&first_and_third));
     for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
         try_kind(kind);
     }
+    TL_CHECK(batches == NULL || counter_read(batches) > 0 || !all_by_message(),
+             "nothing has travelled together");
+    counter_end(batches);
     TL_MPI(MPI_Type_free(&first_and_third));
     free(part);
     return tl_finish();

@@ -35,10 +35,8 @@ START_TEST(there_and_back)
         for (;; n++) {
             len[n] = 1 + unit_below(&r, longest);
             from[n] = unit_below(&r, NICSTRIDE_BATCH_MAX);
-            const size_t header = 1 + unit_below(&r, len[n]);
             const bool fits = used + 2 + len[n] <= max;
-            UNIT_CHECK(nicstride_batch_add(&batch, max, all + from[n], header,
-                                           all + from[n] + header, len[n] - header) == fits);
+            UNIT_CHECK(nicstride_batch_add(&batch, max, all + from[n], len[n]) == fits);
             if (!fits)
                 break;
             used += 2 + len[n];
@@ -61,16 +59,28 @@ END_TEST
 START_TEST(what_does_not_fit)
 {
     batch.len = batch.messages = 0;
-    ck_assert(!nicstride_batch_add(&batch, NICSTRIDE_BATCH_MAX, all, 0, all, 5));
-    ck_assert(!nicstride_batch_add(&batch, 0, all, 1, all, 0));
-    ck_assert(!nicstride_batch_add(&batch, 2, all, 1, all, 0));
-    ck_assert(!nicstride_batch_add(&batch, NICSTRIDE_BATCH_MAX, all, SIZE_MAX, all, 0));
-    ck_assert(!nicstride_batch_add(&batch, NICSTRIDE_BATCH_MAX, all, 1, all, SIZE_MAX));
-    ck_assert(!nicstride_batch_add(&batch, NICSTRIDE_BATCH_MAX, all, 1, all, SIZE_MAX - 2));
+    ck_assert(!nicstride_batch_add(&batch, NICSTRIDE_BATCH_MAX, all, 0));
+    ck_assert(!nicstride_batch_add(&batch, 0, all, 1));
+    ck_assert(!nicstride_batch_add(&batch, 2, all, 1));
+    ck_assert(!nicstride_batch_add(&batch, NICSTRIDE_BATCH_MAX, all, SIZE_MAX));
+    ck_assert(!nicstride_batch_add(&batch, NICSTRIDE_BATCH_MAX, all, UINT16_MAX + 2));
     ck_assert_uint_eq(batch.len, 0);
-    ck_assert(nicstride_batch_add(&batch, 3, all, 1, NULL, 0));
-    ck_assert(!nicstride_batch_add(&batch, 2, all, 1, NULL, 0)); /* less than there is already */
+    ck_assert(nicstride_batch_add(&batch, 3, all, 1));
+    ck_assert(!nicstride_batch_add(&batch, 2, all, 1)); /* less than there is already */
     ck_assert_uint_eq(batch.messages, 1);
+}
+END_TEST
+
+/* At least four batches are under way in a window of any size; one message is always a batch. */
+START_TEST(share_of_the_window)
+{
+    for (uint32_t window = 1; window < 5000; window++) {
+        batch.messages = 1;
+        while (!nicstride_batch_is_full(&batch, window))
+            batch.messages++;
+        UNIT_CHECK(batch.messages == 1 || 4 * batch.messages <= window);
+        UNIT_CHECK(window < 64 || 16 * batch.messages >= window);
+    }
 }
 END_TEST
 
@@ -105,7 +115,8 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {there_and_back, what_does_not_fit, random_bytes};
+    const TTest *const tests[] = {there_and_back, what_does_not_fit, share_of_the_window,
+                                  random_bytes};
 
     return unit_run("batch", tests, sizeof(tests) / sizeof(tests[0]));
 }
