@@ -121,12 +121,13 @@ int onic_wire_progress_locked(void)
 static int run_mpi_fns(void)
 {
     int events = 0;
+    if (atomic_load_explicit(&onic_wire.mpi_kicks, memory_order_relaxed) == 0) {
+        return 0;
+    }
+    const unsigned kicks = atomic_exchange(&onic_wire.mpi_kicks, 0);
     for (unsigned id = 0; id < ONIC_AM_COUNT; id++) {
-        if (atomic_load_explicit(&onic_wire.mpi_kick[id], memory_order_relaxed) &&
-            atomic_exchange(&onic_wire.mpi_kick[id], false)) {
-            onic_wire_mpi_fn_t fn = atomic_load(&onic_wire.mpi_fn[id]);
-            events += fn != NULL ? fn() : 0;
-        }
+        onic_wire_mpi_fn_t fn = (kicks >> id & 1) != 0 ? atomic_load(&onic_wire.mpi_fn[id]) : NULL;
+        events += fn != NULL ? fn() : 0;
     }
     return events;
 }
@@ -152,7 +153,7 @@ void onic_wire_set_mpi_fn(unsigned am_id, onic_wire_mpi_fn_t fn)
 void onic_wire_kick_mpi(unsigned am_id)
 {
     if (am_id < ONIC_AM_COUNT) {
-        atomic_store(&onic_wire.mpi_kick[am_id], true);
+        atomic_fetch_or(&onic_wire.mpi_kicks, 1U << am_id);
     }
 }
 

@@ -145,9 +145,10 @@ enum {
 };
 
 /**
- * Sends an active message. The lock must be held. The header is copied before return. `payload`
- * may be NULL; the struct is copied, the memory it names must stay until local completion. Handlers
- * may send. A message to this process itself is handled in a later progress, not in this call.
+ * Sends an active message. The lock must be held. The header, of at least one byte, is copied
+ * before return. `payload` may be NULL; the struct is copied, the memory it names must stay until
+ * local completion. Handlers may send. A message to this process itself is handled in a later
+ * progress, not in this call.
  * A rendezvous needs a contiguous payload; one of no bytes is sent as an ordinary message.
  *
  * @return 1 where the send is already locally complete (cb is not called), 0 where cb will be

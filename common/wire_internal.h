@@ -135,7 +135,7 @@ typedef struct onic_wire {
     onic_wire_deferred_fn_t deferred_fn[ONIC_AM_COUNT];
     bool deferred_left; /**< a deferred function still has work that it could not do */
     _Atomic(onic_wire_mpi_fn_t) mpi_fn[ONIC_AM_COUNT];
-    atomic_bool mpi_kick[ONIC_AM_COUNT];
+    atomic_uint mpi_kicks; /**< a bit for each component whose function is to run */
     onic_send_t *send_pool;
     onic_send_block_t *send_blocks;
     unsigned sends_out;     /**< records in use */

@@ -44,7 +44,15 @@ typedef struct flush {
     nicstride_peer_t *p;
     uint64_t goal;
     bool mine; /* remote: it is this flush's turn */
+    int error; /* once it is over: what happened to what was flushed, or 0 */
 } flush_t;
+
+static void take_error_locked(flush_t *f)
+{
+    f->error = nicstride_tx_take_error(&f->p->tx);
+    if (f->error == 0 && f->p->failed)
+        f->error = MPI_ERR_OTHER;
+}
 
 static bool flushed_locally(void *arg)
 {
@@ -52,11 +60,14 @@ static bool flushed_locally(void *arg)
 
     nicstride_pump_locked(f->m, f->p);
     nicstride_outbox_send_locked(f->p);
-    return ended_locked(f->p, f->goal) || f->p->failed;
+    if (!ended_locked(f->p, f->goal) && !f->p->failed)
+        return false;
+    take_error_locked(f);
+    return true;
 }
 
-/** Waits for local completion of what was started before. */
-static void flush_local(nicstride_module_t *m, nicstride_peer_t *p)
+/** Waits for local completion of what was started before. Returns the error class, or 0. */
+static int flush_local(nicstride_module_t *m, nicstride_peer_t *p)
 {
     flush_t f = {.m = m, .p = p};
 
@@ -66,6 +77,7 @@ static void flush_local(nicstride_module_t *m, nicstride_peer_t *p)
         p->urgent = f.goal;
     onic_wire_unlock();
     nicstride_wait_until(flushed_locally, &f);
+    return f.error;
 }
 
 /** One thread at a time, so that the goal stands still. */
@@ -90,16 +102,18 @@ static bool flushed_remotely(void *arg)
     nicstride_observe_end_locked(p);
     if (!p->failed)
         p->clean = p->goal;
+    take_error_locked(f);
     nicstride_pump_locked(f->m, p);
     return true;
 }
 
-/** Waits until the target has acknowledged what was started before. */
-static void flush_remote(nicstride_module_t *m, nicstride_peer_t *p)
+/** Waits until the target has acknowledged what was started before. Returns as above. */
+static int flush_remote(nicstride_module_t *m, nicstride_peer_t *p)
 {
     flush_t f = {.m = m, .p = p};
 
     nicstride_wait_until(flushed_remotely, &f);
+    return f.error;
 }
 
 /** Nothing was sent by message since the last flush: the common case on mapped windows. */
@@ -133,15 +147,7 @@ int nicstride_flush_peer(nicstride_module_t *m, nicstride_peer_t *p, bool remote
         atomic_thread_fence(memory_order_seq_cst);
         return OMPI_SUCCESS;
     }
-    if (remote)
-        flush_remote(m, p);
-    else
-        flush_local(m, p);
-    onic_wire_lock();
-    error = nicstride_tx_take_error(&p->tx);
-    if (error == 0 && p->failed)
-        error = MPI_ERR_OTHER;
-    onic_wire_unlock();
+    error = remote ? flush_remote(m, p) : flush_local(m, p);
     /* Stores of direct transfers before whatever tells the target about them. */
     atomic_thread_fence(memory_order_seq_cst);
     if (error != 0)

@@ -22,7 +22,6 @@ osc_nicstride_libnicstride_core_la_SOURCES = \
 	osc_nicstride/plan_table.c \
 	osc_nicstride/proto.c \
 	osc_nicstride/proto.h \
-	osc_nicstride/proto_short.c \
 	osc_nicstride/proto_short.h \
 	osc_nicstride/region.c \
 	osc_nicstride/region.h \

@@ -105,15 +105,17 @@ void nicstride_wait_until(bool (*done)(void *arg), void *arg)
 {
     for (;;) {
         bool over = false;
+        int events = 1;
 
         onic_wire_lock();
-        for (int i = 0; i < WIRE_TURNS; i++) {
-            over = done(arg);
+        for (int turn = 0; turn < WIRE_TURNS; turn++) {
+            /* What is waited for comes with an event. */
+            over = events != 0 && done(arg);
             if (over)
                 break;
-            if (i % BEAT_TURNS == 0)
+            if (turn % BEAT_TURNS == 0)
                 onic_beat();
-            onic_wire_progress_locked();
+            events = onic_wire_progress_locked();
         }
         onic_wire_unlock();
         if (over)

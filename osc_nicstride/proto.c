@@ -88,13 +88,6 @@ static const rule_t rules[NICSTRIDE_MSG_LAST] = {
     [NICSTRIDE_MSG_REGION_IS] = {"REGION_IS", F_STATUS | F_DISP | F_LEN | F_COUNT, PAYLOAD_NONE},
 };
 
-void nicstride_msg_init(nicstride_msg_t *m, nicstride_msg_type_t type, uint32_t win,
-                        uint32_t origin)
-{
-    *m = (nicstride_msg_t){
-        .magic = NICSTRIDE_MSG_MAGIC, .type = (uint8_t)type, .win = win, .origin = origin};
-}
-
 static const char other_order[] = "the sender has another byte order";
 
 static const char *check_magic(uint16_t magic)
@@ -107,7 +100,7 @@ static const char *check_magic(uint16_t magic)
 }
 
 /* The fields that are not 0. */
-static unsigned fields_set(const nicstride_msg_t *m)
+static inline unsigned fields_set(const nicstride_msg_t *m)
 {
     return (m->status != 0 ? F_STATUS : 0u) | (m->op != 0 ? F_OP : 0u) |
            (m->dtype != 0 ? F_DTYPE : 0u) | (m->layout_len != 0 ? F_LAYOUT : 0u) |
@@ -118,7 +111,7 @@ static unsigned fields_set(const nicstride_msg_t *m)
            ((m->flags & NICSTRIDE_MSG_INLINE) != 0 ? F_INLINE : 0u);
 }
 
-static const char *check_fields(const nicstride_msg_t *m, unsigned allowed)
+static inline const char *check_fields(const nicstride_msg_t *m, unsigned allowed)
 {
     const unsigned set = fields_set(m);
 
@@ -139,7 +132,7 @@ static const char *check_fields(const nicstride_msg_t *m, unsigned allowed)
     return NULL;
 }
 
-static const char *check_values(const nicstride_msg_t *m)
+static inline const char *check_values(const nicstride_msg_t *m)
 {
     if (m->type == NICSTRIDE_MSG_LOCK && m->op != NICSTRIDE_LOCK_SHARED &&
         m->op != NICSTRIDE_LOCK_EXCLUSIVE)
@@ -149,7 +142,8 @@ static const char *check_values(const nicstride_msg_t *m)
     return NULL;
 }
 
-static const char *check_payload(const nicstride_msg_t *m, payload_t kind, uint64_t payload_len)
+static inline const char *check_payload(const nicstride_msg_t *m, payload_t kind,
+                                        uint64_t payload_len)
 {
     const bool inlined = (m->flags & NICSTRIDE_MSG_INLINE) != 0;
     bool right;
@@ -181,49 +175,51 @@ static const char *check_payload(const nicstride_msg_t *m, payload_t kind, uint6
 }
 
 /* Is what lies behind the header of the right length? */
-static bool has_length(const nicstride_msg_t *m, uint64_t behind)
+static inline bool has_length(const nicstride_msg_t *m, uint64_t behind)
 {
     if ((m->flags & NICSTRIDE_MSG_INLINE) == 0)
         return m->layout_len == behind;
     return m->layout_len <= behind && m->len == behind - m->layout_len;
 }
 
-/* Copies the header, of either form, and finds its end. */
-static const char *read_header(const void *buf, size_t len, nicstride_msg_t *m, size_t *header_p)
+/* Checks all but the form. Inlined, since much is known of the short form beforehand. */
+__attribute__((always_inline)) static inline const char *
+check(const nicstride_msg_t *m, uint64_t behind, uint64_t payload_len)
 {
-    *header_p = nicstride_msg_lengthen(buf, len, m);
-    if (*header_p > 0)
-        return NULL;
-    if (len > 0 && (*(const uint8_t *)buf & NICSTRIDE_SHORT_MASK) == NICSTRIDE_SHORT_SWAPPED)
-        return other_order;
-    if (len < sizeof(*m))
-        return "shorter than a header";
-    memcpy(m, buf, sizeof(*m));
-    *header_p = sizeof(*m);
-    return check_magic(m->magic);
-}
-
-const char *nicstride_msg_decode(const void *buf, size_t len, uint64_t payload_len,
-                                 nicstride_msg_t *m, const void **layout_p)
-{
-    size_t header;
-    const char *why = read_header(buf, len, m, &header);
-
-    if (why != NULL)
-        return why;
-    *layout_p = (const char *)buf + header;
     if (m->type == 0 || m->type >= NICSTRIDE_MSG_LAST)
         return "unknown type";
-    if (!has_length(m, len - header))
+    if (!has_length(m, behind))
         return "layout and payload do not have the length that the header says";
 
     const rule_t *rule = &rules[m->type];
-    why = check_fields(m, rule->fields);
+    const char *why = check_fields(m, rule->fields);
+
     if (why == NULL)
         why = check_values(m);
     if (why == NULL)
         why = check_payload(m, rule->payload, payload_len);
     return why;
+}
+
+const char *nicstride_msg_decode(const void *buf, size_t len, uint64_t payload_len,
+                                 nicstride_msg_t *m, const void **layout_p)
+{
+    const size_t header = nicstride_msg_lengthen(buf, len, m);
+    const char *why;
+
+    *layout_p = (const char *)buf + header;
+    if (header > 0)
+        return check(m, len - header, payload_len);
+    if (len > 0 && (*(const uint8_t *)buf & NICSTRIDE_SHORT_MASK) == NICSTRIDE_SHORT_SWAPPED)
+        return other_order;
+    if (len < sizeof(*m))
+        return "shorter than a header";
+    memcpy(m, buf, sizeof(*m));
+    why = check_magic(m->magic);
+    if (why != NULL)
+        return why;
+    *layout_p = (const char *)buf + sizeof(*m);
+    return check(m, len - sizeof(*m), payload_len);
 }
 
 const char *nicstride_msg_name(unsigned type)

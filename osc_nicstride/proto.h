@@ -79,8 +79,12 @@ typedef struct nicstride_msg {
 #define NICSTRIDE_MSG_MAGIC 0x4e53
 
 /** Clears a message and sets magic, type, win and origin. */
-void nicstride_msg_init(nicstride_msg_t *m, nicstride_msg_type_t type, uint32_t win,
-                        uint32_t origin);
+static inline void nicstride_msg_init(nicstride_msg_t *m, nicstride_msg_type_t type, uint32_t win,
+                                      uint32_t origin)
+{
+    *m = (nicstride_msg_t){
+        .magic = NICSTRIDE_MSG_MAGIC, .type = (uint8_t)type, .win = win, .origin = origin};
+}
 
 /**
  * Checks and copies a received header, of either form. `*layout_p` points at the encoded layout

@@ -60,16 +60,33 @@ static size_t frag_max_of(int rank)
     return max;
 }
 
+/** A header of so many bytes is no header. */
+static void refuse_header(size_t len)
+{
+    void *header = calloc(1, len + 1);
+
+    onic_wire_lock();
+    for (int to = 0; to < tl_size(); to++) {
+        TL_CHECK(onic_peer_send(traffic.peers[to], ONIC_AM_COLL, header, len, NULL, 0, NULL, NULL) <
+                     0,
+                 "a header of %zu bytes was sent to %d", len, to);
+    }
+    onic_wire_unlock();
+    free(header);
+}
+
 static void test_sizes(void)
 {
     size_t h = sizeof(traffic_header_t), max = onic_wire_header_max(), frag = frag_max_of(0);
-    size_t header_lens[] = {h, h + 1, 64, 200, 321, max};
+    size_t header_lens[] = {h, h + 1, 64, 128, 129, 200, 321, max};
     uint64_t lens[] = {0,    1,    7,        8,    63,    64,    100,           1000,
                        1024, 4096, frag - h, 8000, 20000, 65536, (1 << 20) + 3, frag - h + 1};
     long n = 0;
 
     traffic_reset();
     TL_CHECK(max >= 1024 && frag >= 4096, "header at most %zu, fragment at most %zu", max, frag);
+    refuse_header(0);
+    refuse_header(max + 1);
     for (size_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
         for (size_t k = 0; k < sizeof(header_lens) / sizeof(header_lens[0]); k++) {
             for (int to = 0; to < tl_size(); to++) {
