@@ -56,6 +56,7 @@ libompi_nic_common_la_SOURCES = \
 	common/wire_am.c \
 	common/wire_config.c \
 	common/wire_internal.h \
+	common/wire_loop.c \
 	common/wire_memory.c \
 	common/wire_peers.c \
 	common/wire_put.c \

@@ -4,14 +4,13 @@
  */
 /**
  * @file
- * Active messages: sending, receiving, rendezvous, and the loop from this process to itself.
+ * Active messages: sending, receiving, rendezvous. Those to oneself are in wire_loop.c.
  *
  * UCX keeps a pointer to the header until a send is complete, so a header must outlive the call:
  * a send takes a record from a pool and copies the header there. Short headers without a payload
  * are tried without: UCX takes them at once where the transport has room. They travel as UCX's
  * payload, which costs one piece less to gather; who gets a payload without a header knows it for
- * a header. A message to oneself is queued and handled at the next progress, so that no handler
- * ever runs inside a send.
+ * a header.
  */
 #include "common/ompi_compat.h"
 #include "common/wire_internal.h"
@@ -38,12 +37,6 @@
 struct onic_send_block {
     onic_send_block_t *next;
     onic_send_t send[POOL_BLOCK];
-};
-
-struct onic_rndv {
-    void *desc;              /**< UCX's descriptor; NULL for a message from this process */
-    const onic_loop_t *loop; /**< that message */
-    size_t len;
 };
 
 /* ---- records -------------------------------------------------------------------------------- */
@@ -249,92 +242,6 @@ static const ucp_generic_dt_ops_t gather_ops = {
     .finish = gather_finish,
 };
 
-/** The address of a payload that is contiguous, or NULL where it must be gathered. */
-static const void *contiguous(const onic_payload_t *p)
-{
-    const onic_layout_t *l = p->cursor.layout;
-    if (l == NULL) {
-        return p->base;
-    }
-    if (!onic_layout_is_contig(l)) {
-        return NULL;
-    }
-    return (const char *)p->base + l->offset + p->cursor.pos;
-}
-
-/* ---- messages to oneself -------------------------------------------------------------------- */
-
-static void copy_payload(void *dest, const onic_payload_t *p)
-{
-    const void *bytes = contiguous(p);
-    if (bytes != NULL) {
-        memcpy(dest, bytes, p->len);
-    } else {
-        onic_cursor_t cursor = p->cursor;
-        onic_pack(&cursor, p->base, dest, p->len);
-    }
-}
-
-static int loop_send(unsigned am_id, const void *header, size_t header_len,
-                     const onic_payload_t *payload, unsigned flags, onic_send_cb_t cb, void *arg)
-{
-    bool rndv = (flags & ONIC_SEND_RNDV) != 0;
-    size_t data_at = (header_len + 15) & ~(size_t)15;
-    size_t len = payload != NULL ? payload->len : 0;
-    onic_loop_t *m = malloc(sizeof(*m) + data_at + (rndv ? 0 : len));
-    if (m == NULL) {
-        return OMPI_ERR_OUT_OF_RESOURCE;
-    }
-    *m = (onic_loop_t){.am_id = am_id, .header_len = header_len, .len = len, .cb = cb, .arg = arg};
-    m->data = m->bytes + data_at;
-    if (header_len > 0) {
-        memcpy(m->bytes, header, header_len);
-    }
-    if (rndv) {
-        m->rndv_base = contiguous(payload);
-    } else if (len > 0) {
-        copy_payload(m->data, payload);
-    }
-    *onic_wire.loop_tail = m;
-    onic_wire.loop_tail = &m->next;
-    return rndv ? 0 : 1;
-}
-
-static void deliver_loop(const onic_loop_t *m)
-{
-    onic_am_fn_t fn = onic_wire.am_fn[m->am_id];
-    if (m->rndv_base == NULL) {
-        if (fn != NULL) {
-            fn(m->bytes, m->header_len, m->data, m->len, NULL);
-        }
-        return;
-    }
-    onic_rndv_t rndv = {.loop = m, .len = m->len};
-    if (fn != NULL) {
-        fn(m->bytes, m->header_len, NULL, m->len, &rndv);
-    }
-    if (m->cb != NULL) {
-        m->cb(m->arg, OMPI_SUCCESS);
-    }
-}
-
-int onic_loop_progress(void)
-{
-    int events = 0;
-    onic_loop_t *m = onic_wire.loop_head;
-    /* Handlers may send to this process again; that is for the next time. */
-    onic_wire.loop_head = NULL;
-    onic_wire.loop_tail = &onic_wire.loop_head;
-    while (m != NULL) {
-        onic_loop_t *next = m->next;
-        deliver_loop(m);
-        free(m);
-        m = next;
-        events++;
-    }
-    return events;
-}
-
 /* ---- sending -------------------------------------------------------------------------------- */
 
 static int ucx_send(ucp_ep_h ep, unsigned am_id, onic_send_t *s, size_t header_len,
@@ -350,7 +257,7 @@ static int ucx_send(ucp_ep_h ep, unsigned am_id, onic_send_t *s, size_t header_l
     const void *buffer = NULL;
     size_t count = 0;
     if (payload != NULL && payload->len > 0) {
-        buffer = contiguous(payload);
+        buffer = onic_payload_bytes(payload);
         count = payload->len;
         if (buffer == NULL) {
             s->base = payload->base;
@@ -381,14 +288,14 @@ int onic_peer_send(onic_peer_t *peer, unsigned am_id, const void *header, size_t
 {
     if (payload == NULL || payload->len == 0) {
         flags &= ~(unsigned)ONIC_SEND_RNDV; /* there is nothing to meet for */
-    } else if ((flags & ONIC_SEND_RNDV) != 0 && contiguous(payload) == NULL) {
+    } else if ((flags & ONIC_SEND_RNDV) != 0 && onic_payload_bytes(payload) == NULL) {
         return OMPI_ERR_BAD_PARAM;
     }
     if (header_len == 0 || header_len > onic_wire.header_max || am_id >= ONIC_AM_COUNT) {
         return OMPI_ERR_BAD_PARAM;
     }
     if (peer->self) {
-        return loop_send(am_id, header, header_len, payload, flags, cb, arg);
+        return onic_loop_send(am_id, header, header_len, payload, flags, cb, arg);
     }
     int rc;
     ucp_ep_h ep = onic_peer_ep(peer, &rc);
@@ -490,8 +397,7 @@ static ucs_status_t register_handler(unsigned am_id)
 
 int onic_am_start(void)
 {
-    onic_wire.loop_head = NULL;
-    onic_wire.loop_tail = &onic_wire.loop_head;
+    onic_loop_start();
     forget_done();
     ucs_status_t status = UCS_OK;
     for (unsigned id = ONIC_AM_OSC; id < ONIC_AM_COUNT && status == UCS_OK; id++) {
@@ -505,11 +411,7 @@ int onic_am_start(void)
 
 void onic_am_stop(void)
 {
-    while (onic_wire.loop_head != NULL) {
-        onic_loop_t *m = onic_wire.loop_head;
-        onic_wire.loop_head = m->next;
-        free(m);
-    }
+    onic_loop_stop();
     ucp_dt_destroy(onic_wire.gather_dt);
     forget_done();
     free_pool();

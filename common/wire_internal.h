@@ -96,6 +96,13 @@ typedef struct onic_loop {
     _Alignas(16) unsigned char bytes[];
 } onic_loop_t;
 
+/** A rendezvous that a handler is told of. */
+struct onic_rndv {
+    void *desc;              /**< UCX's descriptor; NULL for a message from this process */
+    const onic_loop_t *loop; /**< that message */
+    size_t len;
+};
+
 /** The server thread. `mutex` guards stop and the sleeping on `cond`. */
 typedef struct onic_server {
     bool running;
@@ -157,9 +164,19 @@ int onic_ucs_error(ucs_status_t status);
 /* wire_am.c; the lock is held */
 int onic_am_start(void);
 void onic_am_stop(void);
-int onic_loop_progress(void);
 /** Tells the callers of what is complete. */
 int onic_done_progress(void);
+
+/* wire_loop.c; the lock is held */
+void onic_loop_start(void);
+/** Frees what has not been handled. */
+void onic_loop_stop(void);
+int onic_loop_progress(void);
+/** As onic_peer_send, to this process. */
+int onic_loop_send(unsigned am_id, const void *header, size_t header_len,
+                   const onic_payload_t *payload, unsigned flags, onic_send_cb_t cb, void *arg);
+/** The address of a payload that is contiguous, or NULL where it must be gathered. */
+const void *onic_payload_bytes(const onic_payload_t *p);
 
 /* wire_peers.c; the lock is held */
 /** The endpoint of a peer, made if need be; NULL (and *rc_p) where it cannot be had. */

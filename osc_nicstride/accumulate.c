@@ -170,7 +170,7 @@ static int run(nicstride_module_t *m, accumulate_t *acc, nicstride_request_t *re
         return OMPI_SUCCESS;
     }
     *done_p = false;
-    nicstride_observe_operation(m);
+    nicstride_habit_operation(&m->habit);
     return start_message(m, acc, request);
 }
 
@@ -216,7 +216,7 @@ static bool send_quickly(nicstride_module_t *m, const void *origin, void *result
 
     if ((s.data == NULL && result == NULL) || !nicstride_small_start(m, target, disp, &s))
         return false;
-    nicstride_observe_operation(m);
+    nicstride_habit_operation(&m->habit);
     nicstride_counters.accumulates++;
     return true;
 }
@@ -410,7 +410,7 @@ static bool swap_by_small_message(nicstride_module_t *m, const void *origin, con
     if (goes_there_direct(m, target) || dtype < 0 || bytes == 0 ||
         bytes > NICSTRIDE_SMALL_MAX / 2 || !nicstride_small_start(m, target, disp, &s))
         return false;
-    nicstride_observe_operation(m);
+    nicstride_habit_operation(&m->habit);
     nicstride_counters.accumulates++;
     return true;
 }
@@ -473,7 +473,7 @@ int nicstride_compare_and_swap(const void *origin, const void *compare, void *re
         memcpy(op->cas + op->size, origin, op->size);
         onic_layout_contig(&op->result, 0, op->size);
         op->result_base = result;
-        nicstride_observe_operation(m);
+        nicstride_habit_operation(&m->habit);
         rc = nicstride_op_start(op);
     }
     nicstride_target_fini(&a);

@@ -142,7 +142,7 @@ int nicstride_flush_peer(nicstride_module_t *m, nicstride_peer_t *p, bool remote
 {
     int error;
 
-    nicstride_observe_flush(m);
+    nicstride_habit_flush(&m->habit);
     if (is_clean(p)) {
         atomic_thread_fence(memory_order_seq_cst);
         return OMPI_SUCCESS;

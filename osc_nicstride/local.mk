@@ -13,6 +13,7 @@ osc_nicstride_libnicstride_core_la_SOURCES = \
 	osc_nicstride/epoch.h \
 	osc_nicstride/flow.c \
 	osc_nicstride/flow.h \
+	osc_nicstride/habit.h \
 	osc_nicstride/handle.c \
 	osc_nicstride/handle.h \
 	osc_nicstride/lockq.c \

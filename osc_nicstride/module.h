@@ -31,6 +31,7 @@
 #include "common/wire.h"
 #include "osc_nicstride/epoch.h"
 #include "osc_nicstride/flow.h"
+#include "osc_nicstride/habit.h"
 #include "osc_nicstride/outbox.h"
 #include "osc_nicstride/proto.h"
 #include "osc_nicstride/region.h"
@@ -134,9 +135,7 @@ typedef struct nicstride_module {
     nicstride_peer_t **peer; /**< of every rank, NULL until needed; set under the wire lock */
     bool wants_server;
 
-    /* for learning what pays; threads that meet here may lose a count */
-    uint32_t since_flush; /**< operations by message or single copy since a flush */
-    bool alone;           /**< one came between the last two flushes */
+    nicstride_habit_t habit; /**< of operations by message or single copy */
 
     /* wire lock */
     nicstride_regions_t regions; /**< dynamic window: what is attached here */

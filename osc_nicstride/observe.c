@@ -97,7 +97,7 @@ nicstride_method_t nicstride_quick_method(nicstride_module_t *m, nicstride_peer_
 
     *cell_p = NULL;
     /* Of several, messages overlap. */
-    if (!nicstride_observe_alone(m) || beat_of(p) == NULL)
+    if (!nicstride_habit_alone(&m->habit) || beat_of(p) == NULL)
         return NICSTRIDE_METHOD_PACK;
     onic_wire_lock();
     quick = &p->tune->quick[dir == NICSTRIDE_GET];
@@ -113,7 +113,7 @@ bool nicstride_quick_copies(nicstride_module_t *m, nicstride_peer_t *p, nicstrid
 {
     bool copies;
 
-    if ((bytes < NICSTRIDE_TUNE_ALONE && !nicstride_observe_alone(m)) || beat_of(p) == NULL)
+    if ((bytes < NICSTRIDE_TUNE_ALONE && !nicstride_habit_alone(&m->habit)) || beat_of(p) == NULL)
         return false;
     onic_wire_lock();
     copies = nicstride_tune_copies(p->tune, dir, bytes);

@@ -33,32 +33,6 @@ nicstride_method_t nicstride_quick_method(nicstride_module_t *m, nicstride_peer_
 bool nicstride_quick_copies(nicstride_module_t *m, nicstride_peer_t *p, nicstride_direction_t dir,
                             size_t bytes);
 
-/** Another operation begins: for knowing whether operations stand alone between flushes. */
-static inline void nicstride_observe_operation(nicstride_module_t *m)
-{
-    const uint32_t n = __atomic_load_n(&m->since_flush, __ATOMIC_RELAXED);
-
-    __atomic_store_n(&m->since_flush, n + 1, __ATOMIC_RELAXED);
-}
-
-/** Will the next operation stand alone, if it goes on as before? */
-static inline bool nicstride_observe_alone(const nicstride_module_t *m)
-{
-    return __atomic_load_n(&m->alone, __ATOMIC_RELAXED) &&
-           __atomic_load_n(&m->since_flush, __ATOMIC_RELAXED) == 0;
-}
-
-/** A flush of any kind begins. */
-static inline void nicstride_observe_flush(nicstride_module_t *m)
-{
-    const uint32_t n = __atomic_load_n(&m->since_flush, __ATOMIC_RELAXED);
-
-    if (n == 0)
-        return;
-    __atomic_store_n(&m->alone, n == 1, __ATOMIC_RELAXED);
-    __atomic_store_n(&m->since_flush, 0, __ATOMIC_RELAXED);
-}
-
 /** A transfer that is over when its call returns; `begun` is onic_ticks() before it. */
 void nicstride_observe_call(nicstride_tune_cell_t *cell, nicstride_method_t method, uint64_t bytes,
                             uint64_t begun);

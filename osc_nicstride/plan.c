@@ -137,6 +137,8 @@ nicstride_method_t nicstride_plan(nicstride_method_t forced, nicstride_direction
         return forced;
     if (caps.direct)
         return NICSTRIDE_METHOD_DIRECT;
+    if (caps.together && cell == NULL && caps.presence == NICSTRIDE_PRESENT)
+        return NICSTRIDE_METHOD_PACK;
     estimate(model, dir, origin, target, caps, cost);
     if (cell != NULL && caps.presence == NICSTRIDE_PRESENT)
         return nicstride_tune_choose(cell, model, target->size);

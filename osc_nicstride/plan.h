@@ -48,6 +48,7 @@ typedef struct nicstride_caps {
     bool cma;
     nicstride_presence_t presence;
     bool no_rendezvous; /**< the memory for it may not be registered */
+    bool together;      /**< messages of transfers like this one travel together */
 } nicstride_caps_t;
 
 /** The model's parameters: nanoseconds, and nanoseconds per byte. */
@@ -85,7 +86,8 @@ typedef struct nicstride_tune_cell nicstride_tune_cell_t;
  * The method to use. `forced` is taken where it can do the transfer; where it cannot, the chooser
  * decides among the others, so that every program runs whatever is forced. `cell` is what was
  * learned of transfers of this kind and takes note of the choice; NULL: the model alone decides, as
- * it does where the target is not present.
+ * it does where the target is not present. The model sees single transfers: those that travel
+ * together are packed where it knows no better and the target is present.
  */
 nicstride_method_t nicstride_plan(nicstride_method_t forced, nicstride_direction_t dir,
                                   const onic_layout_t *origin, const onic_layout_t *target,

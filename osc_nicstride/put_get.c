@@ -143,15 +143,13 @@ static nicstride_method_t choose(nicstride_module_t *m, const nicstride_target_t
         return nicstride_plan(forced, dir, &a->origin, &a->target, caps, cost, NULL);
     /* With single copy there is a choice: what was learned counts. Only for messages it matters
      * what the target does, and looking there is a cache miss for both. */
-    if (a->target.size >= NICSTRIDE_TUNE_ALONE || nicstride_observe_alone(m))
+    if (a->target.size >= NICSTRIDE_TUNE_ALONE || nicstride_habit_alone(&m->habit))
         *cell_p = nicstride_observed(a->peer, dir, &a->origin, &a->target);
     if (*cell_p == NULL) {
         /* Looked at once for all that travel together. */
         caps.presence =
             nicstride_outbox_waits(a->peer) ? NICSTRIDE_PRESENT : nicstride_presence(a->peer);
-        /* Several short ones travel together, which no model of a single one sees. */
-        if (caps.presence == NICSTRIDE_PRESENT && a->target.size <= NICSTRIDE_SMALL_MAX)
-            return NICSTRIDE_METHOD_PACK;
+        caps.together = a->target.size <= NICSTRIDE_SMALL_MAX;
         return nicstride_plan(forced, dir, &a->origin, &a->target, caps, cost, NULL);
     }
     onic_wire_lock();
@@ -199,7 +197,7 @@ static int move(nicstride_module_t *m, nicstride_target_t *a, nicstride_directio
 
     *done_p = true;
     if (method != NICSTRIDE_METHOD_DIRECT)
-        nicstride_observe_operation(m);
+        nicstride_habit_operation(&m->habit);
     if (is_single_copy(method)) {
         int rc = move_singly(m, a, method, dir, cell);
 
@@ -277,7 +275,8 @@ static bool move_quickly(nicstride_module_t *m, nicstride_direction_t dir, const
     if (bytes > NICSTRIDE_LONE_MAX && copy_as_known(m, dir, origin, bytes, p, disp))
         return true;
     /* A lone one that is not as short is tried both ways, where it is planned. */
-    if (bytes > NICSTRIDE_SMALL_MAX || (bytes > NICSTRIDE_LONE_MAX && nicstride_observe_alone(m)))
+    if (bytes > NICSTRIDE_SMALL_MAX ||
+        (bytes > NICSTRIDE_LONE_MAX && nicstride_habit_alone(&m->habit)))
         return false;
     if (forced == NICSTRIDE_METHOD_AUTO) {
         if (bytes <= NICSTRIDE_LONE_MAX && nicstride_single_copy_works(p) &&
@@ -305,7 +304,7 @@ static bool transfer_quickly(nicstride_module_t *m, nicstride_direction_t dir, c
     if (at == NULL) {
         const bool done = move_quickly(m, dir, origin, bytes, target, disp);
         if (done)
-            nicstride_observe_operation(m);
+            nicstride_habit_operation(&m->habit);
         return done;
     }
     if (dir == NICSTRIDE_PUT)

@@ -112,20 +112,41 @@ static void ask(nicstride_peer_t *p, nicstride_msg_t *msg)
     p->tx.asked = msg->count;
 }
 
-static void small_send(nicstride_module_t *m, nicstride_peer_t *p, int64_t disp,
-                       const nicstride_small_t *s, uint64_t handle)
+/** An operation is about to be sent, with the reply that `op` waits for, if any. True where it is
+ *  the first: that goes at once, since it may be the only one, and is acknowledged at once. */
+static bool begin(nicstride_peer_t *p, nicstride_tune_cell_t *cell, uint64_t bytes,
+                  nicstride_op_t *op)
 {
+    nicstride_observe_begin_locked(p, cell, NICSTRIDE_METHOD_PACK, bytes);
+    p->enqueued++;
+    if (op != NULL) {
+        op->number = p->enqueued;
+        nicstride_op_live_locked(op);
+    }
+    return nicstride_tx_idle(&p->tx);
+}
+
+/** It has been. */
+static void end(nicstride_peer_t *p)
+{
+    nicstride_tx_send(&p->tx);
+    nicstride_counters.messages++;
+    nicstride_observe_started_locked(p);
+}
+
+static void small_send(nicstride_module_t *m, nicstride_peer_t *p, int64_t disp,
+                       const nicstride_small_t *s, nicstride_op_t *op)
+{
+    const bool first = begin(p, s->cell, NICSTRIDE_TUNE_QUICK_BYTES, op);
+    const uint64_t len = s->data != NULL ? s->len : 0;
     nicstride_msg_t msg;
-    uint64_t len = s->data != NULL ? s->len : 0;
-    /* The first goes at once: it may be the only one. */
-    const bool first = nicstride_tx_idle(&p->tx);
 
     nicstride_msg_init(&msg, s->type, m->info[p->rank].win, (uint32_t)m->rank);
     msg.op = s->op;
     msg.dtype = s->dtype;
     msg.disp = disp;
     msg.len = s->len;
-    msg.handle = handle;
+    msg.handle = op != NULL ? op->handle : 0;
     if (first)
         ask(p, &msg);
     if (s->data2 != NULL) {
@@ -137,8 +158,7 @@ static void small_send(nicstride_module_t *m, nicstride_peer_t *p, int64_t disp,
         send_or_wait(p, &msg, both, 2 * len, !first);
     } else
         send_or_wait(p, &msg, s->data, len, !first);
-    nicstride_tx_send(&p->tx);
-    nicstride_counters.messages++;
+    end(p);
 }
 
 bool nicstride_small_start(nicstride_module_t *m, int target, ptrdiff_t disp,
@@ -154,19 +174,8 @@ bool nicstride_small_start(nicstride_module_t *m, int target, ptrdiff_t disp,
         return false;
     onic_wire_lock();
     started = small_may_start(p) && (s->result == NULL || (op = small_op(m, p, s)) != NULL);
-    if (started) {
-        const uint64_t handle = op != NULL ? op->handle : 0;
-
-        nicstride_observe_begin_locked(p, s->cell, NICSTRIDE_METHOD_PACK,
-                                       NICSTRIDE_TUNE_QUICK_BYTES);
-        p->enqueued++;
-        if (op != NULL) {
-            op->number = p->enqueued;
-            nicstride_op_live_locked(op);
-        }
-        small_send(m, p, (int64_t)at, s, handle);
-        nicstride_observe_started_locked(p);
-    }
+    if (started)
+        small_send(m, p, (int64_t)at, s, op);
     onic_wire_unlock();
     return started;
 }
@@ -246,23 +255,17 @@ bool nicstride_small_move(nicstride_module_t *m, nicstride_target_t *a, const ni
         onic_wire_unlock();
         return false;
     }
-    nicstride_observe_begin_locked(p, s->cell, NICSTRIDE_METHOD_PACK, size);
-    p->enqueued++;
     if (op != NULL) {
         op->plain = false;
         op->result = a->origin;
         a->origin.nruns = 0;
-        op->number = p->enqueued;
-        nicstride_op_live_locked(op);
         f.msg.handle = op->handle;
     }
-    const bool first = nicstride_tx_idle(&p->tx);
+    const bool first = begin(p, s->cell, size, op);
     if (first)
         ask(p, &f.msg);
     nicstride_outbox_post_locked(p, &f, sizeof(f.msg) + f.used, !first);
-    nicstride_tx_send(&p->tx);
-    nicstride_counters.messages++;
-    nicstride_observe_started_locked(p);
+    end(p);
     onic_wire_unlock();
     return true;
 }

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "osc_nicstride/tune.h"
 #include "test/unit/unit.h"
 
 #define KIB 1024ull
@@ -268,6 +269,53 @@ START_TEST(away)
 }
 END_TEST
 
+/* Those that travel together are packed, whatever single copy would cost by itself, unless nobody
+ * is there to unpack them. */
+START_TEST(together)
+{
+    nicstride_cost_t cost = near_link;
+    unit_random_t r = {unit_seed()};
+
+    cost.message = 1e6;
+    for (int i = 0; i < 100; i++) {
+        const nicstride_direction_t d = i % 2 == 0 ? NICSTRIDE_PUT : NICSTRIDE_GET;
+        const onic_layout_t l = vector(8 << unit_below(&r, 8), unit_once_in(&r, 2) ? 8 : 0);
+        nicstride_caps_t caps = same_node;
+        nicstride_method_t lone;
+
+#define PLAN(forced) nicstride_plan(NICSTRIDE_METHOD_##forced, d, &l, &l, caps, &cost, NULL)
+        lone = PLAN(AUTO);
+        UNIT_CHECK(lone == NICSTRIDE_METHOD_CMA || lone == NICSTRIDE_METHOD_SIEVE);
+        caps.together = true;
+        UNIT_CHECK(PLAN(AUTO) == NICSTRIDE_METHOD_PACK);
+        UNIT_CHECK(PLAN(CMA) == NICSTRIDE_METHOD_CMA);
+        caps.presence = i % 3 == 0 ? NICSTRIDE_SERVED : NICSTRIDE_ABSENT;
+        UNIT_CHECK(PLAN(AUTO) == lone);
+        caps = mapped;
+        caps.together = true;
+        UNIT_CHECK(PLAN(AUTO) == NICSTRIDE_METHOD_DIRECT);
+#undef PLAN
+    }
+}
+END_TEST
+
+/* What was learned knows better than that. */
+START_TEST(together_but_learned)
+{
+    const onic_layout_t l = vector(1024, 0);
+    nicstride_caps_t caps = same_node;
+    nicstride_tune_cell_t cell = {.wait = 0};
+
+    caps.together = true;
+    for (int i = 0; i < 100; i++) {
+        const nicstride_method_t m =
+            nicstride_plan(NICSTRIDE_METHOD_AUTO, NICSTRIDE_PUT, &l, &l, caps, &near_link, &cell);
+        nicstride_tune_learn(&cell, m, l.size, m == NICSTRIDE_METHOD_CMA ? 500 : 5000);
+        UNIT_CHECK(i < 90 || m == NICSTRIDE_METHOD_CMA);
+    }
+}
+END_TEST
+
 /* The table: a line for each case, and cut off cleanly where the buffer is too small. */
 START_TEST(table)
 {
@@ -299,7 +347,8 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        names, what_can_do_what, cheapest_or_forced, by_shape, costs_grow, equations, away, table};
+        names, what_can_do_what, cheapest_or_forced,   by_shape, costs_grow, equations,
+        away,  together,         together_but_learned, table};
 
     return unit_run("plan", tests, sizeof(tests) / sizeof(tests[0]));
 }

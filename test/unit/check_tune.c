@@ -4,6 +4,7 @@
  */
 /** @file Learning what methods cost: against machines of our own making. */
 #include "osc_nicstride/tune.h"
+#include "osc_nicstride/habit.h"
 
 #include <math.h>
 #include <string.h>
@@ -340,6 +341,36 @@ START_TEST(quick_without_copies)
 }
 END_TEST
 
+/* Lone operations, several, and flushes with nothing to flush. */
+START_TEST(habit)
+{
+    nicstride_habit_t h = {.alone = false};
+
+    ck_assert(!nicstride_habit_alone(&h));
+    nicstride_habit_flush(&h);
+    ck_assert(!nicstride_habit_alone(&h));
+    for (int i = 0; i < 3; i++) {
+        nicstride_habit_operation(&h);
+        ck_assert(!nicstride_habit_alone(&h)); /* another one would not be */
+        nicstride_habit_flush(&h);
+        ck_assert(nicstride_habit_alone(&h));
+        nicstride_habit_flush(&h);
+        ck_assert(nicstride_habit_alone(&h));
+    }
+    for (int i = 0; i < 3; i++) {
+        for (int k = 0; k < 2 + i; k++) {
+            nicstride_habit_operation(&h);
+            ck_assert(!nicstride_habit_alone(&h));
+        }
+        nicstride_habit_flush(&h);
+        ck_assert(!nicstride_habit_alone(&h));
+    }
+    nicstride_habit_operation(&h);
+    nicstride_habit_flush(&h);
+    ck_assert(nicstride_habit_alone(&h));
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {model_is_right,
@@ -352,7 +383,8 @@ int main(void)
                                   quick,
                                   quick_without_copies,
                                   copies,
-                                  copies_beside_rendezvous};
+                                  copies_beside_rendezvous,
+                                  habit};
 
     return unit_run("tune", tests, sizeof(tests) / sizeof(tests[0]));
 }
