@@ -14,7 +14,15 @@
  * A flush is a request for an acknowledgement at a number and needs no identifier: later requests
  * swallow earlier ones. Who waits for it must hold new messages back.
  *
- * Pure; the caller serialises. Values from the peer are not trusted.
+ * Why an origin never stays blocked. Let all messages and acknowledgements have arrived and let
+ * each acknowledgement that was due have been sent. Then `acked` equals the target's `reported`.
+ * Were the origin at a full window, the target would have applied a whole window since its last
+ * report; but it reports after half of that, rounded up and so at least one message. And were a
+ * flush open, `wanted` would have been reached without a report, which rx_applied or rx_flush,
+ * whichever came last, does not let happen.
+ *
+ * Pure; the caller serialises. Values from the peer are not trusted. Inlined, since all of it comes
+ * with every message.
  */
 #ifndef NICSTRIDE_FLOW_H
 #define NICSTRIDE_FLOW_H
@@ -41,26 +49,93 @@ typedef struct nicstride_rx {
 } nicstride_rx_t;
 
 /** May one more message be sent now? */
-bool nicstride_tx_can_send(const nicstride_tx_t *tx);
+static inline bool nicstride_tx_can_send(const nicstride_tx_t *tx)
+{
+    return tx->sent - tx->acked < tx->window;
+}
+
 /** Counts a message; returns its number (the value `acked` must reach). */
-uint64_t nicstride_tx_send(nicstride_tx_t *tx);
+static inline uint64_t nicstride_tx_send(nicstride_tx_t *tx)
+{
+    return ++tx->sent;
+}
+
 /** An acknowledgement came. False where it is impossible (more than was sent); an old one, that
  *  says less than is known, is ignored but for its error. */
-bool nicstride_tx_ack(nicstride_tx_t *tx, uint64_t applied, int error);
+static inline bool nicstride_tx_ack(nicstride_tx_t *tx, uint64_t applied, int error)
+{
+    if (applied > tx->sent)
+        return false;
+    if (applied > tx->acked)
+        tx->acked = applied;
+    if (tx->error == 0)
+        tx->error = error;
+    return true;
+}
+
 /** True where everything sent so far is acknowledged. */
-bool nicstride_tx_idle(const nicstride_tx_t *tx);
+static inline bool nicstride_tx_idle(const nicstride_tx_t *tx)
+{
+    return tx->acked == tx->sent;
+}
+
 /** True where a flush request must be sent to get the rest acknowledged; marks it as sent.
  *  `*upto_p` gets the number to ask for. */
-bool nicstride_tx_ask(nicstride_tx_t *tx, uint64_t *upto_p);
+static inline bool nicstride_tx_ask(nicstride_tx_t *tx, uint64_t *upto_p)
+{
+    if (nicstride_tx_idle(tx) || tx->asked == tx->sent)
+        return false;
+    tx->asked = tx->sent;
+    *upto_p = tx->sent;
+    return true;
+}
+
 /** Takes the recorded error (0 if none) and clears it. */
-int nicstride_tx_take_error(nicstride_tx_t *tx);
+static inline int nicstride_tx_take_error(nicstride_tx_t *tx)
+{
+    const int error = tx->error;
+
+    tx->error = 0;
+    return error;
+}
+
+/** A flush is answered by any report that reaches its number. */
+static inline bool nicstride_rx_flush_due(const nicstride_rx_t *rx)
+{
+    return rx->wanted > rx->reported && rx->applied >= rx->wanted;
+}
 
 /** The effect of one message is done, with `error` (0: none). True where an acknowledgement is due
  *  now (a flush is satisfied, or half a window has gone unreported). */
-bool nicstride_rx_applied(nicstride_rx_t *rx, int error);
+static inline bool nicstride_rx_applied(nicstride_rx_t *rx, int error)
+{
+    const uint32_t half = rx->window - rx->window / 2;
+
+    rx->applied++;
+    if (rx->error == 0)
+        rx->error = error;
+    return rx->applied - rx->reported >= half || nicstride_rx_flush_due(rx);
+}
+
 /** A flush request for number `upto` came. True where an acknowledgement is due now. */
-bool nicstride_rx_flush(nicstride_rx_t *rx, uint64_t upto);
+static inline bool nicstride_rx_flush(nicstride_rx_t *rx, uint64_t upto)
+{
+    if (upto <= rx->reported)
+        return false; /* the report that says so is on its way */
+    if (upto - rx->reported > rx->window)
+        return false; /* more than the origin may have sent: forged */
+    if (upto > rx->wanted)
+        rx->wanted = upto;
+    return nicstride_rx_flush_due(rx);
+}
+
 /** Makes the acknowledgement: what to report; takes the error. */
-void nicstride_rx_ack(nicstride_rx_t *rx, uint64_t *applied_p, int *error_p);
+static inline void nicstride_rx_ack(nicstride_rx_t *rx, uint64_t *applied_p, int *error_p)
+{
+    *applied_p = rx->applied;
+    *error_p = rx->error;
+    rx->reported = rx->applied;
+    rx->error = 0;
+}
 
 #endif

@@ -11,7 +11,6 @@ osc_nicstride_libnicstride_core_la_SOURCES = \
 	osc_nicstride/batch.h \
 	osc_nicstride/epoch.c \
 	osc_nicstride/epoch.h \
-	osc_nicstride/flow.c \
 	osc_nicstride/flow.h \
 	osc_nicstride/habit.h \
 	osc_nicstride/handle.c \

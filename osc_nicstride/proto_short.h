@@ -77,11 +77,10 @@ static inline size_t nicstride_msg_shorten(const nicstride_msg_t *m,
 {
     const bool inlined = m->flags == NICSTRIDE_MSG_INLINE;
     const uint64_t len = inlined ? 0 : m->len;
-    const uint64_t slot = (uint32_t)m->handle, generation = m->handle >> 32;
-    const uint64_t too_long = m->layout_len | m->offset | (uint32_t)m->status | m->op >> 8 |
-                              m->dtype >> 8 | len >> 8 | m->win >> 16 | m->origin >> 16 |
-                              (uint64_t)m->disp >> 32 | slot >> 8 | generation >> 24 |
-                              m->count >> 32;
+    const uint64_t slot = (uint32_t)m->handle;
+    const uint64_t too_long = (m->win | m->origin) >> 16 | ((unsigned)m->op | m->dtype) >> 8 |
+                              ((uint64_t)m->disp | m->count) >> 32 | (len | slot) >> 8 |
+                              m->handle >> 56 | m->layout_len | m->offset | (uint32_t)m->status;
 
     if (too_long != 0 || (m->flags != 0 && !inlined))
         return 0;
@@ -93,7 +92,7 @@ static inline size_t nicstride_msg_shorten(const nicstride_msg_t *m,
         .win = (uint16_t)m->win,
         .origin = (uint16_t)m->origin,
         .disp = (uint32_t)m->disp,
-        .handle = (uint32_t)(generation << 8 | slot),
+        .handle = (uint32_t)(m->handle >> 24 | slot),
         .count = (uint32_t)m->count,
     };
     memcpy(out, &s, sizeof(s));
