@@ -127,6 +127,9 @@ static void settle_kinds(void)
     if (self.kinds[TL_SHARED] && !tl_one_host()) {
         self.kinds[TL_SHARED] = false;
     }
+    if (tl_first_kind() == TL_KINDS) {
+        tl_skip("no shared window over several hosts");
+    }
 }
 
 void tl_init(int *argc, char ***argv, int required)

@@ -11,6 +11,8 @@ import subprocess
 import sys
 import time
 
+from hostlib import linux
+
 FABRIC = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 HOSTS = os.path.join(FABRIC, "hosts")
 EXIT_SKIP = 77
@@ -24,6 +26,11 @@ PML = {
 # mpirun gathers help texts, and has lost one: a defect of its own.
 LOST_TEXT = r"ORTE_ERROR_LOG: (Data unpack|Out of resource) .*show_help"
 TRIES = 3
+
+
+def end_with_us():
+    """In the child: an interrupted script leaves no job behind, whatever interrupts it."""
+    linux.die_with_parent(None)
 
 
 class Skip(Exception):
@@ -41,7 +48,7 @@ class Run:
                     **(env or {}))
         self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, env=full,
                                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                        start_new_session=True)
+                                        start_new_session=True, preexec_fn=end_with_us)
         self.timeout = timeout
         self.began = began
         self.code = self.output = self.seconds = None
@@ -93,6 +100,7 @@ class Build:
                                 stdout=subprocess.PIPE).stdout.strip().rpartition(":")[2]
         self.components = self.libraries + ":" + system
         self.load = os.path.join(self.path, "test", "fabric", "load")
+        self.barriers = os.path.join(self.path, "test", "mpi", "barrier_outstanding")
 
     def run(self, options, job, pml="ob1", osc="nicstride", timeout=60, env=None):
         """Runs a job to its end: options of hosts, then what comes after --."""
@@ -143,6 +151,10 @@ def run_case(case, build, totals):
 def main(description, cases):
     """Runs the functions `cases`, each with a Build; their docstrings say what they show."""
     args = parse_arguments(description)
+    # Exceptions, so that what was made is cleaned up.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, lambda number, _: sys.exit(128 + number))
     chosen = [c for c in cases if re.search(args.filter, c.__name__)]
     if args.list:
         for case in chosen:

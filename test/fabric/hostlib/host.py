@@ -221,6 +221,9 @@ class Host:
                     "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"})
         env.update(os.environ)
         env.pop("TMPDIR", None)
+        if self.options.no_topology:
+            # Without /sys it would ask the processor.
+            env["HWLOC_COMPONENTS"] = "-x86"
         for host, name, value in self.options.env:
             if host in (0, self.index):
                 env[name] = value

@@ -153,7 +153,8 @@ def make_parser():
     add("--deny-cma", action="store_true",
         help="process_vm_readv and process_vm_writev are refused")
     add("--no-topology", action="store_true",
-        help="an empty /sys/devices/system: hwloc finds neither cores nor caches")
+        help="hwloc finds neither cores nor caches: an empty /sys/devices/system, and it does not "
+        "ask the processor")
     add("--env", type=of_host(r"(\w+)=(.*)", "HOST:NAME=VALUE"), action="append", default=[],
         metavar="HOST:NAME=VALUE", help="environment of what is started on a host")
     add("--bind", type=of_host(r"([^:]+):([^:]+)", "HOST:SOURCE:TARGET"), action="append",

@@ -19,6 +19,7 @@ import time
 
 from hostlib import host, linux, options as opt
 
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 START_POLL = 0.02
 GRACE = 5
 START_TIMEOUT = 30
@@ -210,7 +211,7 @@ class Job:
 
     def interrupted(self):
         number = self.signals.recv(1)[0]
-        if number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if number in SIGNALS:
             self.exit_code_after_stop = 128 + number
             self.stop(number, 128 + number)
 
@@ -326,6 +327,14 @@ def take_output(options):
     return read, write
 
 
+def handle_signals(handler):
+    """From here on they come. Under nohup one of them is ignored, and stays so."""
+    for number in SIGNALS:
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, handler)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+
+
 def supervise(options, parent_alive):
     """Never returns. Runs as process 1 of the fabric's PID namespace."""
     code = opt.OWN_FAILURE
@@ -335,9 +344,8 @@ def supervise(options, parent_alive):
             os._exit(1)
         signals, wakeup = socket.socketpair()
         wakeup.setblocking(False)
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, lambda *_: None)
         signal.set_wakeup_fd(wakeup.fileno())
+        handle_signals(lambda *_: None)
         cwd = os.getcwd()
         linux.mount("none", "/", flags=linux.MS_REC | linux.MS_PRIVATE)
         linux.mount("proc", "/proc", "proc")
