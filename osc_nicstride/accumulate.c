@@ -353,6 +353,15 @@ int nicstride_rget_accumulate(const void *origin, int origin_count, ompi_datatyp
     return accumulate(win, &g, request);
 }
 
+/** Is the operation a predefined one that knows the predefined type? Open MPI looks at neither in
+ *  MPI_Fetch_and_op. */
+static bool reduces(ompi_op_t *op, const ompi_datatype_t *dt)
+{
+    const int slot = ompi_op_is_intrinsic(op) ? ompi_op_ddt_map[dt->id] : -1;
+
+    return slot >= 0 && op->o_func.intrinsic.fns[slot] != NULL;
+}
+
 /** One element without gaps in mapped memory: the whole call is an update under the lock. */
 static bool fetch_quickly(nicstride_module_t *m, const void *origin, void *result,
                           ompi_datatype_t *dt, int target, ptrdiff_t disp, ompi_op_t *op)
@@ -362,6 +371,7 @@ static bool fetch_quickly(nicstride_module_t *m, const void *origin, void *resul
     void *at;
 
     if (bytes == 0 || bytes > sizeof(long double) || !ompi_datatype_is_predefined(dt) ||
+        (op != &ompi_mpi_op_replace.op && op != &ompi_mpi_op_no_op.op && !reduces(op, dt)) ||
         (at = nicstride_mapped_bytes(m, target, disp, bytes)) == NULL)
         return false;
     ctl = nicstride_ctl(m, m->node.index[target]);
@@ -448,7 +458,7 @@ int nicstride_compare_and_swap(const void *origin, const void *compare, void *re
     int dtype = nicstride_dtype_index(dt);
     int rc;
 
-    if (dtype < 0)
+    if (dtype < 0 || !ompi_datatype_is_predefined(dt))
         return nicstride_error(m, call, MPI_ERR_TYPE, "the datatype is not a predefined one");
     if (swap_quickly(m, origin, compare, result, dt, target, disp) ||
         swap_by_small_message(m, origin, compare, result, dt, target, disp))

@@ -416,11 +416,59 @@ static void case_signatures(tl_kind_t kind)
     end_window(&w);
 }
 
+/* ---- operations and types that do not go together ---- */
+
+static void add_up(void *in, void *inout, int *n, MPI_Datatype *type)
+{
+    (void)in, (void)inout, (void)n, (void)type;
+    TL_CHECK(false, "an operation of the program was called");
+}
+
+/** MPI itself looks at neither the operation nor the type of these two calls. */
+static void try_single(const tl_window_t *w, int t, MPI_Op own, MPI_Datatype longs)
+{
+    const MPI_Op ops[] = {MPI_BAND, MPI_MAXLOC, own};
+    MPI_Datatype pair;
+    int code;
+
+    MPI_Type_contiguous(2, MPI_INT, &pair);
+    MPI_Type_commit(&pair);
+    TL_MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, t, 0, w->win));
+    for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
+        code = MPI_Fetch_and_op(origin, result, MPI_DOUBLE, t, tl_disp(w, t, 0), ops[i], w->win);
+        TL_MPI_ERROR(complete(code, t, w->win), MPI_ERR_OP);
+    }
+    code = MPI_Compare_and_swap(origin, result, result, longs, t, tl_disp(w, t, 0), w->win);
+    TL_MPI_ERROR(complete(code, t, w->win), MPI_ERR_TYPE);
+    code = MPI_Compare_and_swap(origin, result, result, pair, t, tl_disp(w, t, 0), w->win);
+    TL_MPI_ERROR(complete(code, t, w->win), MPI_ERR_TYPE);
+    TL_MPI(MPI_Win_unlock(t, w->win));
+    MPI_Type_free(&pair);
+}
+
+static void case_operations(tl_kind_t kind)
+{
+    tl_window_t w = make_window(kind, sizeof(long));
+    MPI_Datatype longs;
+    MPI_Op own;
+
+    MPI_Op_create(add_up, 1, &own);
+    MPI_Type_contiguous(LONGS, MPI_LONG, &longs);
+    MPI_Type_commit(&longs);
+    try_single(&w, next_rank(&w), own, longs);
+    try_single(&w, w.rank, own, longs);
+    MPI_Type_free(&longs);
+    MPI_Op_free(&own);
+    end_window(&w);
+}
+
 static const struct {
     const char *name;
     void (*run)(tl_kind_t);
-} cases[] = {{"bounds", case_bounds}, {"within", case_within}, {"no_memory", case_no_memory},
-             {"active", case_active}, {"shapes", case_shapes}, {"signatures", case_signatures}};
+} cases[] = {{"bounds", case_bounds},        {"within", case_within},
+             {"no_memory", case_no_memory},  {"active", case_active},
+             {"shapes", case_shapes},        {"signatures", case_signatures},
+             {"operations", case_operations}};
 
 int main(int argc, char **argv)
 {
