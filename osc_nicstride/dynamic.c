@@ -18,6 +18,7 @@
 #include "osc_nicstride/calls.h"
 #include "osc_nicstride/control.h"
 #include "osc_nicstride/errors.h"
+#include "osc_nicstride/lost.h"
 #include "osc_nicstride/module.h"
 #include "osc_nicstride/stream.h"
 
@@ -38,7 +39,7 @@ static int region_error(const nicstride_module_t *m, const char *call, nicstride
                                "%zu bytes at %p go beyond the end of the address space", size,
                                base);
     default:
-        return OMPI_ERR_OUT_OF_RESOURCE;
+        return nicstride_error(m, call, OMPI_ERR_RMA_ATTACH, "memory is exhausted");
     }
 }
 
@@ -55,7 +56,7 @@ int nicstride_attach(ompi_win_t *win, void *base, size_t size)
     nicstride_region_status_t s;
 
     if (m->flavor != MPI_WIN_FLAVOR_DYNAMIC)
-        return nicstride_error(m, "MPI_Win_attach", OMPI_ERR_RMA_ATTACH,
+        return nicstride_error(m, "MPI_Win_attach", OMPI_ERR_RMA_FLAVOR,
                                "the window was not made by MPI_Win_create_dynamic");
     onic_wire_lock();
     s = nicstride_regions_attach(&m->regions, (uint64_t)(uintptr_t)base, size);
@@ -70,7 +71,7 @@ int nicstride_detach(ompi_win_t *win, const void *base)
     nicstride_region_status_t s;
 
     if (m->flavor != MPI_WIN_FLAVOR_DYNAMIC)
-        return nicstride_error(m, "MPI_Win_detach", OMPI_ERR_RMA_ATTACH,
+        return nicstride_error(m, "MPI_Win_detach", OMPI_ERR_RMA_FLAVOR,
                                "the window was not made by MPI_Win_create_dynamic");
     onic_wire_lock();
     s = nicstride_regions_detach(&m->regions, (uint64_t)(uintptr_t)base);
@@ -124,7 +125,7 @@ static nicstride_msg_t ask(nicstride_module_t *m, nicstride_peer_t *p, uint64_t 
     while (!answered) {
         nicstride_progress();
         onic_wire_lock();
-        answered = p->region_answered || p->failed;
+        answered = p->region_answered || nicstride_peer_failed_locked(p);
         answer = p->region_answer;
         if (!p->region_answered)
             answer.status = MPI_ERR_OTHER;

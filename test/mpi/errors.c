@@ -372,9 +372,48 @@ static void case_flavor(const tl_window_t *w)
         TL_MPI_ERROR(MPI_Win_shared_query(w->win, 0, &bytes, &unit, &base), MPI_ERR_RMA_FLAVOR);
     }
     if (w->kind != TL_DYNAMIC) {
-        TL_CHECK(MPI_Win_attach(w->win, &unit, sizeof(unit)) != MPI_SUCCESS, "attached");
-        TL_CHECK(MPI_Win_detach(w->win, &unit) != MPI_SUCCESS, "detached");
+        TL_MPI_ERROR(MPI_Win_attach(w->win, &unit, sizeof(unit)), MPI_ERR_RMA_FLAVOR);
+        TL_MPI_ERROR(MPI_Win_detach(w->win, &unit), MPI_ERR_RMA_FLAVOR);
     }
+}
+
+/** A window that was promised to have no locks. */
+static void case_no_locks(const tl_window_t *w)
+{
+    MPI_Info info;
+
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "no_locks", "true");
+    tl_window_t bare = tl_win_make(w->kind, sizeof(long), 1, MPI_COMM_WORLD, info);
+    SYNC_ERROR(MPI_Win_lock(MPI_LOCK_SHARED, next_rank(w), 0, bare.win));
+    SYNC_ERROR(MPI_Win_lock_all(0, bare.win));
+    MPI_Info_free(&info);
+    tl_win_free(&bare);
+}
+
+/** Groups that are not part of the window's. */
+static void case_group(const tl_window_t *w)
+{
+    MPI_Group other = group_of(w, next_rank(w));
+
+    if (w->size > 1) {
+        tl_window_t mine = tl_win_make(w->kind, sizeof(long), 1, MPI_COMM_SELF, MPI_INFO_NULL);
+        TL_MPI_ERROR(MPI_Win_start(other, 0, mine.win), MPI_ERR_GROUP);
+        TL_MPI_ERROR(MPI_Win_post(other, 0, mine.win), MPI_ERR_GROUP);
+        tl_win_free(&mine);
+    }
+    MPI_Group_free(&other);
+}
+
+/** A window that is locked is not freed, and goes on being one. */
+static void case_free(const tl_window_t *w)
+{
+    MPI_Win win = w->win;
+
+    TL_MPI(MPI_Win_lock(MPI_LOCK_SHARED, next_rank(w), 0, win));
+    SYNC_ERROR(MPI_Win_free(&win));
+    TL_CHECK(win == w->win, "the handle has changed");
+    TL_MPI(MPI_Win_unlock(next_rank(w), win));
 }
 
 static const struct {
@@ -398,7 +437,10 @@ static const struct {
              {"post_twice", case_post_twice},
              {"lock_in_fence", case_lock_in_fence},
              {"handler", case_handler},
-             {"flavor", case_flavor}};
+             {"flavor", case_flavor},
+             {"no_locks", case_no_locks},
+             {"group", case_group},
+             {"free", case_free}};
 
 int main(int argc, char **argv)
 {
