@@ -125,6 +125,14 @@ ONIC_EXPORT size_t onic_peer_frag_max(onic_peer_t *peer);
  *  only so much memory; 0 for none, UINT64_MAX without limit. The lock need not be held. */
 ONIC_EXPORT uint64_t onic_peer_rndv_max(const onic_peer_t *peer);
 
+/** Is the connection to the peer lost, or none to be had? Prints that, the first time. The lock
+ * must be held. */
+ONIC_EXPORT bool onic_peer_lost(onic_peer_t *peer);
+
+/** How many connections have been lost: who remembers the number sees that there are more. The lock
+ *  must be held. */
+ONIC_EXPORT unsigned onic_wire_losses(void);
+
 /** Largest header of an active message, of any peer. */
 ONIC_EXPORT size_t onic_wire_header_max(void);
 

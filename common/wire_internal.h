@@ -136,6 +136,7 @@ typedef struct onic_wire {
     uint64_t rcache_max;     /**< most bytes that UCX keeps registered; 0 where it may all */
     opal_hash_table_t peers; /**< onic_name_key -> onic_peer_t */
     onic_peer_t *self;
+    unsigned losses; /**< connections lost so far, in this wire and before */
     onic_cma_id_t cma_id;
     uint64_t nonce;
     onic_am_fn_t am_fn[ONIC_AM_COUNT];

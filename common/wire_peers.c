@@ -306,6 +306,7 @@ static void connection_lost(void *arg, ucp_ep_h ep, ucs_status_t status)
     onic_peer_t *peer = arg;
     (void)ep;
     peer->failed = status;
+    onic_wire.losses++;
 }
 
 static void tell_lost(onic_peer_t *peer, const char *what, ucs_status_t status)
@@ -318,10 +319,23 @@ static void tell_lost(onic_peer_t *peer, const char *what, ucs_status_t status)
     }
 }
 
+bool onic_peer_lost(onic_peer_t *peer)
+{
+    if (peer->failed == UCS_OK) {
+        return false;
+    }
+    tell_lost(peer, "the connection is lost to", peer->failed);
+    return true;
+}
+
+unsigned onic_wire_losses(void)
+{
+    return onic_wire.losses;
+}
+
 ucp_ep_h onic_peer_ep(onic_peer_t *peer, int *rc_p)
 {
-    if (peer->failed != UCS_OK) {
-        tell_lost(peer, "the connection is lost to", peer->failed);
+    if (onic_peer_lost(peer)) {
         *rc_p = onic_ucs_error(peer->failed);
         return NULL;
     }
@@ -341,6 +355,7 @@ ucp_ep_h onic_peer_ep(onic_peer_t *peer, int *rc_p)
     if (status != UCS_OK) {
         peer->ep = NULL;
         peer->failed = status;
+        onic_wire.losses++;
         tell_lost(peer, "no UCX transport reaches", status);
         *rc_p = onic_ucs_error(status);
         return NULL;

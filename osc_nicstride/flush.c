@@ -11,6 +11,7 @@
 
 #include "osc_nicstride/flush.h"
 #include "osc_nicstride/errors.h"
+#include "osc_nicstride/lost.h"
 #include "osc_nicstride/module.h"
 #include "osc_nicstride/observe.h"
 #include "osc_nicstride/stream.h"
@@ -60,7 +61,7 @@ static bool flushed_locally(void *arg)
 
     nicstride_pump_locked(f->m, f->p);
     nicstride_outbox_send_locked(f->p);
-    if (!ended_locked(f->p, f->goal) && !f->p->failed)
+    if (!ended_locked(f->p, f->goal) && !nicstride_peer_failed_locked(f->p))
         return false;
     take_error_locked(f);
     return true;
@@ -96,7 +97,8 @@ static bool flushed_remotely(void *arg)
     nicstride_pump_locked(f->m, p);
     ask_locked(f->m, p, p->goal);
     nicstride_outbox_send_locked(p);
-    if (!p->failed && !(ended_locked(p, p->goal) && nicstride_tx_idle(&p->tx)))
+    if (!(ended_locked(p, p->goal) && nicstride_tx_idle(&p->tx)) &&
+        !nicstride_peer_failed_locked(p))
         return false;
     p->flushing = false;
     nicstride_observe_end_locked(p);

@@ -20,6 +20,7 @@
 #include "osc_nicstride/batch.h"
 #include "osc_nicstride/component.h"
 #include "osc_nicstride/lock.h"
+#include "osc_nicstride/lost.h"
 #include "osc_nicstride/module.h"
 #include "osc_nicstride/small.h"
 #include "osc_nicstride/stream.h"
@@ -366,7 +367,7 @@ static void defer(const nicstride_incoming_t *in)
 
 int nicstride_run_deferred(void)
 {
-    int n = nicstride_outboxes_send_locked();
+    int n = nicstride_outboxes_send_locked() + nicstride_end_lost_locked();
 
     while (deferred_head != NULL) {
         deferred_t *d = deferred_head;

@@ -54,6 +54,8 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/handlers_accumulate.c \
 	osc_nicstride/lock.c \
 	osc_nicstride/lock.h \
+	osc_nicstride/lost.c \
+	osc_nicstride/lost.h \
 	osc_nicstride/module.c \
 	osc_nicstride/module.h \
 	osc_nicstride/observe.c \

@@ -19,6 +19,7 @@
 #include "osc_nicstride/control.h"
 #include "osc_nicstride/errors.h"
 #include "osc_nicstride/flush.h"
+#include "osc_nicstride/lost.h"
 #include "osc_nicstride/module.h"
 #include "osc_nicstride/stream.h"
 #include "osc_nicstride/target.h"
@@ -145,30 +146,34 @@ static void give_back_on_node(nicstride_module_t *m, int local)
 /* ---- the lock of any target --------------------------------------------------------------------
  */
 
-static void send_plain(nicstride_module_t *m, nicstride_peer_t *p, nicstride_msg_type_t type,
-                       unsigned op)
+/** MPI_ERR_OTHER where the peer cannot be told. */
+static int send_plain(nicstride_module_t *m, nicstride_peer_t *p, nicstride_msg_type_t type,
+                      unsigned op)
 {
     nicstride_msg_t msg;
+    bool failed;
 
     nicstride_msg_init(&msg, type, m->info[p->rank].win, (uint32_t)m->rank);
     msg.op = (uint16_t)op;
     onic_wire_lock();
     nicstride_send_locked(m, p, &msg);
+    failed = nicstride_peer_failed_locked(p);
     onic_wire_unlock();
+    return failed ? MPI_ERR_OTHER : OMPI_SUCCESS;
 }
 
 static bool answered(void *arg)
 {
-    const nicstride_peer_t *p = arg;
+    nicstride_peer_t *p = arg;
 
-    return p->granted || p->failed;
+    return p->granted || nicstride_peer_failed_locked(p);
 }
 
 static int take(nicstride_module_t *m, nicstride_peer_t *p, unsigned type)
 {
     if (p->local >= 0)
         return take_on_node(m, p->local, type);
-    send_plain(m, p, NICSTRIDE_MSG_LOCK, type);
+    (void)send_plain(m, p, NICSTRIDE_MSG_LOCK, type);
     nicstride_wait_until(answered, p);
     if (!p->granted)
         return MPI_ERR_OTHER;
@@ -176,12 +181,12 @@ static int take(nicstride_module_t *m, nicstride_peer_t *p, unsigned type)
     return p->refused ? OMPI_ERR_RMA_SYNC : OMPI_SUCCESS;
 }
 
-static void give_back(nicstride_module_t *m, nicstride_peer_t *p)
+static int give_back(nicstride_module_t *m, nicstride_peer_t *p)
 {
-    if (p->local >= 0)
-        give_back_on_node(m, p->local);
-    else
-        send_plain(m, p, NICSTRIDE_MSG_UNLOCK, 0);
+    if (p->local < 0)
+        return send_plain(m, p, NICSTRIDE_MSG_UNLOCK, 0);
+    give_back_on_node(m, p->local);
+    return OMPI_SUCCESS;
 }
 
 /* ---- MPI_Win_lock and its kin ------------------------------------------------------------------
@@ -226,12 +231,17 @@ int nicstride_lock(int type, int target, int assert, ompi_win_t *win)
     return nicstride_error(m, "MPI_Win_lock", rc, "the lock of rank %d cannot be had", target);
 }
 
+static int unlock_error(const nicstride_module_t *m, const char *call, int error)
+{
+    return nicstride_error(m, call, error, "a target cannot be told");
+}
+
 int nicstride_unlock(int target, ompi_win_t *win)
 {
     nicstride_module_t *m = nicstride_module(win);
     nicstride_peer_t *p = nicstride_peer(m, target);
     const char *wrong;
-    int error;
+    int error, told;
 
     if (p == NULL)
         return OMPI_ERR_OUT_OF_RESOURCE;
@@ -243,8 +253,9 @@ int nicstride_unlock(int target, ompi_win_t *win)
     error = nicstride_flush_peer(m, p, true);
     /* The lock before the epoch: another thread may lock the target as soon as the epoch is over.
      */
-    if (!p->nocheck)
-        give_back(m, p);
+    told = p->nocheck ? OMPI_SUCCESS : give_back(m, p);
+    if (error == OMPI_SUCCESS && told != OMPI_SUCCESS)
+        error = unlock_error(m, "MPI_Win_unlock", told);
     OPAL_THREAD_LOCK(&m->lock);
     p->nocheck = false;
     nicstride_epoch_unlock(&m->epoch, (uint32_t)target);
@@ -252,10 +263,18 @@ int nicstride_unlock(int target, ompi_win_t *win)
     return error;
 }
 
-static void give_back_below(nicstride_module_t *m, int end)
+/** Returns the first error. */
+static int give_back_below(nicstride_module_t *m, int end)
 {
-    for (int i = 0; i < end; i++)
-        give_back(m, m->peer[i]);
+    int error = OMPI_SUCCESS;
+
+    for (int i = 0; i < end; i++) {
+        int rc = give_back(m, m->peer[i]);
+
+        if (error == OMPI_SUCCESS)
+            error = rc;
+    }
+    return error;
 }
 
 /**
@@ -271,7 +290,7 @@ static int take_all(nicstride_module_t *m)
         int rc = p != NULL ? take(m, p, NICSTRIDE_LOCK_SHARED) : OMPI_ERR_OUT_OF_RESOURCE;
 
         if (rc != OMPI_SUCCESS) {
-            give_back_below(m, i);
+            (void)give_back_below(m, i);
             return nicstride_error(m, "MPI_Win_lock_all", rc, "the lock of rank %d cannot be had",
                                    i);
         }
@@ -307,7 +326,7 @@ int nicstride_unlock_all(ompi_win_t *win)
 {
     nicstride_module_t *m = nicstride_module(win);
     const char *wrong;
-    int error;
+    int error, told;
 
     OPAL_THREAD_LOCK(&m->lock);
     wrong = nicstride_epoch_locked_all(&m->epoch);
@@ -315,8 +334,9 @@ int nicstride_unlock_all(ompi_win_t *win)
     if (wrong != NULL)
         return sync_error(m, "MPI_Win_unlock_all", wrong, -1);
     error = nicstride_flush_all_peers(m, true);
-    if (!m->nocheck_all)
-        give_back_below(m, m->size);
+    told = m->nocheck_all ? OMPI_SUCCESS : give_back_below(m, m->size);
+    if (error == OMPI_SUCCESS && told != OMPI_SUCCESS)
+        error = unlock_error(m, "MPI_Win_unlock_all", told);
     OPAL_THREAD_LOCK(&m->lock);
     nicstride_epoch_unlock_all(&m->epoch);
     m->nocheck_all = false;

@@ -14,6 +14,7 @@
 
 #include "osc_nicstride/stream.h"
 #include "osc_nicstride/component.h"
+#include "osc_nicstride/lost.h"
 #include "osc_nicstride/module.h"
 #include "osc_nicstride/observe.h"
 #include "osc_nicstride/request.h"
@@ -190,6 +191,38 @@ void nicstride_op_received_locked(nicstride_op_t *op, uint64_t bytes, int error)
     op_finish_locked(op);
 }
 
+/** Nothing more will come of it. */
+static void op_fail(nicstride_op_t *op)
+{
+    if (op->error == 0)
+        op->error = MPI_ERR_OTHER;
+    op->sent = op->received = op->size;
+}
+
+void nicstride_ops_fail_locked(nicstride_peer_t *p)
+{
+    nicstride_op_t *next;
+
+    p->head = p->tail = NULL;
+    p->queued = 0;
+    p->trial.cell = NULL;
+    for (nicstride_op_t *op = p->live; op != NULL; op = next) {
+        next = op->live_next;
+        op->queued = false;
+        op_fail(op);
+        op_finish_locked(op);
+    }
+}
+
+bool nicstride_ops_in_flight_locked(const nicstride_peer_t *p)
+{
+    const nicstride_op_t *op = p->live;
+
+    while (op != NULL && op->in_flight == 0)
+        op = op->live_next;
+    return op != NULL;
+}
+
 static void sent_cb(void *arg, int status)
 {
     nicstride_op_t *op = arg;
@@ -353,15 +386,13 @@ void nicstride_pump_locked(nicstride_module_t *m, nicstride_peer_t *p)
 {
     if (p->head != NULL)
         nicstride_frag_max_locked(p);
-    while (may_send(p)) {
+    /* To a failed peer nothing is sent, nor does what is queued wait for its turn. */
+    while (p->failed ? p->head != NULL : may_send(p)) {
         nicstride_op_t *op = p->head;
-        int rc = send_fragment_locked(m, op);
+        int rc = p->failed ? OMPI_ERR_UNREACH : send_fragment_locked(m, op);
 
-        if (rc != OMPI_SUCCESS) {
-            op->error = MPI_ERR_OTHER;
-            op->sent = op->size;
-            op->received = op->size;
-        }
+        if (rc != OMPI_SUCCESS)
+            op_fail(op);
         if (op->sent == op->size) {
             p->head = op->next;
             p->queued--;
@@ -378,7 +409,7 @@ int nicstride_op_start(nicstride_op_t *op)
     nicstride_module_t *m = op->module;
     nicstride_peer_t *p = op->peer;
 
-    while (p->queued >= QUEUE_MAX && !p->failed) {
+    while (p->queued >= QUEUE_MAX && !nicstride_peer_failed_locked(p)) {
         onic_wire_unlock();
         nicstride_progress();
         onic_wire_lock();

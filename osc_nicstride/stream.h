@@ -62,6 +62,11 @@ nicstride_op_t *nicstride_op_new(nicstride_module_t *m, nicstride_target_t *a,
  *  (progressing) only where very many operations are queued already. On an error the operation is
  *  freed. */
 int nicstride_op_start(nicstride_op_t *op);
+/** Ends all operations to a peer that will not answer, with an error: at once, or when their sends
+ *  are over. Wire lock. */
+void nicstride_ops_fail_locked(nicstride_peer_t *p);
+/** Is a send of an operation to the peer still under way? Wire lock. */
+bool nicstride_ops_in_flight_locked(const nicstride_peer_t *p);
 /** Frees the operations that a peer will never end, the wire being closed. */
 void nicstride_ops_drop(nicstride_peer_t *p);
 /** Frees the operation objects kept for reuse, at the end of the process. */

@@ -16,6 +16,7 @@
 #include "osc_nicstride/control.h"
 #include "osc_nicstride/errors.h"
 #include "osc_nicstride/flush.h"
+#include "osc_nicstride/lost.h"
 #include "osc_nicstride/module.h"
 #include "osc_nicstride/stream.h"
 
@@ -88,6 +89,7 @@ static int notify(nicstride_module_t *m, notice_t kind, int rank)
 {
     nicstride_peer_t *p = nicstride_peer(m, rank);
     nicstride_msg_t msg;
+    bool failed;
 
     if (p == NULL)
         return OMPI_ERR_OUT_OF_RESOURCE;
@@ -100,8 +102,12 @@ static int notify(nicstride_module_t *m, notice_t kind, int rank)
                        m->info[rank].win, (uint32_t)m->rank);
     onic_wire_lock();
     nicstride_send_locked(m, p, &msg);
+    failed = nicstride_peer_failed_locked(p);
     onic_wire_unlock();
-    return OMPI_SUCCESS;
+    if (!failed)
+        return OMPI_SUCCESS;
+    return nicstride_error(m, kind == NOTICE_POST ? "MPI_Win_post" : "MPI_Win_complete",
+                           MPI_ERR_OTHER, "rank %d cannot be told", rank);
 }
 
 /** Is there a notice of this peer that was not used yet? */
@@ -120,6 +126,24 @@ static bool noticed(nicstride_module_t *m, notice_t kind, nicstride_peer_t *p)
     return have != used;
 }
 
+/** Will no notice come any more? */
+static bool has_failed(nicstride_peer_t *p)
+{
+    bool failed;
+
+    if (p->local >= 0)
+        return false;
+    onic_wire_lock();
+    failed = nicstride_peer_failed_locked(p);
+    onic_wire_unlock();
+    return failed;
+}
+
+static int lost_error(const nicstride_module_t *m, const char *call, const nicstride_peer_t *p)
+{
+    return nicstride_error(m, call, MPI_ERR_OTHER, "rank %d cannot be reached", p->rank);
+}
+
 static void use_notice(notice_t kind, nicstride_peer_t *p)
 {
     if (kind == NOTICE_POST)
@@ -135,8 +159,11 @@ static int await(nicstride_module_t *m, notice_t kind, const int *ranks, int n)
 
         if (p == NULL)
             return OMPI_ERR_OUT_OF_RESOURCE;
-        while (!noticed(m, kind, p))
+        while (!noticed(m, kind, p)) {
+            if (has_failed(p))
+                return lost_error(m, kind == NOTICE_POST ? "MPI_Win_start" : "MPI_Win_wait", p);
             nicstride_progress();
+        }
         use_notice(kind, p);
     }
     return OMPI_SUCCESS;
@@ -207,6 +234,7 @@ int nicstride_post(ompi_group_t *group, int assert, ompi_win_t *win)
 {
     nicstride_module_t *m = nicstride_module(win);
     const char *wrong = NULL;
+    bool posted;
     int rc, n = 0;
     int *ranks = malloc((size_t)m->size * sizeof(int));
 
@@ -222,13 +250,19 @@ int nicstride_post(ompi_group_t *group, int assert, ompi_win_t *win)
             m->post_n = n;
         OPAL_THREAD_UNLOCK(&m->lock);
     }
+    posted = rc == OMPI_SUCCESS && wrong == NULL;
     if (rc != OMPI_SUCCESS)
         rc = nicstride_error(m, "MPI_Win_post", rc, "the group is not part of the window");
     else if (wrong != NULL)
         rc = sync_error(m, "MPI_Win_post", wrong);
     atomic_thread_fence(memory_order_seq_cst);
-    for (int i = 0; i < n && rc == OMPI_SUCCESS && !(assert &MPI_MODE_NOCHECK); i++)
-        rc = notify(m, NOTICE_POST, ranks[i]);
+    /* Those who can be told wait for it. */
+    for (int i = 0; i < n && posted && !(assert &MPI_MODE_NOCHECK); i++) {
+        int told = notify(m, NOTICE_POST, ranks[i]);
+
+        if (rc == OMPI_SUCCESS)
+            rc = told;
+    }
     free(ranks);
     return rc;
 }
@@ -261,8 +295,7 @@ int nicstride_wait(ompi_win_t *win)
     if (wrong != NULL)
         return sync_error(m, "MPI_Win_wait", wrong);
     rc = await(m, NOTICE_COMPLETE, m->post_ranks, m->post_n);
-    if (rc == OMPI_SUCCESS)
-        end_exposure(m);
+    end_exposure(m);
     return rc;
 }
 
@@ -281,7 +314,7 @@ int nicstride_test(ompi_win_t *win, int *flag)
         if (p == NULL)
             return OMPI_ERR_OUT_OF_RESOURCE;
         if (!noticed(m, NOTICE_COMPLETE, p))
-            return OMPI_SUCCESS;
+            return has_failed(p) ? lost_error(m, "MPI_Win_test", p) : OMPI_SUCCESS;
     }
     for (int i = 0; i < m->post_n; i++)
         use_notice(NOTICE_COMPLETE, m->peer[m->post_ranks[i]]);

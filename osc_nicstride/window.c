@@ -223,8 +223,10 @@ static void destroy(nicstride_module_t *m)
 {
     onic_wire_lock();
     for (int i = 0; m->peer != NULL && i < m->size; i++) {
-        if (m->peer[i] != NULL)
+        if (m->peer[i] != NULL) {
             nicstride_outbox_drop_locked(m->peer[i]);
+            nicstride_ops_fail_locked(m->peer[i]);
+        }
         free(m->peer[i]);
     }
     onic_wire_unlock();
@@ -391,6 +393,18 @@ static void orphan(nicstride_module_t *m)
     mca_osc_nicstride_component.orphans = m;
 }
 
+/** Is something still being sent? After a flush only where that failed. */
+static bool in_flight(const nicstride_module_t *m)
+{
+    bool found = false;
+
+    onic_wire_lock();
+    for (int i = 0; i < m->size && !found; i++)
+        found = m->peer[i] != NULL && nicstride_ops_in_flight_locked(m->peer[i]);
+    onic_wire_unlock();
+    return found;
+}
+
 void nicstride_free_orphans(void)
 {
     nicstride_module_t *m = mca_osc_nicstride_component.orphans;
@@ -430,7 +444,7 @@ int nicstride_win_free(ompi_win_t *win)
         onic_wire_want_server(false);
     delist(m);
     win->w_osc_module = NULL;
-    if (forgotten)
+    if (forgotten || in_flight(m))
         orphan(m);
     else
         destroy(m);

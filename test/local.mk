@@ -137,6 +137,7 @@ mpi_programs = \
 	test/mpi/beat \
 	test/mpi/big \
 	test/mpi/burst \
+	test/mpi/connection_lost \
 	test/mpi/dynamic \
 	test/mpi/errors \
 	test/mpi/errors_dynamic \

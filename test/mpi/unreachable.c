@@ -14,6 +14,7 @@
 #include "test/mpi/testlib.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 /** Seconds after which a process that hangs is ended by a signal. */
@@ -73,6 +74,55 @@ static int by_lock_all(const tl_window_t *w)
     return errors + failed(MPI_Win_unlock_all(w->win));
 }
 
+static MPI_Group group_of(const tl_window_t *w, int rank)
+{
+    MPI_Group all, one;
+
+    MPI_Comm_group(w->comm, &all);
+    MPI_Group_incl(all, 1, &rank, &one);
+    MPI_Group_free(&all);
+    return one;
+}
+
+/** Only where the target could tell the origin of its epoch there is one for the origin. */
+static int by_pscw(const tl_window_t *w)
+{
+    int last = w->size - 1, errors = 0;
+    MPI_Group origin = group_of(w, 0), target = group_of(w, last);
+
+    if (w->rank == last) {
+        errors = failed(MPI_Win_post(origin, 0, w->win));
+    }
+    MPI_Bcast(&errors, 1, MPI_INT, last, w->comm);
+    if (errors == 0 && w->rank == 0) {
+        TL_MPI(MPI_Win_start(target, 0, w->win));
+        errors = put(w);
+        errors += failed(MPI_Win_complete(w->win));
+    } else if (w->rank == last) {
+        int late = failed(MPI_Win_wait(w->win));
+        TL_CHECK(late == errors, "%d errors in MPI_Win_wait, %d before it", late, errors);
+    }
+    MPI_Group_free(&origin);
+    MPI_Group_free(&target);
+    return errors;
+}
+
+/** The origin cannot tell the target that its epoch is over. With other components there may be
+ *  nothing wrong. */
+static void try_complete(tl_kind_t kind)
+{
+    tl_window_t w = tl_win_make(kind, sizeof(int), 1, MPI_COMM_WORLD, MPI_INFO_NULL);
+    const char *osc = getenv("OMPI_MCA_osc");
+
+    if (w.rank == 0 && osc != NULL && strcmp(osc, "nicstride") == 0) {
+        MPI_Group target = group_of(&w, w.size - 1);
+        TL_MPI(MPI_Win_start(target, MPI_MODE_NOCHECK, w.win));
+        TL_CHECK(MPI_Win_complete(w.win) != MPI_SUCCESS, "the target was told");
+        MPI_Group_free(&target);
+    }
+    tl_win_free(&w);
+}
+
 /** A window of its own for each: whoever has failed once may go on failing. */
 static void try_epoch(tl_kind_t kind, int (*epoch)(const tl_window_t *), const char *name)
 {
@@ -100,6 +150,8 @@ int main(int argc, char **argv)
         try_epoch(kind, by_fence, "fence");
         try_epoch(kind, by_lock, "lock");
         try_epoch(kind, by_lock_all, "lock_all");
+        try_epoch(kind, by_pscw, "pscw");
+        try_complete(kind);
     }
     return tl_finish();
 }

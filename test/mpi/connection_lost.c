@@ -1,0 +1,176 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/* ranks: 5 */
+/* windows: create dynamic */
+/* methods: auto */
+/**
+ * @file
+ * Connections that break while both processes live. The last rank shuts down all that it has over
+ * TCP when the others wait for its answers, each in its way: in a flush, for an old value, for a
+ * request, for a lock. All must end, with an error. Once they waited for ever, unless something
+ * more was sent.
+ */
+#include "test/mpi/testlib.h"
+
+#include <dirent.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/** Seconds after which a process that hangs is ended by a signal. */
+#define PATIENCE 60
+/** Highest descriptor that is looked at. */
+enum { DESCRIPTORS = 1024 };
+
+static bool before[DESCRIPTORS];
+
+static bool is_connection(int fd)
+{
+    struct sockaddr_storage peer;
+    socklen_t len = sizeof(peer);
+
+    return getpeername(fd, (struct sockaddr *)&peer, &len) == 0 &&
+           (peer.ss_family == AF_INET || peer.ss_family == AF_INET6);
+}
+
+/** Those that mpirun and the p2p layer have are none of ours. */
+static void note_connections(void)
+{
+    for (int fd = 0; fd < DESCRIPTORS; fd++) {
+        before[fd] = is_connection(fd);
+    }
+}
+
+/** Returns how many connections it has broken. */
+static int break_connections(void)
+{
+    int n = 0;
+
+    for (int fd = 0; fd < DESCRIPTORS; fd++) {
+        if (!before[fd] && is_connection(fd)) {
+            n += shutdown(fd, SHUT_RDWR) == 0;
+        }
+    }
+    return n;
+}
+
+static const int five = 5;
+
+static int failed(int code)
+{
+    return code != MPI_SUCCESS;
+}
+
+static int flush(const tl_window_t *w, int target)
+{
+    int errors =
+        failed(MPI_Put(&five, 1, MPI_INT, target, tl_disp(w, target, 0), 1, MPI_INT, w->win));
+
+    return errors + failed(MPI_Win_flush(target, w->win));
+}
+
+static int fetch(const tl_window_t *w, int target)
+{
+    static int old;
+    int errors = failed(
+        MPI_Fetch_and_op(&five, &old, MPI_INT, target, tl_disp(w, target, 0), MPI_SUM, w->win));
+
+    return errors + failed(MPI_Win_flush(target, w->win));
+}
+
+/** Nothing but MPI_Wait waits, which knows nothing of windows. */
+static int request(const tl_window_t *w, int target)
+{
+    static int got;
+    MPI_Request r;
+
+    if (failed(MPI_Rget(&got, 1, MPI_INT, target, tl_disp(w, target, 0), 1, MPI_INT, w->win, &r))) {
+        return 1;
+    }
+    return failed(MPI_Wait(&r, MPI_STATUS_IGNORE));
+}
+
+static int lock(const tl_window_t *w, int target)
+{
+    if (failed(MPI_Win_lock(MPI_LOCK_SHARED, target, 0, w->win))) {
+        return 1;
+    }
+    return failed(MPI_Win_unlock(target, w->win));
+}
+
+static const struct {
+    const char *name;
+    int (*run)(const tl_window_t *, int target);
+    bool locks; /**< it takes the lock itself */
+} waits[] = {{"flush", flush, false},
+             {"fetch", fetch, false},
+             {"request", request, false},
+             {"lock", lock, true}};
+
+/** The last rank lets the first begin, with its last call of MPI for a while; that one the next. */
+static void tell_to_begin(const tl_window_t *w, int me)
+{
+    int next = (me + 1) % w->size;
+
+    if (me < w->size - 1) {
+        TL_MPI(MPI_Recv(NULL, 0, MPI_BYTE, me == 0 ? w->size - 1 : me - 1, 0, w->comm,
+                        MPI_STATUS_IGNORE));
+    }
+    if (next < w->size - 1) {
+        TL_MPI(MPI_Send(NULL, 0, MPI_BYTE, next, 0, w->comm));
+    }
+}
+
+/** All but the last rank wait for it, each in its way, and once more after that. */
+static void wait_for_last(const tl_window_t *w, int me)
+{
+    int target = w->size - 1, broken = 0, errors = 0;
+
+    if (me < target && !waits[me].locks) {
+        TL_MPI(MPI_Win_lock_all(MPI_MODE_NOCHECK, w->win));
+    }
+    if (me < target) {
+        TL_CHECK(waits[me].run(w, target) == 0, "%s before", waits[me].name);
+    }
+    MPI_Barrier(w->comm);
+    tell_to_begin(w, me);
+    if (me < target) {
+        errors = waits[me].run(w, target);
+    } else {
+        /* Away from MPI: nothing is answered until it is too late. */
+        usleep(500000);
+        broken = break_connections();
+    }
+    MPI_Bcast(&broken, 1, MPI_INT, target, w->comm);
+    if (me < target) {
+        TL_CHECK(broken == 0 || errors > 0, "%s: no error", waits[me].name);
+        TL_CHECK(broken == 0 || waits[me].run(w, target) > 0, "%s: no error later", waits[me].name);
+        if (!waits[me].locks) {
+            (void)MPI_Win_unlock_all(w->win);
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    setenv("OMPI_MCA_osc_nicstride_tls", "tcp,self", 1);
+    setenv("OMPI_MCA_osc_nicstride_node", "0", 1);
+    setenv("OMPI_MCA_osc_nicstride_server", "0", 1);
+    tl_init(&argc, &argv, MPI_THREAD_SINGLE);
+    tl_need_ranks(5, 5);
+    if (!tl_one_host()) {
+        tl_skip("over hosts what MPI itself has over TCP would break, too");
+    }
+    alarm(PATIENCE);
+    MPI_Barrier(MPI_COMM_WORLD);
+    note_connections();
+    /* One window: what is broken stays so. */
+    tl_window_t w = tl_win_make(tl_first_kind(), sizeof(int), 1, MPI_COMM_WORLD, MPI_INFO_NULL);
+    wait_for_last(&w, w.rank);
+    tl_win_free(&w);
+    return tl_finish();
+}
