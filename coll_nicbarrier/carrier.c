@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "common/ompi_compat.h"
+#include "common/pause.h"
 
 #include "coll_nicbarrier/carrier.h"
 
@@ -284,7 +285,7 @@ static bool spin(nicbarrier_carrier_t *c, uint64_t epoch)
         if (look(c, epoch)) {
             return true;
         }
-        __builtin_ia32_pause();
+        onic_pause();
     }
     return look(c, epoch);
 }

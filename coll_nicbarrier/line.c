@@ -7,6 +7,7 @@
  * Lines of barriers: agreement, then one epoch for each, and their completion.
  */
 #include "coll_nicbarrier/module.h"
+#include "common/pause.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -33,7 +34,7 @@ static void lock(void)
         if (spins % 64 == 0) {
             sched_yield();
         }
-        __builtin_ia32_pause();
+        onic_pause();
     }
 }
 

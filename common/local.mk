@@ -12,6 +12,7 @@ common_libonic_core_la_SOURCES = \
 	common/layout_wire.c \
 	common/memory_plan.c \
 	common/memory_plan.h \
+	common/pause.h \
 	common/tls.c \
 	common/tls.h
 common_libonic_core_la_CPPFLAGS = $(pure_cppflags)

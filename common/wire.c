@@ -8,6 +8,7 @@
  */
 #define _GNU_SOURCE
 #include "common/ompi_compat.h"
+#include "common/pause.h"
 #include "common/tls.h"
 #include "common/wire_internal.h"
 
@@ -70,7 +71,7 @@ void onic_wire_lock(void)
         if (spins % 64 == 0)
             sched_yield();
         else
-            __builtin_ia32_pause();
+            onic_pause();
     }
 }
 

@@ -16,6 +16,7 @@
 #include "osc_nicstride/component.h"
 #include "osc_nicstride/control.h"
 #include "osc_nicstride/errors.h"
+#include "common/pause.h"
 
 #include "opal/runtime/opal_progress.h"
 
@@ -82,7 +83,7 @@ void nicstride_spin_lock(_Atomic uint32_t *lock)
         if (spins % 128 == 127)
             sched_yield();
         else
-            __builtin_ia32_pause();
+            onic_pause();
     }
 }
 

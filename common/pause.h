@@ -1,0 +1,25 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file What a processor is told in a loop that waits for memory to change. Pure. */
+#ifndef ONIC_PAUSE_H
+#define ONIC_PAUSE_H
+
+/**
+ * To be called in each turn of such a loop: leaves the core to its other thread for some tens of
+ * cycles, where the processor has a word for that. The compiler reads memory again behind it; it
+ * orders nothing for the processor. Any thread.
+ */
+static inline void onic_pause(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield" : : : "memory");
+#else
+    __asm__ volatile("" : : : "memory");
+#endif
+}
+
+#endif
