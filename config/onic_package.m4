@@ -1,10 +1,11 @@
 # Copyright (c) 2026 The ompi-nic authors. All rights reserved.
 # SPDX-License-Identifier: BSD-3-Clause
 
-# ONIC_FIND(VARIABLE, OPTION, PKG-CONFIG-NAME, DEFAULT-LIBS, WHAT)
+# ONIC_FIND(VARIABLE, OPTION, PKG-CONFIG-NAME, DEFAULT-LIBS, WHAT, HEADER)
 # Finds a library in --with-OPTION=DIR, or by pkg-config, or where the compiler looks anyway. Sets
 # and substitutes VARIABLE_CPPFLAGS, VARIABLE_LDFLAGS and VARIABLE_LIBS; whether they work is for
-# the caller to check.
+# the caller to check. A DIR without HEADER is refused: the compiler would go on and take what it
+# finds elsewhere.
 AC_DEFUN([ONIC_FIND], [
     AC_ARG_WITH([$2], [AS_HELP_STRING([--with-$2=DIR], [prefix of $5 (default: ask pkg-config)])],
                 [], [with_$2=yes])
@@ -19,6 +20,8 @@ AC_DEFUN([ONIC_FIND], [
         [no], [],
         [AS_IF([test ! -d "$with_$2"],
                [AC_MSG_ERROR([--with-$2=$with_$2: there is no such directory])])
+         AS_IF([test ! -f "$with_$2/include/$6"],
+               [AC_MSG_ERROR([--with-$2=$with_$2: there is no include/$6 in it])])
          $1_CPPFLAGS="-I$with_$2/include"
          $1_LDFLAGS="-L$with_$2/lib"
          # The caller's own installation is not on the loader's path.
@@ -26,6 +29,15 @@ AC_DEFUN([ONIC_FIND], [
     AC_SUBST([$1_CPPFLAGS])
     AC_SUBST([$1_LDFLAGS])
     AC_SUBST([$1_LIBS])
+])
+
+# ONIC_REFUSE_DIR(OPTION, WHAT)
+# Ends configure where the user named a directory and what is there does not work: going on without
+# it is not what was asked for.
+AC_DEFUN([ONIC_REFUSE_DIR], [
+    AS_CASE([$with_$1],
+        [yes|no], [],
+        [AC_MSG_ERROR([--with-$1=$with_$1: there is no $2 in it that works; config.log tells more])])
 ])
 
 # ONIC_TRY(VARIABLE, MESSAGE, INCLUDES, BODY, IF-WORKS, IF-NOT)
@@ -49,7 +61,7 @@ AC_DEFUN([ONIC_TRY], [
 
 # ONIC_CHECK_UCX: UCX 1.12 or later, with active messages and thread support in its interface.
 AC_DEFUN([ONIC_CHECK_UCX], [
-    ONIC_FIND([UCX], [ucx], [ucx], [-lucp -lucs], [UCX >= 1.12])
+    ONIC_FIND([UCX], [ucx], [ucx], [-lucp -lucs], [UCX >= 1.12], [ucp/api/ucp.h])
     ONIC_TRY([UCX], [UCX >= 1.12], [[
 #include <ucp/api/ucp.h>
 #if UCP_API_VERSION < UCP_VERSION(1, 12)
@@ -68,7 +80,7 @@ AC_DEFUN([ONIC_CHECK_UCX], [
 # ONIC_CHECK_HWLOC: the one that Open MPI itself was built with, where it was an external one: then
 # Open MPI's headers include it, so this comes first. Sets onic_have_hwloc.
 AC_DEFUN([ONIC_CHECK_HWLOC], [
-    ONIC_FIND([HWLOC], [hwloc], [hwloc], [-lhwloc], [hwloc 2])
+    ONIC_FIND([HWLOC], [hwloc], [hwloc], [-lhwloc], [hwloc 2], [hwloc.h])
     ONIC_TRY([HWLOC], [hwloc 2], [[
 #include <hwloc.h>
 #if HWLOC_API_VERSION < 0x00020000
@@ -80,9 +92,10 @@ AC_DEFUN([ONIC_CHECK_HWLOC], [
         ONIC_MISSING([hwloc 2], [libhwloc-dev], [--with-hwloc=DIR])])
 ])
 
-# ONIC_CHECK_VERBS: libibverbs of rdma-core 32 or later and its mlx5 interface. Their absence is a normal state.
+# ONIC_CHECK_VERBS: libibverbs of rdma-core 32 or later and its mlx5 interface. Their absence is a
+# normal state, unless a directory was named; the summary says what would mend it.
 AC_DEFUN([ONIC_CHECK_VERBS], [
-    ONIC_FIND([VERBS], [verbs], [libibverbs], [-libverbs], [libibverbs])
+    ONIC_FIND([VERBS], [verbs], [libibverbs], [-libverbs], [libibverbs], [infiniband/verbs.h])
     HAVE_VERBS=0
     HAVE_MLX5DV=0
     AS_IF([test "$with_verbs" != no],
@@ -90,7 +103,7 @@ AC_DEFUN([ONIC_CHECK_VERBS], [
                     [[
     struct ibv_gid_entry entry;
     return ibv_query_gid_ex(0, 1, 0, &entry, 0) != 0;
-]], [HAVE_VERBS=1])])
+]], [HAVE_VERBS=1], [ONIC_REFUSE_DIR([verbs], [libibverbs of rdma-core 32 or later])])])
     AM_CONDITIONAL([HAVE_VERBS], [test $HAVE_VERBS = 1])
     AS_IF([test $HAVE_VERBS = 1],
           [MLX5_CPPFLAGS=$VERBS_CPPFLAGS
@@ -109,7 +122,7 @@ AC_DEFUN([ONIC_CHECK_VERBS], [
 
 # ONIC_CHECK_UNIT: Check, the unit test framework. Only `make check` needs it.
 AC_DEFUN([ONIC_CHECK_UNIT], [
-    ONIC_FIND([CHECK], [check], [check], [], [Check])
+    ONIC_FIND([CHECK], [check], [check], [], [Check], [check.h])
     AS_IF([test "$with_check" = yes && test -n "$PKG_CONFIG" && "$PKG_CONFIG" --exists check],
           [CHECK_LIBS=`"$PKG_CONFIG" --libs-only-l check`],
           [CHECK_LIBS="-lcheck -lsubunit -lm -lrt"])
@@ -117,7 +130,7 @@ AC_DEFUN([ONIC_CHECK_UNIT], [
     AS_IF([test "$with_check" != no],
           [ONIC_TRY([CHECK], [Check], [[#include <check.h>]],
                     [[srunner_free(srunner_create(suite_create("x")));]],
-                    [onic_have_check=yes])])
+                    [onic_have_check=yes], [ONIC_REFUSE_DIR([check], [Check])])])
     AS_IF([test $onic_have_check = no && test "$with_check" != no],
           [AC_MSG_WARN([make check will not run without Check
     Debian: apt-get install check
