@@ -37,6 +37,8 @@ libompi_nic_common_la_SOURCES = \
 	common/cache.c \
 	common/cma.c \
 	common/collective.h \
+	common/device.c \
+	common/device.h \
 	common/flatten.c \
 	common/flatten.h \
 	common/modex.c \

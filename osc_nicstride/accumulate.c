@@ -193,7 +193,7 @@ static int open_result(nicstride_module_t *m, const char *call, accumulate_t *ac
         acc->result.size != acc->access.target.size)
         return nicstride_error(m, call, MPI_ERR_TYPE,
                                "the result buffer does not match the target buffer");
-    return OMPI_SUCCESS;
+    return nicstride_check_host(m, call, "result", result, &acc->result);
 }
 
 /** Few elements without gaps by message; `result` NULL: nothing is fetched. */
@@ -467,7 +467,12 @@ int nicstride_compare_and_swap(const void *origin, const void *compare, void *re
     if (rc != OMPI_SUCCESS)
         return rc;
     nicstride_counters.accumulates++;
-    if (!onic_layout_is_contig(&a.target)) {
+    rc = nicstride_check_host(m, call, "compare", compare, &a.origin);
+    if (rc == OMPI_SUCCESS)
+        rc = nicstride_check_host(m, call, "result", result, &a.origin);
+    if (rc != OMPI_SUCCESS) {
+        /* It has its text. */
+    } else if (!onic_layout_is_contig(&a.target)) {
         rc = nicstride_error(m, call, MPI_ERR_TYPE, "the datatype has gaps");
     } else if (goes_direct(&a)) {
         nicstride_ctl_t *ctl = nicstride_ctl(m, a.peer->local);

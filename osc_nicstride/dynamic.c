@@ -21,6 +21,7 @@
 #include "osc_nicstride/lost.h"
 #include "osc_nicstride/module.h"
 #include "osc_nicstride/stream.h"
+#include "common/device.h"
 
 static int region_error(const nicstride_module_t *m, const char *call, nicstride_region_status_t s,
                         const void *base, size_t size)
@@ -58,6 +59,11 @@ int nicstride_attach(ompi_win_t *win, void *base, size_t size)
     if (m->flavor != MPI_WIN_FLAVOR_DYNAMIC)
         return nicstride_error(m, "MPI_Win_attach", OMPI_ERR_RMA_FLAVOR,
                                "the window was not made by MPI_Win_create_dynamic");
+    if (size > 0 && onic_on_device(base))
+        return nicstride_error(m, "MPI_Win_attach", OMPI_ERR_RMA_ATTACH,
+                               "the %zu bytes at %p are memory of a device, and only host memory "
+                               "is supported",
+                               size, base);
     onic_wire_lock();
     s = nicstride_regions_attach(&m->regions, (uint64_t)(uintptr_t)base, size);
     publish_generation(m);

@@ -14,6 +14,7 @@
 #include "osc_nicstride/component.h"
 #include "osc_nicstride/errors.h"
 #include "osc_nicstride/module.h"
+#include "common/device.h"
 #include "common/flatten.h"
 #include "common/help.h"
 
@@ -57,6 +58,20 @@ static int flatten(nicstride_module_t *m, const char *call, bool target, const o
     return nicstride_error(m, call, target ? OMPI_ERR_RMA_RANGE : MPI_ERR_TYPE,
                            "what the %s datatype covers exceeds the address space",
                            target ? "target" : "origin");
+}
+
+int nicstride_check_host(const nicstride_module_t *m, const char *call, const char *what,
+                         const void *base, const onic_layout_t *l)
+{
+    const char *first = (const char *)((uintptr_t)base + (uintptr_t)l->lb);
+    const char *last = (const char *)((uintptr_t)base + (uintptr_t)l->ub - 1);
+
+    if (!onic_devices_told() || l->size == 0 || (!onic_on_device(first) && !onic_on_device(last)))
+        return OMPI_SUCCESS;
+    return nicstride_error(m, call, MPI_ERR_BUFFER,
+                           "the %s buffer, %p to %p, is memory of a device, and only host memory "
+                           "is supported",
+                           what, (const void *)first, (const void *)last);
 }
 
 static int out_of_bounds(nicstride_module_t *m, const nicstride_target_t *a, ptrdiff_t disp)
@@ -173,7 +188,8 @@ bool nicstride_plain_offset(nicstride_module_t *m, int target, ptrdiff_t disp, s
 {
     const nicstride_rank_info_t *info = &m->info[target];
 
-    return m->flavor != MPI_WIN_FLAVOR_DYNAMIC && disp >= 0 &&
+    /* Where devices can be told, the long way asks for each buffer. */
+    return !onic_devices_told() && m->flavor != MPI_WIN_FLAVOR_DYNAMIC && disp >= 0 &&
            !__builtin_mul_overflow((uint64_t)disp, (uint64_t)info->disp_unit, offset) &&
            *offset <= info->size && bytes <= info->size - *offset &&
            nicstride_plainly_allowed(m, target);
@@ -220,6 +236,8 @@ int nicstride_target_init(nicstride_target_t *a, nicstride_module_t *m, const ch
                              "the origin buffer describes %" PRIu64
                              " bytes and the target buffer %" PRIu64,
                              a->origin.size, a->target.size);
+    if (rc == OMPI_SUCCESS && origin_dt != NULL)
+        rc = nicstride_check_host(m, call, "origin", origin, &a->origin);
     if (rc == OMPI_SUCCESS)
         rc = locate(m, a, target_disp);
     if (rc != OMPI_SUCCESS)

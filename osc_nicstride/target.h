@@ -34,14 +34,19 @@ typedef struct nicstride_target {
 } nicstride_target_t;
 
 /**
- * Checks a communication call and resolves it: epoch, layouts, equal sizes, bounds. `origin_dt`
- * NULL: there is no origin buffer (MPI_NO_OP). On success call nicstride_target_fini later.
+ * Checks a communication call and resolves it: epoch, layouts, equal sizes, an origin buffer in
+ * host memory, bounds. `origin_dt` NULL: there is no origin buffer (MPI_NO_OP). On success call
+ * nicstride_target_fini later.
  */
 int nicstride_target_init(nicstride_target_t *a, nicstride_module_t *m, const char *call,
                           const void *origin, size_t origin_count, ompi_datatype_t *origin_dt,
                           int target, ptrdiff_t target_disp, size_t target_count,
                           ompi_datatype_t *target_dt);
 void nicstride_target_fini(nicstride_target_t *a);
+/** MPI_ERR_BUFFER, with a text, where the first or the last byte of a buffer is known to be memory
+ *  of a device. `what` names the buffer. MPI threads only. */
+int nicstride_check_host(const nicstride_module_t *m, const char *call, const char *what,
+                         const void *base, const onic_layout_t *l);
 /**
  * The quick way for the smallest calls: where `bytes` contiguous bytes at the target are mapped
  * here and everything is plainly allowed, their address; else NULL, which says nothing: take the
@@ -58,7 +63,7 @@ static inline bool nicstride_is_mapped(const nicstride_module_t *m, int target)
 /** The epoch allows access to a target as it stands, with nothing to be noted or taken first. */
 bool nicstride_plainly_allowed(nicstride_module_t *m, int target);
 /** The same, of which it makes use: bytes from the start of the target's window, which is not a
- *  dynamic one. False: take the long way. */
+ *  dynamic one. False: take the long way, as always where memory of devices can be told. */
 bool nicstride_plain_offset(nicstride_module_t *m, int target, ptrdiff_t disp, size_t bytes,
                             uint64_t *offset);
 /** Can the kernel copy to and from the peer's memory? Asked once. Takes the wire lock then. */

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/device.h"
 #include "common/help.h"
 #include "osc_nicstride/window.h"
 #include "osc_nicstride/calls.h"
@@ -252,18 +253,25 @@ static void destroy(nicstride_module_t *m)
     free(m);
 }
 
-static int check_arguments(const nicstride_module_t *m, int disp_unit)
+/** `base` points to the user's memory for MPI_Win_create only. */
+static int check_arguments(const nicstride_module_t *m, void **base, size_t size, int disp_unit)
 {
     if (m->flavor != MPI_WIN_FLAVOR_DYNAMIC && disp_unit <= 0)
         return nicstride_select_error(OMPI_ERR_BAD_PARAM, "the displacement unit must be positive");
+    if (m->flavor == MPI_WIN_FLAVOR_CREATE && size > 0 && onic_on_device(*base))
+        return nicstride_select_error(OMPI_ERR_NOT_SUPPORTED,
+                                      "MPI_Win_create was given memory of a device, and only host "
+                                      "memory is supported");
     return OMPI_SUCCESS;
 }
 
 /** What this process can do by itself. */
-static int prepare(nicstride_module_t *m, int disp_unit)
+static int prepare(nicstride_module_t *m, void **base, size_t size, int disp_unit)
 {
-    int rc = check_arguments(m, disp_unit);
+    int rc;
 
+    onic_device_init();
+    rc = check_arguments(m, base, size, disp_unit);
     if (rc == OMPI_SUCCESS)
         rc = allocate_tables(m);
     if (rc == OMPI_SUCCESS)
@@ -277,7 +285,7 @@ static int prepare(nicstride_module_t *m, int disp_unit)
  */
 static int build(nicstride_module_t *m, void **base, size_t size, int disp_unit, opal_info_t *info)
 {
-    int rc = nicstride_agree(m->comm, prepare(m, disp_unit)), gathered;
+    int rc = nicstride_agree(m->comm, prepare(m, base, size, disp_unit)), gathered;
 
     if (rc == OMPI_SUCCESS)
         rc = onic_wire_get_peers(m->comm, m->wire);

@@ -138,6 +138,7 @@ mpi_programs = \
 	test/mpi/big \
 	test/mpi/burst \
 	test/mpi/connection_lost \
+	test/mpi/device \
 	test/mpi/dynamic \
 	test/mpi/errors \
 	test/mpi/errors_dynamic \
@@ -183,6 +184,11 @@ internal_dependencies = $(keep_loaded) test/mpi/libtestlib.a libompi_nic_common.
 test_mpi_beat_LDADD = $(internal_ldadd)
 test_mpi_beat_LDFLAGS = $(internal_ldflags)
 test_mpi_beat_DEPENDENCIES = $(internal_dependencies)
+
+# With -rdynamic, because the library finds by name what the program has in place of Open MPI's.
+test_mpi_device_LDADD = $(internal_ldadd)
+test_mpi_device_LDFLAGS = $(internal_ldflags) -rdynamic
+test_mpi_device_DEPENDENCIES = $(internal_dependencies)
 
 test_mpi_flatten_LDADD = $(internal_ldadd)
 test_mpi_flatten_LDFLAGS = $(internal_ldflags)
