@@ -247,7 +247,8 @@ check-install:
 	@echo "check-install: skipped, this build has sanitizers"
 else
 check-install: all test/mpi/fence
-	MAKE="$(MAKE)" MPIRUN="$(MPIRUN)" OMPI_INFO="$(OMPI_INFO)" $(srcdir)/test/install test/mpi/fence
+	MAKE="$(MAKE)" MPIRUN="$(MPIRUN)" OMPI_INFO="$(OMPI_INFO)" CC="$(CC)" \
+	    $(srcdir)/test/install test/mpi/fence
 endif
 
 clean-local:
