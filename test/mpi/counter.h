@@ -11,8 +11,9 @@
 /** A counter of this process. Not for several threads. */
 typedef struct counter counter_t;
 
-/** Starts to count what happens from now on. `name` is that of a performance variable. NULL where
- *  there is none, as with components of others. */
+/** Starts to count what happens from now on. `name` is that of a performance variable: of class
+ *  counter, or of class level, which has its value whenever it began. NULL where there is none, as
+ *  with components of others. */
 counter_t *counter_begin(const char *name);
 
 /** How often it has happened since; 0 of NULL. */
@@ -20,5 +21,9 @@ unsigned long long counter_read(const counter_t *c);
 
 /** Frees it; c may be NULL. */
 void counter_end(counter_t *c);
+
+/** Checks that the level `name`, of objects in use, is 0 or soon gets there. Where there is no such
+ *  variable nothing is wrong. */
+void counter_check_pool(const char *name);
 
 #endif

@@ -5,6 +5,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* RTLD_DEFAULT */
 #endif
+#include "test/mpi/counter.h"
 #include "test/mpi/testlib.h"
 
 #include <dlfcn.h>
@@ -153,8 +154,21 @@ void tl_init(int *argc, char ***argv, int required)
     }
 }
 
+/** All windows are freed here, so nothing of them may be left. */
+static void check_pools(void)
+{
+    if (getenv("ONIC_TEST_LEAKS") != NULL) {
+        return;
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    counter_check_pool("osc_nicstride_live_ops");
+    counter_check_pool("osc_nicstride_live_requests");
+}
+
 int tl_finish(void)
 {
+    check_pools();
+
     long mine[2] = {passed_checks, failed_checks}, sum[2] = {0, 0};
 
     MPI_Allreduce(mine, sum, 2, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);

@@ -56,8 +56,10 @@ typedef enum tl_kind { TL_CREATE, TL_ALLOCATE, TL_DYNAMIC, TL_SHARED, TL_KINDS }
 void tl_init(int *argc, char ***argv, int required);
 
 /**
- * Collective. Sums the checks of all ranks, prints "NAME: N checks passed, M failed" on rank 0,
- * finalizes MPI. Returns the exit code, the same on all ranks.
+ * Collective, when all windows are freed. Checks that the component has no operation and no request
+ * left, unless ONIC_TEST_LEAKS is in the environment, as test/run puts it there for programs that
+ * forget some on purpose. Sums the checks of all ranks, prints "NAME: N checks passed, M failed" on
+ * rank 0, finalizes MPI. Returns the exit code, the same on all ranks.
  */
 int tl_finish(void);
 
