@@ -40,6 +40,13 @@ typedef struct accumulate {
     char *result_base;
 } accumulate_t;
 
+/** One of this file's operations, with the bytes of the target that it is about. */
+static void count_accumulate(nicstride_method_t method, uint64_t bytes)
+{
+    nicstride_counters.accumulates++;
+    nicstride_count(method, bytes);
+}
+
 static bool reads_origin(const accumulate_t *acc)
 {
     return acc->op.apply.kind != NICSTRIDE_APPLY_NO_OP;
@@ -161,15 +168,16 @@ static int start_message(nicstride_module_t *m, accumulate_t *acc, nicstride_req
 /** Everything but the request. `*done_p`: it is over. */
 static int run(nicstride_module_t *m, accumulate_t *acc, nicstride_request_t *request, bool *done_p)
 {
-    nicstride_counters.accumulates++;
     *done_p = true;
     if (acc->access.target.size == 0)
         return OMPI_SUCCESS;
     if (goes_direct(&acc->access)) {
+        count_accumulate(NICSTRIDE_METHOD_DIRECT, acc->access.target.size);
         apply_direct(m, acc);
         return OMPI_SUCCESS;
     }
     *done_p = false;
+    count_accumulate(NICSTRIDE_METHOD_PACK, acc->access.target.size);
     nicstride_habit_operation(&m->habit);
     return start_message(m, acc, request);
 }
@@ -217,7 +225,7 @@ static bool send_quickly(nicstride_module_t *m, const void *origin, void *result
     if ((s.data == NULL && result == NULL) || !nicstride_small_start(m, target, disp, &s))
         return false;
     nicstride_habit_operation(&m->habit);
-    nicstride_counters.accumulates++;
+    count_accumulate(NICSTRIDE_METHOD_PACK, bytes);
     return true;
 }
 
@@ -382,7 +390,7 @@ static bool fetch_quickly(nicstride_module_t *m, const void *origin, void *resul
     else if (op != &ompi_mpi_op_no_op.op)
         ompi_op_reduce(op, (void *)(uintptr_t)origin, at, 1, dt);
     nicstride_spin_unlock(&ctl->acc_lock);
-    nicstride_counters.accumulates++;
+    count_accumulate(NICSTRIDE_METHOD_DIRECT, bytes);
     return true;
 }
 
@@ -400,7 +408,7 @@ static bool swap_quickly(nicstride_module_t *m, const void *origin, const void *
     nicstride_spin_lock(&ctl->acc_lock);
     nicstride_apply_cas(at, bytes, compare, origin, result);
     nicstride_spin_unlock(&ctl->acc_lock);
-    nicstride_counters.accumulates++;
+    count_accumulate(NICSTRIDE_METHOD_DIRECT, bytes);
     return true;
 }
 
@@ -421,7 +429,7 @@ static bool swap_by_small_message(nicstride_module_t *m, const void *origin, con
         bytes > NICSTRIDE_SMALL_MAX / 2 || !nicstride_small_start(m, target, disp, &s))
         return false;
     nicstride_habit_operation(&m->habit);
-    nicstride_counters.accumulates++;
+    count_accumulate(NICSTRIDE_METHOD_PACK, bytes);
     return true;
 }
 
@@ -466,7 +474,6 @@ int nicstride_compare_and_swap(const void *origin, const void *compare, void *re
     rc = nicstride_target_init(&a, m, call, origin, 1, dt, target, disp, 1, dt);
     if (rc != OMPI_SUCCESS)
         return rc;
-    nicstride_counters.accumulates++;
     rc = nicstride_check_host(m, call, "compare", compare, &a.origin);
     if (rc == OMPI_SUCCESS)
         rc = nicstride_check_host(m, call, "result", result, &a.origin);
@@ -480,6 +487,7 @@ int nicstride_compare_and_swap(const void *origin, const void *compare, void *re
         nicstride_spin_lock(&ctl->acc_lock);
         nicstride_apply_cas(a.direct, a.target.size, compare, origin, result);
         nicstride_spin_unlock(&ctl->acc_lock);
+        count_accumulate(NICSTRIDE_METHOD_DIRECT, a.target.size);
     } else if ((op = nicstride_op_new(m, &a, NICSTRIDE_MSG_CAS, a.target.size)) == NULL) {
         rc = OMPI_ERR_OUT_OF_RESOURCE;
     } else {
@@ -488,6 +496,7 @@ int nicstride_compare_and_swap(const void *origin, const void *compare, void *re
         memcpy(op->cas + op->size, origin, op->size);
         onic_layout_contig(&op->result, 0, op->size);
         op->result_base = result;
+        count_accumulate(NICSTRIDE_METHOD_PACK, op->size);
         nicstride_habit_operation(&m->habit);
         rc = nicstride_op_start(op);
     }

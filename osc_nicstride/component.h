@@ -51,10 +51,11 @@ typedef struct nicstride_component {
 
 extern nicstride_component_t mca_osc_nicstride_component;
 
-/** Counters, one process. Indexed by method. Updated without locks: statistics, not truth. */
+/** Counters, one process. Updated without locks: statistics, not truth; but for those of what
+ *  lives, which are exact. */
 typedef struct nicstride_counters {
-    unsigned long long ops[NICSTRIDE_METHOD_LAST];
-    unsigned long long bytes[NICSTRIDE_METHOD_LAST];
+    unsigned long long ops[NICSTRIDE_METHOD_LAST];   /**< of all kinds, by method */
+    unsigned long long bytes[NICSTRIDE_METHOD_LAST]; /**< of target memory that they are about */
     unsigned long long accumulates;
     unsigned long long messages;      /**< fragments sent */
     unsigned long long batches;       /**< of several short messages */
@@ -65,6 +66,13 @@ typedef struct nicstride_counters {
 } nicstride_counters_t;
 
 extern nicstride_counters_t nicstride_counters;
+
+/** An operation about so many bytes of target memory is done by this method. Of any thread. */
+static inline void nicstride_count(nicstride_method_t method, uint64_t bytes)
+{
+    nicstride_counters.ops[method]++;
+    nicstride_counters.bytes[method] += bytes;
+}
 
 /** Registers parameters; returns OMPI_SUCCESS or an error after a text. */
 int nicstride_params_register(const mca_base_component_t *component);

@@ -23,12 +23,6 @@
 #include "osc_nicstride/target.h"
 #include "common/pack.h"
 
-static void count(nicstride_method_t method, uint64_t bytes)
-{
-    nicstride_counters.ops[method]++;
-    nicstride_counters.bytes[method] += bytes;
-}
-
 static void copy_direct(const nicstride_target_t *a, nicstride_direction_t dir)
 {
     onic_cursor_t o, t;
@@ -176,7 +170,7 @@ static int move_singly(nicstride_module_t *m, const nicstride_target_t *a,
         give_up_single_copy();
     if (rc == OMPI_ERR_NOT_SUPPORTED || rc == OMPI_ERR_OUT_OF_RESOURCE)
         return rc;
-    count(method, a->target.size);
+    nicstride_count(method, a->target.size);
     if (rc != OMPI_SUCCESS)
         return nicstride_error(m, a->call, rc, "the memory of target rank %d cannot be accessed",
                                a->peer->rank);
@@ -206,7 +200,7 @@ static int move(nicstride_module_t *m, nicstride_target_t *a, nicstride_directio
         method = NICSTRIDE_METHOD_PACK;
         cell = NULL;
     }
-    count(method, a->target.size);
+    nicstride_count(method, a->target.size);
     if (method == NICSTRIDE_METHOD_DIRECT) {
         copy_direct(a, dir);
         return OMPI_SUCCESS;
@@ -229,7 +223,7 @@ static bool copy_quickly(nicstride_module_t *m, nicstride_direction_t dir, const
         return false;
     if (cell != NULL)
         nicstride_observe_call(cell, NICSTRIDE_METHOD_CMA, NICSTRIDE_TUNE_QUICK_BYTES, begun);
-    count(NICSTRIDE_METHOD_CMA, bytes);
+    nicstride_count(NICSTRIDE_METHOD_CMA, bytes);
     return true;
 }
 
@@ -247,7 +241,7 @@ static bool send_quickly(nicstride_module_t *m, nicstride_direction_t dir, const
                                 .cell = cell};
     if (!nicstride_small_start(m, p->rank, disp, &s))
         return false;
-    count(NICSTRIDE_METHOD_PACK, bytes);
+    nicstride_count(NICSTRIDE_METHOD_PACK, bytes);
     return true;
 }
 
@@ -311,7 +305,7 @@ static bool transfer_quickly(nicstride_module_t *m, nicstride_direction_t dir, c
         nicstride_copy_bytes(at, origin, bytes);
     else
         nicstride_copy_bytes((void *)(uintptr_t)origin, at, bytes);
-    count(NICSTRIDE_METHOD_DIRECT, bytes);
+    nicstride_count(NICSTRIDE_METHOD_DIRECT, bytes);
     return true;
 }
 

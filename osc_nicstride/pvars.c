@@ -26,10 +26,11 @@ int nicstride_pvars_register(const mca_base_component_t *c)
         char name[64], help[128];
 
         snprintf(name, sizeof(name), "ops_%s", method);
-        snprintf(help, sizeof(help), "Puts and gets done by method %s", method);
+        snprintf(help, sizeof(help), "Operations of all kinds done by method %s", method);
         onic_register_counter(c, name, help, count, &n->ops[m]);
         snprintf(name, sizeof(name), "bytes_%s", method);
-        snprintf(help, sizeof(help), "Bytes put and got by method %s", method);
+        snprintf(help, sizeof(help), "Bytes of target memory put, got or updated by method %s",
+                 method);
         onic_register_counter(c, name, help, count, &n->bytes[m]);
     }
     onic_register_counter(c, "accumulates", "Accumulates and their kin started here", count,

@@ -138,6 +138,7 @@ mpi_programs = \
 	test/mpi/big \
 	test/mpi/burst \
 	test/mpi/connection_lost \
+	test/mpi/counters \
 	test/mpi/device \
 	test/mpi/dynamic \
 	test/mpi/errors \

@@ -9,11 +9,8 @@
  * Puts and gets of few bytes, each flushed by itself and in company: ways that differ by what was
  * learned of their cost must all be right, and change from one operation to the next.
  */
-#define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 #include "test/mpi/counter.h"
 #include "test/mpi/testlib.h"
@@ -113,25 +110,6 @@ static void lone_words(const tl_window_t *w, int target)
     TL_MPI(MPI_Win_flush(target, w->win));
 }
 
-/* ---- was single copy tried? ----------------------------------------------------------------- */
-
-/** Does the kernel let me read the memory of all ranks? */
-static bool may_copy(void)
-{
-    long mine[3] = {getpid(), (long)(intptr_t)mine, 0}, *all;
-    int may = 1, all_may = 0;
-    all = tl_alloc((size_t)tl_size() * sizeof(mine));
-    TL_MPI(MPI_Allgather(mine, 3, MPI_LONG, all, 3, MPI_LONG, MPI_COMM_WORLD));
-    for (int i = 0; i < tl_size(); i++) {
-        long got = 0;
-        struct iovec to = {&got, sizeof(got)}, from = {(void *)(intptr_t)all[3 * i + 1], 8};
-        may &= process_vm_readv((pid_t)all[3 * i], &to, 1, &from, 1, 0) == 8 && got == all[3 * i];
-    }
-    TL_MPI(MPI_Allreduce(&may, &all_may, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD));
-    free(all);
-    return all_may;
-}
-
 int main(int argc, char **argv)
 {
     tl_rng_t rng;
@@ -140,7 +118,7 @@ int main(int argc, char **argv)
     rng = tl_rng(tl_seed(), (uint64_t)tl_rank());
     const char *method = getenv("OMPI_MCA_osc_nicstride_method");
     const bool forced = method != NULL && strcmp(method, "auto") != 0;
-    const bool may = may_copy();
+    const bool may = tl_may_copy();
     for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
         tl_window_t w = tl_win_make(kind, (SLOT + BLOCK + 2 * MARGIN) * tl_size(), 1,
                                     MPI_COMM_WORLD, MPI_INFO_NULL);

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* RTLD_DEFAULT */
+#define _GNU_SOURCE /* RTLD_DEFAULT, process_vm_readv */
 #endif
 #include "test/mpi/counter.h"
 #include "test/mpi/testlib.h"
@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 /** A broken component fails everywhere at once: the first few lines tell enough. */
@@ -113,6 +114,40 @@ bool tl_one_host(void)
     int mine = size == self.size, all = 0;
     MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
     return all;
+}
+
+bool tl_same_host(int rank)
+{
+    MPI_Comm node;
+    MPI_Group all, here;
+    int there;
+
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    MPI_Comm_group(MPI_COMM_WORLD, &all);
+    MPI_Comm_group(node, &here);
+    MPI_Group_translate_ranks(all, 1, &rank, here, &there);
+    MPI_Group_free(&here);
+    MPI_Group_free(&all);
+    MPI_Comm_free(&node);
+    return there != MPI_UNDEFINED;
+}
+
+bool tl_may_copy(void)
+{
+    long mine[3] = {getpid(), (long)(intptr_t)mine, 0}, *all;
+    int may = 1, all_may = 0;
+
+    all = tl_alloc((size_t)self.size * sizeof(mine));
+    MPI_Allgather(mine, 3, MPI_LONG, all, 3, MPI_LONG, MPI_COMM_WORLD);
+    for (int i = 0; i < self.size; i++) {
+        long got = 0;
+        struct iovec to = {&got, sizeof(got)}, from = {(void *)(intptr_t)all[3 * i + 1], 8};
+
+        may &= process_vm_readv((pid_t)all[3 * i], &to, 1, &from, 1, 0) == 8 && got == all[3 * i];
+    }
+    MPI_Allreduce(&may, &all_may, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    free(all);
+    return all_may;
 }
 
 static void settle_kinds(void)

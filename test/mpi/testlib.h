@@ -92,6 +92,12 @@ bool tl_slow(void);
 /** Do all ranks of MPI_COMM_WORLD share memory? Collective; windows in shared memory need it. */
 bool tl_one_host(void);
 
+/** Does a rank of MPI_COMM_WORLD share memory with this one? Collective; ranks may differ. */
+bool tl_same_host(int rank);
+
+/** Does the kernel let every rank of MPI_COMM_WORLD read the memory of all of them? Collective. */
+bool tl_may_copy(void);
+
 /**
  * Says that windows in shared memory will have so many bytes for each rank. Where /dev/shm has less
  * room for all of them that kind is left out, and the program skipped if it was the only one.
