@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "osc_nicstride/accumulate.h"
 #include "osc_nicstride/calls.h"
 #include "osc_nicstride/component.h"
 #include "osc_nicstride/control.h"
@@ -40,28 +41,9 @@ typedef struct accumulate {
     char *result_base;
 } accumulate_t;
 
-/** One of this file's operations, with the bytes of the target that it is about. */
-static void count_accumulate(nicstride_method_t method, uint64_t bytes)
-{
-    nicstride_counters.accumulates++;
-    nicstride_count(method, bytes);
-}
-
 static bool reads_origin(const accumulate_t *acc)
 {
     return acc->op.apply.kind != NICSTRIDE_APPLY_NO_OP;
-}
-
-static bool goes_direct(const nicstride_target_t *a)
-{
-    return a->mapped && mca_osc_nicstride_component.params.method != NICSTRIDE_METHOD_PACK;
-}
-
-/** The same, of a target that is not resolved yet. All accumulates to a target must go one way. */
-static bool goes_there_direct(const nicstride_module_t *m, int target)
-{
-    return nicstride_is_mapped(m, target) &&
-           mca_osc_nicstride_component.params.method != NICSTRIDE_METHOD_PACK;
 }
 
 /** Operation and element type, the same on both sides. */
@@ -171,13 +153,13 @@ static int run(nicstride_module_t *m, accumulate_t *acc, nicstride_request_t *re
     *done_p = true;
     if (acc->access.target.size == 0)
         return OMPI_SUCCESS;
-    if (goes_direct(&acc->access)) {
-        count_accumulate(NICSTRIDE_METHOD_DIRECT, acc->access.target.size);
+    if (nicstride_applies_here(&acc->access)) {
+        nicstride_count_accumulate(NICSTRIDE_METHOD_DIRECT, acc->access.target.size);
         apply_direct(m, acc);
         return OMPI_SUCCESS;
     }
     *done_p = false;
-    count_accumulate(NICSTRIDE_METHOD_PACK, acc->access.target.size);
+    nicstride_count_accumulate(NICSTRIDE_METHOD_PACK, acc->access.target.size);
     nicstride_habit_operation(&m->habit);
     return start_message(m, acc, request);
 }
@@ -212,8 +194,9 @@ static bool send_quickly(nicstride_module_t *m, const void *origin, void *result
     const size_t bytes = nicstride_plain_bytes(dt, (size_t)count);
     nicstride_accop_t accop;
 
-    if (goes_there_direct(m, target) || bytes == 0 || bytes > NICSTRIDE_SMALL_MAX || op_index < 0 ||
-        dtype < 0 || !nicstride_accop_init(&accop, (unsigned)op_index, (unsigned)dtype))
+    if (nicstride_applies_here_to(m, target) || bytes == 0 || bytes > NICSTRIDE_SMALL_MAX ||
+        op_index < 0 || dtype < 0 ||
+        !nicstride_accop_init(&accop, (unsigned)op_index, (unsigned)dtype))
         return false;
     nicstride_small_t s = {.type = result != NULL ? NICSTRIDE_MSG_GET_ACC : NICSTRIDE_MSG_ACC,
                            .op = (uint16_t)op_index,
@@ -225,7 +208,7 @@ static bool send_quickly(nicstride_module_t *m, const void *origin, void *result
     if ((s.data == NULL && result == NULL) || !nicstride_small_start(m, target, disp, &s))
         return false;
     nicstride_habit_operation(&m->habit);
-    count_accumulate(NICSTRIDE_METHOD_PACK, bytes);
+    nicstride_count_accumulate(NICSTRIDE_METHOD_PACK, bytes);
     return true;
 }
 
@@ -390,46 +373,7 @@ static bool fetch_quickly(nicstride_module_t *m, const void *origin, void *resul
     else if (op != &ompi_mpi_op_no_op.op)
         ompi_op_reduce(op, (void *)(uintptr_t)origin, at, 1, dt);
     nicstride_spin_unlock(&ctl->acc_lock);
-    count_accumulate(NICSTRIDE_METHOD_DIRECT, bytes);
-    return true;
-}
-
-/** Compare and swap, likewise. */
-static bool swap_quickly(nicstride_module_t *m, const void *origin, const void *compare,
-                         void *result, ompi_datatype_t *dt, int target, ptrdiff_t disp)
-{
-    const size_t bytes = nicstride_plain_bytes(dt, 1);
-    nicstride_ctl_t *ctl;
-    void *at;
-
-    if (bytes == 0 || (at = nicstride_mapped_bytes(m, target, disp, bytes)) == NULL)
-        return false;
-    ctl = nicstride_ctl(m, m->node.index[target]);
-    nicstride_spin_lock(&ctl->acc_lock);
-    nicstride_apply_cas(at, bytes, compare, origin, result);
-    nicstride_spin_unlock(&ctl->acc_lock);
-    count_accumulate(NICSTRIDE_METHOD_DIRECT, bytes);
-    return true;
-}
-
-/** Compare and swap by message. */
-static bool swap_by_small_message(nicstride_module_t *m, const void *origin, const void *compare,
-                                  void *result, ompi_datatype_t *dt, int target, ptrdiff_t disp)
-{
-    const int dtype = nicstride_dtype_index(dt);
-    const size_t bytes = nicstride_plain_bytes(dt, 1);
-    nicstride_small_t s = {.type = NICSTRIDE_MSG_CAS,
-                           .dtype = (uint16_t)dtype,
-                           .len = bytes,
-                           .data = compare,
-                           .data2 = origin,
-                           .result = result};
-
-    if (goes_there_direct(m, target) || dtype < 0 || bytes == 0 ||
-        bytes > NICSTRIDE_SMALL_MAX / 2 || !nicstride_small_start(m, target, disp, &s))
-        return false;
-    nicstride_habit_operation(&m->habit);
-    count_accumulate(NICSTRIDE_METHOD_PACK, bytes);
+    nicstride_count_accumulate(NICSTRIDE_METHOD_DIRECT, bytes);
     return true;
 }
 
@@ -454,52 +398,4 @@ int nicstride_fetch_and_op(const void *origin, void *result, ompi_datatype_t *dt
          send_quickly(nicstride_module(win), origin, result, dt, 1, target, disp, op)))
         return OMPI_SUCCESS;
     return accumulate(win, &g, NULL);
-}
-
-int nicstride_compare_and_swap(const void *origin, const void *compare, void *result,
-                               ompi_datatype_t *dt, int target, ptrdiff_t disp, ompi_win_t *win)
-{
-    nicstride_module_t *m = nicstride_module(win);
-    const char *call = "MPI_Compare_and_swap";
-    nicstride_target_t a;
-    nicstride_op_t *op;
-    int dtype = nicstride_dtype_index(dt);
-    int rc;
-
-    if (dtype < 0 || !ompi_datatype_is_predefined(dt))
-        return nicstride_error(m, call, MPI_ERR_TYPE, "the datatype is not a predefined one");
-    if (swap_quickly(m, origin, compare, result, dt, target, disp) ||
-        swap_by_small_message(m, origin, compare, result, dt, target, disp))
-        return OMPI_SUCCESS;
-    rc = nicstride_target_init(&a, m, call, origin, 1, dt, target, disp, 1, dt);
-    if (rc != OMPI_SUCCESS)
-        return rc;
-    rc = nicstride_check_host(m, call, "compare", compare, &a.origin);
-    if (rc == OMPI_SUCCESS)
-        rc = nicstride_check_host(m, call, "result", result, &a.origin);
-    if (rc != OMPI_SUCCESS) {
-        /* It has its text. */
-    } else if (!onic_layout_is_contig(&a.target)) {
-        rc = nicstride_error(m, call, MPI_ERR_TYPE, "the datatype has gaps");
-    } else if (goes_direct(&a)) {
-        nicstride_ctl_t *ctl = nicstride_ctl(m, a.peer->local);
-
-        nicstride_spin_lock(&ctl->acc_lock);
-        nicstride_apply_cas(a.direct, a.target.size, compare, origin, result);
-        nicstride_spin_unlock(&ctl->acc_lock);
-        count_accumulate(NICSTRIDE_METHOD_DIRECT, a.target.size);
-    } else if ((op = nicstride_op_new(m, &a, NICSTRIDE_MSG_CAS, a.target.size)) == NULL) {
-        rc = OMPI_ERR_OUT_OF_RESOURCE;
-    } else {
-        op->dtype = (uint16_t)dtype;
-        memcpy(op->cas, compare, op->size);
-        memcpy(op->cas + op->size, origin, op->size);
-        onic_layout_contig(&op->result, 0, op->size);
-        op->result_base = result;
-        count_accumulate(NICSTRIDE_METHOD_PACK, op->size);
-        nicstride_habit_operation(&m->habit);
-        rc = nicstride_op_start(op);
-    }
-    nicstride_target_fini(&a);
-    return rc;
 }

@@ -36,10 +36,12 @@ component_LTLIBRARIES += mca_osc_nicstride.la
 
 mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/accumulate.c \
+	osc_nicstride/accumulate.h \
 	osc_nicstride/agreement.c \
 	osc_nicstride/agreement.h \
 	osc_nicstride/answer.c \
 	osc_nicstride/calls.h \
+	osc_nicstride/compare_and_swap.c \
 	osc_nicstride/component.c \
 	osc_nicstride/component.h \
 	osc_nicstride/control.h \
