@@ -390,12 +390,14 @@ int onic_wire_open(const onic_wire_config_t *config)
     return rc;
 }
 
-void onic_wire_close(void)
+bool onic_wire_close(void)
 {
     pthread_mutex_lock(&open_mutex);
-    if (--onic_wire.refs == 0) {
+    const bool last = --onic_wire.refs == 0;
+    if (last) {
         (void)opal_progress_unregister(onic_wire_progress);
         stop_wire();
     }
     pthread_mutex_unlock(&open_mutex);
+    return last;
 }

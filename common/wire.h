@@ -51,11 +51,12 @@ typedef struct onic_wire_config {
 ONIC_EXPORT int onic_wire_open(const onic_wire_config_t *config);
 
 /**
- * Gives back a reference. With the last one: joins the server thread, closes the endpoints and
- * destroys worker and context. Must be called in the framework's finalize step, by all processes
- * of the job after a fence of the caller's, so that no peer still has messages for us.
+ * Gives back a reference; true where that was the last one. With the last one: joins the server
+ * thread, closes the endpoints and destroys worker and context. Must be called in the framework's
+ * finalize step, by all processes of the job after a fence of the caller's, so that no peer still
+ * has messages for us.
  */
-ONIC_EXPORT void onic_wire_close(void);
+ONIC_EXPORT bool onic_wire_close(void);
 
 /**
  * Waits (a few seconds at most) until everything that this process has sent has left it. To be

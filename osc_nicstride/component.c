@@ -112,21 +112,27 @@ static int component_finalize(void)
 {
     nicstride_component_t *c = &mca_osc_nicstride_component;
     ompi_communicator_t *world = &ompi_mpi_comm_world.comm;
+    bool closed = true;
 
     if (c->wire_open)
         onic_wire_flush();
     if (c->world_met && ompi_comm_size(world) > 1)
         world->c_coll->coll_barrier(world, world->c_coll->coll_barrier_module);
     if (c->wire_open) {
-        onic_wire_close();
+        /* Another component may keep the wire open, and peers leave it. */
+        onic_wire_set_am_fn(ONIC_AM_OSC, NULL);
+        onic_wire_set_deferred_fn(ONIC_AM_OSC, NULL);
+        onic_wire_set_mpi_fn(ONIC_AM_OSC, NULL);
+        closed = onic_wire_close();
         c->wire_open = false;
     }
-    nicstride_free_orphans();
+    /* What is still being sent will be ended by the wire, and stays. */
+    if (nicstride_free_orphans(closed))
+        nicstride_handles_fini(&c->ops);
     nicstride_ops_fini();
     nicstride_outboxes_fini();
     nicstride_observe_fini();
     nicstride_elements_fini();
-    nicstride_handles_fini(&c->ops);
     OBJ_DESTRUCT(&c->windows);
     return OMPI_SUCCESS;
 }

@@ -90,7 +90,8 @@ mca_osc_nicstride_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE \
 	-DOMPI_NIC_HELP_DIR='"$(componentdir)"'
 mca_osc_nicstride_la_LIBADD = osc_nicstride/libnicstride_core.la $(OMPI_INTERNAL_LIBS)
 mca_osc_nicstride_la_DEPENDENCIES = osc_nicstride/libnicstride_core.la libompi_nic_common.la
-mca_osc_nicstride_la_LDFLAGS = -module -shared -avoid-version -no-undefined \
+# nodelete: callbacks of the wire, which another component may keep open, must outlive a dlclose.
+mca_osc_nicstride_la_LDFLAGS = -module -shared -avoid-version -no-undefined -Wl,-z,nodelete \
 	$(no_undefined_ldflags) $(common_ldflags) -Wl,-rpath,'$$ORIGIN' $(OMPI_LDFLAGS)
 
 dist_component_DATA += osc_nicstride/help-osc-nicstride.txt

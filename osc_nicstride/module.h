@@ -173,7 +173,8 @@ void nicstride_progress(void);
  *  the wire closely and everything else now and then. MPI threads, no lock held. */
 void nicstride_wait_until(bool (*done)(void *arg), void *arg);
 
-/** Frees the windows that the user forgot. The wire is closed. */
-void nicstride_free_orphans(void);
+/** Frees the windows that the user forgot, or whose sends had not ended. Not while the wire, kept
+ *  open by another component, may still end sends of theirs: false where some had to stay. */
+bool nicstride_free_orphans(bool wire_closed);
 
 #endif

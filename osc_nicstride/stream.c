@@ -191,12 +191,18 @@ void nicstride_op_received_locked(nicstride_op_t *op, uint64_t bytes, int error)
     op_finish_locked(op);
 }
 
-/** Nothing more will come of it. */
+/** Nothing more will come of it. Who waits for its request is told at once, since UCX may never end
+ *  a rendezvous whose other side is gone. */
 static void op_fail(nicstride_op_t *op)
 {
     if (op->error == 0)
         op->error = MPI_ERR_OTHER;
     op->sent = op->received = op->size;
+    if (op->request != NULL) {
+        nicstride_request_done_locked(op->request, op->error);
+        op->request = NULL;
+        op->error = 0;
+    }
 }
 
 void nicstride_ops_fail_locked(nicstride_peer_t *p)

@@ -224,10 +224,8 @@ static void destroy(nicstride_module_t *m)
 {
     onic_wire_lock();
     for (int i = 0; m->peer != NULL && i < m->size; i++) {
-        if (m->peer[i] != NULL) {
+        if (m->peer[i] != NULL)
             nicstride_outbox_drop_locked(m->peer[i]);
-            nicstride_ops_fail_locked(m->peer[i]);
-        }
         free(m->peer[i]);
     }
     onic_wire_unlock();
@@ -401,6 +399,17 @@ static void orphan(nicstride_module_t *m)
     mca_osc_nicstride_component.orphans = m;
 }
 
+/** Whoever waits for something that a flush has given up is told that it failed. */
+static void end_operations(nicstride_module_t *m)
+{
+    onic_wire_lock();
+    for (int i = 0; i < m->size; i++) {
+        if (m->peer[i] != NULL)
+            nicstride_ops_fail_locked(m->peer[i]);
+    }
+    onic_wire_unlock();
+}
+
 /** Is something still being sent? After a flush only where that failed. */
 static bool in_flight(const nicstride_module_t *m)
 {
@@ -413,21 +422,25 @@ static bool in_flight(const nicstride_module_t *m)
     return found;
 }
 
-void nicstride_free_orphans(void)
+bool nicstride_free_orphans(bool wire_closed)
 {
     nicstride_module_t *m = mca_osc_nicstride_component.orphans;
+    bool all = true;
 
-    while (m != NULL) {
-        nicstride_module_t *next = m->next_orphan;
-
+    for (nicstride_module_t *next; m != NULL; m = next) {
+        next = m->next_orphan;
+        if (!wire_closed && in_flight(m)) {
+            all = false;
+            continue;
+        }
         for (int i = 0; i < m->size; i++) {
             if (m->peer[i] != NULL)
                 nicstride_ops_drop(m->peer[i]);
         }
         destroy(m);
-        m = next;
     }
     mca_osc_nicstride_component.orphans = NULL;
+    return all;
 }
 
 int nicstride_win_free(ompi_win_t *win)
@@ -452,6 +465,8 @@ int nicstride_win_free(ompi_win_t *win)
         onic_wire_want_server(false);
     delist(m);
     win->w_osc_module = NULL;
+    if (!forgotten)
+        end_operations(m);
     if (forgotten || in_flight(m))
         orphan(m);
     else

@@ -2,19 +2,20 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/* ranks: 5 */
+/* ranks: 6 */
 /* windows: create dynamic */
 /* methods: auto */
+/* leaks: expected */
 /**
  * @file
  * Connections that break while both processes live. The last rank shuts down all that it has over
  * TCP when the others wait for its answers, each in its way: in a flush, for an old value, for a
- * request, for a lock. All must end, with an error. Once they waited for ever, unless something
+ * request, for a lock. All must end, with an error. UCX itself never ends a rendezvous that is cut
+ * off in the middle, so its operation stays. Once they waited for ever, unless something
  * more was sent.
  */
 #include "test/mpi/testlib.h"
 
-#include <dirent.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,6 +59,7 @@ static int break_connections(void)
     return n;
 }
 
+enum { MUCH = 8 << 20 };
 static const int five = 5;
 
 static int failed(int code)
@@ -94,6 +96,19 @@ static int request(const tl_window_t *w, int target)
     return failed(MPI_Wait(&r, MPI_STATUS_IGNORE));
 }
 
+/** Much data by rendezvous, which UCX itself may wait for. */
+static int rendezvous(const tl_window_t *w, int target)
+{
+    static char data[MUCH];
+    MPI_Request r;
+
+    if (failed(MPI_Rput(data, MUCH, MPI_BYTE, target, tl_disp(w, target, 0), MUCH, MPI_BYTE, w->win,
+                        &r))) {
+        return 1;
+    }
+    return failed(MPI_Wait(&r, MPI_STATUS_IGNORE)) + failed(MPI_Win_flush(target, w->win));
+}
+
 static int lock(const tl_window_t *w, int target)
 {
     if (failed(MPI_Win_lock(MPI_LOCK_SHARED, target, 0, w->win))) {
@@ -109,6 +124,7 @@ static const struct {
 } waits[] = {{"flush", flush, false},
              {"fetch", fetch, false},
              {"request", request, false},
+             {"rendezvous", rendezvous, false},
              {"lock", lock, true}};
 
 /** The last rank lets the first begin, with its last call of MPI for a while; that one the next. */
@@ -161,7 +177,7 @@ int main(int argc, char **argv)
     setenv("OMPI_MCA_osc_nicstride_node", "0", 1);
     setenv("OMPI_MCA_osc_nicstride_server", "0", 1);
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
-    tl_need_ranks(5, 5);
+    tl_need_ranks(6, 6);
     if (!tl_one_host()) {
         tl_skip("over hosts what MPI itself has over TCP would break, too");
     }
@@ -169,7 +185,7 @@ int main(int argc, char **argv)
     MPI_Barrier(MPI_COMM_WORLD);
     note_connections();
     /* One window: what is broken stays so. */
-    tl_window_t w = tl_win_make(tl_first_kind(), sizeof(int), 1, MPI_COMM_WORLD, MPI_INFO_NULL);
+    tl_window_t w = tl_win_make(tl_first_kind(), MUCH, 1, MPI_COMM_WORLD, MPI_INFO_NULL);
     wait_for_last(&w, w.rank);
     tl_win_free(&w);
     return tl_finish();
