@@ -28,8 +28,15 @@ LOST_TEXT = r"ORTE_ERROR_LOG: (Data unpack|Out of resource) .*show_help"
 TRIES = 3
 
 
+def take_signals():
+    """In the child: signals end it, though we may have been started where they are ignored."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
 def end_with_us():
     """In the child: an interrupted script leaves no job behind, whatever interrupts it."""
+    take_signals()
     linux.die_with_parent(None)
 
 
