@@ -139,11 +139,6 @@ static bool has_failed(nicstride_peer_t *p)
     return failed;
 }
 
-static int lost_error(const nicstride_module_t *m, const char *call, const nicstride_peer_t *p)
-{
-    return nicstride_error(m, call, MPI_ERR_OTHER, "rank %d cannot be reached", p->rank);
-}
-
 static void use_notice(notice_t kind, nicstride_peer_t *p)
 {
     if (kind == NOTICE_POST)
@@ -153,7 +148,7 @@ static void use_notice(notice_t kind, nicstride_peer_t *p)
 }
 
 /** Waits for the notices of all that can give one, so that none is left for another epoch. */
-static int await(nicstride_module_t *m, notice_t kind, const int *ranks, int n)
+static int await(nicstride_module_t *m, const char *call, notice_t kind, const int *ranks, int n)
 {
     int rc = OMPI_SUCCESS;
 
@@ -169,7 +164,7 @@ static int await(nicstride_module_t *m, notice_t kind, const int *ranks, int n)
         if (!lost || noticed(m, kind, p))
             use_notice(kind, p);
         else if (rc == OMPI_SUCCESS)
-            rc = lost_error(m, kind == NOTICE_POST ? "MPI_Win_start" : "MPI_Win_wait", p);
+            rc = nicstride_error(m, call, MPI_ERR_OTHER, "rank %d cannot be reached", p->rank);
     }
     return rc;
 }
@@ -201,7 +196,7 @@ int nicstride_start(ompi_group_t *group, int assert, ompi_win_t *win)
     else if (wrong != NULL)
         rc = sync_error(m, "MPI_Win_start", wrong);
     else if (!(assert &MPI_MODE_NOCHECK))
-        rc = await(m, NOTICE_POST, ranks, n);
+        rc = await(m, "MPI_Win_start", NOTICE_POST, ranks, n);
     free(ranks);
     return rc;
 }
@@ -299,7 +294,7 @@ int nicstride_wait(ompi_win_t *win)
 
     if (wrong != NULL)
         return sync_error(m, "MPI_Win_wait", wrong);
-    rc = await(m, NOTICE_COMPLETE, m->post_ranks, m->post_n);
+    rc = await(m, "MPI_Win_wait", NOTICE_COMPLETE, m->post_ranks, m->post_n);
     end_exposure(m);
     return rc;
 }
@@ -324,7 +319,7 @@ int nicstride_test(ompi_win_t *win, int *flag)
     }
     *flag = 1;
     /* Nothing is missing that could still come. */
-    rc = await(m, NOTICE_COMPLETE, m->post_ranks, m->post_n);
+    rc = await(m, "MPI_Win_test", NOTICE_COMPLETE, m->post_ranks, m->post_n);
     end_exposure(m);
     return rc;
 }

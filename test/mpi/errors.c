@@ -38,16 +38,6 @@ static int put(const tl_window_t *w, int target, const long *value)
     return MPI_Put(value, 1, MPI_LONG, target, tl_disp(w, target, 0), 1, MPI_LONG, w->win);
 }
 
-static MPI_Group group_of(const tl_window_t *w, int rank)
-{
-    MPI_Group all, one;
-
-    MPI_Comm_group(w->comm, &all);
-    MPI_Group_incl(all, 1, &rank, &one);
-    MPI_Group_free(&all);
-    return one;
-}
-
 static void locks_work(const tl_window_t *w)
 {
     long value = 700 + w->rank, got = -1;
@@ -63,7 +53,7 @@ static void locks_work(const tl_window_t *w)
 
 static void pscw_works(const tl_window_t *w)
 {
-    MPI_Group from = group_of(w, rank_before(w)), to = group_of(w, next_rank(w));
+    MPI_Group from = tl_group_of(w->comm, rank_before(w)), to = tl_group_of(w->comm, next_rank(w));
     long value = 800 + w->rank;
 
     TL_MPI(MPI_Win_post(from, 0, w->win));
@@ -144,7 +134,7 @@ static void case_epoch_over(const tl_window_t *w)
 static void case_other_target(const tl_window_t *w)
 {
     int locked = next_rank(w), other = w->rank;
-    MPI_Group to = group_of(w, locked), from = group_of(w, rank_before(w));
+    MPI_Group to = tl_group_of(w->comm, locked), from = tl_group_of(w->comm, rank_before(w));
     long value = 1;
 
     if (locked != other) {
@@ -274,7 +264,7 @@ static void case_fence_in_lock(const tl_window_t *w)
 
 static void case_start_in_lock(const tl_window_t *w)
 {
-    MPI_Group to = group_of(w, next_rank(w));
+    MPI_Group to = tl_group_of(w->comm, next_rank(w));
 
     TL_MPI(MPI_Win_lock(MPI_LOCK_SHARED, next_rank(w), 0, w->win));
     SYNC_ERROR(MPI_Win_start(to, 0, w->win));
@@ -285,7 +275,7 @@ static void case_start_in_lock(const tl_window_t *w)
 /** Locks and fences within a started epoch, which then is of use all the same. */
 static void case_lock_in_start(const tl_window_t *w)
 {
-    MPI_Group to = group_of(w, next_rank(w)), from = group_of(w, rank_before(w));
+    MPI_Group to = tl_group_of(w->comm, next_rank(w)), from = tl_group_of(w->comm, rank_before(w));
     long value = 60 + w->rank;
 
     TL_MPI(MPI_Win_post(from, 0, w->win));
@@ -304,7 +294,7 @@ static void case_lock_in_start(const tl_window_t *w)
 
 static void case_post_twice(const tl_window_t *w)
 {
-    MPI_Group to = group_of(w, next_rank(w)), from = group_of(w, rank_before(w));
+    MPI_Group to = tl_group_of(w->comm, next_rank(w)), from = tl_group_of(w->comm, rank_before(w));
 
     TL_MPI(MPI_Win_post(from, 0, w->win));
     SYNC_ERROR(MPI_Win_post(from, 0, w->win));
@@ -318,7 +308,7 @@ static void case_post_twice(const tl_window_t *w)
 /** A fence epoch in which something has been put is not to be left by a lock or a start. */
 static void case_lock_in_fence(const tl_window_t *w)
 {
-    MPI_Group to = group_of(w, next_rank(w));
+    MPI_Group to = tl_group_of(w->comm, next_rank(w));
     long value = 70 + w->rank;
 
     TL_MPI(MPI_Win_fence(0, w->win));
@@ -394,7 +384,7 @@ static void case_no_locks(const tl_window_t *w)
 /** Groups that are not part of the window's. */
 static void case_group(const tl_window_t *w)
 {
-    MPI_Group other = group_of(w, next_rank(w));
+    MPI_Group other = tl_group_of(w->comm, next_rank(w));
 
     if (w->size > 1) {
         tl_window_t mine = tl_win_make(w->kind, sizeof(long), 1, MPI_COMM_SELF, MPI_INFO_NULL);

@@ -43,16 +43,6 @@ static void put(const tl_window_t *w, int n)
     TL_MPI(MPI_Put(data, n, MPI_LONG, next, tl_disp(w, next, 0), n, MPI_LONG, w->win));
 }
 
-static MPI_Group group_of(const tl_window_t *w, int rank)
-{
-    MPI_Group all, one;
-
-    MPI_Comm_group(w->comm, &all);
-    MPI_Group_incl(all, 1, &rank, &one);
-    MPI_Group_free(&all);
-    return one;
-}
-
 static void forget_window(tl_kind_t kind)
 {
     tl_window_t w = make_window(kind);
@@ -103,7 +93,7 @@ static void forget_fence(tl_kind_t kind)
 static void forget_post(tl_kind_t kind)
 {
     tl_window_t w = make_window(kind);
-    MPI_Group from = group_of(&w, (w.rank + w.size - 1) % w.size);
+    MPI_Group from = tl_group_of(w.comm, (w.rank + w.size - 1) % w.size);
 
     TL_MPI(MPI_Win_post(from, 0, w.win));
     MPI_Group_free(&from);
@@ -112,8 +102,8 @@ static void forget_post(tl_kind_t kind)
 static void forget_start(tl_kind_t kind)
 {
     tl_window_t w = make_window(kind);
-    MPI_Group from = group_of(&w, (w.rank + w.size - 1) % w.size);
-    MPI_Group to = group_of(&w, next_rank(&w));
+    MPI_Group from = tl_group_of(w.comm, (w.rank + w.size - 1) % w.size);
+    MPI_Group to = tl_group_of(w.comm, next_rank(&w));
 
     TL_MPI(MPI_Win_post(from, 0, w.win));
     TL_MPI(MPI_Win_start(to, 0, w.win));

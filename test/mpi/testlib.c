@@ -116,6 +116,16 @@ bool tl_one_host(void)
     return all;
 }
 
+MPI_Group tl_group_of(MPI_Comm comm, int rank)
+{
+    MPI_Group all, one;
+
+    MPI_Comm_group(comm, &all);
+    MPI_Group_incl(all, 1, &rank, &one);
+    MPI_Group_free(&all);
+    return one;
+}
+
 bool tl_same_host(int rank)
 {
     MPI_Comm node;

@@ -92,6 +92,9 @@ bool tl_slow(void);
 /** Do all ranks of MPI_COMM_WORLD share memory? Collective; windows in shared memory need it. */
 bool tl_one_host(void);
 
+/** A group of one rank of a communicator. The caller frees it. */
+MPI_Group tl_group_of(MPI_Comm comm, int rank);
+
 /** Does a rank of MPI_COMM_WORLD share memory with this one? Collective; ranks may differ. */
 bool tl_same_host(int rank);
 

@@ -74,21 +74,11 @@ static int by_lock_all(const tl_window_t *w)
     return errors + failed(MPI_Win_unlock_all(w->win));
 }
 
-static MPI_Group group_of(const tl_window_t *w, int rank)
-{
-    MPI_Group all, one;
-
-    MPI_Comm_group(w->comm, &all);
-    MPI_Group_incl(all, 1, &rank, &one);
-    MPI_Group_free(&all);
-    return one;
-}
-
 /** Only where the target could tell the origin of its epoch there is one for the origin. */
 static int by_pscw(const tl_window_t *w)
 {
     int last = w->size - 1, errors = 0;
-    MPI_Group origin = group_of(w, 0), target = group_of(w, last);
+    MPI_Group origin = tl_group_of(w->comm, 0), target = tl_group_of(w->comm, last);
 
     if (w->rank == last) {
         errors = failed(MPI_Win_post(origin, 0, w->win));
@@ -115,7 +105,7 @@ static void try_complete(tl_kind_t kind)
     const char *osc = getenv("OMPI_MCA_osc");
 
     if (w.rank == 0 && osc != NULL && strcmp(osc, "nicstride") == 0) {
-        MPI_Group target = group_of(&w, w.size - 1);
+        MPI_Group target = tl_group_of(w.comm, w.size - 1);
         TL_MPI(MPI_Win_start(target, MPI_MODE_NOCHECK, w.win));
         TL_CHECK(MPI_Win_complete(w.win) != MPI_SUCCESS, "the target was told");
         MPI_Group_free(&target);
