@@ -51,17 +51,17 @@ static uint64_t hash_of(const char *text)
 }
 
 /**
- * Is this process the first of its job on this node to say so? A socket's abstract name can be had
- * once, needs no file, and is given back by the kernel when its owner ends. Until then it is kept
- * on purpose. In doubt the text is printed: better twice than never.
+ * Is this process the first of job `job` on this node to say so? A socket's abstract name can be
+ * had once, needs no file, and is given back by the kernel when its owner ends. Until then it is
+ * kept on purpose. In doubt the text is printed: better twice than never.
  */
-static bool first_to_say(const char *text)
+static bool first_to_say(unsigned long job, const char *text)
 {
     struct sockaddr_un name = {.sun_family = AF_UNIX};
     /* A process of a job is a child of what started the job on its node. */
-    const int len = snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1,
-                             "ompi-nic/%lx/%ld/%016llx", (unsigned long)OPAL_PROC_MY_NAME.jobid,
-                             (long)getppid(), (unsigned long long)hash_of(text));
+    const int len =
+        snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "ompi-nic/%lx/%ld/%016llx", job,
+                 (long)getppid(), (unsigned long long)hash_of(text));
     const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0) {
         return true;
@@ -83,8 +83,15 @@ void onic_help(const char *file, const char *topic, ...)
     va_end(args);
     if (text == NULL) {
         opal_output(0, "ompi-nic: %s (the help file %s is not there)", topic, file);
-    } else if (first_to_say(text)) {
+    } else if (first_to_say((unsigned long)OPAL_PROC_MY_NAME.jobid, text)) {
         opal_output(0, "%s", text);
     }
     free(text);
+}
+
+void onic_say_once(const char *text)
+{
+    if (first_to_say(0, text)) {
+        opal_output(0, "%s", text);
+    }
 }

@@ -21,4 +21,8 @@ ONIC_EXPORT void onic_add_help_dir(const void *inside, const char *otherwise);
  */
 ONIC_EXPORT void onic_help(const char *file, const char *topic, ...);
 
+/** Prints a text. Equal texts of all that one mpirun has started on a node are printed once. Reads
+ *  no structure of Open MPI's, so it may be called in another series of it. Any thread. */
+ONIC_EXPORT void onic_say_once(const char *text);
+
 #endif

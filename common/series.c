@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "common/config.h"
+#include "common/help.h"
 #include "common/ompi_compat.h"
 
 #include "mpi.h"
-#include "opal/util/output.h"
 
 bool onic_series_matches(const char *component)
 {
@@ -23,9 +23,11 @@ bool onic_series_matches(const char *component)
         major == OMPI_NIC_OMPI_MAJOR && minor == OMPI_NIC_OMPI_MINOR) {
         return true;
     }
-    opal_output(0,
-                "%s was built for Open MPI %d.%d and refuses to run in Open MPI %d.%d: "
-                "build and install it again with this one",
-                component, OMPI_NIC_OMPI_MAJOR, OMPI_NIC_OMPI_MINOR, major, minor);
+    char refusal[256];
+    snprintf(refusal, sizeof(refusal),
+             "%s was built for Open MPI %d.%d and refuses to run in Open MPI %d.%d: "
+             "build and install it again with this one",
+             component, OMPI_NIC_OMPI_MAJOR, OMPI_NIC_OMPI_MINOR, major, minor);
+    onic_say_once(refusal);
     return false;
 }
