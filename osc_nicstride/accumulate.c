@@ -107,6 +107,8 @@ static void apply_direct(nicstride_module_t *m, const accumulate_t *acc)
         held += n;
         if (held >= LOCK_SPAN && pos < a->target.size) {
             nicstride_spin_unlock(&ctl->acc_lock);
+            /* What was put off for the lock has its turn, and the rest of the node some time. */
+            onic_wire_progress();
             nicstride_spin_lock(&ctl->acc_lock);
             held = 0;
         }

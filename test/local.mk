@@ -150,6 +150,7 @@ mpi_programs = \
 	test/mpi/flatten_shapes \
 	test/mpi/flush \
 	test/mpi/fork \
+	test/mpi/give_way \
 	test/mpi/halo \
 	test/mpi/locks \
 	test/mpi/many_targets \
