@@ -17,6 +17,7 @@ osc_nicstride_libnicstride_core_la_SOURCES = \
 	osc_nicstride/handle.h \
 	osc_nicstride/lockq.c \
 	osc_nicstride/lockq.h \
+	osc_nicstride/notice.h \
 	osc_nicstride/plan.c \
 	osc_nicstride/plan.h \
 	osc_nicstride/plan_table.c \

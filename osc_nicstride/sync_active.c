@@ -18,6 +18,7 @@
 #include "osc_nicstride/flush.h"
 #include "osc_nicstride/lost.h"
 #include "osc_nicstride/module.h"
+#include "osc_nicstride/notice.h"
 #include "osc_nicstride/stream.h"
 
 static int sync_error(const nicstride_module_t *m, const char *call, const char *wrong)
@@ -110,20 +111,18 @@ static int notify(nicstride_module_t *m, notice_t kind, int rank)
                            MPI_ERR_OTHER, "rank %d cannot be told", rank);
 }
 
-/** Is there a notice of this peer that was not used yet? */
-static bool noticed(nicstride_module_t *m, notice_t kind, nicstride_peer_t *p)
+/** How many notices of this peer have come so far? */
+static uint32_t count_notices(nicstride_module_t *m, notice_t kind, const nicstride_peer_t *p)
 {
-    uint32_t used = kind == NOTICE_POST ? p->posts_used : p->completes_used, have;
+    uint32_t have;
 
-    if (p->local >= 0) {
-        have = atomic_load_explicit(shared_counter(m, kind, m->node.me, p->local),
+    if (p->local >= 0)
+        return atomic_load_explicit(shared_counter(m, kind, m->node.me, p->local),
                                     memory_order_acquire);
-    } else {
-        onic_wire_lock();
-        have = kind == NOTICE_POST ? p->posts : p->completes;
-        onic_wire_unlock();
-    }
-    return have != used;
+    onic_wire_lock();
+    have = kind == NOTICE_POST ? p->posts : p->completes;
+    onic_wire_unlock();
+    return have;
 }
 
 /** Will no notice come any more? */
@@ -137,6 +136,14 @@ static bool has_failed(nicstride_peer_t *p)
     failed = nicstride_peer_failed_locked(p);
     onic_wire_unlock();
     return failed;
+}
+
+static nicstride_notice_t look_for_notice(nicstride_module_t *m, notice_t kind, nicstride_peer_t *p)
+{
+    const uint32_t used = kind == NOTICE_POST ? p->posts_used : p->completes_used;
+    const bool lost = has_failed(p);
+
+    return nicstride_notice(count_notices(m, kind, p), used, lost);
 }
 
 static void use_notice(notice_t kind, nicstride_peer_t *p)
@@ -154,14 +161,13 @@ static int await(nicstride_module_t *m, const char *call, notice_t kind, const i
 
     for (int i = 0; i < n; i++) {
         nicstride_peer_t *p = nicstride_peer(m, ranks[i]);
-        bool lost = false;
+        nicstride_notice_t notice;
 
         if (p == NULL)
             return OMPI_ERR_OUT_OF_RESOURCE;
-        while (!noticed(m, kind, p) && !(lost = has_failed(p)))
+        while ((notice = look_for_notice(m, kind, p)) == NICSTRIDE_NOTICE_AWAITED)
             nicstride_progress();
-        /* It may have come just before the loss. */
-        if (!lost || noticed(m, kind, p))
+        if (notice == NICSTRIDE_NOTICE_HERE)
             use_notice(kind, p);
         else if (rc == OMPI_SUCCESS)
             rc = nicstride_error(m, call, MPI_ERR_OTHER, "rank %d cannot be reached", p->rank);
@@ -314,7 +320,7 @@ int nicstride_test(ompi_win_t *win, int *flag)
 
         if (p == NULL)
             return OMPI_ERR_OUT_OF_RESOURCE;
-        if (!noticed(m, NOTICE_COMPLETE, p) && !has_failed(p))
+        if (look_for_notice(m, NOTICE_COMPLETE, p) == NICSTRIDE_NOTICE_AWAITED)
             return OMPI_SUCCESS;
     }
     *flag = 1;

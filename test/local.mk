@@ -23,6 +23,7 @@ unit_programs = \
 	test/unit/check_nicbarrier_rdma \
 	test/unit/check_nicbarrier_reach \
 	test/unit/check_nicbarrier_schedule \
+	test/unit/check_notice \
 	test/unit/check_pack \
 	test/unit/check_plan \
 	test/unit/check_proto \
@@ -60,6 +61,7 @@ test_unit_check_nicbarrier_port_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_rdma_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_reach_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_schedule_LDADD = $(barrier_ldadd)
+test_unit_check_notice_LDADD = $(unit_ldadd)
 test_unit_check_pack_LDADD = $(unit_ldadd)
 test_unit_check_plan_LDADD = $(unit_ldadd)
 test_unit_check_proto_LDADD = $(unit_ldadd)
@@ -104,6 +106,8 @@ test_mpi_libtestlib_a_SOURCES = \
 	test/mpi/random_source.h \
 	test/mpi/random_type.c \
 	test/mpi/random_type.h \
+	test/mpi/shutdown.c \
+	test/mpi/shutdown.h \
 	test/mpi/testlib.c \
 	test/mpi/testlib.h \
 	test/mpi/testlib_window.c \
@@ -159,6 +163,7 @@ mpi_programs = \
 	test/mpi/parameters \
 	test/mpi/passive_progress \
 	test/mpi/pscw \
+	test/mpi/pscw_lost \
 	test/mpi/put_get \
 	test/mpi/random_types \
 	test/mpi/regressions \

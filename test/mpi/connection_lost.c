@@ -16,48 +16,13 @@
  */
 #include "test/mpi/testlib.h"
 
-#include <netinet/in.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
+
+#include "test/mpi/shutdown.h"
 
 /** Seconds after which a process that hangs is ended by a signal. */
 #define PATIENCE 60
-/** Highest descriptor that is looked at. */
-enum { DESCRIPTORS = 1024 };
-
-static bool before[DESCRIPTORS];
-
-static bool is_connection(int fd)
-{
-    struct sockaddr_storage peer;
-    socklen_t len = sizeof(peer);
-
-    return getpeername(fd, (struct sockaddr *)&peer, &len) == 0 &&
-           (peer.ss_family == AF_INET || peer.ss_family == AF_INET6);
-}
-
-/** Those that mpirun and the p2p layer have are none of ours. */
-static void note_connections(void)
-{
-    for (int fd = 0; fd < DESCRIPTORS; fd++) {
-        before[fd] = is_connection(fd);
-    }
-}
-
-/** Returns how many connections it has broken. */
-static int break_connections(void)
-{
-    int n = 0;
-
-    for (int fd = 0; fd < DESCRIPTORS; fd++) {
-        if (!before[fd] && is_connection(fd)) {
-            n += shutdown(fd, SHUT_RDWR) == 0;
-        }
-    }
-    return n;
-}
 
 enum { MUCH = 8 << 20 };
 static const int five = 5;
@@ -159,7 +124,7 @@ static void wait_for_last(const tl_window_t *w, int me)
     } else {
         /* Away from MPI: nothing is answered until it is too late. */
         usleep(500000);
-        broken = break_connections();
+        broken = shutdown_connections();
     }
     MPI_Bcast(&broken, 1, MPI_INT, target, w->comm);
     if (me < target) {
@@ -183,7 +148,7 @@ int main(int argc, char **argv)
     }
     alarm(PATIENCE);
     MPI_Barrier(MPI_COMM_WORLD);
-    note_connections();
+    shutdown_begin();
     /* One window: what is broken stays so. */
     tl_window_t w = tl_win_make(tl_first_kind(), MUCH, 1, MPI_COMM_WORLD, MPI_INFO_NULL);
     wait_for_last(&w, w.rank);
