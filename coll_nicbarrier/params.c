@@ -113,7 +113,8 @@ int nicbarrier_params_register(const mca_base_component_t *c)
         "Engine datagram: when to send by unreliable datagrams of verbs devices "
         "(InfiniBand, RoCE) and not by UDP: auto (between all that have a device and "
         "can reach each other by it; whoever does not answer there gets UDP), never, "
-        "or always (without it the barriers are left to the module below)" NO_VERBS);
+        "or always (without it the barriers are left to the module below). Must be the "
+        "same on all ranks" NO_VERBS);
     onic_register_string(
         c, "device", &device,
         "Engine datagram: the verbs devices that may be used, as a list of "

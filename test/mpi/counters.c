@@ -217,13 +217,23 @@ static bool forced(const char *method)
     return strcmp(forced_method(), method) == 0;
 }
 
+/** Is a parameter that allows something set to 0, as where all is to go over the network? */
+static bool is_off(const char *parameter)
+{
+    const char *value = getenv(parameter);
+
+    return value != NULL && strcmp(value, "0") == 0;
+}
+
 /** By which method it must be done; NULL where the component is free to choose. */
 static const char *method_of(const step_t *s)
 {
-    const bool allocated = w.kind == TL_ALLOCATE || w.kind == TL_SHARED;
-    const bool mapped = target == w.rank || (allocated && same_host);
+    const bool one_node = same_host && !is_off("OMPI_MCA_osc_nicstride_node");
+    const bool mapped = target == w.rank || (w.kind == TL_ALLOCATE && one_node) ||
+                        (w.kind == TL_SHARED && same_host);
     /* Of a dynamic window it is known only by and by what memory there is. */
-    const bool copied = may_copy && same_host && w.kind == TL_CREATE && !mapped;
+    const bool copied = may_copy && one_node && !is_off("OMPI_MCA_osc_nicstride_cma") &&
+                        w.kind == TL_CREATE && !mapped;
 
     if (forced("pack")) {
         return "pack";
