@@ -170,16 +170,24 @@ void nicstride_ops_drop(nicstride_peer_t *p)
 }
 
 /** Ends the operation once nothing of it is under way any more. */
+/** Tells who waits for the request that it is over. An error that nobody waits for, because there
+ * is no request or it was freed, is told at the next synchronisation. */
+static void tell_end(nicstride_op_t *op)
+{
+    if (op->error != 0 && (op->request == NULL || op->request->freed) && op->peer->tx.error == 0)
+        op->peer->tx.error = op->error;
+    if (op->request != NULL)
+        nicstride_request_done_locked(op->request, op->error);
+    op->request = NULL;
+}
+
 static void op_finish_locked(nicstride_op_t *op)
 {
     if (op->queued || op->in_flight > 0 || op->sent < op->size ||
         (wants_reply(op) && op->received < op->size))
         return;
     live_remove(op);
-    if (op->request != NULL)
-        nicstride_request_done_locked(op->request, op->error);
-    else if (op->error != 0 && op->peer->tx.error == 0)
-        op->peer->tx.error = op->error; /* told at the next synchronisation */
+    tell_end(op);
     op_free_locked(op);
 }
 
@@ -199,8 +207,7 @@ static void op_fail(nicstride_op_t *op)
         op->error = MPI_ERR_OTHER;
     op->sent = op->received = op->size;
     if (op->request != NULL) {
-        nicstride_request_done_locked(op->request, op->error);
-        op->request = NULL;
+        tell_end(op);
         op->error = 0;
     }
 }
