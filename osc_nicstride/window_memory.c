@@ -142,19 +142,37 @@ static void say_no_shared_memory(const nicstride_module_t *m, size_t size)
     said = true;
 }
 
+/** A bit that no size has: this rank wants the parts of a shared window one behind another. */
+#define WANTS_CONTIGUOUS (UINT64_C(1) << 63)
+
+/** Gathers the sizes of all ranks. Ranks may have been told different things about how the parts of
+ * a shared window lie; they lie one behind another, which is the default, where anybody wants that.
+ */
+static int gather_sizes(nicstride_module_t *m, size_t size, bool *contiguous_p)
+{
+    const uint64_t mine = size | (*contiguous_p ? WANTS_CONTIGUOUS : 0);
+    int rc = nicstride_allgather(m->comm, &mine, m->sizes, sizeof(mine));
+
+    for (int i = 0; i < m->size && rc == OMPI_SUCCESS; i++) {
+        *contiguous_p = *contiguous_p || (m->sizes[i] & WANTS_CONTIGUOUS) != 0;
+        m->sizes[i] &= ~WANTS_CONTIGUOUS;
+    }
+    return rc;
+}
+
 /** Finds the node and makes the segment. The control blocks must be had; memory for the window
  *  falls back to private memory unless it must be shared. */
 int nicstride_make_memory(nicstride_module_t *m, void **base, size_t size, opal_info_t *info)
 {
     bool contiguous =
         m->flavor == MPI_WIN_FLAVOR_SHARED && !nicstride_info_bool(info, "alloc_shared_noncontig");
-    uint64_t mine = size, *sizes = NULL;
+    uint64_t *sizes = NULL;
     bool data = false;
     int rc;
 
     if (nicstride_allocates(m->flavor)) {
         sizes = m->sizes;
-        rc = nicstride_allgather(m->comm, &mine, sizes, sizeof(mine));
+        rc = gather_sizes(m, size, &contiguous);
         if (rc != OMPI_SUCCESS)
             return rc;
     }

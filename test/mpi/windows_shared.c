@@ -38,8 +38,12 @@ static void check_mapped(MPI_Win win, int size, bool contiguous)
     }
 }
 
-static void test_shared(bool contiguous)
+/** What ranks say of how the parts lie: all the same, or rank 0 alone that they may lie apart. */
+typedef enum wish { CONTIGUOUS, APART, DIFFERENT } wish_t;
+
+static void test_shared(wish_t wish)
 {
+    const bool contiguous = wish == CONTIGUOUS || (wish == DIFFERENT && tl_rank() != 0);
     unsigned char *base, *first;
     MPI_Aint bytes = part(tl_rank()), first_bytes;
     MPI_Info info;
@@ -54,7 +58,7 @@ static void test_shared(bool contiguous)
     TL_MPI(MPI_Win_sync(win));
     MPI_Barrier(MPI_COMM_WORLD);
     TL_MPI(MPI_Win_sync(win));
-    check_mapped(win, tl_size(), contiguous);
+    check_mapped(win, tl_size(), wish == CONTIGUOUS);
     TL_MPI(MPI_Win_shared_query(win, MPI_PROC_NULL, &first_bytes, &unit, &first));
     TL_CHECK(first[0] == 'A' && first_bytes == part(0), "the lowest rank's part has %ld bytes",
              (long)first_bytes);
@@ -117,8 +121,9 @@ int main(int argc, char **argv)
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
         if (kind == TL_SHARED) {
-            test_shared(true);
-            test_shared(false);
+            test_shared(CONTIGUOUS);
+            test_shared(APART);
+            test_shared(DIFFERENT);
             test_shared_one_part();
             test_loads_and_stores();
         }
