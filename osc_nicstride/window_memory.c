@@ -92,7 +92,7 @@ static int map_segment(nicstride_module_t *m, const uint64_t *sizes, bool contig
         bool ok = false;
         int mine, left = 0, rc;
 
-        if (level == ALONE && !done) {
+        if (level == ALONE && !done && m->alone_ranks != NULL) {
             onic_node_fini(&m->node);
             node_alone(m);
             m->ctl_size = nicstride_ctl_bytes(1, m->size);
