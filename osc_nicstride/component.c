@@ -102,11 +102,18 @@ static int component_query(ompi_win_t *win, void **base, size_t size, int disp_u
     return mca_osc_nicstride_component.params.priority;
 }
 
+/** Open MPI 5 destroys MPI_COMM_WORLD before it finalizes the components. */
+static bool is_usable(const ompi_communicator_t *comm)
+{
+    return comm->c_local_group != NULL && comm->c_coll != NULL;
+}
+
 /**
- * The wire is torn down here and not in close: the point-to-point layer still works, so a barrier
- * can make sure that no peer has messages for us under way. It is safe only where every process of
- * the job is known to run this component, because all were members of a window; a window that not
- * all shared left nothing under way but late acknowledgements, which closing waits for a little.
+ * The wire is torn down here and not in close: in Open MPI 4.1 the point-to-point layer still
+ * works, so a barrier can make sure that no peer has messages for us under way. It is safe only
+ * where every process of the job is known to run this component, because all were members of a
+ * window. Without it, or for a window that not all shared, there is nothing under way but late
+ * acknowledgements, which closing waits for a little: a fence of Open MPI's own came before.
  */
 static int component_finalize(void)
 {
@@ -116,7 +123,7 @@ static int component_finalize(void)
 
     if (c->wire_open)
         onic_wire_flush();
-    if (c->world_met && ompi_comm_size(world) > 1)
+    if (c->world_met && is_usable(world) && ompi_comm_size(world) > 1)
         world->c_coll->coll_barrier(world, world->c_coll->coll_barrier_module);
     if (c->wire_open) {
         /* Another component may keep the wire open, and peers leave it. */

@@ -309,10 +309,14 @@ static int build(nicstride_module_t *m, void **base, size_t size, int disp_unit,
 static bool holds_world(ompi_communicator_t *comm)
 {
     ompi_group_t *world = ompi_mpi_comm_world.comm.c_local_group;
-    int n = ompi_group_size(world), result = MPI_UNEQUAL;
+    int n, result = MPI_UNEQUAL;
     int *ranks, *found;
     bool all = true;
 
+    /* Who began MPI by sessions alone may have no world. */
+    if (world == NULL)
+        return false;
+    n = ompi_group_size(world);
     if (ompi_group_size(comm->c_local_group) < n)
         return false;
     if (ompi_group_size(comm->c_local_group) == n)
