@@ -342,8 +342,9 @@ static size_t regular_prefix(const onic_runs_t *r, size_t first, size_t each, in
 /**
  * Finds nested strides in a list of equal runs: the first runs that are equally far apart make a
  * group, which must come back until the list ends; then the groups are looked at in the same way.
+ * Not where that takes more than `most` levels.
  */
-static bool runs_are_regular(const onic_runs_t *r, onic_layout_t *l)
+static bool runs_are_regular(const onic_runs_t *r, onic_layout_t *l, uint32_t most)
 {
     const onic_run_t *run = r->run;
 
@@ -371,10 +372,15 @@ static bool runs_are_regular(const onic_runs_t *r, onic_layout_t *l)
             return false;
         }
     }
-    return true;
+    return l->nlevels <= most;
 }
 
 onic_layout_status_t onic_layout_from_runs(onic_layout_t *l, onic_runs_t *r)
+{
+    return onic_layout_from_runs_below(l, r, 0);
+}
+
+onic_layout_status_t onic_layout_from_runs_below(onic_layout_t *l, onic_runs_t *r, uint32_t above)
 {
     onic_layout_t list = {0};
     bounds_t b;
@@ -387,7 +393,7 @@ onic_layout_status_t onic_layout_from_runs(onic_layout_t *l, onic_runs_t *r)
         onic_runs_fini(r);
         return ONIC_LAYOUT_OVERFLOW;
     }
-    if (runs_are_regular(r, l)) {
+    if (runs_are_regular(r, l, ONIC_LAYOUT_MAX_LEVELS - above)) {
         onic_runs_fini(r);
         return ONIC_LAYOUT_OK;
     }

@@ -384,7 +384,9 @@ static bool get_run(reader_t *r, onic_run_t *prev, bool *last)
     return true;
 }
 
-static onic_layout_status_t get_list(reader_t *r, onic_layout_t *l)
+/** The sender may have written levels out as runs for which he had no room: where they would be
+ * found again and leave no room for those that follow, they stay runs here, too. */
+static onic_layout_status_t get_list(reader_t *r, onic_layout_t *l, uint32_t nlevels)
 {
     onic_layout_status_t status = ONIC_LAYOUT_OK;
     onic_runs_t runs = {0};
@@ -398,7 +400,7 @@ static onic_layout_status_t get_list(reader_t *r, onic_layout_t *l)
         onic_runs_fini(&runs);
         return status;
     }
-    return onic_layout_from_runs(l, &runs);
+    return onic_layout_from_runs_below(l, &runs, nlevels);
 }
 
 static onic_layout_status_t get_block(reader_t *r, onic_layout_t *l)
@@ -435,7 +437,7 @@ onic_layout_status_t onic_layout_decode(onic_layout_t *l, const void *buf, size_
     onic_layout_t got = {0};
     unsigned head;
 
-    if (!get_byte(&r, &head)) {
+    if (!get_byte(&r, &head) || head >> LEVELS_SHIFT > ONIC_LAYOUT_MAX_LEVELS) {
         return ONIC_LAYOUT_BAD_ENCODING;
     }
     switch (head & FORM_MASK) {
@@ -446,7 +448,7 @@ onic_layout_status_t onic_layout_decode(onic_layout_t *l, const void *buf, size_
         status = get_block(&r, &got);
         break;
     case FORM_LIST:
-        status = get_list(&r, &got);
+        status = get_list(&r, &got, head >> LEVELS_SHIFT);
         break;
     default:
         break;

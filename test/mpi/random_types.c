@@ -83,6 +83,33 @@ static void mixed(random_source_t *r, exchange_op_t *op)
     op->target = op->origin.type == one.type ? tr_place(spread, 1) : one;
 }
 
+/** Vectors of two blocks in each other, more than a layout has levels. */
+static tr_side_t tower(random_source_t *r, MPI_Datatype basic, int levels)
+{
+    MPI_Datatype type, above;
+
+    MPI_Type_dup(basic, &type);
+    for (int i = 0; i < levels; i++) {
+        MPI_Aint lb, extent;
+
+        MPI_Type_get_extent(type, &lb, &extent);
+        MPI_Type_create_hvector(2, 1, extent + (MPI_Aint)random_between(r, 1, 12), type, &above);
+        MPI_Type_free(&type);
+        type = above;
+    }
+    MPI_Type_commit(&type);
+    return tr_place(type, 1);
+}
+
+static void towers(random_source_t *r, exchange_op_t *op)
+{
+    const MPI_Datatype basic = random_one_in(r, 2) ? MPI_CHAR : MPI_SHORT;
+    const int levels = (int)random_between(r, 8, 12);
+
+    op->origin = tower(r, basic, levels);
+    op->target = tower(r, basic, levels);
+}
+
 static exchange_op_t plan(int round, int origin, int target)
 {
     uint64_t stream = ((uint64_t)round << 16) + (uint64_t)(origin << 8) + (uint64_t)target;
@@ -94,7 +121,9 @@ static exchange_op_t plan(int round, int origin, int target)
         op.get = random_one_in(&r, 2);
         op.absolute = random_one_in(&r, 3);
         op.seed = random_bits(&r);
-        if (random_one_in(&r, 3)) {
+        if (random_one_in(&r, 8)) {
+            towers(&r, &op);
+        } else if (random_one_in(&r, 3)) {
             mixed(&r, &op);
         } else {
             uniform(&r, &op);

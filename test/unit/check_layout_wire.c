@@ -104,6 +104,54 @@ END_TEST
 
 /* ---- slices of special shapes --------------------------------------------------------------- */
 
+/** A list that is regular, under levels: who flattens a type of more levels than a layout has makes
+ *  such ones. The decoder must not find so many levels in the list that those above have no room.
+ */
+static void check_written_out(int levels)
+{
+    const onic_run_t row[] = {{0, 1, 2, 6}, {20, 1, 2, 6}, {40, 1, 2, 6}};
+    const uint64_t start[] = {0, 2, 4, 6};
+    tree_t t = tree_block(0, 1);
+    onic_layout_t l = {.size = 6, .ub = 47, .nruns = 3};
+    int64_t stride = 100;
+    onic_layout_t slice;
+    onic_cursor_t c;
+    uint8_t buf[256];
+    uint64_t data;
+    size_t len;
+
+    l.runs = malloc(sizeof(row));
+    l.run_start = malloc(sizeof(start));
+    memcpy(l.runs, row, sizeof(row));
+    memcpy(l.run_start, start, sizeof(start));
+    tree_repeat(&t, 2, 6);
+    tree_repeat(&t, 3, 20);
+    for (int i = 0; i < levels; i++, stride = 2 * stride + 7 + i) {
+        tree_repeat(&t, 2, stride);
+        repeat(&l, 2, stride);
+    }
+    onic_cursor_init(&c, &l, 0);
+    ck_assert_int_eq(onic_layout_encode_slice(&c, l.size, 1, buf, sizeof(buf), &len, &data),
+                     ONIC_LAYOUT_OK);
+    ck_assert_uint_eq(data, t.ref.n);
+    slice = decoded(buf, len);
+    check_walk(&slice, &t.ref, 0, 0);
+    onic_layout_fini(&slice);
+    for (int i = 0; i < 20; i++) {
+        check_slices(&l, &t.ref, 1);
+    }
+    onic_layout_fini(&l);
+    tree_free(&t);
+}
+
+START_TEST(levels_written_out)
+{
+    for (int levels = 1; levels <= ONIC_LAYOUT_MAX_LEVELS; levels++) {
+        check_written_out(levels);
+    }
+}
+END_TEST
+
 /** MPI_SHORT_INT: two bytes, a gap, four bytes; elements of six must not be torn. */
 START_TEST(slices_keep_elements_whole)
 {
@@ -273,6 +321,7 @@ int main(void)
 {
     const TTest *const tests[] = {random_trees,
                                   trees_deeper_than_the_levels,
+                                  levels_written_out,
                                   slices_keep_elements_whole,
                                   slices_of_strides_stay_small,
                                   largest_encoding_fits,
