@@ -23,7 +23,7 @@ static int component_close(void);
 static int component_register(void);
 static int component_init(bool progress_threads, bool mpi_threads);
 
-/** Of coll/tuned: with a lower one this component serves no communicator. */
+/** Of coll/tuned: with a lower one this component has nonblocking barriers at most. */
 #define PRIORITY_OF_STOCK 30
 
 nicbarrier_counters_t nicbarrier_counters;

@@ -12,6 +12,10 @@
 #include "ompi/mca/coll/base/coll_tags.h"
 #include "ompi/mca/pml/pml.h"
 
+/** The tag next to those of Open MPI's collectives, which go downwards from the one of allgather.
+ * It has none of its own between that and MPI_ANY_TAG. */
+#define TAG (MCA_COLL_BASE_TAG_ALLGATHER + 1)
+
 static int rank_at(const nicbarrier_exchange_t *x, int index)
 {
     int i = ((index % x->n) + x->n) % x->n;
@@ -25,12 +29,10 @@ static int start_round(nicbarrier_exchange_t *x)
     x->coming = x->have < left ? x->have : left;
     size_t bytes = (size_t)x->coming * x->len;
     int rc = MCA_PML_CALL(irecv(x->work + (size_t)x->have * x->len, bytes, &ompi_mpi_byte.dt,
-                                rank_at(x, x->me + x->have), MCA_COLL_BASE_TAG_BARRIER, x->comm,
-                                &x->request[0]));
+                                rank_at(x, x->me + x->have), TAG, x->comm, &x->request[0]));
     if (rc == OMPI_SUCCESS) {
-        rc = MCA_PML_CALL(isend(x->work, bytes, &ompi_mpi_byte.dt, rank_at(x, x->me - x->have),
-                                MCA_COLL_BASE_TAG_BARRIER, MCA_PML_BASE_SEND_STANDARD, x->comm,
-                                &x->request[1]));
+        rc = MCA_PML_CALL(isend(x->work, bytes, &ompi_mpi_byte.dt, rank_at(x, x->me - x->have), TAG,
+                                MCA_PML_BASE_SEND_STANDARD, x->comm, &x->request[1]));
     }
     return rc;
 }

@@ -9,9 +9,9 @@
  * The agreement of an MPI_Ibarrier needs several exchanges, one after the other, the later ones
  * started from within progress. The nonblocking collectives of the module below cannot be used for
  * these: all ranks must start them in the same order, and the application may start others of its
- * own in between, on each rank at another moment. Messages with a tag that nobody else has under
- * way need no such order: the tag of blocking barriers, because while an agreement runs no blocking
- * barrier of the module below does, and because messages between two ranks do not overtake.
+ * own in between, on each rank at another moment. Messages with a tag that nobody else uses need no
+ * such order. Not that of blocking barriers: with a priority below that of the stock component this
+ * one has the nonblocking barriers alone.
  *
  * Bruck's algorithm: ceil(log2 n) rounds, any n. It is a barrier, too: it is complete at a member
  * only after all have started it.

@@ -126,6 +126,7 @@ mpi_programs = \
 	test/mpi/atomicity \
 	test/mpi/barrier \
 	test/mpi/barrier_away \
+	test/mpi/barrier_beside \
 	test/mpi/barrier_churn \
 	test/mpi/barrier_deaf \
 	test/mpi/barrier_differ \
