@@ -84,6 +84,8 @@ nicbarrier_line_t *nicbarrier_line_new(struct ompi_communicator_t *comm, int *rc
     return line;
 }
 
+/** Out of all lists, with the requests that stand in it: of some that a program never waited for
+ *  MPI_Finalize does not ask whether they are complete. */
 static void take_out(const nicbarrier_line_t *line)
 {
     nicbarrier_line_t **at = &component()->lines;
@@ -93,6 +95,15 @@ static void take_out(const nicbarrier_line_t *line)
     }
     if (*at != NULL) {
         *at = line->next;
+    }
+    for (at = &component()->busy; *at != NULL && *at != line;) {
+        at = &(*at)->next_busy;
+    }
+    if (*at != NULL) {
+        *at = line->next_busy;
+    }
+    for (const nicbarrier_request_t *r = line->head; r != NULL; r = r->next) {
+        atomic_fetch_sub(&component()->waiting, 1);
     }
     unlock();
 }
@@ -131,27 +142,29 @@ static void note_skew(nicbarrier_line_t *line, uint64_t epoch)
     }
 }
 
-static void enter(nicbarrier_line_t *line, uint64_t epoch)
+static void enter(nicbarrier_carrier_t *carrier, uint64_t epoch)
 {
-    count(line->carrier->kind);
-    nicbarrier_carrier_enter(line->carrier, epoch);
+    count(carrier->kind);
+    nicbarrier_carrier_enter(carrier, epoch);
 }
 
-/** The agreement is over: those who stand in line enter. */
+/** The agreement is over: those who stand in line enter. A blocking barrier of another thread looks
+ *  at `carrier` without the lock, and must not enter before them. */
 static void end_agreement(nicbarrier_line_t *line)
 {
-    line->carrier = nicbarrier_agreement_finish(line->agreement);
+    nicbarrier_carrier_t *carrier = nicbarrier_agreement_finish(line->agreement);
     line->agreement = NULL;
-    if (line->carrier == NULL) {
+    if (carrier == NULL) {
         nicbarrier_counters.declined++;
         line->by_exchange = true;
         return;
     }
     nicbarrier_counters.live_carriers++;
     for (nicbarrier_request_t *r = line->head; r != NULL; r = r->next) {
-        enter(line, r->epoch);
+        enter(carrier, r->epoch);
     }
-    nicbarrier_carrier_depart(line->carrier);
+    nicbarrier_carrier_depart(carrier);
+    __atomic_store_n(&line->carrier, carrier, __ATOMIC_RELEASE);
 }
 
 /** One barrier by exchange; 1 where it is complete. */
@@ -306,7 +319,7 @@ void nicbarrier_line_begin(nicbarrier_line_t *line, nicbarrier_request_t *reques
     make_busy(line);
     atomic_fetch_add(&component()->waiting, 1);
     if (line->carrier != NULL) {
-        enter(line, request->epoch);
+        enter(line->carrier, request->epoch);
         nicbarrier_carrier_depart(line->carrier);
     }
     unlock();
@@ -338,7 +351,7 @@ bool nicbarrier_line_settle(nicbarrier_line_t *line)
 void nicbarrier_line_barrier(nicbarrier_line_t *line)
 {
     uint64_t epoch = ++line->epoch;
-    enter(line, epoch);
+    enter(line->carrier, epoch);
     nicbarrier_carrier_wait(line->carrier, epoch);
     if (line->carrier->skew) {
         note_skew(line, epoch);

@@ -88,7 +88,7 @@ static int barrier(struct ompi_communicator_t *comm, mca_coll_base_module_t *mod
 {
     nicbarrier_module_t *m = (nicbarrier_module_t *)module;
 
-    if (m->line == NULL || m->line->carrier == NULL) {
+    if (m->line == NULL || __atomic_load_n(&m->line->carrier, __ATOMIC_ACQUIRE) == NULL) {
         return first_barrier(m, comm);
     }
     nicbarrier_line_barrier(m->line);
