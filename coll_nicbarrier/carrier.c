@@ -17,7 +17,9 @@
 #include "opal/runtime/opal_progress.h"
 #include "opal/util/proc.h"
 
-/** A thread that has waited this long sleeps in the kernel, where it costs nobody anything. */
+/** A thread that has waited this long, and whose processor others want, sleeps in the kernel, where
+ * it costs nobody anything. Where nobody wants it the thread goes on with Open MPI's progress,
+ * since others may be waiting for what it answers: one-sided communication, long messages. */
 #define SLEEP_AFTER_NSEC 100000U
 /** It wakes up now and then, because others may need what Open MPI does in its progress. */
 #define SLEEP_USEC 500U
@@ -240,9 +242,14 @@ static void sleep_a_little(nicbarrier_carrier_t *c, uint64_t epoch)
 
 /** From how long yields take follows whether others want this processor: then spinning only keeps
  *  those away who are waited for. */
+static bool is_shared(uint64_t nsec, unsigned yields)
+{
+    return nsec / yields > SHARED_NSEC;
+}
+
 static void learn(nicbarrier_carrier_t *c, uint64_t nsec, unsigned yields)
 {
-    bool shared = nsec / yields > SHARED_NSEC;
+    bool shared = is_shared(nsec, yields);
     atomic_store_explicit(&c->spins, shared ? 0 : c->spins_max, memory_order_relaxed);
 }
 
@@ -269,10 +276,15 @@ static void wait_long(nicbarrier_carrier_t *c, uint64_t epoch)
         opal_progress();
         uint64_t now = now_nsec();
         start = start == 0 ? now : start;
-        if (now - start > SLEEP_AFTER_NSEC) {
+        if (now - start <= SLEEP_AFTER_NSEC) {
+            continue;
+        }
+        if (is_shared(now - start, yields)) {
             wait_asleep(c, epoch);
             return;
         }
+        start = now;
+        yields = 0;
     }
     if (sample && yields > 0) {
         learn(c, now_nsec() - start, yields);
