@@ -192,3 +192,25 @@ def matches(case, patterns):
     return not patterns or any(
         fnmatch.fnmatchcase(case, p) or fnmatch.fnmatchcase(case, "*/" + p) for p in patterns
     )
+
+
+def case_name(result, preset):
+    """The name of a case as Preset.cases gives it, from a result."""
+    parts = {
+        "w": lambda r: r["window"],
+        "o": lambda r: r["op"],
+        "m": lambda r: size_text(r["size"]),
+        "b": lambda r: size_text(r["block"]) if r["block"] else "contig",
+        "d": lambda r: f"{int(r['dims'])}d",
+        "s": lambda r: r["sync"],
+        "T": lambda r: r["types"],
+    }
+    return "/".join(parts[letter](result) for letter in preset.lists)
+
+
+def size_text(size):
+    size = int(size)
+    for shift, letter in ((20, "M"), (10, "K")):
+        if size >> shift and size % (1 << shift) == 0:
+            return f"{size >> shift}{letter}"
+    return str(size)
