@@ -54,7 +54,7 @@ typedef struct rma_test {
     int burst;            /* operations between two synchronisations ... */
     int nth;              /* ... and which of them is being done, each in a place of its own */
     const bench_window_t *window;
-    char *local;   /* origin's private buffer, the extent of its shape */
+    char *local;   /* origin's private buffer, the extents of a burst of its shape */
     char *scratch; /* destination of the in-process copy, the extent of the target's shape */
     rma_side_t origin, target;
 } rma_test_t;

@@ -32,6 +32,8 @@ typedef struct options {
     bool reads;
     bool target_computes;
     const char *json;
+    size_t extent;       /* bytes that the largest operation spans on a side ... */
+    size_t burst_extent; /* ... and so many of them as are in a burst */
 } options_t;
 
 typedef struct report {
@@ -113,6 +115,25 @@ static int parse_option(int c, const char *text, options_t *o)
     }
 }
 
+/** False where no memory is that large. The sizes count only for operations that have one. */
+static bool find_extents(options_t *o)
+{
+    bool sized = false;
+    o->extent = 4 * sizeof(int64_t);
+    for (int i = 0; i < o->ops.n; i++) {
+        sized = sized || !rma_op_is_latency((rma_op_t)o->ops.v[i]);
+    }
+    for (int m = 0; sized && m < o->sizes.n; m++) {
+        size_t extent;
+        if (__builtin_mul_overflow(o->sizes.v[m], (size_t)o->stride_factor, &extent)) {
+            return false;
+        }
+        o->extent = extent > o->extent ? extent : o->extent;
+    }
+    return !__builtin_mul_overflow(o->extent, (size_t)o->burst, &o->burst_extent) &&
+           o->burst_extent <= PTRDIFF_MAX;
+}
+
 static int parse_options(int argc, char **argv, options_t *o)
 {
     *o = (options_t){.sizes = {{65536, 1048576}, 2},
@@ -138,6 +159,10 @@ static int parse_options(int argc, char **argv, options_t *o)
             return -1;
         }
     }
+    if (!find_extents(o)) {
+        fprintf(stderr, "-m times -S times -N is more than any memory\n");
+        return -1;
+    }
     return optind == argc ? 0 : -1;
 }
 
@@ -161,16 +186,6 @@ static bool set_shapes(const options_t *o, size_t size, size_t block, rma_test_t
     t->target.shape =
         make_shape(size, block, strided && o->layout != LAYOUT_ORIGIN, o->stride_factor);
     return true;
-}
-
-static size_t largest_extent(const options_t *o)
-{
-    size_t bytes = 4 * sizeof(int64_t);
-    for (int m = 0; m < o->sizes.n; m++) {
-        size_t extent = o->sizes.v[m] * (size_t)o->stride_factor;
-        bytes = extent > bytes ? extent : bytes;
-    }
-    return bytes * (size_t)o->burst;
 }
 
 /* ---- Output ---------------------------------------------------------------------------------- */
@@ -320,7 +335,7 @@ static void run_window(bench_window_kind_t kind, rma_test_t *t, report_t *rep)
 {
     const options_t *o = rep->opt;
     bench_window_t window;
-    if (bench_window_open(kind, largest_extent(o), t->comm, &window) != 0) {
+    if (bench_window_open(kind, o->burst_extent, t->comm, &window) != 0) {
         return;
     }
     if (t->rank == 0) {
@@ -355,8 +370,8 @@ static int run(const options_t *o, MPI_Comm comm, int rank)
                     .slice = 1e-6 * o->slice_us,
                     .burst = o->burst,
                     .budget = 1e-3 * o->milliseconds,
-                    .local = bench_alloc(largest_extent(o)),
-                    .scratch = bench_alloc(largest_extent(o))};
+                    .local = bench_alloc(o->burst_extent),
+                    .scratch = bench_alloc(o->extent)};
     rep.line = bench_line_open(comm);
     for (int i = 0; i < o->windows.n; i++) {
         run_window((bench_window_kind_t)o->windows.v[i], &t, &rep);
