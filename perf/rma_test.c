@@ -108,6 +108,14 @@ static size_t pitch(const bench_shape_t *s)
     return s->stride * s->count;
 }
 
+/** All operations of a burst: their places follow each other, so that they are one shape. */
+static bench_shape_t burst_shape(const rma_test_t *t, const rma_side_t *side)
+{
+    bench_shape_t s = side->shape;
+    s.count *= (size_t)t->burst;
+    return s;
+}
+
 static void transfer(rma_test_t *t)
 {
     const rma_side_t *o = &t->origin, *d = &t->target;
@@ -189,9 +197,10 @@ static void pass_turn(const rma_test_t *t, int from)
 
 static void read_arrived(rma_test_t *t)
 {
+    bench_shape_t s = burst_shape(t, is_get(t->op) ? &t->origin : &t->target);
     if (is_get(t->op)) {
         if (t->rank == ORIGIN) {
-            sink = bench_shape_read(&t->origin.shape, t->local);
+            sink = bench_shape_read(&s, t->local);
         }
         return;
     }
@@ -200,7 +209,7 @@ static void read_arrived(rma_test_t *t)
         MPI_Win_sync(t->window->win);
     }
     if (t->rank == TARGET) {
-        sink = bench_shape_read(&t->target.shape, t->window->base);
+        sink = bench_shape_read(&s, t->window->base);
     }
     pass_turn(t, TARGET);
 }
@@ -344,47 +353,67 @@ rma_time_t rma_measure_copy(const rma_test_t *t, bool reads)
 
 enum { SEED_MOVED = 3, SEED_THERE = 11, WORD_THERE = 100, WORD_OPERAND = 7 };
 
+/** What stands in the target's word `i`. Only sums can tell by it whose word they changed. */
+static int64_t word_there(const rma_test_t *t, int i)
+{
+    return WORD_THERE + (t->op == RMA_FOP_LAT ? i : 0);
+}
+
+static void prepare_words(const rma_test_t *t)
+{
+    int64_t *word = (int64_t *)(void *)(t->rank == TARGET ? t->window->base : t->local);
+    if (t->rank == ORIGIN) {
+        *word++ = WORD_OPERAND;
+        *word++ = WORD_THERE;
+    }
+    for (int i = 0; i < t->burst; i++) {
+        word[i] = t->rank == TARGET ? word_there(t, i) : 0;
+    }
+}
+
 static void prepare_check(rma_test_t *t)
 {
     bool get = is_get(t->op), acc = is_acc(t->op);
-    if (t->rank == TARGET) {
-        bench_shape_clear(&t->target.shape, t->window->base);
+    if (is_atomic(t->op)) {
+        prepare_words(t);
+    } else if (t->rank == TARGET) {
+        bench_shape_t s = burst_shape(t, &t->target);
+        bench_shape_clear(&s, t->window->base);
         if (get || acc) {
-            bench_shape_fill(&t->target.shape, t->window->base, get ? SEED_MOVED : SEED_THERE);
+            bench_shape_fill(&s, t->window->base, get ? SEED_MOVED : SEED_THERE);
         }
-        if (is_atomic(t->op)) {
-            int64_t there = WORD_THERE;
-            memcpy(t->window->base, &there, sizeof(there));
-        }
-    } else if (is_atomic(t->op)) {
-        memcpy(t->local, (int64_t[]){WORD_OPERAND, WORD_THERE, 0}, 3 * sizeof(int64_t));
     } else {
-        bench_shape_clear(&t->origin.shape, t->local);
+        bench_shape_t s = burst_shape(t, &t->origin);
+        bench_shape_clear(&s, t->local);
         if (!get) {
-            bench_shape_fill(&t->origin.shape, t->local, SEED_MOVED);
+            bench_shape_fill(&s, t->local, SEED_MOVED);
         }
     }
 }
 
-static long wrong_word(const char *p, int64_t expected)
+static long wrong_words(const rma_test_t *t)
 {
-    return memcmp(p, &expected, sizeof(expected)) != 0;
+    const char *p = t->rank == TARGET ? t->window->base : t->local + 2 * sizeof(int64_t);
+    long wrong = 0;
+    for (int i = 0; i < t->burst; i++, p += sizeof(int64_t)) {
+        int64_t there = word_there(t, i);
+        int64_t left = t->op == RMA_FOP_LAT ? there + WORD_OPERAND : WORD_OPERAND;
+        wrong += memcmp(p, t->rank == TARGET ? &left : &there, sizeof(int64_t)) != 0;
+    }
+    return wrong;
 }
 
 static long count_errors(const rma_test_t *t)
 {
-    bool acc = is_acc(t->op);
     if (is_atomic(t->op)) {
-        int64_t left = t->op == RMA_FOP_LAT ? WORD_THERE + WORD_OPERAND : WORD_OPERAND;
-        return t->rank == TARGET ? wrong_word(t->window->base, left)
-                                 : wrong_word(t->local + 2 * sizeof(int64_t), WORD_THERE);
+        return wrong_words(t);
     }
     if (is_get(t->op) != (t->rank == ORIGIN)) {
         return 0;
     }
-    const bench_shape_t *shape = t->rank == ORIGIN ? &t->origin.shape : &t->target.shape;
-    return (long)bench_shape_errors(shape, t->rank == ORIGIN ? t->local : t->window->base,
-                                    SEED_MOVED, acc ? SEED_THERE : -1);
+    bench_shape_t s = burst_shape(t, t->rank == ORIGIN ? &t->origin : &t->target);
+    return (long)bench_shape_errors(&s, t->rank == ORIGIN ? t->local : t->window->base, SEED_MOVED,
+                                    is_acc(t->op) ? SEED_THERE : -1);
 }
 
 /** Makes local stores and remote operations visible to each other across a barrier. */
@@ -403,9 +432,7 @@ long rma_check(rma_test_t *t)
 {
     prepare_check(t);
     synchronise(t);
-    if (t->rank == ORIGIN) {
-        issue(t);
-    }
+    issue_burst(t);
     complete(t);
     synchronise(t);
     long errors = count_errors(t);

@@ -88,7 +88,7 @@ rma_time_t rma_measure(rma_test_t *t, bool reads);
 rma_time_t rma_measure_copy(const rma_test_t *t, bool reads);
 
 /**
- * Collective. Does the operation once on cleared memory and compares what arrived, gaps included.
+ * Collective. Does one burst on cleared memory and compares what arrived, gaps included.
  * Returns the number of wrong elements and gap bytes, on both ranks.
  */
 long rma_check(rma_test_t *t);
