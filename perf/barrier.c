@@ -278,8 +278,12 @@ static int run(const options_t *o)
     int wrong = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &b.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &b.ranks);
+    int opened = b.rank == 0 ? bench_json_open(o->json, "barrier", &json) : 0;
+    MPI_Bcast(&opened, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    if (opened != 0) {
+        return BENCH_EXIT_USAGE;
+    }
     if (b.rank == 0) {
-        wrong |= bench_json_open(o->json, "barrier", &json);
         printf("%-9s %6s %11s %11s %11s %8s\n", "op", "ranks", "median us", "99 % us", "skew us",
                "line ns");
     }
@@ -294,11 +298,10 @@ static int run(const options_t *o)
         }
     }
     bench_line_close(line);
-    if (b.rank == 0) {
-        wrong |= bench_json_close(json);
-    }
-    MPI_Bcast(&wrong, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    return wrong ? BENCH_EXIT_WRONG_DATA : BENCH_EXIT_OK;
+    int written = bench_json_close(json);
+    int rc = wrong ? BENCH_EXIT_WRONG_DATA : written != 0 ? BENCH_EXIT_USAGE : BENCH_EXIT_OK;
+    MPI_Bcast(&rc, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    return rc;
 }
 
 int main(int argc, char **argv)

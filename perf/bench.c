@@ -42,7 +42,7 @@ void *bench_alloc(size_t bytes)
     void *p = NULL;
     if (posix_memalign(&p, (size_t)sysconf(_SC_PAGESIZE), bytes ? bytes : 1) != 0) {
         fprintf(stderr, "out of memory: %zu bytes\n", bytes);
-        exit(EXIT_FAILURE);
+        MPI_Abort(MPI_COMM_WORLD, BENCH_EXIT_NO_MEMORY);
     }
     memset(p, 0, bytes);
     return p;

@@ -23,7 +23,13 @@
 #define BENCH_LIST_MAX 32
 
 /** Exit codes of the benchmark programs. */
-enum { BENCH_EXIT_OK = 0, BENCH_EXIT_WRONG_DATA = 1, BENCH_EXIT_USAGE = 2, BENCH_EXIT_NO_CASE = 3 };
+enum {
+    BENCH_EXIT_OK = 0,
+    BENCH_EXIT_WRONG_DATA = 1,
+    BENCH_EXIT_USAGE = 2, /* also of a result file that cannot be written */
+    BENCH_EXIT_NO_CASE = 3,
+    BENCH_EXIT_NO_MEMORY = 4
+};
 
 /** A list from the command line: sizes in bytes, or indexes into a table of names. */
 typedef struct bench_list {
@@ -132,7 +138,10 @@ int bench_window_open(bench_window_kind_t kind, size_t bytes, MPI_Comm comm, ben
 /** Collective. */
 void bench_window_close(bench_window_t *w);
 
-/** Page-aligned private memory, touched and zeroed; exits the program where there is none. */
+/**
+ * Page-aligned private memory, touched and zeroed. Where there is none, it says so on stderr and
+ * ends all ranks with BENCH_EXIT_NO_MEMORY.
+ */
 void *bench_alloc(size_t bytes);
 
 #endif
