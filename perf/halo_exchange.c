@@ -15,6 +15,7 @@
  * therefore never writes ghost cells that are still being read, and one synchronisation for each
  * iteration is enough.
  */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -52,6 +53,7 @@ typedef struct halo {
     MPI_Group neighbours;
     face_t face[MAX_FACES];
     int faces;
+    size_t face_bytes; /* of all faces */
 } halo_t;
 
 static const char usage[] =
@@ -103,11 +105,12 @@ static void make_faces(halo_t *h, bool vectors)
         vectors ? vector_type : subarray_type;
     int cart_dim = 0;
     h->faces = 0;
+    h->face_bytes = 0;
     for (int d = 0; d < GRID_DIMS; d++) {
         if (!grid_uses(&h->grid, d)) {
             continue;
         }
-        int neighbour[2];
+        int neighbour[2], size;
         MPI_Cart_shift(h->comm, cart_dim++, 1, &neighbour[0], &neighbour[1]);
         for (int side = 0; side < 2; side++) {
             face_t *f = &h->face[h->faces++];
@@ -116,6 +119,8 @@ static void make_faces(halo_t *h, bool vectors)
             f->neighbour = neighbour[side];
             f->from = make(&h->grid, &from, &f->from_offset);
             f->to = make(&h->grid, &to, &f->to_offset);
+            MPI_Type_size(f->from, &size);
+            h->face_bytes += (size_t)size;
         }
     }
 }
@@ -126,17 +131,6 @@ static void free_faces(halo_t *h)
         MPI_Type_free(&h->face[i].from);
         MPI_Type_free(&h->face[i].to);
     }
-}
-
-static size_t halo_bytes(const halo_t *h)
-{
-    size_t bytes = 0;
-    for (int i = 0; i < h->faces; i++) {
-        int size;
-        MPI_Type_size(h->face[i].from, &size);
-        bytes += (size_t)size;
-    }
-    return bytes;
 }
 
 /* ---- Exchange -------------------------------------------------------------------------------- */
@@ -303,7 +297,7 @@ static void measure(halo_t *h, const options_t *o, bench_line_t *line, result_t 
     const void *send = h->rank == 0 ? MPI_IN_PLACE : seconds;
     MPI_Reduce(send, seconds, o->iterations, MPI_DOUBLE, MPI_MAX, 0, h->comm);
     r->exchange = bench_median(seconds, o->iterations);
-    r->bytes = halo_bytes(h);
+    r->bytes = h->face_bytes;
     r->different = check(h, WARM_UP + o->iterations);
     free(seconds);
 }
@@ -341,22 +335,25 @@ typedef struct run {
     int measured, wrong; /* on rank 0 */
 } run_t;
 
+static grid_t block_grid(int dims, const options_t *o)
+{
+    int n = o->cells > 0 ? o->cells : dims == 2 ? 1024 : 96;
+    return grid_make(dims, (int[GRID_DIMS]){n, n, n}, o->fields);
+}
+
 /** Blocks of cells for each rank; x, whose faces are the hardest ones, is cut most often. */
 static void decompose(halo_t *h, int dims, const options_t *o)
 {
-    int cells = o->cells > 0 ? o->cells : dims == 2 ? 1024 : 96;
     int shape[GRID_DIMS] = {0}, periods[GRID_DIMS] = {1, 1, 1};
     MPI_Comm_size(MPI_COMM_WORLD, &h->ranks);
     MPI_Dims_create(h->ranks, dims, shape);
-    for (int d = 0; d < dims / 2; d++) {
-        int swap = shape[d];
-        shape[d] = shape[dims - 1 - d];
-        shape[dims - 1 - d] = swap;
-    }
+    int most = shape[0];
+    shape[0] = shape[dims - 1];
+    shape[dims - 1] = most;
     MPI_Cart_create(MPI_COMM_WORLD, dims, shape, periods, 0, &h->comm);
     MPI_Comm_set_errhandler(h->comm, MPI_ERRORS_RETURN);
     MPI_Comm_rank(h->comm, &h->rank);
-    h->grid = grid_make(dims, (int[GRID_DIMS]){cells, cells, cells}, o->fields);
+    h->grid = block_grid(dims, o);
     for (int d = 0, cart_dim = 0; d < GRID_DIMS; d++) {
         h->procs[d] = grid_uses(&h->grid, d) ? shape[cart_dim++] : 1;
     }
@@ -443,6 +440,13 @@ static int parse_options(int argc, char **argv, options_t *o)
             return -1;
         }
     }
+    for (int i = 0; i < o->dims.n; i++) {
+        grid_t block = block_grid(2 + (int)o->dims.v[i], o);
+        if (grid_doubles(&block) > INT_MAX) {
+            fprintf(stderr, "-n and -f: a block of more than %d doubles\n", INT_MAX);
+            return -1;
+        }
+    }
     return optind == argc ? 0 : -1;
 }
 
@@ -463,7 +467,7 @@ static int run_all(const options_t *o, int rank)
     }
     run.line = bench_line_open(MPI_COMM_WORLD);
     for (int i = 0; i < o->dims.n; i++) {
-        run_dims(o->dims.v[i] == 0 ? 2 : 3, &run);
+        run_dims(2 + (int)o->dims.v[i], &run);
     }
     bench_line_close(run.line);
     int rc = bench_json_close(run.json) != 0 ? BENCH_EXIT_USAGE
