@@ -53,6 +53,31 @@ class Preset:
         }
         return replace(self, lists=lists)
 
+    def options(self, milliseconds, reads):
+        """The program's options."""
+        options = []
+        for letter, values in self.lists.items():
+            options += ["-" + letter, ",".join(values)]
+        if self.program in ("strided_rma", "barrier"):
+            options += ["-t", str(milliseconds)]
+        if self.program == "strided_rma" and reads:
+            options.append("-r")
+        return [*options, *self.extra]
+
+    def times(self, reads):
+        """The times in a result: how the name begins, and what a table says of it."""
+        times = [("", "")] + ([("read_", ", arrived data read too")] if reads else [])
+        if self.program == "barrier":
+            times += [("p99_", ", 99th percentile")]
+            times += [("skew_", ", from the first to leave to the last")]
+        return times
+
+    def figure(self, seconds, size):
+        """A time of an operation on so many bytes in the preset's unit, or None."""
+        if seconds is None:
+            return None
+        return 1e6 * seconds if self.unit == "us" else 1e-6 * size / seconds
+
 
 STRIDED = {"m": ("64K", "1M"), "b": ("8", "64", "512", "1K", "4K", "contig")}
 # In this order because compare-and-swap on allocated windows crashes osc/rdma of Open MPI 4.1.4,
