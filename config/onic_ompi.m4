@@ -17,6 +17,7 @@ AC_DEFUN([ONIC_CHECK_OMPI], [
             [prefix of Open MPI 4.1 or 5.0 with its developer headers
              (default: that of mpicc in PATH)])],
         [], [with_ompi=yes])
+    ONIC_ABSOLUTE([ompi])
     AS_CASE([$with_ompi],
         [yes], [onic_ompi_path=$PATH],
         [no], [AC_MSG_ERROR([ompi-nic cannot be built without Open MPI])],

@@ -1,14 +1,24 @@
 # Copyright (c) 2026 The ompi-nic authors. All rights reserved.
 # SPDX-License-Identifier: BSD-3-Clause
 
+# ONIC_ABSOLUTE(OPTION)
+# Ends configure where --with-OPTION=DIR is a relative path: libtool records none in what it links,
+# and the options are handed on as they are to the sanitized build, in another directory.
+AC_DEFUN([ONIC_ABSOLUTE], [
+    AS_CASE([$with_$1],
+        [yes|no|/*], [],
+        [AC_MSG_ERROR([--with-$1=$with_$1: this is not an absolute path])])
+])
+
 # ONIC_FIND(VARIABLE, OPTION, PKG-CONFIG-NAME, DEFAULT-LIBS, WHAT, HEADER)
 # Finds a library in --with-OPTION=DIR, or by pkg-config, or where the compiler looks anyway. Sets
 # and substitutes VARIABLE_CPPFLAGS, VARIABLE_LDFLAGS and VARIABLE_LIBS; whether they work is for
-# the caller to check. A DIR without HEADER is refused: the compiler would go on and take what it
-# finds elsewhere.
+# the caller to check. A DIR without HEADER or the first of DEFAULT-LIBS is refused: the compiler
+# would go on and take what it finds elsewhere.
 AC_DEFUN([ONIC_FIND], [
     AC_ARG_WITH([$2], [AS_HELP_STRING([--with-$2=DIR], [prefix of $5 (default: ask pkg-config)])],
                 [], [with_$2=yes])
+    ONIC_ABSOLUTE([$2])
     $1_CPPFLAGS=
     $1_LDFLAGS=
     $1_LIBS="$4"
@@ -16,19 +26,37 @@ AC_DEFUN([ONIC_FIND], [
         [yes],
             [AS_IF([test -n "$PKG_CONFIG" && "$PKG_CONFIG" --exists $3],
                    [$1_CPPFLAGS=`"$PKG_CONFIG" --cflags $3`
-                    $1_LDFLAGS=`"$PKG_CONFIG" --libs-only-L --libs-only-other $3`])],
+                    # It names no directory that is on the loader's path anyway.
+                    $1_LDFLAGS=`"$PKG_CONFIG" --libs-only-L --libs-only-other $3 |
+                        sed 's,-L\(/@<:@^ @:>@*\),& -R\1,g'`])],
         [no], [],
         [AS_IF([test ! -d "$with_$2"],
                [AC_MSG_ERROR([--with-$2=$with_$2: there is no such directory])])
          AS_IF([test ! -f "$with_$2/include/$6"],
                [AC_MSG_ERROR([--with-$2=$with_$2: there is no include/$6 in it])])
+         _ONIC_LIBDIR([$2], m4_bpatsubst([$4], [-l\([^ ]*\).*], [\1]))
          $1_CPPFLAGS="-I$with_$2/include"
-         $1_LDFLAGS="-L$with_$2/lib"
          # The caller's own installation is not on the loader's path.
-         AS_IF([test -d "$with_$2/lib"], [$1_LDFLAGS="$$1_LDFLAGS -R$with_$2/lib"])])
+         $1_LDFLAGS="-L$onic_libdir -R$onic_libdir"])
     AC_SUBST([$1_CPPFLAGS])
     AC_SUBST([$1_LDFLAGS])
     AC_SUBST([$1_LIBS])
+])
+
+# _ONIC_LIBDIR(OPTION, NAME)
+# Sets onic_libdir to where libNAME is in the prefix --with-OPTION=DIR, and ends configure where it
+# is not.
+AC_DEFUN([_ONIC_LIBDIR], [
+    onic_libdir=
+    onic_multiarch=`$CC -print-multiarch 2>/dev/null`
+    onic_dirs="lib lib64${onic_multiarch:+ lib/$onic_multiarch}"
+    for onic_dir in $onic_dirs; do
+        AS_IF([test -n "$onic_libdir"], [],
+              [test -f "$with_$1/$onic_dir/lib$2.so" || test -f "$with_$1/$onic_dir/lib$2.a"],
+              [onic_libdir=$with_$1/$onic_dir])
+    done
+    AS_IF([test -z "$onic_libdir"],
+          [AC_MSG_ERROR([--with-$1=$with_$1: there is no lib$2.so or lib$2.a in its $onic_dirs])])
 ])
 
 # ONIC_REFUSE_DIR(OPTION, WHAT)
@@ -122,10 +150,9 @@ AC_DEFUN([ONIC_CHECK_VERBS], [
 
 # ONIC_CHECK_UNIT: Check, the unit test framework. Only `make check` needs it.
 AC_DEFUN([ONIC_CHECK_UNIT], [
-    ONIC_FIND([CHECK], [check], [check], [], [Check], [check.h])
+    ONIC_FIND([CHECK], [check], [check], [-lcheck -lsubunit -lm -lrt], [Check], [check.h])
     AS_IF([test "$with_check" = yes && test -n "$PKG_CONFIG" && "$PKG_CONFIG" --exists check],
-          [CHECK_LIBS=`"$PKG_CONFIG" --libs-only-l check`],
-          [CHECK_LIBS="-lcheck -lsubunit -lm -lrt"])
+          [CHECK_LIBS=`"$PKG_CONFIG" --libs-only-l check`])
     onic_have_check=no
     AS_IF([test "$with_check" != no],
           [ONIC_TRY([CHECK], [Check], [[#include <check.h>]],
