@@ -34,8 +34,13 @@ unit_programs = \
 	test/unit/check_tls \
 	test/unit/check_tune
 
-unit_ldadd = osc_nicstride/libnicstride_core.la common/libonic_core.la $(CHECK_LIBS)
-barrier_ldadd = coll_nicbarrier/libnicbarrier_core.la common/libonic_core.la $(CHECK_LIBS)
+check_libs = $(CHECK_LDFLAGS) $(CHECK_LIBS)
+unit_ldadd = osc_nicstride/libnicstride_core.la common/libonic_core.la $(check_libs)
+barrier_ldadd = coll_nicbarrier/libnicbarrier_core.la common/libonic_core.la $(check_libs)
+
+# For all of them, and for these alone: where Check is, there may be other libraries too.
+unit_objects = $(unit_programs:=.$(OBJEXT)) test/unit/nicbarrier_sim.$(OBJEXT)
+$(unit_objects): AM_CPPFLAGS += $(CHECK_CPPFLAGS)
 
 test_unit_check_apply_LDADD = $(unit_ldadd)
 test_unit_check_arrange_LDADD = $(barrier_ldadd)
@@ -185,7 +190,7 @@ mpi_programs = \
 EXTRA_PROGRAMS += $(mpi_programs)
 
 # These use the common library directly.
-internal_ldadd = $(keep_loaded) test/mpi/libtestlib.a $(OMPI_LDFLAGS) $(OMPI_INTERNAL_LIBS) $(UCX_LIBS) -lm
+internal_ldadd = $(keep_loaded) test/mpi/libtestlib.a $(OMPI_LDFLAGS) $(OMPI_INTERNAL_LIBS) $(UCX_LDFLAGS) $(UCX_LIBS) -lm
 internal_ldflags = $(common_ldflags) -Wl,-rpath,$(abs_builddir)/.libs
 internal_dependencies = $(keep_loaded) test/mpi/libtestlib.a libompi_nic_common.la
 
@@ -214,6 +219,7 @@ test_mpi_wire_SOURCES = \
 	test/mpi/wire.c \
 	test/mpi/wire_traffic.c \
 	test/mpi/wire_traffic.h
+test_mpi_wire_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CPPFLAGS)
 test_mpi_wire_LDADD = $(internal_ldadd)
 test_mpi_wire_LDFLAGS = $(internal_ldflags)
 test_mpi_wire_DEPENDENCIES = $(internal_dependencies)
