@@ -5,16 +5,19 @@
 /* timeout: 200 */
 /* ranks: 2-4 */
 /* windows: create dynamic */
+/* threads: multiple */
 /**
  * @file
- * Accumulates that come while their target is busy with a long one of its own, so that they have to
- * be put off, and tried again: each must take effect once, in the order of its origin, and give
- * back what was there before.
+ * Accumulates that come while their target is busy with a long one of its own, and are seen by
+ * another thread of its, so that they have to be put off, and tried again: each must take effect
+ * once, in the order of its origin, and give back what was there before.
  *
  * Rank 0 updates its own memory all the time. The others do random operations on a piece of it
  * each, many at once, and know from a model what must come of them. Then all add to the same
  * places.
  */
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -180,16 +183,35 @@ static bool never_waits(void)
     return method != NULL && strcmp(method, "pack") == 0;
 }
 
+static atomic_bool looking;
+
+/** Progresses while the other thread has the lock of accumulates. */
+static void *look(void *window)
+{
+    const tl_window_t *w = window;
+    int flag;
+
+    while (atomic_load(&looking)) {
+        TL_MPI(MPI_Iprobe(MPI_ANY_SOURCE, 0, w->comm, &flag, MPI_STATUS_IGNORE));
+    }
+    return NULL;
+}
+
 /** Updates of my own memory, until the others have ended; how many? */
-static int64_t keep_busy(const tl_window_t *w)
+static int64_t keep_busy(tl_window_t *w)
 {
     static const int64_t one = 1;
     const int n = (int)(OWN_BYTES / (MPI_Aint)sizeof(int64_t));
     const MPI_Aint own = tl_disp(w, 0, PIECE_AT(w->size, 0));
     int64_t *ones = tl_alloc((size_t)OWN_BYTES), done = 0, times = 0;
     counter_t *deferred = counter_begin("osc_nicstride_deferred");
+    pthread_t looker;
     int flag;
 
+    atomic_store(&looking, true);
+    if (pthread_create(&looker, NULL, look, w) != 0) {
+        tl_die("no thread");
+    }
     for (int i = 0; i < n; i++) {
         ones[i] = 1;
     }
@@ -208,6 +230,8 @@ static int64_t keep_busy(const tl_window_t *w)
         /* What is left of the others' operations has its turn. */
         TL_MPI(MPI_Iprobe(MPI_ANY_SOURCE, 0, w->comm, &flag, MPI_STATUS_IGNORE));
     }
+    atomic_store(&looking, false);
+    pthread_join(looker, NULL);
     TL_CHECK(deferred == NULL || counter_read(deferred) > 0 || never_waits(),
              "nothing had to wait in %ld updates", (long)times);
     counter_end(deferred);
@@ -362,7 +386,7 @@ static void try_collisions(tl_kind_t kind)
 
 int main(int argc, char **argv)
 {
-    tl_init(&argc, &argv, MPI_THREAD_SINGLE);
+    tl_init(&argc, &argv, MPI_THREAD_MULTIPLE);
     tl_need_ranks(2, 16);
     for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
         try_kind(kind);
