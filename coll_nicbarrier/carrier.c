@@ -10,6 +10,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -17,12 +18,16 @@
 #include "opal/runtime/opal_progress.h"
 #include "opal/util/proc.h"
 
-/** A thread that has waited this long, and whose processor others want, sleeps in the kernel, where
- * it costs nobody anything. Where nobody wants it the thread goes on with Open MPI's progress,
- * since others may be waiting for what it answers: one-sided communication, long messages. */
+/** A thread that has waited this long looks whether others want its processor. If so it sleeps in
+ * the kernel, where it costs nobody anything. If not it goes on with Open MPI's progress, since
+ * others may be waiting for what that answers: one-sided communication, long messages. */
 #define SLEEP_AFTER_NSEC 100000U
-/** It wakes up now and then, because others may need what Open MPI does in its progress. */
+/** A sleeper wakes up now and then, because others may need what Open MPI does in its progress. */
 #define SLEEP_USEC 500U
+/** And looks after so many naps whether its processor is still wanted. */
+#define NAPS 16
+/** Of Open MPI's progress, so many turns to one yield. */
+#define PROGRESS_PER_YIELD 4
 /** A yield that took longer than this has let somebody else run. */
 #define SHARED_NSEC 900U
 /** Of the waits in which a thread yields, one in so many is timed. */
@@ -242,23 +247,57 @@ static void sleep_a_little(nicbarrier_carrier_t *c, uint64_t epoch)
 
 /** From how long yields take follows whether others want this processor: then spinning only keeps
  *  those away who are waited for. */
-static bool is_shared(uint64_t nsec, unsigned yields)
-{
-    return nsec / yields > SHARED_NSEC;
-}
-
 static void learn(nicbarrier_carrier_t *c, uint64_t nsec, unsigned yields)
 {
-    bool shared = is_shared(nsec, yields);
+    bool shared = nsec / yields > SHARED_NSEC;
     atomic_store_explicit(&c->spins, shared ? 0 : c->spins_max, memory_order_relaxed);
 }
 
-/** Sleeps by turns with Open MPI's progress. */
-static void wait_asleep(nicbarrier_carrier_t *c, uint64_t epoch)
+/** Sleeps for some naps, by turns with Open MPI's progress. True where the epoch is complete. */
+static bool wait_asleep(nicbarrier_carrier_t *c, uint64_t epoch)
 {
-    while (!look(c, epoch)) {
+    for (int nap = 0; nap < NAPS; nap++) {
+        if (look(c, epoch)) {
+            return true;
+        }
         opal_progress();
         sleep_a_little(c, epoch);
+    }
+    return look(c, epoch);
+}
+
+/** How often somebody else has run in place of this thread, which wanted to go on. */
+static long times_displaced(void)
+{
+    struct rusage usage;
+    return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nivcsw : 0;
+}
+
+/** Progresses Open MPI for a while, and yields. True where the epoch is complete; otherwise
+ * *wanted_p tells whether others want this processor: at every other yield somebody ran. */
+static bool wait_awake(nicbarrier_carrier_t *c, uint64_t epoch, bool *wanted_p)
+{
+    const long displaced = times_displaced();
+    const uint64_t start = now_nsec();
+    long yields = 0;
+    do {
+        for (int turn = 0; turn < PROGRESS_PER_YIELD; turn++) {
+            if (look(c, epoch)) {
+                return true;
+            }
+            opal_progress();
+        }
+        sched_yield();
+        yields++;
+    } while (now_nsec() - start < SLEEP_AFTER_NSEC);
+    *wanted_p = 2 * (times_displaced() - displaced) >= yields;
+    return false;
+}
+
+static void wait_very_long(nicbarrier_carrier_t *c, uint64_t epoch)
+{
+    bool wanted;
+    while (!wait_awake(c, epoch, &wanted) && !(wanted && wait_asleep(c, epoch))) {
     }
 }
 
@@ -276,15 +315,10 @@ static void wait_long(nicbarrier_carrier_t *c, uint64_t epoch)
         opal_progress();
         uint64_t now = now_nsec();
         start = start == 0 ? now : start;
-        if (now - start <= SLEEP_AFTER_NSEC) {
-            continue;
-        }
-        if (is_shared(now - start, yields)) {
-            wait_asleep(c, epoch);
+        if (now - start > SLEEP_AFTER_NSEC) {
+            wait_very_long(c, epoch);
             return;
         }
-        start = now;
-        yields = 0;
     }
     if (sample && yields > 0) {
         learn(c, now_nsec() - start, yields);
