@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "coll_nicbarrier/crowd.h"
 #include "coll_nicbarrier/module.h"
 #include "opal/runtime/opal_progress.h"
 #include "opal/util/proc.h"
@@ -28,8 +29,6 @@
 #define NAPS 16
 /** Of Open MPI's progress, so many turns to one yield. */
 #define PROGRESS_PER_YIELD 4
-/** A yield that took longer than this has let somebody else run. */
-#define SHARED_NSEC 900U
 /** Of the waits in which a thread yields, one in so many is timed. */
 #define WAITS_PER_SAMPLE 8U
 /** Of the yields of a wait, one in so many is followed by Open MPI's progress. */
@@ -249,7 +248,7 @@ static void sleep_a_little(nicbarrier_carrier_t *c, uint64_t epoch)
  *  those away who are waited for. */
 static void learn(nicbarrier_carrier_t *c, uint64_t nsec, unsigned yields)
 {
-    bool shared = nsec / yields > SHARED_NSEC;
+    bool shared = nicbarrier_is_shared(nsec, yields);
     atomic_store_explicit(&c->spins, shared ? 0 : c->spins_max, memory_order_relaxed);
 }
 
@@ -274,7 +273,7 @@ static long times_displaced(void)
 }
 
 /** Progresses Open MPI for a while, and yields. True where the epoch is complete; otherwise
- * *wanted_p tells whether others want this processor: at every other yield somebody ran. */
+ * *wanted_p tells whether others want this processor. */
 static bool wait_awake(nicbarrier_carrier_t *c, uint64_t epoch, bool *wanted_p)
 {
     const long displaced = times_displaced();
@@ -290,7 +289,7 @@ static bool wait_awake(nicbarrier_carrier_t *c, uint64_t epoch, bool *wanted_p)
         sched_yield();
         yields++;
     } while (now_nsec() - start < SLEEP_AFTER_NSEC);
-    *wanted_p = 2 * (times_displaced() - displaced) >= yields;
+    *wanted_p = nicbarrier_is_wanted(times_displaced() - displaced, yields);
     return false;
 }
 

@@ -7,6 +7,7 @@ noinst_LTLIBRARIES += coll_nicbarrier/libnicbarrier_core.la
 coll_nicbarrier_libnicbarrier_core_la_SOURCES = \
 	coll_nicbarrier/arrange.c \
 	coll_nicbarrier/arrange.h \
+	coll_nicbarrier/crowd.h \
 	coll_nicbarrier/engine.h \
 	coll_nicbarrier/epoch.c \
 	coll_nicbarrier/epoch.h \

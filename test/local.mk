@@ -13,6 +13,7 @@ unit_programs = \
 	test/unit/check_layout \
 	test/unit/check_layout_wire \
 	test/unit/check_lockq \
+	test/unit/check_nicbarrier_crowd \
 	test/unit/check_nicbarrier_datagram \
 	test/unit/check_nicbarrier_epoch \
 	test/unit/check_nicbarrier_habit \
@@ -51,6 +52,7 @@ test_unit_check_handle_LDADD = $(unit_ldadd)
 test_unit_check_layout_LDADD = $(unit_ldadd)
 test_unit_check_layout_wire_LDADD = $(unit_ldadd)
 test_unit_check_lockq_LDADD = $(unit_ldadd)
+test_unit_check_nicbarrier_crowd_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_datagram_LDADD = coll_nicbarrier/libnicbarrier_datagram.la $(barrier_ldadd) $(datagram_libs)
 test_unit_check_nicbarrier_epoch_SOURCES = \
 	test/unit/check_nicbarrier_epoch.c \
