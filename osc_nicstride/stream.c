@@ -169,7 +169,6 @@ void nicstride_ops_drop(nicstride_peer_t *p)
     }
 }
 
-/** Ends the operation once nothing of it is under way any more. */
 /** Tells who waits for the request that it is over. An error that nobody waits for, because there
  * is no request or it was freed, is told at the next synchronisation. */
 static void tell_end(nicstride_op_t *op)
@@ -181,6 +180,7 @@ static void tell_end(nicstride_op_t *op)
     op->request = NULL;
 }
 
+/** Ends the operation once nothing of it is under way any more. */
 static void op_finish_locked(nicstride_op_t *op)
 {
     if (op->queued || op->in_flight > 0 || op->sent < op->size ||
