@@ -15,13 +15,9 @@
  */
 #include "test/mpi/testlib.h"
 
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "test/mpi/shutdown.h"
-
-/** Seconds after which a process that hangs is ended by a signal. */
-#define PATIENCE 60
 
 static MPI_Group group_of_two(const tl_window_t *w)
 {
@@ -108,17 +104,9 @@ static void follow(const tl_window_t *w)
 
 int main(int argc, char **argv)
 {
-    setenv("OMPI_MCA_osc_nicstride_tls", "tcp,self", 1);
-    setenv("OMPI_MCA_osc_nicstride_node", "0", 1);
-    setenv("OMPI_MCA_osc_nicstride_server", "0", 1);
+    shutdown_set_up();
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
-    tl_need_ranks(3, 3);
-    if (!tl_one_host()) {
-        tl_skip("over hosts what MPI itself has over TCP would break, too");
-    }
-    alarm(PATIENCE);
-    MPI_Barrier(MPI_COMM_WORLD);
-    shutdown_begin();
+    shutdown_begin(3);
     /* One window: what is broken stays so. */
     tl_window_t w = tl_win_make(tl_first_kind(), 64, 1, MPI_COMM_WORLD, MPI_INFO_NULL);
     if (w.rank == 0) {

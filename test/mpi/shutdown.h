@@ -6,8 +6,13 @@
 #ifndef TEST_MPI_SHUTDOWN_H
 #define TEST_MPI_SHUTDOWN_H
 
-/** Notes the connections that there are: those of mpirun and of the p2p layer are none of ours. */
-void shutdown_begin(void);
+/** Before tl_init: osc_nicstride is to use TCP alone, and no thread of its own. */
+void shutdown_set_up(void);
+
+/** Collective: skips unless there are so many ranks on one host, has a process that hangs be ended
+ * by a signal, and notes the connections that there are: those of mpirun and of the p2p layer are
+ * none of ours. */
+void shutdown_begin(int ranks);
 
 /** Breaks those that have been made since. Returns how many. */
 int shutdown_connections(void);
