@@ -37,20 +37,13 @@ void nicbarrier_settings_publish(void)
     (void)onic_modex_put(KEY, mine);
 }
 
-static const opal_proc_t *proc_of(struct ompi_communicator_t *comm, int rank)
-{
-    return &ompi_group_peer_lookup(comm->c_local_group, rank)->super;
-}
-
 static bool has_mine(struct ompi_communicator_t *comm, int rank, char theirs[TEXT_MAX])
 {
-    if (atomic_load(&job_agrees) &&
-        ompi_group_get_proc_name(comm->c_local_group, rank).jobid == OPAL_PROC_MY_NAME.jobid) {
-        return true;
-    }
-    return rank == ompi_comm_rank(comm) ||
-           (onic_modex_get(proc_of(comm, rank), KEY, theirs, TEXT_MAX) &&
-            strcmp(theirs, mine) == 0);
+    /* Of most processes of a large job Open MPI has nothing but the name until it is told more. */
+    const opal_process_name_t name = ompi_group_get_proc_name(comm->c_local_group, rank);
+    return (atomic_load(&job_agrees) && name.jobid == OPAL_PROC_MY_NAME.jobid) ||
+           rank == ompi_comm_rank(comm) ||
+           (onic_modex_get(name, KEY, theirs, TEXT_MAX) && strcmp(theirs, mine) == 0);
 }
 
 /** Of those that have the same settings the first rank speaks; the others have heard it then, also
@@ -58,7 +51,8 @@ static bool has_mine(struct ompi_communicator_t *comm, int rank, char theirs[TEX
 static void say_differs(struct ompi_communicator_t *comm, int rank, const char *theirs)
 {
     static atomic_bool said;
-    const char *other = opal_get_proc_hostname(proc_of(comm, rank));
+    const char *other =
+        opal_get_proc_hostname(&ompi_group_peer_lookup(comm->c_local_group, rank)->super);
     char host[256] = "?", ignored[TEXT_MAX];
     bool first = !atomic_exchange(&said, true);
 

@@ -93,11 +93,11 @@ static bool get(const opal_process_name_t *name, const char *key, uint8_t **byte
 
 #endif
 
-bool onic_modex_get(const struct opal_proc_t *proc, const char *key, char *text, size_t size)
+bool onic_modex_get(opal_process_name_t name, const char *key, char *text, size_t size)
 {
     uint8_t *bytes = NULL;
     size_t len = 0;
-    bool found = get(&proc->proc_name, key, &bytes, &len) && bytes != NULL && len > 0;
+    bool found = get(&name, key, &bytes, &len) && bytes != NULL && len > 0;
 
     text[0] = '\0';
     if (found) {

@@ -13,8 +13,8 @@
 #include <stddef.h>
 
 #include "common/export.h"
-
-struct opal_proc_t;
+#include "common/ompi_compat.h"
+#include "opal/util/proc.h"
 
 /**
  * Publishes `text` under `key` for all processes. To be called from a component's open function:
@@ -25,13 +25,12 @@ struct opal_proc_t;
 ONIC_EXPORT bool onic_modex_put(const char *key, const char *text);
 
 /**
- * What `proc` has published under `key`, cut to fit into `text` (size bytes, at least 1). May ask
- * the daemon of the node, and wait for its answer, but never for the process itself. Any MPI
- * thread.
+ * What the process `name` has published under `key`, cut to fit into `text` (size bytes, at least
+ * 1). May ask the daemon of the node, and wait for its answer, but never for the process itself.
+ * Any MPI thread.
  *
  * @return false where it has published nothing of that name; `text` is empty then
  */
-ONIC_EXPORT bool onic_modex_get(const struct opal_proc_t *proc, const char *key, char *text,
-                                size_t size);
+ONIC_EXPORT bool onic_modex_get(opal_process_name_t name, const char *key, char *text, size_t size);
 
 #endif

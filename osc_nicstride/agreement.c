@@ -111,13 +111,14 @@ static void say_differs(const opal_proc_t *proc, const char *theirs)
 /** Asks about a process that is not known to agree. */
 static bool ask(ompi_communicator_t *comm, int rank, uint64_t key)
 {
-    opal_proc_t *proc = &ompi_group_peer_lookup(comm->c_local_group, rank)->super;
     char theirs[TEXT_MAX];
 
     if (rank == ompi_comm_rank(comm) ||
-        (onic_modex_get(proc, KEY, theirs, sizeof(theirs)) && strcmp(theirs, mine) == 0))
+        (onic_modex_get(ompi_group_get_proc_name(comm->c_local_group, rank), KEY, theirs,
+                        sizeof(theirs)) &&
+         strcmp(theirs, mine) == 0))
         return opal_hash_table_set_value_uint64(&agreed, key, &agreed) == OPAL_SUCCESS;
-    say_differs(proc, theirs);
+    say_differs(&ompi_group_peer_lookup(comm->c_local_group, rank)->super, theirs);
     return false;
 }
 
