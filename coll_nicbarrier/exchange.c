@@ -47,7 +47,18 @@ static void unroll(nicbarrier_exchange_t *x)
 
 static int finish(nicbarrier_exchange_t *x, int rc)
 {
-    free(x->work);
+    bool busy = false;
+    for (int i = 0; i < 2; i++) {
+        if (x->request[i] != NULL) {
+            ompi_request_free(&x->request[i]);
+            x->request[i] = NULL;
+            busy = true;
+        }
+    }
+    /* After an error of one message the other may still be written to or read from: it keeps it. */
+    if (!busy) {
+        free(x->work);
+    }
     x->work = NULL;
     return rc;
 }
