@@ -120,13 +120,29 @@ static size_t segment_bytes(int n)
     return whole > parts ? whole : parts;
 }
 
+static uint64_t now_nsec(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000U + (uint64_t)t.tv_nsec;
+}
+
+/** A key that no other group has: at random, or who draws it and when, where the kernel gives
+ *  nothing. */
+static uint64_t draw_key(void)
+{
+    uint64_t key = 0;
+    if (getrandom(&key, sizeof(key), GRND_NONBLOCK) != (ssize_t)sizeof(key)) {
+        key = ((uint64_t)OPAL_PROC_MY_NAME.jobid << 32 | OPAL_PROC_MY_NAME.vpid) ^ now_nsec() << 16;
+    }
+    return key != 0 ? key : 1;
+}
+
 static hello_t make_hello(nicbarrier_agreement_t *a)
 {
     hello_t hello;
     memset(&hello, 0, sizeof(hello));
-    while (hello.key == 0 &&
-           getrandom(&hello.key, sizeof(hello.key), 0) != (ssize_t)sizeof(hello.key)) {
-    }
+    hello.key = draw_key();
     onic_place_t place = onic_place();
     hello.settings = params()->fingerprint;
     hello.where = (nicbarrier_where_t){place.package, place.numa, place.cache};
@@ -350,13 +366,6 @@ static int after_offers(nicbarrier_agreement_t *a)
     }
     int32_t failed = a->failed;
     return exchange_leaders(a, CONNECTED, &failed, sizeof(failed), a->answer);
-}
-
-static uint64_t now_nsec(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000U + (uint64_t)t.tv_nsec;
 }
 
 /** All leaders are there. Where one has failed the result will say so. */
