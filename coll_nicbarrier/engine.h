@@ -142,6 +142,10 @@ typedef struct nicbarrier_engine {
     /** The last epoch that is complete here; an acquire load and nothing else. */
     uint64_t (*completed)(const nicbarrier_net_t *net);
 
+    /** Can a partner no longer be reached, so that what is not complete here may never be? Stays
+     * so. An acquire load and nothing else. NULL: the engine tries for ever. */
+    bool (*failed)(const nicbarrier_net_t *net);
+
     /** Takes in what has come, sends what became due, NACKs included. Never waits. Returns how many
      *  packets or flags were new. Called by MPI threads, often. */
     int (*progress)(nicbarrier_net_t *net);

@@ -47,6 +47,12 @@ coll_nicbarrier_libnicbarrier_datagram_la_SOURCES = \
 nodist_coll_nicbarrier_libnicbarrier_datagram_la_SOURCES = common/config.h
 coll_nicbarrier_libnicbarrier_datagram_la_CPPFLAGS = $(pure_cppflags) $(datagram_cppflags) -D_GNU_SOURCE
 
+# Engine put: neither does it, but for the wire below it.
+noinst_LTLIBRARIES += coll_nicbarrier/libnicbarrier_put.la
+
+coll_nicbarrier_libnicbarrier_put_la_SOURCES = coll_nicbarrier/put.c
+coll_nicbarrier_libnicbarrier_put_la_CPPFLAGS = $(pure_cppflags)
+
 # libibverbs, where configure found it, is needed to load the component.
 if HAVE_VERBS
 datagram_cppflags = $(VERBS_CPPFLAGS)
@@ -70,7 +76,6 @@ mca_coll_nicbarrier_la_SOURCES = \
 	coll_nicbarrier/module.c \
 	coll_nicbarrier/module.h \
 	coll_nicbarrier/params.c \
-	coll_nicbarrier/put.c \
 	coll_nicbarrier/pvars.c \
 	coll_nicbarrier/request.c \
 	coll_nicbarrier/settings.c \
@@ -79,8 +84,10 @@ mca_coll_nicbarrier_la_SOURCES = \
 nodist_mca_coll_nicbarrier_la_SOURCES = common/config.h
 mca_coll_nicbarrier_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE \
 	-DOMPI_NIC_HELP_DIR='"$(componentdir)"'
-mca_coll_nicbarrier_la_LIBADD = coll_nicbarrier/libnicbarrier_datagram.la coll_nicbarrier/libnicbarrier_core.la $(datagram_libs) $(OMPI_INTERNAL_LIBS)
-mca_coll_nicbarrier_la_DEPENDENCIES = coll_nicbarrier/libnicbarrier_datagram.la coll_nicbarrier/libnicbarrier_core.la libompi_nic_common.la
+mca_coll_nicbarrier_la_LIBADD = coll_nicbarrier/libnicbarrier_datagram.la coll_nicbarrier/libnicbarrier_put.la \
+	coll_nicbarrier/libnicbarrier_core.la $(datagram_libs) $(OMPI_INTERNAL_LIBS)
+mca_coll_nicbarrier_la_DEPENDENCIES = coll_nicbarrier/libnicbarrier_datagram.la coll_nicbarrier/libnicbarrier_put.la \
+	coll_nicbarrier/libnicbarrier_core.la libompi_nic_common.la
 mca_coll_nicbarrier_la_LDFLAGS = -module -shared -avoid-version -no-undefined \
 	$(no_undefined_ldflags) $(common_ldflags) -Wl,-rpath,'$$ORIGIN' $(OMPI_LDFLAGS)
 

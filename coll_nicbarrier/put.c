@@ -50,23 +50,36 @@ struct nicbarrier_net {
     nicbarrier_net_t *next;
     nicbarrier_group_t group;
     nicbarrier_net_events_t events;
-    onic_region_t *region;
+    onic_region_t *region; /**< NULL once nobody puts into it any more */
     flag_t *flags;
     nicbarrier_epochs_t epochs;
     outlet_t outlet[NICBARRIER_STEPS_MAX];
     int in_flight;
+    unsigned losses; /**< of connections, when the partners were last looked at */
     bool connected;
     bool gone; /**< disconnected, kept until its last put is through */
     _Atomic uint64_t completed;
+    _Atomic bool failed; /**< a partner can no longer be reached */
 };
 
-static nicbarrier_net_t *nets; /**< connected, or gone with puts in flight; wire lock */
+static nicbarrier_net_t *nets; /**< connected, or gone with puts to make or in flight; wire lock */
+static nicbarrier_net_t *kept; /**< of these nothing is left but the region; wire lock */
 static int schedule_kind;
 
 /* ---- sending; the wire lock is held ------------------------------------------------------------
  */
 
 static void put_done(void *arg, int status);
+
+/** The end of a put: the wire has told the user of an error, and there is nothing to try again. */
+static void end_put(outlet_t *out, int status)
+{
+    out->busy = false;
+    out->net->in_flight--;
+    if (status < 0) {
+        atomic_store_explicit(&out->net->failed, true, memory_order_release);
+    }
+}
 
 static void send(outlet_t *out)
 {
@@ -78,19 +91,24 @@ static void send(outlet_t *out)
         if (rc == 0) {
             return;
         }
-        /* An error has been told by the wire, and ends the job: there is nothing to try again. */
-        out->busy = false;
-        out->net->in_flight--;
+        end_put(out, rc);
     }
 }
 
-/** Called by UCX in its progress: what is to follow is sent by move_on, behind it. */
+/** Called by UCX in its progress: what is to follow is sent by move_all, behind it. */
 static void put_done(void *arg, int status)
 {
-    outlet_t *out = arg;
-    (void)status;
-    out->busy = false;
-    out->net->in_flight--;
+    end_put(arg, status);
+}
+
+/** What had to wait for the put before it. */
+static void send_all(nicbarrier_net_t *net)
+{
+    for (int k = 0; k < net->epochs.nsteps; k++) {
+        if (net->outlet[k].remote != NULL) {
+            send(&net->outlet[k]);
+        }
+    }
 }
 
 static void post(nicbarrier_net_t *net, const nicbarrier_message_t *messages, int n)
@@ -139,6 +157,20 @@ static void advance(nicbarrier_net_t *net)
     }
 }
 
+/** Whoever has got all my puts may still be one whose own puts can no longer come. */
+static void look_for_losses(nicbarrier_net_t *net)
+{
+    if (net->losses == onic_wire_losses()) {
+        return;
+    }
+    net->losses = onic_wire_losses();
+    for (int k = 0; k < net->epochs.nsteps; k++) {
+        if (net->outlet[k].remote != NULL && onic_remote_lost(net->outlet[k].remote)) {
+            atomic_store_explicit(&net->failed, true, memory_order_release);
+        }
+    }
+}
+
 static int move_on(nicbarrier_net_t *net)
 {
     uint64_t entered = net->events.entered != NULL ? net->events.entered(net->events.arg) : 0;
@@ -150,22 +182,35 @@ static int move_on(nicbarrier_net_t *net)
     if (events > 0) {
         advance(net);
     }
-    for (int k = 0; k < net->epochs.nsteps; k++) {
-        if (net->outlet[k].remote != NULL) {
-            send(&net->outlet[k]);
-        }
-    }
+    send_all(net);
+    look_for_losses(net);
     return events;
 }
 
-static void destroy(nicbarrier_net_t *net)
+static void close_outlets(nicbarrier_net_t *net)
 {
     for (int k = 0; k < NICBARRIER_STEPS_MAX; k++) {
         if (net->outlet[k].remote != NULL) {
             onic_remote_close(net->outlet[k].remote);
         }
     }
-    free(net);
+}
+
+static void keep(nicbarrier_net_t *net)
+{
+    net->next = kept;
+    kept = net;
+}
+
+/** Nothing goes out any more. */
+static void destroy(nicbarrier_net_t *net)
+{
+    close_outlets(net);
+    if (net->region != NULL) {
+        keep(net);
+    } else {
+        free(net);
+    }
 }
 
 /** The wire's deferred function: all groups, on whatever thread progresses. */
@@ -176,8 +221,10 @@ static int move_all(void)
         nicbarrier_net_t *net = *at;
         if (!net->gone) {
             events += move_on(net);
-            at = &net->next;
-        } else if (net->in_flight == 0) {
+        } else {
+            send_all(net);
+        }
+        if (net->gone && net->in_flight == 0) {
             *at = net->next;
             destroy(net);
         } else {
@@ -212,9 +259,25 @@ static void put_close(void)
     while (nets != NULL) {
         nicbarrier_net_t *net = nets;
         nets = net->next;
-        destroy(net);
+        if (net->in_flight == 0) {
+            close_outlets(net);
+        }
+        keep(net);
     }
+    nicbarrier_net_t *rest = kept;
+    kept = NULL;
     onic_wire_unlock();
+    while (rest != NULL) {
+        nicbarrier_net_t *net = rest;
+        rest = net->next;
+        if (net->region != NULL) {
+            onic_region_free(net->region);
+        }
+        /* The others have words that UCX could not send in time, of which it will say so. */
+        if (net->in_flight == 0) {
+            free(net);
+        }
+    }
     onic_wire_close();
 }
 
@@ -285,6 +348,7 @@ static int put_connect(nicbarrier_net_t *net, const nicbarrier_offers_t *offers,
     nicbarrier_epochs_init(&net->epochs, steps, n, &never);
     net->events = *events;
     onic_wire_lock();
+    net->losses = onic_wire_losses();
     int rc = open_outlets(net, offers, why);
     net->next = nets;
     nets = net;
@@ -308,30 +372,49 @@ static uint64_t put_completed(const nicbarrier_net_t *net)
     return atomic_load_explicit(&net->completed, memory_order_acquire);
 }
 
+static bool put_failed(const nicbarrier_net_t *net)
+{
+    return atomic_load_explicit(&net->failed, memory_order_acquire);
+}
+
 static int put_progress(nicbarrier_net_t *net)
 {
     (void)net;
     return onic_wire_progress();
 }
 
+/** Takes the region, if nobody will put into it any more: each flag was waited for in the last
+ *  epoch, and holds its last value. Where this member gave up, others may still be trying. */
+static onic_region_t *take_region(nicbarrier_net_t *net)
+{
+    onic_region_t *region = NULL;
+    if (net->epochs.entered > 0 && net->epochs.completed == net->epochs.entered) {
+        region = net->region;
+        net->region = NULL;
+    }
+    return region;
+}
+
 /**
- * Peers may be behind, but have been told all they need from here, or UCX has it in its queues:
- * nothing will be repeated, and what is in flight keeps the record alive. Nor will anybody put into
- * the flags: each was waited for in the last epoch, and holds its last value.
+ * Peers may be behind, but have been told all they need from here, or will be by words that wait
+ * for those in flight: these keep the record alive. Nothing will be repeated.
  */
 static void put_disconnect(nicbarrier_net_t *net)
 {
-    onic_region_t *region = net->region;
     if (!net->connected) {
-        onic_region_free(region);
+        /* Before all have connected nobody puts. */
+        onic_region_free(net->region);
         free(net);
         return;
     }
     /* First of all, since other threads read the flags until then; afterwards they may free it. */
     onic_wire_lock();
     net->gone = true;
+    onic_region_t *region = take_region(net);
     onic_wire_unlock();
-    onic_region_free(region);
+    if (region != NULL) {
+        onic_region_free(region);
+    }
     onic_wire_lock();
     (void)move_all();
     onic_wire_unlock();
@@ -346,6 +429,7 @@ const nicbarrier_engine_t nicbarrier_engine_put = {
     .connect = put_connect,
     .enter = put_enter,
     .completed = put_completed,
+    .failed = put_failed,
     .progress = put_progress,
     .disconnect = put_disconnect,
 };

@@ -176,6 +176,11 @@ void onic_remote_close(onic_remote_t *remote)
     free(remote);
 }
 
+bool onic_remote_lost(onic_remote_t *remote)
+{
+    return onic_peer_lost(remote->peer);
+}
+
 static void put_done(void *request, ucs_status_t status, void *user_data)
 {
     put_t *put = user_data;

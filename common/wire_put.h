@@ -50,6 +50,9 @@ typedef struct onic_remote onic_remote_t;
 ONIC_EXPORT onic_remote_t *onic_remote_open(const void *bytes, size_t len, int *rc_p);
 ONIC_EXPORT void onic_remote_close(onic_remote_t *remote);
 
+/** Is the connection to that peer lost (onic_peer_lost)? The lock must be held. */
+ONIC_EXPORT bool onic_remote_lost(onic_remote_t *remote);
+
 /**
  * Puts the 8 bytes at `word`, which must stay until local completion, to byte `offset` (a multiple
  * of 8) of the region. The lock must be held. Returns 1 where it is locally complete (cb is not

@@ -21,6 +21,7 @@ unit_programs = \
 	test/unit/check_nicbarrier_mixed \
 	test/unit/check_nicbarrier_place \
 	test/unit/check_nicbarrier_port \
+	test/unit/check_nicbarrier_put \
 	test/unit/check_nicbarrier_rdma \
 	test/unit/check_nicbarrier_reach \
 	test/unit/check_nicbarrier_schedule \
@@ -65,6 +66,8 @@ test_unit_check_nicbarrier_packet_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_mixed_LDADD = coll_nicbarrier/libnicbarrier_datagram.la $(barrier_ldadd)
 test_unit_check_nicbarrier_place_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_port_LDADD = $(barrier_ldadd)
+# With a wire of its own in place of the one over UCX.
+test_unit_check_nicbarrier_put_LDADD = coll_nicbarrier/libnicbarrier_put.la $(barrier_ldadd)
 test_unit_check_nicbarrier_rdma_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_reach_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_schedule_LDADD = $(barrier_ldadd)

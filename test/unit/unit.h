@@ -55,6 +55,19 @@ static inline bool unit_once_in(unit_random_t *r, uint64_t n)
     return unit_below(r, n) == 0;
 }
 
+/** Runs and frees a suite; the value for main to return. */
+static inline int unit_run_suite(Suite *suite)
+{
+    SRunner *runner = srunner_create(suite);
+
+    printf("seed %" PRIu64 "\n", unit_seed());
+    fflush(stdout);
+    srunner_run_all(runner, CK_NORMAL);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
 /** Runs a suite of one case; the value for main to return. The `each` tests run once for each _i in
  *  0 .. times-1. */
 static inline int unit_run_loop(const char *name, const TTest *const *each, size_t neach,
@@ -69,14 +82,7 @@ static inline int unit_run_loop(const char *name, const TTest *const *each, size
     for (size_t i = 0; i < ntests; i++)
         tcase_add_test(tcase, tests[i]);
     suite_add_tcase(suite, tcase);
-
-    SRunner *runner = srunner_create(suite);
-    printf("seed %" PRIu64 "\n", unit_seed());
-    fflush(stdout);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return unit_run_suite(suite);
 }
 
 static inline int unit_run(const char *name, const TTest *const *tests, size_t ntests)

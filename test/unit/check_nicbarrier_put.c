@@ -1,0 +1,528 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Engine put without UCX: all members of a group in this process, over a wire of the test's own,
+ * that takes its time, brings puts in whatever order, and whose connections break when the test
+ * says so. It watches that nobody puts into memory that was given back.
+ */
+#include "coll_nicbarrier/engine.h"
+#include "coll_nicbarrier/schedule.h"
+#include "common/wire.h"
+#include "common/wire_put.h"
+
+#include <string.h>
+
+#include "test/unit/unit.h"
+
+enum { MEMBERS_MAX = 9, OFFER_ROOM = 64, PUTS_MAX = 4096 };
+
+static const nicbarrier_engine_t *const engine = &nicbarrier_engine_put;
+
+/* ---- the wire --------------------------------------------------------------------------------
+ */
+
+struct onic_region {
+    void *base;
+    size_t size;
+    bool freed;
+};
+
+struct onic_remote {
+    onic_region_t *region;
+    bool cut;
+};
+
+/** A put: first UCX has it and reads the word when it likes, then the network. */
+typedef struct put {
+    onic_remote_t *remote;
+    onic_region_t *region;
+    size_t offset;
+    const uint64_t *word; /**< NULL once it has been read */
+    uint64_t value;
+    onic_send_cb_t cb;
+    void *arg;
+} put_t;
+
+static struct {
+    unit_random_t random;
+    bool locked;
+    bool at_once;   /**< puts are locally complete when they are made */
+    bool overtaken; /**< puts into one flag may arrive in another order */
+    onic_wire_deferred_fn_t deferred;
+    put_t put[PUTS_MAX];
+    int puts;
+    onic_region_t *region[4 * MEMBERS_MAX];
+    int regions;
+    onic_remote_t *remote[MEMBERS_MAX * NICBARRIER_STEPS_MAX];
+    int remotes, open_remotes;
+    unsigned losses;
+    int wants_server, references;
+} wire;
+
+void onic_wire_lock(void)
+{
+    UNIT_CHECK(!wire.locked);
+    wire.locked = true;
+}
+
+void onic_wire_unlock(void)
+{
+    UNIT_CHECK(wire.locked);
+    wire.locked = false;
+}
+
+int onic_wire_open(const onic_wire_config_t *config)
+{
+    (void)config;
+    wire.references++;
+    return 0;
+}
+
+bool onic_wire_close(void)
+{
+    return --wire.references == 0;
+}
+
+void onic_wire_flush(void)
+{
+}
+
+void onic_wire_set_deferred_fn(unsigned am_id, onic_wire_deferred_fn_t fn)
+{
+    ck_assert_uint_eq(am_id, ONIC_AM_COLL);
+    wire.deferred = fn;
+}
+
+void onic_wire_want_server(bool want)
+{
+    wire.wants_server += want ? 1 : -1;
+}
+
+unsigned onic_wire_losses(void)
+{
+    UNIT_CHECK(wire.locked);
+    return wire.losses;
+}
+
+onic_region_t *onic_region_new(size_t bytes)
+{
+    onic_region_t *region = calloc(1, sizeof(*region));
+    UNIT_CHECK(!wire.locked && region != NULL);
+    region->base = aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+    UNIT_CHECK(region->base != NULL);
+    memset(region->base, 0, bytes);
+    region->size = bytes;
+    wire.region[wire.regions++] = region;
+    return region;
+}
+
+void onic_region_free(onic_region_t *region)
+{
+    UNIT_CHECK(!wire.locked && !region->freed);
+    region->freed = true;
+    free(region->base);
+}
+
+void *onic_region_base(const onic_region_t *region)
+{
+    return region->base;
+}
+
+size_t onic_region_describe(const onic_region_t *region, void *bytes, size_t cap)
+{
+    UNIT_CHECK(cap >= sizeof(region));
+    memcpy(bytes, &region, sizeof(region));
+    return sizeof(region);
+}
+
+onic_remote_t *onic_remote_open(const void *bytes, size_t len, int *rc_p)
+{
+    onic_remote_t *remote = calloc(1, sizeof(*remote));
+    UNIT_CHECK(wire.locked && remote != NULL && len == sizeof(remote->region));
+    memcpy(&remote->region, bytes, sizeof(remote->region));
+    wire.remote[wire.remotes++] = remote;
+    wire.open_remotes++;
+    *rc_p = 0;
+    return remote;
+}
+
+/** Kept until the end of the test, which may still look at it. */
+void onic_remote_close(onic_remote_t *remote)
+{
+    UNIT_CHECK(wire.locked && remote->region != NULL);
+    for (int i = 0; i < wire.puts; i++)
+        UNIT_CHECK(wire.put[i].word == NULL || wire.put[i].remote != remote);
+    remote->region = NULL;
+    wire.open_remotes--;
+}
+
+bool onic_remote_lost(onic_remote_t *remote)
+{
+    UNIT_CHECK(wire.locked);
+    return remote->cut;
+}
+
+int onic_remote_put(onic_remote_t *remote, size_t offset, const uint64_t *word, onic_send_cb_t cb,
+                    void *arg)
+{
+    UNIT_CHECK(wire.locked && offset + sizeof(*word) <= remote->region->size);
+    if (remote->cut)
+        return -12;
+    const bool done = wire.at_once || unit_once_in(&wire.random, 4);
+    UNIT_CHECK(wire.puts < PUTS_MAX);
+    wire.put[wire.puts++] = (put_t){.remote = remote,
+                                    .region = remote->region,
+                                    .offset = offset,
+                                    .word = done ? NULL : word,
+                                    .value = *word,
+                                    .cb = cb,
+                                    .arg = arg};
+    return done ? 1 : 0;
+}
+
+static void forget(int i)
+{
+    memmove(&wire.put[i], &wire.put[i + 1], (size_t)(--wire.puts - i) * sizeof(put_t));
+}
+
+/** Is there an older one into the same flag? */
+static bool overtakes(int i)
+{
+    bool older = false;
+    for (int k = 0; k < i; k++)
+        older |=
+            wire.put[k].region == wire.put[i].region && wire.put[k].offset == wire.put[i].offset;
+    return older;
+}
+
+/** UCX is done with a word, or the network brings it. */
+static void step(int i)
+{
+    put_t *p = &wire.put[i];
+    if (p->word != NULL) {
+        p->value = *p->word;
+        p->word = NULL;
+        const bool cut = p->remote->cut;
+        p->cb(p->arg, cut ? -12 : 0);
+        if (cut)
+            forget(i);
+    } else if (wire.overtaken || !overtakes(i)) {
+        UNIT_CHECK(!p->region->freed);
+        memcpy((char *)p->region->base + p->offset, &p->value, sizeof(p->value));
+        forget(i);
+    }
+}
+
+/** Something happens, or nothing; then what the wire runs behind its progress. */
+static int progress(bool any)
+{
+    onic_wire_lock();
+    if (any && wire.puts > 0)
+        step((int)unit_below(&wire.random, (uint64_t)wire.puts));
+    const int events = wire.deferred != NULL ? wire.deferred() : 0;
+    onic_wire_unlock();
+    return events;
+}
+
+int onic_wire_progress(void)
+{
+    return progress(true);
+}
+
+/** Until all puts have arrived that were made. */
+static void drain(void)
+{
+    for (int left = 100000; wire.puts > 0; left--) {
+        UNIT_CHECK(left > 0);
+        (void)progress(true);
+    }
+}
+
+/* ---- a group ----------------------------------------------------------------------------------
+ */
+
+typedef struct group {
+    int n;
+    nicbarrier_net_t *net[MEMBERS_MAX];
+    uint64_t entered[MEMBERS_MAX];
+} group_t;
+
+static void connect_all(group_t *g, int n, nicbarrier_schedule_kind_t schedule)
+{
+    static const nicbarrier_net_events_t none;
+    const nicbarrier_net_config_t config = {.schedule = (int)schedule};
+    unsigned char bytes[MEMBERS_MAX][OFFER_ROOM];
+    uint32_t len[MEMBERS_MAX];
+    nicbarrier_reason_t why = {""};
+
+    *g = (group_t){.n = n};
+    ck_assert_int_eq(engine->open(&config, &why), 0);
+    for (int i = 0; i < n; i++) {
+        const nicbarrier_group_t group = {.key = 7, .n = n, .me = i};
+        unsigned char offer[NICBARRIER_OFFER_MAX];
+        ck_assert_int_eq(engine->offer(&group, &g->net[i], offer, &len[i], &why), 0);
+        ck_assert_uint_le(len[i], OFFER_ROOM);
+        memcpy(bytes[i], offer, len[i]);
+    }
+    const nicbarrier_offers_t offers = {bytes[0], OFFER_ROOM, len};
+    for (int i = 0; i < n; i++)
+        ck_assert_int_eq(engine->connect(g->net[i], &offers, &none, &why), 0);
+}
+
+static void enter(group_t *g, int i, uint64_t epoch)
+{
+    g->entered[i] = epoch;
+    engine->enter(g->net[i], epoch);
+}
+
+static void leave(group_t *g, int i)
+{
+    engine->disconnect(g->net[i]);
+    g->net[i] = NULL;
+}
+
+static uint64_t least_entered(const group_t *g)
+{
+    uint64_t low = UINT64_MAX;
+    for (int i = 0; i < g->n; i++)
+        low = g->entered[i] < low ? g->entered[i] : low;
+    return low;
+}
+
+/** Nothing is held any more. */
+static void close_all(void)
+{
+    engine->close();
+    ck_assert_int_eq(wire.wants_server, 0);
+    ck_assert_int_eq(wire.references, 0);
+    ck_assert_int_eq(wire.open_remotes, 0);
+    for (int i = 0; i < wire.regions; i++) {
+        ck_assert_msg(wire.region[i]->freed, "region %d", i);
+        free(wire.region[i]);
+    }
+    for (int i = 0; i < wire.remotes; i++)
+        free(wire.remote[i]);
+}
+
+static void reset(uint64_t more)
+{
+    memset(&wire, 0, sizeof(wire));
+    wire.random.state = unit_seed() + more;
+}
+
+/** Cuts what goes out from member `from`, in the order of its steps; all of it. */
+static void cut(int first, int n)
+{
+    for (int i = first; i < first + n; i++)
+        wire.remote[i]->cut = true;
+    wire.losses++;
+}
+
+/* ---- tests ------------------------------------------------------------------------------------
+ */
+
+static void random_member(group_t *g, uint64_t last)
+{
+    const int i = (int)unit_below(&wire.random, (uint64_t)g->n);
+    if (g->net[i] == NULL)
+        return;
+    const uint64_t complete = engine->completed(g->net[i]);
+    UNIT_CHECK(complete <= least_entered(g));
+    UNIT_CHECK(!engine->failed(g->net[i]));
+    if (complete == last && (!wire.overtaken || wire.puts == 0))
+        leave(g, i);
+    else if (g->entered[i] < last && g->entered[i] < complete + 4)
+        enter(g, i, g->entered[i] + 1 + unit_below(&wire.random, last - g->entered[i]) % 3);
+}
+
+static bool anybody(const group_t *g)
+{
+    bool any = false;
+    for (int i = 0; i < g->n; i++)
+        any |= g->net[i] != NULL;
+    return any;
+}
+
+/* Barriers of all kinds of groups, several outstanding; whoever has completed the last leaves. */
+START_TEST(all_complete)
+{
+    static const nicbarrier_schedule_kind_t kinds[] = {
+        NICBARRIER_DISSEMINATION, NICBARRIER_PAIRWISE, NICBARRIER_GATHER_BROADCAST};
+    group_t g;
+
+    reset((uint64_t)_i);
+    wire.at_once = unit_once_in(&wire.random, 8);
+    wire.overtaken = unit_once_in(&wire.random, 3);
+    const uint64_t last = 1 + unit_below(&wire.random, 12);
+    const int n = 2 + (int)unit_below(&wire.random, MEMBERS_MAX - 1);
+    connect_all(&g, n, kinds[unit_below(&wire.random, 3)]);
+    for (int left = 200000; anybody(&g); left--) {
+        UNIT_CHECK(left > 0);
+        if (unit_once_in(&wire.random, 2))
+            random_member(&g, last);
+        else
+            (void)progress(unit_once_in(&wire.random, 2));
+    }
+    drain();
+    close_all();
+}
+END_TEST
+
+/* The put of epoch 1 is still under way when member 0 has completed epoch 2 and leaves: the other
+ * must get its word of epoch 2. */
+START_TEST(word_behind_another)
+{
+    group_t g;
+
+    reset(0);
+    connect_all(&g, 2, NICBARRIER_DISSEMINATION);
+    enter(&g, 0, 1);
+    while (wire.puts == 1 && wire.put[0].word == NULL) {
+        /* Locally complete at once: the next ones. */
+        drain();
+        enter(&g, 0, g.entered[0] + 1);
+    }
+    const uint64_t last = g.entered[0] + 1;
+    enter(&g, 0, last);
+    ck_assert_int_eq(wire.puts, 1);
+    wire.at_once = true;
+    enter(&g, 1, last);
+    ck_assert_int_eq(wire.puts, 2);
+    onic_wire_lock();
+    step(1);
+    onic_wire_unlock();
+    (void)progress(false);
+    ck_assert_uint_eq(engine->completed(g.net[0]), last);
+    leave(&g, 0);
+    drain();
+    (void)progress(false);
+    ck_assert_uint_eq(engine->completed(g.net[1]), last);
+    leave(&g, 1);
+    close_all();
+}
+END_TEST
+
+/* Member 0 gives up, before or after it has entered: the puts of the others arrive later. */
+START_TEST(giving_up)
+{
+    group_t g;
+
+    reset(0);
+    wire.at_once = true;
+    connect_all(&g, 3, NICBARRIER_DISSEMINATION);
+    if (_i == 1)
+        enter(&g, 0, 1);
+    enter(&g, 1, 1);
+    enter(&g, 2, 1);
+    leave(&g, 0);
+    drain();
+    leave(&g, 1);
+    leave(&g, 2);
+    drain();
+    close_all();
+}
+END_TEST
+
+/* Whoever cannot reach a partner says so; the others do not. */
+START_TEST(lost_before_a_put)
+{
+    group_t g;
+
+    reset(0);
+    wire.at_once = true;
+    connect_all(&g, 2, NICBARRIER_DISSEMINATION);
+    ck_assert(!engine->failed(g.net[0]));
+    cut(0, 1);
+    wire.losses = 0;
+    enter(&g, 0, 1);
+    ck_assert(engine->failed(g.net[0]));
+    enter(&g, 1, 1);
+    drain();
+    ck_assert(!engine->failed(g.net[1]));
+    leave(&g, 0);
+    leave(&g, 1);
+    drain();
+    close_all();
+}
+END_TEST
+
+START_TEST(lost_during_a_put)
+{
+    group_t g;
+
+    reset(0);
+    connect_all(&g, 2, NICBARRIER_DISSEMINATION);
+    uint64_t epoch = 1;
+    for (enter(&g, 0, epoch); wire.put[0].word == NULL; enter(&g, 0, ++epoch))
+        drain();
+    ck_assert(!engine->failed(g.net[0]));
+    cut(0, 1);
+    wire.losses = 0;
+    drain();
+    ck_assert(engine->failed(g.net[0]));
+    ck_assert(!engine->failed(g.net[1]));
+    leave(&g, 0);
+    leave(&g, 1);
+    close_all();
+}
+END_TEST
+
+/* All that member 0 had to say has gone out, but what it waits for cannot come. */
+START_TEST(lost_after_a_put)
+{
+    group_t g;
+
+    reset(0);
+    wire.at_once = true;
+    connect_all(&g, 2, NICBARRIER_DISSEMINATION);
+    enter(&g, 0, 1);
+    drain();
+    ck_assert(!engine->failed(g.net[0]));
+    cut(0, 1);
+    (void)progress(false);
+    ck_assert(engine->failed(g.net[0]));
+    ck_assert(!engine->failed(g.net[1]));
+    leave(&g, 0);
+    leave(&g, 1);
+    close_all();
+}
+END_TEST
+
+/* The process ends with a put that UCX could not send: of which it may still say so. */
+START_TEST(closed_in_flight)
+{
+    group_t g;
+
+    reset(0);
+    connect_all(&g, 2, NICBARRIER_DISSEMINATION);
+    uint64_t epoch = 1;
+    for (enter(&g, 0, epoch); wire.put[0].word == NULL; enter(&g, 0, ++epoch))
+        drain();
+    leave(&g, 0);
+    leave(&g, 1);
+    engine->close();
+    for (int i = 0; i < wire.regions; i++)
+        ck_assert(wire.region[i]->freed);
+    wire.put[0].cb(wire.put[0].arg, -12);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("nicbarrier_put");
+    TCase *tcase = tcase_create("nicbarrier_put");
+
+    tcase_set_timeout(tcase, 120);
+    tcase_add_loop_test(tcase, all_complete, 0, 400);
+    tcase_add_loop_test(tcase, giving_up, 0, 2);
+    tcase_add_test(tcase, word_behind_another);
+    tcase_add_test(tcase, lost_before_a_put);
+    tcase_add_test(tcase, lost_during_a_put);
+    tcase_add_test(tcase, lost_after_a_put);
+    tcase_add_test(tcase, closed_in_flight);
+    suite_add_tcase(suite, tcase);
+    return unit_run_suite(suite);
+}
