@@ -389,7 +389,7 @@ static int go_on_with_trial(nicbarrier_agreement_t *a)
     if (nicbarrier_carrier_trial_done(a->carrier)) {
         return start_result(a);
     }
-    if (now_nsec() > a->trial_end) {
+    if (now_nsec() > a->trial_end || nicbarrier_carrier_failed(a->carrier)) {
         nicbarrier_carrier_trial_failed(a->carrier);
         FAIL(a, "engine %s: no way was found through the network to some leader of other processes",
              nicbarrier_kind_name(a->kind));

@@ -208,6 +208,18 @@ bool nicbarrier_carrier_done(nicbarrier_carrier_t *c, uint64_t epoch)
     return c->on_node ? nicbarrier_shm_done(&c->shm, epoch) : c->engine->completed(c->net) >= epoch;
 }
 
+bool nicbarrier_carrier_failed(nicbarrier_carrier_t *c)
+{
+    if (c->net == NULL) {
+        return nicbarrier_shm_failed(&c->shm);
+    }
+    bool failed = c->engine->failed != NULL && c->engine->failed(c->net);
+    if (failed && c->on_node) {
+        nicbarrier_shm_fail(&c->shm);
+    }
+    return failed;
+}
+
 int nicbarrier_carrier_progress(nicbarrier_carrier_t *c)
 {
     if (c->net == NULL) {
@@ -223,6 +235,12 @@ static bool look(nicbarrier_carrier_t *c, uint64_t epoch)
 {
     (void)nicbarrier_carrier_progress(c);
     return nicbarrier_carrier_done(c, epoch);
+}
+
+/** Is there nothing to wait for any more? */
+static bool over(nicbarrier_carrier_t *c, uint64_t epoch)
+{
+    return look(c, epoch) || nicbarrier_carrier_failed(c);
 }
 
 /** Whoever drives the network sleeps on it, the others on the flags. */
@@ -252,17 +270,17 @@ static void learn(nicbarrier_carrier_t *c, uint64_t nsec, unsigned yields)
     atomic_store_explicit(&c->spins, shared ? 0 : c->spins_max, memory_order_relaxed);
 }
 
-/** Sleeps for some naps, by turns with Open MPI's progress. True where the epoch is complete. */
+/** Sleeps for some naps, by turns with Open MPI's progress. True where it is over. */
 static bool wait_asleep(nicbarrier_carrier_t *c, uint64_t epoch)
 {
     for (int nap = 0; nap < NAPS; nap++) {
-        if (look(c, epoch)) {
+        if (over(c, epoch)) {
             return true;
         }
         opal_progress();
         sleep_a_little(c, epoch);
     }
-    return look(c, epoch);
+    return over(c, epoch);
 }
 
 /** How often somebody else has run in place of this thread, which wanted to go on. */
@@ -272,8 +290,8 @@ static long times_displaced(void)
     return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nivcsw : 0;
 }
 
-/** Progresses Open MPI for a while, and yields. True where the epoch is complete; otherwise
- * *wanted_p tells whether others want this processor. */
+/** Progresses Open MPI for a while, and yields. True where it is over; otherwise *wanted_p tells
+ *  whether others want this processor. */
 static bool wait_awake(nicbarrier_carrier_t *c, uint64_t epoch, bool *wanted_p)
 {
     const long displaced = times_displaced();
@@ -281,7 +299,7 @@ static bool wait_awake(nicbarrier_carrier_t *c, uint64_t epoch, bool *wanted_p)
     long yields = 0;
     do {
         for (int turn = 0; turn < PROGRESS_PER_YIELD; turn++) {
-            if (look(c, epoch)) {
+            if (over(c, epoch)) {
                 return true;
             }
             opal_progress();
@@ -306,7 +324,7 @@ static void wait_long(nicbarrier_carrier_t *c, uint64_t epoch)
     bool sample = epoch % WAITS_PER_SAMPLE == 0;
     uint64_t start = sample ? now_nsec() : 0;
     unsigned yields = 0;
-    while (!look(c, epoch)) {
+    while (!over(c, epoch)) {
         sched_yield();
         if (++yields % YIELDS_PER_PROGRESS != 0) {
             continue;
@@ -335,7 +353,7 @@ static bool spin(nicbarrier_carrier_t *c, uint64_t epoch)
     return look(c, epoch);
 }
 
-void nicbarrier_carrier_wait(nicbarrier_carrier_t *c, uint64_t epoch)
+bool nicbarrier_carrier_wait(nicbarrier_carrier_t *c, uint64_t epoch)
 {
     bool leads = c->on_node && c->net != NULL;
     if (leads) {
@@ -353,4 +371,5 @@ void nicbarrier_carrier_wait(nicbarrier_carrier_t *c, uint64_t epoch)
     if (epoch % ENTRIES_PER_PROGRESS == 0) {
         opal_progress();
     }
+    return nicbarrier_carrier_done(c, epoch);
 }

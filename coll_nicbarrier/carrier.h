@@ -87,10 +87,15 @@ void nicbarrier_carrier_leave(nicbarrier_carrier_t *c);
 
 bool nicbarrier_carrier_done(nicbarrier_carrier_t *c, uint64_t epoch);
 
+/** Is a connection lost that this carrier needs, so that what is not complete now may never be? All
+ *  of a node get to know it from the leader. Stays so. */
+bool nicbarrier_carrier_failed(nicbarrier_carrier_t *c);
+
 /** Moves the network part on. Returns events. */
 int nicbarrier_carrier_progress(nicbarrier_carrier_t *c);
 
-/** Returns when the epoch, which has been entered, is complete. Progresses Open MPI meanwhile. */
-void nicbarrier_carrier_wait(nicbarrier_carrier_t *c, uint64_t epoch);
+/** Returns when the epoch, which has been entered, is complete: true; or when the carrier has
+ *  failed: false. Progresses Open MPI meanwhile. */
+bool nicbarrier_carrier_wait(nicbarrier_carrier_t *c, uint64_t epoch);
 
 #endif

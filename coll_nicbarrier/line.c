@@ -192,7 +192,9 @@ static int exchange_step(nicbarrier_line_t *line)
 static int first_is_done(nicbarrier_line_t *line)
 {
     if (line->carrier != NULL) {
-        return nicbarrier_carrier_done(line->carrier, line->head->epoch);
+        return nicbarrier_carrier_done(line->carrier, line->head->epoch) ? 1
+               : nicbarrier_carrier_failed(line->carrier)                ? OMPI_ERR_UNREACH
+                                                                         : 0;
     }
     return line->by_exchange ? exchange_step(line) : 0;
 }
@@ -348,12 +350,15 @@ bool nicbarrier_line_settle(nicbarrier_line_t *line)
     return line->carrier != NULL;
 }
 
-void nicbarrier_line_barrier(nicbarrier_line_t *line)
+int nicbarrier_line_barrier(nicbarrier_line_t *line)
 {
     uint64_t epoch = ++line->epoch;
     enter(line->carrier, epoch);
-    nicbarrier_carrier_wait(line->carrier, epoch);
+    if (!nicbarrier_carrier_wait(line->carrier, epoch)) {
+        return OMPI_ERR_UNREACH;
+    }
     if (line->carrier->skew) {
         note_skew(line, epoch);
     }
+    return OMPI_SUCCESS;
 }

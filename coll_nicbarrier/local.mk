@@ -28,6 +28,8 @@ coll_nicbarrier_libnicbarrier_core_la_SOURCES = \
 	coll_nicbarrier/reason.c \
 	coll_nicbarrier/schedule.c \
 	coll_nicbarrier/schedule.h \
+	coll_nicbarrier/shm.c \
+	coll_nicbarrier/shm.h \
 	coll_nicbarrier/tombstone.c \
 	coll_nicbarrier/tombstone.h
 coll_nicbarrier_libnicbarrier_core_la_CPPFLAGS = $(pure_cppflags)
@@ -78,9 +80,7 @@ mca_coll_nicbarrier_la_SOURCES = \
 	coll_nicbarrier/params.c \
 	coll_nicbarrier/pvars.c \
 	coll_nicbarrier/request.c \
-	coll_nicbarrier/settings.c \
-	coll_nicbarrier/shm.c \
-	coll_nicbarrier/shm.h
+	coll_nicbarrier/settings.c
 nodist_mca_coll_nicbarrier_la_SOURCES = common/config.h
 mca_coll_nicbarrier_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE \
 	-DOMPI_NIC_HELP_DIR='"$(componentdir)"'

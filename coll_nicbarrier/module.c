@@ -80,8 +80,7 @@ static int first_barrier(nicbarrier_module_t *m, struct ompi_communicator_t *com
         m->below_for_good = true;
         return below_barrier(m, comm);
     }
-    nicbarrier_line_barrier(line);
-    return OMPI_SUCCESS;
+    return nicbarrier_line_barrier(line);
 }
 
 static int barrier(struct ompi_communicator_t *comm, mca_coll_base_module_t *module)
@@ -91,8 +90,7 @@ static int barrier(struct ompi_communicator_t *comm, mca_coll_base_module_t *mod
     if (m->line == NULL || __atomic_load_n(&m->line->carrier, __ATOMIC_ACQUIRE) == NULL) {
         return first_barrier(m, comm);
     }
-    nicbarrier_line_barrier(m->line);
-    return OMPI_SUCCESS;
+    return nicbarrier_line_barrier(m->line);
 }
 
 static int ibarrier(struct ompi_communicator_t *comm, ompi_request_t **request,

@@ -147,8 +147,9 @@ void nicbarrier_line_free(nicbarrier_line_t *line);
 bool nicbarrier_line_settle(nicbarrier_line_t *line);
 /** Begins the next barrier, nonblocking. `request` stands in the line until it is complete. */
 void nicbarrier_line_begin(nicbarrier_line_t *line, nicbarrier_request_t *request);
-/** Does a whole barrier; there is a carrier. */
-void nicbarrier_line_barrier(nicbarrier_line_t *line);
+/** Does a whole barrier; there is a carrier. Returns OMPI_SUCCESS, or OMPI_ERR_UNREACH where a
+ *  connection is lost, which ends all barriers of this line. */
+int nicbarrier_line_barrier(nicbarrier_line_t *line);
 
 /** Open MPI's progress: moves all busy lines on and completes requests. */
 int nicbarrier_progress(void);

@@ -97,6 +97,18 @@ void nicbarrier_shm_release(nicbarrier_shm_t *s, uint64_t epoch)
     }
 }
 
+void nicbarrier_shm_fail(nicbarrier_shm_t *s)
+{
+    if (atomic_exchange(&s->head->failed, 1) == 0) {
+        wake_all(s);
+    }
+}
+
+bool nicbarrier_shm_failed(const nicbarrier_shm_t *s)
+{
+    return atomic_load_explicit(&s->head->failed, memory_order_relaxed) != 0;
+}
+
 /** Climbs as far as all siblings have come; true where the root was raised. */
 static bool climb(nicbarrier_shm_t *s, uint64_t *epoch_p)
 {

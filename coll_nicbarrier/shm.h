@@ -46,6 +46,7 @@ typedef struct nicbarrier_flag {
 typedef struct nicbarrier_head {
     _Alignas(128) _Atomic uint32_t sleepers;  /**< threads that sleep or are about to */
     _Alignas(128) _Atomic uint32_t wakes;     /**< the futex: grows when sleepers are to look */
+    _Atomic uint32_t failed;                  /**< the leader has said so */
     _Alignas(128) _Atomic uint32_t attentive; /**< leader's threads that look at `arrived` now */
     uint32_t poke_len; /**< how the leader's helper thread is woken (engine.h); 0: not */
     unsigned char poke[NICBARRIER_POKE_MAX];
@@ -99,6 +100,11 @@ uint64_t nicbarrier_shm_arrived(const nicbarrier_shm_t *s);
 
 /** The leader: the network part is complete up to `epoch`. Any thread. */
 void nicbarrier_shm_release(nicbarrier_shm_t *s, uint64_t epoch);
+
+/** The leader: what is not complete now may never be. Stays so. Any thread. */
+void nicbarrier_shm_fail(nicbarrier_shm_t *s);
+/** Has it said so? */
+bool nicbarrier_shm_failed(const nicbarrier_shm_t *s);
 
 /** Sleeps until `epoch` is complete, for `usec` microseconds at most; may return early. */
 void nicbarrier_shm_sleep(nicbarrier_shm_t *s, uint64_t epoch, unsigned usec);

@@ -25,6 +25,7 @@ unit_programs = \
 	test/unit/check_nicbarrier_rdma \
 	test/unit/check_nicbarrier_reach \
 	test/unit/check_nicbarrier_schedule \
+	test/unit/check_nicbarrier_shm \
 	test/unit/check_notice \
 	test/unit/check_pack \
 	test/unit/check_plan \
@@ -71,6 +72,7 @@ test_unit_check_nicbarrier_put_LDADD = coll_nicbarrier/libnicbarrier_put.la $(ba
 test_unit_check_nicbarrier_rdma_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_reach_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_schedule_LDADD = $(barrier_ldadd)
+test_unit_check_nicbarrier_shm_LDADD = $(barrier_ldadd)
 test_unit_check_notice_LDADD = $(unit_ldadd)
 test_unit_check_pack_LDADD = $(unit_ldadd)
 test_unit_check_plan_LDADD = $(unit_ldadd)
@@ -143,6 +145,7 @@ mpi_programs = \
 	test/mpi/barrier_fallback \
 	test/mpi/barrier_forgotten \
 	test/mpi/barrier_fork \
+	test/mpi/barrier_lost \
 	test/mpi/barrier_outstanding \
 	test/mpi/barrier_persistent \
 	test/mpi/barrier_spawn \

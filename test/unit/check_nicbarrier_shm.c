@@ -1,0 +1,232 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file The barrier inside a node: views of many processes on memory of this one. */
+#include "coll_nicbarrier/shm.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <string.h>
+
+#include "test/unit/unit.h"
+
+enum { PROCESSES_MAX = 20 };
+
+typedef struct node {
+    int n;
+    void *memory;
+    nicbarrier_shm_t view[PROCESSES_MAX];
+    uint64_t entered[PROCESSES_MAX];
+} node_t;
+
+static void make(node_t *node, int n, int fanout, bool network, unit_random_t *random)
+{
+    nicbarrier_where_t where[PROCESSES_MAX];
+    const size_t bytes = nicbarrier_shm_bytes(n);
+
+    *node = (node_t){.n = n};
+    node->memory = aligned_alloc(128, (bytes + 127) / 128 * 128);
+    UNIT_CHECK(node->memory != NULL);
+    memset(node->memory, 0, bytes);
+    for (int i = 0; i < n; i++) {
+        const int core = (int)unit_below(random, 16);
+        where[i] = (nicbarrier_where_t){core / 8, core / 4, core / 2};
+    }
+    for (int i = 0; i < n; i++)
+        ck_assert_int_eq(
+            nicbarrier_shm_init(&node->view[i], node->memory, where, n, i, fanout, network), 0);
+}
+
+static void unmake(node_t *node)
+{
+    for (int i = 0; i < node->n; i++)
+        nicbarrier_shm_free(&node->view[i]);
+    free(node->memory);
+}
+
+static uint64_t least(const node_t *node)
+{
+    uint64_t low = UINT64_MAX;
+    for (int i = 0; i < node->n; i++)
+        low = node->entered[i] < low ? node->entered[i] : low;
+    return low;
+}
+
+/** What a view says is what the naive minimum over all says. */
+static void check(node_t *node, uint64_t complete)
+{
+    for (int i = 0; i < node->n; i++) {
+        UNIT_CHECK(nicbarrier_shm_completed(&node->view[i]) == complete);
+        UNIT_CHECK(nicbarrier_shm_done(&node->view[i], complete));
+        UNIT_CHECK(!nicbarrier_shm_done(&node->view[i], complete + 1));
+    }
+}
+
+/* Processes enter in any order, several epochs at once; flat and as trees of any fanout. */
+START_TEST(complete_without_network)
+{
+    unit_random_t random = {unit_seed() + (uint64_t)_i};
+    node_t node;
+
+    make(&node, 1 + (int)unit_below(&random, PROCESSES_MAX), 2 + (int)unit_below(&random, 7), false,
+         &random);
+    for (int k = 0; k < 200; k++) {
+        const int i = (int)unit_below(&random, (uint64_t)node.n);
+        if (node.entered[i] < least(&node) + 4) {
+            node.entered[i] += 1 + unit_below(&random, 3);
+            UNIT_CHECK(!nicbarrier_shm_enter(&node.view[i], node.entered[i]));
+            nicbarrier_shm_depart(&node.view[i]);
+        }
+        check(&node, least(&node));
+    }
+    unmake(&node);
+}
+END_TEST
+
+/* Complete is what the leader says; one of those that enter last is told to fetch it. */
+START_TEST(complete_with_network)
+{
+    unit_random_t random = {unit_seed() + 1000 + (uint64_t)_i};
+    node_t node;
+    uint64_t released = 0, told = 0;
+
+    make(&node, 2 + (int)unit_below(&random, PROCESSES_MAX - 1), 2 + (int)unit_below(&random, 7),
+         true, &random);
+    for (int k = 0; k < 200; k++) {
+        const int i = (int)unit_below(&random, (uint64_t)node.n);
+        if (node.entered[i] < least(&node) + 4) {
+            node.entered[i] += 1 + unit_below(&random, 3);
+            if (nicbarrier_shm_enter(&node.view[i], node.entered[i]))
+                told = nicbarrier_shm_arrived(&node.view[i]);
+        }
+        for (int j = 0; j < node.n; j++)
+            UNIT_CHECK(nicbarrier_shm_arrived(&node.view[j]) == least(&node));
+        UNIT_CHECK(told == least(&node));
+        if (unit_once_in(&random, 4) && told > released) {
+            released += 1 + unit_below(&random, told - released);
+            nicbarrier_shm_release(&node.view[0], released);
+        }
+        check(&node, released);
+    }
+    unmake(&node);
+}
+END_TEST
+
+/* ---- threads in place of processes ------------------------------------------------------------
+ */
+
+typedef struct process {
+    node_t *node;
+    pthread_t thread;
+    int me;
+    uint64_t last;
+    bool failed;
+} process_t;
+
+/** Barriers, by sleeping only. */
+static void *by_sleeping(void *arg)
+{
+    process_t *p = arg;
+    nicbarrier_shm_t *s = &p->node->view[p->me];
+
+    for (uint64_t e = 1; e <= p->last; e++) {
+        if (nicbarrier_shm_enter(s, e))
+            nicbarrier_shm_release(s, nicbarrier_shm_arrived(s));
+        nicbarrier_shm_depart(s);
+        while (!nicbarrier_shm_done(s, e))
+            nicbarrier_shm_sleep(s, e, 50000000);
+        nicbarrier_shm_depart(s);
+    }
+    return NULL;
+}
+
+/* Nobody sleeps on when its epoch is complete: each sleep could last longer than this test may. */
+START_TEST(sleepers_are_woken)
+{
+    unit_random_t random = {unit_seed() + 2000 + (uint64_t)_i};
+    process_t process[6];
+    node_t node;
+
+    make(&node, 6, _i == 0 ? 8 : 2, _i == 2, &random);
+    for (int i = 0; i < node.n; i++) {
+        process[i] = (process_t){.node = &node, .me = i, .last = 2000};
+        ck_assert_int_eq(pthread_create(&process[i].thread, NULL, by_sleeping, &process[i]), 0);
+    }
+    for (int i = 0; i < node.n; i++)
+        pthread_join(process[i].thread, NULL);
+    check(&node, 2000);
+    unmake(&node);
+}
+END_TEST
+
+static void *until_failed(void *arg)
+{
+    process_t *p = arg;
+    nicbarrier_shm_t *s = &p->node->view[p->me];
+
+    (void)nicbarrier_shm_enter(s, 1);
+    while (!nicbarrier_shm_done(s, 1) && !nicbarrier_shm_failed(s))
+        nicbarrier_shm_sleep(s, 1, 50000000);
+    p->failed = nicbarrier_shm_failed(s);
+    return NULL;
+}
+
+/* The leader's connection is lost: who sleeps in the barrier gets to know. */
+START_TEST(sleepers_hear_of_failure)
+{
+    unit_random_t random = {unit_seed() + 3000};
+    process_t process[3];
+    node_t node;
+
+    make(&node, 4, 2, true, &random);
+    for (int i = 0; i < 3; i++) {
+        process[i] = (process_t){.node = &node, .me = i + 1};
+        ck_assert_int_eq(pthread_create(&process[i].thread, NULL, until_failed, &process[i]), 0);
+    }
+    (void)nicbarrier_shm_enter(&node.view[0], 1);
+    while (atomic_load(&node.view[0].head->sleepers) < 3)
+        sched_yield();
+    ck_assert(!nicbarrier_shm_failed(&node.view[1]));
+    nicbarrier_shm_fail(&node.view[0]);
+    for (int i = 0; i < 3; i++) {
+        pthread_join(process[i].thread, NULL);
+        ck_assert(process[i].failed);
+    }
+    unmake(&node);
+}
+END_TEST
+
+START_TEST(skew)
+{
+    unit_random_t random = {unit_seed()};
+    node_t node;
+    uint64_t nsec = 0;
+
+    make(&node, 3, 2, false, &random);
+    for (int i = 0; i < 3; i++) {
+        ck_assert(!nicbarrier_shm_skew(&node.view[0], 5, &nsec));
+        nicbarrier_shm_stamp(&node.view[i], 5, 1000 + 10 * (uint64_t)((i + 2) % 3));
+    }
+    ck_assert(nicbarrier_shm_skew(&node.view[1], 5, &nsec));
+    ck_assert_uint_eq(nsec, 20);
+    nicbarrier_shm_stamp(&node.view[1], 6, 2000);
+    ck_assert(!nicbarrier_shm_skew(&node.view[0], 5, &nsec));
+    unmake(&node);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("nicbarrier_shm");
+    TCase *tcase = tcase_create("nicbarrier_shm");
+
+    tcase_set_timeout(tcase, 40);
+    tcase_add_loop_test(tcase, complete_without_network, 0, 100);
+    tcase_add_loop_test(tcase, complete_with_network, 0, 100);
+    tcase_add_loop_test(tcase, sleepers_are_woken, 0, 3);
+    tcase_add_test(tcase, sleepers_hear_of_failure);
+    tcase_add_test(tcase, skew);
+    suite_add_tcase(suite, tcase);
+    return unit_run_suite(suite);
+}
