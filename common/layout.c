@@ -484,3 +484,21 @@ bool onic_cursor_next(onic_cursor_t *c, uint64_t max, int64_t *offset_p, uint64_
     *len_p = run.block;
     return true;
 }
+
+uint64_t onic_layout_whole(const onic_layout_t *l, uint64_t base, uint64_t pos, uint64_t len)
+{
+    onic_cursor_t c;
+    onic_run_t next;
+
+    if (len >= l->size - pos) {
+        return l->size - pos;
+    }
+    onic_cursor_init(&c, l, pos + len);
+    if (onic_cursor_peek(&c, 1, &next) == 0) {
+        return len;
+    }
+    uint64_t over = (base + (uint64_t)next.offset) % 8;
+
+    over = over < c.in_block ? over : c.in_block;
+    return over < len ? len - over : len;
+}

@@ -28,8 +28,8 @@
 /* A get is asked for in pieces of this many bytes, so that several of them share the wire. */
 #define GET_PIECE (1u << 20)
 
-/* Data is cut at multiples of this, so that its elements are not torn. */
-#define WORD 64
+/* Fragments of data are multiples of this, so that the next one is as well aligned. */
+#define LINE 64
 
 /* A fragment has room for the header, a layout and some data. */
 #define FRAG_MIN 1024
@@ -256,10 +256,18 @@ typedef struct fragment {
 
 _Static_assert(offsetof(fragment_t, layout) == sizeof(nicstride_msg_t), "layout follows header");
 
-/** Fragments end between elements, as far as these are known; of data, between words. */
-static uint64_t whole_words(uint64_t room, uint32_t granule)
+/** How many bytes a fragment with this much room takes: it ends between elements, of which either
+ *  the size is known, or that aligned ones of up to 8 bytes must not be torn. */
+static uint64_t whole_elements(const nicstride_op_t *op, uint64_t room)
 {
-    return room - room % (granule > 1 ? granule : WORD);
+    const uint64_t base = op->module->info[op->peer->rank].base + (uint64_t)op->disp;
+    const uint64_t left = op->size - op->sent;
+
+    if (left <= room)
+        return left;
+    if (op->granule > 1)
+        return room - room % op->granule;
+    return onic_layout_whole(&op->target, base, op->sent, room - room % LINE);
 }
 
 /** Puts the target layout into the fragment; `*room_p` is how many bytes of data may go along. */
@@ -270,9 +278,7 @@ static int put_layout(nicstride_op_t *op, fragment_t *f, uint64_t room, uint64_t
 
     if (onic_layout_is_contig(&op->target)) {
         f->msg.disp = op->disp + op->target.offset;
-        if (room == 0)
-            room = whole_words(frag - sizeof(f->msg), op->granule);
-        *data_p = op->size - op->sent < room ? op->size - op->sent : room;
+        *data_p = whole_elements(op, room != 0 ? room : frag - sizeof(f->msg));
         return OMPI_SUCCESS;
     }
     if (op->target.nruns == 0) {
@@ -282,17 +288,13 @@ static int put_layout(nicstride_op_t *op, fragment_t *f, uint64_t room, uint64_t
             return OMPI_ERROR;
         memcpy(f->layout, op->encoded, op->encoded_len);
         f->msg.layout_len = (uint32_t)op->encoded_len;
-        if (room == 0) {
-            room = whole_words(frag - sizeof(f->msg) - op->encoded_len, op->granule);
-        }
-        *data_p = op->size - op->sent < room ? op->size - op->sent : room;
+        *data_p = whole_elements(op, room != 0 ? room : frag - sizeof(f->msg) - op->encoded_len);
         return OMPI_SUCCESS;
     }
     cap = frag / SLICE_SHARE < sizeof(f->layout) ? frag / SLICE_SHARE : sizeof(f->layout);
     if (cap > onic_wire_header_max() - sizeof(f->msg))
         cap = onic_wire_header_max() - sizeof(f->msg);
-    if (room == 0)
-        room = frag - sizeof(f->msg) - cap;
+    room = whole_elements(op, room != 0 ? room : frag - sizeof(f->msg) - cap);
     if (onic_layout_encode_slice(&op->slice, room, op->granule, f->layout, cap, &used, data_p) !=
         ONIC_LAYOUT_OK)
         return OMPI_ERROR;

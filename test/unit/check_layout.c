@@ -256,6 +256,48 @@ static struct {
     unsigned levels[ONIC_LAYOUT_MAX_LEVELS + 1];
 } seen;
 
+/** May memory be cut before packed byte `at`? */
+static bool may_cut(const tree_t *t, uint64_t base, size_t at)
+{
+    onic_cursor_t c;
+
+    onic_cursor_init(&c, &t->l, at);
+    return at == t->ref.n || c.in_block == 0 || t->ref.at[at] != t->ref.at[at - 1] + 1 ||
+           (base + (uint64_t)t->ref.at[at]) % 8 == 0;
+}
+
+/** No other place would do better. */
+static void check_whole(const tree_t *t)
+{
+    for (int i = 0; i < 20 && t->ref.n > 0; i++) {
+        const uint64_t base = (uint64_t)rnd(0, 15);
+        const size_t pos = (size_t)rnd(0, (int64_t)t->ref.n - 1);
+        const size_t len = (size_t)rnd(1, rnd(0, 1) ? 20 : 1000);
+        const size_t n = onic_layout_whole(&t->l, base, pos, len);
+        size_t best = len < t->ref.n - pos ? len : t->ref.n - pos;
+
+        UNIT_CHECK(n > 0 && n <= best);
+        while (best > 0 && !may_cut(t, base, pos + best))
+            best--;
+        UNIT_CHECK(n == (best > 0 ? best : len));
+    }
+}
+
+START_TEST(elements_stay_whole)
+{
+    onic_layout_t l = contig(4, 4 + 8 + 8);
+
+    /* An int and two longs behind it, each time. */
+    repeat(&l, 10, 24);
+    ck_assert_uint_eq(onic_layout_whole(&l, 0, 0, 64), 64);
+    ck_assert_uint_eq(onic_layout_whole(&l, 0, 0, 63), 60);
+    ck_assert_uint_eq(onic_layout_whole(&l, 0, 0, 50), 44);
+    ck_assert_uint_eq(onic_layout_whole(&l, 4, 0, 50), 48);
+    ck_assert_uint_eq(onic_layout_whole(&l, 0, 44, 7), 7);
+    ck_assert_uint_eq(onic_layout_whole(&l, 0, 190, 64), 10);
+}
+END_TEST
+
 static void check_tree(tree_t *t)
 {
     onic_layout_t copy;
@@ -263,6 +305,7 @@ static void check_tree(tree_t *t)
     seen.lists += t->l.nruns > 0;
     seen.levels[t->l.nlevels]++;
     check_against_reference(&t->l, &t->ref);
+    check_whole(t);
     ck_assert_int_eq(onic_layout_dup(&copy, &t->l), ONIC_LAYOUT_OK);
     onic_layout_fini(&t->l);
     check_walk(&copy, &t->ref, 0, 0);
@@ -300,6 +343,7 @@ int main(void)
                                   overflow_is_refused,
                                   list_overflow_is_refused,
                                   huge_layouts_can_be_walked,
+                                  elements_stay_whole,
                                   random_trees,
                                   trees_deeper_than_the_levels};
 
