@@ -239,6 +239,9 @@ static int accumulate(ompi_win_t *win, const arguments_t *g, ompi_request_t **re
     bool done = true;
     int rc = request_p != NULL ? nicstride_check_passive(m, g->call, g->target) : OMPI_SUCCESS;
 
+    /* Open MPI says so too, unless it was told not to look at parameters. */
+    if (rc == OMPI_SUCCESS && origin_dt == NULL && g->result_dt == NULL)
+        rc = nicstride_error(m, g->call, MPI_ERR_OP, "MPI_NO_OP is for calls that fetch");
     if (rc == OMPI_SUCCESS)
         rc = check_types(m, g->call, &acc, g->op, origin_dt, g->target_dt);
     if (rc == OMPI_SUCCESS)

@@ -191,6 +191,7 @@ mpi_programs = \
 	test/mpi/threads \
 	test/mpi/threads_funneled \
 	test/mpi/typeloop \
+	test/mpi/unchecked \
 	test/mpi/unreachable \
 	test/mpi/windows \
 	test/mpi/windows_shared \
