@@ -27,7 +27,11 @@ EXTRA_DIST += \
 # Each of these prints totals as its last line. Targets that join are added to fabric_checks.
 fabric_checks = check-fabric-hosts check-fabric-faults check-fabric-roce
 
-check-fabric: $(fabric_checks)
+# All of them, also after one that has failed.
+check-fabric:
+	@failed=""; \
+	for check in $(fabric_checks); do $(MAKE) $$check || failed="$$failed $$check"; done; \
+	test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
 
 run_fabric = MPIRUN="$(MPIRUN)" OMPI_INFO="$(OMPI_INFO)" $(PYTHON3) $(srcdir)/test/fabric
 
