@@ -129,6 +129,8 @@ ONIC_EXPORT uint64_t onic_peer_rndv_max(const onic_peer_t *peer);
 /** Is the connection to the peer lost, or none to be had? Prints that, the first time. The lock
  * must be held. */
 ONIC_EXPORT bool onic_peer_lost(onic_peer_t *peer);
+/** Likewise, and prints nothing: for peers that may have left in good order. */
+ONIC_EXPORT bool onic_peer_is_lost(const onic_peer_t *peer);
 
 /** How many connections have been lost: who remembers the number sees that there are more. The lock
  *  must be held. */

@@ -319,9 +319,14 @@ static void tell_lost(onic_peer_t *peer, const char *what, ucs_status_t status)
     }
 }
 
+bool onic_peer_is_lost(const onic_peer_t *peer)
+{
+    return peer->failed != UCS_OK;
+}
+
 bool onic_peer_lost(onic_peer_t *peer)
 {
-    if (peer->failed == UCS_OK) {
+    if (!onic_peer_is_lost(peer)) {
         return false;
     }
     tell_lost(peer, "the connection is lost to", peer->failed);

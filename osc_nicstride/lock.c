@@ -73,6 +73,29 @@ static void send_grants_locked(nicstride_module_t *m, int local, const grants_t 
         send_grant_locked(m, local, remote->rank[i], 0);
 }
 
+/** Hands my lock to all who can have it now. The queue and the wire are locked. */
+static void hand_on_locked(nicstride_module_t *m)
+{
+    const int local = m->node.me;
+    grants_t remote;
+
+    do {
+        collect_grants(m, local, &remote);
+        send_grants_locked(m, local, &remote);
+    } while (remote.n == GRANTS_MAX);
+}
+
+void nicstride_lock_forget_locked(nicstride_module_t *m, const nicstride_peer_t *p)
+{
+    nicstride_ctl_t *ctl = nicstride_ctl(m, m->node.me);
+
+    /* Nobody waits for the wire who holds this one. */
+    nicstride_spin_lock(&ctl->queue_lock);
+    if (nicstride_lockq_forget(nicstride_ctl_lockq(m, m->node.me), (uint32_t)p->rank))
+        hand_on_locked(m);
+    nicstride_spin_unlock(&ctl->queue_lock);
+}
+
 bool nicstride_lock_message_locked(nicstride_module_t *m, nicstride_peer_t *p,
                                    const nicstride_msg_t *msg)
 {
@@ -80,18 +103,16 @@ bool nicstride_lock_message_locked(nicstride_module_t *m, nicstride_peer_t *p,
     nicstride_ctl_t *ctl = nicstride_ctl(m, local);
     nicstride_lockq_t *q = nicstride_ctl_lockq(m, local);
     nicstride_lockq_result_t r = NICSTRIDE_LOCKQ_QUEUED;
-    grants_t remote;
 
     if (!nicstride_spin_try(&ctl->queue_lock))
         return false;
-    if (msg->type == NICSTRIDE_MSG_LOCK)
+    if (msg->type == NICSTRIDE_MSG_LOCK) {
+        /* With a connection back to it I shall know if it is lost while it waits. */
+        (void)nicstride_frag_max_locked(p);
         r = nicstride_lockq_request(q, msg->origin, msg->op);
-    else if (!nicstride_lockq_release(q, msg->origin))
+    } else if (!nicstride_lockq_release(q, msg->origin))
         nicstride_counters.refused++;
-    do {
-        collect_grants(m, local, &remote);
-        send_grants_locked(m, local, &remote);
-    } while (remote.n == GRANTS_MAX);
+    hand_on_locked(m);
     nicstride_spin_unlock(&ctl->queue_lock);
     if (r == NICSTRIDE_LOCKQ_GRANTED)
         send_grant_locked(m, local, (uint32_t)p->rank, 0);

@@ -75,6 +75,26 @@ bool nicstride_lockq_release(nicstride_lockq_t *q, uint32_t origin)
     return true;
 }
 
+bool nicstride_lockq_forget(nicstride_lockq_t *q, uint32_t origin)
+{
+    uint32_t before = 0; /* the one in the line before it, + 1 */
+
+    if (nicstride_lockq_release(q, origin))
+        return true;
+    if (origin >= q->n || q->entry[origin].state == 0)
+        return false;
+    while ((before == 0 ? q->head : q->entry[before - 1].next) != origin + 1)
+        before = before == 0 ? q->head : q->entry[before - 1].next;
+    if (before == 0)
+        q->head = q->entry[origin].next;
+    else
+        q->entry[before - 1].next = q->entry[origin].next;
+    if (q->tail == origin + 1)
+        q->tail = before;
+    q->entry[origin] = (nicstride_lockq_entry_t){0, 0};
+    return true;
+}
+
 bool nicstride_lockq_next_grant(nicstride_lockq_t *q, uint32_t *origin_p)
 {
     if (q->head == 0)

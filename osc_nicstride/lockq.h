@@ -57,6 +57,10 @@ nicstride_lockq_result_t nicstride_lockq_request(nicstride_lockq_t *q, uint32_t 
 /** Gives the lock back. False where the origin does not hold it. Follow with next_grant. */
 bool nicstride_lockq_release(nicstride_lockq_t *q, uint32_t origin);
 
+/** The origin is gone for good: gives back what it holds, or takes it out of the line. False where
+ *  it does neither. Follow with next_grant. */
+bool nicstride_lockq_forget(nicstride_lockq_t *q, uint32_t origin);
+
 /** Takes the next waiter that can hold the lock now. Call until it returns false. */
 bool nicstride_lockq_next_grant(nicstride_lockq_t *q, uint32_t *origin_p);
 

@@ -6,6 +6,7 @@
 #include "osc_nicstride/lost.h"
 
 #include "osc_nicstride/component.h"
+#include "osc_nicstride/lock.h"
 #include "osc_nicstride/outbox.h"
 #include "osc_nicstride/stream.h"
 
@@ -29,6 +30,8 @@ static int end_lost_of(nicstride_module_t *m)
     for (int i = 0; i < m->size; i++) {
         nicstride_peer_t *p = m->peer[i];
 
+        if (p != NULL && p->local < 0 && onic_peer_is_lost(p->wire))
+            nicstride_lock_forget_locked(m, p);
         if (p == NULL || !is_awaited(p) || !onic_peer_lost(p->wire))
             continue;
         p->failed = true;

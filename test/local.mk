@@ -170,6 +170,7 @@ mpi_programs = \
 	test/mpi/fork \
 	test/mpi/give_way \
 	test/mpi/halo \
+	test/mpi/lock_lost \
 	test/mpi/locks \
 	test/mpi/many_targets \
 	test/mpi/node \

@@ -84,6 +84,20 @@ static bool model_release(model_t *m, uint32_t origin)
     return true;
 }
 
+static bool model_forget(model_t *m, uint32_t origin)
+{
+    uint32_t k = 0;
+
+    if (origin >= m->n || (m->holds[origin] == 0 && m->waits[origin] == 0))
+        return false;
+    m->holds[origin] = m->waits[origin] = 0;
+    for (uint32_t i = 0; i < m->waiting; i++)
+        if (m->line[i] != origin)
+            m->line[k++] = m->line[i];
+    m->waiting = k;
+    return true;
+}
+
 static bool model_next_grant(model_t *m, uint32_t *origin_p)
 {
     if (m->waiting == 0 || !model_can_hold(m, m->waits[m->line[0]]))
@@ -124,7 +138,7 @@ static void random_call(unit_random_t *r, nicstride_lockq_t *q, model_t *m)
 
     UNIT_CHECK(before != NULL);
     memcpy(before, q, size);
-    switch (unit_below(r, 3)) {
+    switch (unit_once_in(r, 12) ? 3 : unit_below(r, 3)) {
     case 0: {
         const nicstride_lockq_result_t result = nicstride_lockq_request(q, origin, type);
         UNIT_CHECK(result == model_request(m, origin, type));
@@ -134,6 +148,10 @@ static void random_call(unit_random_t *r, nicstride_lockq_t *q, model_t *m)
     case 1:
         refused = !nicstride_lockq_release(q, origin);
         UNIT_CHECK(refused == !model_release(m, origin));
+        break;
+    case 3:
+        refused = !nicstride_lockq_forget(q, origin);
+        UNIT_CHECK(refused == !model_forget(m, origin));
         break;
     default:
         refused = !nicstride_lockq_next_grant(q, &got);
