@@ -22,6 +22,7 @@
 #include "osc_nicstride/request.h"
 #include "osc_nicstride/small.h"
 #include "osc_nicstride/stream.h"
+#include "osc_nicstride/quick.h"
 #include "osc_nicstride/target.h"
 #include "common/flatten.h"
 #include "common/pack.h"

@@ -65,8 +65,31 @@ const char *nicstride_epoch_unlock_all(nicstride_epoch_t *e);
 
 /** A communication call to `target`. Marks a tentative fence epoch as used. */
 const char *nicstride_epoch_access(nicstride_epoch_t *e, uint32_t target);
+/** Is such a call legal as it stands, with nothing to be marked? False says nothing: ask the above.
+ *  Inlined, since the smallest calls take little longer than this. */
+static inline bool nicstride_epoch_plain(const nicstride_epoch_t *e, uint32_t target)
+{
+    switch (e->access) {
+    case NICSTRIDE_ACCESS_LOCK_ALL:
+        return true;
+    case NICSTRIDE_ACCESS_FENCE:
+        return e->used;
+    case NICSTRIDE_ACCESS_LOCK:
+    case NICSTRIDE_ACCESS_PSCW:
+        return e->target[target] != 0;
+    default:
+        return false;
+    }
+}
+
 /** Request-based calls (MPI_Rput and its kin) and flushes are for passive-target epochs only. */
 const char *nicstride_epoch_passive(const nicstride_epoch_t *e, uint32_t target);
+/** Are they legal? For a target below n; inlined. */
+static inline bool nicstride_epoch_plain_passive(const nicstride_epoch_t *e, uint32_t target)
+{
+    return e->access == NICSTRIDE_ACCESS_LOCK_ALL ||
+           (e->access == NICSTRIDE_ACCESS_LOCK && e->target[target] != 0);
+}
 const char *nicstride_epoch_any_passive(const nicstride_epoch_t *e);
 /** MPI_Win_free: no epoch but a fence epoch may be open. */
 const char *nicstride_epoch_free(const nicstride_epoch_t *e);

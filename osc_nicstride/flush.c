@@ -118,14 +118,6 @@ static int flush_remote(nicstride_module_t *m, nicstride_peer_t *p)
     return f.error;
 }
 
-/** Nothing was sent by message since the last flush: the common case on mapped windows. */
-static bool is_clean(const nicstride_peer_t *p)
-{
-    return __atomic_load_n(&p->enqueued, __ATOMIC_RELAXED) ==
-               __atomic_load_n(&p->clean, __ATOMIC_RELAXED) &&
-           !p->failed;
-}
-
 static const char *reason(int error)
 {
     switch (error) {
@@ -145,7 +137,7 @@ int nicstride_flush_peer(nicstride_module_t *m, nicstride_peer_t *p, bool remote
     int error;
 
     nicstride_habit_flush(&m->habit);
-    if (is_clean(p)) {
+    if (nicstride_is_clean(p)) {
         atomic_thread_fence(memory_order_seq_cst);
         return OMPI_SUCCESS;
     }
@@ -165,7 +157,7 @@ int nicstride_flush_all_peers(nicstride_module_t *m, bool remote)
     for (int i = 0; i < m->size; i++) {
         nicstride_peer_t *p = __atomic_load_n(&m->peer[i], __ATOMIC_ACQUIRE);
 
-        if (p == NULL || is_clean(p))
+        if (p == NULL || nicstride_is_clean(p))
             continue;
         onic_wire_lock();
         nicstride_pump_locked(m, p);

@@ -13,6 +13,14 @@
 
 #include "osc_nicstride/module.h"
 
+/** Was nothing sent by message since the last flush? The common case on mapped windows, inlined. */
+static inline bool nicstride_is_clean(const nicstride_peer_t *p)
+{
+    return __atomic_load_n(&p->enqueued, __ATOMIC_RELAXED) ==
+               __atomic_load_n(&p->clean, __ATOMIC_RELAXED) &&
+           !p->failed;
+}
+
 /** Waits until all operations to the peer are locally complete (`remote` false) or done at the
  *  target. Returns the first error that came back. */
 int nicstride_flush_peer(nicstride_module_t *m, nicstride_peer_t *p, bool remote);

@@ -69,6 +69,7 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/outbox.h \
 	osc_nicstride/params.c \
 	osc_nicstride/put_get.c \
+	osc_nicstride/quick.h \
 	osc_nicstride/pvars.c \
 	osc_nicstride/request.c \
 	osc_nicstride/request.h \

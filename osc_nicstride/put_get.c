@@ -16,6 +16,7 @@
 #include "osc_nicstride/errors.h"
 #include "osc_nicstride/module.h"
 #include "osc_nicstride/observe.h"
+#include "osc_nicstride/quick.h"
 #include "osc_nicstride/request.h"
 #include "osc_nicstride/single_copy.h"
 #include "osc_nicstride/small.h"
@@ -285,14 +286,16 @@ static bool move_quickly(nicstride_module_t *m, nicstride_direction_t dir, const
 }
 
 /** Contiguous bytes to or from mapped memory, and a few by message, need no plan. */
-static bool transfer_quickly(nicstride_module_t *m, nicstride_direction_t dir, const void *origin,
-                             int origin_count, const ompi_datatype_t *origin_dt, int target,
-                             ptrdiff_t disp, int target_count, const ompi_datatype_t *target_dt)
+static inline bool transfer_quickly(nicstride_module_t *m, nicstride_direction_t dir,
+                                    const void *origin, int origin_count,
+                                    const ompi_datatype_t *origin_dt, int target, ptrdiff_t disp,
+                                    int target_count, const ompi_datatype_t *target_dt)
 {
     size_t bytes = nicstride_plain_bytes(target_dt, (size_t)target_count);
     void *at;
 
-    if (bytes == 0 || nicstride_plain_bytes(origin_dt, (size_t)origin_count) != bytes)
+    if (bytes == 0 || ((origin_dt != target_dt || origin_count != target_count) &&
+                       nicstride_plain_bytes(origin_dt, (size_t)origin_count) != bytes))
         return false;
     at = nicstride_mapped_bytes(m, target, disp, bytes);
     if (at == NULL) {
@@ -302,9 +305,9 @@ static bool transfer_quickly(nicstride_module_t *m, nicstride_direction_t dir, c
         return done;
     }
     if (dir == NICSTRIDE_PUT)
-        nicstride_copy_bytes(at, origin, bytes);
+        nicstride_copy_plain(at, origin, bytes);
     else
-        nicstride_copy_bytes((void *)(uintptr_t)origin, at, bytes);
+        nicstride_copy_plain((void *)(uintptr_t)origin, at, bytes);
     nicstride_count(NICSTRIDE_METHOD_DIRECT, bytes);
     return true;
 }
@@ -316,13 +319,9 @@ static int transfer(const char *call, nicstride_direction_t dir, const void *ori
     nicstride_module_t *m = nicstride_module(win);
     nicstride_target_t a;
     bool done;
-    int rc;
+    int rc = nicstride_target_init(&a, m, call, origin, (size_t)origin_count, origin_dt, target,
+                                   disp, (size_t)target_count, target_dt);
 
-    if (transfer_quickly(m, dir, origin, origin_count, origin_dt, target, disp, target_count,
-                         target_dt))
-        return OMPI_SUCCESS;
-    rc = nicstride_target_init(&a, m, call, origin, (size_t)origin_count, origin_dt, target, disp,
-                               (size_t)target_count, target_dt);
     if (rc != OMPI_SUCCESS)
         return rc;
     if (a.target.size > 0)
@@ -359,6 +358,9 @@ static int transfer_request(const char *call, nicstride_direction_t dir, const v
 int nicstride_put(const void *origin, int origin_count, ompi_datatype_t *origin_dt, int target,
                   ptrdiff_t disp, int target_count, ompi_datatype_t *target_dt, ompi_win_t *win)
 {
+    if (transfer_quickly(nicstride_module(win), NICSTRIDE_PUT, origin, origin_count, origin_dt,
+                         target, disp, target_count, target_dt))
+        return OMPI_SUCCESS;
     return transfer("MPI_Put", NICSTRIDE_PUT, origin, origin_count, origin_dt, target, disp,
                     target_count, target_dt, win);
 }
@@ -366,6 +368,9 @@ int nicstride_put(const void *origin, int origin_count, ompi_datatype_t *origin_
 int nicstride_get(void *origin, int origin_count, ompi_datatype_t *origin_dt, int target,
                   ptrdiff_t disp, int target_count, ompi_datatype_t *target_dt, ompi_win_t *win)
 {
+    if (transfer_quickly(nicstride_module(win), NICSTRIDE_GET, origin, origin_count, origin_dt,
+                         target, disp, target_count, target_dt))
+        return OMPI_SUCCESS;
     return transfer("MPI_Get", NICSTRIDE_GET, origin, origin_count, origin_dt, target, disp,
                     target_count, target_dt, win);
 }

@@ -20,6 +20,7 @@
 #include "osc_nicstride/proto_short.h"
 #include "osc_nicstride/stream.h"
 #include "osc_nicstride/stream_internal.h"
+#include "osc_nicstride/quick.h"
 #include "osc_nicstride/target.h"
 #include "common/pack.h"
 

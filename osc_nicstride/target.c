@@ -159,54 +159,6 @@ static int locate(nicstride_module_t *m, nicstride_target_t *a, ptrdiff_t disp)
     return OMPI_SUCCESS;
 }
 
-bool nicstride_plainly_allowed(nicstride_module_t *m, int target)
-{
-    const nicstride_epoch_t *e = &m->epoch;
-    bool allowed;
-
-    OPAL_THREAD_LOCK(&m->lock);
-    switch (e->access) {
-    case NICSTRIDE_ACCESS_FENCE:
-        allowed = e->used;
-        break;
-    case NICSTRIDE_ACCESS_LOCK_ALL:
-        allowed = true;
-        break;
-    case NICSTRIDE_ACCESS_LOCK:
-    case NICSTRIDE_ACCESS_PSCW:
-        allowed = e->target[target] != 0;
-        break;
-    default:
-        allowed = false;
-    }
-    OPAL_THREAD_UNLOCK(&m->lock);
-    return allowed;
-}
-
-bool nicstride_plain_offset(nicstride_module_t *m, int target, ptrdiff_t disp, size_t bytes,
-                            uint64_t *offset)
-{
-    const nicstride_rank_info_t *info = &m->info[target];
-
-    /* Where devices can be told, the long way asks for each buffer. */
-    return !onic_devices_told() && m->flavor != MPI_WIN_FLAVOR_DYNAMIC && disp >= 0 &&
-           !__builtin_mul_overflow((uint64_t)disp, (uint64_t)info->disp_unit, offset) &&
-           *offset <= info->size && bytes <= info->size - *offset &&
-           nicstride_plainly_allowed(m, target);
-}
-
-void *nicstride_mapped_bytes(nicstride_module_t *m, int target, ptrdiff_t disp, size_t bytes)
-{
-    const int method = mca_osc_nicstride_component.params.method;
-    uint64_t at;
-
-    if (!nicstride_is_mapped(m, target) ||
-        (method != NICSTRIDE_METHOD_AUTO && method != NICSTRIDE_METHOD_DIRECT) ||
-        !nicstride_plain_offset(m, target, disp, bytes, &at))
-        return NULL;
-    return m->mapped[m->node.index[target]] + at;
-}
-
 int nicstride_target_init(nicstride_target_t *a, nicstride_module_t *m, const char *call,
                           const void *origin, size_t origin_count, ompi_datatype_t *origin_dt,
                           int target, ptrdiff_t target_disp, size_t target_count,

@@ -47,12 +47,6 @@ void nicstride_target_fini(nicstride_target_t *a);
  *  of a device. `what` names the buffer. MPI threads only. */
 int nicstride_check_host(const nicstride_module_t *m, const char *call, const char *what,
                          const void *base, const onic_layout_t *l);
-/**
- * The quick way for the smallest calls: where `bytes` contiguous bytes at the target are mapped
- * here and everything is plainly allowed, their address; else NULL, which says nothing: take the
- * long way, which finds out and explains.
- */
-void *nicstride_mapped_bytes(nicstride_module_t *m, int target, ptrdiff_t disp, size_t bytes);
 /** Is the memory of a target mapped here, and to be used so? */
 static inline bool nicstride_is_mapped(const nicstride_module_t *m, int target)
 {
@@ -60,12 +54,6 @@ static inline bool nicstride_is_mapped(const nicstride_module_t *m, int target)
 
     return local >= 0 && m->mapped[local] != NULL && m->flavor != MPI_WIN_FLAVOR_DYNAMIC;
 }
-/** The epoch allows access to a target as it stands, with nothing to be noted or taken first. */
-bool nicstride_plainly_allowed(nicstride_module_t *m, int target);
-/** The same, of which it makes use: bytes from the start of the target's window, which is not a
- *  dynamic one. False: take the long way, as always where memory of devices can be told. */
-bool nicstride_plain_offset(nicstride_module_t *m, int target, ptrdiff_t disp, size_t bytes,
-                            uint64_t *offset);
 /** Can the kernel copy to and from the peer's memory? Asked once. Takes the wire lock then. */
 bool nicstride_single_copy_works(nicstride_peer_t *p);
 /** Says that there is no single copy, once: the program works all the same, but its user may wonder
@@ -73,19 +61,6 @@ bool nicstride_single_copy_works(nicstride_peer_t *p);
 void nicstride_say_no_single_copy(void);
 /** Copies contiguous bytes without tearing aligned words of up to 8. */
 void nicstride_copy_bytes(void *to, const void *from, size_t bytes);
-/** Bytes of `count` elements of a datatype without any gap, else 0. */
-static inline size_t nicstride_plain_bytes(const ompi_datatype_t *dt, size_t count)
-{
-    const uint16_t plain = OPAL_DATATYPE_FLAG_CONTIGUOUS | OPAL_DATATYPE_FLAG_NO_GAPS;
-    size_t bytes;
-
-    if ((dt->super.flags & plain) != plain || dt->super.true_lb != 0 ||
-        dt->super.size != (size_t)(dt->super.ub - dt->super.lb) ||
-        __builtin_mul_overflow(dt->super.size, count, &bytes))
-        return 0;
-    return bytes;
-}
-
 /** Request-based calls are for passive-target epochs. */
 int nicstride_check_passive(nicstride_module_t *m, const char *call, int target);
 
