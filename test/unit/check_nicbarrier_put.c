@@ -371,21 +371,35 @@ START_TEST(all_complete)
 }
 END_TEST
 
-/* The put of epoch 1 is still under way when member 0 has completed epoch 2 and leaves: the other
- * must get its word of epoch 2. */
+/** Two members, and member 0 enters until a put of its own is under way; returns its epoch. */
+static uint64_t begin_put(group_t *g)
+{
+    uint64_t epoch = 1;
+
+    reset(0);
+    connect_all(g, 2, NICBARRIER_DISSEMINATION);
+    /* Those before it were locally complete at once. */
+    for (enter(g, 0, epoch); wire.put[0].word == NULL; enter(g, 0, ++epoch))
+        drain();
+    ck_assert_int_eq(wire.puts, 1);
+    return epoch;
+}
+
+static void end_two(group_t *g)
+{
+    leave(g, 0);
+    leave(g, 1);
+    drain();
+    close_all();
+}
+
+/* A put is still under way when member 0 has completed the next epoch and leaves: the other must
+ * get its word of that. */
 START_TEST(word_behind_another)
 {
     group_t g;
+    const uint64_t last = begin_put(&g) + 1;
 
-    reset(0);
-    connect_all(&g, 2, NICBARRIER_DISSEMINATION);
-    enter(&g, 0, 1);
-    while (wire.puts == 1 && wire.put[0].word == NULL) {
-        /* Locally complete at once: the next ones. */
-        drain();
-        enter(&g, 0, g.entered[0] + 1);
-    }
-    const uint64_t last = g.entered[0] + 1;
     enter(&g, 0, last);
     ck_assert_int_eq(wire.puts, 1);
     wire.at_once = true;
@@ -426,7 +440,7 @@ START_TEST(giving_up)
 }
 END_TEST
 
-/* Whoever cannot reach a partner says so; the others do not. */
+/* Whoever cannot reach a partner says so; the partner does not. */
 START_TEST(lost_before_a_put)
 {
     group_t g;
@@ -442,10 +456,7 @@ START_TEST(lost_before_a_put)
     enter(&g, 1, 1);
     drain();
     ck_assert(!engine->failed(g.net[1]));
-    leave(&g, 0);
-    leave(&g, 1);
-    drain();
-    close_all();
+    end_two(&g);
 }
 END_TEST
 
@@ -453,20 +464,14 @@ START_TEST(lost_during_a_put)
 {
     group_t g;
 
-    reset(0);
-    connect_all(&g, 2, NICBARRIER_DISSEMINATION);
-    uint64_t epoch = 1;
-    for (enter(&g, 0, epoch); wire.put[0].word == NULL; enter(&g, 0, ++epoch))
-        drain();
+    (void)begin_put(&g);
     ck_assert(!engine->failed(g.net[0]));
     cut(0, 1);
     wire.losses = 0;
     drain();
     ck_assert(engine->failed(g.net[0]));
     ck_assert(!engine->failed(g.net[1]));
-    leave(&g, 0);
-    leave(&g, 1);
-    close_all();
+    end_two(&g);
 }
 END_TEST
 
@@ -485,9 +490,7 @@ START_TEST(lost_after_a_put)
     (void)progress(false);
     ck_assert(engine->failed(g.net[0]));
     ck_assert(!engine->failed(g.net[1]));
-    leave(&g, 0);
-    leave(&g, 1);
-    close_all();
+    end_two(&g);
 }
 END_TEST
 
@@ -496,11 +499,7 @@ START_TEST(closed_in_flight)
 {
     group_t g;
 
-    reset(0);
-    connect_all(&g, 2, NICBARRIER_DISSEMINATION);
-    uint64_t epoch = 1;
-    for (enter(&g, 0, epoch); wire.put[0].word == NULL; enter(&g, 0, ++epoch))
-        drain();
+    (void)begin_put(&g);
     leave(&g, 0);
     leave(&g, 1);
     engine->close();
