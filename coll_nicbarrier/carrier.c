@@ -359,8 +359,10 @@ bool nicbarrier_carrier_wait(nicbarrier_carrier_t *c, uint64_t epoch)
     if (leads) {
         atomic_fetch_add(&c->shm.head->attentive, 1);
     }
-    if (!spin(c, epoch)) {
+    bool done = spin(c, epoch);
+    if (!done) {
         wait_long(c, epoch);
+        done = nicbarrier_carrier_done(c, epoch);
     }
     if (leads) {
         /* Who arrived in between for a later epoch has left it to me. */
@@ -371,5 +373,5 @@ bool nicbarrier_carrier_wait(nicbarrier_carrier_t *c, uint64_t epoch)
     if (epoch % ENTRIES_PER_PROGRESS == 0) {
         opal_progress();
     }
-    return nicbarrier_carrier_done(c, epoch);
+    return done;
 }
