@@ -104,13 +104,18 @@ bool nicstride_lock_message_locked(nicstride_module_t *m, nicstride_peer_t *p,
     nicstride_lockq_t *q = nicstride_ctl_lockq(m, local);
     nicstride_lockq_result_t r = NICSTRIDE_LOCKQ_QUEUED;
 
+    if (msg->type == NICSTRIDE_MSG_LOCK) {
+        /* With a connection back to it I shall know if it is lost while it waits. What came before
+         * a loss and is handled only now would never be forgotten. */
+        (void)nicstride_frag_max_locked(p);
+        if (onic_peer_is_lost(p->wire))
+            return true;
+    }
     if (!nicstride_spin_try(&ctl->queue_lock))
         return false;
-    if (msg->type == NICSTRIDE_MSG_LOCK) {
-        /* With a connection back to it I shall know if it is lost while it waits. */
-        (void)nicstride_frag_max_locked(p);
+    if (msg->type == NICSTRIDE_MSG_LOCK)
         r = nicstride_lockq_request(q, msg->origin, msg->op);
-    } else if (!nicstride_lockq_release(q, msg->origin))
+    else if (!nicstride_lockq_release(q, msg->origin))
         nicstride_counters.refused++;
     hand_on_locked(m);
     nicstride_spin_unlock(&ctl->queue_lock);
@@ -372,9 +377,13 @@ int nicstride_unlock_all(ompi_win_t *win)
  *  before whatever tells the target about them, and that is all. */
 static inline bool flushed_quickly(nicstride_module_t *m, int target)
 {
-    const nicstride_peer_t *p = __atomic_load_n(&m->peer[target], __ATOMIC_ACQUIRE);
+    const nicstride_peer_t *p;
     bool allowed;
 
+    /* Open MPI does not look at the rank of a flush. */
+    if ((unsigned)target >= (unsigned)m->size)
+        return false;
+    p = __atomic_load_n(&m->peer[target], __ATOMIC_ACQUIRE);
     OPAL_THREAD_LOCK(&m->lock);
     allowed = nicstride_epoch_plain_passive(&m->epoch, (uint32_t)target);
     OPAL_THREAD_UNLOCK(&m->lock);

@@ -13,6 +13,7 @@
  */
 #include "test/mpi/testlib.h"
 
+#include <limits.h>
 #include <stdlib.h>
 
 #define SYNC_ERROR(call) TL_MPI_ERROR(call, MPI_ERR_RMA_SYNC)
@@ -196,6 +197,30 @@ static void case_flush(const tl_window_t *w)
     SYNC_ERROR(MPI_Win_flush_all(w->win));
     SYNC_ERROR(MPI_Win_flush_local(t, w->win));
     SYNC_ERROR(MPI_Win_flush_local_all(w->win));
+}
+
+/** MPI itself does not look at the rank of a flush. */
+static void flush_nobody(const tl_window_t *w)
+{
+    const int nobody[] = {w->size, -1, MPI_PROC_NULL, INT_MAX, INT_MIN};
+
+    for (size_t i = 0; i < sizeof(nobody) / sizeof(nobody[0]); i++) {
+        SYNC_ERROR(MPI_Win_flush(nobody[i], w->win));
+        SYNC_ERROR(MPI_Win_flush_local(nobody[i], w->win));
+    }
+}
+
+static void case_flush_nobody(const tl_window_t *w)
+{
+    int t = next_rank(w);
+
+    flush_nobody(w);
+    TL_MPI(MPI_Win_lock_all(0, w->win));
+    flush_nobody(w);
+    TL_MPI(MPI_Win_unlock_all(w->win));
+    TL_MPI(MPI_Win_lock(MPI_LOCK_SHARED, t, 0, w->win));
+    flush_nobody(w);
+    TL_MPI(MPI_Win_unlock(t, w->win));
 }
 
 static void case_flush_in_fence(const tl_window_t *w)
@@ -416,6 +441,7 @@ static const struct {
              {"unlock", case_unlock},
              {"unlock_wrong", case_unlock_wrong},
              {"flush", case_flush},
+             {"flush_nobody", case_flush_nobody},
              {"flush_in_fence", case_flush_in_fence},
              {"complete", case_complete},
              {"wait", case_wait},
