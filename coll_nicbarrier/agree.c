@@ -353,6 +353,7 @@ static int after_lengths(nicbarrier_agreement_t *a)
     if (a->offers == NULL) {
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
+    a->carrier->offered = true;
     return exchange_leaders(a, OFFERS, a->offer, a->stride, a->offers);
 }
 

@@ -129,10 +129,21 @@ void nicbarrier_carrier_trial_failed(nicbarrier_carrier_t *c)
     }
 }
 
+/** May others be ahead of what the engine knows? They may have seen the agreement come to its end,
+ *  and entered what it has not been given, because my node has not arrived: a barrier that the
+ *  program has forgotten. */
+static bool is_unfinished(nicbarrier_carrier_t *c)
+{
+    return (c->offered && !c->agreed) || (c->on_node && nicbarrier_shm_pending(&c->shm));
+}
+
 void nicbarrier_carrier_free(nicbarrier_carrier_t *c)
 {
     if (c == NULL) {
         return;
+    }
+    if (c->net != NULL && is_unfinished(c) && c->engine->abandon != NULL) {
+        c->engine->abandon(c->net);
     }
     if (c->net != NULL) {
         c->engine->disconnect(c->net);

@@ -43,8 +43,9 @@ typedef struct nicbarrier_carrier {
     const nicbarrier_engine_t *engine; /**< network part, or NULL */
     nicbarrier_net_t *net;             /**< the leader's; NULL in others */
     _Atomic uint64_t given;            /**< leader: last epoch given to the engine */
-    bool connected;
-    bool skew;     /**< measure the time from first to last arrival */
+    bool offered;                      /**< others have my offer, or will get it */
+    bool agreed;                       /**< all have agreed on this carrier */
+    bool skew;                         /**< measure the time from first to last arrival */
     int spins_max; /**< looks before a waiting thread yields, where it is alone on its processor */
     _Atomic int spins;   /**< and as things are */
     uint64_t last_epoch; /**< entered; allocated by the caller of enter */

@@ -175,6 +175,11 @@ typedef struct nicbarrier_engine {
      *  other groups that would depend on the same. NULL: it cannot tell. */
     void (*lost)(nicbarrier_net_t *net);
 
+    /** Before disconnect, where others may be ahead of this member: its offer has gone out, but the
+     *  agreement came to no good end here, or the program has forgotten a barrier of which this
+     *  member was not told. They may go on sending. NULL: that does no harm. */
+    void (*abandon)(nicbarrier_net_t *net);
+
     /** The communicator is freed, or connect failed here or elsewhere. Nobody synchronises: peers
      *  may still need what they missed of the last epochs, so the engine keeps what it needs to
      *  answer them (a tombstone) until close. Also called where connect was not. */

@@ -160,6 +160,7 @@ static void end_agreement(nicbarrier_line_t *line)
         return;
     }
     nicbarrier_counters.live_carriers++;
+    carrier->agreed = true;
     for (nicbarrier_request_t *r = line->head; r != NULL; r = r->next) {
         enter(carrier, r->epoch);
     }

@@ -50,20 +50,20 @@ struct nicbarrier_net {
     nicbarrier_net_t *next;
     nicbarrier_group_t group;
     nicbarrier_net_events_t events;
-    onic_region_t *region; /**< NULL once nobody puts into it any more */
+    onic_region_t *region; /**< not when it is gone */
     flag_t *flags;
     nicbarrier_epochs_t epochs;
     outlet_t outlet[NICBARRIER_STEPS_MAX];
     int in_flight;
     unsigned losses; /**< of connections, when the partners were last looked at */
     bool connected;
-    bool gone; /**< disconnected, kept until its last put is through */
+    bool abandoned; /**< others may still put into the flags */
+    bool gone;      /**< disconnected, kept until its last put is through */
     _Atomic uint64_t completed;
     _Atomic bool failed; /**< a partner can no longer be reached */
 };
 
 static nicbarrier_net_t *nets; /**< connected, or gone with puts to make or in flight; wire lock */
-static nicbarrier_net_t *kept; /**< of these nothing is left but the region; wire lock */
 static int schedule_kind;
 
 /* ---- sending; the wire lock is held ------------------------------------------------------------
@@ -157,15 +157,18 @@ static void advance(nicbarrier_net_t *net)
     }
 }
 
-/** Whoever has got all my puts may still be one whose own puts can no longer come. */
+/** Whoever has got all my puts may still be one whose own puts can no longer come. Where nothing is
+ *  awaited it may have left in good order, of which the user need not hear. */
 static void look_for_losses(nicbarrier_net_t *net)
 {
+    const bool awaited = net->epochs.completed < net->epochs.entered;
     if (net->losses == onic_wire_losses()) {
         return;
     }
     net->losses = onic_wire_losses();
     for (int k = 0; k < net->epochs.nsteps; k++) {
-        if (net->outlet[k].remote != NULL && onic_remote_lost(net->outlet[k].remote)) {
+        onic_remote_t *remote = net->outlet[k].remote;
+        if (remote != NULL && (awaited ? onic_remote_lost(remote) : onic_remote_is_lost(remote))) {
             atomic_store_explicit(&net->failed, true, memory_order_release);
         }
     }
@@ -187,30 +190,20 @@ static int move_on(nicbarrier_net_t *net)
     return events;
 }
 
-static void close_outlets(nicbarrier_net_t *net)
+/** Nothing goes out any more, unless UCX has words that it could not send: of these it will still
+ *  say so. */
+static void destroy(nicbarrier_net_t *net)
 {
+    onic_wire_want_server(false);
+    if (net->in_flight > 0) {
+        return;
+    }
     for (int k = 0; k < NICBARRIER_STEPS_MAX; k++) {
         if (net->outlet[k].remote != NULL) {
             onic_remote_close(net->outlet[k].remote);
         }
     }
-}
-
-static void keep(nicbarrier_net_t *net)
-{
-    net->next = kept;
-    kept = net;
-}
-
-/** Nothing goes out any more. */
-static void destroy(nicbarrier_net_t *net)
-{
-    close_outlets(net);
-    if (net->region != NULL) {
-        keep(net);
-    } else {
-        free(net);
-    }
+    free(net);
 }
 
 /** The wire's deferred function: all groups, on whatever thread progresses. */
@@ -259,25 +252,9 @@ static void put_close(void)
     while (nets != NULL) {
         nicbarrier_net_t *net = nets;
         nets = net->next;
-        if (net->in_flight == 0) {
-            close_outlets(net);
-        }
-        keep(net);
+        destroy(net);
     }
-    nicbarrier_net_t *rest = kept;
-    kept = NULL;
     onic_wire_unlock();
-    while (rest != NULL) {
-        nicbarrier_net_t *net = rest;
-        rest = net->next;
-        if (net->region != NULL) {
-            onic_region_free(net->region);
-        }
-        /* The others have words that UCX could not send in time, of which it will say so. */
-        if (net->in_flight == 0) {
-            free(net);
-        }
-    }
     onic_wire_close();
 }
 
@@ -383,16 +360,16 @@ static int put_progress(nicbarrier_net_t *net)
     return onic_wire_progress();
 }
 
-/** Takes the region, if nobody will put into it any more: each flag was waited for in the last
- *  epoch, and holds its last value. Where this member gave up, others may still be trying. */
-static onic_region_t *take_region(nicbarrier_net_t *net)
+/** Will nobody put into the flags any more? Where all have agreed on the group, all have entered
+ * the same epochs: each flag was waited for in the last one, and holds its last value. */
+static bool has_all(const nicbarrier_net_t *net)
 {
-    onic_region_t *region = NULL;
-    if (net->epochs.entered > 0 && net->epochs.completed == net->epochs.entered) {
-        region = net->region;
-        net->region = NULL;
-    }
-    return region;
+    return !net->abandoned && net->epochs.completed == net->epochs.entered;
+}
+
+static void put_abandon(nicbarrier_net_t *net)
+{
+    net->abandoned = true;
 }
 
 /**
@@ -401,24 +378,21 @@ static onic_region_t *take_region(nicbarrier_net_t *net)
  */
 static void put_disconnect(nicbarrier_net_t *net)
 {
-    if (!net->connected) {
-        /* Before all have connected nobody puts. */
-        onic_region_free(net->region);
-        free(net);
-        return;
-    }
+    onic_region_t *region = net->region;
+    const bool connected = net->connected;
     /* First of all, since other threads read the flags until then; afterwards they may free it. */
     onic_wire_lock();
+    void (*end_region)(onic_region_t *) = has_all(net) ? onic_region_free : onic_region_leave;
     net->gone = true;
-    onic_region_t *region = take_region(net);
     onic_wire_unlock();
-    if (region != NULL) {
-        onic_region_free(region);
+    end_region(region);
+    if (!connected) {
+        free(net);
+        return;
     }
     onic_wire_lock();
     (void)move_all();
     onic_wire_unlock();
-    onic_wire_want_server(false);
 }
 
 const nicbarrier_engine_t nicbarrier_engine_put = {
@@ -430,6 +404,7 @@ const nicbarrier_engine_t nicbarrier_engine_put = {
     .enter = put_enter,
     .completed = put_completed,
     .failed = put_failed,
+    .abandon = put_abandon,
     .progress = put_progress,
     .disconnect = put_disconnect,
 };

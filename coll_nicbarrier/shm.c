@@ -168,6 +168,11 @@ uint64_t nicbarrier_shm_completed(nicbarrier_shm_t *s)
     return s->flat ? lowest(s->vertex, s->n) : READ(s->my_release);
 }
 
+bool nicbarrier_shm_pending(nicbarrier_shm_t *s)
+{
+    return READ(s->mine) > nicbarrier_shm_completed(s);
+}
+
 bool nicbarrier_shm_done(nicbarrier_shm_t *s, uint64_t epoch)
 {
     if (!s->flat) {

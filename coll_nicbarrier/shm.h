@@ -95,6 +95,9 @@ uint64_t nicbarrier_shm_completed(nicbarrier_shm_t *s);
 /** Is epoch `epoch` complete? Cheaper than the above. */
 bool nicbarrier_shm_done(nicbarrier_shm_t *s, uint64_t epoch);
 
+/** Has this process entered an epoch that is not complete? */
+bool nicbarrier_shm_pending(nicbarrier_shm_t *s);
+
 /** The last epoch that all processes of the node have entered; with a network part. */
 uint64_t nicbarrier_shm_arrived(const nicbarrier_shm_t *s);
 

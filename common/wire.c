@@ -294,6 +294,8 @@ static void destroy_ucx(void)
 {
     ucp_worker_release_address(onic_wire.worker, onic_wire.address);
     ucp_worker_destroy(onic_wire.worker);
+    /* Nothing is received any more that could put into them. */
+    onic_regions_stop();
     ucp_cleanup(onic_wire.context);
 }
 

@@ -191,6 +191,10 @@ size_t onic_address_record(void *bytes, size_t cap);
 onic_peer_t *onic_learn_peer(const void *bytes, size_t len);
 /** Frees the table. UCX must be gone: it calls back with records as argument. */
 void onic_peers_stop(void);
+
+/** Gives back the memory that was left (onic_region_leave). The worker is gone, the context is not.
+ */
+void onic_regions_stop(void);
 /** Progresses until `request` is complete or `usec` have passed. Frees it.
  *  True where it completed. */
 bool onic_wire_wait(ucs_status_ptr_t request, unsigned usec);

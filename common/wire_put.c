@@ -13,10 +13,14 @@
 #include "ompi/constants.h"
 
 struct onic_region {
+    onic_region_t *next; /**< of those that were left */
     ucp_mem_h memh;
     void *base;
     size_t size;
 };
+
+/** Those that peers may still put into; wire lock. */
+static onic_region_t *left;
 
 struct onic_remote {
     onic_peer_t *peer;
@@ -94,6 +98,24 @@ void onic_region_free(onic_region_t *region)
     ucp_mem_unmap(onic_wire.context, region->memh);
     onic_wire_unlock();
     free(region);
+}
+
+void onic_region_leave(onic_region_t *region)
+{
+    onic_wire_lock();
+    region->next = left;
+    left = region;
+    onic_wire_unlock();
+}
+
+void onic_regions_stop(void)
+{
+    while (left != NULL) {
+        onic_region_t *region = left;
+        left = region->next;
+        ucp_mem_unmap(onic_wire.context, region->memh);
+        free(region);
+    }
 }
 
 void *onic_region_base(const onic_region_t *region)
@@ -179,6 +201,11 @@ void onic_remote_close(onic_remote_t *remote)
 bool onic_remote_lost(onic_remote_t *remote)
 {
     return onic_peer_lost(remote->peer);
+}
+
+bool onic_remote_is_lost(const onic_remote_t *remote)
+{
+    return onic_peer_is_lost(remote->peer);
 }
 
 static void put_done(void *request, ucs_status_t status, void *user_data)

@@ -32,6 +32,9 @@ typedef struct onic_region onic_region_t;
 ONIC_EXPORT onic_region_t *onic_region_new(size_t bytes);
 /** Nobody puts into it any more. The lock must not be held. */
 ONIC_EXPORT void onic_region_free(onic_region_t *region);
+/** It is of no use any more, but peers may still put into it: it stays until the wire is closed.
+ *  The lock must not be held. */
+ONIC_EXPORT void onic_region_leave(onic_region_t *region);
 ONIC_EXPORT void *onic_region_base(const onic_region_t *region);
 
 /**
@@ -50,8 +53,10 @@ typedef struct onic_remote onic_remote_t;
 ONIC_EXPORT onic_remote_t *onic_remote_open(const void *bytes, size_t len, int *rc_p);
 ONIC_EXPORT void onic_remote_close(onic_remote_t *remote);
 
-/** Is the connection to that peer lost (onic_peer_lost)? The lock must be held. */
+/** Is the connection to that peer lost? The first prints that, once (onic_peer_lost), the other
+ *  nothing (onic_peer_is_lost). The lock must be held. */
 ONIC_EXPORT bool onic_remote_lost(onic_remote_t *remote);
+ONIC_EXPORT bool onic_remote_is_lost(const onic_remote_t *remote);
 
 /**
  * Puts the 8 bytes at `word`, which must stay until local completion, to byte `offset` (a multiple

@@ -27,7 +27,7 @@ static const nicbarrier_engine_t *const engine = &nicbarrier_engine_put;
 struct onic_region {
     void *base;
     size_t size;
-    bool freed;
+    bool left, freed;
 };
 
 struct onic_remote {
@@ -59,6 +59,7 @@ static struct {
     onic_remote_t *remote[MEMBERS_MAX * NICBARRIER_STEPS_MAX];
     int remotes, open_remotes;
     unsigned losses;
+    int told; /**< losses of which the user was told */
     int wants_server, references;
 } wire;
 
@@ -81,8 +82,18 @@ int onic_wire_open(const onic_wire_config_t *config)
     return 0;
 }
 
+static void free_region(onic_region_t *region)
+{
+    UNIT_CHECK(!wire.locked && !region->freed);
+    region->freed = true;
+    free(region->base);
+}
+
 bool onic_wire_close(void)
 {
+    for (int i = 0; i < wire.regions; i++)
+        if (wire.region[i]->left)
+            free_region(wire.region[i]);
     return --wire.references == 0;
 }
 
@@ -121,9 +132,14 @@ onic_region_t *onic_region_new(size_t bytes)
 
 void onic_region_free(onic_region_t *region)
 {
-    UNIT_CHECK(!wire.locked && !region->freed);
-    region->freed = true;
-    free(region->base);
+    UNIT_CHECK(!region->left);
+    free_region(region);
+}
+
+void onic_region_leave(onic_region_t *region)
+{
+    UNIT_CHECK(!wire.locked && !region->left);
+    region->left = true;
 }
 
 void *onic_region_base(const onic_region_t *region)
@@ -160,6 +176,12 @@ void onic_remote_close(onic_remote_t *remote)
 }
 
 bool onic_remote_lost(onic_remote_t *remote)
+{
+    wire.told += remote->cut;
+    return onic_remote_is_lost(remote);
+}
+
+bool onic_remote_is_lost(const onic_remote_t *remote)
 {
     UNIT_CHECK(wire.locked);
     return remote->cut;
@@ -250,7 +272,8 @@ typedef struct group {
     uint64_t entered[MEMBERS_MAX];
 } group_t;
 
-static void connect_all(group_t *g, int n, nicbarrier_schedule_kind_t schedule)
+/** All but the last `missing` connect. */
+static void connect_most(group_t *g, int n, nicbarrier_schedule_kind_t schedule, int missing)
 {
     static const nicbarrier_net_events_t none;
     const nicbarrier_net_config_t config = {.schedule = (int)schedule};
@@ -268,8 +291,13 @@ static void connect_all(group_t *g, int n, nicbarrier_schedule_kind_t schedule)
         memcpy(bytes[i], offer, len[i]);
     }
     const nicbarrier_offers_t offers = {bytes[0], OFFER_ROOM, len};
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n - missing; i++)
         ck_assert_int_eq(engine->connect(g->net[i], &offers, &none, &why), 0);
+}
+
+static void connect_all(group_t *g, int n, nicbarrier_schedule_kind_t schedule)
+{
+    connect_most(g, n, schedule, 0);
 }
 
 static void enter(group_t *g, int i, uint64_t epoch)
@@ -282,6 +310,13 @@ static void leave(group_t *g, int i)
 {
     engine->disconnect(g->net[i]);
     g->net[i] = NULL;
+}
+
+/** The agreement has not come to an end here. */
+static void abandon(group_t *g, int i)
+{
+    engine->abandon(g->net[i]);
+    leave(g, i);
 }
 
 static uint64_t least_entered(const group_t *g)
@@ -411,30 +446,42 @@ START_TEST(word_behind_another)
     (void)progress(false);
     ck_assert_uint_eq(engine->completed(g.net[0]), last);
     leave(&g, 0);
+    /* Which takes the server thread, where the application goes away now. */
+    ck_assert_int_eq(wire.wants_server, 2);
     drain();
     (void)progress(false);
+    ck_assert_int_eq(wire.wants_server, 1);
     ck_assert_uint_eq(engine->completed(g.net[1]), last);
     leave(&g, 1);
     close_all();
 }
 END_TEST
 
-/* Member 0 gives up, before or after it has entered: the puts of the others arrive later. */
+/* The last member gives up, after it has entered, before that, or before it has connected: the puts
+ * of the others arrive later. Or it has even completed the trial when it ends, and others, for whom
+ * the agreement is over, enter the next epoch. */
 START_TEST(giving_up)
 {
     group_t g;
 
     reset(0);
     wire.at_once = true;
-    connect_all(&g, 3, NICBARRIER_DISSEMINATION);
-    if (_i == 1)
-        enter(&g, 0, 1);
+    connect_most(&g, 3, NICBARRIER_DISSEMINATION, _i == 2);
+    if (_i == 0 || _i == 3)
+        enter(&g, 2, 1);
+    enter(&g, 0, 1);
     enter(&g, 1, 1);
-    enter(&g, 2, 1);
-    leave(&g, 0);
+    if (_i == 3) {
+        drain();
+        (void)progress(false);
+        ck_assert_uint_eq(engine->completed(g.net[2]), 1);
+        enter(&g, 0, 2);
+        enter(&g, 1, 2);
+    }
+    abandon(&g, 2);
     drain();
-    leave(&g, 1);
-    leave(&g, 2);
+    abandon(&g, 0);
+    abandon(&g, 1);
     drain();
     close_all();
 }
@@ -490,6 +537,28 @@ START_TEST(lost_after_a_put)
     (void)progress(false);
     ck_assert(engine->failed(g.net[0]));
     ck_assert(!engine->failed(g.net[1]));
+    ck_assert_int_eq(wire.told, 1);
+    end_two(&g);
+}
+END_TEST
+
+/* A partner leaves when nothing is awaited of it: it may be in MPI_Finalize. */
+START_TEST(lost_in_good_order)
+{
+    group_t g;
+
+    reset(0);
+    wire.at_once = true;
+    connect_all(&g, 2, NICBARRIER_DISSEMINATION);
+    enter(&g, 0, 1);
+    enter(&g, 1, 1);
+    drain();
+    (void)progress(false);
+    ck_assert_uint_eq(engine->completed(g.net[0]), 1);
+    cut(0, 1);
+    (void)progress(false);
+    ck_assert_int_eq(wire.told, 0);
+    ck_assert(engine->failed(g.net[0]));
     end_two(&g);
 }
 END_TEST
@@ -516,11 +585,12 @@ int main(void)
 
     tcase_set_timeout(tcase, 120);
     tcase_add_loop_test(tcase, all_complete, 0, 400);
-    tcase_add_loop_test(tcase, giving_up, 0, 2);
+    tcase_add_loop_test(tcase, giving_up, 0, 4);
     tcase_add_test(tcase, word_behind_another);
     tcase_add_test(tcase, lost_before_a_put);
     tcase_add_test(tcase, lost_during_a_put);
     tcase_add_test(tcase, lost_after_a_put);
+    tcase_add_test(tcase, lost_in_good_order);
     tcase_add_test(tcase, closed_in_flight);
     suite_add_tcase(suite, tcase);
     return unit_run_suite(suite);

@@ -57,6 +57,7 @@ static uint64_t least(const node_t *node)
 static void check(node_t *node, uint64_t complete)
 {
     for (int i = 0; i < node->n; i++) {
+        UNIT_CHECK(nicbarrier_shm_pending(&node->view[i]) == (node->entered[i] > complete));
         UNIT_CHECK(nicbarrier_shm_completed(&node->view[i]) == complete);
         UNIT_CHECK(nicbarrier_shm_done(&node->view[i], complete));
         UNIT_CHECK(!nicbarrier_shm_done(&node->view[i], complete + 1));
@@ -155,6 +156,8 @@ START_TEST(sleepers_are_woken)
     }
     for (int i = 0; i < node.n; i++)
         pthread_join(process[i].thread, NULL);
+    for (int i = 0; i < node.n; i++)
+        node.entered[i] = 2000;
     check(&node, 2000);
     unmake(&node);
 }
