@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The ompi-nic authors. All rights reserved.
 # SPDX-License-Identifier: BSD-3-Clause
 
-# Layouts and pack kernels: pure.
+# Layouts and pack kernels, and what else needs no MPI.
 noinst_LTLIBRARIES += common/libonic_core.la common/libonic_pack.la
 
 common_libonic_core_la_SOURCES = \
@@ -13,6 +13,8 @@ common_libonic_core_la_SOURCES = \
 	common/memory_plan.c \
 	common/memory_plan.h \
 	common/pause.h \
+	common/segment.c \
+	common/segment.h \
 	common/tls.c \
 	common/tls.h
 common_libonic_core_la_CPPFLAGS = $(pure_cppflags)
@@ -46,8 +48,6 @@ libompi_nic_common_la_SOURCES = \
 	common/node.c \
 	common/node.h \
 	common/ompi_compat.h \
-	common/segment.c \
-	common/segment.h \
 	common/help.c \
 	common/help.h \
 	common/series.c \

@@ -117,7 +117,7 @@ bool onic_node_join(const onic_node_offer_t *offers, int me, size_t bytes, onic_
 {
     int leader = onic_node_leader(offers, me);
     const onic_segment_key_t *key = &offers[leader].key;
-    if (key->name[0] != '\0' && (leader == me || onic_segment_join(key, bytes, 1, segment))) {
+    if (key->name[0] != '\0' && (leader == me || onic_segment_join(key, bytes, 1, segment, NULL))) {
         return true;
     }
     onic_segment_unmap(segment);
@@ -154,7 +154,7 @@ onic_node_offer_t onic_node_offer(struct ompi_communicator_t *comm, size_t bytes
     memset(&offer, 0, sizeof(offer));
     offer.leader = first_local(comm);
     if (onic_node_flagged(comm) > 1 && offer.leader == ompi_comm_rank(comm)) {
-        (void)onic_segment_make(bytes, 1, &offer.key, segment);
+        (void)onic_segment_make(bytes, 1, &offer.key, segment, NULL);
     }
     return offer;
 }
@@ -224,7 +224,7 @@ int onic_node_create(struct ompi_communicator_t *comm, size_t size, onic_node_t 
 
 /** Maps the segment of the node's first member, or takes private memory where there is no other. */
 static bool map_next(const onic_node_t *node, const onic_segment_key_t *keys, size_t size,
-                     onic_segment_t *segment)
+                     onic_segment_t *segment, onic_reservation_t *space)
 {
     const onic_segment_key_t *key = &keys[node->ranks[0]];
     if (node->n == 1) {
@@ -233,7 +233,7 @@ static bool map_next(const onic_node_t *node, const onic_segment_key_t *keys, si
     if (node->me == 0) {
         return key->name[0] != '\0';
     }
-    return onic_segment_join(key, size, node->me, segment);
+    return onic_segment_join(key, size, node->me, segment, space);
 }
 
 static bool all_mapped(const onic_node_t *node, const int *mapped)
@@ -246,21 +246,30 @@ static bool all_mapped(const onic_node_t *node, const int *mapped)
     return true;
 }
 
+/** All map the segment, and only then, when it has no name any more, they reserve its space: who is
+ *  killed while that goes on leaves nothing behind. */
 static int exchange_segment(struct ompi_communicator_t *comm, const onic_node_t *node, size_t size,
                             onic_segment_key_t *keys, int *mapped, onic_segment_t *segment)
 {
     onic_segment_key_t key;
+    onic_reservation_t space = ONIC_RESERVATION_NONE;
     memset(&key, 0, sizeof(key));
     if (node->n > 1 && node->me == 0) {
-        (void)onic_segment_make(size, node->n, &key, segment);
+        (void)onic_segment_make(size, node->n, &key, segment, &space);
     }
     int rc = onic_share(comm, &key, (int)sizeof(key), keys);
+    int mine = rc == OMPI_SUCCESS && map_next(node, keys, size, segment, &space);
     if (rc == OMPI_SUCCESS) {
-        int mine = map_next(node, keys, size, segment);
         rc = onic_share(comm, &mine, (int)sizeof(mine), mapped);
     }
     onic_segment_unlink(&key);
-    return rc;
+    if (rc != OMPI_SUCCESS || !all_mapped(node, mapped)) {
+        onic_segment_forgo(&space);
+        mine = 0;
+    } else {
+        mine = onic_segment_reserve(&space);
+    }
+    return rc == OMPI_SUCCESS ? onic_share(comm, &mine, (int)sizeof(mine), mapped) : rc;
 }
 
 int onic_node_segment(struct ompi_communicator_t *comm, const onic_node_t *node, size_t size,

@@ -17,6 +17,8 @@
 
 /** Attempts at a name that nobody has. */
 #define NAME_TRIES 8
+/** Reserved at a time: signals wait for some tenths of a second at most. */
+#define PIECE ((size_t)256 << 20)
 
 static size_t page_size(void)
 {
@@ -35,41 +37,79 @@ static uint64_t *nonce_of(void *base, size_t size)
     return (uint64_t *)(void *)((char *)base + mapped_size(size) - sizeof(uint64_t));
 }
 
-/** Reserves [from, to). A limit on file sizes must not kill the process by SIGXFSZ. */
-static bool reserve(int fd, size_t from, size_t to)
+/** Reserves a piece. A limit on file sizes must not kill the process by SIGXFSZ, and other signals
+ *  must wait: before Linux 6.10 one that comes undoes all that has been reserved, and where they
+ *  come periodically, from profilers say, no attempt would ever get to its end. */
+static int reserve_piece(int fd, size_t from, size_t bytes)
 {
-    sigset_t xfsz, old;
+    const struct timespec now = {0, 0};
+    sigset_t all, xfsz, old;
     int rc;
 
-    if (from >= to) {
-        return true;
-    }
+    sigfillset(&all);
     sigemptyset(&xfsz);
     sigaddset(&xfsz, SIGXFSZ);
-    pthread_sigmask(SIG_BLOCK, &xfsz, &old);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
     do {
-        rc = posix_fallocate(fd, (off_t)from, (off_t)(to - from));
+        rc = posix_fallocate(fd, (off_t)from, (off_t)bytes);
     } while (rc == EINTR);
     if (rc == EFBIG && !sigismember(&old, SIGXFSZ)) {
-        struct timespec now = {0, 0};
         (void)sigtimedwait(&xfsz, NULL, &now);
     }
     pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return rc;
+}
+
+static bool reserve(int fd, size_t from, size_t to)
+{
+    int rc = 0;
+
+    while (rc == 0 && from < to) {
+        size_t bytes = to - from < PIECE ? to - from : PIECE;
+        rc = reserve_piece(fd, from, bytes);
+        from += bytes;
+    }
     return rc == 0;
 }
 
-/** Reserves one of the equal shares, if there is one of that number; the last one is longer by what
- *  is left over. */
-static bool reserve_share(int fd, const onic_segment_key_t *key, uint64_t share)
+/** One of the equal shares, if there is one of that number; the last one is longer by what is left
+ *  over. */
+static onic_reservation_t share_of(int fd, const onic_segment_key_t *key, uint64_t share)
 {
     if (share >= key->shares) {
-        return true;
+        return (onic_reservation_t){fd, 0, 0};
     }
     size_t page = page_size(), pages = mapped_size(key->size) / page;
     size_t first = pages / key->shares * share;
     size_t last = share == key->shares - 1 ? pages : first + pages / key->shares;
 
-    return reserve(fd, first * page, last * page);
+    return (onic_reservation_t){fd, first * page, last * page};
+}
+
+void onic_segment_forgo(onic_reservation_t *r)
+{
+    if (r->fd >= 0) {
+        close(r->fd);
+    }
+    *r = ONIC_RESERVATION_NONE;
+}
+
+bool onic_segment_reserve(onic_reservation_t *r)
+{
+    bool reserved = reserve(r->fd, r->from, r->to);
+
+    onic_segment_forgo(r);
+    return reserved;
+}
+
+/** Leaves it to the caller, or reserves now. */
+static bool hand_over(onic_reservation_t share, onic_reservation_t *r_p)
+{
+    if (r_p != NULL) {
+        *r_p = share;
+        return true;
+    }
+    return onic_segment_reserve(&share);
 }
 
 static bool map(int fd, size_t size, onic_segment_t *segment)
@@ -102,21 +142,21 @@ static int open_new(onic_segment_key_t *key)
     return -1;
 }
 
-/** Gives a new file its length, our share and the nonce, and maps it. */
+/** Gives a new file its length and the nonce, and maps it. */
 static bool set_up(int fd, const onic_segment_key_t *key, onic_segment_t *segment)
 {
     size_t size = key->size, end = mapped_size(size);
 
-    /* The last page first: it sets the length, and the nonce is about to be written there. */
-    if (!reserve(fd, end - page_size(), end) || !reserve_share(fd, key, 0) ||
-        !map(fd, size, segment)) {
+    /* The last page sets the length, and the nonce is about to be written there. */
+    if (!reserve(fd, end - page_size(), end) || !map(fd, size, segment)) {
         return false;
     }
     *nonce_of(segment->base, size) = key->nonce;
     return true;
 }
 
-bool onic_segment_make(size_t size, int shares, onic_segment_key_t *key, onic_segment_t *segment)
+bool onic_segment_make(size_t size, int shares, onic_segment_key_t *key, onic_segment_t *segment,
+                       onic_reservation_t *r_p)
 {
     memset(key, 0, sizeof(*key));
     key->size = size;
@@ -130,7 +170,12 @@ bool onic_segment_make(size_t size, int shares, onic_segment_key_t *key, onic_se
         return false;
     }
     bool made = set_up(fd, key, segment);
-    close(fd);
+    if (!made) {
+        close(fd);
+    } else if (!hand_over(share_of(fd, key, 0), r_p)) {
+        onic_segment_unmap(segment);
+        made = false;
+    }
     if (!made) {
         onic_segment_unlink(key);
         key->name[0] = '\0';
@@ -139,7 +184,7 @@ bool onic_segment_make(size_t size, int shares, onic_segment_key_t *key, onic_se
 }
 
 bool onic_segment_join(const onic_segment_key_t *key, size_t size, int share,
-                       onic_segment_t *segment)
+                       onic_segment_t *segment, onic_reservation_t *r_p)
 {
     if (key->name[0] == '\0' || key->size != size) {
         return false;
@@ -148,14 +193,20 @@ bool onic_segment_join(const onic_segment_key_t *key, size_t size, int share,
     if (fd < 0) {
         return false;
     }
-    bool joined = lseek(fd, 0, SEEK_END) == (off_t)mapped_size(size) &&
-                  reserve_share(fd, key, (uint64_t)share) && map(fd, size, segment);
-    close(fd);
-    if (joined && *nonce_of(segment->base, size) != key->nonce) {
+    if (lseek(fd, 0, SEEK_END) != (off_t)mapped_size(size) || !map(fd, size, segment)) {
+        close(fd);
+        return false;
+    }
+    if (*nonce_of(segment->base, size) != key->nonce) {
+        close(fd);
         onic_segment_unmap(segment);
         return false;
     }
-    return joined;
+    if (!hand_over(share_of(fd, key, (uint64_t)share), r_p)) {
+        onic_segment_unmap(segment);
+        return false;
+    }
+    return true;
 }
 
 void onic_segment_unlink(const onic_segment_key_t *key)

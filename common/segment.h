@@ -18,18 +18,37 @@
 #include "common/node.h"
 
 /**
- * Creates a zeroed segment of `size` > 0 bytes with a name of its own, maps it, and reserves the
- * space of the first of `shares` shares. False where it cannot be had; the key is empty then.
+ * Space of a segment that is mapped and still to be reserved, which takes long for much memory. Who
+ * is killed meanwhile should leave no name behind, so names are taken away before that.
  */
-bool onic_segment_make(size_t size, int shares, onic_segment_key_t *key, onic_segment_t *segment);
+typedef struct onic_reservation {
+    int fd; /**< -1: there is nothing to be done */
+    size_t from;
+    size_t to;
+} onic_reservation_t;
+
+#define ONIC_RESERVATION_NONE ((onic_reservation_t){-1, 0, 0})
+
+/** Reserves the space. False where there is not as much: what was mapped must not be used then. */
+bool onic_segment_reserve(onic_reservation_t *r);
+/** Does without. */
+void onic_segment_forgo(onic_reservation_t *r);
 
 /**
- * Maps a segment that another process has made, and reserves the space of share `share`, from 1 on:
- * so every process gets its share from the memory that is near to it. Beyond the last share
- * nothing is left to reserve.
+ * Creates a zeroed segment of `size` > 0 bytes with a name of its own, and maps it. The space of
+ * the first of `shares` shares is to be reserved by *r_p, or is reserved where that is NULL. False
+ * where it cannot be had; the key is empty then.
+ */
+bool onic_segment_make(size_t size, int shares, onic_segment_key_t *key, onic_segment_t *segment,
+                       onic_reservation_t *r_p);
+
+/**
+ * Maps a segment that another process has made. The space of share `share`, from 1 on, is to be
+ * reserved likewise: so every process gets its share from the memory that is near to it. Beyond
+ * the last share nothing is left to reserve.
  */
 bool onic_segment_join(const onic_segment_key_t *key, size_t size, int share,
-                       onic_segment_t *segment);
+                       onic_segment_t *segment, onic_reservation_t *r_p);
 
 /** Takes the name away; the memory stays until the last mapping is gone. */
 void onic_segment_unlink(const onic_segment_key_t *key);

@@ -33,6 +33,7 @@ unit_programs = \
 	test/unit/check_proto_short \
 	test/unit/check_region \
 	test/unit/check_region_layout \
+	test/unit/check_segment \
 	test/unit/check_sieve \
 	test/unit/check_tls \
 	test/unit/check_tune
@@ -80,6 +81,7 @@ test_unit_check_proto_LDADD = $(unit_ldadd)
 test_unit_check_proto_short_LDADD = $(unit_ldadd)
 test_unit_check_region_LDADD = $(unit_ldadd)
 test_unit_check_region_layout_LDADD = $(unit_ldadd)
+test_unit_check_segment_LDADD = $(unit_ldadd)
 test_unit_check_sieve_LDADD = $(unit_ldadd)
 test_unit_check_tls_LDADD = $(unit_ldadd)
 test_unit_check_tune_LDADD = $(unit_ldadd)

@@ -1,0 +1,215 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file Segments: names, shares, and space, over a posix_fallocate of the test's own. */
+#include "common/segment.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "test/unit/unit.h"
+
+enum { CALLS_MAX = 64, PAGE = 4096 };
+static const size_t piece_max = (size_t)256 << 20;
+
+/* ---- the kernel -------------------------------------------------------------------------------
+ */
+
+static struct {
+    int fail_after; /* calls that succeed before there is no space; -1: all do */
+    bool pretend;   /* nothing is really reserved */
+    int calls;
+    off_t from[CALLS_MAX];
+    off_t to[CALLS_MAX];
+} kernel;
+
+/* Stands in for that of libc. As Linux before 6.10 does: a signal that may come undoes everything,
+ * and here one always comes. */
+int posix_fallocate(int fd, off_t from, off_t len)
+{
+    sigset_t blocked;
+
+    pthread_sigmask(SIG_SETMASK, NULL, &blocked);
+    if (!sigismember(&blocked, SIGPROF) || !sigismember(&blocked, SIGALRM))
+        return EINTR;
+    UNIT_CHECK((size_t)len <= piece_max);
+    if (kernel.fail_after >= 0 && kernel.calls >= kernel.fail_after)
+        return ENOSPC;
+    UNIT_CHECK(kernel.calls < CALLS_MAX);
+    kernel.from[kernel.calls] = from;
+    kernel.to[kernel.calls++] = from + len;
+    return kernel.pretend || syscall(SYS_fallocate, fd, 0, from, len) == 0 ? 0 : errno;
+}
+
+static void reset(void)
+{
+    memset(&kernel, 0, sizeof(kernel));
+    kernel.fail_after = -1;
+}
+
+static bool exists(const char *name)
+{
+    const int fd = shm_open(name, O_RDWR, 0);
+
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0;
+}
+
+static size_t used(int fd)
+{
+    struct stat status;
+
+    ck_assert_int_eq(fstat(fd, &status), 0);
+    return (size_t)status.st_blocks * 512;
+}
+
+/* ---- tests ------------------------------------------------------------------------------------
+ */
+
+/* The name is gone before the space is reserved, which is then there. */
+START_TEST(reserved_without_a_name)
+{
+    const size_t size = 4 << 20;
+    onic_segment_key_t key;
+    onic_segment_t first, second;
+    onic_reservation_t mine = ONIC_RESERVATION_NONE, theirs = ONIC_RESERVATION_NONE;
+
+    reset();
+    ck_assert(onic_segment_make(size, 2, &key, &first, &mine));
+    ck_assert(exists(key.name));
+    ck_assert(onic_segment_join(&key, size, 1, &second, &theirs));
+    onic_segment_unlink(&key);
+    ck_assert(!exists(key.name));
+    ck_assert_uint_lt(used(mine.fd), size / 2);
+    const int fd = dup(mine.fd);
+    ck_assert(onic_segment_reserve(&mine));
+    ck_assert_int_eq(mine.fd, -1);
+    ck_assert_uint_ge(used(fd), size / 2);
+    ck_assert(onic_segment_reserve(&theirs));
+    ck_assert_uint_ge(used(fd), size);
+    close(fd);
+    memset(first.base, 0x5a, size);
+    ck_assert_int_eq(((unsigned char *)second.base)[size - 1], 0x5a);
+    onic_segment_unmap(&first);
+    onic_segment_unmap(&second);
+}
+END_TEST
+
+START_TEST(reserved_at_once)
+{
+    onic_segment_key_t key;
+    onic_segment_t segment;
+
+    reset();
+    ck_assert(onic_segment_make(100, 1, &key, &segment, NULL));
+    ck_assert(exists(key.name));
+    onic_segment_unlink(&key);
+    onic_segment_unmap(&segment);
+    /* The first is for the length. */
+    kernel.calls = 0;
+    kernel.fail_after = 1;
+    ck_assert(!onic_segment_make(100, 1, &key, &segment, NULL));
+    ck_assert_str_eq(key.name, "");
+    kernel.calls = kernel.fail_after = 0;
+    ck_assert(!onic_segment_make(100, 1, &key, &segment, NULL));
+    ck_assert_str_eq(key.name, "");
+}
+END_TEST
+
+START_TEST(no_space_later)
+{
+    onic_segment_key_t key;
+    onic_segment_t segment;
+    onic_reservation_t space = ONIC_RESERVATION_NONE;
+
+    reset();
+    ck_assert(onic_segment_make(100000, 1, &key, &segment, &space));
+    onic_segment_unlink(&key);
+    kernel.fail_after = 0;
+    ck_assert(!onic_segment_reserve(&space));
+    ck_assert_int_eq(space.fd, -1);
+    onic_segment_unmap(&segment);
+    /* Nothing to be done is done. */
+    ck_assert(onic_segment_reserve(&space));
+    onic_segment_forgo(&space);
+}
+END_TEST
+
+static int compare(const void *a, const void *b)
+{
+    const off_t x = *(const off_t *)a, y = *(const off_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* All shares together are the whole, and no byte is in two. */
+START_TEST(shares_cover_everything)
+{
+    unit_random_t r = {unit_seed() + (uint64_t)_i};
+    const size_t size = 1 + unit_below(&r, unit_once_in(&r, 2) ? 20 * PAGE : (size_t)3 << 30);
+    const int shares = 1 + (int)unit_below(&r, 12), members = shares + (int)unit_below(&r, 3);
+    onic_segment_key_t key;
+    onic_segment_t segment[16];
+    onic_reservation_t space = ONIC_RESERVATION_NONE;
+
+    reset();
+    ck_assert(onic_segment_make(size, shares, &key, &segment[0], &space));
+    kernel.calls = 0;
+    kernel.pretend = true;
+    ck_assert(onic_segment_reserve(&space));
+    for (int i = 1; i < members; i++) {
+        ck_assert(onic_segment_join(&key, size, i, &segment[i], &space));
+        ck_assert(onic_segment_reserve(&space));
+    }
+    qsort(kernel.from, (size_t)kernel.calls, sizeof(off_t), compare);
+    qsort(kernel.to, (size_t)kernel.calls, sizeof(off_t), compare);
+    ck_assert_int_eq(kernel.from[0], 0);
+    for (int i = 1; i < kernel.calls; i++)
+        ck_assert_int_eq(kernel.from[i], kernel.to[i - 1]);
+    ck_assert_uint_ge((size_t)kernel.to[kernel.calls - 1], size + sizeof(uint64_t));
+    for (int i = 0; i < members; i++)
+        onic_segment_unmap(&segment[i]);
+    onic_segment_unlink(&key);
+}
+END_TEST
+
+START_TEST(strangers_are_refused)
+{
+    onic_segment_key_t key, wrong;
+    onic_segment_t segment, other;
+    onic_reservation_t space = ONIC_RESERVATION_NONE;
+
+    reset();
+    ck_assert(onic_segment_make(5000, 2, &key, &segment, NULL));
+    wrong = key;
+    wrong.nonce++;
+    ck_assert(!onic_segment_join(&wrong, 5000, 1, &other, &space));
+    wrong = key;
+    wrong.size = 50000;
+    ck_assert(!onic_segment_join(&wrong, 50000, 1, &other, &space));
+    ck_assert(!onic_segment_join(&key, 50000, 1, &other, &space));
+    ck_assert_int_eq(space.fd, -1);
+    onic_segment_unlink(&key);
+    ck_assert(!onic_segment_join(&key, 5000, 1, &other, &space));
+    ck_assert(!onic_segment_make(SIZE_MAX, 1, &key, &other, NULL));
+    onic_segment_unmap(&segment);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const each[] = {shares_cover_everything};
+    const TTest *const tests[] = {reserved_without_a_name, reserved_at_once, no_space_later,
+                                  strangers_are_refused};
+
+    return unit_run_loop("segment", each, 1, 100, tests, sizeof(tests) / sizeof(tests[0]));
+}
