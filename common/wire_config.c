@@ -133,8 +133,10 @@ static ucs_status_t configure_tcp(const char *tls, size_t seg_size, ucp_config_t
     if (seg_size == 0 || !tls_have(tls, names) || !devices_have_tcp(getenv("UCX_NET_DEVICES"))) {
         seg_size = UCX_TCP_SEG_SIZE;
     } else if (tx == NULL) {
+        /* The receiver's segment must hold a sender's: UCX refuses to start otherwise. */
+        size_t room = env_size("UCX_TCP_RX_SEG_SIZE", SIZE_MAX);
+        seg_size = seg_size < room ? seg_size : room;
         ucs_status_t status = set_size(ucp_config, tcp_key("TCP_TX_SEG_SIZE"), seg_size);
-        /* The receiver's segment must hold a sender's. */
         if (status == UCS_OK && rx == NULL && seg_size > UCX_TCP_RX_SIZE) {
             status = set_size(ucp_config, tcp_key("TCP_RX_SEG_SIZE"), seg_size);
         }

@@ -191,6 +191,7 @@ mpi_programs = \
 	test/mpi/short_headers \
 	test/mpi/soft_roce \
 	test/mpi/spawn \
+	test/mpi/tcp_segment \
 	test/mpi/threads \
 	test/mpi/threads_funneled \
 	test/mpi/typeloop \
