@@ -29,6 +29,7 @@
 #include <unistd.h>
 
 #include "coll_nicbarrier/datagram.h"
+#include "common/signals.h"
 
 /** MPI threads are away when nothing was heard of them for so long. */
 #define IDLE_MSEC     1
@@ -173,7 +174,7 @@ int nicbarrier_datagram_start_thread(void)
     }
     atomic_store(&d->stop, false);
     d->pid = getpid();
-    sigfillset(&all);
+    onic_signals_to_block(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     const int rc = pthread_create(&d->thread, NULL, helper_main, NULL);
     pthread_sigmask(SIG_SETMASK, &before, NULL);

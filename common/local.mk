@@ -15,6 +15,7 @@ common_libonic_core_la_SOURCES = \
 	common/pause.h \
 	common/segment.c \
 	common/segment.h \
+	common/signals.h \
 	common/tls.c \
 	common/tls.h
 common_libonic_core_la_CPPFLAGS = $(pure_cppflags)

@@ -9,6 +9,7 @@
 #define _GNU_SOURCE
 #include "common/ompi_compat.h"
 #include "common/pause.h"
+#include "common/signals.h"
 #include "common/tls.h"
 #include "common/wire_internal.h"
 
@@ -80,16 +81,35 @@ void onic_wire_unlock(void)
     atomic_store_explicit(&onic_wire.lock, 0, memory_order_release);
 }
 
+static uint64_t now_usec(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000U + (uint64_t)t.tv_nsec / 1000U;
+}
+
+/** Nobody has the wire for so long but the forking thread itself. */
+#define FORK_PATIENCE_USEC 3000000U
+
+static _Thread_local bool locked_for_fork;
+
 /* A fork while the server thread is inside UCX would leave the child with UCX's locks held for
- * ever. UCX takes some of them before each fork, so that a child that forks itself would hang. */
+ * ever. UCX takes some of them before each fork, so that a child that forks itself would hang. But
+ * a thread that crashes in here may fork a debugger, from UCX's handler or the application's. */
 static void before_fork(void)
 {
-    onic_wire_lock();
+    const uint64_t end = now_usec() + FORK_PATIENCE_USEC;
+    while (!(locked_for_fork = onic_wire_trylock()) && now_usec() < end) {
+        sched_yield();
+    }
 }
 
 static void after_fork(void)
 {
-    onic_wire_unlock();
+    if (locked_for_fork) {
+        locked_for_fork = false;
+        onic_wire_unlock();
+    }
 }
 
 static int run_deferred(void)
@@ -173,13 +193,6 @@ size_t onic_wire_header_max(void)
 }
 
 /* ---- flush ---------------------------------------------------------------------------------- */
-
-static uint64_t now_usec(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000U + (uint64_t)t.tv_nsec / 1000U;
-}
 
 bool onic_wire_wait(ucs_status_ptr_t request, unsigned usec)
 {
@@ -347,7 +360,7 @@ static void stop_wire(void)
 static int start_blocked(const onic_wire_config_t *config)
 {
     sigset_t all, old;
-    sigfillset(&all);
+    onic_signals_to_block(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     onic_wire_lock();
     int rc = start_wire(config);

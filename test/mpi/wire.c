@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/wire.h"
@@ -319,6 +320,23 @@ static void test_cma(void)
 
 /* ---- main ----------------------------------------------------------------------------------- */
 
+/** Whoever crashes with the lock in hand may have a debugger started: that must not wait for the
+ * lock for ever. */
+static void test_fork_with_lock(void)
+{
+    int status = -1;
+
+    onic_wire_lock();
+    pid_t child = fork();
+    if (child == 0) {
+        _exit(3);
+    }
+    TL_CHECK(!onic_wire_trylock(), "the lock is lost");
+    onic_wire_unlock();
+    TL_CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 3,
+             "status %d", status);
+}
+
 int main(int argc, char **argv)
 {
     onic_wire_config_t config = {
@@ -341,6 +359,9 @@ int main(int argc, char **argv)
         test_no_server();
         test_functions();
         test_cma();
+        if (round == 0) {
+            test_fork_with_lock();
+        }
         onic_wire_put_peers(traffic.peers, tl_size());
         onic_wire_close();
         onic_wire_flush();
