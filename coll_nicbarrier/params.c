@@ -131,7 +131,8 @@ int nicbarrier_params_register(const mca_base_component_t *c)
         c, "thread", true, &p->net.thread,
         "Run a helper thread that moves barriers on while the application is away from "
         "MPI; it sleeps in the kernel otherwise. Without it nonblocking barriers between "
-        "nodes make progress only inside MPI calls");
+        "nodes make progress only inside MPI calls, and windows of osc_nicstride are not served "
+        "outside of them if engine put is the first to start UCX");
     onic_register_bool(
         c, "skew", false, &p->skew,
         "Measure the time from the first arrival to the last one on the node (see the "
