@@ -13,8 +13,8 @@
  *   -l  rank 1 takes an exclusive lock at rank 0, prints "locked" and keeps it, the others wait
  *   -u  rank 1 loses its memory while rank 0 puts to it, and is killed so many seconds later
  *
- * Prints "ready" when the first round is done, and at the end how many rounds there were and how
- * many bytes were wrong; the exit code is 0 if none.
+ * Prints "making" before it makes its window, "ready" when the first round is done, and at the end
+ * how many rounds there were and how many bytes were wrong; the exit code is 0 if none.
  */
 #include <mpi.h>
 #include <signal.h>
@@ -240,6 +240,7 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &l->size);
     l->next = (l->rank + 1) % l->size;
     read_options(l, argc, argv);
+    say(l, "making");
     make_window(l);
     if (l->lock) {
         hold_lock(l);
