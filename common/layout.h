@@ -166,9 +166,8 @@ ONIC_EXPORT bool onic_cursor_next(onic_cursor_t *c, uint64_t max, int64_t *offse
  * How many of the `len` > 0 packed bytes from `pos` on may be moved by themselves without tearing
  * an aligned element of up to 8 bytes, if the memory that the layout's offsets count from begins at
  * `base` (modulo 8 is enough): what follows them begins a block, or lies at a multiple of 8. At
- * least 1: all `len` where there is no such place among them, and never more than there are.
- * O(levels
- * + log runs).
+ * least 1: all `len` where there is no such place among them, and never more than there are. Takes
+ * as long as onic_cursor_init.
  */
 ONIC_EXPORT uint64_t onic_layout_whole(const onic_layout_t *l, uint64_t base, uint64_t pos,
                                        uint64_t len);

@@ -8,6 +8,7 @@ common_libonic_core_la_SOURCES = \
 	common/export.h \
 	common/layout.c \
 	common/layout.h \
+	common/layout_walk.c \
 	common/layout_walk.h \
 	common/layout_wire.c \
 	common/memory_plan.c \

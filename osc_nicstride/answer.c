@@ -25,9 +25,6 @@
 /* ---- answering a get ----------------------------------------------------------------------------
  */
 
-/* Fragments are multiples of this, so that the next one is as well aligned. */
-#define LINE 64
-
 /** A get that is being answered, fragment by fragment. */
 typedef struct answer {
     uint32_t win;
@@ -63,11 +60,8 @@ static int answer_fragment(nicstride_module_t *m, nicstride_peer_t *p, answer_t 
     int rc;
 
     nicstride_msg_init(&msg, NICSTRIDE_MSG_GET_DATA, m->info[p->rank].win, (uint32_t)m->rank);
-    if (!a->rndv && n > p->frag_max - sizeof(msg)) {
-        const uint64_t room = p->frag_max - sizeof(msg);
-
-        n = onic_layout_whole(&a->layout, (uintptr_t)a->base, a->at, room - room % LINE);
-    }
+    if (!a->rndv && n > p->frag_max - sizeof(msg))
+        n = nicstride_fragment(&a->layout, (uintptr_t)a->base, a->at, p->frag_max - sizeof(msg), 1);
     msg.flags = a->rndv ? NICSTRIDE_MSG_RNDV : 0;
     msg.handle = a->handle;
     msg.offset = a->offset;

@@ -13,9 +13,9 @@
 #include "osc_nicstride/errors.h"
 #include "osc_nicstride/module.h"
 #include "osc_nicstride/op.h"
+#include "osc_nicstride/quick.h"
 #include "osc_nicstride/small.h"
 #include "osc_nicstride/stream.h"
-#include "osc_nicstride/quick.h"
 #include "osc_nicstride/target.h"
 
 /** In mapped memory: the whole call is an update under the lock. */

@@ -69,8 +69,8 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/outbox.h \
 	osc_nicstride/params.c \
 	osc_nicstride/put_get.c \
-	osc_nicstride/quick.h \
 	osc_nicstride/pvars.c \
+	osc_nicstride/quick.h \
 	osc_nicstride/request.c \
 	osc_nicstride/request.h \
 	osc_nicstride/single_copy.c \

@@ -86,6 +86,27 @@ static inline void nicstride_msg_init(nicstride_msg_t *m, nicstride_msg_type_t t
         .magic = NICSTRIDE_MSG_MAGIC, .type = (uint8_t)type, .win = win, .origin = origin};
 }
 
+/** Fragments of data are multiples of this where they can, so that the next one is as well aligned.
+ */
+#define NICSTRIDE_FRAGMENT_UNIT 64
+
+/**
+ * How many bytes of data, from packed position `at` of the target's layout on, go into a message
+ * that has room for `room` >= NICSTRIDE_FRAGMENT_UNIT: all that are left, or such that no element
+ * is torn. Their size is `granule`, which `at` is a multiple of; where it is 1, of elements of any
+ * types, aligned ones of up to 8 bytes must stay whole in the target's memory, which begins at
+ * `base`.
+ */
+static inline uint64_t nicstride_fragment(const onic_layout_t *l, uint64_t base, uint64_t at,
+                                          uint64_t room, uint32_t granule)
+{
+    if (l->size - at <= room)
+        return l->size - at;
+    if (granule > 1)
+        return room - room % granule;
+    return onic_layout_whole(l, base, at, room - room % NICSTRIDE_FRAGMENT_UNIT);
+}
+
 /**
  * Checks and copies a received header, of either form. `*layout_p` points at the encoded layout
  * inside `buf` (m->layout_len bytes); behind it lie m->len bytes of payload where

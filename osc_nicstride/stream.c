@@ -28,9 +28,6 @@
 /* A get is asked for in pieces of this many bytes, so that several of them share the wire. */
 #define GET_PIECE (1u << 20)
 
-/* Fragments of data are multiples of this, so that the next one is as well aligned. */
-#define LINE 64
-
 /* A fragment has room for the header, a layout and some data. */
 #define FRAG_MIN 1024
 
@@ -256,18 +253,11 @@ typedef struct fragment {
 
 _Static_assert(offsetof(fragment_t, layout) == sizeof(nicstride_msg_t), "layout follows header");
 
-/** How many bytes a fragment with this much room takes: it ends between elements, of which either
- *  the size is known, or that aligned ones of up to 8 bytes must not be torn. */
-static uint64_t whole_elements(const nicstride_op_t *op, uint64_t room)
+static uint64_t fragment_bytes(const nicstride_op_t *op, uint64_t room)
 {
     const uint64_t base = op->module->info[op->peer->rank].base + (uint64_t)op->disp;
-    const uint64_t left = op->size - op->sent;
 
-    if (left <= room)
-        return left;
-    if (op->granule > 1)
-        return room - room % op->granule;
-    return onic_layout_whole(&op->target, base, op->sent, room - room % LINE);
+    return nicstride_fragment(&op->target, base, op->sent, room, op->granule);
 }
 
 /** Puts the target layout into the fragment; `*room_p` is how many bytes of data may go along. */
@@ -278,7 +268,7 @@ static int put_layout(nicstride_op_t *op, fragment_t *f, uint64_t room, uint64_t
 
     if (onic_layout_is_contig(&op->target)) {
         f->msg.disp = op->disp + op->target.offset;
-        *data_p = whole_elements(op, room != 0 ? room : frag - sizeof(f->msg));
+        *data_p = fragment_bytes(op, room != 0 ? room : frag - sizeof(f->msg));
         return OMPI_SUCCESS;
     }
     if (op->target.nruns == 0) {
@@ -288,13 +278,13 @@ static int put_layout(nicstride_op_t *op, fragment_t *f, uint64_t room, uint64_t
             return OMPI_ERROR;
         memcpy(f->layout, op->encoded, op->encoded_len);
         f->msg.layout_len = (uint32_t)op->encoded_len;
-        *data_p = whole_elements(op, room != 0 ? room : frag - sizeof(f->msg) - op->encoded_len);
+        *data_p = fragment_bytes(op, room != 0 ? room : frag - sizeof(f->msg) - op->encoded_len);
         return OMPI_SUCCESS;
     }
     cap = frag / SLICE_SHARE < sizeof(f->layout) ? frag / SLICE_SHARE : sizeof(f->layout);
     if (cap > onic_wire_header_max() - sizeof(f->msg))
         cap = onic_wire_header_max() - sizeof(f->msg);
-    room = whole_elements(op, room != 0 ? room : frag - sizeof(f->msg) - cap);
+    room = fragment_bytes(op, room != 0 ? room : frag - sizeof(f->msg) - cap);
     if (onic_layout_encode_slice(&op->slice, room, op->granule, f->layout, cap, &used, data_p) !=
         ONIC_LAYOUT_OK)
         return OMPI_ERROR;

@@ -383,11 +383,53 @@ START_TEST(random_bytes)
 }
 END_TEST
 
+/** Cuts a transfer into fragments; each ends where one may end, and together they are the whole. */
+static void cut(const onic_layout_t *l, uint64_t base, uint64_t room, uint32_t granule)
+{
+    for (uint64_t at = 0, n; at < l->size; at += n) {
+        onic_cursor_t c;
+        int64_t offset;
+        uint64_t one;
+
+        n = nicstride_fragment(l, base, at, room, granule);
+        UNIT_CHECK(n > 0 && n <= room && n <= l->size - at);
+        onic_cursor_init(&c, l, at + n);
+        const bool at_block = c.in_block == 0;
+        if (!onic_cursor_next(&c, 1, &offset, &one))
+            continue;
+        if (granule > 1)
+            UNIT_CHECK((at + n) % granule == 0);
+        else
+            UNIT_CHECK(at_block || (base + (uint64_t)offset) % 8 == 0);
+    }
+}
+
+START_TEST(fragments)
+{
+    unit_random_t r = {unit_seed()};
+    onic_layout_t mixed, plain;
+
+    /* An int and two longs behind it, each time; longs in a row. */
+    ck_assert_int_eq(onic_layout_contig(&mixed, 4, 4 + 8 + 8), ONIC_LAYOUT_OK);
+    ck_assert_int_eq(onic_layout_repeat(&mixed, 5000, 24), ONIC_LAYOUT_OK);
+    ck_assert_int_eq(onic_layout_contig(&plain, 0, 100000), ONIC_LAYOUT_OK);
+    for (int i = 0; i < 200; i++) {
+        const uint64_t room = NICSTRIDE_FRAGMENT_UNIT + unit_below(&r, 9000);
+
+        cut(&mixed, unit_below(&r, 16), room, 1);
+        cut(&plain, unit_below(&r, 16), room, 1);
+        cut(&plain, 0, room, 16);
+        ck_assert_uint_eq(nicstride_fragment(&plain, 0, 0, room, 1),
+                          room - room % NICSTRIDE_FRAGMENT_UNIT);
+    }
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const each[] = {right_messages, lengths, inlined,  unused_fields_are_zero,
                                  needed_fields,  flags,   payloads, failed_replies};
-    const TTest *const tests[] = {magic_and_type, values, random_bytes};
+    const TTest *const tests[] = {magic_and_type, values, fragments, random_bytes};
 
     return unit_run_loop("proto", each, sizeof(each) / sizeof(each[0]), NRULES, tests,
                          sizeof(tests) / sizeof(tests[0]));
