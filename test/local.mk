@@ -43,7 +43,8 @@ unit_ldadd = osc_nicstride/libnicstride_core.la common/libonic_core.la $(check_l
 barrier_ldadd = coll_nicbarrier/libnicbarrier_core.la common/libonic_core.la $(check_libs)
 
 # For all of them, and for these alone: where Check is, there may be other libraries too.
-unit_objects = $(unit_programs:=.$(OBJEXT)) test/unit/nicbarrier_sim.$(OBJEXT)
+unit_objects = $(unit_programs:=.$(OBJEXT)) test/unit/nicbarrier_sim.$(OBJEXT) \
+	test/unit/put_wire.$(OBJEXT)
 $(unit_objects): AM_CPPFLAGS += $(CHECK_CPPFLAGS)
 
 test_unit_check_apply_LDADD = $(unit_ldadd)
@@ -69,6 +70,10 @@ test_unit_check_nicbarrier_mixed_LDADD = coll_nicbarrier/libnicbarrier_datagram.
 test_unit_check_nicbarrier_place_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_port_LDADD = $(barrier_ldadd)
 # With a wire of its own in place of the one over UCX.
+test_unit_check_nicbarrier_put_SOURCES = \
+	test/unit/check_nicbarrier_put.c \
+	test/unit/put_wire.c \
+	test/unit/put_wire.h
 test_unit_check_nicbarrier_put_LDADD = coll_nicbarrier/libnicbarrier_put.la $(barrier_ldadd)
 test_unit_check_nicbarrier_rdma_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_reach_LDADD = $(barrier_ldadd)

@@ -4,264 +4,19 @@
  */
 /**
  * @file
- * Engine put without UCX: all members of a group in this process, over a wire of the test's own,
- * that takes its time, brings puts in whatever order, and whose connections break when the test
- * says so. It watches that nobody puts into memory that was given back.
+ * Engine put without UCX: all members of a group in this process, over a wire of the test's own
+ * (put_wire.h).
  */
 #include "coll_nicbarrier/engine.h"
 #include "coll_nicbarrier/schedule.h"
-#include "common/wire.h"
-#include "common/wire_put.h"
 
 #include <string.h>
 
-#include "test/unit/unit.h"
+#include "test/unit/put_wire.h"
 
-enum { MEMBERS_MAX = 9, OFFER_ROOM = 64, PUTS_MAX = 4096 };
+enum { MEMBERS_MAX = 9, OFFER_ROOM = 64 };
 
 static const nicbarrier_engine_t *const engine = &nicbarrier_engine_put;
-
-/* ---- the wire --------------------------------------------------------------------------------
- */
-
-struct onic_region {
-    void *base;
-    size_t size;
-    bool left, freed;
-};
-
-struct onic_remote {
-    onic_region_t *region;
-    bool cut;
-};
-
-/** A put: first UCX has it and reads the word when it likes, then the network. */
-typedef struct put {
-    onic_remote_t *remote;
-    onic_region_t *region;
-    size_t offset;
-    const uint64_t *word; /**< NULL once it has been read */
-    uint64_t value;
-    onic_send_cb_t cb;
-    void *arg;
-} put_t;
-
-static struct {
-    unit_random_t random;
-    bool locked;
-    bool at_once;   /**< puts are locally complete when they are made */
-    bool overtaken; /**< puts into one flag may arrive in another order */
-    onic_wire_deferred_fn_t deferred;
-    put_t put[PUTS_MAX];
-    int puts;
-    onic_region_t *region[4 * MEMBERS_MAX];
-    int regions;
-    onic_remote_t *remote[MEMBERS_MAX * NICBARRIER_STEPS_MAX];
-    int remotes, open_remotes;
-    unsigned losses;
-    int told; /**< losses of which the user was told */
-    int wants_server, references;
-} wire;
-
-void onic_wire_lock(void)
-{
-    UNIT_CHECK(!wire.locked);
-    wire.locked = true;
-}
-
-void onic_wire_unlock(void)
-{
-    UNIT_CHECK(wire.locked);
-    wire.locked = false;
-}
-
-int onic_wire_open(const onic_wire_config_t *config)
-{
-    (void)config;
-    wire.references++;
-    return 0;
-}
-
-static void free_region(onic_region_t *region)
-{
-    UNIT_CHECK(!wire.locked && !region->freed);
-    region->freed = true;
-    free(region->base);
-}
-
-bool onic_wire_close(void)
-{
-    for (int i = 0; i < wire.regions; i++)
-        if (wire.region[i]->left)
-            free_region(wire.region[i]);
-    return --wire.references == 0;
-}
-
-void onic_wire_flush(void)
-{
-}
-
-void onic_wire_set_deferred_fn(unsigned am_id, onic_wire_deferred_fn_t fn)
-{
-    ck_assert_uint_eq(am_id, ONIC_AM_COLL);
-    wire.deferred = fn;
-}
-
-void onic_wire_want_server(bool want)
-{
-    wire.wants_server += want ? 1 : -1;
-}
-
-unsigned onic_wire_losses(void)
-{
-    UNIT_CHECK(wire.locked);
-    return wire.losses;
-}
-
-onic_region_t *onic_region_new(size_t bytes)
-{
-    onic_region_t *region = calloc(1, sizeof(*region));
-    UNIT_CHECK(!wire.locked && region != NULL);
-    region->base = aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
-    UNIT_CHECK(region->base != NULL);
-    memset(region->base, 0, bytes);
-    region->size = bytes;
-    wire.region[wire.regions++] = region;
-    return region;
-}
-
-void onic_region_free(onic_region_t *region)
-{
-    UNIT_CHECK(!region->left);
-    free_region(region);
-}
-
-void onic_region_leave(onic_region_t *region)
-{
-    UNIT_CHECK(!wire.locked && !region->left);
-    region->left = true;
-}
-
-void *onic_region_base(const onic_region_t *region)
-{
-    return region->base;
-}
-
-size_t onic_region_describe(const onic_region_t *region, void *bytes, size_t cap)
-{
-    UNIT_CHECK(cap >= sizeof(region));
-    memcpy(bytes, &region, sizeof(region));
-    return sizeof(region);
-}
-
-onic_remote_t *onic_remote_open(const void *bytes, size_t len, int *rc_p)
-{
-    onic_remote_t *remote = calloc(1, sizeof(*remote));
-    UNIT_CHECK(wire.locked && remote != NULL && len == sizeof(remote->region));
-    memcpy(&remote->region, bytes, sizeof(remote->region));
-    wire.remote[wire.remotes++] = remote;
-    wire.open_remotes++;
-    *rc_p = 0;
-    return remote;
-}
-
-/** Kept until the end of the test, which may still look at it. */
-void onic_remote_close(onic_remote_t *remote)
-{
-    UNIT_CHECK(wire.locked && remote->region != NULL);
-    for (int i = 0; i < wire.puts; i++)
-        UNIT_CHECK(wire.put[i].word == NULL || wire.put[i].remote != remote);
-    remote->region = NULL;
-    wire.open_remotes--;
-}
-
-bool onic_remote_lost(onic_remote_t *remote)
-{
-    wire.told += remote->cut;
-    return onic_remote_is_lost(remote);
-}
-
-bool onic_remote_is_lost(const onic_remote_t *remote)
-{
-    UNIT_CHECK(wire.locked);
-    return remote->cut;
-}
-
-int onic_remote_put(onic_remote_t *remote, size_t offset, const uint64_t *word, onic_send_cb_t cb,
-                    void *arg)
-{
-    UNIT_CHECK(wire.locked && offset + sizeof(*word) <= remote->region->size);
-    if (remote->cut)
-        return -12;
-    const bool done = wire.at_once || unit_once_in(&wire.random, 4);
-    UNIT_CHECK(wire.puts < PUTS_MAX);
-    wire.put[wire.puts++] = (put_t){.remote = remote,
-                                    .region = remote->region,
-                                    .offset = offset,
-                                    .word = done ? NULL : word,
-                                    .value = *word,
-                                    .cb = cb,
-                                    .arg = arg};
-    return done ? 1 : 0;
-}
-
-static void forget(int i)
-{
-    memmove(&wire.put[i], &wire.put[i + 1], (size_t)(--wire.puts - i) * sizeof(put_t));
-}
-
-/** Is there an older one into the same flag? */
-static bool overtakes(int i)
-{
-    bool older = false;
-    for (int k = 0; k < i; k++)
-        older |=
-            wire.put[k].region == wire.put[i].region && wire.put[k].offset == wire.put[i].offset;
-    return older;
-}
-
-/** UCX is done with a word, or the network brings it. */
-static void step(int i)
-{
-    put_t *p = &wire.put[i];
-    if (p->word != NULL) {
-        p->value = *p->word;
-        p->word = NULL;
-        const bool cut = p->remote->cut;
-        p->cb(p->arg, cut ? -12 : 0);
-        if (cut)
-            forget(i);
-    } else if (wire.overtaken || !overtakes(i)) {
-        UNIT_CHECK(!p->region->freed);
-        memcpy((char *)p->region->base + p->offset, &p->value, sizeof(p->value));
-        forget(i);
-    }
-}
-
-/** Something happens, or nothing; then what the wire runs behind its progress. */
-static int progress(bool any)
-{
-    onic_wire_lock();
-    if (any && wire.puts > 0)
-        step((int)unit_below(&wire.random, (uint64_t)wire.puts));
-    const int events = wire.deferred != NULL ? wire.deferred() : 0;
-    onic_wire_unlock();
-    return events;
-}
-
-int onic_wire_progress(void)
-{
-    return progress(true);
-}
-
-/** Until all puts have arrived that were made. */
-static void drain(void)
-{
-    for (int left = 100000; wire.puts > 0; left--) {
-        UNIT_CHECK(left > 0);
-        (void)progress(true);
-    }
-}
 
 /* ---- a group ----------------------------------------------------------------------------------
  */
@@ -399,9 +154,9 @@ START_TEST(all_complete)
         if (unit_once_in(&wire.random, 2))
             random_member(&g, last);
         else
-            (void)progress(unit_once_in(&wire.random, 2));
+            (void)put_wire_progress(unit_once_in(&wire.random, 2));
     }
-    drain();
+    put_wire_drain();
     close_all();
 }
 END_TEST
@@ -415,7 +170,7 @@ static uint64_t begin_put(group_t *g)
     connect_all(g, 2, NICBARRIER_DISSEMINATION);
     /* Those before it were locally complete at once. */
     for (enter(g, 0, epoch); wire.put[0].word == NULL; enter(g, 0, ++epoch))
-        drain();
+        put_wire_drain();
     ck_assert_int_eq(wire.puts, 1);
     return epoch;
 }
@@ -424,7 +179,7 @@ static void end_two(group_t *g)
 {
     leave(g, 0);
     leave(g, 1);
-    drain();
+    put_wire_drain();
     close_all();
 }
 
@@ -441,15 +196,15 @@ START_TEST(word_behind_another)
     enter(&g, 1, last);
     ck_assert_int_eq(wire.puts, 2);
     onic_wire_lock();
-    step(1);
+    put_wire_step(1);
     onic_wire_unlock();
-    (void)progress(false);
+    (void)put_wire_progress(false);
     ck_assert_uint_eq(engine->completed(g.net[0]), last);
     leave(&g, 0);
     /* Which takes the server thread, where the application goes away now. */
     ck_assert_int_eq(wire.wants_server, 2);
-    drain();
-    (void)progress(false);
+    put_wire_drain();
+    (void)put_wire_progress(false);
     ck_assert_int_eq(wire.wants_server, 1);
     ck_assert_uint_eq(engine->completed(g.net[1]), last);
     leave(&g, 1);
@@ -472,17 +227,17 @@ START_TEST(giving_up)
     enter(&g, 0, 1);
     enter(&g, 1, 1);
     if (_i == 3) {
-        drain();
-        (void)progress(false);
+        put_wire_drain();
+        (void)put_wire_progress(false);
         ck_assert_uint_eq(engine->completed(g.net[2]), 1);
         enter(&g, 0, 2);
         enter(&g, 1, 2);
     }
     abandon(&g, 2);
-    drain();
+    put_wire_drain();
     abandon(&g, 0);
     abandon(&g, 1);
-    drain();
+    put_wire_drain();
     close_all();
 }
 END_TEST
@@ -501,7 +256,7 @@ START_TEST(lost_before_a_put)
     enter(&g, 0, 1);
     ck_assert(engine->failed(g.net[0]));
     enter(&g, 1, 1);
-    drain();
+    put_wire_drain();
     ck_assert(!engine->failed(g.net[1]));
     end_two(&g);
 }
@@ -515,7 +270,7 @@ START_TEST(lost_during_a_put)
     ck_assert(!engine->failed(g.net[0]));
     cut(0, 1);
     wire.losses = 0;
-    drain();
+    put_wire_drain();
     ck_assert(engine->failed(g.net[0]));
     ck_assert(!engine->failed(g.net[1]));
     end_two(&g);
@@ -531,10 +286,10 @@ START_TEST(lost_after_a_put)
     wire.at_once = true;
     connect_all(&g, 2, NICBARRIER_DISSEMINATION);
     enter(&g, 0, 1);
-    drain();
+    put_wire_drain();
     ck_assert(!engine->failed(g.net[0]));
     cut(0, 1);
-    (void)progress(false);
+    (void)put_wire_progress(false);
     ck_assert(engine->failed(g.net[0]));
     ck_assert(!engine->failed(g.net[1]));
     ck_assert_int_eq(wire.told, 1);
@@ -552,11 +307,11 @@ START_TEST(lost_in_good_order)
     connect_all(&g, 2, NICBARRIER_DISSEMINATION);
     enter(&g, 0, 1);
     enter(&g, 1, 1);
-    drain();
-    (void)progress(false);
+    put_wire_drain();
+    (void)put_wire_progress(false);
     ck_assert_uint_eq(engine->completed(g.net[0]), 1);
     cut(0, 1);
-    (void)progress(false);
+    (void)put_wire_progress(false);
     ck_assert_int_eq(wire.told, 0);
     ck_assert(engine->failed(g.net[0]));
     end_two(&g);

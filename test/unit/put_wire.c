@@ -1,0 +1,207 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file The wire of tests of puts; see put_wire.h. */
+#include "test/unit/put_wire.h"
+
+#include <string.h>
+
+struct put_wire wire;
+
+void onic_wire_lock(void)
+{
+    UNIT_CHECK(!wire.locked);
+    wire.locked = true;
+}
+
+void onic_wire_unlock(void)
+{
+    UNIT_CHECK(wire.locked);
+    wire.locked = false;
+}
+
+int onic_wire_open(const onic_wire_config_t *config)
+{
+    (void)config;
+    wire.references++;
+    return 0;
+}
+
+static void free_region(onic_region_t *region)
+{
+    UNIT_CHECK(!wire.locked && !region->freed);
+    region->freed = true;
+    free(region->base);
+}
+
+bool onic_wire_close(void)
+{
+    for (int i = 0; i < wire.regions; i++)
+        if (wire.region[i]->left)
+            free_region(wire.region[i]);
+    return --wire.references == 0;
+}
+
+void onic_wire_flush(void)
+{
+}
+
+void onic_wire_set_deferred_fn(unsigned am_id, onic_wire_deferred_fn_t fn)
+{
+    ck_assert_uint_eq(am_id, ONIC_AM_COLL);
+    wire.deferred = fn;
+}
+
+void onic_wire_want_server(bool want)
+{
+    wire.wants_server += want ? 1 : -1;
+}
+
+unsigned onic_wire_losses(void)
+{
+    UNIT_CHECK(wire.locked);
+    return wire.losses;
+}
+
+onic_region_t *onic_region_new(size_t bytes)
+{
+    onic_region_t *region = calloc(1, sizeof(*region));
+    UNIT_CHECK(!wire.locked && region != NULL);
+    region->base = aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+    UNIT_CHECK(region->base != NULL);
+    memset(region->base, 0, bytes);
+    region->size = bytes;
+    wire.region[wire.regions++] = region;
+    return region;
+}
+
+void onic_region_free(onic_region_t *region)
+{
+    UNIT_CHECK(!region->left);
+    free_region(region);
+}
+
+void onic_region_leave(onic_region_t *region)
+{
+    UNIT_CHECK(!wire.locked && !region->left);
+    region->left = true;
+}
+
+void *onic_region_base(const onic_region_t *region)
+{
+    return region->base;
+}
+
+size_t onic_region_describe(const onic_region_t *region, void *bytes, size_t cap)
+{
+    UNIT_CHECK(cap >= sizeof(region));
+    memcpy(bytes, &region, sizeof(region));
+    return sizeof(region);
+}
+
+onic_remote_t *onic_remote_open(const void *bytes, size_t len, int *rc_p)
+{
+    onic_remote_t *remote = calloc(1, sizeof(*remote));
+    UNIT_CHECK(wire.locked && remote != NULL && len == sizeof(remote->region));
+    memcpy(&remote->region, bytes, sizeof(remote->region));
+    wire.remote[wire.remotes++] = remote;
+    wire.open_remotes++;
+    *rc_p = 0;
+    return remote;
+}
+
+/** Kept until the end of the test, which may still look at it. */
+void onic_remote_close(onic_remote_t *remote)
+{
+    UNIT_CHECK(wire.locked && remote->region != NULL);
+    for (int i = 0; i < wire.puts; i++)
+        UNIT_CHECK(wire.put[i].word == NULL || wire.put[i].remote != remote);
+    remote->region = NULL;
+    wire.open_remotes--;
+}
+
+bool onic_remote_lost(onic_remote_t *remote)
+{
+    wire.told += remote->cut;
+    return onic_remote_is_lost(remote);
+}
+
+bool onic_remote_is_lost(const onic_remote_t *remote)
+{
+    UNIT_CHECK(wire.locked);
+    return remote->cut;
+}
+
+int onic_remote_put(onic_remote_t *remote, size_t offset, const uint64_t *word, onic_send_cb_t cb,
+                    void *arg)
+{
+    UNIT_CHECK(wire.locked && offset + sizeof(*word) <= remote->region->size);
+    if (remote->cut)
+        return -12;
+    const bool done = wire.at_once || unit_once_in(&wire.random, 4);
+    UNIT_CHECK(wire.puts < PUTS_MAX);
+    wire.put[wire.puts++] = (put_t){.remote = remote,
+                                    .region = remote->region,
+                                    .offset = offset,
+                                    .word = done ? NULL : word,
+                                    .value = *word,
+                                    .cb = cb,
+                                    .arg = arg};
+    return done ? 1 : 0;
+}
+
+static void forget(int i)
+{
+    memmove(&wire.put[i], &wire.put[i + 1], (size_t)(--wire.puts - i) * sizeof(put_t));
+}
+
+/** Is there an older one into the same flag? */
+static bool overtakes(int i)
+{
+    bool older = false;
+    for (int k = 0; k < i; k++)
+        older |=
+            wire.put[k].region == wire.put[i].region && wire.put[k].offset == wire.put[i].offset;
+    return older;
+}
+
+void put_wire_step(int i)
+{
+    put_t *p = &wire.put[i];
+    if (p->word != NULL) {
+        p->value = *p->word;
+        p->word = NULL;
+        const bool cut = p->remote->cut;
+        p->cb(p->arg, cut ? -12 : 0);
+        if (cut)
+            forget(i);
+    } else if (wire.overtaken || !overtakes(i)) {
+        UNIT_CHECK(!p->region->freed);
+        memcpy((char *)p->region->base + p->offset, &p->value, sizeof(p->value));
+        forget(i);
+    }
+}
+
+int put_wire_progress(bool any)
+{
+    onic_wire_lock();
+    if (any && wire.puts > 0)
+        put_wire_step((int)unit_below(&wire.random, (uint64_t)wire.puts));
+    const int events = wire.deferred != NULL ? wire.deferred() : 0;
+    onic_wire_unlock();
+    return events;
+}
+
+int onic_wire_progress(void)
+{
+    return put_wire_progress(true);
+}
+
+void put_wire_drain(void)
+{
+    for (int left = 100000; wire.puts > 0; left--) {
+        UNIT_CHECK(left > 0);
+        (void)put_wire_progress(true);
+    }
+}

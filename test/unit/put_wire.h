@@ -1,0 +1,69 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * A wire in place of the one over UCX, for puts alone (common/wire.h, common/wire_put.h): it takes
+ * its time, brings puts in whatever order, and its connections break when the test says so. It
+ * watches that nobody puts into memory that was given back.
+ */
+#ifndef PUT_WIRE_H
+#define PUT_WIRE_H
+
+#include "common/wire.h"
+#include "common/wire_put.h"
+#include "test/unit/unit.h"
+
+enum { PUTS_MAX = 4096, REGIONS_MAX = 64, REMOTES_MAX = 1024 };
+
+struct onic_region {
+    void *base;
+    size_t size;
+    bool left, freed;
+};
+
+struct onic_remote {
+    onic_region_t *region;
+    bool cut;
+};
+
+/** A put: first UCX has it and reads the word when it likes, then the network. */
+typedef struct put {
+    onic_remote_t *remote;
+    onic_region_t *region;
+    size_t offset;
+    const uint64_t *word; /**< NULL once it has been read */
+    uint64_t value;
+    onic_send_cb_t cb;
+    void *arg;
+} put_t;
+
+extern struct put_wire {
+    unit_random_t random;
+    bool locked;
+    bool at_once;   /**< puts are locally complete when they are made */
+    bool overtaken; /**< puts into one flag may arrive in another order */
+    onic_wire_deferred_fn_t deferred;
+    put_t put[PUTS_MAX];
+    int puts;
+    onic_region_t *region[REGIONS_MAX];
+    int regions;
+    onic_remote_t *remote[REMOTES_MAX];
+    int remotes, open_remotes;
+    unsigned losses;
+    int told; /**< losses of which the user was told */
+    int wants_server, references;
+} wire;
+
+/** The next thing happens to put `i`: UCX is done with its word, or the network brings it. The lock
+ *  is held. */
+void put_wire_step(int i);
+
+/** Something happens if `any`, or nothing; then what the wire runs behind its progress. */
+int put_wire_progress(bool any);
+
+/** Until all puts have arrived that were made. */
+void put_wire_drain(void);
+
+#endif
