@@ -47,8 +47,7 @@ typedef struct nicbarrier_carrier {
     bool agreed;                       /**< all have agreed on this carrier */
     bool skew;                         /**< measure the time from first to last arrival */
     int spins_max; /**< looks before a waiting thread yields, where it is alone on its processor */
-    _Atomic int spins;   /**< and as things are */
-    uint64_t last_epoch; /**< entered; allocated by the caller of enter */
+    _Atomic int spins; /**< and as things are */
 } nicbarrier_carrier_t;
 
 /** A carrier without parts. NULL where memory is exhausted. */
