@@ -224,6 +224,10 @@ static int move_all(void)
             at = &net->next;
         }
     }
+    /* What others put here makes no event. */
+    if (nets != NULL) {
+        onic_wire_defer(ONIC_AM_COLL);
+    }
     return events;
 }
 
@@ -329,6 +333,7 @@ static int put_connect(nicbarrier_net_t *net, const nicbarrier_offers_t *offers,
     int rc = open_outlets(net, offers, why);
     net->next = nets;
     nets = net;
+    onic_wire_defer(ONIC_AM_COLL);
     net->connected = true;
     onic_wire_unlock();
     onic_wire_want_server(true);

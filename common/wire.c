@@ -114,17 +114,34 @@ static void after_fork(void)
 
 static int run_deferred(void)
 {
+    const unsigned wanted = onic_wire.deferred;
     int events = 0;
-    bool left = false;
+    onic_wire.deferred = 0;
+    onic_wire.deferred_left = false;
     for (unsigned id = 0; id < ONIC_AM_COUNT; id++) {
-        if (onic_wire.deferred_fn[id] != NULL) {
-            int n = onic_wire.deferred_fn[id]();
-            left = left || n < 0;
-            events += n > 0 ? n : 0;
+        if ((wanted >> id & 1) == 0 || onic_wire.deferred_fn[id] == NULL) {
+            continue;
+        }
+        int n = onic_wire.deferred_fn[id]();
+        if (n < 0) {
+            onic_wire.deferred_left = true;
+            onic_wire_defer(id);
+        } else {
+            events += n;
         }
     }
-    onic_wire.deferred_left = left;
     return events;
+}
+
+void onic_wire_defer(unsigned am_id)
+{
+    onic_wire.deferred |= 1U << am_id;
+}
+
+void onic_wire_count_loss(void)
+{
+    onic_wire.losses++;
+    onic_wire.deferred = ~0U;
 }
 
 int onic_wire_progress_locked(void)
@@ -136,7 +153,10 @@ int onic_wire_progress_locked(void)
     if (onic_wire.loop_head != NULL) {
         events += onic_loop_progress();
     }
-    return events + run_deferred();
+    if (onic_wire.deferred != 0) {
+        events += run_deferred();
+    }
+    return events;
 }
 
 static int run_mpi_fns(void)
@@ -183,6 +203,7 @@ void onic_wire_set_deferred_fn(unsigned am_id, onic_wire_deferred_fn_t fn)
     if (am_id < ONIC_AM_COUNT) {
         onic_wire_lock();
         onic_wire.deferred_fn[am_id] = fn;
+        onic_wire_defer(am_id);
         onic_wire_unlock();
     }
 }

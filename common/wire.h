@@ -96,13 +96,17 @@ ONIC_EXPORT void onic_wire_set_mpi_fn(unsigned am_id, onic_wire_mpi_fn_t fn);
 ONIC_EXPORT void onic_wire_kick_mpi(unsigned am_id);
 
 /**
- * A function that is run after each progress of the worker, with the lock held, on any thread:
- * for work that a handler had to put off (a busy accumulate lock). Returns events done, or a
- * negative value where work is left that it could not do: the server thread then comes back to it
+ * A function that is run after the next progress of the worker, with the lock held, on any thread,
+ * when it was asked for (onic_wire_defer), set, or when a connection was lost: for work that a
+ * handler had to put off (a busy accumulate lock). Returns events done, or a negative value where
+ * work is left that it could not do: then it is run again, and the server thread comes back to it
  * by itself, though no event may announce that it can be done.
  */
 typedef int (*onic_wire_deferred_fn_t)(void);
 ONIC_EXPORT void onic_wire_set_deferred_fn(unsigned am_id, onic_wire_deferred_fn_t fn);
+/** Has the deferred function run after the next progress. That function itself may ask, too. The
+ *  lock must be held. */
+ONIC_EXPORT void onic_wire_defer(unsigned am_id);
 
 /**
  * Collective over `comm`: makes sure that this process knows the wire address of every member;

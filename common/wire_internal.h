@@ -141,7 +141,8 @@ typedef struct onic_wire {
     uint64_t nonce;
     onic_am_fn_t am_fn[ONIC_AM_COUNT];
     onic_wire_deferred_fn_t deferred_fn[ONIC_AM_COUNT];
-    bool deferred_left; /**< a deferred function still has work that it could not do */
+    unsigned deferred;  /**< a bit for each component whose function is to run */
+    bool deferred_left; /**< one of them still has work that it could not do */
     _Atomic(onic_wire_mpi_fn_t) mpi_fn[ONIC_AM_COUNT];
     atomic_uint mpi_kicks; /**< a bit for each component whose function is to run */
     onic_send_t *send_pool;
@@ -178,6 +179,10 @@ int onic_loop_send(unsigned am_id, const void *header, size_t header_len,
                    const onic_payload_t *payload, unsigned flags, onic_send_cb_t cb, void *arg);
 /** The address of a payload that is contiguous, or NULL where it must be gathered. */
 const void *onic_payload_bytes(const onic_payload_t *p);
+
+/* wire.c; the lock is held */
+/** A connection is lost: counts it, and has all deferred functions run. */
+void onic_wire_count_loss(void);
 
 /* wire_peers.c; the lock is held */
 /** The endpoint of a peer, made if need be; NULL (and *rc_p) where it cannot be had. */

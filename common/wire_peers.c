@@ -306,7 +306,7 @@ static void connection_lost(void *arg, ucp_ep_h ep, ucs_status_t status)
     onic_peer_t *peer = arg;
     (void)ep;
     peer->failed = status;
-    onic_wire.losses++;
+    onic_wire_count_loss();
 }
 
 static void tell_lost(onic_peer_t *peer, const char *what, ucs_status_t status)
@@ -360,7 +360,7 @@ ucp_ep_h onic_peer_ep(onic_peer_t *peer, int *rc_p)
     if (status != UCS_OK) {
         peer->ep = NULL;
         peer->failed = status;
-        onic_wire.losses++;
+        onic_wire_count_loss();
         tell_lost(peer, "no UCX transport reaches", status);
         *rc_p = onic_ucs_error(status);
         return NULL;

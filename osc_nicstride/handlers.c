@@ -362,6 +362,7 @@ static void defer(const nicstride_incoming_t *in)
     else
         deferred_head = d;
     deferred_tail = d;
+    onic_wire_defer(ONIC_AM_OSC);
     nicstride_counters.deferred++;
 }
 

@@ -69,6 +69,7 @@ static void enlist(nicstride_peer_t *p)
     if (waiting != NULL)
         waiting->outbox.link = &p->outbox.next;
     waiting = p;
+    onic_wire_defer(ONIC_AM_OSC);
 }
 
 /** Takes the parcel out of the outbox. */

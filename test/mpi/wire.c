@@ -251,6 +251,35 @@ static int count_deferred(void)
     return -1;
 }
 
+static int deferred_left;
+
+static int count_down_deferred(void)
+{
+    deferred_runs++;
+    return --deferred_left > 0 ? -1 : 1;
+}
+
+/** It runs when it was set, and when it is asked for, until nothing is left. */
+static void test_deferred_once(void)
+{
+    onic_wire_set_deferred_fn(ONIC_AM_COLL, count_down_deferred);
+    for (int asked = 0; asked < 3; asked++) {
+        onic_wire_lock();
+        deferred_left = asked;
+        deferred_runs = 0;
+        if (asked > 0) {
+            onic_wire_defer(ONIC_AM_COLL);
+        }
+        for (int i = 0; i < 5; i++) {
+            onic_wire_progress_locked();
+        }
+        TL_CHECK(deferred_runs == (asked > 1 ? asked : 1), "ran %d times, with work for %d",
+                 deferred_runs, asked);
+        onic_wire_unlock();
+    }
+    onic_wire_set_deferred_fn(ONIC_AM_COLL, count_deferred);
+}
+
 static void test_functions(void)
 {
     mpi_fn_runs = deferred_runs = 0;
@@ -261,6 +290,7 @@ static void test_functions(void)
     TL_CHECK(onic_wire_progress() >= 1 && mpi_fn_runs == 1, "%d runs after a kick", mpi_fn_runs);
     TL_CHECK(onic_wire_progress() >= 0 && mpi_fn_runs == 1, "ran again");
     TL_CHECK(deferred_runs >= 3, "deferred function ran %d times", deferred_runs);
+    test_deferred_once();
     /* Work is left, so the server comes back though there are no events. */
     onic_wire_want_server(true);
     onic_wire_progress();

@@ -53,6 +53,12 @@ void onic_wire_set_deferred_fn(unsigned am_id, onic_wire_deferred_fn_t fn)
     wire.deferred = fn;
 }
 
+void onic_wire_defer(unsigned am_id)
+{
+    UNIT_CHECK(wire.locked && am_id == ONIC_AM_COLL);
+    wire.defer = true;
+}
+
 void onic_wire_want_server(bool want)
 {
     wire.wants_server += want ? 1 : -1;
@@ -188,7 +194,9 @@ int put_wire_progress(bool any)
     onic_wire_lock();
     if (any && wire.puts > 0)
         put_wire_step((int)unit_below(&wire.random, (uint64_t)wire.puts));
-    const int events = wire.deferred != NULL ? wire.deferred() : 0;
+    const bool wanted = wire.defer;
+    wire.defer = false;
+    const int events = wanted && wire.deferred != NULL ? wire.deferred() : 0;
     onic_wire_unlock();
     return events;
 }

@@ -45,6 +45,7 @@ extern struct put_wire {
     bool at_once;   /**< puts are locally complete when they are made */
     bool overtaken; /**< puts into one flag may arrive in another order */
     onic_wire_deferred_fn_t deferred;
+    bool defer; /**< it is to be run */
     put_t put[PUTS_MAX];
     int puts;
     onic_region_t *region[REGIONS_MAX];
