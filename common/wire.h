@@ -159,6 +159,17 @@ enum {
     ONIC_SEND_RNDV = 1 /**< contiguous payload by rendezvous, without copies where UCX can */
 };
 
+/** The longest message that onic_peer_send_now takes. */
+#define ONIC_SEND_NOW_MAX 128
+
+/**
+ * Sends an active message that is all header, of 1 .. ONIC_SEND_NOW_MAX bytes and no more than
+ * onic_wire_header_max, if it can be sent at once. The lock must be held. False where it cannot:
+ * nothing was sent, and onic_peer_send will do it, or knows why not.
+ */
+ONIC_EXPORT bool onic_peer_send_now(const onic_peer_t *peer, unsigned am_id, const void *header,
+                                    size_t header_len);
+
 /**
  * Sends an active message. The lock must be held. The header, of at least one byte, is copied
  * before return. `payload` may be NULL; the struct is copied, the memory it names must stay until

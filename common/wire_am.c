@@ -31,9 +31,6 @@
 #define STAGE_MIN 2048
 #define STAGE_MAX 32768
 
-/** Headers up to this length are tried at once. Transports take some 100 bytes to 8 KiB so. */
-#define SHORT_MAX 128
-
 struct onic_send_block {
     onic_send_block_t *next;
     onic_send_t send[POOL_BLOCK];
@@ -273,14 +270,16 @@ static int ucx_send(ucp_ep_h ep, unsigned am_id, onic_send_t *s, size_t header_l
     return started(s, ucp_am_send_nbx(ep, am_id, s->header, header_len, buffer, count, &param));
 }
 
-/** Sends a header without payload if UCX takes it at once; false where it does not. */
-static bool send_now(ucp_ep_h ep, unsigned am_id, const void *header, size_t header_len)
+/* Transports take some 100 bytes to 8 KiB at once. */
+bool onic_peer_send_now(const onic_peer_t *peer, unsigned am_id, const void *header,
+                        size_t header_len)
 {
     static const ucp_request_param_t param = {
         .op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL,
         .flags = UCP_AM_SEND_FLAG_EAGER,
     };
-    return ucp_am_send_nbx(ep, am_id, NULL, 0, header, header_len, &param) == NULL;
+    return peer->ep != NULL && peer->failed == UCS_OK &&
+           ucp_am_send_nbx(peer->ep, am_id, NULL, 0, header, header_len, &param) == NULL;
 }
 
 int onic_peer_send(onic_peer_t *peer, unsigned am_id, const void *header, size_t header_len,
@@ -302,8 +301,8 @@ int onic_peer_send(onic_peer_t *peer, unsigned am_id, const void *header, size_t
     if (ep == NULL) {
         return rc;
     }
-    if (header_len <= SHORT_MAX && (payload == NULL || payload->len == 0) &&
-        send_now(ep, am_id, header, header_len)) {
+    if (header_len <= ONIC_SEND_NOW_MAX && (payload == NULL || payload->len == 0) &&
+        onic_peer_send_now(peer, am_id, header, header_len)) {
         return 1;
     }
     onic_send_t *s = get_send(cb, arg);

@@ -66,4 +66,14 @@ bool nicstride_small_move(nicstride_module_t *m, struct nicstride_target *a,
 void nicstride_send_small_locked(nicstride_peer_t *p, nicstride_msg_t *msg, const void *data,
                                  uint64_t len);
 
+/** As nicstride_outbox_post_locked. Inlined is what happens mostly: nothing waits, and the message
+ *  goes at once. */
+static inline void nicstride_post_locked(nicstride_peer_t *p, const void *message, size_t len,
+                                         bool may_wait)
+{
+    if (may_wait || p->outbox.parcel != NULL || len > ONIC_SEND_NOW_MAX ||
+        !onic_peer_send_now(p->wire, ONIC_AM_OSC, message, len))
+        nicstride_outbox_post_locked(p, message, len, may_wait);
+}
+
 #endif
