@@ -50,7 +50,7 @@ static void send_ack_of(nicstride_module_t *m, nicstride_peer_t *p, uint64_t app
     nicstride_send_locked(m, p, &msg);
 }
 
-static void send_ack(nicstride_module_t *m, nicstride_peer_t *p)
+void nicstride_acknowledge_locked(nicstride_module_t *m, nicstride_peer_t *p)
 {
     uint64_t applied;
     int error;
@@ -62,7 +62,7 @@ static void send_ack(nicstride_module_t *m, nicstride_peer_t *p)
 void nicstride_applied_locked(nicstride_module_t *m, nicstride_peer_t *p, int error)
 {
     if (nicstride_rx_applied(&p->rx, error))
-        send_ack(m, p);
+        nicstride_acknowledge_locked(m, p);
 }
 
 /* ---- the target's bytes -----------------------------------------------------------------------
@@ -280,7 +280,7 @@ static bool dispatch(const nicstride_incoming_t *in)
         return nicstride_on_accumulate(in);
     case NICSTRIDE_MSG_FLUSH:
         if (nicstride_rx_flush(&in->p->rx, in->msg->count))
-            send_ack(in->m, in->p);
+            nicstride_acknowledge_locked(in->m, in->p);
         return true;
     case NICSTRIDE_MSG_ACK:
         on_ack(in);
@@ -439,7 +439,7 @@ static void one_message(const void *header, size_t header_len, const void *data,
     }
     /* Not yet satisfied, so no acknowledgement goes out here but with the effect. */
     if (asks_for_ack(&msg) && nicstride_rx_flush(&in.p->rx, msg.count))
-        send_ack(in.m, in.p);
+        nicstride_acknowledge_locked(in.m, in.p);
     if ((takes_lock(&msg) && deferred_head != NULL) || !dispatch(&in))
         defer(&in);
 }
@@ -451,8 +451,10 @@ static void batch(const void *bytes, size_t len)
     size_t at = 0, message_len;
 
     nicstride_outboxes_collect = true;
-    while (nicstride_batch_next(bytes, len, &at, &message, &message_len))
-        one_message(message, message_len, NULL, 0, NULL);
+    while (nicstride_batch_next(bytes, len, &at, &message, &message_len)) {
+        if (!nicstride_on_short(message, message_len))
+            one_message(message, message_len, NULL, 0, NULL);
+    }
     nicstride_outboxes_collect = false;
     nicstride_outboxes_send_locked();
     if (at < len)
@@ -464,6 +466,8 @@ void nicstride_am(const void *header, size_t header_len, const void *data, size_
 {
     const unsigned char *mark = header;
 
+    if (len == 0 && rndv == NULL && nicstride_on_short(header, header_len))
+        return;
     if (header_len == 1 && *mark == NICSTRIDE_BATCH_MARK && rndv == NULL)
         batch(data, len);
     else

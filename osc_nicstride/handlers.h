@@ -36,6 +36,13 @@ typedef struct nicstride_incoming {
     onic_rndv_t *rndv;
 } nicstride_incoming_t;
 
+/** Tells the peer what is applied. */
+void nicstride_acknowledge_locked(nicstride_module_t *m, nicstride_peer_t *p);
+
+/** Handles a message with nothing beside it if that can be done quickly (handlers_short.c). False
+ *  where it cannot: nothing was done. */
+bool nicstride_on_short(const void *bytes, size_t len);
+
 /** The window of that name, or NULL where it is gone. */
 nicstride_module_t *nicstride_find_window(uint32_t name);
 

@@ -55,6 +55,7 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/handlers.c \
 	osc_nicstride/handlers.h \
 	osc_nicstride/handlers_accumulate.c \
+	osc_nicstride/handlers_short.c \
 	osc_nicstride/lock.c \
 	osc_nicstride/lock.h \
 	osc_nicstride/lost.c \

@@ -99,6 +99,50 @@ static inline size_t nicstride_msg_shorten(const nicstride_msg_t *m,
     return sizeof(s);
 }
 
+/** The handle of a short header. */
+static inline uint64_t nicstride_short_handle(const nicstride_short_msg_t *s)
+{
+    return (uint64_t)(s->handle >> 8) << 32 | (s->handle & UINT8_MAX);
+}
+
+/**
+ * Reads what a lone operation on few contiguous bytes is made of: PUT, GET, ACK, and the replies
+ * GET_DATA and ACC_DATA with their bytes behind the header. This is the quick way of a receiver:
+ * what it takes is right, and nicstride_msg_decode would say the same of it.
+ *
+ * @param len bytes of the message in all, with nothing beside
+ * @return the message's type, `*s` its header; 0 for all other messages, the wrong ones too
+ */
+static inline nicstride_msg_type_t nicstride_msg_glance(const void *buf, size_t len,
+                                                        nicstride_short_msg_t *s)
+{
+    enum { INLINED = NICSTRIDE_SHORT_MARK | NICSTRIDE_SHORT_INLINED };
+    bool right;
+
+    if (len < sizeof(*s))
+        return 0;
+    memcpy(s, buf, sizeof(*s));
+    switch (s->kind) {
+    case INLINED | NICSTRIDE_MSG_PUT:
+        right = (s->len | s->handle) == 0;
+        break;
+    case NICSTRIDE_SHORT_MARK | NICSTRIDE_MSG_GET:
+        right = s->handle != 0 && len == sizeof(*s);
+        break;
+    case NICSTRIDE_SHORT_MARK | NICSTRIDE_MSG_ACK:
+        right = (s->len | s->disp | s->handle) == 0 && len == sizeof(*s);
+        break;
+    case INLINED | NICSTRIDE_MSG_GET_DATA:
+    case INLINED | NICSTRIDE_MSG_ACC_DATA:
+        right = (s->len | s->disp) == 0 && s->handle != 0;
+        break;
+    default:
+        return 0;
+    }
+    return right && (s->op | s->dtype) == 0 ? (nicstride_msg_type_t)(s->kind & NICSTRIDE_SHORT_TYPE)
+                                            : 0;
+}
+
 /**
  * Reads the short header of a message of `len` bytes in all.
  *
@@ -123,7 +167,7 @@ static inline size_t nicstride_msg_lengthen(const void *buf, size_t len, nicstri
         .dtype = s.dtype,
         .disp = s.disp,
         .len = inlined ? len - sizeof(s) : s.len,
-        .handle = (uint64_t)(s.handle >> 8) << 32 | (s.handle & UINT8_MAX),
+        .handle = nicstride_short_handle(&s),
         .count = s.count,
     };
     return inlined && s.len != 0 ? 0 : sizeof(s);

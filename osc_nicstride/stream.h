@@ -74,7 +74,13 @@ void nicstride_ops_fini(void);
 /** Bytes of header and payload that go in one fragment to the peer. */
 size_t nicstride_frag_max_locked(nicstride_peer_t *p);
 /** Sends what the peer's flow control allows. */
-void nicstride_pump_locked(nicstride_module_t *m, nicstride_peer_t *p);
+void nicstride_pump_queue_locked(nicstride_module_t *m, nicstride_peer_t *p);
+/** The same. There is nothing mostly: small operations pass the queue by. */
+static inline void nicstride_pump_locked(nicstride_module_t *m, nicstride_peer_t *p)
+{
+    if (p->head != NULL)
+        nicstride_pump_queue_locked(m, p);
+}
 /** A reply's bytes were put in place (or failed): accounts for them. */
 void nicstride_op_received_locked(nicstride_op_t *op, uint64_t bytes, int error);
 

@@ -139,6 +139,22 @@ static void check_header(const nicstride_msg_t *m, const uint8_t *message)
         require(memcmp(m, message, sizeof(*m)) == 0);
 }
 
+/* What is taken at a glance is right, and says the same. */
+static void check_glance(const uint8_t *message, size_t len)
+{
+    nicstride_short_msg_t s;
+    nicstride_msg_t m;
+    const void *layout;
+
+    if (nicstride_msg_glance(message, len, &s) == 0)
+        return;
+    require(nicstride_msg_decode(message, len, 0, &m, &layout) == NULL);
+    require(m.win == s.win && m.origin == s.origin && m.disp == (int64_t)s.disp &&
+            m.count == s.count && m.handle == nicstride_short_handle(&s));
+    require(m.layout_len == 0 && m.offset == 0 && m.status == 0 && m.op == 0 && m.dtype == 0);
+    require((const uint8_t *)layout == message + sizeof(s));
+}
+
 static void check_message(const uint8_t *message, size_t len, uint8_t choice, uint64_t window)
 {
     const bool forced = choice >= 0x80 && choice < 0xc0 && len > sizeof(nicstride_msg_t);
@@ -148,6 +164,7 @@ static void check_message(const uint8_t *message, size_t len, uint8_t choice, ui
         nicstride_msg_decode(message, len, payload_said(choice, message, len), &m, &layout);
 
     require(!forced || why == NULL);
+    check_glance(message, len);
     if (why != NULL)
         return;
     check_header(&m, message);

@@ -65,6 +65,41 @@ static nicstride_msg_t random_message(unit_random_t *r, size_t type, size_t *len
     return m;
 }
 
+/** Is the quick way for this message, which is right and has come in its short form? */
+static bool is_for_a_glance(const nicstride_msg_t *m)
+{
+    const bool inlined = (m->flags & NICSTRIDE_MSG_INLINE) != 0;
+
+    switch (m->type) {
+    case NICSTRIDE_MSG_PUT:
+    case NICSTRIDE_MSG_GET_DATA:
+    case NICSTRIDE_MSG_ACC_DATA:
+        return inlined;
+    case NICSTRIDE_MSG_GET:
+    case NICSTRIDE_MSG_ACK:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/** The quick way of reading takes exactly what it is for, and reads the same. `why` and `m` are
+ *  what the other one says. */
+static void check_glance(const void *bytes, size_t len, const char *why, const nicstride_msg_t *m)
+{
+    const bool is_short =
+        len > 0 && (*(const unsigned char *)bytes & NICSTRIDE_SHORT_MASK) == NICSTRIDE_SHORT_MARK;
+    nicstride_short_msg_t s;
+    const nicstride_msg_type_t type = nicstride_msg_glance(bytes, len, &s);
+
+    UNIT_CHECK((type != 0) == (why == NULL && is_short && is_for_a_glance(m)));
+    if (type == 0)
+        return;
+    UNIT_CHECK(type == m->type && s.win == m->win && s.origin == m->origin && s.disp == m->disp &&
+               s.count == m->count && nicstride_short_handle(&s) == m->handle);
+    UNIT_CHECK(m->len == (type == NICSTRIDE_MSG_GET ? s.len : len - sizeof(s)));
+}
+
 /** Decodes `len` bytes, in memory that ends with them, at an odd address. */
 static const char *decode(const void *bytes, size_t len, nicstride_msg_t *m, size_t *header_p)
 {
@@ -74,6 +109,7 @@ static const char *decode(const void *bytes, size_t len, nicstride_msg_t *m, siz
     UNIT_CHECK(memory != NULL);
     memcpy(memory + 1, bytes, len);
     const char *why = nicstride_msg_decode(memory + 1, len, 0, m, &behind);
+    check_glance(memory + 1, len, why, m);
     if (why == NULL)
         *header_p = (size_t)((const unsigned char *)behind - (memory + 1));
     free(memory);

@@ -1,0 +1,162 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * The quick way of the messages that lone small operations are made of, on both sides: a put or get
+ * of contiguous bytes, the acknowledgement, the reply. What is said here in a few words handlers.c
+ * and answer.c say for all cases; what is not as plain as it looks is left to them, with nothing
+ * done yet. Between the cores of a node most of such an operation's time is instructions between
+ * the arrival of a message and the departure of its answer.
+ *
+ * Wire lock, as all handlers.
+ */
+#include <stddef.h>
+#include <string.h>
+
+#include "osc_nicstride/component.h"
+#include "osc_nicstride/handlers.h"
+#include "osc_nicstride/module.h"
+#include "osc_nicstride/proto_short.h"
+#include "osc_nicstride/quick.h"
+#include "osc_nicstride/small.h"
+#include "osc_nicstride/stream.h"
+
+/** A message, its window and its sender. */
+typedef struct glance {
+    nicstride_module_t *m;
+    nicstride_peer_t *p;
+    nicstride_short_msg_t s;
+    const unsigned char *data;
+    size_t len; /**< of the data */
+} glance_t;
+
+/** Sends an answer with `len` bytes, up to UINT8_MAX, behind it. */
+static void answer(const glance_t *g, unsigned kind, uint32_t handle, uint64_t applied,
+                   const void *data, size_t len)
+{
+    const nicstride_short_msg_t s = {
+        .kind = (uint8_t)(NICSTRIDE_SHORT_MARK | kind),
+        .win = (uint16_t)g->m->info[g->p->rank].win,
+        .origin = (uint16_t)g->m->rank,
+        .handle = handle,
+        .count = (uint32_t)applied,
+    };
+    unsigned char bytes[sizeof(s) + UINT8_MAX];
+
+    memcpy(bytes, &s, sizeof(s));
+    if (len > 0)
+        nicstride_copy_plain(bytes + sizeof(s), data, len);
+    nicstride_post_locked(g->p, bytes, sizeof(s) + len, nicstride_outboxes_collect);
+}
+
+/** Can what is to be said to this peer be said in the short form, and is it no error? */
+static bool can_answer(const glance_t *g)
+{
+    const nicstride_module_t *m = g->m;
+
+    return ((m->info[g->p->rank].win | (uint32_t)m->rank) >> 16 | (g->p->rx.applied + 1) >> 32) ==
+               0 &&
+           g->p->rx.error == 0;
+}
+
+/** The window's bytes that it is about; NULL where it is not so plain. */
+static char *plain_target(const glance_t *g, size_t len)
+{
+    const nicstride_module_t *m = g->m;
+    const uint64_t size = m->info[m->rank].size;
+
+    if (m->flavor == MPI_WIN_FLAVOR_DYNAMIC || g->s.disp > size || len > size - g->s.disp)
+        return NULL;
+    return (char *)m->base + g->s.disp;
+}
+
+/** Notes the acknowledgement that a message asks for, before its effect. */
+static void note_asked(const glance_t *g)
+{
+    if (g->s.count != 0 && nicstride_rx_flush(&g->p->rx, g->s.count))
+        nicstride_acknowledge_locked(g->m, g->p);
+}
+
+static bool on_put(const glance_t *g)
+{
+    char *at = can_answer(g) ? plain_target(g, g->len) : NULL;
+    uint64_t applied;
+    int error;
+
+    if (at == NULL)
+        return false;
+    note_asked(g);
+    nicstride_copy_plain(at, g->data, g->len);
+    if (nicstride_rx_applied(&g->p->rx, 0)) {
+        nicstride_rx_ack(&g->p->rx, &applied, &error);
+        answer(g, NICSTRIDE_MSG_ACK, 0, applied, NULL, 0);
+    }
+    return true;
+}
+
+static bool on_get(const glance_t *g)
+{
+    const char *at = can_answer(g) ? plain_target(g, g->s.len) : NULL;
+    uint64_t applied = 0;
+    int error;
+
+    if (at == NULL)
+        return false;
+    note_asked(g);
+    if (nicstride_rx_applied(&g->p->rx, 0))
+        nicstride_rx_ack(&g->p->rx, &applied, &error);
+    answer(g, NICSTRIDE_SHORT_INLINED | NICSTRIDE_MSG_GET_DATA, g->s.handle, applied, at, g->s.len);
+    return true;
+}
+
+static void on_ack(const glance_t *g)
+{
+    if (!nicstride_tx_ack(&g->p->tx, g->s.count, 0))
+        nicstride_counters.refused++;
+    nicstride_pump_locked(g->m, g->p);
+}
+
+static bool on_reply(const glance_t *g)
+{
+    nicstride_op_t *op =
+        nicstride_handle_get(&mca_osc_nicstride_component.ops, nicstride_short_handle(&g->s));
+
+    if (op == NULL || !op->plain || op->module != g->m || op->peer != g->p ||
+        g->len > op->size - op->received)
+        return false;
+    nicstride_copy_plain(op->result_base, g->data, g->len);
+    if (g->s.count != 0 && !nicstride_tx_ack(&g->p->tx, g->s.count, 0))
+        nicstride_counters.refused++;
+    nicstride_op_received_locked(op, g->len, 0);
+    if (g->s.count != 0)
+        nicstride_pump_locked(g->m, g->p);
+    return true;
+}
+
+bool nicstride_on_short(const void *bytes, size_t len)
+{
+    glance_t g;
+    const nicstride_msg_type_t type = nicstride_msg_glance(bytes, len, &g.s);
+
+    if (type == 0)
+        return false;
+    g.m = nicstride_find_window(g.s.win);
+    g.p = g.m != NULL && g.s.origin < (uint32_t)g.m->size ? g.m->peer[g.s.origin] : NULL;
+    if (g.p == NULL)
+        return false;
+    g.data = (const unsigned char *)bytes + sizeof(g.s);
+    g.len = len - sizeof(g.s);
+    switch (type) {
+    case NICSTRIDE_MSG_PUT:
+        return on_put(&g);
+    case NICSTRIDE_MSG_GET:
+        return on_get(&g);
+    case NICSTRIDE_MSG_ACK:
+        on_ack(&g);
+        return true;
+    default:
+        return on_reply(&g);
+    }
+}
