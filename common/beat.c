@@ -14,7 +14,7 @@
 #include "common/wire_internal.h"
 
 /** Calls of onic_beat for one new value; many times as many come in ONIC_BEAT_USEC. */
-#define CALLS 4
+#define CALLS 8
 
 /** Stands in where there is no memory for a page. */
 static onic_beat_t nobody_looks;

@@ -15,6 +15,7 @@
 #include "osc_nicstride/module.h"
 #include "osc_nicstride/observe.h"
 #include "osc_nicstride/stream.h"
+#include "osc_nicstride/target.h"
 
 /** Asks the target to acknowledge everything, once all up to the goal is sent. */
 static void ask_locked(nicstride_module_t *m, nicstride_peer_t *p, uint64_t goal)
@@ -132,18 +133,25 @@ static const char *reason(int error)
     }
 }
 
+/** Stores of direct transfers before whatever tells the target about them. Where there are none,
+ *  waiting for the processor's stores would be a good part of a small operation's time. */
+static void order_stores(const nicstride_module_t *m, const nicstride_peer_t *p)
+{
+    if (p->rank == m->rank || nicstride_is_mapped(m, p->rank))
+        atomic_thread_fence(memory_order_seq_cst);
+}
+
 int nicstride_flush_peer(nicstride_module_t *m, nicstride_peer_t *p, bool remote)
 {
     int error;
 
     nicstride_habit_flush(&m->habit);
     if (nicstride_is_clean(p)) {
-        atomic_thread_fence(memory_order_seq_cst);
+        order_stores(m, p);
         return OMPI_SUCCESS;
     }
     error = remote ? flush_remote(m, p) : flush_local(m, p);
-    /* Stores of direct transfers before whatever tells the target about them. */
-    atomic_thread_fence(memory_order_seq_cst);
+    order_stores(m, p);
     if (error != 0)
         return nicstride_error(m, "An earlier one-sided call", error, "target rank %d: %s", p->rank,
                                reason(error));

@@ -73,7 +73,8 @@ typedef struct nicstride_peer {
 
     /* wire lock */
     nicstride_trial_t trial;
-    uint64_t answered; /**< ticks when a flush was last over; where there is a beat */
+    uint64_t looked;   /**< ticks when its presence was last asked for; no lock */
+    uint64_t answered; /**< the same at the end of the last flush: it was there after that */
     nicstride_tx_t tx;
     nicstride_rx_t rx;
     nicstride_outbox_t outbox;

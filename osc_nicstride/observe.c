@@ -68,15 +68,18 @@ static const onic_beat_t *beat_of(nicstride_peer_t *p)
 nicstride_presence_t nicstride_presence(nicstride_peer_t *p)
 {
     const onic_beat_t *beat = beat_of(p);
-    uint64_t recent;
+    uint64_t recent, now;
 
     if (beat == NULL)
         return NICSTRIDE_PRESENT;
     if (onic_beat_is_away(beat))
         return NICSTRIDE_SERVED;
     recent = (uint64_t)(ONIC_BEAT_USEC * ticks_per_usec);
+    now = onic_ticks();
+    /* The clock is read once for an operation and its flush: it takes as long as all else here. */
+    __atomic_store_n(&p->looked, now, __ATOMIC_RELAXED);
     /* Who has just answered need not be looked at, which is a cache miss on both sides. */
-    if (onic_ticks() - __atomic_load_n(&p->answered, __ATOMIC_RELAXED) < recent ||
+    if (now - __atomic_load_n(&p->answered, __ATOMIC_RELAXED) < recent ||
         onic_beat_is_fresh(beat, recent))
         return NICSTRIDE_PRESENT;
     return NICSTRIDE_ABSENT;
@@ -99,8 +102,10 @@ nicstride_method_t nicstride_quick_method(nicstride_module_t *m, nicstride_peer_
     /* Of several, messages overlap. */
     if (!nicstride_habit_alone(&m->habit) || beat_of(p) == NULL)
         return NICSTRIDE_METHOD_PACK;
-    onic_wire_lock();
     quick = &p->tune->quick[dir == NICSTRIDE_GET];
+    if (nicstride_tune_settled(quick, &method))
+        return method;
+    onic_wire_lock();
     method = nicstride_tune_quick(quick, &measure);
     if (measure)
         *cell_p = &quick->cell;
@@ -169,7 +174,7 @@ void nicstride_observe_end_locked(nicstride_peer_t *p)
 
     if (p->beat == NULL)
         return;
-    __atomic_store_n(&p->answered, onic_ticks(), __ATOMIC_RELAXED);
+    __atomic_store_n(&p->answered, __atomic_load_n(&p->looked, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
     if (t->cell != NULL && !p->failed && p->enqueued == t->number)
         nicstride_tune_learn(t->cell, t->method, t->bytes, nsec(onic_ticks() - t->begun));
     t->cell = NULL;

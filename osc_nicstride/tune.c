@@ -193,20 +193,19 @@ nicstride_method_t nicstride_tune_quick(nicstride_tune_quick_t *quick, bool *mea
     double model[NICSTRIDE_METHOD_LAST];
     nicstride_method_t method;
 
-    *measure = quick->left == 0;
-    if (!*measure) {
-        quick->left--;
-        return (nicstride_method_t)quick->method;
-    }
+    *measure = !nicstride_tune_settled(quick, &method);
+    if (!*measure)
+        return method;
     for (int m = 0; m < NICSTRIDE_METHOD_LAST; m++)
         model[m] = INFINITY;
     model[NICSTRIDE_METHOD_PACK] = model[NICSTRIDE_METHOD_CMA] = QUICK_MODEL;
     method = nicstride_tune_choose(cell, model, NICSTRIDE_TUNE_QUICK_BYTES);
-    quick->method = cheapest(cell, model, NICSTRIDE_TUNE_QUICK_BYTES);
+    __atomic_store_n(&quick->method, cheapest(cell, model, NICSTRIDE_TUNE_QUICK_BYTES),
+                     __ATOMIC_RELAXED);
     /* Not before both are known, nor within a trial, whose operations come one after the other. */
     if (cell->trials == 0 && cell->rate[NICSTRIDE_METHOD_PACK] > 0 &&
         cell->rate[NICSTRIDE_METHOD_CMA] > 0)
-        quick->left = QUICK_PAUSE;
+        __atomic_store_n(&quick->left, QUICK_PAUSE, __ATOMIC_RELAXED);
     return method;
 }
 

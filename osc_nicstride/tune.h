@@ -90,6 +90,21 @@ nicstride_method_t nicstride_tune_choose(nicstride_tune_cell_t *cell, const doub
 bool nicstride_tune_copies(nicstride_tune_t *tune, nicstride_direction_t dir, uint64_t bytes);
 
 /**
+ * Is the method for the next operation of few bytes settled, its cost not to be learned? Inlined;
+ * the only function here that needs no serialising: threads that meet may lose a count or two.
+ */
+static inline bool nicstride_tune_settled(nicstride_tune_quick_t *quick, nicstride_method_t *method)
+{
+    const uint16_t left = __atomic_load_n(&quick->left, __ATOMIC_RELAXED);
+
+    if (left == 0)
+        return false;
+    __atomic_store_n(&quick->left, (uint16_t)(left - 1), __ATOMIC_RELAXED);
+    *method = (nicstride_method_t)__atomic_load_n(&quick->method, __ATOMIC_RELAXED);
+    return true;
+}
+
+/**
  * The method for the next operation of few bytes: PACK, or CMA where that is cheaper.
  *
  * @param measure  set to whether its cost is to be learned, as NICSTRIDE_TUNE_QUICK_BYTES in `cell`
