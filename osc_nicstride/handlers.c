@@ -324,6 +324,11 @@ typedef struct deferred {
  * bounded by the origins' flow control. */
 static deferred_t *deferred_head, *deferred_tail;
 
+bool nicstride_any_deferred_locked(void)
+{
+    return deferred_head != NULL;
+}
+
 static bool takes_lock(const nicstride_msg_t *msg)
 {
     return msg->type == NICSTRIDE_MSG_ACC || msg->type == NICSTRIDE_MSG_GET_ACC ||
@@ -440,7 +445,7 @@ static void one_message(const void *header, size_t header_len, const void *data,
     /* Not yet satisfied, so no acknowledgement goes out here but with the effect. */
     if (asks_for_ack(&msg) && nicstride_rx_flush(&in.p->rx, msg.count))
         nicstride_acknowledge_locked(in.m, in.p);
-    if ((takes_lock(&msg) && deferred_head != NULL) || !dispatch(&in))
+    if ((takes_lock(&msg) && nicstride_any_deferred_locked()) || !dispatch(&in))
         defer(&in);
 }
 

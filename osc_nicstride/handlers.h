@@ -83,6 +83,16 @@ void nicstride_on_get(const nicstride_incoming_t *in);
 /** An accumulate of any kind. False where the accumulate lock is busy: nothing was done, try
  *  later. */
 bool nicstride_on_accumulate(const nicstride_incoming_t *in);
+/** Most bytes of an element of any type. */
+#define NICSTRIDE_ELEMENT_MAX 64
+/** Applies a GET_ACC or CAS of exactly one element, `len` bytes without gaps at `at` in the window,
+ *  that changes it; `old`, of NICSTRIDE_ELEMENT_MAX bytes, gets the value from before. `data` is
+ * the operand, or both of a CAS. False where it is not so plain, or has to wait: nothing was done.
+ */
+bool nicstride_fetch_element(nicstride_module_t *m, nicstride_msg_type_t type, unsigned op,
+                             unsigned dtype, void *at, const void *data, size_t len, void *old);
+/** Does anything that takes locks wait for one? Others that do must wait behind it. */
+bool nicstride_any_deferred_locked(void);
 /** Data for an operation of ours. */
 void nicstride_on_data(const nicstride_incoming_t *in);
 

@@ -159,6 +159,27 @@ static bool compare_and_swap(const nicstride_incoming_t *in)
     return true;
 }
 
+bool nicstride_fetch_element(nicstride_module_t *m, nicstride_msg_type_t type, unsigned op,
+                             unsigned dtype, void *at, const void *data, size_t len, void *old)
+{
+    const bool swap = type == NICSTRIDE_MSG_CAS;
+    _Atomic uint32_t *lock = &nicstride_ctl(m, m->node.me)->acc_lock;
+    nicstride_accop_t a;
+
+    if (nicstride_any_deferred_locked() ||
+        !(swap ? nicstride_dtype_size(dtype, &a.apply.size, &a.apply.extent)
+               : nicstride_accop_init(&a, op, dtype)) ||
+        a.apply.size != len || a.apply.extent != len || len > NICSTRIDE_ELEMENT_MAX ||
+        !nicstride_spin_try(lock))
+        return false;
+    if (swap)
+        nicstride_apply_cas(at, len, data, (const char *)data + len, old);
+    else
+        nicstride_apply_element(&a.apply, at, data, old);
+    nicstride_spin_unlock(lock);
+    return true;
+}
+
 bool nicstride_on_accumulate(const nicstride_incoming_t *in)
 {
     return in->msg->type == NICSTRIDE_MSG_CAS ? compare_and_swap(in) : accumulate(in);

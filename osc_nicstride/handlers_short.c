@@ -5,10 +5,11 @@
 /**
  * @file
  * The quick way of the messages that lone small operations are made of, on both sides: a put or get
- * of contiguous bytes, the acknowledgement, the reply. What is said here in a few words handlers.c
- * and answer.c say for all cases; what is not as plain as it looks is left to them, with nothing
- * done yet. Between the cores of a node most of such an operation's time is instructions between
- * the arrival of a message and the departure of its answer.
+ * of contiguous bytes, a fetching operation on one element, the acknowledgement, the reply. What is
+ * said here in a few words handlers.c, handlers_accumulate.c and answer.c say for all cases; what
+ * is not as plain as it looks is left to them, with nothing done yet. Between the cores of a node
+ * most of such an operation's time is instructions between the arrival of a message and the
+ * departure of its answer.
  *
  * Wire lock, as all handlers.
  */
@@ -96,18 +97,39 @@ static bool on_put(const glance_t *g)
     return true;
 }
 
-static bool on_get(const glance_t *g)
+/** Replies with data; with that the operation is done. */
+static void reply(const glance_t *g, nicstride_msg_type_t type, const void *data, size_t len)
 {
-    const char *at = can_answer(g) ? plain_target(g, g->s.len) : NULL;
     uint64_t applied = 0;
     int error;
 
-    if (at == NULL)
-        return false;
     note_asked(g);
     if (nicstride_rx_applied(&g->p->rx, 0))
         nicstride_rx_ack(&g->p->rx, &applied, &error);
-    answer(g, NICSTRIDE_SHORT_INLINED | NICSTRIDE_MSG_GET_DATA, g->s.handle, applied, at, g->s.len);
+    answer(g, NICSTRIDE_SHORT_INLINED | type, g->s.handle, applied, data, len);
+}
+
+static bool on_get(const glance_t *g)
+{
+    const char *at = can_answer(g) ? plain_target(g, g->s.len) : NULL;
+
+    if (at == NULL)
+        return false;
+    reply(g, NICSTRIDE_MSG_GET_DATA, at, g->s.len);
+    return true;
+}
+
+/** Get-accumulate and compare-and-swap. */
+static bool on_fetch(const glance_t *g, nicstride_msg_type_t type)
+{
+    const size_t len = type == NICSTRIDE_MSG_CAS ? g->len / 2 : g->len;
+    char *at = can_answer(g) ? plain_target(g, len) : NULL;
+    char old[NICSTRIDE_ELEMENT_MAX];
+
+    if (at == NULL ||
+        !nicstride_fetch_element(g->m, type, g->s.op, g->s.dtype, at, g->data, len, old))
+        return false;
+    reply(g, NICSTRIDE_MSG_ACC_DATA, old, len);
     return true;
 }
 
@@ -153,6 +175,9 @@ bool nicstride_on_short(const void *bytes, size_t len)
         return on_put(&g);
     case NICSTRIDE_MSG_GET:
         return on_get(&g);
+    case NICSTRIDE_MSG_GET_ACC:
+    case NICSTRIDE_MSG_CAS:
+        return on_fetch(&g, type);
     case NICSTRIDE_MSG_ACK:
         on_ack(&g);
         return true;

@@ -59,6 +59,7 @@ typedef struct nicstride_short_msg {
 enum { NICSTRIDE_SHORT_INLINED = 0x20, NICSTRIDE_SHORT_TYPE = 0x1f };
 
 _Static_assert(sizeof(nicstride_short_msg_t) == NICSTRIDE_SHORT_SIZE, "no gaps");
+_Static_assert(NICSTRIDE_SHORT_SIZE % 2 == 0, "pairs behind a header leave it even");
 _Static_assert(NICSTRIDE_MSG_LAST <= NICSTRIDE_SHORT_TYPE + 1, "room for the type");
 _Static_assert((NICSTRIDE_MSG_MAGIC & 0x80) == 0 && (NICSTRIDE_MSG_MAGIC >> 8 & 0x80) == 0,
                "the forms differ in their first byte, in either byte order");
@@ -106,9 +107,10 @@ static inline uint64_t nicstride_short_handle(const nicstride_short_msg_t *s)
 }
 
 /**
- * Reads what a lone operation on few contiguous bytes is made of: PUT, GET, ACK, and the replies
- * GET_DATA and ACC_DATA with their bytes behind the header. This is the quick way of a receiver:
- * what it takes is right, and nicstride_msg_decode would say the same of it.
+ * Reads what a lone operation on few contiguous bytes is made of: PUT, GET, GET_ACC, CAS, ACK, and
+ * the replies GET_DATA and ACC_DATA, all but GET and ACK with their bytes behind the header. This
+ * is the quick way of a receiver: what it takes is right, and nicstride_msg_decode would say the
+ * same of it.
  *
  * @param len bytes of the message in all, with nothing beside
  * @return the message's type, `*s` its header; 0 for all other messages, the wrong ones too
@@ -124,23 +126,28 @@ static inline nicstride_msg_type_t nicstride_msg_glance(const void *buf, size_t 
     memcpy(s, buf, sizeof(*s));
     switch (s->kind) {
     case INLINED | NICSTRIDE_MSG_PUT:
-        right = (s->len | s->handle) == 0;
+        right = (s->op | s->dtype | s->len | s->handle) == 0;
         break;
     case NICSTRIDE_SHORT_MARK | NICSTRIDE_MSG_GET:
-        right = s->handle != 0 && len == sizeof(*s);
+        right = (s->op | s->dtype) == 0 && s->handle != 0 && len == sizeof(*s);
+        break;
+    case INLINED | NICSTRIDE_MSG_GET_ACC:
+        right = s->len == 0 && s->handle != 0;
+        break;
+    case INLINED | NICSTRIDE_MSG_CAS:
+        right = (s->op | s->len) == 0 && s->handle != 0 && len > sizeof(*s) && len % 2 == 0;
         break;
     case NICSTRIDE_SHORT_MARK | NICSTRIDE_MSG_ACK:
-        right = (s->len | s->disp | s->handle) == 0 && len == sizeof(*s);
+        right = (s->op | s->dtype | s->len | s->disp | s->handle) == 0 && len == sizeof(*s);
         break;
     case INLINED | NICSTRIDE_MSG_GET_DATA:
     case INLINED | NICSTRIDE_MSG_ACC_DATA:
-        right = (s->len | s->disp) == 0 && s->handle != 0;
+        right = (s->op | s->dtype | s->len | s->disp) == 0 && s->handle != 0;
         break;
     default:
-        return 0;
+        right = false;
     }
-    return right && (s->op | s->dtype) == 0 ? (nicstride_msg_type_t)(s->kind & NICSTRIDE_SHORT_TYPE)
-                                            : 0;
+    return right ? (nicstride_msg_type_t)(s->kind & NICSTRIDE_SHORT_TYPE) : 0;
 }
 
 /**
