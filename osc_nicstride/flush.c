@@ -103,8 +103,9 @@ static bool flushed_remotely(void *arg)
         return false;
     p->flushing = false;
     nicstride_observe_end_locked(p);
+    /* Another thread that finds it so must also find what has come. */
     if (!p->failed)
-        p->clean = p->goal;
+        __atomic_store_n(&p->clean, p->goal, __ATOMIC_RELEASE);
     take_error_locked(f);
     nicstride_pump_locked(f->m, p);
     return true;

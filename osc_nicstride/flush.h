@@ -17,7 +17,7 @@
 static inline bool nicstride_is_clean(const nicstride_peer_t *p)
 {
     return __atomic_load_n(&p->enqueued, __ATOMIC_RELAXED) ==
-               __atomic_load_n(&p->clean, __ATOMIC_RELAXED) &&
+               __atomic_load_n(&p->clean, __ATOMIC_ACQUIRE) &&
            !p->failed;
 }
 

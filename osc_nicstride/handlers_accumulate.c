@@ -41,24 +41,35 @@ static void reply_old(const nicstride_incoming_t *in, char *old, uint64_t len)
     }
 }
 
-static nicstride_ctl_t *control(const nicstride_incoming_t *in)
+static _Atomic uint32_t *lock_of(const nicstride_module_t *m)
 {
-    return nicstride_ctl(in->m, in->m->node.me);
+    return &nicstride_ctl(m, m->node.me)->acc_lock;
+}
+
+/** One element without gaps, under the accumulate lock. False where that is taken. */
+static bool try_element(const nicstride_module_t *m, const nicstride_apply_t *a, void *at,
+                        const void *data, void *old)
+{
+    if (!nicstride_spin_try(lock_of(m)))
+        return false;
+    nicstride_apply_element(a, at, data, old);
+    nicstride_spin_unlock(lock_of(m));
+    return true;
+}
+
+/** The same for a compare-and-swap of `size` bytes; `data` is both values. */
+static bool try_swap(const nicstride_module_t *m, void *at, size_t size, const void *data,
+                     void *old)
+{
+    if (!nicstride_spin_try(lock_of(m)))
+        return false;
+    nicstride_apply_cas(at, size, data, (const char *)data + size, old);
+    nicstride_spin_unlock(lock_of(m));
+    return true;
 }
 
 /** Instead of an error: the accumulate lock is taken, nothing was done. */
 enum { BUSY = -1 };
-
-/** One element without gaps in a plain place. */
-static int apply_to_element(const nicstride_incoming_t *in, const nicstride_apply_t *a, char *at,
-                            char *old)
-{
-    if (!nicstride_spin_try(&control(in)->acc_lock))
-        return BUSY;
-    nicstride_apply_element(a, at, in->data, old);
-    nicstride_spin_unlock(&control(in)->acc_lock);
-    return 0;
-}
 
 static int apply_to_layout(const nicstride_incoming_t *in, const nicstride_apply_t *a, char *old)
 {
@@ -73,12 +84,12 @@ static int apply_to_layout(const nicstride_incoming_t *in, const nicstride_apply
         return error;
     if (msg->len % a->size != 0 || at % a->size != 0) {
         error = MPI_ERR_TYPE;
-    } else if (!nicstride_spin_try(&control(in)->acc_lock)) {
+    } else if (!nicstride_spin_try(lock_of(in->m))) {
         error = BUSY;
     } else {
         onic_cursor_init(&c, &l, at);
         nicstride_apply(a, &c, base, in->data, old, msg->len);
-        nicstride_spin_unlock(&control(in)->acc_lock);
+        nicstride_spin_unlock(lock_of(in->m));
     }
     onic_layout_fini(&l);
     return error;
@@ -91,7 +102,9 @@ static int apply_message(const nicstride_incoming_t *in, const nicstride_apply_t
     const bool element = msg->len == a->size && a->size == a->extent && msg->offset == 0;
     char *at = element ? nicstride_plain_target(in) : NULL;
 
-    return at != NULL ? apply_to_element(in, a, at, old) : apply_to_layout(in, a, old);
+    if (at == NULL)
+        return apply_to_layout(in, a, old);
+    return try_element(in->m, a, at, in->data, old) ? 0 : BUSY;
 }
 
 /** False where it must be tried again. */
@@ -150,11 +163,9 @@ static bool compare_and_swap(const nicstride_incoming_t *in)
         nicstride_refuse(in, NICSTRIDE_MSG_ACC_DATA, size, error);
         return true;
     }
-    if (!nicstride_spin_try(&control(in)->acc_lock))
+    if (!try_swap(in->m, (char *)((uintptr_t)in->m->base + (uintptr_t)in->msg->disp), size,
+                  in->data, old))
         return false;
-    nicstride_apply_cas((char *)((uintptr_t)in->m->base + (uintptr_t)in->msg->disp), size, in->data,
-                        (const char *)in->data + size, old);
-    nicstride_spin_unlock(&control(in)->acc_lock);
     nicstride_reply_small(in, NICSTRIDE_MSG_ACC_DATA, old, size);
     return true;
 }
@@ -163,21 +174,14 @@ bool nicstride_fetch_element(nicstride_module_t *m, nicstride_msg_type_t type, u
                              unsigned dtype, void *at, const void *data, size_t len, void *old)
 {
     const bool swap = type == NICSTRIDE_MSG_CAS;
-    _Atomic uint32_t *lock = &nicstride_ctl(m, m->node.me)->acc_lock;
     nicstride_accop_t a;
 
     if (nicstride_any_deferred_locked() ||
         !(swap ? nicstride_dtype_size(dtype, &a.apply.size, &a.apply.extent)
                : nicstride_accop_init(&a, op, dtype)) ||
-        a.apply.size != len || a.apply.extent != len || len > NICSTRIDE_ELEMENT_MAX ||
-        !nicstride_spin_try(lock))
+        a.apply.size != len || a.apply.extent != len || len > NICSTRIDE_ELEMENT_MAX)
         return false;
-    if (swap)
-        nicstride_apply_cas(at, len, data, (const char *)data + len, old);
-    else
-        nicstride_apply_element(&a.apply, at, data, old);
-    nicstride_spin_unlock(lock);
-    return true;
+    return swap ? try_swap(m, at, len, data, old) : try_element(m, &a.apply, at, data, old);
 }
 
 bool nicstride_on_accumulate(const nicstride_incoming_t *in)

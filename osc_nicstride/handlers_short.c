@@ -111,7 +111,8 @@ static void reply(const glance_t *g, nicstride_msg_type_t type, const void *data
 
 static bool on_get(const glance_t *g)
 {
-    const char *at = can_answer(g) ? plain_target(g, g->s.len) : NULL;
+    const char *at =
+        can_answer(g) && g->s.len <= nicstride_small_max() ? plain_target(g, g->s.len) : NULL;
 
     if (at == NULL)
         return false;

@@ -20,8 +20,8 @@ bool nicstride_peer_failed_locked(nicstride_peer_t *p);
 
 /**
  * Ends the operations under way to peers that were lost since the last call, those of requests
- * among them, for whom nobody else waits. For each progress of the wire: costs a comparison where
- * nothing was lost. Wire lock. Returns how many peers.
+ * among them, for whom nobody else waits. Costs a comparison where nothing was lost. Wire lock.
+ * Returns how many peers.
  */
 int nicstride_end_lost_locked(void);
 

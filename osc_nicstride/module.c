@@ -100,7 +100,7 @@ void nicstride_progress(void)
 /* Turns of the wire between two turns of everything else, which cost several times as much. */
 #define WIRE_TURNS 32
 /* And between two signs of life. */
-#define BEAT_TURNS 8
+#define BEAT_TURNS 4
 
 void nicstride_wait_until(bool (*done)(void *arg), void *arg)
 {

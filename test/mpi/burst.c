@@ -200,6 +200,33 @@ static void check_parts(const tl_window_t *w)
     TL_CHECK(wrong == 0, "%d longs are wrong", wrong);
 }
 
+/** What waits to travel with others goes when its origin is in MPI, though nobody flushes. */
+static void check_unasked(const tl_window_t *w)
+{
+    enum { PUTS = 8, PATIENCE_SECONDS = 60 };
+    const int right = (w->rank + 1) % w->size, left = (w->rank + w->size - 1) % w->size;
+    const volatile long *mine = (const long *)w->base + (size_t)left * LONGS + COUNTERS;
+    const double end = MPI_Wtime() + PATIENCE_SECONDS;
+    int here = 0, flag;
+
+    TL_MPI(MPI_Barrier(w->comm));
+    for (int i = 0; i < PUTS; i++) {
+        sources[0][i] = -1 - i; /* the numbers that were there are random */
+        TL_MPI(MPI_Put(&sources[0][i], 1, MPI_LONG, right, at(w, right, COUNTERS + i), 1, MPI_LONG,
+                       w->win));
+    }
+    while (here < PUTS && MPI_Wtime() < end) {
+        TL_MPI(MPI_Iprobe(MPI_ANY_SOURCE, 1, w->comm, &flag, MPI_STATUS_IGNORE));
+        TL_MPI(MPI_Win_sync(w->win));
+        while (here < PUTS && mine[here] == -1 - here) {
+            here++;
+        }
+    }
+    TL_CHECK(here == PUTS, "%d of %d puts have come without a flush", here, PUTS);
+    TL_MPI(MPI_Barrier(w->comm));
+    TL_MPI(MPI_Win_flush(right, w->win));
+}
+
 static void try_kind(tl_kind_t kind)
 {
     tl_window_t w = tl_win_make(kind, tl_size() * LONGS * (MPI_Aint)sizeof(long), 1, MPI_COMM_WORLD,
@@ -234,6 +261,7 @@ static void try_kind(tl_kind_t kind)
         synchronise(&w, &rng);
     }
     check_parts(&w);
+    check_unasked(&w);
     TL_MPI(MPI_Win_unlock_all(w.win));
     tl_win_free(&w);
 }
