@@ -82,11 +82,31 @@ static int flush_local(nicstride_module_t *m, nicstride_peer_t *p)
     return f.error;
 }
 
+static bool is_over_locked(nicstride_peer_t *p)
+{
+    return (ended_locked(p, p->goal) && nicstride_tx_idle(&p->tx)) ||
+           nicstride_peer_failed_locked(p);
+}
+
+static void end_remote_locked(flush_t *f)
+{
+    nicstride_peer_t *p = f->p;
+
+    p->flushing = false;
+    nicstride_observe_end_locked(p);
+    /* Another thread that finds it so must also find what has come. */
+    if (!p->failed)
+        __atomic_store_n(&p->clean, p->goal, __ATOMIC_RELEASE);
+    take_error_locked(f);
+    nicstride_pump_locked(f->m, p);
+}
+
 /** One thread at a time, so that the goal stands still. */
 static bool flushed_remotely(void *arg)
 {
     flush_t *f = arg;
     nicstride_peer_t *p = f->p;
+    bool over = f->mine && is_over_locked(p);
 
     if (!f->mine && p->flushing)
         return false;
@@ -95,20 +115,16 @@ static bool flushed_remotely(void *arg)
         p->goal = p->enqueued;
         nicstride_observe_flush_locked(p);
     }
-    nicstride_pump_locked(f->m, p);
-    ask_locked(f->m, p, p->goal);
-    nicstride_outbox_send_locked(p);
-    if (!(ended_locked(p, p->goal) && nicstride_tx_idle(&p->tx)) &&
-        !nicstride_peer_failed_locked(p))
-        return false;
-    p->flushing = false;
-    nicstride_observe_end_locked(p);
-    /* Another thread that finds it so must also find what has come. */
-    if (!p->failed)
-        __atomic_store_n(&p->clean, p->goal, __ATOMIC_RELEASE);
-    take_error_locked(f);
-    nicstride_pump_locked(f->m, p);
-    return true;
+    if (!over) {
+        nicstride_pump_locked(f->m, p);
+        ask_locked(f->m, p, p->goal);
+        if (nicstride_outbox_waits(p))
+            nicstride_outbox_send_locked(p);
+        over = is_over_locked(p);
+    }
+    if (over)
+        end_remote_locked(f);
+    return over;
 }
 
 /** Waits until the target has acknowledged what was started before. Returns as above. */

@@ -373,28 +373,21 @@ int nicstride_unlock_all(ompi_win_t *win)
 /* ---- flush and sync ----------------------------------------------------------------------------
  */
 
-/** On mapped windows there is most often nothing to wait for: the stores of direct transfers come
- *  before whatever tells the target about them, and that is all. */
-static inline bool flushed_quickly(nicstride_module_t *m, int target)
+/** The peer to flush, where the epoch plainly allows it; else NULL. */
+static inline nicstride_peer_t *plain_peer(nicstride_module_t *m, int target)
 {
-    const nicstride_peer_t *p;
     bool allowed;
 
     /* Open MPI does not look at the rank of a flush. */
     if ((unsigned)target >= (unsigned)m->size)
-        return false;
-    p = __atomic_load_n(&m->peer[target], __ATOMIC_ACQUIRE);
+        return NULL;
     OPAL_THREAD_LOCK(&m->lock);
     allowed = nicstride_epoch_plain_passive(&m->epoch, (uint32_t)target);
     OPAL_THREAD_UNLOCK(&m->lock);
-    if (!allowed || p == NULL || !nicstride_is_clean(p))
-        return false;
-    nicstride_habit_flush(&m->habit);
-    atomic_thread_fence(memory_order_seq_cst);
-    return true;
+    return allowed ? __atomic_load_n(&m->peer[target], __ATOMIC_ACQUIRE) : NULL;
 }
 
-static int flush_one(nicstride_module_t *m, const char *call, int target, bool remote)
+static int flush_checked(nicstride_module_t *m, const char *call, int target, bool remote)
 {
     int rc = nicstride_check_passive(m, call, target);
     nicstride_peer_t *p;
@@ -403,6 +396,21 @@ static int flush_one(nicstride_module_t *m, const char *call, int target, bool r
         return rc;
     p = nicstride_peer(m, target);
     return p != NULL ? nicstride_flush_peer(m, p, remote) : OMPI_ERR_OUT_OF_RESOURCE;
+}
+
+static inline int flush_one(nicstride_module_t *m, const char *call, int target, bool remote)
+{
+    nicstride_peer_t *p = plain_peer(m, target);
+
+    if (p == NULL)
+        return flush_checked(m, call, target, remote);
+    if (!nicstride_is_clean(p))
+        return nicstride_flush_peer(m, p, remote);
+    /* On mapped windows there is most often nothing to wait for: the stores of direct transfers
+     * come before whatever tells the target about them, and that is all. */
+    nicstride_habit_flush(&m->habit);
+    atomic_thread_fence(memory_order_seq_cst);
+    return OMPI_SUCCESS;
 }
 
 static int flush_every(ompi_win_t *win, const char *call, bool remote)
@@ -420,17 +428,12 @@ static int flush_every(ompi_win_t *win, const char *call, bool remote)
 
 int nicstride_flush(int target, ompi_win_t *win)
 {
-    nicstride_module_t *m = nicstride_module(win);
-
-    return flushed_quickly(m, target) ? OMPI_SUCCESS : flush_one(m, "MPI_Win_flush", target, true);
+    return flush_one(nicstride_module(win), "MPI_Win_flush", target, true);
 }
 
 int nicstride_flush_local(int target, ompi_win_t *win)
 {
-    nicstride_module_t *m = nicstride_module(win);
-
-    return flushed_quickly(m, target) ? OMPI_SUCCESS
-                                      : flush_one(m, "MPI_Win_flush_local", target, false);
+    return flush_one(nicstride_module(win), "MPI_Win_flush_local", target, false);
 }
 
 int nicstride_flush_all(ompi_win_t *win)
