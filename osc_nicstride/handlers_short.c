@@ -34,16 +34,11 @@ typedef struct glance {
 } glance_t;
 
 /** Sends an answer with `len` bytes, up to UINT8_MAX, behind it. */
-static void answer(const glance_t *g, unsigned kind, uint32_t handle, uint64_t applied,
-                   const void *data, size_t len)
+static void answer(const glance_t *g, nicstride_msg_type_t type, uint64_t applied, const void *data,
+                   size_t len)
 {
-    const nicstride_short_msg_t s = {
-        .kind = (uint8_t)(NICSTRIDE_SHORT_MARK | kind),
-        .win = (uint16_t)g->m->info[g->p->rank].win,
-        .origin = (uint16_t)g->m->rank,
-        .handle = handle,
-        .count = (uint32_t)applied,
-    };
+    const nicstride_short_msg_t s = nicstride_short_answer(&g->s, type, g->m->info[g->p->rank].win,
+                                                           (uint32_t)g->m->rank, applied);
     unsigned char bytes[sizeof(s) + UINT8_MAX];
 
     memcpy(bytes, &s, sizeof(s));
@@ -57,8 +52,8 @@ static bool can_answer(const glance_t *g)
 {
     const nicstride_module_t *m = g->m;
 
-    return ((m->info[g->p->rank].win | (uint32_t)m->rank) >> 16 | (g->p->rx.applied + 1) >> 32) ==
-               0 &&
+    return nicstride_short_has_room(m->info[g->p->rank].win, (uint32_t)m->rank,
+                                    g->p->rx.applied + 1) &&
            g->p->rx.error == 0;
 }
 
@@ -66,14 +61,15 @@ static bool can_answer(const glance_t *g)
 static char *plain_target(const glance_t *g, size_t len)
 {
     const nicstride_module_t *m = g->m;
-    const uint64_t size = m->info[m->rank].size;
+    uint64_t at;
 
-    if (m->flavor == MPI_WIN_FLAVOR_DYNAMIC || g->s.disp > size || len > size - g->s.disp)
+    if (m->flavor == MPI_WIN_FLAVOR_DYNAMIC ||
+        !nicstride_bytes_fit(g->s.disp, 0, len, m->info[m->rank].size, &at))
         return NULL;
-    return (char *)m->base + g->s.disp;
+    return (char *)m->base + at;
 }
 
-/** Notes the acknowledgement that a message asks for, before its effect. */
+/** Notes the acknowledgement that a message asks for, before it counts as applied. */
 static void note_asked(const glance_t *g)
 {
     if (g->s.count != 0 && nicstride_rx_flush(&g->p->rx, g->s.count))
@@ -92,7 +88,7 @@ static bool on_put(const glance_t *g)
     nicstride_copy_plain(at, g->data, g->len);
     if (nicstride_rx_applied(&g->p->rx, 0)) {
         nicstride_rx_ack(&g->p->rx, &applied, &error);
-        answer(g, NICSTRIDE_MSG_ACK, 0, applied, NULL, 0);
+        answer(g, NICSTRIDE_MSG_ACK, applied, NULL, 0);
     }
     return true;
 }
@@ -106,7 +102,7 @@ static void reply(const glance_t *g, nicstride_msg_type_t type, const void *data
     note_asked(g);
     if (nicstride_rx_applied(&g->p->rx, 0))
         nicstride_rx_ack(&g->p->rx, &applied, &error);
-    answer(g, NICSTRIDE_SHORT_INLINED | type, g->s.handle, applied, data, len);
+    answer(g, type, applied, data, len);
 }
 
 static bool on_get(const glance_t *g)

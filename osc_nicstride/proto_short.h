@@ -100,6 +100,34 @@ static inline size_t nicstride_msg_shorten(const nicstride_msg_t *m,
     return sizeof(s);
 }
 
+/** Have the receiver's name for the window, the sender's rank and a count their places? */
+static inline bool nicstride_short_has_room(uint32_t win, uint32_t origin, uint64_t count)
+{
+    return ((win | origin) >> 16 | count >> 32) == 0;
+}
+
+/**
+ * The answer to a message that was taken at a glance: an acknowledgement, or a reply that the data
+ * follows. There must be room for the last three (nicstride_short_has_room).
+ *
+ * @param type   ACK; GET_DATA to a GET, ACC_DATA to a GET_ACC or a CAS
+ * @param count  what is applied; 0 in a reply that is no acknowledgement
+ */
+static inline nicstride_short_msg_t nicstride_short_answer(const nicstride_short_msg_t *to,
+                                                           nicstride_msg_type_t type, uint32_t win,
+                                                           uint32_t origin, uint64_t count)
+{
+    const bool ack = type == NICSTRIDE_MSG_ACK;
+
+    return (nicstride_short_msg_t){
+        .kind = (uint8_t)(NICSTRIDE_SHORT_MARK | (ack ? 0 : NICSTRIDE_SHORT_INLINED) | type),
+        .win = (uint16_t)win,
+        .origin = (uint16_t)origin,
+        .handle = ack ? 0 : to->handle,
+        .count = (uint32_t)count,
+    };
+}
+
 /** The handle of a short header. */
 static inline uint64_t nicstride_short_handle(const nicstride_short_msg_t *s)
 {

@@ -146,6 +146,38 @@ static bool has_short_form(const nicstride_msg_t *m)
     return n > 0;
 }
 
+/* An answer says what its long form would, shortened; and has room exactly where that has. */
+START_TEST(answers)
+{
+    static const nicstride_msg_type_t answer_types[] = {NICSTRIDE_MSG_ACK, NICSTRIDE_MSG_GET_DATA,
+                                                        NICSTRIDE_MSG_ACC_DATA};
+    unit_random_t r = {unit_seed()};
+
+    for (int i = 0; i < 30000; i++) {
+        const nicstride_msg_type_t type = answer_types[i % 3];
+        const uint32_t win = (uint32_t)random_bits(&r, 16 + (unsigned)unit_below(&r, 2));
+        const uint32_t origin = (uint32_t)random_bits(&r, 16 + (unsigned)unit_below(&r, 2));
+        const uint64_t count = random_bits(&r, 32 + (unsigned)unit_below(&r, 2));
+        unsigned char bytes[NICSTRIDE_SHORT_SIZE];
+        nicstride_msg_t m;
+
+        nicstride_msg_init(&m, type, win, origin);
+        m.count = count;
+        nicstride_short_msg_t to = {.handle = 0};
+        if (type != NICSTRIDE_MSG_ACK) {
+            m.flags = NICSTRIDE_MSG_INLINE;
+            m.handle = (1 + unit_below(&r, NICSTRIDE_GENERATION_MAX)) << 32 | random_bits(&r, 8);
+            to.handle = (uint32_t)(m.handle >> 24 | (m.handle & UINT8_MAX));
+        } else
+            to.handle = (uint32_t)unit_random64(&r);
+        const bool room = nicstride_msg_shorten(&m, bytes) > 0;
+        UNIT_CHECK(room == nicstride_short_has_room(win, origin, count));
+        const nicstride_short_msg_t s = nicstride_short_answer(&to, type, win, origin, count);
+        UNIT_CHECK(!room || memcmp(&s, bytes, sizeof(s)) == 0);
+    }
+}
+END_TEST
+
 /* One more than has its place, and what has none. */
 START_TEST(what_does_not_fit)
 {
@@ -257,8 +289,8 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {there_and_back, what_does_not_fit, lengths, other_byte_order,
-                                  random_bytes};
+    const TTest *const tests[] = {there_and_back, answers,          what_does_not_fit,
+                                  lengths,        other_byte_order, random_bytes};
 
     return unit_run("proto_short", tests, sizeof(tests) / sizeof(tests[0]));
 }
