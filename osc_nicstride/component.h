@@ -58,6 +58,7 @@ typedef struct nicstride_counters {
     unsigned long long bytes[NICSTRIDE_METHOD_LAST]; /**< of target memory that they are about */
     unsigned long long accumulates;
     unsigned long long messages;      /**< fragments sent */
+    unsigned long long slot_answers;  /**< that were taken from slots */
     unsigned long long batches;       /**< of several short messages */
     unsigned long long deferred;      /**< messages put off because a lock was busy */
     unsigned long long refused;       /**< messages refused: malformed, or for a window gone */

@@ -17,10 +17,12 @@
 
 #include "osc_nicstride/lockq.h"
 #include "osc_nicstride/module.h"
+#include "osc_nicstride/slot.h"
 
 /**
  * What the processes of a node share about one target of one window. Behind it in the segment lie
- * three arrays with one counter for each process of the node, and the lock queue.
+ * three arrays with one counter for each process of the node, the slots in which these answer its
+ * own operations, and the lock queue.
  */
 typedef struct nicstride_ctl {
     _Alignas(64) _Atomic uint32_t acc_lock;   /**< held while an accumulate is applied */
@@ -33,6 +35,7 @@ nicstride_ctl_t *nicstride_ctl(const nicstride_module_t *m, int local);
 _Atomic uint32_t *nicstride_ctl_posts(const nicstride_module_t *m, int local);
 _Atomic uint32_t *nicstride_ctl_completes(const nicstride_module_t *m, int local);
 _Atomic uint32_t *nicstride_ctl_granted(const nicstride_module_t *m, int local);
+nicstride_slot_t *nicstride_ctl_slots(const nicstride_module_t *m, int local);
 nicstride_lockq_t *nicstride_ctl_lockq(const nicstride_module_t *m, int local);
 size_t nicstride_ctl_bytes(int nlocal, int nranks);
 

@@ -78,7 +78,7 @@ static int flush_local(nicstride_module_t *m, nicstride_peer_t *p)
     if (p->urgent < f.goal)
         p->urgent = f.goal;
     onic_wire_unlock();
-    nicstride_wait_until(flushed_locally, &f);
+    nicstride_wait_until(p, flushed_locally, &f);
     return f.error;
 }
 
@@ -132,7 +132,7 @@ static int flush_remote(nicstride_module_t *m, nicstride_peer_t *p)
 {
     flush_t f = {.m = m, .p = p};
 
-    nicstride_wait_until(flushed_remotely, &f);
+    nicstride_wait_until(p, flushed_remotely, &f);
     return f.error;
 }
 

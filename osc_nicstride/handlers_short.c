@@ -47,6 +47,23 @@ static void answer(const glance_t *g, nicstride_msg_type_t type, uint64_t applie
     nicstride_post_locked(g->p, bytes, sizeof(s) + len, nicstride_outboxes_collect);
 }
 
+/** Answers in the slot, if the message asked for that itself and there is one; else false. */
+static bool answer_in_slot(const glance_t *g, uint64_t applied, const void *data, size_t len)
+{
+    nicstride_peer_t *p = g->p;
+
+    if (p->slot_there == NULL || g->s.count == 0 || applied == 0 || len > NICSTRIDE_SLOT_DATA)
+        return false;
+    /* UCX looks into a queue in shared memory only while it has an endpoint there, and leaves it to
+     * a thread that has to be woken otherwise: the first answer is a message, which makes one. */
+    if (!p->slot_used) {
+        p->slot_used = true;
+        return false;
+    }
+    nicstride_slot_answer(p->slot_there, applied, len > 0 ? g->s.handle : 0, data, len);
+    return true;
+}
+
 /** Can what is to be said to this peer be said in the short form, and is it no error? */
 static bool can_answer(const glance_t *g)
 {
@@ -88,7 +105,8 @@ static bool on_put(const glance_t *g)
     nicstride_copy_plain(at, g->data, g->len);
     if (nicstride_rx_applied(&g->p->rx, 0)) {
         nicstride_rx_ack(&g->p->rx, &applied, &error);
-        answer(g, NICSTRIDE_MSG_ACK, applied, NULL, 0);
+        if (!answer_in_slot(g, applied, NULL, 0))
+            answer(g, NICSTRIDE_MSG_ACK, applied, NULL, 0);
     }
     return true;
 }
@@ -102,7 +120,8 @@ static void reply(const glance_t *g, nicstride_msg_type_t type, const void *data
     note_asked(g);
     if (nicstride_rx_applied(&g->p->rx, 0))
         nicstride_rx_ack(&g->p->rx, &applied, &error);
-    answer(g, type, applied, data, len);
+    if (!answer_in_slot(g, applied, data, len))
+        answer(g, type, applied, data, len);
 }
 
 static bool on_get(const glance_t *g)
@@ -137,21 +156,39 @@ static void on_ack(const glance_t *g)
     nicstride_pump_locked(g->m, g->p);
 }
 
-static bool on_reply(const glance_t *g)
+/** Data for an operation of ours to this peer; false where there is none that it fits. */
+static bool take_reply(const nicstride_peer_t *p, uint32_t handle, const void *data, size_t len)
 {
     nicstride_op_t *op =
-        nicstride_handle_get(&mca_osc_nicstride_component.ops, nicstride_short_handle(&g->s));
+        nicstride_handle_get(&mca_osc_nicstride_component.ops, nicstride_short_handle(handle));
 
-    if (op == NULL || !op->plain || op->module != g->m || op->peer != g->p ||
-        g->len > op->size - op->received)
+    /* Peers are of one window each. */
+    if (op == NULL || !op->plain || op->peer != p || len > op->size - op->received)
         return false;
-    nicstride_copy_plain(op->result_base, g->data, g->len);
-    if (g->s.count != 0 && !nicstride_tx_ack(&g->p->tx, g->s.count, 0))
-        nicstride_counters.refused++;
-    nicstride_op_received_locked(op, g->len, 0);
-    if (g->s.count != 0)
-        nicstride_pump_locked(g->m, g->p);
+    nicstride_copy_plain(op->result_base, data, len);
+    nicstride_op_received_locked(op, len, 0);
     return true;
+}
+
+static bool on_reply(const glance_t *g)
+{
+    if (!take_reply(g->p, g->s.handle, g->data, g->len))
+        return false;
+    if (g->s.count != 0)
+        on_ack(g);
+    return true;
+}
+
+void nicstride_take_answer_locked(nicstride_peer_t *p)
+{
+    uint32_t handle;
+    size_t len;
+    const void *data = nicstride_slot_data(p->slot, &handle, &len);
+
+    nicstride_counters.slot_answers++;
+    if ((handle != 0 && (data == NULL || !take_reply(p, handle, data, len))) ||
+        !nicstride_tx_ack(&p->tx, p->slot_seen, 0))
+        nicstride_counters.refused++;
 }
 
 bool nicstride_on_short(const void *bytes, size_t len)

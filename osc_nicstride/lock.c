@@ -200,7 +200,7 @@ static int take(nicstride_module_t *m, nicstride_peer_t *p, unsigned type)
     if (p->local >= 0)
         return take_on_node(m, p->local, type);
     (void)send_plain(m, p, NICSTRIDE_MSG_LOCK, type);
-    nicstride_wait_until(answered, p);
+    nicstride_wait_until(NULL, answered, p);
     if (!p->granted)
         return MPI_ERR_OTHER;
     p->granted = false;

@@ -18,8 +18,9 @@ bool nicstride_peer_failed_locked(nicstride_peer_t *p)
 }
 
 /** Peers to whom nothing is under way are left alone: they may have left in good order. */
-static bool is_awaited(const nicstride_peer_t *p)
+static bool is_awaited(nicstride_peer_t *p)
 {
+    nicstride_look_locked(p);
     return p->live != NULL || !nicstride_tx_idle(&p->tx);
 }
 

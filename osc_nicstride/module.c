@@ -16,6 +16,7 @@
 #include "osc_nicstride/component.h"
 #include "osc_nicstride/control.h"
 #include "osc_nicstride/errors.h"
+#include "osc_nicstride/stream.h"
 #include "common/pause.h"
 
 #include "opal/runtime/opal_progress.h"
@@ -23,16 +24,27 @@
 #define ALIGN64(n) (((n) + 63) & ~(size_t)63)
 
 /* After the fixed part: posts, completes and grants, one counter each for each process of the
- * node, then the lock queue. */
+ * node, then a slot for each, then the lock queue. */
 static size_t counters_offset(void)
 {
     return ALIGN64(sizeof(nicstride_ctl_t));
 }
 
+static size_t slots_offset(int nlocal)
+{
+    return counters_offset() + ALIGN64(3 * (size_t)nlocal * sizeof(uint32_t));
+}
+
+static size_t lockq_offset(int nlocal)
+{
+    const int slots = nlocal > 1 && nlocal <= NICSTRIDE_SLOT_PROCESSES ? nlocal : 0;
+
+    return slots_offset(nlocal) + (size_t)slots * sizeof(nicstride_slot_t);
+}
+
 size_t nicstride_ctl_bytes(int nlocal, int nranks)
 {
-    return counters_offset() + ALIGN64(3 * (size_t)nlocal * sizeof(uint32_t)) +
-           ALIGN64(nicstride_lockq_size((uint32_t)nranks));
+    return lockq_offset(nlocal) + ALIGN64(nicstride_lockq_size((uint32_t)nranks));
 }
 
 nicstride_ctl_t *nicstride_ctl(const nicstride_module_t *m, int local)
@@ -62,12 +74,16 @@ _Atomic uint32_t *nicstride_ctl_granted(const nicstride_module_t *m, int local)
     return ctl_counters(m, local, 2);
 }
 
+nicstride_slot_t *nicstride_ctl_slots(const nicstride_module_t *m, int local)
+{
+    if (m->node.n == 1 || m->node.n > NICSTRIDE_SLOT_PROCESSES)
+        return NULL;
+    return (nicstride_slot_t *)(void *)((char *)nicstride_ctl(m, local) + slots_offset(m->node.n));
+}
+
 nicstride_lockq_t *nicstride_ctl_lockq(const nicstride_module_t *m, int local)
 {
-    char *at = (char *)nicstride_ctl(m, local) + counters_offset() +
-               ALIGN64(3 * (size_t)m->node.n * sizeof(uint32_t));
-
-    return (nicstride_lockq_t *)(void *)at;
+    return (nicstride_lockq_t *)(void *)((char *)nicstride_ctl(m, local) + lockq_offset(m->node.n));
 }
 
 bool nicstride_spin_try(_Atomic uint32_t *lock)
@@ -102,7 +118,7 @@ void nicstride_progress(void)
 /* And between two signs of life. */
 #define BEAT_TURNS 4
 
-void nicstride_wait_until(bool (*done)(void *arg), void *arg)
+void nicstride_wait_until(nicstride_peer_t *p, bool (*done)(void *arg), void *arg)
 {
     for (;;) {
         bool over = false;
@@ -110,7 +126,9 @@ void nicstride_wait_until(bool (*done)(void *arg), void *arg)
 
         onic_wire_lock();
         for (int turn = 0; turn < WIRE_TURNS; turn++) {
-            /* What is waited for comes with an event. */
+            /* What is waited for comes with an event, or is in the slot. */
+            if (p != NULL && nicstride_look_locked(p))
+                events = 1;
             over = events != 0 && done(arg);
             if (over)
                 break;
@@ -123,6 +141,19 @@ void nicstride_wait_until(bool (*done)(void *arg), void *arg)
             return;
         opal_progress();
     }
+}
+
+/** Finds the slots by which a process of my node and I answer each other. */
+static void find_slots(const nicstride_module_t *m, nicstride_peer_t *p)
+{
+    nicstride_slot_t *mine = nicstride_ctl_slots(m, m->node.me);
+
+    if (mine == NULL || p->local < 0 || p->rank == m->rank)
+        return;
+    p->slot = &mine[p->local];
+    /* Who sends one message at a time may wait for its answer in a helper thread. */
+    if (p->rx.window > 1)
+        p->slot_there = &nicstride_ctl_slots(m, p->local)[m->node.me];
 }
 
 nicstride_peer_t *nicstride_peer_locked(nicstride_module_t *m, int rank)
@@ -139,6 +170,7 @@ nicstride_peer_t *nicstride_peer_locked(nicstride_module_t *m, int rank)
     p->local = m->node.index[rank];
     p->tx.window = mca_osc_nicstride_component.params.window;
     p->rx.window = m->info[rank].window;
+    find_slots(m, p);
     /* Other MPI threads look without the lock. */
     __atomic_store_n(&m->peer[rank], p, __ATOMIC_RELEASE);
     return p;

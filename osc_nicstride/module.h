@@ -35,6 +35,7 @@
 #include "osc_nicstride/outbox.h"
 #include "osc_nicstride/proto.h"
 #include "osc_nicstride/region.h"
+#include "osc_nicstride/slot.h"
 #include "osc_nicstride/tune.h"
 
 /** What each rank tells the others about its part of the window. */
@@ -77,6 +78,10 @@ typedef struct nicstride_peer {
     uint64_t answered; /**< the same at the end of the last flush: it was there after that */
     nicstride_tx_t tx;
     nicstride_rx_t rx;
+    const nicstride_slot_t *slot; /**< where it answers me; NULL: by message only */
+    uint64_t slot_seen;           /**< its last answer there */
+    nicstride_slot_t *slot_there; /**< where I answer it; NULL: by message only */
+    bool slot_used;               /**< not with the first answer */
     nicstride_outbox_t outbox;
     nicstride_op_t *head; /**< operations with fragments still to send, in order */
     nicstride_op_t *tail;
@@ -171,8 +176,9 @@ nicstride_peer_t *nicstride_peer_locked(nicstride_module_t *m, int rank);
 void nicstride_progress(void);
 
 /** Waits until `done(arg)` holds, which is called with the wire lock held and may send. Progresses
- *  the wire closely and everything else now and then. MPI threads, no lock held. */
-void nicstride_wait_until(bool (*done)(void *arg), void *arg);
+ *  the wire closely and everything else now and then, and looks for answers of `p`, if not NULL.
+ * MPI threads, no lock held. */
+void nicstride_wait_until(nicstride_peer_t *p, bool (*done)(void *arg), void *arg);
 
 /** Frees the windows that the user forgot, or whose sends had not ended. Not while the wire, kept
  *  open by another component, may still end sends of theirs: false where some had to stay. */

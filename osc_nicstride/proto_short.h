@@ -128,10 +128,10 @@ static inline nicstride_short_msg_t nicstride_short_answer(const nicstride_short
     };
 }
 
-/** The handle of a short header. */
-static inline uint64_t nicstride_short_handle(const nicstride_short_msg_t *s)
+/** The handle that a short header's word stands for. */
+static inline uint64_t nicstride_short_handle(uint32_t handle)
 {
-    return (uint64_t)(s->handle >> 8) << 32 | (s->handle & UINT8_MAX);
+    return (uint64_t)(handle >> 8) << 32 | (handle & UINT8_MAX);
 }
 
 /**
@@ -202,7 +202,7 @@ static inline size_t nicstride_msg_lengthen(const void *buf, size_t len, nicstri
         .dtype = s.dtype,
         .disp = s.disp,
         .len = inlined ? len - sizeof(s) : s.len,
-        .handle = nicstride_short_handle(&s),
+        .handle = nicstride_short_handle(s.handle),
         .count = s.count,
     };
     return inlined && s.len != 0 ? 0 : sizeof(s);

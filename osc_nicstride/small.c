@@ -108,6 +108,7 @@ static nicstride_op_t *small_op(nicstride_module_t *m, nicstride_peer_t *p,
 static bool small_may_start(nicstride_peer_t *p)
 {
     for (int turn = 0; p->head == NULL && !p->flushing && !p->failed; turn++) {
+        nicstride_look_locked(p);
         if (nicstride_tx_can_send(&p->tx))
             return true;
         if (turn == FULL_TURNS)

@@ -390,6 +390,7 @@ size_t nicstride_frag_max_locked(nicstride_peer_t *p)
 void nicstride_pump_queue_locked(nicstride_module_t *m, nicstride_peer_t *p)
 {
     nicstride_frag_max_locked(p);
+    nicstride_look_locked(p);
     /* To a failed peer nothing is sent, nor does what is queued wait for its turn. */
     while (p->failed ? p->head != NULL : may_send(p)) {
         nicstride_op_t *op = p->head;

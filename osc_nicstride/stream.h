@@ -81,6 +81,17 @@ static inline void nicstride_pump_locked(nicstride_module_t *m, nicstride_peer_t
     if (p->head != NULL)
         nicstride_pump_queue_locked(m, p);
 }
+/** Takes what the peer answered in its slot. */
+void nicstride_take_answer_locked(nicstride_peer_t *p);
+/** Has the peer answered there? Then that is taken. To be called wherever its answers are waited
+ *  for, and before it is asked for another. */
+static inline bool nicstride_look_locked(nicstride_peer_t *p)
+{
+    if (p->slot == NULL || !nicstride_slot_look(p->slot, &p->slot_seen))
+        return false;
+    nicstride_take_answer_locked(p);
+    return true;
+}
 /** A reply's bytes were put in place (or failed): accounts for them. */
 void nicstride_op_received_locked(nicstride_op_t *op, uint64_t bytes, int error);
 

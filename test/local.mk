@@ -35,6 +35,7 @@ unit_programs = \
 	test/unit/check_region_layout \
 	test/unit/check_segment \
 	test/unit/check_sieve \
+	test/unit/check_slot \
 	test/unit/check_tls \
 	test/unit/check_tune
 
@@ -88,6 +89,7 @@ test_unit_check_region_LDADD = $(unit_ldadd)
 test_unit_check_region_layout_LDADD = $(unit_ldadd)
 test_unit_check_segment_LDADD = $(unit_ldadd)
 test_unit_check_sieve_LDADD = $(unit_ldadd)
+test_unit_check_slot_LDADD = $(unit_ldadd)
 test_unit_check_tls_LDADD = $(unit_ldadd)
 test_unit_check_tune_LDADD = $(unit_ldadd)
 
@@ -179,6 +181,7 @@ mpi_programs = \
 	test/mpi/halo \
 	test/mpi/lock_lost \
 	test/mpi/locks \
+	test/mpi/lone \
 	test/mpi/many_targets \
 	test/mpi/node \
 	test/mpi/ordering \

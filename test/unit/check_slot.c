@@ -1,0 +1,146 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file Slots of answers: what the target leaves there is what the origin takes, once each. */
+#include "osc_nicstride/slot.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <string.h>
+
+#include "test/unit/unit.h"
+
+/* What answer number n is made of. */
+typedef struct said {
+    uint64_t applied;
+    uint32_t handle;
+    size_t len;
+    unsigned char data[NICSTRIDE_SLOT_DATA];
+} said_t;
+
+static void next_answer(unit_random_t *r, said_t *a)
+{
+    const bool data = unit_once_in(r, 2);
+
+    a->applied += 1 + unit_below(r, 3);
+    a->handle = data ? 1 + (uint32_t)unit_below(r, UINT32_MAX) : 0;
+    a->len = !data ? 0 : unit_once_in(r, 2) ? 8 : unit_below(r, NICSTRIDE_SLOT_DATA + 1);
+    for (size_t i = 0; i < a->len; i++)
+        a->data[i] = (unsigned char)unit_random64(r);
+}
+
+static void check_answer(const nicstride_slot_t *s, uint64_t seen, const said_t *a)
+{
+    uint32_t handle;
+    size_t len;
+    const void *data = nicstride_slot_data(s, &handle, &len);
+
+    UNIT_CHECK(seen == a->applied && handle == a->handle && len == a->len);
+    UNIT_CHECK((data != NULL) == (a->handle != 0));
+    UNIT_CHECK(data == NULL || memcmp(data, a->data, len) == 0);
+}
+
+START_TEST(taken_once)
+{
+    unit_random_t r = {unit_seed()};
+
+    for (int round = 0; round < 1000; round++) {
+        nicstride_slot_t s = {0};
+        said_t a = {0};
+        uint64_t seen = 0;
+
+        for (int i = 0; i < 50; i++) {
+            UNIT_CHECK(!nicstride_slot_look(&s, &seen));
+            next_answer(&r, &a);
+            nicstride_slot_answer(&s, a.applied, a.handle, a.data, a.len);
+            UNIT_CHECK(nicstride_slot_look(&s, &seen));
+            check_answer(&s, seen, &a);
+        }
+    }
+}
+END_TEST
+
+/* Nothing else in the line is touched by an answer. */
+START_TEST(keeps_to_its_line)
+{
+    nicstride_slot_t s[3];
+    unsigned char spoilt[sizeof(s[0])];
+    said_t a = {.handle = 7, .len = NICSTRIDE_SLOT_DATA};
+
+    memset(spoilt, 0xa5, sizeof(spoilt));
+    memset(s, 0xa5, sizeof(s));
+    memset(a.data, 0x11, sizeof(a.data));
+    nicstride_slot_answer(&s[1], 1, a.handle, a.data, a.len);
+    ck_assert_mem_eq(&s[0], spoilt, sizeof(spoilt));
+    ck_assert_mem_eq(&s[2], spoilt, sizeof(spoilt));
+    ck_assert_mem_eq(s[1].data, a.data, a.len);
+}
+END_TEST
+
+/* What a peer writes there is not trusted. */
+START_TEST(too_long)
+{
+    nicstride_slot_t s = {.applied = 1, .handle = 3, .len = NICSTRIDE_SLOT_DATA + 1};
+    uint32_t handle;
+    size_t len;
+
+    ck_assert_ptr_null(nicstride_slot_data(&s, &handle, &len));
+    ck_assert_uint_eq(handle, 3);
+    s.len = UINT32_MAX;
+    ck_assert_ptr_null(nicstride_slot_data(&s, &handle, &len));
+    s.len = NICSTRIDE_SLOT_DATA;
+    ck_assert_ptr_eq(nicstride_slot_data(&s, &handle, &len), s.data);
+}
+END_TEST
+
+enum { EXCHANGES = 20000 };
+
+static nicstride_slot_t shared;
+static uint64_t asked; /* questions so far; atomic */
+
+/* The target: answers each question, and has done something before that the origin then sees. */
+static uint64_t effect;
+
+static void *target_main(void *arg)
+{
+    unit_random_t r = {unit_seed()};
+    said_t a = {0};
+
+    (void)arg;
+    for (uint64_t n = 1; n <= EXCHANGES; n++) {
+        while (__atomic_load_n(&asked, __ATOMIC_ACQUIRE) != n)
+            sched_yield();
+        next_answer(&r, &a);
+        effect = a.applied;
+        nicstride_slot_answer(&shared, a.applied, a.handle, a.data, a.len);
+    }
+    return NULL;
+}
+
+START_TEST(between_two_threads)
+{
+    unit_random_t r = {unit_seed()};
+    said_t a = {0};
+    uint64_t seen = 0;
+    pthread_t target;
+
+    UNIT_CHECK(pthread_create(&target, NULL, target_main, NULL) == 0);
+    for (uint64_t n = 1; n <= EXCHANGES; n++) {
+        next_answer(&r, &a);
+        __atomic_store_n(&asked, n, __ATOMIC_RELEASE);
+        while (!nicstride_slot_look(&shared, &seen))
+            sched_yield();
+        check_answer(&shared, seen, &a);
+        UNIT_CHECK(effect == a.applied);
+    }
+    UNIT_CHECK(pthread_join(target, NULL) == 0);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {taken_once, keeps_to_its_line, too_long, between_two_threads};
+
+    return unit_run("slot", tests, sizeof(tests) / sizeof(tests[0]));
+}
