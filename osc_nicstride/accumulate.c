@@ -360,8 +360,8 @@ static bool reduces(ompi_op_t *op, const ompi_datatype_t *dt)
 }
 
 /** One element without gaps in mapped memory: the whole call is an update under the lock. */
-static bool fetch_quickly(nicstride_module_t *m, const void *origin, void *result,
-                          ompi_datatype_t *dt, int target, ptrdiff_t disp, ompi_op_t *op)
+static inline bool fetch_quickly(nicstride_module_t *m, const void *origin, void *result,
+                                 ompi_datatype_t *dt, int target, ptrdiff_t disp, ompi_op_t *op)
 {
     const size_t bytes = nicstride_plain_bytes(dt, 1);
     nicstride_ctl_t *ctl;
@@ -373,9 +373,9 @@ static bool fetch_quickly(nicstride_module_t *m, const void *origin, void *resul
         return false;
     ctl = nicstride_ctl(m, m->node.index[target]);
     nicstride_spin_lock(&ctl->acc_lock);
-    memcpy(result, at, bytes);
+    nicstride_copy_plain(result, at, bytes);
     if (op == &ompi_mpi_op_replace.op)
-        memcpy(at, origin, bytes);
+        nicstride_copy_plain(at, origin, bytes);
     else if (op != &ompi_mpi_op_no_op.op)
         ompi_op_reduce(op, (void *)(uintptr_t)origin, at, 1, dt);
     nicstride_spin_unlock(&ctl->acc_lock);
@@ -386,6 +386,11 @@ static bool fetch_quickly(nicstride_module_t *m, const void *origin, void *resul
 int nicstride_fetch_and_op(const void *origin, void *result, ompi_datatype_t *dt, int target,
                            ptrdiff_t disp, ompi_op_t *op, ompi_win_t *win)
 {
+    if (fetch_quickly(nicstride_module(win), origin, result, dt, target, disp, op) ||
+        (result != NULL &&
+         send_quickly(nicstride_module(win), origin, result, dt, 1, target, disp, op)))
+        return OMPI_SUCCESS;
+
     arguments_t g = {.call = "MPI_Fetch_and_op",
                      .origin = origin,
                      .origin_count = 1,
@@ -399,9 +404,5 @@ int nicstride_fetch_and_op(const void *origin, void *result, ompi_datatype_t *dt
                      .target_dt = dt,
                      .op = op};
 
-    if (fetch_quickly(nicstride_module(win), origin, result, dt, target, disp, op) ||
-        (result != NULL &&
-         send_quickly(nicstride_module(win), origin, result, dt, 1, target, disp, op)))
-        return OMPI_SUCCESS;
     return accumulate(win, &g, NULL);
 }

@@ -112,8 +112,9 @@ void nicstride_apply_element(const nicstride_apply_t *a, void *target, const voi
         a->reduce(a->ctx, src, target, 1);
 }
 
-void nicstride_apply_cas(void *target, size_t size, const void *compare, const void *desired,
-                         void *old)
+/** Inlined with sizes that are known, where it is a few instructions. */
+static inline void apply_cas(void *target, size_t size, const void *compare, const void *desired,
+                             void *old)
 {
     /* Before `old` is written: it may be the same memory as `compare`. */
     const bool equal = memcmp(target, compare, size) == 0;
@@ -121,4 +122,15 @@ void nicstride_apply_cas(void *target, size_t size, const void *compare, const v
     memcpy(old, target, size);
     if (equal)
         memcpy(target, desired, size);
+}
+
+void nicstride_apply_cas(void *target, size_t size, const void *compare, const void *desired,
+                         void *old)
+{
+    if (size == sizeof(uint64_t))
+        apply_cas(target, sizeof(uint64_t), compare, desired, old);
+    else if (size == sizeof(uint32_t))
+        apply_cas(target, sizeof(uint32_t), compare, desired, old);
+    else
+        apply_cas(target, size, compare, desired, old);
 }

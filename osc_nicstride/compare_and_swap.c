@@ -19,14 +19,15 @@
 #include "osc_nicstride/target.h"
 
 /** In mapped memory: the whole call is an update under the lock. */
-static bool swap_quickly(nicstride_module_t *m, const void *origin, const void *compare,
-                         void *result, ompi_datatype_t *dt, int target, ptrdiff_t disp)
+static inline bool swap_quickly(nicstride_module_t *m, const void *origin, const void *compare,
+                                void *result, ompi_datatype_t *dt, int target, ptrdiff_t disp)
 {
     const size_t bytes = nicstride_plain_bytes(dt, 1);
     nicstride_ctl_t *ctl;
     void *at;
 
-    if (bytes == 0 || (at = nicstride_mapped_bytes(m, target, disp, bytes)) == NULL)
+    if (bytes == 0 || !ompi_datatype_is_predefined(dt) ||
+        (at = nicstride_mapped_bytes(m, target, disp, bytes)) == NULL)
         return false;
     ctl = nicstride_ctl(m, m->node.index[target]);
     nicstride_spin_lock(&ctl->acc_lock);
@@ -38,9 +39,9 @@ static bool swap_quickly(nicstride_module_t *m, const void *origin, const void *
 
 /** By one message. */
 static bool swap_by_small_message(nicstride_module_t *m, const void *origin, const void *compare,
-                                  void *result, ompi_datatype_t *dt, int target, ptrdiff_t disp)
+                                  void *result, ompi_datatype_t *dt, int dtype, int target,
+                                  ptrdiff_t disp)
 {
-    const int dtype = nicstride_dtype_index(dt);
     const size_t bytes = nicstride_plain_bytes(dt, 1);
     nicstride_small_t s = {.type = NICSTRIDE_MSG_CAS,
                            .dtype = (uint16_t)dtype,
@@ -49,8 +50,8 @@ static bool swap_by_small_message(nicstride_module_t *m, const void *origin, con
                            .data2 = origin,
                            .result = result};
 
-    if (nicstride_applies_here_to(m, target) || dtype < 0 || bytes == 0 ||
-        bytes > NICSTRIDE_SMALL_MAX / 2 || !nicstride_small_start(m, target, disp, &s))
+    if (nicstride_applies_here_to(m, target) || bytes == 0 || bytes > NICSTRIDE_SMALL_MAX / 2 ||
+        !nicstride_small_start(m, target, disp, &s))
         return false;
     nicstride_habit_operation(&m->habit);
     nicstride_count_accumulate(NICSTRIDE_METHOD_PACK, bytes);
@@ -64,13 +65,14 @@ int nicstride_compare_and_swap(const void *origin, const void *compare, void *re
     const char *call = "MPI_Compare_and_swap";
     nicstride_target_t a;
     nicstride_op_t *op;
-    int dtype = nicstride_dtype_index(dt);
-    int rc;
+    int dtype, rc;
 
+    if (swap_quickly(m, origin, compare, result, dt, target, disp))
+        return OMPI_SUCCESS;
+    dtype = nicstride_dtype_index(dt);
     if (dtype < 0 || !ompi_datatype_is_predefined(dt))
         return nicstride_error(m, call, MPI_ERR_TYPE, "the datatype is not a predefined one");
-    if (swap_quickly(m, origin, compare, result, dt, target, disp) ||
-        swap_by_small_message(m, origin, compare, result, dt, target, disp))
+    if (swap_by_small_message(m, origin, compare, result, dt, dtype, target, disp))
         return OMPI_SUCCESS;
     rc = nicstride_target_init(&a, m, call, origin, 1, dt, target, disp, 1, dt);
     if (rc != OMPI_SUCCESS)

@@ -39,9 +39,25 @@ nicstride_slot_t *nicstride_ctl_slots(const nicstride_module_t *m, int local);
 nicstride_lockq_t *nicstride_ctl_lockq(const nicstride_module_t *m, int local);
 size_t nicstride_ctl_bytes(int nlocal, int nranks);
 
-/** Spin locks of the control block. `try` never waits: for handlers. */
-bool nicstride_spin_try(_Atomic uint32_t *lock);
-void nicstride_spin_lock(_Atomic uint32_t *lock);
-void nicstride_spin_unlock(_Atomic uint32_t *lock);
+/** Spin locks of the control block. `try` never waits: for handlers. Inlined but for the waiting:
+ *  under a lock that nobody else wants the update of one element takes little longer than this. */
+static inline bool nicstride_spin_try(_Atomic uint32_t *lock)
+{
+    return atomic_load_explicit(lock, memory_order_relaxed) == 0 &&
+           atomic_exchange_explicit(lock, 1, memory_order_acquire) == 0;
+}
+
+void nicstride_spin_wait(_Atomic uint32_t *lock);
+
+static inline void nicstride_spin_lock(_Atomic uint32_t *lock)
+{
+    if (!nicstride_spin_try(lock))
+        nicstride_spin_wait(lock);
+}
+
+static inline void nicstride_spin_unlock(_Atomic uint32_t *lock)
+{
+    atomic_store_explicit(lock, 0, memory_order_release);
+}
 
 #endif

@@ -86,13 +86,7 @@ nicstride_lockq_t *nicstride_ctl_lockq(const nicstride_module_t *m, int local)
     return (nicstride_lockq_t *)(void *)((char *)nicstride_ctl(m, local) + lockq_offset(m->node.n));
 }
 
-bool nicstride_spin_try(_Atomic uint32_t *lock)
-{
-    return atomic_load_explicit(lock, memory_order_relaxed) == 0 &&
-           atomic_exchange_explicit(lock, 1, memory_order_acquire) == 0;
-}
-
-void nicstride_spin_lock(_Atomic uint32_t *lock)
+void nicstride_spin_wait(_Atomic uint32_t *lock)
 {
     /* The holder may have lost its processor: give it ours rather than burn it. */
     for (unsigned spins = 0; !nicstride_spin_try(lock); spins++) {
@@ -101,11 +95,6 @@ void nicstride_spin_lock(_Atomic uint32_t *lock)
         else
             onic_pause();
     }
-}
-
-void nicstride_spin_unlock(_Atomic uint32_t *lock)
-{
-    atomic_store_explicit(lock, 0, memory_order_release);
 }
 
 void nicstride_progress(void)
