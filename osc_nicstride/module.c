@@ -140,9 +140,7 @@ static void find_slots(const nicstride_module_t *m, nicstride_peer_t *p)
     if (mine == NULL || p->local < 0 || p->rank == m->rank)
         return;
     p->slot = &mine[p->local];
-    /* Who sends one message at a time may wait for its answer in a helper thread. */
-    if (p->rx.window > 1)
-        p->slot_there = &nicstride_ctl_slots(m, p->local)[m->node.me];
+    p->slot_there = &nicstride_ctl_slots(m, p->local)[m->node.me];
 }
 
 nicstride_peer_t *nicstride_peer_locked(nicstride_module_t *m, int rank)
