@@ -114,9 +114,8 @@ static void after_fork(void)
 
 static int run_deferred(void)
 {
-    const unsigned wanted = onic_wire.deferred;
+    const unsigned wanted = atomic_exchange(&onic_wire.deferred, 0);
     int events = 0;
-    onic_wire.deferred = 0;
     onic_wire.deferred_left = false;
     for (unsigned id = 0; id < ONIC_AM_COUNT; id++) {
         if ((wanted >> id & 1) == 0 || onic_wire.deferred_fn[id] == NULL) {
@@ -135,13 +134,17 @@ static int run_deferred(void)
 
 void onic_wire_defer(unsigned am_id)
 {
-    onic_wire.deferred |= 1U << am_id;
+    atomic_fetch_or(&onic_wire.deferred, 1U << am_id);
+    /* An MPI thread that only starts something and goes away again leaves it to the server. */
+    if (atomic_load(&onic_wire.server.parked)) {
+        onic_server_wake();
+    }
 }
 
 void onic_wire_count_loss(void)
 {
     onic_wire.losses++;
-    onic_wire.deferred = ~0U;
+    atomic_store(&onic_wire.deferred, ~0U);
 }
 
 int onic_wire_progress_locked(void)
@@ -153,7 +156,7 @@ int onic_wire_progress_locked(void)
     if (onic_wire.loop_head != NULL) {
         events += onic_loop_progress();
     }
-    if (onic_wire.deferred != 0) {
+    if (atomic_load_explicit(&onic_wire.deferred, memory_order_relaxed) != 0) {
         events += run_deferred();
     }
     return events;

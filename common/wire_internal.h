@@ -141,8 +141,9 @@ typedef struct onic_wire {
     uint64_t nonce;
     onic_am_fn_t am_fn[ONIC_AM_COUNT];
     onic_wire_deferred_fn_t deferred_fn[ONIC_AM_COUNT];
-    unsigned deferred;  /**< a bit for each component whose function is to run */
-    bool deferred_left; /**< one of them still has work that it could not do */
+    atomic_uint deferred; /**< a bit for each component whose function is to run; set with the lock
+                               held, read without it */
+    bool deferred_left;   /**< one of them still has work that it could not do */
     _Atomic(onic_wire_mpi_fn_t) mpi_fn[ONIC_AM_COUNT];
     atomic_uint mpi_kicks; /**< a bit for each component whose function is to run */
     onic_send_t *send_pool;

@@ -98,14 +98,15 @@ static slice_result_t run_slice(void)
     return result;
 }
 
-/** Waits for an event of the network, or for an MPI thread to come back. */
+/** Waits for an event of the network, for an MPI thread to come back, or for one that leaves work.
+ */
 static void park(onic_server_t *s, uint64_t seen)
 {
     uint64_t count;
     struct pollfd fds[2] = {{.fd = s->worker_fd, .events = POLLIN},
                             {.fd = s->wake_fd, .events = POLLIN}};
     atomic_store(&s->parked, true);
-    if (in_charge(s, seen)) {
+    if (in_charge(s, seen) && atomic_load(&onic_wire.deferred) == 0) {
         (void)poll(fds, 2, -1);
     }
     atomic_store(&s->parked, false);

@@ -66,7 +66,7 @@ static void describe(char *text, size_t size)
     const nicstride_params_t *p = &mca_osc_nicstride_component.params;
 
     snprintf(text, size, "version %s.%zu.%zu, osc %s, priority %d, node %d", OMPI_NIC_VERSION,
-             sizeof(nicstride_rank_info_t), nicstride_ctl_bytes(1, 1), selection(), p->priority,
+             sizeof(nicstride_rank_info_t), nicstride_ctl_bytes(2, 1), selection(), p->priority,
              p->node);
 }
 

@@ -50,6 +50,7 @@ static void answer(const glance_t *g, nicstride_msg_type_t type, uint64_t applie
 /** Answers in the slot, if the message asked for that itself and there is one; else false. */
 static bool answer_in_slot(const glance_t *g, uint64_t applied, const void *data, size_t len)
 {
+    _Alignas(uint64_t) unsigned char few[NICSTRIDE_SLOT_DATA];
     nicstride_peer_t *p = g->p;
 
     if (p->slot_there == NULL || g->s.count == 0 || applied == 0 || len > NICSTRIDE_SLOT_DATA)
@@ -60,7 +61,9 @@ static bool answer_in_slot(const glance_t *g, uint64_t applied, const void *data
         p->slot_used = true;
         return false;
     }
-    nicstride_slot_answer(p->slot_there, applied, len > 0 ? g->s.handle : 0, data, len);
+    /* Read once, and so that no element is torn: others may be writing there. */
+    nicstride_copy_plain(few, data, len);
+    nicstride_slot_answer(p->slot_there, applied, len > 0 ? g->s.handle : 0, few, len);
     return true;
 }
 
@@ -186,8 +189,9 @@ void nicstride_take_answer_locked(nicstride_peer_t *p)
     const void *data = nicstride_slot_data(p->slot, &handle, &len);
 
     nicstride_counters.slot_answers++;
-    if ((handle != 0 && (data == NULL || !take_reply(p, handle, data, len))) ||
-        !nicstride_tx_ack(&p->tx, p->slot_seen, 0))
+    if (handle != 0 && (data == NULL || !take_reply(p, handle, data, len)))
+        nicstride_counters.refused++;
+    if (!nicstride_tx_ack(&p->tx, p->slot_seen, 0))
         nicstride_counters.refused++;
 }
 

@@ -13,8 +13,10 @@
 #include "test/mpi/counter.h"
 #include "test/mpi/testlib.h"
 
+#include <mpi-ext.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /** Each origin has so many places at each target, and before it waits uses each of them once. */
 enum { PLACES = 4, BYTES = 128, ROUNDS = 1500 };
@@ -236,6 +238,56 @@ static void check_targets(const tl_window_t *w)
     }
 }
 
+static bool is_set(const char *name, const char *value)
+{
+    const char *set = getenv(name);
+
+    return set != NULL && strcmp(set, value) == 0;
+}
+
+/** Two puts, the first of which is answered where nobody looks now: the second, which waits for
+ * more like it, must go out though their origin stays away from MPI. Rank 1 says by a put that it
+ * has come, which rank 0 sees by plain loads. */
+static void check_left_alone(const tl_window_t *w)
+{
+    enum { PATIENCE_SECONDS = 60, AWAY_USEC = 200000 };
+    static const unsigned char mark[8] = {0xaa, 0x55, 1, 2, 3, 4, 5, 6};
+    const int other = 1 - w->rank;
+    const volatile unsigned char *here = w->base + (MPI_Aint)other * PLACES * BYTES;
+    const double end = MPI_Wtime() + PATIENCE_SECONDS;
+    unsigned char none[BYTES] = {0};
+
+    TL_MPI(MPI_Win_lock_all(0, w->win));
+    if (w->rank < 2) {
+        for (int place = 0; place < 2; place++) {
+            TL_MPI(MPI_Put(none, BYTES, MPI_BYTE, other, at(w, other, place), BYTES, MPI_BYTE,
+                           w->win));
+            TL_MPI(MPI_Win_flush(other, w->win));
+            memset(now[other][place], 0, BYTES);
+            memcpy(now[other][place], mark, place < 2 - w->rank ? sizeof(mark) : 0);
+        }
+    }
+    TL_MPI(MPI_Barrier(w->comm));
+    if (w->rank == 0) {
+        usleep(AWAY_USEC);
+        TL_MPI(MPI_Put(mark, 8, MPI_BYTE, 1, at(w, 1, 0), 8, MPI_BYTE, w->win));
+        TL_MPI(MPI_Put(mark, 8, MPI_BYTE, 1, at(w, 1, 1), 8, MPI_BYTE, w->win));
+        while (here[0] == 0 && MPI_Wtime() < end) {
+            usleep(1000);
+        }
+        TL_CHECK(here[0] != 0, "the second put has not come while its origin was away");
+    } else if (w->rank == 1) {
+        while (here[BYTES] == 0 && MPI_Wtime() < end) {
+            TL_MPI(MPI_Win_sync(w->win));
+        }
+        if (here[BYTES] != 0) {
+            TL_MPI(MPI_Put(mark, 8, MPI_BYTE, 0, at(w, 0, 0), 8, MPI_BYTE, w->win));
+        }
+    }
+    TL_MPI(MPI_Win_unlock_all(w->win));
+    TL_MPI(MPI_Barrier(w->comm));
+}
+
 static void try_kind(tl_kind_t kind)
 {
     tl_window_t w =
@@ -249,6 +301,9 @@ static void try_kind(tl_kind_t kind)
         round_of(&w, &rng, false);
     }
     TL_MPI(MPI_Win_unlock_all(w.win));
+    if (w.size > 1 && !is_set("OMPI_MCA_osc_nicstride_server", "0")) {
+        check_left_alone(&w);
+    }
     for (int i = 0; i < rounds / 10; i++) {
         round_of(&w, &rng, true);
     }
@@ -256,11 +311,14 @@ static void try_kind(tl_kind_t kind)
     tl_win_free(&w);
 }
 
-static bool is_set(const char *name, const char *value)
+/** Where buffers may be of a device each is asked for, and nothing goes the quick way. */
+static bool devices(void)
 {
-    const char *set = getenv(name);
-
-    return set != NULL && strcmp(set, value) == 0;
+#ifdef MPIX_CUDA_AWARE_SUPPORT
+    return MPIX_Query_cuda_support() != 0;
+#else
+    return false;
+#endif
 }
 
 /** With this method, between processes of a node, answers must have come by memory. */
@@ -272,7 +330,7 @@ static bool by_memory(void)
         const bool same = tl_same_host(rank);
         neighbour = neighbour || (rank != tl_rank() && same);
     }
-    return neighbour && is_set("OMPI_MCA_osc_nicstride_method", "pack") &&
+    return neighbour && !devices() && is_set("OMPI_MCA_osc_nicstride_method", "pack") &&
            !is_set("OMPI_MCA_osc_nicstride_node", "0");
 }
 
