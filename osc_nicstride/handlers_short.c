@@ -62,7 +62,8 @@ static bool answer_in_slot(const glance_t *g, uint64_t applied, const void *data
         return false;
     }
     /* Read once, and so that no element is torn: others may be writing there. */
-    nicstride_copy_plain(few, data, len);
+    if (len > 0)
+        nicstride_copy_plain(few, data, len);
     nicstride_slot_answer(p->slot_there, applied, len > 0 ? g->s.handle : 0, few, len);
     return true;
 }
