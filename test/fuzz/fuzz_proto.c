@@ -150,7 +150,7 @@ static void check_glance(const uint8_t *message, size_t len)
         return;
     require(nicstride_msg_decode(message, len, 0, &m, &layout) == NULL);
     require(m.win == s.win && m.origin == s.origin && m.disp == (int64_t)s.disp &&
-            m.count == s.count && m.handle == nicstride_short_handle(&s));
+            m.count == s.count && m.handle == nicstride_short_handle(s.handle));
     require(m.layout_len == 0 && m.offset == 0 && m.status == 0 && m.op == s.op &&
             m.dtype == s.dtype);
     require((const uint8_t *)layout == message + sizeof(s));

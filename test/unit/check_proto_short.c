@@ -98,8 +98,8 @@ static void check_glance(const void *bytes, size_t len, const char *why, const n
     if (type == 0)
         return;
     UNIT_CHECK(type == m->type && s.win == m->win && s.origin == m->origin && s.disp == m->disp &&
-               s.count == m->count && nicstride_short_handle(&s) == m->handle && s.op == m->op &&
-               s.dtype == m->dtype);
+               s.count == m->count && nicstride_short_handle(s.handle) == m->handle &&
+               s.op == m->op && s.dtype == m->dtype);
     UNIT_CHECK(m->len == (type == NICSTRIDE_MSG_GET ? s.len : len - sizeof(s)));
 }
 
