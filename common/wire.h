@@ -104,8 +104,8 @@ ONIC_EXPORT void onic_wire_kick_mpi(unsigned am_id);
  */
 typedef int (*onic_wire_deferred_fn_t)(void);
 ONIC_EXPORT void onic_wire_set_deferred_fn(unsigned am_id, onic_wire_deferred_fn_t fn);
-/** Has the deferred function run after the next progress. That function itself may ask, too. The
- *  lock must be held. */
+/** Has the deferred function run after the next progress, which is the server thread's if no MPI
+ *  thread makes one. That function itself may ask, too. The lock must be held. */
 ONIC_EXPORT void onic_wire_defer(unsigned am_id);
 
 /**

@@ -98,8 +98,7 @@ static slice_result_t run_slice(void)
     return result;
 }
 
-/** Waits for an event of the network, for an MPI thread to come back, or for one that leaves work.
- */
+/** Waits for an event of the network, or for an MPI thread that comes back or leaves work. */
 static void park(onic_server_t *s, uint64_t seen)
 {
     uint64_t count;

@@ -47,13 +47,13 @@ static void answer(const glance_t *g, nicstride_msg_type_t type, uint64_t applie
     nicstride_post_locked(g->p, bytes, sizeof(s) + len, nicstride_outboxes_collect);
 }
 
-/** Answers in the slot, if the message asked for that itself and there is one; else false. */
+/** Answers in the slot, where there is one and it takes the answer; else false. */
 static bool answer_in_slot(const glance_t *g, uint64_t applied, const void *data, size_t len)
 {
     _Alignas(uint64_t) unsigned char few[NICSTRIDE_SLOT_DATA];
     nicstride_peer_t *p = g->p;
 
-    if (p->slot_there == NULL || g->s.count == 0 || applied == 0 || len > NICSTRIDE_SLOT_DATA)
+    if (p->slot_there == NULL || !nicstride_slot_takes(g->s.count, applied, len))
         return false;
     /* UCX looks into a queue in shared memory only while it has an endpoint there, and leaves it to
      * a thread that has to be woken otherwise: the first answer is a message, which makes one. */
@@ -64,7 +64,7 @@ static bool answer_in_slot(const glance_t *g, uint64_t applied, const void *data
     /* Read once, and so that no element is torn: others may be writing there. */
     if (len > 0)
         nicstride_copy_plain(few, data, len);
-    nicstride_slot_answer(p->slot_there, applied, len > 0 ? g->s.handle : 0, few, len);
+    nicstride_slot_answer(p->slot_there, applied, g->s.handle, few, len);
     return true;
 }
 

@@ -37,9 +37,7 @@ static size_t slots_offset(int nlocal)
 
 static size_t lockq_offset(int nlocal)
 {
-    const int slots = nlocal > 1 && nlocal <= NICSTRIDE_SLOT_PROCESSES ? nlocal : 0;
-
-    return slots_offset(nlocal) + (size_t)slots * sizeof(nicstride_slot_t);
+    return slots_offset(nlocal) + (size_t)nicstride_slot_count(nlocal) * sizeof(nicstride_slot_t);
 }
 
 size_t nicstride_ctl_bytes(int nlocal, int nranks)
@@ -76,7 +74,7 @@ _Atomic uint32_t *nicstride_ctl_granted(const nicstride_module_t *m, int local)
 
 nicstride_slot_t *nicstride_ctl_slots(const nicstride_module_t *m, int local)
 {
-    if (m->node.n == 1 || m->node.n > NICSTRIDE_SLOT_PROCESSES)
+    if (nicstride_slot_count(m->node.n) == 0)
         return NULL;
     return (nicstride_slot_t *)(void *)((char *)nicstride_ctl(m, local) + slots_offset(m->node.n));
 }

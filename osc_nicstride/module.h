@@ -176,8 +176,8 @@ nicstride_peer_t *nicstride_peer_locked(nicstride_module_t *m, int rank);
 void nicstride_progress(void);
 
 /** Waits until `done(arg)` holds, which is called with the wire lock held and may send. Progresses
- *  the wire closely and everything else now and then, and looks for answers of `p`, if not NULL.
- * MPI threads, no lock held. */
+ *  the wire closely and everything else now and then, and looks for what `p`, if not NULL, answers
+ *  in its slot. MPI threads, no lock held. */
 void nicstride_wait_until(nicstride_peer_t *p, bool (*done)(void *arg), void *arg);
 
 /** Frees the windows that the user forgot, or whose sends had not ended. Not while the wire, kept

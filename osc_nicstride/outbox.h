@@ -8,9 +8,9 @@
  *
  * What waits is sent when the outbox is full, before anything else that is sent to the same peer
  * (so that messages keep their order), by every flush, and whenever anybody progresses the wire: an
- * MPI thread that waits for anything, or the server thread. So nothing waits while anybody waits
- * for it; while the origin is away from MPI and nothing comes to its server thread, it may stay
- * until the origin's next call.
+ * MPI thread that waits for anything, or the server thread, which is woken for that. So nothing
+ * waits while anybody waits for it; while the origin is away from MPI and has no server thread, it
+ * may stay until the origin's next call.
  *
  * All is called with the wire lock held.
  */

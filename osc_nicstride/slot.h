@@ -28,8 +28,7 @@
 /** The most bytes of data in an answer. */
 #define NICSTRIDE_SLOT_DATA 48
 
-/** On nodes with more processes of the window there are none: their memory grows with the square.
- */
+/** With more processes of a window on a node there are none: their memory grows with the square. */
 #define NICSTRIDE_SLOT_PROCESSES 64
 
 /** All zero: no answer yet. */
@@ -41,6 +40,24 @@ typedef struct nicstride_slot {
 } nicstride_slot_t;
 
 _Static_assert(sizeof(nicstride_slot_t) == 64, "one cache line");
+
+/** How many slots each process of a window has, with so many of them on its node. */
+static inline int nicstride_slot_count(int processes)
+{
+    return processes > 1 && processes <= NICSTRIDE_SLOT_PROCESSES ? processes : 0;
+}
+
+/**
+ * Does an answer go into the slot? Else it is a message.
+ *
+ * @param asked    the count with which the message asks for its own acknowledgement; 0: it does not
+ * @param applied  what the answer acknowledges; 0: nothing, others must be applied first
+ * @param len      bytes of its data
+ */
+static inline bool nicstride_slot_takes(uint64_t asked, uint64_t applied, size_t len)
+{
+    return asked != 0 && applied != 0 && len <= NICSTRIDE_SLOT_DATA;
+}
 
 /**
  * The target answers. `applied` must have grown since the last answer.
