@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -83,23 +82,15 @@ void onic_beat_set_away(bool away)
     atomic_store_explicit(&mine->away, away, memory_order_relaxed);
 }
 
-/** Maps the page of another process, which must be its own still: the descriptor's number alone
- *  says nothing, since the process may have closed and used it again. */
-static const onic_beat_t *map_page(const onic_cma_id_t *id)
+/** Maps the page of another process. */
+static const onic_beat_t *map_page(const onic_file_key_t *key)
 {
-    char path[64];
-    snprintf(path, sizeof(path), "/proc/%lld/fd/%d", (long long)id->pid, (int)id->beat_fd);
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    int fd = onic_file_open(key, O_RDONLY);
     if (fd < 0) {
         return NULL;
     }
-    char name[64] = "";
-    char link[64];
-    snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
     void *page = MAP_FAILED;
-    if (readlink(link, name, sizeof(name) - 1) > 0 &&
-        strncmp(name, "/memfd:ompi-nic", strlen("/memfd:ompi-nic")) == 0 &&
-        lseek(fd, 0, SEEK_END) >= (off_t)sizeof(onic_beat_t)) {
+    if (lseek(fd, 0, SEEK_END) >= (off_t)sizeof(onic_beat_t)) {
         page = mmap(NULL, sizeof(onic_beat_t), PROT_READ, MAP_SHARED, fd, 0);
     }
     close(fd);
@@ -110,8 +101,8 @@ const onic_beat_t *onic_peer_beat(onic_peer_t *peer)
 {
     if (!peer->beat_tried) {
         peer->beat_tried = true;
-        peer->beat = !peer->self && peer->cma_id.beat_fd >= 0 && onic_peer_can_cma(peer)
-                         ? map_page(&peer->cma_id)
+        peer->beat = !peer->self && onic_same_place(&peer->cma_id, &onic_wire.cma_id)
+                         ? map_page(&peer->cma_id.beat)
                          : NULL;
     }
     return peer->beat;

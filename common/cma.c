@@ -67,7 +67,7 @@ static bool nonce_matches(const onic_cma_id_t *id)
     return n == (ssize_t)sizeof(value) && value == id->nonce;
 }
 
-static bool same_place(const onic_cma_id_t *a, const onic_cma_id_t *b)
+bool onic_same_place(const onic_cma_id_t *a, const onic_cma_id_t *b)
 {
     return a->host[0] != '\0' && memcmp(a->host, b->host, sizeof(a->host)) == 0 &&
            a->pid_ns == b->pid_ns;
@@ -81,7 +81,8 @@ bool onic_peer_readable(const onic_peer_t *peer)
 bool onic_peer_can_cma(onic_peer_t *peer)
 {
     if (peer->cma == ONIC_CMA_UNKNOWN) {
-        bool can = same_place(&peer->cma_id, &onic_wire.cma_id) && nonce_matches(&peer->cma_id);
+        bool can =
+            onic_same_place(&peer->cma_id, &onic_wire.cma_id) && nonce_matches(&peer->cma_id);
         peer->cma = can ? ONIC_CMA_YES : ONIC_CMA_NO;
     }
     return peer->cma == ONIC_CMA_YES;
@@ -89,5 +90,5 @@ bool onic_peer_can_cma(onic_peer_t *peer)
 
 pid_t onic_peer_pid(onic_peer_t *peer)
 {
-    return same_place(&peer->cma_id, &onic_wire.cma_id) ? (pid_t)peer->cma_id.pid : -1;
+    return onic_same_place(&peer->cma_id, &onic_wire.cma_id) ? (pid_t)peer->cma_id.pid : -1;
 }

@@ -14,6 +14,8 @@ common_libonic_core_la_SOURCES = \
 	common/memory_plan.c \
 	common/memory_plan.h \
 	common/pause.h \
+	common/peer_file.c \
+	common/peer_file.h \
 	common/segment.c \
 	common/segment.h \
 	common/signals.h \

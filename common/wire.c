@@ -347,7 +347,7 @@ static int start_wire(const onic_wire_config_t *config)
         return onic_ucs_error(status);
     }
     onic_cma_start(&onic_wire.cma_id, &onic_wire.nonce);
-    onic_wire.cma_id.beat_fd = onic_beat_start();
+    onic_wire.cma_id.beat = onic_file_offer(onic_beat_start());
     onic_wire.closing = false;
     onic_wire.puts = onic_wire.want_puts;
     int rc = onic_peers_start();

@@ -24,6 +24,7 @@
 #include "opal/class/opal_hash_table.h"
 
 #include "common/beat.h"
+#include "common/peer_file.h"
 #include "common/wire.h"
 
 /** One more than the highest active-message identifier. */
@@ -36,7 +37,7 @@ typedef struct onic_cma_id {
     int64_t pid;       /**< process id in that namespace */
     uint64_t nonce_at; /**< address of a random number in that process */
     uint64_t nonce;    /**< and its value */
-    int64_t beat_fd;   /**< that process's descriptor of its signs of life, or -1 */
+    onic_file_key_t beat; /**< that process's signs of life */
 } onic_cma_id_t;
 
 typedef enum onic_cma_state { ONIC_CMA_UNKNOWN, ONIC_CMA_YES, ONIC_CMA_NO } onic_cma_state_t;
@@ -228,6 +229,8 @@ ucs_status_t onic_wire_fit_memory(onic_wire_config_t *config, char *tls, size_t 
 /* cma.c */
 /** Fills in our own identity and lets the processes of this node read our memory. */
 void onic_cma_start(onic_cma_id_t *id, uint64_t *nonce);
+/** Are they on one node, where process ids mean the same to both? */
+bool onic_same_place(const onic_cma_id_t *a, const onic_cma_id_t *b);
 
 /* beat.c */
 /** Makes the page; its descriptor, or -1 where there is none. */

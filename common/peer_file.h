@@ -1,0 +1,40 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Files without a name (memory, pipes) that another process of the same node opens through their
+ * owner's descriptor. Nothing of them is left when the owner dies. The kernel allows it to those
+ * who may trace the owner.
+ */
+#ifndef ONIC_PEER_FILE_H
+#define ONIC_PEER_FILE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/** Finds a file and tells it from others; travels between processes that share a pid namespace. */
+typedef struct onic_file_key {
+    int64_t pid; /**< its owner */
+    int64_t fd;  /**< the owner's descriptor, or -1: there is no file */
+    uint64_t device;
+    uint64_t inode;
+} onic_file_key_t;
+
+#define ONIC_NO_FILE ((onic_file_key_t){.fd = -1})
+
+/** The key of an open memfd or pipe of this process; ONIC_NO_FILE where `fd` is negative. The
+ *  descriptor must stay open until all who are to open it have done so. */
+onic_file_key_t onic_file_offer(int fd);
+
+/**
+ * Opens the same file. The descriptor's number alone says nothing, since the owner may have closed
+ * and used it again: what is opened must be a memfd or pipe with the key's inode. Any thread.
+ *
+ * @param flags  as for open(2); O_CLOEXEC and O_NONBLOCK are added
+ * @return a descriptor, or -1 where the file cannot be had
+ */
+int onic_file_open(const onic_file_key_t *key, int flags);
+
+#endif
