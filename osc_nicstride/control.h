@@ -21,8 +21,8 @@
 
 /**
  * What the processes of a node share about one target of one window. Behind it in the segment lie
- * three arrays with one counter for each process of the node, the slots in which these answer its
- * own operations, and the lock queue.
+ * its board of fences, four arrays with one counter for each process of the node, the slots in
+ * which these answer its own operations, and the lock queue.
  */
 typedef struct nicstride_ctl {
     _Alignas(64) _Atomic uint32_t acc_lock;   /**< held while an accumulate is applied */
@@ -37,6 +37,10 @@ _Atomic uint32_t *nicstride_ctl_completes(const nicstride_module_t *m, int local
 _Atomic uint32_t *nicstride_ctl_granted(const nicstride_module_t *m, int local);
 nicstride_slot_t *nicstride_ctl_slots(const nicstride_module_t *m, int local);
 nicstride_lockq_t *nicstride_ctl_lockq(const nicstride_module_t *m, int local);
+/** For each process of the node how many messages it had sent to this one, in all, when it last
+ *  closed an epoch. */
+_Atomic uint64_t *nicstride_ctl_counts(const nicstride_module_t *m, int local);
+char *nicstride_ctl_board(const nicstride_module_t *m, int local);
 size_t nicstride_ctl_bytes(int nlocal, int nranks);
 
 /** Spin locks of the control block. `try` never waits: for handlers. Inlined but for the waiting:

@@ -14,6 +14,10 @@
  * A flush is a request for an acknowledgement at a number and needs no identifier: later requests
  * swallow earlier ones. Who waits for it must hold new messages back.
  *
+ * In active target nobody asks. Who closes an epoch says how many messages it has sent in all, and
+ * the target waits until it has applied as many. That the target went on tells the origin, at the
+ * next synchronisation, that they are (nicstride_tx_settle).
+ *
  * Why an origin never stays blocked. Let all messages and acknowledgements have arrived and let
  * each acknowledgement that was due have been sent. Then `acked` equals the target's `reported`.
  * Were the origin at a full window, the target would have applied a whole window since its last
@@ -34,6 +38,7 @@
 typedef struct nicstride_tx {
     uint64_t sent;
     uint64_t acked;
+    uint64_t heard; /**< the target said so itself: at most acked */
     uint64_t asked; /**< highest number that a flush request was sent for */
     uint32_t window;
     int error; /**< first error that the target reported and nobody was told of; 0 if none */
@@ -68,8 +73,29 @@ static inline bool nicstride_tx_ack(nicstride_tx_t *tx, uint64_t applied, int er
         return false;
     if (applied > tx->acked)
         tx->acked = applied;
+    if (applied > tx->heard)
+        tx->heard = applied;
     if (tx->error == 0)
         tx->error = error;
+    return true;
+}
+
+/** A synchronisation has shown that the first `count` messages, at most as many as were sent, are
+ *  applied: an acknowledgement without a message. Errors come by themselves. */
+static inline void nicstride_tx_settle(nicstride_tx_t *tx, uint64_t count)
+{
+    if (count > tx->acked)
+        tx->acked = count;
+}
+
+/** Has the target not yet said by itself, with an error if there was one, that everything is
+ *  applied? Then it is to be asked once more, with the number in `*upto_p`. */
+static inline bool nicstride_tx_ask_again(nicstride_tx_t *tx, uint64_t *upto_p)
+{
+    if (tx->heard == tx->sent || tx->asked == tx->sent)
+        return false;
+    tx->asked = tx->sent;
+    *upto_p = tx->sent;
     return true;
 }
 
@@ -106,7 +132,8 @@ static inline bool nicstride_rx_flush_due(const nicstride_rx_t *rx)
 }
 
 /** The effect of one message is done, with `error` (0: none). True where an acknowledgement is due
- *  now (a flush is satisfied, or half a window has gone unreported). */
+ *  now (a flush is satisfied, half a window has gone unreported, or there is an error: in a counted
+ *  epoch nobody would ask for it). */
 static inline bool nicstride_rx_applied(nicstride_rx_t *rx, int error)
 {
     const uint32_t half = rx->window - rx->window / 2;
@@ -114,7 +141,7 @@ static inline bool nicstride_rx_applied(nicstride_rx_t *rx, int error)
     rx->applied++;
     if (rx->error == 0)
         rx->error = error;
-    return rx->applied - rx->reported >= half || nicstride_rx_flush_due(rx);
+    return error != 0 || rx->applied - rx->reported >= half || nicstride_rx_flush_due(rx);
 }
 
 /** A flush request for number `upto` came. True where an acknowledgement is due now. */
@@ -122,7 +149,8 @@ static inline bool nicstride_rx_flush(nicstride_rx_t *rx, uint64_t upto)
 {
     if (upto <= rx->reported)
         return false; /* the report that says so is on its way */
-    if (upto - rx->reported > rx->window)
+    /* The origin may know of half a window more than was reported, see nicstride_tx_settle. */
+    if (upto - rx->reported > 2 * (uint64_t)rx->window)
         return false; /* more than the origin may have sent: forged */
     if (upto > rx->wanted)
         rx->wanted = upto;

@@ -45,8 +45,9 @@ typedef struct flush {
     nicstride_module_t *m;
     nicstride_peer_t *p;
     uint64_t goal;
-    bool mine; /* remote: it is this flush's turn */
-    int error; /* once it is over: what happened to what was flushed, or 0 */
+    bool mine;  /* remote: it is this flush's turn */
+    bool given; /* local: and nothing is left with the wire */
+    int error;  /* once it is over: what happened to what was flushed, or 0 */
 } flush_t;
 
 static void take_error_locked(flush_t *f)
@@ -62,16 +63,17 @@ static bool flushed_locally(void *arg)
 
     nicstride_pump_locked(f->m, f->p);
     nicstride_outbox_send_locked(f->p);
-    if (!ended_locked(f->p, f->goal) && !nicstride_peer_failed_locked(f->p))
+    if ((!ended_locked(f->p, f->goal) || (f->given && f->p->posting > 0)) &&
+        !nicstride_peer_failed_locked(f->p))
         return false;
     take_error_locked(f);
     return true;
 }
 
 /** Waits for local completion of what was started before. Returns the error class, or 0. */
-static int flush_local(nicstride_module_t *m, nicstride_peer_t *p)
+static int flush_local(nicstride_module_t *m, nicstride_peer_t *p, bool given)
 {
-    flush_t f = {.m = m, .p = p};
+    flush_t f = {.m = m, .p = p, .given = given};
 
     onic_wire_lock();
     f.goal = p->enqueued;
@@ -136,7 +138,7 @@ static int flush_remote(nicstride_module_t *m, nicstride_peer_t *p)
     return f.error;
 }
 
-static const char *reason(int error)
+const char *nicstride_error_reason(int error)
 {
     switch (error) {
     case MPI_ERR_RMA_RANGE:
@@ -158,6 +160,12 @@ static void order_stores(const nicstride_module_t *m, const nicstride_peer_t *p)
         atomic_thread_fence(memory_order_seq_cst);
 }
 
+static int earlier_error(const nicstride_module_t *m, const nicstride_peer_t *p, int error)
+{
+    return nicstride_error(m, "An earlier one-sided call", error, "target rank %d: %s", p->rank,
+                           nicstride_error_reason(error));
+}
+
 int nicstride_flush_peer(nicstride_module_t *m, nicstride_peer_t *p, bool remote)
 {
     int error;
@@ -167,18 +175,14 @@ int nicstride_flush_peer(nicstride_module_t *m, nicstride_peer_t *p, bool remote
         order_stores(m, p);
         return OMPI_SUCCESS;
     }
-    error = remote ? flush_remote(m, p) : flush_local(m, p);
+    error = remote ? flush_remote(m, p) : flush_local(m, p, false);
     order_stores(m, p);
-    if (error != 0)
-        return nicstride_error(m, "An earlier one-sided call", error, "target rank %d: %s", p->rank,
-                               reason(error));
-    return OMPI_SUCCESS;
+    return error != 0 ? earlier_error(m, p, error) : OMPI_SUCCESS;
 }
 
-int nicstride_flush_all_peers(nicstride_module_t *m, bool remote)
+/** Sends what waits for all peers, and has them asked where they are to acknowledge it. */
+static void start_all(nicstride_module_t *m, bool remote)
 {
-    int error = OMPI_SUCCESS;
-
     for (int i = 0; i < m->size; i++) {
         nicstride_peer_t *p = __atomic_load_n(&m->peer[i], __ATOMIC_ACQUIRE);
 
@@ -191,6 +195,13 @@ int nicstride_flush_all_peers(nicstride_module_t *m, bool remote)
         nicstride_outbox_send_locked(p);
         onic_wire_unlock();
     }
+}
+
+int nicstride_flush_all_peers(nicstride_module_t *m, bool remote)
+{
+    int error = OMPI_SUCCESS;
+
+    start_all(m, remote);
     for (int i = 0; i < m->size; i++) {
         nicstride_peer_t *p = __atomic_load_n(&m->peer[i], __ATOMIC_ACQUIRE);
         int rc = p != NULL ? nicstride_flush_peer(m, p, remote) : OMPI_SUCCESS;
@@ -200,4 +211,22 @@ int nicstride_flush_all_peers(nicstride_module_t *m, bool remote)
     }
     atomic_thread_fence(memory_order_seq_cst);
     return error;
+}
+
+int nicstride_hand_over_all(nicstride_module_t *m)
+{
+    int first = OMPI_SUCCESS;
+
+    nicstride_habit_flush(&m->habit);
+    start_all(m, false);
+    for (int i = 0; i < m->size; i++) {
+        nicstride_peer_t *p = __atomic_load_n(&m->peer[i], __ATOMIC_ACQUIRE);
+        int error = p != NULL && !nicstride_is_clean(p) ? flush_local(m, p, true) : 0;
+
+        if (error != 0)
+            error = earlier_error(m, p, error);
+        if (first == OMPI_SUCCESS)
+            first = error;
+    }
+    return first;
 }

@@ -18,7 +18,7 @@ static inline bool nicstride_is_clean(const nicstride_peer_t *p)
 {
     return __atomic_load_n(&p->enqueued, __ATOMIC_RELAXED) ==
                __atomic_load_n(&p->clean, __ATOMIC_ACQUIRE) &&
-           !p->failed;
+           !p->failed && p->tx.error == 0;
 }
 
 /** Waits until all operations to the peer are locally complete (`remote` false) or done at the
@@ -26,5 +26,10 @@ static inline bool nicstride_is_clean(const nicstride_peer_t *p)
 int nicstride_flush_peer(nicstride_module_t *m, nicstride_peer_t *p, bool remote);
 /** The same for all peers: every target is asked before any is waited for. */
 int nicstride_flush_all_peers(nicstride_module_t *m, bool remote);
+/** Waits until all operations are locally complete and the wire has all messages: they get to their
+ *  targets without further calls of MPI. Returns the first error that came back. */
+int nicstride_hand_over_all(nicstride_module_t *m);
+/** An English fragment that says what an error class from a target means. */
+const char *nicstride_error_reason(int error);
 
 #endif

@@ -61,7 +61,7 @@ void nicstride_acknowledge_locked(nicstride_module_t *m, nicstride_peer_t *p)
 
 void nicstride_applied_locked(nicstride_module_t *m, nicstride_peer_t *p, int error)
 {
-    if (nicstride_rx_applied(&p->rx, error))
+    if (nicstride_count_applied(m, p, error))
         nicstride_acknowledge_locked(m, p);
 }
 
@@ -200,7 +200,7 @@ void nicstride_reply_small(const nicstride_incoming_t *in, nicstride_msg_type_t 
     uint64_t applied = 0;
     int error = 0;
 
-    if (nicstride_rx_applied(&in->p->rx, 0))
+    if (nicstride_count_applied(in->m, in->p, 0))
         nicstride_rx_ack(&in->p->rx, &applied, &error);
     nicstride_reply_init(in, &msg, type, len);
     if (error == 0)
@@ -295,6 +295,7 @@ static bool dispatch(const nicstride_incoming_t *in)
         in->p->posts++;
         return true;
     case NICSTRIDE_MSG_COMPLETE:
+        in->p->complete_count = in->msg->count;
         in->p->completes++;
         return true;
     case NICSTRIDE_MSG_REGION:

@@ -36,6 +36,16 @@ typedef struct nicstride_incoming {
     onic_rndv_t *rndv;
 } nicstride_incoming_t;
 
+/** An operation of the peer has had its effect: counts it. True where an acknowledgement is due. */
+static inline bool nicstride_count_applied(nicstride_module_t *m, nicstride_peer_t *p, int error)
+{
+    if (p->local < 0)
+        m->applied_far++;
+    if (error != 0 && m->applied_error == 0 && (nicstride_is_counted(m) || m->epoch.exposed))
+        m->applied_error = error;
+    return nicstride_rx_applied(&p->rx, error);
+}
+
 /** Tells the peer what is applied. */
 void nicstride_acknowledge_locked(nicstride_module_t *m, nicstride_peer_t *p);
 

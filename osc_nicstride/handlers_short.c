@@ -107,7 +107,7 @@ static bool on_put(const glance_t *g)
         return false;
     note_asked(g);
     nicstride_copy_plain(at, g->data, g->len);
-    if (nicstride_rx_applied(&g->p->rx, 0)) {
+    if (nicstride_count_applied(g->m, g->p, 0)) {
         nicstride_rx_ack(&g->p->rx, &applied, &error);
         if (!answer_in_slot(g, applied, NULL, 0))
             answer(g, NICSTRIDE_MSG_ACK, applied, NULL, 0);
@@ -122,7 +122,7 @@ static void reply(const glance_t *g, nicstride_msg_type_t type, const void *data
     int error;
 
     note_asked(g);
-    if (nicstride_rx_applied(&g->p->rx, 0))
+    if (nicstride_count_applied(g->m, g->p, 0))
         nicstride_rx_ack(&g->p->rx, &applied, &error);
     if (!answer_in_slot(g, applied, data, len))
         answer(g, type, applied, data, len);

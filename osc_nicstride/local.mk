@@ -11,6 +11,7 @@ osc_nicstride_libnicstride_core_la_SOURCES = \
 	osc_nicstride/batch.h \
 	osc_nicstride/epoch.c \
 	osc_nicstride/epoch.h \
+	osc_nicstride/fence.h \
 	osc_nicstride/flow.h \
 	osc_nicstride/habit.h \
 	osc_nicstride/handle.c \
@@ -47,6 +48,8 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/component.c \
 	osc_nicstride/component.h \
 	osc_nicstride/control.h \
+	osc_nicstride/counted.c \
+	osc_nicstride/counted.h \
 	osc_nicstride/dynamic.c \
 	osc_nicstride/dynamic.h \
 	osc_nicstride/errors.c \

@@ -23,16 +23,26 @@
 
 #define ALIGN64(n) (((n) + 63) & ~(size_t)63)
 
-/* After the fixed part: posts, completes and grants, one counter each for each process of the
- * node, then a slot for each, then the lock queue. */
-static size_t counters_offset(void)
+/* After the fixed part: the board of fences; counts, posts, completes and grants, one counter each
+ * for each process of the node; then a slot for each, then the lock queue. */
+static size_t board_offset(void)
 {
     return ALIGN64(sizeof(nicstride_ctl_t));
 }
 
+static size_t counts_offset(int nlocal)
+{
+    return board_offset() + nicstride_fence_board_bytes(nlocal);
+}
+
+static size_t counters_offset(int nlocal)
+{
+    return counts_offset(nlocal) + ALIGN64((size_t)nlocal * sizeof(uint64_t));
+}
+
 static size_t slots_offset(int nlocal)
 {
-    return counters_offset() + ALIGN64(3 * (size_t)nlocal * sizeof(uint32_t));
+    return counters_offset(nlocal) + ALIGN64(3 * (size_t)nlocal * sizeof(uint32_t));
 }
 
 static size_t lockq_offset(int nlocal)
@@ -52,9 +62,19 @@ nicstride_ctl_t *nicstride_ctl(const nicstride_module_t *m, int local)
 
 static _Atomic uint32_t *ctl_counters(const nicstride_module_t *m, int local, int which)
 {
-    char *at = (char *)nicstride_ctl(m, local) + counters_offset();
+    char *at = (char *)nicstride_ctl(m, local) + counters_offset(m->node.n);
 
     return (_Atomic uint32_t *)(void *)at + which * m->node.n;
+}
+
+_Atomic uint64_t *nicstride_ctl_counts(const nicstride_module_t *m, int local)
+{
+    return (_Atomic uint64_t *)(void *)((char *)nicstride_ctl(m, local) + counts_offset(m->node.n));
+}
+
+char *nicstride_ctl_board(const nicstride_module_t *m, int local)
+{
+    return (char *)nicstride_ctl(m, local) + board_offset();
 }
 
 _Atomic uint32_t *nicstride_ctl_posts(const nicstride_module_t *m, int local)
@@ -105,7 +125,8 @@ void nicstride_progress(void)
 /* And between two signs of life. */
 #define BEAT_TURNS 4
 
-void nicstride_wait_until(nicstride_peer_t *p, bool (*done)(void *arg), void *arg)
+/** `always`: what is waited for may come without an event. */
+static void wait_until(nicstride_peer_t *p, bool always, bool (*done)(void *arg), void *arg)
 {
     for (;;) {
         bool over = false;
@@ -116,7 +137,7 @@ void nicstride_wait_until(nicstride_peer_t *p, bool (*done)(void *arg), void *ar
             /* What is waited for comes with an event, or is in the slot. */
             if (p != NULL && nicstride_look_locked(p))
                 events = 1;
-            over = events != 0 && done(arg);
+            over = (always || events != 0) && done(arg);
             if (over)
                 break;
             if (turn % BEAT_TURNS == 0)
@@ -128,6 +149,16 @@ void nicstride_wait_until(nicstride_peer_t *p, bool (*done)(void *arg), void *ar
             return;
         opal_progress();
     }
+}
+
+void nicstride_wait_until(nicstride_peer_t *p, bool (*done)(void *arg), void *arg)
+{
+    wait_until(p, false, done, arg);
+}
+
+void nicstride_wait_polling(bool (*done)(void *arg), void *arg)
+{
+    wait_until(NULL, true, done, arg);
 }
 
 /** Finds the slots by which a process of my node and I answer each other. */

@@ -30,6 +30,7 @@
 #include "common/node.h"
 #include "common/wire.h"
 #include "osc_nicstride/epoch.h"
+#include "osc_nicstride/fence.h"
 #include "osc_nicstride/flow.h"
 #include "osc_nicstride/habit.h"
 #include "osc_nicstride/outbox.h"
@@ -93,12 +94,15 @@ typedef struct nicstride_peer {
     uint64_t clean;    /**< all up to this number are known to be done at the target */
     bool flushing;     /**< a thread waits for all up to number `goal`: later ones wait too */
     uint64_t goal;
-    size_t frag_max; /**< 0 until asked for */
-    uint32_t posts;  /**< post messages that came from a peer on another node */
+    size_t frag_max;  /**< 0 until asked for */
+    uint64_t told;    /**< messages sent to it, in all, when an epoch was last closed */
+    unsigned posting; /**< messages without an operation that the wire still keeps */
+    uint32_t posts;   /**< post messages that came from a peer on another node */
     uint32_t completes;
-    bool failed;  /**< the wire cannot reach it: nobody waits for it any more */
-    bool granted; /**< a lock asked for by message is ours */
-    bool refused; /**< it will not be */
+    uint64_t complete_count; /**< messages that it had sent, in all, with the last of those */
+    bool failed;             /**< the wire cannot reach it: nobody waits for it any more */
+    bool granted;            /**< a lock asked for by message is ours */
+    bool refused;            /**< it will not be */
     bool region_answered;
     nicstride_msg_t region_answer;
 
@@ -145,6 +149,13 @@ typedef struct nicstride_module {
 
     /* wire lock */
     nicstride_regions_t regions; /**< dynamic window: what is attached here */
+    uint64_t applied_far;        /**< messages applied of processes of other nodes, in all */
+    int applied_error; /**< the first error of one that came in active target, nobody told yet */
+
+    nicstride_fence_t fence; /**< between the processes of my node; one thread at a time */
+    uint32_t fenced;         /**< the last fence that they must be done with before access */
+    uint32_t *done;          /**< for each rank the last fence that it is known to be done with */
+    uint64_t *counts;        /**< for each rank, while a fence counts */
 
     /* module mutex */
     opal_mutex_t lock;
@@ -179,6 +190,22 @@ void nicstride_progress(void);
  *  the wire closely and everything else now and then, and looks for what `p`, if not NULL, answers
  *  in its slot. MPI threads, no lock held. */
 void nicstride_wait_until(nicstride_peer_t *p, bool (*done)(void *arg), void *arg);
+
+/** The same where no event announces what is waited for: a flag in shared memory. */
+void nicstride_wait_polling(bool (*done)(void *arg), void *arg);
+
+/** Is the target of an access known to be done with the last fence? */
+static inline bool nicstride_is_past_fence(const nicstride_module_t *m, int target)
+{
+    return __atomic_load_n(&m->done[target], __ATOMIC_ACQUIRE) == m->fenced;
+}
+
+/** Is what is sent now counted when the epoch closes, and not asked for? A guess where other
+ *  threads open epochs: both ways are right. */
+static inline bool nicstride_is_counted(const nicstride_module_t *m)
+{
+    return m->epoch.access == NICSTRIDE_ACCESS_FENCE || m->epoch.access == NICSTRIDE_ACCESS_PSCW;
+}
 
 /** Frees the windows that the user forgot, or whose sends had not ended. Not while the wire, kept
  *  open by another component, may still end sends of theirs: false where some had to stay. */

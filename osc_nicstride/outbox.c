@@ -17,6 +17,7 @@ enum { MARK_BYTES = 1 };
 /** A batch on its way to the wire, which may keep it until the send is complete. */
 typedef struct nicstride_parcel {
     struct nicstride_parcel *next;
+    nicstride_peer_t *peer; /**< while the wire has it */
     nicstride_batch_t batch;
 } parcel_t;
 
@@ -58,8 +59,11 @@ static void give(parcel_t *parcel)
 
 static void sent_cb(void *arg, int status)
 {
+    parcel_t *parcel = arg;
+
     (void)status; /* whoever waits for what was in it is told by the wire */
-    give(arg);
+    parcel->peer->posting--;
+    give(parcel);
 }
 
 static void enlist(nicstride_peer_t *p)
@@ -84,9 +88,21 @@ static parcel_t *withdraw(nicstride_peer_t *p)
     return parcel;
 }
 
+static void sent_alone_cb(void *arg, int status)
+{
+    nicstride_peer_t *p = arg;
+
+    (void)status;
+    p->posting--;
+}
+
 static void send_alone(nicstride_peer_t *p, const void *message, size_t len)
 {
-    if (onic_peer_send(p->wire, ONIC_AM_OSC, message, len, NULL, 0, NULL, NULL) < 0)
+    const int rc = onic_peer_send(p->wire, ONIC_AM_OSC, message, len, NULL, 0, sent_alone_cb, p);
+
+    if (rc == 0)
+        p->posting++;
+    else if (rc < 0)
         p->failed = true;
 }
 
@@ -108,8 +124,11 @@ void nicstride_outbox_send_locked(nicstride_peer_t *p)
     }
     nicstride_counters.batches++;
     const onic_payload_t payload = {.base = parcel->batch.bytes, .len = b->len};
+    parcel->peer = p;
     const int rc =
         onic_peer_send(p->wire, ONIC_AM_OSC, mark, sizeof(mark), &payload, 0, sent_cb, parcel);
+    if (rc == 0)
+        p->posting++;
     if (rc < 0)
         p->failed = true;
     if (rc != 0)

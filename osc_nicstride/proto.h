@@ -38,7 +38,7 @@ typedef enum nicstride_msg_type {
     NICSTRIDE_MSG_GRANT,    /**< the lock at rank `count` is yours; or status: it will not be */
     NICSTRIDE_MSG_UNLOCK,
     NICSTRIDE_MSG_POST,      /**< exposure epoch opened for you */
-    NICSTRIDE_MSG_COMPLETE,  /**< access epoch to you is complete */
+    NICSTRIDE_MSG_COMPLETE,  /**< access epoch to you is complete; count: messages sent in all */
     NICSTRIDE_MSG_REGION,    /**< dynamic window: which attached region holds [disp, disp + len)? */
     NICSTRIDE_MSG_REGION_IS, /**< reply: disp, len the region, count the generation; or status */
     NICSTRIDE_MSG_LAST

@@ -50,6 +50,7 @@ static inline bool nicstride_plain_offset(nicstride_module_t *m, int target, ptr
     bool allowed;
 
     if (onic_devices_told() || m->flavor == MPI_WIN_FLAVOR_DYNAMIC || disp < 0 ||
+        !nicstride_is_past_fence(m, target) ||
         __builtin_mul_overflow((uint64_t)disp, (uint64_t)info->disp_unit, offset) ||
         *offset > info->size || bytes > info->size - *offset)
         return false;

@@ -133,7 +133,8 @@ static void ask(nicstride_peer_t *p, nicstride_msg_t *msg)
 }
 
 /** An operation is about to be sent, with the reply that `op` waits for, if any. True where it is
- *  the first: that goes at once, since it may be the only one, and is acknowledged at once. */
+ *  the first: that goes at once, since it may be the only one, and is acknowledged at once where
+ *  somebody waits for that. */
 static bool begin(nicstride_peer_t *p, nicstride_tune_cell_t *cell, uint64_t bytes,
                   nicstride_op_t *op)
 {
@@ -166,7 +167,7 @@ static void small_send(nicstride_module_t *m, nicstride_peer_t *p, int64_t disp,
     msg.disp = disp;
     msg.len = s->data2 != NULL ? 2 * s->len : s->len;
     msg.handle = op != NULL ? op->handle : 0;
-    if (first)
+    if (first && !nicstride_is_counted(m))
         ask(p, &msg);
     send_or_wait(p, &msg, s->data, s->data2, s->len, !first);
     end(p);
@@ -273,7 +274,7 @@ bool nicstride_small_move(nicstride_module_t *m, nicstride_target_t *a, const ni
         f.msg.handle = op->handle;
     }
     const bool first = begin(p, s->cell, size, op);
-    if (first)
+    if (first && !nicstride_is_counted(m))
         ask(p, &f.msg);
     nicstride_outbox_post_locked(p, &f, sizeof(f.msg) + f.used, !first);
     end(p);

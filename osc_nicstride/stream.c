@@ -230,7 +230,7 @@ bool nicstride_ops_in_flight_locked(const nicstride_peer_t *p)
 
     while (op != NULL && op->in_flight == 0)
         op = op->live_next;
-    return op != NULL;
+    return op != NULL || p->posting > 0;
 }
 
 static void sent_cb(void *arg, int status)
@@ -338,7 +338,7 @@ static int send_fragment_locked(nicstride_module_t *m, nicstride_op_t *op)
     f.msg.offset = op->sent;
     f.msg.handle = op->handle;
     /* A lone message is likely to be flushed at once: it asks for its acknowledgement itself. */
-    if (op->sent + n == op->size && nicstride_tx_idle(&p->tx)) {
+    if (op->sent + n == op->size && nicstride_tx_idle(&p->tx) && !nicstride_is_counted(m)) {
         f.msg.count = p->tx.sent + 1;
         p->tx.asked = f.msg.count;
     }

@@ -65,7 +65,7 @@ int nicstride_op_start(nicstride_op_t *op);
 /** Ends all operations to a peer that will not answer, with an error: at once, or when their sends
  *  are over. Wire lock. */
 void nicstride_ops_fail_locked(nicstride_peer_t *p);
-/** Is a send of an operation to the peer still under way? Wire lock. */
+/** Is a send of an operation, or of another message, to the peer still under way? Wire lock. */
 bool nicstride_ops_in_flight_locked(const nicstride_peer_t *p);
 /** Frees the operations that a peer will never end, the wire being closed. */
 void nicstride_ops_drop(nicstride_peer_t *p);

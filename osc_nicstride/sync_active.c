@@ -4,7 +4,7 @@
  */
 /**
  * @file
- * Active target: fence, and post/start/complete/wait.
+ * Active target: fence, and post/start/complete/wait. How epochs are closed is in counted.c.
  *
  * Notices of post and complete are counters: in shared memory between processes of a node, in
  * messages between others. They only ever grow; each side remembers how many it has used.
@@ -14,8 +14,8 @@
 
 #include "osc_nicstride/calls.h"
 #include "osc_nicstride/control.h"
+#include "osc_nicstride/counted.h"
 #include "osc_nicstride/errors.h"
-#include "osc_nicstride/flush.h"
 #include "osc_nicstride/lost.h"
 #include "osc_nicstride/module.h"
 #include "osc_nicstride/notice.h"
@@ -30,19 +30,21 @@ int nicstride_fence(int assert, ompi_win_t *win)
 {
     nicstride_module_t *m = nicstride_module(win);
     const char *wrong;
-    int error = OMPI_SUCCESS, rc;
+    int rc;
 
     OPAL_THREAD_LOCK(&m->lock);
-    wrong = nicstride_epoch_fence(&m->epoch, (assert &MPI_MODE_NOSUCCEED) != 0);
+    wrong = nicstride_epoch_fence(&m->epoch, false);
     OPAL_THREAD_UNLOCK(&m->lock);
     if (wrong != NULL)
         return sync_error(m, "MPI_Win_fence", wrong);
-    if (!(assert &MPI_MODE_NOPRECEDE))
-        error = nicstride_flush_all_peers(m, true);
-    atomic_thread_fence(memory_order_seq_cst);
-    rc = m->comm->c_coll->coll_barrier(m->comm, m->comm->c_coll->coll_barrier_module);
-    atomic_thread_fence(memory_order_seq_cst);
-    return error != OMPI_SUCCESS ? error : rc;
+    rc = nicstride_fence_all(m, (assert &MPI_MODE_NOPRECEDE) == 0);
+    /* What came until now belongs to the epoch that ends here. */
+    if (assert &MPI_MODE_NOSUCCEED) {
+        OPAL_THREAD_LOCK(&m->lock);
+        (void)nicstride_epoch_fence(&m->epoch, true);
+        OPAL_THREAD_UNLOCK(&m->lock);
+    }
+    return rc;
 }
 
 /* ---- groups ------------------------------------------------------------------------------------
@@ -102,6 +104,8 @@ static int notify(nicstride_module_t *m, notice_t kind, int rank)
     nicstride_msg_init(&msg, kind == NOTICE_POST ? NICSTRIDE_MSG_POST : NICSTRIDE_MSG_COMPLETE,
                        m->info[rank].win, (uint32_t)m->rank);
     onic_wire_lock();
+    if (kind == NOTICE_COMPLETE)
+        msg.count = p->told;
     nicstride_send_locked(m, p, &msg);
     failed = nicstride_peer_failed_locked(p);
     onic_wire_unlock();
@@ -146,12 +150,15 @@ static nicstride_notice_t look_for_notice(nicstride_module_t *m, notice_t kind, 
     return nicstride_notice(count_notices(m, kind, p), used, lost);
 }
 
+/** Who posts again has waited for the operations of the last epoch. */
 static void use_notice(notice_t kind, nicstride_peer_t *p)
 {
-    if (kind == NOTICE_POST)
+    if (kind == NOTICE_POST) {
         p->posts_used++;
-    else
+        nicstride_settle(p);
+    } else {
         p->completes_used++;
+    }
 }
 
 /** Waits for the notices of all that can give one, so that none is left for another epoch. */
@@ -169,7 +176,11 @@ static int await(nicstride_module_t *m, const char *call, notice_t kind, const i
             nicstride_progress();
         if (notice == NICSTRIDE_NOTICE_HERE)
             use_notice(kind, p);
-        else if (rc == OMPI_SUCCESS)
+        if (notice == NICSTRIDE_NOTICE_HERE && kind == NOTICE_COMPLETE) {
+            const int lost = nicstride_await_applied(m, call, p);
+
+            rc = rc == OMPI_SUCCESS ? lost : rc;
+        } else if (notice == NICSTRIDE_NOTICE_NEVER && rc == OMPI_SUCCESS)
             rc = nicstride_error(m, call, MPI_ERR_OTHER, "rank %d cannot be reached", p->rank);
     }
     return rc;
@@ -219,7 +230,7 @@ int nicstride_complete(ompi_win_t *win)
     OPAL_THREAD_UNLOCK(&m->lock);
     if (wrong != NULL)
         return sync_error(m, "MPI_Win_complete", wrong);
-    error = nicstride_flush_all_peers(m, true);
+    error = nicstride_close_epoch(m);
     for (int i = 0; i < n; i++) {
         int rc = notify(m, NOTICE_COMPLETE, m->start_ranks[i]);
 
@@ -283,33 +294,34 @@ static const char *not_exposed(nicstride_module_t *m)
     return wrong;
 }
 
-static void end_exposure(nicstride_module_t *m)
+/** Waits for all that is still missing. */
+static int end_exposure(nicstride_module_t *m, const char *call)
 {
+    int rc = await(m, call, NOTICE_COMPLETE, m->post_ranks, m->post_n);
+    const int error = nicstride_take_applied_error(m, call);
+
     atomic_thread_fence(memory_order_seq_cst);
     OPAL_THREAD_LOCK(&m->lock);
     nicstride_epoch_unexpose(&m->epoch);
     m->post_n = 0;
     OPAL_THREAD_UNLOCK(&m->lock);
+    return rc == OMPI_SUCCESS ? error : rc;
 }
 
 int nicstride_wait(ompi_win_t *win)
 {
     nicstride_module_t *m = nicstride_module(win);
     const char *wrong = not_exposed(m);
-    int rc;
 
     if (wrong != NULL)
         return sync_error(m, "MPI_Win_wait", wrong);
-    rc = await(m, "MPI_Win_wait", NOTICE_COMPLETE, m->post_ranks, m->post_n);
-    end_exposure(m);
-    return rc;
+    return end_exposure(m, "MPI_Win_wait");
 }
 
 int nicstride_test(ompi_win_t *win, int *flag)
 {
     nicstride_module_t *m = nicstride_module(win);
     const char *wrong = not_exposed(m);
-    int rc;
 
     *flag = 0;
     if (wrong != NULL)
@@ -320,12 +332,18 @@ int nicstride_test(ompi_win_t *win, int *flag)
 
         if (p == NULL)
             return OMPI_ERR_OUT_OF_RESOURCE;
-        if (look_for_notice(m, NOTICE_COMPLETE, p) == NICSTRIDE_NOTICE_AWAITED)
+        switch (look_for_notice(m, NOTICE_COMPLETE, p)) {
+        case NICSTRIDE_NOTICE_AWAITED:
             return OMPI_SUCCESS;
+        case NICSTRIDE_NOTICE_HERE:
+            if (!nicstride_is_applied(m, p))
+                return OMPI_SUCCESS;
+            break;
+        case NICSTRIDE_NOTICE_NEVER:
+            break;
+        }
     }
     *flag = 1;
     /* Nothing is missing that could still come. */
-    rc = await(m, "MPI_Win_test", NOTICE_COMPLETE, m->post_ranks, m->post_n);
-    end_exposure(m);
-    return rc;
+    return end_exposure(m, "MPI_Win_test");
 }

@@ -12,6 +12,7 @@
 
 #include "osc_nicstride/target.h"
 #include "osc_nicstride/component.h"
+#include "osc_nicstride/counted.h"
 #include "osc_nicstride/errors.h"
 #include "osc_nicstride/module.h"
 #include "common/device.h"
@@ -29,6 +30,8 @@ static int enter_epoch(nicstride_module_t *m, const char *call, int target)
     OPAL_THREAD_UNLOCK(&m->lock);
     if (wrong != NULL)
         return nicstride_error(m, call, OMPI_ERR_RMA_SYNC, "%s (target rank %d)", wrong, target);
+    if (!nicstride_is_past_fence(m, target))
+        nicstride_await_done(m, target);
     return OMPI_SUCCESS;
 }
 

@@ -16,6 +16,7 @@
 
 #include "common/device.h"
 #include "common/help.h"
+#include "osc_nicstride/counted.h"
 #include "osc_nicstride/window.h"
 #include "osc_nicstride/calls.h"
 #include "osc_nicstride/component.h"
@@ -156,9 +157,11 @@ static int allocate_tables(nicstride_module_t *m)
     m->epoch_target = calloc(n, 1);
     m->start_ranks = calloc(n, sizeof(int));
     m->post_ranks = calloc(n, sizeof(int));
+    m->done = calloc(n, sizeof(*m->done));
+    m->counts = calloc(n, sizeof(*m->counts));
     if (m->alone_ranks == NULL || m->alone_index == NULL || m->info == NULL || m->sizes == NULL ||
         m->mapped == NULL || m->wire == NULL || m->peer == NULL || m->epoch_target == NULL ||
-        m->start_ranks == NULL || m->post_ranks == NULL)
+        m->start_ranks == NULL || m->post_ranks == NULL || m->done == NULL || m->counts == NULL)
         return OMPI_ERR_OUT_OF_RESOURCE;
     nicstride_epoch_init(&m->epoch, (uint32_t)n, m->epoch_target);
     return OMPI_SUCCESS;
@@ -217,6 +220,8 @@ static void init_ctl(nicstride_module_t *m)
     /* The segment is zeroed; only my own block needs more than that. */
     atomic_store(&ctl->generation, 1);
     m->regions.generation = 1;
+    m->fence = (nicstride_fence_t){
+        .n = m->node.n, .me = m->node.me, .board = nicstride_ctl_board(m, 0), .next = m->ctl_size};
     nicstride_lockq_init(nicstride_ctl_lockq(m, m->node.me), (uint32_t)m->size);
 }
 
@@ -245,6 +250,8 @@ static void destroy(nicstride_module_t *m)
     free(m->epoch_target);
     free(m->start_ranks);
     free(m->post_ranks);
+    free(m->done);
+    free(m->counts);
     if (m->comm != NULL)
         ompi_comm_free(&m->comm);
     OBJ_DESTRUCT(&m->lock);
@@ -463,6 +470,7 @@ int nicstride_win_free(ompi_win_t *win)
          * only be done or not done: with an error MPI would keep the handle of a window that is
          * gone. */
         (void)nicstride_flush_all_peers(m, true);
+        nicstride_hear_all(m);
         barrier(m->comm);
     }
     if (m->wants_server)

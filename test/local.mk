@@ -8,6 +8,7 @@ unit_programs = \
 	test/unit/check_arrange \
 	test/unit/check_batch \
 	test/unit/check_epoch \
+	test/unit/check_fence \
 	test/unit/check_flow \
 	test/unit/check_handle \
 	test/unit/check_layout \
@@ -52,6 +53,7 @@ test_unit_check_apply_LDADD = $(unit_ldadd)
 test_unit_check_arrange_LDADD = $(barrier_ldadd)
 test_unit_check_batch_LDADD = $(unit_ldadd)
 test_unit_check_epoch_LDADD = $(unit_ldadd)
+test_unit_check_fence_LDADD = $(unit_ldadd)
 test_unit_check_flow_LDADD = $(unit_ldadd)
 test_unit_check_handle_LDADD = $(unit_ldadd)
 test_unit_check_layout_LDADD = $(unit_ldadd)

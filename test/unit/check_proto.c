@@ -42,7 +42,7 @@ static const type_rule_t rules[] = {
     {NICSTRIDE_MSG_GRANT, "cs", "", "none"},
     {NICSTRIDE_MSG_UNLOCK, "", "", "none"},
     {NICSTRIDE_MSG_POST, "", "", "none"},
-    {NICSTRIDE_MSG_COMPLETE, "", "", "none"},
+    {NICSTRIDE_MSG_COMPLETE, "c", "", "none"},
     {NICSTRIDE_MSG_REGION, "dl", "", "none"},
     {NICSTRIDE_MSG_REGION_IS, "dlsc", "", "none"},
 };

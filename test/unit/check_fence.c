@@ -1,0 +1,251 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Fences by flags and counts: simulated processes in any order, with puts by message that arrive
+ * late and in any order beside direct ones, and real threads. Nobody leaves a fence before all that
+ * was put into its memory is there, and nothing of a later epoch is overwritten by an earlier one.
+ */
+#include "osc_nicstride/fence.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "test/unit/unit.h"
+
+#define MAX_N        9
+#define MAX_MESSAGES 64
+#define SLOTS        4
+#define EPOCHS       40
+
+/** A put on its way: the number of its epoch for one place. */
+typedef struct message {
+    int from;
+    int slot;
+    uint32_t epoch;
+} message_t;
+
+typedef struct process {
+    nicstride_fence_t fence;
+    bool in_fence;
+    int slow;                 /* it has its turn once in so many */
+    uint32_t memory[SLOTS];   /* the epoch that was put last */
+    uint32_t expected[SLOTS]; /* the highest that was ever put */
+    message_t queue[MAX_MESSAGES];
+    int queued;
+    uint64_t sent[MAX_N];    /* to each, in all */
+    uint64_t applied[MAX_N]; /* of each, in all */
+    uint64_t counts[MAX_N];  /* what each has written here */
+} process_t;
+
+typedef struct world {
+    unit_random_t *r;
+    int n;
+    process_t p[MAX_N];
+    char *boards;
+    size_t next;
+} world_t;
+
+static void open_world(world_t *w, unit_random_t *r, uint32_t first)
+{
+    memset(w, 0, sizeof(*w));
+    w->r = r;
+    w->n = 1 + (int)unit_below(r, MAX_N);
+    w->next = nicstride_fence_board_bytes(w->n);
+    w->boards = aligned_alloc(64, w->next * (size_t)w->n);
+    ck_assert_ptr_nonnull(w->boards);
+    memset(w->boards, 0, w->next * (size_t)w->n);
+    for (int i = 0; i < w->n; i++) {
+        nicstride_fence_t *f = &w->p[i].fence;
+
+        *f = (nicstride_fence_t){.n = w->n, .me = i, .board = w->boards, .next = w->next};
+        w->p[i].slow = unit_once_in(r, 3) ? 30 : 1;
+        /* As if so many fences had been before. */
+        f->number = first;
+        nicstride_fence_set_done(f);
+        for (unsigned s = 0; s < nicstride_fence_steps(w->n); s++)
+            nicstride_fence_board(f, i)->step[s].number = first;
+    }
+}
+
+/** Puts the number of the epoch, if the target is done with the last one. */
+static void put(world_t *w, int from, int to, uint32_t first)
+{
+    process_t *o = &w->p[from], *t = &w->p[to];
+    const int slot = (int)unit_below(w->r, SLOTS);
+    const uint32_t epoch = o->fence.number - first + 1;
+
+    if (!nicstride_fence_is_done(&o->fence, to))
+        return;
+    t->expected[slot] = epoch;
+    if (unit_once_in(w->r, 2)) {
+        UNIT_CHECK(t->memory[slot] <= epoch);
+        t->memory[slot] = epoch;
+    } else if (t->queued < MAX_MESSAGES) {
+        t->queue[t->queued++] = (message_t){from, slot, epoch};
+        o->sent[to]++;
+    } else {
+        t->memory[slot] = epoch;
+    }
+}
+
+/** One of the messages that have come takes effect; in any order. */
+static void apply(world_t *w, process_t *t)
+{
+    const int i = (int)unit_below(w->r, (uint64_t)t->queued);
+    const message_t m = t->queue[i];
+
+    t->queue[i] = t->queue[--t->queued];
+    UNIT_CHECK(t->memory[m.slot] <= m.epoch);
+    t->memory[m.slot] = m.epoch;
+    t->applied[m.from]++;
+}
+
+static void enter(world_t *w, int me)
+{
+    process_t *p = &w->p[me];
+
+    for (int t = 0; t < w->n; t++)
+        w->p[t].counts[me] = p->sent[t];
+    nicstride_fence_begin(&p->fence);
+    p->in_fence = true;
+}
+
+/** Leaves the fence if it may. */
+static void try_to_leave(world_t *w, process_t *p)
+{
+    if (!nicstride_fence_entered(&p->fence))
+        return;
+    for (int i = 0; i < w->n; i++) {
+        UNIT_CHECK((int32_t)(w->p[i].fence.number - p->fence.number) >= 0);
+        if (p->applied[i] < p->counts[i])
+            return;
+    }
+    UNIT_CHECK(memcmp(p->memory, p->expected, sizeof(p->memory)) == 0);
+    nicstride_fence_set_done(&p->fence);
+    p->in_fence = false;
+}
+
+static void turn(world_t *w, int me, uint32_t first)
+{
+    process_t *p = &w->p[me];
+
+    if (p->queued > 0 && unit_once_in(w->r, 3))
+        apply(w, p);
+    else if (p->in_fence)
+        try_to_leave(w, p);
+    else if (p->fence.number - first < EPOCHS && unit_once_in(w->r, 4))
+        enter(w, me);
+    else if (p->fence.number - first < EPOCHS)
+        put(w, me, (int)unit_below(w->r, (uint64_t)w->n), first);
+}
+
+static bool all_over(const world_t *w, uint32_t first)
+{
+    for (int i = 0; i < w->n; i++) {
+        if (w->p[i].in_fence || w->p[i].fence.number - first < EPOCHS)
+            return false;
+    }
+    return true;
+}
+
+static void run_world(unit_random_t *r, uint32_t first)
+{
+    world_t w;
+    long turns = 0;
+
+    open_world(&w, r, first);
+    while (!all_over(&w, first)) {
+        const int me = (int)unit_below(r, (uint64_t)w.n);
+
+        if (unit_once_in(r, (uint64_t)w.p[me].slow))
+            turn(&w, me, first);
+        ck_assert_msg(++turns < 10000000, "a fence never ends");
+    }
+    for (int i = 0; i < w.n; i++)
+        UNIT_CHECK(w.p[i].queued == 0);
+    free(w.boards);
+}
+
+/* Numbers wrap, in 32 bits and in the sign. */
+START_TEST(any_order)
+{
+    static const uint32_t first[] = {0, UINT32_MAX - EPOCHS / 2, INT32_MAX - EPOCHS / 2};
+    unit_random_t r = {unit_seed()};
+
+    for (int i = 0; i < 150; i++)
+        run_world(&r, first[i % 3]);
+}
+END_TEST
+
+START_TEST(steps)
+{
+    ck_assert_uint_eq(nicstride_fence_steps(1), 0);
+    ck_assert_uint_eq(nicstride_fence_steps(2), 1);
+    ck_assert_uint_eq(nicstride_fence_steps(3), 2);
+    ck_assert_uint_eq(nicstride_fence_steps(4), 2);
+    ck_assert_uint_eq(nicstride_fence_steps(5), 3);
+    ck_assert_uint_eq(nicstride_fence_steps(256), 8);
+    ck_assert_uint_eq(nicstride_fence_steps(257), 9);
+}
+END_TEST
+
+/* ---- threads --------------------------------------------------------------------------------- */
+
+enum { THREADS = 3, FENCES = 3000 };
+
+static _Alignas(64) char boards[THREADS * 64 * 4];
+static uint32_t written[THREADS]; /* plain memory: what fences must make visible */
+static bool wrong;
+
+static void *take_part(void *arg)
+{
+    const int me = *(int *)arg;
+    nicstride_fence_t f = {
+        .n = THREADS, .me = me, .board = boards, .next = sizeof(boards) / THREADS};
+
+    for (uint32_t k = 1; k <= FENCES; k++) {
+        written[me] = k;
+        nicstride_fence_begin(&f);
+        while (!nicstride_fence_entered(&f))
+            sched_yield();
+        for (int i = 0; i < THREADS; i++) {
+            if (written[i] != k)
+                __atomic_store_n(&wrong, true, __ATOMIC_RELAXED);
+        }
+        nicstride_fence_set_done(&f);
+        /* Others read what this one is about to write. */
+        for (int i = 0; i < THREADS; i++) {
+            while (!nicstride_fence_is_done(&f, i))
+                sched_yield();
+        }
+    }
+    return NULL;
+}
+
+START_TEST(threads)
+{
+    pthread_t thread[THREADS];
+    int me[THREADS];
+
+    ck_assert_uint_le(nicstride_fence_board_bytes(THREADS), sizeof(boards) / THREADS);
+    for (int i = 0; i < THREADS; i++) {
+        me[i] = i;
+        ck_assert_int_eq(pthread_create(&thread[i], NULL, take_part, &me[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(thread[i], NULL);
+    ck_assert(!wrong);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {any_order, steps, threads};
+
+    return unit_run("fence", tests, sizeof(tests) / sizeof(tests[0]));
+}
