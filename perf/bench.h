@@ -124,8 +124,10 @@ extern const char *const bench_window_names[BENCH_WIN_KINDS];
 typedef struct bench_window {
     bench_window_kind_t kind;
     MPI_Win win;
-    char *base;     /**< this rank's memory, page-aligned where the kind lets us choose */
-    MPI_Aint *disp; /**< for each rank the displacement, in bytes, of its first byte */
+    char *base;          /**< this rank's memory, page-aligned where the kind lets us choose */
+    size_t bytes;        /**< of it */
+    MPI_Aint *disp;      /**< for each rank the displacement, in bytes, of its first byte */
+    double make_seconds; /**< how long this rank was making the window and attaching memory */
 } bench_window_t;
 
 /**

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 
 # Plain MPI programs: which component moves the data is said on mpirun's command line.
-noinst_PROGRAMS += perf/barrier perf/halo_exchange perf/strided_rma
+noinst_PROGRAMS += perf/barrier perf/halo_exchange perf/patterns perf/strided_rma
 
 perf_common = \
 	perf/bench.c \
@@ -25,6 +25,10 @@ perf_halo_exchange_SOURCES = $(perf_common) \
 	perf/halo_grid.h
 perf_halo_exchange_CFLAGS = $(perf_cflags)
 perf_halo_exchange_LDADD = $(perf_ldadd)
+
+perf_patterns_SOURCES = $(perf_common) perf/patterns.c
+perf_patterns_CFLAGS = $(perf_cflags)
+perf_patterns_LDADD = $(perf_ldadd)
 
 perf_strided_rma_SOURCES = $(perf_common) \
 	perf/rma_test.c \

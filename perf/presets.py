@@ -21,6 +21,15 @@ SELECTIONS = {
 TCP = ["--mca", "btl", "tcp,self", "-x", "UCX_TLS=tcp,self"]
 # Every process counts as a node of its own, so that ours uses no shared memory either.
 TCP_OURS = ["--mca", "osc_nicstride_node", "0"]
+# Times of a result by how their names begin, and what a table says of them.
+TIMES = {
+    "": "",
+    "read_": ", arrived data read too",
+    "first_": ", mean of the first 20 steps on a fresh window",
+    "p95_": ", 95th percentile",
+    "p99_": ", 99th percentile",
+    "skew_": ", from the first to leave to the last",
+}
 
 
 @dataclass(frozen=True)
@@ -36,6 +45,8 @@ class Preset:
     mpirun: tuple = ()
     mpirun_ours: tuple = ()
     extra: tuple = ()
+    shown: tuple = ("",)  # how the names of the times begin that have a table each
+    hosts: int = 0  # made for it on this machine by test/fabric/hosts
 
     def cases(self):
         """All names of cases, as value/value/... in the order of the lists."""
@@ -58,7 +69,7 @@ class Preset:
         options = []
         for letter, values in self.lists.items():
             options += ["-" + letter, ",".join(values)]
-        if self.program in ("strided_rma", "barrier"):
+        if self.program != "halo_exchange":
             options += ["-t", str(milliseconds)]
         if self.program == "strided_rma" and reads:
             options.append("-r")
@@ -66,11 +77,7 @@ class Preset:
 
     def times(self, reads):
         """The times in a result: how the name begins, and what a table says of it."""
-        times = [("", "")] + ([("read_", ", arrived data read too")] if reads else [])
-        if self.program == "barrier":
-            times += [("p99_", ", 99th percentile")]
-            times += [("skew_", ", from the first to leave to the last")]
-        return times
+        return [(prefix, TIMES[prefix]) for prefix in (*self.shown, *(("read_",) if reads else ()))]
 
     def figure(self, seconds, size):
         """A time of an operation on so many bytes in the preset's unit, or None."""
@@ -84,6 +91,19 @@ STRIDED = {"m": ("64K", "1M"), "b": ("8", "64", "512", "1K", "4K", "contig")}
 # and with it go the cases that would come later.
 LATENCY = {"w": ("create", "allocate"), "o": ("put_lat", "get_lat", "fop_lat", "cas_lat")}
 ON_NODE = ("rdma", "ucx", "pt2pt", OURS)
+PATTERNS = Preset(
+    "a step of the halo by columns, one node",
+    ("ucx", "pt2pt", OURS),
+    {
+        "n": ("64", "256", "512", "1024"),
+        "s": ("fence", "pscw"),
+        "c": ("none", "20us", "200us"),
+        "w": ("create", "allocate"),
+    },
+    program="patterns",
+    unit="us",
+    shown=("", "first_"),
+)
 PRESETS = {
     "mapped": Preset(
         "mapped windows (MPI_Win_allocate), one node",
@@ -199,6 +219,15 @@ PRESETS = {
         program="barrier",
         unit="us",
         ours=OUR_BARRIER,
+        shown=("", "p99_", "skew_"),
+    ),
+    "patterns": PATTERNS,
+    "first": replace(PATTERNS, shown=("first_",)),
+    "patterns_hosts": replace(
+        PATTERNS,
+        title="a step of the halo by columns, two hosts of one rank over TCP",
+        lists={**PATTERNS.lists, "w": ("create",)},
+        hosts=2,
     ),
 }
 # What --quick runs when no presets are named: few cases, small enough for the slowest selection.
@@ -229,6 +258,8 @@ def case_name(result, preset):
         "d": lambda r: f"{int(r['dims'])}d",
         "s": lambda r: r["sync"],
         "T": lambda r: r["types"],
+        "n": lambda r: str(int(r["n"])),
+        "c": lambda r: r["compute"],
     }
     return "/".join(parts[letter](result) for letter in preset.lists)
 

@@ -5,6 +5,7 @@
 /** @file One way to make and free windows of all four kinds. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "perf/bench.h"
 
@@ -13,6 +14,24 @@ const char *const bench_window_names[BENCH_WIN_KINDS] = {"create", "allocate", "
 static bool owns_memory(bench_window_kind_t kind)
 {
     return kind == BENCH_WIN_CREATE || kind == BENCH_WIN_DYNAMIC;
+}
+
+/** A mapping of its own, touched: what malloc gives was perhaps used by the window before. */
+static char *map_memory(size_t bytes)
+{
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED) {
+        fprintf(stderr, "out of memory: %zu bytes\n", bytes);
+        MPI_Abort(MPI_COMM_WORLD, BENCH_EXIT_NO_MEMORY);
+    }
+    return memset(p, 0, bytes);
+}
+
+static void unmap_memory(const bench_window_t *w)
+{
+    if (owns_memory(w->kind)) {
+        munmap(w->base, w->bytes);
+    }
 }
 
 static int make_window(bench_window_t *w, MPI_Aint bytes, MPI_Comm comm)
@@ -63,19 +82,24 @@ int bench_window_open(bench_window_kind_t kind, size_t bytes, MPI_Comm comm, ben
     MPI_Aint disp = 0;
     int ranks;
     MPI_Comm_size(comm, &ranks);
-    *w_p = (bench_window_t){.kind = kind, .win = MPI_WIN_NULL};
+    *w_p = (bench_window_t){.kind = kind, .win = MPI_WIN_NULL, .bytes = bytes};
     if (owns_memory(kind)) {
-        w_p->base = bench_alloc(bytes);
+        w_p->base = map_memory(bytes);
     }
+    MPI_Barrier(comm);
+    double start = bench_now();
     int rc = make_window(w_p, (MPI_Aint)bytes, comm);
+    w_p->make_seconds = bench_now() - start;
     if (!agreed(rc, "making it", kind, comm)) {
-        free(owns_memory(kind) ? w_p->base : NULL);
+        unmap_memory(w_p);
         return -1;
     }
+    start = bench_now();
     rc = attach(w_p, (MPI_Aint)bytes, &disp);
+    w_p->make_seconds += bench_now() - start;
     if (!agreed(rc, "attaching memory", kind, comm)) {
         MPI_Win_free(&w_p->win);
-        free(w_p->base);
+        unmap_memory(w_p);
         return -1;
     }
     w_p->disp = bench_alloc((size_t)ranks * sizeof(*w_p->disp));
@@ -91,6 +115,6 @@ void bench_window_close(bench_window_t *w)
         MPI_Win_detach(w->win, w->base);
     }
     MPI_Win_free(&w->win);
-    free(owns_memory(w->kind) ? w->base : NULL);
+    unmap_memory(w);
     free(w->disp);
 }
