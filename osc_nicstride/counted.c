@@ -19,9 +19,12 @@ static void tell_locked(nicstride_module_t *m, nicstride_peer_t *p)
     p->trial.cell = NULL;
     if (!p->failed)
         __atomic_store_n(&p->clean, p->enqueued, __ATOMIC_RELEASE);
-    if (p->told == p->tx.sent)
+    /* What can not get there is not to be waited for there. */
+    const uint64_t count = p->failed ? p->tx.acked : p->tx.sent;
+
+    if (p->told == count)
         return;
-    p->told = p->tx.sent;
+    p->told = count;
     if (p->local >= 0)
         atomic_store_explicit(&nicstride_ctl_counts(m, p->local)[m->node.me], p->told,
                               memory_order_release);
