@@ -338,15 +338,8 @@ unsigned onic_wire_losses(void)
     return onic_wire.losses;
 }
 
-ucp_ep_h onic_peer_ep(onic_peer_t *peer, int *rc_p)
+static ucs_status_t make_ep(onic_peer_t *peer)
 {
-    if (onic_peer_lost(peer)) {
-        *rc_p = onic_ucs_error(peer->failed);
-        return NULL;
-    }
-    if (peer->ep != NULL) {
-        return peer->ep;
-    }
     /* No peer error handling: it would cost the shared-memory transports, and Open MPI ends the
      * job when a process dies. The handler is for processes that leave in good order. */
     ucp_ep_params_t params = {
@@ -359,6 +352,24 @@ ucp_ep_h onic_peer_ep(onic_peer_t *peer, int *rc_p)
     ucs_status_t status = ucp_ep_create(onic_wire.worker, &params, &peer->ep);
     if (status != UCS_OK) {
         peer->ep = NULL;
+    }
+    return status;
+}
+
+bool onic_peer_connect(onic_peer_t *peer)
+{
+    /* A failure is told when somebody needs the connection. */
+    return !peer->self && peer->ep == NULL && peer->failed == UCS_OK && make_ep(peer) == UCS_OK;
+}
+
+ucp_ep_h onic_peer_ep(onic_peer_t *peer, int *rc_p)
+{
+    if (onic_peer_lost(peer)) {
+        *rc_p = onic_ucs_error(peer->failed);
+        return NULL;
+    }
+    ucs_status_t status = peer->ep == NULL ? make_ep(peer) : UCS_OK;
+    if (status != UCS_OK) {
         peer->failed = status;
         onic_wire_count_loss();
         tell_lost(peer, "no UCX transport reaches", status);

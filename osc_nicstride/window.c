@@ -312,6 +312,40 @@ static int build(nicstride_module_t *m, void **base, size_t size, int disp_unit,
     return rc;
 }
 
+/** Processes before and behind this one on its node that it is connected with from the beginning. */
+#define NEIGHBOURS 8
+
+/**
+ * Making a connection takes as long as a thousand short messages, and its queues' pages are touched
+ * by the first: not in the program's first transfers. A message that asks for nothing goes along.
+ */
+static void connect_locked(nicstride_module_t *m, int rank)
+{
+    nicstride_peer_t *p;
+    nicstride_msg_t msg;
+
+    if (!onic_peer_connect(m->wire[rank]) || (p = nicstride_peer_locked(m, rank)) == NULL)
+        return;
+    (void)nicstride_frag_max_locked(p);
+    nicstride_msg_init(&msg, NICSTRIDE_MSG_FLUSH, m->info[rank].win, (uint32_t)m->rank);
+    nicstride_send_locked(m, p, &msg);
+}
+
+static void connect_neighbours(nicstride_module_t *m)
+{
+    const int n = m->node.n, most = n - 1 < 2 * NEIGHBOURS ? n - 1 : 2 * NEIGHBOURS;
+
+    if (!m->wants_server)
+        return;
+    onic_wire_lock();
+    for (int i = 1; i <= most; i++) {
+        const int away = i % 2 ? (i + 1) / 2 : n - i / 2;
+
+        connect_locked(m, m->node.ranks[(m->node.me + away) % n]);
+    }
+    onic_wire_unlock();
+}
+
 /** Are all processes of MPI_COMM_WORLD members? Every one of them gets the same answer. */
 static bool holds_world(ompi_communicator_t *comm)
 {
@@ -366,6 +400,7 @@ int nicstride_win_select(ompi_win_t *win, void **base, size_t size, int disp_uni
     }
     rc = build(m, base, size, disp_unit, info);
     if (rc == OMPI_SUCCESS) {
+        connect_neighbours(m);
         win->w_osc_module = &m->super;
         rc = nicstride_subscribe_info(win);
     }
