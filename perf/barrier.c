@@ -127,19 +127,6 @@ static int calibrate(const bench_t *b, double seconds)
 /* ---- one by one: 99th percentile, skew, check --------------------------------------------------
  */
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double percentile(double *v, int n, double part)
-{
-    qsort(v, (size_t)n, sizeof(*v), compare_doubles);
-    int at = (int)(part * n);
-    return v[at < n ? at : n - 1];
-}
-
 static void reduce_to_0(const bench_t *b, double *v, int n, MPI_Op op)
 {
     MPI_Reduce(b->rank == 0 ? MPI_IN_PLACE : v, v, n, MPI_DOUBLE, op, 0, MPI_COMM_WORLD);
@@ -173,7 +160,7 @@ static void one_by_one(const bench_t *b, int n, result_t *r)
         seconds[i] = left[i] - entered[i] - computed;
     }
     reduce_to_0(b, seconds, n, MPI_MAX);
-    r->p99 = percentile(seconds, n, 0.99);
+    r->p99 = bench_percentile(seconds, n, 0.99);
     r->ok = true;
     compare_ranks(b, entered, left, n, r);
     free(entered);

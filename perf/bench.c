@@ -37,6 +37,13 @@ double bench_median(double *v, int n)
     return n % 2 ? v[n / 2] : 0.5 * (v[n / 2 - 1] + v[n / 2]);
 }
 
+double bench_percentile(double *v, int n, double part)
+{
+    qsort(v, (size_t)n, sizeof(*v), compare_doubles);
+    int at = (int)(part * n);
+    return v[at < n ? at : n - 1];
+}
+
 void *bench_alloc(size_t bytes)
 {
     void *p = NULL;

@@ -46,6 +46,9 @@ void bench_compute(double seconds);
 /** Median of `n` >= 1 values; reorders them. */
 double bench_median(double *v, int n);
 
+/** The value below which the `part` (0..1) of `n` >= 1 values lies; reorders them. */
+double bench_percentile(double *v, int n, double part);
+
 /** Parses "64k", "1M", "4096" (powers of 1024). Returns 0, or -1 where the text is no size > 0. */
 int bench_parse_size(const char *text, size_t *size_p);
 

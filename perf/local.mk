@@ -2,22 +2,36 @@
 # SPDX-License-Identifier: BSD-3-Clause
 
 # Plain MPI programs: which component moves the data is said on mpirun's command line.
-noinst_PROGRAMS += perf/barrier perf/halo_exchange perf/patterns perf/strided_rma
+noinst_PROGRAMS += perf/away perf/barrier perf/cells perf/halo_exchange perf/patterns \
+	perf/strided_rma
 
 perf_common = \
 	perf/bench.c \
 	perf/bench.h \
 	perf/cacheline.c \
 	perf/window.c
+perf_rma = \
+	perf/rma_test.c \
+	perf/rma_test.h \
+	perf/shape.c \
+	perf/shape.h
 perf_ldadd = $(OMPI_LDFLAGS) $(OMPI_LIBS) -lm
 
 # As fast as the compiler can make it: the plain loops in here are what the transfers are compared
 # with.
 perf_cflags = $(AM_CFLAGS) -O3
 
+perf_away_SOURCES = $(perf_common) $(perf_rma) perf/away.c
+perf_away_CFLAGS = $(perf_cflags)
+perf_away_LDADD = $(perf_ldadd)
+
 perf_barrier_SOURCES = $(perf_common) perf/barrier.c
 perf_barrier_CFLAGS = $(perf_cflags)
 perf_barrier_LDADD = $(perf_ldadd)
+
+perf_cells_SOURCES = $(perf_common) $(perf_rma) perf/cells.c
+perf_cells_CFLAGS = $(perf_cflags)
+perf_cells_LDADD = $(perf_ldadd)
 
 perf_halo_exchange_SOURCES = $(perf_common) \
 	perf/halo_exchange.c \
@@ -30,12 +44,7 @@ perf_patterns_SOURCES = $(perf_common) perf/patterns.c
 perf_patterns_CFLAGS = $(perf_cflags)
 perf_patterns_LDADD = $(perf_ldadd)
 
-perf_strided_rma_SOURCES = $(perf_common) \
-	perf/rma_test.c \
-	perf/rma_test.h \
-	perf/shape.c \
-	perf/shape.h \
-	perf/strided_rma.c
+perf_strided_rma_SOURCES = $(perf_common) $(perf_rma) perf/strided_rma.c
 perf_strided_rma_CFLAGS = $(perf_cflags)
 perf_strided_rma_LDADD = $(perf_ldadd)
 

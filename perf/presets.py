@@ -21,6 +21,8 @@ SELECTIONS = {
 TCP = ["--mca", "btl", "tcp,self", "-x", "UCX_TLS=tcp,self"]
 # Every process counts as a node of its own, so that ours uses no shared memory either.
 TCP_OURS = ["--mca", "osc_nicstride_node", "0"]
+# The programs that are told how long to measure.
+TIMED = ("strided_rma", "barrier", "patterns", "cells")
 # Times of a result by how their names begin, and what a table says of them.
 TIMES = {
     "": "",
@@ -46,6 +48,7 @@ class Preset:
     mpirun_ours: tuple = ()
     extra: tuple = ()
     shown: tuple = ("",)  # how the names of the times begin that have a table each
+    parts: bool = False  # what a step's time is made of has a table, too
     hosts: int = 0  # made for it on this machine by test/fabric/hosts
 
     def cases(self):
@@ -69,7 +72,7 @@ class Preset:
         options = []
         for letter, values in self.lists.items():
             options += ["-" + letter, ",".join(values)]
-        if self.program != "halo_exchange":
+        if self.program in TIMED:
             options += ["-t", str(milliseconds)]
         if self.program == "strided_rma" and reads:
             options.append("-r")
@@ -104,6 +107,7 @@ PATTERNS = Preset(
     unit="us",
     shown=("", "first_"),
 )
+CELLS_TITLE = "one operation, or 64 (16 of 1 MiB: puts64, gets64), and a synchronisation, one node"
 PRESETS = {
     "mapped": Preset(
         "mapped windows (MPI_Win_allocate), one node",
@@ -222,6 +226,31 @@ PRESETS = {
         shown=("", "p99_", "skew_"),
     ),
     "patterns": PATTERNS,
+    "cells": Preset(
+        CELLS_TITLE,
+        ("rdma", "ucx", "pt2pt", OURS),
+        # Compare-and-swap and allocated windows last, see LATENCY.
+        {
+            "o": ("put", "get", "acc", "gacc", "puts64", "gets64", "fop", "cas"),
+            "m": ("8", "1K", "64K", "1M"),
+            "s": ("fence", "pscw", "lock", "flush"),
+            "w": ("create", "dynamic", "allocate"),
+        },
+        program="cells",
+        unit="us",
+    ),
+    "away": Preset(
+        "strided put and flush to a target that computes between two calls of MPI, one node",
+        ("rdma", "ucx", "pt2pt", OURS),
+        {
+            "C": ("100us", "500us", "2ms"),
+            "B": ("1", "64", "512", "4K"),
+            "w": ("create", "allocate"),
+        },
+        program="away",
+        unit="us",
+        shown=("", "p95_"),
+    ),
     "first": replace(PATTERNS, shown=("first_",)),
     "patterns_hosts": replace(
         PATTERNS,
@@ -232,6 +261,16 @@ PRESETS = {
 }
 # What --quick runs when no presets are named: few cases, small enough for the slowest selection.
 QUICK = {
+    "patterns": replace(
+        PATTERNS,
+        lists={
+            "n": ("64", "256", "1024"),
+            "s": ("fence",),
+            "c": ("none", "200us"),
+            "w": ("create", "allocate"),
+        },
+        parts=True,
+    ),
     "halo": replace(
         PRESETS["halo"],
         lists={**PRESETS["halo"].lists, "s": ("fence",)},
@@ -260,6 +299,8 @@ def case_name(result, preset):
         "T": lambda r: r["types"],
         "n": lambda r: str(int(r["n"])),
         "c": lambda r: r["compute"],
+        "C": lambda r: r["slice"],
+        "B": lambda r: size_text(r["blocks"]),
     }
     return "/".join(parts[letter](result) for letter in preset.lists)
 

@@ -12,6 +12,7 @@ const char *const rma_op_names[RMA_OPS] = {
     [RMA_PUT] = "put",
     [RMA_GET] = "get",
     [RMA_ACC] = "acc",
+    [RMA_GACC] = "gacc",
     [RMA_PUT_TYPELOOP] = "put_typeloop",
     [RMA_GET_TYPELOOP] = "get_typeloop",
     [RMA_ACC_TYPELOOP] = "acc_typeloop",
@@ -21,7 +22,7 @@ const char *const rma_op_names[RMA_OPS] = {
     [RMA_FOP_LAT] = "fop_lat",
     [RMA_CAS_LAT] = "cas_lat",
 };
-const char *const rma_sync_names[RMA_SYNCS] = {"flush", "fence"};
+const char *const rma_sync_names[RMA_SYNCS] = {"flush", "fence", "pscw", "lock"};
 
 /** Where reads of arrived data go, so that the compiler keeps them. */
 static volatile uint64_t sink;
@@ -31,6 +32,11 @@ bool rma_op_is_latency(rma_op_t op)
     return op >= RMA_PUT_LAT;
 }
 
+bool rma_sync_is_active(rma_sync_t sync)
+{
+    return sync == RMA_SYNC_FENCE || sync == RMA_SYNC_PSCW;
+}
+
 static bool is_get(rma_op_t op)
 {
     return op == RMA_GET || op == RMA_GET_TYPELOOP || op == RMA_GET_LAT;
@@ -38,7 +44,7 @@ static bool is_get(rma_op_t op)
 
 static bool is_acc(rma_op_t op)
 {
-    return op == RMA_ACC || op == RMA_ACC_TYPELOOP || op == RMA_ACC_LAT;
+    return op == RMA_ACC || op == RMA_GACC || op == RMA_ACC_TYPELOOP || op == RMA_ACC_LAT;
 }
 
 static bool is_atomic(rma_op_t op)
@@ -81,22 +87,27 @@ void rma_test_end(rma_test_t *t)
     }
 }
 
-void rma_epoch_open(const rma_test_t *t)
+void rma_epoch_open(rma_test_t *t)
 {
+    MPI_Group both;
+    MPI_Comm_group(t->comm, &both);
+    MPI_Group_incl(both, 1, &(int){!t->rank}, &t->peer);
+    MPI_Group_free(&both);
     if (t->sync == RMA_SYNC_FENCE) {
         MPI_Win_fence(0, t->window->win);
-    } else {
+    } else if (t->sync == RMA_SYNC_FLUSH) {
         MPI_Win_lock_all(0, t->window->win);
     }
 }
 
-void rma_epoch_close(const rma_test_t *t)
+void rma_epoch_close(rma_test_t *t)
 {
     if (t->sync == RMA_SYNC_FENCE) {
         MPI_Win_fence(MPI_MODE_NOSUCCEED, t->window->win);
-    } else {
+    } else if (t->sync == RMA_SYNC_FLUSH) {
         MPI_Win_unlock_all(t->window->win);
     }
+    MPI_Group_free(&t->peer);
     MPI_Barrier(t->comm);
 }
 
@@ -124,6 +135,10 @@ static void transfer(rma_test_t *t)
     MPI_Win win = t->window->win;
     if (is_get(t->op)) {
         MPI_Get(local, o->count, o->type, TARGET, disp, d->count, d->type, win);
+    } else if (t->op == RMA_GACC) {
+        char *result = t->results + (local - t->local);
+        MPI_Get_accumulate(local, o->count, o->type, result, o->count, o->type, TARGET, disp,
+                           d->count, d->type, MPI_SUM, win);
     } else if (is_acc(t->op)) {
         MPI_Accumulate(local, o->count, o->type, TARGET, disp, d->count, d->type, MPI_SUM, win);
     } else {
@@ -172,12 +187,31 @@ static void issue_burst(rma_test_t *t)
     t->nth = 0;
 }
 
+static void begin(const rma_test_t *t)
+{
+    MPI_Win win = t->window->win;
+    if (t->sync == RMA_SYNC_PSCW && t->rank == TARGET) {
+        MPI_Win_post(t->peer, 0, win);
+    } else if (t->sync == RMA_SYNC_PSCW) {
+        MPI_Win_start(t->peer, 0, win);
+    } else if (t->sync == RMA_SYNC_LOCK && t->rank == ORIGIN) {
+        MPI_Win_lock(MPI_LOCK_SHARED, TARGET, 0, win);
+    }
+}
+
 static void complete(const rma_test_t *t)
 {
+    MPI_Win win = t->window->win;
     if (t->sync == RMA_SYNC_FENCE) {
-        MPI_Win_fence(0, t->window->win);
+        MPI_Win_fence(0, win);
+    } else if (t->sync == RMA_SYNC_PSCW && t->rank == TARGET) {
+        MPI_Win_wait(win);
+    } else if (t->sync == RMA_SYNC_PSCW) {
+        MPI_Win_complete(win);
+    } else if (t->sync == RMA_SYNC_LOCK && t->rank == ORIGIN) {
+        MPI_Win_unlock(TARGET, win);
     } else if (t->rank == ORIGIN) {
-        MPI_Win_flush(TARGET, t->window->win);
+        MPI_Win_flush(TARGET, win);
     }
 }
 
@@ -228,17 +262,28 @@ static void target_until_done(const rma_test_t *t)
     MPI_Recv(NULL, 0, MPI_BYTE, ORIGIN, TAG, t->comm, MPI_STATUS_IGNORE);
 }
 
-static bool takes_part(const rma_test_t *t, bool reads)
+/** The target stays until the origin has finished. */
+static void stay(const rma_test_t *t)
 {
-    return t->rank == ORIGIN || t->sync == RMA_SYNC_FENCE || (reads && !is_get(t->op));
+    if (t->rank == ORIGIN) {
+        MPI_Send(NULL, 0, MPI_BYTE, TARGET, TAG, t->comm);
+    } else {
+        target_until_done(t);
+    }
 }
 
-/** `n` operations; returns seconds. The target stays until the origin has finished. */
+static bool takes_part(const rma_test_t *t, bool reads)
+{
+    return t->rank == ORIGIN || rma_sync_is_active(t->sync) || (reads && !is_get(t->op));
+}
+
+/** `n` bursts; returns seconds. */
 static double batch(rma_test_t *t, int n, bool reads)
 {
     MPI_Barrier(t->comm);
     double start = bench_now();
     for (int i = 0; i < n && takes_part(t, reads); i++) {
+        begin(t);
         issue_burst(t);
         complete(t);
         if (reads) {
@@ -246,11 +291,7 @@ static double batch(rma_test_t *t, int n, bool reads)
         }
     }
     double seconds = bench_now() - start;
-    if (t->rank == ORIGIN) {
-        MPI_Send(NULL, 0, MPI_BYTE, TARGET, TAG, t->comm);
-    } else {
-        target_until_done(t);
-    }
+    stay(t);
     return seconds;
 }
 
@@ -329,6 +370,24 @@ rma_time_t rma_measure(rma_test_t *t, bool reads)
     return time;
 }
 
+int rma_sample(rma_test_t *t, double pause, double limit, double *seconds, int n)
+{
+    uint64_t random = 1;
+    int done = 0;
+    MPI_Barrier(t->comm);
+    double end = bench_now() + limit;
+    while (t->rank == ORIGIN && done < n && (done == 0 || bench_now() < end)) {
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        bench_compute(2 * pause * (double)(random >> 33) / (double)(1u << 31));
+        double start = bench_now();
+        issue_burst(t);
+        complete(t);
+        seconds[done++] = bench_now() - start;
+    }
+    stay(t);
+    return done;
+}
+
 static double run_copy(void *p, int n)
 {
     const run_arg_t *arg = p;
@@ -385,6 +444,9 @@ static void prepare_check(rma_test_t *t)
     } else {
         bench_shape_t s = burst_shape(t, &t->origin);
         bench_shape_clear(&s, t->local);
+        if (t->op == RMA_GACC) {
+            bench_shape_clear(&s, t->results);
+        }
         if (!get) {
             bench_shape_fill(&s, t->local, SEED_MOVED);
         }
@@ -408,6 +470,10 @@ static long count_errors(const rma_test_t *t)
     if (is_atomic(t->op)) {
         return wrong_words(t);
     }
+    if (t->op == RMA_GACC && t->rank == ORIGIN) {
+        bench_shape_t fetched = burst_shape(t, &t->origin);
+        return (long)bench_shape_errors(&fetched, t->results, SEED_THERE, -1);
+    }
     if (is_get(t->op) != (t->rank == ORIGIN)) {
         return 0;
     }
@@ -416,15 +482,26 @@ static long count_errors(const rma_test_t *t)
                                     is_acc(t->op) ? SEED_THERE : -1);
 }
 
+/** Between the stores of a rank and the operations of others, in either order. */
+static void publish(const rma_test_t *t)
+{
+    if (t->sync == RMA_SYNC_FLUSH) {
+        MPI_Win_sync(t->window->win);
+    } else if (t->sync == RMA_SYNC_LOCK) {
+        MPI_Win_lock(MPI_LOCK_SHARED, t->rank, 0, t->window->win);
+        MPI_Win_unlock(t->rank, t->window->win);
+    }
+}
+
 /** Makes local stores and remote operations visible to each other across a barrier. */
 static void synchronise(const rma_test_t *t)
 {
     if (t->sync == RMA_SYNC_FENCE) {
         MPI_Win_fence(0, t->window->win);
     } else {
-        MPI_Win_sync(t->window->win);
+        publish(t);
         MPI_Barrier(t->comm);
-        MPI_Win_sync(t->window->win);
+        publish(t);
     }
 }
 
@@ -432,6 +509,7 @@ long rma_check(rma_test_t *t)
 {
     prepare_check(t);
     synchronise(t);
+    begin(t);
     issue_burst(t);
     complete(t);
     synchronise(t);

@@ -16,6 +16,7 @@ typedef enum rma_op {
     RMA_PUT,
     RMA_GET,
     RMA_ACC,
+    RMA_GACC,
     RMA_PUT_TYPELOOP,
     RMA_GET_TYPELOOP,
     RMA_ACC_TYPELOOP,
@@ -27,13 +28,23 @@ typedef enum rma_op {
     RMA_OPS
 } rma_op_t;
 
-typedef enum rma_sync { RMA_SYNC_FLUSH, RMA_SYNC_FENCE, RMA_SYNCS } rma_sync_t;
+/** In lock_all with a flush, by fences, by post, start, complete and wait, by lock and unlock. */
+typedef enum rma_sync {
+    RMA_SYNC_FLUSH,
+    RMA_SYNC_FENCE,
+    RMA_SYNC_PSCW,
+    RMA_SYNC_LOCK,
+    RMA_SYNCS
+} rma_sync_t;
 
 extern const char *const rma_op_names[RMA_OPS];
 extern const char *const rma_sync_names[RMA_SYNCS];
 
 /** Whether the operation is one element, measured for its time alone. */
 bool rma_op_is_latency(rma_op_t op);
+
+/** Whether the target calls MPI for the synchronisation, too. */
+bool rma_sync_is_active(rma_sync_t sync);
 
 /** One side of a transfer. */
 typedef struct rma_side {
@@ -54,8 +65,10 @@ typedef struct rma_test {
     int burst;            /* operations between two synchronisations ... */
     int nth;              /* ... and which of them is being done, each in a place of its own */
     const bench_window_t *window;
-    char *local;   /* origin's private buffer, the extents of a burst of its shape */
-    char *scratch; /* destination of the in-process copy, the extent of the target's shape */
+    MPI_Group peer; /* the other rank, while an epoch is open */
+    char *local;    /* origin's private buffer, the extents of a burst of its shape */
+    char *results;  /* the same for what RMA_GACC fetches */
+    char *scratch;  /* destination of the in-process copy, the extent of the target's shape */
     rma_side_t origin, target;
 } rma_test_t;
 
@@ -73,8 +86,8 @@ void rma_test_begin(rma_test_t *t);
 void rma_test_end(rma_test_t *t);
 
 /** Collective. Opens and closes the epoch in which all tests on the window run. */
-void rma_epoch_open(const rma_test_t *t);
-void rma_epoch_close(const rma_test_t *t);
+void rma_epoch_open(rma_test_t *t);
+void rma_epoch_close(rma_test_t *t);
 
 /**
  * Collective. Measures the operation, completion at the target included; with `reads` also the time
@@ -82,6 +95,13 @@ void rma_epoch_close(const rma_test_t *t);
  * exchange of empty messages, or a second fence, to take turns). The result is valid on rank 0.
  */
 rma_time_t rma_measure(rma_test_t *t, bool reads);
+
+/**
+ * Collective, in lock_all. Seconds of each of up to `n` bursts by itself, completion included. The
+ * origin computes for `pause` seconds on average before each of them, and begins no other one after
+ * `limit` seconds. Returns how many there are, on rank 0.
+ */
+int rma_sample(rma_test_t *t, double pause, double limit, double *seconds, int n);
 
 /** On rank 0, while rank 1 waits in MPI's next call: the in-process copy between the same shapes.
  */

@@ -51,12 +51,13 @@ static const char usage[] =
     "  -S N      stride in blocks (2)\n"
     "  -L SIDE   which side is strided: both, origin, target (both)\n"
     "  -w LIST   windows: create, allocate, dynamic, shared (allocate)\n"
-    "  -o LIST   operations: put, get, acc, put_typeloop, get_typeloop, acc_typeloop,\n"
-    "            put_lat, get_lat, acc_lat, fop_lat, cas_lat (put,get)\n"
-    "  -s SYNC   flush (in lock_all) or fence, after each operation or -N of them (flush)\n"
+    "  -o LIST   operations: put, get, acc, gacc, put_typeloop, get_typeloop,\n"
+    "            acc_typeloop, put_lat, get_lat, acc_lat, fop_lat, cas_lat (put,get)\n"
+    "  -s SYNC   flush (in lock_all), fence, pscw, or lock (and unlock), for each operation or -N\n"
+    "            of them (flush)\n"
     "  -N N      operations between two synchronisations, each in a place of its own (1)\n"
     "  -t MS     time for each measurement (30)\n"
-    "  -r        measure also with the receiving side reading what arrived\n"
+    "  -r        measure also with the receiving side reading what arrived (flush or fence)\n"
     "  -c        the target computes instead of waiting in MPI (flush only, not with -r)\n"
     "  -C USEC   time the target computes between two calls into MPI (1000)\n"
     "  -j FILE   write the results as JSON\n";
@@ -149,8 +150,12 @@ static int parse_options(int argc, char **argv, options_t *o)
             return -1;
         }
     }
-    if (o->target_computes && (o->reads || o->sync == RMA_SYNC_FENCE)) {
-        fprintf(stderr, "-c goes with neither -r nor -s fence\n");
+    if (o->target_computes && (o->reads || o->sync != RMA_SYNC_FLUSH)) {
+        fprintf(stderr, "-c goes with neither -r nor another -s than flush\n");
+        return -1;
+    }
+    if (o->reads && o->sync != RMA_SYNC_FLUSH && o->sync != RMA_SYNC_FENCE) {
+        fprintf(stderr, "-r goes with -s flush and -s fence only\n");
         return -1;
     }
     for (int i = 0; i < o->blocks.n; i++) {
@@ -355,6 +360,16 @@ static void run_window(bench_window_kind_t kind, rma_test_t *t, report_t *rep)
     bench_window_close(&window);
 }
 
+static bool fetches(const options_t *o)
+{
+    for (int i = 0; i < o->ops.n; i++) {
+        if (o->ops.v[i] == RMA_GACC) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static int run(const options_t *o, MPI_Comm comm, int rank)
 {
     report_t rep = {.opt = o};
@@ -371,6 +386,7 @@ static int run(const options_t *o, MPI_Comm comm, int rank)
                     .burst = o->burst,
                     .budget = 1e-3 * o->milliseconds,
                     .local = bench_alloc(o->burst_extent),
+                    .results = fetches(o) ? bench_alloc(o->burst_extent) : NULL,
                     .scratch = bench_alloc(o->extent)};
     rep.line = bench_line_open(comm);
     for (int i = 0; i < o->windows.n; i++) {
@@ -378,6 +394,7 @@ static int run(const options_t *o, MPI_Comm comm, int rank)
     }
     bench_line_close(rep.line);
     free(t.local);
+    free(t.results);
     free(t.scratch);
     int written = bench_json_close(rep.json);
     MPI_Bcast(&written, 1, MPI_INT, 0, comm);
