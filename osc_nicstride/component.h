@@ -25,6 +25,8 @@ typedef struct nicstride_params {
     int priority;
     int method;
     bool show_plan;
+    int verbose;
+    bool calibrate;
     bool node;
     bool cma;
     bool server;
@@ -41,6 +43,7 @@ typedef struct nicstride_params {
 typedef struct nicstride_component {
     ompi_osc_base_component_t super;
     nicstride_params_t params;
+    nicstride_cost_t node_cost; /**< the model's constants for peers on this node */
     bool wire_open;
     bool world_met; /**< all of MPI_COMM_WORLD took part in a window: a fence finds all of them */
     opal_hash_table_t windows;        /**< windows by their name at home; wire lock */

@@ -9,6 +9,8 @@ osc_nicstride_libnicstride_core_la_SOURCES = \
 	osc_nicstride/apply.h \
 	osc_nicstride/batch.c \
 	osc_nicstride/batch.h \
+	osc_nicstride/cost.c \
+	osc_nicstride/cost.h \
 	osc_nicstride/epoch.c \
 	osc_nicstride/epoch.h \
 	osc_nicstride/fence.h \
@@ -43,7 +45,11 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/agreement.c \
 	osc_nicstride/agreement.h \
 	osc_nicstride/answer.c \
+	osc_nicstride/calibrate.c \
+	osc_nicstride/calibrate.h \
 	osc_nicstride/calls.h \
+	osc_nicstride/choose.c \
+	osc_nicstride/choose.h \
 	osc_nicstride/compare_and_swap.c \
 	osc_nicstride/component.c \
 	osc_nicstride/component.h \

@@ -85,10 +85,13 @@ nicstride_presence_t nicstride_presence(nicstride_peer_t *p)
     return NICSTRIDE_ABSENT;
 }
 
-nicstride_tune_cell_t *nicstride_observed(nicstride_peer_t *p, nicstride_direction_t dir,
-                                          const onic_layout_t *origin, const onic_layout_t *target)
+nicstride_learned_t nicstride_observed(nicstride_peer_t *p, nicstride_direction_t dir,
+                                       const onic_layout_t *origin, const onic_layout_t *target)
 {
-    return beat_of(p) != NULL ? nicstride_tune_cell(p->tune, dir, origin, target) : NULL;
+    if (beat_of(p) == NULL)
+        return NICSTRIDE_MODEL_ALONE;
+    return (nicstride_learned_t){.cell = nicstride_tune_cell(p->tune, dir, origin, target),
+                                 .budget = &p->tune->budget};
 }
 
 nicstride_method_t nicstride_quick_method(nicstride_module_t *m, nicstride_peer_t *p,
@@ -106,7 +109,7 @@ nicstride_method_t nicstride_quick_method(nicstride_module_t *m, nicstride_peer_
     if (nicstride_tune_settled(quick, &method))
         return method;
     onic_wire_lock();
-    method = nicstride_tune_quick(quick, &measure);
+    method = nicstride_tune_quick(quick, &p->tune->budget, &measure);
     if (measure)
         *cell_p = &quick->cell;
     onic_wire_unlock();
@@ -131,13 +134,13 @@ static double nsec(uint64_t ticks)
     return (double)ticks * 1000 / ticks_per_usec;
 }
 
-void nicstride_observe_call(nicstride_tune_cell_t *cell, nicstride_method_t method, uint64_t bytes,
-                            uint64_t begun)
+void nicstride_observe_call(nicstride_peer_t *p, nicstride_tune_cell_t *cell,
+                            nicstride_method_t method, uint64_t bytes, uint64_t begun)
 {
     double took = nsec(onic_ticks() - begun);
 
     onic_wire_lock();
-    nicstride_tune_learn(cell, method, bytes, took);
+    nicstride_tune_learn(cell, &p->tune->budget, method, bytes, took);
     onic_wire_unlock();
 }
 
@@ -175,8 +178,10 @@ void nicstride_observe_end_locked(nicstride_peer_t *p)
     if (p->beat == NULL)
         return;
     __atomic_store_n(&p->answered, __atomic_load_n(&p->looked, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
-    if (t->cell != NULL && !p->failed && p->enqueued == t->number)
-        nicstride_tune_learn(t->cell, t->method, t->bytes, nsec(onic_ticks() - t->begun));
+    /* Where its server thread has taken over, it had left. */
+    if (t->cell != NULL && !p->failed && p->enqueued == t->number && !onic_beat_is_away(p->beat))
+        nicstride_tune_learn(t->cell, &p->tune->budget, t->method, t->bytes,
+                             nsec(onic_ticks() - t->begun));
     t->cell = NULL;
 }
 

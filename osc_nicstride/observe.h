@@ -17,9 +17,9 @@
 /** Who is likely to answer a message to the peer. */
 nicstride_presence_t nicstride_presence(nicstride_peer_t *p);
 
-/** What is known of transfers like this one; NULL where nothing is kept. */
-nicstride_tune_cell_t *nicstride_observed(nicstride_peer_t *p, nicstride_direction_t dir,
-                                          const onic_layout_t *origin, const onic_layout_t *target);
+/** What was learned of transfers like this one; its contents under the wire lock. */
+nicstride_learned_t nicstride_observed(nicstride_peer_t *p, nicstride_direction_t dir,
+                                       const onic_layout_t *origin, const onic_layout_t *target);
 
 /**
  * The method for an operation of few bytes, PACK or CMA. `*cell_p` is where its cost is to be
@@ -34,8 +34,8 @@ bool nicstride_quick_copies(nicstride_module_t *m, nicstride_peer_t *p, nicstrid
                             size_t bytes);
 
 /** A transfer that is over when its call returns; `begun` is onic_ticks() before it. */
-void nicstride_observe_call(nicstride_tune_cell_t *cell, nicstride_method_t method, uint64_t bytes,
-                            uint64_t begun);
+void nicstride_observe_call(nicstride_peer_t *p, nicstride_tune_cell_t *cell,
+                            nicstride_method_t method, uint64_t bytes, uint64_t begun);
 
 /** A transfer by message: the call begins, all of it has been started (both with the wire lock
  *  held), a flush begins, the flush is over. */

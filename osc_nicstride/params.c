@@ -18,7 +18,7 @@
 
 #define HELP_FILE "help-osc-nicstride.txt"
 
-enum { PRIORITY, SERVER_IDLE, WINDOW, TCP_SEGMENT, SIEVE_PIECE, N_RANGED };
+enum { PRIORITY, SERVER_IDLE, WINDOW, TCP_SEGMENT, SIEVE_PIECE, VERBOSE, N_RANGED };
 
 static onic_ranged_t ranged[N_RANGED] = {
     [PRIORITY] = {"priority",
@@ -41,10 +41,16 @@ static onic_ranged_t ranged[N_RANGED] = {
     [SIEVE_PIECE] = {"sieve_piece",
                      "Bytes that method sieve reads at once; 0 takes half of a core's L2 cache", 0,
                      0, 1 << 30},
+    [VERBOSE] = {"verbose",
+                 "1 prints once for each kind of transfer (peer, direction, shape, order of size) "
+                 "and method why that was chosen, with the model's estimates and what was learned, "
+                 "in microseconds",
+                 0, 0, 1},
 };
 
 static const char *method = "auto";
 static const char *tls = "";
+static const char *cost = "measure";
 
 int nicstride_params_register(const mca_base_component_t *c)
 {
@@ -62,10 +68,16 @@ int nicstride_params_register(const mca_base_component_t *c)
     onic_register_string(c, "tls", &tls,
                          "UCX transports to use, as in UCX_TLS; empty takes UCX_TLS from the "
                          "environment, or what UCX chooses");
+    onic_register_string(
+        c, "cost", &cost,
+        "Constants of the model that chooses methods on the node: measure (when the first window "
+        "with neighbours is made, in less than a millisecond), default, or by hand as in "
+        "call=1200,piece=400: nanoseconds of single copy for a call and for one more piece, and "
+        "of others that show_plan prints");
     onic_register_bool(
         c, "show_plan", false, &p->show_plan,
-        "Print, when the first window is made, the method that is used for each kind of "
-        "peer, shape and size");
+        "Print, when the first window is made, the method that the model chooses for each kind of "
+        "peer, shape and size, and at the end how much was really moved by each method");
     onic_register_bool(
         c, "node", true, &p->node,
         "Share memory between the processes of a node. Without it each process is "
@@ -94,6 +106,18 @@ static int check_method(int *method_p)
     return OMPI_ERR_BAD_PARAM;
 }
 
+/** The constants of the model until something is measured. */
+static int check_cost(nicstride_params_t *p, nicstride_cost_t *constants)
+{
+    *constants = nicstride_cost_node;
+    constants->sieve_piece = p->sieve_piece;
+    p->calibrate = strcmp(cost, "measure") == 0;
+    if (p->calibrate || strcmp(cost, "default") == 0 || nicstride_cost_read(constants, cost))
+        return OMPI_SUCCESS;
+    onic_help(HELP_FILE, "bad-cost", cost);
+    return OMPI_ERR_BAD_PARAM;
+}
+
 int nicstride_params_check(void)
 {
     nicstride_params_t *p = &mca_osc_nicstride_component.params;
@@ -112,5 +136,8 @@ int nicstride_params_check(void)
         p->sieve_piece = l2 / 2;
     }
     p->tls = tls != NULL && tls[0] != '\0' ? (char *)tls : NULL;
+    p->verbose = ranged[VERBOSE].value;
+    if (check_cost(p, &mca_osc_nicstride_component.node_cost) != OMPI_SUCCESS)
+        return OMPI_ERR_BAD_PARAM;
     return check_method(&p->method);
 }

@@ -5,37 +5,11 @@
 #include "osc_nicstride/plan.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "osc_nicstride/sieve.h"
 #include "osc_nicstride/tune.h"
-
-const nicstride_cost_t nicstride_cost_node = {
-    .call = 1200,
-    .piece = 500,
-    .copy = 0.09,
-    .block = 0.25,
-    .message = 700,
-    .byte = 0.15,
-    .rendezvous = 5000,
-    .rndv_byte = 0.10,
-    .wake = 40000,
-    .absence = 500000,
-    .sieve_piece = 512 << 10,
-};
-
-const nicstride_cost_t nicstride_cost_net = {
-    .call = 500,
-    .piece = 500,
-    .copy = 0.09,
-    .block = 0.25,
-    .message = 10000,
-    .byte = 0.13,
-    .rendezvous = 30000,
-    .rndv_byte = 0.09,
-    .wake = 40000,
-    .absence = 500000,
-    .sieve_piece = 512 << 10,
-};
 
 static const char *const method_names[NICSTRIDE_METHOD_LAST] = {
     [NICSTRIDE_METHOD_AUTO] = "auto", [NICSTRIDE_METHOD_DIRECT] = "direct",
@@ -88,10 +62,11 @@ double nicstride_method_cost(nicstride_method_t m, const onic_layout_t *origin,
         return cost->call + (pieces(origin, target) - 1) * cost->piece + bytes * cost->copy;
     case NICSTRIDE_METHOD_SIEVE:
         nicstride_sieve_total(target, cost->sieve_piece, NICSTRIDE_SIEVE_GAP, &reads, &read_bytes);
-        return reads * cost->call + read_bytes * cost->copy + pieces(origin, target) * cost->block +
-               bytes * cost->copy;
+        return reads * cost->call + read_bytes * cost->copy + bytes * cost->copy +
+               nicstride_gather_cost(target, cost) + nicstride_gather_cost(origin, cost);
     case NICSTRIDE_METHOD_PACK:
-        return cost->message + pieces(origin, target) * cost->block + bytes * cost->byte;
+        return cost->message + bytes * cost->byte + nicstride_gather_cost(origin, cost) +
+               nicstride_gather_cost(target, cost);
     case NICSTRIDE_METHOD_ZCOPY:
         return cost->message + cost->rendezvous + bytes * cost->rndv_byte;
     default:
@@ -104,15 +79,19 @@ bool nicstride_method_needs_target(nicstride_method_t m)
     return m == NICSTRIDE_METHOD_PACK || m == NICSTRIDE_METHOD_ZCOPY;
 }
 
-/** The model's estimates for all methods. */
+/** What messages wait for before anybody looks at them. */
+static double wait(nicstride_caps_t caps, const nicstride_cost_t *cost)
+{
+    if (caps.presence == NICSTRIDE_PRESENT)
+        return 0;
+    return caps.presence == NICSTRIDE_SERVED || caps.can_wake ? cost->wake : cost->absence;
+}
+
+/** The model's estimates for all methods, for a target that is present. */
 static void estimate(double *model, nicstride_direction_t dir, const onic_layout_t *origin,
                      const onic_layout_t *target, nicstride_caps_t caps,
                      const nicstride_cost_t *cost)
 {
-    double wait = 0;
-
-    if (caps.presence != NICSTRIDE_PRESENT)
-        wait = caps.presence == NICSTRIDE_SERVED ? cost->wake : cost->absence;
     model[NICSTRIDE_METHOD_AUTO] = INFINITY;
     for (int i = NICSTRIDE_METHOD_DIRECT; i < NICSTRIDE_METHOD_LAST; i++) {
         nicstride_method_t m = (nicstride_method_t)i;
@@ -120,16 +99,15 @@ static void estimate(double *model, nicstride_direction_t dir, const onic_layout
         model[m] = INFINITY;
         if (nicstride_method_can(m, dir, origin, target, caps))
             model[m] = nicstride_method_cost(m, origin, target, cost);
-        if (nicstride_method_needs_target(m))
-            model[m] += wait;
     }
 }
 
 nicstride_method_t nicstride_plan(nicstride_method_t forced, nicstride_direction_t dir,
                                   const onic_layout_t *origin, const onic_layout_t *target,
                                   nicstride_caps_t caps, const nicstride_cost_t *cost,
-                                  nicstride_tune_cell_t *cell)
+                                  nicstride_learned_t learned)
 {
+    const bool present = caps.presence == NICSTRIDE_PRESENT;
     nicstride_method_t best = NICSTRIDE_METHOD_PACK;
     double model[NICSTRIDE_METHOD_LAST];
 
@@ -137,14 +115,50 @@ nicstride_method_t nicstride_plan(nicstride_method_t forced, nicstride_direction
         return forced;
     if (caps.direct)
         return NICSTRIDE_METHOD_DIRECT;
-    if (caps.together && cell == NULL && caps.presence == NICSTRIDE_PRESENT)
+    if (caps.together && learned.cell == NULL && present)
         return NICSTRIDE_METHOD_PACK;
     estimate(model, dir, origin, target, caps, cost);
-    if (cell != NULL && caps.presence == NICSTRIDE_PRESENT)
-        return nicstride_tune_choose(cell, model, target->size);
+    /* How long a target stays away says nothing of the methods: nothing is tried then. */
+    if (learned.cell != NULL && learned.budget != NULL && present)
+        return nicstride_tune_choose(learned.cell, learned.budget, model, target->size);
+    if (learned.cell != NULL)
+        nicstride_tune_known(learned.cell, model, target->size);
+    for (int m = NICSTRIDE_METHOD_DIRECT; m < NICSTRIDE_METHOD_LAST; m++) {
+        if (nicstride_method_needs_target((nicstride_method_t)m))
+            model[m] += wait(caps, cost);
+    }
     for (int m = NICSTRIDE_METHOD_DIRECT; m < NICSTRIDE_METHOD_LAST; m++) {
         if (model[m] < model[best])
             best = (nicstride_method_t)m;
     }
     return best;
+}
+
+size_t nicstride_plan_reason(nicstride_direction_t dir, const onic_layout_t *origin,
+                             const onic_layout_t *target, nicstride_caps_t caps,
+                             const nicstride_cost_t *cost, nicstride_learned_t learned, char *buf,
+                             size_t cap)
+{
+    double model[NICSTRIDE_METHOD_LAST], known[NICSTRIDE_METHOD_LAST];
+    size_t len = 0;
+
+    if (cap == 0)
+        return 0;
+    buf[0] = '\0';
+    estimate(model, dir, origin, target, caps, cost);
+    memcpy(known, model, sizeof(known));
+    if (learned.cell != NULL)
+        nicstride_tune_known(learned.cell, known, target->size);
+    for (int m = NICSTRIDE_METHOD_DIRECT; m < NICSTRIDE_METHOD_LAST && len < cap; m++) {
+        if (isinf(model[m]))
+            continue;
+        len += (size_t)snprintf(buf + len, cap - len, "%s%s %.2f", len > 0 ? ", " : "",
+                                method_names[m], model[m] / 1000);
+        if (known[m] != model[m] && len < cap)
+            len += (size_t)snprintf(buf + len, cap - len, " (learned %.2f)", known[m] / 1000);
+    }
+    if (wait(caps, cost) > 0 && len < cap)
+        len +=
+            (size_t)snprintf(buf + len, cap - len, ", messages wait %.0f", wait(caps, cost) / 1000);
+    return len < cap ? len : cap - 1;
 }

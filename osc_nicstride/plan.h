@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 #include "common/layout.h"
+#include "osc_nicstride/cost.h"
 
 typedef enum nicstride_method {
     NICSTRIDE_METHOD_AUTO = 0, /**< not a method: let the chooser choose */
@@ -47,28 +48,10 @@ typedef struct nicstride_caps {
     bool direct;
     bool cma;
     nicstride_presence_t presence;
+    bool can_wake;      /**< its server thread, at once, where nobody answers yet */
     bool no_rendezvous; /**< the memory for it may not be registered */
     bool together;      /**< messages of transfers like this one travel together */
 } nicstride_caps_t;
-
-/** The model's parameters: nanoseconds, and nanoseconds per byte. */
-typedef struct nicstride_cost {
-    double call;          /**< one system call of single copy */
-    double piece;         /**< one more piece in it (ts of equation 1) */
-    double copy;          /**< tn of single copy, per byte */
-    double block;         /**< one block of a gather or scatter */
-    double message;       /**< ts of an active message on this path */
-    double byte;          /**< tn + 2 tm of packed data on this path (equation 2) */
-    double rendezvous;    /**< handshake of a rendezvous */
-    double rndv_byte;     /**< tn of data moved by rendezvous */
-    double wake;          /**< what messages wait for where the server thread answers */
-    double absence;       /**< and where nobody does yet */
-    uint64_t sieve_piece; /**< bytes that one read of a sieve covers */
-} nicstride_cost_t;
-
-/** Defaults for a peer on this node and for one across a network. */
-extern const nicstride_cost_t nicstride_cost_node;
-extern const nicstride_cost_t nicstride_cost_net;
 
 /** Can this method do this transfer with such a peer? */
 bool nicstride_method_can(nicstride_method_t m, nicstride_direction_t dir,
@@ -81,27 +64,57 @@ double nicstride_method_cost(nicstride_method_t m, const onic_layout_t *origin,
 
 /** What is known of the methods' real cost; see tune.h. */
 typedef struct nicstride_tune_cell nicstride_tune_cell_t;
+typedef struct nicstride_budget nicstride_budget_t;
+
+/** What was learned of transfers of a kind. */
+typedef struct nicstride_learned {
+    nicstride_tune_cell_t *cell; /**< NULL: nothing */
+    nicstride_budget_t *budget;  /**< for trials; NULL: nothing is tried */
+} nicstride_learned_t;
 
 /**
  * The method to use. `forced` is taken where it can do the transfer; where it cannot, the chooser
- * decides among the others, so that every program runs whatever is forced. `cell` is what was
- * learned of transfers of this kind and takes note of the choice; NULL: the model alone decides, as
- * it does where the target is not present. The model sees single transfers: those that travel
- * together are packed where it knows no better and the target is present.
+ * decides among the others, so that every program runs whatever is forced. What was learned stands
+ * for the model's estimates where it is known and, with a budget, takes note of the choice, which
+ * may be a trial. The model sees single transfers: those that travel together are packed where
+ * nothing was learned and the target is present.
+ *
+ * In active target epochs every target counts as present: what it is sent must be there when it
+ * comes to the end of its epoch, and is unpacked then, while what the origin would do instead it
+ * does while nobody waits for the target but itself.
  */
 nicstride_method_t nicstride_plan(nicstride_method_t forced, nicstride_direction_t dir,
                                   const onic_layout_t *origin, const onic_layout_t *target,
                                   nicstride_caps_t caps, const nicstride_cost_t *cost,
-                                  nicstride_tune_cell_t *cell);
+                                  nicstride_learned_t learned);
+
+/** Nothing was learned. */
+#define NICSTRIDE_MODEL_ALONE ((nicstride_learned_t){.cell = NULL})
 
 /** Does the target take part in this method? */
 bool nicstride_method_needs_target(nicstride_method_t m);
 
+/** The constants for peers on the node and across a network. */
+typedef struct nicstride_costs {
+    const nicstride_cost_t *node;
+    const nicstride_cost_t *net;
+} nicstride_costs_t;
+
 /**
- * Writes the table of what is used for which kind of peer, direction, block and size, as text, into
- * `buf` (at most `cap` bytes with the closing 0). Returns the length written.
+ * Writes the table of what is used for which kind of peer, direction, block and size where nothing
+ * was learned yet, as text, into `buf` (at most `cap` bytes with the closing 0). Returns the length
+ * written. Peers with private memory on the node come twice: as in active target and wherever they
+ * are in MPI, and as in passive target while their server thread has to be woken.
  */
-size_t nicstride_plan_table(nicstride_method_t forced, char *buf, size_t cap);
+size_t nicstride_plan_table(nicstride_method_t forced, nicstride_costs_t costs, char *buf,
+                            size_t cap);
+
+/** Writes why a transfer goes as it does, for one line: the model's estimates of what can be done,
+ *  and what was learned. As above. */
+size_t nicstride_plan_reason(nicstride_direction_t dir, const onic_layout_t *origin,
+                             const onic_layout_t *target, nicstride_caps_t caps,
+                             const nicstride_cost_t *cost, nicstride_learned_t learned, char *buf,
+                             size_t cap);
 
 /** Name of a method ("auto", "direct", ...), never NULL. */
 const char *nicstride_method_name(nicstride_method_t m);

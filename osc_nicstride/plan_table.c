@@ -46,7 +46,7 @@ static void rows(text_t *t, const char *peer, nicstride_direction_t dir, nicstri
                  const nicstride_cost_t *cost, nicstride_method_t forced)
 {
     for (size_t b = 0; b < N_BLOCKS; b++) {
-        add(t, "  %-8s %-3s ", peer, dir == NICSTRIDE_PUT ? "put" : "get");
+        add(t, "  %-13s %-3s ", peer, dir == NICSTRIDE_PUT ? "put" : "get");
         if (blocks[b] > 0)
             add(t, "%8llu", (unsigned long long)blocks[b]);
         else
@@ -57,28 +57,33 @@ static void rows(text_t *t, const char *peer, nicstride_direction_t dir, nicstri
             onic_layout_contig(&origin, 0, sizes[s]);
             shape(&target, sizes[s], blocks[b]);
             add(t, " %8s",
-                nicstride_method_name(
-                    nicstride_plan(forced, dir, &origin, &target, caps, cost, NULL)));
+                nicstride_method_name(nicstride_plan(forced, dir, &origin, &target, caps, cost,
+                                                     NICSTRIDE_MODEL_ALONE)));
         }
         add(t, "\n");
     }
 }
 
-size_t nicstride_plan_table(nicstride_method_t forced, char *buf, size_t cap)
+size_t nicstride_plan_table(nicstride_method_t forced, nicstride_costs_t costs, char *buf,
+                            size_t cap)
 {
-    const nicstride_caps_t mapped = {.direct = true}, private = {.cma = true}, remote = {0};
+    const nicstride_caps_t mapped = {.direct = true}, private = {.cma = true}, remote = {0},
+                           away = {.cma = true, .presence = NICSTRIDE_SERVED};
     text_t t = {.buf = buf, .cap = cap};
 
     if (cap == 0)
         return 0;
-    add(&t, "  %-8s %-3s %8s", "peer", "", "block");
+    add(&t, "  %-13s %-3s %8s", "peer", "", "block");
     for (size_t s = 0; s < N_SIZES; s++)
         add(&t, " %8llu", (unsigned long long)sizes[s]);
     add(&t, "\n");
-    for (int dir = NICSTRIDE_PUT; dir <= NICSTRIDE_GET; dir++) {
-        rows(&t, "mapped", (nicstride_direction_t)dir, mapped, &nicstride_cost_node, forced);
-        rows(&t, "private", (nicstride_direction_t)dir, private, &nicstride_cost_node, forced);
-        rows(&t, "network", (nicstride_direction_t)dir, remote, &nicstride_cost_net, forced);
+    for (int i = NICSTRIDE_PUT; i <= NICSTRIDE_GET; i++) {
+        const nicstride_direction_t dir = (nicstride_direction_t)i;
+
+        rows(&t, "mapped", dir, mapped, costs.node, forced);
+        rows(&t, "private", dir, private, costs.node, forced);
+        rows(&t, "private, away", dir, away, costs.node, forced);
+        rows(&t, "network", dir, remote, costs.net, forced);
     }
     return t.len;
 }

@@ -11,8 +11,8 @@
 
 #include "common/beat.h"
 #include "osc_nicstride/calls.h"
+#include "osc_nicstride/choose.h"
 #include "osc_nicstride/component.h"
-#include "osc_nicstride/dynamic.h"
 #include "osc_nicstride/errors.h"
 #include "osc_nicstride/module.h"
 #include "osc_nicstride/observe.h"
@@ -107,58 +107,6 @@ static int single_copy(const nicstride_target_t *a, nicstride_method_t method,
     return dir == NICSTRIDE_PUT ? nicstride_cma_put(a) : nicstride_cma_get(a);
 }
 
-/** Can single copy reach all of it? In a dynamic window only what is known to be attached. */
-static bool single_copy_reaches(nicstride_module_t *m, const nicstride_target_t *a)
-{
-    return a->cma && (m->flavor != MPI_WIN_FLAVOR_DYNAMIC ||
-                      nicstride_region_known(m, a->peer, a->remote + (uint64_t)a->target.lb,
-                                             (uint64_t)(a->target.ub - a->target.lb)));
-}
-
-static bool is_single_copy(nicstride_method_t method)
-{
-    return method == NICSTRIDE_METHOD_CMA || method == NICSTRIDE_METHOD_SIEVE;
-}
-
-/** Chooses the method; `*cell_p` is where its cost is to be noted, NULL for nowhere. */
-static nicstride_method_t choose(nicstride_module_t *m, const nicstride_target_t *a,
-                                 nicstride_direction_t dir, nicstride_tune_cell_t **cell_p)
-{
-    const nicstride_method_t forced = (nicstride_method_t)mca_osc_nicstride_component.params.method;
-    const nicstride_cost_t *cost = a->peer->local >= 0 ? &nicstride_cost_node : &nicstride_cost_net;
-    nicstride_caps_t caps = {
-        .direct = a->mapped,
-        .cma = single_copy_reaches(m, a),
-        .no_rendezvous = a->target.size > onic_peer_rndv_max(a->peer->wire),
-    };
-    nicstride_method_t method;
-
-    *cell_p = NULL;
-    if (!caps.cma || caps.direct || forced != NICSTRIDE_METHOD_AUTO)
-        return nicstride_plan(forced, dir, &a->origin, &a->target, caps, cost, NULL);
-    /* With single copy there is a choice: what was learned counts. Only for messages it matters
-     * what the target does, and looking there is a cache miss for both. */
-    if (a->target.size >= NICSTRIDE_TUNE_ALONE || nicstride_habit_alone(&m->habit))
-        *cell_p = nicstride_observed(a->peer, dir, &a->origin, &a->target);
-    if (*cell_p == NULL) {
-        /* Looked at once for all that travel together. */
-        caps.presence =
-            nicstride_outbox_waits(a->peer) ? NICSTRIDE_PRESENT : nicstride_presence(a->peer);
-        caps.together = a->target.size <= NICSTRIDE_SMALL_MAX;
-        return nicstride_plan(forced, dir, &a->origin, &a->target, caps, cost, NULL);
-    }
-    onic_wire_lock();
-    method = nicstride_plan(forced, dir, &a->origin, &a->target, caps, cost, *cell_p);
-    onic_wire_unlock();
-    if (is_single_copy(method))
-        return method;
-    caps.presence = nicstride_presence(a->peer);
-    if (caps.presence == NICSTRIDE_PRESENT)
-        return method;
-    *cell_p = NULL;
-    return nicstride_plan(forced, dir, &a->origin, &a->target, caps, cost, NULL);
-}
-
 /** Single copy; OMPI_ERR_NOT_SUPPORTED or OMPI_ERR_OUT_OF_RESOURCE where another method must do. */
 static int move_singly(nicstride_module_t *m, const nicstride_target_t *a,
                        nicstride_method_t method, nicstride_direction_t dir,
@@ -176,7 +124,7 @@ static int move_singly(nicstride_module_t *m, const nicstride_target_t *a,
         return nicstride_error(m, a->call, rc, "the memory of target rank %d cannot be accessed",
                                a->peer->rank);
     if (cell != NULL)
-        nicstride_observe_call(cell, method, a->target.size, begun);
+        nicstride_observe_call(a->peer, cell, method, a->target.size, begun);
     return OMPI_SUCCESS;
 }
 
@@ -188,12 +136,12 @@ static int move(nicstride_module_t *m, nicstride_target_t *a, nicstride_directio
                 nicstride_request_t *request, bool *done_p)
 {
     nicstride_tune_cell_t *cell;
-    nicstride_method_t method = choose(m, a, dir, &cell);
+    nicstride_method_t method = nicstride_choose(m, a, dir, &cell);
 
     *done_p = true;
     if (method != NICSTRIDE_METHOD_DIRECT)
         nicstride_habit_operation(&m->habit);
-    if (is_single_copy(method)) {
+    if (nicstride_is_single_copy(method)) {
         int rc = move_singly(m, a, method, dir, cell);
 
         if (rc != OMPI_ERR_NOT_SUPPORTED && rc != OMPI_ERR_OUT_OF_RESOURCE)
@@ -223,7 +171,7 @@ static bool copy_quickly(nicstride_module_t *m, nicstride_direction_t dir, const
             OMPI_SUCCESS)
         return false;
     if (cell != NULL)
-        nicstride_observe_call(cell, NICSTRIDE_METHOD_CMA, NICSTRIDE_TUNE_QUICK_BYTES, begun);
+        nicstride_observe_call(p, cell, NICSTRIDE_METHOD_CMA, NICSTRIDE_TUNE_QUICK_BYTES, begun);
     nicstride_count(NICSTRIDE_METHOD_CMA, bytes);
     return true;
 }
@@ -262,18 +210,19 @@ static bool move_quickly(nicstride_module_t *m, nicstride_direction_t dir, const
                          size_t bytes, int target, ptrdiff_t disp)
 {
     const int forced = mca_osc_nicstride_component.params.method;
+    const bool active = nicstride_is_active(m);
     nicstride_peer_t *p = __atomic_load_n(&m->peer[target], __ATOMIC_ACQUIRE);
     nicstride_tune_cell_t *cell = NULL;
 
     if (p == NULL || target == m->rank)
         return false;
-    if (bytes > NICSTRIDE_LONE_MAX && copy_as_known(m, dir, origin, bytes, p, disp))
+    if (!active && bytes > NICSTRIDE_LONE_MAX && copy_as_known(m, dir, origin, bytes, p, disp))
         return true;
     /* A lone one that is not as short is tried both ways, where it is planned. */
     if (bytes > NICSTRIDE_SMALL_MAX ||
-        (bytes > NICSTRIDE_LONE_MAX && nicstride_habit_alone(&m->habit)))
+        (!active && bytes > NICSTRIDE_LONE_MAX && nicstride_habit_alone(&m->habit)))
         return false;
-    if (forced == NICSTRIDE_METHOD_AUTO) {
+    if (forced == NICSTRIDE_METHOD_AUTO && !active) {
         if (bytes <= NICSTRIDE_LONE_MAX && nicstride_single_copy_works(p) &&
             nicstride_quick_method(m, p, dir, &cell) == NICSTRIDE_METHOD_CMA)
             return copy_quickly(m, dir, origin, bytes, p, disp, cell);

@@ -7,38 +7,28 @@
 #include <math.h>
 #include <stddef.h>
 
-/** Choices before another method is tried for the first time, and the factor by which that grows,
- * up to a maximum. At that distance a method that is four times dearer costs 1 % of the time. */
-#define INTERVAL_MIN    8
-#define INTERVAL_FACTOR 4
-#define INTERVAL_MAX    512
-/** Times that it is tried then: the first finds its memory cold. Messages longer at first, since
- *  queues in shared memory are slow until each of their pages has been touched by both sides. */
-#define TRIALS      2
-#define TRIALS_LONG 16
-/** How many observations of a method make it known well. */
+/** What a trial costs beside the time that it loses, as a part of the best method's time: where all
+ *  methods are equal they are not tried all the time. */
+#define PRICE 0.0625
+/** Each trial in a row that fails makes the next one half as frequent; up to so often, until the
+ *  method is known well and from then on. */
+#define FAILED_FIRST 2
+#define FAILED_MAX   6
+/** So many observations make a method known well. The first find memory cold, and queues in shared
+ *  memory are slow until each of their pages has been touched by both sides: until then the model
+ *  is believed where it says less. */
 #define WELL_KNOWN 64
-/** Methods that the model thinks so many times dearer than the best one are never tried. */
-#define MODEL_SLACK 16
-/** Nor are those again that both the model and observation say to be so much dearer. */
-#define RATE_SLACK 4
-/** An observation that differs by this factor is a surprise, and so many in a row a change. */
-#define SURPRISE  1.5F
-#define SURPRISES 3
-/** An observation counts no more than this many times what was known: a target that lost its
- *  processor once says little of the method. */
-#define OUTLIER 2
-/** One that is so many times what was expected and known says nothing: the target has left. */
-#define ABSURD 16
+/** What is known rises only by so many observations in a row, to the least of them; it falls at
+ *  once. What can disturb a transfer, above all a target that leaves, makes it dearer. */
+#define HIGHER 4
+/** A cost that changes by this factor: what failed before may not now. */
+#define CHANGE 2
 /** Nanoseconds that an operation of few bytes takes, by any method, until it is known. */
 #define QUICK_MODEL 1000
 /** Such operations for one that is measured. */
 #define QUICK_PAUSE 15
-/** Part of the way that the known rate goes up towards an observation. It goes down all the way at
- *  once: what can disturb a transfer makes it dearer. */
-#define GAIN 0.25F
 
-static unsigned shape_of(const onic_layout_t *origin, const onic_layout_t *target)
+unsigned nicstride_tune_shape(const onic_layout_t *origin, const onic_layout_t *target)
 {
     uint64_t a = onic_layout_blocks(origin), b = onic_layout_blocks(target);
     uint64_t blocks = a > b ? a : b, least = 4096;
@@ -51,9 +41,10 @@ static unsigned shape_of(const onic_layout_t *origin, const onic_layout_t *targe
     return shape;
 }
 
-static unsigned size_class(uint64_t bytes)
+unsigned nicstride_tune_size(uint64_t bytes)
 {
-    unsigned order = 63U - (unsigned)__builtin_clzll(bytes / NICSTRIDE_TUNE_MIN);
+    uint64_t units = bytes / NICSTRIDE_TUNE_MIN;
+    unsigned order = units > 0 ? 63U - (unsigned)__builtin_clzll(units) : 0;
 
     return order < NICSTRIDE_TUNE_SIZES ? order : NICSTRIDE_TUNE_SIZES - 1;
 }
@@ -63,110 +54,132 @@ nicstride_tune_cell_t *nicstride_tune_cell(nicstride_tune_t *tune, nicstride_dir
 {
     if (target->size < NICSTRIDE_TUNE_MIN)
         return NULL;
-    return &tune->cell[dir == NICSTRIDE_GET][shape_of(origin, target)][size_class(target->size)];
+    return &tune->cell[dir == NICSTRIDE_GET][nicstride_tune_shape(origin, target)]
+                      [nicstride_tune_size(target->size)];
 }
 
-static double estimate(const nicstride_tune_cell_t *cell, int m, const double *model,
+static double lesser(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+/** What a method is expected to take. */
+static double expected(const nicstride_tune_cell_t *cell, int m, const double *model,
                        uint64_t bytes)
 {
-    if (isinf(model[m]))
+    const double known = (double)cell->rate[m] * (double)bytes;
+
+    if (isinf(model[m]) || cell->rate[m] == 0)
         return model[m];
-    return cell->rate[m] > 0 ? (double)cell->rate[m] * (double)bytes : model[m];
+    return cell->seen[m] < WELL_KNOWN ? lesser(known, model[m]) : known;
 }
 
-/** The lower one of what the model says and what was observed. */
-static double hopeful(const nicstride_tune_cell_t *cell, int m, const double *model, uint64_t bytes)
+void nicstride_tune_known(const nicstride_tune_cell_t *cell, double *model, uint64_t bytes)
 {
-    double known = estimate(cell, m, model, bytes);
-
-    return known < model[m] ? known : model[m];
+    for (int m = NICSTRIDE_METHOD_DIRECT; m < NICSTRIDE_METHOD_LAST; m++)
+        model[m] = expected(cell, m, model, bytes);
 }
 
-/** Is it worth trying a method that is not thought to be the best? */
-static bool may_be_better(const nicstride_tune_cell_t *cell, int m, const double *model,
-                          uint64_t bytes, double best)
+/** The cheapest that is known, or by the model the cheapest of all. `*cost_p` gets what it takes.
+ */
+static int cheapest(const nicstride_tune_cell_t *cell, const double *model, uint64_t bytes,
+                    double *cost_p)
 {
-    if (isinf(model[m]))
-        return false;
-    if (cell->rate[m] > 0)
-        return hopeful(cell, m, model, bytes) <= RATE_SLACK * best;
-    return model[m] <= MODEL_SLACK * best;
-}
-
-/** The one that was not tried for longest, or `best` if there is no other. */
-static int another(const nicstride_tune_cell_t *cell, int best, const double *model, uint64_t bytes)
-{
-    double least = hopeful(cell, best, model, bytes);
-    unsigned oldest = 0;
-    int found = best;
+    int known = 0, guess = NICSTRIDE_METHOD_PACK;
 
     for (int m = NICSTRIDE_METHOD_DIRECT; m < NICSTRIDE_METHOD_LAST; m++) {
-        unsigned age = cell->rate[m] > 0 ? (uint16_t)(cell->clock - cell->tried[m]) : UINT16_MAX;
+        if (isinf(model[m]))
+            continue;
+        if (cell->rate[m] > 0 && (known == 0 || cell->rate[m] < cell->rate[known]))
+            known = m;
+        if (model[m] < model[guess])
+            guess = m;
+    }
+    *cost_p = known != 0 ? (double)cell->rate[known] * (double)bytes : model[guess];
+    return known != 0 ? known : guess;
+}
 
-        if (m != best && age > oldest && may_be_better(cell, m, model, bytes, least)) {
-            oldest = age;
+/** Is there time for a trial that is expected to lose so much? */
+static bool may_try(const nicstride_tune_cell_t *cell, const nicstride_budget_t *budget, int m,
+                    double extra, double best)
+{
+    const int most = cell->seen[m] < WELL_KNOWN ? FAILED_FIRST : FAILED_MAX;
+    const int failed = cell->failed[m] < most ? cell->failed[m] : most;
+
+    return (extra + PRICE * best) * (double)(1U << failed) <=
+               NICSTRIDE_TUNE_SHARE * cell->since[m] &&
+           budget->lost + extra <= NICSTRIDE_TUNE_SHARE * budget->spent;
+}
+
+/** The most promising of the methods that may be tried, or 0. `*extra_p` gets what it may lose. */
+static int to_be_tried(const nicstride_tune_cell_t *cell, const nicstride_budget_t *budget,
+                       const double *model, uint64_t bytes, int best, double cost, double *extra_p)
+{
+    int found = 0;
+
+    for (int m = NICSTRIDE_METHOD_DIRECT; m < NICSTRIDE_METHOD_LAST; m++) {
+        double extra;
+
+        if (m == best || isinf(model[m]))
+            continue;
+        extra = expected(cell, m, model, bytes) - cost;
+        if (extra < 0)
+            extra = 0;
+        if (may_try(cell, budget, m, extra, cost) && (found == 0 || extra < *extra_p)) {
             found = m;
+            *extra_p = extra;
         }
     }
     return found;
 }
 
-static bool uses_queues(int method)
+static void fail(nicstride_tune_cell_t *cell, int m)
 {
-    return method == NICSTRIDE_METHOD_PACK || method == NICSTRIDE_METHOD_ZCOPY;
+    if (cell->failed[m] < UINT8_MAX)
+        cell->failed[m]++;
 }
 
-static void start_trial(nicstride_tune_cell_t *cell, int method)
+/** A trial whose cost was not seen leaves the model's word. */
+static void give_up_trial(nicstride_tune_cell_t *cell, const double *model, uint64_t bytes)
 {
-    cell->trial = (uint8_t)method;
-    cell->trials = uses_queues(method) && cell->seen[method] < WELL_KNOWN ? TRIALS_LONG : TRIALS;
-    cell->interval = cell->interval < INTERVAL_MAX / INTERVAL_FACTOR
-                         ? (uint16_t)(cell->interval * INTERVAL_FACTOR)
-                         : INTERVAL_MAX;
-    cell->wait = cell->interval;
+    const int m = cell->trial;
+
+    cell->trial = 0;
+    if (m == 0)
+        return;
+    fail(cell, m);
+    if (cell->rate[m] == 0 && !isinf(model[m]))
+        cell->rate[m] = (float)(model[m] / (double)bytes);
 }
 
-static uint8_t cheapest(const nicstride_tune_cell_t *cell, const double *model, uint64_t bytes)
+nicstride_method_t nicstride_tune_choose(nicstride_tune_cell_t *cell, nicstride_budget_t *budget,
+                                         const double *model, uint64_t bytes)
 {
-    uint8_t best = NICSTRIDE_METHOD_PACK;
+    double cost, extra = 0;
+    int best, trial;
 
-    for (uint8_t m = NICSTRIDE_METHOD_DIRECT; m < NICSTRIDE_METHOD_LAST; m++) {
-        if (estimate(cell, m, model, bytes) < estimate(cell, best, model, bytes))
-            best = m;
+    give_up_trial(cell, model, bytes);
+    best = cheapest(cell, model, bytes, &cost);
+    trial = to_be_tried(cell, budget, model, bytes, best, cost, &extra);
+    if (trial != 0) {
+        cell->trial = (uint8_t)trial;
+        cell->charged = (float)extra;
+        cell->since[trial] = 0;
+        budget->lost += cell->charged;
+        return (nicstride_method_t)trial;
     }
-    return best;
-}
-
-nicstride_method_t nicstride_tune_choose(nicstride_tune_cell_t *cell, const double *model,
-                                         uint64_t bytes)
-{
-    uint8_t best = cheapest(cell, model, bytes);
-
-    cell->clock++;
-    if (cell->interval == 0)
-        cell->wait = cell->interval = INTERVAL_MIN;
-    if (cell->trials == 0 && --cell->wait == 0) {
-        start_trial(cell, another(cell, best, model, bytes));
-    }
-    if (cell->trials > 0) {
-        cell->trials--;
-        /* What could be done when the trial began may not be possible for this transfer. */
-        if (!isinf(model[cell->trial]))
-            best = cell->trial;
-    }
-    cell->tried[best] = cell->clock;
-    cell->expected = (float)(model[best] / (double)bytes);
+    if (best == NICSTRIDE_METHOD_CMA && cell->seen[NICSTRIDE_METHOD_PACK] > 0 &&
+        cell->seen[NICSTRIDE_METHOD_CMA] == WELL_KNOWN)
+        cell->quick = QUICK_PAUSE;
     return (nicstride_method_t)best;
 }
 
-/** Is another method known to be cheaper than single copy? */
-static bool copies_are_dearer(const nicstride_tune_cell_t *cell)
+/** Notes time that was spent on transfers. */
+static void spend(nicstride_tune_cell_t *cell, nicstride_budget_t *budget, double nsec)
 {
-    bool dearer = false;
-
-    for (int m = NICSTRIDE_METHOD_DIRECT; m < NICSTRIDE_METHOD_LAST && !dearer; m++)
-        dearer = cell->rate[m] > 0 && cell->rate[m] < cell->rate[NICSTRIDE_METHOD_CMA];
-    return dearer;
+    budget->spent += nsec;
+    for (int m = NICSTRIDE_METHOD_DIRECT; m < NICSTRIDE_METHOD_LAST; m++)
+        cell->since[m] += (float)nsec;
 }
 
 bool nicstride_tune_copies(nicstride_tune_t *tune, nicstride_direction_t dir, uint64_t bytes)
@@ -175,22 +188,19 @@ bool nicstride_tune_copies(nicstride_tune_t *tune, nicstride_direction_t dir, ui
 
     if (bytes < NICSTRIDE_TUNE_MIN)
         return false;
-    cell = &tune->cell[dir == NICSTRIDE_GET][0][size_class(bytes)];
-    if (cell->trials > 0 || cell->wait <= 1 || cell->surprises > 0 ||
-        cell->seen[NICSTRIDE_METHOD_PACK] == 0 || cell->seen[NICSTRIDE_METHOD_CMA] < WELL_KNOWN ||
-        copies_are_dearer(cell))
+    cell = &tune->cell[dir == NICSTRIDE_GET][0][nicstride_tune_size(bytes)];
+    if (cell->quick == 0)
         return false;
-    /* Nor for long without a measurement. */
-    if (--cell->wait % (QUICK_PAUSE + 1) == 0)
-        return false;
-    cell->clock++;
+    cell->quick--;
+    spend(cell, &tune->budget, (double)cell->rate[NICSTRIDE_METHOD_CMA] * (double)bytes);
     return true;
 }
 
-nicstride_method_t nicstride_tune_quick(nicstride_tune_quick_t *quick, bool *measure)
+nicstride_method_t nicstride_tune_quick(nicstride_tune_quick_t *quick, nicstride_budget_t *budget,
+                                        bool *measure)
 {
     nicstride_tune_cell_t *cell = &quick->cell;
-    double model[NICSTRIDE_METHOD_LAST];
+    double model[NICSTRIDE_METHOD_LAST], cost;
     nicstride_method_t method;
 
     *measure = !nicstride_tune_settled(quick, &method);
@@ -199,46 +209,74 @@ nicstride_method_t nicstride_tune_quick(nicstride_tune_quick_t *quick, bool *mea
     for (int m = 0; m < NICSTRIDE_METHOD_LAST; m++)
         model[m] = INFINITY;
     model[NICSTRIDE_METHOD_PACK] = model[NICSTRIDE_METHOD_CMA] = QUICK_MODEL;
-    method = nicstride_tune_choose(cell, model, NICSTRIDE_TUNE_QUICK_BYTES);
-    __atomic_store_n(&quick->method, cheapest(cell, model, NICSTRIDE_TUNE_QUICK_BYTES),
+    method = nicstride_tune_choose(cell, budget, model, NICSTRIDE_TUNE_QUICK_BYTES);
+    __atomic_store_n(&quick->method, cheapest(cell, model, NICSTRIDE_TUNE_QUICK_BYTES, &cost),
                      __ATOMIC_RELAXED);
-    /* Not before both are known, nor within a trial, whose operations come one after the other. */
-    if (cell->trials == 0 && cell->rate[NICSTRIDE_METHOD_PACK] > 0 &&
-        cell->rate[NICSTRIDE_METHOD_CMA] > 0)
+    /* Not before both are known. */
+    if (cell->rate[NICSTRIDE_METHOD_PACK] > 0 && cell->rate[NICSTRIDE_METHOD_CMA] > 0) {
+        spend(cell, budget, QUICK_PAUSE * cost);
         __atomic_store_n(&quick->left, QUICK_PAUSE, __ATOMIC_RELAXED);
+    }
     return method;
 }
 
-/** Tries everything again soon. */
-static void start_anew(nicstride_tune_cell_t *cell)
+/** Ends the trial under way: its method took so long, the best one `best`, if any is known. */
+static void end_trial(nicstride_tune_cell_t *cell, nicstride_budget_t *budget, double nsec,
+                      double best)
 {
-    cell->surprises = 0;
-    cell->interval = INTERVAL_MIN;
-    if (cell->wait > INTERVAL_MIN)
-        cell->wait = INTERVAL_MIN;
+    const double lost = best > 0 && nsec > best ? nsec - best : 0;
+
+    budget->lost += lost - cell->charged;
+    if (lost > 0)
+        fail(cell, cell->trial);
+    else
+        cell->failed[cell->trial] = 0;
+    cell->trial = 0;
 }
 
-void nicstride_tune_learn(nicstride_tune_cell_t *cell, nicstride_method_t method, uint64_t bytes,
-                          double nsec)
+/** The lowest rate that is known of any but this method, or 0. */
+static float lowest_other(const nicstride_tune_cell_t *cell, int method)
 {
-    float *rate = &cell->rate[method];
-    float seen = (float)(nsec / (double)bytes);
+    float least = 0;
 
-    if (!(seen > 0) || (seen > ABSURD * cell->expected && seen > ABSURD * *rate))
+    for (int m = NICSTRIDE_METHOD_DIRECT; m < NICSTRIDE_METHOD_LAST; m++) {
+        if (m != method && cell->rate[m] > 0 && (least == 0 || cell->rate[m] < least))
+            least = cell->rate[m];
+    }
+    return least;
+}
+
+/** Puts an observation into what is known. */
+static void update(nicstride_tune_cell_t *cell, int method, float seen)
+{
+    float *rate = &cell->rate[method], *least = &cell->least[method], before = *rate;
+    uint8_t *higher = &cell->higher[method];
+
+    if (before == 0 || seen <= before) {
+        *rate = seen;
+        *higher = 0;
+    } else {
+        *least = *higher > 0 && *least < seen ? *least : seen;
+        if (++*higher == HIGHER) {
+            *rate = *least;
+            *higher = 0;
+        }
+    }
+    if (before > 0 && (*rate > CHANGE * before || CHANGE * *rate < before)) {
+        for (int m = NICSTRIDE_METHOD_DIRECT; m < NICSTRIDE_METHOD_LAST; m++)
+            cell->failed[m] = 0;
+    }
+}
+
+void nicstride_tune_learn(nicstride_tune_cell_t *cell, nicstride_budget_t *budget,
+                          nicstride_method_t method, uint64_t bytes, double nsec)
+{
+    if (!(nsec > 0) || !isfinite(nsec))
         return;
+    spend(cell, budget, nsec);
+    if (cell->trial == method)
+        end_trial(cell, budget, nsec, (double)lowest_other(cell, method) * (double)bytes);
     if (cell->seen[method] < WELL_KNOWN)
         cell->seen[method]++;
-    if (*rate == 0) {
-        *rate = seen;
-        return;
-    }
-    if (seen > SURPRISE * *rate || seen * SURPRISE < *rate)
-        cell->surprises++;
-    else
-        cell->surprises = 0;
-    if (seen > OUTLIER * *rate)
-        seen = OUTLIER * *rate;
-    *rate = seen < *rate ? seen : *rate + GAIN * (seen - *rate);
-    if (cell->surprises >= SURPRISES)
-        start_anew(cell);
+    update(cell, method, (float)(nsec / (double)bytes));
 }

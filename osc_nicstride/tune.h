@@ -6,13 +6,16 @@
  * @file
  * What the methods really cost on this machine, learned from the transfers themselves.
  *
- * The model (plan.h) knows a machine by a few constants. How messages compare with single copy by
+ * The model (cost.h) knows a machine by a few constants. How messages compare with single copy by
  * the kernel depends on more: on how far the two processes' cores are from each other, which
  * differs from peer to peer and, on virtual machines, from minute to minute. So for each kind of
  * transfer (direction, shape, order of magnitude) the observed cost of every method is kept, and
- * replaces the model's estimate once it is known. The others that come into question are tried
- * again at intervals that double as long as nothing changes, and start anew when the cost of the
- * method in use has changed.
+ * replaces the model's estimate once it is known.
+ *
+ * Any other than the best known method is a trial, and trials are bounded by the time that they
+ * lose: of what transfers to a peer have taken, no more than a small part is lost to trials (and to
+ * the one that was under way when it turned out dearer than expected). Each trial of a method that
+ * failed makes the next one rarer.
  *
  * Pure; the caller serialises. Time comes as an argument, in nanoseconds.
  */
@@ -34,19 +37,27 @@
 /** Contiguous, and blocks of at least 4096, 1024, 256, 64, 16, 1 bytes. */
 #define NICSTRIDE_TUNE_SHAPES 7
 
+/** The part of the time that trials may lose. */
+#define NICSTRIDE_TUNE_SHARE 0.05
+
+/** Time of the transfers to one peer, nanoseconds. */
+struct nicstride_budget {
+    double spent; /**< on all that were observed, trials among them */
+    double lost;  /**< by trials: what they took more than the best known method would have */
+};
+
 /** What is known of one kind of transfer. All zero: nothing yet. */
-typedef struct nicstride_tune_cell {
+struct nicstride_tune_cell {
     float rate[NICSTRIDE_METHOD_LAST];     /**< nanoseconds for a byte; 0: never observed */
-    uint16_t tried[NICSTRIDE_METHOD_LAST]; /**< `clock` when last chosen */
-    uint16_t clock;                        /**< choices made; wraps around */
-    uint16_t wait;                         /**< choices until another method is tried */
-    uint16_t interval;                     /**< the next such number */
-    float expected;                        /**< the model's rate for the method chosen last */
-    uint8_t trial;                         /**< method that is being tried */
-    uint8_t trials;                        /**< times that it still is to be */
-    uint8_t surprises;                     /**< observations in a row that were far from the rate */
+    float least[NICSTRIDE_METHOD_LAST];    /**< the lowest of some observations above that */
+    float since[NICSTRIDE_METHOD_LAST];    /**< time spent since it was tried */
+    float charged;                         /**< to the budget, for the trial under way */
+    uint8_t trial;                         /**< its method; 0: none */
+    uint8_t quick;                         /**< transfers that need not be chosen or measured */
     uint8_t seen[NICSTRIDE_METHOD_LAST];   /**< observations of each method, up to a maximum */
-} nicstride_tune_cell_t;
+    uint8_t higher[NICSTRIDE_METHOD_LAST]; /**< observations in a row that were above its rate */
+    uint8_t failed[NICSTRIDE_METHOD_LAST]; /**< trials in a row in which it was not the best */
+};
 
 /**
  * What is known of operations of few bytes that stand alone between two flushes. They cost so
@@ -63,25 +74,34 @@ typedef struct nicstride_tune_quick {
 
 /** What is known of transfers to and from one peer. */
 typedef struct nicstride_tune {
+    nicstride_budget_t budget;
     nicstride_tune_quick_t quick[2];
     nicstride_tune_cell_t cell[2][NICSTRIDE_TUNE_SHAPES][NICSTRIDE_TUNE_SIZES];
 } nicstride_tune_t;
 
-/** The kind of a transfer: NULL where it is too small for this. */
+/** The kind of a transfer, below NICSTRIDE_TUNE_SHAPES and NICSTRIDE_TUNE_SIZES. The size must not
+ *  be 0; below NICSTRIDE_TUNE_MIN it counts as that. */
+unsigned nicstride_tune_shape(const onic_layout_t *origin, const onic_layout_t *target);
+unsigned nicstride_tune_size(uint64_t bytes);
+
+/** What is known of transfers of a kind: NULL where they are too small for this. */
 nicstride_tune_cell_t *nicstride_tune_cell(nicstride_tune_t *tune, nicstride_direction_t dir,
                                            const onic_layout_t *origin,
                                            const onic_layout_t *target);
 
+/** Puts what is known in the place of the model's estimates. */
+void nicstride_tune_known(const nicstride_tune_cell_t *cell, double *model, uint64_t bytes);
+
 /**
- * The method for the next transfer of this kind.
+ * The method for the next transfer of this kind, which is about to be observed.
  *
  * @param model  estimates of the model in nanoseconds, by method; infinite for those that cannot
  * @param bytes  that the transfer moves
- * Most often the cheapest one; now and then one to be tried, if it may be cheaper and is not known
- * to be several times dearer.
+ * Most often the cheapest one that is known, or by the model the cheapest while none is; now and
+ * then another one, if the time that this is expected to lose is there.
  */
-nicstride_method_t nicstride_tune_choose(nicstride_tune_cell_t *cell, const double *model,
-                                         uint64_t bytes);
+nicstride_method_t nicstride_tune_choose(nicstride_tune_cell_t *cell, nicstride_budget_t *budget,
+                                         const double *model, uint64_t bytes);
 
 /**
  * The next contiguous transfer of so many bytes: is single copy known to be the cheaper way, and
@@ -109,10 +129,11 @@ static inline bool nicstride_tune_settled(nicstride_tune_quick_t *quick, nicstri
  *
  * @param measure  set to whether its cost is to be learned, as NICSTRIDE_TUNE_QUICK_BYTES in `cell`
  */
-nicstride_method_t nicstride_tune_quick(nicstride_tune_quick_t *quick, bool *measure);
+nicstride_method_t nicstride_tune_quick(nicstride_tune_quick_t *quick, nicstride_budget_t *budget,
+                                        bool *measure);
 
 /** A transfer of `bytes` by `method` took `nsec` from its start to its completion at the target. */
-void nicstride_tune_learn(nicstride_tune_cell_t *cell, nicstride_method_t method, uint64_t bytes,
-                          double nsec);
+void nicstride_tune_learn(nicstride_tune_cell_t *cell, nicstride_budget_t *budget,
+                          nicstride_method_t method, uint64_t bytes, double nsec);
 
 #endif

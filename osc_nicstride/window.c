@@ -18,6 +18,7 @@
 #include "common/help.h"
 #include "osc_nicstride/counted.h"
 #include "osc_nicstride/window.h"
+#include "osc_nicstride/calibrate.h"
 #include "osc_nicstride/calls.h"
 #include "osc_nicstride/component.h"
 #include "osc_nicstride/control.h"
@@ -96,14 +97,19 @@ int nicstride_select_error(int rc, const char *reason)
 static void show_plan(const nicstride_module_t *m)
 {
     static bool shown;
-    char table[4096];
+    const nicstride_costs_t costs = {&mca_osc_nicstride_component.node_cost, &nicstride_cost_net};
+    char table[8192], constants[512];
 
     if (shown || m->rank != 0)
         return;
     shown = true;
-    nicstride_plan_table((nicstride_method_t)mca_osc_nicstride_component.params.method, table,
-                         sizeof(table));
-    opal_output(0, "osc_nicstride: methods by kind of peer, block and size\n%s", table);
+    nicstride_plan_table((nicstride_method_t)mca_osc_nicstride_component.params.method, costs,
+                         table, sizeof(table));
+    nicstride_cost_write(costs.node, constants, sizeof(constants));
+    opal_output(0,
+                "osc_nicstride: methods by kind of peer, block and size, by the model\n%s"
+                "  with %s on the node",
+                table, constants);
 }
 
 /* ---- making --------------------------------------------------------------------------------- */
@@ -400,6 +406,7 @@ int nicstride_win_select(ompi_win_t *win, void **base, size_t size, int disp_uni
     }
     rc = build(m, base, size, disp_unit, info);
     if (rc == OMPI_SUCCESS) {
+        nicstride_calibrate(m->node.n > 1);
         connect_neighbours(m);
         win->w_osc_module = &m->super;
         rc = nicstride_subscribe_info(win);
