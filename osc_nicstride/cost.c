@@ -54,22 +54,29 @@ static uint64_t distance(const onic_layout_t *l)
     return stride < 0 ? -(uint64_t)stride : (uint64_t)stride;
 }
 
-double nicstride_gather_cost(const onic_layout_t *l, const nicstride_cost_t *cost)
-{
-    double each = cost->block;
-
-    if (onic_layout_is_contig(l))
-        return 0;
-    if (distance(l) >= NICSTRIDE_COST_PAGE)
-        each = cost->page;
-    else if (distance(l) >= NICSTRIDE_COST_LINE)
-        each = cost->line;
-    return (double)onic_layout_blocks(l) * each;
-}
-
 static double greater(double a, double b)
 {
     return a > b ? a : b;
+}
+
+/** One block, so far from the next. Between the distances that are known it is in proportion: of
+ *  blocks that share a line or a page each has its part of what that costs. */
+static double block_cost(double apart, const nicstride_cost_t *cost)
+{
+    const double line = NICSTRIDE_COST_LINE, page = NICSTRIDE_COST_PAGE;
+
+    if (apart >= page)
+        return cost->page;
+    if (apart >= line)
+        return cost->line + (cost->page - cost->line) * (apart - line) / (page - line);
+    return greater(cost->block, cost->line * apart / line);
+}
+
+double nicstride_gather_cost(const onic_layout_t *l, const nicstride_cost_t *cost)
+{
+    if (onic_layout_is_contig(l))
+        return 0;
+    return (double)onic_layout_blocks(l) * block_cost((double)distance(l), cost);
 }
 
 static void fit(double *constant, double measured)

@@ -23,12 +23,16 @@ static const nicstride_cost_t near_link = {.call = 500,
                                            .piece = 500,
                                            .copy = 0.09,
                                            .block = 1,
+                                           .line = 1,
+                                           .page = 1,
                                            .message = 1000,
                                            .byte = 0.2,
                                            .rendezvous = 5000,
                                            .rndv_byte = 0.12,
                                            .sieve_piece = 512 * KIB};
 static const nicstride_cost_t far_link = {.block = 1,
+                                          .line = 1,
+                                          .page = 1,
                                           .message = 10000,
                                           .byte = 0.5,
                                           .rendezvous = 30000,
@@ -69,7 +73,7 @@ static nicstride_method_t plan(nicstride_direction_t dir, const onic_layout_t *t
     const onic_layout_t origin = vector(target->size, 0);
 
     return nicstride_plan(NICSTRIDE_METHOD_AUTO, dir, &origin, target, caps,
-                          caps.cma ? &near_link : &far_link, NULL);
+                          caps.cma ? &near_link : &far_link, NICSTRIDE_MODEL_ALONE);
 }
 
 static nicstride_method_t plan_vector(nicstride_direction_t dir, uint64_t size, uint64_t block,
@@ -154,7 +158,7 @@ START_TEST(cheapest_or_forced)
         const nicstride_method_t forced =
             (nicstride_method_t)unit_below(&r, NICSTRIDE_METHOD_LAST + 1);
         const nicstride_method_t m =
-            nicstride_plan(forced, dir, &origin, &target, caps, cost, NULL);
+            nicstride_plan(forced, dir, &origin, &target, caps, cost, NICSTRIDE_MODEL_ALONE);
 
         chosen[m]++;
         if (nicstride_method_can(forced, dir, &origin, &target, caps))
@@ -218,6 +222,8 @@ START_TEST(equations)
                                    .piece = 100,
                                    .copy = 2,
                                    .block = 3,
+                                   .line = 3,
+                                   .page = 3,
                                    .message = 50,
                                    .byte = 5,
                                    .rendezvous = 7000,
@@ -235,6 +241,8 @@ START_TEST(equations)
     ck_assert(COST(ZCOPY, &flat, &flat) == 50 + 7000 + 4096);
     /* One read of the extent, then the gather. */
     ck_assert(COST(SIEVE, &flat, &strided) == 1000 + (2 * 4096 - 64) * 2 + 64 * 3 + 4096 * 2);
+    /* Blocks on both sides are gathered and scattered. */
+    ck_assert(COST(PACK, &strided, &strided) == 50 + 2 * 64 * 3 + 4096 * 5);
 #undef COST
 }
 END_TEST
@@ -255,17 +263,108 @@ START_TEST(away)
         const nicstride_direction_t d = i % 2 == 0 ? NICSTRIDE_PUT : NICSTRIDE_GET;
 
         caps.presence = NICSTRIDE_PRESENT;
-        ck_assert_int_eq(nicstride_plan(NICSTRIDE_METHOD_AUTO, d, &flat, &flat, caps, &cost, NULL),
+        ck_assert_int_eq(nicstride_plan(NICSTRIDE_METHOD_AUTO, d, &flat, &flat, caps, &cost,
+                                        NICSTRIDE_MODEL_ALONE),
                          NICSTRIDE_METHOD_PACK);
         caps.presence = unit_once_in(&r, 2) ? NICSTRIDE_SERVED : NICSTRIDE_ABSENT;
-        ck_assert_int_eq(nicstride_plan(NICSTRIDE_METHOD_AUTO, d, &flat, &flat, caps, &cost, NULL),
+        ck_assert_int_eq(nicstride_plan(NICSTRIDE_METHOD_AUTO, d, &flat, &flat, caps, &cost,
+                                        NICSTRIDE_MODEL_ALONE),
                          NICSTRIDE_METHOD_CMA);
-        ck_assert_int_eq(
-            nicstride_plan(NICSTRIDE_METHOD_AUTO, d, &flat, &short_blocks, caps, &cost, NULL),
-            d == NICSTRIDE_PUT ? NICSTRIDE_METHOD_PACK : NICSTRIDE_METHOD_SIEVE);
-        ck_assert_int_eq(nicstride_plan(NICSTRIDE_METHOD_PACK, d, &flat, &flat, caps, &cost, NULL),
+        ck_assert_int_eq(nicstride_plan(NICSTRIDE_METHOD_AUTO, d, &flat, &short_blocks, caps, &cost,
+                                        NICSTRIDE_MODEL_ALONE),
+                         d == NICSTRIDE_PUT ? NICSTRIDE_METHOD_PACK : NICSTRIDE_METHOD_SIEVE);
+        ck_assert_int_eq(nicstride_plan(NICSTRIDE_METHOD_PACK, d, &flat, &flat, caps, &cost,
+                                        NICSTRIDE_MODEL_ALONE),
                          NICSTRIDE_METHOD_PACK);
     }
+}
+END_TEST
+
+/* Who can be woken is waited for that long, by whatever thread it answers, and not until its helper
+ * finds out by itself. */
+START_TEST(woken)
+{
+    const onic_layout_t l = vector(8192, 8);
+    nicstride_caps_t caps = same_node;
+
+    /* 1024 pieces cost more than waking, and less than the time until nobody was needed for it. */
+#define PLAN                                                                                       \
+    nicstride_plan(NICSTRIDE_METHOD_AUTO, NICSTRIDE_PUT, &l, &l, caps, &nicstride_cost_node,       \
+                   NICSTRIDE_MODEL_ALONE)
+    caps.presence = NICSTRIDE_ABSENT;
+    ck_assert_int_eq(PLAN, NICSTRIDE_METHOD_CMA);
+    caps.can_wake = true;
+    ck_assert_int_eq(PLAN, NICSTRIDE_METHOD_PACK);
+    caps.presence = NICSTRIDE_SERVED;
+    ck_assert_int_eq(PLAN, NICSTRIDE_METHOD_PACK);
+    caps.can_wake = false;
+    ck_assert_int_eq(PLAN, NICSTRIDE_METHOD_PACK);
+#undef PLAN
+}
+END_TEST
+
+/* Without a budget what was learned is used, nothing is tried, and nothing is noted; also where the
+ * target is away, which counts beside it. */
+START_TEST(learned_without_trials)
+{
+    const onic_layout_t l = vector(65536, 0);
+    nicstride_budget_t budget = {.spent = 0};
+    nicstride_tune_cell_t cell = {.trial = 0}, before;
+    nicstride_caps_t caps = same_node;
+
+    for (int i = 0; i < 200; i++) {
+        nicstride_tune_learn(&cell, &budget, NICSTRIDE_METHOD_CMA, l.size, 9000);
+        nicstride_tune_learn(&cell, &budget, NICSTRIDE_METHOD_PACK, l.size, 8000);
+        nicstride_tune_learn(&cell, &budget, NICSTRIDE_METHOD_ZCOPY, l.size, 20000);
+    }
+    before = cell;
+    for (int i = 0; i < 1000; i++) {
+        caps.presence = (nicstride_presence_t)(i % 3);
+        const nicstride_method_t m =
+            nicstride_plan(NICSTRIDE_METHOD_AUTO, NICSTRIDE_PUT, &l, &l, caps, &nicstride_cost_node,
+                           (nicstride_learned_t){.cell = &cell});
+
+        UNIT_CHECK(m == (i % 3 == 0 ? NICSTRIDE_METHOD_PACK : NICSTRIDE_METHOD_CMA));
+    }
+    ck_assert(memcmp(&cell, &before, sizeof(cell)) == 0);
+}
+END_TEST
+
+/* The reason names what can be done, what was learned and what is waited for, and is cut off
+ * cleanly. */
+START_TEST(reason)
+{
+    const onic_layout_t l = vector(65536, 64);
+    nicstride_budget_t budget = {.spent = 0};
+    nicstride_tune_cell_t cell = {.trial = 0};
+    nicstride_caps_t caps = same_node;
+    char text[512], part[512];
+    size_t len;
+
+#define REASON(buf, cap)                                                                           \
+    nicstride_plan_reason(NICSTRIDE_GET, &l, &l, caps, &nicstride_cost_node,                       \
+                          (nicstride_learned_t){.cell = &cell}, buf, cap)
+    len = REASON(text, sizeof(text));
+    ck_assert_uint_eq(strlen(text), len);
+    ck_assert_ptr_nonnull(strstr(text, "cma"));
+    ck_assert_ptr_nonnull(strstr(text, "sieve"));
+    ck_assert_ptr_nonnull(strstr(text, "pack"));
+    ck_assert_ptr_null(strstr(text, "zcopy"));
+    ck_assert_ptr_null(strstr(text, "learned"));
+    ck_assert_ptr_null(strstr(text, "wait"));
+    for (int i = 0; i < 100; i++)
+        nicstride_tune_learn(&cell, &budget, NICSTRIDE_METHOD_PACK, l.size, 123450);
+    caps.presence = NICSTRIDE_ABSENT;
+    len = REASON(text, sizeof(text));
+    ck_assert_ptr_nonnull(strstr(text, "(learned 123.45)"));
+    ck_assert_ptr_nonnull(strstr(text, "messages wait 500"));
+    for (size_t cap = 0; cap < len + 2; cap++) {
+        memset(part, 'x', sizeof(part));
+        const size_t got = REASON(part, cap);
+        UNIT_CHECK(part[cap] == 'x' && (cap == 0 || (got < cap && part[got] == '\0')));
+        UNIT_CHECK(memcmp(part, text, got) == 0);
+    }
+#undef REASON
 }
 END_TEST
 
@@ -283,7 +382,8 @@ START_TEST(together)
         nicstride_caps_t caps = same_node;
         nicstride_method_t lone;
 
-#define PLAN(forced) nicstride_plan(NICSTRIDE_METHOD_##forced, d, &l, &l, caps, &cost, NULL)
+#define PLAN(forced)                                                                               \
+    nicstride_plan(NICSTRIDE_METHOD_##forced, d, &l, &l, caps, &cost, NICSTRIDE_MODEL_ALONE)
         lone = PLAN(AUTO);
         UNIT_CHECK(lone == NICSTRIDE_METHOD_CMA || lone == NICSTRIDE_METHOD_SIEVE);
         caps.together = true;
@@ -304,23 +404,27 @@ START_TEST(together_but_learned)
 {
     const onic_layout_t l = vector(1024, 0);
     nicstride_caps_t caps = same_node;
-    nicstride_tune_cell_t cell = {.wait = 0};
+    nicstride_tune_cell_t cell = {.trial = 0};
+    nicstride_budget_t budget = {.spent = 0};
 
     caps.together = true;
     for (int i = 0; i < 100; i++) {
         const nicstride_method_t m =
-            nicstride_plan(NICSTRIDE_METHOD_AUTO, NICSTRIDE_PUT, &l, &l, caps, &near_link, &cell);
-        nicstride_tune_learn(&cell, m, l.size, m == NICSTRIDE_METHOD_CMA ? 500 : 5000);
+            nicstride_plan(NICSTRIDE_METHOD_AUTO, NICSTRIDE_PUT, &l, &l, caps, &near_link,
+                           (nicstride_learned_t){.cell = &cell, .budget = &budget});
+        nicstride_tune_learn(&cell, &budget, m, l.size, m == NICSTRIDE_METHOD_CMA ? 500 : 5000);
         UNIT_CHECK(i < 90 || m == NICSTRIDE_METHOD_CMA);
     }
 }
 END_TEST
 
+static const nicstride_costs_t defaults = {&nicstride_cost_node, &nicstride_cost_net};
+
 /* The table: a line for each case, and cut off cleanly where the buffer is too small. */
 START_TEST(table)
 {
     static char whole[16384], part[16384];
-    const size_t len = nicstride_plan_table(NICSTRIDE_METHOD_AUTO, whole, sizeof(whole));
+    const size_t len = nicstride_plan_table(NICSTRIDE_METHOD_AUTO, defaults, whole, sizeof(whole));
     size_t lines = 0;
 
     ck_assert_uint_lt(len, sizeof(whole) - 1);
@@ -328,15 +432,15 @@ START_TEST(table)
     ck_assert_int_eq(whole[len - 1], '\n');
     for (size_t i = 0; i < len; i++)
         lines += whole[i] == '\n';
-    ck_assert_uint_gt(lines, 6); /* a heading; three kinds of peer, put and get */
+    ck_assert_uint_gt(lines, 8); /* a heading; four kinds of peer, put and get */
     for (size_t cap = 1; cap < len + 2; cap++) {
         memset(part, 'x', cap + 1);
-        const size_t got = nicstride_plan_table(NICSTRIDE_METHOD_AUTO, part, cap);
+        const size_t got = nicstride_plan_table(NICSTRIDE_METHOD_AUTO, defaults, part, cap);
         UNIT_CHECK(got < cap && part[got] == '\0' && part[cap] == 'x');
         UNIT_CHECK(memcmp(part, whole, got) == 0);
     }
 
-    nicstride_plan_table(NICSTRIDE_METHOD_PACK, whole, sizeof(whole));
+    nicstride_plan_table(NICSTRIDE_METHOD_PACK, defaults, whole, sizeof(whole));
     ck_assert_ptr_nonnull(strstr(whole, "pack"));
     for (int m = NICSTRIDE_METHOD_DIRECT; m < NICSTRIDE_METHOD_LAST; m++)
         if (m != NICSTRIDE_METHOD_PACK)
@@ -348,7 +452,8 @@ int main(void)
 {
     const TTest *const tests[] = {
         names, what_can_do_what, cheapest_or_forced,   by_shape, costs_grow, equations,
-        away,  together,         together_but_learned, table};
+        away,  together,         together_but_learned, table,    woken,      learned_without_trials,
+        reason};
 
     return unit_run("plan", tests, sizeof(tests) / sizeof(tests[0]));
 }
