@@ -118,7 +118,7 @@ END_TEST
 /* A method that is slow at first, its memory being cold, is not given up for that. */
 START_TEST(cold_start)
 {
-    for (unsigned cold = 1; cold <= 70; cold++) {
+    for (unsigned cold = 1; cold <= 60; cold++) {
         unit_random_t r = {unit_seed() + cold};
         nicstride_tune_cell_t cell = {.trial = 0};
         machine_t m = machine(5000, 2500);
