@@ -45,7 +45,8 @@ typedef struct nicstride_component {
     nicstride_params_t params;
     nicstride_cost_t node_cost; /**< the model's constants for peers on this node */
     bool wire_open;
-    bool world_met; /**< all of MPI_COMM_WORLD took part in a window: a fence finds all of them */
+    bool plan_shown; /**< by this process */
+    bool world_met;  /**< all of MPI_COMM_WORLD took part in a window: a fence finds all of them */
     opal_hash_table_t windows;        /**< windows by their name at home; wire lock */
     nicstride_handles_t ops;          /**< operations that wait for replies; wire lock */
     uint32_t last_name;               /**< names are never used again; wire lock */

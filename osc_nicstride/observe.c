@@ -3,9 +3,13 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "osc_nicstride/observe.h"
+#include "osc_nicstride/component.h"
 #include "osc_nicstride/module.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+
+#include "opal/util/output.h"
 
 #include "common/beat.h"
 
@@ -185,8 +189,27 @@ void nicstride_observe_end_locked(nicstride_peer_t *p)
     t->cell = NULL;
 }
 
+/** Says what was really done, where the plan was shown. */
+static void show_done(void)
+{
+    const nicstride_counters_t *c = &nicstride_counters;
+    char text[512];
+    int len = 0;
+
+    for (int m = NICSTRIDE_METHOD_DIRECT; m < NICSTRIDE_METHOD_LAST; m++)
+        len += snprintf(text + len, sizeof(text) - (size_t)len, "%s %s %llu (%llu bytes)",
+                        m > NICSTRIDE_METHOD_DIRECT ? "," : "",
+                        nicstride_method_name((nicstride_method_t)m), c->ops[m], c->bytes[m]);
+    opal_output(0, "osc_nicstride: operations by method:%s", text);
+    for (const known_t *k = all_known; k != NULL; k = k->next)
+        opal_output(0, "osc_nicstride: of %.0f us observed, trials lost %.0f us",
+                    k->tune.budget.spent / 1000, k->tune.budget.lost / 1000);
+}
+
 void nicstride_observe_fini(void)
 {
+    if (mca_osc_nicstride_component.plan_shown)
+        show_done();
     while (all_known != NULL) {
         known_t *k = all_known;
 

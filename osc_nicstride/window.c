@@ -96,15 +96,14 @@ int nicstride_select_error(int rc, const char *reason)
 
 static void show_plan(const nicstride_module_t *m)
 {
-    static bool shown;
-    const nicstride_costs_t costs = {&mca_osc_nicstride_component.node_cost, &nicstride_cost_net};
+    nicstride_component_t *c = &mca_osc_nicstride_component;
+    const nicstride_costs_t costs = {&c->node_cost, &nicstride_cost_net};
     char table[8192], constants[512];
 
-    if (shown || m->rank != 0)
+    if (c->plan_shown || m->rank != 0)
         return;
-    shown = true;
-    nicstride_plan_table((nicstride_method_t)mca_osc_nicstride_component.params.method, costs,
-                         table, sizeof(table));
+    c->plan_shown = true;
+    nicstride_plan_table((nicstride_method_t)c->params.method, costs, table, sizeof(table));
     nicstride_cost_write(costs.node, constants, sizeof(constants));
     opal_output(0,
                 "osc_nicstride: methods by kind of peer, block and size, by the model\n%s"
