@@ -21,6 +21,10 @@
 /** What is known rises only by so many observations in a row, to the least of them; it falls at
  *  once. What can disturb a transfer, above all a target that leaves, makes it dearer. */
 #define HIGHER 4
+/** A trial is repeated so often, as the first transfer by another method finds memory and code
+ *  cold; more often where nothing is expected to be lost. */
+#define REPEATS         1
+#define REPEATS_HOPEFUL 7
 /** A cost that changes by this factor: what failed before may not now. */
 #define CHANGE 2
 /** Nanoseconds that an operation of few bytes takes, by any method, until it is known. */
@@ -100,6 +104,12 @@ static int cheapest(const nicstride_tune_cell_t *cell, const double *model, uint
 }
 
 /** Is there time for a trial that is expected to lose so much? */
+static bool is_time(const nicstride_budget_t *budget, double extra)
+{
+    return budget->lost + extra <= NICSTRIDE_TUNE_SHARE * budget->spent;
+}
+
+/** And was the last one long enough ago? */
 static bool may_try(const nicstride_tune_cell_t *cell, const nicstride_budget_t *budget, int m,
                     double extra, double best)
 {
@@ -108,7 +118,7 @@ static bool may_try(const nicstride_tune_cell_t *cell, const nicstride_budget_t 
 
     return (extra + PRICE * best) * (double)(1U << failed) <=
                NICSTRIDE_TUNE_SHARE * cell->since[m] &&
-           budget->lost + extra <= NICSTRIDE_TUNE_SHARE * budget->spent;
+           is_time(budget, extra);
 }
 
 /** The most promising of the methods that may be tried, or 0. `*extra_p` gets what it may lose. */
@@ -147,9 +157,33 @@ static void give_up_trial(nicstride_tune_cell_t *cell, const double *model, uint
     cell->trial = 0;
     if (m == 0)
         return;
+    cell->repeats = 0;
     fail(cell, m);
     if (cell->rate[m] == 0 && !isinf(model[m]))
         cell->rate[m] = (float)(model[m] / (double)bytes);
+}
+
+/** The method that is to be tried for the next transfer, or 0. `*extra_p` gets what it may lose. */
+static int next_trial(nicstride_tune_cell_t *cell, const nicstride_budget_t *budget,
+                      const double *model, uint64_t bytes, int best, double cost, double *extra_p)
+{
+    const int m = cell->again;
+
+    if (cell->repeats > 0) {
+        cell->repeats--;
+        *extra_p = expected(cell, m, model, bytes) - cost;
+        if (*extra_p < 0)
+            *extra_p = 0;
+        if (m != best && !isinf(model[m]) && is_time(budget, *extra_p))
+            return m;
+        cell->repeats = 0;
+    }
+    const int found = to_be_tried(cell, budget, model, bytes, best, cost, extra_p);
+    if (found != 0) {
+        cell->again = (uint8_t)found;
+        cell->repeats = *extra_p > 0 ? REPEATS : REPEATS_HOPEFUL;
+    }
+    return found;
 }
 
 nicstride_method_t nicstride_tune_choose(nicstride_tune_cell_t *cell, nicstride_budget_t *budget,
@@ -160,7 +194,7 @@ nicstride_method_t nicstride_tune_choose(nicstride_tune_cell_t *cell, nicstride_
 
     give_up_trial(cell, model, bytes);
     best = cheapest(cell, model, bytes, &cost);
-    trial = to_be_tried(cell, budget, model, bytes, best, cost, &extra);
+    trial = next_trial(cell, budget, model, bytes, best, cost, &extra);
     if (trial != 0) {
         cell->trial = (uint8_t)trial;
         cell->charged = (float)extra;

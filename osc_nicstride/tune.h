@@ -53,6 +53,8 @@ struct nicstride_tune_cell {
     float since[NICSTRIDE_METHOD_LAST];    /**< time spent since it was tried */
     float charged;                         /**< to the budget, for the trial under way */
     uint8_t trial;                         /**< its method; 0: none */
+    uint8_t again;                         /**< method of the last trial, if that is repeated */
+    uint8_t repeats;                       /**< so often, if there is time */
     uint8_t quick;                         /**< transfers that need not be chosen or measured */
     uint8_t seen[NICSTRIDE_METHOD_LAST];   /**< observations of each method, up to a maximum */
     uint8_t higher[NICSTRIDE_METHOD_LAST]; /**< observations in a row that were above its rate */
