@@ -20,10 +20,10 @@
 #include "osc_nicstride/component.h"
 #include "common/pack.h"
 
-#define RUNS 5
+#define RUNS 4
 /** Pieces of one call; blocks of a gather, which are as long as a number. */
 #define PIECES 32
-#define BLOCKS 256
+#define BLOCKS 64
 #define BLOCK  8
 /** Bytes of a long copy: more than an L1, so that it counts what pages cost, too. */
 #define LONG 65536
