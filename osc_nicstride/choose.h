@@ -17,12 +17,6 @@ struct nicstride_target;
 nicstride_method_t nicstride_choose(nicstride_module_t *m, const struct nicstride_target *a,
                                     nicstride_direction_t dir, nicstride_tune_cell_t **cell_p);
 
-/** Is this an active target epoch? Its targets count as present. */
-static inline bool nicstride_is_active(const nicstride_module_t *m)
-{
-    return m->epoch.access == NICSTRIDE_ACCESS_FENCE || m->epoch.access == NICSTRIDE_ACCESS_PSCW;
-}
-
 static inline bool nicstride_is_single_copy(nicstride_method_t method)
 {
     return method == NICSTRIDE_METHOD_CMA || method == NICSTRIDE_METHOD_SIEVE;

@@ -41,7 +41,7 @@ static inline bool nicstride_count_applied(nicstride_module_t *m, nicstride_peer
 {
     if (p->local < 0)
         m->applied_far++;
-    if (error != 0 && m->applied_error == 0 && (nicstride_is_counted(m) || m->epoch.exposed))
+    if (error != 0 && m->applied_error == 0 && (nicstride_is_active(m) || m->epoch.exposed))
         m->applied_error = error;
     return nicstride_rx_applied(&p->rx, error);
 }

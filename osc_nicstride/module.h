@@ -200,9 +200,10 @@ static inline bool nicstride_is_past_fence(const nicstride_module_t *m, int targ
     return __atomic_load_n(&m->done[target], __ATOMIC_ACQUIRE) == m->fenced;
 }
 
-/** Is what is sent now counted when the epoch closes, and not asked for? A guess where other
- *  threads open epochs: both ways are right. */
-static inline bool nicstride_is_counted(const nicstride_module_t *m)
+/** Are accesses now of active target? Then what is sent is counted when the epoch closes, and
+ * nobody asks for acknowledgements. A guess where other threads open epochs: both answers are
+ * right. */
+static inline bool nicstride_is_active(const nicstride_module_t *m)
 {
     return m->epoch.access == NICSTRIDE_ACCESS_FENCE || m->epoch.access == NICSTRIDE_ACCESS_PSCW;
 }

@@ -167,7 +167,7 @@ static void small_send(nicstride_module_t *m, nicstride_peer_t *p, int64_t disp,
     msg.disp = disp;
     msg.len = s->data2 != NULL ? 2 * s->len : s->len;
     msg.handle = op != NULL ? op->handle : 0;
-    if (first && !nicstride_is_counted(m))
+    if (first && !nicstride_is_active(m))
         ask(p, &msg);
     send_or_wait(p, &msg, s->data, s->data2, s->len, !first);
     end(p);
@@ -274,7 +274,7 @@ bool nicstride_small_move(nicstride_module_t *m, nicstride_target_t *a, const ni
         f.msg.handle = op->handle;
     }
     const bool first = begin(p, s->cell, size, op);
-    if (first && !nicstride_is_counted(m))
+    if (first && !nicstride_is_active(m))
         ask(p, &f.msg);
     nicstride_outbox_post_locked(p, &f, sizeof(f.msg) + f.used, !first);
     end(p);

@@ -338,7 +338,7 @@ static int send_fragment_locked(nicstride_module_t *m, nicstride_op_t *op)
     f.msg.offset = op->sent;
     f.msg.handle = op->handle;
     /* A lone message is likely to be flushed at once: it asks for its acknowledgement itself. */
-    if (op->sent + n == op->size && nicstride_tx_idle(&p->tx) && !nicstride_is_counted(m)) {
+    if (op->sent + n == op->size && nicstride_tx_idle(&p->tx) && !nicstride_is_active(m)) {
         f.msg.count = p->tx.sent + 1;
         p->tx.asked = f.msg.count;
     }

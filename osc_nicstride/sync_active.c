@@ -39,7 +39,7 @@ int nicstride_fence(int assert, ompi_win_t *win)
         return sync_error(m, "MPI_Win_fence", wrong);
     rc = nicstride_fence_all(m, (assert &MPI_MODE_NOPRECEDE) == 0);
     /* What came until now belongs to the epoch that ends here. */
-    if (assert &MPI_MODE_NOSUCCEED) {
+    if (assert & MPI_MODE_NOSUCCEED) {
         OPAL_THREAD_LOCK(&m->lock);
         (void)nicstride_epoch_fence(&m->epoch, true);
         OPAL_THREAD_UNLOCK(&m->lock);

@@ -317,7 +317,8 @@ static int build(nicstride_module_t *m, void **base, size_t size, int disp_unit,
     return rc;
 }
 
-/** Processes before and behind this one on its node that it is connected with from the beginning. */
+/** Processes before and behind this one on its node that it is connected with from the beginning.
+ */
 #define NEIGHBOURS 8
 
 /**
