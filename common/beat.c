@@ -108,10 +108,29 @@ const onic_beat_t *onic_peer_beat(onic_peer_t *peer)
     return peer->beat;
 }
 
-void onic_peer_beat_unmap(onic_peer_t *peer)
+bool onic_peer_can_wake(onic_peer_t *peer)
+{
+    if (!peer->door_tried) {
+        peer->door_tried = true;
+        /* Kept for reading, too: a pipe without a reader would end the writer by a signal. */
+        peer->door = onic_peer_beat(peer) != NULL ? onic_file_open(&peer->cma_id.door, O_RDWR) : -1;
+    }
+    return peer->door >= 0;
+}
+
+void onic_peer_wake(const onic_peer_t *peer)
+{
+    onic_door_knock(peer->door);
+}
+
+void onic_peer_beat_close(onic_peer_t *peer)
 {
     if (peer->beat != NULL) {
         munmap((void *)(uintptr_t)peer->beat, sizeof(onic_beat_t));
         peer->beat = NULL;
+    }
+    if (peer->door_tried && peer->door >= 0) {
+        close(peer->door);
+        peer->door = -1;
     }
 }

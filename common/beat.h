@@ -9,7 +9,8 @@
  * Who could copy by itself (single copy by the kernel) or let the target help (messages) wants to
  * know whether the target looks. Every process has one page in memory, of an anonymous file that
  * peers open through /proc, which the kernel allows to those whom it allows single copy. Nothing
- * of it is left when a process dies.
+ * of it is left when a process dies. Who waits for a process that is away knocks at its server
+ * thread, through a pipe that is opened in the same way.
  */
 #ifndef ONIC_BEAT_H
 #define ONIC_BEAT_H
@@ -45,7 +46,7 @@ static inline uint64_t onic_ticks(void)
 #endif
 }
 
-/** Ticks in a microsecond, measured since the wire was opened. MPI threads; never 0. */
+/** Ticks in a microsecond, measured since the wire was opened. Any thread; never 0. */
 ONIC_EXPORT double onic_ticks_per_usec(void);
 
 /** A process that looks at its messages does so this often. */
@@ -71,6 +72,15 @@ static inline bool onic_beat_is_away(const onic_beat_t *beat)
 {
     return atomic_load_explicit(&beat->away, memory_order_relaxed);
 }
+
+/** Does the peer have a server thread that we can knock at, and can we see whether there is need
+ * to? The answer stays the same until the wire is closed. Opens a file, the first time. The wire
+ * lock must be held. */
+ONIC_EXPORT bool onic_peer_can_wake(onic_peer_t *peer);
+
+/** Has the peer's server thread do what there is for the peer to do. A system call; no lock. Only
+ *  where onic_peer_can_wake was true. */
+ONIC_EXPORT void onic_peer_wake(const onic_peer_t *peer);
 
 /** An MPI thread is at work. Called by the wire's progress and in loops that wait. */
 ONIC_EXPORT void onic_beat(void);

@@ -136,9 +136,7 @@ void onic_wire_defer(unsigned am_id)
 {
     atomic_fetch_or(&onic_wire.deferred, 1U << am_id);
     /* An MPI thread that only starts something and goes away again leaves it to the server. */
-    if (atomic_load(&onic_wire.server.parked)) {
-        onic_server_wake();
-    }
+    onic_server_look_after();
 }
 
 void onic_wire_count_loss(void)
@@ -348,6 +346,7 @@ static int start_wire(const onic_wire_config_t *config)
     }
     onic_cma_start(&onic_wire.cma_id, &onic_wire.nonce);
     onic_wire.cma_id.beat = onic_file_offer(onic_beat_start());
+    onic_wire.cma_id.door = ONIC_NO_FILE;
     onic_wire.closing = false;
     onic_wire.puts = onic_wire.want_puts;
     int rc = onic_peers_start();

@@ -60,7 +60,7 @@ static onic_send_t *get_send(onic_send_cb_t cb, void *arg)
     }
     onic_send_t *s = onic_wire.send_pool;
     onic_wire.send_pool = s->next;
-    onic_wire.sends_out++;
+    atomic_store_explicit(&onic_wire.sends_out, onic_wire.sends_out + 1, memory_order_relaxed);
     s->cb = cb;
     s->arg = arg;
     s->starting = true;
@@ -72,7 +72,7 @@ static void put_send(onic_send_t *s)
 {
     s->next = onic_wire.send_pool;
     onic_wire.send_pool = s;
-    onic_wire.sends_out--;
+    atomic_store_explicit(&onic_wire.sends_out, onic_wire.sends_out - 1, memory_order_relaxed);
 }
 
 static bool keep_header(onic_send_t *s, const void *header, size_t len)
@@ -108,7 +108,7 @@ static void free_pool(void)
     }
     onic_wire.send_blocks = NULL;
     onic_wire.send_pool = NULL;
-    onic_wire.sends_out = 0;
+    atomic_store(&onic_wire.sends_out, 0);
 }
 
 /** A send or a receive is complete. The caller is told after UCX's progress and not within, since
@@ -169,6 +169,7 @@ static int started(onic_send_t *s, ucs_status_ptr_t answer)
 {
     if (UCS_PTR_IS_PTR(answer) && !s->done) {
         s->starting = false;
+        onic_server_look_after();
         return 0;
     }
     int rc = UCS_PTR_IS_PTR(answer) ? s->status : onic_ucs_error(UCS_PTR_STATUS(answer));

@@ -5,8 +5,6 @@
 /**
  * @file
  * What the files of the wire share. Not installed, not for components.
- *
- * Lock order: the server thread's own mutex is never held together with the wire lock.
  */
 #ifndef ONIC_WIRE_INTERNAL_H
 #define ONIC_WIRE_INTERNAL_H
@@ -32,12 +30,13 @@
 
 /** What single copy needs to know about a process; travels with its address. */
 typedef struct onic_cma_id {
-    char host[40];     /**< the kernel's boot identifier, zero-padded; empty where unknown */
-    uint64_t pid_ns;   /**< inode of the pid namespace: pids mean the same only within one */
-    int64_t pid;       /**< process id in that namespace */
-    uint64_t nonce_at; /**< address of a random number in that process */
-    uint64_t nonce;    /**< and its value */
+    char host[40];        /**< the kernel's boot identifier, zero-padded; empty where unknown */
+    uint64_t pid_ns;      /**< inode of the pid namespace: pids mean the same only within one */
+    int64_t pid;          /**< process id in that namespace */
+    uint64_t nonce_at;    /**< address of a random number in that process */
+    uint64_t nonce;       /**< and its value */
     onic_file_key_t beat; /**< that process's signs of life */
+    onic_file_key_t door; /**< where its server thread can be knocked at */
 } onic_cma_id_t;
 
 typedef enum onic_cma_state { ONIC_CMA_UNKNOWN, ONIC_CMA_YES, ONIC_CMA_NO } onic_cma_state_t;
@@ -55,6 +54,8 @@ struct onic_peer {
     onic_cma_id_t cma_id;
     bool beat_tried;
     const onic_beat_t *beat; /**< its signs of life, or NULL */
+    bool door_tried;
+    int door; /**< writes to its server thread's pipe; -1: there is none */
     void *slot[ONIC_AM_COUNT];
     size_t address_len;
     unsigned char address[]; /**< UCX worker address */
@@ -104,16 +105,20 @@ struct onic_rndv {
     size_t len;
 };
 
-/** The server thread. `mutex` guards stop and the sleeping on `cond`. */
+/** How the server thread sleeps, or will next time. */
+enum {
+    ONIC_SERVER_LOOKS,  /**< by a timer, or not at all */
+    ONIC_SERVER_ASLEEP, /**< without a timer: who leaves work must wake it */
+    ONIC_SERVER_PARKED  /**< in charge: an MPI thread that comes back must wake it, too */
+};
+
 typedef struct onic_server {
     bool running;
     pthread_t thread;
-    pthread_mutex_t mutex;
-    pthread_cond_t cond;
-    bool stop;
+    atomic_bool stop;
     atomic_int want;
-    atomic_bool parked; /**< in poll() for events: an MPI thread that comes back must wake it */
-    int wake_fd;
+    atomic_int sleep;
+    int door[2]; /**< a pipe; who writes to it ends the thread's sleep */
     int worker_fd;
     unsigned idle_usec;
 } onic_server_t;
@@ -149,7 +154,7 @@ typedef struct onic_wire {
     atomic_uint mpi_kicks; /**< a bit for each component whose function is to run */
     onic_send_t *send_pool;
     onic_send_block_t *send_blocks;
-    unsigned sends_out;     /**< records in use */
+    atomic_uint sends_out;  /**< records in use; set with the lock held, read without it */
     onic_send_t *done_head; /**< complete, the callers not told yet */
     onic_send_t **done_tail;
     onic_loop_t *loop_head;
@@ -211,6 +216,17 @@ bool onic_wire_wait(ucs_status_ptr_t request, unsigned usec);
 int onic_server_start(const onic_wire_config_t *config);
 void onic_server_stop(void);
 void onic_server_wake(void);
+/** Knocks at another process's server thread, through its pipe. */
+void onic_door_knock(int fd);
+
+/** This process has started something that it may have to go on with: its server thread, which may
+ *  sleep without a timer, is to look after it if no MPI thread does. */
+static inline void onic_server_look_after(void)
+{
+    if (atomic_load(&onic_wire.server.sleep) != ONIC_SERVER_LOOKS) {
+        onic_server_wake();
+    }
+}
 
 /* wire_config.c */
 /** Reads UCX's configuration from the environment and applies ours where the user says nothing. */
@@ -237,7 +253,8 @@ bool onic_same_place(const onic_cma_id_t *a, const onic_cma_id_t *b);
 int onic_beat_start(void);
 void onic_beat_stop(void);
 void onic_beat_set_away(bool away);
-void onic_peer_beat_unmap(onic_peer_t *peer);
+/** Gives back what onic_peer_beat and onic_peer_can_wake have opened. */
+void onic_peer_beat_close(onic_peer_t *peer);
 
 /** A sign of life of an MPI thread, for the server thread. */
 static inline void onic_mpi_tick(void)
@@ -247,7 +264,7 @@ static inline void onic_mpi_tick(void)
     atomic_store_explicit(&onic_wire.mpi_ticks,
                           atomic_load_explicit(&onic_wire.mpi_ticks, memory_order_relaxed) + 1,
                           memory_order_relaxed);
-    if (atomic_load_explicit(&onic_wire.server.parked, memory_order_relaxed)) {
+    if (atomic_load_explicit(&onic_wire.server.sleep, memory_order_relaxed) == ONIC_SERVER_PARKED) {
         onic_server_wake();
     }
 }

@@ -153,7 +153,7 @@ void onic_peers_stop(void)
     onic_peer_t *peer;
     OPAL_HASH_TABLE_FOREACH(name, uint64, peer, &onic_wire.peers)
     {
-        onic_peer_beat_unmap(peer);
+        onic_peer_beat_close(peer);
         free(peer);
     }
     OBJ_DESTRUCT(&onic_wire.peers);

@@ -6,23 +6,30 @@
  * @file
  * The server thread: passive-target progress while the MPI threads compute.
  *
- * It is in one of three states. Nobody wants it: it sleeps on a condition variable without a
- * timer. MPI threads are alive (their tick counter moves): it looks again every idle_usec. They
- * have been away for a whole such time: it takes over, and then sleeps in poll() until the
- * network or a returning MPI thread wakes it. Transports are armed only then, because an armed
- * shared-memory queue costs its senders a system call. The thread never waits for the wire lock:
- * where that is taken, an MPI thread is at work.
+ * It sleeps in poll(), always, and its pipe (the door) ends that. Who waits for this process and
+ * sees that it is away from MPI knocks there: the thread then does what there is to do and sleeps
+ * again. It has no timer for that and takes nothing over.
+ *
+ * Not all can knock: not those on other nodes. Where such a one may wait, the thread is wanted
+ * (onic_wire_want_server): it looks every idle_usec whether the MPI threads' tick counter moves.
+ * Where they have been away for a whole such time it takes over, and sleeps until the network or a
+ * returning MPI thread wakes it. Transports are armed only then, because an armed shared-memory
+ * queue costs its senders a system call. Without being wanted it looks as often only while this
+ * process has left work undone, such as messages not yet sent.
+ *
+ * The thread never waits for the wire lock: where that is taken, an MPI thread is at work.
  */
 #define _GNU_SOURCE
 #include "common/wire_internal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "common/pause.h"
 #include "ompi/constants.h"
 #include "opal/util/output.h"
 
@@ -31,38 +38,84 @@
 /** Naps while work is left that no event will announce, in microseconds. */
 #define NAP_MIN 20
 #define NAP_MAX 1000
+/** Who has knocked may have more to send when it has an answer; it waits in MPI, so that comes
+ *  soon or not at all. */
+#define LINGER_USEC 5
+/** Looks for work of our own that cannot be done come more and more seldom, up to so many times
+ *  idle_usec. */
+#define LOOKS_MAX 16
+
+#define FOREVER UINT_MAX
+
+/** What is written to the door: by others, and by this process to its own thread. */
+enum { KNOCK = 'k', WAKE = 'w' };
 
 typedef enum slice_result {
     SLICE_MORE,  /**< events were handled: there may be more */
+    SLICE_IDLE,  /**< nothing to do */
     SLICE_ARMED, /**< nothing to do; the next event makes the descriptor readable */
     SLICE_STUCK, /**< nothing could be done, but something is left */
     SLICE_LEAVE  /**< an MPI thread is at work */
 } slice_result_t;
 
-/** Sleeps up to `usec` or until somebody signals. The server's mutex is held. */
-static void doze(onic_server_t *s, unsigned usec)
+/* ---- the door ------------------------------------------------------------------------------- */
+
+/** A full pipe is as good: somebody has knocked already. */
+static void write_door(int fd, char what)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += (long)(usec % 1000000U) * 1000L;
-    until.tv_sec += (time_t)(usec / 1000000U) + until.tv_nsec / 1000000000L;
-    until.tv_nsec %= 1000000000L;
-    pthread_cond_timedwait(&s->cond, &s->mutex, &until);
+    while (write(fd, &what, 1) < 0 && errno == EINTR) {
+    }
 }
 
-static void nap(onic_server_t *s, unsigned usec)
+void onic_server_wake(void)
 {
-    pthread_mutex_lock(&s->mutex);
-    if (!s->stop) {
-        doze(s, usec);
+    /* Only the first needs to. */
+    if (atomic_exchange(&onic_wire.server.sleep, ONIC_SERVER_LOOKS) != ONIC_SERVER_LOOKS) {
+        write_door(onic_wire.server.door[1], WAKE);
     }
-    pthread_mutex_unlock(&s->mutex);
 }
+
+void onic_door_knock(int fd)
+{
+    write_door(fd, KNOCK);
+}
+
+/** Takes what was written; true where others have. */
+static bool read_door(onic_server_t *s)
+{
+    char bytes[64];
+    bool knocked = false;
+    for (;;) {
+        const ssize_t n = read(s->door[0], bytes, sizeof(bytes));
+        if (n > 0) {
+            knocked = knocked || memchr(bytes, KNOCK, (size_t)n) != NULL;
+        } else if (n == 0 || errno != EINTR) {
+            return knocked;
+        }
+    }
+}
+
+/** Sleeps up to `usec` or until somebody is at the door, or, armed, something comes by the network.
+ *  True where another process has knocked. */
+static bool look_out(onic_server_t *s, unsigned usec, bool armed)
+{
+    struct pollfd fds[2] = {{.fd = s->door[0], .events = POLLIN},
+                            {.fd = s->worker_fd, .events = POLLIN}};
+    const struct timespec time = {.tv_sec = usec / 1000000U,
+                                  .tv_nsec = (long)(usec % 1000000U) * 1000L};
+    if (ppoll(fds, armed ? 2 : 1, usec != FOREVER ? &time : NULL, NULL) <= 0) {
+        return false;
+    }
+    return fds[0].revents != 0 && read_door(s);
+}
+
+/* ---- standing in for the MPI threads -------------------------------------------------------- */
 
 /** True while the server is wanted and no MPI thread has shown up since `seen`. */
 static bool in_charge(onic_server_t *s, uint64_t seen)
 {
-    return atomic_load(&onic_wire.mpi_ticks) == seen && atomic_load(&s->want) > 0;
+    return atomic_load(&onic_wire.mpi_ticks) == seen && atomic_load(&s->want) > 0 &&
+           !atomic_load(&s->stop);
 }
 
 /** Progress and arm by turns. Arming fails once after each event, whose signal it takes away. It
@@ -101,16 +154,11 @@ static slice_result_t run_slice(void)
 /** Waits for an event of the network, or for an MPI thread that comes back or leaves work. */
 static void park(onic_server_t *s, uint64_t seen)
 {
-    uint64_t count;
-    struct pollfd fds[2] = {{.fd = s->worker_fd, .events = POLLIN},
-                            {.fd = s->wake_fd, .events = POLLIN}};
-    atomic_store(&s->parked, true);
+    atomic_store(&s->sleep, ONIC_SERVER_PARKED);
     if (in_charge(s, seen) && atomic_load(&onic_wire.deferred) == 0) {
-        (void)poll(fds, 2, -1);
+        (void)look_out(s, FOREVER, true);
     }
-    atomic_store(&s->parked, false);
-    while (read(s->wake_fd, &count, sizeof(count)) < 0 && errno == EINTR) {
-    }
+    atomic_store(&s->sleep, ONIC_SERVER_LOOKS);
 }
 
 static void serve_until_back(onic_server_t *s, uint64_t seen)
@@ -126,76 +174,136 @@ static void serve_until_back(onic_server_t *s, uint64_t seen)
             usec = NAP_MIN;
             break;
         case SLICE_STUCK:
-            nap(s, usec);
+            (void)look_out(s, usec, false);
             usec = usec < NAP_MAX / 2 ? 2 * usec : NAP_MAX;
             break;
-        case SLICE_LEAVE:
+        default:
             return;
         }
     }
 }
 
 /** Stands in for the MPI threads until one of them is back. */
-static void serve(onic_server_t *s, uint64_t seen)
+static void stand_in(onic_server_t *s, uint64_t seen)
 {
     onic_beat_set_away(true);
     serve_until_back(s, seen);
     onic_beat_set_away(false);
 }
 
+/* ---- doing what there is -------------------------------------------------------------------- */
+
+/** Progresses until nothing comes. Never SLICE_ARMED. */
+static slice_result_t clear_up(void)
+{
+    slice_result_t result = SLICE_IDLE;
+    int events;
+    do {
+        if (!onic_wire_trylock()) {
+            return SLICE_LEAVE;
+        }
+        events = 1;
+        for (int i = 0; i < SLICE && events > 0; i++) {
+            events = onic_wire_progress_locked();
+            result = events > 0 ? SLICE_MORE : result;
+        }
+        if (onic_wire.deferred_left) {
+            result = SLICE_STUCK;
+        }
+        onic_wire_unlock();
+    } while (events > 0);
+    return result;
+}
+
+/** Does what there is for those who have knocked, and what follows at once. MPI threads that come
+ *  back do the rest. */
+static void answer(onic_server_t *s)
+{
+    const uint64_t seen = atomic_load(&onic_wire.mpi_ticks);
+    const uint64_t linger = (uint64_t)(LINGER_USEC * onic_ticks_per_usec());
+    uint64_t begun = onic_ticks();
+    unsigned usec = NAP_MIN;
+    do {
+        switch (clear_up()) {
+        case SLICE_LEAVE:
+            return;
+        case SLICE_STUCK:
+            (void)look_out(s, usec, false);
+            usec = usec < NAP_MAX / 2 ? 2 * usec : NAP_MAX;
+            begun = onic_ticks();
+            break;
+        case SLICE_IDLE:
+            onic_pause();
+            break;
+        default:
+            usec = NAP_MIN;
+            begun = onic_ticks();
+            break;
+        }
+    } while (atomic_load(&onic_wire.mpi_ticks) == seen && !atomic_load(&s->stop) &&
+             onic_ticks() - begun < linger);
+}
+
+/** Is there work of this process that an MPI thread has left behind? */
+static bool leaves_work(void)
+{
+    return atomic_load(&onic_wire.deferred) != 0 ||
+           atomic_load_explicit(&onic_wire.sends_out, memory_order_relaxed) != 0;
+}
+
+/** Sleeps without a timer where nothing needs one. True where another process has knocked. */
+static bool sleep_deep(onic_server_t *s)
+{
+    bool knocked = false;
+    atomic_store(&s->sleep, ONIC_SERVER_ASLEEP);
+    if (atomic_load(&s->want) <= 0 && !leaves_work() && !atomic_load(&s->stop)) {
+        knocked = look_out(s, FOREVER, false);
+    }
+    atomic_store(&s->sleep, ONIC_SERVER_LOOKS);
+    return knocked;
+}
+
 static void *server_main(void *arg)
 {
     onic_server_t *s = arg;
-    pthread_mutex_lock(&s->mutex);
-    while (!s->stop) {
-        if (atomic_load(&s->want) <= 0) {
-            pthread_cond_wait(&s->cond, &s->mutex);
-            continue;
+    unsigned looks = 1;
+    while (!atomic_load(&s->stop)) {
+        const uint64_t seen = atomic_load(&onic_wire.mpi_ticks);
+        const bool wanted = atomic_load(&s->want) > 0, left = leaves_work();
+        bool knocked;
+        if (!wanted && !left) {
+            looks = 1;
+            knocked = sleep_deep(s);
+        } else {
+            knocked = look_out(s, wanted ? s->idle_usec : looks * s->idle_usec, false);
         }
-        uint64_t seen = atomic_load(&onic_wire.mpi_ticks);
-        doze(s, s->idle_usec);
-        if (s->stop || !in_charge(s, seen)) {
-            continue;
+        if (knocked) {
+            answer(s);
+        } else if (in_charge(s, seen)) {
+            stand_in(s, seen);
+        } else if (left && atomic_load(&onic_wire.mpi_ticks) == seen && !atomic_load(&s->stop)) {
+            (void)clear_up();
+            looks = looks < LOOKS_MAX ? 2 * looks : LOOKS_MAX;
+        } else {
+            looks = 1;
         }
-        pthread_mutex_unlock(&s->mutex);
-        serve(s, seen);
-        pthread_mutex_lock(&s->mutex);
     }
-    pthread_mutex_unlock(&s->mutex);
     return NULL;
 }
 
-void onic_server_wake(void)
-{
-    /* Only the first of those who come back needs to knock. */
-    if (atomic_exchange(&onic_wire.server.parked, false)) {
-        uint64_t one = 1;
-        while (write(onic_wire.server.wake_fd, &one, sizeof(one)) < 0 && errno == EINTR) {
-        }
-    }
-}
+/* ---- its life ------------------------------------------------------------------------------- */
 
-static void init_sleep(onic_server_t *s)
+static void close_door(onic_server_t *s)
 {
-    pthread_condattr_t attr;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&s->cond, &attr);
-    pthread_condattr_destroy(&attr);
-    pthread_mutex_init(&s->mutex, NULL);
-}
-
-static void fini_sleep(onic_server_t *s)
-{
-    pthread_cond_destroy(&s->cond);
-    pthread_mutex_destroy(&s->mutex);
+    close(s->door[0]);
+    close(s->door[1]);
 }
 
 int onic_server_start(const onic_wire_config_t *config)
 {
     onic_server_t *s = &onic_wire.server;
-    atomic_store(&s->parked, false);
-    s->stop = false;
+    atomic_store(&s->sleep, ONIC_SERVER_LOOKS);
+    atomic_store(&s->stop, false);
     s->idle_usec = config->server_idle_usec;
     ucs_status_t status = ucp_worker_get_efd(onic_wire.worker, &s->worker_fd);
     if (status != UCS_OK) {
@@ -203,23 +311,21 @@ int onic_server_start(const onic_wire_config_t *config)
                     ucs_status_string(status));
         return onic_ucs_error(status);
     }
-    s->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (s->wake_fd < 0) {
-        opal_output(0, "ompi-nic: no passive progress: eventfd: %s", strerror(errno));
+    if (pipe2(s->door, O_CLOEXEC | O_NONBLOCK) != 0) {
+        opal_output(0, "ompi-nic: no passive progress: pipe: %s", strerror(errno));
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
-    init_sleep(s);
     /* The caller has blocked all signals; the thread inherits that. */
     int rc = pthread_create(&s->thread, NULL, server_main, s);
     if (rc != 0) {
         opal_output(0, "ompi-nic: no passive progress: cannot start the server thread: %s",
                     strerror(rc));
-        fini_sleep(s);
-        close(s->wake_fd);
+        close_door(s);
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
     (void)pthread_setname_np(s->thread, "onic-server");
     s->running = true;
+    onic_wire.cma_id.door = onic_file_offer(s->door[1]);
     return OMPI_SUCCESS;
 }
 
@@ -229,25 +335,19 @@ void onic_server_stop(void)
     if (!s->running) {
         return;
     }
-    pthread_mutex_lock(&s->mutex);
-    s->stop = true;
-    pthread_cond_signal(&s->cond);
-    pthread_mutex_unlock(&s->mutex);
-    onic_mpi_tick();
+    atomic_store(&s->stop, true);
+    write_door(s->door[1], WAKE);
     pthread_join(s->thread, NULL);
     s->running = false;
-    fini_sleep(s);
-    close(s->wake_fd);
+    close_door(s);
 }
 
 void onic_wire_want_server(bool want)
 {
     onic_server_t *s = &onic_wire.server;
     int before = atomic_fetch_add(&s->want, want ? 1 : -1);
-    if (s->running && ((want && before == 0) || (!want && before == 1))) {
-        pthread_mutex_lock(&s->mutex);
-        pthread_cond_signal(&s->cond);
-        pthread_mutex_unlock(&s->mutex);
-        onic_mpi_tick();
+    if (s->running && ((want && before == 0) || (!want && before == 1)) &&
+        atomic_load(&s->sleep) != ONIC_SERVER_LOOKS) {
+        onic_server_wake();
     }
 }

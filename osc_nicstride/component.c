@@ -15,6 +15,7 @@
 #include "osc_nicstride/observe.h"
 #include "osc_nicstride/op.h"
 #include "osc_nicstride/stream.h"
+#include "osc_nicstride/wake.h"
 #include "common/config.h"
 #include "common/help.h"
 #include "common/series.h"
@@ -126,6 +127,7 @@ static int component_finalize(void)
     if (c->world_met && is_usable(world) && ompi_comm_size(world) > 1)
         world->c_coll->coll_barrier(world, world->c_coll->coll_barrier_module);
     if (c->wire_open) {
+        (void)opal_progress_unregister(nicstride_wake_for_requests);
         /* Another component may keep the wire open, and peers leave it. */
         onic_wire_set_am_fn(ONIC_AM_OSC, NULL);
         onic_wire_set_deferred_fn(ONIC_AM_OSC, NULL);

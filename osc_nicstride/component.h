@@ -64,6 +64,7 @@ typedef struct nicstride_counters {
     unsigned long long messages;      /**< fragments sent */
     unsigned long long slot_answers;  /**< that were taken from slots */
     unsigned long long batches;       /**< of several short messages */
+    unsigned long long knocks;        /**< helper threads of others that were woken */
     unsigned long long deferred;      /**< messages put off because a lock was busy */
     unsigned long long refused;       /**< messages refused: malformed, or for a window gone */
     unsigned long long ops_live;      /**< operation objects not yet freed */

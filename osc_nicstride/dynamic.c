@@ -115,11 +115,17 @@ static void remember(nicstride_peer_t *p, const nicstride_msg_t *answer)
         p->ncached++;
 }
 
+static bool region_answered(void *arg)
+{
+    nicstride_peer_t *p = arg;
+
+    return p->region_answered || nicstride_peer_failed_locked(p);
+}
+
 /** Asks the target and waits for its answer. One question to a peer at a time. */
 static nicstride_msg_t ask(nicstride_module_t *m, nicstride_peer_t *p, uint64_t addr, uint64_t size)
 {
     nicstride_msg_t msg, answer;
-    bool answered = false;
 
     nicstride_msg_init(&msg, NICSTRIDE_MSG_REGION, m->info[p->rank].win, (uint32_t)m->rank);
     msg.disp = (int64_t)addr;
@@ -128,15 +134,12 @@ static nicstride_msg_t ask(nicstride_module_t *m, nicstride_peer_t *p, uint64_t 
     p->region_answered = false;
     nicstride_send_locked(m, p, &msg);
     onic_wire_unlock();
-    while (!answered) {
-        nicstride_progress();
-        onic_wire_lock();
-        answered = p->region_answered || nicstride_peer_failed_locked(p);
-        answer = p->region_answer;
-        if (!p->region_answered)
-            answer.status = MPI_ERR_OTHER;
-        onic_wire_unlock();
-    }
+    nicstride_wait_until(p, region_answered, p);
+    onic_wire_lock();
+    answer = p->region_answer;
+    if (!p->region_answered)
+        answer.status = MPI_ERR_OTHER;
+    onic_wire_unlock();
     return answer;
 }
 

@@ -24,6 +24,7 @@ osc_nicstride_libnicstride_core_la_SOURCES = \
 	osc_nicstride/plan.c \
 	osc_nicstride/plan.h \
 	osc_nicstride/plan_table.c \
+	osc_nicstride/patience.h \
 	osc_nicstride/proto.c \
 	osc_nicstride/proto.h \
 	osc_nicstride/proto_short.h \
@@ -94,6 +95,8 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/sync_active.c \
 	osc_nicstride/target.c \
 	osc_nicstride/target.h \
+	osc_nicstride/wake.c \
+	osc_nicstride/wake.h \
 	osc_nicstride/window.c \
 	osc_nicstride/window.h \
 	osc_nicstride/window_info.c \

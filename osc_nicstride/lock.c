@@ -23,6 +23,7 @@
 #include "osc_nicstride/module.h"
 #include "osc_nicstride/stream.h"
 #include "osc_nicstride/target.h"
+#include "osc_nicstride/wake.h"
 
 /* ---- the queue of a target of this node --------------------------------------------------------
  */
@@ -129,11 +130,13 @@ bool nicstride_lock_message_locked(nicstride_module_t *m, nicstride_peer_t *p,
 }
 
 /** Takes the lock in shared memory; waits for whoever holds it to hand it over. */
-static int take_on_node(nicstride_module_t *m, int local, unsigned type)
+static int take_on_node(nicstride_module_t *m, nicstride_peer_t *p, unsigned type)
 {
+    const int local = p->local;
     nicstride_ctl_t *ctl = nicstride_ctl(m, local);
     _Atomic uint32_t *granted = &nicstride_ctl_granted(m, local)[m->node.me];
     nicstride_lockq_result_t r;
+    nicstride_patience_t patience;
 
     nicstride_spin_lock(&ctl->queue_lock);
     r = nicstride_lockq_request(nicstride_ctl_lockq(m, local), (uint32_t)m->rank, type);
@@ -142,8 +145,13 @@ static int take_on_node(nicstride_module_t *m, int local, unsigned type)
         return OMPI_ERR_RMA_SYNC;
     if (r == NICSTRIDE_LOCKQ_GRANTED)
         return OMPI_SUCCESS;
-    while (atomic_load_explicit(granted, memory_order_acquire) == 0)
+    nicstride_patience_begin(&patience);
+    while (atomic_load_explicit(granted, memory_order_acquire) == 0) {
+        /* Who holds it may be of another node, and give it back by a message. */
+        if (p->rank != m->rank && m->node.n < m->size)
+            nicstride_wake_waited(&patience, p);
         nicstride_progress();
+    }
     atomic_store_explicit(granted, 0, memory_order_relaxed);
     return OMPI_SUCCESS;
 }
@@ -198,9 +206,9 @@ static bool answered(void *arg)
 static int take(nicstride_module_t *m, nicstride_peer_t *p, unsigned type)
 {
     if (p->local >= 0)
-        return take_on_node(m, p->local, type);
+        return take_on_node(m, p, type);
     (void)send_plain(m, p, NICSTRIDE_MSG_LOCK, type);
-    nicstride_wait_until(NULL, answered, p);
+    nicstride_wait_until(p, answered, p);
     if (!p->granted)
         return MPI_ERR_OTHER;
     p->granted = false;

@@ -17,6 +17,7 @@
 #include "osc_nicstride/control.h"
 #include "osc_nicstride/errors.h"
 #include "osc_nicstride/stream.h"
+#include "osc_nicstride/wake.h"
 #include "common/pause.h"
 
 #include "opal/runtime/opal_progress.h"
@@ -128,6 +129,9 @@ void nicstride_progress(void)
 /** `always`: what is waited for may come without an event. */
 static void wait_until(nicstride_peer_t *p, bool always, bool (*done)(void *arg), void *arg)
 {
+    nicstride_patience_t patience;
+
+    nicstride_patience_begin(&patience);
     for (;;) {
         bool over = false;
         int events = 1;
@@ -147,6 +151,8 @@ static void wait_until(nicstride_peer_t *p, bool always, bool (*done)(void *arg)
         onic_wire_unlock();
         if (over)
             return;
+        if (p != NULL)
+            nicstride_wake_waited(&patience, p);
         opal_progress();
     }
 }

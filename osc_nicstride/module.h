@@ -34,6 +34,7 @@
 #include "osc_nicstride/flow.h"
 #include "osc_nicstride/habit.h"
 #include "osc_nicstride/outbox.h"
+#include "osc_nicstride/patience.h"
 #include "osc_nicstride/proto.h"
 #include "osc_nicstride/region.h"
 #include "osc_nicstride/slot.h"
@@ -46,7 +47,7 @@ typedef struct nicstride_rank_info {
     uint32_t disp_unit;
     uint32_t win;    /**< its name for the window */
     uint32_t window; /**< messages that it sends without acknowledgement (flow.h) */
-    uint32_t pad;
+    uint32_t wakes;  /**< it can wake the helper threads of all others */
 } nicstride_rank_info_t;
 
 #define NICSTRIDE_CACHED_REGIONS 4
@@ -67,11 +68,13 @@ typedef struct nicstride_trial {
 typedef struct nicstride_peer {
     onic_peer_t *wire;
     int rank;
-    int local;               /**< index on my node, or -1 */
-    int single_copy;         /**< 1: works, -1: does not, 0: not tried yet */
-    bool looked_up;          /**< the next two are known */
-    const onic_beat_t *beat; /**< its signs of life, or NULL */
-    nicstride_tune_t *tune;  /**< what was learned of it; contents under the wire lock */
+    int local;                     /**< index on my node, or -1 */
+    int single_copy;               /**< 1: works, -1: does not, 0: not tried yet */
+    bool looked_up;                /**< the next two are known */
+    const onic_beat_t *beat;       /**< its signs of life, or NULL */
+    nicstride_tune_t *tune;        /**< what was learned of it; contents under the wire lock */
+    int wakes;                     /**< its helper thread can be woken: as single_copy */
+    const onic_beat_t *beat_there; /**< its signs of life, where that is so */
 
     /* wire lock */
     nicstride_trial_t trial;
@@ -100,9 +103,11 @@ typedef struct nicstride_peer {
     uint32_t posts;   /**< post messages that came from a peer on another node */
     uint32_t completes;
     uint64_t complete_count; /**< messages that it had sent, in all, with the last of those */
-    bool failed;             /**< the wire cannot reach it: nobody waits for it any more */
-    bool granted;            /**< a lock asked for by message is ours */
-    bool refused;            /**< it will not be */
+    nicstride_patience_t patience; /**< of those who wait for requests */
+    uint64_t looked_after;         /**< the oldest operation when that was last looked at */
+    bool failed;                   /**< the wire cannot reach it: nobody waits for it any more */
+    bool granted;                  /**< a lock asked for by message is ours */
+    bool refused;                  /**< it will not be */
     bool region_answered;
     nicstride_msg_t region_answer;
 
@@ -187,8 +192,8 @@ nicstride_peer_t *nicstride_peer_locked(nicstride_module_t *m, int rank);
 void nicstride_progress(void);
 
 /** Waits until `done(arg)` holds, which is called with the wire lock held and may send. Progresses
- *  the wire closely and everything else now and then, and looks for what `p`, if not NULL, answers
- *  in its slot. MPI threads, no lock held. */
+ *  the wire closely and everything else now and then, looks for what `p`, who is waited for,
+ *  answers in its slot, and wakes it where it is away. MPI threads, no lock held. */
 void nicstride_wait_until(nicstride_peer_t *p, bool (*done)(void *arg), void *arg);
 
 /** The same where no event announces what is waited for: a flag in shared memory. */

@@ -5,6 +5,7 @@
 #include "osc_nicstride/observe.h"
 #include "osc_nicstride/component.h"
 #include "osc_nicstride/module.h"
+#include "osc_nicstride/wake.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,7 +87,7 @@ nicstride_presence_t nicstride_presence(nicstride_peer_t *p)
     if (now - __atomic_load_n(&p->answered, __ATOMIC_RELAXED) < recent ||
         onic_beat_is_fresh(beat, recent))
         return NICSTRIDE_PRESENT;
-    return NICSTRIDE_ABSENT;
+    return nicstride_can_wake(p) ? NICSTRIDE_SERVED : NICSTRIDE_ABSENT;
 }
 
 nicstride_learned_t nicstride_observed(nicstride_peer_t *p, nicstride_direction_t dir,

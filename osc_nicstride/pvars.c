@@ -41,6 +41,8 @@ int nicstride_pvars_register(const mca_base_component_t *c)
     onic_register_counter(c, "slot_answers",
                           "Answers to lone operations that came by shared memory", count,
                           &n->slot_answers);
+    onic_register_counter(c, "knocks", "Helper threads of other processes that were woken", count,
+                          &n->knocks);
     onic_register_counter(c, "deferred", "Messages put off because a lock was busy", count,
                           &n->deferred);
     onic_register_counter(c, "refused", "Messages refused: malformed, or for a window that is gone",

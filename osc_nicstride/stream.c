@@ -409,14 +409,21 @@ void nicstride_pump_queue_locked(nicstride_module_t *m, nicstride_peer_t *p)
         p->tail = NULL;
 }
 
+static bool has_room(void *arg)
+{
+    nicstride_peer_t *p = arg;
+
+    return p->queued < QUEUE_MAX || nicstride_peer_failed_locked(p);
+}
+
 int nicstride_op_start(nicstride_op_t *op)
 {
     nicstride_module_t *m = op->module;
     nicstride_peer_t *p = op->peer;
 
-    while (p->queued >= QUEUE_MAX && !nicstride_peer_failed_locked(p)) {
+    if (!has_room(p)) {
         onic_wire_unlock();
-        nicstride_progress();
+        nicstride_wait_until(p, has_room, p);
         onic_wire_lock();
     }
     if (wants_reply(op)) {

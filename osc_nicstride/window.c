@@ -28,6 +28,8 @@
 #include "osc_nicstride/module.h"
 #include "osc_nicstride/request.h"
 #include "osc_nicstride/stream.h"
+#include "osc_nicstride/wake.h"
+#include "opal/runtime/opal_progress.h"
 
 #include "ompi/info/info.h"
 #include "ompi/runtime/mpiruntime.h"
@@ -133,7 +135,7 @@ static int open_wire_once(void)
     onic_wire_set_am_fn(ONIC_AM_OSC, nicstride_am);
     onic_wire_set_deferred_fn(ONIC_AM_OSC, nicstride_run_deferred);
     onic_wire_set_mpi_fn(ONIC_AM_OSC, nicstride_requests_complete);
-    return OMPI_SUCCESS;
+    return opal_progress_register_lp(nicstride_wake_for_requests);
 }
 
 /** Threads may make their first windows at the same time. */
@@ -192,8 +194,8 @@ static void delist(nicstride_module_t *m)
     onic_wire_unlock();
 }
 
-/** Tells all ranks about my part; a server thread is wanted where any rank is reached by message.
- */
+/** Tells all ranks about my part. A server thread is wanted where any rank is reached by message,
+ *  unless all can wake all others' threads when they wait. */
 static int exchange_info(nicstride_module_t *m, size_t size, int disp_unit)
 {
     nicstride_rank_info_t mine = {
@@ -202,19 +204,24 @@ static int exchange_info(nicstride_module_t *m, size_t size, int disp_unit)
         .disp_unit = m->flavor == MPI_WIN_FLAVOR_DYNAMIC ? 1 : (uint32_t)disp_unit,
         .win = m->name,
         .window = mca_osc_nicstride_component.params.window,
+        .wakes = nicstride_can_wake_all(m),
     };
+    bool by_message = false, all_wake = true;
     int rc = nicstride_allgather(m->comm, &mine, m->info, sizeof(mine));
 
     for (int i = 0; i < m->size && rc == OMPI_SUCCESS; i++) {
         int local = m->node.index[i];
 
         if (i != m->rank && (local < 0 || m->mapped[local] == NULL))
-            m->wants_server = true;
+            by_message = true;
+        if (m->info[i].wakes == 0)
+            all_wake = false;
     }
     /* Forced methods send messages where load and store would do. */
     if (m->size > 1 && (mca_osc_nicstride_component.params.method == NICSTRIDE_METHOD_PACK ||
                         mca_osc_nicstride_component.params.method == NICSTRIDE_METHOD_ZCOPY))
-        m->wants_server = true;
+        by_message = true;
+    m->wants_server = by_message && !all_wake;
     return rc;
 }
 

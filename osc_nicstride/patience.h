@@ -1,0 +1,59 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * When who waits for a peer knocks at its helper thread.
+ *
+ * At once when the peer is seen to be away from MPI, since it computes and nobody else answers.
+ * That is seen by what the peer has not done for a while, so it may also have lost its processor or
+ * be busy in one long call: then its helper thread cannot do more than it, and takes a processor.
+ * So not again but after a pause, which grows.
+ *
+ * Pure. Times are ticks of any clock.
+ */
+#ifndef NICSTRIDE_PATIENCE_H
+#define NICSTRIDE_PATIENCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/** A peer without a sign of life for so many microseconds is taken to be away. One that waits in
+ *  MPI gives one within a few, unless its progress functions are slow. */
+#define NICSTRIDE_PATIENCE_AWAY 10
+/** Microseconds from the first knock to the second, and the most between two. */
+#define NICSTRIDE_PATIENCE_FIRST 50
+#define NICSTRIDE_PATIENCE_LAST  1000
+
+/** One wait for one peer. */
+typedef struct nicstride_patience {
+    uint64_t knocked; /**< when it last knocked */
+    uint64_t pause;   /**< until the next time; 0: it has not knocked yet */
+} nicstride_patience_t;
+
+/** A wait begins. */
+static inline void nicstride_patience_begin(nicstride_patience_t *w)
+{
+    w->pause = 0;
+}
+
+/** Would it knock now if the peer were away? Only then is that worth looking for. */
+static inline bool nicstride_patience_ends(const nicstride_patience_t *w, uint64_t now)
+{
+    return w->pause == 0 || now - w->knocked >= w->pause;
+}
+
+/** The peer is away and there is a knock. `usec` is the ticks of a microsecond. */
+static inline void nicstride_patience_knock(nicstride_patience_t *w, uint64_t now, double usec)
+{
+    const uint64_t last = (uint64_t)(NICSTRIDE_PATIENCE_LAST * usec);
+
+    w->knocked = now;
+    if (w->pause == 0)
+        w->pause = (uint64_t)(NICSTRIDE_PATIENCE_FIRST * usec);
+    else
+        w->pause = 2 * w->pause < last ? 2 * w->pause : last;
+}
+
+#endif
