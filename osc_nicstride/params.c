@@ -27,8 +27,9 @@ static onic_ranged_t ranged[N_RANGED] = {
                   NICSTRIDE_PRIORITY_INITIAL, 0, 1000},
     [SERVER_IDLE] = {"server_idle",
                      "Microseconds that the application must be away from MPI before the server "
-                     "thread answers one-sided requests in its place. Smaller values answer "
-                     "sooner and cost more wake-ups",
+                     "thread by itself answers one-sided requests in its place. Where all "
+                     "processes of a window share a node they wake it when they wait for it, and "
+                     "this does not matter. Smaller values answer sooner and cost more wake-ups",
                      1000, 1, 1000000},
     [WINDOW] = {"window",
                 "Most messages without acknowledgement from one process to another, for each "
@@ -89,7 +90,8 @@ int nicstride_params_register(const mca_base_component_t *c)
     onic_register_bool(
         c, "server", true, &p->server,
         "Run a server thread that answers one-sided requests while the application is "
-        "away from MPI. Without it windows whose memory is private make passive-target "
+        "away from MPI: to processes of the same node when they wake it, to others after "
+        "server_idle. Without it windows whose memory is private make passive-target "
         "progress only inside MPI calls");
     return OMPI_SUCCESS;
 }

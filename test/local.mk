@@ -30,6 +30,7 @@ unit_programs = \
 	test/unit/check_nicbarrier_shm \
 	test/unit/check_notice \
 	test/unit/check_pack \
+	test/unit/check_patience \
 	test/unit/check_plan \
 	test/unit/check_proto \
 	test/unit/check_proto_short \
@@ -86,6 +87,7 @@ test_unit_check_nicbarrier_schedule_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_shm_LDADD = $(barrier_ldadd)
 test_unit_check_notice_LDADD = $(unit_ldadd)
 test_unit_check_pack_LDADD = $(unit_ldadd)
+test_unit_check_patience_LDADD = $(unit_ldadd)
 test_unit_check_plan_LDADD = $(unit_ldadd)
 test_unit_check_proto_LDADD = $(unit_ldadd)
 test_unit_check_proto_short_LDADD = $(unit_ldadd)
@@ -183,6 +185,7 @@ mpi_programs = \
 	test/mpi/fork \
 	test/mpi/give_way \
 	test/mpi/halo \
+	test/mpi/knock \
 	test/mpi/lock_lost \
 	test/mpi/locks \
 	test/mpi/lone \

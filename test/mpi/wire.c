@@ -234,6 +234,55 @@ static void test_no_server(void)
     TL_CHECK(atomic_load(&traffic.foreign_pings) == 0, "the server thread answered unasked");
 }
 
+static bool can_cma(onic_peer_t *peer)
+{
+    onic_wire_lock();
+    bool can = onic_peer_can_cma(peer);
+    onic_wire_unlock();
+    return can;
+}
+
+static bool can_wake(int rank)
+{
+    onic_wire_lock();
+    bool can = onic_peer_can_wake(traffic.peers[rank]);
+    onic_wire_unlock();
+    return can;
+}
+
+/** Nobody wants the servers, but rank 0 knocks at some of them: these answer, each time. */
+static void test_knock(void)
+{
+    long woken = 0;
+
+    TL_CHECK(!can_wake(tl_rank()), "I can wake my own server thread");
+    TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
+    atomic_store(&traffic.pongs, 0);
+    atomic_store(&traffic.foreign_pings, 0);
+    TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
+    if (tl_rank() == 0) {
+        usleep(5000);
+        for (int to = 1; to < tl_size(); to++) {
+            TL_CHECK(can_wake(to) == can_cma(traffic.peers[to]), "rank %d: single copy %d", to,
+                     can_cma(traffic.peers[to]));
+            for (int i = 0; i < PINGS && can_wake(to); i++) {
+                send_word(PING, to);
+                onic_peer_wake(traffic.peers[to]);
+                traffic_wait(&traffic.pongs, ++woken, "answers of those who were woken");
+            }
+        }
+    } else {
+        usleep(100000);
+    }
+    TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
+    const long mine = atomic_load(&traffic.foreign_pings);
+    long sum = 0;
+    TL_MPI(MPI_Allreduce(&mine, &sum, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD));
+    TL_MPI(MPI_Bcast(&woken, 1, MPI_LONG, 0, MPI_COMM_WORLD));
+    /* One that was kept from its processor may have been back when its answer was due. */
+    TL_CHECK(woken == 0 || sum > 0, "no server thread has answered any of %ld knocks", woken);
+}
+
 /* ---- functions for MPI threads -------------------------------------------------------------- */
 
 static int mpi_fn_runs, deferred_runs;
@@ -308,14 +357,6 @@ static void test_functions(void)
 
 /* ---- single copy ---------------------------------------------------------------------------- */
 
-static bool can_cma(onic_peer_t *peer)
-{
-    onic_wire_lock();
-    bool can = onic_peer_can_cma(peer);
-    onic_wire_unlock();
-    return can;
-}
-
 static void test_cma(void)
 {
     uint64_t mine[2] = {(uint64_t)(uintptr_t)mine, 1000U + (unsigned)tl_rank()};
@@ -387,6 +428,7 @@ int main(int argc, char **argv)
         test_server(false);
         test_server(true);
         test_no_server();
+        test_knock();
         test_functions();
         test_cma();
         if (round == 0) {

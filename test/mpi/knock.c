@@ -1,0 +1,178 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/* ranks: 2-4 */
+/* windows: create dynamic */
+/* methods: auto pack */
+/**
+ * @file
+ * Who waits for a process that computes wakes its helper thread: the timer by which that thread
+ * would take over by itself is set to a second, and yet a whole flush, and the wait for a request,
+ * end while the target computes for a small part of that. A target that waits in MPI is not woken.
+ */
+#include "test/mpi/testlib.h"
+
+#include <stdlib.h>
+
+#include "test/mpi/counter.h"
+
+/** Seconds for which rank 0 computes. It is the last that any origin may need. */
+#define COMPUTES (tl_slow() ? 0.9 : 0.3)
+/** One try may fail because a process did not get a processor. */
+#define TRIES  10
+#define ROUNDS 20
+/** Longs of a transfer: one, and some with holes, so that they go by message. */
+enum { FEW = 1, MANY = 2000 };
+
+typedef struct job {
+    tl_window_t w;
+    long *data;
+    MPI_Datatype holes;
+} job_t;
+
+static MPI_Aint mine(const job_t *j)
+{
+    return tl_disp(&j->w, 0, (MPI_Aint)j->w.rank * 2 * MANY * (MPI_Aint)sizeof(long));
+}
+
+static void op_put(job_t *j)
+{
+    TL_MPI(MPI_Put(j->data, FEW, MPI_LONG, 0, mine(j), FEW, MPI_LONG, j->w.win));
+    TL_MPI(MPI_Win_flush(0, j->w.win));
+}
+
+static void op_put_holes(job_t *j)
+{
+    TL_MPI(MPI_Put(j->data, 1, j->holes, 0, mine(j), 1, j->holes, j->w.win));
+    TL_MPI(MPI_Win_flush(0, j->w.win));
+}
+
+static void op_accumulate(job_t *j)
+{
+    TL_MPI(MPI_Accumulate(j->data, 1, j->holes, 0, mine(j), 1, j->holes, MPI_REPLACE, j->w.win));
+    TL_MPI(MPI_Win_flush(0, j->w.win));
+}
+
+static void op_fetch(job_t *j)
+{
+    long old, one = 1;
+
+    TL_MPI(MPI_Fetch_and_op(&one, &old, MPI_LONG, 0, mine(j), MPI_SUM, j->w.win));
+    TL_MPI(MPI_Win_flush(0, j->w.win));
+}
+
+/** The wait is in a loop of MPI's own. */
+static void op_request(job_t *j)
+{
+    long got[MANY * 2], one = 1;
+    MPI_Request request;
+
+    TL_MPI(MPI_Rget_accumulate(&one, 1, MPI_LONG, got, 1, MPI_LONG, 0, mine(j), 1, MPI_LONG,
+                               MPI_NO_OP, j->w.win, &request));
+    TL_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    TL_MPI(MPI_Rget(got, 1, j->holes, 0, mine(j), 1, j->holes, j->w.win, &request));
+    TL_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
+}
+
+static const struct {
+    const char *name;
+    void (*run)(job_t *);
+} ops[] = {{"put", op_put},
+           {"put with holes", op_put_holes},
+           {"accumulate", op_accumulate},
+           {"fetch", op_fetch},
+           {"request", op_request}};
+enum { OPS = sizeof(ops) / sizeof(ops[0]) };
+
+static void compute(double seconds)
+{
+    const double end = MPI_Wtime() + seconds;
+
+    for (volatile double x = 1; MPI_Wtime() < end;) {
+        for (int i = 0; i < 1000; i++) {
+            x = x * 1.0000001 + 1e-9;
+        }
+    }
+}
+
+/** How long it took the slowest origin. */
+static double try_once(job_t *j, int op)
+{
+    double took = 0, slowest;
+
+    MPI_Barrier(j->w.comm);
+    if (j->w.rank == 0) {
+        compute(COMPUTES);
+    } else {
+        compute(COMPUTES / 10);
+        took = MPI_Wtime();
+        ops[op].run(j);
+        took = MPI_Wtime() - took;
+    }
+    MPI_Allreduce(&took, &slowest, 1, MPI_DOUBLE, MPI_MAX, j->w.comm);
+    return slowest;
+}
+
+static void test_away(job_t *j)
+{
+    for (int op = 0; op < OPS; op++) {
+        double took = COMPUTES;
+
+        /* Before the target is back: half of its time is enough to tell. */
+        for (int i = 0; i < TRIES && took > COMPUTES / 2; i++) {
+            took = try_once(j, op);
+        }
+        TL_CHECK(j->w.rank != 0 || took <= COMPUTES / 2,
+                 "%s took %g s while the target computed for %g s", ops[op].name, took, COMPUTES);
+    }
+}
+
+/** Rank 0 waits in a barrier: there need be no knock for most operations. */
+static void test_present(job_t *j)
+{
+    counter_t *knocks = counter_begin("osc_nicstride_knocks");
+    unsigned long long n;
+
+    MPI_Barrier(j->w.comm);
+    for (int i = 0; i < ROUNDS * OPS && j->w.rank == 1; i++) {
+        ops[i % OPS].run(j);
+    }
+    n = counter_read(knocks);
+    /* One that has lost its processor to others looks as if it computed. */
+    TL_CHECK(j->w.rank != 1 || j->w.size > 2 || tl_slow() || n < ROUNDS * OPS / 2,
+             "%llu knocks in %d operations, though the target waits in MPI", n, ROUNDS * OPS);
+    MPI_Barrier(j->w.comm);
+    counter_end(knocks);
+}
+
+int main(int argc, char **argv)
+{
+    setenv("OMPI_MCA_osc_nicstride_server_idle", "1000000", 1);
+    tl_init(&argc, &argv, MPI_THREAD_SINGLE);
+    tl_need_ranks(2, 16);
+    for (int rank = 0; rank < tl_size(); rank++) {
+        if (!tl_same_host(rank)) {
+            tl_skip("processes of other hosts cannot be woken");
+        }
+    }
+    for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
+        const MPI_Aint longs = tl_rank() == 0 ? (MPI_Aint)tl_size() * 2 * MANY : 0;
+        job_t j = {.data = tl_alloc(2 * MANY * sizeof(long))};
+
+        for (int i = 0; i < 2 * MANY; i++) {
+            j.data[i] = i;
+        }
+        MPI_Type_vector(MANY, 1, 2, MPI_LONG, &j.holes);
+        MPI_Type_commit(&j.holes);
+        j.w = tl_win_make(kind, longs * (MPI_Aint)sizeof(long), 1, MPI_COMM_WORLD, MPI_INFO_NULL);
+        TL_MPI(MPI_Win_lock_all(0, j.w.win));
+        test_away(&j);
+        test_present(&j);
+        TL_MPI(MPI_Win_unlock_all(j.w.win));
+        tl_win_free(&j.w);
+        MPI_Type_free(&j.holes);
+        free(j.data);
+    }
+    return tl_finish();
+}
