@@ -12,8 +12,9 @@
 
 #include "common/wire_internal.h"
 
-/** Calls of onic_beat for one new value; many times as many come in ONIC_BEAT_USEC. */
-#define CALLS 8
+/** Calls of onic_beat for one new value. Where a process waits in Open MPI's own loops there is one
+ *  in each turn of these, which may take a microsecond: with many more it would look away. */
+#define CALLS 2
 
 /** Stands in where there is no memory for a page. */
 static onic_beat_t nobody_looks;
@@ -75,6 +76,11 @@ void onic_beat(void)
         return;
     }
     atomic_store_explicit(&mine->ticks, onic_ticks(), memory_order_relaxed);
+}
+
+uint64_t onic_beat_age(void)
+{
+    return onic_ticks() - atomic_load_explicit(&mine->ticks, memory_order_relaxed);
 }
 
 void onic_beat_set_away(bool away)

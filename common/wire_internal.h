@@ -253,6 +253,8 @@ bool onic_same_place(const onic_cma_id_t *a, const onic_cma_id_t *b);
 int onic_beat_start(void);
 void onic_beat_stop(void);
 void onic_beat_set_away(bool away);
+/** Ticks since an MPI thread of this process last progressed the wire. */
+uint64_t onic_beat_age(void);
 /** Gives back what onic_peer_beat and onic_peer_can_wake have opened. */
 void onic_peer_beat_close(onic_peer_t *peer);
 

@@ -41,6 +41,12 @@
 /** Who has knocked may have more to send when it has an answer; it waits in MPI, so that comes
  *  soon or not at all. */
 #define LINGER_USEC 5
+/** But an MPI thread that was there so few microseconds ago has lost its processor, to this thread
+ *  perhaps, rather than that it computes: then it gets it back at once. */
+#define RECENT_USEC 50
+/** However much there is to do, it sleeps now and then, so that threads on the same processor have
+ *  their turns. */
+#define STAY_USEC 200
 /** Looks for work of our own that cannot be done come more and more seldom, up to so many times
  *  idle_usec. */
 #define LOOKS_MAX 16
@@ -215,33 +221,42 @@ static slice_result_t clear_up(void)
     return result;
 }
 
+/** Tries again what could not be done, ever more seldom, until an MPI thread can or it is done. */
+static void insist(onic_server_t *s)
+{
+    const uint64_t seen = atomic_load(&onic_wire.mpi_ticks);
+    unsigned usec = NAP_MIN;
+    slice_result_t result;
+    do {
+        (void)look_out(s, usec, false);
+        usec = usec < NAP_MAX / 2 ? 2 * usec : NAP_MAX;
+        result = clear_up();
+    } while (result == SLICE_STUCK && atomic_load(&onic_wire.mpi_ticks) == seen &&
+             !atomic_load(&s->stop));
+}
+
 /** Does what there is for those who have knocked, and what follows at once. MPI threads that come
  *  back do the rest. */
 static void answer(onic_server_t *s)
 {
-    const uint64_t seen = atomic_load(&onic_wire.mpi_ticks);
-    const uint64_t linger = (uint64_t)(LINGER_USEC * onic_ticks_per_usec());
-    uint64_t begun = onic_ticks();
-    unsigned usec = NAP_MIN;
+    const double usec = onic_ticks_per_usec();
+    const uint64_t linger =
+        onic_beat_age() < (uint64_t)(RECENT_USEC * usec) ? 0 : (uint64_t)(LINGER_USEC * usec);
+    const uint64_t seen = atomic_load(&onic_wire.mpi_ticks), begun = onic_ticks();
+    uint64_t did = begun;
+    slice_result_t result;
     do {
-        switch (clear_up()) {
-        case SLICE_LEAVE:
-            return;
-        case SLICE_STUCK:
-            (void)look_out(s, usec, false);
-            usec = usec < NAP_MAX / 2 ? 2 * usec : NAP_MAX;
-            begun = onic_ticks();
-            break;
-        case SLICE_IDLE:
-            onic_pause();
-            break;
-        default:
-            usec = NAP_MIN;
-            begun = onic_ticks();
-            break;
+        result = clear_up();
+        if (result == SLICE_MORE) {
+            did = onic_ticks();
         }
-    } while (atomic_load(&onic_wire.mpi_ticks) == seen && !atomic_load(&s->stop) &&
-             onic_ticks() - begun < linger);
+        onic_pause();
+    } while ((result == SLICE_MORE || result == SLICE_IDLE) && onic_ticks() - did < linger &&
+             onic_ticks() - begun < (uint64_t)(STAY_USEC * usec) &&
+             atomic_load(&onic_wire.mpi_ticks) == seen && !atomic_load(&s->stop));
+    if (result == SLICE_STUCK) {
+        insist(s);
+    }
 }
 
 /** Is there work of this process that an MPI thread has left behind? */

@@ -21,7 +21,7 @@
 
 /** A peer without a sign of life for so many microseconds is taken to be away. One that waits in
  *  MPI gives one within a few, unless its progress functions are slow. */
-#define NICSTRIDE_PATIENCE_AWAY 10
+#define NICSTRIDE_PATIENCE_AWAY 15
 /** Microseconds from the first knock to the second, and the most between two. */
 #define NICSTRIDE_PATIENCE_FIRST 50
 #define NICSTRIDE_PATIENCE_LAST  1000
