@@ -254,7 +254,9 @@ static void answer(onic_server_t *s)
     } while ((result == SLICE_MORE || result == SLICE_IDLE) && onic_ticks() - did < linger &&
              onic_ticks() - begun < (uint64_t)(STAY_USEC * usec) &&
              atomic_load(&onic_wire.mpi_ticks) == seen && !atomic_load(&s->stop));
-    if (result == SLICE_STUCK) {
+    /* Who knocked meanwhile has been served, or is now. */
+    (void)read_door(s);
+    if (clear_up() == SLICE_STUCK) {
         insist(s);
     }
 }
