@@ -81,8 +81,9 @@ ONIC_EXPORT int onic_wire_progress_locked(void);
 
 /**
  * Tells the server thread whether passive progress may be needed now (a window whose memory is
- * reached by messages exists). Counted: each true must be matched by a false. While the count is
- * 0 the thread sleeps without a timer.
+ * reached by messages exists) for processes that cannot knock at it (onic_peer_wake in beat.h).
+ * Counted: each true must be matched by a false. While the count is 0 the thread sleeps without a
+ * timer, but answers knocks, and looks after what this process has started and left.
  */
 ONIC_EXPORT void onic_wire_want_server(bool want);
 
