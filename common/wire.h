@@ -122,8 +122,8 @@ ONIC_EXPORT void onic_wire_put_peers(onic_peer_t **peers, int n);
  * wire is closed. What it points to is the component's. The lock must be held. */
 ONIC_EXPORT void **onic_peer_slot(onic_peer_t *peer, unsigned am_id);
 
-/** Makes the connection to the peer before it is needed; true where there was none. The lock must be
- *  held. */
+/** Makes the connection to the peer before it is needed; true where there was none. The lock must
+ * be held. */
 ONIC_EXPORT bool onic_peer_connect(onic_peer_t *peer);
 
 /** Most bytes of header + payload that one active message to this peer should carry, so that it

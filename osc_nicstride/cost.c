@@ -23,7 +23,7 @@ const nicstride_cost_t nicstride_cost_node = {
     .byte = 0.15,
     .rendezvous = 5000,
     .rndv_byte = 0.10,
-    .wake = 40000,
+    .wake = 15000,
     .absence = 500000,
     .sieve_piece = 512 << 10,
 };
@@ -39,7 +39,7 @@ const nicstride_cost_t nicstride_cost_net = {
     .byte = 0.13,
     .rendezvous = 30000,
     .rndv_byte = 0.09,
-    .wake = 40000,
+    .wake = 15000,
     .absence = 500000,
     .sieve_piece = 512 << 10,
 };

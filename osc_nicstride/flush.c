@@ -80,7 +80,8 @@ static int flush_local(nicstride_module_t *m, nicstride_peer_t *p, bool given)
     if (p->urgent < f.goal)
         p->urgent = f.goal;
     onic_wire_unlock();
-    nicstride_wait_until(p, flushed_locally, &f);
+    /* In active target the target comes by itself: its helper need not be woken. */
+    nicstride_wait_until(given ? NULL : p, flushed_locally, &f);
     return f.error;
 }
 

@@ -102,7 +102,7 @@ typedef struct nicstride_peer {
     unsigned posting; /**< messages without an operation that the wire still keeps */
     uint32_t posts;   /**< post messages that came from a peer on another node */
     uint32_t completes;
-    uint64_t complete_count; /**< messages that it had sent, in all, with the last of those */
+    uint64_t complete_count;       /**< messages that it had sent, in all, with the last of those */
     nicstride_patience_t patience; /**< of those who wait for requests */
     uint64_t looked_after;         /**< the oldest operation when that was last looked at */
     bool failed;                   /**< the wire cannot reach it: nobody waits for it any more */

@@ -84,7 +84,7 @@ static double wait(nicstride_caps_t caps, const nicstride_cost_t *cost)
 {
     if (caps.presence == NICSTRIDE_PRESENT)
         return 0;
-    return caps.presence == NICSTRIDE_SERVED || caps.can_wake ? cost->wake : cost->absence;
+    return caps.presence == NICSTRIDE_SERVED ? cost->wake : cost->absence;
 }
 
 /** The model's estimates for all methods, for a target that is present. */

@@ -39,7 +39,7 @@ typedef enum nicstride_direction { NICSTRIDE_PUT, NICSTRIDE_GET } nicstride_dire
 /** Who would answer a message now? */
 typedef enum nicstride_presence {
     NICSTRIDE_PRESENT = 0, /**< an MPI thread of the target, as far as is known */
-    NICSTRIDE_SERVED,      /**< its server thread, which has to be woken */
+    NICSTRIDE_SERVED,      /**< its server thread, which has to be woken and can be */
     NICSTRIDE_ABSENT       /**< nobody, until the server thread takes over */
 } nicstride_presence_t;
 
@@ -48,7 +48,6 @@ typedef struct nicstride_caps {
     bool direct;
     bool cma;
     nicstride_presence_t presence;
-    bool can_wake;      /**< its server thread, at once, where nobody answers yet */
     bool no_rendezvous; /**< the memory for it may not be registered */
     bool together;      /**< messages of transfers like this one travel together */
 } nicstride_caps_t;
