@@ -190,7 +190,7 @@ static int after_hello(nicbarrier_agreement_t *a)
             return 1;
         }
     }
-    int32_t mapped = onic_node_join(a->nodes, a->me, a->bytes, &a->segment);
+    int32_t mapped = (int32_t)onic_node_join(a->nodes, a->me, a->bytes, &a->segment);
     return exchange(a, MAPPED, &mapped, sizeof(mapped), a->answer);
 }
 
@@ -319,6 +319,11 @@ static int after_mapped(nicbarrier_agreement_t *a)
 {
     bool complete;
     onic_node_withdraw(&a->mine.node);
+    if (onic_node_again(a->answer, a->size)) {
+        onic_segment_unmap(&a->segment);
+        a->mine.node = onic_node_offer(a->comm, a->bytes, &a->segment);
+        return exchange(a, HELLO, &a->mine, sizeof(a->mine), a->hello);
+    }
     int rc = onic_node_settle(&a->node, a->nodes, a->answer, a->size, a->me, &complete);
     a->carrier = nicbarrier_carrier_new();
     if (rc != OMPI_SUCCESS || a->carrier == NULL) {

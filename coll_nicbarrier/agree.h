@@ -9,7 +9,7 @@
  *
  * 1. hello    each rank: where it runs, its node's segment, its settings
  * 2. mapped   each rank: could it map the segment of its node? Now the nodes are known, and the
- *             engine
+ *             engine. Where somebody needs a segment with a name, 1 and 2 come once more
  * 3. lengths  leaders only, if there is a network part: the length of their offers
  * 4. offers   leaders only: the offers
  * 5. result   each rank: is everything ready? If all are, the carrier is used, otherwise it is

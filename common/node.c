@@ -9,11 +9,19 @@
  * Each rank says whom it takes for the first member of its node; the answers of all, seen by all,
  * make groups that everybody agrees on even where Open MPI's locality flags do not. The first
  * member makes the segment, the others map it, and a second exchange tells all who could.
+ *
+ * A segment has no name at first, so that nothing is left of it whoever is killed and when. The
+ * others reach it through its maker's descriptor, which the kernel may not allow: in containers
+ * with a user namespace for each process, say. The maker cannot know, so it is those who try that
+ * say they need a name, all hear it in the second exchange, and all begin again with names. What it
+ * costs comes once, because a maker that has heard it gives names from then on. Whether a segment
+ * has one is the maker's own affair: who joins looks at the key.
  */
 #include "common/collective.h"
 #include "common/node.h"
 #include "common/segment.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,7 +34,7 @@ typedef onic_node_offer_t offer_t;
 
 /** What it says in the second. */
 typedef struct outcome {
-    int mapped; /**< it has mapped its leader's segment */
+    int mapped; /**< whether it has mapped its leader's segment, an onic_joined_t */
     int rc;
 } outcome_t;
 
@@ -86,11 +94,12 @@ void onic_node_fini(onic_node_t *node)
 /** Fills the node from what all have said; true where nobody of the group is missing. */
 static bool fill_node(onic_node_t *node, const offer_t *offers, const int *mapped, int size, int me)
 {
-    bool complete = true, mine = mapped[me]; /* `mapped` may be node->index itself */
+    /* `mapped` may be node->index itself. */
+    bool complete = true, mine = mapped[me] == ONIC_JOINED;
     int leader = onic_node_leader(offers, me);
     for (int i = 0; i < size; i++) {
         bool same = onic_node_leader(offers, i) == leader;
-        bool here = i == me || (same && mapped[i] && mine);
+        bool here = i == me || (same && mapped[i] == ONIC_JOINED && mine);
         complete = complete && here == same;
         node->index[i] = here ? node->n : -1;
         if (here) {
@@ -113,22 +122,44 @@ int onic_node_settle(onic_node_t *node, const onic_node_offer_t *offers, const i
     return rc;
 }
 
-bool onic_node_join(const onic_node_offer_t *offers, int me, size_t bytes, onic_segment_t *segment)
+/** Somebody has needed names: the segments that are made here have them. */
+static atomic_bool give_names;
+
+static onic_findable_t findable(void)
+{
+    return atomic_load(&give_names) ? ONIC_BY_NAME : ONIC_BY_DESCRIPTOR;
+}
+
+bool onic_node_again(const int *joined, int size)
+{
+    for (int i = 0; i < size; i++) {
+        if (joined[i] == ONIC_NEEDS_NAME) {
+            atomic_store(&give_names, true);
+            return true;
+        }
+    }
+    return false;
+}
+
+onic_joined_t onic_node_join(const onic_node_offer_t *offers, int me, size_t bytes,
+                             onic_segment_t *segment)
 {
     int leader = onic_node_leader(offers, me);
     const onic_segment_key_t *key = &offers[leader].key;
-    if (key->name[0] != '\0' && (leader == me || onic_segment_join(key, bytes, 1, segment, NULL))) {
-        return true;
+    onic_joined_t joined = leader != me    ? onic_segment_join(key, bytes, 1, segment, NULL)
+                           : key->size > 0 ? ONIC_JOINED
+                                           : ONIC_NOT_JOINED;
+    if (joined != ONIC_JOINED) {
+        onic_segment_unmap(segment);
     }
-    onic_segment_unmap(segment);
-    return false;
+    return joined;
 }
 
 /** Maps the leader's segment, or takes private memory. */
 static outcome_t take_segment(const offer_t *offers, int me, size_t bytes, onic_segment_t *segment)
 {
-    outcome_t out = {onic_node_join(offers, me, bytes, segment), OMPI_SUCCESS};
-    if (!out.mapped) {
+    outcome_t out = {(int)onic_node_join(offers, me, bytes, segment), OMPI_SUCCESS};
+    if (out.mapped != ONIC_JOINED) {
         out.rc = onic_segment_private(bytes, segment) ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
     }
     return out;
@@ -154,34 +185,29 @@ onic_node_offer_t onic_node_offer(struct ompi_communicator_t *comm, size_t bytes
     memset(&offer, 0, sizeof(offer));
     offer.leader = first_local(comm);
     if (onic_node_flagged(comm) > 1 && offer.leader == ompi_comm_rank(comm)) {
-        (void)onic_segment_make(bytes, 1, &offer.key, segment, NULL);
+        (void)onic_segment_make(bytes, 1, findable(), &offer.key, segment, NULL);
     }
     return offer;
 }
 
 void onic_node_withdraw(onic_node_offer_t *mine)
 {
-    onic_segment_unlink(&mine->key);
-    mine->key.name[0] = '\0';
+    onic_segment_withdraw(&mine->key);
 }
 
-static int settle(onic_node_t *node, const offer_t *offers, const outcome_t *outcomes, int *mapped,
-                  int size, int me, bool *shared_p)
+static int settle(onic_node_t *node, const offer_t *offers, const outcome_t *outcomes,
+                  const int *mapped, int size, int me, bool *shared_p)
 {
     int rc = worst(outcomes, size);
-    for (int i = 0; i < size; i++) {
-        mapped[i] = outcomes[i].mapped;
-    }
     if (rc == OMPI_SUCCESS) {
         *shared_p = fill_node(node, offers, mapped, size, me);
     }
     return rc;
 }
 
-/** The two exchanges. `offers` and `outcomes` have room for all ranks. */
-static int negotiate(struct ompi_communicator_t *comm, size_t bytes, offer_t *offers,
-                     outcome_t *outcomes, onic_node_t *node, onic_segment_t *segment,
-                     bool *shared_p)
+/** The two exchanges. `offers`, `outcomes` and `mapped` have room for all ranks. */
+static int attempt(struct ompi_communicator_t *comm, size_t bytes, offer_t *offers,
+                   outcome_t *outcomes, int *mapped, onic_segment_t *segment)
 {
     int size = ompi_comm_size(comm), me = ompi_comm_rank(comm);
     offer_t mine = onic_node_offer(comm, bytes, segment);
@@ -191,8 +217,23 @@ static int negotiate(struct ompi_communicator_t *comm, size_t bytes, offer_t *of
         rc = onic_share(comm, &out, (int)sizeof(out), outcomes);
     }
     onic_node_withdraw(&mine);
-    return rc != OMPI_SUCCESS ? rc
-                              : settle(node, offers, outcomes, node->index, size, me, shared_p);
+    for (int i = 0; i < size && rc == OMPI_SUCCESS; i++) {
+        mapped[i] = outcomes[i].mapped;
+    }
+    return rc;
+}
+
+static int negotiate(struct ompi_communicator_t *comm, size_t bytes, offer_t *offers,
+                     outcome_t *outcomes, onic_node_t *node, onic_segment_t *segment,
+                     bool *shared_p)
+{
+    int size = ompi_comm_size(comm), me = ompi_comm_rank(comm), *mapped = node->index;
+    int rc = attempt(comm, bytes, offers, outcomes, mapped, segment);
+    if (rc == OMPI_SUCCESS && onic_node_again(mapped, size)) {
+        onic_segment_unmap(segment);
+        rc = attempt(comm, bytes, offers, outcomes, mapped, segment);
+    }
+    return rc != OMPI_SUCCESS ? rc : settle(node, offers, outcomes, mapped, size, me, shared_p);
 }
 
 int onic_node_create(struct ompi_communicator_t *comm, size_t size, onic_node_t *node,
@@ -223,51 +264,64 @@ int onic_node_create(struct ompi_communicator_t *comm, size_t size, onic_node_t 
 /* ---- one more segment ----------------------------------------------------------------------- */
 
 /** Maps the segment of the node's first member, or takes private memory where there is no other. */
-static bool map_next(const onic_node_t *node, const onic_segment_key_t *keys, size_t size,
-                     onic_segment_t *segment, onic_reservation_t *space)
+static onic_joined_t map_next(const onic_node_t *node, const onic_segment_key_t *keys, size_t size,
+                              onic_segment_t *segment, onic_reservation_t *space)
 {
     const onic_segment_key_t *key = &keys[node->ranks[0]];
-    if (node->n == 1) {
-        return onic_segment_private(size, segment);
+    bool mine;
+    if (node->n > 1 && node->me > 0) {
+        return onic_segment_join(key, size, node->me, segment, space);
     }
-    if (node->me == 0) {
-        return key->name[0] != '\0';
-    }
-    return onic_segment_join(key, size, node->me, segment, space);
+    mine = node->n > 1 ? key->size > 0 : onic_segment_private(size, segment);
+    return mine ? ONIC_JOINED : ONIC_NOT_JOINED;
 }
 
 static bool all_mapped(const onic_node_t *node, const int *mapped)
 {
     for (int i = 0; i < node->n; i++) {
-        if (!mapped[node->ranks[i]]) {
+        if (mapped[node->ranks[i]] != ONIC_JOINED) {
             return false;
         }
     }
     return true;
 }
 
-/** All map the segment, and only then, when it has no name any more, they reserve its space: who is
- *  killed while that goes on leaves nothing behind. */
+/** The members map what the first of them makes. */
+static int offer_segment(struct ompi_communicator_t *comm, const onic_node_t *node, size_t size,
+                         onic_segment_key_t *keys, int *mapped, onic_segment_t *segment,
+                         onic_reservation_t *space)
+{
+    onic_segment_key_t key;
+    memset(&key, 0, sizeof(key));
+    if (node->n > 1 && node->me == 0) {
+        (void)onic_segment_make(size, node->n, findable(), &key, segment, space);
+    }
+    int rc = onic_share(comm, &key, (int)sizeof(key), keys);
+    if (rc == OMPI_SUCCESS) {
+        int mine = (int)map_next(node, keys, size, segment, space);
+        rc = onic_share(comm, &mine, (int)sizeof(mine), mapped);
+    }
+    onic_segment_withdraw(&key);
+    return rc;
+}
+
+/** All map the segment, and only then, when nobody can find it any more, they reserve its space: a
+ *  name would be left by who is killed while that goes on. */
 static int exchange_segment(struct ompi_communicator_t *comm, const onic_node_t *node, size_t size,
                             onic_segment_key_t *keys, int *mapped, onic_segment_t *segment)
 {
-    onic_segment_key_t key;
     onic_reservation_t space = ONIC_RESERVATION_NONE;
-    memset(&key, 0, sizeof(key));
-    if (node->n > 1 && node->me == 0) {
-        (void)onic_segment_make(size, node->n, &key, segment, &space);
+    int mine = ONIC_NOT_JOINED;
+    int rc = offer_segment(comm, node, size, keys, mapped, segment, &space);
+    if (rc == OMPI_SUCCESS && onic_node_again(mapped, ompi_comm_size(comm))) {
+        onic_segment_forgo(&space);
+        onic_segment_unmap(segment);
+        rc = offer_segment(comm, node, size, keys, mapped, segment, &space);
     }
-    int rc = onic_share(comm, &key, (int)sizeof(key), keys);
-    int mine = rc == OMPI_SUCCESS && map_next(node, keys, size, segment, &space);
-    if (rc == OMPI_SUCCESS) {
-        rc = onic_share(comm, &mine, (int)sizeof(mine), mapped);
-    }
-    onic_segment_unlink(&key);
     if (rc != OMPI_SUCCESS || !all_mapped(node, mapped)) {
         onic_segment_forgo(&space);
-        mine = 0;
-    } else {
-        mine = onic_segment_reserve(&space);
+    } else if (onic_segment_reserve(&space)) {
+        mine = ONIC_JOINED;
     }
     return rc == OMPI_SUCCESS ? onic_share(comm, &mine, (int)sizeof(mine), mapped) : rc;
 }

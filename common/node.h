@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "common/export.h"
+#include "common/peer_file.h"
 
 struct ompi_communicator_t;
 
@@ -27,10 +28,11 @@ typedef struct onic_node {
 } onic_node_t;
 
 /** What finds a segment, and tells it from another of the same name on another machine. Travels
- *  between processes; an empty name means that there is no segment. */
+ *  between processes. */
 typedef struct onic_segment_key {
-    char name[32];
-    uint64_t size;
+    onic_file_key_t file; /**< a file without a name, open at the maker; or none: */
+    char name[32];        /**< a name */
+    uint64_t size;        /**< 0: there is no segment */
     uint64_t nonce;
     uint64_t shares; /**< processes that are to reserve a share of the space each */
 } onic_segment_key_t;
@@ -49,7 +51,8 @@ typedef struct onic_segment {
  * is exhausted, or not the same in both containers) becomes a node of its own with private memory.
  * `*shared_p` is false where somebody is missing from this node for such a reason; it is true for a
  * process that is alone by right.
- * The name of the segment is gone from the file system when this has returned on all ranks.
+ * Nothing of the segment is in the file system when this has returned on all ranks, and, unless
+ * some process must not open the files of another, not before either.
  */
 ONIC_EXPORT int onic_node_create(struct ompi_communicator_t *comm, size_t size, onic_node_t *node,
                                  onic_segment_t *segment, bool *shared_p);
@@ -88,20 +91,34 @@ ONIC_EXPORT int onic_node_flagged(struct ompi_communicator_t *comm);
 ONIC_EXPORT onic_node_offer_t onic_node_offer(struct ompi_communicator_t *comm, size_t bytes,
                                               onic_segment_t *segment);
 
-/** Maps the segment of my leader, unless it is mine. True where it is mapped; otherwise nothing is
- *  mapped any more. `offers` are those of all ranks, `me` is my rank. */
-ONIC_EXPORT bool onic_node_join(const onic_node_offer_t *offers, int me, size_t bytes,
-                                onic_segment_t *segment);
+/** Whether a process has a segment that another one has made; travels between processes. */
+typedef enum onic_joined {
+    ONIC_NOT_JOINED,
+    ONIC_JOINED,
+    ONIC_NEEDS_NAME /**< not joined: it must not open what has no name, or cannot */
+} onic_joined_t;
+
+/** Maps the segment of my leader, unless it is mine. Where it cannot, nothing is mapped any more.
+ *  `offers` are those of all ranks, `me` is my rank. */
+ONIC_EXPORT onic_joined_t onic_node_join(const onic_node_offer_t *offers, int me, size_t bytes,
+                                         onic_segment_t *segment);
+
+/**
+ * Is another attempt needed, by all, with new offers? Every rank gets the same answer from the same
+ * answers of all (those of onic_node_join). It comes at most once in a row: from then on the
+ * segments that this process makes have names.
+ */
+ONIC_EXPORT bool onic_node_again(const int *joined, int size);
 
 /** The leader that all agree `rank` has: the one it names, if that one names itself. */
 ONIC_EXPORT int onic_node_leader(const onic_node_offer_t *offers, int rank);
 
-/** Takes the name of my own segment away; to be called when all have joined or given up. */
+/** Lets nobody find my own segment any more; to be called when all have joined or given up. */
 ONIC_EXPORT void onic_node_withdraw(onic_node_offer_t *mine);
 
 /** Fills in the node from what all have said (`mapped` for each rank: the answer of its
- *  onic_node_join). `*complete_p` is false where somebody who should be here is not. Returns an
- *  OMPI error where memory is exhausted. */
+ *  onic_node_join, of which none is ONIC_NEEDS_NAME). `*complete_p` is false where somebody who
+ * should be here is not. Returns an OMPI error where memory is exhausted. */
 ONIC_EXPORT int onic_node_settle(onic_node_t *node, const onic_node_offer_t *offers,
                                  const int *mapped, int size, int me, bool *complete_p);
 

@@ -6,7 +6,6 @@
 
 #include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,14 +19,10 @@ onic_file_key_t onic_file_offer(int fd)
     return (onic_file_key_t){.pid = getpid(), .fd = fd, .device = st.st_dev, .inode = st.st_ino};
 }
 
-/** What a path leads to, told without opening: opening a device or a terminal may have effects. */
-static bool is_nameless(const char *path)
+static bool matches(const struct stat *st, const onic_file_key_t *key)
 {
-    char target[16] = "";
-    ssize_t n = readlink(path, target, sizeof(target) - 1);
-
-    return n > 0 && (strncmp(target, "/memfd:", strlen("/memfd:")) == 0 ||
-                     strncmp(target, "pipe:", strlen("pipe:")) == 0);
+    return (S_ISREG(st->st_mode) || S_ISFIFO(st->st_mode)) && st->st_dev == key->device &&
+           st->st_ino == key->inode;
 }
 
 int onic_file_open(const onic_file_key_t *key, int flags)
@@ -39,8 +34,12 @@ int onic_file_open(const onic_file_key_t *key, int flags)
         return -1;
     }
     snprintf(path, sizeof(path), "/proc/%lld/fd/%lld", (long long)key->pid, (long long)key->fd);
-    int fd = is_nameless(path) ? open(path, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
-    if (fd >= 0 && (fstat(fd, &st) != 0 || st.st_dev != key->device || st.st_ino != key->inode)) {
+    /* Looked at first: to open a device or a terminal may have effects. */
+    if (stat(path, &st) != 0 || !matches(&st, key)) {
+        return -1;
+    }
+    int fd = open(path, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd >= 0 && (fstat(fd, &st) != 0 || !matches(&st, key))) {
         close(fd);
         fd = -1;
     }

@@ -6,7 +6,8 @@
  * @file
  * Files without a name (memory, pipes) that another process of the same node opens through their
  * owner's descriptor. Nothing of them is left when the owner dies. The kernel allows it to those
- * who may trace the owner.
+ * who may read the owner as a debugger would: the same user in the same user namespace, with no
+ * capability less. (Yama does not matter: it restricts those who would attach.)
  */
 #ifndef ONIC_PEER_FILE_H
 #define ONIC_PEER_FILE_H
@@ -24,13 +25,13 @@ typedef struct onic_file_key {
 
 #define ONIC_NO_FILE ((onic_file_key_t){.fd = -1})
 
-/** The key of an open memfd or pipe of this process; ONIC_NO_FILE where `fd` is negative. The
+/** The key of an open file or pipe of this process; ONIC_NO_FILE where `fd` is negative. The
  *  descriptor must stay open until all who are to open it have done so. */
 onic_file_key_t onic_file_offer(int fd);
 
 /**
  * Opens the same file. The descriptor's number alone says nothing, since the owner may have closed
- * and used it again: what is opened must be a memfd or pipe with the key's inode. Any thread.
+ * and used it again: what is opened must be a file or pipe with the key's inode. Any thread.
  *
  * @param flags  as for open(2); O_CLOEXEC and O_NONBLOCK are added
  * @return a descriptor, or -1 where the file cannot be had

@@ -15,6 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+/** Where shm_open has its files. */
+#define DIRECTORY "/dev/shm"
 /** Attempts at a name that nobody has. */
 #define NAME_TRIES 8
 /** Reserved at a time: signals wait for some tenths of a second at most. */
@@ -124,22 +126,48 @@ static bool map(int fd, size_t size, onic_segment_t *segment)
     return true;
 }
 
+/** Opens a new file without a name; -1 where that fails. */
+static int open_nameless(onic_segment_key_t *key)
+{
+    int fd = open(DIRECTORY, O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR);
+
+    /* One descriptor to reserve by, one for others to find. */
+    key->file = onic_file_offer(fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1);
+    if (fd >= 0 && key->file.fd < 0) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
 /** Opens a new file of a random name; -1 where that fails. */
-static int open_new(onic_segment_key_t *key)
+static int open_named(onic_segment_key_t *key)
 {
     for (int i = 0; i < NAME_TRIES; i++) {
-        uint64_t random[2];
-        if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random)) {
+        uint64_t random;
+        if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random)) {
             return -1;
         }
-        snprintf(key->name, sizeof(key->name), "/onic-%016llx", (unsigned long long)random[0]);
-        key->nonce = random[1];
+        snprintf(key->name, sizeof(key->name), "/onic-%016llx", (unsigned long long)random);
         int fd = shm_open(key->name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
         if (fd >= 0 || errno != EEXIST) {
             return fd;
         }
     }
     return -1;
+}
+
+static int open_new(onic_findable_t how, onic_segment_key_t *key)
+{
+    int fd = how == ONIC_BY_DESCRIPTOR ? open_nameless(key) : -1;
+
+    if (fd < 0) {
+        fd = open_named(key);
+    }
+    if (fd < 0) {
+        key->name[0] = '\0';
+    }
+    return fd;
 }
 
 /** Gives a new file its length and the nonce, and maps it. */
@@ -155,65 +183,76 @@ static bool set_up(int fd, const onic_segment_key_t *key, onic_segment_t *segmen
     return true;
 }
 
-bool onic_segment_make(size_t size, int shares, onic_segment_key_t *key, onic_segment_t *segment,
-                       onic_reservation_t *r_p)
+bool onic_segment_make(size_t size, int shares, onic_findable_t how, onic_segment_key_t *key,
+                       onic_segment_t *segment, onic_reservation_t *r_p)
 {
     memset(key, 0, sizeof(*key));
+    if (size > SIZE_MAX / 2 ||
+        getrandom(&key->nonce, sizeof(key->nonce), 0) != (ssize_t)sizeof(key->nonce)) {
+        return false;
+    }
+    key->file = ONIC_NO_FILE;
     key->size = size;
     key->shares = (uint64_t)shares;
-    if (size > SIZE_MAX / 2) {
-        return false;
-    }
-    int fd = open_new(key);
-    if (fd < 0) {
-        key->name[0] = '\0';
-        return false;
-    }
-    bool made = set_up(fd, key, segment);
-    if (!made) {
+    int fd = open_new(how, key);
+    bool made = fd >= 0 && set_up(fd, key, segment);
+    if (!made && fd >= 0) {
         close(fd);
-    } else if (!hand_over(share_of(fd, key, 0), r_p)) {
+    } else if (made && !hand_over(share_of(fd, key, 0), r_p)) {
         onic_segment_unmap(segment);
         made = false;
     }
     if (!made) {
-        onic_segment_unlink(key);
-        key->name[0] = '\0';
+        onic_segment_withdraw(key);
     }
     return made;
 }
 
-bool onic_segment_join(const onic_segment_key_t *key, size_t size, int share,
-                       onic_segment_t *segment, onic_reservation_t *r_p)
+/** Maps what has just been opened, if it is what the key says. The descriptor is the caller's. */
+static bool map_known(int fd, const onic_segment_key_t *key, onic_segment_t *segment)
 {
-    if (key->name[0] == '\0' || key->size != size) {
+    if (lseek(fd, 0, SEEK_END) != (off_t)mapped_size(key->size) || !map(fd, key->size, segment)) {
         return false;
     }
-    int fd = shm_open(key->name, O_RDWR | O_CLOEXEC, 0);
-    if (fd < 0) {
-        return false;
-    }
-    if (lseek(fd, 0, SEEK_END) != (off_t)mapped_size(size) || !map(fd, size, segment)) {
-        close(fd);
-        return false;
-    }
-    if (*nonce_of(segment->base, size) != key->nonce) {
-        close(fd);
-        onic_segment_unmap(segment);
-        return false;
-    }
-    if (!hand_over(share_of(fd, key, (uint64_t)share), r_p)) {
+    if (*nonce_of(segment->base, key->size) != key->nonce) {
         onic_segment_unmap(segment);
         return false;
     }
     return true;
 }
 
-void onic_segment_unlink(const onic_segment_key_t *key)
+onic_joined_t onic_segment_join(const onic_segment_key_t *key, size_t size, int share,
+                                onic_segment_t *segment, onic_reservation_t *r_p)
 {
+    if (key->size == 0 || key->size != size) {
+        return ONIC_NOT_JOINED;
+    }
+    bool nameless = key->file.fd >= 0;
+    int fd =
+        nameless ? onic_file_open(&key->file, O_RDWR) : shm_open(key->name, O_RDWR | O_CLOEXEC, 0);
+    if (fd < 0) {
+        return nameless ? ONIC_NEEDS_NAME : ONIC_NOT_JOINED;
+    }
+    if (!map_known(fd, key, segment)) {
+        close(fd);
+        return ONIC_NOT_JOINED;
+    }
+    if (!hand_over(share_of(fd, key, (uint64_t)share), r_p)) {
+        onic_segment_unmap(segment);
+        return ONIC_NOT_JOINED;
+    }
+    return ONIC_JOINED;
+}
+
+void onic_segment_withdraw(onic_segment_key_t *key)
+{
+    if (key->size > 0 && key->file.fd >= 0) {
+        close((int)key->file.fd);
+    }
     if (key->name[0] != '\0') {
         (void)shm_unlink(key->name);
     }
+    memset(key, 0, sizeof(*key));
 }
 
 bool onic_segment_private(size_t size, onic_segment_t *segment)

@@ -34,24 +34,38 @@ bool onic_segment_reserve(onic_reservation_t *r);
 /** Does without. */
 void onic_segment_forgo(onic_reservation_t *r);
 
+/** How others find a segment. */
+typedef enum onic_findable {
+    /** Through the maker's descriptor: a maker that is killed leaves nothing behind. Where the
+     *  system has no files without a name it gets one. */
+    ONIC_BY_DESCRIPTOR,
+    /** In /dev/shm: for those who must not look into the maker. */
+    ONIC_BY_NAME
+} onic_findable_t;
+
 /**
- * Creates a zeroed segment of `size` > 0 bytes with a name of its own, and maps it. The space of
- * the first of `shares` shares is to be reserved by *r_p, or is reserved where that is NULL. False
- * where it cannot be had; the key is empty then.
+ * Creates a zeroed segment of `size` > 0 bytes and maps it. The space of the first of `shares`
+ * shares is to be reserved by *r_p, or is reserved where that is NULL. False where it cannot be
+ * had; the key is empty then. Otherwise onic_segment_withdraw must follow.
+ *
+ * Either way it is a file of /dev/shm, whose size says how much memory may be shared here. Memory
+ * that belongs to no file system (memfd) knows no bound but the killer of processes that comes when
+ * memory runs out.
  */
-bool onic_segment_make(size_t size, int shares, onic_segment_key_t *key, onic_segment_t *segment,
-                       onic_reservation_t *r_p);
+bool onic_segment_make(size_t size, int shares, onic_findable_t how, onic_segment_key_t *key,
+                       onic_segment_t *segment, onic_reservation_t *r_p);
 
 /**
  * Maps a segment that another process has made. The space of share `share`, from 1 on, is to be
  * reserved likewise: so every process gets its share from the memory that is near to it. Beyond
  * the last share nothing is left to reserve.
  */
-bool onic_segment_join(const onic_segment_key_t *key, size_t size, int share,
-                       onic_segment_t *segment, onic_reservation_t *r_p);
+onic_joined_t onic_segment_join(const onic_segment_key_t *key, size_t size, int share,
+                                onic_segment_t *segment, onic_reservation_t *r_p);
 
-/** Takes the name away; the memory stays until the last mapping is gone. */
-void onic_segment_unlink(const onic_segment_key_t *key);
+/** By its maker: nobody can find it any more, and the key is empty. The memory stays until the last
+ *  mapping is gone. */
+void onic_segment_withdraw(onic_segment_key_t *key);
 
 /** Zeroed memory of this process alone. */
 bool onic_segment_private(size_t size, onic_segment_t *segment);

@@ -170,6 +170,7 @@ mpi_programs = \
 	test/mpi/beat \
 	test/mpi/big \
 	test/mpi/burst \
+	test/mpi/closed \
 	test/mpi/connection_lost \
 	test/mpi/counters \
 	test/mpi/device \
@@ -186,6 +187,7 @@ mpi_programs = \
 	test/mpi/give_way \
 	test/mpi/halo \
 	test/mpi/knock \
+	test/mpi/late \
 	test/mpi/lock_lost \
 	test/mpi/locks \
 	test/mpi/lone \
@@ -282,6 +284,10 @@ check-mpi-all: mpi-programs $(sanitized_build)
 	@test -n "$(PYTHON3)" || { echo "check-mpi needs python3 (Debian: apt-get install python3)"; exit 1; }
 	$(run_mpi) $(run_mpi_builds) --all $(RUNFLAGS)
 
+# What jobs that are killed leave behind: nothing.
+check-killed: all test/mpi/late
+	MPIRUN="$(MPIRUN)" OMPI_INFO="$(OMPI_INFO)" $(srcdir)/test/killed .
+
 # Installed into a home of its own and used from there, then uninstalled. Not with sanitizers,
 # because mpirun and ompi_info, which load the component too, are without their runtime.
 if SANITIZERS
@@ -311,6 +317,7 @@ EXTRA_DIST += \
 	test/unit/tree.h \
 	test/unit/unit.h \
 	test/install \
+	test/killed \
 	test/run \
 	test/suppressions/lsan.txt \
 	test/suppressions/ubsan.txt
@@ -360,7 +367,7 @@ check-fuzz: $(fuzz_programs)
 
 # ---- everything ----------------------------------------------------------------------------------
 
-check-all: check check-mpi-all check-fabric check-install check-fuzz check-format
+check-all: check check-mpi-all check-fabric check-killed check-install check-fuzz check-format
 	$(MAKE) distcheck
 
-.PHONY: check-all check-fuzz check-install check-mpi check-mpi-all mpi-programs sanitized-build
+.PHONY: check-all check-fuzz check-install check-killed check-mpi check-mpi-all mpi-programs sanitized-build

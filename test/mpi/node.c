@@ -6,11 +6,13 @@
 /**
  * @file
  * Nodes and mapped segments: members and their order, memory that is really shared and zeroed,
- * several communicators, space that cannot be had, names that are gone afterwards, sizes of the
- * caches. On one host or several: what MPI_Comm_split_type says is what is expected.
+ * several communicators, space that cannot be had, processes that must not look into others, names
+ * and descriptors that are gone afterwards, sizes of the caches. On one host or several: what
+ * MPI_Comm_split_type says is what is expected.
  */
 #include "test/mpi/testlib.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -255,6 +257,42 @@ static void test_one_alone(void)
     onic_node_fini(&node);
 }
 
+/** Nobody may look into others: from now on segments have names, which are gone when all have it.
+ */
+static void test_closed(void)
+{
+    int expected = host_of(MPI_COMM_WORLD, tl_rank()).size;
+    onic_node_t node;
+    onic_segment_t segment, more;
+    bool shared, ok;
+
+    TL_CHECK(onic_node_create(MPI_COMM_WORLD, 4096, &node, &segment, &shared) == 0, "no node");
+    tl_closed(true);
+    TL_CHECK(onic_node_segment(MPI_COMM_WORLD, &node, 1 << 20, &more, &ok) == 0 && ok,
+             "no segment");
+    check_shared(&node, &more, MPI_COMM_WORLD);
+    TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
+    TL_CHECK(count_names() == 0, "%d names are left", count_names());
+    onic_segment_unmap(&more);
+    onic_segment_unmap(&segment);
+    onic_node_fini(&node);
+    TL_CHECK(onic_node_create(MPI_COMM_WORLD, 4096, &node, &segment, &shared) == 0, "no node");
+    TL_CHECK(shared && node.n == expected, "%d of %d ranks on the node", node.n, expected);
+    tl_closed(false);
+    onic_segment_unmap(&segment);
+    onic_node_fini(&node);
+}
+
+static int count_descriptors(void)
+{
+    int n = 0;
+
+    for (int fd = 0; fd < 1024; fd++) {
+        n += fcntl(fd, F_GETFD) >= 0;
+    }
+    return n;
+}
+
 static void test_caches(void)
 {
     size_t l2 = 0, l3 = 0;
@@ -267,7 +305,7 @@ static void test_caches(void)
 int main(int argc, char **argv)
 {
     tl_growth_t growth = {0};
-    int rounds;
+    int rounds, files;
 
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     rounds = tl_one_host() ? 200 : 20;
@@ -275,6 +313,7 @@ int main(int argc, char **argv)
     test_create(MPI_COMM_WORLD, 4096);
     test_create(MPI_COMM_WORLD, (size_t)1000003 * (size_t)tl_factor());
     test_split();
+    files = count_descriptors();
     for (int culprit = 0; culprit < tl_size(); culprit++) {
         test_no_segment(culprit);
     }
@@ -282,6 +321,8 @@ int main(int argc, char **argv)
     if (tl_size() > 1) {
         test_one_alone();
     }
+    test_closed();
+    TL_CHECK(count_descriptors() == files, "%d open files, %d before", count_descriptors(), files);
     test_caches();
 
     for (int i = 0; i < rounds; i++) {

@@ -14,7 +14,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/capability.h>
+#include <sys/prctl.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -301,6 +304,20 @@ static tl_kind_t kind_from(int k)
         k++;
     }
     return (tl_kind_t)k;
+}
+
+void tl_closed(bool closed)
+{
+    struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+    struct __user_cap_data_struct caps[2];
+
+    /* The former is enough for most users, the latter for those who may do more than others. */
+    TL_CHECK(prctl(PR_SET_DUMPABLE, closed ? 0 : 1, 0, 0, 0) == 0, "prctl");
+    TL_CHECK(syscall(SYS_capget, &header, caps) == 0, "capget");
+    for (int i = 0; i < 2; i++) {
+        caps[i].effective = closed ? 0 : caps[i].permitted;
+    }
+    TL_CHECK(syscall(SYS_capset, &header, caps) == 0, "capset");
 }
 
 bool tl_slow(void)

@@ -89,6 +89,12 @@ bool tl_strict(void);
  */
 bool tl_slow(void);
 
+/**
+ * Of the calling thread: nobody may look into this process, and it may look into nobody, as where
+ * each process is in a container of its own. Descriptors of others cannot be opened then, in /proc.
+ */
+void tl_closed(bool closed);
+
 /** Do all ranks of MPI_COMM_WORLD share memory? Collective; windows in shared memory need it. */
 bool tl_one_host(void);
 

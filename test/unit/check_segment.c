@@ -2,7 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Segments: names, shares, and space, over a posix_fallocate of the test's own. */
+/** @file Segments: descriptors and names, shares, and space, over a posix_fallocate of the test's
+ * own. */
 #include "common/segment.h"
 
 #include <errno.h>
@@ -75,20 +76,39 @@ static size_t used(int fd)
 /* ---- tests ------------------------------------------------------------------------------------
  */
 
-/* The name is gone before the space is reserved, which is then there. */
-START_TEST(reserved_without_a_name)
+static int count_descriptors(void)
+{
+    int n = 0;
+
+    for (int fd = 0; fd < 1024; fd++)
+        n += fcntl(fd, F_GETFD) >= 0;
+    return n;
+}
+
+static const onic_findable_t each_way[] = {ONIC_BY_DESCRIPTOR, ONIC_BY_NAME};
+
+/* Only who must be found by name has one, and nobody is found before the space is reserved, which
+ * is then there. */
+START_TEST(reserved_when_withdrawn)
 {
     const size_t size = 4 << 20;
-    onic_segment_key_t key;
-    onic_segment_t first, second;
+    const int before = count_descriptors();
+    onic_segment_key_t key, copy;
+    onic_segment_t first, second, third;
     onic_reservation_t mine = ONIC_RESERVATION_NONE, theirs = ONIC_RESERVATION_NONE;
 
     reset();
-    ck_assert(onic_segment_make(size, 2, &key, &first, &mine));
-    ck_assert(exists(key.name));
-    ck_assert(onic_segment_join(&key, size, 1, &second, &theirs));
-    onic_segment_unlink(&key);
-    ck_assert(!exists(key.name));
+    ck_assert(onic_segment_make(size, 2, each_way[_i], &key, &first, &mine));
+    copy = key;
+    ck_assert_int_eq(key.name[0] != '\0', each_way[_i] == ONIC_BY_NAME);
+    ck_assert(key.name[0] == '\0' || exists(key.name));
+    ck_assert_int_eq(onic_segment_join(&key, size, 1, &second, &theirs), ONIC_JOINED);
+    onic_segment_withdraw(&key);
+    ck_assert_uint_eq(key.size, 0);
+    onic_segment_withdraw(&key);
+    ck_assert(copy.name[0] == '\0' || !exists(copy.name));
+    ck_assert_int_eq(onic_segment_join(&copy, size, 1, &third, NULL),
+                     each_way[_i] == ONIC_BY_NAME ? ONIC_NOT_JOINED : ONIC_NEEDS_NAME);
     ck_assert_uint_lt(used(mine.fd), size / 2);
     const int fd = dup(mine.fd);
     ck_assert(onic_segment_reserve(&mine));
@@ -97,6 +117,7 @@ START_TEST(reserved_without_a_name)
     ck_assert(onic_segment_reserve(&theirs));
     ck_assert_uint_ge(used(fd), size);
     close(fd);
+    ck_assert_int_eq(count_descriptors(), before);
     memset(first.base, 0x5a, size);
     ck_assert_int_eq(((unsigned char *)second.base)[size - 1], 0x5a);
     onic_segment_unmap(&first);
@@ -106,22 +127,23 @@ END_TEST
 
 START_TEST(reserved_at_once)
 {
+    const int before = count_descriptors();
     onic_segment_key_t key;
     onic_segment_t segment;
 
     reset();
-    ck_assert(onic_segment_make(100, 1, &key, &segment, NULL));
-    ck_assert(exists(key.name));
-    onic_segment_unlink(&key);
+    ck_assert(onic_segment_make(100, 1, each_way[_i], &key, &segment, NULL));
+    onic_segment_withdraw(&key);
     onic_segment_unmap(&segment);
     /* The first is for the length. */
     kernel.calls = 0;
     kernel.fail_after = 1;
-    ck_assert(!onic_segment_make(100, 1, &key, &segment, NULL));
-    ck_assert_str_eq(key.name, "");
+    ck_assert(!onic_segment_make(100, 1, each_way[_i], &key, &segment, NULL));
+    ck_assert_uint_eq(key.size, 0);
     kernel.calls = kernel.fail_after = 0;
-    ck_assert(!onic_segment_make(100, 1, &key, &segment, NULL));
-    ck_assert_str_eq(key.name, "");
+    ck_assert(!onic_segment_make(100, 1, each_way[_i], &key, &segment, NULL));
+    ck_assert_uint_eq(key.size, 0);
+    ck_assert_int_eq(count_descriptors(), before);
 }
 END_TEST
 
@@ -132,8 +154,8 @@ START_TEST(no_space_later)
     onic_reservation_t space = ONIC_RESERVATION_NONE;
 
     reset();
-    ck_assert(onic_segment_make(100000, 1, &key, &segment, &space));
-    onic_segment_unlink(&key);
+    ck_assert(onic_segment_make(100000, 1, each_way[_i], &key, &segment, &space));
+    onic_segment_withdraw(&key);
     kernel.fail_after = 0;
     ck_assert(!onic_segment_reserve(&space));
     ck_assert_int_eq(space.fd, -1);
@@ -141,6 +163,29 @@ START_TEST(no_space_later)
     /* Nothing to be done is done. */
     ck_assert(onic_segment_reserve(&space));
     onic_segment_forgo(&space);
+}
+END_TEST
+
+/* A descriptor's number may be used again for something else, which is then not what is meant. */
+START_TEST(another_file_is_refused)
+{
+    onic_segment_key_t key, other;
+    onic_segment_t segment, second, third;
+    const int before = count_descriptors();
+
+    reset();
+    ck_assert(onic_segment_make(5000, 1, ONIC_BY_DESCRIPTOR, &key, &segment, NULL));
+    ck_assert(onic_segment_make(5000, 1, ONIC_BY_DESCRIPTOR, &other, &second, NULL));
+    const onic_segment_key_t copy = key;
+    onic_segment_withdraw(&key);
+    ck_assert_int_eq(dup2((int)other.file.fd, (int)copy.file.fd), (int)copy.file.fd);
+    ck_assert_int_eq(onic_segment_join(&copy, 5000, 1, &third, NULL), ONIC_NEEDS_NAME);
+    ck_assert_int_eq(close((int)copy.file.fd), 0);
+    ck_assert_int_eq(onic_segment_join(&copy, 5000, 1, &third, NULL), ONIC_NEEDS_NAME);
+    onic_segment_withdraw(&other);
+    onic_segment_unmap(&segment);
+    onic_segment_unmap(&second);
+    ck_assert_int_eq(count_descriptors(), before);
 }
 END_TEST
 
@@ -162,12 +207,12 @@ START_TEST(shares_cover_everything)
     onic_reservation_t space = ONIC_RESERVATION_NONE;
 
     reset();
-    ck_assert(onic_segment_make(size, shares, &key, &segment[0], &space));
+    ck_assert(onic_segment_make(size, shares, each_way[_i % 2], &key, &segment[0], &space));
     kernel.calls = 0;
     kernel.pretend = true;
     ck_assert(onic_segment_reserve(&space));
     for (int i = 1; i < members; i++) {
-        ck_assert(onic_segment_join(&key, size, i, &segment[i], &space));
+        ck_assert_int_eq(onic_segment_join(&key, size, i, &segment[i], &space), ONIC_JOINED);
         ck_assert(onic_segment_reserve(&space));
     }
     qsort(kernel.from, (size_t)kernel.calls, sizeof(off_t), compare);
@@ -178,7 +223,7 @@ START_TEST(shares_cover_everything)
     ck_assert_uint_ge((size_t)kernel.to[kernel.calls - 1], size + sizeof(uint64_t));
     for (int i = 0; i < members; i++)
         onic_segment_unmap(&segment[i]);
-    onic_segment_unlink(&key);
+    onic_segment_withdraw(&key);
 }
 END_TEST
 
@@ -189,27 +234,35 @@ START_TEST(strangers_are_refused)
     onic_reservation_t space = ONIC_RESERVATION_NONE;
 
     reset();
-    ck_assert(onic_segment_make(5000, 2, &key, &segment, NULL));
+    ck_assert(onic_segment_make(5000, 2, each_way[_i], &key, &segment, NULL));
     wrong = key;
     wrong.nonce++;
-    ck_assert(!onic_segment_join(&wrong, 5000, 1, &other, &space));
+    ck_assert_int_eq(onic_segment_join(&wrong, 5000, 1, &other, &space), ONIC_NOT_JOINED);
     wrong = key;
     wrong.size = 50000;
-    ck_assert(!onic_segment_join(&wrong, 50000, 1, &other, &space));
-    ck_assert(!onic_segment_join(&key, 50000, 1, &other, &space));
+    ck_assert_int_eq(onic_segment_join(&wrong, 50000, 1, &other, &space), ONIC_NOT_JOINED);
+    ck_assert_int_eq(onic_segment_join(&key, 50000, 1, &other, &space), ONIC_NOT_JOINED);
     ck_assert_int_eq(space.fd, -1);
-    onic_segment_unlink(&key);
-    ck_assert(!onic_segment_join(&key, 5000, 1, &other, &space));
-    ck_assert(!onic_segment_make(SIZE_MAX, 1, &key, &other, NULL));
+    onic_segment_withdraw(&key);
+    ck_assert_int_eq(onic_segment_join(&key, 5000, 1, &other, &space), ONIC_NOT_JOINED);
+    ck_assert(!onic_segment_make(SIZE_MAX, 1, each_way[_i], &key, &other, NULL));
+    ck_assert_uint_eq(key.size, 0);
     onic_segment_unmap(&segment);
 }
 END_TEST
 
 int main(void)
 {
-    const TTest *const each[] = {shares_cover_everything};
-    const TTest *const tests[] = {reserved_without_a_name, reserved_at_once, no_space_later,
-                                  strangers_are_refused};
+    const TTest *const ways[] = {reserved_when_withdrawn, reserved_at_once, no_space_later,
+                                 strangers_are_refused};
+    Suite *suite = suite_create("segment");
+    TCase *tcase = tcase_create("segment");
 
-    return unit_run_loop("segment", each, 1, 100, tests, sizeof(tests) / sizeof(tests[0]));
+    tcase_set_timeout(tcase, 60);
+    tcase_add_loop_test(tcase, shares_cover_everything, 0, 100);
+    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
+        tcase_add_loop_test(tcase, ways[i], 0, 2);
+    tcase_add_test(tcase, another_file_is_refused);
+    suite_add_tcase(suite, tcase);
+    return unit_run_suite(suite);
 }
