@@ -47,4 +47,21 @@
 #define ONIC_INFO_CHAR char
 #endif
 
+/** Reads an info key into `value`, of `length` + 1 bytes; *found_p says whether it is there. A
+ * macro, for those alone who include opal/util/info.h. A longer value is cut. */
+#if ONIC_OMPI_AT_LEAST(5, 0)
+#define ONIC_INFO_GET(info, key, length, value, found_p)                                           \
+    do {                                                                                           \
+        opal_cstring_t *onic_string = NULL;                                                        \
+        opal_info_get(info, key, &onic_string, found_p);                                           \
+        if (*(found_p)) {                                                                          \
+            snprintf(value, (length) + 1, "%s", onic_string->string);                              \
+            OBJ_RELEASE(onic_string);                                                              \
+        }                                                                                          \
+    } while (0)
+#else
+#define ONIC_INFO_GET(info, key, length, value, found_p)                                           \
+    (void)opal_info_get(info, key, length, value, found_p)
+#endif
+
 #endif

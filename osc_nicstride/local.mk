@@ -21,6 +21,8 @@ osc_nicstride_libnicstride_core_la_SOURCES = \
 	osc_nicstride/lockq.c \
 	osc_nicstride/lockq.h \
 	osc_nicstride/notice.h \
+	osc_nicstride/place.c \
+	osc_nicstride/place.h \
 	osc_nicstride/plan.c \
 	osc_nicstride/plan.h \
 	osc_nicstride/plan_table.c \

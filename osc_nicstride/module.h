@@ -35,6 +35,7 @@
 #include "osc_nicstride/habit.h"
 #include "osc_nicstride/outbox.h"
 #include "osc_nicstride/patience.h"
+#include "osc_nicstride/place.h"
 #include "osc_nicstride/proto.h"
 #include "osc_nicstride/region.h"
 #include "osc_nicstride/slot.h"
@@ -139,6 +140,7 @@ typedef struct nicstride_module {
     int *alone_index;
     nicstride_rank_info_t *info; /**< of every rank */
     uint64_t *sizes;             /**< bytes of every rank's part, while memory is being laid out */
+    nicstride_parts_t parts;     /**< how they lie, where MPI has allocated them */
     char **mapped; /**< for each process of the node its memory as mapped here, or NULL */
 
     onic_node_t node;

@@ -22,6 +22,8 @@ int nicstride_select_error(int rc, const char *reason);
 
 /** The value of a boolean key, false where it is not given. `info` may be NULL. */
 bool nicstride_info_bool(opal_info_t *info, const char *key);
+/** Is memory wanted that is aligned to more than a cache line? */
+bool nicstride_info_pages(opal_info_t *info);
 /** Subscribes to the keys that MPI_Win_get_info shall show. */
 int nicstride_subscribe_info(ompi_win_t *win);
 

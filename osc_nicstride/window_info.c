@@ -7,9 +7,11 @@
  * Info keys of windows.
  */
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "osc_nicstride/module.h"
+#include "osc_nicstride/place.h"
 #include "osc_nicstride/window.h"
 
 /** Hints that do not change while the window lives: the value given at creation is kept. */
@@ -62,6 +64,16 @@ bool nicstride_info_bool(opal_info_t *info, const char *key)
     if (info != NULL)
         opal_info_get_bool(info, (char *)key, &value, &found);
     return found && value;
+}
+
+bool nicstride_info_pages(opal_info_t *info)
+{
+    char value[32] = "";
+    int found = 0;
+
+    if (info != NULL)
+        ONIC_INFO_GET(info, "mpi_minimum_memory_alignment", (int)sizeof(value) - 1, value, &found);
+    return found && nicstride_wants_pages(value);
 }
 
 int nicstride_subscribe_info(ompi_win_t *win)

@@ -33,9 +33,9 @@ bool nicstride_allocates(int flavor)
 
 /** Bytes of the segment of a node: control blocks, then the memory of each process (`sizes`, by
  *  rank). 0 where that is more than there can be. */
-static size_t segment_bytes(const nicstride_module_t *m, size_t ctl, const uint64_t *sizes,
-                            bool contiguous)
+static size_t segment_bytes(const nicstride_module_t *m, size_t ctl, const uint64_t *sizes)
 {
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     uint64_t total = ctl;
 
     for (int i = 0; i < m->node.n; i++) {
@@ -43,20 +43,19 @@ static size_t segment_bytes(const nicstride_module_t *m, size_t ctl, const uint6
 
         if (s > SIZE_MAX / 4 || total > SIZE_MAX / 4)
             return 0;
-        total += contiguous ? s : page_align(s);
+        total = nicstride_place(m->parts, page, total, i, s).to;
     }
     return page_align(total);
 }
 
-static void map_data(nicstride_module_t *m, size_t ctl, const uint64_t *sizes, bool contiguous)
+static void map_data(nicstride_module_t *m, size_t ctl, const uint64_t *sizes)
 {
-    char *at = (char *)m->segment.base + ctl;
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    nicstride_part_t part = {ctl, ctl};
 
     for (int i = 0; i < m->node.n; i++) {
-        uint64_t s = sizes[m->node.ranks[i]];
-
-        m->mapped[i] = at;
-        at += contiguous ? s : page_align(s);
+        part = nicstride_place(m->parts, page, part.to, i, sizes[m->node.ranks[i]]);
+        m->mapped[i] = (char *)m->segment.base + part.from;
     }
 }
 
@@ -81,7 +80,7 @@ enum { WITH_DATA, CONTROL_ONLY, ALONE, GIVE_UP };
  * Making a segment is collective over all nodes, so a node that is content goes along with the
  * further attempts of others and drops what it gets.
  */
-static int map_segment(nicstride_module_t *m, const uint64_t *sizes, bool contiguous, bool *data_p)
+static int map_segment(nicstride_module_t *m, const uint64_t *sizes, bool *data_p)
 {
     bool done = false;
 
@@ -99,7 +98,7 @@ static int map_segment(nicstride_module_t *m, const uint64_t *sizes, bool contig
         }
         ctl = want = page_align((size_t)m->node.n * m->ctl_size);
         if (level == WITH_DATA && m->node.n > 1)
-            want = segment_bytes(m, ctl, sizes, contiguous);
+            want = segment_bytes(m, ctl, sizes);
         rc = onic_node_segment(m->comm, &m->node, want > 0 ? want : ctl, &segment, &ok);
         if (rc != OMPI_SUCCESS)
             return rc;
@@ -110,7 +109,7 @@ static int map_segment(nicstride_module_t *m, const uint64_t *sizes, bool contig
             m->segment = segment;
             *data_p = level == WITH_DATA && m->node.n > 1;
             if (*data_p)
-                map_data(m, ctl, sizes, contiguous);
+                map_data(m, ctl, sizes);
         } else if (ok) {
             onic_segment_unmap(&segment);
         }
@@ -125,11 +124,15 @@ static int map_segment(nicstride_module_t *m, const uint64_t *sizes, bool contig
 
 static int private_memory(nicstride_module_t *m, size_t size)
 {
-    if (posix_memalign(&m->own, (size_t)sysconf(_SC_PAGESIZE), size > 0 ? size : 1) != 0) {
+    /* Alone on its node it still has neighbours, whose memory may come through its own caches. */
+    const size_t shift = nicstride_shift(m->parts, m->node.n > 1 ? m->node.me : m->rank);
+
+    if (size > SIZE_MAX / 2 || posix_memalign(&m->own, (size_t)sysconf(_SC_PAGESIZE),
+                                              shift + (size > 0 ? size : 1)) != 0) {
         m->own = NULL;
         return nicstride_select_error(OMPI_ERR_OUT_OF_RESOURCE, "out of memory");
     }
-    m->base = m->own;
+    m->base = (char *)m->own + shift;
     return OMPI_SUCCESS;
 }
 
@@ -142,21 +145,38 @@ static void say_no_shared_memory(const nicstride_module_t *m, size_t size)
     said = true;
 }
 
-/** A bit that no size has: this rank wants the parts of a shared window one behind another. */
+/** Bits beside the size: this rank wants the parts of a shared window one behind another; it wants
+ *  memory from the begin of a page. */
 #define WANTS_CONTIGUOUS (UINT64_C(1) << 63)
+#define WANTS_PAGES      (UINT64_C(1) << 62)
+/** There is no such memory, whether it is a byte more or not. */
+#define LARGEST (WANTS_PAGES - 1)
 
-/** Gathers the sizes of all ranks. Ranks may have been told different things about how the parts of
- * a shared window lie; they lie one behind another, which is the default, where anybody wants that.
- */
-static int gather_sizes(nicstride_module_t *m, size_t size, bool *contiguous_p)
+static uint64_t wishes_of(const nicstride_module_t *m, opal_info_t *info)
 {
-    const uint64_t mine = size | (*contiguous_p ? WANTS_CONTIGUOUS : 0);
+    uint64_t wishes = nicstride_info_pages(info) ? WANTS_PAGES : 0;
+
+    if (m->flavor == MPI_WIN_FLAVOR_SHARED && !nicstride_info_bool(info, "alloc_shared_noncontig"))
+        wishes |= WANTS_CONTIGUOUS;
+    return wishes;
+}
+
+/** Gathers the sizes of all ranks. Ranks may have been told different things about how the parts
+ *  lie; they lie one behind another, which is the default of shared windows, where anybody wants
+ *  that, and on pages where anybody wants that. */
+static int gather_sizes(nicstride_module_t *m, size_t size, opal_info_t *info)
+{
+    const uint64_t mine = (size < LARGEST ? size : LARGEST) | wishes_of(m, info);
+    uint64_t wishes = 0;
     int rc = nicstride_allgather(m->comm, &mine, m->sizes, sizeof(mine));
 
     for (int i = 0; i < m->size && rc == OMPI_SUCCESS; i++) {
-        *contiguous_p = *contiguous_p || (m->sizes[i] & WANTS_CONTIGUOUS) != 0;
-        m->sizes[i] &= ~WANTS_CONTIGUOUS;
+        wishes |= m->sizes[i];
+        m->sizes[i] &= ~(WANTS_CONTIGUOUS | WANTS_PAGES);
     }
+    m->parts = wishes & WANTS_CONTIGUOUS ? NICSTRIDE_PARTS_CONTIGUOUS
+               : wishes & WANTS_PAGES    ? NICSTRIDE_PARTS_ON_PAGES
+                                         : NICSTRIDE_PARTS_SHIFTED;
     return rc;
 }
 
@@ -164,20 +184,18 @@ static int gather_sizes(nicstride_module_t *m, size_t size, bool *contiguous_p)
  *  falls back to private memory unless it must be shared. */
 int nicstride_make_memory(nicstride_module_t *m, void **base, size_t size, opal_info_t *info)
 {
-    bool contiguous =
-        m->flavor == MPI_WIN_FLAVOR_SHARED && !nicstride_info_bool(info, "alloc_shared_noncontig");
     uint64_t *sizes = NULL;
     bool data = false;
     int rc;
 
     if (nicstride_allocates(m->flavor)) {
         sizes = m->sizes;
-        rc = gather_sizes(m, size, &contiguous);
+        rc = gather_sizes(m, size, info);
         if (rc != OMPI_SUCCESS)
             return rc;
     }
     m->ctl_size = nicstride_ctl_bytes(m->node.n, m->size);
-    rc = map_segment(m, sizes, contiguous, &data);
+    rc = map_segment(m, sizes, &data);
     if (rc == OMPI_SUCCESS && data)
         m->base = m->mapped[m->node.me];
     else if (rc == OMPI_SUCCESS && nicstride_allocates(m->flavor))

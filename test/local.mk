@@ -31,6 +31,7 @@ unit_programs = \
 	test/unit/check_notice \
 	test/unit/check_pack \
 	test/unit/check_patience \
+	test/unit/check_place \
 	test/unit/check_plan \
 	test/unit/check_proto \
 	test/unit/check_proto_short \
@@ -88,6 +89,7 @@ test_unit_check_nicbarrier_shm_LDADD = $(barrier_ldadd)
 test_unit_check_notice_LDADD = $(unit_ldadd)
 test_unit_check_pack_LDADD = $(unit_ldadd)
 test_unit_check_patience_LDADD = $(unit_ldadd)
+test_unit_check_place_LDADD = $(unit_ldadd)
 test_unit_check_plan_LDADD = $(unit_ldadd)
 test_unit_check_proto_LDADD = $(unit_ldadd)
 test_unit_check_proto_short_LDADD = $(unit_ldadd)

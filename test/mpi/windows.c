@@ -192,6 +192,35 @@ static void test_infos(tl_kind_t kind)
     use_with_info(kind, "alloc_shared_noncontig", "true");
 }
 
+/** Whether memory begins as the program has asked for; it may ask for it on some ranks alone. What
+ *  cannot be an alignment is no wish. */
+static void test_alignment(tl_kind_t kind)
+{
+    static const char *const wishes[] = {"64", "4096", "128", "100", "page", "0"};
+
+    for (size_t i = 0; i < sizeof(wishes) / sizeof(*wishes); i++) {
+        uintptr_t align = i == 1 ? 4096 : i == 2 ? 128 : 64;
+        bool mine = i != 2 || tl_rank() == tl_size() - 1;
+        MPI_Info info;
+        tl_window_t w;
+
+        MPI_Info_create(&info);
+        MPI_Info_set(info, "alloc_shared_noncontig", "true");
+        if (mine) {
+            MPI_Info_set(info, "mpi_minimum_memory_alignment", wishes[i]);
+        }
+        w = tl_win_make(kind, 5000 + 24 * (MPI_Aint)tl_rank(), 8, MPI_COMM_WORLD, info);
+        if (kind == TL_ALLOCATE || kind == TL_SHARED) {
+            TL_CHECK((uintptr_t)w.base % 64 == 0, "memory begins at %p", (void *)w.base);
+            TL_CHECK(!mine || (uintptr_t)w.base % align == 0, "aligned to %s, memory begins at %p",
+                     wishes[i], (void *)w.base);
+        }
+        exercise(&w, 8, 4321);
+        MPI_Info_free(&info);
+        tl_win_free(&w);
+    }
+}
+
 /** A window that is promised to see no locks; fences and post/start work. */
 static void test_no_locks(tl_kind_t kind)
 {
@@ -438,6 +467,7 @@ int main(int argc, char **argv)
         test_sizes(kind);
         test_units(kind);
         test_infos(kind);
+        test_alignment(kind);
         test_no_locks(kind);
         test_self(kind);
         test_communicators(kind);
