@@ -210,6 +210,14 @@ nicstride_peer_t *nicstride_peer(nicstride_module_t *m, int rank)
     return p;
 }
 
+/** Parts that may lie apart have no place where they are empty, as with osc/sm of Open MPI. */
+void *nicstride_shared_base(const nicstride_module_t *m, int rank)
+{
+    const bool apart = m->parts != NICSTRIDE_PARTS_CONTIGUOUS;
+
+    return apart && m->info[rank].size == 0 ? NULL : m->mapped[m->node.index[rank]];
+}
+
 int nicstride_shared_query(ompi_win_t *win, int rank, size_t *size, int *disp_unit, void *baseptr)
 {
     nicstride_module_t *m = nicstride_module(win);
@@ -234,6 +242,6 @@ int nicstride_shared_query(ompi_win_t *win, int rank, size_t *size, int *disp_un
     }
     *size = m->info[found].size;
     *disp_unit = (int)m->info[found].disp_unit;
-    *(void **)baseptr = m->mapped[m->node.index[found]];
+    *(void **)baseptr = nicstride_shared_base(m, found);
     return OMPI_SUCCESS;
 }

@@ -188,6 +188,8 @@ static inline bool nicstride_outbox_waits(const nicstride_peer_t *p)
 
 /** The peer of a rank; NULL where memory is exhausted. Takes the wire lock if it must be made. */
 nicstride_peer_t *nicstride_peer(nicstride_module_t *m, int rank);
+/** What a program is told of where a rank's part of a shared window begins. */
+void *nicstride_shared_base(const nicstride_module_t *m, int rank);
 nicstride_peer_t *nicstride_peer_locked(nicstride_module_t *m, int rank);
 
 /** Progresses everything once; for waiting loops of MPI threads, no lock held. */

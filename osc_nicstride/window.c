@@ -426,7 +426,9 @@ int nicstride_win_select(ompi_win_t *win, void **base, size_t size, int disp_uni
         destroy(m);
         return rc;
     }
-    if (nicstride_allocates(flavor))
+    if (flavor == MPI_WIN_FLAVOR_SHARED)
+        *base = nicstride_shared_base(m, m->rank);
+    else if (flavor == MPI_WIN_FLAVOR_ALLOCATE)
         *base = m->base;
     if (!mca_osc_nicstride_component.world_met)
         mca_osc_nicstride_component.world_met = holds_world(comm);

@@ -53,6 +53,19 @@ static void query_lowest(const tl_window_t *w)
     }
 }
 
+/** Segments that may lie apart have no place where they are empty. (Elsewhere this is not so on one
+ *  rank.) */
+static void query_empty(const tl_window_t *w)
+{
+    for (int r = 0; r < w->size; r++) {
+        TL_CHECK(w->size == 1 || (segment(w, r) == NULL) == (w->peer_bytes[r] == 0),
+                 "segment of %d with %ld bytes is at %p", r, (long)w->peer_bytes[r],
+                 (void *)segment(w, r));
+    }
+    TL_CHECK(w->size == 1 || (w->base == NULL) == (w->bytes == 0), "my own is at %p",
+             (void *)w->base);
+}
+
 /** Segments follow each other, unless the program allows otherwise. */
 static void query_contiguous(const tl_window_t *w)
 {
@@ -61,6 +74,7 @@ static void query_contiguous(const tl_window_t *w)
     for (int r = 0; r < w->size; r++) {
         char *base = (char *)segment(w, r);
 
+        TL_CHECK(base != NULL, "segment of %d is nowhere", r);
         if (w->peer_bytes[r] > 0) {
             TL_CHECK(next == NULL || base == next, "segment of %d is apart", r);
             next = base + w->peer_bytes[r];
@@ -92,7 +106,9 @@ static void query(bool apart)
         int model = -1, found = 0, *model_p, *flavor_p;
 
         query_lowest(&w);
-        if (!apart) {
+        if (apart) {
+            query_empty(&w);
+        } else {
             query_contiguous(&w);
         }
         TL_MPI(MPI_Win_get_attr(w.win, MPI_WIN_CREATE_FLAVOR, &flavor_p, &found));
