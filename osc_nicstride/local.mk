@@ -35,6 +35,8 @@ osc_nicstride_libnicstride_core_la_SOURCES = \
 	osc_nicstride/sieve.c \
 	osc_nicstride/sieve.h \
 	osc_nicstride/slot.h \
+	osc_nicstride/touch.c \
+	osc_nicstride/touch.h \
 	osc_nicstride/tune.c \
 	osc_nicstride/tune.h
 osc_nicstride_libnicstride_core_la_CPPFLAGS = $(pure_cppflags)

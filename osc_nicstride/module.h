@@ -76,6 +76,7 @@ typedef struct nicstride_peer {
     nicstride_tune_t *tune;        /**< what was learned of it; contents under the wire lock */
     int wakes;                     /**< its helper thread can be woken: as single_copy */
     const onic_beat_t *beat_there; /**< its signs of life, where that is so */
+    uint64_t touched;              /**< parts of its mapped memory; atomic */
 
     /* wire lock */
     nicstride_trial_t trial;

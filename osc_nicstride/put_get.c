@@ -22,11 +22,35 @@
 #include "osc_nicstride/small.h"
 #include "osc_nicstride/stream.h"
 #include "osc_nicstride/target.h"
+#include "osc_nicstride/touch.h"
 #include "common/pack.h"
 
-static void copy_direct(const nicstride_target_t *a, nicstride_direction_t dir)
+/** Before a put into memory that is mapped from a peer. */
+static void touch(const nicstride_module_t *m, const nicstride_target_t *a)
+{
+    const char *at = a->direct + a->target.lb, *end = a->direct + a->target.ub;
+    uint64_t from, parts;
+
+    if (a->target.ub - a->target.lb < (int64_t)NICSTRIDE_AROUND || a->peer->rank == m->rank)
+        return;
+    from = (uint64_t)(a->disp + a->target.lb);
+    parts = nicstride_touch_parts(m->info[a->peer->rank].size, from,
+                                  from + (uint64_t)(a->target.ub - a->target.lb));
+    if ((__atomic_load_n(&a->peer->touched, __ATOMIC_RELAXED) & parts) == parts ||
+        !nicstride_touch_pays(&a->target))
+        return;
+    __atomic_fetch_or(&a->peer->touched, parts, __ATOMIC_RELAXED);
+    for (; at < end; at += NICSTRIDE_AROUND)
+        (void)__atomic_load_n(at, __ATOMIC_RELAXED);
+}
+
+static void copy_direct(const nicstride_module_t *m, const nicstride_target_t *a,
+                        nicstride_direction_t dir)
 {
     onic_cursor_t o, t;
+
+    if (dir == NICSTRIDE_PUT)
+        touch(m, a);
 
     onic_cursor_init(&o, &a->origin, 0);
     onic_cursor_init(&t, &a->target, 0);
@@ -151,7 +175,7 @@ static int move(nicstride_module_t *m, nicstride_target_t *a, nicstride_directio
     }
     nicstride_count(method, a->target.size);
     if (method == NICSTRIDE_METHOD_DIRECT) {
-        copy_direct(a, dir);
+        copy_direct(m, a, dir);
         return OMPI_SUCCESS;
     }
     *done_p = false;

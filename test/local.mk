@@ -41,6 +41,7 @@ unit_programs = \
 	test/unit/check_sieve \
 	test/unit/check_slot \
 	test/unit/check_tls \
+	test/unit/check_touch \
 	test/unit/check_tune
 
 check_libs = $(CHECK_LDFLAGS) $(CHECK_LIBS)
@@ -99,6 +100,7 @@ test_unit_check_segment_LDADD = $(unit_ldadd)
 test_unit_check_sieve_LDADD = $(unit_ldadd)
 test_unit_check_slot_LDADD = $(unit_ldadd)
 test_unit_check_tls_LDADD = $(unit_ldadd)
+test_unit_check_touch_LDADD = $(unit_ldadd)
 test_unit_check_tune_LDADD = $(unit_ldadd)
 
 if HAVE_CHECK
