@@ -20,7 +20,7 @@
 #define NICSTRIDE_BATCH_MARK 0xb5u
 
 /** Most bytes of messages with their lengths. */
-#define NICSTRIDE_BATCH_MAX 8192
+#define NICSTRIDE_BATCH_MAX 16384
 
 /** Zero-initialise the first two. */
 typedef struct nicstride_batch {

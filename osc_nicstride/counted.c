@@ -14,11 +14,9 @@
 
 /* ---- origin ---------------------------------------------------------------------------------- */
 
+/** How many messages the peer is to wait for. */
 static void tell_locked(nicstride_module_t *m, nicstride_peer_t *p)
 {
-    p->trial.cell = NULL;
-    if (!p->failed)
-        __atomic_store_n(&p->clean, p->enqueued, __ATOMIC_RELEASE);
     /* What can not get there is not to be waited for there. */
     const uint64_t count = p->failed ? p->tx.acked : p->tx.sent;
 
@@ -36,13 +34,40 @@ int nicstride_close_epoch(nicstride_module_t *m)
 
     onic_wire_lock();
     for (int i = 0; i < m->size; i++) {
-        if (m->peer[i] != NULL)
-            tell_locked(m, m->peer[i]);
+        nicstride_peer_t *p = m->peer[i];
+
+        if (p == NULL)
+            continue;
+        tell_locked(m, p);
+        p->trial.cell = NULL;
+        if (!p->failed)
+            __atomic_store_n(&p->clean, p->enqueued, __ATOMIC_RELEASE);
     }
     onic_wire_unlock();
     /* Stores of direct transfers come before whatever tells the target about them. */
     atomic_thread_fence(memory_order_seq_cst);
     return error;
+}
+
+bool nicstride_complete_along(nicstride_module_t *m, nicstride_peer_t *p)
+{
+    nicstride_msg_t msg;
+    bool can;
+
+    if (p->local >= 0)
+        return false;
+    nicstride_msg_init(&msg, NICSTRIDE_MSG_COMPLETE, m->info[p->rank].win, (uint32_t)m->rank);
+    onic_wire_lock();
+    nicstride_pump_locked(m, p);
+    can = p->head == NULL && !p->failed;
+    if (can) {
+        tell_locked(m, p);
+        msg.count = p->told;
+        nicstride_send_locked(m, p, &msg);
+        can = !p->failed;
+    }
+    onic_wire_unlock();
+    return can;
 }
 
 void nicstride_settle(nicstride_peer_t *p)

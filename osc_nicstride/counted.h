@@ -19,6 +19,11 @@
  *  target has reported. */
 int nicstride_close_epoch(nicstride_module_t *m);
 
+/** Tells a process of another node that its epoch is complete, in the message of the last
+ * operations to it if these wait for company. False where that is not possible yet: close the epoch
+ * first. */
+bool nicstride_complete_along(nicstride_module_t *m, nicstride_peer_t *p);
+
 /** The target's part, for one origin: waits until the operations of the access epoch that it has
  *  completed are applied here. MPI_ERR_OTHER, with a text that names the call, where it is lost. */
 int nicstride_await_applied(nicstride_module_t *m, const char *call, nicstride_peer_t *p);

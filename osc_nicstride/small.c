@@ -132,11 +132,18 @@ static void ask(nicstride_peer_t *p, nicstride_msg_t *msg)
     p->tx.asked = msg->count;
 }
 
+/** Over a network a message costs many times what the bytes of a short one do, and in active target
+ *  nobody waits for the first before the epoch closes. */
+static bool waits_for_company(const nicstride_module_t *m, const nicstride_peer_t *p)
+{
+    return p->local < 0 && nicstride_is_active(m);
+}
+
 /** An operation is about to be sent, with the reply that `op` waits for, if any. True where it is
  *  the first: that goes at once, since it may be the only one, and is acknowledged at once where
  *  somebody waits for that. */
-static bool begin(nicstride_peer_t *p, nicstride_tune_cell_t *cell, uint64_t bytes,
-                  nicstride_op_t *op)
+static bool begin(const nicstride_module_t *m, nicstride_peer_t *p, nicstride_tune_cell_t *cell,
+                  uint64_t bytes, nicstride_op_t *op)
 {
     nicstride_observe_begin_locked(p, cell, NICSTRIDE_METHOD_PACK, bytes);
     p->enqueued++;
@@ -144,7 +151,7 @@ static bool begin(nicstride_peer_t *p, nicstride_tune_cell_t *cell, uint64_t byt
         op->number = p->enqueued;
         nicstride_op_live_locked(op);
     }
-    return nicstride_tx_idle(&p->tx);
+    return nicstride_tx_idle(&p->tx) && !waits_for_company(m, p);
 }
 
 /** It has been. */
@@ -158,7 +165,7 @@ static void end(nicstride_peer_t *p)
 static void small_send(nicstride_module_t *m, nicstride_peer_t *p, int64_t disp,
                        const nicstride_small_t *s, nicstride_op_t *op)
 {
-    const bool first = begin(p, s->cell, NICSTRIDE_TUNE_QUICK_BYTES, op);
+    const bool first = begin(m, p, s->cell, NICSTRIDE_TUNE_QUICK_BYTES, op);
     nicstride_msg_t msg;
 
     nicstride_msg_init(&msg, s->type, m->info[p->rank].win, (uint32_t)m->rank);
@@ -200,7 +207,7 @@ bool nicstride_small_start(nicstride_module_t *m, int target, ptrdiff_t disp,
 /** A message under construction: header, layout, data. */
 typedef struct shaped {
     nicstride_msg_t msg;
-    unsigned char rest[LAYOUT_MAX + NICSTRIDE_SMALL_MAX];
+    unsigned char rest[LAYOUT_MAX + NICSTRIDE_FAR_MAX];
     size_t used; /**< bytes of the rest */
 } shaped_t;
 
@@ -247,7 +254,8 @@ bool nicstride_small_move(nicstride_module_t *m, nicstride_target_t *a, const ni
     onic_cursor_t from;
     shaped_t f;
 
-    if (size > nicstride_small_max() || p->rank == m->rank)
+    if (size > (waits_for_company(m, p) && !get ? NICSTRIDE_FAR_MAX : nicstride_small_max()) ||
+        p->rank == m->rank)
         return false;
     nicstride_msg_init(&f.msg, s->type, m->info[p->rank].win, (uint32_t)m->rank);
     if (!describe(&f, a, granule) ||
@@ -273,7 +281,7 @@ bool nicstride_small_move(nicstride_module_t *m, nicstride_target_t *a, const ni
         a->origin.nruns = 0;
         f.msg.handle = op->handle;
     }
-    const bool first = begin(p, s->cell, size, op);
+    const bool first = begin(m, p, s->cell, size, op);
     if (first && !nicstride_is_active(m))
         ask(p, &f.msg);
     nicstride_outbox_post_locked(p, &f, sizeof(f.msg) + f.used, !first);

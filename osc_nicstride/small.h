@@ -21,6 +21,8 @@ struct nicstride_target;
 /** The most bytes that travel behind a header, copied, instead of beside it; less than this where
  *  transports take shorter headers only, see nicstride_small_max. */
 #define NICSTRIDE_SMALL_MAX 1024
+/** The most, likewise, of puts and accumulates to other nodes in active target. */
+#define NICSTRIDE_FAR_MAX 4096
 /** Up to here it is learned for all lengths together which way is the cheaper one for a lone
  *  operation. */
 #define NICSTRIDE_LONE_MAX 128

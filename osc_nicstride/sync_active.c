@@ -222,7 +222,7 @@ int nicstride_complete(ompi_win_t *win)
 {
     nicstride_module_t *m = nicstride_module(win);
     const char *wrong;
-    int error, n;
+    int error, n, left = 0;
 
     OPAL_THREAD_LOCK(&m->lock);
     wrong = m->epoch.access == NICSTRIDE_ACCESS_PSCW ? NULL : "no access epoch was started";
@@ -230,8 +230,14 @@ int nicstride_complete(ompi_win_t *win)
     OPAL_THREAD_UNLOCK(&m->lock);
     if (wrong != NULL)
         return sync_error(m, "MPI_Win_complete", wrong);
-    error = nicstride_close_epoch(m);
     for (int i = 0; i < n; i++) {
+        nicstride_peer_t *p = nicstride_peer(m, m->start_ranks[i]);
+
+        if (p == NULL || !nicstride_complete_along(m, p))
+            m->start_ranks[left++] = m->start_ranks[i];
+    }
+    error = nicstride_close_epoch(m);
+    for (int i = 0; i < left; i++) {
         int rc = notify(m, NOTICE_COMPLETE, m->start_ranks[i]);
 
         if (error == OMPI_SUCCESS)
