@@ -272,7 +272,7 @@ static int fence_on_node(nicstride_module_t *m, arrival_t *a)
     nicstride_fence_begin(&m->fence);
     nicstride_wait_polling(a->counted ? node_has_entered_and_applied : node_has_entered, a);
     atomic_thread_fence(memory_order_seq_cst);
-    if (!m->wants_server)
+    if (!m->by_message)
         return OMPI_SUCCESS;
     nicstride_fence_set_done(&m->fence);
     m->fenced = m->fence.number;

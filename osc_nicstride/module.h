@@ -151,7 +151,8 @@ typedef struct nicstride_module {
 
     onic_peer_t **wire;
     nicstride_peer_t **peer; /**< of every rank, NULL until needed; set under the wire lock */
-    bool wants_server;
+    bool by_message;   /**< some member is reached by messages, or by single copy, from others */
+    bool wants_server; /**< and cannot be woken by all of them */
 
     nicstride_habit_t habit; /**< of operations by message or single copy */
 

@@ -206,22 +206,22 @@ static int exchange_info(nicstride_module_t *m, size_t size, int disp_unit)
         .window = mca_osc_nicstride_component.params.window,
         .wakes = nicstride_can_wake_all(m),
     };
-    bool by_message = false, all_wake = true;
+    bool all_wake = true;
     int rc = nicstride_allgather(m->comm, &mine, m->info, sizeof(mine));
 
     for (int i = 0; i < m->size && rc == OMPI_SUCCESS; i++) {
         int local = m->node.index[i];
 
         if (i != m->rank && (local < 0 || m->mapped[local] == NULL))
-            by_message = true;
+            m->by_message = true;
         if (m->info[i].wakes == 0)
             all_wake = false;
     }
     /* Forced methods send messages where load and store would do. */
     if (m->size > 1 && (mca_osc_nicstride_component.params.method == NICSTRIDE_METHOD_PACK ||
                         mca_osc_nicstride_component.params.method == NICSTRIDE_METHOD_ZCOPY))
-        by_message = true;
-    m->wants_server = by_message && !all_wake;
+        m->by_message = true;
+    m->wants_server = m->by_message && !all_wake;
     return rc;
 }
 
@@ -348,7 +348,7 @@ static void connect_neighbours(nicstride_module_t *m)
 {
     const int n = m->node.n, most = n - 1 < 2 * NEIGHBOURS ? n - 1 : 2 * NEIGHBOURS;
 
-    if (!m->wants_server)
+    if (!m->by_message)
         return;
     onic_wire_lock();
     for (int i = 1; i <= most; i++) {
