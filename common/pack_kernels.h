@@ -145,6 +145,39 @@ ONIC_INLINE void onic_blocks_const(uintptr_t dst, uintptr_t dst_stride, uintptr_
     }
 }
 
+/** Strides that are multiples of this many bytes put all blocks into one set of the first cache. */
+#define ONIC_SET_STRIDE 4096
+
+/** Do short blocks go to places that fall into one set of the first cache? Then stores that wait
+ *  ask for their lines too early: more of them than the set has ways, so that each takes another
+ *  one's line away before that is written. */
+ONIC_INLINE bool onic_blocks_collide(uintptr_t dst_stride, uint64_t n, uint64_t block)
+{
+#if defined(__x86_64__)
+    return dst_stride % ONIC_SET_STRIDE == 0 && block <= 16 && n >= 16;
+#else
+    (void)dst_stride;
+    (void)n;
+    (void)block;
+    return false;
+#endif
+}
+
+/** Such blocks, of a constant length, one after the other: 1.2 to 2 times as fast for columns of a
+ *  grid whose rows are a power of two long. */
+ONIC_INLINE void onic_blocks_apart(uintptr_t dst, uintptr_t dst_stride, uintptr_t src,
+                                   uintptr_t src_stride, uint64_t n, size_t block)
+{
+    for (; n > 0; n--) {
+        onic_move_const(dst, src, block);
+#if defined(__x86_64__)
+        __builtin_ia32_sfence();
+#endif
+        dst += dst_stride;
+        src += src_stride;
+    }
+}
+
 /**
  * `n` blocks of `head` bytes (0 or 4), then some times 16 bytes, then `tail` bytes. Head and tail
  * are constants; the head of 4 is for blocks that begin in the middle of an aligned element of 8.
@@ -205,6 +238,22 @@ static void onic_blocks(uintptr_t dst, int64_t dst_step, uintptr_t src, int64_t 
     uintptr_t src_stride = (uintptr_t)src_step;
     uintptr_t begin = by_src ? src : dst;
     uintptr_t stride = by_src ? src_stride : dst_stride;
+
+#define KERNEL(bytes)                                                                              \
+    case bytes:                                                                                    \
+        onic_blocks_apart(dst, dst_stride, src, src_stride, n, bytes);                             \
+        return
+
+    if (onic_blocks_collide(dst_stride, n, block)) {
+        switch (block) {
+            KERNEL(4);
+            KERNEL(8);
+            KERNEL(16);
+        default:
+            break;
+        }
+    }
+#undef KERNEL
 
 #define KERNEL(bytes)                                                                              \
     case bytes:                                                                                    \
