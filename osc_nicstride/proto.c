@@ -86,6 +86,7 @@ static const rule_t rules[NICSTRIDE_MSG_LAST] = {
     [NICSTRIDE_MSG_COMPLETE] = {"COMPLETE", F_COUNT, PAYLOAD_NONE},
     [NICSTRIDE_MSG_REGION] = {"REGION", F_DISP | F_LEN, PAYLOAD_NONE},
     [NICSTRIDE_MSG_REGION_IS] = {"REGION_IS", F_STATUS | F_DISP | F_LEN | F_COUNT, PAYLOAD_NONE},
+    [NICSTRIDE_MSG_NOTHING] = {"NOTHING", F_LEN, PAYLOAD_DATA},
 };
 
 static const char other_order[] = "the sender has another byte order";

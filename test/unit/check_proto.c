@@ -45,6 +45,7 @@ static const type_rule_t rules[] = {
     {NICSTRIDE_MSG_COMPLETE, "c", "", "none"},
     {NICSTRIDE_MSG_REGION, "dl", "", "none"},
     {NICSTRIDE_MSG_REGION_IS, "dlsc", "", "none"},
+    {NICSTRIDE_MSG_NOTHING, "l", "", "len"},
 };
 #define NRULES (sizeof(rules) / sizeof(rules[0]))
 
