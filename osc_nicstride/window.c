@@ -327,7 +327,7 @@ static int build(nicstride_module_t *m, void **base, size_t size, int disp_unit,
 
 /** Processes before and behind this one on its node that it is connected with from the beginning.
  */
-#define NEIGHBOURS 8
+#define NEIGHBOURS 2
 
 /** Messages that pass through all places of a process's queue in shared memory, as many as UCX
  * makes by default. */
