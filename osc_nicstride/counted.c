@@ -265,8 +265,8 @@ static void await_all_done(nicstride_module_t *m)
     }
 }
 
-/** All members are on this node. Where all memory is mapped no message is sent, and everything is
- *  there once all have entered. */
+/** All members are on this node. Where no message is sent everything is there once all have
+ *  entered. */
 static int fence_on_node(nicstride_module_t *m, arrival_t *a)
 {
     nicstride_fence_begin(&m->fence);

@@ -48,7 +48,8 @@ typedef struct nicstride_rank_info {
     uint32_t disp_unit;
     uint32_t win;    /**< its name for the window */
     uint32_t window; /**< messages that it sends without acknowledgement (flow.h) */
-    uint32_t wakes;  /**< it can wake the helper threads of all others */
+    uint16_t wakes;  /**< it can wake the helper threads of all others */
+    uint16_t sends;  /**< it sends messages, not all memory being mapped or used so */
 } nicstride_rank_info_t;
 
 #define NICSTRIDE_CACHED_REGIONS 4
@@ -151,8 +152,8 @@ typedef struct nicstride_module {
 
     onic_peer_t **wire;
     nicstride_peer_t **peer; /**< of every rank, NULL until needed; set under the wire lock */
-    bool by_message;   /**< some member is reached by messages, or by single copy, from others */
-    bool wants_server; /**< and cannot be woken by all of them */
+    bool by_message;         /**< messages may be sent; every member has the same answer */
+    bool wants_server;
 
     nicstride_habit_t habit; /**< of operations by message or single copy */
 

@@ -195,7 +195,22 @@ static void delist(nicstride_module_t *m)
     onic_wire_unlock();
 }
 
-/** Tells all ranks about my part. A server thread is wanted where any rank is reached by message,
+/** Is any other rank reached by message? Forced methods send them where load and store would do. */
+static bool sends_messages(const nicstride_module_t *m)
+{
+    const int forced = mca_osc_nicstride_component.params.method;
+    bool sends =
+        m->size > 1 && (forced == NICSTRIDE_METHOD_PACK || forced == NICSTRIDE_METHOD_ZCOPY);
+
+    for (int i = 0; i < m->size && !sends; i++) {
+        const int local = m->node.index[i];
+
+        sends = i != m->rank && (local < 0 || m->mapped[local] == NULL);
+    }
+    return sends;
+}
+
+/** Tells all ranks about my part. A server thread is wanted where any of them sends messages,
  *  unless all can wake all others' threads when they wait. */
 static int exchange_info(nicstride_module_t *m, size_t size, int disp_unit)
 {
@@ -206,22 +221,17 @@ static int exchange_info(nicstride_module_t *m, size_t size, int disp_unit)
         .win = m->name,
         .window = mca_osc_nicstride_component.params.window,
         .wakes = nicstride_can_wake_all(m),
+        .sends = sends_messages(m),
     };
     bool all_wake = true;
     int rc = nicstride_allgather(m->comm, &mine, m->info, sizeof(mine));
 
     for (int i = 0; i < m->size && rc == OMPI_SUCCESS; i++) {
-        int local = m->node.index[i];
-
-        if (i != m->rank && (local < 0 || m->mapped[local] == NULL))
+        if (m->info[i].sends != 0)
             m->by_message = true;
         if (m->info[i].wakes == 0)
             all_wake = false;
     }
-    /* Forced methods send messages where load and store would do. */
-    if (m->size > 1 && (mca_osc_nicstride_component.params.method == NICSTRIDE_METHOD_PACK ||
-                        mca_osc_nicstride_component.params.method == NICSTRIDE_METHOD_ZCOPY))
-        m->by_message = true;
     m->wants_server = m->by_message && !all_wake;
     return rc;
 }
