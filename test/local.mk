@@ -182,6 +182,7 @@ mpi_programs = \
 	test/mpi/epochs_order \
 	test/mpi/errors \
 	test/mpi/errors_dynamic \
+	test/mpi/errors_epochs \
 	test/mpi/errors_range \
 	test/mpi/fence \
 	test/mpi/finalize \
