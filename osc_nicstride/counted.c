@@ -84,20 +84,30 @@ static bool has_heard(void *arg)
     return p->tx.heard == p->tx.sent || nicstride_peer_failed_locked(p);
 }
 
+static void ask_again(nicstride_module_t *m, nicstride_peer_t *p)
+{
+    nicstride_msg_t msg;
+
+    nicstride_msg_init(&msg, NICSTRIDE_MSG_FLUSH, m->info[p->rank].win, (uint32_t)m->rank);
+    onic_wire_lock();
+    if (!p->failed && nicstride_tx_ask_again(&p->tx, &msg.count))
+        nicstride_send_locked(m, p, &msg);
+    onic_wire_unlock();
+}
+
 void nicstride_hear_all(nicstride_module_t *m)
 {
+    /* Every target is asked before any is waited for. */
+    for (int i = 0; i < m->size; i++) {
+        if (m->peer[i] != NULL)
+            ask_again(m, m->peer[i]);
+    }
     for (int i = 0; i < m->size; i++) {
         nicstride_peer_t *p = m->peer[i];
-        nicstride_msg_t msg;
         int error;
 
         if (p == NULL)
             continue;
-        nicstride_msg_init(&msg, NICSTRIDE_MSG_FLUSH, m->info[i].win, (uint32_t)m->rank);
-        onic_wire_lock();
-        if (!p->failed && nicstride_tx_ask_again(&p->tx, &msg.count))
-            nicstride_send_locked(m, p, &msg);
-        onic_wire_unlock();
         nicstride_wait_until(p, has_heard, p);
         error = nicstride_tx_take_error(&p->tx);
         if (error != 0)
