@@ -179,6 +179,7 @@ mpi_programs = \
 	test/mpi/counters \
 	test/mpi/device \
 	test/mpi/dynamic \
+	test/mpi/epochs_away \
 	test/mpi/epochs_order \
 	test/mpi/errors \
 	test/mpi/errors_dynamic \

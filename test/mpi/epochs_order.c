@@ -290,11 +290,29 @@ static void second_epoch(const field_t *f, const draw_t *d)
     end_all(f, d, 1, d->writer[1]);
 }
 
+/** Memory that is shared is read by plain loads as well, behind a fence without any further call.
+ */
+static void check_loads(const field_t *f, const draw_t *d)
+{
+    const tl_window_t *w = &f->w[0];
+
+    for (int t = 0; t < w->size && w->kind == TL_SHARED && f->sync == FENCES; t++) {
+        MPI_Aint bytes;
+        int64_t *words;
+        int unit;
+
+        TL_MPI(MPI_Win_shared_query(w->win, t, &bytes, &unit, &words));
+        check_place(f, words + SHARED_PLACE * WORDS, d, 0, 1, "loads of others behind puts");
+        check_place(f, words + OWN_PLACE * WORDS, d, 0, 2, "loads of others behind stores");
+    }
+}
+
 /** Everybody adds, one rank reads all of both places. */
 static void third_epoch(field_t *f, const draw_t *d)
 {
     static const int64_t one = 1;
 
+    check_loads(f, d);
     for (int i = 0; i < f->n; i++) {
         const tl_window_t *w = &f->w[i];
 

@@ -38,15 +38,20 @@ typedef enum bad { PUT_FEW, PUT_MANY, PUT_LARGE, ACCUMULATE, BADS } bad_t;
 
 static const char *const bad_names[BADS] = {"one put", "many puts", "a large put", "an accumulate"};
 
+static void make_memory(field_t *f)
+{
+    f->memory = tl_alloc(BYTES);
+    f->data = tl_alloc(BYTES);
+    memset(f->data, 0x66, BYTES);
+    MPI_Get_address(f->memory, &f->there);
+    MPI_Bcast(&f->there, 1, MPI_AINT, TARGET, f->w.comm);
+}
+
 static field_t make_field(void)
 {
     field_t f = {.w = tl_win_make(TL_DYNAMIC, 0, 1, MPI_COMM_WORLD, MPI_INFO_NULL)};
 
-    f.memory = tl_alloc(BYTES);
-    f.data = tl_alloc(BYTES);
-    memset(f.data, 0x66, BYTES);
-    MPI_Get_address(f.memory, &f.there);
-    MPI_Bcast(&f.there, 1, MPI_AINT, TARGET, f.w.comm);
+    make_memory(&f);
     TL_MPI(MPI_Win_attach(f.w.win, f.memory, GONE));
     TL_MPI(MPI_Win_attach(f.w.win, f.memory + GONE, BYTES - GONE));
     MPI_Barrier(f.w.comm);
@@ -255,7 +260,7 @@ static void fail_in_post_start(const field_t *f, bad_t bad)
 /* ---- freeing ---- */
 
 /** Frees the window; how many times was an earlier error printed meanwhile? */
-static int free_listening(field_t *f)
+static int free_listening(MPI_Win *win)
 {
     static char text[1 << 16];
     FILE *file = tmpfile();
@@ -267,7 +272,7 @@ static int free_listening(field_t *f)
     }
     (void)fflush(stderr);
     (void)dup2(fileno(file), STDERR_FILENO);
-    end_field(f);
+    MPI_Win_free(win);
     (void)fflush(stderr);
     (void)dup2(before, STDERR_FILENO);
     (void)close(before);
@@ -280,34 +285,51 @@ static int free_listening(field_t *f)
     return n;
 }
 
+/** The origin frees the window at once, before the target has found the error. */
+static int fail_and_free(field_t *f, bool fences)
+{
+    int code = MPI_SUCCESS;
+
+    if (fences) {
+        TL_MPI(MPI_Win_fence(0, f->w.win));
+        if (f->w.rank == ORIGIN) {
+            access_target(f, PUT_FEW);
+        } else if (f->w.rank == TARGET) {
+            usleep(5000);
+        }
+        code = MPI_Win_fence(0, f->w.win);
+    } else if (f->w.rank == TARGET) {
+        MPI_Group group = tl_group_of(f->w.comm, ORIGIN);
+
+        TL_MPI(MPI_Win_post(group, 0, f->w.win));
+        MPI_Group_free(&group);
+        usleep(20000);
+        code = MPI_Win_wait(f->w.win);
+    } else {
+        code = post_start(f, false, PUT_FEW, false);
+    }
+    return code;
+}
+
 /** Before all others: after some more texts none is printed. */
 static void test_free(bool fences)
 {
-    field_t f = make_field();
-    const int rank = f.w.rank;
-    int code, told, said;
+    field_t f = {.w = {.comm = MPI_COMM_WORLD, .rank = tl_rank(), .size = tl_size()}};
+    int told, said;
 
+    make_memory(&f);
+    TL_MPI(MPI_Win_create_dynamic(MPI_INFO_NULL, f.w.comm, &f.w.win));
+    TL_MPI(MPI_Win_set_errhandler(f.w.win, MPI_ERRORS_RETURN));
+    TL_MPI(MPI_Win_attach(f.w.win, f.memory, GONE));
     MPI_Barrier(f.w.comm);
-    if (f.w.rank == TARGET) {
-        TL_MPI(MPI_Win_detach(f.w.win, f.memory + GONE));
-    }
-    MPI_Barrier(f.w.comm);
-    if (fences) {
-        TL_MPI(MPI_Win_fence(0, f.w.win));
-        if (f.w.rank == ORIGIN) {
-            access_target(&f, PUT_FEW);
-        }
-        code = MPI_Win_fence(0, f.w.win);
-    } else {
-        code = post_start(&f, false, PUT_FEW, false);
-    }
-    told = code != MPI_SUCCESS;
-    if (f.w.rank != TARGET) {
-        TL_MPI(MPI_Win_detach(f.w.win, f.memory + GONE));
-    }
-    said = free_listening(&f);
-    TL_CHECK(rank == TARGET || told + said == (rank == ORIGIN),
+    told = fail_and_free(&f, fences) != MPI_SUCCESS;
+    said = free_listening(&f.w.win);
+    TL_CHECK(f.w.rank == TARGET || told + said == (f.w.rank == ORIGIN),
              "before MPI_Win_free %d errors, in it %d", told, said);
+    TL_CHECK(f.w.rank != TARGET || told == 1, "the target was told %d errors", told);
+    check_memory(&f, "an epoch before MPI_Win_free");
+    free(f.memory);
+    free(f.data);
 }
 
 int main(int argc, char **argv)
