@@ -16,14 +16,14 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { ROUNDS = 12, PUTS = 400, WORDS = 32 };
+enum { ROUNDS = 12, PUTS = 900, WORDS = 32 };
 
 /** A put travels in a message with few others; all of them are more than a queue holds. */
 #define BYTES (WORDS * (int)sizeof(int64_t))
 
 /** Microseconds between two looks, and how many until the target is taken to be stuck. */
 #define LOOK  1000
-#define LOOKS 20000
+#define LOOKS 10000
 
 typedef struct field {
     tl_window_t w;
@@ -129,6 +129,9 @@ static void one_round(const field_t *f, int round, bool fences, int64_t *values)
 
 int main(int argc, char **argv)
 {
+    /* Nor does a helper thread. */
+    setenv("OMPI_MCA_osc_nicstride_server", "0", 1);
+    setenv("UCX_MM_FIFO_SIZE", "16", 0);
     setenv("UCX_POSIX_FIFO_SIZE", "16", 0);
     setenv("UCX_SYSV_FIFO_SIZE", "16", 0);
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
