@@ -192,6 +192,7 @@ typedef struct arrival {
     int next;     /**< process of the node whose operations are looked at */
     uint64_t far; /**< messages of the other nodes, in all */
     bool lost;
+    int error; /**< of an operation that was applied here */
 } arrival_t;
 
 static bool node_has_entered(void *arg)
@@ -284,6 +285,8 @@ static int fence_on_node(nicstride_module_t *m, arrival_t *a)
     atomic_thread_fence(memory_order_seq_cst);
     if (!m->by_message)
         return OMPI_SUCCESS;
+    if (a->counted)
+        a->error = nicstride_take_applied_error(m, "MPI_Win_fence");
     nicstride_fence_set_done(&m->fence);
     m->fenced = m->fence.number;
     __atomic_store_n(&m->done[m->rank], m->fenced, __ATOMIC_RELEASE);
@@ -329,6 +332,8 @@ static int fence_across_nodes(nicstride_module_t *m, arrival_t *a)
     if (rc != OMPI_SUCCESS)
         return rc;
     nicstride_wait_polling(all_applied, a);
+    /* Who has left the barrier may send for the next epoch. */
+    a->error = nicstride_take_applied_error(m, "MPI_Win_fence");
     rc = barrier(m);
     for (int i = 0; i < m->size && rc == OMPI_SUCCESS; i++) {
         if (m->peer[i] != NULL)
@@ -337,17 +342,27 @@ static int fence_across_nodes(nicstride_module_t *m, arrival_t *a)
     return rc;
 }
 
+/** Nothing has come before this fence that it would have to tell of; what comes while others have
+ *  left it and this process has not is of the next epoch. */
+static void forget_applied_error(nicstride_module_t *m)
+{
+    onic_wire_lock();
+    m->applied_error = 0;
+    onic_wire_unlock();
+}
+
 int nicstride_fence_all(nicstride_module_t *m, bool counted)
 {
     arrival_t a = {.m = m, .counted = counted};
     int error = counted ? nicstride_close_epoch(m) : OMPI_SUCCESS, rc;
 
     atomic_thread_fence(memory_order_seq_cst);
+    if (!counted)
+        forget_applied_error(m);
     rc = m->node.n == m->size ? fence_on_node(m, &a) : fence_across_nodes(m, &a);
     if (rc == OMPI_SUCCESS && a.lost)
         rc = lost_error(m, "MPI_Win_fence");
     if (error == OMPI_SUCCESS)
         error = rc;
-    rc = nicstride_take_applied_error(m, "MPI_Win_fence");
-    return error == OMPI_SUCCESS && counted ? rc : error;
+    return error == OMPI_SUCCESS ? a.error : error;
 }

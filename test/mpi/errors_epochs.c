@@ -164,7 +164,7 @@ static void fail_in_fences(const field_t *f, bad_t bad)
 {
     bool told;
 
-    TL_MPI(MPI_Win_fence(0, f->w.win));
+    TL_MPI(MPI_Win_fence(bad == PUT_FEW ? MPI_MODE_NOPRECEDE : 0, f->w.win));
     if (f->w.rank == ORIGIN) {
         access_target(f, bad);
     }
