@@ -11,6 +11,7 @@
 
 #include "osc_nicstride/flush.h"
 #include "osc_nicstride/errors.h"
+#include "osc_nicstride/hold.h"
 #include "osc_nicstride/lost.h"
 #include "osc_nicstride/module.h"
 #include "osc_nicstride/observe.h"
@@ -176,6 +177,11 @@ int nicstride_flush_peer(nicstride_module_t *m, nicstride_peer_t *p, bool remote
         order_stores(m, p);
         return OMPI_SUCCESS;
     }
+    if (nicstride_hold_may_be(p)) {
+        onic_wire_lock();
+        nicstride_hold_ask_locked(p);
+        onic_wire_unlock();
+    }
     error = remote ? flush_remote(m, p) : flush_local(m, p, false);
     order_stores(m, p);
     return error != 0 ? earlier_error(m, p, error) : OMPI_SUCCESS;
@@ -190,6 +196,7 @@ static void start_all(nicstride_module_t *m, bool remote)
         if (p == NULL || nicstride_is_clean(p))
             continue;
         onic_wire_lock();
+        nicstride_hold_ask_locked(p);
         nicstride_pump_locked(m, p);
         if (remote)
             ask_locked(m, p, p->enqueued);

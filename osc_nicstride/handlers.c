@@ -19,6 +19,7 @@
 #include "osc_nicstride/handlers.h"
 #include "osc_nicstride/batch.h"
 #include "osc_nicstride/component.h"
+#include "osc_nicstride/hold.h"
 #include "osc_nicstride/lock.h"
 #include "osc_nicstride/lost.h"
 #include "osc_nicstride/module.h"
@@ -249,6 +250,8 @@ static void on_grant(const nicstride_incoming_t *in)
         target = nicstride_peer_locked(in->m, (int)in->msg->count);
     if (target == NULL)
         return;
+    if (nicstride_hold_granted_locked(target, in->msg->status != 0))
+        return;
     target->granted = true;
     target->refused = in->msg->status != 0;
 }
@@ -420,7 +423,15 @@ void nicstride_drop_deferred_locked(uint32_t win)
 /* ---- entry ------------------------------------------------------------------------------------
  */
 
-static void one_message(const void *header, size_t header_len, const void *data, size_t len,
+/** True where what follows belongs to a lock that is had already. */
+static bool has_lock(const nicstride_incoming_t *in)
+{
+    return in->msg->type == NICSTRIDE_MSG_LOCK && in->msg->count == NICSTRIDE_LOCK_COMPANY &&
+           !nicstride_any_deferred_locked() && nicstride_lock_at_once_locked(in->m, in->p, in->msg);
+}
+
+/** False where what follows in the same message is not to be done. */
+static bool one_message(const void *header, size_t header_len, const void *data, size_t len,
                         onic_rndv_t *rndv)
 {
     nicstride_msg_t msg;
@@ -441,13 +452,16 @@ static void one_message(const void *header, size_t header_len, const void *data,
         nicstride_counters.refused++;
         if (rndv != NULL)
             onic_rndv_drop(rndv);
-        return;
+        return true;
     }
+    if (has_lock(&in))
+        return true;
     /* Not yet satisfied, so no acknowledgement goes out here but with the effect. */
     if (asks_for_ack(&msg) && nicstride_rx_flush(&in.p->rx, msg.count))
         nicstride_acknowledge_locked(in.m, in.p);
     if ((takes_lock(&msg) && nicstride_any_deferred_locked()) || !dispatch(&in))
         defer(&in);
+    return msg.type != NICSTRIDE_MSG_LOCK || msg.count != NICSTRIDE_LOCK_COMPANY;
 }
 
 /** Messages that came in one; the replies go back in one. */
@@ -455,15 +469,16 @@ static void batch(const void *bytes, size_t len)
 {
     const void *message;
     size_t at = 0, message_len;
+    bool go_on = true;
 
     nicstride_outboxes_collect = true;
-    while (nicstride_batch_next(bytes, len, &at, &message, &message_len)) {
+    while (go_on && nicstride_batch_next(bytes, len, &at, &message, &message_len)) {
         if (!nicstride_on_short(message, message_len))
-            one_message(message, message_len, NULL, 0, NULL);
+            go_on = one_message(message, message_len, NULL, 0, NULL);
     }
     nicstride_outboxes_collect = false;
     nicstride_outboxes_send_locked();
-    if (at < len)
+    if (go_on && at < len)
         nicstride_counters.refused++;
 }
 
@@ -477,5 +492,5 @@ void nicstride_am(const void *header, size_t header_len, const void *data, size_
     if (header_len == 1 && *mark == NICSTRIDE_BATCH_MARK && rndv == NULL)
         batch(data, len);
     else
-        one_message(header, header_len, data, len, rndv);
+        (void)one_message(header, header_len, data, len, rndv);
 }

@@ -18,6 +18,7 @@ osc_nicstride_libnicstride_core_la_SOURCES = \
 	osc_nicstride/habit.h \
 	osc_nicstride/handle.c \
 	osc_nicstride/handle.h \
+	osc_nicstride/held.h \
 	osc_nicstride/lockq.c \
 	osc_nicstride/lockq.h \
 	osc_nicstride/notice.h \
@@ -71,6 +72,8 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/handlers.h \
 	osc_nicstride/handlers_accumulate.c \
 	osc_nicstride/handlers_short.c \
+	osc_nicstride/hold.c \
+	osc_nicstride/hold.h \
 	osc_nicstride/lock.c \
 	osc_nicstride/lock.h \
 	osc_nicstride/lost.c \

@@ -19,6 +19,7 @@
 #include "osc_nicstride/control.h"
 #include "osc_nicstride/errors.h"
 #include "osc_nicstride/flush.h"
+#include "osc_nicstride/hold.h"
 #include "osc_nicstride/lost.h"
 #include "osc_nicstride/module.h"
 #include "osc_nicstride/stream.h"
@@ -97,6 +98,28 @@ void nicstride_lock_forget_locked(nicstride_module_t *m, const nicstride_peer_t 
     nicstride_spin_unlock(&ctl->queue_lock);
 }
 
+/** With a connection back to who asks for a lock I shall know if it is lost while it waits. What
+ *  came before a loss and is handled only now would never be forgotten. */
+static bool is_gone_locked(nicstride_peer_t *p)
+{
+    (void)nicstride_frag_max_locked(p);
+    return onic_peer_is_lost(p->wire);
+}
+
+bool nicstride_lock_at_once_locked(nicstride_module_t *m, nicstride_peer_t *p,
+                                   const nicstride_msg_t *msg)
+{
+    const int local = m->node.me;
+    nicstride_ctl_t *ctl = nicstride_ctl(m, local);
+    bool had;
+
+    if (is_gone_locked(p) || !nicstride_spin_try(&ctl->queue_lock))
+        return false;
+    had = nicstride_lockq_try(nicstride_ctl_lockq(m, local), msg->origin, msg->op);
+    nicstride_spin_unlock(&ctl->queue_lock);
+    return had;
+}
+
 bool nicstride_lock_message_locked(nicstride_module_t *m, nicstride_peer_t *p,
                                    const nicstride_msg_t *msg)
 {
@@ -105,13 +128,8 @@ bool nicstride_lock_message_locked(nicstride_module_t *m, nicstride_peer_t *p,
     nicstride_lockq_t *q = nicstride_ctl_lockq(m, local);
     nicstride_lockq_result_t r = NICSTRIDE_LOCKQ_QUEUED;
 
-    if (msg->type == NICSTRIDE_MSG_LOCK) {
-        /* With a connection back to it I shall know if it is lost while it waits. What came before
-         * a loss and is handled only now would never be forgotten. */
-        (void)nicstride_frag_max_locked(p);
-        if (onic_peer_is_lost(p->wire))
-            return true;
-    }
+    if (msg->type == NICSTRIDE_MSG_LOCK && is_gone_locked(p))
+        return true;
     if (!nicstride_spin_try(&ctl->queue_lock))
         return false;
     if (msg->type == NICSTRIDE_MSG_LOCK)
@@ -256,7 +274,10 @@ int nicstride_lock(int type, int target, int assert, ompi_win_t *win)
     OPAL_THREAD_UNLOCK(&m->lock);
     if (wrong != NULL)
         return sync_error(m, "MPI_Win_lock", wrong, target);
-    rc = p->nocheck ? OMPI_SUCCESS : take(m, p, kind);
+    if (p->nocheck)
+        return OMPI_SUCCESS;
+    nicstride_hold_settle_mine();
+    rc = nicstride_hold_lock(m, p, kind) ? OMPI_SUCCESS : take(m, p, kind);
     if (rc == OMPI_SUCCESS)
         return OMPI_SUCCESS;
     OPAL_THREAD_LOCK(&m->lock);
@@ -270,12 +291,32 @@ static int unlock_error(const nicstride_module_t *m, const char *call, int error
     return nicstride_error(m, call, error, "a target cannot be told");
 }
 
+/** Ends the use of a lock: waits for what was done under it, and gives it back. */
+static int end_lock(nicstride_module_t *m, nicstride_peer_t *p)
+{
+    const bool together = nicstride_hold_release(p);
+    int error = nicstride_flush_peer(m, p, true), told;
+
+    /* Nothing was done under it. */
+    told = together ? OMPI_SUCCESS : nicstride_hold_settle(p);
+    nicstride_hold_end(p);
+    if (error == OMPI_SUCCESS && told != OMPI_SUCCESS)
+        error = nicstride_error(m, "MPI_Win_unlock", told, "the lock of rank %d cannot be had",
+                                p->rank);
+    /* The lock before the epoch: another thread may lock the target as soon as the epoch is over.
+     */
+    told = together || p->nocheck ? OMPI_SUCCESS : give_back(m, p);
+    if (error == OMPI_SUCCESS && told != OMPI_SUCCESS)
+        error = unlock_error(m, "MPI_Win_unlock", told);
+    return error;
+}
+
 int nicstride_unlock(int target, ompi_win_t *win)
 {
     nicstride_module_t *m = nicstride_module(win);
     nicstride_peer_t *p = nicstride_peer(m, target);
     const char *wrong;
-    int error, told;
+    int error;
 
     if (p == NULL)
         return OMPI_ERR_OUT_OF_RESOURCE;
@@ -284,12 +325,7 @@ int nicstride_unlock(int target, ompi_win_t *win)
     OPAL_THREAD_UNLOCK(&m->lock);
     if (wrong != NULL)
         return sync_error(m, "MPI_Win_unlock", wrong, target);
-    error = nicstride_flush_peer(m, p, true);
-    /* The lock before the epoch: another thread may lock the target as soon as the epoch is over.
-     */
-    told = p->nocheck ? OMPI_SUCCESS : give_back(m, p);
-    if (error == OMPI_SUCCESS && told != OMPI_SUCCESS)
-        error = unlock_error(m, "MPI_Win_unlock", told);
+    error = end_lock(m, p);
     OPAL_THREAD_LOCK(&m->lock);
     p->nocheck = false;
     nicstride_epoch_unlock(&m->epoch, (uint32_t)target);
@@ -347,6 +383,7 @@ int nicstride_lock_all(int assert, ompi_win_t *win)
     OPAL_THREAD_UNLOCK(&m->lock);
     if (wrong != NULL)
         return sync_error(m, "MPI_Win_lock_all", wrong, -1);
+    nicstride_hold_settle_mine();
     rc = m->nocheck_all ? OMPI_SUCCESS : take_all(m);
     if (rc != OMPI_SUCCESS) {
         OPAL_THREAD_LOCK(&m->lock);

@@ -18,6 +18,11 @@
 bool nicstride_lock_message_locked(nicstride_module_t *m, nicstride_peer_t *p,
                                    const nicstride_msg_t *msg);
 
+/** The request for a lock with what is to be done under it behind it: true where the lock is had at
+ *  once. Else nothing was done, and the above is to be called. */
+bool nicstride_lock_at_once_locked(nicstride_module_t *m, nicstride_peer_t *p,
+                                   const nicstride_msg_t *msg);
+
 /** The connection to `p` is lost: what it holds of my lock goes to those who wait for it, and it
  *  waits for it no more. */
 void nicstride_lock_forget_locked(nicstride_module_t *m, const nicstride_peer_t *p);

@@ -65,6 +65,12 @@ nicstride_lockq_result_t nicstride_lockq_request(nicstride_lockq_t *q, uint32_t 
     return NICSTRIDE_LOCKQ_GRANTED;
 }
 
+bool nicstride_lockq_try(nicstride_lockq_t *q, uint32_t origin, uint32_t type)
+{
+    return q->head == 0 && compatible(q, type) &&
+           nicstride_lockq_request(q, origin, type) == NICSTRIDE_LOCKQ_GRANTED;
+}
+
 bool nicstride_lockq_release(nicstride_lockq_t *q, uint32_t origin)
 {
     if (!nicstride_lockq_holds(q, origin))

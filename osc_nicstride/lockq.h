@@ -54,6 +54,10 @@ void nicstride_lockq_init(nicstride_lockq_t *q, uint32_t n);
 nicstride_lockq_result_t nicstride_lockq_request(nicstride_lockq_t *q, uint32_t origin,
                                                  uint32_t type);
 
+/** Takes the lock where it is free for the origin now. False, and nothing has changed, where a
+ *  request would be queued or refused. */
+bool nicstride_lockq_try(nicstride_lockq_t *q, uint32_t origin, uint32_t type);
+
 /** Gives the lock back. False where the origin does not hold it. Follow with next_grant. */
 bool nicstride_lockq_release(nicstride_lockq_t *q, uint32_t origin);
 

@@ -111,6 +111,7 @@ typedef struct nicstride_peer {
     bool failed;                   /**< the wire cannot reach it: nobody waits for it any more */
     bool granted;                  /**< a lock asked for by message is ours */
     bool refused;                  /**< it will not be */
+    bool held;                     /**< or it is held back, see hold.h; a guess without the lock */
     bool region_answered;
     nicstride_msg_t region_answer;
 

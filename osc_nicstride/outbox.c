@@ -106,9 +106,25 @@ static void send_alone(nicstride_peer_t *p, const void *message, size_t len)
         p->failed = true;
 }
 
-void nicstride_outbox_send_locked(nicstride_peer_t *p)
+static void send_parcel(nicstride_peer_t *p, parcel_t *parcel)
 {
     static const unsigned char mark[MARK_BYTES] = {NICSTRIDE_BATCH_MARK};
+    const onic_payload_t payload = {.base = parcel->batch.bytes, .len = parcel->batch.len};
+
+    nicstride_counters.batches++;
+    parcel->peer = p;
+    const int rc =
+        onic_peer_send(p->wire, ONIC_AM_OSC, mark, sizeof(mark), &payload, 0, sent_cb, parcel);
+    if (rc == 0)
+        p->posting++;
+    if (rc < 0)
+        p->failed = true;
+    if (rc != 0)
+        give(parcel);
+}
+
+void nicstride_outbox_send_locked(nicstride_peer_t *p)
+{
     size_t at = 0, len;
     const void *message;
 
@@ -122,17 +138,7 @@ void nicstride_outbox_send_locked(nicstride_peer_t *p)
         give(parcel);
         return;
     }
-    nicstride_counters.batches++;
-    const onic_payload_t payload = {.base = parcel->batch.bytes, .len = b->len};
-    parcel->peer = p;
-    const int rc =
-        onic_peer_send(p->wire, ONIC_AM_OSC, mark, sizeof(mark), &payload, 0, sent_cb, parcel);
-    if (rc == 0)
-        p->posting++;
-    if (rc < 0)
-        p->failed = true;
-    if (rc != 0)
-        give(parcel);
+    send_parcel(p, parcel);
 }
 
 int nicstride_outboxes_send_locked(void)
@@ -144,11 +150,17 @@ int nicstride_outboxes_send_locked(void)
     return n;
 }
 
+static size_t batch_max(nicstride_peer_t *p)
+{
+    const size_t frag = nicstride_frag_max_locked(p) - MARK_BYTES;
+
+    return frag < NICSTRIDE_BATCH_MAX ? frag : NICSTRIDE_BATCH_MAX;
+}
+
 /** False where memory is exhausted or the message is too long; nothing waits then. */
 static bool add(nicstride_peer_t *p, const void *message, size_t len)
 {
-    const size_t frag = nicstride_frag_max_locked(p) - MARK_BYTES;
-    const size_t max = frag < NICSTRIDE_BATCH_MAX ? frag : NICSTRIDE_BATCH_MAX;
+    const size_t max = batch_max(p);
 
     if (p->outbox.parcel != NULL &&
         !nicstride_batch_is_full(&p->outbox.parcel->batch, p->tx.window) &&
@@ -177,6 +189,25 @@ void nicstride_outbox_post_locked(nicstride_peer_t *p, const void *message, size
         return;
     }
     send_alone(p, message, len);
+}
+
+bool nicstride_outbox_bundle_locked(nicstride_peer_t *p, const nicstride_piece_t *pieces,
+                                    unsigned n)
+{
+    const size_t max = batch_max(p);
+    parcel_t *parcel = take();
+    bool fits = parcel != NULL;
+
+    for (unsigned i = 0; i < n && fits; i++)
+        fits = nicstride_batch_add(&parcel->batch, max, pieces[i].bytes, pieces[i].len);
+    if (!fits) {
+        if (parcel != NULL)
+            give(parcel);
+        return false;
+    }
+    nicstride_outbox_send_locked(p);
+    send_parcel(p, parcel);
+    return true;
 }
 
 void nicstride_outbox_drop_locked(nicstride_peer_t *p)

@@ -33,6 +33,16 @@ typedef struct nicstride_outbox {
  * there is room. */
 void nicstride_outbox_post_locked(struct nicstride_peer *p, const void *message, size_t len,
                                   bool may_wait);
+/** One of several messages. */
+typedef struct nicstride_piece {
+    const void *bytes;
+    size_t len;
+} nicstride_piece_t;
+
+/** Sends these messages in one, alone, after what waits. False where they do not fit or memory is
+ *  exhausted: they were not sent. */
+bool nicstride_outbox_bundle_locked(struct nicstride_peer *p, const nicstride_piece_t *pieces,
+                                    unsigned n);
 /** Sends what waits for this peer. */
 void nicstride_outbox_send_locked(struct nicstride_peer *p);
 /** Sends what waits for anybody; returns how many messages of several. */

@@ -79,7 +79,7 @@ static const rule_t rules[NICSTRIDE_MSG_LAST] = {
     [NICSTRIDE_MSG_ACC_DATA] = {"ACC_DATA", F_REPLY, PAYLOAD_REPLY},
     [NICSTRIDE_MSG_FLUSH] = {"FLUSH", F_COUNT, PAYLOAD_NONE},
     [NICSTRIDE_MSG_ACK] = {"ACK", F_STATUS | F_COUNT, PAYLOAD_NONE},
-    [NICSTRIDE_MSG_LOCK] = {"LOCK", F_OP, PAYLOAD_NONE},
+    [NICSTRIDE_MSG_LOCK] = {"LOCK", F_OP | F_COUNT, PAYLOAD_NONE},
     [NICSTRIDE_MSG_GRANT] = {"GRANT", F_STATUS | F_COUNT, PAYLOAD_NONE},
     [NICSTRIDE_MSG_UNLOCK] = {"UNLOCK", 0, PAYLOAD_NONE},
     [NICSTRIDE_MSG_POST] = {"POST", 0, PAYLOAD_NONE},
@@ -138,6 +138,8 @@ static inline const char *check_values(const nicstride_msg_t *m)
     if (m->type == NICSTRIDE_MSG_LOCK && m->op != NICSTRIDE_LOCK_SHARED &&
         m->op != NICSTRIDE_LOCK_EXCLUSIVE)
         return "unknown lock type";
+    if (m->type == NICSTRIDE_MSG_LOCK && m->count > NICSTRIDE_LOCK_COMPANY)
+        return "unknown kind of lock request";
     if (m->type == NICSTRIDE_MSG_GRANT && m->count > INT32_MAX)
         return "not a rank";
     return NULL;

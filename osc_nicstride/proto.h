@@ -34,8 +34,9 @@ typedef enum nicstride_msg_type {
     NICSTRIDE_MSG_ACC_DATA, /**< reply to GET_ACC and CAS: old values; or status != 0 */
     NICSTRIDE_MSG_FLUSH,    /**< count: acknowledge once that many messages are applied */
     NICSTRIDE_MSG_ACK,      /**< count: applied so far; status: first error since the last */
-    NICSTRIDE_MSG_LOCK,     /**< op: lock type */
-    NICSTRIDE_MSG_GRANT,    /**< the lock at rank `count` is yours; or status: it will not be */
+    NICSTRIDE_MSG_LOCK,     /**< op: lock type; count: 0, or NICSTRIDE_LOCK_COMPANY */
+    NICSTRIDE_MSG_GRANT,    /**< the lock at rank `count` is yours; or status: it will not be. What
+                                 came in one message with the request was dropped */
     NICSTRIDE_MSG_UNLOCK,
     NICSTRIDE_MSG_POST,      /**< exposure epoch opened for you */
     NICSTRIDE_MSG_COMPLETE,  /**< access epoch to you is complete; count: messages sent in all */
@@ -44,6 +45,10 @@ typedef enum nicstride_msg_type {
     NICSTRIDE_MSG_NOTHING,   /**< len bytes of payload that mean nothing */
     NICSTRIDE_MSG_LAST
 } nicstride_msg_type_t;
+
+/** A request for a lock after which, in the same message of several, comes what is to be done under
+ *  it: that is done, and no GRANT sent, where the lock is free; else it is dropped. */
+#define NICSTRIDE_LOCK_COMPANY 1
 
 /** Flags of a message. */
 enum {

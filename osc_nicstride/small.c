@@ -14,6 +14,7 @@
 
 #include "osc_nicstride/small.h"
 #include "osc_nicstride/component.h"
+#include "osc_nicstride/hold.h"
 #include "osc_nicstride/module.h"
 #include "osc_nicstride/observe.h"
 #include "osc_nicstride/outbox.h"
@@ -41,10 +42,9 @@ static inline unsigned char *append(unsigned char *end, const void *bytes, size_
 /** Sends a message without layout, or lets it wait for others, with `len` bytes at `data` behind it
  *  and as many at `data2`, where these are not NULL. Inlined, since most of its fields are known to
  *  be 0 where it is made. */
-__attribute__((always_inline)) static inline void send_or_wait(nicstride_peer_t *p,
-                                                               nicstride_msg_t *msg,
-                                                               const void *data, const void *data2,
-                                                               uint64_t len, bool may_wait)
+__attribute__((always_inline)) static inline void
+send_or_wait(nicstride_peer_t *p, nicstride_msg_t *msg, const void *data, const void *data2,
+             uint64_t len, bool may_wait, bool operation)
 {
     unsigned char bytes[sizeof(*msg) + NICSTRIDE_SMALL_MAX];
     unsigned char *end;
@@ -62,13 +62,16 @@ __attribute__((always_inline)) static inline void send_or_wait(nicstride_peer_t 
         end = append(end, data, len);
     if (data2 != NULL)
         end = append(end, data2, len);
-    nicstride_post_locked(p, bytes, (size_t)(end - bytes), may_wait);
+    if (operation && p->held)
+        nicstride_hold_keep_locked(p, bytes, (size_t)(end - bytes));
+    else
+        nicstride_post_locked(p, bytes, (size_t)(end - bytes), may_wait);
 }
 
 void nicstride_send_small_locked(nicstride_peer_t *p, nicstride_msg_t *msg, const void *data,
                                  uint64_t len)
 {
-    send_or_wait(p, msg, data, NULL, len, nicstride_outboxes_collect);
+    send_or_wait(p, msg, data, NULL, len, nicstride_outboxes_collect, false);
 }
 
 size_t nicstride_small_max(void)
@@ -107,6 +110,8 @@ static nicstride_op_t *small_op(nicstride_module_t *m, nicstride_peer_t *p,
  *  acknowledgements are missing they get a moment to come. */
 static bool small_may_start(nicstride_peer_t *p)
 {
+    if (!nicstride_hold_allows_locked(p))
+        return false;
     for (int turn = 0; p->head == NULL && !p->flushing && !p->failed; turn++) {
         nicstride_look_locked(p);
         if (nicstride_tx_can_send(&p->tx))
@@ -176,7 +181,7 @@ static void small_send(nicstride_module_t *m, nicstride_peer_t *p, int64_t disp,
     msg.handle = op != NULL ? op->handle : 0;
     if (first && !nicstride_is_active(m))
         ask(p, &msg);
-    send_or_wait(p, &msg, s->data, s->data2, s->len, !first);
+    send_or_wait(p, &msg, s->data, s->data2, s->len, !first, true);
     end(p);
 }
 
@@ -284,7 +289,10 @@ bool nicstride_small_move(nicstride_module_t *m, nicstride_target_t *a, const ni
     const bool first = begin(m, p, s->cell, size, op);
     if (first && !nicstride_is_active(m))
         ask(p, &f.msg);
-    nicstride_outbox_post_locked(p, &f, sizeof(f.msg) + f.used, !first);
+    if (p->held)
+        nicstride_hold_keep_locked(p, &f, sizeof(f.msg) + f.used);
+    else
+        nicstride_outbox_post_locked(p, &f, sizeof(f.msg) + f.used, !first);
     end(p);
     onic_wire_unlock();
     return true;

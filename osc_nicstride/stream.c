@@ -14,6 +14,7 @@
 
 #include "osc_nicstride/stream.h"
 #include "osc_nicstride/component.h"
+#include "osc_nicstride/hold.h"
 #include "osc_nicstride/lost.h"
 #include "osc_nicstride/module.h"
 #include "osc_nicstride/observe.h"
@@ -421,6 +422,11 @@ int nicstride_op_start(nicstride_op_t *op)
     nicstride_module_t *m = op->module;
     nicstride_peer_t *p = op->peer;
 
+    if (p->held && nicstride_hold_is_locked(p)) {
+        onic_wire_unlock();
+        (void)nicstride_hold_settle(p); /* an error shows with the operation */
+        onic_wire_lock();
+    }
     if (!has_room(p)) {
         onic_wire_unlock();
         nicstride_wait_until(p, has_room, p);

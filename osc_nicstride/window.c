@@ -26,6 +26,7 @@
 #include "osc_nicstride/flush.h"
 #include "osc_nicstride/handlers.h"
 #include "osc_nicstride/lost.h"
+#include "osc_nicstride/hold.h"
 #include "osc_nicstride/module.h"
 #include "osc_nicstride/request.h"
 #include "osc_nicstride/stream.h"
@@ -252,8 +253,10 @@ static void destroy(nicstride_module_t *m)
 {
     onic_wire_lock();
     for (int i = 0; m->peer != NULL && i < m->size; i++) {
-        if (m->peer[i] != NULL)
+        if (m->peer[i] != NULL) {
             nicstride_outbox_drop_locked(m->peer[i]);
+            nicstride_hold_end_locked(m->peer[i]);
+        }
         free(m->peer[i]);
     }
     onic_wire_unlock();
