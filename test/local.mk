@@ -12,6 +12,7 @@ unit_programs = \
 	test/unit/check_fence \
 	test/unit/check_flow \
 	test/unit/check_handle \
+	test/unit/check_held \
 	test/unit/check_layout \
 	test/unit/check_layout_wire \
 	test/unit/check_lockq \
@@ -61,6 +62,7 @@ test_unit_check_epoch_LDADD = $(unit_ldadd)
 test_unit_check_fence_LDADD = $(unit_ldadd)
 test_unit_check_flow_LDADD = $(unit_ldadd)
 test_unit_check_handle_LDADD = $(unit_ldadd)
+test_unit_check_held_LDADD = $(unit_ldadd)
 test_unit_check_layout_LDADD = $(unit_ldadd)
 test_unit_check_layout_wire_LDADD = $(unit_ldadd)
 test_unit_check_lockq_LDADD = $(unit_ldadd)
@@ -196,6 +198,7 @@ mpi_programs = \
 	test/mpi/knock \
 	test/mpi/late \
 	test/mpi/lock_lost \
+	test/mpi/lock_together \
 	test/mpi/locks \
 	test/mpi/lone \
 	test/mpi/many_targets \

@@ -9,7 +9,8 @@
 /**
  * @file
  * A connection breaks while both processes live: who held the target's lock, or waited for it, is
- * forgotten there, and the others get it. Once they waited for ever.
+ * forgotten there, and the others get it. Once they waited for ever. What was to be done under a
+ * lock that never came is not done.
  */
 #include "test/mpi/testlib.h"
 
@@ -21,9 +22,14 @@
 /** CPU time after which who waits for the lock breaks its connections. */
 #define WAITED_USEC 300000
 
+/** After the flush the lock is held for sure. */
 static void take(const tl_window_t *w)
 {
+    static long got;
+
     TL_MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, w->win));
+    TL_MPI(MPI_Get(&got, 1, MPI_LONG, 0, tl_disp(w, 0, 0), 1, MPI_LONG, w->win));
+    TL_MPI(MPI_Win_flush(0, w->win));
 }
 
 static void say(const tl_window_t *w, int to)
@@ -55,11 +61,16 @@ static void break_off(int signal)
 static void waiter(const tl_window_t *w)
 {
     const struct itimerval time = {.it_value = {.tv_usec = WAITED_USEC}};
+    static const long value = 5;
+    int errors = 0;
 
     signal(SIGPROF, break_off);
     hear(w, 3);
     setitimer(ITIMER_PROF, &time, NULL);
-    TL_CHECK(MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, w->win) != MPI_SUCCESS, "no error of the waiter");
+    errors += MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, w->win) != MPI_SUCCESS;
+    errors += MPI_Put(&value, 1, MPI_LONG, 0, tl_disp(w, 0, 0), 1, MPI_LONG, w->win) != MPI_SUCCESS;
+    errors += MPI_Win_unlock(0, w->win) != MPI_SUCCESS;
+    TL_CHECK(errors > 0, "no error of the waiter");
     say(w, 3);
 }
 
@@ -93,6 +104,7 @@ int main(int argc, char **argv)
         hear(&w, 3);
         take(&w);
         TL_MPI(MPI_Win_unlock(0, w.win));
+        TL_CHECK(*(const long *)w.base == 0, "the waiter has put something");
     }
     MPI_Barrier(w.comm);
     return tl_finish();

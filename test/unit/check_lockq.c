@@ -76,6 +76,17 @@ static nicstride_lockq_result_t model_request(model_t *m, uint32_t origin, uint3
     return NICSTRIDE_LOCKQ_QUEUED;
 }
 
+/** As a request, but only where it is granted. */
+static bool model_try(model_t *m, uint32_t origin, uint32_t type)
+{
+    model_t then = *m;
+
+    if (model_request(&then, origin, type) != NICSTRIDE_LOCKQ_GRANTED)
+        return false;
+    *m = then;
+    return true;
+}
+
 static bool model_release(model_t *m, uint32_t origin)
 {
     if (origin >= m->n || m->holds[origin] == 0)
@@ -138,7 +149,7 @@ static void random_call(unit_random_t *r, nicstride_lockq_t *q, model_t *m)
 
     UNIT_CHECK(before != NULL);
     memcpy(before, q, size);
-    switch (unit_once_in(r, 12) ? 3 : unit_below(r, 3)) {
+    switch (unit_once_in(r, 12) ? 3 + unit_below(r, 2) : unit_below(r, 3)) {
     case 0: {
         const nicstride_lockq_result_t result = nicstride_lockq_request(q, origin, type);
         UNIT_CHECK(result == model_request(m, origin, type));
@@ -152,6 +163,10 @@ static void random_call(unit_random_t *r, nicstride_lockq_t *q, model_t *m)
     case 3:
         refused = !nicstride_lockq_forget(q, origin);
         UNIT_CHECK(refused == !model_forget(m, origin));
+        break;
+    case 4:
+        refused = !nicstride_lockq_try(q, origin, type);
+        UNIT_CHECK(refused == !model_try(m, origin, type));
         break;
     default:
         refused = !nicstride_lockq_next_grant(q, &got);

@@ -38,7 +38,7 @@ static const type_rule_t rules[] = {
     {NICSTRIDE_MSG_ACC_DATA, "olhsc", "I", "reply"},
     {NICSTRIDE_MSG_FLUSH, "c", "", "none"},
     {NICSTRIDE_MSG_ACK, "cs", "", "none"},
-    {NICSTRIDE_MSG_LOCK, "O", "", "none"},
+    {NICSTRIDE_MSG_LOCK, "Oc", "", "none"},
     {NICSTRIDE_MSG_GRANT, "cs", "", "none"},
     {NICSTRIDE_MSG_UNLOCK, "", "", "none"},
     {NICSTRIDE_MSG_POST, "", "", "none"},
@@ -102,7 +102,7 @@ static nicstride_msg_t right_message(const type_rule_t *rule)
     if (has(rule->fields, 'h'))
         m.handle = UINT64_MAX;
     if (has(rule->fields, 'c'))
-        m.count = 12345;
+        m.count = rule->type == NICSTRIDE_MSG_LOCK ? NICSTRIDE_LOCK_COMPANY : 12345;
     if (has(rule->fields, 'O'))
         m.op = NICSTRIDE_LOCK_EXCLUSIVE;
     if (has(rule->fields, 't'))
@@ -347,6 +347,11 @@ START_TEST(values)
         UNIT_CHECK(accepted(&m, 0) ==
                    (op == NICSTRIDE_LOCK_SHARED || op == NICSTRIDE_LOCK_EXCLUSIVE));
     }
+    m.op = NICSTRIDE_LOCK_SHARED;
+    for (m.count = 0; m.count < 1000; m.count++)
+        UNIT_CHECK(accepted(&m, 0) == (m.count <= NICSTRIDE_LOCK_COMPANY));
+    m.count = UINT64_MAX;
+    ck_assert(!accepted(&m, 0));
     nicstride_msg_init(&m, NICSTRIDE_MSG_GRANT, 1, 2);
     m.count = INT32_MAX;
     ck_assert(accepted(&m, 0));

@@ -1,0 +1,438 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/* ranks: 2-4 */
+/* windows: create allocate dynamic */
+/**
+ * @file
+ * Locks that are asked for together with what is done under them, where the target is on another
+ * node: epochs of one operation, of none, of several, with flushes and requests between, of long
+ * operations; free locks and busy ones; locks on several targets and windows at once. On one host
+ * each process is made a node of its own.
+ */
+#include "test/mpi/testlib.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "test/mpi/counter.h"
+
+enum { CELLS = 64, MANY = 40000 };
+
+static MPI_Aint at(const tl_window_t *w, int target, int index)
+{
+    return tl_disp(w, target, (MPI_Aint)index * (MPI_Aint)sizeof(long));
+}
+
+static tl_window_t make(tl_kind_t kind, int longs)
+{
+    return tl_win_make(kind, (MPI_Aint)longs * (MPI_Aint)sizeof(long), sizeof(long), MPI_COMM_WORLD,
+                       MPI_INFO_NULL);
+}
+
+static void lock(const tl_window_t *w, int type, int target)
+{
+    TL_MPI(MPI_Win_lock(type, target, 0, w->win));
+}
+
+static void unlock(const tl_window_t *w, int target)
+{
+    TL_MPI(MPI_Win_unlock(target, w->win));
+}
+
+static void put(const tl_window_t *w, const long *value, int target, int index)
+{
+    TL_MPI(MPI_Put(value, 1, MPI_LONG, target, at(w, target, index), 1, MPI_LONG, w->win));
+}
+
+static void get(const tl_window_t *w, long *value, int target, int index)
+{
+    TL_MPI(MPI_Get(value, 1, MPI_LONG, target, at(w, target, index), 1, MPI_LONG, w->win));
+}
+
+static void add(const tl_window_t *w, const long *value, int target, int index)
+{
+    TL_MPI(MPI_Accumulate(value, 1, MPI_LONG, target, at(w, target, index), 1, MPI_LONG, MPI_SUM,
+                          w->win));
+}
+
+static void flush(const tl_window_t *w, int target)
+{
+    TL_MPI(MPI_Win_flush(target, w->win));
+}
+
+/** My own memory as my own lock shows it. */
+static long own(const tl_window_t *w, int index)
+{
+    lock(w, MPI_LOCK_SHARED, w->rank);
+    const long value = ((const volatile long *)w->base)[index];
+    unlock(w, w->rank);
+    return value;
+}
+
+static int next(const tl_window_t *w)
+{
+    return (w->rank + 1) % w->size;
+}
+
+static int previous(const tl_window_t *w)
+{
+    return (w->rank + w->size - 1) % w->size;
+}
+
+/** Tells the next rank to look at what was put there, and looks at what the previous one put. */
+static void check_own(const tl_window_t *w, int index, long want)
+{
+    long got;
+
+    MPI_Sendrecv(NULL, 0, MPI_BYTE, next(w), 0, NULL, 0, MPI_BYTE, previous(w), 0, w->comm,
+                 MPI_STATUS_IGNORE);
+    got = own(w, index);
+    TL_CHECK(got == want, "[%d] is %ld, not %ld", index, got, want);
+    MPI_Barrier(w->comm);
+}
+
+/* ---- one operation --------------------------------------------------------------------------- */
+
+/** Each call alone in its epoch; the next rank sees it as soon as it is told. */
+static void test_alone(const tl_window_t *w, int type)
+{
+    const int t = next(w);
+    const long one = 1, before = previous(w) + 100;
+    long mine = w->rank + 100, old = -1, fetched = -1;
+
+    lock(w, type, t);
+    put(w, &mine, t, 0);
+    unlock(w, t);
+    mine = -7; /* the buffer is mine again */
+    check_own(w, 0, before);
+    lock(w, type, t);
+    get(w, &old, t, 0);
+    unlock(w, t);
+    TL_CHECK(old == w->rank + 100, "got %ld", old);
+    lock(w, type, t);
+    add(w, &one, t, 0);
+    unlock(w, t);
+    check_own(w, 0, before + 1);
+    lock(w, type, t);
+    TL_MPI(MPI_Fetch_and_op(&one, &fetched, MPI_LONG, t, at(w, t, 0), MPI_SUM, w->win));
+    unlock(w, t);
+    TL_CHECK(fetched == w->rank + 101, "fetched %ld", fetched);
+    lock(w, type, t);
+    old = fetched + 1;
+    TL_MPI(MPI_Compare_and_swap(&one, &old, &fetched, MPI_LONG, t, at(w, t, 0), w->win));
+    unlock(w, t);
+    TL_CHECK(fetched == old, "swapped %ld, not %ld", fetched, old);
+    check_own(w, 0, 1);
+}
+
+/** Short ones of a shape of their own, and long ones. */
+static void test_shapes(const tl_window_t *w)
+{
+    const int t = next(w);
+    long *data = tl_alloc(MANY * sizeof(long)), *back = tl_alloc(MANY * sizeof(long));
+    MPI_Datatype every_second;
+
+    TL_MPI(MPI_Type_vector(16, 1, 2, MPI_LONG, &every_second));
+    TL_MPI(MPI_Type_commit(&every_second));
+    for (int i = 0; i < MANY; i++)
+        data[i] = 1000L * w->rank + i;
+    lock(w, MPI_LOCK_EXCLUSIVE, t);
+    TL_MPI(MPI_Put(data, 16, MPI_LONG, t, at(w, t, 0), 1, every_second, w->win));
+    unlock(w, t);
+    lock(w, MPI_LOCK_SHARED, t);
+    TL_MPI(MPI_Get(back, 16, MPI_LONG, t, at(w, t, 0), 1, every_second, w->win));
+    unlock(w, t);
+    TL_BYTES(back, data, 16 * sizeof(long), "strided");
+    lock(w, MPI_LOCK_EXCLUSIVE, t);
+    TL_MPI(MPI_Put(data, MANY, MPI_LONG, t, at(w, t, 0), MANY, MPI_LONG, w->win));
+    unlock(w, t);
+    lock(w, MPI_LOCK_EXCLUSIVE, t);
+    TL_MPI(MPI_Get(back, MANY, MPI_LONG, t, at(w, t, 0), MANY, MPI_LONG, w->win));
+    unlock(w, t);
+    TL_BYTES(back, data, MANY * sizeof(long), "long");
+    TL_MPI(MPI_Type_free(&every_second));
+    free(back);
+    free(data);
+    MPI_Barrier(w->comm);
+}
+
+/** That it really goes together. */
+static void test_counted(const tl_window_t *w)
+{
+    const int t = next(w), rounds = 10;
+    const long value = 3;
+    counter_t *together = counter_begin("osc_nicstride_locks_together");
+    const bool same = tl_same_host(t), one = tl_one_host();
+    const bool near = same && !one;
+
+    for (int i = 0; i < rounds; i++) {
+        lock(w, MPI_LOCK_SHARED, t);
+        put(w, &value, t, i);
+        unlock(w, t);
+    }
+    TL_CHECK(together == NULL || counter_read(together) == (near ? 0u : (unsigned)rounds),
+             "%llu of %d", counter_read(together), rounds);
+    counter_end(together);
+    MPI_Barrier(w->comm);
+}
+
+/* ---- other epochs ---------------------------------------------------------------------------- */
+
+/** With flushes and requests between, and nothing at all. */
+static void test_between(const tl_window_t *w, int type)
+{
+    const int t = next(w);
+    long a = 10 * w->rank + 1, b = a + 1, got = -1, more = -1;
+    MPI_Request r;
+
+    lock(w, type, t);
+    unlock(w, t);
+    lock(w, type, t);
+    flush(w, t);
+    TL_MPI(MPI_Win_flush_local(t, w->win));
+    TL_MPI(MPI_Win_flush_all(w->win));
+    unlock(w, t);
+    lock(w, type, t);
+    TL_MPI(MPI_Rput(&a, 1, MPI_LONG, t, at(w, t, w->rank), 1, MPI_LONG, w->win, &r));
+    TL_MPI(MPI_Wait(&r, MPI_STATUS_IGNORE));
+    TL_MPI(MPI_Rget(&got, 1, MPI_LONG, t, at(w, t, w->rank), 1, MPI_LONG, w->win, &r));
+    TL_MPI(MPI_Wait(&r, MPI_STATUS_IGNORE));
+    TL_CHECK(got == a, "got %ld, not %ld", got, a);
+    unlock(w, t);
+    lock(w, type, t);
+    put(w, &b, t, w->rank);
+    TL_MPI(MPI_Rget(&got, 1, MPI_LONG, t, at(w, t, w->rank), 1, MPI_LONG, w->win, &r));
+    TL_MPI(MPI_Wait(&r, MPI_STATUS_IGNORE));
+    unlock(w, t);
+    lock(w, type, t);
+    get(w, &got, t, w->rank);
+    flush(w, t);
+    TL_CHECK(got == b, "got %ld, not %ld", got, b);
+    put(w, &a, t, w->rank);
+    flush(w, t);
+    get(w, &more, t, w->rank);
+    TL_MPI(MPI_Win_flush_local(t, w->win));
+    TL_CHECK(more == a, "got %ld, not %ld", more, a);
+    unlock(w, t);
+    lock(w, type, t);
+    put(w, &b, t, w->rank);
+    TL_MPI(MPI_Win_flush_local_all(w->win));
+    b = -1;
+    unlock(w, t);
+    lock(w, type, t);
+    get(w, &got, t, w->rank);
+    TL_MPI(MPI_Win_flush_all(w->win));
+    TL_CHECK(got == a + 1, "got %ld, not %ld", got, a + 1);
+    unlock(w, t);
+    TL_MPI(MPI_Win_lock_all(0, w->win));
+    put(w, &a, t, w->rank);
+    TL_MPI(MPI_Win_unlock_all(w->win));
+    MPI_Barrier(w->comm);
+}
+
+/** More than one operation: all of them under one lock. */
+static void test_several(const tl_window_t *w)
+{
+    const int t = next(w);
+    long values[CELLS], back[CELLS];
+
+    for (int n = 2; n <= CELLS; n += 31) {
+        for (int i = 0; i < CELLS; i++)
+            values[i] = 1000 * n + i + 100000L * w->rank;
+        lock(w, MPI_LOCK_EXCLUSIVE, t);
+        for (int i = 0; i < n; i++)
+            put(w, &values[i], t, i);
+        unlock(w, t);
+        lock(w, MPI_LOCK_SHARED, t);
+        for (int i = 0; i < n; i++)
+            get(w, &back[i], t, i);
+        unlock(w, t);
+        TL_BYTES(back, values, (size_t)n * sizeof(long), "%d puts", n);
+    }
+    MPI_Barrier(w->comm);
+}
+
+/* ---- several at once ------------------------------------------------------------------------- */
+
+/** Shared locks of two targets, taken in opposite orders by the ranks. */
+static void test_opposite(const tl_window_t *w)
+{
+    for (int i = 0; i < 20; i++) {
+        const int first = w->rank % 2, second = 1 - first;
+        const long value = 100 * i + w->rank;
+        long a = -1, b = -1;
+
+        lock(w, MPI_LOCK_SHARED, first);
+        lock(w, MPI_LOCK_SHARED, second);
+        put(w, &value, first, w->rank);
+        put(w, &value, second, w->rank);
+        unlock(w, first);
+        get(w, &b, second, w->rank);
+        unlock(w, second);
+        lock(w, MPI_LOCK_SHARED, first);
+        get(w, &a, first, w->rank);
+        unlock(w, first);
+        TL_CHECK(a == value && (b == value || b == value - 100 || i == 0), "%ld and %ld", a, b);
+    }
+    MPI_Barrier(w->comm);
+}
+
+/** Exclusive locks of two targets in two windows, asked for in one order by all and used in the
+ *  other, which must not end in a circle. */
+static void test_order(const tl_window_t *v, const tl_window_t *w)
+{
+    const int rounds = 20 * tl_factor();
+    const long one = 1;
+
+    for (int i = 0; i < rounds; i++) {
+        lock(v, MPI_LOCK_EXCLUSIVE, 0);
+        lock(w, MPI_LOCK_EXCLUSIVE, 1);
+        for (int k = 0; k < 2; k++)
+            add(w, &one, 1, CELLS - 1);
+        for (int k = 0; k < 2; k++)
+            add(v, &one, 0, CELLS - 1);
+        unlock(i % 2 == 0 ? v : w, i % 2);
+        unlock(i % 2 == 0 ? w : v, 1 - i % 2);
+    }
+    MPI_Barrier(w->comm);
+    if (w->rank < 2) {
+        const long got = own(w->rank == 0 ? v : w, CELLS - 1), want = 2L * rounds * w->size;
+        TL_CHECK(got == want, "%ld, not %ld", got, want);
+    }
+    MPI_Barrier(w->comm);
+}
+
+/* ---- busy locks ------------------------------------------------------------------------------ */
+
+/** Everybody wants the lock of rank 0 for one operation, or to read and write in two. */
+static void test_contention(const tl_window_t *w)
+{
+    const int rounds = 200 * tl_factor();
+    const long one = 1;
+
+    for (int i = 0; i < rounds; i++) {
+        long value, old;
+
+        lock(w, MPI_LOCK_EXCLUSIVE, 0);
+        switch ((i + w->rank) % 4) {
+        case 0:
+            get(w, &value, 0, 0);
+            flush(w, 0);
+            value++;
+            put(w, &value, 0, 0);
+            break;
+        case 1:
+            TL_MPI(MPI_Fetch_and_op(&one, &old, MPI_LONG, 0, at(w, 0, 0), MPI_SUM, w->win));
+            break;
+        default:
+            add(w, &one, 0, 0);
+        }
+        unlock(w, 0);
+    }
+    MPI_Barrier(w->comm);
+    if (w->rank == 0) {
+        const long got = own(w, 0), want = (long)rounds * w->size;
+        TL_CHECK(got == want, "%ld, not %ld", got, want);
+    }
+    MPI_Barrier(w->comm);
+}
+
+/** The last rank holds the lock of rank 0 for long while the others want it for one operation. */
+static void test_held_long(const tl_window_t *w)
+{
+    const int last = w->size - 1;
+    const long one = 1, many = 1000;
+    long before = -1, after = -1;
+
+    if (w->rank == last) {
+        lock(w, MPI_LOCK_EXCLUSIVE, 0);
+        get(w, &before, 0, 1);
+        flush(w, 0);
+    }
+    MPI_Barrier(w->comm);
+    if (w->rank == last) {
+        usleep(30000);
+        get(w, &after, 0, 1);
+        flush(w, 0);
+        TL_CHECK(after == before, "%ld became %ld within my lock", before, after);
+        after += many;
+        put(w, &after, 0, 1);
+        unlock(w, 0);
+    } else {
+        lock(w, MPI_LOCK_EXCLUSIVE, 0);
+        if (w->rank % 2 == 0)
+            add(w, &one, 0, 1);
+        else
+            TL_MPI(MPI_Fetch_and_op(&one, &after, MPI_LONG, 0, at(w, 0, 1), MPI_SUM, w->win));
+        unlock(w, 0);
+        TL_CHECK(w->rank % 2 == 0 || after >= many, "%ld is from before", after);
+    }
+    MPI_Barrier(w->comm);
+    if (w->rank == 0)
+        TL_CHECK(own(w, 1) == many + last, "%ld, not %ld", own(w, 1), many + last);
+    MPI_Barrier(w->comm);
+}
+
+/** What the target refuses is told by the unlock, and the lock is free then. */
+static void test_error(const tl_window_t *w)
+{
+    const int t = next(w);
+    const long value = 1;
+
+    if (w->kind == TL_DYNAMIC && t != w->rank) {
+        lock(w, MPI_LOCK_EXCLUSIVE, t);
+        TL_MPI(MPI_Put(&value, 1, MPI_LONG, t, 64, 1, MPI_LONG, w->win));
+        TL_CHECK(MPI_Win_unlock(t, w->win) != MPI_SUCCESS, "no error");
+    }
+    MPI_Barrier(w->comm);
+    lock(w, MPI_LOCK_EXCLUSIVE, t);
+    put(w, &value, t, 2);
+    unlock(w, t);
+    check_own(w, 2, 1);
+}
+
+static void test_all(tl_kind_t kind)
+{
+    tl_window_t v = make(kind, CELLS), w = make(kind, MANY);
+
+    test_order(&v, &w);
+    for (int round = 0; round < 2; round++) {
+        test_alone(&w, MPI_LOCK_EXCLUSIVE);
+        test_alone(&w, MPI_LOCK_SHARED);
+    }
+    test_between(&w, MPI_LOCK_SHARED);
+    test_between(&w, MPI_LOCK_EXCLUSIVE);
+    test_several(&w);
+    test_opposite(&v);
+    test_shapes(&w);
+    test_counted(&w);
+    test_error(&w);
+    tl_win_free(&w);
+    w = make(kind, CELLS);
+    test_contention(&w);
+    test_held_long(&w);
+    tl_win_free(&w);
+    tl_win_free(&v);
+}
+
+/** As mpirun says; before MPI is there. */
+static bool alone_on_host(void)
+{
+    const char *all = getenv("OMPI_COMM_WORLD_SIZE"), *here = getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+
+    return all != NULL && here != NULL && strcmp(all, here) == 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (alone_on_host())
+        setenv("OMPI_MCA_osc_nicstride_node", "0", 1);
+    tl_init(&argc, &argv, MPI_THREAD_SINGLE);
+    tl_need_ranks(2, 64);
+    for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind))
+        test_all(kind);
+    return tl_finish();
+}
