@@ -61,15 +61,15 @@ typedef struct nicstride_counters {
     unsigned long long ops[NICSTRIDE_METHOD_LAST];   /**< of all kinds, by method */
     unsigned long long bytes[NICSTRIDE_METHOD_LAST]; /**< of target memory that they are about */
     unsigned long long accumulates;
-    unsigned long long messages;       /**< fragments sent */
-    unsigned long long slot_answers;   /**< that were taken from slots */
-    unsigned long long batches;        /**< of several short messages */
-    unsigned long long locks_together; /**< asked for in one message with an operation */
-    unsigned long long knocks;         /**< helper threads of others that were woken */
-    unsigned long long deferred;       /**< messages put off because a lock was busy */
-    unsigned long long refused;        /**< messages refused: malformed, or for a window gone */
-    unsigned long long ops_live;       /**< operation objects not yet freed */
-    unsigned long long requests_live;  /**< request objects not yet freed */
+    unsigned long long messages;      /**< fragments sent */
+    unsigned long long slot_answers;  /**< that were taken from slots */
+    unsigned long long batches;       /**< of several short messages */
+    unsigned long long together;      /**< locks asked for in one message with an operation */
+    unsigned long long knocks;        /**< helper threads of others that were woken */
+    unsigned long long deferred;      /**< messages put off because a lock was busy */
+    unsigned long long refused;       /**< messages refused: malformed, or for a window gone */
+    unsigned long long ops_live;      /**< operation objects not yet freed */
+    unsigned long long requests_live; /**< request objects not yet freed */
 } nicstride_counters_t;
 
 extern nicstride_counters_t nicstride_counters;

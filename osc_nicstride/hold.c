@@ -71,7 +71,7 @@ static void send_request(const nicstride_held_t *h, unsigned what)
     const note_t lock = note(NICSTRIDE_MSG_LOCK, h->type, 0);
 
     if ((what & NICSTRIDE_HELD_SEND_OPERATION) != 0 && send_together(h, what))
-        nicstride_counters.locks_together++;
+        nicstride_counters.together++;
     else
         nicstride_post_locked(holder, lock.bytes, lock.len, false);
 }
@@ -204,8 +204,6 @@ bool nicstride_hold_allows_locked(nicstride_peer_t *p)
 
 void nicstride_hold_keep_locked(nicstride_peer_t *p, const void *message, size_t len)
 {
-    /* How long it waits says nothing of the wire. */
-    p->trial.cell = NULL;
     (void)nicstride_held_keep(&held, message, len, p->tx.sent + 1);
 }
 

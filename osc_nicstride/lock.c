@@ -9,7 +9,7 @@
  * The lock of a target lies in memory shared by its node. A process of that node takes it and
  * gives it back there by itself; others ask by message. Whoever gives a lock back hands it to the
  * next in the queue: by a store to a process of the node, by a message to any other, so nobody
- * polls the network for a lock.
+ * polls the network for a lock. Who must ask by message does so with the first operation (hold.h).
  */
 #include <stddef.h>
 

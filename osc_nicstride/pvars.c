@@ -38,9 +38,8 @@ int nicstride_pvars_register(const mca_base_component_t *c)
     onic_register_counter(c, "messages", "Fragments sent to targets", count, &n->messages);
     onic_register_counter(c, "batches", "Short messages sent together, several in one", count,
                           &n->batches);
-    onic_register_counter(c, "locks_together",
-                          "Locks asked for in one message with an operation", count,
-                          &n->locks_together);
+    onic_register_counter(c, "locks_together", "Locks asked for in one message with an operation",
+                          count, &n->together);
     onic_register_counter(c, "slot_answers",
                           "Answers to lone operations that came by shared memory", count,
                           &n->slot_answers);

@@ -93,6 +93,7 @@ nicstride_op_t *nicstride_op_new(nicstride_module_t *m, nicstride_target_t *a,
 {
     nicstride_op_t *op;
 
+    (void)nicstride_hold_settle(a->peer); /* an error shows with the operation */
     onic_wire_lock();
     op = nicstride_op_take_locked();
     if (op == NULL) {
@@ -422,11 +423,6 @@ int nicstride_op_start(nicstride_op_t *op)
     nicstride_module_t *m = op->module;
     nicstride_peer_t *p = op->peer;
 
-    if (p->held && nicstride_hold_is_locked(p)) {
-        onic_wire_unlock();
-        (void)nicstride_hold_settle(p); /* an error shows with the operation */
-        onic_wire_lock();
-    }
     if (!has_room(p)) {
         onic_wire_unlock();
         nicstride_wait_until(p, has_room, p);
