@@ -215,6 +215,51 @@ static bool send_quickly(nicstride_module_t *m, const void *origin, void *result
     return true;
 }
 
+/** Is the operation a predefined one that knows the predefined type? Open MPI looks at neither in
+ *  MPI_Fetch_and_op. */
+static bool reduces(ompi_op_t *op, const ompi_datatype_t *dt)
+{
+    const int slot = ompi_op_is_intrinsic(op) ? ompi_op_ddt_map[dt->id] : -1;
+
+    return slot >= 0 && op->o_func.intrinsic.fns[slot] != NULL;
+}
+
+/** Elements of a predefined type, without gaps, in mapped memory, few enough for the lock to be
+ *  held over all: the whole call is an update under it. `result` NULL: nothing is fetched. */
+static inline bool apply_quickly(nicstride_module_t *m, const void *origin, void *result,
+                                 ompi_datatype_t *dt, int count, int target, ptrdiff_t disp,
+                                 ompi_op_t *op)
+{
+    const size_t bytes = nicstride_plain_bytes(dt, (size_t)count);
+    nicstride_ctl_t *ctl;
+    void *at;
+
+    if (bytes == 0 || bytes > LOCK_SPAN || !ompi_datatype_is_predefined(dt) ||
+        (op == &ompi_mpi_op_no_op.op ? result == NULL
+                                     : op != &ompi_mpi_op_replace.op && !reduces(op, dt)) ||
+        (at = nicstride_mapped_bytes(m, target, disp, bytes)) == NULL)
+        return false;
+    ctl = nicstride_ctl(m, m->node.index[target]);
+    nicstride_spin_lock(&ctl->acc_lock);
+    if (result != NULL)
+        nicstride_copy_plain(result, at, bytes);
+    if (op == &ompi_mpi_op_replace.op)
+        nicstride_copy_plain(at, origin, bytes);
+    else if (op != &ompi_mpi_op_no_op.op)
+        ompi_op_reduce(op, (void *)(uintptr_t)origin, at, count, dt);
+    nicstride_spin_unlock(&ctl->acc_lock);
+    nicstride_count_accumulate(NICSTRIDE_METHOD_DIRECT, bytes);
+    return true;
+}
+
+/** Few elements without gaps, of the same type everywhere, applied here or sent as one message. */
+static bool run_quickly(nicstride_module_t *m, const void *origin, void *result,
+                        ompi_datatype_t *dt, int count, int target, ptrdiff_t disp, ompi_op_t *op)
+{
+    return apply_quickly(m, origin, result, dt, count, target, disp, op) ||
+           send_quickly(m, origin, result, dt, count, target, disp, op);
+}
+
 /** The arguments of all the calls: what one does not have is NULL. */
 typedef struct arguments {
     const char *call;
@@ -279,8 +324,7 @@ int nicstride_accumulate(const void *origin, int origin_count, ompi_datatype_t *
                      .op = op};
 
     if (origin_dt == target_dt && origin_count == target_count &&
-        send_quickly(nicstride_module(win), origin, NULL, target_dt, target_count, target, disp,
-                     op))
+        run_quickly(nicstride_module(win), origin, NULL, target_dt, target_count, target, disp, op))
         return OMPI_SUCCESS;
     return accumulate(win, &g, NULL);
 }
@@ -322,8 +366,8 @@ int nicstride_get_accumulate(const void *origin, int origin_count, ompi_datatype
 
     if (result != NULL && result_dt == target_dt && result_count == target_count &&
         (op == &ompi_mpi_op_no_op.op || (origin_dt == target_dt && origin_count == target_count)) &&
-        send_quickly(nicstride_module(win), origin, result, target_dt, target_count, target, disp,
-                     op))
+        run_quickly(nicstride_module(win), origin, result, target_dt, target_count, target, disp,
+                    op))
         return OMPI_SUCCESS;
     return accumulate(win, &g, NULL);
 }
@@ -350,45 +394,11 @@ int nicstride_rget_accumulate(const void *origin, int origin_count, ompi_datatyp
     return accumulate(win, &g, request);
 }
 
-/** Is the operation a predefined one that knows the predefined type? Open MPI looks at neither in
- *  MPI_Fetch_and_op. */
-static bool reduces(ompi_op_t *op, const ompi_datatype_t *dt)
-{
-    const int slot = ompi_op_is_intrinsic(op) ? ompi_op_ddt_map[dt->id] : -1;
-
-    return slot >= 0 && op->o_func.intrinsic.fns[slot] != NULL;
-}
-
-/** One element without gaps in mapped memory: the whole call is an update under the lock. */
-static inline bool fetch_quickly(nicstride_module_t *m, const void *origin, void *result,
-                                 ompi_datatype_t *dt, int target, ptrdiff_t disp, ompi_op_t *op)
-{
-    const size_t bytes = nicstride_plain_bytes(dt, 1);
-    nicstride_ctl_t *ctl;
-    void *at;
-
-    if (bytes == 0 || bytes > sizeof(long double) || !ompi_datatype_is_predefined(dt) ||
-        (op != &ompi_mpi_op_replace.op && op != &ompi_mpi_op_no_op.op && !reduces(op, dt)) ||
-        (at = nicstride_mapped_bytes(m, target, disp, bytes)) == NULL)
-        return false;
-    ctl = nicstride_ctl(m, m->node.index[target]);
-    nicstride_spin_lock(&ctl->acc_lock);
-    nicstride_copy_plain(result, at, bytes);
-    if (op == &ompi_mpi_op_replace.op)
-        nicstride_copy_plain(at, origin, bytes);
-    else if (op != &ompi_mpi_op_no_op.op)
-        ompi_op_reduce(op, (void *)(uintptr_t)origin, at, 1, dt);
-    nicstride_spin_unlock(&ctl->acc_lock);
-    nicstride_count_accumulate(NICSTRIDE_METHOD_DIRECT, bytes);
-    return true;
-}
-
 int nicstride_fetch_and_op(const void *origin, void *result, ompi_datatype_t *dt, int target,
                            ptrdiff_t disp, ompi_op_t *op, ompi_win_t *win)
 {
-    if (fetch_quickly(nicstride_module(win), origin, result, dt, target, disp, op) ||
-        (result != NULL &&
-         send_quickly(nicstride_module(win), origin, result, dt, 1, target, disp, op)))
+    if (result != NULL &&
+        run_quickly(nicstride_module(win), origin, result, dt, 1, target, disp, op))
         return OMPI_SUCCESS;
 
     arguments_t g = {.call = "MPI_Fetch_and_op",
