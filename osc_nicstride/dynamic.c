@@ -143,6 +143,18 @@ static nicstride_msg_t ask(nicstride_module_t *m, nicstride_peer_t *p, uint64_t 
     return answer;
 }
 
+bool nicstride_region_remembered(nicstride_module_t *m, const nicstride_peer_t *p, uint64_t addr,
+                                 uint64_t size)
+{
+    _Atomic uint64_t *generation = &nicstride_ctl(m, p->local)->generation;
+    bool known;
+
+    OPAL_THREAD_LOCK(&m->lock);
+    known = remembered(p, atomic_load_explicit(generation, memory_order_acquire), addr, size);
+    OPAL_THREAD_UNLOCK(&m->lock);
+    return known;
+}
+
 bool nicstride_region_known(nicstride_module_t *m, nicstride_peer_t *p, uint64_t addr,
                             uint64_t size)
 {

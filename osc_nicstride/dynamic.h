@@ -19,4 +19,8 @@
 bool nicstride_region_known(nicstride_module_t *m, nicstride_peer_t *p, uint64_t addr,
                             uint64_t size);
 
+/** The same, without asking: false where it is not known. */
+bool nicstride_region_remembered(nicstride_module_t *m, const nicstride_peer_t *p, uint64_t addr,
+                                 uint64_t size);
+
 #endif

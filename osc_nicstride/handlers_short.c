@@ -29,6 +29,7 @@ typedef struct glance {
     nicstride_module_t *m;
     nicstride_peer_t *p;
     nicstride_short_msg_t s;
+    uint64_t disp;
     const unsigned char *data;
     size_t len; /**< of the data */
 } glance_t;
@@ -82,12 +83,13 @@ static bool can_answer(const glance_t *g)
 static char *plain_target(const glance_t *g, size_t len)
 {
     const nicstride_module_t *m = g->m;
-    uint64_t at;
+    nicstride_region_t region;
 
-    if (m->flavor == MPI_WIN_FLAVOR_DYNAMIC ||
-        !nicstride_bytes_fit(g->s.disp, 0, len, m->info[m->rank].size, &at))
+    if (m->flavor == MPI_WIN_FLAVOR_DYNAMIC
+            ? !nicstride_regions_find(&m->regions, g->disp, len, &region)
+            : len > m->info[m->rank].size || g->disp > m->info[m->rank].size - len)
         return NULL;
-    return (char *)m->base + at;
+    return (char *)((uintptr_t)m->base + g->disp);
 }
 
 /** Notes the acknowledgement that a message asks for, before it counts as applied. */
@@ -199,7 +201,8 @@ void nicstride_take_answer_locked(nicstride_peer_t *p)
 bool nicstride_on_short(const void *bytes, size_t len)
 {
     glance_t g;
-    const nicstride_msg_type_t type = nicstride_msg_glance(bytes, len, &g.s);
+    size_t header;
+    const nicstride_msg_type_t type = nicstride_msg_glance(bytes, len, &g.s, &g.disp, &header);
 
     if (type == 0)
         return false;
@@ -207,8 +210,8 @@ bool nicstride_on_short(const void *bytes, size_t len)
     g.p = g.m != NULL && g.s.origin < (uint32_t)g.m->size ? g.m->peer[g.s.origin] : NULL;
     if (g.p == NULL)
         return false;
-    g.data = (const unsigned char *)bytes + sizeof(g.s);
-    g.len = len - sizeof(g.s);
+    g.data = (const unsigned char *)bytes + header;
+    g.len = len - header;
     switch (type) {
     case NICSTRIDE_MSG_PUT:
         return on_put(&g);

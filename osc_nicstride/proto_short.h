@@ -12,8 +12,9 @@
  * one, from call to call (UCX 1.13, transport posix, lines that travel for 90 ns).
  *
  * The form has fixed places, since fields of varying width cost as much time as the cache lines
- * save. What does not fit into them travels in the long form: windows, ranks and displacements
- * beyond 16, 16 and 32 bits, what is said after 2^32 messages to the same rank, and errors.
+ * save. A displacement of more than 32 bits, as of a dynamic window, takes four bytes more. What
+ * does not fit travels in the long form: windows and ranks beyond 16 bits, what is said after 2^32
+ * messages to the same rank, and errors.
  *
  * Pure; inlined, since most of a message's fields are known where it is made or checked.
  *
@@ -31,8 +32,9 @@
 #include "osc_nicstride/handle.h"
 #include "osc_nicstride/proto.h"
 
-/** Bytes of a short header. */
+/** Bytes of a short header: but for the upper half of a displacement, and at most. */
 #define NICSTRIDE_SHORT_SIZE 20
+#define NICSTRIDE_SHORT_MAX  24
 
 /** The first byte of a header, in these bits, says of which form it is. For the short one it also
  *  says the byte order, as the magic value does for the long one. */
@@ -46,8 +48,8 @@ enum {
 typedef struct nicstride_short_msg {
     uint8_t kind; /**< NICSTRIDE_SHORT_MARK, perhaps NICSTRIDE_SHORT_INLINED, and the type */
     uint8_t op;
-    uint8_t dtype;
-    uint8_t len; /**< 0 where the data lies behind: then it is what is left of the message */
+    uint8_t dtype; /**< perhaps with NICSTRIDE_SHORT_FAR */
+    uint8_t len;   /**< 0 where the data lies behind: then it is what is left of the message */
     uint16_t win;
     uint16_t origin;
     uint32_t disp;
@@ -58,8 +60,14 @@ typedef struct nicstride_short_msg {
 /** The rest of the first byte. */
 enum { NICSTRIDE_SHORT_INLINED = 0x20, NICSTRIDE_SHORT_TYPE = 0x1f };
 
+/** In the place of the element type: the upper half of the displacement, which is not 0, lies
+ * behind the header. */
+enum { NICSTRIDE_SHORT_FAR = 0x80 };
+
 _Static_assert(sizeof(nicstride_short_msg_t) == NICSTRIDE_SHORT_SIZE, "no gaps");
-_Static_assert(NICSTRIDE_SHORT_SIZE % 2 == 0, "pairs behind a header leave it even");
+_Static_assert(NICSTRIDE_SHORT_SIZE % 2 == 0 && NICSTRIDE_SHORT_MAX % 2 == 0,
+               "pairs behind a header leave it even");
+_Static_assert(NICSTRIDE_SHORT_MAX <= sizeof(nicstride_msg_t), "the shorter form");
 _Static_assert(NICSTRIDE_MSG_LAST <= NICSTRIDE_SHORT_TYPE + 1, "room for the type");
 _Static_assert((NICSTRIDE_MSG_MAGIC & 0x80) == 0 && (NICSTRIDE_MSG_MAGIC >> 8 & 0x80) == 0,
                "the forms differ in their first byte, in either byte order");
@@ -74,21 +82,22 @@ _Static_assert(NICSTRIDE_GENERATION_MAX <= UINT32_MAX >> 8, "a generation and a 
  *         status, another flag, or a number too long for its place
  */
 static inline size_t nicstride_msg_shorten(const nicstride_msg_t *m,
-                                           unsigned char out[NICSTRIDE_SHORT_SIZE])
+                                           unsigned char out[NICSTRIDE_SHORT_MAX])
 {
     const bool inlined = m->flags == NICSTRIDE_MSG_INLINE;
     const uint64_t len = inlined ? 0 : m->len;
     const uint64_t slot = (uint32_t)m->handle;
-    const uint64_t too_long = (m->win | m->origin) >> 16 | ((unsigned)m->op | m->dtype) >> 8 |
-                              ((uint64_t)m->disp | m->count) >> 32 | (len | slot) >> 8 |
+    const uint64_t too_long = (m->win | m->origin) >> 16 | (unsigned)m->op >> 8 |
+                              (unsigned)m->dtype >> 7 | m->count >> 32 | (len | slot) >> 8 |
                               m->handle >> 56 | m->layout_len | m->offset | (uint32_t)m->status;
+    const uint32_t above = (uint32_t)((uint64_t)m->disp >> 32);
 
     if (too_long != 0 || (m->flags != 0 && !inlined))
         return 0;
     const nicstride_short_msg_t s = {
         .kind = (uint8_t)(NICSTRIDE_SHORT_MARK | (inlined ? NICSTRIDE_SHORT_INLINED : 0) | m->type),
         .op = (uint8_t)m->op,
-        .dtype = (uint8_t)m->dtype,
+        .dtype = (uint8_t)(m->dtype | (above != 0 ? NICSTRIDE_SHORT_FAR : 0)),
         .len = (uint8_t)len,
         .win = (uint16_t)m->win,
         .origin = (uint16_t)m->origin,
@@ -97,7 +106,35 @@ static inline size_t nicstride_msg_shorten(const nicstride_msg_t *m,
         .count = (uint32_t)m->count,
     };
     memcpy(out, &s, sizeof(s));
-    return sizeof(s);
+    if (above == 0)
+        return sizeof(s);
+    memcpy(out + sizeof(s), &above, sizeof(above));
+    return sizeof(s) + sizeof(above);
+}
+
+/**
+ * Reads a header of this form from a message of `len` bytes in all, without the mark of the upper
+ * half of its displacement, which is in `*disp`.
+ *
+ * @return its bytes; 0 where there are not so many, or where the upper half is 0 and yet there
+ */
+static inline size_t nicstride_short_read(const void *buf, size_t len, nicstride_short_msg_t *s,
+                                          uint64_t *disp)
+{
+    uint32_t above;
+
+    if (len < sizeof(*s))
+        return 0;
+    memcpy(s, buf, sizeof(*s));
+    *disp = s->disp;
+    if ((s->dtype & NICSTRIDE_SHORT_FAR) == 0)
+        return sizeof(*s);
+    if (len < sizeof(*s) + sizeof(above))
+        return 0;
+    memcpy(&above, (const unsigned char *)buf + sizeof(*s), sizeof(above));
+    s->dtype ^= NICSTRIDE_SHORT_FAR;
+    *disp |= (uint64_t)above << 32;
+    return above != 0 ? sizeof(*s) + sizeof(above) : 0;
 }
 
 /** Have the receiver's name for the window, the sender's rank and a count their places? */
@@ -140,37 +177,41 @@ static inline uint64_t nicstride_short_handle(uint32_t handle)
  * is the quick way of a receiver: what it takes is right, and nicstride_msg_decode would say the
  * same of it.
  *
- * @param len bytes of the message in all, with nothing beside
+ * @param len   bytes of the message in all, with nothing beside
+ * @param disp  set to the displacement
+ * @param data  set to where the data begins
  * @return the message's type, `*s` its header; 0 for all other messages, the wrong ones too
  */
 static inline nicstride_msg_type_t nicstride_msg_glance(const void *buf, size_t len,
-                                                        nicstride_short_msg_t *s)
+                                                        nicstride_short_msg_t *s, uint64_t *disp,
+                                                        size_t *data)
 {
     enum { INLINED = NICSTRIDE_SHORT_MARK | NICSTRIDE_SHORT_INLINED };
+    const size_t header = nicstride_short_read(buf, len, s, disp);
     bool right;
 
-    if (len < sizeof(*s))
+    if (header == 0)
         return 0;
-    memcpy(s, buf, sizeof(*s));
+    *data = header;
     switch (s->kind) {
     case INLINED | NICSTRIDE_MSG_PUT:
         right = (s->op | s->dtype | s->len | s->handle) == 0;
         break;
     case NICSTRIDE_SHORT_MARK | NICSTRIDE_MSG_GET:
-        right = (s->op | s->dtype) == 0 && s->handle != 0 && len == sizeof(*s);
+        right = (s->op | s->dtype) == 0 && s->handle != 0 && len == header;
         break;
     case INLINED | NICSTRIDE_MSG_GET_ACC:
         right = s->len == 0 && s->handle != 0;
         break;
     case INLINED | NICSTRIDE_MSG_CAS:
-        right = (s->op | s->len) == 0 && s->handle != 0 && len > sizeof(*s) && len % 2 == 0;
+        right = (s->op | s->len) == 0 && s->handle != 0 && len > header && len % 2 == 0;
         break;
     case NICSTRIDE_SHORT_MARK | NICSTRIDE_MSG_ACK:
-        right = (s->op | s->dtype | s->len | s->disp | s->handle) == 0 && len == sizeof(*s);
+        right = (s->op | s->dtype | s->len | *disp | s->handle) == 0 && len == header;
         break;
     case INLINED | NICSTRIDE_MSG_GET_DATA:
     case INLINED | NICSTRIDE_MSG_ACC_DATA:
-        right = (s->op | s->dtype | s->len | s->disp) == 0 && s->handle != 0;
+        right = (s->op | s->dtype | s->len | *disp) == 0 && s->handle != 0;
         break;
     default:
         right = false;
@@ -186,10 +227,11 @@ static inline nicstride_msg_type_t nicstride_msg_glance(const void *buf, size_t 
 static inline size_t nicstride_msg_lengthen(const void *buf, size_t len, nicstride_msg_t *m)
 {
     nicstride_short_msg_t s;
+    uint64_t disp;
+    const size_t header = nicstride_short_read(buf, len, &s, &disp);
 
-    if (len < sizeof(s) || (*(const uint8_t *)buf & NICSTRIDE_SHORT_MASK) != NICSTRIDE_SHORT_MARK)
+    if (header == 0 || (s.kind & NICSTRIDE_SHORT_MASK) != NICSTRIDE_SHORT_MARK)
         return 0;
-    memcpy(&s, buf, sizeof(s));
     const bool inlined = (s.kind & NICSTRIDE_SHORT_INLINED) != 0;
 
     *m = (nicstride_msg_t){
@@ -200,12 +242,12 @@ static inline size_t nicstride_msg_lengthen(const void *buf, size_t len, nicstri
         .origin = s.origin,
         .op = s.op,
         .dtype = s.dtype,
-        .disp = s.disp,
-        .len = inlined ? len - sizeof(s) : s.len,
+        .disp = (int64_t)disp,
+        .len = inlined ? len - header : s.len,
         .handle = nicstride_short_handle(s.handle),
         .count = s.count,
     };
-    return inlined && s.len != 0 ? 0 : sizeof(s);
+    return inlined && s.len != 0 ? 0 : header;
 }
 
 #endif

@@ -13,6 +13,7 @@
 #include "osc_nicstride/calls.h"
 #include "osc_nicstride/choose.h"
 #include "osc_nicstride/component.h"
+#include "osc_nicstride/dynamic.h"
 #include "osc_nicstride/errors.h"
 #include "osc_nicstride/module.h"
 #include "osc_nicstride/observe.h"
@@ -191,6 +192,7 @@ static bool copy_quickly(nicstride_module_t *m, nicstride_direction_t dir, const
     uint64_t at;
 
     if (!nicstride_plain_offset(m, p->rank, disp, bytes, &at) ||
+        (m->flavor == MPI_WIN_FLAVOR_DYNAMIC && !nicstride_region_remembered(m, p, at, bytes)) ||
         nicstride_cma_bytes(p, dir, (void *)(uintptr_t)origin, m->info[p->rank].base + at, bytes) !=
             OMPI_SUCCESS)
         return false;

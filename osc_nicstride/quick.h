@@ -39,20 +39,22 @@ static inline size_t nicstride_plain_bytes(const ompi_datatype_t *dt, size_t cou
     return bytes;
 }
 
-/** Are `bytes` bytes at `disp` within the target's window, which is not a dynamic one, and does the
- *  epoch allow access with nothing to be noted or taken first? `*offset` gets their distance from
- *  the window's start. Never where memory of devices can be told: the long way asks for each
- *  buffer. */
+/** Are `bytes` bytes at `disp` within the target's window, and does the epoch allow access with
+ *  nothing to be noted or taken first? `*offset` gets their distance from the window's start, or
+ *  their address in a dynamic window: whether that is attached its target knows. Never where memory
+ *  of devices can be told: the long way asks for each buffer. */
 static inline bool nicstride_plain_offset(nicstride_module_t *m, int target, ptrdiff_t disp,
                                           size_t bytes, uint64_t *offset)
 {
     const nicstride_rank_info_t *info = &m->info[target];
     bool allowed;
 
-    if (onic_devices_told() || m->flavor == MPI_WIN_FLAVOR_DYNAMIC || disp < 0 ||
-        !nicstride_is_past_fence(m, target) ||
-        __builtin_mul_overflow((uint64_t)disp, (uint64_t)info->disp_unit, offset) ||
-        *offset > info->size || bytes > info->size - *offset)
+    if (onic_devices_told() || disp < 0 || !nicstride_is_past_fence(m, target))
+        return false;
+    if (m->flavor == MPI_WIN_FLAVOR_DYNAMIC)
+        *offset = (uint64_t)disp;
+    else if (__builtin_mul_overflow((uint64_t)disp, (uint64_t)info->disp_unit, offset) ||
+             *offset > info->size || bytes > info->size - *offset)
         return false;
     OPAL_THREAD_LOCK(&m->lock);
     allowed = nicstride_epoch_plain(&m->epoch, (uint32_t)target);

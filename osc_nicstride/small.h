@@ -43,8 +43,8 @@ typedef struct nicstride_small {
 size_t nicstride_small_max(void);
 
 /**
- * The quick way for small operations by message: sends it at once where the window is not dynamic,
- * everything is plainly allowed and nothing is queued before it. False where that is not so, and
+ * The quick way for small operations by message: sends it at once where everything is plainly
+ * allowed and nothing is queued before it. False where that is not so, and
  * says nothing: take the long way, which finds out and explains. Takes the wire lock.
  */
 bool nicstride_small_start(nicstride_module_t *m, int target, ptrdiff_t disp,

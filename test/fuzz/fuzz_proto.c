@@ -130,13 +130,15 @@ static void force_right(uint8_t *message, size_t len)
 /* The header says what the bytes say, in either form. */
 static void check_header(const nicstride_msg_t *m, const uint8_t *message)
 {
-    unsigned char again[NICSTRIDE_SHORT_SIZE];
+    unsigned char again[NICSTRIDE_SHORT_MAX];
 
-    if ((message[0] & NICSTRIDE_SHORT_MASK) == NICSTRIDE_SHORT_MARK)
-        require(nicstride_msg_shorten(m, again) == sizeof(again) &&
-                memcmp(again, message, sizeof(again)) == 0);
-    else
+    if ((message[0] & NICSTRIDE_SHORT_MASK) == NICSTRIDE_SHORT_MARK) {
+        const size_t size = nicstride_msg_shorten(m, again);
+
+        require(size > 0 && memcmp(again, message, size) == 0);
+    } else {
         require(memcmp(m, message, sizeof(*m)) == 0);
+    }
 }
 
 /* What is taken at a glance is right, and says the same. */
@@ -145,15 +147,17 @@ static void check_glance(const uint8_t *message, size_t len)
     nicstride_short_msg_t s;
     nicstride_msg_t m;
     const void *layout;
+    uint64_t disp;
+    size_t data = 0;
 
-    if (nicstride_msg_glance(message, len, &s) == 0)
+    if (nicstride_msg_glance(message, len, &s, &disp, &data) == 0)
         return;
     require(nicstride_msg_decode(message, len, 0, &m, &layout) == NULL);
-    require(m.win == s.win && m.origin == s.origin && m.disp == (int64_t)s.disp &&
+    require(m.win == s.win && m.origin == s.origin && m.disp == (int64_t)disp &&
             m.count == s.count && m.handle == nicstride_short_handle(s.handle));
     require(m.layout_len == 0 && m.offset == 0 && m.status == 0 && m.op == s.op &&
             m.dtype == s.dtype);
-    require((const uint8_t *)layout == message + sizeof(s));
+    require((const uint8_t *)layout == message + data);
 }
 
 static void check_message(const uint8_t *message, size_t len, uint8_t choice, uint64_t window)

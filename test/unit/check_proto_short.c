@@ -47,11 +47,11 @@ static nicstride_msg_t random_message(unit_random_t *r, size_t type, size_t *len
     nicstride_msg_init(&m, types[type].type, (uint32_t)random_bits(r, 16),
                        (uint32_t)random_bits(r, 16));
     if (strchr(fields, 'd') != NULL)
-        m.disp = (int64_t)random_bits(r, 32);
+        m.disp = (int64_t)random_bits(r, unit_once_in(r, 2) ? 32 : 64);
     if (strchr(fields, 'O') != NULL)
         m.op = (uint16_t)random_bits(r, 8);
     if (strchr(fields, 't') != NULL)
-        m.dtype = (uint16_t)random_bits(r, 8);
+        m.dtype = (uint16_t)random_bits(r, 7);
     if (strchr(fields, 'h') != NULL)
         m.handle = (1 + unit_below(r, NICSTRIDE_GENERATION_MAX)) << 32 | random_bits(r, 8);
     if (strchr(fields, 'c') != NULL)
@@ -63,6 +63,12 @@ static nicstride_msg_t random_message(unit_random_t *r, size_t type, size_t *len
     } else if (strchr(fields, 'l') != NULL)
         m.len = random_bits(r, 8);
     return m;
+}
+
+/** Bytes of its header. */
+static size_t header_size(const nicstride_msg_t *m)
+{
+    return (uint64_t)m->disp > UINT32_MAX ? NICSTRIDE_SHORT_MAX : NICSTRIDE_SHORT_SIZE;
 }
 
 /** Is the quick way for this message, which is right and has come in its short form? */
@@ -92,15 +98,19 @@ static void check_glance(const void *bytes, size_t len, const char *why, const n
     const bool is_short =
         len > 0 && (*(const unsigned char *)bytes & NICSTRIDE_SHORT_MASK) == NICSTRIDE_SHORT_MARK;
     nicstride_short_msg_t s;
-    const nicstride_msg_type_t type = nicstride_msg_glance(bytes, len, &s);
+    uint64_t disp;
+    size_t data = 0;
+    const nicstride_msg_type_t type = nicstride_msg_glance(bytes, len, &s, &disp, &data);
 
     UNIT_CHECK((type != 0) == (why == NULL && is_short && is_for_a_glance(m)));
     if (type == 0)
         return;
-    UNIT_CHECK(type == m->type && s.win == m->win && s.origin == m->origin && s.disp == m->disp &&
-               s.count == m->count && nicstride_short_handle(s.handle) == m->handle &&
-               s.op == m->op && s.dtype == m->dtype);
-    UNIT_CHECK(m->len == (type == NICSTRIDE_MSG_GET ? s.len : len - sizeof(s)));
+    UNIT_CHECK(type == m->type && s.win == m->win && s.origin == m->origin &&
+               disp == (uint64_t)m->disp && s.count == m->count &&
+               nicstride_short_handle(s.handle) == m->handle && s.op == m->op &&
+               s.dtype == m->dtype);
+    UNIT_CHECK(data == header_size(m));
+    UNIT_CHECK(m->len == (type == NICSTRIDE_MSG_GET ? s.len : len - data));
 }
 
 /** Decodes `len` bytes, in memory that ends with them, at an odd address. */
@@ -124,25 +134,26 @@ START_TEST(there_and_back)
     unit_random_t r = {unit_seed()};
 
     for (int i = 0; i < 100000; i++) {
-        unsigned char bytes[NICSTRIDE_SHORT_SIZE + 256];
+        unsigned char bytes[NICSTRIDE_SHORT_MAX + 256];
         size_t len, header = 0;
         nicstride_msg_t got, m = random_message(&r, (size_t)i % NTYPES, &len);
+        const size_t size = header_size(&m);
 
         memset(bytes, 0xee, sizeof(bytes));
-        UNIT_CHECK(nicstride_msg_shorten(&m, bytes) == NICSTRIDE_SHORT_SIZE);
-        UNIT_CHECK(bytes[NICSTRIDE_SHORT_SIZE] == 0xee);
-        UNIT_CHECK(decode(bytes, NICSTRIDE_SHORT_SIZE + len, &got, &header) == NULL);
-        UNIT_CHECK(header == NICSTRIDE_SHORT_SIZE && memcmp(&got, &m, sizeof(m)) == 0);
+        UNIT_CHECK(nicstride_msg_shorten(&m, bytes) == size);
+        UNIT_CHECK(bytes[size] == 0xee);
+        UNIT_CHECK(decode(bytes, size + len, &got, &header) == NULL);
+        UNIT_CHECK(header == size && memcmp(&got, &m, sizeof(m)) == 0);
     }
 }
 END_TEST
 
 static bool has_short_form(const nicstride_msg_t *m)
 {
-    unsigned char bytes[NICSTRIDE_SHORT_SIZE];
+    unsigned char bytes[NICSTRIDE_SHORT_MAX];
     const size_t n = nicstride_msg_shorten(m, bytes);
 
-    UNIT_CHECK(n == 0 || n == sizeof(bytes));
+    UNIT_CHECK(n == 0 || n == header_size(m));
     return n > 0;
 }
 
@@ -158,7 +169,7 @@ START_TEST(answers)
         const uint32_t win = (uint32_t)random_bits(&r, 16 + (unsigned)unit_below(&r, 2));
         const uint32_t origin = (uint32_t)random_bits(&r, 16 + (unsigned)unit_below(&r, 2));
         const uint64_t count = random_bits(&r, 32 + (unsigned)unit_below(&r, 2));
-        unsigned char bytes[NICSTRIDE_SHORT_SIZE];
+        unsigned char bytes[NICSTRIDE_SHORT_MAX];
         nicstride_msg_t m;
 
         nicstride_msg_init(&m, type, win, origin);
@@ -184,7 +195,8 @@ START_TEST(what_does_not_fit)
     nicstride_msg_t right, m;
 
     nicstride_msg_init(&right, NICSTRIDE_MSG_GET_ACC, UINT16_MAX, UINT16_MAX);
-    right.op = right.dtype = UINT8_MAX;
+    right.op = UINT8_MAX;
+    right.dtype = INT8_MAX;
     right.len = UINT8_MAX;
     right.disp = right.count = UINT32_MAX;
     right.handle = (uint64_t)NICSTRIDE_GENERATION_MAX << 32 | UINT8_MAX;
@@ -202,9 +214,6 @@ START_TEST(what_does_not_fit)
     REFUSES(m.dtype++);
     REFUSES(m.len++);
     REFUSES(m.len = UINT64_MAX);
-    REFUSES(m.disp++);
-    REFUSES(m.disp = -1);
-    REFUSES(m.disp = INT64_MIN);
     REFUSES(m.count++);
     REFUSES(m.count = UINT64_MAX);
     REFUSES(m.handle++);
@@ -243,6 +252,29 @@ START_TEST(lengths)
 }
 END_TEST
 
+/* The upper half of a displacement is there where it is needed, and nowhere else. */
+START_TEST(far_away)
+{
+    const int64_t disps[] = {0, UINT32_MAX, 1ll << 32, INT64_MAX, -1, INT64_MIN};
+    unsigned char bytes[NICSTRIDE_SHORT_MAX];
+    nicstride_msg_t m, got;
+    size_t header = 0;
+
+    for (size_t i = 0; i < sizeof(disps) / sizeof(disps[0]); i++) {
+        nicstride_msg_init(&m, NICSTRIDE_MSG_GET, 1, 2);
+        m.disp = disps[i];
+        m.handle = 1ull << 32;
+        const size_t size = nicstride_msg_shorten(&m, bytes);
+        ck_assert_uint_eq(size, i < 2 ? NICSTRIDE_SHORT_SIZE : NICSTRIDE_SHORT_MAX);
+        ck_assert_ptr_null(decode(bytes, size, &got, &header));
+        ck_assert_int_eq(got.disp, disps[i]);
+        ck_assert_ptr_nonnull(decode(bytes, size - 1, &got, &header));
+    }
+    memset(bytes + NICSTRIDE_SHORT_SIZE, 0, sizeof(bytes) - NICSTRIDE_SHORT_SIZE);
+    ck_assert_ptr_nonnull(decode(bytes, sizeof(bytes), &got, &header));
+}
+END_TEST
+
 /* From a machine of the other byte order: refused, and said why, however long it is. */
 START_TEST(other_byte_order)
 {
@@ -268,7 +300,7 @@ START_TEST(random_bytes)
     unsigned through = 0;
 
     for (int i = 0; i < 300000; i++) {
-        unsigned char bytes[NICSTRIDE_SHORT_SIZE + 32], again[NICSTRIDE_SHORT_SIZE];
+        unsigned char bytes[NICSTRIDE_SHORT_MAX + 32], again[NICSTRIDE_SHORT_MAX];
         const size_t len = unit_below(&r, sizeof(bytes) + 1);
         size_t header = 0;
         nicstride_msg_t m;
@@ -279,9 +311,9 @@ START_TEST(random_bytes)
         if (decode(bytes, len, &m, &header) != NULL)
             continue;
         through++;
-        UNIT_CHECK(header == NICSTRIDE_SHORT_SIZE);
-        UNIT_CHECK(nicstride_msg_shorten(&m, again) == sizeof(again));
-        UNIT_CHECK(memcmp(again, bytes, sizeof(again)) == 0);
+        UNIT_CHECK(header == header_size(&m));
+        UNIT_CHECK(nicstride_msg_shorten(&m, again) == header);
+        UNIT_CHECK(memcmp(again, bytes, header) == 0);
     }
     ck_assert_uint_gt(through, 1000);
 }
@@ -289,8 +321,8 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {there_and_back, answers,          what_does_not_fit,
-                                  lengths,        other_byte_order, random_bytes};
+    const TTest *const tests[] = {there_and_back, answers,          what_does_not_fit, lengths,
+                                  far_away,       other_byte_order, random_bytes};
 
     return unit_run("proto_short", tests, sizeof(tests) / sizeof(tests[0]));
 }
