@@ -82,7 +82,10 @@ static int flush_local(nicstride_module_t *m, nicstride_peer_t *p, bool given)
         p->urgent = f.goal;
     onic_wire_unlock();
     /* In active target the target comes by itself: its helper need not be woken. */
-    nicstride_wait_until(given ? NULL : p, flushed_locally, &f);
+    if (given)
+        nicstride_wait_patiently(p, flushed_locally, &f);
+    else
+        nicstride_wait_until(p, flushed_locally, &f);
     return f.error;
 }
 

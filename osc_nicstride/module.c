@@ -126,8 +126,9 @@ void nicstride_progress(void)
 /* And between two signs of life. */
 #define BEAT_TURNS 4
 
-/** `always`: what is waited for may come without an event. */
-static void wait_until(nicstride_peer_t *p, bool always, bool (*done)(void *arg), void *arg)
+/** `wakes`: `p` is woken. `always`: what is waited for may come without an event. */
+static void wait_until(nicstride_peer_t *p, bool wakes, bool always, bool (*done)(void *arg),
+                       void *arg)
 {
     nicstride_patience_t patience;
 
@@ -151,7 +152,7 @@ static void wait_until(nicstride_peer_t *p, bool always, bool (*done)(void *arg)
         onic_wire_unlock();
         if (over)
             return;
-        if (p != NULL)
+        if (wakes)
             nicstride_wake_waited(&patience, p);
         opal_progress();
     }
@@ -159,12 +160,17 @@ static void wait_until(nicstride_peer_t *p, bool always, bool (*done)(void *arg)
 
 void nicstride_wait_until(nicstride_peer_t *p, bool (*done)(void *arg), void *arg)
 {
-    wait_until(p, false, done, arg);
+    wait_until(p, p != NULL, false, done, arg);
+}
+
+void nicstride_wait_patiently(nicstride_peer_t *p, bool (*done)(void *arg), void *arg)
+{
+    wait_until(p, false, false, done, arg);
 }
 
 void nicstride_wait_polling(bool (*done)(void *arg), void *arg)
 {
-    wait_until(NULL, true, done, arg);
+    wait_until(NULL, false, true, done, arg);
 }
 
 /** Finds the slots by which a process of my node and I answer each other. */

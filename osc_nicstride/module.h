@@ -204,6 +204,9 @@ void nicstride_progress(void);
  *  answers in its slot, and wakes it where it is away. MPI threads, no lock held. */
 void nicstride_wait_until(nicstride_peer_t *p, bool (*done)(void *arg), void *arg);
 
+/** The same, but wakes nobody. */
+void nicstride_wait_patiently(nicstride_peer_t *p, bool (*done)(void *arg), void *arg);
+
 /** The same where no event announces what is waited for: a flag in shared memory. */
 void nicstride_wait_polling(bool (*done)(void *arg), void *arg);
 

@@ -39,17 +39,17 @@ static inline size_t nicstride_plain_bytes(const ompi_datatype_t *dt, size_t cou
     return bytes;
 }
 
-/** Are `bytes` bytes at `disp` within the target's window, and does the epoch allow access with
- *  nothing to be noted or taken first? `*offset` gets their distance from the window's start, or
- *  their address in a dynamic window: whether that is attached its target knows. Never where memory
- *  of devices can be told: the long way asks for each buffer. */
+/** Are `bytes` bytes at `disp` within the target's window, and does the epoch allow access? Waits
+ *  until the target is done with the last fence. `*offset` gets their distance from the window's
+ * start, or their address in a dynamic window: whether that is attached its target knows. Never
+ * where memory of devices can be told: the long way asks for each buffer. */
 static inline bool nicstride_plain_offset(nicstride_module_t *m, int target, ptrdiff_t disp,
                                           size_t bytes, uint64_t *offset)
 {
     const nicstride_rank_info_t *info = &m->info[target];
     bool allowed;
 
-    if (onic_devices_told() || disp < 0 || !nicstride_is_past_fence(m, target))
+    if (onic_devices_told() || disp < 0)
         return false;
     if (m->flavor == MPI_WIN_FLAVOR_DYNAMIC)
         *offset = (uint64_t)disp;
@@ -59,7 +59,7 @@ static inline bool nicstride_plain_offset(nicstride_module_t *m, int target, ptr
     OPAL_THREAD_LOCK(&m->lock);
     allowed = nicstride_epoch_plain(&m->epoch, (uint32_t)target);
     OPAL_THREAD_UNLOCK(&m->lock);
-    return allowed;
+    return (allowed && nicstride_is_past_fence(m, target)) || nicstride_may_enter(m, target);
 }
 
 /** Where such bytes are mapped here, and to be used so, their address; else NULL. */

@@ -130,6 +130,14 @@ static bool small_may_start(nicstride_peer_t *p)
     return false;
 }
 
+/** Does the first message ask for its acknowledgement? In active target only where that comes with
+ *  a reply, which waits in the slot then: a fence with one operation that fetches takes a third
+ *  less time. */
+static bool asks(const nicstride_module_t *m, const nicstride_op_t *op)
+{
+    return op != NULL || !nicstride_is_active(m);
+}
+
 /** Has a message ask for its acknowledgement. */
 static void ask(nicstride_peer_t *p, nicstride_msg_t *msg)
 {
@@ -179,7 +187,7 @@ static void small_send(nicstride_module_t *m, nicstride_peer_t *p, int64_t disp,
     msg.disp = disp;
     msg.len = s->data2 != NULL ? 2 * s->len : s->len;
     msg.handle = op != NULL ? op->handle : 0;
-    if (first && !nicstride_is_active(m))
+    if (first && asks(m, op))
         ask(p, &msg);
     send_or_wait(p, &msg, s->data, s->data2, s->len, !first, true);
     end(p);
@@ -287,7 +295,7 @@ bool nicstride_small_move(nicstride_module_t *m, nicstride_target_t *a, const ni
         f.msg.handle = op->handle;
     }
     const bool first = begin(m, p, s->cell, size, op);
-    if (first && !nicstride_is_active(m))
+    if (first && asks(m, op))
         ask(p, &f.msg);
     if (p->held)
         nicstride_hold_keep_locked(p, &f, sizeof(f.msg) + f.used);

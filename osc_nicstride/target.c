@@ -21,18 +21,22 @@
 
 static const onic_layout_t no_layout;
 
-static int enter_epoch(nicstride_module_t *m, const char *call, int target)
+/** NULL, or why the target may not be accessed now. */
+static const char *enter_epoch(nicstride_module_t *m, int target)
 {
     const char *wrong;
 
     OPAL_THREAD_LOCK(&m->lock);
     wrong = nicstride_epoch_access(&m->epoch, (uint32_t)target);
     OPAL_THREAD_UNLOCK(&m->lock);
-    if (wrong != NULL)
-        return nicstride_error(m, call, OMPI_ERR_RMA_SYNC, "%s (target rank %d)", wrong, target);
-    if (!nicstride_is_past_fence(m, target))
+    if (wrong == NULL && !nicstride_is_past_fence(m, target))
         nicstride_await_done(m, target);
-    return OMPI_SUCCESS;
+    return wrong;
+}
+
+bool nicstride_may_enter(nicstride_module_t *m, int target)
+{
+    return enter_epoch(m, target) == NULL;
 }
 
 int nicstride_check_passive(nicstride_module_t *m, const char *call, int target)
@@ -167,7 +171,8 @@ int nicstride_target_init(nicstride_target_t *a, nicstride_module_t *m, const ch
                           int target, ptrdiff_t target_disp, size_t target_count,
                           ompi_datatype_t *target_dt)
 {
-    int rc;
+    const char *wrong;
+    int rc = OMPI_SUCCESS;
 
     a->call = call;
     a->origin_base = (char *)(uintptr_t)origin;
@@ -179,9 +184,9 @@ int nicstride_target_init(nicstride_target_t *a, nicstride_module_t *m, const ch
     a->peer = nicstride_peer(m, target);
     if (a->peer == NULL)
         return OMPI_ERR_OUT_OF_RESOURCE;
-    rc = enter_epoch(m, call, target);
-    if (rc != OMPI_SUCCESS)
-        return rc;
+    wrong = enter_epoch(m, target);
+    if (wrong != NULL)
+        return nicstride_error(m, call, OMPI_ERR_RMA_SYNC, "%s (target rank %d)", wrong, target);
     if (origin_dt != NULL)
         rc = flatten(m, call, false, origin_dt, origin_count, &a->origin);
     if (rc == OMPI_SUCCESS)

@@ -43,6 +43,8 @@ int nicstride_target_init(nicstride_target_t *a, nicstride_module_t *m, const ch
                           int target, ptrdiff_t target_disp, size_t target_count,
                           ompi_datatype_t *target_dt);
 void nicstride_target_fini(nicstride_target_t *a);
+/** May the target be accessed now? Notes that, and waits until it is done with the last fence. */
+bool nicstride_may_enter(nicstride_module_t *m, int target);
 /** MPI_ERR_BUFFER, with a text, where the first or the last byte of a buffer is known to be memory
  *  of a device. `what` names the buffer. MPI threads only. */
 int nicstride_check_host(const nicstride_module_t *m, const char *call, const char *what,
