@@ -34,13 +34,13 @@ typedef struct glance {
     size_t len; /**< of the data */
 } glance_t;
 
-/** Sends an answer with `len` bytes, up to UINT8_MAX, behind it. */
+/** Sends an answer with `len` bytes, up to NICSTRIDE_SMALL_MAX, behind it. */
 static void answer(const glance_t *g, nicstride_msg_type_t type, uint64_t applied, const void *data,
                    size_t len)
 {
     const nicstride_short_msg_t s = nicstride_short_answer(&g->s, type, g->m->info[g->p->rank].win,
                                                            (uint32_t)g->m->rank, applied);
-    unsigned char bytes[sizeof(s) + UINT8_MAX];
+    unsigned char bytes[sizeof(s) + NICSTRIDE_SMALL_MAX];
 
     memcpy(bytes, &s, sizeof(s));
     if (len > 0)
@@ -132,12 +132,12 @@ static void reply(const glance_t *g, nicstride_msg_type_t type, const void *data
 
 static bool on_get(const glance_t *g)
 {
-    const char *at =
-        can_answer(g) && g->s.len <= nicstride_small_max() ? plain_target(g, g->s.len) : NULL;
+    const size_t len = nicstride_short_len(&g->s);
+    const char *at = can_answer(g) && len <= nicstride_small_max() ? plain_target(g, len) : NULL;
 
     if (at == NULL)
         return false;
-    reply(g, NICSTRIDE_MSG_GET_DATA, at, g->s.len);
+    reply(g, NICSTRIDE_MSG_GET_DATA, at, len);
     return true;
 }
 
@@ -148,8 +148,8 @@ static bool on_fetch(const glance_t *g, nicstride_msg_type_t type)
     char *at = can_answer(g) ? plain_target(g, len) : NULL;
     char old[NICSTRIDE_ELEMENT_MAX];
 
-    if (at == NULL ||
-        !nicstride_fetch_element(g->m, type, g->s.op, g->s.dtype, at, g->data, len, old))
+    if (at == NULL || !nicstride_fetch_element(g->m, type, nicstride_short_op(&g->s), g->s.dtype,
+                                               at, g->data, len, old))
         return false;
     reply(g, NICSTRIDE_MSG_ACC_DATA, old, len);
     return true;

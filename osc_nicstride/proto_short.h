@@ -46,8 +46,8 @@ enum {
 
 /** As it travels. Fields as in the long form, if not said otherwise. */
 typedef struct nicstride_short_msg {
-    uint8_t kind; /**< NICSTRIDE_SHORT_MARK, perhaps NICSTRIDE_SHORT_INLINED, and the type */
-    uint8_t op;
+    uint8_t kind;  /**< NICSTRIDE_SHORT_MARK, perhaps NICSTRIDE_SHORT_INLINED, and the type */
+    uint8_t op;    /**< in the upper half (NICSTRIDE_SHORT_OP_BITS) the upper bits of len */
     uint8_t dtype; /**< perhaps with NICSTRIDE_SHORT_FAR */
     uint8_t len;   /**< 0 where the data lies behind: then it is what is left of the message */
     uint16_t win;
@@ -59,6 +59,10 @@ typedef struct nicstride_short_msg {
 
 /** The rest of the first byte. */
 enum { NICSTRIDE_SHORT_INLINED = 0x20, NICSTRIDE_SHORT_TYPE = 0x1f };
+
+/** An operation takes so many bits, a length the rest of them and a byte. */
+#define NICSTRIDE_SHORT_OP_BITS 4
+#define NICSTRIDE_SHORT_LEN_MAX ((1U << (16 - NICSTRIDE_SHORT_OP_BITS)) - 1)
 
 /** In the place of the element type: the upper half of the displacement, which is not 0, lies
  * behind the header. */
@@ -87,16 +91,17 @@ static inline size_t nicstride_msg_shorten(const nicstride_msg_t *m,
     const bool inlined = m->flags == NICSTRIDE_MSG_INLINE;
     const uint64_t len = inlined ? 0 : m->len;
     const uint64_t slot = (uint32_t)m->handle;
-    const uint64_t too_long = (m->win | m->origin) >> 16 | (unsigned)m->op >> 8 |
-                              (unsigned)m->dtype >> 7 | m->count >> 32 | (len | slot) >> 8 |
-                              m->handle >> 56 | m->layout_len | m->offset | (uint32_t)m->status;
+    const uint64_t too_long =
+        (m->win | m->origin) >> 16 | (unsigned)m->op >> NICSTRIDE_SHORT_OP_BITS |
+        (unsigned)m->dtype >> 7 | m->count >> 32 | (len & ~(uint64_t)NICSTRIDE_SHORT_LEN_MAX) |
+        slot >> 8 | m->handle >> 56 | m->layout_len | m->offset | (uint32_t)m->status;
     const uint32_t above = (uint32_t)((uint64_t)m->disp >> 32);
 
     if (too_long != 0 || (m->flags != 0 && !inlined))
         return 0;
     const nicstride_short_msg_t s = {
         .kind = (uint8_t)(NICSTRIDE_SHORT_MARK | (inlined ? NICSTRIDE_SHORT_INLINED : 0) | m->type),
-        .op = (uint8_t)m->op,
+        .op = (uint8_t)(m->op | len >> 8 << NICSTRIDE_SHORT_OP_BITS),
         .dtype = (uint8_t)(m->dtype | (above != 0 ? NICSTRIDE_SHORT_FAR : 0)),
         .len = (uint8_t)len,
         .win = (uint16_t)m->win,
@@ -165,6 +170,17 @@ static inline nicstride_short_msg_t nicstride_short_answer(const nicstride_short
     };
 }
 
+/** What its operation byte says. */
+static inline unsigned nicstride_short_op(const nicstride_short_msg_t *s)
+{
+    return s->op & ((1U << NICSTRIDE_SHORT_OP_BITS) - 1);
+}
+
+static inline size_t nicstride_short_len(const nicstride_short_msg_t *s)
+{
+    return s->len | (size_t)(s->op >> NICSTRIDE_SHORT_OP_BITS) << 8;
+}
+
 /** The handle that a short header's word stands for. */
 static inline uint64_t nicstride_short_handle(uint32_t handle)
 {
@@ -198,10 +214,10 @@ static inline nicstride_msg_type_t nicstride_msg_glance(const void *buf, size_t 
         right = (s->op | s->dtype | s->len | s->handle) == 0;
         break;
     case NICSTRIDE_SHORT_MARK | NICSTRIDE_MSG_GET:
-        right = (s->op | s->dtype) == 0 && s->handle != 0 && len == header;
+        right = (nicstride_short_op(s) | s->dtype) == 0 && s->handle != 0 && len == header;
         break;
     case INLINED | NICSTRIDE_MSG_GET_ACC:
-        right = s->len == 0 && s->handle != 0;
+        right = nicstride_short_len(s) == 0 && s->handle != 0;
         break;
     case INLINED | NICSTRIDE_MSG_CAS:
         right = (s->op | s->len) == 0 && s->handle != 0 && len > header && len % 2 == 0;
@@ -240,14 +256,14 @@ static inline size_t nicstride_msg_lengthen(const void *buf, size_t len, nicstri
         .flags = inlined ? NICSTRIDE_MSG_INLINE : 0,
         .win = s.win,
         .origin = s.origin,
-        .op = s.op,
+        .op = (uint16_t)nicstride_short_op(&s),
         .dtype = s.dtype,
         .disp = (int64_t)disp,
-        .len = inlined ? len - header : s.len,
+        .len = inlined ? len - header : nicstride_short_len(&s),
         .handle = nicstride_short_handle(s.handle),
         .count = s.count,
     };
-    return inlined && s.len != 0 ? 0 : header;
+    return inlined && nicstride_short_len(&s) != 0 ? 0 : header;
 }
 
 #endif

@@ -176,9 +176,9 @@ static void end(nicstride_peer_t *p)
 }
 
 static void small_send(nicstride_module_t *m, nicstride_peer_t *p, int64_t disp,
-                       const nicstride_small_t *s, nicstride_op_t *op)
+                       const nicstride_small_t *s, uint64_t observed, nicstride_op_t *op)
 {
-    const bool first = begin(m, p, s->cell, NICSTRIDE_TUNE_QUICK_BYTES, op);
+    const bool first = begin(m, p, s->cell, observed, op);
     nicstride_msg_t msg;
 
     nicstride_msg_init(&msg, s->type, m->info[p->rank].win, (uint32_t)m->rank);
@@ -193,23 +193,31 @@ static void small_send(nicstride_module_t *m, nicstride_peer_t *p, int64_t disp,
     end(p);
 }
 
+/** At a byte displacement, or an address. `observed`: bytes that it counts as where its cost is
+ *  noted. */
+static bool start(nicstride_module_t *m, nicstride_peer_t *p, int64_t disp,
+                  const nicstride_small_t *s, uint64_t observed)
+{
+    nicstride_op_t *op = NULL;
+    bool started;
+
+    onic_wire_lock();
+    started = small_may_start(p) && (s->result == NULL || (op = small_op(m, p, s)) != NULL);
+    if (started)
+        small_send(m, p, disp, s, observed, op);
+    onic_wire_unlock();
+    return started;
+}
+
 bool nicstride_small_start(nicstride_module_t *m, int target, ptrdiff_t disp,
                            const nicstride_small_t *s)
 {
     nicstride_peer_t *p = __atomic_load_n(&m->peer[target], __ATOMIC_ACQUIRE);
-    nicstride_op_t *op = NULL;
-    bool started;
     uint64_t at;
 
-    if (p == NULL || target == m->rank || s->len > nicstride_small_max() ||
-        !nicstride_plain_offset(m, target, disp, s->len, &at))
-        return false;
-    onic_wire_lock();
-    started = small_may_start(p) && (s->result == NULL || (op = small_op(m, p, s)) != NULL);
-    if (started)
-        small_send(m, p, (int64_t)at, s, op);
-    onic_wire_unlock();
-    return started;
+    return p != NULL && target != m->rank && s->len <= nicstride_small_max() &&
+           nicstride_plain_offset(m, target, disp, s->len, &at) &&
+           start(m, p, (int64_t)at, s, NICSTRIDE_TUNE_QUICK_BYTES);
 }
 
 /* ---- with layouts ---------------------------------------------------------------------------- */
@@ -257,6 +265,21 @@ static bool describe(shaped_t *f, const nicstride_target_t *a, uint32_t granule)
     return true;
 }
 
+/** Contiguous on both sides: then it is as short as the others, and may be answered in the slot. */
+static bool move_contiguous(nicstride_module_t *m, const nicstride_target_t *a,
+                            const nicstride_small_t *s)
+{
+    char *here = a->origin_base + a->origin.offset;
+    nicstride_small_t plain = *s;
+
+    plain.len = a->target.size;
+    if (s->type == NICSTRIDE_MSG_GET)
+        plain.result = here;
+    else
+        plain.data = here;
+    return start(m, a->peer, a->disp + a->target.offset, &plain, plain.len);
+}
+
 bool nicstride_small_move(nicstride_module_t *m, nicstride_target_t *a, const nicstride_small_t *s,
                           uint32_t granule)
 {
@@ -270,6 +293,9 @@ bool nicstride_small_move(nicstride_module_t *m, nicstride_target_t *a, const ni
     if (size > (waits_for_company(m, p) && !get ? NICSTRIDE_FAR_MAX : nicstride_small_max()) ||
         p->rank == m->rank)
         return false;
+    if (size <= nicstride_small_max() && onic_layout_is_contig(&a->origin) &&
+        onic_layout_is_contig(&a->target))
+        return move_contiguous(m, a, s);
     nicstride_msg_init(&f.msg, s->type, m->info[p->rank].win, (uint32_t)m->rank);
     if (!describe(&f, a, granule) ||
         (!get && sizeof(f.msg) + f.used + size > onic_wire_header_max()))

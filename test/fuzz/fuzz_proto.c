@@ -155,7 +155,7 @@ static void check_glance(const uint8_t *message, size_t len)
     require(nicstride_msg_decode(message, len, 0, &m, &layout) == NULL);
     require(m.win == s.win && m.origin == s.origin && m.disp == (int64_t)disp &&
             m.count == s.count && m.handle == nicstride_short_handle(s.handle));
-    require(m.layout_len == 0 && m.offset == 0 && m.status == 0 && m.op == s.op &&
+    require(m.layout_len == 0 && m.offset == 0 && m.status == 0 && m.op == nicstride_short_op(&s) &&
             m.dtype == s.dtype);
     require((const uint8_t *)layout == message + data);
 }

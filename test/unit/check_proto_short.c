@@ -49,7 +49,7 @@ static nicstride_msg_t random_message(unit_random_t *r, size_t type, size_t *len
     if (strchr(fields, 'd') != NULL)
         m.disp = (int64_t)random_bits(r, unit_once_in(r, 2) ? 32 : 64);
     if (strchr(fields, 'O') != NULL)
-        m.op = (uint16_t)random_bits(r, 8);
+        m.op = (uint16_t)random_bits(r, NICSTRIDE_SHORT_OP_BITS);
     if (strchr(fields, 't') != NULL)
         m.dtype = (uint16_t)random_bits(r, 7);
     if (strchr(fields, 'h') != NULL)
@@ -61,7 +61,7 @@ static nicstride_msg_t random_message(unit_random_t *r, size_t type, size_t *len
         m.flags = NICSTRIDE_MSG_INLINE;
         m.len = *len_p = 2 + 2 * unit_below(r, 64);
     } else if (strchr(fields, 'l') != NULL)
-        m.len = random_bits(r, 8);
+        m.len = random_bits(r, 16 - NICSTRIDE_SHORT_OP_BITS);
     return m;
 }
 
@@ -107,10 +107,10 @@ static void check_glance(const void *bytes, size_t len, const char *why, const n
         return;
     UNIT_CHECK(type == m->type && s.win == m->win && s.origin == m->origin &&
                disp == (uint64_t)m->disp && s.count == m->count &&
-               nicstride_short_handle(s.handle) == m->handle && s.op == m->op &&
+               nicstride_short_handle(s.handle) == m->handle && nicstride_short_op(&s) == m->op &&
                s.dtype == m->dtype);
     UNIT_CHECK(data == header_size(m));
-    UNIT_CHECK(m->len == (type == NICSTRIDE_MSG_GET ? s.len : len - data));
+    UNIT_CHECK(m->len == (type == NICSTRIDE_MSG_GET ? nicstride_short_len(&s) : len - data));
 }
 
 /** Decodes `len` bytes, in memory that ends with them, at an odd address. */
@@ -195,9 +195,9 @@ START_TEST(what_does_not_fit)
     nicstride_msg_t right, m;
 
     nicstride_msg_init(&right, NICSTRIDE_MSG_GET_ACC, UINT16_MAX, UINT16_MAX);
-    right.op = UINT8_MAX;
+    right.op = (1 << NICSTRIDE_SHORT_OP_BITS) - 1;
     right.dtype = INT8_MAX;
-    right.len = UINT8_MAX;
+    right.len = NICSTRIDE_SHORT_LEN_MAX;
     right.disp = right.count = UINT32_MAX;
     right.handle = (uint64_t)NICSTRIDE_GENERATION_MAX << 32 | UINT8_MAX;
     ck_assert(has_short_form(&right));
@@ -299,7 +299,7 @@ START_TEST(random_bytes)
     unit_random_t r = {unit_seed()};
     unsigned through = 0;
 
-    for (int i = 0; i < 300000; i++) {
+    for (int i = 0; i < 600000; i++) {
         unsigned char bytes[NICSTRIDE_SHORT_MAX + 32], again[NICSTRIDE_SHORT_MAX];
         const size_t len = unit_below(&r, sizeof(bytes) + 1);
         size_t header = 0;
