@@ -87,6 +87,7 @@ static void apply_direct(nicstride_module_t *m, const accumulate_t *acc)
     const nicstride_target_t *a = &acc->access;
     nicstride_ctl_t *ctl = nicstride_ctl(m, a->peer->local);
     const uint64_t chunk = CHUNK - CHUNK % acc->op.apply.size;
+    const bool in_place = acc->fetch && onic_layout_is_contig(&acc->result);
     onic_cursor_t from, to, old_to;
     uint64_t held = 0;
 
@@ -100,9 +101,10 @@ static void apply_direct(nicstride_module_t *m, const accumulate_t *acc)
         _Alignas(64) char tmp[CHUNK], old[CHUNK];
         uint64_t n = a->target.size - pos < chunk ? a->target.size - pos : chunk;
         const void *src = source(acc, &from, pos, tmp, n);
+        char *result = in_place ? acc->result_base + acc->result.offset + (int64_t)pos : old;
 
-        nicstride_apply(&acc->op.apply, &to, a->direct, src, acc->fetch ? old : NULL, n);
-        if (acc->fetch)
+        nicstride_apply(&acc->op.apply, &to, a->direct, src, acc->fetch ? result : NULL, n);
+        if (acc->fetch && !in_place)
             onic_unpack(&old_to, acc->result_base, old, n);
         pos += n;
         held += n;
