@@ -59,6 +59,8 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/compare_and_swap.c \
 	osc_nicstride/component.c \
 	osc_nicstride/component.h \
+	osc_nicstride/connect.c \
+	osc_nicstride/connect.h \
 	osc_nicstride/control.h \
 	osc_nicstride/counted.c \
 	osc_nicstride/counted.h \
