@@ -50,6 +50,9 @@
 /** Looks for work of our own that cannot be done come more and more seldom, up to so many times
  *  idle_usec. */
 #define LOOKS_MAX 16
+/** Looks that find nothing before it sleeps without a timer. A program that puts work off does so
+ *  again and again, and waking the thread each time would take longer than the work. */
+#define LOOKS_IDLE 16
 
 #define FOREVER UINT_MAX
 
@@ -283,15 +286,17 @@ static bool sleep_deep(onic_server_t *s)
 static void *server_main(void *arg)
 {
     onic_server_t *s = arg;
-    unsigned looks = 1;
+    unsigned looks = 1, idle = LOOKS_IDLE;
     while (!atomic_load(&s->stop)) {
         const uint64_t seen = atomic_load(&onic_wire.mpi_ticks);
         const bool wanted = atomic_load(&s->want) > 0, left = leaves_work();
         bool knocked;
-        if (!wanted && !left) {
+        if (!wanted && !left && idle >= LOOKS_IDLE) {
             looks = 1;
             knocked = sleep_deep(s);
+            idle = knocked ? LOOKS_IDLE : 0;
         } else {
+            idle = wanted || left ? 0 : idle + 1;
             knocked = look_out(s, wanted ? s->idle_usec : looks * s->idle_usec, false);
         }
         if (knocked) {
