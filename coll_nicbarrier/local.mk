@@ -5,54 +5,54 @@
 noinst_LTLIBRARIES += coll_nicbarrier/libnicbarrier_core.la
 
 coll_nicbarrier_libnicbarrier_core_la_SOURCES = \
-	coll_nicbarrier/arrange.c \
-	coll_nicbarrier/arrange.h \
-	coll_nicbarrier/crowd.h \
-	coll_nicbarrier/engine.h \
-	coll_nicbarrier/epoch.c \
-	coll_nicbarrier/epoch.h \
-	coll_nicbarrier/habit.c \
-	coll_nicbarrier/habit.h \
-	coll_nicbarrier/offer.c \
-	coll_nicbarrier/offer.h \
-	coll_nicbarrier/packet.c \
-	coll_nicbarrier/packet.h \
-	coll_nicbarrier/place.c \
-	coll_nicbarrier/place.h \
-	coll_nicbarrier/port.c \
-	coll_nicbarrier/port.h \
-	coll_nicbarrier/rdma.c \
-	coll_nicbarrier/rdma.h \
-	coll_nicbarrier/reach.c \
-	coll_nicbarrier/reach.h \
-	coll_nicbarrier/reason.c \
-	coll_nicbarrier/schedule.c \
-	coll_nicbarrier/schedule.h \
-	coll_nicbarrier/shm.c \
-	coll_nicbarrier/shm.h \
-	coll_nicbarrier/tombstone.c \
-	coll_nicbarrier/tombstone.h
+	coll_nicbarrier/schedule/arrange.c \
+	coll_nicbarrier/schedule/arrange.h \
+	coll_nicbarrier/engines/oversubscription.h \
+	coll_nicbarrier/engines/engine.h \
+	coll_nicbarrier/epoch/epoch.c \
+	coll_nicbarrier/epoch/epoch.h \
+	coll_nicbarrier/component/overlap.c \
+	coll_nicbarrier/component/overlap.h \
+	coll_nicbarrier/engines/datagram/endpoint.c \
+	coll_nicbarrier/engines/datagram/endpoint.h \
+	coll_nicbarrier/engines/datagram/packet.c \
+	coll_nicbarrier/engines/datagram/packet.h \
+	coll_nicbarrier/engines/datagram/udp_address.c \
+	coll_nicbarrier/engines/datagram/udp_address.h \
+	coll_nicbarrier/engines/datagram/port.c \
+	coll_nicbarrier/engines/datagram/port.h \
+	coll_nicbarrier/engines/put/rdma.c \
+	coll_nicbarrier/engines/put/rdma.h \
+	coll_nicbarrier/engines/datagram/reach.c \
+	coll_nicbarrier/engines/datagram/reach.h \
+	coll_nicbarrier/engines/reason.c \
+	coll_nicbarrier/schedule/schedule.c \
+	coll_nicbarrier/schedule/schedule.h \
+	coll_nicbarrier/engines/shm/shm.c \
+	coll_nicbarrier/engines/shm/shm.h \
+	coll_nicbarrier/engines/datagram/tombstone.c \
+	coll_nicbarrier/engines/datagram/tombstone.h
 coll_nicbarrier_libnicbarrier_core_la_CPPFLAGS = $(pure_cppflags)
 
 # Engine datagram, which needs no MPI either.
 noinst_LTLIBRARIES += coll_nicbarrier/libnicbarrier_datagram.la
 
 coll_nicbarrier_libnicbarrier_datagram_la_SOURCES = \
-	coll_nicbarrier/datagram.c \
-	coll_nicbarrier/datagram.h \
-	coll_nicbarrier/datagram_flow.c \
-	coll_nicbarrier/datagram_thread.c \
-	coll_nicbarrier/datagram_udp.c \
-	coll_nicbarrier/datagram_verbs.c \
-	coll_nicbarrier/verbs.c \
-	coll_nicbarrier/verbs.h
+	coll_nicbarrier/engines/datagram/datagram.c \
+	coll_nicbarrier/engines/datagram/datagram.h \
+	coll_nicbarrier/engines/datagram/flow.c \
+	coll_nicbarrier/engines/datagram/thread.c \
+	coll_nicbarrier/engines/datagram/udp.c \
+	coll_nicbarrier/engines/datagram/verbs_ud.c \
+	coll_nicbarrier/engines/datagram/verbs.c \
+	coll_nicbarrier/engines/datagram/verbs.h
 nodist_coll_nicbarrier_libnicbarrier_datagram_la_SOURCES = common/config.h
 coll_nicbarrier_libnicbarrier_datagram_la_CPPFLAGS = $(pure_cppflags) $(datagram_cppflags) -D_GNU_SOURCE
 
 # Engine put: neither does it, but for the wire below it.
 noinst_LTLIBRARIES += coll_nicbarrier/libnicbarrier_put.la
 
-coll_nicbarrier_libnicbarrier_put_la_SOURCES = coll_nicbarrier/put.c
+coll_nicbarrier_libnicbarrier_put_la_SOURCES = coll_nicbarrier/engines/put/put.c
 coll_nicbarrier_libnicbarrier_put_la_CPPFLAGS = $(pure_cppflags)
 
 # libibverbs, where configure found it, is needed to load the component.
@@ -67,20 +67,20 @@ endif
 component_LTLIBRARIES += mca_coll_nicbarrier.la
 
 mca_coll_nicbarrier_la_SOURCES = \
-	coll_nicbarrier/agree.c \
-	coll_nicbarrier/agree.h \
-	coll_nicbarrier/carrier.c \
-	coll_nicbarrier/carrier.h \
-	coll_nicbarrier/component.c \
-	coll_nicbarrier/exchange.c \
-	coll_nicbarrier/exchange.h \
-	coll_nicbarrier/line.c \
-	coll_nicbarrier/module.c \
-	coll_nicbarrier/module.h \
-	coll_nicbarrier/params.c \
-	coll_nicbarrier/pvars.c \
-	coll_nicbarrier/request.c \
-	coll_nicbarrier/settings.c
+	coll_nicbarrier/agree/agree.c \
+	coll_nicbarrier/agree/agree.h \
+	coll_nicbarrier/engines/team.c \
+	coll_nicbarrier/engines/team.h \
+	coll_nicbarrier/component/component.c \
+	coll_nicbarrier/agree/exchange.c \
+	coll_nicbarrier/agree/exchange.h \
+	coll_nicbarrier/component/queue.c \
+	coll_nicbarrier/component/module.c \
+	coll_nicbarrier/component/module.h \
+	coll_nicbarrier/component/params.c \
+	coll_nicbarrier/component/pvars.c \
+	coll_nicbarrier/component/request.c \
+	coll_nicbarrier/component/settings.c
 nodist_mca_coll_nicbarrier_la_SOURCES = common/config.h
 mca_coll_nicbarrier_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE \
 	-DOMPI_NIC_HELP_DIR='"$(componentdir)"'

@@ -33,7 +33,7 @@ static size_t cache_size(hwloc_topology_t topology, hwloc_obj_type_t level, size
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static size_t l2 = L2_DEFAULT, l3 = L3_DEFAULT;
-static onic_place_t place = {-1, -1, -1};
+static onic_locality_t place = {-1, -1, -1};
 
 /** Index of the object of this type that holds all of `set`, or -1 where none does. */
 static int32_t holder(hwloc_topology_t topology, hwloc_obj_type_t type, hwloc_const_cpuset_t set)
@@ -76,7 +76,7 @@ static void look(void)
     }
 }
 
-onic_place_t onic_place(void)
+onic_locality_t onic_locality(void)
 {
     pthread_once(&once, look);
     return place;

@@ -125,14 +125,14 @@ ONIC_EXPORT int onic_node_settle(onic_node_t *node, const onic_node_offer_t *off
 /* ---- hardware ------------------------------------------------------------------------------- */
 
 /** Where a process runs, as logical indices on its machine; -1 where it is not bound to one. */
-typedef struct onic_place {
+typedef struct onic_locality {
     int32_t package;
     int32_t numa;
     int32_t cache; /**< last-level cache */
-} onic_place_t;
+} onic_locality_t;
 
 /** The place of this process, from Open MPI's hwloc topology and the binding. Thread-safe. */
-ONIC_EXPORT onic_place_t onic_place(void);
+ONIC_EXPORT onic_locality_t onic_locality(void);
 
 /** Bytes of one core's L2 and of the shared L3 cache, from Open MPI's hwloc topology; defaults of
  *  1 MiB and 32 MiB where it cannot tell. Thread-safe. */

@@ -16,13 +16,13 @@ unit_programs = \
 	test/unit/check_layout \
 	test/unit/check_layout_wire \
 	test/unit/check_lockq \
-	test/unit/check_nicbarrier_crowd \
+	test/unit/check_nicbarrier_oversubscription \
 	test/unit/check_nicbarrier_datagram \
 	test/unit/check_nicbarrier_epoch \
-	test/unit/check_nicbarrier_habit \
+	test/unit/check_nicbarrier_overlap \
 	test/unit/check_nicbarrier_packet \
 	test/unit/check_nicbarrier_mixed \
-	test/unit/check_nicbarrier_place \
+	test/unit/check_nicbarrier_udp_address \
 	test/unit/check_nicbarrier_port \
 	test/unit/check_nicbarrier_put \
 	test/unit/check_nicbarrier_rdma \
@@ -66,18 +66,18 @@ test_unit_check_held_LDADD = $(unit_ldadd)
 test_unit_check_layout_LDADD = $(unit_ldadd)
 test_unit_check_layout_wire_LDADD = $(unit_ldadd)
 test_unit_check_lockq_LDADD = $(unit_ldadd)
-test_unit_check_nicbarrier_crowd_LDADD = $(barrier_ldadd)
+test_unit_check_nicbarrier_oversubscription_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_datagram_LDADD = coll_nicbarrier/libnicbarrier_datagram.la $(barrier_ldadd) $(datagram_libs)
 test_unit_check_nicbarrier_epoch_SOURCES = \
 	test/unit/check_nicbarrier_epoch.c \
 	test/unit/nicbarrier_sim.c \
 	test/unit/nicbarrier_sim.h
 test_unit_check_nicbarrier_epoch_LDADD = $(barrier_ldadd)
-test_unit_check_nicbarrier_habit_LDADD = $(barrier_ldadd)
+test_unit_check_nicbarrier_overlap_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_packet_LDADD = $(barrier_ldadd)
 # With a transport of its own in place of verbs.
 test_unit_check_nicbarrier_mixed_LDADD = coll_nicbarrier/libnicbarrier_datagram.la $(barrier_ldadd)
-test_unit_check_nicbarrier_place_LDADD = $(barrier_ldadd)
+test_unit_check_nicbarrier_udp_address_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_port_LDADD = $(barrier_ldadd)
 # With a wire of its own in place of the one over UCX.
 test_unit_check_nicbarrier_put_SOURCES = \
@@ -161,7 +161,7 @@ mpi_programs = \
 	test/mpi/barrier_away \
 	test/mpi/barrier_beside \
 	test/mpi/barrier_churn \
-	test/mpi/barrier_deaf \
+	test/mpi/barrier_unreachable \
 	test/mpi/barrier_differ \
 	test/mpi/barrier_fallback \
 	test/mpi/barrier_forgotten \
@@ -337,7 +337,7 @@ EXTRA_DIST += \
 fuzz_programs = \
 	test/fuzz/fuzz_layout \
 	test/fuzz/fuzz_nicbarrier \
-	test/fuzz/fuzz_nicbarrier_offer \
+	test/fuzz/fuzz_nicbarrier_endpoint \
 	test/fuzz/fuzz_proto
 EXTRA_PROGRAMS += $(fuzz_programs)
 
@@ -357,9 +357,9 @@ test_fuzz_fuzz_nicbarrier_SOURCES = test/fuzz/fuzz_nicbarrier.c $(fuzz_driver)
 test_fuzz_fuzz_nicbarrier_LDADD = coll_nicbarrier/libnicbarrier_core.la
 test_fuzz_fuzz_nicbarrier_LDFLAGS = $(FUZZ_LDFLAGS)
 
-test_fuzz_fuzz_nicbarrier_offer_SOURCES = test/fuzz/fuzz_nicbarrier_offer.c $(fuzz_driver)
-test_fuzz_fuzz_nicbarrier_offer_LDADD = coll_nicbarrier/libnicbarrier_core.la
-test_fuzz_fuzz_nicbarrier_offer_LDFLAGS = $(FUZZ_LDFLAGS)
+test_fuzz_fuzz_nicbarrier_endpoint_SOURCES = test/fuzz/fuzz_nicbarrier_endpoint.c $(fuzz_driver)
+test_fuzz_fuzz_nicbarrier_endpoint_LDADD = coll_nicbarrier/libnicbarrier_core.la
+test_fuzz_fuzz_nicbarrier_endpoint_LDFLAGS = $(FUZZ_LDFLAGS)
 
 test_fuzz_fuzz_proto_SOURCES = test/fuzz/fuzz_proto.c $(fuzz_driver)
 test_fuzz_fuzz_proto_LDADD = $(fuzz_ldadd)

@@ -14,9 +14,9 @@
  */
 #include <string.h>
 
-#include "coll_nicbarrier/epoch.h"
-#include "coll_nicbarrier/packet.h"
-#include "coll_nicbarrier/schedule.h"
+#include "coll_nicbarrier/epoch/epoch.h"
+#include "coll_nicbarrier/engines/datagram/packet.h"
+#include "coll_nicbarrier/schedule/schedule.h"
 #include "test/fuzz/fuzz.h"
 
 enum { HEAD = 4, SIZE = NICBARRIER_PACKET_SIZE, ENTER_EVERY = 3 };

@@ -90,8 +90,8 @@ int main(int argc, char **argv)
     TL_CHECK(mappings() <= maps + 40, "there were %d mappings, now %d", maps, mappings());
     meet_check_engine(comms / EVERY * 5);
     if (meet_engine() != NULL) {
-        TL_CHECK(meet_counter("live_carriers") == 0, "%lld engines are left",
-                 meet_counter("live_carriers"));
+        TL_CHECK(meet_counter("live_teams") == 0, "%lld engines are left",
+                 meet_counter("live_teams"));
     }
     return meet_finish();
 }

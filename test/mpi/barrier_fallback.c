@@ -79,7 +79,7 @@ int main(int argc, char **argv)
     TL_CHECK(all == 1, "%d lines say why, not 1", all);
     TL_CHECK(meet_counter("declined") == 2, "%lld agreements were declined",
              meet_counter("declined"));
-    TL_CHECK(meet_counter("live_carriers") == 0, "%lld engines", meet_counter("live_carriers"));
+    TL_CHECK(meet_counter("live_teams") == 0, "%lld engines", meet_counter("live_teams"));
     meet_free(&m);
     meet_free(&n);
     TL_MPI(MPI_Comm_free(&dup_comm));

@@ -115,7 +115,7 @@ void meet_delay(tl_rng_t *rng, int usec)
 
 static const char *const names[] = {"barriers_shm",     "barriers_put",    "barriers_datagram",
                                     "barriers_below",   "agreements",      "declined",
-                                    "live_carriers",    "live_requests",   "retransmits",
+                                    "live_teams",       "live_requests",   "retransmits",
                                     "skew_count",       "skew_total",      "verbs_sent",
                                     "verbs_received",   "verbs_fallbacks", "datagram_completed",
                                     "thread_completed", "handovers",       "trials"};

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Trees of the processes of a node: fixed machines, and properties on random ones. */
-#include "coll_nicbarrier/arrange.h"
+#include "coll_nicbarrier/schedule/arrange.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +44,7 @@ static int depth(const nicbarrier_tree_t *t)
     return d;
 }
 
-static nicbarrier_tree_t made(const nicbarrier_where_t *where, int n, int fanout)
+static nicbarrier_tree_t made(const nicbarrier_locality_t *where, int n, int fanout)
 {
     nicbarrier_tree_t t;
     ck_assert_int_eq(nicbarrier_arrange(&t, where, n, fanout), 0);
@@ -54,7 +54,7 @@ static nicbarrier_tree_t made(const nicbarrier_where_t *where, int n, int fanout
 
 START_TEST(few_are_one_group)
 {
-    nicbarrier_where_t where[4] = {{0, 0, 0}, {1, 1, 1}, {0, 0, 0}, {1, 1, 1}};
+    nicbarrier_locality_t where[4] = {{0, 0, 0}, {1, 1, 1}, {0, 0, 0}, {1, 1, 1}};
     nicbarrier_tree_t t = made(where, 4, 4);
     ck_assert_int_eq(t.vertices, 5);
     ck_assert_int_eq(t.leaf[0] + t.leaf[2], 1);
@@ -67,9 +67,9 @@ END_TEST
 
 START_TEST(two_packages)
 {
-    nicbarrier_where_t where[16];
+    nicbarrier_locality_t where[16];
     for (int i = 0; i < 16; i++) {
-        where[i] = (nicbarrier_where_t){i % 2, i % 2, i % 4};
+        where[i] = (nicbarrier_locality_t){i % 2, i % 2, i % 4};
     }
     nicbarrier_tree_t t = made(where, 16, 8);
     /* 4 caches of 4, then 2 packages of 2 caches, then the root. */
@@ -85,9 +85,9 @@ END_TEST
 
 START_TEST(unknown_places)
 {
-    nicbarrier_where_t where[MANY];
+    nicbarrier_locality_t where[MANY];
     for (int i = 0; i < MANY; i++) {
-        where[i] = (nicbarrier_where_t){-1, -1, -1};
+        where[i] = (nicbarrier_locality_t){-1, -1, -1};
     }
     nicbarrier_tree_t t = made(where, 64, 8);
     ck_assert_int_eq(t.vertices, 64 + 8 + 1);
@@ -101,7 +101,7 @@ END_TEST
 START_TEST(random_machines)
 {
     unit_random_t random = {unit_seed() + (uint64_t)_i};
-    nicbarrier_where_t where[MANY];
+    nicbarrier_locality_t where[MANY];
     int n = 1 + (int)unit_below(&random, MANY), fanout = 2 + (int)unit_below(&random, 19);
     uint64_t spread = 1 + unit_below(&random, 10);
     for (int i = 0; i < n; i++) {

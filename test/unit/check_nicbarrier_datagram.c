@@ -110,16 +110,17 @@ END_TEST
 static void strangers(test_t *t)
 {
     nicbarrier_parts_t parts;
-    nicbarrier_places_t mine;
+    nicbarrier_udp_address_t mine;
     struct sockaddr_in to = {.sin_family = AF_INET};
     unsigned char bytes[100] = {0};
     nicbarrier_packet_t p = {.kind = NICBARRIER_PACKET_EPOCH, .key = 81, .epoch = 1};
     const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
     begin(t, 81, NULL, 0);
-    EXPECT(nicbarrier_offer_split(t->shared->offer[t->me], t->shared->len[t->me], &parts) == NULL);
-    EXPECT(nicbarrier_places_decode(parts.bytes[NICBARRIER_VIA_UDP], parts.len[NICBARRIER_VIA_UDP],
-                                    &mine) == NULL);
+    EXPECT(nicbarrier_endpoint_split(t->shared->endpoint[t->me], t->shared->len[t->me], &parts) ==
+           NULL);
+    EXPECT(nicbarrier_udp_address_decode(parts.bytes[NICBARRIER_VIA_UDP],
+                                         parts.len[NICBARRIER_VIA_UDP], &mine) == NULL);
     to.sin_port = htons(mine.port);
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     p.sender = (uint32_t)(1 - t->me);
@@ -187,7 +188,8 @@ START_TEST(opened_again)
 END_TEST
 
 /* Member 0 sends nothing: 1 and 2 hear nothing of it, 3 waits for 1, which cannot go on, but is
- * there. Then only who waits for 0 knows a host to be deaf. Member 0 itself hears everybody. */
+ * there. Then only who waits for 0 knows a host to be unreachable. Member 0 itself hears everybody.
+ */
 static void mute(test_t *t)
 {
     const bool expected[] = {false, true, true, false};
@@ -205,7 +207,7 @@ static void mute(test_t *t)
         EXPECT(t->net->from[1]->proven);
     }
     engine->lost(t->net);
-    EXPECT((nicbarrier_datagram.ndeaf == 1) == expected[t->me]);
+    EXPECT((nicbarrier_datagram.nunreachable == 1) == expected[t->me]);
     meet(t, 2);
     engine->disconnect(t->net);
     /* Another group: all are on this host. */
@@ -227,7 +229,7 @@ static void ask_nobody(test_t *t)
     begin(t, 87, NULL, 0);
     enter(t, 1);
     engine->lost(t->net);
-    EXPECT(nicbarrier_datagram.ndeaf == 0 || COUNT(nacks) > 0);
+    EXPECT(nicbarrier_datagram.nunreachable == 0 || COUNT(nacks) > 0);
     meet(t, 1);
     engine->disconnect(t->net);
 }

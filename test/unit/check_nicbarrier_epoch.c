@@ -7,11 +7,11 @@
  * The barrier protocol in a simulated cluster: nobody leaves before all have entered, everybody
  * leaves, whatever the network does; and where the protocol is broken on purpose, this shows.
  */
-#include "coll_nicbarrier/epoch.h"
+#include "coll_nicbarrier/epoch/epoch.h"
 
 #include <string.h>
 
-#include "coll_nicbarrier/tombstone.h"
+#include "coll_nicbarrier/engines/datagram/tombstone.h"
 #include "test/unit/nicbarrier_sim.h"
 #include "test/unit/unit.h"
 

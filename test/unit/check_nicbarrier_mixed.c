@@ -5,7 +5,7 @@
 /**
  * @file
  * Engine datagram over two transports. In place of verbs there is one made for the test, which uses
- * sockets, too, and of which members may lack the device, or be deaf or dumb.
+ * sockets, too, and of which members may lack the device, or be unreachable or dumb.
  */
 #include "test/unit/nicbarrier_group.h"
 
@@ -18,7 +18,7 @@
  */
 
 static struct {
-    bool absent, deaf, dumb;
+    bool absent, unreachable, dumb;
     int fd;
     uint16_t port; /* as the socket has it */
     int resolved;  /* and not released */
@@ -106,7 +106,7 @@ static int fake_receive(void *bytes, size_t size, nicbarrier_address_t *from)
 
     do
         n = recvfrom(fake.fd, bytes, size, 0, (struct sockaddr *)&a, &len);
-    while (n >= 0 && fake.deaf);
+    while (n >= 0 && fake.unreachable);
     memset(from, 0, sizeof(*from));
     memcpy(from->bytes, &a.sin_port, sizeof(a.sin_port));
     from->len = sizeof(a.sin_port);
@@ -148,7 +148,7 @@ static void first_is_absent(int me)
 
 static void first_is_deaf(int me)
 {
-    fake.deaf = me == 0;
+    fake.unreachable = me == 0;
 }
 
 static void first_is_dumb(int me)
@@ -158,7 +158,7 @@ static void first_is_dumb(int me)
 
 static void all_are_deaf(int me)
 {
-    fake.deaf = me >= 0;
+    fake.unreachable = me >= 0;
 }
 
 /* The first epoch is a trial, as the agreement does it. */
@@ -343,28 +343,29 @@ END_TEST
 /* ---- what cannot be had -----------------------------------------------------------------------
  */
 
-/* Connects to a member whose offer has these parts; returns whether that works. */
+/* Connects to a member whose endpoint has these parts; returns whether that works. */
 static bool connects_by(nicbarrier_verbs_use_t use, const nicbarrier_parts_t *parts,
                         nicbarrier_reason_t *why)
 {
     const nicbarrier_net_config_t config = {
         .nack_usec = 1000, .interface = "lo", .thread = true, .verbs = (int)use};
-    unsigned char offer[OFFER_ROOM];
-    const uint32_t len = nicbarrier_offer_head(parts->len, offer);
+    unsigned char endpoint[ENDPOINT_ROOM];
+    const uint32_t len = nicbarrier_endpoint_head(parts->len, endpoint);
 
-    memcpy(offer + NICBARRIER_OFFER_HEAD, parts->bytes[0], parts->len[0]);
-    memcpy(offer + NICBARRIER_OFFER_HEAD + parts->len[0], parts->bytes[1], parts->len[1]);
-    return connects(&config, offer, len, why);
+    memcpy(endpoint + NICBARRIER_ENDPOINT_HEAD, parts->bytes[0], parts->len[0]);
+    memcpy(endpoint + NICBARRIER_ENDPOINT_HEAD + parts->len[0], parts->bytes[1], parts->len[1]);
+    return connects(&config, endpoint, len, why);
 }
 
 START_TEST(reasons)
 {
-    nicbarrier_places_t udp = {.host = 1, .cookie = 2, .port = 3, .n = 1, .place = {{4, 8, {10}}}};
-    unsigned char place[NICBARRIER_PLACES_SIZE];
+    nicbarrier_udp_address_t udp = {
+        .host = 1, .cookie = 2, .port = 3, .n = 1, .ip = {{4, 8, {10}}}};
+    unsigned char place[NICBARRIER_UDP_ADDRESS_SIZE];
     nicbarrier_parts_t parts = {{place, (const unsigned char *)"xyz"}, {0, 2}};
     nicbarrier_reason_t why = {""};
 
-    parts.len[0] = nicbarrier_places_encode(&udp, place);
+    parts.len[0] = nicbarrier_udp_address_encode(&udp, place);
     ck_assert(connects_by(NICBARRIER_VERBS_AUTO, &parts, &why));
     ck_assert(connects_by(NICBARRIER_VERBS_ALWAYS, &parts, &why));
     ck_assert(connects_by(NICBARRIER_VERBS_NEVER, &parts, &why));
@@ -377,8 +378,8 @@ START_TEST(reasons)
     ck_assert_ptr_nonnull(strstr(why.text, "member 1 has no verbs device"));
 
     /* No address to reach it by UDP: mine. */
-    memcpy(udp.place[0].bytes, (const uint8_t[]){127, 0, 0, 1}, 4);
-    parts.len[0] = nicbarrier_places_encode(&udp, place);
+    memcpy(udp.ip[0].bytes, (const uint8_t[]){127, 0, 0, 1}, 4);
+    parts.len[0] = nicbarrier_udp_address_encode(&udp, place);
     ck_assert(!connects_by(NICBARRIER_VERBS_AUTO, &parts, &why));
     ck_assert_ptr_nonnull(strstr(why.text, "no address"));
     parts.len[1] = 2;

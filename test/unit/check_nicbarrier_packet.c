@@ -3,11 +3,11 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file The wire format of barrier packets: its bytes, and that nothing else is taken for it. */
-#include "coll_nicbarrier/packet.h"
+#include "coll_nicbarrier/engines/datagram/packet.h"
 
 #include <string.h>
 
-#include "coll_nicbarrier/schedule.h"
+#include "coll_nicbarrier/schedule/schedule.h"
 #include "test/unit/unit.h"
 
 static const nicbarrier_packet_t example = {.kind = NICBARRIER_PACKET_NACK,

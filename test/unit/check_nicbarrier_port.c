@@ -2,13 +2,14 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Ports of verbs devices: wire form, senders, filters, choice; and the parts of an offer. */
-#include "coll_nicbarrier/port.h"
+/** @file Ports of verbs devices: wire form, senders, filters, choice; and the parts of an endpoint.
+ */
+#include "coll_nicbarrier/engines/datagram/port.h"
 
 #include <arpa/inet.h>
 #include <string.h>
 
-#include "coll_nicbarrier/offer.h"
+#include "coll_nicbarrier/engines/datagram/endpoint.h"
 #include "test/unit/unit.h"
 
 static void set_gid(uint8_t gid[16], const char *text)
@@ -353,31 +354,33 @@ START_TEST(gids)
 }
 END_TEST
 
-/* ---- offers -----------------------------------------------------------------------------------
+/* ---- endpoints
+ * -----------------------------------------------------------------------------------
  */
 
 START_TEST(parts)
 {
     unit_random_t random = {unit_seed()};
-    unsigned char bytes[NICBARRIER_OFFER_HEAD + 2 * NICBARRIER_OFFER_PART_MAX + 1];
+    unsigned char bytes[NICBARRIER_ENDPOINT_HEAD + 2 * NICBARRIER_ENDPOINT_PART_MAX + 1];
     nicbarrier_parts_t p;
 
     for (int i = 0; i < 20000; i++) {
-        uint32_t len[NICBARRIER_VIAS], whole = NICBARRIER_OFFER_HEAD;
+        uint32_t len[NICBARRIER_VIAS], whole = NICBARRIER_ENDPOINT_HEAD;
         for (int j = 0; j < NICBARRIER_VIAS; j++) {
             len[j] = (uint32_t)unit_below(
-                &random, unit_once_in(&random, 3) ? 1 : NICBARRIER_OFFER_PART_MAX + 1);
+                &random, unit_once_in(&random, 3) ? 1 : NICBARRIER_ENDPOINT_PART_MAX + 1);
             whole += len[j];
         }
-        UNIT_CHECK(nicbarrier_offer_head(len, bytes) == whole);
-        UNIT_CHECK(nicbarrier_offer_split(bytes, whole, &p) == NULL);
-        UNIT_CHECK(p.bytes[0] == bytes + NICBARRIER_OFFER_HEAD);
+        UNIT_CHECK(nicbarrier_endpoint_head(len, bytes) == whole);
+        UNIT_CHECK(nicbarrier_endpoint_split(bytes, whole, &p) == NULL);
+        UNIT_CHECK(p.bytes[0] == bytes + NICBARRIER_ENDPOINT_HEAD);
         UNIT_CHECK(p.bytes[1] == p.bytes[0] + len[0]);
         UNIT_CHECK(p.len[0] == len[0] && p.len[1] == len[1]);
-        UNIT_CHECK(nicbarrier_offer_split(bytes, whole + 1, &p) != NULL);
-        UNIT_CHECK(nicbarrier_offer_split(bytes, unit_below(&random, whole), &p) != NULL);
-        len[unit_below(&random, 2)] = NICBARRIER_OFFER_PART_MAX + 1;
-        UNIT_CHECK(nicbarrier_offer_split(bytes, nicbarrier_offer_head(len, bytes), &p) != NULL);
+        UNIT_CHECK(nicbarrier_endpoint_split(bytes, whole + 1, &p) != NULL);
+        UNIT_CHECK(nicbarrier_endpoint_split(bytes, unit_below(&random, whole), &p) != NULL);
+        len[unit_below(&random, 2)] = NICBARRIER_ENDPOINT_PART_MAX + 1;
+        UNIT_CHECK(nicbarrier_endpoint_split(bytes, nicbarrier_endpoint_head(len, bytes), &p) !=
+                   NULL);
     }
 }
 END_TEST

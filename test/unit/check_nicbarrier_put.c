@@ -7,14 +7,14 @@
  * Engine put without UCX: all members of a group in this process, over a wire of the test's own
  * (put_wire.h).
  */
-#include "coll_nicbarrier/engine.h"
-#include "coll_nicbarrier/schedule.h"
+#include "coll_nicbarrier/engines/engine.h"
+#include "coll_nicbarrier/schedule/schedule.h"
 
 #include <string.h>
 
 #include "test/unit/put_wire.h"
 
-enum { MEMBERS_MAX = 9, OFFER_ROOM = 64 };
+enum { MEMBERS_MAX = 9, ENDPOINT_ROOM = 64 };
 
 static const nicbarrier_engine_t *const engine = &nicbarrier_engine_put;
 
@@ -32,7 +32,7 @@ static void connect_most(group_t *g, int n, nicbarrier_schedule_kind_t schedule,
 {
     static const nicbarrier_net_events_t none;
     const nicbarrier_net_config_t config = {.schedule = (int)schedule};
-    unsigned char bytes[MEMBERS_MAX][OFFER_ROOM];
+    unsigned char bytes[MEMBERS_MAX][ENDPOINT_ROOM];
     uint32_t len[MEMBERS_MAX];
     nicbarrier_reason_t why = {""};
 
@@ -40,14 +40,14 @@ static void connect_most(group_t *g, int n, nicbarrier_schedule_kind_t schedule,
     ck_assert_int_eq(engine->open(&config, &why), 0);
     for (int i = 0; i < n; i++) {
         const nicbarrier_group_t group = {.key = 7, .n = n, .me = i};
-        unsigned char offer[NICBARRIER_OFFER_MAX];
-        ck_assert_int_eq(engine->offer(&group, &g->net[i], offer, &len[i], &why), 0);
-        ck_assert_uint_le(len[i], OFFER_ROOM);
-        memcpy(bytes[i], offer, len[i]);
+        unsigned char endpoint[NICBARRIER_ENDPOINT_MAX];
+        ck_assert_int_eq(engine->prepare(&group, &g->net[i], endpoint, &len[i], &why), 0);
+        ck_assert_uint_le(len[i], ENDPOINT_ROOM);
+        memcpy(bytes[i], endpoint, len[i]);
     }
-    const nicbarrier_offers_t offers = {bytes[0], OFFER_ROOM, len};
+    const nicbarrier_endpoints_t endpoints = {bytes[0], ENDPOINT_ROOM, len};
     for (int i = 0; i < n - missing; i++)
-        ck_assert_int_eq(engine->connect(g->net[i], &offers, &none, &why), 0);
+        ck_assert_int_eq(engine->connect(g->net[i], &endpoints, &none, &why), 0);
 }
 
 static void connect_all(group_t *g, int n, nicbarrier_schedule_kind_t schedule)

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Would UCX put by an RDMA adapter: lists as users write them, directories made here. */
-#include "coll_nicbarrier/rdma.h"
+#include "coll_nicbarrier/engines/put/rdma.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

@@ -4,11 +4,11 @@
  */
 /** @file By which address a partner is reached: some networks, and random ones beside a reference
  *  that works from all that has happened. */
-#include "coll_nicbarrier/reach.h"
+#include "coll_nicbarrier/engines/datagram/reach.h"
 
 #include "test/unit/unit.h"
 
-enum { MSEC = 1000000, CANDIDATES_MAX = NICBARRIER_PLACES_MAX + 2 };
+enum { MSEC = 1000000, CANDIDATES_MAX = NICBARRIER_IPS_MAX + 2 };
 
 /* ---- partners ---------------------------------------------------------------------------------
  */

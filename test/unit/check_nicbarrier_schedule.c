@@ -8,7 +8,7 @@
  * the end everyone has heard of everyone, and it takes as many messages one after another as the
  * paper says.
  */
-#include "coll_nicbarrier/schedule.h"
+#include "coll_nicbarrier/schedule/schedule.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file The barrier inside a node: views of many processes on memory of this one. */
-#include "coll_nicbarrier/shm.h"
+#include "coll_nicbarrier/engines/shm/shm.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -22,7 +22,7 @@ typedef struct node {
 
 static void make(node_t *node, int n, int fanout, bool network, unit_random_t *random)
 {
-    nicbarrier_where_t where[PROCESSES_MAX];
+    nicbarrier_locality_t where[PROCESSES_MAX];
     const size_t bytes = nicbarrier_shm_bytes(n);
 
     *node = (node_t){.n = n};
@@ -31,7 +31,7 @@ static void make(node_t *node, int n, int fanout, bool network, unit_random_t *r
     memset(node->memory, 0, bytes);
     for (int i = 0; i < n; i++) {
         const int core = (int)unit_below(random, 16);
-        where[i] = (nicbarrier_where_t){core / 8, core / 4, core / 2};
+        where[i] = (nicbarrier_locality_t){core / 8, core / 4, core / 2};
     }
     for (int i = 0; i < n; i++)
         ck_assert_int_eq(

@@ -5,13 +5,13 @@
 /**
  * @file
  * Engine datagram without MPI: processes that the test forks, over real sockets on this host, with
- * packets dropped on purpose. The agreement's part (carrying the offers) is played by shared
+ * packets dropped on purpose. The agreement's part (carrying the endpoints) is played by shared
  * memory.
  */
 #ifndef NICBARRIER_GROUP_H
 #define NICBARRIER_GROUP_H
 
-#include "coll_nicbarrier/datagram.h"
+#include "coll_nicbarrier/engines/datagram/datagram.h"
 
 #include <sched.h>
 #include <string.h>
@@ -22,11 +22,11 @@
 
 #include "test/unit/unit.h"
 
-enum { MEMBERS_MAX = 8, OFFER_ROOM = 256, SECONDS_MAX = 30 };
+enum { MEMBERS_MAX = 8, ENDPOINT_ROOM = 256, SECONDS_MAX = 30 };
 
 /* What all processes of a test share. */
 typedef struct shared {
-    unsigned char offer[MEMBERS_MAX][OFFER_ROOM];
+    unsigned char endpoint[MEMBERS_MAX][ENDPOINT_ROOM];
     uint32_t len[MEMBERS_MAX];
     unsigned char poke[NICBARRIER_POKE_MAX];
     uint32_t poke_len;
@@ -80,15 +80,16 @@ static inline bool joins(test_t *t, uint64_t key, const nicbarrier_net_events_t 
 {
     static const nicbarrier_net_events_t none;
     const nicbarrier_group_t group = {.key = key, .n = t->n, .me = t->me};
-    const nicbarrier_offers_t offers = {t->shared->offer[0], OFFER_ROOM, t->shared->len};
+    const nicbarrier_endpoints_t endpoints = {t->shared->endpoint[0], ENDPOINT_ROOM,
+                                              t->shared->len};
 
     t->key = key;
-    EXPECT(engine->offer(&group, &t->net, t->shared->offer[t->me], &t->shared->len[t->me], why) ==
-           0);
-    EXPECT(t->shared->len[t->me] <= OFFER_ROOM);
+    EXPECT(engine->prepare(&group, &t->net, t->shared->endpoint[t->me], &t->shared->len[t->me],
+                           why) == 0);
+    EXPECT(t->shared->len[t->me] <= ENDPOINT_ROOM);
     meet(t, point);
     nap(t->late);
-    return engine->connect(t->net, &offers, events != NULL ? events : &none, why) == 0;
+    return engine->connect(t->net, &endpoints, events != NULL ? events : &none, why) == 0;
 }
 
 static inline void begin(test_t *t, uint64_t key, const nicbarrier_net_events_t *events, int point)
@@ -237,23 +238,23 @@ static inline void run(const scenario_t *s)
     ck_assert(!failed);
 }
 
-/* In this process: connects to a member that is not there, of which this is the offer. Returns
+/* In this process: connects to a member that is not there, of which this is the endpoint. Returns
  * whether that works. */
 static inline bool connects(const nicbarrier_net_config_t *config, const void *theirs, uint32_t len,
                             nicbarrier_reason_t *why)
 {
     const nicbarrier_group_t group = {.key = 5, .n = 2, .me = 0};
     const nicbarrier_net_events_t none = {NULL, NULL, NULL};
-    unsigned char offer[2 * OFFER_ROOM] = {0};
+    unsigned char endpoint[2 * ENDPOINT_ROOM] = {0};
     uint32_t lens[2] = {0, len};
-    const nicbarrier_offers_t offers = {offer, OFFER_ROOM, lens};
+    const nicbarrier_endpoints_t endpoints = {endpoint, ENDPOINT_ROOM, lens};
     nicbarrier_net_t *net;
 
-    ck_assert_uint_le(len, OFFER_ROOM);
-    memcpy(offer + OFFER_ROOM, theirs, len);
+    ck_assert_uint_le(len, ENDPOINT_ROOM);
+    memcpy(endpoint + ENDPOINT_ROOM, theirs, len);
     ck_assert_int_eq(engine->open(config, why), 0);
-    ck_assert_int_eq(engine->offer(&group, &net, offer, &lens[0], why), 0);
-    const bool can = engine->connect(net, &offers, &none, why) == 0;
+    ck_assert_int_eq(engine->prepare(&group, &net, endpoint, &lens[0], why), 0);
+    const bool can = engine->connect(net, &endpoints, &none, why) == 0;
     engine->disconnect(net);
     engine->close();
     return can;

@@ -7,9 +7,9 @@
 
 #include <string.h>
 
-#include "coll_nicbarrier/epoch.h"
-#include "coll_nicbarrier/packet.h"
-#include "coll_nicbarrier/tombstone.h"
+#include "coll_nicbarrier/epoch/epoch.h"
+#include "coll_nicbarrier/engines/datagram/packet.h"
+#include "coll_nicbarrier/engines/datagram/tombstone.h"
 #include "test/unit/unit.h"
 
 #define USEC UINT64_C(1000)
@@ -50,7 +50,7 @@ typedef struct sim {
     uint64_t now, order;
     uint64_t last_completed; /* time */
     process_t *process;
-    int *offered;        /* by group */
+    int *prepared;       /* by group */
     int32_t *entered_by; /* by group and barrier */
     int32_t left;        /* processes not done */
     event_t *heap;
@@ -206,7 +206,7 @@ static void skip_a_step(nicbarrier_step_t *steps, int n)
     }
 }
 
-static void offer(sim_t *s, int32_t who)
+static void endpoint(sim_t *s, int32_t who)
 {
     process_t *p = &s->process[who];
     const sim_config_t *c = s->config;
@@ -221,9 +221,9 @@ static void offer(sim_t *s, int32_t who)
         p->epochs.slot[k].sent = p->epochs.slot[k].received = c->start;
     p->state = OFFERED;
     p->asleep = true;
-    if (++s->offered[p->group] < c->n)
+    if (++s->prepared[p->group] < c->n)
         return;
-    /* The agreement has carried all offers to everybody. */
+    /* The agreement has carried all endpoints to everybody. */
     for (int32_t other = 0; other < c->n; other++)
         wake(s, other);
 }
@@ -274,7 +274,7 @@ static void act(sim_t *s, int32_t who)
     if (p->done)
         return;
     if (p->state == OUTSIDE)
-        offer(s, who);
+        endpoint(s, who);
     else if (p->state == OFFERED)
         p->state = CONNECTED;
     else if (p->epochs.completed == s->config->start + (uint64_t)s->config->barriers)
@@ -388,9 +388,9 @@ sim_result_t sim_run(const sim_config_t *c)
     const size_t epochs = (size_t)c->groups * (size_t)c->barriers;
 
     s.process = calloc((size_t)c->n, sizeof(*s.process));
-    s.offered = calloc((size_t)c->groups, sizeof(*s.offered));
+    s.prepared = calloc((size_t)c->groups, sizeof(*s.prepared));
     s.entered_by = calloc(epochs, sizeof(*s.entered_by));
-    ck_assert(s.process != NULL && s.offered != NULL && s.entered_by != NULL);
+    ck_assert(s.process != NULL && s.prepared != NULL && s.entered_by != NULL);
     for (int32_t who = 0; who < c->n; who++) {
         s.process[who].timer = NICBARRIER_NEVER;
         push(&s, (event_t){.time = unit_below(&s.random, MSEC), .kind = ACT, .who = who});
@@ -405,7 +405,7 @@ sim_result_t sim_run(const sim_config_t *c)
     s.result.nanoseconds = s.now;
     free(s.heap);
     free(s.entered_by);
-    free(s.offered);
+    free(s.prepared);
     free(s.process);
     return s.result;
 }

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "coll_nicbarrier/schedule.h"
+#include "coll_nicbarrier/schedule/schedule.h"
 
 /** What is broken on purpose, to see that it shows. */
 typedef enum sim_mutant {

@@ -1,0 +1,137 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * The component: version check, parameters, start and end of the network engines.
+ */
+#include "coll_nicbarrier/component/module.h"
+
+#include <stdlib.h>
+
+#include "coll_nicbarrier/engines/put/rdma.h"
+#include "common/config.h"
+#include "common/help.h"
+#include "common/series.h"
+#include "common/wire_put.h"
+#include "ompi/constants.h"
+#include "opal/runtime/opal_progress.h"
+
+static int component_open(void);
+static int component_close(void);
+static int component_register(void);
+static int component_init(bool progress_threads, bool mpi_threads);
+
+/** Of coll/tuned: with a lower one this component has nonblocking barriers at most. */
+#define PRIORITY_OF_STOCK 30
+
+nicbarrier_counters_t nicbarrier_counters;
+
+ONIC_EXPORT nicbarrier_component_t mca_coll_nicbarrier_component = {
+    .super =
+        {
+            .collm_version =
+                {
+                    ONIC_COLL_VERSION,
+                    .mca_component_name = "nicbarrier",
+                    MCA_BASE_MAKE_VERSION(component, OMPI_NIC_VERSION_MAJOR, OMPI_NIC_VERSION_MINOR,
+                                          OMPI_NIC_VERSION_RELEASE),
+                    .mca_open_component = component_open,
+                    .mca_close_component = component_close,
+                    .mca_register_component_params = component_register,
+                },
+            .collm_data = {MCA_BASE_METADATA_PARAM_NONE},
+            .collm_init_query = component_init,
+            .collm_comm_query = nicbarrier_comm_query,
+        },
+    .lock = ATOMIC_FLAG_INIT,
+};
+
+static int component_register(void)
+{
+    if (!onic_series_matches("coll_nicbarrier")) {
+        return OMPI_ERR_NOT_AVAILABLE;
+    }
+    nicbarrier_pvars_register(&mca_coll_nicbarrier_component.super.collm_version);
+    return nicbarrier_params_register(&mca_coll_nicbarrier_component.super.collm_version);
+}
+
+static int component_open(void)
+{
+    const nicbarrier_params_t *p = &mca_coll_nicbarrier_component.params;
+
+    onic_add_help_dir(&nicbarrier_counters, OMPI_NIC_HELP_DIR);
+    if (nicbarrier_params_check() != OMPI_SUCCESS) {
+        return OMPI_ERR_BAD_PARAM;
+    }
+    nicbarrier_settings_publish();
+    /* Before any other component opens the wire. */
+    if (p->engine == NICBARRIER_PUT ||
+        (p->engine == NICBARRIER_AUTO && p->priority > PRIORITY_OF_STOCK &&
+         nicbarrier_have_rdma())) {
+        onic_wire_want_puts();
+    }
+    return OMPI_SUCCESS;
+}
+
+static int component_init(bool progress_threads, bool mpi_threads)
+{
+    (void)progress_threads;
+    (void)mpi_threads;
+    return OMPI_SUCCESS;
+}
+
+int nicbarrier_net_open(nicbarrier_kind_t kind, nicbarrier_reason_t *why)
+{
+    nicbarrier_component_t *c = &mca_coll_nicbarrier_component;
+    const nicbarrier_engine_t *engine = nicbarrier_engine(kind);
+
+    if (engine == NULL) {
+        nicbarrier_reason(why, "engine %s is not in this build", nicbarrier_kind_name(kind));
+        return -1;
+    }
+    if (!c->open[kind] && engine->open(&c->params.net, why) != 0) {
+        return -1;
+    }
+    c->open[kind] = true;
+    return 0;
+}
+
+bool nicbarrier_have_rdma(void)
+{
+    static _Atomic int known = -1;
+    const char *tls = mca_coll_nicbarrier_component.params.net.tls;
+    int have = atomic_load(&known);
+
+    if (have < 0) {
+        have = nicbarrier_rdma_here("/sys/class/infiniband", tls != NULL ? tls : getenv("UCX_TLS"),
+                                    getenv("UCX_NET_DEVICES"));
+        atomic_store(&known, have);
+    }
+    return have != 0;
+}
+
+/**
+ * Called when all communicators are gone, behind the fence in which all processes of the job have
+ * said that they are in MPI_Finalize: nobody waits in a barrier any more.
+ */
+static int component_close(void)
+{
+    nicbarrier_component_t *c = &mca_coll_nicbarrier_component;
+
+    if (c->progressing) {
+        (void)opal_progress_unregister(nicbarrier_progress);
+        c->progressing = false;
+    }
+    while (c->queues != NULL) {
+        nicbarrier_queue_free(c->queues);
+    }
+    for (int kind = 0; kind < NICBARRIER_KINDS; kind++) {
+        if (c->open[kind]) {
+            nicbarrier_engine((nicbarrier_kind_t)kind)->close();
+            c->open[kind] = false;
+        }
+    }
+    return OMPI_SUCCESS;
+}

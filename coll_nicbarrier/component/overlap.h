@@ -1,0 +1,52 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Does the program compute behind its nonblocking barriers? Then the helper thread has to stand in
+ * as soon as one is begun; to programs that wait at once it would only be in the way, being woken
+ * by packets for which another thread polls. Nobody says which it will be, but programs do the same
+ * again and again: what counts is whether, in the life of the last few barriers, the MPI threads
+ * were away for long.
+ *
+ * One record for each queue of barriers. Pure: time is an argument, in nanoseconds of any clock
+ * that does not go back and has left 0. The caller serialises.
+ */
+#ifndef NICBARRIER_OVERLAP_H
+#define NICBARRIER_OVERLAP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/** An absence of so many nanoseconds is long: several times what a step takes, and what it costs to
+ *  wake a thread. */
+#define NICBARRIER_OVERLAP_LONG 30000U
+/** What is known lies between 0 and _MAX: it grows with each barrier that saw a long absence, and
+ *  falls with each that did not. From _AWAY on the next absence is expected to be long. */
+#define NICBARRIER_OVERLAP_MAX  3
+#define NICBARRIER_OVERLAP_AWAY 2
+
+/** Zero-initialise. */
+typedef struct nicbarrier_overlap {
+    uint64_t left;    /**< when the MPI threads left; 0 while they are here */
+    uint64_t last;    /**< the last barrier that was begun when they left */
+    uint64_t through; /**< the last barrier that saw a long absence */
+    uint8_t known;    /**< 0 .. NICBARRIER_OVERLAP_MAX */
+} nicbarrier_overlap_t;
+
+/**
+ * The MPI threads go away and leave barriers unfinished, the last one that was begun being `last`.
+ *
+ * @return true where they will probably be away for long
+ */
+bool nicbarrier_overlap_leave(nicbarrier_overlap_t *h, uint64_t last, uint64_t now);
+
+/** An MPI thread looks after the barriers. Nothing where they are not away. */
+void nicbarrier_overlap_back(nicbarrier_overlap_t *h, uint64_t now);
+
+/** An MPI thread has found this barrier complete; barriers are found so in their order, each once,
+ *  and only behind nicbarrier_overlap_back. Those that nobody went away from teach nothing. */
+void nicbarrier_overlap_done(nicbarrier_overlap_t *h, uint64_t barrier);
+
+#endif

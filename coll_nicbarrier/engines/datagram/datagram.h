@@ -1,0 +1,233 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Engine datagram, inside: barriers over an unreliable network with receiver-driven retransmission
+ * (Yu et al. 2004, section 6), for which the decisions are made in epoch.h.
+ *
+ *     datagram.c         the engine's functions
+ *     datagram_flow.c    packets in and out, timers
+ *     datagram_thread.c  the helper thread, which stands in for the MPI threads
+ *     datagram_udp.c     transport UDP
+ *     datagram_verbs.c   transport verbs UD, with verbs.c
+ *
+ * UDP is always there, verbs where a device is. Each pair of partners that both have a port, of
+ * which each can reach the other, uses verbs, the others UDP: reach.h.
+ *
+ * One lock serves all groups of a process. Nobody waits for the lock: who finds it taken posts what
+ * he wants for the holder. It is held for some microseconds at a time, longer when groups are made.
+ */
+#ifndef NICBARRIER_DATAGRAM_H
+#define NICBARRIER_DATAGRAM_H
+
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/types.h>
+
+#include "coll_nicbarrier/engines/engine.h"
+#include "coll_nicbarrier/epoch/epoch.h"
+#include "coll_nicbarrier/engines/datagram/endpoint.h"
+#include "coll_nicbarrier/engines/datagram/packet.h"
+#include "coll_nicbarrier/engines/datagram/udp_address.h"
+#include "coll_nicbarrier/engines/datagram/reach.h"
+#include "coll_nicbarrier/engines/datagram/tombstone.h"
+
+/** Children of a vertex in the gather-broadcast schedule. */
+#define NICBARRIER_DATAGRAM_DEGREE 4
+
+/* ---- counters ---------------------------------------------------------------------------------
+ */
+
+/** What the engine has done in this process since it was started. May be read at any time. */
+typedef struct nicbarrier_datagram_counters {
+    _Atomic uint64_t messages;         /**< of steps, sent without being asked */
+    _Atomic uint64_t nacks;            /**< sent */
+    _Atomic uint64_t copies;           /**< of these, sent by UDP in addition */
+    _Atomic uint64_t nacks_seen;       /**< received */
+    _Atomic uint64_t retransmits;      /**< messages repeated because a NACK asked for them */
+    _Atomic uint64_t tombstones;       /**< of these, for groups that were freed already */
+    _Atomic uint64_t recovered;        /**< received that were repeated and brought something new */
+    _Atomic uint64_t duplicates;       /**< received that brought nothing new */
+    _Atomic uint64_t refused;          /**< received that were not understood, or from strangers */
+    _Atomic uint64_t dropped;          /**< not sent, for tests (parameter drop) */
+    _Atomic uint64_t unsent;           /**< that the kernel or the adapter did not take */
+    _Atomic uint64_t verbs_sent;       /**< packets of all kinds that went by verbs */
+    _Atomic uint64_t verbs_received;   /**< likewise; some may be refused */
+    _Atomic uint64_t fallbacks;        /**< from verbs to UDP, because nothing came by verbs */
+    _Atomic uint64_t thread_wakeups;   /**< of the helper thread while the MPI threads were away */
+    _Atomic uint64_t completed;        /**< barriers, though several at once count as one */
+    _Atomic uint64_t thread_completed; /**< of these, by the helper thread */
+    _Atomic uint64_t handovers;        /**< times that it was told to stand in at once */
+} nicbarrier_datagram_counters_t;
+
+extern nicbarrier_datagram_counters_t nicbarrier_datagram_counters;
+
+/** The lock is held, so no other thread counts: cheaper than an atomic addition. */
+static inline void nicbarrier_count(_Atomic uint64_t *counter)
+{
+    const uint64_t n = atomic_load_explicit(counter, memory_order_relaxed);
+    atomic_store_explicit(counter, n + 1, memory_order_relaxed);
+}
+
+/* ---- transport --------------------------------------------------------------------------------
+ */
+
+/** All functions but open, describe and close are called with the lock held; but a group that close
+ * buries is released without it, when there is no other thread any more. */
+typedef struct nicbarrier_transport {
+    const char *name;
+    int (*open)(const nicbarrier_net_config_t *config, uint32_t cookie, nicbarrier_reason_t *why);
+    void (*close)(void);
+    /** What partners must know; at most NICBARRIER_ENDPOINT_PART_MAX bytes. Returns its length. */
+    uint32_t (*describe)(void *bytes);
+    /** Understands a partner's description: adds candidates, UDP also the cookie. Without a way
+     *  there it adds none and says why; -1 where the description is not understood. */
+    int (*resolve)(nicbarrier_partner_t *p, const void *bytes, uint32_t len,
+                   nicbarrier_reason_t *why);
+    /** Gives up what resolve may have taken for the candidate, which is one of its own. */
+    void (*release)(const nicbarrier_address_t *candidate);
+    /** One packet; false where it could not be sent, which is as if it were lost. `fast`: in the
+     *  quickest way, though the receiver may then see a source that takes no answers. */
+    bool (*send)(const nicbarrier_address_t *to, const unsigned char *packet, bool fast);
+    nicbarrier_adopt_t *adopt; /**< to an address of its own */
+    /** One packet of up to `size` bytes; its length (0 .. size; size where it is longer), or -1
+     *  where there is none. Never waits. */
+    int (*receive)(void *bytes, size_t size, nicbarrier_address_t *from);
+    /** Becomes readable when something comes, once `arm` was called and nothing had come yet.
+     *  Without the lock. */
+    int (*descriptor)(void);
+    /** False where something has come. */
+    bool (*arm)(void);
+} nicbarrier_transport_t;
+
+extern const nicbarrier_transport_t nicbarrier_udp;
+extern const nicbarrier_transport_t nicbarrier_verbs;
+
+/* ---- groups -----------------------------------------------------------------------------------
+ */
+
+struct nicbarrier_net {
+    nicbarrier_net_t *next; /**< in the table */
+    nicbarrier_group_t group;
+    nicbarrier_net_events_t events;
+    bool connected;
+    bool expected;              /**< all members are in what is not complete yet: silence means
+                                     something */
+    bool gone;                  /**< disconnected before it was complete */
+    _Atomic uint64_t wanted;    /**< entered by threads that found the lock taken */
+    _Atomic uint64_t completed; /**< what the protocol says, for everybody to read */
+    nicbarrier_epochs_t epochs;
+    int npartners;
+    nicbarrier_partner_t *partner;
+    nicbarrier_partner_t *to[NICBARRIER_STEPS_MAX];   /**< by step; NULL: nobody */
+    nicbarrier_partner_t *from[NICBARRIER_STEPS_MAX]; /**< likewise */
+    /** Where messages of a step came from before it was connected; of length 0: nowhere. */
+    nicbarrier_address_t early[NICBARRIER_STEPS_MAX];
+    /** The static message of each step, in which nothing but the epoch changes. */
+    unsigned char message[NICBARRIER_STEPS_MAX][NICBARRIER_PACKET_SIZE];
+};
+
+/** Lists of groups in the table; a power of two. */
+#define NICBARRIER_DATAGRAM_LISTS 64
+/** Hosts that are remembered. */
+#define NICBARRIER_DATAGRAM_UNREACHABLE 64
+
+typedef struct nicbarrier_datagram {
+    bool open;
+    nicbarrier_net_config_t config;
+    nicbarrier_timing_t timing;
+    const nicbarrier_transport_t *transport[NICBARRIER_VIAS]; /**< NULL where it is not open */
+    atomic_bool udp_due;                                      /**< something has come by UDP */
+    unsigned udp_looks;        /**< while there is verbs, too: since UDP was of use */
+    uint32_t cookie;           /**< that packets to this process must carry */
+    uint64_t random;           /**< state, for drop */
+    atomic_bool locked;        /**< the lock */
+    atomic_bool pending;       /**< somebody has posted an entry (nicbarrier_net::wanted) */
+    _Atomic uint64_t ticks;    /**< grows with calls of MPI threads */
+    uint64_t now;              /**< when somebody last found nothing more to take in; the lock */
+    _Atomic uint64_t looked;   /**< when an MPI thread did; NICBARRIER_NEVER: it is about to */
+    atomic_bool away;          /**< MPI threads have left, and the helper thread is to stand in */
+    _Atomic uint64_t deadline; /**< of the first NACK that may become due */
+    nicbarrier_net_t *list[NICBARRIER_DATAGRAM_LISTS];
+    nicbarrier_tombstones_t *tombstones;
+    uint64_t
+        unreachable[NICBARRIER_DATAGRAM_UNREACHABLE]; /**< hosts from which nothing comes through */
+    unsigned nunreachable;                            /**< found so far: the oldest are forgotten */
+    /* the helper thread */
+    bool has_thread;
+    pthread_t thread;
+    pid_t pid;
+    int wake_fd;
+    atomic_bool stop;
+    atomic_bool watching; /**< it looks at `away` before it next sleeps without the network */
+    bool helping;         /**< it holds the lock */
+} nicbarrier_datagram_t;
+
+extern nicbarrier_datagram_t nicbarrier_datagram;
+
+uint64_t nicbarrier_datagram_now(void);
+
+static inline bool nicbarrier_datagram_trylock(void)
+{
+    return !atomic_load_explicit(&nicbarrier_datagram.locked, memory_order_relaxed) &&
+           !atomic_exchange_explicit(&nicbarrier_datagram.locked, true, memory_order_seq_cst);
+}
+
+/** For calls that may wait some microseconds. */
+void nicbarrier_datagram_lock(void);
+/** Does what those wanted who found it taken. */
+void nicbarrier_datagram_unlock(void);
+
+/* ---- datagram.c; the lock is held -------------------------------------------------------------
+ */
+
+/** Gives up what the partner's candidates have taken. */
+void nicbarrier_datagram_release(nicbarrier_partner_t *p);
+
+/* ---- datagram_flow.c; the lock is held --------------------------------------------------------
+ */
+
+nicbarrier_net_t *nicbarrier_datagram_find(uint64_t key);
+void nicbarrier_datagram_insert(nicbarrier_net_t *net);
+/** Out of the table, into a tombstone, and freed. */
+void nicbarrier_datagram_bury(nicbarrier_net_t *net);
+/** Enters all epochs up to `epoch` and sends what becomes due. */
+void nicbarrier_datagram_enter(nicbarrier_net_t *net, uint64_t epoch);
+/** What was left behind by those who found the lock taken. */
+void nicbarrier_datagram_enter_posted(void);
+/**
+ * Takes in what has come, and sends NACKs that are due.
+ *
+ * @param net  return at once when this one has completed something; NULL: when nothing is left
+ * @return packets that said something new
+ */
+int nicbarrier_datagram_receive(nicbarrier_net_t *net);
+/** Asks all groups what has been entered (events.entered), enters it. */
+void nicbarrier_datagram_ask(void);
+/** Prepares all transports for sleep; false where something has come. */
+bool nicbarrier_datagram_arm(void);
+
+/** What to sleep on after that: fills in up to NICBARRIER_VIAS records. Without the lock. */
+nfds_t nicbarrier_datagram_descriptors(struct pollfd *fds);
+
+/* ---- datagram_thread.c ------------------------------------------------------------------------
+ */
+
+/** @return 0, or an errno */
+int nicbarrier_datagram_start_thread(void);
+void nicbarrier_datagram_stop_thread(void);
+/** Of an MPI thread, which goes away: the helper thread is to stand in. */
+void nicbarrier_datagram_hand_over(void);
+
+/* ---- datagram_udp.c ---------------------------------------------------------------------------
+ */
+
+/** Sends one packet from a socket of its own: for processes that have not opened the engine. */
+void nicbarrier_udp_throw(const nicbarrier_address_t *to, const unsigned char *packet);
+/** How processes of this node reach me. False where they cannot. */
+bool nicbarrier_udp_local(nicbarrier_address_t *a);
+
+#endif

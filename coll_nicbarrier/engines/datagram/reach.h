@@ -1,0 +1,90 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * By which of its addresses engine datagram reaches a partner.
+ *
+ * A partner may have several addresses, one by verbs and some by UDP, and nobody knows beforehand
+ * which of them work: networks that are not connected may have the same numbers, and a firewall or
+ * a switch may let pass one kind of packet only. Nothing is agreed: each member listens to all its
+ * addresses, and what counts is what comes. An address is *proven* when something came from there,
+ * and is then used until the partner asks by the other transport, because it did not hear what was
+ * sent to it. Where nothing comes, each member tries the partner's addresses on its own: verbs
+ * first, and given up for good when a partner that is known to be there keeps silent; then those of
+ * UDP by turns.
+ *
+ * Verbs may later come to carry in one direction only. So questions by verbs that remain without an
+ * answer are asked by UDP, too; they are answered by whatever they come by.
+ *
+ * Pure: time is an argument, in nanoseconds of any clock that does not go back and has left 0; what
+ * depends on the transport is handed in. The caller serialises.
+ */
+#ifndef NICBARRIER_REACH_H
+#define NICBARRIER_REACH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "coll_nicbarrier/engines/datagram/endpoint.h"
+#include "coll_nicbarrier/engines/datagram/udp_address.h"
+
+/** NACKs to an address from which nothing ever came, before the next address is tried; likewise by
+ *  verbs that remain without an answer, before they are sent by UDP, too. */
+#define NICBARRIER_REACH_PATIENCE 2
+/** Nanoseconds of silence of a partner that is there, before verbs is given up for it. A good part
+ *  of the trial's time (agree.c) is left for the others. */
+#define NICBARRIER_REACH_VERBS_PATIENCE 500000000U
+
+/** An address as its transport understands it; compared as bytes. */
+typedef struct nicbarrier_address {
+    _Alignas(8) unsigned char bytes[40];
+    uint32_t len;
+    uint8_t via; /**< nicbarrier_via_t */
+} nicbarrier_address_t;
+
+/** A member that messages go to or come from. Zero-initialise; whoever makes it fills in what names
+ *  it, its candidates, and as `at` the first of them. */
+typedef struct nicbarrier_partner {
+    int32_t member;
+    uint32_t cookie;           /**< that its packets must carry */
+    uint64_t host;             /**< names its machine among all; 0: not known */
+    nicbarrier_address_t at;   /**< in use */
+    bool proven;               /**< something came from there */
+    uint8_t silent;            /**< not proven: NACKs sent there */
+    uint32_t unheard;          /**< NACKs sent since a message or a HERE came */
+    uint8_t ncandidates, next; /**< others to try where it is not proven: at most one by verbs,
+                                    which is the first */
+    uint64_t since;            /**< verbs: of the first NACK that should have been answered, or 0 */
+    nicbarrier_address_t candidate[NICBARRIER_IPS_MAX + 2];
+} nicbarrier_partner_t;
+
+/** Uses the address `from` (or that of the record which belongs to it) for the partner from now on:
+ *  of the transport that `from` is of. False, and nothing is changed, where that cannot be. */
+typedef bool nicbarrier_adopt_t(nicbarrier_partner_t *p, const nicbarrier_address_t *from);
+
+/** A message of the partner's came from there. */
+void nicbarrier_reach_heard(nicbarrier_partner_t *p, const nicbarrier_address_t *from,
+                            nicbarrier_adopt_t *adopt);
+
+/** A NACK of the partner's came from there; not one that it has sent by UDP in addition. */
+void nicbarrier_reach_asked(nicbarrier_partner_t *p, const nicbarrier_address_t *from,
+                            nicbarrier_adopt_t *adopt);
+
+/** Where the answer goes to a NACK that came from there: by what it came by. */
+const nicbarrier_address_t *nicbarrier_reach_back(const nicbarrier_partner_t *p,
+                                                  const nicbarrier_address_t *from);
+
+/**
+ * A NACK is about to be sent to the partner; it goes to p->at, which this may change.
+ *
+ * @param expected  the partner is known to be there: silence means something
+ * @return true where verbs was given up for it
+ */
+bool nicbarrier_reach_ask(nicbarrier_partner_t *p, bool expected, uint64_t now);
+
+/** Behind that: where the same NACK is to be sent in addition; NULL: nowhere. */
+const nicbarrier_address_t *nicbarrier_reach_otherwise(const nicbarrier_partner_t *p);
+
+#endif

@@ -1,0 +1,204 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Engine datagram: the helper thread. It stands in for the MPI threads while they are away, answers
+ * NACKs then, and steps barriers on; otherwise who waits for the last process to answer would wait
+ * for ever (the last sender has left MPI), and an MPI_Ibarrier would stand still behind
+ * computation.
+ *
+ * While MPI threads come by (their ticks grow) it sleeps without looking at the network, since who
+ * sleeps on a socket is woken by each packet that another has long been polling for. Once they have
+ * stayed away for a whole IDLE_MSEC, it takes over, and sleeps on the transport and on the first
+ * NACK that may become due. While they poll without a pause it looks less often, up to
+ * IDLE_MAX_MSEC, since each look may cost one of them its processor for a moment. It never waits
+ * for the lock: where that is taken, an MPI thread is at work.
+ *
+ * Where a program computes behind its barriers (overlap.h), it is told to stand in at once, by a
+ * flag. It then sleeps on the transport until a packet wakes it while an MPI thread polls: it has
+ * become superfluous, until it is told again. So in a program that comes back when the barrier is
+ * over it is never sent away, and needs no waking but by packets. Only who finds it gone knocks.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "coll_nicbarrier/engines/datagram/datagram.h"
+#include "common/signals.h"
+
+/** MPI threads are away when nothing was heard of them for so long. */
+#define IDLE_MSEC     1
+#define IDLE_MAX_MSEC 4
+/** Calls in a millisecond that only who polls makes. */
+#define POLLING_TICKS 100
+/** An MPI thread that has looked so recently is polling. */
+#define POLLING_NSEC 10000U
+
+static bool told(void)
+{
+    return atomic_load(&nicbarrier_datagram.away);
+}
+
+/** Is nobody else there? Without an order MPI threads must not have come by since `seen`; with one
+ *  they may have, as long as they do not poll. */
+static bool in_charge(uint64_t seen, bool by_order)
+{
+    nicbarrier_datagram_t *d = &nicbarrier_datagram;
+    if (atomic_load(&d->stop)) {
+        return false;
+    }
+    if (told() || atomic_load_explicit(&d->ticks, memory_order_relaxed) == seen) {
+        return true;
+    }
+    const uint64_t looked = atomic_load_explicit(&d->looked, memory_order_relaxed);
+    return by_order && looked != NICBARRIER_NEVER &&
+           nicbarrier_datagram_now() - looked >= POLLING_NSEC;
+}
+
+/** Not for ever, because an MPI thread that comes by, enters a barrier and goes on computing brings
+ *  an earlier deadline: to wake this thread each time would cost more than an answer that comes a
+ *  little late, where a packet was lost in just that case. */
+static void sleep_until(uint64_t deadline)
+{
+    nicbarrier_datagram_t *d = &nicbarrier_datagram;
+    struct pollfd fds[1 + NICBARRIER_VIAS] = {{.fd = d->wake_fd, .events = POLLIN}};
+    const nfds_t n = 1 + nicbarrier_datagram_descriptors(&fds[1]);
+    const uint64_t now = nicbarrier_datagram_now();
+    uint64_t time = deadline > now ? deadline - now : 0;
+    time = time < d->timing.cap ? time : d->timing.cap;
+    const struct timespec left = {(time_t)(time / 1000000000U), (long)(time % 1000000000U)};
+    (void)ppoll(fds, n, &left, NULL);
+}
+
+static void hear_knocks(void)
+{
+    uint64_t n;
+    while (read(nicbarrier_datagram.wake_fd, &n, sizeof(n)) < 0 && errno == EINTR) {
+    }
+}
+
+/** Until nothing is left to do; false where an MPI thread is at work. */
+static bool serve(void)
+{
+    nicbarrier_datagram_t *d = &nicbarrier_datagram;
+    bool quiet = false;
+    while (!quiet) {
+        if (!nicbarrier_datagram_trylock()) {
+            return false;
+        }
+        d->helping = true;
+        nicbarrier_datagram_ask();
+        quiet = nicbarrier_datagram_receive(NULL) == 0 && nicbarrier_datagram_arm();
+        d->helping = false;
+        nicbarrier_datagram_unlock();
+    }
+    return true;
+}
+
+/** Stands in for the MPI threads until one of them is back; false where one is at work. */
+static bool stand_in(uint64_t seen)
+{
+    nicbarrier_datagram_t *d = &nicbarrier_datagram;
+    bool free = true, by_order = false;
+    atomic_store(&d->watching, true);
+    while (free && in_charge(seen, by_order)) {
+        by_order = by_order || told();
+        nicbarrier_count(&nicbarrier_datagram_counters.thread_wakeups);
+        free = serve();
+        if (free && in_charge(seen, by_order)) {
+            sleep_until(atomic_load(&d->deadline));
+        }
+        hear_knocks();
+    }
+    /* From now on who goes away must knock. */
+    atomic_store(&d->watching, false);
+    return free;
+}
+
+static void doze(int msec)
+{
+    struct pollfd knocks = {.fd = nicbarrier_datagram.wake_fd, .events = POLLIN};
+    (void)poll(&knocks, 1, msec);
+    hear_knocks();
+}
+
+static void *helper_main(void *arg)
+{
+    nicbarrier_datagram_t *d = &nicbarrier_datagram;
+    int idle = IDLE_MSEC;
+    bool free = true;
+    (void)arg;
+    while (!atomic_load(&d->stop)) {
+        const uint64_t seen = atomic_load_explicit(&d->ticks, memory_order_relaxed);
+        if (!told() || !free) {
+            doze(idle);
+        }
+        free = !in_charge(seen, false) || stand_in(seen);
+        const uint64_t ticks = atomic_load_explicit(&d->ticks, memory_order_relaxed) - seen;
+        const bool polling = ticks > (uint64_t)idle * POLLING_TICKS;
+        idle = !polling ? IDLE_MSEC : 2 * idle < IDLE_MAX_MSEC ? 2 * idle : IDLE_MAX_MSEC;
+    }
+    return NULL;
+}
+
+static void knock(void)
+{
+    const uint64_t one = 1;
+    while (write(nicbarrier_datagram.wake_fd, &one, sizeof(one)) < 0 && errno == EINTR) {
+    }
+}
+
+void nicbarrier_datagram_hand_over(void)
+{
+    nicbarrier_datagram_t *d = &nicbarrier_datagram;
+    atomic_fetch_add_explicit(&nicbarrier_datagram_counters.handovers, 1, memory_order_relaxed);
+    /* Either it sees the flag before it sleeps without the network, or I see it gone. */
+    atomic_store(&d->away, true);
+    if (!atomic_load(&d->watching)) {
+        knock();
+    }
+}
+
+int nicbarrier_datagram_start_thread(void)
+{
+    nicbarrier_datagram_t *d = &nicbarrier_datagram;
+    sigset_t all, before;
+    d->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (d->wake_fd < 0) {
+        return errno;
+    }
+    atomic_store(&d->stop, false);
+    d->pid = getpid();
+    onic_signals_to_block(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const int rc = pthread_create(&d->thread, NULL, helper_main, NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (rc != 0) {
+        close(d->wake_fd);
+        return rc;
+    }
+    (void)pthread_setname_np(d->thread, "onic-barrier");
+    d->has_thread = true;
+    return 0;
+}
+
+void nicbarrier_datagram_stop_thread(void)
+{
+    nicbarrier_datagram_t *d = &nicbarrier_datagram;
+    if (!d->has_thread) {
+        return;
+    }
+    d->has_thread = false;
+    /* A child of fork has the record of a thread, but not the thread. */
+    if (d->pid == getpid()) {
+        atomic_store(&d->stop, true);
+        knock();
+        pthread_join(d->thread, NULL);
+    }
+    close(d->wake_fd);
+}

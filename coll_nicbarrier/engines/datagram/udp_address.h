@@ -1,0 +1,77 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Where a process can be reached by datagrams: what it tells its partners in its endpoint record,
+ * and the order in which a partner tries its addresses.
+ *
+ * A host has addresses that others cannot reach (bridges of containers and virtual machines, which
+ * have the same address on every host; networks that not all hosts are on). Nobody can tell from
+ * the address alone, so all are prepared; those that look best are tried first, and where nothing
+ * comes back the next one is.
+ *
+ * Pure. Decoding trusts nothing.
+ */
+#ifndef NICBARRIER_UDP_ADDRESS_H
+#define NICBARRIER_UDP_ADDRESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/** An address of IPv4 or IPv6. */
+typedef struct nicbarrier_ip {
+    uint8_t family;    /**< 4 or 6 */
+    uint8_t prefix;    /**< bits of its network, up to 32 or 128 */
+    uint8_t bytes[16]; /**< network byte order; of IPv4 the first 4, the others 0 */
+} nicbarrier_ip_t;
+
+#define NICBARRIER_IPS_MAX 8
+
+typedef struct nicbarrier_udp_address {
+    uint64_t host;   /**< equal where processes can talk through the loopback interface */
+    uint32_t cookie; /**< of its packets, see packet.h */
+    uint16_t port;   /**< not 0; the same for all addresses */
+    uint8_t n;       /**< addresses, 1 .. NICBARRIER_IPS_MAX */
+    nicbarrier_ip_t ip[NICBARRIER_IPS_MAX];
+} nicbarrier_udp_address_t;
+
+/** Bytes of the longest encoded form. */
+#define NICBARRIER_UDP_ADDRESS_SIZE (20 + 18 * NICBARRIER_IPS_MAX)
+
+/** @return the bytes written */
+uint32_t nicbarrier_udp_address_encode(const nicbarrier_udp_address_t *p,
+                                       unsigned char bytes[NICBARRIER_UDP_ADDRESS_SIZE]);
+
+/** @return NULL, or what is wrong with it (a static English fragment); `*p` is undefined then */
+const char *nicbarrier_udp_address_decode(const void *bytes, size_t len,
+                                          nicbarrier_udp_address_t *p);
+
+/**
+ * Which of their addresses to try, best first: on the same host its loopback address; then those in
+ * a network of mine, in their order; then the others. An address of theirs that is mine too would
+ * lead back to me and is left out, unless we share the host.
+ *
+ * @param ipv6  my socket takes IPv6 addresses; otherwise they are left out
+ * @param order gets them, NICBARRIER_IPS_MAX + 1 at most
+ * @return how many; 0 where there is no way
+ */
+int nicbarrier_udp_address_choose(const nicbarrier_udp_address_t *mine,
+                                  const nicbarrier_udp_address_t *theirs, bool ipv6,
+                                  nicbarrier_ip_t order[NICBARRIER_IPS_MAX + 1]);
+
+/** Is the address inside the network of the other? */
+bool nicbarrier_ip_within(const nicbarrier_ip_t *p, const nicbarrier_ip_t *network);
+
+/**
+ * Is the address of the interface wanted? The filter is a list of interface names and networks
+ * (10.0.0.0/8, fd00::/8, an address alone), separated by commas; with ^ before it, of those that
+ * are not wanted.
+ *
+ * @return 1 or 0, or -1 where the filter is malformed: neither an address nor a possible name
+ */
+int nicbarrier_ip_wanted(const nicbarrier_ip_t *p, const char *interface, const char *filter);
+
+#endif

@@ -1,0 +1,384 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file Engine datagram: transport verbs UD; see verbs.h. */
+#include "coll_nicbarrier/engines/datagram/datagram.h"
+
+#include "common/config.h"
+
+#if OMPI_NIC_HAVE_VERBS
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "coll_nicbarrier/engines/datagram/verbs.h"
+
+/** Of the packets sent, one in so many tells that it and those before it are done. */
+#define SIGNAL_EVERY 16
+/** Lists of address handles, and handles without a user that are kept. */
+#define LISTS 64
+#define KEEP  64
+
+_Static_assert(sizeof(nicbarrier_port_address_t) <= sizeof(((nicbarrier_address_t *)0)->bytes),
+               "an address fits");
+
+/** The way to a port; all queue pairs there share it. */
+typedef struct handle {
+    struct handle *next;
+    nicbarrier_port_address_t to; /**< without the queue pair */
+    struct ibv_ah *ah;
+    uint32_t users; /**< candidates of partners */
+    uint64_t last;  /**< the last packet that was posted with it */
+} handle_t;
+
+static nicbarrier_verbs_queue_t q;
+static pid_t pid; /**< that opened it */
+static handle_t *list[LISTS];
+static unsigned unused; /**< handles without a user */
+
+/* ---- address handles --------------------------------------------------------------------------
+ */
+
+/** The port alone; of InfiniBand the LID says it all. */
+static nicbarrier_port_address_t port_of(const nicbarrier_port_address_t *a)
+{
+    nicbarrier_port_address_t port;
+    memset(&port, 0, sizeof(port));
+    port.link = a->link;
+    port.lid = a->lid;
+    if (a->link != NICBARRIER_LINK_INFINIBAND) {
+        memcpy(port.gid, a->gid, sizeof(port.gid));
+    }
+    return port;
+}
+
+static handle_t **list_of(const nicbarrier_port_address_t *port)
+{
+    uint64_t words[2];
+    memcpy(words, port->gid, sizeof(words));
+    const uint64_t sum = (words[0] ^ words[1] ^ port->lid) * UINT64_C(0x9e3779b97f4a7c15);
+    return &list[(sum >> 58) % LISTS];
+}
+
+static struct ibv_ah *create_ah(const nicbarrier_port_address_t *to)
+{
+    struct ibv_ah_attr attr = {.port_num = q.port, .dlid = to->lid};
+    if (to->link != NICBARRIER_LINK_INFINIBAND) {
+        attr.is_global = 1;
+        attr.grh.sgid_index = q.gid_index;
+        attr.grh.hop_limit = 64;
+        memcpy(attr.grh.dgid.raw, to->gid, sizeof(to->gid));
+    }
+    return ibv_create_ah(q.pd, &attr);
+}
+
+/** Made on first use, which may take a system call; NULL where it cannot be. */
+static handle_t *handle_to(const nicbarrier_port_address_t *to)
+{
+    const nicbarrier_port_address_t port = port_of(to);
+    handle_t **first = list_of(&port);
+    for (handle_t *h = *first; h != NULL; h = h->next) {
+        if (memcmp(&h->to, &port, sizeof(port)) == 0) {
+            return h;
+        }
+    }
+    handle_t *h = calloc(1, sizeof(*h));
+    if (h == NULL) {
+        return NULL;
+    }
+    h->ah = create_ah(&port);
+    if (h->ah == NULL) {
+        free(h);
+        return NULL;
+    }
+    h->to = port;
+    h->next = *first;
+    *first = h;
+    unused++;
+    return h;
+}
+
+/** Destroys handles without a user that no packet under way needs, until `keep` are left. */
+static void tidy(unsigned keep)
+{
+    for (int i = 0; i < LISTS; i++) {
+        for (handle_t **at = &list[i]; *at != NULL && unused > keep;) {
+            handle_t *h = *at;
+            if (h->users > 0 || h->last > q.done) {
+                at = &h->next;
+                continue;
+            }
+            *at = h->next;
+            ibv_destroy_ah(h->ah);
+            free(h);
+            unused--;
+        }
+    }
+}
+
+/* ---- process ----------------------------------------------------------------------------------
+ */
+
+static int verbs_open(const nicbarrier_net_config_t *config, uint32_t cookie,
+                      nicbarrier_reason_t *why)
+{
+    pid = getpid();
+    unused = 0;
+    return nicbarrier_verbs_queue_open(&q, config->device != NULL ? config->device : "",
+                                       nicbarrier_port_qkey(cookie), why);
+}
+
+static void verbs_close(void)
+{
+    /* To a child of fork nothing of it belongs. */
+    if (pid != getpid()) {
+        return;
+    }
+    nicbarrier_verbs_queue_stop(&q);
+    for (int i = 0; i < LISTS; i++) {
+        while (list[i] != NULL) {
+            handle_t *h = list[i];
+            list[i] = h->next;
+            ibv_destroy_ah(h->ah);
+            free(h);
+        }
+    }
+    nicbarrier_verbs_queue_close(&q);
+}
+
+/* ---- partners ---------------------------------------------------------------------------------
+ */
+
+static uint32_t verbs_describe(void *bytes)
+{
+    nicbarrier_port_encode(&q.mine, bytes);
+    return NICBARRIER_PORT_SIZE;
+}
+
+static void address_of(const nicbarrier_port_address_t *a, nicbarrier_address_t *to)
+{
+    memset(to, 0, sizeof(*to));
+    memcpy(to->bytes, a, sizeof(*a));
+    to->len = sizeof(*a);
+    to->via = NICBARRIER_VIA_VERBS;
+}
+
+static int verbs_resolve(nicbarrier_partner_t *p, const void *bytes, uint32_t len,
+                         nicbarrier_reason_t *why)
+{
+    nicbarrier_port_address_t theirs;
+    const char *wrong = nicbarrier_port_decode(bytes, len, &theirs);
+    if (wrong != NULL) {
+        nicbarrier_reason(why, "the verbs address of member %d is not understood: %s",
+                          (int)p->member, wrong);
+        return -1;
+    }
+    const char *obstacle = nicbarrier_port_obstacle(&q.mine, &theirs);
+    handle_t *h = obstacle == NULL ? handle_to(&theirs) : NULL;
+    if (h == NULL) {
+        nicbarrier_reason(why, "the verbs device of member %d cannot be reached: %s",
+                          (int)p->member, obstacle != NULL ? obstacle : strerror(errno));
+        return 0;
+    }
+    unused -= h->users == 0;
+    h->users++;
+    address_of(&theirs, &p->candidate[p->ncandidates++]);
+    return 0;
+}
+
+static void verbs_release(const nicbarrier_address_t *candidate)
+{
+    nicbarrier_port_address_t to;
+    /* As in verbs_close. */
+    if (pid != getpid()) {
+        return;
+    }
+    memcpy(&to, candidate->bytes, sizeof(to));
+    handle_t *h = handle_to(&to);
+    if (h != NULL && h->users > 0) {
+        h->users--;
+        unused += h->users == 0;
+        tidy(KEEP);
+    }
+}
+
+/** The address is the one of its endpoint record, since only that has a key that is known. */
+static bool verbs_adopt(nicbarrier_partner_t *p, const nicbarrier_address_t *from)
+{
+    (void)from;
+    if (p->candidate[0].via != NICBARRIER_VIA_VERBS) {
+        return false;
+    }
+    p->at = p->candidate[0];
+    return true;
+}
+
+/* ---- packets ----------------------------------------------------------------------------------
+ */
+
+/** Learns which packets have left. */
+static void reap(void)
+{
+    struct ibv_wc wc[NICBARRIER_VERBS_BATCH];
+    int n;
+    while ((n = ibv_poll_cq(q.sent, NICBARRIER_VERBS_BATCH, wc)) > 0) {
+        for (int i = 0; i < n; i++) {
+            q.done = wc[i].wr_id > q.done ? wc[i].wr_id : q.done;
+            q.broken |= wc[i].status != IBV_WC_SUCCESS;
+        }
+    }
+}
+
+static bool post_packet(const nicbarrier_port_address_t *to, handle_t *h,
+                        const unsigned char *packet)
+{
+    const size_t slot = q.ring * (size_t)NICBARRIER_VERBS_BUFFER +
+                        q.posted % NICBARRIER_VERBS_SENDS * NICBARRIER_PACKET_SIZE;
+    const bool signal = (q.posted + 1) % SIGNAL_EVERY == 0;
+    struct ibv_sge piece = {
+        .addr = (uintptr_t)packet, .length = NICBARRIER_PACKET_SIZE, .lkey = q.mr->lkey};
+    struct ibv_send_wr wr = {
+        .wr_id = q.posted + 1,
+        .sg_list = &piece,
+        .num_sge = 1,
+        .opcode = IBV_WR_SEND,
+        .send_flags =
+            (q.sends_inline ? IBV_SEND_INLINE : 0u) | (signal ? (unsigned)IBV_SEND_SIGNALED : 0u),
+        .wr.ud = {.ah = h->ah,
+                  .remote_qpn = to->qpn,
+                  .remote_qkey = nicbarrier_port_qkey(nicbarrier_packet_cookie(packet))}};
+    struct ibv_send_wr *bad;
+    if (!q.sends_inline) {
+        memcpy(q.memory + slot, packet, NICBARRIER_PACKET_SIZE);
+        piece.addr = (uintptr_t)q.memory + slot;
+    }
+    if (ibv_post_send(q.qp, &wr, &bad) != 0) {
+        return false;
+    }
+    h->last = ++q.posted;
+    return true;
+}
+
+static bool verbs_send(const nicbarrier_address_t *to, const unsigned char *packet, bool fast)
+{
+    nicbarrier_port_address_t a;
+    (void)fast;
+    memcpy(&a, to->bytes, sizeof(a));
+    if (q.posted - q.done >= NICBARRIER_VERBS_SENDS / 2) {
+        reap();
+    }
+    if (q.broken) {
+        nicbarrier_verbs_queue_mend(&q);
+    }
+    if (q.broken || q.posted - q.done >= NICBARRIER_VERBS_SENDS) {
+        return false;
+    }
+    handle_t *h = handle_to(&a);
+    if (h == NULL) {
+        return false;
+    }
+    const bool posted = post_packet(&a, h, packet);
+    q.broken |= !posted;
+    return posted;
+}
+
+/** Fetches completions where none is left; false where there are none. */
+static bool fetch(void)
+{
+    if (q.taken == q.batched) {
+        const int n = ibv_poll_cq(q.received, NICBARRIER_VERBS_BATCH, q.batch);
+        q.batched = n > 0 ? n : 0;
+        q.taken = 0;
+    }
+    return q.taken < q.batched;
+}
+
+/** Length of the packet of a completion, which is copied; -1 where nothing is to be had. */
+static int take(const struct ibv_wc *wc, void *bytes, size_t size, nicbarrier_address_t *from)
+{
+    const unsigned char *buffer = q.memory + wc->wr_id * NICBARRIER_VERBS_BUFFER;
+    const uint32_t head = NICBARRIER_PORT_GRH;
+    nicbarrier_port_address_t sender;
+    if (wc->byte_len < head || wc->byte_len > NICBARRIER_VERBS_BUFFER ||
+        !nicbarrier_port_source(&q.mine, (wc->wc_flags & IBV_WC_GRH) != 0 ? buffer : NULL, wc->slid,
+                                wc->src_qp, &sender)) {
+        return -1;
+    }
+    const size_t len = wc->byte_len - head, n = len < size ? len : size;
+    memcpy(bytes, buffer + head, n);
+    address_of(&sender, from);
+    return (int)n;
+}
+
+static int verbs_receive(void *bytes, size_t size, nicbarrier_address_t *from)
+{
+    int len = -1;
+    while (len < 0 && fetch()) {
+        const struct ibv_wc wc = q.batch[q.taken++];
+        if (wc.status != IBV_WC_SUCCESS) {
+            q.broken = true;
+            continue;
+        }
+        len = take(&wc, bytes, size, from);
+        q.broken |= !nicbarrier_verbs_queue_post(&q, wc.wr_id);
+    }
+    if (len < 0 && q.broken) {
+        nicbarrier_verbs_queue_mend(&q);
+    }
+    return len;
+}
+
+static int verbs_descriptor(void)
+{
+    return q.channel->fd;
+}
+
+static bool verbs_arm(void)
+{
+    struct ibv_cq *cq;
+    void *context;
+    unsigned events = 0;
+    while (ibv_get_cq_event(q.channel, &cq, &context) == 0) {
+        events++;
+    }
+    if (events > 0) {
+        ibv_ack_cq_events(q.received, events);
+    }
+    /* What came before the request tells nobody. Who sleeps has a time limit, which has to do where
+     * the device takes no request any more: to try again at once would be to try for ever. */
+    (void)ibv_req_notify_cq(q.received, 0);
+    return !fetch();
+}
+
+const nicbarrier_transport_t nicbarrier_verbs = {
+    .name = "verbs",
+    .open = verbs_open,
+    .close = verbs_close,
+    .describe = verbs_describe,
+    .resolve = verbs_resolve,
+    .release = verbs_release,
+    .send = verbs_send,
+    .adopt = verbs_adopt,
+    .receive = verbs_receive,
+    .descriptor = verbs_descriptor,
+    .arm = verbs_arm,
+};
+
+#else
+
+static int verbs_open(const nicbarrier_net_config_t *config, uint32_t cookie,
+                      nicbarrier_reason_t *why)
+{
+    (void)config;
+    (void)cookie;
+    nicbarrier_reason(why, "this build is without libibverbs");
+    return -1;
+}
+
+/** Never open, so none of the others is called. */
+const nicbarrier_transport_t nicbarrier_verbs = {.name = "verbs", .open = verbs_open};
+
+#endif

@@ -1,0 +1,415 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Engine put: each step of the schedule is one 8-byte put of an epoch into a flag of the partner's.
+ *
+ * The counterpart, on hardware that delivers reliably, of the chained RDMA writes of Yu et al.
+ * 2004, section 7: a step needs no matching, no buffer and no acknowledgement, and since a flag has
+ * one writer and only grows, puts may overtake each other and a late one does no harm: of two in
+ * flight the smaller may arrive last, so the reader keeps the greatest it has seen and the writer,
+ * which puts again only when its word has grown, never has two of one flag in flight.
+ *
+ * Everything belongs to the wire lock. The wire's server thread moves the groups on while the
+ * application computes: it is woken by what UCX receives. Puts by an adapter wake nobody, so over
+ * RDMA the server thread moves on only what other traffic wakes it for.
+ */
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coll_nicbarrier/engines/engine.h"
+#include "coll_nicbarrier/epoch/epoch.h"
+#include "coll_nicbarrier/schedule/schedule.h"
+#include "common/wire.h"
+#include "common/wire_put.h"
+
+/** Children of a vertex in the gather-broadcast schedule. */
+#define DEGREE 4
+/** The server thread takes over when the application has been away for so long. */
+#define IDLE_USEC 1000U
+
+/** A flag, alone on its cache lines. */
+typedef struct flag {
+    _Alignas(128) _Atomic uint64_t epoch;
+} flag_t;
+
+/** What goes to the partner of one step: the static message. */
+typedef struct outlet {
+    onic_remote_t *remote; /**< NULL where nobody is told in this step */
+    uint64_t word;         /**< in flight; its address is known to UCX */
+    uint64_t wanted;       /**< what must be there at last */
+    uint8_t at;            /**< the flag's number there */
+    bool busy;
+    nicbarrier_net_t *net;
+} outlet_t;
+
+struct nicbarrier_net {
+    nicbarrier_net_t *next;
+    nicbarrier_group_t group;
+    nicbarrier_net_events_t events;
+    onic_region_t *region; /**< not when it is gone */
+    flag_t *flags;
+    nicbarrier_epochs_t epochs;
+    outlet_t outlet[NICBARRIER_STEPS_MAX];
+    int in_flight;
+    unsigned losses; /**< of connections, when the partners were last looked at */
+    bool connected;
+    bool abandoned; /**< others may still put into the flags */
+    bool gone;      /**< disconnected, kept until its last put is through */
+    _Atomic uint64_t completed;
+    _Atomic bool failed; /**< a partner can no longer be reached */
+};
+
+static nicbarrier_net_t *nets; /**< connected, or gone with puts to make or in flight; wire lock */
+static int schedule_kind;
+
+/* ---- sending; the wire lock is held ------------------------------------------------------------
+ */
+
+static void put_done(void *arg, int status);
+
+/** The end of a put: the wire has told the user of an error, and there is nothing to try again. */
+static void end_put(outlet_t *out, int status)
+{
+    out->busy = false;
+    out->net->in_flight--;
+    if (status < 0) {
+        atomic_store_explicit(&out->net->failed, true, memory_order_release);
+    }
+}
+
+static void send(outlet_t *out)
+{
+    while (!out->busy && out->word < out->wanted) {
+        out->word = out->wanted;
+        out->busy = true;
+        out->net->in_flight++;
+        int rc = onic_remote_put(out->remote, out->at * sizeof(flag_t), &out->word, put_done, out);
+        if (rc == 0) {
+            return;
+        }
+        end_put(out, rc);
+    }
+}
+
+/** Called by UCX in its progress: what is to follow is sent by move_all, behind it. */
+static void put_done(void *arg, int status)
+{
+    end_put(arg, status);
+}
+
+/** What had to wait for the put before it. */
+static void send_all(nicbarrier_net_t *net)
+{
+    for (int k = 0; k < net->epochs.nsteps; k++) {
+        if (net->outlet[k].remote != NULL) {
+            send(&net->outlet[k]);
+        }
+    }
+}
+
+static void post(nicbarrier_net_t *net, const nicbarrier_message_t *messages, int n)
+{
+    for (int i = 0; i < n; i++) {
+        outlet_t *out = &net->outlet[messages[i].from_at];
+        out->wanted = messages[i].epoch;
+        send(out);
+    }
+}
+
+/* ---- moving on; the wire lock is held ----------------------------------------------------------
+ */
+
+/** Hands grown flags to the protocol. */
+static int read_flags(nicbarrier_net_t *net)
+{
+    int events = 0;
+    for (int k = 0; k < net->epochs.nsteps; k++) {
+        const nicbarrier_slot_t *s = &net->epochs.slot[k];
+        uint64_t epoch = atomic_load_explicit(&net->flags[k].epoch, memory_order_acquire);
+        if (s->step.wait_for != NICBARRIER_NOBODY && epoch > s->received) {
+            nicbarrier_packet_t p = {.kind = NICBARRIER_PACKET_EPOCH,
+                                     .at = (uint8_t)k,
+                                     .from_at = s->step.wait_at,
+                                     .sender = (uint32_t)s->step.wait_for,
+                                     .key = net->group.key,
+                                     .epoch = epoch};
+            events += nicbarrier_epochs_receive(&net->epochs, &p, 0) == NICBARRIER_NEW;
+        }
+    }
+    return events;
+}
+
+static void advance(nicbarrier_net_t *net)
+{
+    nicbarrier_message_t out[NICBARRIER_STEPS_MAX];
+    uint64_t before = net->epochs.completed;
+    int n = nicbarrier_epochs_advance(&net->epochs, 0, out);
+    post(net, out, n);
+    if (net->epochs.completed > before) {
+        atomic_store_explicit(&net->completed, net->epochs.completed, memory_order_release);
+        if (net->events.complete != NULL) {
+            net->events.complete(net->events.arg, net->epochs.completed);
+        }
+    }
+}
+
+/** Whoever has got all my puts may still be one whose own puts can no longer come. Where nothing is
+ *  awaited it may have left in good order, of which the user need not hear. */
+static void look_for_losses(nicbarrier_net_t *net)
+{
+    const bool awaited = net->epochs.completed < net->epochs.entered;
+    if (net->losses == onic_wire_losses()) {
+        return;
+    }
+    net->losses = onic_wire_losses();
+    for (int k = 0; k < net->epochs.nsteps; k++) {
+        onic_remote_t *remote = net->outlet[k].remote;
+        if (remote != NULL && (awaited ? onic_remote_lost(remote) : onic_remote_is_lost(remote))) {
+            atomic_store_explicit(&net->failed, true, memory_order_release);
+        }
+    }
+}
+
+static int move_on(nicbarrier_net_t *net)
+{
+    uint64_t entered = net->events.entered != NULL ? net->events.entered(net->events.arg) : 0;
+    int events = entered > net->epochs.entered;
+    if (events > 0) {
+        nicbarrier_epochs_enter(&net->epochs, entered);
+    }
+    events += read_flags(net);
+    if (events > 0) {
+        advance(net);
+    }
+    send_all(net);
+    look_for_losses(net);
+    return events;
+}
+
+/** Nothing goes out any more, unless UCX has words that it could not send: of these it will still
+ *  say so. */
+static void destroy(nicbarrier_net_t *net)
+{
+    onic_wire_want_server(false);
+    if (net->in_flight > 0) {
+        return;
+    }
+    for (int k = 0; k < NICBARRIER_STEPS_MAX; k++) {
+        if (net->outlet[k].remote != NULL) {
+            onic_remote_close(net->outlet[k].remote);
+        }
+    }
+    free(net);
+}
+
+/** The wire's deferred function: all groups, on whatever thread progresses. */
+static int move_all(void)
+{
+    int events = 0;
+    for (nicbarrier_net_t **at = &nets; *at != NULL;) {
+        nicbarrier_net_t *net = *at;
+        if (!net->gone) {
+            events += move_on(net);
+        } else {
+            send_all(net);
+        }
+        if (net->gone && net->in_flight == 0) {
+            *at = net->next;
+            destroy(net);
+        } else {
+            at = &net->next;
+        }
+    }
+    /* What others put here makes no event. */
+    if (nets != NULL) {
+        onic_wire_defer(ONIC_AM_COLL);
+    }
+    return events;
+}
+
+/* ---- the engine ----------------------------------------------------------------------------- */
+
+static int put_open(const nicbarrier_net_config_t *config, nicbarrier_reason_t *why)
+{
+    onic_wire_config_t wire = {.server_thread = config->thread,
+                               .server_idle_usec = IDLE_USEC,
+                               .tls = config->tls,
+                               .tcp_seg_size = config->tcp_segment};
+    schedule_kind = config->schedule;
+    if (onic_wire_open(&wire) != 0) {
+        nicbarrier_reason(why, "UCX could not be started");
+        return -1;
+    }
+    onic_wire_set_deferred_fn(ONIC_AM_COLL, move_all);
+    return 0;
+}
+
+static void put_close(void)
+{
+    onic_wire_flush();
+    onic_wire_set_deferred_fn(ONIC_AM_COLL, NULL);
+    onic_wire_lock();
+    while (nets != NULL) {
+        nicbarrier_net_t *net = nets;
+        nets = net->next;
+        destroy(net);
+    }
+    onic_wire_unlock();
+    onic_wire_close();
+}
+
+static int put_prepare(const nicbarrier_group_t *group, nicbarrier_net_t **net_p, void *bytes,
+                       uint32_t *len_p, nicbarrier_reason_t *why)
+{
+    nicbarrier_net_t *net = calloc(1, sizeof(*net));
+    *net_p = NULL;
+    if (net == NULL) {
+        nicbarrier_reason(why, "memory is exhausted");
+        return -1;
+    }
+    net->group = *group;
+    net->region = onic_region_new(NICBARRIER_STEPS_MAX * sizeof(flag_t));
+    if (net->region == NULL) {
+        nicbarrier_reason(why, "UCX gives no memory that can be put into");
+        free(net);
+        return -1;
+    }
+    net->flags = onic_region_base(net->region);
+    *len_p = (uint32_t)onic_region_describe(net->region, bytes, NICBARRIER_ENDPOINT_MAX);
+    if (*len_p == 0) {
+        nicbarrier_reason(why, "UCX's address and memory key are longer than %d bytes",
+                          NICBARRIER_ENDPOINT_MAX);
+        onic_region_free(net->region);
+        free(net);
+        return -1;
+    }
+    *net_p = net;
+    return 0;
+}
+
+static int open_outlets(nicbarrier_net_t *net, const nicbarrier_endpoints_t *endpoints,
+                        nicbarrier_reason_t *why)
+{
+    for (int k = 0; k < net->epochs.nsteps; k++) {
+        const nicbarrier_step_t *step = &net->epochs.slot[k].step;
+        outlet_t *out = &net->outlet[k];
+        int rc = 0;
+        out->net = net;
+        out->at = step->send_at;
+        if (step->send_to == NICBARRIER_NOBODY) {
+            continue;
+        }
+        out->remote = onic_remote_open(endpoints->bytes + (size_t)step->send_to * endpoints->stride,
+                                       endpoints->len[step->send_to], &rc);
+        if (out->remote == NULL) {
+            nicbarrier_reason(why, "UCX cannot put to member %d of %d (%d)", (int)step->send_to,
+                              net->group.n, rc);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int put_connect(nicbarrier_net_t *net, const nicbarrier_endpoints_t *endpoints,
+                       const nicbarrier_net_events_t *events, nicbarrier_reason_t *why)
+{
+    static const nicbarrier_timing_t never = {NICBARRIER_NEVER / 4, NICBARRIER_NEVER / 4,
+                                              NICBARRIER_NEVER / 4, NICBARRIER_NEVER / 4};
+    nicbarrier_step_t steps[NICBARRIER_STEPS_MAX];
+    int n = nicbarrier_schedule((nicbarrier_schedule_kind_t)schedule_kind, DEGREE, net->group.me,
+                                net->group.n, steps);
+    if (n < 0) {
+        nicbarrier_reason(why, "%d members are too many", net->group.n);
+        return -1;
+    }
+    nicbarrier_epochs_init(&net->epochs, steps, n, &never);
+    net->events = *events;
+    onic_wire_lock();
+    net->losses = onic_wire_losses();
+    int rc = open_outlets(net, endpoints, why);
+    net->next = nets;
+    nets = net;
+    onic_wire_defer(ONIC_AM_COLL);
+    net->connected = true;
+    onic_wire_unlock();
+    onic_wire_want_server(true);
+    return rc;
+}
+
+static void put_enter(nicbarrier_net_t *net, uint64_t epoch)
+{
+    onic_wire_lock();
+    nicbarrier_epochs_enter(&net->epochs, epoch);
+    (void)read_flags(net);
+    advance(net);
+    onic_wire_unlock();
+}
+
+static uint64_t put_completed(const nicbarrier_net_t *net)
+{
+    return atomic_load_explicit(&net->completed, memory_order_acquire);
+}
+
+static bool put_failed(const nicbarrier_net_t *net)
+{
+    return atomic_load_explicit(&net->failed, memory_order_acquire);
+}
+
+static int put_progress(nicbarrier_net_t *net)
+{
+    (void)net;
+    return onic_wire_progress();
+}
+
+/** Will nobody put into the flags any more? Where all have agreed on the group, all have entered
+ * the same epochs: each flag was waited for in the last one, and holds its last value. */
+static bool has_all(const nicbarrier_net_t *net)
+{
+    return !net->abandoned && net->epochs.completed == net->epochs.entered;
+}
+
+static void put_abandon(nicbarrier_net_t *net)
+{
+    net->abandoned = true;
+}
+
+/**
+ * Peers may be behind, but have been told all they need from here, or will be by words that wait
+ * for those in flight: these keep the record alive. Nothing will be repeated.
+ */
+static void put_disconnect(nicbarrier_net_t *net)
+{
+    onic_region_t *region = net->region;
+    const bool connected = net->connected;
+    /* First of all, since other threads read the flags until then; afterwards they may free it. */
+    onic_wire_lock();
+    void (*end_region)(onic_region_t *) = has_all(net) ? onic_region_free : onic_region_leave;
+    net->gone = true;
+    onic_wire_unlock();
+    end_region(region);
+    if (!connected) {
+        free(net);
+        return;
+    }
+    onic_wire_lock();
+    (void)move_all();
+    onic_wire_unlock();
+}
+
+const nicbarrier_engine_t nicbarrier_engine_put = {
+    .name = "put",
+    .open = put_open,
+    .close = put_close,
+    .prepare = put_prepare,
+    .connect = put_connect,
+    .enter = put_enter,
+    .completed = put_completed,
+    .failed = put_failed,
+    .abandon = put_abandon,
+    .progress = put_progress,
+    .disconnect = put_disconnect,
+};

@@ -1,0 +1,123 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * The barrier inside a node, on flags in shared memory. No MPI; the kernel only for sleeping.
+ *
+ * A flag holds an epoch (engine.h) and only grows. Each process stores the epoch it has entered in
+ * its own flag, on cache lines of its own. Nobody depends on anybody's progress after that:
+ *
+ * - *Flat*: few processes and no network part. An epoch is complete when all flags have reached it;
+ *   whoever waits looks at them. A store and n - 1 loads, no locked instruction.
+ * - *Tree*: the flags are leaves of groups (arrange.h). A process that has stored its flag looks,
+ *   behind a full fence, at its siblings; if all have reached an epoch, it raises the group's flag
+ *   to that by an atomic maximum and does the same one level up. Of several that come at once the
+ *   last fence sees all flags, so somebody climbs; that several do is harmless. Who raises the root
+ *   has found the node *arrived*. Without a network part it releases the node, else the leader does
+ *   when the network part is complete: it raises a release flag for each group of leaves, at which
+ *   the members look.
+ *
+ * Whoever has waited for long sleeps on a futex. It says so in a counter first and then looks at
+ * the flags once more; the others store, fence and look at the counter.
+ *
+ * Threads: all functions may be called by all processes and threads at once, but for init and free.
+ */
+#ifndef NICBARRIER_SHM_H
+#define NICBARRIER_SHM_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "coll_nicbarrier/schedule/arrange.h"
+#include "coll_nicbarrier/engines/engine.h"
+
+/** A flag with two cache lines of its own, because processors fetch lines by pairs. */
+typedef struct nicbarrier_flag {
+    _Alignas(128) _Atomic uint64_t epoch;
+    _Atomic uint64_t stamp; /**< nanoseconds, when it was entered, if that is measured */
+    _Atomic uint64_t stamp_epoch;
+} nicbarrier_flag_t;
+
+/** What the processes of a node share besides the flags. Zeroed memory is a good beginning. */
+typedef struct nicbarrier_head {
+    _Alignas(128) _Atomic uint32_t sleepers;  /**< threads that sleep or are about to */
+    _Alignas(128) _Atomic uint32_t wakes;     /**< the futex: grows when sleepers are to look */
+    _Atomic uint32_t failed;                  /**< the leader has said so */
+    _Alignas(128) _Atomic uint32_t attentive; /**< leader's threads that look at `arrived` now */
+    uint32_t poke_len; /**< how the leader's helper thread is woken (engine.h); 0: not */
+    unsigned char poke[NICBARRIER_POKE_MAX];
+} nicbarrier_head_t;
+
+/** One process's view of its node. */
+typedef struct nicbarrier_shm {
+    nicbarrier_head_t *head;
+    nicbarrier_flag_t *vertex;  /**< flags of the tree's vertices, leaves first */
+    nicbarrier_flag_t *release; /**< one flag for each group of leaves */
+    nicbarrier_flag_t *mine;
+    nicbarrier_flag_t *my_release;
+    nicbarrier_tree_t tree;
+    int n;
+    int leaf;     /**< the number of my leaf */
+    int releases; /**< groups of leaves */
+    bool flat;
+    bool network;           /**< completion comes from the leader */
+    _Atomic int behind;     /**< flat: a process whose flag was seen too low; where to look first */
+    _Atomic uint64_t woken; /**< flat: those who slept for this epoch have been woken by me */
+} nicbarrier_shm_t;
+
+/** Bytes of shared memory for up to `n` >= 1 processes. */
+size_t nicbarrier_shm_bytes(int n);
+
+/**
+ * The view of process `me` of the `n` whose localities are given, on zeroed shared memory at `base`
+ * (aligned to 128) that all of them have mapped. All give the same n, localities, fanout (>= 2:
+ * most members of a group) and network. Returns 0, or -1 where memory is exhausted.
+ */
+int nicbarrier_shm_init(nicbarrier_shm_t *s, void *base, const nicbarrier_locality_t *where, int n,
+                        int me, int fanout, bool network);
+void nicbarrier_shm_free(nicbarrier_shm_t *s);
+
+/** Enters all epochs up to `epoch`. Returns true where the caller must see to it that the leader
+ *  hears of it: the node has arrived and there is a network part. */
+bool nicbarrier_shm_enter(nicbarrier_shm_t *s, uint64_t epoch);
+
+/** To be called after nicbarrier_shm_enter when the caller will not wait, or has done waiting:
+ * wakes those who sleep and may go on. One fence if nobody sleeps. */
+void nicbarrier_shm_depart(nicbarrier_shm_t *s);
+
+/** The last epoch that is complete on this node (with its network part, if there is one). */
+uint64_t nicbarrier_shm_completed(nicbarrier_shm_t *s);
+
+/** Is epoch `epoch` complete? Cheaper than the above. */
+bool nicbarrier_shm_done(nicbarrier_shm_t *s, uint64_t epoch);
+
+/** Has this process entered an epoch that is not complete? */
+bool nicbarrier_shm_pending(nicbarrier_shm_t *s);
+
+/** The last epoch that all processes of the node have entered; with a network part. */
+uint64_t nicbarrier_shm_arrived(const nicbarrier_shm_t *s);
+
+/** The leader: the network part is complete up to `epoch`. Any thread. */
+void nicbarrier_shm_release(nicbarrier_shm_t *s, uint64_t epoch);
+
+/** The leader: what is not complete now may never be. Stays so. Any thread. */
+void nicbarrier_shm_fail(nicbarrier_shm_t *s);
+/** Has it said so? */
+bool nicbarrier_shm_failed(const nicbarrier_shm_t *s);
+
+/** Sleeps until `epoch` is complete, for `usec` microseconds at most; may return early. */
+void nicbarrier_shm_sleep(nicbarrier_shm_t *s, uint64_t epoch, unsigned usec);
+
+/** Notes when this process enters `epoch` (nanoseconds of a clock that the node shares); before
+ *  nicbarrier_shm_enter. */
+void nicbarrier_shm_stamp(nicbarrier_shm_t *s, uint64_t epoch, uint64_t nsec);
+
+/** Nanoseconds between the first and the last that entered `epoch`, which is complete. False where
+ *  somebody's note is gone already, because it has entered a later one. */
+bool nicbarrier_shm_skew(const nicbarrier_shm_t *s, uint64_t epoch, uint64_t *nsec_p);
+
+#endif

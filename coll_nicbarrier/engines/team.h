@@ -1,0 +1,101 @@
+/*
+ * Copyright (t) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * The team: what carries the barriers of one communicator, or of one persistent request. Flags
+ * on the node, a network engine between the leaders of the nodes, or both, one below the other.
+ *
+ * The network part is driven by the leader's process alone: by its threads while they are in MPI,
+ * otherwise by the engine's helper thread, which the last process of the node to arrive wakes.
+ *
+ * Threads: enter, done, progress and wait may be called by any number of MPI threads.
+ */
+#ifndef NICBARRIER_TEAM_H
+#define NICBARRIER_TEAM_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/node.h"
+#include "coll_nicbarrier/engines/engine.h"
+#include "coll_nicbarrier/engines/shm/shm.h"
+
+/** Engines by their number; the names are in params.c. */
+typedef enum nicbarrier_kind {
+    NICBARRIER_AUTO,
+    NICBARRIER_SHM,
+    NICBARRIER_PUT,
+    NICBARRIER_DATAGRAM,
+    NICBARRIER_KINDS
+} nicbarrier_kind_t;
+
+/** The network engine of a kind, NULL for the others. */
+const nicbarrier_engine_t *nicbarrier_engine(nicbarrier_kind_t kind);
+
+typedef struct nicbarrier_team {
+    nicbarrier_kind_t kind;
+    bool on_node; /**< there are others on my node: shm and segment are in use */
+    nicbarrier_shm_t shm;
+    onic_segment_t segment;
+    const nicbarrier_engine_t *engine; /**< network part, or NULL */
+    nicbarrier_net_t *net;             /**< the leader's; NULL in others */
+    _Atomic uint64_t given;            /**< leader: last epoch given to the engine */
+    bool prepared;                     /**< others have my endpoint, or will get it */
+    bool agreed;                       /**< all have agreed on this team */
+    bool skew;                         /**< measure the time from first to last arrival */
+    int spins_max; /**< looks before a waiting thread yields, where it is alone on its processor */
+    _Atomic int spins; /**< and as things are */
+} nicbarrier_team_t;
+
+/** A team without parts. NULL where memory is exhausted. */
+nicbarrier_team_t *nicbarrier_team_new(void);
+
+/** Adds the network part: my endpoint for the group. 0, or -1 and the reason. */
+int nicbarrier_team_prepare(nicbarrier_team_t *t, const nicbarrier_group_t *group, void *bytes,
+                            uint32_t *len_p, nicbarrier_reason_t *why);
+/** Everybody's endpoints are here. 0, or -1 and the reason. */
+int nicbarrier_team_connect(nicbarrier_team_t *t, const nicbarrier_endpoints_t *endpoints,
+                            nicbarrier_reason_t *why);
+
+/** Leader: enters the first epoch, which is no barrier of the user's but shows that the engine gets
+ *  through. True once it is complete; makes progress. */
+void nicbarrier_team_begin_trial(nicbarrier_team_t *t);
+/** All leaders have begun it. */
+void nicbarrier_team_expect(nicbarrier_team_t *t);
+bool nicbarrier_team_trial_done(nicbarrier_team_t *t);
+/** It never will be. */
+void nicbarrier_team_trial_failed(nicbarrier_team_t *t);
+
+/** The epoch of the trial; barriers are numbered from the next. */
+#define NICBARRIER_TRIAL_EPOCH 1
+
+/** Takes everything apart. Nobody waits; peers that are slower are served from what remains. */
+void nicbarrier_team_free(nicbarrier_team_t *t);
+
+/** Enters epoch `epoch`, the one after the last that was entered. Waits for nothing. */
+void nicbarrier_team_enter(nicbarrier_team_t *t, uint64_t epoch);
+
+/** To be called after enter by those who do not call nicbarrier_team_wait. */
+void nicbarrier_team_depart(nicbarrier_team_t *t);
+
+/** Can a helper thread stand in here for MPI threads that go away? Then `leave` makes it do so. */
+bool nicbarrier_team_helped(const nicbarrier_team_t *t);
+void nicbarrier_team_leave(nicbarrier_team_t *t);
+
+bool nicbarrier_team_done(nicbarrier_team_t *t, uint64_t epoch);
+
+/** Is a connection lost that this team needs, so that what is not complete now may never be? All
+ *  of a node get to know it from the leader. Stays so. */
+bool nicbarrier_team_failed(nicbarrier_team_t *t);
+
+/** Moves the network part on. Returns events. */
+int nicbarrier_team_progress(nicbarrier_team_t *t);
+
+/** Returns when the epoch, which has been entered, is complete: true; or when the team has
+ *  failed: false. Progresses Open MPI meanwhile. */
+bool nicbarrier_team_wait(nicbarrier_team_t *t, uint64_t epoch);
+
+#endif

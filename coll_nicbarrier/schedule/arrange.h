@@ -1,0 +1,50 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Who gathers with whom on a node: a tree of groups that follows caches, NUMA nodes and packages.
+ * Pure: no clock, no globals; memory of its own only.
+ *
+ * The leaves are the processes, in an order in which those that share a cache are neighbours. The
+ * vertices are numbered level by level, leaves first, so the children of a vertex are a range of
+ * numbers and the root is the last one.
+ */
+#ifndef NICBARRIER_ARRANGE_H
+#define NICBARRIER_ARRANGE_H
+
+#include <stdint.h>
+
+/** Where a process runs; -1 where that is not known. Compared from the first to the last: processes
+ *  gather in the nearest cache first. */
+typedef struct nicbarrier_locality {
+    int32_t package;
+    int32_t numa;
+    int32_t cache;
+} nicbarrier_locality_t;
+
+typedef struct nicbarrier_tree {
+    int leaves;   /**< processes */
+    int vertices; /**< all, at most nicbarrier_tree_max(leaves) */
+    int *leaf;    /**< for each process the number of its leaf */
+    int *parent;  /**< for each vertex; -1 for the root */
+    int *first;   /**< its first child; 0 for leaves */
+    int *count;   /**< how many children; 0 for leaves */
+} nicbarrier_tree_t;
+
+/** Most vertices that a tree of `leaves` leaves can have, whatever the fanout. */
+int nicbarrier_tree_max(int leaves);
+
+/**
+ * Arranges `n` >= 1 processes, of which where[i] tells the locality. No vertex has more than
+ * `fanout`
+ * >= 2 children. Everybody who gives the same arguments gets the same tree. Up to `fanout`
+ * processes are one group, wherever they are. Returns 0, or -1 where memory is exhausted.
+ */
+int nicbarrier_arrange(nicbarrier_tree_t *tree, const nicbarrier_locality_t *where, int n,
+                       int fanout);
+
+void nicbarrier_tree_free(nicbarrier_tree_t *tree);
+
+#endif

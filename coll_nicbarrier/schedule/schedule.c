@@ -1,0 +1,108 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file The schedules of a barrier; see schedule.h. */
+#include "coll_nicbarrier/schedule/schedule.h"
+
+#include <stdbool.h>
+
+static nicbarrier_step_t both(int32_t to, int to_at, int32_t from, int from_at)
+{
+    return (nicbarrier_step_t){to, from, (uint8_t)to_at, (uint8_t)from_at};
+}
+
+static nicbarrier_step_t send(int32_t to, int at)
+{
+    return both(to, at, NICBARRIER_NOBODY, 0);
+}
+
+static nicbarrier_step_t wait(int32_t from, int at)
+{
+    return both(NICBARRIER_NOBODY, 0, from, at);
+}
+
+static int dissemination(int32_t rank, int32_t n, nicbarrier_step_t *steps)
+{
+    int k = 0;
+
+    for (int64_t distance = 1; distance < n; distance *= 2, k++) {
+        const int32_t to = (int32_t)((rank + distance) % n);
+        const int32_t from = (int32_t)((n - distance + rank) % n);
+        steps[k] = both(to, k, from, k);
+    }
+    return k;
+}
+
+/* Ranks from the largest power of two on are guests, each of the host that far below. A host's
+ * first step hears its guest and its last one lets the guest go; a guest has one step only. */
+static int pairwise(int32_t rank, int32_t n, nicbarrier_step_t *steps)
+{
+    int32_t hosts = 1;
+    int bits = 0, k = 0;
+
+    for (; hosts <= n / 2; hosts *= 2)
+        bits++;
+    if (rank >= hosts) {
+        steps[0] = both(rank - hosts, 0, rank - hosts, bits + 1);
+        return 1;
+    }
+    const bool has_guest = rank < n - hosts;
+    if (has_guest)
+        steps[k++] = wait(rank + hosts, 0);
+    for (int bit = 0; bit < bits; bit++, k++) {
+        const int32_t other = rank ^ (int32_t)1 << bit;
+        const int at = bit + (other < n - hosts);
+        steps[k] = both(other, at, other, at);
+    }
+    if (has_guest)
+        steps[k++] = send(rank + hosts, 0);
+    return k;
+}
+
+/* Of a heap-ordered tree: the children of r are r * degree + 1 .. r * degree + degree. */
+static int children(int degree, int64_t rank, int32_t n)
+{
+    const int64_t left = n - 1 - rank * degree;
+
+    return (int)(left < 0 ? 0 : left > degree ? degree : left);
+}
+
+/* First the children are heard, one in a step. Then all but the root send to their parent and wait
+ * for it in the same step, and in the following ones the children are let go. */
+static int gather_broadcast(int degree, int32_t rank, int32_t n, nicbarrier_step_t *steps)
+{
+    const int mine = children(degree, rank, n);
+    const int64_t first = (int64_t)rank * degree + 1;
+    int k = 0;
+
+    for (; k < mine; k++)
+        steps[k] = wait((int32_t)(first + k), children(degree, first + k, n));
+    if (rank > 0) {
+        const int32_t parent = (rank - 1) / degree;
+        const int nth = (rank - 1) % degree;
+        const int release = children(degree, parent, n) + (parent > 0) + nth;
+        steps[k++] = both(parent, nth, parent, release);
+    }
+    for (int child = 0; child < mine; child++, k++)
+        steps[k] = send((int32_t)(first + child), children(degree, first + child, n));
+    return k;
+}
+
+int nicbarrier_schedule(nicbarrier_schedule_kind_t kind, int degree, int32_t rank, int32_t n,
+                        nicbarrier_step_t steps[NICBARRIER_STEPS_MAX])
+{
+    if (n < 1 || rank < 0 || rank >= n)
+        return -1;
+    switch (kind) {
+    case NICBARRIER_DISSEMINATION:
+        return dissemination(rank, n, steps);
+    case NICBARRIER_PAIRWISE:
+        return pairwise(rank, n, steps);
+    case NICBARRIER_GATHER_BROADCAST:
+        if (degree < NICBARRIER_DEGREE_MIN || degree > NICBARRIER_DEGREE_MAX)
+            return -1;
+        return gather_broadcast(degree, rank, n, steps);
+    }
+    return -1;
+}
