@@ -26,6 +26,7 @@ coll_nicbarrier_libnicbarrier_core_la_SOURCES = \
 	coll_nicbarrier/engines/datagram/reach.c \
 	coll_nicbarrier/engines/datagram/reach.h \
 	coll_nicbarrier/engines/reason.c \
+	coll_nicbarrier/engines/shm/row.c \
 	coll_nicbarrier/schedule/schedule.c \
 	coll_nicbarrier/schedule/schedule.h \
 	coll_nicbarrier/engines/shm/shm.c \
@@ -41,6 +42,7 @@ coll_nicbarrier_libnicbarrier_datagram_la_SOURCES = \
 	coll_nicbarrier/engines/datagram/datagram.c \
 	coll_nicbarrier/engines/datagram/datagram.h \
 	coll_nicbarrier/engines/datagram/flow.c \
+	coll_nicbarrier/engines/datagram/params.c \
 	coll_nicbarrier/engines/datagram/thread.c \
 	coll_nicbarrier/engines/datagram/udp.c \
 	coll_nicbarrier/engines/datagram/verbs_ud.c \
@@ -69,6 +71,7 @@ component_LTLIBRARIES += mca_coll_nicbarrier.la
 mca_coll_nicbarrier_la_SOURCES = \
 	coll_nicbarrier/agree/agree.c \
 	coll_nicbarrier/agree/agree.h \
+	coll_nicbarrier/engines/engines.c \
 	coll_nicbarrier/engines/team.c \
 	coll_nicbarrier/engines/team.h \
 	coll_nicbarrier/component/component.c \

@@ -20,12 +20,18 @@ static int register_var(const mca_base_component_t *c, const char *name, const c
                                            MCA_BASE_VAR_SCOPE_READONLY, value);
 }
 
+int onic_register_int(const mca_base_component_t *c, const char *name, const char *help, int min,
+                      int max, int *value)
+{
+    char text[512];
+
+    snprintf(text, sizeof(text), "%s. Range %d to %d", help, min, max);
+    return register_var(c, name, text, MCA_BASE_VAR_TYPE_INT, value);
+}
+
 int onic_register_ranged(const mca_base_component_t *c, onic_ranged_t *p)
 {
-    char help[512];
-
-    snprintf(help, sizeof(help), "%s. Range %d to %d", p->help, p->min, p->max);
-    return register_var(c, p->name, help, MCA_BASE_VAR_TYPE_INT, &p->value);
+    return onic_register_int(c, p->name, p->help, p->min, p->max, &p->value);
 }
 
 int onic_register_bool(const mca_base_component_t *c, const char *name, bool initial, bool *value,

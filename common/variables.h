@@ -29,6 +29,9 @@ typedef struct onic_ranged {
     int max;
 } onic_ranged_t;
 
+/** `*value` is the default; the range is added to the help, and is for the caller to check. */
+ONIC_EXPORT int onic_register_int(const mca_base_component_t *c, const char *name, const char *help,
+                                  int min, int max, int *value);
 ONIC_EXPORT int onic_register_ranged(const mca_base_component_t *c, onic_ranged_t *p);
 ONIC_EXPORT int onic_register_bool(const mca_base_component_t *c, const char *name, bool initial,
                                    bool *value, const char *help);

@@ -24,14 +24,10 @@ typedef struct hello {
     onic_node_offer_t node;
     nicbarrier_locality_t where;
     uint32_t job;
-    int32_t rdma; /**< a network that does remote memory access by itself is here */
+    uint8_t score[NICBARRIER_ENGINES_MAX]; /**< of each engine, here */
 } hello_t;
 
 typedef enum step { HELLO, MAPPED, LENGTHS, ENDPOINTS, CONNECTED, TRIAL, RESULT } step_t;
-
-/** The first epoch is a trial, in which all leaders are already (connected and entered) when this
- *  time begins to run: what has not come through until then is kept away, as by a firewall. */
-#define TRIAL_NSEC 2000000000U
 
 struct nicbarrier_agreement {
     struct ompi_communicator_t *comm;
@@ -55,14 +51,13 @@ struct nicbarrier_agreement {
     int leaders;      /**< how many */
     int leader_index; /**< mine, or -1 */
 
-    nicbarrier_kind_t kind;
+    int kind; /**< the engine's number */
     nicbarrier_team_t *team;
     unsigned char *endpoint; /**< mine */
     uint32_t endpoint_len;
     uint32_t *endpoint_lens; /**< of all leaders */
     unsigned char *endpoints;
     size_t stride;
-    uint64_t trial_end; /**< nanoseconds of the monotonic clock */
 };
 
 static const nicbarrier_params_t *params(void)
@@ -147,7 +142,9 @@ static hello_t make_hello(nicbarrier_agreement_t *a)
     hello.settings = params()->fingerprint;
     hello.where = (nicbarrier_locality_t){here.package, here.numa, here.cache};
     hello.job = OPAL_PROC_MY_NAME.jobid;
-    hello.rdma = nicbarrier_have_rdma();
+    for (int i = 0; i < NICBARRIER_ENGINES_MAX && nicbarrier_engines[i] != NULL; i++) {
+        hello.score[i] = (uint8_t)nicbarrier_engines[i]->score();
+    }
     a->bytes = segment_bytes(onic_node_flagged(a->comm));
     hello.node = onic_node_offer(a->comm, a->bytes, &a->segment);
     return hello;
@@ -225,38 +222,44 @@ static bool several_jobs(const nicbarrier_agreement_t *a)
     return false;
 }
 
-static bool all_have_rdma(const nicbarrier_agreement_t *a)
+/** How well all could do with an engine: as the one that could do worst. */
+static int score_of_all(const nicbarrier_agreement_t *a, int kind)
 {
+    int least = 100;
     for (int i = 0; i < a->size; i++) {
-        if (!a->hello[i].rdma) {
-            return false;
-        }
+        least = a->hello[i].score[kind] < least ? a->hello[i].score[kind] : least;
     }
-    return true;
+    return least;
+}
+
+/** Does the engine serve these? */
+static bool serves(const nicbarrier_agreement_t *a, int kind, int nodes)
+{
+    const unsigned needs = nicbarrier_engines[kind]->needs;
+    return !((needs & NICBARRIER_NEEDS_ONE_NODE) != 0 && nodes > 1) &&
+           !((needs & NICBARRIER_NEEDS_ONE_JOB) != 0 && several_jobs(a));
 }
 
 /** Everybody decides by the same knowledge. */
 static void choose(nicbarrier_agreement_t *a, int nodes)
 {
+    int best = 0;
     a->kind = params()->engine;
-    if (a->kind == NICBARRIER_AUTO) {
-        a->kind = nodes == 1         ? NICBARRIER_SHM
-                  : all_have_rdma(a) ? NICBARRIER_PUT
-                                     : NICBARRIER_DATAGRAM;
+    for (int i = 0; params()->engine == NICBARRIER_AUTO && nicbarrier_engines[i] != NULL; i++) {
+        int score = serves(a, i, nodes) ? score_of_all(a, i) : 0;
+        a->kind = score > best ? i : a->kind;
+        best = score > best ? score : best;
     }
-    if (a->kind == NICBARRIER_SHM && nodes > 1) {
-        DECLINE(a, "engine shm serves processes that share memory; these are on %d nodes", nodes);
-    } else if (a->kind != NICBARRIER_SHM && several_jobs(a)) {
-        /* When a job ends nobody waits for the processes of another one that may still need it. */
-        DECLINE(a, "engine %s serves the processes of one job; these are of several",
-                nicbarrier_kind_name(a->kind));
+    if (a->kind == NICBARRIER_AUTO || !serves(a, a->kind, nodes)) {
+        DECLINE(a, "engine %s does not serve these processes: %d nodes%s",
+                nicbarrier_kind_name(a->kind), nodes, several_jobs(a) ? ", several jobs" : "");
     }
 }
 
 /** A network engine that was asked for on a single node works between its processes. */
 static int limit_of(const nicbarrier_agreement_t *a, int nodes)
 {
-    if (a->kind == NICBARRIER_SHM) {
+    if (nicbarrier_engines[a->kind]->network == NULL) {
         return a->size;
     }
     return params()->ppn > 0 ? params()->ppn : nodes == 1 ? 1 : a->size;
@@ -278,9 +281,9 @@ static void join_flags(nicbarrier_agreement_t *a, int limit)
     for (int i = 0; where != NULL && i < a->n; i++) {
         where[i] = a->hello[a->node.ranks[a->first + i]].where;
     }
-    if (where == NULL ||
-        nicbarrier_shm_init(&c->shm, (char *)a->segment.base + offset, where, a->n,
-                            a->node.me - a->first, params()->fanout, a->leaders > 1) != 0) {
+    if (where == NULL || nicbarrier_shm_init(&c->shm, (char *)a->segment.base + offset, where, a->n,
+                                             a->node.me - a->first, nicbarrier_shm_config.fanout,
+                                             a->leaders > 1) != 0) {
         FAIL(a, "memory is exhausted");
     } else {
         c->on_node = true;
@@ -339,7 +342,7 @@ static int after_mapped(nicbarrier_agreement_t *a)
     int limit = limit_of(a, nodes);
     (void)find_leaders(a, a->node.index, limit);
     a->team->kind = a->leaders > 1 ? a->kind : NICBARRIER_SHM;
-    a->team->engine = nicbarrier_engine(a->kind);
+    a->team->engine = nicbarrier_engines[a->kind];
     join_flags(a, limit);
     return a->leaders > 1 && a->leader_index >= 0 ? start_lengths(a) : start_result(a);
 }
@@ -366,12 +369,21 @@ static int after_lengths(nicbarrier_agreement_t *a)
 
 static int after_endpoints(nicbarrier_agreement_t *a)
 {
-    nicbarrier_endpoints_t endpoints = {a->endpoints, a->stride, a->endpoint_lens};
+    nicbarrier_endpoint_t *list = malloc((size_t)a->leaders * sizeof(*list));
+    if (list == NULL) {
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    for (int i = 0; i < a->leaders; i++) {
+        list[i] =
+            (nicbarrier_endpoint_t){i, a->endpoint_lens[i], a->endpoints + (size_t)i * a->stride};
+    }
+    nicbarrier_endpoints_t endpoints = {a->leaders, list};
     if (nicbarrier_team_connect(a->team, &endpoints, &a->why) != 0) {
         a->failed = true;
     } else {
         nicbarrier_team_begin_trial(a->team);
     }
+    free(list);
     int32_t failed = a->failed;
     return exchange_leaders(a, CONNECTED, &failed, sizeof(failed), a->answer);
 }
@@ -386,7 +398,6 @@ static int after_connected(nicbarrier_agreement_t *a)
     }
     nicbarrier_team_expect(a->team);
     nicbarrier_counters.trials++;
-    a->trial_end = now_nsec() + TRIAL_NSEC;
     a->step = TRIAL;
     return OMPI_SUCCESS;
 }
@@ -397,10 +408,8 @@ static int go_on_with_trial(nicbarrier_agreement_t *a)
     if (nicbarrier_team_trial_done(a->team)) {
         return start_result(a);
     }
-    if (now_nsec() > a->trial_end || nicbarrier_team_failed(a->team)) {
-        nicbarrier_team_trial_failed(a->team);
-        FAIL(a, "engine %s: no way was found through the network to some leader of other processes",
-             nicbarrier_kind_name(a->kind));
+    if (nicbarrier_team_trial_hopeless(a->team, &a->why)) {
+        a->failed = true;
         return start_result(a);
     }
     return OMPI_SUCCESS;

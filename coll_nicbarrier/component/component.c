@@ -10,11 +10,9 @@
 
 #include <stdlib.h>
 
-#include "coll_nicbarrier/engines/put/rdma.h"
 #include "common/config.h"
 #include "common/help.h"
 #include "common/series.h"
-#include "common/wire_put.h"
 #include "ompi/constants.h"
 #include "opal/runtime/opal_progress.h"
 
@@ -66,11 +64,13 @@ static int component_open(void)
         return OMPI_ERR_BAD_PARAM;
     }
     nicbarrier_settings_publish();
-    /* Before any other component opens the wire. */
-    if (p->engine == NICBARRIER_PUT ||
-        (p->engine == NICBARRIER_AUTO && p->priority > PRIORITY_OF_STOCK &&
-         nicbarrier_have_rdma())) {
-        onic_wire_want_puts();
+    for (int kind = 0; nicbarrier_engines[kind] != NULL; kind++) {
+        const nicbarrier_engine_t *engine = nicbarrier_engines[kind];
+        if (engine->extras->announce != NULL &&
+            (p->engine == kind ||
+             (p->engine == NICBARRIER_AUTO && p->priority > PRIORITY_OF_STOCK))) {
+            engine->extras->announce(p->engine == kind);
+        }
     }
     return OMPI_SUCCESS;
 }
@@ -82,34 +82,16 @@ static int component_init(bool progress_threads, bool mpi_threads)
     return OMPI_SUCCESS;
 }
 
-int nicbarrier_net_open(nicbarrier_kind_t kind, nicbarrier_reason_t *why)
+int nicbarrier_net_open(int kind, nicbarrier_reason_t *why)
 {
     nicbarrier_component_t *c = &mca_coll_nicbarrier_component;
-    const nicbarrier_engine_t *engine = nicbarrier_engine(kind);
+    const nicbarrier_engine_t *engine = nicbarrier_engines[kind];
 
-    if (engine == NULL) {
-        nicbarrier_reason(why, "engine %s is not in this build", nicbarrier_kind_name(kind));
-        return -1;
-    }
-    if (!c->open[kind] && engine->open(&c->params.net, why) != 0) {
+    if (!c->open[kind] && engine->open(&c->params.settings, why) != 0) {
         return -1;
     }
     c->open[kind] = true;
     return 0;
-}
-
-bool nicbarrier_have_rdma(void)
-{
-    static _Atomic int known = -1;
-    const char *tls = mca_coll_nicbarrier_component.params.net.tls;
-    int have = atomic_load(&known);
-
-    if (have < 0) {
-        have = nicbarrier_rdma_here("/sys/class/infiniband", tls != NULL ? tls : getenv("UCX_TLS"),
-                                    getenv("UCX_NET_DEVICES"));
-        atomic_store(&known, have);
-    }
-    return have != 0;
 }
 
 /**
@@ -127,9 +109,9 @@ static int component_close(void)
     while (c->queues != NULL) {
         nicbarrier_queue_free(c->queues);
     }
-    for (int kind = 0; kind < NICBARRIER_KINDS; kind++) {
+    for (int kind = 0; nicbarrier_engines[kind] != NULL; kind++) {
         if (c->open[kind]) {
-            nicbarrier_engine((nicbarrier_kind_t)kind)->close();
+            nicbarrier_engines[kind]->close();
             c->open[kind] = false;
         }
     }

@@ -58,7 +58,7 @@ static nicbarrier_queue_t *queue_for_call(nicbarrier_module_t *m, struct ompi_co
 
 static int below_barrier(nicbarrier_module_t *m, struct ompi_communicator_t *comm)
 {
-    nicbarrier_counters.barriers[NICBARRIER_AUTO]++;
+    nicbarrier_counters.below++;
     return m->below.barrier(comm, m->below.barrier_module);
 }
 
@@ -104,7 +104,7 @@ static int ibarrier(struct ompi_communicator_t *comm, ompi_request_t **request,
         return rc;
     }
     if (queue == NULL) {
-        nicbarrier_counters.barriers[NICBARRIER_AUTO]++;
+        nicbarrier_counters.below++;
         return m->below.ibarrier(comm, request, m->below.ibarrier_module);
     }
     nicbarrier_request_t *r = nicbarrier_request_new(comm, false);

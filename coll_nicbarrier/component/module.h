@@ -40,17 +40,21 @@
 
 /* ---- component ------------------------------------------------------------------------------ */
 
+/** In place of an engine's number: that which does best. */
+#define NICBARRIER_AUTO (-1)
+/** The number of engine shm. */
+#define NICBARRIER_SHM 0
+
 /** Values of the MCA parameters (params.c documents them). */
 typedef struct nicbarrier_params {
     int priority;
-    nicbarrier_kind_t engine;
+    int engine; /**< its number in nicbarrier_engines, or NICBARRIER_AUTO */
     int setup_call;
-    int fanout;
     int ppn;
     int spin;
     bool skew;
     uint64_t fingerprint; /**< of those that must be the same on all ranks */
-    nicbarrier_net_config_t net;
+    nicbarrier_engine_settings_t settings;
 } nicbarrier_params_t;
 
 typedef struct nicbarrier_module nicbarrier_module_t;
@@ -59,19 +63,20 @@ typedef struct nicbarrier_queue nicbarrier_queue_t;
 typedef struct nicbarrier_component {
     mca_coll_base_component_t super;
     nicbarrier_params_t params;
-    bool progressing;            /**< our function is registered with Open MPI's progress */
-    bool open[NICBARRIER_KINDS]; /**< network engines that have been started */
-    atomic_flag lock;            /**< queues, lists */
-    atomic_int waiting;          /**< requests that are not complete: 0 means nothing to do */
-    nicbarrier_queue_t *queues;  /**< all; what is left at the end belonged to forgotten requests */
-    nicbarrier_queue_t *busy;    /**< queues with requests that are not complete */
+    bool progressing;                  /**< our function is registered with Open MPI's progress */
+    bool open[NICBARRIER_ENGINES_MAX]; /**< network engines that have been started */
+    atomic_flag lock;                  /**< queues, lists */
+    atomic_int waiting;                /**< requests that are not complete: 0 means nothing to do */
+    nicbarrier_queue_t *queues; /**< all; what is left at the end belonged to forgotten requests */
+    nicbarrier_queue_t *busy;   /**< queues with requests that are not complete */
 } nicbarrier_component_t;
 
 extern nicbarrier_component_t mca_coll_nicbarrier_component;
 
 /** Counters, one process. Updated without locks: statistics, not truth. */
 typedef struct nicbarrier_counters {
-    unsigned long long barriers[NICBARRIER_KINDS]; /**< begun, by engine; [AUTO]: module below */
+    unsigned long long barriers[NICBARRIER_ENGINES_MAX]; /**< begun, by engine */
+    unsigned long long below; /**< left to the module below, or done by messages */
     unsigned long long agreements;
     unsigned long long trials;
     unsigned long long declined;
@@ -91,7 +96,7 @@ int nicbarrier_params_check(void);
 void nicbarrier_params_describe(char *text, size_t size);
 /** Has the user asked for this component? Otherwise others do the barriers. */
 bool nicbarrier_params_wanted(void);
-const char *nicbarrier_kind_name(nicbarrier_kind_t kind);
+const char *nicbarrier_kind_name(int kind);
 int nicbarrier_pvars_register(const mca_base_component_t *component);
 
 /** Tells all processes which settings this one has; from the component's open function. */
@@ -101,9 +106,7 @@ void nicbarrier_settings_publish(void);
 bool nicbarrier_settings_agree(struct ompi_communicator_t *comm);
 
 /** Starts a network engine unless it runs. 0, or -1 and the reason. */
-int nicbarrier_net_open(nicbarrier_kind_t kind, nicbarrier_reason_t *why);
-/** An adapter that does remote memory access is in this machine, and UCX may use it. */
-bool nicbarrier_have_rdma(void);
+int nicbarrier_net_open(int kind, nicbarrier_reason_t *why);
 
 /* ---- queues of barriers -----------------------------------------------------------------------
  */

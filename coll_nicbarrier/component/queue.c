@@ -126,11 +126,6 @@ void nicbarrier_queue_free(nicbarrier_queue_t *queue)
 /* ---- moving on; the lock is held --------------------------------------------------------------
  */
 
-static void count(nicbarrier_kind_t kind)
-{
-    nicbarrier_counters.barriers[kind]++;
-}
-
 static void note_skew(nicbarrier_queue_t *queue, uint64_t epoch)
 {
     uint64_t nsec;
@@ -144,7 +139,7 @@ static void note_skew(nicbarrier_queue_t *queue, uint64_t epoch)
 
 static void enter(nicbarrier_team_t *team, uint64_t epoch)
 {
-    count(team->kind);
+    nicbarrier_counters.barriers[team->kind]++;
     nicbarrier_team_enter(team, epoch);
 }
 
@@ -174,7 +169,7 @@ static int exchange_step(nicbarrier_queue_t *queue)
     unsigned char byte = 0;
     int rc = OMPI_SUCCESS;
     if (!queue->exchanging) {
-        count(NICBARRIER_AUTO);
+        nicbarrier_counters.below++;
         rc = nicbarrier_exchange_start(&queue->exchange, queue->comm, NULL,
                                        ompi_comm_size(queue->comm), ompi_comm_rank(queue->comm),
                                        &byte, 1, queue->scratch);
@@ -194,7 +189,7 @@ static int first_is_done(nicbarrier_queue_t *queue)
 {
     if (queue->team != NULL) {
         return nicbarrier_team_done(queue->team, queue->head->epoch) ? 1
-               : nicbarrier_team_failed(queue->team)                 ? OMPI_ERR_UNREACH
+               : nicbarrier_team_failure(queue->team) != NICBARRIER_SOUND                 ? OMPI_ERR_UNREACH
                                                                      : 0;
     }
     return queue->by_exchange ? exchange_step(queue) : 0;

@@ -18,19 +18,19 @@
  *
  * An engine knows nothing of MPI: no header of Open MPI, no request, no communicator. What it has
  * to tell its partners before it can begin it says in an *endpoint*, a record of bytes that the
- * agreement carries to all members of the group. So making a group is three local calls, none of
- * which waits for anybody: endpoint, connect, and later disconnect. An MPI_Ibarrier may do it.
+ * agreement carries to its partners in the schedule. So making a group is three local calls, none
+ * of which waits for anybody: prepare, connect, and later disconnect. An MPI_Ibarrier may do it.
  *
  *     open         once for each process, when the first group is to be made
- *       endpoint      for each group: what the partners must know
- *       connect    for each group, with everybody's endpoints
+ *       prepare    for each group: what the partners must know
+ *       connect    for each group, with the partners' endpoints
  *         enter, completed, progress, wait, ...
  *       disconnect for each group, when its communicator is freed
  *     close        once, when the process finalizes
  *
  * Threads: `enter` and `progress` of one group are called by any number of MPI threads at once and
  * protect themselves (a thread that finds the engine busy in `progress` must not wait: it returns
- * 0). open, endpoint, connect, disconnect and close are called by one thread at a time. An engine
+ * 0). open, prepare, connect, disconnect and close are called by one thread at a time. An engine
  * may have a helper thread of its own, shared by its groups; that thread blocks all signals, sleeps
  * in the kernel, never touches an Open MPI object, and is joined by `close`. After fork the child
  * has no helper thread and must not use the engine: it does not, because it may not call MPI.
@@ -47,26 +47,40 @@ typedef struct nicbarrier_reason {
     char text[200];
 } nicbarrier_reason_t;
 
-/** When datagrams go by verbs and not by UDP. */
-typedef enum nicbarrier_verbs_use {
-    NICBARRIER_VERBS_AUTO, /**< between all that have a device and can reach each other by it */
-    NICBARRIER_VERBS_NEVER,
-    NICBARRIER_VERBS_ALWAYS /**< who cannot has no engine */
-} nicbarrier_verbs_use_t;
+/* ---- parameters and counters ------------------------------------------------------------------
+ */
 
-/** What the user asks of the network engines; values of the MCA parameters, checked already. The
- *  agreement has made sure that all members have the same in the fields marked so. */
-typedef struct nicbarrier_net_config {
-    int schedule;          /**< nicbarrier_schedule_kind_t; the same on all members */
-    const char *interface; /**< datagrams: name or address/prefix of the interface; NULL: choose */
-    int verbs;             /**< datagrams: nicbarrier_verbs_use_t; the same on all members */
-    const char *device;    /**< datagrams: verbs devices (port.h); NULL: choose */
-    unsigned nack_usec;    /**< datagrams: silence after which a NACK is sent; 10 .. 1000000 */
-    unsigned drop;         /**< datagrams, for tests: of 1000 packets to send so many are dropped */
-    const char *tls;       /**< put: UCX transports as in UCX_TLS; NULL: of the environment */
-    size_t tcp_segment;    /**< put: bytes of one TCP fragment of UCX; 0: UCX's default */
-    bool thread;           /**< a helper thread may be started */
-} nicbarrier_net_config_t;
+/** A parameter of an engine, or of the component: a number, a word of a list, or a text. Its value
+ *  stands where the pointers say; the default does so before it is registered. */
+typedef struct nicbarrier_param {
+    const char *name;                /**< NULL ends a table */
+    const char *help;                /**< without a full stop; the range or the words are added */
+    bool same;                       /**< must be the same on all ranks */
+    int *number;                     /**< a number, or the index of the word */
+    int min, max;                    /**< of a number */
+    const char *const *words;        /**< the words, ended by NULL; NULL: this is no word */
+    bool *flag;                      /**< a switch */
+    const char **text;               /**< the text or word; NULL where it is empty */
+    bool (*valid)(const char *text); /**< of texts; NULL: anything */
+    const char *topic;               /**< of the help text about one that is not */
+} nicbarrier_param_t;
+
+/** A counter, read by MPI_T; a 64-bit atomic reads as what it holds. */
+typedef struct nicbarrier_counter {
+    const char *name; /**< NULL ends a table */
+    const char *help;
+    _Atomic uint64_t *value;
+} nicbarrier_counter_t;
+
+/** What holds for all engines. The agreement has made sure that the schedule is the same on all
+ *  members. */
+typedef struct nicbarrier_engine_settings {
+    int schedule; /**< nicbarrier_schedule_kind_t */
+    bool thread;  /**< a helper thread may be started */
+} nicbarrier_engine_settings_t;
+
+/* ---- groups -----------------------------------------------------------------------------------
+ */
 
 /** Who takes part. */
 typedef struct nicbarrier_group {
@@ -99,61 +113,69 @@ typedef struct nicbarrier_net nicbarrier_net_t;
 #define NICBARRIER_ENDPOINT_MAX 8192
 #define NICBARRIER_POKE_MAX     64
 
-/** The endpoints of all members, as the agreement has carried them. */
+/** The endpoint of a member, as the agreement has carried it. */
+typedef struct nicbarrier_endpoint {
+    int32_t member;
+    uint32_t len;
+    const unsigned char *bytes;
+} nicbarrier_endpoint_t;
+
+/** Those of all partners in the schedule, at least: few, whatever the number of members. */
 typedef struct nicbarrier_endpoints {
-    const unsigned char *bytes; /**< endpoint of member i at bytes + i * stride */
-    size_t stride;
-    const uint32_t *len; /**< its length */
+    int n;
+    const nicbarrier_endpoint_t *list;
 } nicbarrier_endpoints_t;
 
-/** A network engine. All functions are there unless it says that they may be NULL. */
-typedef struct nicbarrier_engine {
-    const char *name; /**< as in coll_nicbarrier_engine */
+/** The one of a member; NULL where it was not carried. */
+static inline const nicbarrier_endpoint_t *nicbarrier_endpoint_of(const nicbarrier_endpoints_t *all,
+                                                                  int32_t member)
+{
+    for (int i = 0; i < all->n; i++)
+        if (all->list[i].member == member)
+            return &all->list[i];
+    return NULL;
+}
 
-    /** Starts what the process needs (socket, worker, helper thread). Called again after it failed
-     *  or after close. Returns 0, or -1 and the reason. */
-    int (*open)(const nicbarrier_net_config_t *config, nicbarrier_reason_t *why);
+/** What an engine cannot do without. */
+typedef enum nicbarrier_needs {
+    NICBARRIER_NEEDS_ONE_NODE = 1, /**< serves processes that share memory */
+    NICBARRIER_NEEDS_ONE_JOB = 2   /**< when a job ends, nobody waits for processes of another */
+} nicbarrier_needs_t;
 
-    /** Stops it. All groups have been disconnected; every process of the job has completed its
-     *  barriers, so nobody asks for anything any more. */
-    void (*close)(void);
+/** What has become of a group. From bad to worse: it stays at the worst that was seen. */
+typedef enum nicbarrier_failure {
+    NICBARRIER_SOUND,
+    NICBARRIER_LOST, /**< a member cannot be reached; what is not complete now may never be */
+    NICBARRIER_DEAD  /**< a member is dead */
+} nicbarrier_failure_t;
 
-    /** Writes my endpoint for a new group of the key, at most NICBARRIER_ENDPOINT_MAX bytes.
-     * Whatever it holds for the group goes into *net_p. The group's members are not known yet
-     * beyond group->n and group->me. Returns 0, or -1 and the reason (*net_p is NULL then). */
-    int (*prepare)(const nicbarrier_group_t *group, nicbarrier_net_t **net_p, void *bytes,
-                   uint32_t *len_p, nicbarrier_reason_t *why);
-
-    /** Learns everybody's endpoints, own included, and becomes ready. Peers may be slower or
-     * faster: what they send before this call, or before they have made it, must not be lost for
-     * good. Offers are checked as anything that a peer sends. Returns 0, or -1 and the reason: then
-     *  disconnect follows. */
-    int (*connect)(nicbarrier_net_t *net, const nicbarrier_endpoints_t *endpoints,
-                   const nicbarrier_net_events_t *events, nicbarrier_reason_t *why);
+/** The functions of a network engine that not every one has: each may be NULL. */
+typedef struct nicbarrier_engine_extras {
+    /** When the component is opened: the engine may be wanted, or has been asked for by name. What
+     *  it has to say before other components begin can be said now. */
+    void (*announce)(bool by_name);
 
     /** All members have connected and entered an epoch that is not complete yet: who is silent from
-     *  now on cannot be reached that way. May be NULL. */
+     *  now on cannot be reached that way. */
     void (*expect)(nicbarrier_net_t *net);
 
-    /** Enters all epochs up to `epoch`; an epoch that was entered already is ignored. Sends what
-     * can be sent, waits for nothing. Called by MPI threads. */
-    void (*enter)(nicbarrier_net_t *net, uint64_t epoch);
+    /** After `expect`: is there reason to believe that the epoch will never be complete? The
+     *  engine judges by evidence (questions that remain without an answer), never by how long a
+     *  member takes that is known to be there. Where it says so, it may remember between whom, so
+     *  that it refuses in `connect` for a while other groups that would depend on the same. NULL:
+     *  it cannot tell, and the members' own failures (`failure`) have to do. */
+    bool (*hopeless)(nicbarrier_net_t *net, nicbarrier_reason_t *why);
 
-    /** The last epoch that is complete here; an acquire load and nothing else. */
-    uint64_t (*completed)(const nicbarrier_net_t *net);
+    /** Has the group failed? An acquire load and nothing else. NULL: it never does. */
+    nicbarrier_failure_t (*failure)(const nicbarrier_net_t *net);
 
-    /** Can a partner no longer be reached, so that what is not complete here may never be? Stays
-     * so. An acquire load and nothing else. NULL: the engine tries for ever. */
-    bool (*failed)(const nicbarrier_net_t *net);
-
-    /** Takes in what has come, sends what became due, NACKs included. Never waits. Returns how many
-     *  packets or flags were new. Called by MPI threads, often. */
-    int (*progress)(nicbarrier_net_t *net);
+    /** This member has found that the group has failed (a process behind it has died): all others
+     *  are to hear of it. Any thread. */
+    void (*fail)(nicbarrier_net_t *net, nicbarrier_failure_t failure);
 
     /** The MPI threads go away with epochs entered that are not complete, probably for longer than
      *  these take: the helper thread is to stand in at once, and not only when they have been away
-     *  for a while. It stays until it finds them polling. Called by MPI threads; NULL: there is no
-     *  such thread, or it cannot do better. */
+     *  for a while. It stays until it finds them polling. Called by MPI threads. */
     void (*leave)(nicbarrier_net_t *net);
 
     /** Sleeps in the kernel until something may have come for any group of this process, or for
@@ -170,28 +192,81 @@ typedef struct nicbarrier_engine {
      *  poke costs time only, because the leader looks by itself when it is in MPI next. */
     void (*poke)(const void *bytes, uint32_t len);
 
-    /** All members have entered the first epoch long ago, but it is not complete here: what has not
-     *  come will not come. The engine may remember between whom, so that it refuses in `connect`
-     *  other groups that would depend on the same. NULL: it cannot tell. */
-    void (*lost)(nicbarrier_net_t *net);
-
     /** Before disconnect, where others may be ahead of this member: its endpoint has gone out, but
-     * the agreement came to no good end here, or the program has forgotten a barrier of which this
+     *  the agreement came to no good end here, or the program has forgotten a barrier of which this
      *  member was not told. They may go on sending. NULL: that does no harm. */
     void (*abandon)(nicbarrier_net_t *net);
+} nicbarrier_engine_extras_t;
+
+/** An engine: a row of nicbarrier_engines. The functions of a network engine are all there; engine
+ *  shm has none of them, since the team (team.h) uses it for its node in any case. */
+typedef struct nicbarrier_engine {
+    const char *name;                     /**< as in coll_nicbarrier_engine */
+    const char *what;                     /**< for that parameter's help text */
+    const char *network;                  /**< NULL: carries barriers on a node */
+    unsigned needs;                       /**< nicbarrier_needs_t */
+    const nicbarrier_param_t *params;     /**< a table, or NULL */
+    const nicbarrier_counter_t *counters; /**< a table, or NULL */
+
+    /** How well it would do here, 1 .. 100; 0: not at all. Of all members' answers the least
+     *  counts, and of several engines the one with the most. Cheap, and the same at each call. */
+    int (*score)(void);
+
+    /** Starts what the process needs (socket, worker). Called again after it failed or after close,
+     *  within calls of MPI only, never within Open MPI's progress. Returns 0, or -1 and the reason.
+     */
+    int (*open)(const nicbarrier_engine_settings_t *settings, nicbarrier_reason_t *why);
+
+    /** Stops it. All groups have been disconnected, and every process of the job is in
+     *  MPI_Finalize; but a barrier may have been made behind the fence of that, so what partners
+     *  may still need of it has to be seen to here. */
+    void (*close)(void);
+
+    /** Writes my endpoint for a new group of the key, at most NICBARRIER_ENDPOINT_MAX bytes.
+     *  Whatever it holds for the group goes into *net_p. The group's members are not known yet
+     *  beyond group->n and group->me. Returns 0, or -1 and the reason (*net_p is NULL then). */
+    int (*prepare)(const nicbarrier_group_t *group, nicbarrier_net_t **net_p, void *bytes,
+                   uint32_t *len_p, nicbarrier_reason_t *why);
+
+    /** Learns the endpoints of its partners in the schedule and becomes ready. Peers may be slower
+     *  or faster: what they send before this call, or before they have made it, must not be lost
+     *  for good. Endpoints are checked as anything that a peer sends. Returns 0, or -1 and the
+     *  reason: then disconnect follows. */
+    int (*connect)(nicbarrier_net_t *net, const nicbarrier_endpoints_t *endpoints,
+                   const nicbarrier_net_events_t *events, nicbarrier_reason_t *why);
+
+    /** Enters all epochs up to `epoch`; an epoch that was entered already is ignored. Sends what
+     *  can be sent, waits for nothing. Called by MPI threads. */
+    void (*enter)(nicbarrier_net_t *net, uint64_t epoch);
+
+    /** The last epoch that is complete here; an acquire load and nothing else. */
+    uint64_t (*completed)(const nicbarrier_net_t *net);
+
+    /** Takes in what has come, sends what became due, NACKs included. Never waits. Returns how many
+     *  packets or flags were new. Called by MPI threads, often. */
+    int (*progress)(nicbarrier_net_t *net);
 
     /** The communicator is freed, or connect failed here or elsewhere. Nobody synchronises: peers
      *  may still need what they missed of the last epochs, so the engine keeps what it needs to
      *  answer them (a tombstone) until close. Also called where connect was not. */
     void (*disconnect)(nicbarrier_net_t *net);
+
+    const nicbarrier_engine_extras_t *extras; /**< never NULL; its members may be */
 } nicbarrier_engine_t;
 
 /** Writes the reason as printf does. */
 void nicbarrier_reason(nicbarrier_reason_t *why, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* The network engines. */
-extern const nicbarrier_engine_t nicbarrier_engine_put;      /* put.c: UCX puts into flags */
-extern const nicbarrier_engine_t nicbarrier_engine_datagram; /* datagram.c: UDP, verbs UD */
+/** Most engines there can be. */
+#define NICBARRIER_ENGINES_MAX 8
+
+/** The engines of this build, ended by NULL: engines.c. Where two do equally well the first wins;
+ *  their order is the same in all builds of a version. */
+extern const nicbarrier_engine_t *const nicbarrier_engines[NICBARRIER_ENGINES_MAX + 1];
+
+extern const nicbarrier_engine_t nicbarrier_engine_shm;      /* shm/ */
+extern const nicbarrier_engine_t nicbarrier_engine_put;      /* put/ */
+extern const nicbarrier_engine_t nicbarrier_engine_datagram; /* datagram/ */
 
 #endif

@@ -36,15 +36,6 @@
 /** Of the barriers that need no waiting, one in so many calls it. */
 #define ENTRIES_PER_PROGRESS 128U
 
-const nicbarrier_engine_t *nicbarrier_engine(nicbarrier_kind_t kind)
-{
-    static const nicbarrier_engine_t *const engines[NICBARRIER_KINDS] = {
-        [NICBARRIER_PUT] = &nicbarrier_engine_put,
-        [NICBARRIER_DATAGRAM] = &nicbarrier_engine_datagram,
-    };
-    return engines[kind];
-}
-
 static uint64_t now_nsec(void)
 {
     struct timespec t;
@@ -97,9 +88,9 @@ int nicbarrier_team_connect(nicbarrier_team_t *t, const nicbarrier_endpoints_t *
     if (t->engine->connect(t->net, endpoints, &events, why) != 0) {
         return -1;
     }
-    if (t->on_node && t->engine->poke_record != NULL) {
+    if (t->on_node && t->engine->extras->poke_record != NULL) {
         nicbarrier_head_t *head = t->shm.head;
-        head->poke_len = t->engine->poke_record(t->net, head->poke);
+        head->poke_len = t->engine->extras->poke_record(t->net, head->poke);
     }
     return 0;
 }
@@ -111,8 +102,8 @@ void nicbarrier_team_begin_trial(nicbarrier_team_t *t)
 
 void nicbarrier_team_expect(nicbarrier_team_t *t)
 {
-    if (t->engine->expect != NULL) {
-        t->engine->expect(t->net);
+    if (t->engine->extras->expect != NULL) {
+        t->engine->extras->expect(t->net);
     }
 }
 
@@ -122,11 +113,13 @@ bool nicbarrier_team_trial_done(nicbarrier_team_t *t)
     return t->engine->completed(t->net) >= NICBARRIER_TRIAL_EPOCH;
 }
 
-void nicbarrier_team_trial_failed(nicbarrier_team_t *t)
+bool nicbarrier_team_trial_hopeless(nicbarrier_team_t *t, nicbarrier_reason_t *why)
 {
-    if (t->engine->lost != NULL) {
-        t->engine->lost(t->net);
+    if (nicbarrier_team_failure(t) != NICBARRIER_SOUND) {
+        nicbarrier_reason(why, "a connection was lost");
+        return true;
     }
+    return t->engine->extras->hopeless != NULL && t->engine->extras->hopeless(t->net, why);
 }
 
 /** May others be ahead of what the engine knows? They may have seen the agreement come to its end,
@@ -142,8 +135,8 @@ void nicbarrier_team_free(nicbarrier_team_t *t)
     if (t == NULL) {
         return;
     }
-    if (t->net != NULL && is_unfinished(t) && t->engine->abandon != NULL) {
-        t->engine->abandon(t->net);
+    if (t->net != NULL && is_unfinished(t) && t->engine->extras->abandon != NULL) {
+        t->engine->extras->abandon(t->net);
     }
     if (t->net != NULL) {
         t->engine->disconnect(t->net);
@@ -177,7 +170,7 @@ static void tell_leader(nicbarrier_team_t *t)
     if (t->net != NULL) {
         pump(t);
     } else if (head->poke_len > 0 && atomic_load(&head->attentive) == 0) {
-        t->engine->poke(head->poke, head->poke_len);
+        t->engine->extras->poke(head->poke, head->poke_len);
     }
 }
 
@@ -204,12 +197,12 @@ void nicbarrier_team_depart(nicbarrier_team_t *t)
 
 bool nicbarrier_team_helped(const nicbarrier_team_t *t)
 {
-    return t->net != NULL && t->engine->leave != NULL;
+    return t->net != NULL && t->engine->extras->leave != NULL;
 }
 
 void nicbarrier_team_leave(nicbarrier_team_t *t)
 {
-    t->engine->leave(t->net);
+    t->engine->extras->leave(t->net);
 }
 
 /* ---- completion ----------------------------------------------------------------------------- */
@@ -219,16 +212,17 @@ bool nicbarrier_team_done(nicbarrier_team_t *t, uint64_t epoch)
     return t->on_node ? nicbarrier_shm_done(&t->shm, epoch) : t->engine->completed(t->net) >= epoch;
 }
 
-bool nicbarrier_team_failed(nicbarrier_team_t *t)
+nicbarrier_failure_t nicbarrier_team_failure(nicbarrier_team_t *t)
 {
     if (t->net == NULL) {
-        return nicbarrier_shm_failed(&t->shm);
+        return nicbarrier_shm_failed(&t->shm) ? NICBARRIER_LOST : NICBARRIER_SOUND;
     }
-    bool failed = t->engine->failed != NULL && t->engine->failed(t->net);
-    if (failed && t->on_node) {
+    nicbarrier_failure_t failure =
+        t->engine->extras->failure != NULL ? t->engine->extras->failure(t->net) : NICBARRIER_SOUND;
+    if (failure != NICBARRIER_SOUND && t->on_node) {
         nicbarrier_shm_fail(&t->shm);
     }
-    return failed;
+    return failure;
 }
 
 int nicbarrier_team_progress(nicbarrier_team_t *t)
@@ -251,7 +245,7 @@ static bool look(nicbarrier_team_t *t, uint64_t epoch)
 /** Is there nothing to wait for any more? */
 static bool over(nicbarrier_team_t *t, uint64_t epoch)
 {
-    return look(t, epoch) || nicbarrier_team_failed(t);
+    return look(t, epoch) || nicbarrier_team_failure(t) != NICBARRIER_SOUND;
 }
 
 /** Whoever drives the network sleeps on it, the others on the flags. */
@@ -259,15 +253,15 @@ static void sleep_a_little(nicbarrier_team_t *t, uint64_t epoch)
 {
     if (t->net == NULL) {
         nicbarrier_shm_sleep(&t->shm, epoch, SLEEP_USEC);
-    } else if (t->engine->wait == NULL) {
+    } else if (t->engine->extras->wait == NULL) {
         sched_yield();
     } else if (!t->on_node) {
-        t->engine->wait(t->net, SLEEP_USEC);
+        t->engine->extras->wait(t->net, SLEEP_USEC);
     } else {
         /* Who arrives now must wake the helper thread. */
         atomic_fetch_sub(&t->shm.head->attentive, 1);
         if (!look(t, epoch)) {
-            t->engine->wait(t->net, SLEEP_USEC);
+            t->engine->extras->wait(t->net, SLEEP_USEC);
         }
         atomic_fetch_add(&t->shm.head->attentive, 1);
     }

@@ -23,20 +23,8 @@
 #include "coll_nicbarrier/engines/engine.h"
 #include "coll_nicbarrier/engines/shm/shm.h"
 
-/** Engines by their number; the names are in params.c. */
-typedef enum nicbarrier_kind {
-    NICBARRIER_AUTO,
-    NICBARRIER_SHM,
-    NICBARRIER_PUT,
-    NICBARRIER_DATAGRAM,
-    NICBARRIER_KINDS
-} nicbarrier_kind_t;
-
-/** The network engine of a kind, NULL for the others. */
-const nicbarrier_engine_t *nicbarrier_engine(nicbarrier_kind_t kind);
-
 typedef struct nicbarrier_team {
-    nicbarrier_kind_t kind;
+    int kind;     /**< the engine's number, in nicbarrier_engines */
     bool on_node; /**< there are others on my node: shm and segment are in use */
     nicbarrier_shm_t shm;
     onic_segment_t segment;
@@ -66,8 +54,8 @@ void nicbarrier_team_begin_trial(nicbarrier_team_t *t);
 /** All leaders have begun it. */
 void nicbarrier_team_expect(nicbarrier_team_t *t);
 bool nicbarrier_team_trial_done(nicbarrier_team_t *t);
-/** It never will be. */
-void nicbarrier_team_trial_failed(nicbarrier_team_t *t);
+/** It never will be, for a reason. */
+bool nicbarrier_team_trial_hopeless(nicbarrier_team_t *t, nicbarrier_reason_t *why);
 
 /** The epoch of the trial; barriers are numbered from the next. */
 #define NICBARRIER_TRIAL_EPOCH 1
@@ -89,7 +77,7 @@ bool nicbarrier_team_done(nicbarrier_team_t *t, uint64_t epoch);
 
 /** Is a connection lost that this team needs, so that what is not complete now may never be? All
  *  of a node get to know it from the leader. Stays so. */
-bool nicbarrier_team_failed(nicbarrier_team_t *t);
+nicbarrier_failure_t nicbarrier_team_failure(nicbarrier_team_t *t);
 
 /** Moves the network part on. Returns events. */
 int nicbarrier_team_progress(nicbarrier_team_t *t);

@@ -82,7 +82,7 @@ static void poked(test_t *t)
 
     begin(t, 80, &events, 0);
     if (t->me == 0) {
-        t->shared->poke_len = engine->poke_record(t->net, t->shared->poke);
+        t->shared->poke_len = engine->extras->poke_record(t->net, t->shared->poke);
         EXPECT(t->shared->poke_len > 0);
     }
     meet(t, 1);
@@ -94,7 +94,7 @@ static void poked(test_t *t)
     } else {
         meet(t, 2);
         atomic_store(&t->shared->node_entered, 1);
-        engine->poke(t->shared->poke, t->shared->poke_len);
+        engine->extras->poke(t->shared->poke, t->shared->poke_len);
         barriers(t, 1, 1);
     }
     engine->disconnect(t->net);
@@ -162,7 +162,7 @@ static void again(test_t *t)
     engine->disconnect(t->net);
     meet(t, 1);
     engine->close();
-    EXPECT(engine->open(&t->config, &why) == 0);
+    EXPECT(open_with(&t->config, &why) == 0);
     atomic_store(&t->shared->entered[t->me], 0);
     meet(t, 2);
     begin(t, 83, NULL, 3);
@@ -196,7 +196,7 @@ static void mute(test_t *t)
     nicbarrier_reason_t why = {""};
 
     if (t->me == 0) {
-        nicbarrier_datagram.config.drop = 1000;
+        nicbarrier_datagram_config.drop = 1000;
     }
     begin(t, 85, NULL, 0);
     enter(t, 1);
@@ -206,7 +206,9 @@ static void mute(test_t *t)
     if (t->me == 3) {
         EXPECT(t->net->from[1]->proven);
     }
-    engine->lost(t->net);
+    t->net->expected = true;
+    t->net->expected_since = 1;
+    EXPECT(engine->extras->hopeless(t->net, &why));
     EXPECT((nicbarrier_datagram.nunreachable == 1) == expected[t->me]);
     meet(t, 2);
     engine->disconnect(t->net);
@@ -225,10 +227,13 @@ END_TEST
 /* Who waits, but has not asked yet, knows nothing. */
 static void ask_nobody(test_t *t)
 {
-    nicbarrier_datagram.config.drop = 1000;
+    nicbarrier_datagram_config.drop = 1000;
     begin(t, 87, NULL, 0);
     enter(t, 1);
-    engine->lost(t->net);
+    t->net->expected = true;
+    t->net->expected_since = 1;
+    nicbarrier_reason_t why;
+    EXPECT(engine->extras->hopeless(t->net, &why));
     EXPECT(nicbarrier_datagram.nunreachable == 0 || COUNT(nacks) > 0);
     meet(t, 1);
     engine->disconnect(t->net);
@@ -246,21 +251,21 @@ END_TEST
 
 START_TEST(reasons)
 {
-    nicbarrier_net_config_t config = {
-        .nack_usec = 1000, .interface = "10.0.0.0/99", .thread = true};
+    config_t config = {.all = {.thread = true},
+                       .own = {.nack_usec = 1000, .interface = "10.0.0.0/99"}};
     nicbarrier_reason_t why = {""};
 
-    ck_assert_int_ne(engine->open(&config, &why), 0);
+    ck_assert_int_ne(open_with(&config, &why), 0);
     ck_assert_ptr_nonnull(strstr(why.text, "10.0.0.0/99"));
-    config.interface = "no-such-if";
-    ck_assert_int_ne(engine->open(&config, &why), 0);
+    config.own.interface = "no-such-if";
+    ck_assert_int_ne(open_with(&config, &why), 0);
     ck_assert_ptr_nonnull(strstr(why.text, "no-such-if"));
 
-    config.interface = "lo";
-    config.thread = false;
-    ck_assert_int_ne(engine->open(&config, &why), 0);
+    config.own.interface = "lo";
+    config.all.thread = false;
+    ck_assert_int_ne(open_with(&config, &why), 0);
     ck_assert_ptr_nonnull(strstr(why.text, "helper thread"));
-    config.thread = true;
+    config.all.thread = true;
     const unsigned char zeros[7] = {0};
     ck_assert(!connects(&config, zeros, sizeof(zeros), &why));
     ck_assert_ptr_nonnull(strstr(why.text, "member 1"));

@@ -24,7 +24,7 @@ static struct {
     int resolved;  /* and not released */
 } fake;
 
-static int fake_open(const nicbarrier_net_config_t *config, uint32_t cookie,
+static int fake_open(const nicbarrier_datagram_config_t *config, uint32_t cookie,
                      nicbarrier_reason_t *why)
 {
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -167,7 +167,7 @@ static void begin_expecting(test_t *t, uint64_t key)
     begin(t, key, NULL, 0);
     enter(t, 1);
     meet(t, 1);
-    engine->expect(t->net);
+    engine->extras->expect(t->net);
     await(t, 1);
 }
 
@@ -278,7 +278,7 @@ static void slow(test_t *t)
     if (t->me == 0)
         enter(t, 1);
     meet(t, 1);
-    engine->expect(t->net);
+    engine->extras->expect(t->net);
     await(t, 1);
     if (t->me == 1)
         nap(1000);
@@ -301,7 +301,7 @@ static void nothing(test_t *t)
     begin(t, 96, NULL, 0);
     enter(t, 1);
     meet(t, 1);
-    engine->expect(t->net);
+    engine->extras->expect(t->net);
     look_on(t, 500);
     EXPECT(engine->completed(t->net) == 0);
     EXPECT(COUNT(fallbacks) == 0 && COUNT(copies) == 0);
@@ -347,8 +347,8 @@ END_TEST
 static bool connects_by(nicbarrier_verbs_use_t use, const nicbarrier_parts_t *parts,
                         nicbarrier_reason_t *why)
 {
-    const nicbarrier_net_config_t config = {
-        .nack_usec = 1000, .interface = "lo", .thread = true, .verbs = (int)use};
+    const config_t config = {.all = {.thread = true},
+                             .own = {.nack_usec = 1000, .interface = "lo", .verbs = (int)use}};
     unsigned char endpoint[ENDPOINT_ROOM];
     const uint32_t len = nicbarrier_endpoint_head(parts->len, endpoint);
 
@@ -388,9 +388,10 @@ START_TEST(reasons)
 
     fake.absent = true;
     ck_assert(connects_by(NICBARRIER_VERBS_NEVER, &parts, &why) == false);
-    const nicbarrier_net_config_t config = {
-        .nack_usec = 1000, .interface = "lo", .thread = true, .verbs = NICBARRIER_VERBS_ALWAYS};
-    ck_assert_int_ne(engine->open(&config, &why), 0);
+    const config_t config = {
+        .all = {.thread = true},
+        .own = {.nack_usec = 1000, .interface = "lo", .verbs = NICBARRIER_VERBS_ALWAYS}};
+    ck_assert_int_ne(open_with(&config, &why), 0);
     ck_assert_str_eq(why.text, "no device");
 }
 END_TEST

@@ -35,16 +35,28 @@ typedef struct shared {
     _Atomic uint64_t node_entered; /* what events.entered says */
 } shared_t;
 
+/* What the user may set. */
+typedef struct config {
+    nicbarrier_engine_settings_t all;
+    nicbarrier_datagram_config_t own;
+} config_t;
+
 typedef struct test {
     int n, me;
     shared_t *shared;
-    nicbarrier_net_config_t config;
+    config_t config;
     nicbarrier_net_t *net;
     uint64_t key;
     unsigned late; /* milliseconds until it connects, while others may have begun */
 } test_t;
 
 static const nicbarrier_engine_t *const engine = &nicbarrier_engine_datagram;
+
+static inline int open_with(const config_t *config, nicbarrier_reason_t *why)
+{
+    nicbarrier_datagram_config = config->own;
+    return engine->open(&config->all, why);
+}
 
 #define COUNT(name) atomic_load(&nicbarrier_datagram_counters.name)
 
@@ -80,8 +92,8 @@ static inline bool joins(test_t *t, uint64_t key, const nicbarrier_net_events_t 
 {
     static const nicbarrier_net_events_t none;
     const nicbarrier_group_t group = {.key = key, .n = t->n, .me = t->me};
-    const nicbarrier_endpoints_t endpoints = {t->shared->endpoint[0], ENDPOINT_ROOM,
-                                              t->shared->len};
+    nicbarrier_endpoint_t list[MEMBERS_MAX];
+    const nicbarrier_endpoints_t endpoints = {t->n, list};
 
     t->key = key;
     EXPECT(engine->prepare(&group, &t->net, t->shared->endpoint[t->me], &t->shared->len[t->me],
@@ -89,6 +101,8 @@ static inline bool joins(test_t *t, uint64_t key, const nicbarrier_net_events_t 
     EXPECT(t->shared->len[t->me] <= ENDPOINT_ROOM);
     meet(t, point);
     nap(t->late);
+    for (int i = 0; i < t->n; i++)
+        list[i] = (nicbarrier_endpoint_t){i, t->shared->len[i], t->shared->endpoint[i]};
     return engine->connect(t->net, &endpoints, events != NULL ? events : &none, why) == 0;
 }
 
@@ -120,7 +134,7 @@ static inline void await(test_t *t, uint64_t epoch)
         if (i % 4 == 3)
             sched_yield();
         if (i % 64 == 63)
-            engine->wait(t->net, 500);
+            engine->extras->wait(t->net, 500);
     }
     check(t, epoch);
 }
@@ -184,7 +198,7 @@ static inline void compute(test_t *t)
 typedef struct scenario {
     void (*run)(test_t *t);
     int n;
-    unsigned drop, nack_usec;            /* 0: none; that of most tests */
+    int drop, nack_usec;                 /* 0: none; that of most tests */
     nicbarrier_schedule_kind_t schedule; /* 0: dissemination */
     nicbarrier_verbs_use_t verbs;        /* 0: where there is a device */
     void (*prepare)(int me); /* in each process, before it opens the engine; may be NULL */
@@ -195,19 +209,18 @@ static inline void child(const scenario_t *s, shared_t *shared, int me)
     test_t test = {.n = s->n,
                    .me = me,
                    .shared = shared,
-                   .config = {.schedule = (int)s->schedule,
-                              .nack_usec = s->nack_usec != 0 ? s->nack_usec : 1000,
-                              .drop = s->drop,
-                              .interface = "lo",
-                              .verbs = s->verbs,
-                              .thread = true}};
+                   .config = {.all = {.schedule = (int)s->schedule, .thread = true},
+                              .own = {.nack_usec = s->nack_usec != 0 ? s->nack_usec : 1000,
+                                      .drop = s->drop,
+                                      .interface = "lo",
+                                      .verbs = s->verbs}}};
     test_t *t = &test;
     nicbarrier_reason_t why = {""};
 
     alarm(SECONDS_MAX);
     if (s->prepare != NULL)
         s->prepare(me);
-    EXPECT(engine->open(&t->config, &why) == 0);
+    EXPECT(open_with(&t->config, &why) == 0);
     s->run(t);
     /* As the fence before MPI_Finalize. */
     meet(t, 15);
@@ -240,20 +253,19 @@ static inline void run(const scenario_t *s)
 
 /* In this process: connects to a member that is not there, of which this is the endpoint. Returns
  * whether that works. */
-static inline bool connects(const nicbarrier_net_config_t *config, const void *theirs, uint32_t len,
+static inline bool connects(const config_t *config, const void *theirs, uint32_t len,
                             nicbarrier_reason_t *why)
 {
     const nicbarrier_group_t group = {.key = 5, .n = 2, .me = 0};
     const nicbarrier_net_events_t none = {NULL, NULL, NULL};
-    unsigned char endpoint[2 * ENDPOINT_ROOM] = {0};
-    uint32_t lens[2] = {0, len};
-    const nicbarrier_endpoints_t endpoints = {endpoint, ENDPOINT_ROOM, lens};
+    unsigned char endpoint[ENDPOINT_ROOM] = {0};
+    uint32_t mine;
+    const nicbarrier_endpoint_t list[] = {{1, len, theirs}};
+    const nicbarrier_endpoints_t endpoints = {1, list};
     nicbarrier_net_t *net;
 
-    ck_assert_uint_le(len, ENDPOINT_ROOM);
-    memcpy(endpoint + ENDPOINT_ROOM, theirs, len);
-    ck_assert_int_eq(engine->open(config, why), 0);
-    ck_assert_int_eq(engine->prepare(&group, &net, endpoint, &lens[0], why), 0);
+    ck_assert_int_eq(open_with(config, why), 0);
+    ck_assert_int_eq(engine->prepare(&group, &net, endpoint, &mine, why), 0);
     const bool can = engine->connect(net, &endpoints, &none, why) == 0;
     engine->disconnect(net);
     engine->close();

@@ -15,7 +15,7 @@
  */
 
 /** All follow from the one that the user may set. */
-static void set_timing(unsigned usec)
+static void set_timing(int usec)
 {
     const uint64_t first = (uint64_t)usec * 1000;
     nicbarrier_datagram.timing = (nicbarrier_timing_t){
@@ -37,16 +37,16 @@ static void close_transports(void)
 static int open_transports(nicbarrier_reason_t *why)
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
-    if (nicbarrier_udp.open(&d->config, d->cookie, why) != 0) {
+    if (nicbarrier_udp.open(&nicbarrier_datagram_config, d->cookie, why) != 0) {
         return -1;
     }
     d->transport[NICBARRIER_VIA_UDP] = &nicbarrier_udp;
-    if (d->config.verbs == NICBARRIER_VERBS_NEVER) {
+    if (nicbarrier_datagram_config.verbs == NICBARRIER_VERBS_NEVER) {
         return 0;
     }
-    if (nicbarrier_verbs.open(&d->config, d->cookie, why) == 0) {
+    if (nicbarrier_verbs.open(&nicbarrier_datagram_config, d->cookie, why) == 0) {
         d->transport[NICBARRIER_VIA_VERBS] = &nicbarrier_verbs;
-    } else if (d->config.verbs == NICBARRIER_VERBS_ALWAYS) {
+    } else if (nicbarrier_datagram_config.verbs == NICBARRIER_VERBS_ALWAYS) {
         close_transports();
         return -1;
     }
@@ -77,19 +77,19 @@ static int start(nicbarrier_reason_t *why)
     return 0;
 }
 
-static int datagram_open(const nicbarrier_net_config_t *config, nicbarrier_reason_t *why)
+static int datagram_open(const nicbarrier_engine_settings_t *settings, nicbarrier_reason_t *why)
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
-    d->config = *config;
+    d->schedule = settings->schedule;
     d->open = false;
     d->nunreachable = 0;
-    if (!config->thread) {
+    if (!settings->thread) {
         nicbarrier_reason(why,
                           "datagrams need the helper thread: who has left MPI must still repeat "
                           "what others have missed");
         return -1;
     }
-    set_timing(config->nack_usec);
+    set_timing(nicbarrier_datagram_config.nack_usec);
     atomic_store(&d->locked, false);
     atomic_store(&d->pending, false);
     atomic_store(&d->deadline, NICBARRIER_NEVER);
@@ -170,11 +170,11 @@ static int datagram_prepare(const nicbarrier_group_t *group, nicbarrier_net_t **
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
     nicbarrier_step_t steps[NICBARRIER_STEPS_MAX];
-    const int n = nicbarrier_schedule((nicbarrier_schedule_kind_t)d->config.schedule,
+    const int n = nicbarrier_schedule((nicbarrier_schedule_kind_t)d->schedule,
                                       NICBARRIER_DATAGRAM_DEGREE, group->me, group->n, steps);
     *net_p = NULL;
     if (n < 0) {
-        nicbarrier_reason(why, "there is no schedule %d for member %d of %d", d->config.schedule,
+        nicbarrier_reason(why, "there is no schedule %d for member %d of %d", d->schedule,
                           group->me, group->n);
         return -1;
     }
@@ -235,7 +235,7 @@ static int resolve(nicbarrier_partner_t *p, const unsigned char *bytes, uint32_t
         return -1;
     }
     const uint8_t by_verbs = p->ncandidates;
-    const bool only = nicbarrier_datagram.config.verbs == NICBARRIER_VERBS_ALWAYS;
+    const bool only = nicbarrier_datagram_config.verbs == NICBARRIER_VERBS_ALWAYS;
     if (udp->resolve(p, parts.bytes[NICBARRIER_VIA_UDP], parts.len[NICBARRIER_VIA_UDP],
                      only ? &other : why) != 0) {
         *why = only ? other : *why;
@@ -256,9 +256,13 @@ static nicbarrier_partner_t *partner_of(nicbarrier_net_t *net, int32_t member,
             return &net->partner[i];
         }
     }
+    const nicbarrier_endpoint_t *endpoint = nicbarrier_endpoint_of(endpoints, member);
+    if (endpoint == NULL) {
+        nicbarrier_reason(why, "the endpoint of member %d is missing", (int)member);
+        return NULL;
+    }
     p->member = member;
-    if (resolve(p, endpoints->bytes + (size_t)member * endpoints->stride, endpoints->len[member],
-                why) != 0) {
+    if (resolve(p, endpoint->bytes, endpoint->len, why) != 0) {
         nicbarrier_datagram_release(p);
         return NULL;
     }
@@ -319,6 +323,7 @@ static void datagram_expect(nicbarrier_net_t *net)
 {
     nicbarrier_datagram_lock();
     net->expected = net->epochs.completed < net->epochs.entered;
+    net->expected_since = nicbarrier_datagram_now();
     nicbarrier_datagram_unlock();
 }
 
@@ -335,11 +340,21 @@ static void datagram_disconnect(nicbarrier_net_t *net)
     nicbarrier_datagram_unlock();
 }
 
-static void datagram_lost(nicbarrier_net_t *net)
+/** The first epoch gets this time, nanoseconds, from when all members are in it. */
+#define TRIAL_NSEC 2000000000U
+
+static bool datagram_hopeless(nicbarrier_net_t *net, nicbarrier_reason_t *why)
 {
     nicbarrier_datagram_lock();
-    remember_unreachable(net);
+    const bool hopeless =
+        net->expected && nicbarrier_datagram_now() - net->expected_since > TRIAL_NSEC;
+    if (hopeless) {
+        remember_unreachable(net);
+        nicbarrier_reason(why, "no way was found through the network to some leader of other "
+                               "processes");
+    }
     nicbarrier_datagram_unlock();
+    return hopeless;
 }
 
 /* ---- barriers ---------------------------------------------------------------------------------
@@ -468,20 +483,37 @@ static void datagram_poke(const void *bytes, uint32_t len)
     nicbarrier_udp_throw(&p.to, packet);
 }
 
+/** Beats messages of Open MPI between nodes, and all there is but an adapter's own remote writes.
+ */
+static int datagram_score(void)
+{
+    return 50;
+}
+
+static const nicbarrier_engine_extras_t extras = {
+    .expect = datagram_expect,
+    .hopeless = datagram_hopeless,
+    .leave = datagram_leave,
+    .wait = datagram_wait,
+    .poke_record = datagram_poke_record,
+    .poke = datagram_poke,
+};
+
 const nicbarrier_engine_t nicbarrier_engine_datagram = {
     .name = "datagram",
+    .what = "UDP or verbs, with retransmission on request of the receiver",
+    .network = "datagrams",
+    .needs = NICBARRIER_NEEDS_ONE_JOB,
+    .params = nicbarrier_datagram_params,
+    .counters = nicbarrier_datagram_counter_table,
+    .score = datagram_score,
     .open = datagram_open,
     .close = datagram_close,
     .prepare = datagram_prepare,
     .connect = datagram_connect,
-    .expect = datagram_expect,
     .enter = datagram_enter,
-    .leave = datagram_leave,
     .completed = datagram_completed,
     .progress = datagram_progress,
-    .wait = datagram_wait,
-    .poke_record = datagram_poke_record,
-    .poke = datagram_poke,
-    .lost = datagram_lost,
     .disconnect = datagram_disconnect,
+    .extras = &extras,
 };

@@ -38,6 +38,26 @@
 /** Children of a vertex in the gather-broadcast schedule. */
 #define NICBARRIER_DATAGRAM_DEGREE 4
 
+/** When datagrams go by verbs and not by UDP. */
+typedef enum nicbarrier_verbs_use {
+    NICBARRIER_VERBS_AUTO, /**< between all that have a device and can reach each other by it */
+    NICBARRIER_VERBS_NEVER,
+    NICBARRIER_VERBS_ALWAYS /**< who cannot has no engine */
+} nicbarrier_verbs_use_t;
+
+/** What the user asks of the engine; the values of its parameters, checked already. */
+typedef struct nicbarrier_datagram_config {
+    const char *interface; /**< names or networks of interfaces; NULL: choose */
+    int verbs;             /**< nicbarrier_verbs_use_t; the same on all members */
+    const char *device;    /**< verbs devices (port.h); NULL: choose */
+    int nack_usec;         /**< silence after which a NACK is sent; 10 .. 1000000 */
+    int drop;              /**< for tests: of 1000 packets to send so many are dropped */
+} nicbarrier_datagram_config_t;
+
+extern nicbarrier_datagram_config_t nicbarrier_datagram_config;
+extern const nicbarrier_param_t nicbarrier_datagram_params[];
+extern const nicbarrier_counter_t nicbarrier_datagram_counter_table[];
+
 /* ---- counters ---------------------------------------------------------------------------------
  */
 
@@ -79,7 +99,8 @@ static inline void nicbarrier_count(_Atomic uint64_t *counter)
  * buries is released without it, when there is no other thread any more. */
 typedef struct nicbarrier_transport {
     const char *name;
-    int (*open)(const nicbarrier_net_config_t *config, uint32_t cookie, nicbarrier_reason_t *why);
+    int (*open)(const nicbarrier_datagram_config_t *config, uint32_t cookie,
+                nicbarrier_reason_t *why);
     void (*close)(void);
     /** What partners must know; at most NICBARRIER_ENDPOINT_PART_MAX bytes. Returns its length. */
     uint32_t (*describe)(void *bytes);
@@ -114,8 +135,9 @@ struct nicbarrier_net {
     nicbarrier_group_t group;
     nicbarrier_net_events_t events;
     bool connected;
-    bool expected;              /**< all members are in what is not complete yet: silence means
-                                     something */
+    bool expected; /**< all members are in what is not complete yet: silence means
+                        something */
+    uint64_t expected_since;
     bool gone;                  /**< disconnected before it was complete */
     _Atomic uint64_t wanted;    /**< entered by threads that found the lock taken */
     _Atomic uint64_t completed; /**< what the protocol says, for everybody to read */
@@ -137,7 +159,7 @@ struct nicbarrier_net {
 
 typedef struct nicbarrier_datagram {
     bool open;
-    nicbarrier_net_config_t config;
+    int schedule; /**< nicbarrier_schedule_kind_t */
     nicbarrier_timing_t timing;
     const nicbarrier_transport_t *transport[NICBARRIER_VIAS]; /**< NULL where it is not open */
     atomic_bool udp_due;                                      /**< something has come by UDP */

@@ -113,11 +113,11 @@ static void each(void (*function)(nicbarrier_net_t *, uint64_t), uint64_t now)
 static bool falls_out(void)
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
-    if (d->config.drop == 0) {
+    if (nicbarrier_datagram_config.drop == 0) {
         return false;
     }
     d->random = d->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (d->random >> 33) % 1000 < d->config.drop;
+    return (d->random >> 33) % 1000 < (unsigned)nicbarrier_datagram_config.drop;
 }
 
 static void throw(const nicbarrier_address_t *to, const unsigned char *packet, bool fast)

@@ -198,7 +198,7 @@ static void udp_close(void)
     udp.fd = -1;
 }
 
-static int udp_open(const nicbarrier_net_config_t *config, uint32_t cookie,
+static int udp_open(const nicbarrier_datagram_config_t *config, uint32_t cookie,
                     nicbarrier_reason_t *why)
 {
     struct ifaddrs *all;

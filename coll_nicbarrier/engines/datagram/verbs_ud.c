@@ -122,7 +122,7 @@ static void tidy(unsigned keep)
 /* ---- process ----------------------------------------------------------------------------------
  */
 
-static int verbs_open(const nicbarrier_net_config_t *config, uint32_t cookie,
+static int verbs_open(const nicbarrier_datagram_config_t *config, uint32_t cookie,
                       nicbarrier_reason_t *why)
 {
     pid = getpid();
@@ -369,7 +369,7 @@ const nicbarrier_transport_t nicbarrier_verbs = {
 
 #else
 
-static int verbs_open(const nicbarrier_net_config_t *config, uint32_t cookie,
+static int verbs_open(const nicbarrier_datagram_config_t *config, uint32_t cookie,
                       nicbarrier_reason_t *why)
 {
     (void)config;

@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "coll_nicbarrier/engines/engine.h"
+#include "coll_nicbarrier/engines/put/rdma.h"
 #include "coll_nicbarrier/epoch/epoch.h"
 #include "coll_nicbarrier/schedule/schedule.h"
 #include "common/wire.h"
@@ -65,6 +66,25 @@ struct nicbarrier_net {
 
 static nicbarrier_net_t *nets; /**< connected, or gone with puts to make or in flight; wire lock */
 static int schedule_kind;
+
+/* ---- parameters -------------------------------------------------------------------------------
+ */
+
+static const char *tls;         /* UCX transports as in UCX_TLS; NULL: of the environment */
+static int tcp_segment = 65536; /* bytes of one TCP fragment of UCX; 0: UCX's default */
+
+static const nicbarrier_param_t params[] = {
+    {.name = "tls",
+     .help = "Engine put: UCX transports, as in UCX_TLS; empty takes UCX_TLS from the environment, "
+             "or what UCX chooses. Holds if engine put is the first to start UCX",
+     .text = &tls},
+    {.name = "tcp_segment",
+     .help = "Bytes of one fragment over TCP of UCX; 0 leaves it to UCX. Holds for the process if "
+             "engine put is the first to start UCX",
+     .number = &tcp_segment,
+     .max = 1048576},
+    {.name = NULL},
+};
 
 /* ---- sending; the wire lock is held ------------------------------------------------------------
  */
@@ -233,13 +253,13 @@ static int move_all(void)
 
 /* ---- the engine ----------------------------------------------------------------------------- */
 
-static int put_open(const nicbarrier_net_config_t *config, nicbarrier_reason_t *why)
+static int put_open(const nicbarrier_engine_settings_t *settings, nicbarrier_reason_t *why)
 {
-    onic_wire_config_t wire = {.server_thread = config->thread,
+    onic_wire_config_t wire = {.server_thread = settings->thread,
                                .server_idle_usec = IDLE_USEC,
-                               .tls = config->tls,
-                               .tcp_seg_size = config->tcp_segment};
-    schedule_kind = config->schedule;
+                               .tls = tls,
+                               .tcp_seg_size = (size_t)tcp_segment};
+    schedule_kind = settings->schedule;
     if (onic_wire_open(&wire) != 0) {
         nicbarrier_reason(why, "UCX could not be started");
         return -1;
@@ -303,8 +323,12 @@ static int open_outlets(nicbarrier_net_t *net, const nicbarrier_endpoints_t *end
         if (step->send_to == NICBARRIER_NOBODY) {
             continue;
         }
-        out->remote = onic_remote_open(endpoints->bytes + (size_t)step->send_to * endpoints->stride,
-                                       endpoints->len[step->send_to], &rc);
+        const nicbarrier_endpoint_t *endpoint = nicbarrier_endpoint_of(endpoints, step->send_to);
+        if (endpoint == NULL) {
+            nicbarrier_reason(why, "the endpoint of member %d is missing", (int)step->send_to);
+            return -1;
+        }
+        out->remote = onic_remote_open(endpoint->bytes, endpoint->len, &rc);
         if (out->remote == NULL) {
             nicbarrier_reason(why, "UCX cannot put to member %d of %d (%d)", (int)step->send_to,
                               net->group.n, rc);
@@ -354,9 +378,10 @@ static uint64_t put_completed(const nicbarrier_net_t *net)
     return atomic_load_explicit(&net->completed, memory_order_acquire);
 }
 
-static bool put_failed(const nicbarrier_net_t *net)
+static nicbarrier_failure_t put_failure(const nicbarrier_net_t *net)
 {
-    return atomic_load_explicit(&net->failed, memory_order_acquire);
+    return atomic_load_explicit(&net->failed, memory_order_acquire) ? NICBARRIER_LOST
+                                                                    : NICBARRIER_SOUND;
 }
 
 static int put_progress(nicbarrier_net_t *net)
@@ -400,16 +425,51 @@ static void put_disconnect(nicbarrier_net_t *net)
     onic_wire_unlock();
 }
 
+/** Over anything but an RDMA adapter UCX emulates puts by messages, which datagrams beat. */
+static int put_score(void)
+{
+    static _Atomic int known;
+    int score = atomic_load(&known);
+
+    if (score == 0) {
+        const char *wanted = tls != NULL ? tls : getenv("UCX_TLS");
+        const bool rdma =
+            nicbarrier_rdma_here("/sys/class/infiniband", wanted, getenv("UCX_NET_DEVICES"));
+        score = rdma ? 80 : 20;
+        atomic_store(&known, score);
+    }
+    return score;
+}
+
+/** Before any other component opens the wire. */
+static void put_announce(bool by_name)
+{
+    if (by_name || put_score() > 50) {
+        onic_wire_want_puts();
+    }
+}
+
+static const nicbarrier_engine_extras_t extras = {
+    .announce = put_announce,
+    .failure = put_failure,
+    .abandon = put_abandon,
+};
+
 const nicbarrier_engine_t nicbarrier_engine_put = {
     .name = "put",
+    .what = "UCX puts into flags; over TCP and the like UCX emulates them by messages, which takes "
+            "longer than datagrams",
+    .network = "UCX",
+    .needs = NICBARRIER_NEEDS_ONE_JOB,
+    .params = params,
+    .score = put_score,
     .open = put_open,
     .close = put_close,
     .prepare = put_prepare,
     .connect = put_connect,
     .enter = put_enter,
     .completed = put_completed,
-    .failed = put_failed,
-    .abandon = put_abandon,
     .progress = put_progress,
     .disconnect = put_disconnect,
+    .extras = &extras,
 };

@@ -35,6 +35,13 @@
 #include "coll_nicbarrier/schedule/arrange.h"
 #include "coll_nicbarrier/engines/engine.h"
 
+/** What the user asks of engine shm. */
+typedef struct nicbarrier_shm_config {
+    int fanout; /**< most members of a group, at least 2 */
+} nicbarrier_shm_config_t;
+
+extern nicbarrier_shm_config_t nicbarrier_shm_config;
+
 /** A flag with two cache lines of its own, because processors fetch lines by pairs. */
 typedef struct nicbarrier_flag {
     _Alignas(128) _Atomic uint64_t epoch;

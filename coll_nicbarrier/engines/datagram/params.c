@@ -1,0 +1,92 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file Engine datagram: its parameters and counters. */
+#include "coll_nicbarrier/engines/datagram/datagram.h"
+
+#include "coll_nicbarrier/engines/datagram/port.h"
+#include "common/config.h"
+
+#if OMPI_NIC_HAVE_VERBS
+#define NO_VERBS ""
+#else
+#define NO_VERBS ". This build is without libibverbs: there is UDP only"
+#endif
+
+nicbarrier_datagram_config_t nicbarrier_datagram_config = {.nack_usec = 1000};
+
+static const char *verbs = "auto";
+static const char *const uses[] = {[NICBARRIER_VERBS_AUTO] = "auto",
+                                   [NICBARRIER_VERBS_NEVER] = "never",
+                                   [NICBARRIER_VERBS_ALWAYS] = "always",
+                                   NULL};
+
+const nicbarrier_param_t nicbarrier_datagram_params[] = {
+    {.name = "nack_timeout",
+     .help = "Microseconds of silence after which engine datagram asks for a barrier message again",
+     .number = &nicbarrier_datagram_config.nack_usec,
+     .min = 10,
+     .max = 1000000},
+    {.name = "drop",
+     .help = "For tests: of 1000 packets of engine datagram so many are not sent",
+     .number = &nicbarrier_datagram_config.drop,
+     .max = 1000},
+    {.name = "interface",
+     .help = "Engine datagram: the interface to use, by name or as address/prefix (10.0.0.0/24); "
+             "empty takes the first that is up and not the loopback",
+     .text = &nicbarrier_datagram_config.interface},
+    {.name = "verbs",
+     .help = "Engine datagram: when to send by unreliable datagrams of verbs devices (InfiniBand, "
+             "RoCE) and not by UDP: auto (between all that have a device and can reach each other "
+             "by it; whoever does not answer there gets UDP), never, or always (without it the "
+             "barriers are left to the module below)" NO_VERBS,
+     .same = true,
+     .number = &nicbarrier_datagram_config.verbs,
+     .words = uses,
+     .text = &verbs},
+    {.name = "device",
+     .help = "Engine datagram: the verbs devices that may be used, as a list of name[:port[:index "
+             "of its address]], of which the first counts that is there and active, as in "
+             "mlx5_0:1,mlx5_1; empty takes InfiniBand before Ethernet, then the fastest, and of "
+             "Ethernet's addresses one of RoCE 2 and IPv4. May differ between ranks",
+     .text = &nicbarrier_datagram_config.device,
+     .valid = nicbarrier_port_filter_valid,
+     .topic = "bad-device"},
+    {.name = NULL},
+};
+
+#define COUNTER(field) .value = &nicbarrier_datagram_counters.field
+
+const nicbarrier_counter_t nicbarrier_datagram_counter_table[] = {
+    {"datagram_messages", "Engine datagram: messages sent without being asked", COUNTER(messages)},
+    {"nacks_sent", "Engine datagram: requests to repeat a message, sent", COUNTER(nacks)},
+    {"nacks_received", "Engine datagram: such requests received", COUNTER(nacks_seen)},
+    {"retransmits", "Engine datagram: messages repeated, each for a request", COUNTER(retransmits)},
+    {"recovered", "Engine datagram: repeated messages received that were needed",
+     COUNTER(recovered)},
+    {"duplicates", "Engine datagram: messages received that said nothing new", COUNTER(duplicates)},
+    {"refused", "Engine datagram: packets received that were not understood, or from strangers",
+     COUNTER(refused)},
+    {"dropped", "Engine datagram: packets not sent, for tests (parameter drop)", COUNTER(dropped)},
+    {"verbs_sent", "Engine datagram: packets sent by verbs", COUNTER(verbs_sent)},
+    {"verbs_received", "Engine datagram: packets received by verbs", COUNTER(verbs_received)},
+    {"nack_copies", "Engine datagram: requests sent by UDP in addition, after some by verbs",
+     COUNTER(copies)},
+    {"verbs_fallbacks",
+     "Engine datagram: partners that did not answer by verbs and get UDP instead",
+     COUNTER(fallbacks)},
+    {"thread_wakeups",
+     "Engine datagram: times that the helper thread woke up while the application was away",
+     COUNTER(thread_wakeups)},
+    {"datagram_completed",
+     "Engine datagram: barriers completed; those that become so together count as one",
+     COUNTER(completed)},
+    {"thread_completed", "Engine datagram: of these, completed by the helper thread",
+     COUNTER(thread_completed)},
+    {"handovers",
+     "Engine datagram: times that the helper thread was told to stand in at once, because the "
+     "program computes behind its nonblocking barriers",
+     COUNTER(handovers)},
+    {.name = NULL},
+};
