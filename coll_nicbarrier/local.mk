@@ -11,6 +11,7 @@ coll_nicbarrier_libnicbarrier_core_la_SOURCES = \
 	coll_nicbarrier/engines/engine.h \
 	coll_nicbarrier/epoch/epoch.c \
 	coll_nicbarrier/epoch/epoch.h \
+	coll_nicbarrier/epoch/rule.h \
 	coll_nicbarrier/component/overlap.c \
 	coll_nicbarrier/component/overlap.h \
 	coll_nicbarrier/engines/datagram/endpoint.c \

@@ -13,6 +13,8 @@ common_libonic_core_la_SOURCES = \
 	common/layout_wire.c \
 	common/memory_plan.c \
 	common/memory_plan.h \
+	common/bytes.h \
+	common/clock.h \
 	common/pause.h \
 	common/peer_file.c \
 	common/peer_file.h \

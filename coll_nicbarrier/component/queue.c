@@ -188,9 +188,9 @@ static int exchange_step(nicbarrier_queue_t *queue)
 static int first_is_done(nicbarrier_queue_t *queue)
 {
     if (queue->team != NULL) {
-        return nicbarrier_team_done(queue->team, queue->head->epoch) ? 1
-               : nicbarrier_team_failure(queue->team) != NICBARRIER_SOUND                 ? OMPI_ERR_UNREACH
-                                                                     : 0;
+        return nicbarrier_team_done(queue->team, queue->head->epoch)      ? 1
+               : nicbarrier_team_failure(queue->team) != NICBARRIER_SOUND ? OMPI_ERR_UNREACH
+                                                                          : 0;
     }
     return queue->by_exchange ? exchange_step(queue) : 0;
 }

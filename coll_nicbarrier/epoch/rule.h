@@ -1,0 +1,145 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * The rule of a barrier in a group: what a member may say in which step (Yu, Buntinas, Graham and
+ * Panda 2004, sections 3 and 6.2).
+ *
+ * Where the paper keeps a bit vector for each barrier, here everything is a number that only grows.
+ * Barriers are numbered from 1 (epochs), and whoever says "epoch e" in a step says it for all
+ * epochs up to e. With ready(0) = the last epoch entered here,
+ *
+ *     step k sends ready(k) whenever that has grown,
+ *     ready(k + 1) = min(ready(k), received(k)),
+ *     and the last of them is the last epoch that is complete.
+ *
+ * So a barrier has no state of its own: any number of them may be outstanding, messages may come
+ * twice, late and out of order, and a later one makes up for the loss of earlier ones. What must be
+ * kept to repeat a message is one number for each step. Epochs do not wrap.
+ *
+ * A failure is a bit beside the epoch. It stays, and whoever hears of it says it in all its steps,
+ * whatever the epochs are: so all members hear of it that the schedule reaches without the one that
+ * has failed. An epoch is never made up for it: what was not entered by all is never complete.
+ *
+ * How the words travel, who repeats what is lost and when: not here. No clock, no packet, no
+ * allocation, no header but <stdint.h>; loops are bounded by NICBARRIER_RULE_STEPS, and nothing is
+ * called, so that this can be compiled for a network adapter or as eBPF. The caller serialises.
+ */
+#ifndef NICBARRIER_RULE_H
+#define NICBARRIER_RULE_H
+
+#include <stdint.h>
+
+/** No schedule has more steps. */
+#define NICBARRIER_RULE_STEPS 33
+
+/** No member enters more epochs than this beyond the last that is complete for it. So no word says
+ *  more than the receiver has entered and this together: a member that says it has completed an
+ *  epoch which the receiver has entered, too. */
+#define NICBARRIER_OUTSTANDING_MAX UINT64_C(65536)
+
+/** In a word: the sender knows that the group has failed. The rest is the epoch. */
+#define NICBARRIER_WORD_FAILED (UINT64_C(1) << 63)
+
+/** A member's state; nicbarrier_rule_init first. */
+typedef struct nicbarrier_rule {
+    uint64_t entered;
+    uint64_t completed;
+    uint64_t sends;   /**< bit k: somebody is told in step k */
+    uint64_t waits;   /**< bit k: somebody is waited for in step k */
+    uint64_t blocked; /**< bit k: ready(k) has come, but what is waited for has not */
+    uint32_t nsteps;  /**< 0 .. NICBARRIER_RULE_STEPS */
+    uint8_t failed;
+    uint8_t told;                             /**< the failure has been sent in all steps */
+    uint64_t sent[NICBARRIER_RULE_STEPS];     /**< the last epoch sent: what is to be repeated */
+    uint64_t received[NICBARRIER_RULE_STEPS]; /**< the last epoch that has come */
+} nicbarrier_rule_t;
+
+/** What a word that has come was worth. */
+typedef enum nicbarrier_word {
+    NICBARRIER_WORD_NEW,  /**< says something new; nicbarrier_rule_advance must follow */
+    NICBARRIER_WORD_OLD,  /**< a duplicate, or overtaken by a later one */
+    NICBARRIER_WORD_WRONG /**< no such step, or an epoch that cannot be */
+} nicbarrier_word_t;
+
+static inline void nicbarrier_rule_init(nicbarrier_rule_t *r, uint32_t nsteps, uint64_t sends,
+                                        uint64_t waits)
+{
+    r->entered = r->completed = r->blocked = 0;
+    r->sends = sends;
+    r->waits = waits;
+    r->nsteps = nsteps;
+    r->failed = r->told = 0;
+    for (uint32_t k = 0; k < NICBARRIER_RULE_STEPS; k++)
+        r->sent[k] = r->received[k] = 0;
+}
+
+/** Enters all epochs up to `epoch`, or nothing if that is not new. Advance must follow. */
+static inline void nicbarrier_rule_enter(nicbarrier_rule_t *r, uint64_t epoch)
+{
+    if (epoch > r->entered)
+        r->entered = epoch;
+}
+
+/** The group has failed. Advance must follow. */
+static inline void nicbarrier_rule_fail(nicbarrier_rule_t *r)
+{
+    r->failed = 1;
+}
+
+/** The word of my step k, as it was last sent or is to be: what a request to repeat it gets. */
+static inline uint64_t nicbarrier_rule_word(const nicbarrier_rule_t *r, uint32_t k)
+{
+    return k < NICBARRIER_RULE_STEPS ? r->sent[k] | (r->failed ? NICBARRIER_WORD_FAILED : 0) : 0;
+}
+
+/** A word has come for my step k. Allowed before anything was entered. */
+static inline nicbarrier_word_t nicbarrier_rule_receive(nicbarrier_rule_t *r, uint32_t k,
+                                                        uint64_t word)
+{
+    const uint64_t epoch = word & ~NICBARRIER_WORD_FAILED;
+    const uint8_t failed = (uint8_t)(word >> 63);
+
+    if (k >= r->nsteps || k >= NICBARRIER_RULE_STEPS || !(r->waits >> k & 1) ||
+        epoch > r->entered + NICBARRIER_OUTSTANDING_MAX)
+        return NICBARRIER_WORD_WRONG;
+    if (epoch <= r->received[k] && (!failed || r->failed))
+        return NICBARRIER_WORD_OLD;
+    if (epoch > r->received[k])
+        r->received[k] = epoch;
+    r->failed |= failed;
+    return NICBARRIER_WORD_NEW;
+}
+
+/** Goes as far as it gets; sets `completed` and `blocked`.
+ *  @return bit k: the word of step k must be sent (nicbarrier_rule_word) */
+static inline uint64_t nicbarrier_rule_advance(nicbarrier_rule_t *r)
+{
+    uint64_t ready = r->entered, out = 0;
+
+    r->blocked = 0;
+    for (uint32_t k = 0; k < NICBARRIER_RULE_STEPS; k++) {
+        /* What is complete has passed all steps: from there on there is nothing to do. */
+        if (k >= r->nsteps || ready <= r->completed)
+            break;
+        if ((r->sends >> k & 1) && ready > r->sent[k]) {
+            r->sent[k] = ready;
+            out |= UINT64_C(1) << k;
+        }
+        if ((r->waits >> k & 1) && r->received[k] < ready) {
+            r->blocked |= UINT64_C(1) << k;
+            ready = r->received[k];
+        }
+    }
+    if (ready > r->completed)
+        r->completed = ready;
+    if (r->failed && !r->told) {
+        r->told = 1;
+        out = r->sends;
+    }
+    return out;
+}
+
+#endif
