@@ -377,7 +377,7 @@ check-fuzz: $(fuzz_programs)
 
 # ---- everything ----------------------------------------------------------------------------------
 
-check-all: check check-mpi-all check-fabric check-killed check-install check-fuzz check-format
+check-all: check check-mpi-all check-fabric check-killed check-install check-fuzz check-format check-includes
 	$(MAKE) distcheck
 
 .PHONY: check-all check-fuzz check-install check-killed check-mpi check-mpi-all mpi-programs sanitized-build
