@@ -6,6 +6,7 @@
 
 #include <mpi.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "test/mpi/testlib.h"
 
@@ -14,10 +15,51 @@ struct counter {
     MPI_T_pvar_handle handle;
 };
 
-static bool find(const char *name, int *index_p)
+/** Of the control variable or performance variable `i`; empty where it has none. */
+static void name_of(int i, bool performance, char *name, int size)
 {
-    return MPI_T_pvar_get_index(name, MPI_T_PVAR_CLASS_COUNTER, index_p) == MPI_SUCCESS ||
-           MPI_T_pvar_get_index(name, MPI_T_PVAR_CLASS_LEVEL, index_p) == MPI_SUCCESS;
+    int verbosity, class, bind, scope, readonly, continuous, atomic, no_text = 0;
+    MPI_Datatype type;
+    MPI_T_enum values;
+
+    const int rc = performance
+                       ? MPI_T_pvar_get_info(i, name, &size, &verbosity, &class, &type, &values,
+                                             NULL, &no_text, &bind, &readonly, &continuous, &atomic)
+                       : MPI_T_cvar_get_info(i, name, &size, &verbosity, &type, &values, NULL,
+                                             &no_text, &bind, &scope);
+    if (rc != MPI_SUCCESS)
+        name[0] = '\0';
+}
+
+bool counter_loaded(const char *name)
+{
+    const char *framework_end = strchr(name, '_');
+    const char *end = framework_end != NULL ? strchr(framework_end + 1, '_') : NULL;
+    int numbers[2] = {0, 0};
+
+    if (end == NULL)
+        return false;
+    MPI_T_cvar_get_num(&numbers[0]);
+    MPI_T_pvar_get_num(&numbers[1]);
+    for (int performance = 0; performance < 2; performance++) {
+        for (int i = 0; i < numbers[performance]; i++) {
+            char other[256];
+
+            name_of(i, performance, other, sizeof(other));
+            if (strncmp(name, other, (size_t)(end - name) + 1) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+bool counter_find(const char *name, int *index_p)
+{
+    if (MPI_T_pvar_get_index(name, MPI_T_PVAR_CLASS_COUNTER, index_p) == MPI_SUCCESS ||
+        MPI_T_pvar_get_index(name, MPI_T_PVAR_CLASS_LEVEL, index_p) == MPI_SUCCESS)
+        return true;
+    TL_CHECK(!counter_loaded(name), "the component has no variable %s", name);
+    return false;
 }
 
 counter_t *counter_begin(const char *name)
@@ -30,7 +72,7 @@ counter_t *counter_begin(const char *name)
     MPI_T_init_thread(level, &level);
     MPI_T_pvar_session_create(&c->session);
     /* It counts from when it gets its handle. */
-    if (!find(name, &index) ||
+    if (!counter_find(name, &index) ||
         MPI_T_pvar_handle_alloc(c->session, index, NULL, &c->handle, &count) != MPI_SUCCESS) {
         MPI_T_pvar_session_free(&c->session);
         MPI_T_finalize();

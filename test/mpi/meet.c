@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "test/mpi/counter.h"
+
 /** Flags of ranks on cache lines of their own. */
 #define STRIDE 16
 
@@ -122,14 +124,13 @@ static const char *const names[] = {"barriers_shm",     "barriers_put",    "barr
 enum { NAMES = sizeof(names) / sizeof(names[0]) };
 static MPI_T_pvar_session session;
 static MPI_T_pvar_handle handles[NAMES];
-static bool one_host;
+static bool one_host, loaded;
+/** That of the module which does the barriers where the component does not: coll/tuned. */
+static int priority_beside = 30;
 
-static bool find(const char *name, int *index_p)
+void meet_nonblocking_only(void)
 {
-    char full[128];
-    snprintf(full, sizeof(full), "coll_nicbarrier_%s", name);
-    return MPI_T_pvar_get_index(full, MPI_T_PVAR_CLASS_COUNTER, index_p) == MPI_SUCCESS ||
-           MPI_T_pvar_get_index(full, MPI_T_PVAR_CLASS_LEVEL, index_p) == MPI_SUCCESS;
+    priority_beside = 10;
 }
 
 void meet_begin(void)
@@ -138,9 +139,12 @@ void meet_begin(void)
     one_host = tl_one_host();
     MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
     MPI_T_pvar_session_create(&session);
+    loaded = counter_loaded("coll_nicbarrier_");
     for (int i = 0; i < NAMES; i++) {
+        char full[128];
+        snprintf(full, sizeof(full), "coll_nicbarrier_%s", names[i]);
         handles[i] = MPI_T_PVAR_HANDLE_NULL;
-        if (find(names[i], &index)) {
+        if (loaded && counter_find(full, &index)) {
             MPI_T_pvar_handle_alloc(session, index, NULL, &handles[i], &count);
         }
     }
@@ -165,20 +169,23 @@ int meet_finish(void)
 long long meet_counter(const char *name)
 {
     unsigned long long value = 0;
-    for (int i = 0; i < NAMES; i++) {
-        if (strcmp(name, names[i]) == 0 && handles[i] != MPI_T_PVAR_HANDLE_NULL) {
-            MPI_T_pvar_read(session, handles[i], &value);
-            return (long long)value;
-        }
+    int i = 0;
+    while (i < NAMES && strcmp(name, names[i]) != 0) {
+        i++;
     }
-    return -1;
+    TL_CHECK(i < NAMES, "no test has a variable %s", name);
+    if (i == NAMES || handles[i] == MPI_T_PVAR_HANDLE_NULL) {
+        return -1;
+    }
+    TL_CHECK(MPI_T_pvar_read(session, handles[i], &value) == MPI_SUCCESS, "%s is not read", name);
+    return (long long)value;
 }
 
 const char *meet_engine(void)
 {
     const char *priority = getenv("OMPI_MCA_coll_nicbarrier_priority");
     const char *engine = getenv("OMPI_MCA_coll_nicbarrier_engine");
-    if (priority == NULL || atoi(priority) <= 30 || meet_counter("barriers_shm") < 0) {
+    if (priority == NULL || atoi(priority) <= priority_beside || !loaded) {
         return NULL;
     }
     return engine != NULL ? engine : "auto";
@@ -213,13 +220,10 @@ int meet_count_errors(meet_errors_t *errors)
     return all;
 }
 
-void meet_check_engine(long long least)
+long long meet_carried(void)
 {
     const char *engine = meet_engine();
     const char *ppn = getenv("OMPI_MCA_coll_nicbarrier_ppn");
-    if (engine == NULL) {
-        return;
-    }
     char name[64];
     bool chosen = strcmp(engine, "auto") == 0;
     snprintf(name, sizeof(name), "barriers_%s", chosen ? "shm" : engine);
@@ -231,6 +235,16 @@ void meet_check_engine(long long least)
     if (!chosen && ppn != NULL && atoi(ppn) >= tl_size()) {
         got += meet_counter("barriers_shm");
     }
+    return got;
+}
+
+void meet_check_engine(long long least)
+{
+    const char *engine = meet_engine();
+    if (engine == NULL) {
+        return;
+    }
+    long long got = meet_carried();
     TL_CHECK(got >= least, "%lld barriers were carried by engine %s, not %lld", got, engine, least);
     TL_CHECK(meet_counter("declined") == 0, "%lld agreements were declined",
              meet_counter("declined"));

@@ -24,6 +24,10 @@
 void meet_begin(void);
 int meet_finish(void);
 
+/** Before meet_begin: only what is said of nonblocking barriers counts, since the component has a
+ *  priority at which another one does the blocking ones. */
+void meet_nonblocking_only(void);
+
 typedef struct meet {
     MPI_Comm comm;
     int rank;
@@ -53,7 +57,7 @@ long meet_ibarrier(meet_t *m, MPI_Request *request);
 void meet_delay(tl_rng_t *rng, int usec);
 
 /** A performance variable of the component, such as "barriers_shm", since meet_begin; -1 where
- * there is none. */
+ * the component is not loaded. A name that it does not have is a failed check. */
 long long meet_counter(const char *name);
 
 /** The engine that the runner has forced: "auto", "shm", "put" or "datagram"; NULL where the
@@ -71,6 +75,10 @@ typedef struct meet_errors {
 meet_errors_t meet_catch_errors(void);
 /** Collective: ends it; returns how many lines of the component all ranks have written. */
 int meet_count_errors(meet_errors_t *errors);
+
+/** How many barriers of this process were carried by the forced engine, any of them for auto. Only
+ *  where meet_engine is not NULL. */
+long long meet_carried(void);
 
 /** Checks that at least `least` barriers of this process were carried by the forced engine (any of
  *  them for auto), and that no agreement was declined. */
