@@ -20,8 +20,6 @@ coll_nicbarrier_libnicbarrier_core_la_SOURCES = \
 	coll_nicbarrier/engines/datagram/packet.h \
 	coll_nicbarrier/engines/datagram/udp_address.c \
 	coll_nicbarrier/engines/datagram/udp_address.h \
-	coll_nicbarrier/engines/datagram/port.c \
-	coll_nicbarrier/engines/datagram/port.h \
 	coll_nicbarrier/engines/put/rdma.c \
 	coll_nicbarrier/engines/put/rdma.h \
 	coll_nicbarrier/engines/datagram/reach.c \
@@ -46,26 +44,15 @@ coll_nicbarrier_libnicbarrier_datagram_la_SOURCES = \
 	coll_nicbarrier/engines/datagram/params.c \
 	coll_nicbarrier/engines/datagram/thread.c \
 	coll_nicbarrier/engines/datagram/udp.c \
-	coll_nicbarrier/engines/datagram/verbs_ud.c \
-	coll_nicbarrier/engines/datagram/verbs.c \
-	coll_nicbarrier/engines/datagram/verbs.h
+	coll_nicbarrier/engines/datagram/verbs_ud.c
 nodist_coll_nicbarrier_libnicbarrier_datagram_la_SOURCES = common/config.h
-coll_nicbarrier_libnicbarrier_datagram_la_CPPFLAGS = $(pure_cppflags) $(datagram_cppflags) -D_GNU_SOURCE
+coll_nicbarrier_libnicbarrier_datagram_la_CPPFLAGS = $(pure_cppflags) $(verbs_cppflags) -D_GNU_SOURCE
 
 # Engine put: neither does it, but for the wire below it.
 noinst_LTLIBRARIES += coll_nicbarrier/libnicbarrier_put.la
 
 coll_nicbarrier_libnicbarrier_put_la_SOURCES = coll_nicbarrier/engines/put/put.c
 coll_nicbarrier_libnicbarrier_put_la_CPPFLAGS = $(pure_cppflags)
-
-# libibverbs, where configure found it, is needed to load the component.
-if HAVE_VERBS
-datagram_cppflags = $(VERBS_CPPFLAGS)
-datagram_libs = $(VERBS_LDFLAGS) $(VERBS_LIBS)
-else
-datagram_cppflags =
-datagram_libs =
-endif
 
 component_LTLIBRARIES += mca_coll_nicbarrier.la
 
@@ -89,7 +76,7 @@ nodist_mca_coll_nicbarrier_la_SOURCES = common/config.h
 mca_coll_nicbarrier_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE \
 	-DOMPI_NIC_HELP_DIR='"$(componentdir)"'
 mca_coll_nicbarrier_la_LIBADD = coll_nicbarrier/libnicbarrier_datagram.la coll_nicbarrier/libnicbarrier_put.la \
-	coll_nicbarrier/libnicbarrier_core.la $(datagram_libs) $(OMPI_INTERNAL_LIBS)
+	coll_nicbarrier/libnicbarrier_core.la $(verbs_libs) $(OMPI_INTERNAL_LIBS)
 mca_coll_nicbarrier_la_DEPENDENCIES = coll_nicbarrier/libnicbarrier_datagram.la coll_nicbarrier/libnicbarrier_put.la \
 	coll_nicbarrier/libnicbarrier_core.la libompi_nic_common.la
 mca_coll_nicbarrier_la_LDFLAGS = -module -shared -avoid-version -no-undefined \

@@ -22,7 +22,9 @@ common_libonic_core_la_SOURCES = \
 	common/segment.h \
 	common/signals.h \
 	common/tls.c \
-	common/tls.h
+	common/tls.h \
+	common/verbs_port.c \
+	common/verbs_port.h
 common_libonic_core_la_CPPFLAGS = $(pure_cppflags)
 common_libonic_core_la_LIBADD = common/libonic_pack.la
 
@@ -34,6 +36,25 @@ common_libonic_pack_la_SOURCES = \
 	common/pack_pattern.h
 common_libonic_pack_la_CPPFLAGS = $(pure_cppflags)
 common_libonic_pack_la_CFLAGS = $(AM_CFLAGS) -O3
+
+# Queue pairs: libibverbs, where configure found it, and nothing of MPI. It is then needed to load
+# the shared library. Unit tests link it by itself.
+noinst_LTLIBRARIES += common/libonic_verbs.la
+
+common_libonic_verbs_la_SOURCES = \
+	common/verbs.c \
+	common/verbs.h \
+	common/verbs_queue.c
+nodist_common_libonic_verbs_la_SOURCES = common/config.h
+common_libonic_verbs_la_CPPFLAGS = $(pure_cppflags) $(verbs_cppflags) -D_GNU_SOURCE
+
+if HAVE_VERBS
+verbs_cppflags = $(VERBS_CPPFLAGS)
+verbs_libs = $(VERBS_LDFLAGS) $(VERBS_LIBS)
+else
+verbs_cppflags =
+verbs_libs =
+endif
 
 # The shared library. Like the components it is made in the top directory, so that they lie beside
 # each other in .libs as they will once installed, and find it there through $ORIGIN.
@@ -73,7 +94,7 @@ libompi_nic_common_la_SOURCES = \
 	common/wire_server.c
 nodist_libompi_nic_common_la_SOURCES = common/config.h
 libompi_nic_common_la_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CPPFLAGS)
-libompi_nic_common_la_LIBADD = common/libonic_core.la \
+libompi_nic_common_la_LIBADD = common/libonic_core.la common/libonic_verbs.la $(verbs_libs) \
 	$(OMPI_INTERNAL_LIBS) $(UCX_LIBS) $(HWLOC_LIBS)
 # nodelete: callbacks of UCX and the code of the server thread must outlive a dlclose.
 libompi_nic_common_la_LDFLAGS = -shared -avoid-version -no-undefined $(no_undefined_ldflags) \

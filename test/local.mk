@@ -18,12 +18,12 @@ unit_programs = \
 	test/unit/check_lockq \
 	test/unit/check_nicbarrier_oversubscription \
 	test/unit/check_nicbarrier_datagram \
+	test/unit/check_nicbarrier_endpoint \
 	test/unit/check_nicbarrier_epoch \
 	test/unit/check_nicbarrier_overlap \
 	test/unit/check_nicbarrier_packet \
 	test/unit/check_nicbarrier_mixed \
 	test/unit/check_nicbarrier_udp_address \
-	test/unit/check_nicbarrier_port \
 	test/unit/check_nicbarrier_put \
 	test/unit/check_nicbarrier_rdma \
 	test/unit/check_nicbarrier_reach \
@@ -43,7 +43,8 @@ unit_programs = \
 	test/unit/check_slot \
 	test/unit/check_tls \
 	test/unit/check_touch \
-	test/unit/check_tune
+	test/unit/check_tune \
+	test/unit/check_verbs_port
 
 check_libs = $(CHECK_LDFLAGS) $(CHECK_LIBS)
 unit_ldadd = osc_nicstride/libnicstride_core.la common/libonic_core.la $(check_libs)
@@ -67,7 +68,9 @@ test_unit_check_layout_LDADD = $(unit_ldadd)
 test_unit_check_layout_wire_LDADD = $(unit_ldadd)
 test_unit_check_lockq_LDADD = $(unit_ldadd)
 test_unit_check_nicbarrier_oversubscription_LDADD = $(barrier_ldadd)
-test_unit_check_nicbarrier_datagram_LDADD = coll_nicbarrier/libnicbarrier_datagram.la $(barrier_ldadd) $(datagram_libs)
+test_unit_check_nicbarrier_datagram_LDADD = coll_nicbarrier/libnicbarrier_datagram.la \
+	common/libonic_verbs.la $(barrier_ldadd) $(verbs_libs)
+test_unit_check_nicbarrier_endpoint_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_epoch_SOURCES = \
 	test/unit/check_nicbarrier_epoch.c \
 	test/unit/nicbarrier_sim.c \
@@ -78,7 +81,6 @@ test_unit_check_nicbarrier_packet_LDADD = $(barrier_ldadd)
 # With a transport of its own in place of verbs.
 test_unit_check_nicbarrier_mixed_LDADD = coll_nicbarrier/libnicbarrier_datagram.la $(barrier_ldadd)
 test_unit_check_nicbarrier_udp_address_LDADD = $(barrier_ldadd)
-test_unit_check_nicbarrier_port_LDADD = $(barrier_ldadd)
 # With a wire of its own in place of the one over UCX.
 test_unit_check_nicbarrier_put_SOURCES = \
 	test/unit/check_nicbarrier_put.c \
@@ -104,6 +106,7 @@ test_unit_check_slot_LDADD = $(unit_ldadd)
 test_unit_check_tls_LDADD = $(unit_ldadd)
 test_unit_check_touch_LDADD = $(unit_ldadd)
 test_unit_check_tune_LDADD = $(unit_ldadd)
+test_unit_check_verbs_port_LDADD = common/libonic_core.la $(check_libs)
 
 if HAVE_CHECK
 check_PROGRAMS += $(unit_programs)
@@ -358,7 +361,7 @@ test_fuzz_fuzz_nicbarrier_LDADD = coll_nicbarrier/libnicbarrier_core.la
 test_fuzz_fuzz_nicbarrier_LDFLAGS = $(FUZZ_LDFLAGS)
 
 test_fuzz_fuzz_nicbarrier_endpoint_SOURCES = test/fuzz/fuzz_nicbarrier_endpoint.c $(fuzz_driver)
-test_fuzz_fuzz_nicbarrier_endpoint_LDADD = coll_nicbarrier/libnicbarrier_core.la
+test_fuzz_fuzz_nicbarrier_endpoint_LDADD = coll_nicbarrier/libnicbarrier_core.la common/libonic_core.la
 test_fuzz_fuzz_nicbarrier_endpoint_LDFLAGS = $(FUZZ_LDFLAGS)
 
 test_fuzz_fuzz_proto_SOURCES = test/fuzz/fuzz_proto.c $(fuzz_driver)

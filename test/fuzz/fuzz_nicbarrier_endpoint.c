@@ -7,51 +7,51 @@
  * Fuzzes what a leader does with the endpoints of others, and with the route of a datagram that
  * came to a verbs port: whatever is understood has one form only, and can be sent to.
  *
- * Input: the route (NICBARRIER_PORT_GRH bytes), then an endpoint.
+ * Input: the route (ONIC_VERBS_GRH bytes), then an endpoint.
  */
 #include <string.h>
 
 #include "coll_nicbarrier/engines/datagram/endpoint.h"
 #include "coll_nicbarrier/engines/datagram/udp_address.h"
-#include "coll_nicbarrier/engines/datagram/port.h"
+#include "common/verbs_port.h"
 #include "test/fuzz/fuzz.h"
 
-static const nicbarrier_udp_address_t my_places = {
-    .host = 1, .cookie = 2, .port = 3, .n = 1, .place = {{4, 24, {10, 0, 0, 1}}}};
-static const nicbarrier_port_address_t my_ports[] = {
-    {.link = NICBARRIER_LINK_INFINIBAND, .lid = 1, .qpn = 2},
-    {.link = NICBARRIER_LINK_ROCE1, .qpn = 2, .gid = {0xfe, 0x80, [15] = 1}},
-    {.link = NICBARRIER_LINK_ROCE2, .qpn = 2, .gid = {[10] = 0xff, [11] = 0xff, [12] = 10}},
-    {.link = NICBARRIER_LINK_ROCE2, .qpn = 2, .gid = {0xfe, 0x80, [15] = 1}}};
+static const nicbarrier_udp_address_t my_addresses = {
+    .host = 1, .cookie = 2, .port = 3, .n = 1, .ip = {{4, 24, {10, 0, 0, 1}}}};
+static const onic_verbs_address_t my_ports[] = {
+    {.link = ONIC_VERBS_INFINIBAND, .lid = 1, .qpn = 2},
+    {.link = ONIC_VERBS_ROCE1, .qpn = 2, .gid = {0xfe, 0x80, [15] = 1}},
+    {.link = ONIC_VERBS_ROCE2, .qpn = 2, .gid = {[10] = 0xff, [11] = 0xff, [12] = 10}},
+    {.link = ONIC_VERBS_ROCE2, .qpn = 2, .gid = {0xfe, 0x80, [15] = 1}}};
 
-static void check_port(const nicbarrier_port_address_t *a, const unsigned char *bytes)
+static void check_port(const onic_verbs_address_t *a, const unsigned char *bytes)
 {
-    unsigned char again[NICBARRIER_PORT_SIZE];
-    nicbarrier_port_address_t b;
+    unsigned char again[ONIC_VERBS_ADDRESS_SIZE];
+    onic_verbs_address_t b;
 
-    nicbarrier_port_encode(a, again);
+    onic_verbs_address_encode(a, again);
     FUZZ_CHECK(bytes == NULL || memcmp(bytes, again, sizeof(again)) == 0);
-    FUZZ_CHECK(nicbarrier_port_decode(again, sizeof(again), &b) == NULL);
+    FUZZ_CHECK(onic_verbs_address_decode(again, sizeof(again), &b) == NULL);
     FUZZ_CHECK(memcmp(a, &b, sizeof(b)) == 0);
 }
 
 static void check_route(const unsigned char *route)
 {
-    nicbarrier_port_address_t from;
+    onic_verbs_address_t from;
     uint32_t qpn;
     uint16_t lid;
 
     memcpy(&qpn, route, sizeof(qpn));
     memcpy(&lid, route + sizeof(qpn), sizeof(lid));
     for (size_t i = 0; i < sizeof(my_ports) / sizeof(my_ports[0]); i++) {
-        if (nicbarrier_port_source(&my_ports[i], route, lid, qpn & 0xffffff, &from)) {
+        if (onic_verbs_source(&my_ports[i], route, lid, qpn & 0xffffff, &from)) {
             check_port(&from, NULL);
-            FUZZ_CHECK(nicbarrier_port_obstacle(&my_ports[i], &from) == NULL);
+            FUZZ_CHECK(onic_verbs_obstacle(&my_ports[i], &from) == NULL);
         }
     }
 }
 
-static int take_places(const unsigned char *bytes, uint32_t len)
+static int take_addresses(const unsigned char *bytes, uint32_t len)
 {
     nicbarrier_udp_address_t theirs;
     nicbarrier_ip_t order[NICBARRIER_IPS_MAX + 1];
@@ -61,21 +61,21 @@ static int take_places(const unsigned char *bytes, uint32_t len)
         return -1;
     FUZZ_CHECK(nicbarrier_udp_address_encode(&theirs, again) == len);
     FUZZ_CHECK(memcmp(bytes, again, len) == 0);
-    const int n = nicbarrier_udp_address_choose(&my_places, &theirs, true, order);
+    const int n = nicbarrier_udp_address_choose(&my_addresses, &theirs, true, order);
     FUZZ_CHECK(n >= 0 && n <= theirs.n + 1);
     return 0;
 }
 
 static int take_port(const unsigned char *bytes, uint32_t len)
 {
-    nicbarrier_port_address_t theirs;
+    onic_verbs_address_t theirs;
 
-    if (nicbarrier_port_decode(bytes, len, &theirs) != NULL)
+    if (onic_verbs_address_decode(bytes, len, &theirs) != NULL)
         return -1;
     check_port(&theirs, bytes);
     for (size_t i = 0; i < sizeof(my_ports) / sizeof(my_ports[0]); i++)
-        FUZZ_CHECK((nicbarrier_port_obstacle(&my_ports[i], &theirs) == NULL) ==
-                   (nicbarrier_port_obstacle(&theirs, &my_ports[i]) == NULL));
+        FUZZ_CHECK((onic_verbs_obstacle(&my_ports[i], &theirs) == NULL) ==
+                   (onic_verbs_obstacle(&theirs, &my_ports[i]) == NULL));
     return 0;
 }
 
@@ -83,16 +83,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
     nicbarrier_parts_t parts;
 
-    if (len < NICBARRIER_PORT_GRH)
+    if (len < ONIC_VERBS_GRH)
         return -1;
     check_route(data);
-    data += NICBARRIER_PORT_GRH;
-    len -= NICBARRIER_PORT_GRH;
+    data += ONIC_VERBS_GRH;
+    len -= ONIC_VERBS_GRH;
     if (nicbarrier_endpoint_split(data, len, &parts) != NULL)
         return -1;
     FUZZ_CHECK(parts.bytes[0] + parts.len[0] == parts.bytes[1]);
     FUZZ_CHECK(parts.bytes[1] + parts.len[1] == data + len);
-    const int udp = take_places(parts.bytes[NICBARRIER_VIA_UDP], parts.len[NICBARRIER_VIA_UDP]);
+    const int udp = take_addresses(parts.bytes[NICBARRIER_VIA_UDP], parts.len[NICBARRIER_VIA_UDP]);
     const int verbs = take_port(parts.bytes[NICBARRIER_VIA_VERBS], parts.len[NICBARRIER_VIA_VERBS]);
     return udp == 0 || verbs == 0 ? 0 : -1;
 }
@@ -101,18 +101,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 size_t onic_fuzz_seed(unsigned i, uint8_t *buf, size_t cap)
 {
     const size_t ports = sizeof(my_ports) / sizeof(my_ports[0]);
-    uint8_t *endpoint = buf + NICBARRIER_PORT_GRH, *at = endpoint + NICBARRIER_ENDPOINT_HEAD;
+    uint8_t *endpoint = buf + ONIC_VERBS_GRH, *at = endpoint + NICBARRIER_ENDPOINT_HEAD;
     uint32_t len[NICBARRIER_VIAS] = {0};
 
-    if (i > ports || cap < NICBARRIER_PORT_GRH + 512)
+    if (i > ports || cap < ONIC_VERBS_GRH + 512)
         return 0;
-    memset(buf, 0, NICBARRIER_PORT_GRH);
+    memset(buf, 0, ONIC_VERBS_GRH);
     buf[0] = 0x60;
     buf[20] = 0x45;
-    len[NICBARRIER_VIA_UDP] = nicbarrier_udp_address_encode(&my_places, at);
+    len[NICBARRIER_VIA_UDP] = nicbarrier_udp_address_encode(&my_addresses, at);
     if (i < ports) {
-        nicbarrier_port_encode(&my_ports[i], at + len[NICBARRIER_VIA_UDP]);
-        len[NICBARRIER_VIA_VERBS] = NICBARRIER_PORT_SIZE;
+        onic_verbs_address_encode(&my_ports[i], at + len[NICBARRIER_VIA_UDP]);
+        len[NICBARRIER_VIA_VERBS] = ONIC_VERBS_ADDRESS_SIZE;
     }
-    return NICBARRIER_PORT_GRH + nicbarrier_endpoint_head(len, endpoint);
+    return ONIC_VERBS_GRH + nicbarrier_endpoint_head(len, endpoint);
 }

@@ -5,7 +5,7 @@
 /** @file Engine datagram: its parameters and counters. */
 #include "coll_nicbarrier/engines/datagram/datagram.h"
 
-#include "coll_nicbarrier/engines/datagram/port.h"
+#include "common/verbs_port.h"
 #include "common/config.h"
 
 #if OMPI_NIC_HAVE_VERBS
@@ -51,7 +51,7 @@ const nicbarrier_param_t nicbarrier_datagram_params[] = {
              "mlx5_0:1,mlx5_1; empty takes InfiniBand before Ethernet, then the fastest, and of "
              "Ethernet's addresses one of RoCE 2 and IPv4. May differ between ranks",
      .text = &nicbarrier_datagram_config.device,
-     .valid = nicbarrier_port_filter_valid,
+     .valid = onic_verbs_filter_valid,
      .topic = "bad-device"},
     {.name = NULL},
 };

@@ -2,7 +2,17 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Engine datagram: transport verbs UD; see verbs.h. */
+/**
+ * @file
+ * Engine datagram: transport verbs UD, on one queue pair for datagrams of one port
+ * (common/verbs.h).
+ *
+ * Address handles are made for each port that is sent to and shared by all queue pairs there. What
+ * overflows the ring of receive buffers is lost, and asked for again. The Q_Key of a process is not
+ * among what it tells its partners: it follows from the process's cookie (packet.h), which they
+ * know anyway and every packet to the process carries. So whoever can write a packet can also
+ * address it.
+ */
 #include "coll_nicbarrier/engines/datagram/datagram.h"
 
 #include "common/config.h"
@@ -14,28 +24,42 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "coll_nicbarrier/engines/datagram/verbs.h"
+#include "common/verbs.h"
 
+/** Packets to send that may be under way. */
+#define SENDS 64
+/** Receive buffers: the first number for which there is memory, halving. */
+#define RING_MAX 256
+#define RING_MIN 64
+/** Bytes of a receive buffer: the global route, a packet, and room to see that one is longer. */
+#define BUFFER 128
+/** Completions that are fetched at once. */
+#define BATCH 16
 /** Of the packets sent, one in so many tells that it and those before it are done. */
 #define SIGNAL_EVERY 16
 /** Lists of address handles, and handles without a user that are kept. */
 #define LISTS 64
 #define KEEP  64
 
-_Static_assert(sizeof(nicbarrier_port_address_t) <= sizeof(((nicbarrier_address_t *)0)->bytes),
+_Static_assert(sizeof(onic_verbs_address_t) <= sizeof(((nicbarrier_address_t *)0)->bytes),
                "an address fits");
+_Static_assert(BUFFER > ONIC_VERBS_GRH + NICBARRIER_PACKET_SIZE, "a packet fits");
 
 /** The way to a port; all queue pairs there share it. */
 typedef struct handle {
     struct handle *next;
-    nicbarrier_port_address_t to; /**< without the queue pair */
+    onic_verbs_address_t to; /**< without the queue pair */
     struct ibv_ah *ah;
     uint32_t users; /**< candidates of partners */
     uint64_t last;  /**< the last packet that was posted with it */
 } handle_t;
 
-static nicbarrier_verbs_queue_t q;
-static pid_t pid; /**< that opened it */
+static onic_verbs_port_t my_port;
+static onic_verbs_queue_t q;
+static struct ibv_wc batch[BATCH]; /**< of what was received: of so many, so many taken */
+static int batched, taken;
+static uint64_t posted, done; /**< packets; `done` may be late */
+static pid_t pid;             /**< that opened it */
 static handle_t *list[LISTS];
 static unsigned unused; /**< handles without a user */
 
@@ -43,19 +67,19 @@ static unsigned unused; /**< handles without a user */
  */
 
 /** The port alone; of InfiniBand the LID says it all. */
-static nicbarrier_port_address_t port_of(const nicbarrier_port_address_t *a)
+static onic_verbs_address_t port_of(const onic_verbs_address_t *a)
 {
-    nicbarrier_port_address_t port;
+    onic_verbs_address_t port;
     memset(&port, 0, sizeof(port));
     port.link = a->link;
     port.lid = a->lid;
-    if (a->link != NICBARRIER_LINK_INFINIBAND) {
+    if (a->link != ONIC_VERBS_INFINIBAND) {
         memcpy(port.gid, a->gid, sizeof(port.gid));
     }
     return port;
 }
 
-static handle_t **list_of(const nicbarrier_port_address_t *port)
+static handle_t **list_of(const onic_verbs_address_t *port)
 {
     uint64_t words[2];
     memcpy(words, port->gid, sizeof(words));
@@ -63,22 +87,10 @@ static handle_t **list_of(const nicbarrier_port_address_t *port)
     return &list[(sum >> 58) % LISTS];
 }
 
-static struct ibv_ah *create_ah(const nicbarrier_port_address_t *to)
-{
-    struct ibv_ah_attr attr = {.port_num = q.port, .dlid = to->lid};
-    if (to->link != NICBARRIER_LINK_INFINIBAND) {
-        attr.is_global = 1;
-        attr.grh.sgid_index = q.gid_index;
-        attr.grh.hop_limit = 64;
-        memcpy(attr.grh.dgid.raw, to->gid, sizeof(to->gid));
-    }
-    return ibv_create_ah(q.pd, &attr);
-}
-
 /** Made on first use, which may take a system call; NULL where it cannot be. */
-static handle_t *handle_to(const nicbarrier_port_address_t *to)
+static handle_t *handle_to(const onic_verbs_address_t *to)
 {
-    const nicbarrier_port_address_t port = port_of(to);
+    const onic_verbs_address_t port = port_of(to);
     handle_t **first = list_of(&port);
     for (handle_t *h = *first; h != NULL; h = h->next) {
         if (memcmp(&h->to, &port, sizeof(port)) == 0) {
@@ -89,7 +101,8 @@ static handle_t *handle_to(const nicbarrier_port_address_t *to)
     if (h == NULL) {
         return NULL;
     }
-    h->ah = create_ah(&port);
+    struct ibv_ah_attr route = onic_verbs_route(&my_port, &port);
+    h->ah = ibv_create_ah(my_port.device->pd, &route);
     if (h->ah == NULL) {
         free(h);
         return NULL;
@@ -107,7 +120,7 @@ static void tidy(unsigned keep)
     for (int i = 0; i < LISTS; i++) {
         for (handle_t **at = &list[i]; *at != NULL && unused > keep;) {
             handle_t *h = *at;
-            if (h->users > 0 || h->last > q.done) {
+            if (h->users > 0 || h->last > done) {
                 at = &h->next;
                 continue;
             }
@@ -125,10 +138,26 @@ static void tidy(unsigned keep)
 static int verbs_open(const nicbarrier_datagram_config_t *config, uint32_t cookie,
                       nicbarrier_reason_t *why)
 {
+    const onic_verbs_queue_spec_t spec = {.type = IBV_QPT_UD,
+                                          .qkey = onic_verbs_qkey(cookie),
+                                          .sends = SENDS,
+                                          .send_bytes = NICBARRIER_PACKET_SIZE,
+                                          .receives = RING_MAX,
+                                          .receives_min = RING_MIN,
+                                          .receive_bytes = BUFFER};
+    onic_verbs_reason_t obstacle;
     pid = getpid();
     unused = 0;
-    return nicbarrier_verbs_queue_open(&q, config->device != NULL ? config->device : "",
-                                       nicbarrier_port_qkey(cookie), why);
+    posted = done = 0;
+    batched = taken = 0;
+    if (onic_verbs_port_open(&my_port, config->device != NULL ? config->device : "", &obstacle) !=
+            0 ||
+        onic_verbs_queue_open(&q, &my_port, &spec, &obstacle) != 0) {
+        onic_verbs_port_close(&my_port);
+        nicbarrier_reason(why, "%s", obstacle.text);
+        return -1;
+    }
+    return 0;
 }
 
 static void verbs_close(void)
@@ -137,7 +166,7 @@ static void verbs_close(void)
     if (pid != getpid()) {
         return;
     }
-    nicbarrier_verbs_queue_stop(&q);
+    onic_verbs_queue_stop(&q);
     for (int i = 0; i < LISTS; i++) {
         while (list[i] != NULL) {
             handle_t *h = list[i];
@@ -146,7 +175,8 @@ static void verbs_close(void)
             free(h);
         }
     }
-    nicbarrier_verbs_queue_close(&q);
+    onic_verbs_queue_close(&q);
+    onic_verbs_port_close(&my_port);
 }
 
 /* ---- partners ---------------------------------------------------------------------------------
@@ -154,11 +184,11 @@ static void verbs_close(void)
 
 static uint32_t verbs_describe(void *bytes)
 {
-    nicbarrier_port_encode(&q.mine, bytes);
-    return NICBARRIER_PORT_SIZE;
+    onic_verbs_address_encode(&q.mine, bytes);
+    return ONIC_VERBS_ADDRESS_SIZE;
 }
 
-static void address_of(const nicbarrier_port_address_t *a, nicbarrier_address_t *to)
+static void address_of(const onic_verbs_address_t *a, nicbarrier_address_t *to)
 {
     memset(to, 0, sizeof(*to));
     memcpy(to->bytes, a, sizeof(*a));
@@ -169,14 +199,14 @@ static void address_of(const nicbarrier_port_address_t *a, nicbarrier_address_t 
 static int verbs_resolve(nicbarrier_partner_t *p, const void *bytes, uint32_t len,
                          nicbarrier_reason_t *why)
 {
-    nicbarrier_port_address_t theirs;
-    const char *wrong = nicbarrier_port_decode(bytes, len, &theirs);
+    onic_verbs_address_t theirs;
+    const char *wrong = onic_verbs_address_decode(bytes, len, &theirs);
     if (wrong != NULL) {
         nicbarrier_reason(why, "the verbs address of member %d is not understood: %s",
                           (int)p->member, wrong);
         return -1;
     }
-    const char *obstacle = nicbarrier_port_obstacle(&q.mine, &theirs);
+    const char *obstacle = onic_verbs_obstacle(&q.mine, &theirs);
     handle_t *h = obstacle == NULL ? handle_to(&theirs) : NULL;
     if (h == NULL) {
         nicbarrier_reason(why, "the verbs device of member %d cannot be reached: %s",
@@ -191,7 +221,7 @@ static int verbs_resolve(nicbarrier_partner_t *p, const void *bytes, uint32_t le
 
 static void verbs_release(const nicbarrier_address_t *candidate)
 {
-    nicbarrier_port_address_t to;
+    onic_verbs_address_t to;
     /* As in verbs_close. */
     if (pid != getpid()) {
         return;
@@ -219,29 +249,35 @@ static bool verbs_adopt(nicbarrier_partner_t *p, const nicbarrier_address_t *fro
 /* ---- packets ----------------------------------------------------------------------------------
  */
 
+/** Tries to bring a broken queue pair back; then what was under way is gone. */
+static void mend(void)
+{
+    if (onic_verbs_queue_mend(&q)) {
+        batched = taken = 0;
+        done = posted;
+    }
+}
+
 /** Learns which packets have left. */
 static void reap(void)
 {
-    struct ibv_wc wc[NICBARRIER_VERBS_BATCH];
+    struct ibv_wc wc[BATCH];
     int n;
-    while ((n = ibv_poll_cq(q.sent, NICBARRIER_VERBS_BATCH, wc)) > 0) {
+    while ((n = ibv_poll_cq(q.sent, BATCH, wc)) > 0) {
         for (int i = 0; i < n; i++) {
-            q.done = wc[i].wr_id > q.done ? wc[i].wr_id : q.done;
+            done = wc[i].wr_id > done ? wc[i].wr_id : done;
             q.broken |= wc[i].status != IBV_WC_SUCCESS;
         }
     }
 }
 
-static bool post_packet(const nicbarrier_port_address_t *to, handle_t *h,
-                        const unsigned char *packet)
+static bool post_packet(const onic_verbs_address_t *to, handle_t *h, const unsigned char *packet)
 {
-    const size_t slot = q.ring * (size_t)NICBARRIER_VERBS_BUFFER +
-                        q.posted % NICBARRIER_VERBS_SENDS * NICBARRIER_PACKET_SIZE;
-    const bool signal = (q.posted + 1) % SIGNAL_EVERY == 0;
+    const bool signal = (posted + 1) % SIGNAL_EVERY == 0;
     struct ibv_sge piece = {
         .addr = (uintptr_t)packet, .length = NICBARRIER_PACKET_SIZE, .lkey = q.mr->lkey};
     struct ibv_send_wr wr = {
-        .wr_id = q.posted + 1,
+        .wr_id = posted + 1,
         .sg_list = &piece,
         .num_sge = 1,
         .opcode = IBV_WR_SEND,
@@ -249,62 +285,63 @@ static bool post_packet(const nicbarrier_port_address_t *to, handle_t *h,
             (q.sends_inline ? IBV_SEND_INLINE : 0u) | (signal ? (unsigned)IBV_SEND_SIGNALED : 0u),
         .wr.ud = {.ah = h->ah,
                   .remote_qpn = to->qpn,
-                  .remote_qkey = nicbarrier_port_qkey(nicbarrier_packet_cookie(packet))}};
+                  .remote_qkey = onic_verbs_qkey(nicbarrier_packet_cookie(packet))}};
     struct ibv_send_wr *bad;
     if (!q.sends_inline) {
-        memcpy(q.memory + slot, packet, NICBARRIER_PACKET_SIZE);
-        piece.addr = (uintptr_t)q.memory + slot;
+        unsigned char *buffer = onic_verbs_send_buffer(&q, posted % SENDS);
+        memcpy(buffer, packet, NICBARRIER_PACKET_SIZE);
+        piece.addr = (uintptr_t)buffer;
     }
     if (ibv_post_send(q.qp, &wr, &bad) != 0) {
         return false;
     }
-    h->last = ++q.posted;
+    h->last = ++posted;
     return true;
 }
 
 static bool verbs_send(const nicbarrier_address_t *to, const unsigned char *packet, bool fast)
 {
-    nicbarrier_port_address_t a;
+    onic_verbs_address_t a;
     (void)fast;
     memcpy(&a, to->bytes, sizeof(a));
-    if (q.posted - q.done >= NICBARRIER_VERBS_SENDS / 2) {
+    if (posted - done >= SENDS / 2) {
         reap();
     }
     if (q.broken) {
-        nicbarrier_verbs_queue_mend(&q);
+        mend();
     }
-    if (q.broken || q.posted - q.done >= NICBARRIER_VERBS_SENDS) {
+    if (q.broken || posted - done >= SENDS) {
         return false;
     }
     handle_t *h = handle_to(&a);
     if (h == NULL) {
         return false;
     }
-    const bool posted = post_packet(&a, h, packet);
-    q.broken |= !posted;
-    return posted;
+    const bool sent = post_packet(&a, h, packet);
+    q.broken |= !sent;
+    return sent;
 }
 
 /** Fetches completions where none is left; false where there are none. */
 static bool fetch(void)
 {
-    if (q.taken == q.batched) {
-        const int n = ibv_poll_cq(q.received, NICBARRIER_VERBS_BATCH, q.batch);
-        q.batched = n > 0 ? n : 0;
-        q.taken = 0;
+    if (taken == batched) {
+        const int n = ibv_poll_cq(q.received, BATCH, batch);
+        batched = n > 0 ? n : 0;
+        taken = 0;
     }
-    return q.taken < q.batched;
+    return taken < batched;
 }
 
 /** Length of the packet of a completion, which is copied; -1 where nothing is to be had. */
 static int take(const struct ibv_wc *wc, void *bytes, size_t size, nicbarrier_address_t *from)
 {
-    const unsigned char *buffer = q.memory + wc->wr_id * NICBARRIER_VERBS_BUFFER;
-    const uint32_t head = NICBARRIER_PORT_GRH;
-    nicbarrier_port_address_t sender;
-    if (wc->byte_len < head || wc->byte_len > NICBARRIER_VERBS_BUFFER ||
-        !nicbarrier_port_source(&q.mine, (wc->wc_flags & IBV_WC_GRH) != 0 ? buffer : NULL, wc->slid,
-                                wc->src_qp, &sender)) {
+    const unsigned char *buffer = onic_verbs_receive_buffer(&q, wc->wr_id);
+    const uint32_t head = ONIC_VERBS_GRH;
+    onic_verbs_address_t sender;
+    if (wc->byte_len < head || wc->byte_len > BUFFER ||
+        !onic_verbs_source(&q.mine, (wc->wc_flags & IBV_WC_GRH) != 0 ? buffer : NULL, wc->slid,
+                           wc->src_qp, &sender)) {
         return -1;
     }
     const size_t len = wc->byte_len - head, n = len < size ? len : size;
@@ -317,16 +354,16 @@ static int verbs_receive(void *bytes, size_t size, nicbarrier_address_t *from)
 {
     int len = -1;
     while (len < 0 && fetch()) {
-        const struct ibv_wc wc = q.batch[q.taken++];
+        const struct ibv_wc wc = batch[taken++];
         if (wc.status != IBV_WC_SUCCESS) {
             q.broken = true;
             continue;
         }
         len = take(&wc, bytes, size, from);
-        q.broken |= !nicbarrier_verbs_queue_post(&q, wc.wr_id);
+        q.broken |= !onic_verbs_queue_post(&q, wc.wr_id);
     }
     if (len < 0 && q.broken) {
-        nicbarrier_verbs_queue_mend(&q);
+        mend();
     }
     return len;
 }

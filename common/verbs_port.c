@@ -4,7 +4,7 @@
  */
 /**
  * @file
- * Ports of verbs devices; see port.h. The encoded form, numbers in network byte order:
+ * Ports of verbs devices; see verbs_port.h. The encoded form, numbers in network byte order:
  *
  *      0  magic  2 bytes
  *      2  link   1
@@ -14,11 +14,12 @@
  *      8  qpn    4
  *     12  gid    16
  */
-#include "coll_nicbarrier/engines/datagram/port.h"
+#include "common/verbs_port.h"
 
-#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "common/bytes.h"
 
 #define MAGIC 0x4e56
 
@@ -38,88 +39,81 @@ static bool is_ipv4(const uint8_t gid[GID])
 /* ---- wire form --------------------------------------------------------------------------------
  */
 
-void nicbarrier_port_encode(const nicbarrier_port_address_t *a,
-                            unsigned char bytes[NICBARRIER_PORT_SIZE])
+void onic_verbs_address_encode(const onic_verbs_address_t *a,
+                               unsigned char bytes[ONIC_VERBS_ADDRESS_SIZE])
 {
-    const uint16_t magic = htobe16(MAGIC), lid = htobe16(a->lid);
-    const uint32_t qpn = htobe32(a->qpn);
-
-    memset(bytes, 0, NICBARRIER_PORT_SIZE);
-    memcpy(bytes, &magic, sizeof(magic));
+    memset(bytes, 0, ONIC_VERBS_ADDRESS_SIZE);
+    onic_put16(bytes, MAGIC);
     bytes[AT_LINK] = a->link;
-    memcpy(bytes + AT_LID, &lid, sizeof(lid));
-    memcpy(bytes + AT_QPN, &qpn, sizeof(qpn));
+    onic_put16(bytes + AT_LID, a->lid);
+    onic_put32(bytes + AT_QPN, a->qpn);
     memcpy(bytes + AT_GID, a->gid, GID);
 }
 
 /** NULL where the address can be that of a queue pair. */
-static const char *check(const nicbarrier_port_address_t *a)
+static const char *check(const onic_verbs_address_t *a)
 {
     if (a->qpn < QPN_MIN || a->qpn > QPN_MAX)
         return "a queue pair that cannot be";
-    if (a->link == NICBARRIER_LINK_INFINIBAND)
+    if (a->link == ONIC_VERBS_INFINIBAND)
         return a->lid == 0 || a->lid > LID_MAX ? "a port that cannot be" : NULL;
-    if (a->link != NICBARRIER_LINK_ROCE1 && a->link != NICBARRIER_LINK_ROCE2)
+    if (a->link != ONIC_VERBS_ROCE1 && a->link != ONIC_VERBS_ROCE2)
         return "an unknown kind of link";
     if (a->lid != 0 || a->gid[0] == 0xff || memcmp(a->gid, nothing, GID) == 0)
         return "a port that cannot be";
     return NULL;
 }
 
-const char *nicbarrier_port_decode(const void *bytes, size_t len, nicbarrier_port_address_t *a)
+const char *onic_verbs_address_decode(const void *bytes, size_t len, onic_verbs_address_t *a)
 {
     const unsigned char *b = bytes;
-    uint16_t magic;
 
-    if (len != NICBARRIER_PORT_SIZE)
+    if (len != ONIC_VERBS_ADDRESS_SIZE)
         return "not the size of a port's address";
     memset(a, 0, sizeof(*a));
-    memcpy(&magic, b, sizeof(magic));
-    memcpy(&a->lid, b + AT_LID, sizeof(a->lid));
-    memcpy(&a->qpn, b + AT_QPN, sizeof(a->qpn));
-    memcpy(a->gid, b + AT_GID, GID);
     a->link = b[AT_LINK];
-    a->lid = be16toh(a->lid);
-    a->qpn = be32toh(a->qpn);
-    if (be16toh(magic) != MAGIC)
+    a->lid = onic_get16(b + AT_LID);
+    a->qpn = onic_get32(b + AT_QPN);
+    memcpy(a->gid, b + AT_GID, GID);
+    if (onic_get16(b) != MAGIC)
         return "not a port's address";
     if (b[AT_ZERO] != 0 || b[AT_ZERO2] != 0 || b[AT_ZERO2 + 1] != 0)
         return "padding that is not zero";
     return check(a);
 }
 
-const char *nicbarrier_port_obstacle(const nicbarrier_port_address_t *mine,
-                                     const nicbarrier_port_address_t *theirs)
+const char *onic_verbs_obstacle(const onic_verbs_address_t *mine,
+                                const onic_verbs_address_t *theirs)
 {
     if (mine->link != theirs->link)
         return "its link is of another kind";
-    if (mine->link == NICBARRIER_LINK_INFINIBAND && memcmp(mine->gid, theirs->gid, SUBNET) != 0)
+    if (mine->link == ONIC_VERBS_INFINIBAND && memcmp(mine->gid, theirs->gid, SUBNET) != 0)
         return "it is in another subnet";
-    if (mine->link == NICBARRIER_LINK_ROCE2 && is_ipv4(mine->gid) != is_ipv4(theirs->gid))
+    if (mine->link == ONIC_VERBS_ROCE2 && is_ipv4(mine->gid) != is_ipv4(theirs->gid))
         return "one has an address of IPv4 only, the other one of IPv6 only";
     return NULL;
 }
 
-uint32_t nicbarrier_port_qkey(uint32_t cookie)
+uint32_t onic_verbs_qkey(uint32_t number)
 {
-    return cookie & 0x7fffffff;
+    return number & 0x7fffffff;
 }
 
-bool nicbarrier_port_source(const nicbarrier_port_address_t *mine, const unsigned char *grh,
-                            uint16_t lid, uint32_t qpn, nicbarrier_port_address_t *from)
+bool onic_verbs_source(const onic_verbs_address_t *mine, const unsigned char *grh, uint16_t lid,
+                       uint32_t qpn, onic_verbs_address_t *from)
 {
     enum { AT_SOURCE = 8, AT_IPV4 = 20, AT_IPV4_SOURCE = AT_IPV4 + 12 };
 
     memset(from, 0, sizeof(*from));
     from->link = mine->link;
     from->qpn = qpn;
-    if (mine->link == NICBARRIER_LINK_INFINIBAND) {
+    if (mine->link == ONIC_VERBS_INFINIBAND) {
         from->lid = lid;
         /* Within my subnet; nobody else can have got here. */
         memcpy(from->gid, mine->gid, SUBNET);
     } else if (grh == NULL) {
         return false;
-    } else if (mine->link == NICBARRIER_LINK_ROCE2 && is_ipv4(mine->gid)) {
+    } else if (mine->link == ONIC_VERBS_ROCE2 && is_ipv4(mine->gid)) {
         if (grh[AT_IPV4] >> 4 != 4)
             return false;
         memcpy(from->gid, four, sizeof(four));
@@ -129,7 +123,7 @@ bool nicbarrier_port_source(const nicbarrier_port_address_t *mine, const unsigne
             return false;
         memcpy(from->gid, grh + AT_SOURCE, GID);
     }
-    return check(from) == NULL && nicbarrier_port_obstacle(mine, from) == NULL;
+    return check(from) == NULL && onic_verbs_obstacle(mine, from) == NULL;
 }
 
 /* ---- filters ----------------------------------------------------------------------------------
@@ -187,7 +181,7 @@ static bool names(const item_t *item, const char *device)
     return strncmp(item->device, device, item->len) == 0 && device[item->len] == '\0';
 }
 
-bool nicbarrier_port_filter_valid(const char *filter)
+bool onic_verbs_filter_valid(const char *filter)
 {
     item_t item;
 
@@ -197,7 +191,7 @@ bool nicbarrier_port_filter_valid(const char *filter)
     return true;
 }
 
-bool nicbarrier_port_device_wanted(const char *filter, const char *device)
+bool onic_verbs_device_wanted(const char *filter, const char *device)
 {
     item_t item;
     bool wanted = *filter == '\0';
@@ -210,7 +204,7 @@ bool nicbarrier_port_device_wanted(const char *filter, const char *device)
 /* ---- choice -----------------------------------------------------------------------------------
  */
 
-uint32_t nicbarrier_port_rate(unsigned speed, unsigned width)
+uint32_t onic_verbs_rate(unsigned speed, unsigned width)
 {
     static const struct {
         unsigned speed, rate;
@@ -226,13 +220,13 @@ uint32_t nicbarrier_port_rate(unsigned speed, unsigned width)
     return 0;
 }
 
-static bool better(const nicbarrier_port_seen_t *a, const nicbarrier_port_seen_t *b)
+static bool better(const onic_verbs_seen_t *a, const onic_verbs_seen_t *b)
 {
     return a->infiniband != b->infiniband ? a->infiniband : a->rate > b->rate;
 }
 
 /** Of those that fit the item; NULL: of all. */
-static int best_of(const nicbarrier_port_seen_t *seen, int n, const item_t *item)
+static int best_of(const onic_verbs_seen_t *seen, int n, const item_t *item)
 {
     int best = -1;
 
@@ -245,8 +239,7 @@ static int best_of(const nicbarrier_port_seen_t *seen, int n, const item_t *item
     return best;
 }
 
-int nicbarrier_port_choose(const nicbarrier_port_seen_t *seen, int n, const char *filter,
-                           int *index_p)
+int onic_verbs_choose(const onic_verbs_seen_t *seen, int n, const char *filter, int *index_p)
 {
     item_t item;
 
@@ -264,20 +257,20 @@ int nicbarrier_port_choose(const nicbarrier_port_seen_t *seen, int n, const char
 }
 
 /** The more the better; 0: of no use. */
-static int worth(const nicbarrier_port_gid_t *g)
+static int worth(const onic_verbs_gid_t *g)
 {
     const bool local = g->gid[0] == 0xfe && (g->gid[1] & 0xc0) == 0x80;
 
     if (g->gid[0] == 0xff || memcmp(g->gid, nothing, GID) == 0)
         return 0;
-    if (g->link == NICBARRIER_LINK_ROCE2)
+    if (g->link == ONIC_VERBS_ROCE2)
         return is_ipv4(g->gid) ? 6 : local ? 4 : 5;
-    if (g->link == NICBARRIER_LINK_ROCE1)
+    if (g->link == ONIC_VERBS_ROCE1)
         return is_ipv4(g->gid) ? 3 : local ? 1 : 2;
     return 0;
 }
 
-int nicbarrier_port_choose_gid(const nicbarrier_port_gid_t *gids, int n)
+int onic_verbs_choose_gid(const onic_verbs_gid_t *gids, int n)
 {
     int best = -1, most = 0;
 

@@ -1,0 +1,359 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file Ports of verbs devices: wire form, senders, filters, choice. */
+#include "common/verbs_port.h"
+
+#include <arpa/inet.h>
+#include <string.h>
+
+#include "test/unit/unit.h"
+
+static void set_gid(uint8_t gid[16], const char *text)
+{
+    static const uint8_t four[12] = {[10] = 0xff, [11] = 0xff};
+
+    if (strchr(text, '.') != NULL) {
+        memcpy(gid, four, sizeof(four));
+        ck_assert_int_eq(inet_pton(AF_INET, text, gid + 12), 1);
+    } else {
+        ck_assert_int_eq(inet_pton(AF_INET6, text, gid), 1);
+    }
+}
+
+static onic_verbs_address_t roce(onic_verbs_link_t link, const char *gid)
+{
+    onic_verbs_address_t a;
+
+    memset(&a, 0, sizeof(a));
+    a.link = (uint8_t)link;
+    a.qpn = 17;
+    set_gid(a.gid, gid);
+    return a;
+}
+
+static onic_verbs_address_t infiniband(uint16_t lid, const char *gid)
+{
+    onic_verbs_address_t a = roce(ONIC_VERBS_INFINIBAND, gid);
+
+    a.lid = lid;
+    return a;
+}
+
+static onic_verbs_address_t any_address(unit_random_t *r)
+{
+    onic_verbs_address_t a;
+
+    memset(&a, 0, sizeof(a));
+    a.link = (uint8_t)(1 + unit_below(r, ONIC_VERBS_LINKS - 1));
+    a.qpn = (uint32_t)(2 + unit_below(r, 0xfffffd));
+    for (int i = 0; i < 16; i++)
+        a.gid[i] = (uint8_t)unit_random64(r);
+    if (a.link == ONIC_VERBS_INFINIBAND)
+        a.lid = (uint16_t)(1 + unit_below(r, 0xbfff));
+    else
+        a.gid[0] = (uint8_t)unit_below(r, 0xff);
+    return a;
+}
+
+static bool same(const onic_verbs_address_t *a, const onic_verbs_address_t *b)
+{
+    return memcmp(a, b, sizeof(*a)) == 0;
+}
+
+/* ---- wire form --------------------------------------------------------------------------------
+ */
+
+START_TEST(round_trip)
+{
+    unit_random_t random = {unit_seed()};
+
+    for (int i = 0; i < 20000; i++) {
+        const onic_verbs_address_t a = any_address(&random);
+        onic_verbs_address_t b;
+        unsigned char bytes[ONIC_VERBS_ADDRESS_SIZE + 1] = {0};
+        onic_verbs_address_encode(&a, bytes);
+        UNIT_CHECK(onic_verbs_address_decode(bytes, ONIC_VERBS_ADDRESS_SIZE, &b) == NULL);
+        UNIT_CHECK(same(&a, &b));
+        const size_t other = unit_below(&random, ONIC_VERBS_ADDRESS_SIZE);
+        UNIT_CHECK(onic_verbs_address_decode(bytes, other, &b) != NULL);
+        UNIT_CHECK(onic_verbs_address_decode(bytes, sizeof(bytes), &b) != NULL);
+    }
+}
+END_TEST
+
+/* Whatever is understood encodes to the same bytes, and is in range. */
+START_TEST(one_form_only)
+{
+    unit_random_t random = {unit_seed()};
+    int understood = 0;
+
+    for (int i = 0; i < 200000; i++) {
+        onic_verbs_address_t a = any_address(&random);
+        unsigned char bytes[ONIC_VERBS_ADDRESS_SIZE], again[ONIC_VERBS_ADDRESS_SIZE];
+        onic_verbs_address_encode(&a, bytes);
+        for (uint64_t flips = unit_below(&random, 4); flips > 0; flips--)
+            bytes[unit_below(&random, sizeof(bytes))] = (unsigned char)unit_random64(&random);
+        if (onic_verbs_address_decode(bytes, sizeof(bytes), &a) == NULL) {
+            onic_verbs_address_encode(&a, again);
+            UNIT_CHECK(memcmp(bytes, again, sizeof(bytes)) == 0);
+            UNIT_CHECK(a.qpn >= 2 && a.qpn < 0xffffff && a.link >= 1 && a.link <= 3);
+            UNIT_CHECK((a.link == ONIC_VERBS_INFINIBAND) == (a.lid != 0));
+            understood++;
+        }
+    }
+    ck_assert_int_gt(understood, 50000);
+    ck_assert_int_lt(understood, 199000);
+}
+END_TEST
+
+START_TEST(refused)
+{
+    const onic_verbs_address_t good = roce(ONIC_VERBS_ROCE2, "10.0.0.1");
+    onic_verbs_address_t bad[9], a;
+    unsigned char bytes[ONIC_VERBS_ADDRESS_SIZE];
+
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        bad[i] = good;
+    bad[0].qpn = 1;        /* management */
+    bad[1].qpn = 0xffffff; /* multicast */
+    bad[2].qpn = 0x1000002;
+    bad[3].link = 0;
+    bad[4].link = ONIC_VERBS_LINKS;
+    bad[5].lid = 1;
+    bad[6] = roce(ONIC_VERBS_ROCE2, "ff02::1");
+    bad[7] = roce(ONIC_VERBS_ROCE1, "::");
+    bad[8] = infiniband(0xc000, "fe80::1"); /* multicast */
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        onic_verbs_address_encode(&bad[i], bytes);
+        ck_assert_msg(onic_verbs_address_decode(bytes, sizeof(bytes), &a) != NULL, "%zu", i);
+    }
+    for (size_t at = 0; at < 4; at++) {
+        onic_verbs_address_encode(&good, bytes);
+        ck_assert_ptr_null(onic_verbs_address_decode(bytes, sizeof(bytes), &a));
+        bytes[at] ^= 0x40;
+        ck_assert_ptr_nonnull(onic_verbs_address_decode(bytes, sizeof(bytes), &a));
+    }
+    for (size_t at = 6; at < 8; at++) {
+        onic_verbs_address_encode(&good, bytes);
+        bytes[at] = 1;
+        ck_assert_ptr_nonnull(onic_verbs_address_decode(bytes, sizeof(bytes), &a));
+    }
+}
+END_TEST
+
+START_TEST(keys)
+{
+    unit_random_t random = {unit_seed()};
+
+    ck_assert_uint_eq(onic_verbs_qkey(0xffffffff), 0x7fffffff);
+    for (int i = 0; i < 1000; i++) {
+        const uint32_t number = (uint32_t)unit_random64(&random);
+        UNIT_CHECK(onic_verbs_qkey(number) >> 31 == 0);
+        UNIT_CHECK(onic_verbs_qkey(number) == (number & 0x7fffffff));
+    }
+}
+END_TEST
+
+/* ---- who reaches whom, and who it was ---------------------------------------------------------
+ */
+
+START_TEST(obstacles)
+{
+    const onic_verbs_address_t all[] = {infiniband(3, "fe80::2:1"), infiniband(4, "fe80:0:0:1::1"),
+                                        roce(ONIC_VERBS_ROCE1, "10.0.0.1"),
+                                        roce(ONIC_VERBS_ROCE2, "10.0.0.1"),
+                                        roce(ONIC_VERBS_ROCE2, "fe80::1")};
+    const onic_verbs_address_t near[] = {
+        infiniband(5, "fe80::7"), infiniband(5, "fe80:0:0:1::9"), roce(ONIC_VERBS_ROCE1, "fe80::7"),
+        roce(ONIC_VERBS_ROCE2, "192.168.0.1"), roce(ONIC_VERBS_ROCE2, "fd00::1")};
+
+    for (int i = 0; i < 5; i++) {
+        for (int j = 0; j < 5; j++) {
+            ck_assert_int_eq(onic_verbs_obstacle(&all[i], &all[j]) == NULL, i == j);
+            ck_assert_int_eq(onic_verbs_obstacle(&all[i], &near[j]) == NULL, i == j);
+            ck_assert_int_eq(onic_verbs_obstacle(&near[j], &all[i]) == NULL, i == j);
+        }
+    }
+}
+END_TEST
+
+/* What the adapter puts before a datagram's data. */
+static void route(unsigned char grh[ONIC_VERBS_GRH], const onic_verbs_address_t *from, bool ipv4)
+{
+    memset(grh, 0x11, ONIC_VERBS_GRH);
+    if (ipv4) {
+        grh[20] = 0x45;
+        memcpy(grh + 32, from->gid + 12, 4);
+    } else {
+        grh[0] = 0x60;
+        memcpy(grh + 8, from->gid, 16);
+    }
+}
+
+START_TEST(sources)
+{
+    const onic_verbs_address_t v4 = roce(ONIC_VERBS_ROCE2, "10.0.0.1");
+    const onic_verbs_address_t v6 = roce(ONIC_VERBS_ROCE2, "fd00::1");
+    const onic_verbs_address_t v1 = roce(ONIC_VERBS_ROCE1, "10.0.0.1");
+    const onic_verbs_address_t ib = infiniband(9, "fe80::4");
+    onic_verbs_address_t from, want;
+    unsigned char grh[ONIC_VERBS_GRH];
+
+    want = roce(ONIC_VERBS_ROCE2, "10.0.0.2");
+    route(grh, &want, true);
+    ck_assert(onic_verbs_source(&v4, grh, 0, 17, &from));
+    ck_assert(same(&from, &want));
+    ck_assert(!onic_verbs_source(&v4, NULL, 0, 17, &from));
+    ck_assert(!onic_verbs_source(&v6, grh, 0, 17, &from));
+    ck_assert(!onic_verbs_source(&v4, grh, 0, 1, &from));
+
+    want = roce(ONIC_VERBS_ROCE2, "fd00::2");
+    route(grh, &want, false);
+    ck_assert(onic_verbs_source(&v6, grh, 0, 17, &from));
+    ck_assert(same(&from, &want));
+    ck_assert(!onic_verbs_source(&v4, grh, 0, 17, &from));
+    from = roce(ONIC_VERBS_ROCE2, "10.0.0.2");
+    route(grh, &from, false); /* an address of IPv4 in a header of IPv6 */
+    ck_assert(!onic_verbs_source(&v6, grh, 0, 17, &from));
+    memset(grh + 8, 0xff, 16);
+    ck_assert(!onic_verbs_source(&v6, grh, 0, 17, &from));
+
+    want = roce(ONIC_VERBS_ROCE1, "10.0.0.2");
+    route(grh, &want, false);
+    ck_assert(onic_verbs_source(&v1, grh, 0, 17, &from));
+    ck_assert(same(&from, &want));
+
+    want = infiniband(10, "fe80::");
+    ck_assert(onic_verbs_source(&ib, NULL, 10, 17, &from));
+    ck_assert(same(&from, &want));
+    ck_assert(onic_verbs_source(&ib, grh, 10, 17, &from));
+    ck_assert(!onic_verbs_source(&ib, NULL, 0, 17, &from));
+}
+END_TEST
+
+/* Whatever stands there: what is told can be sent to. */
+START_TEST(any_source)
+{
+    unit_random_t random = {unit_seed()};
+
+    for (int i = 0; i < 100000; i++) {
+        const onic_verbs_address_t mine = any_address(&random);
+        onic_verbs_address_t from, again;
+        unsigned char grh[ONIC_VERBS_GRH], bytes[ONIC_VERBS_ADDRESS_SIZE];
+        for (size_t j = 0; j < sizeof(grh); j++)
+            grh[j] = (unsigned char)unit_random64(&random);
+        grh[0] = unit_once_in(&random, 2) ? 0x60 : grh[0];
+        if (onic_verbs_source(&mine, unit_once_in(&random, 8) ? NULL : grh,
+                              (uint16_t)unit_random64(&random),
+                              (uint32_t)unit_below(&random, 0x1000000), &from)) {
+            onic_verbs_address_encode(&from, bytes);
+            UNIT_CHECK(onic_verbs_address_decode(bytes, sizeof(bytes), &again) == NULL);
+            UNIT_CHECK(same(&from, &again));
+            UNIT_CHECK(onic_verbs_obstacle(&mine, &from) == NULL);
+        }
+    }
+}
+END_TEST
+
+/* ---- choice -----------------------------------------------------------------------------------
+ */
+
+START_TEST(filters)
+{
+    static const char *const good[] = {"",           "mlx5_0",        "mlx5_0:1",     "mlx5_0:255",
+                                       "mlx5_0:1:0", "a,b:2,c:1:255", "mlx5_0,mlx5_1"};
+    static const char *const bad[] = {
+        ",",       "a,",   ",a", "a:",   "a:0",  "a:256", "a:x",  "a:1:", "a:1:256",
+        "a:1:2:3", "a::1", ":1", "a,,b", "a:+1", "a: 1",  "a:1x", "a:-1", "a:99999999999999999999"};
+
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
+        ck_assert_msg(onic_verbs_filter_valid(good[i]), "%s", good[i]);
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        ck_assert_msg(!onic_verbs_filter_valid(bad[i]), "%s", bad[i]);
+    ck_assert(onic_verbs_device_wanted("", "x"));
+    ck_assert(onic_verbs_device_wanted("a,mlx5_1:2:3", "mlx5_1"));
+    ck_assert(onic_verbs_device_wanted("a,mlx5_1:2:3", "a"));
+    ck_assert(!onic_verbs_device_wanted("mlx5_1", "mlx5_10"));
+    ck_assert(!onic_verbs_device_wanted("mlx5_10", "mlx5_1"));
+}
+END_TEST
+
+START_TEST(ports)
+{
+    const onic_verbs_seen_t seen[] = {{"eth0", 1, false, 2000},
+                                      {"ib0", 1, true, 400},
+                                      {"ib0", 2, true, 1000},
+                                      {"ib1", 1, true, 1000},
+                                      {"eth0", 2, false, 2500}};
+    static const struct {
+        const char *filter;
+        int port, index;
+    } cases[] = {{"", 2, -1},           {"eth0", 4, -1},
+                 {"eth0:1", 0, -1},     {"eth0:1:7", 0, 7},
+                 {"ib0", 2, -1},        {"none,ib0:1,eth0", 1, -1},
+                 {"eth0:3,ib1", 3, -1}, {"eth0:3:5,ib1:1", 3, -1},
+                 {"eth", -1, -1},       {"none:1:1", -1, -1}};
+    int index;
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        ck_assert(onic_verbs_filter_valid(cases[i].filter));
+        ck_assert_int_eq(onic_verbs_choose(seen, 5, cases[i].filter, &index), cases[i].port);
+        ck_assert_int_eq(index, cases[i].index);
+    }
+    ck_assert_int_eq(onic_verbs_choose(seen, 1, "", &index), 0);
+    ck_assert_int_eq(onic_verbs_choose(seen, 0, "", &index), -1);
+}
+END_TEST
+
+START_TEST(rates)
+{
+    ck_assert_uint_eq(onic_verbs_rate(32, 2), 1000); /* EDR, 4 lanes */
+    ck_assert_uint_eq(onic_verbs_rate(1, 1), 25);
+    ck_assert_uint_eq(onic_verbs_rate(64, 16), 1000);
+    ck_assert_uint_eq(onic_verbs_rate(3, 1), 0);
+    ck_assert_uint_eq(onic_verbs_rate(1, 3), 0);
+    ck_assert_uint_eq(onic_verbs_rate(0, 0), 0);
+}
+END_TEST
+
+START_TEST(gids)
+{
+    /* Worst first. */
+    static const struct {
+        onic_verbs_link_t link;
+        const char *gid;
+    } order[] = {{ONIC_VERBS_ROCE1, "fe80::1"},  {ONIC_VERBS_ROCE1, "fd00::1"},
+                 {ONIC_VERBS_ROCE1, "10.0.0.1"}, {ONIC_VERBS_ROCE2, "fe80::1"},
+                 {ONIC_VERBS_ROCE2, "fd00::1"},  {ONIC_VERBS_ROCE2, "10.0.0.1"}};
+    unit_random_t random = {unit_seed()};
+    onic_verbs_gid_t g[8];
+
+    memset(g, 0, sizeof(g));
+    ck_assert_int_eq(onic_verbs_choose_gid(g, 0), -1);
+    g[0].link = ONIC_VERBS_ROCE2;  /* no address */
+    set_gid(g[1].gid, "10.0.0.1"); /* no link */
+    ck_assert_int_eq(onic_verbs_choose_gid(g, 2), -1);
+    for (int i = 0; i < 2000; i++) {
+        int best = -1, most = -1;
+        const int n = 1 + (int)unit_below(&random, 8);
+        for (int j = 0; j < n; j++) {
+            const int which = (int)unit_below(&random, 6);
+            g[j].link = (uint8_t)order[which].link;
+            set_gid(g[j].gid, order[which].gid);
+            best = which > most ? j : best;
+            most = which > most ? which : most;
+        }
+        UNIT_CHECK(onic_verbs_choose_gid(g, n) == best);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {round_trip, one_form_only, refused, keys,  obstacles, sources,
+                                  any_source, filters,       ports,   rates, gids};
+
+    return unit_run("verbs_port", tests, sizeof(tests) / sizeof(tests[0]));
+}
