@@ -22,7 +22,7 @@
 
 #include "coll_nicbarrier/engines/engine.h"
 #include "coll_nicbarrier/engines/put/rdma.h"
-#include "coll_nicbarrier/epoch/epoch.h"
+#include "coll_nicbarrier/epoch/rule.h"
 #include "coll_nicbarrier/schedule/schedule.h"
 #include "common/wire.h"
 #include "common/wire_put.h"
@@ -32,9 +32,9 @@
 /** The server thread takes over when the application has been away for so long. */
 #define IDLE_USEC 1000U
 
-/** A flag, alone on its cache lines. */
+/** A flag, alone on its cache lines: a word as in rule.h. */
 typedef struct flag {
-    _Alignas(128) _Atomic uint64_t epoch;
+    _Alignas(128) _Atomic uint64_t word;
 } flag_t;
 
 /** What goes to the partner of one step: the static message. */
@@ -53,7 +53,7 @@ struct nicbarrier_net {
     nicbarrier_net_events_t events;
     onic_region_t *region; /**< not when it is gone */
     flag_t *flags;
-    nicbarrier_epochs_t epochs;
+    nicbarrier_rule_t rule;
     outlet_t outlet[NICBARRIER_STEPS_MAX];
     int in_flight;
     unsigned losses; /**< of connections, when the partners were last looked at */
@@ -124,40 +124,35 @@ static void put_done(void *arg, int status)
 /** What had to wait for the put before it. */
 static void send_all(nicbarrier_net_t *net)
 {
-    for (int k = 0; k < net->epochs.nsteps; k++) {
+    for (uint32_t k = 0; k < net->rule.nsteps; k++) {
         if (net->outlet[k].remote != NULL) {
             send(&net->outlet[k]);
         }
     }
 }
 
-static void post(nicbarrier_net_t *net, const nicbarrier_message_t *messages, int n)
+/** The words of these steps: a bit for each. */
+static void post(nicbarrier_net_t *net, uint64_t steps)
 {
-    for (int i = 0; i < n; i++) {
-        outlet_t *out = &net->outlet[messages[i].from_at];
-        out->wanted = messages[i].epoch;
-        send(out);
+    for (uint32_t k = 0; k < net->rule.nsteps; k++) {
+        if (steps >> k & 1) {
+            net->outlet[k].wanted = nicbarrier_rule_word(&net->rule, k);
+            send(&net->outlet[k]);
+        }
     }
 }
 
 /* ---- moving on; the wire lock is held ----------------------------------------------------------
  */
 
-/** Hands grown flags to the protocol. */
+/** Hands the flags to the rule, which keeps the greatest it has seen. */
 static int read_flags(nicbarrier_net_t *net)
 {
     int events = 0;
-    for (int k = 0; k < net->epochs.nsteps; k++) {
-        const nicbarrier_slot_t *s = &net->epochs.slot[k];
-        uint64_t epoch = atomic_load_explicit(&net->flags[k].epoch, memory_order_acquire);
-        if (s->step.wait_for != NICBARRIER_NOBODY && epoch > s->received) {
-            nicbarrier_packet_t p = {.kind = NICBARRIER_PACKET_EPOCH,
-                                     .at = (uint8_t)k,
-                                     .from_at = s->step.wait_at,
-                                     .sender = (uint32_t)s->step.wait_for,
-                                     .key = net->group.key,
-                                     .epoch = epoch};
-            events += nicbarrier_epochs_receive(&net->epochs, &p, 0) == NICBARRIER_NEW;
+    for (uint32_t k = 0; k < net->rule.nsteps; k++) {
+        if (net->rule.waits >> k & 1) {
+            uint64_t word = atomic_load_explicit(&net->flags[k].word, memory_order_acquire);
+            events += nicbarrier_rule_receive(&net->rule, k, word) == NICBARRIER_WORD_NEW;
         }
     }
     return events;
@@ -165,14 +160,12 @@ static int read_flags(nicbarrier_net_t *net)
 
 static void advance(nicbarrier_net_t *net)
 {
-    nicbarrier_message_t out[NICBARRIER_STEPS_MAX];
-    uint64_t before = net->epochs.completed;
-    int n = nicbarrier_epochs_advance(&net->epochs, 0, out);
-    post(net, out, n);
-    if (net->epochs.completed > before) {
-        atomic_store_explicit(&net->completed, net->epochs.completed, memory_order_release);
+    uint64_t before = net->rule.completed;
+    post(net, nicbarrier_rule_advance(&net->rule));
+    if (net->rule.completed > before) {
+        atomic_store_explicit(&net->completed, net->rule.completed, memory_order_release);
         if (net->events.complete != NULL) {
-            net->events.complete(net->events.arg, net->epochs.completed);
+            net->events.complete(net->events.arg, net->rule.completed);
         }
     }
 }
@@ -181,12 +174,12 @@ static void advance(nicbarrier_net_t *net)
  *  awaited it may have left in good order, of which the user need not hear. */
 static void look_for_losses(nicbarrier_net_t *net)
 {
-    const bool awaited = net->epochs.completed < net->epochs.entered;
+    const bool awaited = net->rule.completed < net->rule.entered;
     if (net->losses == onic_wire_losses()) {
         return;
     }
     net->losses = onic_wire_losses();
-    for (int k = 0; k < net->epochs.nsteps; k++) {
+    for (uint32_t k = 0; k < net->rule.nsteps; k++) {
         onic_remote_t *remote = net->outlet[k].remote;
         if (remote != NULL && (awaited ? onic_remote_lost(remote) : onic_remote_is_lost(remote))) {
             atomic_store_explicit(&net->failed, true, memory_order_release);
@@ -197,9 +190,9 @@ static void look_for_losses(nicbarrier_net_t *net)
 static int move_on(nicbarrier_net_t *net)
 {
     uint64_t entered = net->events.entered != NULL ? net->events.entered(net->events.arg) : 0;
-    int events = entered > net->epochs.entered;
+    int events = entered > net->rule.entered;
     if (events > 0) {
-        nicbarrier_epochs_enter(&net->epochs, entered);
+        nicbarrier_rule_enter(&net->rule, entered);
     }
     events += read_flags(net);
     if (events > 0) {
@@ -311,38 +304,51 @@ static int put_prepare(const nicbarrier_group_t *group, nicbarrier_net_t **net_p
     return 0;
 }
 
-static int open_outlets(nicbarrier_net_t *net, const nicbarrier_endpoints_t *endpoints,
-                        nicbarrier_reason_t *why)
+static int open_outlet(nicbarrier_net_t *net, outlet_t *out, const nicbarrier_step_t *step,
+                       const nicbarrier_endpoints_t *endpoints, nicbarrier_reason_t *why)
 {
-    for (int k = 0; k < net->epochs.nsteps; k++) {
-        const nicbarrier_step_t *step = &net->epochs.slot[k].step;
-        outlet_t *out = &net->outlet[k];
-        int rc = 0;
-        out->net = net;
-        out->at = step->send_at;
-        if (step->send_to == NICBARRIER_NOBODY) {
-            continue;
-        }
-        const nicbarrier_endpoint_t *endpoint = nicbarrier_endpoint_of(endpoints, step->send_to);
-        if (endpoint == NULL) {
-            nicbarrier_reason(why, "the endpoint of member %d is missing", (int)step->send_to);
-            return -1;
-        }
-        out->remote = onic_remote_open(endpoint->bytes, endpoint->len, &rc);
-        if (out->remote == NULL) {
-            nicbarrier_reason(why, "UCX cannot put to member %d of %d (%d)", (int)step->send_to,
-                              net->group.n, rc);
-            return -1;
-        }
+    const nicbarrier_endpoint_t *endpoint = nicbarrier_endpoint_of(endpoints, step->send_to);
+    int rc = 0;
+    if (endpoint == NULL) {
+        nicbarrier_reason(why, "the endpoint of member %d is missing", (int)step->send_to);
+        return -1;
+    }
+    out->net = net;
+    out->at = step->send_at;
+    out->remote = onic_remote_open(endpoint->bytes, endpoint->len, &rc);
+    if (out->remote == NULL) {
+        nicbarrier_reason(why, "UCX cannot put to member %d of %d (%d)", (int)step->send_to,
+                          net->group.n, rc);
+        return -1;
     }
     return 0;
+}
+
+static int open_outlets(nicbarrier_net_t *net, const nicbarrier_step_t *steps, int n,
+                        const nicbarrier_endpoints_t *endpoints, nicbarrier_reason_t *why)
+{
+    int rc = 0;
+    for (int k = 0; k < n && rc == 0; k++) {
+        if (steps[k].send_to != NICBARRIER_NOBODY) {
+            rc = open_outlet(net, &net->outlet[k], &steps[k], endpoints, why);
+        }
+    }
+    return rc;
+}
+
+static void begin_rule(nicbarrier_net_t *net, const nicbarrier_step_t *steps, int n)
+{
+    uint64_t sends = 0, waits = 0;
+    for (int k = 0; k < n; k++) {
+        sends |= (uint64_t)(steps[k].send_to != NICBARRIER_NOBODY) << k;
+        waits |= (uint64_t)(steps[k].wait_for != NICBARRIER_NOBODY) << k;
+    }
+    nicbarrier_rule_init(&net->rule, (uint32_t)n, sends, waits);
 }
 
 static int put_connect(nicbarrier_net_t *net, const nicbarrier_endpoints_t *endpoints,
                        const nicbarrier_net_events_t *events, nicbarrier_reason_t *why)
 {
-    static const nicbarrier_timing_t never = {NICBARRIER_NEVER / 4, NICBARRIER_NEVER / 4,
-                                              NICBARRIER_NEVER / 4, NICBARRIER_NEVER / 4};
     nicbarrier_step_t steps[NICBARRIER_STEPS_MAX];
     int n = nicbarrier_schedule((nicbarrier_schedule_kind_t)schedule_kind, DEGREE, net->group.me,
                                 net->group.n, steps);
@@ -350,11 +356,11 @@ static int put_connect(nicbarrier_net_t *net, const nicbarrier_endpoints_t *endp
         nicbarrier_reason(why, "%d members are too many", net->group.n);
         return -1;
     }
-    nicbarrier_epochs_init(&net->epochs, steps, n, &never);
+    begin_rule(net, steps, n);
     net->events = *events;
     onic_wire_lock();
     net->losses = onic_wire_losses();
-    int rc = open_outlets(net, endpoints, why);
+    int rc = open_outlets(net, steps, n, endpoints, why);
     net->next = nets;
     nets = net;
     onic_wire_defer(ONIC_AM_COLL);
@@ -367,7 +373,7 @@ static int put_connect(nicbarrier_net_t *net, const nicbarrier_endpoints_t *endp
 static void put_enter(nicbarrier_net_t *net, uint64_t epoch)
 {
     onic_wire_lock();
-    nicbarrier_epochs_enter(&net->epochs, epoch);
+    nicbarrier_rule_enter(&net->rule, epoch);
     (void)read_flags(net);
     advance(net);
     onic_wire_unlock();
@@ -394,7 +400,7 @@ static int put_progress(nicbarrier_net_t *net)
  * the same epochs: each flag was waited for in the last one, and holds its last value. */
 static bool has_all(const nicbarrier_net_t *net)
 {
-    return !net->abandoned && net->epochs.completed == net->epochs.entered;
+    return !net->abandoned && net->rule.completed == net->rule.entered;
 }
 
 static void put_abandon(nicbarrier_net_t *net)
