@@ -30,9 +30,11 @@ coll_nicbarrier_libnicbarrier_core_la_SOURCES = \
 	coll_nicbarrier/schedule/schedule.h \
 	coll_nicbarrier/engines/shm/shm.c \
 	coll_nicbarrier/engines/shm/shm.h \
+	coll_nicbarrier/engines/team.c \
+	coll_nicbarrier/engines/team.h \
 	coll_nicbarrier/engines/datagram/tombstone.c \
 	coll_nicbarrier/engines/datagram/tombstone.h
-coll_nicbarrier_libnicbarrier_core_la_CPPFLAGS = $(pure_cppflags)
+coll_nicbarrier_libnicbarrier_core_la_CPPFLAGS = $(pure_cppflags) -D_GNU_SOURCE
 
 # Engine datagram, which needs no MPI either.
 noinst_LTLIBRARIES += coll_nicbarrier/libnicbarrier_datagram.la
@@ -60,8 +62,6 @@ mca_coll_nicbarrier_la_SOURCES = \
 	coll_nicbarrier/agree/agree.c \
 	coll_nicbarrier/agree/agree.h \
 	coll_nicbarrier/engines/engines.c \
-	coll_nicbarrier/engines/team.c \
-	coll_nicbarrier/engines/team.h \
 	coll_nicbarrier/component/component.c \
 	coll_nicbarrier/agree/exchange.c \
 	coll_nicbarrier/agree/exchange.h \

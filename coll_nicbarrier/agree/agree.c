@@ -27,7 +27,7 @@ typedef struct hello {
     uint8_t score[NICBARRIER_ENGINES_MAX]; /**< of each engine, here */
 } hello_t;
 
-typedef enum step { HELLO, MAPPED, LENGTHS, ENDPOINTS, CONNECTED, TRIAL, RESULT } step_t;
+typedef enum step { HELLO, MAPPED, ARRANGED, LENGTHS, ENDPOINTS, CONNECTED, TRIAL, RESULT } step_t;
 
 struct nicbarrier_agreement {
     struct ompi_communicator_t *comm;
@@ -46,6 +46,7 @@ struct nicbarrier_agreement {
     size_t bytes; /**< of the node's segment */
     onic_segment_t segment;
     onic_node_t node;
+    size_t offset;    /**< of their flags in the segment */
     int first, n;     /**< those of the node that gather in shared memory: a part of node.ranks */
     int *leader;      /**< ranks of the leaders, ascending */
     int leaders;      /**< how many */
@@ -265,32 +266,39 @@ static int limit_of(const nicbarrier_agreement_t *a, int nodes)
     return params()->ppn > 0 ? params()->ppn : nodes == 1 ? 1 : a->size;
 }
 
-/** My view of the flags of those who gather with me. */
-static void join_flags(nicbarrier_agreement_t *a, int limit)
+/** Where the flags stand of those who gather with me. */
+static size_t find_part(nicbarrier_agreement_t *a, int limit)
 {
-    nicbarrier_team_t *c = a->team;
     int part = a->node.me / limit, left;
     a->first = part * limit;
     left = a->node.n - a->first;
     a->n = left < limit ? left : limit;
-    if (a->n < 2) {
+    return (size_t)part * nicbarrier_shm_bytes(limit < a->node.n ? limit : a->node.n);
+}
+
+/** The first of them arranges all, since it knows where all run. */
+static void arrange_flags(nicbarrier_agreement_t *a, int limit)
+{
+    a->offset = find_part(a, limit);
+    if (a->n < 2 || a->node.me != a->first) {
         return;
     }
-    nicbarrier_locality_t *where = malloc((size_t)a->n * sizeof(*where));
-    size_t offset = (size_t)part * nicbarrier_shm_bytes(limit < a->node.n ? limit : a->node.n);
-    for (int i = 0; where != NULL && i < a->n; i++) {
-        where[i] = a->hello[a->node.ranks[a->first + i]].where;
+    char *base = (char *)a->segment.base + a->offset;
+    for (int i = 0; i < a->n; i++) {
+        nicbarrier_shm_introduce(base, a->n, i, &a->hello[a->node.ranks[a->first + i]].where);
     }
-    if (where == NULL || nicbarrier_shm_init(&c->shm, (char *)a->segment.base + offset, where, a->n,
-                                             a->node.me - a->first, nicbarrier_shm_config.fanout,
-                                             a->leaders > 1) != 0) {
+    if (nicbarrier_shm_arrange(base, a->n, nicbarrier_shm_config.fanout) != 0) {
         FAIL(a, "memory is exhausted");
-    } else {
-        c->on_node = true;
-        c->segment = a->segment;
-        a->segment = (onic_segment_t){NULL, 0};
     }
-    free(where);
+}
+
+static void join_flags(nicbarrier_agreement_t *a)
+{
+    if (a->n > 1 && !a->failed &&
+        nicbarrier_team_attach(a->team, &a->segment, a->offset, a->n, a->node.me - a->first,
+                               nicbarrier_shm_config.fanout, a->leaders > 1) != 0) {
+        FAIL(a, "memory is exhausted");
+    }
 }
 
 /** Opens the engine and makes my endpoint; without success it has no bytes. */
@@ -329,7 +337,8 @@ static int after_mapped(nicbarrier_agreement_t *a)
         return exchange(a, HELLO, &a->mine, sizeof(a->mine), a->hello);
     }
     int rc = onic_node_settle(&a->node, a->nodes, a->answer, a->size, a->me, &complete);
-    a->team = nicbarrier_team_new();
+    const nicbarrier_team_config_t config = nicbarrier_team_config();
+    a->team = nicbarrier_team_new(&config);
     if (rc != OMPI_SUCCESS || a->team == NULL) {
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
@@ -343,7 +352,14 @@ static int after_mapped(nicbarrier_agreement_t *a)
     (void)find_leaders(a, a->node.index, limit);
     a->team->kind = a->leaders > 1 ? a->kind : NICBARRIER_SHM;
     a->team->engine = nicbarrier_engines[a->kind];
-    join_flags(a, limit);
+    arrange_flags(a, limit);
+    int32_t failed = a->failed;
+    return exchange(a, ARRANGED, &failed, sizeof(failed), a->answer);
+}
+
+static int after_arranged(nicbarrier_agreement_t *a)
+{
+    join_flags(a);
     return a->leaders > 1 && a->leader_index >= 0 ? start_lengths(a) : start_result(a);
 }
 
@@ -436,6 +452,8 @@ static int next_step(nicbarrier_agreement_t *a)
         return after_hello(a);
     case MAPPED:
         return after_mapped(a);
+    case ARRANGED:
+        return after_arranged(a);
     case LENGTHS:
         return after_lengths(a);
     case ENDPOINTS:

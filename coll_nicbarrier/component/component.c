@@ -9,12 +9,14 @@
 #include "coll_nicbarrier/component/module.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "common/config.h"
 #include "common/help.h"
 #include "common/series.h"
 #include "ompi/constants.h"
 #include "opal/runtime/opal_progress.h"
+#include "opal/util/proc.h"
 
 static int component_open(void);
 static int component_close(void);
@@ -80,6 +82,25 @@ static int component_init(bool progress_threads, bool mpi_threads)
     (void)progress_threads;
     (void)mpi_threads;
     return OMPI_SUCCESS;
+}
+
+/** What a thread that waits for a team calls. */
+static void progress(void)
+{
+    (void)opal_progress();
+}
+
+nicbarrier_team_config_t nicbarrier_team_config(void)
+{
+    const nicbarrier_params_t *p = &mca_coll_nicbarrier_component.params;
+    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+
+    return (nicbarrier_team_config_t){
+        .spins_max = p->spin,
+        .skew = p->skew,
+        .oversubscribed = (long)opal_process_info.num_local_peers + 1 > processors,
+        .progress = progress,
+    };
 }
 
 int nicbarrier_net_open(int kind, nicbarrier_reason_t *why)

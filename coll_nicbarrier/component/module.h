@@ -105,6 +105,9 @@ void nicbarrier_settings_publish(void);
  * for an answer of the node's daemon. Any MPI thread. */
 bool nicbarrier_settings_agree(struct ompi_communicator_t *comm);
 
+/** What this process wants of its teams. */
+nicbarrier_team_config_t nicbarrier_team_config(void);
+
 /** Starts a network engine unless it runs. 0, or -1 and the reason. */
 int nicbarrier_net_open(int kind, nicbarrier_reason_t *why);
 

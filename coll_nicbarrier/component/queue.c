@@ -229,7 +229,7 @@ static int harvest(nicbarrier_queue_t *queue, nicbarrier_request_t ***tail_p)
         queue->head = r->next;
         r->next = NULL;
         r->super.req_status.MPI_ERROR = rc < 0 ? rc : OMPI_SUCCESS;
-        if (queue->team != NULL && queue->team->skew) {
+        if (queue->team != NULL && queue->team->config.skew) {
             note_skew(queue, r->epoch);
         }
         nicbarrier_overlap_done(&queue->overlap, r->epoch);
@@ -353,7 +353,7 @@ int nicbarrier_queue_barrier(nicbarrier_queue_t *queue)
     if (!nicbarrier_team_wait(queue->team, epoch)) {
         return OMPI_ERR_UNREACH;
     }
-    if (queue->team->skew) {
+    if (queue->team->config.skew) {
         note_skew(queue, epoch);
     }
     return OMPI_SUCCESS;

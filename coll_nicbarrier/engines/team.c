@@ -1,23 +1,17 @@
 /*
- * Copyright (t) 2026 The ompi-nic authors. All rights reserved.
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-#include "common/ompi_compat.h"
-#include "common/pause.h"
-
 #include "coll_nicbarrier/engines/team.h"
 
 #include <sched.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "coll_nicbarrier/engines/oversubscription.h"
-#include "coll_nicbarrier/component/module.h"
-#include "opal/runtime/opal_progress.h"
-#include "opal/util/proc.h"
+#include "common/clock.h"
+#include "common/pause.h"
+#include "common/segment.h"
 
 /** A thread that has waited this long looks whether others want its processor. If so it sleeps in
  * the kernel, where it costs nobody anything. If not it goes on with Open MPI's progress, since
@@ -36,27 +30,30 @@
 /** Of the barriers that need no waiting, one in so many calls it. */
 #define ENTRIES_PER_PROGRESS 128U
 
-static uint64_t now_nsec(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000U + (uint64_t)t.tv_nsec;
-}
-
 /* ---- making --------------------------------------------------------------------------------- */
 
-nicbarrier_team_t *nicbarrier_team_new(void)
+nicbarrier_team_t *nicbarrier_team_new(const nicbarrier_team_config_t *config)
 {
-    const nicbarrier_params_t *p = &mca_coll_nicbarrier_component.params;
     nicbarrier_team_t *t = calloc(1, sizeof(*t));
     if (t != NULL) {
-        long processors = sysconf(_SC_NPROCESSORS_ONLN);
-        bool crowded = (long)opal_process_info.num_local_peers + 1 > processors;
-        t->skew = p->skew;
-        t->spins_max = p->spin;
-        atomic_init(&t->spins, crowded ? 0 : p->spin);
+        t->config = *config;
+        atomic_init(&t->spins, config->oversubscribed ? 0 : config->spins_max);
     }
     return t;
+}
+
+int nicbarrier_team_attach(nicbarrier_team_t *t, onic_segment_t *segment, size_t offset, int n,
+                           int me, int fanout, bool network)
+{
+    if (offset > segment->size || nicbarrier_shm_bytes(n) > segment->size - offset ||
+        nicbarrier_shm_attach(&t->shm, (char *)segment->base + offset, n, me, fanout, network) !=
+            0) {
+        return -1;
+    }
+    t->on_node = true;
+    t->segment = *segment;
+    *segment = (onic_segment_t){NULL, 0};
+    return 0;
 }
 
 static void net_complete(void *arg, uint64_t epoch)
@@ -130,10 +127,10 @@ static bool is_unfinished(nicbarrier_team_t *t)
     return (t->prepared && !t->agreed) || (t->on_node && nicbarrier_shm_pending(&t->shm));
 }
 
-void nicbarrier_team_free(nicbarrier_team_t *t)
+void nicbarrier_team_drop_network(nicbarrier_team_t *t)
 {
-    if (t == NULL) {
-        return;
+    if (t->on_node && t->net != NULL) {
+        t->shm.head->poke_len = 0;
     }
     if (t->net != NULL && is_unfinished(t) && t->engine->extras->abandon != NULL) {
         t->engine->extras->abandon(t->net);
@@ -141,6 +138,17 @@ void nicbarrier_team_free(nicbarrier_team_t *t)
     if (t->net != NULL) {
         t->engine->disconnect(t->net);
     }
+    t->net = NULL;
+    t->prepared = false;
+    atomic_store_explicit(&t->given, 0, memory_order_relaxed);
+}
+
+void nicbarrier_team_free(nicbarrier_team_t *t)
+{
+    if (t == NULL) {
+        return;
+    }
+    nicbarrier_team_drop_network(t);
     if (t->on_node) {
         nicbarrier_shm_free(&t->shm);
     }
@@ -180,8 +188,8 @@ void nicbarrier_team_enter(nicbarrier_team_t *t, uint64_t epoch)
         t->engine->enter(t->net, epoch);
         return;
     }
-    if (t->skew) {
-        nicbarrier_shm_stamp(&t->shm, epoch, now_nsec());
+    if (t->config.skew) {
+        nicbarrier_shm_stamp(&t->shm, epoch, onic_now_nsec());
     }
     if (nicbarrier_shm_enter(&t->shm, epoch)) {
         tell_leader(t);
@@ -215,12 +223,12 @@ bool nicbarrier_team_done(nicbarrier_team_t *t, uint64_t epoch)
 nicbarrier_failure_t nicbarrier_team_failure(nicbarrier_team_t *t)
 {
     if (t->net == NULL) {
-        return nicbarrier_shm_failed(&t->shm) ? NICBARRIER_LOST : NICBARRIER_SOUND;
+        return t->on_node ? nicbarrier_shm_failed(&t->shm) : NICBARRIER_SOUND;
     }
     nicbarrier_failure_t failure =
         t->engine->extras->failure != NULL ? t->engine->extras->failure(t->net) : NICBARRIER_SOUND;
     if (failure != NICBARRIER_SOUND && t->on_node) {
-        nicbarrier_shm_fail(&t->shm);
+        nicbarrier_shm_fail(&t->shm, failure);
     }
     return failure;
 }
@@ -272,7 +280,7 @@ static void sleep_a_little(nicbarrier_team_t *t, uint64_t epoch)
 static void learn(nicbarrier_team_t *t, uint64_t nsec, unsigned yields)
 {
     bool shared = nicbarrier_is_shared(nsec, yields);
-    atomic_store_explicit(&t->spins, shared ? 0 : t->spins_max, memory_order_relaxed);
+    atomic_store_explicit(&t->spins, shared ? 0 : t->config.spins_max, memory_order_relaxed);
 }
 
 /** Sleeps for some naps, by turns with Open MPI's progress. True where it is over. */
@@ -282,7 +290,7 @@ static bool wait_asleep(nicbarrier_team_t *t, uint64_t epoch)
         if (over(t, epoch)) {
             return true;
         }
-        opal_progress();
+        t->config.progress();
         sleep_a_little(t, epoch);
     }
     return over(t, epoch);
@@ -300,18 +308,18 @@ static long times_displaced(void)
 static bool wait_awake(nicbarrier_team_t *t, uint64_t epoch, bool *wanted_p)
 {
     const long displaced = times_displaced();
-    const uint64_t start = now_nsec();
+    const uint64_t start = onic_now_nsec();
     long yields = 0;
     do {
         for (int turn = 0; turn < PROGRESS_PER_YIELD; turn++) {
             if (over(t, epoch)) {
                 return true;
             }
-            opal_progress();
+            t->config.progress();
         }
         sched_yield();
         yields++;
-    } while (now_nsec() - start < SLEEP_AFTER_NSEC);
+    } while (onic_now_nsec() - start < SLEEP_AFTER_NSEC);
     *wanted_p = nicbarrier_is_wanted(times_displaced() - displaced, yields);
     return false;
 }
@@ -327,15 +335,15 @@ static void wait_very_long(nicbarrier_team_t *t, uint64_t epoch)
 static void wait_long(nicbarrier_team_t *t, uint64_t epoch)
 {
     bool sample = epoch % WAITS_PER_SAMPLE == 0;
-    uint64_t start = sample ? now_nsec() : 0;
+    uint64_t start = sample ? onic_now_nsec() : 0;
     unsigned yields = 0;
     while (!over(t, epoch)) {
         sched_yield();
         if (++yields % YIELDS_PER_PROGRESS != 0) {
             continue;
         }
-        opal_progress();
-        uint64_t now = now_nsec();
+        t->config.progress();
+        uint64_t now = onic_now_nsec();
         start = start == 0 ? now : start;
         if (now - start > SLEEP_AFTER_NSEC) {
             wait_very_long(t, epoch);
@@ -343,7 +351,7 @@ static void wait_long(nicbarrier_team_t *t, uint64_t epoch)
         }
     }
     if (sample && yields > 0) {
-        learn(t, now_nsec() - start, yields);
+        learn(t, onic_now_nsec() - start, yields);
     }
 }
 
@@ -376,7 +384,7 @@ bool nicbarrier_team_wait(nicbarrier_team_t *t, uint64_t epoch)
     }
     nicbarrier_team_depart(t);
     if (epoch % ENTRIES_PER_PROGRESS == 0) {
-        opal_progress();
+        t->config.progress();
     }
     return done;
 }

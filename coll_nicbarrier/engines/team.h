@@ -1,5 +1,5 @@
 /*
- * Copyright (t) 2026 The ompi-nic authors. All rights reserved.
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /**
@@ -9,6 +9,9 @@
  *
  * The network part is driven by the leader's process alone: by its threads while they are in MPI,
  * otherwise by the engine's helper thread, which the last process of the node to arrive wakes.
+ *
+ * No MPI, no header of Open MPI: what a thread that waits has to move on besides comes with the
+ * configuration.
  *
  * Threads: enter, done, progress and wait may be called by any number of MPI threads.
  */
@@ -23,6 +26,14 @@
 #include "coll_nicbarrier/engines/engine.h"
 #include "coll_nicbarrier/engines/shm/shm.h"
 
+/** What a process wants of its teams. */
+typedef struct nicbarrier_team_config {
+    int spins_max; /**< looks before a waiting thread yields, where it is alone on its processor */
+    bool skew;     /**< measure the time from first to last arrival */
+    bool oversubscribed;    /**< more ranks on this node than processors */
+    void (*progress)(void); /**< what a thread that waits calls now and then; never NULL */
+} nicbarrier_team_config_t;
+
 typedef struct nicbarrier_team {
     int kind;     /**< the engine's number, in nicbarrier_engines */
     bool on_node; /**< there are others on my node: shm and segment are in use */
@@ -33,13 +44,21 @@ typedef struct nicbarrier_team {
     _Atomic uint64_t given;            /**< leader: last epoch given to the engine */
     bool prepared;                     /**< others have my endpoint, or will get it */
     bool agreed;                       /**< all have agreed on this team */
-    bool skew;                         /**< measure the time from first to last arrival */
-    int spins_max; /**< looks before a waiting thread yields, where it is alone on its processor */
-    _Atomic int spins; /**< and as things are */
+    nicbarrier_team_config_t config;
+    _Atomic int spins; /**< looks before a waiting thread yields, as things are */
 } nicbarrier_team_t;
 
 /** A team without parts. NULL where memory is exhausted. */
-nicbarrier_team_t *nicbarrier_team_new(void);
+nicbarrier_team_t *nicbarrier_team_new(const nicbarrier_team_config_t *config);
+
+/**
+ * Adds the part on the node: flags in the segment, `offset` bytes behind its beginning (a multiple
+ * of 128), where the `n` members have introduced themselves and the first has arranged them
+ * (shm.h). `network` says whether the team has a network part. Returns 0, and has taken the segment
+ * over, which is empty then; or -1 where memory is exhausted or the segment does not hold that.
+ */
+int nicbarrier_team_attach(nicbarrier_team_t *t, onic_segment_t *segment, size_t offset, int n,
+                           int me, int fanout, bool network);
 
 /** Adds the network part: my endpoint for the group. 0, or -1 and the reason. */
 int nicbarrier_team_prepare(nicbarrier_team_t *t, const nicbarrier_group_t *group, void *bytes,
@@ -47,6 +66,10 @@ int nicbarrier_team_prepare(nicbarrier_team_t *t, const nicbarrier_group_t *grou
 /** Everybody's endpoints are here. 0, or -1 and the reason. */
 int nicbarrier_team_connect(nicbarrier_team_t *t, const nicbarrier_endpoints_t *endpoints,
                             nicbarrier_reason_t *why);
+
+/** Takes the network part away, if there is one, so that another can be prepared: the trial has
+ *  failed, and no barrier has been entered. */
+void nicbarrier_team_drop_network(nicbarrier_team_t *t);
 
 /** Leader: enters the first epoch, which is no barrier of the user's but shows that the engine gets
  *  through. True once it is complete; makes progress. */
@@ -83,7 +106,7 @@ nicbarrier_failure_t nicbarrier_team_failure(nicbarrier_team_t *t);
 int nicbarrier_team_progress(nicbarrier_team_t *t);
 
 /** Returns when the epoch, which has been entered, is complete: true; or when the team has
- *  failed: false. Progresses Open MPI meanwhile. */
+ *  failed: false. Calls the configured progress meanwhile. */
 bool nicbarrier_team_wait(nicbarrier_team_t *t, uint64_t epoch);
 
 #endif

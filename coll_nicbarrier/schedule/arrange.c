@@ -6,7 +6,6 @@
 
 #include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 
 /** What two neighbours must share to be gathered, from near to far. */
 typedef enum reach { CACHE, NUMA, PACKAGE, ALL, REACHES } reach_t;
@@ -149,37 +148,34 @@ static int order_leaves(nicbarrier_tree_t *tree, nicbarrier_locality_t *locality
     return 0;
 }
 
-int nicbarrier_arrange(nicbarrier_tree_t *tree, const nicbarrier_locality_t *where, int n,
-                       int fanout)
+size_t nicbarrier_tree_bytes(int leaves)
 {
-    size_t max = (size_t)nicbarrier_tree_max(n);
+    return ((size_t)leaves + 3 * (size_t)nicbarrier_tree_max(leaves)) * sizeof(int32_t);
+}
+
+nicbarrier_tree_t nicbarrier_tree_at(void *base, int leaves)
+{
+    nicbarrier_tree_t tree = {.leaves = leaves, .leaf = base};
+    const int max = nicbarrier_tree_max(leaves);
+    tree.parent = tree.leaf + leaves;
+    tree.first = tree.parent + max;
+    tree.count = tree.first + max;
+    return tree;
+}
+
+int nicbarrier_arrange(nicbarrier_tree_t *tree, const nicbarrier_locality_t *where, int fanout)
+{
+    const size_t max = (size_t)nicbarrier_tree_max(tree->leaves);
     nicbarrier_locality_t *locality = malloc(max * sizeof(*locality));
     int rc = -1;
 
-    memset(tree, 0, sizeof(*tree));
-    tree->leaves = tree->vertices = n;
-    tree->leaf = malloc((size_t)n * sizeof(int));
-    tree->parent = malloc(max * sizeof(int));
-    tree->first = malloc(max * sizeof(int));
-    tree->count = malloc(max * sizeof(int));
-    if (locality != NULL && tree->leaf != NULL && tree->parent != NULL && tree->first != NULL &&
-        tree->count != NULL) {
-        rc = order_leaves(tree, locality, where, n);
+    if (locality != NULL) {
+        rc = order_leaves(tree, locality, where, tree->leaves);
     }
     if (rc == 0) {
+        tree->vertices = tree->leaves;
         build(tree, locality, fanout);
-    } else {
-        nicbarrier_tree_free(tree);
     }
     free(locality);
     return rc;
-}
-
-void nicbarrier_tree_free(nicbarrier_tree_t *tree)
-{
-    free(tree->leaf);
-    free(tree->parent);
-    free(tree->first);
-    free(tree->count);
-    memset(tree, 0, sizeof(*tree));
 }

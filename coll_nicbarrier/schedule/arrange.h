@@ -5,7 +5,8 @@
 /**
  * @file
  * Who gathers with whom on a node: a tree of groups that follows caches, NUMA nodes and packages.
- * Pure: no clock, no globals; memory of its own only.
+ * Pure: no clock, no globals. The tree lies in memory that the caller gives, so that one process
+ * may make it for all of its node.
  *
  * The leaves are the processes, in an order in which those that share a cache are neighbours. The
  * vertices are numbered level by level, leaves first, so the children of a vertex are a range of
@@ -14,6 +15,7 @@
 #ifndef NICBARRIER_ARRANGE_H
 #define NICBARRIER_ARRANGE_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /** Where a process runs; -1 where that is not known. Compared from the first to the last: processes
@@ -25,26 +27,30 @@ typedef struct nicbarrier_locality {
 } nicbarrier_locality_t;
 
 typedef struct nicbarrier_tree {
-    int leaves;   /**< processes */
-    int vertices; /**< all, at most nicbarrier_tree_max(leaves) */
-    int *leaf;    /**< for each process the number of its leaf */
-    int *parent;  /**< for each vertex; -1 for the root */
-    int *first;   /**< its first child; 0 for leaves */
-    int *count;   /**< how many children; 0 for leaves */
+    int leaves;      /**< processes */
+    int vertices;    /**< all, at most nicbarrier_tree_max(leaves) */
+    int32_t *leaf;   /**< for each process the number of its leaf */
+    int32_t *parent; /**< for each vertex; -1 for the root */
+    int32_t *first;  /**< its first child; 0 for leaves */
+    int32_t *count;  /**< how many children; 0 for leaves */
 } nicbarrier_tree_t;
 
 /** Most vertices that a tree of `leaves` leaves can have, whatever the fanout. */
 int nicbarrier_tree_max(int leaves);
 
-/**
- * Arranges `n` >= 1 processes, of which where[i] tells the locality. No vertex has more than
- * `fanout`
- * >= 2 children. Everybody who gives the same arguments gets the same tree. Up to `fanout`
- * processes are one group, wherever they are. Returns 0, or -1 where memory is exhausted.
- */
-int nicbarrier_arrange(nicbarrier_tree_t *tree, const nicbarrier_locality_t *where, int n,
-                       int fanout);
+/** Bytes of a tree's arrays. */
+size_t nicbarrier_tree_bytes(int leaves);
 
-void nicbarrier_tree_free(nicbarrier_tree_t *tree);
+/** A tree whose arrays lie at `base`, aligned as an int32_t, whether one has been arranged there or
+ *  is to be; `vertices` is not known from that. */
+nicbarrier_tree_t nicbarrier_tree_at(void *base, int leaves);
+
+/**
+ * Arranges the tree's processes, of which where[i] tells the locality. No vertex has more than
+ * `fanout` >= 2 children. Everybody who gives the same arguments gets the same tree. Up to `fanout`
+ * processes are one group, wherever they are. The groups of leaves come first among the groups, in
+ * the order of their leaves. Returns 0, or -1 where memory for the work is exhausted.
+ */
+int nicbarrier_arrange(nicbarrier_tree_t *tree, const nicbarrier_locality_t *where, int fanout);
 
 #endif

@@ -22,20 +22,23 @@ typedef struct node {
 
 static void make(node_t *node, int n, int fanout, bool network, unit_random_t *random)
 {
-    nicbarrier_locality_t where[PROCESSES_MAX];
     const size_t bytes = nicbarrier_shm_bytes(n);
 
     *node = (node_t){.n = n};
-    node->memory = aligned_alloc(128, (bytes + 127) / 128 * 128);
+    node->memory = aligned_alloc(128, bytes);
     UNIT_CHECK(node->memory != NULL);
     memset(node->memory, 0, bytes);
     for (int i = 0; i < n; i++) {
         const int core = (int)unit_below(random, 16);
-        where[i] = (nicbarrier_locality_t){core / 8, core / 4, core / 2};
+        const nicbarrier_locality_t where = {core / 8, core / 4, core / 2};
+        nicbarrier_shm_introduce(node->memory, n, i, &where);
     }
+    ck_assert_int_eq(nicbarrier_shm_attach(&node->view[0], node->memory, n, 0, fanout, network),
+                     -1);
+    ck_assert_int_eq(nicbarrier_shm_arrange(node->memory, n, fanout), 0);
     for (int i = 0; i < n; i++)
-        ck_assert_int_eq(
-            nicbarrier_shm_init(&node->view[i], node->memory, where, n, i, fanout, network), 0);
+        ck_assert_int_eq(nicbarrier_shm_attach(&node->view[i], node->memory, n, i, fanout, network),
+                         0);
 }
 
 static void unmake(node_t *node)
@@ -122,7 +125,7 @@ typedef struct process {
     pthread_t thread;
     int me;
     uint64_t last;
-    bool failed;
+    nicbarrier_failure_t failed;
 } process_t;
 
 /** Barriers, by sleeping only. */
@@ -169,7 +172,7 @@ static void *until_failed(void *arg)
     nicbarrier_shm_t *s = &p->node->view[p->me];
 
     (void)nicbarrier_shm_enter(s, 1);
-    while (!nicbarrier_shm_done(s, 1) && !nicbarrier_shm_failed(s))
+    while (!nicbarrier_shm_done(s, 1) && nicbarrier_shm_failed(s) == NICBARRIER_SOUND)
         nicbarrier_shm_sleep(s, 1, 50000000);
     p->failed = nicbarrier_shm_failed(s);
     return NULL;
@@ -190,11 +193,54 @@ START_TEST(sleepers_hear_of_failure)
     (void)nicbarrier_shm_enter(&node.view[0], 1);
     while (atomic_load(&node.view[0].head->sleepers) < 3)
         sched_yield();
-    ck_assert(!nicbarrier_shm_failed(&node.view[1]));
-    nicbarrier_shm_fail(&node.view[0]);
+    ck_assert_int_eq(nicbarrier_shm_failed(&node.view[1]), NICBARRIER_SOUND);
+    nicbarrier_shm_fail(&node.view[0], NICBARRIER_LOST);
     for (int i = 0; i < 3; i++) {
         pthread_join(process[i].thread, NULL);
-        ck_assert(process[i].failed);
+        ck_assert_int_eq(process[i].failed, NICBARRIER_LOST);
+    }
+    /* It becomes worse, and not better. */
+    nicbarrier_shm_fail(&node.view[2], NICBARRIER_DEAD);
+    nicbarrier_shm_fail(&node.view[3], NICBARRIER_LOST);
+    ck_assert_int_eq(nicbarrier_shm_failed(&node.view[1]), NICBARRIER_DEAD);
+    unmake(&node);
+}
+END_TEST
+
+/* Whatever stands in the tree, a process touches nothing beyond the flags: it attaches and gets its
+ * own way to the root, or not at all. */
+START_TEST(wrong_trees)
+{
+    unit_random_t random = {unit_seed() + 4000 + (uint64_t)_i};
+    const int n = 2 + (int)unit_below(&random, PROCESSES_MAX - 1);
+    node_t node;
+
+    make(&node, n, 2, true, &random);
+    nicbarrier_record_t *records = (nicbarrier_record_t *)(void *)(node.view[0].release + n);
+    int32_t *tree = (int32_t *)(void *)(records + n);
+    const size_t words = nicbarrier_tree_bytes(n) / sizeof(*tree);
+    for (int k = 0; k < 300; k++) {
+        int32_t *at = unit_once_in(&random, 20)   ? &node.view[0].head->vertices
+                      : unit_once_in(&random, 20) ? &node.view[0].head->releases
+                                                  : tree + unit_below(&random, words);
+        const int32_t old = *at;
+        *at = unit_once_in(&random, 4) ? (int32_t)unit_random64(&random)
+                                       : (int32_t)unit_below(&random, 9 * (uint64_t)n) - 2;
+        for (int i = 0; i < n; i++) {
+            nicbarrier_shm_t s;
+            if (nicbarrier_shm_attach(&s, node.memory, n, i, 2, true) != 0)
+                continue;
+            for (int r = 0; r < s.rungs; r++) {
+                UNIT_CHECK(s.rung[r].first >= 0 && s.rung[r].count >= 1);
+                UNIT_CHECK(s.rung[r].first + s.rung[r].count <= s.rung[r].vertex);
+                UNIT_CHECK(s.rung[r].vertex < nicbarrier_tree_max(n));
+            }
+            UNIT_CHECK(s.my_release >= s.release && s.my_release < s.release + n);
+            UNIT_CHECK(s.mine >= s.vertex && s.mine < s.vertex + n);
+            nicbarrier_shm_free(&s);
+        }
+        if (unit_once_in(&random, 2))
+            *at = old;
     }
     unmake(&node);
 }
@@ -227,6 +273,7 @@ int main(void)
     tcase_set_timeout(tcase, 40);
     tcase_add_loop_test(tcase, complete_without_network, 0, 100);
     tcase_add_loop_test(tcase, complete_with_network, 0, 100);
+    tcase_add_loop_test(tcase, wrong_trees, 0, 50);
     tcase_add_loop_test(tcase, sleepers_are_woken, 0, 3);
     tcase_add_test(tcase, sleepers_hear_of_failure);
     tcase_add_test(tcase, skew);

@@ -6,53 +6,151 @@
 
 #include <limits.h>
 #include <linux/futex.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "common/clock.h"
 
 #define READ(flag) atomic_load_explicit(&(flag)->epoch, memory_order_acquire)
 
+/** What stands in the memory, in this order. */
+typedef struct parts {
+    nicbarrier_head_t *head;
+    nicbarrier_flag_t *vertex;
+    nicbarrier_flag_t *release;
+    nicbarrier_record_t *record;
+    nicbarrier_tree_t tree;
+} parts_t;
+
+static size_t flags_of(int n)
+{
+    return (size_t)nicbarrier_tree_max(n) + (size_t)n;
+}
+
+static parts_t parts_at(void *base, int n)
+{
+    parts_t p = {.head = base};
+    p.vertex = (nicbarrier_flag_t *)(void *)(p.head + 1);
+    p.release = p.vertex + nicbarrier_tree_max(n);
+    p.record = (nicbarrier_record_t *)(void *)(p.vertex + flags_of(n));
+    p.tree = nicbarrier_tree_at(p.record + n, n);
+    return p;
+}
+
 size_t nicbarrier_shm_bytes(int n)
 {
-    size_t flags = (size_t)nicbarrier_tree_max(n) + (size_t)n;
-    return sizeof(nicbarrier_head_t) + flags * sizeof(nicbarrier_flag_t);
+    size_t bytes = sizeof(nicbarrier_head_t) + flags_of(n) * sizeof(nicbarrier_flag_t) +
+                   (size_t)n * sizeof(nicbarrier_record_t) + nicbarrier_tree_bytes(n);
+    /* So that another of these may follow. */
+    return (bytes + 127) / 128 * 128;
+}
+
+void nicbarrier_shm_introduce(void *base, int n, int me, const nicbarrier_locality_t *where)
+{
+    parts_at(base, n).record[me] = (nicbarrier_record_t){.where = *where};
 }
 
 /** Groups of leaves come first among the groups: their release flags have the same order. */
-static void find_releases(nicbarrier_shm_t *s)
+static int groups_of_leaves(const nicbarrier_tree_t *t)
 {
-    const nicbarrier_tree_t *t = &s->tree;
-    int top = t->leaves;
-    for (int i = 0; i < t->leaves; i++) {
-        top = t->parent[i] >= top ? t->parent[i] + 1 : top;
-    }
-    s->releases = t->vertices == 1 ? 1 : top - t->leaves;
-    s->my_release = &s->release[t->vertices == 1 ? 0 : t->parent[s->leaf] - t->leaves];
+    return t->vertices == 1 ? 1 : t->parent[t->leaves - 1] - t->leaves + 1;
 }
 
-int nicbarrier_shm_init(nicbarrier_shm_t *s, void *base, const nicbarrier_locality_t *where, int n,
-                        int me, int fanout, bool network)
+int nicbarrier_shm_arrange(void *base, int n, int fanout)
 {
-    memset(s, 0, sizeof(*s));
-    if (nicbarrier_arrange(&s->tree, where, n, fanout) != 0) {
+    parts_t p = parts_at(base, n);
+    nicbarrier_locality_t *where = malloc((size_t)n * sizeof(*where));
+    if (where == NULL) {
         return -1;
     }
-    s->head = base;
-    s->vertex = (nicbarrier_flag_t *)(void *)(s->head + 1);
-    s->release = s->vertex + nicbarrier_tree_max(n);
+    for (int i = 0; i < n; i++) {
+        where[i] = p.record[i].where;
+    }
+    int rc = nicbarrier_arrange(&p.tree, where, fanout);
+    free(where);
+    if (rc == 0) {
+        p.head->vertices = p.tree.vertices;
+        p.head->releases = groups_of_leaves(&p.tree);
+        atomic_store_explicit(&p.head->arranged, n, memory_order_release);
+    }
+    return rc;
+}
+
+/** The way from a leaf to the root. What another process has written is looked at once, and from
+ *  then on in the copy, which has room for `max`. Returns its length, or -1 where it does not
+ *  lead there. */
+static int find_rungs(const nicbarrier_tree_t *t, int leaf, nicbarrier_rung_t *rung, int max)
+{
+    int below = leaf, n = 0;
+    while (below < t->vertices - 1) {
+        const int32_t v = t->parent[below];
+        if (v <= below || v >= t->vertices) {
+            return -1;
+        }
+        const nicbarrier_rung_t r = {v, t->first[v], t->count[v]};
+        if (r.first < 0 || r.first > below || r.count <= below - r.first || r.count > v - r.first) {
+            return -1;
+        }
+        if (n < max) {
+            rung[n] = r;
+        }
+        n++;
+        below = v;
+    }
+    return n;
+}
+
+/** Fills in what depends on the tree; false where that is none. */
+static bool climb_in(nicbarrier_shm_t *s, const parts_t *p, int me)
+{
+    const int32_t leaf = p->tree.leaf[me];
+    if (p->tree.vertices < s->n || p->tree.vertices > nicbarrier_tree_max(s->n) ||
+        s->releases < 1 || s->releases > s->n || leaf < 0 || leaf >= s->n) {
+        return false;
+    }
+    s->mine = &s->vertex[leaf];
+    s->root = &s->vertex[p->tree.vertices - 1];
+    const int rungs = find_rungs(&p->tree, leaf, NULL, 0);
+    if (rungs > 0) {
+        s->rung = malloc((size_t)rungs * sizeof(*s->rung));
+        if (s->rung == NULL || find_rungs(&p->tree, leaf, s->rung, rungs) != rungs) {
+            return false;
+        }
+        s->rungs = rungs;
+    }
+    const int group = rungs > 0 ? s->rung[0].vertex - s->n : 0;
+    s->my_release = group >= 0 ? &s->release[group] : NULL;
+    return rungs >= 0 && group >= 0 && group < s->releases;
+}
+
+int nicbarrier_shm_attach(nicbarrier_shm_t *s, void *base, int n, int me, int fanout, bool network)
+{
+    parts_t p = parts_at(base, n);
+    memset(s, 0, sizeof(*s));
+    if (atomic_load_explicit(&p.head->arranged, memory_order_acquire) != n) {
+        return -1;
+    }
+    p.tree.vertices = p.head->vertices;
+    s->head = p.head;
+    s->vertex = p.vertex;
+    s->release = p.release;
     s->n = n;
-    s->leaf = s->tree.leaf[me];
-    s->mine = &s->vertex[s->leaf];
+    s->releases = p.head->releases;
     s->network = network;
     s->flat = !network && n <= fanout;
-    find_releases(s);
+    if (!climb_in(s, &p, me)) {
+        nicbarrier_shm_free(s);
+        return -1;
+    }
     return 0;
 }
 
 void nicbarrier_shm_free(nicbarrier_shm_t *s)
 {
-    nicbarrier_tree_free(&s->tree);
+    free(s->rung);
+    s->rung = NULL;
 }
 
 /* ---- flags ---------------------------------------------------------------------------------- */
@@ -97,29 +195,30 @@ void nicbarrier_shm_release(nicbarrier_shm_t *s, uint64_t epoch)
     }
 }
 
-void nicbarrier_shm_fail(nicbarrier_shm_t *s)
+void nicbarrier_shm_fail(nicbarrier_shm_t *s, nicbarrier_failure_t failure)
 {
-    if (atomic_exchange(&s->head->failed, 1) == 0) {
-        wake_all(s);
+    uint32_t old = atomic_load(&s->head->failed);
+    while (old < (uint32_t)failure) {
+        if (atomic_compare_exchange_weak(&s->head->failed, &old, (uint32_t)failure)) {
+            wake_all(s);
+            return;
+        }
     }
 }
 
-bool nicbarrier_shm_failed(const nicbarrier_shm_t *s)
+nicbarrier_failure_t nicbarrier_shm_failed(const nicbarrier_shm_t *s)
 {
-    return atomic_load_explicit(&s->head->failed, memory_order_relaxed) != 0;
+    return (nicbarrier_failure_t)atomic_load_explicit(&s->head->failed, memory_order_relaxed);
 }
 
 /** Climbs as far as all siblings have come; true where the root was raised. */
 static bool climb(nicbarrier_shm_t *s, uint64_t *epoch_p)
 {
-    const nicbarrier_tree_t *t = &s->tree;
-    int v = t->parent[s->leaf];
-    while (v >= 0) {
-        *epoch_p = lowest(&s->vertex[t->first[v]], t->count[v]);
-        if (!raise_flag(&s->vertex[v], *epoch_p)) {
+    for (const nicbarrier_rung_t *r = s->rung; r < s->rung + s->rungs; r++) {
+        *epoch_p = lowest(&s->vertex[r->first], r->count);
+        if (!raise_flag(&s->vertex[r->vertex], *epoch_p)) {
             return false;
         }
-        v = t->parent[v];
     }
     return true;
 }
@@ -160,7 +259,7 @@ void nicbarrier_shm_depart(nicbarrier_shm_t *s)
 
 uint64_t nicbarrier_shm_arrived(const nicbarrier_shm_t *s)
 {
-    return READ(&s->vertex[s->tree.vertices - 1]);
+    return READ(s->root);
 }
 
 uint64_t nicbarrier_shm_completed(nicbarrier_shm_t *s)
@@ -192,7 +291,7 @@ bool nicbarrier_shm_done(nicbarrier_shm_t *s, uint64_t epoch)
 
 void nicbarrier_shm_sleep(nicbarrier_shm_t *s, uint64_t epoch, unsigned usec)
 {
-    struct timespec time = {.tv_sec = usec / 1000000U, .tv_nsec = (long)(usec % 1000000U) * 1000L};
+    struct timespec time = onic_timespec((uint64_t)usec * 1000);
     uint32_t wakes = atomic_load(&s->head->wakes);
     atomic_fetch_add(&s->head->sleepers, 1);
     atomic_thread_fence(memory_order_seq_cst);

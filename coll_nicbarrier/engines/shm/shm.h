@@ -22,7 +22,12 @@
  * Whoever has waited for long sleeps on a futex. It says so in a counter first and then looks at
  * the flags once more; the others store, fence and look at the counter.
  *
- * Threads: all functions may be called by all processes and threads at once, but for init and free.
+ * The tree stands in the shared memory, too, made by one process for all: each member introduces
+ * itself there; when all have, the first arranges the tree; when it has, each attaches, and keeps
+ * nothing but its way from the leaf to the root. Who calls these sees to their order.
+ *
+ * Threads: all functions may be called by all processes and threads at once, but for arrange,
+ * attach and free.
  */
 #ifndef NICBARRIER_SHM_H
 #define NICBARRIER_SHM_H
@@ -49,15 +54,31 @@ typedef struct nicbarrier_flag {
     _Atomic uint64_t stamp_epoch;
 } nicbarrier_flag_t;
 
+/** What a member says of itself. */
+typedef struct nicbarrier_record {
+    nicbarrier_locality_t where;
+} nicbarrier_record_t;
+
 /** What the processes of a node share besides the flags. Zeroed memory is a good beginning. */
 typedef struct nicbarrier_head {
     _Alignas(128) _Atomic uint32_t sleepers;  /**< threads that sleep or are about to */
     _Alignas(128) _Atomic uint32_t wakes;     /**< the futex: grows when sleepers are to look */
-    _Atomic uint32_t failed;                  /**< the leader has said so */
+    _Atomic uint32_t failed;                  /**< nicbarrier_failure_t */
     _Alignas(128) _Atomic uint32_t attentive; /**< leader's threads that look at `arrived` now */
     uint32_t poke_len; /**< how the leader's helper thread is woken (engine.h); 0: not */
     unsigned char poke[NICBARRIER_POKE_MAX];
+    /* From here on as nicbarrier_shm_arrange leaves it. */
+    _Alignas(128) _Atomic int32_t arranged; /**< how many members; 0: not yet */
+    int32_t vertices;                       /**< of the tree */
+    int32_t releases;                       /**< groups of leaves */
 } nicbarrier_head_t;
+
+/** A vertex above a process's leaf: what it looks at when it climbs. */
+typedef struct nicbarrier_rung {
+    int32_t vertex;
+    int32_t first; /**< its children, one of which is the rung below */
+    int32_t count;
+} nicbarrier_rung_t;
 
 /** One process's view of its node. */
 typedef struct nicbarrier_shm {
@@ -66,9 +87,10 @@ typedef struct nicbarrier_shm {
     nicbarrier_flag_t *release; /**< one flag for each group of leaves */
     nicbarrier_flag_t *mine;
     nicbarrier_flag_t *my_release;
-    nicbarrier_tree_t tree;
+    nicbarrier_flag_t *root;
+    nicbarrier_rung_t *rung; /**< from my group to the root */
+    int rungs;
     int n;
-    int leaf;     /**< the number of my leaf */
     int releases; /**< groups of leaves */
     bool flat;
     bool network;           /**< completion comes from the leader */
@@ -76,16 +98,22 @@ typedef struct nicbarrier_shm {
     _Atomic uint64_t woken; /**< flat: those who slept for this epoch have been woken by me */
 } nicbarrier_shm_t;
 
-/** Bytes of shared memory for up to `n` >= 1 processes. */
+/** Bytes of shared memory for `n` >= 1 processes. */
 size_t nicbarrier_shm_bytes(int n);
 
+/** Process `me` of `n` says where it runs, in zeroed shared memory at `base` (aligned to 128) that
+ *  all of them have mapped. */
+void nicbarrier_shm_introduce(void *base, int n, int me, const nicbarrier_locality_t *where);
+
+/** One process arranges all, when all have introduced themselves: at most `fanout` >= 2 members to
+ *  a group. Returns 0, or -1 where memory is exhausted. */
+int nicbarrier_shm_arrange(void *base, int n, int fanout);
+
 /**
- * The view of process `me` of the `n` whose localities are given, on zeroed shared memory at `base`
- * (aligned to 128) that all of them have mapped. All give the same n, localities, fanout (>= 2:
- * most members of a group) and network. Returns 0, or -1 where memory is exhausted.
+ * The view of process `me`, when all is arranged. All give the same n, fanout and network. Returns
+ * 0, or -1 where memory is exhausted or what stands there is no arrangement of these processes.
  */
-int nicbarrier_shm_init(nicbarrier_shm_t *s, void *base, const nicbarrier_locality_t *where, int n,
-                        int me, int fanout, bool network);
+int nicbarrier_shm_attach(nicbarrier_shm_t *s, void *base, int n, int me, int fanout, bool network);
 void nicbarrier_shm_free(nicbarrier_shm_t *s);
 
 /** Enters all epochs up to `epoch`. Returns true where the caller must see to it that the leader
@@ -111,10 +139,10 @@ uint64_t nicbarrier_shm_arrived(const nicbarrier_shm_t *s);
 /** The leader: the network part is complete up to `epoch`. Any thread. */
 void nicbarrier_shm_release(nicbarrier_shm_t *s, uint64_t epoch);
 
-/** The leader: what is not complete now may never be. Stays so. Any thread. */
-void nicbarrier_shm_fail(nicbarrier_shm_t *s);
-/** Has it said so? */
-bool nicbarrier_shm_failed(const nicbarrier_shm_t *s);
+/** What is not complete now may never be. Stays so, or becomes worse. Any thread. */
+void nicbarrier_shm_fail(nicbarrier_shm_t *s, nicbarrier_failure_t failure);
+/** What has been said so. */
+nicbarrier_failure_t nicbarrier_shm_failed(const nicbarrier_shm_t *s);
 
 /** Sleeps until `epoch` is complete, for `usec` microseconds at most; may return early. */
 void nicbarrier_shm_sleep(nicbarrier_shm_t *s, uint64_t epoch, unsigned usec);
