@@ -12,8 +12,12 @@ coll_nicbarrier_libnicbarrier_core_la_SOURCES = \
 	coll_nicbarrier/epoch/epoch.c \
 	coll_nicbarrier/epoch/epoch.h \
 	coll_nicbarrier/epoch/rule.h \
+	coll_nicbarrier/component/messages.c \
+	coll_nicbarrier/component/messages.h \
 	coll_nicbarrier/component/overlap.c \
 	coll_nicbarrier/component/overlap.h \
+	coll_nicbarrier/component/queue.c \
+	coll_nicbarrier/component/queue.h \
 	coll_nicbarrier/engines/datagram/endpoint.c \
 	coll_nicbarrier/engines/datagram/endpoint.h \
 	coll_nicbarrier/engines/datagram/packet.c \
@@ -65,7 +69,8 @@ mca_coll_nicbarrier_la_SOURCES = \
 	coll_nicbarrier/component/component.c \
 	coll_nicbarrier/agree/exchange.c \
 	coll_nicbarrier/agree/exchange.h \
-	coll_nicbarrier/component/queue.c \
+	coll_nicbarrier/component/barriers.c \
+	coll_nicbarrier/component/pml_messages.c \
 	coll_nicbarrier/component/module.c \
 	coll_nicbarrier/component/module.h \
 	coll_nicbarrier/component/params.c \

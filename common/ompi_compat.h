@@ -12,6 +12,7 @@
 #ifndef ONIC_OMPI_COMPAT_H
 #define ONIC_OMPI_COMPAT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "ompi_config.h"
@@ -62,6 +63,25 @@
 #else
 #define ONIC_INFO_GET(info, key, length, value, found_p)                                           \
     (void)opal_info_get(info, key, length, value, found_p)
+#endif
+
+/** What a call returns that can never end because a process is gone. */
+#if ONIC_OMPI_AT_LEAST(5, 0)
+#define ONIC_ERR_PROC_FAILED MPI_ERR_PROC_FAILED
+#else
+#define ONIC_ERR_PROC_FAILED MPI_ERR_OTHER
+#endif
+
+/** Has somebody revoked the communicator, or its collectives? What waits on it must end then, by
+ *  ONIC_ERR_REVOKED. For those alone who include ompi/communicator/communicator.h. */
+#if ONIC_OMPI_AT_LEAST(5, 0) && defined(OPAL_ENABLE_FT_MPI) && OPAL_ENABLE_FT_MPI
+#define ONIC_CAN_REVOKE    1
+#define ONIC_REVOKED(comm) (ompi_comm_is_revoked(comm) || ompi_comm_coll_revoked(comm))
+#define ONIC_ERR_REVOKED   MPI_ERR_REVOKED
+#else
+#define ONIC_CAN_REVOKE    0
+#define ONIC_REVOKED(comm) ((void)(comm), false)
+#define ONIC_ERR_REVOKED   MPI_ERR_OTHER
 #endif
 
 #endif

@@ -20,12 +20,14 @@ unit_programs = \
 	test/unit/check_nicbarrier_datagram \
 	test/unit/check_nicbarrier_endpoint \
 	test/unit/check_nicbarrier_epoch \
+	test/unit/check_nicbarrier_messages \
 	test/unit/check_nicbarrier_overlap \
 	test/unit/check_nicbarrier_packet \
 	test/unit/check_nicbarrier_mixed \
 	test/unit/check_nicbarrier_udp_address \
 	test/unit/check_nicbarrier_put \
 	test/unit/check_nicbarrier_rdma \
+	test/unit/check_nicbarrier_queue \
 	test/unit/check_nicbarrier_reach \
 	test/unit/check_nicbarrier_schedule \
 	test/unit/check_nicbarrier_shm \
@@ -76,6 +78,7 @@ test_unit_check_nicbarrier_epoch_SOURCES = \
 	test/unit/nicbarrier_sim.c \
 	test/unit/nicbarrier_sim.h
 test_unit_check_nicbarrier_epoch_LDADD = $(barrier_ldadd)
+test_unit_check_nicbarrier_messages_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_overlap_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_packet_LDADD = $(barrier_ldadd)
 # With a transport of its own in place of verbs.
@@ -88,6 +91,7 @@ test_unit_check_nicbarrier_put_SOURCES = \
 	test/unit/put_wire.h
 test_unit_check_nicbarrier_put_LDADD = coll_nicbarrier/libnicbarrier_put.la $(barrier_ldadd)
 test_unit_check_nicbarrier_rdma_LDADD = $(barrier_ldadd)
+test_unit_check_nicbarrier_queue_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_reach_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_schedule_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_shm_LDADD = $(barrier_ldadd)

@@ -127,8 +127,8 @@ static int component_close(void)
         (void)opal_progress_unregister(nicbarrier_progress);
         c->progressing = false;
     }
-    while (c->queues != NULL) {
-        nicbarrier_queue_free(c->queues);
+    while (c->all != NULL) {
+        nicbarrier_barriers_free(c->all);
     }
     for (int kind = 0; nicbarrier_engines[kind] != NULL; kind++) {
         if (c->open[kind]) {

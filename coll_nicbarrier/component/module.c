@@ -19,7 +19,7 @@ static const nicbarrier_params_t *params(void)
 
 static void construct(nicbarrier_module_t *m)
 {
-    m->queue = NULL;
+    m->barriers = NULL;
     m->below_for_good = false;
     m->calls = 0;
     m->below = (nicbarrier_below_t){NULL, NULL, NULL, NULL, NULL, NULL};
@@ -34,7 +34,7 @@ static void release(mca_coll_base_module_t *module)
 
 static void destruct(nicbarrier_module_t *m)
 {
-    nicbarrier_queue_free(m->queue);
+    nicbarrier_barriers_free(m->barriers);
     release(m->below.barrier_module);
     release(m->below.ibarrier_module);
     release(m->below.barrier_init_module);
@@ -44,16 +44,19 @@ OBJ_CLASS_INSTANCE(nicbarrier_module_t, mca_coll_base_module_t, construct, destr
 
 /* ---- barriers ------------------------------------------------------------------------------- */
 
-/** The queue of the communicator, begun if this is the call to do that; NULL: the module below. */
-static nicbarrier_queue_t *queue_for_call(nicbarrier_module_t *m, struct ompi_communicator_t *comm,
-                                          int *rc_p)
+/** Those of the communicator, begun if this is the call to do that; NULL: the module below. */
+static nicbarrier_barriers_t *ours_for_call(nicbarrier_module_t *m,
+                                            struct ompi_communicator_t *comm, int *rc_p)
 {
     *rc_p = OMPI_SUCCESS;
-    if (m->queue == NULL && !m->below_for_good && ++m->calls >= params()->setup_call) {
-        m->queue = nicbarrier_queue_new(comm, rc_p);
-        m->below_for_good = m->queue == NULL;
+    if (m->below_for_good) {
+        return NULL;
     }
-    return m->queue;
+    if (m->barriers == NULL && ++m->calls >= params()->setup_call) {
+        m->barriers = nicbarrier_barriers_new(comm, rc_p);
+        m->below_for_good = m->barriers == NULL;
+    }
+    return m->barriers;
 }
 
 static int below_barrier(nicbarrier_module_t *m, struct ompi_communicator_t *comm)
@@ -62,35 +65,30 @@ static int below_barrier(nicbarrier_module_t *m, struct ompi_communicator_t *com
     return m->below.barrier(comm, m->below.barrier_module);
 }
 
-/** The first call, or one after nonblocking ones. */
+/** The first call, or one after nonblocking ones. What is under way by messages goes on. */
 static int first_barrier(nicbarrier_module_t *m, struct ompi_communicator_t *comm)
 {
     int rc;
-    nicbarrier_queue_t *queue = queue_for_call(m, comm, &rc);
+    nicbarrier_barriers_t *b = ours_for_call(m, comm, &rc);
 
     if (rc != OMPI_SUCCESS) {
         return rc;
     }
-    if (queue == NULL) {
-        return below_barrier(m, comm);
-    }
-    if (!nicbarrier_queue_settle(queue)) {
-        nicbarrier_queue_free(queue);
-        m->queue = NULL;
+    if (b != NULL && !nicbarrier_barriers_settle(b)) {
         m->below_for_good = true;
-        return below_barrier(m, comm);
+        b = NULL;
     }
-    return nicbarrier_queue_barrier(queue);
+    return b != NULL ? nicbarrier_barriers_wait(b) : below_barrier(m, comm);
 }
 
 static int barrier(struct ompi_communicator_t *comm, mca_coll_base_module_t *module)
 {
     nicbarrier_module_t *m = (nicbarrier_module_t *)module;
 
-    if (m->queue == NULL || __atomic_load_n(&m->queue->team, __ATOMIC_ACQUIRE) == NULL) {
+    if (m->barriers == NULL || !atomic_load_explicit(&m->barriers->ready, memory_order_acquire)) {
         return first_barrier(m, comm);
     }
-    return nicbarrier_queue_barrier(m->queue);
+    return nicbarrier_barriers_wait(m->barriers);
 }
 
 static int ibarrier(struct ompi_communicator_t *comm, ompi_request_t **request,
@@ -98,12 +96,12 @@ static int ibarrier(struct ompi_communicator_t *comm, ompi_request_t **request,
 {
     nicbarrier_module_t *m = (nicbarrier_module_t *)module;
     int rc;
-    nicbarrier_queue_t *queue = queue_for_call(m, comm, &rc);
+    nicbarrier_barriers_t *b = ours_for_call(m, comm, &rc);
 
     if (rc != OMPI_SUCCESS) {
         return rc;
     }
-    if (queue == NULL) {
+    if (b == NULL) {
         nicbarrier_counters.below++;
         return m->below.ibarrier(comm, request, m->below.ibarrier_module);
     }
@@ -113,8 +111,26 @@ static int ibarrier(struct ompi_communicator_t *comm, ompi_request_t **request,
     }
     *request = &r->super;
     OBJ_RETAIN(comm);
-    nicbarrier_queue_begin(queue, r);
+    nicbarrier_barriers_begin(b, r);
     return OMPI_SUCCESS;
+}
+
+/** Those of a persistent request, settled; NULL: the module below, for all. */
+static nicbarrier_barriers_t *ours_for_persistent(nicbarrier_module_t *m,
+                                                  struct ompi_communicator_t *comm, int *rc_p)
+{
+    *rc_p = OMPI_SUCCESS;
+    /* One agreement at a time: messages of two would be taken for each other's. And what one has
+     * found holds for the next, which would ask the same. */
+    if (m->barriers != NULL && !nicbarrier_barriers_settle(m->barriers)) {
+        m->below_for_good = true;
+    }
+    nicbarrier_barriers_t *b = m->below_for_good ? NULL : nicbarrier_barriers_new(comm, rc_p);
+    if (b != NULL && !nicbarrier_barriers_settle(b)) {
+        nicbarrier_barriers_free(b);
+        b = NULL;
+    }
+    return b;
 }
 
 /**
@@ -126,31 +142,23 @@ static int barrier_init(struct ompi_communicator_t *comm, ompi_info_t *info,
                         ompi_request_t **request, mca_coll_base_module_t *module)
 {
     nicbarrier_module_t *m = (nicbarrier_module_t *)module;
-    int rc = OMPI_SUCCESS;
-    nicbarrier_queue_t *queue = NULL;
+    int rc;
+    nicbarrier_barriers_t *b = ours_for_persistent(m, comm, &rc);
 
-    /* One agreement at a time: messages of two would be taken for each other's. */
-    if (m->queue != NULL) {
-        (void)nicbarrier_queue_settle(m->queue);
-    }
-    if (!m->below_for_good) {
-        queue = nicbarrier_queue_new(comm, &rc);
-    }
     if (rc != OMPI_SUCCESS) {
         return rc;
     }
-    if (queue == NULL || !nicbarrier_queue_settle(queue)) {
-        nicbarrier_queue_free(queue);
+    if (b == NULL) {
         return m->below.barrier_init(comm, info, request, m->below.barrier_init_module);
     }
     nicbarrier_request_t *r = nicbarrier_request_new(comm, true);
     if (r == NULL) {
-        nicbarrier_queue_free(queue);
+        nicbarrier_barriers_free(b);
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
     /* It may be started after its communicator has been freed by the user. */
     OBJ_RETAIN(comm);
-    r->own = queue;
+    r->own = b;
     *request = &r->super;
     return OMPI_SUCCESS;
 }

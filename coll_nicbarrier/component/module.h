@@ -10,11 +10,12 @@
  * which runs the agreement (agree.h). What was agreed holds until the communicator is freed.
  *
  * An MPI_Ibarrier may begin the agreement, and others may follow before it is over. These wait in
- * queue: when there is a team they enter it, in order. When there is none, they cannot go to the
- * module below: some ranks may know already that there is none, others not yet, and all must start
- * the collectives of that module in the same order. So they become exchanges of their own, one
- * after the other, and nonblocking barriers stay so until a blocking one, in which all ranks learn
- * that all know. From then on everything goes to the module below.
+ * queue (queue.h): when there is a team they enter it, in order. When there is none, they cannot go
+ * to the module below: some ranks may know already that there is none, others not yet, and all must
+ * start the collectives of that module in the same order. So they become messages of our own
+ * (messages.h), and nonblocking barriers stay so until a blocking one, or a persistent one is made:
+ * in these all ranks wait for the end of the agreement. From then on everything goes to the module
+ * below.
  *
  * Locks: `lock` of the component guards all queues and lists; it is held shortly, never while
  * waiting, and not when requests are completed, whose callbacks may do anything.
@@ -31,8 +32,9 @@
 
 #include "coll_nicbarrier/agree/agree.h"
 #include "coll_nicbarrier/engines/team.h"
-#include "coll_nicbarrier/agree/exchange.h"
+#include "coll_nicbarrier/component/messages.h"
 #include "coll_nicbarrier/component/overlap.h"
+#include "coll_nicbarrier/component/queue.h"
 #include "ompi/communicator/communicator.h"
 #include "ompi/mca/coll/base/base.h"
 #include "ompi/mca/coll/coll.h"
@@ -58,7 +60,7 @@ typedef struct nicbarrier_params {
 } nicbarrier_params_t;
 
 typedef struct nicbarrier_module nicbarrier_module_t;
-typedef struct nicbarrier_queue nicbarrier_queue_t;
+typedef struct nicbarrier_barriers nicbarrier_barriers_t;
 
 typedef struct nicbarrier_component {
     mca_coll_base_component_t super;
@@ -67,8 +69,8 @@ typedef struct nicbarrier_component {
     bool open[NICBARRIER_ENGINES_MAX]; /**< network engines that have been started */
     atomic_flag lock;                  /**< queues, lists */
     atomic_int waiting;                /**< requests that are not complete: 0 means nothing to do */
-    nicbarrier_queue_t *queues; /**< all; what is left at the end belonged to forgotten requests */
-    nicbarrier_queue_t *busy;   /**< queues with requests that are not complete */
+    nicbarrier_barriers_t *all;  /**< what is left at the end belonged to forgotten requests */
+    nicbarrier_barriers_t *busy; /**< those with requests that are not complete */
 } nicbarrier_component_t;
 
 extern nicbarrier_component_t mca_coll_nicbarrier_component;
@@ -111,55 +113,54 @@ nicbarrier_team_config_t nicbarrier_team_config(void);
 /** Starts a network engine unless it runs. 0, or -1 and the reason. */
 int nicbarrier_net_open(int kind, nicbarrier_reason_t *why);
 
-/* ---- queues of barriers -----------------------------------------------------------------------
+/* ---- the barriers of a communicator -----------------------------------------------------------
  */
 
 typedef struct nicbarrier_request {
     ompi_request_t super;
-    struct nicbarrier_request *next;
-    nicbarrier_queue_t *queue;
+    nicbarrier_item_t item;           /**< in the queue */
     struct ompi_communicator_t *comm; /**< kept while the request is not complete */
-    uint64_t epoch;                   /**< its number in the queue */
     _Atomic unsigned holders;         /**< the user, and while it is active who completes it */
-    nicbarrier_queue_t
-        *own; /**< persistent: its own queue; the module below serves if this is NULL */
+    nicbarrier_barriers_t *own;       /**< persistent: its own, NULL in others */
 } nicbarrier_request_t;
 
 OBJ_CLASS_DECLARATION(nicbarrier_request_t);
 
-/** The barriers of a communicator, or of a persistent request, in the order of their calls. */
-struct nicbarrier_queue {
+/** The barriers of a communicator, or of a persistent request: their queue, and what carries them:
+ *  one after the other an agreement and what comes of it, a team or messages. */
+struct nicbarrier_barriers {
     struct ompi_communicator_t *comm;
-    nicbarrier_team_t *team;
+    nicbarrier_queue_t queue;
     nicbarrier_agreement_t *agreement; /**< under way */
-    bool by_exchange;                  /**< there will be no team: each is an exchange */
-    bool exchanging;                   /**< the first request's exchange is under way */
-    nicbarrier_exchange_t exchange;
-    unsigned char *scratch;       /**< what it gathers */
-    uint64_t epoch;               /**< the last that was begun */
-    nicbarrier_overlap_t overlap; /**< of leaders of a network part */
-    nicbarrier_request_t *head;   /**< not complete, in order */
-    nicbarrier_request_t *tail;
-    nicbarrier_queue_t *next; /**< of all queues */
-    nicbarrier_queue_t *next_busy;
+    nicbarrier_team_t *team;
+    nicbarrier_messages_t *messages; /**< in case that there will be no team */
+    _Atomic bool ready;              /**< there is a team, and who stood in queue has entered it */
+    nicbarrier_overlap_t overlap;    /**< of leaders of a network part */
+    nicbarrier_barriers_t *next;     /**< of all */
+    nicbarrier_barriers_t *next_busy;
     bool busy; /**< in the component's list */
 };
 
-/** A queue whose agreement has been started; NULL and the code in *rc_p where it cannot be. */
-nicbarrier_queue_t *nicbarrier_queue_new(struct ompi_communicator_t *comm, int *rc_p);
+/** Begins with the agreement; NULL and the code in *rc_p where that cannot be. Within calls of MPI
+ *  only: engines may be opened. */
+nicbarrier_barriers_t *nicbarrier_barriers_new(struct ompi_communicator_t *comm, int *rc_p);
 /** Nothing of it may be under way. */
-void nicbarrier_queue_free(nicbarrier_queue_t *queue);
-/** Waits until the agreement is over and all that stood in queue is complete. False where there is
- *  no team: the queue is of no use any more. */
-bool nicbarrier_queue_settle(nicbarrier_queue_t *queue);
-/** Begins the next barrier, nonblocking. `request` stands in the queue until it is complete. */
-void nicbarrier_queue_begin(nicbarrier_queue_t *queue, nicbarrier_request_t *request);
-/** Does a whole barrier; there is a team. Returns OMPI_SUCCESS, or OMPI_ERR_UNREACH where a
- *  connection is lost, which ends all barriers of this queue. */
-int nicbarrier_queue_barrier(nicbarrier_queue_t *queue);
+void nicbarrier_barriers_free(nicbarrier_barriers_t *b);
+/** Waits until the agreement is over. True where there is a team; false where there is none: on all
+ *  ranks alike, and all know from here on. */
+bool nicbarrier_barriers_settle(nicbarrier_barriers_t *b);
+/** Begins the next barrier, nonblocking. The request stands in the queue until it is complete. */
+void nicbarrier_barriers_begin(nicbarrier_barriers_t *b, nicbarrier_request_t *request);
+/** Does a whole barrier; it is ready. Returns OMPI_SUCCESS, or MPI's code where a process or a
+ *  connection has failed or the communicator is revoked, which ends all barriers of this queue. */
+int nicbarrier_barriers_wait(nicbarrier_barriers_t *b);
 
-/** Open MPI's progress: moves all busy queues on and completes requests. */
+/** Open MPI's progress: moves all that is busy on and completes requests. */
 int nicbarrier_progress(void);
+
+/** Messages between the ranks of a communicator; NULL where memory is exhausted. Their codes are
+ *  MPI's. */
+nicbarrier_messages_t *nicbarrier_pml_messages(struct ompi_communicator_t *comm);
 
 /** A new request; NULL where memory is exhausted. */
 nicbarrier_request_t *nicbarrier_request_new(struct ompi_communicator_t *comm, bool persistent);
@@ -181,8 +182,8 @@ typedef struct nicbarrier_below {
 
 struct nicbarrier_module {
     mca_coll_base_module_t super;
-    nicbarrier_queue_t *queue; /**< NULL until the K-th call, and where there is no team */
-    bool below_for_good;       /**< the agreement has been made, without success */
+    nicbarrier_barriers_t *barriers; /**< NULL until the K-th call */
+    bool below_for_good;             /**< there is no team, and all ranks know */
     int calls;
     nicbarrier_below_t below;
 };

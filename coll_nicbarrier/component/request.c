@@ -12,10 +12,9 @@
 
 static void construct(nicbarrier_request_t *r)
 {
-    r->next = NULL;
-    r->queue = r->own = NULL;
+    r->item = (nicbarrier_item_t){NULL, 0, 0};
+    r->own = NULL;
     r->comm = NULL;
-    r->epoch = 0;
     r->holders = 0;
     nicbarrier_counters.live_requests++;
 }
@@ -32,7 +31,7 @@ static void give_back(nicbarrier_request_t *r)
 {
     struct ompi_communicator_t *comm = r->super.req_persistent ? r->comm : NULL;
 
-    nicbarrier_queue_free(r->own);
+    nicbarrier_barriers_free(r->own);
     OMPI_REQUEST_FINI(&r->super);
     OBJ_RELEASE(r);
     if (comm != NULL) {
@@ -78,7 +77,7 @@ static int start(size_t count, ompi_request_t **requests)
         r->super.req_status.MPI_ERROR = OMPI_SUCCESS;
         OBJ_RETAIN(r->comm);
         atomic_fetch_add(&r->holders, 1);
-        nicbarrier_queue_begin(r->own, r);
+        nicbarrier_barriers_begin(r->own, r);
     }
     return OMPI_SUCCESS;
 }

@@ -253,7 +253,8 @@ static bool look(nicbarrier_team_t *t, uint64_t epoch)
 /** Is there nothing to wait for any more? */
 static bool over(nicbarrier_team_t *t, uint64_t epoch)
 {
-    return look(t, epoch) || nicbarrier_team_failure(t) != NICBARRIER_SOUND;
+    return look(t, epoch) || nicbarrier_team_failure(t) != NICBARRIER_SOUND ||
+           (t->ended != NULL && t->ended(t->ended_arg));
 }
 
 /** Whoever drives the network sleeps on it, the others on the flags. */

@@ -45,6 +45,8 @@ typedef struct nicbarrier_team {
     bool prepared;                     /**< others have my endpoint, or will get it */
     bool agreed;                       /**< all have agreed on this team */
     nicbarrier_team_config_t config;
+    bool (*ended)(void *arg); /**< has something else ended all waiting? NULL: it never does */
+    void *ended_arg;
     _Atomic int spins; /**< looks before a waiting thread yields, as things are */
 } nicbarrier_team_t;
 
@@ -86,7 +88,7 @@ bool nicbarrier_team_trial_hopeless(nicbarrier_team_t *t, nicbarrier_reason_t *w
 /** Takes everything apart. Nobody waits; peers that are slower are served from what remains. */
 void nicbarrier_team_free(nicbarrier_team_t *t);
 
-/** Enters epoch `epoch`, the one after the last that was entered. Waits for nothing. */
+/** Enters all epochs up to `epoch`. Waits for nothing. */
 void nicbarrier_team_enter(nicbarrier_team_t *t, uint64_t epoch);
 
 /** To be called after enter by those who do not call nicbarrier_team_wait. */
@@ -106,7 +108,7 @@ nicbarrier_failure_t nicbarrier_team_failure(nicbarrier_team_t *t);
 int nicbarrier_team_progress(nicbarrier_team_t *t);
 
 /** Returns when the epoch, which has been entered, is complete: true; or when the team has
- *  failed: false. Calls the configured progress meanwhile. */
+ *  failed, or is ended: false. Calls the configured progress meanwhile. */
 bool nicbarrier_team_wait(nicbarrier_team_t *t, uint64_t epoch);
 
 #endif
