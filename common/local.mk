@@ -15,6 +15,8 @@ common_libonic_core_la_SOURCES = \
 	common/memory_plan.h \
 	common/bytes.h \
 	common/clock.h \
+	common/life.c \
+	common/life.h \
 	common/pause.h \
 	common/peer_file.c \
 	common/peer_file.h \

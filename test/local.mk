@@ -16,6 +16,7 @@ unit_programs = \
 	test/unit/check_layout \
 	test/unit/check_layout_wire \
 	test/unit/check_lockq \
+	test/unit/check_life \
 	test/unit/check_nicbarrier_oversubscription \
 	test/unit/check_nicbarrier_datagram \
 	test/unit/check_nicbarrier_endpoint \
@@ -69,6 +70,7 @@ test_unit_check_held_LDADD = $(unit_ldadd)
 test_unit_check_layout_LDADD = $(unit_ldadd)
 test_unit_check_layout_wire_LDADD = $(unit_ldadd)
 test_unit_check_lockq_LDADD = $(unit_ldadd)
+test_unit_check_life_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_nicbarrier_oversubscription_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_datagram_LDADD = coll_nicbarrier/libnicbarrier_datagram.la \
 	common/libonic_verbs.la $(barrier_ldadd) $(verbs_libs)

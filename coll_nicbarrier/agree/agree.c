@@ -27,7 +27,17 @@ typedef struct hello {
     uint8_t score[NICBARRIER_ENGINES_MAX]; /**< of each engine, here */
 } hello_t;
 
-typedef enum step { HELLO, MAPPED, ARRANGED, LENGTHS, ENDPOINTS, CONNECTED, TRIAL, RESULT } step_t;
+typedef enum step {
+    HELLO,
+    MAPPED,
+    INTRODUCED,
+    ARRANGED,
+    LENGTHS,
+    ENDPOINTS,
+    CONNECTED,
+    TRIAL,
+    RESULT
+} step_t;
 
 struct nicbarrier_agreement {
     struct ompi_communicator_t *comm;
@@ -276,20 +286,9 @@ static size_t find_part(nicbarrier_agreement_t *a, int limit)
     return (size_t)part * nicbarrier_shm_bytes(limit < a->node.n ? limit : a->node.n);
 }
 
-/** The first of them arranges all, since it knows where all run. */
-static void arrange_flags(nicbarrier_agreement_t *a, int limit)
+static char *flags_at(const nicbarrier_agreement_t *a)
 {
-    a->offset = find_part(a, limit);
-    if (a->n < 2 || a->node.me != a->first) {
-        return;
-    }
-    char *base = (char *)a->segment.base + a->offset;
-    for (int i = 0; i < a->n; i++) {
-        nicbarrier_shm_introduce(base, a->n, i, &a->hello[a->node.ranks[a->first + i]].where);
-    }
-    if (nicbarrier_shm_arrange(base, a->n, nicbarrier_shm_config.fanout) != 0) {
-        FAIL(a, "memory is exhausted");
-    }
+    return (char *)a->segment.base + a->offset;
 }
 
 static void join_flags(nicbarrier_agreement_t *a)
@@ -352,7 +351,20 @@ static int after_mapped(nicbarrier_agreement_t *a)
     (void)find_leaders(a, a->node.index, limit);
     a->team->kind = a->leaders > 1 ? a->kind : NICBARRIER_SHM;
     a->team->engine = nicbarrier_engines[a->kind];
-    arrange_flags(a, limit);
+    a->offset = find_part(a, limit);
+    if (a->n > 1) {
+        nicbarrier_shm_introduce(flags_at(a), a->n, a->node.me - a->first, &a->mine.where);
+    }
+    int32_t failed = a->failed;
+    return exchange(a, INTRODUCED, &failed, sizeof(failed), a->answer);
+}
+
+static int after_introduced(nicbarrier_agreement_t *a)
+{
+    if (a->n > 1 && a->node.me == a->first &&
+        nicbarrier_shm_arrange(flags_at(a), a->n, nicbarrier_shm_config.fanout) != 0) {
+        FAIL(a, "memory is exhausted");
+    }
     int32_t failed = a->failed;
     return exchange(a, ARRANGED, &failed, sizeof(failed), a->answer);
 }
@@ -452,6 +464,8 @@ static int next_step(nicbarrier_agreement_t *a)
         return after_hello(a);
     case MAPPED:
         return after_mapped(a);
+    case INTRODUCED:
+        return after_introduced(a);
     case ARRANGED:
         return after_arranged(a);
     case LENGTHS:

@@ -18,6 +18,10 @@
 #include "ompi/constants.h"
 #include "opal/runtime/opal_progress.h"
 
+/** Of the times that a barrier is looked at and not complete, in one of so many the clock is read.
+ */
+#define STEPS_PER_LOOK 1024U
+
 static nicbarrier_component_t *component(void)
 {
     return &mca_coll_nicbarrier_component;
@@ -250,7 +254,13 @@ static int step(nicbarrier_barriers_t *b)
         return events + nicbarrier_messages_progress(b->messages);
     }
     /* What the helper thread has done needs no look at the network. */
-    return first_is_done(b) ? events : events + nicbarrier_team_progress(b->team);
+    if (first_is_done(b)) {
+        return events;
+    }
+    if (++b->steps % STEPS_PER_LOOK == 0) {
+        nicbarrier_team_look_around(b->team, onic_now_nsec());
+    }
+    return events + nicbarrier_team_progress(b->team);
 }
 
 /** Takes those off the queue that are complete, and puts them at the end of a list. */

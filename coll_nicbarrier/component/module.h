@@ -135,6 +135,7 @@ struct nicbarrier_barriers {
     nicbarrier_team_t *team;
     nicbarrier_messages_t *messages; /**< in case that there will be no team */
     _Atomic bool ready;              /**< there is a team, and who stood in queue has entered it */
+    unsigned steps;                  /**< turns of progress without an end of the first */
     nicbarrier_overlap_t overlap;    /**< of leaders of a network part */
     nicbarrier_barriers_t *next;     /**< of all */
     nicbarrier_barriers_t *next_busy;

@@ -23,6 +23,9 @@
 #define NAPS 16
 /** Of Open MPI's progress, so many turns to one yield. */
 #define PROGRESS_PER_YIELD 4
+/** One who waits looks so often whether others have died, at so many of them. */
+#define LOOK_NSEC    100000000U
+#define LOOK_MEMBERS 4
 /** Of the waits in which a thread yields, one in so many is timed. */
 #define WAITS_PER_SAMPLE 8U
 /** Of the yields of a wait, one in so many is followed by Open MPI's progress. */
@@ -220,17 +223,42 @@ bool nicbarrier_team_done(nicbarrier_team_t *t, uint64_t epoch)
     return t->on_node ? nicbarrier_shm_done(&t->shm, epoch) : t->engine->completed(t->net) >= epoch;
 }
 
+/** The leader: what has become of the network part and of the node, each hearing of the other. */
+static nicbarrier_failure_t failure_of_leader(nicbarrier_team_t *t)
+{
+    const nicbarrier_engine_extras_t *extras = t->engine->extras;
+    nicbarrier_failure_t net = extras->failure != NULL ? extras->failure(t->net) : NICBARRIER_SOUND;
+    if (!t->on_node) {
+        return net;
+    }
+    nicbarrier_failure_t node = nicbarrier_shm_failed(&t->shm);
+    if (net > node) {
+        nicbarrier_shm_fail(&t->shm, net);
+    } else if (node > net && extras->fail != NULL) {
+        extras->fail(t->net, node);
+    }
+    return net > node ? net : node;
+}
+
 nicbarrier_failure_t nicbarrier_team_failure(nicbarrier_team_t *t)
 {
-    if (t->net == NULL) {
-        return t->on_node ? nicbarrier_shm_failed(&t->shm) : NICBARRIER_SOUND;
+    if (t->net != NULL) {
+        return failure_of_leader(t);
     }
-    nicbarrier_failure_t failure =
-        t->engine->extras->failure != NULL ? t->engine->extras->failure(t->net) : NICBARRIER_SOUND;
-    if (failure != NICBARRIER_SOUND && t->on_node) {
-        nicbarrier_shm_fail(&t->shm, failure);
+    return t->on_node ? nicbarrier_shm_failed(&t->shm) : NICBARRIER_SOUND;
+}
+
+void nicbarrier_team_look_around(nicbarrier_team_t *t, uint64_t now)
+{
+    uint64_t next = atomic_load_explicit(&t->next_look, memory_order_relaxed);
+    if (!t->on_node || now < next ||
+        !atomic_compare_exchange_strong(&t->next_look, &next, now + LOOK_NSEC) || next == 0) {
+        return;
     }
-    return failure;
+    uint32_t from = atomic_fetch_add(&t->looked, LOOK_MEMBERS);
+    if (nicbarrier_shm_has_dead(&t->shm, (int)(from % (uint32_t)t->shm.n), LOOK_MEMBERS)) {
+        nicbarrier_shm_fail(&t->shm, NICBARRIER_DEAD);
+    }
 }
 
 int nicbarrier_team_progress(nicbarrier_team_t *t)
@@ -329,6 +357,7 @@ static void wait_very_long(nicbarrier_team_t *t, uint64_t epoch)
 {
     bool wanted;
     while (!wait_awake(t, epoch, &wanted) && !(wanted && wait_asleep(t, epoch))) {
+        nicbarrier_team_look_around(t, onic_now_nsec());
     }
 }
 

@@ -45,7 +45,9 @@ typedef struct nicbarrier_team {
     bool prepared;                     /**< others have my endpoint, or will get it */
     bool agreed;                       /**< all have agreed on this team */
     nicbarrier_team_config_t config;
-    bool (*ended)(void *arg); /**< has something else ended all waiting? NULL: it never does */
+    _Atomic uint64_t next_look; /**< when to look again whether members have died; 0: not set */
+    _Atomic uint32_t looked;    /**< which one is looked at next */
+    bool (*ended)(void *arg);   /**< has something else ended all waiting? NULL: it never does */
     void *ended_arg;
     _Atomic int spins; /**< looks before a waiting thread yields, as things are */
 } nicbarrier_team_t;
@@ -100,9 +102,14 @@ void nicbarrier_team_leave(nicbarrier_team_t *t);
 
 bool nicbarrier_team_done(nicbarrier_team_t *t, uint64_t epoch);
 
-/** Is a connection lost that this team needs, so that what is not complete now may never be? All
- *  of a node get to know it from the leader. Stays so. */
+/** Is a connection lost that this team needs, or a process of it dead, so that what is not complete
+ *  now may never be? All of a node know from each other, and by the leader's engine all others.
+ * Stays so. */
 nicbarrier_failure_t nicbarrier_team_failure(nicbarrier_team_t *t);
+
+/** An MPI thread has waited for long: looks whether processes of this node have died, unless that
+ *  was done a short time ago. `now` is onic_now_nsec. nicbarrier_team_wait does so itself. */
+void nicbarrier_team_look_around(nicbarrier_team_t *t, uint64_t now);
 
 /** Moves the network part on. Returns events. */
 int nicbarrier_team_progress(nicbarrier_team_t *t);

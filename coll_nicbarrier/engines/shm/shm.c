@@ -49,7 +49,7 @@ size_t nicbarrier_shm_bytes(int n)
 
 void nicbarrier_shm_introduce(void *base, int n, int me, const nicbarrier_locality_t *where)
 {
-    parts_at(base, n).record[me] = (nicbarrier_record_t){.where = *where};
+    parts_at(base, n).record[me] = (nicbarrier_record_t){*where, onic_life_mine()};
 }
 
 /** Groups of leaves come first among the groups: their release flags have the same order. */
@@ -136,6 +136,7 @@ int nicbarrier_shm_attach(nicbarrier_shm_t *s, void *base, int n, int me, int fa
     s->head = p.head;
     s->vertex = p.vertex;
     s->release = p.release;
+    s->record = p.record;
     s->n = n;
     s->releases = p.head->releases;
     s->network = network;
@@ -287,6 +288,17 @@ bool nicbarrier_shm_done(nicbarrier_shm_t *s, uint64_t epoch)
         i = i + 1 < s->n ? i + 1 : 0;
     }
     return true;
+}
+
+bool nicbarrier_shm_has_dead(const nicbarrier_shm_t *s, int from, int count)
+{
+    for (int i = 0; i < count && i < s->n; i++) {
+        const onic_life_t life = s->record[(from + i) % s->n].life;
+        if (onic_life_is_dead(&life)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 void nicbarrier_shm_sleep(nicbarrier_shm_t *s, uint64_t epoch, unsigned usec)

@@ -37,6 +37,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/life.h"
 #include "coll_nicbarrier/schedule/arrange.h"
 #include "coll_nicbarrier/engines/engine.h"
 
@@ -57,6 +58,7 @@ typedef struct nicbarrier_flag {
 /** What a member says of itself. */
 typedef struct nicbarrier_record {
     nicbarrier_locality_t where;
+    onic_life_t life;
 } nicbarrier_record_t;
 
 /** What the processes of a node share besides the flags. Zeroed memory is a good beginning. */
@@ -88,7 +90,8 @@ typedef struct nicbarrier_shm {
     nicbarrier_flag_t *mine;
     nicbarrier_flag_t *my_release;
     nicbarrier_flag_t *root;
-    nicbarrier_rung_t *rung; /**< from my group to the root */
+    const nicbarrier_record_t *record; /**< of all members */
+    nicbarrier_rung_t *rung;           /**< from my group to the root */
     int rungs;
     int n;
     int releases; /**< groups of leaves */
@@ -101,8 +104,8 @@ typedef struct nicbarrier_shm {
 /** Bytes of shared memory for `n` >= 1 processes. */
 size_t nicbarrier_shm_bytes(int n);
 
-/** Process `me` of `n` says where it runs, in zeroed shared memory at `base` (aligned to 128) that
- *  all of them have mapped. */
+/** Process `me` of `n` says who it is and where it runs, in zeroed shared memory at `base` (aligned
+ * to 128) that all of them have mapped. */
 void nicbarrier_shm_introduce(void *base, int n, int me, const nicbarrier_locality_t *where);
 
 /** One process arranges all, when all have introduced themselves: at most `fanout` >= 2 members to
@@ -143,6 +146,10 @@ void nicbarrier_shm_release(nicbarrier_shm_t *s, uint64_t epoch);
 void nicbarrier_shm_fail(nicbarrier_shm_t *s, nicbarrier_failure_t failure);
 /** What has been said so. */
 nicbarrier_failure_t nicbarrier_shm_failed(const nicbarrier_shm_t *s);
+
+/** Has one of `count` members ended, from member `from` on, modulo their number? Some tens of
+ *  microseconds for each.*/
+bool nicbarrier_shm_has_dead(const nicbarrier_shm_t *s, int from, int count);
 
 /** Sleeps until `epoch` is complete, for `usec` microseconds at most; may return early. */
 void nicbarrier_shm_sleep(nicbarrier_shm_t *s, uint64_t epoch, unsigned usec);
