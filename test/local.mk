@@ -18,6 +18,7 @@ unit_programs = \
 	test/unit/check_lockq \
 	test/unit/check_life \
 	test/unit/check_nicbarrier_oversubscription \
+	test/unit/check_nicbarrier_conformance \
 	test/unit/check_nicbarrier_datagram \
 	test/unit/check_nicbarrier_endpoint \
 	test/unit/check_nicbarrier_epoch \
@@ -54,8 +55,9 @@ unit_ldadd = osc_nicstride/libnicstride_core.la common/libonic_core.la $(check_l
 barrier_ldadd = coll_nicbarrier/libnicbarrier_core.la common/libonic_core.la $(check_libs)
 
 # For all of them, and for these alone: where Check is, there may be other libraries too.
-unit_objects = $(unit_programs:=.$(OBJEXT)) test/unit/nicbarrier_sim.$(OBJEXT) \
-	test/unit/put_wire.$(OBJEXT)
+unit_objects = $(unit_programs:=.$(OBJEXT)) test/unit/nicbarrier_conformance.$(OBJEXT) \
+	test/unit/nicbarrier_members.$(OBJEXT) test/unit/nicbarrier_memory_engine.$(OBJEXT) \
+	test/unit/nicbarrier_sim.$(OBJEXT) test/unit/put_wire.$(OBJEXT)
 $(unit_objects): AM_CPPFLAGS += $(CHECK_CPPFLAGS)
 
 test_unit_check_apply_LDADD = $(unit_ldadd)
@@ -72,6 +74,18 @@ test_unit_check_layout_wire_LDADD = $(unit_ldadd)
 test_unit_check_lockq_LDADD = $(unit_ldadd)
 test_unit_check_life_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_nicbarrier_oversubscription_LDADD = $(barrier_ldadd)
+test_unit_check_nicbarrier_conformance_SOURCES = \
+	test/unit/check_nicbarrier_conformance.c \
+	test/unit/nicbarrier_conformance.c \
+	test/unit/nicbarrier_conformance.h \
+	test/unit/nicbarrier_members.c \
+	test/unit/nicbarrier_members.h \
+	test/unit/nicbarrier_memory_engine.c \
+	test/unit/nicbarrier_memory_engine.h \
+	test/unit/put_wire.c \
+	test/unit/put_wire.h
+test_unit_check_nicbarrier_conformance_LDADD = coll_nicbarrier/libnicbarrier_datagram.la \
+	coll_nicbarrier/libnicbarrier_put.la common/libonic_verbs.la $(barrier_ldadd) $(verbs_libs)
 test_unit_check_nicbarrier_datagram_LDADD = coll_nicbarrier/libnicbarrier_datagram.la \
 	common/libonic_verbs.la $(barrier_ldadd) $(verbs_libs)
 test_unit_check_nicbarrier_endpoint_LDADD = $(barrier_ldadd)

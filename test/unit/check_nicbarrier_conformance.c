@@ -1,0 +1,366 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * What every engine must do (nicbarrier_conformance.h), for all engines: in memory, put over a wire
+ * of the tests' own, shm flat and as a tree, datagram over sockets of this host.
+ */
+#include <string.h>
+
+#include "coll_nicbarrier/engines/shm/shm.h"
+#include "test/unit/nicbarrier_conformance.h"
+#include "test/unit/nicbarrier_members.h"
+#include "test/unit/nicbarrier_memory_engine.h"
+#include "test/unit/put_wire.h"
+
+/* ---- network engines whose members are in this process ----------------------------------------
+ */
+
+enum { ENDPOINT_ROOM = 64 };
+
+static struct {
+    const nicbarrier_engine_t *engine;
+    int n;
+    nicbarrier_net_t *net[CONFORMANCE_MEMBERS_MAX];
+    unsigned char bytes[CONFORMANCE_MEMBERS_MAX][ENDPOINT_ROOM];
+    uint32_t len[CONFORMANCE_MEMBERS_MAX];
+} here;
+
+static void here_begin(const nicbarrier_engine_t *engine, int n,
+                       nicbarrier_schedule_kind_t schedule)
+{
+    const nicbarrier_engine_settings_t settings = {.schedule = (int)schedule};
+    nicbarrier_reason_t why = {""};
+
+    memset(&here, 0, sizeof(here));
+    here.engine = engine;
+    here.n = n;
+    ck_assert_int_eq(engine->open(&settings, &why), 0);
+    for (int i = 0; i < n; i++) {
+        const nicbarrier_group_t group = {.key = 7, .n = n, .me = i};
+        unsigned char endpoint[NICBARRIER_ENDPOINT_MAX];
+        ck_assert_int_eq(engine->prepare(&group, &here.net[i], endpoint, &here.len[i], &why), 0);
+        ck_assert_uint_le(here.len[i], ENDPOINT_ROOM);
+        memcpy(here.bytes[i], endpoint, here.len[i]);
+    }
+}
+
+static void told(void *arg, uint64_t epoch)
+{
+    conformance_told((int)(intptr_t)arg, epoch);
+}
+
+static void here_connect(int i)
+{
+    const nicbarrier_net_events_t events = {.complete = told, .arg = (void *)(intptr_t)i};
+    nicbarrier_endpoint_t list[CONFORMANCE_MEMBERS_MAX];
+    const nicbarrier_endpoints_t endpoints = {here.n, list};
+    nicbarrier_reason_t why = {""};
+
+    for (int k = 0; k < here.n; k++)
+        list[k] = (nicbarrier_endpoint_t){k, here.len[k], here.bytes[k]};
+    ck_assert_int_eq(here.engine->connect(here.net[i], &endpoints, &events, &why), 0);
+}
+
+static void here_enter(int i, uint64_t epoch)
+{
+    here.engine->enter(here.net[i], epoch);
+}
+
+static uint64_t here_completed(int i)
+{
+    return here.engine->completed(here.net[i]);
+}
+
+static nicbarrier_failure_t here_failure(int i)
+{
+    return here.engine->extras->failure(here.net[i]);
+}
+
+static void here_progress(int i)
+{
+    (void)here.engine->progress(here.net[i]);
+}
+
+static void here_disconnect(int i, bool abandoned)
+{
+    if (abandoned && here.engine->extras->abandon != NULL)
+        here.engine->extras->abandon(here.net[i]);
+    here.engine->disconnect(here.net[i]);
+}
+
+static void here_end(void)
+{
+    here.engine->close();
+}
+
+static void here_fail(int i)
+{
+    here.engine->extras->fail(here.net[i], NICBARRIER_DEAD);
+}
+
+/* ---- the engine in memory ---------------------------------------------------------------------
+ */
+
+static memory_mutant_t mutant;
+
+static void memory_begin(int n, nicbarrier_schedule_kind_t schedule, uint64_t seed)
+{
+    memory_engine_reset(seed, mutant);
+    here_begin(&nicbarrier_engine_memory, n, schedule);
+}
+
+#define IN_THIS_PROCESS                                                                            \
+    .every = 1, .steps = 5000, .quiet = 400, .patience = 20000, .enter = here_enter,               \
+    .completed = here_completed, .failure = here_failure, .progress = here_progress,               \
+    .disconnect = here_disconnect
+
+static const conformance_row_t in_memory = {
+    .name = "memory",
+    .begin = memory_begin,
+    .pass = memory_engine_pass,
+    .end = here_end,
+    .fail = here_fail,
+    .connect = here_connect,
+    IN_THIS_PROCESS,
+    .cannot = {[CONFORMANCE_CUT] = "it has no connections"},
+};
+
+/* ---- put --------------------------------------------------------------------------------------
+ */
+
+static int first_remote[CONFORMANCE_MEMBERS_MAX + 1]; /**< of each member, in put_wire's list */
+
+static void put_begin(int n, nicbarrier_schedule_kind_t schedule, uint64_t seed)
+{
+    memset(&wire, 0, sizeof(wire));
+    wire.random.state = seed;
+    wire.at_once = seed % 8 == 0;
+    here_begin(&nicbarrier_engine_put, n, schedule);
+}
+
+static void put_pass(void)
+{
+    (void)put_wire_progress(true);
+}
+
+/** Both directions: what it puts, and what others put to it. Regions are in the members' order. */
+static void put_cut(int i)
+{
+    for (int k = 0; k < wire.remotes; k++)
+        if (wire.remote[k]->region == wire.region[i] ||
+            (k >= first_remote[i] && k < first_remote[i + 1]))
+            wire.remote[k]->cut = true;
+    wire.losses++;
+}
+
+static void put_connect(int i)
+{
+    first_remote[i] = wire.remotes;
+    here_connect(i);
+    first_remote[i + 1] = wire.remotes;
+}
+
+static void put_end(void)
+{
+    put_wire_drain();
+    here.engine->close();
+    UNIT_CHECK(wire.wants_server == 0 && wire.references == 0 && wire.open_remotes == 0);
+    for (int i = 0; i < wire.regions; i++) {
+        UNIT_CHECK(wire.region[i]->freed);
+        free(wire.region[i]);
+    }
+    for (int i = 0; i < wire.remotes; i++)
+        free(wire.remote[i]);
+}
+
+static conformance_row_t put = {
+    .name = "put",
+    .begin = put_begin,
+    .pass = put_pass,
+    .end = put_end,
+    .fail = here_fail,
+    .cut = put_cut,
+    .connect = put_connect,
+    IN_THIS_PROCESS,
+};
+
+/* ---- shm --------------------------------------------------------------------------------------
+ */
+
+static struct {
+    int n, fanout;
+    bool network;
+    void *base;
+    nicbarrier_shm_t view[CONFORMANCE_MEMBERS_MAX];
+} node;
+
+static void node_begin(int n, int fanout, bool network, uint64_t seed)
+{
+    const size_t bytes = nicbarrier_shm_bytes(n);
+    unit_random_t random = {seed};
+
+    memset(&node, 0, sizeof(node));
+    node.n = n;
+    node.fanout = fanout;
+    node.network = network;
+    node.base = aligned_alloc(128, bytes);
+    ck_assert_ptr_nonnull(node.base);
+    memset(node.base, 0, bytes);
+    for (int i = 0; i < n; i++) {
+        const int core = (int)unit_below(&random, 8);
+        const nicbarrier_locality_t where = {core / 4, core / 4, core / 2};
+        nicbarrier_shm_introduce(node.base, n, i, &where);
+    }
+    ck_assert_int_eq(nicbarrier_shm_arrange(node.base, n, fanout), 0);
+}
+
+static void flat_begin(int n, nicbarrier_schedule_kind_t schedule, uint64_t seed)
+{
+    (void)schedule;
+    node_begin(n, CONFORMANCE_MEMBERS_MAX, false, seed);
+}
+
+static void tree_begin(int n, nicbarrier_schedule_kind_t schedule, uint64_t seed)
+{
+    node_begin(n, 2 + (int)schedule, false, seed);
+}
+
+static void led_begin(int n, nicbarrier_schedule_kind_t schedule, uint64_t seed)
+{
+    node_begin(n, 2 + (int)schedule, true, seed);
+}
+
+static void node_connect(int i)
+{
+    ck_assert_int_eq(
+        nicbarrier_shm_attach(&node.view[i], node.base, node.n, i, node.fanout, node.network), 0);
+}
+
+static void node_enter(int i, uint64_t epoch)
+{
+    (void)nicbarrier_shm_enter(&node.view[i], epoch);
+    nicbarrier_shm_depart(&node.view[i]);
+}
+
+static uint64_t node_completed(int i)
+{
+    const uint64_t completed = nicbarrier_shm_completed(&node.view[i]);
+
+    UNIT_CHECK(nicbarrier_shm_done(&node.view[i], completed));
+    return completed;
+}
+
+static nicbarrier_failure_t node_failure(int i)
+{
+    return nicbarrier_shm_failed(&node.view[i]);
+}
+
+static void node_progress(int i)
+{
+    (void)i;
+}
+
+/** The leader whose network part is over at once. */
+static void led_progress(int i)
+{
+    if (i == 0)
+        nicbarrier_shm_release(&node.view[0], nicbarrier_shm_arrived(&node.view[0]));
+}
+
+static void node_pass(void)
+{
+}
+
+static void node_disconnect(int i, bool abandoned)
+{
+    (void)abandoned;
+    nicbarrier_shm_free(&node.view[i]);
+}
+
+static void node_end(void)
+{
+    free(node.base);
+}
+
+static void node_fail(int i)
+{
+    nicbarrier_shm_fail(&node.view[i], NICBARRIER_DEAD);
+}
+
+#define ON_A_NODE                                                                                  \
+    .every = 1, .steps = 5000, .quiet = 20, .patience = 2000, .connect = node_connect,             \
+    .enter = node_enter, .completed = node_completed, .failure = node_failure, .pass = node_pass,  \
+    .disconnect = node_disconnect, .end = node_end, .fail = node_fail,                             \
+    .cannot = {[CONFORMANCE_CUT] = "memory has no connections; who sees that a process has died "  \
+                                   "says so (failure_spreads)",                                    \
+               [CONFORMANCE_BACKWARDS] = "it stores what its caller, the team, has counted"}
+
+static const conformance_row_t shm_flat = {
+    .name = "shm, flat", .begin = flat_begin, .progress = node_progress, ON_A_NODE};
+static const conformance_row_t shm_tree = {
+    .name = "shm, tree", .begin = tree_begin, .progress = node_progress, ON_A_NODE};
+static const conformance_row_t shm_led = {
+    .name = "shm, released by a leader", .begin = led_begin, .progress = led_progress, ON_A_NODE};
+
+/* ---- datagram ---------------------------------------------------------------------------------
+ */
+
+static conformance_row_t datagram = {
+    .name = "datagram",
+    .every = 2,
+    .steps = 2000,
+    .quiet = 10,
+    .patience = 20000,
+    .begin = members_begin,
+    .connect = members_connect,
+    .enter = members_enter,
+    .completed = members_completed,
+    .failure = members_failure,
+    .progress = members_progress,
+    .pass = members_pass,
+    .disconnect = members_disconnect,
+    .end = members_end,
+    .fail = members_fail,
+    .cannot = {[CONFORMANCE_CUT] = "it has no connections: packets are lost all the time"},
+};
+
+/* ---- the tests themselves ---------------------------------------------------------------------
+ */
+
+/* Each kind of broken engine is noticed by some of them, and a sound one by none. */
+START_TEST(broken_engines_are_noticed)
+{
+    int noticed = 0;
+
+    mutant = (memory_mutant_t)_i;
+    for (int which = 0; which < 24; which++)
+        noticed += conformance_count_failures(&in_memory, which);
+    memory_engine_reset(0, MEMORY_SOUND);
+    if (mutant == MEMORY_SOUND)
+        ck_assert_int_eq(noticed, 0);
+    else
+        ck_assert_int_gt(noticed, 0);
+}
+END_TEST
+
+int main(void)
+{
+    static const char no_fail[] = "this engine cannot be told yet";
+    const conformance_row_t *const rows[] = {&in_memory, &put,     &shm_flat,
+                                             &shm_tree,  &shm_led, &datagram};
+    Suite *suite = suite_create("nicbarrier_conformance");
+    TCase *tcase = tcase_create("broken engines");
+
+    if (nicbarrier_engine_put.extras->fail == NULL)
+        put.cannot[CONFORMANCE_FAIL] = put.cannot[CONFORMANCE_CUT] = no_fail;
+    if (nicbarrier_engine_datagram.extras->fail == NULL)
+        datagram.cannot[CONFORMANCE_FAIL] = no_fail;
+    tcase_set_timeout(tcase, 120);
+    tcase_add_loop_test(tcase, broken_engines_are_noticed, 0, MEMORY_MUTANTS);
+    suite_add_tcase(suite, tcase);
+    conformance_add(suite, rows, sizeof(rows) / sizeof(rows[0]));
+    return unit_run_suite(suite);
+}

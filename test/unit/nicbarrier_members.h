@@ -1,0 +1,28 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * A group of engine datagram whose members are processes that do what they are told, one call at a
+ * time; between calls their helper threads do what they like. Over sockets of this host, and one
+ * packet in ten is dropped. The functions are those of a row (nicbarrier_conformance.h).
+ */
+#ifndef NICBARRIER_MEMBERS_H
+#define NICBARRIER_MEMBERS_H
+
+#include "coll_nicbarrier/engines/engine.h"
+#include "coll_nicbarrier/schedule/schedule.h"
+
+void members_begin(int n, nicbarrier_schedule_kind_t schedule, uint64_t seed);
+void members_connect(int i);
+void members_enter(int i, uint64_t epoch);
+uint64_t members_completed(int i);
+nicbarrier_failure_t members_failure(int i);
+void members_progress(int i);
+void members_pass(void);
+void members_disconnect(int i, bool abandoned);
+void members_end(void);
+void members_fail(int i);
+
+#endif
