@@ -9,8 +9,8 @@ coll_nicbarrier_libnicbarrier_core_la_SOURCES = \
 	coll_nicbarrier/schedule/arrange.h \
 	coll_nicbarrier/engines/oversubscription.h \
 	coll_nicbarrier/engines/engine.h \
-	coll_nicbarrier/epoch/epoch.c \
-	coll_nicbarrier/epoch/epoch.h \
+	coll_nicbarrier/epoch/nack.c \
+	coll_nicbarrier/epoch/nack.h \
 	coll_nicbarrier/epoch/rule.h \
 	coll_nicbarrier/component/messages.c \
 	coll_nicbarrier/component/messages.h \
@@ -18,8 +18,13 @@ coll_nicbarrier_libnicbarrier_core_la_SOURCES = \
 	coll_nicbarrier/component/overlap.h \
 	coll_nicbarrier/component/queue.c \
 	coll_nicbarrier/component/queue.h \
+	coll_nicbarrier/engines/datagram/budget.h \
 	coll_nicbarrier/engines/datagram/endpoint.c \
 	coll_nicbarrier/engines/datagram/endpoint.h \
+	coll_nicbarrier/engines/datagram/farewell.c \
+	coll_nicbarrier/engines/datagram/farewell.h \
+	coll_nicbarrier/engines/datagram/filter.c \
+	coll_nicbarrier/engines/datagram/filter.h \
 	coll_nicbarrier/engines/datagram/packet.c \
 	coll_nicbarrier/engines/datagram/packet.h \
 	coll_nicbarrier/engines/datagram/udp_address.c \
@@ -47,7 +52,12 @@ coll_nicbarrier_libnicbarrier_datagram_la_SOURCES = \
 	coll_nicbarrier/engines/datagram/datagram.c \
 	coll_nicbarrier/engines/datagram/datagram.h \
 	coll_nicbarrier/engines/datagram/flow.c \
+	coll_nicbarrier/engines/datagram/group.c \
+	coll_nicbarrier/engines/datagram/leave.c \
 	coll_nicbarrier/engines/datagram/params.c \
+	coll_nicbarrier/engines/datagram/send.c \
+	coll_nicbarrier/engines/datagram/stepper.h \
+	coll_nicbarrier/engines/datagram/stepper_host.c \
 	coll_nicbarrier/engines/datagram/thread.c \
 	coll_nicbarrier/engines/datagram/udp.c \
 	coll_nicbarrier/engines/datagram/verbs_ud.c

@@ -14,42 +14,55 @@
  */
 #include <string.h>
 
-#include "coll_nicbarrier/epoch/epoch.h"
 #include "coll_nicbarrier/engines/datagram/packet.h"
+#include "coll_nicbarrier/epoch/nack.h"
+#include "coll_nicbarrier/epoch/rule.h"
 #include "coll_nicbarrier/schedule/schedule.h"
 #include "test/fuzz/fuzz.h"
 
 enum { HEAD = 4, SIZE = NICBARRIER_PACKET_SIZE, ENTER_EVERY = 3 };
 
-static const nicbarrier_timing_t timing = {.first = 1000, .min = 500, .max = 4000, .cap = 16000};
+static const nicbarrier_timing_t timing = {
+    .first = 1000, .min = 500, .max = 4000, .cap = 16000, .late = 1000000};
 
-static void check_messages(const nicbarrier_epochs_t *e, const nicbarrier_message_t *out, int n,
-                           bool nacks)
+typedef struct member {
+    nicbarrier_rule_t rule;
+    nicbarrier_nacks_t nacks;
+    nicbarrier_step_t step[NICBARRIER_STEPS_MAX];
+} member_t;
+
+static void check_state(const member_t *m, const nicbarrier_rule_t *before)
 {
-    FUZZ_CHECK(n >= 0 && n <= e->nsteps);
-    for (int i = 0; i < n; i++) {
-        FUZZ_CHECK(out[i].from_at < e->nsteps);
-        const nicbarrier_slot_t *s = &e->slot[out[i].from_at];
-        FUZZ_CHECK(out[i].epoch > 0);
-        if (nacks) {
-            FUZZ_CHECK(out[i].to == s->step.wait_for && out[i].at == s->step.wait_at);
-            FUZZ_CHECK(out[i].epoch == s->received + 1 && out[i].epoch <= e->entered);
-        } else {
-            FUZZ_CHECK(out[i].to == s->step.send_to && out[i].at == s->step.send_at);
-            FUZZ_CHECK(out[i].epoch == s->sent && out[i].epoch <= e->entered);
-        }
+    const nicbarrier_rule_t *r = &m->rule;
+
+    FUZZ_CHECK(r->completed <= r->entered && r->completed >= before->completed);
+    FUZZ_CHECK(r->failed >= before->failed);
+    for (uint32_t k = 0; k < r->nsteps; k++) {
+        FUZZ_CHECK(r->received[k] >= before->received[k]);
+        FUZZ_CHECK(r->received[k] <= r->entered + NICBARRIER_OUTSTANDING_MAX);
+        FUZZ_CHECK(r->sent[k] >= before->sent[k] && r->sent[k] <= r->entered);
+        if (r->waits >> k & 1)
+            FUZZ_CHECK(r->received[k] >= r->completed);
     }
+    FUZZ_CHECK((m->nacks.waits & ~r->waits) == 0 && (m->nacks.promised & ~r->sends) == 0);
+    FUZZ_CHECK((m->nacks.due & ~m->nacks.promised) == 0);
+    FUZZ_CHECK((m->nacks.waits | m->nacks.due) == 0 || m->nacks.deadline != NICBARRIER_NEVER);
 }
 
-static void check_state(const nicbarrier_epochs_t *e, const nicbarrier_epochs_t *before)
+static void go_on(member_t *m, uint64_t now)
 {
-    FUZZ_CHECK(e->completed <= e->entered && e->completed >= before->completed);
-    for (int k = 0; k < e->nsteps; k++) {
-        FUZZ_CHECK(e->slot[k].received >= before->slot[k].received);
-        FUZZ_CHECK(e->slot[k].sent >= before->slot[k].sent && e->slot[k].sent <= e->entered);
-        if (e->slot[k].step.wait_for != NICBARRIER_NOBODY)
-            FUZZ_CHECK(e->slot[k].received >= e->completed);
-    }
+    const uint64_t out = nicbarrier_rule_advance(&m->rule);
+
+    FUZZ_CHECK((out & ~m->rule.sends) == 0);
+    nicbarrier_nacks_follow(&m->nacks, &m->rule, now);
+}
+
+static void expire(member_t *m, uint64_t now)
+{
+    uint64_t repeats;
+    const uint64_t asks = nicbarrier_nacks_expire(&m->nacks, &m->rule, now, &repeats);
+
+    FUZZ_CHECK((asks & ~m->rule.blocked) == 0 && (repeats & ~m->rule.sends) == 0);
 }
 
 /* Decoded packets encode to the same bytes: there is one form only. */
@@ -61,15 +74,52 @@ static void check_form(const unsigned char *bytes, const nicbarrier_packet_t *p)
     FUZZ_CHECK(memcmp(bytes, again, SIZE) == 0);
 }
 
-static int take(nicbarrier_epochs_t *e, const unsigned char *bytes, size_t len, uint64_t now)
+/* For the member's step, from who is told there, or heard. */
+static bool fits(const member_t *m, const nicbarrier_packet_t *p, bool upwards)
+{
+    const nicbarrier_step_t *s = &m->step[p->at];
+
+    if (p->at >= m->rule.nsteps)
+        return false;
+    return upwards ? s->send_to == (int32_t)p->sender && s->send_at == p->from_at
+                   : s->wait_for == (int32_t)p->sender && s->wait_at == p->from_at;
+}
+
+static void handle(member_t *m, const nicbarrier_packet_t *p, uint64_t now)
+{
+    const bool upwards = p->kind == NICBARRIER_PACKET_NACK || p->kind == NICBARRIER_PACKET_GOT;
+
+    if (p->kind == NICBARRIER_PACKET_POKE || p->kind == NICBARRIER_PACKET_LEFT ||
+        p->kind == NICBARRIER_PACKET_STAY || !fits(m, p, upwards))
+        return;
+    switch (p->kind) {
+    case NICBARRIER_PACKET_NACK:
+        if (nicbarrier_nacks_answer(&m->nacks, &m->rule, p->at, p->epoch) == NICBARRIER_REPLY_AGAIN)
+            FUZZ_CHECK(nicbarrier_rule_word(&m->rule, p->at) >= p->epoch);
+        break;
+    case NICBARRIER_PACKET_LATE:
+        nicbarrier_nacks_late(&m->nacks, &m->rule, p->at, p->epoch, now);
+        break;
+    case NICBARRIER_PACKET_GOT:
+        nicbarrier_nacks_got(&m->nacks, p->at, p->epoch);
+        break;
+    default:
+        if (nicbarrier_rule_receive(&m->rule, p->at, p->epoch) == NICBARRIER_WORD_NEW) {
+            (void)nicbarrier_nacks_heard(&m->nacks, p->at, p->kind == NICBARRIER_PACKET_EPOCH, now);
+            go_on(m, now);
+        }
+        break;
+    }
+}
+
+static int take(member_t *m, const unsigned char *bytes, size_t len, uint64_t now)
 {
     unsigned char copy[SIZE];
     nicbarrier_packet_t p;
-    nicbarrier_message_t out[NICBARRIER_STEPS_MAX];
-    const nicbarrier_epochs_t before = *e;
+    const nicbarrier_rule_t before = m->rule;
 
     if (len == SIZE && bytes[0] >= 0x80) {
-        static const unsigned char magic[] = {0x4e, 0x42, 1};
+        static const unsigned char magic[] = {0x4e, 0x42, 2};
         memcpy(copy, bytes, SIZE);
         memcpy(copy, magic, sizeof(magic));
         memset(copy + 22, 0, 2);
@@ -79,51 +129,49 @@ static int take(nicbarrier_epochs_t *e, const unsigned char *bytes, size_t len, 
     if (nicbarrier_packet_decode(bytes, len, &p) != NULL)
         return -1;
     check_form(bytes, &p);
-    if (p.kind == NICBARRIER_PACKET_NACK) {
-        if (nicbarrier_epochs_answer(e, &p, out) == NICBARRIER_NEW)
-            check_messages(e, out, 1, false);
-    } else if (p.kind != NICBARRIER_PACKET_POKE) {
-        if (nicbarrier_epochs_receive(e, &p, now) == NICBARRIER_NEW)
-            check_messages(e, out, nicbarrier_epochs_advance(e, now, out), false);
-    }
-    check_state(e, &before);
+    handle(m, &p, now);
+    check_state(m, &before);
     return 0;
 }
 
-static int begin(nicbarrier_epochs_t *e, const uint8_t head[HEAD])
+static int begin(member_t *m, const uint8_t head[HEAD])
 {
-    nicbarrier_step_t steps[NICBARRIER_STEPS_MAX];
     const int32_t n = 2 + head[2];
     const int nsteps =
-        nicbarrier_schedule((nicbarrier_schedule_kind_t)head[0], head[1], head[3] % n, n, steps);
+        nicbarrier_schedule((nicbarrier_schedule_kind_t)head[0], head[1], head[3] % n, n, m->step);
+    uint64_t sends = 0, waits = 0;
 
     if (nsteps < 0)
         return -1;
-    nicbarrier_epochs_init(e, steps, nsteps, &timing);
+    for (int k = 0; k < nsteps; k++) {
+        sends |= (uint64_t)(m->step[k].send_to != NICBARRIER_NOBODY) << k;
+        waits |= (uint64_t)(m->step[k].wait_for != NICBARRIER_NOBODY) << k;
+    }
+    nicbarrier_rule_init(&m->rule, (uint32_t)nsteps, sends, waits);
+    nicbarrier_nacks_init(&m->nacks, &timing);
     return 0;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
-    nicbarrier_epochs_t e;
-    nicbarrier_message_t out[NICBARRIER_STEPS_MAX];
+    member_t m;
     uint64_t now = 1;
     int verdict = -1;
 
-    if (len < HEAD || begin(&e, data) != 0)
+    if (len < HEAD || begin(&m, data) != 0)
         return -1;
     data += HEAD;
     len -= HEAD;
     for (unsigned i = 0; len > 0; i++) {
         const size_t part = len < SIZE ? len : SIZE;
         if (i % ENTER_EVERY == 0) {
-            nicbarrier_epochs_enter(&e, i + 1);
-            check_messages(&e, out, nicbarrier_epochs_advance(&e, now, out), false);
+            nicbarrier_rule_enter(&m.rule, i + 1);
+            go_on(&m, now);
         }
-        if (take(&e, data, part, now) == 0)
+        if (take(&m, data, part, now) == 0)
             verdict = 0;
         now += 300 * (1 + i % 9);
-        check_messages(&e, out, nicbarrier_epochs_expire(&e, now, out), true);
+        expire(&m, now);
         data += part;
         len -= part;
     }
@@ -134,22 +182,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 size_t onic_fuzz_seed(unsigned i, uint8_t *buf, size_t cap)
 {
     const uint8_t head[HEAD] = {(uint8_t)(i % 3), 4, (uint8_t)(i * 7), (uint8_t)i};
-    nicbarrier_epochs_t e;
+    member_t e;
     size_t len = HEAD;
 
     if (i >= 30 || begin(&e, head) != 0)
         return 0;
     memcpy(buf, head, HEAD);
     for (unsigned j = 0; j < 20 && len + SIZE <= cap; j++) {
-        const nicbarrier_step_t *s = &e.slot[j % (unsigned)e.nsteps].step;
+        const nicbarrier_step_t *s = &e.step[j % e.rule.nsteps];
         const bool nack = j % 4 == 3 ? s->send_to >= 0 : s->wait_for < 0;
         const nicbarrier_packet_t p = {.kind =
                                            nack ? NICBARRIER_PACKET_NACK : NICBARRIER_PACKET_EPOCH,
-                                       .at = (uint8_t)(j % (unsigned)e.nsteps),
+                                       .at = (uint8_t)(j % e.rule.nsteps),
                                        .from_at = nack ? s->send_at : s->wait_at,
                                        .sender = (uint32_t)(nack ? s->send_to : s->wait_for),
                                        .key = 1 + i,
-                                       .epoch = 1 + j / (unsigned)e.nsteps};
+                                       .epoch = 1 + j / e.rule.nsteps};
         nicbarrier_packet_encode(&p, buf + len);
         len += SIZE;
     }

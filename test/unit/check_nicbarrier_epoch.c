@@ -7,7 +7,8 @@
  * The barrier protocol in a simulated cluster: nobody leaves before all have entered, everybody
  * leaves, whatever the network does; and where the protocol is broken on purpose, this shows.
  */
-#include "coll_nicbarrier/epoch/epoch.h"
+#include "coll_nicbarrier/epoch/nack.h"
+#include "coll_nicbarrier/epoch/rule.h"
 
 #include <string.h>
 
@@ -19,7 +20,7 @@
 #define MSEC UINT64_C(1000000)
 
 static const nicbarrier_timing_t timing = {
-    .first = 1 * MSEC, .min = MSEC / 2, .max = 4 * MSEC, .cap = 16 * MSEC};
+    .first = 1 * MSEC, .min = MSEC / 2, .max = 4 * MSEC, .cap = 16 * MSEC, .late = 1000 * MSEC};
 
 /* ---- clusters ---------------------------------------------------------------------------------
  */
@@ -169,9 +170,93 @@ START_TEST(broken_protocols_show)
         [SIM_ONE_NACK] = TIMES / 2,     [SIM_STEP_SKIPPED] = TIMES / 4};
 
     for (int mutant = SIM_SOUND; mutant < SIM_MUTANTS; mutant++) {
+        if (mutant == SIM_NO_PROMISE) /* costs time only: promises_are_kept */
+            continue;
         const int broken = broken_runs((sim_mutant_t)mutant, TIMES);
         if (mutant == SIM_SOUND ? broken > 0 : broken < least[mutant])
             ck_abort_msg("mutant %d: %d of %d runs are broken", mutant, broken, TIMES);
+    }
+}
+END_TEST
+
+/* ---- late and lost ----------------------------------------------------------------------------
+ */
+
+static sim_config_t with_one_that_computes(int32_t n, uint64_t nsec, int barriers)
+{
+    return (sim_config_t){.schedule = NICBARRIER_DISSEMINATION,
+                          .n = n,
+                          .groups = 1,
+                          .barriers = barriers,
+                          .outstanding = 1,
+                          .computes = nsec,
+                          .seed = unit_seed()};
+}
+
+/* To wait for 10 seconds for a process that computes costs some ten NACKs for each step that waits,
+ * and not sixty in a second. */
+START_TEST(who_computes_is_not_asked_again_and_again)
+{
+    const uint64_t seconds = 10;
+
+    for (int32_t n = 2; n <= 16; n *= 2) {
+        sim_config_t c = with_one_that_computes(n, seconds * 1000 * MSEC, 2);
+        const sim_result_t r = sim_run(&c);
+        /* Process 0 acts four times with a pause before each: it makes the group, connects, and
+         * enters twice; others wait for the latter. */
+        const uint64_t waiters = (uint64_t)(n - 1), waits = 3;
+        ck_assert(r.all_left);
+        ck_assert_uint_ge(r.nanoseconds, 3 * seconds * 1000 * MSEC);
+        ck_assert_uint_gt(r.late, 0);
+        /* Each waits in one step for somebody; some in one more, who waits in turn. */
+        if (r.nacks > waiters * waits * 15)
+            ck_abort_msg("%d processes: %" PRIu64 " NACKs", (int)n, r.nacks);
+    }
+}
+END_TEST
+
+/* Behind a promise a loss costs some time-outs, not the time to the next question. */
+START_TEST(promises_are_kept)
+{
+    const uint64_t computes = 300 * MSEC;
+    const int barriers = 100;
+    sim_config_t c = with_one_that_computes(8, computes, barriers);
+    const sim_result_t without = sim_run(&c);
+    c.loss = 100;
+    const sim_result_t with = sim_run(&c);
+    c.mutant = SIM_NO_PROMISE;
+    const sim_result_t broken = sim_run(&c);
+
+    ck_assert(without.all_left && with.all_left && broken.all_left);
+    /* Nothing that came is repeated. */
+    ck_assert_uint_eq(without.repeats, 0);
+    ck_assert_uint_gt(with.repeats, 0);
+    const uint64_t cost = (with.nanoseconds - without.nanoseconds) / (uint64_t)barriers;
+    const uint64_t cost_broken = (broken.nanoseconds - without.nanoseconds) / (uint64_t)barriers;
+    if (cost > 10 * MSEC || cost_broken < 3 * cost)
+        ck_abort_msg("a barrier takes %" PRIu64 " us longer, without promises %" PRIu64,
+                     cost / USEC, cost_broken / USEC);
+}
+END_TEST
+
+/* ---- failure ----------------------------------------------------------------------------------
+ */
+
+START_TEST(all_hear_of_a_failure)
+{
+    unit_random_t random = {unit_seed()};
+
+    for (int i = 0; i < 300; i++) {
+        sim_config_t c = random_config(&random);
+        c.groups = 1;
+        c.outstanding = 1;
+        c.stops = 0;
+        c.barriers = 20;
+        c.fails = 1 + (int)unit_below(&random, 15);
+        const sim_result_t r = sim_run(&c);
+        if (r.left_early || !r.all_left || r.failed != (uint64_t)c.n || r.wrong > 0)
+            ck_abort_msg("schedule %d n %d loss %u seed %" PRIu64 ": %" PRIu64 " have heard",
+                         (int)c.schedule, (int)c.n, c.loss, c.seed, r.failed);
     }
 }
 END_TEST
@@ -180,56 +265,73 @@ END_TEST
  */
 
 /* Member 0 of a pair. */
-static void pair(nicbarrier_epochs_t *e)
-{
-    nicbarrier_step_t steps[NICBARRIER_STEPS_MAX];
-    const int n = nicbarrier_schedule(NICBARRIER_DISSEMINATION, 0, 0, 2, steps);
+typedef struct member {
+    nicbarrier_rule_t rule;
+    nicbarrier_nacks_t nacks;
+} member_t;
 
-    nicbarrier_epochs_init(e, steps, n, &timing);
+static void pair(member_t *m)
+{
+    nicbarrier_rule_init(&m->rule, 1, 1, 1);
+    nicbarrier_nacks_init(&m->nacks, &timing);
 }
 
-static nicbarrier_packet_t packet(nicbarrier_packet_kind_t kind, uint64_t epoch)
+/* Returns the steps in which something is sent. */
+static uint64_t enter(member_t *m, uint64_t epoch, uint64_t now)
 {
-    return (nicbarrier_packet_t){.kind = (uint8_t)kind, .sender = 1, .key = 1, .epoch = epoch};
+    nicbarrier_rule_enter(&m->rule, epoch);
+    const uint64_t out = nicbarrier_rule_advance(&m->rule);
+    nicbarrier_nacks_follow(&m->nacks, &m->rule, now);
+    return out;
 }
 
-/* NACKs come after 1, 2, 4, 8, 16, 16 ... ms and ask for the oldest that is missing. */
+/* Returns whether GOT must be sent. */
+static bool hear(member_t *m, uint64_t epoch, bool first, uint64_t now)
+{
+    ck_assert_int_eq(nicbarrier_rule_receive(&m->rule, 0, epoch), NICBARRIER_WORD_NEW);
+    const bool got = nicbarrier_nacks_heard(&m->nacks, 0, first, now);
+    (void)nicbarrier_rule_advance(&m->rule);
+    nicbarrier_nacks_follow(&m->nacks, &m->rule, now);
+    return got;
+}
+
+static uint64_t expire(member_t *m, uint64_t now)
+{
+    uint64_t repeats;
+    const uint64_t asks = nicbarrier_nacks_expire(&m->nacks, &m->rule, now, &repeats);
+
+    ck_assert_uint_eq(repeats, 0);
+    return asks;
+}
+
+/* NACKs come after 1, 2, 4, 8, 16, 16 ... ms; where somebody has been waited for very long they
+ * come less often. */
 START_TEST(back_off)
 {
-    nicbarrier_epochs_t e;
-    nicbarrier_message_t out[NICBARRIER_STEPS_MAX];
+    member_t m;
     const uint64_t waits[] = {1, 2, 4, 8, 16, 16, 16};
     uint64_t now = 5 * MSEC;
 
-    pair(&e);
-    ck_assert_uint_eq(e.deadline, NICBARRIER_NEVER);
-    nicbarrier_epochs_enter(&e, 3);
-    ck_assert_int_eq(nicbarrier_epochs_advance(&e, now, out), 1);
-    ck_assert_uint_eq(out[0].epoch, 3);
-    /* One cannot be outside again of what one has entered. */
-    nicbarrier_epochs_enter(&e, 2);
-    ck_assert_uint_eq(e.entered, 3);
+    pair(&m);
+    ck_assert_uint_eq(m.nacks.deadline, NICBARRIER_NEVER);
+    ck_assert_uint_eq(enter(&m, 3, now), 1);
     for (size_t i = 0; i < sizeof(waits) / sizeof(waits[0]); i++) {
         now += waits[i] * MSEC;
-        ck_assert_uint_eq(e.deadline, now);
-        ck_assert_int_eq(nicbarrier_epochs_expire(&e, now - 1, out), 0);
-        ck_assert_int_eq(nicbarrier_epochs_expire(&e, now, out), 1);
-        ck_assert_int_eq(out[0].to, 1);
-        ck_assert_uint_eq(out[0].epoch, 1);
+        ck_assert_uint_eq(m.nacks.deadline, now);
+        ck_assert_uint_eq(expire(&m, now - 1), 0);
+        ck_assert_uint_eq(expire(&m, now), 1);
     }
+    for (int i = 0; i < 1000; i++)
+        ck_assert_uint_eq(expire(&m, now = m.nacks.deadline), 1);
+    ck_assert_uint_eq(m.nacks.deadline - now, timing.late);
     /* News begin a new wait; being complete ends all waiting. */
-    const nicbarrier_packet_t two = packet(NICBARRIER_PACKET_AGAIN, 2);
-    const nicbarrier_packet_t three = packet(NICBARRIER_PACKET_AGAIN, 3);
-    ck_assert_int_eq(nicbarrier_epochs_receive(&e, &two, now), NICBARRIER_NEW);
-    ck_assert_int_eq(nicbarrier_epochs_advance(&e, now, out), 0);
-    ck_assert_uint_eq(e.completed, 2);
-    ck_assert_int_eq(nicbarrier_epochs_expire(&e, now + MSEC, out), 1);
-    ck_assert_uint_eq(out[0].epoch, 3);
-    ck_assert_int_eq(nicbarrier_epochs_receive(&e, &three, now), NICBARRIER_NEW);
-    ck_assert_int_eq(nicbarrier_epochs_advance(&e, now, out), 0);
-    ck_assert_uint_eq(e.completed, 3);
-    ck_assert_int_eq(nicbarrier_epochs_expire(&e, NICBARRIER_NEVER - 1, out), 0);
-    ck_assert_uint_eq(e.deadline, NICBARRIER_NEVER);
+    ck_assert(!hear(&m, 2, false, now));
+    ck_assert_uint_eq(m.rule.completed, 2);
+    ck_assert_uint_eq(expire(&m, now + MSEC), 1);
+    ck_assert(!hear(&m, 3, false, now));
+    ck_assert_uint_eq(m.rule.completed, 3);
+    ck_assert_uint_eq(expire(&m, NICBARRIER_NEVER - 1), 0);
+    ck_assert_uint_eq(m.nacks.deadline, NICBARRIER_NEVER);
 }
 END_TEST
 
@@ -241,30 +343,23 @@ START_TEST(time_out_adapts)
     } cases[] = {{10 * USEC, timing.min, timing.min},
                  {2 * MSEC, 2 * MSEC, 5 * MSEC / 2},
                  {60 * MSEC, timing.max, timing.max}};
-    nicbarrier_epochs_t e;
-    nicbarrier_message_t out[NICBARRIER_STEPS_MAX];
+    member_t m;
     uint64_t now = 0, epoch = 0;
 
-    pair(&e);
+    pair(&m);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         for (int times = 0; times < 100; times++) {
-            const nicbarrier_packet_t p = packet(NICBARRIER_PACKET_EPOCH, ++epoch);
-            nicbarrier_epochs_enter(&e, epoch);
-            nicbarrier_epochs_advance(&e, now, out);
+            enter(&m, ++epoch, now);
             now += cases[i].wait;
-            ck_assert_int_eq(nicbarrier_epochs_receive(&e, &p, now), NICBARRIER_NEW);
-            nicbarrier_epochs_advance(&e, now, out);
-            ck_assert_uint_eq(e.completed, epoch);
+            hear(&m, epoch, true, now);
+            ck_assert_uint_eq(m.rule.completed, epoch);
         }
-        nicbarrier_epochs_enter(&e, ++epoch);
-        nicbarrier_epochs_advance(&e, now, out);
-        ck_assert_uint_ge(e.slot[0].deadline - now, cases[i].least);
-        ck_assert_uint_le(e.slot[0].deadline - now, cases[i].most);
+        enter(&m, ++epoch, now);
+        ck_assert_uint_ge(m.nacks.wait[0].deadline - now, cases[i].least);
+        ck_assert_uint_le(m.nacks.wait[0].deadline - now, cases[i].most);
         /* Its end is a repeated message, which does not count. */
-        const nicbarrier_packet_t again = packet(NICBARRIER_PACKET_AGAIN, epoch);
         now += 30 * MSEC;
-        nicbarrier_epochs_receive(&e, &again, now);
-        nicbarrier_epochs_advance(&e, now, out);
+        hear(&m, epoch, false, now);
     }
 }
 END_TEST
@@ -272,46 +367,93 @@ END_TEST
 /* A rank that once was away for an hour is not waited for patiently ever after. */
 START_TEST(long_absence_is_forgotten)
 {
-    nicbarrier_epochs_t e;
-    nicbarrier_message_t out[NICBARRIER_STEPS_MAX];
+    member_t m;
     uint64_t now = 0;
 
-    pair(&e);
+    pair(&m);
     for (uint64_t epoch = 1; epoch <= 40; epoch++) {
-        const nicbarrier_packet_t p = packet(NICBARRIER_PACKET_EPOCH, epoch);
-        nicbarrier_epochs_enter(&e, epoch);
-        nicbarrier_epochs_advance(&e, now, out);
+        enter(&m, epoch, now);
         now += epoch == 1 ? 3600 * 1000 * MSEC : 10 * USEC;
-        nicbarrier_epochs_receive(&e, &p, now);
-        nicbarrier_epochs_advance(&e, now, out);
+        hear(&m, epoch, true, now);
     }
-    nicbarrier_epochs_enter(&e, 41);
-    nicbarrier_epochs_advance(&e, now, out);
-    ck_assert_uint_eq(e.slot[0].deadline - now, timing.min);
+    enter(&m, 41, now);
+    ck_assert_uint_eq(m.nacks.wait[0].deadline - now, timing.min);
 }
 END_TEST
 
-START_TEST(wrong_packets)
+/* Who has promised is not asked for long, and is told that it was heard. */
+START_TEST(a_promise_is_believed)
 {
-    nicbarrier_epochs_t e;
-    nicbarrier_message_t out;
-    const nicbarrier_packet_t good = packet(NICBARRIER_PACKET_EPOCH, 1);
-    nicbarrier_packet_t wrong[5] = {good, good, good, good, good};
+    member_t m;
+    uint64_t now = MSEC;
 
-    pair(&e);
-    wrong[0].at = 1;
-    wrong[1].from_at = 1;
-    wrong[2].sender = 0;
-    wrong[3].at = NICBARRIER_STEPS_MAX - 1;
-    wrong[4].epoch = NICBARRIER_AHEAD_MAX + 1;
-    for (int i = 0; i < 5; i++)
-        ck_assert_int_eq(nicbarrier_epochs_receive(&e, &wrong[i], 0), NICBARRIER_WRONG);
-    for (int i = 0; i < 4; i++)
-        ck_assert_int_eq(nicbarrier_epochs_answer(&e, &wrong[i], &out), NICBARRIER_WRONG);
-    ck_assert_int_eq(nicbarrier_epochs_receive(&e, &good, 0), NICBARRIER_NEW);
-    ck_assert_int_eq(nicbarrier_epochs_receive(&e, &good, 0), NICBARRIER_OLD);
-    ck_assert_int_eq(nicbarrier_epochs_answer(&e, &good, &out), NICBARRIER_OLD);
-    ck_assert_uint_eq(e.completed, 0);
+    pair(&m);
+    enter(&m, 1, now);
+    ck_assert_uint_eq(expire(&m, now += MSEC), 1);
+    /* In answer to another question, or in a step that there is not. */
+    nicbarrier_nacks_late(&m.nacks, &m.rule, 0, 2, now);
+    nicbarrier_nacks_late(&m.nacks, &m.rule, 1, 1, now);
+    nicbarrier_nacks_late(&m.nacks, &m.rule, 40, 1, now);
+    ck_assert_uint_eq(m.nacks.wait[0].deadline, now + 2 * MSEC);
+    nicbarrier_nacks_late(&m.nacks, &m.rule, 0, 1, now);
+    ck_assert_uint_eq(m.nacks.wait[0].deadline, now + timing.late);
+    ck_assert_uint_eq(expire(&m, now += timing.late), 1);
+    ck_assert(hear(&m, 1, true, now));
+    enter(&m, 2, now);
+    ck_assert(!hear(&m, 2, true, now));
+}
+END_TEST
+
+START_TEST(a_promise_is_kept_within_limits)
+{
+    member_t m;
+    uint64_t now = MSEC, repeats;
+    int times = 0;
+
+    pair(&m);
+    ck_assert_int_eq(nicbarrier_nacks_answer(&m.nacks, &m.rule, 1, 1), NICBARRIER_REPLY_NONE);
+    ck_assert_int_eq(nicbarrier_nacks_answer(&m.nacks, &m.rule, 0, NICBARRIER_OUTSTANDING_MAX + 1),
+                     NICBARRIER_REPLY_NONE);
+    ck_assert_int_eq(nicbarrier_nacks_answer(&m.nacks, &m.rule, 0, 1), NICBARRIER_REPLY_LATE);
+    ck_assert_uint_eq(m.nacks.due, 0);
+    enter(&m, 1, now);
+    ck_assert_uint_eq(m.nacks.due, 1);
+    hear(&m, 1, true, now);
+    while (m.nacks.due != 0) {
+        now = m.nacks.deadline;
+        ck_assert_uint_eq(nicbarrier_nacks_expire(&m.nacks, &m.rule, now, &repeats), 0);
+        times += repeats == 1;
+    }
+    ck_assert_int_eq(times, NICBARRIER_NACK_REPEATS);
+    ck_assert_uint_eq(m.nacks.deadline, NICBARRIER_NEVER);
+    /* Acknowledged, not by what is older. */
+    ck_assert_int_eq(nicbarrier_nacks_answer(&m.nacks, &m.rule, 0, 2), NICBARRIER_REPLY_LATE);
+    enter(&m, 2, now);
+    nicbarrier_nacks_got(&m.nacks, 0, 1);
+    ck_assert_uint_eq(m.nacks.due, 1);
+    nicbarrier_nacks_got(&m.nacks, 0, 2);
+    ck_assert_uint_eq(m.nacks.due, 0);
+    ck_assert_int_eq(nicbarrier_nacks_answer(&m.nacks, &m.rule, 0, 2), NICBARRIER_REPLY_AGAIN);
+}
+END_TEST
+
+/* One forged packet must not switch off synchronisation. */
+START_TEST(wrong_words)
+{
+    member_t m;
+
+    pair(&m);
+    ck_assert_int_eq(nicbarrier_rule_receive(&m.rule, 1, 1), NICBARRIER_WORD_WRONG);
+    ck_assert_int_eq(nicbarrier_rule_receive(&m.rule, NICBARRIER_STEPS_MAX, 1),
+                     NICBARRIER_WORD_WRONG);
+    for (int shift = 17; shift < 63; shift++)
+        ck_assert_int_eq(nicbarrier_rule_receive(&m.rule, 0, UINT64_C(1) << shift),
+                         NICBARRIER_WORD_WRONG);
+    ck_assert_int_eq(nicbarrier_rule_receive(&m.rule, 0, NICBARRIER_OUTSTANDING_MAX + 1),
+                     NICBARRIER_WORD_WRONG);
+    ck_assert_int_eq(nicbarrier_rule_receive(&m.rule, 0, 1), NICBARRIER_WORD_NEW);
+    ck_assert_int_eq(nicbarrier_rule_receive(&m.rule, 0, 1), NICBARRIER_WORD_OLD);
+    ck_assert_uint_eq(m.rule.completed, 0);
 }
 END_TEST
 
@@ -340,16 +482,30 @@ START_TEST(tombstones)
     ck_assert(nicbarrier_tombstones_answer(&t, 1, 3, &epoch) && epoch == 3);
     ck_assert(!nicbarrier_tombstones_answer(&t, 2, 1, &epoch));
     ck_assert(nicbarrier_tombstones_answer(&t, 9, 1, &epoch) && epoch == 9);
+    /* Of one that has failed everybody who asks must hear it. */
+    nicbarrier_tombstones_add(&t, 10, 3 | NICBARRIER_WORD_FAILED);
+    ck_assert(nicbarrier_tombstones_answer(&t, 10, 7, &epoch));
+    ck_assert_uint_eq(epoch, 3 | NICBARRIER_WORD_FAILED);
 }
 END_TEST
 
 int main(void)
 {
     const TTest *const each[] = {any_cluster};
-    const TTest *const tests[] = {
-        large_clusters, no_message_too_many, losses_cost_little,        broken_protocols_show,
-        back_off,       time_out_adapts,     long_absence_is_forgotten, wrong_packets,
-        tombstones};
+    const TTest *const tests[] = {large_clusters,
+                                  no_message_too_many,
+                                  losses_cost_little,
+                                  broken_protocols_show,
+                                  who_computes_is_not_asked_again_and_again,
+                                  promises_are_kept,
+                                  all_hear_of_a_failure,
+                                  back_off,
+                                  time_out_adapts,
+                                  long_absence_is_forgotten,
+                                  a_promise_is_believed,
+                                  a_promise_is_kept_within_limits,
+                                  wrong_words,
+                                  tombstones};
 
     return unit_run_loop("nicbarrier_epoch", each, 1, 8, tests, sizeof(tests) / sizeof(tests[0]));
 }

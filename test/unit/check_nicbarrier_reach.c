@@ -90,8 +90,8 @@ START_TEST(verbs_is_given_up)
     const uint64_t patience = NICBARRIER_REACH_VERBS_PATIENCE;
     nicbarrier_partner_t p = partner(true, 2);
 
-    ck_assert(!nicbarrier_reach_ask(&p, true, 1));
-    ck_assert(!nicbarrier_reach_ask(&p, true, 2));
+    for (unsigned i = 1; i <= NICBARRIER_REACH_TRIES; i++)
+        ck_assert(!nicbarrier_reach_ask(&p, true, i));
     ck_assert(!nicbarrier_reach_ask(&p, true, 1 + patience));
     ck_assert_int_eq(number(&p.at), 0);
     ck_assert(nicbarrier_reach_ask(&p, true, 2 + patience));
@@ -102,7 +102,8 @@ START_TEST(verbs_is_given_up)
 }
 END_TEST
 
-/* Only the silence of who is there counts, and only as long as it is without a gap. */
+/* Only the silence of who is there counts, only as long as it is without a gap, and only if it was
+ * asked for. */
 START_TEST(slow_is_not_given_up)
 {
     const uint64_t patience = NICBARRIER_REACH_VERBS_PATIENCE;
@@ -112,10 +113,75 @@ START_TEST(slow_is_not_given_up)
         ck_assert(!nicbarrier_reach_ask(&p, false, now));
     ck_assert(!nicbarrier_reach_ask(&p, true, 20 * patience));
     ck_assert(!nicbarrier_reach_ask(&p, false, 21 * patience));
-    ck_assert(!nicbarrier_reach_ask(&p, true, 22 * patience));
-    ck_assert(!nicbarrier_reach_ask(&p, true, 23 * patience));
+    for (unsigned i = 0; i < NICBARRIER_REACH_TRIES; i++)
+        ck_assert(!nicbarrier_reach_ask(&p, true, (22 + 2 * i) * patience));
     ck_assert_int_eq(number(&p.at), 0);
-    ck_assert(nicbarrier_reach_ask(&p, true, 23 * patience + 1));
+    ck_assert(nicbarrier_reach_ask(&p, true, 50 * patience));
+}
+END_TEST
+
+/* Asks at most so many times, until it is hopeless; returns how often. */
+static unsigned until_hopeless(nicbarrier_partner_t *p, uint64_t step, unsigned most)
+{
+    unsigned n = 0;
+
+    for (uint64_t now = 1; n < most && !nicbarrier_reach_hopeless(p, now); n++, now += step)
+        (void)nicbarrier_reach_ask(p, true, now);
+    return n;
+}
+
+/* All addresses must have been asked again and again, whatever time that takes; and not too fast.
+ */
+START_TEST(hopeless)
+{
+    for (unsigned udp = 1; udp <= 9; udp++) {
+        const uint64_t second = UINT64_C(1000) * MSEC;
+        nicbarrier_partner_t slow = partner(true, udp), fast = slow, alone = partner(false, 1);
+        const unsigned least = NICBARRIER_REACH_TRIES * (udp + 1);
+        const unsigned n = until_hopeless(&slow, 10 * second, 1000);
+        ck_assert_uint_ge(n, least);
+        ck_assert_uint_lt(n, 3 * least);
+        ck_assert_uint_ge(until_hopeless(&fast, MSEC, 10000), 1000);
+        ck_assert_uint_ge(until_hopeless(&alone, MSEC, 10000), 1000);
+    }
+}
+END_TEST
+
+/* Who was heard is there, who is not known to be there need not answer. */
+START_TEST(not_hopeless)
+{
+    nicbarrier_partner_t heard = partner(true, 2), asked = heard, slow = heard, once = heard;
+
+    nicbarrier_reach_heard(&heard, &heard.candidate[2], refuse);
+    nicbarrier_reach_asked(&asked, &asked.candidate[2], refuse);
+    ck_assert_uint_eq(until_hopeless(&heard, 100 * MSEC, 10000), 10000);
+    ck_assert_uint_eq(until_hopeless(&asked, 100 * MSEC, 10000), 10000);
+    for (unsigned i = 1; i < 1000; i++) {
+        (void)nicbarrier_reach_ask(&slow, false, i * UINT64_C(100) * MSEC);
+        ck_assert(!nicbarrier_reach_hopeless(&slow, i * UINT64_C(100) * MSEC));
+    }
+    (void)nicbarrier_reach_ask(&once, true, 1);
+    ck_assert(!nicbarrier_reach_hopeless(&once, UINT64_C(3600000) * MSEC));
+}
+END_TEST
+
+/* A host refuses what is sent to who is dead, to who has not begun, and to another's port. */
+START_TEST(refusals)
+{
+    nicbarrier_partner_t p = partner(false, 1);
+
+    for (int i = 0; i < 10; i++) {
+        (void)nicbarrier_reach_ask(&p, true, 1);
+        ck_assert(!nicbarrier_reach_refused(&p));
+    }
+    nicbarrier_reach_heard(&p, &p.candidate[0], adopt);
+    for (int i = 0; i < 10; i++)
+        ck_assert(!nicbarrier_reach_refused(&p)); /* nobody waits for it */
+    nicbarrier_reach_heard(&p, &p.candidate[0], adopt);
+    (void)nicbarrier_reach_ask(&p, true, 1);
+    for (int i = 1; i < NICBARRIER_REACH_REFUSALS; i++)
+        ck_assert(!nicbarrier_reach_refused(&p));
+    ck_assert(nicbarrier_reach_refused(&p));
 }
 END_TEST
 
@@ -223,6 +289,7 @@ typedef struct history {
 static bool gives_up(const history_t *h, int i)
 {
     uint64_t first = h->event[i].now;
+    int before = -1;
 
     for (int j = i; j >= 0; j--) {
         if (h->event[j].kind != NACK)
@@ -230,8 +297,10 @@ static bool gives_up(const history_t *h, int i)
         if (!h->event[j].expected)
             break;
         first = h->event[j].now;
+        before++;
     }
-    return h->event[i].now - first > NICBARRIER_REACH_VERBS_PATIENCE;
+    return before >= NICBARRIER_REACH_TRIES &&
+           h->event[i].now - first > NICBARRIER_REACH_VERBS_PATIENCE;
 }
 
 /* The address that NACKs go to while nothing is proven. */
@@ -336,10 +405,17 @@ END_TEST
 int main(void)
 {
     const TTest *const each[] = {as_the_reference};
-    const TTest *const tests[] = {addresses_take_turns, what_comes_proves_the_address,
-                                  verbs_is_given_up,    slow_is_not_given_up,
-                                  verbs_alone_is_kept,  questions_change_the_transport,
-                                  answers_go_back,      questions_are_asked_otherwise};
+    const TTest *const tests[] = {addresses_take_turns,
+                                  what_comes_proves_the_address,
+                                  verbs_is_given_up,
+                                  slow_is_not_given_up,
+                                  verbs_alone_is_kept,
+                                  questions_change_the_transport,
+                                  answers_go_back,
+                                  questions_are_asked_otherwise,
+                                  hopeless,
+                                  not_hopeless,
+                                  refusals};
 
     return unit_run_loop("nicbarrier_reach", each, 1, 200, tests, sizeof(tests) / sizeof(tests[0]));
 }

@@ -7,7 +7,8 @@
 
 #include <string.h>
 
-#include "coll_nicbarrier/epoch/epoch.h"
+#include "coll_nicbarrier/epoch/nack.h"
+#include "coll_nicbarrier/epoch/rule.h"
 #include "coll_nicbarrier/engines/datagram/packet.h"
 #include "coll_nicbarrier/engines/datagram/tombstone.h"
 #include "test/unit/unit.h"
@@ -18,7 +19,7 @@
 #define PATIENCE (UINT64_C(20) * 1000 * MSEC)
 
 static const nicbarrier_timing_t timing = {
-    .first = 1 * MSEC, .min = MSEC / 2, .max = 4 * MSEC, .cap = 16 * MSEC};
+    .first = 1 * MSEC, .min = MSEC / 2, .max = 4 * MSEC, .cap = 16 * MSEC, .late = 1000 * MSEC};
 
 typedef enum event_kind { ACT, ARRIVE, TIMER } event_kind_t;
 
@@ -35,12 +36,15 @@ typedef enum state { OUTSIDE, OFFERED, CONNECTED } state_t;
 typedef struct process {
     int group; /* the one it is in or about to make */
     state_t state;
-    nicbarrier_epochs_t epochs;
+    nicbarrier_rule_t rule;
+    nicbarrier_nacks_t nacks;
+    nicbarrier_step_t step[NICBARRIER_STEPS_MAX];
     nicbarrier_tombstones_t tombstones;
     uint64_t dead_until; /* for its helper thread, too */
     uint64_t timer;      /* time of an event that is under way, or NICBARRIER_NEVER */
     bool asleep;         /* until there is something to do */
     bool done;
+    bool failed;
 } process_t;
 
 typedef struct sim {
@@ -130,18 +134,38 @@ static void transmit(sim_t *s, int32_t to, const nicbarrier_packet_t *packet)
     }
 }
 
-static void send_all(sim_t *s, int32_t from, int group, nicbarrier_packet_kind_t kind,
-                     const nicbarrier_message_t *out, int n)
+/* From step k of `from`, to whom it tells there or, of a request, whom it hears. */
+static void send_one(sim_t *s, int32_t from, nicbarrier_packet_kind_t kind, uint32_t k,
+                     uint64_t word)
 {
-    for (int i = 0; i < n; i++) {
-        const nicbarrier_packet_t p = {.kind = (uint8_t)kind,
-                                       .at = out[i].at,
-                                       .from_at = out[i].from_at,
-                                       .sender = (uint32_t)from,
-                                       .key = key_of(group),
-                                       .epoch = out[i].epoch};
-        transmit(s, out[i].to, &p);
+    const process_t *p = &s->process[from];
+    const nicbarrier_step_t *step = &p->step[k];
+    const bool upwards = kind == NICBARRIER_PACKET_NACK || kind == NICBARRIER_PACKET_GOT;
+    const bool full = kind == NICBARRIER_PACKET_NACK || kind == NICBARRIER_PACKET_KEPT;
+    const int32_t to = upwards ? step->wait_for : step->send_to;
+    const nicbarrier_packet_t packet = {.kind = (uint8_t)kind,
+                                        .at = upwards ? step->wait_at : step->send_at,
+                                        .from_at = (uint8_t)k,
+                                        .sender = (uint32_t)from,
+                                        .key = key_of(p->group),
+                                        .epoch = word,
+                                        .to = full ? (uint32_t)to : 0};
+
+    transmit(s, to, &packet);
+}
+
+/* In every step that has its bit set. */
+static int send_words(sim_t *s, int32_t from, nicbarrier_packet_kind_t kind, uint64_t steps)
+{
+    int n = 0;
+
+    for (uint32_t k = 0; steps >> k != 0; k++) {
+        if (steps >> k & 1) {
+            send_one(s, from, kind, k, nicbarrier_rule_word(&s->process[from].rule, k));
+            n++;
+        }
     }
+    return n;
 }
 
 /* ---- a process --------------------------------------------------------------------------------
@@ -157,9 +181,9 @@ static void wake(sim_t *s, int32_t who)
 static void check_left(sim_t *s, int32_t who)
 {
     const process_t *p = &s->process[who];
-    const uint64_t left = p->epochs.completed - s->config->start;
+    const uint64_t left = p->rule.completed - s->config->start;
 
-    UNIT_CHECK(p->epochs.completed > s->config->start);
+    UNIT_CHECK(p->rule.completed > s->config->start);
     /* Epochs are entered in order: the last one tells for all. */
     const int32_t entered =
         s->entered_by[(size_t)p->group * (size_t)s->config->barriers + left - 1];
@@ -171,8 +195,8 @@ static void set_timer(sim_t *s, int32_t who)
 {
     process_t *p = &s->process[who];
 
-    if (p->epochs.deadline < p->timer) {
-        p->timer = p->epochs.deadline;
+    if (p->nacks.deadline < p->timer) {
+        p->timer = p->nacks.deadline;
         push(s, (event_t){.time = p->timer, .kind = TIMER, .who = who});
     }
 }
@@ -180,16 +204,20 @@ static void set_timer(sim_t *s, int32_t who)
 static void go_on(sim_t *s, int32_t who)
 {
     process_t *p = &s->process[who];
-    nicbarrier_message_t out[NICBARRIER_STEPS_MAX];
 
     if (p->state != CONNECTED)
         return;
-    const uint64_t completed = p->epochs.completed;
-    const int n = nicbarrier_epochs_advance(&p->epochs, s->now, out);
-    s->result.messages += (uint64_t)n;
-    send_all(s, who, p->group, NICBARRIER_PACKET_EPOCH, out, n);
+    const uint64_t completed = p->rule.completed;
+    const uint64_t out = nicbarrier_rule_advance(&p->rule);
+    s->result.messages += (uint64_t)send_words(s, who, NICBARRIER_PACKET_EPOCH, out);
+    nicbarrier_nacks_follow(&p->nacks, &p->rule, s->now);
     set_timer(s, who);
-    if (p->epochs.completed > completed) {
+    if (p->rule.failed && !p->failed) {
+        p->failed = true;
+        s->result.failed++;
+        wake(s, who);
+    }
+    if (p->rule.completed > completed) {
         check_left(s, who);
         s->last_completed = s->now;
         wake(s, who);
@@ -210,15 +238,20 @@ static void endpoint(sim_t *s, int32_t who)
 {
     process_t *p = &s->process[who];
     const sim_config_t *c = s->config;
-    nicbarrier_step_t steps[NICBARRIER_STEPS_MAX];
-    const int n = nicbarrier_schedule(c->schedule, c->degree, who, c->n, steps);
+    const int n = nicbarrier_schedule(c->schedule, c->degree, who, c->n, p->step);
+    uint64_t sends = 0, waits = 0;
 
     if (c->mutant == SIM_STEP_SKIPPED && who == 0)
-        skip_a_step(steps, n);
-    nicbarrier_epochs_init(&p->epochs, steps, n, &timing);
-    p->epochs.entered = p->epochs.completed = c->start;
+        skip_a_step(p->step, n);
+    for (int k = 0; k < n; k++) {
+        sends |= (uint64_t)(p->step[k].send_to != NICBARRIER_NOBODY) << k;
+        waits |= (uint64_t)(p->step[k].wait_for != NICBARRIER_NOBODY) << k;
+    }
+    nicbarrier_rule_init(&p->rule, (uint32_t)n, sends, waits);
+    nicbarrier_nacks_init(&p->nacks, &timing);
+    p->rule.entered = p->rule.completed = c->start;
     for (int k = 0; k < n; k++)
-        p->epochs.slot[k].sent = p->epochs.slot[k].received = c->start;
+        p->rule.sent[k] = p->rule.received[k] = c->start;
     p->state = OFFERED;
     p->asleep = true;
     if (++s->prepared[p->group] < c->n)
@@ -233,8 +266,8 @@ static void enter(sim_t *s, int32_t who)
 {
     process_t *p = &s->process[who];
     const sim_config_t *c = s->config;
-    const uint64_t first = p->epochs.entered - c->start;
-    const uint64_t open = p->epochs.entered - p->epochs.completed;
+    const uint64_t first = p->rule.entered - c->start;
+    const uint64_t open = p->rule.entered - p->rule.completed;
     uint64_t left = (uint64_t)c->barriers - first;
 
     if (left > (uint64_t)c->outstanding - open)
@@ -246,7 +279,7 @@ static void enter(sim_t *s, int32_t who)
     const uint64_t n = 1 + unit_below(&s->random, left);
     for (uint64_t i = first; i < first + n; i++)
         s->entered_by[(size_t)p->group * (size_t)c->barriers + i]++;
-    nicbarrier_epochs_enter(&p->epochs, c->start + first + n);
+    nicbarrier_rule_enter(&p->rule, c->start + first + n);
     go_on(s, who);
 }
 
@@ -255,7 +288,7 @@ static void leave_group(sim_t *s, int32_t who)
     process_t *p = &s->process[who];
 
     if (!chance(s, s->config->tombstones_lost))
-        nicbarrier_tombstones_add(&p->tombstones, key_of(p->group), p->epochs.completed);
+        nicbarrier_tombstones_add(&p->tombstones, key_of(p->group), p->rule.completed);
     else
         p->tombstones.n += NICBARRIER_TOMBSTONES + 1; /* as if so many others had followed */
     p->state = OUTSIDE;
@@ -264,6 +297,27 @@ static void leave_group(sim_t *s, int32_t who)
         p->done = true;
         s->left--;
     }
+}
+
+static void end(sim_t *s, int32_t who)
+{
+    s->process[who].done = true;
+    s->left--;
+}
+
+static bool fails_now(const sim_t *s, int32_t who)
+{
+    const sim_config_t *c = s->config;
+
+    return c->fails > 0 && who == 0 &&
+           s->process[who].rule.completed >= c->start + (uint64_t)c->fails;
+}
+
+static void find_failure(sim_t *s, int32_t who)
+{
+    s->last_completed = s->now;
+    nicbarrier_rule_fail(&s->process[who].rule);
+    go_on(s, who);
 }
 
 static void act(sim_t *s, int32_t who)
@@ -277,12 +331,18 @@ static void act(sim_t *s, int32_t who)
         endpoint(s, who);
     else if (p->state == OFFERED)
         p->state = CONNECTED;
-    else if (p->epochs.completed == s->config->start + (uint64_t)s->config->barriers)
+    else if (p->failed)
+        end(s, who);
+    else if (p->rule.completed == s->config->start + (uint64_t)s->config->barriers)
         leave_group(s, who);
+    else if (p->state == CONNECTED && fails_now(s, who))
+        find_failure(s, who);
     else if (p->state == CONNECTED)
         enter(s, who);
     if (p->asleep || p->state == OFFERED)
         return;
+    if (who == 0 && s->config->computes > 0)
+        pause = s->config->computes;
     if (chance(s, s->config->stops)) {
         pause = 50 * MSEC + unit_below(&s->random, 500 * MSEC);
         if (chance(s, 500))
@@ -294,65 +354,110 @@ static void act(sim_t *s, int32_t who)
 /* ---- what comes -------------------------------------------------------------------------------
  */
 
-static void answer(sim_t *s, int32_t who, const nicbarrier_packet_t *q)
+/* For a group that this process has freed. */
+static void answer_from_the_grave(sim_t *s, int32_t who, const nicbarrier_packet_t *q)
 {
-    const process_t *p = &s->process[who];
-    const int group = (int)(q->key - key_of(0));
-    nicbarrier_message_t out = {(int32_t)q->sender, q->from_at, q->at, 0};
-    const sim_config_t *c = s->config;
+    nicbarrier_packet_t reply = {.kind = NICBARRIER_PACKET_GOT,
+                                 .at = q->from_at,
+                                 .from_at = q->at,
+                                 .sender = q->to,
+                                 .key = q->key,
+                                 .epoch = q->epoch};
 
-    if (c->mutant == SIM_NO_ANSWER)
-        return;
-    if (group == p->group && p->state != OUTSIDE) {
-        const nicbarrier_verdict_t verdict = nicbarrier_epochs_answer(&p->epochs, q, &out);
-        if (verdict == NICBARRIER_WRONG)
-            s->result.wrong++;
-        if (verdict != NICBARRIER_NEW)
-            return;
-        s->result.answers++;
-    } else {
-        if (c->mutant == SIM_NO_TOMBSTONE ||
-            !nicbarrier_tombstones_answer(&p->tombstones, q->key, q->epoch, &out.epoch))
+    if (q->kind == NICBARRIER_PACKET_NACK) {
+        reply.kind = NICBARRIER_PACKET_AGAIN;
+        if (s->config->mutant == SIM_NO_TOMBSTONE || s->config->mutant == SIM_NO_ANSWER ||
+            !nicbarrier_tombstones_answer(&s->process[who].tombstones, q->key, q->epoch,
+                                          &reply.epoch))
             return;
         s->result.tomb_answers++;
     }
-    send_all(s, who, group, NICBARRIER_PACKET_AGAIN, &out, 1);
+    transmit(s, (int32_t)q->sender, &reply);
+}
+
+static void answer(sim_t *s, int32_t who, const nicbarrier_packet_t *q)
+{
+    process_t *p = &s->process[who];
+
+    if (s->config->mutant == SIM_NO_ANSWER || p->state != CONNECTED)
+        return;
+    switch (nicbarrier_nacks_answer(&p->nacks, &p->rule, q->at, q->epoch)) {
+    case NICBARRIER_REPLY_AGAIN:
+        s->result.answers++;
+        send_one(s, who, NICBARRIER_PACKET_AGAIN, q->at, nicbarrier_rule_word(&p->rule, q->at));
+        break;
+    case NICBARRIER_REPLY_LATE:
+        s->result.late++;
+        if (s->config->mutant == SIM_NO_PROMISE)
+            p->nacks.promised = 0;
+        send_one(s, who, NICBARRIER_PACKET_LATE, q->at, q->epoch);
+        break;
+    case NICBARRIER_REPLY_NONE:
+        s->result.wrong++;
+        break;
+    }
+}
+
+/* EPOCH, AGAIN or KEPT. */
+static void take_message(sim_t *s, int32_t who, const nicbarrier_packet_t *q)
+{
+    process_t *p = &s->process[who];
+
+    if (s->config->mutant == SIM_NOT_CUMULATIVE && q->epoch != p->rule.received[q->at] + 1)
+        return;
+    const nicbarrier_word_t verdict = nicbarrier_rule_receive(&p->rule, q->at, q->epoch);
+    bool promised = q->kind == NICBARRIER_PACKET_KEPT;
+    if (verdict == NICBARRIER_WORD_WRONG) {
+        s->result.wrong++;
+        return;
+    }
+    if (verdict == NICBARRIER_WORD_NEW)
+        promised |=
+            nicbarrier_nacks_heard(&p->nacks, q->at, q->kind == NICBARRIER_PACKET_EPOCH, s->now);
+    if (promised)
+        send_one(s, who, NICBARRIER_PACKET_GOT, q->at, q->epoch);
+    if (verdict == NICBARRIER_WORD_NEW)
+        go_on(s, who);
 }
 
 static void receive(sim_t *s, int32_t who, const nicbarrier_packet_t *q)
 {
     process_t *p = &s->process[who];
-    const int group = (int)(q->key - key_of(0));
 
-    if (group != p->group || p->state == OUTSIDE)
-        return; /* a late one for a group that was freed */
-    if (s->config->mutant == SIM_NOT_CUMULATIVE && q->epoch != p->epochs.slot[q->at].received + 1)
-        return;
-    switch (nicbarrier_epochs_receive(&p->epochs, q, s->now)) {
-    case NICBARRIER_NEW:
-        go_on(s, who);
-        break;
-    case NICBARRIER_WRONG:
-        s->result.wrong++;
-        break;
-    case NICBARRIER_OLD:
-        break;
+    if ((int)(q->key - key_of(0)) != p->group || p->state == OUTSIDE) {
+        /* Of a group that was freed. */
+        if (q->kind == NICBARRIER_PACKET_NACK || q->kind == NICBARRIER_PACKET_KEPT)
+            answer_from_the_grave(s, who, q);
+    } else if (q->kind == NICBARRIER_PACKET_NACK) {
+        answer(s, who, q);
+    } else if (q->kind == NICBARRIER_PACKET_LATE) {
+        nicbarrier_nacks_late(&p->nacks, &p->rule, q->at, q->epoch, s->now);
+        set_timer(s, who);
+    } else if (q->kind == NICBARRIER_PACKET_GOT) {
+        nicbarrier_nacks_got(&p->nacks, q->at, q->epoch);
+    } else {
+        take_message(s, who, q);
     }
 }
 
 static void timer(sim_t *s, int32_t who)
 {
     process_t *p = &s->process[who];
-    nicbarrier_message_t out[NICBARRIER_STEPS_MAX];
+    uint64_t repeats;
 
     p->timer = NICBARRIER_NEVER;
     if (p->state != CONNECTED || s->config->mutant == SIM_NO_NACK)
         return;
-    const int n = nicbarrier_epochs_expire(&p->epochs, s->now, out);
-    s->result.nacks += (uint64_t)n;
-    send_all(s, who, p->group, NICBARRIER_PACKET_NACK, out, n);
-    if (s->config->mutant == SIM_ONE_NACK && n > 0)
-        p->epochs.deadline = NICBARRIER_NEVER;
+    const uint64_t asks = nicbarrier_nacks_expire(&p->nacks, &p->rule, s->now, &repeats);
+    s->result.repeats += (uint64_t)send_words(s, who, NICBARRIER_PACKET_KEPT, repeats);
+    for (uint32_t k = 0; asks >> k != 0; k++) {
+        if (asks >> k & 1) {
+            s->result.nacks++;
+            send_one(s, who, NICBARRIER_PACKET_NACK, k, p->rule.received[k] + 1);
+        }
+    }
+    if (s->config->mutant == SIM_ONE_NACK && asks != 0)
+        p->nacks.deadline = NICBARRIER_NEVER;
     set_timer(s, who);
 }
 
@@ -374,10 +479,7 @@ static void handle(sim_t *s, const event_t *e)
         timer(s, e->who);
         break;
     case ARRIVE:
-        if (e->packet.kind == NICBARRIER_PACKET_NACK)
-            answer(s, e->who, &e->packet);
-        else
-            receive(s, e->who, &e->packet);
+        receive(s, e->who, &e->packet);
         break;
     }
 }
@@ -395,7 +497,7 @@ sim_result_t sim_run(const sim_config_t *c)
         s.process[who].timer = NICBARRIER_NEVER;
         push(&s, (event_t){.time = unit_below(&s.random, MSEC), .kind = ACT, .who = who});
     }
-    while (s.nevents > 0 && s.left > 0 && s.now < s.last_completed + PATIENCE &&
+    while (s.nevents > 0 && s.left > 0 && s.now < s.last_completed + PATIENCE + c->computes &&
            !s.result.left_early) {
         const event_t e = pop(&s);
         s.now = e.time;

@@ -24,6 +24,7 @@ typedef enum sim_mutant {
     SIM_NO_NACK,        /**< nobody asks */
     SIM_NOT_CUMULATIVE, /**< a message counts for its own epoch only */
     SIM_ONE_NACK,       /**< each wait asks only once */
+    SIM_NO_PROMISE,     /**< what was promised is not repeated */
     SIM_STEP_SKIPPED,   /**< the first step that waits does not */
     SIM_MUTANTS
 } sim_mutant_t;
@@ -42,6 +43,9 @@ typedef struct sim_config {
     unsigned stops;  /**< of 1000 actions of a process: it is then away for a long time, half of
                           the times together with its helper thread */
     unsigned tombstones_lost; /**< of 1000 groups freed: the record is forgotten at once */
+    uint64_t computes;        /**< nanoseconds between actions of process 0, while its packets are
+                                 answered;        0: as the others */
+    int fails;                /**< process 0 finds a failure after so many barriers; 0: never */
     sim_mutant_t mutant;
     uint64_t seed;
 } sim_config_t;
@@ -54,6 +58,9 @@ typedef struct sim_result {
     uint64_t nacks;
     uint64_t answers;      /**< to NACKs, from groups that exist */
     uint64_t tomb_answers; /**< from groups that were freed */
+    uint64_t late;         /**< NACKs that were answered by a promise */
+    uint64_t repeats;      /**< of promised messages */
+    uint64_t failed;       /**< processes that heard of the failure */
     uint64_t wrong;        /**< messages refused; must not happen */
 } sim_result_t;
 

@@ -2,13 +2,9 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Engine datagram: packets in and out, timers; see datagram.h. The lock is held throughout,
- *  but for what takes and releases it. */
-#include <endian.h>
+/** @file Engine datagram: packets in, and what follows from them; see datagram.h. The lock is held
+ *  throughout, but for what takes and releases it. */
 #include <sched.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
 #include "coll_nicbarrier/engines/datagram/datagram.h"
 
@@ -23,13 +19,6 @@ nicbarrier_datagram_t nicbarrier_datagram;
 nicbarrier_datagram_counters_t nicbarrier_datagram_counters;
 
 #define count(counter) nicbarrier_count(&nicbarrier_datagram_counters.counter)
-
-uint64_t nicbarrier_datagram_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000U + (uint64_t)t.tv_nsec;
-}
 
 /* ---- lock -------------------------------------------------------------------------------------
  */
@@ -57,45 +46,21 @@ void nicbarrier_datagram_unlock(void)
 /* ---- table ------------------------------------------------------------------------------------
  */
 
-static nicbarrier_net_t **list_of(uint64_t key)
+nicbarrier_net_t **nicbarrier_datagram_list(uint64_t key)
 {
     return &nicbarrier_datagram.list[key % NICBARRIER_DATAGRAM_LISTS];
 }
 
-nicbarrier_net_t *nicbarrier_datagram_find(uint64_t key)
+static nicbarrier_net_t *find(uint64_t key)
 {
-    nicbarrier_net_t *net = *list_of(key);
+    nicbarrier_net_t *net = *nicbarrier_datagram_list(key);
     while (net != NULL && net->group.key != key) {
         net = net->next;
     }
     return net;
 }
 
-void nicbarrier_datagram_insert(nicbarrier_net_t *net)
-{
-    nicbarrier_net_t **list = list_of(net->group.key);
-    net->next = *list;
-    *list = net;
-}
-
-void nicbarrier_datagram_bury(nicbarrier_net_t *net)
-{
-    nicbarrier_datagram_t *d = &nicbarrier_datagram;
-    nicbarrier_net_t **at = list_of(net->group.key);
-    while (*at != net) {
-        at = &(*at)->next;
-    }
-    *at = net->next;
-    nicbarrier_tombstones_add(d->tombstones, net->group.key, net->epochs.completed);
-    for (int i = 0; i < net->npartners; i++) {
-        nicbarrier_datagram_release(&net->partner[i]);
-    }
-    free(net->partner);
-    free(net);
-}
-
-/** Calls a function for every group; it may bury the group. */
-static void each(void (*function)(nicbarrier_net_t *, uint64_t), uint64_t now)
+void nicbarrier_datagram_each(void (*function)(nicbarrier_net_t *, uint64_t), uint64_t now)
 {
     for (int i = 0; i < NICBARRIER_DATAGRAM_LISTS; i++) {
         nicbarrier_net_t *next;
@@ -106,108 +71,59 @@ static void each(void (*function)(nicbarrier_net_t *, uint64_t), uint64_t now)
     }
 }
 
-/* ---- out --------------------------------------------------------------------------------------
+/* ---- moving on --------------------------------------------------------------------------------
  */
 
-/** As the parameter drop says. */
-static bool falls_out(void)
+void nicbarrier_datagram_note_failure(nicbarrier_net_t *net, nicbarrier_failure_t failure)
 {
-    nicbarrier_datagram_t *d = &nicbarrier_datagram;
-    if (nicbarrier_datagram_config.drop == 0) {
-        return false;
+    nicbarrier_rule_t room;
+    if ((int)failure > atomic_load_explicit(&net->failure, memory_order_relaxed)) {
+        atomic_store_explicit(&net->failure, (int)failure, memory_order_release);
     }
-    d->random = d->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (d->random >> 33) % 1000 < (unsigned)nicbarrier_datagram_config.drop;
-}
-
-static void throw(const nicbarrier_address_t *to, const unsigned char *packet, bool fast)
-{
-    if (falls_out()) {
-        count(dropped);
-        return;
-    }
-    if (!nicbarrier_datagram.transport[to->via]->send(to, packet, fast)) {
-        count(unsent);
-    } else if (to->via == NICBARRIER_VIA_VERBS) {
-        count(verbs_sent);
-    } else {
-        nicbarrier_datagram.udp_looks = 0;
+    if (!nicbarrier_net_state(net, &room)->failed) {
+        net->stepper->fail(net->stepped);
     }
 }
 
-/** The messages of steps: the static packet with a new epoch. */
-static void send_messages(nicbarrier_net_t *net, const nicbarrier_message_t *out, int n)
+static void complete(nicbarrier_net_t *net, uint64_t completed)
 {
-    for (int i = 0; i < n; i++) {
-        unsigned char *packet = net->message[out[i].from_at];
-        const uint64_t epoch = htobe64(out[i].epoch);
-        memcpy(packet + NICBARRIER_PACKET_EPOCH_AT, &epoch, sizeof(epoch));
-        count(messages);
-        throw(&net->to[out[i].from_at]->at, packet, true);
-    }
-}
-
-static void send_other(nicbarrier_net_t *net, nicbarrier_packet_kind_t kind,
-                       const nicbarrier_partner_t *to, const nicbarrier_address_t *at,
-                       const nicbarrier_message_t *out)
-{
-    const nicbarrier_packet_t p = {
-        .kind = (uint8_t)kind,
-        .at = out->at,
-        .from_at = out->from_at,
-        .sender = (uint32_t)net->group.me,
-        .cookie = to->cookie,
-        .key = net->group.key,
-        .epoch = out->epoch,
-        .to = kind == NICBARRIER_PACKET_NACK ? (uint32_t)to->member : 0,
-        .back = kind == NICBARRIER_PACKET_NACK ? nicbarrier_datagram.cookie : 0,
-        .copy = kind == NICBARRIER_PACKET_NACK && at->via != to->at.via};
-    unsigned char bytes[NICBARRIER_PACKET_SIZE];
-    nicbarrier_packet_encode(&p, bytes);
-    throw(at, bytes, false);
-}
-
-static void note_deadline(const nicbarrier_net_t *net)
-{
-    nicbarrier_datagram_t *d = &nicbarrier_datagram;
-    if (net->epochs.deadline < atomic_load_explicit(&d->deadline, memory_order_relaxed)) {
-        atomic_store_explicit(&d->deadline, net->epochs.deadline, memory_order_relaxed);
-    }
-}
-
-/** Goes on with a group; the group may be buried afterwards. */
-static void advance(nicbarrier_net_t *net, uint64_t now)
-{
-    nicbarrier_message_t out[NICBARRIER_STEPS_MAX];
-    if (!net->connected) {
-        return;
-    }
-    send_messages(net, out, nicbarrier_epochs_advance(&net->epochs, now, out));
-    note_deadline(net);
-    const uint64_t completed = net->epochs.completed;
-    if (completed == atomic_load_explicit(&net->completed, memory_order_relaxed)) {
-        return;
-    }
     count(completed);
     if (nicbarrier_datagram.helping) {
         count(thread_completed);
     }
+    if (!net->met) {
+        nicbarrier_datagram_meet(net);
+    }
     atomic_store_explicit(&net->completed, completed, memory_order_release);
     net->expected = false;
-    if (net->gone) {
-        if (completed == net->epochs.entered) {
-            nicbarrier_datagram_bury(net);
-        }
-    } else if (net->events.complete != NULL) {
+    if (!net->gone && net->events.complete != NULL) {
         net->events.complete(net->events.arg, completed);
+    }
+}
+
+void nicbarrier_datagram_follow(nicbarrier_net_t *net, uint64_t now)
+{
+    nicbarrier_rule_t room;
+    const nicbarrier_rule_t *r = nicbarrier_net_state(net, &room);
+    nicbarrier_nacks_follow(&net->nacks, r, now);
+    nicbarrier_datagram_note_deadline(net);
+    if (r->completed != atomic_load_explicit(&net->completed, memory_order_relaxed)) {
+        complete(net, r->completed);
+    }
+    if (r->failed) {
+        nicbarrier_datagram_note_failure(net, NICBARRIER_LOST);
+    }
+    if (net->gone && nicbarrier_datagram_is_over(net)) {
+        nicbarrier_datagram_bury(net);
     }
 }
 
 void nicbarrier_datagram_enter(nicbarrier_net_t *net, uint64_t epoch)
 {
-    if (epoch > net->epochs.entered) {
-        nicbarrier_epochs_enter(&net->epochs, epoch);
-        advance(net, nicbarrier_datagram_now());
+    nicbarrier_rule_t room;
+    if (net->connected && epoch > nicbarrier_net_state(net, &room)->entered) {
+        net->stepper->enter(net->stepped, epoch);
+        nicbarrier_datagram_follow(net, onic_now_nsec());
     }
 }
 
@@ -220,7 +136,7 @@ static void enter_posted(nicbarrier_net_t *net, uint64_t now)
 void nicbarrier_datagram_enter_posted(void)
 {
     atomic_store(&nicbarrier_datagram.pending, false);
-    each(enter_posted, 0);
+    nicbarrier_datagram_each(enter_posted, 0);
 }
 
 static void ask(nicbarrier_net_t *net, uint64_t now)
@@ -233,116 +149,200 @@ static void ask(nicbarrier_net_t *net, uint64_t now)
 
 void nicbarrier_datagram_ask(void)
 {
-    each(ask, 0);
-}
-
-/* ---- timers -----------------------------------------------------------------------------------
- */
-
-static void expire(nicbarrier_net_t *net, uint64_t now)
-{
-    nicbarrier_message_t out[NICBARRIER_STEPS_MAX];
-    const int n = nicbarrier_epochs_expire(&net->epochs, now, out);
-    for (int i = 0; i < n; i++) {
-        nicbarrier_partner_t *from = net->from[out[i].from_at];
-        count(nacks);
-        if (nicbarrier_reach_ask(from, net->expected, now)) {
-            count(fallbacks);
-        }
-        send_other(net, NICBARRIER_PACKET_NACK, from, &from->at, &out[i]);
-        const nicbarrier_address_t *otherwise = nicbarrier_reach_otherwise(from);
-        if (otherwise != NULL) {
-            count(copies);
-            send_other(net, NICBARRIER_PACKET_NACK, from, otherwise, &out[i]);
-        }
-    }
-    note_deadline(net);
-}
-
-static void expire_all(void)
-{
-    nicbarrier_datagram_t *d = &nicbarrier_datagram;
-    const uint64_t now = nicbarrier_datagram_now();
-    d->now = now;
-    if (now >= atomic_load_explicit(&d->deadline, memory_order_relaxed)) {
-        atomic_store_explicit(&d->deadline, NICBARRIER_NEVER, memory_order_relaxed);
-        each(expire, now);
-    }
+    nicbarrier_datagram_each(ask, 0);
 }
 
 /* ---- in ---------------------------------------------------------------------------------------
  */
 
-static void answer(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
-                   const nicbarrier_address_t *from)
+/** What brings nothing is taken in within limits only. */
+static void spend(void)
 {
-    nicbarrier_message_t out;
-    const nicbarrier_verdict_t verdict = nicbarrier_epochs_answer(&net->epochs, p, &out);
-    if (verdict == NICBARRIER_WRONG || !net->connected || p->to != (uint32_t)net->group.me) {
-        count(refused);
-        return;
-    }
-    nicbarrier_partner_t *to = net->to[p->at];
-    if (!p->copy) {
-        nicbarrier_reach_asked(to, from, nicbarrier_datagram.transport[from->via]->adopt);
-    }
-    const nicbarrier_address_t *back = nicbarrier_reach_back(to, from);
-    if (verdict == NICBARRIER_NEW) {
-        count(retransmits);
-        send_other(net, NICBARRIER_PACKET_AGAIN, to, back, &out);
-    } else if (p->epoch == 1) {
-        out = (nicbarrier_message_t){.at = p->from_at, .from_at = p->at, .epoch = 1};
-        send_other(net, NICBARRIER_PACKET_HERE, to, back, &out);
+    nicbarrier_budget_spend(&nicbarrier_datagram.budget, onic_now_nsec());
+}
+
+static void refuse(void)
+{
+    count(refused);
+    spend();
+}
+
+static nicbarrier_adopt_t *adopt_of(const nicbarrier_address_t *from)
+{
+    return nicbarrier_datagram.transport[from->via]->adopt;
+}
+
+static void heard(nicbarrier_net_t *net, nicbarrier_partner_t *partner,
+                  const nicbarrier_address_t *from)
+{
+    if (nicbarrier_reach_heard(partner, from, adopt_of(from))) {
+        nicbarrier_datagram_moved(net, partner);
     }
 }
 
-/** A NACK for a group that was freed. */
+/** Does the packet come from who is told, or heard, in my step that it names? */
+static bool fits(const nicbarrier_net_t *net, const nicbarrier_packet_t *p, bool upwards)
+{
+    const nicbarrier_step_t *s = &net->step[p->at];
+    if (p->at >= net->nsteps) {
+        return false;
+    }
+    return upwards ? s->send_to == (int32_t)p->sender && s->send_at == p->from_at
+                   : s->wait_for == (int32_t)p->sender && s->wait_at == p->from_at;
+}
+
+/** NACK. */
+static void answer(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
+                   const nicbarrier_address_t *from)
+{
+    nicbarrier_rule_t room;
+    if (!net->connected || !fits(net, p, true) || p->to != (uint32_t)net->group.me) {
+        refuse();
+        return;
+    }
+    nicbarrier_partner_t *to = net->to[p->at];
+    const nicbarrier_rule_t *r = nicbarrier_net_state(net, &room);
+    const nicbarrier_reply_t reply = nicbarrier_nacks_answer(&net->nacks, r, p->at, p->epoch);
+    spend();
+    if (reply == NICBARRIER_REPLY_NONE) {
+        count(refused);
+        return;
+    }
+    if ((p->flags & NICBARRIER_FLAG_COPY) == 0 &&
+        nicbarrier_reach_asked(to, from, adopt_of(from))) {
+        nicbarrier_datagram_moved(net, to);
+    }
+    const nicbarrier_address_t *back = nicbarrier_reach_back(to, from);
+    if (reply == NICBARRIER_REPLY_AGAIN) {
+        count(retransmits);
+        nicbarrier_datagram_send(net, NICBARRIER_PACKET_AGAIN, p->at, back,
+                                 nicbarrier_rule_word(r, p->at), 0);
+    } else {
+        count(promises);
+        nicbarrier_datagram_send(net, NICBARRIER_PACKET_LATE, p->at, back, p->epoch, 0);
+    }
+}
+
+/** NACK or KEPT for a group that was freed. */
 static void answer_from_the_grave(const nicbarrier_packet_t *p, const nicbarrier_address_t *from)
 {
-    nicbarrier_packet_t reply = {.kind = NICBARRIER_PACKET_AGAIN,
+    nicbarrier_packet_t reply = {.kind = NICBARRIER_PACKET_GOT,
                                  .at = p->from_at,
                                  .from_at = p->at,
                                  .sender = p->to,
                                  .cookie = p->back,
-                                 .key = p->key};
+                                 .key = p->key,
+                                 .epoch = p->epoch};
     unsigned char bytes[NICBARRIER_PACKET_SIZE];
-    if (!nicbarrier_tombstones_answer(nicbarrier_datagram.tombstones, p->key, p->epoch,
-                                      &reply.epoch)) {
-        count(refused);
-        return;
+    spend();
+    if (p->kind == NICBARRIER_PACKET_NACK) {
+        reply.kind = NICBARRIER_PACKET_AGAIN;
+        if (!nicbarrier_tombstones_answer(nicbarrier_datagram.tombstones, p->key, p->epoch,
+                                          &reply.epoch)) {
+            count(refused);
+            return;
+        }
+        count(retransmits);
+        count(tombstones);
     }
-    count(retransmits);
-    count(tombstones);
     nicbarrier_packet_encode(&reply, bytes);
-    throw(from, bytes, false);
+    nicbarrier_datagram_throw(from, bytes, false);
 }
 
+/** EPOCH, AGAIN or KEPT before the group is connected: kept until then. */
+static int keep(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
+                const nicbarrier_address_t *from)
+{
+    if ((p->epoch & ~NICBARRIER_WORD_FAILED) > NICBARRIER_OUTSTANDING_MAX) {
+        refuse();
+        return 0;
+    }
+    net->early[p->at].from = *from;
+    if (p->epoch > net->early[p->at].word) {
+        net->early[p->at].word = p->epoch;
+    }
+    return 1;
+}
+
+/** EPOCH, AGAIN or KEPT. */
 static int take_message(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
                         const nicbarrier_address_t *from)
 {
-    const uint64_t now = nicbarrier_datagram_now();
-    const nicbarrier_verdict_t verdict = nicbarrier_epochs_receive(&net->epochs, p, now);
-    if (verdict == NICBARRIER_WRONG) {
-        count(refused);
+    if (!net->connected) {
+        return keep(net, p, from);
+    }
+    nicbarrier_partner_t *partner = net->from[p->at];
+    const nicbarrier_word_t verdict = net->stepper->take(net->stepped, p->at, p->epoch);
+    if (verdict == NICBARRIER_WORD_WRONG) {
+        refuse();
         return 0;
     }
-    if (net->connected) {
-        nicbarrier_reach_heard(net->from[p->at], from,
-                               nicbarrier_datagram.transport[from->via]->adopt);
-    } else {
-        net->early[p->at] = *from;
+    heard(net, partner, from);
+    const uint64_t now = onic_now_nsec();
+    bool promised = p->kind == NICBARRIER_PACKET_KEPT;
+    if (verdict == NICBARRIER_WORD_NEW) {
+        promised |=
+            nicbarrier_nacks_heard(&net->nacks, p->at, p->kind == NICBARRIER_PACKET_EPOCH, now);
     }
-    if (verdict == NICBARRIER_OLD) {
-        if (p->kind != NICBARRIER_PACKET_HERE) {
-            count(duplicates);
-        }
+    if (promised) {
+        nicbarrier_datagram_send(net, NICBARRIER_PACKET_GOT, p->at, &partner->at, p->epoch, 0);
+    }
+    if (verdict == NICBARRIER_WORD_OLD) {
+        count(duplicates);
+        spend();
         return 0;
     }
-    if (p->kind == NICBARRIER_PACKET_AGAIN) {
+    if (p->kind != NICBARRIER_PACKET_EPOCH) {
         count(recovered);
     }
-    advance(net, now);
+    nicbarrier_datagram_follow(net, now);
     return 1;
+}
+
+static void take_late(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
+                      const nicbarrier_address_t *from)
+{
+    nicbarrier_rule_t room;
+    heard(net, net->from[p->at], from);
+    nicbarrier_nacks_late(&net->nacks, nicbarrier_net_state(net, &room), p->at, p->epoch,
+                          onic_now_nsec());
+}
+
+static void take_got(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
+                     const nicbarrier_address_t *from)
+{
+    heard(net, net->to[p->at], from);
+    nicbarrier_nacks_got(&net->nacks, p->at, p->epoch);
+    nicbarrier_datagram_follow(net, onic_now_nsec());
+}
+
+static int take_for_group(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
+                          const nicbarrier_address_t *from)
+{
+    switch (p->kind) {
+    case NICBARRIER_PACKET_NACK:
+        answer(net, p, from);
+        return 0;
+    case NICBARRIER_PACKET_LATE:
+        if (net->connected && fits(net, p, false)) {
+            take_late(net, p, from);
+            return 0;
+        }
+        break;
+    case NICBARRIER_PACKET_GOT:
+        if (net->connected && fits(net, p, true)) {
+            take_got(net, p, from);
+            return 0;
+        }
+        break;
+    default:
+        if (fits(net, p, false)) {
+            return take_message(net, p, from);
+        }
+        break;
+    }
+    refuse();
+    return 0;
 }
 
 static int take(const unsigned char *bytes, size_t len, const nicbarrier_address_t *from)
@@ -350,27 +350,32 @@ static int take(const unsigned char *bytes, size_t len, const nicbarrier_address
     nicbarrier_packet_t p;
     if (nicbarrier_packet_decode(bytes, len, &p) != NULL ||
         p.cookie != nicbarrier_datagram.cookie) {
-        count(refused);
+        refuse();
         return 0;
     }
     if (p.kind == NICBARRIER_PACKET_POKE) {
+        spend();
         return 0;
     }
-    nicbarrier_net_t *net = nicbarrier_datagram_find(p.key);
+    if (p.kind == NICBARRIER_PACKET_LEFT || p.kind == NICBARRIER_PACKET_STAY) {
+        spend();
+        nicbarrier_datagram_hear(&p, from);
+        return 0;
+    }
     if (p.kind == NICBARRIER_PACKET_NACK) {
         count(nacks_seen);
-        if (net != NULL) {
-            answer(net, &p, from);
-        } else {
-            answer_from_the_grave(&p, from);
-        }
-        return 0;
     }
-    if (net == NULL) {
+    nicbarrier_net_t *net = find(p.key);
+    if (net != NULL) {
+        return take_for_group(net, &p, from);
+    }
+    if (p.kind == NICBARRIER_PACKET_NACK || p.kind == NICBARRIER_PACKET_KEPT) {
+        answer_from_the_grave(&p, from);
+    } else {
         count(duplicates); /* late, for a group that was freed */
-        return 0;
+        spend();
     }
-    return take_message(net, &p, from);
+    return 0;
 }
 
 /** Is it time to look at UDP? Always where that is all there is, and where `thorough`. */
@@ -401,7 +406,8 @@ static int receive_one(void *bytes, size_t size, nicbarrier_address_t *from, boo
 
 int nicbarrier_datagram_receive(nicbarrier_net_t *net)
 {
-    const uint64_t completed = net != NULL ? net->epochs.completed : 0;
+    const uint64_t completed =
+        net != NULL ? atomic_load_explicit(&net->completed, memory_order_relaxed) : 0;
     const bool udp = udp_is_due(net == NULL);
     nicbarrier_address_t from;
     /* One more than a packet, so that longer ones are seen to be wrong. */
@@ -416,11 +422,15 @@ int nicbarrier_datagram_receive(nicbarrier_net_t *net)
             break;
         }
         events += take(bytes, (size_t)len, &from);
-        if (net != NULL && net->epochs.completed != completed) {
+        if (net != NULL &&
+            atomic_load_explicit(&net->completed, memory_order_relaxed) != completed) {
             return events;
         }
     }
-    expire_all();
+    if (udp) {
+        nicbarrier_datagram_take_refusals();
+    }
+    nicbarrier_datagram_expire();
     return events;
 }
 

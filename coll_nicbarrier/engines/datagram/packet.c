@@ -14,7 +14,7 @@
  *     16  sender   4
  *     20  step     1, the receiver's
  *     21  step     1, the sender's
- *     22  copy     1
+ *     22  flags    1
  *     23  zero     1
  *     24  epoch    8
  *     32  to       4
@@ -22,114 +22,96 @@
  */
 #include "coll_nicbarrier/engines/datagram/packet.h"
 
-#include <endian.h>
 #include <stdbool.h>
 #include <string.h>
 
+#include "coll_nicbarrier/epoch/rule.h"
 #include "coll_nicbarrier/schedule/schedule.h"
+#include "common/bytes.h"
 
-#define MAGIC   0x4e42
-#define VERSION 1
+#define VERSION 2
 
 enum {
     AT_VERSION = 2,
     AT_KIND = 3,
-    AT_COOKIE = 4,
     AT_KEY = 8,
     AT_SENDER = 16,
     AT_STEP = 20,
     AT_FROM = 21,
-    AT_COPY = 22,
+    AT_FLAGS = 22,
     AT_ZERO = 23,
     AT_TO = 32,
     AT_BACK = 36
 };
 
-static void put16(unsigned char *at, uint16_t value)
-{
-    value = htobe16(value);
-    memcpy(at, &value, sizeof(value));
-}
-
-static void put32(unsigned char *at, uint32_t value)
-{
-    value = htobe32(value);
-    memcpy(at, &value, sizeof(value));
-}
-
-static void put64(unsigned char *at, uint64_t value)
-{
-    value = htobe64(value);
-    memcpy(at, &value, sizeof(value));
-}
-
-static uint16_t get16(const unsigned char *at)
-{
-    uint16_t value;
-
-    memcpy(&value, at, sizeof(value));
-    return be16toh(value);
-}
-
-static uint32_t get32(const unsigned char *at)
-{
-    uint32_t value;
-
-    memcpy(&value, at, sizeof(value));
-    return be32toh(value);
-}
-
-static uint64_t get64(const unsigned char *at)
-{
-    uint64_t value;
-
-    memcpy(&value, at, sizeof(value));
-    return be64toh(value);
-}
-
 void nicbarrier_packet_encode(const nicbarrier_packet_t *p,
                               unsigned char bytes[NICBARRIER_PACKET_SIZE])
 {
     memset(bytes, 0, NICBARRIER_PACKET_SIZE);
-    put16(bytes, MAGIC);
+    onic_put16(bytes, NICBARRIER_PACKET_MAGIC);
     bytes[AT_VERSION] = VERSION;
     bytes[AT_KIND] = p->kind;
-    put32(bytes + AT_COOKIE, p->cookie);
-    put64(bytes + AT_KEY, p->key);
-    put32(bytes + AT_SENDER, p->sender);
+    onic_put32(bytes + NICBARRIER_PACKET_COOKIE_AT, p->cookie);
+    onic_put64(bytes + AT_KEY, p->key);
+    onic_put32(bytes + AT_SENDER, p->sender);
     bytes[AT_STEP] = p->at;
     bytes[AT_FROM] = p->from_at;
-    bytes[AT_COPY] = p->copy;
-    put64(bytes + NICBARRIER_PACKET_EPOCH_AT, p->epoch);
-    put32(bytes + AT_TO, p->to);
-    put32(bytes + AT_BACK, p->back);
+    bytes[AT_FLAGS] = p->flags;
+    onic_put64(bytes + NICBARRIER_PACKET_EPOCH_AT, p->epoch);
+    onic_put32(bytes + AT_TO, p->to);
+    onic_put32(bytes + AT_BACK, p->back);
 }
 
 uint32_t nicbarrier_packet_cookie(const unsigned char bytes[NICBARRIER_PACKET_SIZE])
 {
-    return get32(bytes + AT_COOKIE);
+    return onic_get32(bytes + NICBARRIER_PACKET_COOKIE_AT);
 }
+
+/** What packets of a kind have. */
+typedef struct shape {
+    bool process; /**< they are no group's: no key */
+    bool steps;   /**< sender, steps and epoch */
+    bool word;    /**< the epoch may have the failure bit */
+    bool to, back;
+    uint8_t flags;
+} shape_t;
+
+static const shape_t shapes[NICBARRIER_PACKET_KINDS] = {
+    [NICBARRIER_PACKET_EPOCH] = {.steps = true, .word = true},
+    [NICBARRIER_PACKET_AGAIN] = {.steps = true, .word = true},
+    [NICBARRIER_PACKET_KEPT] = {.steps = true, .word = true, .to = true, .back = true},
+    [NICBARRIER_PACKET_NACK] = {.steps = true,
+                                .to = true,
+                                .back = true,
+                                .flags = NICBARRIER_FLAG_COPY},
+    [NICBARRIER_PACKET_LATE] = {.steps = true},
+    [NICBARRIER_PACKET_GOT] = {.steps = true, .word = true},
+    [NICBARRIER_PACKET_POKE] = {.process = false},
+    [NICBARRIER_PACKET_LEFT] = {.process = true,
+                                .back = true,
+                                .flags = NICBARRIER_FLAG_HEARD | NICBARRIER_FLAG_ASKS},
+    [NICBARRIER_PACKET_STAY] = {.process = true, .back = true, .flags = NICBARRIER_FLAG_HEARD},
+};
 
 static const char *check_fields(const nicbarrier_packet_t *p)
 {
-    const bool poke = p->kind == NICBARRIER_PACKET_POKE;
-    const bool nack = p->kind == NICBARRIER_PACKET_NACK;
-    const uint8_t steps = poke ? 1 : NICBARRIER_STEPS_MAX;
+    const shape_t *s = &shapes[p->kind < NICBARRIER_PACKET_KINDS ? p->kind : 0];
+    const uint8_t steps = s->steps ? NICBARRIER_STEPS_MAX : 1;
 
     if (p->kind == 0 || p->kind >= NICBARRIER_PACKET_KINDS)
         return "unknown kind";
-    if (p->key == 0)
-        return "no group";
-    if (p->sender > (poke ? 0 : INT32_MAX))
+    if ((p->key == 0) != s->process)
+        return "no such group";
+    if (p->sender > (s->steps ? INT32_MAX : 0))
         return "no such sender";
     if (p->at >= steps || p->from_at >= steps)
         return "no such step";
-    if ((p->epoch == 0) != poke)
+    if ((p->epoch == 0) == s->steps || (!s->word && (p->epoch & NICBARRIER_WORD_FAILED) != 0))
         return "no such epoch";
-    if (p->to > (nack ? INT32_MAX : 0) || (p->back != 0 && !nack))
+    if (p->to > (s->to ? INT32_MAX : 0) || (p->back != 0 && !s->back))
         return "no such receiver";
-    if (p->copy > (nack ? 1 : 0))
-        return "no such copy";
+    if ((p->flags & ~s->flags) != 0)
+        return "no such flag";
     return NULL;
 }
 
@@ -139,7 +121,7 @@ const char *nicbarrier_packet_decode(const void *bytes, size_t len, nicbarrier_p
 
     if (len != NICBARRIER_PACKET_SIZE)
         return "not the size of a packet";
-    if (get16(b) != MAGIC)
+    if (onic_get16(b) != NICBARRIER_PACKET_MAGIC)
         return "not a packet";
     if (b[AT_VERSION] != VERSION)
         return "another version";
@@ -148,12 +130,12 @@ const char *nicbarrier_packet_decode(const void *bytes, size_t len, nicbarrier_p
     *p = (nicbarrier_packet_t){.kind = b[AT_KIND],
                                .at = b[AT_STEP],
                                .from_at = b[AT_FROM],
-                               .sender = get32(b + AT_SENDER),
-                               .cookie = get32(b + AT_COOKIE),
-                               .key = get64(b + AT_KEY),
-                               .epoch = get64(b + NICBARRIER_PACKET_EPOCH_AT),
-                               .copy = b[AT_COPY],
-                               .to = get32(b + AT_TO),
-                               .back = get32(b + AT_BACK)};
+                               .sender = onic_get32(b + AT_SENDER),
+                               .cookie = onic_get32(b + NICBARRIER_PACKET_COOKIE_AT),
+                               .key = onic_get64(b + AT_KEY),
+                               .epoch = onic_get64(b + NICBARRIER_PACKET_EPOCH_AT),
+                               .flags = b[AT_FLAGS],
+                               .to = onic_get32(b + AT_TO),
+                               .back = onic_get32(b + AT_BACK)};
     return check_fields(p);
 }

@@ -33,9 +33,15 @@
 /** NACKs to an address from which nothing ever came, before the next address is tried; likewise by
  *  verbs that remain without an answer, before they are sent by UDP, too. */
 #define NICBARRIER_REACH_PATIENCE 2
-/** Nanoseconds of silence of a partner that is there, before verbs is given up for it. A good part
- *  of the trial's time (agree.c) is left for the others. */
+/** Nanoseconds of silence of a partner that is there, before verbs is given up for it, and before
+ *  it counts as out of reach; both only if each of the addresses that say so has been asked at
+ *  NICBARRIER_REACH_TRIES times meanwhile. Shorter silence may be a process that has lost its
+ *  processor. */
 #define NICBARRIER_REACH_VERBS_PATIENCE 500000000U
+#define NICBARRIER_REACH_ALL_PATIENCE   1000000000U
+#define NICBARRIER_REACH_TRIES          4
+/** NACKs in a row that the host of a partner has refused, which was heard before: it is dead. */
+#define NICBARRIER_REACH_REFUSALS 3
 
 /** An address as its transport understands it; compared as bytes. */
 typedef struct nicbarrier_address {
@@ -53,23 +59,29 @@ typedef struct nicbarrier_partner {
     nicbarrier_address_t at;   /**< in use */
     bool proven;               /**< something came from there */
     uint8_t silent;            /**< not proven: NACKs sent there */
-    uint32_t unheard;          /**< NACKs sent since a message or a HERE came */
+    bool alive;                /**< something came from it, whatever it was */
+    uint8_t refused;           /**< NACKs that its host has refused since something came */
+    uint32_t unheard;          /**< NACKs sent since a message or a LATE came */
+    uint64_t quiet;            /**< time of the first of these */
     uint8_t ncandidates, next; /**< others to try where it is not proven: at most one by verbs,
                                     which is the first */
-    uint64_t since;            /**< verbs: of the first NACK that should have been answered, or 0 */
+    uint64_t since;            /**< of the first NACK that should have been answered, or 0 */
     nicbarrier_address_t candidate[NICBARRIER_IPS_MAX + 2];
+    uint8_t asked[NICBARRIER_IPS_MAX + 2]; /**< NACKs to each candidate since then, up to
+                                                NICBARRIER_REACH_TRIES */
 } nicbarrier_partner_t;
 
 /** Uses the address `from` (or that of the record which belongs to it) for the partner from now on:
  *  of the transport that `from` is of. False, and nothing is changed, where that cannot be. */
 typedef bool nicbarrier_adopt_t(nicbarrier_partner_t *p, const nicbarrier_address_t *from);
 
-/** A message of the partner's came from there. */
-void nicbarrier_reach_heard(nicbarrier_partner_t *p, const nicbarrier_address_t *from,
+/** A message of the partner's came from there. Returns true where p->at has changed. */
+bool nicbarrier_reach_heard(nicbarrier_partner_t *p, const nicbarrier_address_t *from,
                             nicbarrier_adopt_t *adopt);
 
-/** A NACK of the partner's came from there; not one that it has sent by UDP in addition. */
-void nicbarrier_reach_asked(nicbarrier_partner_t *p, const nicbarrier_address_t *from,
+/** A NACK of the partner's came from there; not one that it has sent by UDP in addition. Returns
+ *  true where p->at has changed. */
+bool nicbarrier_reach_asked(nicbarrier_partner_t *p, const nicbarrier_address_t *from,
                             nicbarrier_adopt_t *adopt);
 
 /** Where the answer goes to a NACK that came from there: by what it came by. */
@@ -84,7 +96,17 @@ const nicbarrier_address_t *nicbarrier_reach_back(const nicbarrier_partner_t *p,
  */
 bool nicbarrier_reach_ask(nicbarrier_partner_t *p, bool expected, uint64_t now);
 
-/** Behind that: where the same NACK is to be sent in addition; NULL: nowhere. */
+/**
+ * Is there reason to believe that the partner cannot be reached? It is known to be there, has been
+ * asked at all its addresses again and again, and nothing at all ever came. Who has been heard once
+ * is within reach, however long it keeps silent.
+ */
+bool nicbarrier_reach_hopeless(const nicbarrier_partner_t *p, uint64_t now);
+
+/** The partner's host says that nobody listens there: true where it must be dead by now. */
+bool nicbarrier_reach_refused(nicbarrier_partner_t *p);
+
+/** Behind nicbarrier_reach_ask: where the same NACK is to be sent in addition; NULL: nowhere. */
 const nicbarrier_address_t *nicbarrier_reach_otherwise(const nicbarrier_partner_t *p);
 
 #endif

@@ -56,8 +56,7 @@ static bool in_charge(uint64_t seen, bool by_order)
         return true;
     }
     const uint64_t looked = atomic_load_explicit(&d->looked, memory_order_relaxed);
-    return by_order && looked != NICBARRIER_NEVER &&
-           nicbarrier_datagram_now() - looked >= POLLING_NSEC;
+    return by_order && looked != NICBARRIER_NEVER && onic_now_nsec() - looked >= POLLING_NSEC;
 }
 
 /** Not for ever, because an MPI thread that comes by, enters a barrier and goes on computing brings
@@ -68,10 +67,10 @@ static void sleep_until(uint64_t deadline)
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
     struct pollfd fds[1 + NICBARRIER_VIAS] = {{.fd = d->wake_fd, .events = POLLIN}};
     const nfds_t n = 1 + nicbarrier_datagram_descriptors(&fds[1]);
-    const uint64_t now = nicbarrier_datagram_now();
+    const uint64_t now = onic_now_nsec();
     uint64_t time = deadline > now ? deadline - now : 0;
     time = time < d->timing.cap ? time : d->timing.cap;
-    const struct timespec left = {(time_t)(time / 1000000000U), (long)(time % 1000000000U)};
+    const struct timespec left = onic_timespec(time);
     (void)ppoll(fds, n, &left, NULL);
 }
 
@@ -100,6 +99,13 @@ static bool serve(void)
     return true;
 }
 
+static void doze(int msec)
+{
+    struct pollfd knocks = {.fd = nicbarrier_datagram.wake_fd, .events = POLLIN};
+    (void)poll(&knocks, 1, msec);
+    hear_knocks();
+}
+
 /** Stands in for the MPI threads until one of them is back; false where one is at work. */
 static bool stand_in(uint64_t seen)
 {
@@ -110,7 +116,10 @@ static bool stand_in(uint64_t seen)
         by_order = by_order || told();
         nicbarrier_count(&nicbarrier_datagram_counters.thread_wakeups);
         free = serve();
-        if (free && in_charge(seen, by_order)) {
+        const uint64_t pause = nicbarrier_budget_pause(&d->budget, onic_now_nsec());
+        if (pause > 0) {
+            doze((int)(pause / 1000000U) + 1);
+        } else if (free && in_charge(seen, by_order)) {
             sleep_until(atomic_load(&d->deadline));
         }
         hear_knocks();
@@ -118,13 +127,6 @@ static bool stand_in(uint64_t seen)
     /* From now on who goes away must knock. */
     atomic_store(&d->watching, false);
     return free;
-}
-
-static void doze(int msec)
-{
-    struct pollfd knocks = {.fd = nicbarrier_datagram.wake_fd, .events = POLLIN};
-    (void)poll(&knocks, 1, msec);
-    hear_knocks();
 }
 
 static void *helper_main(void *arg)
@@ -168,12 +170,14 @@ int nicbarrier_datagram_start_thread(void)
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
     sigset_t all, before;
+    if (d->has_thread) {
+        return 0;
+    }
     d->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (d->wake_fd < 0) {
         return errno;
     }
     atomic_store(&d->stop, false);
-    d->pid = getpid();
     onic_signals_to_block(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     const int rc = pthread_create(&d->thread, NULL, helper_main, NULL);

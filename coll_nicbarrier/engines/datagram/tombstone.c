@@ -14,16 +14,17 @@ void nicbarrier_tombstones_add(nicbarrier_tombstones_t *t, uint64_t key, uint64_
 }
 
 bool nicbarrier_tombstones_answer(const nicbarrier_tombstones_t *t, uint64_t key, uint64_t epoch,
-                                  uint64_t *epoch_p)
+                                  uint64_t *word_p)
 {
     const uint64_t kept = t->n < NICBARRIER_TOMBSTONES ? t->n : NICBARRIER_TOMBSTONES;
 
     for (uint64_t i = 0; i < kept; i++) {
         if (t->ring[i].key == key) {
-            *epoch_p = t->ring[i].last;
+            *word_p = t->ring[i].last;
+            /* With the failure bit it is more than any epoch. */
             return epoch <= t->ring[i].last;
         }
     }
-    *epoch_p = epoch;
+    *word_p = epoch;
     return t->n > NICBARRIER_TOMBSTONES;
 }

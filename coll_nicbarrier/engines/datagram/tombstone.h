@@ -36,15 +36,16 @@ typedef struct nicbarrier_tombstones {
     } ring[NICBARRIER_TOMBSTONES];
 } nicbarrier_tombstones_t;
 
-/** The group of that key, complete up to epoch `last` (and entered no further), exists no more. */
+/** The group of that key, complete up to the epoch in `last` (and entered no further), exists no
+ *  more. `last` is a word (rule.h): it may have failed. */
 void nicbarrier_tombstones_add(nicbarrier_tombstones_t *t, uint64_t key, uint64_t last);
 
 /**
  * A NACK came that asks for `epoch` of a group that is not there (any more).
  *
- * @return true where the answer is `*epoch_p`
+ * @return true where the answer is the word `*word_p`
  */
 bool nicbarrier_tombstones_answer(const nicbarrier_tombstones_t *t, uint64_t key, uint64_t epoch,
-                                  uint64_t *epoch_p);
+                                  uint64_t *word_p);
 
 #endif

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ifaddrs.h>
+#include <linux/errqueue.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -20,11 +21,12 @@
 #include <unistd.h>
 
 #include "coll_nicbarrier/engines/datagram/datagram.h"
+#include "coll_nicbarrier/engines/datagram/filter.h"
 
 /** Bytes that the kernel may keep for us: some hundred packets. */
 #define RECEIVE_BUFFER (1 << 20)
-/** Sockets that are connected to partners. */
-#define LINKS 64
+/** Sockets that are connected to partners; a power of two. */
+#define LINKS 256
 
 /**
  * A socket connected to a partner, to send only: the kernel then need not look for the route with
@@ -32,8 +34,9 @@
  * was told, so nothing ever comes there.
  */
 typedef struct udp_link {
-    bool used;
-    int fd; /**< -1 where it could not be had */
+    unsigned users; /**< candidates of partners that have this address */
+    bool open;      /**< it has been used */
+    int fd;         /**< -1 where it could not be had */
     nicbarrier_address_t to;
 } udp_link_t;
 
@@ -41,7 +44,8 @@ static struct {
     int fd;
     bool ipv6;
     nicbarrier_udp_address_t mine;
-    udp_link_t link[LINKS]; /**< by a hash of the address; one that is taken is not given up */
+    bool errors;            /**< there is something in the error queue */
+    udp_link_t link[LINKS]; /**< by a hash of the address; who finds it taken has none */
 } udp = {.fd = -1};
 
 /* ---- my addresses -----------------------------------------------------------------------------
@@ -142,7 +146,7 @@ static uint64_t host_name(uint32_t cookie)
     }
     if (n <= 0 || stat("/proc/self/ns/net", &ns) != 0) {
         const pid_t pid = getpid();
-        const uint64_t now = nicbarrier_datagram_now();
+        const uint64_t now = onic_now_nsec();
         return mix(mix(mix(hash, &cookie, sizeof(cookie)), &pid, sizeof(pid)), &now, sizeof(now));
     }
     return mix(mix(hash, boot, (size_t)n), &ns.st_ino, sizeof(ns.st_ino));
@@ -156,6 +160,24 @@ typedef union any_address {
     struct sockaddr_in four;
     struct sockaddr_in6 six;
 } any_address_t;
+
+/** Hosts may say that nobody listens; as far as the kernel passes it on. */
+static void want_errors(void)
+{
+    const int yes = 1;
+    (void)setsockopt(udp.fd, IPPROTO_IP, IP_RECVERR, &yes, sizeof(yes));
+    if (udp.ipv6) {
+        (void)setsockopt(udp.fd, IPPROTO_IPV6, IPV6_RECVERR, &yes, sizeof(yes));
+    }
+}
+
+/** Before anything can come. */
+static bool attach_filter(void)
+{
+    struct sock_filter program[NICBARRIER_FILTER_MAX];
+    const struct sock_fprog filter = {nicbarrier_filter_build(&udp.mine, program), program};
+    return setsockopt(udp.fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter)) == 0;
+}
 
 /** What is in the way, or NULL. */
 static const char *open_socket(void)
@@ -174,6 +196,10 @@ static const char *open_socket(void)
     }
     /* As much as the kernel allows; it must do. */
     (void)setsockopt(udp.fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+    want_errors();
+    if (!attach_filter()) {
+        return "filter";
+    }
     if (bind(udp.fd, &a.any, len) != 0) {
         return "bind";
     }
@@ -187,10 +213,10 @@ static const char *open_socket(void)
 static void udp_close(void)
 {
     for (int i = 0; i < LINKS; i++) {
-        if (udp.link[i].used && udp.link[i].fd >= 0) {
+        if (udp.link[i].open && udp.link[i].fd >= 0) {
             close(udp.link[i].fd);
         }
-        udp.link[i].used = false;
+        udp.link[i] = (udp_link_t){0};
     }
     if (udp.fd >= 0) {
         close(udp.fd);
@@ -259,6 +285,42 @@ static void address_of(const nicbarrier_ip_t *p, uint16_t port, bool ipv6, nicba
     memcpy(to->bytes, &a, to->len);
 }
 
+static uint32_t hash_of(const nicbarrier_address_t *a)
+{
+    uint64_t words[sizeof(a->bytes) / 8], sum = 0;
+    memcpy(words, a->bytes, sizeof(words));
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        sum = (sum ^ words[i]) * UINT64_C(0x9e3779b97f4a7c15);
+    }
+    return (uint32_t)(sum >> 56) % LINKS;
+}
+
+static bool is_link_to(const udp_link_t *link, const nicbarrier_address_t *to)
+{
+    return link->users > 0 && memcmp(link->to.bytes, to->bytes, sizeof(to->bytes)) == 0;
+}
+
+static void claim_link(const nicbarrier_address_t *to)
+{
+    udp_link_t *link = &udp.link[hash_of(to)];
+    if (link->users == 0) {
+        *link = (udp_link_t){.users = 1, .to = *to};
+    } else if (is_link_to(link, to)) {
+        link->users++;
+    }
+}
+
+static void udp_release(const nicbarrier_address_t *candidate)
+{
+    udp_link_t *link = &udp.link[hash_of(candidate)];
+    if (is_link_to(link, candidate) && --link->users == 0) {
+        if (link->open && link->fd >= 0) {
+            close(link->fd);
+        }
+        *link = (udp_link_t){0};
+    }
+}
+
 static int udp_resolve(nicbarrier_partner_t *p, const void *bytes, uint32_t len,
                        nicbarrier_reason_t *why)
 {
@@ -278,28 +340,15 @@ static int udp_resolve(nicbarrier_partner_t *p, const void *bytes, uint32_t len,
     p->cookie = theirs.cookie;
     p->host = theirs.host;
     for (int i = 0; i < n; i++) {
-        address_of(&order[i], theirs.port, udp.ipv6, &p->candidate[p->ncandidates++]);
+        nicbarrier_address_t *to = &p->candidate[p->ncandidates++];
+        address_of(&order[i], theirs.port, udp.ipv6, to);
+        claim_link(to);
     }
     return 0;
 }
 
-static void udp_release(const nicbarrier_address_t *candidate)
-{
-    (void)candidate;
-}
-
 /* ---- packets ----------------------------------------------------------------------------------
  */
-
-static uint32_t hash_of(const nicbarrier_address_t *a)
-{
-    uint64_t words[sizeof(a->bytes) / 8], sum = 0;
-    memcpy(words, a->bytes, sizeof(words));
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-        sum = (sum ^ words[i]) * UINT64_C(0x9e3779b97f4a7c15);
-    }
-    return (uint32_t)(sum >> 58) % LINKS;
-}
 
 /** Of an IPv4 address that is mapped into IPv6 the IPv4 one, for which the kernel's way is
  *  shorter. */
@@ -315,12 +364,11 @@ static socklen_t unmapped(const nicbarrier_address_t *from, any_address_t *a)
     return sizeof(four);
 }
 
-static void open_link(udp_link_t *link, const nicbarrier_address_t *to)
+static void open_link(udp_link_t *link)
 {
     any_address_t a;
-    const socklen_t len = unmapped(to, &a);
-    link->used = true;
-    link->to = *to;
+    const socklen_t len = unmapped(&link->to, &a);
+    link->open = true;
     link->fd = socket(a.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (link->fd >= 0 && connect(link->fd, &a.any, len) != 0) {
         close(link->fd);
@@ -332,11 +380,13 @@ static void open_link(udp_link_t *link, const nicbarrier_address_t *to)
 static int link_to(const nicbarrier_address_t *to)
 {
     udp_link_t *link = &udp.link[hash_of(to)];
-    if (!link->used) {
-        open_link(link, to);
+    if (!is_link_to(link, to)) {
+        return -1;
     }
-    const bool right = memcmp(link->to.bytes, to->bytes, sizeof(to->bytes)) == 0;
-    return right ? link->fd : -1;
+    if (!link->open) {
+        open_link(link);
+    }
+    return link->fd;
 }
 
 static bool udp_send(const nicbarrier_address_t *to, const unsigned char *packet, bool fast)
@@ -348,9 +398,15 @@ static bool udp_send(const nicbarrier_address_t *to, const unsigned char *packet
             return true;
         }
     }
-    return sendto(udp.fd, packet, NICBARRIER_PACKET_SIZE, MSG_NOSIGNAL,
-                  (const struct sockaddr *)(const void *)to->bytes,
-                  to->len) == NICBARRIER_PACKET_SIZE;
+    for (int i = 0; i < 2; i++) {
+        if (sendto(udp.fd, packet, NICBARRIER_PACKET_SIZE, MSG_NOSIGNAL,
+                   (const struct sockaddr *)(const void *)to->bytes,
+                   to->len) == NICBARRIER_PACKET_SIZE) {
+            return true;
+        }
+        udp.errors = true;
+    }
+    return false;
 }
 
 /** The host is what proved right; the port is the one that its record named. */
@@ -382,7 +438,41 @@ static int udp_receive(void *bytes, size_t size, nicbarrier_address_t *from)
         recvfrom(udp.fd, bytes, size, MSG_DONTWAIT, (struct sockaddr *)(void *)from->bytes, &len);
     from->len = len;
     from->via = NICBARRIER_VIA_UDP;
+    udp.errors |= n < 0 && errno != EAGAIN;
     return n < 0 ? -1 : (int)n;
+}
+
+/** Is it from a host where nobody listens? */
+static bool is_refusal(struct msghdr *m)
+{
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c != NULL; c = CMSG_NXTHDR(m, c)) {
+        struct sock_extended_err e;
+        if ((c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_RECVERR) ||
+            (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_RECVERR)) {
+            memcpy(&e, CMSG_DATA(c), sizeof(e));
+            return e.ee_errno == ECONNREFUSED;
+        }
+    }
+    return false;
+}
+
+/** The kernel gives back the packet's data, as far as the host has: mostly all of it. */
+static bool udp_refused(unsigned char packet[NICBARRIER_PACKET_SIZE])
+{
+    while (udp.errors) {
+        _Alignas(struct cmsghdr) char control[256];
+        struct iovec data = {packet, NICBARRIER_PACKET_SIZE};
+        struct msghdr m = {.msg_iov = &data,
+                           .msg_iovlen = 1,
+                           .msg_control = control,
+                           .msg_controllen = sizeof(control)};
+        const ssize_t n = recvmsg(udp.fd, &m, MSG_ERRQUEUE | MSG_DONTWAIT);
+        udp.errors = n >= 0;
+        if (n == NICBARRIER_PACKET_SIZE && is_refusal(&m)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static int udp_descriptor(void)
@@ -427,6 +517,7 @@ const nicbarrier_transport_t nicbarrier_udp = {
     .send = udp_send,
     .adopt = udp_adopt,
     .receive = udp_receive,
+    .refused = udp_refused,
     .descriptor = udp_descriptor,
     .arm = udp_arm,
 };

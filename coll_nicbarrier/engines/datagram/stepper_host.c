@@ -1,0 +1,108 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file Engine datagram: the host's stepper, which the threads of the process execute. */
+#include "coll_nicbarrier/engines/datagram/stepper.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coll_nicbarrier/engines/datagram/datagram.h"
+#include "common/bytes.h"
+
+struct nicbarrier_stepped {
+    nicbarrier_rule_t rule;
+    _Atomic uint64_t completed;
+    nicbarrier_address_t to[NICBARRIER_STEPS_MAX];
+    unsigned char packet[NICBARRIER_STEPS_MAX][NICBARRIER_PACKET_SIZE];
+};
+
+static nicbarrier_stepped_t *host_install(const nicbarrier_stepping_t *what)
+{
+    nicbarrier_stepped_t *s = calloc(1, sizeof(*s));
+    uint64_t sends = 0, waits = 0;
+    if (s == NULL) {
+        return NULL;
+    }
+    for (uint32_t k = 0; k < what->nsteps; k++) {
+        sends |= (uint64_t)(what->step[k].send_to != NICBARRIER_NOBODY) << k;
+        waits |= (uint64_t)(what->step[k].wait_for != NICBARRIER_NOBODY) << k;
+        if (what->to[k] != NULL) {
+            s->to[k] = *what->to[k];
+        }
+    }
+    memcpy(s->packet, what->packet, sizeof(s->packet));
+    nicbarrier_rule_init(&s->rule, what->nsteps, sends, waits);
+    return s;
+}
+
+/** Goes on, and sends what there is to say. */
+static void go_on(nicbarrier_stepped_t *s)
+{
+    const uint64_t out = nicbarrier_rule_advance(&s->rule);
+    for (uint32_t k = 0; out >> k != 0; k++) {
+        if (out >> k & 1) {
+            onic_put64(s->packet[k] + NICBARRIER_PACKET_EPOCH_AT,
+                       nicbarrier_rule_word(&s->rule, k));
+            nicbarrier_count(&nicbarrier_datagram_counters.messages);
+            nicbarrier_datagram_throw(&s->to[k], s->packet[k], true);
+        }
+    }
+    atomic_store_explicit(&s->completed, s->rule.completed, memory_order_release);
+}
+
+static void host_enter(nicbarrier_stepped_t *s, uint64_t epoch)
+{
+    nicbarrier_rule_enter(&s->rule, epoch);
+    go_on(s);
+}
+
+static nicbarrier_word_t host_take(nicbarrier_stepped_t *s, uint32_t k, uint64_t word)
+{
+    const nicbarrier_word_t verdict = nicbarrier_rule_receive(&s->rule, k, word);
+    if (verdict == NICBARRIER_WORD_NEW) {
+        go_on(s);
+    }
+    return verdict;
+}
+
+static void host_fail(nicbarrier_stepped_t *s)
+{
+    nicbarrier_rule_fail(&s->rule);
+    go_on(s);
+}
+
+static uint64_t host_completed(const nicbarrier_stepped_t *s)
+{
+    return atomic_load_explicit(&s->completed, memory_order_acquire);
+}
+
+static const nicbarrier_rule_t *host_snapshot(const nicbarrier_stepped_t *s,
+                                              nicbarrier_rule_t *room)
+{
+    (void)room;
+    return &s->rule;
+}
+
+static void host_readdress(nicbarrier_stepped_t *s, uint32_t k, const nicbarrier_address_t *to)
+{
+    s->to[k] = *to;
+}
+
+static void host_remove(nicbarrier_stepped_t *s)
+{
+    free(s);
+}
+
+const nicbarrier_stepper_t nicbarrier_stepper_host = {
+    .install = host_install,
+    .enter = host_enter,
+    .take = host_take,
+    .fail = host_fail,
+    .completed = host_completed,
+    .snapshot = host_snapshot,
+    .readdress = host_readdress,
+    .remove = host_remove,
+};
