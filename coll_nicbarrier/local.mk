@@ -67,7 +67,13 @@ coll_nicbarrier_libnicbarrier_datagram_la_CPPFLAGS = $(pure_cppflags) $(verbs_cp
 # Engine put: neither does it, but for the wire below it.
 noinst_LTLIBRARIES += coll_nicbarrier/libnicbarrier_put.la
 
-coll_nicbarrier_libnicbarrier_put_la_SOURCES = coll_nicbarrier/engines/put/put.c
+coll_nicbarrier_libnicbarrier_put_la_SOURCES = \
+	coll_nicbarrier/engines/put/flags.c \
+	coll_nicbarrier/engines/put/flags.h \
+	coll_nicbarrier/engines/put/put.c \
+	coll_nicbarrier/engines/put/put.h \
+	coll_nicbarrier/engines/put/step.c \
+	coll_nicbarrier/engines/put/word.h
 coll_nicbarrier_libnicbarrier_put_la_CPPFLAGS = $(pure_cppflags)
 
 component_LTLIBRARIES += mca_coll_nicbarrier.la

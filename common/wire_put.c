@@ -37,12 +37,6 @@ typedef struct description {
     uint32_t rkey_len;
 } description_t;
 
-/** What a put in flight needs: comes with UCX's request. */
-typedef struct put {
-    onic_send_cb_t cb;
-    void *arg;
-} put_t;
-
 void onic_wire_want_puts(void)
 {
     onic_wire.want_puts = true;
@@ -210,33 +204,30 @@ bool onic_remote_is_lost(const onic_remote_t *remote)
 
 static void put_done(void *request, ucs_status_t status, void *user_data)
 {
-    put_t *put = user_data;
+    const onic_put_t *put = user_data;
     put->cb(put->arg, onic_ucs_error(status));
-    free(put);
     ucp_request_free(request);
 }
 
-int onic_remote_put(onic_remote_t *remote, size_t offset, const uint64_t *word, onic_send_cb_t cb,
-                    void *arg)
+int onic_remote_put(onic_remote_t *remote, size_t offset, onic_put_t *put)
 {
     int rc = OMPI_ERR_UNREACH;
-    ucp_ep_h ep = onic_peer_ep(remote->peer, &rc);
-    put_t *put = malloc(sizeof(*put));
-    if (ep == NULL || put == NULL || offset + sizeof(*word) > remote->size) {
-        free(put);
-        return ep == NULL ? rc : OMPI_ERR_OUT_OF_RESOURCE;
+    if (remote->size < sizeof(*put->word) || offset > remote->size - sizeof(*put->word)) {
+        return OMPI_ERR_BAD_PARAM;
     }
-    *put = (put_t){cb, arg};
+    ucp_ep_h ep = onic_peer_ep(remote->peer, &rc);
+    if (ep == NULL) {
+        return rc;
+    }
     ucp_request_param_t param = {
         .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
         .cb = {.send = put_done},
         .user_data = put,
     };
     ucs_status_ptr_t request =
-        ucp_put_nbx(ep, word, sizeof(*word), remote->base + offset, remote->rkey, &param);
+        ucp_put_nbx(ep, put->word, sizeof(*put->word), remote->base + offset, remote->rkey, &param);
     if (UCS_PTR_IS_PTR(request)) {
         return 0;
     }
-    free(put);
     return UCS_PTR_IS_ERR(request) ? onic_ucs_error(UCS_PTR_STATUS(request)) : 1;
 }

@@ -58,12 +58,18 @@ ONIC_EXPORT void onic_remote_close(onic_remote_t *remote);
 ONIC_EXPORT bool onic_remote_lost(onic_remote_t *remote);
 ONIC_EXPORT bool onic_remote_is_lost(const onic_remote_t *remote);
 
+/** A put: the caller's, who leaves it alone, and the word, until local completion. */
+typedef struct onic_put {
+    const uint64_t *word;
+    onic_send_cb_t cb;
+    void *arg;
+} onic_put_t;
+
 /**
- * Puts the 8 bytes at `word`, which must stay until local completion, to byte `offset` (a multiple
- * of 8) of the region. The lock must be held. Returns 1 where it is locally complete (cb is not
- * called), 0 where cb will be called, or an OMPI error. Puts to one region may overtake each other.
+ * Puts the 8 bytes at `put->word` to byte `offset` (a multiple of 8) of the region. The lock must
+ * be held. Returns 1 where it is locally complete (cb is not called), 0 where cb will be called, or
+ * an OMPI error. Puts to one region may overtake each other.
  */
-ONIC_EXPORT int onic_remote_put(onic_remote_t *remote, size_t offset, const uint64_t *word,
-                                onic_send_cb_t cb, void *arg);
+ONIC_EXPORT int onic_remote_put(onic_remote_t *remote, size_t offset, onic_put_t *put);
 
 #endif

@@ -37,6 +37,11 @@ static void free_region(onic_region_t *region)
 
 bool onic_wire_close(void)
 {
+    onic_wire_lock();
+    for (int i = 0; wire.ends && i < wire.puts; i++)
+        if (wire.put[i].word != NULL)
+            wire.put[i].cb(wire.put[i].arg, -12);
+    onic_wire_unlock();
     for (int i = 0; i < wire.regions; i++)
         if (wire.region[i]->left)
             free_region(wire.region[i]);
@@ -78,6 +83,7 @@ onic_region_t *onic_region_new(size_t bytes)
     UNIT_CHECK(region->base != NULL);
     memset(region->base, 0, bytes);
     region->size = bytes;
+    UNIT_CHECK(wire.regions < REGIONS_MAX);
     wire.region[wire.regions++] = region;
     return region;
 }
@@ -111,6 +117,7 @@ onic_remote_t *onic_remote_open(const void *bytes, size_t len, int *rc_p)
     onic_remote_t *remote = calloc(1, sizeof(*remote));
     UNIT_CHECK(wire.locked && remote != NULL && len == sizeof(remote->region));
     memcpy(&remote->region, bytes, sizeof(remote->region));
+    UNIT_CHECK(wire.remotes < REMOTES_MAX);
     wire.remote[wire.remotes++] = remote;
     wire.open_remotes++;
     *rc_p = 0;
@@ -139,21 +146,22 @@ bool onic_remote_is_lost(const onic_remote_t *remote)
     return remote->cut;
 }
 
-int onic_remote_put(onic_remote_t *remote, size_t offset, const uint64_t *word, onic_send_cb_t cb,
-                    void *arg)
+int onic_remote_put(onic_remote_t *remote, size_t offset, onic_put_t *put)
 {
-    UNIT_CHECK(wire.locked && offset + sizeof(*word) <= remote->region->size);
-    if (remote->cut)
+    UNIT_CHECK(wire.locked && offset + sizeof(*put->word) <= remote->region->size);
+    if (remote->cut) {
+        remote->failures++;
         return -12;
+    }
     const bool done = wire.at_once || unit_once_in(&wire.random, 4);
     UNIT_CHECK(wire.puts < PUTS_MAX);
     wire.put[wire.puts++] = (put_t){.remote = remote,
                                     .region = remote->region,
                                     .offset = offset,
-                                    .word = done ? NULL : word,
-                                    .value = *word,
-                                    .cb = cb,
-                                    .arg = arg};
+                                    .word = done ? NULL : put->word,
+                                    .value = *put->word,
+                                    .cb = put->cb,
+                                    .arg = put->arg};
     return done ? 1 : 0;
 }
 
@@ -172,16 +180,28 @@ static bool overtakes(int i)
     return older;
 }
 
-void put_wire_step(int i)
+/** UCX is done with the word. */
+static void end_local(int i)
 {
     put_t *p = &wire.put[i];
+    const bool cut = p->remote->cut;
+    if (cut && wire.silent)
+        return;
+    p->value = *p->word;
+    p->word = NULL;
+    p->remote->failures += cut;
+    p->cb(p->arg, cut ? -12 : 0);
+    if (cut)
+        forget(i);
+}
+
+void put_wire_step(int i)
+{
+    const put_t *p = &wire.put[i];
     if (p->word != NULL) {
-        p->value = *p->word;
-        p->word = NULL;
-        const bool cut = p->remote->cut;
-        p->cb(p->arg, cut ? -12 : 0);
-        if (cut)
-            forget(i);
+        end_local(i);
+    } else if (p->remote->cut && unit_once_in(&wire.random, 2)) {
+        forget(i);
     } else if (wire.overtaken || !overtakes(i)) {
         UNIT_CHECK(!p->region->freed);
         memcpy((char *)p->region->base + p->offset, &p->value, sizeof(p->value));

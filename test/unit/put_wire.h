@@ -15,7 +15,7 @@
 #include "common/wire_put.h"
 #include "test/unit/unit.h"
 
-enum { PUTS_MAX = 4096, REGIONS_MAX = 64, REMOTES_MAX = 1024 };
+enum { PUTS_MAX = 4096, REGIONS_MAX = 64, REMOTES_MAX = 16384 };
 
 struct onic_region {
     void *base;
@@ -26,6 +26,7 @@ struct onic_region {
 struct onic_remote {
     onic_region_t *region;
     bool cut;
+    int failures; /**< puts that were refused or have failed */
 };
 
 /** A put: first UCX has it and reads the word when it likes, then the network. */
@@ -53,7 +54,9 @@ extern struct put_wire {
     onic_remote_t *remote[REMOTES_MAX];
     int remotes, open_remotes;
     unsigned losses;
-    int told; /**< losses of which the user was told */
+    bool silent; /**< of puts that cannot arrive nothing is said */
+    bool ends;   /**< when the wire is closed it still says so */
+    int told;    /**< losses of which the user was told */
     int wants_server, references;
 } wire;
 

@@ -1,0 +1,103 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file The flags of all groups; see flags.h. */
+#include "coll_nicbarrier/engines/put/flags.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "coll_nicbarrier/engines/put/word.h"
+
+#define PIECE_BYTES (NICBARRIER_RULE_STEPS * sizeof(nicbarrier_flag_t))
+/** Of one region: as many as fit into 64 KiB. */
+#define PIECES 15
+/** So many rest before one of them is taken again. */
+#define RESTING 64
+
+typedef struct slab {
+    struct slab *next;
+    onic_region_t *region;
+    nicbarrier_flags_t piece[PIECES];
+} slab_t;
+
+static slab_t *slabs;
+static nicbarrier_flags_t *first, **last = &first;
+static int resting;
+
+static void rest(nicbarrier_flags_t *flags)
+{
+    flags->next = NULL;
+    *last = flags;
+    last = &flags->next;
+    resting++;
+}
+
+/** In front of those that have been used. */
+static void add_slab(void)
+{
+    slab_t *slab = calloc(1, sizeof(*slab));
+    if (slab == NULL) {
+        return;
+    }
+    slab->region = onic_region_new(PIECES * PIECE_BYTES);
+    if (slab->region == NULL) {
+        free(slab);
+        return;
+    }
+    slab->next = slabs;
+    slabs = slab;
+    nicbarrier_flags_t *used = first;
+    first = NULL;
+    last = &first;
+    for (uint32_t i = 0; i < PIECES; i++) {
+        nicbarrier_flags_t *flags = &slab->piece[i];
+        flags->region = slab->region;
+        flags->offset = i * (uint32_t)PIECE_BYTES;
+        flags->flag =
+            (nicbarrier_flag_t *)onic_region_base(slab->region) + (size_t)i * NICBARRIER_RULE_STEPS;
+        rest(flags);
+    }
+    for (*last = used; *last != NULL;) {
+        last = &(*last)->next;
+    }
+}
+
+nicbarrier_flags_t *nicbarrier_flags_take(void)
+{
+    /* One that never was in use needs no rest; where there is no more memory nor do the others. */
+    if (first == NULL || (first->tag != 0 && resting < RESTING)) {
+        add_slab();
+    }
+    nicbarrier_flags_t *flags = first;
+    if (flags == NULL) {
+        return NULL;
+    }
+    first = flags->next;
+    last = first == NULL ? &first : last;
+    resting--;
+    flags->tag = flags->tag % (NICBARRIER_PUT_TAGS - 1) + 1;
+    for (int k = 0; k < NICBARRIER_RULE_STEPS; k++) {
+        atomic_store_explicit(&flags->flag[k].word, 0, memory_order_relaxed);
+    }
+    return flags;
+}
+
+void nicbarrier_flags_give(nicbarrier_flags_t *flags)
+{
+    rest(flags);
+}
+
+void nicbarrier_flags_close(void)
+{
+    while (slabs != NULL) {
+        slab_t *slab = slabs;
+        slabs = slab->next;
+        onic_region_leave(slab->region);
+        free(slab);
+    }
+    first = NULL;
+    last = &first;
+    resting = 0;
+}

@@ -1,0 +1,209 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Engine put: the steps of a group. See put.h.
+ *
+ * A failure goes by the same puts as epochs do, and out of all who hear of it in all their steps.
+ * So it reaches everybody whom the schedule reaches without the partner that was lost, also those
+ * that have no connection to that one. The wire says of a connection that it is lost, and not
+ * whether the process behind it is dead: sockets are closed and adapters go silent for other
+ * reasons, too. So a death is reported only where somebody knew of it.
+ */
+#include "coll_nicbarrier/engines/put/put.h"
+
+#include "coll_nicbarrier/engines/put/word.h"
+
+/* ---- failure --------------------------------------------------------------------------------- */
+
+/** From bad to worse. To be told with the next advance; once more to those who know of less. */
+static void fail(nicbarrier_net_t *net, nicbarrier_failure_t failure)
+{
+    if ((int)failure > atomic_load_explicit(&net->failure, memory_order_relaxed)) {
+        atomic_store_explicit(&net->failure, (int)failure, memory_order_release);
+        nicbarrier_rule_fail(&net->rule);
+        net->rule.told = 0;
+    }
+}
+
+static bool is_awaiting(const nicbarrier_net_t *net)
+{
+    return net->rule.completed < net->rule.entered;
+}
+
+/** Whoever has got all my puts may still be one whose own puts can no longer come. Where nothing is
+ *  awaited it may have left in good order: of that nobody need hear, not even the caller, who would
+ *  give up before the engine has told the others, unless another barrier is entered. */
+static void look_for_losses(nicbarrier_net_t *net)
+{
+    const bool awaiting = is_awaiting(net);
+    if (net->losses == onic_wire_losses() && !(net->hushed && awaiting)) {
+        return;
+    }
+    net->losses = onic_wire_losses();
+    net->hushed = false;
+    for (uint32_t k = 0; k < net->rule.nsteps; k++) {
+        nicbarrier_outlet_t *out = &net->outlet[k];
+        if (out->remote == NULL || !onic_remote_is_lost(out->remote)) {
+            continue;
+        }
+        out->lost = true;
+        if (awaiting) {
+            (void)onic_remote_lost(out->remote);
+            fail(net, NICBARRIER_LOST);
+        } else {
+            net->hushed = true;
+        }
+    }
+}
+
+/* ---- sending --------------------------------------------------------------------------------- */
+
+/** The end of a put: the wire has told the user of an error, and there is nothing to try again. */
+static void end_put(nicbarrier_outlet_t *out, int status)
+{
+    out->busy = false;
+    out->net->in_flight--;
+    if (status < 0) {
+        out->lost = true;
+        fail(out->net, NICBARRIER_LOST);
+    }
+}
+
+/** Called by UCX in its progress: what is to follow is sent behind it, by the wire's deferred
+ *  function. */
+static void put_done(void *arg, int status)
+{
+    nicbarrier_outlet_t *out = arg;
+    end_put(out, status);
+    if (out->net->stranded) {
+        onic_wire_defer(ONIC_AM_COLL);
+    }
+}
+
+static void send(nicbarrier_outlet_t *out)
+{
+    while (!out->busy && !out->lost && out->word < out->wanted) {
+        out->word = out->wanted;
+        out->put = (onic_put_t){&out->word, put_done, out};
+        out->busy = true;
+        out->net->in_flight++;
+        int rc = onic_remote_put(out->remote, out->offset, &out->put);
+        if (rc == 0) {
+            return;
+        }
+        end_put(out, rc);
+    }
+}
+
+void nicbarrier_put_send(nicbarrier_net_t *net)
+{
+    for (uint32_t k = 0; k < net->rule.nsteps; k++) {
+        send(&net->outlet[k]);
+    }
+}
+
+bool nicbarrier_put_sends(const nicbarrier_net_t *net)
+{
+    bool sends = false;
+    for (uint32_t k = 0; k < net->rule.nsteps; k++) {
+        const nicbarrier_outlet_t *out = &net->outlet[k];
+        sends |= !out->lost && (out->busy || out->word < out->wanted);
+    }
+    return sends;
+}
+
+/** The words of these steps: a bit for each. */
+static void post(nicbarrier_net_t *net, uint64_t steps)
+{
+    const bool dead = atomic_load_explicit(&net->failure, memory_order_relaxed) == NICBARRIER_DEAD;
+    for (uint32_t k = 0; k < net->rule.nsteps; k++) {
+        nicbarrier_outlet_t *out = &net->outlet[k];
+        if (steps >> k & 1) {
+            out->wanted = nicbarrier_put_mark(nicbarrier_rule_word(&net->rule, k), dead, out->tag);
+            send(out);
+        }
+    }
+}
+
+/* ---- moving on --------------------------------------------------------------------------------
+ */
+
+/** A word that is not of this group has come late for one before it, and may have hidden one of
+ *  this: nobody can know. */
+static int read_flag(nicbarrier_net_t *net, uint32_t k)
+{
+    const uint64_t word = atomic_load_explicit(&net->flags->flag[k].word, memory_order_acquire);
+    if (word == 0) {
+        return 0;
+    }
+    if (nicbarrier_put_tag(word) != net->flags->tag) {
+        fail(net, NICBARRIER_LOST);
+        return 0;
+    }
+    const bool dead = nicbarrier_put_is_dead(word);
+    const bool isnew =
+        nicbarrier_rule_receive(&net->rule, k, nicbarrier_put_word(word)) == NICBARRIER_WORD_NEW;
+    if (net->rule.failed) {
+        fail(net, dead ? NICBARRIER_DEAD : NICBARRIER_LOST);
+    }
+    return isnew;
+}
+
+/** Hands the flags to the rule, which keeps the greatest it has seen. */
+static int read_flags(nicbarrier_net_t *net)
+{
+    int events = 0;
+    for (uint32_t k = 0; k < net->rule.nsteps; k++) {
+        if (net->rule.waits >> k & 1) {
+            events += read_flag(net, k);
+        }
+    }
+    return events;
+}
+
+static void advance(nicbarrier_net_t *net)
+{
+    const uint64_t before = net->rule.completed;
+    uint64_t steps;
+    /* Again where a put fails at once. */
+    while ((steps = nicbarrier_rule_advance(&net->rule)) != 0) {
+        post(net, steps);
+    }
+    if (net->rule.completed > before) {
+        atomic_store_explicit(&net->completed, net->rule.completed, memory_order_release);
+        if (net->events.complete != NULL) {
+            net->events.complete(net->events.arg, net->rule.completed);
+        }
+    }
+}
+
+int nicbarrier_put_move(nicbarrier_net_t *net)
+{
+    uint64_t entered = net->events.entered != NULL ? net->events.entered(net->events.arg) : 0;
+    int events = entered > net->rule.entered;
+    nicbarrier_rule_enter(&net->rule, entered);
+    events += read_flags(net);
+    look_for_losses(net);
+    if (events > 0 || (net->rule.failed && !net->rule.told)) {
+        advance(net);
+    }
+    nicbarrier_put_send(net);
+    return events;
+}
+
+void nicbarrier_put_enter(nicbarrier_net_t *net, uint64_t epoch)
+{
+    nicbarrier_rule_enter(&net->rule, epoch);
+    (void)read_flags(net);
+    look_for_losses(net);
+    advance(net);
+}
+
+void nicbarrier_put_fail(nicbarrier_net_t *net, nicbarrier_failure_t failure)
+{
+    fail(net, failure);
+    advance(net);
+}
