@@ -33,6 +33,7 @@ unit_programs = \
 	test/unit/check_nicbarrier_reach \
 	test/unit/check_nicbarrier_schedule \
 	test/unit/check_nicbarrier_shm \
+	test/unit/check_nicbarrier_team \
 	test/unit/check_notice \
 	test/unit/check_pack \
 	test/unit/check_patience \
@@ -111,6 +112,7 @@ test_unit_check_nicbarrier_queue_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_reach_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_schedule_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_shm_LDADD = $(barrier_ldadd)
+test_unit_check_nicbarrier_team_LDADD = $(barrier_ldadd)
 test_unit_check_notice_LDADD = $(unit_ldadd)
 test_unit_check_pack_LDADD = $(unit_ldadd)
 test_unit_check_patience_LDADD = $(unit_ldadd)

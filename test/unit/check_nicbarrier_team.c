@@ -1,0 +1,551 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file The team: threads in place of processes, on segments that are real, between nodes that an
+ *  engine of this test connects. */
+#include "coll_nicbarrier/engines/team.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/segment.h"
+#include "test/unit/unit.h"
+
+enum { NODES_MAX = 3, RANKS_MAX = 6, FANOUT = 4 };
+
+/* ---- an engine between the leaders: what each has entered stands in one table ------------------
+ */
+
+static struct {
+    int n;
+    _Atomic uint64_t entered[NODES_MAX];
+    _Atomic int failure; /**< nicbarrier_failure_t */
+    _Atomic int told;    /**< by `fail` */
+    atomic_int pokes, abandoned, disconnected, expected;
+} fabric;
+
+struct nicbarrier_net {
+    int me;
+    nicbarrier_net_events_t events;
+};
+
+static int fake_score(void)
+{
+    return 1;
+}
+
+static int fake_open(const nicbarrier_engine_settings_t *settings, nicbarrier_reason_t *why)
+{
+    (void)settings;
+    (void)why;
+    return 0;
+}
+
+static void fake_close(void)
+{
+}
+
+static int fake_prepare(const nicbarrier_group_t *group, nicbarrier_net_t **net_p, void *bytes,
+                        uint32_t *len_p, nicbarrier_reason_t *why)
+{
+    nicbarrier_net_t *net = calloc(1, sizeof(*net));
+
+    (void)why;
+    UNIT_CHECK(net != NULL);
+    net->me = group->me;
+    memcpy(bytes, "here", *len_p = 4);
+    *net_p = net;
+    return 0;
+}
+
+static int fake_connect(nicbarrier_net_t *net, const nicbarrier_endpoints_t *endpoints,
+                        const nicbarrier_net_events_t *events, nicbarrier_reason_t *why)
+{
+    if (endpoints->n != fabric.n) {
+        nicbarrier_reason(why, "endpoints are missing");
+        return -1;
+    }
+    net->events = *events;
+    return 0;
+}
+
+static void fake_enter(nicbarrier_net_t *net, uint64_t epoch)
+{
+    uint64_t old = atomic_load(&fabric.entered[net->me]);
+
+    while (old < epoch && !atomic_compare_exchange_weak(&fabric.entered[net->me], &old, epoch))
+        ;
+}
+
+static uint64_t fake_completed(const nicbarrier_net_t *net)
+{
+    uint64_t low = UINT64_MAX;
+
+    (void)net;
+    for (int i = 0; i < fabric.n; i++) {
+        const uint64_t epoch = atomic_load(&fabric.entered[i]);
+        low = epoch < low ? epoch : low;
+    }
+    return low;
+}
+
+static int fake_progress(nicbarrier_net_t *net)
+{
+    if (net->events.complete != NULL)
+        net->events.complete(net->events.arg, fake_completed(net));
+    return 0;
+}
+
+static void fake_disconnect(nicbarrier_net_t *net)
+{
+    atomic_fetch_add(&fabric.disconnected, 1);
+    free(net);
+}
+
+static void fake_expect(nicbarrier_net_t *net)
+{
+    (void)net;
+    atomic_fetch_add(&fabric.expected, 1);
+}
+
+static nicbarrier_failure_t fake_failure(const nicbarrier_net_t *net)
+{
+    (void)net;
+    return (nicbarrier_failure_t)atomic_load(&fabric.failure);
+}
+
+static void fake_fail(nicbarrier_net_t *net, nicbarrier_failure_t failure)
+{
+    (void)net;
+    atomic_store(&fabric.told, (int)failure);
+    atomic_store(&fabric.failure, (int)failure);
+}
+
+static void fake_wait(nicbarrier_net_t *net, unsigned usec)
+{
+    (void)net;
+    usleep(usec / 10);
+}
+
+static uint32_t fake_poke_record(nicbarrier_net_t *net, void *bytes)
+{
+    memcpy(bytes, &net->me, sizeof(net->me));
+    return sizeof(net->me);
+}
+
+static void fake_poke(const void *bytes, uint32_t len)
+{
+    int leader;
+
+    UNIT_CHECK(len == sizeof(leader));
+    memcpy(&leader, bytes, sizeof(leader));
+    UNIT_CHECK(leader >= 0 && leader < fabric.n);
+    atomic_fetch_add(&fabric.pokes, 1);
+}
+
+static void fake_abandon(nicbarrier_net_t *net)
+{
+    (void)net;
+    atomic_fetch_add(&fabric.abandoned, 1);
+}
+
+static const nicbarrier_engine_extras_t extras = {
+    .expect = fake_expect,
+    .failure = fake_failure,
+    .fail = fake_fail,
+    .wait = fake_wait,
+    .poke_record = fake_poke_record,
+    .poke = fake_poke,
+    .abandon = fake_abandon,
+};
+
+static const nicbarrier_engine_t engine = {
+    .name = "fake",
+    .score = fake_score,
+    .open = fake_open,
+    .close = fake_close,
+    .prepare = fake_prepare,
+    .connect = fake_connect,
+    .enter = fake_enter,
+    .completed = fake_completed,
+    .progress = fake_progress,
+    .disconnect = fake_disconnect,
+    .extras = &extras,
+};
+
+/* ---- nodes with teams on them ------------------------------------------------------------------
+ */
+
+typedef struct rank {
+    int node, me; /**< index on the node; 0 leads */
+    nicbarrier_team_t *team;
+    pthread_t thread;
+    _Atomic uint64_t entered;
+    uint64_t last;
+    unit_random_t random;
+    bool done;
+} rank_t;
+
+static struct {
+    int nodes, per_node, n;
+    rank_t rank[NODES_MAX * RANKS_MAX];
+    atomic_long progressed;
+} world;
+
+static void progress(void)
+{
+    atomic_fetch_add(&world.progressed, 1);
+}
+
+static const nicbarrier_team_config_t config = {
+    .spins_max = 100, .oversubscribed = true, .progress = progress};
+
+/** The parts on one node, in a segment that each of its ranks maps. */
+static void make_node(int node)
+{
+    const int n = world.per_node;
+    rank_t *ranks = &world.rank[node * n];
+    const size_t offset = 256, bytes = offset + nicbarrier_shm_bytes(n);
+    const nicbarrier_locality_t where = {-1, -1, -1};
+    onic_segment_t segments[RANKS_MAX];
+    onic_segment_key_t key;
+
+    ck_assert(onic_segment_make(bytes, 1, ONIC_BY_DESCRIPTOR, &key, &segments[0], NULL));
+    for (int i = 1; i < n; i++)
+        ck_assert_int_eq(onic_segment_join(&key, bytes, i, &segments[i], NULL), ONIC_JOINED);
+    onic_segment_withdraw(&key);
+    for (int i = 0; i < n; i++)
+        nicbarrier_shm_introduce((char *)segments[i].base + offset, n, i, &where);
+    ck_assert_int_eq(nicbarrier_shm_arrange((char *)segments[0].base + offset, n, FANOUT), 0);
+    for (int i = 0; i < n; i++) {
+        /* What does not fit is refused, and stays with the caller. */
+        ck_assert_int_eq(nicbarrier_team_attach(ranks[i].team, &segments[i], offset + 1, n, i,
+                                                FANOUT, world.nodes > 1),
+                         -1);
+        ck_assert_ptr_nonnull(segments[i].base);
+        ck_assert_int_eq(nicbarrier_team_attach(ranks[i].team, &segments[i], offset, n, i, FANOUT,
+                                                world.nodes > 1),
+                         0);
+        ck_assert_ptr_null(segments[i].base);
+    }
+}
+
+static void connect_leader(nicbarrier_team_t *team, int node)
+{
+    const nicbarrier_group_t group = {1, world.nodes, node};
+    nicbarrier_endpoint_t list[NODES_MAX];
+    unsigned char bytes[NICBARRIER_ENDPOINT_MAX];
+    nicbarrier_reason_t why;
+    uint32_t len;
+
+    ck_assert_int_eq(nicbarrier_team_prepare(team, &group, bytes, &len, &why), 0);
+    team->prepared = true;
+    for (int i = 0; i < world.nodes; i++)
+        list[i] = (nicbarrier_endpoint_t){i, len, bytes};
+    const nicbarrier_endpoints_t endpoints = {world.nodes, list};
+    ck_assert_int_eq(nicbarrier_team_connect(team, &endpoints, &why), 0);
+    nicbarrier_team_begin_trial(team);
+}
+
+static void make_world(int nodes, int per_node)
+{
+    memset(&world, 0, sizeof(world));
+    memset(&fabric, 0, sizeof(fabric));
+    world.nodes = fabric.n = nodes;
+    world.per_node = per_node;
+    world.n = nodes * per_node;
+    for (int i = 0; i < world.n; i++) {
+        world.rank[i] = (rank_t){.node = i / per_node, .me = i % per_node};
+        world.rank[i].team = nicbarrier_team_new(&config);
+        ck_assert_ptr_nonnull(world.rank[i].team);
+        world.rank[i].team->engine = nodes > 1 ? &engine : NULL;
+    }
+    for (int node = 0; per_node > 1 && node < nodes; node++)
+        make_node(node);
+    for (int node = 0; nodes > 1 && node < nodes; node++)
+        connect_leader(world.rank[node * per_node].team, node);
+    for (int node = 0; nodes > 1 && node < nodes; node++) {
+        nicbarrier_team_t *team = world.rank[node * per_node].team;
+        nicbarrier_team_expect(team);
+        ck_assert(nicbarrier_team_trial_done(team));
+    }
+    for (int i = 0; i < world.n; i++)
+        world.rank[i].team->agreed = true;
+}
+
+static void unmake_world(void)
+{
+    for (int i = 0; i < world.n; i++)
+        nicbarrier_team_free(world.rank[i].team);
+    if (world.nodes > 1)
+        ck_assert_int_eq(fabric.disconnected, world.nodes);
+}
+
+static void run(void *(*body)(void *), int first)
+{
+    for (int i = first; i < world.n; i++)
+        ck_assert_int_eq(pthread_create(&world.rank[i].thread, NULL, body, &world.rank[i]), 0);
+    for (int i = first; i < world.n; i++)
+        pthread_join(world.rank[i].thread, NULL);
+}
+
+static void check_all_entered(uint64_t epoch)
+{
+    for (int i = 0; i < world.n; i++)
+        UNIT_CHECK(atomic_load(&world.rank[i].entered) >= epoch);
+}
+
+static void enter(rank_t *r, uint64_t epoch)
+{
+    atomic_store(&r->entered, epoch);
+    nicbarrier_team_enter(r->team, epoch);
+}
+
+/** Some outstanding, then waiting for the last: asleep where others take long. */
+static void *barriers(void *arg)
+{
+    rank_t *r = arg;
+
+    for (uint64_t e = 2; e <= r->last; e++) {
+        enter(r, e);
+        if (unit_once_in(&r->random, 4)) {
+            nicbarrier_team_depart(r->team);
+            continue;
+        }
+        if (unit_once_in(&r->random, 50))
+            usleep(2000);
+        UNIT_CHECK(nicbarrier_team_wait(r->team, e));
+        UNIT_CHECK(nicbarrier_team_done(r->team, e));
+        check_all_entered(e);
+    }
+    UNIT_CHECK(nicbarrier_team_wait(r->team, r->last));
+    return NULL;
+}
+
+/* Nodes of any size, any number of them: nobody leaves before all have entered. */
+START_TEST(nobody_leaves_early)
+{
+    static const int sizes[][2] = {{1, 2}, {1, 4}, {1, 6}, {2, 1}, {3, 1}, {2, 2}, {3, 3}};
+
+    make_world(sizes[_i][0], sizes[_i][1]);
+    ck_assert_int_eq(fabric.expected, world.nodes > 1 ? world.nodes : 0);
+    for (int i = 0; i < world.n; i++) {
+        world.rank[i].last = 600;
+        world.rank[i].random.state = unit_seed() + (uint64_t)i;
+    }
+    run(barriers, 0);
+    for (int i = 0; i < world.n; i++) {
+        ck_assert(!nicbarrier_team_done(world.rank[i].team, 601));
+        ck_assert_int_eq(nicbarrier_team_failure(world.rank[i].team), NICBARRIER_SOUND);
+    }
+    ck_assert_int_gt(world.progressed, 0);
+    unmake_world();
+    ck_assert_int_eq(fabric.abandoned, 0);
+}
+END_TEST
+
+static void *one_barrier(void *arg)
+{
+    rank_t *r = arg;
+
+    enter(r, 2);
+    r->done = nicbarrier_team_wait(r->team, 2);
+    return NULL;
+}
+
+static void *lose(void *arg)
+{
+    usleep(20000);
+    atomic_store((_Atomic int *)arg, NICBARRIER_LOST);
+    return NULL;
+}
+
+static void check_failed(int first, nicbarrier_failure_t failure)
+{
+    for (int i = first; i < world.n; i++) {
+        ck_assert(!world.rank[i].done);
+        ck_assert_int_eq(nicbarrier_team_failure(world.rank[i].team), failure);
+    }
+}
+
+/* A leader's engine loses a connection: all who wait on the nodes end. */
+START_TEST(network_fails)
+{
+    pthread_t thread;
+
+    make_world(2, 3);
+    pthread_create(&thread, NULL, lose, &fabric.failure);
+    /* The last one does not come. */
+    world.n--;
+    run(one_barrier, 0);
+    pthread_join(thread, NULL);
+    check_failed(0, NICBARRIER_LOST);
+    world.n++;
+    unmake_world();
+    ck_assert_int_ge(fabric.abandoned, 1);
+}
+END_TEST
+
+/** A process has introduced itself as this member, and ends. */
+static void kill_member(rank_t *r)
+{
+    nicbarrier_record_t *record = (nicbarrier_record_t *)(uintptr_t)&r->team->shm.record[r->me];
+
+    fflush(NULL);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        record->life = onic_life_mine();
+        _exit(0);
+    }
+    ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+    ck_assert_int_eq(record->life.pid, pid);
+}
+
+/* A process of a node dies: its node ends, its leader tells the engine, and so the others end, too.
+ * Then the leader of a node; and on a node without network. */
+START_TEST(process_dies)
+{
+    const int nodes = _i == 2 ? 1 : 2, victim = _i == 0 ? 1 : 0;
+
+    make_world(nodes, 3);
+    kill_member(&world.rank[victim]);
+    /* Where the leader is dead nobody tells the others: their engine has to notice by itself. */
+    world.n = victim == 0 ? 3 : world.n;
+    if (victim == 1) {
+        pthread_t leader;
+        pthread_create(&leader, NULL, one_barrier, &world.rank[0]);
+        run(one_barrier, 2);
+        pthread_join(leader, NULL);
+        ck_assert_int_eq(fabric.told, NICBARRIER_DEAD);
+        ck_assert(!world.rank[0].done);
+        check_failed(2, NICBARRIER_DEAD);
+    } else {
+        run(one_barrier, 1);
+        check_failed(1, NICBARRIER_DEAD);
+    }
+    world.n = nodes * 3;
+    unmake_world();
+}
+END_TEST
+
+/* Nonblocking: looking around is all that is needed, at most once in a while. */
+START_TEST(look_around)
+{
+    make_world(1, 3);
+    nicbarrier_team_t *team = world.rank[2].team;
+    kill_member(&world.rank[1]);
+    uint64_t now = onic_now_nsec();
+    /* The first only begins the time. */
+    nicbarrier_team_look_around(team, now);
+    ck_assert_int_eq(nicbarrier_team_failure(team), NICBARRIER_SOUND);
+    nicbarrier_team_look_around(team, now + 1000000);
+    ck_assert_int_eq(nicbarrier_team_failure(team), NICBARRIER_SOUND);
+    nicbarrier_team_look_around(team, now + 1000000000);
+    ck_assert_int_eq(nicbarrier_team_failure(team), NICBARRIER_DEAD);
+    ck_assert_int_eq(nicbarrier_team_failure(world.rank[0].team), NICBARRIER_DEAD);
+    unmake_world();
+}
+END_TEST
+
+static bool is_over(void *arg)
+{
+    return atomic_fetch_add((atomic_int *)arg, 1) > 20;
+}
+
+/* Something else ends a barrier: its communicator was revoked, say. */
+START_TEST(ended)
+{
+    atomic_int looks = 0;
+
+    make_world(1, 2);
+    world.rank[1].team->ended = is_over;
+    world.rank[1].team->ended_arg = &looks;
+    run(one_barrier, 1);
+    ck_assert(!world.rank[1].done);
+    ck_assert_int_eq(nicbarrier_team_failure(world.rank[1].team), NICBARRIER_SOUND);
+    unmake_world();
+}
+END_TEST
+
+/* The last of a node to arrive pokes the leader, unless that looks itself. */
+START_TEST(pokes)
+{
+    make_world(2, 2);
+    enter(&world.rank[0], 2);
+    ck_assert_int_eq(fabric.pokes, 0);
+    enter(&world.rank[1], 2);
+    ck_assert_int_eq(fabric.pokes, 1);
+    ck_assert_uint_eq(fabric.entered[0], NICBARRIER_TRIAL_EPOCH);
+    /* The leader's helper thread asks; its own threads do so whenever they look. */
+    ck_assert_uint_eq(nicbarrier_shm_arrived(&world.rank[0].team->shm), 2);
+    (void)nicbarrier_team_progress(world.rank[0].team);
+    ck_assert_uint_eq(fabric.entered[0], 2);
+    enter(&world.rank[3], 2);
+    enter(&world.rank[2], 2);
+    ck_assert_int_eq(fabric.pokes, 1);
+    ck_assert_uint_eq(fabric.entered[1], 2);
+    atomic_fetch_add(&world.rank[0].team->shm.head->attentive, 1);
+    enter(&world.rank[0], 3);
+    enter(&world.rank[1], 3);
+    ck_assert_int_eq(fabric.pokes, 1);
+    atomic_fetch_sub(&world.rank[0].team->shm.head->attentive, 1);
+    for (int i = 0; i < world.n; i++) {
+        (void)nicbarrier_team_progress(world.rank[i].team);
+        world.rank[i].entered = 0;
+    }
+    unmake_world();
+    /* Of the third node 1 was not told. */
+    ck_assert_int_eq(fabric.abandoned, 1);
+}
+END_TEST
+
+/* A network part that was tried in vain makes room for another. */
+START_TEST(second_engine)
+{
+    make_world(2, 2);
+    for (int node = 0; node < 2; node++) {
+        nicbarrier_team_t *team = world.rank[2 * node].team;
+        team->agreed = false;
+        nicbarrier_team_drop_network(team);
+        ck_assert_ptr_null(team->net);
+        ck_assert_uint_eq(team->shm.head->poke_len, 0);
+        nicbarrier_team_drop_network(team);
+    }
+    ck_assert_int_eq(fabric.abandoned, 2);
+    ck_assert_int_eq(fabric.disconnected, 2);
+    memset(&fabric, 0, sizeof(fabric));
+    fabric.n = 2;
+    for (int node = 0; node < 2; node++)
+        connect_leader(world.rank[2 * node].team, node);
+    for (int node = 0; node < 2; node++) {
+        ck_assert(nicbarrier_team_trial_done(world.rank[2 * node].team));
+        world.rank[2 * node].team->agreed = true;
+    }
+    run(one_barrier, 0);
+    for (int i = 0; i < world.n; i++)
+        ck_assert(world.rank[i].done);
+    unmake_world();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("nicbarrier_team");
+    TCase *tcase = tcase_create("nicbarrier_team");
+
+    tcase_set_timeout(tcase, 60);
+    tcase_add_loop_test(tcase, nobody_leaves_early, 0, 7);
+    tcase_add_loop_test(tcase, process_dies, 0, 3);
+    tcase_add_test(tcase, network_fails);
+    tcase_add_test(tcase, look_around);
+    tcase_add_test(tcase, ended);
+    tcase_add_test(tcase, pokes);
+    tcase_add_test(tcase, second_engine);
+    suite_add_tcase(suite, tcase);
+    return unit_run_suite(suite);
+}
