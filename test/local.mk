@@ -187,6 +187,7 @@ mpi_programs = \
 	test/mpi/barrier_beside \
 	test/mpi/barrier_churn \
 	test/mpi/barrier_unreachable \
+	test/mpi/barrier_cycles \
 	test/mpi/barrier_died \
 	test/mpi/barrier_differ \
 	test/mpi/barrier_fallback \

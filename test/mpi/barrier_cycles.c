@@ -1,0 +1,143 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/* ranks: 2-4 */
+/* engines: auto tree put2 datagram lossy */
+/* timeout: 200 */
+/**
+ * @file
+ * Communicators are made and freed, most without a barrier, others with an engine of their own, and
+ * others whose nonblocking barriers are outstanding when they are freed: memory, descriptors,
+ * mappings and names of shared memory are afterwards what they were. barrier_churn is about those
+ * whose peers are still in a barrier.
+ *
+ * -n 33 makes 99,000 without a barrier.
+ */
+#include "test/mpi/meet.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { BARE = 3000, ENGINES = 240, OUTSTANDING = 5, BATCH = 60 };
+
+/** What a process holds. */
+typedef struct held {
+    int files;
+    int mappings;
+    int names; /**< in /dev/shm, of all processes of this user */
+} held_t;
+
+static int entries(const char *path, const char *prefix)
+{
+    DIR *dir = opendir(path);
+    int n = 0;
+    for (const struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;) {
+        n += strncmp(e->d_name, prefix, strlen(prefix)) == 0;
+    }
+    if (dir != NULL) {
+        closedir(dir);
+    }
+    return n;
+}
+
+static int mappings(void)
+{
+    FILE *f = fopen("/proc/self/maps", "r");
+    int n = 0;
+    for (int c; f != NULL && (c = fgetc(f)) != EOF;) {
+        n += c == '\n';
+    }
+    if (f != NULL) {
+        fclose(f);
+    }
+    return n;
+}
+
+static held_t hold(void)
+{
+    return (held_t){entries("/proc/self/fd", ""), mappings(), entries("/dev/shm", "onic-")};
+}
+
+static void bare(void)
+{
+    MPI_Comm comm;
+    TL_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    TL_MPI(MPI_Comm_free(&comm));
+}
+
+/** Barriers enough for an engine, whatever the call at which it is set up. */
+static void with_engine(void)
+{
+    MPI_Comm comm;
+    TL_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    for (int i = 0; i < 10; i++) {
+        TL_MPI(MPI_Barrier(comm));
+    }
+    TL_MPI(MPI_Comm_free(&comm));
+}
+
+/** The agreement itself is under way when its communicator is freed. */
+static void outstanding(void)
+{
+    MPI_Comm comm;
+    MPI_Request requests[OUTSTANDING];
+    TL_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    for (int i = 0; i < 7; i++) {
+        TL_MPI(MPI_Barrier(comm));
+    }
+    for (int i = 0; i < OUTSTANDING; i++) {
+        TL_MPI(MPI_Ibarrier(comm, &requests[i]));
+    }
+    TL_MPI(MPI_Comm_free(&comm));
+    TL_MPI(MPI_Waitall(OUTSTANDING, requests, MPI_STATUSES_IGNORE));
+}
+
+/** Makes `n` of a kind, the first fifth of them before anything is counted. */
+static void cycles(const char *what, void (*one)(void), int n)
+{
+    tl_growth_t growth = {0};
+    held_t before = {0, 0, 0};
+    const int warm_up = n / 5;
+    for (int i = 0; i < n; i++) {
+        tl_growth_step(&growth, i, warm_up, n);
+        if (i == warm_up) {
+            before = hold();
+        }
+        one();
+        if (i % BATCH == 0) {
+            TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
+        }
+    }
+    tl_growth_step(&growth, n, warm_up, n);
+    /* A segment has a name while ranks map it, if they may not open files of each other. */
+    TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
+    held_t after = hold();
+    TL_CHECK(growth.least < 1U << 19, "%s: a third of them has left %zu bytes and more", what,
+             growth.least);
+    TL_CHECK(after.files <= before.files + 2, "%s: %d files were open, now %d", what, before.files,
+             after.files);
+    TL_CHECK(after.mappings <= before.mappings + n / 20 + 10, "%s: there were %d mappings, now %d",
+             what, before.mappings, after.mappings);
+    TL_CHECK(after.names <= before.names, "%s: there were %d names, now %d", what, before.names,
+             after.names);
+}
+
+int main(int argc, char **argv)
+{
+    tl_init(&argc, &argv, MPI_THREAD_SINGLE);
+    meet_begin();
+    cycles("without a barrier", bare, (tl_slow() ? BARE / 5 : BARE) * tl_factor());
+    cycles("with an engine", with_engine, tl_slow() ? ENGINES / 4 : ENGINES);
+    cycles("outstanding", outstanding, tl_slow() ? ENGINES / 4 : ENGINES);
+    meet_check_engine(ENGINES / 4 * 2);
+    if (meet_engine() != NULL) {
+        /* That of MPI_COMM_WORLD is the only one, if it had barriers enough. */
+        TL_CHECK(meet_counter("live_teams") <= 1, "%lld engines are left",
+                 meet_counter("live_teams"));
+        TL_CHECK(meet_counter("live_requests") == 0, "%lld requests are left",
+                 meet_counter("live_requests"));
+    }
+    return meet_finish();
+}
