@@ -11,6 +11,8 @@
  * nonblocking collectives started in between, at other moments on each rank.
  */
 #include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include "test/mpi/meet.h"
 
@@ -123,6 +125,35 @@ static void freed_meanwhile(tl_rng_t *rng)
     }
 }
 
+/** More than a member may enter beyond the last complete one (epoch/rule.h), by ranks that begin at
+ *  very different times: what is beyond waits for its turn, and a blocking one behind it, too. */
+static void very_many(tl_rng_t *rng)
+{
+    const int n = tl_slow() ? 5000 : 66000;
+    MPI_Request *requests = tl_alloc((size_t)n * sizeof(MPI_Request)), last;
+    MPI_Comm comm;
+    TL_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    meet_t m = meet_new(comm);
+    for (int i = 0; i < 10; i++) {
+        meet_barrier(&m, "before very many");
+    }
+    meet_delay(rng, 1000);
+    if (tl_rank() == tl_size() - 1) {
+        usleep(300000);
+    }
+    for (int i = 0; i < n; i++) {
+        TL_MPI(MPI_Ibarrier(comm, &requests[i]));
+    }
+    meet_barrier(&m, "behind very many");
+    long number = meet_ibarrier(&m, &last);
+    TL_MPI(MPI_Waitall(n, requests, MPI_STATUSES_IGNORE));
+    TL_MPI(MPI_Wait(&last, MPI_STATUS_IGNORE));
+    meet_leave(&m, number, "last of very many");
+    meet_free(&m);
+    TL_MPI(MPI_Comm_free(&comm));
+    free(requests);
+}
+
 int main(int argc, char **argv)
 {
     void (*const cases[])(meet_t *, tl_rng_t *) = {many_at_once, among_others, mixed};
@@ -145,6 +176,7 @@ int main(int argc, char **argv)
         }
     }
     freed_meanwhile(&rng);
+    very_many(&rng);
     meet_check_engine(1000);
     if (meet_engine() != NULL) {
         TL_CHECK(meet_counter("live_requests") == 0, "%lld requests are left",
