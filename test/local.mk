@@ -31,6 +31,7 @@ unit_programs = \
 	test/unit/check_nicbarrier_rdma \
 	test/unit/check_nicbarrier_queue \
 	test/unit/check_nicbarrier_reach \
+	test/unit/check_nicbarrier_rule \
 	test/unit/check_nicbarrier_schedule \
 	test/unit/check_nicbarrier_shm \
 	test/unit/check_nicbarrier_team \
@@ -110,6 +111,7 @@ test_unit_check_nicbarrier_put_LDADD = coll_nicbarrier/libnicbarrier_put.la $(ba
 test_unit_check_nicbarrier_rdma_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_queue_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_reach_LDADD = $(barrier_ldadd)
+test_unit_check_nicbarrier_rule_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_schedule_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_shm_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_team_LDADD = $(barrier_ldadd)
@@ -129,6 +131,10 @@ test_unit_check_tls_LDADD = $(unit_ldadd)
 test_unit_check_touch_LDADD = $(unit_ldadd)
 test_unit_check_tune_LDADD = $(unit_ldadd)
 test_unit_check_verbs_port_LDADD = common/libonic_core.la $(check_libs)
+
+# What needs no Check.
+unit_scripts = test/unit/check_rule_bpf
+TESTS += $(unit_scripts)
 
 if HAVE_CHECK
 check_PROGRAMS += $(unit_programs)
@@ -348,9 +354,11 @@ EXTRA_DIST += \
 	test/apps/water.nw \
 	test/fuzz/driver.c \
 	test/fuzz/fuzz.h \
+	$(unit_scripts) \
 	test/unit/layout_check.h \
 	test/unit/nicbarrier_group.h \
 	test/unit/region_naive.h \
+	test/unit/rule_bpf.c \
 	test/unit/tree.h \
 	test/unit/unit.h \
 	test/install \

@@ -1,0 +1,366 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * The rule of epochs, against a model that keeps sets of epochs where the rule keeps their
+ * greatest; a group in which everybody notes from whom it has heard; and bounds.
+ */
+#include "coll_nicbarrier/epoch/rule.h"
+
+#include <string.h>
+
+#include "coll_nicbarrier/schedule/schedule.h"
+#include "test/unit/unit.h"
+
+/* ---- the model --------------------------------------------------------------------------------
+ */
+
+/** Epochs 1 .. EPOCHS as a set: bit e - 1. */
+enum { EPOCHS = 60 };
+
+typedef struct model {
+    uint32_t nsteps;
+    uint64_t sends, waits;
+    uint64_t entered, completed, blocked; /**< the last: steps */
+    bool failed, told;
+    uint64_t sent[NICBARRIER_RULE_STEPS], received[NICBARRIER_RULE_STEPS];
+} model_t;
+
+static uint64_t up_to(uint64_t epoch)
+{
+    return epoch == 0 ? 0 : UINT64_MAX >> (64 - epoch);
+}
+
+static bool contains(uint64_t set, uint64_t part)
+{
+    return (part & ~set) == 0;
+}
+
+/** An epoch goes through a step when it was sent there and has been heard of there. */
+static uint64_t model_advance(model_t *m)
+{
+    uint64_t ready = m->entered, out = 0;
+
+    m->blocked = 0;
+    for (uint32_t k = 0; k < m->nsteps; k++) {
+        if ((m->sends >> k & 1) && !contains(m->sent[k], ready)) {
+            m->sent[k] |= ready;
+            out |= UINT64_C(1) << k;
+        }
+        if ((m->waits >> k & 1) && !contains(m->received[k], ready)) {
+            m->blocked |= UINT64_C(1) << k;
+            ready &= m->received[k];
+        }
+    }
+    m->completed |= ready;
+    if (m->failed && !m->told)
+        out = m->sends;
+    m->told = m->failed;
+    return out;
+}
+
+static nicbarrier_word_t model_receive(model_t *m, uint32_t k, uint64_t epoch, bool failed)
+{
+    if (k >= m->nsteps || !(m->waits >> k & 1))
+        return NICBARRIER_WORD_WRONG;
+    const bool new = !contains(m->received[k], up_to(epoch)) || (failed && !m->failed);
+    m->received[k] |= up_to(epoch);
+    m->failed |= failed;
+    return new ? NICBARRIER_WORD_NEW : NICBARRIER_WORD_OLD;
+}
+
+static void compare(const nicbarrier_rule_t *r, const model_t *m)
+{
+    UNIT_CHECK(up_to(r->entered) == m->entered);
+    UNIT_CHECK(up_to(r->completed) == m->completed);
+    UNIT_CHECK(r->blocked == m->blocked);
+    for (uint32_t k = 0; k < m->nsteps; k++) {
+        const uint64_t word = nicbarrier_rule_word(r, k);
+        UNIT_CHECK(up_to(word & ~NICBARRIER_WORD_FAILED) == m->sent[k]);
+        UNIT_CHECK((word >> 63 != 0) == m->failed);
+    }
+}
+
+/* One member, to which anything may be said. */
+START_TEST(as_the_model)
+{
+    unit_random_t random = {unit_seed() + (uint64_t)_i};
+    const uint32_t nsteps = (uint32_t)unit_below(&random, NICBARRIER_RULE_STEPS + 1);
+    const uint64_t all = nsteps == 0 ? 0 : UINT64_MAX >> (64 - nsteps);
+    const uint64_t fail_once_in = unit_once_in(&random, 3) ? 40 : 100000;
+    model_t m = {.nsteps = nsteps,
+                 .sends = (unit_random64(&random) | unit_random64(&random)) & all,
+                 .waits = (unit_random64(&random) & unit_random64(&random)) & all};
+    nicbarrier_rule_t r;
+
+    memset(&r, 0x5a, sizeof(r));
+    nicbarrier_rule_init(&r, nsteps, m.sends, m.waits);
+    for (int i = 0; i < 600; i++) {
+        const uint64_t most = (uint64_t)i / 10 + 1; /* so that all goes on for a while */
+        const uint32_t k = (uint32_t)unit_below(&random, (uint64_t)nsteps + 2);
+        const bool failed = unit_once_in(&random, fail_once_in);
+        const uint64_t epoch = unit_below(&random, most + 1);
+        if (unit_once_in(&random, 4)) {
+            nicbarrier_rule_enter(&r, epoch);
+            m.entered |= up_to(epoch);
+        } else if (unit_once_in(&random, fail_once_in)) {
+            nicbarrier_rule_fail(&r);
+            m.failed = true;
+        } else {
+            const uint64_t word = epoch | (failed ? NICBARRIER_WORD_FAILED : 0);
+            UNIT_CHECK(nicbarrier_rule_receive(&r, k, word) == model_receive(&m, k, epoch, failed));
+        }
+        if (!unit_once_in(&random, 3)) {
+            UNIT_CHECK(nicbarrier_rule_advance(&r) == model_advance(&m));
+            compare(&r, &m);
+        }
+    }
+}
+END_TEST
+
+/* ---- a group ----------------------------------------------------------------------------------
+ */
+
+enum { MEMBERS_MAX = 20, FLIGHTS_MAX = 4096, LAST = 12 };
+
+typedef struct member {
+    nicbarrier_rule_t rule;
+    nicbarrier_step_t step[NICBARRIER_STEPS_MAX];
+    uint32_t heard[LAST + 1]; /**< by epoch: who is known to have entered it; bits */
+} member_t;
+
+/** A word under way, with what its sender had heard. */
+typedef struct flight {
+    int to;
+    uint32_t at;
+    uint64_t word;
+    uint32_t heard[LAST + 1];
+} flight_t;
+
+typedef struct group {
+    unit_random_t random;
+    int n;
+    member_t member[MEMBERS_MAX];
+    flight_t flight[FLIGHTS_MAX];
+    int flights;
+} group_t;
+
+static void group_init(group_t *g, uint64_t seed)
+{
+    memset(g, 0, sizeof(*g));
+    g->random.state = seed;
+    g->n = 2 + (int)unit_below(&g->random, MEMBERS_MAX - 1);
+    const nicbarrier_schedule_kind_t kind =
+        (nicbarrier_schedule_kind_t)unit_below(&g->random, NICBARRIER_GATHER_BROADCAST + 1);
+    for (int i = 0; i < g->n; i++) {
+        member_t *m = &g->member[i];
+        const int n = nicbarrier_schedule(kind, 3, i, g->n, m->step);
+        uint64_t sends = 0, waits = 0;
+        for (int k = 0; k < n; k++) {
+            sends |= (uint64_t)(m->step[k].send_to != NICBARRIER_NOBODY) << k;
+            waits |= (uint64_t)(m->step[k].wait_for != NICBARRIER_NOBODY) << k;
+        }
+        nicbarrier_rule_init(&m->rule, (uint32_t)n, sends, waits);
+    }
+}
+
+static void launch(group_t *g, const member_t *m, uint32_t k)
+{
+    const uint64_t word = nicbarrier_rule_word(&m->rule, k);
+    flight_t *f = &g->flight[g->flights];
+
+    if (g->flights == FLIGHTS_MAX)
+        return;
+    g->flights++;
+    *f = (flight_t){.to = m->step[k].send_to, .at = m->step[k].send_at, .word = word};
+    for (uint64_t e = 1; e <= (word & ~NICBARRIER_WORD_FAILED); e++)
+        f->heard[e] = m->heard[e];
+}
+
+static void advance(group_t *g, member_t *m)
+{
+    const uint64_t before = m->rule.completed, out = nicbarrier_rule_advance(&m->rule);
+
+    for (uint64_t e = before + 1; e <= m->rule.completed; e++)
+        UNIT_CHECK(m->heard[e] == (UINT32_C(1) << g->n) - 1);
+    for (uint32_t k = 0; k < m->rule.nsteps; k++)
+        if (out >> k & 1)
+            launch(g, m, k);
+}
+
+/** A word comes, comes twice or is lost. */
+static void deliver(group_t *g)
+{
+    flight_t *at = &g->flight[unit_below(&g->random, (uint64_t)g->flights)];
+    const flight_t f = *at;
+    member_t *m = &g->member[f.to];
+
+    if (!unit_once_in(&g->random, 6))
+        *at = g->flight[--g->flights];
+    if (unit_once_in(&g->random, 6))
+        return;
+    for (int e = 1; e <= LAST; e++)
+        m->heard[e] |= f.heard[e];
+    const nicbarrier_word_t worth = nicbarrier_rule_receive(&m->rule, f.at, f.word);
+    UNIT_CHECK(worth != NICBARRIER_WORD_WRONG);
+    if (worth == NICBARRIER_WORD_NEW)
+        advance(g, m);
+}
+
+/** Members say again what they have said, all of it. */
+static void say_again(group_t *g)
+{
+    const member_t *m = &g->member[unit_below(&g->random, (uint64_t)g->n)];
+
+    for (uint32_t k = 0; k < m->rule.nsteps; k++)
+        if (m->rule.sends >> k & 1)
+            launch(g, m, k);
+}
+
+static void enter_some(group_t *g)
+{
+    const int i = (int)unit_below(&g->random, (uint64_t)g->n);
+    member_t *m = &g->member[i];
+    const uint64_t epoch = m->rule.entered + unit_below(&g->random, LAST - m->rule.entered + 1) % 4;
+
+    for (uint64_t e = 1; e <= epoch; e++)
+        m->heard[e] |= UINT32_C(1) << i;
+    nicbarrier_rule_enter(&m->rule, epoch);
+    advance(g, m);
+}
+
+static bool all(const group_t *g, bool (*is)(const nicbarrier_rule_t *r))
+{
+    bool yes = true;
+
+    for (int i = 0; i < g->n; i++)
+        yes &= is(&g->member[i].rule);
+    return yes;
+}
+
+static bool has_completed(const nicbarrier_rule_t *r)
+{
+    return r->completed == LAST;
+}
+
+static bool has_failed(const nicbarrier_rule_t *r)
+{
+    return r->failed;
+}
+
+static void anything(group_t *g)
+{
+    const uint64_t what = unit_below(&g->random, 8);
+
+    if (what == 0)
+        enter_some(g);
+    else if (what == 1 && g->flights < FLIGHTS_MAX / 2)
+        say_again(g);
+    else if (g->flights > 0)
+        deliver(g);
+}
+
+/* Who has completed an epoch has heard of everybody that it has entered it, over however many
+ * others; and everybody completes the last. */
+START_TEST(complete_is_heard_from_all)
+{
+    static group_t g;
+
+    group_init(&g, unit_seed() + (uint64_t)_i);
+    for (int left = 200000; !all(&g, has_completed); left--) {
+        UNIT_CHECK(left > 0);
+        anything(&g);
+    }
+    UNIT_CHECK(!g.member[0].rule.failed);
+}
+END_TEST
+
+/* One has failed, at any time: all hear of it, and still nothing is complete that was not entered
+ * by all. */
+START_TEST(failure_is_heard_by_all)
+{
+    static group_t g;
+
+    group_init(&g, unit_seed() + (uint64_t)_i);
+    for (uint64_t k = unit_below(&g.random, 400); k > 0; k--)
+        anything(&g);
+    member_t *m = &g.member[unit_below(&g.random, (uint64_t)g.n)];
+    nicbarrier_rule_fail(&m->rule);
+    advance(&g, m);
+    for (int left = 200000; !all(&g, has_failed); left--) {
+        UNIT_CHECK(left > 0);
+        anything(&g);
+    }
+}
+END_TEST
+
+/* ---- bounds -----------------------------------------------------------------------------------
+ */
+
+START_TEST(words_that_cannot_be)
+{
+    const uint64_t failed = NICBARRIER_WORD_FAILED, most = NICBARRIER_OUTSTANDING_MAX;
+    nicbarrier_rule_t r;
+
+    nicbarrier_rule_init(&r, 3, 7, 5);
+    ck_assert_int_eq(nicbarrier_rule_receive(&r, 0, most + 1), NICBARRIER_WORD_WRONG);
+    ck_assert_int_eq(nicbarrier_rule_receive(&r, 0, (most + 1) | failed), NICBARRIER_WORD_WRONG);
+    ck_assert_int_eq(nicbarrier_rule_receive(&r, 0, UINT64_MAX), NICBARRIER_WORD_WRONG);
+    ck_assert_int_eq(nicbarrier_rule_receive(&r, 1, 1), NICBARRIER_WORD_WRONG);
+    ck_assert_int_eq(nicbarrier_rule_receive(&r, 1, failed), NICBARRIER_WORD_WRONG);
+    ck_assert_int_eq(nicbarrier_rule_receive(&r, 3, 1), NICBARRIER_WORD_WRONG);
+    ck_assert_int_eq(nicbarrier_rule_receive(&r, 33, 1), NICBARRIER_WORD_WRONG);
+    ck_assert_int_eq(nicbarrier_rule_receive(&r, 64, 1), NICBARRIER_WORD_WRONG);
+    ck_assert_int_eq(nicbarrier_rule_receive(&r, UINT32_MAX, 1), NICBARRIER_WORD_WRONG);
+    ck_assert(!r.failed && r.received[0] == 0 && r.received[2] == 0);
+    ck_assert_int_eq(nicbarrier_rule_receive(&r, 0, most), NICBARRIER_WORD_NEW);
+    ck_assert_int_eq(nicbarrier_rule_receive(&r, 0, most), NICBARRIER_WORD_OLD);
+    ck_assert_int_eq(nicbarrier_rule_receive(&r, 2, 0), NICBARRIER_WORD_OLD);
+    nicbarrier_rule_enter(&r, 7);
+    ck_assert_int_eq(nicbarrier_rule_receive(&r, 2, most + 8), NICBARRIER_WORD_WRONG);
+    ck_assert_int_eq(nicbarrier_rule_receive(&r, 2, most + 7), NICBARRIER_WORD_NEW);
+    ck_assert_uint_eq(nicbarrier_rule_advance(&r), 7);
+    ck_assert_uint_eq(r.completed, 7);
+    ck_assert_uint_eq(nicbarrier_rule_word(&r, 2), 7);
+    ck_assert_uint_eq(nicbarrier_rule_word(&r, 33), 0);
+    ck_assert_uint_eq(nicbarrier_rule_word(&r, UINT32_MAX), 0);
+}
+END_TEST
+
+/* As many steps as there can be, and none. */
+START_TEST(numbers_of_steps)
+{
+    nicbarrier_rule_t r;
+
+    nicbarrier_rule_init(&r, NICBARRIER_RULE_STEPS, UINT64_C(1) << 32, UINT64_C(1) << 32);
+    nicbarrier_rule_enter(&r, 2);
+    ck_assert_uint_eq(nicbarrier_rule_advance(&r), UINT64_C(1) << 32);
+    ck_assert_uint_eq(r.blocked, UINT64_C(1) << 32);
+    ck_assert_uint_eq(r.completed, 0);
+    ck_assert_int_eq(nicbarrier_rule_receive(&r, 32, 2 | NICBARRIER_WORD_FAILED),
+                     NICBARRIER_WORD_NEW);
+    ck_assert_uint_eq(nicbarrier_rule_advance(&r), UINT64_C(1) << 32);
+    ck_assert_uint_eq(r.completed, 2);
+    ck_assert_uint_eq(nicbarrier_rule_word(&r, 32), 2 | NICBARRIER_WORD_FAILED);
+    ck_assert_uint_eq(nicbarrier_rule_advance(&r), 0);
+
+    nicbarrier_rule_init(&r, 0, 0, 0);
+    nicbarrier_rule_enter(&r, 9);
+    ck_assert_uint_eq(nicbarrier_rule_advance(&r), 0);
+    ck_assert_uint_eq(r.completed, 9);
+}
+END_TEST
+
+/* No schedule has more steps than the rule. */
+_Static_assert(NICBARRIER_STEPS_MAX <= NICBARRIER_RULE_STEPS, "all schedules fit");
+_Static_assert(NICBARRIER_RULE_STEPS < 64, "a bit for each step");
+
+int main(void)
+{
+    const TTest *const each[] = {as_the_model, complete_is_heard_from_all, failure_is_heard_by_all};
+    const TTest *const tests[] = {words_that_cannot_be, numbers_of_steps};
+
+    return unit_run_loop("nicbarrier_rule", each, 3, 300, tests, sizeof(tests) / sizeof(tests[0]));
+}
