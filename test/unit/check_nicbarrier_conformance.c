@@ -7,6 +7,8 @@
  * What every engine must do (nicbarrier_conformance.h), for all engines: in memory, put over a wire
  * of the tests' own, shm flat and as a tree, datagram over sockets of this host.
  */
+#include <pthread.h>
+#include <sched.h>
 #include <string.h>
 
 #include "coll_nicbarrier/engines/shm/shm.h"
@@ -22,6 +24,7 @@ enum { ENDPOINT_ROOM = 64 };
 
 static struct {
     const nicbarrier_engine_t *engine;
+    nicbarrier_schedule_kind_t schedule;
     int n;
     nicbarrier_net_t *net[CONFORMANCE_MEMBERS_MAX];
     unsigned char bytes[CONFORMANCE_MEMBERS_MAX][ENDPOINT_ROOM];
@@ -36,6 +39,7 @@ static void here_begin(const nicbarrier_engine_t *engine, int n,
 
     memset(&here, 0, sizeof(here));
     here.engine = engine;
+    here.schedule = schedule;
     here.n = n;
     ck_assert_int_eq(engine->open(&settings, &why), 0);
     for (int i = 0; i < n; i++) {
@@ -125,13 +129,17 @@ static const conformance_row_t in_memory = {
     .fail = here_fail,
     .connect = here_connect,
     IN_THIS_PROCESS,
-    .cannot = {[CONFORMANCE_CUT] = "it has no connections"},
+    .cannot = {[CONFORMANCE_CUT] = "it has no connections",
+               [CONFORMANCE_TOGETHER] = "its memory is for one thread"},
 };
 
 /* ---- put --------------------------------------------------------------------------------------
  */
 
-static int first_remote[CONFORMANCE_MEMBERS_MAX + 1]; /**< of each member, in put_wire's list */
+/** Of its gather-broadcast schedule, as in put.c. */
+#define PUT_DEGREE 4
+
+static int first_remote[CONFORMANCE_MEMBERS_MAX]; /**< of each member, in put_wire's list */
 
 static void put_begin(int n, nicbarrier_schedule_kind_t schedule, uint64_t seed)
 {
@@ -146,13 +154,22 @@ static void put_pass(void)
     (void)put_wire_progress(true);
 }
 
-/** Both directions: what it puts, and what others put to it. Regions are in the members' order. */
-static void put_cut(int i)
+/** Both directions: what it puts, and what others put to it. A member opens its remotes in the
+ *  order of its steps. */
+static void put_cut(int lost)
 {
-    for (int k = 0; k < wire.remotes; k++)
-        if (wire.remote[k]->region == wire.region[i] ||
-            (k >= first_remote[i] && k < first_remote[i + 1]))
-            wire.remote[k]->cut = true;
+    nicbarrier_step_t step[NICBARRIER_STEPS_MAX];
+
+    for (int i = 0; i < here.n; i++) {
+        const int n = nicbarrier_schedule(here.schedule, PUT_DEGREE, i, here.n, step);
+        onic_remote_t **remote = &wire.remote[first_remote[i]];
+        for (int k = 0; k < n; k++) {
+            if (step[k].send_to == NICBARRIER_NOBODY)
+                continue;
+            (*remote)->cut |= i == lost || step[k].send_to == lost;
+            remote++;
+        }
+    }
     wire.losses++;
 }
 
@@ -160,7 +177,6 @@ static void put_connect(int i)
 {
     first_remote[i] = wire.remotes;
     here_connect(i);
-    first_remote[i + 1] = wire.remotes;
 }
 
 static void put_end(void)
@@ -185,6 +201,7 @@ static conformance_row_t put = {
     .cut = put_cut,
     .connect = put_connect,
     IN_THIS_PROCESS,
+    .cannot = {[CONFORMANCE_TOGETHER] = "the tests' wire is for one thread"},
 };
 
 /* ---- shm --------------------------------------------------------------------------------------
@@ -290,10 +307,55 @@ static void node_fail(int i)
     nicbarrier_shm_fail(&node.view[i], NICBARRIER_DEAD);
 }
 
+/** A member as a thread. */
+typedef struct runner {
+    pthread_t thread;
+    int me;
+    uint64_t last;
+    bool wrong;
+} runner_t;
+
+static conformance_notes_t notes;
+
+static void *run_member(void *arg)
+{
+    runner_t *r = arg;
+    nicbarrier_shm_t *s = &node.view[r->me];
+
+    for (uint64_t epoch = 1; epoch <= r->last; epoch++) {
+        conformance_note(&notes, r->me, epoch);
+        node_enter(r->me, epoch);
+        for (int k = 0; !nicbarrier_shm_done(s, epoch); k++) {
+            if (node.network)
+                led_progress(r->me);
+            if (k % 16 == 15)
+                nicbarrier_shm_sleep(s, epoch, 200);
+            else
+                sched_yield();
+        }
+        r->wrong |= !conformance_noted(&notes, node.n, epoch);
+    }
+    return NULL;
+}
+
+static void node_together(uint64_t last)
+{
+    runner_t runner[CONFORMANCE_MEMBERS_MAX];
+
+    for (int i = 0; i < node.n; i++) {
+        runner[i] = (runner_t){.me = i, .last = last};
+        ck_assert_int_eq(pthread_create(&runner[i].thread, NULL, run_member, &runner[i]), 0);
+    }
+    for (int i = 0; i < node.n; i++) {
+        pthread_join(runner[i].thread, NULL);
+        UNIT_CHECK(!runner[i].wrong);
+    }
+}
+
 #define ON_A_NODE                                                                                  \
     .every = 1, .steps = 5000, .quiet = 20, .patience = 2000, .connect = node_connect,             \
     .enter = node_enter, .completed = node_completed, .failure = node_failure, .pass = node_pass,  \
-    .disconnect = node_disconnect, .end = node_end, .fail = node_fail,                             \
+    .disconnect = node_disconnect, .end = node_end, .fail = node_fail, .together = node_together,  \
     .cannot = {[CONFORMANCE_CUT] = "memory has no connections; who sees that a process has died "  \
                                    "says so (failure_spreads)",                                    \
                [CONFORMANCE_BACKWARDS] = "it stores what its caller, the team, has counted"}
@@ -324,6 +386,7 @@ static conformance_row_t datagram = {
     .disconnect = members_disconnect,
     .end = members_end,
     .fail = members_fail,
+    .together = members_together,
     .cannot = {[CONFORMANCE_CUT] = "it has no connections: packets are lost all the time"},
 };
 

@@ -445,6 +445,19 @@ static void anything(const conformance_row_t *row, int which)
     end(false);
 }
 
+/* All at the same time, in processes or threads, one barrier after another. */
+static void together(const conformance_row_t *row, int which)
+{
+    const uint64_t last = (uint64_t)row->steps / 25;
+
+    begin_connected(row, which);
+    row->together(last);
+    for (int i = 0; i < group.n; i++)
+        group.entered[i] = last;
+    settle();
+    end(false);
+}
+
 /* ---- for all rows -----------------------------------------------------------------------------
  */
 
@@ -464,6 +477,7 @@ static const struct {
     {"failure_spreads", failure_spreads, CONFORMANCE_FAIL},
     {"cut_off", cut_off, CONFORMANCE_CUT},
     {"anything", anything, -1},
+    {"together", together, CONFORMANCE_TOGETHER},
 };
 
 enum {

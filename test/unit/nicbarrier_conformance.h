@@ -29,6 +29,7 @@ typedef enum conformance_ability {
     CONFORMANCE_ABANDON,   /**< a member goes that has not completed what the others enter */
     CONFORMANCE_FAIL,      /**< a member is told that the group has failed */
     CONFORMANCE_CUT,       /**< a member's connections break */
+    CONFORMANCE_TOGETHER,  /**< all members move at the same time */
     CONFORMANCE_ABILITIES
 } conformance_ability_t;
 
@@ -56,6 +57,9 @@ typedef struct conformance_row {
     void (*end)(void);
     void (*fail)(int i);
     void (*cut)(int i);
+    /** All enter and complete the epochs up to `last` one by one, each by itself. Between an epoch
+     *  and the next each looks whether all have written conformance_note for it. */
+    void (*together)(uint64_t last);
 
     /** Why it cannot do that; NULL: it can. */
     const char *cannot[CONFORMANCE_ABILITIES];
@@ -64,6 +68,27 @@ typedef struct conformance_row {
 /** The member has been told that an epoch is complete (nicbarrier_net_events_t): for rows whose
  *  members are in this process. */
 void conformance_told(int member, uint64_t epoch);
+
+/** What members write before they enter an epoch: for this one and the one before. Not atomic: it
+ * is the barrier that orders them. Zeroed memory is a good beginning. */
+typedef struct conformance_notes {
+    uint64_t entered[2][CONFORMANCE_MEMBERS_MAX];
+} conformance_notes_t;
+
+static inline void conformance_note(conformance_notes_t *notes, int member, uint64_t epoch)
+{
+    notes->entered[epoch % 2][member] = epoch;
+}
+
+/** Behind the epoch: have all of the `n` written theirs? */
+static inline bool conformance_noted(const conformance_notes_t *notes, int n, uint64_t epoch)
+{
+    bool all = true;
+
+    for (int i = 0; i < n; i++)
+        all &= notes->entered[epoch % 2][i] == epoch;
+    return all;
+}
 
 /** Adds the tests for all rows to the suite, and prints what is skipped and why. */
 void conformance_add(Suite *suite, const conformance_row_t *const *rows, int n);

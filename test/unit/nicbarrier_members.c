@@ -5,6 +5,7 @@
 /** @file Members in processes of their own; see nicbarrier_members.h. */
 #include "test/unit/nicbarrier_members.h"
 
+#include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -13,16 +14,17 @@
 #include <unistd.h>
 
 #include "coll_nicbarrier/engines/datagram/datagram.h"
-#include "test/unit/unit.h"
+#include "test/unit/nicbarrier_conformance.h"
 
-enum { MEMBERS_MAX = 9, ENDPOINT_ROOM = 512, SECONDS_MAX = 60 };
+enum { MEMBERS_MAX = CONFORMANCE_MEMBERS_MAX, ENDPOINT_ROOM = 512, SECONDS_MAX = 60 };
 
 static const nicbarrier_engine_t *const engine = &nicbarrier_engine_datagram;
 
-/** The endpoints, which the agreement would carry. */
+/** The endpoints, which the agreement would carry; and what the barriers order. */
 typedef struct shared {
     unsigned char endpoint[MEMBERS_MAX][ENDPOINT_ROOM];
     uint32_t len[MEMBERS_MAX];
+    conformance_notes_t notes;
 } shared_t;
 
 typedef enum order {
@@ -31,6 +33,7 @@ typedef enum order {
     ENTER,
     LOOK,
     PROGRESS,
+    RUN,
     FAIL,
     ABANDON,
     DISCONNECT,
@@ -96,6 +99,23 @@ static void connect_member(member_t *m)
     EXPECT(engine->connect(m->net, &endpoints, &none, &why) == 0);
 }
 
+/** Epochs one by one, until this one. */
+static void run(member_t *m, uint64_t last)
+{
+    for (uint64_t epoch = 1; epoch <= last; epoch++) {
+        conformance_note(&m->shared->notes, m->me, epoch);
+        engine->enter(m->net, epoch);
+        for (int k = 0; engine->completed(m->net) < epoch; k++) {
+            (void)engine->progress(m->net);
+            if (k % 4 == 3)
+                sched_yield();
+            if (k % 64 == 63 && engine->extras->wait != NULL)
+                engine->extras->wait(m->net, 500);
+        }
+        EXPECT(conformance_noted(&m->shared->notes, m->n, epoch));
+    }
+}
+
 static void obey(member_t *m, const request_t *q)
 {
     switch (q->order) {
@@ -112,6 +132,9 @@ static void obey(member_t *m, const request_t *q)
         break;
     case PROGRESS:
         (void)engine->progress(m->net);
+        break;
+    case RUN:
+        run(m, q->epoch);
         break;
     case FAIL:
         engine->extras->fail(m->net, NICBARRIER_DEAD);
@@ -267,4 +290,12 @@ void members_end(void)
 void members_fail(int i)
 {
     (void)call(i, FAIL, 0);
+}
+
+void members_together(uint64_t last)
+{
+    for (int i = 0; i < members.n; i++)
+        ask(i, RUN, last);
+    for (int i = 0; i < members.n; i++)
+        (void)answer(i);
 }

@@ -24,5 +24,6 @@ void members_pass(void);
 void members_disconnect(int i, bool abandoned);
 void members_end(void);
 void members_fail(int i);
+void members_together(uint64_t last);
 
 #endif
