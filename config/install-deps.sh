@@ -2,24 +2,27 @@
 # Copyright (c) 2026 The ompi-nic authors. All rights reserved.
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# usage: config/install-deps.sh build|test
+# usage: config/install-deps.sh build|check|test
 #
-# Installs the Debian packages that are needed to build, or to build and test. Does nothing where
-# they are installed; asks for root by sudo only if there is something to install.
+# Installs the Debian packages that are needed to build, or also for unit tests and MPI tests, or
+# for all tests. Does nothing where they are installed; asks for root by sudo only if there is
+# something to install.
 set -eu
 
 # python3 is for perf/compare, test/run and test/fabric, clang for libFuzzer, iproute2 and nftables
 # for hosts that are network namespaces, qemu and what follows for soft-RoCE.
 build="gcc libc6-dev make autoconf automake libtool pkg-config
        openmpi-bin libopenmpi-dev libucx-dev libhwloc-dev libibverbs-dev python3"
-test="check clang libclang-rt-dev clang-format iproute2 nftables
+check=check
+test="clang libclang-rt-dev clang-format iproute2 nftables
       qemu-system-x86 busybox-static ibverbs-utils"
 
 case ${1-} in
 build) packages=$build ;;
-test) packages="$build $test" ;;
+check) packages="$build $check" ;;
+test) packages="$build $check $test" ;;
 *)
-    echo "usage: $0 build|test" >&2
+    echo "usage: $0 build|check|test" >&2
     exit 2
     ;;
 esac

@@ -361,6 +361,7 @@ EXTRA_DIST += \
 	test/unit/rule_bpf.c \
 	test/unit/tree.h \
 	test/unit/unit.h \
+	test/distro \
 	test/install \
 	test/killed \
 	test/run \
