@@ -108,4 +108,7 @@ common_ldflags = -Wl,--push-state,--no-as-needed,.libs/libompi_nic_common.so,--p
 
 EXTRA_DIST += \
 	common/shim/ompi/mpi/fortran/base/fint_2_int.h \
-	common/shim/opal/include/opal/constants.h
+	common/shim/opal/include/opal/constants.h \
+	common/shim/opal/mca/threads/pthreads/threads_pthreads_mutex.h \
+	common/shim/opal/mca/threads/pthreads/threads_pthreads_threads.h \
+	common/shim/opal/mca/threads/pthreads/threads_pthreads_tsd.h

@@ -27,6 +27,7 @@ AC_DEFUN([ONIC_CHECK_OMPI], [
     AC_PATH_PROG([MPIRUN], [mpirun], [], [$onic_ompi_path])
 
     onic_have_ompi=no
+    onic_have_pmix=no
     AS_IF([test -n "$MPICC" && test -n "$OMPI_INFO" && test -n "$MPIRUN"],
           [AC_MSG_CHECKING([whether $MPICC is Open MPI's])
            AS_IF(["$MPICC" --showme:version 2>/dev/null | grep "Open MPI" >/dev/null],
@@ -35,7 +36,12 @@ AC_DEFUN([ONIC_CHECK_OMPI], [
     AS_IF([test $onic_have_ompi = yes],
           [_ONIC_OMPI_FLAGS
            _ONIC_OMPI_VERSION
-           AS_IF([test $OMPI_SERIES != . && test $onic_have_hwloc = yes], [_ONIC_OMPI_HEADERS])],
+           AS_CASE([$OMPI_SERIES],
+               [.], [],
+               [4.*], [onic_have_pmix=yes],
+               [_ONIC_OMPI_PMIX])
+           AS_IF([test $OMPI_SERIES != . && test $onic_have_hwloc = yes && test $onic_have_pmix = yes],
+                 [_ONIC_OMPI_HEADERS])],
           [ONIC_MISSING([Open MPI (mpicc, mpirun, ompi_info)], [openmpi-bin libopenmpi-dev],
                         [--with-ompi=DIR])])
 
@@ -93,12 +99,26 @@ AC_DEFUN([_ONIC_OMPI_VERSION], [
     Choose another installation by: configure --with-ompi=DIR])])
 ])
 
+# From 5.0 on, headers of Open MPI include PMIx's and have inline functions that call it: it must be
+# the one that Open MPI itself was built with.
+AC_DEFUN([_ONIC_OMPI_PMIX], [
+    ONIC_FIND([PMIX], [pmix], [pmix], [-lpmix], [PMIx], [pmix.h])
+    ONIC_TRY([PMIX], [PMIx], [[#include <pmix.h>]], [[return NULL == PMIx_Get_version();]],
+        [onic_have_pmix=yes
+         OMPI_CPPFLAGS="$OMPI_CPPFLAGS `AS_ECHO(["$PMIX_CPPFLAGS"]) | sed 's/-I */-isystem /g'`"
+         OMPI_LDFLAGS="$OMPI_LDFLAGS $PMIX_LDFLAGS"
+         OMPI_INTERNAL_LIBS="$OMPI_INTERNAL_LIBS $PMIX_LIBS"],
+        [ONIC_MISSING([PMIx], [libpmix-dev], [--with-pmix=DIR])])
+])
+
+# Shims stand in for what Open MPI includes and does not install.
 AC_DEFUN([_ONIC_OMPI_HEADERS], [
     onic_save_CPPFLAGS=$CPPFLAGS
     onic_save_LDFLAGS=$LDFLAGS
     onic_save_LIBS=$LIBS
-    CPPFLAGS="$CPPFLAGS $OMPI_CPPFLAGS $HWLOC_CPPFLAGS"
-    LDFLAGS="$LDFLAGS $OMPI_LDFLAGS"
+    CPPFLAGS="$CPPFLAGS $OMPI_CPPFLAGS $HWLOC_CPPFLAGS -idirafter $srcdir/common/shim"
+    # -R is libtool's word and not the compiler's.
+    LDFLAGS="$LDFLAGS `AS_ECHO(["$OMPI_LDFLAGS"]) | sed 's/-R@<:@^ @:>@*//g'`"
     LIBS="$OMPI_INTERNAL_LIBS $LIBS"
     AC_MSG_CHECKING([for Open MPI's developer headers and libraries])
     AC_LINK_IFELSE([AC_LANG_PROGRAM([[

@@ -1,0 +1,21 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * In place of the header of this name that Open MPI 5.0 does not install: what
+ * opal/mca/threads/threads.h declares and leaves to it.
+ */
+#ifndef ONIC_SHIM_THREADS_PTHREADS_THREADS_H
+#define ONIC_SHIM_THREADS_PTHREADS_THREADS_H
+
+#include <pthread.h>
+#include <sched.h>
+
+static inline void opal_thread_yield(void)
+{
+    (void)sched_yield();
+}
+
+#endif
