@@ -199,6 +199,7 @@ mpi_programs = \
 	test/mpi/barrier_died \
 	test/mpi/barrier_differ \
 	test/mpi/barrier_fallback \
+	test/mpi/barrier_farewell \
 	test/mpi/barrier_forgotten \
 	test/mpi/barrier_fork \
 	test/mpi/barrier_lost \

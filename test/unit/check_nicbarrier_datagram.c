@@ -430,6 +430,52 @@ START_TEST(who_was_not_asked_is_not_deaf)
 }
 END_TEST
 
+/* ---- the end ----------------------------------------------------------------------------------
+ */
+
+/* As a barrier behind the runtime's fence: nothing comes after it, and a last message is lost. Who
+ * lost it has all it needs, and leaves at once; the other finds it by asking. */
+static void last_is_lost(test_t *t)
+{
+    begin(t, 93, NULL, 0);
+    barriers(t, 1, 10);
+    meet(t, 1);
+    if (t->me == 0)
+        nicbarrier_datagram_config.drop = 1000;
+    enter(t, 11);
+    nicbarrier_datagram_config.drop = 0;
+    await(t, 11);
+    engine->disconnect(t->net);
+    engine->close();
+    atomic_fetch_add(&t->shared->arrived[15], t->n);
+}
+
+START_TEST(who_leaves_is_not_missed)
+{
+    for (int n = 2; n <= 5; n++)
+        run(&(scenario_t){.run = last_is_lost, .n = n, .verbs = NICBARRIER_VERBS_NEVER});
+}
+END_TEST
+
+/* Nobody is waited for who was never a partner in something complete, or is known to be gone. */
+static void half_done(test_t *t)
+{
+    begin(t, 94, NULL, 0);
+    if (t->me == 0)
+        enter(t, 1);
+    engine->disconnect(t->net);
+    const uint64_t begun = onic_now_nsec();
+    engine->close();
+    EXPECT(onic_now_nsec() - begun < NICBARRIER_FAREWELL_PATIENCE / 2);
+    EXPECT(COUNT(farewells) == 0);
+}
+
+START_TEST(who_was_not_met_is_not_waited_for)
+{
+    run(&(scenario_t){.run = half_done, .n = 3, .verbs = NICBARRIER_VERBS_NEVER});
+}
+END_TEST
+
 /* ---- what cannot be had -----------------------------------------------------------------------
  */
 
@@ -472,6 +518,8 @@ int main(void)
                                   a_flood_wakes_nobody,
                                   a_failure_is_told,
                                   a_death_is_noticed,
+                                  who_leaves_is_not_missed,
+                                  who_was_not_met_is_not_waited_for,
                                   reasons};
 
     return unit_run_loop("nicbarrier_datagram", each, 1, 6, tests,
