@@ -24,6 +24,7 @@ unit_programs = \
 	test/unit/check_nicbarrier_epoch \
 	test/unit/check_nicbarrier_messages \
 	test/unit/check_nicbarrier_farewell \
+	test/unit/check_nicbarrier_filter \
 	test/unit/check_nicbarrier_overlap \
 	test/unit/check_nicbarrier_packet \
 	test/unit/check_nicbarrier_mixed \
@@ -99,6 +100,7 @@ test_unit_check_nicbarrier_epoch_SOURCES = \
 test_unit_check_nicbarrier_epoch_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_messages_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_farewell_LDADD = $(barrier_ldadd)
+test_unit_check_nicbarrier_filter_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_overlap_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_packet_LDADD = $(barrier_ldadd)
 # With a transport of its own in place of verbs.

@@ -184,6 +184,12 @@ START_TEST(filters)
         {"10.1.0.0/8x", -1, -1},
         {"10.1.0/16", -1, -1},
         {"fd00::/129", -1, -1},
+        {"fd00:::5", -1, -1},
+        {"eth0 ", -1, -1},
+        {"eth0, lo", -1, -1},
+        {"..", -1, -1},
+        {"name-of-15-char", 0, 0},
+        {"name-of-16-chars", -1, -1},
         {"eth0/8", -1, -1},
         {"a-name-that-is-longer-than-any-interface-or-address-can-be-in-this-world", -1, -1}};
 
@@ -191,6 +197,7 @@ START_TEST(filters)
         if (nicbarrier_ip_wanted(&four, "eth0", cases[i].filter) != cases[i].four ||
             nicbarrier_ip_wanted(&six, "eth0", cases[i].filter) != cases[i].six)
             ck_abort_msg("filter '%s'", cases[i].filter);
+        ck_assert(nicbarrier_ip_filter_valid(cases[i].filter) == (cases[i].four >= 0));
     }
 }
 END_TEST

@@ -56,7 +56,7 @@ typedef enum nicbarrier_verbs_use {
 
 /** What the user asks of the engine; the values of its parameters, checked already. */
 typedef struct nicbarrier_datagram_config {
-    const char *interface; /**< names or networks of interfaces; NULL: choose */
+    const char *interface; /**< udp_address.h: nicbarrier_ip_wanted; NULL: choose */
     int verbs;             /**< nicbarrier_verbs_use_t; the same on all members */
     const char *device;    /**< verbs devices (port.h); NULL: choose */
     int nack_usec;         /**< silence after which a NACK is sent; 10 .. 1000000 */

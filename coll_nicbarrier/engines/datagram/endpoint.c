@@ -6,8 +6,7 @@
  * 2 bytes in network byte order. */
 #include "coll_nicbarrier/engines/datagram/endpoint.h"
 
-#include <endian.h>
-#include <string.h>
+#include "common/bytes.h"
 
 _Static_assert(NICBARRIER_ENDPOINT_HEAD == NICBARRIER_VIAS * sizeof(uint16_t), "a length for each");
 
@@ -17,8 +16,7 @@ uint32_t nicbarrier_endpoint_head(const uint32_t len[NICBARRIER_VIAS],
     uint32_t whole = NICBARRIER_ENDPOINT_HEAD;
 
     for (int i = 0; i < NICBARRIER_VIAS; i++) {
-        const uint16_t part = htobe16((uint16_t)len[i]);
-        memcpy(bytes + (size_t)i * sizeof(part), &part, sizeof(part));
+        onic_put16(bytes + (size_t)i * sizeof(uint16_t), (uint16_t)len[i]);
         whole += len[i];
     }
     return whole;
@@ -32,9 +30,7 @@ const char *nicbarrier_endpoint_split(const void *bytes, size_t len, nicbarrier_
     if (len < NICBARRIER_ENDPOINT_HEAD)
         return "shorter than its head";
     for (int i = 0; i < NICBARRIER_VIAS; i++) {
-        uint16_t part;
-        memcpy(&part, at + (size_t)i * sizeof(part), sizeof(part));
-        parts->len[i] = be16toh(part);
+        parts->len[i] = onic_get16(at + (size_t)i * sizeof(uint16_t));
         parts->bytes[i] = at + whole;
         if (parts->len[i] > NICBARRIER_ENDPOINT_PART_MAX || parts->len[i] > len - whole)
             return "a part that is longer than the whole";

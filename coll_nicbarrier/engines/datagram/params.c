@@ -39,9 +39,13 @@ const nicbarrier_param_t nicbarrier_datagram_params[] = {
      .number = &nicbarrier_datagram_config.drop,
      .max = 1000},
     {.name = "interface",
-     .help = "Engine datagram: the interface to use, by name or as address/prefix (10.0.0.0/24); "
-             "empty takes the first that is up and not the loopback",
-     .text = &nicbarrier_datagram_config.interface},
+     .help = "Engine datagram: the interfaces to use for UDP, as a list of names (eth0), networks "
+             "(10.0.0.0/8, fd00::/8) and addresses (10.0.0.7), separated by commas; with ^ before "
+             "the list, all but those. Partners are told the addresses of all that fit and are up, "
+             "8 at most. Empty: all but the loopback. May differ between ranks",
+     .text = &nicbarrier_datagram_config.interface,
+     .valid = nicbarrier_ip_filter_valid,
+     .topic = "bad-interface"},
     {.name = "verbs",
      .help = "Engine datagram: when to send by unreliable datagrams of verbs devices (InfiniBand, "
              "RoCE) and not by UDP: auto (between all that have a device and can reach each other "

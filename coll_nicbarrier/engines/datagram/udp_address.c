@@ -18,9 +18,10 @@
 #include "coll_nicbarrier/engines/datagram/udp_address.h"
 
 #include <arpa/inet.h>
-#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "common/bytes.h"
 
 #define MAGIC 0x4e50
 
@@ -34,8 +35,9 @@ enum {
     EACH = 18
 };
 
-/** No interface and no network has a longer name. */
-#define NAME_MAX_LEN 64
+/** No interface and no network has a longer name; nor an interface one of so many characters. */
+#define NAME_MAX_LEN  64
+#define INTERFACE_MAX 16
 
 /* ---- wire form --------------------------------------------------------------------------------
  */
@@ -43,15 +45,11 @@ enum {
 uint32_t nicbarrier_udp_address_encode(const nicbarrier_udp_address_t *p,
                                        unsigned char bytes[NICBARRIER_UDP_ADDRESS_SIZE])
 {
-    const uint16_t magic = htobe16(MAGIC), port = htobe16(p->port);
-    const uint32_t cookie = htobe32(p->cookie);
-    const uint64_t host = htobe64(p->host);
-
     memset(bytes, 0, HEAD);
-    memcpy(bytes, &magic, sizeof(magic));
-    memcpy(bytes + AT_PORT, &port, sizeof(port));
-    memcpy(bytes + AT_COOKIE, &cookie, sizeof(cookie));
-    memcpy(bytes + AT_HOST, &host, sizeof(host));
+    onic_put16(bytes, MAGIC);
+    onic_put16(bytes + AT_PORT, p->port);
+    onic_put32(bytes + AT_COOKIE, p->cookie);
+    onic_put64(bytes + AT_HOST, p->host);
     bytes[AT_NUMBER] = p->n;
     for (int i = 0; i < p->n; i++) {
         unsigned char *at = bytes + HEAD + EACH * i;
@@ -80,20 +78,15 @@ const char *nicbarrier_udp_address_decode(const void *bytes, size_t len,
 {
     static const unsigned char zero[HEAD - AT_ZERO];
     const unsigned char *b = bytes;
-    uint16_t magic;
 
     if (len < HEAD)
         return "shorter than its head";
     memset(p, 0, sizeof(*p));
-    memcpy(&magic, b, sizeof(magic));
-    memcpy(&p->port, b + AT_PORT, sizeof(p->port));
-    memcpy(&p->cookie, b + AT_COOKIE, sizeof(p->cookie));
-    memcpy(&p->host, b + AT_HOST, sizeof(p->host));
-    p->port = be16toh(p->port);
-    p->cookie = be32toh(p->cookie);
-    p->host = be64toh(p->host);
+    p->port = onic_get16(b + AT_PORT);
+    p->cookie = onic_get32(b + AT_COOKIE);
+    p->host = onic_get64(b + AT_HOST);
     p->n = b[AT_NUMBER];
-    if (be16toh(magic) != MAGIC)
+    if (onic_get16(b) != MAGIC)
         return "of another engine or version";
     if (p->port == 0 || memcmp(b + AT_ZERO, zero, sizeof(zero)) != 0)
         return "a head that cannot be";
@@ -189,6 +182,13 @@ static int parse_network(const char *text, nicbarrier_ip_t *p)
     return 1;
 }
 
+/* What the kernel takes for the name of an interface. */
+static bool possible_name(const char *name)
+{
+    return strlen(name) < INTERFACE_MAX && strcspn(name, ": \t\r\n\v\f") == strlen(name) &&
+           strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+}
+
 /* One item of a filter; as nicbarrier_ip_wanted. */
 static int item_fits(const char *item, const nicbarrier_ip_t *p, const char *interface)
 {
@@ -198,7 +198,7 @@ static int item_fits(const char *item, const nicbarrier_ip_t *p, const char *int
     case 1:
         return nicbarrier_ip_within(p, &network);
     case 0:
-        return strcmp(item, interface) == 0;
+        return possible_name(item) ? strcmp(item, interface) == 0 : -1;
     default:
         return -1;
     }
@@ -225,4 +225,11 @@ int nicbarrier_ip_wanted(const nicbarrier_ip_t *p, const char *interface, const 
         found |= fits;
     }
     return found != without;
+}
+
+bool nicbarrier_ip_filter_valid(const char *filter)
+{
+    static const nicbarrier_ip_t any = {.family = 4};
+
+    return nicbarrier_ip_wanted(&any, "", filter) >= 0;
 }

@@ -74,4 +74,7 @@ bool nicbarrier_ip_within(const nicbarrier_ip_t *p, const nicbarrier_ip_t *netwo
  */
 int nicbarrier_ip_wanted(const nicbarrier_ip_t *p, const char *interface, const char *filter);
 
+/** Is the filter of the form that nicbarrier_ip_wanted understands? */
+bool nicbarrier_ip_filter_valid(const char *filter);
+
 #endif
