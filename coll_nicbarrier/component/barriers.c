@@ -358,12 +358,13 @@ void nicbarrier_barriers_begin(nicbarrier_barriers_t *b, nicbarrier_request_t *r
     make_busy(b);
     atomic_fetch_add(&component()->waiting, 1);
     nicbarrier_queue_add(&b->queue, &request->item);
+    const bool helped = b->team != NULL && nicbarrier_team_helped(b->team);
     if (b->team != NULL) {
         nicbarrier_team_depart(b->team);
     }
     unlock();
     (void)nicbarrier_progress();
-    if (b->team != NULL && nicbarrier_team_helped(b->team)) {
+    if (helped) {
         leave();
     }
 }
