@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /* ranks: 3-4 */
-/* engines: auto tree */
+/* engines: auto tree put2 datagram2 */
 /* mpirun: --mca orte_allowed_exit_without_sync 1 */
 /**
  * @file
