@@ -23,17 +23,10 @@ static onic_beat_t *mine = &nobody_looks;
 static int mine_fd = -1;
 static uint64_t start_ticks, start_nsec;
 
-static uint64_t now_nsec(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000U + (uint64_t)t.tv_nsec;
-}
-
 int onic_beat_start(void)
 {
     start_ticks = onic_ticks();
-    start_nsec = now_nsec();
+    start_nsec = onic_now_nsec();
     mine_fd = memfd_create("ompi-nic", MFD_CLOEXEC);
     if (mine_fd < 0 || ftruncate(mine_fd, (off_t)sizeof(onic_beat_t)) != 0) {
         return -1;
@@ -60,7 +53,7 @@ void onic_beat_stop(void)
 
 double onic_ticks_per_usec(void)
 {
-    double usec = (double)(now_nsec() - start_nsec) / 1000, ticks;
+    double usec = (double)(onic_now_nsec() - start_nsec) / 1000, ticks;
     ticks = (double)(onic_ticks() - start_ticks);
     return usec > 0 && ticks > usec ? ticks / usec : 1;
 }

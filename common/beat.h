@@ -18,8 +18,8 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <time.h>
 
+#include "common/clock.h"
 #include "common/export.h"
 
 typedef struct onic_peer onic_peer_t;
@@ -40,9 +40,7 @@ static inline uint64_t onic_ticks(void)
 #if defined(__x86_64__)
     return __builtin_ia32_rdtsc();
 #else
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000U + (uint64_t)t.tv_nsec;
+    return onic_now_nsec();
 #endif
 }
 

@@ -8,6 +8,7 @@
  */
 #define _GNU_SOURCE
 #include "common/ompi_compat.h"
+#include "common/clock.h"
 #include "common/pause.h"
 #include "common/signals.h"
 #include "common/tls.h"
@@ -15,7 +16,6 @@
 
 #include <sched.h>
 #include <signal.h>
-#include <time.h>
 
 #include "ompi/constants.h"
 #include "ompi/proc/proc.h"
@@ -81,15 +81,8 @@ void onic_wire_unlock(void)
     atomic_store_explicit(&onic_wire.lock, 0, memory_order_release);
 }
 
-static uint64_t now_usec(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000U + (uint64_t)t.tv_nsec / 1000U;
-}
-
 /** Nobody has the wire for so long but the forking thread itself. */
-#define FORK_PATIENCE_USEC 3000000U
+#define FORK_PATIENCE_NSEC UINT64_C(3000000000)
 
 static _Thread_local bool locked_for_fork;
 
@@ -98,8 +91,8 @@ static _Thread_local bool locked_for_fork;
  * a thread that crashes in here may fork a debugger, from UCX's handler or the application's. */
 static void before_fork(void)
 {
-    const uint64_t end = now_usec() + FORK_PATIENCE_USEC;
-    while (!(locked_for_fork = onic_wire_trylock()) && now_usec() < end) {
+    const uint64_t end = onic_now_nsec() + FORK_PATIENCE_NSEC;
+    while (!(locked_for_fork = onic_wire_trylock()) && onic_now_nsec() < end) {
         sched_yield();
     }
 }
@@ -221,8 +214,8 @@ bool onic_wire_wait(ucs_status_ptr_t request, unsigned usec)
     if (!UCS_PTR_IS_PTR(request)) {
         return true;
     }
-    uint64_t end = now_usec() + usec;
-    while (ucp_request_check_status(request) == UCS_INPROGRESS && now_usec() < end) {
+    uint64_t end = onic_now_nsec() + UINT64_C(1000) * usec;
+    while (ucp_request_check_status(request) == UCS_INPROGRESS && onic_now_nsec() < end) {
         if (onic_wire_progress_locked() == 0) {
             sched_yield();
         }

@@ -26,9 +26,9 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/pause.h"
 #include "ompi/constants.h"
 #include "opal/util/output.h"
@@ -110,8 +110,7 @@ static bool look_out(onic_server_t *s, unsigned usec, bool armed)
 {
     struct pollfd fds[2] = {{.fd = s->door[0], .events = POLLIN},
                             {.fd = s->worker_fd, .events = POLLIN}};
-    const struct timespec time = {.tv_sec = usec / 1000000U,
-                                  .tv_nsec = (long)(usec % 1000000U) * 1000L};
+    const struct timespec time = onic_timespec(UINT64_C(1000) * usec);
     if (ppoll(fds, armed ? 2 : 1, usec != FOREVER ? &time : NULL, NULL) <= 0) {
         return false;
     }

@@ -13,11 +13,11 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "osc_nicstride/calibrate.h"
 #include "osc_nicstride/component.h"
+#include "common/clock.h"
 #include "common/pack.h"
 
 #define RUNS 4
@@ -30,14 +30,6 @@
 /** The blocks of one in each page, a line further in each. */
 #define PAGE_STRIDE (NICSTRIDE_COST_PAGE + NICSTRIDE_COST_LINE)
 #define MEMORY      ((size_t)BLOCKS * PAGE_STRIDE)
-
-static double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
 
 /** The shorter one of two times, of which 0 is none. */
 static double shorter(double a, double b)
@@ -57,11 +49,11 @@ static double single_copy(char *memory, unsigned pieces, size_t len)
         to[i] = (struct iovec){.iov_base = memory + half + (size_t)i * PAGE_STRIDE, .iov_len = len};
     }
     for (int run = 0; run < RUNS; run++) {
-        const double begun = now();
+        const uint64_t begun = onic_now_nsec();
 
         if (process_vm_readv(getpid(), to, pieces, from, pieces, 0) != (ssize_t)(pieces * len))
             return 0;
-        best = shorter(best, now() - begun);
+        best = shorter(best, (double)(onic_now_nsec() - begun));
     }
     return best;
 }
@@ -92,16 +84,16 @@ static double gather(char *memory, int64_t stride)
         return 0;
     for (int run = 0; run < RUNS; run++) {
         onic_cursor_t c;
-        double begun;
+        uint64_t begun;
 
         if (stride >= NICSTRIDE_COST_LINE)
             forget(memory, stride);
-        begun = now();
+        begun = onic_now_nsec();
         onic_cursor_init(&c, &l, 0);
         onic_pack(&c, memory, packed, sizeof(packed));
         onic_cursor_init(&c, &l, 0);
         onic_unpack(&c, memory, packed, sizeof(packed));
-        best = shorter(best, now() - begun);
+        best = shorter(best, (double)(onic_now_nsec() - begun));
     }
     return best;
 }
