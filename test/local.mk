@@ -52,6 +52,7 @@ unit_programs = \
 	test/unit/check_tls \
 	test/unit/check_touch \
 	test/unit/check_tune \
+	test/unit/check_verbs \
 	test/unit/check_verbs_port
 
 check_libs = $(CHECK_LDFLAGS) $(CHECK_LIBS)
@@ -134,6 +135,9 @@ test_unit_check_slot_LDADD = $(unit_ldadd)
 test_unit_check_tls_LDADD = $(unit_ldadd)
 test_unit_check_touch_LDADD = $(unit_ldadd)
 test_unit_check_tune_LDADD = $(unit_ldadd)
+# With functions of its own in place of libibverbs's.
+test_unit_check_verbs_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CPPFLAGS) $(verbs_cppflags)
+test_unit_check_verbs_LDADD = common/libonic_verbs.la common/libonic_core.la $(check_libs)
 test_unit_check_verbs_port_LDADD = common/libonic_core.la $(check_libs)
 
 # What needs no Check.
