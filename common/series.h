@@ -12,8 +12,11 @@
 
 /**
  * The structures of Open MPI that a component reads are those of the release series it was built
- * for; in another series the loader's own check may pass and the structures differ. False, after
- * a text, where the running series is another one. `component` is its name for the text.
+ * for; in another series the loader's own check may pass and the structures differ. They may also
+ * differ within a series: by how Open MPI was configured, and where a shim stands in for a header
+ * that it does not install (common/shim). False, after a text, where the running series is another
+ * one or where the running library has another size for a structure. `component` is its name for
+ * the text.
  */
 ONIC_EXPORT bool onic_series_matches(const char *component);
 
