@@ -5,6 +5,17 @@
 noinst_LTLIBRARIES += coll_nicbarrier/libnicbarrier_core.la
 
 coll_nicbarrier_libnicbarrier_core_la_SOURCES = \
+	coll_nicbarrier/agree/message.c \
+	coll_nicbarrier/agree/message.h \
+	coll_nicbarrier/agree/protocol.c \
+	coll_nicbarrier/agree/protocol.h \
+	coll_nicbarrier/agree/protocol_internal.h \
+	coll_nicbarrier/agree/protocol_leaders.c \
+	coll_nicbarrier/agree/protocol_node.c \
+	coll_nicbarrier/agree/ring.c \
+	coll_nicbarrier/agree/ring.h \
+	coll_nicbarrier/agree/sweep.c \
+	coll_nicbarrier/agree/sweep.h \
 	coll_nicbarrier/schedule/arrange.c \
 	coll_nicbarrier/schedule/arrange.h \
 	coll_nicbarrier/engines/oversubscription.h \

@@ -17,6 +17,7 @@ unit_programs = \
 	test/unit/check_layout_wire \
 	test/unit/check_lockq \
 	test/unit/check_life \
+	test/unit/check_nicbarrier_agree \
 	test/unit/check_nicbarrier_oversubscription \
 	test/unit/check_nicbarrier_conformance \
 	test/unit/check_nicbarrier_datagram \
@@ -62,7 +63,7 @@ barrier_ldadd = coll_nicbarrier/libnicbarrier_core.la common/libonic_core.la $(c
 # For all of them, and for these alone: where Check is, there may be other libraries too.
 unit_objects = $(unit_programs:=.$(OBJEXT)) test/unit/nicbarrier_conformance.$(OBJEXT) \
 	test/unit/nicbarrier_members.$(OBJEXT) test/unit/nicbarrier_memory_engine.$(OBJEXT) \
-	test/unit/nicbarrier_sim.$(OBJEXT) test/unit/put_wire.$(OBJEXT)
+	test/unit/nicbarrier_agree_sim.$(OBJEXT) test/unit/nicbarrier_sim.$(OBJEXT) test/unit/put_wire.$(OBJEXT)
 $(unit_objects): AM_CPPFLAGS += $(CHECK_CPPFLAGS)
 
 test_unit_check_apply_LDADD = $(unit_ldadd)
@@ -78,6 +79,11 @@ test_unit_check_layout_LDADD = $(unit_ldadd)
 test_unit_check_layout_wire_LDADD = $(unit_ldadd)
 test_unit_check_lockq_LDADD = $(unit_ldadd)
 test_unit_check_life_LDADD = common/libonic_core.la $(check_libs)
+test_unit_check_nicbarrier_agree_SOURCES = \
+	test/unit/check_nicbarrier_agree.c \
+	test/unit/nicbarrier_agree_sim.c \
+	test/unit/nicbarrier_agree_sim.h
+test_unit_check_nicbarrier_agree_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_oversubscription_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_conformance_SOURCES = \
 	test/unit/check_nicbarrier_conformance.c \
@@ -382,6 +388,7 @@ EXTRA_DIST += \
 fuzz_programs = \
 	test/fuzz/fuzz_layout \
 	test/fuzz/fuzz_nicbarrier \
+	test/fuzz/fuzz_nicbarrier_agree \
 	test/fuzz/fuzz_nicbarrier_endpoint \
 	test/fuzz/fuzz_proto
 EXTRA_PROGRAMS += $(fuzz_programs)
@@ -401,6 +408,10 @@ test_fuzz_fuzz_layout_LDFLAGS = $(FUZZ_LDFLAGS)
 test_fuzz_fuzz_nicbarrier_SOURCES = test/fuzz/fuzz_nicbarrier.c $(fuzz_driver)
 test_fuzz_fuzz_nicbarrier_LDADD = coll_nicbarrier/libnicbarrier_core.la
 test_fuzz_fuzz_nicbarrier_LDFLAGS = $(FUZZ_LDFLAGS)
+
+test_fuzz_fuzz_nicbarrier_agree_SOURCES = test/fuzz/fuzz_nicbarrier_agree.c $(fuzz_driver)
+test_fuzz_fuzz_nicbarrier_agree_LDADD = coll_nicbarrier/libnicbarrier_core.la
+test_fuzz_fuzz_nicbarrier_agree_LDFLAGS = $(FUZZ_LDFLAGS)
 
 test_fuzz_fuzz_nicbarrier_endpoint_SOURCES = test/fuzz/fuzz_nicbarrier_endpoint.c $(fuzz_driver)
 test_fuzz_fuzz_nicbarrier_endpoint_LDADD = coll_nicbarrier/libnicbarrier_core.la common/libonic_core.la
