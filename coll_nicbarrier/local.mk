@@ -94,8 +94,10 @@ mca_coll_nicbarrier_la_SOURCES = \
 	coll_nicbarrier/agree/agree.h \
 	coll_nicbarrier/engines/engines.c \
 	coll_nicbarrier/component/component.c \
-	coll_nicbarrier/agree/exchange.c \
-	coll_nicbarrier/agree/exchange.h \
+	coll_nicbarrier/agree/local.c \
+	coll_nicbarrier/agree/local.h \
+	coll_nicbarrier/agree/open.c \
+	coll_nicbarrier/agree/open.h \
 	coll_nicbarrier/component/barriers.c \
 	coll_nicbarrier/component/pml_messages.c \
 	coll_nicbarrier/component/module.c \

@@ -122,6 +122,28 @@ ONIC_EXPORT void onic_node_withdraw(onic_node_offer_t *mine);
 ONIC_EXPORT int onic_node_settle(onic_node_t *node, const onic_node_offer_t *offers,
                                  const int *mapped, int size, int me, bool *complete_p);
 
+/* ---- the same without arrays ------------------------------------------------------------------
+ *
+ * For those who tell each other what there is to be told, node by node. None of these waits or
+ * prints anything. Any MPI thread.
+ */
+
+/** Does Open MPI take that rank to be on this node? */
+ONIC_EXPORT bool onic_node_has(struct ompi_communicator_t *comm, int rank);
+
+/** Makes a zeroed segment of `bytes` > 0 with all its space reserved. `named`: somebody has needed
+ *  a name; from then on all segments that this process makes have one. False where it cannot be
+ *  had: the key is empty then. Otherwise onic_node_hide must follow, when all have mapped it. */
+ONIC_EXPORT bool onic_node_make(size_t bytes, bool named, onic_segment_key_t *key,
+                                onic_segment_t *segment);
+
+/** Maps the segment of that key, made with the same `bytes` by another process of this node. */
+ONIC_EXPORT onic_joined_t onic_node_map(const onic_segment_key_t *key, size_t bytes,
+                                        onic_segment_t *segment);
+
+/** By its maker: nobody can find it any more, and the key is empty. An empty key may be given. */
+ONIC_EXPORT void onic_node_hide(onic_segment_key_t *key);
+
 /* ---- hardware ------------------------------------------------------------------------------- */
 
 /** Where a process runs, as logical indices on its machine; -1 where it is not bound to one. */

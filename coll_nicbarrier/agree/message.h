@@ -64,7 +64,7 @@ enum {
 };
 
 /** What a sweep gathers of a range of ranks, and what it says on the way back. */
-typedef struct nicbarrier_record {
+typedef struct nicbarrier_summary {
     uint8_t flags;
     uint8_t engine;      /**< result: its number + 1, or 0 */
     uint32_t complainer; /**< the first rank that has a reason to give */

@@ -183,6 +183,9 @@ void nicbarrier_protocol_take(nicbarrier_protocol_t *m, const void *bytes, size_
 /** At the end: the rank that is to give the reason why nothing came of it. */
 int32_t nicbarrier_protocol_speaker(const nicbarrier_protocol_t *m);
 
+/** Most processes of a rank's node behind one leader: 1 .. setup->n. */
+int32_t nicbarrier_protocol_limit(const nicbarrier_setup_t *setup);
+
 /** A view of who shares a node, as a number: see nicbarrier_summary_t. `first` leads `n` of which
  *  `rank` is one. */
 uint64_t nicbarrier_view_hash(int32_t first, int32_t rank, int32_t n);

@@ -7,10 +7,8 @@
 
 #include <string.h>
 
-/** Most processes of my node behind one leader. */
-static int32_t limit_of(const nicbarrier_protocol_t *m)
+int32_t nicbarrier_protocol_limit(const nicbarrier_setup_t *s)
 {
-    const nicbarrier_setup_t *s = &m->setup;
     const bool by_network = s->engine >= 0 && s->candidate[s->engine].network;
 
     if (!by_network && (s->n == s->size || s->engine >= 0))
@@ -24,7 +22,7 @@ static int32_t limit_of(const nicbarrier_protocol_t *m)
 void nicbarrier_begin_node(nicbarrier_protocol_t *m)
 {
     m->n = m->setup.n;
-    m->limit = limit_of(m);
+    m->limit = nicbarrier_protocol_limit(&m->setup);
     m->alone = m->limit == 1;
     if (m->limit == 1)
         nicbarrier_begin_leaders(m);

@@ -123,7 +123,8 @@ static int register_progress(void)
     return rc;
 }
 
-nicbarrier_barriers_t *nicbarrier_barriers_new(struct ompi_communicator_t *comm, int *rc_p)
+nicbarrier_barriers_t *nicbarrier_barriers_new(struct ompi_communicator_t *comm, uint32_t number,
+                                               int *rc_p)
 {
     nicbarrier_barriers_t *b = calloc(1, sizeof(*b));
     *rc_p = OMPI_ERR_OUT_OF_RESOURCE;
@@ -138,7 +139,8 @@ nicbarrier_barriers_t *nicbarrier_barriers_new(struct ompi_communicator_t *comm,
     }
     if (*rc_p == OMPI_SUCCESS) {
         nicbarrier_counters.agreements++;
-        b->agreement = nicbarrier_agreement_start(comm, rc_p);
+        const nicbarrier_agreement_config_t config = nicbarrier_agreement_config(number);
+        b->agreement = nicbarrier_agreement_start(comm, &config, rc_p);
     }
     if (b->agreement == NULL) {
         nicbarrier_messages_free(b->messages);

@@ -7,6 +7,7 @@
  * The component: version check, parameters, start and end of the network engines.
  */
 #include "coll_nicbarrier/component/module.h"
+#include "coll_nicbarrier/agree/open.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -103,16 +104,19 @@ nicbarrier_team_config_t nicbarrier_team_config(void)
     };
 }
 
-int nicbarrier_net_open(int kind, nicbarrier_reason_t *why)
+nicbarrier_agreement_config_t nicbarrier_agreement_config(uint32_t number)
 {
-    nicbarrier_component_t *c = &mca_coll_nicbarrier_component;
-    const nicbarrier_engine_t *engine = nicbarrier_engines[kind];
+    const nicbarrier_params_t *p = &mca_coll_nicbarrier_component.params;
 
-    if (!c->open[kind] && engine->open(&c->params.settings, why) != 0) {
-        return -1;
-    }
-    c->open[kind] = true;
-    return 0;
+    return (nicbarrier_agreement_config_t){
+        .engine = p->engine,
+        .ppn = p->ppn,
+        .settings = p->fingerprint,
+        .number = number,
+        .engines = p->settings,
+        .team = nicbarrier_team_config(),
+        .trials = &nicbarrier_counters.trials,
+    };
 }
 
 /**
@@ -130,11 +134,6 @@ static int component_close(void)
     while (c->all != NULL) {
         nicbarrier_barriers_free(c->all);
     }
-    for (int kind = 0; nicbarrier_engines[kind] != NULL; kind++) {
-        if (c->open[kind]) {
-            nicbarrier_engines[kind]->close();
-            c->open[kind] = false;
-        }
-    }
+    nicbarrier_engines_close();
     return OMPI_SUCCESS;
 }

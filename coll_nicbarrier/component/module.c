@@ -22,6 +22,7 @@ static void construct(nicbarrier_module_t *m)
     m->barriers = NULL;
     m->below_for_good = false;
     m->calls = 0;
+    m->agreements = 0;
     m->below = (nicbarrier_below_t){NULL, NULL, NULL, NULL, NULL, NULL};
 }
 
@@ -53,7 +54,7 @@ static nicbarrier_barriers_t *ours_for_call(nicbarrier_module_t *m,
         return NULL;
     }
     if (m->barriers == NULL && ++m->calls >= params()->setup_call) {
-        m->barriers = nicbarrier_barriers_new(comm, rc_p);
+        m->barriers = nicbarrier_barriers_new(comm, ++m->agreements, rc_p);
         m->below_for_good = m->barriers == NULL;
     }
     return m->barriers;
@@ -125,7 +126,7 @@ static nicbarrier_barriers_t *ours_for_persistent(nicbarrier_module_t *m,
     if (m->barriers != NULL && !nicbarrier_barriers_settle(m->barriers)) {
         m->below_for_good = true;
     }
-    nicbarrier_barriers_t *b = m->below_for_good ? NULL : nicbarrier_barriers_new(comm, rc_p);
+    nicbarrier_barriers_t *b = m->below_for_good ? NULL : nicbarrier_barriers_new(comm, ++m->agreements, rc_p);
     if (b != NULL && !nicbarrier_barriers_settle(b)) {
         nicbarrier_barriers_free(b);
         b = NULL;

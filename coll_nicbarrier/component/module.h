@@ -65,10 +65,9 @@ typedef struct nicbarrier_barriers nicbarrier_barriers_t;
 typedef struct nicbarrier_component {
     mca_coll_base_component_t super;
     nicbarrier_params_t params;
-    bool progressing;                  /**< our function is registered with Open MPI's progress */
-    bool open[NICBARRIER_ENGINES_MAX]; /**< network engines that have been started */
-    atomic_flag lock;                  /**< queues, lists */
-    atomic_int waiting;                /**< requests that are not complete: 0 means nothing to do */
+    bool progressing;            /**< our function is registered with Open MPI's progress */
+    atomic_flag lock;            /**< queues, lists */
+    atomic_int waiting;          /**< requests that are not complete: 0 means nothing to do */
     nicbarrier_barriers_t *all;  /**< what is left at the end belonged to forgotten requests */
     nicbarrier_barriers_t *busy; /**< those with requests that are not complete */
 } nicbarrier_component_t;
@@ -110,8 +109,8 @@ bool nicbarrier_settings_agree(struct ompi_communicator_t *comm);
 /** What this process wants of its teams. */
 nicbarrier_team_config_t nicbarrier_team_config(void);
 
-/** Starts a network engine unless it runs. 0, or -1 and the reason. */
-int nicbarrier_net_open(int kind, nicbarrier_reason_t *why);
+/** And of the agreement of that number on a communicator. */
+nicbarrier_agreement_config_t nicbarrier_agreement_config(uint32_t number);
 
 /* ---- the barriers of a communicator -----------------------------------------------------------
  */
@@ -144,7 +143,8 @@ struct nicbarrier_barriers {
 
 /** Begins with the agreement; NULL and the code in *rc_p where that cannot be. Within calls of MPI
  *  only: engines may be opened. */
-nicbarrier_barriers_t *nicbarrier_barriers_new(struct ompi_communicator_t *comm, int *rc_p);
+nicbarrier_barriers_t *nicbarrier_barriers_new(struct ompi_communicator_t *comm, uint32_t number,
+                                               int *rc_p);
 /** Nothing of it may be under way. */
 void nicbarrier_barriers_free(nicbarrier_barriers_t *b);
 /** Waits until the agreement is over. True where there is a team; false where there is none: on all
@@ -186,6 +186,7 @@ struct nicbarrier_module {
     nicbarrier_barriers_t *barriers; /**< NULL until the K-th call */
     bool below_for_good;             /**< there is no team, and all ranks know */
     int calls;
+    uint32_t agreements; /**< that were begun: they are numbered */
     nicbarrier_below_t below;
 };
 
