@@ -73,7 +73,13 @@ static uint8_t open_engine(nicbarrier_local_t *local, const nicbarrier_agreement
     if (config->engine == i ? score <= 0 : score < WORTHWHILE) {
         return 0;
     }
-    return nicbarrier_engine_open(i, &config->engines, &local->why) == 0 ? (uint8_t)score : 0;
+    /* What an engine does without it may say, too: that is no reason. */
+    nicbarrier_reason_t why;
+    if (nicbarrier_engine_open(i, &config->engines, &why) != 0) {
+        local->why = why;
+        return 0;
+    }
+    return (uint8_t)score;
 }
 
 /** Opens what this rank may need as a leader. */
@@ -274,8 +280,10 @@ bool nicbarrier_local_prepare(void *arg, int engine, const nicbarrier_group_t *g
     out->len = 0;
     local->team->kind = engine;
     local->team->engine = nicbarrier_engines[engine];
+    nicbarrier_reason_t why;
     if (nicbarrier_team_prepare(local->team, group, out->bytes + NICBARRIER_TOPIC_SIZE, &out->len,
-                                &local->why) != 0) {
+                                &why) != 0) {
+        local->why = why;
         out->len = 0;
         return false;
     }
@@ -299,7 +307,9 @@ bool nicbarrier_local_connect(void *arg)
 {
     nicbarrier_local_t *local = arg;
     nicbarrier_endpoints_t all = {local->endpoints, local->endpoint};
-    if (nicbarrier_team_connect(local->team, &all, &local->why) != 0) {
+    nicbarrier_reason_t why;
+    if (nicbarrier_team_connect(local->team, &all, &why) != 0) {
+        local->why = why;
         return false;
     }
     nicbarrier_team_begin_trial(local->team);
