@@ -21,8 +21,8 @@
 
 enum { BATCH = 32, WARM_UP = 300, MIN_CALLS = 200, MAX_CALLS = 200000 };
 
-typedef enum op { OP_BARRIER, OP_IBARRIER, OP_OVERLAP, OPS } op_t;
-static const char *const op_names[OPS] = {"barrier", "ibarrier", "overlap"};
+typedef enum op { OP_BARRIER, OP_IBARRIER, OP_OVERLAP, OP_FIRST, OP_FRESH, OPS } op_t;
+static const char *const op_names[OPS] = {"barrier", "ibarrier", "overlap", "first", "fresh"};
 
 typedef struct options {
     bench_list_t ops;
@@ -35,7 +35,10 @@ typedef struct options {
 static const char usage[] =
     "usage: mpirun -n RANKS barrier [options]\n"
     "  -o LIST   barrier: MPI_Barrier; ibarrier: MPI_Ibarrier and MPI_Wait; overlap: with\n"
-    "            computing in between, of which only the time beyond it counts (barrier,ibarrier)\n"
+    "            computing in between, of which only the time beyond it counts; first: the first\n"
+    "            barrier of a communicator made for it, by itself; fresh: all of MPI_Comm_dup, "
+    "that\n"
+    "            barrier and MPI_Comm_free (barrier,ibarrier)\n"
     "  -t MS     milliseconds of one measurement (30)\n"
     "  -c USEC   overlap: microseconds of computing (200)\n"
     "  -z        overlap: sleep instead, as if an accelerator computed; shows what is hidden "
@@ -85,13 +88,44 @@ static double nonblocking(const bench_t *b)
     return computed;
 }
 
+/** Returns the seconds that are not the barrier's: making the communicator, and until the others
+ *  have it, too; freeing it. */
+static double first(void)
+{
+    MPI_Comm comm;
+    double start = bench_now();
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Barrier(MPI_COMM_WORLD);
+    double entered = bench_now();
+    MPI_Barrier(comm);
+    double left = bench_now();
+    MPI_Comm_free(&comm);
+    return bench_now() - left + entered - start;
+}
+
+static double fresh(void)
+{
+    MPI_Comm comm;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Barrier(comm);
+    MPI_Comm_free(&comm);
+    return 0;
+}
+
+/** Returns the seconds in it that do not count. */
 static double call(const bench_t *b)
 {
-    if (b->op == OP_BARRIER) {
+    switch (b->op) {
+    case OP_BARRIER:
         MPI_Barrier(MPI_COMM_WORLD);
         return 0;
+    case OP_FIRST:
+        return first();
+    case OP_FRESH:
+        return fresh();
+    default:
+        return nonblocking(b);
     }
-    return nonblocking(b);
 }
 
 /** Seconds for each call beyond computing, `n` of them, timed in batches; the median. */
@@ -118,7 +152,9 @@ static int calibrate(const bench_t *b, double seconds)
     for (int i = 0; i < WARM_UP; i++) {
         call(b);
     }
-    double n = seconds / (by_batches(b, MIN_CALLS) + b->compute);
+    double start = bench_now();
+    by_batches(b, MIN_CALLS);
+    double n = seconds * MIN_CALLS / (bench_now() - start);
     int calls = n < MIN_CALLS ? MIN_CALLS : n > MAX_CALLS ? MAX_CALLS : (int)n;
     MPI_Bcast(&calls, 1, MPI_INT, 0, MPI_COMM_WORLD);
     return calls;

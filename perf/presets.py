@@ -217,9 +217,10 @@ PRESETS = {
         unit="us",
     ),
     "barrier": Preset(
-        "MPI_Barrier, MPI_Ibarrier with MPI_Wait, and what 200 us of computing do not hide",
+        "MPI_Barrier, MPI_Ibarrier with MPI_Wait, what 200 us of computing do not hide, and the first of a "
+        "fresh communicator, alone and with MPI_Comm_dup and MPI_Comm_free",
         ("coll_tuned", "coll_sm", OUR_BARRIER),
-        {"o": ("barrier", "ibarrier", "overlap")},
+        {"o": ("barrier", "ibarrier", "overlap", "first", "fresh")},
         program="barrier",
         unit="us",
         ours=OUR_BARRIER,
