@@ -19,7 +19,8 @@
 /** Stands in where there is no memory for a page. */
 static onic_beat_t nobody_looks;
 
-static onic_beat_t *mine = &nobody_looks;
+/* Threads that make progress look at it while one opens the wire. */
+static onic_beat_t *_Atomic mine = &nobody_looks;
 static int mine_fd = -1;
 static uint64_t start_ticks, start_nsec;
 
@@ -35,15 +36,15 @@ int onic_beat_start(void)
     if (page == MAP_FAILED) {
         return -1;
     }
-    mine = page;
+    atomic_store_explicit(&mine, page, memory_order_release);
     return mine_fd;
 }
 
 void onic_beat_stop(void)
 {
-    if (mine != &nobody_looks) {
-        munmap(mine, sizeof(*mine));
-        mine = &nobody_looks;
+    onic_beat_t *page = atomic_exchange(&mine, &nobody_looks);
+    if (page != &nobody_looks) {
+        munmap(page, sizeof(*page));
     }
     if (mine_fd >= 0) {
         close(mine_fd);
@@ -58,6 +59,11 @@ double onic_ticks_per_usec(void)
     return usec > 0 && ticks > usec ? ticks / usec : 1;
 }
 
+static onic_beat_t *page_of_mine(void)
+{
+    return atomic_load_explicit(&mine, memory_order_acquire);
+}
+
 void onic_beat(void)
 {
     onic_mpi_tick();
@@ -68,17 +74,17 @@ void onic_beat(void)
     if (n % CALLS != 0) {
         return;
     }
-    atomic_store_explicit(&mine->ticks, onic_ticks(), memory_order_relaxed);
+    atomic_store_explicit(&page_of_mine()->ticks, onic_ticks(), memory_order_relaxed);
 }
 
 uint64_t onic_beat_age(void)
 {
-    return onic_ticks() - atomic_load_explicit(&mine->ticks, memory_order_relaxed);
+    return onic_ticks() - atomic_load_explicit(&page_of_mine()->ticks, memory_order_relaxed);
 }
 
 void onic_beat_set_away(bool away)
 {
-    atomic_store_explicit(&mine->away, away, memory_order_relaxed);
+    atomic_store_explicit(&page_of_mine()->away, away, memory_order_relaxed);
 }
 
 /** Maps the page of another process. */

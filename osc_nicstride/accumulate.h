@@ -18,7 +18,7 @@
 /** Counts one of them, with the bytes of the target that it is about. */
 static inline void nicstride_count_accumulate(nicstride_method_t method, uint64_t bytes)
 {
-    nicstride_counters.accumulates++;
+    nicstride_add(&nicstride_counters.accumulates, 1);
     nicstride_count(method, bytes);
 }
 

@@ -233,7 +233,7 @@ static void take_data(const nicstride_incoming_t *in)
 
     if (op == NULL || op->module != in->m || op->peer != in->p || msg->offset > op->size ||
         msg->len > op->size - msg->offset || msg->len > op->size - op->received) {
-        nicstride_counters.refused++;
+        nicstride_add(&nicstride_counters.refused, 1);
         if (in->rndv != NULL)
             onic_rndv_drop(in->rndv);
         return;
@@ -256,7 +256,7 @@ void nicstride_on_data(const nicstride_incoming_t *in)
     const uint64_t applied = in->msg->count;
 
     if (applied != 0 && !nicstride_tx_ack(&in->p->tx, applied, 0))
-        nicstride_counters.refused++;
+        nicstride_add(&nicstride_counters.refused, 1);
     take_data(in);
     /* There may be no other acknowledgement, and nobody but requests that wait for it. */
     if (applied != 0)

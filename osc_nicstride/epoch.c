@@ -61,7 +61,8 @@ static const char *exposed_still(const nicstride_epoch_t *e)
 
 static void begin(nicstride_epoch_t *e, nicstride_access_t access)
 {
-    e->access = access;
+    /* The helper thread looks at it, too. */
+    __atomic_store_n(&e->access, access, __ATOMIC_RELAXED);
     e->used = false;
 }
 

@@ -259,7 +259,7 @@ static void on_grant(const nicstride_incoming_t *in)
 static void on_ack(const nicstride_incoming_t *in)
 {
     if (!nicstride_tx_ack(&in->p->tx, in->msg->count, nicstride_error_class(in->msg->status)))
-        nicstride_counters.refused++;
+        nicstride_add(&nicstride_counters.refused, 1);
     nicstride_pump_locked(in->m, in->p);
 }
 
@@ -372,7 +372,7 @@ static void defer(const nicstride_incoming_t *in)
         deferred_head = d;
     deferred_tail = d;
     onic_wire_defer(ONIC_AM_OSC);
-    nicstride_counters.deferred++;
+    nicstride_add(&nicstride_counters.deferred, 1);
 }
 
 int nicstride_run_deferred(void)
@@ -449,7 +449,7 @@ static bool one_message(const void *header, size_t header_len, const void *data,
     /* A window that is gone is nothing unusual: late acknowledgements and releases. */
     if (in.p == NULL || (rndv != NULL) != ((msg.flags & NICSTRIDE_MSG_RNDV) != 0 &&
                                            msg.type != NICSTRIDE_MSG_GET)) {
-        nicstride_counters.refused++;
+        nicstride_add(&nicstride_counters.refused, 1);
         if (rndv != NULL)
             onic_rndv_drop(rndv);
         return true;
@@ -479,7 +479,7 @@ static void batch(const void *bytes, size_t len)
     nicstride_outboxes_collect = false;
     nicstride_outboxes_send_locked();
     if (go_on && at < len)
-        nicstride_counters.refused++;
+        nicstride_add(&nicstride_counters.refused, 1);
 }
 
 void nicstride_am(const void *header, size_t header_len, const void *data, size_t len,

@@ -158,7 +158,7 @@ static bool on_fetch(const glance_t *g, nicstride_msg_type_t type)
 static void on_ack(const glance_t *g)
 {
     if (!nicstride_tx_ack(&g->p->tx, g->s.count, 0))
-        nicstride_counters.refused++;
+        nicstride_add(&nicstride_counters.refused, 1);
     nicstride_pump_locked(g->m, g->p);
 }
 
@@ -191,11 +191,11 @@ void nicstride_take_answer_locked(nicstride_peer_t *p)
     size_t len;
     const void *data = nicstride_slot_data(p->slot, &handle, &len);
 
-    nicstride_counters.slot_answers++;
+    nicstride_add(&nicstride_counters.slot_answers, 1);
     if (handle != 0 && (data == NULL || !take_reply(p, handle, data, len)))
-        nicstride_counters.refused++;
+        nicstride_add(&nicstride_counters.refused, 1);
     if (!nicstride_tx_ack(&p->tx, p->slot_seen, 0))
-        nicstride_counters.refused++;
+        nicstride_add(&nicstride_counters.refused, 1);
 }
 
 bool nicstride_on_short(const void *bytes, size_t len)

@@ -71,7 +71,7 @@ static void send_request(const nicstride_held_t *h, unsigned what)
     const note_t lock = note(NICSTRIDE_MSG_LOCK, h->type, 0);
 
     if ((what & NICSTRIDE_HELD_SEND_OPERATION) != 0 && send_together(h, what))
-        nicstride_counters.together++;
+        nicstride_add(&nicstride_counters.together, 1);
     else
         nicstride_post_locked(holder, lock.bytes, lock.len, false);
 }

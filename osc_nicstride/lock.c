@@ -135,13 +135,13 @@ bool nicstride_lock_message_locked(nicstride_module_t *m, nicstride_peer_t *p,
     if (msg->type == NICSTRIDE_MSG_LOCK)
         r = nicstride_lockq_request(q, msg->origin, msg->op);
     else if (!nicstride_lockq_release(q, msg->origin))
-        nicstride_counters.refused++;
+        nicstride_add(&nicstride_counters.refused, 1);
     hand_on_locked(m);
     nicstride_spin_unlock(&ctl->queue_lock);
     if (r == NICSTRIDE_LOCKQ_GRANTED)
         send_grant_locked(m, local, (uint32_t)p->rank, 0);
     if (r == NICSTRIDE_LOCKQ_REFUSED) {
-        nicstride_counters.refused++;
+        nicstride_add(&nicstride_counters.refused, 1);
         send_grant_locked(m, local, (uint32_t)p->rank, MPI_ERR_RMA_SYNC);
     }
     return true;

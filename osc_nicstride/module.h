@@ -217,11 +217,13 @@ static inline bool nicstride_is_past_fence(const nicstride_module_t *m, int targ
 }
 
 /** Are accesses now of active target? Then what is sent is counted when the epoch closes, and
- * nobody asks for acknowledgements. A guess where other threads open epochs: both answers are
- * right. */
+ * nobody asks for acknowledgements. A guess where other threads open epochs, and for the helper
+ * thread: both answers are right. */
 static inline bool nicstride_is_active(const nicstride_module_t *m)
 {
-    return m->epoch.access == NICSTRIDE_ACCESS_FENCE || m->epoch.access == NICSTRIDE_ACCESS_PSCW;
+    const nicstride_access_t access = __atomic_load_n(&m->epoch.access, __ATOMIC_RELAXED);
+
+    return access == NICSTRIDE_ACCESS_FENCE || access == NICSTRIDE_ACCESS_PSCW;
 }
 
 /** Frees the windows that the user forgot, or whose sends had not ended. Not while the wire, kept

@@ -111,7 +111,7 @@ static void send_parcel(nicstride_peer_t *p, parcel_t *parcel)
     static const unsigned char mark[MARK_BYTES] = {NICSTRIDE_BATCH_MARK};
     const onic_payload_t payload = {.base = parcel->batch.bytes, .len = parcel->batch.len};
 
-    nicstride_counters.batches++;
+    nicstride_add(&nicstride_counters.batches, 1);
     parcel->peer = p;
     const int rc =
         onic_peer_send(p->wire, ONIC_AM_OSC, mark, sizeof(mark), &payload, 0, sent_cb, parcel);

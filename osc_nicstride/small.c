@@ -159,7 +159,8 @@ static bool begin(const nicstride_module_t *m, nicstride_peer_t *p, nicstride_tu
                   uint64_t bytes, nicstride_op_t *op)
 {
     nicstride_observe_begin_locked(p, cell, NICSTRIDE_METHOD_PACK, bytes);
-    p->enqueued++;
+    /* Flushes look at it without the lock. */
+    __atomic_store_n(&p->enqueued, p->enqueued + 1, __ATOMIC_RELAXED);
     if (op != NULL) {
         op->number = p->enqueued;
         nicstride_op_live_locked(op);
@@ -171,7 +172,7 @@ static bool begin(const nicstride_module_t *m, nicstride_peer_t *p, nicstride_tu
 static void end(nicstride_peer_t *p)
 {
     nicstride_tx_send(&p->tx);
-    nicstride_counters.messages++;
+    nicstride_add(&nicstride_counters.messages, 1);
     nicstride_observe_started_locked(p);
 }
 

@@ -366,7 +366,7 @@ static int send_fragment_locked(nicstride_module_t *m, nicstride_op_t *op)
         return rc;
     }
     nicstride_tx_send(&p->tx);
-    nicstride_counters.messages++;
+    nicstride_add(&nicstride_counters.messages, 1);
     return OMPI_SUCCESS;
 }
 
@@ -441,7 +441,9 @@ int nicstride_op_start(nicstride_op_t *op)
         onic_cursor_init(&op->slice, &op->target, 0);
     op->next = NULL;
     op->queued = true;
-    op->number = ++p->enqueued;
+    op->number = p->enqueued + 1;
+    /* Flushes look at it without the lock. */
+    __atomic_store_n(&p->enqueued, op->number, __ATOMIC_RELAXED);
     p->queued++;
     nicstride_op_live_locked(op);
     if (p->tail != NULL)

@@ -69,7 +69,7 @@ void nicstride_wake_waited(nicstride_patience_t *w, nicstride_peer_t *p)
         !is_away(p, usec()))
         return;
     nicstride_patience_knock(w, now, usec());
-    nicstride_counters.knocks++;
+    nicstride_add(&nicstride_counters.knocks, 1);
     onic_peer_wake(p->wire);
 }
 
@@ -88,7 +88,7 @@ static void look_after_locked(nicstride_peer_t *p, uint64_t now)
     if (!nicstride_patience_ends(&p->patience, now) || !is_away(p, usec()))
         return;
     nicstride_patience_knock(&p->patience, now, usec());
-    nicstride_counters.knocks++;
+    nicstride_add(&nicstride_counters.knocks, 1);
     onic_peer_wake(p->wire);
 }
 
