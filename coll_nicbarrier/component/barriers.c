@@ -66,7 +66,7 @@ static int code_of(nicbarrier_barriers_t *b)
 static void team_enter(void *arg, uint64_t epoch, uint64_t count)
 {
     nicbarrier_barriers_t *b = arg;
-    nicbarrier_counters.barriers[b->team->kind] += count;
+    nicbarrier_add(&nicbarrier_counters.barriers[b->team->kind], count);
     nicbarrier_team_enter(b->team, epoch);
 }
 
@@ -86,7 +86,7 @@ static const nicbarrier_means_t by_team = {team_enter, team_done, team_failure};
 static void messages_enter(void *arg, uint64_t epoch, uint64_t count)
 {
     nicbarrier_barriers_t *b = arg;
-    nicbarrier_counters.below += count;
+    nicbarrier_add(&nicbarrier_counters.below, count);
     nicbarrier_messages_enter(b->messages, epoch);
 }
 
@@ -138,7 +138,7 @@ nicbarrier_barriers_t *nicbarrier_barriers_new(struct ompi_communicator_t *comm,
         *rc_p = register_progress();
     }
     if (*rc_p == OMPI_SUCCESS) {
-        nicbarrier_counters.agreements++;
+        nicbarrier_add(&nicbarrier_counters.agreements, 1);
         const nicbarrier_agreement_config_t config = nicbarrier_agreement_config(number);
         b->agreement = nicbarrier_agreement_start(comm, &config, rc_p);
     }
@@ -187,7 +187,9 @@ void nicbarrier_barriers_free(nicbarrier_barriers_t *b)
     if (b->agreement != NULL) {
         nicbarrier_team_free(nicbarrier_agreement_finish(b->agreement));
     }
-    nicbarrier_counters.live_teams -= b->team != NULL;
+    if (b->team != NULL) {
+        nicbarrier_add_live(&nicbarrier_counters.live_teams, -1);
+    }
     nicbarrier_team_free(b->team);
     nicbarrier_messages_free(b->messages);
     free(b);
@@ -214,11 +216,11 @@ static void end_agreement(nicbarrier_barriers_t *b)
     b->team = nicbarrier_agreement_finish(b->agreement);
     b->agreement = NULL;
     if (b->team == NULL) {
-        nicbarrier_counters.declined++;
+        nicbarrier_add(&nicbarrier_counters.declined, 1);
         nicbarrier_queue_use(&b->queue, &by_messages, b);
         return;
     }
-    nicbarrier_counters.live_teams++;
+    nicbarrier_add_live(&nicbarrier_counters.live_teams, 1);
     nicbarrier_messages_free(b->messages);
     b->messages = NULL;
     b->team->agreed = true;

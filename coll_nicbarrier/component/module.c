@@ -62,7 +62,7 @@ static nicbarrier_barriers_t *ours_for_call(nicbarrier_module_t *m,
 
 static int below_barrier(nicbarrier_module_t *m, struct ompi_communicator_t *comm)
 {
-    nicbarrier_counters.below++;
+    nicbarrier_add(&nicbarrier_counters.below, 1);
     return m->below.barrier(comm, m->below.barrier_module);
 }
 
@@ -103,7 +103,7 @@ static int ibarrier(struct ompi_communicator_t *comm, ompi_request_t **request,
         return rc;
     }
     if (b == NULL) {
-        nicbarrier_counters.below++;
+        nicbarrier_add(&nicbarrier_counters.below, 1);
         return m->below.ibarrier(comm, request, m->below.ibarrier_module);
     }
     nicbarrier_request_t *r = nicbarrier_request_new(comm, false);

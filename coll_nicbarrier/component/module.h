@@ -74,7 +74,7 @@ typedef struct nicbarrier_component {
 
 extern nicbarrier_component_t mca_coll_nicbarrier_component;
 
-/** Counters, one process. Updated without locks: statistics, not truth. */
+/** Counters, one process. Of several threads, see nicbarrier_add. */
 typedef struct nicbarrier_counters {
     unsigned long long barriers[NICBARRIER_ENGINES_MAX]; /**< begun, by engine */
     unsigned long long below; /**< left to the module below, or done by messages */
@@ -89,6 +89,19 @@ typedef struct nicbarrier_counters {
 } nicbarrier_counters_t;
 
 extern nicbarrier_counters_t nicbarrier_counters;
+
+/** Adds to one of them. Of any thread, and as cheap as a plain addition: where two threads add at
+ *  the same time, one of them may be lost. */
+static inline void nicbarrier_add(unsigned long long *counter, unsigned long long n)
+{
+    __atomic_store_n(counter, __atomic_load_n(counter, __ATOMIC_RELAXED) + n, __ATOMIC_RELAXED);
+}
+
+/** The same for objects in use, of which none may be lost. */
+static inline void nicbarrier_add_live(unsigned long long *counter, long long n)
+{
+    (void)__atomic_fetch_add(counter, (unsigned long long)n, __ATOMIC_RELAXED);
+}
 
 int nicbarrier_params_register(const mca_base_component_t *component);
 /** Checks the values after all sources were read: errors get a text and a code. */

@@ -16,13 +16,13 @@ static void construct(nicbarrier_request_t *r)
     r->own = NULL;
     r->comm = NULL;
     r->holders = 0;
-    nicbarrier_counters.live_requests++;
+    nicbarrier_add_live(&nicbarrier_counters.live_requests, 1);
 }
 
 static void destruct(nicbarrier_request_t *r)
 {
     (void)r;
-    nicbarrier_counters.live_requests--;
+    nicbarrier_add_live(&nicbarrier_counters.live_requests, -1);
 }
 
 OBJ_CLASS_INSTANCE(nicbarrier_request_t, ompi_request_t, construct, destruct);
