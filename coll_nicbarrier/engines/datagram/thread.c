@@ -81,8 +81,9 @@ static void hear_knocks(void)
     }
 }
 
-/** Until nothing is left to do; false where an MPI thread is at work. */
-static bool serve(void)
+/** Until nothing is left to do; false where an MPI thread is at work. In `pause_p` the nanoseconds
+ * for which nothing more is to be taken in. */
+static bool serve(uint64_t *pause_p)
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
     bool quiet = false;
@@ -94,6 +95,7 @@ static bool serve(void)
         nicbarrier_datagram_ask();
         quiet = nicbarrier_datagram_receive(NULL) == 0 && nicbarrier_datagram_arm();
         d->helping = false;
+        *pause_p = nicbarrier_budget_pause(&d->budget, onic_now_nsec());
         nicbarrier_datagram_unlock();
     }
     return true;
@@ -115,8 +117,8 @@ static bool stand_in(uint64_t seen)
     while (free && in_charge(seen, by_order)) {
         by_order = by_order || told();
         nicbarrier_count(&nicbarrier_datagram_counters.thread_wakeups);
-        free = serve();
-        const uint64_t pause = nicbarrier_budget_pause(&d->budget, onic_now_nsec());
+        uint64_t pause = 0;
+        free = serve(&pause);
         if (pause > 0) {
             doze((int)(pause / 1000000U) + 1);
         } else if (free && in_charge(seen, by_order)) {
