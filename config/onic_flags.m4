@@ -52,6 +52,7 @@ AC_DEFUN([ONIC_FLAGS], [
         [*thread*], [ONIC_ADD_FLAG([ONIC_CFLAGS], [-Wno-tsan])
                      ONIC_ADD_FLAG([ONIC_CFLAGS], [-Wno-maybe-uninitialized])])
     AM_CONDITIONAL([SANITIZERS], [test "$enable_sanitizers" != no])
+    AM_CONDITIONAL([THREAD_SANITIZER], [test "$enable_sanitizers" = thread])
 
     FUZZ_CFLAGS=
     FUZZ_LDFLAGS=

@@ -153,6 +153,10 @@ TESTS += $(unit_scripts)
 if HAVE_CHECK
 check_PROGRAMS += $(unit_programs)
 TESTS += $(unit_programs)
+
+# After make check: whether what its tests have skipped is expected.
+check-skips:
+	@$(PYTHON3) $(srcdir)/test/skips.py --logs $(unit_programs:=.log)
 else
 EXTRA_PROGRAMS += $(unit_programs)
 check-local:
@@ -178,6 +182,8 @@ test_mpi_libtestlib_a_SOURCES = \
 	test/mpi/exchange.h \
 	test/mpi/meet.c \
 	test/mpi/meet.h \
+	test/mpi/phase.c \
+	test/mpi/phase.h \
 	test/mpi/predefined.c \
 	test/mpi/predefined.h \
 	test/mpi/random_source.c \
@@ -313,25 +319,56 @@ test_mpi_wire_LDFLAGS = $(internal_ldflags)
 test_mpi_wire_DEPENDENCIES = $(internal_dependencies)
 
 run_mpi = MPIRUN="$(MPIRUN)" OMPI_INFO="$(OMPI_INFO)" CC="$(CC)" $(PYTHON3) $(srcdir)/test/run
+if THREAD_SANITIZER
+run_mpi_builds = --build . --only-sanitized thread
+else
 if SANITIZERS
-run_mpi_builds = --build . --only-sanitized
-sanitized_build =
+run_mpi_builds = --build . --only-sanitized memory
 else
 run_mpi_builds = --build . --sanitized-build sanitized/build
 sanitized_build = sanitized-build
 endif
+endif
 
 mpi-programs: all $(mpi_programs)
 
-# A second tree, because a directory that was configured in place cannot be the source of another
-# build: made from what `make dist` would take.
-sanitized-build:
-	@mkdir -p sanitized/build
+# A source of their own for other trees, because a directory that was configured in place cannot be
+# that of another build: made from what `make dist` would take.
+sanitized-source:
+	@mkdir -p sanitized
 	$(MAKE) distdir distdir=sanitized/src
-	cd sanitized/build && { test -f Makefile || { \
-	    eval set -- "`./../../config.status --config`" && \
-	    ../src/configure -q "$$@" --enable-sanitizers=address,undefined; }; }
+
+configure_sanitized = test -f Makefile || { \
+	eval set -- "`./../../config.status --config`" && ../src/configure -q "$$@"
+
+sanitized-build: sanitized-source
+	@mkdir -p sanitized/build
+	cd sanitized/build && { $(configure_sanitized) --enable-sanitizers=address,undefined; }; }
 	cd sanitized/build && $(MAKE) mpi-programs
+
+# ThreadSanitizer: all unit tests, and MPI programs in which threads of one process meet, the helper
+# threads of the components among them. It does not see other processes.
+tsan_programs = ^(barrier_away|barrier_outstanding|barrier_persistent|barrier_threads|beat|burst|knock|lock_together|locks|passive_progress|threads|wire)$$
+tsan_rows = --ranks 2,3 --pmls ob1 --windows allocate,dynamic --methods auto,pack \
+	--engines auto,put2,datagram,lossy
+
+if THREAD_SANITIZER
+AM_TESTS_ENVIRONMENT = \
+	TSAN_OPTIONS="$${TSAN_OPTIONS-suppressions=$(abs_srcdir)/test/suppressions/tsan.txt}"; \
+	export TSAN_OPTIONS;
+
+check-tsan: mpi-programs
+	@failed=""; \
+	$(MAKE) check && $(MAKE) check-skips || failed="$$failed check"; \
+	ONIC_TEST_SLOW=1 $(run_mpi) $(run_mpi_builds) $(tsan_rows) --filter '$(tsan_programs)' $(RUNFLAGS) || \
+	    failed="$$failed $(tsan_programs)"; \
+	test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
+else
+check-tsan: sanitized-source
+	@mkdir -p sanitized/tsan
+	cd sanitized/tsan && { $(configure_sanitized) --enable-sanitizers=thread; }; }
+	cd sanitized/tsan && $(MAKE) check-tsan
+endif
 
 # Every pair of: methods, ranks, kinds of window, point-to-point layers, sanitizers or not.
 check-mpi: mpi-programs $(sanitized_build)
@@ -350,7 +387,7 @@ check-killed: all test/mpi/late
 # because mpirun and ompi_info, which load the component too, are without their runtime.
 if SANITIZERS
 check-install:
-	@echo "check-install: skipped, this build has sanitizers"
+	@$(PYTHON3) $(srcdir)/test/skips.py check-install "this build has sanitizers"
 else
 check-install: all test/mpi/fence
 	MAKE="$(MAKE)" MPIRUN="$(MPIRUN)" OMPI_INFO="$(OMPI_INFO)" CC="$(CC)" \
@@ -380,7 +417,10 @@ EXTRA_DIST += \
 	test/install \
 	test/killed \
 	test/run \
+	test/skips.py \
+	test/skips.txt \
 	test/suppressions/lsan.txt \
+	test/suppressions/tsan.txt \
 	test/suppressions/ubsan.txt
 
 # ---- decoders of what peers send: make check-fuzz ------------------------------------------------
@@ -433,7 +473,9 @@ check-fuzz: $(fuzz_programs)
 
 # ---- everything ----------------------------------------------------------------------------------
 
-check-all: check check-mpi-all check-fabric check-killed check-install check-fuzz check-format check-includes
+check-all: check check-mpi-all check-tsan check-fabric check-killed check-install check-fuzz check-format check-includes
 	$(MAKE) distcheck
 
-.PHONY: check-all check-fuzz check-install check-killed check-mpi check-mpi-all mpi-programs sanitized-build
+.PHONY: check-all check-fuzz check-install check-killed check-mpi check-mpi-all check-skips \
+	check-tsan mpi-programs \
+	sanitized-build sanitized-source
