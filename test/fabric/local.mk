@@ -3,8 +3,9 @@
 #
 # Several hosts on one machine, and soft-RoCE in a virtual machine.
 
-mpi_programs += test/fabric/load
-EXTRA_PROGRAMS += test/fabric/load
+mpi_programs += test/fabric/farewell test/fabric/load
+EXTRA_PROGRAMS += test/fabric/farewell test/fabric/load
+test_fabric_farewell_LDADD = $(keep_loaded) $(OMPI_LDFLAGS) $(OMPI_LIBS)
 test_fabric_load_LDADD = $(keep_loaded) $(OMPI_LDFLAGS) $(OMPI_LIBS)
 
 EXTRA_DIST += \
@@ -51,9 +52,9 @@ check-fabric-selftest: mpi-programs check-fabric-python
 check-fabric-faults: mpi-programs check-fabric-python
 	$(run_fabric)/faults --build .
 
-# What is worth running each time, some 2 minutes: programs, then faults.
+# What is worth running each time, some 3 minutes: programs, then faults.
 quick_programs = ^(accumulate_ops|barrier|dynamic|fence|flush|locks|pscw|put_get|threads)$$
-quick_faults = ^(killed_on_a_node|stopped|cut|shm_full|cma_refused|missing_on_a_host)$$
+quick_faults = ^(killed_on_a_node|stopped|cut|barriers_(loss|cut|stopped)|farewell_few|shm_full|cma_refused|missing_on_a_host)$$
 
 check-fabric-quick: mpi-programs check-fabric-python
 	$(run_mpi) --build . --hosts 2x1,2x2 --methods auto --filter '$(quick_programs)' $(RUNFLAGS)
