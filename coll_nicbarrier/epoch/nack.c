@@ -92,17 +92,35 @@ static void begin_waits(nicbarrier_nacks_t *n, uint64_t steps, uint64_t now)
     n->waits |= steps;
 }
 
-static void keep_promises(nicbarrier_nacks_t *n, const nicbarrier_rule_t *r, uint64_t now)
+static void begin_repeats(nicbarrier_nacks_t *n, uint64_t steps, uint64_t now)
 {
-    const uint64_t open = n->promised & ~n->due;
-
-    for (uint32_t k = 0; open >> k != 0; k++) {
-        if ((open >> k & 1) && (r->failed || r->sent[k] >= n->promise[k].epoch)) {
-            n->due |= BIT(k);
+    for (uint32_t k = 0; steps >> k != 0; k++) {
+        if (steps >> k & 1) {
             n->promise[k].times = 0;
             repeat_at(n, k, now, n->timing.first);
         }
     }
+    n->due |= steps;
+}
+
+static void keep_promises(nicbarrier_nacks_t *n, const nicbarrier_rule_t *r, uint64_t now)
+{
+    uint64_t steps = 0;
+
+    for (uint32_t k = 0; n->promised >> k != 0; k++)
+        if ((n->promised & ~n->due) >> k & 1)
+            steps |= (uint64_t)(r->sent[k] >= n->promise[k].epoch) << k;
+    begin_repeats(n, steps, now);
+}
+
+/* Who is not waiting does not ask, but must hear of it. */
+static void promise_failure(nicbarrier_nacks_t *n, const nicbarrier_rule_t *r, uint64_t now)
+{
+    n->failed = true;
+    n->promised = r->sends;
+    for (uint32_t k = 0; r->sends >> k != 0; k++)
+        n->promise[k].epoch = NICBARRIER_WORD_FAILED;
+    begin_repeats(n, r->sends, now);
 }
 
 void nicbarrier_nacks_follow(nicbarrier_nacks_t *n, const nicbarrier_rule_t *r, uint64_t now)
@@ -116,6 +134,8 @@ void nicbarrier_nacks_follow(nicbarrier_nacks_t *n, const nicbarrier_rule_t *r, 
     }
     if ((blocked & ~n->waits) != 0)
         begin_waits(n, blocked & ~n->waits, now);
+    if (r->failed && !n->failed)
+        promise_failure(n, r, now);
     if ((n->promised & ~n->due) != 0)
         keep_promises(n, r, now);
 }

@@ -16,7 +16,8 @@
  * the message: when it comes to send it, it repeats it by its own timer until the receiver has said
  * that it got it (GOT). So the receiver need not ask again for long: it does so only lest the
  * sender has died or forgotten. Only what was promised is acknowledged: who is late has made others
- * wait anyway, and the normal path is without acknowledgements.
+ * wait anyway, and the normal path is without acknowledgements. A failure is promised to all without
+ * being asked for, since who is not waiting does not ask.
  *
  * Pure: time is an argument, in nanoseconds of any clock that does not go back. The caller
  * serialises.
@@ -55,6 +56,7 @@ typedef struct nicbarrier_nacks {
     uint64_t late;     /**< bit k: and its sender has promised the message */
     uint64_t promised; /**< bit k: I have promised the message of step k */
     uint64_t due;      /**< bit k: and sent it, and repeat it */
+    bool failed;       /**< the group has failed: said in all steps, and promised */
     struct {
         uint64_t since;    /**< began to wait */
         uint64_t deadline; /**< of the next NACK */

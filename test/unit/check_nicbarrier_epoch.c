@@ -437,6 +437,28 @@ START_TEST(a_promise_is_kept_within_limits)
 }
 END_TEST
 
+/* Who is not waiting does not ask: it is told until it has heard. */
+START_TEST(a_failure_is_repeated)
+{
+    member_t m;
+    uint64_t repeats;
+
+    pair(&m);
+    enter(&m, 1, MSEC);
+    hear(&m, 1, true, MSEC);
+    nicbarrier_rule_fail(&m.rule);
+    ck_assert_uint_eq(nicbarrier_rule_advance(&m.rule), 1);
+    nicbarrier_nacks_follow(&m.nacks, &m.rule, MSEC);
+    ck_assert_uint_eq(nicbarrier_nacks_expire(&m.nacks, &m.rule, 2 * MSEC, &repeats), 0);
+    ck_assert_uint_eq(repeats, 1);
+    nicbarrier_nacks_got(&m.nacks, 0, 1);
+    ck_assert_uint_eq(m.nacks.due, 1);
+    nicbarrier_nacks_got(&m.nacks, 0, 1 | NICBARRIER_WORD_FAILED);
+    nicbarrier_nacks_follow(&m.nacks, &m.rule, 3 * MSEC);
+    ck_assert_uint_eq(m.nacks.due, 0);
+}
+END_TEST
+
 /* One forged packet must not switch off synchronisation. */
 START_TEST(wrong_words)
 {
@@ -504,6 +526,7 @@ int main(void)
                                   long_absence_is_forgotten,
                                   a_promise_is_believed,
                                   a_promise_is_kept_within_limits,
+                                  a_failure_is_repeated,
                                   wrong_words,
                                   tombstones};
 

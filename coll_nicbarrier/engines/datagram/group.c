@@ -250,7 +250,7 @@ bool nicbarrier_datagram_is_over(const nicbarrier_net_t *net)
         return true;
     }
     const nicbarrier_rule_t *r = nicbarrier_net_state(net, &room);
-    return r->failed || (r->completed == r->entered && net->nacks.due == 0);
+    return (r->failed || r->completed == r->entered) && net->nacks.due == 0;
 }
 
 /** What a tombstone says of it. */
@@ -291,7 +291,8 @@ void nicbarrier_datagram_disconnect(nicbarrier_net_t *net)
     nicbarrier_datagram_lock();
     /* What was entered has to become complete, because others need the messages for that; but a
      * group in which nothing ever did was not in use. */
-    if (net->met && !nicbarrier_datagram_is_over(net)) {
+    const bool used = net->met || atomic_load(&net->failure) != NICBARRIER_SOUND;
+    if (used && !nicbarrier_datagram_is_over(net)) {
         net->gone = true;
     } else {
         nicbarrier_datagram_bury(net);
