@@ -27,6 +27,10 @@ static void __attribute__((noreturn)) failed(const char *what, int line)
 {
     if (catcher != NULL)
         longjmp(*catcher, 1);
+    for (int i = 0; i < group.n; i++)
+        fprintf(stderr, "member %d: entered %" PRIu64 ", completed %" PRIu64 "%s%s%s\n", i,
+                group.entered[i], group.seen[i], group.connected[i] ? "" : ", not connected",
+                group.gone[i] ? ", gone" : "", group.failed[i] ? ", failed" : "");
     ck_abort_msg("%s with %d members: line %d: %s", group.row->name, group.n, line, what);
     abort();
 }
