@@ -37,6 +37,34 @@ static bool get(const opal_process_name_t *name, const char *key, uint8_t **byte
     return rc == PMIX_SUCCESS;
 }
 
+/** The lowest rank of a node; false where there is none. */
+static bool first_of(const char *node, opal_process_name_t *name_p)
+{
+    pmix_proc_t *procs = NULL;
+    pmix_nspace_t job;
+    size_t n = 0;
+
+    PMIX_LOAD_NSPACE(job, opal_process_info.myprocid.nspace);
+    if (PMIx_Resolve_peers(node, job, &procs, &n) != PMIX_SUCCESS || n == 0) {
+        return false;
+    }
+    *name_p = (opal_process_name_t){OPAL_PROC_MY_NAME.jobid, procs[0].rank};
+    for (size_t i = 1; i < n; i++) {
+        name_p->vpid = procs[i].rank < name_p->vpid ? procs[i].rank : name_p->vpid;
+    }
+    PMIX_PROC_FREE(procs, n);
+    return true;
+}
+
+static char *nodes_of_job(void)
+{
+    char *nodes = NULL;
+    pmix_nspace_t job;
+
+    PMIX_LOAD_NSPACE(job, opal_process_info.myprocid.nspace);
+    return PMIx_Resolve_nodes(job, &nodes) == PMIX_SUCCESS ? nodes : NULL;
+}
+
 #else
 
 /** A data symbol that 5.0 does not have: a reference to it would make the loader refuse this
@@ -91,7 +119,73 @@ static bool get(const opal_process_name_t *name, const char *key, uint8_t **byte
     return found;
 }
 
+/** The lowest rank of a node; false where there is none. */
+static bool first_of(const char *node, opal_process_name_t *name_p)
+{
+    opal_namelist_t *name;
+    opal_list_t procs;
+    bool found = false;
+
+    OBJ_CONSTRUCT(&procs, opal_list_t);
+    if (pmix()->resolve_peers(node, OPAL_PROC_MY_NAME.jobid, &procs) == OPAL_SUCCESS) {
+        OPAL_LIST_FOREACH(name, &procs, opal_namelist_t)
+        {
+            if (!found || name->name.vpid < name_p->vpid) {
+                *name_p = (opal_process_name_t){OPAL_PROC_MY_NAME.jobid, name->name.vpid};
+            }
+            found = true;
+        }
+    }
+    OPAL_LIST_DESTRUCT(&procs);
+    return found;
+}
+
+static char *nodes_of_job(void)
+{
+    const opal_pmix_base_module_t *module = pmix();
+    char *nodes = NULL;
+
+    if (module == NULL || module->resolve_nodes == NULL || module->resolve_peers == NULL ||
+        module->resolve_nodes(OPAL_PROC_MY_NAME.jobid, &nodes) != OPAL_SUCCESS) {
+        return NULL;
+    }
+    return nodes;
+}
+
 #endif
+
+/** All of the list have a first process. */
+static bool all_have_first(const char *nodes)
+{
+    char *copy = strdup(nodes), *at = NULL;
+    opal_process_name_t first;
+    bool all = copy != NULL && nodes[0] != '\0';
+
+    for (char *node = all ? strtok_r(copy, ",", &at) : NULL; node != NULL && all;
+         node = strtok_r(NULL, ",", &at)) {
+        all = first_of(node, &first);
+    }
+    free(copy);
+    return all;
+}
+
+bool onic_modex_nodes(bool (*visit)(opal_process_name_t first, void *arg), void *arg)
+{
+    char *nodes = nodes_of_job(), *at = NULL;
+    opal_process_name_t first;
+
+    if (nodes == NULL || !all_have_first(nodes)) {
+        free(nodes);
+        return false;
+    }
+    for (char *node = strtok_r(nodes, ",", &at); node != NULL; node = strtok_r(NULL, ",", &at)) {
+        if (first_of(node, &first) && !visit(first, arg)) {
+            break;
+        }
+    }
+    free(nodes);
+    return true;
+}
 
 bool onic_modex_get(opal_process_name_t name, const char *key, char *text, size_t size)
 {

@@ -33,4 +33,13 @@ ONIC_EXPORT bool onic_modex_put(const char *key, const char *text);
  */
 ONIC_EXPORT bool onic_modex_get(opal_process_name_t name, const char *key, char *text, size_t size);
 
+/**
+ * Calls `visit` with the first process of each node of this job (the one of the lowest rank there),
+ * until it returns false. From what the launcher has told all processes at their start: asks nobody
+ * and waits for nobody. Takes memory for the processes of one node at a time. Any MPI thread.
+ *
+ * @return false where the nodes are not known, as without mpirun; nothing has been visited then
+ */
+ONIC_EXPORT bool onic_modex_nodes(bool (*visit)(opal_process_name_t first, void *arg), void *arg);
+
 #endif

@@ -74,7 +74,7 @@ static uint8_t open_engine(nicbarrier_local_t *local, const nicbarrier_agreement
         return 0;
     }
     /* What an engine does without it may say, too: that is no reason. */
-    nicbarrier_reason_t why;
+    nicbarrier_reason_t why = {""};
     if (nicbarrier_engine_open(i, &config->engines, &why) != 0) {
         local->why = why;
         return 0;
@@ -280,7 +280,7 @@ bool nicbarrier_local_prepare(void *arg, int engine, const nicbarrier_group_t *g
     out->len = 0;
     local->team->kind = engine;
     local->team->engine = nicbarrier_engines[engine];
-    nicbarrier_reason_t why;
+    nicbarrier_reason_t why = {""};
     if (nicbarrier_team_prepare(local->team, group, out->bytes + NICBARRIER_TOPIC_SIZE, &out->len,
                                 &why) != 0) {
         local->why = why;
@@ -307,7 +307,7 @@ bool nicbarrier_local_connect(void *arg)
 {
     nicbarrier_local_t *local = arg;
     nicbarrier_endpoints_t all = {local->endpoints, local->endpoint};
-    nicbarrier_reason_t why;
+    nicbarrier_reason_t why = {""};
     if (nicbarrier_team_connect(local->team, &all, &why) != 0) {
         local->why = why;
         return false;

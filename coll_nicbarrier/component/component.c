@@ -58,15 +58,10 @@ static int component_register(void)
     return nicbarrier_params_register(&mca_coll_nicbarrier_component.super.collm_version);
 }
 
-static int component_open(void)
+void nicbarrier_announce(void)
 {
     const nicbarrier_params_t *p = &mca_coll_nicbarrier_component.params;
 
-    onic_add_help_dir(&nicbarrier_counters, OMPI_NIC_HELP_DIR);
-    if (nicbarrier_params_check() != OMPI_SUCCESS) {
-        return OMPI_ERR_BAD_PARAM;
-    }
-    nicbarrier_settings_publish();
     for (int kind = 0; nicbarrier_engines[kind] != NULL; kind++) {
         const nicbarrier_engine_t *engine = nicbarrier_engines[kind];
         if (engine->extras->announce != NULL &&
@@ -75,6 +70,16 @@ static int component_open(void)
             engine->extras->announce(p->engine == kind);
         }
     }
+}
+
+static int component_open(void)
+{
+    onic_add_help_dir(&nicbarrier_counters, OMPI_NIC_HELP_DIR);
+    if (nicbarrier_params_check() != OMPI_SUCCESS) {
+        return OMPI_ERR_BAD_PARAM;
+    }
+    nicbarrier_settings_publish();
+    nicbarrier_announce();
     return OMPI_SUCCESS;
 }
 

@@ -126,7 +126,8 @@ static nicbarrier_barriers_t *ours_for_persistent(nicbarrier_module_t *m,
     if (m->barriers != NULL && !nicbarrier_barriers_settle(m->barriers)) {
         m->below_for_good = true;
     }
-    nicbarrier_barriers_t *b = m->below_for_good ? NULL : nicbarrier_barriers_new(comm, ++m->agreements, rc_p);
+    nicbarrier_barriers_t *b =
+        m->below_for_good ? NULL : nicbarrier_barriers_new(comm, ++m->agreements, rc_p);
     if (b != NULL && !nicbarrier_barriers_settle(b)) {
         nicbarrier_barriers_free(b);
         b = NULL;
@@ -196,11 +197,8 @@ mca_coll_base_module_t *nicbarrier_comm_query(struct ompi_communicator_t *comm, 
 {
     nicbarrier_module_t *m;
 
-    if (OMPI_COMM_IS_INTER(comm) || ompi_comm_size(comm) < 2) {
-        return NULL;
-    }
-    /* What nobody has asked for is below other components on those ranks where it is in use. */
-    if (nicbarrier_params_wanted() && !nicbarrier_settings_agree(comm)) {
+    /* First of all, since it also gets to know what later communicators depend on. */
+    if (!nicbarrier_settings_agree(comm) || OMPI_COMM_IS_INTER(comm) || ompi_comm_size(comm) < 2) {
         return NULL;
     }
     m = OBJ_NEW(nicbarrier_module_t);

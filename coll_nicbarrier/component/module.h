@@ -108,15 +108,22 @@ int nicbarrier_params_register(const mca_base_component_t *component);
 int nicbarrier_params_check(void);
 /** Appends the values that must be the same on all ranks, as a queue for the user. */
 void nicbarrier_params_describe(char *text, size_t size);
+/** Takes over the values that must be the same from what another process describes. False, with
+ *  nothing changed, where one of them is missing or none that can be. */
+bool nicbarrier_params_adopt(const char *text);
 /** Has the user asked for this component? Otherwise others do the barriers. */
 bool nicbarrier_params_wanted(void);
 const char *nicbarrier_kind_name(int kind);
 int nicbarrier_pvars_register(const mca_base_component_t *component);
 
+/** Has the engines that may be wanted say what they have to before other components begin. */
+void nicbarrier_announce(void);
+
 /** Tells all processes which settings this one has; from the component's open function. */
 void nicbarrier_settings_publish(void);
-/** Have all ranks the same? If not, all of them answer so, and some say what differs. Local, but
- * for an answer of the node's daemon. Any MPI thread. */
+/** Whether this component may do the barriers of a communicator: the same answer on all its ranks.
+ * Looks up other processes for MPI_COMM_WORLD and for intercommunicators of jobs not yet known, and
+ * never for others. Any MPI thread. */
 bool nicbarrier_settings_agree(struct ompi_communicator_t *comm);
 
 /** What this process wants of its teams. */

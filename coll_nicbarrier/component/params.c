@@ -11,6 +11,7 @@
 #include "common/config.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/help.h"
@@ -255,14 +256,11 @@ bool nicbarrier_params_wanted(void)
     return params()->priority > PRIORITY_INITIAL;
 }
 
-int nicbarrier_params_check(void)
+/** From the values that have been set. */
+static int derive(void)
 {
     nicbarrier_params_t *p = params();
-    int rc = each(check_one, NULL);
 
-    if (rc != OMPI_SUCCESS) {
-        return rc;
-    }
     p->engine = set.engine - 1;
     p->priority = set.priority;
     p->setup_call = set.setup_call;
@@ -272,4 +270,61 @@ int nicbarrier_params_check(void)
     p->settings = (nicbarrier_engine_settings_t){set.schedule, set.thread};
     p->fingerprint = 0xcbf29ce484222325u;
     return each(add_to_fingerprint, &p->fingerprint);
+}
+
+int nicbarrier_params_check(void)
+{
+    int rc = each(check_one, NULL);
+    return rc != OMPI_SUCCESS ? rc : derive();
+}
+
+/* ---- those of another process -----------------------------------------------------------------
+ */
+
+/** The value of a parameter in a text of nicbarrier_params_describe; false where it is not there or
+ *  none that can be. */
+static bool find_value(const nicbarrier_param_t *p, const char *text, int *value_p)
+{
+    char label[64], value[32];
+    int n = snprintf(label, sizeof(label), ", %s ", p->name);
+    const char *at = strstr(text, label);
+    size_t len = at != NULL ? strcspn(at + n, ",") : 0;
+    if (len == 0 || len >= sizeof(value)) {
+        return false;
+    }
+    memcpy(value, at + n, len);
+    value[len] = '\0';
+    if (p->words == NULL) {
+        char *end;
+        long number = strtol(value, &end, 10);
+        *value_p = (int)number;
+        return *end == '\0' && number >= p->min && number <= p->max;
+    }
+    for (*value_p = 0; p->words[*value_p] != NULL; ++*value_p) {
+        if (strcmp(p->words[*value_p], value) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int look_for(const nicbarrier_param_t *p, void *arg)
+{
+    int value;
+    return !p->same || find_value(p, arg, &value) ? OMPI_SUCCESS : OMPI_ERR_NOT_FOUND;
+}
+
+static int adopt_one(const nicbarrier_param_t *p, void *arg)
+{
+    if (p->same) {
+        (void)find_value(p, arg, p->number);
+    }
+    return OMPI_SUCCESS;
+}
+
+bool nicbarrier_params_adopt(const char *text)
+{
+    void *arg = (void *)(uintptr_t)text;
+    return each(look_for, arg) == OMPI_SUCCESS && each(adopt_one, arg) == OMPI_SUCCESS &&
+           derive() == OMPI_SUCCESS;
 }
