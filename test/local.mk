@@ -196,7 +196,9 @@ test_mpi_libtestlib_a_SOURCES = \
 	test/mpi/testlib.h \
 	test/mpi/testlib_window.c \
 	test/mpi/transfer.c \
-	test/mpi/transfer.h
+	test/mpi/transfer.h \
+	test/mpi/typemap.c \
+	test/mpi/typemap.h
 
 # A program NAME is made from test/mpi/NAME.c and linked with these unless it says otherwise.
 AM_DEFAULT_SOURCE_EXT = .c

@@ -7,7 +7,8 @@
 /**
  * @file
  * Random datatypes, predefined ones, absolute addresses and deep nests: what onic_flatten,
- * onic_pack and onic_unpack make of them against MPI_Pack, MPI_Unpack and Open MPI's convertor.
+ * onic_pack and onic_unpack make of them against MPI's definition of the types and Open MPI's
+ * convertor.
  */
 #include "common/ompi_compat.h"
 
@@ -24,6 +25,7 @@
 #include "common/pack.h"
 #include "test/mpi/random_type.h"
 #include "test/mpi/testlib.h"
+#include "test/mpi/typemap.h"
 
 #define RANDOM_TYPES 6000
 #define MARGIN       64
@@ -34,13 +36,13 @@ static MPI_Datatype committed(MPI_Datatype type)
     return type;
 }
 
-/* ---- random types against MPI_Pack, MPI_Unpack and the convertor ------------------------------
- */
+/* ---- random types against their typemaps and the convertor ----------------------------------- */
 
-/* One type, a count, memory that holds all that they name, and what MPI_Pack makes of it. */
+/* One type, a count, memory that holds all that they name, and what packing makes of it. */
 typedef struct sample {
     MPI_Datatype type;
     int count;
+    typemap_t map;
     MPI_Aint lo, hi;
     size_t size;
     size_t span;           /* bytes of the memory, a margin on each side included */
@@ -52,20 +54,16 @@ typedef struct sample {
 
 static sample_t make_sample(random_source_t *r, MPI_Datatype type, int count, uint64_t seed)
 {
-    sample_t s = {.type = type, .count = count, .seed = seed};
-    int size, position = 0;
+    sample_t s = {.type = type, .count = count, .map = typemap_of(type), .seed = seed};
 
-    MPI_Type_size(type, &size);
-    random_type_span(type, count, &s.lo, &s.hi);
-    s.size = (size_t)size * (size_t)count;
+    typemap_span(&s.map, count, &s.lo, &s.hi);
+    s.size = s.map.size * (size_t)count;
     s.span = (size_t)(s.hi - s.lo) + 2 * MARGIN;
     s.memory = tl_alloc(s.span);
     s.base = MARGIN - s.lo;
     s.packed = tl_alloc(s.size);
     random_fill(r, s.memory, s.span);
-    if (s.size > 0) {
-        MPI_Pack(s.memory + s.base, count, type, s.packed, (int)s.size, &position, MPI_COMM_SELF);
-    }
+    typemap_pack(&s.map, count, s.memory + s.base, s.packed);
     return s;
 }
 
@@ -73,6 +71,7 @@ static void free_sample(sample_t *s)
 {
     free(s->memory);
     free(s->packed);
+    typemap_free(&s->map);
 }
 
 static void check_bounds(const sample_t *s, const onic_layout_t *l)
@@ -102,26 +101,22 @@ static void check_pack(random_source_t *r, const sample_t *s, const onic_layout_
         done += got;
     }
     TL_CHECK(done == s->size && memcmp(ours, s->packed, s->size) == 0,
-             "seed %" PRIu64 ": packed bytes differ from MPI_Pack's", s->seed);
+             "seed %" PRIu64 ": packed bytes differ from the typemap's", s->seed);
     free(ours);
 }
 
 static void check_unpack(const sample_t *s, const onic_layout_t *l)
 {
     unsigned char *ours = tl_alloc(s->span), *theirs = tl_alloc(s->span);
-    int position = 0;
     onic_cursor_t c;
 
     memset(ours, 0x5a, s->span);
     memset(theirs, 0x5a, s->span);
     onic_cursor_init(&c, l, 0);
     uint64_t got = onic_unpack(&c, ours + s->base, s->packed, s->size);
-    if (s->size > 0) {
-        MPI_Unpack(s->packed, (int)s->size, &position, theirs + s->base, s->count, s->type,
-                   MPI_COMM_SELF);
-    }
+    typemap_unpack(&s->map, s->count, s->packed, theirs + s->base);
     TL_CHECK(got == s->size && memcmp(ours, theirs, s->span) == 0,
-             "seed %" PRIu64 ": unpacked memory differs from MPI_Unpack's", s->seed);
+             "seed %" PRIu64 ": unpacked memory differs from the typemap's", s->seed);
     free(ours);
     free(theirs);
 }

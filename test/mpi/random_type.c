@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "test/mpi/typemap.h"
+
 #define MAX_PARTS 6
 #define MAX_DIMS  3
 
@@ -147,14 +149,23 @@ static MPI_Datatype make_contiguous(const maker_t *m, MPI_Datatype child)
     return type;
 }
 
+/* Sometimes downwards, but never by one byte: Open MPI takes a stride of -1 byte for none, and all
+ * that it makes of such a type goes up. `unit` is of the stride, in bytes. */
+static MPI_Aint either_way(const maker_t *m, MPI_Aint stride, MPI_Aint unit)
+{
+    MPI_Aint way = random_one_in(m->r, 4) ? -stride : stride;
+
+    return way * unit == -1 ? -way : way;
+}
+
 static MPI_Datatype make_vector(const maker_t *m, MPI_Datatype child)
 {
+    shape_t s = shape_of(child);
     int blocklen = repetitions(m);
     int stride = m->overlap ? number(m, 0, 2 * blocklen) : blocklen + number(m, 0, 3);
     MPI_Datatype type;
 
-    MPI_Type_vector(repetitions(m), blocklen, random_one_in(m->r, 4) ? -stride : stride, child,
-                    &type);
+    MPI_Type_vector(repetitions(m), blocklen, (int)either_way(m, stride, s.extent), child, &type);
     return type;
 }
 
@@ -167,8 +178,7 @@ static MPI_Datatype make_hvector(const maker_t *m, MPI_Datatype child)
     block_span(&s, blocklen, &lo, &hi);
     MPI_Aint stride = m->overlap ? units(m, 2 * (hi - lo)) : hi - lo + units(m, 8 * m->unit);
     MPI_Datatype type;
-    MPI_Type_create_hvector(repetitions(m), blocklen, random_one_in(m->r, 4) ? -stride : stride,
-                            child, &type);
+    MPI_Type_create_hvector(repetitions(m), blocklen, either_way(m, stride, 1), child, &type);
     return type;
 }
 
@@ -455,41 +465,31 @@ MPI_Datatype random_type(random_source_t *r, int depth, unsigned flags, MPI_Data
 
 void random_type_span(MPI_Datatype type, int count, MPI_Aint *lo, MPI_Aint *hi)
 {
-    MPI_Aint lb, extent, true_lb, true_extent;
-    MPI_Count size;
+    typemap_t map = typemap_of(type);
 
-    MPI_Type_size_x(type, &size);
-    if (size == 0 || count == 0) {
-        *lo = *hi = 0;
-        return;
-    }
-    MPI_Type_get_extent(type, &lb, &extent);
-    MPI_Type_get_true_extent(type, &true_lb, &true_extent);
-    const shape_t s = {true_lb, true_lb + true_extent, extent};
-    block_span(&s, count, lo, hi);
+    typemap_span(&map, count, lo, hi);
+    typemap_free(&map);
 }
 
 bool random_type_overlaps(MPI_Datatype type, int count)
 {
-    int size, position = 0;
+    typemap_t map = typemap_of(type);
     MPI_Aint lo, hi;
 
-    MPI_Type_size(type, &size);
-    random_type_span(type, count, &lo, &hi);
-    size_t data = (size_t)size * (size_t)count, span = (size_t)(hi - lo), marked = 0;
+    typemap_span(&map, count, &lo, &hi);
+    size_t data = map.size * (size_t)count, span = (size_t)(hi - lo), marked = 0;
     unsigned char *marks = malloc(data + 1);
     unsigned char *memory = calloc(span + 1, 1);
     if (marks == NULL || memory == NULL) {
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
     memset(marks, 1, data);
-    if (data > 0) {
-        MPI_Unpack(marks, (int)data, &position, memory - lo, count, type, MPI_COMM_SELF);
-    }
+    typemap_unpack(&map, count, marks, memory - lo);
     for (size_t i = 0; i < span; i++) {
         marked += memory[i];
     }
     free(memory);
     free(marks);
+    typemap_free(&map);
     return marked != data;
 }

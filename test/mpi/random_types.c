@@ -7,7 +7,7 @@
 /**
  * @file
  * Property test of MPI_Put and MPI_Get with random trees of datatypes on both sides, also with
- * absolute addresses under MPI_BOTTOM, against MPI_Pack and MPI_Unpack.
+ * absolute addresses under MPI_BOTTOM, against their typemaps.
  */
 #include "test/mpi/exchange.h"
 #include "test/mpi/random_type.h"

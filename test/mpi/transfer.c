@@ -6,22 +6,18 @@
 
 #include <stdlib.h>
 
+#include "test/mpi/typemap.h"
+
 #define MAX_BLOCKS 16
 
 tr_side_t tr_place(MPI_Datatype type, int count)
 {
     tr_side_t side = {.type = type, .count = count};
-    MPI_Aint lb, extent, true_lb, true_extent;
+    typemap_t map = typemap_of(type);
+    MPI_Aint low, high;
 
-    MPI_Type_get_extent(type, &lb, &extent);
-    MPI_Type_get_true_extent(type, &true_lb, &true_extent);
-    if (count == 0 || true_extent == 0) {
-        return side;
-    }
-    MPI_Aint last = (count - 1) * extent;
-    MPI_Aint low = true_lb + (last < 0 ? last : 0);
-    MPI_Aint high = true_lb + true_extent + (last > 0 ? last : 0);
-
+    typemap_span(&map, count, &low, &high);
+    typemap_free(&map);
     side.start = low < 0 ? (-low + TR_ALIGN - 1) / TR_ALIGN * TR_ALIGN : 0;
     side.span = side.start + high;
     return side;
@@ -93,9 +89,12 @@ static MPI_Datatype make_vector(tl_rng_t *rng, MPI_Datatype element, int n)
 {
     int block = divisor(rng, n);
     int stride = block + (int)tl_range(rng, 0, block > 64 ? 64 : block);
+    bool down = tl_range(rng, 0, 3) == 0;
     MPI_Datatype type;
 
-    MPI_Type_vector(n / block, block, tl_range(rng, 0, 3) == 0 ? -stride : stride, element, &type);
+    /* Open MPI takes a stride of -1 byte for none. */
+    down = down && stride * extent_of(element) != 1;
+    MPI_Type_vector(n / block, block, down ? -stride : stride, element, &type);
     return type;
 }
 
@@ -294,11 +293,15 @@ void tr_copy(const tr_side_t *from, const void *src, const tr_side_t *to, void *
 {
     const unsigned char *s = (const unsigned char *)src + from->start;
     unsigned char *d = (unsigned char *)dst + to->start;
-    int size, packed = 0, unpacked = 0;
+    typemap_t source = typemap_of(from->type), target = typemap_of(to->type);
+    const size_t size = source.size * (size_t)from->count;
 
-    MPI_Pack_size(from->count, from->type, MPI_COMM_SELF, &size);
-    void *buffer = tl_alloc((size_t)size);
-    TL_MPI(MPI_Pack(s, from->count, from->type, buffer, size, &packed, MPI_COMM_SELF));
-    TL_MPI(MPI_Unpack(buffer, packed, &unpacked, d, to->count, to->type, MPI_COMM_SELF));
+    TL_CHECK(size == target.size * (size_t)to->count, "%zu bytes and %zu", size,
+             target.size * (size_t)to->count);
+    void *buffer = tl_alloc(size);
+    typemap_pack(&source, from->count, s, buffer);
+    typemap_unpack(&target, to->count, buffer, d);
     free(buffer);
+    typemap_free(&source);
+    typemap_free(&target);
 }

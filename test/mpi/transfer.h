@@ -5,7 +5,8 @@
 /**
  * @file
  * The two sides of a transfer in a test: a datatype, a count, and where its data lie in a buffer;
- * makers of many shapes; and what a transfer should do, computed by MPI_Pack and MPI_Unpack.
+ * makers of many shapes; and what a transfer should do, computed from MPI's definition
+ * of the types (typemap.h).
  */
 #ifndef ONIC_TEST_TRANSFER_H
 #define ONIC_TEST_TRANSFER_H
