@@ -18,7 +18,7 @@ coll_nicbarrier_libnicbarrier_core_la_SOURCES = \
 	coll_nicbarrier/agree/sweep.h \
 	coll_nicbarrier/schedule/arrange.c \
 	coll_nicbarrier/schedule/arrange.h \
-	coll_nicbarrier/engines/oversubscription.h \
+	coll_nicbarrier/team/oversubscription.h \
 	coll_nicbarrier/engines/engine.h \
 	coll_nicbarrier/epoch/nack.c \
 	coll_nicbarrier/epoch/nack.h \
@@ -50,8 +50,8 @@ coll_nicbarrier_libnicbarrier_core_la_SOURCES = \
 	coll_nicbarrier/schedule/schedule.h \
 	coll_nicbarrier/engines/shm/shm.c \
 	coll_nicbarrier/engines/shm/shm.h \
-	coll_nicbarrier/engines/team.c \
-	coll_nicbarrier/engines/team.h \
+	coll_nicbarrier/team/team.c \
+	coll_nicbarrier/team/team.h \
 	coll_nicbarrier/engines/datagram/tombstone.c \
 	coll_nicbarrier/engines/datagram/tombstone.h
 coll_nicbarrier_libnicbarrier_core_la_CPPFLAGS = $(pure_cppflags) -D_GNU_SOURCE

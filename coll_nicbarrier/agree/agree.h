@@ -16,7 +16,7 @@
 
 #include "common/ompi_compat.h"
 
-#include "coll_nicbarrier/engines/team.h"
+#include "coll_nicbarrier/team/team.h"
 #include "ompi/communicator/communicator.h"
 
 typedef struct nicbarrier_agreement nicbarrier_agreement_t;

@@ -31,7 +31,7 @@
 #include "mpi.h"
 
 #include "coll_nicbarrier/agree/agree.h"
-#include "coll_nicbarrier/engines/team.h"
+#include "coll_nicbarrier/team/team.h"
 #include "coll_nicbarrier/component/messages.h"
 #include "coll_nicbarrier/component/overlap.h"
 #include "coll_nicbarrier/component/queue.h"

@@ -16,8 +16,8 @@
  * the message: when it comes to send it, it repeats it by its own timer until the receiver has said
  * that it got it (GOT). So the receiver need not ask again for long: it does so only lest the
  * sender has died or forgotten. Only what was promised is acknowledged: who is late has made others
- * wait anyway, and the normal path is without acknowledgements. A failure is promised to all without
- * being asked for, since who is not waiting does not ask.
+ * wait anyway, and the normal path is without acknowledgements. A failure is promised to all
+ * without being asked for, since who is not waiting does not ask.
  *
  * Pure: time is an argument, in nanoseconds of any clock that does not go back. The caller
  * serialises.

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file What a thread that waits concludes from its yields. */
-#include "coll_nicbarrier/engines/oversubscription.h"
+#include "coll_nicbarrier/team/oversubscription.h"
 
 #include "test/unit/unit.h"
 

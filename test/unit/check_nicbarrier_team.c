@@ -4,7 +4,7 @@
  */
 /** @file The team: threads in place of processes, on segments that are real, between nodes that an
  *  engine of this test connects. */
-#include "coll_nicbarrier/engines/team.h"
+#include "coll_nicbarrier/team/team.h"
 
 #include <pthread.h>
 #include <signal.h>

@@ -2,13 +2,13 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-#include "coll_nicbarrier/engines/team.h"
+#include "coll_nicbarrier/team/team.h"
 
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 
-#include "coll_nicbarrier/engines/oversubscription.h"
+#include "coll_nicbarrier/team/oversubscription.h"
 #include "common/clock.h"
 #include "common/pause.h"
 #include "common/segment.h"
