@@ -280,8 +280,7 @@ nicbarrier_team_t *nicbarrier_agreement_finish(nicbarrier_agreement_t *a)
         tell(a);
     }
     if (busy) {
-        nicbarrier_team_free(a->local.team);
-        a->local.team = NULL;
+        nicbarrier_local_abandon(&a->local);
         return team;
     }
     nicbarrier_local_fini(&a->local);

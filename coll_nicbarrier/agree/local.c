@@ -139,16 +139,22 @@ static void forget_endpoints(nicbarrier_local_t *local)
     local->endpoints = 0;
 }
 
-void nicbarrier_local_fini(nicbarrier_local_t *local)
+void nicbarrier_local_abandon(nicbarrier_local_t *local)
 {
     nicbarrier_team_free(local->team);
+    local->team = NULL;
     onic_node_hide(&local->key);
     onic_segment_unmap(&local->segment);
+    forget_endpoints(local);
+    free(local->table);
+}
+
+void nicbarrier_local_fini(nicbarrier_local_t *local)
+{
+    nicbarrier_local_abandon(local);
     for (int i = 0; i < local->attempts; i++) {
         free(local->outgoing[i]);
     }
-    forget_endpoints(local);
-    free(local->table);
 }
 
 /* ---- the node ---------------------------------------------------------------------------------

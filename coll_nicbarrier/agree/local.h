@@ -44,6 +44,9 @@ void nicbarrier_local_init(nicbarrier_local_t *local, struct ompi_communicator_t
 /** Frees what is left: the team, too, unless it was taken. */
 void nicbarrier_local_fini(nicbarrier_local_t *local);
 
+/** Frees all but what messages may still be sent from. */
+void nicbarrier_local_abandon(nicbarrier_local_t *local);
+
 /** Functions of nicbarrier_host_t, whose `arg` is a nicbarrier_local_t. */
 int32_t nicbarrier_local_member(void *arg, int32_t after);
 bool nicbarrier_local_make(void *arg, int32_t n, int32_t limit, bool named, unsigned char *key);
