@@ -125,7 +125,10 @@ static unsigned until_hopeless(nicbarrier_partner_t *p, uint64_t step, unsigned 
 {
     unsigned n = 0;
 
-    for (uint64_t now = 1; n < most && !nicbarrier_reach_hopeless(p, now); n++, now += step)
+    const uint64_t patience = NICBARRIER_REACH_ALL_PATIENCE;
+
+    for (uint64_t now = 1; n < most && !nicbarrier_reach_hopeless(p, patience, now);
+         n++, now += step)
         (void)nicbarrier_reach_ask(p, true, now);
     return n;
 }
@@ -158,10 +161,10 @@ START_TEST(not_hopeless)
     ck_assert_uint_eq(until_hopeless(&asked, 100 * MSEC, 10000), 10000);
     for (unsigned i = 1; i < 1000; i++) {
         (void)nicbarrier_reach_ask(&slow, false, i * UINT64_C(100) * MSEC);
-        ck_assert(!nicbarrier_reach_hopeless(&slow, i * UINT64_C(100) * MSEC));
+        ck_assert(!nicbarrier_reach_hopeless(&slow, 0, i * UINT64_C(100) * MSEC));
     }
     (void)nicbarrier_reach_ask(&once, true, 1);
-    ck_assert(!nicbarrier_reach_hopeless(&once, UINT64_C(3600000) * MSEC));
+    ck_assert(!nicbarrier_reach_hopeless(&once, 0, UINT64_C(3600000) * MSEC));
 }
 END_TEST
 

@@ -286,9 +286,33 @@ void nicbarrier_datagram_bury(nicbarrier_net_t *net)
     free(net);
 }
 
+/** Is there a partner that was waited for, and is out of reach (reach.h)? Remembers their hosts. */
+static bool find_unreachable(const nicbarrier_net_t *net, uint64_t patience)
+{
+    nicbarrier_datagram_t *d = &nicbarrier_datagram;
+    const uint64_t now = onic_now_nsec();
+    bool found = false;
+    for (int k = 0; k < net->nsteps; k++) {
+        const nicbarrier_partner_t *from = net->from[k];
+        if (from == NULL || !nicbarrier_reach_hopeless(from, patience, now)) {
+            continue;
+        }
+        found = true;
+        if (from->host != 0 && !is_unreachable(from->host)) {
+            d->unreachable[d->nunreachable++ % NICBARRIER_DATAGRAM_UNREACHABLE] =
+                (nicbarrier_unreachable_t){from->host, now + NICBARRIER_DATAGRAM_UNREACHABLE_NSEC};
+        }
+    }
+    return found;
+}
+
 void nicbarrier_datagram_disconnect(nicbarrier_net_t *net)
 {
     nicbarrier_datagram_lock();
+    /* Another has given up, and so ended the trial a little before this member would have. */
+    if (net->expected && !net->met) {
+        (void)find_unreachable(net, NICBARRIER_REACH_ALL_PATIENCE / 2);
+    }
     /* What was entered has to become complete, because others need the messages for that; but a
      * group in which nothing ever did was not in use. */
     const bool used = net->met || atomic_load(&net->failure) != NICBARRIER_SOUND;
@@ -303,30 +327,11 @@ void nicbarrier_datagram_disconnect(nicbarrier_net_t *net)
 /* ---- hosts out of reach -----------------------------------------------------------------------
  */
 
-/** Is there a partner that is waited for, and out of reach? Remembers their hosts. */
-static bool find_unreachable(const nicbarrier_net_t *net)
-{
-    nicbarrier_datagram_t *d = &nicbarrier_datagram;
-    const uint64_t now = onic_now_nsec();
-    bool found = false;
-    for (int k = 0; k < net->nsteps; k++) {
-        const nicbarrier_partner_t *from = net->from[k];
-        if (!(net->nacks.waits >> k & 1) || !nicbarrier_reach_hopeless(from, now)) {
-            continue;
-        }
-        found = true;
-        if (from->host != 0 && !is_unreachable(from->host)) {
-            d->unreachable[d->nunreachable++ % NICBARRIER_DATAGRAM_UNREACHABLE] =
-                (nicbarrier_unreachable_t){from->host, now + NICBARRIER_DATAGRAM_UNREACHABLE_NSEC};
-        }
-    }
-    return found;
-}
-
 bool nicbarrier_datagram_hopeless(nicbarrier_net_t *net, nicbarrier_reason_t *why)
 {
     nicbarrier_datagram_lock();
-    const bool hopeless = net->connected && net->expected && find_unreachable(net);
+    const bool hopeless =
+        net->connected && net->expected && find_unreachable(net, NICBARRIER_REACH_ALL_PATIENCE);
     if (hopeless) {
         nicbarrier_reason(why, "no way was found through the network to some leader of other "
                                "processes");

@@ -93,9 +93,9 @@ bool nicbarrier_reach_ask(nicbarrier_partner_t *p, bool expected, uint64_t now)
     return other && was_verbs;
 }
 
-bool nicbarrier_reach_hopeless(const nicbarrier_partner_t *p, uint64_t now)
+bool nicbarrier_reach_hopeless(const nicbarrier_partner_t *p, uint64_t patience, uint64_t now)
 {
-    if (p->alive || p->since == 0 || now - p->since <= NICBARRIER_REACH_ALL_PATIENCE) {
+    if (p->alive || p->since == 0 || now - p->since <= patience) {
         return false;
     }
     for (int i = 0; i < p->ncandidates; i++) {

@@ -100,8 +100,11 @@ bool nicbarrier_reach_ask(nicbarrier_partner_t *p, bool expected, uint64_t now);
  * Is there reason to believe that the partner cannot be reached? It is known to be there, has been
  * asked at all its addresses again and again, and nothing at all ever came. Who has been heard once
  * is within reach, however long it keeps silent.
+ *
+ * @param patience  nanoseconds that this must have taken: NICBARRIER_REACH_ALL_PATIENCE, or less
+ *                  where another member has come to the same conclusion
  */
-bool nicbarrier_reach_hopeless(const nicbarrier_partner_t *p, uint64_t now);
+bool nicbarrier_reach_hopeless(const nicbarrier_partner_t *p, uint64_t patience, uint64_t now);
 
 /** The partner's host says that nobody listens there: true where it must be dead by now. */
 bool nicbarrier_reach_refused(nicbarrier_partner_t *p);
