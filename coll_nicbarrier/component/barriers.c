@@ -411,8 +411,14 @@ static uint64_t number_behind(nicbarrier_barriers_t *b)
 int nicbarrier_barriers_wait(nicbarrier_barriers_t *b)
 {
     /* Where nothing else is under way nobody else looks at the queue. */
-    const bool alone = nicbarrier_queue_is_idle(&b->queue);
-    const uint64_t epoch = alone ? nicbarrier_queue_number(&b->queue) : number_behind(b);
+    const bool alone = nicbarrier_queue_is_through(&b->queue);
+    uint64_t epoch;
+    if (alone) {
+        epoch = nicbarrier_queue_number_next(&b->queue);
+        team_enter(b, epoch, 1);
+    } else {
+        epoch = number_behind(b);
+    }
     if (!nicbarrier_team_wait(b->team, epoch)) {
         const int code = code_of(b);
         return code != OMPI_SUCCESS ? code : MPI_ERR_OTHER;

@@ -59,12 +59,6 @@ bool nicbarrier_queue_may_wait(const nicbarrier_queue_t *q, uint64_t epoch)
     return q->entered >= epoch || (q->means != NULL && q->means->failure(q->arg) != 0);
 }
 
-void nicbarrier_queue_reached(nicbarrier_queue_t *q, uint64_t epoch)
-{
-    if (epoch > q->complete)
-        q->complete = epoch;
-}
-
 /** Is the first through, one way or the other? */
 static bool settle_first(nicbarrier_queue_t *q)
 {

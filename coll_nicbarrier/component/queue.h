@@ -16,7 +16,7 @@
  * Nonblocking barriers stand in the queue as items, which belong to the caller. A blocking one only
  * takes a number.
  *
- * Threads: the caller serialises; only nicbarrier_queue_is_idle may be called beside others.
+ * Threads: the caller serialises; what may be called beside others says so.
  */
 #ifndef NICBARRIER_QUEUE_H
 #define NICBARRIER_QUEUE_H
@@ -69,7 +69,11 @@ void nicbarrier_queue_add(nicbarrier_queue_t *q, nicbarrier_item_t *item);
 uint64_t nicbarrier_queue_number(nicbarrier_queue_t *q);
 bool nicbarrier_queue_may_wait(const nicbarrier_queue_t *q, uint64_t epoch);
 /** It is complete. */
-void nicbarrier_queue_reached(nicbarrier_queue_t *q, uint64_t epoch);
+static inline void nicbarrier_queue_reached(nicbarrier_queue_t *q, uint64_t epoch)
+{
+    if (epoch > q->complete)
+        q->complete = epoch;
+}
 
 /** Takes those out that are complete or have failed, in their order, and enters what the bound has
  *  held back. The list is the caller's; NULL where there are none. */
@@ -79,6 +83,21 @@ nicbarrier_item_t *nicbarrier_queue_harvest(nicbarrier_queue_t *q);
 static inline bool nicbarrier_queue_is_idle(const nicbarrier_queue_t *q)
 {
     return atomic_load_explicit(&q->idle, memory_order_acquire);
+}
+
+/** Is everything complete that was begun? May be called beside others, as nicbarrier_queue_is_idle,
+ *  by the only thread that may begin the next. */
+static inline bool nicbarrier_queue_is_through(const nicbarrier_queue_t *q)
+{
+    return nicbarrier_queue_is_idle(q) && q->complete == q->begun;
+}
+
+/** The same as nicbarrier_queue_number where everything is through, for callers in a hurry, beside
+ *  others: they enter the epoch themselves. */
+static inline uint64_t nicbarrier_queue_number_next(nicbarrier_queue_t *q)
+{
+    q->entered = ++q->begun;
+    return q->begun;
 }
 
 #endif

@@ -90,7 +90,12 @@ static void begin(member_t *m)
     if (m->begun == ITEMS || m->waits_for != 0 || (blocking && !m->knows))
         return;
     if (blocking) {
-        m->waits_for = nicbarrier_queue_number(&m->queue);
+        if (nicbarrier_queue_is_through(&m->queue)) {
+            m->waits_for = nicbarrier_queue_number_next(&m->queue);
+            enter(m, m->waits_for, 1);
+        } else {
+            m->waits_for = nicbarrier_queue_number(&m->queue);
+        }
         UNIT_CHECK(m->waits_for == (uint64_t)m->begun + BEFORE + 1);
     } else {
         nicbarrier_item_t *item = &m->items[m->items_begun++];
