@@ -44,6 +44,7 @@ struct net {
     wire_t wire[MEMBERS_MAX][MEMBERS_MAX]; /**< from, to */
     int sends, receives;                   /**< requests that are not complete */
     long messages;                         /**< that were sent */
+    bool closed;                           /**< whatever is under way fails */
     int broken;                            /**< a member whose calls fail; -1: none */
 };
 
@@ -61,7 +62,7 @@ static int start_send(void *arg, int member, const void *bytes, void **request_p
     node_t *node = arg;
 
     *request_p = NULL;
-    if (node->net->broken == node->me)
+    if (node->net->broken == node->me || node->net->closed)
         return BROKEN;
     request_t *r = request_new(node->net, node->me, member);
     r->is_send = true;
@@ -108,12 +109,13 @@ static bool try_complete(request_t *r)
 
 static int test(void *arg, void **request_p)
 {
-    (void)arg;
-    if (!try_complete(*request_p))
+    const bool closed = ((node_t *)arg)->net->closed;
+
+    if (!closed && !try_complete(*request_p))
         return 0;
     free(*request_p);
     *request_p = NULL;
-    return 1;
+    return closed ? BROKEN : 1;
 }
 
 static const nicbarrier_messages_ops_t ops = {start_send, start_receive, test};
@@ -134,10 +136,14 @@ static net_t *make(int n, uint64_t seed)
     return net;
 }
 
+/** What is under way would keep the memory. */
 static void unmake(net_t *net)
 {
-    for (int i = 0; i < net->n; i++)
+    net->closed = true;
+    for (int i = 0; i < net->n; i++) {
+        (void)nicbarrier_messages_progress(net->node[i].messages);
         nicbarrier_messages_free(net->node[i].messages);
+    }
     free(net);
 }
 
