@@ -113,13 +113,16 @@ static bool is_revoked(void *comm)
 
 /* ---- life ----------------------------------------------------------------------------------- */
 
+/** Once, though threads may make the first barriers of several communicators at the same time. */
 static int register_progress(void)
 {
-    if (component()->progressing) {
-        return OMPI_SUCCESS;
+    int rc = OMPI_SUCCESS;
+    lock();
+    if (!component()->progressing) {
+        rc = opal_progress_register(nicbarrier_progress);
+        component()->progressing = rc == OMPI_SUCCESS;
     }
-    int rc = opal_progress_register(nicbarrier_progress);
-    component()->progressing = rc == OMPI_SUCCESS;
+    unlock();
     return rc;
 }
 
