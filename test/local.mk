@@ -357,6 +357,7 @@ tsan_rows = --ranks 2,3 --pmls ob1 --windows allocate,dynamic --methods auto,pac
 
 if THREAD_SANITIZER
 AM_TESTS_ENVIRONMENT = \
+	CK_TIMEOUT_MULTIPLIER=5; export CK_TIMEOUT_MULTIPLIER; \
 	TSAN_OPTIONS="$${TSAN_OPTIONS-suppressions=$(abs_srcdir)/test/suppressions/tsan.txt}"; \
 	export TSAN_OPTIONS;
 
