@@ -212,8 +212,8 @@ static void note_skew(nicbarrier_barriers_t *b, uint64_t epoch)
     }
 }
 
-/** The agreement is over: those who stand in queue enter. A blocking barrier of another thread
- *  looks at `ready` without the lock, and must not enter before them. */
+/** The agreement is over: those that wait in the queue are entered. A blocking barrier of another
+ * thread looks at `ready` without the lock, and must not enter before them. */
 static void end_agreement(nicbarrier_barriers_t *b)
 {
     b->team = nicbarrier_agreement_finish(b->agreement);
@@ -236,7 +236,7 @@ static void end_agreement(nicbarrier_barriers_t *b)
     atomic_store_explicit(&b->ready, true, memory_order_release);
 }
 
-/** Is the first in queue through already? */
+/** Is the first of the queue through already? */
 static bool first_is_done(const nicbarrier_barriers_t *b)
 {
     const nicbarrier_queue_t *q = &b->queue;
@@ -380,7 +380,7 @@ bool nicbarrier_barriers_settle(nicbarrier_barriers_t *b)
 {
     bool settled = false;
     while (!settled) {
-        /* The agreement that nobody stands in queue for is moved on here. */
+        /* The agreement that no barrier waits for is moved on here. */
         if (try_lock()) {
             if (b->agreement != NULL) {
                 (void)step(b);

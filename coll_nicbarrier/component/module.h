@@ -100,13 +100,17 @@ static inline void nicbarrier_add(unsigned long long *counter, unsigned long lon
 /** The same for objects in use, of which none may be lost. */
 static inline void nicbarrier_add_live(unsigned long long *counter, long long n)
 {
-    (void)__atomic_fetch_add(counter, (unsigned long long)n, __ATOMIC_RELAXED);
+    if (opal_using_threads()) {
+        (void)__atomic_fetch_add(counter, (unsigned long long)n, __ATOMIC_RELAXED);
+    } else {
+        nicbarrier_add(counter, (unsigned long long)n);
+    }
 }
 
 int nicbarrier_params_register(const mca_base_component_t *component);
 /** Checks the values after all sources were read: errors get a text and a code. */
 int nicbarrier_params_check(void);
-/** Appends the values that must be the same on all ranks, as a queue for the user. */
+/** Appends the values that must be the same on all ranks, as a line for the user. */
 void nicbarrier_params_describe(char *text, size_t size);
 /** Takes over the values that must be the same from what another process describes. False, with
  *  nothing changed, where one of them is missing or none that can be. */
@@ -153,10 +157,10 @@ struct nicbarrier_barriers {
     nicbarrier_agreement_t *agreement; /**< under way */
     nicbarrier_team_t *team;
     nicbarrier_messages_t *messages; /**< in case that there will be no team */
-    _Atomic bool ready;              /**< there is a team, and who stood in queue has entered it */
-    unsigned steps;                  /**< turns of progress without an end of the first */
-    nicbarrier_overlap_t overlap;    /**< of leaders of a network part */
-    nicbarrier_barriers_t *next;     /**< of all */
+    _Atomic bool ready; /**< there is a team, and what was in the queue has been entered */
+    unsigned steps;     /**< turns of progress without an end of the first */
+    nicbarrier_overlap_t overlap; /**< of leaders of a network part */
+    nicbarrier_barriers_t *next;  /**< of all */
     nicbarrier_barriers_t *next_busy;
     bool busy; /**< in the component's list */
 };
