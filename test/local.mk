@@ -213,6 +213,7 @@ mpi_programs = \
 	test/mpi/barrier \
 	test/mpi/barrier_away \
 	test/mpi/barrier_beside \
+	test/mpi/barrier_broken \
 	test/mpi/barrier_churn \
 	test/mpi/barrier_unreachable \
 	test/mpi/barrier_cycles \
@@ -307,6 +308,10 @@ test_mpi_flatten_DEPENDENCIES = $(internal_dependencies)
 test_mpi_flatten_shapes_LDADD = $(internal_ldadd)
 test_mpi_flatten_shapes_LDFLAGS = $(internal_ldflags)
 test_mpi_flatten_shapes_DEPENDENCIES = $(internal_dependencies)
+
+test_mpi_barrier_broken_LDADD = $(internal_ldadd)
+test_mpi_barrier_broken_LDFLAGS = $(internal_ldflags)
+test_mpi_barrier_broken_DEPENDENCIES = $(internal_dependencies)
 
 test_mpi_node_LDADD = $(internal_ldadd)
 test_mpi_node_LDFLAGS = $(internal_ldflags)

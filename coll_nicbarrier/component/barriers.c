@@ -104,6 +104,29 @@ static int messages_failure(void *arg)
 
 static const nicbarrier_means_t by_messages = {messages_enter, messages_done, messages_failure};
 
+static void broken_enter(void *arg, uint64_t epoch, uint64_t count)
+{
+    (void)arg;
+    (void)epoch;
+    (void)count;
+}
+
+static bool broken_done(void *arg, uint64_t epoch)
+{
+    (void)arg;
+    (void)epoch;
+    return false;
+}
+
+static int broken_failure(void *arg)
+{
+    const nicbarrier_barriers_t *b = arg;
+    return ONIC_REVOKED(b->comm) ? ONIC_ERR_REVOKED : b->broken;
+}
+
+/** The others may still wait for this rank in the agreement: nothing would meet theirs. */
+static const nicbarrier_means_t by_nothing = {broken_enter, broken_done, broken_failure};
+
 #if ONIC_CAN_REVOKE
 static bool is_revoked(void *comm)
 {
@@ -214,10 +237,15 @@ static void note_skew(nicbarrier_barriers_t *b, uint64_t epoch)
 
 /** The agreement is over: those that wait in the queue are entered. A blocking barrier of another
  * thread looks at `ready` without the lock, and must not enter before them. */
-static void end_agreement(nicbarrier_barriers_t *b)
+static void end_agreement(nicbarrier_barriers_t *b, bool broken)
 {
     b->team = nicbarrier_agreement_finish(b->agreement);
     b->agreement = NULL;
+    if (broken) {
+        b->broken = MPI_ERR_OTHER;
+        nicbarrier_queue_use(&b->queue, &by_nothing, b);
+        return;
+    }
     if (b->team == NULL) {
         nicbarrier_add(&nicbarrier_counters.declined, 1);
         nicbarrier_queue_use(&b->queue, &by_messages, b);
@@ -250,11 +278,15 @@ static int step(nicbarrier_barriers_t *b)
     if (b->overlap.left != 0) {
         nicbarrier_overlap_back(&b->overlap, onic_now_nsec());
     }
-    if (b->agreement != NULL && nicbarrier_agreement_progress(b->agreement) != 0) {
-        end_agreement(b);
+    if (b->agreement != NULL) {
+        const int rc = nicbarrier_agreement_progress(b->agreement);
+        if (rc == 0) {
+            return events;
+        }
+        end_agreement(b, rc != 1);
         events++;
     }
-    if (b->agreement != NULL) {
+    if (b->broken != 0) {
         return events;
     }
     if (b->team == NULL) {
@@ -376,7 +408,7 @@ void nicbarrier_barriers_begin(nicbarrier_barriers_t *b, nicbarrier_request_t *r
     }
 }
 
-bool nicbarrier_barriers_settle(nicbarrier_barriers_t *b)
+bool nicbarrier_barriers_settle(nicbarrier_barriers_t *b, int *rc_p)
 {
     bool settled = false;
     while (!settled) {
@@ -392,6 +424,7 @@ bool nicbarrier_barriers_settle(nicbarrier_barriers_t *b)
             opal_progress();
         }
     }
+    *rc_p = b->broken != 0 ? b->broken : OMPI_SUCCESS;
     return b->team != NULL;
 }
 

@@ -75,7 +75,10 @@ static int first_barrier(nicbarrier_module_t *m, struct ompi_communicator_t *com
     if (rc != OMPI_SUCCESS) {
         return rc;
     }
-    if (b != NULL && !nicbarrier_barriers_settle(b)) {
+    if (b != NULL && !nicbarrier_barriers_settle(b, &rc)) {
+        if (rc != OMPI_SUCCESS) {
+            return rc;
+        }
         m->below_for_good = true;
         b = NULL;
     }
@@ -123,12 +126,15 @@ static nicbarrier_barriers_t *ours_for_persistent(nicbarrier_module_t *m,
     *rc_p = OMPI_SUCCESS;
     /* One agreement at a time: messages of two would be taken for each other's. And what one has
      * found holds for the next, which would ask the same. */
-    if (m->barriers != NULL && !nicbarrier_barriers_settle(m->barriers)) {
+    if (m->barriers != NULL && !nicbarrier_barriers_settle(m->barriers, rc_p)) {
+        if (*rc_p != OMPI_SUCCESS) {
+            return NULL;
+        }
         m->below_for_good = true;
     }
     nicbarrier_barriers_t *b =
         m->below_for_good ? NULL : nicbarrier_barriers_new(comm, ++m->agreements, rc_p);
-    if (b != NULL && !nicbarrier_barriers_settle(b)) {
+    if (b != NULL && !nicbarrier_barriers_settle(b, rc_p)) {
         nicbarrier_barriers_free(b);
         b = NULL;
     }

@@ -157,6 +157,7 @@ struct nicbarrier_barriers {
     nicbarrier_agreement_t *agreement; /**< under way */
     nicbarrier_team_t *team;
     nicbarrier_messages_t *messages; /**< in case that there will be no team */
+    int broken;         /**< MPI's code: the agreement has ended in an error here; or 0 */
     _Atomic bool ready; /**< there is a team, and what was in the queue has been entered */
     unsigned steps;     /**< turns of progress without an end of the first */
     nicbarrier_overlap_t overlap; /**< of leaders of a network part */
@@ -172,8 +173,9 @@ nicbarrier_barriers_t *nicbarrier_barriers_new(struct ompi_communicator_t *comm,
 /** Nothing of it may be under way. */
 void nicbarrier_barriers_free(nicbarrier_barriers_t *b);
 /** Waits until the agreement is over. True where there is a team; false where there is none: on all
- *  ranks alike, and all know from here on. */
-bool nicbarrier_barriers_settle(nicbarrier_barriers_t *b);
+ *  ranks alike, and all know from here on, unless the code in *rc_p says that it has ended in an
+ *  error here. */
+bool nicbarrier_barriers_settle(nicbarrier_barriers_t *b, int *rc_p);
 /** Begins the next barrier, nonblocking. The request stands in the queue until it is complete. */
 void nicbarrier_barriers_begin(nicbarrier_barriers_t *b, nicbarrier_request_t *request);
 /** Does a whole barrier; it is ready. Returns OMPI_SUCCESS, or MPI's code where a process or a
