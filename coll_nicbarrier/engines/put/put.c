@@ -234,7 +234,7 @@ static int open_outlets(nicbarrier_net_t *net, const nicbarrier_step_t *steps, i
 static void begin_rule(nicbarrier_net_t *net, const nicbarrier_step_t *steps, int n)
 {
     uint64_t sends = 0, waits = 0;
-    for (int k = 0; k < n; k++) {
+    for (int k = 0; k < n && k < NICBARRIER_RULE_STEPS; k++) {
         sends |= (uint64_t)(steps[k].send_to != NICBARRIER_NOBODY) << k;
         waits |= (uint64_t)(steps[k].wait_for != NICBARRIER_NOBODY) << k;
     }
