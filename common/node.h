@@ -153,7 +153,7 @@ typedef struct onic_locality {
     int32_t cache; /**< last-level cache */
 } onic_locality_t;
 
-/** The place of this process, from Open MPI's hwloc topology and the binding. Thread-safe. */
+/** Where this process runs, from Open MPI's hwloc topology and the binding. Thread-safe. */
 ONIC_EXPORT onic_locality_t onic_locality(void);
 
 /** Bytes of one core's L2 and of the shared L3 cache, from Open MPI's hwloc topology; defaults of

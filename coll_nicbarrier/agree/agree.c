@@ -231,17 +231,18 @@ static void tell(const nicbarrier_agreement_t *a)
 {
     static atomic_bool told;
     const nicbarrier_protocol_t *m = &a->protocol;
-    const char *why = a->local.why.text;
-    bool mine = (m->verdict == NICBARRIER_DECLINED || m->verdict == NICBARRIER_ERROR) &&
-                nicbarrier_protocol_speaker(m) == m->setup.me;
+    const bool broken = m->verdict == NICBARRIER_ERROR || a->rc != OMPI_SUCCESS;
+    const char *why = a->rc != OMPI_SUCCESS ? "a message has failed" : a->local.why.text;
+    bool mine = broken || (m->verdict == NICBARRIER_DECLINED &&
+                           nicbarrier_protocol_speaker(m) == m->setup.me);
     if (mine && why[0] != '\0' && !atomic_exchange(&told, true)) {
         char name[256] = "?";
         (void)gethostname(name, sizeof(name) - 1);
-        opal_output(
-            0,
-            "coll_nicbarrier: barriers of communicator \"%s\" are left to the module below: "
-            "%s (rank %d on %s)",
-            a->comm->c_name, why, (int)m->setup.me, name);
+        opal_output(0, "coll_nicbarrier: barriers of communicator \"%s\" %s: %s (rank %d on %s)",
+                    a->comm->c_name,
+                    broken ? "fail, because the agreement on an engine has ended in an error"
+                           : "are left to the module below",
+                    why, (int)m->setup.me, name);
     }
 }
 

@@ -47,7 +47,8 @@ nicbarrier_agreement_t *nicbarrier_agreement_start(struct ompi_communicator_t *c
 int nicbarrier_agreement_progress(nicbarrier_agreement_t *a);
 
 /** Ends it, over or not: the team, or NULL where somebody could not, after the rank that could
- *  not has said why (once in each process). On all ranks the same. */
+ *  not has said why (once in each process). The same on all ranks, unless
+ *  nicbarrier_agreement_progress has returned an error. */
 nicbarrier_team_t *nicbarrier_agreement_finish(nicbarrier_agreement_t *a);
 
 #endif

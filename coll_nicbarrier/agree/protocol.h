@@ -44,12 +44,8 @@
 #include "coll_nicbarrier/engines/engine.h"
 #include "coll_nicbarrier/schedule/schedule.h"
 
-/** In place of an engine's number: the best; and as what was found: none. */
-#define NICBARRIER_ANY_ENGINE (-1)
 /** The number of the engine of a node alone. */
 #define NICBARRIER_NODE_ENGINE 0
-/** Children of a vertex of the gather schedule, in all engines. */
-#define NICBARRIER_GATHER_DEGREE 4
 
 /** What an engine is, as far as the agreement wants to know. */
 typedef struct nicbarrier_candidate {

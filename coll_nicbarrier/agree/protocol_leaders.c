@@ -150,7 +150,7 @@ static int32_t partner_of(const nicbarrier_protocol_t *m, int k)
     static const int slot[4] = {0, 1, 1, 0};
     nicbarrier_step_t steps[NICBARRIER_STEPS_MAX];
     const int n = nicbarrier_schedule((nicbarrier_schedule_kind_t)m->setup.schedule,
-                                      NICBARRIER_GATHER_DEGREE, m->ring.me, m->ring.n, steps);
+                                      NICBARRIER_DEGREE, m->ring.me, m->ring.n, steps);
 
     return partner_in(steps, n, k / 4 * 2 + slot[k % 4]);
 }

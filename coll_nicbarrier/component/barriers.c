@@ -4,8 +4,8 @@
  */
 /**
  * @file
- * The barriers of a communicator: agreement, then a team or messages, and the completion of
- * requests. Which barrier is entered when, queue.h knows.
+ * The barriers of a communicator: agreement, then a team, messages or, after an error, nothing;
+ * and the completion of requests. Which barrier is entered when, queue.h knows.
  */
 #include "coll_nicbarrier/component/module.h"
 

@@ -66,7 +66,7 @@ void nicbarrier_announce(void)
         const nicbarrier_engine_t *engine = nicbarrier_engines[kind];
         if (engine->extras->announce != NULL &&
             (p->engine == kind ||
-             (p->engine == NICBARRIER_AUTO && p->priority > PRIORITY_OF_STOCK))) {
+             (p->engine == NICBARRIER_ANY_ENGINE && p->priority > PRIORITY_OF_STOCK))) {
             engine->extras->announce(p->engine == kind);
         }
     }

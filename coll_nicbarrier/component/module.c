@@ -45,7 +45,8 @@ OBJ_CLASS_INSTANCE(nicbarrier_module_t, mca_coll_base_module_t, construct, destr
 
 /* ---- barriers ------------------------------------------------------------------------------- */
 
-/** Those of the communicator, begun if this is the call to do that; NULL: the module below. */
+/** Those of the communicator, begun if this is the call to do that; NULL: the module below,
+ *  or an error in *rc_p. */
 static nicbarrier_barriers_t *ours_for_call(nicbarrier_module_t *m,
                                             struct ompi_communicator_t *comm, int *rc_p)
 {
@@ -119,7 +120,8 @@ static int ibarrier(struct ompi_communicator_t *comm, ompi_request_t **request,
     return OMPI_SUCCESS;
 }
 
-/** Those of a persistent request, settled; NULL: the module below, for all. */
+/** Those of a persistent request, settled; NULL: the module below, for all, or an error in *rc_p.
+ */
 static nicbarrier_barriers_t *ours_for_persistent(nicbarrier_module_t *m,
                                                   struct ompi_communicator_t *comm, int *rc_p)
 {

@@ -15,7 +15,8 @@
  * start the collectives of that module in the same order. So they become messages of our own
  * (messages.h), and nonblocking barriers stay so until a blocking one, or a persistent one is made:
  * in these all ranks wait for the end of the agreement. From then on everything goes to the module
- * below.
+ * below. An agreement that ends in an error here fails all barriers of the communicator, since
+ * others may still wait for this rank in it.
  *
  * Locks: `lock` of the component guards all queues and lists; it is held shortly, never while
  * waiting, and not when requests are completed, whose callbacks may do anything.
@@ -42,20 +43,15 @@
 
 /* ---- component ------------------------------------------------------------------------------ */
 
-/** In place of an engine's number: that which does best. */
-#define NICBARRIER_AUTO (-1)
-/** The number of engine shm. */
-#define NICBARRIER_SHM 0
-
 /** Values of the MCA parameters (params.c documents them). */
 typedef struct nicbarrier_params {
     int priority;
-    int engine; /**< its number in nicbarrier_engines, or NICBARRIER_AUTO */
+    int engine; /**< its number in nicbarrier_engines, or NICBARRIER_ANY_ENGINE */
     int setup_call;
     int ppn;
     int spin;
     bool skew;
-    uint64_t fingerprint; /**< of those that must be the same on all ranks */
+    uint64_t fingerprint; /**< of those whose values of rank 0 hold for the job */
     nicbarrier_engine_settings_t settings;
 } nicbarrier_params_t;
 
@@ -110,14 +106,13 @@ static inline void nicbarrier_add_live(unsigned long long *counter, long long n)
 int nicbarrier_params_register(const mca_base_component_t *component);
 /** Checks the values after all sources were read: errors get a text and a code. */
 int nicbarrier_params_check(void);
-/** Appends the values that must be the same on all ranks, as a line for the user. */
+/** Appends the values of which those of rank 0 hold for the job, as a line for the user. */
 void nicbarrier_params_describe(char *text, size_t size);
 /** Takes over the values that must be the same from what another process describes. False, with
  *  nothing changed, where one of them is missing or none that can be. */
 bool nicbarrier_params_adopt(const char *text);
 /** Has the user asked for this component? Otherwise others do the barriers. */
 bool nicbarrier_params_wanted(void);
-const char *nicbarrier_kind_name(int kind);
 int nicbarrier_pvars_register(const mca_base_component_t *component);
 
 /** Has the engines that may be wanted say what they have to before other components begin. */

@@ -118,11 +118,6 @@ static void describe_engines(void)
     }
 }
 
-const char *nicbarrier_kind_name(int kind)
-{
-    return engine_words[kind + 1];
-}
-
 /* ---- tables ------------------------------------------------------------------------------------
  */
 

@@ -7,8 +7,8 @@
  * What an engine is: something that carries barriers between the members of a group.
  *
  * A *group* are the processes that take part: for a network engine one leader of each node, the
- * other processes of the node being behind the leader in shared memory (shm.h does that part and
- * the composition). A communicator has at most one group, made once by the agreement (agree.h).
+ * other processes of the node being behind the leader in shared memory (shm.h does that part,
+ * team.h joins the two). An agreement makes a group for each engine that it tries (agree.h).
  *
  * Barriers of a group are numbered from 1: the *epoch*. Everything is cumulative. To enter epoch e
  * is to have entered all epochs up to e; epoch e is complete at a member when every member is known
@@ -55,7 +55,7 @@ typedef struct nicbarrier_reason {
 typedef struct nicbarrier_param {
     const char *name;                /**< NULL ends a table */
     const char *help;                /**< without a full stop; the range or the words are added */
-    bool same;                       /**< must be the same on all ranks */
+    bool same;                       /**< rank 0's value holds for the job */
     int *number;                     /**< a number, or the index of the word */
     int min, max;                    /**< of a number */
     const char *const *words;        /**< the words, ended by NULL; NULL: this is no word */
@@ -257,6 +257,9 @@ typedef struct nicbarrier_engine {
 /** Writes the reason as printf does. */
 void nicbarrier_reason(nicbarrier_reason_t *why, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/** In place of an engine's number: the best; and as what was found: none. */
+#define NICBARRIER_ANY_ENGINE (-1)
 
 /** Most engines there can be. */
 #define NICBARRIER_ENGINES_MAX 8

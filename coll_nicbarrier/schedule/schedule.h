@@ -33,6 +33,8 @@ typedef enum nicbarrier_schedule_kind {
 /** In place of a rank: nobody. */
 #define NICBARRIER_NOBODY (-1)
 
+/** Of the tree, in all engines: the agreement carries endpoints to the partners that follow. */
+#define NICBARRIER_DEGREE     4
 #define NICBARRIER_DEGREE_MIN 2
 #define NICBARRIER_DEGREE_MAX 16
 /** No schedule has more steps. */

@@ -76,10 +76,11 @@ int nicbarrier_team_connect(nicbarrier_team_t *t, const nicbarrier_endpoints_t *
 void nicbarrier_team_drop_network(nicbarrier_team_t *t);
 
 /** Leader: enters the first epoch, which is no barrier of the user's but shows that the engine gets
- *  through. True once it is complete; makes progress. */
+ *  through. */
 void nicbarrier_team_begin_trial(nicbarrier_team_t *t);
 /** All leaders have begun it. */
 void nicbarrier_team_expect(nicbarrier_team_t *t);
+/** Is it complete? Makes progress. */
 bool nicbarrier_team_trial_done(nicbarrier_team_t *t);
 /** It never will be, for a reason. */
 bool nicbarrier_team_trial_hopeless(nicbarrier_team_t *t, nicbarrier_reason_t *why);
@@ -104,7 +105,7 @@ bool nicbarrier_team_done(nicbarrier_team_t *t, uint64_t epoch);
 
 /** Is a connection lost that this team needs, or a process of it dead, so that what is not complete
  *  now may never be? All of a node know from each other, and by the leader's engine all others.
- * Stays so. */
+ *  Stays so. */
 nicbarrier_failure_t nicbarrier_team_failure(nicbarrier_team_t *t);
 
 /** An MPI thread has waited for long: looks whether processes of this node have died, unless that

@@ -163,7 +163,7 @@ static void check_partners(const world_t *w, const outcome_t *o, int32_t i)
     nicbarrier_step_t steps[NICBARRIER_STEPS_MAX];
     const sim_rank_t *r = &w->sim.rank[o->leader[i]];
     const int n = nicbarrier_schedule((nicbarrier_schedule_kind_t)w->common.schedule,
-                                      NICBARRIER_GATHER_DEGREE, i, o->leaders, steps);
+                                      NICBARRIER_DEGREE, i, o->leaders, steps);
     bool is_partner[MOST] = {false};
     uint32_t partners = 0, xor = 0;
 

@@ -424,7 +424,7 @@ START_TEST(a_death_is_noticed)
 }
 END_TEST
 
-START_TEST(who_was_not_asked_is_not_deaf)
+START_TEST(who_was_not_asked_is_not_unreachable)
 {
     run(&(scenario_t){
         .run = ask_nobody, .n = 2, .nack_usec = 1000000, .verbs = NICBARRIER_VERBS_NEVER});
@@ -514,7 +514,7 @@ int main(void)
                                   strangers_are_refused,
                                   opened_again,
                                   what_was_lost_is_remembered,
-                                  who_was_not_asked_is_not_deaf,
+                                  who_was_not_asked_is_not_unreachable,
                                   who_is_late_is_not_given_up,
                                   a_flood_wakes_nobody,
                                   a_failure_is_told,

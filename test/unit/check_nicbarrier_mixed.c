@@ -4,8 +4,8 @@
  */
 /**
  * @file
- * Engine datagram over two transports. In place of verbs there is one made for the test, which uses
- * sockets, too, and of which members may lack the device, or be unreachable or dumb.
+ * Engine datagram over two transports. In address of verbs there is one made for the test, which
+ * uses sockets, too, and of which members may lack the device, or be unreachable or dumb.
  */
 #include "test/unit/nicbarrier_group.h"
 
@@ -146,7 +146,7 @@ static void first_is_absent(int me)
     fake.absent = me == 0;
 }
 
-static void first_is_deaf(int me)
+static void first_hears_nothing(int me)
 {
     fake.unreachable = me == 0;
 }
@@ -156,7 +156,7 @@ static void first_is_dumb(int me)
     fake.dumb = me == 0;
 }
 
-static void all_are_deaf(int me)
+static void all_hear_nothing(int me)
 {
     fake.unreachable = me >= 0;
 }
@@ -250,12 +250,12 @@ START_TEST(transports)
         {by_udp_alone, 3, 0, 0, d, NICBARRIER_VERBS_NEVER, NULL},
         {by_both, 4, 0, 0, d, here, first_is_absent},
         {by_both, 4, 50, 0, d, here, first_is_absent},
-        {by_udp_at_last, 2, 0, 0, d, here, first_is_deaf},
-        {by_udp_at_last, 4, 0, 0, d, here, first_is_deaf},
+        {by_udp_at_last, 2, 0, 0, d, here, first_hears_nothing},
+        {by_udp_at_last, 4, 0, 0, d, here, first_hears_nothing},
         {by_udp_at_last, 4, 0, 0, g, here, first_is_dumb},
         {by_udp_at_last, 5, 50, 0, d, here, first_is_dumb},
-        {by_udp_from_both_sides, 4, 0, 0, d, here, all_are_deaf},
-        {by_udp_from_both_sides, 3, 50, 0, d, here, all_are_deaf},
+        {by_udp_from_both_sides, 4, 0, 0, d, here, all_hear_nothing},
+        {by_udp_from_both_sides, 3, 50, 0, d, here, all_hear_nothing},
     };
 
     ck_assert_int_eq(sizeof(all) / sizeof(all[0]), 12);
@@ -289,7 +289,7 @@ static void slow(test_t *t)
     engine->disconnect(t->net);
 }
 
-START_TEST(slow_is_not_deaf)
+START_TEST(slow_is_not_unreachable)
 {
     run(&(scenario_t){.run = slow, .n = 3});
 }
@@ -313,7 +313,7 @@ static void nothing(test_t *t)
 START_TEST(verbs_or_nothing)
 {
     run(&(scenario_t){
-        .run = nothing, .n = 2, .verbs = NICBARRIER_VERBS_ALWAYS, .prepare = all_are_deaf});
+        .run = nothing, .n = 2, .verbs = NICBARRIER_VERBS_ALWAYS, .prepare = all_hear_nothing});
 }
 END_TEST
 
@@ -361,11 +361,11 @@ START_TEST(reasons)
 {
     nicbarrier_udp_address_t udp = {
         .host = 1, .cookie = 2, .port = 3, .n = 1, .ip = {{4, 8, {10}}}};
-    unsigned char place[NICBARRIER_UDP_ADDRESS_SIZE];
-    nicbarrier_parts_t parts = {{place, (const unsigned char *)"xyz"}, {0, 2}};
+    unsigned char address[NICBARRIER_UDP_ADDRESS_SIZE];
+    nicbarrier_parts_t parts = {{address, (const unsigned char *)"xyz"}, {0, 2}};
     nicbarrier_reason_t why = {""};
 
-    parts.len[0] = nicbarrier_udp_address_encode(&udp, place);
+    parts.len[0] = nicbarrier_udp_address_encode(&udp, address);
     ck_assert(connects_by(NICBARRIER_VERBS_AUTO, &parts, &why));
     ck_assert(connects_by(NICBARRIER_VERBS_ALWAYS, &parts, &why));
     ck_assert(connects_by(NICBARRIER_VERBS_NEVER, &parts, &why));
@@ -379,7 +379,7 @@ START_TEST(reasons)
 
     /* No address to reach it by UDP: mine. */
     memcpy(udp.ip[0].bytes, (const uint8_t[]){127, 0, 0, 1}, 4);
-    parts.len[0] = nicbarrier_udp_address_encode(&udp, place);
+    parts.len[0] = nicbarrier_udp_address_encode(&udp, address);
     ck_assert(!connects_by(NICBARRIER_VERBS_AUTO, &parts, &why));
     ck_assert_ptr_nonnull(strstr(why.text, "no address"));
     parts.len[1] = 2;
@@ -399,8 +399,8 @@ END_TEST
 int main(void)
 {
     const TTest *const each[] = {transports};
-    const TTest *const tests[] = {slow_is_not_deaf, verbs_or_nothing, answers_from_who_has_left,
-                                  progress_while_computing, reasons};
+    const TTest *const tests[] = {slow_is_not_unreachable, verbs_or_nothing,
+                                  answers_from_who_has_left, progress_while_computing, reasons};
 
     return unit_run_loop("nicbarrier_mixed", each, 1, 12, tests, sizeof(tests) / sizeof(tests[0]));
 }

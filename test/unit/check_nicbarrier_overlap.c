@@ -12,7 +12,7 @@
 #define LONG  (2 * NICBARRIER_OVERLAP_LONG)
 
 typedef struct program {
-    nicbarrier_overlap_t habit;
+    nicbarrier_overlap_t overlap;
     uint64_t now;
     uint64_t begun, done;
     unsigned handed; /* times that a long absence was expected */
@@ -20,16 +20,16 @@ typedef struct program {
 
 static void begin(program_t *p)
 {
-    nicbarrier_overlap_back(&p->habit, p->now);
+    nicbarrier_overlap_back(&p->overlap, p->now);
     p->begun++;
-    p->handed += nicbarrier_overlap_leave(&p->habit, p->begun, p->now);
+    p->handed += nicbarrier_overlap_leave(&p->overlap, p->begun, p->now);
 }
 
 static void finish(program_t *p)
 {
-    nicbarrier_overlap_back(&p->habit, p->now);
+    nicbarrier_overlap_back(&p->overlap, p->now);
     while (p->done < p->begun)
-        nicbarrier_overlap_done(&p->habit, ++p->done);
+        nicbarrier_overlap_done(&p->overlap, ++p->done);
 }
 
 /* `burst` barriers one behind the other, then the absence, then waiting for all. */
@@ -66,7 +66,7 @@ START_TEST(waiting_at_once_is_not_computing)
 }
 END_TEST
 
-START_TEST(habits_change)
+START_TEST(overlap_changes)
 {
     program_t p = {.now = 1};
 
@@ -180,7 +180,7 @@ int main(void)
     const TTest *const each[] = {as_the_reference};
     const TTest *const tests[] = {computing_is_learnt_in_two,
                                   waiting_at_once_is_not_computing,
-                                  habits_change,
+                                  overlap_changes,
                                   one_exception_changes_nothing,
                                   bursts_count_as_one,
                                   nobody_left};

@@ -37,5 +37,5 @@ int main(void)
 {
     const TTest *const tests[] = {spinning, sleeping};
 
-    return unit_run("nicbarrier_crowd", tests, sizeof(tests) / sizeof(tests[0]));
+    return unit_run("nicbarrier_oversubscription", tests, sizeof(tests) / sizeof(tests[0]));
 }

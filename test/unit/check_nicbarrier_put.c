@@ -17,7 +17,7 @@
 /* Check still has this old name. */
 #undef fail
 
-enum { MEMBERS_MAX = 9, ENDPOINT_ROOM = 64, DEGREE = 4 };
+enum { MEMBERS_MAX = 9, ENDPOINT_ROOM = 64 };
 
 static const nicbarrier_engine_t *const engine = &nicbarrier_engine_put;
 
@@ -137,7 +137,7 @@ static void cut(int first, int n)
 static void cut_from(const group_t *g, int a, int b)
 {
     nicbarrier_step_t steps[NICBARRIER_STEPS_MAX];
-    const int n = nicbarrier_schedule(g->schedule, DEGREE, a, g->n, steps);
+    const int n = nicbarrier_schedule(g->schedule, NICBARRIER_DEGREE, a, g->n, steps);
     int remote = g->first_remote[a];
 
     for (int k = 0; k < n; k++) {
@@ -165,7 +165,7 @@ static void cut_off(const group_t *g, int a)
 static int a_partner(const group_t *g, int a)
 {
     nicbarrier_step_t steps[NICBARRIER_STEPS_MAX];
-    const int n = nicbarrier_schedule(g->schedule, DEGREE, a, g->n, steps);
+    const int n = nicbarrier_schedule(g->schedule, NICBARRIER_DEGREE, a, g->n, steps);
     int k = (int)unit_below(&wire.random, (uint64_t)n);
 
     while (steps[k].send_to == NICBARRIER_NOBODY)

@@ -207,5 +207,5 @@ int main(void)
     const TTest *const tests[] = {round_trip, damaged, nearest_first, as_many_as_there_can_be,
                                   networks,   filters};
 
-    return unit_run("nicbarrier_ip", tests, sizeof(tests) / sizeof(tests[0]));
+    return unit_run("nicbarrier_udp_address", tests, sizeof(tests) / sizeof(tests[0]));
 }

@@ -267,8 +267,8 @@ static const nicbarrier_host_t host = {.send = send,
 /* ---- the world --------------------------------------------------------------------------------
  */
 
-static void place(sim_t *sim, const int32_t *node, int32_t r, int32_t *first, int32_t *last,
-                  int32_t *n)
+static void put_on_node(sim_t *sim, const int32_t *node, int32_t r, int32_t *first, int32_t *last,
+                        int32_t *n)
 {
     sim->rank[r].next = -1;
     if (n[node[r]]++ == 0)
@@ -290,7 +290,7 @@ void sim_init(sim_t *sim, int32_t n, const int32_t *node, nicbarrier_setup_t com
     ck_assert(first != NULL && last != NULL && count != NULL);
     ck_assert(sim->rank != NULL && sim->list != NULL);
     for (int32_t r = 0; r < n; r++)
-        place(sim, node, r, first, last, count);
+        put_on_node(sim, node, r, first, last, count);
     for (int32_t r = 0; r < n; r++) {
         nicbarrier_setup_t *s = &sim->rank[r].m.setup;
         *s = common;

@@ -31,7 +31,7 @@ typedef struct event {
     nicbarrier_packet_t packet;
 } event_t;
 
-typedef enum state { OUTSIDE, OFFERED, CONNECTED } state_t;
+typedef enum state { OUTSIDE, PREPARED, CONNECTED } state_t;
 
 typedef struct process {
     int group; /* the one it is in or about to make */
@@ -252,7 +252,7 @@ static void endpoint(sim_t *s, int32_t who)
     p->rule.entered = p->rule.completed = c->start;
     for (int k = 0; k < n; k++)
         p->rule.sent[k] = p->rule.received[k] = c->start;
-    p->state = OFFERED;
+    p->state = PREPARED;
     p->asleep = true;
     if (++s->prepared[p->group] < c->n)
         return;
@@ -329,7 +329,7 @@ static void act(sim_t *s, int32_t who)
         return;
     if (p->state == OUTSIDE)
         endpoint(s, who);
-    else if (p->state == OFFERED)
+    else if (p->state == PREPARED)
         p->state = CONNECTED;
     else if (p->failed)
         end(s, who);
@@ -339,7 +339,7 @@ static void act(sim_t *s, int32_t who)
         find_failure(s, who);
     else if (p->state == CONNECTED)
         enter(s, who);
-    if (p->asleep || p->state == OFFERED)
+    if (p->asleep || p->state == PREPARED)
         return;
     if (who == 0 && s->config->computes > 0)
         pause = s->config->computes;

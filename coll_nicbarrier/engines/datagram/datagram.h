@@ -6,7 +6,7 @@
  * @file
  * Engine datagram, inside: barriers over an unreliable network with receiver-driven retransmission
  * (Yu et al. 2004, section 6). What is decided stands in epoch/ and the pure files here:
- * farewell.h, reach.h, tombstone.h, packet.h, endpoint.h, udp_address.h.
+ * farewell.h, reach.h, tombstone.h, packet.h, endpoint.h, udp_address.h, filter.h, budget.h.
  *
  *     datagram.c      the engine's functions: process, barriers, pokes
  *     group.c         likewise: groups
@@ -17,12 +17,14 @@
  *     thread.c        the helper thread, which stands in for the MPI threads
  *     udp.c           transport UDP
  *     verbs_ud.c      transport verbs UD
+ *     params.c        parameters and counters
  *
  * UDP is always there, verbs where a device is. Each pair of partners that both have a port, of
  * which each can reach the other, uses verbs, the others UDP: reach.h.
  *
- * One lock serves all groups of a process. Nobody waits for the lock: who finds it taken posts what
- * he wants for the holder. It is held for some microseconds at a time, longer when groups are made.
+ * One lock serves all groups of a process. Threads in enter and progress do not wait for it: who
+ * finds it taken leaves a note of what is wanted for the holder. It is held for some microseconds
+ * at a time, longer when groups are made.
  */
 #ifndef NICBARRIER_DATAGRAM_H
 #define NICBARRIER_DATAGRAM_H
@@ -44,21 +46,18 @@
 #include "coll_nicbarrier/epoch/nack.h"
 #include "common/clock.h"
 
-/** Children of a vertex in the gather-broadcast schedule. */
-#define NICBARRIER_DATAGRAM_DEGREE 4
-
 /** When datagrams go by verbs and not by UDP. */
 typedef enum nicbarrier_verbs_use {
     NICBARRIER_VERBS_AUTO, /**< between all that have a device and can reach each other by it */
     NICBARRIER_VERBS_NEVER,
-    NICBARRIER_VERBS_ALWAYS /**< who cannot has no engine */
+    NICBARRIER_VERBS_ALWAYS /**< whoever cannot does not use this engine */
 } nicbarrier_verbs_use_t;
 
 /** What the user asks of the engine; the values of its parameters, checked already. */
 typedef struct nicbarrier_datagram_config {
     const char *interface; /**< udp_address.h: nicbarrier_ip_wanted; NULL: choose */
     int verbs;             /**< nicbarrier_verbs_use_t; the same on all members */
-    const char *device;    /**< verbs devices (port.h); NULL: choose */
+    const char *device;    /**< verbs devices (common/verbs_port.h); NULL: choose */
     int nack_usec;         /**< silence after which a NACK is sent; 10 .. 1000000 */
     int silence;           /**< seconds of a partner after which a group has failed; 0: never */
     int drop;              /**< for tests: of 1000 packets to send so many are dropped */

@@ -33,8 +33,8 @@ int nicbarrier_datagram_prepare(const nicbarrier_group_t *group, nicbarrier_net_
         nicbarrier_reason(why, "memory is exhausted");
         return -1;
     }
-    net->nsteps = nicbarrier_schedule((nicbarrier_schedule_kind_t)d->schedule,
-                                      NICBARRIER_DATAGRAM_DEGREE, group->me, group->n, net->step);
+    net->nsteps = nicbarrier_schedule((nicbarrier_schedule_kind_t)d->schedule, NICBARRIER_DEGREE,
+                                      group->me, group->n, net->step);
     if (net->nsteps < 0) {
         nicbarrier_reason(why, "there is no schedule %d for member %d of %d", d->schedule,
                           group->me, group->n);

@@ -49,8 +49,8 @@ const nicbarrier_param_t nicbarrier_datagram_params[] = {
     {.name = "verbs",
      .help = "Engine datagram: when to send by unreliable datagrams of verbs devices (InfiniBand, "
              "RoCE) and not by UDP: auto (between all that have a device and can reach each other "
-             "by it; whoever does not answer there gets UDP), never, or always (without it the "
-             "barriers are left to the module below)" NO_VERBS,
+             "by it; whoever does not answer there gets UDP), never, or always (where that cannot "
+             "be, the engine is not used)" NO_VERBS,
      .same = true,
      .number = &nicbarrier_datagram_config.verbs,
      .words = uses,
@@ -79,12 +79,16 @@ const nicbarrier_counter_t nicbarrier_datagram_counter_table[] = {
      COUNTER(repeats)},
     {"farewells", "Engine datagram: packets sent to leave without being missed, at the end",
      COUNTER(farewells)},
+    {"tombstones", "Engine datagram: of these, for communicators that were freed already",
+     COUNTER(tombstones)},
     {"recovered", "Engine datagram: repeated messages received that were needed",
      COUNTER(recovered)},
     {"duplicates", "Engine datagram: messages received that said nothing new", COUNTER(duplicates)},
     {"refused", "Engine datagram: packets received that were not understood, or from strangers",
      COUNTER(refused)},
     {"dropped", "Engine datagram: packets not sent, for tests (parameter drop)", COUNTER(dropped)},
+    {"unsent", "Engine datagram: packets that the kernel or the adapter did not take",
+     COUNTER(unsent)},
     {"verbs_sent", "Engine datagram: packets sent by verbs", COUNTER(verbs_sent)},
     {"verbs_received", "Engine datagram: packets received by verbs", COUNTER(verbs_received)},
     {"nack_copies", "Engine datagram: requests sent by UDP in addition, after some by verbs",

@@ -26,8 +26,6 @@
 #include "common/bytes.h"
 #include "common/wire.h"
 
-/** Children of a vertex in the gather-broadcast schedule. */
-#define DEGREE 4
 /** The server thread takes over when the application has been away for so long. */
 #define IDLE_USEC 1000U
 
@@ -248,8 +246,8 @@ static int put_connect(nicbarrier_net_t *net, const nicbarrier_endpoints_t *endp
                        const nicbarrier_net_events_t *events, nicbarrier_reason_t *why)
 {
     nicbarrier_step_t steps[NICBARRIER_STEPS_MAX];
-    int n = nicbarrier_schedule((nicbarrier_schedule_kind_t)schedule_kind, DEGREE, net->group.me,
-                                net->group.n, steps);
+    int n = nicbarrier_schedule((nicbarrier_schedule_kind_t)schedule_kind, NICBARRIER_DEGREE,
+                                net->group.me, net->group.n, steps);
     if (n < 0) {
         nicbarrier_reason(why, "%d members are too many", net->group.n);
         return -1;

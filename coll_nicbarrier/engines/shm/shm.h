@@ -148,7 +148,7 @@ void nicbarrier_shm_fail(nicbarrier_shm_t *s, nicbarrier_failure_t failure);
 nicbarrier_failure_t nicbarrier_shm_failed(const nicbarrier_shm_t *s);
 
 /** Has one of `count` members ended, from member `from` on, modulo their number? Some tens of
- *  microseconds for each.*/
+ *  microseconds for each. */
 bool nicbarrier_shm_has_dead(const nicbarrier_shm_t *s, int from, int count);
 
 /** Sleeps until `epoch` is complete, for `usec` microseconds at most; may return early. */
