@@ -99,7 +99,7 @@ libompi_nic_common_la_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CPPFLAGS)
 libompi_nic_common_la_LIBADD = common/libonic_core.la common/libonic_verbs.la $(verbs_libs) \
 	$(OMPI_INTERNAL_LIBS) $(UCX_LIBS) $(HWLOC_LIBS)
 # nodelete: callbacks of UCX and the code of the server thread must outlive a dlclose.
-libompi_nic_common_la_LDFLAGS = -shared -avoid-version -no-undefined $(no_undefined_ldflags) \
+libompi_nic_common_la_LDFLAGS = -shared -avoid-version -no-undefined \
 	-Wl,-z,nodelete $(OMPI_LDFLAGS) $(UCX_LDFLAGS) $(HWLOC_LDFLAGS)
 
 # How others link it: by its file, because for a .la libtool would record where it is now and where

@@ -19,6 +19,8 @@
 #include "opal/class/opal_object.h"
 #include "opal/dss/dss_types.h"
 #include "opal/mca/pmix/pmix.h"
+/* Not in 5.0, where this library is to load all the same and say that it is for 4.1. */
+#pragma weak opal_value_t_class
 #endif
 
 #if ONIC_OMPI_AT_LEAST(5, 0)

@@ -8,6 +8,7 @@
 #   OMPI_LDFLAGS        library path
 #   OMPI_LIBS           what an MPI program links
 #   OMPI_INTERNAL_LIBS  what a component links
+#   OMPI_PROGRAM_LIBS   what a program links that uses Open MPI's internals
 #   OMPI_VERSION, OMPI_SERIES, OMPI_MAJOR, OMPI_MINOR
 #   OMPI_COMPONENT_DIR  Open MPI's own component directory
 #   MPIRUN
@@ -49,6 +50,7 @@ AC_DEFUN([ONIC_CHECK_OMPI], [
     AC_SUBST([OMPI_LDFLAGS])
     AC_SUBST([OMPI_LIBS])
     AC_SUBST([OMPI_INTERNAL_LIBS])
+    AC_SUBST([OMPI_PROGRAM_LIBS])
     AC_SUBST([OMPI_VERSION])
     AC_SUBST([OMPI_SERIES])
     AC_SUBST([OMPI_MAJOR])
@@ -75,7 +77,10 @@ AC_DEFUN([_ONIC_OMPI_FLAGS], [
             [-l*], [OMPI_LIBS="$OMPI_LIBS $onic_word"],
             [OMPI_LDFLAGS="$OMPI_LDFLAGS $onic_word"])
     done
-    OMPI_INTERNAL_LIBS="-lmpi -lopen-pal"
+    # Not libopen-pal, whose name has another number in each series, so that a component cannot even
+    # be loaded in another one and say so: libmpi, which has the same name in all, brings it along.
+    OMPI_INTERNAL_LIBS=-lmpi
+    OMPI_PROGRAM_LIBS="-lmpi -lopen-pal"
     OMPI_COMPONENT_DIR=`"$OMPI_INFO" --path pkglibdir --parsable | sed 's/^path:pkglibdir://'`
 ])
 
@@ -107,7 +112,8 @@ AC_DEFUN([_ONIC_OMPI_PMIX], [
         [onic_have_pmix=yes
          OMPI_CPPFLAGS="$OMPI_CPPFLAGS `AS_ECHO(["$PMIX_CPPFLAGS"]) | sed 's/-I */-isystem /g'`"
          OMPI_LDFLAGS="$OMPI_LDFLAGS $PMIX_LDFLAGS"
-         OMPI_INTERNAL_LIBS="$OMPI_INTERNAL_LIBS $PMIX_LIBS"],
+         OMPI_INTERNAL_LIBS="$OMPI_INTERNAL_LIBS $PMIX_LIBS"
+         OMPI_PROGRAM_LIBS="$OMPI_PROGRAM_LIBS $PMIX_LIBS"],
         [ONIC_MISSING([PMIx], [libpmix-dev], [--with-pmix=DIR])])
 ])
 
@@ -119,7 +125,7 @@ AC_DEFUN([_ONIC_OMPI_HEADERS], [
     CPPFLAGS="$CPPFLAGS $OMPI_CPPFLAGS $HWLOC_CPPFLAGS -idirafter $srcdir/common/shim"
     # -R is libtool's word and not the compiler's.
     LDFLAGS="$LDFLAGS `AS_ECHO(["$OMPI_LDFLAGS"]) | sed 's/-R@<:@^ @:>@*//g'`"
-    LIBS="$OMPI_INTERNAL_LIBS $LIBS"
+    LIBS="$OMPI_PROGRAM_LIBS $LIBS"
     AC_MSG_CHECKING([for Open MPI's developer headers and libraries])
     AC_LINK_IFELSE([AC_LANG_PROGRAM([[
 #include <stddef.h>
