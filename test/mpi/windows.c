@@ -149,6 +149,14 @@ static void test_units(tl_kind_t kind)
 
 /* ---- infos ---- */
 
+/** What MPI says of a key is what it was told or, from Open MPI 5.0 on, what the window does about
+ * it: to order all accumulates is right whatever order was asked for. */
+static bool is_info(const char *key, const char *value, const char *want)
+{
+    return strcmp(value, want) == 0 ||
+           (strcmp(key, "accumulate_ordering") == 0 && strcmp(value, "rar,raw,war,waw") == 0);
+}
+
 static void check_info(MPI_Win win, const char *key, const char *want)
 {
     char value[MPI_MAX_INFO_VAL + 1] = "";
@@ -157,7 +165,7 @@ static void check_info(MPI_Win win, const char *key, const char *want)
 
     TL_MPI(MPI_Win_get_info(win, &info));
     MPI_Info_get(info, key, MPI_MAX_INFO_VAL, value, &flag);
-    TL_CHECK(!flag || strcmp(value, want) == 0, "info %s is '%s', not '%s'", key, value, want);
+    TL_CHECK(!flag || is_info(key, value, want), "info %s is '%s', not '%s'", key, value, want);
     MPI_Info_free(&info);
 }
 
