@@ -17,7 +17,7 @@
 
 #if defined(OMPI_HAVE_MPI_EXT_PCOLLREQ) && OMPI_HAVE_MPI_EXT_PCOLLREQ
 #define BARRIER_INIT MPIX_Barrier_init
-#elif MPI_VERSION >= 4
+#elif MPI_VERSION >= 4 || OMPI_MAJOR_VERSION >= 5
 #define BARRIER_INIT MPI_Barrier_init
 #endif
 

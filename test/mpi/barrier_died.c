@@ -32,7 +32,7 @@ enum { MANY = 5, VICTIM = 1, KINDS = 4 };
 
 #if defined(OMPI_HAVE_MPI_EXT_PCOLLREQ) && OMPI_HAVE_MPI_EXT_PCOLLREQ
 #define BARRIER_INIT MPIX_Barrier_init
-#elif MPI_VERSION >= 4
+#elif MPI_VERSION >= 4 || OMPI_MAJOR_VERSION >= 5
 #define BARRIER_INIT MPI_Barrier_init
 #endif
 
