@@ -159,10 +159,9 @@ nicbarrier_barriers_t *nicbarrier_barriers_new(struct ompi_communicator_t *comm,
     }
     b->comm = comm;
     nicbarrier_queue_init(&b->queue, NICBARRIER_TRIAL_EPOCH, NICBARRIER_OUTSTANDING_MAX);
+    /* Without memory for these the agreement is made all the same: others wait for this rank. */
     b->messages = nicbarrier_pml_messages(comm);
-    if (b->messages != NULL) {
-        *rc_p = register_progress();
-    }
+    *rc_p = register_progress();
     if (*rc_p == OMPI_SUCCESS) {
         nicbarrier_add(&nicbarrier_counters.agreements, 1);
         const nicbarrier_agreement_config_t config = nicbarrier_agreement_config(number);
@@ -237,12 +236,17 @@ static void note_skew(nicbarrier_barriers_t *b, uint64_t epoch)
 
 /** The agreement is over: those that wait in the queue are entered. A blocking barrier of another
  * thread looks at `ready` without the lock, and must not enter before them. */
-static void end_agreement(nicbarrier_barriers_t *b, bool broken)
+static void end_agreement(nicbarrier_barriers_t *b, int broken)
 {
     b->team = nicbarrier_agreement_finish(b->agreement);
     b->agreement = NULL;
-    if (broken) {
-        b->broken = MPI_ERR_OTHER;
+    if (broken != 0) {
+        b->broken = broken;
+        nicbarrier_queue_use(&b->queue, &by_nothing, b);
+        return;
+    }
+    if (b->team == NULL && b->messages == NULL) {
+        b->broken = MPI_ERR_NO_MEM;
         nicbarrier_queue_use(&b->queue, &by_nothing, b);
         return;
     }
@@ -279,11 +283,12 @@ static int step(nicbarrier_barriers_t *b)
         nicbarrier_overlap_back(&b->overlap, onic_now_nsec());
     }
     if (b->agreement != NULL) {
-        const int rc = nicbarrier_agreement_progress(b->agreement);
+        const int rc =
+            ONIC_REVOKED(b->comm) ? ONIC_ERR_REVOKED : nicbarrier_agreement_progress(b->agreement);
         if (rc == 0) {
             return events;
         }
-        end_agreement(b, rc != 1);
+        end_agreement(b, rc == 1 ? 0 : rc > 1 ? rc : MPI_ERR_OTHER);
         events++;
     }
     if (b->broken != 0) {
@@ -408,6 +413,13 @@ void nicbarrier_barriers_begin(nicbarrier_barriers_t *b, nicbarrier_request_t *r
     }
 }
 
+void nicbarrier_barriers_enter(nicbarrier_barriers_t *b)
+{
+    lock();
+    (void)nicbarrier_queue_number(&b->queue);
+    unlock();
+}
+
 bool nicbarrier_barriers_settle(nicbarrier_barriers_t *b, int *rc_p)
 {
     bool settled = false;
@@ -424,7 +436,7 @@ bool nicbarrier_barriers_settle(nicbarrier_barriers_t *b, int *rc_p)
             opal_progress();
         }
     }
-    *rc_p = b->broken != 0 ? b->broken : OMPI_SUCCESS;
+    *rc_p = b->broken != 0 ? broken_failure(b) : OMPI_SUCCESS;
     return b->team != NULL;
 }
 
@@ -461,6 +473,11 @@ int nicbarrier_barriers_wait(nicbarrier_barriers_t *b)
     }
     if (alone) {
         nicbarrier_queue_reached(&b->queue, epoch);
+    } else {
+        /* Nobody else would say so: it does not stand in the queue. */
+        lock();
+        nicbarrier_queue_reached(&b->queue, epoch);
+        unlock();
     }
     if (b->team->config.skew) {
         note_skew(b, epoch);

@@ -112,6 +112,8 @@ static int ibarrier(struct ompi_communicator_t *comm, ompi_request_t **request,
     }
     nicbarrier_request_t *r = nicbarrier_request_new(comm, false);
     if (r == NULL) {
+        /* The others count it. */
+        nicbarrier_barriers_enter(b);
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
     *request = &r->super;

@@ -173,6 +173,8 @@ void nicbarrier_barriers_free(nicbarrier_barriers_t *b);
 bool nicbarrier_barriers_settle(nicbarrier_barriers_t *b, int *rc_p);
 /** Begins the next barrier, nonblocking. The request stands in the queue until it is complete. */
 void nicbarrier_barriers_begin(nicbarrier_barriers_t *b, nicbarrier_request_t *request);
+/** Begins the next barrier, and nobody waits for it. */
+void nicbarrier_barriers_enter(nicbarrier_barriers_t *b);
 /** Does a whole barrier; it is ready. Returns OMPI_SUCCESS, or MPI's code where a process or a
  *  connection has failed or the communicator is revoked, which ends all barriers of this queue. */
 int nicbarrier_barriers_wait(nicbarrier_barriers_t *b);
