@@ -227,11 +227,17 @@ int nicbarrier_agreement_progress(nicbarrier_agreement_t *a)
     return a->protocol.verdict == NICBARRIER_ERROR ? OMPI_ERROR : 1;
 }
 
+/** Has it ended in an error here, of which others may not know? */
+static bool is_broken(const nicbarrier_agreement_t *a)
+{
+    return a->protocol.verdict == NICBARRIER_ERROR || a->rc != OMPI_SUCCESS;
+}
+
 static void tell(const nicbarrier_agreement_t *a)
 {
     static atomic_bool told;
     const nicbarrier_protocol_t *m = &a->protocol;
-    const bool broken = m->verdict == NICBARRIER_ERROR || a->rc != OMPI_SUCCESS;
+    const bool broken = is_broken(a);
     const char *why = a->rc != OMPI_SUCCESS ? "a message has failed" : a->local.why.text;
     bool mine = broken || (m->verdict == NICBARRIER_DECLINED &&
                            nicbarrier_protocol_speaker(m) == m->setup.me);
@@ -266,6 +272,10 @@ static bool let_go(nicbarrier_agreement_t *a)
     for (int i = 0; i <= SLOTS; i++) {
         ompi_request_t **request_p = i < SLOTS ? &a->slot[i].request : &a->awaited;
         if (*request_p != NULL) {
+            /* A receive that stays posted would take a message of the next agreement. */
+            if (i == SLOTS) {
+                (void)ompi_request_cancel(*request_p);
+            }
             (void)ompi_request_free(request_p);
             busy = true;
         }
@@ -279,6 +289,9 @@ nicbarrier_team_t *nicbarrier_agreement_finish(nicbarrier_agreement_t *a)
     bool busy = let_go(a);
     if (team == NULL) {
         tell(a);
+    }
+    if (is_broken(a) && a->local.team != NULL) {
+        nicbarrier_team_break(a->local.team);
     }
     if (busy) {
         nicbarrier_local_abandon(&a->local);

@@ -115,7 +115,9 @@ bool nicbarrier_team_trial_done(nicbarrier_team_t *t)
 
 bool nicbarrier_team_trial_hopeless(nicbarrier_team_t *t, nicbarrier_reason_t *why)
 {
-    if (nicbarrier_team_failure(t) != NICBARRIER_SOUND) {
+    /* The node is not told: the next engine may do better. */
+    if (t->engine->extras->failure != NULL &&
+        t->engine->extras->failure(t->net) != NICBARRIER_SOUND) {
         nicbarrier_reason(why, "a connection was lost");
         return true;
     }
@@ -157,6 +159,16 @@ void nicbarrier_team_free(nicbarrier_team_t *t)
     }
     onic_segment_unmap(&t->segment);
     free(t);
+}
+
+void nicbarrier_team_break(nicbarrier_team_t *t)
+{
+    if (t->on_node) {
+        nicbarrier_shm_fail(&t->shm, NICBARRIER_LOST);
+    }
+    if (t->net != NULL && t->engine->extras->fail != NULL) {
+        t->engine->extras->fail(t->net, NICBARRIER_LOST);
+    }
 }
 
 /* ---- entering ------------------------------------------------------------------------------- */

@@ -88,6 +88,10 @@ bool nicbarrier_team_trial_hopeless(nicbarrier_team_t *t, nicbarrier_reason_t *w
 /** The epoch of the trial; barriers are numbered from the next. */
 #define NICBARRIER_TRIAL_EPOCH 1
 
+/** The agreement has ended in an error here, while others may use what it has made: they are told
+ *  that it is of no use. Before nicbarrier_team_free. */
+void nicbarrier_team_break(nicbarrier_team_t *t);
+
 /** Takes everything apart. Nobody waits; peers that are slower are served from what remains. */
 void nicbarrier_team_free(nicbarrier_team_t *t);
 

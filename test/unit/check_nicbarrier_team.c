@@ -510,8 +510,13 @@ START_TEST(second_engine)
     make_world(2, 2);
     for (int node = 0; node < 2; node++) {
         nicbarrier_team_t *team = world.rank[2 * node].team;
+        nicbarrier_reason_t why;
         team->agreed = false;
+        /* What became of the first must not follow the second. */
+        atomic_store(&fabric.failure, (int)NICBARRIER_LOST);
+        ck_assert(nicbarrier_team_trial_hopeless(team, &why));
         nicbarrier_team_drop_network(team);
+        ck_assert_int_eq(nicbarrier_team_failure(world.rank[2 * node + 1].team), NICBARRIER_SOUND);
         ck_assert_ptr_null(team->net);
         ck_assert_uint_eq(team->shm.head->poke_len, 0);
         nicbarrier_team_drop_network(team);

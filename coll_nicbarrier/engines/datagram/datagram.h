@@ -227,7 +227,7 @@ extern nicbarrier_datagram_t nicbarrier_datagram;
 
 static inline bool nicbarrier_datagram_trylock(void)
 {
-    return !atomic_load_explicit(&nicbarrier_datagram.locked, memory_order_relaxed) &&
+    return !atomic_load(&nicbarrier_datagram.locked) &&
            !atomic_exchange_explicit(&nicbarrier_datagram.locked, true, memory_order_seq_cst);
 }
 

@@ -5,6 +5,7 @@
 /** @file The flags of all groups; see flags.h. */
 #include "coll_nicbarrier/engines/put/flags.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +23,8 @@ typedef struct slab {
     nicbarrier_flags_t piece[PIECES];
 } slab_t;
 
+/** Groups are prepared and disconnected by any threads. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static slab_t *slabs;
 static nicbarrier_flags_t *first, **last = &first;
 static int resting;
@@ -64,7 +67,7 @@ static void add_slab(void)
     }
 }
 
-nicbarrier_flags_t *nicbarrier_flags_take(void)
+static nicbarrier_flags_t *take(void)
 {
     /* One that never was in use needs no rest; where there is no more memory nor do the others. */
     if (first == NULL || (first->tag != 0 && resting < RESTING)) {
@@ -84,13 +87,24 @@ nicbarrier_flags_t *nicbarrier_flags_take(void)
     return flags;
 }
 
+nicbarrier_flags_t *nicbarrier_flags_take(void)
+{
+    pthread_mutex_lock(&lock);
+    nicbarrier_flags_t *flags = take();
+    pthread_mutex_unlock(&lock);
+    return flags;
+}
+
 void nicbarrier_flags_give(nicbarrier_flags_t *flags)
 {
+    pthread_mutex_lock(&lock);
     rest(flags);
+    pthread_mutex_unlock(&lock);
 }
 
 void nicbarrier_flags_close(void)
 {
+    pthread_mutex_lock(&lock);
     while (slabs != NULL) {
         slab_t *slab = slabs;
         slabs = slab->next;
@@ -100,4 +114,5 @@ void nicbarrier_flags_close(void)
     first = NULL;
     last = &first;
     resting = 0;
+    pthread_mutex_unlock(&lock);
 }

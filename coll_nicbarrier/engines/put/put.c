@@ -286,7 +286,9 @@ static nicbarrier_failure_t put_failure(const nicbarrier_net_t *net)
 static void put_fail(nicbarrier_net_t *net, nicbarrier_failure_t failure)
 {
     onic_wire_lock();
-    nicbarrier_put_fail(net, failure);
+    if (net->connected) {
+        nicbarrier_put_fail(net, failure);
+    }
     onic_wire_unlock();
 }
 

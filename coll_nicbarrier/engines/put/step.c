@@ -85,7 +85,8 @@ static void put_done(void *arg, int status)
 
 static void send(nicbarrier_outlet_t *out)
 {
-    while (!out->busy && !out->lost && out->word < out->wanted) {
+    /* Where connecting has failed half way there are partners without a connection. */
+    while (out->remote != NULL && !out->busy && !out->lost && out->word < out->wanted) {
         out->word = out->wanted;
         out->put = (onic_put_t){&out->word, put_done, out};
         out->busy = true;
@@ -110,7 +111,7 @@ bool nicbarrier_put_sends(const nicbarrier_net_t *net)
     bool sends = false;
     for (uint32_t k = 0; k < net->rule.nsteps; k++) {
         const nicbarrier_outlet_t *out = &net->outlet[k];
-        sends |= !out->lost && (out->busy || out->word < out->wanted);
+        sends |= out->remote != NULL && !out->lost && (out->busy || out->word < out->wanted);
     }
     return sends;
 }
