@@ -22,7 +22,7 @@ common_libonic_core_la_SOURCES = \
 	common/peer_file.h \
 	common/segment.c \
 	common/segment.h \
-	common/signals.h \
+	common/helper_thread.h \
 	common/tls.c \
 	common/tls.h \
 	common/verbs_port.c \

@@ -10,7 +10,7 @@
 #include "common/ompi_compat.h"
 #include "common/clock.h"
 #include "common/pause.h"
-#include "common/signals.h"
+#include "common/helper_thread.h"
 #include "common/tls.h"
 #include "common/wire_internal.h"
 

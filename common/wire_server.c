@@ -29,6 +29,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/helper_thread.h"
 #include "common/pause.h"
 #include "ompi/constants.h"
 #include "opal/util/output.h"
@@ -122,7 +123,7 @@ static bool look_out(onic_server_t *s, unsigned usec, bool armed)
 /** True while the server is wanted and no MPI thread has shown up since `seen`. */
 static bool in_charge(onic_server_t *s, uint64_t seen)
 {
-    return atomic_load(&onic_wire.mpi_ticks) == seen && atomic_load(&s->want) > 0 &&
+    return onic_is_away(seen, atomic_load(&onic_wire.mpi_ticks)) && atomic_load(&s->want) > 0 &&
            !atomic_load(&s->stop);
 }
 
@@ -171,19 +172,19 @@ static void park(onic_server_t *s, uint64_t seen)
 
 static void serve_until_back(onic_server_t *s, uint64_t seen)
 {
-    unsigned usec = NAP_MIN;
+    onic_naps_t naps = ONIC_NAPS(NAP_MIN, NAP_MAX);
     while (in_charge(s, seen)) {
         switch (run_slice()) {
         case SLICE_MORE:
-            usec = NAP_MIN;
+            onic_naps_shorten(&naps);
             break;
         case SLICE_ARMED:
             park(s, seen);
-            usec = NAP_MIN;
+            onic_naps_shorten(&naps);
             break;
         case SLICE_STUCK:
-            (void)look_out(s, usec, false);
-            usec = usec < NAP_MAX / 2 ? 2 * usec : NAP_MAX;
+            (void)look_out(s, naps.now, false);
+            onic_naps_lengthen(&naps);
             break;
         default:
             return;
@@ -227,13 +228,13 @@ static slice_result_t clear_up(void)
 static void insist(onic_server_t *s)
 {
     const uint64_t seen = atomic_load(&onic_wire.mpi_ticks);
-    unsigned usec = NAP_MIN;
+    onic_naps_t naps = ONIC_NAPS(NAP_MIN, NAP_MAX);
     slice_result_t result;
     do {
-        (void)look_out(s, usec, false);
-        usec = usec < NAP_MAX / 2 ? 2 * usec : NAP_MAX;
+        (void)look_out(s, naps.now, false);
+        onic_naps_lengthen(&naps);
         result = clear_up();
-    } while (result == SLICE_STUCK && atomic_load(&onic_wire.mpi_ticks) == seen &&
+    } while (result == SLICE_STUCK && onic_is_away(seen, atomic_load(&onic_wire.mpi_ticks)) &&
              !atomic_load(&s->stop));
 }
 
@@ -285,28 +286,30 @@ static bool sleep_deep(onic_server_t *s)
 static void *server_main(void *arg)
 {
     onic_server_t *s = arg;
-    unsigned looks = 1, idle = LOOKS_IDLE;
+    onic_naps_t looks = ONIC_NAPS(1, LOOKS_MAX);
+    unsigned idle = LOOKS_IDLE;
     while (!atomic_load(&s->stop)) {
         const uint64_t seen = atomic_load(&onic_wire.mpi_ticks);
         const bool wanted = atomic_load(&s->want) > 0, left = leaves_work();
         bool knocked;
         if (!wanted && !left && idle >= LOOKS_IDLE) {
-            looks = 1;
+            onic_naps_shorten(&looks);
             knocked = sleep_deep(s);
             idle = knocked ? LOOKS_IDLE : 0;
         } else {
             idle = wanted || left ? 0 : idle + 1;
-            knocked = look_out(s, wanted ? s->idle_usec : looks * s->idle_usec, false);
+            knocked = look_out(s, wanted ? s->idle_usec : looks.now * s->idle_usec, false);
         }
         if (knocked) {
             answer(s);
         } else if (in_charge(s, seen)) {
             stand_in(s, seen);
-        } else if (left && atomic_load(&onic_wire.mpi_ticks) == seen && !atomic_load(&s->stop)) {
+        } else if (left && onic_is_away(seen, atomic_load(&onic_wire.mpi_ticks)) &&
+                   !atomic_load(&s->stop)) {
             (void)clear_up();
-            looks = looks < LOOKS_MAX ? 2 * looks : LOOKS_MAX;
+            onic_naps_lengthen(&looks);
         } else {
-            looks = 1;
+            onic_naps_shorten(&looks);
         }
     }
     return NULL;
@@ -336,15 +339,13 @@ int onic_server_start(const onic_wire_config_t *config)
         opal_output(0, "ompi-nic: no passive progress: pipe: %s", strerror(errno));
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
-    /* The caller has blocked all signals; the thread inherits that. */
-    int rc = pthread_create(&s->thread, NULL, server_main, s);
+    int rc = onic_helper_start(&s->thread, "onic-server", server_main, s);
     if (rc != 0) {
         opal_output(0, "ompi-nic: no passive progress: cannot start the server thread: %s",
                     strerror(rc));
         close_door(s);
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
-    (void)pthread_setname_np(s->thread, "onic-server");
     s->running = true;
     onic_wire.cma_id.door = onic_file_offer(s->door[1]);
     return OMPI_SUCCESS;

@@ -16,6 +16,7 @@ unit_programs = \
 	test/unit/check_layout \
 	test/unit/check_layout_wire \
 	test/unit/check_lockq \
+	test/unit/check_helper_thread \
 	test/unit/check_life \
 	test/unit/check_nicbarrier_agree \
 	test/unit/check_nicbarrier_oversubscription \
@@ -78,6 +79,7 @@ test_unit_check_held_LDADD = $(unit_ldadd)
 test_unit_check_layout_LDADD = $(unit_ldadd)
 test_unit_check_layout_wire_LDADD = $(unit_ldadd)
 test_unit_check_lockq_LDADD = $(unit_ldadd)
+test_unit_check_helper_thread_LDADD = $(check_libs)
 test_unit_check_life_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_nicbarrier_agree_SOURCES = \
 	test/unit/check_nicbarrier_agree.c \

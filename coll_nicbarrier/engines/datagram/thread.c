@@ -29,7 +29,7 @@
 #include <unistd.h>
 
 #include "coll_nicbarrier/engines/datagram/datagram.h"
-#include "common/signals.h"
+#include "common/helper_thread.h"
 
 /** MPI threads are away when nothing was heard of them for so long. */
 #define IDLE_MSEC     1
@@ -52,7 +52,7 @@ static bool in_charge(uint64_t seen, bool by_order)
     if (atomic_load(&d->stop)) {
         return false;
     }
-    if (told() || atomic_load_explicit(&d->ticks, memory_order_relaxed) == seen) {
+    if (told() || onic_is_away(seen, atomic_load_explicit(&d->ticks, memory_order_relaxed))) {
         return true;
     }
     const uint64_t looked = atomic_load_explicit(&d->looked, memory_order_relaxed);
@@ -134,18 +134,21 @@ static bool stand_in(uint64_t seen)
 static void *helper_main(void *arg)
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
-    int idle = IDLE_MSEC;
+    onic_naps_t idle = ONIC_NAPS(IDLE_MSEC, IDLE_MAX_MSEC);
     bool free = true;
     (void)arg;
     while (!atomic_load(&d->stop)) {
         const uint64_t seen = atomic_load_explicit(&d->ticks, memory_order_relaxed);
         if (!told() || !free) {
-            doze(idle);
+            doze((int)idle.now);
         }
         free = !in_charge(seen, false) || stand_in(seen);
         const uint64_t ticks = atomic_load_explicit(&d->ticks, memory_order_relaxed) - seen;
-        const bool polling = ticks > (uint64_t)idle * POLLING_TICKS;
-        idle = !polling ? IDLE_MSEC : 2 * idle < IDLE_MAX_MSEC ? 2 * idle : IDLE_MAX_MSEC;
+        if (ticks > (uint64_t)idle.now * POLLING_TICKS) {
+            onic_naps_lengthen(&idle);
+        } else {
+            onic_naps_shorten(&idle);
+        }
     }
     return NULL;
 }
@@ -171,7 +174,6 @@ void nicbarrier_datagram_hand_over(void)
 int nicbarrier_datagram_start_thread(void)
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
-    sigset_t all, before;
     if (d->has_thread) {
         return 0;
     }
@@ -180,15 +182,11 @@ int nicbarrier_datagram_start_thread(void)
         return errno;
     }
     atomic_store(&d->stop, false);
-    onic_signals_to_block(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    const int rc = pthread_create(&d->thread, NULL, helper_main, NULL);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    const int rc = onic_helper_start(&d->thread, "onic-barrier", helper_main, NULL);
     if (rc != 0) {
         close(d->wake_fd);
         return rc;
     }
-    (void)pthread_setname_np(d->thread, "onic-barrier");
     d->has_thread = true;
     return 0;
 }
