@@ -42,7 +42,8 @@ static void greet_locked(nicstride_module_t *m, nicstride_peer_t *p, int times)
 
         if (rc == 0)
             p->posting++;
-        p->failed = p->failed || rc < 0;
+        if (rc < 0)
+            __atomic_store_n(&p->failed, true, __ATOMIC_RELAXED);
     }
 }
 

@@ -76,7 +76,7 @@ static inline bool nicstride_tx_ack(nicstride_tx_t *tx, uint64_t applied, int er
     if (applied > tx->heard)
         tx->heard = applied;
     if (tx->error == 0)
-        tx->error = error;
+        __atomic_store_n(&tx->error, error, __ATOMIC_RELAXED);
     return true;
 }
 
@@ -121,7 +121,9 @@ static inline int nicstride_tx_take_error(nicstride_tx_t *tx)
 {
     const int error = tx->error;
 
-    tx->error = 0;
+    /* Others look at it without the lock (nicstride_is_clean). */
+    if (error != 0)
+        __atomic_store_n(&tx->error, 0, __ATOMIC_RELAXED);
     return error;
 }
 

@@ -18,7 +18,8 @@ static inline bool nicstride_is_clean(const nicstride_peer_t *p)
 {
     return __atomic_load_n(&p->enqueued, __ATOMIC_RELAXED) ==
                __atomic_load_n(&p->clean, __ATOMIC_ACQUIRE) &&
-           !p->failed && p->tx.error == 0;
+           !__atomic_load_n(&p->failed, __ATOMIC_RELAXED) &&
+           __atomic_load_n(&p->tx.error, __ATOMIC_RELAXED) == 0;
 }
 
 /** Waits until all operations to the peer are locally complete (`remote` false) or done at the

@@ -210,7 +210,7 @@ void nicstride_hold_keep_locked(nicstride_peer_t *p, const void *message, size_t
 /** Both sides disagree about who holds what: nothing that is sent there can be relied on. */
 static void give_up(nicstride_peer_t *p)
 {
-    p->failed = true;
+    __atomic_store_n(&p->failed, true, __ATOMIC_RELAXED);
     nicstride_outbox_drop_locked(p);
     nicstride_ops_fail_locked(p);
 }

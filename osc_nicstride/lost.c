@@ -13,7 +13,7 @@
 bool nicstride_peer_failed_locked(nicstride_peer_t *p)
 {
     if (!p->failed && onic_peer_lost(p->wire))
-        p->failed = true;
+        __atomic_store_n(&p->failed, true, __ATOMIC_RELAXED);
     return p->failed;
 }
 
@@ -35,7 +35,7 @@ static int end_lost_of(nicstride_module_t *m)
             nicstride_lock_forget_locked(m, p);
         if (p == NULL || !is_awaited(p) || !onic_peer_lost(p->wire))
             continue;
-        p->failed = true;
+        __atomic_store_n(&p->failed, true, __ATOMIC_RELAXED);
         nicstride_outbox_drop_locked(p);
         nicstride_ops_fail_locked(p);
         n++;

@@ -103,7 +103,7 @@ static void send_alone(nicstride_peer_t *p, const void *message, size_t len)
     if (rc == 0)
         p->posting++;
     else if (rc < 0)
-        p->failed = true;
+        __atomic_store_n(&p->failed, true, __ATOMIC_RELAXED);
 }
 
 static void send_parcel(nicstride_peer_t *p, parcel_t *parcel)
@@ -118,7 +118,7 @@ static void send_parcel(nicstride_peer_t *p, parcel_t *parcel)
     if (rc == 0)
         p->posting++;
     if (rc < 0)
-        p->failed = true;
+        __atomic_store_n(&p->failed, true, __ATOMIC_RELAXED);
     if (rc != 0)
         give(parcel);
 }

@@ -173,7 +173,7 @@ void nicstride_ops_drop(nicstride_peer_t *p)
 static void tell_end(nicstride_op_t *op)
 {
     if (op->error != 0 && (op->request == NULL || op->request->freed) && op->peer->tx.error == 0)
-        op->peer->tx.error = op->error;
+        __atomic_store_n(&op->peer->tx.error, op->error, __ATOMIC_RELAXED);
     if (op->request != NULL)
         nicstride_request_done_locked(op->request, op->error);
     op->request = NULL;
@@ -362,7 +362,7 @@ static int send_fragment_locked(nicstride_module_t *m, nicstride_op_t *op)
     if (rc != 0)
         op->in_flight--;
     if (rc < 0) {
-        p->failed = true;
+        __atomic_store_n(&p->failed, true, __ATOMIC_RELAXED);
         return rc;
     }
     nicstride_tx_send(&p->tx);
