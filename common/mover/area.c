@@ -1,0 +1,125 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#define _GNU_SOURCE
+#include "common/mover/area.h"
+
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "common/node/segment.h"
+
+#define MIB  ((size_t)1 << 20)
+#define PAGE ((size_t)4096)
+/* Of this form of the memory. */
+#define MARK UINT64_C(0x6f6e69632d6d7631)
+
+/** What stands before the slots. */
+typedef struct area_head {
+    uint64_t mark;
+    uint32_t nslots;
+    uint32_t slot_bytes;
+    onic_life_t life;
+    onic_pool_words_t pool;
+    onic_slot_words_t slot[ONIC_SLOTS_MAX];
+} area_head_t;
+
+#define HEAD_BYTES ((sizeof(area_head_t) + PAGE - 1) / PAGE * PAGE)
+
+size_t onic_area_derived(void)
+{
+    size_t l2, l3;
+    onic_cache_sizes(&l2, &l3);
+    return l2 <= MIB / 2 ? MIB : l2 >= 8 * MIB ? 16 * MIB : 2 * l2;
+}
+
+/** Faults in all pages for writing: here and not in the first transfers. */
+static void touch(const onic_segment_t *segment)
+{
+#ifdef MADV_POPULATE_WRITE
+    if (madvise(segment->base, segment->size, MADV_POPULATE_WRITE) == 0) {
+        return;
+    }
+#endif
+    for (size_t at = 0; at < segment->size; at += PAGE) {
+        (void)*(volatile char *)((char *)segment->base + at);
+    }
+}
+
+/** Fills in what follows from the segment and the sizes. */
+static void lay_out(onic_area_t *area, unsigned nslots, uint32_t slot_bytes)
+{
+    area_head_t *head = area->segment.base;
+    area->pool = (onic_pool_t){&head->pool, head->slot, nslots};
+    area->slots = (char *)area->segment.base + HEAD_BYTES;
+    area->slot_bytes = slot_bytes;
+    area->owner = onic_owner_of(&area->life);
+}
+
+bool onic_area_make(size_t bytes, size_t slot, onic_area_t *area, onic_segment_key_t *key)
+{
+    const onic_pool_shape_t shape = onic_pool_cut(bytes, slot);
+    const size_t total = HEAD_BYTES + (size_t)shape.nslots * shape.slot_bytes;
+    if (!onic_segment_make(total, 1, ONIC_BY_DESCRIPTOR, key, &area->segment, NULL)) {
+        return false;
+    }
+    area->life = onic_life_mine();
+    lay_out(area, shape.nslots, shape.slot_bytes);
+    /* One with a name would outlive a process that is killed. */
+    if (key->file.fd < 0 || area->owner == 0) {
+        onic_area_close(area, key);
+        return false;
+    }
+    area_head_t *head = area->segment.base;
+    head->mark = MARK;
+    head->nslots = shape.nslots;
+    head->slot_bytes = shape.slot_bytes;
+    head->life = area->life;
+    touch(&area->segment);
+    onic_pool_init(&area->pool);
+    return true;
+}
+
+/** Takes the sizes over, if they can be right. */
+static bool read_head(onic_area_t *area)
+{
+    area_head_t head;
+    const onic_life_t mine = onic_life_mine();
+    memcpy(&head, area->segment.base, offsetof(area_head_t, pool));
+    if (head.mark != MARK || head.nslots < 1 || head.nslots > ONIC_SLOTS_MAX ||
+        head.slot_bytes == 0 || head.slot_bytes > ONIC_SLOT_MAX ||
+        area->segment.size != HEAD_BYTES + (size_t)head.nslots * head.slot_bytes ||
+        !onic_life_comparable(&mine, &head.life)) {
+        return false;
+    }
+    area->life = head.life;
+    lay_out(area, head.nslots, head.slot_bytes);
+    return area->owner != 0;
+}
+
+bool onic_area_map(const onic_segment_key_t *key, onic_area_t *area)
+{
+    if (key->size < HEAD_BYTES ||
+        onic_segment_join(key, key->size, 1, &area->segment, NULL) != ONIC_JOINED) {
+        return false;
+    }
+    if (!read_head(area)) {
+        onic_segment_unmap(&area->segment);
+        return false;
+    }
+    touch(&area->segment);
+    return true;
+}
+
+void onic_area_unmap(onic_area_t *area)
+{
+    onic_segment_unmap(&area->segment);
+}
+
+void onic_area_close(onic_area_t *area, onic_segment_key_t *key)
+{
+    onic_segment_withdraw(key);
+    onic_segment_unmap(&area->segment);
+}

@@ -1,0 +1,57 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * A landing area: slots and their words in memory that the processes of a node share. Internal to
+ * the mover.
+ *
+ * It is larger than one L2: a line that still sits in the receiver's L2 costs an invalidation
+ * across cores when a sender writes it again. The memory has no name; what stands in it is written
+ * by other processes and is not trusted, and its sizes are taken over once.
+ */
+#ifndef ONIC_AREA_H
+#define ONIC_AREA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/mover/pool.h"
+#include "common/node/node.h"
+#include "common/support/life.h"
+
+/** An area as this process has it mapped. */
+typedef struct onic_area {
+    onic_segment_t segment;
+    onic_pool_t pool;
+    char *slots;
+    uint32_t slot_bytes;
+    onic_life_t life; /**< whose it is */
+    uint64_t owner;   /**< the same process as an owner of slots elsewhere; not 0 */
+} onic_area_t;
+
+/** Bytes of an area where nobody says how many: two L2 caches, 1 .. 16 MiB. */
+size_t onic_area_derived(void);
+
+/** Makes this process's area, with its pages touched. False where it cannot be had; otherwise
+ *  onic_area_close must follow. Prints nothing. */
+bool onic_area_make(size_t bytes, size_t slot, onic_area_t *area, onic_segment_key_t *key);
+
+/** Maps another process's area. False where that cannot be had, or where we could not know whether
+ *  that process is dead. */
+bool onic_area_map(const onic_segment_key_t *key, onic_area_t *area);
+
+/** Unmaps it. */
+void onic_area_unmap(onic_area_t *area);
+
+/** By its maker, instead: nobody can map it from then on; who has it keeps the memory. */
+void onic_area_close(onic_area_t *area, onic_segment_key_t *key);
+
+static inline char *onic_area_slot(const onic_area_t *area, unsigned slot)
+{
+    return area->slots + (size_t)slot * area->slot_bytes;
+}
+
+#endif

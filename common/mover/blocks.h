@@ -1,0 +1,94 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * How a slot is laid out that an adapter puts into: blocks of data with a word behind each, so that
+ * one put carries a whole chunk and the receiver still takes block after block as they come (A.
+ * Denis 2011, section 4, "sub-blocking": 4 KiB with the flag, a page and a multiple of the MTU).
+ *
+ * The words are those of the machines (pipe.h) and stand where no data ever stands, so that nothing
+ * that was sent can be taken for one. A word stands behind its block though the block may be cut
+ * short: the gap travels, too. The words are 0 when a lease begins, and rounds tell them from older
+ * ones.
+ *
+ * Pure.
+ */
+#ifndef ONIC_BLOCKS_H
+#define ONIC_BLOCKS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/mover/pipe.h"
+#include "common/support/export.h"
+
+/** Bytes of a short block with its word. Slots are multiples of it. */
+#define ONIC_BLOCK_BYTES 4096
+
+/** How a transfer uses its slots: blocks of so many bytes, the last 8 of which are the word. */
+typedef struct onic_blocks {
+    uint32_t bytes; /**< multiples of 8 */
+    uint32_t data;  /**< most bytes of data in each, 1 .. bytes - 8 */
+} onic_blocks_t;
+
+/**
+ * Short blocks, or one that fills a slot of `slot_bytes`, for a transfer whose elements of
+ * `granule` bytes must not be torn (0 and 1: any). One is for senders that may have to fill less
+ * than a whole piece, which would end within a short block. `data` is 0 where an element is longer
+ * than a block.
+ */
+static inline onic_blocks_t onic_blocks_cut(uint32_t slot_bytes, uint32_t granule, bool one)
+{
+    const uint32_t bytes = one ? slot_bytes : ONIC_BLOCK_BYTES, most = bytes - 8;
+
+    return (onic_blocks_t){bytes, granule > 1 ? most - most % granule : most};
+}
+
+/** Is it one that may be, as a peer says, in slots of `slot_bytes`? */
+static inline bool onic_blocks_sound(const onic_blocks_t *b, uint32_t slot_bytes)
+{
+    return (b->bytes == ONIC_BLOCK_BYTES || b->bytes == slot_bytes) && b->data > 0 &&
+           b->data <= b->bytes - 8;
+}
+
+/** Bytes of data in a slot. */
+static inline uint32_t onic_blocks_room(const onic_blocks_t *b, uint32_t slot_bytes)
+{
+    return slot_bytes / b->bytes * b->data;
+}
+
+/** Where byte `offset` of a chunk stands in its slot. */
+static inline size_t onic_blocks_at(const onic_blocks_t *b, uint32_t offset)
+{
+    return (size_t)(offset / b->data) * b->bytes + offset % b->data;
+}
+
+/** How many bytes of a chunk stand behind one another from byte `offset` on. */
+static inline uint32_t onic_blocks_run(const onic_blocks_t *b, uint32_t offset)
+{
+    return b->data - offset % b->data;
+}
+
+/** Blocks that hold `bytes` of a chunk. */
+static inline uint32_t onic_blocks_of(const onic_blocks_t *b, uint32_t bytes)
+{
+    return (bytes + b->data - 1) / b->data;
+}
+
+/** Writes the word of the sender's machine behind the last block that it tells of. */
+ONIC_EXPORT void onic_blocks_mark(const onic_blocks_t *b, void *slot, uint64_t word);
+
+/**
+ * The word for the receiver's machine: the last one of those that have come, behind block after
+ * block, for `round`, of which `seen` bytes are known to be there; or one that says nothing new.
+ * Whatever the memory holds, only the slot is read.
+ */
+ONIC_EXPORT uint64_t onic_blocks_look(const onic_blocks_t *b, const void *slot, uint32_t slot_bytes,
+                                      uint32_t round, uint32_t seen);
+
+/** No word has come: before a lease. */
+ONIC_EXPORT void onic_blocks_clear(const onic_blocks_t *b, void *slot, uint32_t slot_bytes);
+
+#endif

@@ -1,0 +1,451 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * The carrier between hosts: peers and their areas, messages, granting, and those that are lost.
+ * All of it with the wire lock.
+ */
+#include "common/mover/carrier_rma.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ompi/constants.h"
+
+#include "common/support/clock.h"
+#include "common/wire/rdma.h"
+#include "common/wire/wire_internal.h"
+
+/** What a lost sender has put is in its place by then, or never. */
+#define REST_NSEC UINT64_C(1000000000)
+
+onic_rma_state_t onic_rma_state;
+
+/* ---- records --------------------------------------------------------------------------------- */
+
+onic_rma_t *onic_rma_new(onic_rma_peer_t *peer, bool sends)
+{
+    onic_rma_t *r = calloc(1, sizeof(*r));
+    if (r != NULL) {
+        onic_rma_state.names += onic_rma_state.names == UINT32_MAX ? 2 : 1;
+        r->name = onic_rma_state.names;
+        r->peer = peer;
+        r->sends = sends;
+        r->next = onic_rma_state.bucket[r->name % 256];
+        onic_rma_state.bucket[r->name % 256] = r;
+    }
+    return r;
+}
+
+onic_rma_t *onic_rma_find(uint32_t name)
+{
+    onic_rma_t *r = onic_rma_state.bucket[name % 256];
+    while (r != NULL && r->name != name) {
+        r = r->next;
+    }
+    return r;
+}
+
+/* ---- slots of mine --------------------------------------------------------------------------- */
+
+static uint64_t take_slots(void *arg, unsigned max)
+{
+    (void)arg;
+    return onic_pool_take(&onic_mover.area.pool, onic_mover.me, max, &onic_rma_state.wait);
+}
+
+static void give_slots(void *arg, uint64_t slots)
+{
+    (void)arg;
+    onic_pool_give(&onic_mover.area.pool, onic_mover.me, slots);
+}
+
+static unsigned count_slots(void *arg)
+{
+    (void)arg;
+    const uint64_t free =
+        atomic_load_explicit(&onic_mover.area.pool.words->free, memory_order_relaxed);
+    return (unsigned)__builtin_popcountll(free & onic_pool_all(&onic_mover.area.pool));
+}
+
+/** No word has come yet: of short blocks, the last of which is that of a single one, too. */
+static void clear(onic_rma_t *r, uint64_t slots)
+{
+    const onic_blocks_t b = onic_blocks_cut(onic_mover.area.slot_bytes, 1, false);
+    for (uint64_t left = slots; left != 0; left &= left - 1) {
+        onic_blocks_clear(&b, onic_area_slot(&onic_mover.area, (unsigned)__builtin_ctzll(left)),
+                          onic_mover.area.slot_bytes);
+    }
+    r->lease = slots;
+}
+
+uint64_t onic_rma_reserve(onic_rma_t *r, uint32_t slots)
+{
+    const uint64_t had = onic_grants_reserve(&onic_rma_state.grants, &r->peer->asker, slots);
+    clear(r, had);
+    return had;
+}
+
+static void grant(const onic_grant_t *g)
+{
+    onic_rma_t *r = onic_rma_find(g->name);
+    clear(r, g->slots);
+    r->waits = false;
+    onic_rma_tell(r, &(onic_rma_message_t){.type = ONIC_RMA_GRANT, .value = g->slots});
+}
+
+int onic_rma_serve(void)
+{
+    onic_grant_t g;
+    int n = 0;
+    for (; onic_grants_next(&onic_rma_state.grants, &g); n++) {
+        grant(&g);
+    }
+    if (onic_rma_state.grants.waiting > 0) {
+        atomic_store(&onic_rma_state.hungry, true);
+    }
+    return n;
+}
+
+/** Slots that may still be written to: not before they have rested. */
+static void rest(uint64_t slots)
+{
+    if (slots != 0) {
+        onic_rma_state.resting |= slots;
+        onic_rma_state.rested = onic_now_nsec();
+        atomic_store(&onic_rma_state.hungry, true);
+    }
+}
+
+void onic_rma_given(onic_rma_peer_t *p, uint64_t slots)
+{
+    if (p->lost) {
+        rest(slots & p->lost_slots);
+        p->lost_slots &= ~slots;
+    } else {
+        (void)onic_grants_give(&onic_rma_state.grants, &p->asker, slots);
+    }
+    (void)onic_rma_serve();
+}
+
+/* ---- the lost -------------------------------------------------------------------------------- */
+
+/** What a lost peer had, but for what transfers still look at. */
+static void lose(onic_rma_peer_t *p)
+{
+    uint64_t in_use = 0;
+    p->lost = true;
+    for (unsigned i = 0; i < 256; i++) {
+        for (onic_rma_t *r = onic_rma_state.bucket[i], *next; r != NULL; r = next) {
+            next = r->next;
+            if (r->peer == p) {
+                in_use |= r->sends || r->over ? 0 : r->lease;
+                r->waits = false;
+                atomic_store(&r->failed, true);
+                onic_rma_drop(r);
+            }
+        }
+    }
+    const uint64_t had = onic_grants_forget(&onic_rma_state.grants, &p->asker);
+    p->lost_slots = had & in_use;
+    rest(had & ~in_use);
+}
+
+static void look_for_losses(void)
+{
+    if (onic_rma_state.losses == onic_wire_losses()) {
+        return;
+    }
+    onic_rma_state.losses = onic_wire_losses();
+    for (onic_rma_peer_t *p = onic_rma_state.peers; p != NULL; p = p->next) {
+        if (!p->lost && onic_peer_is_lost(p->peer)) {
+            lose(p);
+        }
+    }
+}
+
+/* ---- progress -------------------------------------------------------------------------------- */
+
+/** Whatever there is to do. */
+static int progress_locked(void)
+{
+    atomic_store(&onic_rma_state.hungry, false);
+    look_for_losses();
+    int n = onic_rma_do_errands();
+    if (onic_rma_state.resting != 0) {
+        if (onic_now_nsec() - onic_rma_state.rested > REST_NSEC) {
+            give_slots(NULL, onic_rma_state.resting);
+            onic_rma_state.resting = 0;
+            n++;
+        } else {
+            atomic_store(&onic_rma_state.hungry, true);
+        }
+    }
+    return n + onic_rma_serve();
+}
+
+int onic_rma_progress(void)
+{
+    int n = 0;
+    if (atomic_load_explicit(&onic_rma_state.hungry, memory_order_relaxed) && onic_wire_trylock()) {
+        n = onic_rma_state.open ? progress_locked() : 0;
+        onic_wire_unlock();
+    }
+    return n;
+}
+
+/** The wire's: behind a progress, and when a connection is lost. */
+static int deferred(void)
+{
+    return onic_rma_state.open ? progress_locked() : 0;
+}
+
+/* ---- messages -------------------------------------------------------------------------------- */
+
+int onic_rma_send_message(onic_rma_peer_t *p, const onic_rma_message_t *m)
+{
+    return onic_peer_send(p->peer, ONIC_AM_MOVER, m, sizeof(*m), NULL, 0, NULL, NULL);
+}
+
+/** Tells a peer where my area is. */
+static void tell_area(onic_peer_t *peer, bool tell_me)
+{
+    onic_rma_state_t *s = &onic_rma_state;
+    unsigned char bytes[sizeof(onic_rma_message_t) + sizeof(s->description)];
+    const onic_rma_message_t m = {.type = ONIC_RMA_AREA,
+                                  .flags =
+                                      (uint8_t)((tell_me ? ONIC_RMA_TELL_ME : 0) |
+                                                (onic_puts_in_order() ? ONIC_RMA_IN_ORDER : 0)),
+                                  .slot = (uint16_t)s->nslots,
+                                  .size = s->slot_bytes};
+    memcpy(bytes, &m, sizeof(m));
+    memcpy(bytes + sizeof(m), s->description, s->description_len);
+    (void)onic_peer_send(peer, ONIC_AM_MOVER, bytes, sizeof(m) + s->description_len, NULL, 0, NULL,
+                         NULL);
+}
+
+static onic_rma_peer_t *record_of(onic_peer_t *peer)
+{
+    onic_rma_peer_t *p = onic_rma_state.peers;
+    while (p != NULL && p->peer != peer) {
+        p = p->next;
+    }
+    if (p == NULL && (p = calloc(1, sizeof(*p))) != NULL) {
+        p->peer = peer;
+        p->next = onic_rma_state.peers;
+        onic_rma_state.peers = p;
+    }
+    return p;
+}
+
+static void on_area(const onic_rma_message_t *m, const void *description, size_t len)
+{
+    int rc;
+    onic_remote_t *remote = NULL;
+    if (m->slot >= 1 && m->slot <= ONIC_SLOTS_MAX && m->size % ONIC_BLOCK_BYTES == 0 &&
+        m->size > 0 && m->size <= ONIC_SLOT_MAX) {
+        remote = onic_remote_open(description, len, &rc);
+    }
+    onic_rma_peer_t *p = remote != NULL ? record_of(onic_remote_peer(remote)) : NULL;
+    if (p == NULL || p->remote != NULL) {
+        if (remote != NULL) {
+            onic_remote_close(remote);
+        }
+    } else {
+        p->remote = remote;
+        p->nslots = m->slot;
+        p->slot_bytes = m->size;
+        /* Puts that UCX makes by messages are copied by a processor, in any order. */
+        p->in_order = (m->flags & ONIC_RMA_IN_ORDER) != 0 && onic_peer_puts_by_rdma(p->peer);
+    }
+    if (p != NULL && (m->flags & ONIC_RMA_TELL_ME) != 0) {
+        tell_area(p->peer, false);
+    }
+}
+
+static void on_grant(onic_rma_t *r, const onic_rma_message_t *m)
+{
+    const unsigned n = r->peer->nslots;
+    if (!r->sends || !r->waits) {
+        return;
+    }
+    r->waits = false;
+    r->peer->asks--;
+    r->other = m->from;
+    if (m->value == 0 || (n < 64 && m->value >> n != 0)) {
+        atomic_store(&r->failed, true);
+        onic_rma_drop(r);
+        return;
+    }
+    atomic_store_explicit(&r->granted, m->value, memory_order_release);
+    if (r->over) {
+        onic_rma_let(r, &r->sender, m->value);
+    }
+}
+
+static void on_let(onic_rma_t *r, const onic_rma_message_t *m)
+{
+    const uint32_t slot_bytes = onic_mover.area.slot_bytes;
+    const onic_blocks_t b = {(m->flags & ONIC_RMA_ONE_BLOCK) != 0 ? slot_bytes : ONIC_BLOCK_BYTES,
+                             m->size};
+    if (r->sends || r->waits || m->value == 0 || (m->value & ~r->lease) != 0 ||
+        atomic_load(&r->granted) != 0) {
+        return;
+    }
+    if (!onic_blocks_sound(&b, slot_bytes)) {
+        atomic_store(&r->failed, true);
+        return;
+    }
+    r->other = m->from;
+    r->blocks = b;
+    r->ordered = (m->flags & ONIC_RMA_IN_ORDER) != 0;
+    onic_rma_given(r->peer, r->lease & ~m->value);
+    r->lease = m->value;
+    atomic_store_explicit(&r->granted, m->value, memory_order_release);
+}
+
+static void on_word(onic_rma_t *r, const onic_rma_message_t *m, bool for_sender)
+{
+    if (r->sends == for_sender && m->slot < ONIC_SLOTS_MAX) {
+        atomic_store_explicit(&r->word[m->slot], m->value, memory_order_release);
+    }
+}
+
+static void on_message(const void *header, size_t len, const void *data, size_t data_len,
+                       onic_rndv_t *rndv)
+{
+    onic_rma_message_t m;
+    (void)data;
+    (void)data_len;
+    if (rndv != NULL || len < sizeof(m) || !onic_rma_state.open) {
+        return;
+    }
+    memcpy(&m, header, sizeof(m));
+    onic_rma_t *r = onic_rma_find(m.to);
+    if (m.type == ONIC_RMA_AREA) {
+        on_area(&m, (const char *)header + sizeof(m), len - sizeof(m));
+    } else if (r != NULL && m.type == ONIC_RMA_GRANT) {
+        on_grant(r, &m);
+    } else if (r != NULL && m.type == ONIC_RMA_LET) {
+        on_let(r, &m);
+    } else if (r != NULL && (m.type == ONIC_RMA_WORD || m.type == ONIC_RMA_ACK)) {
+        on_word(r, &m, m.type == ONIC_RMA_ACK);
+    }
+    if (atomic_load(&onic_rma_state.hungry)) {
+        onic_wire_defer(ONIC_AM_MOVER);
+    }
+}
+
+/* ---- peers ----------------------------------------------------------------------------------- */
+
+onic_rma_peer_t *onic_rma_peer(onic_peer_t *peer)
+{
+    const onic_rma_state_t *s = &onic_rma_state;
+    if (!s->open || peer->self ||
+        (s->use != ONIC_MOVER_RMA_ALWAYS && !onic_peer_puts_by_rdma(peer))) {
+        return NULL;
+    }
+    onic_rma_peer_t *p = record_of(peer);
+    if (p != NULL && !p->asked && p->remote == NULL && !onic_peer_is_lost(peer)) {
+        p->asked = true;
+        tell_area(peer, true);
+    }
+    return p != NULL && p->remote != NULL && !p->lost && !onic_peer_is_lost(peer) ? p : NULL;
+}
+
+/* ---- opening and closing --------------------------------------------------------------------- */
+
+void onic_rma_announce(onic_mover_rma_t use)
+{
+    if (use == ONIC_MOVER_RMA_ALWAYS ||
+        (use == ONIC_MOVER_RMA_AUTO &&
+         onic_rdma_here("/sys/class/infiniband", getenv("UCX_TLS"), getenv("UCX_NET_DEVICES")))) {
+        onic_wire_want_puts();
+    }
+}
+
+static void free_regions(onic_rma_state_t *s)
+{
+    if (s->landing != NULL) {
+        onic_region_free(s->landing);
+    }
+    if (s->bounce_region != NULL) {
+        onic_region_free(s->bounce_region);
+    }
+    s->landing = s->bounce_region = NULL;
+}
+
+void onic_rma_open(onic_mover_rma_t use)
+{
+    onic_rma_state_t *s = &onic_rma_state;
+    const onic_grant_source_t source = {onic_mover.area.pool.nslots, take_slots, give_slots,
+                                        count_slots, NULL};
+    const size_t bytes = (size_t)onic_mover.area.pool.nslots * onic_mover.area.slot_bytes;
+    memset(s, 0, sizeof(*s));
+    if (use == ONIC_MOVER_RMA_NEVER || !onic_mover.has_area || onic_mover.me == 0) {
+        return;
+    }
+    s->use = use;
+    s->slot_bytes = onic_mover.area.slot_bytes;
+    s->nslots = onic_mover.area.pool.nslots;
+    s->landing = onic_region_over(onic_mover.area.slots, bytes);
+    s->bounce_region = s->landing != NULL ? onic_region_new(bytes) : NULL;
+    s->description_len = s->bounce_region != NULL ? onic_region_describe(s->landing, s->description,
+                                                                         sizeof(s->description))
+                                                  : 0;
+    if (s->description_len == 0 ||
+        s->description_len + sizeof(onic_rma_message_t) > onic_wire_header_max()) {
+        free_regions(s);
+        return;
+    }
+    s->bounce = onic_region_base(s->bounce_region);
+    atomic_store(&s->bounce_free, onic_pool_all(&onic_mover.area.pool));
+    onic_grants_init(&s->grants, &source);
+    onic_wire_lock();
+    s->losses = onic_wire_losses();
+    s->open = true;
+    onic_wire_unlock();
+    (void)onic_wire_set_am_fn(ONIC_AM_MOVER, on_message);
+    onic_wire_set_deferred_fn(ONIC_AM_MOVER, deferred);
+}
+
+static void free_records(void)
+{
+    for (unsigned i = 0; i < 256; i++) {
+        while (onic_rma_state.bucket[i] != NULL) {
+            onic_rma_t *r = onic_rma_state.bucket[i];
+            onic_rma_state.bucket[i] = r->next;
+            free(r);
+        }
+    }
+    while (onic_rma_state.peers != NULL) {
+        onic_rma_peer_t *p = onic_rma_state.peers;
+        onic_rma_state.peers = p->next;
+        if (p->remote != NULL) {
+            onic_remote_close(p->remote);
+        }
+        free(p);
+    }
+}
+
+void onic_rma_close(void)
+{
+    if (!onic_rma_state.open) {
+        return;
+    }
+    (void)onic_wire_set_am_fn(ONIC_AM_MOVER, NULL);
+    onic_wire_set_deferred_fn(ONIC_AM_MOVER, NULL);
+    onic_wire_lock();
+    (void)progress_locked();
+    onic_wire_unlock();
+    /* Completes what is under way, and so frees its errands. */
+    onic_wire_flush();
+    onic_wire_lock();
+    (void)progress_locked();
+    onic_rma_state.open = false;
+    free_records();
+    onic_wire_unlock();
+    free_regions(&onic_rma_state);
+}

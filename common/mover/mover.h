@@ -1,0 +1,169 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * The mover: long transfers between two layouts in user memory, through slots that the receiver
+ * owns. The superpipeline of A. Denis (2011), section 4, and the host-based method of HBNA in one.
+ *
+ * Each process has one landing area of at most 64 slots. Whoever sends leases some of the
+ * receiver's slots, packs chunk after chunk into them and publishes what is there, block by block;
+ * the receiver unpacks from them at the same time. A transfer that is longer than its lease goes
+ * round in it (folding, N-buffering). What all senders together leave at a receiver is never more
+ * than its area.
+ *
+ * A transfer knows nothing of messages. The component sends the ticket in a message of its own, so
+ * that data and its description arrive together:
+ *
+ *     put: origin  onic_mover_send_locked, message with the ticket, unlock, onic_mover_run
+ *          target  onic_mover_receive_locked, in the handler of that message
+ *     get: origin  onic_mover_expect_locked, message with the ticket
+ *          target  onic_mover_answer_locked, in the handler of that message
+ *
+ * Threads: a function named ..._locked is called with the wire lock held, by any thread, handlers
+ * included, and never waits. All others are called without it. Packing, unpacking and `take` run
+ * without the wire lock, `done` with it; all of these in any thread that makes progress, the server
+ * thread included, so they must not touch an Open MPI object.
+ */
+#ifndef ONIC_MOVER_H
+#define ONIC_MOVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/layout/layout.h"
+#include "common/support/export.h"
+#include "common/wire/wire.h"
+
+/** Which peers of other hosts are put to, where their adapters can (carrier_rma.h). */
+typedef enum onic_mover_rma {
+    ONIC_MOVER_RMA_AUTO,  /**< those that an adapter reaches */
+    ONIC_MOVER_RMA_NEVER, /**< nobody */
+    ONIC_MOVER_RMA_ALWAYS /**< all, for tests: UCX puts by messages where it must */
+} onic_mover_rma_t;
+
+/** Before anybody opens the wire, in a component's open function: the wire is to be able to put,
+ *  where there is an adapter. Else peers of other hosts are not reached. */
+ONIC_EXPORT void onic_mover_announce(onic_mover_rma_t rma);
+
+/** Sizes of the landing area; values come from a component's parameters. */
+typedef struct onic_mover_config {
+    size_t area; /**< bytes of all slots, 4 KiB .. 1 GiB; 0: derived from the caches */
+    size_t slot; /**< bytes of a slot, rounded up to 4 KiB; 0: derived from the area */
+    onic_mover_rma_t rma;
+} onic_mover_config_t;
+
+/**
+ * Makes this process's landing area, or takes another reference to the mover (the first caller's
+ * sizes hold). Not collective; MPI thread, after onic_wire_open. Returns OMPI_SUCCESS, also where
+ * no area can be had (no room in shared memory): then others do not reach this process, and
+ * onic_mover_area is 0.
+ */
+ONIC_EXPORT int onic_mover_open(const onic_mover_config_t *config);
+
+/** Gives back a reference. With the last one what is under way is ended with an error. MPI thread,
+ *  before onic_wire_close and without the wire lock. */
+ONIC_EXPORT void onic_mover_close(void);
+
+/** Bytes that all senders together may leave at this process; 0 where there is no area. */
+ONIC_EXPORT size_t onic_mover_area(void);
+
+/**
+ * Does the mover reach this peer? On its node: is its landing area mapped here? Tries that until it
+ * has worked or is known not to (which takes some 100 us for the pages): best called once when a
+ * connection is set up. False for this process itself.
+ */
+ONIC_EXPORT bool onic_mover_reaches_locked(onic_peer_t *peer);
+
+/** One end of a transfer, in user memory. */
+typedef struct onic_mover_end {
+    onic_layout_t layout; /**< the transfer's from then on where the call succeeds: the caller's
+                             owns nothing any more. Not looked at where there is `take`. */
+    uint64_t at;          /**< packed bytes [at, at + len) of it; len > 0 */
+    uint64_t len;
+    char *base;
+    /** Sender: bytes of an element of the data, which is never split between two pieces that the
+     *  receiver is given; 0 or 1: any, aligned elements of up to 8 bytes are not split either. */
+    uint32_t granule;
+    /** Receiver: NULL to unpack into the layout; else is given the data instead, in order. Returns
+     *  how many of the n bytes at packed position `pos` (from `at` on) it took; 0: not now, tries
+     *  again later; negative: the transfer has failed. Without the wire lock. */
+    int64_t (*take)(void *arg, uint64_t pos, const void *data, uint64_t n);
+    /** Called once, with the wire lock held, never before the call that gave it has returned: all
+     *  is packed (sender) or taken (receiver), or `status` is an error. The memory is not touched
+     *  any more. May start transfers and send. */
+    void (*done)(void *arg, int status);
+    void *arg;
+} onic_mover_end_t;
+
+/** Names a lease; travels in the component's message. All bytes of it come from a peer there. */
+typedef struct onic_ticket {
+    uint64_t slots; /**< of the receiver's area */
+    uint64_t len;   /**< bytes of the transfer */
+    uint32_t name;  /**< of the transfer at who made the ticket */
+    uint32_t spare;
+} onic_ticket_t;
+
+/** A transfer that is under way. The pointer stays valid memory until the mover is closed, but may
+ *  stand for another transfer once `done` has been called. */
+typedef struct onic_transfer onic_transfer_t;
+
+/**
+ * Put, at the origin: leases slots at `to` and fills in the ticket. Packs nothing yet. NULL where
+ * no slot can be had now: the caller sends by message instead, or comes again. Who comes again
+ * soon is let in before others (pool.h).
+ */
+ONIC_EXPORT onic_transfer_t *onic_mover_send_locked(onic_peer_t *to, onic_mover_end_t *source,
+                                                    onic_ticket_t *ticket);
+
+/**
+ * Put, at the target, in the handler: queues the transfer; progress does the rest. `sink` NULL:
+ * throws away what comes, for a message that is refused; must be called then, so that the lease
+ * comes to its end. Returns OMPI_SUCCESS, or OMPI_ERR_BAD_PARAM where the ticket is not one that
+ * `from` can have or its length is not the sink's: nothing is queued then.
+ */
+ONIC_EXPORT int onic_mover_receive_locked(onic_peer_t *from, const onic_ticket_t *ticket,
+                                          onic_mover_end_t *sink);
+
+/** Get, at the origin, before it asks: leases slots of its own on behalf of `from`, which sends.
+ *  NULL as above. */
+ONIC_EXPORT onic_transfer_t *onic_mover_expect_locked(onic_peer_t *from, onic_mover_end_t *sink,
+                                                      onic_ticket_t *ticket);
+
+/** Get, at the target: queues the answer. OMPI_ERR_BAD_PARAM as above, OMPI_ERR_OUT_OF_RESOURCE,
+ *  OMPI_ERR_UNREACH where the asker's area is not mapped here: the component then tells the asker,
+ *  which calls onic_mover_withdraw_locked. */
+ONIC_EXPORT int onic_mover_answer_locked(onic_peer_t *to, const onic_ticket_t *ticket,
+                                         onic_mover_end_t *source);
+
+/**
+ * Ends a transfer of whose ticket the other side knows nothing, or has said that it will do nothing
+ * with it: gives the lease back. Only right after onic_mover_send_locked or
+ * onic_mover_expect_locked, or, for the latter, while no byte has come. `done` is not called then.
+ * False where the transfer is over already and `done` is about to be called.
+ */
+ONIC_EXPORT bool onic_mover_withdraw_locked(onic_transfer_t *t);
+
+/** Does what can be done now for this transfer, as onic_mover_progress would. Any number of times.
+ *  May be called before the message with the ticket is sent. */
+ONIC_EXPORT void onic_mover_run(onic_transfer_t *t);
+
+/** Moves what can be moved, for all transfers. Returns chunks and ends that were handled. Called by
+ *  onic_wire_progress and the server thread; costs a load where there is nothing to do. */
+ONIC_EXPORT int onic_mover_progress(void);
+
+/** Is nothing under way? One load. */
+ONIC_EXPORT bool onic_mover_idle(void);
+
+/**
+ * The memory behind `arg` goes away, or its peer is lost: each end with this `arg` that is not done
+ * is ended with OMPI_ERROR. Waits for nobody: false where a thread is inside a copy of such an end,
+ * which will stop and end it; call again, without the lock in between, until it is true. Then no
+ * end with this `arg` is left, and none of its memory is touched. The other side of a sender gets
+ * an error; what comes for a receiver is thrown away.
+ */
+ONIC_EXPORT bool onic_mover_cancel_locked(void *arg);
+
+#endif

@@ -1,0 +1,209 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "common/mover/pipe.h"
+
+#include <stddef.h>
+
+/* The sender's word: round in the upper half, then the flags, then bytes. */
+#define WORD_ENDS  (UINT64_C(1) << 31)
+#define WORD_AGAIN (UINT64_C(1) << 30)
+#define WORD_FAILS (UINT64_C(1) << 29)
+#define WORD_BYTES (WORD_FAILS - 1)
+
+static unsigned lowest_slot(uint64_t slots)
+{
+    return (unsigned)__builtin_ctzll(slots);
+}
+
+/** The slot after this one; the round is counted on where it is the first again. */
+static unsigned next_slot(const onic_lease_t *lease, unsigned slot, uint32_t *round)
+{
+    const uint64_t above = slot < 63 ? lease->slots >> (slot + 1) << (slot + 1) : 0;
+
+    if (above != 0)
+        return lowest_slot(above);
+    ++*round;
+    return lowest_slot(lease->slots);
+}
+
+/* ---- sender ---------------------------------------------------------------------------------- */
+
+void onic_sender_init(onic_sender_t *s, uint64_t len, const onic_lease_t *lease,
+                      const onic_schedule_t *schedule, uint32_t block, uint32_t granule)
+{
+    block -= block % granule;
+    *s = (onic_sender_t){.len = len,
+                         .lease = *lease,
+                         .schedule = *schedule,
+                         .block = block > 0 ? block : UINT32_MAX,
+                         .round = 1,
+                         .slot = lowest_slot(lease->slots)};
+    if (lease->slot_bytes < granule || schedule->unit % granule != 0)
+        s->failed = true;
+}
+
+/** Has the receiver consumed what was in the slot before? */
+static onic_turn_t look_at_slot(onic_sender_t *s, uint64_t acknowledged)
+{
+    const uint64_t before = s->round - 1;
+
+    if (before == 0 || acknowledged == before)
+        return ONIC_TURN_MOVE;
+    if (acknowledged + 1 == before)
+        return ONIC_TURN_WAIT;
+    s->failed = true;
+    return ONIC_TURN_FAILED;
+}
+
+static onic_turn_t begin_chunk(onic_sender_t *s, uint64_t acknowledged)
+{
+    const uint64_t rest = s->len - s->pos;
+    const onic_turn_t turn = look_at_slot(s, acknowledged);
+
+    if (turn == ONIC_TURN_MOVE) {
+        s->chunk = onic_schedule_next(&s->schedule);
+        if (s->chunk > rest)
+            s->chunk = (uint32_t)rest;
+        s->filled = 0;
+    }
+    return turn;
+}
+
+onic_turn_t onic_sender_next(onic_sender_t *s, uint64_t acknowledged, onic_piece_t *piece)
+{
+    onic_turn_t turn = ONIC_TURN_MOVE;
+
+    if (s->failed)
+        return ONIC_TURN_FAILED;
+    if (s->pos == s->len)
+        return ONIC_TURN_DONE;
+    if (s->chunk == 0)
+        turn = begin_chunk(s, acknowledged);
+    if (turn == ONIC_TURN_MOVE) {
+        const uint32_t rest = s->chunk - s->filled;
+
+        *piece = (onic_piece_t){.pos = s->pos,
+                                .offset = s->filled,
+                                .len = rest < s->block ? rest : s->block,
+                                .slot = s->slot};
+    }
+    return turn;
+}
+
+/** Will the present slot be used again? Not where the others of the lease hold what is left. */
+static bool comes_again(const onic_sender_t *s)
+{
+    const unsigned others = (unsigned)__builtin_popcountll(s->lease.slots) - 1;
+
+    return !onic_schedule_holds(&s->schedule, others, s->len - s->pos, ONIC_CUT - 1);
+}
+
+uint64_t onic_sender_filled(onic_sender_t *s, const onic_piece_t *piece, uint32_t n)
+{
+    uint64_t word = (uint64_t)s->round << 32;
+
+    s->filled += n;
+    s->pos += n;
+    word |= s->filled;
+    if (piece->offset + piece->len < s->chunk)
+        return word;
+    word |= WORD_ENDS | (comes_again(s) ? WORD_AGAIN : 0);
+    s->slot = next_slot(&s->lease, s->slot, &s->round);
+    s->chunk = 0;
+    return word;
+}
+
+uint64_t onic_sender_relet(onic_sender_t *s, uint64_t slots, uint64_t word)
+{
+    s->lease.slots = slots;
+    s->slot = lowest_slot(slots);
+    s->round = 1;
+    if ((word & WORD_ENDS) == 0)
+        return word;
+    word &= ~WORD_AGAIN;
+    word |= comes_again(s) ? WORD_AGAIN : 0;
+    s->slot = next_slot(&s->lease, s->slot, &s->round);
+    return word;
+}
+
+uint64_t onic_sender_fail(onic_sender_t *s)
+{
+    s->failed = true;
+    return (uint64_t)s->round << 32 | WORD_FAILS;
+}
+
+/* ---- receiver -------------------------------------------------------------------------------- */
+
+void onic_receiver_init(onic_receiver_t *r, uint64_t len, const onic_lease_t *lease)
+{
+    *r = (onic_receiver_t){
+        .len = len, .lease = *lease, .round = 1, .slot = lowest_slot(lease->slots)};
+}
+
+/** Takes a word over; false where it cannot be one of this transfer. */
+static bool read_word(onic_receiver_t *r, uint64_t word)
+{
+    const uint32_t round = (uint32_t)(word >> 32);
+    const uint32_t bytes = (uint32_t)(word & WORD_BYTES);
+
+    /* Of the round before, or what has been taken already. */
+    if (round == r->round - 1 ||
+        (round == r->round && bytes > 0 && bytes == r->taken && (word & WORD_ENDS) == 0))
+        return true;
+    if (round != r->round || bytes > r->lease.slot_bytes || bytes <= r->taken ||
+        bytes < r->published || bytes - r->taken > r->len - r->pos)
+        return false;
+    r->published = bytes;
+    r->ends = (word & WORD_ENDS) != 0;
+    r->again = (word & WORD_AGAIN) != 0;
+    /* What ends the transfer ends its chunk. */
+    return r->ends || bytes - r->taken < r->len - r->pos;
+}
+
+onic_turn_t onic_receiver_next(onic_receiver_t *r, uint64_t word, onic_piece_t *piece)
+{
+    if (r->failed)
+        return ONIC_TURN_FAILED;
+    if (r->pos == r->len)
+        return ONIC_TURN_DONE;
+    if ((word & WORD_FAILS) != 0) {
+        r->given_up = r->failed = true;
+        return ONIC_TURN_FAILED;
+    }
+    /* A chunk that is complete is taken to its end, whatever becomes of the word. */
+    if (!r->ends && !read_word(r, word)) {
+        r->failed = true;
+        return ONIC_TURN_FAILED;
+    }
+    if (r->published == r->taken)
+        return ONIC_TURN_WAIT;
+    *piece = (onic_piece_t){
+        .pos = r->pos, .offset = r->taken, .len = r->published - r->taken, .slot = r->slot};
+    return ONIC_TURN_MOVE;
+}
+
+onic_consumed_t onic_receiver_taken(onic_receiver_t *r, const onic_piece_t *piece, uint32_t n)
+{
+    onic_consumed_t consumed = {0, false};
+
+    (void)piece;
+    r->taken += n;
+    r->pos += n;
+    if (!r->ends || r->taken < r->published)
+        return consumed;
+    if (r->again && r->pos < r->len)
+        consumed.acknowledge = r->round;
+    if (!r->again) {
+        consumed.free = true;
+        r->lease.slots &= ~(UINT64_C(1) << r->slot);
+    }
+    r->taken = r->published = 0;
+    r->ends = false;
+    if (r->lease.slots != 0)
+        r->slot = next_slot(&r->lease, r->slot, &r->round);
+    else if (r->pos < r->len)
+        r->failed = true;
+    return consumed;
+}

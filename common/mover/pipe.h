@@ -1,0 +1,162 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * The two machines of a transfer: what may the sender fill next, what may the receiver take next?
+ * Pure: they see no memory but their own, and the words that their caller hands them.
+ *
+ * The lease is a set of slots, used in the order of their numbers, round after round: chunk i goes
+ * to slot i mod K of K (folding, N-buffering; A. Denis 2011, section 4). Each slot has a word that
+ * the sender writes: round, bytes of the chunk that are there so far (sub-blocks: the receiver
+ * begins before the chunk is complete), whether the chunk ends there, and whether the slot will be
+ * used again. Another word, which the receiver writes, counts the rounds that it has consumed; it
+ * is written for slots that will be used again only. Before the lease is handed over all words are
+ * 0; rounds count from 1.
+ *
+ * The receiver needs no schedule: where a chunk ends it is told. The words come from another
+ * process: one that cannot be fails the transfer.
+ */
+#ifndef ONIC_PIPE_H
+#define ONIC_PIPE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/mover/schedule.h"
+#include "common/support/export.h"
+
+/** Most bytes of a slot. */
+#define ONIC_SLOT_MAX (UINT32_C(1) << 28)
+
+/** Most slots of an area. */
+#define ONIC_SLOTS_MAX 64
+
+typedef enum onic_turn {
+    ONIC_TURN_WAIT,  /**< nothing to do before the other side has done something */
+    ONIC_TURN_MOVE,  /**< move the bytes of the piece */
+    ONIC_TURN_DONE,  /**< the whole transfer has been moved */
+    ONIC_TURN_FAILED /**< the other side has given up, or a word was wrong */
+} onic_turn_t;
+
+/** Of a sender's word: the round of its slot, and the bytes of the chunk that are there. */
+static inline uint32_t onic_word_round(uint64_t word)
+{
+    return (uint32_t)(word >> 32);
+}
+static inline uint32_t onic_word_bytes(uint64_t word)
+{
+    return (uint32_t)(word & ((UINT64_C(1) << 29) - 1));
+}
+/** Does the chunk end there, or does the sender give up? */
+static inline bool onic_word_ends(uint64_t word)
+{
+    return (word & (UINT64_C(1) << 31)) != 0;
+}
+static inline bool onic_word_fails(uint64_t word)
+{
+    return (word & (UINT64_C(1) << 29)) != 0;
+}
+
+/** Bytes to be moved: offset .. offset + len of a slot are pos .. pos + len of the transfer. */
+typedef struct onic_piece {
+    uint64_t pos;
+    uint32_t offset;
+    uint32_t len;
+    unsigned slot;
+} onic_piece_t;
+
+/** What both machines are told of a lease. */
+typedef struct onic_lease {
+    uint64_t slots;      /**< a bit for each; at least one */
+    uint32_t slot_bytes; /**< 1 .. ONIC_SLOT_MAX */
+} onic_lease_t;
+
+/* ---- sender ---------------------------------------------------------------------------------- */
+
+typedef struct onic_sender {
+    uint64_t len;
+    uint64_t pos; /**< bytes filled so far */
+    onic_lease_t lease;
+    onic_schedule_t schedule;
+    uint32_t block; /**< most bytes from one publishing to the next */
+    uint32_t chunk; /**< bytes of the present chunk; 0: not begun */
+    uint32_t filled;
+    uint32_t round;
+    unsigned slot;
+    bool failed;
+} onic_sender_t;
+
+/**
+ * Begins a transfer of `len` bytes. Pieces are multiples of `granule` (1 .. slot_bytes), but for
+ * the last. `block` is the size of sub-blocks; 0: none.
+ */
+ONIC_EXPORT void onic_sender_init(onic_sender_t *s, uint64_t len, const onic_lease_t *lease,
+                                  const onic_schedule_t *schedule, uint32_t block,
+                                  uint32_t granule);
+
+/** Must the acknowledgements of slot `s->slot` be looked at before the next step? Else 0 may be
+ *  given for them. */
+static inline bool onic_sender_asks(const onic_sender_t *s)
+{
+    return s->chunk == 0 && s->round > 1;
+}
+
+/** What may be done now. `acknowledged`: the word of slot `s->slot`. */
+ONIC_EXPORT onic_turn_t onic_sender_next(onic_sender_t *s, uint64_t acknowledged,
+                                         onic_piece_t *piece);
+
+/** A piece is cut short by less than so many bytes. */
+#define ONIC_CUT 8
+
+/**
+ * The first `n` bytes of the piece are in the slot; all of them, or ONIC_CUT - 1 fewer at most
+ * where something that must not be split would have its end outside the piece. A piece that ends
+ * the transfer is not cut short; one that ends a chunk ends it there. Returns the word to be
+ * published for piece->slot.
+ */
+ONIC_EXPORT uint64_t onic_sender_filled(onic_sender_t *s, const onic_piece_t *piece, uint32_t n);
+
+/**
+ * The lease is another one, for a sender that was begun over a single slot before it knew which it
+ * would have, and so has come no further than to the end of its first chunk. `word` is the last one
+ * it made, 0 for none; returns what that must be in truth. It stands for the first of `slots`.
+ */
+ONIC_EXPORT uint64_t onic_sender_relet(onic_sender_t *s, uint64_t slots, uint64_t word);
+
+/** Gives up. Returns the word to be published for slot `s->slot`; nothing is written after it. */
+ONIC_EXPORT uint64_t onic_sender_fail(onic_sender_t *s);
+
+/* ---- receiver -------------------------------------------------------------------------------- */
+
+typedef struct onic_receiver {
+    uint64_t len;
+    uint64_t pos; /**< bytes taken so far */
+    onic_lease_t lease;
+    uint32_t taken;     /**< of the present chunk */
+    uint32_t published; /**< of the present chunk, as seen */
+    uint32_t round;
+    unsigned slot;
+    bool ends;     /**< the chunk ends at `published` */
+    bool again;    /**< its slot will be used again */
+    bool failed;   /**< for whatever reason */
+    bool given_up; /**< by the sender, which writes nothing more */
+} onic_receiver_t;
+
+ONIC_EXPORT void onic_receiver_init(onic_receiver_t *r, uint64_t len, const onic_lease_t *lease);
+
+/** What may be done now. `word`: that of slot `r->slot`. */
+ONIC_EXPORT onic_turn_t onic_receiver_next(onic_receiver_t *r, uint64_t word, onic_piece_t *piece);
+
+/** What follows when bytes were taken. */
+typedef struct onic_consumed {
+    uint64_t acknowledge; /**< to be written to the other word of the piece's slot; 0: nothing */
+    bool free;            /**< the slot is not part of the lease any more: may be given back */
+} onic_consumed_t;
+
+/** The first `n` bytes of the piece have been taken, 0 < n <= piece->len. */
+ONIC_EXPORT onic_consumed_t onic_receiver_taken(onic_receiver_t *r, const onic_piece_t *piece,
+                                                uint32_t n);
+
+#endif

@@ -1,0 +1,242 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "common/mover/pool.h"
+
+#define PAGE       ((size_t)4096)
+#define SLOT_BYTES ((size_t)32 << 10)
+#define FEW_SLOTS  4
+/* Leases given back before those who wait are counted anew. */
+#define FORGET_AFTER 64
+/* An owner's number: the process id, below 2^22 on Linux, over the time at which it began. */
+#define BEGAN_BITS 42
+#define BEGAN_MASK ((UINT64_C(1) << BEGAN_BITS) - 1)
+
+static size_t whole_pages(size_t bytes)
+{
+    return (bytes + PAGE - 1) / PAGE * PAGE;
+}
+
+onic_pool_shape_t onic_pool_cut(size_t area, size_t slot)
+{
+    area = area > PAGE ? area / PAGE * PAGE : PAGE;
+    if (slot == 0) {
+        slot = SLOT_BYTES;
+        if (area / slot > ONIC_SLOTS_MAX)
+            slot = area / ONIC_SLOTS_MAX;
+        if (area / slot < FEW_SLOTS)
+            slot = area / FEW_SLOTS / PAGE * PAGE;
+    }
+    slot = slot < ONIC_SLOT_MAX ? whole_pages(slot) : ONIC_SLOT_MAX;
+    if (slot == 0)
+        slot = PAGE;
+    if (slot > area)
+        slot = area < ONIC_SLOT_MAX ? area : ONIC_SLOT_MAX;
+    const size_t n = area / slot;
+
+    return (onic_pool_shape_t){.nslots = n < ONIC_SLOTS_MAX ? (unsigned)n : ONIC_SLOTS_MAX,
+                               .slot_bytes = (uint32_t)slot};
+}
+
+void onic_pool_init(const onic_pool_t *pool)
+{
+    atomic_store(&pool->words->waiting, 0);
+    atomic_store(&pool->words->turn, 0);
+    atomic_store(&pool->words->gives, 0);
+    for (unsigned i = 0; i < pool->nslots; i++)
+        atomic_store(&pool->slot[i].owner, 0);
+    atomic_store(&pool->words->free, onic_pool_all(pool));
+}
+
+/* ---- those who wait -------------------------------------------------------------------------- */
+
+static bool is_counted(const onic_pool_wait_t *wait, uint64_t waiting)
+{
+    return wait->waits && wait->count == (uint32_t)(waiting >> 32);
+}
+
+static void begin_to_wait(const onic_pool_t *pool, onic_pool_wait_t *wait)
+{
+    uint64_t waiting = atomic_load_explicit(&pool->words->waiting, memory_order_relaxed);
+
+    do {
+        if (is_counted(wait, waiting) || (uint32_t)waiting >= ONIC_SLOTS_MAX)
+            return;
+    } while (!atomic_compare_exchange_weak_explicit(&pool->words->waiting, &waiting, waiting + 1,
+                                                    memory_order_relaxed, memory_order_relaxed));
+    wait->waits = true;
+    wait->count = (uint32_t)(waiting >> 32);
+}
+
+static void end_wait(const onic_pool_t *pool, onic_pool_wait_t *wait)
+{
+    uint64_t waiting = atomic_load_explicit(&pool->words->waiting, memory_order_relaxed);
+
+    while (is_counted(wait, waiting) && (uint32_t)waiting > 0 &&
+           !atomic_compare_exchange_weak_explicit(&pool->words->waiting, &waiting, waiting - 1,
+                                                  memory_order_relaxed, memory_order_relaxed)) {
+    }
+    wait->waits = false;
+}
+
+static void forget_waiting(const onic_pool_t *pool)
+{
+    uint64_t waiting = atomic_load_explicit(&pool->words->waiting, memory_order_relaxed);
+
+    if ((uint32_t)waiting > 0)
+        (void)atomic_compare_exchange_strong(&pool->words->waiting, &waiting,
+                                             ((waiting >> 32) + 1) << 32);
+}
+
+/* ---- taking ---------------------------------------------------------------------------------- */
+
+/** How many of `free` slots may be taken by somebody. */
+static unsigned share(unsigned free, unsigned want, bool counted, uint32_t waiting)
+{
+    /* One is left for each other process that waits. */
+    const uint32_t others = waiting - (counted && waiting > 0 ? 1 : 0);
+    const unsigned left = free > others ? free - others : counted && free > 0 ? 1 : 0;
+    const unsigned most = left > 1 ? left / 2 : left;
+
+    return want < most ? want : most;
+}
+
+/** The first `n` bits of `mask` from bit `from` on, round the end. */
+static uint64_t first_from(uint64_t mask, unsigned from, unsigned n)
+{
+    const uint64_t upper = mask >> from << from;
+    uint64_t rest = upper, chosen = 0;
+
+    for (unsigned i = 0; i < n; i++) {
+        if (rest == 0)
+            rest = mask & ~upper;
+        const uint64_t bit = rest & -rest;
+        chosen |= bit;
+        rest &= ~bit;
+    }
+    return chosen;
+}
+
+/** Takes bits out of the mask. */
+static uint64_t choose(const onic_pool_t *pool, unsigned want, const onic_pool_wait_t *wait)
+{
+    const uint64_t waiting = atomic_load_explicit(&pool->words->waiting, memory_order_relaxed);
+    const unsigned from =
+        atomic_load_explicit(&pool->words->turn, memory_order_relaxed) % pool->nslots;
+    uint64_t free = atomic_load_explicit(&pool->words->free, memory_order_relaxed), chosen;
+
+    do {
+        const uint64_t mask = free & onic_pool_all(pool);
+        const unsigned n = share((unsigned)__builtin_popcountll(mask), want,
+                                 is_counted(wait, waiting), (uint32_t)waiting);
+        if (n == 0)
+            return 0;
+        chosen = first_from(mask, from, n);
+    } while (!atomic_compare_exchange_weak_explicit(&pool->words->free, &free, free & ~chosen,
+                                                    memory_order_acquire, memory_order_relaxed));
+    atomic_store_explicit(&pool->words->turn, from + (unsigned)__builtin_popcountll(chosen),
+                          memory_order_relaxed);
+    return chosen;
+}
+
+/** Becomes the owner of what was chosen. */
+static uint64_t own(const onic_pool_t *pool, uint64_t owner, uint64_t chosen)
+{
+    uint64_t owned = 0;
+
+    for (uint64_t rest = chosen; rest != 0; rest &= rest - 1)
+        __builtin_prefetch(&pool->slot[__builtin_ctzll(rest)], 1);
+    for (uint64_t rest = chosen; rest != 0; rest &= rest - 1) {
+        onic_slot_words_t *s = &pool->slot[__builtin_ctzll(rest)];
+        uint64_t nobody = 0;
+
+        /* Somebody else has it where the mask was mended too early. */
+        if (!atomic_compare_exchange_strong_explicit(&s->owner, &nobody, owner,
+                                                     memory_order_acquire, memory_order_relaxed))
+            continue;
+        atomic_store_explicit(&s->word, 0, memory_order_relaxed);
+        if (atomic_load_explicit(&s->acknowledged, memory_order_relaxed) != 0)
+            atomic_store_explicit(&s->acknowledged, 0, memory_order_relaxed);
+        owned |= rest & -rest;
+    }
+    return owned;
+}
+
+uint64_t onic_pool_take(const onic_pool_t *pool, uint64_t owner, unsigned want,
+                        onic_pool_wait_t *wait)
+{
+    const uint64_t chosen = choose(pool, want, wait);
+    const uint64_t owned = chosen != 0 ? own(pool, owner, chosen) : 0;
+
+    if (owned == 0)
+        begin_to_wait(pool, wait);
+    else if (wait->waits)
+        end_wait(pool, wait);
+    return owned;
+}
+
+/* ---- giving back ----------------------------------------------------------------------------- */
+
+void onic_pool_give(const onic_pool_t *pool, uint64_t owner, uint64_t slots)
+{
+    uint64_t given = 0;
+
+    for (uint64_t rest = slots & onic_pool_all(pool); rest != 0; rest &= rest - 1) {
+        uint64_t expected = owner;
+        if (atomic_compare_exchange_strong_explicit(&pool->slot[__builtin_ctzll(rest)].owner,
+                                                    &expected, 0, memory_order_release,
+                                                    memory_order_relaxed))
+            given |= rest & -rest;
+    }
+    if (given == 0)
+        return;
+    atomic_fetch_or_explicit(&pool->words->free, given, memory_order_release);
+    if (atomic_fetch_add_explicit(&pool->words->gives, 1, memory_order_relaxed) % FORGET_AFTER ==
+        FORGET_AFTER - 1)
+        forget_waiting(pool);
+}
+
+bool onic_pool_has(const onic_pool_t *pool, uint64_t owner, uint64_t slots)
+{
+    if (slots == 0 || owner == 0 || (slots & ~onic_pool_all(pool)) != 0)
+        return false;
+    for (uint64_t rest = slots; rest != 0; rest &= rest - 1)
+        if (onic_pool_owner(pool, (unsigned)__builtin_ctzll(rest)) != owner)
+            return false;
+    return true;
+}
+
+uint64_t onic_pool_mend(const onic_pool_t *pool, uint64_t *lost)
+{
+    /* The mask first: a slot is freed by its owner word, then by its bit. */
+    uint64_t missing =
+        onic_pool_all(pool) & ~atomic_load_explicit(&pool->words->free, memory_order_acquire);
+    uint64_t owned = 0;
+
+    for (unsigned i = 0; i < pool->nslots; i++)
+        if (onic_pool_owner(pool, i) != 0)
+            owned |= UINT64_C(1) << i;
+    missing &= ~owned;
+    if ((missing & *lost) != 0)
+        atomic_fetch_or_explicit(&pool->words->free, missing & *lost, memory_order_release);
+    *lost = missing & ~*lost;
+    return owned;
+}
+
+/* ---- owners ---------------------------------------------------------------------------------- */
+
+uint64_t onic_owner_of(const onic_life_t *life)
+{
+    if (life->pid <= 0 || life->pid >= INT64_C(1) << (64 - BEGAN_BITS))
+        return 0;
+    return (uint64_t)life->pid << BEGAN_BITS | (life->began & BEGAN_MASK);
+}
+
+onic_life_t onic_owner_life(uint64_t owner, const onic_life_t *mine)
+{
+    return (onic_life_t){.pid = (int64_t)(owner >> BEGAN_BITS),
+                         .began = owner & BEGAN_MASK,
+                         .pid_namespace = mine->pid_namespace,
+                         .time_namespace = mine->time_namespace};
+}

@@ -1,0 +1,122 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Who has which slots of a landing area. Pure: it works on words in memory that the processes of a
+ * node share, by atomic operations, so that a sender of the node leases slots of the receiver
+ * without a message.
+ *
+ * Each slot has an owner word, which is the truth: who changes it from 0 to his own number has the
+ * slot. The mask of free slots is there to find one fast and to keep takers out of each other's
+ * way. A process that dies between the two leaves a slot that nobody owns and that is not in the
+ * mask; the receiver puts it back (onic_pool_mend), and a taker that was only slow loses it.
+ *
+ * Shares. Who comes gets at most half of what is free, less where others wait; at least one. Who
+ * gets nothing is counted as waiting, and for each of those one free slot is left by all who are
+ * not. So a process that waits and looks again gets a slot after each of those ahead of it has
+ * had one. The count is forgotten now and then (onic_pool_give), because some who waited send by
+ * other means; who still waits is then counted again.
+ *
+ * Leases go round in the area: a slot that was used a moment ago still sits in the caches of its
+ * receiver, which makes it slow to write.
+ */
+#ifndef ONIC_POOL_H
+#define ONIC_POOL_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/mover/pipe.h"
+#include "common/support/export.h"
+#include "common/support/life.h"
+
+/** The words of the whole pool. All 0 but for the mask. */
+typedef struct onic_pool_words {
+    _Alignas(64) _Atomic uint64_t free;    /**< a bit for each free slot */
+    _Atomic uint32_t turn;                 /**< where the next lease begins: a hint */
+    _Atomic uint32_t gives;                /**< leases that were given back */
+    _Alignas(64) _Atomic uint64_t waiting; /**< upper half: which count; lower half: the count */
+} onic_pool_words_t;
+
+/** The words of a slot: a line that its sender writes, and one that its receiver writes. */
+typedef struct onic_slot_words {
+    _Alignas(64) _Atomic uint64_t owner; /**< 0: nobody */
+    _Atomic uint64_t word;               /**< of the sender (pipe.h) */
+    _Alignas(64) _Atomic uint64_t acknowledged;
+} onic_slot_words_t;
+
+/** A pool as one process sees it. */
+typedef struct onic_pool {
+    onic_pool_words_t *words;
+    onic_slot_words_t *slot;
+    unsigned nslots; /**< 1 .. ONIC_SLOTS_MAX; not read from shared memory */
+} onic_pool_t;
+
+/** What a process keeps of a pool between two attempts. All 0 at first. */
+typedef struct onic_pool_wait {
+    bool waits;
+    uint32_t count; /**< which count it is in */
+} onic_pool_wait_t;
+
+/** How the memory of an area is cut. */
+typedef struct onic_pool_shape {
+    unsigned nslots;
+    uint32_t slot_bytes;
+} onic_pool_shape_t;
+
+/**
+ * Cuts `area` bytes into slots of `slot` bytes, or, where that is 0, of 32 KiB, longer where there
+ * would be more than ONIC_SLOTS_MAX, and shorter where there would be fewer than 4. Both count in
+ * pages of 4 KiB; the result is at least one.
+ */
+ONIC_EXPORT onic_pool_shape_t onic_pool_cut(size_t area, size_t slot);
+
+/** All slots are free, nobody waits. By the receiver, before others see the memory. */
+ONIC_EXPORT void onic_pool_init(const onic_pool_t *pool);
+
+/**
+ * Leases up to `want` > 0 slots for `owner` (not 0), all words 0, and returns them as a mask; 0
+ * where there is none now. `wait` is the caller's. Any thread of any process; one for each `wait`.
+ */
+ONIC_EXPORT uint64_t onic_pool_take(const onic_pool_t *pool, uint64_t owner, unsigned want,
+                                    onic_pool_wait_t *wait);
+
+/** Frees those of `slots` that `owner` has. By the receiver, or by the owner before anybody knows
+ *  of the lease. */
+ONIC_EXPORT void onic_pool_give(const onic_pool_t *pool, uint64_t owner, uint64_t slots);
+
+/** Has `owner` all of `slots`, and is there at least one? */
+ONIC_EXPORT bool onic_pool_has(const onic_pool_t *pool, uint64_t owner, uint64_t slots);
+
+/** Bits of all slots. */
+static inline uint64_t onic_pool_all(const onic_pool_t *pool)
+{
+    return pool->nslots < 64 ? (UINT64_C(1) << pool->nslots) - 1 : UINT64_MAX;
+}
+
+/**
+ * By the receiver, one thread at a time, some milliseconds apart: puts slots back that stood
+ * outside the mask without an owner in the call before, too. `lost` is what the call before left
+ * there, 0 at first. Returns the slots that have owners.
+ */
+ONIC_EXPORT uint64_t onic_pool_mend(const onic_pool_t *pool, uint64_t *lost);
+
+/** Who has this slot; 0: nobody. */
+static inline uint64_t onic_pool_owner(const onic_pool_t *pool, unsigned slot)
+{
+    return atomic_load_explicit(&pool->slot[slot].owner, memory_order_acquire);
+}
+
+/* ---- owners ---------------------------------------------------------------------------------- */
+
+/** A process as the owner of slots; 0 where it is not known who it is. */
+ONIC_EXPORT uint64_t onic_owner_of(const onic_life_t *life);
+
+/** The process of that number, in the namespaces of `mine`, which share the memory. */
+ONIC_EXPORT onic_life_t onic_owner_life(uint64_t owner, const onic_life_t *mine);
+
+#endif

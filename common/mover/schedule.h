@@ -1,0 +1,53 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Sizes of the chunks into which a transfer is cut (A. Denis 2011, sections 3 and 4). Pure.
+ *
+ * The numbers come from the model: C0 = Bcopy * 2 lambda and q = Bcopy / Bnet for the growing
+ * schedule (eq. 5), C_opt of eq. 3 for the fixed one.
+ */
+#ifndef ONIC_SCHEDULE_H
+#define ONIC_SCHEDULE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/support/export.h"
+
+/** Between processes of a node: bytes after which what has been packed is shown to the receiver.
+ *  Shorter transfers have nothing that could overlap. */
+#define ONIC_MOVER_BLOCK 16384
+
+/** What comes next. Copied to look ahead. */
+typedef struct onic_schedule {
+    double next;      /**< bytes of the next chunk, before they are rounded */
+    double q;         /**< what it is multiplied by after each chunk */
+    uint32_t unit;    /**< chunks are multiples of this */
+    uint32_t highest; /**< most bytes of a chunk */
+} onic_schedule_t;
+
+/**
+ * Chunks of c0, c0 * q, c0 * q^2 and so on, each a multiple of `unit` and no longer than `slot`.
+ * q above 1: they grow until they fill a slot. q = 1: a fixed size. q below 1, where the network is
+ * faster than copying: they shrink, to no less than a unit. `unit` is 1 .. slot. A c0 or q that is
+ * no positive number stands for a slot, and for 1.
+ */
+ONIC_EXPORT void onic_schedule_growing(onic_schedule_t *s, double c0, double q, uint32_t unit,
+                                       uint32_t slot);
+
+/** All chunks of one size: growing with q = 1. */
+ONIC_EXPORT void onic_schedule_fixed(onic_schedule_t *s, double chunk, uint32_t unit,
+                                     uint32_t slot);
+
+/** Bytes of the next chunk: a unit at least, a slot at most. The last one of a transfer is what is
+ *  left. */
+ONIC_EXPORT uint32_t onic_schedule_next(onic_schedule_t *s);
+
+/** Do the next `chunks` hold `bytes`, though each may be cut short by less than `slack` bytes? */
+ONIC_EXPORT bool onic_schedule_holds(const onic_schedule_t *s, unsigned chunks, uint64_t bytes,
+                                     uint32_t slack);
+
+#endif

@@ -1,0 +1,204 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Moving the bytes of one transfer, by the thread that has claimed it and without a lock.
+ */
+#include "common/mover/transfer_internal.h"
+
+#include "ompi/constants.h"
+
+#include "common/layout/pack.h"
+#include "common/support/clock.h"
+#include "common/support/pause.h"
+
+/** Looks at a word while the other side is at work: it publishes the next block in less. */
+#define SPINS 64
+/** Looks that find nothing between two at the clock. */
+#define LOOKS 256
+/** Without anything to do for so long one asks whether the other side is dead. */
+#define DEAD_AFTER_NSEC UINT64_C(5000000)
+/** Slots are given back by so many, since each time costs a cache line. */
+#define FEW_SLOTS 8
+
+/* ---- coming to an end ------------------------------------------------------------------------ */
+
+static void tell(onic_transfer_t *t, int status)
+{
+    t->tells = t->has_end;
+    t->status = status;
+}
+
+/** Gives back what the receiver knows that nobody writes to any more. */
+static void give_back(onic_transfer_t *t, uint64_t slots)
+{
+    if (slots != 0) {
+        t->slots &= ~slots;
+        t->freed &= ~slots;
+        atomic_fetch_and(&onic_mover.receiving, ~slots);
+        t->carrier->give_back(t, slots);
+    }
+}
+
+/** Slots of a sender that has gone wrong stay its own until it is dead (sweep.c). */
+static void end(onic_transfer_t *t, int status, bool sender_is_done)
+{
+    t->over = true;
+    tell(t, status);
+    if (t->role == ONIC_RECEIVES) {
+        give_back(t, sender_is_done ? t->slots : t->freed);
+        atomic_fetch_and(&onic_mover.receiving, ~t->slots);
+    }
+}
+
+static void stop(onic_transfer_t *t, unsigned why)
+{
+    if ((why & ONIC_STOP_LEASE) != 0) {
+        end(t, OMPI_ERROR, true);
+        t->tells = false;
+        t->withdrawn = true;
+    } else if (t->role == ONIC_RECEIVES) {
+        tell(t, OMPI_ERROR);
+    } else {
+        const unsigned slot = t->sender.slot;
+        t->carrier->publish(t, slot, onic_sender_fail(&t->sender));
+        end(t, OMPI_ERROR, true);
+    }
+}
+
+/* ---- sender ---------------------------------------------------------------------------------- */
+
+/** How much of a piece goes together: no element is split that the receiver must store at once. */
+static uint32_t whole(const onic_transfer_t *t, const onic_piece_t *piece)
+{
+    const onic_mover_end_t *e = &t->end;
+    if (e->granule > 1 || piece->pos + piece->len == e->len) {
+        return piece->len;
+    }
+    const uint64_t n =
+        onic_layout_whole(&e->layout, (uint64_t)(uintptr_t)e->base, e->at + piece->pos, piece->len);
+    return piece->len - n < ONIC_CUT ? (uint32_t)n : piece->len;
+}
+
+static onic_turn_t send(onic_transfer_t *t)
+{
+    onic_sender_t *s = &t->sender;
+    onic_piece_t piece;
+    const uint64_t seen = onic_sender_asks(s) ? t->carrier->acknowledged(t, s->slot) : 0;
+    const onic_turn_t turn = onic_sender_next(s, seen, &piece);
+    if (turn == ONIC_TURN_MOVE) {
+        uint32_t n = whole(t, &piece);
+        char *to = t->carrier->at(t, piece.slot, piece.offset, &n);
+        (void)onic_pack(&t->cursor, t->end.base, to, n);
+        t->carrier->publish(t, piece.slot, onic_sender_filled(s, &piece, n));
+    }
+    return turn;
+}
+
+/* ---- receiver -------------------------------------------------------------------------------- */
+
+/** Takes from the beginning of a piece; how much, 0 for nothing now, negative where that fails. */
+static int64_t take(onic_transfer_t *t, const onic_piece_t *piece)
+{
+    uint32_t len = piece->len;
+    const char *data = t->carrier->at(t, piece->slot, piece->offset, &len);
+    if (!t->has_end) {
+        return len;
+    }
+    if (t->end.take != NULL) {
+        return t->end.take(t->end.arg, t->end.at + piece->pos, data, len);
+    }
+    return (int64_t)onic_unpack(&t->cursor, t->end.base, data, len);
+}
+
+static void consume(onic_transfer_t *t, const onic_piece_t *piece, uint32_t n)
+{
+    const onic_consumed_t c = onic_receiver_taken(&t->receiver, piece, n);
+    if (c.acknowledge != 0) {
+        t->carrier->acknowledge(t, piece->slot, c.acknowledge);
+    }
+    if (c.free) {
+        t->freed |= UINT64_C(1) << piece->slot;
+        if (__builtin_popcountll(t->freed) >= FEW_SLOTS) {
+            give_back(t, t->freed);
+        }
+    }
+}
+
+static onic_turn_t receive(onic_transfer_t *t)
+{
+    onic_piece_t piece;
+    const onic_turn_t turn =
+        onic_receiver_next(&t->receiver, t->carrier->word(t, t->receiver.slot), &piece);
+    if (turn != ONIC_TURN_MOVE) {
+        return turn;
+    }
+    const int64_t n = take(t, &piece);
+    if (n == 0) {
+        /* The sender is alive enough. */
+        t->stalls = 0;
+        return ONIC_TURN_WAIT;
+    }
+    if (n < 0 || n > piece.len) {
+        tell(t, OMPI_ERROR);
+    } else {
+        consume(t, &piece, (uint32_t)n);
+    }
+    return ONIC_TURN_MOVE;
+}
+
+/* ---- both ------------------------------------------------------------------------------------ */
+
+static onic_turn_t step(onic_transfer_t *t)
+{
+    return t->role == ONIC_SENDS ? send(t) : receive(t);
+}
+
+/** Nothing has come for long: is the other side dead? */
+static void look_after(onic_transfer_t *t)
+{
+    if (++t->stalls % LOOKS != 0) {
+        return;
+    }
+    const uint64_t now = onic_now_nsec();
+    if (t->stalled == 0) {
+        t->stalled = now;
+    } else if (now - t->stalled > DEAD_AFTER_NSEC) {
+        t->stalled = now;
+        /* What it has published before it died is there. */
+        if (t->carrier->is_dead(t) && step(t) == ONIC_TURN_WAIT && t->stalls > 0) {
+            end(t, OMPI_ERR_UNREACH, true);
+        }
+    }
+}
+
+int onic_transfer_work(onic_transfer_t *t, int limit)
+{
+    int moved = 0, spins = 0;
+    for (;;) {
+        if (atomic_load_explicit(&t->stop, memory_order_relaxed) != 0) {
+            stop(t, atomic_exchange(&t->stop, 0));
+        }
+        if (moved >= limit || t->over || t->tells) {
+            return moved;
+        }
+        const onic_turn_t turn = step(t);
+        if (turn == ONIC_TURN_MOVE) {
+            moved++;
+            spins = 0;
+            t->stalls = 0;
+            t->stalled = 0;
+        } else if (turn == ONIC_TURN_DONE) {
+            end(t, OMPI_SUCCESS, true);
+        } else if (turn == ONIC_TURN_FAILED) {
+            end(t, OMPI_ERROR, t->role == ONIC_SENDS || t->receiver.given_up);
+        } else if (moved > 0 && ++spins < SPINS) {
+            onic_pause();
+        } else {
+            look_after(t);
+            return moved;
+        }
+    }
+}
