@@ -1,0 +1,301 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "common/model/learn.h"
+
+#include <math.h>
+
+#define N    ONIC_LEARN_CHOICES
+#define NONE N
+
+/** What a trial costs beside the time that it loses, as a part of the best choice's time: where all
+ *  are equal they are not tried all the time. */
+#define PRICE 0.0625
+/** Each trial in a row that fails makes the next one half as frequent; up to so often, until the
+ *  choice is known well and from then on. */
+#define FAILED_FIRST 2
+#define FAILED_MAX   6
+/** So many observations make a choice known well. The first find memory cold, and queues in shared
+ *  memory are slow until each of their pages has been touched by both sides: until then the model
+ *  is believed where it says less. */
+#define WELL_KNOWN 64
+/** What is known rises only by so many observations in a row, to the least of them; it falls at
+ *  once. What can disturb a transfer, above all a target that leaves, makes it dearer. */
+#define HIGHER 4
+/** A trial is repeated so often, as the first transfer by another choice finds memory and code
+ *  cold; more often where nothing is expected to be lost. */
+#define REPEATS         1
+#define REPEATS_HOPEFUL 7
+/** A cost that changes by this factor: what failed before may not now. */
+#define CHANGE 2
+/** Transfers for which a choice is settled. */
+#define SETTLED 15
+
+unsigned onic_learn_shape(const onic_layout_t *origin, const onic_layout_t *target)
+{
+    uint64_t a = onic_layout_blocks(origin), b = onic_layout_blocks(target);
+    uint64_t blocks = a > b ? a : b, least = 4096;
+    unsigned shape = 1;
+
+    if (blocks <= 1)
+        return 0;
+    for (; shape < ONIC_LEARN_SHAPES - 1 && target->size / blocks < least; shape++)
+        least /= 4;
+    return shape;
+}
+
+onic_learn_cell_t *onic_learn_cell(onic_learn_t *learn, unsigned direction,
+                                   const onic_layout_t *origin, const onic_layout_t *target)
+{
+    return &learn->cell[direction][onic_learn_shape(origin, target)][onic_learn_size(target->size)];
+}
+
+static double lesser(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+/** The length that a transfer counts as. */
+static double counted(uint64_t bytes)
+{
+    return bytes < ONIC_LEARN_LEAST ? ONIC_LEARN_LEAST : (double)bytes;
+}
+
+/** What a choice is expected to take. */
+static double expected(const onic_learn_cell_t *cell, unsigned c, const double *model, double bytes)
+{
+    const double known = (double)cell->rate[c] * bytes;
+
+    if (isinf(model[c]) || cell->rate[c] == 0)
+        return model[c];
+    return cell->seen[c] < WELL_KNOWN ? lesser(known, model[c]) : known;
+}
+
+void onic_learn_known(const onic_learn_cell_t *cell, double model[N], uint64_t bytes)
+{
+    for (unsigned c = 0; c < N; c++)
+        model[c] = expected(cell, c, model, counted(bytes));
+}
+
+double onic_learn_nsec(const onic_learn_cell_t *cell, unsigned choice, uint64_t bytes)
+{
+    return cell->seen[choice] > 0 ? (double)cell->rate[choice] * counted(bytes) : 0;
+}
+
+/** The cheapest that is known, or by the model the cheapest of all. `*cost_p` gets what it takes.
+ */
+static unsigned cheapest(const onic_learn_cell_t *cell, const double *model, double bytes,
+                         double *cost_p)
+{
+    unsigned known = NONE, guess = NONE;
+
+    for (unsigned c = 0; c < N; c++) {
+        if (isinf(model[c]))
+            continue;
+        if (cell->rate[c] > 0 && (known == NONE || cell->rate[c] < cell->rate[known]))
+            known = c;
+        if (guess == NONE || model[c] < model[guess])
+            guess = c;
+    }
+    if (guess == NONE)
+        guess = 0;
+    *cost_p = known != NONE ? (double)cell->rate[known] * bytes : model[guess];
+    return known != NONE ? known : guess;
+}
+
+/** Is there time for a trial that is expected to lose so much? */
+static bool is_time(const onic_learn_budget_t *budget, double extra)
+{
+    return budget->lost + extra <= ONIC_LEARN_SHARE * budget->spent;
+}
+
+/** And was the last one long enough ago? */
+static bool may_try(const onic_learn_cell_t *cell, const onic_learn_budget_t *budget, unsigned c,
+                    double extra, double best)
+{
+    const int most = cell->seen[c] < WELL_KNOWN ? FAILED_FIRST : FAILED_MAX;
+    const int failed = cell->failed[c] < most ? cell->failed[c] : most;
+
+    return (extra + PRICE * best) * (double)(1U << failed) <= ONIC_LEARN_SHARE * cell->since[c] &&
+           is_time(budget, extra);
+}
+
+/** What a trial is expected to lose. */
+static double extra_of(const onic_learn_cell_t *cell, unsigned c, const double *model, double bytes,
+                       double cost)
+{
+    const double extra = expected(cell, c, model, bytes) - cost;
+
+    return extra > 0 ? extra : 0;
+}
+
+/** The most promising of the choices that may be tried, or NONE. `*extra_p` gets what it may lose.
+ */
+static unsigned to_be_tried(const onic_learn_cell_t *cell, const onic_learn_budget_t *budget,
+                            const double *model, double bytes, unsigned best, double cost,
+                            double *extra_p)
+{
+    unsigned found = NONE;
+
+    for (unsigned c = 0; c < N; c++) {
+        double extra;
+
+        if (c == best || isinf(model[c]))
+            continue;
+        extra = extra_of(cell, c, model, bytes, cost);
+        if (may_try(cell, budget, c, extra, cost) && (found == NONE || extra < *extra_p)) {
+            found = c;
+            *extra_p = extra;
+        }
+    }
+    return found;
+}
+
+static void fail(onic_learn_cell_t *cell, unsigned c)
+{
+    if (cell->failed[c] < UINT8_MAX)
+        cell->failed[c]++;
+}
+
+/** A trial whose cost was not seen leaves the model's word. */
+static void give_up_trial(onic_learn_cell_t *cell, const double *model, double bytes)
+{
+    const unsigned c = cell->trial - 1U;
+
+    if (cell->trial == 0)
+        return;
+    cell->trial = 0;
+    cell->repeats = 0;
+    fail(cell, c);
+    if (cell->rate[c] == 0 && !isinf(model[c]))
+        cell->rate[c] = (float)(model[c] / bytes);
+}
+
+/** The choice that is to be tried for the next transfer, or NONE. `*extra_p` gets what it may lose.
+ */
+static unsigned next_trial(onic_learn_cell_t *cell, const onic_learn_budget_t *budget,
+                           const double *model, double bytes, unsigned best, double cost,
+                           double *extra_p)
+{
+    if (cell->repeats > 0) {
+        const unsigned c = cell->again - 1U;
+
+        cell->repeats--;
+        *extra_p = extra_of(cell, c, model, bytes, cost);
+        if (c != best && !isinf(model[c]) && is_time(budget, *extra_p))
+            return c;
+        cell->repeats = 0;
+    }
+    const unsigned found = to_be_tried(cell, budget, model, bytes, best, cost, extra_p);
+    if (found != NONE) {
+        cell->again = (uint8_t)(found + 1);
+        cell->repeats = *extra_p > 0 ? REPEATS : REPEATS_HOPEFUL;
+    }
+    return found;
+}
+
+/** Notes time that was spent on transfers. */
+static void spend(onic_learn_cell_t *cell, onic_learn_budget_t *budget, double nsec)
+{
+    budget->spent += nsec;
+    for (unsigned c = 0; c < N; c++)
+        cell->since[c] += (float)nsec;
+}
+
+/** The best choice holds for the next transfers, too, if it is known well. */
+static void settle(onic_learn_cell_t *cell, onic_learn_budget_t *budget, unsigned best, double cost)
+{
+    const uint16_t left = __atomic_load_n(&cell->left, __ATOMIC_RELAXED);
+
+    if (cell->seen[best] < WELL_KNOWN)
+        return;
+    /* Some of the last ones may have gone another way, and been noted. */
+    spend(cell, budget, (SETTLED - left) * cost);
+    __atomic_store_n(&cell->best, (uint8_t)best, __ATOMIC_RELAXED);
+    __atomic_store_n(&cell->left, SETTLED, __ATOMIC_RELAXED);
+}
+
+unsigned onic_learn_choose(onic_learn_cell_t *cell, onic_learn_budget_t *budget,
+                           const double model[N], uint64_t bytes)
+{
+    const double len = counted(bytes);
+    double cost, extra = 0;
+    unsigned best, trial;
+
+    give_up_trial(cell, model, len);
+    best = cheapest(cell, model, len, &cost);
+    trial = next_trial(cell, budget, model, len, best, cost, &extra);
+    if (trial == NONE) {
+        settle(cell, budget, best, cost);
+        return best;
+    }
+    cell->trial = (uint8_t)(trial + 1);
+    cell->charged = (float)extra;
+    cell->since[trial] = 0;
+    budget->lost += cell->charged;
+    return trial;
+}
+
+/** Ends the trial under way: its choice took so long, the best one `best`, if any is known. */
+static void end_trial(onic_learn_cell_t *cell, onic_learn_budget_t *budget, double nsec,
+                      double best)
+{
+    const double lost = best > 0 && nsec > best ? nsec - best : 0;
+
+    budget->lost += lost - cell->charged;
+    if (lost > 0)
+        fail(cell, cell->trial - 1U);
+    else
+        cell->failed[cell->trial - 1U] = 0;
+    cell->trial = 0;
+}
+
+/** The lowest rate that is known of any but this choice, or 0. */
+static float lowest_other(const onic_learn_cell_t *cell, unsigned choice)
+{
+    float least = 0;
+
+    for (unsigned c = 0; c < N; c++) {
+        if (c != choice && cell->rate[c] > 0 && (least == 0 || cell->rate[c] < least))
+            least = cell->rate[c];
+    }
+    return least;
+}
+
+/** Puts an observation into what is known. */
+static void update(onic_learn_cell_t *cell, unsigned choice, float seen)
+{
+    float *rate = &cell->rate[choice], *least = &cell->least[choice], before = *rate;
+    uint8_t *higher = &cell->higher[choice];
+
+    if (before == 0 || seen <= before) {
+        *rate = seen;
+        *higher = 0;
+    } else {
+        *least = *higher > 0 && *least < seen ? *least : seen;
+        if (++*higher == HIGHER) {
+            *rate = *least;
+            *higher = 0;
+        }
+    }
+    if (before > 0 && (*rate > CHANGE * before || CHANGE * *rate < before)) {
+        for (unsigned c = 0; c < N; c++)
+            cell->failed[c] = 0;
+    }
+}
+
+void onic_learn_note(onic_learn_cell_t *cell, onic_learn_budget_t *budget, unsigned choice,
+                     uint64_t bytes, double nsec)
+{
+    const double len = counted(bytes);
+
+    if (!(nsec > 0) || !isfinite(nsec))
+        return;
+    spend(cell, budget, nsec);
+    if (onic_learn_is_trial(cell, choice))
+        end_trial(cell, budget, nsec, (double)lowest_other(cell, choice) * len);
+    if (cell->seen[choice] < WELL_KNOWN)
+        cell->seen[choice]++;
+    update(cell, choice, (float)(nsec / len));
+}

@@ -1,0 +1,154 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * What the ways to do a transfer really cost, learned from the transfers themselves.
+ *
+ * A model knows a machine by a few numbers. How ways compare depends on more: on how far two
+ * processes' cores are from each other, which differs from peer to peer and, on virtual machines,
+ * from minute to minute. So for each kind of transfer (direction, shape, order of magnitude) the
+ * observed cost of every choice is kept, and replaces the model's estimate once it is known.
+ *
+ * Any other than the best known choice is a trial, and trials are bounded by the time that they
+ * lose: of what transfers to a peer have taken, no more than a small part is lost to trials (and to
+ * the one that was under way when it turned out dearer than expected). Each trial of a choice that
+ * failed makes the next one rarer. Where nothing is to be tried and the best choice is known well,
+ * it is settled for some transfers: they are neither chosen nor measured, and take no lock.
+ *
+ * What the choices are is the caller's: here they have numbers below ONIC_LEARN_CHOICES, and an
+ * infinite estimate means that a choice cannot do the transfer.
+ *
+ * Pure; the caller serialises, but for onic_learn_settled. Time comes as an argument, nanoseconds.
+ */
+#ifndef ONIC_MODEL_LEARN_H
+#define ONIC_MODEL_LEARN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/layout/layout.h"
+#include "common/support/export.h"
+
+#define ONIC_LEARN_CHOICES 8
+/** Put and get, say. */
+#define ONIC_LEARN_DIRECTIONS 2
+/** Contiguous, and blocks of at least 4096, 1024, 256, 64, 16, 1 bytes. */
+#define ONIC_LEARN_SHAPES 7
+/** All below ONIC_LEARN_LEAST bytes, powers of two from there on; the last holds all above. */
+#define ONIC_LEARN_SIZES 18
+/** The shortest transfers cost the same, and count as so long. */
+#define ONIC_LEARN_LEAST 128
+
+/** The part of the time that trials may lose. */
+#define ONIC_LEARN_SHARE 0.05
+
+/** Time of the transfers to one peer, nanoseconds. */
+typedef struct onic_learn_budget {
+    double spent; /**< on all that were observed, trials among them */
+    double lost;  /**< by trials: what they took more than the best known choice would have */
+} onic_learn_budget_t;
+
+/** What is known of one kind of transfer. All zero: nothing yet. */
+typedef struct onic_learn_cell {
+    float rate[ONIC_LEARN_CHOICES];     /**< nanoseconds for a byte; 0: never observed */
+    float least[ONIC_LEARN_CHOICES];    /**< the lowest of some observations above that */
+    float since[ONIC_LEARN_CHOICES];    /**< time spent since it was tried */
+    float charged;                      /**< to the budget, for the trial under way */
+    uint8_t trial;                      /**< 1 + the choice that is tried; 0: none */
+    uint8_t again;                      /**< the same of the last trial, if that is repeated */
+    uint8_t repeats;                    /**< so often, if there is time */
+    uint8_t best;                       /**< the choice that is settled; atomic */
+    uint16_t left;                      /**< transfers for which it is; atomic */
+    uint8_t seen[ONIC_LEARN_CHOICES];   /**< observations of each choice, up to a maximum */
+    uint8_t higher[ONIC_LEARN_CHOICES]; /**< observations in a row that were above its rate */
+    uint8_t failed[ONIC_LEARN_CHOICES]; /**< trials in a row in which it was not the best */
+} onic_learn_cell_t;
+
+/** What is known of transfers to and from one peer. All zero: nothing yet. */
+typedef struct onic_learn {
+    onic_learn_budget_t budget;
+    onic_learn_cell_t cell[ONIC_LEARN_DIRECTIONS][ONIC_LEARN_SHAPES][ONIC_LEARN_SIZES];
+} onic_learn_t;
+
+/** Where transfers of a kind to a peer are learned. */
+typedef struct onic_learned {
+    onic_learn_cell_t *cell;     /**< NULL: nothing is */
+    onic_learn_budget_t *budget; /**< for trials; NULL: nothing is tried */
+} onic_learned_t;
+
+/** Nothing is learned. */
+#define ONIC_MODEL_ALONE ((onic_learned_t){.cell = NULL})
+
+/** The shape of a transfer, below ONIC_LEARN_SHAPES: by the mean block of the side that has more
+ *  of them. Both sides have the same, positive size. */
+ONIC_EXPORT unsigned onic_learn_shape(const onic_layout_t *origin, const onic_layout_t *target);
+
+/** Its class by size, below ONIC_LEARN_SIZES. Inlined: the shortest take it on their way. */
+static inline unsigned onic_learn_size(uint64_t bytes)
+{
+    const uint64_t units = bytes / ONIC_LEARN_LEAST;
+    const unsigned order = units > 0 ? 64U - (unsigned)__builtin_clzll(units) : 0;
+
+    return order < ONIC_LEARN_SIZES ? order : ONIC_LEARN_SIZES - 1;
+}
+
+/** What is known of contiguous transfers of so many bytes; `direction` below
+ *  ONIC_LEARN_DIRECTIONS. */
+static inline onic_learn_cell_t *onic_learn_contiguous(onic_learn_t *learn, unsigned direction,
+                                                       uint64_t bytes)
+{
+    return &learn->cell[direction][0][onic_learn_size(bytes)];
+}
+
+/** The same of any transfers. */
+ONIC_EXPORT onic_learn_cell_t *onic_learn_cell(onic_learn_t *learn, unsigned direction,
+                                               const onic_layout_t *origin,
+                                               const onic_layout_t *target);
+
+/**
+ * Is the choice for the next transfer settled? Then it is neither to be chosen nor to be measured,
+ * and has been counted. Needs no serialising: threads that meet may lose a count or two. The caller
+ * checks that the choice can do this one, and chooses among the others where it cannot.
+ */
+static inline bool onic_learn_settled(onic_learn_cell_t *cell, unsigned *choice)
+{
+    const uint16_t left = __atomic_load_n(&cell->left, __ATOMIC_RELAXED);
+
+    if (left == 0)
+        return false;
+    __atomic_store_n(&cell->left, (uint16_t)(left - 1), __ATOMIC_RELAXED);
+    *choice = __atomic_load_n(&cell->best, __ATOMIC_RELAXED);
+    return true;
+}
+
+/** Puts what is known in the place of the model's estimates. */
+ONIC_EXPORT void onic_learn_known(const onic_learn_cell_t *cell, double model[ONIC_LEARN_CHOICES],
+                                  uint64_t bytes);
+
+/** What a choice is known to take for so many bytes, nanoseconds; 0 where it was never observed. */
+ONIC_EXPORT double onic_learn_nsec(const onic_learn_cell_t *cell, unsigned choice, uint64_t bytes);
+
+/**
+ * The choice for the next transfer of this kind, which is about to be observed.
+ *
+ * @param model  estimates in nanoseconds; infinite for choices that cannot do it. At least one can
+ * @param bytes  that the transfer moves, at least 1
+ * Most often the cheapest one that is known, or by the model the cheapest while none is; now and
+ * then another one, if the time that this is expected to lose is there.
+ */
+ONIC_EXPORT unsigned onic_learn_choose(onic_learn_cell_t *cell, onic_learn_budget_t *budget,
+                                       const double model[ONIC_LEARN_CHOICES], uint64_t bytes);
+
+/** Is this choice being tried, as onic_learn_choose last said? */
+static inline bool onic_learn_is_trial(const onic_learn_cell_t *cell, unsigned choice)
+{
+    return cell->trial == choice + 1;
+}
+
+/** A transfer of `bytes` by `choice` took `nsec` from its start to its completion at the target. */
+ONIC_EXPORT void onic_learn_note(onic_learn_cell_t *cell, onic_learn_budget_t *budget,
+                                 unsigned choice, uint64_t bytes, double nsec);
+
+#endif

@@ -1,0 +1,154 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * The link to a kind of peer, as the models know it: a few numbers, what they are by default, how
+ * they follow from measurements (calibrate.h), and how they are read and written as text.
+ *
+ * Two models use them: that of strided transfers, which stands here (strided-RMA paper, section 4),
+ * and that of the superpipeline (pipeline.h). What both leave out, how far from each other the
+ * blocks are that are packed, is a term of its own (onic_link_gather).
+ *
+ * Pure. Any thread; the caller serialises changes.
+ */
+#ifndef ONIC_MODEL_LINK_H
+#define ONIC_MODEL_LINK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/layout/layout.h"
+#include "common/support/export.h"
+
+/** The numbers: nanoseconds, nanoseconds per byte, and bytes per nanosecond (which is GB/s). All
+ *  are positive and finite. */
+typedef struct onic_link {
+    double call;       /**< one system call of single copy, with its first piece (ts) */
+    double piece;      /**< one more piece in it (ts of equation 1) */
+    double copy;       /**< a byte by single copy (tn of equation 1) */
+    double block;      /**< one block of a gather or scatter that shares cache lines with others */
+    double line;       /**< one that has a cache line for itself */
+    double page;       /**< one that has a page for itself */
+    double message;    /**< an active message (ts of equation 2) */
+    double byte;       /**< a packed byte in messages (tn + 2 tm of equation 2) */
+    double rendezvous; /**< the handshake of a rendezvous */
+    double rndv_byte;  /**< a byte that is moved by rendezvous (tn) */
+    double wake;       /**< what messages wait for where the target's helper has to be woken */
+    double absence;    /**< and where nobody looks yet, and nobody can be woken */
+    double gap;        /**< between two chunks of a pipeline (g) */
+    double latency;    /**< until the first byte of a chunk is there (lambda_net) */
+    double bcopy;      /**< packing or unpacking, long blocks, GB/s (Bcopy) */
+    double bnet;       /**< a chunk once it is under way, GB/s (Bnet) */
+} onic_link_t;
+
+/** The kinds of peer. */
+typedef struct onic_links {
+    onic_link_t node; /**< on this node */
+    onic_link_t net;  /**< across a network */
+} onic_links_t;
+
+/** What holds until something is measured or given. */
+ONIC_EXPORT extern const onic_links_t onic_links_default;
+
+/* ---- the model of strided transfers --------------------------------------------------------- */
+
+/** Equation (1): `pieces` >= 1 contiguous pieces, `bytes` in all, each moved by itself:
+ *  k ts + tn N, of which the first piece takes `call` and the others `piece`. Nanoseconds. */
+ONIC_EXPORT double onic_link_strided(const onic_link_t *link, double pieces, double bytes);
+
+/** Equation (2): the same packed into messages: ts + tn N + 2 tm N. What packing and unpacking take
+ *  beside the moving of the bytes is not in it: onic_link_gather. */
+ONIC_EXPORT double onic_link_packed(const onic_link_t *link, double bytes);
+
+/** What gathering or scattering the blocks of a layout takes beside the moving of its bytes: the
+ *  more the farther they are from each other, on average. Nothing where it is contiguous. */
+ONIC_EXPORT double onic_link_gather(const onic_link_t *link, const onic_layout_t *l);
+
+/** How far from each other the blocks are that have a cache line, and a page, each for itself. */
+#define ONIC_LINK_LINE 64
+#define ONIC_LINK_PAGE 4096
+
+/* ---- from measurements ---------------------------------------------------------------------- */
+
+/** What a process measured by itself (calibrate.h): the shortest times of some runs, nanoseconds; 0
+ *  where nothing could be measured. */
+typedef struct onic_samples {
+    double call;   /**< single copy of one short piece */
+    double pieces; /**< of ONIC_SAMPLE_PIECES of them in one call */
+    double bytes;  /**< of one piece of ONIC_SAMPLE_BYTES */
+    double dense;  /**< gather and scatter of ONIC_SAMPLE_BLOCKS short blocks, some in each line */
+    double lines;  /**< the same, one in each line */
+    double pages;  /**< the same, one in each page */
+    double packed; /**< packing and unpacking of ONIC_SAMPLE_LONG in long blocks */
+} onic_samples_t;
+
+#define ONIC_SAMPLE_PIECES 32
+#define ONIC_SAMPLE_BLOCKS 64
+#define ONIC_SAMPLE_BYTES  65536
+#define ONIC_SAMPLE_LONG   (256 << 10)
+
+/** What two processes measured together; the same units. */
+typedef struct onic_pair_samples {
+    double ping;     /**< a short message there and one back */
+    double line;     /**< a cache line there and one back; 0 where they share no memory */
+    double few;      /**< `nbytes` by the mover in `nfew` chunks of the same size */
+    double many;     /**< the same in `nmany` > `nfew` of them */
+    double messages; /**< the same in messages */
+    uint32_t nfew;   /**< at least 1 */
+    uint32_t nmany;
+    uint64_t nbytes;
+} onic_pair_samples_t;
+
+/** The most by which measurements change a number: a processor that was lost while it was measured
+ *  shall not spoil it, nor what another process of the node says that it has measured. */
+#define ONIC_LINK_FACTOR 8
+
+/** Replaces what the samples tell; the rest stays. The bounds count from the numbers that are
+ *  there. What a process measures by itself holds for links of both kinds. */
+ONIC_EXPORT void onic_link_fit(onic_link_t *link, const onic_samples_t *samples);
+
+/** The same for what only two processes can measure: message, latency, gap, Bnet, byte. */
+ONIC_EXPORT void onic_link_fit_pair(onic_link_t *link, const onic_pair_samples_t *samples);
+
+/* ---- as text -------------------------------------------------------------------------------- */
+
+/** What is wrong with a text. */
+typedef struct onic_link_error {
+    unsigned line;   /**< counted from 1; 0: no line is to blame */
+    char name[32];   /**< the kind or the name there, cut where it is long */
+    char value[32];  /**< and the value, likewise; "" where there is none */
+    const char *why; /**< in a few words; static */
+} onic_link_error_t;
+
+/**
+ * Replaces numbers by what a text names: "call=1200,piece=400". Names are those of the struct.
+ * False, nothing replaced and `error` filled, where it is none: an unknown name, a value that is
+ * not a positive finite number, anything between them.
+ */
+ONIC_EXPORT bool onic_link_read(onic_link_t *link, const char *text, onic_link_error_t *error);
+
+/** Writes all numbers in that form, at most `cap` > 0 bytes with the closing 0. */
+ONIC_EXPORT void onic_link_write(const onic_link_t *link, char *buf, size_t cap);
+
+/**
+ * Reads lines of the form "kind: name=value,...", kinds being node and net. Blanks around what
+ * stands there, empty lines and what follows a # do not count; a kind may come more than once. All
+ * or nothing, as above; a text that names nothing is an error, too.
+ */
+ONIC_EXPORT bool onic_links_read(onic_links_t *links, const char *text, onic_link_error_t *error);
+
+/** Writes all of both in that form, a line each; as onic_link_write. */
+ONIC_EXPORT void onic_links_write(const onic_links_t *links, char *buf, size_t cap);
+
+/** Enough for that. */
+#define ONIC_LINKS_TEXT_MAX 1024
+
+/* ---- glue: link_file.c ----------------------------------------------------------------------- */
+
+/** Reads a file of such lines. Where it cannot be read, `error` has line 0. Any thread. */
+ONIC_EXPORT bool onic_links_load(onic_links_t *links, const char *path, onic_link_error_t *error);
+
+#endif

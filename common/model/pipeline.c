@@ -1,0 +1,145 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "common/model/pipeline.h"
+
+#include <math.h>
+
+/* Rounding must not make one chunk more of a transfer that ends with a full one. */
+#define ROUNDING 1e-9
+
+static double greater(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+static double lesser(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+double onic_pipeline_time(const onic_link_t *link, double bytes, double chunk)
+{
+    const double copy = chunk / link->bcopy, n = ceil(bytes / chunk * (1 - ROUNDING));
+    const double move = link->gap + chunk / link->bnet;
+
+    /* Of stages that are as long for each chunk, the longest one counts every time, the others once
+     * (n move + 2 copy, where that is moving). */
+    return 2 * copy + move + link->latency + (n - 1) * greater(copy, move);
+}
+
+double onic_pipeline_slope(const onic_link_t *link, double bytes, double chunk)
+{
+    return 2 / link->bcopy - bytes / (chunk * chunk) * link->gap;
+}
+
+double onic_pipeline_chunk(const onic_link_t *link, double bytes)
+{
+    return lesser(bytes, sqrt(bytes * link->gap * link->bcopy / 2));
+}
+
+double onic_superpipeline_next(const onic_link_t *link, double chunk, double overhead)
+{
+    return link->bcopy * (chunk / link->bnet + link->gap - overhead);
+}
+
+onic_chunks_t onic_superpipeline_chunks(const onic_link_t *link, double least, double most)
+{
+    const double first = link->bcopy * 2 * link->latency;
+
+    return (onic_chunks_t){.first = lesser(most, greater(least, first)),
+                           .ratio = link->bcopy / link->bnet,
+                           .least = least,
+                           .most = most};
+}
+
+double onic_chunks_size(const onic_chunks_t *c, double i)
+{
+    return lesser(c->most, greater(c->least, c->first * pow(c->ratio, i)));
+}
+
+/** How many chunks come before the bound to which their sizes go; none stands for infinitely many.
+ */
+static double before_bound(const onic_chunks_t *c)
+{
+    const double bound = c->ratio > 1 ? c->most : c->least;
+
+    if (c->ratio == 1)
+        return INFINITY;
+    return ceil(log(bound / c->first) / log(c->ratio));
+}
+
+/** Bytes of `n` chunks before the bound. */
+static double series(const onic_chunks_t *c, double n)
+{
+    if (c->ratio == 1)
+        return n * c->first;
+    return c->first * (pow(c->ratio, n) - 1) / (c->ratio - 1);
+}
+
+double onic_chunks_sum(const onic_chunks_t *c, double n)
+{
+    const double free_ones = lesser(n, before_bound(c));
+
+    return series(c, free_ones) + (n - free_ones) * (c->ratio > 1 ? c->most : c->least);
+}
+
+double onic_chunks_count(const onic_chunks_t *c, double bytes)
+{
+    const double free_ones = before_bound(c);
+
+    if (c->ratio == 1)
+        return bytes / c->first;
+    /* A series that shrinks ends at C_0 / (1 - q), which the bound keeps it away from. */
+    if (bytes <= series(c, free_ones))
+        return log(1 + bytes / c->first * (c->ratio - 1)) / log(c->ratio);
+    return free_ones + (bytes - series(c, free_ones)) / (c->ratio > 1 ? c->most : c->least);
+}
+
+/** A transfer of chunks: their number, and the first and the last one's length. */
+typedef struct run {
+    double n;
+    double first;
+    double last;
+} run_t;
+
+static run_t run_of(const onic_chunks_t *c, double bytes)
+{
+    const double n = greater(1, ceil(onic_chunks_count(c, bytes) * (1 - ROUNDING)));
+    const double last = bytes - onic_chunks_sum(c, n - 1);
+
+    return (run_t){.n = n, .first = lesser(c->first, bytes), .last = last};
+}
+
+/**
+ * The longest way: `head` of copying comes before the first chunk is sent and `tail` after the last
+ * one has come; `begin` bytes must have come before the receiver begins to copy.
+ */
+static double longest(const onic_link_t *link, run_t r, double bytes, double head, double tail,
+                      double begin)
+{
+    const double moved = head + r.n * link->gap + bytes / link->bnet + tail;
+    const double copied_in =
+        head + (bytes - r.first) / link->bcopy + link->gap + r.last / link->bnet + tail;
+    const double copied_out = head + link->gap + begin / link->bnet + bytes / link->bcopy;
+
+    return link->latency + greater(moved, greater(copied_in, copied_out));
+}
+
+double onic_superpipeline_time(const onic_link_t *link, const onic_chunks_t *c, double bytes)
+{
+    const run_t r = run_of(c, bytes);
+
+    return longest(link, r, bytes, r.first / link->bcopy, r.last / link->bcopy, r.first);
+}
+
+double onic_superpipeline_time_blocks(const onic_link_t *link, const onic_chunks_t *c, double bytes,
+                                      double block)
+{
+    const run_t r = run_of(c, bytes);
+    const double head = greater(0, r.first / link->bcopy - 2 * link->latency);
+    const double tail = lesser(block, r.last) / link->bcopy;
+
+    return longest(link, r, bytes, head, tail, lesser(block, r.first));
+}

@@ -1,0 +1,77 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * The model of the pipeline and of the superpipeline (superpipeline paper, sections 3 and 4;
+ * equation numbers are its own).
+ *
+ * Bytes are copied into buffers, moved, and copied out, chunk by chunk, all three at once. L is the
+ * length of a transfer, C a chunk, B_copy, B_net, g and lambda are of the link. The paper takes the
+ * copy to be faster than the network (q >= 1). In shared memory it often is not; so here each total
+ * time is the longest of three ways through the pipeline: all moving behind one another, all copies
+ * of the sender, or all copies of the receiver. Where q >= 1 the first is the longest, and is the
+ * paper's equation.
+ *
+ * Pure. Times are nanoseconds. Lengths and numbers of chunks are doubles, as in the paper.
+ */
+#ifndef ONIC_MODEL_PIPELINE_H
+#define ONIC_MODEL_PIPELINE_H
+
+#include "common/model/link.h"
+#include "common/support/export.h"
+
+/* ---- chunks of one size --------------------------------------------------------------------- */
+
+/** Equation (1): L > 0 bytes in chunks of C, 0 < C <= L. L should be a multiple of C: the last
+ *  chunk counts as a whole one. */
+ONIC_EXPORT double onic_pipeline_time(const onic_link_t *link, double bytes, double chunk);
+
+/** Equation (2): what that changes by with the size of chunks, where q >= 1. */
+ONIC_EXPORT double onic_pipeline_slope(const onic_link_t *link, double bytes, double chunk);
+
+/** Equation (3): the best size of chunks, where q >= 1. All L where that would be less than one
+ *  chunk, as it is for short transfers. */
+ONIC_EXPORT double onic_pipeline_chunk(const onic_link_t *link, double bytes);
+
+/* ---- chunks that grow ----------------------------------------------------------------------- */
+
+/** Sizes of the chunks of a superpipeline: first, first * ratio, first * ratio^2 ..., but within
+ *  bounds: a buffer holds no more than `most`, and chunks that shrink would never get to the end of
+ *  a long transfer. 0 < least <= first <= most, ratio > 0. */
+typedef struct onic_chunks {
+    double first; /**< C_0 */
+    double ratio; /**< q; 1 or below where copying is no faster than moving */
+    double least;
+    double most;
+} onic_chunks_t;
+
+/** Those of a link, for buffers of `most` bytes and blocks of `least`: C_0 = B_copy 2 lambda, which
+ *  is copied while the handshake is under way, and q = B_copy / B_net (equation 5). */
+ONIC_EXPORT onic_chunks_t onic_superpipeline_chunks(const onic_link_t *link, double least,
+                                                    double most);
+
+/** Equation (4): the chunk that is copied just while one of `chunk` bytes is sent; `overhead` is
+ *  the paper's o, nanoseconds of the processor to start that, below g. */
+ONIC_EXPORT double onic_superpipeline_next(const onic_link_t *link, double chunk, double overhead);
+
+/** Equation (5), within the bounds: the size of chunk `i`, 0 being the first. */
+ONIC_EXPORT double onic_chunks_size(const onic_chunks_t *c, double i);
+
+/** Equation (6): the bytes of the first `n` chunks, a whole number of them. */
+ONIC_EXPORT double onic_chunks_sum(const onic_chunks_t *c, double n);
+
+/** Equation (7): how many chunks `bytes` >= 0 make. Not a whole number, unless the last is full. */
+ONIC_EXPORT double onic_chunks_count(const onic_chunks_t *c, double bytes);
+
+/** Equation (8): L > 0 bytes. The last chunk is as long as what is left for it. */
+ONIC_EXPORT double onic_superpipeline_time(const onic_link_t *link, const onic_chunks_t *c,
+                                           double bytes);
+
+/** Equation (9): the same from the end of the handshake, during which the first chunk was copied,
+ *  with chunks that are consumed in blocks of `block` bytes while they arrive. */
+ONIC_EXPORT double onic_superpipeline_time_blocks(const onic_link_t *link, const onic_chunks_t *c,
+                                                  double bytes, double block);
+
+#endif
