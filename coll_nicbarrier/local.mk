@@ -40,8 +40,6 @@ coll_nicbarrier_libnicbarrier_core_la_SOURCES = \
 	coll_nicbarrier/engines/datagram/packet.h \
 	coll_nicbarrier/engines/datagram/udp_address.c \
 	coll_nicbarrier/engines/datagram/udp_address.h \
-	coll_nicbarrier/engines/put/rdma.c \
-	coll_nicbarrier/engines/put/rdma.h \
 	coll_nicbarrier/engines/datagram/reach.c \
 	coll_nicbarrier/engines/datagram/reach.h \
 	coll_nicbarrier/engines/reason.c \

@@ -5,48 +5,73 @@
 noinst_LTLIBRARIES += common/libonic_core.la common/libonic_pack.la
 
 common_libonic_core_la_SOURCES = \
-	common/export.h \
-	common/layout.c \
-	common/layout.h \
-	common/layout_walk.c \
-	common/layout_walk.h \
-	common/layout_wire.c \
-	common/memory_plan.c \
-	common/memory_plan.h \
-	common/bytes.h \
-	common/clock.h \
-	common/life.c \
-	common/life.h \
-	common/pause.h \
-	common/peer_file.c \
-	common/peer_file.h \
-	common/segment.c \
-	common/segment.h \
-	common/helper_thread.h \
-	common/tls.c \
-	common/tls.h \
-	common/verbs_port.c \
-	common/verbs_port.h
+	common/support/export.h \
+	common/layout/layout.c \
+	common/layout/layout.h \
+	common/layout/layout_walk.c \
+	common/layout/layout_walk.h \
+	common/layout/layout_wire.c \
+	common/model/calibrate.c \
+	common/model/calibrate.h \
+	common/model/learn.c \
+	common/model/learn.h \
+	common/model/link.c \
+	common/model/link.h \
+	common/model/link_file.c \
+	common/model/link_text.c \
+	common/model/pipeline.c \
+	common/model/pipeline.h \
+	common/model/shared.c \
+	common/wire/memory_plan.c \
+	common/wire/memory_plan.h \
+	common/wire/requirements.c \
+	common/wire/requirements.h \
+	common/mover/pipe.c \
+	common/mover/pipe.h \
+	common/mover/pool.c \
+	common/mover/pool.h \
+	common/mover/schedule.c \
+	common/mover/schedule.h \
+	common/support/bytes.h \
+	common/support/clock.h \
+	common/support/life.c \
+	common/support/life.h \
+	common/support/pause.h \
+	common/support/peer_file.c \
+	common/support/peer_file.h \
+	common/node/segment.c \
+	common/node/segment.h \
+	common/mover/blocks.c \
+	common/mover/blocks.h \
+	common/mover/grant.c \
+	common/mover/grant.h \
+	common/support/helper_thread.h \
+	common/wire/rdma.c \
+	common/wire/rdma.h \
+	common/wire/tls.c \
+	common/wire/tls.h \
+	common/verbs/verbs_port.c \
+	common/verbs/verbs_port.h
 common_libonic_core_la_CPPFLAGS = $(pure_cppflags)
 common_libonic_core_la_LIBADD = common/libonic_pack.la
 
 # The compiler vectorises the copy kernels only at -O3.
 common_libonic_pack_la_SOURCES = \
-	common/pack.c \
-	common/pack.h \
-	common/pack_kernels.h \
-	common/pack_pattern.h
+	common/layout/pack.c \
+	common/layout/pack.h \
+	common/layout/pack_kernels.h \
+	common/layout/pack_pattern.h
 common_libonic_pack_la_CPPFLAGS = $(pure_cppflags)
-common_libonic_pack_la_CFLAGS = $(AM_CFLAGS) -O3
+common_libonic_pack_la_CFLAGS = $(AM_CFLAGS) -O3 -falign-functions=64 -falign-loops=32
 
 # Queue pairs: libibverbs, where configure found it, and nothing of MPI. It is then needed to load
 # the shared library. Unit tests link it by itself.
 noinst_LTLIBRARIES += common/libonic_verbs.la
 
 common_libonic_verbs_la_SOURCES = \
-	common/verbs.c \
-	common/verbs.h \
-	common/verbs_queue.c
+	common/verbs/verbs.c \
+	common/verbs/verbs.h \
+	common/verbs/verbs_queue.c
 nodist_common_libonic_verbs_la_SOURCES = common/config.h
 common_libonic_verbs_la_CPPFLAGS = $(pure_cppflags) $(verbs_cppflags) -D_GNU_SOURCE
 
@@ -63,37 +88,53 @@ endif
 component_LTLIBRARIES += libompi_nic_common.la
 
 libompi_nic_common_la_SOURCES = \
-	common/beat.c \
-	common/beat.h \
-	common/cache.c \
-	common/cma.c \
-	common/collective.h \
-	common/device.c \
-	common/device.h \
-	common/flatten.c \
-	common/flatten.h \
-	common/modex.c \
-	common/modex.h \
-	common/node.c \
-	common/node.h \
+	common/wire/presence.c \
+	common/wire/presence.h \
+	common/node/cache.c \
+	common/wire/cma.c \
+	common/wire/dead.c \
+	common/support/collective.h \
+	common/support/device.c \
+	common/support/device.h \
+	common/layout/flatten.c \
+	common/layout/flatten.h \
+	common/support/modex.c \
+	common/support/modex.h \
+	common/node/node.c \
+	common/node/node.h \
+	common/mover/area.c \
+	common/mover/area.h \
+	common/mover/carrier_node.c \
+	common/mover/carrier_rma.c \
+	common/mover/carrier_rma.h \
+	common/mover/carrier_rma_errand.c \
+	common/mover/carrier_rma_peer.c \
+	common/mover/mover.c \
+	common/mover/mover.h \
+	common/mover/peers.c \
+	common/mover/transfer.c \
+	common/mover/transfer_internal.h \
+	common/mover/work.c \
 	common/ompi_compat.h \
-	common/help.c \
-	common/help.h \
-	common/series.c \
-	common/series.h \
-	common/variables.c \
-	common/variables.h \
-	common/wire.c \
-	common/wire.h \
-	common/wire_am.c \
-	common/wire_config.c \
-	common/wire_internal.h \
-	common/wire_loop.c \
-	common/wire_memory.c \
-	common/wire_peers.c \
-	common/wire_put.c \
-	common/wire_put.h \
-	common/wire_server.c
+	common/support/help.c \
+	common/support/help.h \
+	common/support/say.c \
+	common/support/say.h \
+	common/support/series.c \
+	common/support/series.h \
+	common/support/variables.c \
+	common/support/variables.h \
+	common/wire/wire.c \
+	common/wire/wire.h \
+	common/wire/wire_am.c \
+	common/wire/wire_config.c \
+	common/wire/wire_internal.h \
+	common/wire/wire_loop.c \
+	common/wire/wire_memory.c \
+	common/wire/wire_peers.c \
+	common/wire/wire_put.c \
+	common/wire/wire_put.h \
+	common/wire/wire_server.c
 nodist_libompi_nic_common_la_SOURCES = common/config.h
 libompi_nic_common_la_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CPPFLAGS)
 libompi_nic_common_la_LIBADD = common/libonic_core.la common/libonic_verbs.la $(verbs_libs) \

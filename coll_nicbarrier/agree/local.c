@@ -10,7 +10,7 @@
 #include <sys/random.h>
 
 #include "coll_nicbarrier/agree/open.h"
-#include "common/clock.h"
+#include "common/support/clock.h"
 #include "ompi/group/group.h"
 #include "opal/util/proc.h"
 

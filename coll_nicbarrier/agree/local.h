@@ -11,7 +11,7 @@
 
 #include "coll_nicbarrier/agree/agree.h"
 #include "coll_nicbarrier/agree/protocol.h"
-#include "common/node.h"
+#include "common/node/node.h"
 
 /** An endpoint goes to each partner; it stays until all messages have gone out. */
 typedef struct nicbarrier_outgoing {

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "common/bytes.h"
+#include "common/support/bytes.h"
 
 static const unsigned char *body_of(const void *bytes)
 {

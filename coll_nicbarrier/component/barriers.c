@@ -13,8 +13,8 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "common/clock.h"
-#include "common/pause.h"
+#include "common/support/clock.h"
+#include "common/support/pause.h"
 #include "ompi/constants.h"
 #include "opal/runtime/opal_progress.h"
 

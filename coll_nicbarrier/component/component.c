@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "common/config.h"
-#include "common/help.h"
-#include "common/series.h"
+#include "common/support/help.h"
+#include "common/support/series.h"
 #include "ompi/constants.h"
 #include "opal/runtime/opal_progress.h"
 #include "opal/util/proc.h"

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-#include "common/bytes.h"
+#include "common/support/bytes.h"
 
 /** A step: where its word goes, and where the other comes from. */
 typedef struct step {

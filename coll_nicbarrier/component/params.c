@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/help.h"
-#include "common/variables.h"
+#include "common/support/help.h"
+#include "common/support/variables.h"
 #include "ompi/constants.h"
 
 #define HELP_FILE "help-coll-nicbarrier.txt"

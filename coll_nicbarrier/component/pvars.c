@@ -10,7 +10,7 @@
 
 #include <stdio.h>
 
-#include "common/variables.h"
+#include "common/support/variables.h"
 #include "ompi/constants.h"
 #include "opal/mca/base/mca_base_pvar.h"
 

@@ -23,8 +23,8 @@
 #include <unistd.h>
 
 #include "common/config.h"
-#include "common/help.h"
-#include "common/modex.h"
+#include "common/support/help.h"
+#include "common/support/modex.h"
 #include "ompi/group/group.h"
 #include "opal/util/proc.h"
 

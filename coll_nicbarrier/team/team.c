@@ -9,9 +9,9 @@
 #include <sys/resource.h>
 
 #include "coll_nicbarrier/team/oversubscription.h"
-#include "common/clock.h"
-#include "common/pause.h"
-#include "common/segment.h"
+#include "common/support/clock.h"
+#include "common/support/pause.h"
+#include "common/node/segment.h"
 
 /** A thread that has waited this long looks whether others want its processor. If so it sleeps in
  * the kernel, where it costs nobody anything. If not it goes on with Open MPI's progress, since

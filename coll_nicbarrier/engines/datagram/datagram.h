@@ -44,7 +44,7 @@
 #include "coll_nicbarrier/engines/datagram/stepper.h"
 #include "coll_nicbarrier/engines/datagram/tombstone.h"
 #include "coll_nicbarrier/epoch/nack.h"
-#include "common/clock.h"
+#include "common/support/clock.h"
 
 /** When datagrams go by verbs and not by UDP. */
 typedef enum nicbarrier_verbs_use {
@@ -57,7 +57,7 @@ typedef enum nicbarrier_verbs_use {
 typedef struct nicbarrier_datagram_config {
     const char *interface; /**< udp_address.h: nicbarrier_ip_wanted; NULL: choose */
     int verbs;             /**< nicbarrier_verbs_use_t; the same on all members */
-    const char *device;    /**< verbs devices (common/verbs_port.h); NULL: choose */
+    const char *device;    /**< verbs devices (common/verbs/verbs_port.h); NULL: choose */
     int nack_usec;         /**< silence after which a NACK is sent; 10 .. 1000000 */
     int silence;           /**< seconds of a partner after which a group has failed; 0: never */
     int drop;              /**< for tests: of 1000 packets to send so many are dropped */

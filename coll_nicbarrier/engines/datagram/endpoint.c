@@ -6,7 +6,7 @@
  * 2 bytes in network byte order. */
 #include "coll_nicbarrier/engines/datagram/endpoint.h"
 
-#include "common/bytes.h"
+#include "common/support/bytes.h"
 
 _Static_assert(NICBARRIER_ENDPOINT_HEAD == NICBARRIER_VIAS * sizeof(uint16_t), "a length for each");
 

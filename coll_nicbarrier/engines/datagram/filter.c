@@ -6,7 +6,7 @@
 #include "coll_nicbarrier/engines/datagram/filter.h"
 
 #include "coll_nicbarrier/engines/datagram/packet.h"
-#include "common/bytes.h"
+#include "common/support/bytes.h"
 
 enum { UDP_HEAD = 8, IP4_TO = 16, IP6_TO = 24, WORDS = 4 };
 

@@ -27,7 +27,7 @@
 
 #include "coll_nicbarrier/epoch/rule.h"
 #include "coll_nicbarrier/schedule/schedule.h"
-#include "common/bytes.h"
+#include "common/support/bytes.h"
 
 #define VERSION 2
 

@@ -5,7 +5,7 @@
 /** @file Engine datagram: its parameters and counters. */
 #include "coll_nicbarrier/engines/datagram/datagram.h"
 
-#include "common/verbs_port.h"
+#include "common/verbs/verbs_port.h"
 #include "common/config.h"
 
 #if OMPI_NIC_HAVE_VERBS

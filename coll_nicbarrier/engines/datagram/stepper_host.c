@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "coll_nicbarrier/engines/datagram/datagram.h"
-#include "common/bytes.h"
+#include "common/support/bytes.h"
 
 struct nicbarrier_stepped {
     nicbarrier_rule_t rule;

@@ -29,7 +29,7 @@
 #include <unistd.h>
 
 #include "coll_nicbarrier/engines/datagram/datagram.h"
-#include "common/helper_thread.h"
+#include "common/support/helper_thread.h"
 
 /** MPI threads are away when nothing was heard of them for so long. */
 #define IDLE_MSEC     1

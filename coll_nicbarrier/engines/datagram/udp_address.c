@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/bytes.h"
+#include "common/support/bytes.h"
 
 #define MAGIC 0x4e50
 

@@ -5,7 +5,7 @@
 /**
  * @file
  * Engine datagram: transport verbs UD, on one queue pair for datagrams of one port
- * (common/verbs.h).
+ * (common/verbs/verbs.h).
  *
  * Address handles are made for each port that is sent to and shared by all queue pairs there. What
  * overflows the ring of receive buffers is lost, and asked for again. The Q_Key of a process is not
@@ -24,7 +24,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/verbs.h"
+#include "common/verbs/verbs.h"
 
 /** Packets to send that may be under way. */
 #define SENDS 64

@@ -20,11 +20,11 @@
 
 #include <stdlib.h>
 
-#include "coll_nicbarrier/engines/put/rdma.h"
 #include "coll_nicbarrier/engines/put/word.h"
 #include "coll_nicbarrier/schedule/schedule.h"
-#include "common/bytes.h"
-#include "common/wire.h"
+#include "common/support/bytes.h"
+#include "common/wire/rdma.h"
+#include "common/wire/wire.h"
 
 /** The server thread takes over when the application has been away for so long. */
 #define IDLE_USEC 1000U
@@ -331,7 +331,7 @@ static int put_score(void)
     if (score == 0) {
         const char *wanted = tls != NULL ? tls : getenv("UCX_TLS");
         const bool rdma =
-            nicbarrier_rdma_here("/sys/class/infiniband", wanted, getenv("UCX_NET_DEVICES"));
+            onic_rdma_here("/sys/class/infiniband", wanted, getenv("UCX_NET_DEVICES"));
         score = rdma ? 80 : 20;
         atomic_store(&known, score);
     }
@@ -341,8 +341,10 @@ static int put_score(void)
 /** Before any other component opens the wire. */
 static void put_announce(bool by_name)
 {
+    const onic_wire_config_t wire = {.tls = tls, .tcp_seg_size = (size_t)tcp_segment};
     if (by_name || put_score() > 50) {
         onic_wire_want_puts();
+        onic_wire_require(&wire);
     }
 }
 

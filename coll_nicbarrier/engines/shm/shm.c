@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "common/clock.h"
+#include "common/support/clock.h"
 
 #define READ(flag) atomic_load_explicit(&(flag)->epoch, memory_order_acquire)
 

@@ -37,7 +37,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/life.h"
+#include "common/support/life.h"
 #include "coll_nicbarrier/schedule/arrange.h"
 #include "coll_nicbarrier/engines/engine.h"
 

@@ -1,0 +1,316 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/*
+ * Open MPI keeps a datatype as a small program: an element is `count` blocks of `blocklen` basic
+ * items, `extent` bytes apart, the first at `disp`; a loop repeats all up to its end marker, each
+ * pass `extent` bytes further. Displacements are always relative to the start of the whole type,
+ * so what an inner loop describes is already in place for the first pass of the outer ones.
+ *
+ * The program is read from the inside out. A body that is one thing, or equal things at a constant
+ * distance, stays stride levels; any other body becomes a list of runs, and the loops around it
+ * become levels over the list.
+ */
+#include "common/ompi_compat.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ompi/constants.h"
+#include "ompi/datatype/ompi_datatype.h"
+#include "opal/datatype/opal_datatype_internal.h"
+
+#include "common/layout/flatten.h"
+
+/* Every loop has two passes or more, so that the size of a deeper nest does not fit in 64 bits. */
+#define MAX_DEPTH 64
+
+/* Most runs that a type of too many levels may need: 320 MiB of them. */
+#define MAX_WRITTEN_RUNS (UINT64_C(1) << 23)
+
+static onic_layout_status_t read_body(const dt_elem_desc_t *d, const dt_elem_desc_t *end,
+                                      unsigned depth, onic_layout_t *l);
+
+/* ---- types of more levels than a layout holds ------------------------------------------------ */
+
+/* Writes the passes of a level over a list one after the other: runs and, in `start`, positions. */
+static void write_passes(const onic_layout_t *list, onic_stride_t pass, onic_run_t *runs,
+                         uint64_t *start)
+{
+    uint64_t done = 0;
+
+    for (uint64_t i = 0; i < pass.count; i++) {
+        for (uint32_t j = 0; j < list->nruns; j++) {
+            *runs = list->runs[j];
+            runs->offset += (int64_t)i * pass.stride;
+            *start++ = done;
+            done += runs->block * runs->count;
+            runs++;
+        }
+    }
+    *start = done;
+}
+
+/* Writes the passes of the innermost level of a list-form layout, or of the innermost two of a
+ * stride-form one, out into a list, so that there is room for one more level above. The bytes and
+ * their order stay the same. onic_layout_from_runs would find the levels in the list again. */
+static onic_layout_status_t make_room(onic_layout_t *l)
+{
+    onic_run_t row = {0, l->block, l->level[0].count, l->level[0].stride};
+    onic_layout_t list = {.nruns = 1, .runs = &row};
+    uint32_t gone = 2;
+    uint64_t nruns;
+
+    if (l->nruns > 0) {
+        list = *l;
+        gone = 1;
+    }
+    const onic_stride_t pass = l->level[gone - 1];
+    if (__builtin_mul_overflow(list.nruns, pass.count, &nruns) || nruns > MAX_WRITTEN_RUNS) {
+        return ONIC_LAYOUT_NO_MEMORY;
+    }
+    onic_run_t *runs = malloc(nruns * sizeof(*runs));
+    uint64_t *start = malloc((nruns + 1) * sizeof(*start));
+    if (runs == NULL || start == NULL) {
+        free(runs);
+        free(start);
+        return ONIC_LAYOUT_NO_MEMORY;
+    }
+    write_passes(&list, pass, runs, start);
+    free(l->runs);
+    free(l->run_start);
+    l->runs = runs;
+    l->run_start = start;
+    l->nruns = (uint32_t)nruns;
+    l->block = 0;
+    l->nlevels -= gone;
+    memmove(l->level, l->level + gone, l->nlevels * sizeof(l->level[0]));
+    return ONIC_LAYOUT_OK;
+}
+
+static onic_layout_status_t repeat(onic_layout_t *l, uint64_t count, int64_t stride)
+{
+    onic_layout_status_t rc = onic_layout_repeat(l, count, stride);
+
+    if (rc == ONIC_LAYOUT_TOO_DEEP) {
+        rc = make_room(l);
+        if (rc == ONIC_LAYOUT_OK) {
+            rc = onic_layout_repeat(l, count, stride);
+        }
+    }
+    return rc;
+}
+
+/* ---- the program ----------------------------------------------------------------------------- */
+
+static bool element_bytes(const ddt_elem_desc_t *e, uint64_t *bytes_p)
+{
+    return !__builtin_mul_overflow(e->blocklen, opal_datatype_basicDatatypes[e->common.type]->size,
+                                   bytes_p);
+}
+
+static onic_layout_status_t read_run(const ddt_elem_desc_t *e, onic_run_t *run)
+{
+    *run = (onic_run_t){.offset = e->disp, .count = e->count};
+    if (e->count > 1) { /* the extent of a single block has no meaning and need not be sane */
+        run->stride = e->extent;
+    }
+    return element_bytes(e, &run->block) ? ONIC_LAYOUT_OK : ONIC_LAYOUT_OVERFLOW;
+}
+
+static onic_layout_status_t read_element(const ddt_elem_desc_t *e, onic_layout_t *l)
+{
+    onic_run_t run;
+
+    onic_layout_status_t rc = read_run(e, &run);
+    if (rc == ONIC_LAYOUT_OK) {
+        rc = onic_layout_contig(l, run.offset, run.block);
+    }
+    if (rc == ONIC_LAYOUT_OK) {
+        rc = onic_layout_repeat(l, run.count, run.stride);
+    }
+    return rc;
+}
+
+static bool is_loop(const dt_elem_desc_t *d)
+{
+    return d->elem.common.type == OPAL_DATATYPE_LOOP;
+}
+
+/* The item after an element or a whole loop. */
+static const dt_elem_desc_t *next_item(const dt_elem_desc_t *d)
+{
+    return is_loop(d) ? d + d->loop.items + 1 : d + 1;
+}
+
+static onic_layout_status_t read_loop(const ddt_loop_desc_t *loop, unsigned depth, onic_layout_t *l)
+{
+    const dt_elem_desc_t *d = (const dt_elem_desc_t *)loop;
+
+    onic_layout_status_t rc = read_body(d + 1, d + loop->items, depth + 1, l);
+    if (rc == ONIC_LAYOUT_OK) {
+        rc = repeat(l, loop->loops, loop->extent);
+        if (rc != ONIC_LAYOUT_OK) {
+            onic_layout_fini(l);
+        }
+    }
+    return rc;
+}
+
+static bool same_shape(const ddt_elem_desc_t *a, const ddt_elem_desc_t *b)
+{
+    uint64_t bytes_a, bytes_b;
+
+    return a->count == b->count && (a->count == 1 || a->extent == b->extent) &&
+           element_bytes(a, &bytes_a) && element_bytes(b, &bytes_b) && bytes_a == bytes_b;
+}
+
+/* Whether a body of several items is equal elements at a constant distance, as short loops are
+ * after Open MPI has unrolled them. */
+static bool is_regular(const dt_elem_desc_t *d, const dt_elem_desc_t *end, int64_t *distance_p)
+{
+    if (is_loop(d) || is_loop(d + 1) ||
+        __builtin_sub_overflow(d[1].elem.disp, d->elem.disp, distance_p)) {
+        return false;
+    }
+    for (const dt_elem_desc_t *next = d + 1; next < end; d = next++) {
+        int64_t distance;
+        if (is_loop(next) || !same_shape(&d->elem, &next->elem) ||
+            __builtin_sub_overflow(next->elem.disp, d->elem.disp, &distance) ||
+            distance != *distance_p) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static onic_layout_status_t add_item(onic_runs_t *runs, const dt_elem_desc_t *d, unsigned depth)
+{
+    onic_layout_status_t rc;
+    onic_layout_t passes;
+    onic_run_t run;
+
+    if (!is_loop(d)) {
+        rc = read_run(&d->elem, &run);
+        return rc == ONIC_LAYOUT_OK ? onic_runs_add(runs, run) : rc;
+    }
+    rc = read_loop(&d->loop, depth, &passes);
+    if (rc == ONIC_LAYOUT_OK) {
+        rc = onic_runs_add_layout(runs, &passes, 0);
+        onic_layout_fini(&passes);
+    }
+    return rc;
+}
+
+static onic_layout_status_t read_list(const dt_elem_desc_t *d, const dt_elem_desc_t *end,
+                                      unsigned depth, onic_layout_t *l)
+{
+    onic_runs_t runs = {0};
+    onic_layout_status_t rc = ONIC_LAYOUT_OK;
+
+    for (; d < end && rc == ONIC_LAYOUT_OK; d = next_item(d)) {
+        rc = add_item(&runs, d, depth);
+    }
+    if (rc == ONIC_LAYOUT_OK) {
+        rc = onic_layout_from_runs(l, &runs);
+    }
+    onic_runs_fini(&runs);
+    return rc;
+}
+
+/* Reads the items from `d` to before `end`. On success the caller owns *l, else there is nothing
+ * to free; so it is with all the readers here. */
+static onic_layout_status_t read_body(const dt_elem_desc_t *d, const dt_elem_desc_t *end,
+                                      unsigned depth, onic_layout_t *l)
+{
+    int64_t distance;
+
+    if (depth > MAX_DEPTH) {
+        return ONIC_LAYOUT_OVERFLOW;
+    }
+    if (d == end) {
+        return onic_layout_contig(l, 0, 0);
+    }
+    if (next_item(d) == end) {
+        return is_loop(d) ? read_loop(&d->loop, depth, l) : read_element(&d->elem, l);
+    }
+    if (is_regular(d, end, &distance)) {
+        onic_layout_status_t rc = read_element(&d->elem, l);
+        return rc == ONIC_LAYOUT_OK ? onic_layout_repeat(l, (uint64_t)(end - d), distance) : rc;
+    }
+    return read_list(d, end, depth, l);
+}
+
+/* ---- a whole type ---------------------------------------------------------------------------- */
+
+/* Open MPI's counts of blocks and passes have 32 bits. Where a count did not fit, the program
+ * describes less than the type's size, which is kept apart in 64 bits. */
+static onic_layout_status_t read_description(const opal_datatype_t *dt, const dt_type_desc_t *desc,
+                                             onic_layout_t *l)
+{
+    onic_layout_status_t rc = read_body(desc->desc, desc->desc + desc->used, 0, l);
+
+    if (rc == ONIC_LAYOUT_OK && l->size != dt->size) {
+        onic_layout_fini(l);
+        rc = ONIC_LAYOUT_OVERFLOW;
+    }
+    return rc;
+}
+
+static onic_layout_status_t read_type(const opal_datatype_t *dt, onic_layout_t *l)
+{
+    if (dt->flags & OPAL_DATATYPE_FLAG_CONTIGUOUS) {
+        return onic_layout_contig(l, dt->true_lb, dt->size);
+    }
+    if (dt->opt_desc.used > 0) {
+        onic_layout_status_t rc = read_description(dt, &dt->opt_desc, l);
+        /* Merging elements may overflow a count that the plain description still holds. */
+        if (rc != ONIC_LAYOUT_OVERFLOW) {
+            return rc;
+        }
+    }
+    return read_description(dt, &dt->desc, l);
+}
+
+static int ompi_error(onic_layout_status_t rc)
+{
+    switch (rc) {
+    case ONIC_LAYOUT_OK:
+        return OMPI_SUCCESS;
+    case ONIC_LAYOUT_OVERFLOW:
+        return OMPI_ERR_VALUE_OUT_OF_BOUNDS;
+    default:
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+}
+
+int onic_flatten(const struct ompi_datatype_t *dt, size_t count, onic_layout_t *l)
+{
+    const opal_datatype_t *type = &dt->super;
+    const uint16_t gapless = OPAL_DATATYPE_FLAG_CONTIGUOUS | OPAL_DATATYPE_FLAG_NO_GAPS;
+    size_t bytes;
+    int64_t extent;
+
+    if ((type->flags & gapless) == gapless && type->true_lb == 0 &&
+        type->size == (size_t)(type->ub - type->lb) &&
+        !__builtin_mul_overflow(type->size, count, &bytes)) {
+        return ompi_error(onic_layout_contig(l, 0, bytes));
+    }
+    if (count == 0 || type->size == 0) {
+        return ompi_error(onic_layout_contig(l, 0, 0));
+    }
+    onic_layout_status_t rc = read_type(type, l);
+    if (rc != ONIC_LAYOUT_OK || count == 1) {
+        return ompi_error(rc);
+    }
+    if (__builtin_sub_overflow(type->ub, type->lb, &extent)) {
+        rc = ONIC_LAYOUT_OVERFLOW;
+    } else {
+        rc = repeat(l, count, extent);
+    }
+    if (rc != ONIC_LAYOUT_OK) {
+        onic_layout_fini(l);
+    }
+    return ompi_error(rc);
+}

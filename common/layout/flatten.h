@@ -1,0 +1,29 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Datatypes of Open MPI to layouts.
+ */
+#ifndef ONIC_FLATTEN_H
+#define ONIC_FLATTEN_H
+
+#include "common/layout/layout.h"
+
+struct ompi_datatype_t;
+
+/**
+ * Describes `count` elements of a committed datatype as a layout whose offsets count from the
+ * buffer address that MPI calls take (so that MPI_BOTTOM with absolute addresses works).
+ *
+ * Reads the optimised description (loops and elements) that Open MPI keeps for the type. The
+ * packed order is MPI_Pack's in a homogeneous system. Regular types cost well under a microsecond
+ * and no allocation; irregular ones allocate a run list, freed by onic_layout_fini.
+ *
+ * @return OMPI_SUCCESS, OMPI_ERR_OUT_OF_RESOURCE, or OMPI_ERR_VALUE_OUT_OF_BOUNDS where sizes or
+ *         offsets do not fit in 64 bits. Thread-safe: the datatype is only read.
+ */
+ONIC_EXPORT int onic_flatten(const struct ompi_datatype_t *dt, size_t count, onic_layout_t *l);
+
+#endif

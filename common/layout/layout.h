@@ -1,0 +1,236 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Layouts: which bytes of memory a (datatype, count) pair names, and in which order.
+ *
+ * A layout is a short program of nested strides, the multi-strided shape of ARMCI (up to eight
+ * levels of {count, stride} over a contiguous block), or, where a type is irregular, those levels
+ * over a list of runs. The packed order of a layout is the order of the type map: the outermost
+ * level is the slowest, inside it the runs in their order, inside a run its blocks.
+ *
+ * All offsets are relative to a base address that the layout does not hold, so the same layout
+ * describes the origin and the target side and can travel between processes.
+ *
+ * This file is pure: no MPI, no global state. A layout may be read by many threads at once.
+ */
+#ifndef ONIC_LAYOUT_H
+#define ONIC_LAYOUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/support/export.h"
+
+/** Most stride levels of a layout (ARMCI's limit). */
+#define ONIC_LAYOUT_MAX_LEVELS 8
+
+/** One stride level: the levels below it repeated `count` times, `stride` bytes apart. */
+typedef struct onic_stride {
+    uint64_t count;
+    int64_t stride;
+} onic_stride_t;
+
+/** `count` blocks of `block` bytes; the first at `offset`, the others `stride` bytes apart. */
+typedef struct onic_run {
+    int64_t offset;
+    uint64_t block;
+    uint64_t count;
+    int64_t stride;
+} onic_run_t;
+
+/**
+ * A layout. In stride form (`nruns == 0`) the leaf is one block of `block` bytes at `offset`; in
+ * list form it is `runs[0 .. nruns)` shifted by `offset`. `level[0]` is the innermost level.
+ * A layout of zero bytes has `size == 0`, `nlevels == 0`, `nruns == 0` and `lb == ub == 0`.
+ * size, lb, ub and ub - lb never exceed INT64_MAX; what would is refused with ONIC_LAYOUT_OVERFLOW.
+ */
+typedef struct onic_layout {
+    uint64_t size;  /**< bytes of data in the whole layout */
+    int64_t lb;     /**< lowest byte offset that the layout touches */
+    int64_t ub;     /**< one more than the highest byte offset that it touches */
+    int64_t offset; /**< added to the offset of every byte */
+    uint64_t block; /**< stride form: bytes of the leaf block */
+    uint32_t nlevels;
+    uint32_t nruns;
+    onic_stride_t level[ONIC_LAYOUT_MAX_LEVELS];
+    onic_run_t *runs; /**< list form: the runs, owned by the layout; the first at 0 */
+    uint64_t
+        *run_start; /**< list form: packed position of each run in one pass, nruns + 1 values */
+} onic_layout_t;
+
+/** A growing list of runs, from which a list-form layout is made. Zero-initialise it. */
+typedef struct onic_runs {
+    onic_run_t *run;
+    size_t n;
+    size_t cap;
+} onic_runs_t;
+
+/** Outcome of the functions below. */
+typedef enum onic_layout_status {
+    ONIC_LAYOUT_OK = 0,
+    ONIC_LAYOUT_NO_MEMORY,   /**< allocation failed */
+    ONIC_LAYOUT_OVERFLOW,    /**< a size or an offset does not fit in 64 bits */
+    ONIC_LAYOUT_TOO_DEEP,    /**< more than ONIC_LAYOUT_MAX_LEVELS levels, after normalising */
+    ONIC_LAYOUT_NO_SPACE,    /**< the encoding does not fit in the buffer */
+    ONIC_LAYOUT_BAD_ENCODING /**< the bytes are not a valid encoding */
+} onic_layout_status_t;
+
+/** Makes `l` one contiguous block of `size` bytes at `offset`. Allocates nothing. */
+ONIC_EXPORT onic_layout_status_t onic_layout_contig(onic_layout_t *l, int64_t offset,
+                                                    uint64_t size);
+
+/**
+ * Repeats what `l` describes `count` times, `stride` bytes apart, as a new outermost level.
+ * `count` 0 empties the layout. The result is normalised: blocks that touch are merged into longer
+ * blocks, levels that continue each other are merged, levels of one pass vanish.
+ * Allocates nothing. On an error `l` is unchanged.
+ */
+ONIC_EXPORT onic_layout_status_t onic_layout_repeat(onic_layout_t *l, uint64_t count,
+                                                    int64_t stride);
+
+/** Adds `delta` to every offset of `l`. Overflow is an error and leaves `l` unchanged. */
+ONIC_EXPORT onic_layout_status_t onic_layout_shift(onic_layout_t *l, int64_t delta);
+
+/**
+ * Appends a run to a list; merges it with the run before it where the two are one run (touching
+ * blocks, or the next block or blocks of the same stride). Runs of no bytes are dropped.
+ */
+ONIC_EXPORT onic_layout_status_t onic_runs_add(onic_runs_t *r, onic_run_t run);
+
+/**
+ * Appends all the pieces of `l`, shifted by `shift`, to `r`, as few runs as it can. On an error `r`
+ * holds some of them and is only good for onic_runs_fini. At most 2^32 - 1 runs, else
+ * ONIC_LAYOUT_OVERFLOW.
+ */
+ONIC_EXPORT onic_layout_status_t onic_runs_add_layout(onic_runs_t *r, const onic_layout_t *l,
+                                                      int64_t shift);
+
+/**
+ * Makes `l` from a list and leaves the list empty, on an error too. A list of one run, or one that
+ * is regular (equal runs at a constant distance, groups of such runs at a constant distance, and so
+ * on), becomes stride form.
+ */
+ONIC_EXPORT onic_layout_status_t onic_layout_from_runs(onic_layout_t *l, onic_runs_t *r);
+
+/** As above, and leaves room for `above` levels, 0 .. ONIC_LAYOUT_MAX_LEVELS, that are to be put on
+ *  top: a list that would take more stays a list. */
+ONIC_EXPORT onic_layout_status_t onic_layout_from_runs_below(onic_layout_t *l, onic_runs_t *r,
+                                                             uint32_t above);
+
+/** Frees the memory of a list that was not made into a layout. */
+ONIC_EXPORT void onic_runs_fini(onic_runs_t *r);
+
+/** Frees what `l` owns. A stride-form layout owns nothing; calling it is still right. */
+ONIC_EXPORT void onic_layout_fini(onic_layout_t *l);
+
+/** Deep copy. */
+ONIC_EXPORT onic_layout_status_t onic_layout_dup(onic_layout_t *dst, const onic_layout_t *src);
+
+/** True where the bytes are one block without a gap (or none at all). */
+static inline bool onic_layout_is_contig(const onic_layout_t *l)
+{
+    return l->nruns == 0 && l->nlevels == 0;
+}
+
+/** Makes `l` one block of `size` <= INT64_MAX bytes from 0 on. For short transfers, which make two
+ *  such layouts each: levels that do not count are not touched. */
+static inline void onic_layout_set(onic_layout_t *l, uint64_t size)
+{
+    l->size = l->block = size;
+    l->lb = l->offset = 0;
+    l->ub = (int64_t)size;
+    l->nlevels = l->nruns = 0;
+    l->runs = NULL;
+    l->run_start = NULL;
+}
+
+/** Hands a layout over, with what it owns. */
+static inline void onic_layout_move(onic_layout_t *to, onic_layout_t *from)
+{
+    if (onic_layout_is_contig(from)) {
+        onic_layout_set(to, from->size);
+        to->lb = from->lb;
+        to->ub = from->ub;
+        to->offset = from->offset;
+    } else {
+        *to = *from;
+    }
+    from->nruns = 0;
+}
+
+/** Number of contiguous blocks; an upper bound, as touching neighbours may not be merged. */
+ONIC_EXPORT uint64_t onic_layout_blocks(const onic_layout_t *l);
+
+/* ---- walking -------------------------------------------------------------------------------- */
+
+/** A position in the packed order of a layout. Cheap to copy; holds a pointer to the layout. */
+typedef struct onic_cursor {
+    const onic_layout_t *layout;
+    uint64_t pos;                           /**< packed bytes before this position */
+    uint64_t index[ONIC_LAYOUT_MAX_LEVELS]; /**< pass of each level */
+    uint64_t run;                           /**< list form: current run */
+    uint64_t in_run;                        /**< list form: block in the run */
+    uint64_t in_block;                      /**< byte in the block */
+    int64_t leaf; /**< offset of the leaf: levels and layout offset summed */
+} onic_cursor_t;
+
+/** Puts the cursor at packed byte `pos` (0 .. size). O(levels + log runs). */
+ONIC_EXPORT void onic_cursor_init(onic_cursor_t *c, const onic_layout_t *l, uint64_t pos);
+
+/**
+ * Gives the contiguous piece at the cursor, at most `max` bytes (max > 0), and moves past it.
+ * Returns false at the end of the layout.
+ */
+ONIC_EXPORT bool onic_cursor_next(onic_cursor_t *c, uint64_t max, int64_t *offset_p,
+                                  uint64_t *len_p);
+
+/**
+ * How many of the `len` > 0 packed bytes from `pos` on may be moved by themselves without tearing
+ * an aligned element of up to 8 bytes, if the memory that the layout's offsets count from begins at
+ * `base` (modulo 8 is enough): what follows them begins a block, or lies at a multiple of 8. At
+ * least 1: all `len` where there is no such place among them, and never more than there are. Takes
+ * as long as onic_cursor_init.
+ */
+ONIC_EXPORT uint64_t onic_layout_whole(const onic_layout_t *l, uint64_t base, uint64_t pos,
+                                       uint64_t len);
+
+/* ---- wire form ------------------------------------------------------------------------------ */
+
+/**
+ * Encodes a whole stride-form layout. `*len_p` is the number of bytes used. ONIC_LAYOUT_NO_SPACE
+ * where it does not fit in `cap` or `l` is in list form (use slices for those).
+ * A stride-form layout never needs more than ONIC_LAYOUT_ENCODED_MAX bytes.
+ */
+#define ONIC_LAYOUT_ENCODED_MAX 200
+ONIC_EXPORT onic_layout_status_t onic_layout_encode(const onic_layout_t *l, void *buf, size_t cap,
+                                                    size_t *len_p);
+
+/**
+ * Encodes the part of a layout that begins at the cursor, as much of it as fits in `cap` bytes and
+ * holds at most `max` data bytes (max > 0); moves the cursor past it. `*len_p` gets the bytes of
+ * the encoding and `*data_p` the bytes of data it describes. The decoded layout is at position 0
+ * where the cursor stood. At the end of the layout the slice is empty. ONIC_LAYOUT_NO_SPACE, with
+ * the cursor where it was, only if not even one run, or one granule, fits in `cap` or `max`.
+ * `granule` > 1 makes every slice hold a whole multiple of that many data bytes: needed where
+ * elements of that size must not be torn apart. The cursor must stand on a multiple of it, and the
+ * layout's size must be one.
+ */
+ONIC_EXPORT onic_layout_status_t onic_layout_encode_slice(onic_cursor_t *c, uint64_t max,
+                                                          uint64_t granule, void *buf, size_t cap,
+                                                          size_t *len_p, uint64_t *data_p);
+
+/**
+ * Decodes what the two functions above made. The bytes come from a peer and are not trusted: every
+ * field is checked, no arithmetic overflows, the layout's size, lb and ub are computed here and not
+ * taken from the wire. `*used_p` gets the bytes consumed (there may be more behind them).
+ * List form allocates; time and memory are at most proportional to `len`. On an error (only
+ * ONIC_LAYOUT_BAD_ENCODING or ONIC_LAYOUT_NO_MEMORY) `l` is unchanged.
+ */
+ONIC_EXPORT onic_layout_status_t onic_layout_decode(onic_layout_t *l, const void *buf, size_t len,
+                                                    size_t *used_p);
+
+#endif

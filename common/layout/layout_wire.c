@@ -1,0 +1,471 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * The wire form of layouts.
+ *
+ * One byte says the form (low half) and the number of levels (high half). Then
+ *
+ *     empty   nothing
+ *     stride  offset, block
+ *     list    runs: flags (one byte), distance from the offset of the run before, then what the
+ *             flags leave open of block, count, stride; the last run carries a flag
+ *
+ * and behind both the levels from the innermost: count, stride. Numbers are base-128 varints, seven
+ * bits in a byte, the lowest first; signed ones are folded (0, -1, 1, -2 ...). Numbers, runs and
+ * the stride form have one encoding each, and the decoder refuses all others.
+ */
+#include "common/layout/layout.h"
+
+#include <string.h>
+
+#include "common/layout/layout_walk.h"
+
+enum { FORM_EMPTY = 0, FORM_STRIDE = 1, FORM_LIST = 2, FORM_MASK = 15, LEVELS_SHIFT = 4 };
+
+enum {
+    RUN_SAME_BLOCK = 1,  /* the block is as long as in the run before */
+    RUN_ONE = 2,         /* one block: no count, no stride */
+    RUN_SAME_REPEAT = 4, /* count and stride as in the run before */
+    RUN_LAST = 8,
+    RUN_FLAGS = 15
+};
+
+/* ---- writing -------------------------------------------------------------------------------- */
+
+typedef struct writer {
+    uint8_t *next;
+    uint8_t *end;
+} writer_t;
+
+static bool put_byte(writer_t *w, unsigned value)
+{
+    if (w->next == w->end) {
+        return false;
+    }
+    *w->next++ = (uint8_t)value;
+    return true;
+}
+
+static bool put_unsigned(writer_t *w, uint64_t value)
+{
+    for (; value >= 128; value >>= 7) {
+        if (!put_byte(w, 128 | (value & 127))) {
+            return false;
+        }
+    }
+    return put_byte(w, (unsigned)value);
+}
+
+static bool put_signed(writer_t *w, int64_t value)
+{
+    uint64_t twice = (uint64_t)value << 1;
+
+    return put_unsigned(w, value < 0 ? ~twice : twice);
+}
+
+static bool put_form(writer_t *w, unsigned form, uint32_t nlevels)
+{
+    return put_byte(w, form | nlevels << LEVELS_SHIFT);
+}
+
+static bool put_levels(writer_t *w, const onic_layout_t *l)
+{
+    for (uint32_t i = 0; i < l->nlevels; i++) {
+        if (!put_unsigned(w, l->level[i].count) || !put_signed(w, l->level[i].stride)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool put_stride_form(writer_t *w, const onic_layout_t *l)
+{
+    return put_form(w, FORM_STRIDE, l->nlevels) && put_signed(w, l->offset) &&
+           put_unsigned(w, l->block) && put_levels(w, l);
+}
+
+/** Writes a run that comes after `prev` (zeroed for the first). `*flags_p` is its flags' place. */
+static bool put_run(writer_t *w, const onic_run_t *prev, const onic_run_t *run, uint8_t **flags_p)
+{
+    unsigned flags = 0;
+
+    if (run->block == prev->block) {
+        flags |= RUN_SAME_BLOCK;
+    }
+    if (run->count == 1) {
+        flags |= RUN_ONE;
+    } else if (run->count == prev->count && run->stride == prev->stride) {
+        flags |= RUN_SAME_REPEAT;
+    }
+    *flags_p = w->next;
+    return put_byte(w, flags) && put_signed(w, run->offset - prev->offset) &&
+           ((flags & RUN_SAME_BLOCK) || put_unsigned(w, run->block)) &&
+           ((flags & (RUN_ONE | RUN_SAME_REPEAT)) ||
+            (put_unsigned(w, run->count) && put_signed(w, run->stride)));
+}
+
+static bool put_list_form(writer_t *w, const onic_layout_t *l)
+{
+    onic_run_t prev = {0};
+    uint8_t *flags = NULL;
+
+    if (!put_form(w, FORM_LIST, l->nlevels)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < l->nruns; i++) {
+        onic_run_t run = l->runs[i];
+
+        run.offset += l->offset;
+        if (!put_run(w, &prev, &run, &flags)) {
+            return false;
+        }
+        prev = run;
+    }
+    *flags |= RUN_LAST;
+    return put_levels(w, l);
+}
+
+onic_layout_status_t onic_layout_encode(const onic_layout_t *l, void *buf, size_t cap,
+                                        size_t *len_p)
+{
+    writer_t w = {.next = buf, .end = (uint8_t *)buf + cap};
+    bool fits;
+
+    if (l->nruns > 0) {
+        return ONIC_LAYOUT_NO_SPACE;
+    }
+    fits = l->size == 0 ? put_form(&w, FORM_EMPTY, 0) : put_stride_form(&w, l);
+    if (!fits) {
+        return ONIC_LAYOUT_NO_SPACE;
+    }
+    *len_p = (size_t)(w.next - (uint8_t *)buf);
+    return ONIC_LAYOUT_OK;
+}
+
+/* ---- slices --------------------------------------------------------------------------------- */
+
+static uint64_t gcd(uint64_t a, uint64_t b)
+{
+    while (b > 0) {
+        uint64_t rest = a % b;
+
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/**
+ * The largest part, of at most `limit` bytes, that begins at the cursor and is itself regular: some
+ * passes of a level that stands at the beginning of everything below it. Fills in `part`, which
+ * shares the runs of the layout, and returns its bytes; 0 where there is none.
+ */
+static uint64_t regular_part(const onic_cursor_t *c, uint64_t limit, uint64_t granule,
+                             onic_layout_t *part)
+{
+    const onic_layout_t *l = c->layout;
+    uint64_t size = onic_layout_leaf_size(l);
+    uint64_t best = 0;
+
+    *part = *l;
+    part->offset = c->leaf;
+    if (!onic_cursor_at_leaf(c)) {
+        return 0;
+    }
+    for (uint32_t i = 0; i < l->nlevels && size <= limit; i++) {
+        uint64_t left = l->level[i].count - c->index[i];
+        uint64_t passes = limit / size < left ? limit / size : left;
+
+        passes -= passes % (granule / gcd(granule, size));
+        if (passes > 0 && passes * size > best) {
+            best = passes * size;
+            part->nlevels = passes > 1 ? i + 1 : i;
+            part->level[i].count = passes;
+            for (uint32_t below = 0; below < i; below++) {
+                part->level[below] = l->level[below];
+            }
+        }
+        if (c->index[i] > 0) {
+            break;
+        }
+        size *= l->level[i].count;
+    }
+    return best;
+}
+
+/**
+ * Where the cursor stands inside a group of runs that is short and comes back, a slice that ends
+ * with the group lets the next one be regular. Returns `limit`, or the bytes to the group's end.
+ */
+static uint64_t limit_to_group(const onic_cursor_t *c, uint64_t limit, uint64_t granule)
+{
+    const onic_layout_t *l = c->layout;
+    uint64_t group = onic_layout_leaf_size(l);
+    uint64_t rest;
+
+    if (l->nruns == 0 && l->nlevels > 0) {
+        group *= l->level[0].count;
+    }
+    rest = group - c->pos % group;
+    return rest < group && group <= limit / 8 && rest % granule == 0 ? rest : limit;
+}
+
+/** Writes as many runs as fit, of at most `limit` bytes; moves the cursor; returns their bytes. */
+static uint64_t put_slice_runs(writer_t *w, onic_cursor_t *c, uint64_t limit)
+{
+    uint64_t data = 0;
+    uint8_t *last = NULL;
+    onic_run_t prev = {0};
+    onic_run_t run;
+
+    if (!put_form(w, FORM_LIST, 0)) {
+        return 0;
+    }
+    while (onic_cursor_peek(c, limit - data, &run) > 0) {
+        writer_t before = *w;
+        uint8_t *flags;
+
+        if (!put_run(w, &prev, &run, &flags)) {
+            *w = before;
+            break;
+        }
+        onic_cursor_advance(c, &run);
+        data += run.block * run.count;
+        last = flags;
+        prev = run;
+    }
+    if (last != NULL) {
+        *last |= RUN_LAST;
+    }
+    return data;
+}
+
+/** As above, cut back to whole granules: a cut run may need more room than the whole one did, so
+ *  this repeats with less data until it fits. */
+static uint64_t put_slice_granules(writer_t *w, onic_cursor_t *c, uint64_t limit, uint64_t granule)
+{
+    while (limit > 0) {
+        writer_t try_w = *w;
+        onic_cursor_t try_c = *c;
+        uint64_t data = put_slice_runs(&try_w, &try_c, limit);
+
+        if (data > 0 && data % granule == 0) {
+            *w = try_w;
+            *c = try_c;
+            return data;
+        }
+        limit = data - data % granule;
+    }
+    return 0;
+}
+
+onic_layout_status_t onic_layout_encode_slice(onic_cursor_t *c, uint64_t max, uint64_t granule,
+                                              void *buf, size_t cap, size_t *len_p,
+                                              uint64_t *data_p)
+{
+    writer_t w = {.next = buf, .end = (uint8_t *)buf + cap};
+    uint64_t limit = c->layout->size - c->pos;
+    onic_layout_t part;
+    uint64_t data;
+
+    *data_p = 0;
+    if (limit == 0) {
+        return onic_layout_encode(&(onic_layout_t){0}, buf, cap, len_p);
+    }
+    granule = granule > 0 ? granule : 1;
+    limit = max < limit ? max : limit;
+    limit -= limit % granule;
+
+    /* Runs can fill up what passes leave over, but cost room for each run of each pass. */
+    data = regular_part(c, limit, granule, &part);
+    if (data > 0 && data >= limit / 2) {
+        writer_t whole = w;
+
+        if (part.nruns > 0 ? put_list_form(&whole, &part) : put_stride_form(&whole, &part)) {
+            onic_cursor_init(c, c->layout, c->pos + data);
+            *len_p = (size_t)(whole.next - (uint8_t *)buf);
+            *data_p = data;
+            return ONIC_LAYOUT_OK;
+        }
+    }
+    data = put_slice_granules(&w, c, limit_to_group(c, limit, granule), granule);
+    if (data == 0) {
+        return ONIC_LAYOUT_NO_SPACE;
+    }
+    *len_p = (size_t)(w.next - (uint8_t *)buf);
+    *data_p = data;
+    return ONIC_LAYOUT_OK;
+}
+
+/* ---- reading -------------------------------------------------------------------------------- */
+
+typedef struct reader {
+    const uint8_t *next;
+    const uint8_t *end;
+} reader_t;
+
+static bool get_byte(reader_t *r, unsigned *value)
+{
+    if (r->next == r->end) {
+        return false;
+    }
+    *value = *r->next++;
+    return true;
+}
+
+static bool get_unsigned(reader_t *r, uint64_t *value)
+{
+    unsigned byte;
+
+    *value = 0;
+    for (unsigned shift = 0; shift < 64; shift += 7) {
+        if (!get_byte(r, &byte)) {
+            return false;
+        }
+        *value |= (uint64_t)(byte & 127) << shift;
+        if (byte < 128) {
+            /* Refused: a last byte that adds nothing, and bits above the 64th. */
+            return (byte > 0 || shift == 0) && (shift < 63 || byte == 1);
+        }
+    }
+    return false;
+}
+
+static bool get_signed(reader_t *r, int64_t *value)
+{
+    uint64_t folded;
+
+    if (!get_unsigned(r, &folded)) {
+        return false;
+    }
+    folded = folded & 1 ? ~(folded >> 1) : folded >> 1;
+    memcpy(value, &folded, sizeof(*value));
+    return true;
+}
+
+static bool flags_are_valid(unsigned flags)
+{
+    return (flags & ~(unsigned)RUN_FLAGS) == 0 &&
+           (flags & (RUN_ONE | RUN_SAME_REPEAT)) != (RUN_ONE | RUN_SAME_REPEAT);
+}
+
+/** Reads the run behind `prev`, which it becomes. False where it is not what put_run writes. */
+static bool get_run(reader_t *r, onic_run_t *prev, bool *last)
+{
+    onic_run_t run = *prev;
+    int64_t distance;
+    unsigned flags;
+
+    if (!get_byte(r, &flags) || !flags_are_valid(flags) || !get_signed(r, &distance) ||
+        __builtin_add_overflow(prev->offset, distance, &run.offset)) {
+        return false;
+    }
+    if (!(flags & RUN_SAME_BLOCK) && (!get_unsigned(r, &run.block) || run.block == prev->block)) {
+        return false;
+    }
+    if (flags & RUN_ONE) {
+        run.count = 1;
+        run.stride = 0;
+    } else if (!(flags & RUN_SAME_REPEAT)) {
+        if (!get_unsigned(r, &run.count) || !get_signed(r, &run.stride) ||
+            (run.count == prev->count && run.stride == prev->stride)) {
+            return false;
+        }
+    }
+    if (run.block == 0 || run.block > INT64_MAX || run.count == 0 ||
+        ((run.count == 1 || run.stride == (int64_t)run.block) && !(flags & RUN_ONE))) {
+        return false;
+    }
+    *last = (flags & RUN_LAST) != 0;
+    *prev = run;
+    return true;
+}
+
+/** The sender may have written levels out as runs for which he had no room: where they would be
+ * found again and leave no room for those that follow, they stay runs here, too. */
+static onic_layout_status_t get_list(reader_t *r, onic_layout_t *l, uint32_t nlevels)
+{
+    onic_layout_status_t status = ONIC_LAYOUT_OK;
+    onic_runs_t runs = {0};
+    onic_run_t run = {0};
+    bool last = false;
+
+    while (status == ONIC_LAYOUT_OK && !last) {
+        status = get_run(r, &run, &last) ? onic_runs_add(&runs, run) : ONIC_LAYOUT_BAD_ENCODING;
+    }
+    if (status != ONIC_LAYOUT_OK) {
+        onic_runs_fini(&runs);
+        return status;
+    }
+    return onic_layout_from_runs_below(l, &runs, nlevels);
+}
+
+static onic_layout_status_t get_block(reader_t *r, onic_layout_t *l)
+{
+    uint64_t block;
+    int64_t offset;
+
+    if (!get_signed(r, &offset) || !get_unsigned(r, &block) || block == 0) {
+        return ONIC_LAYOUT_BAD_ENCODING;
+    }
+    return onic_layout_contig(l, offset, block);
+}
+
+static onic_layout_status_t get_levels(reader_t *r, onic_layout_t *l, uint32_t nlevels)
+{
+    onic_layout_status_t status = ONIC_LAYOUT_OK;
+    uint64_t count;
+    int64_t stride;
+
+    for (uint32_t i = 0; i < nlevels && status == ONIC_LAYOUT_OK; i++) {
+        if (!get_unsigned(r, &count) || !get_signed(r, &stride) || count < 2) {
+            return ONIC_LAYOUT_BAD_ENCODING;
+        }
+        status = onic_layout_repeat(l, count, stride);
+    }
+    return status;
+}
+
+onic_layout_status_t onic_layout_decode(onic_layout_t *l, const void *buf, size_t len,
+                                        size_t *used_p)
+{
+    reader_t r = {.next = buf, .end = (const uint8_t *)buf + len};
+    onic_layout_status_t status = ONIC_LAYOUT_BAD_ENCODING;
+    onic_layout_t got = {0};
+    unsigned head;
+
+    if (!get_byte(&r, &head) || head >> LEVELS_SHIFT > ONIC_LAYOUT_MAX_LEVELS) {
+        return ONIC_LAYOUT_BAD_ENCODING;
+    }
+    switch (head & FORM_MASK) {
+    case FORM_EMPTY:
+        status = head >> LEVELS_SHIFT ? ONIC_LAYOUT_BAD_ENCODING : ONIC_LAYOUT_OK;
+        break;
+    case FORM_STRIDE:
+        status = get_block(&r, &got);
+        break;
+    case FORM_LIST:
+        status = get_list(&r, &got, head >> LEVELS_SHIFT);
+        break;
+    default:
+        break;
+    }
+    if (status == ONIC_LAYOUT_OK && got.size > 0) {
+        status = get_levels(&r, &got, head >> LEVELS_SHIFT);
+    }
+    /* In stride form each level must stay one: what normalising removes is not sent. */
+    if (status == ONIC_LAYOUT_OK && (head & FORM_MASK) == FORM_STRIDE &&
+        got.nlevels != head >> LEVELS_SHIFT) {
+        status = ONIC_LAYOUT_BAD_ENCODING;
+    }
+    if (status != ONIC_LAYOUT_OK) {
+        onic_layout_fini(&got);
+        return status == ONIC_LAYOUT_NO_MEMORY ? status : ONIC_LAYOUT_BAD_ENCODING;
+    }
+    *l = got;
+    *used_p = (size_t)(r.next - (const uint8_t *)buf);
+    return ONIC_LAYOUT_OK;
+}

@@ -1,0 +1,51 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Gather, scatter and strided-to-strided copy of layouts, resumable at any byte.
+ *
+ * Pure: no MPI, no allocation, no global state. Safe to call from many threads, each with its own
+ * cursors. Aligned elements of up to 8 bytes are never torn: where source and destination are both
+ * aligned to 2, 4 or 8 bytes, bytes move in units that do not split such an element. Where a layout
+ * names a byte of the destination more than once, the last one in packed order stays.
+ */
+#ifndef ONIC_PACK_H
+#define ONIC_PACK_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "common/layout/layout.h"
+
+/**
+ * Gathers up to `len` bytes from the cursor's position into the contiguous `dst` and moves the
+ * cursor. Returns the bytes copied, less than `len` only at the end of the layout.
+ */
+ONIC_EXPORT uint64_t onic_pack(onic_cursor_t *c, const void *base, void *dst, uint64_t len);
+
+/** Scatters up to `len` contiguous bytes from `src` to the cursor's position. The mirror image. */
+ONIC_EXPORT uint64_t onic_unpack(onic_cursor_t *c, void *base, const void *src, uint64_t len);
+
+/**
+ * Copies from one layout to another without staging, until either ends or `len` bytes are copied.
+ * Source and destination bytes must not overlap. Returns the bytes copied.
+ */
+ONIC_EXPORT uint64_t onic_copy(onic_cursor_t *dst, void *dst_base, onic_cursor_t *src,
+                               const void *src_base, uint64_t len);
+
+/** Copies contiguous bytes without tearing aligned elements. */
+ONIC_EXPORT void onic_copy_bytes(void *to, const void *from, size_t bytes);
+
+/** The same; one word is by far the most frequent case. */
+static inline void onic_copy_few(void *to, const void *from, size_t bytes)
+{
+    if (bytes == sizeof(uint64_t))
+        memcpy(to, from, sizeof(uint64_t));
+    else
+        onic_copy_bytes(to, from, bytes);
+}
+
+#endif

@@ -1,0 +1,280 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#define _GNU_SOURCE
+#include "common/node/segment.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+/** Where shm_open has its files. */
+#define DIRECTORY "/dev/shm"
+/** Attempts at a name that nobody has. */
+#define NAME_TRIES 8
+/** Reserved at a time: signals wait for some tenths of a second at most. */
+#define PIECE ((size_t)256 << 20)
+
+static size_t page_size(void)
+{
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/** Bytes that are mapped for a segment of `size`: whole pages, with the nonce behind the data. */
+static size_t mapped_size(size_t size)
+{
+    size_t page = page_size();
+    return (size + sizeof(uint64_t) + page - 1) / page * page;
+}
+
+static uint64_t *nonce_of(void *base, size_t size)
+{
+    return (uint64_t *)(void *)((char *)base + mapped_size(size) - sizeof(uint64_t));
+}
+
+/** Reserves a piece. A limit on file sizes must not kill the process by SIGXFSZ, and other signals
+ *  must wait: before Linux 6.10 one that comes undoes all that has been reserved, and where they
+ *  come periodically, from profilers say, no attempt would ever get to its end. */
+static int reserve_piece(int fd, size_t from, size_t bytes)
+{
+    const struct timespec now = {0, 0};
+    sigset_t all, xfsz, old;
+    int rc;
+
+    sigfillset(&all);
+    sigemptyset(&xfsz);
+    sigaddset(&xfsz, SIGXFSZ);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    do {
+        rc = posix_fallocate(fd, (off_t)from, (off_t)bytes);
+    } while (rc == EINTR);
+    if (rc == EFBIG && !sigismember(&old, SIGXFSZ)) {
+        (void)sigtimedwait(&xfsz, NULL, &now);
+    }
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return rc;
+}
+
+static bool reserve(int fd, size_t from, size_t to)
+{
+    int rc = 0;
+
+    while (rc == 0 && from < to) {
+        size_t bytes = to - from < PIECE ? to - from : PIECE;
+        rc = reserve_piece(fd, from, bytes);
+        from += bytes;
+    }
+    return rc == 0;
+}
+
+/** One of the equal shares, if there is one of that number; the last one is longer by what is left
+ *  over. */
+static onic_reservation_t share_of(int fd, const onic_segment_key_t *key, uint64_t share)
+{
+    if (share >= key->shares) {
+        return (onic_reservation_t){fd, 0, 0};
+    }
+    size_t page = page_size(), pages = mapped_size(key->size) / page;
+    size_t first = pages / key->shares * share;
+    size_t last = share == key->shares - 1 ? pages : first + pages / key->shares;
+
+    return (onic_reservation_t){fd, first * page, last * page};
+}
+
+void onic_segment_forgo(onic_reservation_t *r)
+{
+    if (r->fd >= 0) {
+        close(r->fd);
+    }
+    *r = ONIC_RESERVATION_NONE;
+}
+
+bool onic_segment_reserve(onic_reservation_t *r)
+{
+    bool reserved = reserve(r->fd, r->from, r->to);
+
+    onic_segment_forgo(r);
+    return reserved;
+}
+
+/** Leaves it to the caller, or reserves now. */
+static bool hand_over(onic_reservation_t share, onic_reservation_t *r_p)
+{
+    if (r_p != NULL) {
+        *r_p = share;
+        return true;
+    }
+    return onic_segment_reserve(&share);
+}
+
+static bool map(int fd, size_t size, onic_segment_t *segment)
+{
+    void *base = mmap(NULL, mapped_size(size), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+    if (base == MAP_FAILED) {
+        return false;
+    }
+    segment->base = base;
+    segment->size = size;
+    return true;
+}
+
+/** Opens a new file without a name; -1 where that fails. */
+static int open_nameless(onic_segment_key_t *key)
+{
+    int fd = open(DIRECTORY, O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR);
+
+    /* One descriptor to reserve by, one for others to find. */
+    key->file = onic_file_offer(fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1);
+    if (fd >= 0 && key->file.fd < 0) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+/** Opens a new file of a random name; -1 where that fails. */
+static int open_named(onic_segment_key_t *key)
+{
+    for (int i = 0; i < NAME_TRIES; i++) {
+        uint64_t random;
+        if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random)) {
+            return -1;
+        }
+        snprintf(key->name, sizeof(key->name), "/onic-%016llx", (unsigned long long)random);
+        int fd = shm_open(key->name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
+        if (fd >= 0 || errno != EEXIST) {
+            return fd;
+        }
+    }
+    return -1;
+}
+
+static int open_new(onic_findable_t how, onic_segment_key_t *key)
+{
+    int fd = how == ONIC_BY_DESCRIPTOR ? open_nameless(key) : -1;
+
+    if (fd < 0) {
+        fd = open_named(key);
+    }
+    if (fd < 0) {
+        key->name[0] = '\0';
+    }
+    return fd;
+}
+
+/** Gives a new file its length and the nonce, and maps it. */
+static bool set_up(int fd, const onic_segment_key_t *key, onic_segment_t *segment)
+{
+    size_t size = key->size, end = mapped_size(size);
+
+    /* The last page sets the length, and the nonce is about to be written there. */
+    if (!reserve(fd, end - page_size(), end) || !map(fd, size, segment)) {
+        return false;
+    }
+    *nonce_of(segment->base, size) = key->nonce;
+    return true;
+}
+
+bool onic_segment_make(size_t size, int shares, onic_findable_t how, onic_segment_key_t *key,
+                       onic_segment_t *segment, onic_reservation_t *r_p)
+{
+    memset(key, 0, sizeof(*key));
+    if (size > SIZE_MAX / 2 ||
+        getrandom(&key->nonce, sizeof(key->nonce), 0) != (ssize_t)sizeof(key->nonce)) {
+        return false;
+    }
+    key->file = ONIC_NO_FILE;
+    key->size = size;
+    key->shares = (uint64_t)shares;
+    int fd = open_new(how, key);
+    bool made = fd >= 0 && set_up(fd, key, segment);
+    if (!made && fd >= 0) {
+        close(fd);
+    } else if (made && !hand_over(share_of(fd, key, 0), r_p)) {
+        onic_segment_unmap(segment);
+        made = false;
+    }
+    if (!made) {
+        onic_segment_withdraw(key);
+    }
+    return made;
+}
+
+/** Maps what has just been opened, if it is what the key says. The descriptor is the caller's. */
+static bool map_known(int fd, const onic_segment_key_t *key, onic_segment_t *segment)
+{
+    if (lseek(fd, 0, SEEK_END) != (off_t)mapped_size(key->size) || !map(fd, key->size, segment)) {
+        return false;
+    }
+    if (*nonce_of(segment->base, key->size) != key->nonce) {
+        onic_segment_unmap(segment);
+        return false;
+    }
+    return true;
+}
+
+onic_joined_t onic_segment_join(const onic_segment_key_t *key, size_t size, int share,
+                                onic_segment_t *segment, onic_reservation_t *r_p)
+{
+    if (key->size == 0 || key->size != size) {
+        return ONIC_NOT_JOINED;
+    }
+    bool nameless = key->file.fd >= 0;
+    int fd =
+        nameless ? onic_file_open(&key->file, O_RDWR) : shm_open(key->name, O_RDWR | O_CLOEXEC, 0);
+    if (fd < 0) {
+        return nameless ? ONIC_NEEDS_NAME : ONIC_NOT_JOINED;
+    }
+    if (!map_known(fd, key, segment)) {
+        close(fd);
+        return ONIC_NOT_JOINED;
+    }
+    if (!hand_over(share_of(fd, key, (uint64_t)share), r_p)) {
+        onic_segment_unmap(segment);
+        return ONIC_NOT_JOINED;
+    }
+    return ONIC_JOINED;
+}
+
+void onic_segment_withdraw(onic_segment_key_t *key)
+{
+    if (key->size > 0 && key->file.fd >= 0) {
+        close((int)key->file.fd);
+    }
+    if (key->name[0] != '\0') {
+        (void)shm_unlink(key->name);
+    }
+    memset(key, 0, sizeof(*key));
+}
+
+bool onic_segment_private(size_t size, onic_segment_t *segment)
+{
+    if (size > SIZE_MAX / 2) {
+        return false;
+    }
+    void *base =
+        mmap(NULL, mapped_size(size), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (base == MAP_FAILED) {
+        return false;
+    }
+    segment->base = base;
+    segment->size = size;
+    return true;
+}
+
+void onic_segment_unmap(onic_segment_t *segment)
+{
+    if (segment->base != NULL) {
+        (void)munmap(segment->base, mapped_size(segment->size));
+        segment->base = NULL;
+        segment->size = 0;
+    }
+}

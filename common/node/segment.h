@@ -1,0 +1,73 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Making and mapping one segment of shared memory. Internal to the library; node.h is its face.
+ *
+ * None of these print anything: whether a failure matters is for the caller to say.
+ */
+#ifndef ONIC_SEGMENT_H
+#define ONIC_SEGMENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/node/node.h"
+
+/**
+ * Space of a segment that is mapped and still to be reserved, which takes long for much memory. Who
+ * is killed meanwhile should leave no name behind, so names are taken away before that.
+ */
+typedef struct onic_reservation {
+    int fd; /**< -1: there is nothing to be done */
+    size_t from;
+    size_t to;
+} onic_reservation_t;
+
+#define ONIC_RESERVATION_NONE ((onic_reservation_t){-1, 0, 0})
+
+/** Reserves the space. False where there is not as much: what was mapped must not be used then. */
+bool onic_segment_reserve(onic_reservation_t *r);
+/** Does without. */
+void onic_segment_forgo(onic_reservation_t *r);
+
+/** How others find a segment. */
+typedef enum onic_findable {
+    /** Through the maker's descriptor: a maker that is killed leaves nothing behind. Where the
+     *  system has no files without a name it gets one. */
+    ONIC_BY_DESCRIPTOR,
+    /** In /dev/shm: for those who must not look into the maker. */
+    ONIC_BY_NAME
+} onic_findable_t;
+
+/**
+ * Creates a zeroed segment of `size` > 0 bytes and maps it. The space of the first of `shares`
+ * shares is to be reserved by *r_p, or is reserved where that is NULL. False where it cannot be
+ * had; the key is empty then. Otherwise onic_segment_withdraw must follow.
+ *
+ * Either way it is a file of /dev/shm, whose size says how much memory may be shared here. Memory
+ * that belongs to no file system (memfd) knows no bound but the killer of processes that comes when
+ * memory runs out.
+ */
+bool onic_segment_make(size_t size, int shares, onic_findable_t how, onic_segment_key_t *key,
+                       onic_segment_t *segment, onic_reservation_t *r_p);
+
+/**
+ * Maps a segment that another process has made. The space of share `share`, from 1 on, is to be
+ * reserved likewise: so every process gets its share from the memory that is near to it. Beyond
+ * the last share nothing is left to reserve.
+ */
+onic_joined_t onic_segment_join(const onic_segment_key_t *key, size_t size, int share,
+                                onic_segment_t *segment, onic_reservation_t *r_p);
+
+/** By its maker: nobody can find it any more, and the key is empty. The memory stays until the last
+ *  mapping is gone. */
+void onic_segment_withdraw(onic_segment_key_t *key);
+
+/** Zeroed memory of this process alone. */
+bool onic_segment_private(size_t size, onic_segment_t *segment);
+
+#endif

@@ -1,0 +1,49 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Memory of devices, such as GPUs, which processors cannot load from and store to. Only Open MPI
+ * knows it, and only where it was built for such devices.
+ */
+#ifndef ONIC_DEVICE_H
+#define ONIC_DEVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/support/export.h"
+
+/** Is the byte at `p`, which may be any address, in memory that only a device can reach? Called by
+ *  threads that are in MPI, several at once. */
+typedef bool (*onic_device_fn_t)(const void *p);
+
+/** Who can tell; NULL where nobody can. Not to be written but by the functions below. */
+ONIC_EXPORT extern onic_device_fn_t onic_device_fn;
+
+/**
+ * Finds out who can tell; only the first call does. To be called once MPI is initialised, since
+ * Open MPI finds its devices there, and before anything is asked. MPI threads.
+ */
+ONIC_EXPORT void onic_device_init(void);
+
+/** For tests: from now on `fn` tells, NULL for nobody. Not while another thread is in MPI. */
+ONIC_EXPORT void onic_device_set_fn(onic_device_fn_t fn);
+
+/** Can memory of devices be told at all? Costs a branch that always goes the same way. After
+ *  onic_device_init; any thread. */
+static inline bool onic_devices_told(void)
+{
+    return onic_device_fn != NULL;
+}
+
+/** Is the byte at `p` in memory that only a device can reach? False where that cannot be told, and
+ *  for memory that moves by itself to whoever touches it. Where it can be told it may cost some
+ *  100 ns. After onic_device_init; threads that are in MPI. */
+static inline bool onic_on_device(const void *p)
+{
+    return onic_devices_told() && onic_device_fn(p);
+}
+
+#endif

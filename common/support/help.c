@@ -1,0 +1,103 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#define _GNU_SOURCE
+#include "common/support/help.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "common/support/say.h"
+#include "opal/util/output.h"
+#include "opal/util/proc.h"
+#include "opal/util/show_help.h"
+
+void onic_add_help_dir(const void *inside, const char *otherwise)
+{
+    Dl_info self;
+    char dir[PATH_MAX];
+    const char *slash = NULL;
+    if (dladdr(inside, &self) != 0 && self.dli_fname != NULL) {
+        slash = strrchr(self.dli_fname, '/');
+    }
+    if (slash == NULL || (size_t)(slash - self.dli_fname) >= sizeof(dir)) {
+        opal_show_help_add_dir(otherwise);
+        return;
+    }
+    memcpy(dir, self.dli_fname, (size_t)(slash - self.dli_fname));
+    dir[slash - self.dli_fname] = '\0';
+    opal_show_help_add_dir(dir);
+}
+
+/** FNV-1a. */
+static uint64_t hash_of(const char *text)
+{
+    uint64_t hash = UINT64_C(14695981039346656037);
+    for (; *text != '\0'; text++) {
+        hash = (hash ^ (unsigned char)*text) * UINT64_C(1099511628211);
+    }
+    return hash;
+}
+
+/**
+ * Is this process the first of job `job` on this node to say so? A socket's abstract name can be
+ * had once, needs no file, and is given back by the kernel when its owner ends. Until then it is
+ * kept on purpose. In doubt the text is printed: better twice than never.
+ */
+static bool first_to_say(unsigned long job, const char *text)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    /* A process of a job is a child of what started the job on its node. */
+    const int len =
+        snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "ompi-nic/%lx/%ld/%016llx", job,
+                 (long)getppid(), (unsigned long long)hash_of(text));
+    const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0) {
+        return true;
+    }
+    if (bind(fd, (const struct sockaddr *)&name,
+             (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len)) == 0) {
+        return true;
+    }
+    const bool others = errno == EADDRINUSE;
+    close(fd);
+    return !others;
+}
+
+void onic_help(const char *file, const char *topic, ...)
+{
+    va_list args;
+    if (onic_says_later()) {
+        /* Open MPI's reader of help files is for MPI threads. */
+        onic_say("ompi-nic: %s (see %s)", topic, file);
+        return;
+    }
+    va_start(args, topic);
+    char *text = opal_show_help_vstring(file, topic, true, args);
+    va_end(args);
+    if (text == NULL) {
+        opal_output(0, "ompi-nic: %s (the help file %s is not there)", topic, file);
+    } else if (first_to_say((unsigned long)OPAL_PROC_MY_NAME.jobid, text)) {
+        opal_output(0, "%s", text);
+    }
+    free(text);
+}
+
+void onic_say_once(const char *text)
+{
+    if (first_to_say(0, text)) {
+        onic_say("%s", text);
+    }
+}

@@ -1,0 +1,56 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Is another process of this machine dead? No MPI.
+ *
+ * A number names a process only until it is used again, and only in its pid namespace; so a process
+ * is known by its number, the time at which it began, and the namespaces in which the two have a
+ * meaning. Where any of that cannot be known, nobody is said to be dead. A process that is stopped
+ * is not.
+ */
+#ifndef ONIC_LIFE_H
+#define ONIC_LIFE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/support/export.h"
+
+/** Who a process is; travels between processes of a machine. All zero: not known. */
+typedef struct onic_life {
+    int64_t pid;
+    uint64_t began;          /**< clock ticks since the machine began; field 22 of its stat */
+    uint64_t pid_namespace;  /**< inodes */
+    uint64_t time_namespace; /**< 0 where the kernel has none */
+} onic_life_t;
+
+/** This process. Takes some tens of microseconds at the first call. Any thread. */
+ONIC_EXPORT onic_life_t onic_life_mine(void);
+
+/** Is it known that this process has ended? Any thread; some tens of microseconds. */
+ONIC_EXPORT bool onic_life_is_dead(const onic_life_t *life);
+
+/* ---- what decides: pure ---------------------------------------------------------------------- */
+
+/** What /proc/PID/stat says. */
+typedef struct onic_stat {
+    char state;
+    int64_t threads;
+    uint64_t began;
+} onic_stat_t;
+
+/** Reads the text of such a file, `text` being a string; false where it is not what it should be.
+ *  The name in it may be anything. */
+bool onic_stat_read(const char *text, onic_stat_t *stat);
+
+/** Can `mine` know whether `other` is dead? Where both are known and in the same namespaces. */
+bool onic_life_comparable(const onic_life_t *mine, const onic_life_t *other);
+
+/** Has a process of this number, which the file is about, taken the place of `life`, or ended and
+ *  not been waited for? The first thread may end before others do. */
+bool onic_life_ended(const onic_life_t *life, const onic_stat_t *stat);
+
+#endif

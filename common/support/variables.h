@@ -1,0 +1,50 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * How a component registers its MCA parameters and its MPI_T performance variables. They belong to
+ * the component that is given and store their values there; nothing is kept here.
+ *
+ * The functions that register return what Open MPI's do: an index, or a negative error code. All of
+ * them are for a component's register and open functions: one thread.
+ */
+#ifndef ONIC_VARIABLES_H
+#define ONIC_VARIABLES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/support/export.h"
+#include "common/ompi_compat.h"
+#include "opal/mca/mca.h"
+
+/** A number with its range; the text and the check come from one place. */
+typedef struct onic_ranged {
+    const char *name;
+    const char *help; /**< without a full stop; the range is added */
+    int value;        /**< the default, then what was set */
+    int min;
+    int max;
+} onic_ranged_t;
+
+/** `*value` is the default; the range is added to the help, and is for the caller to check. */
+ONIC_EXPORT int onic_register_int(const mca_base_component_t *c, const char *name, const char *help,
+                                  int min, int max, int *value);
+ONIC_EXPORT int onic_register_ranged(const mca_base_component_t *c, onic_ranged_t *p);
+ONIC_EXPORT int onic_register_bool(const mca_base_component_t *c, const char *name, bool initial,
+                                   bool *value, const char *help);
+/** `*value` is the default. */
+ONIC_EXPORT int onic_register_string(const mca_base_component_t *c, const char *name,
+                                     const char **value, const char *help);
+
+/** Are all of `n` values in their ranges? OMPI_SUCCESS, or OMPI_ERR_BAD_PARAM after the text
+ *  "bad-number" of a help file about the first that is not. */
+ONIC_EXPORT int onic_check_ranged(const onic_ranged_t *p, size_t n, const char *help_file);
+
+/** A performance variable that is read from `*counter`; `class` is one of MCA_BASE_PVAR_CLASS_*. */
+ONIC_EXPORT int onic_register_counter(const mca_base_component_t *c, const char *name,
+                                      const char *help, int class, unsigned long long *counter);
+
+#endif

@@ -1,0 +1,284 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Ports of verbs devices; see verbs_port.h. The encoded form, numbers in network byte order:
+ *
+ *      0  magic  2 bytes
+ *      2  link   1
+ *      3  zero   1
+ *      4  lid    2
+ *      6  zero   2
+ *      8  qpn    4
+ *     12  gid    16
+ */
+#include "common/verbs/verbs_port.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/support/bytes.h"
+
+#define MAGIC 0x4e56
+
+enum { AT_LINK = 2, AT_ZERO = 3, AT_LID = 4, AT_ZERO2 = 6, AT_QPN = 8, AT_GID = 12 };
+
+enum { GID = 16, SUBNET = 8, LID_MAX = 0xbfff, QPN_MIN = 2, QPN_MAX = 0xfffffe };
+
+/** Of 16 bytes, those before an IPv4 address. */
+static const uint8_t four[12] = {[10] = 0xff, [11] = 0xff};
+static const uint8_t nothing[GID];
+
+static bool is_ipv4(const uint8_t gid[GID])
+{
+    return memcmp(gid, four, sizeof(four)) == 0;
+}
+
+/* ---- wire form --------------------------------------------------------------------------------
+ */
+
+void onic_verbs_address_encode(const onic_verbs_address_t *a,
+                               unsigned char bytes[ONIC_VERBS_ADDRESS_SIZE])
+{
+    memset(bytes, 0, ONIC_VERBS_ADDRESS_SIZE);
+    onic_put16(bytes, MAGIC);
+    bytes[AT_LINK] = a->link;
+    onic_put16(bytes + AT_LID, a->lid);
+    onic_put32(bytes + AT_QPN, a->qpn);
+    memcpy(bytes + AT_GID, a->gid, GID);
+}
+
+/** NULL where the address can be that of a queue pair. */
+static const char *check(const onic_verbs_address_t *a)
+{
+    if (a->qpn < QPN_MIN || a->qpn > QPN_MAX)
+        return "a queue pair that cannot be";
+    if (a->link == ONIC_VERBS_INFINIBAND)
+        return a->lid == 0 || a->lid > LID_MAX ? "a port that cannot be" : NULL;
+    if (a->link != ONIC_VERBS_ROCE1 && a->link != ONIC_VERBS_ROCE2)
+        return "an unknown kind of link";
+    if (a->lid != 0 || a->gid[0] == 0xff || memcmp(a->gid, nothing, GID) == 0)
+        return "a port that cannot be";
+    return NULL;
+}
+
+const char *onic_verbs_address_decode(const void *bytes, size_t len, onic_verbs_address_t *a)
+{
+    const unsigned char *b = bytes;
+
+    if (len != ONIC_VERBS_ADDRESS_SIZE)
+        return "not the size of a port's address";
+    memset(a, 0, sizeof(*a));
+    a->link = b[AT_LINK];
+    a->lid = onic_get16(b + AT_LID);
+    a->qpn = onic_get32(b + AT_QPN);
+    memcpy(a->gid, b + AT_GID, GID);
+    if (onic_get16(b) != MAGIC)
+        return "not a port's address";
+    if (b[AT_ZERO] != 0 || b[AT_ZERO2] != 0 || b[AT_ZERO2 + 1] != 0)
+        return "padding that is not zero";
+    return check(a);
+}
+
+const char *onic_verbs_obstacle(const onic_verbs_address_t *mine,
+                                const onic_verbs_address_t *theirs)
+{
+    if (mine->link != theirs->link)
+        return "its link is of another kind";
+    if (mine->link == ONIC_VERBS_INFINIBAND && memcmp(mine->gid, theirs->gid, SUBNET) != 0)
+        return "it is in another subnet";
+    if (mine->link == ONIC_VERBS_ROCE2 && is_ipv4(mine->gid) != is_ipv4(theirs->gid))
+        return "one has an address of IPv4 only, the other one of IPv6 only";
+    return NULL;
+}
+
+uint32_t onic_verbs_qkey(uint32_t number)
+{
+    return number & 0x7fffffff;
+}
+
+bool onic_verbs_source(const onic_verbs_address_t *mine, const unsigned char *grh, uint16_t lid,
+                       uint32_t qpn, onic_verbs_address_t *from)
+{
+    enum { AT_SOURCE = 8, AT_IPV4 = 20, AT_IPV4_SOURCE = AT_IPV4 + 12 };
+
+    memset(from, 0, sizeof(*from));
+    from->link = mine->link;
+    from->qpn = qpn;
+    if (mine->link == ONIC_VERBS_INFINIBAND) {
+        from->lid = lid;
+        /* Within my subnet; nobody else can have got here. */
+        memcpy(from->gid, mine->gid, SUBNET);
+    } else if (grh == NULL) {
+        return false;
+    } else if (mine->link == ONIC_VERBS_ROCE2 && is_ipv4(mine->gid)) {
+        if (grh[AT_IPV4] >> 4 != 4)
+            return false;
+        memcpy(from->gid, four, sizeof(four));
+        memcpy(from->gid + sizeof(four), grh + AT_IPV4_SOURCE, 4);
+    } else {
+        if (grh[0] >> 4 != 6)
+            return false;
+        memcpy(from->gid, grh + AT_SOURCE, GID);
+    }
+    return check(from) == NULL && onic_verbs_obstacle(mine, from) == NULL;
+}
+
+/* ---- filters ----------------------------------------------------------------------------------
+ */
+
+/** One item of a filter. */
+typedef struct item {
+    const char *device; /**< so many bytes */
+    size_t len;
+    int port, index; /**< -1: any */
+} item_t;
+
+/** A number up to `max` at *text, which is moved behind it; -1 where there is none. */
+static int number(const char **text, int max)
+{
+    char *end;
+    if (**text < '0' || **text > '9')
+        return -1;
+    const unsigned long n = strtoul(*text, &end, 10);
+    *text = end;
+    return n <= (unsigned long)max ? (int)n : -1;
+}
+
+/** The item at *filter, which is moved behind it and its comma; false where it cannot be. */
+static bool next_item(const char **filter, item_t *item)
+{
+    const char *at = *filter;
+
+    *item = (item_t){at, strcspn(at, ":,"), -1, -1};
+    at += item->len;
+    if (item->len == 0)
+        return false;
+    if (*at == ':') {
+        at++;
+        item->port = number(&at, 255);
+        if (item->port < 1)
+            return false;
+        if (*at == ':') {
+            at++;
+            item->index = number(&at, 255);
+            if (item->index < 0)
+                return false;
+        }
+    }
+    if (*at == ',' && at[1] != '\0')
+        at++;
+    else if (*at != '\0')
+        return false;
+    *filter = at;
+    return true;
+}
+
+static bool names(const item_t *item, const char *device)
+{
+    return strncmp(item->device, device, item->len) == 0 && device[item->len] == '\0';
+}
+
+bool onic_verbs_filter_valid(const char *filter)
+{
+    item_t item;
+
+    while (*filter != '\0')
+        if (!next_item(&filter, &item))
+            return false;
+    return true;
+}
+
+bool onic_verbs_device_wanted(const char *filter, const char *device)
+{
+    item_t item;
+    bool wanted = *filter == '\0';
+
+    while (*filter != '\0' && next_item(&filter, &item))
+        wanted |= names(&item, device);
+    return wanted;
+}
+
+/* ---- choice -----------------------------------------------------------------------------------
+ */
+
+uint32_t onic_verbs_rate(unsigned speed, unsigned width)
+{
+    static const struct {
+        unsigned speed, rate;
+    } lane[] = {{1, 25}, {2, 50}, {4, 100}, {8, 100}, {16, 140}, {32, 250}, {64, 500}, {128, 1000}};
+    static const struct {
+        unsigned width, lanes;
+    } lanes[] = {{1, 1}, {2, 4}, {4, 8}, {8, 12}, {16, 2}};
+
+    for (size_t i = 0; i < sizeof(lane) / sizeof(lane[0]); i++)
+        for (size_t j = 0; j < sizeof(lanes) / sizeof(lanes[0]); j++)
+            if (lane[i].speed == speed && lanes[j].width == width)
+                return lane[i].rate * lanes[j].lanes;
+    return 0;
+}
+
+static bool better(const onic_verbs_seen_t *a, const onic_verbs_seen_t *b)
+{
+    return a->infiniband != b->infiniband ? a->infiniband : a->rate > b->rate;
+}
+
+/** Of those that fit the item; NULL: of all. */
+static int best_of(const onic_verbs_seen_t *seen, int n, const item_t *item)
+{
+    int best = -1;
+
+    for (int i = 0; i < n; i++) {
+        const bool fits = item == NULL || (names(item, seen[i].device) &&
+                                           (item->port < 0 || item->port == seen[i].port));
+        if (fits && (best < 0 || better(&seen[i], &seen[best])))
+            best = i;
+    }
+    return best;
+}
+
+int onic_verbs_choose(const onic_verbs_seen_t *seen, int n, const char *filter, int *index_p)
+{
+    item_t item;
+
+    *index_p = -1;
+    if (*filter == '\0')
+        return best_of(seen, n, NULL);
+    while (*filter != '\0' && next_item(&filter, &item)) {
+        const int best = best_of(seen, n, &item);
+        if (best >= 0) {
+            *index_p = item.index;
+            return best;
+        }
+    }
+    return -1;
+}
+
+/** The more the better; 0: of no use. */
+static int worth(const onic_verbs_gid_t *g)
+{
+    const bool local = g->gid[0] == 0xfe && (g->gid[1] & 0xc0) == 0x80;
+
+    if (g->gid[0] == 0xff || memcmp(g->gid, nothing, GID) == 0)
+        return 0;
+    if (g->link == ONIC_VERBS_ROCE2)
+        return is_ipv4(g->gid) ? 6 : local ? 4 : 5;
+    if (g->link == ONIC_VERBS_ROCE1)
+        return is_ipv4(g->gid) ? 3 : local ? 1 : 2;
+    return 0;
+}
+
+int onic_verbs_choose_gid(const onic_verbs_gid_t *gids, int n)
+{
+    int best = -1, most = 0;
+
+    for (int i = 0; i < n; i++) {
+        if (worth(&gids[i]) > most) {
+            best = i;
+            most = worth(&gids[i]);
+        }
+    }
+    return best;
+}

@@ -1,0 +1,105 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Whether process_vm_readv and its kin reach a peer.
+ *
+ * Nothing but trying can tell: the kernel's answer depends on user and group ids, capabilities,
+ * security modules and namespaces. So every process publishes where it keeps a random number; who
+ * can read that number from that address can read the process, and reads the right process.
+ */
+#include "common/wire/wire_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+/** The identifier of this boot of this kernel; stays empty where it cannot be read. */
+static void read_boot_id(onic_cma_id_t *id)
+{
+    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return;
+    }
+    if (read(fd, id->host, sizeof(id->host) - 1) < 0) {
+        id->host[0] = '\0';
+    }
+    close(fd);
+}
+
+void onic_cma_start(onic_cma_id_t *id, uint64_t *nonce)
+{
+    struct stat ns;
+    memset(id, 0, sizeof(*id));
+    read_boot_id(id);
+    if (stat("/proc/self/ns/pid", &ns) != 0 ||
+        getrandom(nonce, sizeof(*nonce), 0) != (ssize_t)sizeof(*nonce)) {
+        /* Without an identity nobody will try to reach us. */
+        memset(id->host, 0, sizeof(id->host));
+        return;
+    }
+    id->pid_ns = ns.st_ino;
+    id->pid = getpid();
+    id->nonce_at = (uint64_t)(uintptr_t)nonce;
+    id->nonce = *nonce;
+    id->life = onic_life_mine();
+}
+
+void onic_cma_allow(void)
+{
+    static bool allowed;
+    /* Yama (kernel.yama.ptrace_scope 1) lets only ancestors attach to a process unless it says
+     * otherwise, and single copy counts as that. It allows it to debuggers, too, so it is not said
+     * without need. Fails where there is no Yama, which is as good. The files of another process
+     * (peer_file.h) do not need it. */
+    if (!allowed) {
+        allowed = true;
+        (void)prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+    }
+}
+
+/** Reads the peer's nonce, through an interruption by a signal. */
+static bool nonce_matches(const onic_cma_id_t *id)
+{
+    uint64_t value = 0;
+    struct iovec local = {&value, sizeof(value)};
+    struct iovec remote = {(void *)(uintptr_t)id->nonce_at, sizeof(value)};
+    ssize_t n;
+    do {
+        n = process_vm_readv((pid_t)id->pid, &local, 1, &remote, 1, 0);
+    } while (n < 0 && errno == EINTR);
+    return n == (ssize_t)sizeof(value) && value == id->nonce;
+}
+
+bool onic_same_place(const onic_cma_id_t *a, const onic_cma_id_t *b)
+{
+    return a->host[0] != '\0' && memcmp(a->host, b->host, sizeof(a->host)) == 0 &&
+           a->pid_ns == b->pid_ns;
+}
+
+bool onic_peer_readable(const onic_peer_t *peer)
+{
+    return nonce_matches(&peer->cma_id);
+}
+
+bool onic_peer_can_cma(onic_peer_t *peer)
+{
+    if (peer->cma == ONIC_CMA_UNKNOWN) {
+        bool can =
+            onic_same_place(&peer->cma_id, &onic_wire.cma_id) && nonce_matches(&peer->cma_id);
+        peer->cma = can ? ONIC_CMA_YES : ONIC_CMA_NO;
+    }
+    return peer->cma == ONIC_CMA_YES;
+}
+
+pid_t onic_peer_pid(onic_peer_t *peer)
+{
+    return onic_same_place(&peer->cma_id, &onic_wire.cma_id) ? (pid_t)peer->cma_id.pid : -1;
+}

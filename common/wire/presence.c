@@ -1,0 +1,157 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#define _GNU_SOURCE
+#include "common/wire/presence.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "common/wire/wire_internal.h"
+
+/** Calls of onic_presence for one new value. Where a process waits in Open MPI's own loops there is
+ * one in each turn of these, which may take a microsecond: with many more it would look away. */
+#define CALLS 2
+
+/** Stands in where there is no memory for a page. */
+static onic_presence_t nobody_looks;
+
+/* Threads that make progress look at it while one opens the wire. */
+static onic_presence_t *_Atomic mine = &nobody_looks;
+static int mine_fd = -1;
+static uint64_t start_ticks, start_nsec;
+
+int onic_presence_start(void)
+{
+    start_ticks = onic_ticks();
+    start_nsec = onic_now_nsec();
+    mine_fd = memfd_create("ompi-nic", MFD_CLOEXEC);
+    if (mine_fd < 0 || ftruncate(mine_fd, (off_t)sizeof(onic_presence_t)) != 0) {
+        return -1;
+    }
+    void *page =
+        mmap(NULL, sizeof(onic_presence_t), PROT_READ | PROT_WRITE, MAP_SHARED, mine_fd, 0);
+    if (page == MAP_FAILED) {
+        return -1;
+    }
+    atomic_store_explicit(&mine, page, memory_order_release);
+    return mine_fd;
+}
+
+void onic_presence_stop(void)
+{
+    onic_presence_t *page = atomic_exchange(&mine, &nobody_looks);
+    if (page != &nobody_looks) {
+        munmap(page, sizeof(*page));
+    }
+    if (mine_fd >= 0) {
+        close(mine_fd);
+        mine_fd = -1;
+    }
+}
+
+double onic_ticks_per_usec(void)
+{
+    double usec = (double)(onic_now_nsec() - start_nsec) / 1000, ticks;
+    ticks = (double)(onic_ticks() - start_ticks);
+    return usec > 0 && ticks > usec ? ticks / usec : 1;
+}
+
+static onic_presence_t *page_of_mine(void)
+{
+    return atomic_load_explicit(&mine, memory_order_acquire);
+}
+
+void onic_presence_mark(void)
+{
+    onic_mpi_tick();
+    /* Reading the clock costs more than the rest. Threads that meet here lose a count or two. */
+    static atomic_uint calls;
+    unsigned n = atomic_load_explicit(&calls, memory_order_relaxed) + 1;
+    atomic_store_explicit(&calls, n, memory_order_relaxed);
+    if (n % CALLS != 0) {
+        return;
+    }
+    atomic_store_explicit(&page_of_mine()->ticks, onic_ticks(), memory_order_relaxed);
+}
+
+uint64_t onic_presence_age(void)
+{
+    return onic_ticks() - atomic_load_explicit(&page_of_mine()->ticks, memory_order_relaxed);
+}
+
+void onic_presence_set_away(bool away)
+{
+    atomic_store_explicit(&page_of_mine()->away, away, memory_order_relaxed);
+}
+
+void onic_presence_set_helped(bool helped)
+{
+    atomic_store_explicit(&page_of_mine()->helped, helped, memory_order_release);
+}
+
+void onic_presence_offer(const onic_segment_key_t *key)
+{
+    onic_presence_t *page = page_of_mine();
+    if (key != NULL) {
+        page->offer = *key;
+    }
+    atomic_store_explicit(&page->offers, key != NULL, memory_order_release);
+}
+
+/** Maps the page of another process. */
+static const onic_presence_t *map_page(const onic_file_key_t *key)
+{
+    int fd = onic_file_open(key, O_RDONLY);
+    if (fd < 0) {
+        return NULL;
+    }
+    void *page = MAP_FAILED;
+    if (lseek(fd, 0, SEEK_END) >= (off_t)sizeof(onic_presence_t)) {
+        page = mmap(NULL, sizeof(onic_presence_t), PROT_READ, MAP_SHARED, fd, 0);
+    }
+    close(fd);
+    return page != MAP_FAILED ? page : NULL;
+}
+
+const onic_presence_t *onic_peer_presence(onic_peer_t *peer)
+{
+    if (!peer->presence_tried) {
+        peer->presence_tried = true;
+        peer->presence = !peer->self && onic_same_place(&peer->cma_id, &onic_wire.cma_id)
+                             ? map_page(&peer->cma_id.presence)
+                             : NULL;
+    }
+    return peer->presence;
+}
+
+bool onic_peer_can_wake(onic_peer_t *peer)
+{
+    if (!peer->door_tried) {
+        peer->door_tried = true;
+        /* Kept for reading, too: a pipe without a reader would end the writer by a signal. */
+        peer->door =
+            onic_peer_presence(peer) != NULL ? onic_file_open(&peer->cma_id.door, O_RDWR) : -1;
+    }
+    return peer->door >= 0 && atomic_load_explicit(&peer->presence->helped, memory_order_acquire);
+}
+
+void onic_peer_wake(const onic_peer_t *peer)
+{
+    onic_door_knock(peer->door);
+}
+
+void onic_peer_presence_close(onic_peer_t *peer)
+{
+    if (peer->presence != NULL) {
+        munmap((void *)(uintptr_t)peer->presence, sizeof(onic_presence_t));
+        peer->presence = NULL;
+    }
+    if (peer->door_tried && peer->door >= 0) {
+        close(peer->door);
+        peer->door = -1;
+    }
+}

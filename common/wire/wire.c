@@ -1,0 +1,510 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * The wire's life, its lock and its progress.
+ */
+#define _GNU_SOURCE
+#include "common/ompi_compat.h"
+#include "common/support/clock.h"
+#include "common/support/pause.h"
+#include "common/support/helper_thread.h"
+#include "common/support/say.h"
+#include "common/wire/requirements.h"
+#include "common/wire/tls.h"
+#include "common/wire/wire_internal.h"
+
+#include <sched.h>
+#include <signal.h>
+
+#include "ompi/constants.h"
+#include "ompi/proc/proc.h"
+#include "opal/runtime/opal_progress.h"
+#include "opal/util/output.h"
+#include "opal/util/proc.h"
+
+/** How long a closing wire waits for what is still on its way. */
+#define FLUSH_USEC 5000000U
+
+onic_wire_t onic_wire;
+
+/** Guards the reference count and what was asked for; opening and closing happen under it. */
+static pthread_mutex_t open_mutex = PTHREAD_MUTEX_INITIALIZER;
+static onic_requirements_t required;
+
+int onic_ucs_error(ucs_status_t status)
+{
+    switch (status) {
+    case UCS_OK:
+        return OMPI_SUCCESS;
+    case UCS_ERR_NO_MEMORY:
+    case UCS_ERR_NO_RESOURCE:
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    case UCS_ERR_MESSAGE_TRUNCATED:
+        return OMPI_ERR_VALUE_OUT_OF_BOUNDS;
+    case UCS_ERR_UNREACHABLE:
+    case UCS_ERR_ENDPOINT_TIMEOUT:
+    case UCS_ERR_CONNECTION_RESET:
+    case UCS_ERR_NOT_CONNECTED:
+        return OMPI_ERR_UNREACH;
+    case UCS_ERR_INVALID_PARAM:
+        return OMPI_ERR_BAD_PARAM;
+    default:
+        return OMPI_ERROR;
+    }
+}
+
+/* ---- lock and progress ---------------------------------------------------------------------- */
+
+/* A spin lock: it is held for short, contended only by other MPI threads, and taken twice for each
+ * small message, where the unlocking of a mutex, one more locked instruction, can be measured. */
+bool onic_wire_trylock(void)
+{
+    return atomic_load_explicit(&onic_wire.lock, memory_order_relaxed) == 0 &&
+           atomic_exchange_explicit(&onic_wire.lock, 1, memory_order_acquire) == 0;
+}
+
+/* Taking the lock is no sign of life for the server thread: who only sends, or only looks
+ * something up, again and again, does not progress what comes from others. */
+void onic_wire_lock(void)
+{
+    for (unsigned spins = 1; !onic_wire_trylock(); spins++) {
+        /* The holder may have lost its processor. */
+        if (spins % 64 == 0)
+            sched_yield();
+        else
+            onic_pause();
+    }
+}
+
+void onic_wire_unlock(void)
+{
+    atomic_store_explicit(&onic_wire.lock, 0, memory_order_release);
+}
+
+/** Nobody has the wire for so long but the forking thread itself. */
+#define FORK_PATIENCE_NSEC UINT64_C(3000000000)
+
+static _Thread_local bool locked_for_fork;
+
+/* A fork while the server thread is inside UCX would leave the child with UCX's locks held for
+ * ever. UCX takes some of them before each fork, so that a child that forks itself would hang. But
+ * a thread that crashes in here may fork a debugger, from UCX's handler or the application's. */
+static void before_fork(void)
+{
+    const uint64_t end = onic_now_nsec() + FORK_PATIENCE_NSEC;
+    while (!(locked_for_fork = onic_wire_trylock()) && onic_now_nsec() < end) {
+        sched_yield();
+    }
+}
+
+static void after_fork(void)
+{
+    if (locked_for_fork) {
+        locked_for_fork = false;
+        onic_wire_unlock();
+    }
+}
+
+static int run_deferred(void)
+{
+    const unsigned wanted = atomic_exchange(&onic_wire.deferred, 0);
+    int events = 0;
+    onic_wire.deferred_left = false;
+    for (unsigned id = 0; id < ONIC_AM_COUNT; id++) {
+        if ((wanted >> id & 1) == 0 || onic_wire.deferred_fn[id] == NULL) {
+            continue;
+        }
+        int n = onic_wire.deferred_fn[id]();
+        if (n < 0) {
+            onic_wire.deferred_left = true;
+            onic_wire_defer(id);
+        } else {
+            events += n;
+        }
+    }
+    return events;
+}
+
+void onic_wire_defer(unsigned am_id)
+{
+    atomic_fetch_or(&onic_wire.deferred, 1U << am_id);
+    /* An MPI thread that only starts something and goes away again leaves it to the server. */
+    onic_server_look_after();
+}
+
+void onic_wire_count_loss(void)
+{
+    atomic_fetch_add_explicit(&onic_wire.losses, 1, memory_order_relaxed);
+    atomic_store(&onic_wire.deferred, ~0U);
+}
+
+int onic_wire_progress_locked(void)
+{
+    int events = (int)ucp_worker_progress(onic_wire.worker);
+    if (onic_wire.done_head != NULL) {
+        events += onic_done_progress();
+    }
+    if (onic_wire.loop_head != NULL) {
+        events += onic_loop_progress();
+    }
+    if (atomic_load_explicit(&onic_wire.deferred, memory_order_relaxed) != 0) {
+        events += run_deferred();
+    }
+    return events;
+}
+
+static int run_mpi_fns(void)
+{
+    int events = 0;
+    if (atomic_load_explicit(&onic_wire.mpi_kicks, memory_order_relaxed) == 0) {
+        return 0;
+    }
+    const unsigned kicks = atomic_exchange(&onic_wire.mpi_kicks, 0);
+    for (unsigned id = 0; id < ONIC_AM_COUNT; id++) {
+        onic_wire_mpi_fn_t fn = (kicks >> id & 1) != 0 ? atomic_load(&onic_wire.mpi_fn[id]) : NULL;
+        events += fn != NULL ? fn() : 0;
+    }
+    return events;
+}
+
+void onic_wire_set_unlocked_fn(onic_wire_unlocked_fn_t fn)
+{
+    atomic_store(&onic_wire.unlocked_fn, fn);
+}
+
+int onic_wire_run_unlocked(void)
+{
+    const onic_wire_unlocked_fn_t fn =
+        atomic_load_explicit(&onic_wire.unlocked_fn, memory_order_acquire);
+    const int done = fn != NULL ? fn() : 0;
+    if (atomic_load_explicit(&onic_wire.unlocked_left, memory_order_relaxed) != (done < 0)) {
+        atomic_store(&onic_wire.unlocked_left, done < 0);
+    }
+    return done;
+}
+
+int onic_wire_progress(void)
+{
+    int events = 0;
+    onic_presence_mark();
+    onic_say_waiting();
+    if (onic_wire_trylock()) {
+        events = onic_wire_progress_locked();
+        onic_wire_unlock();
+    }
+    const int done = onic_wire_run_unlocked();
+    if (done > 0) {
+        events += done;
+    } else if (done < 0) {
+        /* This thread may go away from MPI now. */
+        onic_server_look_after();
+    }
+    return events + run_mpi_fns();
+}
+
+void onic_wire_set_mpi_fn(unsigned am_id, onic_wire_mpi_fn_t fn)
+{
+    if (am_id < ONIC_AM_COUNT) {
+        atomic_store(&onic_wire.mpi_fn[am_id], fn);
+    }
+}
+
+void onic_wire_kick_mpi(unsigned am_id)
+{
+    if (am_id < ONIC_AM_COUNT) {
+        atomic_fetch_or(&onic_wire.mpi_kicks, 1U << am_id);
+    }
+}
+
+void onic_wire_set_deferred_fn(unsigned am_id, onic_wire_deferred_fn_t fn)
+{
+    if (am_id < ONIC_AM_COUNT) {
+        onic_wire_lock();
+        onic_wire.deferred_fn[am_id] = fn;
+        onic_wire_defer(am_id);
+        onic_wire_unlock();
+    }
+}
+
+size_t onic_wire_header_max(void)
+{
+    return onic_wire.header_max;
+}
+
+/* ---- flush ---------------------------------------------------------------------------------- */
+
+bool onic_wire_wait(ucs_status_ptr_t request, unsigned usec)
+{
+    if (!UCS_PTR_IS_PTR(request)) {
+        return true;
+    }
+    uint64_t end = onic_now_nsec() + UINT64_C(1000) * usec;
+    while (ucp_request_check_status(request) == UCS_INPROGRESS && onic_now_nsec() < end) {
+        if (onic_wire_progress_locked() == 0) {
+            sched_yield();
+        }
+    }
+    bool done = ucp_request_check_status(request) != UCS_INPROGRESS;
+    ucp_request_free(request);
+    return done;
+}
+
+void onic_wire_flush(void)
+{
+    onic_wire_lock();
+    while (onic_wire.loop_head != NULL) {
+        (void)onic_loop_progress();
+    }
+    onic_peers_flush(FLUSH_USEC);
+    onic_wire_unlock();
+}
+
+/* ---- opening and closing -------------------------------------------------------------------- */
+
+static ucs_status_t create_context(const onic_wire_config_t *config)
+{
+    ucp_config_t *ucp_config;
+    ucs_status_t status = onic_wire_read_config(config, &ucp_config);
+    if (status != UCS_OK) {
+        return status;
+    }
+    ucp_params_t params = {
+        .field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS |
+                      UCP_PARAM_FIELD_ESTIMATED_NUM_PPN | UCP_PARAM_FIELD_NAME,
+        .features = UCP_FEATURE_AM | (onic_wire.wakes ? UCP_FEATURE_WAKEUP : 0) |
+                    (onic_wire.want_puts ? UCP_FEATURE_RMA : 0),
+        .estimated_num_eps = (size_t)ompi_proc_world_size(),
+        .estimated_num_ppn = (size_t)opal_process_info.num_local_peers + 1,
+        .name = "ompi-nic",
+    };
+    status = ucp_init(&params, ucp_config, &onic_wire.context);
+    ucp_config_release(ucp_config);
+    return status;
+}
+
+static ucs_status_t create_worker(void)
+{
+    ucp_worker_params_t params = {
+        .field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
+        .thread_mode = UCS_THREAD_MODE_SERIALIZED,
+    };
+    if (onic_wire.wakes) {
+        params.field_mask |= UCP_WORKER_PARAM_FIELD_EVENTS;
+        params.events = UCP_WAKEUP_RX | UCP_WAKEUP_TX;
+    }
+    ucs_status_t status = ucp_worker_create(onic_wire.context, &params, &onic_wire.worker);
+    if (status != UCS_OK) {
+        return status;
+    }
+    ucp_worker_attr_t attr = {.field_mask = UCP_WORKER_ATTR_FIELD_ADDRESS |
+                                            UCP_WORKER_ATTR_FIELD_MAX_AM_HEADER};
+    status = ucp_worker_query(onic_wire.worker, &attr);
+    if (status != UCS_OK) {
+        ucp_worker_destroy(onic_wire.worker);
+        return status;
+    }
+    onic_wire.address = attr.address;
+    onic_wire.address_len = attr.address_length;
+    onic_wire.header_max = attr.max_am_header;
+    return UCS_OK;
+}
+
+static ucs_status_t create_both(const onic_wire_config_t *config)
+{
+    ucs_status_t status = create_context(config);
+    if (status != UCS_OK) {
+        return status;
+    }
+    status = create_worker();
+    if (status != UCS_OK) {
+        ucp_cleanup(onic_wire.context);
+    }
+    return status;
+}
+
+/** Events that wake a thread cost nothing before the transports are armed, which the server thread
+ *  does. So they are asked for though it may be another component that wants that, later. A
+ *  transport that has none is good enough where nobody has wanted it yet. */
+static ucs_status_t try_ucx(const onic_wire_config_t *config)
+{
+    onic_wire.wakes = true;
+    ucs_status_t status = create_both(config);
+    if (status != UCS_OK && !config->server_thread) {
+        onic_wire.wakes = false;
+        status = create_both(config);
+    }
+    return status;
+}
+
+/** UCX gives up where one of its transports cannot be had; the one that needs room in /dev/shm is
+ *  not so dear that the program must end for it. */
+static ucs_status_t create_ucx(const onic_wire_config_t *config)
+{
+    onic_wire_config_t fitted = *config;
+    char fitted_tls[256], tls[256];
+    ucs_status_t status = onic_wire_fit_memory(&fitted, fitted_tls, sizeof(fitted_tls));
+    if (status == UCS_OK) {
+        status = try_ucx(&fitted);
+    }
+    if ((status == UCS_ERR_NO_RESOURCE || status == UCS_ERR_NO_MEMORY) &&
+        onic_tls_without_posix(onic_wire_tls(&fitted), tls, sizeof(tls))) {
+        opal_output(0, "ompi-nic: UCX cannot be started with its transport posix, for lack of room "
+                       "in /dev/shm perhaps; it is tried without, which is slower");
+        fitted.tls = tls;
+        status = try_ucx(&fitted);
+    }
+    return status;
+}
+
+static void destroy_ucx(void)
+{
+    ucp_worker_release_address(onic_wire.worker, onic_wire.address);
+    ucp_worker_destroy(onic_wire.worker);
+    /* Nothing is received any more that could put into them. */
+    onic_regions_stop();
+    ucp_cleanup(onic_wire.context);
+}
+
+/** Everything but the server thread; the lock is held. */
+static int start_wire(const onic_wire_config_t *config)
+{
+    ucs_status_t status = create_ucx(config);
+    if (status != UCS_OK) {
+        opal_output(0, "ompi-nic: UCX cannot be started with transports \"%s\": %s",
+                    config->tls != NULL ? config->tls : "of the environment",
+                    ucs_status_string(status));
+        return onic_ucs_error(status);
+    }
+    onic_cma_start(&onic_wire.cma_id, &onic_wire.nonce);
+    onic_wire.cma_id.presence = onic_file_offer(onic_presence_start());
+    onic_wire.cma_id.door = onic_file_offer(onic_door_open());
+    onic_wire.closing = false;
+    onic_wire.puts = onic_wire.want_puts;
+    int rc = onic_peers_start();
+    if (rc == OMPI_SUCCESS) {
+        rc = onic_am_start();
+        if (rc != OMPI_SUCCESS) {
+            onic_peers_stop();
+        }
+    }
+    if (rc != OMPI_SUCCESS) {
+        opal_output(0, "ompi-nic: the wire's tables or message handlers cannot be had");
+        onic_door_close();
+        onic_presence_stop();
+        destroy_ucx();
+    }
+    return rc;
+}
+
+static void stop_wire(void)
+{
+    onic_server_stop();
+    onic_wire_lock();
+    onic_wire.closing = true;
+    /* Endpoints go with the worker. Closing them one by one would talk to peers that may be gone
+     * already; what was to be sent has been flushed before the caller's fence. */
+    destroy_ucx();
+    onic_am_stop();
+    onic_peers_stop();
+    onic_door_close();
+    onic_presence_stop();
+    onic_wire_unlock();
+}
+
+/** What can still be done when the wire is open. Without a server thread the program is right, only
+ *  slower to answer; the text has been given. The lock is held. */
+static void meet_requirements(void)
+{
+    if (required.all.single_copy) {
+        onic_cma_allow();
+    }
+    if (required.all.server_thread) {
+        (void)onic_server_start(required.all.server_idle_usec);
+    }
+}
+
+/** Starts the wire, or what is missing, with all signals blocked: these belong to the application's
+ *  threads, and threads, UCX's own among them, inherit the mask. */
+static int start_blocked(bool first)
+{
+    int rc = OMPI_SUCCESS;
+    sigset_t all, old;
+    onic_signals_to_block(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    onic_wire_lock();
+    if (first) {
+        rc = start_wire(&required.all);
+    }
+    if (rc == OMPI_SUCCESS) {
+        meet_requirements();
+    }
+    onic_wire_unlock();
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return rc;
+}
+
+static int open_first(void)
+{
+    static bool fork_is_guarded;
+    if (!fork_is_guarded) {
+        fork_is_guarded = pthread_atfork(before_fork, after_fork, after_fork) == 0;
+    }
+    int rc = start_blocked(true);
+    if (rc != OMPI_SUCCESS) {
+        return rc;
+    }
+    rc = opal_progress_register(onic_wire_progress);
+    if (rc != OMPI_SUCCESS) {
+        opal_output(0, "ompi-nic: Open MPI takes no more progress functions: %d", rc);
+        stop_wire();
+    }
+    return rc;
+}
+
+/** UCX takes one set of transports for the process. */
+static void require(const onic_wire_config_t *config)
+{
+    if (!onic_requirements_add(&required, config)) {
+        opal_output(0,
+                    "ompi-nic: the components of this process share one UCX, which is to use the "
+                    "transports \"%s\"; \"%s\" has no effect",
+                    required.tls, config->tls);
+    }
+}
+
+void onic_wire_require(const onic_wire_config_t *config)
+{
+    pthread_mutex_lock(&open_mutex);
+    require(config);
+    pthread_mutex_unlock(&open_mutex);
+}
+
+int onic_wire_open(const onic_wire_config_t *config)
+{
+    int rc;
+    pthread_mutex_lock(&open_mutex);
+    require(config);
+    rc = onic_wire.refs == 0 ? open_first() : start_blocked(false);
+    if (rc == OMPI_SUCCESS) {
+        onic_wire.refs++;
+    }
+    pthread_mutex_unlock(&open_mutex);
+    return rc;
+}
+
+bool onic_wire_close(void)
+{
+    pthread_mutex_lock(&open_mutex);
+    const bool last = --onic_wire.refs == 0;
+    if (last) {
+        (void)opal_progress_unregister(onic_wire_progress);
+        stop_wire();
+        onic_say_waiting();
+        required = (onic_requirements_t){0};
+    }
+    pthread_mutex_unlock(&open_mutex);
+    return last;
+}

@@ -1,0 +1,280 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * The wire: one UCX context, one worker and one lock for the process, active messages to peers.
+ *
+ * Peers are keyed by full process name, so windows over spawned, merged and connected
+ * communicators share one table. Endpoints are made on first use.
+ *
+ * Threads: the worker, the peers and everything that handlers touch are protected by ONE lock, the
+ * wire lock. Active-message handlers and send callbacks run with it held, in whichever thread
+ * progresses: an MPI thread, or the server thread that makes passive-target progress while the MPI
+ * threads are away. Handlers must never wait, never take the lock, and never touch an Open MPI
+ * object: below MPI_THREAD_MULTIPLE these are not atomic and the server thread may be running.
+ */
+#ifndef ONIC_WIRE_H
+#define ONIC_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "common/support/export.h"
+#include "common/layout/layout.h"
+
+struct ompi_communicator_t;
+
+/** A process that can be sent to. Opaque but for what the functions below tell. */
+typedef struct onic_peer onic_peer_t;
+
+/** Active-message identifiers: one for each component, and one for the mover that they share. */
+enum { ONIC_AM_OSC = 1, ONIC_AM_PML = 2, ONIC_AM_COLL = 3, ONIC_AM_MOVER = 4 };
+
+/** What a component asks of the wire. Values come from the component's own MCA parameters. */
+typedef struct onic_wire_config {
+    bool server_thread; /**< start the server thread (passive progress) */
+    unsigned
+        server_idle_usec; /**< MPI threads must be away this long before it takes over; 1..1e6 */
+    bool single_copy;     /**< peers shall be able to copy from and to this process; see cma.c */
+    const char *tls;      /**< UCX transports as in UCX_TLS; NULL or "" for the environment */
+    size_t tcp_seg_size;  /**< bytes of one TCP fragment, 4 KiB .. 1 MiB; 0 for UCX's default */
+} onic_wire_config_t;
+
+/** Says before anybody opens the wire what a component may ask of it: transports and lengths of
+ *  fragments cannot be changed any more when it is open. MPI threads. */
+ONIC_EXPORT void onic_wire_require(const onic_wire_config_t *config);
+
+/**
+ * Starts the wire, or takes another reference to it. What the components ask for is put together
+ * (requirements.h), whoever comes first: the server thread is started when the first one wants it.
+ * Not collective. Called from an MPI thread. Returns OMPI_SUCCESS or an OMPI error after a text
+ * that names the cause.
+ */
+ONIC_EXPORT int onic_wire_open(const onic_wire_config_t *config);
+
+/**
+ * Gives back a reference; true where that was the last one. With the last one: joins the server
+ * thread, closes the endpoints and destroys worker and context. Must be called in the framework's
+ * finalize step, by all processes of the job after a fence of the caller's, so that no peer still
+ * has messages for us.
+ */
+ONIC_EXPORT bool onic_wire_close(void);
+
+/**
+ * Waits (a few seconds at most) until everything that this process has sent has left it. To be
+ * called before the fence that precedes onic_wire_close, so that nobody closes a connection on
+ * which bytes are still to come. MPI thread, lock not held.
+ */
+ONIC_EXPORT void onic_wire_flush(void);
+
+/** The wire lock. onic_wire_trylock returns true where it took it. Not recursive. */
+ONIC_EXPORT void onic_wire_lock(void);
+ONIC_EXPORT bool onic_wire_trylock(void);
+ONIC_EXPORT void onic_wire_unlock(void);
+
+/**
+ * Progresses the worker once; takes the lock if it is free, else returns 0 at once. Registered
+ * with opal_progress by onic_wire_open; calling it directly is allowed without the lock held.
+ */
+ONIC_EXPORT int onic_wire_progress(void);
+
+/** As above, with the lock already held. */
+ONIC_EXPORT int onic_wire_progress_locked(void);
+
+/**
+ * Tells the server thread whether passive progress may be needed now (a window whose memory is
+ * reached by messages exists) for processes that cannot knock at it (onic_peer_wake in presence.h).
+ * Counted: each true must be matched by a false. While the count is 0 the thread sleeps without a
+ * timer, but answers knocks, and looks after what this process has started and left.
+ */
+ONIC_EXPORT void onic_wire_want_server(bool want);
+
+/**
+ * A function that is run on MPI threads only, from opal_progress and without the wire lock, each
+ * time that onic_wire_kick_mpi was called since the last run. Here components complete requests.
+ * One for each component (`am_id`).
+ */
+typedef int (*onic_wire_mpi_fn_t)(void);
+ONIC_EXPORT void onic_wire_set_mpi_fn(unsigned am_id, onic_wire_mpi_fn_t fn);
+ONIC_EXPORT void onic_wire_kick_mpi(unsigned am_id);
+
+/**
+ * A function that is run after the next progress of the worker, with the lock held, on any thread,
+ * when it was asked for (onic_wire_defer), set, or when a connection was lost: for work that a
+ * handler had to put off (a busy accumulate lock). Returns events done, or a negative value where
+ * work is left that it could not do: then it is run again, and the server thread comes back to it
+ * by itself, though no event may announce that it can be done.
+ */
+typedef int (*onic_wire_deferred_fn_t)(void);
+ONIC_EXPORT void onic_wire_set_deferred_fn(unsigned am_id, onic_wire_deferred_fn_t fn);
+/** Has the deferred function run after the next progress, which is the server thread's if no MPI
+ *  thread makes one. That function itself may ask, too. The lock must be held. */
+ONIC_EXPORT void onic_wire_defer(unsigned am_id);
+
+/**
+ * A function that every progress of the wire is followed by, without the wire lock: on MPI threads
+ * from onic_wire_progress, and on the server thread after each of its slices. For work that takes
+ * long and needs no lock, such as moving data; several threads may be inside at once. Returns how
+ * much it has done; 0: there is nothing; negative: there is something that cannot be done yet, for
+ * which the server thread then comes back, though no event may announce that it can be done. One
+ * for the process; NULL for none. It must be cheap where there is nothing.
+ */
+typedef int (*onic_wire_unlocked_fn_t)(void);
+ONIC_EXPORT void onic_wire_set_unlocked_fn(onic_wire_unlocked_fn_t fn);
+
+/**
+ * Collective over `comm`: makes sure that this process knows the wire address of every member;
+ * addresses travel only if some member lacks one. `peers` gets one peer for each rank (the caller's
+ * array; a reference each, returned by onic_wire_put_peers). Own rank included. MPI thread, lock
+ * not held. Returns the same code on all ranks.
+ */
+ONIC_EXPORT int onic_wire_get_peers(struct ompi_communicator_t *comm, onic_peer_t **peers);
+ONIC_EXPORT void onic_wire_put_peers(onic_peer_t **peers, int n);
+
+/** A pointer that a component (`am_id`) may keep with a peer; NULL at first, and again when the
+ * wire is closed. What it points to is the component's. The lock must be held. */
+ONIC_EXPORT void **onic_peer_slot(onic_peer_t *peer, unsigned am_id);
+
+/** Makes the connection to the peer before it is needed; true where there was none. The lock must
+ * be held. */
+ONIC_EXPORT bool onic_peer_connect(onic_peer_t *peer);
+
+/** Most bytes of header + payload that one active message to this peer should carry, so that it
+ *  travels as a single fragment: in order and without reassembly. The lock must be held; makes the
+ *  endpoint if there is none. */
+ONIC_EXPORT size_t onic_peer_frag_max(onic_peer_t *peer);
+
+/** Most bytes that should go to or come from this peer by one rendezvous, since both sides may lock
+ *  only so much memory; 0 for none, UINT64_MAX without limit. The lock need not be held. */
+ONIC_EXPORT uint64_t onic_peer_rndv_max(const onic_peer_t *peer);
+
+/** Is the connection to the peer lost, or none to be had? Prints that, the first time. The lock
+ * must be held. */
+ONIC_EXPORT bool onic_peer_lost(onic_peer_t *peer);
+/** Likewise, and prints nothing: for peers that may have left in good order. */
+ONIC_EXPORT bool onic_peer_is_lost(const onic_peer_t *peer);
+
+/**
+ * A message to the peer could not be sent, and neither side can go on without it: the connection
+ * counts as lost from now on, so that all that waits for the peer ends, and nothing more is sent to
+ * it. The wire itself does so where a message that it had taken does not get out, but for a
+ * rendezvous, of which the callback's owner can tell the peer. The lock must be held.
+ */
+ONIC_EXPORT void onic_peer_give_up(onic_peer_t *peer);
+
+/** How many connections have been lost, and how often something was to be sent by one that was: who
+ *  remembers the number sees that there is more to be ended. Any thread; the lock need not be held.
+ */
+ONIC_EXPORT unsigned onic_wire_losses(void);
+
+/* ---- processes of this machine that die (dead.c) ----------------------------------------------
+ *
+ * UCX tells nobody when a process ends that is reached by shared memory. So who waits for others
+ * looks by himself whether they are alive. The connection to a process that is found to have died
+ * counts as lost from then on, with all that follows from that. A process that is stopped is alive;
+ * so is one of which it cannot be known (another machine, another pid namespace).
+ */
+
+/** Looks whether one of the processes of this machine that are known has ended, at each call the
+ *  next. Some 10 microseconds: for those who have waited for milliseconds. MPI thread, lock not
+ *  held. Returns how many have been found, in all, since the wire was opened. */
+ONIC_EXPORT unsigned onic_wire_look_for_dead(void);
+
+/** Has it been found that a process of this job on this machine has died? Those of other jobs, such
+ *  as children, may have ended in good order. Any thread. */
+ONIC_EXPORT bool onic_wire_job_is_broken(void);
+
+/** The same for this one process. True where it has ended. */
+ONIC_EXPORT bool onic_peer_look(onic_peer_t *peer);
+
+/** Has the process been found to have ended? Any thread; no lock. */
+ONIC_EXPORT bool onic_peer_has_died(const onic_peer_t *peer);
+
+/** Largest header of an active message, of any peer. */
+ONIC_EXPORT size_t onic_wire_header_max(void);
+
+/** Called with the lock held when a send is locally complete, never before the call that started
+ *  it has returned. `status` is OMPI_SUCCESS or an error. */
+typedef void (*onic_send_cb_t)(void *arg, int status);
+
+/** A payload that is gathered while it is sent: packed bytes [cursor, cursor + len) of a layout. */
+typedef struct onic_payload {
+    const void *base;     /**< base address of the layout, or of the contiguous bytes */
+    onic_cursor_t cursor; /**< where to begin; cursor.layout NULL means contiguous from base */
+    size_t len;           /**< bytes to send */
+} onic_payload_t;
+
+/** Flags of onic_peer_send. */
+enum {
+    ONIC_SEND_RNDV = 1 /**< contiguous payload by rendezvous, without copies where UCX can */
+};
+
+/** The longest message that onic_peer_send_now takes. */
+#define ONIC_SEND_NOW_MAX 128
+
+/**
+ * Sends an active message that is all header, of 1 .. ONIC_SEND_NOW_MAX bytes and no more than
+ * onic_wire_header_max, if it can be sent at once. The lock must be held. False where it cannot:
+ * nothing was sent, and onic_peer_send will do it, or knows why not.
+ */
+ONIC_EXPORT bool onic_peer_send_now(const onic_peer_t *peer, unsigned am_id, const void *header,
+                                    size_t header_len);
+
+/**
+ * Sends an active message. The lock must be held. The header, of at least one byte, is copied
+ * before return. `payload` may be NULL; the struct is copied, the memory it names must stay until
+ * local completion. Handlers may send. A message to this process itself is handled in a later
+ * progress, not in this call.
+ * A rendezvous needs a contiguous payload; one of no bytes is sent as an ordinary message.
+ *
+ * @return 1 where the send is already locally complete (cb is not called), 0 where cb will be
+ *         called, or an OMPI error (cb is not called).
+ */
+ONIC_EXPORT int onic_peer_send(onic_peer_t *peer, unsigned am_id, const void *header,
+                               size_t header_len, const onic_payload_t *payload, unsigned flags,
+                               onic_send_cb_t cb, void *arg);
+
+/** A rendezvous payload that has been announced but not yet received. */
+typedef struct onic_rndv onic_rndv_t;
+
+/**
+ * Handler of an active message. Header and data live only until it returns. `rndv` is NULL for
+ * data that has arrived (`data`, `len`); otherwise `data` is NULL and the handler must call
+ * onic_rndv_recv or onic_rndv_drop before it returns.
+ */
+typedef void (*onic_am_fn_t)(const void *header, size_t header_len, const void *data, size_t len,
+                             onic_rndv_t *rndv);
+ONIC_EXPORT int onic_wire_set_am_fn(unsigned am_id, onic_am_fn_t fn);
+
+/** Receives the payload into `buffer`, of `len` bytes, at least the announced length (otherwise the
+ *  payload is refused and OMPI_ERR_VALUE_OUT_OF_BOUNDS returned); same returns as send. */
+ONIC_EXPORT int onic_rndv_recv(onic_rndv_t *rndv, void *buffer, size_t len, onic_send_cb_t cb,
+                               void *arg);
+/** Refuses the payload; the sender's send completes with success. */
+ONIC_EXPORT void onic_rndv_drop(onic_rndv_t *rndv);
+
+/** Sends and rendezvous receives of this process that are not complete yet. The lock must be held.
+ */
+ONIC_EXPORT unsigned onic_wire_outstanding(void);
+
+/* ---- single copy between processes of one node (cma.c) --------------------------------------- */
+
+/** Single copy (process_vm_readv and _writev) can reach this peer: same node, allowed by the
+ *  kernel, proved once by reading a nonce. The answer is cached; one system call the first time.
+ *  The lock must be held. */
+ONIC_EXPORT bool onic_peer_can_cma(onic_peer_t *peer);
+
+/** Can single copy still read the peer, where onic_peer_can_cma was true before? False once its
+ *  process has ended, even where its id serves another one. A system call. The lock need not be
+ *  held. */
+ONIC_EXPORT bool onic_peer_readable(const onic_peer_t *peer);
+
+/** The peer's process id in our pid namespace, or -1. Meaningful where onic_peer_can_cma is true.
+ */
+ONIC_EXPORT pid_t onic_peer_pid(onic_peer_t *peer);
+
+#endif

@@ -1,0 +1,259 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * UCX's configuration: the user's environment first, then our values where it says nothing.
+ *
+ * UCX warns aloud of a key that no transport in use takes. So keys are set only where their
+ * transport is to be had.
+ */
+#define _GNU_SOURCE
+#include "common/wire/wire_internal.h"
+
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/** UCX's own sizes of a fragment, in the versions that we know. */
+#define UCX_TCP_SEG_SIZE   8192
+#define UCX_TCP_RX_SIZE    65536
+#define UCX_OTHER_SEG_SIZE 8192
+/** Room for the headers that UCX puts before a fragment; more than any transport needs. */
+#define UCX_OVERHEAD 64
+
+/** A fragment of 32 KiB in shared memory. With UCX's 8 KiB the queue of 64 fragments is smaller
+ *  than a core's L2, and a fragment's fixed cost counts: all moves a third slower and more. */
+#define SHM_SEG_SIZE 32832
+/** Fragments that UCX allocates at once: a few more than the queue holds. No handler keeps any;
+ *  UCX's default of 512 would cost 16 MB of shared memory for each process. */
+#define SHM_BUFS_GROW 72
+
+/** Queues of verbs for those who may lock little memory: some 5 MiB in place of 70. */
+#define VERBS_RX_QUEUE_LEN 256
+#define VERBS_TX_QUEUE_LEN 128
+#define VERBS_BUFS_GROW    64
+
+/* ---- what the user says --------------------------------------------------------------------- */
+
+/** A size as UCX writes them ("8256", "8kb", "1M"), or `fallback` where it is anything else. */
+static size_t parse_size(const char *text, size_t fallback)
+{
+    static const char units[] = "kmg";
+    char *end;
+    unsigned long long n = strtoull(text, &end, 10);
+    unsigned shift = 0;
+    if (end == text || n >= 1ULL << 31) {
+        return fallback;
+    }
+    if (*end != '\0' && *end != 'b' && *end != 'B') {
+        const char *unit = strchr(units, *end | 0x20);
+        if (unit == NULL) {
+            return fallback;
+        }
+        shift = 10U * (unsigned)(unit - units + 1);
+    }
+    return (size_t)(n << shift);
+}
+
+static size_t env_size(const char *name, size_t fallback)
+{
+    const char *text = getenv(name);
+    return text != NULL ? parse_size(text, fallback) : fallback;
+}
+
+/** Does a list such as "posix,tcp" hold one of the NULL-terminated names? Parts of words count:
+ *  UCX decorates names, as in "\tcp" or "tcp:aux". */
+static bool mentions(const char *list, const char *const *names)
+{
+    for (; *names != NULL; names++) {
+        if (strstr(list, *names) != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/** Does a list such as UCX_TLS let one of these transports be used for certain? */
+static bool tls_have(const char *tls, const char *const *names)
+{
+    static const char *const all[] = {"all", NULL};
+    if (tls == NULL || *tls == '\0') {
+        return true;
+    }
+    return *tls == '^' ? !mentions(tls, names) : mentions(tls, names) || mentions(tls, all);
+}
+
+/** Does UCX_NET_DEVICES hold an interface of the kernel? Devices of verbs have other names. */
+static bool devices_have_tcp(const char *devices)
+{
+    char copy[1024];
+    if (devices == NULL || *devices == '\0' || strcmp(devices, "all") == 0) {
+        return true;
+    }
+    snprintf(copy, sizeof(copy), "%s", devices);
+    char *rest = NULL;
+    for (char *name = strtok_r(copy, ",", &rest); name != NULL; name = strtok_r(NULL, ",", &rest)) {
+        if (if_nametoindex(name) != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- what we say ---------------------------------------------------------------------------- */
+
+/** Keys of a transport carry its prefix from UCX 1.17 on, and go without it before. */
+static const char *prefixed_key(const char *key, const char *prefix)
+{
+    unsigned major, minor, release;
+    ucp_get_version(&major, &minor, &release);
+    return major > 1 || (major == 1 && minor >= 17) ? key : key + strlen(prefix);
+}
+
+static const char *tcp_key(const char *key)
+{
+    return prefixed_key(key, "TCP_");
+}
+
+static ucs_status_t set_size(ucp_config_t *ucp_config, const char *key, size_t size)
+{
+    char text[32];
+    snprintf(text, sizeof(text), "%zu", size);
+    return ucp_config_modify(ucp_config, key, text);
+}
+
+static ucs_status_t configure_tcp(const char *tls, size_t seg_size, ucp_config_t *ucp_config)
+{
+    static const char *const names[] = {"tcp", NULL};
+    const char *tx = getenv("UCX_TCP_TX_SEG_SIZE"), *rx = getenv("UCX_TCP_RX_SEG_SIZE");
+    if (seg_size == 0 || !tls_have(tls, names) || !devices_have_tcp(getenv("UCX_NET_DEVICES"))) {
+        seg_size = UCX_TCP_SEG_SIZE;
+    } else if (tx == NULL) {
+        /* The receiver's segment must hold a sender's: UCX refuses to start otherwise. */
+        size_t room = env_size("UCX_TCP_RX_SEG_SIZE", SIZE_MAX);
+        seg_size = seg_size < room ? seg_size : room;
+        ucs_status_t status = set_size(ucp_config, tcp_key("TCP_TX_SEG_SIZE"), seg_size);
+        if (status == UCS_OK && rx == NULL && seg_size > UCX_TCP_RX_SIZE) {
+            status = set_size(ucp_config, tcp_key("TCP_RX_SEG_SIZE"), seg_size);
+        }
+        if (status != UCS_OK) {
+            return status;
+        }
+    }
+    onic_wire.tcp_seg_size = env_size("UCX_TCP_TX_SEG_SIZE", seg_size);
+    return UCS_OK;
+}
+
+/** Has the user anything to say about fragments in shared memory? */
+static bool shm_is_set(void)
+{
+    static const char *const names[] = {"UCX_MM_SEG_SIZE",     "UCX_POSIX_SEG_SIZE",
+                                        "UCX_SYSV_SEG_SIZE",   "UCX_XPMEM_SEG_SIZE",
+                                        "UCX_MM_RX_BUFS_GROW", "UCX_SHM_DEVICES"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (getenv(names[i]) != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static ucs_status_t configure_shm(const char *tls, ucp_config_t *ucp_config)
+{
+    static const char *const names[] = {"posix", "sysv", "sm", "shm", "mm", "shared_memory", NULL};
+    if (shm_is_set() || !tls_have(tls, names)) {
+        onic_wire.shm_seg_size = env_size("UCX_MM_SEG_SIZE", UCX_OTHER_SEG_SIZE + UCX_OVERHEAD);
+        return UCS_OK;
+    }
+    onic_wire.shm_seg_size = SHM_SEG_SIZE;
+    ucs_status_t status = set_size(ucp_config, "MM_SEG_SIZE", SHM_SEG_SIZE);
+    return status == UCS_OK ? set_size(ucp_config, "MM_RX_BUFS_GROW", SHM_BUFS_GROW) : status;
+}
+
+const char *onic_wire_tls(const onic_wire_config_t *config)
+{
+    return config->tls != NULL && *config->tls != '\0' ? config->tls : getenv("UCX_TLS");
+}
+
+/** Has the user anything to say about the queues of verbs? */
+static bool verbs_queues_are_set(void)
+{
+    for (char **e = environ; *e != NULL; e++) {
+        if (strncmp(*e, "UCX_", 4) == 0 &&
+            (strstr(*e, "X_QUEUE_LEN=") != NULL || strstr(*e, "X_BUFS_GROW=") != NULL)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static ucs_status_t configure_verbs(ucp_config_t *ucp_config)
+{
+    static const struct {
+        const char *key;
+        size_t value;
+    } small[] = {{"IB_RX_QUEUE_LEN", VERBS_RX_QUEUE_LEN},
+                 {"IB_TX_QUEUE_LEN", VERBS_TX_QUEUE_LEN},
+                 {"IB_RX_BUFS_GROW", VERBS_BUFS_GROW},
+                 {"IB_TX_BUFS_GROW", VERBS_BUFS_GROW}};
+    ucs_status_t status = UCS_OK;
+    if (onic_wire.rcache_max > 0 && getenv("UCX_IB_RCACHE_MAX_SIZE") == NULL) {
+        status =
+            set_size(ucp_config, prefixed_key("IB_RCACHE_MAX_SIZE", "IB_"), onic_wire.rcache_max);
+    }
+    if (status != UCS_OK || !onic_wire.small_queues || verbs_queues_are_set()) {
+        return status;
+    }
+    for (size_t i = 0; i < sizeof(small) / sizeof(small[0]) && status == UCS_OK; i++) {
+        status = set_size(ucp_config, small[i].key, small[i].value);
+    }
+    return status;
+}
+
+ucs_status_t onic_wire_read_config(const onic_wire_config_t *config, ucp_config_t **ucp_config_p)
+{
+    bool given = config->tls != NULL && *config->tls != '\0';
+    const char *tls = onic_wire_tls(config);
+    ucs_status_t status = ucp_config_read(NULL, NULL, ucp_config_p);
+    if (status != UCS_OK) {
+        return status;
+    }
+    if (given) {
+        status = ucp_config_modify(*ucp_config_p, "TLS", tls);
+    }
+    if (status == UCS_OK) {
+        status = configure_tcp(tls, config->tcp_seg_size, *ucp_config_p);
+    }
+    if (status == UCS_OK) {
+        status = configure_shm(tls, *ucp_config_p);
+    }
+    if (status == UCS_OK) {
+        status = configure_verbs(*ucp_config_p);
+    }
+    if (status != UCS_OK) {
+        ucp_config_release(*ucp_config_p);
+    }
+    return status;
+}
+
+size_t onic_wire_frag_max(const char *transport)
+{
+    static const char *const shm[] = {"posix", "sysv", "xpmem", NULL};
+    char env[64];
+    size_t size = UCX_OTHER_SEG_SIZE;
+    if (strcmp(transport, "tcp") == 0) {
+        return onic_wire.tcp_seg_size - UCX_OVERHEAD;
+    }
+    if (mentions(transport, shm)) {
+        size = onic_wire.shm_seg_size;
+    }
+    snprintf(env, sizeof(env), "UCX_%s_SEG_SIZE", transport);
+    for (char *c = env; *c != '\0'; c++) {
+        *c = (char)(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
+    }
+    return env_size(env, size) - UCX_OVERHEAD;
+}

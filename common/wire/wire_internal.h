@@ -1,0 +1,308 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * What the files of the wire share. Not installed, not for components.
+ */
+#ifndef ONIC_WIRE_INTERNAL_H
+#define ONIC_WIRE_INTERNAL_H
+
+#include "opal_config.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <ucp/api/ucp.h>
+
+#include "opal/class/opal_hash_table.h"
+
+#include "common/wire/presence.h"
+#include "common/support/life.h"
+#include "common/support/peer_file.h"
+#include "common/wire/wire.h"
+
+/** One more than the highest active-message identifier. */
+#define ONIC_AM_COUNT (ONIC_AM_MOVER + 1)
+
+/** What single copy, and who looks for the dead, need to know about a process; travels with its
+ *  address. */
+typedef struct onic_cma_id {
+    char host[40];            /**< the kernel's boot identifier, zero-padded; empty where unknown */
+    uint64_t pid_ns;          /**< inode of the pid namespace: pids mean the same only within one */
+    int64_t pid;              /**< process id in that namespace */
+    uint64_t nonce_at;        /**< address of a random number in that process */
+    uint64_t nonce;           /**< and its value */
+    onic_file_key_t presence; /**< that process's signs of life */
+    onic_file_key_t door;     /**< where its server thread can be knocked at */
+    onic_life_t life;         /**< the process itself: is it dead? */
+} onic_cma_id_t;
+
+typedef enum onic_cma_state { ONIC_CMA_UNKNOWN, ONIC_CMA_YES, ONIC_CMA_NO } onic_cma_state_t;
+
+struct onic_peer {
+    uint64_t name;       /**< job and vpid, see onic_name_key */
+    unsigned refs;       /**< returned by onic_wire_put_peers; the record itself stays */
+    bool self;           /**< own process: messages go by the loop queue, there is no endpoint */
+    bool told;           /**< the user has been told that the connection is lost */
+    ucs_status_t failed; /**< UCS_OK, or why the connection is lost */
+    ucp_ep_h ep;         /**< NULL until first use */
+    size_t frag_max;     /**< 0 until known */
+    bool rdma;           /**< an adapter puts and gets; known when frag_max is */
+    uint64_t rndv_max;   /**< most bytes of a rendezvous */
+    onic_cma_state_t cma;
+    onic_cma_id_t cma_id;
+    bool presence_tried;
+    const onic_presence_t *presence; /**< its signs of life, or NULL */
+    bool door_tried;
+    int door;               /**< writes to its server thread's pipe; -1: there is none */
+    bool watched;           /**< its end can be seen; see dead.c */
+    onic_peer_t *next_near; /**< the next such */
+    atomic_bool died;       /**< it has been; set with the lock held, read without it */
+    void *slot[ONIC_AM_COUNT];
+    size_t address_len;
+    unsigned char address[]; /**< UCX worker address */
+};
+
+/** Headers up to this length are kept in the send record itself. */
+#define ONIC_SEND_INLINE_HEADER 320
+
+/** A send or a rendezvous receive in flight: what must outlive the call that started it. */
+typedef struct onic_send {
+    struct onic_send *next; /**< in the pool, or among those that are done */
+    onic_send_cb_t cb;
+    void *arg;
+    onic_peer_t *eager;   /**< to whom a message goes that was not announced; else NULL */
+    const void *base;     /**< layout payload: base address */
+    onic_cursor_t cursor; /**< layout payload: where the gathering stands */
+    uint64_t start;       /**< layout payload: packed position of its first byte */
+    size_t len;
+    bool starting; /**< the call that started it has not returned yet */
+    bool done;     /**< completed */
+    int status;
+    void *header;     /**< header_inline, or header_big */
+    void *header_big; /**< kept with the record for its next use */
+    size_t header_big_cap;
+    unsigned char header_inline[ONIC_SEND_INLINE_HEADER];
+} onic_send_t;
+
+/** Records come from blocks, which live until the wire is closed. */
+typedef struct onic_send_block onic_send_block_t;
+
+/** A message of this process to itself, on its way. */
+typedef struct onic_loop {
+    struct onic_loop *next;
+    unsigned am_id;
+    size_t header_len;
+    size_t len;
+    const void *rndv_base; /**< the sender's bytes of a rendezvous, else NULL */
+    onic_send_cb_t cb;     /**< rendezvous only */
+    void *arg;
+    unsigned char *data; /**< in bytes[], behind the header */
+    _Alignas(16) unsigned char bytes[];
+} onic_loop_t;
+
+/** A rendezvous that a handler is told of. */
+struct onic_rndv {
+    void *desc;              /**< UCX's descriptor; NULL for a message from this process */
+    const onic_loop_t *loop; /**< that message */
+    size_t len;
+};
+
+/** How the server thread sleeps, or will next time. */
+enum {
+    ONIC_SERVER_LOOKS,  /**< by a timer, or not at all */
+    ONIC_SERVER_ASLEEP, /**< without a timer: who leaves work must wake it */
+    ONIC_SERVER_PARKED  /**< in charge: an MPI thread that comes back must wake it, too */
+};
+
+typedef struct onic_server {
+    atomic_bool running;
+    pthread_t thread;
+    atomic_bool stop;
+    atomic_int want;
+    atomic_int sleep;
+    int door[2]; /**< a pipe; who writes to it ends the thread's sleep */
+    int worker_fd;
+    atomic_uint idle_usec;
+} onic_server_t;
+
+typedef struct onic_wire {
+    int refs;
+    _Alignas(64) atomic_uint lock; /**< 1 while held */
+    ucp_context_h context;
+    ucp_worker_h worker;
+    ucp_address_t *address;
+    size_t address_len;
+    size_t header_max;
+    size_t tcp_seg_size;
+    size_t shm_seg_size;
+    ucp_datatype_t gather_dt;
+    bool closing;
+    bool wakes;              /**< UCX was asked for events that wake a thread */
+    bool want_puts;          /**< the next context is to be made for puts too */
+    bool puts;               /**< it has been */
+    bool small_queues;       /**< UCX may lock little memory */
+    uint64_t rndv_max;       /**< most bytes of a rendezvous of this process, or UINT64_MAX */
+    uint64_t rcache_max;     /**< most bytes that UCX keeps registered; 0 where it may all */
+    opal_hash_table_t peers; /**< onic_name_key -> onic_peer_t */
+    onic_peer_t *self;
+    atomic_uint losses; /**< connections lost so far, in this wire and before; set with the lock
+                           held, read without it */
+    atomic_uint deaths; /**< of these because the process has died */
+    atomic_bool job_is_broken;        /**< one of them was of this job */
+    _Atomic(onic_peer_t *) near;      /**< those whose end can be seen */
+    _Atomic(onic_peer_t *) look_next; /**< who is to be looked at next; NULL: the first */
+    onic_cma_id_t cma_id;
+    uint64_t nonce;
+    onic_am_fn_t am_fn[ONIC_AM_COUNT];
+    onic_wire_deferred_fn_t deferred_fn[ONIC_AM_COUNT];
+    atomic_uint deferred; /**< a bit for each component whose function is to run; set with the lock
+                               held, read without it */
+    bool deferred_left;   /**< one of them still has work that it could not do */
+    _Atomic(onic_wire_mpi_fn_t) mpi_fn[ONIC_AM_COUNT];
+    atomic_uint mpi_kicks; /**< a bit for each component whose function is to run */
+    _Atomic(onic_wire_unlocked_fn_t) unlocked_fn;
+    atomic_bool unlocked_left; /**< that function has left something undone */
+    onic_send_t *send_pool;
+    onic_send_block_t *send_blocks;
+    atomic_uint sends_out;  /**< records in use; set with the lock held, read without it */
+    onic_send_t *done_head; /**< complete, the callers not told yet */
+    onic_send_t **done_tail;
+    onic_loop_t *loop_head;
+    onic_loop_t **loop_tail;
+    onic_server_t server;
+    /** Grows with every sign of life of an MPI thread; alone in its cache line. */
+    _Alignas(64) atomic_uint_fast64_t mpi_ticks;
+    char pad[64];
+} onic_wire_t;
+
+extern onic_wire_t onic_wire;
+
+/** An error of UCX as one of Open MPI. */
+int onic_ucs_error(ucs_status_t status);
+
+/* wire_am.c; the lock is held */
+int onic_am_start(void);
+void onic_am_stop(void);
+/** Tells the callers of what is complete. */
+int onic_done_progress(void);
+
+/* wire_loop.c; the lock is held */
+void onic_loop_start(void);
+/** Frees what has not been handled. */
+void onic_loop_stop(void);
+int onic_loop_progress(void);
+/** As onic_peer_send, to this process. */
+int onic_loop_send(unsigned am_id, const void *header, size_t header_len,
+                   const onic_payload_t *payload, unsigned flags, onic_send_cb_t cb, void *arg);
+/** The address of a payload that is contiguous, or NULL where it must be gathered. */
+const void *onic_payload_bytes(const onic_payload_t *p);
+
+/* wire.c; the lock is held */
+/** A connection is lost, or a lost one is to be used: counts it, and has all deferred functions
+ * run. */
+void onic_wire_count_loss(void);
+
+/* wire_peers.c; the lock is held */
+/** The endpoint of a peer, made if need be; NULL (and *rc_p) where it cannot be had. */
+ucp_ep_h onic_peer_ep(onic_peer_t *peer, int *rc_p);
+int onic_peers_start(void);
+/** Waits until all that was sent is out; patience for those that do not answer is `usec` in all. */
+void onic_peers_flush(unsigned usec);
+/** Writes what others must know to send to this process; 0 where `cap` bytes are not enough. */
+size_t onic_address_record(void *bytes, size_t cap);
+/** The peer of such a record, added if need be. NULL where it is malformed. */
+onic_peer_t *onic_learn_peer(const void *bytes, size_t len);
+/** Frees the table. UCX must be gone: it calls back with records as argument. */
+void onic_peers_stop(void);
+
+/** Gives back the memory that was left (onic_region_leave). The worker is gone, the context is not.
+ */
+void onic_regions_stop(void);
+/** Progresses until `request` is complete or `usec` have passed. Frees it.
+ *  True where it completed. */
+bool onic_wire_wait(ucs_status_ptr_t request, unsigned usec);
+
+/** Runs what follows a progress without the lock, which is not held. As onic_wire_unlocked_fn_t. */
+int onic_wire_run_unlocked(void);
+
+/* wire_server.c */
+/** Makes the pipe at which it can be knocked; the end to write to, or -1 where there is none. */
+int onic_door_open(void);
+void onic_door_close(void);
+/** Starts the thread, unless it runs, and has it take over after that time from now on. The lock is
+ *  held; the thread inherits the caller's signal mask. */
+int onic_server_start(unsigned idle_usec);
+void onic_server_stop(void);
+void onic_server_wake(void);
+/** Knocks at another process's server thread, through its pipe. */
+void onic_door_knock(int fd);
+
+/** This process has started something that it may have to go on with: its server thread, which may
+ *  sleep without a timer, is to look after it if no MPI thread does. */
+static inline void onic_server_look_after(void)
+{
+    if (atomic_load(&onic_wire.server.sleep) != ONIC_SERVER_LOOKS) {
+        onic_server_wake();
+    }
+}
+
+/* wire_config.c */
+/** Reads UCX's configuration from the environment and applies ours where the user says nothing. */
+ucs_status_t onic_wire_read_config(const onic_wire_config_t *config, ucp_config_t **ucp_config_p);
+/** The configured transports as in UCX_TLS: the parameter's or the environment's; NULL for all. */
+const char *onic_wire_tls(const onic_wire_config_t *config);
+
+/** Most bytes of one fragment over a UCX transport; "" where it is not known. */
+size_t onic_wire_frag_max(const char *transport);
+
+/* wire_memory.c */
+/** Where UCX may not lock as much memory as it wants: has it want less, or takes transports away,
+ *  written to `tls`; and says so. Sets rndv_max, too. An error where no transport is left. */
+ucs_status_t onic_wire_fit_memory(onic_wire_config_t *config, char *tls, size_t size);
+
+/* dead.c */
+/** A peer is added to the table: it is looked after where it can be. The lock is held. */
+void onic_dead_watch(onic_peer_t *peer);
+/** The table is gone. */
+void onic_dead_stop(void);
+
+/* cma.c */
+/** Fills in our own identity. */
+void onic_cma_start(onic_cma_id_t *id, uint64_t *nonce);
+/** Lets the processes of this node copy from and to our memory. */
+void onic_cma_allow(void);
+/** Are they on one node, where process ids mean the same to both? */
+bool onic_same_place(const onic_cma_id_t *a, const onic_cma_id_t *b);
+
+/* presence.c */
+/** Makes the page; its descriptor, or -1 where there is none. */
+int onic_presence_start(void);
+void onic_presence_stop(void);
+void onic_presence_set_away(bool away);
+/** The server thread runs, and answers who knocks. */
+void onic_presence_set_helped(bool helped);
+/** Ticks since an MPI thread of this process last progressed the wire. */
+uint64_t onic_presence_age(void);
+/** Gives back what onic_peer_presence and onic_peer_can_wake have opened. */
+void onic_peer_presence_close(onic_peer_t *peer);
+
+/** A sign of life of an MPI thread, for the server thread. */
+static inline void onic_mpi_tick(void)
+{
+    /* No locked instruction, since this comes with every small message. A tick that the server just
+     * misses, or one that two threads make together, is followed by others while MPI is busy. */
+    atomic_store_explicit(&onic_wire.mpi_ticks,
+                          atomic_load_explicit(&onic_wire.mpi_ticks, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
+    if (atomic_load_explicit(&onic_wire.server.sleep, memory_order_relaxed) == ONIC_SERVER_PARKED) {
+        onic_server_wake();
+    }
+}
+
+#endif

@@ -1,0 +1,459 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * The table of peers, the exchange of their addresses, and their endpoints.
+ *
+ * A record stays until the wire is closed, even when nobody refers to it: its process may be met
+ * again in another communicator, and messages of UCX's own may still come by its connection.
+ */
+#include "common/support/collective.h"
+#include "common/support/say.h"
+#include "common/wire/wire_internal.h"
+#include "common/wire/wire_put.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ompi/constants.h"
+#include "ompi/group/group.h"
+#include "ompi/proc/proc.h"
+#include "opal/util/output.h"
+#include "opal/util/proc.h"
+
+/** What a process tells the others about itself; its UCX address follows. */
+typedef struct address_head {
+    uint64_t name;
+    uint64_t address_len;
+    uint64_t rndv_max;
+    onic_cma_id_t cma_id;
+} address_head_t;
+
+static uint64_t name_key(opal_process_name_t name)
+{
+    return (uint64_t)name.jobid << 32 | name.vpid;
+}
+
+static uint64_t rank_key(struct ompi_communicator_t *comm, int rank)
+{
+    return name_key(ompi_group_get_proc_name(comm->c_local_group, rank));
+}
+
+/* ---- the table ------------------------------------------------------------------------------ */
+
+static onic_peer_t *find_peer(uint64_t name)
+{
+    void *peer = NULL;
+    return opal_hash_table_get_value_uint64(&onic_wire.peers, name, &peer) == OPAL_SUCCESS ? peer
+                                                                                           : NULL;
+}
+
+/** Adds a peer unless it is there already. */
+static int add_peer(const address_head_t *head, const void *address)
+{
+    if (find_peer(head->name) != NULL) {
+        return OMPI_SUCCESS;
+    }
+    onic_peer_t *peer = calloc(1, sizeof(*peer) + head->address_len);
+    if (peer == NULL) {
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    peer->name = head->name;
+    peer->self = onic_wire.self == NULL;
+    peer->failed = UCS_OK;
+    peer->cma_id = head->cma_id;
+    peer->rndv_max = head->rndv_max < onic_wire.rndv_max ? head->rndv_max : onic_wire.rndv_max;
+    peer->address_len = head->address_len;
+    memcpy(peer->address, address, head->address_len);
+    if (opal_hash_table_set_value_uint64(&onic_wire.peers, peer->name, peer) != OPAL_SUCCESS) {
+        free(peer);
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    if (peer->self) {
+        onic_wire.self = peer;
+    }
+    onic_dead_watch(peer);
+    return OMPI_SUCCESS;
+}
+
+void **onic_peer_slot(onic_peer_t *peer, unsigned am_id)
+{
+    return &peer->slot[am_id];
+}
+
+static address_head_t my_head(void)
+{
+    return (address_head_t){.name = name_key(OPAL_PROC_MY_NAME),
+                            .address_len = onic_wire.address_len,
+                            .rndv_max = onic_wire.rndv_max,
+                            .cma_id = onic_wire.cma_id};
+}
+
+size_t onic_address_record(void *bytes, size_t cap)
+{
+    address_head_t head = my_head();
+    if (cap < sizeof(head) + head.address_len) {
+        return 0;
+    }
+    memcpy(bytes, &head, sizeof(head));
+    memcpy((char *)bytes + sizeof(head), onic_wire.address, head.address_len);
+    return sizeof(head) + head.address_len;
+}
+
+onic_peer_t *onic_learn_peer(const void *bytes, size_t len)
+{
+    address_head_t head;
+    if (len < sizeof(head)) {
+        return NULL;
+    }
+    memcpy(&head, bytes, sizeof(head));
+    if (head.address_len != len - sizeof(head) ||
+        add_peer(&head, (const char *)bytes + sizeof(head)) != OMPI_SUCCESS) {
+        return NULL;
+    }
+    return find_peer(head.name);
+}
+
+int onic_peers_start(void)
+{
+    OBJ_CONSTRUCT(&onic_wire.peers, opal_hash_table_t);
+    if (opal_hash_table_init(&onic_wire.peers, 64) != OPAL_SUCCESS) {
+        OBJ_DESTRUCT(&onic_wire.peers);
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    onic_wire.self = NULL;
+    address_head_t head = my_head();
+    int rc = add_peer(&head, onic_wire.address);
+    if (rc != OMPI_SUCCESS) {
+        OBJ_DESTRUCT(&onic_wire.peers);
+    }
+    return rc;
+}
+
+void onic_peers_flush(unsigned usec)
+{
+    ucp_request_param_t param = {.op_attr_mask = 0};
+    uint64_t name;
+    onic_peer_t *peer;
+    bool in_time = true;
+    OPAL_HASH_TABLE_FOREACH(name, uint64, peer, &onic_wire.peers)
+    {
+        /* UCX complains aloud of a flush to a process that is gone, so never all at once. */
+        if (peer->ep != NULL && peer->failed == UCS_OK) {
+            in_time =
+                onic_wire_wait(ucp_ep_flush_nbx(peer->ep, &param), in_time ? usec : 0) && in_time;
+        }
+    }
+}
+
+void onic_peers_stop(void)
+{
+    uint64_t name;
+    onic_peer_t *peer;
+    onic_dead_stop();
+    OPAL_HASH_TABLE_FOREACH(name, uint64, peer, &onic_wire.peers)
+    {
+        onic_peer_presence_close(peer);
+        free(peer);
+    }
+    OBJ_DESTRUCT(&onic_wire.peers);
+    onic_wire.self = NULL;
+}
+
+/* ---- exchange of addresses ------------------------------------------------------------------ */
+
+/** 1 where every member is known, 0 where one is not. */
+static int all_known(struct ompi_communicator_t *comm, int n)
+{
+    int known = 1;
+    onic_wire_lock();
+    for (int i = 0; i < n && known; i++) {
+        known = find_peer(rank_key(comm, i)) != NULL;
+    }
+    onic_wire_unlock();
+    return known;
+}
+
+/** What is needed to gather records of different lengths. */
+typedef struct exchange {
+    int n;
+    int *len;
+    int *at;
+    char *mine;
+    char *all;
+} exchange_t;
+
+static void free_exchange(exchange_t *x)
+{
+    free(x->len);
+    free(x->at);
+    free(x->mine);
+    free(x->all);
+}
+
+static int start_exchange(exchange_t *x, int n)
+{
+    address_head_t head = my_head();
+    *x = (exchange_t){.n = n};
+    x->len = malloc((size_t)n * sizeof(int));
+    x->at = malloc((size_t)n * sizeof(int));
+    x->mine = malloc(sizeof(head) + head.address_len);
+    if (x->len == NULL || x->at == NULL || x->mine == NULL) {
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    memcpy(x->mine, &head, sizeof(head));
+    memcpy(x->mine + sizeof(head), onic_wire.address, head.address_len);
+    return OMPI_SUCCESS;
+}
+
+/** Where each record goes, and room for all. */
+static int place_records(exchange_t *x)
+{
+    int64_t total = 0;
+    for (int i = 0; i < x->n; i++) {
+        if (total > INT_MAX - x->len[i]) {
+            return OMPI_ERR_VALUE_OUT_OF_BOUNDS;
+        }
+        x->at[i] = (int)total;
+        total += x->len[i];
+    }
+    x->all = malloc((size_t)total);
+    return x->all != NULL ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
+}
+
+static int add_records(struct ompi_communicator_t *comm, const exchange_t *x)
+{
+    int rc = OMPI_SUCCESS;
+    onic_wire_lock();
+    for (int i = 0; i < x->n && rc == OMPI_SUCCESS; i++) {
+        address_head_t head;
+        memcpy(&head, x->all + x->at[i], sizeof(head));
+        if (head.name != rank_key(comm, i) ||
+            head.address_len != (uint64_t)x->len[i] - sizeof(head)) {
+            opal_output(0, "ompi-nic: the address record of rank %d is not that of its process", i);
+            rc = OMPI_ERROR;
+        } else {
+            rc = add_peer(&head, x->all + x->at[i] + sizeof(head));
+        }
+    }
+    onic_wire_unlock();
+    return rc;
+}
+
+static int run_exchange(struct ompi_communicator_t *comm, exchange_t *x)
+{
+    int my_len = (int)(sizeof(address_head_t) + onic_wire.address_len);
+    int rc = onic_share(comm, &my_len, (int)sizeof(my_len), x->len);
+    if (rc != OMPI_SUCCESS) {
+        return rc;
+    }
+    rc = onic_agree(comm, place_records(x));
+    if (rc != OMPI_SUCCESS) {
+        return rc;
+    }
+    rc = comm->c_coll->coll_allgatherv(x->mine, my_len, &ompi_mpi_byte.dt, x->all, x->len, x->at,
+                                       &ompi_mpi_byte.dt, comm,
+                                       comm->c_coll->coll_allgatherv_module);
+    return rc != OMPI_SUCCESS ? rc : onic_agree(comm, add_records(comm, x));
+}
+
+static int exchange_addresses(struct ompi_communicator_t *comm, int n)
+{
+    exchange_t x;
+    int rc = onic_agree(comm, start_exchange(&x, n));
+    if (rc == OMPI_SUCCESS) {
+        rc = run_exchange(comm, &x);
+    }
+    free_exchange(&x);
+    return rc;
+}
+
+int onic_wire_get_peers(struct ompi_communicator_t *comm, onic_peer_t **peers)
+{
+    int n = ompi_comm_size(comm);
+    int known = onic_agree(comm, all_known(comm, n));
+    int rc = known == 1 ? OMPI_SUCCESS : known;
+    if (known == 0) {
+        rc = exchange_addresses(comm, n);
+    }
+    if (rc != OMPI_SUCCESS) {
+        return rc;
+    }
+    onic_wire_lock();
+    for (int i = 0; i < n; i++) {
+        peers[i] = find_peer(rank_key(comm, i));
+        peers[i]->refs++;
+    }
+    onic_wire_unlock();
+    return OMPI_SUCCESS;
+}
+
+void onic_wire_put_peers(onic_peer_t **peers, int n)
+{
+    onic_wire_lock();
+    for (int i = 0; i < n; i++) {
+        peers[i]->refs--;
+        peers[i] = NULL;
+    }
+    onic_wire_unlock();
+}
+
+/* ---- endpoints ------------------------------------------------------------------------------ */
+
+/** Says nothing: a process that has finalized is gone by right. Sends to it will say it. */
+static void connection_lost(void *arg, ucp_ep_h ep, ucs_status_t status)
+{
+    onic_peer_t *peer = arg;
+    (void)ep;
+    peer->failed = status;
+    onic_wire_count_loss();
+}
+
+static void tell_lost(onic_peer_t *peer, const char *what, const char *why)
+{
+    if (!peer->told && !onic_wire.closing) {
+        peer->told = true;
+        onic_say("ompi-nic: %s process %u of job %u: %s", what, (unsigned)(peer->name & UINT32_MAX),
+                 (unsigned)(peer->name >> 32), why);
+    }
+}
+
+bool onic_peer_is_lost(const onic_peer_t *peer)
+{
+    return peer->failed != UCS_OK;
+}
+
+bool onic_peer_lost(onic_peer_t *peer)
+{
+    if (!onic_peer_is_lost(peer)) {
+        return false;
+    }
+    if (onic_peer_has_died(peer)) {
+        tell_lost(peer, "this node has lost", "it has died");
+    } else {
+        tell_lost(peer, "the connection is lost to", ucs_status_string(peer->failed));
+    }
+    return true;
+}
+
+void onic_peer_give_up(onic_peer_t *peer)
+{
+    if (!peer->self && peer->failed == UCS_OK) {
+        peer->failed = UCS_ERR_CONNECTION_RESET;
+        onic_wire_count_loss();
+    }
+}
+
+unsigned onic_wire_losses(void)
+{
+    return atomic_load_explicit(&onic_wire.losses, memory_order_relaxed);
+}
+
+static ucs_status_t make_ep(onic_peer_t *peer)
+{
+    /* No peer error handling: it would cost the shared-memory transports, and Open MPI ends the
+     * job when a process dies. The handler is for processes that leave in good order. */
+    ucp_ep_params_t params = {
+        .field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
+                      UCP_EP_PARAM_FIELD_ERR_HANDLER,
+        .address = (const ucp_address_t *)peer->address,
+        .err_mode = UCP_ERR_HANDLING_MODE_NONE,
+        .err_handler = {.cb = connection_lost, .arg = peer},
+    };
+    ucs_status_t status = ucp_ep_create(onic_wire.worker, &params, &peer->ep);
+    if (status != UCS_OK) {
+        peer->ep = NULL;
+    }
+    return status;
+}
+
+bool onic_peer_connect(onic_peer_t *peer)
+{
+    /* A failure is told when somebody needs the connection. */
+    return !peer->self && peer->ep == NULL && peer->failed == UCS_OK && make_ep(peer) == UCS_OK;
+}
+
+ucp_ep_h onic_peer_ep(onic_peer_t *peer, int *rc_p)
+{
+    if (onic_peer_lost(peer)) {
+        /* Who was to be told of the loss has been, but what is started just now is to end, too. */
+        onic_wire_count_loss();
+        *rc_p = onic_ucs_error(peer->failed);
+        return NULL;
+    }
+    ucs_status_t status = peer->ep == NULL ? make_ep(peer) : UCS_OK;
+    if (status != UCS_OK) {
+        peer->failed = status;
+        onic_wire_count_loss();
+        tell_lost(peer, "no UCX transport reaches", ucs_status_string(status));
+        *rc_p = onic_ucs_error(status);
+        return NULL;
+    }
+    return peer->ep;
+}
+
+/** Takes the transport from a line such as
+ *  "lane[0]: 3:sysv/memory.0 md[2] -> md[2]/sysv/sysdev[255] am am_bw#0", if it carries messages.
+ */
+static void read_lane(const char *line, char *name, size_t size)
+{
+    const char *am = strstr(line, " am");
+    while (am != NULL && am[3] != ' ' && am[3] != '\0') {
+        am = strstr(am + 1, " am");
+    }
+    const char *colon = strstr(line, "]:");
+    colon = colon != NULL && am != NULL ? strchr(colon + 2, ':') : NULL;
+    if (colon != NULL) {
+        snprintf(name, size, "%.*s", (int)strcspn(colon + 1, "/"), colon + 1);
+    }
+}
+
+/** The name of the transport that carries active messages; UCX tells it in words only. */
+static void am_transport(ucp_ep_h ep, char *name, size_t size)
+{
+    char *text = NULL, *rest = NULL;
+    size_t len = 0;
+    FILE *stream = open_memstream(&text, &len);
+    if (stream == NULL) {
+        return;
+    }
+    ucp_ep_print_info(ep, stream);
+    fclose(stream);
+    for (char *line = strtok_r(text, "\n", &rest); line != NULL;
+         line = strtok_r(NULL, "\n", &rest)) {
+        if (strstr(line, "lane[") != NULL) {
+            read_lane(line, name, size);
+        }
+    }
+    free(text);
+}
+
+size_t onic_peer_frag_max(onic_peer_t *peer)
+{
+    int rc;
+    if (peer->frag_max == 0) {
+        char transport[32] = "";
+        ucp_ep_h ep = peer->self ? NULL : onic_peer_ep(peer, &rc);
+        if (ep != NULL) {
+            am_transport(ep, transport, sizeof(transport));
+            /* UCX does not tell which transport puts, but takes the best that can. */
+            peer->rdma = (transport[0] == 'r' || transport[0] == 'd') && transport[1] == 'c';
+        }
+        peer->frag_max = peer->self ? onic_wire_frag_max("posix") : onic_wire_frag_max(transport);
+    }
+    return peer->frag_max;
+}
+
+bool onic_peer_puts_by_rdma(onic_peer_t *peer)
+{
+    return onic_peer_frag_max(peer) > 0 && peer->rdma;
+}
+
+uint64_t onic_peer_rndv_max(const onic_peer_t *peer)
+{
+    return peer->rndv_max;
+}

@@ -1,0 +1,111 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Puts over the wire, into memory that the target has registered: of single 64-bit words, and of
+ * many bytes.
+ *
+ * A target allocates a region and describes it in a few bytes; whoever has the description opens it
+ * and puts. No message is received for a put: the target looks at its memory. Over an RDMA network
+ * the adapter writes it; over others UCX does in the target's progress.
+ */
+#ifndef ONIC_WIRE_PUT_H
+#define ONIC_WIRE_PUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/support/export.h"
+#include "common/wire/wire.h"
+
+/** Must be called before the wire is opened by anybody for regions to be had later. A component
+ *  calls it when it is opened and may want to put. */
+ONIC_EXPORT void onic_wire_want_puts(void);
+
+/** Registered memory of this process. */
+typedef struct onic_region onic_region_t;
+
+/** Allocates zeroed registered memory, at a whole page. NULL where it cannot be had: the wire was
+ *  opened without puts, or memory is exhausted. The lock must not be held. */
+ONIC_EXPORT onic_region_t *onic_region_new(size_t bytes);
+/** Registers memory of the caller's, which must stay as it is until the region is freed and, where
+ * it was left, the wire is closed. NULL as above; the lock must not be held. */
+ONIC_EXPORT onic_region_t *onic_region_over(void *base, size_t bytes);
+/** Nobody puts into it any more. The lock must not be held. */
+ONIC_EXPORT void onic_region_free(onic_region_t *region);
+/** It is of no use any more, but peers may still put into it: it stays until the wire is closed.
+ *  The lock must not be held. */
+ONIC_EXPORT void onic_region_leave(onic_region_t *region);
+ONIC_EXPORT void *onic_region_base(const onic_region_t *region);
+
+/**
+ * Writes what a peer needs to put into the region: this process's wire address, the region's
+ * address and key. Returns the length, or 0 where `cap` bytes are not enough. The lock must not be
+ * held.
+ */
+ONIC_EXPORT size_t onic_region_describe(const onic_region_t *region, void *bytes, size_t cap);
+
+/** A region of a peer. */
+typedef struct onic_remote onic_remote_t;
+
+/** Opens the region that a peer has described, and learns of the peer where it was not known. NULL
+ *  and an OMPI error where the bytes are malformed or there is no way to that peer. The lock must
+ *  be held. */
+ONIC_EXPORT onic_remote_t *onic_remote_open(const void *bytes, size_t len, int *rc_p);
+ONIC_EXPORT void onic_remote_close(onic_remote_t *remote);
+
+/** Whose region it is. */
+ONIC_EXPORT onic_peer_t *onic_remote_peer(const onic_remote_t *remote);
+
+/** Is the connection to that peer lost? The first prints that, once (onic_peer_lost), the other
+ *  nothing (onic_peer_is_lost). The lock must be held. */
+ONIC_EXPORT bool onic_remote_lost(onic_remote_t *remote);
+ONIC_EXPORT bool onic_remote_is_lost(const onic_remote_t *remote);
+
+/** A put: the caller's, who leaves it alone, and the word, until local completion. */
+typedef struct onic_put {
+    const uint64_t *word;
+    onic_send_cb_t cb;
+    void *arg;
+} onic_put_t;
+
+/**
+ * Puts the 8 bytes at `put->word` to byte `offset` (a multiple of 8) of the region. The lock must
+ * be held. Returns 1 where it is locally complete (cb is not called), 0 where cb will be called, or
+ * an OMPI error. Puts to one region may overtake each other.
+ */
+ONIC_EXPORT int onic_remote_put(onic_remote_t *remote, size_t offset, onic_put_t *put);
+
+/**
+ * Puts `len` > 0 bytes from `data`, in region `from`, to byte `offset` of a peer's region. Returns
+ * as onic_remote_put does. `put` is the caller's until then, and its word is not looked at. cb may
+ * not send.
+ *
+ * Nothing is promised of the order in which the bytes can be seen at the peer, nor that those of
+ * one put come before those of the next, but where onic_puts_in_order says so.
+ */
+ONIC_EXPORT int onic_remote_write(onic_remote_t *remote, size_t offset, const void *data,
+                                  size_t len, const onic_region_t *from, onic_put_t *put);
+
+/** cb is called when all that was put so far to this peer can be seen there. As onic_remote_write;
+ *  1 where that is so already. */
+ONIC_EXPORT int onic_remote_settle(onic_remote_t *remote, onic_put_t *put);
+
+/** Does an adapter put into memory of this peer, so that its processor takes no part? The lock must
+ *  be held; makes the endpoint if there is none. */
+ONIC_EXPORT bool onic_peer_puts_by_rdma(onic_peer_t *peer);
+
+/**
+ * Can the bytes of puts to this process be seen in the order of their addresses within a put, and
+ * put by put? True only where it is known: reliable connections deliver packets in order, an
+ * adapter writes each from its first byte on, and the bus and this processor keep that order. They
+ * do not where UCX registers memory for relaxed ordering (its IB_PCI_RELAXED_ORDERING: by default
+ * on processors that it knows to be slow otherwise), nor where it cuts puts into pieces for several
+ * paths (MAX_RMA_LANES, MAX_RMA_RAILS). The receiver's answer is what counts; any thread.
+ */
+ONIC_EXPORT bool onic_puts_in_order(void);
+
+#endif
