@@ -1,0 +1,221 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Cutting queued operations into fragments, and sending these as credit allows.
+ */
+#include <string.h>
+
+#include "osc_nicstride/channel/hold.h"
+#include "osc_nicstride/channel/operation.h"
+#include "osc_nicstride/channel/reply.h"
+#include "osc_nicstride/channel/send.h"
+#include "osc_nicstride/channel/start.h"
+#include "osc_nicstride/window/component.h"
+
+/* A get is asked for in pieces of this many bytes, so that several of them share the wire. */
+#define GET_PIECE (1u << 20)
+
+/* One rendezvous moves at most this much. */
+#define RNDV_PIECE (1u << 30)
+
+/* Room in a fragment for a slice of an irregular layout: a third, as a run of 8 bytes of data
+ * takes 3 to 4 bytes of description. */
+#define SLICE_SHARE 3
+
+/** A message under construction: header, then the encoded layout. */
+typedef struct fragment {
+    nicstride_msg_t msg;
+    unsigned char layout[8192];
+} fragment_t;
+
+_Static_assert(offsetof(fragment_t, layout) == sizeof(nicstride_msg_t), "layout follows header");
+
+static uint64_t fragment_bytes(const nicstride_op_t *op, uint64_t room)
+{
+    const uint64_t base = op->module->info[op->peer->rank].base + (uint64_t)op->disp;
+
+    return nicstride_fragment(&op->target, base, op->sent, room, op->granule);
+}
+
+/** Most bytes of a fragment. What the target may have to put aside is no longer than its memory for
+ *  this process, so that the bound of that holds. */
+static size_t longest(const nicstride_op_t *op)
+{
+    const size_t frag = op->peer->frag_max;
+    const uint64_t room = nicstride_credit_room(op->peer->quota->limit);
+
+    if (op->type == NICSTRIDE_MSG_PUT || op->type == NICSTRIDE_MSG_GET)
+        return frag;
+    return room < frag ? (size_t)room : frag;
+}
+
+/** Puts the target layout into the fragment; `*data_p` is how many bytes of data go along, for
+ *  which there is `room`, or 0: what is left of a fragment. */
+static int put_layout(nicstride_op_t *op, fragment_t *f, uint64_t room, uint64_t *data_p)
+{
+    const size_t frag = longest(op);
+    size_t used = 0, cap;
+
+    if (onic_layout_is_contig(&op->target)) {
+        f->msg.disp = op->disp + op->target.offset;
+        *data_p = fragment_bytes(op, room != 0 ? room : frag - sizeof(f->msg));
+        return OMPI_SUCCESS;
+    }
+    if (op->target.nruns == 0) {
+        if (op->encoded_len == 0 &&
+            onic_layout_encode(&op->target, op->encoded, sizeof(op->encoded), &op->encoded_len) !=
+                ONIC_LAYOUT_OK)
+            return OMPI_ERROR;
+        memcpy(f->layout, op->encoded, op->encoded_len);
+        f->msg.layout_len = (uint32_t)op->encoded_len;
+        *data_p = fragment_bytes(op, room != 0 ? room : frag - sizeof(f->msg) - op->encoded_len);
+        return OMPI_SUCCESS;
+    }
+    cap = frag / SLICE_SHARE < sizeof(f->layout) ? frag / SLICE_SHARE : sizeof(f->layout);
+    if (cap > onic_wire_header_max() - sizeof(f->msg))
+        cap = onic_wire_header_max() - sizeof(f->msg);
+    room = fragment_bytes(op, room != 0 ? room : frag - sizeof(f->msg) - cap);
+    if (onic_layout_encode_slice(&op->slice, room, op->granule, f->layout, cap, &used, data_p) !=
+        ONIC_LAYOUT_OK)
+        return OMPI_ERROR;
+    f->msg.layout_len = (uint32_t)used;
+    f->msg.flags |= NICSTRIDE_MSG_SLICE;
+    return OMPI_SUCCESS;
+}
+
+/** How much may be asked for at once; 0: what fits in a fragment. */
+static uint64_t piece_limit(const nicstride_op_t *op)
+{
+    if (op->rndv)
+        return RNDV_PIECE;
+    return op->type == NICSTRIDE_MSG_GET ? GET_PIECE : 0;
+}
+
+static void payload_from(onic_payload_t *p, const onic_layout_t *l, const char *base, uint64_t at,
+                         uint64_t len)
+{
+    p->len = len;
+    p->base = base;
+    if (onic_layout_is_contig(l)) {
+        p->cursor.layout = NULL;
+        p->base = base + l->offset + (int64_t)at;
+    } else {
+        onic_cursor_init(&p->cursor, l, at);
+    }
+}
+
+/** Describes the next fragment: which of the target's bytes, and what data goes with it. */
+static int describe(nicstride_op_t *op, fragment_t *f, onic_payload_t *payload, uint64_t *n_p)
+{
+    nicstride_msg_init(&f->msg, op->type, op->peer->win, op->peer->me);
+    f->msg.disp = op->disp;
+    f->msg.dtype = op->dtype;
+    f->msg.offset = op->sent;
+    f->msg.handle = op->handle;
+    f->msg.flags = op->rndv ? NICSTRIDE_MSG_RNDV : 0;
+    payload->len = 0;
+    if (op->type == NICSTRIDE_MSG_CAS) {
+        *n_p = op->size;
+        f->msg.len = payload->len = 2 * op->size;
+        payload->base = op->cas;
+        payload->cursor.layout = NULL;
+        return OMPI_SUCCESS;
+    }
+    const int rc = put_layout(op, f, piece_limit(op), n_p);
+    f->msg.len = *n_p;
+    f->msg.op = op->op;
+    if (rc == OMPI_SUCCESS && op->sends_data)
+        payload_from(payload, &op->origin, op->origin_base, op->sent, *n_p);
+    return rc;
+}
+
+/** Sends the next fragment of an operation; 0 where there is no credit for it. */
+static int send_fragment_locked(nicstride_op_t *op)
+{
+    nicstride_peer_t *p = op->peer;
+    const onic_cursor_t slice = op->slice;
+    onic_payload_t payload;
+    fragment_t f;
+    uint64_t n = 0;
+    int rc = describe(op, &f, &payload, &n);
+
+    if (rc != OMPI_SUCCESS)
+        return rc;
+    const uint32_t credits = nicstride_msg_credits(&f.msg);
+    if (!nicstride_tx_can_send(&p->tx, p->quota, credits)) {
+        op->slice = slice;
+        p->wants = credits;
+        return 0;
+    }
+    /* A message by itself is likely to be flushed at once: it asks for its acknowledgement itself.
+     */
+    if (op->sent + n == op->size && nicstride_tx_idle(&p->tx) && !nicstride_is_active(op->module))
+        f.msg.count = p->tx.asked = p->tx.sent + credits;
+    op->in_flight++;
+    op->sent += n;
+    rc = nicstride_send_locked(p, &f.msg, payload.len > 0 ? &payload : NULL,
+                               op->rndv && op->type == NICSTRIDE_MSG_PUT ? NICSTRIDE_SEND_RNDV : 0,
+                               nicstride_op_sent_cb, op);
+    if (rc != 0)
+        op->in_flight--;
+    if (rc < 0)
+        return rc;
+    nicstride_count_sent_locked(p, credits);
+    return 1;
+}
+
+/** May the first operation of the queue go on? Not past one that a flush waits for, since the flush
+ *  would never end while other threads keep sending; unless a local flush waits for it. */
+static bool may_send(const nicstride_peer_t *p)
+{
+    return p->head != NULL &&
+           !(p->flushing && p->head->number > p->goal && p->head->number > p->urgent);
+}
+
+/** Nobody would acknowledge what is out, in this window or others: asks. */
+static void ask_for_credit(nicstride_peer_t *p)
+{
+    if (!nicstride_tx_is_short(&p->tx, p->quota, p->wants))
+        return;
+    for (nicstride_peer_t *other = p->process->peers; other != NULL; other = other->next_window) {
+        uint64_t upto;
+        nicstride_msg_t msg;
+
+        /* What is kept for a lock was not sent yet. */
+        nicstride_hold_ask_locked(other);
+        if (other->failed || !nicstride_tx_ask(&other->tx, &upto))
+            continue;
+        nicstride_msg_init(&msg, NICSTRIDE_MSG_FLUSH, other->win, other->me);
+        msg.count = upto;
+        nicstride_tell_locked(other, &msg);
+    }
+}
+
+void nicstride_pump_queue_locked(nicstride_peer_t *p)
+{
+    (void)nicstride_frag_max_locked(p);
+    nicstride_look_locked(p);
+    /* To a failed peer nothing is sent, nor does what is queued wait for its turn. */
+    while (p->failed ? p->head != NULL : may_send(p)) {
+        nicstride_op_t *op = p->head;
+        const int rc = p->failed ? OMPI_ERR_UNREACH : send_fragment_locked(op);
+
+        if (rc == 0) {
+            ask_for_credit(p);
+            break;
+        }
+        if (rc < 0)
+            nicstride_op_fail(op);
+        if (op->sent == op->size) {
+            p->head = op->next;
+            p->queued--;
+            op->queued = false;
+            nicstride_op_finish_locked(op);
+        }
+    }
+    if (p->head == NULL)
+        p->tail = NULL;
+}

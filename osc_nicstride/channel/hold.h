@@ -1,0 +1,66 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Holding locks back (held.h): those of targets on other nodes, one at a time in this process.
+ *
+ * A program may rely on getting several locks in the order in which it asks for them, or processes
+ * that take them in the same order would wait for each other in a circle. So a thread that asks for
+ * a lock first gets the one that it has held back. A lock that one thread asks for while another's
+ * is held back is asked for at once.
+ *
+ * It earns a round trip of the two that lock, put of 8 bytes, unlock took.
+ */
+#ifndef NICSTRIDE_HOLD_H
+#define NICSTRIDE_HOLD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "osc_nicstride/window/module.h"
+
+/** Holds the lock of the peer back instead of asking for it. False where that is not possible. */
+bool nicstride_hold_lock(nicstride_module_t *m, nicstride_peer_t *p, unsigned type);
+
+/** Is the lock of the peer held back, or asked for but not granted yet? Inlined is what happens
+ *  mostly; without the wire lock `false` is sure, to who knows of no other thread in the epoch. */
+static inline bool nicstride_hold_may_be(const nicstride_peer_t *p)
+{
+    return __atomic_load_n(&p->held, __ATOMIC_RELAXED);
+}
+bool nicstride_hold_is_locked(nicstride_peer_t *p);
+
+/** The lock of the peer is wanted, with all that waits for it, and more is to come. Does not wait.
+ *  Wire lock. */
+void nicstride_hold_ask_locked(nicstride_peer_t *p);
+
+/** The same, and waits until it is there, and what waited for it is under way or done. Returns
+ *  MPI_ERR_OTHER where it cannot be had. */
+int nicstride_hold_settle(nicstride_peer_t *p);
+
+/** The same for the lock that this thread holds back, of any peer of any window. Who then cannot be
+ *  reached is noted as failed. */
+void nicstride_hold_settle_mine(void);
+
+/** The epoch ends: where one operation waits for the lock, all goes together, with the release.
+ *  False where there is more to be done, or less. What was sent is to be flushed. */
+bool nicstride_hold_release(nicstride_peer_t *p);
+
+/** The epoch is over, in one way or the other. */
+void nicstride_hold_end(nicstride_peer_t *p);
+void nicstride_hold_end_locked(nicstride_peer_t *p);
+
+/** May an operation whose message has at most `len` bytes be sent, or kept until the lock is
+ * wanted? If not it must go the long way, which waits for the lock. Wire lock. */
+bool nicstride_hold_allows_locked(nicstride_peer_t *p, size_t len);
+
+/** Keeps the message of such an operation; it must ask for its acknowledgement. Wire lock. */
+void nicstride_hold_keep_locked(nicstride_peer_t *p, const void *message, size_t len);
+
+/** A grant of the peer's lock came, or the refusal. False where it is not one of a lock that was
+ *  held back. Wire lock. */
+bool nicstride_hold_granted_locked(nicstride_peer_t *p, bool refused);
+
+#endif

@@ -1,0 +1,48 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file Lost connections; see lost.h. */
+#include "osc_nicstride/channel/lost.h"
+
+bool nicstride_peer_failed_locked(nicstride_peer_t *p)
+{
+    if (!p->failed && onic_peer_lost(p->wire))
+        __atomic_store_n(&p->failed, true, __ATOMIC_RELAXED);
+    return p->failed;
+}
+
+bool nicstride_rank_failed_locked(nicstride_module_t *m, int rank)
+{
+    return m->peer[rank] != NULL ? nicstride_peer_failed_locked(m->peer[rank])
+                                 : onic_peer_lost(m->wire[rank]);
+}
+
+int nicstride_lost_class(const nicstride_peer_t *p)
+{
+    return onic_peer_has_died(p->wire) ? ONIC_ERR_PROC_FAILED : MPI_ERR_OTHER;
+}
+
+bool nicstride_node_has_lost(const nicstride_module_t *m)
+{
+    bool lost = false;
+
+    for (int i = 0; i < m->node.n && !lost && onic_wire_losses() > 0; i++)
+        lost = onic_peer_has_died(m->wire[m->node.ranks[i]]);
+    return lost;
+}
+
+/** Microseconds between two looks for those who have died. */
+#define LOOK_USEC 5000
+
+void nicstride_look_for_dead(uint64_t now)
+{
+    static uint64_t looked, pause;
+
+    if (now - __atomic_load_n(&looked, __ATOMIC_RELAXED) <
+        __atomic_load_n(&pause, __ATOMIC_RELAXED))
+        return;
+    __atomic_store_n(&looked, now, __ATOMIC_RELAXED);
+    __atomic_store_n(&pause, (uint64_t)(LOOK_USEC * onic_ticks_per_usec()), __ATOMIC_RELAXED);
+    (void)onic_wire_look_for_dead();
+}

@@ -1,0 +1,158 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file Starting transfers through slots; see start.h. */
+#include "common/mover/mover.h"
+
+#include "osc_nicstride/channel/hold.h"
+#include "osc_nicstride/channel/observe.h"
+#include "osc_nicstride/channel/operation.h"
+#include "osc_nicstride/channel/reply.h"
+#include "osc_nicstride/channel/send.h"
+#include "osc_nicstride/channel/start.h"
+#include "osc_nicstride/channel/start_internal.h"
+#include "osc_nicstride/window/component.h"
+
+_Static_assert(sizeof(onic_ticket_t) == NICSTRIDE_TICKET_BYTES, "the ticket's room in messages");
+
+bool nicstride_move_works(nicstride_peer_t *p)
+{
+    int known = __atomic_load_n(&p->moves, __ATOMIC_RELAXED);
+
+    if (known == 0) {
+        onic_wire_lock();
+        /* The mover knows machines, and a process may be a node of its own by parameter. */
+        known = (p->local >= 0 || mca_osc_nicstride_component.params.network_slots) &&
+                        onic_mover_reaches_locked(p->wire)
+                    ? 1
+                    : -1;
+        onic_wire_unlock();
+        __atomic_store_n(&p->moves, known, __ATOMIC_RELAXED);
+    }
+    return known > 0;
+}
+
+/** All is packed: the origin's memory may change. */
+static void packed_cb(void *arg, int status)
+{
+    nicstride_op_t *op = arg;
+
+    op->move = NULL;
+    nicstride_op_sent_cb(op, status);
+}
+
+/** All has come. */
+static void taken_cb(void *arg, int status)
+{
+    nicstride_op_t *op = arg;
+
+    op->move = NULL;
+    op->in_flight--;
+    nicstride_op_received_locked(op, op->size - op->received,
+                                 status == OMPI_SUCCESS ? 0 : MPI_ERR_OTHER);
+}
+
+/** The operation's data becomes an end of a transfer, whose ticket is filled in. False where no
+ * slot can be had. */
+static bool lease(nicstride_op_t *op, onic_ticket_t *ticket)
+{
+    const bool get = op->type == NICSTRIDE_MSG_GET;
+    onic_layout_t *l = get ? &op->result : &op->origin;
+    onic_mover_end_t end = {.layout = *l,
+                            .len = op->size,
+                            .base = get ? op->result_base : op->origin_base,
+                            .granule = op->granule,
+                            .done = get ? taken_cb : packed_cb,
+                            .arg = op};
+
+    op->move = get ? onic_mover_expect_locked(op->peer->wire, &end, ticket)
+                   : onic_mover_send_locked(op->peer->wire, &end, ticket);
+    if (op->move != NULL)
+        l->nruns = 0;
+    return op->move != NULL;
+}
+
+/** Gives what the operation took over back to the transfer, for another way. */
+static void take_back(nicstride_transfer_t *t, nicstride_op_t *op)
+{
+    t->target = op->target;
+    t->origin = op->type == NICSTRIDE_MSG_GET ? t->origin : op->origin;
+    t->result = op->result;
+    op->target.nruns = op->origin.nruns = op->result.nruns = 0;
+    op->request = NULL;
+    nicstride_op_free_locked(op);
+}
+
+static nicstride_op_t *prepare(nicstride_transfer_t *t, onic_ticket_t *ticket)
+{
+    nicstride_peer_t *p = t->peer;
+    nicstride_op_t *op;
+
+    nicstride_look_locked(p);
+    if (p->head != NULL || p->flushing || p->failed ||
+        !nicstride_tx_can_send(&p->tx, p->quota, nicstride_credits(0)))
+        return NULL;
+    op = nicstride_op_of_locked(t, true);
+    if (op == NULL)
+        return NULL;
+    op->move = NULL;
+    if (lease(op, ticket))
+        return op;
+    take_back(t, op);
+    return NULL;
+}
+
+static void send_ticket(nicstride_transfer_t *t, nicstride_op_t *op, nicstride_framed_t *f,
+                        const onic_ticket_t *ticket)
+{
+    const onic_payload_t data = {.base = ticket, .len = sizeof(*ticket)};
+    nicstride_peer_t *p = t->peer;
+    const uint32_t credits = nicstride_msg_credits(&f->msg);
+
+    nicstride_observe_begin_locked(p, t->cell, NICSTRIDE_METHOD_MOVER, op->size);
+    nicstride_op_enter_locked(p, op);
+    op->in_flight++;
+    op->sent = op->size;
+    f->msg.handle = op->handle;
+    if (nicstride_tx_idle(&p->tx) && !nicstride_is_active(t->m))
+        f->msg.count = p->tx.asked = p->tx.sent + credits;
+    (void)nicstride_send_locked(p, &f->msg, &data, NICSTRIDE_SEND_INLINE, NULL, NULL);
+    nicstride_count_sent_locked(p, credits);
+}
+
+int nicstride_move_start(nicstride_transfer_t *t, bool *done_p)
+{
+    nicstride_peer_t *p = t->peer;
+    onic_transfer_t *move = NULL;
+    onic_ticket_t ticket;
+    nicstride_framed_t f;
+    nicstride_op_t *op;
+
+    nicstride_msg_init(&f.msg, t->type, p->win, p->me);
+    if (!nicstride_describe(&f, t))
+        return OMPI_ERR_NOT_AVAILABLE;
+    f.msg.op = t->op;
+    f.msg.dtype = t->dtype;
+    f.msg.len = t->target.size;
+    f.msg.flags |= NICSTRIDE_MSG_SLOTS;
+    (void)nicstride_hold_settle(p); /* an error shows with the operation */
+    onic_wire_lock();
+    op = prepare(t, &ticket);
+    if (op != NULL) {
+        move = op->move;
+        send_ticket(t, op, &f, &ticket);
+    }
+    onic_wire_unlock();
+    if (op == NULL)
+        return OMPI_ERR_NOT_AVAILABLE;
+    onic_mover_run(move);
+    /* Packing is part of the call, not work of the application's behind it. */
+    if (t->cell != NULL) {
+        onic_wire_lock();
+        nicstride_observe_started_locked(p);
+        onic_wire_unlock();
+    }
+    *done_p = false;
+    return OMPI_SUCCESS;
+}

@@ -1,0 +1,178 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "osc_nicstride/channel/observe.h"
+#include "osc_nicstride/window/module.h"
+#include "osc_nicstride/channel/wake.h"
+
+#include <stdlib.h>
+
+#include "common/wire/presence.h"
+
+/** Between a call and the flush behind it there is no work of the application if this few
+ *  microseconds pass. */
+#define AT_ONCE_USEC 1
+
+/** What was learned of one process of the node, for all windows, or of the network. */
+typedef struct known {
+    struct known *next;
+    onic_learn_t learn;
+    bool network;
+} known_t;
+
+/* Wire lock. */
+static known_t *all_known;
+
+/* What was learned of all processes on other nodes: the same network is before them. Wire lock. */
+static onic_learn_t *network;
+
+/* Set once, before the first is known. */
+static double ticks_per_usec;
+
+/** Where transfers to a process are learned; NULL where memory is exhausted. */
+static onic_learn_t *learn_locked(const nicstride_peer_t *p)
+{
+    onic_learn_t **learn = p->local >= 0 ? &p->process->learn : &network;
+    known_t *k;
+
+    if (*learn != NULL)
+        return *learn;
+    k = calloc(1, sizeof(*k));
+    if (k == NULL)
+        return NULL;
+    if (ticks_per_usec == 0)
+        ticks_per_usec = onic_ticks_per_usec();
+    k->network = p->local < 0;
+    k->next = all_known;
+    all_known = k;
+    *learn = &k->learn;
+    return *learn;
+}
+
+/** Finds the peer's signs of life, and where to note what is learned. Of a process of the node that
+ *  shows none it cannot be told whether a transfer took long or its target was away. */
+static void look_up(nicstride_peer_t *p)
+{
+    onic_wire_lock();
+    p->presence = onic_peer_presence(p->wire);
+    p->learn = p->presence != NULL || p->local < 0 ? learn_locked(p) : NULL;
+    if (p->learn == NULL)
+        p->presence = NULL;
+    onic_wire_unlock();
+    __atomic_store_n(&p->looked_up, true, __ATOMIC_RELEASE);
+}
+
+static const onic_presence_t *presence_of(nicstride_peer_t *p)
+{
+    if (!__atomic_load_n(&p->looked_up, __ATOMIC_ACQUIRE))
+        look_up(p);
+    return p->presence;
+}
+
+nicstride_presence_t nicstride_presence(nicstride_peer_t *p)
+{
+    const onic_presence_t *presence = presence_of(p);
+    uint64_t recent, now;
+
+    if (presence == NULL)
+        return NICSTRIDE_PRESENT;
+    if (onic_presence_is_away(presence))
+        return NICSTRIDE_SERVED;
+    recent = (uint64_t)(ONIC_PRESENCE_USEC * ticks_per_usec);
+    now = onic_ticks();
+    /* The clock is read once for an operation and its flush: it takes as long as all else here. */
+    __atomic_store_n(&p->looked, now, __ATOMIC_RELAXED);
+    /* Who has just answered need not be looked at, which is a cache miss on both sides. */
+    if (now - __atomic_load_n(&p->answered, __ATOMIC_RELAXED) < recent ||
+        onic_presence_is_fresh(presence, recent))
+        return NICSTRIDE_PRESENT;
+    return nicstride_can_wake(p) ? NICSTRIDE_SERVED : NICSTRIDE_ABSENT;
+}
+
+onic_learned_t nicstride_observed(nicstride_peer_t *p, nicstride_direction_t dir,
+                                  const onic_layout_t *origin, const onic_layout_t *target)
+{
+    (void)presence_of(p);
+    if (p->learn == NULL)
+        return ONIC_MODEL_ALONE;
+    if (onic_layout_is_contig(origin) && onic_layout_is_contig(target))
+        return (onic_learned_t){.cell = onic_learn_contiguous(p->learn, dir, target->size),
+                                .budget = &p->learn->budget};
+    return (onic_learned_t){.cell = onic_learn_cell(p->learn, dir, origin, target),
+                            .budget = &p->learn->budget};
+}
+
+static double nsec(uint64_t ticks)
+{
+    return (double)ticks * 1000 / ticks_per_usec;
+}
+
+void nicstride_observe_call(nicstride_peer_t *p, onic_learn_cell_t *cell, nicstride_method_t method,
+                            uint64_t bytes, uint64_t begun)
+{
+    double took = nsec(onic_ticks() - begun);
+
+    onic_wire_lock();
+    onic_learn_note(cell, &p->learn->budget, method, bytes, took);
+    onic_wire_unlock();
+}
+
+void nicstride_observe_begin_locked(nicstride_peer_t *p, onic_learn_cell_t *cell,
+                                    nicstride_method_t method, uint64_t bytes)
+{
+    p->trial.cell = cell;
+    if (cell == NULL || p->live != NULL || !nicstride_tx_idle(&p->tx)) {
+        p->trial.cell = NULL;
+        return;
+    }
+    p->trial.method = method;
+    p->trial.bytes = bytes;
+    p->trial.number = p->enqueued + 1;
+    p->trial.begun = onic_ticks();
+}
+
+void nicstride_observe_started_locked(nicstride_peer_t *p)
+{
+    if (p->trial.cell != NULL)
+        p->trial.started = onic_ticks();
+}
+
+void nicstride_observe_flush_locked(nicstride_peer_t *p)
+{
+    if (p->trial.cell != NULL && (p->enqueued != p->trial.number ||
+                                  nsec(onic_ticks() - p->trial.started) > 1000.0 * AT_ONCE_USEC))
+        p->trial.cell = NULL;
+}
+
+void nicstride_observe_end_locked(nicstride_peer_t *p)
+{
+    nicstride_trial_t *t = &p->trial;
+
+    if (p->learn == NULL)
+        return;
+    __atomic_store_n(&p->answered, __atomic_load_n(&p->looked, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
+    /* Where its server thread has taken over, it had left. */
+    if (t->cell != NULL && !p->failed && p->enqueued == t->number &&
+        (p->presence == NULL || !onic_presence_is_away(p->presence)))
+        onic_learn_note(t->cell, &p->learn->budget, t->method, t->bytes,
+                        nsec(onic_ticks() - t->begun));
+    t->cell = NULL;
+}
+
+void nicstride_learned_each(void (*f)(const onic_learn_t *learn, bool on_network))
+{
+    for (const known_t *k = all_known; k != NULL; k = k->next)
+        f(&k->learn, k->network);
+}
+
+void nicstride_observe_fini(void)
+{
+    network = NULL;
+    while (all_known != NULL) {
+        known_t *k = all_known;
+
+        all_known = k->next;
+        free(k);
+    }
+}

@@ -1,0 +1,92 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Operations that are under way: those of which something is still to be sent, or a reply to come.
+ * What is sent whole and waits for no reply leaves none behind.
+ *
+ * All is called with the wire lock held.
+ */
+#ifndef NICSTRIDE_OPERATION_H
+#define NICSTRIDE_OPERATION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/layout/layout.h"
+#include "osc_nicstride/protocol/message.h"
+#include "osc_nicstride/window/module.h"
+
+struct nicstride_request;
+
+/** One operation under way; wire lock. */
+struct nicstride_op {
+    nicstride_op_t *next;
+    nicstride_op_t *live_next;
+    nicstride_op_t *live_prev;
+    nicstride_module_t *module;
+    nicstride_peer_t *peer;
+    nicstride_msg_type_t type; /**< PUT, GET, ACC, GET_ACC or CAS */
+    bool rndv;
+    bool sends_data; /**< fragments carry data of the origin buffer */
+    uint16_t op;
+    uint16_t dtype;
+    uint32_t granule; /**< bytes of an element that fragments must not tear; 1 for data */
+    int64_t disp;
+    uint64_t size;
+    uint64_t sent;              /**< bytes of the operation given to the wire */
+    uint64_t received;          /**< bytes of replies */
+    uint32_t in_flight;         /**< sends not locally complete, and replies being received */
+    bool queued;                /**< in the peer's queue */
+    bool told;                  /**< its request has ended */
+    bool failing;               /**< it has been told that nothing more will come of it */
+    uint64_t number;            /**< of this operation in the peer's queue, from 1 */
+    struct onic_transfer *move; /**< that moves its data through slots; NULL: none */
+    int error;
+    uint64_t handle;      /**< for replies; 0 where there are none */
+    onic_layout_t origin; /**< PUT, ACC: source; owned */
+    char *origin_base;
+    onic_layout_t result; /**< GET, GET_ACC: destination; owned */
+    char *result_base;
+    onic_layout_t target; /**< owned */
+    onic_cursor_t slice;  /**< list-form target: where the next slice begins */
+    size_t encoded_len;   /**< stride-form target: its encoding */
+    unsigned char encoded[ONIC_LAYOUT_ENCODED_MAX];
+    unsigned char cas[128]; /**< CAS: compare, then new value */
+    struct nicstride_request *request;
+};
+
+/** An operation object with undefined contents, perhaps one that was used before; NULL: memory
+ *  exhausted. */
+nicstride_op_t *nicstride_op_take_locked(void);
+/** Gives it its name for replies. False where memory is exhausted. */
+bool nicstride_op_name_locked(nicstride_op_t *op);
+/** Frees one that is in no list, with what it owns. */
+void nicstride_op_free_locked(nicstride_op_t *op);
+/** Enters an operation into its peer's list of those that are not locally complete. */
+void nicstride_op_live_locked(nicstride_op_t *op);
+/** Does it end with a reply? */
+bool nicstride_op_wants_reply(const nicstride_op_t *op);
+/** A reply's bytes were put in place (or failed): accounts for them. */
+void nicstride_op_received_locked(nicstride_op_t *op, uint64_t bytes, int error);
+/** Ends the operation once nothing of it is under way any more. */
+void nicstride_op_finish_locked(nicstride_op_t *op);
+/** Nothing more will come of it. */
+void nicstride_op_fail(nicstride_op_t *op);
+/** A send of an operation is over; for onic_peer_send. */
+void nicstride_op_sent_cb(void *op, int status);
+
+/** Ends all operations to a peer that will not answer, with an error: at once, or when their sends
+ *  are over. */
+void nicstride_ops_fail_locked(nicstride_peer_t *p);
+/** Is a send of an operation, or of another message, to the peer still under way? */
+bool nicstride_ops_in_flight_locked(const nicstride_peer_t *p);
+/** Frees the operations that a peer will never end, the wire being closed. */
+void nicstride_ops_drop(nicstride_peer_t *p);
+/** Frees the operation objects kept for reuse, at the end of the process. */
+void nicstride_ops_fini(void);
+
+#endif

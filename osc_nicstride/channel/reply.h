@@ -1,0 +1,56 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * What comes back to an origin: acknowledgements and data, by message or in the shared cache line
+ * (slot.h).
+ *
+ * All is called with the wire lock held.
+ */
+#ifndef NICSTRIDE_REPLY_H
+#define NICSTRIDE_REPLY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/wire/wire.h"
+#include "osc_nicstride/protocol/message.h"
+#include "osc_nicstride/window/module.h"
+
+/** A message of a peer, checked but for what it says of the window's memory. */
+typedef struct nicstride_incoming {
+    nicstride_module_t *m;
+    nicstride_peer_t *p;
+    const nicstride_msg_t *msg;
+    const void *layout;
+    const void *data;
+    size_t len;
+    onic_rndv_t *rndv;
+} nicstride_incoming_t;
+
+/** The peer has acknowledged so many credits, with an error class or 0; sends what may go now. */
+void nicstride_acknowledged_locked(nicstride_peer_t *p, uint64_t count, int error);
+
+/** GET_DATA or ACC_DATA: data for an operation of ours. */
+void nicstride_on_data(const nicstride_incoming_t *in);
+
+/** Takes what the peer answered in its slot. */
+void nicstride_take_answer_locked(nicstride_peer_t *p);
+
+/** Has the peer answered there? Then that is taken. To be called wherever its answers are waited
+ *  for, and before it is asked for another. */
+static inline bool nicstride_look_locked(nicstride_peer_t *p)
+{
+    if (p->slot == NULL || !nicstride_slot_look(p->slot, &p->slot_seen))
+        return false;
+    nicstride_take_answer_locked(p);
+    return true;
+}
+
+/** An error class as a peer reports it; what is none becomes MPI_ERR_OTHER. */
+int nicstride_error_class(int status);
+
+#endif

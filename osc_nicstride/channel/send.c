@@ -1,0 +1,328 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file Sending a message; see send.h. */
+#include "osc_nicstride/channel/send.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/layout/pack.h"
+#include "osc_nicstride/channel/hold.h"
+#include "osc_nicstride/protocol/batch.h"
+#include "osc_nicstride/protocol/compact.h"
+#include "osc_nicstride/window/component.h"
+
+enum { MARK_BYTES = 1 };
+
+/* Fragments have room for the header, a layout and some data. */
+#define FRAG_MIN 1024
+
+/** A batch that is filled, or on its way to the wire, which may keep it until the send is over. */
+typedef struct nicstride_sent_batch {
+    struct nicstride_sent_batch *next;
+    nicstride_peer_t *peer; /**< while the wire has it */
+    nicstride_batch_t batch;
+} sent_batch_t;
+
+/* Those that are not in use. */
+static sent_batch_t *spare;
+static unsigned spares;
+#define SPARES_MAX 64
+
+/* Peers for whom something waits. */
+static nicstride_peer_t *waiting;
+
+bool nicstride_collects;
+
+size_t nicstride_inline_max(bool far)
+{
+    const nicstride_limits_t *l = &mca_osc_nicstride_component.limits;
+    const size_t room = onic_wire_header_max() - sizeof(nicstride_msg_t);
+    const size_t most = far ? l->far : l->near;
+
+    return most < room ? most : room;
+}
+
+size_t nicstride_frag_max_locked(nicstride_peer_t *p)
+{
+    if (p->frag_max == 0) {
+        p->frag_max = onic_peer_frag_max(p->wire);
+        /* Whatever the transport was told: smaller ones than this it has to cut by itself. */
+        if (p->frag_max < FRAG_MIN)
+            p->frag_max = FRAG_MIN;
+    }
+    return p->frag_max;
+}
+
+void nicstride_give_up_locked(nicstride_peer_t *p)
+{
+    __atomic_store_n(&p->failed, true, __ATOMIC_RELAXED);
+    onic_peer_give_up(p->wire);
+}
+
+/* ---- batches ----------------------------------------------------------------------------------
+ */
+
+static sent_batch_t *take(void)
+{
+    sent_batch_t *b = spare;
+
+    if (b == NULL) {
+        b = malloc(sizeof(*b));
+    } else {
+        spare = b->next;
+        spares--;
+    }
+    if (b != NULL)
+        b->batch.len = b->batch.messages = 0;
+    return b;
+}
+
+static void give(sent_batch_t *b)
+{
+    if (spares == SPARES_MAX) {
+        free(b);
+        return;
+    }
+    b->next = spare;
+    spare = b;
+    spares++;
+}
+
+static void batch_sent_cb(void *arg, int status)
+{
+    sent_batch_t *b = arg;
+
+    if (status != OMPI_SUCCESS)
+        nicstride_give_up_locked(b->peer);
+    b->peer->posting--;
+    give(b);
+}
+
+static void alone_sent_cb(void *arg, int status)
+{
+    nicstride_peer_t *p = arg;
+
+    if (status != OMPI_SUCCESS)
+        nicstride_give_up_locked(p);
+    p->posting--;
+}
+
+static void send_alone(nicstride_peer_t *p, const void *message, size_t len)
+{
+    const int rc = onic_peer_send(p->wire, ONIC_AM_OSC, message, len, NULL, 0, alone_sent_cb, p);
+
+    if (rc == 0)
+        p->posting++;
+    else if (rc < 0)
+        nicstride_give_up_locked(p);
+}
+
+static void send_batch(nicstride_peer_t *p, sent_batch_t *b)
+{
+    static const unsigned char mark[MARK_BYTES] = {NICSTRIDE_BATCH_MARK};
+    const onic_payload_t payload = {.base = b->batch.bytes, .len = b->batch.len};
+
+    nicstride_add(&nicstride_counters.batches, 1);
+    b->peer = p;
+    const int rc =
+        onic_peer_send(p->wire, ONIC_AM_OSC, mark, sizeof(mark), &payload, 0, batch_sent_cb, b);
+    if (rc == 0)
+        p->posting++;
+    if (rc < 0)
+        nicstride_give_up_locked(p);
+    if (rc != 0)
+        give(b);
+}
+
+static void enlist(nicstride_peer_t *p)
+{
+    p->waiting.next = waiting;
+    p->waiting.link = &waiting;
+    if (waiting != NULL)
+        waiting->waiting.link = &p->waiting.next;
+    waiting = p;
+    onic_wire_defer(ONIC_AM_OSC);
+}
+
+/** Takes what waits away from the peer. */
+static sent_batch_t *withdraw(nicstride_peer_t *p)
+{
+    sent_batch_t *b = p->waiting.batch;
+
+    *p->waiting.link = p->waiting.next;
+    if (p->waiting.next != NULL)
+        p->waiting.next->waiting.link = p->waiting.link;
+    __atomic_store_n(&p->waiting.batch, NULL, __ATOMIC_RELAXED);
+    return b;
+}
+
+void nicstride_send_waiting_locked(nicstride_peer_t *p)
+{
+    size_t at = 0, len;
+    const void *message;
+
+    if (p->waiting.batch == NULL)
+        return;
+    sent_batch_t *b = withdraw(p);
+
+    if (b->batch.messages == 1 &&
+        nicstride_batch_next(b->batch.bytes, b->batch.len, &at, &message, &len)) {
+        send_alone(p, message, len);
+        give(b);
+        return;
+    }
+    send_batch(p, b);
+}
+
+int nicstride_send_all_waiting_locked(void)
+{
+    int n = 0;
+
+    for (; waiting != NULL; n++)
+        nicstride_send_waiting_locked(waiting);
+    return n;
+}
+
+static size_t batch_max(nicstride_peer_t *p)
+{
+    const size_t frag = nicstride_frag_max_locked(p) - MARK_BYTES;
+
+    return frag < NICSTRIDE_BATCH_MAX ? frag : NICSTRIDE_BATCH_MAX;
+}
+
+/** False where memory is exhausted or the message is too long; nothing waits then. */
+static bool add(nicstride_peer_t *p, const void *message, size_t len)
+{
+    const size_t max = batch_max(p);
+
+    if (p->waiting.batch != NULL &&
+        !nicstride_batch_is_full(&p->waiting.batch->batch, p->tx.window) &&
+        nicstride_batch_add(&p->waiting.batch->batch, max, message, len))
+        return true;
+    nicstride_send_waiting_locked(p);
+    sent_batch_t *b = take();
+    if (b == NULL)
+        return false;
+    if (!nicstride_batch_add(&b->batch, max, message, len)) {
+        give(b);
+        return false;
+    }
+    __atomic_store_n(&p->waiting.batch, b, __ATOMIC_RELAXED);
+    enlist(p);
+    return true;
+}
+
+bool nicstride_bundle_locked(nicstride_peer_t *p, const nicstride_piece_t *pieces, unsigned n)
+{
+    const size_t max = batch_max(p);
+    sent_batch_t *b = take();
+    bool fits = b != NULL;
+
+    for (unsigned i = 0; i < n && fits; i++)
+        fits = nicstride_batch_add(&b->batch, max, pieces[i].bytes, pieces[i].len);
+    if (!fits) {
+        if (b != NULL)
+            give(b);
+        return false;
+    }
+    nicstride_send_waiting_locked(p);
+    send_batch(p, b);
+    return true;
+}
+
+void nicstride_drop_waiting_locked(nicstride_peer_t *p)
+{
+    if (p->waiting.batch != NULL)
+        give(withdraw(p));
+}
+
+void nicstride_send_fini(void)
+{
+    while (spare != NULL) {
+        sent_batch_t *b = spare;
+
+        spare = b->next;
+        free(b);
+    }
+    spares = 0;
+}
+
+/* ---- messages ---------------------------------------------------------------------------------
+ */
+
+void nicstride_post_locked(nicstride_peer_t *p, const void *message, size_t len, bool may_wait)
+{
+    may_wait = may_wait || nicstride_collects;
+    if (!may_wait && p->waiting.batch == NULL) {
+        if (len > ONIC_SEND_NOW_MAX || !onic_peer_send_now(p->wire, ONIC_AM_OSC, message, len))
+            send_alone(p, message, len);
+        return;
+    }
+    /* Not past what waits already. */
+    if (!add(p, message, len))
+        send_alone(p, message, len);
+    else if (!may_wait)
+        nicstride_send_waiting_locked(p);
+}
+
+/** Header, layout and data in one piece. Eight bytes are by far the most frequent. */
+static size_t put_together(unsigned char *bytes, nicstride_msg_t *msg, const onic_payload_t *data)
+{
+    const size_t len = data != NULL ? data->len : 0;
+
+    if (len > 0 && (msg->flags & NICSTRIDE_MSG_SLOTS) == 0)
+        msg->flags |= NICSTRIDE_MSG_INLINE;
+    unsigned char *end = bytes + nicstride_msg_encode(msg, bytes);
+    if (msg->layout_len > 0) {
+        memcpy(end, msg + 1, msg->layout_len);
+        end += msg->layout_len;
+    }
+    if (len == 0)
+        return (size_t)(end - bytes);
+    if (data->cursor.layout == NULL) {
+        onic_copy_few(end, data->base, len);
+    } else {
+        onic_cursor_t from = data->cursor;
+
+        onic_pack(&from, data->base, end, len);
+    }
+    return (size_t)(end - bytes) + len;
+}
+
+static int send_inline(nicstride_peer_t *p, nicstride_msg_t *msg, const onic_payload_t *data,
+                       unsigned flags)
+{
+    unsigned char bytes[sizeof(nicstride_framed_t) + NICSTRIDE_INLINE_MAX];
+    const size_t len = put_together(bytes, msg, data);
+
+    if ((flags & NICSTRIDE_SEND_OPERATION) != 0 && p->held)
+        nicstride_hold_keep_locked(p, bytes, len);
+    else
+        nicstride_post_locked(p, bytes, len, (flags & NICSTRIDE_SEND_MAY_WAIT) != 0);
+    return 1;
+}
+
+int nicstride_send_locked(nicstride_peer_t *p, nicstride_msg_t *msg, const onic_payload_t *data,
+                          unsigned flags, onic_send_cb_t cb, void *arg)
+{
+    const size_t header = sizeof(*msg) + msg->layout_len;
+    int rc;
+
+    if ((flags & NICSTRIDE_SEND_INLINE) != 0 ||
+        ((data == NULL || data->len == 0) && msg->layout_len <= NICSTRIDE_INLINE_LAYOUT))
+        return send_inline(p, msg, data, flags);
+    nicstride_send_waiting_locked(p);
+    rc = onic_peer_send(p->wire, ONIC_AM_OSC, msg, header, data,
+                        (flags & NICSTRIDE_SEND_RNDV) != 0 ? ONIC_SEND_RNDV : 0, cb, arg);
+    if (rc < 0)
+        nicstride_give_up_locked(p);
+    return rc;
+}
+
+void nicstride_tell_locked(nicstride_peer_t *p, nicstride_msg_t *msg)
+{
+    (void)nicstride_send_locked(p, msg, NULL, 0, NULL, NULL);
+}

@@ -1,0 +1,105 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Sending a message to a peer: the one place where it is decided how it travels.
+ *
+ * - inline: header, layout and data in one piece that is copied. It goes alone, at once; or in a
+ *   batch (batch.h) with others to the same peer, where it may wait or some wait already;
+ * - beside: a fragment whose data UCX takes from where it lies, behind all that waits;
+ * - by rendezvous.
+ *
+ * What waits is sent when the batch is full, before anything else that is sent to the same peer (so
+ * that messages keep their order), by every flush, and whenever anybody progresses the wire: an MPI
+ * thread that waits for anything, or the server thread, which is woken for that. So nothing waits
+ * while anybody waits for it; while the origin is away from MPI and has no server thread, it may
+ * stay until the origin's next call. Batches make a burst of fetch_and_op 6 times as fast.
+ *
+ * All is called with the wire lock held.
+ */
+#ifndef NICSTRIDE_SEND_H
+#define NICSTRIDE_SEND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/wire/wire.h"
+#include "osc_nicstride/protocol/limits.h"
+#include "osc_nicstride/protocol/message.h"
+#include "osc_nicstride/window/module.h"
+
+enum {
+    NICSTRIDE_SEND_MAY_WAIT = 1, /**< for others to the same peer */
+    NICSTRIDE_SEND_RNDV = 2,     /**< the data by rendezvous */
+    NICSTRIDE_SEND_OPERATION =
+        4,                    /**< of an epoch: it waits with a lock that is held back (hold.h) */
+    NICSTRIDE_SEND_INLINE = 8 /**< the data, up to NICSTRIDE_INLINE_MAX bytes, is copied */
+};
+
+/** A message with room for what lies behind its header. */
+typedef struct nicstride_framed {
+    nicstride_msg_t msg;
+    unsigned char layout[NICSTRIDE_INLINE_LAYOUT];
+} nicstride_framed_t;
+
+/**
+ * Sends a message. A failure is printed by the wire and marks the peer as failed, which ends all
+ * waiting for it with an error.
+ *
+ * @param msg   its layout, if it has one, lies right behind it in memory; gets the flag
+ *              NICSTRIDE_MSG_INLINE where that is how it travels
+ * @param data  NULL: none. Or a ticket, with NICSTRIDE_MSG_SLOTS and NICSTRIDE_SEND_INLINE
+ * @param cb    as of onic_peer_send; may be NULL where the data is copied or there is none
+ * @return as onic_peer_send
+ */
+int nicstride_send_locked(nicstride_peer_t *p, nicstride_msg_t *msg, const onic_payload_t *data,
+                          unsigned flags, onic_send_cb_t cb, void *arg);
+
+/** The same for a message that is all header. */
+void nicstride_tell_locked(nicstride_peer_t *p, nicstride_msg_t *msg);
+
+/** Sends a message that is encoded already, of one piece, which is copied. */
+void nicstride_post_locked(nicstride_peer_t *p, const void *message, size_t len, bool may_wait);
+
+/** One of several messages. */
+typedef struct nicstride_piece {
+    const void *bytes;
+    size_t len;
+} nicstride_piece_t;
+
+/** Sends these messages in one, alone, after what waits. False where they do not fit or memory is
+ *  exhausted: they were not sent. */
+bool nicstride_bundle_locked(nicstride_peer_t *p, const nicstride_piece_t *pieces, unsigned n);
+
+/** Does something wait for this peer? A guess, where the lock is not held. */
+static inline bool nicstride_waits_for_others(const nicstride_peer_t *p)
+{
+    return __atomic_load_n(&p->waiting.batch, __ATOMIC_RELAXED) != NULL;
+}
+
+/** Sends what waits for this peer. */
+void nicstride_send_waiting_locked(nicstride_peer_t *p);
+/** Sends what waits for anybody; returns how many batches. */
+int nicstride_send_all_waiting_locked(void);
+/** Forgets what waits, before the peer is freed. */
+void nicstride_drop_waiting_locked(nicstride_peer_t *p);
+/** Frees the memory kept for reuse, at the end of the process. */
+void nicstride_send_fini(void);
+
+/** While this holds, all short messages to anybody wait: the replies to what came in one message
+ *  go back in one. Whoever ends it calls nicstride_send_all_waiting_locked. */
+extern bool nicstride_collects;
+
+/** A message to the peer does not get out: nothing waits for it any more, in whatever window. */
+void nicstride_give_up_locked(nicstride_peer_t *p);
+
+/** The most bytes of inline data in a message of a peer's, `far` in active target to another
+ *  node. */
+size_t nicstride_inline_max(bool far);
+
+/** Bytes of header and payload that go in one fragment to the peer. Makes the connection. */
+size_t nicstride_frag_max_locked(nicstride_peer_t *p);
+
+#endif

@@ -1,0 +1,310 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file Starting transfers by message; see start.h. */
+#include "osc_nicstride/channel/start.h"
+#include "osc_nicstride/channel/start_internal.h"
+
+#include <sched.h>
+#include <string.h>
+
+#include "osc_nicstride/channel/hold.h"
+#include "osc_nicstride/channel/lost.h"
+#include "osc_nicstride/channel/observe.h"
+#include "osc_nicstride/channel/operation.h"
+#include "osc_nicstride/channel/reply.h"
+#include "osc_nicstride/channel/send.h"
+#include "osc_nicstride/channel/wait.h"
+#include "osc_nicstride/window/component.h"
+
+/* An origin that queues more than this waits: memory stays bounded however much is asked. */
+#define QUEUE_MAX 1024
+
+/* Turns of progress that a short operation waits for credit before it is queued, and those between
+ * which other threads have theirs. */
+#define FULL_TURNS   256
+#define LOCKED_TURNS 32
+
+void nicstride_count_sent_locked(nicstride_peer_t *p, uint32_t credits)
+{
+    nicstride_tx_send(&p->tx, p->quota, credits);
+    nicstride_add(&nicstride_counters.messages, 1);
+}
+
+nicstride_op_t *nicstride_op_of_locked(nicstride_transfer_t *t, bool queued)
+{
+    nicstride_op_t *op = nicstride_op_take_locked();
+
+    if (op == NULL)
+        return NULL;
+    memset(op, 0, offsetof(nicstride_op_t, origin));
+    op->origin.nruns = op->target.nruns = op->result.nruns = 0;
+    op->module = t->m;
+    op->peer = t->peer;
+    op->type = t->type;
+    op->op = t->op;
+    op->dtype = t->dtype;
+    op->granule = t->granule;
+    op->disp = t->disp;
+    op->size = t->target.size;
+    op->sends_data = t->has_origin && t->type != NICSTRIDE_MSG_GET;
+    op->origin_base = t->origin_base;
+    op->result_base = t->result_base;
+    op->request = NULL;
+    op->encoded_len = 0;
+    if (nicstride_op_wants_reply(op) && !nicstride_op_name_locked(op)) {
+        nicstride_op_free_locked(op);
+        return NULL;
+    }
+    op->request = t->request;
+    if (nicstride_op_wants_reply(op))
+        onic_layout_move(&op->result, &t->result);
+    if (!queued)
+        return op;
+    onic_layout_move(&op->target, &t->target);
+    if (op->type == NICSTRIDE_MSG_CAS) {
+        memcpy(op->cas, t->origin_base, op->size);
+        memcpy(op->cas + op->size, t->swap, op->size);
+    } else if (op->sends_data) {
+        onic_layout_move(&op->origin, &t->origin);
+    }
+    return op;
+}
+
+void nicstride_op_enter_locked(nicstride_peer_t *p, nicstride_op_t *op)
+{
+    __atomic_store_n(&p->enqueued, p->enqueued + 1, __ATOMIC_RELAXED);
+    if (op == NULL)
+        return;
+    op->number = p->enqueued;
+    nicstride_op_live_locked(op);
+}
+
+/* ---- at once ----------------------------------------------------------------------------------
+ */
+
+/** Over a network a message costs many times what the bytes of a short one do, and in active target
+ *  nobody waits for the first before the epoch closes. */
+static bool waits_for_others(const nicstride_transfer_t *t)
+{
+    return t->peer->local < 0 && nicstride_is_active(t->m);
+}
+
+/** May an operation be sent now, before anything else that is to be sent? Where only the target's
+ *  acknowledgements are missing they get a moment to come. */
+static bool may_start(nicstride_peer_t *p, uint32_t credits, size_t len)
+{
+    if (!nicstride_hold_allows_locked(p, len))
+        return false;
+    for (int turn = 0; p->head == NULL && !p->flushing && !p->failed; turn++) {
+        nicstride_look_locked(p);
+        if (nicstride_tx_can_send(&p->tx, p->quota, credits))
+            return true;
+        if (turn == FULL_TURNS || nicstride_tx_is_short(&p->tx, p->quota, credits))
+            return false;
+        nicstride_send_waiting_locked(p);
+        onic_wire_progress_locked();
+        if (turn % LOCKED_TURNS == LOCKED_TURNS - 1) {
+            onic_wire_unlock();
+            sched_yield();
+            onic_wire_lock();
+        }
+    }
+    return false;
+}
+
+/** Bytes of the data that the target is sent. */
+static uint64_t sent_bytes(const nicstride_transfer_t *t)
+{
+    if (t->type == NICSTRIDE_MSG_GET || !t->has_origin)
+        return 0;
+    return t->type == NICSTRIDE_MSG_CAS ? 2 * t->target.size : t->target.size;
+}
+
+static bool is_short(const nicstride_transfer_t *t)
+{
+    const bool replies = t->type != NICSTRIDE_MSG_PUT && t->type != NICSTRIDE_MSG_ACC;
+    const uint64_t bytes = sent_bytes(t) > t->target.size ? sent_bytes(t) : t->target.size;
+
+    return bytes <= nicstride_inline_max(!replies && waits_for_others(t)) &&
+           t->peer->rank != t->m->rank;
+}
+
+bool nicstride_describe(nicstride_framed_t *f, const nicstride_transfer_t *t)
+{
+    const onic_layout_t *l = &t->target;
+    uint64_t described = 0;
+    size_t used = 0;
+    onic_cursor_t all;
+
+    f->msg.disp = t->disp;
+    if (onic_layout_is_contig(l)) {
+        f->msg.disp += l->offset;
+        return true;
+    }
+    if (l->nruns == 0) {
+        if (onic_layout_encode(l, f->layout, sizeof(f->layout), &used) != ONIC_LAYOUT_OK)
+            return false;
+    } else {
+        onic_cursor_init(&all, l, 0);
+        if (onic_layout_encode_slice(&all, l->size, t->granule, f->layout, sizeof(f->layout), &used,
+                                     &described) != ONIC_LAYOUT_OK ||
+            described != l->size)
+            return false;
+        f->msg.flags |= NICSTRIDE_MSG_SLICE;
+    }
+    f->msg.layout_len = (uint32_t)used;
+    return true;
+}
+
+/** What the message carries. `pair` has room for both values of a compare-and-swap. */
+static void set_data(onic_payload_t *data, const nicstride_transfer_t *t, unsigned char *pair)
+{
+    data->len = sent_bytes(t);
+    data->cursor.layout = NULL;
+    if (data->len == 0)
+        return;
+    if (t->type == NICSTRIDE_MSG_CAS) {
+        memcpy(pair, t->origin_base, t->target.size);
+        memcpy(pair + t->target.size, t->swap, t->target.size);
+        data->base = pair;
+    } else if (onic_layout_is_contig(&t->origin)) {
+        data->base = t->origin_base + t->origin.offset;
+    } else {
+        data->base = t->origin_base;
+        onic_cursor_init(&data->cursor, &t->origin, 0);
+    }
+}
+
+/** The first message goes at once, since it may be the only one, and asks for its acknowledgement
+ *  where somebody waits for that: in active target only where that comes with a reply, and never
+ * for a request, whose answer must not lie where only a flush would look. */
+static void send_now(nicstride_transfer_t *t, nicstride_msg_t *msg, const onic_payload_t *data,
+                     nicstride_op_t *op, uint32_t credits)
+{
+    nicstride_peer_t *p = t->peer;
+    const bool first = nicstride_tx_idle(&p->tx) && !waits_for_others(t);
+
+    nicstride_observe_begin_locked(p, t->cell, NICSTRIDE_METHOD_PACK, t->target.size);
+    nicstride_op_enter_locked(p, op);
+    msg->handle = op != NULL ? op->handle : 0;
+    if (first && t->request == NULL && (op != NULL || !nicstride_is_active(t->m)))
+        msg->count = p->tx.asked = p->tx.sent + credits;
+    (void)nicstride_send_locked(p, msg, data,
+                                NICSTRIDE_SEND_INLINE | NICSTRIDE_SEND_OPERATION |
+                                    (first ? 0 : NICSTRIDE_SEND_MAY_WAIT),
+                                NULL, NULL);
+    nicstride_count_sent_locked(p, credits);
+    if (op != NULL)
+        op->sent = op->size;
+    nicstride_observe_started_locked(p);
+}
+
+/** All of it in one message. False where it is too long for that, or something stands before it. */
+static bool start_now(nicstride_transfer_t *t, bool *done_p)
+{
+    unsigned char pair[2 * NICSTRIDE_ELEMENT_MAX];
+    nicstride_peer_t *p = t->peer;
+    nicstride_op_t *op = NULL;
+    onic_payload_t data;
+    nicstride_framed_t f;
+    uint32_t credits;
+    bool started;
+
+    if (!is_short(t))
+        return false;
+    nicstride_msg_init(&f.msg, t->type, t->m->info[p->rank].win, (uint32_t)t->m->rank);
+    if (!nicstride_describe(&f, t) ||
+        sizeof(f.msg) + f.msg.layout_len + sent_bytes(t) > onic_wire_header_max())
+        return false;
+    f.msg.op = t->op;
+    f.msg.dtype = t->dtype;
+    f.msg.len = t->type == NICSTRIDE_MSG_CAS ? 2 * t->target.size : t->target.size;
+    set_data(&data, t, pair);
+    credits = nicstride_msg_credits(&f.msg);
+    *done_p = t->type == NICSTRIDE_MSG_PUT || t->type == NICSTRIDE_MSG_ACC;
+    onic_wire_lock();
+    started = may_start(p, credits, sizeof(f.msg) + f.msg.layout_len + data.len) &&
+              (*done_p || (op = nicstride_op_of_locked(t, false)) != NULL);
+    if (started)
+        send_now(t, &f.msg, &data, op, credits);
+    onic_wire_unlock();
+    return started;
+}
+
+/* ---- queued -----------------------------------------------------------------------------------
+ */
+
+static bool has_room(void *arg)
+{
+    nicstride_peer_t *p = arg;
+
+    nicstride_pump_locked(p);
+    return p->queued < QUEUE_MAX || nicstride_peer_failed_locked(p);
+}
+
+static void enqueue(nicstride_peer_t *p, nicstride_op_t *op)
+{
+    if (op->target.nruns != 0)
+        onic_cursor_init(&op->slice, &op->target, 0);
+    op->next = NULL;
+    op->queued = true;
+    nicstride_op_enter_locked(p, op);
+    p->queued++;
+    if (p->tail != NULL)
+        p->tail->next = op;
+    else
+        p->head = op;
+    p->tail = op;
+}
+
+static int start_queued(nicstride_transfer_t *t, bool rendezvous)
+{
+    nicstride_peer_t *p = t->peer;
+    nicstride_op_t *op;
+
+    (void)nicstride_hold_settle(p); /* an error shows with the operation */
+    onic_wire_lock();
+    if (!has_room(p)) {
+        onic_wire_unlock();
+        nicstride_wait_until(p, has_room, p);
+        onic_wire_lock();
+    }
+    op = nicstride_op_of_locked(t, true);
+    if (op != NULL) {
+        op->rndv = rendezvous;
+        nicstride_observe_begin_locked(
+            p, t->cell, rendezvous ? NICSTRIDE_METHOD_ZCOPY : NICSTRIDE_METHOD_PACK, op->size);
+        enqueue(p, op);
+        nicstride_pump_locked(p);
+        nicstride_observe_started_locked(p);
+    }
+    onic_wire_unlock();
+    return op != NULL ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
+}
+
+int nicstride_message_start(nicstride_transfer_t *t, bool rendezvous, bool *done_p)
+{
+    if (!rendezvous && start_now(t, done_p))
+        return OMPI_SUCCESS;
+    *done_p = false;
+    return start_queued(t, rendezvous);
+}
+
+/* ---- acknowledgements -------------------------------------------------------------------------
+ */
+
+void nicstride_ask_locked(nicstride_peer_t *p, uint64_t goal)
+{
+    const nicstride_op_t *next = p->head;
+    nicstride_msg_t msg;
+    uint64_t upto;
+
+    if ((next != NULL && (next->number <= goal || next->sent > 0)) ||
+        !nicstride_tx_ask(&p->tx, &upto))
+        return;
+    nicstride_msg_init(&msg, NICSTRIDE_MSG_FLUSH, p->win, p->me);
+    msg.count = upto;
+    nicstride_tell_locked(p, &msg);
+}

@@ -1,0 +1,65 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Starting transfers by message. What is short and has nothing before it goes at once, in one
+ * message with its data inline; all else becomes an operation in the peer's queue, from which
+ * fragments are sent as credit allows. Of a transfer through slots the message says where the data
+ * belongs and in which slots it comes (move.c).
+ */
+#ifndef NICSTRIDE_START_H
+#define NICSTRIDE_START_H
+
+#include <stdbool.h>
+
+#include "osc_nicstride/window/transfer.h"
+
+/**
+ * Starts a transfer, and takes over those of its layouts that are needed longer. Waits, with
+ * progress, only where very many operations are queued already. MPI threads, no lock held.
+ *
+ * @param rendezvous  put, get: the data goes by rendezvous; both sides must be contiguous
+ * @param done_p      set to whether it is locally complete; else the transfer's request, if any,
+ *                    will be completed
+ */
+int nicstride_message_start(nicstride_transfer_t *t, bool rendezvous, bool *done_p);
+
+/**
+ * Starts a put, get or accumulate through slots of the receiver's landing area (common/mover).
+ * OMPI_ERR_NOT_AVAILABLE, and nothing was started, where that cannot be now: no slot is free,
+ * something stands before it, or its layout is too irregular for one message. Else as above.
+ */
+int nicstride_move_start(nicstride_transfer_t *t, bool *done_p);
+
+/** Can a transfer to or from the peer go through slots? Finds out the first time. MPI threads, no
+ *  lock held. */
+bool nicstride_move_works(nicstride_peer_t *p);
+
+/** Sends what the peer's credit allows of what is queued. Wire lock. */
+void nicstride_pump_queue_locked(nicstride_peer_t *p);
+
+/** The same. There is nothing mostly: short operations pass the queue by. */
+static inline void nicstride_pump_locked(nicstride_peer_t *p)
+{
+    if (p->head != NULL)
+        nicstride_pump_queue_locked(p);
+}
+
+/** The same for all windows that share the process's quota: what one gives back another may use,
+ * and nobody else may come to send it. Wire lock. */
+static inline void nicstride_pump_all_locked(const nicstride_process_t *process)
+{
+    for (nicstride_peer_t *p = process->peers; p != NULL; p = p->next_window)
+        nicstride_pump_locked(p);
+}
+
+/** Asks the target to acknowledge what it has not, if all operations up to number `goal` are
+ *  sent and it has not been asked. Wire lock. */
+void nicstride_ask_locked(nicstride_peer_t *p, uint64_t goal);
+
+/** Counts a message that is about to be sent, of so many credits. Wire lock. */
+void nicstride_count_sent_locked(nicstride_peer_t *p, uint32_t credits);
+
+#endif

@@ -1,0 +1,131 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "osc_nicstride/channel/wake.h"
+
+#include "osc_nicstride/window/component.h"
+#include "osc_nicstride/channel/lost.h"
+#include "osc_nicstride/channel/operation.h"
+
+/** Microseconds between two looks at all peers. */
+#define LOOK_USEC 10
+
+/** Ticks of a microsecond. Threads that meet here find nearly the same. */
+static double usec(void)
+{
+    static double known;
+    double ticks;
+
+    __atomic_load(&known, &ticks, __ATOMIC_RELAXED);
+    if (ticks == 0) {
+        ticks = onic_ticks_per_usec();
+        __atomic_store(&known, &ticks, __ATOMIC_RELAXED);
+    }
+    return ticks;
+}
+
+static void find_door_locked(nicstride_peer_t *p)
+{
+    const int can = onic_peer_can_wake(p->wire) ? 1 : -1;
+
+    if (can > 0)
+        p->presence_there = onic_peer_presence(p->wire);
+    __atomic_store_n(&p->wakes, can, __ATOMIC_RELEASE);
+}
+
+bool nicstride_can_wake(nicstride_peer_t *p)
+{
+    if (__atomic_load_n(&p->wakes, __ATOMIC_ACQUIRE) == 0) {
+        onic_wire_lock();
+        find_door_locked(p);
+        onic_wire_unlock();
+    }
+    return p->wakes > 0;
+}
+
+bool nicstride_can_wake_all(nicstride_module_t *m)
+{
+    bool can = true;
+
+    onic_wire_lock();
+    for (int i = 0; i < m->size && can; i++)
+        can = i == m->rank || onic_peer_can_wake(m->wire[i]);
+    onic_wire_unlock();
+    return can;
+}
+
+/** Its helper thread stands in for it by itself where `away` is set. */
+static bool is_away(const nicstride_peer_t *p, double ticks)
+{
+    return !onic_presence_is_fresh(p->presence_there,
+                                   (uint64_t)(NICSTRIDE_PATIENCE_AWAY * ticks)) &&
+           !onic_presence_is_away(p->presence_there);
+}
+
+void nicstride_wake_waited(nicstride_patience_t *w, nicstride_peer_t *p)
+{
+    const uint64_t now = onic_ticks();
+
+    if (p == NULL || !nicstride_patience_ends(w, now) || !nicstride_can_wake(p) ||
+        !is_away(p, usec()))
+        return;
+    nicstride_patience_knock(w, now, usec());
+    nicstride_add(&nicstride_counters.knocks, 1);
+    onic_peer_wake(p->wire);
+}
+
+/** The oldest operation that has not ended stands for a wait. */
+static void look_after_locked(nicstride_peer_t *p, uint64_t now)
+{
+    if (p->live == NULL)
+        return;
+    if (p->wakes == 0)
+        find_door_locked(p);
+    if (p->wakes < 0)
+        return;
+    if (p->looked_after != p->live->number)
+        nicstride_patience_begin(&p->patience);
+    p->looked_after = p->live->number;
+    if (!nicstride_patience_ends(&p->patience, now) || !is_away(p, usec()))
+        return;
+    nicstride_patience_knock(&p->patience, now, usec());
+    nicstride_add(&nicstride_counters.knocks, 1);
+    onic_peer_wake(p->wire);
+}
+
+static void look_after_all_locked(uint64_t now)
+{
+    opal_hash_table_t *windows = &mca_osc_nicstride_component.windows;
+    void *window, *node;
+    uint32_t name;
+
+    for (int rc = opal_hash_table_get_first_key_uint32(windows, &name, &window, &node);
+         rc == OPAL_SUCCESS;
+         rc = opal_hash_table_get_next_key_uint32(windows, &name, &window, node, &node)) {
+        const nicstride_module_t *m = window;
+
+        for (int i = 0; m->peer != NULL && i < m->size; i++) {
+            if (m->peer[i] != NULL)
+                look_after_locked(m->peer[i], now);
+        }
+    }
+}
+
+int nicstride_look_after_peers(void)
+{
+    static uint64_t looked;
+    const uint64_t now = onic_ticks();
+
+    nicstride_look_for_dead(now);
+    if (__atomic_load_n(&nicstride_counters.requests_live, __ATOMIC_RELAXED) == 0)
+        return 0;
+    if (now - __atomic_load_n(&looked, __ATOMIC_RELAXED) < (uint64_t)(LOOK_USEC * usec()))
+        return 0;
+    __atomic_store_n(&looked, now, __ATOMIC_RELAXED);
+    if (onic_wire_trylock()) {
+        look_after_all_locked(now);
+        onic_wire_unlock();
+    }
+    return 0;
+}

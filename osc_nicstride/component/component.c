@@ -1,0 +1,165 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * The component: version check, parameters, start and end of the process-wide state.
+ */
+#include <stddef.h>
+
+#include "osc_nicstride/component/model.h"
+#include "osc_nicstride/window/component.h"
+#include "osc_nicstride/window/agreement.h"
+#include "osc_nicstride/window/calls.h"
+#include "osc_nicstride/window/module.h"
+#include "osc_nicstride/window/process.h"
+#include "osc_nicstride/channel/observe.h"
+#include "osc_nicstride/window/op.h"
+#include "osc_nicstride/channel/wake.h"
+#include "osc_nicstride/window/window.h"
+#include "osc_nicstride/channel/send.h"
+#include "osc_nicstride/channel/operation.h"
+#include "common/config.h"
+#include "common/mover/mover.h"
+#include "common/support/help.h"
+#include "common/support/series.h"
+
+#include "ompi/runtime/mpiruntime.h"
+
+static int component_open(void);
+static int component_close(void);
+static int component_register(void);
+static int component_init(bool progress_threads, bool mpi_threads);
+static int component_query(ompi_win_t *win, void **base, size_t size, int disp_unit,
+                           ompi_communicator_t *comm, opal_info_t *info, int flavor);
+static int component_finalize(void);
+
+nicstride_counters_t nicstride_counters;
+
+ONIC_EXPORT nicstride_component_t mca_osc_nicstride_component = {
+    .super =
+        {
+            .osc_version =
+                {
+                    OMPI_OSC_BASE_VERSION_3_0_0,
+                    .mca_component_name = "nicstride",
+                    MCA_BASE_MAKE_VERSION(component, OMPI_NIC_VERSION_MAJOR, OMPI_NIC_VERSION_MINOR,
+                                          OMPI_NIC_VERSION_RELEASE),
+                    .mca_open_component = component_open,
+                    .mca_close_component = component_close,
+                    .mca_register_component_params = component_register,
+                },
+            .osc_data = {MCA_BASE_METADATA_PARAM_NONE},
+            .osc_init = component_init,
+            .osc_query = component_query,
+            .osc_select = nicstride_win_select,
+            .osc_finalize = component_finalize,
+        },
+};
+
+static int component_register(void)
+{
+    if (!onic_series_matches("osc_nicstride"))
+        return OMPI_ERR_NOT_AVAILABLE;
+    nicstride_pvars_register(&mca_osc_nicstride_component.super.osc_version);
+    return nicstride_params_register(&mca_osc_nicstride_component.super.osc_version);
+}
+
+static int component_open(void)
+{
+    int rc;
+
+    onic_add_help_dir(&nicstride_counters, OMPI_NIC_HELP_DIR);
+    rc = nicstride_params_check();
+    /* Before anybody opens the wire: it is to put into slots of other hosts, where an adapter can.
+     */
+    onic_mover_announce(mca_osc_nicstride_component.params.network_slots ? ONIC_MOVER_RMA_AUTO
+                                                                         : ONIC_MOVER_RMA_NEVER);
+    return rc == OMPI_SUCCESS ? nicstride_agreement_init() : rc;
+}
+
+static int component_close(void)
+{
+    nicstride_agreement_fini();
+    return OMPI_SUCCESS;
+}
+
+static int component_init(bool progress_threads, bool mpi_threads)
+{
+    nicstride_component_t *c = &mca_osc_nicstride_component;
+
+    (void)progress_threads;
+    (void)mpi_threads;
+    if (c->params.tls != NULL)
+        onic_wire_require(&(onic_wire_config_t){.tls = c->params.tls});
+    OBJ_CONSTRUCT(&c->windows, opal_hash_table_t);
+    if (opal_hash_table_init(&c->windows, 16) != OPAL_SUCCESS)
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    return nicstride_elements_init();
+}
+
+static int component_query(ompi_win_t *win, void **base, size_t size, int disp_unit,
+                           ompi_communicator_t *comm, opal_info_t *info, int flavor)
+{
+    (void)win;
+    (void)base;
+    (void)size;
+    (void)disp_unit;
+    (void)info;
+    if (flavor == MPI_WIN_FLAVOR_SHARED && ompi_group_have_remote_peers(comm->c_local_group))
+        return OMPI_ERR_RMA_SHARED;
+    if (!nicstride_all_agree(comm))
+        return OMPI_ERR_NOT_SUPPORTED;
+    return mca_osc_nicstride_component.params.priority;
+}
+
+/** Open MPI 5 destroys MPI_COMM_WORLD before it finalizes the components. */
+static bool is_usable(const ompi_communicator_t *comm)
+{
+    return comm->c_local_group != NULL && comm->c_coll != NULL;
+}
+
+/**
+ * The wire is torn down here and not in close: in Open MPI 4.1 the point-to-point layer still
+ * works, so a barrier can make sure that no peer has messages for us under way. It is safe only
+ * where every process of the job is known to run this component, because all were members of a
+ * window. Without it, or for a window that not all shared, there is nothing under way but late
+ * acknowledgements, which closing waits for a little: a fence of Open MPI's own came before.
+ */
+static int component_finalize(void)
+{
+    nicstride_component_t *c = &mca_osc_nicstride_component;
+    ompi_communicator_t *world = &ompi_mpi_comm_world.comm;
+    bool closed = true;
+
+    if (c->wire_open)
+        onic_wire_flush();
+    /* Nobody waits for the dead. */
+    if (c->world_met && is_usable(world) && ompi_comm_size(world) > 1 &&
+        (!c->wire_open || !onic_wire_job_is_broken()))
+        world->c_coll->coll_barrier(world, world->c_coll->coll_barrier_module);
+    if (c->wire_open) {
+        (void)opal_progress_unregister(nicstride_look_after_peers);
+        /* Another component may keep the wire open, and peers leave it. */
+        onic_wire_set_am_fn(ONIC_AM_OSC, NULL);
+        onic_wire_set_deferred_fn(ONIC_AM_OSC, NULL);
+        onic_wire_set_mpi_fn(ONIC_AM_OSC, NULL);
+        onic_mover_close();
+        closed = onic_wire_close();
+        c->wire_open = false;
+    }
+    /* What is still being sent will be ended by the wire, and stays. */
+    if (nicstride_free_orphans(closed))
+        nicstride_handles_fini(&c->ops);
+    nicstride_ops_fini();
+    nicstride_send_fini();
+    nicstride_model_show_done();
+    nicstride_observe_fini();
+    /* Peers of a wire that stays open point at them. */
+    if (closed)
+        nicstride_processes_fini();
+    nicstride_elements_fini();
+    OBJ_DESTRUCT(&c->windows);
+    return OMPI_SUCCESS;
+}

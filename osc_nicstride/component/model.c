@@ -1,0 +1,168 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "opal/util/output.h"
+#include "ompi/constants.h"
+
+#include "common/model/calibrate.h"
+#include "common/support/help.h"
+#include "osc_nicstride/channel/observe.h"
+#include "osc_nicstride/component/model.h"
+#include "osc_nicstride/methods/methods.h"
+#include "osc_nicstride/methods/plan.h"
+#include "osc_nicstride/window/component.h"
+#include "osc_nicstride/window/control.h"
+
+#define HELP_FILE "help-osc-nicstride.txt"
+
+/* Where the numbers come from, in words. */
+static const char *source = "the default";
+
+/* What was measured, here or by another process of the node. Windows are made by one thread at a
+ * time for a communicator, but by several at a time: the wire lock. */
+static bool measured;
+static onic_samples_t samples;
+
+/** From now on these numbers hold, and all lengths that follow from them. */
+static void use(const onic_links_t *links)
+{
+    nicstride_component_t *c = &mca_osc_nicstride_component;
+
+    c->paths.node = nicstride_path(&links->node, c->params.sieve_piece);
+    c->paths.net = nicstride_path(&links->net, c->params.sieve_piece);
+    c->limits = (nicstride_limits_t){
+        .near = nicstride_inline_bytes(links->node.message, links->node.byte),
+        .far = nicstride_inline_bytes(links->net.message, links->net.byte),
+    };
+}
+
+static int refuse(const char *cost, const onic_link_error_t *e)
+{
+    char where[32] = "";
+
+    if (e->line > 0 && cost[0] == '@')
+        snprintf(where, sizeof(where), " in line %u", e->line);
+    onic_help(HELP_FILE, "bad-cost", cost, e->why, where, e->name[0] != '\0' ? ": " : "", e->name,
+              e->value[0] != '\0' ? "=" : "", e->value);
+    return OMPI_ERR_BAD_PARAM;
+}
+
+int nicstride_model_init(const char *cost)
+{
+    nicstride_params_t *p = &mca_osc_nicstride_component.params;
+    onic_links_t links = onic_links_default;
+    onic_link_error_t error;
+    bool good = true;
+
+    p->calibrate = strcmp(cost, "measure") == 0;
+    if (cost[0] == '@') {
+        source = "from the user's file";
+        good = onic_links_load(&links, cost + 1, &error);
+    } else if (!p->calibrate && strcmp(cost, "default") != 0) {
+        source = "given for the node";
+        good = onic_link_read(&links.node, cost, &error);
+    }
+    if (!good)
+        return refuse(cost, &error);
+    use(&links);
+    return OMPI_SUCCESS;
+}
+
+/** Puts what was measured in place. */
+static void fit(const char *by)
+{
+    onic_links_t links = onic_links_default;
+
+    measured = true;
+    source = by;
+    onic_link_fit(&links.node, &samples);
+    onic_link_fit(&links.net, &samples);
+    use(&links);
+}
+
+/** Is there anything to do? Alone on its node a process needs none of this. */
+static bool is_asked(const nicstride_module_t *m)
+{
+    return mca_osc_nicstride_component.params.calibrate && m->node.n > 1;
+}
+
+void nicstride_model_measure(const nicstride_module_t *m)
+{
+    if (!is_asked(m))
+        return;
+    onic_wire_lock();
+    if (!measured && m->node.me == 0) {
+        onic_calibrate(mca_osc_nicstride_component.params.cma, &samples);
+        fit("measured by this process");
+    }
+    if (measured)
+        (void)onic_model_publish(&nicstride_ctl(m, 0)->model, &samples);
+    onic_wire_unlock();
+}
+
+void nicstride_model_take(const nicstride_module_t *m)
+{
+    if (!is_asked(m))
+        return;
+    onic_wire_lock();
+    if (!measured && onic_calibrate_once(&nicstride_ctl(m, 0)->model,
+                                         mca_osc_nicstride_component.params.cma, &samples))
+        fit("measured by this process");
+    else if (!measured)
+        fit("measured by another process of the node");
+    onic_wire_unlock();
+}
+
+void nicstride_model_show(const nicstride_module_t *m)
+{
+    nicstride_component_t *c = &mca_osc_nicstride_component;
+    const onic_links_t links = {.node = c->paths.node.link, .net = c->paths.net.link};
+    char table[8192], numbers[ONIC_LINKS_TEXT_MAX];
+
+    if (c->plan_shown || m->rank != 0)
+        return;
+    c->plan_shown = true;
+    nicstride_plan_table(nicstride_methods, (nicstride_method_t)c->params.method, &c->paths, table,
+                         sizeof(table));
+    onic_links_write(&links, numbers, sizeof(numbers));
+    opal_output(0,
+                "osc_nicstride: methods by kind of peer, block and size, by the model\n%s"
+                "osc_nicstride: its numbers, %s\n%s",
+                table, source, numbers);
+}
+
+static void show_learned(const onic_learn_t *learn, bool on_network)
+{
+    const nicstride_component_t *c = &mca_osc_nicstride_component;
+    char text[8192];
+
+    nicstride_plan_learned(nicstride_methods, learn, on_network ? &c->paths.net : &c->paths.node,
+                           text, sizeof(text));
+    opal_output(0,
+                "osc_nicstride: of %.0f us observed %s trials lost %.0f us; microseconds learned, "
+                "and how many times the model's\n%s",
+                learn->budget.spent / 1000,
+                on_network ? "on the network" : "with a peer of the node",
+                learn->budget.lost / 1000, text);
+}
+
+void nicstride_model_show_done(void)
+{
+    const nicstride_counters_t *c = &nicstride_counters;
+    char text[512];
+    int len = 0;
+
+    if (!mca_osc_nicstride_component.plan_shown)
+        return;
+    for (int m = NICSTRIDE_METHOD_DIRECT; m < NICSTRIDE_METHOD_LAST; m++)
+        len += snprintf(text + len, sizeof(text) - (size_t)len, "%s %s %llu (%llu bytes)",
+                        m > NICSTRIDE_METHOD_DIRECT ? "," : "", nicstride_methods[m].name,
+                        c->ops[m], c->bytes[m]);
+    opal_output(0, "osc_nicstride: operations by method:%s", text);
+    nicstride_learned_each(show_learned);
+}

@@ -1,0 +1,157 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * MCA parameters of osc_nicstride: names, units, ranges, checks.
+ */
+#include <stddef.h>
+#include <string.h>
+
+#include "osc_nicstride/component/model.h"
+#include "osc_nicstride/methods/methods.h"
+#include "osc_nicstride/window/component.h"
+#include "common/support/help.h"
+#include "common/node/node.h"
+#include "common/support/variables.h"
+
+#include "ompi/constants.h"
+
+#define HELP_FILE "help-osc-nicstride.txt"
+
+enum { PRIORITY, SERVER_IDLE, WINDOW, MEMORY, AREA, TCP_SEGMENT, SIEVE_PIECE, VERBOSE, N_RANGED };
+
+static onic_ranged_t ranged[N_RANGED] = {
+    [PRIORITY] = {"priority",
+                  "Priority among the osc components. The default is below that of the components "
+                  "that come with Open MPI: select this one by name (osc=nicstride)",
+                  NICSTRIDE_PRIORITY_INITIAL, 0, 1000},
+    [SERVER_IDLE] = {"server_idle",
+                     "Microseconds that the application must be away from MPI before the server "
+                     "thread by itself answers one-sided requests in its place. Where all "
+                     "processes of a window share a node they wake it when they wait for it, and "
+                     "this does not matter. Smaller values answer sooner and cost more wake-ups",
+                     1000, 1, 1000000},
+    [WINDOW] =
+        {"window",
+         "Most credits that one process uses at another without acknowledgement, for each "
+         "window. A message takes one, an accumulate one more for each 4 KiB. The target may "
+         "grant fewer (osc_nicstride_memory)",
+         1024, 2, 65536},
+    [MEMORY] = {"memory",
+                "Mebibytes that messages of others may take up in this process at a time, while "
+                "accumulates wait for a lock. Each process of the job gets its part, but at least "
+                "8 KiB, for all windows together: with very many processes that is more in all",
+                64, 1, 1 << 20},
+    [AREA] =
+        {"area",
+         "Kibibytes of the landing area through which method mover brings data to this process; "
+         "0 takes twice a core's L2 cache, 1 to 16 MiB",
+         0, 0, 1 << 20},
+    [TCP_SEGMENT] = {"tcp_segment",
+                     "Bytes of one fragment over TCP; 0 leaves it to UCX. UCX_TCP_TX_SEG_SIZE and "
+                     "UCX_TCP_RX_SEG_SIZE in the environment win",
+                     262144, 0, 1048576},
+    [SIEVE_PIECE] = {"sieve_piece",
+                     "Bytes that method sieve reads at once; 0 takes half of a core's L2 cache", 0,
+                     0, 1 << 30},
+    [VERBOSE] = {"verbose",
+                 "1 prints once for each kind of transfer (peer, direction, shape, order of size) "
+                 "and method why that was chosen, with the model's estimates and what was learned, "
+                 "in microseconds",
+                 0, 0, 1},
+};
+
+static const char *method = "auto";
+static const char *tls = "";
+static const char *cost = "measure";
+
+int nicstride_params_register(const mca_base_component_t *c)
+{
+    nicstride_params_t *p = &mca_osc_nicstride_component.params;
+
+    for (int i = 0; i < N_RANGED; i++)
+        onic_register_ranged(c, &ranged[i]);
+    onic_register_string(
+        c, "method", &method,
+        "How data moves: auto, direct (load and store in mapped memory), cma (single "
+        "copy by the kernel, each contiguous piece by itself), sieve (get: single copy "
+        "of the covering extent, then gather), pack (packed fragments by active "
+        "messages), mover (packed into slots of the receiver while it unpacks), zcopy "
+        "(contiguous data by rendezvous). A method that cannot do a "
+        "transfer is replaced by one that can");
+    onic_register_string(c, "tls", &tls,
+                         "UCX transports to use, as in UCX_TLS; empty takes UCX_TLS from the "
+                         "environment, or what UCX chooses");
+    onic_register_string(
+        c, "cost", &cost,
+        "Numbers of the model that chooses methods: measure (when the first window with neighbours "
+        "is made, in less than a millisecond, by one process of each node), default, those of the "
+        "node by hand as in call=1200,piece=400 (nanoseconds of single copy for a call and for one "
+        "more piece), or @FILE, a file of lines as in 'node: call=1200,piece=400' and 'net: "
+        "message=10000'. show_plan prints all of them in this form");
+    onic_register_bool(
+        c, "show_plan", false, &p->show_plan,
+        "Print, when the first window is made, the method that the model chooses for each kind of "
+        "peer, shape and size, and at the end how much was really moved by each method");
+    onic_register_bool(
+        c, "node", true, &p->node,
+        "Share memory between the processes of a node. Without it each process is "
+        "treated as a node of its own and all its windows but shared ones are private");
+    onic_register_bool(
+        c, "cma", true, &p->cma,
+        "Use single copy by the kernel (process_vm_readv and process_vm_writev) where "
+        "it works. Where kernel.yama.ptrace_scope is 1 that needs the processes to let all of the "
+        "same user attach to them, debuggers too, which they do then; nothing else needs it");
+    onic_register_bool(
+        c, "network_slots", false, &p->network_slots,
+        "Let long transfers to and from other hosts go through slots that an InfiniBand or RoCE "
+        "adapter puts into. Experimental: it has run on emulated adapters only, where data was "
+        "wrong now and then; without it they go as fragments");
+    onic_register_bool(
+        c, "server", true, &p->server,
+        "Run a server thread that answers one-sided requests while the application is "
+        "away from MPI: to processes of the same node when they wake it, to others after "
+        "server_idle. Without it windows whose memory is private make passive-target "
+        "progress only inside MPI calls");
+    return OMPI_SUCCESS;
+}
+
+static int check_method(int *method_p)
+{
+    for (int m = 0; m < NICSTRIDE_METHOD_LAST; m++) {
+        if (strcmp(method, nicstride_methods[m].name) == 0) {
+            *method_p = m;
+            return OMPI_SUCCESS;
+        }
+    }
+    onic_help(HELP_FILE, "bad-method", method);
+    return OMPI_ERR_BAD_PARAM;
+}
+
+int nicstride_params_check(void)
+{
+    nicstride_params_t *p = &mca_osc_nicstride_component.params;
+
+    if (onic_check_ranged(ranged, N_RANGED, HELP_FILE) != OMPI_SUCCESS)
+        return OMPI_ERR_BAD_PARAM;
+    p->priority = ranged[PRIORITY].value;
+    p->server_idle = (unsigned)ranged[SERVER_IDLE].value;
+    p->window = (unsigned)ranged[WINDOW].value;
+    p->memory = (size_t)ranged[MEMORY].value << 20;
+    p->area = (size_t)ranged[AREA].value << 10;
+    p->tcp_segment = (size_t)ranged[TCP_SEGMENT].value;
+    p->sieve_piece = (size_t)ranged[SIEVE_PIECE].value;
+    if (p->sieve_piece == 0) {
+        size_t l2, l3;
+
+        onic_cache_sizes(&l2, &l3);
+        p->sieve_piece = l2 / 2;
+    }
+    p->tls = tls != NULL && tls[0] != '\0' ? (char *)tls : NULL;
+    p->verbose = ranged[VERBOSE].value;
+    if (nicstride_model_init(cost) != OMPI_SUCCESS)
+        return OMPI_ERR_BAD_PARAM;
+    return check_method(&p->method);
+}

@@ -1,0 +1,189 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Freeing windows: collective, but for those that the user forgot.
+ */
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "common/mover/mover.h"
+#include "ompi/runtime/mpiruntime.h"
+#include "osc_nicstride/channel/hold.h"
+#include "osc_nicstride/channel/lost.h"
+#include "osc_nicstride/channel/operation.h"
+#include "osc_nicstride/channel/send.h"
+#include "osc_nicstride/channel/start.h"
+#include "osc_nicstride/sync/counted.h"
+#include "osc_nicstride/sync/flush.h"
+#include "osc_nicstride/target/target.h"
+#include "osc_nicstride/window/calls.h"
+#include "osc_nicstride/window/component.h"
+#include "osc_nicstride/window/control.h"
+#include "osc_nicstride/window/errors.h"
+#include "osc_nicstride/window/window.h"
+
+static int barrier(ompi_communicator_t *comm)
+{
+    return comm->c_coll->coll_barrier(comm, comm->c_coll->coll_barrier_module);
+}
+
+void nicstride_window_delist(nicstride_module_t *m)
+{
+    onic_wire_lock();
+    opal_hash_table_remove_value_uint32(&mca_osc_nicstride_component.windows, m->name);
+    nicstride_drop_deferred_locked(m);
+    onic_wire_unlock();
+}
+
+void nicstride_window_destroy(nicstride_module_t *m)
+{
+    onic_wire_lock();
+    for (int i = 0; m->peer != NULL && i < m->size; i++) {
+        if (m->peer[i] == NULL)
+            continue;
+        nicstride_drop_waiting_locked(m->peer[i]);
+        nicstride_hold_end_locked(m->peer[i]);
+        nicstride_process_t *process = m->peer[i]->process;
+        nicstride_peer_free_locked(m->peer[i]);
+        nicstride_pump_all_locked(process);
+    }
+    onic_wire_unlock();
+    if (m->wire != NULL && m->wire[0] != NULL)
+        onic_wire_put_peers(m->wire, m->size);
+    onic_segment_unmap(&m->segment);
+    onic_node_fini(&m->node);
+    nicstride_regions_fini(&m->regions);
+    free(m->own);
+    free(m->alone_ranks);
+    free(m->alone_index);
+    free(m->info);
+    free(m->sizes);
+    free(m->mapped);
+    free(m->wire);
+    free(m->peer);
+    free(m->epoch_target);
+    free(m->start_ranks);
+    free(m->post_ranks);
+    free(m->done);
+    free(m->counts);
+    if (m->comm != NULL)
+        ompi_comm_free(&m->comm);
+    OBJ_DESTRUCT(&m->lock);
+    free(m);
+}
+
+/** A window that the user forgot is freed by MPI_Finalize. Others may have freed theirs, or have
+ *  them in another order, so nothing collective is safe then, and nothing is needed: a fence of
+ *  all processes has come before. */
+static bool in_finalize(void)
+{
+    return ompi_mpi_state >= OMPI_MPI_STATE_FINALIZE_PAST_COMM_SELF_DESTRUCT;
+}
+
+/** What messages may still point at stays until the wire is closed. */
+static void orphan(nicstride_module_t *m)
+{
+    onic_wire_put_peers(m->wire, m->size);
+    m->wire[0] = NULL;
+    ompi_comm_free(&m->comm);
+    m->comm = NULL;
+    m->next_orphan = mca_osc_nicstride_component.orphans;
+    mca_osc_nicstride_component.orphans = m;
+}
+
+/** Whoever waits for something that a flush has given up is told that it failed. */
+static void end_operations(nicstride_module_t *m)
+{
+    onic_wire_lock();
+    for (int i = 0; i < m->size; i++) {
+        if (m->peer[i] != NULL)
+            nicstride_ops_fail_locked(m->peer[i]);
+    }
+    onic_wire_unlock();
+}
+
+/** Nobody copies to or from the window's memory any more when it returns. */
+static void end_moving(nicstride_module_t *m)
+{
+    bool ended;
+
+    do {
+        onic_wire_lock();
+        ended = nicstride_cancel_moving_locked(m);
+        onic_wire_unlock();
+        if (!ended)
+            (void)onic_mover_progress();
+    } while (!ended);
+}
+
+/** Is something still being sent? After a flush only where that failed. */
+static bool in_flight(const nicstride_module_t *m)
+{
+    bool found = false;
+
+    onic_wire_lock();
+    for (int i = 0; i < m->size && !found; i++)
+        found = m->peer[i] != NULL && nicstride_ops_in_flight_locked(m->peer[i]);
+    onic_wire_unlock();
+    return found;
+}
+
+bool nicstride_free_orphans(bool wire_closed)
+{
+    nicstride_module_t *m = mca_osc_nicstride_component.orphans;
+    bool all = true;
+
+    for (nicstride_module_t *next; m != NULL; m = next) {
+        next = m->next_orphan;
+        if (!wire_closed && in_flight(m)) {
+            all = false;
+            continue;
+        }
+        for (int i = 0; i < m->size; i++) {
+            if (m->peer[i] != NULL)
+                nicstride_ops_drop(m->peer[i]);
+        }
+        nicstride_window_destroy(m);
+    }
+    mca_osc_nicstride_component.orphans = NULL;
+    return all;
+}
+
+int nicstride_win_free(ompi_win_t *win)
+{
+    nicstride_module_t *m = nicstride_module(win);
+    const bool forgotten = in_finalize();
+
+    if (m == NULL)
+        return OMPI_SUCCESS;
+    if (!forgotten) {
+        const char *wrong = nicstride_epoch_free(&m->epoch);
+
+        if (wrong != NULL)
+            return nicstride_error(m, "MPI_Win_free", OMPI_ERR_RMA_SYNC, "%s", wrong);
+        /* An error of an earlier operation gets its text there. It is not the free's, which can
+         * only be done or not done: with an error MPI would keep the handle of a window that is
+         * gone. */
+        (void)nicstride_flush_all_peers(m, true);
+        nicstride_hear_all(m);
+        /* Open MPI's would wait for the dead. */
+        if (!nicstride_node_has_lost(m))
+            barrier(m->comm);
+    }
+    if (m->wants_server)
+        onic_wire_want_server(false);
+    nicstride_window_delist(m);
+    win->w_osc_module = NULL;
+    if (!forgotten) {
+        end_operations(m);
+        end_moving(m);
+    }
+    if (forgotten || in_flight(m))
+        orphan(m);
+    else
+        nicstride_window_destroy(m);
+    return OMPI_SUCCESS;
+}

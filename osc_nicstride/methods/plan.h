@@ -1,0 +1,82 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * The plan of a transfer: which method moves these bytes from this layout to that one.
+ *
+ * Every method states its cost by the linear model of the strided-RMA paper (section 4, see
+ * common/model/link.h), and the cheapest that the peer supports is taken; what transfers really
+ * cost corrects the model (common/model/learn.h). Planning reads two layouts and a few numbers,
+ * allocates nothing and is done anew for each call.
+ *
+ * Pure.
+ */
+#ifndef NICSTRIDE_PLAN_H
+#define NICSTRIDE_PLAN_H
+
+#include <stddef.h>
+
+#include "common/model/learn.h"
+#include "osc_nicstride/methods/method.h"
+
+/** What a plan is made from. */
+typedef struct nicstride_case {
+    const nicstride_method_row_t *rows; /**< of all methods, by number */
+    nicstride_method_t forced;          /**< NICSTRIDE_METHOD_AUTO: none is */
+    nicstride_direction_t dir;
+    const onic_layout_t *origin;
+    const onic_layout_t *target;
+    nicstride_caps_t caps;
+    const nicstride_path_t *path;
+    onic_learned_t learned; /**< its choices are the numbers of methods */
+} nicstride_case_t;
+
+/** Can this method do it? Not that which is none. */
+static inline bool nicstride_can(const nicstride_case_t *c, unsigned method)
+{
+    return method > NICSTRIDE_METHOD_AUTO && method < NICSTRIDE_METHOD_LAST &&
+           c->rows[method].can(c->dir, c->origin, c->target, &c->caps);
+}
+
+/** Is it one of several short ones of which nothing was learned, to a target that is there? They
+ *  are packed: the model sees single transfers, and messages that travel together cost less. */
+static inline bool nicstride_goes_together(const nicstride_case_t *c)
+{
+    return c->caps.together && c->learned.cell == NULL && c->caps.presence == NICSTRIDE_PRESENT;
+}
+
+/**
+ * The method to use. `forced` is taken where it can do the transfer; where it cannot, the chooser
+ * decides among the others, so that every program runs whatever is forced. What was learned stands
+ * for the model's estimates where it is known and, with a budget, takes note of the choice, which
+ * may be a trial. The model sees single transfers: those that travel together are packed where
+ * nothing was learned and the target is present.
+ *
+ * In active target epochs every target counts as present: what it is sent must be there when it
+ * comes to the end of its epoch, and is unpacked then, while what the origin would do instead it
+ * does while nobody waits for the target but itself.
+ */
+nicstride_method_t nicstride_plan(const nicstride_case_t *c);
+
+/** Writes why a transfer goes as it does, for one line: the model's estimates of what can be done,
+ *  and what was learned. At most `cap` bytes with the closing 0; returns the length written. */
+size_t nicstride_plan_reason(const nicstride_case_t *c, char *buf, size_t cap);
+
+/**
+ * Writes the table of what is used for which kind of peer, direction, block and size where nothing
+ * was learned yet, as text; as above. Peers with private memory on the node come twice: as in
+ * active target and wherever they are in MPI, and as in passive target while their server thread
+ * has to be woken.
+ */
+size_t nicstride_plan_table(const nicstride_method_row_t *rows, nicstride_method_t forced,
+                            const nicstride_paths_t *paths, char *buf, size_t cap);
+
+/** Writes what was learned of transfers to a peer, a line for each kind of which something is
+ *  known: what each method takes, microseconds, and by which factor that is more than the model
+ *  says; as above. Nothing where nothing is known. */
+size_t nicstride_plan_learned(const nicstride_method_row_t *rows, const onic_learn_t *learn,
+                              const nicstride_path_t *path, char *buf, size_t cap);
+
+#endif

@@ -1,0 +1,164 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "osc_nicstride/methods/plan.h"
+
+static const uint64_t blocks[] = {8, 64, 512, 4096, 65536, 0}; /* 0: contiguous */
+static const uint64_t sizes[] = {8, 4096, 65536, 1 << 20, 16 << 20};
+
+#define N_BLOCKS (sizeof(blocks) / sizeof(blocks[0]))
+#define N_SIZES  (sizeof(sizes) / sizeof(sizes[0]))
+
+typedef struct text {
+    char *buf;
+    size_t cap;
+    size_t len;
+} text_t;
+
+static void __attribute__((format(printf, 2, 3))) add(text_t *t, const char *format, ...)
+{
+    va_list args;
+    int n;
+
+    va_start(args, format);
+    n = vsnprintf(t->buf + t->len, t->cap - t->len, format, args);
+    va_end(args);
+    if (n > 0)
+        t->len += (size_t)n < t->cap - t->len ? (size_t)n : t->cap - t->len - 1;
+}
+
+/** `size` bytes in blocks, every second block of memory; blocks of 0 or beyond: one block. */
+static void shape(onic_layout_t *l, uint64_t size, uint64_t block)
+{
+    if (block == 0 || block >= size) {
+        onic_layout_contig(l, 0, size);
+        return;
+    }
+    onic_layout_contig(l, 0, block);
+    onic_layout_repeat(l, size / block, (int64_t)(2 * block));
+}
+
+/** A kind of peer. */
+typedef struct peer {
+    const char *name;
+    nicstride_caps_t caps;
+    const nicstride_path_t *path;
+} peer_t;
+
+static void lines(text_t *t, const nicstride_method_row_t *rows, nicstride_method_t forced,
+                  nicstride_direction_t dir, const peer_t *peer)
+{
+    for (size_t b = 0; b < N_BLOCKS; b++) {
+        add(t, "  %-13s %-3s ", peer->name, dir == NICSTRIDE_PUT ? "put" : "get");
+        if (blocks[b] > 0)
+            add(t, "%8llu", (unsigned long long)blocks[b]);
+        else
+            add(t, "  contig");
+        for (size_t s = 0; s < N_SIZES; s++) {
+            onic_layout_t origin, target;
+            const nicstride_case_t c = {.rows = rows,
+                                        .forced = forced,
+                                        .dir = dir,
+                                        .origin = &origin,
+                                        .target = &target,
+                                        .caps = peer->caps,
+                                        .path = peer->path};
+
+            onic_layout_contig(&origin, 0, sizes[s]);
+            shape(&target, sizes[s], blocks[b]);
+            add(t, " %8s", rows[nicstride_plan(&c)].name);
+        }
+        add(t, "\n");
+    }
+}
+
+size_t nicstride_plan_table(const nicstride_method_row_t *rows, nicstride_method_t forced,
+                            const nicstride_paths_t *paths, char *buf, size_t cap)
+{
+    const peer_t peers[] = {
+        {"mapped", {.direct = true}, &paths->node},
+        {"private", {.single_copy = true, .mover = true}, &paths->node},
+        {"private, away",
+         {.single_copy = true, .mover = true, .presence = NICSTRIDE_SERVED},
+         &paths->node},
+        {"network", {.direct = false}, &paths->net},
+    };
+    text_t t = {.buf = buf, .cap = cap};
+
+    if (cap == 0)
+        return 0;
+    add(&t, "  %-13s %-3s %8s", "peer", "", "block");
+    for (size_t s = 0; s < N_SIZES; s++)
+        add(&t, " %8llu", (unsigned long long)sizes[s]);
+    add(&t, "\n");
+    for (int dir = NICSTRIDE_PUT; dir <= NICSTRIDE_GET; dir++) {
+        for (size_t p = 0; p < sizeof(peers) / sizeof(peers[0]); p++)
+            lines(&t, rows, forced, (nicstride_direction_t)dir, &peers[p]);
+    }
+    return t.len;
+}
+
+/* ---- what was learned ------------------------------------------------------------------------ */
+
+/** The shortest blocks of the shapes that are learned; see onic_learn_shape. */
+static const uint64_t learned_block[ONIC_LEARN_SHAPES] = {0, 4096, 1024, 256, 64, 16, 8};
+
+/** The shortest transfers of a class. */
+static uint64_t learned_size(unsigned size)
+{
+    return size == 0 ? 8 : (uint64_t)ONIC_LEARN_LEAST << (size - 1);
+}
+
+/** A kind of transfer that something may be known of. */
+static void learned_line(text_t *t, const nicstride_case_t *c, const onic_learn_cell_t *cell,
+                         uint64_t block)
+{
+    const uint64_t size = c->target->size;
+    bool any = false;
+
+    for (unsigned m = NICSTRIDE_METHOD_DIRECT; m < NICSTRIDE_METHOD_LAST; m++) {
+        const double nsec = onic_learn_nsec(cell, m, size);
+
+        if (nsec == 0)
+            continue;
+        if (!any)
+            add(t, "  %s %8llu", c->dir == NICSTRIDE_PUT ? "put" : "get", (unsigned long long)size);
+        if (!any && block > 0)
+            add(t, " in blocks of %llu", (unsigned long long)block);
+        any = true;
+        add(t, ", %s %.2f (x %.2f)", c->rows[m].name, nsec / 1000,
+            nsec / c->rows[m].cost(c->dir, c->origin, c->target, c->path));
+    }
+    if (any)
+        add(t, "\n");
+}
+
+size_t nicstride_plan_learned(const nicstride_method_row_t *rows, const onic_learn_t *learn,
+                              const nicstride_path_t *path, char *buf, size_t cap)
+{
+    text_t t = {.buf = buf, .cap = cap};
+
+    if (cap == 0)
+        return 0;
+    buf[0] = '\0';
+    for (unsigned i = 0; i < ONIC_LEARN_DIRECTIONS * ONIC_LEARN_SHAPES * ONIC_LEARN_SIZES; i++) {
+        const unsigned size = i % ONIC_LEARN_SIZES, kind = i / ONIC_LEARN_SIZES;
+        const unsigned shape_of = kind % ONIC_LEARN_SHAPES, dir = kind / ONIC_LEARN_SHAPES;
+        const uint64_t block = learned_block[shape_of];
+        onic_layout_t origin, target;
+        const nicstride_case_t c = {.rows = rows,
+                                    .dir = (nicstride_direction_t)dir,
+                                    .origin = &origin,
+                                    .target = &target,
+                                    .path = path};
+
+        onic_layout_contig(&origin, 0, learned_size(size));
+        shape(&target, learned_size(size), block);
+        learned_line(&t, &c, &learn->cell[dir][shape_of][size], block);
+    }
+    return t.len;
+}

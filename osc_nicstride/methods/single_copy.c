@@ -1,0 +1,267 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include <stddef.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <time.h>
+
+#include "osc_nicstride/methods/single_copy.h"
+#include "osc_nicstride/channel/observe.h"
+#include "osc_nicstride/methods/methods.h"
+#include "osc_nicstride/window/component.h"
+#include "osc_nicstride/window/transfer.h"
+#include "osc_nicstride/methods/sieve.h"
+#include "osc_nicstride/methods/whole_words.h"
+#include "common/layout/pack.h"
+#include "common/wire/presence.h"
+#include "common/support/help.h"
+#include "osc_nicstride/window/errors.h"
+
+/* Pieces in one system call: enough that its fixed cost vanishes, few enough for the stack. */
+#define BATCH 128
+
+/* The kernel moves a little less than 2 GiB in one call; the last piece of a call may be as long as
+ * all before it. */
+#define CALL_MAX (1ull << 29)
+
+/* Milliseconds from the loss of a process's memory to its end; more than its destructors take. */
+#define ENDING_MS 100
+
+/* Milliseconds that mpirun gets to end the job after one of its processes; it takes much less. */
+#define ENDED_MS 2000
+
+typedef ssize_t (*vm_fn_t)(pid_t, const struct iovec *, unsigned long, const struct iovec *,
+                           unsigned long, unsigned long);
+
+static void pause_ms(unsigned ms)
+{
+    const struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
+
+    nanosleep(&t, NULL);
+}
+
+/** Does a process end whose memory could not be had? What ends may lose memory before it is gone:
+ *  destructors unmap it, and the kernel itself does where memory is short. So it is given a while;
+ *  only an error waits for that. */
+static bool is_ending(const nicstride_peer_t *p)
+{
+    for (unsigned ms = 0; ms < ENDING_MS; ms++) {
+        if (!onic_peer_readable(p->wire))
+            return true;
+        pause_ms(1);
+    }
+    return false;
+}
+
+/** The process has ended. That is for mpirun to tell, so it gets time to end this one; what cannot
+ *  be done here goes by message then, and waits, or fails. */
+static int process_ended(void)
+{
+    pause_ms(ENDED_MS);
+    return OMPI_ERR_OUT_OF_RESOURCE;
+}
+
+static int vm_error(const nicstride_peer_t *p, ssize_t moved)
+{
+    if (moved < 0 && (errno == EPERM || errno == ENOSYS))
+        return OMPI_ERR_NOT_SUPPORTED;
+    if (moved < 0 && errno == ENOMEM)
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    if ((moved < 0 && errno == ESRCH) || is_ending(p))
+        return process_ended();
+    /* The range was inside the window, so the target gave memory that is not there (or not
+     * writable). */
+    return MPI_ERR_RMA_RANGE;
+}
+
+static int vm_move(vm_fn_t fn, const nicstride_peer_t *p, const struct iovec *local, unsigned nl,
+                   const struct iovec *remote, unsigned nr, uint64_t bytes)
+{
+    ssize_t moved;
+
+    do
+        moved = fn(onic_peer_pid(p->wire), local, nl, remote, nr, 0);
+    while (moved < 0 && errno == EINTR);
+    return moved == (ssize_t)bytes ? OMPI_SUCCESS : vm_error(p, moved);
+}
+
+/** Adds a piece to a list of pieces; continues the last one where it can. */
+static void add_piece(struct iovec *iov, unsigned *n, char *at, uint64_t len)
+{
+    if (*n > 0 && (char *)iov[*n - 1].iov_base + iov[*n - 1].iov_len == at) {
+        iov[*n - 1].iov_len += len;
+    } else {
+        iov[*n].iov_base = at;
+        iov[*n].iov_len = len;
+        (*n)++;
+    }
+}
+
+/** Contiguous pieces of both sides, walked in step. */
+typedef struct walk {
+    onic_cursor_t cursor;
+    char *base;
+    int64_t offset;
+    uint64_t left; /* of the current piece */
+} walk_t;
+
+static bool walk_piece(walk_t *w)
+{
+    return w->left > 0 || onic_cursor_next(&w->cursor, CALL_MAX, &w->offset, &w->left);
+}
+
+static char *walk_take(walk_t *w, uint64_t n)
+{
+    char *at = (char *)((uintptr_t)w->base + (uintptr_t)w->offset);
+
+    w->offset += (int64_t)n;
+    w->left -= n;
+    return at;
+}
+
+static int move_pieces(const nicstride_transfer_t *a, vm_fn_t fn)
+{
+    walk_t o = {.base = a->origin_base}, t = {.base = (char *)(uintptr_t)a->remote};
+    bool more = true;
+
+    onic_cursor_init(&o.cursor, &a->origin, 0);
+    onic_cursor_init(&t.cursor, &a->target, 0);
+    while (more) {
+        struct iovec local[BATCH], remote[BATCH];
+        unsigned nl = 0, nr = 0;
+        uint64_t bytes = 0;
+        int rc;
+
+        while (nl < BATCH && nr < BATCH && bytes < CALL_MAX) {
+            uint64_t n;
+
+            more = walk_piece(&o) && walk_piece(&t);
+            if (!more)
+                break;
+            n = o.left < t.left ? o.left : t.left;
+            add_piece(local, &nl, walk_take(&o, n), n);
+            add_piece(remote, &nr, walk_take(&t, n), n);
+            bytes += n;
+        }
+        if (bytes == 0)
+            break;
+        rc = vm_move(fn, a->peer, local, nl, remote, nr, bytes);
+        if (rc != OMPI_SUCCESS)
+            return rc;
+    }
+    return OMPI_SUCCESS;
+}
+
+bool nicstride_may_tear(const nicstride_transfer_t *a)
+{
+    return !nicstride_whole_words(&a->origin, (uint64_t)(uintptr_t)a->origin_base) ||
+           !nicstride_whole_words(&a->target, a->remote);
+}
+
+static int copy_pieces(const nicstride_transfer_t *a)
+{
+    if (nicstride_may_tear(a))
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    return move_pieces(a, a->type == NICSTRIDE_MSG_PUT ? process_vm_writev : process_vm_readv);
+}
+
+static int sieve(const nicstride_transfer_t *a)
+{
+    const uint64_t piece = mca_osc_nicstride_component.paths.node.sieve_piece;
+    uint64_t extent = (uint64_t)(a->target.ub - a->target.lb);
+    char *bounce = malloc((extent < piece ? extent : piece) + 2 * NICSTRIDE_WORD);
+    onic_cursor_t to, from;
+    uint64_t pos = 0;
+    int rc = OMPI_SUCCESS;
+
+    if (bounce == NULL)
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    onic_cursor_init(&to, &a->origin, 0);
+    onic_cursor_init(&from, &a->target, 0);
+    while (pos < a->target.size && rc == OMPI_SUCCESS) {
+        nicstride_cover_t c = nicstride_sieve_next(&a->target, pos, piece, NICSTRIDE_SIEVE_GAP);
+        const nicstride_words_t w = nicstride_words_around(a->remote + (uint64_t)c.lo, c.len);
+        struct iovec local = {.iov_base = bounce, .iov_len = w.len};
+        struct iovec remote = {.iov_base = (void *)(uintptr_t)w.at, .iov_len = w.len};
+
+        rc = vm_move(process_vm_readv, a->peer, &local, 1, &remote, 1, w.len);
+        if (rc == OMPI_SUCCESS)
+            onic_copy(&to, a->origin_base, &from,
+                      (const void *)((uintptr_t)bounce + w.before - (uintptr_t)c.lo), c.bytes);
+        pos += c.bytes;
+    }
+    free(bounce);
+    return rc;
+}
+
+/** Says that there is no single copy, once: the program works all the same, but its user may wonder
+ *  why it is slow. */
+static void say_no_single_copy(void)
+{
+    static bool said;
+
+    if (!said)
+        onic_help("help-osc-nicstride.txt", "no-cma", nicstride_hostname());
+    said = true;
+}
+
+/** Without permission of the kernel there is no single copy: not now, not later. */
+static void give_up(void)
+{
+    mca_osc_nicstride_component.params.cma = false;
+    say_no_single_copy();
+}
+
+/** Moves the data, and has its time noted where that is asked for. */
+static int start(const nicstride_transfer_t *t, nicstride_method_t method,
+                 int (*copy)(const nicstride_transfer_t *), bool *done_p)
+{
+    const uint64_t begun = t->cell != NULL ? onic_ticks() : 0;
+    const int rc = copy(t);
+
+    *done_p = true;
+    if (rc == OMPI_ERR_NOT_SUPPORTED)
+        give_up();
+    if (rc == OMPI_ERR_NOT_SUPPORTED || rc == OMPI_ERR_OUT_OF_RESOURCE)
+        return rc;
+    nicstride_count(method, t->target.size);
+    if (rc != OMPI_SUCCESS)
+        return nicstride_error(t->m, t->call, rc, "the memory of target rank %d cannot be accessed",
+                               t->peer->rank);
+    if (t->cell != NULL)
+        nicstride_observe_call(t->peer, t->cell, method, t->target.size, begun);
+    return OMPI_SUCCESS;
+}
+
+int nicstride_cma_start(nicstride_transfer_t *t, bool *done_p)
+{
+    return start(t, NICSTRIDE_METHOD_CMA, copy_pieces, done_p);
+}
+
+int nicstride_sieve_start(nicstride_transfer_t *t, bool *done_p)
+{
+    return start(t, NICSTRIDE_METHOD_SIEVE, sieve, done_p);
+}
+
+bool nicstride_single_copy_works(nicstride_peer_t *p)
+{
+    if (p->local < 0 || !mca_osc_nicstride_component.params.cma)
+        return false;
+
+    int known = __atomic_load_n(&p->single_copy, __ATOMIC_RELAXED);
+
+    if (known == 0) {
+        onic_wire_lock();
+        known = onic_peer_can_cma(p->wire) ? 1 : -1;
+        onic_wire_unlock();
+        __atomic_store_n(&p->single_copy, known, __ATOMIC_RELAXED);
+        /* A process that has died is no reason for the user to wonder. */
+        if (known < 0 && !onic_peer_look(p->wire))
+            say_no_single_copy();
+    }
+    return known > 0;
+}

@@ -1,0 +1,377 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Accumulate and its kin. Where the target's memory is mapped here the origin applies them itself,
+ * under the target's accumulate lock; elsewhere they travel as messages, long ones through
+ * slots, and the target applies them under the same lock, so that all of them are atomic with each
+ * other.
+ */
+#include <stddef.h>
+#include <string.h>
+
+#include "osc_nicstride/origin/accumulate.h"
+#include "osc_nicstride/window/calls.h"
+#include "osc_nicstride/window/component.h"
+#include "osc_nicstride/window/control.h"
+#include "osc_nicstride/window/errors.h"
+#include "osc_nicstride/window/module.h"
+#include "osc_nicstride/channel/observe.h"
+#include "osc_nicstride/window/op.h"
+#include "osc_nicstride/channel/request.h"
+#include "osc_nicstride/channel/start.h"
+#include "osc_nicstride/origin/choose.h"
+#include "osc_nicstride/origin/contiguous.h"
+#include "osc_nicstride/window/transfer.h"
+#include "osc_nicstride/sync/enter.h"
+#include "osc_nicstride/origin/resolve.h"
+#include "common/layout/flatten.h"
+#include "common/layout/pack.h"
+
+/* Source bytes gathered at a time, and bytes after which the lock is given to others. */
+#define CHUNK     8192
+#define LOCK_SPAN (64 << 10)
+
+/** One accumulate call: what to do, and where old values go. */
+typedef struct accumulate {
+    nicstride_transfer_t access;
+    nicstride_accop_t op;
+    int op_index;
+    int dtype;
+    bool fetch;
+} accumulate_t;
+
+static bool reads_origin(const accumulate_t *acc)
+{
+    return acc->op.apply.kind != NICSTRIDE_APPLY_NO_OP;
+}
+
+/** Operation and element type, the same on both sides. */
+static int check_types(nicstride_module_t *m, const char *call, accumulate_t *acc, ompi_op_t *op,
+                       ompi_datatype_t *origin_dt, ompi_datatype_t *target_dt)
+{
+    acc->op_index = nicstride_op_index(op);
+    if (acc->op_index < 0)
+        return nicstride_error(m, call, MPI_ERR_OP, "operation %s is not a predefined one",
+                               op->o_name);
+    acc->dtype = nicstride_dtype_index(target_dt);
+    if (acc->dtype < 0)
+        return nicstride_error(m, call, MPI_ERR_TYPE,
+                               "the target datatype is not made of one predefined type");
+    if (origin_dt != NULL && nicstride_dtype_index(origin_dt) != acc->dtype)
+        return nicstride_error(m, call, MPI_ERR_TYPE,
+                               "the elements of the origin and the target datatype differ");
+    if (!nicstride_accop_init(&acc->op, (unsigned)acc->op_index, (unsigned)acc->dtype))
+        return nicstride_error(m, call, MPI_ERR_OP, "operation %s is not defined for %s",
+                               op->o_name, acc->op.dt->name);
+    return OMPI_SUCCESS;
+}
+
+/** `n` packed source bytes at position `pos`: in place where they lie so, else gathered. */
+static const void *source(const accumulate_t *acc, onic_cursor_t *c, uint64_t pos, void *tmp,
+                          uint64_t n)
+{
+    const nicstride_transfer_t *a = &acc->access;
+
+    if (!reads_origin(acc))
+        return NULL;
+    if (onic_layout_is_contig(&a->origin))
+        return a->origin_base + a->origin.offset + (int64_t)pos;
+    onic_pack(c, a->origin_base, tmp, n);
+    return tmp;
+}
+
+static int apply_direct(nicstride_module_t *m, const accumulate_t *acc)
+{
+    const nicstride_transfer_t *a = &acc->access;
+    nicstride_ctl_t *ctl = nicstride_ctl(m, a->peer->local);
+    const uint64_t chunk = CHUNK - CHUNK % acc->op.apply.size;
+    const bool in_place = acc->fetch && onic_layout_is_contig(&acc->access.result);
+    onic_cursor_t from, to, old_to;
+    uint64_t held = 0;
+
+    if (reads_origin(acc))
+        onic_cursor_init(&from, &a->origin, 0);
+    onic_cursor_init(&to, &a->target, 0);
+    if (acc->fetch)
+        onic_cursor_init(&old_to, &acc->access.result, 0);
+    if (nicstride_ctl_lock(m, &ctl->acc_lock) != OMPI_SUCCESS)
+        return nicstride_broken_error(m, a->call);
+    for (uint64_t pos = 0; pos < a->target.size;) {
+        _Alignas(64) char tmp[CHUNK], old[CHUNK];
+        uint64_t n = a->target.size - pos < chunk ? a->target.size - pos : chunk;
+        const void *src = source(acc, &from, pos, tmp, n);
+        char *result =
+            in_place ? acc->access.result_base + acc->access.result.offset + (int64_t)pos : old;
+
+        nicstride_apply(&acc->op.apply, &to, a->direct, src, acc->fetch ? result : NULL, n);
+        if (acc->fetch && !in_place)
+            onic_unpack(&old_to, acc->access.result_base, old, n);
+        pos += n;
+        held += n;
+        if (held >= LOCK_SPAN && pos < a->target.size) {
+            nicstride_ctl_unlock(&ctl->acc_lock);
+            /* What was put off for the lock has its turn, and the rest of the node some time. */
+            onic_wire_progress();
+            if (nicstride_ctl_lock(m, &ctl->acc_lock) != OMPI_SUCCESS)
+                return nicstride_broken_error(m, a->call);
+            held = 0;
+        }
+    }
+    nicstride_ctl_unlock(&ctl->acc_lock);
+    return OMPI_SUCCESS;
+}
+
+static int start_message(accumulate_t *acc, bool *done_p)
+{
+    nicstride_transfer_t *t = &acc->access;
+
+    t->type = acc->fetch ? NICSTRIDE_MSG_GET_ACC : NICSTRIDE_MSG_ACC;
+    t->op = (uint16_t)acc->op_index;
+    t->dtype = (uint16_t)acc->dtype;
+    t->granule = (uint32_t)acc->op.apply.size;
+    if (t->type == NICSTRIDE_MSG_ACC && nicstride_accumulates_by_mover(t)) {
+        const uint64_t size = t->target.size;
+        const int rc = nicstride_move_start(t, done_p);
+
+        /* Where no slot can be had now the data goes in the messages themselves. */
+        if (rc != OMPI_ERR_NOT_AVAILABLE) {
+            nicstride_count_accumulate(NICSTRIDE_METHOD_MOVER, size);
+            return rc;
+        }
+    }
+    nicstride_count_accumulate(NICSTRIDE_METHOD_PACK, t->target.size);
+    return nicstride_message_start(t, false, done_p);
+}
+
+/** Everything but the request. `*done_p`: it is over. */
+static int run(nicstride_module_t *m, accumulate_t *acc, bool *done_p)
+{
+    *done_p = true;
+    if (acc->access.target.size == 0)
+        return OMPI_SUCCESS;
+    if (nicstride_applies_here(&acc->access)) {
+        nicstride_count_accumulate(NICSTRIDE_METHOD_DIRECT, acc->access.target.size);
+        return apply_direct(m, acc);
+    }
+    nicstride_unflushed_add(&m->unflushed);
+    return start_message(acc, done_p);
+}
+
+static int open_result(nicstride_module_t *m, const char *call, accumulate_t *acc, void *result,
+                       int result_count, ompi_datatype_t *result_dt)
+{
+    int rc;
+
+    acc->fetch = result_dt != NULL;
+    acc->access.result_base = result;
+    if (!acc->fetch)
+        return OMPI_SUCCESS;
+    rc = onic_flatten(result_dt, (size_t)result_count, &acc->access.result);
+    if (rc != OMPI_SUCCESS) {
+        acc->access.result.nruns = 0;
+        return rc;
+    }
+    if (nicstride_dtype_index(result_dt) != acc->dtype ||
+        acc->access.result.size != acc->access.target.size)
+        return nicstride_error(m, call, MPI_ERR_TYPE,
+                               "the result buffer does not match the target buffer");
+    return nicstride_check_host(m, call, "result", result, &acc->access.result);
+}
+
+/** Is the operation a predefined one that knows the predefined type? Open MPI looks at neither in
+ *  MPI_Fetch_and_op. */
+static bool reduces(ompi_op_t *op, const ompi_datatype_t *dt)
+{
+    const int slot = ompi_op_is_intrinsic(op) ? ompi_op_ddt_map[dt->id] : -1;
+
+    return slot >= 0 && op->o_func.intrinsic.fns[slot] != NULL;
+}
+
+/** Elements of a predefined type, without gaps, in mapped memory, few enough for the lock to be
+ *  held over all: the whole call is an update under it. `result` NULL: nothing is fetched. */
+static inline bool apply_mapped(nicstride_module_t *m, const void *origin, void *result,
+                                ompi_datatype_t *dt, int count, int target, ptrdiff_t disp,
+                                ompi_op_t *op)
+{
+    const size_t bytes = nicstride_gapless_bytes(dt, (size_t)count);
+    nicstride_ctl_t *ctl;
+    void *at;
+
+    if (bytes == 0 || bytes > LOCK_SPAN || !ompi_datatype_is_predefined(dt) ||
+        (op == &ompi_mpi_op_no_op.op ? result == NULL
+                                     : op != &ompi_mpi_op_replace.op && !reduces(op, dt)) ||
+        (at = nicstride_mapped_bytes(m, target, disp, bytes)) == NULL)
+        return false;
+    ctl = nicstride_ctl(m, m->node.index[target]);
+    /* An error is for the way that can return it. */
+    if (nicstride_ctl_lock(m, &ctl->acc_lock) != OMPI_SUCCESS)
+        return false;
+    if (result != NULL)
+        onic_copy_few(result, at, bytes);
+    if (op == &ompi_mpi_op_replace.op)
+        onic_copy_few(at, origin, bytes);
+    else if (op != &ompi_mpi_op_no_op.op)
+        ompi_op_reduce(op, (void *)(uintptr_t)origin, at, count, dt);
+    nicstride_ctl_unlock(&ctl->acc_lock);
+    nicstride_count_accumulate(NICSTRIDE_METHOD_DIRECT, bytes);
+    return true;
+}
+
+/** The arguments of all the calls: what one does not have is NULL. */
+typedef struct arguments {
+    const char *call;
+    const void *origin;
+    int origin_count;
+    ompi_datatype_t *origin_dt;
+    void *result;
+    int result_count;
+    ompi_datatype_t *result_dt;
+    int target;
+    ptrdiff_t disp;
+    int target_count;
+    ompi_datatype_t *target_dt;
+    ompi_op_t *op;
+} arguments_t;
+
+static int accumulate(ompi_win_t *win, const arguments_t *g, ompi_request_t **request_p)
+{
+    nicstride_module_t *m = nicstride_module(win);
+    nicstride_request_t *request = NULL;
+    ompi_datatype_t *origin_dt = g->op == &ompi_mpi_op_no_op.op ? NULL : g->origin_dt;
+    accumulate_t acc;
+    bool done = true;
+    int rc = request_p != NULL ? nicstride_check_passive(m, g->call, g->target) : OMPI_SUCCESS;
+
+    /* Open MPI says so too, unless it was told not to look at parameters. */
+    if (rc == OMPI_SUCCESS && origin_dt == NULL && g->result_dt == NULL)
+        rc = nicstride_error(m, g->call, MPI_ERR_OP, "MPI_NO_OP is for calls that fetch");
+    if (rc == OMPI_SUCCESS)
+        rc = check_types(m, g->call, &acc, g->op, origin_dt, g->target_dt);
+    if (rc == OMPI_SUCCESS)
+        rc = nicstride_target_init(&acc.access, m, g->call, g->origin, (size_t)g->origin_count,
+                                   origin_dt, g->target, g->disp, (size_t)g->target_count,
+                                   g->target_dt);
+    if (rc != OMPI_SUCCESS)
+        return rc;
+    rc = open_result(m, g->call, &acc, g->result, g->result_count, g->result_dt);
+    if (rc == OMPI_SUCCESS && request_p != NULL) {
+        request = acc.access.request = nicstride_request_new(win);
+        rc = request != NULL ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    if (rc == OMPI_SUCCESS)
+        rc = run(m, &acc, &done);
+    nicstride_target_fini(&acc.access);
+    return request_p != NULL ? nicstride_request_finish(request, rc, done, request_p) : rc;
+}
+
+int nicstride_accumulate(const void *origin, int origin_count, ompi_datatype_t *origin_dt,
+                         int target, ptrdiff_t disp, int target_count, ompi_datatype_t *target_dt,
+                         ompi_op_t *op, ompi_win_t *win)
+{
+    arguments_t g = {.call = "MPI_Accumulate",
+                     .origin = origin,
+                     .origin_count = origin_count,
+                     .origin_dt = origin_dt,
+                     .target = target,
+                     .disp = disp,
+                     .target_count = target_count,
+                     .target_dt = target_dt,
+                     .op = op};
+
+    if (origin_dt == target_dt && origin_count == target_count &&
+        apply_mapped(nicstride_module(win), origin, NULL, target_dt, target_count, target, disp,
+                     op))
+        return OMPI_SUCCESS;
+    return accumulate(win, &g, NULL);
+}
+
+int nicstride_raccumulate(const void *origin, int origin_count, ompi_datatype_t *origin_dt,
+                          int target, ptrdiff_t disp, int target_count, ompi_datatype_t *target_dt,
+                          ompi_op_t *op, ompi_win_t *win, ompi_request_t **request)
+{
+    arguments_t g = {.call = "MPI_Raccumulate",
+                     .origin = origin,
+                     .origin_count = origin_count,
+                     .origin_dt = origin_dt,
+                     .target = target,
+                     .disp = disp,
+                     .target_count = target_count,
+                     .target_dt = target_dt,
+                     .op = op};
+
+    return accumulate(win, &g, request);
+}
+
+int nicstride_get_accumulate(const void *origin, int origin_count, ompi_datatype_t *origin_dt,
+                             void *result, int result_count, ompi_datatype_t *result_dt, int target,
+                             ptrdiff_t disp, int target_count, ompi_datatype_t *target_dt,
+                             ompi_op_t *op, ompi_win_t *win)
+{
+    arguments_t g = {.call = "MPI_Get_accumulate",
+                     .origin = origin,
+                     .origin_count = origin_count,
+                     .origin_dt = origin_dt,
+                     .result = result,
+                     .result_count = result_count,
+                     .result_dt = result_dt,
+                     .target = target,
+                     .disp = disp,
+                     .target_count = target_count,
+                     .target_dt = target_dt,
+                     .op = op};
+
+    if (result != NULL && result_dt == target_dt && result_count == target_count &&
+        (op == &ompi_mpi_op_no_op.op || (origin_dt == target_dt && origin_count == target_count)) &&
+        apply_mapped(nicstride_module(win), origin, result, target_dt, target_count, target, disp,
+                     op))
+        return OMPI_SUCCESS;
+    return accumulate(win, &g, NULL);
+}
+
+int nicstride_rget_accumulate(const void *origin, int origin_count, ompi_datatype_t *origin_dt,
+                              void *result, int result_count, ompi_datatype_t *result_dt,
+                              int target, ptrdiff_t disp, int target_count,
+                              ompi_datatype_t *target_dt, ompi_op_t *op, ompi_win_t *win,
+                              ompi_request_t **request)
+{
+    arguments_t g = {.call = "MPI_Rget_accumulate",
+                     .origin = origin,
+                     .origin_count = origin_count,
+                     .origin_dt = origin_dt,
+                     .result = result,
+                     .result_count = result_count,
+                     .result_dt = result_dt,
+                     .target = target,
+                     .disp = disp,
+                     .target_count = target_count,
+                     .target_dt = target_dt,
+                     .op = op};
+
+    return accumulate(win, &g, request);
+}
+
+int nicstride_fetch_and_op(const void *origin, void *result, ompi_datatype_t *dt, int target,
+                           ptrdiff_t disp, ompi_op_t *op, ompi_win_t *win)
+{
+    if (result != NULL &&
+        apply_mapped(nicstride_module(win), origin, result, dt, 1, target, disp, op))
+        return OMPI_SUCCESS;
+
+    arguments_t g = {.call = "MPI_Fetch_and_op",
+                     .origin = origin,
+                     .origin_count = 1,
+                     .origin_dt = dt,
+                     .result = result,
+                     .result_count = 1,
+                     .result_dt = dt,
+                     .target = target,
+                     .disp = disp,
+                     .target_count = 1,
+                     .target_dt = dt,
+                     .op = op};
+
+    return accumulate(win, &g, NULL);
+}

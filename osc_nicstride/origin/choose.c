@@ -1,0 +1,226 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include <stddef.h>
+
+#include "opal/util/output.h"
+
+#include "osc_nicstride/channel/observe.h"
+#include "osc_nicstride/channel/send.h"
+#include "osc_nicstride/channel/start.h"
+#include "osc_nicstride/methods/methods.h"
+#include "osc_nicstride/methods/plan.h"
+#include "osc_nicstride/methods/single_copy.h"
+#include "osc_nicstride/origin/choose.h"
+#include "osc_nicstride/origin/dynamic.h"
+#include "osc_nicstride/window/component.h"
+
+/** Kinds of peer, as far as choices differ. */
+static const char *const kinds[] = {"mapped", "on the network", "private, active target", "private",
+                                    "private, away"};
+
+static unsigned kind_of(const nicstride_transfer_t *t, const nicstride_case_t *c, bool active)
+{
+    if (c->caps.direct)
+        return 0;
+    if (t->peer->local < 0)
+        return 1;
+    if (active)
+        return 2;
+    return c->caps.presence == NICSTRIDE_PRESENT ? 3 : 4;
+}
+
+/** Says why a transfer goes as it does, once for each kind and method. Threads that meet here may
+ *  say it twice. */
+static void explain(const nicstride_transfer_t *t, const nicstride_case_t *c, bool active,
+                    nicstride_method_t method)
+{
+    static uint8_t said[sizeof(kinds) / sizeof(kinds[0])][ONIC_LEARN_DIRECTIONS][ONIC_LEARN_SHAPES]
+                       [ONIC_LEARN_SIZES];
+    const unsigned shape = onic_learn_shape(&t->origin, &t->target);
+    const unsigned size = onic_learn_size(t->target.size);
+    const unsigned kind = kind_of(t, c, active);
+    uint8_t *bits = &said[kind][c->dir == NICSTRIDE_GET][shape][size];
+    bool trial = false;
+    char why[512];
+
+    if ((*bits & 1u << method) != 0)
+        return;
+    *bits |= (uint8_t)(1u << method);
+    onic_wire_lock();
+    nicstride_plan_reason(c, why, sizeof(why));
+    if (c->learned.cell != NULL && c->learned.budget != NULL)
+        trial = onic_learn_is_trial(c->learned.cell, method);
+    onic_wire_unlock();
+    opal_output(0,
+                "osc_nicstride: %s of %llu bytes in %llu blocks, target rank %d, %s: %s%s; "
+                "microseconds: %s",
+                c->dir == NICSTRIDE_PUT ? "put" : "get", (unsigned long long)t->target.size,
+                (unsigned long long)onic_layout_blocks(&t->target), t->peer->rank, kinds[kind],
+                nicstride_methods[method].name, trial ? " (a trial)" : "", why);
+}
+
+/**
+ * What was learned counts, and is learned from transfers that stand alone: of several short ones
+ * the messages overlap. In active target epochs all are several: when they are over is seen by
+ * nobody but the target.
+ */
+static void look(const nicstride_transfer_t *t, nicstride_case_t *c, bool active)
+{
+    const uint64_t size = t->target.size;
+    const bool alone = !active && nicstride_unflushed_alone(&t->m->unflushed);
+
+    if (size >= c->path->overlap || alone)
+        c->learned = nicstride_observed(t->peer, c->dir, &t->origin, &t->target);
+    c->caps.together = !alone && size <= nicstride_inline_max(false);
+    if (active)
+        c->learned.budget = NULL;
+}
+
+/** Looking is a cache miss for both: once for all that travel together. */
+static nicstride_presence_t presence(const nicstride_transfer_t *t, const nicstride_case_t *c)
+{
+    if (c->caps.together && nicstride_waits_for_others(t->peer))
+        return NICSTRIDE_PRESENT;
+    return nicstride_presence(t->peer);
+}
+
+/** Can single copy reach all of it? In a dynamic window only what is known to be attached. */
+static bool single_copy_reaches(const nicstride_transfer_t *t)
+{
+    return t->cma && (t->m->flavor != MPI_WIN_FLAVOR_DYNAMIC ||
+                      nicstride_region_known(t->m, t->peer, t->remote + (uint64_t)t->target.lb,
+                                             (uint64_t)(t->target.ub - t->target.lb)));
+}
+
+static void look_at_single_copy(const nicstride_transfer_t *t, nicstride_case_t *c)
+{
+    c->caps.single_copy = single_copy_reaches(t);
+    c->caps.torn = c->caps.single_copy && nicstride_may_tear(t);
+}
+
+/** What methods for long transfers have to know. */
+static void look_at_long_ones(const nicstride_transfer_t *t, nicstride_case_t *c)
+{
+    /* What a message carries inline is not worth a trial by rendezvous. */
+    c->caps.no_rendezvous =
+        t->target.size > onic_peer_rndv_max(t->peer->wire) ||
+        (c->forced != NICSTRIDE_METHOD_ZCOPY && t->target.size <= nicstride_inline_max(false));
+    c->caps.mover = t->peer->rank != t->m->rank && nicstride_move_works(t->peer);
+}
+
+/** Is the choice settled, and can be made now? Most transfers that stand alone end here. */
+static bool is_settled(const nicstride_transfer_t *t, nicstride_case_t *c, unsigned *choice)
+{
+    if (c->learned.budget == NULL || !onic_learn_settled(c->learned.cell, choice))
+        return false;
+    if (!nicstride_methods[*choice].needs_target)
+        look_at_single_copy(t, c);
+    else if (presence(t, c) != NICSTRIDE_PRESENT)
+        return false;
+    else if (*choice != NICSTRIDE_METHOD_PACK)
+        look_at_long_ones(t, c);
+    return nicstride_can(c, *choice);
+}
+
+static nicstride_method_t plan(const nicstride_case_t *c)
+{
+    nicstride_method_t method;
+
+    if (c->learned.cell == NULL)
+        return nicstride_plan(c);
+    onic_wire_lock();
+    method = nicstride_plan(c);
+    onic_wire_unlock();
+    return method;
+}
+
+/** Short ones that travel together are packed, where the target is there: nothing is compared. */
+static bool is_packed(const nicstride_transfer_t *t, nicstride_case_t *c, bool active)
+{
+    if (!c->caps.together || c->learned.cell != NULL)
+        return false;
+    c->caps.presence = active ? NICSTRIDE_PRESENT : presence(t, c);
+    return nicstride_goes_together(c);
+}
+
+/** Completes the case, and chooses. */
+static nicstride_method_t choose(nicstride_transfer_t *t, nicstride_case_t *c, bool active)
+{
+    nicstride_method_t method;
+
+    look_at_long_ones(t, c);
+    if (c->forced == NICSTRIDE_METHOD_AUTO && !active)
+        c->caps.presence = presence(t, c);
+    /* Those that travel together do not ask what is attached. */
+    if (!c->caps.together || c->learned.cell != NULL || c->caps.presence != NICSTRIDE_PRESENT)
+        look_at_single_copy(t, c);
+    method = plan(c);
+    /* Of a message to a target that is not there, the target is what would be learned. */
+    if (!nicstride_methods[method].needs_target ||
+        (!active && c->caps.presence == NICSTRIDE_PRESENT))
+        t->cell = c->learned.cell;
+    return method;
+}
+
+nicstride_method_t nicstride_choose(nicstride_transfer_t *t)
+{
+    const nicstride_component_t *component = &mca_osc_nicstride_component;
+    const nicstride_method_t forced = (nicstride_method_t)component->params.method;
+    const bool active = nicstride_is_active(t->m);
+    nicstride_case_t c = {
+        .rows = nicstride_methods,
+        .forced = forced,
+        .dir = t->type == NICSTRIDE_MSG_GET ? NICSTRIDE_GET : NICSTRIDE_PUT,
+        .origin = &t->origin,
+        .target = &t->target,
+        .path = t->peer->local >= 0 ? &component->paths.node : &component->paths.net,
+        .caps = {.direct = t->mapped},
+    };
+    nicstride_method_t method;
+    unsigned settled;
+
+    t->cell = NULL;
+    if (t->mapped && forced == NICSTRIDE_METHOD_AUTO) {
+        method = NICSTRIDE_METHOD_DIRECT;
+    } else {
+        if (forced == NICSTRIDE_METHOD_AUTO)
+            look(t, &c, active);
+        if (is_settled(t, &c, &settled))
+            return (nicstride_method_t)settled;
+        if (component->params.verbose == 0 && is_packed(t, &c, active))
+            return NICSTRIDE_METHOD_PACK;
+        method = choose(t, &c, active);
+    }
+    if (component->params.verbose > 0)
+        explain(t, &c, active, method);
+    return method;
+}
+
+bool nicstride_accumulates_by_mover(const nicstride_transfer_t *t)
+{
+    const nicstride_component_t *component = &mca_osc_nicstride_component;
+    const nicstride_method_t forced = (nicstride_method_t)component->params.method;
+    nicstride_case_t c = {
+        .rows = nicstride_methods,
+        .dir = NICSTRIDE_PUT,
+        .origin = &t->origin,
+        .target = &t->target,
+        .path = t->peer->local >= 0 ? &component->paths.node : &component->paths.net,
+    };
+    double mover, pack;
+
+    /* Short ones travel together. */
+    if ((forced != NICSTRIDE_METHOD_AUTO && forced != NICSTRIDE_METHOD_MOVER) || !t->has_origin ||
+        t->target.size <= nicstride_inline_max(false))
+        return false;
+    look_at_long_ones(t, &c);
+    if (!nicstride_can(&c, NICSTRIDE_METHOD_MOVER))
+        return false;
+    if (forced == NICSTRIDE_METHOD_MOVER)
+        return true;
+    mover = c.rows[NICSTRIDE_METHOD_MOVER].cost(c.dir, c.origin, c.target, c.path);
+    pack = c.rows[NICSTRIDE_METHOD_PACK].cost(c.dir, c.origin, c.target, c.path);
+    return mover < pack;
+}

@@ -1,0 +1,173 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Resolving communication calls: may it be made now, what does it move, and does that stay inside
+ * the target's window?
+ */
+#include <stddef.h>
+#include <inttypes.h>
+
+#include "osc_nicstride/origin/contiguous.h"
+#include "osc_nicstride/origin/resolve.h"
+#include "osc_nicstride/window/component.h"
+#include "osc_nicstride/methods/single_copy.h"
+#include "osc_nicstride/sync/enter.h"
+#include "osc_nicstride/window/errors.h"
+#include "osc_nicstride/window/module.h"
+#include "common/support/device.h"
+#include "common/layout/flatten.h"
+#include "common/support/help.h"
+
+static const onic_layout_t no_layout;
+
+static int flatten(nicstride_module_t *m, const char *call, bool target, const ompi_datatype_t *dt,
+                   size_t count, onic_layout_t *l)
+{
+    const size_t bytes = nicstride_gapless_bytes(dt, count);
+    int rc;
+
+    if (bytes > 0 && bytes <= INT64_MAX) {
+        onic_layout_set(l, bytes);
+        return OMPI_SUCCESS;
+    }
+    rc = onic_flatten(dt, count, l);
+    if (rc == OMPI_SUCCESS)
+        return rc;
+    *l = no_layout;
+    if (rc == OMPI_ERR_OUT_OF_RESOURCE)
+        return nicstride_error(m, call, rc, "no memory to describe a datatype");
+    /* Sizes or offsets beyond 64 bits: at the target that is outside of any window. */
+    return nicstride_error(m, call, target ? OMPI_ERR_RMA_RANGE : MPI_ERR_TYPE,
+                           "what the %s datatype covers exceeds the address space",
+                           target ? "target" : "origin");
+}
+
+int nicstride_check_host(const nicstride_module_t *m, const char *call, const char *what,
+                         const void *base, const onic_layout_t *l)
+{
+    const char *first = (const char *)((uintptr_t)base + (uintptr_t)l->lb);
+    const char *last = (const char *)((uintptr_t)base + (uintptr_t)l->ub - 1);
+
+    if (!onic_devices_told() || l->size == 0 || (!onic_on_device(first) && !onic_on_device(last)))
+        return OMPI_SUCCESS;
+    return nicstride_error(m, call, MPI_ERR_BUFFER,
+                           "the %s buffer, %p to %p, is memory of a device, and only host memory "
+                           "is supported",
+                           what, (const void *)first, (const void *)last);
+}
+
+static int out_of_bounds(nicstride_module_t *m, const nicstride_transfer_t *a, ptrdiff_t disp)
+{
+    const nicstride_rank_info_t *info = &m->info[a->peer->rank];
+
+    return nicstride_error(m, a->call, OMPI_ERR_RMA_RANGE,
+                           "displacement %td with a datatype that covers bytes %" PRId64
+                           " to %" PRId64 " from there leaves the window of target rank %d, which "
+                           "has %" PRIu64 " bytes and displacement unit %" PRIu32,
+                           disp, a->target.lb, a->target.ub, a->peer->rank, info->size,
+                           info->disp_unit);
+}
+
+/** Own memory of a dynamic window is checked here; that of others by them. */
+static int check_attached(nicstride_module_t *m, const nicstride_transfer_t *a)
+{
+    bool inside;
+
+    onic_wire_lock();
+    inside = nicstride_regions_cover(&m->regions, (uint64_t)a->disp, &a->target);
+    onic_wire_unlock();
+    if (inside)
+        return OMPI_SUCCESS;
+    return nicstride_error(m, a->call, OMPI_ERR_RMA_RANGE,
+                           "address %#" PRIx64 " is not in memory attached to the window",
+                           (uint64_t)a->disp);
+}
+
+/** Where the target's bytes are, and by which paths they can be reached. */
+static int locate(nicstride_module_t *m, nicstride_transfer_t *a, ptrdiff_t disp)
+{
+    const int rank = a->peer->rank;
+    const nicstride_rank_info_t *info = &m->info[rank];
+    const bool dynamic = m->flavor == MPI_WIN_FLAVOR_DYNAMIC;
+
+    a->disp = disp;
+    if (!dynamic && __builtin_mul_overflow((int64_t)disp, (int64_t)info->disp_unit, &a->disp))
+        return out_of_bounds(m, a, disp);
+    if (!dynamic && !nicstride_layout_fits(&a->target, a->disp, info->size))
+        return out_of_bounds(m, a, disp);
+    if (dynamic && rank == m->rank) {
+        int rc = check_attached(m, a);
+
+        if (rc != OMPI_SUCCESS)
+            return rc;
+    }
+    a->remote = info->base + (uint64_t)a->disp;
+    if (rank == m->rank) {
+        a->mapped = true;
+        a->direct = (char *)(uintptr_t)a->remote;
+    } else if (!dynamic && a->peer->local >= 0 && m->mapped[a->peer->local] != NULL) {
+        a->mapped = true;
+        a->direct = m->mapped[a->peer->local] + a->disp;
+    } else {
+        a->cma = nicstride_single_copy_works(a->peer);
+    }
+    return OMPI_SUCCESS;
+}
+
+int nicstride_target_init(nicstride_transfer_t *a, nicstride_module_t *m, const char *call,
+                          const void *origin, size_t origin_count, ompi_datatype_t *origin_dt,
+                          int target, ptrdiff_t target_disp, size_t target_count,
+                          ompi_datatype_t *target_dt)
+{
+    const char *wrong;
+    int rc = OMPI_SUCCESS;
+
+    a->call = call;
+    a->has_origin = origin_dt != NULL;
+    a->m = m;
+    a->request = NULL;
+    a->cell = NULL;
+    a->granule = 1;
+    a->result.nruns = 0;
+    a->origin_base = (char *)(uintptr_t)origin;
+    a->origin.nruns = 0;
+    a->target.nruns = 0;
+    a->direct = NULL;
+    a->mapped = false;
+    a->cma = false;
+    a->peer = nicstride_peer(m, target);
+    if (a->peer == NULL)
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    wrong = nicstride_enter(m, target);
+    if (wrong != NULL)
+        return nicstride_error(m, call, OMPI_ERR_RMA_SYNC, "%s (target rank %d)", wrong, target);
+    if (origin_dt != NULL)
+        rc = flatten(m, call, false, origin_dt, origin_count, &a->origin);
+    if (rc == OMPI_SUCCESS)
+        rc = flatten(m, call, true, target_dt, target_count, &a->target);
+    if (rc == OMPI_SUCCESS && origin_dt != NULL && a->origin.size != a->target.size)
+        rc = nicstride_error(m, call, MPI_ERR_TYPE,
+                             "the origin buffer describes %" PRIu64
+                             " bytes and the target buffer %" PRIu64,
+                             a->origin.size, a->target.size);
+    if (rc == OMPI_SUCCESS && origin_dt != NULL && onic_devices_told())
+        rc = nicstride_check_host(m, call, "origin", origin, &a->origin);
+    if (rc == OMPI_SUCCESS)
+        rc = locate(m, a, target_disp);
+    if (rc != OMPI_SUCCESS)
+        nicstride_target_fini(a);
+    return rc;
+}
+
+void nicstride_target_fini(nicstride_transfer_t *a)
+{
+    if (a->origin.nruns != 0)
+        onic_layout_fini(&a->origin);
+    if (a->target.nruns != 0)
+        onic_layout_fini(&a->target);
+    if (a->result.nruns != 0)
+        onic_layout_fini(&a->result);
+}

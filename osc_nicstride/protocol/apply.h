@@ -1,0 +1,55 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Applying an accumulate to target memory: old values out, new values in, one element at a time as
+ * far as anyone else can tell. The caller holds the accumulate lock of the target.
+ *
+ * Pure: the reduction itself comes as a function. All data of the origin comes in packed form.
+ */
+#ifndef NICSTRIDE_APPLY_H
+#define NICSTRIDE_APPLY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/layout/layout.h"
+
+typedef enum nicstride_apply_kind {
+    NICSTRIDE_APPLY_REDUCE, /**< target = target op source */
+    NICSTRIDE_APPLY_REPLACE,
+    NICSTRIDE_APPLY_NO_OP /**< only fetch */
+} nicstride_apply_kind_t;
+
+/** Reduces `n` elements in their memory form, `extent` bytes apart: dst = dst op src. */
+typedef void (*nicstride_reduce_fn_t)(void *ctx, const void *src, void *dst, size_t n);
+
+typedef struct nicstride_apply {
+    nicstride_apply_kind_t kind;
+    size_t size;               /**< packed bytes of an element, 1 .. 64 */
+    size_t extent;             /**< bytes from one element to the next in memory, 1 .. 64 */
+    const onic_layout_t *elem; /**< bytes of one element in memory; read only if size != extent */
+    nicstride_reduce_fn_t reduce;
+    void *ctx;
+} nicstride_apply_t;
+
+/**
+ * Applies `len` packed bytes (a multiple of a->size) to the target bytes from the cursor on, and
+ * moves the cursor. `src` may be NULL for NO_OP. `old`, where not NULL, gets the packed values
+ * from before. Returns the bytes done, less than `len` only at the end of the layout.
+ */
+uint64_t nicstride_apply(const nicstride_apply_t *a, onic_cursor_t *target, void *base,
+                         const void *src, void *old, uint64_t len);
+
+/** The same for one element without gaps (a->size == a->extent), at `target`. */
+void nicstride_apply_element(const nicstride_apply_t *a, void *target, const void *src, void *old);
+
+/** Compare and swap of one element of `size` bytes (1 .. 64): `old` gets the value from before
+ *  and may be the memory of `compare`; `desired` is stored where it equals `compare`, byte for
+ *  byte. */
+void nicstride_apply_cas(void *target, size_t size, const void *compare, const void *desired,
+                         void *old);
+
+#endif

@@ -1,0 +1,47 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Several messages in one: each behind its length. Sending costs many times what the bytes of a
+ * short message do, so operations that wait for nothing travel together.
+ *
+ * Pure. What is read is checked for its form only; the messages are for nicstride_msg_decode.
+ */
+#ifndef NICSTRIDE_BATCH_H
+#define NICSTRIDE_BATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/** What such a message has for a header: no other header is as short. */
+#define NICSTRIDE_BATCH_MARK 0xb5u
+
+/** Most bytes of messages with their lengths. */
+#define NICSTRIDE_BATCH_MAX 16384
+
+/** Zero-initialise the first two. */
+typedef struct nicstride_batch {
+    size_t len;
+    unsigned messages;
+    unsigned char bytes[NICSTRIDE_BATCH_MAX];
+} nicstride_batch_t;
+
+/** Adds a message, so that the batch has no more than `max` bytes (0 .. NICSTRIDE_BATCH_MAX).
+ * False, and nothing is added, where it does not fit. */
+bool nicstride_batch_add(nicstride_batch_t *b, size_t max, const void *message, size_t len);
+
+/** Should it be sent, whatever room it has? Several batches share the credits of a window
+ *  (credit.h), so that one is acknowledged while another is filled. */
+bool nicstride_batch_is_full(const nicstride_batch_t *b, uint32_t window);
+
+/**
+ * Reads the message at `*at_p` (first 0) of a batch of `len` bytes and moves on. False at the end:
+ * `*at_p` is `len` then, or less where the rest is not a message.
+ */
+bool nicstride_batch_next(const void *bytes, size_t len, size_t *at_p, const void **message_p,
+                          size_t *message_len_p);
+
+#endif

@@ -1,0 +1,97 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * The synchronisation state of one process in one window: which calls MPI allows now.
+ *
+ * Pure; the caller serialises. Every function that can be refused returns NULL where the call is
+ * legal (and the state has changed accordingly), or a static English sentence fragment that says
+ * why it is not, for the error text ("no lock is held at that target"). A refused call leaves the
+ * state unchanged.
+ *
+ * A fence opens an epoch that is only tentative: MPI lets programs close their last fence epoch
+ * without MPI_MODE_NOSUCCEED and go on with locks or post/start, so the fence epoch binds only
+ * once a communication call was made in it.
+ */
+#ifndef NICSTRIDE_EPOCH_H
+#define NICSTRIDE_EPOCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum nicstride_access {
+    NICSTRIDE_ACCESS_NONE,
+    NICSTRIDE_ACCESS_FENCE, /**< between fences; tentative until `used` */
+    NICSTRIDE_ACCESS_PSCW,  /**< between start and complete */
+    NICSTRIDE_ACCESS_LOCK,  /**< one or more targets locked */
+    NICSTRIDE_ACCESS_LOCK_ALL
+} nicstride_access_t;
+
+typedef struct nicstride_epoch {
+    nicstride_access_t access;
+    bool used;       /**< a communication call was made in the fence epoch */
+    bool exposed;    /**< between post and wait */
+    uint32_t n;      /**< ranks of the window */
+    uint32_t locks;  /**< targets locked */
+    uint8_t *target; /**< for each rank: 0, a lock type (lockq.h), or NICSTRIDE_TARGET_STARTED */
+} nicstride_epoch_t;
+
+#define NICSTRIDE_TARGET_STARTED 0x80
+
+/** `target` is an array of n bytes owned by the caller; it is zeroed here. */
+void nicstride_epoch_init(nicstride_epoch_t *e, uint32_t n, uint8_t *target);
+
+/** MPI_Win_fence. `nosucceed`: MPI_MODE_NOSUCCEED was given, the epoch after it is closed. */
+const char *nicstride_epoch_fence(nicstride_epoch_t *e, bool nosucceed);
+
+/** MPI_Win_start on `ngroup` ranks; then complete. */
+const char *nicstride_epoch_start(nicstride_epoch_t *e, const int *ranks, int ngroup);
+const char *nicstride_epoch_complete(nicstride_epoch_t *e);
+const char *nicstride_epoch_post(nicstride_epoch_t *e);
+/** For wait and test: is there an exposure epoch? Does not end it. */
+const char *nicstride_epoch_exposed(const nicstride_epoch_t *e);
+/** The exposure epoch is over. */
+void nicstride_epoch_unexpose(nicstride_epoch_t *e);
+
+const char *nicstride_epoch_lock(nicstride_epoch_t *e, uint32_t target, uint8_t type);
+/** For unlock: is the lock held? Does not release it (a flush comes first). */
+const char *nicstride_epoch_locked(const nicstride_epoch_t *e, uint32_t target);
+const char *nicstride_epoch_unlock(nicstride_epoch_t *e, uint32_t target);
+const char *nicstride_epoch_lock_all(nicstride_epoch_t *e);
+const char *nicstride_epoch_locked_all(const nicstride_epoch_t *e);
+const char *nicstride_epoch_unlock_all(nicstride_epoch_t *e);
+
+/** A communication call to `target`. Marks a tentative fence epoch as used. */
+const char *nicstride_epoch_access(nicstride_epoch_t *e, uint32_t target);
+/** Is such a call legal as it stands, with nothing to be marked? False says nothing: ask the above.
+ *  Inlined, since the smallest calls take little longer than this. */
+static inline bool nicstride_epoch_allows(const nicstride_epoch_t *e, uint32_t target)
+{
+    switch (e->access) {
+    case NICSTRIDE_ACCESS_LOCK_ALL:
+        return true;
+    case NICSTRIDE_ACCESS_FENCE:
+        return e->used;
+    case NICSTRIDE_ACCESS_LOCK:
+    case NICSTRIDE_ACCESS_PSCW:
+        return e->target[target] != 0;
+    default:
+        return false;
+    }
+}
+
+/** Request-based calls (MPI_Rput and its kin) and flushes are for passive-target epochs only. */
+const char *nicstride_epoch_passive(const nicstride_epoch_t *e, uint32_t target);
+/** Are they legal? For a target below n; inlined. */
+static inline bool nicstride_epoch_allows_passive(const nicstride_epoch_t *e, uint32_t target)
+{
+    return e->access == NICSTRIDE_ACCESS_LOCK_ALL ||
+           (e->access == NICSTRIDE_ACCESS_LOCK && e->target[target] != 0);
+}
+const char *nicstride_epoch_any_passive(const nicstride_epoch_t *e);
+/** MPI_Win_free: no epoch but a fence epoch may be open. */
+const char *nicstride_epoch_free(const nicstride_epoch_t *e);
+
+#endif

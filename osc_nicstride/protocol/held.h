@@ -1,0 +1,123 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * A lock that is held back: MPI_Win_lock has returned, but the target, which must be asked by
+ * message, is asked later, together with the first short operation and, where that stays the only
+ * one, with the release. Where the lock is free such an epoch is one exchange.
+ *
+ *     epoch                            round trips: held back   asked for at once
+ *     lock, put, unlock                             1           2
+ *     lock, put, flush, unlock                      1           2
+ *     lock, get, flush, put, unlock                 2           3
+ *
+ * What was sent together the target does if it can have the lock for it there and then; it
+ * acknowledges the operation, which also says that the lock was granted. If not it queues the
+ * request and drops the rest, so that it keeps nothing and has nothing to forget. The grant that
+ * comes in the end says that the rest is to be sent again.
+ *
+ * Pure; the caller serialises and sends.
+ */
+#ifndef NICSTRIDE_HELD_H
+#define NICSTRIDE_HELD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/** Most bytes of an operation that is held back: a header, a layout, data. */
+#define NICSTRIDE_HELD_MAX 1408
+
+typedef enum nicstride_held_state {
+    NICSTRIDE_HELD_NOT,  /**< nothing is held back, the lock is held, or given back as others are */
+    NICSTRIDE_HELD_BACK, /**< the target knows nothing yet */
+    NICSTRIDE_HELD_ASKED /**< it was asked */
+} nicstride_held_state_t;
+
+/** What is to be sent, in this order. */
+enum {
+    NICSTRIDE_HELD_SEND_LOCK = 1,
+    NICSTRIDE_HELD_SEND_OPERATION = 2,
+    NICSTRIDE_HELD_SEND_RELEASE = 4
+};
+
+/** Zero-initialise. */
+typedef struct nicstride_held {
+    nicstride_held_state_t state;
+    unsigned type;   /**< of the lock */
+    bool release;    /**< the lock is given back with the operation */
+    uint64_t number; /**< acknowledged once the operation is done; 0: there is no operation */
+    size_t len;
+    unsigned char operation[NICSTRIDE_HELD_MAX];
+} nicstride_held_t;
+
+/** MPI_Win_lock. Nothing may be held back. */
+static inline void nicstride_held_begin(nicstride_held_t *h, unsigned type)
+{
+    h->state = NICSTRIDE_HELD_BACK;
+    h->type = type;
+    h->release = false;
+    h->number = 0;
+    h->len = 0;
+}
+
+/** Can an operation wait with the lock? */
+static inline bool nicstride_held_has_room(const nicstride_held_t *h)
+{
+    return h->state == NICSTRIDE_HELD_BACK && h->number == 0;
+}
+
+/** It does. `number`, not 0, is acknowledged once it is done, for which the message asks. False,
+ *  and nothing has changed, where there is no room. */
+static inline bool nicstride_held_keep(nicstride_held_t *h, const void *message, size_t len,
+                                       uint64_t number)
+{
+    if (!nicstride_held_has_room(h) || len > sizeof(h->operation) || number == 0)
+        return false;
+    memcpy(h->operation, message, len);
+    h->len = len;
+    h->number = number;
+    return true;
+}
+
+/** The target is to be asked now, if it was not yet; with `release` for an epoch that is over,
+ *  which must have an operation. Returns what is to be sent together, 0 for nothing. Where it
+ *  cannot go together the request goes alone. */
+static inline unsigned nicstride_held_ask(nicstride_held_t *h, bool release)
+{
+    if (h->state != NICSTRIDE_HELD_BACK || (release && h->number == 0))
+        return 0;
+    h->state = NICSTRIDE_HELD_ASKED;
+    h->release = release;
+    return NICSTRIDE_HELD_SEND_LOCK | (h->number != 0 ? NICSTRIDE_HELD_SEND_OPERATION : 0) |
+           (release ? NICSTRIDE_HELD_SEND_RELEASE : 0);
+}
+
+/** The target grants the lock, and has dropped what came with the request. Returns what is to be
+ *  sent now. */
+static inline unsigned nicstride_held_granted(nicstride_held_t *h)
+{
+    if (h->state != NICSTRIDE_HELD_ASKED)
+        return 0;
+    h->state = NICSTRIDE_HELD_NOT;
+    return (h->number != 0 ? NICSTRIDE_HELD_SEND_OPERATION : 0) |
+           (h->release ? NICSTRIDE_HELD_SEND_RELEASE : 0);
+}
+
+/** The target has acknowledged what has numbers up to `acked`. */
+static inline void nicstride_held_acknowledged(nicstride_held_t *h, uint64_t acked)
+{
+    if (h->state == NICSTRIDE_HELD_ASKED && h->number != 0 && acked >= h->number)
+        h->state = NICSTRIDE_HELD_NOT;
+}
+
+/** Whatever was to come will not: the target is lost or refuses. */
+static inline void nicstride_held_end(nicstride_held_t *h)
+{
+    h->state = NICSTRIDE_HELD_NOT;
+}
+
+#endif

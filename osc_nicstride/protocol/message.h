@@ -1,0 +1,151 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * The messages of osc_nicstride: one fixed header for all, behind it an encoded layout where the
+ * type has one, and the payload beside it (the active message's data).
+ *
+ * Every fragment of an operation names its own target bytes, so the target keeps no state between
+ * fragments and needs no buffers: regular layouts are small and travel whole with the position
+ * (`offset`) of the fragment in them; irregular ones travel as the slice that the fragment needs.
+ * Only for a transfer through slots does the target keep a record, from the one message that
+ * describes it until its data has come or gone (target/move.c).
+ *
+ * Messages without a layout may travel in a shorter form, see compact.h.
+ *
+ * Pure. Decoding trusts nothing: length, magic, type and the fields of each type are checked.
+ */
+#ifndef NICSTRIDE_MESSAGE_H
+#define NICSTRIDE_MESSAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/layout/layout.h"
+#include "osc_nicstride/protocol/credit.h"
+
+typedef enum nicstride_msg_type {
+    NICSTRIDE_MSG_PUT = 1,  /**< layout, payload: write len bytes at packed position offset */
+    NICSTRIDE_MSG_GET,      /**< layout: send back len bytes from packed position offset */
+    NICSTRIDE_MSG_GET_DATA, /**< reply to GET: payload belongs at position offset of operation
+                                 `handle`; or status != 0 and no payload */
+    NICSTRIDE_MSG_ACC,      /**< layout, payload, op, dtype */
+    NICSTRIDE_MSG_GET_ACC,  /**< as ACC, and send the old values back; payload empty for NO_OP */
+    NICSTRIDE_MSG_CAS,      /**< payload: compare value, then new value, each of dtype's size */
+    NICSTRIDE_MSG_ACC_DATA, /**< reply to GET_ACC and CAS: old values; or status != 0 */
+    NICSTRIDE_MSG_FLUSH,    /**< count: acknowledge once that many credits are applied */
+    NICSTRIDE_MSG_ACK,      /**< count: applied so far; status: first error since the last */
+    NICSTRIDE_MSG_LOCK,     /**< op: lock type; count: 0, or NICSTRIDE_LOCK_COMPANY */
+    NICSTRIDE_MSG_GRANT,    /**< the lock at rank `count` is yours; or status: it will not be. What
+                                 came in one message with the request was dropped */
+    NICSTRIDE_MSG_UNLOCK,
+    NICSTRIDE_MSG_POST,      /**< exposure epoch opened for you */
+    NICSTRIDE_MSG_COMPLETE,  /**< access epoch to you is complete; count: credits sent in all */
+    NICSTRIDE_MSG_REGION,    /**< dynamic window: which attached region holds [disp, disp + len)? */
+    NICSTRIDE_MSG_REGION_IS, /**< reply: disp, len the region, count the generation; or status */
+    NICSTRIDE_MSG_NOTHING,   /**< len bytes of payload that mean nothing */
+    NICSTRIDE_MSG_REFUSED,   /**< this process cannot handle what the receiver sends */
+    NICSTRIDE_MSG_LAST
+} nicstride_msg_type_t;
+
+/** A request for a lock after which, in the same message of several, comes what is to be done under
+ *  it: that is done, and no GRANT sent, where the lock is free; else it is dropped. */
+#define NICSTRIDE_LOCK_COMPANY 1
+
+/** Flags of a message. */
+enum {
+    NICSTRIDE_MSG_RNDV = 1,   /**< PUT, GET_DATA: the payload follows by rendezvous; GET: the reply
+                                   may come by rendezvous */
+    NICSTRIDE_MSG_SLICE = 2,  /**< PUT, GET, ACC, GET_ACC: the layout is only the slice that this
+                                  message needs and begins at packed position `offset` of the
+                                  operation; without it the layout is the operation's whole one */
+    NICSTRIDE_MSG_INLINE = 4, /**< the payload lies behind header and layout, not beside them */
+    NICSTRIDE_MSG_SLOTS = 8   /**< PUT, GET, ACC: the data goes through slots of the receiver's
+                                   landing area; a ticket of NICSTRIDE_TICKET_BYTES that names them
+                                   lies behind header and layout (common/mover) */
+};
+
+/** Bytes of a ticket. */
+#define NICSTRIDE_TICKET_BYTES 24
+
+/** The header, as it travels in its long form: 64 bytes, host byte order (one magic value per
+ * order, so a mixed system is refused and not garbled). Unused fields are 0 and checked to be. */
+typedef struct nicstride_msg {
+    uint16_t magic;
+    uint8_t type;
+    uint8_t flags;
+    uint32_t win;        /**< the receiver's name for the window */
+    uint32_t origin;     /**< the sender's rank in the window */
+    int32_t status;      /**< 0, or an MPI error class */
+    uint16_t op;         /**< predefined operation (index), or lock type */
+    uint16_t dtype;      /**< predefined element type (index) */
+    uint32_t layout_len; /**< bytes of encoded layout behind the header; 0 where the data is
+                              contiguous: then it begins `offset` bytes behind disp */
+    int64_t disp;    /**< byte displacement of the layout from the window's base, or an address */
+    uint64_t offset; /**< packed position in the layout or the operation */
+    uint64_t len;    /**< bytes of data */
+    uint64_t handle; /**< the origin's handle of the operation */
+    uint64_t count;  /**< see the types; PUT, GET, ACC, GET_ACC, CAS: not 0 asks for an
+                          acknowledgement once that many credits are applied; GET_DATA,
+                          ACC_DATA: not 0 is one */
+} nicstride_msg_t;
+
+#define NICSTRIDE_MSG_MAGIC 0x4e53
+
+/** Clears a message and sets magic, type, win and origin. */
+static inline void nicstride_msg_init(nicstride_msg_t *m, nicstride_msg_type_t type, uint32_t win,
+                                      uint32_t origin)
+{
+    *m = (nicstride_msg_t){
+        .magic = NICSTRIDE_MSG_MAGIC, .type = (uint8_t)type, .win = win, .origin = origin};
+}
+
+/** The credits that a message takes: accumulates may have to wait at the target for a lock. */
+static inline uint32_t nicstride_msg_credits(const nicstride_msg_t *m)
+{
+    const bool waits = m->type == NICSTRIDE_MSG_ACC || m->type == NICSTRIDE_MSG_GET_ACC ||
+                       m->type == NICSTRIDE_MSG_CAS;
+
+    return nicstride_credits(waits && (m->flags & NICSTRIDE_MSG_SLOTS) == 0
+                                 ? NICSTRIDE_CREDIT_RECORD + m->layout_len + m->len
+                                 : 0);
+}
+
+/** Most bytes of an element of any type. */
+#define NICSTRIDE_ELEMENT_MAX 64
+
+/** Fragments of data are multiples of this where they can, so that the next one is as well aligned.
+ */
+#define NICSTRIDE_FRAGMENT_UNIT 64
+
+/**
+ * How many bytes of data, from packed position `at` of the target's layout on, go into a message
+ * that has room for `room` >= NICSTRIDE_FRAGMENT_UNIT: all that are left, or such that no element
+ * is torn. Their size is `granule`, which `at` is a multiple of; where it is 1, of elements of any
+ * types, aligned ones of up to 8 bytes must stay whole in the target's memory, which begins at
+ * `base`.
+ */
+static inline uint64_t nicstride_fragment(const onic_layout_t *l, uint64_t base, uint64_t at,
+                                          uint64_t room, uint32_t granule)
+{
+    if (l->size - at <= room)
+        return l->size - at;
+    if (granule > 1)
+        return room - room % granule;
+    return onic_layout_whole(l, base, at, room - room % NICSTRIDE_FRAGMENT_UNIT);
+}
+
+/**
+ * Checks and copies a received header, of either form. `*layout_p` points at the encoded layout
+ * inside `buf` (m->layout_len bytes); behind it lie m->len bytes of payload where
+ * NICSTRIDE_MSG_INLINE says so, or a ticket where NICSTRIDE_MSG_SLOTS does. `payload_len` is what
+ * came beside it (for a rendezvous: what was announced). Returns NULL, or a static text that says
+ * what is wrong.
+ */
+const char *nicstride_msg_decode(const void *buf, size_t len, uint64_t payload_len,
+                                 nicstride_msg_t *m, const void **layout_p);
+
+#endif

@@ -1,0 +1,100 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * A lock in memory that processes share, which names its owner, so that those who wait can find out
+ * that he has died.
+ *
+ * Nobody takes the lock from its owner, dead or not: what it guards may be half done. A process
+ * that is stopped, or has lost its processor, is alive, and those who wait for it shall not burn
+ * the processor that it needs: they spin, then yield, then sleep for longer and longer.
+ *
+ * Pure: what to do next is decided here and done by the caller. The word is written by other
+ * processes and may hold anything.
+ */
+#ifndef NICSTRIDE_OWNED_LOCK_H
+#define NICSTRIDE_OWNED_LOCK_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/** 0 while free, else the number of its owner + 1. All zero is a good one. */
+typedef _Atomic uint32_t nicstride_owned_lock_t;
+
+/** Takes the lock for process `me` if it is free. Never waits: for handlers. Any thread of the
+ *  process; two of them exclude each other, too. */
+static inline bool nicstride_owned_try(nicstride_owned_lock_t *lock, uint32_t me)
+{
+    uint32_t none = 0;
+
+    /* Looked at first: a failed exchange takes the cache line from the owner. */
+    return atomic_load_explicit(lock, memory_order_relaxed) == 0 &&
+           atomic_compare_exchange_strong_explicit(lock, &none, me + 1, memory_order_acquire,
+                                                   memory_order_relaxed);
+}
+
+static inline void nicstride_owned_release(nicstride_owned_lock_t *lock)
+{
+    atomic_store_explicit(lock, 0, memory_order_release);
+}
+
+/** Who has the lock? The owner, 0 .. n - 1; -1: nobody; -2: the word is no number of a process. */
+static inline int64_t nicstride_owned_by(nicstride_owned_lock_t *lock, uint32_t n)
+{
+    const uint32_t word = atomic_load_explicit(lock, memory_order_acquire);
+
+    return word <= n ? (int64_t)word - 1 : -2;
+}
+
+/* ---- waiting --------------------------------------------------------------------------------- */
+
+/** Turns of the processor's pause between two yields, and yields before the first nap: some 300
+ *  microseconds, of which a living owner needs far fewer. */
+#define NICSTRIDE_OWNED_SPINS  128u
+#define NICSTRIDE_OWNED_YIELDS 64u
+/** Microseconds of the first and the longest nap. */
+#define NICSTRIDE_OWNED_NAP_FIRST 50u
+#define NICSTRIDE_OWNED_NAP_LAST  1000u
+/** Microseconds of naps between two looks at the owner, which cost some 10 each. */
+#define NICSTRIDE_OWNED_LOOK 4000u
+
+/** One wait; all zero at its beginning. */
+typedef struct nicstride_owned_wait {
+    uint32_t spins;
+    uint32_t yields;
+    uint32_t nap;   /**< the last one */
+    uint32_t slept; /**< microseconds since the owner was last looked at */
+} nicstride_owned_wait_t;
+
+/** What who has not got the lock does before the next try. */
+typedef enum nicstride_owned_step {
+    NICSTRIDE_OWNED_SPIN,
+    NICSTRIDE_OWNED_YIELD,
+    NICSTRIDE_OWNED_NAP,          /**< `nap` microseconds */
+    NICSTRIDE_OWNED_LOOK_AT_OWNER /**< is he dead? */
+} nicstride_owned_step_t;
+
+static inline nicstride_owned_step_t nicstride_owned_next(nicstride_owned_wait_t *w)
+{
+    if (w->yields < NICSTRIDE_OWNED_YIELDS) {
+        if (++w->spins % NICSTRIDE_OWNED_SPINS != 0)
+            return NICSTRIDE_OWNED_SPIN;
+        w->yields++;
+        return NICSTRIDE_OWNED_YIELD;
+    }
+    if (w->slept >= NICSTRIDE_OWNED_LOOK) {
+        w->slept = 0;
+        return NICSTRIDE_OWNED_LOOK_AT_OWNER;
+    }
+    if (w->nap == 0)
+        w->nap = NICSTRIDE_OWNED_NAP_FIRST;
+    else
+        w->nap = 2 * w->nap < NICSTRIDE_OWNED_NAP_LAST ? 2 * w->nap : NICSTRIDE_OWNED_NAP_LAST;
+    w->slept += w->nap;
+    return NICSTRIDE_OWNED_NAP;
+}
+
+#endif

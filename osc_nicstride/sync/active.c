@@ -1,0 +1,359 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Active target: fence, and post/start/complete/wait. How epochs are closed is in counted.c.
+ *
+ * Notices of post and complete are counters: in shared memory between processes of a node, in
+ * messages between others. They only ever grow; each side remembers how many it has used.
+ */
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "osc_nicstride/window/calls.h"
+#include "osc_nicstride/window/control.h"
+#include "osc_nicstride/sync/counted.h"
+#include "osc_nicstride/window/errors.h"
+#include "osc_nicstride/channel/lost.h"
+#include "osc_nicstride/window/module.h"
+#include "osc_nicstride/protocol/notice.h"
+#include "osc_nicstride/channel/wait.h"
+#include "osc_nicstride/channel/send.h"
+
+static int sync_error(const nicstride_module_t *m, const char *call, const char *wrong)
+{
+    return nicstride_error(m, call, OMPI_ERR_RMA_SYNC, "%s", wrong);
+}
+
+int nicstride_fence(int assert, ompi_win_t *win)
+{
+    nicstride_module_t *m = nicstride_module(win);
+    const char *wrong;
+    int rc;
+
+    OPAL_THREAD_LOCK(&m->lock);
+    wrong = nicstride_epoch_fence(&m->epoch, false);
+    OPAL_THREAD_UNLOCK(&m->lock);
+    if (wrong != NULL)
+        return sync_error(m, "MPI_Win_fence", wrong);
+    rc = nicstride_fence_all(m, (assert &MPI_MODE_NOPRECEDE) == 0);
+    /* What came until now belongs to the epoch that ends here. */
+    if (assert & MPI_MODE_NOSUCCEED) {
+        OPAL_THREAD_LOCK(&m->lock);
+        (void)nicstride_epoch_fence(&m->epoch, true);
+        OPAL_THREAD_UNLOCK(&m->lock);
+    }
+    return rc;
+}
+
+/* ---- groups ------------------------------------------------------------------------------------
+ */
+
+/** Ranks of a group in the window's communicator. */
+static int group_ranks(const nicstride_module_t *m, ompi_group_t *group, int *ranks, int *n_p)
+{
+    int n = ompi_group_size(group), rc;
+    int *in = calloc((size_t)(n > 0 ? n : 1), sizeof(int));
+
+    if (in == NULL)
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    if (n > m->size) {
+        free(in);
+        return MPI_ERR_GROUP;
+    }
+    for (int i = 0; i < n; i++)
+        in[i] = i;
+    rc = ompi_group_translate_ranks(group, n, in, m->comm->c_local_group, ranks);
+    free(in);
+    for (int i = 0; i < n && rc == OMPI_SUCCESS; i++) {
+        if (ranks[i] < 0)
+            rc = MPI_ERR_GROUP;
+    }
+    *n_p = n;
+    return rc;
+}
+
+/* ---- notices -----------------------------------------------------------------------------------
+ */
+
+typedef enum notice { NOTICE_POST, NOTICE_COMPLETE } notice_t;
+
+static _Atomic uint32_t *shared_counter(const nicstride_module_t *m, notice_t kind, int of,
+                                        int from)
+{
+    _Atomic uint32_t *c =
+        kind == NOTICE_POST ? nicstride_ctl_posts(m, of) : nicstride_ctl_completes(m, of);
+
+    return &c[from];
+}
+
+static int notify(nicstride_module_t *m, notice_t kind, int rank)
+{
+    nicstride_peer_t *p = nicstride_peer(m, rank);
+    nicstride_msg_t msg;
+    bool failed;
+
+    if (p == NULL)
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    if (p->local >= 0) {
+        atomic_fetch_add_explicit(shared_counter(m, kind, p->local, m->node.me), 1,
+                                  memory_order_release);
+        return OMPI_SUCCESS;
+    }
+    nicstride_msg_init(&msg, kind == NOTICE_POST ? NICSTRIDE_MSG_POST : NICSTRIDE_MSG_COMPLETE,
+                       m->info[rank].win, (uint32_t)m->rank);
+    onic_wire_lock();
+    if (kind == NOTICE_COMPLETE)
+        msg.count = p->told;
+    nicstride_tell_locked(p, &msg);
+    failed = nicstride_peer_failed_locked(p);
+    onic_wire_unlock();
+    if (!failed)
+        return OMPI_SUCCESS;
+    return nicstride_error(m, kind == NOTICE_POST ? "MPI_Win_post" : "MPI_Win_complete",
+                           MPI_ERR_OTHER, "rank %d cannot be told", rank);
+}
+
+/** How many notices of this peer have come so far? */
+static uint32_t count_notices(nicstride_module_t *m, notice_t kind, const nicstride_peer_t *p)
+{
+    uint32_t have;
+
+    if (p->local >= 0)
+        return atomic_load_explicit(shared_counter(m, kind, m->node.me, p->local),
+                                    memory_order_acquire);
+    onic_wire_lock();
+    have = kind == NOTICE_POST ? p->posts : p->completes;
+    onic_wire_unlock();
+    return have;
+}
+
+/** Will no notice come any more? */
+static bool has_failed(nicstride_peer_t *p)
+{
+    bool failed;
+
+    if (p->local >= 0)
+        return onic_peer_has_died(p->wire);
+    onic_wire_lock();
+    failed = nicstride_peer_failed_locked(p);
+    onic_wire_unlock();
+    return failed;
+}
+
+static nicstride_notice_t look_for_notice(nicstride_module_t *m, notice_t kind, nicstride_peer_t *p)
+{
+    const uint32_t used = kind == NOTICE_POST ? p->posts_used : p->completes_used;
+    const bool lost = has_failed(p);
+
+    return nicstride_notice(count_notices(m, kind, p), used, lost);
+}
+
+/** Who posts again has waited for the operations of the last epoch. */
+static void use_notice(notice_t kind, nicstride_peer_t *p)
+{
+    if (kind == NOTICE_POST) {
+        p->posts_used++;
+        nicstride_settle(p);
+    } else {
+        p->completes_used++;
+    }
+}
+
+/** Waits for the notices of all that can give one, so that none is left for another epoch. */
+static int await(nicstride_module_t *m, const char *call, notice_t kind, const int *ranks, int n)
+{
+    int rc = OMPI_SUCCESS;
+
+    for (int i = 0; i < n; i++) {
+        nicstride_peer_t *p = nicstride_peer(m, ranks[i]);
+        nicstride_notice_t notice;
+
+        if (p == NULL)
+            return OMPI_ERR_OUT_OF_RESOURCE;
+        while ((notice = look_for_notice(m, kind, p)) == NICSTRIDE_NOTICE_AWAITED)
+            nicstride_progress();
+        if (notice == NICSTRIDE_NOTICE_HERE)
+            use_notice(kind, p);
+        if (notice == NICSTRIDE_NOTICE_HERE && kind == NOTICE_COMPLETE) {
+            const int lost = nicstride_await_applied(m, call, p);
+
+            rc = rc == OMPI_SUCCESS ? lost : rc;
+        } else if (notice == NICSTRIDE_NOTICE_NEVER && rc == OMPI_SUCCESS)
+            rc = nicstride_error(m, call, nicstride_lost_class(p),
+                                 onic_peer_has_died(p->wire) ? "rank %d has died"
+                                                             : "rank %d cannot be reached",
+                                 p->rank);
+    }
+    return nicstride_unless_broken(m, call, rc);
+}
+
+/* ---- access epoch ------------------------------------------------------------------------------
+ */
+
+int nicstride_start(ompi_group_t *group, int assert, ompi_win_t *win)
+{
+    nicstride_module_t *m = nicstride_module(win);
+    const char *wrong = NULL;
+    int rc, n = 0;
+    int *ranks = malloc((size_t)m->size * sizeof(int));
+
+    if (ranks == NULL)
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    rc = group_ranks(m, group, ranks, &n);
+    if (rc == OMPI_SUCCESS) {
+        OPAL_THREAD_LOCK(&m->lock);
+        wrong = nicstride_epoch_start(&m->epoch, ranks, n);
+        for (int i = 0; i < n && wrong == NULL; i++)
+            m->start_ranks[i] = ranks[i];
+        if (wrong == NULL)
+            m->start_n = n;
+        OPAL_THREAD_UNLOCK(&m->lock);
+    }
+    if (rc != OMPI_SUCCESS)
+        rc = nicstride_error(m, "MPI_Win_start", rc, "the group is not part of the window");
+    else if (wrong != NULL)
+        rc = sync_error(m, "MPI_Win_start", wrong);
+    else if (!(assert &MPI_MODE_NOCHECK))
+        rc = await(m, "MPI_Win_start", NOTICE_POST, ranks, n);
+    free(ranks);
+    return rc;
+}
+
+int nicstride_complete(ompi_win_t *win)
+{
+    nicstride_module_t *m = nicstride_module(win);
+    const char *wrong;
+    int error, n, left = 0;
+
+    OPAL_THREAD_LOCK(&m->lock);
+    wrong = m->epoch.access == NICSTRIDE_ACCESS_PSCW ? NULL : "no access epoch was started";
+    n = m->start_n;
+    OPAL_THREAD_UNLOCK(&m->lock);
+    if (wrong != NULL)
+        return sync_error(m, "MPI_Win_complete", wrong);
+    for (int i = 0; i < n; i++) {
+        nicstride_peer_t *p = nicstride_peer(m, m->start_ranks[i]);
+
+        if (p == NULL || !nicstride_complete_along(m, p))
+            m->start_ranks[left++] = m->start_ranks[i];
+    }
+    error = nicstride_close_epoch(m);
+    for (int i = 0; i < left; i++) {
+        int rc = notify(m, NOTICE_COMPLETE, m->start_ranks[i]);
+
+        if (error == OMPI_SUCCESS)
+            error = rc;
+    }
+    OPAL_THREAD_LOCK(&m->lock);
+    nicstride_epoch_complete(&m->epoch);
+    m->start_n = 0;
+    OPAL_THREAD_UNLOCK(&m->lock);
+    return nicstride_unless_broken(m, "MPI_Win_complete", error);
+}
+
+/* ---- exposure epoch ----------------------------------------------------------------------------
+ */
+
+int nicstride_post(ompi_group_t *group, int assert, ompi_win_t *win)
+{
+    nicstride_module_t *m = nicstride_module(win);
+    const char *wrong = NULL;
+    bool posted;
+    int rc, n = 0;
+    int *ranks = malloc((size_t)m->size * sizeof(int));
+
+    if (ranks == NULL)
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    rc = group_ranks(m, group, ranks, &n);
+    if (rc == OMPI_SUCCESS) {
+        OPAL_THREAD_LOCK(&m->lock);
+        wrong = nicstride_epoch_post(&m->epoch);
+        for (int i = 0; i < n && wrong == NULL; i++)
+            m->post_ranks[i] = ranks[i];
+        if (wrong == NULL)
+            m->post_n = n;
+        OPAL_THREAD_UNLOCK(&m->lock);
+    }
+    posted = rc == OMPI_SUCCESS && wrong == NULL;
+    if (rc != OMPI_SUCCESS)
+        rc = nicstride_error(m, "MPI_Win_post", rc, "the group is not part of the window");
+    else if (wrong != NULL)
+        rc = sync_error(m, "MPI_Win_post", wrong);
+    atomic_thread_fence(memory_order_seq_cst);
+    /* Those who can be told wait for it. */
+    for (int i = 0; i < n && posted && !(assert &MPI_MODE_NOCHECK); i++) {
+        int told = notify(m, NOTICE_POST, ranks[i]);
+
+        if (rc == OMPI_SUCCESS)
+            rc = told;
+    }
+    free(ranks);
+    return rc;
+}
+
+static const char *not_exposed(nicstride_module_t *m)
+{
+    const char *wrong;
+
+    OPAL_THREAD_LOCK(&m->lock);
+    wrong = nicstride_epoch_exposed(&m->epoch);
+    OPAL_THREAD_UNLOCK(&m->lock);
+    return wrong;
+}
+
+/** Waits for all that is still missing. */
+static int end_exposure(nicstride_module_t *m, const char *call)
+{
+    int rc = await(m, call, NOTICE_COMPLETE, m->post_ranks, m->post_n);
+    const int error = nicstride_take_applied_error(m, call);
+
+    atomic_thread_fence(memory_order_seq_cst);
+    OPAL_THREAD_LOCK(&m->lock);
+    nicstride_epoch_unexpose(&m->epoch);
+    m->post_n = 0;
+    OPAL_THREAD_UNLOCK(&m->lock);
+    return rc == OMPI_SUCCESS ? error : rc;
+}
+
+int nicstride_wait(ompi_win_t *win)
+{
+    nicstride_module_t *m = nicstride_module(win);
+    const char *wrong = not_exposed(m);
+
+    if (wrong != NULL)
+        return sync_error(m, "MPI_Win_wait", wrong);
+    return end_exposure(m, "MPI_Win_wait");
+}
+
+int nicstride_test(ompi_win_t *win, int *flag)
+{
+    nicstride_module_t *m = nicstride_module(win);
+    const char *wrong = not_exposed(m);
+
+    *flag = 0;
+    if (wrong != NULL)
+        return sync_error(m, "MPI_Win_test", wrong);
+    nicstride_progress();
+    for (int i = 0; i < m->post_n; i++) {
+        nicstride_peer_t *p = nicstride_peer(m, m->post_ranks[i]);
+
+        if (p == NULL)
+            return OMPI_ERR_OUT_OF_RESOURCE;
+        switch (look_for_notice(m, NOTICE_COMPLETE, p)) {
+        case NICSTRIDE_NOTICE_AWAITED:
+            return OMPI_SUCCESS;
+        case NICSTRIDE_NOTICE_HERE:
+            if (!nicstride_is_applied(m, p))
+                return OMPI_SUCCESS;
+            break;
+        case NICSTRIDE_NOTICE_NEVER:
+            break;
+        }
+    }
+    *flag = 1;
+    /* Nothing is missing that could still come. */
+    return end_exposure(m, "MPI_Win_test");
+}

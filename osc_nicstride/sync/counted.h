@@ -1,0 +1,48 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Counted epochs: in active target no operation is acknowledged. Who closes an epoch says how many
+ * credits (credit.h) its messages took, the target waits until it has applied as many. MPI threads,
+ * no lock held.
+ */
+#ifndef NICSTRIDE_COUNTED_H
+#define NICSTRIDE_COUNTED_H
+
+#include <stdint.h>
+
+#include "osc_nicstride/window/module.h"
+
+/** The origin's part: waits until all operations are locally complete and on their way, and writes
+ *  for each process of the node how many credits that took. Returns the first error that a
+ *  target has reported. */
+int nicstride_close_epoch(nicstride_module_t *m);
+
+/** Tells a process of another node that its epoch is complete, in the message of the last
+ * operations to it if these wait for company. False where that is not possible yet: close the epoch
+ * first. */
+bool nicstride_complete_along(nicstride_module_t *m, nicstride_peer_t *p);
+
+/** The target's part, for one origin: waits until the operations of the access epoch that it has
+ *  completed are applied here. MPI_ERR_OTHER, with a text that names the call, where it is lost. */
+int nicstride_await_applied(nicstride_module_t *m, const char *call, nicstride_peer_t *p);
+/** Are they? */
+bool nicstride_is_applied(nicstride_module_t *m, nicstride_peer_t *p);
+/** The first error of an operation applied here since this was last asked, with a text, or 0. */
+int nicstride_take_applied_error(nicstride_module_t *m, const char *call);
+
+/** All of a fence but what MPI checks. `counted`: operations may have come before it. */
+int nicstride_fence_all(nicstride_module_t *m, bool counted);
+
+/** Waits until the target of an access is done with the last fence. */
+void nicstride_await_done(nicstride_module_t *m, int target);
+
+/** The target has gone on: what it had been told of is applied. */
+void nicstride_settle(nicstride_peer_t *p);
+
+/** Has every target say that all is applied, with an error if there was one; prints those. */
+void nicstride_hear_all(nicstride_module_t *m);
+
+#endif

@@ -1,0 +1,238 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Waiting for operations that go by message: until they are locally complete, or done at the
+ * target.
+ */
+#include <stdatomic.h>
+
+#include "osc_nicstride/sync/flush.h"
+#include "osc_nicstride/window/control.h"
+#include "osc_nicstride/window/errors.h"
+#include "osc_nicstride/channel/hold.h"
+#include "osc_nicstride/channel/lost.h"
+#include "osc_nicstride/window/module.h"
+#include "osc_nicstride/channel/observe.h"
+#include "osc_nicstride/channel/start.h"
+#include "osc_nicstride/window/transfer.h"
+#include "osc_nicstride/channel/wait.h"
+#include "osc_nicstride/channel/send.h"
+#include "osc_nicstride/channel/operation.h"
+
+/** Are all operations up to the goal locally complete? They end in any order but are listed in
+ *  theirs. */
+static bool ended_locked(const nicstride_peer_t *p, uint64_t goal)
+{
+    return p->live == NULL || p->live->number > goal;
+}
+
+/** A flush that waits. */
+typedef struct flush {
+    nicstride_module_t *m;
+    nicstride_peer_t *p;
+    uint64_t goal;
+    bool mine;  /* remote: it is this flush's turn */
+    bool given; /* local: and nothing is left with the wire */
+    int error;  /* once it is over: what happened to what was flushed, or 0 */
+} flush_t;
+
+/** Will what is waited for never come? What needs a lock that a dead process has is put off for
+ *  ever. */
+static bool is_hopeless_locked(const nicstride_module_t *m, nicstride_peer_t *p)
+{
+    return nicstride_peer_failed_locked(p) || nicstride_is_broken(m);
+}
+
+static void take_error_locked(flush_t *f)
+{
+    f->error = nicstride_tx_take_error(&f->p->tx);
+    if (f->error == 0 && f->p->failed)
+        f->error = nicstride_lost_class(f->p);
+}
+
+static bool flushed_locally(void *arg)
+{
+    flush_t *f = arg;
+
+    nicstride_pump_locked(f->p);
+    nicstride_send_waiting_locked(f->p);
+    if ((!ended_locked(f->p, f->goal) || (f->given && f->p->posting > 0)) &&
+        !is_hopeless_locked(f->m, f->p))
+        return false;
+    take_error_locked(f);
+    return true;
+}
+
+/** Waits for local completion of what was started before. Returns the error class, or 0. */
+static int flush_local(nicstride_module_t *m, nicstride_peer_t *p, bool given)
+{
+    flush_t f = {.m = m, .p = p, .given = given};
+
+    onic_wire_lock();
+    f.goal = p->enqueued;
+    if (p->urgent < f.goal)
+        p->urgent = f.goal;
+    onic_wire_unlock();
+    /* In active target the target comes by itself: its helper need not be woken. */
+    if (given)
+        nicstride_wait_patiently(p, flushed_locally, &f);
+    else
+        nicstride_wait_until(p, flushed_locally, &f);
+    return f.error;
+}
+
+static bool is_over_locked(const nicstride_module_t *m, nicstride_peer_t *p)
+{
+    return (ended_locked(p, p->goal) && nicstride_tx_idle(&p->tx)) || is_hopeless_locked(m, p);
+}
+
+static void end_remote_locked(flush_t *f)
+{
+    nicstride_peer_t *p = f->p;
+
+    p->flushing = false;
+    nicstride_observe_end_locked(p);
+    /* Another thread that finds it so must also find what has come. */
+    if (!p->failed && !nicstride_is_broken(f->m))
+        __atomic_store_n(&p->clean, p->goal, __ATOMIC_RELEASE);
+    take_error_locked(f);
+    nicstride_pump_locked(p);
+}
+
+/** One thread at a time, so that the goal stands still. */
+static bool flushed_remotely(void *arg)
+{
+    flush_t *f = arg;
+    nicstride_peer_t *p = f->p;
+    bool over = f->mine && is_over_locked(f->m, p);
+
+    if (!f->mine && p->flushing)
+        return false;
+    if (!f->mine) {
+        f->mine = p->flushing = true;
+        p->goal = p->enqueued;
+        nicstride_observe_flush_locked(p);
+    }
+    if (!over) {
+        nicstride_pump_locked(p);
+        nicstride_ask_locked(p, p->goal);
+        if (nicstride_waits_for_others(p))
+            nicstride_send_waiting_locked(p);
+        over = is_over_locked(f->m, p);
+    }
+    if (over)
+        end_remote_locked(f);
+    return over;
+}
+
+/** Waits until the target has acknowledged what was started before. Returns as above. */
+static int flush_remote(nicstride_module_t *m, nicstride_peer_t *p)
+{
+    flush_t f = {.m = m, .p = p};
+
+    nicstride_wait_until(p, flushed_remotely, &f);
+    return f.error;
+}
+
+const char *nicstride_error_reason(int error)
+{
+    switch (error) {
+    case MPI_ERR_RMA_RANGE:
+        return "the address is outside of the window";
+    case MPI_ERR_TYPE:
+        return "the element type does not fit";
+    case MPI_ERR_NO_MEM:
+        return "it is out of memory";
+    default:
+        return "the communication failed";
+    }
+}
+
+/** Stores of direct transfers before whatever tells the target about them. Where there are none,
+ *  waiting for the processor's stores would be a good part of a small operation's time. */
+static void order_stores(const nicstride_module_t *m, const nicstride_peer_t *p)
+{
+    if (p->rank == m->rank || nicstride_is_mapped(m, p->rank))
+        atomic_thread_fence(memory_order_seq_cst);
+}
+
+static int earlier_error(const nicstride_module_t *m, const nicstride_peer_t *p, int error)
+{
+    return nicstride_error(m, "An earlier one-sided call", error, "target rank %d: %s", p->rank,
+                           onic_peer_has_died(p->wire) ? "it has died"
+                                                       : nicstride_error_reason(error));
+}
+
+int nicstride_flush_peer(nicstride_module_t *m, nicstride_peer_t *p, bool remote)
+{
+    int error;
+
+    nicstride_unflushed_end(&m->unflushed);
+    if (nicstride_is_clean(p)) {
+        order_stores(m, p);
+        return OMPI_SUCCESS;
+    }
+    if (nicstride_hold_may_be(p)) {
+        onic_wire_lock();
+        nicstride_hold_ask_locked(p);
+        onic_wire_unlock();
+    }
+    error = remote ? flush_remote(m, p) : flush_local(m, p, false);
+    order_stores(m, p);
+    return error != 0 ? earlier_error(m, p, error) : OMPI_SUCCESS;
+}
+
+/** Sends what waits for all peers, and has them asked where they are to acknowledge it. */
+static void start_all(nicstride_module_t *m, bool remote)
+{
+    for (int i = 0; i < m->size; i++) {
+        nicstride_peer_t *p = __atomic_load_n(&m->peer[i], __ATOMIC_ACQUIRE);
+
+        if (p == NULL || nicstride_is_clean(p))
+            continue;
+        onic_wire_lock();
+        nicstride_hold_ask_locked(p);
+        nicstride_pump_locked(p);
+        if (remote)
+            nicstride_ask_locked(p, p->enqueued);
+        nicstride_send_waiting_locked(p);
+        onic_wire_unlock();
+    }
+}
+
+int nicstride_flush_all_peers(nicstride_module_t *m, bool remote)
+{
+    int error = OMPI_SUCCESS;
+
+    start_all(m, remote);
+    for (int i = 0; i < m->size; i++) {
+        nicstride_peer_t *p = __atomic_load_n(&m->peer[i], __ATOMIC_ACQUIRE);
+        int rc = p != NULL ? nicstride_flush_peer(m, p, remote) : OMPI_SUCCESS;
+
+        if (error == OMPI_SUCCESS)
+            error = rc;
+    }
+    atomic_thread_fence(memory_order_seq_cst);
+    return error;
+}
+
+int nicstride_hand_over_all(nicstride_module_t *m)
+{
+    int first = OMPI_SUCCESS;
+
+    nicstride_unflushed_end(&m->unflushed);
+    start_all(m, false);
+    for (int i = 0; i < m->size; i++) {
+        nicstride_peer_t *p = __atomic_load_n(&m->peer[i], __ATOMIC_ACQUIRE);
+        int error = p != NULL && !nicstride_is_clean(p) ? flush_local(m, p, true) : 0;
+
+        if (error != 0)
+            error = earlier_error(m, p, error);
+        if (first == OMPI_SUCCESS)
+            first = error;
+    }
+    return first;
+}

@@ -1,0 +1,36 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Waiting for operations that went by message.
+ */
+#ifndef NICSTRIDE_FLUSH_H
+#define NICSTRIDE_FLUSH_H
+
+#include <stdbool.h>
+
+#include "osc_nicstride/window/module.h"
+
+/** Was nothing sent by message since the last flush? The common case on mapped windows, inlined. */
+static inline bool nicstride_is_clean(const nicstride_peer_t *p)
+{
+    return __atomic_load_n(&p->enqueued, __ATOMIC_RELAXED) ==
+               __atomic_load_n(&p->clean, __ATOMIC_ACQUIRE) &&
+           !__atomic_load_n(&p->failed, __ATOMIC_RELAXED) &&
+           __atomic_load_n(&p->tx.error, __ATOMIC_RELAXED) == 0;
+}
+
+/** Waits until all operations to the peer are locally complete (`remote` false) or done at the
+ *  target. Returns the first error that came back. */
+int nicstride_flush_peer(nicstride_module_t *m, nicstride_peer_t *p, bool remote);
+/** The same for all peers: every target is asked before any is waited for. */
+int nicstride_flush_all_peers(nicstride_module_t *m, bool remote);
+/** Waits until all operations are locally complete and the wire has all messages: they get to their
+ *  targets without further calls of MPI. Returns the first error that came back. */
+int nicstride_hand_over_all(nicstride_module_t *m);
+/** An English fragment that says what an error class from a target means. */
+const char *nicstride_error_reason(int error);
+
+#endif

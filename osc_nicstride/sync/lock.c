@@ -1,0 +1,352 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Passive target: locks, flushes, sync.
+ *
+ * The lock of a target lies in memory shared by its node. A process of that node takes it and
+ * gives it back there by itself; others ask by message. Whoever gives a lock back hands it to the
+ * next in the queue: by a store to a process of the node, by a message to any other, so nobody
+ * polls the network for a lock. Who must ask by message does so with the first operation (hold.h).
+ */
+#include <stddef.h>
+
+#include "osc_nicstride/sync/lock.h"
+#include "osc_nicstride/sync/lock_queue.h"
+#include "osc_nicstride/window/calls.h"
+#include "osc_nicstride/window/component.h"
+#include "osc_nicstride/window/control.h"
+#include "osc_nicstride/window/errors.h"
+#include "osc_nicstride/sync/flush.h"
+#include "osc_nicstride/channel/hold.h"
+#include "osc_nicstride/channel/lost.h"
+#include "osc_nicstride/window/module.h"
+#include "osc_nicstride/window/transfer.h"
+#include "osc_nicstride/channel/wait.h"
+#include "osc_nicstride/sync/enter.h"
+#include "osc_nicstride/channel/send.h"
+
+/* ---- the lock of any target --------------------------------------------------------------------
+ */
+
+/** MPI_ERR_OTHER where the peer cannot be told. */
+static int send_plain(nicstride_module_t *m, nicstride_peer_t *p, nicstride_msg_type_t type,
+                      unsigned op)
+{
+    nicstride_msg_t msg;
+    bool failed;
+
+    nicstride_msg_init(&msg, type, m->info[p->rank].win, (uint32_t)m->rank);
+    msg.op = (uint16_t)op;
+    onic_wire_lock();
+    nicstride_tell_locked(p, &msg);
+    failed = nicstride_peer_failed_locked(p);
+    onic_wire_unlock();
+    return failed ? MPI_ERR_OTHER : OMPI_SUCCESS;
+}
+
+static bool answered(void *arg)
+{
+    nicstride_peer_t *p = arg;
+
+    return p->granted || nicstride_peer_failed_locked(p);
+}
+
+static int take_by_message(nicstride_module_t *m, nicstride_peer_t *p, unsigned type)
+{
+    (void)send_plain(m, p, NICSTRIDE_MSG_LOCK, type);
+    nicstride_wait_until(p, answered, p);
+    if (!p->granted)
+        return MPI_ERR_OTHER;
+    p->granted = false;
+    return p->refused != 0 ? p->refused : OMPI_SUCCESS;
+}
+
+static int give_back(nicstride_module_t *m, nicstride_peer_t *p)
+{
+    if (p->local < 0)
+        return send_plain(m, p, NICSTRIDE_MSG_UNLOCK, 0);
+    return nicstride_give_back_on_node(m, p->local);
+}
+
+/** No lock of a window that has failed. */
+static int take(nicstride_module_t *m, nicstride_peer_t *p, unsigned type)
+{
+    const int rc = p->local >= 0 ? nicstride_take_on_node(m, p, type) : take_by_message(m, p, type);
+
+    if (rc != OMPI_SUCCESS || !nicstride_is_broken(m))
+        return rc;
+    (void)give_back(m, p);
+    return ONIC_ERR_PROC_FAILED;
+}
+
+/* ---- MPI_Win_lock and its kin ------------------------------------------------------------------
+ */
+
+static int sync_error(const nicstride_module_t *m, const char *call, const char *wrong, int target)
+{
+    if (target >= 0)
+        return nicstride_error(m, call, OMPI_ERR_RMA_SYNC, "%s (target rank %d)", wrong, target);
+    return nicstride_error(m, call, OMPI_ERR_RMA_SYNC, "%s", wrong);
+}
+
+static int cannot_be_had(const nicstride_module_t *m, const char *call, int error, int target)
+{
+    if (nicstride_is_broken(m))
+        return nicstride_broken_error(m, call);
+    return nicstride_error(m, call, error, "the lock of rank %d cannot be had", target);
+}
+
+#define NO_LOCKS_TEXT "the window was made with the info key no_locks"
+
+int nicstride_lock(int type, int target, int assert, ompi_win_t *win)
+{
+    nicstride_module_t *m = nicstride_module(win);
+    const unsigned kind =
+        type == MPI_LOCK_EXCLUSIVE ? NICSTRIDE_LOCK_EXCLUSIVE : NICSTRIDE_LOCK_SHARED;
+    nicstride_peer_t *p;
+    const char *wrong;
+    int rc;
+
+    if (m->no_locks)
+        return sync_error(m, "MPI_Win_lock", NO_LOCKS_TEXT, target);
+    p = nicstride_peer(m, target);
+    if (p == NULL)
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    OPAL_THREAD_LOCK(&m->lock);
+    wrong = nicstride_epoch_lock(&m->epoch, (uint32_t)target, (uint8_t)kind);
+    if (wrong == NULL)
+        p->nocheck = (assert &MPI_MODE_NOCHECK) != 0;
+    OPAL_THREAD_UNLOCK(&m->lock);
+    if (wrong != NULL)
+        return sync_error(m, "MPI_Win_lock", wrong, target);
+    if (p->nocheck)
+        return OMPI_SUCCESS;
+    nicstride_hold_settle_mine();
+    rc = nicstride_hold_lock(m, p, kind) ? OMPI_SUCCESS : take(m, p, kind);
+    if (rc == OMPI_SUCCESS)
+        return OMPI_SUCCESS;
+    OPAL_THREAD_LOCK(&m->lock);
+    nicstride_epoch_unlock(&m->epoch, (uint32_t)target);
+    OPAL_THREAD_UNLOCK(&m->lock);
+    return cannot_be_had(m, "MPI_Win_lock", rc, target);
+}
+
+static int unlock_error(const nicstride_module_t *m, const char *call, int error)
+{
+    if (nicstride_is_broken(m))
+        return nicstride_broken_error(m, call);
+    return nicstride_error(m, call, error, "a target cannot be told");
+}
+
+/** Ends the use of a lock: waits for what was done under it, and gives it back. */
+static int end_lock(nicstride_module_t *m, nicstride_peer_t *p)
+{
+    const bool together = nicstride_hold_release(p);
+    int error = nicstride_flush_peer(m, p, true), told;
+
+    /* Nothing was done under it. */
+    told = together ? OMPI_SUCCESS : nicstride_hold_settle(p);
+    nicstride_hold_end(p);
+    if (error == OMPI_SUCCESS && told != OMPI_SUCCESS)
+        error = cannot_be_had(m, "MPI_Win_unlock", told, p->rank);
+    /* The lock before the epoch: another thread may lock the target as soon as the epoch is over.
+     */
+    told = together || p->nocheck ? OMPI_SUCCESS : give_back(m, p);
+    if (error == OMPI_SUCCESS && told != OMPI_SUCCESS)
+        error = unlock_error(m, "MPI_Win_unlock", told);
+    return nicstride_unless_broken(m, "MPI_Win_unlock", error);
+}
+
+int nicstride_unlock(int target, ompi_win_t *win)
+{
+    nicstride_module_t *m = nicstride_module(win);
+    nicstride_peer_t *p = nicstride_peer(m, target);
+    const char *wrong;
+    int error;
+
+    if (p == NULL)
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    OPAL_THREAD_LOCK(&m->lock);
+    wrong = nicstride_epoch_locked(&m->epoch, (uint32_t)target);
+    OPAL_THREAD_UNLOCK(&m->lock);
+    if (wrong != NULL)
+        return sync_error(m, "MPI_Win_unlock", wrong, target);
+    error = end_lock(m, p);
+    OPAL_THREAD_LOCK(&m->lock);
+    p->nocheck = false;
+    nicstride_epoch_unlock(&m->epoch, (uint32_t)target);
+    OPAL_THREAD_UNLOCK(&m->lock);
+    return error;
+}
+
+/** Returns the first error. */
+static int give_back_below(nicstride_module_t *m, int end)
+{
+    int error = OMPI_SUCCESS;
+
+    for (int i = 0; i < end; i++) {
+        int rc = give_back(m, m->peer[i]);
+
+        if (error == OMPI_SUCCESS)
+            error = rc;
+    }
+    return error;
+}
+
+/**
+ * Takes the shared lock of every target, in the order of the ranks, each in its turn. All at once
+ * and in one order, because who takes them one by one as he goes along holds some while he waits
+ * for others: behind waiting exclusive ones that can end in a circle, and before them nobody would
+ * ever get an exclusive lock.
+ */
+static int take_all(nicstride_module_t *m)
+{
+    for (int i = 0; i < m->size; i++) {
+        nicstride_peer_t *p = nicstride_peer(m, i);
+        int rc = p != NULL ? take(m, p, NICSTRIDE_LOCK_SHARED) : OMPI_ERR_OUT_OF_RESOURCE;
+
+        if (rc != OMPI_SUCCESS) {
+            (void)give_back_below(m, i);
+            return cannot_be_had(m, "MPI_Win_lock_all", rc, i);
+        }
+    }
+    return OMPI_SUCCESS;
+}
+
+int nicstride_lock_all(int assert, ompi_win_t *win)
+{
+    nicstride_module_t *m = nicstride_module(win);
+    const char *wrong;
+    int rc;
+
+    if (m->no_locks)
+        return sync_error(m, "MPI_Win_lock_all", NO_LOCKS_TEXT, -1);
+    OPAL_THREAD_LOCK(&m->lock);
+    wrong = nicstride_epoch_lock_all(&m->epoch);
+    if (wrong == NULL)
+        m->nocheck_all = (assert &MPI_MODE_NOCHECK) != 0;
+    OPAL_THREAD_UNLOCK(&m->lock);
+    if (wrong != NULL)
+        return sync_error(m, "MPI_Win_lock_all", wrong, -1);
+    nicstride_hold_settle_mine();
+    rc = m->nocheck_all ? OMPI_SUCCESS : take_all(m);
+    if (rc != OMPI_SUCCESS) {
+        OPAL_THREAD_LOCK(&m->lock);
+        nicstride_epoch_unlock_all(&m->epoch);
+        OPAL_THREAD_UNLOCK(&m->lock);
+    }
+    return rc;
+}
+
+int nicstride_unlock_all(ompi_win_t *win)
+{
+    nicstride_module_t *m = nicstride_module(win);
+    const char *wrong;
+    int error, told;
+
+    OPAL_THREAD_LOCK(&m->lock);
+    wrong = nicstride_epoch_locked_all(&m->epoch);
+    OPAL_THREAD_UNLOCK(&m->lock);
+    if (wrong != NULL)
+        return sync_error(m, "MPI_Win_unlock_all", wrong, -1);
+    error = nicstride_flush_all_peers(m, true);
+    told = m->nocheck_all ? OMPI_SUCCESS : give_back_below(m, m->size);
+    if (error == OMPI_SUCCESS && told != OMPI_SUCCESS)
+        error = unlock_error(m, "MPI_Win_unlock_all", told);
+    error = nicstride_unless_broken(m, "MPI_Win_unlock_all", error);
+    OPAL_THREAD_LOCK(&m->lock);
+    nicstride_epoch_unlock_all(&m->epoch);
+    m->nocheck_all = false;
+    OPAL_THREAD_UNLOCK(&m->lock);
+    return error;
+}
+
+/* ---- flush and sync ----------------------------------------------------------------------------
+ */
+
+/** The peer to flush, where the epoch plainly allows it; else NULL. */
+static inline nicstride_peer_t *allowed_peer(nicstride_module_t *m, int target)
+{
+    bool allowed;
+
+    /* Open MPI does not look at the rank of a flush. */
+    if ((unsigned)target >= (unsigned)m->size)
+        return NULL;
+    OPAL_THREAD_LOCK(&m->lock);
+    allowed = nicstride_epoch_allows_passive(&m->epoch, (uint32_t)target);
+    OPAL_THREAD_UNLOCK(&m->lock);
+    return allowed ? __atomic_load_n(&m->peer[target], __ATOMIC_ACQUIRE) : NULL;
+}
+
+static int flush_checked(nicstride_module_t *m, const char *call, int target, bool remote)
+{
+    int rc = nicstride_check_passive(m, call, target);
+    nicstride_peer_t *p;
+
+    if (rc != OMPI_SUCCESS)
+        return rc;
+    p = nicstride_peer(m, target);
+    if (p == NULL)
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    return nicstride_unless_broken(m, call, nicstride_flush_peer(m, p, remote));
+}
+
+static inline int flush_one(nicstride_module_t *m, const char *call, int target, bool remote)
+{
+    nicstride_peer_t *p = allowed_peer(m, target);
+
+    if (p == NULL)
+        return flush_checked(m, call, target, remote);
+    if (!nicstride_is_clean(p))
+        return nicstride_unless_broken(m, call, nicstride_flush_peer(m, p, remote));
+    /* On mapped windows there is most often nothing to wait for: the stores of direct transfers
+     * come before whatever tells the target about them, and that is all. */
+    nicstride_unflushed_end(&m->unflushed);
+    atomic_thread_fence(memory_order_seq_cst);
+    return nicstride_unless_broken(m, call, OMPI_SUCCESS);
+}
+
+static int flush_every(ompi_win_t *win, const char *call, bool remote)
+{
+    nicstride_module_t *m = nicstride_module(win);
+    const char *wrong;
+
+    OPAL_THREAD_LOCK(&m->lock);
+    wrong = nicstride_epoch_any_passive(&m->epoch);
+    OPAL_THREAD_UNLOCK(&m->lock);
+    if (wrong != NULL)
+        return sync_error(m, call, wrong, -1);
+    return nicstride_unless_broken(m, call, nicstride_flush_all_peers(m, remote));
+}
+
+int nicstride_flush(int target, ompi_win_t *win)
+{
+    return flush_one(nicstride_module(win), "MPI_Win_flush", target, true);
+}
+
+int nicstride_flush_local(int target, ompi_win_t *win)
+{
+    return flush_one(nicstride_module(win), "MPI_Win_flush_local", target, false);
+}
+
+int nicstride_flush_all(ompi_win_t *win)
+{
+    return flush_every(win, "MPI_Win_flush_all", true);
+}
+
+int nicstride_flush_local_all(ompi_win_t *win)
+{
+    return flush_every(win, "MPI_Win_flush_local_all", false);
+}
+
+int nicstride_sync(ompi_win_t *win)
+{
+    (void)win;
+    atomic_thread_fence(memory_order_seq_cst);
+    nicstride_progress();
+    atomic_thread_fence(memory_order_seq_cst);
+    return OMPI_SUCCESS;
+}

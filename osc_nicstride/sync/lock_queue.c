@@ -1,0 +1,295 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * The lock queues of targets of this node, in memory that its processes share.
+ *
+ * Grants to processes of other nodes are messages. They are collected under the queue's lock and
+ * sent when that is given back: who has the wire lock may be trying for the queue, and a send may
+ * have to make a connection first.
+ */
+#include <stddef.h>
+
+#include "osc_nicstride/channel/send.h"
+#include "osc_nicstride/channel/wait.h"
+#include "osc_nicstride/channel/wake.h"
+#include "osc_nicstride/sync/lock.h"
+#include "osc_nicstride/sync/lock_queue.h"
+#include "osc_nicstride/window/component.h"
+#include "osc_nicstride/window/control.h"
+
+/** Ranks on other nodes that are to be told of a lock. */
+typedef struct grants {
+    uint32_t rank[64];
+    unsigned n;
+} grants_t;
+
+#define GRANTS_MAX (sizeof(((grants_t *)0)->rank) / sizeof(uint32_t))
+
+/** Hands the lock to those who can have it now: to processes of the node at once, the others are
+ *  collected. The queue is locked. */
+static void collect_grants(nicstride_module_t *m, int local, grants_t *remote)
+{
+    nicstride_lockq_t *q = nicstride_ctl_lockq(m, local);
+    uint32_t origin;
+
+    remote->n = 0;
+    while (remote->n < GRANTS_MAX && nicstride_lockq_next_grant(q, &origin)) {
+        int index = m->node.index[origin];
+
+        if (index >= 0)
+            atomic_store_explicit(&nicstride_ctl_granted(m, local)[index], 1, memory_order_release);
+        else
+            remote->rank[remote->n++] = origin;
+    }
+}
+
+static void send_grant_locked(nicstride_module_t *m, int local, uint32_t origin, int status)
+{
+    nicstride_peer_t *p = nicstride_peer_locked(m, (int)origin);
+    nicstride_msg_t msg;
+
+    if (p == NULL)
+        return;
+    nicstride_msg_init(&msg, NICSTRIDE_MSG_GRANT, m->info[origin].win, (uint32_t)m->rank);
+    msg.count = (uint64_t)m->node.ranks[local];
+    msg.status = status;
+    nicstride_tell_locked(p, &msg);
+}
+
+static void send_grants_locked(nicstride_module_t *m, int local, const grants_t *remote, int status)
+{
+    for (unsigned i = 0; i < remote->n; i++)
+        send_grant_locked(m, local, remote->rank[i], status);
+}
+
+/** What is to be done with the queue of a target of this node, whose lock is had. False: nothing
+ *  has changed, and nobody can have got the lock by it. */
+typedef bool (*change_t)(nicstride_module_t *m, int local, uint32_t origin);
+
+static bool release(nicstride_module_t *m, int local, uint32_t origin)
+{
+    if (nicstride_lockq_release(nicstride_ctl_lockq(m, local), origin))
+        return true;
+    nicstride_add(&nicstride_counters.refused, 1);
+    return false;
+}
+
+/** For a process of another node, the connection to which is lost. */
+static bool forget(nicstride_module_t *m, int local, uint32_t origin)
+{
+    return nicstride_lockq_forget(nicstride_ctl_lockq(m, local), origin);
+}
+
+/** For a process of this node that has died: who waits is taken out; what it holds nobody can have
+ *  any more, unless it had not come to know that it held it. */
+static bool bury(nicstride_module_t *m, int local, uint32_t origin)
+{
+    nicstride_lockq_t *q = nicstride_ctl_lockq(m, local);
+    const int index = m->node.index[origin];
+
+    if (nicstride_lockq_holds(q, origin) &&
+        atomic_load_explicit(&nicstride_ctl_granted(m, local)[index], memory_order_acquire) == 0) {
+        nicstride_break(m, NICSTRIDE_BROKEN_LOCK, index);
+        return false;
+    }
+    return nicstride_lockq_forget(q, origin);
+}
+
+/** Takes all processes of other nodes out of the line of a window that has failed. */
+static void collect_refused(nicstride_module_t *m, int local, grants_t *remote)
+{
+    nicstride_lockq_t *q = nicstride_ctl_lockq(m, local);
+
+    remote->n = 0;
+    for (uint32_t origin = 0; origin < (uint32_t)m->size && remote->n < GRANTS_MAX; origin++) {
+        if (m->node.index[origin] < 0 && !nicstride_lockq_holds(q, origin) &&
+            nicstride_lockq_forget(q, origin))
+            remote->rank[remote->n++] = origin;
+    }
+}
+
+/**
+ * Changes my queue and tells those who have the lock by that. The wire is locked, so the queue's
+ * lock is only tried: false where it is busy, and nothing was done. Where it will be for ever there
+ * is no use in trying again. Nothing is sent, and no endpoint made, before it is given back.
+ */
+static bool change_mine_locked(nicstride_module_t *m, change_t change, uint32_t origin)
+{
+    const int local = m->node.me;
+    nicstride_ctl_t *ctl = nicstride_ctl(m, local);
+    bool changed = change == NULL;
+    grants_t remote;
+
+    do {
+        const bool broken = nicstride_is_broken(m);
+
+        if (!nicstride_ctl_try(m, &ctl->queue_lock))
+            return nicstride_ctl_is_orphaned(m, &ctl->queue_lock);
+        if (!changed)
+            (void)change(m, local, origin);
+        changed = true;
+        if (broken)
+            collect_refused(m, local, &remote);
+        else
+            collect_grants(m, local, &remote);
+        nicstride_ctl_unlock(&ctl->queue_lock);
+        send_grants_locked(m, local, &remote, broken ? ONIC_ERR_PROC_FAILED : 0);
+    } while (remote.n == GRANTS_MAX);
+    return true;
+}
+
+bool nicstride_lock_forget_locked(nicstride_module_t *m, int rank)
+{
+    return change_mine_locked(m, m->node.index[rank] >= 0 ? bury : forget, (uint32_t)rank);
+}
+
+bool nicstride_lock_refuse_locked(nicstride_module_t *m)
+{
+    return change_mine_locked(m, NULL, 0);
+}
+
+/** With a connection back to who asks for a lock I shall know if it is lost while it waits. What
+ *  came before a loss and is handled only now would never be forgotten. */
+static bool is_gone_locked(nicstride_peer_t *p)
+{
+    (void)nicstride_frag_max_locked(p);
+    return onic_peer_is_lost(p->wire);
+}
+
+bool nicstride_lock_at_once_locked(nicstride_module_t *m, nicstride_peer_t *p,
+                                   const nicstride_msg_t *msg)
+{
+    const int local = m->node.me;
+    nicstride_ctl_t *ctl = nicstride_ctl(m, local);
+    bool had;
+
+    if (is_gone_locked(p) || nicstride_is_broken(m) || !nicstride_ctl_try(m, &ctl->queue_lock))
+        return false;
+    had = nicstride_lockq_try(nicstride_ctl_lockq(m, local), msg->origin, msg->op);
+    nicstride_ctl_unlock(&ctl->queue_lock);
+    return had;
+}
+
+bool nicstride_lock_message_locked(nicstride_module_t *m, nicstride_peer_t *p,
+                                   const nicstride_msg_t *msg)
+{
+    const int local = m->node.me;
+    nicstride_ctl_t *ctl = nicstride_ctl(m, local);
+    nicstride_lockq_result_t r;
+
+    if (msg->type != NICSTRIDE_MSG_LOCK)
+        return change_mine_locked(m, release, msg->origin);
+    if (is_gone_locked(p))
+        return true;
+    if (nicstride_is_broken(m)) {
+        send_grant_locked(m, local, (uint32_t)p->rank, ONIC_ERR_PROC_FAILED);
+        return true;
+    }
+    if (!nicstride_ctl_try(m, &ctl->queue_lock))
+        return false;
+    r = nicstride_lockq_request(nicstride_ctl_lockq(m, local), msg->origin, msg->op);
+    nicstride_ctl_unlock(&ctl->queue_lock);
+    if (r == NICSTRIDE_LOCKQ_GRANTED)
+        send_grant_locked(m, local, (uint32_t)p->rank, 0);
+    if (r == NICSTRIDE_LOCKQ_REFUSED) {
+        nicstride_add(&nicstride_counters.refused, 1);
+        send_grant_locked(m, local, (uint32_t)p->rank, MPI_ERR_RMA_SYNC);
+    }
+    return true;
+}
+
+/** Changes the queue of a target of this node and tells those who have the lock by that. MPI
+ *  threads, no lock held. An error where the queue's lock cannot be had any more. */
+static int change_on_node(nicstride_module_t *m, int local, change_t change, uint32_t origin)
+{
+    nicstride_ctl_t *ctl = nicstride_ctl(m, local);
+    bool changed = false;
+    grants_t remote;
+
+    do {
+        const int rc = nicstride_ctl_lock(m, &ctl->queue_lock);
+
+        if (rc != OMPI_SUCCESS)
+            return rc;
+        if (!changed)
+            (void)change(m, local, origin);
+        changed = true;
+        collect_grants(m, local, &remote);
+        nicstride_ctl_unlock(&ctl->queue_lock);
+        if (remote.n > 0) {
+            onic_wire_lock();
+            send_grants_locked(m, local, &remote, 0);
+            onic_wire_unlock();
+        }
+    } while (remote.n == GRANTS_MAX);
+    return OMPI_SUCCESS;
+}
+
+/** Takes those of the node who have died out of the queue of a target. */
+static int bury_all(nicstride_module_t *m, int local)
+{
+    int rc = OMPI_SUCCESS;
+
+    for (int i = 0; i < m->node.n && rc == OMPI_SUCCESS && !nicstride_is_broken(m); i++) {
+        if (onic_peer_has_died(m->wire[m->node.ranks[i]]))
+            rc = change_on_node(m, local, bury, (uint32_t)m->node.ranks[i]);
+    }
+    return rc;
+}
+
+/** Waits for whoever holds the lock of a target of this node to hand it over. */
+static int await_grant(nicstride_module_t *m, nicstride_peer_t *p, _Atomic uint32_t *granted)
+{
+    unsigned losses = 0;
+    nicstride_patience_t patience;
+    int rc = OMPI_SUCCESS;
+
+    nicstride_patience_begin(&patience);
+    while (rc == OMPI_SUCCESS && atomic_load_explicit(granted, memory_order_acquire) == 0) {
+        if (losses != onic_wire_losses()) {
+            losses = onic_wire_losses();
+            rc = bury_all(m, p->local);
+        }
+        if (nicstride_is_broken(m) || onic_peer_has_died(p->wire))
+            rc = ONIC_ERR_PROC_FAILED;
+        /* Who holds it may be of another node, and give it back by a message. */
+        if (p->rank != m->rank && m->node.n < m->size)
+            nicstride_wake_waited(&patience, p);
+        nicstride_progress();
+    }
+    return rc;
+}
+
+int nicstride_take_on_node(nicstride_module_t *m, nicstride_peer_t *p, unsigned type)
+{
+    const int local = p->local;
+    nicstride_ctl_t *ctl = nicstride_ctl(m, local);
+    _Atomic uint32_t *granted = &nicstride_ctl_granted(m, local)[m->node.me];
+    nicstride_lockq_result_t r;
+    int rc = nicstride_is_broken(m) || onic_peer_has_died(p->wire)
+                 ? ONIC_ERR_PROC_FAILED
+                 : nicstride_ctl_lock(m, &ctl->queue_lock);
+
+    if (rc != OMPI_SUCCESS)
+        return rc;
+    r = nicstride_lockq_request(nicstride_ctl_lockq(m, local), (uint32_t)m->rank, type);
+    nicstride_ctl_unlock(&ctl->queue_lock);
+    if (r == NICSTRIDE_LOCKQ_REFUSED)
+        return OMPI_ERR_RMA_SYNC;
+    if (r == NICSTRIDE_LOCKQ_GRANTED)
+        return OMPI_SUCCESS;
+    rc = await_grant(m, p, granted);
+    /* Not wanted any more; it may have come just now. */
+    if (rc != OMPI_SUCCESS)
+        (void)change_on_node(m, local, forget, (uint32_t)m->rank);
+    atomic_store_explicit(granted, 0, memory_order_relaxed);
+    return rc;
+}
+
+int nicstride_give_back_on_node(nicstride_module_t *m, int local)
+{
+    return change_on_node(m, local, release, (uint32_t)m->rank);
+}

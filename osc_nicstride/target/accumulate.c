@@ -1,0 +1,209 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Accumulates of peers: what they ask for is checked, applied under the accumulate lock, and the
+ * old values go back.
+ */
+#include <stdlib.h>
+
+#include "common/layout/pack.h"
+#include "osc_nicstride/channel/send.h"
+#include "osc_nicstride/target/target.h"
+#include "osc_nicstride/window/control.h"
+#include "osc_nicstride/window/op.h"
+
+/* A fragment is small; more than one can hold was not made by us. */
+#define FETCH_MAX (UINT64_C(8) << 20)
+
+/** Instead of an error: the accumulate lock is taken, nothing was done. */
+enum { BUSY = -1 };
+
+/** Old values on their way back. The operation counts as applied when they have left, so that
+ *  credit bounds how many there are. */
+typedef struct old_values {
+    nicstride_msg_t msg; /**< that asked */
+    char bytes[];
+} old_values_t;
+
+static _Atomic uint32_t *lock_of(const nicstride_module_t *m)
+{
+    return &nicstride_ctl(m, m->node.me)->acc_lock;
+}
+
+/** Takes the accumulate lock: 0, BUSY, or an error where whoever had it has died. */
+static int try_lock(const nicstride_module_t *m)
+{
+    if (nicstride_ctl_try(m, lock_of(m)))
+        return 0;
+    return nicstride_is_broken(m) ? ONIC_ERR_PROC_FAILED : BUSY;
+}
+
+static void unlock(const nicstride_module_t *m)
+{
+    nicstride_ctl_unlock(lock_of(m));
+}
+
+static void returned_cb(void *arg, int status)
+{
+    old_values_t *old = arg;
+    nicstride_module_t *m = nicstride_find_window(old->msg.win);
+    nicstride_peer_t *p = m != NULL ? m->peer[old->msg.origin] : NULL;
+
+    if (p != NULL && status != OMPI_SUCCESS)
+        nicstride_give_up_locked(p);
+    if (p != NULL)
+        nicstride_applied_locked(m, p, &old->msg, 0);
+    free(old);
+}
+
+/** Sends old values back; takes over `old`. */
+static void return_old(const nicstride_incoming_t *in, old_values_t *old)
+{
+    const onic_payload_t payload = {.base = old->bytes, .len = in->msg->len};
+    nicstride_msg_t msg;
+    int rc;
+
+    nicstride_reply_init(in->m, in->p, in->msg, &msg, in->msg->len);
+    rc = nicstride_send_locked(in->p, &msg, &payload, 0, returned_cb, old);
+    if (rc != 0)
+        returned_cb(old, rc < 0 ? rc : OMPI_SUCCESS);
+}
+
+static int apply_to_layout(const nicstride_incoming_t *in, const nicstride_apply_t *a, char *old)
+{
+    const nicstride_msg_t *msg = in->msg;
+    onic_layout_t l;
+    onic_cursor_t c;
+    char *base;
+    uint64_t at;
+    int error = nicstride_open_target(in, &l, &base, &at);
+
+    if (error != 0)
+        return error;
+    if (msg->len % a->size != 0 || at % a->size != 0) {
+        error = MPI_ERR_TYPE;
+    } else {
+        error = try_lock(in->m);
+    }
+    if (error == 0) {
+        onic_cursor_init(&c, &l, at);
+        nicstride_apply(a, &c, base, in->data, old, msg->len);
+        unlock(in->m);
+    }
+    onic_layout_fini(&l);
+    return error;
+}
+
+/** Checks where an accumulate goes and does it. One element without gaps needs no walk. */
+static int apply_message(const nicstride_incoming_t *in, const nicstride_apply_t *a, char *old)
+{
+    const nicstride_msg_t *msg = in->msg;
+    const bool element = msg->len == a->size && a->size == a->extent && msg->offset == 0;
+    char *at = element ? nicstride_contiguous_target(in, msg->len) : NULL;
+
+    if (at == NULL)
+        return apply_to_layout(in, a, old);
+    const int error = try_lock(in->m);
+    if (error != 0)
+        return error;
+    nicstride_apply_element(a, at, in->data, old);
+    unlock(in->m);
+    return 0;
+}
+
+static int check(const nicstride_incoming_t *in, nicstride_accop_t *op)
+{
+    if (!nicstride_accop_init(op, in->msg->op, in->msg->dtype) ||
+        (op->apply.kind != NICSTRIDE_APPLY_NO_OP && in->len == 0 && in->msg->len > 0))
+        return MPI_ERR_TYPE;
+    return in->msg->len > FETCH_MAX ? MPI_ERR_OTHER : 0;
+}
+
+static bool accumulate(const nicstride_incoming_t *in)
+{
+    nicstride_accop_t op;
+    int error = check(in, &op);
+
+    if (error == 0)
+        error = apply_message(in, &op.apply, NULL);
+    if (error == BUSY)
+        return false;
+    nicstride_applied_locked(in->m, in->p, in->msg, error);
+    return true;
+}
+
+static bool fetch_short(const nicstride_incoming_t *in)
+{
+    char old[NICSTRIDE_INLINE_MAX];
+    nicstride_accop_t op;
+    int error = check(in, &op);
+
+    if (error == 0)
+        error = apply_message(in, &op.apply, old);
+    if (error == BUSY)
+        return false;
+    nicstride_reply_locked(in, old, in->msg->len, error);
+    return true;
+}
+
+static bool fetch_long(const nicstride_incoming_t *in)
+{
+    nicstride_accop_t op;
+    int error = check(in, &op);
+    old_values_t *old = error == 0 ? malloc(sizeof(*old) + in->msg->len) : NULL;
+
+    if (error == 0)
+        error = old != NULL ? apply_message(in, &op.apply, old->bytes) : MPI_ERR_NO_MEM;
+    if (error != 0)
+        free(old);
+    if (error == BUSY)
+        return false;
+    if (error != 0) {
+        nicstride_reply_locked(in, NULL, in->msg->len, error);
+        return true;
+    }
+    old->msg = *in->msg;
+    return_old(in, old);
+    return true;
+}
+
+/** One element, two values in the payload. */
+static bool compare_and_swap(const nicstride_incoming_t *in)
+{
+    const uint64_t size = in->msg->len / 2;
+    char old[NICSTRIDE_ELEMENT_MAX];
+    size_t dtype_size, extent;
+    char *at = NULL;
+    int error = 0;
+
+    if (!nicstride_dtype_size(in->msg->dtype, &dtype_size, &extent) || dtype_size != size ||
+        size > sizeof(old))
+        error = MPI_ERR_TYPE;
+    else if ((at = nicstride_contiguous_target(in, size)) == NULL)
+        error = MPI_ERR_RMA_RANGE;
+    else
+        error = try_lock(in->m);
+    if (error == BUSY)
+        return false;
+    if (error == 0) {
+        nicstride_apply_cas(at, size, in->data, (const char *)in->data + size, old);
+        unlock(in->m);
+    }
+    nicstride_reply_locked(in, old, size, error);
+    return true;
+}
+
+bool nicstride_on_accumulate(const nicstride_incoming_t *in)
+{
+    switch (in->msg->type) {
+    case NICSTRIDE_MSG_ACC:
+        return accumulate(in);
+    case NICSTRIDE_MSG_CAS:
+        return compare_and_swap(in);
+    default:
+        return in->msg->len <= nicstride_inline_max(false) ? fetch_short(in) : fetch_long(in);
+    }
+}

@@ -1,0 +1,125 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Answers: how an origin learns that its message has had its effect, and gets what it asked for.
+ * Whether that is a message, goes with a reply, or lies in the cache line that both share, is
+ * decided here.
+ *
+ * The line (slot.h) takes the answer to a message that asks for it itself, alone, with up to
+ * NICSTRIDE_SLOT_DATA bytes. It is worth a third of the time of a single put or get of 8 bytes
+ * between two processes of a node (0.33 us instead of 0.39, near cores; 1.0 instead of 1.6, far).
+ */
+#include "osc_nicstride/channel/send.h"
+#include "osc_nicstride/target/target.h"
+#include "osc_nicstride/protocol/handle.h"
+#include "common/layout/pack.h"
+
+/** Counts a message as applied. True where an acknowledgement is due; `*count_p` and `*error_p` are
+ *  what it says. */
+static bool count_applied(nicstride_module_t *m, nicstride_peer_t *p, const nicstride_msg_t *msg,
+                          int error, uint64_t *count_p, int *error_p)
+{
+    const uint32_t credits = nicstride_msg_credits(msg);
+
+    *count_p = 0;
+    *error_p = 0;
+    if (p->local < 0)
+        m->applied_far += credits;
+    if (error != 0 && m->applied_error == 0 && (nicstride_is_active(m) || m->epoch.exposed))
+        m->applied_error = error;
+    if (!nicstride_rx_applied(&p->rx, credits, error))
+        return false;
+    nicstride_rx_ack(&p->rx, count_p, error_p);
+    return true;
+}
+
+static void acknowledge(nicstride_peer_t *p, uint64_t count, int error)
+{
+    nicstride_msg_t msg;
+
+    nicstride_msg_init(&msg, NICSTRIDE_MSG_ACK, p->win, p->me);
+    msg.count = count;
+    msg.status = error;
+    nicstride_tell_locked(p, &msg);
+}
+
+/** In the slot, where there is one and it takes the answer; else false. */
+static bool answer_in_slot(nicstride_peer_t *p, const nicstride_msg_t *to, uint64_t count,
+                           const void *data, size_t len)
+{
+    _Alignas(uint64_t) unsigned char few[NICSTRIDE_SLOT_DATA];
+
+    if (p->slot_there == NULL || !nicstride_slot_takes(to->count, count, len) ||
+        !nicstride_handle_has_word(to->handle))
+        return false;
+    /* UCX looks into a queue in shared memory only while it has an endpoint there, and leaves it to
+     * a thread that has to be woken otherwise: the first answer is a message, which makes one. */
+    if (!p->slot_used) {
+        p->slot_used = true;
+        return false;
+    }
+    /* Read once, and so that no element is torn: others may be writing there. */
+    if (len > 0)
+        onic_copy_few(few, data, len);
+    nicstride_slot_answer(p->slot_there, count, len > 0 ? nicstride_handle_word(to->handle) : 0,
+                          few, len);
+    return true;
+}
+
+void nicstride_applied_locked(nicstride_module_t *m, nicstride_peer_t *p,
+                              const nicstride_msg_t *msg, int error)
+{
+    uint64_t count;
+
+    if (count_applied(m, p, msg, error, &count, &error) &&
+        (error != 0 || !answer_in_slot(p, msg, count, NULL, 0)))
+        acknowledge(p, count, error);
+}
+
+void nicstride_reply_init(nicstride_module_t *m, const nicstride_peer_t *p,
+                          const nicstride_msg_t *to, nicstride_msg_t *msg, uint64_t len)
+{
+    (void)m;
+    nicstride_msg_init(
+        msg, to->type == NICSTRIDE_MSG_GET ? NICSTRIDE_MSG_GET_DATA : NICSTRIDE_MSG_ACC_DATA,
+        p->win, p->me);
+    msg->handle = to->handle;
+    msg->offset = to->offset;
+    msg->len = len;
+}
+
+void nicstride_reply_locked(const nicstride_incoming_t *in, const void *data, uint64_t len,
+                            int error)
+{
+    const onic_payload_t payload = {.base = data, .len = error == 0 ? len : 0};
+    nicstride_msg_t msg;
+    uint64_t count;
+    int earlier;
+
+    /* The reply itself tells of its error. */
+    (void)count_applied(in->m, in->p, in->msg, 0, &count, &earlier);
+    if (error == 0 && earlier == 0 && answer_in_slot(in->p, in->msg, count, data, len))
+        return;
+    nicstride_reply_init(in->m, in->p, in->msg, &msg, len);
+    msg.status = error;
+    if (earlier == 0 && error == 0)
+        msg.count = count;
+    (void)nicstride_send_locked(in->p, &msg, &payload, NICSTRIDE_SEND_INLINE, NULL, NULL);
+    if (count != 0 && msg.count == 0)
+        acknowledge(in->p, count, earlier);
+}
+
+void nicstride_flush_asked_locked(nicstride_module_t *m, nicstride_peer_t *p, uint64_t upto)
+{
+    uint64_t count;
+    int error;
+
+    (void)m;
+    if (!nicstride_rx_flush(&p->rx, upto))
+        return;
+    nicstride_rx_ack(&p->rx, &count, &error);
+    acknowledge(p, count, error);
+}

@@ -1,0 +1,407 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * What comes from peers: decoded once, given to the handler of its type, put off where a lock is
+ * busy.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "osc_nicstride/channel/hold.h"
+#include "osc_nicstride/channel/send.h"
+#include "osc_nicstride/protocol/batch.h"
+#include "osc_nicstride/sync/end_lost.h"
+#include "osc_nicstride/sync/lock.h"
+#include "osc_nicstride/target/target.h"
+#include "osc_nicstride/window/component.h"
+#include "osc_nicstride/channel/reply.h"
+
+nicstride_module_t *nicstride_find_window(uint32_t name)
+{
+    void *m = NULL;
+
+    if (opal_hash_table_get_value_uint32(&mca_osc_nicstride_component.windows, name, &m) !=
+        OPAL_SUCCESS)
+        return NULL;
+    return m;
+}
+
+static void refused(void)
+{
+    nicstride_add(&nicstride_counters.refused, 1);
+}
+
+/* ---- synchronisation and regions --------------------------------------------------------------
+ */
+
+static void on_region(const nicstride_incoming_t *in)
+{
+    nicstride_msg_t msg;
+    nicstride_region_t found;
+
+    nicstride_msg_init(&msg, NICSTRIDE_MSG_REGION_IS, in->p->win, in->p->me);
+    if (nicstride_regions_find(&in->m->regions, (uint64_t)in->msg->disp, in->msg->len, &found)) {
+        msg.disp = (int64_t)found.base;
+        msg.len = found.size;
+    } else {
+        msg.status = MPI_ERR_RMA_RANGE;
+    }
+    msg.count = in->m->regions.generation;
+    nicstride_tell_locked(in->p, &msg);
+}
+
+static void on_grant(const nicstride_incoming_t *in)
+{
+    nicstride_peer_t *target = NULL;
+
+    if (in->msg->count < (uint64_t)in->m->size)
+        target = nicstride_peer_locked(in->m, (int)in->msg->count);
+    if (target == NULL || nicstride_hold_granted_locked(target, in->msg->status != 0))
+        return;
+    target->granted = true;
+    target->refused = nicstride_error_class(in->msg->status);
+}
+
+static bool by_slots(const nicstride_msg_t *msg)
+{
+    return (msg->flags & NICSTRIDE_MSG_SLOTS) != 0;
+}
+
+/** False where the message must wait for a lock. */
+static bool handle(const nicstride_incoming_t *in)
+{
+    switch ((nicstride_msg_type_t)in->msg->type) {
+    case NICSTRIDE_MSG_PUT:
+        if (by_slots(in->msg))
+            nicstride_on_move_in(in);
+        else
+            nicstride_on_put(in);
+        return true;
+    case NICSTRIDE_MSG_GET:
+        if (by_slots(in->msg))
+            nicstride_on_move_out(in);
+        else
+            nicstride_on_get(in);
+        return true;
+    case NICSTRIDE_MSG_GET_DATA:
+    case NICSTRIDE_MSG_ACC_DATA:
+        nicstride_on_data(in);
+        return true;
+    case NICSTRIDE_MSG_ACC:
+        if (by_slots(in->msg)) {
+            nicstride_on_move_in(in);
+            return true;
+        }
+        return nicstride_on_accumulate(in);
+    case NICSTRIDE_MSG_GET_ACC:
+    case NICSTRIDE_MSG_CAS:
+        return nicstride_on_accumulate(in);
+    case NICSTRIDE_MSG_FLUSH:
+        nicstride_flush_asked_locked(in->m, in->p, in->msg->count);
+        return true;
+    case NICSTRIDE_MSG_ACK:
+        nicstride_acknowledged_locked(in->p, in->msg->count, in->msg->status);
+        return true;
+    case NICSTRIDE_MSG_LOCK:
+    case NICSTRIDE_MSG_UNLOCK:
+        return nicstride_lock_message_locked(in->m, in->p, in->msg);
+    case NICSTRIDE_MSG_GRANT:
+        on_grant(in);
+        return true;
+    case NICSTRIDE_MSG_POST:
+        in->p->posts++;
+        return true;
+    case NICSTRIDE_MSG_COMPLETE:
+        in->p->complete_count = in->msg->count;
+        in->p->completes++;
+        return true;
+    case NICSTRIDE_MSG_REGION:
+        on_region(in);
+        return true;
+    case NICSTRIDE_MSG_REGION_IS:
+        in->p->region_answer = *in->msg;
+        in->p->region_answered = true;
+        return true;
+    case NICSTRIDE_MSG_REFUSED:
+        nicstride_give_up_locked(in->p);
+        return true;
+    default:
+        return true;
+    }
+}
+
+/* ---- messages that wait for a lock ------------------------------------------------------------
+ */
+
+/* First come, first served, so that accumulates keep their order; wire lock. What it may hold is
+ * bounded by the origins' credit; how much that is (footprint) is counted. */
+static nicstride_deferred_t *deferred_head, *deferred_tail;
+static size_t deferred_bytes;
+
+static bool takes_lock(const nicstride_msg_t *msg)
+{
+    return msg->type == NICSTRIDE_MSG_ACC || msg->type == NICSTRIDE_MSG_GET_ACC ||
+           msg->type == NICSTRIDE_MSG_CAS || msg->type == NICSTRIDE_MSG_LOCK ||
+           msg->type == NICSTRIDE_MSG_UNLOCK;
+}
+
+static void append(nicstride_deferred_t *d)
+{
+    d->next = NULL;
+    if (deferred_tail != NULL)
+        deferred_tail->next = d;
+    else
+        deferred_head = d;
+    deferred_tail = d;
+    onic_wire_defer(ONIC_AM_OSC);
+    nicstride_add(&nicstride_counters.deferred, 1);
+}
+
+_Static_assert(sizeof(nicstride_deferred_t) <= NICSTRIDE_CREDIT_RECORD, "what credits pay for");
+
+/** What one that was allocated takes up. */
+static size_t footprint(const nicstride_deferred_t *d)
+{
+    const size_t ticket = (d->msg.flags & NICSTRIDE_MSG_SLOTS) != 0 ? NICSTRIDE_TICKET_BYTES : 0;
+
+    return sizeof(*d) + d->msg.layout_len + d->len + ticket;
+}
+
+static void count_bytes(const nicstride_deferred_t *d)
+{
+    deferred_bytes += footprint(d);
+    if (deferred_bytes > nicstride_counters.deferred_bytes)
+        __atomic_store_n(&nicstride_counters.deferred_bytes, deferred_bytes, __ATOMIC_RELAXED);
+}
+
+/** The first in the line is done with. */
+static void give(nicstride_deferred_t *d)
+{
+    if (d->bytes != NULL) {
+        deferred_bytes -= footprint(d);
+        free(d);
+    } else
+        d->used = false;
+}
+
+/** A request for a lock, or its release, has its place with the peer: its answer could not be an
+ *  error, and each origin has at most one of either under way. */
+static void defer_lock(const nicstride_incoming_t *in)
+{
+    nicstride_deferred_t *d = &in->p->deferred[in->msg->type == NICSTRIDE_MSG_UNLOCK];
+
+    if (d->used) {
+        refused();
+        return;
+    }
+    *d = (nicstride_deferred_t){.used = true, .msg = *in->msg};
+    append(d);
+}
+
+/** An accumulate for which there is no memory ends with an error. */
+static void refuse_accumulate(const nicstride_incoming_t *in)
+{
+    const uint64_t len = in->msg->type == NICSTRIDE_MSG_CAS ? in->msg->len / 2 : in->msg->len;
+
+    if (in->msg->type == NICSTRIDE_MSG_ACC)
+        nicstride_applied_locked(in->m, in->p, in->msg, MPI_ERR_NO_MEM);
+    else
+        nicstride_reply_locked(in, NULL, len, MPI_ERR_NO_MEM);
+}
+
+static void defer(const nicstride_incoming_t *in)
+{
+    const size_t layout_len = in->msg->layout_len;
+    nicstride_deferred_t *d;
+
+    if (in->msg->type == NICSTRIDE_MSG_LOCK || in->msg->type == NICSTRIDE_MSG_UNLOCK) {
+        defer_lock(in);
+        return;
+    }
+    d = malloc(sizeof(*d) + layout_len + (by_slots(in->msg) ? NICSTRIDE_TICKET_BYTES : in->len));
+    if (d == NULL) {
+        nicstride_throw_away_locked(in->p->wire, in->msg, in->layout);
+        refuse_accumulate(in);
+        return;
+    }
+    *d = (nicstride_deferred_t){.msg = *in->msg, .bytes = (char *)(d + 1), .len = in->len};
+    memcpy(d->bytes, in->layout, layout_len);
+    if (by_slots(in->msg))
+        memcpy(d->bytes + layout_len, (const char *)in->layout + layout_len,
+               NICSTRIDE_TICKET_BYTES);
+    if (in->len > 0)
+        memcpy(d->bytes + layout_len, in->data, in->len);
+    count_bytes(d);
+    append(d);
+}
+
+/** Accumulates of one origin keep their order: must this one wait for others of its origin, of
+ *  which one comes through slots, or one that was put off before still waits (in this pass)? */
+static bool must_wait(const nicstride_peer_t *p, uint64_t pass)
+{
+    return p->accumulating > 0 || p->waited == pass;
+}
+
+int nicstride_run_deferred(void)
+{
+    static uint64_t pass;
+    nicstride_deferred_t **link = &deferred_head, *last = NULL;
+    int n = nicstride_send_all_waiting_locked(), lost = nicstride_end_lost_locked();
+    bool busy = false;
+
+    pass++;
+    while (*link != NULL && !busy) {
+        nicstride_deferred_t *d = *link;
+        nicstride_incoming_t in = {
+            .m = nicstride_find_window(d->msg.win),
+            .msg = &d->msg,
+            .layout = d->bytes,
+            .data = d->bytes != NULL ? d->bytes + d->msg.layout_len : NULL,
+            .len = d->len,
+        };
+
+        if (in.m != NULL)
+            in.p = in.m->peer[d->msg.origin];
+        if (in.m != NULL && in.p != NULL && must_wait(in.p, pass)) {
+            in.p->waited = pass;
+            last = d;
+            link = &d->next;
+            continue;
+        }
+        busy = in.m != NULL && in.p != NULL && !handle(&in);
+        if (busy)
+            break;
+        *link = d->next;
+        if (*link == NULL)
+            deferred_tail = last;
+        give(d);
+        n++;
+    }
+    /* Work is left: whoever progresses comes back soon. What waits for slots is called for. */
+    return busy || lost < 0 ? -1 : n + lost;
+}
+
+void nicstride_drop_deferred_locked(nicstride_module_t *m)
+{
+    nicstride_deferred_t **link = &deferred_head;
+
+    deferred_tail = NULL;
+    while (*link != NULL) {
+        nicstride_deferred_t *d = *link;
+
+        if (d->msg.win == m->name) {
+            nicstride_throw_away_locked(m->wire[d->msg.origin], &d->msg, d->bytes);
+            *link = d->next;
+            give(d);
+        } else {
+            deferred_tail = d;
+            link = &d->next;
+        }
+    }
+}
+
+/* ---- entry ------------------------------------------------------------------------------------
+ */
+
+/** There is no memory for what is to be known of the sender: it must not wait for us. */
+static void refuse_peer(const nicstride_module_t *m, const nicstride_msg_t *msg)
+{
+    nicstride_msg_t answer;
+
+    nicstride_msg_init(&answer, NICSTRIDE_MSG_REFUSED, m->info[msg->origin].win, (uint32_t)m->rank);
+    (void)onic_peer_send(m->wire[msg->origin], ONIC_AM_OSC, &answer, sizeof(answer), NULL, 0, NULL,
+                         NULL);
+}
+
+/** Finds the window and the sender. False where there is nobody to handle it for; a window that is
+ *  gone is nothing unusual: late acknowledgements and releases. */
+static bool find(nicstride_incoming_t *in)
+{
+    in->m = nicstride_find_window(in->msg->win);
+    if (in->m == NULL || in->msg->origin >= (uint32_t)in->m->size)
+        return false;
+    in->p = nicstride_peer_locked(in->m, (int)in->msg->origin);
+    if (in->p == NULL) {
+        nicstride_throw_away_locked(in->m->wire[in->msg->origin], in->msg, in->layout);
+        refuse_peer(in->m, in->msg);
+    }
+    return in->p != NULL;
+}
+
+/** Does what follows in the same message belong to a lock? */
+static bool has_company(const nicstride_msg_t *msg)
+{
+    return msg->type == NICSTRIDE_MSG_LOCK && msg->count == NICSTRIDE_LOCK_COMPANY;
+}
+
+/** Which messages ask for an acknowledgement by `count`, once they have had their effect? */
+static bool asks_for_ack(const nicstride_msg_t *msg)
+{
+    return msg->count != 0 &&
+           (msg->type == NICSTRIDE_MSG_PUT || msg->type == NICSTRIDE_MSG_GET ||
+            msg->type == NICSTRIDE_MSG_ACC || msg->type == NICSTRIDE_MSG_GET_ACC ||
+            msg->type == NICSTRIDE_MSG_CAS);
+}
+
+/** False where what follows in the same message is not to be done. */
+static bool one_message(const void *header, size_t header_len, const void *data, size_t len,
+                        onic_rndv_t *rndv)
+{
+    nicstride_msg_t msg;
+    nicstride_incoming_t in = {.msg = &msg, .data = data, .len = len, .rndv = rndv};
+    const char *wrong = nicstride_msg_decode(header, header_len, len, &msg, &in.layout);
+    const bool by_rndv =
+        wrong == NULL && (msg.flags & NICSTRIDE_MSG_RNDV) != 0 && msg.type != NICSTRIDE_MSG_GET;
+
+    /* It comes when a connection is made, which is before all have heard of each other: whoever
+     * keeps what the sender has said of itself has not heard it yet. */
+    if (wrong == NULL && msg.type == NICSTRIDE_MSG_NOTHING && rndv == NULL)
+        return true;
+    if (wrong != NULL || (rndv != NULL) != by_rndv || !find(&in)) {
+        refused();
+        if (rndv != NULL)
+            onic_rndv_drop(rndv);
+        return true;
+    }
+    if ((msg.flags & NICSTRIDE_MSG_INLINE) != 0) {
+        in.data = (const char *)in.layout + msg.layout_len;
+        in.len = msg.len;
+    }
+    if (has_company(&msg) && deferred_head == NULL &&
+        nicstride_lock_at_once_locked(in.m, in.p, &msg))
+        return true;
+    /* Not yet satisfied, so no acknowledgement goes out here but with the effect. */
+    if (asks_for_ack(&msg))
+        nicstride_flush_asked_locked(in.m, in.p, msg.count);
+    if ((takes_lock(&msg) && (deferred_head != NULL || in.p->accumulating > 0)) || !handle(&in))
+        defer(&in);
+    return !has_company(&msg);
+}
+
+/** Messages that came in one; the replies go back in one. */
+static void batch(const void *bytes, size_t len)
+{
+    const void *message;
+    size_t at = 0, message_len;
+    bool go_on = true;
+
+    nicstride_collects = true;
+    while (go_on && nicstride_batch_next(bytes, len, &at, &message, &message_len))
+        go_on = one_message(message, message_len, NULL, 0, NULL);
+    nicstride_collects = false;
+    nicstride_send_all_waiting_locked();
+    if (go_on && at < len)
+        refused();
+}
+
+void nicstride_am(const void *header, size_t header_len, const void *data, size_t len,
+                  onic_rndv_t *rndv)
+{
+    if (header_len == 1 && *(const unsigned char *)header == NICSTRIDE_BATCH_MARK && rndv == NULL)
+        batch(data, len);
+    else
+        (void)one_message(header, header_len, data, len, rndv);
+}

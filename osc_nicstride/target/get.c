@@ -1,0 +1,162 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file Gets of peers: a short one has one reply, others are answered fragment by fragment. */
+#include <stdlib.h>
+
+#include "common/layout/pack.h"
+#include "osc_nicstride/channel/send.h"
+#include "osc_nicstride/target/target.h"
+
+/* Replies of one get under way at a time: enough to keep the wire busy. */
+#define REPLIES_IN_FLIGHT 16
+
+/** A get that is being answered. */
+typedef struct answer {
+    nicstride_msg_t msg; /**< that asked */
+    onic_layout_t layout;
+    char *base;
+    uint64_t at;     /**< next packed byte of the layout */
+    uint64_t offset; /**< the same as a position in the origin's operation */
+    uint64_t left;
+    bool rndv;
+    bool running; /**< in the sending loop: completions need not continue it */
+    unsigned in_flight;
+} answer_t;
+
+static void answer_more(answer_t *a);
+
+static void answered_cb(void *arg, int status)
+{
+    answer_t *a = arg;
+    nicstride_module_t *m = nicstride_find_window(a->msg.win);
+
+    /* The origin misses data, and nothing else would tell it. */
+    if (status != OMPI_SUCCESS && m != NULL)
+        nicstride_give_up_locked(m->peer[a->msg.origin]);
+    a->in_flight--;
+    if (!a->running)
+        answer_more(a);
+}
+
+static int answer_fragment(nicstride_module_t *m, nicstride_peer_t *p, answer_t *a)
+{
+    nicstride_msg_t msg;
+    onic_payload_t payload;
+    uint64_t n = a->left;
+    int rc;
+
+    if (!a->rndv && n > p->frag_max - sizeof(msg))
+        n = nicstride_fragment(&a->layout, (uintptr_t)a->base, a->at, p->frag_max - sizeof(msg), 1);
+    nicstride_reply_init(m, p, &a->msg, &msg, n);
+    msg.flags = a->rndv ? NICSTRIDE_MSG_RNDV : 0;
+    msg.offset = a->offset;
+    payload.len = n;
+    payload.base = a->base;
+    if (onic_layout_is_contig(&a->layout)) {
+        payload.base = a->base + a->layout.offset + (int64_t)a->at;
+        payload.cursor.layout = NULL;
+    } else {
+        onic_cursor_init(&payload.cursor, &a->layout, a->at);
+    }
+    a->in_flight++;
+    rc =
+        nicstride_send_locked(p, &msg, &payload, a->rndv ? NICSTRIDE_SEND_RNDV : 0, answered_cb, a);
+    if (rc != 0)
+        a->in_flight--;
+    if (rc < 0)
+        return rc;
+    a->at += n;
+    a->offset += n;
+    a->left -= n;
+    return OMPI_SUCCESS;
+}
+
+/** Ends an answer that cannot be given in full: the origin must not wait for the rest. */
+static void answer_failed(nicstride_module_t *m, nicstride_peer_t *p, answer_t *a)
+{
+    nicstride_msg_t msg;
+
+    nicstride_reply_init(m, p, &a->msg, &msg, a->left);
+    msg.offset = a->offset;
+    msg.status = MPI_ERR_OTHER;
+    nicstride_tell_locked(p, &msg);
+    a->left = 0;
+}
+
+/** Sends on; ends the answer with the last fragment. The get counts as applied then, since the
+ *  window's memory is not read any more. */
+static void answer_more(answer_t *a)
+{
+    nicstride_module_t *m = nicstride_find_window(a->msg.win);
+    nicstride_peer_t *p = m != NULL ? m->peer[a->msg.origin] : NULL;
+    int rc = OMPI_SUCCESS;
+
+    if (p == NULL)
+        a->left = 0;
+    a->running = true;
+    while (a->left > 0 && a->in_flight < REPLIES_IN_FLIGHT && rc == OMPI_SUCCESS)
+        rc = answer_fragment(m, p, a);
+    a->running = false;
+    if (rc != OMPI_SUCCESS)
+        answer_failed(m, p, a);
+    if (a->left > 0 || a->in_flight > 0)
+        return;
+    if (p != NULL)
+        nicstride_applied_locked(m, p, &a->msg, 0);
+    onic_layout_fini(&a->layout);
+    free(a);
+}
+
+static void answer_long(const nicstride_incoming_t *in)
+{
+    answer_t *a = malloc(sizeof(*a));
+    const int error =
+        a != NULL ? nicstride_open_target(in, &a->layout, &a->base, &a->at) : MPI_ERR_NO_MEM;
+
+    if (error != 0) {
+        free(a);
+        nicstride_reply_locked(in, NULL, in->msg->len, error);
+        return;
+    }
+    (void)nicstride_frag_max_locked(in->p);
+    a->msg = *in->msg;
+    a->offset = in->msg->offset;
+    a->left = in->msg->len;
+    a->rndv = (in->msg->flags & NICSTRIDE_MSG_RNDV) != 0 && onic_layout_is_contig(&a->layout);
+    a->in_flight = 0;
+    answer_more(a);
+}
+
+/** Few bytes of any layout: packed and sent at once. */
+static void answer_short(const nicstride_incoming_t *in)
+{
+    unsigned char few[NICSTRIDE_INLINE_MAX];
+    onic_layout_t l;
+    onic_cursor_t c;
+    char *base;
+    uint64_t at;
+    const int error = nicstride_open_target(in, &l, &base, &at);
+
+    if (error == 0) {
+        onic_cursor_init(&c, &l, at);
+        onic_pack(&c, base, few, in->msg->len);
+        onic_layout_fini(&l);
+    }
+    nicstride_reply_locked(in, few, in->msg->len, error);
+}
+
+void nicstride_on_get(const nicstride_incoming_t *in)
+{
+    const bool is_short =
+        in->msg->len <= nicstride_inline_max(false) && (in->msg->flags & NICSTRIDE_MSG_RNDV) == 0;
+    const char *at = is_short ? nicstride_contiguous_target(in, in->msg->len) : NULL;
+
+    if (at != NULL)
+        nicstride_reply_locked(in, at, in->msg->len, 0);
+    else if (is_short)
+        answer_short(in);
+    else
+        answer_long(in);
+}

@@ -1,0 +1,55 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file The bytes of the window that a message is about. */
+#include "osc_nicstride/target/target.h"
+
+bool nicstride_target_holds(const nicstride_module_t *m, int64_t disp, const onic_layout_t *l)
+{
+    if (m->flavor == MPI_WIN_FLAVOR_DYNAMIC)
+        return nicstride_regions_cover(&m->regions, (uint64_t)disp, l);
+    return nicstride_layout_fits(l, disp, m->info[m->rank].size);
+}
+
+int nicstride_open_target(const nicstride_incoming_t *in, onic_layout_t *l, char **base_p,
+                          uint64_t *at_p)
+{
+    nicstride_module_t *m = in->m;
+    const nicstride_msg_t *msg = in->msg;
+    size_t used = 0;
+    bool inside;
+
+    if (msg->layout_len == 0) {
+        if (onic_layout_contig(l, 0, msg->offset + msg->len) != ONIC_LAYOUT_OK)
+            return MPI_ERR_RMA_RANGE;
+    } else if (onic_layout_decode(l, in->layout, msg->layout_len, &used) != ONIC_LAYOUT_OK)
+        return MPI_ERR_OTHER;
+    *at_p = (msg->flags & NICSTRIDE_MSG_SLICE) ? 0 : msg->offset;
+    inside = nicstride_target_holds(m, msg->disp, l);
+    if (!inside || used != msg->layout_len || *at_p > l->size || msg->len > l->size - *at_p) {
+        onic_layout_fini(l);
+        return inside ? MPI_ERR_OTHER : MPI_ERR_RMA_RANGE;
+    }
+    *base_p = (char *)((uintptr_t)m->base + (uintptr_t)msg->disp);
+    return 0;
+}
+
+char *nicstride_contiguous_target(const nicstride_incoming_t *in, uint64_t len)
+{
+    const nicstride_module_t *m = in->m;
+    const nicstride_msg_t *msg = in->msg;
+    nicstride_region_t region;
+    uint64_t at;
+
+    if (msg->layout_len != 0)
+        return NULL;
+    if (m->flavor == MPI_WIN_FLAVOR_DYNAMIC)
+        return msg->offset == 0 &&
+                       nicstride_regions_find(&m->regions, (uint64_t)msg->disp, len, &region)
+                   ? (char *)(uintptr_t)msg->disp
+                   : NULL;
+    if (!nicstride_bytes_fit(msg->disp, msg->offset, len, m->info[m->rank].size, &at))
+        return NULL;
+    return (char *)m->base + at;
+}

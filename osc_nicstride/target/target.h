@@ -1,0 +1,95 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * What the files that handle peers' messages share. There is one handler for each message.
+ *
+ * All run with the wire lock held, in any thread, so nothing here waits, and nothing touches an
+ * object of Open MPI but to read predefined datatypes and operations. Nothing that a message says
+ * is believed before it is checked against the window.
+ */
+#ifndef NICSTRIDE_TARGET_H
+#define NICSTRIDE_TARGET_H
+
+#include <stdbool.h>
+
+#include "common/layout/layout.h"
+#include "osc_nicstride/channel/reply.h"
+#include "osc_nicstride/window/module.h"
+
+/* ---- for the wire and for windows (dispatch.c) ------------------------------------------------
+ */
+
+/** The wire's function for messages; wire.h describes the parameters. */
+void nicstride_am(const void *header, size_t header_len, const void *data, size_t len,
+                  onic_rndv_t *rndv);
+/** Tries what had to be put off; the wire's deferred function. */
+int nicstride_run_deferred(void);
+/** Drops what was put off for a window that goes away. */
+void nicstride_drop_deferred_locked(nicstride_module_t *m);
+
+/** The window of that name, or NULL where it is gone. */
+nicstride_module_t *nicstride_find_window(uint32_t name);
+
+/* ---- answering (answer.c) ---------------------------------------------------------------------
+ */
+
+/**
+ * The message has had its effect: counts it and, where it asks for that, lets the origin know, with
+ * `error` (0: none). For messages without a reply; those that end later keep what `msg` said.
+ */
+void nicstride_applied_locked(nicstride_module_t *m, nicstride_peer_t *p,
+                              const nicstride_msg_t *msg, int error);
+
+/** The same for a message with a reply: `len` bytes at `data`, up to nicstride_inline_max, which
+ *  are copied; or an error, with which `len` bytes of the operation will get no data. */
+void nicstride_reply_locked(const nicstride_incoming_t *in, const void *data, uint64_t len,
+                            int error);
+
+/** A flush request of the peer for so many credits. */
+void nicstride_flush_asked_locked(nicstride_module_t *m, nicstride_peer_t *p, uint64_t upto);
+
+/** Begins a reply to the operation that a message belongs to. */
+void nicstride_reply_init(nicstride_module_t *m, const nicstride_peer_t *p,
+                          const nicstride_msg_t *to, nicstride_msg_t *msg, uint64_t len);
+
+/* ---- the window's bytes (memory.c) ------------------------------------------------------------
+ */
+
+/** True where all bytes of the layout at `disp` belong to the window. */
+bool nicstride_target_holds(const nicstride_module_t *m, int64_t disp, const onic_layout_t *l);
+
+/**
+ * Decodes the layout of a message and makes sure that all it names is in the window. Returns an
+ * MPI error class, 0 where all is well; the caller frees the layout then. `*base_p` is where the
+ * layout's offsets count from and `*at_p` the packed position where the message begins in it.
+ */
+int nicstride_open_target(const nicstride_incoming_t *in, onic_layout_t *l, char **base_p,
+                          uint64_t *at_p);
+
+/** The `len` bytes of a message without a layout; NULL where it has one, or where they are not in
+ *  the window. */
+char *nicstride_contiguous_target(const nicstride_incoming_t *in, uint64_t len);
+
+/* ---- handlers ---------------------------------------------------------------------------------
+ */
+
+void nicstride_on_put(const nicstride_incoming_t *in);
+void nicstride_on_get(const nicstride_incoming_t *in);
+/** Puts and accumulates, and gets, whose data goes through slots (move.c). */
+void nicstride_on_move_in(const nicstride_incoming_t *in);
+void nicstride_on_move_out(const nicstride_incoming_t *in);
+/** A message is refused or dropped: what comes through slots for it all the same is thrown away, so
+ *  that its sender comes to an end and gives the slots back. `layout` is what lies behind its
+ *  header. */
+void nicstride_throw_away_locked(onic_peer_t *from, const nicstride_msg_t *msg, const void *layout);
+/** Ends all transfers through slots of a window that goes away. False where a thread is still
+ *  copying: then again, with the wire unlocked in between. */
+bool nicstride_cancel_moving_locked(nicstride_module_t *m);
+/** An accumulate of any kind. False where the accumulate lock is busy: nothing was done, try
+ *  later. */
+bool nicstride_on_accumulate(const nicstride_incoming_t *in);
+
+#endif

@@ -1,0 +1,104 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * The component of this process: parameters, counters, the tables that its windows share.
+ */
+#ifndef NICSTRIDE_COMPONENT_H
+#define NICSTRIDE_COMPONENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/ompi_compat.h"
+#include "ompi/mca/osc/osc.h"
+#include "opal/class/opal_hash_table.h"
+
+#include "osc_nicstride/protocol/handle.h"
+#include "osc_nicstride/protocol/limits.h"
+#include "osc_nicstride/protocol/method.h"
+#include "osc_nicstride/protocol/path.h"
+
+/** Values of the MCA parameters (params.c documents them). */
+typedef struct nicstride_params {
+    int priority;
+    int method;
+    bool show_plan;
+    int verbose;
+    bool calibrate;
+    bool node;
+    bool cma;
+    bool server;
+    unsigned server_idle;
+    unsigned window;
+    size_t memory;
+    size_t area;
+    bool network_slots;
+    char *tls;
+    size_t tcp_segment;
+    size_t sieve_piece;
+} nicstride_params_t;
+
+/** Below that of all components that come with Open MPI. */
+#define NICSTRIDE_PRIORITY_INITIAL 5
+
+typedef struct nicstride_component {
+    ompi_osc_base_component_t super;
+    nicstride_params_t params;
+    nicstride_limits_t limits; /**< how long messages may be */
+    nicstride_paths_t paths;   /**< what the model knows of the ways to peers */
+    bool wire_open;
+    bool plan_shown; /**< by this process */
+    bool world_met;  /**< all of MPI_COMM_WORLD took part in a window: a fence finds all of them */
+    opal_hash_table_t windows;        /**< windows by their name at home; wire lock */
+    nicstride_handles_t ops;          /**< operations that wait for replies; wire lock */
+    uint32_t last_name;               /**< names are never used again; wire lock */
+    struct nicstride_module *orphans; /**< windows that the user forgot; freed behind the wire */
+} nicstride_component_t;
+
+extern nicstride_component_t mca_osc_nicstride_component;
+
+/** Counters, one process. Updated without locks: statistics, not truth; but for those of what
+ *  lives, which are exact. */
+typedef struct nicstride_counters {
+    unsigned long long ops[NICSTRIDE_METHOD_LAST];   /**< of all kinds, by method */
+    unsigned long long bytes[NICSTRIDE_METHOD_LAST]; /**< of target memory that they are about */
+    unsigned long long accumulates;
+    unsigned long long messages;       /**< fragments sent */
+    unsigned long long slot_answers;   /**< that were taken from slots */
+    unsigned long long batches;        /**< of several short messages */
+    unsigned long long together;       /**< locks asked for in one message with an operation */
+    unsigned long long knocks;         /**< helper threads of others that were woken */
+    unsigned long long deferred;       /**< messages put off because a lock was busy */
+    unsigned long long deferred_bytes; /**< most that those took up at a time; wire lock */
+    unsigned long long refused;        /**< messages refused: malformed, or for a window gone */
+    unsigned long long ops_live;       /**< operation objects not yet freed */
+    unsigned long long requests_live;  /**< request objects not yet freed */
+} nicstride_counters_t;
+
+extern nicstride_counters_t nicstride_counters;
+
+/** Adds to one of them. Of any thread, and as cheap as a plain addition: where two threads add at
+ *  the same time, one of them may be lost. */
+static inline void nicstride_add(unsigned long long *counter, unsigned long long n)
+{
+    __atomic_store_n(counter, __atomic_load_n(counter, __ATOMIC_RELAXED) + n, __ATOMIC_RELAXED);
+}
+
+/** An operation about so many bytes of target memory is done by this method. Of any thread. */
+static inline void nicstride_count(nicstride_method_t method, uint64_t bytes)
+{
+    nicstride_add(&nicstride_counters.ops[method], 1);
+    nicstride_add(&nicstride_counters.bytes[method], bytes);
+}
+
+/** Registers parameters; returns OMPI_SUCCESS or an error after a text. */
+int nicstride_params_register(const mca_base_component_t *component);
+/** Checks the values after all sources were read: range errors get a text and an error. */
+int nicstride_params_check(void);
+int nicstride_pvars_register(const mca_base_component_t *component);
+
+#endif

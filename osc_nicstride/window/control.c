@@ -1,0 +1,82 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file Waiting for the locks of control blocks, and windows that have failed; see control.h. */
+#include <stddef.h>
+#include <sched.h>
+#include <time.h>
+
+#include "common/support/clock.h"
+#include "common/support/pause.h"
+#include "osc_nicstride/window/control.h"
+#include "osc_nicstride/window/errors.h"
+
+/* The cause in the upper half of the word, the process + 1 in the lower. Nodes are smaller. */
+#define WHO_BITS 16
+
+void nicstride_break(const nicstride_module_t *m, nicstride_broken_t why, int local)
+{
+    uint32_t not_yet = NICSTRIDE_BROKEN_NOT;
+
+    atomic_compare_exchange_strong(nicstride_ctl_broken(m), &not_yet,
+                                   (uint32_t)why << WHO_BITS | (uint32_t)(local + 1));
+}
+
+int nicstride_broken_error(const nicstride_module_t *m, const char *call)
+{
+    const uint32_t word = atomic_load(nicstride_ctl_broken(m));
+    const int local = (int)(word & ((1u << WHO_BITS) - 1)) - 1;
+
+    return nicstride_error(m, call, ONIC_ERR_PROC_FAILED,
+                           "rank %d of this node has died while it %s: the data of the window "
+                           "cannot be trusted any more",
+                           local >= 0 && local < m->node.n ? m->node.ranks[local] : -1,
+                           word >> WHO_BITS == NICSTRIDE_BROKEN_LOCK ? "held a lock of the window"
+                                                                     : "updated the window");
+}
+
+/** Finds out whether the owner has died. */
+static bool is_orphaned(const nicstride_module_t *m, nicstride_owned_lock_t *lock)
+{
+    const int64_t owner = nicstride_owned_by(lock, (uint32_t)m->node.n);
+
+    if (owner == -2)
+        nicstride_break(m, NICSTRIDE_BROKEN_UPDATE, -1);
+    if (owner < 0)
+        return owner == -2;
+    if (!onic_peer_look(m->wire[m->node.ranks[owner]]))
+        return false;
+    /* What it had a moment ago it has for ever, or had given back before. */
+    if (nicstride_owned_by(lock, (uint32_t)m->node.n) != owner)
+        return false;
+    nicstride_break(m, NICSTRIDE_BROKEN_UPDATE, (int)owner);
+    return true;
+}
+
+int nicstride_ctl_wait(const nicstride_module_t *m, nicstride_owned_lock_t *lock)
+{
+    nicstride_owned_wait_t w = {0};
+
+    while (!nicstride_ctl_try(m, lock)) {
+        switch (nicstride_owned_next(&w)) {
+        case NICSTRIDE_OWNED_SPIN:
+            onic_pause();
+            break;
+        case NICSTRIDE_OWNED_YIELD:
+            sched_yield();
+            break;
+        case NICSTRIDE_OWNED_NAP: {
+            const struct timespec nap = onic_timespec(UINT64_C(1000) * w.nap);
+
+            nanosleep(&nap, NULL);
+            break;
+        }
+        case NICSTRIDE_OWNED_LOOK_AT_OWNER:
+            if (is_orphaned(m, lock))
+                return ONIC_ERR_PROC_FAILED;
+            break;
+        }
+    }
+    return OMPI_SUCCESS;
+}

@@ -1,0 +1,122 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * The memory by which the processes of a node synchronise on a window: locks, counters and the lock
+ * queue of each target.
+ */
+#ifndef NICSTRIDE_CONTROL_H
+#define NICSTRIDE_CONTROL_H
+
+#include <stdbool.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/model/calibrate.h"
+#include "osc_nicstride/protocol/lockq.h"
+#include "osc_nicstride/protocol/owned_lock.h"
+#include "osc_nicstride/window/module.h"
+#include "osc_nicstride/protocol/slot.h"
+
+/**
+ * What the processes of a node share about one target of one window. Behind it in the segment lie
+ * its board of fences, four arrays with one counter for each process of the node, the slots in
+ * which these answer its own operations, and the lock queue.
+ */
+typedef struct nicstride_ctl {
+    _Alignas(64) nicstride_owned_lock_t acc_lock;   /**< held while an accumulate is applied */
+    uint32_t me;                                    /**< whose block it is */
+    _Alignas(64) nicstride_owned_lock_t queue_lock; /**< guards the lock queue */
+    _Atomic uint64_t generation;                    /**< of the table of attached regions */
+    /** Of the first block: the window has failed; why, and who has died. Read by all, seldom
+     * written. */
+    _Alignas(64) _Atomic uint32_t broken;
+    _Alignas(64) onic_model_shared_t model; /**< of the first block: what the node has measured */
+} nicstride_ctl_t;
+
+/** Control block of a process of my node, and the parts behind it. */
+nicstride_ctl_t *nicstride_ctl(const nicstride_module_t *m, int local);
+_Atomic uint32_t *nicstride_ctl_posts(const nicstride_module_t *m, int local);
+_Atomic uint32_t *nicstride_ctl_completes(const nicstride_module_t *m, int local);
+_Atomic uint32_t *nicstride_ctl_granted(const nicstride_module_t *m, int local);
+nicstride_slot_t *nicstride_ctl_slots(const nicstride_module_t *m, int local);
+nicstride_lockq_t *nicstride_ctl_lockq(const nicstride_module_t *m, int local);
+/** For each process of the node how many credits its messages to this one had taken, in all, when
+ *  it last closed an epoch. */
+_Atomic uint64_t *nicstride_ctl_counts(const nicstride_module_t *m, int local);
+char *nicstride_ctl_board(const nicstride_module_t *m, int local);
+size_t nicstride_ctl_bytes(int nlocal, int nranks);
+
+/* ---- the locks of a control block -------------------------------------------------------------
+ */
+
+/** Takes one of them if it is free. Never waits: for handlers. */
+static inline bool nicstride_ctl_try(const nicstride_module_t *m, nicstride_owned_lock_t *lock)
+{
+    return nicstride_owned_try(lock, (uint32_t)m->node.me);
+}
+
+/** Waits for it; MPI threads. 0, or ONIC_ERR_PROC_FAILED where its owner has died: the window has
+ *  failed then (below). */
+int nicstride_ctl_wait(const nicstride_module_t *m, nicstride_owned_lock_t *lock);
+
+/** Takes it, as above. Inlined but for the waiting: under a lock that nobody else wants the update
+ *  of one element takes little longer than this. */
+static inline int nicstride_ctl_lock(const nicstride_module_t *m, nicstride_owned_lock_t *lock)
+{
+    return nicstride_ctl_try(m, lock) ? 0 : nicstride_ctl_wait(m, lock);
+}
+
+static inline void nicstride_ctl_unlock(nicstride_owned_lock_t *lock)
+{
+    nicstride_owned_release(lock);
+}
+
+/** Has it an owner who is known to have died? Any thread. */
+static inline bool nicstride_ctl_is_orphaned(const nicstride_module_t *m,
+                                             nicstride_owned_lock_t *lock)
+{
+    const int64_t owner = nicstride_owned_by(lock, (uint32_t)m->node.n);
+
+    return owner >= 0 && onic_peer_has_died(m->wire[m->node.ranks[owner]]);
+}
+
+/* ---- windows that have failed -----------------------------------------------------------------
+ */
+
+/** What a process was about when it died. */
+typedef enum nicstride_broken {
+    NICSTRIDE_BROKEN_NOT,
+    NICSTRIDE_BROKEN_UPDATE, /**< it updated memory, or the queue of a lock */
+    NICSTRIDE_BROKEN_LOCK    /**< it held the lock of a target */
+} nicstride_broken_t;
+
+static inline _Atomic uint32_t *nicstride_ctl_broken(const nicstride_module_t *m)
+{
+    return &nicstride_ctl(m, 0)->broken;
+}
+
+/** A process has died in such a way that the window's data cannot be trusted: whoever waits for
+ *  locks on this node, and comes to any call of synchronisation, gets an error from now on. The
+ *  first cause stays. Any thread. */
+void nicstride_break(const nicstride_module_t *m, nicstride_broken_t why, int local);
+
+/** Has that happened? */
+static inline bool nicstride_is_broken(const nicstride_module_t *m)
+{
+    return atomic_load_explicit(nicstride_ctl_broken(m), memory_order_relaxed) != 0;
+}
+
+/** `rc`, unless that is OMPI_SUCCESS and the window has failed: then an error, with a text that
+ *  names the call. MPI threads. */
+int nicstride_broken_error(const nicstride_module_t *m, const char *call);
+
+static inline int nicstride_unless_broken(const nicstride_module_t *m, const char *call, int rc)
+{
+    return rc != 0 || !nicstride_is_broken(m) ? rc : nicstride_broken_error(m, call);
+}
+
+#endif

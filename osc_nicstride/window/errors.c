@@ -1,0 +1,50 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Texts of errors in calls on a window.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "osc_nicstride/window/errors.h"
+#include "osc_nicstride/window/module.h"
+
+#include "opal/util/output.h"
+
+/* A program that goes on after errors (MPI_ERRORS_RETURN) may make thousands of them. Not through
+ * opal_show_help, whose collecting of equal texts from many processes drops messages when they
+ * come fast. */
+#define TEXTS_MAX 16
+
+int nicstride_error(const nicstride_module_t *m, const char *call, int error, const char *format,
+                    ...)
+{
+    static _Atomic unsigned texts;
+    unsigned shown = atomic_fetch_add(&texts, 1);
+    char reason[384];
+    va_list args;
+
+    if (shown >= TEXTS_MAX)
+        return error;
+    va_start(args, format);
+    vsnprintf(reason, sizeof(reason), format, args);
+    va_end(args);
+    opal_output(0, "%s failed in rank %d of window \"%s\": %s%s", call, m->rank, m->win->w_name,
+                reason,
+                shown + 1 == TEXTS_MAX ? " (further errors are returned without text)" : "");
+    return error;
+}
+
+const char *nicstride_hostname(void)
+{
+    static char name[256];
+
+    if (name[0] == '\0' && gethostname(name, sizeof(name) - 1) != 0)
+        return "unknown";
+    return name;
+}

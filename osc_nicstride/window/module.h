@@ -1,0 +1,240 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * The state of one window and of its peers.
+ *
+ * Locking: what handlers of messages touch (peers' flow, queues of operations, handles, the table
+ * of windows, attached regions) belongs to the wire lock; functions named ..._locked are called
+ * with it held. What only MPI threads touch (epoch, groups, held locks) belongs to the module's
+ * mutex, taken only under MPI_THREAD_MULTIPLE. The wire lock may be taken inside the mutex, never
+ * the other way round. Nobody waits with the wire lock held.
+ */
+#ifndef NICSTRIDE_MODULE_H
+#define NICSTRIDE_MODULE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/ompi_compat.h"
+#include "mpi.h"
+#include "ompi/communicator/communicator.h"
+#include "ompi/mca/osc/osc.h"
+#include "ompi/win/win.h"
+#include ONIC_MUTEX_HEADER
+
+#include "common/wire/presence.h"
+#include "common/node/node.h"
+#include "common/wire/wire.h"
+#include "osc_nicstride/protocol/epoch.h"
+#include "osc_nicstride/protocol/fence.h"
+#include "osc_nicstride/protocol/credit.h"
+#include "osc_nicstride/protocol/unflushed.h"
+#include "osc_nicstride/protocol/patience.h"
+#include "osc_nicstride/window/place.h"
+#include "osc_nicstride/window/process.h"
+#include "osc_nicstride/protocol/message.h"
+#include "osc_nicstride/protocol/method.h"
+#include "osc_nicstride/window/region.h"
+#include "osc_nicstride/protocol/slot.h"
+
+/** What each rank tells the others about its part of the window. */
+typedef struct nicstride_rank_info {
+    uint64_t base; /**< address in its own address space; 0 for dynamic windows */
+    uint64_t size; /**< bytes; 0 for dynamic windows */
+    uint32_t disp_unit;
+    uint32_t win;    /**< its name for the window */
+    uint32_t window; /**< credits that it uses without acknowledgement (credit.h) */
+    uint32_t share;  /**< those that it grants to each process, for all windows */
+    uint16_t wakes;  /**< it can wake the helper threads of all others */
+    uint16_t sends;  /**< it sends messages, not all memory being mapped or used so */
+} nicstride_rank_info_t;
+
+#define NICSTRIDE_CACHED_REGIONS 4
+
+typedef struct nicstride_op nicstride_op_t;
+
+/** A transfer by message that is being measured; see observe.h. */
+typedef struct nicstride_trial {
+    onic_learn_cell_t *cell; /**< NULL: none */
+    nicstride_method_t method;
+    uint64_t bytes;
+    uint64_t number;  /**< of the operation in the peer's queue */
+    uint64_t begun;   /**< ticks when the call began */
+    uint64_t started; /**< ticks when all was given to the wire or queued */
+} nicstride_trial_t;
+
+/** Short messages that wait for others (channel/send.h). Zero-initialise. */
+typedef struct nicstride_waiting {
+    struct nicstride_sent_batch *batch; /**< what waits; NULL: nothing */
+    struct nicstride_peer *next;        /**< of those with something that waits */
+    struct nicstride_peer **link;       /**< who points at this one */
+} nicstride_waiting_t;
+
+/** A message that waits for a lock (target/dispatch.c). */
+typedef struct nicstride_deferred {
+    struct nicstride_deferred *next;
+    nicstride_msg_t msg;
+    char *bytes; /**< layout, then payload, behind it; NULL: none, it is one of the peer's */
+    size_t len;  /**< of the payload */
+    bool used;
+} nicstride_deferred_t;
+
+/** One rank of the window, as seen from here. Made when first needed. */
+typedef struct nicstride_peer {
+    onic_peer_t *wire;
+    nicstride_process_t *process;
+    nicstride_quota_t *quota;           /**< the process's */
+    struct nicstride_peer *next_window; /**< the same process in another window */
+    uint32_t win;                       /**< its name for the window */
+    uint32_t me;                        /**< my rank there */
+    int rank;
+    int local;                       /**< index on my node, or -1 */
+    int single_copy;                 /**< 1: works, -1: does not, 0: not tried yet */
+    int moves;                       /**< its landing area can be reached: as single_copy */
+    bool looked_up;                  /**< the next two are known */
+    const onic_presence_t *presence; /**< its signs of life, or NULL */
+    onic_learn_t *learn;             /**< what was learned of it; contents under the wire lock */
+    int wakes;                       /**< its helper thread can be woken: as single_copy */
+    const onic_presence_t *presence_there; /**< its signs of life, where that is so */
+    uint64_t touched;                      /**< parts of its mapped memory; atomic */
+
+    /* wire lock */
+    nicstride_trial_t trial;
+    uint64_t looked;   /**< ticks when its presence was last asked for; no lock */
+    uint64_t answered; /**< the same at the end of the last flush: it was there after that */
+    nicstride_tx_t tx;
+    nicstride_rx_t rx;
+    const nicstride_slot_t *slot; /**< where it answers me; NULL: by message only */
+    uint64_t slot_seen;           /**< its last answer there */
+    nicstride_slot_t *slot_there; /**< where I answer it; NULL: by message only */
+    bool slot_used;               /**< not with the first answer */
+    nicstride_waiting_t waiting;
+    uint64_t waited; /**< pass over what was put off in which something of its had to wait */
+    nicstride_deferred_t deferred[2]; /**< a request for my lock, its release */
+    nicstride_op_t *head;             /**< operations with fragments still to send, in order */
+    nicstride_op_t *tail;
+    uint32_t queued;       /**< operations in that queue */
+    uint32_t accumulating; /**< accumulates of its that come through slots: others wait for them */
+    uint32_t wants;        /**< credits for which the first of them waits */
+    nicstride_op_t *live;  /**< all operations not yet locally complete, in order */
+    nicstride_op_t *live_tail;
+    uint64_t enqueued; /**< operations ever queued; the last one's number */
+    uint64_t urgent;   /**< a local flush waits for all up to this number: they are not held */
+    uint64_t clean;    /**< all up to this number are known to be done at the target */
+    bool flushing;     /**< a thread waits for all up to number `goal`: later ones wait too */
+    uint64_t goal;
+    size_t frag_max;  /**< 0 until asked for */
+    uint64_t told;    /**< credits used there, in all, when an epoch was last closed */
+    unsigned posting; /**< messages without an operation that the wire still keeps */
+    uint32_t posts;   /**< post messages that came from a peer on another node */
+    uint32_t completes;
+    uint64_t complete_count;       /**< credits that it had used, in all, with the last of those */
+    nicstride_patience_t patience; /**< of those who wait for requests */
+    uint64_t looked_after;         /**< the oldest operation when that was last looked at */
+    bool failed;                   /**< the wire cannot reach it: nobody waits for it any more */
+    bool granted;                  /**< a lock asked for by message is ours */
+    int refused;                   /**< why it will not be, or 0 */
+    bool held;                     /**< or it is held back, see hold.h; a guess without the lock */
+    bool region_answered;
+    nicstride_msg_t region_answer;
+
+    /* module mutex */
+    uint32_t posts_used;
+    uint32_t completes_used;
+    bool nocheck; /**< the epoch was opened with MPI_MODE_NOCHECK: there is no lock to hold */
+    nicstride_region_t cached[NICSTRIDE_CACHED_REGIONS];
+    unsigned ncached;
+    unsigned next_cached;
+    uint64_t cached_generation;
+    bool asking_region;              /**< an answer about a region is still to come */
+    nicstride_region_t asked_region; /**< what was asked for last */
+    uint64_t asked_generation;       /**< that of the answer; 0: none yet */
+} nicstride_peer_t;
+
+typedef struct nicstride_module {
+    ompi_osc_base_module_t super;
+    ompi_win_t *win;
+    ompi_communicator_t *comm;
+    int rank;
+    int size;
+    int flavor;
+    bool no_locks;
+    uint32_t name; /**< of this window at home */
+
+    void *base; /**< my memory; NULL for dynamic windows */
+    void *own;  /**< to be freed, where memory is private and ours */
+    struct nicstride_module *next_orphan;
+    int *alone_ranks; /**< tables of a node of my own, kept ready in case it must be so */
+    int *alone_index;
+    nicstride_rank_info_t *info; /**< of every rank */
+    uint64_t *sizes;             /**< bytes of every rank's part, while memory is being laid out */
+    nicstride_parts_t parts;     /**< how they lie, where MPI has allocated them */
+    char **mapped; /**< for each process of the node its memory as mapped here, or NULL */
+
+    onic_node_t node;
+    onic_segment_t segment; /**< control blocks and data of the node */
+    size_t ctl_size;        /**< bytes of one control block with what is behind it */
+
+    onic_peer_t **wire;
+    nicstride_peer_t **peer; /**< of every rank, NULL until needed; set under the wire lock */
+    bool by_message;         /**< messages may be sent; every member has the same answer */
+    bool wants_server;
+
+    nicstride_unflushed_t unflushed; /**< of operations by message or single copy */
+
+    /* wire lock */
+    struct nicstride_moving *moving; /**< transfers through slots to and from my memory */
+    nicstride_regions_t regions;     /**< dynamic window: what is attached here */
+    uint64_t applied_far;            /**< credits applied of processes of other nodes, in all */
+    int applied_error; /**< the first error of one that came in active target, nobody told yet */
+
+    nicstride_fence_t fence; /**< between the processes of my node; one thread at a time */
+    uint32_t fenced;         /**< the last fence that they must be done with before access */
+    uint32_t *done;          /**< for each rank the last fence that it is known to be done with */
+    uint64_t *counts;        /**< for each rank, while a fence counts */
+
+    /* module mutex */
+    opal_mutex_t lock;
+    nicstride_epoch_t epoch;
+    bool nocheck_all; /**< lock_all with MPI_MODE_NOCHECK: no locks are taken */
+    uint8_t *epoch_target;
+    int *start_ranks; /**< access group of MPI_Win_start */
+    int start_n;
+    int *post_ranks; /**< exposure group of MPI_Win_post */
+    int post_n;
+} nicstride_module_t;
+
+static inline nicstride_module_t *nicstride_module(const ompi_win_t *win)
+{
+    return (nicstride_module_t *)win->w_osc_module;
+}
+
+/** The peer of a rank; NULL where memory is exhausted. Takes the wire lock if it must be made. */
+nicstride_peer_t *nicstride_peer(nicstride_module_t *m, int rank);
+/** What a program is told of where a rank's part of a shared window begins. */
+void *nicstride_shared_base(const nicstride_module_t *m, int rank);
+nicstride_peer_t *nicstride_peer_locked(nicstride_module_t *m, int rank);
+/** Frees one of whom nothing is under way any more. */
+void nicstride_peer_free_locked(nicstride_peer_t *p);
+
+/** Is the target of an access known to be done with the last fence? */
+static inline bool nicstride_is_past_fence(const nicstride_module_t *m, int target)
+{
+    return __atomic_load_n(&m->done[target], __ATOMIC_ACQUIRE) == m->fenced;
+}
+
+/** Are accesses now of active target? Then what is sent is counted when the epoch closes, and
+ * nobody asks for acknowledgements. A guess where other threads open epochs, and for the helper
+ * thread: both answers are right. */
+static inline bool nicstride_is_active(const nicstride_module_t *m)
+{
+    const nicstride_access_t access = __atomic_load_n(&m->epoch.access, __ATOMIC_RELAXED);
+
+    return access == NICSTRIDE_ACCESS_FENCE || access == NICSTRIDE_ACCESS_PSCW;
+}
+
+#endif

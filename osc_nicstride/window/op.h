@@ -1,0 +1,42 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Predefined operations and element types, as accumulates name and apply them.
+ */
+#ifndef NICSTRIDE_OP_H
+#define NICSTRIDE_OP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/ompi_compat.h"
+#include "ompi/datatype/ompi_datatype.h"
+#include "ompi/op/op.h"
+
+#include "osc_nicstride/protocol/apply.h"
+
+/** Index of a predefined operation, or of the element type of a datatype, as it travels. -1 where
+ *  it has none. */
+int nicstride_op_index(const ompi_op_t *op);
+int nicstride_dtype_index(ompi_datatype_t *dt);
+/** Sizes of an element type; false where the index is none. */
+bool nicstride_dtype_size(unsigned dtype, size_t *size_p, size_t *extent_p);
+
+/** An operation on an element type, ready to apply. `elem` is its layout. */
+typedef struct nicstride_accop {
+    nicstride_apply_t apply;
+    ompi_op_t *op;
+    ompi_datatype_t *dt;
+} nicstride_accop_t;
+
+/** Makes the layouts of element types that have gaps; frees them. */
+int nicstride_elements_init(void);
+void nicstride_elements_fini(void);
+
+/** False where the operation is not defined for the type. */
+bool nicstride_accop_init(nicstride_accop_t *a, unsigned op, unsigned dtype);
+
+#endif

@@ -1,0 +1,322 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Attached memory; see region.h.
+ *
+ * The table is in two parts, each sorted by base: the regions that hold bytes, then the empty
+ * ones. Programs attach the same NULL several times with size 0; such regions must be there to be
+ * detached again, but must not get into the way of the search for bytes.
+ *
+ * A region may end at the very top of the address space, so ends are kept as the last byte inside
+ * and never as the first one outside.
+ */
+#include "osc_nicstride/window/region.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_REGIONS 8
+
+/* ---- the table ------------------------------------------------------------------------------ */
+
+/* The last byte of a region that is not empty. */
+static uint64_t last_byte(const nicstride_region_t *r)
+{
+    return r->base + (r->size - 1);
+}
+
+/* The number of regions that hold bytes. */
+static size_t filled(const nicstride_regions_t *t)
+{
+    size_t lo = 0, hi = t->n;
+
+    while (lo < hi) {
+        const size_t mid = lo + (hi - lo) / 2;
+        if (t->region[mid].size > 0)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+/* The first of the regions lo .. hi-1 (one part of the table) with a base above `addr`, or hi. */
+static size_t first_above(const nicstride_regions_t *t, size_t lo, size_t hi, uint64_t addr)
+{
+    while (lo < hi) {
+        const size_t mid = lo + (hi - lo) / 2;
+        if (t->region[mid].base <= addr)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+/* Would [base, base + size) overlap, if put before region `at` of the `nfilled` ones? */
+static bool overlaps(const nicstride_regions_t *t, size_t nfilled, size_t at, uint64_t base,
+                     uint64_t size)
+{
+    if (at > 0 && base - t->region[at - 1].base < t->region[at - 1].size)
+        return true;
+    return at < nfilled && t->region[at].base - base < size;
+}
+
+static bool reserve(nicstride_regions_t *t)
+{
+    if (t->n < t->cap)
+        return true;
+
+    const size_t cap = t->cap == 0 ? FIRST_REGIONS : t->cap * 2;
+    nicstride_region_t *region = reallocarray(t->region, cap, sizeof(*region));
+    if (region == NULL)
+        return false;
+    t->region = region;
+    t->cap = cap;
+    return true;
+}
+
+nicstride_region_status_t nicstride_regions_attach(nicstride_regions_t *t, uint64_t base,
+                                                   uint64_t size)
+{
+    if (size > 0 && size - 1 > UINT64_MAX - base)
+        return NICSTRIDE_REGION_BAD;
+
+    const size_t nfilled = filled(t);
+    const size_t at =
+        size > 0 ? first_above(t, 0, nfilled, base) : first_above(t, nfilled, t->n, base);
+    if (size > 0 && overlaps(t, nfilled, at, base, size))
+        return NICSTRIDE_REGION_OVERLAP;
+    if (!reserve(t))
+        return NICSTRIDE_REGION_NO_MEMORY;
+
+    memmove(&t->region[at + 1], &t->region[at], (t->n - at) * sizeof(t->region[0]));
+    t->region[at] = (nicstride_region_t){.base = base, .size = size};
+    t->n++;
+    t->generation++;
+    return NICSTRIDE_REGION_OK;
+}
+
+/* Looks in regions lo .. hi-1 (one part of the table) for one with this base. */
+static bool find_base(const nicstride_regions_t *t, size_t lo, size_t hi, uint64_t base,
+                      size_t *at_p)
+{
+    const size_t above = first_above(t, lo, hi, base);
+
+    if (above == lo || t->region[above - 1].base != base)
+        return false;
+    *at_p = above - 1;
+    return true;
+}
+
+nicstride_region_status_t nicstride_regions_detach(nicstride_regions_t *t, uint64_t base)
+{
+    const size_t nfilled = filled(t);
+    size_t at;
+
+    /* MPI names a region by its base alone. Where an empty one and one with bytes share it, the
+     * bytes stay to the last: a program that meant the empty one may still use them. */
+    if (!find_base(t, nfilled, t->n, base, &at) && !find_base(t, 0, nfilled, base, &at))
+        return NICSTRIDE_REGION_NONE;
+    memmove(&t->region[at], &t->region[at + 1], (t->n - at - 1) * sizeof(t->region[0]));
+    t->n--;
+    t->generation++;
+    return NICSTRIDE_REGION_OK;
+}
+
+/* The region that holds the byte at `addr`. */
+static bool find_byte(const nicstride_regions_t *t, size_t nfilled, uint64_t addr, size_t *at_p)
+{
+    const size_t above = first_above(t, 0, nfilled, addr);
+
+    if (above == 0 || addr - t->region[above - 1].base >= t->region[above - 1].size)
+        return false;
+    *at_p = above - 1;
+    return true;
+}
+
+/* The last region reached from region `at` by going on to touching ones, no further than needed
+ * to hold the byte `last`. */
+static size_t follow(const nicstride_regions_t *t, size_t nfilled, size_t at, uint64_t last)
+{
+    while (last_byte(&t->region[at]) < last && at + 1 < nfilled &&
+           t->region[at + 1].base == last_byte(&t->region[at]) + 1)
+        at++;
+    return at;
+}
+
+/* For a range of no bytes, the byte at `addr` decides. */
+bool nicstride_regions_find(const nicstride_regions_t *t, uint64_t addr, uint64_t size,
+                            nicstride_region_t *found_p)
+{
+    const size_t nfilled = filled(t);
+    const uint64_t more = size > 0 ? size - 1 : 0;
+    size_t from;
+
+    if (more > UINT64_MAX - addr || !find_byte(t, nfilled, addr, &from))
+        return false;
+    const size_t to = follow(t, nfilled, from, addr + more);
+    const uint64_t last = last_byte(&t->region[to]);
+    if (last < addr + more)
+        return false;
+
+    found_p->base = t->region[from].base;
+    found_p->size = last - found_p->base + 1;
+    if (found_p->size == 0)
+        found_p->size = UINT64_MAX; /* all of the address space is one byte more than fits */
+    return true;
+}
+
+void nicstride_regions_fini(nicstride_regions_t *t)
+{
+    free(t->region);
+    *t = (nicstride_regions_t){0};
+}
+
+/* ---- layouts -------------------------------------------------------------------------------- */
+
+/*
+ * The walk below thinks of a layout as a tree: a level has `count` equal children `step` bytes
+ * apart, where step is the stride without its sign, for the order of the children does not matter
+ * here. A node is given by the address of its lowest byte, which the layout is known to touch, and
+ * its span, the distance to the byte above its highest one. A node is entered only if its span is
+ * not attached as a whole, and children that lie in one piece of attached memory are taken in one
+ * step, so the cost depends on the number of regions more than on the number of blocks.
+ *
+ * Arithmetic is modulo 2^64. Spans do not wrap (checked at the root), hence nothing inside does.
+ */
+typedef struct walk {
+    const nicstride_regions_t *table;
+    size_t nfilled;
+    const onic_layout_t *layout;
+    uint64_t span[ONIC_LAYOUT_MAX_LEVELS + 1]; /* of a node of so many levels */
+    uint64_t leaf_lb;                          /* list form: lowest offset of the runs */
+} walk_t;
+
+static uint64_t magnitude(int64_t v)
+{
+    return v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+}
+
+/* How far the lowest of `count` passes lies below the first one. */
+static uint64_t below_first(uint64_t count, int64_t stride)
+{
+    return stride < 0 ? (count - 1) * magnitude(stride) : 0;
+}
+
+/* The last attached byte reachable from `first` without a gap, at least up to `last` if that is
+ * reachable. False where `first` itself is not attached. */
+static bool reach(const walk_t *w, uint64_t first, uint64_t last, uint64_t *reach_p)
+{
+    size_t at;
+
+    if (!find_byte(w->table, w->nfilled, first, &at))
+        return false;
+    *reach_p = last_byte(&w->table->region[follow(w->table, w->nfilled, at, last)]);
+    return true;
+}
+
+static bool walk_node(const walk_t *w, uint32_t nlevels, uint64_t lo);
+
+/* How a node is entered: as one of the layout's levels, or as a block, which has no inside. */
+#define IS_BLOCK UINT32_MAX
+
+/* `count` children, nodes of `child` levels or blocks, of `span` bytes each. */
+static bool walk_children(const walk_t *w, uint32_t child, uint64_t span, uint64_t lo,
+                          uint64_t count, uint64_t step)
+{
+    if (step == 0)
+        count = 1; /* they are all the same bytes */
+
+    const uint64_t last = lo + (count - 1) * step + (span - 1);
+    for (uint64_t i = 0; i < count;) {
+        const uint64_t first = lo + i * step;
+        uint64_t end;
+        if (!reach(w, first, last, &end))
+            return false;
+        if (end - first >= span - 1) {
+            if (end >= last)
+                return true;
+            i += (end - first - (span - 1)) / step + 1;
+        } else {
+            if (child == IS_BLOCK || !walk_node(w, child, first))
+                return false;
+            i++;
+        }
+    }
+    return true;
+}
+
+static bool walk_runs(const walk_t *w, uint64_t lo)
+{
+    for (uint32_t i = 0; i < w->layout->nruns; i++) {
+        const onic_run_t *r = &w->layout->runs[i];
+        const uint64_t lb = (uint64_t)r->offset - below_first(r->count, r->stride);
+        if (!walk_children(w, IS_BLOCK, r->block, lo + (lb - w->leaf_lb), r->count,
+                           magnitude(r->stride)))
+            return false;
+    }
+    return true;
+}
+
+/* The inside of a node of so many levels with its lowest byte at `lo`. */
+static bool walk_node(const walk_t *w, uint32_t nlevels, uint64_t lo)
+{
+    if (nlevels > 0) {
+        const onic_stride_t *level = &w->layout->level[nlevels - 1];
+        return walk_children(w, nlevels - 1, w->span[nlevels - 1], lo, level->count,
+                             magnitude(level->stride));
+    }
+    return w->layout->nruns > 0 && walk_runs(w, lo);
+}
+
+/* Spans from the outside to the inside: what is left of the extent without the levels above. */
+static void measure(walk_t *w)
+{
+    const onic_layout_t *l = w->layout;
+    uint64_t span = (uint64_t)l->ub - (uint64_t)l->lb;
+    uint64_t lb = (uint64_t)l->lb - (uint64_t)l->offset;
+
+    for (uint32_t i = l->nlevels; i > 0; i--) {
+        const onic_stride_t *level = &l->level[i - 1];
+        w->span[i] = span;
+        span -= (level->count - 1) * magnitude(level->stride);
+        lb += below_first(level->count, level->stride);
+    }
+    w->span[0] = span;
+    w->leaf_lb = lb;
+}
+
+bool nicstride_regions_cover(const nicstride_regions_t *t, uint64_t base, const onic_layout_t *l)
+{
+    walk_t w = {.table = t, .layout = l};
+
+    if (l->size == 0)
+        return true;
+    w.nfilled = filled(t);
+    measure(&w);
+    const uint64_t lo = base + (uint64_t)l->lb;
+    if (w.span[l->nlevels] - 1 > UINT64_MAX - lo)
+        return false;
+    return walk_children(&w, l->nlevels, w.span[l->nlevels], lo, 1, 0);
+}
+
+bool nicstride_layout_fits(const onic_layout_t *l, int64_t disp, uint64_t size)
+{
+    int64_t lb, ub;
+
+    if (l->size == 0)
+        return true;
+    if (__builtin_add_overflow(disp, l->lb, &lb) || __builtin_add_overflow(disp, l->ub, &ub))
+        return false;
+    return lb >= 0 && (uint64_t)ub <= size; /* ub > lb, as there are bytes */
+}
+
+bool nicstride_bytes_fit(int64_t disp, uint64_t offset, uint64_t len, uint64_t size, uint64_t *at_p)
+{
+    return disp >= 0 && !__builtin_add_overflow((uint64_t)disp, offset, at_p) && *at_p <= size &&
+           len <= size - *at_p;
+}

@@ -1,0 +1,47 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * What the files that make windows share.
+ */
+#ifndef NICSTRIDE_WINDOW_H
+#define NICSTRIDE_WINDOW_H
+
+#include "osc_nicstride/window/module.h"
+
+#define NICSTRIDE_HELP_FILE "help-osc-nicstride.txt"
+
+/** The worst code of all ranks: every rank returns the same. Collective. */
+int nicstride_agree(ompi_communicator_t *comm, int rc);
+/** `bytes` of each rank to all. Collective. */
+int nicstride_allgather(ompi_communicator_t *comm, const void *mine, void *all, int bytes);
+/** Says why a window could not be made, and returns `rc`. */
+int nicstride_select_error(int rc, const char *reason);
+
+/** The value of a boolean key, false where it is not given. `info` may be NULL. */
+bool nicstride_info_bool(opal_info_t *info, const char *key);
+/** Is memory wanted that is aligned to more than a cache line? */
+bool nicstride_info_pages(opal_info_t *info);
+/** Subscribes to the keys that MPI_Win_get_info shall show. */
+int nicstride_subscribe_info(ompi_win_t *win);
+
+/** Does MPI allocate the memory of such a window? */
+bool nicstride_allocates(int flavor);
+/** Finds the processes that share memory with this one. Collective. */
+int nicstride_find_node(nicstride_module_t *m);
+/** Makes the control blocks, which must be had, and the memory of the window. Collective; the code
+ *  may differ between ranks. `*base` is the user's memory for MPI_Win_create. */
+int nicstride_make_memory(nicstride_module_t *m, void **base, size_t size, opal_info_t *info);
+
+/** Frees the windows that the user forgot, or whose sends had not ended. Not while the wire, kept
+ *  open by another component, may still end sends of theirs: false where some had to stay. */
+bool nicstride_free_orphans(bool wire_closed);
+
+/** Nothing that comes finds the window any more. */
+void nicstride_window_delist(nicstride_module_t *m);
+/** Frees all of it; nothing of it is under way. */
+void nicstride_window_destroy(nicstride_module_t *m);
+
+#endif
