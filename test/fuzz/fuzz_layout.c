@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "common/layout.h"
-#include "common/pack.h"
+#include "common/layout/layout.h"
+#include "common/layout/pack.h"
 #include "test/fuzz/fuzz.h"
 
 enum {

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "coll_nicbarrier/agree/message.h"
-#include "common/bytes.h"
+#include "common/support/bytes.h"
 #include "test/fuzz/fuzz.h"
 
 enum { RANKS = 1000 };

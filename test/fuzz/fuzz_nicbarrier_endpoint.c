@@ -13,7 +13,7 @@
 
 #include "coll_nicbarrier/engines/datagram/endpoint.h"
 #include "coll_nicbarrier/engines/datagram/udp_address.h"
-#include "common/verbs_port.h"
+#include "common/verbs/verbs_port.h"
 #include "test/fuzz/fuzz.h"
 
 static const nicbarrier_udp_address_t my_addresses = {

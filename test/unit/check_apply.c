@@ -7,7 +7,7 @@
  * Accumulates applied to random layouts, against a loop over single bytes. Elements may have gaps
  * in memory, as the pair types have.
  */
-#include "osc_nicstride/apply.h"
+#include "osc_nicstride/protocol/apply.h"
 
 #include <string.h>
 
@@ -215,7 +215,7 @@ START_TEST(random_targets)
 }
 END_TEST
 
-/* One element without gaps: the quick way does what the long one does. */
+/* One element without gaps: the short way does what the long one does. */
 START_TEST(one_element)
 {
     unit_random_t r = {unit_seed()};

@@ -7,11 +7,11 @@
  * The synchronisation state against a table of what MPI allows in which situation: all sequences
  * of calls up to a length, and then all reachable states with all calls, whatever the length.
  */
-#include "osc_nicstride/epoch.h"
+#include "osc_nicstride/protocol/epoch.h"
 
 #include <string.h>
 
-#include "osc_nicstride/lockq.h"
+#include "osc_nicstride/protocol/lockq.h"
 #include "test/unit/unit.h"
 
 #define MAX_TARGETS 3
@@ -266,12 +266,12 @@ static void check_plain(const subject_t *before, const subject_t *after, step_t 
     if (target >= before->epoch.n)
         return;
     if (step.call == PASSIVE)
-        UNIT_CHECK(nicstride_epoch_plain_passive(&before->epoch, target) == (why == NULL));
+        UNIT_CHECK(nicstride_epoch_allows_passive(&before->epoch, target) == (why == NULL));
     if (step.call != ACCESS)
         return;
-    UNIT_CHECK(!nicstride_epoch_plain(&before->epoch, target) ||
+    UNIT_CHECK(!nicstride_epoch_allows(&before->epoch, target) ||
                (why == NULL && subject_equal(before, after)));
-    UNIT_CHECK(nicstride_epoch_plain(&after->epoch, target) == (why == NULL));
+    UNIT_CHECK(nicstride_epoch_allows(&after->epoch, target) == (why == NULL));
 }
 
 /* Does the step on both and compares verdict and, where it was refused, that nothing changed.

@@ -8,7 +8,7 @@
  * late and in any order beside direct ones, and real threads. Nobody leaves a fence before all that
  * was put into its memory is there, and nothing of a later epoch is overwritten by an earlier one.
  */
-#include "osc_nicstride/fence.h"
+#include "osc_nicstride/protocol/fence.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Handles: what is alive is found, what is gone or was never there is not. */
-#include "osc_nicstride/handle.h"
+#include "osc_nicstride/protocol/handle.h"
 
 #include "test/unit/unit.h"
 

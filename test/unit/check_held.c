@@ -9,8 +9,8 @@
  * between two. Whatever is applied is applied once, in its order, and under the lock; a free lock
  * takes one exchange; everybody ends.
  */
-#include "osc_nicstride/held.h"
-#include "osc_nicstride/lockq.h"
+#include "osc_nicstride/protocol/held.h"
+#include "osc_nicstride/protocol/lockq.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  */
 /** @file Helper threads: their naps, and the signals that they leave to others. */
 #define _GNU_SOURCE
-#include "common/helper_thread.h"
+#include "common/support/helper_thread.h"
 #include "test/unit/unit.h"
 
 START_TEST(naps)

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Whether another process has ended: texts of the kernel, and children. */
-#include "common/life.h"
+#include "common/support/life.h"
 
 #include <pthread.h>
 #include <signal.h>

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file The lock queue against a naive model. */
-#include "osc_nicstride/lockq.h"
+#include "osc_nicstride/protocol/lockq.h"
 
 #include <string.h>
 

@@ -10,7 +10,7 @@
  */
 #include <string.h>
 
-#include "common/bytes.h"
+#include "common/support/bytes.h"
 #include "test/unit/nicbarrier_agree_sim.h"
 
 enum { ROUNDS = 300, MOST = 40 };

@@ -15,7 +15,7 @@
 
 #include "coll_nicbarrier/engines/datagram/budget.h"
 #include "coll_nicbarrier/engines/datagram/packet.h"
-#include "common/bytes.h"
+#include "common/support/bytes.h"
 #include "test/unit/unit.h"
 
 enum { SIZE = 8 + NICBARRIER_PACKET_SIZE };

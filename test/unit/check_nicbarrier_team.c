@@ -12,8 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/clock.h"
-#include "common/segment.h"
+#include "common/support/clock.h"
+#include "common/node/segment.h"
 #include "test/unit/unit.h"
 
 enum { NODES_MAX = 3, RANKS_MAX = 6, FANOUT = 4 };

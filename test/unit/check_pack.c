@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "common/pack.h"
+#include "common/layout/pack.h"
 #include "test/unit/tree.h"
 
 enum { TREES = 6000, GRIDS = 3000, MOST = 6000, DEPTH = 6 };

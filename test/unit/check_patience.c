@@ -4,7 +4,7 @@
  */
 /** @file When who waits knocks: at once, then ever more seldom, and at once again in the next wait.
  */
-#include "osc_nicstride/patience.h"
+#include "osc_nicstride/protocol/patience.h"
 
 #include "test/unit/unit.h"
 

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Where the parts of a window lie. */
-#include "osc_nicstride/place.h"
+#include "osc_nicstride/window/place.h"
 
 #include "test/unit/unit.h"
 

@@ -3,41 +3,104 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file The plan: the cheapest method that can do it, unless one that can is forced. */
-#include "osc_nicstride/plan.h"
+#include "osc_nicstride/methods/plan.h"
 
+#include <math.h>
 #include <string.h>
 
-#include "osc_nicstride/tune.h"
+#include "osc_nicstride/methods/estimates.h"
 #include "test/unit/unit.h"
 
 #define KIB 1024ull
 
-static const nicstride_caps_t far_away = {.direct = false, .cma = false};
+static const nicstride_caps_t far_away = {.direct = false, .single_copy = false};
 static const nicstride_caps_t unregistered = {.no_rendezvous = true};
-static const nicstride_caps_t same_node = {.direct = false, .cma = true};
-static const nicstride_caps_t mapped = {.direct = true, .cma = true};
+static const nicstride_caps_t same_node = {.direct = false, .single_copy = true};
+static const nicstride_caps_t with_slots = {.single_copy = true, .mover = true};
+static const nicstride_caps_t mapped = {.direct = true, .single_copy = true};
 
 /* Links of our own making, so that the defaults may be tuned: single copy is fast on the node, far
  * away a rendezvous is worth its handshake for large transfers. */
-static const nicstride_cost_t near_link = {.call = 500,
-                                           .piece = 500,
-                                           .copy = 0.09,
-                                           .block = 1,
-                                           .line = 1,
-                                           .page = 1,
-                                           .message = 1000,
-                                           .byte = 0.2,
-                                           .rendezvous = 5000,
-                                           .rndv_byte = 0.12,
+static const nicstride_path_t near_link = {.link = {.call = 500,
+                                                    .piece = 500,
+                                                    .copy = 0.09,
+                                                    .block = 1,
+                                                    .line = 1,
+                                                    .page = 1,
+                                                    .message = 1000,
+                                                    .byte = 0.2,
+                                                    .rendezvous = 5000,
+                                                    .rndv_byte = 0.12,
+                                                    .gap = 100,
+                                                    .latency = 100,
+                                                    .bcopy = 20,
+                                                    .bnet = 10},
                                            .sieve_piece = 512 * KIB};
-static const nicstride_cost_t far_link = {.block = 1,
-                                          .line = 1,
-                                          .page = 1,
-                                          .message = 10000,
-                                          .byte = 0.5,
-                                          .rendezvous = 30000,
-                                          .rndv_byte = 0.25,
+static const nicstride_path_t far_link = {.link = {.block = 1,
+                                                   .line = 1,
+                                                   .page = 1,
+                                                   .message = 10000,
+                                                   .byte = 0.5,
+                                                   .rendezvous = 30000,
+                                                   .rndv_byte = 0.25,
+                                                   .gap = 100,
+                                                   .latency = 100,
+                                                   .bcopy = 20,
+                                                   .bnet = 1},
                                           .sieve_piece = 512 * KIB};
+
+#define ROW(method)                                                                                \
+    {                                                                                              \
+        .name = #method, .can = nicstride_##method##_can, .cost = nicstride_##method##_cost        \
+    }
+#define TARGET_ROW(method)                                                                         \
+    {                                                                                              \
+        .name = #method, .needs_target = true, .can = nicstride_##method##_can,                    \
+        .cost = nicstride_##method##_cost                                                          \
+    }
+static const nicstride_method_row_t rows[NICSTRIDE_METHOD_LAST] = {
+    [NICSTRIDE_METHOD_AUTO] = {.name = "auto"},
+    [NICSTRIDE_METHOD_DIRECT] = ROW(direct),
+    [NICSTRIDE_METHOD_CMA] = ROW(cma),
+    [NICSTRIDE_METHOD_SIEVE] = ROW(sieve),
+    [NICSTRIDE_METHOD_PACK] = TARGET_ROW(pack),
+    [NICSTRIDE_METHOD_MOVER] = TARGET_ROW(mover),
+    [NICSTRIDE_METHOD_ZCOPY] = TARGET_ROW(zcopy),
+};
+
+static const nicstride_paths_t *defaults(void)
+{
+    static nicstride_paths_t paths;
+
+    paths.node = nicstride_path(&onic_links_default.node, 512 * KIB);
+    paths.net = nicstride_path(&onic_links_default.net, 512 * KIB);
+    return &paths;
+}
+
+static nicstride_method_t plan_case(nicstride_method_t forced, nicstride_direction_t dir,
+                                    const onic_layout_t *origin, const onic_layout_t *target,
+                                    nicstride_caps_t caps, const nicstride_path_t *path,
+                                    onic_learned_t learned)
+{
+    const nicstride_case_t c = {rows, forced, dir, origin, target, caps, path, learned};
+
+    return nicstride_plan(&c);
+}
+
+static bool method_can(nicstride_method_t m, nicstride_direction_t dir, const onic_layout_t *origin,
+                       const onic_layout_t *target, nicstride_caps_t caps)
+{
+    const nicstride_case_t c = {
+        .rows = rows, .dir = dir, .origin = origin, .target = target, .caps = caps};
+
+    return nicstride_can(&c, m);
+}
+
+static double method_cost(nicstride_method_t m, const onic_layout_t *origin,
+                          const onic_layout_t *target, const nicstride_path_t *path)
+{
+    return rows[m].cost(NICSTRIDE_GET, origin, target, path);
+}
 
 /** `size` bytes in blocks of `block`, every other block of memory; contiguous for block 0. */
 static onic_layout_t vector(uint64_t size, uint64_t block)
@@ -72,8 +135,8 @@ static nicstride_method_t plan(nicstride_direction_t dir, const onic_layout_t *t
 {
     const onic_layout_t origin = vector(target->size, 0);
 
-    return nicstride_plan(NICSTRIDE_METHOD_AUTO, dir, &origin, target, caps,
-                          caps.cma ? &near_link : &far_link, NICSTRIDE_MODEL_ALONE);
+    return plan_case(NICSTRIDE_METHOD_AUTO, dir, &origin, target, caps,
+                     caps.single_copy ? &near_link : &far_link, ONIC_MODEL_ALONE);
 }
 
 static nicstride_method_t plan_vector(nicstride_direction_t dir, uint64_t size, uint64_t block,
@@ -84,25 +147,14 @@ static nicstride_method_t plan_vector(nicstride_direction_t dir, uint64_t size, 
     return plan(dir, &target, caps);
 }
 
-START_TEST(names)
-{
-    for (int m = NICSTRIDE_METHOD_AUTO; m < NICSTRIDE_METHOD_LAST; m++)
-        for (int k = NICSTRIDE_METHOD_AUTO; k < m; k++)
-            ck_assert_str_ne(nicstride_method_name((nicstride_method_t)m),
-                             nicstride_method_name((nicstride_method_t)k));
-    ck_assert_str_eq(nicstride_method_name(NICSTRIDE_METHOD_AUTO), "auto");
-    ck_assert_str_eq(nicstride_method_name(NICSTRIDE_METHOD_LAST), "unknown");
-    ck_assert_str_eq(nicstride_method_name((nicstride_method_t)-1), "unknown");
-}
-END_TEST
-
 START_TEST(what_can_do_what)
 {
-    const onic_layout_t flat = vector(4 * KIB, 0), strided = vector(4 * KIB, 64);
+    const onic_layout_t flat = vector(4 * KIB, 0), strided = vector(4 * KIB, 64),
+                        longer = vector(64 * KIB, 64);
     onic_layout_t list = irregular(20);
 
 #define CAN(method, dir, origin, target, caps)                                                     \
-    nicstride_method_can(NICSTRIDE_METHOD_##method, NICSTRIDE_##dir, origin, target, caps)
+    method_can(NICSTRIDE_METHOD_##method, NICSTRIDE_##dir, origin, target, caps)
     ck_assert(!CAN(AUTO, PUT, &flat, &flat, mapped));
     ck_assert(!CAN(LAST, PUT, &flat, &flat, mapped));
     ck_assert(CAN(DIRECT, PUT, &strided, &list, mapped));
@@ -112,6 +164,9 @@ START_TEST(what_can_do_what)
     ck_assert(CAN(SIEVE, GET, &strided, &strided, same_node));
     ck_assert(!CAN(SIEVE, GET, &strided, &strided, far_away));
     ck_assert(!CAN(SIEVE, PUT, &strided, &strided, same_node));
+    ck_assert(CAN(MOVER, PUT, &list, &longer, with_slots));
+    ck_assert(!CAN(MOVER, PUT, &list, &strided, with_slots)); /* one block: nothing overlaps */
+    ck_assert(!CAN(MOVER, PUT, &list, &longer, same_node));
     ck_assert(CAN(PACK, PUT, &list, &strided, far_away));
     ck_assert(CAN(PACK, GET, &flat, &list, mapped));
     ck_assert(CAN(ZCOPY, PUT, &flat, &flat, far_away));
@@ -127,15 +182,15 @@ END_TEST
 /** All methods by hand: the plan is one that can, and none that can is cheaper. */
 static void check_cheapest(nicstride_method_t chosen, nicstride_direction_t dir,
                            const onic_layout_t *origin, const onic_layout_t *target,
-                           nicstride_caps_t caps, const nicstride_cost_t *cost)
+                           nicstride_caps_t caps, const nicstride_path_t *cost)
 {
-    const double mine = nicstride_method_cost(chosen, origin, target, cost);
+    const double mine = method_cost(chosen, origin, target, cost);
 
-    UNIT_CHECK(nicstride_method_can(chosen, dir, origin, target, caps));
+    UNIT_CHECK(method_can(chosen, dir, origin, target, caps));
     for (int i = NICSTRIDE_METHOD_DIRECT; i < NICSTRIDE_METHOD_LAST; i++) {
         const nicstride_method_t m = (nicstride_method_t)i;
-        if (nicstride_method_can(m, dir, origin, target, caps))
-            UNIT_CHECK(mine <= nicstride_method_cost(m, origin, target, cost));
+        if (method_can(m, dir, origin, target, caps))
+            UNIT_CHECK(mine <= method_cost(m, origin, target, cost));
     }
 }
 
@@ -151,17 +206,18 @@ START_TEST(cheapest_or_forced)
         const onic_layout_t target =
             vector(size, unit_once_in(&r, 2) ? 0 : 1ull << unit_below(&r, 14));
         const nicstride_caps_t caps = {.direct = unit_once_in(&r, 4),
-                                       .cma = unit_once_in(&r, 2),
+                                       .single_copy = unit_once_in(&r, 2),
+                                       .mover = unit_once_in(&r, 2),
                                        .no_rendezvous = unit_once_in(&r, 4)};
-        const nicstride_cost_t *cost = caps.cma ? &near_link : &far_link;
+        const nicstride_path_t *cost = caps.single_copy ? &near_link : &far_link;
         const nicstride_direction_t dir = unit_once_in(&r, 2) ? NICSTRIDE_PUT : NICSTRIDE_GET;
         const nicstride_method_t forced =
             (nicstride_method_t)unit_below(&r, NICSTRIDE_METHOD_LAST + 1);
         const nicstride_method_t m =
-            nicstride_plan(forced, dir, &origin, &target, caps, cost, NICSTRIDE_MODEL_ALONE);
+            plan_case(forced, dir, &origin, &target, caps, cost, ONIC_MODEL_ALONE);
 
         chosen[m]++;
-        if (nicstride_method_can(forced, dir, &origin, &target, caps))
+        if (method_can(forced, dir, &origin, &target, caps))
             UNIT_CHECK(m == forced);
         else
             check_cheapest(m, dir, &origin, &target, caps, cost);
@@ -182,6 +238,9 @@ START_TEST(by_shape)
     ck_assert_int_eq(plan_vector(NICSTRIDE_GET, 1024 * KIB, 0, same_node), NICSTRIDE_METHOD_CMA);
     ck_assert_int_eq(plan_vector(NICSTRIDE_PUT, 1024 * KIB, 64, same_node), NICSTRIDE_METHOD_PACK);
     ck_assert_int_eq(plan_vector(NICSTRIDE_GET, 4 * KIB, 64, same_node), NICSTRIDE_METHOD_SIEVE);
+    ck_assert_int_eq(plan_vector(NICSTRIDE_PUT, 1024 * KIB, 64, with_slots),
+                     NICSTRIDE_METHOD_MOVER);
+    ck_assert_int_eq(plan_vector(NICSTRIDE_PUT, 8, 0, with_slots), NICSTRIDE_METHOD_CMA);
     ck_assert_int_eq(plan_vector(NICSTRIDE_PUT, 8, 0, far_away), NICSTRIDE_METHOD_PACK);
     ck_assert_int_eq(plan_vector(NICSTRIDE_PUT, 1024 * KIB, 64, far_away), NICSTRIDE_METHOD_PACK);
     ck_assert_int_eq(plan_vector(NICSTRIDE_PUT, 16 * KIB * KIB, 0, far_away),
@@ -197,7 +256,7 @@ END_TEST
 /* The defaults make sense in the model: more bytes and more pieces never cost less. */
 START_TEST(costs_grow)
 {
-    static const nicstride_cost_t *const costs[] = {&nicstride_cost_node, &nicstride_cost_net};
+    const nicstride_path_t *const costs[] = {&defaults()->node, &defaults()->net};
 
     for (size_t i = 0; i < 2; i++)
         for (int k = NICSTRIDE_METHOD_CMA; k < NICSTRIDE_METHOD_LAST; k++) {
@@ -205,11 +264,11 @@ START_TEST(costs_grow)
             for (uint64_t size = 1 * KIB; size <= 64 * KIB * KIB; size *= 2) {
                 const onic_layout_t small = vector(size, 64), large = vector(2 * size, 64);
                 const onic_layout_t fine = vector(size, 32);
-                const double cost = nicstride_method_cost(m, &small, &small, costs[i]);
+                const double cost = method_cost(m, &small, &small, costs[i]);
                 UNIT_CHECK(cost > 0);
-                UNIT_CHECK(nicstride_method_cost(m, &large, &large, costs[i]) > cost);
-                UNIT_CHECK(nicstride_method_cost(m, &fine, &small, costs[i]) >= cost);
-                UNIT_CHECK(nicstride_method_cost(m, &small, &fine, costs[i]) >= cost);
+                UNIT_CHECK(method_cost(m, &large, &large, costs[i]) > cost);
+                UNIT_CHECK(method_cost(m, &fine, &small, costs[i]) >= cost);
+                UNIT_CHECK(method_cost(m, &small, &fine, costs[i]) >= cost);
             }
         }
 }
@@ -218,21 +277,24 @@ END_TEST
 /* Equations (1) and (2) of the paper, with their terms by hand. */
 START_TEST(equations)
 {
-    const nicstride_cost_t cost = {.call = 1000,
-                                   .piece = 100,
-                                   .copy = 2,
-                                   .block = 3,
-                                   .line = 3,
-                                   .page = 3,
-                                   .message = 50,
-                                   .byte = 5,
-                                   .rendezvous = 7000,
-                                   .rndv_byte = 1,
+    const nicstride_path_t cost = {.link = {.call = 1000,
+                                            .piece = 100,
+                                            .copy = 2,
+                                            .block = 3,
+                                            .line = 3,
+                                            .page = 3,
+                                            .message = 50,
+                                            .byte = 5,
+                                            .rendezvous = 7000,
+                                            .rndv_byte = 1,
+                                            .gap = 10,
+                                            .latency = 100,
+                                            .bcopy = 16,
+                                            .bnet = 8},
                                    .sieve_piece = 1u << 20};
     const onic_layout_t flat = vector(4096, 0), strided = vector(4096, 64);
 
-#define COST(method, origin, target)                                                               \
-    nicstride_method_cost(NICSTRIDE_METHOD_##method, origin, target, &cost)
+#define COST(method, origin, target) method_cost(NICSTRIDE_METHOD_##method, origin, target, &cost)
     ck_assert(COST(DIRECT, &strided, &strided) == 0);
     ck_assert(COST(CMA, &flat, &flat) == 1000 + 4096 * 2);
     ck_assert(COST(CMA, &flat, &strided) == 1000 + 63 * 100 + 4096 * 2);
@@ -241,6 +303,10 @@ START_TEST(equations)
     ck_assert(COST(ZCOPY, &flat, &flat) == 50 + 7000 + 4096);
     /* One read of the extent, then the gather. */
     ck_assert(COST(SIEVE, &flat, &strided) == 1000 + (2 * 4096 - 64) * 2 + 64 * 3 + 4096 * 2);
+    /* One chunk, whose bytes are moved; its last block is copied behind that (equation 9). */
+    ck_assert(COST(MOVER, &flat, &flat) ==
+              50 + 4096.0 / 16 + 10 + 100 + 4096.0 / 8 + (4096.0 / 16 - 200));
+    ck_assert(COST(MOVER, &strided, &strided) == COST(MOVER, &flat, &flat) + 64 * 3);
     /* Blocks on both sides are gathered and scattered. */
     ck_assert(COST(PACK, &strided, &strided) == 50 + 2 * 64 * 3 + 4096 * 5);
 #undef COST
@@ -253,29 +319,29 @@ START_TEST(away)
 {
     const onic_layout_t flat = vector(65536, 0), short_blocks = vector(65536, 8);
     nicstride_caps_t caps = same_node;
-    nicstride_cost_t cost = near_link;
+    nicstride_path_t cost = near_link;
     unit_random_t r = {unit_seed()};
 
-    cost.message = 10;
-    cost.byte = 0.001;
-    cost.wake = cost.absence = 100000;
+    cost.link.message = 10;
+    cost.link.byte = 0.001;
+    cost.link.wake = cost.link.absence = 100000;
     for (int i = 0; i < 20; i++) {
         const nicstride_direction_t d = i % 2 == 0 ? NICSTRIDE_PUT : NICSTRIDE_GET;
 
         caps.presence = NICSTRIDE_PRESENT;
-        ck_assert_int_eq(nicstride_plan(NICSTRIDE_METHOD_AUTO, d, &flat, &flat, caps, &cost,
-                                        NICSTRIDE_MODEL_ALONE),
-                         NICSTRIDE_METHOD_PACK);
+        ck_assert_int_eq(
+            plan_case(NICSTRIDE_METHOD_AUTO, d, &flat, &flat, caps, &cost, ONIC_MODEL_ALONE),
+            NICSTRIDE_METHOD_PACK);
         caps.presence = unit_once_in(&r, 2) ? NICSTRIDE_SERVED : NICSTRIDE_ABSENT;
-        ck_assert_int_eq(nicstride_plan(NICSTRIDE_METHOD_AUTO, d, &flat, &flat, caps, &cost,
-                                        NICSTRIDE_MODEL_ALONE),
-                         NICSTRIDE_METHOD_CMA);
-        ck_assert_int_eq(nicstride_plan(NICSTRIDE_METHOD_AUTO, d, &flat, &short_blocks, caps, &cost,
-                                        NICSTRIDE_MODEL_ALONE),
+        ck_assert_int_eq(
+            plan_case(NICSTRIDE_METHOD_AUTO, d, &flat, &flat, caps, &cost, ONIC_MODEL_ALONE),
+            NICSTRIDE_METHOD_CMA);
+        ck_assert_int_eq(plan_case(NICSTRIDE_METHOD_AUTO, d, &flat, &short_blocks, caps, &cost,
+                                   ONIC_MODEL_ALONE),
                          d == NICSTRIDE_PUT ? NICSTRIDE_METHOD_PACK : NICSTRIDE_METHOD_SIEVE);
-        ck_assert_int_eq(nicstride_plan(NICSTRIDE_METHOD_PACK, d, &flat, &flat, caps, &cost,
-                                        NICSTRIDE_MODEL_ALONE),
-                         NICSTRIDE_METHOD_PACK);
+        ck_assert_int_eq(
+            plan_case(NICSTRIDE_METHOD_PACK, d, &flat, &flat, caps, &cost, ONIC_MODEL_ALONE),
+            NICSTRIDE_METHOD_PACK);
     }
 }
 END_TEST
@@ -288,8 +354,8 @@ START_TEST(woken)
 
     /* 1024 pieces cost more than waking, and less than the time until nobody was needed for it. */
 #define PLAN                                                                                       \
-    nicstride_plan(NICSTRIDE_METHOD_AUTO, NICSTRIDE_PUT, &l, &l, caps, &nicstride_cost_node,       \
-                   NICSTRIDE_MODEL_ALONE)
+    plan_case(NICSTRIDE_METHOD_AUTO, NICSTRIDE_PUT, &l, &l, caps, &defaults()->node,               \
+              ONIC_MODEL_ALONE)
     caps.presence = NICSTRIDE_ABSENT;
     ck_assert_int_eq(PLAN, NICSTRIDE_METHOD_CMA);
     caps.presence = NICSTRIDE_SERVED;
@@ -303,21 +369,20 @@ END_TEST
 START_TEST(learned_without_trials)
 {
     const onic_layout_t l = vector(65536, 0);
-    nicstride_budget_t budget = {.spent = 0};
-    nicstride_tune_cell_t cell = {.trial = 0}, before;
+    onic_learn_budget_t budget = {.spent = 0};
+    onic_learn_cell_t cell = {.trial = 0}, before;
     nicstride_caps_t caps = same_node;
 
     for (int i = 0; i < 200; i++) {
-        nicstride_tune_learn(&cell, &budget, NICSTRIDE_METHOD_CMA, l.size, 9000);
-        nicstride_tune_learn(&cell, &budget, NICSTRIDE_METHOD_PACK, l.size, 8000);
-        nicstride_tune_learn(&cell, &budget, NICSTRIDE_METHOD_ZCOPY, l.size, 20000);
+        onic_learn_note(&cell, &budget, NICSTRIDE_METHOD_CMA, l.size, 9000);
+        onic_learn_note(&cell, &budget, NICSTRIDE_METHOD_PACK, l.size, 8000);
+        onic_learn_note(&cell, &budget, NICSTRIDE_METHOD_ZCOPY, l.size, 20000);
     }
     before = cell;
     for (int i = 0; i < 1000; i++) {
         caps.presence = (nicstride_presence_t)(i % 3);
-        const nicstride_method_t m =
-            nicstride_plan(NICSTRIDE_METHOD_AUTO, NICSTRIDE_PUT, &l, &l, caps, &nicstride_cost_node,
-                           (nicstride_learned_t){.cell = &cell});
+        const nicstride_method_t m = plan_case(NICSTRIDE_METHOD_AUTO, NICSTRIDE_PUT, &l, &l, caps,
+                                               &defaults()->node, (onic_learned_t){.cell = &cell});
 
         UNIT_CHECK(m == (i % 3 == 0 ? NICSTRIDE_METHOD_PACK : NICSTRIDE_METHOD_CMA));
     }
@@ -330,15 +395,21 @@ END_TEST
 START_TEST(reason)
 {
     const onic_layout_t l = vector(65536, 64);
-    nicstride_budget_t budget = {.spent = 0};
-    nicstride_tune_cell_t cell = {.trial = 0};
+    onic_learn_budget_t budget = {.spent = 0};
+    onic_learn_cell_t cell = {.trial = 0};
     nicstride_caps_t caps = same_node;
     char text[512], part[512];
     size_t len;
 
 #define REASON(buf, cap)                                                                           \
-    nicstride_plan_reason(NICSTRIDE_GET, &l, &l, caps, &nicstride_cost_node,                       \
-                          (nicstride_learned_t){.cell = &cell}, buf, cap)
+    nicstride_plan_reason(&(nicstride_case_t){.rows = rows,                                        \
+                                              .dir = NICSTRIDE_GET,                                \
+                                              .origin = &l,                                        \
+                                              .target = &l,                                        \
+                                              .caps = caps,                                        \
+                                              .path = &defaults()->node,                           \
+                                              .learned = {.cell = &cell}},                         \
+                          buf, cap)
     len = REASON(text, sizeof(text));
     ck_assert_uint_eq(strlen(text), len);
     ck_assert_ptr_nonnull(strstr(text, "cma"));
@@ -348,7 +419,7 @@ START_TEST(reason)
     ck_assert_ptr_null(strstr(text, "learned"));
     ck_assert_ptr_null(strstr(text, "wait"));
     for (int i = 0; i < 100; i++)
-        nicstride_tune_learn(&cell, &budget, NICSTRIDE_METHOD_PACK, l.size, 123450);
+        onic_learn_note(&cell, &budget, NICSTRIDE_METHOD_PACK, l.size, 123450);
     caps.presence = NICSTRIDE_ABSENT;
     len = REASON(text, sizeof(text));
     ck_assert_ptr_nonnull(strstr(text, "(learned 123.45)"));
@@ -367,25 +438,24 @@ END_TEST
  * is there to unpack them. */
 START_TEST(together)
 {
-    nicstride_cost_t cost = near_link;
+    nicstride_path_t cost = near_link;
     unit_random_t r = {unit_seed()};
 
-    cost.message = 1e6;
+    cost.link.message = 1e6;
     for (int i = 0; i < 100; i++) {
         const nicstride_direction_t d = i % 2 == 0 ? NICSTRIDE_PUT : NICSTRIDE_GET;
         const onic_layout_t l = vector(8 << unit_below(&r, 8), unit_once_in(&r, 2) ? 8 : 0);
         nicstride_caps_t caps = same_node;
-        nicstride_method_t lone;
+        nicstride_method_t alone;
 
-#define PLAN(forced)                                                                               \
-    nicstride_plan(NICSTRIDE_METHOD_##forced, d, &l, &l, caps, &cost, NICSTRIDE_MODEL_ALONE)
-        lone = PLAN(AUTO);
-        UNIT_CHECK(lone == NICSTRIDE_METHOD_CMA || lone == NICSTRIDE_METHOD_SIEVE);
+#define PLAN(forced) plan_case(NICSTRIDE_METHOD_##forced, d, &l, &l, caps, &cost, ONIC_MODEL_ALONE)
+        alone = PLAN(AUTO);
+        UNIT_CHECK(alone == NICSTRIDE_METHOD_CMA || alone == NICSTRIDE_METHOD_SIEVE);
         caps.together = true;
         UNIT_CHECK(PLAN(AUTO) == NICSTRIDE_METHOD_PACK);
         UNIT_CHECK(PLAN(CMA) == NICSTRIDE_METHOD_CMA);
         caps.presence = i % 3 == 0 ? NICSTRIDE_SERVED : NICSTRIDE_ABSENT;
-        UNIT_CHECK(PLAN(AUTO) == lone);
+        UNIT_CHECK(PLAN(AUTO) == alone);
         caps = mapped;
         caps.together = true;
         UNIT_CHECK(PLAN(AUTO) == NICSTRIDE_METHOD_DIRECT);
@@ -399,27 +469,26 @@ START_TEST(together_but_learned)
 {
     const onic_layout_t l = vector(1024, 0);
     nicstride_caps_t caps = same_node;
-    nicstride_tune_cell_t cell = {.trial = 0};
-    nicstride_budget_t budget = {.spent = 0};
+    onic_learn_cell_t cell = {.trial = 0};
+    onic_learn_budget_t budget = {.spent = 0};
 
     caps.together = true;
     for (int i = 0; i < 100; i++) {
         const nicstride_method_t m =
-            nicstride_plan(NICSTRIDE_METHOD_AUTO, NICSTRIDE_PUT, &l, &l, caps, &near_link,
-                           (nicstride_learned_t){.cell = &cell, .budget = &budget});
-        nicstride_tune_learn(&cell, &budget, m, l.size, m == NICSTRIDE_METHOD_CMA ? 500 : 5000);
+            plan_case(NICSTRIDE_METHOD_AUTO, NICSTRIDE_PUT, &l, &l, caps, &near_link,
+                      (onic_learned_t){.cell = &cell, .budget = &budget});
+        onic_learn_note(&cell, &budget, m, l.size, m == NICSTRIDE_METHOD_CMA ? 500 : 5000);
         UNIT_CHECK(i < 90 || m == NICSTRIDE_METHOD_CMA);
     }
 }
 END_TEST
 
-static const nicstride_costs_t defaults = {&nicstride_cost_node, &nicstride_cost_net};
-
 /* The table: a line for each case, and cut off cleanly where the buffer is too small. */
 START_TEST(table)
 {
     static char whole[16384], part[16384];
-    const size_t len = nicstride_plan_table(NICSTRIDE_METHOD_AUTO, defaults, whole, sizeof(whole));
+    const size_t len =
+        nicstride_plan_table(rows, NICSTRIDE_METHOD_AUTO, defaults(), whole, sizeof(whole));
     size_t lines = 0;
 
     ck_assert_uint_lt(len, sizeof(whole) - 1);
@@ -430,25 +499,94 @@ START_TEST(table)
     ck_assert_uint_gt(lines, 8); /* a heading; four kinds of peer, put and get */
     for (size_t cap = 1; cap < len + 2; cap++) {
         memset(part, 'x', cap + 1);
-        const size_t got = nicstride_plan_table(NICSTRIDE_METHOD_AUTO, defaults, part, cap);
+        const size_t got = nicstride_plan_table(rows, NICSTRIDE_METHOD_AUTO, defaults(), part, cap);
         UNIT_CHECK(got < cap && part[got] == '\0' && part[cap] == 'x');
         UNIT_CHECK(memcmp(part, whole, got) == 0);
     }
 
-    nicstride_plan_table(NICSTRIDE_METHOD_PACK, defaults, whole, sizeof(whole));
+    nicstride_plan_table(rows, NICSTRIDE_METHOD_PACK, defaults(), whole, sizeof(whole));
     ck_assert_ptr_nonnull(strstr(whole, "pack"));
     for (int m = NICSTRIDE_METHOD_DIRECT; m < NICSTRIDE_METHOD_LAST; m++)
         if (m != NICSTRIDE_METHOD_PACK)
-            ck_assert_ptr_null(strstr(whole, nicstride_method_name((nicstride_method_t)m)));
+            ck_assert_ptr_null(strstr(whole, rows[m].name));
+}
+END_TEST
+
+/* What was learned is told by kind of transfer, with how much it is more than the model says. */
+START_TEST(learned)
+{
+    static onic_learn_t learn;
+    static char whole[16384], part[16384];
+    const nicstride_path_t *path = &near_link;
+    const onic_layout_t flat = vector(65536, 0), blocks = vector(1024, 64);
+    const double cma = method_cost(NICSTRIDE_METHOD_CMA, &flat, &flat, path);
+    const double pack = method_cost(NICSTRIDE_METHOD_PACK, &flat, &flat, path);
+    size_t len;
+
+    ck_assert_uint_eq(nicstride_plan_learned(rows, &learn, path, whole, sizeof(whole)), 0);
+    ck_assert_str_eq(whole, "");
+    for (int i = 0; i < 100; i++) {
+        onic_learn_note(onic_learn_cell(&learn, NICSTRIDE_PUT, &flat, &flat), &learn.budget,
+                        NICSTRIDE_METHOD_CMA, 65536, 2 * cma);
+        onic_learn_note(onic_learn_cell(&learn, NICSTRIDE_PUT, &flat, &flat), &learn.budget,
+                        NICSTRIDE_METHOD_PACK, 65536, pack / 4);
+        onic_learn_note(onic_learn_cell(&learn, NICSTRIDE_GET, &flat, &blocks), &learn.budget,
+                        NICSTRIDE_METHOD_SIEVE, 1024, 5000);
+    }
+    len = nicstride_plan_learned(rows, &learn, path, whole, sizeof(whole));
+    ck_assert_uint_eq(strlen(whole), len);
+    ck_assert_ptr_nonnull(strstr(whole, "  put    65536, cma "));
+    ck_assert_ptr_nonnull(strstr(whole, "(x 2.00), pack "));
+    ck_assert_ptr_nonnull(strstr(whole, "(x 0.25)\n"));
+    ck_assert_ptr_nonnull(strstr(whole, "  get     1024 in blocks of 64, sieve 5.00 (x "));
+    ck_assert_ptr_null(strstr(whole, "zcopy"));
+    for (size_t cap = 1; cap < len + 2; cap++) {
+        memset(part, 'x', cap + 1);
+        const size_t got = nicstride_plan_learned(rows, &learn, path, part, cap);
+        UNIT_CHECK(got < cap && part[got] == '\0' && part[cap] == 'x');
+        UNIT_CHECK(memcmp(part, whole, got) == 0);
+    }
+}
+END_TEST
+
+/* Lengths follow from the link: the bytes that take as long as a message. */
+START_TEST(lengths)
+{
+    unit_random_t r = {unit_seed()};
+
+    ck_assert_uint_eq(defaults()->node.overlap, 4096);
+    for (int i = 0; i < 1000; i++) {
+        onic_link_t link = onic_links_default.node;
+
+        link.message = pow(10, (double)unit_below(&r, 60) / 10);
+        link.byte = pow(10, (double)unit_below(&r, 30) / 10 - 2);
+        const nicstride_path_t path = nicstride_path(&link, 77);
+        const double bytes = (double)path.overlap;
+
+        UNIT_CHECK(path.sieve_piece == 77 && path.link.message == link.message);
+        UNIT_CHECK((path.overlap & (path.overlap - 1)) == 0);
+        UNIT_CHECK(path.overlap == 64 || bytes * link.byte <= link.message);
+        UNIT_CHECK(2 * bytes * link.byte > link.message);
+    }
 }
 END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {
-        names, what_can_do_what, cheapest_or_forced,   by_shape, costs_grow, equations,
-        away,  together,         together_but_learned, table,    woken,      learned_without_trials,
-        reason};
+    const TTest *const tests[] = {what_can_do_what,
+                                  cheapest_or_forced,
+                                  by_shape,
+                                  costs_grow,
+                                  equations,
+                                  away,
+                                  together,
+                                  together_but_learned,
+                                  table,
+                                  woken,
+                                  learned_without_trials,
+                                  reason,
+                                  learned,
+                                  lengths};
 
     return unit_run("plan", tests, sizeof(tests) / sizeof(tests[0]));
 }

@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Slots of answers: what the target leaves there is what the origin takes, once each. */
-#include "osc_nicstride/slot.h"
-#include "osc_nicstride/flow.h"
+#include "osc_nicstride/protocol/slot.h"
+#include "osc_nicstride/protocol/credit.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -140,7 +140,7 @@ START_TEST(between_two_threads)
 END_TEST
 
 /* An origin and a target with flow control. The origin's message asks for its answer itself where
- * all before it is acknowledged, as flow.h and the small operations have it; the target handles
+ * all before it is acknowledged, as credit.h and the small operations have it; the target handles
  * messages late and in any order. Half a window is reported by message, which may be late as well,
  * and the origin looks when it likes, but always before it sends. No answer may be written over
  * another that has not been taken, and in the end all is acknowledged. */
@@ -148,6 +148,7 @@ enum { MESSAGES = 40 };
 
 typedef struct model {
     nicstride_tx_t tx;
+    nicstride_quota_t quota;
     nicstride_rx_t rx;
     nicstride_slot_t slot;
     uint64_t seen;
@@ -160,12 +161,12 @@ typedef struct model {
 static void model_look(model_t *m)
 {
     if (nicstride_slot_look(&m->slot, &m->seen))
-        UNIT_CHECK(nicstride_tx_ack(&m->tx, m->seen, 0));
+        UNIT_CHECK(nicstride_tx_ack(&m->tx, &m->quota, m->seen, 0));
 }
 
 static void model_hear(model_t *m)
 {
-    UNIT_CHECK(nicstride_tx_ack(&m->tx, m->told, 0));
+    UNIT_CHECK(nicstride_tx_ack(&m->tx, &m->quota, m->told, 0));
 }
 
 static void model_send(model_t *m)
@@ -173,11 +174,11 @@ static void model_send(model_t *m)
     uint64_t asked = 0;
 
     model_look(m);
-    if (!nicstride_tx_can_send(&m->tx) || m->waits == MESSAGES)
+    if (!nicstride_tx_can_send(&m->tx, &m->quota, 1) || m->waits == MESSAGES)
         return;
     if (nicstride_tx_idle(&m->tx))
         asked = m->tx.asked = m->tx.sent + 1;
-    nicstride_tx_send(&m->tx);
+    nicstride_tx_send(&m->tx, &m->quota, 1);
     m->waiting[m->waits++] = asked;
 }
 
@@ -192,7 +193,7 @@ static void model_handle(model_t *m, unit_random_t *r)
     /* Others that overtook it may have brought the count there already. */
     if (asked != 0 && nicstride_rx_flush(&m->rx, asked))
         nicstride_rx_ack(&m->rx, &m->told, &error);
-    if (nicstride_rx_applied(&m->rx, 0))
+    if (nicstride_rx_applied(&m->rx, 1, 0))
         nicstride_rx_ack(&m->rx, &applied, &error);
     if (nicstride_slot_takes(asked, applied, 0)) {
         UNIT_CHECK(m->slot.applied == m->seen);
@@ -210,7 +211,8 @@ START_TEST(one_under_way)
 
     for (int round = 0; round < 2000; round++) {
         const uint32_t window = 2 + (uint32_t)unit_below(&r, 12);
-        model_t m = {.tx = {.window = window}, .rx = {.window = window}};
+        model_t m = {
+            .tx = {.window = window}, .quota = {.limit = UINT64_MAX}, .rx = {.window = window}};
 
         for (int step = 0; step < 300; step++) {
             switch (unit_below(&r, 6)) {

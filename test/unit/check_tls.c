@@ -7,9 +7,9 @@
  * Lists of transports: examples, and random lists against a reference that knows each name by
  * itself.
  */
-#include "common/tls.h"
+#include "common/wire/tls.h"
 
-#include "common/memory_plan.h"
+#include "common/wire/memory_plan.h"
 
 #include <string.h>
 

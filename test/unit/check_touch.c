@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file What is touched before the first put into it. */
-#include "osc_nicstride/touch.h"
+#include "osc_nicstride/methods/touch.h"
 
 #include "test/unit/unit.h"
 

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/verbs.h"
+#include "common/verbs/verbs.h"
 #include "test/unit/unit.h"
 
 /* ---- the library ------------------------------------------------------------------------------

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/bytes.h"
+#include "common/support/bytes.h"
 
 /* ---- messages ---------------------------------------------------------------------------------
  */

@@ -10,7 +10,7 @@
 #ifndef TEST_UNIT_REGION_NAIVE_H
 #define TEST_UNIT_REGION_NAIVE_H
 
-#include "osc_nicstride/region.h"
+#include "osc_nicstride/window/region.h"
 #include "test/unit/unit.h"
 
 #define WORLD       192 /* bytes */

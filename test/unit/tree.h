@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/layout.h"
+#include "common/layout/layout.h"
 #include "test/unit/unit.h"
 
 /* ---- random numbers ------------------------------------------------------------------------- */

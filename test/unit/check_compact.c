@@ -7,15 +7,15 @@
  * The short form of headers: what has one comes back unchanged, what has none is told so, and
  * bytes of any kind are read as what they say or not at all.
  */
-#include "osc_nicstride/proto_short.h"
+#include "osc_nicstride/protocol/compact.h"
 
 #include <string.h>
 
-#include "osc_nicstride/handle.h"
-#include "osc_nicstride/lockq.h"
+#include "osc_nicstride/protocol/handle.h"
+#include "osc_nicstride/protocol/lockq.h"
 #include "test/unit/unit.h"
 
-/** A type, and which of its fields are used: as in check_proto.c. */
+/** A type, and which of its fields are used: as in check_message.c. */
 static const struct {
     nicstride_msg_type_t type;
     const char *fields;
@@ -71,48 +71,6 @@ static size_t header_size(const nicstride_msg_t *m)
     return (uint64_t)m->disp > UINT32_MAX ? NICSTRIDE_SHORT_MAX : NICSTRIDE_SHORT_SIZE;
 }
 
-/** Is the quick way for this message, which is right and has come in its short form? */
-static bool is_for_a_glance(const nicstride_msg_t *m)
-{
-    const bool inlined = (m->flags & NICSTRIDE_MSG_INLINE) != 0;
-
-    switch (m->type) {
-    case NICSTRIDE_MSG_PUT:
-    case NICSTRIDE_MSG_GET_ACC:
-    case NICSTRIDE_MSG_CAS:
-    case NICSTRIDE_MSG_GET_DATA:
-    case NICSTRIDE_MSG_ACC_DATA:
-        return inlined;
-    case NICSTRIDE_MSG_GET:
-    case NICSTRIDE_MSG_ACK:
-        return true;
-    default:
-        return false;
-    }
-}
-
-/** The quick way of reading takes exactly what it is for, and reads the same. `why` and `m` are
- *  what the other one says. */
-static void check_glance(const void *bytes, size_t len, const char *why, const nicstride_msg_t *m)
-{
-    const bool is_short =
-        len > 0 && (*(const unsigned char *)bytes & NICSTRIDE_SHORT_MASK) == NICSTRIDE_SHORT_MARK;
-    nicstride_short_msg_t s;
-    uint64_t disp;
-    size_t data = 0;
-    const nicstride_msg_type_t type = nicstride_msg_glance(bytes, len, &s, &disp, &data);
-
-    UNIT_CHECK((type != 0) == (why == NULL && is_short && is_for_a_glance(m)));
-    if (type == 0)
-        return;
-    UNIT_CHECK(type == m->type && s.win == m->win && s.origin == m->origin &&
-               disp == (uint64_t)m->disp && s.count == m->count &&
-               nicstride_short_handle(s.handle) == m->handle && nicstride_short_op(&s) == m->op &&
-               s.dtype == m->dtype);
-    UNIT_CHECK(data == header_size(m));
-    UNIT_CHECK(m->len == (type == NICSTRIDE_MSG_GET ? nicstride_short_len(&s) : len - data));
-}
-
 /** Decodes `len` bytes, in memory that ends with them, at an odd address. */
 static const char *decode(const void *bytes, size_t len, nicstride_msg_t *m, size_t *header_p)
 {
@@ -122,7 +80,6 @@ static const char *decode(const void *bytes, size_t len, nicstride_msg_t *m, siz
     UNIT_CHECK(memory != NULL);
     memcpy(memory + 1, bytes, len);
     const char *why = nicstride_msg_decode(memory + 1, len, 0, m, &behind);
-    check_glance(memory + 1, len, why, m);
     if (why == NULL)
         *header_p = (size_t)((const unsigned char *)behind - (memory + 1));
     free(memory);
@@ -157,34 +114,18 @@ static bool has_short_form(const nicstride_msg_t *m)
     return n > 0;
 }
 
-/* An answer says what its long form would, shortened; and has room exactly where that has. */
-START_TEST(answers)
+/* Handles that have a word come back from it; others say that they have none. */
+START_TEST(handle_words)
 {
-    static const nicstride_msg_type_t answer_types[] = {NICSTRIDE_MSG_ACK, NICSTRIDE_MSG_GET_DATA,
-                                                        NICSTRIDE_MSG_ACC_DATA};
     unit_random_t r = {unit_seed()};
 
     for (int i = 0; i < 30000; i++) {
-        const nicstride_msg_type_t type = answer_types[i % 3];
-        const uint32_t win = (uint32_t)random_bits(&r, 16 + (unsigned)unit_below(&r, 2));
-        const uint32_t origin = (uint32_t)random_bits(&r, 16 + (unsigned)unit_below(&r, 2));
-        const uint64_t count = random_bits(&r, 32 + (unsigned)unit_below(&r, 2));
-        unsigned char bytes[NICSTRIDE_SHORT_MAX];
-        nicstride_msg_t m;
+        const uint64_t handle = (1 + unit_below(&r, NICSTRIDE_GENERATION_MAX)) << 32 |
+                                random_bits(&r, 8 + (unsigned)unit_below(&r, 3));
+        const bool has = nicstride_handle_has_word(handle);
 
-        nicstride_msg_init(&m, type, win, origin);
-        m.count = count;
-        nicstride_short_msg_t to = {.handle = 0};
-        if (type != NICSTRIDE_MSG_ACK) {
-            m.flags = NICSTRIDE_MSG_INLINE;
-            m.handle = (1 + unit_below(&r, NICSTRIDE_GENERATION_MAX)) << 32 | random_bits(&r, 8);
-            to.handle = (uint32_t)(m.handle >> 24 | (m.handle & UINT8_MAX));
-        } else
-            to.handle = (uint32_t)unit_random64(&r);
-        const bool room = nicstride_msg_shorten(&m, bytes) > 0;
-        UNIT_CHECK(room == nicstride_short_has_room(win, origin, count));
-        const nicstride_short_msg_t s = nicstride_short_answer(&to, type, win, origin, count);
-        UNIT_CHECK(!room || memcmp(&s, bytes, sizeof(s)) == 0);
+        UNIT_CHECK(has == ((uint32_t)handle < NICSTRIDE_HANDLE_WORD_SLOTS));
+        UNIT_CHECK(!has || nicstride_handle_of_word(nicstride_handle_word(handle)) == handle);
     }
 }
 END_TEST
@@ -321,8 +262,8 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {there_and_back, answers,          what_does_not_fit, lengths,
+    const TTest *const tests[] = {there_and_back, handle_words,     what_does_not_fit, lengths,
                                   far_away,       other_byte_order, random_bytes};
 
-    return unit_run("proto_short", tests, sizeof(tests) / sizeof(tests[0]));
+    return unit_run("compact", tests, sizeof(tests) / sizeof(tests[0]));
 }

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Would UCX put by an RDMA adapter: lists as users write them, directories made here. */
-#include "coll_nicbarrier/engines/put/rdma.h"
+#include "common/wire/rdma.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -22,9 +22,9 @@ START_TEST(transports)
                                    "^tcp,dc,ud,rc"};
 
     for (size_t i = 0; i < sizeof(with) / sizeof(with[0]); i++)
-        ck_assert_msg(nicbarrier_rdma_tls(with[i]), "%s", with[i] != NULL ? with[i] : "NULL");
+        ck_assert_msg(onic_rdma_tls(with[i]), "%s", with[i] != NULL ? with[i] : "NULL");
     for (size_t i = 0; i < sizeof(without) / sizeof(without[0]); i++)
-        ck_assert_msg(!nicbarrier_rdma_tls(without[i]), "%s", without[i]);
+        ck_assert_msg(!onic_rdma_tls(without[i]), "%s", without[i]);
 }
 END_TEST
 
@@ -61,19 +61,19 @@ START_TEST(ports)
     char directory[] = "/tmp/onic-rdma-XXXXXX";
 
     ck_assert_ptr_nonnull(mkdtemp(directory));
-    ck_assert(!nicbarrier_rdma_here(directory, NULL, NULL));
+    ck_assert(!onic_rdma_here(directory, NULL, NULL));
     make(directory, "rxe0");
-    ck_assert(!nicbarrier_rdma_here(directory, NULL, NULL));
+    ck_assert(!onic_rdma_here(directory, NULL, NULL));
     make(directory, "rxe0/ports");
     make(directory, "rxe0/ports/1");
     set_state(directory, "1: DOWN");
-    ck_assert(!nicbarrier_rdma_here(directory, NULL, NULL));
+    ck_assert(!onic_rdma_here(directory, NULL, NULL));
     set_state(directory, "4: ACTIVE");
-    ck_assert(nicbarrier_rdma_here(directory, NULL, NULL));
-    ck_assert(!nicbarrier_rdma_here(directory, "tcp,self", NULL));
-    ck_assert(!nicbarrier_rdma_here(directory, NULL, "eth0"));
+    ck_assert(onic_rdma_here(directory, NULL, NULL));
+    ck_assert(!onic_rdma_here(directory, "tcp,self", NULL));
+    ck_assert(!onic_rdma_here(directory, NULL, "eth0"));
     clean(directory);
-    ck_assert(!nicbarrier_rdma_here(directory, NULL, NULL));
+    ck_assert(!onic_rdma_here(directory, NULL, NULL));
 }
 END_TEST
 
@@ -81,5 +81,5 @@ int main(void)
 {
     const TTest *const tests[] = {transports, ports};
 
-    return unit_run("nicbarrier_rdma", tests, sizeof(tests) / sizeof(tests[0]));
+    return unit_run("rdma", tests, sizeof(tests) / sizeof(tests[0]));
 }

@@ -7,7 +7,7 @@
  * Flow control, run over a network that loses nothing and keeps no order: the window holds, nobody
  * waits for ever, errors come through once.
  */
-#include "osc_nicstride/flow.h"
+#include "osc_nicstride/protocol/credit.h"
 
 #include <string.h>
 
@@ -19,6 +19,7 @@
 typedef struct packet {
     uint64_t number; /* of a flush or an acknowledgement */
     int error;
+    uint32_t credits; /* of a message */
 } packet_t;
 
 /** Packets of one kind on their way; the first is the oldest. */
@@ -30,7 +31,7 @@ typedef struct wire {
 static void put(wire_t *w, uint64_t number, int error)
 {
     UNIT_CHECK(w->n < MAX_MESSAGES);
-    w->packet[w->n++] = (packet_t){number, error};
+    w->packet[w->n++] = (packet_t){number, error, 0};
 }
 
 static packet_t take(wire_t *w, size_t i)
@@ -44,8 +45,11 @@ static packet_t take(wire_t *w, size_t i)
 typedef struct simulation {
     unit_random_t *r;
     nicstride_tx_t tx;
+    nicstride_quota_t quota;
     nicstride_rx_t rx;
+    uint32_t next; /* credits of the next message */
     wire_t messages, flushes, acks;
+    bool longs;
     bool acks_in_order;
     bool sends_while_flushing; /* as other threads of the origin would */
     bool settles;              /* counted epochs tell the origin now and then */
@@ -59,6 +63,12 @@ typedef struct simulation {
     unsigned occurred, reported;    /* errors */
 } simulation_t;
 
+/* Most messages are short; some take more than the window has. */
+static void choose_next(simulation_t *s)
+{
+    s->next = s->longs && unit_once_in(s->r, 4) ? 2 + (uint32_t)unit_below(s->r, 12) : 1;
+}
+
 static void send_one(simulation_t *s)
 {
     const uint64_t sent = s->tx.sent;
@@ -66,10 +76,14 @@ static void send_one(simulation_t *s)
 
     if (unit_once_in(s->r, 8))
         error = ++s->last_error;
-    UNIT_CHECK(nicstride_tx_send(&s->tx) == sent + 1);
-    UNIT_CHECK(s->tx.sent - s->tx.acked <= s->tx.window);
+    UNIT_CHECK(nicstride_tx_send(&s->tx, &s->quota, s->next) == sent + s->next);
+    UNIT_CHECK(s->tx.sent - s->tx.acked <= s->tx.window || s->tx.sent - s->tx.acked == s->next);
+    UNIT_CHECK(s->quota.out == s->tx.sent - s->tx.acked);
+    UNIT_CHECK(s->quota.out <= s->quota.limit || s->quota.out == s->next);
     put(&s->messages, 0, error);
+    s->messages.packet[s->messages.n - 1].credits = s->next;
     s->left--;
+    choose_next(s);
 }
 
 static void acknowledge(simulation_t *s)
@@ -91,8 +105,9 @@ static void arrive(simulation_t *s)
         s->pending[p.error] = true;
         s->occurred++;
     }
-    s->ack_due = nicstride_rx_applied(&s->rx, p.error) || s->ack_due;
-    UNIT_CHECK(s->rx.applied - s->rx.reported <= (s->settles ? 2 : 1) * (uint64_t)s->rx.window);
+    s->ack_due = nicstride_rx_applied(&s->rx, p.credits, p.error) || s->ack_due;
+    UNIT_CHECK(s->rx.applied - s->rx.reported <=
+               (s->settles ? 2 : 1) * ((uint64_t)s->rx.window + 13 * s->longs));
 }
 
 static void take_error(simulation_t *s)
@@ -138,7 +153,7 @@ static void acknowledged(simulation_t *s)
     const packet_t p = take(&s->acks, s->acks_in_order ? 0 : (size_t)unit_below(s->r, s->acks.n));
     const uint64_t before = s->tx.acked;
 
-    UNIT_CHECK(nicstride_tx_ack(&s->tx, p.number, p.error));
+    UNIT_CHECK(nicstride_tx_ack(&s->tx, &s->quota, p.number, p.error));
     UNIT_CHECK(s->tx.acked == (p.number > before ? p.number : before));
     if (s->flushing && is_over(s))
         end_flush(s);
@@ -153,8 +168,8 @@ static void settle(simulation_t *s)
     if (s->ack_due)
         acknowledge(s);
     if (s->messages.n == 0)
-        nicstride_tx_settle(&s->tx, s->rx.applied);
-    nicstride_tx_settle(&s->tx, unit_below(s->r, s->tx.acked + 1));
+        nicstride_tx_settle(&s->tx, &s->quota, s->rx.applied);
+    nicstride_tx_settle(&s->tx, &s->quota, unit_below(s->r, s->tx.acked + 1));
     UNIT_CHECK(s->tx.heard == heard);
     UNIT_CHECK(s->tx.heard <= s->tx.acked && s->tx.acked <= s->rx.applied);
 }
@@ -163,13 +178,13 @@ static void settle(simulation_t *s)
 static void lie(simulation_t *s)
 {
     const uint64_t more = 1 + unit_below(s->r, UINT64_MAX - s->tx.sent);
-    const uint64_t beyond = s->rx.reported + 2 * (uint64_t)s->rx.window;
+    const uint64_t beyond = s->rx.reported + 2 * ((uint64_t)s->rx.window + NICSTRIDE_CREDITS_MAX);
     const nicstride_tx_t tx = s->tx;
     const nicstride_rx_t rx = s->rx;
 
-    UNIT_CHECK(!nicstride_tx_ack(&s->tx, s->tx.sent + more, 99));
-    UNIT_CHECK(!nicstride_tx_ack(&s->tx, UINT64_MAX, 99));
-    UNIT_CHECK(nicstride_tx_ack(&s->tx, unit_below(s->r, s->tx.heard + 1), 0));
+    UNIT_CHECK(!nicstride_tx_ack(&s->tx, &s->quota, s->tx.sent + more, 99));
+    UNIT_CHECK(!nicstride_tx_ack(&s->tx, &s->quota, UINT64_MAX, 99));
+    UNIT_CHECK(nicstride_tx_ack(&s->tx, &s->quota, unit_below(s->r, s->tx.heard + 1), 0));
     UNIT_CHECK(memcmp(&tx, &s->tx, sizeof(tx)) == 0);
     UNIT_CHECK(!nicstride_rx_flush(&s->rx, beyond + 1 + unit_below(s->r, UINT64_MAX - beyond)));
     UNIT_CHECK(!nicstride_rx_flush(&s->rx, unit_below(s->r, s->rx.reported + 1)));
@@ -178,8 +193,14 @@ static void lie(simulation_t *s)
 
 static bool may_send(const simulation_t *s)
 {
-    return s->left > 0 && nicstride_tx_can_send(&s->tx) &&
+    return s->left > 0 && nicstride_tx_can_send(&s->tx, &s->quota, s->next) &&
            (!s->flushing || s->sends_while_flushing);
+}
+
+/* Is something held up that nobody comes to acknowledge by himself? */
+static bool is_short(const simulation_t *s)
+{
+    return s->left > 0 && nicstride_tx_is_short(&s->tx, &s->quota, s->next);
 }
 
 /* Does one of the things that can happen now. False where nothing can. */
@@ -196,8 +217,9 @@ static bool step(simulation_t *s)
             send_one(s);
             return true;
         case 1:
-            if (!s->flushing || (!nicstride_tx_ask(&s->tx, &upto) &&
-                                 (!s->settles || !nicstride_tx_ask_again(&s->tx, &upto))))
+            if (!(s->flushing || is_short(s)) ||
+                (!nicstride_tx_ask(&s->tx, &upto) &&
+                 (!s->settles || !nicstride_tx_ask_again(&s->tx, &upto))))
                 break;
             UNIT_CHECK(!nicstride_tx_ask(&s->tx, &upto) && upto == s->tx.sent);
             UNIT_CHECK(!nicstride_tx_ask_again(&s->tx, &upto));
@@ -263,7 +285,7 @@ static void run(simulation_t *s)
 /* Counters begin where 32 bits or signed 64 bits would fail. */
 static void init(simulation_t *s, unit_random_t *r)
 {
-    static const uint64_t begin[] = {0, UINT32_MAX - 20, INT64_MAX - 20, UINT64_MAX - 1000};
+    static const uint64_t begin[] = {0, UINT32_MAX - 20, INT64_MAX - 20, UINT64_MAX - 8000};
     static const uint32_t window[] = {1, 2, 3, 4, 5, 8, 17, 64, 1u << 31};
     const uint64_t from = begin[unit_below(r, 4)];
 
@@ -271,6 +293,9 @@ static void init(simulation_t *s, unit_random_t *r)
     s->tx = (nicstride_tx_t){.sent = from, .acked = from, .heard = from, .asked = from};
     s->rx = (nicstride_rx_t){.applied = from, .reported = from, .wanted = from};
     s->tx.window = s->rx.window = window[unit_below(r, 9)];
+    s->quota.limit = unit_once_in(r, 2) ? UINT64_MAX : 1 + unit_below(r, 40);
+    s->longs = unit_once_in(r, 2);
+    choose_next(s);
     s->acks_in_order = unit_once_in(r, 2);
     s->sends_while_flushing = unit_once_in(r, 2);
     s->settles = unit_once_in(r, 2);
@@ -295,19 +320,20 @@ START_TEST(full_window_is_always_reported)
     for (uint32_t window = 1; window <= 40; window++) {
         nicstride_tx_t tx = {.window = window};
         nicstride_rx_t rx = {.window = window};
+        nicstride_quota_t q = {.limit = UINT64_MAX};
         for (int round = 0; round < 20; round++) {
             uint64_t applied, before = tx.acked;
             int error;
-            while (nicstride_tx_can_send(&tx))
-                nicstride_tx_send(&tx);
+            while (nicstride_tx_can_send(&tx, &q, 1))
+                nicstride_tx_send(&tx, &q, 1);
             ck_assert_uint_eq(tx.sent - tx.acked, window);
             while (rx.applied < tx.sent)
-                if (nicstride_rx_applied(&rx, 0)) {
+                if (nicstride_rx_applied(&rx, 1, 0)) {
                     nicstride_rx_ack(&rx, &applied, &error);
-                    UNIT_CHECK(nicstride_tx_ack(&tx, applied, error));
+                    UNIT_CHECK(nicstride_tx_ack(&tx, &q, applied, error));
                 }
             ck_assert_uint_gt(tx.acked, before);
-            ck_assert(nicstride_tx_can_send(&tx));
+            ck_assert(nicstride_tx_can_send(&tx, &q, 1));
         }
     }
 }
@@ -322,7 +348,7 @@ START_TEST(few_acknowledgements)
     int error;
 
     for (int i = 0; i < 6400; i++)
-        if (nicstride_rx_applied(&rx, 0)) {
+        if (nicstride_rx_applied(&rx, 1, 0)) {
             nicstride_rx_ack(&rx, &applied, &error);
             acks++;
         }
@@ -334,32 +360,147 @@ START_TEST(first_error_wins)
 {
     nicstride_tx_t tx = {.window = 8};
     nicstride_rx_t rx = {.window = 8};
+    nicstride_quota_t q = {.limit = UINT64_MAX};
     uint64_t applied, upto;
     int error;
 
     for (int i = 0; i < 3; i++)
-        nicstride_tx_send(&tx);
-    ck_assert(!nicstride_rx_applied(&rx, 0));
+        nicstride_tx_send(&tx, &q, 1);
+    ck_assert(!nicstride_rx_applied(&rx, 1, 0));
     /* An error is told at once: where epochs are counted nobody asks. */
-    ck_assert(nicstride_rx_applied(&rx, 7));
-    ck_assert(nicstride_rx_applied(&rx, 8));
+    ck_assert(nicstride_rx_applied(&rx, 1, 7));
+    ck_assert(nicstride_rx_applied(&rx, 1, 8));
     ck_assert(nicstride_tx_ask(&tx, &upto));
     ck_assert(nicstride_rx_flush(&rx, upto));
     nicstride_rx_ack(&rx, &applied, &error);
     ck_assert_uint_eq(applied, 3);
     ck_assert_int_eq(error, 7);
-    ck_assert(nicstride_tx_ack(&tx, applied, error));
-    ck_assert(nicstride_tx_ack(&tx, applied, 9));
+    ck_assert(nicstride_tx_ack(&tx, &q, applied, error));
+    ck_assert(nicstride_tx_ack(&tx, &q, applied, 9));
     ck_assert_int_eq(nicstride_tx_take_error(&tx), 7);
     ck_assert_int_eq(nicstride_tx_take_error(&tx), 0);
     ck_assert(!nicstride_tx_ask(&tx, &upto));
 }
 END_TEST
 
+/* Several windows share what a target grants: together they never have more under way, and each
+ * gets through, since whoever is held up asks in all of them. */
+START_TEST(windows_share_a_quota)
+{
+    enum { WINDOWS = 5, MESSAGES = 300 };
+    unit_random_t r = {unit_seed()};
+
+    for (int round = 0; round < 200; round++) {
+        nicstride_quota_t q = {.limit = 2 + unit_below(&r, 30)};
+        nicstride_tx_t tx[WINDOWS] = {{.sent = 0}};
+        nicstride_rx_t rx[WINDOWS] = {{.applied = 0}};
+        unsigned left[WINDOWS], all = 0;
+
+        for (int w = 0; w < WINDOWS; w++) {
+            tx[w].window = rx[w].window = 2 + (uint32_t)unit_below(&r, 60);
+            all += left[w] = MESSAGES;
+        }
+        while (all > 0) {
+            const int w = (int)unit_below(&r, WINDOWS);
+            const uint32_t credits =
+                unit_once_in(&r, 3) ? nicstride_credits(unit_below(&r, 1 << 16)) : 1;
+            uint64_t count;
+            int error;
+
+            if (left[w] > 0 && nicstride_tx_can_send(&tx[w], &q, credits)) {
+                nicstride_tx_send(&tx[w], &q, credits);
+                UNIT_CHECK(q.out <= q.limit || q.out == credits);
+                left[w]--;
+                all--;
+                if (nicstride_rx_applied(&rx[w], credits, 0)) {
+                    nicstride_rx_ack(&rx[w], &count, &error);
+                    UNIT_CHECK(nicstride_tx_ack(&tx[w], &q, count, error));
+                }
+                continue;
+            }
+            /* Blocked before the window is full: then every window's target is asked. */
+            if (left[w] == 0 || !nicstride_tx_is_short(&tx[w], &q, credits))
+                continue;
+            for (int i = 0; i < WINDOWS; i++) {
+                if (nicstride_tx_ask(&tx[i], &count) && nicstride_rx_flush(&rx[i], count)) {
+                    nicstride_rx_ack(&rx[i], &count, &error);
+                    UNIT_CHECK(nicstride_tx_ack(&tx[i], &q, count, error));
+                }
+            }
+            UNIT_CHECK(nicstride_tx_can_send(&tx[w], &q, credits));
+        }
+        for (int w = 0; w < WINDOWS; w++)
+            nicstride_tx_forget(&tx[w], &q);
+        ck_assert_uint_eq(q.out, 0);
+    }
+}
+END_TEST
+
+/* What a target has for others is divided, and nobody gets nothing. */
+START_TEST(shares)
+{
+    ck_assert_uint_eq(nicstride_credit_share(64 << 20, 64), 256);
+    ck_assert_uint_eq(nicstride_credit_share(1 << 20, 1000000), 2);
+    ck_assert_uint_ge(nicstride_credit_share(UINT64_MAX, 0), 1 << 20);
+    ck_assert_uint_eq(nicstride_credits(0), 1);
+    ck_assert_uint_eq(nicstride_credits(NICSTRIDE_CREDIT_BYTES), 2);
+    ck_assert_uint_eq(nicstride_credits(UINT64_MAX), NICSTRIDE_CREDITS_MAX);
+}
+END_TEST
+
+/* All origins send to one target, which puts off all that comes for as long as it can: what that
+ * takes up is never more than it has for them, whatever the messages' lengths. */
+START_TEST(target_is_bounded)
+{
+    enum { ORIGINS = 64, WINDOWS = 2, TURNS = 20000, DATA_MAX = 300000 };
+    static const uint64_t memory[] = {ORIGINS * 8192, UINT64_C(1) << 20, UINT64_C(8) << 20};
+    unit_random_t r = {unit_seed()};
+
+    for (size_t i = 0; i < sizeof(memory) / sizeof(memory[0]); i++) {
+        const uint32_t share = nicstride_credit_share(memory[i], ORIGINS);
+        const uint64_t room = nicstride_credit_room(share);
+        nicstride_quota_t q[ORIGINS];
+        nicstride_tx_t tx[ORIGINS][WINDOWS];
+        uint64_t kept[ORIGINS] = {0}, all = 0, most = 0;
+
+        for (int o = 0; o < ORIGINS; o++) {
+            q[o] = (nicstride_quota_t){.limit = share};
+            for (int w = 0; w < WINDOWS; w++)
+                tx[o][w] = (nicstride_tx_t){.window = 1024};
+        }
+        for (int turn = 0; turn < TURNS; turn++) {
+            const int o = (int)unit_below(&r, ORIGINS), w = (int)unit_below(&r, WINDOWS);
+            const uint64_t longest = unit_below(&r, unit_once_in(&r, 4) ? DATA_MAX : 5000);
+            const uint64_t bytes = NICSTRIDE_CREDIT_RECORD + (longest < room ? longest : room);
+            const uint32_t credits = nicstride_credits(bytes);
+
+            UNIT_CHECK(credits <= share);
+            if (nicstride_tx_can_send(&tx[o][w], &q[o], credits)) {
+                nicstride_tx_send(&tx[o][w], &q[o], credits);
+                kept[o] += bytes;
+                all += bytes;
+            } else if (unit_once_in(&r, 8)) {
+                /* The lock was free for a moment. */
+                for (int v = 0; v < WINDOWS; v++)
+                    nicstride_tx_forget(&tx[o][v], &q[o]);
+                all -= kept[o];
+                kept[o] = 0;
+            }
+            most = all > most ? all : most;
+            UNIT_CHECK(all <= memory[i]);
+        }
+        /* It has been near, or nothing was shown. */
+        UNIT_CHECK(most > memory[i] / 4);
+    }
+}
+END_TEST
+
 int main(void)
 {
-    const TTest *const tests[] = {random_runs, full_window_is_always_reported, few_acknowledgements,
-                                  first_error_wins};
+    const TTest *const tests[] = {random_runs,           full_window_is_always_reported,
+                                  few_acknowledgements,  first_error_wins,
+                                  windows_share_a_quota, shares,
+                                  target_is_bounded};
 
-    return unit_run("flow", tests, sizeof(tests) / sizeof(tests[0]));
+    return unit_run("credit", tests, sizeof(tests) / sizeof(tests[0]));
 }

@@ -1,0 +1,206 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file Measuring, and sharing what was measured: one publishes, nobody waits, garbage is bounded.
+ */
+#include "common/model/calibrate.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "common/support/clock.h"
+#include "test/unit/unit.h"
+
+static onic_samples_t samples_of(double value)
+{
+    onic_samples_t s;
+
+    for (size_t i = 0; i < ONIC_MODEL_SHARED_WORDS; i++)
+        ((double *)&s)[i] = value;
+    return s;
+}
+
+static bool same(const onic_samples_t *a, const onic_samples_t *b)
+{
+    return memcmp(a, b, sizeof(*a)) == 0;
+}
+
+/* Nothing, then the first one's, for good. */
+START_TEST(first_one)
+{
+    onic_model_shared_t shared;
+    const onic_samples_t one = samples_of(1), two = samples_of(2);
+    onic_samples_t got = two;
+
+    memset(&shared, 0, sizeof(shared));
+    ck_assert(!onic_model_take(&shared, &got));
+    ck_assert(same(&got, &two));
+    ck_assert(onic_model_publish(&shared, &one));
+    ck_assert(!onic_model_publish(&shared, &two));
+    ck_assert(onic_model_take(&shared, &got));
+    ck_assert(same(&got, &one));
+}
+END_TEST
+
+/* Who ended while it published leaves the others to themselves, as does any other state. */
+START_TEST(half_done)
+{
+    unit_random_t r = {unit_seed()};
+    const onic_samples_t one = samples_of(1);
+    onic_model_shared_t ready;
+
+    memset(&ready, 0, sizeof(ready));
+    ck_assert(onic_model_publish(&ready, &one));
+    for (int i = 0; i < 10000; i++) {
+        onic_model_shared_t shared = ready;
+        onic_samples_t got;
+
+        shared.state = i < 1000 ? (uint64_t)i + 1 : unit_random64(&r);
+        if (i % 2 == 0 && i > 1000)
+            shared.state = ready.state ^ UINT64_C(1) << unit_below(&r, 64);
+        UNIT_CHECK(!onic_model_take(&shared, &got));
+        UNIT_CHECK(!onic_model_publish(&shared, &one));
+    }
+}
+END_TEST
+
+/* Garbage that another process published spoils no number beyond its bounds. */
+START_TEST(garbage)
+{
+    unit_random_t r = {unit_seed()};
+    const double *was = (const double *)&onic_links_default.node;
+
+    for (int i = 0; i < 20000; i++) {
+        onic_link_t link = onic_links_default.node;
+        const double *is = (const double *)&link;
+        onic_model_shared_t shared;
+        onic_samples_t got;
+
+        memset(&shared, 0, sizeof(shared));
+        got = samples_of(1);
+        UNIT_CHECK(onic_model_publish(&shared, &got));
+        for (size_t w = 0; w < ONIC_MODEL_SHARED_WORDS; w++)
+            shared.sample[w] = unit_random64(&r);
+        UNIT_CHECK(onic_model_take(&shared, &got));
+        onic_link_fit(&link, &got);
+        for (size_t k = 0; k < sizeof(link) / sizeof(double); k++)
+            UNIT_CHECK(is[k] >= was[k] / ONIC_LINK_FACTOR && is[k] <= was[k] * ONIC_LINK_FACTOR);
+    }
+}
+END_TEST
+
+#define THREADS 4
+#define ROUNDS  2000
+
+/** A round: all publish and take at once. */
+typedef struct party {
+    pthread_barrier_t *meet;
+    onic_model_shared_t *shared;
+    double mine;
+    unsigned published;
+    bool mixed;
+} party_t;
+
+static void *take_part(void *arg)
+{
+    party_t *p = arg;
+
+    for (int round = 0; round < ROUNDS; round++) {
+        const onic_samples_t mine = samples_of(p->mine);
+        onic_samples_t got;
+
+        pthread_barrier_wait(p->meet);
+        p->published += onic_model_publish(&p->shared[round], &mine);
+        if (onic_model_take(&p->shared[round], &got)) {
+            const onic_samples_t whole = samples_of(got.call);
+
+            p->mixed |= !same(&got, &whole);
+        }
+    }
+    return NULL;
+}
+
+/* Of many at a time one publishes, and what is taken is all of one. */
+START_TEST(at_once)
+{
+    static onic_model_shared_t shared[ROUNDS];
+    pthread_barrier_t meet;
+    pthread_t thread[THREADS];
+    party_t party[THREADS];
+    unsigned published = 0;
+
+    ck_assert_int_eq(pthread_barrier_init(&meet, NULL, THREADS), 0);
+    for (int i = 0; i < THREADS; i++) {
+        party[i] = (party_t){.meet = &meet, .shared = shared, .mine = i + 1};
+        ck_assert_int_eq(pthread_create(&thread[i], NULL, take_part, &party[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(thread[i], NULL);
+        published += party[i].published;
+        ck_assert(!party[i].mixed);
+    }
+    ck_assert_uint_eq(published, ROUNDS);
+    pthread_barrier_destroy(&meet);
+}
+END_TEST
+
+/** Nanoseconds; sanitizers take theirs. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define TIME_MAX 20000000
+#else
+#define TIME_MAX 1000000
+#endif
+
+/* What this machine is measured to be is no nonsense, and takes no time to speak of. */
+START_TEST(measured)
+{
+    uint64_t shortest = UINT64_MAX;
+    onic_samples_t s;
+
+    for (int i = 0; i < 20; i++) {
+        const uint64_t begun = onic_now_nsec();
+        uint64_t took;
+
+        onic_calibrate(true, &s);
+        took = onic_now_nsec() - begun;
+        shortest = took < shortest ? took : shortest;
+    }
+    ck_assert_uint_lt(shortest, TIME_MAX);
+    ck_assert(s.dense > 0 && s.lines > s.dense && s.pages > 0 && s.packed > 0);
+    /* Where the kernel allows single copy it takes longer than none, and more of it still longer.
+     */
+    if (s.call > 0)
+        ck_assert(s.pieces > s.call && s.bytes > s.call);
+    else
+        ck_assert(s.pieces == 0 && s.bytes == 0);
+    onic_calibrate(false, &s);
+    ck_assert(s.call == 0 && s.pieces == 0 && s.bytes == 0 && s.dense > 0);
+}
+END_TEST
+
+/* The first one measures, the next one takes it, and who has nothing to share measures. */
+START_TEST(once)
+{
+    onic_model_shared_t shared;
+    onic_samples_t first, second;
+
+    memset(&shared, 0, sizeof(shared));
+    ck_assert(onic_calibrate_once(&shared, false, &first));
+    ck_assert(!onic_calibrate_once(&shared, false, &second));
+    ck_assert(same(&first, &second));
+    ck_assert(onic_calibrate_once(NULL, false, &second));
+    /* Somebody is about to publish. */
+    shared.state = 1;
+    ck_assert(onic_calibrate_once(&shared, false, &second));
+    ck_assert_uint_eq(shared.state, 1);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {first_one, half_done, garbage, at_once, measured, once};
+
+    return unit_run("model_calibrate", tests, sizeof(tests) / sizeof(tests[0]));
+}

@@ -1,0 +1,121 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file Chunk schedules against the series that they stand for. */
+#include "common/mover/schedule.h"
+
+#include <math.h>
+
+#include "test/unit/unit.h"
+
+/** What one chunk may differ from the series by: rounding down to a unit. */
+static void check_chunk(uint32_t chunk, double exact, uint32_t unit, uint32_t slot)
+{
+    const uint32_t top = slot - slot % unit;
+    const double high = exact < top ? exact : top;
+    const double want = high < unit ? unit : high;
+
+    UNIT_CHECK(chunk % unit == 0 && chunk >= unit && chunk <= slot);
+    UNIT_CHECK(chunk <= want * (1 + 1e-9) && chunk > want * (1 - 1e-9) - unit);
+}
+
+START_TEST(follows_the_series)
+{
+    unit_random_t r = {unit_seed()};
+
+    for (int round = 0; round < 3000; round++) {
+        const uint32_t unit = 1 + (uint32_t)unit_below(&r, 100);
+        const uint32_t slot = unit + (uint32_t)unit_below(&r, 100000);
+        const double c0 = 1 + (double)unit_below(&r, slot);
+        const double q = (double)unit_below(&r, 4000) / 1000 + 0.001;
+        double exact = c0 < slot - slot % unit ? c0 : slot - slot % unit;
+        onic_schedule_t s;
+
+        onic_schedule_growing(&s, c0, q, unit, slot);
+        for (int i = 0; i < 60; i++) {
+            check_chunk(onic_schedule_next(&s), exact, unit, slot);
+            exact *= q;
+            exact = exact < unit ? unit : exact > slot - slot % unit ? slot - slot % unit : exact;
+        }
+    }
+}
+END_TEST
+
+/* Eq. 7: so many chunks for so many bytes, as long as none fills a slot. */
+START_TEST(number_of_chunks)
+{
+    const double c0 = 12 << 10, q = 1.5;
+    onic_schedule_t s;
+    double sum = 0;
+
+    onic_schedule_growing(&s, c0, q, 1, 1U << 28);
+    for (int n = 1; n < 20; n++) {
+        sum += onic_schedule_next(&s);
+        ck_assert_double_eq_tol(log1p(sum / c0 * (q - 1)) / log(q), n, 1e-3);
+    }
+}
+END_TEST
+
+START_TEST(fixed)
+{
+    onic_schedule_t s;
+
+    onic_schedule_fixed(&s, 1000, 64, 4096);
+    for (int i = 0; i < 10; i++)
+        ck_assert_uint_eq(onic_schedule_next(&s), 960);
+    onic_schedule_fixed(&s, 1e30, 48, 4096);
+    ck_assert_uint_eq(onic_schedule_next(&s), 4080);
+}
+END_TEST
+
+/* A model that could not be measured may give anything. */
+START_TEST(no_numbers)
+{
+    const double bad[] = {0, -1, NAN, -INFINITY, INFINITY, 1e300, 1e-300};
+
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        for (size_t k = 0; k < sizeof(bad) / sizeof(bad[0]); k++) {
+            onic_schedule_t s;
+            onic_schedule_growing(&s, bad[i], bad[k], 8, 1000);
+            for (int n = 0; n < 5; n++) {
+                const uint32_t chunk = onic_schedule_next(&s);
+                UNIT_CHECK(chunk >= 8 && chunk <= 1000 && chunk % 8 == 0);
+            }
+        }
+    }
+}
+END_TEST
+
+START_TEST(looks_ahead)
+{
+    unit_random_t r = {unit_seed() + 1};
+
+    for (int round = 0; round < 3000; round++) {
+        const uint32_t slot = 1 + (uint32_t)unit_below(&r, 5000);
+        const unsigned n = (unsigned)unit_below(&r, 64);
+        const uint32_t slack = (uint32_t)unit_below(&r, 10);
+        onic_schedule_t s, copy;
+        uint64_t sum = 0;
+
+        onic_schedule_growing(&s, 1 + (double)unit_below(&r, slot),
+                              (double)(1 + unit_below(&r, 3000)) / 1000, 1, slot);
+        copy = s;
+        for (unsigned i = 0; i < n; i++) {
+            const uint32_t chunk = onic_schedule_next(&copy);
+            sum += chunk > slack ? chunk - slack : 0;
+        }
+        UNIT_CHECK(onic_schedule_holds(&s, n, sum, slack));
+        UNIT_CHECK(!onic_schedule_holds(&s, n, sum + 1, slack));
+        UNIT_CHECK(onic_schedule_holds(&s, n, 0, slack));
+    }
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {follows_the_series, number_of_chunks, fixed, no_numbers,
+                                  looks_ahead};
+
+    return unit_run("mover schedule", tests, sizeof(tests) / sizeof(tests[0]));
+}

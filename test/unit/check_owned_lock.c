@@ -1,0 +1,205 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file Locks that name their owner: exclusion, dead and stopped owners, and how one waits. */
+#include "osc_nicstride/protocol/owned_lock.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include "test/unit/unit.h"
+
+enum { PROCESSES = 4, ROUNDS = 20000 };
+
+/** What the processes share. */
+static nicstride_owned_lock_t lock;
+static unsigned long guarded;
+static atomic_uint inside;
+static atomic_bool dead[PROCESSES];
+
+typedef enum result { HAD, ORPHANED } result_t;
+
+/** What glue does, with a table of the dead in place of the system. */
+static result_t take(uint32_t me)
+{
+    nicstride_owned_wait_t w = {0};
+
+    while (!nicstride_owned_try(&lock, me)) {
+        int64_t owner;
+
+        switch (nicstride_owned_next(&w)) {
+        case NICSTRIDE_OWNED_SPIN:
+            break;
+        case NICSTRIDE_OWNED_YIELD:
+            sched_yield();
+            break;
+        case NICSTRIDE_OWNED_NAP:
+            usleep(w.nap);
+            break;
+        case NICSTRIDE_OWNED_LOOK_AT_OWNER:
+            owner = nicstride_owned_by(&lock, PROCESSES);
+            if (owner == -2 || (owner >= 0 && atomic_load(&dead[owner])))
+                return ORPHANED;
+            break;
+        }
+    }
+    return HAD;
+}
+
+static void reset(void)
+{
+    atomic_store(&lock, 0);
+    atomic_store(&inside, 0);
+    guarded = 0;
+    for (int i = 0; i < PROCESSES; i++)
+        atomic_store(&dead[i], false);
+}
+
+static void *count(void *arg)
+{
+    const uint32_t me = (uint32_t)(uintptr_t)arg;
+
+    for (int i = 0; i < ROUNDS; i++) {
+        UNIT_CHECK(take(me) == HAD);
+        UNIT_CHECK(atomic_fetch_add(&inside, 1) == 0);
+        UNIT_CHECK(nicstride_owned_by(&lock, PROCESSES) == (int64_t)me);
+        guarded++;
+        atomic_fetch_sub(&inside, 1);
+        nicstride_owned_release(&lock);
+    }
+    return NULL;
+}
+
+/* One at a time, two threads of the same process among them, and the word names who it is. */
+START_TEST(exclusive)
+{
+    static const uint32_t who[] = {0, 1, 2, 2};
+    pthread_t threads[4];
+
+    reset();
+    for (int i = 0; i < 4; i++)
+        UNIT_CHECK(pthread_create(&threads[i], NULL, count, (void *)(uintptr_t)who[i]) == 0);
+    for (int i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+    UNIT_CHECK(guarded == 4UL * ROUNDS);
+    UNIT_CHECK(nicstride_owned_by(&lock, PROCESSES) == -1);
+}
+END_TEST
+
+/** Takes the lock and is gone. */
+static void *die_with_it(void *arg)
+{
+    const uint32_t me = (uint32_t)(uintptr_t)arg;
+
+    UNIT_CHECK(take(me) == HAD);
+    atomic_store(&dead[me], true);
+    return NULL;
+}
+
+static void *wait_for_it(void *arg)
+{
+    return (void *)(uintptr_t)(take((uint32_t)(uintptr_t)arg) == ORPHANED);
+}
+
+/* All who wait for a dead owner learn of it, and nobody gets the lock. */
+START_TEST(dead_owner)
+{
+    pthread_t owner, waiters[3];
+
+    reset();
+    UNIT_CHECK(pthread_create(&owner, NULL, die_with_it, (void *)3) == 0);
+    pthread_join(owner, NULL);
+    for (uintptr_t i = 0; i < 3; i++)
+        UNIT_CHECK(pthread_create(&waiters[i], NULL, wait_for_it, (void *)i) == 0);
+    for (int i = 0; i < 3; i++) {
+        void *orphaned = NULL;
+
+        pthread_join(waiters[i], &orphaned);
+        UNIT_CHECK(orphaned != NULL);
+    }
+    UNIT_CHECK(nicstride_owned_by(&lock, PROCESSES) == 3);
+    UNIT_CHECK(!nicstride_owned_try(&lock, 0));
+}
+END_TEST
+
+/* Who is stopped for long keeps the lock, and who waits gets it after that. */
+START_TEST(stopped_owner)
+{
+    pthread_t waiter;
+    void *orphaned = (void *)1;
+
+    reset();
+    UNIT_CHECK(take(2) == HAD);
+    UNIT_CHECK(pthread_create(&waiter, NULL, wait_for_it, (void *)1) == 0);
+    usleep(50000);
+    UNIT_CHECK(nicstride_owned_by(&lock, PROCESSES) == 2);
+    nicstride_owned_release(&lock);
+    pthread_join(waiter, &orphaned);
+    UNIT_CHECK(orphaned == NULL);
+    UNIT_CHECK(nicstride_owned_by(&lock, PROCESSES) == 1);
+}
+END_TEST
+
+/* A try never takes it from anybody, and a word that names nobody is seen to do so. */
+START_TEST(any_word)
+{
+    unit_random_t r = {unit_seed()};
+
+    for (int i = 0; i < 100000; i++) {
+        const uint32_t n = 1 + (uint32_t)unit_below(&r, 300);
+        const uint32_t word = unit_once_in(&r, 2) ? (uint32_t)unit_below(&r, 2 * n)
+                                                  : (uint32_t)unit_below(&r, UINT32_MAX);
+        const uint32_t me = (uint32_t)unit_below(&r, n);
+
+        atomic_store(&lock, word);
+        UNIT_CHECK(nicstride_owned_by(&lock, n) == (word > n ? -2 : (int64_t)word - 1));
+        UNIT_CHECK(nicstride_owned_try(&lock, me) == (word == 0));
+        UNIT_CHECK(atomic_load(&lock) == (word == 0 ? me + 1 : word));
+    }
+}
+END_TEST
+
+/* The steps of a long wait: a bounded time of the processor, then naps that grow, and looks that
+ * are neither too frequent nor too rare. */
+START_TEST(long_wait)
+{
+    nicstride_owned_wait_t w = {0};
+    uint64_t spins = 0, yields = 0, slept = 0, looked = 0;
+    uint32_t last = 0;
+
+    for (int i = 0; i < 200000; i++) {
+        switch (nicstride_owned_next(&w)) {
+        case NICSTRIDE_OWNED_SPIN:
+            UNIT_CHECK(slept == 0);
+            spins++;
+            break;
+        case NICSTRIDE_OWNED_YIELD:
+            UNIT_CHECK(slept == 0);
+            yields++;
+            break;
+        case NICSTRIDE_OWNED_NAP:
+            UNIT_CHECK(w.nap >= last && w.nap <= NICSTRIDE_OWNED_NAP_LAST);
+            last = w.nap;
+            slept += w.nap;
+            break;
+        case NICSTRIDE_OWNED_LOOK_AT_OWNER:
+            UNIT_CHECK(slept - looked >= NICSTRIDE_OWNED_LOOK);
+            UNIT_CHECK(slept - looked <= NICSTRIDE_OWNED_LOOK + NICSTRIDE_OWNED_NAP_LAST);
+            looked = slept;
+            break;
+        }
+    }
+    UNIT_CHECK(yields == NICSTRIDE_OWNED_YIELDS);
+    UNIT_CHECK(spins + yields == NICSTRIDE_OWNED_SPINS * NICSTRIDE_OWNED_YIELDS);
+    UNIT_CHECK(last == NICSTRIDE_OWNED_NAP_LAST && looked > 0);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {exclusive, dead_owner, stopped_owner, any_word, long_wait};
+
+    return unit_run("owned_lock", tests, sizeof(tests) / sizeof(tests[0]));
+}
