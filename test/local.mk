@@ -7,10 +7,9 @@ unit_programs = \
 	test/unit/check_apply \
 	test/unit/check_arrange \
 	test/unit/check_batch \
-	test/unit/check_cost \
 	test/unit/check_epoch \
 	test/unit/check_fence \
-	test/unit/check_flow \
+	test/unit/check_credit \
 	test/unit/check_handle \
 	test/unit/check_held \
 	test/unit/check_layout \
@@ -18,6 +17,15 @@ unit_programs = \
 	test/unit/check_lockq \
 	test/unit/check_helper_thread \
 	test/unit/check_life \
+	test/unit/check_mover_blocks \
+	test/unit/check_mover_grant \
+	test/unit/check_mover_pipe \
+	test/unit/check_mover_pool \
+	test/unit/check_mover_schedule \
+	test/unit/check_model_calibrate \
+	test/unit/check_model_learn \
+	test/unit/check_model_link \
+	test/unit/check_model_pipeline \
 	test/unit/check_nicbarrier_agree \
 	test/unit/check_nicbarrier_oversubscription \
 	test/unit/check_nicbarrier_conformance \
@@ -32,7 +40,7 @@ unit_programs = \
 	test/unit/check_nicbarrier_mixed \
 	test/unit/check_nicbarrier_udp_address \
 	test/unit/check_nicbarrier_put \
-	test/unit/check_nicbarrier_rdma \
+	test/unit/check_rdma \
 	test/unit/check_nicbarrier_queue \
 	test/unit/check_nicbarrier_reach \
 	test/unit/check_nicbarrier_rule \
@@ -41,19 +49,22 @@ unit_programs = \
 	test/unit/check_nicbarrier_team \
 	test/unit/check_notice \
 	test/unit/check_pack \
+	test/unit/check_owned_lock \
 	test/unit/check_patience \
 	test/unit/check_place \
 	test/unit/check_plan \
-	test/unit/check_proto \
-	test/unit/check_proto_short \
+	test/unit/check_message \
+	test/unit/check_compact \
 	test/unit/check_region \
 	test/unit/check_region_layout \
+	test/unit/check_requirements \
 	test/unit/check_segment \
 	test/unit/check_sieve \
 	test/unit/check_slot \
 	test/unit/check_tls \
 	test/unit/check_touch \
-	test/unit/check_tune \
+	test/unit/check_unflushed \
+	test/unit/check_whole_words \
 	test/unit/check_verbs \
 	test/unit/check_verbs_port
 
@@ -70,17 +81,26 @@ $(unit_objects): AM_CPPFLAGS += $(CHECK_CPPFLAGS)
 test_unit_check_apply_LDADD = $(unit_ldadd)
 test_unit_check_arrange_LDADD = $(barrier_ldadd)
 test_unit_check_batch_LDADD = $(unit_ldadd)
-test_unit_check_cost_LDADD = $(unit_ldadd)
 test_unit_check_epoch_LDADD = $(unit_ldadd)
 test_unit_check_fence_LDADD = $(unit_ldadd)
-test_unit_check_flow_LDADD = $(unit_ldadd)
+test_unit_check_credit_LDADD = $(unit_ldadd)
 test_unit_check_handle_LDADD = $(unit_ldadd)
 test_unit_check_held_LDADD = $(unit_ldadd)
 test_unit_check_layout_LDADD = $(unit_ldadd)
 test_unit_check_layout_wire_LDADD = $(unit_ldadd)
 test_unit_check_lockq_LDADD = $(unit_ldadd)
 test_unit_check_helper_thread_LDADD = $(check_libs)
+test_unit_check_mover_blocks_LDADD = common/libonic_core.la $(check_libs)
+test_unit_check_mover_grant_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_life_LDADD = common/libonic_core.la $(check_libs)
+test_unit_check_mover_pipe_LDADD = common/libonic_core.la $(check_libs)
+test_unit_check_mover_pool_LDADD = common/libonic_core.la $(check_libs)
+test_unit_check_mover_schedule_LDADD = common/libonic_core.la $(check_libs)
+model_ldadd = common/libonic_core.la $(check_libs) -lm
+test_unit_check_model_calibrate_LDADD = $(model_ldadd)
+test_unit_check_model_learn_LDADD = $(model_ldadd)
+test_unit_check_model_link_LDADD = $(model_ldadd)
+test_unit_check_model_pipeline_LDADD = $(model_ldadd)
 test_unit_check_nicbarrier_agree_SOURCES = \
 	test/unit/check_nicbarrier_agree.c \
 	test/unit/nicbarrier_agree_sim.c \
@@ -121,7 +141,7 @@ test_unit_check_nicbarrier_put_SOURCES = \
 	test/unit/put_wire.c \
 	test/unit/put_wire.h
 test_unit_check_nicbarrier_put_LDADD = coll_nicbarrier/libnicbarrier_put.la $(barrier_ldadd)
-test_unit_check_nicbarrier_rdma_LDADD = $(barrier_ldadd)
+test_unit_check_rdma_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_nicbarrier_queue_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_reach_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_rule_LDADD = $(barrier_ldadd)
@@ -130,21 +150,24 @@ test_unit_check_nicbarrier_shm_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_team_LDADD = $(barrier_ldadd)
 test_unit_check_notice_LDADD = $(unit_ldadd)
 test_unit_check_pack_LDADD = $(unit_ldadd)
+test_unit_check_owned_lock_LDADD = $(unit_ldadd)
 test_unit_check_patience_LDADD = $(unit_ldadd)
 test_unit_check_place_LDADD = $(unit_ldadd)
-test_unit_check_plan_LDADD = $(unit_ldadd)
-test_unit_check_proto_LDADD = $(unit_ldadd)
-test_unit_check_proto_short_LDADD = $(unit_ldadd)
+test_unit_check_plan_LDADD = $(unit_ldadd) -lm
+test_unit_check_message_LDADD = $(unit_ldadd)
+test_unit_check_compact_LDADD = $(unit_ldadd)
 test_unit_check_region_LDADD = $(unit_ldadd)
 test_unit_check_region_layout_LDADD = $(unit_ldadd)
+test_unit_check_requirements_LDADD = $(unit_ldadd)
 test_unit_check_segment_LDADD = $(unit_ldadd)
 test_unit_check_sieve_LDADD = $(unit_ldadd)
 test_unit_check_slot_LDADD = $(unit_ldadd)
 test_unit_check_tls_LDADD = $(unit_ldadd)
 test_unit_check_touch_LDADD = $(unit_ldadd)
-test_unit_check_tune_LDADD = $(unit_ldadd)
+test_unit_check_unflushed_LDADD = $(unit_ldadd)
 # With functions of its own in place of libibverbs's.
 test_unit_check_verbs_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CPPFLAGS) $(verbs_cppflags)
+test_unit_check_whole_words_LDADD = $(unit_ldadd)
 test_unit_check_verbs_LDADD = common/libonic_verbs.la common/libonic_core.la $(check_libs)
 test_unit_check_verbs_port_LDADD = common/libonic_core.la $(check_libs)
 
@@ -246,14 +269,16 @@ mpi_programs = \
 	test/mpi/barrier_stopped \
 	test/mpi/barrier_threads \
 	test/mpi/barrier_verbs \
-	test/mpi/beat \
+	test/mpi/presence \
 	test/mpi/big \
 	test/mpi/burst \
 	test/mpi/closed \
 	test/mpi/connection_lost \
 	test/mpi/counters \
+	test/mpi/died \
 	test/mpi/device \
 	test/mpi/dynamic \
+	test/mpi/dynamic_away \
 	test/mpi/epochs_away \
 	test/mpi/epochs_order \
 	test/mpi/errors \
@@ -273,10 +298,16 @@ mpi_programs = \
 	test/mpi/lock_lost \
 	test/mpi/lock_together \
 	test/mpi/locks \
-	test/mpi/lone \
+	test/mpi/short_operations \
+	test/mpi/long_short \
 	test/mpi/many_targets \
+	test/mpi/memory_bound \
+	test/mpi/mover \
+	test/mpi/mover_hosts \
+	test/mpi/mover_killed \
 	test/mpi/node \
 	test/mpi/ordering \
+	test/mpi/out_of_memory \
 	test/mpi/parameters \
 	test/mpi/passive_progress \
 	test/mpi/pscw \
@@ -286,7 +317,9 @@ mpi_programs = \
 	test/mpi/regressions \
 	test/mpi/regressions_finalize \
 	test/mpi/requests \
+	test/mpi/say \
 	test/mpi/shared \
+	test/mpi/shared_credit \
 	test/mpi/shm_exhausted \
 	test/mpi/short_headers \
 	test/mpi/soft_roce \
@@ -307,9 +340,9 @@ internal_ldadd = $(keep_loaded) test/mpi/libtestlib.a $(OMPI_LDFLAGS) $(OMPI_PRO
 internal_ldflags = $(common_ldflags) -Wl,-rpath,$(abs_builddir)/.libs
 internal_dependencies = $(keep_loaded) test/mpi/libtestlib.a libompi_nic_common.la
 
-test_mpi_beat_LDADD = $(internal_ldadd)
-test_mpi_beat_LDFLAGS = $(internal_ldflags)
-test_mpi_beat_DEPENDENCIES = $(internal_dependencies)
+test_mpi_presence_LDADD = $(internal_ldadd)
+test_mpi_presence_LDFLAGS = $(internal_ldflags)
+test_mpi_presence_DEPENDENCIES = $(internal_dependencies)
 
 # With -rdynamic, because the library finds by name what the program has in place of Open MPI's.
 test_mpi_device_LDADD = $(internal_ldadd)
@@ -328,9 +361,42 @@ test_mpi_barrier_broken_LDADD = $(internal_ldadd)
 test_mpi_barrier_broken_LDFLAGS = $(internal_ldflags)
 test_mpi_barrier_broken_DEPENDENCIES = $(internal_dependencies)
 
+test_mpi_mover_SOURCES = \
+	test/mpi/mover.c \
+	test/mpi/mover_speed.c \
+	test/mpi/mover_traffic.c \
+	test/mpi/mover_traffic.h
+test_mpi_mover_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CPPFLAGS)
+test_mpi_mover_LDADD = $(internal_ldadd)
+test_mpi_mover_LDFLAGS = $(internal_ldflags)
+test_mpi_mover_DEPENDENCIES = $(internal_dependencies)
+
 test_mpi_node_LDADD = $(internal_ldadd)
 test_mpi_node_LDFLAGS = $(internal_ldflags)
 test_mpi_node_DEPENDENCIES = $(internal_dependencies)
+
+test_mpi_say_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CPPFLAGS)
+test_mpi_say_LDADD = $(internal_ldadd)
+test_mpi_say_LDFLAGS = $(internal_ldflags)
+test_mpi_say_DEPENDENCIES = $(internal_dependencies)
+
+test_mpi_mover_killed_SOURCES = \
+	test/mpi/mover_killed.c \
+	test/mpi/mover_traffic.c \
+	test/mpi/mover_traffic.h
+test_mpi_mover_killed_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CPPFLAGS)
+test_mpi_mover_killed_LDADD = $(internal_ldadd)
+test_mpi_mover_killed_LDFLAGS = $(internal_ldflags)
+test_mpi_mover_killed_DEPENDENCIES = $(internal_dependencies)
+
+test_mpi_mover_hosts_SOURCES = \
+	test/mpi/mover_hosts.c \
+	test/mpi/mover_traffic.c \
+	test/mpi/mover_traffic.h
+test_mpi_mover_hosts_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CPPFLAGS)
+test_mpi_mover_hosts_LDADD = $(internal_ldadd)
+test_mpi_mover_hosts_LDFLAGS = $(internal_ldflags)
+test_mpi_mover_hosts_DEPENDENCIES = $(internal_dependencies)
 
 test_mpi_wire_SOURCES = \
 	test/mpi/wire.c \
@@ -338,7 +404,8 @@ test_mpi_wire_SOURCES = \
 	test/mpi/wire_traffic.h
 test_mpi_wire_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CPPFLAGS)
 test_mpi_wire_LDADD = $(internal_ldadd)
-test_mpi_wire_LDFLAGS = $(internal_ldflags)
+# It has a function of its own in place of one of the C library.
+test_mpi_wire_LDFLAGS = $(internal_ldflags) -rdynamic
 test_mpi_wire_DEPENDENCIES = $(internal_dependencies)
 
 run_mpi = MPIRUN="$(MPIRUN)" OMPI_INFO="$(OMPI_INFO)" CC="$(CC)" $(PYTHON3) $(srcdir)/test/run
@@ -372,12 +439,13 @@ sanitized-build: sanitized-source
 # ThreadSanitizer: the unit tests that start threads (but check_pack, in which they race on purpose), and MPI programs in which threads of one process meet, the helper
 # threads of the components among them. It does not see other processes.
 tsan_units = test/unit/check_fence \
+	test/unit/check_owned_lock \
 	test/unit/check_life \
 	test/unit/check_nicbarrier_conformance \
 	test/unit/check_nicbarrier_shm \
 	test/unit/check_nicbarrier_team \
 	test/unit/check_slot
-tsan_programs = ^(barrier_away|barrier_outstanding|barrier_persistent|barrier_threads|beat|burst|knock|lock_together|locks|passive_progress|threads|wire)$$
+tsan_programs = ^(barrier_away|barrier_outstanding|barrier_persistent|barrier_threads|presence|burst|knock|lock_together|locks|passive_progress|threads|wire)$$
 tsan_rows = --ranks 2,3 --pmls ob1 --windows allocate,dynamic --methods auto,pack \
 	--engines auto,put2,datagram,lossy
 
@@ -460,7 +528,7 @@ fuzz_programs = \
 	test/fuzz/fuzz_nicbarrier \
 	test/fuzz/fuzz_nicbarrier_agree \
 	test/fuzz/fuzz_nicbarrier_endpoint \
-	test/fuzz/fuzz_proto
+	test/fuzz/fuzz_message
 EXTRA_PROGRAMS += $(fuzz_programs)
 
 # With libFuzzer (configure CC=clang --enable-fuzzing) or with a driver of our own.
@@ -487,9 +555,9 @@ test_fuzz_fuzz_nicbarrier_endpoint_SOURCES = test/fuzz/fuzz_nicbarrier_endpoint.
 test_fuzz_fuzz_nicbarrier_endpoint_LDADD = coll_nicbarrier/libnicbarrier_core.la common/libonic_core.la
 test_fuzz_fuzz_nicbarrier_endpoint_LDFLAGS = $(FUZZ_LDFLAGS)
 
-test_fuzz_fuzz_proto_SOURCES = test/fuzz/fuzz_proto.c $(fuzz_driver)
-test_fuzz_fuzz_proto_LDADD = $(fuzz_ldadd)
-test_fuzz_fuzz_proto_LDFLAGS = $(FUZZ_LDFLAGS)
+test_fuzz_fuzz_message_SOURCES = test/fuzz/fuzz_message.c $(fuzz_driver)
+test_fuzz_fuzz_message_LDADD = $(fuzz_ldadd)
+test_fuzz_fuzz_message_LDFLAGS = $(FUZZ_LDFLAGS)
 
 # Seconds for all targets together.
 FUZZ_SECONDS = 60

@@ -13,37 +13,10 @@
  */
 #include "test/mpi/meet.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { COMMS = 10000, EVERY = 20, WARM = 1000 };
-
-static int entries(const char *path, const char *prefix)
-{
-    DIR *dir = opendir(path);
-    int n = 0;
-    for (const struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;) {
-        n += strncmp(e->d_name, prefix, strlen(prefix)) == 0;
-    }
-    if (dir != NULL) {
-        closedir(dir);
-    }
-    return n;
-}
-
-static int mappings(void)
-{
-    FILE *f = fopen("/proc/self/maps", "r");
-    int n = 0;
-    for (int c; f != NULL && (c = fgetc(f)) != EOF;) {
-        n += c == '\n';
-    }
-    if (f != NULL) {
-        fclose(f);
-    }
-    return n;
-}
 
 static void one(int i, tl_rng_t *rng)
 {
@@ -78,16 +51,16 @@ int main(int argc, char **argv)
     for (int i = 0; i < comms; i++) {
         tl_growth_step(&growth, i, WARM, comms);
         if (i == WARM) {
-            files = entries("/proc/self/fd", "");
-            maps = mappings();
+            files = meet_entries("/proc/self/fd", "");
+            maps = meet_mappings();
         }
         one(i, &rng);
     }
     tl_growth_step(&growth, comms, WARM, comms);
     TL_CHECK(growth.least < 1U << 20, "a third of them has left %zu bytes and more", growth.least);
-    TL_CHECK(entries("/proc/self/fd", "") <= files + 2, "%d files were open, now %d", files,
-             entries("/proc/self/fd", ""));
-    TL_CHECK(mappings() <= maps + 40, "there were %d mappings, now %d", maps, mappings());
+    TL_CHECK(meet_entries("/proc/self/fd", "") <= files + 2, "%d files were open, now %d", files,
+             meet_entries("/proc/self/fd", ""));
+    TL_CHECK(meet_mappings() <= maps + 40, "there were %d mappings, now %d", maps, meet_mappings());
     meet_check_engine(comms / EVERY * 5);
     if (meet_engine() != NULL) {
         TL_CHECK(meet_counter("live_teams") == 0, "%lld engines are left",

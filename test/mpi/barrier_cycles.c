@@ -16,7 +16,6 @@
  */
 #include "test/mpi/meet.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -29,35 +28,10 @@ typedef struct held {
     int names; /**< in /dev/shm, of all processes of this user */
 } held_t;
 
-static int entries(const char *path, const char *prefix)
-{
-    DIR *dir = opendir(path);
-    int n = 0;
-    for (const struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;) {
-        n += strncmp(e->d_name, prefix, strlen(prefix)) == 0;
-    }
-    if (dir != NULL) {
-        closedir(dir);
-    }
-    return n;
-}
-
-static int mappings(void)
-{
-    FILE *f = fopen("/proc/self/maps", "r");
-    int n = 0;
-    for (int c; f != NULL && (c = fgetc(f)) != EOF;) {
-        n += c == '\n';
-    }
-    if (f != NULL) {
-        fclose(f);
-    }
-    return n;
-}
-
 static held_t hold(void)
 {
-    return (held_t){entries("/proc/self/fd", ""), mappings(), entries("/dev/shm", "onic-")};
+    return (held_t){meet_entries("/proc/self/fd", ""), meet_mappings(),
+                    meet_entries("/dev/shm", "onic-")};
 }
 
 static void bare(void)

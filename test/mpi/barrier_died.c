@@ -19,7 +19,6 @@
 #include <mpi-ext.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum { MANY = 5, VICTIM = 1, KINDS = 4 };
@@ -35,25 +34,6 @@ enum { MANY = 5, VICTIM = 1, KINDS = 4 };
 #elif MPI_VERSION >= 4 || OMPI_MAJOR_VERSION >= 5
 #define BARRIER_INIT MPI_Barrier_init
 #endif
-
-/** The process that was launched: stays until the ranks have ended. */
-static void begin_as_child(void)
-{
-    int status = 0;
-    pid_t pid = fork();
-    if (pid == 0) {
-        return;
-    }
-    if (pid < 0 || waitpid(pid, &status, 0) != pid) {
-        _exit(TL_EXIT_FAILED);
-    }
-    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) {
-        /* The launcher may look after the others first, or after me: both is well. */
-        sleep(2);
-        _exit(TL_EXIT_OK);
-    }
-    _exit(WIFEXITED(status) ? WEXITSTATUS(status) : TL_EXIT_FAILED);
-}
 
 static void blocking(MPI_Comm comm)
 {
@@ -116,7 +96,7 @@ int main(int argc, char **argv)
 {
     void (*const kinds[KINDS])(MPI_Comm) = {blocking, nonblocking, several, persistent};
     MPI_Comm comms[KINDS], living;
-    begin_as_child();
+    meet_begin_as_child();
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     meet_begin();
     if (meet_engine() == NULL) {

@@ -19,32 +19,12 @@
 
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum { VICTIM = 1, MANY = 20 };
 
 /** Seconds after which a process that hangs is ended. */
 #define PATIENCE 60
-
-/** The process that was launched: stays until the ranks have ended. */
-static void begin_as_child(void)
-{
-    int status = 0;
-    pid_t pid = fork();
-    if (pid == 0) {
-        return;
-    }
-    if (pid < 0 || waitpid(pid, &status, 0) != pid) {
-        _exit(TL_EXIT_FAILED);
-    }
-    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) {
-        /* The launcher may look after the others first, or after me: both is well. */
-        sleep(2);
-        _exit(TL_EXIT_OK);
-    }
-    _exit(WIFEXITED(status) ? WEXITSTATUS(status) : TL_EXIT_FAILED);
-}
 
 static bool ends_with_error(MPI_Comm comm)
 {
@@ -76,7 +56,7 @@ static int finish(MPI_Comm living)
 int main(int argc, char **argv)
 {
     MPI_Comm comm, living;
-    begin_as_child();
+    meet_begin_as_child();
     setenv("OMPI_MCA_coll_nicbarrier_tls", "tcp,self", 1);
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     meet_begin();

@@ -126,7 +126,7 @@ static void accumulate(const tl_window_t *w, tl_rng_t *rng, int target, int op)
     value[1] = p->now[0];
     switch (tl_range(rng, 0, 5)) {
     case 0:
-        /* Too long a story for the quick way: it must not overtake what waits, nor be overtaken. */
+        /* Too long to go inline: it must not overtake what waits, nor be overtaken. */
         TL_MPI(
             MPI_Accumulate(value, 2, MPI_LONG, target, disp, 1, first_and_third, MPI_SUM, w->win));
         p->now[0] += value[0];

@@ -56,7 +56,8 @@ bool counter_loaded(const char *name)
 bool counter_find(const char *name, int *index_p)
 {
     if (MPI_T_pvar_get_index(name, MPI_T_PVAR_CLASS_COUNTER, index_p) == MPI_SUCCESS ||
-        MPI_T_pvar_get_index(name, MPI_T_PVAR_CLASS_LEVEL, index_p) == MPI_SUCCESS)
+        MPI_T_pvar_get_index(name, MPI_T_PVAR_CLASS_LEVEL, index_p) == MPI_SUCCESS ||
+        MPI_T_pvar_get_index(name, MPI_T_PVAR_CLASS_HIGHWATERMARK, index_p) == MPI_SUCCESS)
         return true;
     TL_CHECK(!counter_loaded(name), "the component has no variable %s", name);
     return false;

@@ -15,7 +15,7 @@ typedef struct counter counter_t;
  *  variables with its prefix then. MPI_T must be initialised. */
 bool counter_loaded(const char *name);
 
-/** The index of a performance variable of class counter, or of class level. False where the
+/** The index of a performance variable of class counter, level or high-water mark. False where the
  *  component is not loaded; where it is, but has no such variable, that is a failed check, so that
  *  nothing goes unseen because a variable was renamed. MPI_T must be initialised. */
 bool counter_find(const char *name, int *index_p);

@@ -32,7 +32,7 @@ typedef struct step {
     void (*run)(const struct step *s);
 } step_t;
 
-static const char *const methods[] = {"direct", "cma", "sieve", "pack", "zcopy"};
+static const char *const methods[] = {"direct", "cma", "sieve", "pack", "mover", "zcopy"};
 enum { METHODS = sizeof(methods) / sizeof(methods[0]) };
 
 static counter_t *ops[METHODS], *bytes[METHODS], *accumulates;
@@ -225,6 +225,13 @@ static bool is_off(const char *parameter)
     return value != NULL && strcmp(value, "0") == 0;
 }
 
+/** May an update go through slots? Not what is short, or gives something back. */
+static bool may_move(const step_t *s)
+{
+    return s->longs > 16 && (forced_method() == NULL || forced("auto") || forced("mover")) &&
+           (s->run == accumulate || s->run == accumulate_plain || s->run == raccumulate);
+}
+
 /** By which method it must be done; NULL where the component is free to choose. */
 static const char *method_of(const step_t *s)
 {
@@ -239,10 +246,14 @@ static const char *method_of(const step_t *s)
         return "pack";
     }
     if (s->what == UPDATE) {
-        return mapped ? "direct" : "pack";
+        return mapped ? "direct" : may_move(s) ? NULL : "pack";
     }
     if (forced("zcopy") && !s->strided) {
         return "zcopy";
+    }
+    /* A slot may not be free, and what is short is not worth one. */
+    if (forced("mover") && same_host && target != w.rank) {
+        return NULL;
     }
     if (mapped) {
         return "direct";

@@ -4,7 +4,7 @@
  */
 /* ranks: 1-4 */
 /* windows: create allocate dynamic */
-/* methods: auto direct cma pack zcopy */
+/* methods: auto direct cma pack mover zcopy */
 /**
  * @file
  * Memory of devices is refused where it can be told. There is no device: some pages of this
@@ -13,7 +13,7 @@
  * Only of use with the component of this package.
  */
 #include "common/ompi_compat.h"
-#include "common/device.h"
+#include "common/support/device.h"
 #include "test/mpi/testlib.h"
 
 #include <stdlib.h>

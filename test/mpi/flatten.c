@@ -21,8 +21,8 @@
 #include <string.h>
 #include <sys/uio.h>
 
-#include "common/flatten.h"
-#include "common/pack.h"
+#include "common/layout/flatten.h"
+#include "common/layout/pack.h"
 #include "test/mpi/random_type.h"
 #include "test/mpi/testlib.h"
 #include "test/mpi/typemap.h"

@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "common/flatten.h"
+#include "common/layout/flatten.h"
 #include "test/mpi/random_type.h"
 #include "test/mpi/testlib.h"
 

@@ -28,6 +28,15 @@ int meet_finish(void);
  *  priority at which another one does the blocking ones. */
 void meet_nonblocking_only(void);
 
+/** Before tl_init: the process that was launched stays behind and ends as this one, its child,
+ * does, but well where that is killed. So a rank can die without the launcher's ending the job. */
+void meet_begin_as_child(void);
+
+/** Entries of a directory whose names begin so. */
+int meet_entries(const char *path, const char *prefix);
+/** Mappings of this process. */
+int meet_mappings(void);
+
 typedef struct meet {
     MPI_Comm comm;
     int rank;

@@ -20,7 +20,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "common/node.h"
+#include "common/node/node.h"
 
 #define MAX_RANKS 64
 

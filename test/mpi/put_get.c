@@ -216,6 +216,8 @@ static void overlapping_windows(void)
     MPI_Win_fence(0, part);
     TL_MPI(MPI_Put(&sent, 1, MPI_DOUBLE, to, 5, 1, MPI_DOUBLE, part));
     MPI_Win_fence(0, part);
+    /* A fence says that what others did is complete in one's own memory, not in theirs. */
+    MPI_Barrier(MPI_COMM_WORLD);
     MPI_Win_lock_all(0, whole);
     TL_MPI(MPI_Get(&got, 1, MPI_DOUBLE, to, 1024 + 40, 1, MPI_DOUBLE, whole));
     MPI_Win_unlock_all(whole);

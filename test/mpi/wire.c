@@ -14,15 +14,18 @@
 #include "test/mpi/testlib.h"
 
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/wire.h"
-#include "common/wire_internal.h"
+#include "common/wire/wire.h"
+#include "common/wire/wire_internal.h"
 #include "test/mpi/wire_traffic.h"
 
 /** Questions to the server threads. */
@@ -408,20 +411,80 @@ static void test_fork_with_lock(void)
              "status %d", status);
 }
 
+/** A component gives a peer up: it is told as of any loss, now and when it sends there again. */
+static void test_give_up(void)
+{
+    const int to = (tl_rank() + 1) % tl_size();
+    const char word = 0;
+
+    TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
+    if (to == tl_rank()) {
+        return;
+    }
+    onic_wire_lock();
+    const unsigned before = onic_wire_losses();
+    TL_CHECK(!onic_peer_is_lost(traffic.peers[to]), "rank %d is lost already", to);
+    onic_peer_give_up(traffic.peers[to]);
+    onic_peer_give_up(traffic.peers[to]);
+    TL_CHECK(onic_peer_is_lost(traffic.peers[to]), "rank %d is not lost", to);
+    TL_CHECK(onic_wire_losses() == before + 1, "%u losses", onic_wire_losses() - before);
+    TL_CHECK(!onic_peer_send_now(traffic.peers[to], ONIC_AM_COLL, &word, 1), "it is sent to");
+    TL_CHECK(onic_peer_send(traffic.peers[to], ONIC_AM_COLL, &word, 1, NULL, 0, NULL, NULL) < 0,
+             "it is sent to");
+    TL_CHECK(onic_wire_losses() == before + 2, "who sends to rank %d is not told", to);
+    onic_wire_unlock();
+}
+
+/* ---- two components ------------------------------------------------------------------------- */
+
+static atomic_int ptracer_calls;
+
+/** Stands before that of the C library, for the libraries too. */
+ONIC_EXPORT int prctl(int option, ...)
+{
+    unsigned long value[4];
+    va_list args;
+
+    va_start(args, option);
+    for (int i = 0; i < 4; i++) {
+        value[i] = va_arg(args, unsigned long);
+    }
+    va_end(args);
+    atomic_fetch_add(&ptracer_calls, option == PR_SET_PTRACER);
+    return (int)syscall(SYS_prctl, option, value[0], value[1], value[2], value[3]);
+}
+
+/** A component that needs little opens the wire, and the addresses are known before another one
+ *  comes: which must get all the same what it needs, and nobody before it what it does not. */
+static void test_second(bool first_of_all)
+{
+    const onic_wire_config_t little = {.server_thread = false};
+    const onic_wire_config_t much = {
+        .server_thread = true, .server_idle_usec = 200, .single_copy = true, .tcp_seg_size = 65536};
+    const int other = (tl_rank() + 1) % tl_size(), before = atomic_load(&ptracer_calls);
+
+    TL_CHECK(onic_wire_open(&little) == 0, "the wire does not open");
+    TL_CHECK(atomic_load(&ptracer_calls) == before, "others may trace this process without need");
+    onic_wire_set_am_fn(ONIC_AM_COLL, traffic_handle);
+    test_peers();
+    TL_CHECK(other == tl_rank() || !can_wake(other), "rank %d has a server thread", other);
+    TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
+    TL_CHECK(onic_wire_open(&much) == 0, "nor a second time");
+    TL_CHECK(!first_of_all || atomic_load(&ptracer_calls) > before, "others may not copy");
+    TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
+    TL_CHECK(other == tl_rank() || can_wake(other) == can_cma(traffic.peers[other]),
+             "rank %d cannot be woken", other);
+}
+
 int main(int argc, char **argv)
 {
-    onic_wire_config_t config = {
-        .server_thread = true, .server_idle_usec = 200, .tcp_seg_size = 65536};
 
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     traffic.mpi_thread = pthread_self();
     traffic.peers = tl_alloc((size_t)tl_size() * sizeof(onic_peer_t *));
     /* Twice: the wire must be as good after it was closed once. */
     for (int round = 0; round < 2; round++) {
-        TL_CHECK(onic_wire_open(&config) == 0, "the wire does not open");
-        TL_CHECK(onic_wire_open(&config) == 0, "nor a second time");
-        onic_wire_set_am_fn(ONIC_AM_COLL, traffic_handle);
-        test_peers();
+        test_second(round == 0);
         test_sizes();
         test_rendezvous();
         test_bursts();
@@ -433,6 +496,8 @@ int main(int argc, char **argv)
         test_cma();
         if (round == 0) {
             test_fork_with_lock();
+        } else {
+            test_give_up();
         }
         onic_wire_put_peers(traffic.peers, tl_size());
         onic_wire_close();

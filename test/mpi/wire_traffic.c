@@ -127,7 +127,7 @@ static void sent(void *arg, int status)
 }
 
 /** What a send needs until it is complete. */
-typedef struct parcel {
+typedef struct sent {
     onic_layout_t layout;
     unsigned char memory[];
 } parcel_t;

@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/wire.h"
+#include "common/wire/wire.h"
 
 /** No wait takes longer where all is well, in seconds, be the machine ever so busy. */
 #define TRAFFIC_PATIENCE 60.0

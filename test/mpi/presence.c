@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "common/beat.h"
-#include "common/wire.h"
+#include "common/wire/presence.h"
+#include "common/wire/wire.h"
 #include "test/mpi/meet.h"
 
 /** No wait of this program takes longer where all is well, be the machine ever so busy. */
@@ -74,29 +74,30 @@ static void order(int to, task_t task)
     TL_MPI(MPI_Send(word, 2, MPI_LONG, to, 0, MPI_COMM_WORLD));
 }
 
-static void watch(int rank, const onic_beat_t *beat, bool away, const char *what)
+static void watch(int rank, const onic_presence_t *presence, bool away, const char *what)
 {
     const uint64_t fresh = (uint64_t)(onic_ticks_per_usec() * IDLE_USEC);
     const double end = MPI_Wtime() + PATIENCE;
     int seen = 0;
     while (seen < (away ? LOOKS : 1) && MPI_Wtime() < end) {
-        const bool so = onic_beat_is_away(beat) == away && onic_beat_is_fresh(beat, fresh) == !away;
+        const bool so = onic_presence_is_away(presence) == away &&
+                        onic_presence_is_fresh(presence, fresh) == !away;
         seen = so ? seen + 1 : 0;
         usleep(1000);
     }
     TL_CHECK(seen >= (away ? LOOKS : 1), "rank %d was not seen %s: away %d, fresh %d", rank, what,
-             onic_beat_is_away(beat), onic_beat_is_fresh(beat, fresh));
+             onic_presence_is_away(presence), onic_presence_is_fresh(presence, fresh));
 }
 
-static const onic_beat_t *beat_of(int rank)
+static const onic_presence_t *presence_of(int rank)
 {
     onic_wire_lock();
-    const onic_beat_t *beat = onic_peer_beat(peers[rank]);
+    const onic_presence_t *presence = onic_peer_presence(peers[rank]);
     const bool near = onic_peer_can_cma(peers[rank]);
     onic_wire_unlock();
-    TL_CHECK((beat != NULL) == near, "rank %d: single copy %d, but its page %p", rank, near,
-             (const void *)beat);
-    return beat;
+    TL_CHECK((presence != NULL) == near, "rank %d: single copy %d, but its page %p", rank, near,
+             (const void *)presence);
+    return presence;
 }
 
 static void watch_rank(int rank)
@@ -105,22 +106,24 @@ static void watch_rank(int rank)
         task_t task;
         const char *name;
     } leave[] = {{SLEEP, "asleep"}, {LOCK, "away, though it takes locks"}};
-    const onic_beat_t *beat = beat_of(rank);
-    for (size_t i = 0; beat != NULL && i < sizeof(leave) / sizeof(leave[0]); i++) {
+    const onic_presence_t *presence = presence_of(rank);
+    for (size_t i = 0; presence != NULL && i < sizeof(leave) / sizeof(leave[0]); i++) {
         order(rank, WAIT);
-        watch(rank, beat, false, "waiting in MPI");
+        watch(rank, presence, false, "waiting in MPI");
         order(rank, leave[i].task);
-        watch(rank, beat, true, leave[i].name);
+        watch(rank, presence, true, leave[i].name);
         meet_enter(&board);
-        watch(rank, beat, false, "back in MPI");
+        watch(rank, presence, false, "back in MPI");
     }
     order(rank, QUIT);
 }
 
 int main(int argc, char **argv)
 {
-    const onic_wire_config_t config = {
-        .server_thread = true, .server_idle_usec = IDLE_USEC, .tcp_seg_size = 65536};
+    const onic_wire_config_t config = {.server_thread = true,
+                                       .server_idle_usec = IDLE_USEC,
+                                       .single_copy = true,
+                                       .tcp_seg_size = 65536};
 
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     board = meet_new(MPI_COMM_WORLD);

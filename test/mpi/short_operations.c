@@ -311,7 +311,7 @@ static void try_kind(tl_kind_t kind)
     tl_win_free(&w);
 }
 
-/** Where buffers may be of a device each is asked for, and nothing goes the quick way. */
+/** Where buffers may be of a device each is asked for, and nothing is copied before that. */
 static bool devices(void)
 {
 #ifdef MPIX_CUDA_AWARE_SUPPORT

@@ -1,0 +1,171 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/* timeout: 200 */
+/* ranks: 2-4 8 16 */
+/* windows: create */
+/* methods: auto mover zcopy */
+/**
+ * @file
+ * What a target keeps for origins that all send while it cannot apply anything is bounded by
+ * osc_nicstride_memory, whatever they send: many short accumulates, long ones, strided ones, such
+ * that give something back, in several windows.
+ *
+ * Rank 0 updates its own memory from pages that cannot be read yet: the first load makes it wait,
+ * in a handler for the signal, with the lock of accumulates, while its server thread receives.
+ */
+#define _GNU_SOURCE
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "test/mpi/counter.h"
+#include "test/mpi/testlib.h"
+
+enum { MEMORY_MIB = 1, WINDOWS = 2, SHORTS = 200, LONGS = 1 << 16, OWN = 1 << 15, HELD_MS = 200 };
+
+/** Longs that all but rank 0 update, and behind them those of rank 0 alone. */
+#define WINDOW_BYTES ((MPI_Aint)(LONGS + OWN) * (MPI_Aint)sizeof(int64_t))
+
+static struct {
+    void *pages;
+    size_t bytes;
+    volatile sig_atomic_t waited;
+} trap;
+
+/** Whoever reads the pages waits here; then they can be read. */
+static void on_trap(int signal_number, siginfo_t *info, void *context)
+{
+    const char *at = info->si_addr, *from = trap.pages;
+    const long ms = HELD_MS * (long)(tl_size() + 1);
+    const struct timespec time = {ms / 1000, ms % 1000 * 1000000L};
+
+    (void)context;
+    if (at < from || at >= from + trap.bytes) {
+        signal(signal_number, SIG_DFL);
+        return;
+    }
+    trap.waited = 1;
+    nanosleep(&time, NULL);
+    mprotect(trap.pages, trap.bytes, PROT_READ | PROT_WRITE);
+}
+
+/** With the lock of accumulates of rank 0 for a while. */
+static void hold(const tl_window_t *w)
+{
+    const struct sigaction action = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO};
+    struct sigaction before;
+
+    trap.bytes = OWN * sizeof(int64_t);
+    trap.pages = mmap(NULL, trap.bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    TL_CHECK(trap.pages != MAP_FAILED, "no memory");
+    sigaction(SIGSEGV, &action, &before);
+    TL_MPI(MPI_Accumulate(trap.pages, OWN, MPI_INT64_T, 0,
+                          tl_disp(w, 0, LONGS * (MPI_Aint)sizeof(int64_t)), OWN, MPI_INT64_T,
+                          MPI_SUM, w->win));
+    TL_MPI(MPI_Win_flush(0, w->win));
+    sigaction(SIGSEGV, &before, NULL);
+    TL_CHECK(trap.waited, "the lock was not held");
+    munmap(trap.pages, trap.bytes);
+}
+
+/** All kinds of accumulates. `got` has room for what two of them give back. */
+static void send_all(const tl_window_t *w, const int64_t *ones, int64_t *got, MPI_Datatype gaps)
+{
+    for (int i = 0; i < SHORTS; i++) {
+        TL_MPI(MPI_Accumulate(ones, 1, MPI_INT64_T, 0, tl_disp(w, 0, 0), 1, MPI_INT64_T, MPI_SUM,
+                              w->win));
+    }
+    TL_MPI(MPI_Get_accumulate(ones, LONGS, MPI_INT64_T, got, LONGS, MPI_INT64_T, 0,
+                              tl_disp(w, 0, 0), LONGS, MPI_INT64_T, MPI_SUM, w->win));
+    TL_MPI(MPI_Accumulate(ones, LONGS, MPI_INT64_T, 0, tl_disp(w, 0, 0), LONGS, MPI_INT64_T,
+                          MPI_SUM, w->win));
+    TL_MPI(MPI_Accumulate(ones, LONGS / 2, MPI_INT64_T, 0, tl_disp(w, 0, 0), 1, gaps, MPI_SUM,
+                          w->win));
+    TL_MPI(MPI_Get_accumulate(ones, LONGS, MPI_INT64_T, got + LONGS, LONGS, MPI_INT64_T, 0,
+                              tl_disp(w, 0, 0), LONGS, MPI_INT64_T, MPI_SUM, w->win));
+}
+
+static void send_in_all(tl_window_t *w)
+{
+    int64_t *ones = tl_alloc(LONGS * sizeof(*ones));
+    int64_t *got = tl_alloc((size_t)WINDOWS * 2 * LONGS * sizeof(*got));
+    MPI_Datatype gaps;
+
+    for (int i = 0; i < LONGS; i++) {
+        ones[i] = 1;
+    }
+    TL_MPI(MPI_Type_vector(LONGS / 2, 1, 2, MPI_INT64_T, &gaps));
+    TL_MPI(MPI_Type_commit(&gaps));
+    for (int i = 0; i < WINDOWS; i++) {
+        send_all(&w[i], ones, got + (size_t)i * 2 * LONGS, gaps);
+    }
+    for (int i = 0; i < WINDOWS; i++) {
+        TL_MPI(MPI_Win_flush(0, w[i].win));
+    }
+    TL_MPI(MPI_Type_free(&gaps));
+    free(ones);
+    free(got);
+}
+
+static void check_sums(const tl_window_t *w)
+{
+    const int64_t *at = (const int64_t *)w->base;
+    const int others = w->size - 1;
+    int wrong = 0;
+
+    for (int i = 0; i < LONGS; i++) {
+        wrong += at[i] != others * (3 + (i % 2 == 0) + (i == 0 ? SHORTS : 0));
+    }
+    TL_CHECK(wrong == 0, "%d of %d sums are wrong", wrong, LONGS);
+}
+
+int main(int argc, char **argv)
+{
+    const unsigned long long most = (unsigned long long)MEMORY_MIB << 20;
+    tl_window_t w[WINDOWS];
+
+    setenv("OMPI_MCA_osc_nicstride_memory", "1", 1);
+    tl_init(&argc, &argv, MPI_THREAD_SINGLE);
+    tl_need_ranks(2, 64);
+    counter_t *bytes = counter_begin("osc_nicstride_deferred_bytes");
+    counter_t *deferred = counter_begin("osc_nicstride_deferred");
+    for (int i = 0; i < WINDOWS; i++) {
+        w[i] = tl_win_make(TL_CREATE, tl_rank() == 0 ? WINDOW_BYTES : 0, 1, MPI_COMM_WORLD,
+                           MPI_INFO_NULL);
+        TL_MPI(MPI_Win_lock_all(0, w[i].win));
+    }
+    TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
+    if (tl_rank() == 0) {
+        hold(&w[0]);
+        hold(&w[1]);
+    } else {
+        send_in_all(w);
+    }
+    TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
+    for (int i = 0; i < WINDOWS; i++) {
+        TL_MPI(MPI_Win_unlock_all(w[i].win));
+    }
+    TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
+    if (tl_rank() == 0 && bytes != NULL) {
+        TL_CHECK(counter_read(deferred) > 0, "nothing was put off");
+        TL_CHECK(counter_read(bytes) <= most, "%llu bytes were put off, with room for %llu",
+                 counter_read(bytes), most);
+        /* Where many share few processors not all of them get that far meanwhile. */
+        TL_CHECK(tl_size() > 4 || counter_read(bytes) >= most / 16, "only %llu bytes were put off",
+                 counter_read(bytes));
+    }
+    for (int i = 0; i < WINDOWS; i++) {
+        if (tl_rank() == 0) {
+            check_sums(&w[i]);
+        }
+        tl_win_free(&w[i]);
+    }
+    counter_end(bytes);
+    counter_end(deferred);
+    return tl_finish();
+}

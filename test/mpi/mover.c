@@ -1,0 +1,455 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/* timeout: 300 */
+/* ranks: 2-4 */
+/* threads: multiple */
+/**
+ * @file
+ * The mover without a component, among the processes of one node: puts and gets between all of
+ * them at once, of all shapes and sizes, through areas of all sizes; receivers that are away;
+ * threads; ends that are cancelled; tickets that are no tickets; owners that are dead.
+ *
+ * With the argument `speed` it prints how fast two processes are instead, and asserts nothing.
+ */
+#define _GNU_SOURCE
+#include "test/mpi/testlib.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "ompi/constants.h"
+
+#include "common/mover/transfer_internal.h"
+#include "common/wire/presence.h"
+#include "test/mpi/mover_traffic.h"
+
+enum { KIB = 1 << 10, MIB = 1 << 20, THREADS = 3, AT_ONCE = 6 };
+
+/** Progresses until that many transfers have come to their end here. */
+static void serve_until(long taken)
+{
+    const double end = MPI_Wtime() + MOVES_PATIENCE;
+
+    while (atomic_load(&moves.taken) < taken && MPI_Wtime() < end) {
+        onic_wire_progress();
+    }
+    TL_CHECK(atomic_load(&moves.taken) == taken, "%ld of %ld transfers came to their end",
+             atomic_load(&moves.taken), taken);
+}
+
+/* ---- everybody to everybody ------------------------------------------------------------------ */
+
+static uint64_t some_length(tl_rng_t *rng, uint64_t most)
+{
+    static const uint64_t edges[] = {1, 7, 8, 9, 4095, 4096, 4097, 32768, 65537};
+    const uint64_t pick = (uint64_t)tl_range(rng, 0, 9);
+
+    if (pick < 4) {
+        return edges[tl_range(rng, 0, 8)];
+    }
+    return pick == 9 ? most : 1 + (uint64_t)tl_range(rng, 0, (int64_t)(most >> 2 * pick));
+}
+
+static void choose(tl_rng_t *rng, move_t *m, uint64_t most)
+{
+    memset(m, 0, sizeof(*m));
+    m->kind = tl_range(rng, 0, 1) ? PUT : GET;
+    m->target = (tl_rank() + (int)tl_range(rng, 1, tl_size() - 1)) % tl_size();
+    m->mine = (shape_t)tl_range(rng, 0, m->kind == GET ? SHAPES - 1 : SHAPES - 2);
+    m->theirs = (shape_t)tl_range(rng, 0, m->kind == PUT ? SHAPES - 1 : SHAPES - 2);
+    m->len = some_length(rng, most);
+    m->seed = (uint64_t)tl_range(rng, 0, 1 << 20);
+    move_prepare(m);
+}
+
+/** `n` operations, up to AT_ONCE of them at a time. */
+static void run_moves(tl_rng_t *rng, int n, uint64_t most)
+{
+    move_t m[AT_ONCE];
+    enum { IDLE, CHOSEN, STARTED } state[AT_ONCE] = {IDLE};
+    const double end = MPI_Wtime() + MOVES_PATIENCE;
+    int begun = 0, done = 0;
+
+    while (done < n && MPI_Wtime() < end) {
+        for (int i = 0; i < AT_ONCE; i++) {
+            if (state[i] == IDLE && begun < n) {
+                choose(rng, &m[i], begun % 16 == 0 ? most : most / 8 + 1);
+                begun++;
+                state[i] = CHOSEN;
+            }
+            if (state[i] == CHOSEN && move_start(&m[i])) {
+                state[i] = STARTED;
+            } else if (state[i] == STARTED && move_is_done(&m[i])) {
+                TL_CHECK(m[i].status == OMPI_SUCCESS, "an operation failed: %d", m[i].status);
+                move_finish(&m[i]);
+                done++;
+                state[i] = IDLE;
+            }
+        }
+        onic_wire_progress();
+    }
+    if (!TL_CHECK(done == n, "%d of %d operations are done", done, n)) {
+        tl_die("operations hang");
+    }
+}
+
+/** Operations of all ranks, so that a rank knows when it is not needed any more. */
+static void test_all_pairs(size_t area, size_t slot, int n, uint64_t most)
+{
+    tl_rng_t rng = tl_rng(tl_seed() + area, (uint64_t)tl_rank());
+
+    moves_open(area, slot);
+    TL_CHECK(onic_mover_area() <= (area > 4 * KIB ? area : 4 * KIB) || area == 0,
+             "an area of %zu bytes", onic_mover_area());
+    run_moves(&rng, n * tl_factor(), most);
+    moves_meet();
+    TL_CHECK(atomic_load(&moves.wrong) == 0, "%ld transfers were wrong at their target",
+             atomic_load(&moves.wrong));
+    moves_close();
+}
+
+/* ---- threads --------------------------------------------------------------------------------- */
+
+static void *thread_main(void *arg)
+{
+    tl_rng_t rng = tl_rng(tl_seed(), 100 + (uint64_t)(uintptr_t)arg + 10 * (uint64_t)tl_rank());
+
+    run_moves(&rng, 30 * tl_factor(), 300 * KIB);
+    return NULL;
+}
+
+static void test_threads(void)
+{
+    pthread_t thread[THREADS];
+
+    moves_open(64 * KIB, 4 * KIB);
+    for (uintptr_t i = 0; i < THREADS; i++) {
+        TL_CHECK(pthread_create(&thread[i], NULL, thread_main, (void *)i) == 0, "no thread");
+    }
+    for (int i = 0; i < THREADS; i++) {
+        TL_CHECK(pthread_join(thread[i], NULL) == 0, "no end of a thread");
+    }
+    moves_meet();
+    TL_CHECK(atomic_load(&moves.wrong) == 0, "%ld transfers were wrong at their target",
+             atomic_load(&moves.wrong));
+    moves_close();
+}
+
+/* ---- receivers that are away ----------------------------------------------------------------- */
+
+static void wait_knocking(move_t *m)
+{
+    const double end = MPI_Wtime() + MOVES_PATIENCE;
+    double knock = 0;
+
+    while (!move_is_done(m) && MPI_Wtime() < end) {
+        onic_wire_progress();
+        if (MPI_Wtime() > knock) {
+            onic_wire_lock();
+            const bool can = onic_peer_can_wake(moves.peers[m->target]);
+            onic_wire_unlock();
+            if (can) {
+                onic_peer_wake(moves.peers[m->target]);
+            }
+            knock = MPI_Wtime() + 0.001;
+        }
+    }
+    TL_CHECK(move_is_done(m) && m->status == OMPI_SUCCESS, "an operation with one who is away");
+}
+
+/** Everybody but rank 0 is away from MPI; their helper threads receive and answer. */
+static void test_away(bool wanted)
+{
+    atomic_store(&moves.taken, 0);
+    atomic_store(&moves.foreign, 0);
+    moves_open(16 * KIB, 4 * KIB);
+    onic_wire_want_server(wanted);
+    TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
+    if (tl_rank() == 0) {
+        usleep(10000);
+        for (int i = 0; i < 4 * (tl_size() - 1); i++) {
+            move_t m = {.kind = i % 2 ? PUT : GET,
+                        .target = 1 + i / 4,
+                        .mine = BLOCKS_8,
+                        .theirs = NESTED,
+                        .len = 300 * KIB + (uint64_t)i,
+                        .seed = (uint64_t)i};
+            move_prepare(&m);
+            TL_CHECK(move_start(&m), "no slot");
+            wait_knocking(&m);
+            move_finish(&m);
+        }
+    } else {
+        /* Not in MPI until all four are done. */
+        for (int i = 0; i < 6000 && atomic_load(&moves.taken) < 4; i++) {
+            usleep(10000);
+        }
+        TL_CHECK(atomic_load(&moves.taken) == 4 && atomic_load(&moves.foreign) == 4,
+                 "%ld of 4 are done, %ld by the helper thread", atomic_load(&moves.taken),
+                 atomic_load(&moves.foreign));
+        TL_CHECK(atomic_load(&moves.wrong) == 0, "wrong data");
+    }
+    TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
+    onic_wire_want_server(false);
+    moves_close();
+}
+
+/* ---- ends that do not come to their end ------------------------------------------------------ */
+
+static void cancel(void *arg)
+{
+    bool all = false;
+
+    while (!all) {
+        onic_wire_lock();
+        all = onic_mover_cancel_locked(arg);
+        onic_wire_unlock();
+    }
+}
+
+/** Rank 0 gives up: rank 1 is told. The other way round: rank 0 does not notice. */
+static void test_cancel(bool sender)
+{
+    move_t m = {.kind = sender ? PUT : GET, .target = 1, .mine = NESTED, .len = MIB, .seed = 3};
+    int status = -1;
+
+    /* Before others can send to me. */
+    atomic_store(&moves.taken, 0);
+    atomic_store(&moves.failed_targets, 0);
+    moves_open(8 * KIB, 4 * KIB);
+    if (tl_rank() == 0) {
+        move_prepare(&m);
+        TL_CHECK(move_start(&m), "no slot");
+        TL_CHECK(!move_is_done(&m), "it is done although there was no room");
+        cancel(&m);
+        status = m.status;
+        TL_CHECK(status != OMPI_SUCCESS, "an end that was cancelled has succeeded");
+        memory_free(&m.memory);
+        TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
+        /* The target's answer comes still. */
+        const double end = MPI_Wtime() + MOVES_PATIENCE;
+        while (!move_is_done(&m) && MPI_Wtime() < end) {
+            onic_wire_progress();
+        }
+        TL_CHECK(move_is_done(&m), "the other side says nothing");
+    } else {
+        /* Handles nothing before it is cancelled; the library of messages may be progressed. */
+        onic_wire_lock();
+        usleep(20000);
+        onic_wire_unlock();
+        if (tl_rank() == 1) {
+            serve_until(1);
+            TL_CHECK(atomic_load(&moves.failed_targets) == (sender ? 1 : 0),
+                     "%ld errors at the target", atomic_load(&moves.failed_targets));
+        }
+        TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
+    }
+    atomic_store(&moves.wrong, 0);
+    moves_close();
+}
+
+static void withdrawn(void *arg, int status)
+{
+    (void)arg;
+    TL_CHECK(false, "a transfer that was withdrawn has ended: %d", status);
+}
+
+static void test_withdraw(void)
+{
+    memory_t memory = memory_make(IRREGULAR, 100 * KIB, 1);
+    const int other = (tl_rank() + 1) % tl_size();
+    onic_ticket_t ticket;
+
+    moves_open(16 * KIB, 4 * KIB);
+    for (int i = 0; i < 100; i++) {
+        onic_mover_end_t end = memory_end(&memory, IRREGULAR, i % 2, withdrawn, NULL);
+        onic_wire_lock();
+        onic_transfer_t *t = i % 2 ? onic_mover_expect_locked(moves.peers[other], &end, &ticket)
+                                   : onic_mover_send_locked(moves.peers[other], &end, &ticket);
+        if (t != NULL) {
+            onic_mover_withdraw_locked(t);
+        }
+        onic_wire_unlock();
+        /* The one to my area has nobody who competes with it for long. */
+        onic_layout_fini(&end.layout);
+    }
+    memory_free(&memory);
+    moves_close();
+}
+
+static int refused(onic_peer_t *from, uint64_t slots, uint64_t len)
+{
+    const onic_ticket_t ticket = {.slots = slots, .len = len};
+
+    onic_wire_lock();
+    const int rc = onic_mover_receive_locked(from, &ticket, NULL);
+    onic_wire_unlock();
+    return rc;
+}
+
+/** What peers may send. */
+static void test_tickets(void)
+{
+    const int other = (tl_rank() + 1) % tl_size();
+    onic_peer_t *peer = moves.peers[other];
+    onic_pool_wait_t wait = {0};
+
+    moves_open(16 * KIB, 4 * KIB);
+    const onic_pool_t *pool = &onic_mover.area.pool;
+    const uint64_t slots = onic_pool_take(pool, 4711, 2, &wait);
+    TL_CHECK(refused(peer, 0, 1) != OMPI_SUCCESS, "no slots");
+    TL_CHECK(refused(peer, slots, 1) != OMPI_SUCCESS, "slots of others");
+    TL_CHECK(refused(peer, ~slots & onic_pool_all(pool), 1) != OMPI_SUCCESS, "slots of nobody");
+    TL_CHECK(refused(peer, UINT64_MAX, 1) != OMPI_SUCCESS, "slots that there are not");
+    onic_wire_lock();
+    const uint64_t owner = onic_mover_peer(peer)->area.owner;
+    onic_wire_unlock();
+    onic_pool_give(pool, 4711, slots);
+    const uint64_t theirs = onic_pool_take(pool, owner, 1, &wait);
+    TL_CHECK(refused(peer, theirs, 0) != OMPI_SUCCESS, "no bytes");
+    TL_CHECK(refused(peer, theirs, 100) == OMPI_SUCCESS, "a good one");
+    TL_CHECK(refused(peer, theirs, 100) != OMPI_SUCCESS, "the same again");
+    /* Garbage in its word ends it, and the slot stays where its owner may still write to it. */
+    atomic_store(&pool->slot[__builtin_ctzll(theirs)].word, UINT64_C(77) << 32 | 1);
+    while (!onic_mover_idle()) {
+        onic_wire_progress();
+    }
+    TL_CHECK(onic_pool_has(pool, owner, theirs), "a slot that may be written to was given back");
+    onic_pool_give(pool, owner, theirs);
+    moves_close();
+}
+
+/* ---- the dead -------------------------------------------------------------------------------- */
+
+/** A process takes slots of my area, one of them without getting to owning it, and dies. */
+static onic_life_t taken_by_dead(void)
+{
+    const onic_pool_t *pool = &onic_mover.area.pool;
+    onic_life_t life = {0};
+    int ends[2];
+
+    if (pipe(ends) != 0) {
+        tl_die("no pipe");
+    }
+    const pid_t child = fork();
+    if (child == 0) {
+        onic_pool_wait_t wait = {0};
+        life = onic_life_mine();
+        (void)onic_pool_take(pool, onic_owner_of(&life), 2, &wait);
+        const uint64_t free = moves_free_slots();
+        atomic_fetch_and(&pool->words->free, ~(free & -free));
+        _exit(write(ends[1], &life, sizeof(life)) == sizeof(life) ? 0 : 1);
+    }
+    close(ends[1]);
+    TL_CHECK(child > 0 && read(ends[0], &life, sizeof(life)) == sizeof(life), "no child");
+    close(ends[0]);
+    TL_CHECK(waitpid(child, NULL, 0) == child, "no end of the child");
+    return life;
+}
+
+/** moves_close finds all slots free again, without any message from the dead. */
+static void test_dead_owner(void)
+{
+    moves_open(16 * KIB, 4 * KIB);
+    (void)taken_by_dead();
+    TL_CHECK(__builtin_popcountll(moves_free_slots()) == 1, "free slots: %llx",
+             (unsigned long long)moves_free_slots());
+    moves_close();
+}
+
+/** A transfer whose other side is dead ends with an error, and one from a dead sender gives its
+ *  slots back. */
+static void test_dead_peer(bool sender)
+{
+    move_t m = {.kind = sender ? PUT : GET,
+                .target = (tl_rank() + 1) % tl_size(),
+                .mine = BLOCKS_64,
+                .len = MIB};
+    const double end = MPI_Wtime() + MOVES_PATIENCE;
+
+    moves_open(64 * KIB, 4 * KIB);
+    const onic_life_t dead = taken_by_dead();
+    move_prepare(&m);
+    onic_mover_end_t e = memory_end(&m.memory, m.mine, !sender, move_ended, &m);
+    onic_ticket_t ticket;
+    atomic_store(&m.waits, 1);
+    onic_wire_lock();
+    onic_peer_t *peer = moves.peers[m.target];
+    onic_transfer_t *t = sender ? onic_mover_send_locked(peer, &e, &ticket)
+                                : onic_mover_expect_locked(peer, &e, &ticket);
+    if (t != NULL) {
+        t->other = dead;
+    }
+    onic_wire_unlock();
+    TL_CHECK(t != NULL, "no slot");
+    if (sender) {
+        onic_mover_run(t);
+    }
+    while (!move_is_done(&m) && MPI_Wtime() < end) {
+        onic_wire_progress();
+    }
+    TL_CHECK(move_is_done(&m) && m.status != OMPI_SUCCESS, "the dead have not been noticed");
+    memory_free(&m.memory);
+    if (sender) {
+        /* Its receiver, which is not the dead process, has never heard of the lease. */
+        onic_wire_lock();
+        onic_pool_give(&onic_mover_peer(peer)->area.pool, onic_mover.me, ticket.slots);
+        onic_wire_unlock();
+    }
+    moves_close();
+}
+
+/* ---- main ------------------------------------------------------------------------------------ */
+
+static void run_tests(void)
+{
+    const uint64_t most = tl_slow() ? MIB : 8 * MIB;
+
+    moves.checks = true;
+    test_all_pairs(0, 0, 40, most);
+    test_all_pairs(1, 0, 20, MIB);
+    test_all_pairs(24 * KIB, 8 * KIB, 30, 2 * MIB);
+    test_all_pairs(MIB, 16 * KIB, 30, most);
+    test_threads();
+    test_away(false);
+    test_away(true);
+    test_cancel(true);
+    test_cancel(false);
+    test_withdraw();
+    test_tickets();
+    test_dead_owner();
+    test_dead_peer(true);
+    test_dead_peer(false);
+}
+
+int main(int argc, char **argv)
+{
+    const onic_wire_config_t config = {.server_thread = true, .server_idle_usec = 200};
+    onic_peer_t *peers[64];
+
+    tl_init(&argc, &argv, MPI_THREAD_MULTIPLE);
+    tl_need_ranks(2, 64);
+    if (!tl_one_host()) {
+        tl_skip("all ranks must be on one node");
+    }
+    moves.peers = peers;
+    moves.mpi_thread = pthread_self();
+    TL_CHECK(onic_wire_open(&config) == 0, "the wire cannot be opened");
+    TL_CHECK(onic_wire_set_am_fn(ONIC_AM_COLL, move_handle) == 0, "no handler");
+    TL_CHECK(onic_wire_get_peers(MPI_COMM_WORLD, peers) == 0, "no peers");
+    if (argc > 1 && tl_asked_for("speed", argc, argv)) {
+        moves_measure(argc > 2 ? strtoull(argv[2], NULL, 0) : 0,
+                      argc > 3 ? strtoull(argv[3], NULL, 0) : 0);
+    } else {
+        run_tests();
+    }
+    onic_wire_put_peers(peers, tl_size());
+    onic_wire_flush();
+    TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
+    onic_wire_close();
+    return tl_finish();
+}

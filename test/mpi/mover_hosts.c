@@ -1,0 +1,439 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/* timeout: 300 */
+/* ranks: 2-4 */
+/**
+ * @file
+ * The mover between hosts: puts and gets of all shapes and sizes between all ranks at once, by puts
+ * into granted slots, through areas of all sizes; receivers that are away; ends that are cancelled
+ * and tickets that are withdrawn. All ranks are reached that way here, those of one node, too, and
+ * without an adapter UCX puts by messages.
+ *
+ * With the argument `speed` it prints how fast two processes are instead, and asserts nothing.
+ */
+#define _GNU_SOURCE
+#include "test/mpi/testlib.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ompi/constants.h"
+
+#include "common/mover/carrier_rma.h"
+#include "test/mpi/mover_traffic.h"
+
+enum { KIB = 1 << 10, MIB = 1 << 20, AT_ONCE = 6 };
+
+static bool reached(int rank)
+{
+    onic_wire_lock();
+    const bool yes = onic_mover_reaches_locked(moves.peers[rank]);
+    onic_wire_unlock();
+    return yes;
+}
+
+/** The first question makes a peer known. */
+static void open_mover(size_t area, size_t slot)
+{
+    const onic_mover_config_t config = {.area = area, .slot = slot, .rma = ONIC_MOVER_RMA_ALWAYS};
+    const double end = MPI_Wtime() + MOVES_PATIENCE;
+    bool all = false;
+    int done = 0;
+    MPI_Request request;
+
+    TL_CHECK(onic_mover_open(&config) == OMPI_SUCCESS, "the mover cannot be opened");
+    TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
+    while (!all && MPI_Wtime() < end) {
+        all = true;
+        for (int i = 0; i < tl_size(); i++) {
+            all = (i == tl_rank() || reached(i)) && all;
+        }
+        onic_wire_progress();
+    }
+    if (!TL_CHECK(all, "not all are reached") || !TL_CHECK(!reached(tl_rank()), "reached itself")) {
+        tl_die("peers");
+    }
+    TL_MPI(MPI_Ibarrier(MPI_COMM_WORLD, &request));
+    while (!done) {
+        TL_MPI(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
+        onic_wire_progress();
+    }
+    for (const onic_rma_peer_t *p = onic_rma_state.peers; p != NULL && p->next == NULL; p = NULL) {
+        printf("rank %d: puts of its peers are seen in the order%s\n", tl_rank(),
+               p->in_order && onic_puts_in_order() ? "" : " of announcements only");
+    }
+}
+
+static uint64_t free_slots(void)
+{
+    return atomic_load(&onic_mover.area.pool.words->free);
+}
+
+static bool is_clean(void)
+{
+    const uint64_t all = onic_pool_all(&onic_mover.area.pool);
+    bool records = false;
+
+    onic_wire_lock();
+    for (int i = 0; i < 256; i++) {
+        records = records || onic_rma_state.bucket[i] != NULL;
+    }
+    const bool clean = !records && onic_mover_idle() && free_slots() == all &&
+                       atomic_load(&onic_rma_state.bounce_free) == all &&
+                       onic_rma_state.grants.active == 0 && onic_rma_state.grants.waiting == 0;
+    onic_wire_unlock();
+    return clean;
+}
+
+/** Progresses until all ranks are here. */
+static void meet(void)
+{
+    MPI_Request request;
+    int all = 0;
+
+    TL_MPI(MPI_Ibarrier(MPI_COMM_WORLD, &request));
+    while (!all) {
+        TL_MPI(MPI_Test(&request, &all, MPI_STATUS_IGNORE));
+        onic_wire_progress();
+    }
+}
+
+/** Nothing is left when nothing is under way any more. */
+static void close_mover(void)
+{
+    const double end = MPI_Wtime() + MOVES_PATIENCE;
+
+    meet();
+    while (!is_clean() && MPI_Wtime() < end) {
+        onic_wire_progress();
+    }
+    TL_CHECK(is_clean(), "left: slots %llx of mine, %llx to pack into, %u active, %u waiting",
+             (unsigned long long)free_slots(),
+             (unsigned long long)atomic_load(&onic_rma_state.bounce_free),
+             onic_rma_state.grants.active, onic_rma_state.grants.waiting);
+    meet();
+    onic_mover_close();
+    TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
+}
+
+/* ---- everybody to everybody ------------------------------------------------------------------ */
+
+static uint64_t some_length(tl_rng_t *rng, uint64_t most)
+{
+    static const uint64_t edges[] = {1, 7, 8, 4087, 4088, 4089, 28616, 28617, 65537};
+    const uint64_t pick = (uint64_t)tl_range(rng, 0, 9);
+
+    if (pick < 4) {
+        return edges[tl_range(rng, 0, 8)];
+    }
+    return pick == 9 ? most : 1 + (uint64_t)tl_range(rng, 0, (int64_t)(most >> 2 * pick));
+}
+
+static void choose(tl_rng_t *rng, move_t *m, uint64_t most)
+{
+    memset(m, 0, sizeof(*m));
+    m->kind = tl_range(rng, 0, 1) ? PUT : GET;
+    m->target = (tl_rank() + (int)tl_range(rng, 1, tl_size() - 1)) % tl_size();
+    m->mine = (shape_t)tl_range(rng, 0, m->kind == GET ? SHAPES - 1 : SHAPES - 2);
+    m->theirs = (shape_t)tl_range(rng, 0, m->kind == PUT ? SHAPES - 1 : SHAPES - 2);
+    m->len = some_length(rng, most);
+    m->seed = (uint64_t)tl_range(rng, 0, 1 << 20);
+    move_prepare(m);
+}
+
+/** `n` operations, up to AT_ONCE of them at a time. */
+static void run_moves(tl_rng_t *rng, int n, uint64_t most)
+{
+    move_t m[AT_ONCE];
+    enum { IDLE, CHOSEN, STARTED } state[AT_ONCE] = {IDLE};
+    const double end = MPI_Wtime() + MOVES_PATIENCE;
+    int begun = 0, done = 0;
+
+    while (done < n && MPI_Wtime() < end) {
+        for (int i = 0; i < AT_ONCE; i++) {
+            if (state[i] == IDLE && begun < n) {
+                choose(rng, &m[i], begun % 16 == 0 ? most : most / 8 + 1);
+                begun++;
+                state[i] = CHOSEN;
+            }
+            if (state[i] == CHOSEN && move_start(&m[i])) {
+                state[i] = STARTED;
+            } else if (state[i] == STARTED && move_is_done(&m[i]) && m[i].refused) {
+                state[i] = CHOSEN;
+            } else if (state[i] == STARTED && move_is_done(&m[i])) {
+                TL_CHECK(m[i].status == OMPI_SUCCESS, "an operation failed: %d", m[i].status);
+                move_finish(&m[i]);
+                done++;
+                state[i] = IDLE;
+            }
+        }
+        onic_wire_progress();
+    }
+    if (!TL_CHECK(done == n, "%d of %d operations are done", done, n)) {
+        tl_die("operations hang");
+    }
+}
+
+static void test_all_pairs(size_t area, size_t slot, int n, uint64_t most)
+{
+    tl_rng_t rng = tl_rng(tl_seed() + area, (uint64_t)tl_rank());
+
+    open_mover(area, slot);
+    run_moves(&rng, n * tl_factor(), most);
+    meet();
+    TL_CHECK(atomic_load(&moves.wrong) == 0, "%ld transfers were wrong at their target",
+             atomic_load(&moves.wrong));
+    close_mover();
+}
+
+/* ---- receivers that are away ----------------------------------------------------------------- */
+
+/** Everybody but rank 0 is away from MPI; their helper threads receive and answer. */
+static void test_away(void)
+{
+    open_mover(64 * KIB, 8 * KIB);
+    onic_wire_want_server(true);
+    atomic_store(&moves.taken, 0);
+    atomic_store(&moves.foreign, 0);
+    meet();
+    if (tl_rank() == 0) {
+        usleep(10000);
+        for (int i = 0; i < 4 * (tl_size() - 1); i++) {
+            move_t m = {.kind = i % 2 ? PUT : GET,
+                        .target = 1 + i / 4,
+                        .mine = BLOCKS_8,
+                        .theirs = NESTED,
+                        .len = 100 * KIB + (uint64_t)i,
+                        .seed = (uint64_t)i};
+            const double end = MPI_Wtime() + MOVES_PATIENCE;
+
+            move_prepare(&m);
+            TL_CHECK(move_start(&m), "no slot");
+            while (!move_is_done(&m) && MPI_Wtime() < end) {
+                onic_wire_progress();
+            }
+            TL_CHECK(move_is_done(&m) && m.status == OMPI_SUCCESS, "one who is away: %d", i);
+            move_finish(&m);
+        }
+    } else {
+        for (int i = 0; i < 6000 && atomic_load(&moves.taken) < 4; i++) {
+            usleep(10000);
+        }
+        TL_CHECK(atomic_load(&moves.taken) == 4 && atomic_load(&moves.foreign) == 4,
+                 "%ld of 4 are done, %ld by the helper thread", atomic_load(&moves.taken),
+                 atomic_load(&moves.foreign));
+        TL_CHECK(atomic_load(&moves.wrong) == 0, "wrong data");
+    }
+    meet();
+    onic_wire_want_server(false);
+    close_mover();
+}
+
+/* ---- ends that do not come to their end ------------------------------------------------------ */
+
+/** Rank 0 gives up before or while the grant is under way: rank 1 is told, and has all back. */
+static void test_cancel(int progresses)
+{
+    move_t m = {.kind = PUT, .target = 1, .mine = NESTED, .len = 300 * KIB, .seed = 3};
+
+    open_mover(16 * KIB, 8 * KIB);
+    atomic_store(&moves.taken, 0);
+    atomic_store(&moves.failed_targets, 0);
+    if (tl_rank() == 0) {
+        bool all = false;
+
+        move_prepare(&m);
+        TL_CHECK(move_start(&m), "no slot");
+        for (int i = 0; i < progresses; i++) {
+            onic_wire_progress();
+        }
+        while (!all) {
+            onic_wire_lock();
+            all = onic_mover_cancel_locked(&m);
+            onic_wire_unlock();
+        }
+        memory_free(&m.memory);
+        while (!move_is_done(&m)) {
+            onic_wire_progress();
+        }
+    } else if (tl_rank() == 1) {
+        const double end = MPI_Wtime() + MOVES_PATIENCE;
+
+        while (atomic_load(&moves.taken) < 1 && MPI_Wtime() < end) {
+            onic_wire_progress();
+        }
+        TL_CHECK(atomic_load(&moves.taken) == 1, "the receiver has come to no end");
+    }
+    meet();
+    atomic_store(&moves.wrong, 0);
+    close_mover();
+}
+
+static void never(void *arg, int status)
+{
+    (void)arg;
+    TL_CHECK(false, "a transfer that was withdrawn has ended: %d", status);
+}
+
+static void test_withdraw(void)
+{
+    memory_t memory = memory_make(IRREGULAR, 100 * KIB, 1);
+    const int other = (tl_rank() + 1) % tl_size();
+    onic_ticket_t ticket;
+    int had = 0;
+
+    open_mover(16 * KIB, 4 * KIB);
+    for (int i = 0; i < 100; i++) {
+        onic_mover_end_t end = memory_end(&memory, IRREGULAR, i % 2, never, NULL);
+        onic_wire_lock();
+        onic_transfer_t *t = i % 2 ? onic_mover_expect_locked(moves.peers[other], &end, &ticket)
+                                   : onic_mover_send_locked(moves.peers[other], &end, &ticket);
+        onic_wire_unlock();
+        if (t != NULL && i % 4 == 0) {
+            onic_mover_run(t);
+        }
+        onic_wire_lock();
+        if (t != NULL) {
+            onic_mover_withdraw_locked(t);
+            had++;
+        }
+        onic_wire_unlock();
+        onic_wire_progress();
+        if (t == NULL) {
+            onic_layout_fini(&end.layout);
+        }
+    }
+    TL_CHECK(had >= 50, "only %d of 100 could be had", had);
+    memory_free(&memory);
+    close_mover();
+}
+
+/* ---- what peers may send --------------------------------------------------------------------- */
+
+static void test_tickets(void)
+{
+    const int other = (tl_rank() + 1) % tl_size();
+    memory_t memory = memory_make(CONTIG, 1000, 1);
+    static const onic_ticket_t wrong[] = {{.slots = 1, .len = 1000, .name = 1},
+                                          {.slots = 0, .len = 0, .name = 1},
+                                          {.slots = 0, .len = 999, .name = 1},
+                                          {.slots = 0, .len = 1000, .name = 0}};
+    static const onic_ticket_t wrong_get[] = {{.slots = 0, .len = 1000, .name = 1},
+                                              {.slots = 16, .len = 1000, .name = 1},
+                                              {.slots = 1, .len = 1001, .name = 1}};
+
+    open_mover(16 * KIB, 4 * KIB);
+    onic_wire_lock();
+    for (int i = 0; i < 4; i++) {
+        onic_mover_end_t end = memory_end(&memory, CONTIG, true, never, NULL);
+        TL_CHECK(onic_mover_receive_locked(moves.peers[other], &wrong[i], &end) != OMPI_SUCCESS,
+                 "ticket %d of a put was taken", i);
+    }
+    for (int i = 0; i < 3; i++) {
+        onic_mover_end_t end = memory_end(&memory, CONTIG, false, never, NULL);
+        TL_CHECK(onic_mover_answer_locked(moves.peers[other], &wrong_get[i], &end) != OMPI_SUCCESS,
+                 "ticket %d of a get was taken", i);
+    }
+    /* Messages about what there is not, or with what cannot be. */
+    for (uint32_t i = 0; i < 2000; i++) {
+        const onic_rma_message_t m = {.type = (uint8_t)(ONIC_RMA_GRANT + i % 6),
+                                      .flags = (uint8_t)(i * 7),
+                                      .slot = (uint16_t)(i * 31),
+                                      .size = i * 1001,
+                                      .to = i % 50,
+                                      .value = (uint64_t)i * 0x9e3779b97f4a7c15U};
+        TL_CHECK(onic_peer_send(moves.peers[other], ONIC_AM_MOVER, &m,
+                                i % 3 ? sizeof(m) : sizeof(m) - 1, NULL, 0, NULL, NULL) >= 0,
+                 "garbage cannot be sent");
+    }
+    onic_wire_unlock();
+    memory_free(&memory);
+    close_mover();
+}
+
+/* ---- speed ----------------------------------------------------------------------------------- */
+
+static void print_speed(shape_t shape, const char *name, uint64_t len)
+{
+    double best = 1e9;
+
+    for (int round = 0; round < 7 && tl_rank() == 0; round++) {
+        move_t m = {.kind = PUT, .target = 1, .mine = shape, .theirs = shape, .len = len};
+        move_prepare(&m);
+        const double begun = MPI_Wtime();
+        for (int i = 0; i < 8; i++) {
+            while (!move_start(&m)) {
+                onic_wire_progress();
+            }
+            while (!move_is_done(&m)) {
+                onic_wire_progress();
+            }
+        }
+        const double s = (MPI_Wtime() - begun) / 8;
+        best = s < best ? s : best;
+        move_finish(&m);
+    }
+    meet();
+    if (tl_rank() == 0) {
+        printf("%-8s %8llu bytes: %8.1f us, %8.1f MB/s\n", name, (unsigned long long)len,
+               best * 1e6, (double)len / best / 1e6);
+    }
+}
+
+static void speed(void)
+{
+    moves.checks = false;
+    open_mover(0, 0);
+    for (uint64_t len = 16 * KIB; len <= 4 * MIB; len *= 4) {
+        print_speed(CONTIG, "contig", len);
+        print_speed(BLOCKS_8, "8 B", len);
+        print_speed(BLOCKS_1024, "1 KiB", len);
+    }
+    close_mover();
+    moves_free_targets();
+}
+
+int main(int argc, char **argv)
+{
+    const onic_wire_config_t config = {
+        .server_thread = true, .server_idle_usec = 1000, .tcp_seg_size = 65536};
+
+    onic_mover_announce(ONIC_MOVER_RMA_ALWAYS);
+    tl_init(&argc, &argv, MPI_THREAD_SINGLE);
+    if (getenv("ONIC_TEST_LONG") == NULL) {
+        tl_skip("slots of other hosts are tried where ONIC_TEST_LONG is set");
+    }
+    if (onic_wire_open(&config) != OMPI_SUCCESS) {
+        tl_die("the wire cannot be opened");
+    }
+    moves.peers = tl_alloc((size_t)tl_size() * sizeof(onic_peer_t *));
+    moves.mpi_thread = pthread_self();
+    moves.checks = true;
+    TL_CHECK(onic_wire_get_peers(MPI_COMM_WORLD, moves.peers) == 0, "no peers");
+    TL_CHECK(onic_wire_set_am_fn(ONIC_AM_COLL, move_handle) == 0, "no handler");
+    if (argc > 1 && strcmp(argv[1], "speed") == 0) {
+        speed();
+    } else {
+        test_all_pairs(4 * KIB, 4 * KIB, 40, 100 * KIB);
+        test_all_pairs(12 * KIB, 4 * KIB, 60, 200 * KIB);
+        test_all_pairs(256 * KIB, 32 * KIB, 60, MIB);
+        test_all_pairs(0, 0, 40, 2 * MIB);
+        test_away();
+        test_cancel(0);
+        test_cancel(3);
+        test_cancel(1000);
+        test_withdraw();
+        test_tickets();
+    }
+    TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
+    onic_wire_put_peers(moves.peers, tl_size());
+    onic_wire_flush();
+    TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
+    onic_wire_close();
+    free(moves.peers);
+    return tl_finish();
+}

@@ -1,0 +1,216 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/* timeout: 120 */
+/* ranks: 3 */
+/* mpirun: --mca orte_allowed_exit_without_sync 1 */
+/* leaks: expected */
+/**
+ * @file
+ * The mover between hosts: a rank is killed in the middle of its puts and gets. Whoever it had to
+ * do with has all slots back a little later, and goes on with the others.
+ *
+ * Over TCP, on one host too, so that UCX knows of the death; each rank is the child of the process
+ * that the launcher knows.
+ */
+#define _GNU_SOURCE
+#include "test/mpi/meet.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ompi/constants.h"
+
+#include "common/mover/carrier_rma.h"
+#include "test/mpi/mover_traffic.h"
+
+enum { KIB = 1 << 10, MIB = 1 << 20, VICTIM = 1, MOVES = 6 };
+
+static uint64_t free_slots(void)
+{
+    return atomic_load(&onic_mover.area.pool.words->free);
+}
+
+static bool reached(int rank)
+{
+    onic_wire_lock();
+    const bool yes = onic_mover_reaches_locked(moves.peers[rank]);
+    onic_wire_unlock();
+    return yes;
+}
+
+static void progress(double seconds)
+{
+    const double end = MPI_Wtime() + seconds;
+
+    while (MPI_Wtime() < end) {
+        onic_wire_progress();
+    }
+}
+
+static void open_mover(void)
+{
+    const onic_mover_config_t config = {
+        .area = 64 * KIB, .slot = 8 * KIB, .rma = ONIC_MOVER_RMA_ALWAYS};
+    const double end = MPI_Wtime() + MOVES_PATIENCE;
+    bool all = false;
+
+    TL_CHECK(onic_mover_open(&config) == OMPI_SUCCESS, "the mover cannot be opened");
+    TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
+    while (!all && MPI_Wtime() < end) {
+        all = true;
+        for (int i = 0; i < tl_size(); i++) {
+            all = (i == tl_rank() || reached(i)) && all;
+        }
+        onic_wire_progress();
+    }
+    TL_CHECK(all, "not all are reached");
+    progress(0.2);
+}
+
+/** Puts to and gets from both of the others, until it dies in the middle. */
+static void die(void)
+{
+    static move_t m[MOVES];
+
+    for (int i = 0; i < MOVES; i++) {
+        m[i] = (move_t){.kind = i % 3 == 2 ? GET : PUT,
+                        .target = i % 2 * 2,
+                        .mine = BLOCKS_64,
+                        .theirs = NESTED,
+                        .len = 16 * MIB,
+                        .seed = (uint64_t)i};
+        move_prepare(&m[i]);
+        (void)move_start(&m[i]);
+    }
+    progress(0.01);
+    for (int i = 0; i < MOVES; i++) {
+        if (m[i].transfer != NULL && move_is_done(&m[i])) {
+            _exit(3); /* too fast for this test */
+        }
+    }
+    /* What is on its way arrives: UCX's own puts by messages end the process that is to answer one
+     * of a connection that is lost. Slots are held, and more is to come. */
+    usleep(300000);
+    raise(SIGKILL);
+}
+
+static bool is_clean(void)
+{
+    const uint64_t all = onic_pool_all(&onic_mover.area.pool);
+
+    return onic_mover_idle() && free_slots() == all &&
+           atomic_load(&onic_rma_state.bounce_free) == all && onic_rma_state.grants.active == 0 &&
+           onic_rma_state.grants.waiting == 0;
+}
+
+/** With the other one who lives. */
+static void go_on(int rounds)
+{
+    for (int i = 0; i < rounds; i++) {
+        move_t m = {.kind = i % 2 ? PUT : GET,
+                    .target = 2 - tl_rank(),
+                    .mine = BLOCKS_8,
+                    .theirs = BLOCKS_1024,
+                    .len = 200 * KIB + (uint64_t)i,
+                    .seed = (uint64_t)i};
+        const double end = MPI_Wtime() + MOVES_PATIENCE;
+        bool done = false;
+
+        move_prepare(&m);
+        while (!done && MPI_Wtime() < end) {
+            if (move_start(&m)) {
+                while (!move_is_done(&m) && MPI_Wtime() < end) {
+                    onic_wire_progress();
+                }
+                done = move_is_done(&m) && !m.refused;
+            }
+            onic_wire_progress();
+        }
+        if (!TL_CHECK(done && m.status == OMPI_SUCCESS, "operation %d of those who live", i)) {
+            tl_die("operations hang");
+        }
+        move_finish(&m);
+    }
+}
+
+static void meet(MPI_Comm living)
+{
+    MPI_Request request;
+    int all = 0;
+
+    TL_MPI(MPI_Ibarrier(living, &request));
+    while (!all) {
+        TL_MPI(MPI_Test(&request, &all, MPI_STATUS_IGNORE));
+        onic_wire_progress();
+    }
+}
+
+static void live(MPI_Comm living)
+{
+    const double begun = MPI_Wtime();
+
+    moves.may_fail = true;
+    /* While it dies and after. */
+    while (MPI_Wtime() < begun + 1.0) {
+        go_on(2);
+    }
+    meet(living);
+    while (!is_clean() && MPI_Wtime() < begun + MOVES_PATIENCE) {
+        onic_wire_progress();
+    }
+    TL_CHECK(is_clean(), "left: slots %llx of mine, %llx to pack into, %u active, %u waiting",
+             (unsigned long long)free_slots(),
+             (unsigned long long)atomic_load(&onic_rma_state.bounce_free),
+             onic_rma_state.grants.active, onic_rma_state.grants.waiting);
+    TL_CHECK(atomic_load(&moves.failed_targets) > 0, "nothing of the dead one's was under way");
+    TL_CHECK(!reached(VICTIM), "the dead one is still reached");
+    meet(living);
+    go_on(10);
+    meet(living);
+}
+
+int main(int argc, char **argv)
+{
+    onic_wire_config_t config = {.tls = "tcp,self", .server_idle_usec = 1000};
+    MPI_Comm living;
+
+    meet_begin_as_child();
+    onic_mover_announce(ONIC_MOVER_RMA_ALWAYS);
+    tl_init(&argc, &argv, MPI_THREAD_SINGLE);
+    if (getenv("ONIC_TEST_LONG") == NULL) {
+        tl_skip("slots of other hosts are tried where ONIC_TEST_LONG is set");
+    }
+    if (!tl_one_host()) {
+        tl_skip("the launcher does not go on over hosts where a rank has died");
+    }
+    TL_MPI(MPI_Comm_split(MPI_COMM_WORLD, tl_rank() == VICTIM ? MPI_UNDEFINED : 0, 0, &living));
+    config.server_thread = tl_rank() != VICTIM;
+    if (onic_wire_open(&config) != OMPI_SUCCESS) {
+        tl_die("the wire cannot be opened");
+    }
+    moves.peers = tl_alloc((size_t)tl_size() * sizeof(onic_peer_t *));
+    moves.mpi_thread = pthread_self();
+    moves.checks = true;
+    TL_CHECK(onic_wire_get_peers(MPI_COMM_WORLD, moves.peers) == 0, "no peers");
+    TL_CHECK(onic_wire_set_am_fn(ONIC_AM_COLL, move_handle) == 0, "no handler");
+    open_mover();
+    if (tl_rank() == VICTIM) {
+        die();
+    }
+    live(living);
+    long failed = tl_failed();
+    TL_MPI(MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_LONG, MPI_SUM, living));
+    onic_mover_close();
+    onic_wire_put_peers(moves.peers, tl_size());
+    onic_wire_flush();
+    TL_MPI(MPI_Barrier(living));
+    onic_wire_close();
+    TL_MPI(MPI_Comm_free(&living));
+    free(moves.peers);
+    MPI_Finalize();
+    return failed == 0 ? TL_EXIT_OK : TL_EXIT_FAILED;
+}
