@@ -6,7 +6,6 @@ noinst_LTLIBRARIES += osc_nicstride/libnicstride_core.la
 
 osc_nicstride_libnicstride_core_la_SOURCES = \
 	osc_nicstride/methods/estimates.c \
-	osc_nicstride/methods/estimates.h \
 	osc_nicstride/methods/method.h \
 	osc_nicstride/methods/plan.c \
 	osc_nicstride/methods/plan.h \

@@ -4,8 +4,6 @@
  */
 #include "osc_nicstride/methods/methods.h"
 
-#include "osc_nicstride/methods/estimates.h"
-
 #define ROW(method, target)                                                                        \
     {                                                                                              \
         .name = #method, .needs_target = (target), .can = nicstride_##method##_can,                \

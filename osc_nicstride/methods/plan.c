@@ -27,7 +27,7 @@ static void estimate(const nicstride_case_t *c, double model[ONIC_LEARN_CHOICES]
     for (unsigned m = 0; m < ONIC_LEARN_CHOICES; m++) {
         model[m] = INFINITY;
         if (nicstride_can(c, m))
-            model[m] = c->rows[m].cost(c->dir, c->origin, c->target, c->path);
+            model[m] = c->rows[m].cost(c);
     }
 }
 

@@ -18,26 +18,13 @@
 
 #include <stddef.h>
 
-#include "common/model/learn.h"
 #include "osc_nicstride/methods/method.h"
-
-/** What a plan is made from. */
-typedef struct nicstride_case {
-    const nicstride_method_row_t *rows; /**< of all methods, by number */
-    nicstride_method_t forced;          /**< NICSTRIDE_METHOD_AUTO: none is */
-    nicstride_direction_t dir;
-    const onic_layout_t *origin;
-    const onic_layout_t *target;
-    nicstride_caps_t caps;
-    const nicstride_path_t *path;
-    onic_learned_t learned; /**< its choices are the numbers of methods */
-} nicstride_case_t;
 
 /** Can this method do it? Not that which is none. */
 static inline bool nicstride_can(const nicstride_case_t *c, unsigned method)
 {
     return method > NICSTRIDE_METHOD_AUTO && method < NICSTRIDE_METHOD_LAST &&
-           c->rows[method].can(c->dir, c->origin, c->target, &c->caps);
+           c->rows[method].can(c);
 }
 
 /** Is it one of several short ones of which nothing was learned, to a target that is there? They

@@ -130,8 +130,7 @@ static void learned_line(text_t *t, const nicstride_case_t *c, const onic_learn_
         if (!any && block > 0)
             add(t, " in blocks of %llu", (unsigned long long)block);
         any = true;
-        add(t, ", %s %.2f (x %.2f)", c->rows[m].name, nsec / 1000,
-            nsec / c->rows[m].cost(c->dir, c->origin, c->target, c->path));
+        add(t, ", %s %.2f (x %.2f)", c->rows[m].name, nsec / 1000, nsec / c->rows[m].cost(c));
     }
     if (any)
         add(t, "\n");

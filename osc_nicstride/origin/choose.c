@@ -209,7 +209,6 @@ bool nicstride_accumulates_by_mover(const nicstride_transfer_t *t)
         .target = &t->target,
         .path = t->peer->local >= 0 ? &component->paths.node : &component->paths.net,
     };
-    double mover, pack;
 
     /* Short ones travel together. */
     if ((forced != NICSTRIDE_METHOD_AUTO && forced != NICSTRIDE_METHOD_MOVER) || !t->has_origin ||
@@ -220,7 +219,5 @@ bool nicstride_accumulates_by_mover(const nicstride_transfer_t *t)
         return false;
     if (forced == NICSTRIDE_METHOD_MOVER)
         return true;
-    mover = c.rows[NICSTRIDE_METHOD_MOVER].cost(c.dir, c.origin, c.target, c.path);
-    pack = c.rows[NICSTRIDE_METHOD_PACK].cost(c.dir, c.origin, c.target, c.path);
-    return mover < pack;
+    return c.rows[NICSTRIDE_METHOD_MOVER].cost(&c) < c.rows[NICSTRIDE_METHOD_PACK].cost(&c);
 }

@@ -8,7 +8,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "osc_nicstride/methods/estimates.h"
 #include "test/unit/unit.h"
 
 #define KIB 1024ull
@@ -99,7 +98,10 @@ static bool method_can(nicstride_method_t m, nicstride_direction_t dir, const on
 static double method_cost(nicstride_method_t m, const onic_layout_t *origin,
                           const onic_layout_t *target, const nicstride_path_t *path)
 {
-    return rows[m].cost(NICSTRIDE_GET, origin, target, path);
+    const nicstride_case_t c = {
+        .rows = rows, .dir = NICSTRIDE_GET, .origin = origin, .target = target, .path = path};
+
+    return rows[m].cost(&c);
 }
 
 /** `size` bytes in blocks of `block`, every other block of memory; contiguous for block 0. */
