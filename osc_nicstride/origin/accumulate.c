@@ -160,25 +160,34 @@ static int run(nicstride_module_t *m, accumulate_t *acc, bool *done_p)
     return start_message(acc, done_p);
 }
 
-static int open_result(nicstride_module_t *m, const char *call, accumulate_t *acc, void *result,
-                       int result_count, ompi_datatype_t *result_dt)
+/** Where old values go. All zero: nothing is fetched. */
+typedef struct result {
+    void *base;
+    int count;
+    ompi_datatype_t *dt;
+} result_t;
+
+static const result_t no_result;
+
+static int open_result(nicstride_module_t *m, const char *call, accumulate_t *acc,
+                       const result_t *result)
 {
     int rc;
 
-    acc->fetch = result_dt != NULL;
-    acc->access.result_base = result;
+    acc->fetch = result->dt != NULL;
+    acc->access.result_base = result->base;
     if (!acc->fetch)
         return OMPI_SUCCESS;
-    rc = onic_flatten(result_dt, (size_t)result_count, &acc->access.result);
+    rc = onic_flatten(result->dt, (size_t)result->count, &acc->access.result);
     if (rc != OMPI_SUCCESS) {
         acc->access.result.nruns = 0;
         return rc;
     }
-    if (nicstride_dtype_index(result_dt) != acc->dtype ||
+    if (nicstride_dtype_index(result->dt) != acc->dtype ||
         acc->access.result.size != acc->access.target.size)
         return nicstride_error(m, call, MPI_ERR_TYPE,
                                "the result buffer does not match the target buffer");
-    return nicstride_check_host(m, call, "result", result, &acc->access.result);
+    return nicstride_check_host(m, call, "result", result->base, &acc->access.result);
 }
 
 /** Is the operation a predefined one that knows the predefined type? Open MPI looks at neither in
@@ -191,72 +200,65 @@ static bool reduces(ompi_op_t *op, const ompi_datatype_t *dt)
 }
 
 /** Elements of a predefined type, without gaps, in mapped memory, few enough for the lock to be
- *  held over all: the whole call is an update under it. `result` NULL: nothing is fetched. */
-static inline bool apply_mapped(nicstride_module_t *m, const void *origin, void *result,
-                                ompi_datatype_t *dt, int count, int target, ptrdiff_t disp,
-                                ompi_op_t *op)
+ *  held over all: the whole call is an update under it. */
+static inline bool apply_mapped(nicstride_module_t *m, const nicstride_arguments_t *g,
+                                ompi_op_t *op, const result_t *result)
 {
-    const size_t bytes = nicstride_gapless_bytes(dt, (size_t)count);
+    const size_t bytes = nicstride_gapless_bytes(g->target_dt, (size_t)g->target_count);
+    const bool fetches = result->dt != NULL;
     nicstride_ctl_t *ctl;
     void *at;
 
-    if (bytes == 0 || bytes > LOCK_SPAN || !ompi_datatype_is_predefined(dt) ||
-        (op == &ompi_mpi_op_no_op.op ? result == NULL
-                                     : op != &ompi_mpi_op_replace.op && !reduces(op, dt)) ||
-        (at = nicstride_mapped_bytes(m, target, disp, bytes)) == NULL)
+    if (bytes == 0 || bytes > LOCK_SPAN || !ompi_datatype_is_predefined(g->target_dt))
         return false;
-    ctl = nicstride_ctl(m, m->node.index[target]);
+    if (fetches &&
+        (result->base == NULL || result->dt != g->target_dt || result->count != g->target_count))
+        return false;
+    if (op == &ompi_mpi_op_no_op.op
+            ? !fetches
+            : g->origin_dt != g->target_dt || g->origin_count != g->target_count ||
+                  (op != &ompi_mpi_op_replace.op && !reduces(op, g->target_dt)))
+        return false;
+    at = nicstride_mapped_bytes(m, g->target, g->disp, bytes);
+    if (at == NULL)
+        return false;
+    ctl = nicstride_ctl(m, m->node.index[g->target]);
     /* An error is for the way that can return it. */
     if (nicstride_ctl_lock(m, &ctl->acc_lock) != OMPI_SUCCESS)
         return false;
-    if (result != NULL)
-        onic_copy_few(result, at, bytes);
+    if (fetches)
+        onic_copy_few(result->base, at, bytes);
     if (op == &ompi_mpi_op_replace.op)
-        onic_copy_few(at, origin, bytes);
+        onic_copy_few(at, g->origin, bytes);
     else if (op != &ompi_mpi_op_no_op.op)
-        ompi_op_reduce(op, (void *)(uintptr_t)origin, at, count, dt);
+        ompi_op_reduce(op, (void *)(uintptr_t)g->origin, at, g->target_count, g->target_dt);
     nicstride_ctl_unlock(&ctl->acc_lock);
     nicstride_count_accumulate(NICSTRIDE_METHOD_DIRECT, bytes);
     return true;
 }
 
-/** The arguments of all the calls: what one does not have is NULL. */
-typedef struct arguments {
-    const char *call;
-    const void *origin;
-    int origin_count;
-    ompi_datatype_t *origin_dt;
-    void *result;
-    int result_count;
-    ompi_datatype_t *result_dt;
-    int target;
-    ptrdiff_t disp;
-    int target_count;
-    ompi_datatype_t *target_dt;
-    ompi_op_t *op;
-} arguments_t;
-
-static int accumulate(ompi_win_t *win, const arguments_t *g, ompi_request_t **request_p)
+static int accumulate(ompi_win_t *win, const nicstride_arguments_t *arguments, ompi_op_t *op,
+                      const result_t *result, ompi_request_t **request_p)
 {
     nicstride_module_t *m = nicstride_module(win);
+    nicstride_arguments_t g = *arguments;
     nicstride_request_t *request = NULL;
-    ompi_datatype_t *origin_dt = g->op == &ompi_mpi_op_no_op.op ? NULL : g->origin_dt;
     accumulate_t acc;
     bool done = true;
-    int rc = request_p != NULL ? nicstride_check_passive(m, g->call, g->target) : OMPI_SUCCESS;
+    int rc = request_p != NULL ? nicstride_check_passive(m, g.call, g.target) : OMPI_SUCCESS;
 
+    if (op == &ompi_mpi_op_no_op.op)
+        g.origin_dt = NULL;
     /* Open MPI says so too, unless it was told not to look at parameters. */
-    if (rc == OMPI_SUCCESS && origin_dt == NULL && g->result_dt == NULL)
-        rc = nicstride_error(m, g->call, MPI_ERR_OP, "MPI_NO_OP is for calls that fetch");
+    if (rc == OMPI_SUCCESS && g.origin_dt == NULL && result->dt == NULL)
+        rc = nicstride_error(m, g.call, MPI_ERR_OP, "MPI_NO_OP is for calls that fetch");
     if (rc == OMPI_SUCCESS)
-        rc = check_types(m, g->call, &acc, g->op, origin_dt, g->target_dt);
+        rc = check_types(m, g.call, &acc, op, g.origin_dt, g.target_dt);
     if (rc == OMPI_SUCCESS)
-        rc = nicstride_target_init(&acc.access, m, g->call, g->origin, (size_t)g->origin_count,
-                                   origin_dt, g->target, g->disp, (size_t)g->target_count,
-                                   g->target_dt);
+        rc = nicstride_target_init(&acc.access, m, &g);
     if (rc != OMPI_SUCCESS)
         return rc;
-    rc = open_result(m, g->call, &acc, g->result, g->result_count, g->result_dt);
+    rc = open_result(m, g.call, &acc, result);
     if (rc == OMPI_SUCCESS && request_p != NULL) {
         request = acc.access.request = nicstride_request_new(win);
         rc = request != NULL ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
@@ -267,42 +269,34 @@ static int accumulate(ompi_win_t *win, const arguments_t *g, ompi_request_t **re
     return request_p != NULL ? nicstride_request_finish(request, rc, done, request_p) : rc;
 }
 
+/** The calls without a request. Apart from the above, so that mapped memory is reached with the
+ *  arguments in registers. */
+static inline int accumulate_at_once(ompi_win_t *win, const nicstride_arguments_t *g, ompi_op_t *op,
+                                     const result_t *result)
+{
+    return apply_mapped(nicstride_module(win), g, op, result)
+               ? OMPI_SUCCESS
+               : accumulate(win, g, op, result, NULL);
+}
+
 int nicstride_accumulate(const void *origin, int origin_count, ompi_datatype_t *origin_dt,
                          int target, ptrdiff_t disp, int target_count, ompi_datatype_t *target_dt,
                          ompi_op_t *op, ompi_win_t *win)
 {
-    arguments_t g = {.call = "MPI_Accumulate",
-                     .origin = origin,
-                     .origin_count = origin_count,
-                     .origin_dt = origin_dt,
-                     .target = target,
-                     .disp = disp,
-                     .target_count = target_count,
-                     .target_dt = target_dt,
-                     .op = op};
+    const nicstride_arguments_t g = {"MPI_Accumulate", origin, origin_count, origin_dt,
+                                     target,           disp,   target_count, target_dt};
 
-    if (origin_dt == target_dt && origin_count == target_count &&
-        apply_mapped(nicstride_module(win), origin, NULL, target_dt, target_count, target, disp,
-                     op))
-        return OMPI_SUCCESS;
-    return accumulate(win, &g, NULL);
+    return accumulate_at_once(win, &g, op, &no_result);
 }
 
 int nicstride_raccumulate(const void *origin, int origin_count, ompi_datatype_t *origin_dt,
                           int target, ptrdiff_t disp, int target_count, ompi_datatype_t *target_dt,
                           ompi_op_t *op, ompi_win_t *win, ompi_request_t **request)
 {
-    arguments_t g = {.call = "MPI_Raccumulate",
-                     .origin = origin,
-                     .origin_count = origin_count,
-                     .origin_dt = origin_dt,
-                     .target = target,
-                     .disp = disp,
-                     .target_count = target_count,
-                     .target_dt = target_dt,
-                     .op = op};
+    const nicstride_arguments_t g = {
+        "MPI_Raccumulate", origin, origin_count, origin_dt, target, disp, target_count, target_dt};
 
-    return accumulate(win, &g, request);
+    return accumulate(win, &g, op, &no_result, request);
 }
 
 int nicstride_get_accumulate(const void *origin, int origin_count, ompi_datatype_t *origin_dt,
@@ -310,25 +304,12 @@ int nicstride_get_accumulate(const void *origin, int origin_count, ompi_datatype
                              ptrdiff_t disp, int target_count, ompi_datatype_t *target_dt,
                              ompi_op_t *op, ompi_win_t *win)
 {
-    arguments_t g = {.call = "MPI_Get_accumulate",
-                     .origin = origin,
-                     .origin_count = origin_count,
-                     .origin_dt = origin_dt,
-                     .result = result,
-                     .result_count = result_count,
-                     .result_dt = result_dt,
-                     .target = target,
-                     .disp = disp,
-                     .target_count = target_count,
-                     .target_dt = target_dt,
-                     .op = op};
+    const nicstride_arguments_t g = {
+        "MPI_Get_accumulate", origin,   origin_count, origin_dt, target, disp,
+        target_count,         target_dt};
+    const result_t r = {result, result_count, result_dt};
 
-    if (result != NULL && result_dt == target_dt && result_count == target_count &&
-        (op == &ompi_mpi_op_no_op.op || (origin_dt == target_dt && origin_count == target_count)) &&
-        apply_mapped(nicstride_module(win), origin, result, target_dt, target_count, target, disp,
-                     op))
-        return OMPI_SUCCESS;
-    return accumulate(win, &g, NULL);
+    return accumulate_at_once(win, &g, op, &r);
 }
 
 int nicstride_rget_accumulate(const void *origin, int origin_count, ompi_datatype_t *origin_dt,
@@ -337,41 +318,19 @@ int nicstride_rget_accumulate(const void *origin, int origin_count, ompi_datatyp
                               ompi_datatype_t *target_dt, ompi_op_t *op, ompi_win_t *win,
                               ompi_request_t **request)
 {
-    arguments_t g = {.call = "MPI_Rget_accumulate",
-                     .origin = origin,
-                     .origin_count = origin_count,
-                     .origin_dt = origin_dt,
-                     .result = result,
-                     .result_count = result_count,
-                     .result_dt = result_dt,
-                     .target = target,
-                     .disp = disp,
-                     .target_count = target_count,
-                     .target_dt = target_dt,
-                     .op = op};
+    const nicstride_arguments_t g = {
+        "MPI_Rget_accumulate", origin,   origin_count, origin_dt, target, disp,
+        target_count,          target_dt};
+    const result_t r = {result, result_count, result_dt};
 
-    return accumulate(win, &g, request);
+    return accumulate(win, &g, op, &r, request);
 }
 
 int nicstride_fetch_and_op(const void *origin, void *result, ompi_datatype_t *dt, int target,
                            ptrdiff_t disp, ompi_op_t *op, ompi_win_t *win)
 {
-    if (result != NULL &&
-        apply_mapped(nicstride_module(win), origin, result, dt, 1, target, disp, op))
-        return OMPI_SUCCESS;
+    const nicstride_arguments_t g = {"MPI_Fetch_and_op", origin, 1, dt, target, disp, 1, dt};
+    const result_t r = {result, 1, dt};
 
-    arguments_t g = {.call = "MPI_Fetch_and_op",
-                     .origin = origin,
-                     .origin_count = 1,
-                     .origin_dt = dt,
-                     .result = result,
-                     .result_count = 1,
-                     .result_dt = dt,
-                     .target = target,
-                     .disp = disp,
-                     .target_count = 1,
-                     .target_dt = dt,
-                     .op = op};
-
-    return accumulate(win, &g, NULL);
+    return accumulate_at_once(win, &g, op, &r);
 }

@@ -43,7 +43,8 @@ int nicstride_compare_and_swap(const void *origin, const void *compare, void *re
                                ompi_datatype_t *dt, int target, ptrdiff_t disp, ompi_win_t *win)
 {
     nicstride_module_t *m = nicstride_module(win);
-    const char *call = "MPI_Compare_and_swap";
+    const nicstride_arguments_t g = {"MPI_Compare_and_swap", origin, 1, dt, target, disp, 1, dt};
+    const char *call = g.call;
     nicstride_transfer_t a;
     bool done;
     int dtype, rc;
@@ -53,7 +54,7 @@ int nicstride_compare_and_swap(const void *origin, const void *compare, void *re
     dtype = nicstride_dtype_index(dt);
     if (dtype < 0 || !ompi_datatype_is_predefined(dt))
         return nicstride_error(m, call, MPI_ERR_TYPE, "the datatype is not a predefined one");
-    rc = nicstride_target_init(&a, m, call, origin, 1, dt, target, disp, 1, dt);
+    rc = nicstride_target_init(&a, m, &g);
     if (rc != OMPI_SUCCESS)
         return rc;
     rc = nicstride_check_host(m, call, "compare", compare, &a.origin);

@@ -42,108 +42,92 @@ static int move(nicstride_transfer_t *t, bool *done_p)
 
 /** Contiguous bytes to or from mapped memory need no plan: where the call is 20 ns, resolving it
  *  would double that. */
-static inline bool copy_mapped(nicstride_module_t *m, nicstride_direction_t dir, const void *origin,
-                               int origin_count, const ompi_datatype_t *origin_dt, int target,
-                               ptrdiff_t disp, int target_count, const ompi_datatype_t *target_dt)
+static inline bool copy_mapped(nicstride_module_t *m, nicstride_msg_type_t type,
+                               const nicstride_arguments_t *g)
 {
     size_t bytes;
     void *at;
 
-    if (!nicstride_is_mapped(m, target))
+    if (!nicstride_is_mapped(m, g->target))
         return false;
-    bytes = nicstride_gapless_bytes(target_dt, (size_t)target_count);
-    if (bytes == 0 || ((origin_dt != target_dt || origin_count != target_count) &&
-                       nicstride_gapless_bytes(origin_dt, (size_t)origin_count) != bytes))
+    bytes = nicstride_gapless_bytes(g->target_dt, (size_t)g->target_count);
+    if (bytes == 0 || ((g->origin_dt != g->target_dt || g->origin_count != g->target_count) &&
+                       nicstride_gapless_bytes(g->origin_dt, (size_t)g->origin_count) != bytes))
         return false;
-    at = nicstride_mapped_bytes(m, target, disp, bytes);
+    at = nicstride_mapped_bytes(m, g->target, g->disp, bytes);
     if (at == NULL)
         return false;
-    if (dir == NICSTRIDE_PUT)
-        onic_copy_few(at, origin, bytes);
+    if (type == NICSTRIDE_MSG_PUT)
+        onic_copy_few(at, g->origin, bytes);
     else
-        onic_copy_few((void *)(uintptr_t)origin, at, bytes);
+        onic_copy_few((void *)(uintptr_t)g->origin, at, bytes);
     nicstride_count(NICSTRIDE_METHOD_DIRECT, bytes);
     return true;
 }
 
-static int transfer(const char *call, nicstride_direction_t dir, const void *origin,
-                    int origin_count, ompi_datatype_t *origin_dt, int target, ptrdiff_t disp,
-                    int target_count, ompi_datatype_t *target_dt, ompi_win_t *win)
+/** `request_p` NULL: of a call without a request. */
+static int transfer(ompi_win_t *win, nicstride_msg_type_t type, const nicstride_arguments_t *g,
+                    ompi_request_t **request_p)
 {
     nicstride_module_t *m = nicstride_module(win);
-    nicstride_transfer_t t;
-    bool done;
-    int rc = nicstride_target_init(&t, m, call, origin, (size_t)origin_count, origin_dt, target,
-                                   disp, (size_t)target_count, target_dt);
-
-    if (rc != OMPI_SUCCESS)
-        return rc;
-    t.type = dir == NICSTRIDE_PUT ? NICSTRIDE_MSG_PUT : NICSTRIDE_MSG_GET;
-    if (t.target.size > 0)
-        rc = move(&t, &done);
-    nicstride_target_fini(&t);
-    return rc;
-}
-
-static int transfer_request(const char *call, nicstride_direction_t dir, const void *origin,
-                            int origin_count, ompi_datatype_t *origin_dt, int target,
-                            ptrdiff_t disp, int target_count, ompi_datatype_t *target_dt,
-                            ompi_win_t *win, ompi_request_t **request_p)
-{
-    nicstride_module_t *m = nicstride_module(win);
-    nicstride_request_t *request;
+    nicstride_request_t *request = NULL;
     nicstride_transfer_t t;
     bool done = true;
-    int rc = nicstride_check_passive(m, call, target);
+    int rc = request_p != NULL ? nicstride_check_passive(m, g->call, g->target) : OMPI_SUCCESS;
 
     if (rc == OMPI_SUCCESS)
-        rc = nicstride_target_init(&t, m, call, origin, (size_t)origin_count, origin_dt, target,
-                                   disp, (size_t)target_count, target_dt);
+        rc = nicstride_target_init(&t, m, g);
     if (rc != OMPI_SUCCESS)
         return rc;
-    request = nicstride_request_new(win);
-    t.request = request;
-    t.type = dir == NICSTRIDE_PUT ? NICSTRIDE_MSG_PUT : NICSTRIDE_MSG_GET;
-    if (request == NULL)
-        rc = OMPI_ERR_OUT_OF_RESOURCE;
-    else if (t.target.size > 0)
+    t.type = type;
+    if (request_p != NULL) {
+        t.request = request = nicstride_request_new(win);
+        rc = request != NULL ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    if (rc == OMPI_SUCCESS && t.target.size > 0)
         rc = move(&t, &done);
     nicstride_target_fini(&t);
-    return nicstride_request_finish(request, rc, done, request_p);
+    return request_p != NULL ? nicstride_request_finish(request, rc, done, request_p) : rc;
 }
 
 int nicstride_put(const void *origin, int origin_count, ompi_datatype_t *origin_dt, int target,
                   ptrdiff_t disp, int target_count, ompi_datatype_t *target_dt, ompi_win_t *win)
 {
-    if (copy_mapped(nicstride_module(win), NICSTRIDE_PUT, origin, origin_count, origin_dt, target,
-                    disp, target_count, target_dt))
-        return OMPI_SUCCESS;
-    return transfer("MPI_Put", NICSTRIDE_PUT, origin, origin_count, origin_dt, target, disp,
-                    target_count, target_dt, win);
+    const nicstride_arguments_t g = {"MPI_Put", origin, origin_count, origin_dt,
+                                     target,    disp,   target_count, target_dt};
+
+    return copy_mapped(nicstride_module(win), NICSTRIDE_MSG_PUT, &g)
+               ? OMPI_SUCCESS
+               : transfer(win, NICSTRIDE_MSG_PUT, &g, NULL);
 }
 
 int nicstride_get(void *origin, int origin_count, ompi_datatype_t *origin_dt, int target,
                   ptrdiff_t disp, int target_count, ompi_datatype_t *target_dt, ompi_win_t *win)
 {
-    if (copy_mapped(nicstride_module(win), NICSTRIDE_GET, origin, origin_count, origin_dt, target,
-                    disp, target_count, target_dt))
-        return OMPI_SUCCESS;
-    return transfer("MPI_Get", NICSTRIDE_GET, origin, origin_count, origin_dt, target, disp,
-                    target_count, target_dt, win);
+    const nicstride_arguments_t g = {"MPI_Get", origin, origin_count, origin_dt,
+                                     target,    disp,   target_count, target_dt};
+
+    return copy_mapped(nicstride_module(win), NICSTRIDE_MSG_GET, &g)
+               ? OMPI_SUCCESS
+               : transfer(win, NICSTRIDE_MSG_GET, &g, NULL);
 }
 
 int nicstride_rput(const void *origin, int origin_count, ompi_datatype_t *origin_dt, int target,
                    ptrdiff_t disp, int target_count, ompi_datatype_t *target_dt, ompi_win_t *win,
                    ompi_request_t **request)
 {
-    return transfer_request("MPI_Rput", NICSTRIDE_PUT, origin, origin_count, origin_dt, target,
-                            disp, target_count, target_dt, win, request);
+    const nicstride_arguments_t g = {"MPI_Rput", origin, origin_count, origin_dt,
+                                     target,     disp,   target_count, target_dt};
+
+    return transfer(win, NICSTRIDE_MSG_PUT, &g, request);
 }
 
 int nicstride_rget(void *origin, int origin_count, ompi_datatype_t *origin_dt, int target,
                    ptrdiff_t disp, int target_count, ompi_datatype_t *target_dt, ompi_win_t *win,
                    ompi_request_t **request)
 {
-    return transfer_request("MPI_Rget", NICSTRIDE_GET, origin, origin_count, origin_dt, target,
-                            disp, target_count, target_dt, win, request);
+    const nicstride_arguments_t g = {"MPI_Rget", origin, origin_count, origin_dt,
+                                     target,     disp,   target_count, target_dt};
+
+    return transfer(win, NICSTRIDE_MSG_GET, &g, request);
 }

@@ -117,46 +117,46 @@ static int locate(nicstride_module_t *m, nicstride_transfer_t *a, ptrdiff_t disp
     return OMPI_SUCCESS;
 }
 
-int nicstride_target_init(nicstride_transfer_t *a, nicstride_module_t *m, const char *call,
-                          const void *origin, size_t origin_count, ompi_datatype_t *origin_dt,
-                          int target, ptrdiff_t target_disp, size_t target_count,
-                          ompi_datatype_t *target_dt)
+int nicstride_target_init(nicstride_transfer_t *a, nicstride_module_t *m,
+                          const nicstride_arguments_t *g)
 {
+    const bool has_origin = g->origin_dt != NULL;
     const char *wrong;
     int rc = OMPI_SUCCESS;
 
-    a->call = call;
-    a->has_origin = origin_dt != NULL;
+    a->call = g->call;
+    a->has_origin = has_origin;
     a->m = m;
     a->request = NULL;
     a->cell = NULL;
     a->granule = 1;
     a->result.nruns = 0;
-    a->origin_base = (char *)(uintptr_t)origin;
+    a->origin_base = (char *)(uintptr_t)g->origin;
     a->origin.nruns = 0;
     a->target.nruns = 0;
     a->direct = NULL;
     a->mapped = false;
     a->cma = false;
-    a->peer = nicstride_peer(m, target);
+    a->peer = nicstride_peer(m, g->target);
     if (a->peer == NULL)
         return OMPI_ERR_OUT_OF_RESOURCE;
-    wrong = nicstride_enter(m, target);
+    wrong = nicstride_enter(m, g->target);
     if (wrong != NULL)
-        return nicstride_error(m, call, OMPI_ERR_RMA_SYNC, "%s (target rank %d)", wrong, target);
-    if (origin_dt != NULL)
-        rc = flatten(m, call, false, origin_dt, origin_count, &a->origin);
+        return nicstride_error(m, g->call, OMPI_ERR_RMA_SYNC, "%s (target rank %d)", wrong,
+                               g->target);
+    if (has_origin)
+        rc = flatten(m, g->call, false, g->origin_dt, (size_t)g->origin_count, &a->origin);
     if (rc == OMPI_SUCCESS)
-        rc = flatten(m, call, true, target_dt, target_count, &a->target);
-    if (rc == OMPI_SUCCESS && origin_dt != NULL && a->origin.size != a->target.size)
-        rc = nicstride_error(m, call, MPI_ERR_TYPE,
+        rc = flatten(m, g->call, true, g->target_dt, (size_t)g->target_count, &a->target);
+    if (rc == OMPI_SUCCESS && has_origin && a->origin.size != a->target.size)
+        rc = nicstride_error(m, g->call, MPI_ERR_TYPE,
                              "the origin buffer describes %" PRIu64
                              " bytes and the target buffer %" PRIu64,
                              a->origin.size, a->target.size);
-    if (rc == OMPI_SUCCESS && origin_dt != NULL && onic_devices_told())
-        rc = nicstride_check_host(m, call, "origin", origin, &a->origin);
+    if (rc == OMPI_SUCCESS && has_origin && onic_devices_told())
+        rc = nicstride_check_host(m, g->call, "origin", g->origin, &a->origin);
     if (rc == OMPI_SUCCESS)
-        rc = locate(m, a, target_disp);
+        rc = locate(m, a, g->disp);
     if (rc != OMPI_SUCCESS)
         nicstride_target_fini(a);
     return rc;
