@@ -11,6 +11,7 @@ common_libonic_core_la_SOURCES = \
 	common/layout/layout_walk.c \
 	common/layout/layout_walk.h \
 	common/layout/layout_wire.c \
+	common/layout/whole_words.h \
 	common/model/calibrate.c \
 	common/model/calibrate.h \
 	common/model/learn.c \
@@ -39,13 +40,17 @@ common_libonic_core_la_SOURCES = \
 	common/support/pause.h \
 	common/support/peer_file.c \
 	common/support/peer_file.h \
+	common/node/owned_lock.h \
 	common/node/segment.c \
 	common/node/segment.h \
 	common/mover/blocks.c \
 	common/mover/blocks.h \
 	common/mover/grant.c \
 	common/mover/grant.h \
+	common/support/handle.c \
+	common/support/handle.h \
 	common/support/helper_thread.h \
+	common/wire/patience.h \
 	common/wire/rdma.c \
 	common/wire/rdma.h \
 	common/wire/tls.c \

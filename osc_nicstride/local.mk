@@ -12,7 +12,6 @@ osc_nicstride_libnicstride_core_la_SOURCES = \
 	osc_nicstride/methods/plan_table.c \
 	osc_nicstride/methods/sieve.c \
 	osc_nicstride/methods/sieve.h \
-	osc_nicstride/methods/whole_words.h \
 	osc_nicstride/methods/touch.c \
 	osc_nicstride/methods/touch.h \
 	osc_nicstride/protocol/apply.c \
@@ -25,8 +24,6 @@ osc_nicstride_libnicstride_core_la_SOURCES = \
 	osc_nicstride/protocol/epoch.h \
 	osc_nicstride/protocol/fence.h \
 	osc_nicstride/protocol/unflushed.h \
-	osc_nicstride/protocol/handle.c \
-	osc_nicstride/protocol/handle.h \
 	osc_nicstride/protocol/held.h \
 	osc_nicstride/protocol/limits.h \
 	osc_nicstride/protocol/lockq.c \
@@ -35,9 +32,7 @@ osc_nicstride_libnicstride_core_la_SOURCES = \
 	osc_nicstride/protocol/message.h \
 	osc_nicstride/protocol/method.h \
 	osc_nicstride/protocol/notice.h \
-	osc_nicstride/protocol/owned_lock.h \
 	osc_nicstride/protocol/path.h \
-	osc_nicstride/protocol/patience.h \
 	osc_nicstride/protocol/slot.h \
 	osc_nicstride/window/place.c \
 	osc_nicstride/window/place.h \

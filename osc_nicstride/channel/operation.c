@@ -63,14 +63,14 @@ bool nicstride_op_wants_reply(const nicstride_op_t *op)
 
 bool nicstride_op_name_locked(nicstride_op_t *op)
 {
-    op->handle = nicstride_handle_new(&mca_osc_nicstride_component.ops, op);
+    op->handle = onic_handle_new(&mca_osc_nicstride_component.ops, op);
     return op->handle != 0;
 }
 
 void nicstride_op_free_locked(nicstride_op_t *op)
 {
     if (op->handle != 0)
-        nicstride_handle_free(&mca_osc_nicstride_component.ops, op->handle);
+        onic_handle_free(&mca_osc_nicstride_component.ops, op->handle);
     if (op->origin.nruns != 0)
         onic_layout_fini(&op->origin);
     if (op->result.nruns != 0)

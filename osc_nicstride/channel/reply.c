@@ -12,7 +12,7 @@
 #include "osc_nicstride/channel/operation.h"
 #include "osc_nicstride/channel/start.h"
 #include "osc_nicstride/window/component.h"
-#include "osc_nicstride/protocol/handle.h"
+#include "common/support/handle.h"
 
 int nicstride_error_class(int status)
 {
@@ -49,7 +49,7 @@ static void place(nicstride_op_t *op, uint64_t offset, const void *data, size_t 
 static nicstride_op_t *awaiting(const nicstride_peer_t *p, uint64_t handle, uint64_t offset,
                                 uint64_t len)
 {
-    nicstride_op_t *op = nicstride_handle_get(&mca_osc_nicstride_component.ops, handle);
+    nicstride_op_t *op = onic_handle_get(&mca_osc_nicstride_component.ops, handle);
 
     if (op == NULL || op->peer != p || offset > op->size || len > op->size - offset ||
         len > op->size - op->received) {
@@ -68,7 +68,7 @@ typedef struct reply {
 static void received_cb(void *arg, int status)
 {
     reply_t *r = arg;
-    nicstride_op_t *op = nicstride_handle_get(&mca_osc_nicstride_component.ops, r->handle);
+    nicstride_op_t *op = onic_handle_get(&mca_osc_nicstride_component.ops, r->handle);
 
     if (op != NULL) {
         op->in_flight--;
@@ -137,7 +137,7 @@ void nicstride_take_answer_locked(nicstride_peer_t *p)
     uint32_t word;
     size_t len;
     const void *data = nicstride_slot_data(p->slot, &word, &len);
-    nicstride_op_t *op = data != NULL ? awaiting(p, nicstride_handle_of_word(word), 0, len) : NULL;
+    nicstride_op_t *op = data != NULL ? awaiting(p, onic_handle_of_word(word), 0, len) : NULL;
 
     nicstride_add(&nicstride_counters.slot_answers, 1);
     if (op != NULL) {

@@ -23,9 +23,9 @@ void nicstride_progress(void)
 static void wait_until(nicstride_peer_t *p, bool wakes, bool always, bool (*done)(void *arg),
                        void *arg)
 {
-    nicstride_patience_t patience;
+    onic_patience_t patience;
 
-    nicstride_patience_begin(&patience);
+    onic_patience_begin(&patience);
     for (;;) {
         /* What goes through slots is moved without the lock, by this thread, too. */
         const int turns = onic_mover_idle() ? WIRE_TURNS : 1;

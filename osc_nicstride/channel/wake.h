@@ -14,7 +14,7 @@
 #define NICSTRIDE_WAKE_H
 
 #include "osc_nicstride/window/module.h"
-#include "osc_nicstride/protocol/patience.h"
+#include "common/wire/patience.h"
 
 /** Can the peer's helper thread be woken? Then it answers soon, though nobody is in MPI there. */
 bool nicstride_can_wake(nicstride_peer_t *p);
@@ -24,7 +24,7 @@ bool nicstride_can_wake_all(nicstride_module_t *m);
 
 /** Something is waited for that the peer is to do or answer: wakes it if it is away. `p` may be
  *  NULL. MPI threads, no lock held. */
-void nicstride_wake_waited(nicstride_patience_t *w, nicstride_peer_t *p);
+void nicstride_wake_waited(onic_patience_t *w, nicstride_peer_t *p);
 
 /** Looks for those who have died, and, where somebody may wait for requests, after all peers. A
  *  progress function of Open MPI's, of low priority. */

@@ -151,7 +151,7 @@ static int component_finalize(void)
     }
     /* What is still being sent will be ended by the wire, and stays. */
     if (nicstride_free_orphans(closed))
-        nicstride_handles_fini(&c->ops);
+        onic_handles_fini(&c->ops);
     nicstride_ops_fini();
     nicstride_send_fini();
     nicstride_model_show_done();

@@ -15,7 +15,7 @@
 #include "osc_nicstride/window/component.h"
 #include "osc_nicstride/window/transfer.h"
 #include "osc_nicstride/methods/sieve.h"
-#include "osc_nicstride/methods/whole_words.h"
+#include "common/layout/whole_words.h"
 #include "common/layout/pack.h"
 #include "common/wire/presence.h"
 #include "common/support/help.h"
@@ -158,8 +158,8 @@ static int move_pieces(const nicstride_transfer_t *a, vm_fn_t fn)
 
 bool nicstride_may_tear(const nicstride_transfer_t *a)
 {
-    return !nicstride_whole_words(&a->origin, (uint64_t)(uintptr_t)a->origin_base) ||
-           !nicstride_whole_words(&a->target, a->remote);
+    return !onic_whole_words(&a->origin, (uint64_t)(uintptr_t)a->origin_base) ||
+           !onic_whole_words(&a->target, a->remote);
 }
 
 static int copy_pieces(const nicstride_transfer_t *a)
@@ -173,7 +173,7 @@ static int sieve(const nicstride_transfer_t *a)
 {
     const uint64_t piece = mca_osc_nicstride_component.paths.node.sieve_piece;
     uint64_t extent = (uint64_t)(a->target.ub - a->target.lb);
-    char *bounce = malloc((extent < piece ? extent : piece) + 2 * NICSTRIDE_WORD);
+    char *bounce = malloc((extent < piece ? extent : piece) + 2 * ONIC_WORD);
     onic_cursor_t to, from;
     uint64_t pos = 0;
     int rc = OMPI_SUCCESS;
@@ -184,7 +184,7 @@ static int sieve(const nicstride_transfer_t *a)
     onic_cursor_init(&from, &a->target, 0);
     while (pos < a->target.size && rc == OMPI_SUCCESS) {
         nicstride_cover_t c = nicstride_sieve_next(&a->target, pos, piece, NICSTRIDE_SIEVE_GAP);
-        const nicstride_words_t w = nicstride_words_around(a->remote + (uint64_t)c.lo, c.len);
+        const onic_words_t w = onic_words_around(a->remote + (uint64_t)c.lo, c.len);
         struct iovec local = {.iov_base = bounce, .iov_len = w.len};
         struct iovec remote = {.iov_base = (void *)(uintptr_t)w.at, .iov_len = w.len};
 

@@ -29,7 +29,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "osc_nicstride/protocol/handle.h"
+#include "common/support/handle.h"
 #include "osc_nicstride/protocol/message.h"
 
 /** Bytes of a short header: but for the upper half of a displacement, and at most. */
@@ -75,7 +75,7 @@ _Static_assert(NICSTRIDE_SHORT_MAX <= sizeof(nicstride_msg_t), "the shorter form
 _Static_assert(NICSTRIDE_MSG_LAST <= NICSTRIDE_SHORT_TYPE + 1, "room for the type");
 _Static_assert((NICSTRIDE_MSG_MAGIC & 0x80) == 0 && (NICSTRIDE_MSG_MAGIC >> 8 & 0x80) == 0,
                "the forms differ in their first byte, in either byte order");
-_Static_assert(NICSTRIDE_GENERATION_MAX <= UINT32_MAX >> 8, "a generation and a slot are a word");
+_Static_assert(ONIC_GENERATION_MAX <= UINT32_MAX >> 8, "a generation and a slot are a word");
 
 /**
  * Writes a header in its short form. Data, where the flag NICSTRIDE_MSG_INLINE says so, is for the
@@ -107,7 +107,7 @@ static inline size_t nicstride_msg_shorten(const nicstride_msg_t *m,
         .win = (uint16_t)m->win,
         .origin = (uint16_t)m->origin,
         .disp = (uint32_t)m->disp,
-        .handle = nicstride_handle_word(m->handle),
+        .handle = onic_handle_word(m->handle),
         .count = (uint32_t)m->count,
     };
     memcpy(out, &s, sizeof(s));
@@ -178,7 +178,7 @@ static inline size_t nicstride_msg_lengthen(const void *buf, size_t len, nicstri
         .dtype = s.dtype,
         .disp = (int64_t)disp,
         .len = inlined ? len - header : nicstride_short_len(&s),
-        .handle = nicstride_handle_of_word(s.handle),
+        .handle = onic_handle_of_word(s.handle),
         .count = s.count,
     };
     return inlined && nicstride_short_len(&s) != 0 ? 0 : header;

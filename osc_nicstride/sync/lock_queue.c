@@ -244,10 +244,10 @@ static int bury_all(nicstride_module_t *m, int local)
 static int await_grant(nicstride_module_t *m, nicstride_peer_t *p, _Atomic uint32_t *granted)
 {
     unsigned losses = 0;
-    nicstride_patience_t patience;
+    onic_patience_t patience;
     int rc = OMPI_SUCCESS;
 
-    nicstride_patience_begin(&patience);
+    onic_patience_begin(&patience);
     while (rc == OMPI_SUCCESS && atomic_load_explicit(granted, memory_order_acquire) == 0) {
         if (losses != onic_wire_losses()) {
             losses = onic_wire_losses();

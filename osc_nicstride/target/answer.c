@@ -14,7 +14,7 @@
  */
 #include "osc_nicstride/channel/send.h"
 #include "osc_nicstride/target/target.h"
-#include "osc_nicstride/protocol/handle.h"
+#include "common/support/handle.h"
 #include "common/layout/pack.h"
 
 /** Counts a message as applied. True where an acknowledgement is due; `*count_p` and `*error_p` are
@@ -53,7 +53,7 @@ static bool answer_in_slot(nicstride_peer_t *p, const nicstride_msg_t *to, uint6
     _Alignas(uint64_t) unsigned char few[NICSTRIDE_SLOT_DATA];
 
     if (p->slot_there == NULL || !nicstride_slot_takes(to->count, count, len) ||
-        !nicstride_handle_has_word(to->handle))
+        !onic_handle_has_word(to->handle))
         return false;
     /* UCX looks into a queue in shared memory only while it has an endpoint there, and leaves it to
      * a thread that has to be woken otherwise: the first answer is a message, which makes one. */
@@ -64,8 +64,8 @@ static bool answer_in_slot(nicstride_peer_t *p, const nicstride_msg_t *to, uint6
     /* Read once, and so that no element is torn: others may be writing there. */
     if (len > 0)
         onic_copy_few(few, data, len);
-    nicstride_slot_answer(p->slot_there, count, len > 0 ? nicstride_handle_word(to->handle) : 0,
-                          few, len);
+    nicstride_slot_answer(p->slot_there, count, len > 0 ? onic_handle_word(to->handle) : 0, few,
+                          len);
     return true;
 }
 

@@ -71,7 +71,7 @@ static void moved_cb(void *arg, int status)
 static int64_t apply(void *arg, uint64_t pos, const void *data, uint64_t n)
 {
     moving_t *v = arg;
-    nicstride_owned_lock_t *lock = &nicstride_ctl(v->m, v->m->node.me)->acc_lock;
+    onic_owned_lock_t *lock = &nicstride_ctl(v->m, v->m->node.me)->acc_lock;
 
     (void)pos;
     n -= n % v->op.apply.size;

@@ -17,7 +17,7 @@
 #include "ompi/mca/osc/osc.h"
 #include "opal/class/opal_hash_table.h"
 
-#include "osc_nicstride/protocol/handle.h"
+#include "common/support/handle.h"
 #include "osc_nicstride/protocol/limits.h"
 #include "osc_nicstride/protocol/method.h"
 #include "osc_nicstride/protocol/path.h"
@@ -54,7 +54,7 @@ typedef struct nicstride_component {
     bool plan_shown; /**< by this process */
     bool world_met;  /**< all of MPI_COMM_WORLD took part in a window: a fence finds all of them */
     opal_hash_table_t windows;        /**< windows by their name at home; wire lock */
-    nicstride_handles_t ops;          /**< operations that wait for replies; wire lock */
+    onic_handles_t ops;               /**< operations that wait for replies; wire lock */
     uint32_t last_name;               /**< names are never used again; wire lock */
     struct nicstride_module *orphans; /**< windows that the user forgot; freed behind the wire */
 } nicstride_component_t;

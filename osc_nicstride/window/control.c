@@ -37,9 +37,9 @@ int nicstride_broken_error(const nicstride_module_t *m, const char *call)
 }
 
 /** Finds out whether the owner has died. */
-static bool is_orphaned(const nicstride_module_t *m, nicstride_owned_lock_t *lock)
+static bool is_orphaned(const nicstride_module_t *m, onic_owned_lock_t *lock)
 {
-    const int64_t owner = nicstride_owned_by(lock, (uint32_t)m->node.n);
+    const int64_t owner = onic_owned_by(lock, (uint32_t)m->node.n);
 
     if (owner == -2)
         nicstride_break(m, NICSTRIDE_BROKEN_UPDATE, -1);
@@ -48,31 +48,31 @@ static bool is_orphaned(const nicstride_module_t *m, nicstride_owned_lock_t *loc
     if (!onic_peer_look(m->wire[m->node.ranks[owner]]))
         return false;
     /* What it had a moment ago it has for ever, or had given back before. */
-    if (nicstride_owned_by(lock, (uint32_t)m->node.n) != owner)
+    if (onic_owned_by(lock, (uint32_t)m->node.n) != owner)
         return false;
     nicstride_break(m, NICSTRIDE_BROKEN_UPDATE, (int)owner);
     return true;
 }
 
-int nicstride_ctl_wait(const nicstride_module_t *m, nicstride_owned_lock_t *lock)
+int nicstride_ctl_wait(const nicstride_module_t *m, onic_owned_lock_t *lock)
 {
-    nicstride_owned_wait_t w = {0};
+    onic_owned_wait_t w = {0};
 
     while (!nicstride_ctl_try(m, lock)) {
-        switch (nicstride_owned_next(&w)) {
-        case NICSTRIDE_OWNED_SPIN:
+        switch (onic_owned_next(&w)) {
+        case ONIC_OWNED_SPIN:
             onic_pause();
             break;
-        case NICSTRIDE_OWNED_YIELD:
+        case ONIC_OWNED_YIELD:
             sched_yield();
             break;
-        case NICSTRIDE_OWNED_NAP: {
+        case ONIC_OWNED_NAP: {
             const struct timespec nap = onic_timespec(UINT64_C(1000) * w.nap);
 
             nanosleep(&nap, NULL);
             break;
         }
-        case NICSTRIDE_OWNED_LOOK_AT_OWNER:
+        case ONIC_OWNED_LOOK_AT_OWNER:
             if (is_orphaned(m, lock))
                 return ONIC_ERR_PROC_FAILED;
             break;

@@ -17,7 +17,7 @@
 
 #include "common/model/calibrate.h"
 #include "osc_nicstride/protocol/lockq.h"
-#include "osc_nicstride/protocol/owned_lock.h"
+#include "common/node/owned_lock.h"
 #include "osc_nicstride/window/module.h"
 #include "osc_nicstride/protocol/slot.h"
 
@@ -27,10 +27,10 @@
  * which these answer its own operations, and the lock queue.
  */
 typedef struct nicstride_ctl {
-    _Alignas(64) nicstride_owned_lock_t acc_lock;   /**< held while an accumulate is applied */
-    uint32_t me;                                    /**< whose block it is */
-    _Alignas(64) nicstride_owned_lock_t queue_lock; /**< guards the lock queue */
-    _Atomic uint64_t generation;                    /**< of the table of attached regions */
+    _Alignas(64) onic_owned_lock_t acc_lock;   /**< held while an accumulate is applied */
+    uint32_t me;                               /**< whose block it is */
+    _Alignas(64) onic_owned_lock_t queue_lock; /**< guards the lock queue */
+    _Atomic uint64_t generation;               /**< of the table of attached regions */
     /** Of the first block: the window has failed; why, and who has died. Read by all, seldom
      * written. */
     _Alignas(64) _Atomic uint32_t broken;
@@ -54,32 +54,31 @@ size_t nicstride_ctl_bytes(int nlocal, int nranks);
  */
 
 /** Takes one of them if it is free. Never waits: for handlers. */
-static inline bool nicstride_ctl_try(const nicstride_module_t *m, nicstride_owned_lock_t *lock)
+static inline bool nicstride_ctl_try(const nicstride_module_t *m, onic_owned_lock_t *lock)
 {
-    return nicstride_owned_try(lock, (uint32_t)m->node.me);
+    return onic_owned_try(lock, (uint32_t)m->node.me);
 }
 
 /** Waits for it; MPI threads. 0, or ONIC_ERR_PROC_FAILED where its owner has died: the window has
  *  failed then (below). */
-int nicstride_ctl_wait(const nicstride_module_t *m, nicstride_owned_lock_t *lock);
+int nicstride_ctl_wait(const nicstride_module_t *m, onic_owned_lock_t *lock);
 
 /** Takes it, as above. Inlined but for the waiting: under a lock that nobody else wants the update
  *  of one element takes little longer than this. */
-static inline int nicstride_ctl_lock(const nicstride_module_t *m, nicstride_owned_lock_t *lock)
+static inline int nicstride_ctl_lock(const nicstride_module_t *m, onic_owned_lock_t *lock)
 {
     return nicstride_ctl_try(m, lock) ? 0 : nicstride_ctl_wait(m, lock);
 }
 
-static inline void nicstride_ctl_unlock(nicstride_owned_lock_t *lock)
+static inline void nicstride_ctl_unlock(onic_owned_lock_t *lock)
 {
-    nicstride_owned_release(lock);
+    onic_owned_release(lock);
 }
 
 /** Has it an owner who is known to have died? Any thread. */
-static inline bool nicstride_ctl_is_orphaned(const nicstride_module_t *m,
-                                             nicstride_owned_lock_t *lock)
+static inline bool nicstride_ctl_is_orphaned(const nicstride_module_t *m, onic_owned_lock_t *lock)
 {
-    const int64_t owner = nicstride_owned_by(lock, (uint32_t)m->node.n);
+    const int64_t owner = onic_owned_by(lock, (uint32_t)m->node.n);
 
     return owner >= 0 && onic_peer_has_died(m->wire[m->node.ranks[owner]]);
 }

@@ -33,7 +33,7 @@
 #include "osc_nicstride/protocol/fence.h"
 #include "osc_nicstride/protocol/credit.h"
 #include "osc_nicstride/protocol/unflushed.h"
-#include "osc_nicstride/protocol/patience.h"
+#include "common/wire/patience.h"
 #include "osc_nicstride/window/place.h"
 #include "osc_nicstride/window/process.h"
 #include "osc_nicstride/protocol/message.h"
@@ -132,13 +132,13 @@ typedef struct nicstride_peer {
     unsigned posting; /**< messages without an operation that the wire still keeps */
     uint32_t posts;   /**< post messages that came from a peer on another node */
     uint32_t completes;
-    uint64_t complete_count;       /**< credits that it had used, in all, with the last of those */
-    nicstride_patience_t patience; /**< of those who wait for requests */
-    uint64_t looked_after;         /**< the oldest operation when that was last looked at */
-    bool failed;                   /**< the wire cannot reach it: nobody waits for it any more */
-    bool granted;                  /**< a lock asked for by message is ours */
-    int refused;                   /**< why it will not be, or 0 */
-    bool held;                     /**< or it is held back, see hold.h; a guess without the lock */
+    uint64_t complete_count;  /**< credits that it had used, in all, with the last of those */
+    onic_patience_t patience; /**< of those who wait for requests */
+    uint64_t looked_after;    /**< the oldest operation when that was last looked at */
+    bool failed;              /**< the wire cannot reach it: nobody waits for it any more */
+    bool granted;             /**< a lock asked for by message is ours */
+    int refused;              /**< why it will not be, or 0 */
+    bool held;                /**< or it is held back, see hold.h; a guess without the lock */
     bool region_answered;
     nicstride_msg_t region_answer;
 

@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#include "osc_nicstride/protocol/handle.h"
+#include "common/support/handle.h"
 #include "osc_nicstride/protocol/lockq.h"
 #include "test/unit/unit.h"
 
@@ -53,7 +53,7 @@ static nicstride_msg_t random_message(unit_random_t *r, size_t type, size_t *len
     if (strchr(fields, 't') != NULL)
         m.dtype = (uint16_t)random_bits(r, 7);
     if (strchr(fields, 'h') != NULL)
-        m.handle = (1 + unit_below(r, NICSTRIDE_GENERATION_MAX)) << 32 | random_bits(r, 8);
+        m.handle = (1 + unit_below(r, ONIC_GENERATION_MAX)) << 32 | random_bits(r, 8);
     if (strchr(fields, 'c') != NULL)
         m.count = random_bits(r, 32);
     *len_p = 0;
@@ -120,12 +120,12 @@ START_TEST(handle_words)
     unit_random_t r = {unit_seed()};
 
     for (int i = 0; i < 30000; i++) {
-        const uint64_t handle = (1 + unit_below(&r, NICSTRIDE_GENERATION_MAX)) << 32 |
+        const uint64_t handle = (1 + unit_below(&r, ONIC_GENERATION_MAX)) << 32 |
                                 random_bits(&r, 8 + (unsigned)unit_below(&r, 3));
-        const bool has = nicstride_handle_has_word(handle);
+        const bool has = onic_handle_has_word(handle);
 
-        UNIT_CHECK(has == ((uint32_t)handle < NICSTRIDE_HANDLE_WORD_SLOTS));
-        UNIT_CHECK(!has || nicstride_handle_of_word(nicstride_handle_word(handle)) == handle);
+        UNIT_CHECK(has == ((uint32_t)handle < ONIC_HANDLE_WORD_SLOTS));
+        UNIT_CHECK(!has || onic_handle_of_word(onic_handle_word(handle)) == handle);
     }
 }
 END_TEST
@@ -140,7 +140,7 @@ START_TEST(what_does_not_fit)
     right.dtype = INT8_MAX;
     right.len = NICSTRIDE_SHORT_LEN_MAX;
     right.disp = right.count = UINT32_MAX;
-    right.handle = (uint64_t)NICSTRIDE_GENERATION_MAX << 32 | UINT8_MAX;
+    right.handle = (uint64_t)ONIC_GENERATION_MAX << 32 | UINT8_MAX;
     ck_assert(has_short_form(&right));
 #define REFUSES(change)                                                                            \
     do {                                                                                           \

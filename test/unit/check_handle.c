@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Handles: what is alive is found, what is gone or was never there is not. */
-#include "osc_nicstride/protocol/handle.h"
+#include "common/support/handle.h"
 
 #include "test/unit/unit.h"
 
@@ -19,7 +19,7 @@ static uint64_t slot_of(uint64_t handle)
 START_TEST(random_use)
 {
     unit_random_t r = {unit_seed()};
-    nicstride_handles_t t = {0};
+    onic_handles_t t = {0};
     static char object[MAX_LIVE];
     static uint64_t live[MAX_LIVE], dead[MAX_DEAD];
     size_t ndead = 0, nlive = 0;
@@ -27,78 +27,78 @@ START_TEST(random_use)
     for (int step = 0; step < 200000; step++) {
         const size_t i = unit_below(&r, MAX_LIVE);
         if (live[i] == 0) {
-            live[i] = nicstride_handle_new(&t, &object[i]);
+            live[i] = onic_handle_new(&t, &object[i]);
             UNIT_CHECK(live[i] != 0);
             nlive++;
         } else if (unit_once_in(&r, 2)) {
-            UNIT_CHECK(nicstride_handle_free(&t, live[i]) == &object[i]);
-            UNIT_CHECK(nicstride_handle_free(&t, live[i]) == NULL);
+            UNIT_CHECK(onic_handle_free(&t, live[i]) == &object[i]);
+            UNIT_CHECK(onic_handle_free(&t, live[i]) == NULL);
             dead[ndead++ % MAX_DEAD] = live[i];
             live[i] = 0;
             nlive--;
         } else {
-            UNIT_CHECK(nicstride_handle_get(&t, live[i]) == &object[i]);
+            UNIT_CHECK(onic_handle_get(&t, live[i]) == &object[i]);
         }
         UNIT_CHECK(t.used == nlive);
         if (ndead > 0) {
             const size_t n = ndead < MAX_DEAD ? ndead : MAX_DEAD;
-            UNIT_CHECK(nicstride_handle_get(&t, dead[unit_below(&r, n)]) == NULL);
+            UNIT_CHECK(onic_handle_get(&t, dead[unit_below(&r, n)]) == NULL);
         }
     }
     ck_assert_uint_le(t.n, 2 * MAX_LIVE);
-    nicstride_handles_fini(&t);
+    onic_handles_fini(&t);
     ck_assert_uint_eq(t.n, 0);
-    ck_assert_ptr_null(nicstride_handle_get(&t, live[0] | 1));
+    ck_assert_ptr_null(onic_handle_get(&t, live[0] | 1));
 }
 END_TEST
 
 /* And every slot is used before there are more. */
 START_TEST(live_handles_differ)
 {
-    nicstride_handles_t t = {0};
+    onic_handles_t t = {0};
     static uint64_t handle[5000];
     static char object[5000];
 
     for (uint32_t i = 0; i < 5000; i++) {
         const uint32_t n = t.n;
-        handle[i] = nicstride_handle_new(&t, &object[i]);
+        handle[i] = onic_handle_new(&t, &object[i]);
         UNIT_CHECK(t.n == n || i == n);
     }
     for (int i = 0; i < 5000; i++)
-        UNIT_CHECK(nicstride_handle_free(&t, handle[i]) == &object[i]);
+        UNIT_CHECK(onic_handle_free(&t, handle[i]) == &object[i]);
     ck_assert_uint_eq(t.used, 0);
-    nicstride_handles_fini(&t);
+    onic_handles_fini(&t);
 }
 END_TEST
 
 START_TEST(forged_handles)
 {
     unit_random_t r = {unit_seed()};
-    nicstride_handles_t t = {0};
+    onic_handles_t t = {0};
     int object;
 
-    ck_assert_ptr_null(nicstride_handle_get(&t, 0));
-    ck_assert_ptr_null(nicstride_handle_free(&t, UINT64_MAX));
-    ck_assert_uint_eq(nicstride_handle_new(&t, NULL), 0);
+    ck_assert_ptr_null(onic_handle_get(&t, 0));
+    ck_assert_ptr_null(onic_handle_free(&t, UINT64_MAX));
+    ck_assert_uint_eq(onic_handle_new(&t, NULL), 0);
 
-    const uint64_t good = nicstride_handle_new(&t, &object);
+    const uint64_t good = onic_handle_new(&t, &object);
     for (int i = 0; i < 100000; i++) {
         uint64_t forged = unit_random64(&r);
         if (unit_once_in(&r, 2))
             forged = good ^ 1ull << unit_below(&r, 64);
         if (forged == good)
             continue;
-        UNIT_CHECK(nicstride_handle_get(&t, forged) == NULL);
-        UNIT_CHECK(nicstride_handle_free(&t, forged) == NULL);
+        UNIT_CHECK(onic_handle_get(&t, forged) == NULL);
+        UNIT_CHECK(onic_handle_free(&t, forged) == NULL);
     }
-    ck_assert_ptr_null(nicstride_handle_get(&t, 0));
-    ck_assert_ptr_null(nicstride_handle_get(&t, slot_of(good)));
+    ck_assert_ptr_null(onic_handle_get(&t, 0));
+    ck_assert_ptr_null(onic_handle_get(&t, slot_of(good)));
 
     /* The handle that the slot will have next does not work before it is given. */
-    ck_assert_ptr_eq(nicstride_handle_free(&t, good), &object);
-    ck_assert_ptr_null(nicstride_handle_get(&t, good + (1ull << 32)));
+    ck_assert_ptr_eq(onic_handle_free(&t, good), &object);
+    ck_assert_ptr_null(onic_handle_get(&t, good + (1ull << 32)));
     ck_assert_uint_eq(t.used, 0);
-    nicstride_handles_fini(&t);
+    onic_handles_fini(&t);
 }
 END_TEST
 
@@ -106,24 +106,24 @@ END_TEST
  * handle of 0. */
 START_TEST(generation_wraps_past_zero)
 {
-    nicstride_handles_t t = {0};
+    onic_handles_t t = {0};
     int object;
-    uint64_t handle = nicstride_handle_new(&t, &object);
+    uint64_t handle = onic_handle_new(&t, &object);
     const uint64_t slot = slot_of(handle);
 
-    ck_assert_ptr_eq(nicstride_handle_free(&t, handle), &object);
-    t.slot[slot].generation = NICSTRIDE_GENERATION_MAX - 1;
-    handle = nicstride_handle_new(&t, &object);
-    ck_assert_ptr_eq(nicstride_handle_free(&t, handle), &object);
-    handle = nicstride_handle_new(&t, &object);
-    ck_assert_uint_eq(handle, (uint64_t)NICSTRIDE_GENERATION_MAX << 32 | slot);
-    ck_assert_ptr_eq(nicstride_handle_free(&t, handle), &object);
-    ck_assert_ptr_null(nicstride_handle_get(&t, handle));
-    ck_assert_ptr_null(nicstride_handle_get(&t, slot));
-    handle = nicstride_handle_new(&t, &object);
+    ck_assert_ptr_eq(onic_handle_free(&t, handle), &object);
+    t.slot[slot].generation = ONIC_GENERATION_MAX - 1;
+    handle = onic_handle_new(&t, &object);
+    ck_assert_ptr_eq(onic_handle_free(&t, handle), &object);
+    handle = onic_handle_new(&t, &object);
+    ck_assert_uint_eq(handle, (uint64_t)ONIC_GENERATION_MAX << 32 | slot);
+    ck_assert_ptr_eq(onic_handle_free(&t, handle), &object);
+    ck_assert_ptr_null(onic_handle_get(&t, handle));
+    ck_assert_ptr_null(onic_handle_get(&t, slot));
+    handle = onic_handle_new(&t, &object);
     ck_assert_uint_eq(handle, 1ull << 32 | slot);
-    ck_assert_ptr_eq(nicstride_handle_get(&t, handle), &object);
-    nicstride_handles_fini(&t);
+    ck_assert_ptr_eq(onic_handle_get(&t, handle), &object);
+    onic_handles_fini(&t);
 }
 END_TEST
 

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Locks that name their owner: exclusion, dead and stopped owners, and how one waits. */
-#include "osc_nicstride/protocol/owned_lock.h"
+#include "common/node/owned_lock.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -14,7 +14,7 @@
 enum { PROCESSES = 4, ROUNDS = 20000 };
 
 /** What the processes share. */
-static nicstride_owned_lock_t lock;
+static onic_owned_lock_t lock;
 static unsigned long guarded;
 static atomic_uint inside;
 static atomic_bool dead[PROCESSES];
@@ -24,22 +24,22 @@ typedef enum result { HAD, ORPHANED } result_t;
 /** What glue does, with a table of the dead in place of the system. */
 static result_t take(uint32_t me)
 {
-    nicstride_owned_wait_t w = {0};
+    onic_owned_wait_t w = {0};
 
-    while (!nicstride_owned_try(&lock, me)) {
+    while (!onic_owned_try(&lock, me)) {
         int64_t owner;
 
-        switch (nicstride_owned_next(&w)) {
-        case NICSTRIDE_OWNED_SPIN:
+        switch (onic_owned_next(&w)) {
+        case ONIC_OWNED_SPIN:
             break;
-        case NICSTRIDE_OWNED_YIELD:
+        case ONIC_OWNED_YIELD:
             sched_yield();
             break;
-        case NICSTRIDE_OWNED_NAP:
+        case ONIC_OWNED_NAP:
             usleep(w.nap);
             break;
-        case NICSTRIDE_OWNED_LOOK_AT_OWNER:
-            owner = nicstride_owned_by(&lock, PROCESSES);
+        case ONIC_OWNED_LOOK_AT_OWNER:
+            owner = onic_owned_by(&lock, PROCESSES);
             if (owner == -2 || (owner >= 0 && atomic_load(&dead[owner])))
                 return ORPHANED;
             break;
@@ -64,10 +64,10 @@ static void *count(void *arg)
     for (int i = 0; i < ROUNDS; i++) {
         UNIT_CHECK(take(me) == HAD);
         UNIT_CHECK(atomic_fetch_add(&inside, 1) == 0);
-        UNIT_CHECK(nicstride_owned_by(&lock, PROCESSES) == (int64_t)me);
+        UNIT_CHECK(onic_owned_by(&lock, PROCESSES) == (int64_t)me);
         guarded++;
         atomic_fetch_sub(&inside, 1);
-        nicstride_owned_release(&lock);
+        onic_owned_release(&lock);
     }
     return NULL;
 }
@@ -84,7 +84,7 @@ START_TEST(exclusive)
     for (int i = 0; i < 4; i++)
         pthread_join(threads[i], NULL);
     UNIT_CHECK(guarded == 4UL * ROUNDS);
-    UNIT_CHECK(nicstride_owned_by(&lock, PROCESSES) == -1);
+    UNIT_CHECK(onic_owned_by(&lock, PROCESSES) == -1);
 }
 END_TEST
 
@@ -119,8 +119,8 @@ START_TEST(dead_owner)
         pthread_join(waiters[i], &orphaned);
         UNIT_CHECK(orphaned != NULL);
     }
-    UNIT_CHECK(nicstride_owned_by(&lock, PROCESSES) == 3);
-    UNIT_CHECK(!nicstride_owned_try(&lock, 0));
+    UNIT_CHECK(onic_owned_by(&lock, PROCESSES) == 3);
+    UNIT_CHECK(!onic_owned_try(&lock, 0));
 }
 END_TEST
 
@@ -134,11 +134,11 @@ START_TEST(stopped_owner)
     UNIT_CHECK(take(2) == HAD);
     UNIT_CHECK(pthread_create(&waiter, NULL, wait_for_it, (void *)1) == 0);
     usleep(50000);
-    UNIT_CHECK(nicstride_owned_by(&lock, PROCESSES) == 2);
-    nicstride_owned_release(&lock);
+    UNIT_CHECK(onic_owned_by(&lock, PROCESSES) == 2);
+    onic_owned_release(&lock);
     pthread_join(waiter, &orphaned);
     UNIT_CHECK(orphaned == NULL);
-    UNIT_CHECK(nicstride_owned_by(&lock, PROCESSES) == 1);
+    UNIT_CHECK(onic_owned_by(&lock, PROCESSES) == 1);
 }
 END_TEST
 
@@ -154,8 +154,8 @@ START_TEST(any_word)
         const uint32_t me = (uint32_t)unit_below(&r, n);
 
         atomic_store(&lock, word);
-        UNIT_CHECK(nicstride_owned_by(&lock, n) == (word > n ? -2 : (int64_t)word - 1));
-        UNIT_CHECK(nicstride_owned_try(&lock, me) == (word == 0));
+        UNIT_CHECK(onic_owned_by(&lock, n) == (word > n ? -2 : (int64_t)word - 1));
+        UNIT_CHECK(onic_owned_try(&lock, me) == (word == 0));
         UNIT_CHECK(atomic_load(&lock) == (word == 0 ? me + 1 : word));
     }
 }
@@ -165,35 +165,35 @@ END_TEST
  * are neither too frequent nor too rare. */
 START_TEST(long_wait)
 {
-    nicstride_owned_wait_t w = {0};
+    onic_owned_wait_t w = {0};
     uint64_t spins = 0, yields = 0, slept = 0, looked = 0;
     uint32_t last = 0;
 
     for (int i = 0; i < 200000; i++) {
-        switch (nicstride_owned_next(&w)) {
-        case NICSTRIDE_OWNED_SPIN:
+        switch (onic_owned_next(&w)) {
+        case ONIC_OWNED_SPIN:
             UNIT_CHECK(slept == 0);
             spins++;
             break;
-        case NICSTRIDE_OWNED_YIELD:
+        case ONIC_OWNED_YIELD:
             UNIT_CHECK(slept == 0);
             yields++;
             break;
-        case NICSTRIDE_OWNED_NAP:
-            UNIT_CHECK(w.nap >= last && w.nap <= NICSTRIDE_OWNED_NAP_LAST);
+        case ONIC_OWNED_NAP:
+            UNIT_CHECK(w.nap >= last && w.nap <= ONIC_OWNED_NAP_LAST);
             last = w.nap;
             slept += w.nap;
             break;
-        case NICSTRIDE_OWNED_LOOK_AT_OWNER:
-            UNIT_CHECK(slept - looked >= NICSTRIDE_OWNED_LOOK);
-            UNIT_CHECK(slept - looked <= NICSTRIDE_OWNED_LOOK + NICSTRIDE_OWNED_NAP_LAST);
+        case ONIC_OWNED_LOOK_AT_OWNER:
+            UNIT_CHECK(slept - looked >= ONIC_OWNED_LOOK);
+            UNIT_CHECK(slept - looked <= ONIC_OWNED_LOOK + ONIC_OWNED_NAP_LAST);
             looked = slept;
             break;
         }
     }
-    UNIT_CHECK(yields == NICSTRIDE_OWNED_YIELDS);
-    UNIT_CHECK(spins + yields == NICSTRIDE_OWNED_SPINS * NICSTRIDE_OWNED_YIELDS);
-    UNIT_CHECK(last == NICSTRIDE_OWNED_NAP_LAST && looked > 0);
+    UNIT_CHECK(yields == ONIC_OWNED_YIELDS);
+    UNIT_CHECK(spins + yields == ONIC_OWNED_SPINS * ONIC_OWNED_YIELDS);
+    UNIT_CHECK(last == ONIC_OWNED_NAP_LAST && looked > 0);
 }
 END_TEST
 

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Whole words: random layouts, against all of their pieces one by one. */
-#include "osc_nicstride/methods/whole_words.h"
+#include "common/layout/whole_words.h"
 
 #include "test/unit/unit.h"
 
@@ -53,14 +53,14 @@ START_TEST(all_pieces)
         onic_runs_t runs = {0};
 
         make_strided(&r, &l);
-        UNIT_CHECK(nicstride_whole_words(&l, base) == pieces_are_words(&l, base));
-        whole += nicstride_whole_words(&l, base);
+        UNIT_CHECK(onic_whole_words(&l, base) == pieces_are_words(&l, base));
+        whole += onic_whole_words(&l, base);
         /* The same and another one as a list. */
         UNIT_CHECK(onic_runs_add_layout(&runs, &l, 0) == ONIC_LAYOUT_OK);
         make_strided(&r, &l);
         UNIT_CHECK(onic_runs_add_layout(&runs, &l, 10000 + any_bytes(&r, 1000)) == ONIC_LAYOUT_OK);
         UNIT_CHECK(onic_layout_from_runs(&list, &runs) == ONIC_LAYOUT_OK);
-        UNIT_CHECK(nicstride_whole_words(&list, base) == pieces_are_words(&list, base));
+        UNIT_CHECK(onic_whole_words(&list, base) == pieces_are_words(&list, base));
         onic_layout_fini(&list);
     }
     UNIT_CHECK(whole > rounds / 10 && whole < rounds - rounds / 10);
@@ -73,7 +73,7 @@ START_TEST(words_around)
 
     for (int round = 0; round < 100000; round++) {
         const uint64_t at = 4096 + unit_below(&r, 100000), len = 1 + unit_below(&r, 100000);
-        const nicstride_words_t w = nicstride_words_around(at, len);
+        const onic_words_t w = onic_words_around(at, len);
 
         UNIT_CHECK(w.at % 8 == 0 && w.len % 8 == 0);
         UNIT_CHECK(w.at <= at && at - w.at == w.before && w.before < 8);

@@ -15,18 +15,18 @@
  * begin at a word and whole words are moved; nothing can be said of anything else, such as elements
  * of 4 bytes at the end of an odd number of them.
  */
-#ifndef NICSTRIDE_WHOLE_WORDS_H
-#define NICSTRIDE_WHOLE_WORDS_H
+#ifndef ONIC_WHOLE_WORDS_H
+#define ONIC_WHOLE_WORDS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "common/layout/layout.h"
 
-#define NICSTRIDE_WORD 8u
+#define ONIC_WORD 8u
 
 /** Are all pieces of a layout whole aligned words, where its offsets count from `base`? */
-static inline bool nicstride_whole_words(const onic_layout_t *l, uint64_t base)
+static inline bool onic_whole_words(const onic_layout_t *l, uint64_t base)
 {
     uint64_t all = base + (uint64_t)l->offset;
 
@@ -41,23 +41,23 @@ static inline bool nicstride_whole_words(const onic_layout_t *l, uint64_t base)
         if (run->count > 1)
             all |= (uint64_t)run->stride;
     }
-    return all % NICSTRIDE_WORD == 0;
+    return all % ONIC_WORD == 0;
 }
 
 /** The words that some bytes lie in. They are in the same pages, so who may read the bytes may read
  *  the words. */
-typedef struct nicstride_words {
+typedef struct onic_words {
     uint64_t at;
     uint64_t len;
     uint64_t before; /**< bytes of theirs before those that are meant */
-} nicstride_words_t;
+} onic_words_t;
 
-static inline nicstride_words_t nicstride_words_around(uint64_t at, uint64_t len)
+static inline onic_words_t onic_words_around(uint64_t at, uint64_t len)
 {
-    const uint64_t before = at % NICSTRIDE_WORD;
-    const uint64_t after = (NICSTRIDE_WORD - (at + len) % NICSTRIDE_WORD) % NICSTRIDE_WORD;
+    const uint64_t before = at % ONIC_WORD;
+    const uint64_t after = (ONIC_WORD - (at + len) % ONIC_WORD) % ONIC_WORD;
 
-    return (nicstride_words_t){.at = at - before, .len = before + len + after, .before = before};
+    return (onic_words_t){.at = at - before, .len = before + len + after, .before = before};
 }
 
 #endif

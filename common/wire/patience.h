@@ -13,45 +13,45 @@
  *
  * Pure. Times are ticks of any clock.
  */
-#ifndef NICSTRIDE_PATIENCE_H
-#define NICSTRIDE_PATIENCE_H
+#ifndef ONIC_PATIENCE_H
+#define ONIC_PATIENCE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 /** A peer without a sign of life for so many microseconds is taken to be away. One that waits in
  *  MPI gives one within a few, unless its progress functions are slow. */
-#define NICSTRIDE_PATIENCE_AWAY 15
+#define ONIC_PATIENCE_AWAY 15
 /** Microseconds from the first knock to the second, and the most between two. */
-#define NICSTRIDE_PATIENCE_FIRST 50
-#define NICSTRIDE_PATIENCE_LAST  1000
+#define ONIC_PATIENCE_FIRST 50
+#define ONIC_PATIENCE_LAST  1000
 
 /** One wait for one peer. */
-typedef struct nicstride_patience {
+typedef struct onic_patience {
     uint64_t knocked; /**< when it last knocked */
     uint64_t pause;   /**< until the next time; 0: it has not knocked yet */
-} nicstride_patience_t;
+} onic_patience_t;
 
 /** A wait begins. */
-static inline void nicstride_patience_begin(nicstride_patience_t *w)
+static inline void onic_patience_begin(onic_patience_t *w)
 {
     w->pause = 0;
 }
 
 /** Would it knock now if the peer were away? Only then is that worth looking for. */
-static inline bool nicstride_patience_ends(const nicstride_patience_t *w, uint64_t now)
+static inline bool onic_patience_ends(const onic_patience_t *w, uint64_t now)
 {
     return w->pause == 0 || now - w->knocked >= w->pause;
 }
 
 /** The peer is away and there is a knock. `usec` is the ticks of a microsecond. */
-static inline void nicstride_patience_knock(nicstride_patience_t *w, uint64_t now, double usec)
+static inline void onic_patience_knock(onic_patience_t *w, uint64_t now, double usec)
 {
-    const uint64_t last = (uint64_t)(NICSTRIDE_PATIENCE_LAST * usec);
+    const uint64_t last = (uint64_t)(ONIC_PATIENCE_LAST * usec);
 
     w->knocked = now;
     if (w->pause == 0)
-        w->pause = (uint64_t)(NICSTRIDE_PATIENCE_FIRST * usec);
+        w->pause = (uint64_t)(ONIC_PATIENCE_FIRST * usec);
     else
         w->pause = 2 * w->pause < last ? 2 * w->pause : last;
 }

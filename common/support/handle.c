@@ -7,7 +7,7 @@
  * Handles; see handle.h. The upper half of a handle is the generation, never 0, which is why no
  * handle is 0; the lower half is the slot.
  */
-#include "osc_nicstride/protocol/handle.h"
+#include "common/support/handle.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 #define FIRST_SLOTS 16u
 
 /* Makes more slots; they are free, the lowest first. */
-static bool grow(nicstride_handles_t *t)
+static bool grow(onic_handles_t *t)
 {
     if (t->n == UINT32_MAX)
         return false;
@@ -24,12 +24,12 @@ static bool grow(nicstride_handles_t *t)
     uint32_t n = FIRST_SLOTS;
     if (t->n != 0)
         n = t->n > UINT32_MAX / 2 ? UINT32_MAX : t->n * 2;
-    nicstride_handle_slot_t *slot = reallocarray(t->slot, n, sizeof(*slot));
+    onic_handle_slot_t *slot = reallocarray(t->slot, n, sizeof(*slot));
     if (slot == NULL)
         return false;
 
     for (uint32_t i = t->n; i < n; i++)
-        slot[i] = (nicstride_handle_slot_t){.generation = 1, .next_free = i + 2};
+        slot[i] = (onic_handle_slot_t){.generation = 1, .next_free = i + 2};
     slot[n - 1].next_free = t->free;
     t->free = t->n + 1;
     t->slot = slot;
@@ -37,13 +37,13 @@ static bool grow(nicstride_handles_t *t)
     return true;
 }
 
-uint64_t nicstride_handle_new(nicstride_handles_t *t, void *object)
+uint64_t onic_handle_new(onic_handles_t *t, void *object)
 {
     if (object == NULL || (t->free == 0 && !grow(t)))
         return 0;
 
     const uint32_t index = t->free - 1;
-    nicstride_handle_slot_t *slot = &t->slot[index];
+    onic_handle_slot_t *slot = &t->slot[index];
     t->free = slot->next_free;
     t->used++;
     slot->object = object;
@@ -52,40 +52,40 @@ uint64_t nicstride_handle_new(nicstride_handles_t *t, void *object)
 }
 
 /* The slot that a handle names, or NULL where it is not valid now. */
-static nicstride_handle_slot_t *find(const nicstride_handles_t *t, uint64_t handle)
+static onic_handle_slot_t *find(const onic_handles_t *t, uint64_t handle)
 {
     const uint32_t index = (uint32_t)handle;
 
     if (index >= t->n)
         return NULL;
-    nicstride_handle_slot_t *slot = &t->slot[index];
+    onic_handle_slot_t *slot = &t->slot[index];
     return slot->object != NULL && slot->generation == handle >> 32 ? slot : NULL;
 }
 
-void *nicstride_handle_get(const nicstride_handles_t *t, uint64_t handle)
+void *onic_handle_get(const onic_handles_t *t, uint64_t handle)
 {
-    const nicstride_handle_slot_t *slot = find(t, handle);
+    const onic_handle_slot_t *slot = find(t, handle);
 
     return slot != NULL ? slot->object : NULL;
 }
 
-void *nicstride_handle_free(nicstride_handles_t *t, uint64_t handle)
+void *onic_handle_free(onic_handles_t *t, uint64_t handle)
 {
-    nicstride_handle_slot_t *slot = find(t, handle);
+    onic_handle_slot_t *slot = find(t, handle);
 
     if (slot == NULL)
         return NULL;
     void *object = slot->object;
     slot->object = NULL;
-    slot->generation = slot->generation % NICSTRIDE_GENERATION_MAX + 1;
+    slot->generation = slot->generation % ONIC_GENERATION_MAX + 1;
     slot->next_free = t->free;
     t->free = (uint32_t)handle + 1;
     t->used--;
     return object;
 }
 
-void nicstride_handles_fini(nicstride_handles_t *t)
+void onic_handles_fini(onic_handles_t *t)
 {
     free(t->slot);
-    *t = (nicstride_handles_t){0};
+    *t = (onic_handles_t){0};
 }

@@ -14,19 +14,19 @@
  * Pure: what to do next is decided here and done by the caller. The word is written by other
  * processes and may hold anything.
  */
-#ifndef NICSTRIDE_OWNED_LOCK_H
-#define NICSTRIDE_OWNED_LOCK_H
+#ifndef ONIC_OWNED_LOCK_H
+#define ONIC_OWNED_LOCK_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 /** 0 while free, else the number of its owner + 1. All zero is a good one. */
-typedef _Atomic uint32_t nicstride_owned_lock_t;
+typedef _Atomic uint32_t onic_owned_lock_t;
 
 /** Takes the lock for process `me` if it is free. Never waits: for handlers. Any thread of the
  *  process; two of them exclude each other, too. */
-static inline bool nicstride_owned_try(nicstride_owned_lock_t *lock, uint32_t me)
+static inline bool onic_owned_try(onic_owned_lock_t *lock, uint32_t me)
 {
     uint32_t none = 0;
 
@@ -36,13 +36,13 @@ static inline bool nicstride_owned_try(nicstride_owned_lock_t *lock, uint32_t me
                                                    memory_order_relaxed);
 }
 
-static inline void nicstride_owned_release(nicstride_owned_lock_t *lock)
+static inline void onic_owned_release(onic_owned_lock_t *lock)
 {
     atomic_store_explicit(lock, 0, memory_order_release);
 }
 
 /** Who has the lock? The owner, 0 .. n - 1; -1: nobody; -2: the word is no number of a process. */
-static inline int64_t nicstride_owned_by(nicstride_owned_lock_t *lock, uint32_t n)
+static inline int64_t onic_owned_by(onic_owned_lock_t *lock, uint32_t n)
 {
     const uint32_t word = atomic_load_explicit(lock, memory_order_acquire);
 
@@ -53,48 +53,48 @@ static inline int64_t nicstride_owned_by(nicstride_owned_lock_t *lock, uint32_t 
 
 /** Turns of the processor's pause between two yields, and yields before the first nap: some 300
  *  microseconds, of which a living owner needs far fewer. */
-#define NICSTRIDE_OWNED_SPINS  128u
-#define NICSTRIDE_OWNED_YIELDS 64u
+#define ONIC_OWNED_SPINS  128u
+#define ONIC_OWNED_YIELDS 64u
 /** Microseconds of the first and the longest nap. */
-#define NICSTRIDE_OWNED_NAP_FIRST 50u
-#define NICSTRIDE_OWNED_NAP_LAST  1000u
+#define ONIC_OWNED_NAP_FIRST 50u
+#define ONIC_OWNED_NAP_LAST  1000u
 /** Microseconds of naps between two looks at the owner, which cost some 10 each. */
-#define NICSTRIDE_OWNED_LOOK 4000u
+#define ONIC_OWNED_LOOK 4000u
 
 /** One wait; all zero at its beginning. */
-typedef struct nicstride_owned_wait {
+typedef struct onic_owned_wait {
     uint32_t spins;
     uint32_t yields;
     uint32_t nap;   /**< the last one */
     uint32_t slept; /**< microseconds since the owner was last looked at */
-} nicstride_owned_wait_t;
+} onic_owned_wait_t;
 
 /** What who has not got the lock does before the next try. */
-typedef enum nicstride_owned_step {
-    NICSTRIDE_OWNED_SPIN,
-    NICSTRIDE_OWNED_YIELD,
-    NICSTRIDE_OWNED_NAP,          /**< `nap` microseconds */
-    NICSTRIDE_OWNED_LOOK_AT_OWNER /**< is he dead? */
-} nicstride_owned_step_t;
+typedef enum onic_owned_step {
+    ONIC_OWNED_SPIN,
+    ONIC_OWNED_YIELD,
+    ONIC_OWNED_NAP,          /**< `nap` microseconds */
+    ONIC_OWNED_LOOK_AT_OWNER /**< is he dead? */
+} onic_owned_step_t;
 
-static inline nicstride_owned_step_t nicstride_owned_next(nicstride_owned_wait_t *w)
+static inline onic_owned_step_t onic_owned_next(onic_owned_wait_t *w)
 {
-    if (w->yields < NICSTRIDE_OWNED_YIELDS) {
-        if (++w->spins % NICSTRIDE_OWNED_SPINS != 0)
-            return NICSTRIDE_OWNED_SPIN;
+    if (w->yields < ONIC_OWNED_YIELDS) {
+        if (++w->spins % ONIC_OWNED_SPINS != 0)
+            return ONIC_OWNED_SPIN;
         w->yields++;
-        return NICSTRIDE_OWNED_YIELD;
+        return ONIC_OWNED_YIELD;
     }
-    if (w->slept >= NICSTRIDE_OWNED_LOOK) {
+    if (w->slept >= ONIC_OWNED_LOOK) {
         w->slept = 0;
-        return NICSTRIDE_OWNED_LOOK_AT_OWNER;
+        return ONIC_OWNED_LOOK_AT_OWNER;
     }
     if (w->nap == 0)
-        w->nap = NICSTRIDE_OWNED_NAP_FIRST;
+        w->nap = ONIC_OWNED_NAP_FIRST;
     else
-        w->nap = 2 * w->nap < NICSTRIDE_OWNED_NAP_LAST ? 2 * w->nap : NICSTRIDE_OWNED_NAP_LAST;
+        w->nap = 2 * w->nap < ONIC_OWNED_NAP_LAST ? 2 * w->nap : ONIC_OWNED_NAP_LAST;
     w->slept += w->nap;
-    return NICSTRIDE_OWNED_NAP;
+    return ONIC_OWNED_NAP;
 }
 
 #endif
