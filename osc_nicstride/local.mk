@@ -84,16 +84,13 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/methods/single_copy.c \
 	osc_nicstride/methods/single_copy.h \
 	osc_nicstride/origin/accumulate.c \
-	osc_nicstride/origin/accumulate.h \
 	osc_nicstride/origin/choose.c \
-	osc_nicstride/origin/choose.h \
 	osc_nicstride/origin/compare_and_swap.c \
 	osc_nicstride/origin/dynamic.c \
-	osc_nicstride/origin/dynamic.h \
 	osc_nicstride/origin/put_get.c \
 	osc_nicstride/origin/contiguous.h \
 	osc_nicstride/origin/resolve.c \
-	osc_nicstride/origin/resolve.h \
+	osc_nicstride/origin/origin.h \
 	osc_nicstride/sync/active.c \
 	osc_nicstride/sync/counted.c \
 	osc_nicstride/sync/counted.h \

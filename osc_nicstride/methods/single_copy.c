@@ -20,6 +20,7 @@
 #include "common/wire/presence.h"
 #include "common/support/help.h"
 #include "osc_nicstride/window/errors.h"
+#include "opal/util/proc.h"
 
 /* Pieces in one system call: enough that its fixed cost vanishes, few enough for the stack. */
 #define BATCH 128
@@ -205,7 +206,7 @@ static void say_no_single_copy(void)
     static bool said;
 
     if (!said)
-        onic_help("help-osc-nicstride.txt", "no-cma", nicstride_hostname());
+        onic_help("help-osc-nicstride.txt", "no-cma", opal_process_info.nodename);
     said = true;
 }
 

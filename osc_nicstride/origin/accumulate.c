@@ -2,17 +2,11 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Accumulate and its kin. Where the target's memory is mapped here the origin applies them itself,
- * under the target's accumulate lock; elsewhere they travel as messages, long ones through
- * slots, and the target applies them under the same lock, so that all of them are atomic with each
- * other.
- */
+/** @file Accumulate and its kin; see origin.h. */
 #include <stddef.h>
 #include <string.h>
 
-#include "osc_nicstride/origin/accumulate.h"
+#include "osc_nicstride/origin/origin.h"
 #include "osc_nicstride/window/calls.h"
 #include "osc_nicstride/window/component.h"
 #include "osc_nicstride/window/control.h"
@@ -22,11 +16,9 @@
 #include "osc_nicstride/window/op.h"
 #include "osc_nicstride/channel/request.h"
 #include "osc_nicstride/channel/start.h"
-#include "osc_nicstride/origin/choose.h"
 #include "osc_nicstride/origin/contiguous.h"
 #include "osc_nicstride/window/transfer.h"
 #include "osc_nicstride/sync/enter.h"
-#include "osc_nicstride/origin/resolve.h"
 #include "common/layout/flatten.h"
 #include "common/layout/pack.h"
 

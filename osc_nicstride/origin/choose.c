@@ -12,8 +12,7 @@
 #include "osc_nicstride/methods/methods.h"
 #include "osc_nicstride/methods/plan.h"
 #include "osc_nicstride/methods/single_copy.h"
-#include "osc_nicstride/origin/choose.h"
-#include "osc_nicstride/origin/dynamic.h"
+#include "osc_nicstride/origin/origin.h"
 #include "osc_nicstride/window/component.h"
 
 /** Kinds of peer, as far as choices differ. */

@@ -2,11 +2,11 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Compare and swap; see accumulate.h. */
+/** @file Compare and swap; see origin.h. */
 #include <stddef.h>
 #include <string.h>
 
-#include "osc_nicstride/origin/accumulate.h"
+#include "osc_nicstride/origin/origin.h"
 #include "osc_nicstride/window/calls.h"
 #include "osc_nicstride/window/component.h"
 #include "osc_nicstride/window/control.h"
@@ -16,7 +16,6 @@
 #include "osc_nicstride/origin/contiguous.h"
 #include "osc_nicstride/channel/start.h"
 #include "osc_nicstride/window/transfer.h"
-#include "osc_nicstride/origin/resolve.h"
 
 /** In mapped memory: the whole call is an update under the lock. */
 static inline bool swap_mapped(nicstride_module_t *m, const void *origin, const void *compare,

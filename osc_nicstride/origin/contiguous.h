@@ -5,7 +5,7 @@
 /**
  * @file
  * The smallest calls: may a few contiguous bytes be moved as things stand, and where are they? A
- * negative answer says nothing: resolve the call (resolve.h), which finds out and explains.
+ * negative answer says nothing: resolve the call (origin.h), which finds out and explains.
  *
  * Inlined: on mapped windows this is nearly all that an 8-byte call takes.
  */

@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <inttypes.h>
 
-#include "osc_nicstride/origin/dynamic.h"
+#include "osc_nicstride/origin/origin.h"
 #include "osc_nicstride/window/calls.h"
 #include "osc_nicstride/window/control.h"
 #include "osc_nicstride/window/errors.h"

@@ -11,7 +11,7 @@
 #include <inttypes.h>
 
 #include "osc_nicstride/origin/contiguous.h"
-#include "osc_nicstride/origin/resolve.h"
+#include "osc_nicstride/origin/origin.h"
 #include "osc_nicstride/window/component.h"
 #include "osc_nicstride/methods/single_copy.h"
 #include "osc_nicstride/sync/enter.h"

@@ -102,7 +102,7 @@ static void say_differs(const opal_proc_t *proc, const char *theirs)
     if (said || opal_process_info.my_local_rank != 0)
         return;
     said = true;
-    onic_help("help-osc-nicstride.txt", "peer-differs", nicstride_hostname(), mine,
+    onic_help("help-osc-nicstride.txt", "peer-differs", opal_process_info.nodename, mine,
               host != NULL ? host : "(unknown)",
               theirs[0] != '\0' ? theirs : "none, or one that is not to be used",
               (unsigned)proc->proc_name.vpid);

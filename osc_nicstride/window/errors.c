@@ -9,7 +9,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include "osc_nicstride/window/errors.h"
 #include "osc_nicstride/window/module.h"
@@ -38,13 +37,4 @@ int nicstride_error(const nicstride_module_t *m, const char *call, int error, co
                 reason,
                 shown + 1 == TEXTS_MAX ? " (further errors are returned without text)" : "");
     return error;
-}
-
-const char *nicstride_hostname(void)
-{
-    static char name[256];
-
-    if (name[0] == '\0' && gethostname(name, sizeof(name) - 1) != 0)
-        return "unknown";
-    return name;
 }

@@ -16,7 +16,4 @@
 int nicstride_error(const nicstride_module_t *m, const char *call, int error, const char *format,
                     ...) __attribute__((format(printf, 4, 5)));
 
-/** Name of this host, for texts. MPI threads only. */
-const char *nicstride_hostname(void);
-
 #endif

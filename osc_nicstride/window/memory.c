@@ -18,6 +18,7 @@
 #include "osc_nicstride/window/errors.h"
 #include "osc_nicstride/window/module.h"
 #include "osc_nicstride/window/window.h"
+#include "opal/util/proc.h"
 
 static size_t page_align(size_t n)
 {
@@ -141,7 +142,8 @@ static void say_no_shared_memory(const nicstride_module_t *m, size_t size)
     static bool said;
 
     if (!said)
-        onic_help(NICSTRIDE_HELP_FILE, "no-shared-memory", size, nicstride_hostname(), m->rank);
+        onic_help(NICSTRIDE_HELP_FILE, "no-shared-memory", size, opal_process_info.nodename,
+                  m->rank);
     said = true;
 }
 

@@ -1,0 +1,79 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * The way of a communication call at its origin: it is resolved (resolve.c: may it be made now,
+ * what does it move, and does that stay inside the target's window?), its method is chosen
+ * (choose.c), and that is started.
+ *
+ * Accumulates: where the target's memory is mapped here the origin applies them itself, under the
+ * target's accumulate lock; elsewhere they travel as messages, long ones through slots, and the
+ * target applies them under the same lock, so that all of them are atomic with each other.
+ */
+#ifndef NICSTRIDE_ORIGIN_H
+#define NICSTRIDE_ORIGIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/ompi_compat.h"
+#include "ompi/datatype/ompi_datatype.h"
+
+#include "osc_nicstride/protocol/method.h"
+#include "osc_nicstride/window/component.h"
+#include "osc_nicstride/window/module.h"
+#include "osc_nicstride/window/transfer.h"
+
+/** Arguments that communication calls have in common, in MPI's order. */
+typedef struct nicstride_arguments {
+    const char *call; /**< its name, for texts */
+    const void *origin;
+    int origin_count;
+    ompi_datatype_t *origin_dt; /**< NULL: there is no origin buffer (MPI_NO_OP) */
+    int target;
+    ptrdiff_t disp;
+    int target_count;
+    ompi_datatype_t *target_dt;
+} nicstride_arguments_t;
+
+/** Checks a communication call and resolves it: epoch, layouts, equal sizes, an origin buffer in
+ *  host memory, bounds. On success call nicstride_target_fini later. */
+int nicstride_target_init(nicstride_transfer_t *a, nicstride_module_t *m,
+                          const nicstride_arguments_t *g);
+void nicstride_target_fini(nicstride_transfer_t *a);
+/** MPI_ERR_BUFFER, with a text, where the first or the last byte of a buffer is known to be memory
+ *  of a device. `what` names the buffer. MPI threads only. */
+int nicstride_check_host(const nicstride_module_t *m, const char *call, const char *what,
+                         const void *base, const onic_layout_t *l);
+
+/** Chooses the method for a put or a get; t->cell becomes where its cost is to be noted. Where the
+ *  choice is settled this takes no lock. */
+nicstride_method_t nicstride_choose(nicstride_transfer_t *t);
+
+/** Does an accumulate that fetches nothing, and that the target applies, go through slots, and not
+ *  in messages? Its type is NICSTRIDE_MSG_ACC. By the model alone: nothing is learned from it. */
+bool nicstride_accumulates_by_mover(const nicstride_transfer_t *t);
+
+/** Dynamic windows: is [addr, addr + size) attached at the peer, as far as is known here? Where it
+ * is not known the target is asked, once for each generation of its table; the answer serves a
+ * later call. Never waits. */
+bool nicstride_region_known(nicstride_module_t *m, nicstride_peer_t *p, uint64_t addr,
+                            uint64_t size);
+
+/** Counts an accumulate, with the bytes of the target that it is about. */
+static inline void nicstride_count_accumulate(nicstride_method_t method, uint64_t bytes)
+{
+    nicstride_add(&nicstride_counters.accumulates, 1);
+    nicstride_count(method, bytes);
+}
+
+/** Does the origin apply it itself? All accumulates to a target must go one way. */
+static inline bool nicstride_applies_here(const nicstride_transfer_t *a)
+{
+    return a->mapped && mca_osc_nicstride_component.params.method != NICSTRIDE_METHOD_PACK;
+}
+
+#endif
