@@ -34,6 +34,12 @@ typedef struct onic_stride {
     int64_t stride;
 } onic_stride_t;
 
+/** How far apart two neighbours are, whichever lies first. */
+static inline uint64_t onic_magnitude(int64_t stride)
+{
+    return stride < 0 ? 0 - (uint64_t)stride : (uint64_t)stride;
+}
+
 /** `count` blocks of `block` bytes; the first at `offset`, the others `stride` bytes apart. */
 typedef struct onic_run {
     int64_t offset;

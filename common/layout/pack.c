@@ -223,7 +223,7 @@ static uint64_t copy_runs(onic_cursor_t *dst, void *dst_base, onic_cursor_t *src
     passes = least(d.count, s.count);
     n = bytes / block / passes;
     move_nest(run_side(&d, dst_base, block, n), run_side(&s, src_base, block, n), block, n, passes,
-              magnitude(d.stride) >= d.block, false);
+              onic_magnitude(d.stride) >= d.block, false);
     onic_cursor_advance(dst, &d);
     onic_cursor_advance(src, &s);
     return bytes;

@@ -51,11 +51,6 @@ static inline int64_t most_signed(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-static inline uint64_t magnitude(int64_t stride)
-{
-    return stride < 0 ? -(uint64_t)stride : (uint64_t)stride;
-}
-
 /**
  * Moves `passes` times `n` blocks. Passes of few blocks are moved with the loops exchanged, in
  * tiles that stay in the cache, where the caller says that the order does not matter
@@ -184,7 +179,7 @@ static inline bool same_shape(const pattern_t *a, const pattern_t *b)
 /** True where no byte is touched by two passes, so that the order of passes does not matter. */
 static inline bool passes_are_apart(const pattern_t *p)
 {
-    return magnitude(p->stride) >= p->extent;
+    return onic_magnitude(p->stride) >= p->extent;
 }
 
 /** Passes of two patterns of the same shape: run after run, each for a tile of passes. */

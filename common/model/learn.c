@@ -51,11 +51,6 @@ onic_learn_cell_t *onic_learn_cell(onic_learn_t *learn, unsigned direction,
     return &learn->cell[direction][onic_learn_shape(origin, target)][onic_learn_size(target->size)];
 }
 
-static double lesser(double a, double b)
-{
-    return a < b ? a : b;
-}
-
 /** The length that a transfer counts as. */
 static double counted(uint64_t bytes)
 {
@@ -69,7 +64,7 @@ static double expected(const onic_learn_cell_t *cell, unsigned c, const double *
 
     if (isinf(model[c]) || cell->rate[c] == 0)
         return model[c];
-    return cell->seen[c] < WELL_KNOWN ? lesser(known, model[c]) : known;
+    return cell->seen[c] < WELL_KNOWN ? fmin(known, model[c]) : known;
 }
 
 void onic_learn_known(const onic_learn_cell_t *cell, double model[N], uint64_t bytes)

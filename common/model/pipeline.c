@@ -9,16 +9,6 @@
 /* Rounding must not make one chunk more of a transfer that ends with a full one. */
 #define ROUNDING 1e-9
 
-static double greater(double a, double b)
-{
-    return a > b ? a : b;
-}
-
-static double lesser(double a, double b)
-{
-    return a < b ? a : b;
-}
-
 double onic_pipeline_time(const onic_link_t *link, double bytes, double chunk)
 {
     const double copy = chunk / link->bcopy, n = ceil(bytes / chunk * (1 - ROUNDING));
@@ -26,7 +16,7 @@ double onic_pipeline_time(const onic_link_t *link, double bytes, double chunk)
 
     /* Of stages that are as long for each chunk, the longest one counts every time, the others once
      * (n move + 2 copy, where that is moving). */
-    return 2 * copy + move + link->latency + (n - 1) * greater(copy, move);
+    return 2 * copy + move + link->latency + (n - 1) * fmax(copy, move);
 }
 
 double onic_pipeline_slope(const onic_link_t *link, double bytes, double chunk)
@@ -36,7 +26,7 @@ double onic_pipeline_slope(const onic_link_t *link, double bytes, double chunk)
 
 double onic_pipeline_chunk(const onic_link_t *link, double bytes)
 {
-    return lesser(bytes, sqrt(bytes * link->gap * link->bcopy / 2));
+    return fmin(bytes, sqrt(bytes * link->gap * link->bcopy / 2));
 }
 
 double onic_superpipeline_next(const onic_link_t *link, double chunk, double overhead)
@@ -48,7 +38,7 @@ onic_chunks_t onic_superpipeline_chunks(const onic_link_t *link, double least, d
 {
     const double first = link->bcopy * 2 * link->latency;
 
-    return (onic_chunks_t){.first = lesser(most, greater(least, first)),
+    return (onic_chunks_t){.first = fmin(most, fmax(least, first)),
                            .ratio = link->bcopy / link->bnet,
                            .least = least,
                            .most = most};
@@ -56,7 +46,7 @@ onic_chunks_t onic_superpipeline_chunks(const onic_link_t *link, double least, d
 
 double onic_chunks_size(const onic_chunks_t *c, double i)
 {
-    return lesser(c->most, greater(c->least, c->first * pow(c->ratio, i)));
+    return fmin(c->most, fmax(c->least, c->first * pow(c->ratio, i)));
 }
 
 /** How many chunks come before the bound to which their sizes go; none stands for infinitely many.
@@ -80,7 +70,7 @@ static double series(const onic_chunks_t *c, double n)
 
 double onic_chunks_sum(const onic_chunks_t *c, double n)
 {
-    const double free_ones = lesser(n, before_bound(c));
+    const double free_ones = fmin(n, before_bound(c));
 
     return series(c, free_ones) + (n - free_ones) * (c->ratio > 1 ? c->most : c->least);
 }
@@ -106,10 +96,10 @@ typedef struct run {
 
 static run_t run_of(const onic_chunks_t *c, double bytes)
 {
-    const double n = greater(1, ceil(onic_chunks_count(c, bytes) * (1 - ROUNDING)));
+    const double n = fmax(1, ceil(onic_chunks_count(c, bytes) * (1 - ROUNDING)));
     const double last = bytes - onic_chunks_sum(c, n - 1);
 
-    return (run_t){.n = n, .first = lesser(c->first, bytes), .last = last};
+    return (run_t){.n = n, .first = fmin(c->first, bytes), .last = last};
 }
 
 /**
@@ -124,7 +114,7 @@ static double longest(const onic_link_t *link, run_t r, double bytes, double hea
         head + (bytes - r.first) / link->bcopy + link->gap + r.last / link->bnet + tail;
     const double copied_out = head + link->gap + begin / link->bnet + bytes / link->bcopy;
 
-    return link->latency + greater(moved, greater(copied_in, copied_out));
+    return link->latency + fmax(moved, fmax(copied_in, copied_out));
 }
 
 double onic_superpipeline_time(const onic_link_t *link, const onic_chunks_t *c, double bytes)
@@ -138,8 +128,8 @@ double onic_superpipeline_time_blocks(const onic_link_t *link, const onic_chunks
                                       double block)
 {
     const run_t r = run_of(c, bytes);
-    const double head = greater(0, r.first / link->bcopy - 2 * link->latency);
-    const double tail = lesser(block, r.last) / link->bcopy;
+    const double head = fmax(0, r.first / link->bcopy - 2 * link->latency);
+    const double tail = fmin(block, r.last) / link->bcopy;
 
-    return longest(link, r, bytes, head, tail, lesser(block, r.first));
+    return longest(link, r, bytes, head, tail, fmin(block, r.first));
 }

@@ -4,11 +4,6 @@
  */
 #include "osc_nicstride/methods/sieve.h"
 
-static uint64_t magnitude(int64_t v)
-{
-    return v < 0 ? -(uint64_t)v : (uint64_t)v;
-}
-
 /** Extent and data of the levels below `k`, and how many levels a cover may take in. */
 typedef struct spans {
     uint64_t extent[ONIC_LAYOUT_MAX_LEVELS + 1];
@@ -21,7 +16,7 @@ static void measure(const onic_layout_t *l, uint64_t gap_max, spans_t *s)
     s->extent[0] = s->size[0] = l->block;
     s->levels = 0;
     for (unsigned k = 0; k < l->nlevels; k++) {
-        uint64_t step = magnitude(l->level[k].stride);
+        uint64_t step = onic_magnitude(l->level[k].stride);
 
         s->extent[k + 1] = s->extent[k] + step * (l->level[k].count - 1);
         s->size[k + 1] = s->size[k] * l->level[k].count;
@@ -43,7 +38,7 @@ static unsigned fitting_level(const spans_t *s, uint64_t piece)
 /** How many passes of level `k` fit in a piece. */
 static uint64_t fitting_passes(const onic_layout_t *l, const spans_t *s, unsigned k, uint64_t piece)
 {
-    uint64_t step = magnitude(l->level[k].stride);
+    uint64_t step = onic_magnitude(l->level[k].stride);
 
     if (k >= s->levels)
         return 1;
@@ -83,16 +78,16 @@ nicstride_cover_t nicstride_sieve_next(const onic_layout_t *l, uint64_t pos, uin
         if (passes > rest)
             passes = rest;
         if (l->level[k].stride < 0)
-            low = magnitude(l->level[k].stride) * (passes - 1);
+            low = onic_magnitude(l->level[k].stride) * (passes - 1);
     }
     for (unsigned i = 0; i < k; i++) {
         if (l->level[i].stride < 0)
-            low += magnitude(l->level[i].stride) * (l->level[i].count - 1);
+            low += onic_magnitude(l->level[i].stride) * (l->level[i].count - 1);
     }
     c.lo = first - (int64_t)low;
     c.len = s.extent[k];
     if (k < l->nlevels)
-        c.len += magnitude(l->level[k].stride) * (passes - 1);
+        c.len += onic_magnitude(l->level[k].stride) * (passes - 1);
     c.bytes = unit * passes;
     return c;
 }

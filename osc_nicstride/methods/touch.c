@@ -14,8 +14,7 @@ static uint64_t count_pages(const onic_layout_t *l)
     uint64_t span = l->block, pages = 1 + l->block / PAGE;
 
     for (uint32_t i = 0; i < l->nlevels; i++) {
-        const int64_t s = l->level[i].stride;
-        const uint64_t stride = s < 0 ? 0 - (uint64_t)s : (uint64_t)s;
+        const uint64_t stride = onic_magnitude(l->level[i].stride);
 
         if (stride >= PAGE) {
             pages *= l->level[i].count;

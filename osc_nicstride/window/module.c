@@ -110,14 +110,9 @@ static void find_slots(const nicstride_module_t *m, nicstride_peer_t *p)
     p->slot_there = &nicstride_ctl_slots(m, p->local)[m->node.me];
 }
 
-/** Less than what either side allows. */
-static uint32_t lesser(uint32_t a, uint32_t b)
-{
-    return a < b ? a : b;
-}
-
 nicstride_peer_t *nicstride_peer_locked(nicstride_module_t *m, int rank)
 {
+    const nicstride_rank_info_t *mine = &m->info[m->rank], *its = &m->info[rank];
     nicstride_peer_t *p = m->peer[rank];
 
     if (p != NULL)
@@ -131,16 +126,17 @@ nicstride_peer_t *nicstride_peer_locked(nicstride_module_t *m, int rank)
     p->wire = m->wire[rank];
     p->process = process;
     p->quota = &process->quota;
-    if (p->quota->limit > m->info[rank].share)
-        p->quota->limit = m->info[rank].share;
+    if (p->quota->limit > its->share)
+        p->quota->limit = its->share;
     p->next_window = process->peers;
     process->peers = p;
     p->rank = rank;
-    p->win = m->info[rank].win;
+    p->win = its->win;
     p->me = (uint32_t)m->rank;
     p->local = m->node.index[rank];
-    p->tx.window = lesser(m->info[m->rank].window, m->info[rank].share);
-    p->rx.window = lesser(m->info[rank].window, m->info[m->rank].share);
+    /* Less than what either side allows. */
+    p->tx.window = mine->window < its->share ? mine->window : its->share;
+    p->rx.window = its->window < mine->share ? its->window : mine->share;
     find_slots(m, p);
     /* Other MPI threads look without the lock. */
     __atomic_store_n(&m->peer[rank], p, __ATOMIC_RELEASE);

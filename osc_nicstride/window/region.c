@@ -196,15 +196,10 @@ typedef struct walk {
     uint64_t leaf_lb;                          /* list form: lowest offset of the runs */
 } walk_t;
 
-static uint64_t magnitude(int64_t v)
-{
-    return v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
-}
-
 /* How far the lowest of `count` passes lies below the first one. */
 static uint64_t below_first(uint64_t count, int64_t stride)
 {
-    return stride < 0 ? (count - 1) * magnitude(stride) : 0;
+    return stride < 0 ? (count - 1) * onic_magnitude(stride) : 0;
 }
 
 /* The last attached byte reachable from `first` without a gap, at least up to `last` if that is
@@ -256,7 +251,7 @@ static bool walk_runs(const walk_t *w, uint64_t lo)
         const onic_run_t *r = &w->layout->runs[i];
         const uint64_t lb = (uint64_t)r->offset - below_first(r->count, r->stride);
         if (!walk_children(w, IS_BLOCK, r->block, lo + (lb - w->leaf_lb), r->count,
-                           magnitude(r->stride)))
+                           onic_magnitude(r->stride)))
             return false;
     }
     return true;
@@ -268,7 +263,7 @@ static bool walk_node(const walk_t *w, uint32_t nlevels, uint64_t lo)
     if (nlevels > 0) {
         const onic_stride_t *level = &w->layout->level[nlevels - 1];
         return walk_children(w, nlevels - 1, w->span[nlevels - 1], lo, level->count,
-                             magnitude(level->stride));
+                             onic_magnitude(level->stride));
     }
     return w->layout->nruns > 0 && walk_runs(w, lo);
 }
@@ -283,7 +278,7 @@ static void measure(walk_t *w)
     for (uint32_t i = l->nlevels; i > 0; i--) {
         const onic_stride_t *level = &l->level[i - 1];
         w->span[i] = span;
-        span -= (level->count - 1) * magnitude(level->stride);
+        span -= (level->count - 1) * onic_magnitude(level->stride);
         lb += below_first(level->count, level->stride);
     }
     w->span[0] = span;
