@@ -51,6 +51,7 @@ unit_programs = \
 	test/unit/check_pack \
 	test/unit/check_owned_lock \
 	test/unit/check_patience \
+	test/unit/check_presence \
 	test/unit/check_place \
 	test/unit/check_plan \
 	test/unit/check_message \
@@ -152,6 +153,7 @@ test_unit_check_notice_LDADD = $(unit_ldadd)
 test_unit_check_pack_LDADD = $(unit_ldadd)
 test_unit_check_owned_lock_LDADD = $(unit_ldadd)
 test_unit_check_patience_LDADD = $(unit_ldadd)
+test_unit_check_presence_LDADD = $(unit_ldadd)
 test_unit_check_place_LDADD = $(unit_ldadd)
 test_unit_check_plan_LDADD = $(unit_ldadd) -lm
 test_unit_check_message_LDADD = $(unit_ldadd)

@@ -12,10 +12,6 @@
 
 #include "common/wire/wire_internal.h"
 
-/** Calls of onic_presence for one new value. Where a process waits in Open MPI's own loops there is
- * one in each turn of these, which may take a microsecond: with many more it would look away. */
-#define CALLS 2
-
 /** Stands in where there is no memory for a page. */
 static onic_presence_t nobody_looks;
 
@@ -68,13 +64,6 @@ static onic_presence_t *page_of_mine(void)
 void onic_presence_mark(void)
 {
     onic_mpi_tick();
-    /* Reading the clock costs more than the rest. Threads that meet here lose a count or two. */
-    static atomic_uint calls;
-    unsigned n = atomic_load_explicit(&calls, memory_order_relaxed) + 1;
-    atomic_store_explicit(&calls, n, memory_order_relaxed);
-    if (n % CALLS != 0) {
-        return;
-    }
     atomic_store_explicit(&page_of_mine()->ticks, onic_ticks(), memory_order_relaxed);
 }
 

@@ -53,7 +53,7 @@ static inline uint64_t onic_ticks(void)
 /** Ticks in a microsecond, measured since the wire was opened. Any thread; never 0. */
 ONIC_EXPORT double onic_ticks_per_usec(void);
 
-/** A process that looks at its messages does so this often. */
+/** A process that waits in MPI, or calls it again and again, marks its page this often. */
 #define ONIC_PRESENCE_USEC 5
 
 /**
@@ -62,13 +62,20 @@ ONIC_EXPORT double onic_ticks_per_usec(void);
  */
 ONIC_EXPORT const onic_presence_t *onic_peer_presence(onic_peer_t *peer);
 
-/** Was the peer in MPI a moment ago? A guess: it may leave at any time. No lock. Costs a cache miss
- *  for each call. */
-static inline bool onic_presence_is_fresh(const onic_presence_t *presence, uint64_t ticks)
+/** The rule: is what happened at tick `then` less than `ticks` ago at tick `now`? Clocks of two
+ *  processors may differ a little: it may be of the future, and is recent then. Pure. */
+static inline bool onic_presence_is_recent(uint64_t then, uint64_t now, uint64_t ticks)
 {
-    uint64_t then = atomic_load_explicit(&presence->ticks, memory_order_relaxed);
-    /* Clocks of two processors may differ a little: a mark may be of the future. */
-    return (int64_t)(onic_ticks() - then) < (int64_t)ticks;
+    return (int64_t)(now - then) < (int64_t)ticks;
+}
+
+/** Was the peer in MPI less than so many ticks before `now`? A guess: it may leave at any time. No
+ *  lock. Costs a cache miss for each call. */
+static inline bool onic_presence_is_fresh(const onic_presence_t *presence, uint64_t now,
+                                          uint64_t ticks)
+{
+    return onic_presence_is_recent(atomic_load_explicit(&presence->ticks, memory_order_relaxed),
+                                   now, ticks);
 }
 
 /** Has the peer been away from MPI for long? No lock; seldom a cache miss. */
@@ -102,7 +109,9 @@ static inline bool onic_presence_offers(const onic_presence_t *presence, onic_se
     return true;
 }
 
-/** An MPI thread is at work. Called by the wire's progress and in loops that wait. */
+/** An MPI thread is in MPI now. Called by every progress of the wire, which is where all waits of
+ *  MPI come by, and by waits that do not, on entering, now and then, and on leaving. Reads the
+ * clock and stores to a line that this process owns unless a peer has just looked. */
 ONIC_EXPORT void onic_presence_mark(void);
 
 #endif

@@ -85,7 +85,7 @@ nicstride_presence_t nicstride_presence(nicstride_peer_t *p)
     __atomic_store_n(&p->looked, now, __ATOMIC_RELAXED);
     /* Who has just answered need not be looked at, which is a cache miss on both sides. */
     if (now - __atomic_load_n(&p->answered, __ATOMIC_RELAXED) < recent ||
-        onic_presence_is_fresh(presence, recent))
+        onic_presence_is_fresh(presence, now, recent))
         return NICSTRIDE_PRESENT;
     return nicstride_can_wake(p) ? NICSTRIDE_SERVED : NICSTRIDE_ABSENT;
 }

@@ -24,6 +24,7 @@ static void wait_until(nicstride_peer_t *p, bool wakes, bool always, bool (*done
                        void *arg)
 {
     onic_patience_t patience;
+    bool waited = false;
 
     onic_patience_begin(&patience);
     for (;;) {
@@ -42,11 +43,15 @@ static void wait_until(nicstride_peer_t *p, bool wakes, bool always, bool (*done
                 break;
             if (turn % BEAT_TURNS == 0)
                 onic_presence_mark();
+            waited = true;
             events = onic_wire_progress_locked();
         }
         onic_wire_unlock();
-        if (over)
+        if (over) {
+            if (waited)
+                onic_presence_mark();
             return;
+        }
         if (turns == 1 && onic_mover_progress() > 0)
             continue;
         if (wakes)

@@ -56,9 +56,10 @@ bool nicstride_can_wake_all(nicstride_module_t *m)
 }
 
 /** Its helper thread stands in for it by itself where `away` is set. */
-static bool is_away(const nicstride_peer_t *p, double ticks)
+static bool is_away(const nicstride_peer_t *p, uint64_t now)
 {
-    return !onic_presence_is_fresh(p->presence_there, (uint64_t)(ONIC_PATIENCE_AWAY * ticks)) &&
+    return !onic_presence_is_fresh(p->presence_there, now,
+                                   (uint64_t)(ONIC_PATIENCE_AWAY * usec())) &&
            !onic_presence_is_away(p->presence_there);
 }
 
@@ -66,7 +67,7 @@ void nicstride_wake_waited(onic_patience_t *w, nicstride_peer_t *p)
 {
     const uint64_t now = onic_ticks();
 
-    if (p == NULL || !onic_patience_ends(w, now) || !nicstride_can_wake(p) || !is_away(p, usec()))
+    if (p == NULL || !onic_patience_ends(w, now) || !nicstride_can_wake(p) || !is_away(p, now))
         return;
     onic_patience_knock(w, now, usec());
     nicstride_add(&nicstride_counters.knocks, 1);
@@ -85,7 +86,7 @@ static void look_after_locked(nicstride_peer_t *p, uint64_t now)
     if (p->looked_after != p->live->number)
         onic_patience_begin(&p->patience);
     p->looked_after = p->live->number;
-    if (!onic_patience_ends(&p->patience, now) || !is_away(p, usec()))
+    if (!onic_patience_ends(&p->patience, now) || !is_away(p, now))
         return;
     onic_patience_knock(&p->patience, now, usec());
     nicstride_add(&nicstride_counters.knocks, 1);

@@ -125,10 +125,15 @@ long meet_enter(meet_t *m)
     return m->mine;
 }
 
+long meet_entered(const meet_t *m, int rank)
+{
+    return atomic_load(&m->entered[rank * STRIDE]);
+}
+
 void meet_leave(const meet_t *m, long n, const char *what)
 {
     for (int r = 0; r < m->size; r++) {
-        long entered = atomic_load(&m->entered[r * STRIDE]);
+        long entered = meet_entered(m, r);
         TL_CHECK(entered >= n, "%s: left barrier %ld, but rank %d has entered only %ld", what, n, r,
                  entered);
     }

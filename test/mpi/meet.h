@@ -54,6 +54,8 @@ void meet_free(meet_t *m);
 
 /** I am about to enter the next barrier; returns its number, from 1. */
 long meet_enter(meet_t *m);
+/** How many a rank has entered. */
+long meet_entered(const meet_t *m, int rank);
 /** I have left barrier `n`: checks that everybody has entered it. */
 void meet_leave(const meet_t *m, long n, const char *what);
 
