@@ -5,6 +5,8 @@
 /** @file Connections from the beginning; see connect.h. */
 #include <stddef.h>
 
+#include "common/mover/mover.h"
+
 #include "osc_nicstride/channel/connect.h"
 #include "osc_nicstride/channel/lost.h"
 #include "osc_nicstride/channel/wait.h"
@@ -81,8 +83,10 @@ void nicstride_connect_neighbours(nicstride_module_t *m)
     onic_wire_lock();
     for (int i = 1; i <= most; i++) {
         const int away = i % 2 ? (i + 1) / 2 : n - i / 2;
+        const int rank = m->node.ranks[(m->node.me + away) % n];
 
-        greeted |= connect_locked(m, m->node.ranks[(m->node.me + away) % n], QUEUE / most);
+        greeted |= connect_locked(m, rank, QUEUE / most);
+        (void)onic_mover_reaches_locked(m->wire[rank]);
     }
     /* Over a network, those that every halo in one dimension needs. */
     greeted |= connect_locked(m, (m->rank + 1) % m->size, 1);
