@@ -54,6 +54,7 @@ unit_programs = \
 	test/unit/check_presence \
 	test/unit/check_place \
 	test/unit/check_plan \
+	test/unit/check_pml_credit \
 	test/unit/check_message \
 	test/unit/check_compact \
 	test/unit/check_region \
@@ -71,6 +72,7 @@ unit_programs = \
 
 check_libs = $(CHECK_LDFLAGS) $(CHECK_LIBS)
 unit_ldadd = osc_nicstride/libnicstride_core.la common/libonic_core.la $(check_libs)
+pml_ldadd = pml_superpipe/libsuperpipe_core.la $(check_libs)
 barrier_ldadd = coll_nicbarrier/libnicbarrier_core.la common/libonic_core.la $(check_libs)
 
 # For all of them, and for these alone: where Check is, there may be other libraries too.
@@ -156,6 +158,7 @@ test_unit_check_patience_LDADD = $(unit_ldadd)
 test_unit_check_presence_LDADD = $(unit_ldadd)
 test_unit_check_place_LDADD = $(unit_ldadd)
 test_unit_check_plan_LDADD = $(unit_ldadd) -lm
+test_unit_check_pml_credit_LDADD = $(pml_ldadd)
 test_unit_check_message_LDADD = $(unit_ldadd)
 test_unit_check_compact_LDADD = $(unit_ldadd)
 test_unit_check_region_LDADD = $(unit_ldadd)

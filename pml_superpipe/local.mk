@@ -1,0 +1,10 @@
+# Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+# SPDX-License-Identifier: BSD-3-Clause
+
+# What decides: pure.
+noinst_LTLIBRARIES += pml_superpipe/libsuperpipe_core.la
+
+pml_superpipe_libsuperpipe_core_la_SOURCES = \
+	pml_superpipe/matching/credit.c \
+	pml_superpipe/matching/credit.h
+pml_superpipe_libsuperpipe_core_la_CPPFLAGS = $(pure_cppflags)

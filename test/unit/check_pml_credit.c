@@ -1,0 +1,349 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file Credit for payload: bounded, fair, never a reason to wait. */
+#include "pml_superpipe/matching/credit.h"
+
+#include <string.h>
+
+#include "test/unit/unit.h"
+
+enum { SENDERS = 20, FLIGHTS = 4096, STORED = 4096 };
+
+/** What one process tells another. Any message may overtake any other. */
+typedef enum kind { PAYLOAD, HEADER, BACK, LIMIT, RECALL } kind_t;
+
+typedef struct flight {
+    kind_t kind;
+    unsigned sender;
+    uint64_t value;
+} flight_t;
+
+typedef struct stored {
+    unsigned sender;
+    uint64_t bytes;
+} stored_t;
+
+typedef struct world {
+    unit_random_t r;
+    superpipe_pool_t pool;
+    superpipe_sender_t sender[SENDERS];
+    superpipe_credit_t credit[SENDERS];
+    bool stopped[SENDERS];
+    flight_t flight[FLIGHTS];
+    size_t nflights;
+    stored_t stored[STORED];
+    size_t nstored;
+    uint64_t limits; /* messages that told one */
+} world_t;
+
+static world_t w;
+
+static void begin(uint64_t seed, uint64_t bytes)
+{
+    memset(&w, 0, sizeof(w));
+    w.r.state = seed;
+    superpipe_pool_init(&w.pool, bytes);
+}
+
+static void tell(kind_t kind, unsigned sender, uint64_t value)
+{
+    UNIT_CHECK(w.nflights < FLIGHTS);
+    w.flight[w.nflights++] = (flight_t){kind, sender, value};
+}
+
+static void grant(unsigned i)
+{
+    tell(LIMIT, i, superpipe_pool_grant(&w.pool, &w.sender[i]));
+    w.limits++;
+}
+
+/** True where the payload went along. */
+static bool send_one(unsigned i, uint64_t bytes)
+{
+    const bool has = superpipe_credit_take(&w.credit[i], bytes);
+
+    tell(has ? PAYLOAD : HEADER, i, bytes);
+    return has;
+}
+
+static void asked(unsigned i, uint64_t bytes)
+{
+    superpipe_sender_t *other;
+    uint64_t most;
+
+    if (superpipe_pool_asked(&w.pool, &w.sender[i], bytes))
+        grant(i);
+    other = superpipe_pool_recall(&w.pool, &most);
+    if (other != NULL)
+        tell(RECALL, (unsigned)(other - w.sender), most);
+}
+
+static void free_stored(size_t at)
+{
+    const stored_t s = w.stored[at];
+
+    w.stored[at] = w.stored[--w.nstored];
+    if (superpipe_pool_freed(&w.pool, &w.sender[s.sender], s.bytes))
+        grant(s.sender);
+}
+
+static void handle(const flight_t *f)
+{
+    const unsigned i = f->sender;
+
+    switch (f->kind) {
+    case PAYLOAD:
+        UNIT_CHECK(superpipe_pool_arrived(&w.pool, &w.sender[i], f->value));
+        UNIT_CHECK(w.nstored < STORED);
+        w.stored[w.nstored++] = (stored_t){i, f->value};
+        break;
+    case HEADER:
+        asked(i, f->value);
+        break;
+    case BACK:
+        UNIT_CHECK(superpipe_pool_given_back(&w.pool, &w.sender[i], f->value));
+        break;
+    case LIMIT:
+        superpipe_credit_told(&w.credit[i], f->value);
+        break;
+    case RECALL:
+        tell(BACK, i, superpipe_credit_give_back(&w.credit[i], f->value));
+        break;
+    }
+}
+
+/** A message arrives, unless it is for one that is stopped. */
+static bool deliver(size_t at)
+{
+    const flight_t f = w.flight[at];
+
+    if (w.stopped[f.sender] && f.kind >= LIMIT)
+        return false;
+    w.flight[at] = w.flight[--w.nflights];
+    handle(&f);
+    return true;
+}
+
+/** Everything that can arrive does. */
+static void settle(void)
+{
+    for (size_t i = 0; i < w.nflights;)
+        i = deliver(i) ? 0 : i + 1;
+}
+
+static void check_bounds(void)
+{
+    uint64_t held = 0, stored = 0, holders = 0;
+
+    for (unsigned i = 0; i < SENDERS; i++) {
+        const uint64_t holds = superpipe_pool_holds(&w.sender[i]);
+        held += holds;
+        holders += holds != 0;
+        UNIT_CHECK(w.sender[i].freed <= w.sender[i].arrived);
+        UNIT_CHECK(w.sender[i].arrived <= w.sender[i].limit);
+        UNIT_CHECK(w.sender[i].lost || w.credit[i].limit <= w.sender[i].limit);
+        UNIT_CHECK(w.credit[i].sent <= w.credit[i].limit);
+        UNIT_CHECK((w.sender[i].next != NULL) == (holds != 0));
+    }
+    for (size_t i = 0; i < w.nstored; i++)
+        stored += w.stored[i].bytes;
+    UNIT_CHECK(held == w.pool.held && holders == w.pool.holders);
+    UNIT_CHECK(stored <= held && held <= w.pool.bytes);
+}
+
+/** A sender dies: what it has sent may still be on its way, but is not taken. */
+static void lose(unsigned i)
+{
+    size_t n = 0;
+
+    for (size_t k = 0; k < w.nflights; k++)
+        if (w.flight[k].sender != i)
+            w.flight[n++] = w.flight[k];
+    w.nflights = n;
+    w.stopped[i] = true;
+    superpipe_pool_forget(&w.pool, &w.sender[i]);
+    UNIT_CHECK(!superpipe_pool_arrived(&w.pool, &w.sender[i], 1));
+    UNIT_CHECK(!superpipe_pool_asked(&w.pool, &w.sender[i], 1));
+}
+
+/* ---- bounds ---------------------------------------------------------------------------------- */
+
+START_TEST(never_more_than_the_pool)
+{
+    for (int round = 0; round < 20; round++) {
+        unit_random_t r = {unit_seed() + (uint64_t)round};
+        const uint64_t bytes = unit_random64(&r);
+
+        begin(unit_random64(&r), bytes >> (30 + unit_below(&r, 34)));
+        const uint64_t most = 1 + unit_below(&w.r, w.pool.bytes / 4 + 2);
+
+        for (int step = 0; step < 20000; step++) {
+            const unsigned i = (unsigned)unit_below(&w.r, SENDERS);
+
+            if (w.nflights < FLIGHTS / 2 && !w.stopped[i])
+                (void)send_one(i, unit_below(&w.r, most));
+            if (w.nflights > 0)
+                (void)deliver(unit_below(&w.r, w.nflights));
+            if (w.nstored > 0 && (unit_once_in(&w.r, 3) || w.nstored > STORED / 2))
+                free_stored(unit_below(&w.r, w.nstored));
+            if (unit_once_in(&w.r, 1000))
+                w.stopped[i] = !w.stopped[i] || w.sender[i].lost;
+            if (unit_once_in(&w.r, 4000))
+                lose(i);
+            check_bounds();
+        }
+        /* When all is over, nothing but unused credit is held, by those that live. */
+        while (w.nstored > 0)
+            free_stored(0);
+        for (unsigned i = 0; i < SENDERS; i++)
+            UNIT_CHECK(!w.sender[i].lost || superpipe_pool_holds(&w.sender[i]) == 0);
+    }
+}
+END_TEST
+
+/* Peers may say anything. */
+START_TEST(garbage)
+{
+    superpipe_pool_t *p = &w.pool;
+    superpipe_sender_t *s = &w.sender[0];
+    uint64_t most;
+
+    begin(1, 1000);
+    UNIT_CHECK(!superpipe_pool_arrived(p, s, 1));
+    UNIT_CHECK(superpipe_pool_grant(p, s) == 500);
+    UNIT_CHECK(!superpipe_pool_arrived(p, s, 501) && !superpipe_pool_arrived(p, s, UINT64_MAX));
+    UNIT_CHECK(!superpipe_pool_given_back(p, s, 100));
+    UNIT_CHECK(superpipe_pool_asked(p, &w.sender[1], UINT64_MAX));
+    (void)superpipe_pool_grant(p, &w.sender[1]);
+    UNIT_CHECK(superpipe_pool_recall(p, &most) == s && most == 250);
+    UNIT_CHECK(!superpipe_pool_given_back(p, s, 501));
+    UNIT_CHECK(superpipe_pool_given_back(p, s, 500));
+    UNIT_CHECK(!superpipe_pool_given_back(p, s, 0));
+    check_bounds();
+    superpipe_credit_told(&w.credit[0], 100);
+    superpipe_credit_told(&w.credit[0], 50);
+    UNIT_CHECK(superpipe_credit_take(&w.credit[0], 100) && !superpipe_credit_take(&w.credit[0], 1));
+    UNIT_CHECK(superpipe_credit_give_back(&w.credit[0], 7) == 0);
+}
+END_TEST
+
+/* ---- shares ---------------------------------------------------------------------------------- */
+
+/* No message for a limit that would not help, nor for one that is on its way; and nobody is asked
+ * for credit that it has used. */
+START_TEST(only_what_helps)
+{
+    superpipe_pool_t *p = &w.pool;
+    superpipe_sender_t *a = &w.sender[0], *b = &w.sender[1];
+    uint64_t most;
+
+    begin(6, 1000);
+    UNIT_CHECK(superpipe_pool_grant(p, a) == 500 && superpipe_pool_arrived(p, a, 400));
+    UNIT_CHECK(superpipe_pool_grant(p, b) == 166 && superpipe_pool_arrived(p, b, 146));
+    UNIT_CHECK(superpipe_pool_recall(p, &most) == NULL);
+    superpipe_pool_forget(p, a);
+    /* Of the 600 that a leaves b may hold a third. */
+    UNIT_CHECK(!superpipe_pool_asked(p, b, 20) && !superpipe_pool_asked(p, b, 20 + 35));
+    UNIT_CHECK(superpipe_pool_asked(p, b, 21) && superpipe_pool_asked(p, b, 20 + 34));
+    UNIT_CHECK(superpipe_pool_grant(p, b) == 200 && !superpipe_pool_asked(p, b, 55));
+    check_bounds();
+}
+END_TEST
+
+/* One after another takes what it gets and stops for good, its payload under way or here. */
+START_TEST(stopped_ones_starve_nobody)
+{
+    const uint64_t bytes = 8 << 20;
+
+    begin(2, bytes);
+    for (unsigned i = 0; i < SENDERS; i++) {
+        UNIT_CHECK(!send_one(i, 64));
+        settle();
+        const uint64_t got = superpipe_pool_holds(&w.sender[i]);
+        UNIT_CHECK(got >= bytes / ((i + 1) * (i + 2)) - 1);
+        UNIT_CHECK(i % 2 == 0 || send_one(i, got));
+        w.stopped[i] = true;
+        check_bounds();
+    }
+}
+END_TEST
+
+/* Idle ones that were here first give back, for as many as there are now. */
+START_TEST(idle_ones_give_back)
+{
+    const uint64_t bytes = 1 << 20;
+    const unsigned n = 1 + (unsigned)_i;
+
+    begin(3, bytes);
+    for (unsigned i = 0; i < n; i++)
+        for (int k = 0; k < 10; k++) {
+            (void)send_one(i, 100);
+            settle();
+        }
+    /* Now others send all they can; what comes is received at once. */
+    for (int turn = 0; turn < 400; turn++) {
+        for (unsigned i = n; i < 2 * n; i++)
+            (void)send_one(i, bytes / (8 * n));
+        settle();
+        while (w.nstored > 0)
+            free_stored(0);
+        settle();
+        check_bounds();
+    }
+    for (unsigned i = n; i < 2 * n; i++)
+        UNIT_CHECK(superpipe_pool_holds(&w.sender[i]) >= bytes / (4 * n) * 3 / 4);
+}
+END_TEST
+
+/* Limits are told when about half has been used, not for each message; and who is served keeps its
+ * credit. */
+START_TEST(few_messages)
+{
+    const uint64_t bytes = 1 << 16;
+    const int n = 100000;
+
+    begin(4, bytes);
+    for (int i = 0; i < n; i++) {
+        UNIT_CHECK(send_one(0, 8) || i == 0);
+        settle();
+        if (w.nstored > 0)
+            free_stored(0);
+        settle();
+    }
+    ck_assert_uint_le(w.limits, 2 + 8 * (uint64_t)n / (bytes / 4));
+}
+END_TEST
+
+/* Payload that waited is received: its sender, which is silent, has credit again. */
+START_TEST(comes_back_by_itself)
+{
+    begin(5, 1000);
+    UNIT_CHECK(!send_one(0, 100));
+    settle();
+    while (send_one(0, 100))
+        settle();
+    settle();
+    ck_assert_uint_eq(w.nstored, 5);
+    UNIT_CHECK(!send_one(0, 100));
+    settle();
+    while (w.nstored > 0)
+        free_stored(0);
+    settle();
+    UNIT_CHECK(send_one(0, 100));
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const each[] = {idle_ones_give_back};
+    const TTest *const tests[] = {never_more_than_the_pool,
+                                  garbage,
+                                  stopped_ones_starve_nobody,
+                                  few_messages,
+                                  only_what_helps,
+                                  comes_back_by_itself};
+
+    return unit_run_loop("pml credit", each, 1, 8, tests, sizeof(tests) / sizeof(tests[0]));
+}
