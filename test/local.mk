@@ -54,7 +54,11 @@ unit_programs = \
 	test/unit/check_presence \
 	test/unit/check_place \
 	test/unit/check_plan \
+	test/unit/check_pml_comm \
 	test/unit/check_pml_credit \
+	test/unit/check_pml_match \
+	test/unit/check_pml_rings \
+	test/unit/check_pml_steps \
 	test/unit/check_message \
 	test/unit/check_compact \
 	test/unit/check_region \
@@ -78,7 +82,8 @@ barrier_ldadd = coll_nicbarrier/libnicbarrier_core.la common/libonic_core.la $(c
 # For all of them, and for these alone: where Check is, there may be other libraries too.
 unit_objects = $(unit_programs:=.$(OBJEXT)) test/unit/nicbarrier_conformance.$(OBJEXT) \
 	test/unit/nicbarrier_members.$(OBJEXT) test/unit/nicbarrier_memory_engine.$(OBJEXT) \
-	test/unit/nicbarrier_agree_sim.$(OBJEXT) test/unit/nicbarrier_sim.$(OBJEXT) test/unit/put_wire.$(OBJEXT)
+	test/unit/nicbarrier_agree_sim.$(OBJEXT) test/unit/nicbarrier_sim.$(OBJEXT) test/unit/pml_naive.$(OBJEXT) \
+	test/unit/put_wire.$(OBJEXT)
 $(unit_objects): AM_CPPFLAGS += $(CHECK_CPPFLAGS)
 
 test_unit_check_apply_LDADD = $(unit_ldadd)
@@ -158,7 +163,17 @@ test_unit_check_patience_LDADD = $(unit_ldadd)
 test_unit_check_presence_LDADD = $(unit_ldadd)
 test_unit_check_place_LDADD = $(unit_ldadd)
 test_unit_check_plan_LDADD = $(unit_ldadd) -lm
+test_unit_check_pml_comm_LDADD = $(pml_ldadd)
 test_unit_check_pml_credit_LDADD = $(pml_ldadd)
+test_unit_check_pml_match_SOURCES = \
+	test/unit/check_pml_match.c \
+	test/unit/pml_naive.c \
+	test/unit/pml_naive.h
+test_unit_check_pml_match_LDADD = $(pml_ldadd)
+test_unit_check_pml_rings_LDADD = $(pml_ldadd)
+# With an allocator that can be told to fail.
+test_unit_check_pml_rings_LDFLAGS = -Wl,--wrap=calloc
+test_unit_check_pml_steps_LDADD = $(pml_ldadd)
 test_unit_check_message_LDADD = $(unit_ldadd)
 test_unit_check_compact_LDADD = $(unit_ldadd)
 test_unit_check_region_LDADD = $(unit_ldadd)

@@ -1,0 +1,96 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Matching in one communicator, in MPI's order: the messages of a source are matched in the order
+ * in which it has sent them, though they come by several channels that may overtake each other.
+ *
+ * The sender numbers what it sends to each process in each communicator. A message that comes
+ * before its turn is held by its number. Numbers go round in 32 bits; no sender has half of them
+ * under way.
+ *
+ * Who has got a message asks superpipe_comm_arrive, with no memory spent on it yet: most find their
+ * receive there and then. Only for those that do not is a superpipe_message_t needed; where there
+ * is no memory for one nothing has changed, and the same message may be tried again later.
+ *
+ *     switch (superpipe_comm_arrive(c, source, tag, sequence, &receive)) {
+ *     case SUPERPIPE_MATCHED: deliver to `receive`; break;
+ *     case SUPERPIPE_WAITS: make a message of it; superpipe_comm_keep(c, message); break;
+ *     case SUPERPIPE_REFUSED: the peer is broken
+ *     }
+ *     while ((message = superpipe_comm_next(c, source, &receive)) != NULL)
+ *         deliver `message` to `receive`;
+ *
+ * Pure. The caller has a lock for each communicator and holds it from superpipe_comm_arrive to the
+ * last superpipe_comm_next.
+ */
+#ifndef SUPERPIPE_COMM_H
+#define SUPERPIPE_COMM_H
+
+#include <stdint.h>
+
+#include "pml_superpipe/matching/match.h"
+
+/** Must not move. */
+typedef struct superpipe_comm {
+    superpipe_link_t link; /**< among those that are known (comms.h) */
+    superpipe_match_t match;
+    superpipe_rings_t held; /**< messages before their turn, by source and number */
+    superpipe_list_t all_held;
+    uint64_t context; /**< its name in messages */
+    uint32_t nranks;  /**< of the group that is sent to and received from */
+    uint32_t *sent;   /**< to each rank: the number of the next message */
+    uint32_t *turn;   /**< from each rank: the number of the message whose turn it is */
+} superpipe_comm_t;
+
+typedef enum superpipe_arrival {
+    SUPERPIPE_MATCHED, /**< there is a receive for it */
+    SUPERPIPE_WAITS,   /**< it is to be kept, for a receive or for its turn */
+    SUPERPIPE_REFUSED  /**< no such rank, no tag of a message, or the number of an earlier one */
+} superpipe_arrival_t;
+
+/** A communicator without messages; `nranks` is the size of its remote group where it has one, else
+ *  its own, at least 1. Eight bytes for each rank. @return 0, or -1 where memory is exhausted */
+int superpipe_comm_init(superpipe_comm_t *c, uint64_t context, uint32_t nranks);
+
+/** Frees what init has allocated. What is left is to be taken out before, by
+ *  superpipe_match_abandon and superpipe_comm_discard. */
+void superpipe_comm_fini(superpipe_comm_t *c);
+
+/** The number for the next message to rank `to`, 0 .. nranks-1. Where the message cannot be sent
+ *  after all its number must be used for another one. */
+static inline uint32_t superpipe_comm_number(superpipe_comm_t *c, uint32_t to)
+{
+    return c->sent[to]++;
+}
+
+/**
+ * A message came. Its source, tag and number are the peer's words and may be anything.
+ *
+ * @param receive_p  gets the receive for it, which is taken out, where SUPERPIPE_MATCHED is
+ * returned
+ *
+ * But where that is returned nothing has changed.
+ */
+superpipe_arrival_t superpipe_comm_arrive(superpipe_comm_t *c, int32_t source, int32_t tag,
+                                          uint32_t sequence, superpipe_receive_t **receive_p);
+
+/** Keeps a message of which superpipe_comm_arrive has said SUPERPIPE_WAITS, under the same hold of
+ *  the lock. */
+void superpipe_comm_keep(superpipe_comm_t *c, superpipe_message_t *message);
+
+/**
+ * The next message of this source that was held, whose turn has come and for which there is a
+ * receive; NULL where there is none. Those that find no receive are kept. To be called until NULL
+ * after a message of the source has arrived.
+ */
+superpipe_message_t *superpipe_comm_next(superpipe_comm_t *c, int32_t source,
+                                         superpipe_receive_t **receive_p);
+
+/** Takes out one of the messages that are left, unexpected ones first, then those that are held;
+ * NULL where none is. */
+superpipe_message_t *superpipe_comm_discard(superpipe_comm_t *c);
+
+#endif

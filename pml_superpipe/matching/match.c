@@ -1,0 +1,215 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file Receives and messages; see match.h. */
+#include "pml_superpipe/matching/match.h"
+
+#include <string.h>
+
+#define CONTAINER(type, member, at) ((type *)((char *)(at)-offsetof(type, member)))
+
+static uint64_t key(int32_t source, int32_t tag)
+{
+    return (uint64_t)(uint32_t)source << 32 | (uint32_t)tag;
+}
+
+static superpipe_class_t class_of(int32_t source, int32_t tag)
+{
+    return (superpipe_class_t)((source == SUPERPIPE_ANY_SOURCE ? SUPERPIPE_ONE_TAG : 0) |
+                               (tag == SUPERPIPE_ANY_TAG ? SUPERPIPE_ONE_SOURCE : 0));
+}
+
+/** What receives of a class name that match this source and tag. */
+static uint64_t key_in(superpipe_class_t class, int32_t source, int32_t tag)
+{
+    return key(class & SUPERPIPE_ONE_TAG ? SUPERPIPE_ANY_SOURCE : source,
+               class & SUPERPIPE_ONE_SOURCE ? SUPERPIPE_ANY_TAG : tag);
+}
+
+/** Can a receive of that class match this tag? */
+static bool has_tag(superpipe_class_t class, int32_t tag)
+{
+    return tag >= 0 || !(class & SUPERPIPE_ONE_SOURCE);
+}
+
+void superpipe_match_init(superpipe_match_t *m)
+{
+    memset(m, 0, sizeof(*m));
+    superpipe_rings_init(&m->posted);
+    superpipe_rings_init(&m->unexpected);
+    m->indexed[SUPERPIPE_EXACT] = true;
+}
+
+void superpipe_match_fini(superpipe_match_t *m)
+{
+    superpipe_rings_fini(&m->posted);
+    superpipe_rings_fini(&m->unexpected);
+}
+
+/* ---- lists ----------------------------------------------------------------------------------- */
+
+void superpipe_list_append(superpipe_list_t *list, superpipe_message_t *message)
+{
+    message->next = NULL;
+    message->prev = list->tail;
+    if (list->tail != NULL)
+        list->tail->next = message;
+    else
+        list->head = message;
+    list->tail = message;
+}
+
+void superpipe_list_remove(superpipe_list_t *list, superpipe_message_t *message)
+{
+    if (message->prev != NULL)
+        message->prev->next = message->next;
+    else
+        list->head = message->next;
+    if (message->next != NULL)
+        message->next->prev = message->prev;
+    else
+        list->tail = message->prev;
+}
+
+/* ---- receives -------------------------------------------------------------------------------- */
+
+static void post(superpipe_match_t *m, superpipe_receive_t *receive, int32_t source, int32_t tag)
+{
+    receive->source = source;
+    receive->tag = tag;
+    receive->stamp = m->posts++;
+    m->waiting[class_of(source, tag)]++;
+    superpipe_rings_append(&m->posted, &receive->link, key(source, tag));
+}
+
+static void withdraw(superpipe_match_t *m, superpipe_receive_t *receive)
+{
+    m->waiting[class_of(receive->source, receive->tag)]--;
+    superpipe_rings_remove(&m->posted, &receive->link);
+}
+
+superpipe_message_t *superpipe_match_post(superpipe_match_t *m, superpipe_receive_t *receive,
+                                          int32_t source, int32_t tag)
+{
+    superpipe_message_t *message = superpipe_match_probe(m, source, tag);
+
+    if (message != NULL)
+        superpipe_match_take(m, message);
+    else
+        post(m, receive, source, tag);
+    return message;
+}
+
+bool superpipe_match_cancel(superpipe_match_t *m, superpipe_receive_t *receive)
+{
+    if (!superpipe_link_is_in(&receive->link))
+        return false;
+    withdraw(m, receive);
+    return true;
+}
+
+superpipe_receive_t *superpipe_match_abandon(superpipe_match_t *m, int32_t source, size_t *cursor)
+{
+    const uint64_t mask = source == SUPERPIPE_ANY_SOURCE ? 0 : key(-1, 0);
+    superpipe_link_t *link = superpipe_rings_some(&m->posted, key(source, 0), mask, cursor);
+
+    if (link == NULL)
+        return NULL;
+    superpipe_receive_t *receive = CONTAINER(superpipe_receive_t, link, link);
+    withdraw(m, receive);
+    return receive;
+}
+
+superpipe_receive_t *superpipe_match_message(superpipe_match_t *m, int32_t source, int32_t tag)
+{
+    superpipe_receive_t *earliest = NULL;
+
+    for (superpipe_class_t class = SUPERPIPE_EXACT; class < SUPERPIPE_CLASSES; class ++) {
+        if (m->waiting[class] == 0 || !has_tag(class, tag))
+            continue;
+        superpipe_link_t *link = superpipe_rings_first(&m->posted, key_in(class, source, tag));
+        if (link == NULL)
+            continue;
+        superpipe_receive_t *receive = CONTAINER(superpipe_receive_t, link, link);
+        if (earliest == NULL || receive->stamp < earliest->stamp)
+            earliest = receive;
+    }
+    if (earliest != NULL)
+        withdraw(m, earliest);
+    return earliest;
+}
+
+/* ---- messages -------------------------------------------------------------------------------- */
+
+static superpipe_list_t *list_of(superpipe_match_t *m, int32_t tag)
+{
+    return tag >= 0 ? &m->application : &m->internal;
+}
+
+static void enter(superpipe_match_t *m, superpipe_class_t class, superpipe_message_t *message)
+{
+    if (has_tag(class, message->tag))
+        superpipe_rings_append(&m->unexpected, &message->link[class],
+                               key_in(class, message->source, message->tag));
+}
+
+static void enter_all(superpipe_match_t *m, superpipe_class_t class, const superpipe_list_t *list)
+{
+    for (superpipe_message_t *message = list->head; message != NULL; message = message->next)
+        enter(m, class, message);
+}
+
+/** Who names a tag finds messages of one list alone, so the two need no common order. */
+static void make_index(superpipe_match_t *m, superpipe_class_t class)
+{
+    enter_all(m, class, &m->application);
+    enter_all(m, class, &m->internal);
+    m->indexed[class] = true;
+}
+
+void superpipe_match_keep(superpipe_match_t *m, superpipe_message_t *message)
+{
+    superpipe_list_append(list_of(m, message->tag), message);
+    m->nunexpected++;
+    for (superpipe_class_t class = SUPERPIPE_EXACT; class < SUPERPIPE_ANY_MESSAGE; class ++)
+        if (m->indexed[class])
+            enter(m, class, message);
+}
+
+void superpipe_match_take(superpipe_match_t *m, superpipe_message_t *message)
+{
+    for (superpipe_class_t class = SUPERPIPE_EXACT; class < SUPERPIPE_ANY_MESSAGE; class ++)
+        if (superpipe_link_is_in(&message->link[class]))
+            superpipe_rings_remove(&m->unexpected, &message->link[class]);
+    superpipe_list_remove(list_of(m, message->tag), message);
+    if (--m->nunexpected == 0)
+        m->indexed[SUPERPIPE_ONE_SOURCE] = m->indexed[SUPERPIPE_ONE_TAG] = false;
+}
+
+superpipe_message_t *superpipe_match_probe(superpipe_match_t *m, int32_t source, int32_t tag)
+{
+    const superpipe_class_t class = class_of(source, tag);
+    superpipe_message_t *head = m->application.head;
+
+    if (m->nunexpected == 0 || class == SUPERPIPE_ANY_MESSAGE)
+        return head;
+    /* The first of all to have arrived is the first of those that match. */
+    if (head != NULL && key_in(class, head->source, head->tag) == key(source, tag))
+        return head;
+    if (!m->indexed[class])
+        make_index(m, class);
+    superpipe_link_t *link = superpipe_rings_first(&m->unexpected, key(source, tag));
+    /* Each class has a link of its own in a message. */
+    return link != NULL ? CONTAINER(superpipe_message_t, link[0], link - class) : NULL;
+}
+
+superpipe_message_t *superpipe_match_discard(superpipe_match_t *m)
+{
+    superpipe_message_t *message =
+        m->application.head != NULL ? m->application.head : m->internal.head;
+
+    if (message != NULL)
+        superpipe_match_take(m, message);
+    return message;
+}

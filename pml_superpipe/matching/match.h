@@ -1,0 +1,144 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Posted receives and unexpected messages of one communicator: which message goes to which receive.
+ *
+ * A receive names a source and a tag, or a wildcard in place of either or both: four classes. Those
+ * of a class that name the same stand in a ring (rings.h), so a message looks at no more than four
+ * first ones, of which the one posted first wins; of classes without receives it looks at none.
+ *
+ * A message must be found by whoever asks, in any of the four ways. All are found by source and
+ * tag, and in the list of all, which is in the order of arrival, by who takes any. The other two
+ * indices are made when a wildcard first asks for what is not at the head of that list, and are
+ * forgotten when no message is left; so a message is entered into each at most once.
+ *
+ * Nothing here allocates but the tables (rings.h), and nothing can fail: receives and messages are
+ * structures of the caller's.
+ *
+ * Pure. The caller has a lock for each communicator.
+ */
+#ifndef SUPERPIPE_MATCH_H
+#define SUPERPIPE_MATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "pml_superpipe/matching/rings.h"
+
+/** MPI_ANY_SOURCE and MPI_ANY_TAG. */
+#define SUPERPIPE_ANY_SOURCE (-1)
+/** Matches tags from 0 on. Those below are of collectives and others inside of MPI. */
+#define SUPERPIPE_ANY_TAG (-1)
+
+/** What a receive or probe names. The numbers count. */
+typedef enum superpipe_class {
+    SUPERPIPE_EXACT,       /**< source and tag */
+    SUPERPIPE_ONE_SOURCE,  /**< any tag */
+    SUPERPIPE_ONE_TAG,     /**< any source */
+    SUPERPIPE_ANY_MESSAGE, /**< any source and any tag */
+    SUPERPIPE_CLASSES
+} superpipe_class_t;
+
+/** A receive. Zero at first; must stay where it is while it is posted. */
+typedef struct superpipe_receive {
+    superpipe_link_t link;
+    uint64_t stamp; /**< order of posting */
+    int32_t source; /**< rank, or SUPERPIPE_ANY_SOURCE */
+    int32_t tag;    /**< or SUPERPIPE_ANY_TAG */
+} superpipe_receive_t;
+
+/** A message that waits: for its receive, for its turn (comm.h) or for its communicator (comms.h).
+ *  The caller fills in the second half, and zero into the first; must stay where it is while it
+ *  waits. */
+typedef struct superpipe_message {
+    superpipe_link_t link[SUPERPIPE_ANY_MESSAGE]; /**< in the index of each class but the last */
+    struct superpipe_message *next, *prev;        /**< in the list of all that wait for the same */
+
+    uint64_t context; /**< of its communicator */
+    int32_t source;   /**< rank of its sender there */
+    int32_t tag;      /**< any but SUPERPIPE_ANY_TAG */
+    uint32_t sequence;
+} superpipe_message_t;
+
+/** Messages in the order of arrival. */
+typedef struct superpipe_list {
+    superpipe_message_t *head, *tail;
+} superpipe_list_t;
+
+/** Must not move. */
+typedef struct superpipe_match {
+    superpipe_rings_t posted;
+    uint64_t posts;                      /**< receives that were posted so far */
+    uint64_t waiting[SUPERPIPE_CLASSES]; /**< receives that are, of each class */
+    superpipe_rings_t unexpected;        /**< the indices */
+    superpipe_list_t application;        /**< unexpected messages with tags from 0 on */
+    superpipe_list_t internal;           /**< the others */
+    uint64_t nunexpected;                /**< in both */
+    bool indexed[SUPERPIPE_ANY_MESSAGE]; /**< is the index of that class kept? */
+} superpipe_match_t;
+
+void superpipe_match_init(superpipe_match_t *m);
+
+/** Frees the tables. What is left is to be taken out before. */
+void superpipe_match_fini(superpipe_match_t *m);
+
+/* ---- receives -------------------------------------------------------------------------------- */
+
+/**
+ * A receive from `source`, a rank or SUPERPIPE_ANY_SOURCE, with `tag` or SUPERPIPE_ANY_TAG. Returns
+ * the message for it, which is taken out: the first to have arrived of those that match. Where
+ * there is none returns NULL, and the receive is posted.
+ */
+superpipe_message_t *superpipe_match_post(superpipe_match_t *m, superpipe_receive_t *receive,
+                                          int32_t source, int32_t tag);
+
+/** Takes a receive back, in constant time. False where it is not posted (any more): it has got its
+ *  message, or is about to. */
+bool superpipe_match_cancel(superpipe_match_t *m, superpipe_receive_t *receive);
+
+/**
+ * Takes out a posted receive that names this source, or any posted receive for
+ * SUPERPIPE_ANY_SOURCE; NULL where there is none. In no order. For those that will get nothing any
+ * more, because the communicator goes or a process has died: `*cursor` is 0 at first, to be called
+ * until NULL, and nothing is posted meanwhile.
+ */
+superpipe_receive_t *superpipe_match_abandon(superpipe_match_t *m, int32_t source, size_t *cursor);
+
+/* ---- messages -------------------------------------------------------------------------------- */
+
+/** A message from `source` with `tag` has its turn: returns the receive for it, which is taken out,
+ *  the first to have been posted of those that match; NULL where there is none. */
+superpipe_receive_t *superpipe_match_message(superpipe_match_t *m, int32_t source, int32_t tag);
+
+/** Keeps a message that has had its turn and found no receive, for those that will be posted. */
+void superpipe_match_keep(superpipe_match_t *m, superpipe_message_t *message);
+
+/** The message that a receive of these would get now, which stays; NULL where there is none. For
+ *  MPI_Probe and MPI_Iprobe. */
+superpipe_message_t *superpipe_match_probe(superpipe_match_t *m, int32_t source, int32_t tag);
+
+/** Takes out a message that has been found. For MPI_Mprobe and MPI_Improbe: nobody else gets it,
+ * and whoever has its handle receives it without matching. */
+void superpipe_match_take(superpipe_match_t *m, superpipe_message_t *message);
+
+/** Takes out the first of the messages that are left, of any tag; NULL where none is. */
+superpipe_message_t *superpipe_match_discard(superpipe_match_t *m);
+
+/* ---- lists: for those who keep messages elsewhere, too --------------------------------------- */
+
+void superpipe_list_append(superpipe_list_t *list, superpipe_message_t *message);
+void superpipe_list_remove(superpipe_list_t *list, superpipe_message_t *message);
+
+/* ---- what is done ---------------------------------------------------------------------------- */
+
+/** The work done for matching: searches and steps on their way, in all. */
+static inline uint64_t superpipe_match_steps(const superpipe_match_t *m)
+{
+    return m->posted.steps + m->unexpected.steps;
+}
+
+#endif

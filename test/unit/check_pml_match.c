@@ -1,0 +1,395 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file Matching of point-to-point messages against a naive matcher. */
+#include "pml_superpipe/matching/comms.h"
+
+#include <string.h>
+
+#include "test/unit/pml_naive.h"
+#include "test/unit/unit.h"
+
+enum { CONTEXTS = 3, CHANNELS = 3, TAGS = 4, MOST = 200, IDS = 1 << 14 };
+
+typedef struct message {
+    superpipe_message_t m; /* first */
+    int id;
+} message_t;
+
+typedef struct receive {
+    superpipe_receive_t r; /* first */
+    int id;
+} receive_t;
+
+/** A message under way. */
+typedef struct flight {
+    uint64_t context;
+    naive_item_t item;
+} flight_t;
+
+typedef struct channel {
+    flight_t at[MOST];
+    size_t n;
+} channel_t;
+
+/** One process and those that send to it. */
+typedef struct world {
+    unit_random_t r;
+    superpipe_comms_t comms;
+    superpipe_comm_t comm[CONTEXTS]; /* those that exist */
+    naive_comm_t naive[CONTEXTS];
+    uint32_t first[CONTEXTS][NAIVE_RANKS]; /* number of the first message */
+    uint32_t sent[CONTEXTS][NAIVE_RANKS];
+    channel_t channel[CHANNELS];
+    receive_t *receive[IDS]; /* those that are posted */
+    int ids;
+    naive_pairs_t real, expected; /* of one step */
+    unsigned weight[8];
+} world_t;
+
+static world_t w;
+
+static uint64_t context_of(unsigned i)
+{
+    return i == 0 ? 0 : UINT64_MAX / i;
+}
+
+static int new_id(void)
+{
+    UNIT_CHECK(w.ids < IDS);
+    return w.ids++;
+}
+
+static int32_t some_source(void)
+{
+    return (int32_t)unit_below(&w.r, NAIVE_RANKS);
+}
+
+static int32_t some_tag(void)
+{
+    return (int32_t)unit_below(&w.r, TAGS) - (unit_once_in(&w.r, 6) ? 2 + TAGS : 0);
+}
+
+static int32_t wanted_source(void)
+{
+    return unit_below(&w.r, 10) < w.weight[6] ? SUPERPIPE_ANY_SOURCE : some_source();
+}
+
+static int32_t wanted_tag(void)
+{
+    return unit_below(&w.r, 10) < w.weight[7] ? SUPERPIPE_ANY_TAG : some_tag();
+}
+
+static void got(message_t *message, int id, superpipe_receive_t *r)
+{
+    receive_t *receive = (receive_t *)r;
+
+    UNIT_CHECK(w.receive[receive->id] == receive);
+    w.real.at[w.real.n++] = (naive_pair_t){message != NULL ? message->id : id, receive->id};
+    w.receive[receive->id] = NULL;
+    free(receive);
+    free(message);
+}
+
+static void compare(void)
+{
+    UNIT_CHECK(w.real.n == w.expected.n);
+    UNIT_CHECK(memcmp(w.real.at, w.expected.at, w.real.n * sizeof(w.real.at[0])) == 0);
+    w.real.n = w.expected.n = 0;
+}
+
+static void compare_message(const superpipe_message_t *m, int expected)
+{
+    UNIT_CHECK((m != NULL ? ((const message_t *)m)->id : NAIVE_NONE) == expected);
+}
+
+/* ---- messages -------------------------------------------------------------------------------- */
+
+static message_t *new_message(const flight_t *f)
+{
+    message_t *message = calloc(1, sizeof(*message));
+
+    UNIT_CHECK(message != NULL);
+    message->id = f->item.id;
+    message->m.context = f->context;
+    message->m.source = f->item.source;
+    message->m.tag = f->item.tag;
+    message->m.sequence = f->item.sequence;
+    return message;
+}
+
+static void send_some(void)
+{
+    channel_t *channel = &w.channel[unit_below(&w.r, CHANNELS)];
+    const unsigned i = (unsigned)unit_below(&w.r, CONTEXTS);
+    const int32_t source = some_source();
+
+    if (channel->n == MOST || w.naive[i].unexpected.n + w.naive[i].early.n >= MOST)
+        return;
+    channel->at[channel->n++] =
+        (flight_t){context_of(i), {new_id(), source, some_tag(), w.sent[i][source]++}};
+}
+
+/** Hands a message over, that is kept at `message` already where that is not NULL. False where
+ *  there was no memory for it. */
+static bool hand_over(const flight_t *f, message_t *message)
+{
+    superpipe_comm_t *c = superpipe_comms_find(&w.comms, f->context);
+    superpipe_receive_t *receive;
+    superpipe_message_t *next;
+
+    const bool no_memory = message == NULL && unit_once_in(&w.r, 10);
+
+    if (c == NULL) {
+        if (!no_memory)
+            superpipe_comms_park(&w.comms, &new_message(f)->m);
+        return !no_memory;
+    }
+    switch (superpipe_comm_arrive(c, f->item.source, f->item.tag, f->item.sequence, &receive)) {
+    case SUPERPIPE_MATCHED:
+        got(message, f->item.id, receive);
+        break;
+    case SUPERPIPE_WAITS:
+        if (no_memory)
+            return false;
+        superpipe_comm_keep(c, message != NULL ? &message->m : &new_message(f)->m);
+        break;
+    default:
+        ck_abort_msg("refused");
+    }
+    while ((next = superpipe_comm_next(c, f->item.source, &receive)) != NULL)
+        got((message_t *)next, 0, receive);
+    return true;
+}
+
+static unsigned index_of(uint64_t context)
+{
+    unsigned i = 0;
+
+    while (context_of(i) != context)
+        i++;
+    return i;
+}
+
+/* Channels keep their order, and overtake each other. */
+static void arrive_some(void)
+{
+    channel_t *channel = &w.channel[unit_below(&w.r, CHANNELS)];
+
+    if (channel->n == 0)
+        return;
+    const flight_t f = channel->at[0];
+    if (!hand_over(&f, NULL))
+        return;
+    memmove(&channel->at[0], &channel->at[1], --channel->n * sizeof(channel->at[0]));
+    naive_arrive(&w.naive[index_of(f.context)], f.item, &w.expected);
+    compare();
+}
+
+/* ---- receives and probes --------------------------------------------------------------------- */
+
+static void post_some(superpipe_comm_t *c, naive_comm_t *naive)
+{
+    receive_t *receive = calloc(1, sizeof(*receive));
+    const int32_t source = wanted_source(), tag = wanted_tag();
+
+    UNIT_CHECK(receive != NULL);
+    receive->id = new_id();
+    if (naive->posted.n >= MOST) {
+        free(receive);
+        return;
+    }
+    superpipe_message_t *m = superpipe_match_post(&c->match, &receive->r, source, tag);
+    compare_message(m, naive_post(naive, (naive_item_t){receive->id, source, tag, 0}));
+    if (m == NULL) {
+        w.receive[receive->id] = receive;
+        return;
+    }
+    /* It is not posted. */
+    UNIT_CHECK(!superpipe_match_cancel(&c->match, &receive->r));
+    free(receive);
+    free(m);
+}
+
+static void cancel_some(superpipe_comm_t *c, naive_comm_t *naive)
+{
+    if (naive->posted.n == 0)
+        return;
+    const int id = naive->posted.at[unit_below(&w.r, naive->posted.n)].id;
+    UNIT_CHECK(naive_take(&naive->posted, id));
+    UNIT_CHECK(superpipe_match_cancel(&c->match, &w.receive[id]->r));
+    UNIT_CHECK(!superpipe_match_cancel(&c->match, &w.receive[id]->r));
+    free(w.receive[id]);
+    w.receive[id] = NULL;
+}
+
+static void probe_some(superpipe_comm_t *c, naive_comm_t *naive)
+{
+    const int32_t source = wanted_source(), tag = wanted_tag();
+    const int expected = naive_find(naive, source, tag);
+    superpipe_message_t *m = superpipe_match_probe(&c->match, source, tag);
+
+    compare_message(m, expected);
+    if (m == NULL || unit_once_in(&w.r, 2))
+        return;
+    superpipe_match_take(&c->match, m);
+    UNIT_CHECK(naive_take(&naive->unexpected, expected));
+    free(m);
+}
+
+/* ---- communicators --------------------------------------------------------------------------- */
+
+static void create(unsigned i)
+{
+    superpipe_message_t *m;
+
+    UNIT_CHECK(superpipe_comm_init(&w.comm[i], context_of(i), NAIVE_RANKS) == 0);
+    for (unsigned k = 0; k < NAIVE_RANKS; k++)
+        UNIT_CHECK(w.comm[i].turn[k] == 0 && w.comm[i].sent[k] == 0);
+    memcpy(w.comm[i].turn, w.first[i], sizeof(w.first[i]));
+    memcpy(w.naive[i].turn, w.first[i], sizeof(w.first[i]));
+    UNIT_CHECK(superpipe_comms_add(&w.comms, &w.comm[i]));
+    UNIT_CHECK(!superpipe_comms_add(&w.comms, &w.comm[i]));
+    while ((m = superpipe_comms_unpark(&w.comms, context_of(i))) != NULL) {
+        const message_t *message = (message_t *)m;
+        const flight_t f = {m->context, {message->id, m->source, m->tag, m->sequence}};
+        UNIT_CHECK(hand_over(&f, (message_t *)m));
+    }
+    naive_create(&w.naive[i], &w.expected);
+    compare();
+}
+
+/** Those who send to it begin anew, near the end of the numbers or anywhere. */
+static void begin(unsigned i)
+{
+    memset(&w.naive[i], 0, sizeof(w.naive[i]));
+    for (unsigned k = 0; k < NAIVE_RANKS; k++) {
+        w.first[i][k] = (uint32_t)unit_random64(&w.r);
+        if (unit_once_in(&w.r, 2))
+            w.first[i][k] = UINT32_MAX - (uint32_t)unit_below(&w.r, 20);
+        w.sent[i][k] = w.first[i][k];
+    }
+}
+
+/** Nothing more is under way to it. */
+static void empty_channels(uint64_t context)
+{
+    for (unsigned k = 0; k < CHANNELS; k++) {
+        channel_t *channel = &w.channel[k];
+        size_t n = 0;
+
+        for (size_t j = 0; j < channel->n; j++)
+            if (channel->at[j].context != context)
+                channel->at[n++] = channel->at[j];
+        channel->n = n;
+    }
+}
+
+static void discard(superpipe_message_t *m, naive_list_t *list)
+{
+    UNIT_CHECK(naive_take(list, ((message_t *)m)->id));
+    free(m);
+}
+
+/** Receives of one source, as if it had died. */
+static void abandon(superpipe_comm_t *c, naive_comm_t *naive, int32_t source)
+{
+    superpipe_receive_t *r;
+    size_t cursor = 0;
+
+    while ((r = superpipe_match_abandon(&c->match, source, &cursor)) != NULL) {
+        UNIT_CHECK(source == SUPERPIPE_ANY_SOURCE || r->source == source);
+        UNIT_CHECK(naive_take(&naive->posted, ((receive_t *)r)->id));
+        UNIT_CHECK(!superpipe_match_cancel(&c->match, r));
+        w.receive[((receive_t *)r)->id] = NULL;
+        free(r);
+    }
+    for (size_t i = 0; i < naive->posted.n; i++)
+        UNIT_CHECK(naive->posted.at[i].source != source && source != SUPERPIPE_ANY_SOURCE);
+}
+
+static void destroy(unsigned i)
+{
+    superpipe_comm_t *c = &w.comm[i];
+    superpipe_message_t *m;
+
+    abandon(c, &w.naive[i], some_source());
+    abandon(c, &w.naive[i], SUPERPIPE_ANY_SOURCE);
+    while ((m = superpipe_comm_discard(c)) != NULL)
+        discard(m, w.naive[i].unexpected.n > 0 ? &w.naive[i].unexpected : &w.naive[i].early);
+    UNIT_CHECK(w.naive[i].unexpected.n == 0 && w.naive[i].early.n == 0);
+    superpipe_comms_remove(&w.comms, c);
+    UNIT_CHECK(superpipe_comms_find(&w.comms, context_of(i)) == NULL);
+    superpipe_comm_fini(c);
+    empty_channels(context_of(i));
+    begin(i);
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+static void step_in(unsigned i)
+{
+    if (!w.naive[i].exists) {
+        if (unit_once_in(&w.r, 30))
+            create(i);
+        return;
+    }
+    superpipe_comm_t *c = superpipe_comms_find(&w.comms, context_of(i));
+    UNIT_CHECK(c == &w.comm[i]);
+    if (unit_below(&w.r, 10) < w.weight[2])
+        post_some(c, &w.naive[i]);
+    if (unit_below(&w.r, 10) < w.weight[3])
+        cancel_some(c, &w.naive[i]);
+    if (unit_below(&w.r, 10) < w.weight[4])
+        probe_some(c, &w.naive[i]);
+    UNIT_CHECK(c->match.nunexpected == w.naive[i].unexpected.n);
+    const uint64_t *n = c->match.waiting;
+    UNIT_CHECK(n[0] + n[1] + n[2] + n[3] == w.naive[i].posted.n);
+    if (unit_once_in(&w.r, 600))
+        destroy(i);
+}
+
+static void end(void)
+{
+    superpipe_message_t *m;
+
+    for (unsigned i = 0; i < CONTEXTS; i++)
+        if (w.naive[i].exists)
+            destroy(i);
+    while ((m = superpipe_comms_discard(&w.comms)) != NULL)
+        discard(m, &w.naive[index_of(m->context)].early);
+    for (unsigned i = 0; i < CONTEXTS; i++)
+        UNIT_CHECK(w.naive[i].early.n == 0);
+    superpipe_comms_fini(&w.comms);
+}
+
+/* Each time with other proportions of all that may happen. */
+START_TEST(as_the_naive_one)
+{
+    for (int round = 0; round < 30; round++) {
+        memset(&w, 0, sizeof(w));
+        w.r.state = unit_seed() + 100 * (uint64_t)_i + (uint64_t)round;
+        for (unsigned k = 0; k < 8; k++)
+            w.weight[k] = (unsigned)unit_below(&w.r, k == 3 ? 4 : 11);
+        superpipe_comms_init(&w.comms);
+        for (unsigned i = 0; i < CONTEXTS; i++)
+            begin(i);
+        for (int step = 0; step < 5000; step++) {
+            if (unit_below(&w.r, 10) < w.weight[0])
+                send_some();
+            if (unit_below(&w.r, 10) < w.weight[1] + 1)
+                arrive_some();
+            step_in((unsigned)unit_below(&w.r, CONTEXTS));
+        }
+        end();
+    }
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const each[] = {as_the_naive_one};
+
+    return unit_run_loop("pml match", each, 1, 4, NULL, 0);
+}

@@ -1,0 +1,302 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * The work of matching when very much waits: counted in steps, which must be few for each message,
+ * whatever the order.
+ */
+#include "pml_superpipe/matching/comms.h"
+#include "pml_superpipe/matching/credit.h"
+
+#include <string.h>
+
+#include "test/unit/unit.h"
+
+enum {
+    MANY = 100000,
+    /* For each message or receive: put in and found in up to four places, tables that grow. */
+    STEPS = 16,
+    PAYLOAD = 1000,
+    POOL = 1 << 20
+};
+
+static superpipe_comm_t comm;
+static superpipe_message_t message[MANY];
+static superpipe_receive_t receive[MANY];
+
+static uint64_t steps(void)
+{
+    return superpipe_match_steps(&comm.match) + comm.held.steps;
+}
+
+static void begin(uint32_t nranks)
+{
+    UNIT_CHECK(superpipe_comm_init(&comm, 1, nranks) == 0);
+    memset(message, 0, sizeof(message));
+    memset(receive, 0, sizeof(receive));
+}
+
+static void end(void)
+{
+    ck_assert_uint_lt(steps(), (uint64_t)STEPS * MANY);
+    ck_assert_uint_eq(comm.match.nunexpected, 0);
+    ck_assert_uint_eq(comm.match.posted.keys + comm.match.unexpected.keys + comm.held.keys, 0);
+    superpipe_comm_fini(&comm);
+}
+
+/** Makes message i and hands it over; returns its receive, or NULL where it is kept. */
+static superpipe_receive_t *arrive(uint32_t i, int32_t source, int32_t tag, uint32_t sequence)
+{
+    superpipe_receive_t *got = NULL;
+    superpipe_message_t *m = &message[i];
+
+    m->source = source;
+    m->tag = tag;
+    m->sequence = sequence;
+    if (superpipe_comm_arrive(&comm, source, tag, sequence, &got) == SUPERPIPE_WAITS)
+        superpipe_comm_keep(&comm, m);
+    return got;
+}
+
+/* ---- one message after another --------------------------------------------------------------- */
+
+/** Everything that needs more than a source and a tag, once. */
+static void use_wildcards(void)
+{
+    for (int way = 0; way < 4; way++) {
+        UNIT_CHECK(superpipe_match_post(&comm.match, &receive[0], way & 1 ? 0 : -1,
+                                        way & 2 ? 0 : -1) == NULL);
+        UNIT_CHECK(superpipe_match_cancel(&comm.match, &receive[0]));
+    }
+    for (uint32_t i = 0; i < 3; i++)
+        UNIT_CHECK(!arrive(i, (int32_t)i, (int32_t)i, 0));
+    UNIT_CHECK(superpipe_match_post(&comm.match, receive, SUPERPIPE_ANY_SOURCE, 2) == &message[2]);
+    UNIT_CHECK(superpipe_match_post(&comm.match, receive, 1, SUPERPIPE_ANY_TAG) == &message[1]);
+    UNIT_CHECK(superpipe_match_post(&comm.match, receive, 0, 0) == &message[0]);
+}
+
+/* The common case looks in one place to enter, in one to find; wildcards that are over leave no
+ * trace. */
+START_TEST(common_case)
+{
+    begin(4);
+    use_wildcards();
+    const uint64_t before = steps();
+    for (uint32_t i = 0; i < MANY / 2; i++) {
+        UNIT_CHECK(superpipe_match_post(&comm.match, &receive[i], 3, (int32_t)i) == NULL);
+        UNIT_CHECK(arrive(i, 3, (int32_t)i, i) == &receive[i]);
+    }
+    ck_assert_uint_le(steps() - before, 3 * (MANY / 2));
+    for (uint32_t i = MANY / 2; i < MANY; i++) {
+        UNIT_CHECK(!arrive(i, 3, (int32_t)i, i));
+        UNIT_CHECK(superpipe_match_post(&comm.match, &receive[i], 3, (int32_t)i) == &message[i]);
+    }
+    ck_assert_uint_le(steps() - before, 3 * (MANY / 2) + MANY / 2);
+    end();
+}
+END_TEST
+
+/* ---- messages wait, receives come in reverse order ------------------------------------------- */
+
+enum { WAYS = 4 };
+
+/** By source and tag, by tag, by source (each message has its own), by anything. */
+static void post_for(int way, uint32_t i)
+{
+    const superpipe_message_t *m = &message[i];
+    const superpipe_message_t *got = superpipe_match_post(
+        &comm.match, &receive[i], way == 1 || way == 3 ? SUPERPIPE_ANY_SOURCE : m->source,
+        way == 2 || way == 3 ? SUPERPIPE_ANY_TAG : m->tag);
+
+    UNIT_CHECK(way == 3 ? got == &message[MANY - 1 - i] : got == m);
+}
+
+/* From one source with a tag each, or from a source each. */
+START_TEST(unexpected_in_reverse)
+{
+    const bool by_source = _i == 2;
+
+    begin(by_source ? MANY : 1);
+    for (uint32_t i = 0; i < MANY; i++)
+        UNIT_CHECK(!arrive(i, by_source ? (int32_t)i : 0, (int32_t)i, by_source ? 0 : i));
+    for (uint32_t i = MANY; i-- > 0;)
+        post_for(_i, i);
+    end();
+}
+END_TEST
+
+/* Receives of every kind in turn over messages that wait: the indices are kept up. */
+START_TEST(unexpected_by_turns)
+{
+    begin(MANY);
+    for (uint32_t i = 0; i < MANY; i++)
+        UNIT_CHECK(!arrive(i, (int32_t)i, (int32_t)i, 0));
+    for (uint32_t i = MANY; i-- > 0;)
+        post_for((int)(i % 3), i);
+    end();
+}
+END_TEST
+
+/* ---- receives wait, messages come in reverse order ------------------------------------------- */
+
+START_TEST(posted_in_reverse)
+{
+    begin(MANY);
+    for (uint32_t i = 0; i < MANY; i++) {
+        const int32_t source = _i == 1 ? SUPERPIPE_ANY_SOURCE : (int32_t)i;
+        const int32_t tag = _i == 2 ? SUPERPIPE_ANY_TAG : (int32_t)i;
+        UNIT_CHECK(superpipe_match_post(&comm.match, &receive[i], source, tag) == NULL);
+    }
+    for (uint32_t i = MANY; i-- > 0;)
+        UNIT_CHECK(arrive(i, (int32_t)i, (int32_t)i, 0) == &receive[i]);
+    end();
+}
+END_TEST
+
+/* All of the same source and tag, and taken back in an order of no kind. */
+START_TEST(cancelled)
+{
+    uint32_t i = 0;
+
+    begin(1);
+    for (uint32_t k = 0; k < MANY; k++)
+        UNIT_CHECK(superpipe_match_post(&comm.match, &receive[k], 0, 5) == NULL);
+    const uint64_t before = steps();
+    for (uint32_t k = 0; k < MANY; k++) {
+        UNIT_CHECK(superpipe_match_cancel(&comm.match, &receive[i]));
+        i = (i + 61803) % MANY;
+    }
+    ck_assert_uint_eq(steps(), before);
+    end();
+}
+END_TEST
+
+/* The channel of the first message is the slowest. */
+START_TEST(held_in_reverse)
+{
+    superpipe_receive_t *got;
+
+    begin(1);
+    for (uint32_t i = 0; i < MANY; i++)
+        UNIT_CHECK(superpipe_match_post(&comm.match, &receive[i], 0, SUPERPIPE_ANY_TAG) == NULL);
+    for (uint32_t i = MANY; i-- > 1;)
+        UNIT_CHECK(!arrive(i, 0, 3, i));
+    UNIT_CHECK(arrive(0, 0, 3, 0) == &receive[0]);
+    for (uint32_t i = 1; i < MANY; i++)
+        UNIT_CHECK(superpipe_comm_next(&comm, 0, &got) == &message[i] && got == &receive[i]);
+    UNIT_CHECK(superpipe_comm_next(&comm, 0, &got) == NULL);
+    end();
+}
+END_TEST
+
+/* Before the communicator exists; then it is removed with all of them. */
+START_TEST(parked_and_discarded)
+{
+    superpipe_comms_t comms;
+    superpipe_message_t *m;
+    uint32_t n = 0;
+
+    begin(1);
+    superpipe_comms_init(&comms);
+    for (uint32_t i = 0; i < MANY; i++) {
+        message[i].context = i % 2;
+        message[i].tag = i % 3 == 0 ? -7 : 7;
+        message[i].sequence = i / 2;
+        superpipe_comms_park(&comms, &message[i]);
+    }
+    UNIT_CHECK(superpipe_comms_add(&comms, &comm));
+    for (; (m = superpipe_comms_unpark(&comms, 1)) != NULL; n++) {
+        UNIT_CHECK(m == &message[2 * n + 1]);
+        UNIT_CHECK(!arrive(2 * n + 1, 0, m->tag, m->sequence));
+    }
+    ck_assert_uint_eq(n, MANY / 2);
+    for (; (m = superpipe_comm_discard(&comm)) != NULL; n--)
+        UNIT_CHECK(m->context == 1);
+    ck_assert_uint_eq(n, 0);
+    for (; (m = superpipe_comms_discard(&comms)) != NULL; n++)
+        UNIT_CHECK(m == &message[2 * n]);
+    ck_assert_uint_eq(n, MANY / 2);
+    ck_assert_uint_lt(comms.parked.steps, (uint64_t)STEPS * MANY);
+    superpipe_comms_remove(&comms, &comm);
+    superpipe_comms_fini(&comms);
+    end();
+}
+END_TEST
+
+/* A communicator that goes takes its receives with it. */
+START_TEST(abandoned)
+{
+    size_t cursor = 0;
+    uint32_t n = 0;
+
+    begin(MANY);
+    for (uint32_t i = 0; i < MANY; i++)
+        UNIT_CHECK(!superpipe_match_post(&comm.match, &receive[i], (int32_t)(i / 2), (int32_t)i));
+    while (superpipe_match_abandon(&comm.match, SUPERPIPE_ANY_SOURCE, &cursor) != NULL)
+        n++;
+    ck_assert_uint_eq(n, MANY);
+    end();
+}
+END_TEST
+
+/* ---- with credit ----------------------------------------------------------------------------- */
+
+static bool has_payload[MANY];
+
+/** A message that the sender has credit for takes its payload along; header only, it asks. */
+static void send_one(superpipe_credit_t *credit, superpipe_pool_t *pool, superpipe_sender_t *sender,
+                     uint32_t i, int32_t tag)
+{
+    has_payload[i] = tag >= 0 && superpipe_credit_take(credit, PAYLOAD);
+    UNIT_CHECK(!arrive(i, 0, tag, i));
+    if (has_payload[i])
+        UNIT_CHECK(superpipe_pool_arrived(pool, sender, PAYLOAD));
+    else if (tag >= 0 && superpipe_pool_asked(pool, sender, PAYLOAD))
+        superpipe_credit_told(credit, superpipe_pool_grant(pool, sender));
+}
+
+/* Isends of one process, all of them before the first receive, which are in reverse order: bounded
+ * payload, every header, few steps, and afterwards there is credit again. */
+START_TEST(sends_in_reverse)
+{
+    superpipe_credit_t credit = {0};
+    superpipe_sender_t sender = {.limit = 0};
+    superpipe_pool_t pool;
+    uint64_t with_payload = 0;
+
+    begin(1);
+    superpipe_pool_init(&pool, POOL);
+    for (uint32_t i = 0; i < MANY; i++) {
+        send_one(&credit, &pool, &sender, i, i % 10 == 9 ? -(int32_t)i : (int32_t)i);
+        with_payload += has_payload[i];
+        UNIT_CHECK(with_payload * PAYLOAD <= pool.held && pool.held <= POOL);
+    }
+    ck_assert_uint_eq(with_payload, POOL / 2 / PAYLOAD);
+    for (uint32_t i = MANY; i-- > 0;) {
+        post_for(0, i);
+        if (has_payload[i] && superpipe_pool_freed(&pool, &sender, PAYLOAD))
+            superpipe_credit_told(&credit, superpipe_pool_grant(&pool, &sender));
+    }
+    UNIT_CHECK(superpipe_credit_take(&credit, POOL / 4));
+    end();
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {common_case,     unexpected_by_turns,  cancelled,
+                                  held_in_reverse, parked_and_discarded, abandoned,
+                                  sends_in_reverse};
+    Suite *suite = suite_create("pml steps");
+    TCase *tcase = tcase_create("pml steps");
+
+    tcase_set_timeout(tcase, 60);
+    tcase_add_loop_test(tcase, unexpected_in_reverse, 0, WAYS);
+    tcase_add_loop_test(tcase, posted_in_reverse, 0, 3);
+    for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
+        tcase_add_test(tcase, tests[i]);
+    suite_add_tcase(suite, tcase);
+    return unit_run_suite(suite);
+}

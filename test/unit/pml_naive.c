@@ -1,0 +1,101 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "test/unit/pml_naive.h"
+
+#include <string.h>
+
+#include "test/unit/unit.h"
+
+static void append(naive_list_t *list, naive_item_t item)
+{
+    UNIT_CHECK(list->n < NAIVE_MOST);
+    list->at[list->n++] = item;
+}
+
+bool naive_take(naive_list_t *list, int id)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        if (list->at[i].id == id) {
+            list->n--;
+            memmove(&list->at[i], &list->at[i + 1], (list->n - i) * sizeof(list->at[0]));
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool matches(int32_t wanted_source, int32_t wanted_tag, const naive_item_t *message)
+{
+    if (wanted_source != NAIVE_ANY && wanted_source != message->source)
+        return false;
+    return wanted_tag == NAIVE_ANY ? message->tag >= 0 : wanted_tag == message->tag;
+}
+
+int naive_find(const naive_comm_t *c, int32_t source, int32_t tag)
+{
+    for (size_t i = 0; i < c->unexpected.n; i++)
+        if (matches(source, tag, &c->unexpected.at[i]))
+            return c->unexpected.at[i].id;
+    return NAIVE_NONE;
+}
+
+int naive_post(naive_comm_t *c, naive_item_t receive)
+{
+    const int message = naive_find(c, receive.source, receive.tag);
+
+    if (message == NAIVE_NONE)
+        append(&c->posted, receive);
+    else
+        (void)naive_take(&c->unexpected, message);
+    return message;
+}
+
+static void match(naive_comm_t *c, naive_item_t message, naive_pairs_t *pairs)
+{
+    for (size_t i = 0; i < c->posted.n; i++) {
+        const naive_item_t receive = c->posted.at[i];
+
+        if (matches(receive.source, receive.tag, &message)) {
+            pairs->at[pairs->n++] = (naive_pair_t){message.id, receive.id};
+            (void)naive_take(&c->posted, receive.id);
+            return;
+        }
+    }
+    append(&c->unexpected, message);
+}
+
+/** Matches one message of that source whose turn it is, if there is one. */
+static bool advance(naive_comm_t *c, int32_t source, naive_pairs_t *pairs)
+{
+    for (size_t i = 0; i < c->early.n; i++) {
+        const naive_item_t message = c->early.at[i];
+
+        if (message.source == source && message.sequence == c->turn[source]) {
+            (void)naive_take(&c->early, message.id);
+            c->turn[source]++;
+            match(c, message, pairs);
+            return true;
+        }
+    }
+    return false;
+}
+
+void naive_arrive(naive_comm_t *c, naive_item_t message, naive_pairs_t *pairs)
+{
+    append(&c->early, message);
+    while (c->exists && advance(c, message.source, pairs))
+        continue;
+}
+
+void naive_create(naive_comm_t *c, naive_pairs_t *pairs)
+{
+    static naive_list_t parked;
+
+    parked = c->early;
+    c->early.n = 0;
+    c->exists = true;
+    for (size_t i = 0; i < parked.n; i++)
+        naive_arrive(c, parked.at[i], pairs);
+}
