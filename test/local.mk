@@ -334,6 +334,7 @@ mpi_programs = \
 	test/mpi/pscw_lost \
 	test/mpi/put_get \
 	test/mpi/random_types \
+	test/mpi/reversed \
 	test/mpi/regressions \
 	test/mpi/regressions_finalize \
 	test/mpi/requests \

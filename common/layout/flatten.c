@@ -22,6 +22,7 @@
 #include "opal/datatype/opal_datatype_internal.h"
 
 #include "common/layout/flatten.h"
+#include "common/layout/lost_stride.h"
 
 /* Every loop has two passes or more, so that the size of a deeper nest does not fit in 64 bits. */
 #define MAX_DEPTH 64
@@ -292,6 +293,9 @@ int onic_flatten(const struct ompi_datatype_t *dt, size_t count, onic_layout_t *
     size_t bytes;
     int64_t extent;
 
+    if (onic_lost_stride(dt)) {
+        return OMPI_ERR_NOT_SUPPORTED;
+    }
     if ((type->flags & gapless) == gapless && type->true_lb == 0 &&
         type->size == (size_t)(type->ub - type->lb) &&
         !__builtin_mul_overflow(type->size, count, &bytes)) {

@@ -21,8 +21,9 @@ struct ompi_datatype_t;
  * packed order is MPI_Pack's in a homogeneous system. Regular types cost well under a microsecond
  * and no allocation; irregular ones allocate a run list, freed by onic_layout_fini.
  *
- * @return OMPI_SUCCESS, OMPI_ERR_OUT_OF_RESOURCE, or OMPI_ERR_VALUE_OUT_OF_BOUNDS where sizes or
- *         offsets do not fit in 64 bits. Thread-safe: the datatype is only read.
+ * @return OMPI_SUCCESS, OMPI_ERR_OUT_OF_RESOURCE, OMPI_ERR_VALUE_OUT_OF_BOUNDS where sizes or
+ *         offsets do not fit in 64 bits, or OMPI_ERR_NOT_SUPPORTED for a type that Open MPI itself
+ *         has wrong (lost_stride.h). Thread-safe: the datatype is only read.
  */
 ONIC_EXPORT int onic_flatten(const struct ompi_datatype_t *dt, size_t count, onic_layout_t *l);
 

@@ -19,7 +19,6 @@
 #include "osc_nicstride/origin/contiguous.h"
 #include "osc_nicstride/window/transfer.h"
 #include "osc_nicstride/sync/enter.h"
-#include "common/layout/flatten.h"
 #include "common/layout/pack.h"
 
 /* Source bytes gathered at a time, and bytes after which the lock is given to others. */
@@ -170,11 +169,10 @@ static int open_result(nicstride_module_t *m, const char *call, accumulate_t *ac
     acc->access.result_base = result->base;
     if (!acc->fetch)
         return OMPI_SUCCESS;
-    rc = onic_flatten(result->dt, (size_t)result->count, &acc->access.result);
-    if (rc != OMPI_SUCCESS) {
-        acc->access.result.nruns = 0;
+    rc = nicstride_flatten(m, call, "result", result->dt, (size_t)result->count,
+                           &acc->access.result);
+    if (rc != OMPI_SUCCESS)
         return rc;
-    }
     if (nicstride_dtype_index(result->dt) != acc->dtype ||
         acc->access.result.size != acc->access.target.size)
         return nicstride_error(m, call, MPI_ERR_TYPE,

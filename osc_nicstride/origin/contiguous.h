@@ -20,6 +20,7 @@
 #include "common/ompi_compat.h"
 #include "ompi/datatype/ompi_datatype.h"
 
+#include "common/layout/lost_stride.h"
 #include "common/support/device.h"
 #include "osc_nicstride/window/component.h"
 #include "osc_nicstride/window/module.h"
@@ -34,7 +35,8 @@ static inline size_t nicstride_gapless_bytes(const ompi_datatype_t *dt, size_t c
 
     if ((dt->super.flags & plain) != plain || dt->super.true_lb != 0 ||
         dt->super.size != (size_t)(dt->super.ub - dt->super.lb) ||
-        __builtin_mul_overflow(dt->super.size, count, &bytes))
+        __builtin_mul_overflow(dt->super.size, count, &bytes) ||
+        (!(dt->super.flags & OPAL_DATATYPE_FLAG_PREDEFINED) && onic_lost_stride(dt)))
         return 0;
     return bytes;
 }

@@ -44,6 +44,10 @@ typedef struct nicstride_arguments {
 int nicstride_target_init(nicstride_transfer_t *a, nicstride_module_t *m,
                           const nicstride_arguments_t *g);
 void nicstride_target_fini(nicstride_transfer_t *a);
+/** onic_flatten with a text where that fails, and an empty layout then. `what` is "origin",
+ * "target" or "result". MPI threads only. */
+int nicstride_flatten(nicstride_module_t *m, const char *call, const char *what,
+                      const ompi_datatype_t *dt, size_t count, onic_layout_t *l);
 /** MPI_ERR_BUFFER, with a text, where the first or the last byte of a buffer is known to be memory
  *  of a device. `what` names the buffer. MPI threads only. */
 int nicstride_check_host(const nicstride_module_t *m, const char *call, const char *what,

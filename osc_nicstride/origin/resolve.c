@@ -9,6 +9,7 @@
  */
 #include <stddef.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "osc_nicstride/origin/contiguous.h"
 #include "osc_nicstride/origin/origin.h"
@@ -23,8 +24,8 @@
 
 static const onic_layout_t no_layout;
 
-static int flatten(nicstride_module_t *m, const char *call, bool target, const ompi_datatype_t *dt,
-                   size_t count, onic_layout_t *l)
+int nicstride_flatten(nicstride_module_t *m, const char *call, const char *what,
+                      const ompi_datatype_t *dt, size_t count, onic_layout_t *l)
 {
     const size_t bytes = nicstride_gapless_bytes(dt, count);
     int rc;
@@ -39,10 +40,14 @@ static int flatten(nicstride_module_t *m, const char *call, bool target, const o
     *l = no_layout;
     if (rc == OMPI_ERR_OUT_OF_RESOURCE)
         return nicstride_error(m, call, rc, "no memory to describe a datatype");
+    if (rc == OMPI_ERR_NOT_SUPPORTED)
+        return nicstride_error(m, call, MPI_ERR_TYPE,
+                               "the %s datatype has a vector with a stride of -1 byte, which Open "
+                               "MPI takes for none: say it by MPI_Type_create_hindexed_block",
+                               what);
     /* Sizes or offsets beyond 64 bits: at the target that is outside of any window. */
-    return nicstride_error(m, call, target ? OMPI_ERR_RMA_RANGE : MPI_ERR_TYPE,
-                           "what the %s datatype covers exceeds the address space",
-                           target ? "target" : "origin");
+    return nicstride_error(m, call, strcmp(what, "target") == 0 ? OMPI_ERR_RMA_RANGE : MPI_ERR_TYPE,
+                           "what the %s datatype covers exceeds the address space", what);
 }
 
 int nicstride_check_host(const nicstride_module_t *m, const char *call, const char *what,
@@ -145,9 +150,11 @@ int nicstride_target_init(nicstride_transfer_t *a, nicstride_module_t *m,
         return nicstride_error(m, g->call, OMPI_ERR_RMA_SYNC, "%s (target rank %d)", wrong,
                                g->target);
     if (has_origin)
-        rc = flatten(m, g->call, false, g->origin_dt, (size_t)g->origin_count, &a->origin);
+        rc = nicstride_flatten(m, g->call, "origin", g->origin_dt, (size_t)g->origin_count,
+                               &a->origin);
     if (rc == OMPI_SUCCESS)
-        rc = flatten(m, g->call, true, g->target_dt, (size_t)g->target_count, &a->target);
+        rc = nicstride_flatten(m, g->call, "target", g->target_dt, (size_t)g->target_count,
+                               &a->target);
     if (rc == OMPI_SUCCESS && has_origin && a->origin.size != a->target.size)
         rc = nicstride_error(m, g->call, MPI_ERR_TYPE,
                              "the origin buffer describes %" PRIu64
