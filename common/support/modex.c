@@ -39,32 +39,55 @@ static bool get(const opal_process_name_t *name, const char *key, uint8_t **byte
     return rc == PMIX_SUCCESS;
 }
 
+/** What PMIx was told of the job when this process was started, or of one of its nodes. Not by
+ * PMIx_Resolve_nodes and PMIx_Resolve_peers, which ask the daemon first: that of Open MPI 5.0.7
+ * does not know the question and prints so. NULL or to be freed by PMIX_VALUE_RELEASE. */
+static pmix_value_t *told(const char *node, const char *key, pmix_data_type_t type)
+{
+    pmix_value_t *value = NULL;
+    pmix_proc_t job;
+    pmix_info_t info[3];
+
+    PMIX_LOAD_PROCID(&job, opal_process_info.myprocid.nspace, PMIX_RANK_WILDCARD);
+    PMIX_INFO_LOAD(&info[0], PMIX_OPTIONAL, NULL, PMIX_BOOL);
+    PMIX_INFO_LOAD(&info[1], PMIX_NODE_INFO, NULL, PMIX_BOOL);
+    PMIX_INFO_LOAD(&info[2], PMIX_HOSTNAME, node, PMIX_STRING);
+    pmix_status_t rc = PMIx_Get(&job, key, info, node == NULL ? 1 : 3, &value);
+    for (int i = 0; i < 3; i++) {
+        PMIX_INFO_DESTRUCT(&info[i]);
+    }
+    if (rc != PMIX_SUCCESS || value == NULL) {
+        return NULL;
+    }
+    if (value->type != type) {
+        PMIX_VALUE_RELEASE(value);
+    }
+    return value;
+}
+
 /** The lowest rank of a node; false where there is none. */
 static bool first_of(const char *node, opal_process_name_t *name_p)
 {
-    pmix_proc_t *procs = NULL;
-    pmix_nspace_t job;
-    size_t n = 0;
+    pmix_value_t *leader = told(node, PMIX_LOCALLDR, PMIX_PROC_RANK);
 
-    PMIX_LOAD_NSPACE(job, opal_process_info.myprocid.nspace);
-    if (PMIx_Resolve_peers(node, job, &procs, &n) != PMIX_SUCCESS || n == 0) {
+    if (leader == NULL) {
         return false;
     }
-    *name_p = (opal_process_name_t){OPAL_PROC_MY_NAME.jobid, procs[0].rank};
-    for (size_t i = 1; i < n; i++) {
-        name_p->vpid = procs[i].rank < name_p->vpid ? procs[i].rank : name_p->vpid;
-    }
-    PMIX_PROC_FREE(procs, n);
+    *name_p = (opal_process_name_t){OPAL_PROC_MY_NAME.jobid, leader->data.rank};
+    PMIX_VALUE_RELEASE(leader);
     return true;
 }
 
 static char *nodes_of_job(void)
 {
-    char *nodes = NULL;
-    pmix_nspace_t job;
+    pmix_value_t *nodes = told(NULL, PMIX_NODE_LIST, PMIX_STRING);
+    char *copy = NULL;
 
-    PMIX_LOAD_NSPACE(job, opal_process_info.myprocid.nspace);
-    return PMIx_Resolve_nodes(job, &nodes) == PMIX_SUCCESS ? nodes : NULL;
+    if (nodes != NULL) {
+        copy = strdup(nodes->data.string);
+        PMIX_VALUE_RELEASE(nodes);
+    }
+    return copy;
 }
 
 #else
