@@ -58,6 +58,8 @@ static nicbarrier_packet_t any_packet(unit_random_t *r)
         p.sender = (uint32_t)unit_random64(r) & INT32_MAX;
         p.epoch = (unit_random64(r) & (word ? UINT64_MAX : INT64_MAX)) | 1;
     }
+    if (word && p.kind != NICBARRIER_PACKET_GOT && (p.epoch & NICBARRIER_WORD_FAILED) != 0)
+        p.flags = unit_once_in(r, 2) ? NICBARRIER_FLAG_DEAD : 0;
     if (p.kind == NICBARRIER_PACKET_NACK || p.kind == NICBARRIER_PACKET_KEPT)
         p.to = (uint32_t)unit_random64(r) & INT32_MAX;
     if (p.to != 0 || process)
@@ -128,6 +130,11 @@ START_TEST(refused)
         .kind = NICBARRIER_PACKET_AGAIN, .key = 1, .epoch = NICBARRIER_WORD_FAILED};
     ck_assert_ptr_null(decode_with(&p, 0, 0x4e));
     p.flags = NICBARRIER_FLAG_COPY;
+    ck_assert_ptr_nonnull(decode_with(&p, 0, 0x4e));
+    /* Somebody is dead: only where it has failed. */
+    p.flags = NICBARRIER_FLAG_DEAD;
+    ck_assert_ptr_null(decode_with(&p, 0, 0x4e));
+    p.epoch = 1;
     ck_assert_ptr_nonnull(decode_with(&p, 0, 0x4e));
 }
 END_TEST

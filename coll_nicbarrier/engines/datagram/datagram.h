@@ -169,6 +169,7 @@ struct nicbarrier_net {
     struct {
         nicbarrier_address_t from;
         uint64_t word;
+        bool dead; /**< the word says so */
     } early[NICBARRIER_STEPS_MAX];
 };
 

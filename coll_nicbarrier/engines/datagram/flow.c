@@ -81,7 +81,7 @@ void nicbarrier_datagram_note_failure(nicbarrier_net_t *net, nicbarrier_failure_
         atomic_store_explicit(&net->failure, (int)failure, memory_order_release);
     }
     if (!nicbarrier_net_state(net, &room)->failed) {
-        net->stepper->fail(net->stepped);
+        net->stepper->fail(net->stepped, failure == NICBARRIER_DEAD);
     }
 }
 
@@ -242,6 +242,10 @@ static void answer_from_the_grave(const nicbarrier_packet_t *p, const nicbarrier
             count(refused);
             return;
         }
+        if ((reply.epoch & NICBARRIER_TOMBSTONE_DEAD) != 0) {
+            reply.epoch &= ~NICBARRIER_TOMBSTONE_DEAD;
+            reply.flags = NICBARRIER_FLAG_DEAD;
+        }
         count(retransmits);
         count(tombstones);
     }
@@ -260,6 +264,7 @@ static int keep(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
     net->early[p->at].from = *from;
     if (p->epoch > net->early[p->at].word) {
         net->early[p->at].word = p->epoch;
+        net->early[p->at].dead = (p->flags & NICBARRIER_FLAG_DEAD) != 0;
     }
     return 1;
 }
@@ -272,7 +277,8 @@ static int take_message(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
         return keep(net, p, from);
     }
     nicbarrier_partner_t *partner = net->from[p->at];
-    const nicbarrier_word_t verdict = net->stepper->take(net->stepped, p->at, p->epoch);
+    const bool dead = (p->flags & NICBARRIER_FLAG_DEAD) != 0;
+    const nicbarrier_word_t verdict = net->stepper->take(net->stepped, p->at, p->epoch, dead);
     if (verdict == NICBARRIER_WORD_WRONG) {
         refuse();
         return 0;
@@ -294,6 +300,9 @@ static int take_message(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
     }
     if (p->kind != NICBARRIER_PACKET_EPOCH) {
         count(recovered);
+    }
+    if (dead) {
+        nicbarrier_datagram_note_failure(net, NICBARRIER_DEAD);
     }
     nicbarrier_datagram_follow(net, now);
     return 1;

@@ -199,7 +199,11 @@ static int install(nicbarrier_net_t *net, nicbarrier_reason_t *why)
     net->connected = true;
     for (int k = 0; k < net->nsteps; k++) {
         if (net->early[k].word != 0) {
-            (void)net->stepper->take(net->stepped, (uint32_t)k, net->early[k].word);
+            (void)net->stepper->take(net->stepped, (uint32_t)k, net->early[k].word,
+                                     net->early[k].dead);
+            if (net->early[k].dead) {
+                nicbarrier_datagram_note_failure(net, NICBARRIER_DEAD);
+            }
         }
     }
     nicbarrier_datagram_follow(net, onic_now_nsec());
@@ -261,7 +265,11 @@ static uint64_t last_word(const nicbarrier_net_t *net)
         return 0;
     }
     const nicbarrier_rule_t *r = nicbarrier_net_state(net, &room);
-    return r->completed | (r->failed ? NICBARRIER_WORD_FAILED : 0);
+    if (!r->failed) {
+        return r->completed;
+    }
+    const bool dead = atomic_load_explicit(&net->failure, memory_order_relaxed) == NICBARRIER_DEAD;
+    return r->completed | NICBARRIER_WORD_FAILED | (dead ? NICBARRIER_TOMBSTONE_DEAD : 0);
 }
 
 void nicbarrier_datagram_bury(nicbarrier_net_t *net)

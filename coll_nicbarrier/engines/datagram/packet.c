@@ -38,7 +38,6 @@ enum {
     AT_SENDER = 16,
     AT_STEP = 20,
     AT_FROM = 21,
-    AT_FLAGS = 22,
     AT_ZERO = 23,
     AT_TO = 32,
     AT_BACK = 36
@@ -56,7 +55,7 @@ void nicbarrier_packet_encode(const nicbarrier_packet_t *p,
     onic_put32(bytes + AT_SENDER, p->sender);
     bytes[AT_STEP] = p->at;
     bytes[AT_FROM] = p->from_at;
-    bytes[AT_FLAGS] = p->flags;
+    bytes[NICBARRIER_PACKET_FLAGS_AT] = p->flags;
     onic_put64(bytes + NICBARRIER_PACKET_EPOCH_AT, p->epoch);
     onic_put32(bytes + AT_TO, p->to);
     onic_put32(bytes + AT_BACK, p->back);
@@ -77,9 +76,10 @@ typedef struct shape {
 } shape_t;
 
 static const shape_t shapes[NICBARRIER_PACKET_KINDS] = {
-    [NICBARRIER_PACKET_EPOCH] = {.steps = true, .word = true},
-    [NICBARRIER_PACKET_AGAIN] = {.steps = true, .word = true},
-    [NICBARRIER_PACKET_KEPT] = {.steps = true, .word = true, .to = true, .back = true},
+    [NICBARRIER_PACKET_EPOCH] = {.steps = true, .word = true, .flags = NICBARRIER_FLAG_DEAD},
+    [NICBARRIER_PACKET_AGAIN] = {.steps = true, .word = true, .flags = NICBARRIER_FLAG_DEAD},
+    [NICBARRIER_PACKET_KEPT] =
+        {.steps = true, .word = true, .to = true, .back = true, .flags = NICBARRIER_FLAG_DEAD},
     [NICBARRIER_PACKET_NACK] = {.steps = true,
                                 .to = true,
                                 .back = true,
@@ -110,7 +110,8 @@ static const char *check_fields(const nicbarrier_packet_t *p)
         return "no such epoch";
     if (p->to > (s->to ? INT32_MAX : 0) || (p->back != 0 && !s->back))
         return "no such receiver";
-    if ((p->flags & ~s->flags) != 0)
+    if ((p->flags & ~s->flags) != 0 ||
+        ((p->flags & NICBARRIER_FLAG_DEAD) != 0 && (p->epoch & NICBARRIER_WORD_FAILED) == 0))
         return "no such flag";
     return NULL;
 }
@@ -134,7 +135,7 @@ const char *nicbarrier_packet_decode(const void *bytes, size_t len, nicbarrier_p
                                .cookie = onic_get32(b + NICBARRIER_PACKET_COOKIE_AT),
                                .key = onic_get64(b + AT_KEY),
                                .epoch = onic_get64(b + NICBARRIER_PACKET_EPOCH_AT),
-                               .flags = b[AT_FLAGS],
+                               .flags = b[NICBARRIER_PACKET_FLAGS_AT],
                                .to = onic_get32(b + AT_TO),
                                .back = onic_get32(b + AT_BACK)};
     return check_fields(p);

@@ -40,7 +40,8 @@ typedef enum nicbarrier_packet_kind {
 typedef enum nicbarrier_packet_flag {
     NICBARRIER_FLAG_COPY = 1,  /**< of a NACK: of one that went by the transport in use, too */
     NICBARRIER_FLAG_HEARD = 2, /**< of LEFT and STAY: the receiver's LEFT has been heard */
-    NICBARRIER_FLAG_ASKS = 4   /**< of LEFT: wants an answer */
+    NICBARRIER_FLAG_ASKS = 4,  /**< of LEFT: wants an answer */
+    NICBARRIER_FLAG_DEAD = 8 /**< of EPOCH, AGAIN and KEPT with the failure bit: a member is dead */
 } nicbarrier_packet_flag_t;
 
 typedef struct nicbarrier_packet {
@@ -69,6 +70,9 @@ typedef struct nicbarrier_packet {
 /** Where the epoch stands, as 8 bytes in network byte order: the rest of a step's message is always
  *  the same and need be encoded only once. */
 #define NICBARRIER_PACKET_EPOCH_AT 24
+
+/** Where the flags stand, a byte: a group that has failed may have one from then on. */
+#define NICBARRIER_PACKET_FLAGS_AT 22
 
 /** The packet's fields must be within their ranges. */
 void nicbarrier_packet_encode(const nicbarrier_packet_t *p,

@@ -45,10 +45,12 @@ void nicbarrier_datagram_send(nicbarrier_net_t *net, nicbarrier_packet_kind_t ki
     const bool upwards = kind == NICBARRIER_PACKET_NACK || kind == NICBARRIER_PACKET_GOT;
     const bool full = kind == NICBARRIER_PACKET_NACK || kind == NICBARRIER_PACKET_KEPT;
     const nicbarrier_partner_t *to = upwards ? net->from[k] : net->to[k];
+    const bool dead = !upwards && (word & NICBARRIER_WORD_FAILED) != 0 &&
+                      atomic_load_explicit(&net->failure, memory_order_relaxed) == NICBARRIER_DEAD;
     const nicbarrier_packet_t p = {.kind = (uint8_t)kind,
                                    .at = upwards ? net->step[k].wait_at : net->step[k].send_at,
                                    .from_at = (uint8_t)k,
-                                   .flags = flags,
+                                   .flags = dead ? flags | NICBARRIER_FLAG_DEAD : flags,
                                    .sender = (uint32_t)net->group.me,
                                    .cookie = to->cookie,
                                    .key = net->group.key,

@@ -51,10 +51,10 @@ typedef struct nicbarrier_stepper {
     nicbarrier_stepped_t *(*install)(const nicbarrier_stepping_t *what);
     /** Enters all epochs up to this one. */
     void (*enter)(nicbarrier_stepped_t *s, uint64_t epoch);
-    /** A word for my step k has come to the engine. */
-    nicbarrier_word_t (*take)(nicbarrier_stepped_t *s, uint32_t k, uint64_t word);
-    /** The group has failed. */
-    void (*fail)(nicbarrier_stepped_t *s);
+    /** A word for my step k has come to the engine. `dead`: it says that a member is dead. */
+    nicbarrier_word_t (*take)(nicbarrier_stepped_t *s, uint32_t k, uint64_t word, bool dead);
+    /** The group has failed; `dead`: as a member is dead. */
+    void (*fail)(nicbarrier_stepped_t *s, bool dead);
     /** The last epoch that is complete. */
     uint64_t (*completed)(const nicbarrier_stepped_t *s);
     /** @return the state: `room`, filled in, or where it stands until the next call */

@@ -59,18 +59,31 @@ static void host_enter(nicbarrier_stepped_t *s, uint64_t epoch)
     go_on(s);
 }
 
-static nicbarrier_word_t host_take(nicbarrier_stepped_t *s, uint32_t k, uint64_t word)
+static void say_dead(nicbarrier_stepped_t *s)
+{
+    for (uint32_t k = 0; k < s->rule.nsteps; k++) {
+        s->packet[k][NICBARRIER_PACKET_FLAGS_AT] = NICBARRIER_FLAG_DEAD;
+    }
+}
+
+static nicbarrier_word_t host_take(nicbarrier_stepped_t *s, uint32_t k, uint64_t word, bool dead)
 {
     const nicbarrier_word_t verdict = nicbarrier_rule_receive(&s->rule, k, word);
     if (verdict == NICBARRIER_WORD_NEW) {
+        if (dead) {
+            say_dead(s);
+        }
         go_on(s);
     }
     return verdict;
 }
 
-static void host_fail(nicbarrier_stepped_t *s)
+static void host_fail(nicbarrier_stepped_t *s, bool dead)
 {
     nicbarrier_rule_fail(&s->rule);
+    if (dead) {
+        say_dead(s);
+    }
     go_on(s);
 }
 

@@ -36,14 +36,17 @@ typedef struct nicbarrier_tombstones {
     } ring[NICBARRIER_TOMBSTONES];
 } nicbarrier_tombstones_t;
 
+/** Beside the failure bit of what is kept: a member was dead. */
+#define NICBARRIER_TOMBSTONE_DEAD (UINT64_C(1) << 62)
+
 /** The group of that key, complete up to the epoch in `last` (and entered no further), exists no
- *  more. `last` is a word (rule.h): it may have failed. */
+ *  more. `last` is a word (rule.h): it may have failed, and a member of it be dead. */
 void nicbarrier_tombstones_add(nicbarrier_tombstones_t *t, uint64_t key, uint64_t last);
 
 /**
  * A NACK came that asks for `epoch` of a group that is not there (any more).
  *
- * @return true where the answer is the word `*word_p`
+ * @return true where the answer is the word `*word_p`, which may have NICBARRIER_TOMBSTONE_DEAD
  */
 bool nicbarrier_tombstones_answer(const nicbarrier_tombstones_t *t, uint64_t key, uint64_t epoch,
                                   uint64_t *word_p);
