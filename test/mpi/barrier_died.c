@@ -4,7 +4,7 @@
  */
 /* ranks: 3-4 */
 /* engines: auto tree put2 datagram2 */
-/* mpirun: --mca orte_allowed_exit_without_sync 1 */
+/* mpirun: --enable-recovery --mca orte_allowed_exit_without_sync 1 */
 /**
  * @file
  * A rank is killed while others wait for it in barriers of every kind: these end with an error, in

@@ -4,7 +4,7 @@
  */
 /* timeout: 120 */
 /* ranks: 3 */
-/* mpirun: --mca orte_allowed_exit_without_sync 1 */
+/* mpirun: --enable-recovery --mca orte_allowed_exit_without_sync 1 */
 /* leaks: expected */
 /**
  * @file
