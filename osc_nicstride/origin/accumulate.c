@@ -31,6 +31,7 @@ typedef struct accumulate {
     nicstride_accop_t op;
     int op_index;
     int dtype;
+    const ompi_datatype_t *target_dt;
     bool fetch;
 } accumulate_t;
 
@@ -47,11 +48,13 @@ static int check_types(nicstride_module_t *m, const char *call, accumulate_t *ac
     if (acc->op_index < 0)
         return nicstride_error(m, call, MPI_ERR_OP, "operation %s is not a predefined one",
                                op->o_name);
+    acc->target_dt = target_dt;
     acc->dtype = nicstride_dtype_index(target_dt);
     if (acc->dtype < 0)
         return nicstride_error(m, call, MPI_ERR_TYPE,
                                "the target datatype is not made of one predefined type");
-    if (origin_dt != NULL && nicstride_dtype_index(origin_dt) != acc->dtype)
+    if (origin_dt != NULL && origin_dt != target_dt &&
+        nicstride_dtype_index(origin_dt) != acc->dtype)
         return nicstride_error(m, call, MPI_ERR_TYPE,
                                "the elements of the origin and the target datatype differ");
     if (!nicstride_accop_init(&acc->op, (unsigned)acc->op_index, (unsigned)acc->dtype))
@@ -173,7 +176,7 @@ static int open_result(nicstride_module_t *m, const char *call, accumulate_t *ac
                            &acc->access.result);
     if (rc != OMPI_SUCCESS)
         return rc;
-    if (nicstride_dtype_index(result->dt) != acc->dtype ||
+    if ((result->dt != acc->target_dt && nicstride_dtype_index(result->dt) != acc->dtype) ||
         acc->access.result.size != acc->access.target.size)
         return nicstride_error(m, call, MPI_ERR_TYPE,
                                "the result buffer does not match the target buffer");
