@@ -10,6 +10,7 @@ unit_programs = \
 	test/unit/check_epoch \
 	test/unit/check_fence \
 	test/unit/check_credit \
+	test/unit/check_replies \
 	test/unit/check_handle \
 	test/unit/check_held \
 	test/unit/check_layout \
@@ -92,6 +93,7 @@ test_unit_check_batch_LDADD = $(unit_ldadd)
 test_unit_check_epoch_LDADD = $(unit_ldadd)
 test_unit_check_fence_LDADD = $(unit_ldadd)
 test_unit_check_credit_LDADD = $(unit_ldadd)
+test_unit_check_replies_LDADD = $(unit_ldadd)
 test_unit_check_handle_LDADD = $(unit_ldadd)
 test_unit_check_held_LDADD = $(unit_ldadd)
 test_unit_check_layout_LDADD = $(unit_ldadd)
@@ -322,6 +324,7 @@ mpi_programs = \
 	test/mpi/long_short \
 	test/mpi/many_targets \
 	test/mpi/memory_bound \
+	test/mpi/reply_bound \
 	test/mpi/mover \
 	test/mpi/mover_hosts \
 	test/mpi/mover_killed \

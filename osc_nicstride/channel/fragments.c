@@ -15,21 +15,14 @@
 #include "osc_nicstride/channel/start.h"
 #include "osc_nicstride/window/component.h"
 
-/* A get is asked for in pieces of this many bytes, so that several of them share the wire. */
-#define GET_PIECE (1u << 20)
-
-/* One rendezvous moves at most this much. */
-#define RNDV_PIECE (1u << 30)
-
-/* Room in a fragment for a slice of an irregular layout: a third, as a run of 8 bytes of data
- * takes 3 to 4 bytes of description. */
-#define SLICE_SHARE 3
-
 /** A message under construction: header, then the encoded layout. */
 typedef struct fragment {
     nicstride_msg_t msg;
     unsigned char layout[8192];
 } fragment_t;
+
+/* Room for what comes back; wire lock. */
+static nicstride_replies_t *const replies = &mca_osc_nicstride_component.replies;
 
 _Static_assert(offsetof(fragment_t, layout) == sizeof(nicstride_msg_t), "layout follows header");
 
@@ -40,16 +33,30 @@ static uint64_t fragment_bytes(const nicstride_op_t *op, uint64_t room)
     return nicstride_fragment(&op->target, base, op->sent, room, op->granule);
 }
 
+static size_t lesser(size_t a, uint64_t b)
+{
+    return b < a ? (size_t)b : a;
+}
+
 /** Most bytes of a fragment. What the target may have to put aside is no longer than its memory for
- *  this process, so that the bound of that holds. */
+ *  this process, nor what comes back than ours, so that the bounds of both hold. */
 static size_t longest(const nicstride_op_t *op)
 {
-    const size_t frag = op->peer->frag_max;
-    const uint64_t room = nicstride_credit_room(op->peer->quota->limit);
+    size_t most = nicstride_frag_max_locked(op->peer);
 
-    if (op->type == NICSTRIDE_MSG_PUT || op->type == NICSTRIDE_MSG_GET)
-        return frag;
-    return room < frag ? (size_t)room : frag;
+    if (op->type != NICSTRIDE_MSG_PUT && op->type != NICSTRIDE_MSG_GET)
+        most = lesser(most, nicstride_credit_room(op->peer->quota->limit));
+    return nicstride_op_wants_reply(op) ? lesser(most, nicstride_reply_piece(replies)) : most;
+}
+
+/** Room in such a fragment for a slice of an irregular layout. */
+static size_t slice_room(const nicstride_op_t *op, size_t frag, size_t most)
+{
+    const uint64_t kept = nicstride_credit_room(op->peer->quota->limit) / NICSTRIDE_SLICE_GROWTH;
+
+    most = lesser(most, frag / NICSTRIDE_SLICE_SHARE);
+    most = lesser(most, onic_wire_header_max() - sizeof(nicstride_msg_t));
+    return op->type == NICSTRIDE_MSG_GET ? lesser(most, kept) : most;
 }
 
 /** Puts the target layout into the fragment; `*data_p` is how many bytes of data go along, for
@@ -74,9 +81,7 @@ static int put_layout(nicstride_op_t *op, fragment_t *f, uint64_t room, uint64_t
         *data_p = fragment_bytes(op, room != 0 ? room : frag - sizeof(f->msg) - op->encoded_len);
         return OMPI_SUCCESS;
     }
-    cap = frag / SLICE_SHARE < sizeof(f->layout) ? frag / SLICE_SHARE : sizeof(f->layout);
-    if (cap > onic_wire_header_max() - sizeof(f->msg))
-        cap = onic_wire_header_max() - sizeof(f->msg);
+    cap = slice_room(op, frag, sizeof(f->layout));
     room = fragment_bytes(op, room != 0 ? room : frag - sizeof(f->msg) - cap);
     if (onic_layout_encode_slice(&op->slice, room, op->granule, f->layout, cap, &used, data_p) !=
         ONIC_LAYOUT_OK)
@@ -90,8 +95,8 @@ static int put_layout(nicstride_op_t *op, fragment_t *f, uint64_t room, uint64_t
 static uint64_t piece_limit(const nicstride_op_t *op)
 {
     if (op->rndv)
-        return RNDV_PIECE;
-    return op->type == NICSTRIDE_MSG_GET ? GET_PIECE : 0;
+        return NICSTRIDE_RNDV_PIECE;
+    return op->type == NICSTRIDE_MSG_GET ? nicstride_reply_piece(replies) : 0;
 }
 
 static void payload_from(onic_payload_t *p, const onic_layout_t *l, const char *base, uint64_t at,
@@ -145,11 +150,14 @@ static int send_fragment_locked(nicstride_op_t *op)
     if (rc != OMPI_SUCCESS)
         return rc;
     const uint32_t credits = nicstride_msg_credits(&f.msg);
-    if (!nicstride_tx_can_send(&p->tx, p->quota, credits)) {
+    const uint64_t reply = nicstride_op_wants_reply(op) && !op->rndv ? n : 0;
+    p->wants = credits;
+    if (!nicstride_tx_can_send(&p->tx, p->quota, credits) ||
+        (reply > 0 && !nicstride_reply_may_ask(replies, &p->asker, reply))) {
         op->slice = slice;
-        p->wants = credits;
         return 0;
     }
+    nicstride_op_reserve_locked(op, reply);
     /* A message by itself is likely to be flushed at once: it asks for its acknowledgement itself.
      */
     if (op->sent + n == op->size && nicstride_tx_idle(&p->tx) && !nicstride_is_active(op->module))
@@ -196,7 +204,6 @@ static void ask_for_credit(nicstride_peer_t *p)
 
 void nicstride_pump_queue_locked(nicstride_peer_t *p)
 {
-    (void)nicstride_frag_max_locked(p);
     nicstride_look_locked(p);
     /* To a failed peer nothing is sent, nor does what is queued wait for its turn. */
     while (p->failed ? p->head != NULL : may_send(p)) {
@@ -218,4 +225,16 @@ void nicstride_pump_queue_locked(nicstride_peer_t *p)
     }
     if (p->head == NULL)
         p->tail = NULL;
+}
+
+void nicstride_pump_askers_locked(void)
+{
+    for (nicstride_asker_t *a = nicstride_reply_next(replies); a != NULL;
+         a = nicstride_reply_next(replies)) {
+        nicstride_pump_queue_locked(
+            (nicstride_peer_t *)(void *)((char *)a - offsetof(nicstride_peer_t, asker)));
+        /* Other things hold it up: it comes again. */
+        if (nicstride_reply_next(replies) == a)
+            nicstride_reply_leave(replies, a);
+    }
 }

@@ -211,25 +211,18 @@ void nicstride_hold_keep_locked(nicstride_peer_t *p, const void *message, size_t
     (void)nicstride_held_keep(&held, message, len, p->tx.sent + 1);
 }
 
-/** Both sides disagree about who holds what: nothing that is sent there can be relied on. */
-static void give_up(nicstride_peer_t *p)
-{
-    __atomic_store_n(&p->failed, true, __ATOMIC_RELAXED);
-    nicstride_drop_waiting_locked(p);
-    nicstride_ops_fail_locked(p);
-}
-
 bool nicstride_hold_granted_locked(nicstride_peer_t *p, bool refused)
 {
     unsigned what;
 
     if (holder != p || held.state != NICSTRIDE_HELD_ASKED)
         return false;
-    if (refused)
-        give_up(p);
     what = nicstride_held_granted(&held);
     if (!refused && (what & NICSTRIDE_HELD_SEND_OPERATION) != 0)
         send_operation(&held, (what & NICSTRIDE_HELD_SEND_RELEASE) != 0);
     let_go();
+    /* Both sides disagree about who holds what: nothing that is sent there can be relied on. */
+    if (refused)
+        nicstride_peer_end_locked(p);
     return true;
 }

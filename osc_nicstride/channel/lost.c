@@ -4,6 +4,9 @@
  */
 /** @file Lost connections; see lost.h. */
 #include "osc_nicstride/channel/lost.h"
+#include "osc_nicstride/channel/operation.h"
+#include "osc_nicstride/channel/send.h"
+#include "osc_nicstride/channel/start.h"
 
 bool nicstride_peer_failed_locked(nicstride_peer_t *p)
 {
@@ -16,6 +19,15 @@ bool nicstride_rank_failed_locked(nicstride_module_t *m, int rank)
 {
     return m->peer[rank] != NULL ? nicstride_peer_failed_locked(m->peer[rank])
                                  : onic_peer_lost(m->wire[rank]);
+}
+
+void nicstride_peer_end_locked(nicstride_peer_t *p)
+{
+    __atomic_store_n(&p->failed, true, __ATOMIC_RELAXED);
+    nicstride_drop_waiting_locked(p);
+    nicstride_ops_fail_locked(p);
+    nicstride_tx_forget(&p->tx, p->quota);
+    nicstride_pump_all_locked(p->process);
 }
 
 int nicstride_lost_class(const nicstride_peer_t *p)

@@ -84,14 +84,14 @@ static void take_back(nicstride_transfer_t *t, nicstride_op_t *op)
     nicstride_op_free_locked(op);
 }
 
-static nicstride_op_t *prepare(nicstride_transfer_t *t, onic_ticket_t *ticket)
+static nicstride_op_t *prepare(nicstride_transfer_t *t, uint32_t credits, onic_ticket_t *ticket)
 {
     nicstride_peer_t *p = t->peer;
     nicstride_op_t *op;
 
     nicstride_look_locked(p);
     if (p->head != NULL || p->flushing || p->failed ||
-        !nicstride_tx_can_send(&p->tx, p->quota, nicstride_credits(0)))
+        !nicstride_tx_can_send(&p->tx, p->quota, credits))
         return NULL;
     op = nicstride_op_of_locked(t, true);
     if (op == NULL)
@@ -138,7 +138,7 @@ int nicstride_move_start(nicstride_transfer_t *t, bool *done_p)
     f.msg.flags |= NICSTRIDE_MSG_SLOTS;
     (void)nicstride_hold_settle(p); /* an error shows with the operation */
     onic_wire_lock();
-    op = prepare(t, &ticket);
+    op = prepare(t, nicstride_msg_credits(&f.msg), &ticket);
     if (op != NULL) {
         move = op->move;
         send_ticket(t, op, &f, &ticket);

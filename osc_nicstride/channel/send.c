@@ -16,9 +16,6 @@
 
 enum { MARK_BYTES = 1 };
 
-/* Fragments have room for the header, a layout and some data. */
-#define FRAG_MIN 1024
-
 /** A batch that is filled, or on its way to the wire, which may keep it until the send is over. */
 typedef struct nicstride_sent_batch {
     struct nicstride_sent_batch *next;
@@ -47,13 +44,10 @@ size_t nicstride_inline_max(bool far)
 
 size_t nicstride_frag_max_locked(nicstride_peer_t *p)
 {
-    if (p->frag_max == 0) {
+    if (p->frag_max == 0)
         p->frag_max = onic_peer_frag_max(p->wire);
-        /* Whatever the transport was told: smaller ones than this it has to cut by itself. */
-        if (p->frag_max < FRAG_MIN)
-            p->frag_max = FRAG_MIN;
-    }
-    return p->frag_max;
+    /* Whatever the transport was told: smaller ones than this it has to cut by itself. */
+    return p->frag_max > NICSTRIDE_FRAG_MIN ? p->frag_max : NICSTRIDE_FRAG_MIN;
 }
 
 void nicstride_give_up_locked(nicstride_peer_t *p)

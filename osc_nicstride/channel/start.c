@@ -18,9 +18,6 @@
 #include "osc_nicstride/channel/wait.h"
 #include "osc_nicstride/window/component.h"
 
-/* An origin that queues more than this waits: memory stays bounded however much is asked. */
-#define QUEUE_MAX 1024
-
 /* Turns of progress that a short operation waits for credit before it is queued, and those between
  * which other threads have theirs. */
 #define FULL_TURNS   256
@@ -91,16 +88,17 @@ static bool waits_for_others(const nicstride_transfer_t *t)
     return t->peer->local < 0 && nicstride_is_active(t->m);
 }
 
-/** May an operation be sent now, before anything else that is to be sent? Where only the target's
- *  acknowledgements are missing they get a moment to come. */
-static bool may_start(nicstride_peer_t *p, uint32_t credits, size_t len)
+/** May an operation be sent now, before anything else that is to be sent, which `reply` bytes come
+ *  back of? Where only the target's acknowledgements are missing they get a moment to come. */
+static bool may_start(nicstride_peer_t *p, uint32_t credits, size_t len, uint64_t reply)
 {
     if (!nicstride_hold_allows_locked(p, len))
         return false;
     for (int turn = 0; p->head == NULL && !p->flushing && !p->failed; turn++) {
         nicstride_look_locked(p);
         if (nicstride_tx_can_send(&p->tx, p->quota, credits))
-            return true;
+            return reply == 0 ||
+                   nicstride_reply_may_ask(&mca_osc_nicstride_component.replies, &p->asker, reply);
         if (turn == FULL_TURNS || nicstride_tx_is_short(&p->tx, p->quota, credits))
             return false;
         nicstride_send_waiting_locked(p);
@@ -225,8 +223,11 @@ static bool start_now(nicstride_transfer_t *t, bool *done_p)
     credits = nicstride_msg_credits(&f.msg);
     *done_p = t->type == NICSTRIDE_MSG_PUT || t->type == NICSTRIDE_MSG_ACC;
     onic_wire_lock();
-    started = may_start(p, credits, sizeof(f.msg) + f.msg.layout_len + data.len) &&
+    started = may_start(p, credits, sizeof(f.msg) + f.msg.layout_len + data.len,
+                        *done_p ? 0 : t->target.size) &&
               (*done_p || (op = nicstride_op_of_locked(t, false)) != NULL);
+    if (op != NULL)
+        nicstride_op_reserve_locked(op, op->size);
     if (started)
         send_now(t, &f.msg, &data, op, credits);
     onic_wire_unlock();
@@ -241,7 +242,7 @@ static bool has_room(void *arg)
     nicstride_peer_t *p = arg;
 
     nicstride_pump_locked(p);
-    return p->queued < QUEUE_MAX || nicstride_peer_failed_locked(p);
+    return p->queued < NICSTRIDE_QUEUE_MAX || nicstride_peer_failed_locked(p);
 }
 
 static void enqueue(nicstride_peer_t *p, nicstride_op_t *op)

@@ -47,6 +47,9 @@ static inline void nicstride_pump_locked(nicstride_peer_t *p)
         nicstride_pump_queue_locked(p);
 }
 
+/** The same for those who have waited for room for replies, while there is some. Wire lock. */
+void nicstride_pump_askers_locked(void);
+
 /** The same for all windows that share the process's quota: what one gives back another may use,
  * and nobody else may come to send it. Wire lock. */
 static inline void nicstride_pump_all_locked(const nicstride_process_t *process)

@@ -117,13 +117,13 @@ int nicstride_look_after_peers(void)
     const uint64_t now = onic_ticks();
 
     nicstride_look_for_dead(now);
-    if (__atomic_load_n(&nicstride_counters.requests_live, __ATOMIC_RELAXED) == 0)
-        return 0;
     if (now - __atomic_load_n(&looked, __ATOMIC_RELAXED) < (uint64_t)(LOOK_USEC * usec()))
         return 0;
     __atomic_store_n(&looked, now, __ATOMIC_RELAXED);
     if (onic_wire_trylock()) {
-        look_after_all_locked(now);
+        if (__atomic_load_n(&nicstride_counters.requests_live, __ATOMIC_RELAXED) > 0 ||
+            mca_osc_nicstride_component.replies.first != NULL)
+            look_after_all_locked(now);
         onic_wire_unlock();
     }
     return 0;

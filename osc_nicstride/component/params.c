@@ -40,9 +40,10 @@ static onic_ranged_t ranged[N_RANGED] = {
          "grant fewer (osc_nicstride_memory)",
          1024, 2, 65536},
     [MEMORY] = {"memory",
-                "Mebibytes that messages of others may take up in this process at a time, while "
-                "accumulates wait for a lock. Each process of the job gets its part, but at least "
-                "8 KiB, for all windows together: with very many processes that is more in all",
+                "Mebibytes that messages may take up in this process at a time. A quarter is for "
+                "replies to its own gets; the rest for messages of others while accumulates wait "
+                "for a lock. Of that each process of the job gets its part, but at least 8 KiB, "
+                "for all windows together: with very many processes that is more in all",
                 64, 1, 1 << 20},
     [AREA] =
         {"area",
@@ -140,6 +141,7 @@ int nicstride_params_check(void)
     p->server_idle = (unsigned)ranged[SERVER_IDLE].value;
     p->window = (unsigned)ranged[WINDOW].value;
     p->memory = (size_t)ranged[MEMORY].value << 20;
+    mca_osc_nicstride_component.replies.limit = p->memory / NICSTRIDE_REPLY_PART;
     p->area = (size_t)ranged[AREA].value << 10;
     p->tcp_segment = (size_t)ranged[TCP_SEGMENT].value;
     p->sieve_piece = (size_t)ranged[SIEVE_PIECE].value;

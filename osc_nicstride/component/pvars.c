@@ -51,6 +51,9 @@ int nicstride_pvars_register(const mca_base_component_t *c)
     onic_register_counter(c, "deferred_bytes",
                           "Most bytes that messages put off have taken up at a time",
                           MCA_BASE_PVAR_CLASS_HIGHWATERMARK, &n->deferred_bytes);
+    onic_register_counter(c, "reply_bytes",
+                          "Most bytes of replies that were asked for by message at a time",
+                          MCA_BASE_PVAR_CLASS_HIGHWATERMARK, &n->reply_bytes);
     onic_register_counter(c, "refused", "Messages refused: malformed, or for a window that is gone",
                           count, &n->refused);
     onic_register_counter(c, "live_ops", "Operation objects in use", level, &n->ops_live);

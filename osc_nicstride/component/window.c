@@ -209,7 +209,9 @@ static int exchange_info(nicstride_module_t *m, size_t size, int disp_unit)
         .disp_unit = m->flavor == MPI_WIN_FLAVOR_DYNAMIC ? 1 : (uint32_t)disp_unit,
         .win = m->name,
         .window = mca_osc_nicstride_component.params.window,
-        .share = nicstride_credit_share(mca_osc_nicstride_component.params.memory, processes(m)),
+        .share = nicstride_credit_share(mca_osc_nicstride_component.params.memory -
+                                            mca_osc_nicstride_component.replies.limit,
+                                        processes(m)),
         .wakes = nicstride_can_wake_all(m),
         .sends = sends_messages(m),
     };

@@ -4,8 +4,9 @@
  */
 /**
  * @file
- * How long a message may be for each of the ways in which it can travel. All such lengths stand
- * here, and follow from what a message and a byte cost (common/model).
+ * How long a message may be for each of the ways in which it can travel, and how many may be under
+ * way. All such numbers stand here; what is inline follows from what a message and a byte cost
+ * (common/model).
  *
  * Pure.
  */
@@ -13,12 +14,36 @@
 #define NICSTRIDE_LIMITS_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 /** The most that any message carries inline: data behind its header, copied when it is sent and
  *  when it is received. Buffers have room for so much. */
 #define NICSTRIDE_INLINE_MAX 4096
 /** The most bytes of a layout before inline data. Longer ones travel in slices. */
 #define NICSTRIDE_INLINE_LAYOUT 256
+
+/** A get is asked for in pieces of at most so many bytes, so that several of them share the wire.
+ */
+#define NICSTRIDE_GET_PIECE (1u << 20)
+/** One rendezvous moves at most this much. */
+#define NICSTRIDE_RNDV_PIECE (1u << 30)
+/** Room in a fragment for a slice of an irregular layout: a third, as a run of 8 bytes of data
+ *  takes 3 to 4 bytes of description. */
+#define NICSTRIDE_SLICE_SHARE 3
+/** Bytes of a slice when it is decoded, for each byte of it: two are enough for a run. */
+#define NICSTRIDE_SLICE_GROWTH 20
+/** Fragments have room for the header, a layout and some data, whatever a transport says. */
+#define NICSTRIDE_FRAG_MIN 1024
+/** The most bytes that one message fetches: a fragment is small, and more was not made by us. */
+#define NICSTRIDE_FETCH_MAX (UINT64_C(8) << 20)
+/** Replies of one get under way at a time: enough to keep the wire busy. */
+#define NICSTRIDE_REPLIES_IN_FLIGHT 16
+/** An origin that queues more operations than this for a target waits: memory stays bounded
+ *  however much is asked. */
+#define NICSTRIDE_QUEUE_MAX 1024
+/** Of a process's memory for messages (osc_nicstride_memory) this part, one in so many, is for the
+ *  replies to itself (replies.h); the rest is granted to others (credit.h). */
+#define NICSTRIDE_REPLY_PART 4
 
 typedef struct nicstride_limits {
     size_t near; /**< inline data between processes of a node */

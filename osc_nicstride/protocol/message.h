@@ -26,6 +26,7 @@
 
 #include "common/layout/layout.h"
 #include "osc_nicstride/protocol/credit.h"
+#include "osc_nicstride/protocol/limits.h"
 
 typedef enum nicstride_msg_type {
     NICSTRIDE_MSG_PUT = 1,  /**< layout, payload: write len bytes at packed position offset */
@@ -103,15 +104,19 @@ static inline void nicstride_msg_init(nicstride_msg_t *m, nicstride_msg_type_t t
         .magic = NICSTRIDE_MSG_MAGIC, .type = (uint8_t)type, .win = win, .origin = origin};
 }
 
-/** The credits that a message takes: accumulates may have to wait at the target for a lock. */
+/** The credits that a message takes: accumulates may have to wait at the target for a lock, and
+ *  what is answered or filled piece by piece keeps its layout until then, decoded. */
 static inline uint32_t nicstride_msg_credits(const nicstride_msg_t *m)
 {
+    const bool slots = (m->flags & NICSTRIDE_MSG_SLOTS) != 0;
     const bool waits = m->type == NICSTRIDE_MSG_ACC || m->type == NICSTRIDE_MSG_GET_ACC ||
                        m->type == NICSTRIDE_MSG_CAS;
 
-    return nicstride_credits(waits && (m->flags & NICSTRIDE_MSG_SLOTS) == 0
-                                 ? NICSTRIDE_CREDIT_RECORD + m->layout_len + m->len
-                                 : 0);
+    if (waits && !slots)
+        return nicstride_credits(NICSTRIDE_CREDIT_RECORD + m->layout_len + m->len);
+    if ((m->type == NICSTRIDE_MSG_GET || slots) && (m->flags & NICSTRIDE_MSG_SLICE) != 0)
+        return nicstride_credits((uint64_t)m->layout_len * NICSTRIDE_SLICE_GROWTH);
+    return 1;
 }
 
 /** Most bytes of an element of any type. */

@@ -38,13 +38,6 @@ static bool end_locks_of(nicstride_module_t *m, int rank)
     return nicstride_lock_forget_locked(m, rank);
 }
 
-static void end_operations_of(nicstride_peer_t *p)
-{
-    __atomic_store_n(&p->failed, true, __ATOMIC_RELAXED);
-    nicstride_drop_waiting_locked(p);
-    nicstride_ops_fail_locked(p);
-}
-
 /** How many peers something was waited for from; negative where all must be done again. */
 static int end_lost_of(nicstride_module_t *m)
 {
@@ -59,7 +52,7 @@ static int end_lost_of(nicstride_module_t *m)
             again = !end_locks_of(m, i) || again;
         if (p == NULL || !is_awaited(p) || !onic_peer_lost(p->wire))
             continue;
-        end_operations_of(p);
+        nicstride_peer_end_locked(p);
         n++;
     }
     if (nicstride_is_broken(m))

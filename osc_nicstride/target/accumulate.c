@@ -15,9 +15,6 @@
 #include "osc_nicstride/window/control.h"
 #include "osc_nicstride/window/op.h"
 
-/* A fragment is small; more than one can hold was not made by us. */
-#define FETCH_MAX (UINT64_C(8) << 20)
-
 /** Instead of an error: the accumulate lock is taken, nothing was done. */
 enum { BUSY = -1 };
 
@@ -119,7 +116,7 @@ static int check(const nicstride_incoming_t *in, nicstride_accop_t *op)
     if (!nicstride_accop_init(op, in->msg->op, in->msg->dtype) ||
         (op->apply.kind != NICSTRIDE_APPLY_NO_OP && in->len == 0 && in->msg->len > 0))
         return MPI_ERR_TYPE;
-    return in->msg->len > FETCH_MAX ? MPI_ERR_OTHER : 0;
+    return in->msg->len > NICSTRIDE_FETCH_MAX ? MPI_ERR_OTHER : 0;
 }
 
 static bool accumulate(const nicstride_incoming_t *in)

@@ -12,6 +12,7 @@
 
 #include "osc_nicstride/channel/hold.h"
 #include "osc_nicstride/channel/send.h"
+#include "osc_nicstride/channel/start.h"
 #include "osc_nicstride/protocol/batch.h"
 #include "osc_nicstride/sync/end_lost.h"
 #include "osc_nicstride/sync/lock.h"
@@ -252,6 +253,7 @@ int nicstride_run_deferred(void)
     int n = nicstride_send_all_waiting_locked(), lost = nicstride_end_lost_locked();
     bool busy = false;
 
+    nicstride_pump_askers_locked();
     pass++;
     while (*link != NULL && !busy) {
         nicstride_deferred_t *d = *link;

@@ -9,9 +9,6 @@
 #include "osc_nicstride/channel/send.h"
 #include "osc_nicstride/target/target.h"
 
-/* Replies of one get under way at a time: enough to keep the wire busy. */
-#define REPLIES_IN_FLIGHT 16
-
 /** A get that is being answered. */
 typedef struct answer {
     nicstride_msg_t msg; /**< that asked */
@@ -44,11 +41,12 @@ static int answer_fragment(nicstride_module_t *m, nicstride_peer_t *p, answer_t 
 {
     nicstride_msg_t msg;
     onic_payload_t payload;
+    const uint64_t room = nicstride_frag_max_locked(p) - sizeof(msg);
     uint64_t n = a->left;
     int rc;
 
-    if (!a->rndv && n > p->frag_max - sizeof(msg))
-        n = nicstride_fragment(&a->layout, (uintptr_t)a->base, a->at, p->frag_max - sizeof(msg), 1);
+    if (!a->rndv && n > room)
+        n = nicstride_fragment(&a->layout, (uintptr_t)a->base, a->at, room, 1);
     nicstride_reply_init(m, p, &a->msg, &msg, n);
     msg.flags = a->rndv ? NICSTRIDE_MSG_RNDV : 0;
     msg.offset = a->offset;
@@ -96,7 +94,7 @@ static void answer_more(answer_t *a)
     if (p == NULL)
         a->left = 0;
     a->running = true;
-    while (a->left > 0 && a->in_flight < REPLIES_IN_FLIGHT && rc == OMPI_SUCCESS)
+    while (a->left > 0 && a->in_flight < NICSTRIDE_REPLIES_IN_FLIGHT && rc == OMPI_SUCCESS)
         rc = answer_fragment(m, p, a);
     a->running = false;
     if (rc != OMPI_SUCCESS)
@@ -120,7 +118,6 @@ static void answer_long(const nicstride_incoming_t *in)
         nicstride_reply_locked(in, NULL, in->msg->len, error);
         return;
     }
-    (void)nicstride_frag_max_locked(in->p);
     a->msg = *in->msg;
     a->offset = in->msg->offset;
     a->left = in->msg->len;

@@ -21,6 +21,7 @@
 #include "osc_nicstride/protocol/limits.h"
 #include "osc_nicstride/protocol/method.h"
 #include "osc_nicstride/protocol/path.h"
+#include "osc_nicstride/protocol/replies.h"
 
 /** Values of the MCA parameters (params.c documents them). */
 typedef struct nicstride_params {
@@ -55,6 +56,7 @@ typedef struct nicstride_component {
     bool world_met;  /**< all of MPI_COMM_WORLD took part in a window: a fence finds all of them */
     opal_hash_table_t windows;        /**< windows by their name at home; wire lock */
     onic_handles_t ops;               /**< operations that wait for replies; wire lock */
+    nicstride_replies_t replies;      /**< room for these; wire lock */
     uint32_t last_name;               /**< names are never used again; wire lock */
     struct nicstride_module *orphans; /**< windows that the user forgot; freed behind the wire */
 } nicstride_component_t;
@@ -74,6 +76,7 @@ typedef struct nicstride_counters {
     unsigned long long knocks;         /**< helper threads of others that were woken */
     unsigned long long deferred;       /**< messages put off because a lock was busy */
     unsigned long long deferred_bytes; /**< most that those took up at a time; wire lock */
+    unsigned long long reply_bytes;    /**< most that replies had been asked for; wire lock */
     unsigned long long refused;        /**< messages refused: malformed, or for a window gone */
     unsigned long long ops_live;       /**< operation objects not yet freed */
     unsigned long long requests_live;  /**< request objects not yet freed */

@@ -32,6 +32,7 @@
 #include "osc_nicstride/protocol/epoch.h"
 #include "osc_nicstride/protocol/fence.h"
 #include "osc_nicstride/protocol/credit.h"
+#include "osc_nicstride/protocol/replies.h"
 #include "osc_nicstride/protocol/unflushed.h"
 #include "common/wire/patience.h"
 #include "osc_nicstride/window/place.h"
@@ -119,8 +120,9 @@ typedef struct nicstride_peer {
     nicstride_op_t *tail;
     uint32_t queued;       /**< operations in that queue */
     uint32_t accumulating; /**< accumulates of its that come through slots: others wait for them */
-    uint32_t wants;        /**< credits for which the first of them waits */
-    nicstride_op_t *live;  /**< all operations not yet locally complete, in order */
+    nicstride_asker_t asker; /**< for replies, of the first of them */
+    uint32_t wants;          /**< credits for which the first of them waits */
+    nicstride_op_t *live;    /**< all operations not yet locally complete, in order */
     nicstride_op_t *live_tail;
     uint64_t enqueued; /**< operations ever queued; the last one's number */
     uint64_t urgent;   /**< a local flush waits for all up to this number: they are not held */

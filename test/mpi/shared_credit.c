@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { BYTES = 1 << 20, PUTS = 127, BLOCKED = 8192, LONG = 800000, HELD = 2000 };
+enum { BYTES = 1 << 20, PUTS = 95, BLOCKED = 8192, LONG = 800000, HELD = 2000 };
 
 static char *memory[2];
 static MPI_Win win[2];

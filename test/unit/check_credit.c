@@ -436,6 +436,47 @@ START_TEST(windows_share_a_quota)
 }
 END_TEST
 
+/* What a window had under way when it was given up is room for the others of the same process, and
+ * acknowledgements that come late change nothing. */
+START_TEST(given_up_windows_give_back)
+{
+    enum { WINDOWS = 6, TURNS = 3000 };
+    unit_random_t r = {unit_seed()};
+
+    for (int round = 0; round < 100; round++) {
+        nicstride_quota_t q = {.limit = 2 + unit_below(&r, 30)};
+        nicstride_tx_t tx[WINDOWS];
+        bool given_up[WINDOWS] = {false};
+
+        for (int w = 0; w < WINDOWS; w++)
+            tx[w] = (nicstride_tx_t){.window = 2 + (uint32_t)unit_below(&r, 60)};
+        for (int turn = 0; turn < TURNS; turn++) {
+            const int w = (int)unit_below(&r, WINDOWS);
+            const uint32_t credits = 1 + (uint32_t)unit_below(&r, 4);
+            uint64_t out = 0;
+
+            if (w > 0 && unit_once_in(&r, TURNS / WINDOWS)) {
+                given_up[w] = true;
+                nicstride_tx_forget(&tx[w], &q);
+            } else if (unit_once_in(&r, 3)) {
+                UNIT_CHECK(nicstride_tx_ack(&tx[w], &q, unit_below(&r, tx[w].sent + 1), 0));
+            } else if (!given_up[w] && nicstride_tx_can_send(&tx[w], &q, credits)) {
+                nicstride_tx_send(&tx[w], &q, credits);
+            }
+            for (int i = 0; i < WINDOWS; i++)
+                out += given_up[i] ? 0 : tx[i].sent - tx[i].acked;
+            UNIT_CHECK(q.out == out);
+        }
+        /* The one that is left has it all. */
+        for (int w = 1; w < WINDOWS; w++)
+            nicstride_tx_forget(&tx[w], &q);
+        UNIT_CHECK(nicstride_tx_ack(&tx[0], &q, tx[0].sent, 0));
+        tx[0].window = UINT32_MAX;
+        UNIT_CHECK(nicstride_tx_can_send(&tx[0], &q, (uint32_t)q.limit));
+    }
+}
+END_TEST
+
 /* What a target has for others is divided, and nobody gets nothing. */
 START_TEST(shares)
 {
@@ -497,9 +538,13 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {random_runs,           full_window_is_always_reported,
-                                  few_acknowledgements,  first_error_wins,
-                                  windows_share_a_quota, shares,
+    const TTest *const tests[] = {random_runs,
+                                  full_window_is_always_reported,
+                                  few_acknowledgements,
+                                  first_error_wins,
+                                  windows_share_a_quota,
+                                  given_up_windows_give_back,
+                                  shares,
                                   target_is_bounded};
 
     return unit_run("credit", tests, sizeof(tests) / sizeof(tests[0]));
