@@ -144,6 +144,9 @@ void onic_wire_count_loss(void)
 int onic_wire_progress_locked(void)
 {
     int events = (int)ucp_worker_progress(onic_wire.worker);
+    if (onic_wire.unsent_head != NULL) {
+        events += onic_unsent_progress();
+    }
     if (onic_wire.done_head != NULL) {
         events += onic_done_progress();
     }

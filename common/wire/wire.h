@@ -13,7 +13,8 @@
  * wire lock. Active-message handlers and send callbacks run with it held, in whichever thread
  * progresses: an MPI thread, or the server thread that makes passive-target progress while the MPI
  * threads are away. Handlers must never wait, never take the lock, and never touch an Open MPI
- * object: below MPI_THREAD_MULTIPLE these are not atomic and the server thread may be running.
+ * object; what they send before there is an endpoint goes when they are over: below
+ * MPI_THREAD_MULTIPLE these are not atomic and the server thread may be running.
  */
 #ifndef ONIC_WIRE_H
 #define ONIC_WIRE_H
@@ -139,13 +140,13 @@ ONIC_EXPORT void onic_wire_put_peers(onic_peer_t **peers, int n);
  * wire is closed. What it points to is the component's. The lock must be held. */
 ONIC_EXPORT void **onic_peer_slot(onic_peer_t *peer, unsigned am_id);
 
-/** Makes the connection to the peer before it is needed; true where there was none. The lock must
- * be held. */
-ONIC_EXPORT bool onic_peer_connect(onic_peer_t *peer);
+/** Makes the connection to the peer before it is needed, if there is none. The lock must be held.
+ */
+ONIC_EXPORT void onic_peer_connect(onic_peer_t *peer);
 
 /** Most bytes of header + payload that one active message to this peer should carry, so that it
  *  travels as a single fragment: in order and without reassembly. The lock must be held; makes the
- *  endpoint if there is none. */
+ *  endpoint if there is none. In a handler that is made later, and the answer is 0 until then. */
 ONIC_EXPORT size_t onic_peer_frag_max(onic_peer_t *peer);
 
 /** Most bytes that should go to or come from this peer by one rendezvous, since both sides may lock

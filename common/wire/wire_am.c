@@ -132,6 +132,25 @@ static void forget_done(void)
     onic_wire.done_tail = &onic_wire.done_head;
 }
 
+static void forget_unsent(void)
+{
+    onic_wire.unsent_head = NULL;
+    onic_wire.unsent_tail = &onic_wire.unsent_head;
+}
+
+static void tell_sender(onic_send_t *s, int rc)
+{
+    const onic_send_cb_t cb = s->cb;
+    void *arg = s->arg;
+    if (rc != OMPI_SUCCESS && s->eager != NULL) {
+        onic_peer_give_up(s->eager);
+    }
+    put_send(s);
+    if (cb != NULL && !onic_wire.closing) {
+        cb(arg, rc);
+    }
+}
+
 int onic_done_progress(void)
 {
     int events = 0;
@@ -139,16 +158,7 @@ int onic_done_progress(void)
     forget_done();
     while (s != NULL) {
         onic_send_t *next = s->next;
-        onic_send_cb_t cb = s->cb;
-        void *arg = s->arg;
-        int rc = s->status;
-        if (rc != OMPI_SUCCESS && s->eager != NULL) {
-            onic_peer_give_up(s->eager);
-        }
-        put_send(s);
-        if (cb != NULL && !onic_wire.closing) {
-            cb(arg, rc);
-        }
+        tell_sender(s, s->status);
         s = next;
         events++;
     }
@@ -168,7 +178,8 @@ static void received(void *request, ucs_status_t status, size_t length, void *us
     finish_send(user_data, status);
 }
 
-/** What UCX's answer to a start means to our caller. */
+/** What UCX's answer to a start means: 1 where it is complete, 0 where that is told later, or an
+ *  error. The record is the caller's where it is not 0. */
 static int started(onic_send_t *s, ucs_status_ptr_t answer)
 {
     if (UCS_PTR_IS_PTR(answer) && !s->done) {
@@ -177,8 +188,15 @@ static int started(onic_send_t *s, ucs_status_ptr_t answer)
         return 0;
     }
     int rc = UCS_PTR_IS_PTR(answer) ? s->status : onic_ucs_error(UCS_PTR_STATUS(answer));
-    put_send(s);
     return rc == OMPI_SUCCESS ? 1 : rc;
+}
+
+static int put_if_over(onic_send_t *s, int rc)
+{
+    if (rc != 0) {
+        put_send(s);
+    }
+    return rc;
 }
 
 /* ---- payloads with a layout ----------------------------------------------------------------- */
@@ -275,6 +293,56 @@ static int ucx_send(ucp_ep_h ep, unsigned am_id, onic_send_t *s, size_t header_l
     return started(s, ucp_am_send_nbx(ep, am_id, s->header, header_len, buffer, count, &param));
 }
 
+/** A handler sends to whom there is no connection yet: making one takes as long as a thousand
+ *  messages, and is not for UCX's callbacks. It is made behind the progress that they are in. */
+static int send_soon(onic_peer_t *to, unsigned am_id, onic_send_t *s, size_t header_len,
+                     const onic_payload_t *payload, unsigned flags)
+{
+    s->to = to;
+    s->am_id = am_id;
+    s->flags = flags;
+    s->header_len = header_len;
+    s->len = 0;
+    if (payload != NULL) {
+        s->base = payload->base;
+        s->cursor = payload->cursor;
+        s->len = payload->len;
+    }
+    s->next = NULL;
+    *onic_wire.unsent_tail = s;
+    onic_wire.unsent_tail = &s->next;
+    return 0;
+}
+
+void onic_connect_soon(onic_peer_t *peer)
+{
+    onic_send_t *s = get_send(NULL, NULL);
+    if (s != NULL) {
+        (void)send_soon(peer, 0, s, 0, NULL, 0);
+    }
+}
+
+int onic_unsent_progress(void)
+{
+    int events = 0;
+    onic_send_t *s = onic_wire.unsent_head;
+    forget_unsent();
+    for (onic_send_t *next; s != NULL; s = next, events++) {
+        const onic_payload_t payload = {.base = s->base, .cursor = s->cursor, .len = s->len};
+        int rc = OMPI_SUCCESS;
+        ucp_ep_h ep = onic_peer_ep(s->to, &rc);
+        next = s->next;
+        if (ep != NULL && s->header_len > 0) {
+            rc = ucx_send(ep, s->am_id, s, s->header_len, &payload, s->flags);
+            if (rc == 0) {
+                continue;
+            }
+        }
+        tell_sender(s, rc > 0 ? OMPI_SUCCESS : rc);
+    }
+    return events;
+}
+
 /* Transports take some 100 bytes to 8 KiB at once. */
 bool onic_peer_send_now(const onic_peer_t *peer, unsigned am_id, const void *header,
                         size_t header_len)
@@ -301,9 +369,10 @@ int onic_peer_send(onic_peer_t *peer, unsigned am_id, const void *header, size_t
     if (peer->self) {
         return onic_loop_send(am_id, header, header_len, payload, flags, cb, arg);
     }
-    int rc;
-    ucp_ep_h ep = onic_peer_ep(peer, &rc);
-    if (ep == NULL) {
+    int rc = OMPI_SUCCESS;
+    const bool soon = onic_wire.handles && peer->ep == NULL && peer->failed == UCS_OK;
+    ucp_ep_h ep = soon ? NULL : onic_peer_ep(peer, &rc);
+    if (ep == NULL && !soon) {
         return rc;
     }
     if (header_len <= ONIC_SEND_NOW_MAX && (payload == NULL || payload->len == 0) &&
@@ -319,7 +388,8 @@ int onic_peer_send(onic_peer_t *peer, unsigned am_id, const void *header, size_t
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
     s->eager = (flags & ONIC_SEND_RNDV) == 0 ? peer : NULL;
-    return ucx_send(ep, am_id, s, header_len, payload, flags);
+    return soon ? send_soon(peer, am_id, s, header_len, payload, flags)
+                : put_if_over(s, ucx_send(ep, am_id, s, header_len, payload, flags));
 }
 
 /* ---- receiving ------------------------------------------------------------------------------ */
@@ -331,6 +401,7 @@ static ucs_status_t am_arrived(void *arg, const void *header, size_t header_len,
     if (fn == NULL || onic_wire.closing) {
         return UCS_OK; /* a rendezvous is refused by this, too */
     }
+    onic_wire.handles = true;
     if ((param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) {
         onic_rndv_t rndv = {.desc = data, .len = len};
         fn(header, header_len, NULL, len, &rndv);
@@ -339,6 +410,7 @@ static ucs_status_t am_arrived(void *arg, const void *header, size_t header_len,
     } else {
         fn(header, header_len, data, len, NULL);
     }
+    onic_wire.handles = false;
     return UCS_OK;
 }
 
@@ -360,8 +432,8 @@ int onic_rndv_recv(onic_rndv_t *rndv, void *buffer, size_t len, onic_send_cb_t c
         .cb.recv_am = received,
         .user_data = s,
     };
-    return started(s,
-                   ucp_am_recv_data_nbx(onic_wire.worker, rndv->desc, buffer, rndv->len, &param));
+    return put_if_over(s, started(s, ucp_am_recv_data_nbx(onic_wire.worker, rndv->desc, buffer,
+                                                          rndv->len, &param)));
 }
 
 void onic_rndv_drop(onic_rndv_t *rndv)
@@ -404,6 +476,7 @@ int onic_am_start(void)
 {
     onic_loop_start();
     forget_done();
+    forget_unsent();
     ucs_status_t status = UCS_OK;
     for (unsigned id = ONIC_AM_OSC; id < ONIC_AM_COUNT && status == UCS_OK; id++) {
         status = register_handler(id);
@@ -419,5 +492,6 @@ void onic_am_stop(void)
     onic_loop_stop();
     ucp_dt_destroy(onic_wire.gather_dt);
     forget_done();
+    forget_unsent();
     free_pool();
 }

@@ -76,7 +76,11 @@ typedef struct onic_send {
     struct onic_send *next; /**< in the pool, or among those that are done */
     onic_send_cb_t cb;
     void *arg;
-    onic_peer_t *eager;   /**< to whom a message goes that was not announced; else NULL */
+    onic_peer_t *eager; /**< to whom a message goes that was not announced; else NULL */
+    onic_peer_t *to;    /**< of what waits for a connection: where it goes, and how */
+    unsigned am_id;
+    unsigned flags;
+    size_t header_len;    /**< 0: only the connection is wanted */
     const void *base;     /**< layout payload: base address */
     onic_cursor_t cursor; /**< layout payload: where the gathering stands */
     uint64_t start;       /**< layout payload: packed position of its first byte */
@@ -173,6 +177,9 @@ typedef struct onic_wire {
     atomic_uint sends_out;  /**< records in use; set with the lock held, read without it */
     onic_send_t *done_head; /**< complete, the callers not told yet */
     onic_send_t **done_tail;
+    bool handles;             /**< UCX has called a handler: no connection is made meanwhile */
+    onic_send_t *unsent_head; /**< wait for one, in order */
+    onic_send_t **unsent_tail;
     onic_loop_t *loop_head;
     onic_loop_t **loop_tail;
     onic_server_t server;
@@ -191,6 +198,10 @@ int onic_am_start(void);
 void onic_am_stop(void);
 /** Tells the callers of what is complete. */
 int onic_done_progress(void);
+/** Makes the connections that handlers wanted, and sends what they could not. */
+int onic_unsent_progress(void);
+/** A handler wants a connection: it is made behind this progress. */
+void onic_connect_soon(onic_peer_t *peer);
 
 /* wire_loop.c; the lock is held */
 void onic_loop_start(void);

@@ -371,10 +371,12 @@ static ucs_status_t make_ep(onic_peer_t *peer)
     return status;
 }
 
-bool onic_peer_connect(onic_peer_t *peer)
+void onic_peer_connect(onic_peer_t *peer)
 {
     /* A failure is told when somebody needs the connection. */
-    return !peer->self && peer->ep == NULL && peer->failed == UCS_OK && make_ep(peer) == UCS_OK;
+    if (!peer->self && peer->ep == NULL && peer->failed == UCS_OK) {
+        (void)make_ep(peer);
+    }
 }
 
 ucp_ep_h onic_peer_ep(onic_peer_t *peer, int *rc_p)
@@ -435,6 +437,10 @@ static void am_transport(ucp_ep_h ep, char *name, size_t size)
 size_t onic_peer_frag_max(onic_peer_t *peer)
 {
     int rc;
+    if (onic_wire.handles && peer->ep == NULL && !peer->self && peer->failed == UCS_OK) {
+        onic_connect_soon(peer);
+        return 0;
+    }
     if (peer->frag_max == 0) {
         char transport[32] = "";
         ucp_ep_h ep = peer->self ? NULL : onic_peer_ep(peer, &rc);

@@ -47,7 +47,6 @@ typedef enum nicstride_msg_type {
     NICSTRIDE_MSG_COMPLETE,  /**< access epoch to you is complete; count: credits sent in all */
     NICSTRIDE_MSG_REGION,    /**< dynamic window: which attached region holds [disp, disp + len)? */
     NICSTRIDE_MSG_REGION_IS, /**< reply: disp, len the region, count the generation; or status */
-    NICSTRIDE_MSG_NOTHING,   /**< len bytes of payload that mean nothing */
     NICSTRIDE_MSG_REFUSED,   /**< this process cannot handle what the receiver sends */
     NICSTRIDE_MSG_LAST
 } nicstride_msg_type_t;

@@ -358,10 +358,6 @@ static bool one_message(const void *header, size_t header_len, const void *data,
     const bool by_rndv =
         wrong == NULL && (msg.flags & NICSTRIDE_MSG_RNDV) != 0 && msg.type != NICSTRIDE_MSG_GET;
 
-    /* It comes when a connection is made, which is before all have heard of each other: whoever
-     * keeps what the sender has said of itself has not heard it yet. */
-    if (wrong == NULL && msg.type == NICSTRIDE_MSG_NOTHING && rndv == NULL)
-        return true;
     if (wrong != NULL || (rndv != NULL) != by_rndv || !find(&in)) {
         refused();
         if (rndv != NULL)

@@ -46,7 +46,6 @@ static const type_rule_t rules[] = {
     {NICSTRIDE_MSG_COMPLETE, "c", "", "none"},
     {NICSTRIDE_MSG_REGION, "dl", "", "none"},
     {NICSTRIDE_MSG_REGION_IS, "dlsc", "", "none"},
-    {NICSTRIDE_MSG_NOTHING, "l", "", "len"},
     {NICSTRIDE_MSG_REFUSED, "", "", "none"},
 };
 #define NRULES (sizeof(rules) / sizeof(rules[0]))
