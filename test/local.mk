@@ -297,6 +297,7 @@ mpi_programs = \
 	test/mpi/closed \
 	test/mpi/connection_lost \
 	test/mpi/counters \
+	test/mpi/detach_early \
 	test/mpi/died \
 	test/mpi/device \
 	test/mpi/dynamic \

@@ -41,6 +41,7 @@ void nicstride_window_delist(nicstride_module_t *m)
 void nicstride_window_destroy(nicstride_module_t *m)
 {
     onic_wire_lock();
+    nicstride_forget_uses_locked(m);
     for (int i = 0; m->peer != NULL && i < m->size; i++) {
         if (m->peer[i] == NULL)
             continue;
@@ -112,7 +113,7 @@ static void end_moving(nicstride_module_t *m)
 
     do {
         onic_wire_lock();
-        ended = nicstride_cancel_moving_locked(m);
+        ended = nicstride_end_uses_locked(m, true);
         onic_wire_unlock();
         if (!ended)
             (void)onic_mover_progress();

@@ -21,6 +21,8 @@
 #include "osc_nicstride/window/errors.h"
 #include "osc_nicstride/window/module.h"
 #include "osc_nicstride/channel/send.h"
+#include "osc_nicstride/channel/wait.h"
+#include "osc_nicstride/target/target.h"
 #include "common/support/device.h"
 
 static int region_error(const nicstride_module_t *m, const char *call, nicstride_region_status_t s,
@@ -71,6 +73,13 @@ int nicstride_attach(ompi_win_t *win, void *base, size_t size)
     return region_error(m, "MPI_Win_attach", s, base, size);
 }
 
+/** Does nobody use what is not attached any more? A program must not detach memory before the
+ *  accesses to it are over. One that does gets no wrong memory changed behind its back. */
+static bool is_unused(void *arg)
+{
+    return nicstride_end_uses_locked(arg, false);
+}
+
 int nicstride_detach(ompi_win_t *win, const void *base)
 {
     nicstride_module_t *m = nicstride_module(win);
@@ -83,6 +92,7 @@ int nicstride_detach(ompi_win_t *win, const void *base)
     s = nicstride_regions_detach(&m->regions, (uint64_t)(uintptr_t)base);
     publish_generation(m);
     onic_wire_unlock();
+    nicstride_wait_polling(is_unused, m);
     return region_error(m, "MPI_Win_detach", s, base, 0);
 }
 

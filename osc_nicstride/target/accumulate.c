@@ -7,8 +7,6 @@
  * Accumulates of peers: what they ask for is checked, applied under the accumulate lock, and the
  * old values go back.
  */
-#include <stdlib.h>
-
 #include "common/layout/pack.h"
 #include "osc_nicstride/channel/send.h"
 #include "osc_nicstride/target/target.h"
@@ -21,7 +19,7 @@ enum { BUSY = -1 };
 /** Old values on their way back. The operation counts as applied when they have left, so that
  *  credit bounds how many there are. */
 typedef struct old_values {
-    nicstride_msg_t msg; /**< that asked */
+    nicstride_use_t use;
     char bytes[];
 } old_values_t;
 
@@ -46,14 +44,10 @@ static void unlock(const nicstride_module_t *m)
 static void returned_cb(void *arg, int status)
 {
     old_values_t *old = arg;
-    nicstride_module_t *m = nicstride_find_window(old->msg.win);
-    nicstride_peer_t *p = m != NULL ? m->peer[old->msg.origin] : NULL;
 
-    if (p != NULL && status != OMPI_SUCCESS)
-        nicstride_give_up_locked(p);
-    if (p != NULL)
-        nicstride_applied_locked(m, p, &old->msg, 0);
-    free(old);
+    if (old->use.m != NULL && status != OMPI_SUCCESS)
+        nicstride_give_up_locked(old->use.p);
+    nicstride_use_end(&old->use, 0);
 }
 
 /** Sends old values back; takes over `old`. */
@@ -63,7 +57,7 @@ static void return_old(const nicstride_incoming_t *in, old_values_t *old)
     nicstride_msg_t msg;
     int rc;
 
-    nicstride_reply_init(in->m, in->p, in->msg, &msg, in->msg->len);
+    nicstride_reply_init(in->p, in->msg, &msg, in->msg->len);
     rc = nicstride_send_locked(in->p, &msg, &payload, 0, returned_cb, old);
     if (rc != 0)
         returned_cb(old, rc < 0 ? rc : OMPI_SUCCESS);
@@ -150,19 +144,21 @@ static bool fetch_long(const nicstride_incoming_t *in)
 {
     nicstride_accop_t op;
     int error = check(in, &op);
-    old_values_t *old = error == 0 ? malloc(sizeof(*old) + in->msg->len) : NULL;
+    void *record = NULL;
 
     if (error == 0)
-        error = old != NULL ? apply_message(in, &op.apply, old->bytes) : MPI_ERR_NO_MEM;
-    if (error != 0)
-        free(old);
+        error = nicstride_use_open(in, sizeof(old_values_t) + in->msg->len, &record);
+    old_values_t *old = record;
+    if (old != NULL)
+        error = apply_message(in, &op.apply, old->bytes);
+    if (old != NULL && error != 0)
+        nicstride_use_close(&old->use);
     if (error == BUSY)
         return false;
     if (error != 0) {
         nicstride_reply_locked(in, NULL, in->msg->len, error);
         return true;
     }
-    old->msg = *in->msg;
     return_old(in, old);
     return true;
 }

@@ -79,10 +79,9 @@ void nicstride_applied_locked(nicstride_module_t *m, nicstride_peer_t *p,
         acknowledge(p, count, error);
 }
 
-void nicstride_reply_init(nicstride_module_t *m, const nicstride_peer_t *p,
-                          const nicstride_msg_t *to, nicstride_msg_t *msg, uint64_t len)
+void nicstride_reply_init(const nicstride_peer_t *p, const nicstride_msg_t *to,
+                          nicstride_msg_t *msg, uint64_t len)
 {
-    (void)m;
     nicstride_msg_init(
         msg, to->type == NICSTRIDE_MSG_GET ? NICSTRIDE_MSG_GET_DATA : NICSTRIDE_MSG_ACC_DATA,
         p->win, p->me);
@@ -103,7 +102,7 @@ void nicstride_reply_locked(const nicstride_incoming_t *in, const void *data, ui
     (void)count_applied(in->m, in->p, in->msg, 0, &count, &earlier);
     if (error == 0 && earlier == 0 && answer_in_slot(in->p, in->msg, count, data, len))
         return;
-    nicstride_reply_init(in->m, in->p, in->msg, &msg, len);
+    nicstride_reply_init(in->p, in->msg, &msg, len);
     msg.status = error;
     if (earlier == 0 && error == 0)
         msg.count = count;
@@ -112,12 +111,11 @@ void nicstride_reply_locked(const nicstride_incoming_t *in, const void *data, ui
         acknowledge(in->p, count, earlier);
 }
 
-void nicstride_flush_asked_locked(nicstride_module_t *m, nicstride_peer_t *p, uint64_t upto)
+void nicstride_flush_asked_locked(nicstride_peer_t *p, uint64_t upto)
 {
     uint64_t count;
     int error;
 
-    (void)m;
     if (!nicstride_rx_flush(&p->rx, upto))
         return;
     nicstride_rx_ack(&p->rx, &count, &error);

@@ -20,7 +20,8 @@
 #include "osc_nicstride/window/component.h"
 #include "osc_nicstride/channel/reply.h"
 
-nicstride_module_t *nicstride_find_window(uint32_t name)
+/** The window of that name, or NULL where it is gone. */
+static nicstride_module_t *find_window(uint32_t name)
 {
     void *m = NULL;
 
@@ -101,7 +102,7 @@ static bool handle(const nicstride_incoming_t *in)
     case NICSTRIDE_MSG_CAS:
         return nicstride_on_accumulate(in);
     case NICSTRIDE_MSG_FLUSH:
-        nicstride_flush_asked_locked(in->m, in->p, in->msg->count);
+        nicstride_flush_asked_locked(in->p, in->msg->count);
         return true;
     case NICSTRIDE_MSG_ACK:
         nicstride_acknowledged_locked(in->p, in->msg->count, in->msg->status);
@@ -258,7 +259,7 @@ int nicstride_run_deferred(void)
     while (*link != NULL && !busy) {
         nicstride_deferred_t *d = *link;
         nicstride_incoming_t in = {
-            .m = nicstride_find_window(d->msg.win),
+            .m = find_window(d->msg.win),
             .msg = &d->msg,
             .layout = d->bytes,
             .data = d->bytes != NULL ? d->bytes + d->msg.layout_len : NULL,
@@ -322,7 +323,7 @@ static void refuse_peer(const nicstride_module_t *m, const nicstride_msg_t *msg)
  *  gone is nothing unusual: late acknowledgements and releases. */
 static bool find(nicstride_incoming_t *in)
 {
-    in->m = nicstride_find_window(in->msg->win);
+    in->m = find_window(in->msg->win);
     if (in->m == NULL || in->msg->origin >= (uint32_t)in->m->size)
         return false;
     in->p = nicstride_peer_locked(in->m, (int)in->msg->origin);
@@ -373,7 +374,7 @@ static bool one_message(const void *header, size_t header_len, const void *data,
         return true;
     /* Not yet satisfied, so no acknowledgement goes out here but with the effect. */
     if (asks_for_ack(&msg))
-        nicstride_flush_asked_locked(in.m, in.p, msg.count);
+        nicstride_flush_asked_locked(in.p, msg.count);
     if ((takes_lock(&msg) && (deferred_head != NULL || in.p->accumulating > 0)) || !handle(&in))
         defer(&in);
     return !has_company(&msg);

@@ -3,19 +3,14 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Gets of peers: a short one has one reply, others are answered fragment by fragment. */
-#include <stdlib.h>
-
 #include "common/layout/pack.h"
 #include "osc_nicstride/channel/send.h"
 #include "osc_nicstride/target/target.h"
 
 /** A get that is being answered. */
 typedef struct answer {
-    nicstride_msg_t msg; /**< that asked */
-    onic_layout_t layout;
-    char *base;
-    uint64_t at;     /**< next packed byte of the layout */
-    uint64_t offset; /**< the same as a position in the origin's operation */
+    nicstride_use_t use; /**< `at` is the next packed byte of the layout */
+    uint64_t offset;     /**< the same as a position in the origin's operation */
     uint64_t left;
     bool rndv;
     bool running; /**< in the sending loop: completions need not continue it */
@@ -27,18 +22,19 @@ static void answer_more(answer_t *a);
 static void answered_cb(void *arg, int status)
 {
     answer_t *a = arg;
-    nicstride_module_t *m = nicstride_find_window(a->msg.win);
 
     /* The origin misses data, and nothing else would tell it. */
-    if (status != OMPI_SUCCESS && m != NULL)
-        nicstride_give_up_locked(m->peer[a->msg.origin]);
+    if (status != OMPI_SUCCESS && a->use.m != NULL)
+        nicstride_give_up_locked(a->use.p);
     a->in_flight--;
     if (!a->running)
         answer_more(a);
 }
 
-static int answer_fragment(nicstride_module_t *m, nicstride_peer_t *p, answer_t *a)
+static int answer_fragment(answer_t *a)
 {
+    const onic_layout_t *l = &a->use.layout;
+    nicstride_peer_t *p = a->use.p;
     nicstride_msg_t msg;
     onic_payload_t payload;
     const uint64_t room = nicstride_frag_max_locked(p) - sizeof(msg);
@@ -46,17 +42,17 @@ static int answer_fragment(nicstride_module_t *m, nicstride_peer_t *p, answer_t 
     int rc;
 
     if (!a->rndv && n > room)
-        n = nicstride_fragment(&a->layout, (uintptr_t)a->base, a->at, room, 1);
-    nicstride_reply_init(m, p, &a->msg, &msg, n);
+        n = nicstride_fragment(l, (uintptr_t)a->use.base, a->use.at, room, 1);
+    nicstride_reply_init(p, &a->use.msg, &msg, n);
     msg.flags = a->rndv ? NICSTRIDE_MSG_RNDV : 0;
     msg.offset = a->offset;
     payload.len = n;
-    payload.base = a->base;
-    if (onic_layout_is_contig(&a->layout)) {
-        payload.base = a->base + a->layout.offset + (int64_t)a->at;
+    payload.base = a->use.base;
+    if (onic_layout_is_contig(l)) {
+        payload.base = a->use.base + l->offset + (int64_t)a->use.at;
         payload.cursor.layout = NULL;
     } else {
-        onic_cursor_init(&payload.cursor, &a->layout, a->at);
+        onic_cursor_init(&payload.cursor, l, a->use.at);
     }
     a->in_flight++;
     rc =
@@ -65,21 +61,21 @@ static int answer_fragment(nicstride_module_t *m, nicstride_peer_t *p, answer_t 
         a->in_flight--;
     if (rc < 0)
         return rc;
-    a->at += n;
+    a->use.at += n;
     a->offset += n;
     a->left -= n;
     return OMPI_SUCCESS;
 }
 
 /** Ends an answer that cannot be given in full: the origin must not wait for the rest. */
-static void answer_failed(nicstride_module_t *m, nicstride_peer_t *p, answer_t *a)
+static void answer_failed(answer_t *a)
 {
     nicstride_msg_t msg;
 
-    nicstride_reply_init(m, p, &a->msg, &msg, a->left);
+    nicstride_reply_init(a->use.p, &a->use.msg, &msg, a->left);
     msg.offset = a->offset;
     msg.status = MPI_ERR_OTHER;
-    nicstride_tell_locked(p, &msg);
+    nicstride_tell_locked(a->use.p, &msg);
     a->left = 0;
 }
 
@@ -87,41 +83,34 @@ static void answer_failed(nicstride_module_t *m, nicstride_peer_t *p, answer_t *
  *  window's memory is not read any more. */
 static void answer_more(answer_t *a)
 {
-    nicstride_module_t *m = nicstride_find_window(a->msg.win);
-    nicstride_peer_t *p = m != NULL ? m->peer[a->msg.origin] : NULL;
     int rc = OMPI_SUCCESS;
 
-    if (p == NULL)
+    if (a->use.m == NULL)
         a->left = 0;
     a->running = true;
     while (a->left > 0 && a->in_flight < NICSTRIDE_REPLIES_IN_FLIGHT && rc == OMPI_SUCCESS)
-        rc = answer_fragment(m, p, a);
+        rc = answer_fragment(a);
     a->running = false;
     if (rc != OMPI_SUCCESS)
-        answer_failed(m, p, a);
+        answer_failed(a);
     if (a->left > 0 || a->in_flight > 0)
         return;
-    if (p != NULL)
-        nicstride_applied_locked(m, p, &a->msg, 0);
-    onic_layout_fini(&a->layout);
-    free(a);
+    nicstride_use_end(&a->use, 0);
 }
 
 static void answer_long(const nicstride_incoming_t *in)
 {
-    answer_t *a = malloc(sizeof(*a));
-    const int error =
-        a != NULL ? nicstride_open_target(in, &a->layout, &a->base, &a->at) : MPI_ERR_NO_MEM;
+    void *record;
+    const int error = nicstride_use_open(in, sizeof(answer_t), &record);
 
     if (error != 0) {
-        free(a);
         nicstride_reply_locked(in, NULL, in->msg->len, error);
         return;
     }
-    a->msg = *in->msg;
+    answer_t *a = record;
     a->offset = in->msg->offset;
     a->left = in->msg->len;
-    a->rndv = (in->msg->flags & NICSTRIDE_MSG_RNDV) != 0 && onic_layout_is_contig(&a->layout);
+    a->rndv = (in->msg->flags & NICSTRIDE_MSG_RNDV) != 0 && onic_layout_is_contig(&a->use.layout);
     a->in_flight = 0;
     answer_more(a);
 }

@@ -2,7 +2,10 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The bytes of the window that a message is about. */
+/** @file The bytes of the window that a message is about, and who uses them. */
+#include <stdlib.h>
+
+#include "common/mover/mover.h"
 #include "osc_nicstride/target/target.h"
 
 bool nicstride_target_holds(const nicstride_module_t *m, int64_t disp, const onic_layout_t *l)
@@ -52,4 +55,84 @@ char *nicstride_contiguous_target(const nicstride_incoming_t *in, uint64_t len)
     if (!nicstride_bytes_fit(msg->disp, msg->offset, len, m->info[m->rank].size, &at))
         return NULL;
     return (char *)m->base + at;
+}
+
+int nicstride_use_open(const nicstride_incoming_t *in, size_t size, void **use_p)
+{
+    nicstride_use_t *u = malloc(size);
+    const int error =
+        u != NULL ? nicstride_open_target(in, &u->layout, &u->base, &u->at) : MPI_ERR_NO_MEM;
+
+    if (error != 0) {
+        free(u);
+        return error;
+    }
+    u->m = in->m;
+    u->p = in->p;
+    u->msg = *in->msg;
+    u->moves = u->cancelled = false;
+    u->link = &u->m->uses;
+    u->next = *u->link;
+    if (u->next != NULL)
+        u->next->link = &u->next;
+    *u->link = u;
+    *use_p = u;
+    return 0;
+}
+
+void nicstride_use_close(nicstride_use_t *u)
+{
+    if (u->m != NULL)
+        *u->link = u->next;
+    if (u->m != NULL && u->next != NULL)
+        u->next->link = u->link;
+    onic_layout_fini(&u->layout);
+    free(u);
+}
+
+void nicstride_use_end(nicstride_use_t *u, int error)
+{
+    if (u->m != NULL)
+        nicstride_applied_locked(u->m, u->p, &u->msg, error);
+    nicstride_use_close(u);
+}
+
+static bool is_in_window(const nicstride_use_t *u)
+{
+    return nicstride_target_holds(u->m, u->msg.disp, &u->layout);
+}
+
+/** The next one that is to be cancelled and was not yet. */
+static nicstride_use_t *next_to_cancel(const nicstride_module_t *m, bool all)
+{
+    nicstride_use_t *u = m->uses;
+
+    while (u != NULL && (!u->moves || u->cancelled || (!all && is_in_window(u))))
+        u = u->next;
+    return u;
+}
+
+bool nicstride_end_uses_locked(nicstride_module_t *m, bool all)
+{
+    nicstride_use_t *u;
+
+    for (u = m->uses; u != NULL; u = u->next)
+        u->cancelled = false;
+    /* From the begin each time: cancelling one may end it, and others. */
+    while ((u = next_to_cancel(m, all)) != NULL) {
+        u->cancelled = true;
+        (void)onic_mover_cancel_locked(u);
+    }
+    for (u = m->uses; u != NULL; u = u->next) {
+        if (all ? u->moves : !is_in_window(u))
+            return false;
+    }
+    return true;
+}
+
+void nicstride_forget_uses_locked(nicstride_module_t *m)
+{
+    for (nicstride_use_t *u = m->uses; u != NULL; u = u->next)
+        u->m = NULL;
+    m->uses = NULL;
 }

@@ -7,7 +7,6 @@
  * Transfers of peers that go through slots (common/mover): the message says where in the window the
  * data belongs, and the ticket behind it which slots it comes in or goes to.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/mover/mover.h"
@@ -17,15 +16,9 @@
 
 /** One that is under way. */
 typedef struct nicstride_moving {
-    struct nicstride_moving *next, **link;
-    nicstride_module_t *m;
-    nicstride_peer_t *p;
-    nicstride_msg_t msg;
+    nicstride_use_t use;
     nicstride_accop_t op; /**< accumulates */
-    onic_layout_t layout; /**< of the window */
     onic_cursor_t cursor;
-    char *base;
-    bool cancelled;
 } moving_t;
 
 static bool is_accumulate(const nicstride_msg_t *msg)
@@ -33,37 +26,23 @@ static bool is_accumulate(const nicstride_msg_t *msg)
     return msg->type == NICSTRIDE_MSG_ACC;
 }
 
-static void enlist(moving_t *v)
+static void started(moving_t *v)
 {
-    v->next = v->m->moving;
-    v->link = &v->m->moving;
-    if (v->next != NULL)
-        v->next->link = &v->next;
-    v->m->moving = v;
-    if (is_accumulate(&v->msg))
-        v->p->accumulating++;
-}
-
-static void end(moving_t *v)
-{
-    *v->link = v->next;
-    if (v->next != NULL)
-        v->next->link = v->link;
-    if (is_accumulate(&v->msg)) {
-        v->p->accumulating--;
-        onic_layout_fini(&v->layout);
-        /* Those that had to wait for it. */
-        onic_wire_defer(ONIC_AM_OSC);
-    }
-    free(v);
+    v->use.moves = true;
+    if (is_accumulate(&v->use.msg))
+        v->use.p->accumulating++;
 }
 
 static void moved_cb(void *arg, int status)
 {
     moving_t *v = arg;
 
-    nicstride_applied_locked(v->m, v->p, &v->msg, status == OMPI_SUCCESS ? 0 : MPI_ERR_OTHER);
-    end(v);
+    if (v->use.m != NULL && is_accumulate(&v->use.msg)) {
+        v->use.p->accumulating--;
+        /* Those that had to wait for it. */
+        onic_wire_defer(ONIC_AM_OSC);
+    }
+    nicstride_use_end(&v->use, status == OMPI_SUCCESS ? 0 : MPI_ERR_OTHER);
 }
 
 /** Applies what has come, without the wire lock. Whole elements only; none while somebody else has
@@ -71,15 +50,16 @@ static void moved_cb(void *arg, int status)
 static int64_t apply(void *arg, uint64_t pos, const void *data, uint64_t n)
 {
     moving_t *v = arg;
-    onic_owned_lock_t *lock = &nicstride_ctl(v->m, v->m->node.me)->acc_lock;
+    const nicstride_module_t *m = v->use.m;
+    onic_owned_lock_t *lock = &nicstride_ctl(m, m->node.me)->acc_lock;
 
     (void)pos;
     n -= n % v->op.apply.size;
     if (n == 0)
         return 0;
-    if (!nicstride_ctl_try(v->m, lock))
-        return nicstride_is_broken(v->m) ? -1 : 0;
-    nicstride_apply(&v->op.apply, &v->cursor, v->base, data, NULL, n);
+    if (!nicstride_ctl_try(m, lock))
+        return nicstride_is_broken(m) ? -1 : 0;
+    nicstride_apply(&v->op.apply, &v->cursor, v->use.base, data, NULL, n);
     nicstride_ctl_unlock(lock);
     return (int64_t)n;
 }
@@ -95,48 +75,40 @@ static onic_ticket_t ticket_of(const nicstride_incoming_t *in)
 /** Checks the message and makes its record and its end in the window. */
 static int open_moving(const nicstride_incoming_t *in, moving_t **v_p, onic_mover_end_t *end_p)
 {
-    moving_t *v = malloc(sizeof(*v));
-    uint64_t at = 0;
-    int error;
+    void *record;
+    int error = nicstride_use_open(in, sizeof(moving_t), &record);
 
-    if (v == NULL)
-        return MPI_ERR_NO_MEM;
-    error = nicstride_open_target(in, &v->layout, &v->base, &at);
-    if (error == 0 && is_accumulate(in->msg) &&
-        (!nicstride_accop_init(&v->op, in->msg->op, in->msg->dtype) ||
-         in->msg->len % v->op.apply.size != 0 || at % v->op.apply.size != 0)) {
-        onic_layout_fini(&v->layout);
-        error = MPI_ERR_TYPE;
-    }
-    if (error != 0) {
-        free(v);
+    if (error != 0)
         return error;
-    }
-    v->m = in->m;
-    v->p = in->p;
-    v->msg = *in->msg;
-    v->op.apply.ctx = &v->op;
-    *end_p = (onic_mover_end_t){.layout = v->layout,
-                                .at = at,
+    moving_t *v = *v_p = record;
+    const nicstride_use_t *u = &v->use;
+    *end_p = (onic_mover_end_t){.at = u->at,
                                 .len = in->msg->len,
-                                .base = v->base,
+                                .base = u->base,
                                 .granule = 1,
                                 .done = moved_cb,
                                 .arg = v};
     if (is_accumulate(in->msg)) {
-        onic_cursor_init(&v->cursor, &v->layout, at);
-        onic_layout_set(&end_p->layout, 0); /* it stays with the record */
+        if (!nicstride_accop_init(&v->op, in->msg->op, in->msg->dtype) ||
+            in->msg->len % v->op.apply.size != 0 || u->at % v->op.apply.size != 0)
+            error = MPI_ERR_TYPE;
+        v->op.apply.ctx = &v->op;
+        onic_cursor_init(&v->cursor, &u->layout, u->at);
+        onic_layout_set(&end_p->layout, 0);
         end_p->take = apply;
+    } else if (onic_layout_dup(&end_p->layout, &u->layout) != ONIC_LAYOUT_OK) {
+        error = MPI_ERR_NO_MEM;
     }
-    *v_p = v;
-    return 0;
+    if (error != 0)
+        nicstride_use_close(&v->use);
+    return error;
 }
 
 /** Gives up a record that was not started. */
-static void drop(moving_t *v)
+static void drop(moving_t *v, onic_mover_end_t *end)
 {
-    onic_layout_fini(&v->layout);
-    free(v);
+    onic_layout_fini(&end->layout);
+    nicstride_use_close(&v->use);
 }
 
 void nicstride_throw_away_locked(onic_peer_t *from, const nicstride_msg_t *msg, const void *layout)
@@ -158,10 +130,10 @@ void nicstride_on_move_in(const nicstride_incoming_t *in)
 
     if (error == 0) {
         if (onic_mover_receive_locked(in->p->wire, &ticket, &sink) == OMPI_SUCCESS) {
-            enlist(v);
+            started(v);
             return;
         }
-        drop(v);
+        drop(v, &sink);
         error = MPI_ERR_OTHER;
     }
     nicstride_throw_away_locked(in->p->wire, in->msg, in->layout);
@@ -177,35 +149,11 @@ void nicstride_on_move_out(const nicstride_incoming_t *in)
 
     if (error == 0) {
         if (onic_mover_answer_locked(in->p->wire, &ticket, &source) == OMPI_SUCCESS) {
-            enlist(v);
+            started(v);
             return;
         }
-        drop(v);
+        drop(v, &source);
         error = MPI_ERR_OTHER;
     }
     nicstride_reply_locked(in, NULL, in->msg->len, error);
-}
-
-/** The next one that was not cancelled yet. */
-static moving_t *next_to_cancel(const nicstride_module_t *m)
-{
-    moving_t *v = m->moving;
-
-    while (v != NULL && v->cancelled)
-        v = v->next;
-    return v;
-}
-
-bool nicstride_cancel_moving_locked(nicstride_module_t *m)
-{
-    bool all = true;
-
-    for (moving_t *v = m->moving; v != NULL; v = v->next)
-        v->cancelled = false;
-    /* From the begin each time: cancelling one may end it, and others. */
-    for (moving_t *v = next_to_cancel(m); v != NULL; v = next_to_cancel(m)) {
-        v->cancelled = true;
-        all = onic_mover_cancel_locked(v) && all;
-    }
-    return all && m->moving == NULL;
 }

@@ -30,9 +30,6 @@ int nicstride_run_deferred(void);
 /** Drops what was put off for a window that goes away. */
 void nicstride_drop_deferred_locked(nicstride_module_t *m);
 
-/** The window of that name, or NULL where it is gone. */
-nicstride_module_t *nicstride_find_window(uint32_t name);
-
 /* ---- answering (answer.c) ---------------------------------------------------------------------
  */
 
@@ -49,11 +46,11 @@ void nicstride_reply_locked(const nicstride_incoming_t *in, const void *data, ui
                             int error);
 
 /** A flush request of the peer for so many credits. */
-void nicstride_flush_asked_locked(nicstride_module_t *m, nicstride_peer_t *p, uint64_t upto);
+void nicstride_flush_asked_locked(nicstride_peer_t *p, uint64_t upto);
 
 /** Begins a reply to the operation that a message belongs to. */
-void nicstride_reply_init(nicstride_module_t *m, const nicstride_peer_t *p,
-                          const nicstride_msg_t *to, nicstride_msg_t *msg, uint64_t len);
+void nicstride_reply_init(const nicstride_peer_t *p, const nicstride_msg_t *to,
+                          nicstride_msg_t *msg, uint64_t len);
 
 /* ---- the window's bytes (memory.c) ------------------------------------------------------------
  */
@@ -73,6 +70,38 @@ int nicstride_open_target(const nicstride_incoming_t *in, onic_layout_t *l, char
  *  the window. */
 char *nicstride_contiguous_target(const nicstride_incoming_t *in, uint64_t len);
 
+/**
+ * A message whose effect takes longer than its handler: first in the record of whoever handles it.
+ * Until it ends the bytes that it is about are read or written, though they may be detached.
+ */
+typedef struct nicstride_use {
+    struct nicstride_use *next, **link; /**< of the window's */
+    nicstride_module_t *m;              /**< NULL: the window is gone */
+    nicstride_peer_t *p;
+    nicstride_msg_t msg;
+    onic_layout_t layout; /**< of the window; owned */
+    char *base;
+    uint64_t at;    /**< where the message begins in it */
+    bool moves;     /**< it goes through slots, and can be cancelled */
+    bool cancelled; /**< it has been */
+} nicstride_use_t;
+
+/** Makes the record of a message, of `size` bytes; what is behind the use is not set. Returns as
+ *  nicstride_open_target, or MPI_ERR_NO_MEM. */
+int nicstride_use_open(const nicstride_incoming_t *in, size_t size, void **use_p);
+/** It is over, and the origin learns that, with `error` (0: none). */
+void nicstride_use_end(nicstride_use_t *u, int error);
+/** The same where the origin is told in another way. */
+void nicstride_use_close(nicstride_use_t *u);
+/**
+ * The program has detached memory: a transfer through slots that uses such is ended with an error.
+ * `all`: the window goes away, and so are all. False while there is one: again, with the wire
+ * unlocked in between. What comes or goes by message is waited for likewise, but for `all`.
+ */
+bool nicstride_end_uses_locked(nicstride_module_t *m, bool all);
+/** What is left of them outlives the window. */
+void nicstride_forget_uses_locked(nicstride_module_t *m);
+
 /* ---- handlers ---------------------------------------------------------------------------------
  */
 
@@ -85,9 +114,6 @@ void nicstride_on_move_out(const nicstride_incoming_t *in);
  *  that its sender comes to an end and gives the slots back. `layout` is what lies behind its
  *  header. */
 void nicstride_throw_away_locked(onic_peer_t *from, const nicstride_msg_t *msg, const void *layout);
-/** Ends all transfers through slots of a window that goes away. False where a thread is still
- *  copying: then again, with the wire unlocked in between. */
-bool nicstride_cancel_moving_locked(nicstride_module_t *m);
 /** An accumulate of any kind. False where the accumulate lock is busy: nothing was done, try
  *  later. */
 bool nicstride_on_accumulate(const nicstride_incoming_t *in);

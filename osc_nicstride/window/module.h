@@ -189,9 +189,9 @@ typedef struct nicstride_module {
     nicstride_unflushed_t unflushed; /**< of operations by message or single copy */
 
     /* wire lock */
-    struct nicstride_moving *moving; /**< transfers through slots to and from my memory */
-    nicstride_regions_t regions;     /**< dynamic window: what is attached here */
-    uint64_t applied_far;            /**< credits applied of processes of other nodes, in all */
+    struct nicstride_use *uses;  /**< what others' messages still do with my memory */
+    nicstride_regions_t regions; /**< dynamic window: what is attached here */
+    uint64_t applied_far;        /**< credits applied of processes of other nodes, in all */
     int applied_error; /**< the first error of one that came in active target, nobody told yet */
 
     nicstride_fence_t fence; /**< between the processes of my node; one thread at a time */
