@@ -309,6 +309,7 @@ mpi_programs = \
 	test/mpi/errors_epochs \
 	test/mpi/errors_range \
 	test/mpi/fence \
+	test/mpi/fence_died \
 	test/mpi/finalize \
 	test/mpi/flatten \
 	test/mpi/flatten_shapes \

@@ -30,9 +30,9 @@ void nicstride_peer_end_locked(nicstride_peer_t *p)
     nicstride_pump_all_locked(p->process);
 }
 
-int nicstride_lost_class(const nicstride_peer_t *p)
+int nicstride_lost_class(const onic_peer_t *wire)
 {
-    return onic_peer_has_died(p->wire) ? ONIC_ERR_PROC_FAILED : MPI_ERR_OTHER;
+    return onic_peer_has_died(wire) ? ONIC_ERR_PROC_FAILED : MPI_ERR_OTHER;
 }
 
 bool nicstride_node_has_lost(const nicstride_module_t *m)

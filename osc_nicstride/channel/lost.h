@@ -27,7 +27,7 @@ bool nicstride_rank_failed_locked(nicstride_module_t *m, int rank);
 void nicstride_peer_end_locked(nicstride_peer_t *p);
 
 /** The error class of what waited for a lost peer. */
-int nicstride_lost_class(const nicstride_peer_t *p);
+int nicstride_lost_class(const onic_peer_t *wire);
 
 /** Has a process of the node died, so that what is done with all of them cannot end? No lock. */
 bool nicstride_node_has_lost(const nicstride_module_t *m);

@@ -155,10 +155,10 @@ static int allocate_tables(nicstride_module_t *m)
     m->start_ranks = calloc(n, sizeof(int));
     m->post_ranks = calloc(n, sizeof(int));
     m->done = calloc(n, sizeof(*m->done));
-    m->counts = calloc(n, sizeof(*m->counts));
+    m->firsts = calloc(n, sizeof(*m->firsts));
     if (m->alone_ranks == NULL || m->alone_index == NULL || m->info == NULL || m->sizes == NULL ||
         m->mapped == NULL || m->wire == NULL || m->peer == NULL || m->epoch_target == NULL ||
-        m->start_ranks == NULL || m->post_ranks == NULL || m->done == NULL || m->counts == NULL)
+        m->start_ranks == NULL || m->post_ranks == NULL || m->done == NULL || m->firsts == NULL)
         return OMPI_ERR_OUT_OF_RESOURCE;
     nicstride_epoch_init(&m->epoch, (uint32_t)n, m->epoch_target);
     return OMPI_SUCCESS;
@@ -214,6 +214,7 @@ static int exchange_info(nicstride_module_t *m, size_t size, int disp_unit)
                                         processes(m)),
         .wakes = nicstride_can_wake_all(m),
         .sends = sends_messages(m),
+        .first = (uint32_t)m->node.ranks[0],
     };
     bool all_wake = true;
     int rc = nicstride_allgather(m->comm, &mine, m->info, sizeof(mine));
@@ -223,6 +224,10 @@ static int exchange_info(nicstride_module_t *m, size_t size, int disp_unit)
             m->by_message = true;
         if (m->info[i].wakes == 0)
             all_wake = false;
+        if (i == m->node.ranks[0])
+            m->fence.node = m->fence.nodes;
+        if (m->info[i].first == (uint32_t)i)
+            m->firsts[m->fence.nodes++] = i;
     }
     m->wants_server = m->by_message && !all_wake;
     return rc;

@@ -25,11 +25,6 @@
 #include "osc_nicstride/window/errors.h"
 #include "osc_nicstride/window/window.h"
 
-static int barrier(ompi_communicator_t *comm)
-{
-    return comm->c_coll->coll_barrier(comm, comm->c_coll->coll_barrier_module);
-}
-
 void nicstride_window_delist(nicstride_module_t *m)
 {
     onic_wire_lock();
@@ -69,7 +64,7 @@ void nicstride_window_destroy(nicstride_module_t *m)
     free(m->start_ranks);
     free(m->post_ranks);
     free(m->done);
-    free(m->counts);
+    free(m->firsts);
     if (m->comm != NULL)
         ompi_comm_free(&m->comm);
     OBJ_DESTRUCT(&m->lock);
@@ -170,9 +165,7 @@ int nicstride_win_free(ompi_win_t *win)
          * gone. */
         (void)nicstride_flush_all_peers(m, true);
         nicstride_hear_all(m);
-        /* Open MPI's would wait for the dead. */
-        if (!nicstride_node_has_lost(m))
-            barrier(m->comm);
+        (void)nicstride_meet(m);
     }
     if (m->wants_server)
         onic_wire_want_server(false);

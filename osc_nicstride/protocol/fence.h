@@ -4,21 +4,35 @@
  */
 /**
  * @file
- * Fences between the processes of a node: who has entered the fence, and who is done with it.
+ * Fences: who has entered the fence, and who is done with it.
  *
- * Fences of a window are numbered. A process *enters* fence k when all that it sent in the epoch
- * before is on its way and it has written, for each process, how many credits (credit.h) that took,
- * in all, since the window was made. It is *done* with fence k when it has applied as many of each
- * as the others have written. It leaves the fence at that moment. What the others do to its memory
- * in the next epoch waits until it is done: nobody needs to wait for all.
+ * Fences of a window are numbered. That all have entered is found by dissemination. In step s a
+ * process tells the one 2^s places behind it, once it has heard in all steps before: first all
+ * processes of a node, by flags in memory that they share; then the first ones of the nodes, by
+ * messages, who let the others of their nodes know when they have heard of all nodes. A flag holds
+ * the number of the last fence that it was told of and has one writer. It only grows, so a flag
+ * that runs ahead says no less.
  *
- * That all have entered is found by dissemination: in step s a process tells the one 2^s places
- * behind it, once it has heard in all steps before. A flag holds the number of the last fence it
- * was told of and has one writer. It only grows, so a flag that runs ahead says no less.
+ * Where all are on one node a process *enters* fence k when all that it sent in the epoch before is
+ * on its way and it has written, for each process, how many credits (credit.h) that took, in all,
+ * since the window was made. It is *done* with fence k when it has applied as many of each as the
+ * others have written. It leaves the fence at that moment. What the others do to its memory in the
+ * next epoch waits until it is done: nobody needs to wait for all.
  *
  * Why counts suffice. A count that a process reads in fence k is that of fence k: whoever wrote it
  * sends nothing more to this process, and so writes no higher one, before this process is done with
  * k. Messages applied up to that count are those of the epochs up to k for the same reason.
+ *
+ * Over several nodes a process enters fence k when the targets of all that it did before have
+ * acknowledged it: so when all have entered nothing is missing. That something of theirs failed
+ * goes with what they tell, since who leaves late cannot tell errors of this epoch from the next
+ * one's.
+ *
+ * Where a process is lost, fences cannot end any more. Who waits for its own node or, as the first
+ * there, for the first of another one finds that out, ends, and so do all on its node. The first of
+ * a node then tells those who wait for it, which is those whom it tells in fences. So whoever waits
+ * comes to know: whom it waits for is lost, has ended, or waits itself, for one who was to enter
+ * or tell before.
  *
  * Pure; flags and counts lie in memory that the processes share. The caller serialises the calls of
  * one process.
@@ -33,25 +47,41 @@
 /** A flag alone in its cache line: it is polled by one process and written by another. */
 typedef struct nicstride_fence_flag {
     _Alignas(64) uint32_t number;
+    uint32_t bad[2]; /**< the last ones, even and odd, in which an operation had failed: a flag runs
+                          ahead by no more than one */
 } nicstride_fence_flag_t;
 
 /** What a process of the node shows the others; behind it lies one flag for each step. All zero: no
  *  fence yet. */
 typedef struct nicstride_fence_board {
     nicstride_fence_flag_t done;
+    nicstride_fence_flag_t over; /**< of the node's first process: all nodes have entered */
+    nicstride_fence_flag_t lost; /**< likewise: not 0, an error class, where one was lost */
     nicstride_fence_flag_t step[];
 } nicstride_fence_board_t;
 
-/** One process's state. Zero-initialise but for n, me and the boards. */
+/** One process's state. Zero-initialise but for n to next. */
 typedef struct nicstride_fence {
     int n;       /**< processes of the node, at least 1 */
     int me;      /**< 0 .. n - 1 */
+    int nodes;   /**< at least 1 */
+    int node;    /**< 0 .. nodes - 1 */
     char *board; /**< that of process 0 */
     size_t next; /**< bytes from one to the next */
     uint32_t number;
-    unsigned step;
-    bool told; /**< in this step */
+    unsigned step;   /**< of those of the node, then of those between nodes */
+    unsigned spread; /**< steps in which the loss of a process was told */
+    bool told;       /**< in this step */
+    bool bad;        /**< an operation is known to have failed in the epoch before */
 } nicstride_fence_t;
+
+/** What is to be done next in a fence. */
+typedef enum nicstride_fence_next {
+    NICSTRIDE_FENCE_WAIT,
+    NICSTRIDE_FENCE_TELL, /**< send a message, see nicstride_fence_to */
+    NICSTRIDE_FENCE_OVER, /**< all have entered */
+    NICSTRIDE_FENCE_LOST  /**< not all ever will */
+} nicstride_fence_next_t;
 
 /** Steps until each of n processes has heard of all. */
 static inline unsigned nicstride_fence_steps(int n)
@@ -63,10 +93,12 @@ static inline unsigned nicstride_fence_steps(int n)
     return steps;
 }
 
-/** Bytes of a board. */
-static inline size_t nicstride_fence_board_bytes(int n)
+/** Bytes of a board where n processes of a node and at most so many nodes have fences. */
+static inline size_t nicstride_fence_board_bytes(int n, int nodes)
 {
-    return (1 + nicstride_fence_steps(n)) * sizeof(nicstride_fence_flag_t);
+    return sizeof(nicstride_fence_board_t) +
+           (nicstride_fence_steps(n) + nicstride_fence_steps(nodes)) *
+               sizeof(nicstride_fence_flag_t);
 }
 
 static inline nicstride_fence_board_t *nicstride_fence_board(const nicstride_fence_t *f, int of)
@@ -80,38 +112,120 @@ static inline bool nicstride_fence_reached(const nicstride_fence_flag_t *flag, u
     return (int32_t)(__atomic_load_n(&flag->number, __ATOMIC_ACQUIRE) - number) >= 0;
 }
 
-/** The process comes to its next fence. */
-static inline void nicstride_fence_begin(nicstride_fence_t *f)
+static inline void nicstride_fence_set(nicstride_fence_flag_t *flag, uint32_t number, bool bad)
+{
+    if (bad)
+        __atomic_store_n(&flag->bad[number % 2], number, __ATOMIC_RELAXED);
+    __atomic_store_n(&flag->number, number, __ATOMIC_RELEASE);
+}
+
+/** Has the flag been set for this fence? Takes over what it says. */
+static inline bool nicstride_fence_heard(nicstride_fence_t *f, const nicstride_fence_flag_t *flag)
+{
+    if (!nicstride_fence_reached(flag, f->number))
+        return false;
+    if (__atomic_load_n(&flag->bad[f->number % 2], __ATOMIC_RELAXED) == f->number)
+        f->bad = true;
+    return true;
+}
+
+/** The process comes to its next fence. `bad`: an operation of its has failed. */
+static inline void nicstride_fence_begin(nicstride_fence_t *f, bool bad)
 {
     f->number++;
     f->step = 0;
     f->told = false;
+    f->bad = bad;
 }
 
-/** Have all entered? To be called again until they have; never waits. What each of them wrote
- *  before it entered is visible then. */
-static inline bool nicstride_fence_entered(nicstride_fence_t *f)
+/** The error class of the loss for which fences cannot end any more, or 0. */
+static inline int nicstride_fence_lost(const nicstride_fence_t *f)
 {
-    const unsigned steps = nicstride_fence_steps(f->n);
+    return (int)__atomic_load_n(&nicstride_fence_board(f, 0)->lost.number, __ATOMIC_RELAXED);
+}
 
+/** A process was lost that others wait for. `error` > 0 is the class. */
+static inline void nicstride_fence_lose(const nicstride_fence_t *f, int error)
+{
+    __atomic_store_n(&nicstride_fence_board(f, 0)->lost.number, (uint32_t)error, __ATOMIC_RELAXED);
+}
+
+/** To be called until the fence is over or lost; never waits. What each process wrote before it
+ *  entered is visible when it is over. */
+static inline nicstride_fence_next_t nicstride_fence_next(nicstride_fence_t *f)
+{
+    const unsigned near = nicstride_fence_steps(f->n);
+    const unsigned steps = near + (f->me == 0 ? nicstride_fence_steps(f->nodes) : 0);
+    nicstride_fence_flag_t *over = &nicstride_fence_board(f, 0)->over;
+
+    if (nicstride_fence_lost(f) != 0) {
+        if (near + f->spread >= steps)
+            return NICSTRIDE_FENCE_LOST;
+        f->step = near + f->spread++;
+        return NICSTRIDE_FENCE_TELL;
+    }
     for (; f->step < steps; f->step++, f->told = false) {
-        if (!f->told) {
+        if (!f->told && f->step < near) {
             const int to = (int)((f->me + (1LL << f->step)) % f->n);
 
-            __atomic_store_n(&nicstride_fence_board(f, to)->step[f->step].number, f->number,
-                             __ATOMIC_RELEASE);
-            f->told = true;
+            nicstride_fence_set(&nicstride_fence_board(f, to)->step[f->step], f->number, f->bad);
         }
-        if (!nicstride_fence_reached(&nicstride_fence_board(f, f->me)->step[f->step], f->number))
-            return false;
+        if (!f->told) {
+            f->told = true;
+            if (f->step >= near)
+                return NICSTRIDE_FENCE_TELL;
+        }
+        if (!nicstride_fence_heard(f, &nicstride_fence_board(f, f->me)->step[f->step]))
+            return NICSTRIDE_FENCE_WAIT;
     }
-    return true;
+    if (f->nodes > 1 && f->me == 0)
+        nicstride_fence_set(over, f->number, f->bad);
+    return f->nodes == 1 || nicstride_fence_heard(f, over) ? NICSTRIDE_FENCE_OVER
+                                                           : NICSTRIDE_FENCE_WAIT;
+}
+
+/** The node `places` behind. */
+static inline int nicstride_fence_node(const nicstride_fence_t *f, long long places)
+{
+    return (int)((f->node + f->nodes + places % f->nodes) % f->nodes);
+}
+
+/** NICSTRIDE_FENCE_TELL: to the first process of which node, in which step between nodes; with the
+ *  number, whether it is bad, and the error class if one was lost. */
+static inline int nicstride_fence_to(const nicstride_fence_t *f, unsigned *step_p)
+{
+    *step_p = f->step - nicstride_fence_steps(f->n);
+    return nicstride_fence_node(f, 1LL << *step_p);
+}
+
+/** From the first process of which node will a message come in this step? -1: from none, others of
+ *  this node are waited for. */
+static inline int nicstride_fence_from(const nicstride_fence_t *f)
+{
+    const unsigned near = nicstride_fence_steps(f->n);
+
+    return f->me == 0 && f->step >= near ? nicstride_fence_node(f, -(1LL << (f->step - near))) : -1;
+}
+
+/** A message came. Nothing in it is trusted, but that its sender takes part. */
+static inline void nicstride_fence_hear(const nicstride_fence_t *f, unsigned step, uint32_t number,
+                                        bool bad, int error)
+{
+    nicstride_fence_flag_t *flag;
+
+    if (f->me != 0 || step >= nicstride_fence_steps(f->nodes))
+        return;
+    flag = &nicstride_fence_board(f, 0)->step[nicstride_fence_steps(f->n) + step];
+    if (error != 0)
+        nicstride_fence_lose(f, error);
+    else if (!nicstride_fence_reached(flag, number))
+        nicstride_fence_set(flag, number, bad);
 }
 
 /** This process has applied all that the fence is about. */
 static inline void nicstride_fence_set_done(const nicstride_fence_t *f)
 {
-    __atomic_store_n(&nicstride_fence_board(f, f->me)->done.number, f->number, __ATOMIC_RELEASE);
+    nicstride_fence_set(&nicstride_fence_board(f, f->me)->done, f->number, false);
 }
 
 /** Is another process done with the last fence that this one has left? */

@@ -85,6 +85,7 @@ static const rule_t rules[NICSTRIDE_MSG_LAST] = {
     [NICSTRIDE_MSG_REGION] = {F_DISP | F_LEN, PAYLOAD_NONE},
     [NICSTRIDE_MSG_REGION_IS] = {F_STATUS | F_DISP | F_LEN | F_COUNT, PAYLOAD_NONE},
     [NICSTRIDE_MSG_REFUSED] = {0, PAYLOAD_NONE},
+    [NICSTRIDE_MSG_FENCE] = {F_STATUS | F_OP | F_DTYPE | F_COUNT, PAYLOAD_NONE},
 };
 
 static const char other_order[] = "the sender has another byte order";

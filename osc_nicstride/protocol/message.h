@@ -48,6 +48,8 @@ typedef enum nicstride_msg_type {
     NICSTRIDE_MSG_REGION,    /**< dynamic window: which attached region holds [disp, disp + len)? */
     NICSTRIDE_MSG_REGION_IS, /**< reply: disp, len the region, count the generation; or status */
     NICSTRIDE_MSG_REFUSED,   /**< this process cannot handle what the receiver sends */
+    NICSTRIDE_MSG_FENCE,     /**< between the first processes of nodes (fence.h): op the step, count
+                                  the number, dtype 1 if it is bad; status: somebody was lost */
     NICSTRIDE_MSG_LAST
 } nicstride_msg_type_t;
 

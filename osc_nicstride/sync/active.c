@@ -138,6 +138,8 @@ static bool has_failed(nicstride_peer_t *p)
     if (p->local >= 0)
         return onic_peer_has_died(p->wire);
     onic_wire_lock();
+    /* With a connection there I shall know if it is lost while I wait. */
+    (void)nicstride_frag_max_locked(p);
     failed = nicstride_peer_failed_locked(p);
     onic_wire_unlock();
     return failed;
@@ -182,7 +184,7 @@ static int await(nicstride_module_t *m, const char *call, notice_t kind, const i
 
             rc = rc == OMPI_SUCCESS ? lost : rc;
         } else if (notice == NICSTRIDE_NOTICE_NEVER && rc == OMPI_SUCCESS)
-            rc = nicstride_error(m, call, nicstride_lost_class(p),
+            rc = nicstride_error(m, call, nicstride_lost_class(p->wire),
                                  onic_peer_has_died(p->wire) ? "rank %d has died"
                                                              : "rank %d cannot be reached",
                                  p->rank);

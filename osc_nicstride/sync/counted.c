@@ -193,25 +193,75 @@ int nicstride_take_applied_error(nicstride_module_t *m, const char *call)
 typedef struct arrival {
     nicstride_module_t *m;
     bool counted;
-    int next;     /**< process of the node whose operations are looked at */
-    uint64_t far; /**< credits used by the other nodes, in all */
-    bool lost;
-    int error; /**< of an operation that was applied here */
+    int next; /**< process of the node whose operations are looked at */
+    int lost; /**< an error class, where it cannot end */
 } arrival_t;
 
-static bool node_has_entered(void *arg)
+/** Tells the first process of another node. I shall know if the one from which the next message is
+ *  to come is lost while I wait for it: there is a connection then. */
+static void tell_node_locked(nicstride_module_t *m)
 {
-    arrival_t *a = arg;
+    nicstride_fence_t *f = &m->fence;
+    unsigned step;
+    const int rank = m->firsts[nicstride_fence_to(f, &step)];
+    nicstride_peer_t *p = nicstride_peer_locked(m, rank);
+    nicstride_peer_t *from = nicstride_peer_locked(m, m->firsts[nicstride_fence_from(f)]);
+    nicstride_msg_t msg;
 
-    if (nicstride_fence_entered(&a->m->fence))
-        return true;
-    /* Those who live hear of each other through all others. */
-    a->lost = nicstride_node_has_lost(a->m);
-    return a->lost;
+    if (p == NULL || from == NULL) {
+        nicstride_fence_lose(f, MPI_ERR_NO_MEM);
+        return;
+    }
+    (void)nicstride_frag_max_locked(from);
+    nicstride_msg_init(&msg, NICSTRIDE_MSG_FENCE, m->info[rank].win, (uint32_t)m->rank);
+    msg.op = (uint16_t)step;
+    msg.dtype = f->bad;
+    msg.count = f->number;
+    msg.status = nicstride_fence_lost(f);
+    nicstride_tell_locked(p, &msg);
 }
 
-/** Has everything been applied that the processes of the node have sent? */
-static bool near_applied_locked(arrival_t *a)
+/** The error class of a loss for which nobody more will enter, or 0. */
+static int loss_locked(nicstride_module_t *m)
+{
+    const int from = nicstride_fence_from(&m->fence);
+
+    if (from < 0)
+        return nicstride_node_has_lost(m) ? ONIC_ERR_PROC_FAILED : 0;
+    if (!nicstride_rank_failed_locked(m, m->firsts[from]))
+        return 0;
+    return nicstride_lost_class(m->wire[m->firsts[from]]);
+}
+
+static bool have_entered(void *arg)
+{
+    arrival_t *a = arg;
+    nicstride_fence_t *f = &a->m->fence;
+
+    for (;;) {
+        int loss;
+
+        switch (nicstride_fence_next(f)) {
+        case NICSTRIDE_FENCE_TELL:
+            tell_node_locked(a->m);
+            break;
+        case NICSTRIDE_FENCE_WAIT:
+            loss = loss_locked(a->m);
+            if (loss == 0)
+                return false;
+            nicstride_fence_lose(f, loss);
+            break;
+        case NICSTRIDE_FENCE_LOST:
+            a->lost = nicstride_fence_lost(f);
+            return true;
+        case NICSTRIDE_FENCE_OVER:
+            return true;
+        }
+    }
+}
+
+/** Has everything been applied here? The window is on one node. */
+static bool all_applied_locked(arrival_t *a)
 {
     nicstride_module_t *m = a->m;
 
@@ -224,39 +274,16 @@ static bool near_applied_locked(arrival_t *a)
             continue;
         if (!nicstride_rank_failed_locked(m, m->node.ranks[a->next]))
             return false;
-        a->lost = true;
+        a->lost = nicstride_lost_class(m->wire[m->node.ranks[a->next]]);
     }
     return true;
 }
 
-/** Is somebody lost of whom something is missing? The sum does not say of whom. */
-static bool far_is_lost_locked(const nicstride_module_t *m)
-{
-    bool lost = false;
-
-    for (int i = 0; i < m->size && !lost && onic_wire_losses() > 0; i++)
-        lost =
-            m->peer[i] != NULL && m->peer[i]->local < 0 && nicstride_peer_failed_locked(m->peer[i]);
-    return lost;
-}
-
-static bool all_applied(void *arg)
+static bool have_entered_and_applied(void *arg)
 {
     arrival_t *a = arg;
 
-    if (a->counted && !near_applied_locked(a))
-        return false;
-    if (a->m->applied_far >= a->far)
-        return true;
-    a->lost = far_is_lost_locked(a->m);
-    return a->lost;
-}
-
-static bool node_has_entered_and_applied(void *arg)
-{
-    arrival_t *a = arg;
-
-    return node_has_entered(a) && (a->lost || all_applied(a));
+    return have_entered(a) && (a->lost != 0 || all_applied_locked(a));
 }
 
 static bool is_done(void *arg)
@@ -289,73 +316,20 @@ static void await_all_done(nicstride_module_t *m)
 
 /** All members are on this node. Where no message is sent everything is there once all have
  *  entered. */
-static int fence_on_node(nicstride_module_t *m, arrival_t *a)
+static int leave_on_node(nicstride_module_t *m, bool counted)
 {
-    nicstride_fence_begin(&m->fence);
-    nicstride_wait_polling(a->counted ? node_has_entered_and_applied : node_has_entered, a);
-    atomic_thread_fence(memory_order_seq_cst);
+    int error = OMPI_SUCCESS;
+
     if (!m->by_message)
         return OMPI_SUCCESS;
-    if (a->counted)
-        a->error = nicstride_take_applied_error(m, "MPI_Win_fence");
+    if (counted)
+        error = nicstride_take_applied_error(m, "MPI_Win_fence");
     nicstride_fence_set_done(&m->fence);
     m->fenced = m->fence.number;
     __atomic_store_n(&m->done[m->rank], m->fenced, __ATOMIC_RELEASE);
     if (m->flavor == MPI_WIN_FLAVOR_SHARED)
         await_all_done(m);
-    return OMPI_SUCCESS;
-}
-
-static int barrier(nicstride_module_t *m)
-{
-    int rc = m->comm->c_coll->coll_barrier(m->comm, m->comm->c_coll->coll_barrier_module);
-
-    atomic_thread_fence(memory_order_seq_cst);
-    return rc;
-}
-
-/** How many credits have all processes of other nodes used here, in all? Nobody knows
- * before everybody has entered the fence. */
-static int sum_counts(nicstride_module_t *m, uint64_t *sum_p)
-{
-    ompi_communicator_t *comm = m->comm;
-
-    onic_wire_lock();
-    for (int i = 0; i < m->size; i++) {
-        const nicstride_peer_t *p = m->peer[i];
-
-        m->counts[i] = p != NULL && p->local < 0 ? p->told : 0;
-    }
-    onic_wire_unlock();
-    return comm->c_coll->coll_reduce_scatter_block(m->counts, sum_p, 1, MPI_UINT64_T, MPI_SUM, comm,
-                                                   comm->c_coll->coll_reduce_scatter_block_module);
-}
-
-/** Members are on several nodes. A sum says nothing of pairs, so nobody may send for the next epoch
- *  before all have applied those of this one: the barrier at the end. */
-static int fence_across_nodes(nicstride_module_t *m, arrival_t *a)
-{
-    int rc;
-
-    /* Open MPI would wait for the dead. */
-    if (nicstride_node_has_lost(m)) {
-        a->lost = true;
-        return OMPI_SUCCESS;
-    }
-    if (!a->counted)
-        return barrier(m);
-    rc = sum_counts(m, &a->far);
-    if (rc != OMPI_SUCCESS)
-        return rc;
-    nicstride_wait_polling(all_applied, a);
-    /* Who has left the barrier may send for the next epoch. */
-    a->error = nicstride_take_applied_error(m, "MPI_Win_fence");
-    rc = barrier(m);
-    for (int i = 0; i < m->size && rc == OMPI_SUCCESS; i++) {
-        if (m->peer[i] != NULL)
-            nicstride_settle(m->peer[i]);
-    }
-    return rc;
+    return error;
 }
 
 /** Nothing has come before this fence that it would have to tell of; what comes while others have
@@ -367,18 +341,34 @@ static void forget_applied_error(nicstride_module_t *m)
     onic_wire_unlock();
 }
 
+int nicstride_meet(nicstride_module_t *m)
+{
+    arrival_t a = {.m = m};
+
+    nicstride_fence_begin(&m->fence, false);
+    nicstride_wait_polling(have_entered, &a);
+    return a.lost;
+}
+
 int nicstride_fence_all(nicstride_module_t *m, bool counted)
 {
-    arrival_t a = {.m = m, .counted = counted};
-    int error = counted ? nicstride_close_epoch(m) : OMPI_SUCCESS, rc;
+    const bool one_node = m->fence.nodes == 1;
+    arrival_t a = {.m = m};
+    int error = OMPI_SUCCESS, applied = OMPI_SUCCESS;
 
-    atomic_thread_fence(memory_order_seq_cst);
-    if (!counted)
+    if (counted)
+        error = one_node ? nicstride_close_epoch(m) : nicstride_flush_all_peers(m, true);
+    else
         forget_applied_error(m);
-    rc = m->node.n == m->size ? fence_on_node(m, &a) : fence_across_nodes(m, &a);
-    if (rc == OMPI_SUCCESS && a.lost)
-        rc = lost_error(m, "MPI_Win_fence");
-    if (error == OMPI_SUCCESS)
-        error = rc;
-    return nicstride_unless_broken(m, "MPI_Win_fence", error == OMPI_SUCCESS ? a.error : error);
+    atomic_thread_fence(memory_order_seq_cst);
+    nicstride_fence_begin(&m->fence, error != OMPI_SUCCESS);
+    nicstride_wait_polling(counted && one_node ? have_entered_and_applied : have_entered, &a);
+    atomic_thread_fence(memory_order_seq_cst);
+    if (one_node)
+        applied = leave_on_node(m, counted);
+    else if (counted && m->fence.bad)
+        applied = nicstride_take_applied_error(m, "MPI_Win_fence");
+    if (error == OMPI_SUCCESS && a.lost != 0)
+        error = nicstride_error(m, "MPI_Win_fence", a.lost, "a process of the window was lost");
+    return nicstride_unless_broken(m, "MPI_Win_fence", error == OMPI_SUCCESS ? applied : error);
 }

@@ -33,6 +33,10 @@ bool nicstride_is_applied(nicstride_module_t *m, nicstride_peer_t *p);
 /** The first error of an operation applied here since this was last asked, with a text, or 0. */
 int nicstride_take_applied_error(nicstride_module_t *m, const char *call);
 
+/** Waits until all members have come here, in the order of their fences. Returns the error class of
+ *  a loss for which that cannot be, or 0. */
+int nicstride_meet(nicstride_module_t *m);
+
 /** All of a fence but what MPI checks. `counted`: operations may have come before it. */
 int nicstride_fence_all(nicstride_module_t *m, bool counted);
 

@@ -50,7 +50,7 @@ static void take_error_locked(flush_t *f)
 {
     f->error = nicstride_tx_take_error(&f->p->tx);
     if (f->error == 0 && f->p->failed)
-        f->error = nicstride_lost_class(f->p);
+        f->error = nicstride_lost_class(f->p->wire);
 }
 
 static bool flushed_locally(void *arg)

@@ -130,6 +130,10 @@ static bool handle(const nicstride_incoming_t *in)
     case NICSTRIDE_MSG_REFUSED:
         nicstride_give_up_locked(in->p);
         return true;
+    case NICSTRIDE_MSG_FENCE:
+        nicstride_fence_hear(&in->m->fence, in->msg->op, (uint32_t)in->msg->count,
+                             in->msg->dtype != 0, in->msg->status);
+        return true;
     default:
         return true;
     }

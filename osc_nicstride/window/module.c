@@ -18,21 +18,16 @@
 
 #define ALIGN64(n) (((n) + 63) & ~(size_t)63)
 
-/* After the fixed part: the board of fences; counts, posts, completes and grants, one counter each
- * for each process of the node; then a slot for each, then the lock queue. */
-static size_t board_offset(void)
+/* After the fixed part: counts, posts, completes and grants, one counter each for each process of
+ * the node; then a slot for each, then the lock queue, then the board of fences. */
+static size_t counts_offset(void)
 {
     return ALIGN64(sizeof(nicstride_ctl_t));
 }
 
-static size_t counts_offset(int nlocal)
-{
-    return board_offset() + nicstride_fence_board_bytes(nlocal);
-}
-
 static size_t counters_offset(int nlocal)
 {
-    return counts_offset(nlocal) + ALIGN64((size_t)nlocal * sizeof(uint64_t));
+    return counts_offset() + ALIGN64((size_t)nlocal * sizeof(uint64_t));
 }
 
 static size_t slots_offset(int nlocal)
@@ -45,9 +40,14 @@ static size_t lockq_offset(int nlocal)
     return slots_offset(nlocal) + (size_t)nicstride_slot_count(nlocal) * sizeof(nicstride_slot_t);
 }
 
-size_t nicstride_ctl_bytes(int nlocal, int nranks)
+static size_t board_offset(int nlocal, int nranks)
 {
     return lockq_offset(nlocal) + ALIGN64(nicstride_lockq_size((uint32_t)nranks));
+}
+
+size_t nicstride_ctl_bytes(int nlocal, int nranks)
+{
+    return board_offset(nlocal, nranks) + nicstride_fence_board_bytes(nlocal, nranks);
 }
 
 nicstride_ctl_t *nicstride_ctl(const nicstride_module_t *m, int local)
@@ -64,12 +64,12 @@ static _Atomic uint32_t *ctl_counters(const nicstride_module_t *m, int local, in
 
 _Atomic uint64_t *nicstride_ctl_counts(const nicstride_module_t *m, int local)
 {
-    return (_Atomic uint64_t *)(void *)((char *)nicstride_ctl(m, local) + counts_offset(m->node.n));
+    return (_Atomic uint64_t *)(void *)((char *)nicstride_ctl(m, local) + counts_offset());
 }
 
 char *nicstride_ctl_board(const nicstride_module_t *m, int local)
 {
-    return (char *)nicstride_ctl(m, local) + board_offset();
+    return (char *)nicstride_ctl(m, local) + board_offset(m->node.n, m->size);
 }
 
 _Atomic uint32_t *nicstride_ctl_posts(const nicstride_module_t *m, int local)

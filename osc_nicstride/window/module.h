@@ -52,6 +52,7 @@ typedef struct nicstride_rank_info {
     uint32_t share;  /**< those that it grants to each process, for all windows */
     uint16_t wakes;  /**< it can wake the helper threads of all others */
     uint16_t sends;  /**< it sends messages, not all memory being mapped or used so */
+    uint32_t first;  /**< the first rank of its node */
 } nicstride_rank_info_t;
 
 #define NICSTRIDE_CACHED_REGIONS 4
@@ -191,13 +192,12 @@ typedef struct nicstride_module {
     /* wire lock */
     struct nicstride_use *uses;  /**< what others' messages still do with my memory */
     nicstride_regions_t regions; /**< dynamic window: what is attached here */
-    uint64_t applied_far;        /**< credits applied of processes of other nodes, in all */
     int applied_error; /**< the first error of one that came in active target, nobody told yet */
 
-    nicstride_fence_t fence; /**< between the processes of my node; one thread at a time */
+    nicstride_fence_t fence; /**< one thread at a time */
+    int *firsts;             /**< the first rank of each node, ascending */
     uint32_t fenced;         /**< the last fence that they must be done with before access */
     uint32_t *done;          /**< for each rank the last fence that it is known to be done with */
-    uint64_t *counts;        /**< for each rank, while a fence counts */
 
     /* module mutex */
     opal_mutex_t lock;

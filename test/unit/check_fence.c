@@ -7,6 +7,9 @@
  * Fences by flags and counts: simulated processes in any order, with puts by message that arrive
  * late and in any order beside direct ones, and real threads. Nobody leaves a fence before all that
  * was put into its memory is there, and nothing of a later epoch is overwritten by an earlier one.
+ * Then nodes, between which messages take any time, those of one sender in order: nobody leaves a
+ * fence before all have entered, all know whether anybody's operation had failed, and where a
+ * process has died, at any point, all others come to an end.
  */
 #include "osc_nicstride/protocol/fence.h"
 
@@ -55,14 +58,15 @@ static void open_world(world_t *w, unit_random_t *r, uint32_t first)
     memset(w, 0, sizeof(*w));
     w->r = r;
     w->n = 1 + (int)unit_below(r, MAX_N);
-    w->next = nicstride_fence_board_bytes(w->n);
+    w->next = nicstride_fence_board_bytes(w->n, 1);
     w->boards = aligned_alloc(64, w->next * (size_t)w->n);
     ck_assert_ptr_nonnull(w->boards);
     memset(w->boards, 0, w->next * (size_t)w->n);
     for (int i = 0; i < w->n; i++) {
         nicstride_fence_t *f = &w->p[i].fence;
 
-        *f = (nicstride_fence_t){.n = w->n, .me = i, .board = w->boards, .next = w->next};
+        *f = (nicstride_fence_t){
+            .n = w->n, .me = i, .nodes = 1, .board = w->boards, .next = w->next};
         w->p[i].slow = unit_once_in(r, 3) ? 30 : 1;
         /* As if so many fences had been before. */
         f->number = first;
@@ -111,14 +115,14 @@ static void enter(world_t *w, int me)
 
     for (int t = 0; t < w->n; t++)
         w->p[t].counts[me] = p->sent[t];
-    nicstride_fence_begin(&p->fence);
+    nicstride_fence_begin(&p->fence, false);
     p->in_fence = true;
 }
 
 /** Leaves the fence if it may. */
 static void try_to_leave(world_t *w, process_t *p)
 {
-    if (!nicstride_fence_entered(&p->fence))
+    if (nicstride_fence_next(&p->fence) != NICSTRIDE_FENCE_OVER)
         return;
     for (int i = 0; i < w->n; i++) {
         UNIT_CHECK((int32_t)(w->p[i].fence.number - p->fence.number) >= 0);
@@ -194,11 +198,211 @@ START_TEST(steps)
 }
 END_TEST
 
+/* ---- nodes ----------------------------------------------------------------------------------- */
+
+enum { MAX_NODES = 6, MAX_ON_NODE = 4, FAR = 10, MAX_FAR = 4 * MAX_NODES * FAR };
+
+typedef struct far_message {
+    int from, to; /* nodes */
+    unsigned step;
+    uint32_t number;
+    bool bad;
+    int error;
+} far_message_t;
+
+typedef struct member {
+    nicstride_fence_t fence;
+    bool in_fence, dead, bad;
+    int fences; /* it has entered */
+} member_t;
+
+typedef struct cluster {
+    unit_random_t *r;
+    int nodes;
+    int on[MAX_NODES];
+    member_t p[MAX_NODES][MAX_ON_NODE];
+    char *boards[MAX_NODES];
+    far_message_t queue[MAX_FAR];
+    int queued, dead;
+    uint32_t first;
+    bool bad[FAR + 1]; /* an operation before that fence has failed */
+} cluster_t;
+
+static void open_cluster(cluster_t *c, unit_random_t *r, uint32_t first)
+{
+    memset(c, 0, sizeof(*c));
+    c->r = r;
+    c->first = first;
+    c->nodes = 2 + (int)unit_below(r, MAX_NODES - 1);
+    for (int k = 0; k < c->nodes; k++) {
+        const int n = c->on[k] = 1 + (int)unit_below(r, MAX_ON_NODE);
+        const size_t next = nicstride_fence_board_bytes(n, c->nodes);
+        const size_t flags = next / sizeof(nicstride_fence_flag_t);
+
+        c->boards[k] = aligned_alloc(64, next * (size_t)n);
+        ck_assert_ptr_nonnull(c->boards[k]);
+        memset(c->boards[k], 0, next * (size_t)n);
+        for (int i = 0; i < n; i++) {
+            nicstride_fence_board_t *b = (void *)(c->boards[k] + (size_t)i * next);
+
+            c->p[k][i].fence = (nicstride_fence_t){.n = n,
+                                                   .me = i,
+                                                   .nodes = c->nodes,
+                                                   .node = k,
+                                                   .board = c->boards[k],
+                                                   .next = next,
+                                                   .number = first};
+            b->over.number = first;
+            for (size_t s = 0; s < flags - sizeof(*b) / sizeof(nicstride_fence_flag_t); s++)
+                b->step[s].number = first;
+        }
+    }
+}
+
+static void close_cluster(cluster_t *c)
+{
+    for (int k = 0; k < c->nodes; k++)
+        free(c->boards[k]);
+}
+
+static void send_far(cluster_t *c, const nicstride_fence_t *f)
+{
+    far_message_t m = {
+        .from = f->node, .number = f->number, .bad = f->bad, .error = nicstride_fence_lost(f)};
+
+    m.to = nicstride_fence_to(f, &m.step);
+    ck_assert_int_ne(m.to, f->node);
+    ck_assert_int_lt(c->queued, MAX_FAR);
+    c->queue[c->queued++] = m;
+}
+
+/** Any that no other of the same sender to the same receiver stands before. */
+static void deliver(cluster_t *c)
+{
+    far_message_t m = c->queue[unit_below(c->r, (uint64_t)c->queued)];
+    int i = 0;
+
+    while (c->queue[i].from != m.from || c->queue[i].to != m.to)
+        i++;
+    m = c->queue[i];
+    memmove(&c->queue[i], &c->queue[i + 1], (size_t)(--c->queued - i) * sizeof(m));
+    if (!c->p[m.to][0].dead)
+        nicstride_fence_hear(&c->p[m.to][0].fence, m.step, m.number, m.bad, m.error);
+}
+
+/** Does the process find out now that one for whom it waits is dead? Of its own node it may ask
+ *  anybody, of others only the one that is to send. */
+static bool finds_loss(const cluster_t *c, const nicstride_fence_t *f)
+{
+    const int from = nicstride_fence_from(f);
+    bool dead = from >= 0 && c->p[from >= 0 ? from : 0][0].dead;
+
+    for (int i = 0; i < f->n && from < 0; i++)
+        dead = dead || c->p[f->node][i].dead;
+    return dead && unit_once_in(c->r, 5);
+}
+
+static void check_over(const cluster_t *c, const member_t *p)
+{
+    UNIT_CHECK(p->fence.bad || !c->bad[p->fences]);
+    for (int k = 0; k < c->nodes; k++) {
+        for (int i = 0; i < c->on[k]; i++)
+            UNIT_CHECK(c->p[k][i].fences >= p->fences);
+    }
+}
+
+static void go_on(cluster_t *c, member_t *p)
+{
+    switch (nicstride_fence_next(&p->fence)) {
+    case NICSTRIDE_FENCE_TELL:
+        send_far(c, &p->fence);
+        break;
+    case NICSTRIDE_FENCE_WAIT:
+        if (finds_loss(c, &p->fence))
+            nicstride_fence_lose(&p->fence, 7);
+        break;
+    case NICSTRIDE_FENCE_OVER:
+        check_over(c, p);
+        p->in_fence = false;
+        break;
+    case NICSTRIDE_FENCE_LOST:
+        UNIT_CHECK(c->dead > 0);
+        p->in_fence = false;
+        break;
+    }
+}
+
+static void enter_next(cluster_t *c, member_t *p)
+{
+    const bool bad = unit_once_in(c->r, 6);
+
+    p->fences++;
+    c->bad[p->fences] = bad || c->bad[p->fences];
+    nicstride_fence_begin(&p->fence, bad);
+    p->in_fence = true;
+}
+
+static bool cluster_is_over(const cluster_t *c)
+{
+    for (int k = 0; k < c->nodes; k++) {
+        for (int i = 0; i < c->on[k]; i++) {
+            const member_t *p = &c->p[k][i];
+
+            if (!p->dead && (p->in_fence || p->fences < FAR))
+                return false;
+        }
+    }
+    return true;
+}
+
+static void run_cluster(unit_random_t *r, uint32_t first, int deaths)
+{
+    cluster_t c;
+    long turns = 0;
+
+    open_cluster(&c, r, first);
+    while (!cluster_is_over(&c)) {
+        const int k = (int)unit_below(r, (uint64_t)c.nodes);
+        member_t *p = &c.p[k][unit_below(r, (uint64_t)c.on[k])];
+
+        if (c.queued > 0 && unit_once_in(r, 4))
+            deliver(&c);
+        if (c.dead < deaths && !p->dead && unit_once_in(r, 200)) {
+            p->dead = true;
+            c.dead++;
+        }
+        if (!p->dead && p->in_fence)
+            go_on(&c, p);
+        else if (!p->dead && p->fences < FAR && unit_once_in(r, 4))
+            enter_next(&c, p);
+        ck_assert_msg(++turns < 10000000, "a fence never ends: %d nodes, %d dead", c.nodes, c.dead);
+    }
+    close_cluster(&c);
+}
+
+START_TEST(over_nodes)
+{
+    unit_random_t r = {unit_seed()};
+
+    for (int i = 0; i < 300; i++)
+        run_cluster(&r, i % 2 ? 0 : UINT32_MAX - FAR / 2, 0);
+}
+END_TEST
+
+START_TEST(deaths)
+{
+    unit_random_t r = {unit_seed()};
+
+    for (int i = 0; i < 1000; i++)
+        run_cluster(&r, 0, 1 + i % 3);
+}
+END_TEST
+
 /* ---- threads --------------------------------------------------------------------------------- */
 
 enum { THREADS = 3, FENCES = 3000 };
 
-static _Alignas(64) char boards[THREADS * 64 * 4];
+static _Alignas(64) char boards[THREADS * 64 * 6];
 static uint32_t written[THREADS]; /* plain memory: what fences must make visible */
 static bool wrong;
 
@@ -206,12 +410,12 @@ static void *take_part(void *arg)
 {
     const int me = *(int *)arg;
     nicstride_fence_t f = {
-        .n = THREADS, .me = me, .board = boards, .next = sizeof(boards) / THREADS};
+        .n = THREADS, .me = me, .nodes = 1, .board = boards, .next = sizeof(boards) / THREADS};
 
     for (uint32_t k = 1; k <= FENCES; k++) {
         written[me] = k;
-        nicstride_fence_begin(&f);
-        while (!nicstride_fence_entered(&f))
+        nicstride_fence_begin(&f, false);
+        while (nicstride_fence_next(&f) != NICSTRIDE_FENCE_OVER)
             sched_yield();
         for (int i = 0; i < THREADS; i++) {
             if (written[i] != k)
@@ -232,7 +436,7 @@ START_TEST(threads)
     pthread_t thread[THREADS];
     int me[THREADS];
 
-    ck_assert_uint_le(nicstride_fence_board_bytes(THREADS), sizeof(boards) / THREADS);
+    ck_assert_uint_le(nicstride_fence_board_bytes(THREADS, 1), sizeof(boards) / THREADS);
     for (int i = 0; i < THREADS; i++) {
         me[i] = i;
         ck_assert_int_eq(pthread_create(&thread[i], NULL, take_part, &me[i]), 0);
@@ -245,7 +449,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {any_order, steps, threads};
+    const TTest *const tests[] = {any_order, steps, over_nodes, deaths, threads};
 
     return unit_run("fence", tests, sizeof(tests) / sizeof(tests[0]));
 }
