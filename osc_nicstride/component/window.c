@@ -239,8 +239,6 @@ static void init_ctl(nicstride_module_t *m)
 
     /* The segment is zeroed; only my own block needs more than that. */
     ctl->me = (uint32_t)m->node.me;
-    atomic_store(&ctl->generation, 1);
-    m->regions.generation = 1;
     m->fence = (nicstride_fence_t){
         .n = m->node.n, .me = m->node.me, .board = nicstride_ctl_board(m, 0), .next = m->ctl_size};
     nicstride_lockq_init(nicstride_ctl_lockq(m, m->node.me), (uint32_t)m->size);

@@ -61,10 +61,8 @@ nicstride_method_t nicstride_choose(nicstride_transfer_t *t);
  *  in messages? Its type is NICSTRIDE_MSG_ACC. By the model alone: nothing is learned from it. */
 bool nicstride_accumulates_by_mover(const nicstride_transfer_t *t);
 
-/** Dynamic windows: is [addr, addr + size) attached at the peer, as far as is known here? Where it
- * is not known the target is asked, once for each generation of its table; the answer serves a
- * later call. Never waits. */
-bool nicstride_region_known(nicstride_module_t *m, nicstride_peer_t *p, uint64_t addr,
+/** Dynamic windows: is [addr, addr + size) known to be attached at a peer of this node? */
+bool nicstride_region_known(const nicstride_module_t *m, const nicstride_peer_t *p, uint64_t addr,
                             uint64_t size);
 
 /** Counts an accumulate, with the bytes of the target that it is about. */

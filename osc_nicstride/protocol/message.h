@@ -43,13 +43,11 @@ typedef enum nicstride_msg_type {
     NICSTRIDE_MSG_GRANT,    /**< the lock at rank `count` is yours; or status: it will not be. What
                                  came in one message with the request was dropped */
     NICSTRIDE_MSG_UNLOCK,
-    NICSTRIDE_MSG_POST,      /**< exposure epoch opened for you */
-    NICSTRIDE_MSG_COMPLETE,  /**< access epoch to you is complete; count: credits sent in all */
-    NICSTRIDE_MSG_REGION,    /**< dynamic window: which attached region holds [disp, disp + len)? */
-    NICSTRIDE_MSG_REGION_IS, /**< reply: disp, len the region, count the generation; or status */
-    NICSTRIDE_MSG_REFUSED,   /**< this process cannot handle what the receiver sends */
-    NICSTRIDE_MSG_FENCE,     /**< between the first processes of nodes (fence.h): op the step, count
-                                  the number, dtype 1 if it is bad; status: somebody was lost */
+    NICSTRIDE_MSG_POST,     /**< exposure epoch opened for you */
+    NICSTRIDE_MSG_COMPLETE, /**< access epoch to you is complete; count: credits sent in all */
+    NICSTRIDE_MSG_REFUSED,  /**< this process cannot handle what the receiver sends */
+    NICSTRIDE_MSG_FENCE,    /**< between the first processes of nodes (fence.h): op the step, count
+                                 the number, dtype 1 if it is bad; status: somebody was lost */
     NICSTRIDE_MSG_LAST
 } nicstride_msg_type_t;
 

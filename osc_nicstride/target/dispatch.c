@@ -36,24 +36,8 @@ static void refused(void)
     nicstride_add(&nicstride_counters.refused, 1);
 }
 
-/* ---- synchronisation and regions --------------------------------------------------------------
+/* ---- synchronisation --------------------------------------------------------------
  */
-
-static void on_region(const nicstride_incoming_t *in)
-{
-    nicstride_msg_t msg;
-    nicstride_region_t found;
-
-    nicstride_msg_init(&msg, NICSTRIDE_MSG_REGION_IS, in->p->win, in->p->me);
-    if (nicstride_regions_find(&in->m->regions, (uint64_t)in->msg->disp, in->msg->len, &found)) {
-        msg.disp = (int64_t)found.base;
-        msg.len = found.size;
-    } else {
-        msg.status = MPI_ERR_RMA_RANGE;
-    }
-    msg.count = in->m->regions.generation;
-    nicstride_tell_locked(in->p, &msg);
-}
 
 static void on_grant(const nicstride_incoming_t *in)
 {
@@ -119,13 +103,6 @@ static bool handle(const nicstride_incoming_t *in)
     case NICSTRIDE_MSG_COMPLETE:
         in->p->complete_count = in->msg->count;
         in->p->completes++;
-        return true;
-    case NICSTRIDE_MSG_REGION:
-        on_region(in);
-        return true;
-    case NICSTRIDE_MSG_REGION_IS:
-        in->p->region_answer = *in->msg;
-        in->p->region_answered = true;
         return true;
     case NICSTRIDE_MSG_REFUSED:
         nicstride_give_up_locked(in->p);

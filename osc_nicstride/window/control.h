@@ -30,7 +30,7 @@ typedef struct nicstride_ctl {
     _Alignas(64) onic_owned_lock_t acc_lock;   /**< held while an accumulate is applied */
     uint32_t me;                               /**< whose block it is */
     _Alignas(64) onic_owned_lock_t queue_lock; /**< guards the lock queue */
-    _Atomic uint64_t generation;               /**< of the table of attached regions */
+    nicstride_shown_t attached;                /**< dynamic window: what is, as others are shown */
     /** Of the first block: the window has failed; why, and who has died. Read by all, seldom
      * written. */
     _Alignas(64) _Atomic uint32_t broken;

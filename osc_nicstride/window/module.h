@@ -55,8 +55,6 @@ typedef struct nicstride_rank_info {
     uint32_t first;  /**< the first rank of its node */
 } nicstride_rank_info_t;
 
-#define NICSTRIDE_CACHED_REGIONS 4
-
 typedef struct nicstride_op nicstride_op_t;
 
 /** A transfer by message that is being measured; see observe.h. */
@@ -142,20 +140,11 @@ typedef struct nicstride_peer {
     bool granted;             /**< a lock asked for by message is ours */
     int refused;              /**< why it will not be, or 0 */
     bool held;                /**< or it is held back, see hold.h; a guess without the lock */
-    bool region_answered;
-    nicstride_msg_t region_answer;
 
     /* module mutex */
     uint32_t posts_used;
     uint32_t completes_used;
     bool nocheck; /**< the epoch was opened with MPI_MODE_NOCHECK: there is no lock to hold */
-    nicstride_region_t cached[NICSTRIDE_CACHED_REGIONS];
-    unsigned ncached;
-    unsigned next_cached;
-    uint64_t cached_generation;
-    bool asking_region;              /**< an answer about a region is still to come */
-    nicstride_region_t asked_region; /**< what was asked for last */
-    uint64_t asked_generation;       /**< that of the answer; 0: none yet */
 } nicstride_peer_t;
 
 typedef struct nicstride_module {

@@ -96,7 +96,6 @@ nicstride_region_status_t nicstride_regions_attach(nicstride_regions_t *t, uint6
     memmove(&t->region[at + 1], &t->region[at], (t->n - at) * sizeof(t->region[0]));
     t->region[at] = (nicstride_region_t){.base = base, .size = size};
     t->n++;
-    t->generation++;
     return NICSTRIDE_REGION_OK;
 }
 
@@ -123,7 +122,6 @@ nicstride_region_status_t nicstride_regions_detach(nicstride_regions_t *t, uint6
         return NICSTRIDE_REGION_NONE;
     memmove(&t->region[at], &t->region[at + 1], (t->n - at - 1) * sizeof(t->region[0]));
     t->n--;
-    t->generation++;
     return NICSTRIDE_REGION_OK;
 }
 
@@ -168,6 +166,42 @@ bool nicstride_regions_find(const nicstride_regions_t *t, uint64_t addr, uint64_
     if (found_p->size == 0)
         found_p->size = UINT64_MAX; /* all of the address space is one byte more than fits */
     return true;
+}
+
+void nicstride_regions_show(const nicstride_regions_t *t, nicstride_shown_t *shown)
+{
+    const uint64_t version = atomic_load_explicit(&shown->version, memory_order_relaxed);
+    const size_t nfilled = filled(t);
+    uint64_t n = 0;
+
+    atomic_store_explicit(&shown->version, version + 1, memory_order_relaxed);
+    /* Releases, so that who sees any of them sees the odd version, too. */
+    for (size_t i = 0; i < nfilled && n < NICSTRIDE_SHOWN_REGIONS; i++, n++) {
+        const uint64_t base = t->region[i].base;
+
+        i = follow(t, nfilled, i, UINT64_MAX);
+        atomic_store_explicit(&shown->region[n].base, base, memory_order_release);
+        atomic_store_explicit(&shown->region[n].size, last_byte(&t->region[i]) - base + 1,
+                              memory_order_release);
+    }
+    atomic_store_explicit(&shown->n, n, memory_order_release);
+    atomic_store_explicit(&shown->version, version + 2, memory_order_release);
+}
+
+bool nicstride_shown_holds(const nicstride_shown_t *shown, uint64_t addr, uint64_t size)
+{
+    const uint64_t version = atomic_load_explicit(&shown->version, memory_order_acquire);
+    const uint64_t n = atomic_load_explicit(&shown->n, memory_order_acquire);
+    bool held = false;
+
+    for (uint64_t i = 0; i < n && i < NICSTRIDE_SHOWN_REGIONS && !held; i++) {
+        const uint64_t base = atomic_load_explicit(&shown->region[i].base, memory_order_acquire);
+        const uint64_t bytes = atomic_load_explicit(&shown->region[i].size, memory_order_acquire);
+
+        held = addr >= base && addr - base <= bytes && size <= bytes - (addr - base);
+    }
+    return held && version % 2 == 0 &&
+           atomic_load_explicit(&shown->version, memory_order_relaxed) == version;
 }
 
 void nicstride_regions_fini(nicstride_regions_t *t)

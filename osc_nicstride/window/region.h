@@ -6,8 +6,8 @@
  * @file
  * The memory that a target has attached to a dynamic window: a sorted table of disjoint regions.
  *
- * The target's table is the truth. Origins may cache single regions together with the generation
- * of the table, which every attach and detach changes; a copy of another generation is worthless.
+ * The target's table is the truth. What of it is shown to other processes of the node lies in
+ * memory that they share, for those who go past the target.
  *
  * Pure; the caller serialises. Addresses come from peers and are not trusted: all arithmetic is
  * checked.
@@ -15,6 +15,7 @@
 #ifndef NICSTRIDE_REGION_H
 #define NICSTRIDE_REGION_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -31,8 +32,20 @@ typedef struct nicstride_regions {
     nicstride_region_t *region; /**< sorted by base, disjoint */
     size_t n;
     size_t cap;
-    uint64_t generation;
 } nicstride_regions_t;
+
+/** The most regions that are shown: the first, as they lie in memory. */
+#define NICSTRIDE_SHOWN_REGIONS 64
+
+/** What is shown: regions that touch each other are one. All zero: none. */
+typedef struct nicstride_shown {
+    _Atomic uint64_t version; /**< odd while it is written */
+    _Atomic uint64_t n;
+    struct {
+        _Atomic uint64_t base;
+        _Atomic uint64_t size;
+    } region[NICSTRIDE_SHOWN_REGIONS];
+} nicstride_shown_t;
 
 typedef enum nicstride_region_status {
     NICSTRIDE_REGION_OK = 0,
@@ -56,6 +69,12 @@ bool nicstride_regions_find(const nicstride_regions_t *t, uint64_t addr, uint64_
 /** True where every byte that the layout names, from address `base`, is attached; a layout may
  *  span several regions as long as it touches only attached bytes. */
 bool nicstride_regions_cover(const nicstride_regions_t *t, uint64_t base, const onic_layout_t *l);
+
+/** Shows the table as it is now. One writer at a time. */
+void nicstride_regions_show(const nicstride_regions_t *t, nicstride_shown_t *shown);
+/** Is [addr, addr + size) shown as attached? False, too, while the table changes. What is read was
+ *  written by another process and may be anything. */
+bool nicstride_shown_holds(const nicstride_shown_t *shown, uint64_t addr, uint64_t size);
 
 void nicstride_regions_fini(nicstride_regions_t *t);
 
