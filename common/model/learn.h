@@ -78,6 +78,14 @@ typedef struct onic_learned {
     onic_learn_budget_t *budget; /**< for trials; NULL: nothing is tried */
 } onic_learned_t;
 
+/** Is what a transfer took, `nsec` until the flush behind it had ended, its own time, where `gap`
+ * of it passed between its call and that flush? To begin a long one may take some system calls, but
+ *  the application has not worked for long meanwhile. */
+static inline bool onic_learn_is_whole(double gap, double nsec)
+{
+    return gap <= 1000 || gap <= nsec / 16;
+}
+
 /** Nothing is learned. */
 #define ONIC_MODEL_ALONE ((onic_learned_t){.cell = NULL})
 

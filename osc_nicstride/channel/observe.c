@@ -10,10 +10,6 @@
 
 #include "common/wire/presence.h"
 
-/** Between a call and the flush behind it there is no work of the application if this few
- *  microseconds pass. */
-#define AT_ONCE_USEC 1
-
 /** What was learned of one process of the node, for all windows, or of the network. */
 typedef struct known {
     struct known *next;
@@ -140,23 +136,25 @@ void nicstride_observe_started_locked(nicstride_peer_t *p)
 
 void nicstride_observe_flush_locked(nicstride_peer_t *p)
 {
-    if (p->trial.cell != NULL && (p->enqueued != p->trial.number ||
-                                  nsec(onic_ticks() - p->trial.started) > 1000.0 * AT_ONCE_USEC))
+    if (p->enqueued != p->trial.number)
         p->trial.cell = NULL;
+    p->trial.gap = onic_ticks() - p->trial.started;
 }
 
 void nicstride_observe_end_locked(nicstride_peer_t *p)
 {
     nicstride_trial_t *t = &p->trial;
+    double took;
 
     if (p->learn == NULL)
         return;
     __atomic_store_n(&p->answered, __atomic_load_n(&p->looked, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
+    took = t->cell != NULL ? nsec(onic_ticks() - t->begun) : 0;
     /* Where its server thread has taken over, it had left. */
     if (t->cell != NULL && !p->failed && p->enqueued == t->number &&
+        onic_learn_is_whole(nsec(t->gap), took) &&
         (p->presence == NULL || !onic_presence_is_away(p->presence)))
-        onic_learn_note(t->cell, &p->learn->budget, t->method, t->bytes,
-                        nsec(onic_ticks() - t->begun));
+        onic_learn_note(t->cell, &p->learn->budget, t->method, t->bytes, took);
     t->cell = NULL;
 }
 

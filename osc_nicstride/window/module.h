@@ -65,6 +65,7 @@ typedef struct nicstride_trial {
     uint64_t number;  /**< of the operation in the peer's queue */
     uint64_t begun;   /**< ticks when the call began */
     uint64_t started; /**< ticks when all was given to the wire or queued */
+    uint64_t gap;     /**< ticks from then until the flush began */
 } nicstride_trial_t;
 
 /** Short messages that wait for others (channel/send.h). Zero-initialise. */

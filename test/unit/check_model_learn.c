@@ -446,13 +446,22 @@ START_TEST(short_ones)
 }
 END_TEST
 
+/* Short transfers are whole if the flush comes at once, long ones if it comes soon for them. */
+START_TEST(whole)
+{
+    ck_assert(onic_learn_is_whole(0, 0) && onic_learn_is_whole(800, 900));
+    ck_assert(!onic_learn_is_whole(3000, 4000) && !onic_learn_is_whole(20000, 100000));
+    ck_assert(onic_learn_is_whole(6000, 300000));
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {
-        model_is_right, model_is_wrong, follows_changes,     cold_start, outliers,
-        impossible,     cells,          dear_trials,         time_lost,  converges,
-        absences,       settles,        settles_among_three, single,     never_observed,
-        not_followed,   short_ones};
+        whole,          model_is_right, model_is_wrong, follows_changes,     cold_start,
+        outliers,       impossible,     cells,          dear_trials,         time_lost,
+        converges,      absences,       settles,        settles_among_three, single,
+        never_observed, not_followed,   short_ones};
 
     return unit_run("model_learn", tests, sizeof(tests) / sizeof(tests[0]));
 }
