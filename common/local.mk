@@ -118,6 +118,8 @@ libompi_nic_common_la_SOURCES = \
 	common/mover/carrier_rma_peer.c \
 	common/mover/mover.c \
 	common/mover/mover.h \
+	common/mover/pair.c \
+	common/mover/pair.h \
 	common/mover/peers.c \
 	common/mover/transfer.c \
 	common/mover/transfer_internal.h \

@@ -333,6 +333,7 @@ mpi_programs = \
 	test/mpi/node \
 	test/mpi/ordering \
 	test/mpi/out_of_memory \
+	test/mpi/pair \
 	test/mpi/parameters \
 	test/mpi/passive_progress \
 	test/mpi/pscw \
@@ -366,6 +367,9 @@ internal_ldadd = $(keep_loaded) test/mpi/libtestlib.a $(OMPI_LDFLAGS) $(OMPI_PRO
 internal_ldflags = $(common_ldflags) -Wl,-rpath,$(abs_builddir)/.libs
 internal_dependencies = $(keep_loaded) test/mpi/libtestlib.a libompi_nic_common.la
 
+test_mpi_pair_LDADD = $(internal_ldadd)
+test_mpi_pair_LDFLAGS = $(internal_ldflags)
+test_mpi_pair_DEPENDENCIES = $(internal_dependencies)
 test_mpi_presence_LDADD = $(internal_ldadd)
 test_mpi_presence_LDFLAGS = $(internal_ldflags)
 test_mpi_presence_DEPENDENCIES = $(internal_dependencies)

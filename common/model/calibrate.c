@@ -157,16 +157,3 @@ void onic_calibrate(bool with_single_copy, onic_samples_t *samples)
     samples->packed = pack_long(memory);
     munmap(memory, MEMORY);
 }
-
-bool onic_calibrate_once(onic_model_shared_t *shared, bool with_single_copy,
-                         onic_samples_t *samples)
-{
-    if (shared != NULL && onic_model_take(shared, samples)) {
-        return false;
-    }
-    onic_calibrate(with_single_copy, samples);
-    if (shared != NULL) {
-        (void)onic_model_publish(shared, samples);
-    }
-    return true;
-}

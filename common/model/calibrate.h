@@ -11,8 +11,7 @@
  * others take it from there if it is there, and else measure themselves: nobody waits for anybody,
  * and a process that dies while it publishes leaves the others to themselves.
  *
- * What only two processes can measure is not measured: it is what link.h says by default, or what
- * the user's file says. onic_link_fit_pair takes such samples.
+ * What takes two it measures with a peer of each kind (common/mover/pair.h), and publishes with it.
  */
 #ifndef ONIC_MODEL_CALIBRATE_H
 #define ONIC_MODEL_CALIBRATE_H
@@ -25,7 +24,7 @@
 
 /* ---- what is shared: pure (shared.c) --------------------------------------------------------- */
 
-#define ONIC_MODEL_SHARED_WORDS (sizeof(onic_samples_t) / sizeof(uint64_t))
+#define ONIC_MODEL_SHARED_WORDS (sizeof(onic_measured_t) / sizeof(uint64_t))
 
 /** A place in memory that the processes of a node share. All zero: nothing yet. Words of 8 bytes,
  *  written once; of the same processor, so in its byte order. */
@@ -35,21 +34,16 @@ typedef struct onic_model_shared {
 } onic_model_shared_t;
 
 /** Takes the samples that another process has published; false where there are none. They are that
- *  process's word: onic_link_fit bounds what they can do. Any thread. */
-ONIC_EXPORT bool onic_model_take(const onic_model_shared_t *shared, onic_samples_t *samples);
+ *  process's word: onic_links_fit bounds what they can do. Any thread. */
+ONIC_EXPORT bool onic_model_take(const onic_model_shared_t *shared, onic_measured_t *measured);
 
 /** Publishes samples, unless another process has or is about to: then false. Any thread. */
-ONIC_EXPORT bool onic_model_publish(onic_model_shared_t *shared, const onic_samples_t *samples);
+ONIC_EXPORT bool onic_model_publish(onic_model_shared_t *shared, const onic_measured_t *measured);
 
 /* ---- glue: calibrate.c ----------------------------------------------------------------------- */
 
 /** Measures for well below a millisecond. Without `single_copy` nothing of that is. Where memory or
  *  permission is lacking, the samples concerned are 0. Any thread. */
 ONIC_EXPORT void onic_calibrate(bool single_copy, onic_samples_t *samples);
-
-/** Takes what the node knows, or measures and publishes it. `shared` NULL: nothing is shared. True
- *  where this process has measured. Any thread. */
-ONIC_EXPORT bool onic_calibrate_once(onic_model_shared_t *shared, bool single_copy,
-                                     onic_samples_t *samples);
 
 #endif

@@ -119,7 +119,7 @@ static double rate(double bytes, double nsec)
     return nsec > 0 ? bytes / nsec : 0;
 }
 
-void onic_link_fit(onic_link_t *link, const onic_samples_t *s)
+static void fit_alone(onic_link_t *link, const onic_samples_t *s)
 {
     if (s->call > 0) {
         fit(&link->call, s->call);
@@ -136,22 +136,28 @@ void onic_link_fit(onic_link_t *link, const onic_samples_t *s)
     link->page = greater(link->page, link->line);
 }
 
-/** The chunks of the two transfers differ only in their number, so the difference is made of gaps;
- *  without them and the latency, the rest is the bytes (equation 1 of the superpipeline paper, with
- *  the copies at both ends hidden, as sub-blocks and the handshake hide them). */
-static void fit_mover(onic_link_t *link, const onic_pair_samples_t *s)
+/** A message is over when its answer is there. What a slot takes beside it are a latency and a gap;
+ *  the rest of a long transfer is the bytes (equation 9 of the superpipeline paper, with the copies
+ *  at both ends hidden, as sub-blocks and the handshake hide them). */
+static void fit_pair(onic_link_t *link, const onic_pair_samples_t *s)
 {
-    if (!(s->few > 0) || s->nfew == 0)
+    const double half = each(s->slot, s->ping, 2);
+
+    fit(&link->message, s->ping);
+    if (!(s->ping > 0))
         return;
-    if (s->many > 0 && s->nmany > s->nfew)
-        fit(&link->gap, (s->many - s->few) / (double)(s->nmany - s->nfew));
-    fit(&link->bnet, rate((double)s->nbytes, s->few - link->latency - s->nfew * link->gap));
+    fit(&link->byte, each(s->messages, s->ping, ONIC_SAMPLE_SENT));
+    fit(&link->latency, half);
+    fit(&link->gap, half);
+    if (s->slots > 0)
+        fit(&link->bnet, rate(ONIC_SAMPLE_MOVED,
+                              s->slots - s->ping - link->latency - ONIC_SAMPLE_CHUNKS * link->gap));
 }
 
-void onic_link_fit_pair(onic_link_t *link, const onic_pair_samples_t *s)
+void onic_links_fit(onic_links_t *links, const onic_measured_t *measured)
 {
-    fit(&link->message, s->ping / 2);
-    fit(&link->latency, (s->line > 0 ? s->line : s->ping) / 2);
-    fit_mover(link, s);
-    fit(&link->byte, each(s->messages, link->message, (double)s->nbytes));
+    fit_alone(&links->node, &measured->alone);
+    fit_alone(&links->net, &measured->alone);
+    fit_pair(&links->node, &measured->node);
+    fit_pair(&links->net, &measured->net);
 }

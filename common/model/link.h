@@ -90,17 +90,26 @@ typedef struct onic_samples {
 #define ONIC_SAMPLE_BYTES  65536
 #define ONIC_SAMPLE_LONG   (256 << 10)
 
-/** What two processes measured together; the same units. */
+/** What a process measured with another one (common/mover/pair.h), likewise. */
 typedef struct onic_pair_samples {
-    double ping;     /**< a short message there and one back */
-    double line;     /**< a cache line there and one back; 0 where they share no memory */
-    double few;      /**< `nbytes` by the mover in `nfew` chunks of the same size */
-    double many;     /**< the same in `nmany` > `nfew` of them */
-    double messages; /**< the same in messages */
-    uint32_t nfew;   /**< at least 1 */
-    uint32_t nmany;
-    uint64_t nbytes;
+    double ping;     /**< a short message there and its short answer back */
+    double messages; /**< the same with an answer of ONIC_SAMPLE_SENT bytes, in messages */
+    double slot;     /**< with a short answer through a slot */
+    double slots;    /**< with one of ONIC_SAMPLE_MOVED bytes through slots */
 } onic_pair_samples_t;
+
+#define ONIC_SAMPLE_SENT  (64 << 10)
+#define ONIC_SAMPLE_MOVED (256 << 10)
+/** What the latter counts as: gaps and bytes are not told apart, so any number will do that is in
+ *  proportion to the bytes. */
+#define ONIC_SAMPLE_CHUNKS 8
+
+/** All that is measured on a node: by one process, and with a peer of each kind. */
+typedef struct onic_measured {
+    onic_samples_t alone;
+    onic_pair_samples_t node;
+    onic_pair_samples_t net;
+} onic_measured_t;
 
 /** The most by which measurements change a number: a processor that was lost while it was measured
  *  shall not spoil it, nor what another process of the node says that it has measured. */
@@ -108,10 +117,7 @@ typedef struct onic_pair_samples {
 
 /** Replaces what the samples tell; the rest stays. The bounds count from the numbers that are
  *  there. What a process measures by itself holds for links of both kinds. */
-ONIC_EXPORT void onic_link_fit(onic_link_t *link, const onic_samples_t *samples);
-
-/** The same for what only two processes can measure: message, latency, gap, Bnet, byte. */
-ONIC_EXPORT void onic_link_fit_pair(onic_link_t *link, const onic_pair_samples_t *samples);
+ONIC_EXPORT void onic_links_fit(onic_links_t *links, const onic_measured_t *measured);
 
 /* ---- as text -------------------------------------------------------------------------------- */
 
@@ -140,11 +146,12 @@ ONIC_EXPORT void onic_link_write(const onic_link_t *link, char *buf, size_t cap)
  */
 ONIC_EXPORT bool onic_links_read(onic_links_t *links, const char *text, onic_link_error_t *error);
 
-/** Writes all of both in that form, a line each; as onic_link_write. */
+/** Writes all of both in that form, a line each, and behind a # the names of those that are as by
+ *  default: nobody has measured or given them. As onic_link_write. */
 ONIC_EXPORT void onic_links_write(const onic_links_t *links, char *buf, size_t cap);
 
 /** Enough for that. */
-#define ONIC_LINKS_TEXT_MAX 1024
+#define ONIC_LINKS_TEXT_MAX 2048
 
 /* ---- glue: link_file.c ----------------------------------------------------------------------- */
 

@@ -214,6 +214,19 @@ static void add_link(const onic_link_t *link, char *buf, size_t cap)
     }
 }
 
+static void add_defaults(const onic_link_t *link, const onic_link_t *def, char *buf, size_t cap)
+{
+    const char *mark = " # by default: ";
+
+    for (size_t i = 0; i < N_NAMES; i++) {
+        if (memcmp((const char *)link + names[i].at, (const char *)def + names[i].at,
+                   sizeof(double)) != 0)
+            continue;
+        add(buf, cap, mark, names[i].name, "", "");
+        mark = " ";
+    }
+}
+
 void onic_link_write(const onic_link_t *link, char *buf, size_t cap)
 {
     buf[0] = '\0';
@@ -226,6 +239,8 @@ void onic_links_write(const onic_links_t *links, char *buf, size_t cap)
     for (size_t i = 0; i < N_KINDS; i++) {
         add(buf, cap, "", kinds[i], ": ", "");
         add_link(i == 0 ? &links->node : &links->net, buf, cap);
+        add_defaults(i == 0 ? &links->node : &links->net,
+                     i == 0 ? &onic_links_default.node : &onic_links_default.net, buf, cap);
         add(buf, cap, "\n", "", "", "");
     }
 }

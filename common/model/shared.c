@@ -16,7 +16,7 @@
 
 _Static_assert(sizeof(double) == sizeof(uint64_t), "a sample is a word");
 
-bool onic_model_take(const onic_model_shared_t *shared, onic_samples_t *samples)
+bool onic_model_take(const onic_model_shared_t *shared, onic_measured_t *measured)
 {
     uint64_t words[ONIC_MODEL_SHARED_WORDS];
 
@@ -24,18 +24,18 @@ bool onic_model_take(const onic_model_shared_t *shared, onic_samples_t *samples)
         return false;
     for (unsigned i = 0; i < ONIC_MODEL_SHARED_WORDS; i++)
         words[i] = __atomic_load_n(&shared->sample[i], __ATOMIC_RELAXED);
-    memcpy(samples, words, sizeof(words));
+    memcpy(measured, words, sizeof(words));
     return true;
 }
 
-bool onic_model_publish(onic_model_shared_t *shared, const onic_samples_t *samples)
+bool onic_model_publish(onic_model_shared_t *shared, const onic_measured_t *measured)
 {
     uint64_t words[ONIC_MODEL_SHARED_WORDS], was = NOTHING;
 
     if (!__atomic_compare_exchange_n(&shared->state, &was, WRITING, false, __ATOMIC_RELAXED,
                                      __ATOMIC_RELAXED))
         return false;
-    memcpy(words, samples, sizeof(words));
+    memcpy(words, measured, sizeof(words));
     for (unsigned i = 0; i < ONIC_MODEL_SHARED_WORDS; i++)
         __atomic_store_n(&shared->sample[i], words[i], __ATOMIC_RELAXED);
     __atomic_store_n(&shared->state, READY, __ATOMIC_RELEASE);

@@ -7,6 +7,7 @@
  * The mover's life, and how transfers begin.
  */
 #include "common/mover/carrier_rma.h"
+#include "common/mover/pair.h"
 #include "common/mover/transfer_internal.h"
 
 #include <pthread.h>
@@ -107,12 +108,14 @@ static int open_first(const onic_mover_config_t *config)
         onic_presence_offer(&onic_mover.key);
     }
     onic_rma_open(config->rma);
+    onic_pair_open();
     onic_wire_set_unlocked_fn(progress_wire);
     return OMPI_SUCCESS;
 }
 
 static void close_last(void)
 {
+    onic_pair_close();
     onic_presence_offer(NULL);
     onic_wire_set_unlocked_fn(NULL);
     atomic_store(&onic_mover.open, false);

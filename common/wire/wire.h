@@ -32,8 +32,9 @@ struct ompi_communicator_t;
 /** A process that can be sent to. Opaque but for what the functions below tell. */
 typedef struct onic_peer onic_peer_t;
 
-/** Active-message identifiers: one for each component, and one for the mover that they share. */
-enum { ONIC_AM_OSC = 1, ONIC_AM_PML = 2, ONIC_AM_COLL = 3, ONIC_AM_MOVER = 4 };
+/** Active-message identifiers: one for each component, and two for the mover that they share and
+ *  what measures it (pair.h). */
+enum { ONIC_AM_OSC = 1, ONIC_AM_PML = 2, ONIC_AM_COLL = 3, ONIC_AM_MOVER = 4, ONIC_AM_PAIR = 5 };
 
 /** What a component asks of the wire. Values come from the component's own MCA parameters. */
 typedef struct onic_wire_config {

@@ -27,7 +27,7 @@
 #include "common/wire/wire.h"
 
 /** One more than the highest active-message identifier. */
-#define ONIC_AM_COUNT (ONIC_AM_MOVER + 1)
+#define ONIC_AM_COUNT (ONIC_AM_PAIR + 1)
 
 /** What single copy, and who looks for the dead, need to know about a process; travels with its
  *  address. */
@@ -229,6 +229,8 @@ void onic_peers_flush(unsigned usec);
 size_t onic_address_record(void *bytes, size_t cap);
 /** The peer of such a record, added if need be. NULL where it is malformed. */
 onic_peer_t *onic_learn_peer(const void *bytes, size_t len);
+/** The peer of that name (onic_peer's), or NULL where it is not known. The lock must be held. */
+onic_peer_t *onic_peer_named(uint64_t name);
 /** Frees the table. UCX must be gone: it calls back with records as argument. */
 void onic_peers_stop(void);
 

@@ -45,7 +45,7 @@ static uint64_t rank_key(struct ompi_communicator_t *comm, int rank)
 
 /* ---- the table ------------------------------------------------------------------------------ */
 
-static onic_peer_t *find_peer(uint64_t name)
+onic_peer_t *onic_peer_named(uint64_t name)
 {
     void *peer = NULL;
     return opal_hash_table_get_value_uint64(&onic_wire.peers, name, &peer) == OPAL_SUCCESS ? peer
@@ -55,7 +55,7 @@ static onic_peer_t *find_peer(uint64_t name)
 /** Adds a peer unless it is there already. */
 static int add_peer(const address_head_t *head, const void *address)
 {
-    if (find_peer(head->name) != NULL) {
+    if (onic_peer_named(head->name) != NULL) {
         return OMPI_SUCCESS;
     }
     onic_peer_t *peer = calloc(1, sizeof(*peer) + head->address_len);
@@ -115,7 +115,7 @@ onic_peer_t *onic_learn_peer(const void *bytes, size_t len)
         add_peer(&head, (const char *)bytes + sizeof(head)) != OMPI_SUCCESS) {
         return NULL;
     }
-    return find_peer(head.name);
+    return onic_peer_named(head.name);
 }
 
 int onic_peers_start(void)
@@ -172,7 +172,7 @@ static int all_known(struct ompi_communicator_t *comm, int n)
     int known = 1;
     onic_wire_lock();
     for (int i = 0; i < n && known; i++) {
-        known = find_peer(rank_key(comm, i)) != NULL;
+        known = onic_peer_named(rank_key(comm, i)) != NULL;
     }
     onic_wire_unlock();
     return known;
@@ -285,7 +285,7 @@ int onic_wire_get_peers(struct ompi_communicator_t *comm, onic_peer_t **peers)
     }
     onic_wire_lock();
     for (int i = 0; i < n; i++) {
-        peers[i] = find_peer(rank_key(comm, i));
+        peers[i] = onic_peer_named(rank_key(comm, i));
         peers[i]->refs++;
     }
     onic_wire_unlock();

@@ -10,6 +10,7 @@
 #include "ompi/constants.h"
 
 #include "common/model/calibrate.h"
+#include "common/mover/pair.h"
 #include "common/support/help.h"
 #include "osc_nicstride/channel/observe.h"
 #include "osc_nicstride/component/model.h"
@@ -20,13 +21,17 @@
 
 #define HELP_FILE "help-osc-nicstride.txt"
 
+/* The longest that measuring with a peer takes, and how often that is tried. */
+#define MEASURE_USEC 1500
+#define TRIES        3
+
 /* Where the numbers come from, in words. */
 static const char *source = "the default";
 
 /* What was measured, here or by another process of the node. Windows are made by one thread at a
  * time for a communicator, but by several at a time: the wire lock. */
-static bool measured;
-static onic_samples_t samples;
+static bool have;
+static onic_measured_t measured;
 
 /** From now on these numbers hold, and all lengths that follow from them. */
 static void use(const onic_links_t *links)
@@ -74,47 +79,69 @@ int nicstride_model_init(const char *cost)
 }
 
 /** Puts what was measured in place. */
-static void fit(const char *by)
+static void fit_locked(const char *by)
 {
     onic_links_t links = onic_links_default;
 
-    measured = true;
+    have = true;
     source = by;
-    onic_link_fit(&links.node, &samples);
-    onic_link_fit(&links.net, &samples);
+    onic_links_fit(&links, &measured);
     use(&links);
 }
 
-/** Is there anything to do? Alone on its node a process needs none of this. */
-static bool is_asked(const nicstride_module_t *m)
+/** Measures with a process of the node, or with one of another to which there is a connection
+ *  (channel/connect.h). One that has lost its processor does not answer: a few windows try it. */
+static onic_pair_samples_t measure_pair(const nicstride_module_t *m, bool on_node)
 {
-    return mca_osc_nicstride_component.params.calibrate && m->node.n > 1;
+    static int tries[2];
+    onic_pair_samples_t samples = {.ping = 0};
+    int rank = m->rank;
+
+    do
+        rank = (rank + (on_node ? 1 : m->size - 1)) % m->size;
+    while (rank != m->rank && (m->node.index[rank] >= 0) != on_node);
+    if (rank != m->rank && __atomic_fetch_add(&tries[on_node], 1, __ATOMIC_RELAXED) < TRIES)
+        onic_measure_pair(m->wire[rank], MEASURE_USEC, &samples);
+    return samples;
 }
 
 void nicstride_model_measure(const nicstride_module_t *m)
 {
-    if (!is_asked(m))
+    onic_pair_samples_t node = {.ping = 0}, net = node;
+
+    if (!mca_osc_nicstride_component.params.calibrate || m->node.me != 0)
         return;
+    if (m->by_message && measured.node.ping == 0)
+        node = measure_pair(m, true);
+    if (m->by_message && measured.net.ping == 0)
+        net = measure_pair(m, false);
     onic_wire_lock();
-    if (!measured && m->node.me == 0) {
-        onic_calibrate(mca_osc_nicstride_component.params.cma, &samples);
-        fit("measured by this process");
-    }
-    if (measured)
-        (void)onic_model_publish(&nicstride_ctl(m, 0)->model, &samples);
+    if (!have)
+        onic_calibrate(mca_osc_nicstride_component.params.cma, &measured.alone);
+    if (node.ping > 0)
+        measured.node = node;
+    if (net.ping > 0)
+        measured.net = net;
+    if (!have || node.ping > 0 || net.ping > 0)
+        fit_locked("measured by this process");
+    (void)onic_model_publish(&nicstride_ctl(m, 0)->model, &measured);
     onic_wire_unlock();
 }
 
 void nicstride_model_take(const nicstride_module_t *m)
 {
-    if (!is_asked(m))
+    onic_measured_t theirs;
+
+    /* What was measured for a window without messages lacks the peers. */
+    if (!mca_osc_nicstride_component.params.calibrate || m->node.me == 0 ||
+        !onic_model_take(&nicstride_ctl(m, 0)->model, &theirs))
         return;
     onic_wire_lock();
-    if (!measured && onic_calibrate_once(&nicstride_ctl(m, 0)->model,
-                                         mca_osc_nicstride_component.params.cma, &samples))
-        fit("measured by this process");
-    else if (!measured)
-        fit("measured by another process of the node");
+    if (!have || (measured.node.ping == 0 && theirs.node.ping > 0) ||
+        (measured.net.ping == 0 && theirs.net.ping > 0)) {
+        measured = theirs;
+        fit_locked("measured by another process of the node");
+    }
     onic_wire_unlock();
 }
 

@@ -352,8 +352,8 @@ int nicstride_win_select(ompi_win_t *win, void **base, size_t size, int disp_uni
     }
     rc = build(m, base, size, disp_unit, info);
     if (rc == OMPI_SUCCESS) {
-        nicstride_model_measure(m);
         nicstride_connect_neighbours(m);
+        nicstride_model_measure(m);
         win->w_osc_module = &m->super;
         rc = nicstride_subscribe_info(win);
     }
