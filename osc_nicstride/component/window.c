@@ -298,34 +298,17 @@ static int build(nicstride_module_t *m, void **base, size_t size, int disp_unit,
     return rc;
 }
 
-/** Are all processes of MPI_COMM_WORLD members? Every one of them gets the same answer. */
-static bool holds_world(ompi_communicator_t *comm)
+/** Are the members all processes of MPI_COMM_WORLD, and no others? Every one of them gets the same
+ *  answer. */
+static bool is_world(ompi_communicator_t *comm)
 {
     ompi_group_t *world = ompi_mpi_comm_world.comm.c_local_group;
-    int n, result = MPI_UNEQUAL;
-    int *ranks, *found;
-    bool all = true;
+    int result = MPI_UNEQUAL;
 
     /* Who began MPI by sessions alone may have no world. */
-    if (world == NULL)
-        return false;
-    n = ompi_group_size(world);
-    if (ompi_group_size(comm->c_local_group) < n)
-        return false;
-    if (ompi_group_size(comm->c_local_group) == n)
-        return ompi_group_compare(world, comm->c_local_group, &result) == OMPI_SUCCESS &&
-               result != MPI_UNEQUAL;
-    ranks = calloc(2 * (size_t)n, sizeof(int));
-    if (ranks == NULL)
-        return false;
-    found = ranks + n;
-    for (int i = 0; i < n; i++)
-        ranks[i] = i;
-    all = ompi_group_translate_ranks(world, n, ranks, comm->c_local_group, found) == OMPI_SUCCESS;
-    for (int i = 0; i < n && all; i++)
-        all = found[i] >= 0;
-    free(ranks);
-    return all;
+    return world != NULL && ompi_group_size(comm->c_local_group) == ompi_group_size(world) &&
+           ompi_group_compare(world, comm->c_local_group, &result) == OMPI_SUCCESS &&
+           result != MPI_UNEQUAL;
 }
 
 int nicstride_win_select(ompi_win_t *win, void **base, size_t size, int disp_unit,
@@ -371,7 +354,7 @@ int nicstride_win_select(ompi_win_t *win, void **base, size_t size, int disp_uni
     else if (flavor == MPI_WIN_FLAVOR_ALLOCATE)
         *base = m->base;
     if (!mca_osc_nicstride_component.world_met)
-        mca_osc_nicstride_component.world_met = holds_world(comm);
+        mca_osc_nicstride_component.world_met = is_world(comm);
     if (m->wants_server)
         onic_wire_want_server(true);
     if (mca_osc_nicstride_component.params.show_plan)

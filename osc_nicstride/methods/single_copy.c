@@ -32,9 +32,6 @@
 /* Milliseconds from the loss of a process's memory to its end; more than its destructors take. */
 #define ENDING_MS 100
 
-/* Milliseconds that mpirun gets to end the job after one of its processes; it takes much less. */
-#define ENDED_MS 2000
-
 typedef ssize_t (*vm_fn_t)(pid_t, const struct iovec *, unsigned long, const struct iovec *,
                            unsigned long, unsigned long);
 
@@ -58,22 +55,15 @@ static bool is_ending(const nicstride_peer_t *p)
     return false;
 }
 
-/** The process has ended. That is for mpirun to tell, so it gets time to end this one; what cannot
- *  be done here goes by message then, and waits, or fails. */
-static int process_ended(void)
-{
-    pause_ms(ENDED_MS);
-    return OMPI_ERR_OUT_OF_RESOURCE;
-}
-
 static int vm_error(const nicstride_peer_t *p, ssize_t moved)
 {
     if (moved < 0 && (errno == EPERM || errno == ENOSYS))
         return OMPI_ERR_NOT_SUPPORTED;
     if (moved < 0 && errno == ENOMEM)
         return OMPI_ERR_OUT_OF_RESOURCE;
+    /* What cannot be done here goes by message, and fails there, or mpirun ends the job. */
     if ((moved < 0 && errno == ESRCH) || is_ending(p))
-        return process_ended();
+        return OMPI_ERR_OUT_OF_RESOURCE;
     /* The range was inside the window, so the target gave memory that is not there (or not
      * writable). */
     return MPI_ERR_RMA_RANGE;
