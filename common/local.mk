@@ -137,12 +137,15 @@ libompi_nic_common_la_SOURCES = \
 	common/wire/wire.h \
 	common/wire/wire_am.c \
 	common/wire/wire_config.c \
+	common/wire/wire_endpoints.c \
 	common/wire/wire_internal.h \
 	common/wire/wire_loop.c \
 	common/wire/wire_memory.c \
 	common/wire/wire_peers.c \
+	common/wire/wire_progress.c \
 	common/wire/wire_put.c \
 	common/wire/wire_put.h \
+	common/wire/wire_send.c \
 	common/wire/wire_server.c
 nodist_libompi_nic_common_la_SOURCES = common/config.h
 libompi_nic_common_la_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CPPFLAGS)

@@ -196,6 +196,19 @@ int onic_ucs_error(ucs_status_t status);
 /* wire_am.c; the lock is held */
 int onic_am_start(void);
 void onic_am_stop(void);
+
+/* wire_send.c; the lock is held */
+int onic_sends_start(void);
+void onic_sends_stop(void);
+/** A record; NULL where memory is exhausted. */
+onic_send_t *onic_send_get(onic_send_cb_t cb, void *arg);
+/** What UCX's answer to a start means: 1 where it is complete, 0 where that is told later, or an
+ *  error. The record is the caller's where it is not 0. */
+int onic_send_started(onic_send_t *s, ucs_status_ptr_t answer);
+/** Gives the record back if such an answer says that it is the caller's. Returns the answer. */
+int onic_send_put_if_over(onic_send_t *s, int rc);
+/** UCX says that a send or a receive is complete. */
+void onic_send_finish(onic_send_t *s, ucs_status_t status);
 /** Tells the callers of what is complete. */
 int onic_done_progress(void);
 /** Makes the connections that handlers wanted, and sends what they could not. */
@@ -214,14 +227,26 @@ int onic_loop_send(unsigned am_id, const void *header, size_t header_len,
 /** The address of a payload that is contiguous, or NULL where it must be gathered. */
 const void *onic_payload_bytes(const onic_payload_t *p);
 
-/* wire.c; the lock is held */
+/* wire_progress.c; the lock is held */
 /** A connection is lost, or a lost one is to be used: counts it, and has all deferred functions
  * run. */
 void onic_wire_count_loss(void);
+/** Progresses until `request` is complete or `usec` have passed. Frees it.
+ *  True where it completed. */
+bool onic_wire_wait(ucs_status_ptr_t request, unsigned usec);
 
-/* wire_peers.c; the lock is held */
+/* wire_progress.c; the lock is not held */
+/** Around a fork: nobody else is inside UCX then. */
+void onic_wire_before_fork(void);
+void onic_wire_after_fork(void);
+/** Runs what follows a progress without the lock. As onic_wire_unlocked_fn_t. */
+int onic_wire_run_unlocked(void);
+
+/* wire_endpoints.c; the lock is held */
 /** The endpoint of a peer, made if need be; NULL (and *rc_p) where it cannot be had. */
 ucp_ep_h onic_peer_ep(onic_peer_t *peer, int *rc_p);
+
+/* wire_peers.c; the lock is held */
 int onic_peers_start(void);
 /** Waits until all that was sent is out; patience for those that do not answer is `usec` in all. */
 void onic_peers_flush(unsigned usec);
@@ -234,15 +259,10 @@ onic_peer_t *onic_peer_named(uint64_t name);
 /** Frees the table. UCX must be gone: it calls back with records as argument. */
 void onic_peers_stop(void);
 
+/* wire_put.c */
 /** Gives back the memory that was left (onic_region_leave). The worker is gone, the context is not.
  */
 void onic_regions_stop(void);
-/** Progresses until `request` is complete or `usec` have passed. Frees it.
- *  True where it completed. */
-bool onic_wire_wait(ucs_status_ptr_t request, unsigned usec);
-
-/** Runs what follows a progress without the lock, which is not held. As onic_wire_unlocked_fn_t. */
-int onic_wire_run_unlocked(void);
 
 /* wire_server.c */
 /** Makes the pipe at which it can be knocked; the end to write to, or -1 where there is none. */

@@ -1,0 +1,175 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Connections to peers: made on first use, and lost.
+ */
+#include "common/support/say.h"
+#include "common/wire/wire_internal.h"
+#include "common/wire/wire_put.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/** Says nothing: a process that has finalized is gone by right. Sends to it will say it. */
+static void connection_lost(void *arg, ucp_ep_h ep, ucs_status_t status)
+{
+    onic_peer_t *peer = arg;
+    (void)ep;
+    peer->failed = status;
+    onic_wire_count_loss();
+}
+
+static void tell_lost(onic_peer_t *peer, const char *what, const char *why)
+{
+    if (!peer->told && !onic_wire.closing) {
+        peer->told = true;
+        onic_say("ompi-nic: %s process %u of job %u: %s", what, (unsigned)(peer->name & UINT32_MAX),
+                 (unsigned)(peer->name >> 32), why);
+    }
+}
+
+bool onic_peer_is_lost(const onic_peer_t *peer)
+{
+    return peer->failed != UCS_OK;
+}
+
+bool onic_peer_lost(onic_peer_t *peer)
+{
+    if (!onic_peer_is_lost(peer)) {
+        return false;
+    }
+    if (onic_peer_has_died(peer)) {
+        tell_lost(peer, "this node has lost", "it has died");
+    } else {
+        tell_lost(peer, "the connection is lost to", ucs_status_string(peer->failed));
+    }
+    return true;
+}
+
+void onic_peer_give_up(onic_peer_t *peer)
+{
+    if (!peer->self && peer->failed == UCS_OK) {
+        peer->failed = UCS_ERR_CONNECTION_RESET;
+        onic_wire_count_loss();
+    }
+}
+
+unsigned onic_wire_losses(void)
+{
+    return atomic_load_explicit(&onic_wire.losses, memory_order_relaxed);
+}
+
+static ucs_status_t make_ep(onic_peer_t *peer)
+{
+    /* No peer error handling: it would cost the shared-memory transports, and Open MPI ends the
+     * job when a process dies. The handler is for processes that leave in good order. */
+    ucp_ep_params_t params = {
+        .field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
+                      UCP_EP_PARAM_FIELD_ERR_HANDLER,
+        .address = (const ucp_address_t *)peer->address,
+        .err_mode = UCP_ERR_HANDLING_MODE_NONE,
+        .err_handler = {.cb = connection_lost, .arg = peer},
+    };
+    ucs_status_t status = ucp_ep_create(onic_wire.worker, &params, &peer->ep);
+    if (status != UCS_OK) {
+        peer->ep = NULL;
+    }
+    return status;
+}
+
+void onic_peer_connect(onic_peer_t *peer)
+{
+    /* A failure is told when somebody needs the connection. */
+    if (!peer->self && peer->ep == NULL && peer->failed == UCS_OK) {
+        (void)make_ep(peer);
+    }
+}
+
+ucp_ep_h onic_peer_ep(onic_peer_t *peer, int *rc_p)
+{
+    if (onic_peer_lost(peer)) {
+        /* Who was to be told of the loss has been, but what is started just now is to end, too. */
+        onic_wire_count_loss();
+        *rc_p = onic_ucs_error(peer->failed);
+        return NULL;
+    }
+    ucs_status_t status = peer->ep == NULL ? make_ep(peer) : UCS_OK;
+    if (status != UCS_OK) {
+        peer->failed = status;
+        onic_wire_count_loss();
+        tell_lost(peer, "no UCX transport reaches", ucs_status_string(status));
+        *rc_p = onic_ucs_error(status);
+        return NULL;
+    }
+    return peer->ep;
+}
+
+/** Takes the transport from a line such as
+ *  "lane[0]: 3:sysv/memory.0 md[2] -> md[2]/sysv/sysdev[255] am am_bw#0", if it carries messages.
+ */
+static void read_lane(const char *line, char *name, size_t size)
+{
+    const char *am = strstr(line, " am");
+    while (am != NULL && am[3] != ' ' && am[3] != '\0') {
+        am = strstr(am + 1, " am");
+    }
+    const char *colon = strstr(line, "]:");
+    colon = colon != NULL && am != NULL ? strchr(colon + 2, ':') : NULL;
+    if (colon != NULL) {
+        snprintf(name, size, "%.*s", (int)strcspn(colon + 1, "/"), colon + 1);
+    }
+}
+
+/** The name of the transport that carries active messages; UCX tells it in words only. */
+static void am_transport(ucp_ep_h ep, char *name, size_t size)
+{
+    char *text = NULL, *rest = NULL;
+    size_t len = 0;
+    FILE *stream = open_memstream(&text, &len);
+    if (stream == NULL) {
+        return;
+    }
+    ucp_ep_print_info(ep, stream);
+    fclose(stream);
+    for (char *line = strtok_r(text, "\n", &rest); line != NULL;
+         line = strtok_r(NULL, "\n", &rest)) {
+        if (strstr(line, "lane[") != NULL) {
+            read_lane(line, name, size);
+        }
+    }
+    free(text);
+}
+
+size_t onic_peer_frag_max(onic_peer_t *peer)
+{
+    int rc;
+    if (onic_wire.handles && peer->ep == NULL && !peer->self && peer->failed == UCS_OK) {
+        onic_connect_soon(peer);
+        return 0;
+    }
+    if (peer->frag_max == 0) {
+        char transport[32] = "";
+        ucp_ep_h ep = peer->self ? NULL : onic_peer_ep(peer, &rc);
+        if (ep != NULL) {
+            am_transport(ep, transport, sizeof(transport));
+            /* UCX does not tell which transport puts, but takes the best that can. */
+            peer->rdma = (transport[0] == 'r' || transport[0] == 'd') && transport[1] == 'c';
+        }
+        peer->frag_max = peer->self ? onic_wire_frag_max("posix") : onic_wire_frag_max(transport);
+    }
+    return peer->frag_max;
+}
+
+bool onic_peer_puts_by_rdma(onic_peer_t *peer)
+{
+    return onic_peer_frag_max(peer) > 0 && peer->rdma;
+}
+
+uint64_t onic_peer_rndv_max(const onic_peer_t *peer)
+{
+    return peer->rndv_max;
+}

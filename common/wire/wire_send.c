@@ -1,0 +1,407 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Active messages as they are sent. Those to oneself are in wire_loop.c.
+ *
+ * UCX keeps a pointer to the header until a send is complete, so a header must outlive the call:
+ * a send takes a record from a pool and copies the header there. Short headers without a payload
+ * are tried without: UCX takes them at once where the transport has room. They travel as UCX's
+ * payload, which costs one piece less to gather; who gets a payload without a header knows it for
+ * a header.
+ */
+#include "common/ompi_compat.h"
+#include "common/wire/wire_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ompi/constants.h"
+#include "opal/util/output.h"
+
+#include "common/layout/pack.h"
+
+#define POOL_BLOCK 64
+
+/** Fragments of this length are packed in memory of ours and copied from there. UCX's buffer was
+ *  read last by another core: a long copy takes its lines over without fetching what they hold,
+ *  which the stores of a pack kernel do not. Longer ones are of TCP, whose buffers are private. */
+#define STAGE_MIN 2048
+#define STAGE_MAX 32768
+
+struct onic_send_block {
+    onic_send_block_t *next;
+    onic_send_t send[POOL_BLOCK];
+};
+
+/* ---- records -------------------------------------------------------------------------------- */
+
+static bool grow_pool(void)
+{
+    onic_send_block_t *block = calloc(1, sizeof(*block));
+    if (block == NULL) {
+        return false;
+    }
+    block->next = onic_wire.send_blocks;
+    onic_wire.send_blocks = block;
+    for (int i = 0; i < POOL_BLOCK; i++) {
+        block->send[i].next = onic_wire.send_pool;
+        onic_wire.send_pool = &block->send[i];
+    }
+    return true;
+}
+
+onic_send_t *onic_send_get(onic_send_cb_t cb, void *arg)
+{
+    if (onic_wire.send_pool == NULL && !grow_pool()) {
+        return NULL;
+    }
+    onic_send_t *s = onic_wire.send_pool;
+    onic_wire.send_pool = s->next;
+    atomic_store_explicit(&onic_wire.sends_out, onic_wire.sends_out + 1, memory_order_relaxed);
+    s->cb = cb;
+    s->arg = arg;
+    s->eager = NULL;
+    s->starting = true;
+    s->done = false;
+    return s;
+}
+
+static void onic_send_put(onic_send_t *s)
+{
+    s->next = onic_wire.send_pool;
+    onic_wire.send_pool = s;
+    atomic_store_explicit(&onic_wire.sends_out, onic_wire.sends_out - 1, memory_order_relaxed);
+}
+
+static bool keep_header(onic_send_t *s, const void *header, size_t len)
+{
+    s->header = s->header_inline;
+    if (len > ONIC_SEND_INLINE_HEADER) {
+        if (len > s->header_big_cap) {
+            void *big = realloc(s->header_big, len);
+            if (big == NULL) {
+                return false;
+            }
+            s->header_big = big;
+            s->header_big_cap = len;
+        }
+        s->header = s->header_big;
+    }
+    if (len > 0) {
+        memcpy(s->header, header, len);
+    }
+    return true;
+}
+
+static void free_pool(void)
+{
+    onic_send_block_t *block = onic_wire.send_blocks;
+    while (block != NULL) {
+        onic_send_block_t *next = block->next;
+        for (int i = 0; i < POOL_BLOCK; i++) {
+            free(block->send[i].header_big);
+        }
+        free(block);
+        block = next;
+    }
+    onic_wire.send_blocks = NULL;
+    onic_wire.send_pool = NULL;
+    atomic_store(&onic_wire.sends_out, 0);
+}
+
+/** A send or a receive is complete. The caller is told after UCX's progress and not within, since
+ *  he may send: where UCX has just sent what was pending, its UD loses count of what a callback
+ *  adds, and asserts (1.13; seen when packets are lost). */
+void onic_send_finish(onic_send_t *s, ucs_status_t status)
+{
+    s->status = onic_ucs_error(status);
+    s->done = true;
+    if (!s->starting) {
+        s->next = NULL;
+        *onic_wire.done_tail = s;
+        onic_wire.done_tail = &s->next;
+    }
+}
+
+static void forget_done(void)
+{
+    onic_wire.done_head = NULL;
+    onic_wire.done_tail = &onic_wire.done_head;
+}
+
+static void forget_unsent(void)
+{
+    onic_wire.unsent_head = NULL;
+    onic_wire.unsent_tail = &onic_wire.unsent_head;
+}
+
+static void tell_sender(onic_send_t *s, int rc)
+{
+    const onic_send_cb_t cb = s->cb;
+    void *arg = s->arg;
+    if (rc != OMPI_SUCCESS && s->eager != NULL) {
+        onic_peer_give_up(s->eager);
+    }
+    onic_send_put(s);
+    if (cb != NULL && !onic_wire.closing) {
+        cb(arg, rc);
+    }
+}
+
+int onic_done_progress(void)
+{
+    int events = 0;
+    onic_send_t *s = onic_wire.done_head;
+    forget_done();
+    while (s != NULL) {
+        onic_send_t *next = s->next;
+        tell_sender(s, s->status);
+        s = next;
+        events++;
+    }
+    return events;
+}
+
+static void sent(void *request, ucs_status_t status, void *user_data)
+{
+    ucp_request_free(request);
+    onic_send_finish(user_data, status);
+}
+
+int onic_send_started(onic_send_t *s, ucs_status_ptr_t answer)
+{
+    if (UCS_PTR_IS_PTR(answer) && !s->done) {
+        s->starting = false;
+        onic_server_look_after();
+        return 0;
+    }
+    int rc = UCS_PTR_IS_PTR(answer) ? s->status : onic_ucs_error(UCS_PTR_STATUS(answer));
+    return rc == OMPI_SUCCESS ? 1 : rc;
+}
+
+int onic_send_put_if_over(onic_send_t *s, int rc)
+{
+    if (rc != 0) {
+        onic_send_put(s);
+    }
+    return rc;
+}
+
+/* ---- payloads with a layout ----------------------------------------------------------------- */
+
+static void *gather_start(void *context, const void *buffer, size_t count)
+{
+    (void)context;
+    (void)count;
+    return (void *)(uintptr_t)buffer;
+}
+
+static void *scatter_start(void *context, void *buffer, size_t count)
+{
+    (void)context;
+    (void)count;
+    return buffer;
+}
+
+static size_t gather_size(void *state)
+{
+    const onic_send_t *s = state;
+    return s->len;
+}
+
+/** UCX may ask for the same bytes again after it found no room for them. */
+static size_t gather(void *state, size_t offset, void *dest, size_t max)
+{
+    /* One for the process: the lock is held. */
+    static _Alignas(64) unsigned char stage[STAGE_MAX];
+    onic_send_t *s = state;
+    size_t n = max < s->len - offset ? max : s->len - offset;
+    if (s->cursor.pos != s->start + offset) {
+        onic_cursor_init(&s->cursor, s->cursor.layout, s->start + offset);
+    }
+    if (n < STAGE_MIN || n > STAGE_MAX) {
+        return onic_pack(&s->cursor, s->base, dest, n);
+    }
+    n = onic_pack(&s->cursor, s->base, stage, n);
+    memcpy(dest, stage, n);
+    return n;
+}
+
+static ucs_status_t scatter(void *state, size_t offset, const void *src, size_t len)
+{
+    (void)state;
+    (void)offset;
+    (void)src;
+    (void)len;
+    return UCS_ERR_UNSUPPORTED;
+}
+
+static void gather_finish(void *state)
+{
+    (void)state;
+}
+
+static const ucp_generic_dt_ops_t gather_ops = {
+    .start_pack = gather_start,
+    .start_unpack = scatter_start,
+    .packed_size = gather_size,
+    .pack = gather,
+    .unpack = scatter,
+    .finish = gather_finish,
+};
+
+/* ---- sending -------------------------------------------------------------------------------- */
+
+static int ucx_send(ucp_ep_h ep, unsigned am_id, onic_send_t *s, size_t header_len,
+                    const onic_payload_t *payload, unsigned flags)
+{
+    ucp_request_param_t param = {
+        .op_attr_mask =
+            UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS,
+        .cb.send = sent,
+        .user_data = s,
+        .flags = (flags & ONIC_SEND_RNDV) != 0 ? UCP_AM_SEND_FLAG_RNDV : UCP_AM_SEND_FLAG_EAGER,
+    };
+    const void *buffer = NULL;
+    size_t count = 0;
+    if (payload != NULL && payload->len > 0) {
+        buffer = onic_payload_bytes(payload);
+        count = payload->len;
+        if (buffer == NULL) {
+            s->base = payload->base;
+            s->cursor = payload->cursor;
+            s->start = payload->cursor.pos;
+            s->len = payload->len;
+            param.op_attr_mask |= UCP_OP_ATTR_FIELD_DATATYPE;
+            param.datatype = onic_wire.gather_dt;
+            buffer = s;
+            count = 1;
+        }
+    }
+    return onic_send_started(
+        s, ucp_am_send_nbx(ep, am_id, s->header, header_len, buffer, count, &param));
+}
+
+/** A handler sends to whom there is no connection yet: making one takes as long as a thousand
+ *  messages, and is not for UCX's callbacks. It is made behind the progress that they are in. */
+static int send_soon(onic_peer_t *to, unsigned am_id, onic_send_t *s, size_t header_len,
+                     const onic_payload_t *payload, unsigned flags)
+{
+    s->to = to;
+    s->am_id = am_id;
+    s->flags = flags;
+    s->header_len = header_len;
+    s->len = 0;
+    if (payload != NULL) {
+        s->base = payload->base;
+        s->cursor = payload->cursor;
+        s->len = payload->len;
+    }
+    s->next = NULL;
+    *onic_wire.unsent_tail = s;
+    onic_wire.unsent_tail = &s->next;
+    return 0;
+}
+
+void onic_connect_soon(onic_peer_t *peer)
+{
+    onic_send_t *s = onic_send_get(NULL, NULL);
+    if (s != NULL) {
+        (void)send_soon(peer, 0, s, 0, NULL, 0);
+    }
+}
+
+int onic_unsent_progress(void)
+{
+    int events = 0;
+    onic_send_t *s = onic_wire.unsent_head;
+    forget_unsent();
+    for (onic_send_t *next; s != NULL; s = next, events++) {
+        const onic_payload_t payload = {.base = s->base, .cursor = s->cursor, .len = s->len};
+        int rc = OMPI_SUCCESS;
+        ucp_ep_h ep = onic_peer_ep(s->to, &rc);
+        next = s->next;
+        if (ep != NULL && s->header_len > 0) {
+            rc = ucx_send(ep, s->am_id, s, s->header_len, &payload, s->flags);
+            if (rc == 0) {
+                continue;
+            }
+        }
+        tell_sender(s, rc > 0 ? OMPI_SUCCESS : rc);
+    }
+    return events;
+}
+
+/* Transports take some 100 bytes to 8 KiB at once. */
+bool onic_peer_send_now(const onic_peer_t *peer, unsigned am_id, const void *header,
+                        size_t header_len)
+{
+    static const ucp_request_param_t param = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL,
+        .flags = UCP_AM_SEND_FLAG_EAGER,
+    };
+    return peer->ep != NULL && peer->failed == UCS_OK &&
+           ucp_am_send_nbx(peer->ep, am_id, NULL, 0, header, header_len, &param) == NULL;
+}
+
+int onic_peer_send(onic_peer_t *peer, unsigned am_id, const void *header, size_t header_len,
+                   const onic_payload_t *payload, unsigned flags, onic_send_cb_t cb, void *arg)
+{
+    if (payload == NULL || payload->len == 0) {
+        flags &= ~(unsigned)ONIC_SEND_RNDV; /* there is nothing to meet for */
+    } else if ((flags & ONIC_SEND_RNDV) != 0 && onic_payload_bytes(payload) == NULL) {
+        return OMPI_ERR_BAD_PARAM;
+    }
+    if (header_len == 0 || header_len > onic_wire.header_max || am_id >= ONIC_AM_COUNT) {
+        return OMPI_ERR_BAD_PARAM;
+    }
+    if (peer->self) {
+        return onic_loop_send(am_id, header, header_len, payload, flags, cb, arg);
+    }
+    int rc = OMPI_SUCCESS;
+    const bool soon = onic_wire.handles && peer->ep == NULL && peer->failed == UCS_OK;
+    ucp_ep_h ep = soon ? NULL : onic_peer_ep(peer, &rc);
+    if (ep == NULL && !soon) {
+        return rc;
+    }
+    if (header_len <= ONIC_SEND_NOW_MAX && (payload == NULL || payload->len == 0) &&
+        onic_peer_send_now(peer, am_id, header, header_len)) {
+        return 1;
+    }
+    onic_send_t *s = onic_send_get(cb, arg);
+    if (s == NULL) {
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    if (!keep_header(s, header, header_len)) {
+        onic_send_put(s);
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    s->eager = (flags & ONIC_SEND_RNDV) == 0 ? peer : NULL;
+    return soon ? send_soon(peer, am_id, s, header_len, payload, flags)
+                : onic_send_put_if_over(s, ucx_send(ep, am_id, s, header_len, payload, flags));
+}
+
+unsigned onic_wire_outstanding(void)
+{
+    return onic_wire.sends_out;
+}
+
+/* ---- start and stop ------------------------------------------------------------------------- */
+
+int onic_sends_start(void)
+{
+    forget_done();
+    forget_unsent();
+    return onic_ucs_error(ucp_dt_create_generic(&gather_ops, NULL, &onic_wire.gather_dt));
+}
+
+void onic_sends_stop(void)
+{
+    ucp_dt_destroy(onic_wire.gather_dt);
+    forget_done();
+    forget_unsent();
+    free_pool();
+}
