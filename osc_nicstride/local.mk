@@ -65,7 +65,6 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/channel/send.h \
 	osc_nicstride/channel/start.c \
 	osc_nicstride/channel/start.h \
-	osc_nicstride/channel/start_internal.h \
 	osc_nicstride/channel/wait.c \
 	osc_nicstride/channel/wait.h \
 	osc_nicstride/channel/wake.c \

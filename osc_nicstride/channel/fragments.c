@@ -99,19 +99,6 @@ static uint64_t piece_limit(const nicstride_op_t *op)
     return op->type == NICSTRIDE_MSG_GET ? nicstride_reply_piece(replies) : 0;
 }
 
-static void payload_from(onic_payload_t *p, const onic_layout_t *l, const char *base, uint64_t at,
-                         uint64_t len)
-{
-    p->len = len;
-    p->base = base;
-    if (onic_layout_is_contig(l)) {
-        p->cursor.layout = NULL;
-        p->base = base + l->offset + (int64_t)at;
-    } else {
-        onic_cursor_init(&p->cursor, l, at);
-    }
-}
-
 /** Describes the next fragment: which of the target's bytes, and what data goes with it. */
 static int describe(nicstride_op_t *op, fragment_t *f, onic_payload_t *payload, uint64_t *n_p)
 {
@@ -133,7 +120,7 @@ static int describe(nicstride_op_t *op, fragment_t *f, onic_payload_t *payload, 
     f->msg.len = *n_p;
     f->msg.op = op->op;
     if (rc == OMPI_SUCCESS && op->sends_data)
-        payload_from(payload, &op->origin, op->origin_base, op->sent, *n_p);
+        nicstride_set_payload(payload, &op->origin, op->origin_base, op->sent, *n_p);
     return rc;
 }
 

@@ -43,18 +43,3 @@ bool nicstride_node_has_lost(const nicstride_module_t *m)
         lost = onic_peer_has_died(m->wire[m->node.ranks[i]]);
     return lost;
 }
-
-/** Microseconds between two looks for those who have died. */
-#define LOOK_USEC 5000
-
-void nicstride_look_for_dead(uint64_t now)
-{
-    static uint64_t looked, pause;
-
-    if (now - __atomic_load_n(&looked, __ATOMIC_RELAXED) <
-        __atomic_load_n(&pause, __ATOMIC_RELAXED))
-        return;
-    __atomic_store_n(&looked, now, __ATOMIC_RELAXED);
-    __atomic_store_n(&pause, (uint64_t)(LOOK_USEC * onic_ticks_per_usec()), __ATOMIC_RELAXED);
-    (void)onic_wire_look_for_dead();
-}

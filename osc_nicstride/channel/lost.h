@@ -32,8 +32,4 @@ int nicstride_lost_class(const onic_peer_t *wire);
 /** Has a process of the node died, so that what is done with all of them cannot end? No lock. */
 bool nicstride_node_has_lost(const nicstride_module_t *m);
 
-/** Looks, every few milliseconds, whether a process of this machine has died. For all who may wait,
- *  which is whoever progresses: MPI threads, no lock held. `now` in ticks. */
-void nicstride_look_for_dead(uint64_t now);
-
 #endif

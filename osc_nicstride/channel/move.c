@@ -11,7 +11,6 @@
 #include "osc_nicstride/channel/reply.h"
 #include "osc_nicstride/channel/send.h"
 #include "osc_nicstride/channel/start.h"
-#include "osc_nicstride/channel/start_internal.h"
 #include "osc_nicstride/window/component.h"
 
 _Static_assert(sizeof(onic_ticket_t) == NICSTRIDE_TICKET_BYTES, "the ticket's room in messages");

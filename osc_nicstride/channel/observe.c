@@ -10,39 +10,23 @@
 
 #include "common/wire/presence.h"
 
-/** What was learned of one process of the node, for all windows, or of the network. */
-typedef struct known {
-    struct known *next;
-    onic_learn_t learn;
-    bool network;
-} known_t;
-
-/* Wire lock. */
-static known_t *all_known;
-
 /* What was learned of all processes on other nodes: the same network is before them. Wire lock. */
-static onic_learn_t *network;
+static onic_learn_t network;
 
-/* Set once, before the first is known. */
+/* Set once, before anything is learned. */
 static double ticks_per_usec;
 
 /** Where transfers to a process are learned; NULL where memory is exhausted. */
 static onic_learn_t *learn_locked(const nicstride_peer_t *p)
 {
-    onic_learn_t **learn = p->local >= 0 ? &p->process->learn : &network;
-    known_t *k;
+    onic_learn_t **learn = &p->process->learn;
 
-    if (*learn != NULL)
-        return *learn;
-    k = calloc(1, sizeof(*k));
-    if (k == NULL)
-        return NULL;
     if (ticks_per_usec == 0)
         ticks_per_usec = onic_ticks_per_usec();
-    k->network = p->local < 0;
-    k->next = all_known;
-    all_known = k;
-    *learn = &k->learn;
+    if (p->local < 0)
+        return &network;
+    if (*learn == NULL)
+        *learn = calloc(1, sizeof(**learn));
     return *learn;
 }
 
@@ -160,17 +144,10 @@ void nicstride_observe_end_locked(nicstride_peer_t *p)
 
 void nicstride_learned_each(void (*f)(const onic_learn_t *learn, bool on_network))
 {
-    for (const known_t *k = all_known; k != NULL; k = k->next)
-        f(&k->learn, k->network);
-}
-
-void nicstride_observe_fini(void)
-{
-    network = NULL;
-    while (all_known != NULL) {
-        known_t *k = all_known;
-
-        all_known = k->next;
-        free(k);
+    for (const nicstride_process_t *p = nicstride_processes; p != NULL; p = p->next) {
+        if (p->learn != NULL)
+            f(p->learn, false);
     }
+    if (network.budget.spent > 0)
+        f(&network, true);
 }

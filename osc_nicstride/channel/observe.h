@@ -39,7 +39,4 @@ void nicstride_observe_end_locked(nicstride_peer_t *p);
  * or nobody else is there any more. */
 void nicstride_learned_each(void (*f)(const onic_learn_t *learn, bool on_network));
 
-/** Frees what was learned, at the end of the process. */
-void nicstride_observe_fini(void);
-
 #endif

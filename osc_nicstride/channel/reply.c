@@ -19,15 +19,10 @@ int nicstride_error_class(int status)
     return status >= 0 && status <= MPI_ERR_LASTCODE ? status : MPI_ERR_OTHER;
 }
 
-static void refused(void)
-{
-    nicstride_add(&nicstride_counters.refused, 1);
-}
-
 void nicstride_acknowledged_locked(nicstride_peer_t *p, uint64_t count, int error)
 {
     if (!nicstride_tx_ack(&p->tx, p->quota, count, nicstride_error_class(error)))
-        refused();
+        nicstride_refuse();
     nicstride_pump_all_locked(p->process);
 }
 
@@ -53,7 +48,7 @@ static nicstride_op_t *awaiting(const nicstride_peer_t *p, uint64_t handle, uint
 
     if (op == NULL || op->peer != p || offset > op->size || len > op->size - offset ||
         len > op->size - op->received) {
-        refused();
+        nicstride_refuse();
         return NULL;
     }
     return op;
@@ -100,7 +95,7 @@ static void receive(const nicstride_incoming_t *in, nicstride_op_t *op)
 static void slots_refused(nicstride_op_t *op, int status)
 {
     if (status == 0) {
-        refused();
+        nicstride_refuse();
         return;
     }
     /* Where it is over already its end is about to be told. */
@@ -144,7 +139,7 @@ void nicstride_take_answer_locked(nicstride_peer_t *p)
         place(op, 0, data, len);
         nicstride_op_received_locked(op, len, 0);
     } else if (word != 0 && data == NULL) {
-        refused();
+        nicstride_refuse();
     }
     nicstride_acknowledged_locked(p, p->slot_seen, 0);
 }

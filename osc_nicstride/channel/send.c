@@ -316,6 +316,19 @@ int nicstride_send_locked(nicstride_peer_t *p, nicstride_msg_t *msg, const onic_
     return rc;
 }
 
+void nicstride_set_payload(onic_payload_t *p, const onic_layout_t *l, const char *base, uint64_t at,
+                           uint64_t len)
+{
+    p->len = len;
+    p->base = base;
+    if (!onic_layout_is_contig(l)) {
+        onic_cursor_init(&p->cursor, l, at);
+        return;
+    }
+    p->cursor.layout = NULL;
+    p->base = base + l->offset + (int64_t)at;
+}
+
 void nicstride_tell_locked(nicstride_peer_t *p, nicstride_msg_t *msg)
 {
     (void)nicstride_send_locked(p, msg, NULL, 0, NULL, NULL);

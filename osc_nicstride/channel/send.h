@@ -63,6 +63,10 @@ void nicstride_tell_locked(nicstride_peer_t *p, nicstride_msg_t *msg);
 /** Sends a message that is encoded already, of one piece, which is copied. */
 void nicstride_post_locked(nicstride_peer_t *p, const void *message, size_t len, bool may_wait);
 
+/** Packed bytes [at, at + len) of a layout become the payload. */
+void nicstride_set_payload(onic_payload_t *p, const onic_layout_t *l, const char *base, uint64_t at,
+                           uint64_t len);
+
 /** One of several messages. */
 typedef struct nicstride_piece {
     const void *bytes;

@@ -4,7 +4,6 @@
  */
 /** @file Starting transfers by message; see start.h. */
 #include "osc_nicstride/channel/start.h"
-#include "osc_nicstride/channel/start_internal.h"
 
 #include <sched.h>
 #include <string.h>
@@ -159,19 +158,14 @@ bool nicstride_describe(nicstride_framed_t *f, const nicstride_transfer_t *t)
 /** What the message carries. `pair` has room for both values of a compare-and-swap. */
 static void set_data(onic_payload_t *data, const nicstride_transfer_t *t, unsigned char *pair)
 {
+    data->base = pair;
     data->len = sent_bytes(t);
     data->cursor.layout = NULL;
-    if (data->len == 0)
-        return;
-    if (t->type == NICSTRIDE_MSG_CAS) {
+    if (data->len > 0 && t->type != NICSTRIDE_MSG_CAS) {
+        nicstride_set_payload(data, &t->origin, t->origin_base, 0, data->len);
+    } else if (data->len > 0) {
         memcpy(pair, t->origin_base, t->target.size);
         memcpy(pair + t->target.size, t->swap, t->target.size);
-        data->base = pair;
-    } else if (onic_layout_is_contig(&t->origin)) {
-        data->base = t->origin_base + t->origin.offset;
-    } else {
-        data->base = t->origin_base;
-        onic_cursor_init(&data->cursor, &t->origin, 0);
     }
 }
 

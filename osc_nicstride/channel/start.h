@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 
+#include "osc_nicstride/channel/send.h"
 #include "osc_nicstride/window/transfer.h"
 
 /**
@@ -64,5 +65,20 @@ void nicstride_ask_locked(nicstride_peer_t *p, uint64_t goal);
 
 /** Counts a message that is about to be sent, of so many credits. Wire lock. */
 void nicstride_count_sent_locked(nicstride_peer_t *p, uint32_t credits);
+
+/* ---- what the ways of starting a transfer share; wire lock -------------------------------------
+ */
+
+/** An operation of the transfer, with its reply's place; the rest of its layouts where it is
+ *  `queued`. NULL where memory is exhausted. */
+nicstride_op_t *nicstride_op_of_locked(nicstride_transfer_t *t, bool queued);
+
+/** Enters it among what is under way; NULL: something is that needs no object. Flushes look at the
+ *  number without the lock. */
+void nicstride_op_enter_locked(nicstride_peer_t *p, nicstride_op_t *op);
+
+/** Describes all bytes of the target behind the header; false where that takes too much room.
+ *  No lock is needed. */
+bool nicstride_describe(nicstride_framed_t *f, const nicstride_transfer_t *t);
 
 #endif

@@ -5,11 +5,12 @@
 #include "osc_nicstride/channel/wake.h"
 
 #include "osc_nicstride/window/component.h"
-#include "osc_nicstride/channel/lost.h"
 #include "osc_nicstride/channel/operation.h"
 
 /** Microseconds between two looks at all peers. */
 #define LOOK_USEC 10
+/** And between two looks for those who have died. */
+#define DEAD_USEC 5000
 
 /** Ticks of a microsecond. Threads that meet here find nearly the same. */
 static double usec(void)
@@ -111,16 +112,23 @@ static void look_after_all_locked(uint64_t now)
     }
 }
 
+/** Is it time again, after so many microseconds? Several threads may find so. */
+static bool is_due(uint64_t *last, uint64_t now, double pause)
+{
+    if (now - __atomic_load_n(last, __ATOMIC_RELAXED) < (uint64_t)(pause * usec()))
+        return false;
+    __atomic_store_n(last, now, __ATOMIC_RELAXED);
+    return true;
+}
+
 int nicstride_look_after_peers(void)
 {
-    static uint64_t looked;
+    static uint64_t looked, looked_for_dead;
     const uint64_t now = onic_ticks();
 
-    nicstride_look_for_dead(now);
-    if (now - __atomic_load_n(&looked, __ATOMIC_RELAXED) < (uint64_t)(LOOK_USEC * usec()))
-        return 0;
-    __atomic_store_n(&looked, now, __ATOMIC_RELAXED);
-    if (onic_wire_trylock()) {
+    if (is_due(&looked_for_dead, now, DEAD_USEC))
+        (void)onic_wire_look_for_dead();
+    if (is_due(&looked, now, LOOK_USEC) && onic_wire_trylock()) {
         if (__atomic_load_n(&nicstride_counters.requests_live, __ATOMIC_RELAXED) > 0 ||
             mca_osc_nicstride_component.replies.first != NULL)
             look_after_all_locked(now);

@@ -155,7 +155,6 @@ static int component_finalize(void)
     nicstride_ops_fini();
     nicstride_send_fini();
     nicstride_model_show_done();
-    nicstride_observe_fini();
     /* Peers of a wire that stays open point at them. */
     if (closed)
         nicstride_processes_fini();

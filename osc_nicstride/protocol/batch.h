@@ -16,11 +16,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "osc_nicstride/protocol/limits.h"
+
 /** What such a message has for a header: no other header is as short. */
 #define NICSTRIDE_BATCH_MARK 0xb5u
-
-/** Most bytes of messages with their lengths. */
-#define NICSTRIDE_BATCH_MAX 16384
 
 /** Zero-initialise the first two. */
 typedef struct nicstride_batch {

@@ -23,7 +23,7 @@
  *
  * In active target nobody asks. Who closes an epoch says how many messages it has sent in all, and
  * the target waits until it has applied as many. That the target went on tells the origin, at the
- * next synchronisation, that they are (nicstride_tx_settle).
+ * next synchronisation, that they are (nicstride_tx_known).
  *
  * Why an origin never stays blocked. Let all messages and acknowledgements have arrived and let
  * each acknowledgement that was due have been sent. Then `acked` equals the target's `reported`.
@@ -130,7 +130,8 @@ static inline uint64_t nicstride_tx_send(nicstride_tx_t *tx, nicstride_quota_t *
     return tx->sent;
 }
 
-/** All up to `applied` is known to be. */
+/** The first `applied` credits, at most as many as were sent, are known to be applied: a
+ *  synchronisation has shown it, without a message. Errors come by themselves. */
 static inline void nicstride_tx_known(nicstride_tx_t *tx, nicstride_quota_t *q, uint64_t applied)
 {
     if (applied <= tx->acked)
@@ -158,13 +159,6 @@ static inline bool nicstride_tx_ack(nicstride_tx_t *tx, nicstride_quota_t *q, ui
     if (tx->error == 0)
         __atomic_store_n(&tx->error, error, __ATOMIC_RELAXED);
     return true;
-}
-
-/** A synchronisation has shown that the first `count` credits, at most as many as were sent, are
- *  applied: an acknowledgement without a message. Errors come by themselves. */
-static inline void nicstride_tx_settle(nicstride_tx_t *tx, nicstride_quota_t *q, uint64_t count)
-{
-    nicstride_tx_known(tx, q, count);
 }
 
 /** Has the target not yet said by itself, with an error if there was one, that everything is
@@ -230,7 +224,7 @@ static inline bool nicstride_rx_flush(nicstride_rx_t *rx, uint64_t upto)
 {
     if (upto <= rx->reported)
         return false; /* the report that says so is on its way */
-    /* The origin may know of half a window more than was reported, see nicstride_tx_settle, and a
+    /* The origin may know of half a window more than was reported, see nicstride_tx_known, and a
      * message may take more than the window has. */
     if (upto - rx->reported > 2 * ((uint64_t)rx->window + NICSTRIDE_CREDITS_MAX))
         return false; /* more than the origin may have sent: forged */

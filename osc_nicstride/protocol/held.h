@@ -28,8 +28,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/** Most bytes of an operation that is held back: a header, a layout, data. */
-#define NICSTRIDE_HELD_MAX 1408
+#include "osc_nicstride/protocol/limits.h"
 
 typedef enum nicstride_held_state {
     NICSTRIDE_HELD_NOT,  /**< nothing is held back, the lock is held, or given back as others are */

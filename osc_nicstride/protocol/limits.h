@@ -22,6 +22,15 @@
 /** The most bytes of a layout before inline data. Longer ones travel in slices. */
 #define NICSTRIDE_INLINE_LAYOUT 256
 
+/** Most bytes of messages, with their lengths, that travel in one (batch.h). */
+#define NICSTRIDE_BATCH_MAX 16384
+/** Most bytes of an operation that is held back with a lock: a header, a layout, data (held.h). */
+#define NICSTRIDE_HELD_MAX 1408
+/** The most bytes of data in an answer that lies in shared memory (slot.h). */
+#define NICSTRIDE_SLOT_DATA 48
+/** With more processes of a window on a node there are none of those: their memory grows with the
+ *  square. */
+#define NICSTRIDE_SLOT_PROCESSES 64
 /** A get is asked for in pieces of at most so many bytes, so that several of them share the wire.
  */
 #define NICSTRIDE_GET_PIECE (1u << 20)

@@ -11,23 +11,6 @@
 #include "osc_nicstride/protocol/lockq.h"
 #include "osc_nicstride/protocol/compact.h"
 
-#define AT(field, offset)                                                                          \
-    _Static_assert(offsetof(nicstride_msg_t, field) == (offset), "message layout: " #field)
-
-AT(magic, 0);
-AT(type, 2);
-AT(flags, 3);
-AT(win, 4);
-AT(origin, 8);
-AT(status, 12);
-AT(op, 16);
-AT(dtype, 18);
-AT(layout_len, 20);
-AT(disp, 24);
-AT(offset, 32);
-AT(len, 40);
-AT(handle, 48);
-AT(count, 56);
 _Static_assert(sizeof(nicstride_msg_t) == 64, "message size");
 
 /* The fields that a type may use beside magic, type, win and origin. All others are 0. */

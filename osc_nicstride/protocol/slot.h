@@ -25,11 +25,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/** The most bytes of data in an answer. */
-#define NICSTRIDE_SLOT_DATA 48
-
-/** With more processes of a window on a node there are none: their memory grows with the square. */
-#define NICSTRIDE_SLOT_PROCESSES 64
+#include "osc_nicstride/protocol/limits.h"
 
 /** All zero: no answer yet. */
 typedef struct nicstride_slot {

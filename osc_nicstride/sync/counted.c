@@ -75,7 +75,7 @@ bool nicstride_complete_along(nicstride_module_t *m, nicstride_peer_t *p)
 void nicstride_settle(nicstride_peer_t *p)
 {
     onic_wire_lock();
-    nicstride_tx_settle(&p->tx, p->quota, p->told);
+    nicstride_tx_known(&p->tx, p->quota, p->told);
     nicstride_pump_all_locked(p->process);
     onic_wire_unlock();
 }

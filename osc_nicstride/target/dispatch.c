@@ -31,12 +31,7 @@ static nicstride_module_t *find_window(uint32_t name)
     return m;
 }
 
-static void refused(void)
-{
-    nicstride_add(&nicstride_counters.refused, 1);
-}
-
-/* ---- synchronisation --------------------------------------------------------------
+/* ---- synchronisation ---------------------------------------------------------------------------
  */
 
 static void on_grant(const nicstride_incoming_t *in)
@@ -59,29 +54,22 @@ static bool by_slots(const nicstride_msg_t *msg)
 /** False where the message must wait for a lock. */
 static bool handle(const nicstride_incoming_t *in)
 {
+    if (by_slots(in->msg)) {
+        nicstride_on_move(in);
+        return true;
+    }
     switch ((nicstride_msg_type_t)in->msg->type) {
     case NICSTRIDE_MSG_PUT:
-        if (by_slots(in->msg))
-            nicstride_on_move_in(in);
-        else
-            nicstride_on_put(in);
+        nicstride_on_put(in);
         return true;
     case NICSTRIDE_MSG_GET:
-        if (by_slots(in->msg))
-            nicstride_on_move_out(in);
-        else
-            nicstride_on_get(in);
+        nicstride_on_get(in);
         return true;
     case NICSTRIDE_MSG_GET_DATA:
     case NICSTRIDE_MSG_ACC_DATA:
         nicstride_on_data(in);
         return true;
     case NICSTRIDE_MSG_ACC:
-        if (by_slots(in->msg)) {
-            nicstride_on_move_in(in);
-            return true;
-        }
-        return nicstride_on_accumulate(in);
     case NICSTRIDE_MSG_GET_ACC:
     case NICSTRIDE_MSG_CAS:
         return nicstride_on_accumulate(in);
@@ -145,19 +133,16 @@ static void append(nicstride_deferred_t *d)
 
 _Static_assert(sizeof(nicstride_deferred_t) <= NICSTRIDE_CREDIT_RECORD, "what credits pay for");
 
+/** Bytes of layout and ticket behind the header. */
+static size_t behind(const nicstride_msg_t *msg)
+{
+    return msg->layout_len + (by_slots(msg) ? NICSTRIDE_TICKET_BYTES : 0);
+}
+
 /** What one that was allocated takes up. */
 static size_t footprint(const nicstride_deferred_t *d)
 {
-    const size_t ticket = (d->msg.flags & NICSTRIDE_MSG_SLOTS) != 0 ? NICSTRIDE_TICKET_BYTES : 0;
-
-    return sizeof(*d) + d->msg.layout_len + d->len + ticket;
-}
-
-static void count_bytes(const nicstride_deferred_t *d)
-{
-    deferred_bytes += footprint(d);
-    if (deferred_bytes > nicstride_counters.deferred_bytes)
-        __atomic_store_n(&nicstride_counters.deferred_bytes, deferred_bytes, __ATOMIC_RELAXED);
+    return sizeof(*d) + behind(&d->msg) + d->len;
 }
 
 /** The first in the line is done with. */
@@ -177,7 +162,7 @@ static void defer_lock(const nicstride_incoming_t *in)
     nicstride_deferred_t *d = &in->p->deferred[in->msg->type == NICSTRIDE_MSG_UNLOCK];
 
     if (d->used) {
-        refused();
+        nicstride_refuse();
         return;
     }
     *d = (nicstride_deferred_t){.used = true, .msg = *in->msg};
@@ -197,27 +182,26 @@ static void refuse_accumulate(const nicstride_incoming_t *in)
 
 static void defer(const nicstride_incoming_t *in)
 {
-    const size_t layout_len = in->msg->layout_len;
+    const size_t described = behind(in->msg);
     nicstride_deferred_t *d;
 
     if (in->msg->type == NICSTRIDE_MSG_LOCK || in->msg->type == NICSTRIDE_MSG_UNLOCK) {
         defer_lock(in);
         return;
     }
-    d = malloc(sizeof(*d) + layout_len + (by_slots(in->msg) ? NICSTRIDE_TICKET_BYTES : in->len));
+    d = malloc(sizeof(*d) + described + in->len);
     if (d == NULL) {
         nicstride_throw_away_locked(in->p->wire, in->msg, in->layout);
         refuse_accumulate(in);
         return;
     }
     *d = (nicstride_deferred_t){.msg = *in->msg, .bytes = (char *)(d + 1), .len = in->len};
-    memcpy(d->bytes, in->layout, layout_len);
-    if (by_slots(in->msg))
-        memcpy(d->bytes + layout_len, (const char *)in->layout + layout_len,
-               NICSTRIDE_TICKET_BYTES);
+    memcpy(d->bytes, in->layout, described);
     if (in->len > 0)
-        memcpy(d->bytes + layout_len, in->data, in->len);
-    count_bytes(d);
+        memcpy(d->bytes + described, in->data, in->len);
+    deferred_bytes += footprint(d);
+    if (deferred_bytes > nicstride_counters.deferred_bytes)
+        __atomic_store_n(&nicstride_counters.deferred_bytes, deferred_bytes, __ATOMIC_RELAXED);
     append(d);
 }
 
@@ -296,8 +280,9 @@ static void refuse_peer(const nicstride_module_t *m, const nicstride_msg_t *msg)
     nicstride_msg_t answer;
 
     nicstride_msg_init(&answer, NICSTRIDE_MSG_REFUSED, m->info[msg->origin].win, (uint32_t)m->rank);
-    (void)onic_peer_send(m->wire[msg->origin], ONIC_AM_OSC, &answer, sizeof(answer), NULL, 0, NULL,
-                         NULL);
+    if (onic_peer_send(m->wire[msg->origin], ONIC_AM_OSC, &answer, sizeof(answer), NULL, 0, NULL,
+                       NULL) < 0)
+        onic_peer_give_up(m->wire[msg->origin]);
 }
 
 /** Finds the window and the sender. False where there is nobody to handle it for; a window that is
@@ -341,7 +326,7 @@ static bool one_message(const void *header, size_t header_len, const void *data,
         wrong == NULL && (msg.flags & NICSTRIDE_MSG_RNDV) != 0 && msg.type != NICSTRIDE_MSG_GET;
 
     if (wrong != NULL || (rndv != NULL) != by_rndv || !find(&in)) {
-        refused();
+        nicstride_refuse();
         if (rndv != NULL)
             onic_rndv_drop(rndv);
         return true;
@@ -374,7 +359,7 @@ static void batch(const void *bytes, size_t len)
     nicstride_collects = false;
     nicstride_send_all_waiting_locked();
     if (go_on && at < len)
-        refused();
+        nicstride_refuse();
 }
 
 void nicstride_am(const void *header, size_t header_len, const void *data, size_t len,

@@ -46,14 +46,7 @@ static int answer_fragment(answer_t *a)
     nicstride_reply_init(p, &a->use.msg, &msg, n);
     msg.flags = a->rndv ? NICSTRIDE_MSG_RNDV : 0;
     msg.offset = a->offset;
-    payload.len = n;
-    payload.base = a->use.base;
-    if (onic_layout_is_contig(l)) {
-        payload.base = a->use.base + l->offset + (int64_t)a->use.at;
-        payload.cursor.layout = NULL;
-    } else {
-        onic_cursor_init(&payload.cursor, l, a->use.at);
-    }
+    nicstride_set_payload(&payload, l, a->use.base, a->use.at, n);
     a->in_flight++;
     rc =
         nicstride_send_locked(p, &msg, &payload, a->rndv ? NICSTRIDE_SEND_RNDV : 0, answered_cb, a);

@@ -26,13 +26,6 @@ static bool is_accumulate(const nicstride_msg_t *msg)
     return msg->type == NICSTRIDE_MSG_ACC;
 }
 
-static void started(moving_t *v)
-{
-    v->use.moves = true;
-    if (is_accumulate(&v->use.msg))
-        v->use.p->accumulating++;
-}
-
 static void moved_cb(void *arg, int status)
 {
     moving_t *v = arg;
@@ -64,11 +57,11 @@ static int64_t apply(void *arg, uint64_t pos, const void *data, uint64_t n)
     return (int64_t)n;
 }
 
-static onic_ticket_t ticket_of(const nicstride_incoming_t *in)
+static onic_ticket_t ticket_of(const nicstride_msg_t *msg, const void *layout)
 {
     onic_ticket_t ticket;
 
-    memcpy(&ticket, (const char *)in->layout + in->msg->layout_len, sizeof(ticket));
+    memcpy(&ticket, (const char *)layout + msg->layout_len, sizeof(ticket));
     return ticket;
 }
 
@@ -104,56 +97,40 @@ static int open_moving(const nicstride_incoming_t *in, moving_t **v_p, onic_move
     return error;
 }
 
-/** Gives up a record that was not started. */
-static void drop(moving_t *v, onic_mover_end_t *end)
-{
-    onic_layout_fini(&end->layout);
-    nicstride_use_close(&v->use);
-}
-
 void nicstride_throw_away_locked(onic_peer_t *from, const nicstride_msg_t *msg, const void *layout)
 {
-    onic_ticket_t ticket;
-
     if ((msg->flags & NICSTRIDE_MSG_SLOTS) == 0 || msg->type == NICSTRIDE_MSG_GET)
         return;
-    memcpy(&ticket, (const char *)layout + msg->layout_len, sizeof(ticket));
+    const onic_ticket_t ticket = ticket_of(msg, layout);
     (void)onic_mover_receive_locked(from, &ticket, NULL);
 }
 
-void nicstride_on_move_in(const nicstride_incoming_t *in)
+void nicstride_on_move(const nicstride_incoming_t *in)
 {
-    const onic_ticket_t ticket = ticket_of(in);
-    onic_mover_end_t sink;
+    const bool get = in->msg->type == NICSTRIDE_MSG_GET;
+    const onic_ticket_t ticket = ticket_of(in->msg, in->layout);
+    onic_mover_end_t end;
     moving_t *v;
-    int error = open_moving(in, &v, &sink);
+    int error = open_moving(in, &v, &end);
 
     if (error == 0) {
-        if (onic_mover_receive_locked(in->p->wire, &ticket, &sink) == OMPI_SUCCESS) {
-            started(v);
+        const int rc = get ? onic_mover_answer_locked(in->p->wire, &ticket, &end)
+                           : onic_mover_receive_locked(in->p->wire, &ticket, &end);
+
+        if (rc == OMPI_SUCCESS) {
+            v->use.moves = true;
+            if (is_accumulate(in->msg))
+                in->p->accumulating++;
             return;
         }
-        drop(v, &sink);
+        onic_layout_fini(&end.layout);
+        nicstride_use_close(&v->use);
         error = MPI_ERR_OTHER;
+    }
+    if (get) {
+        nicstride_reply_locked(in, NULL, in->msg->len, error);
+        return;
     }
     nicstride_throw_away_locked(in->p->wire, in->msg, in->layout);
     nicstride_applied_locked(in->m, in->p, in->msg, error);
-}
-
-void nicstride_on_move_out(const nicstride_incoming_t *in)
-{
-    const onic_ticket_t ticket = ticket_of(in);
-    onic_mover_end_t source;
-    moving_t *v;
-    int error = open_moving(in, &v, &source);
-
-    if (error == 0) {
-        if (onic_mover_answer_locked(in->p->wire, &ticket, &source) == OMPI_SUCCESS) {
-            started(v);
-            return;
-        }
-        drop(v, &source);
-        error = MPI_ERR_OTHER;
-    }
-    nicstride_reply_locked(in, NULL, in->msg->len, error);
 }

@@ -91,6 +91,12 @@ static inline void nicstride_add(unsigned long long *counter, unsigned long long
     __atomic_store_n(counter, __atomic_load_n(counter, __ATOMIC_RELAXED) + n, __ATOMIC_RELAXED);
 }
 
+/** A message was refused. */
+static inline void nicstride_refuse(void)
+{
+    nicstride_add(&nicstride_counters.refused, 1);
+}
+
 /** An operation about so many bytes of target memory is done by this method. Of any thread. */
 static inline void nicstride_count(nicstride_method_t method, uint64_t bytes)
 {

@@ -6,8 +6,7 @@
 
 #include <stdlib.h>
 
-/* Wire lock. */
-static nicstride_process_t *all;
+nicstride_process_t *nicstride_processes;
 
 nicstride_process_t *nicstride_process_locked(onic_peer_t *wire)
 {
@@ -20,18 +19,19 @@ nicstride_process_t *nicstride_process_locked(onic_peer_t *wire)
     if (p == NULL)
         return NULL;
     p->quota.limit = UINT64_MAX;
-    p->next = all;
-    all = p;
+    p->next = nicstride_processes;
+    nicstride_processes = p;
     *slot = p;
     return p;
 }
 
 void nicstride_processes_fini(void)
 {
-    while (all != NULL) {
-        nicstride_process_t *p = all;
+    while (nicstride_processes != NULL) {
+        nicstride_process_t *p = nicstride_processes;
 
-        all = p->next;
+        nicstride_processes = p->next;
+        free(p->learn);
         free(p);
     }
 }

@@ -22,6 +22,9 @@ typedef struct nicstride_process {
     onic_learn_t *learn;          /**< what its transfers cost, or NULL; see channel/observe.h */
 } nicstride_process_t;
 
+/** All of them; wire lock. */
+extern nicstride_process_t *nicstride_processes;
+
 /** The record of a process, made if need be; NULL where memory is exhausted. Wire lock. */
 nicstride_process_t *nicstride_process_locked(onic_peer_t *wire);
 

@@ -168,8 +168,8 @@ static void settle(simulation_t *s)
     if (s->ack_due)
         acknowledge(s);
     if (s->messages.n == 0)
-        nicstride_tx_settle(&s->tx, &s->quota, s->rx.applied);
-    nicstride_tx_settle(&s->tx, &s->quota, unit_below(s->r, s->tx.acked + 1));
+        nicstride_tx_known(&s->tx, &s->quota, s->rx.applied);
+    nicstride_tx_known(&s->tx, &s->quota, unit_below(s->r, s->tx.acked + 1));
     UNIT_CHECK(s->tx.heard == heard);
     UNIT_CHECK(s->tx.heard <= s->tx.acked && s->tx.acked <= s->rx.applied);
 }
