@@ -18,15 +18,9 @@ enum { MARK_BYTES = 1 };
 
 /** A batch that is filled, or on its way to the wire, which may keep it until the send is over. */
 typedef struct nicstride_sent_batch {
-    struct nicstride_sent_batch *next;
     nicstride_peer_t *peer; /**< while the wire has it */
     nicstride_batch_t batch;
 } sent_batch_t;
-
-/* Those that are not in use. */
-static sent_batch_t *spare;
-static unsigned spares;
-#define SPARES_MAX 64
 
 /* Peers for whom something waits. */
 static nicstride_peer_t *waiting;
@@ -61,28 +55,11 @@ void nicstride_give_up_locked(nicstride_peer_t *p)
 
 static sent_batch_t *take(void)
 {
-    sent_batch_t *b = spare;
+    sent_batch_t *b = malloc(sizeof(*b));
 
-    if (b == NULL) {
-        b = malloc(sizeof(*b));
-    } else {
-        spare = b->next;
-        spares--;
-    }
     if (b != NULL)
         b->batch.len = b->batch.messages = 0;
     return b;
-}
-
-static void give(sent_batch_t *b)
-{
-    if (spares == SPARES_MAX) {
-        free(b);
-        return;
-    }
-    b->next = spare;
-    spare = b;
-    spares++;
 }
 
 static void batch_sent_cb(void *arg, int status)
@@ -92,7 +69,7 @@ static void batch_sent_cb(void *arg, int status)
     if (status != OMPI_SUCCESS)
         nicstride_give_up_locked(b->peer);
     b->peer->posting--;
-    give(b);
+    free(b);
 }
 
 static void alone_sent_cb(void *arg, int status)
@@ -128,7 +105,7 @@ static void send_batch(nicstride_peer_t *p, sent_batch_t *b)
     if (rc < 0)
         nicstride_give_up_locked(p);
     if (rc != 0)
-        give(b);
+        free(b);
 }
 
 static void enlist(nicstride_peer_t *p)
@@ -165,7 +142,7 @@ void nicstride_send_waiting_locked(nicstride_peer_t *p)
     if (b->batch.messages == 1 &&
         nicstride_batch_next(b->batch.bytes, b->batch.len, &at, &message, &len)) {
         send_alone(p, message, len);
-        give(b);
+        free(b);
         return;
     }
     send_batch(p, b);
@@ -201,7 +178,7 @@ static bool add(nicstride_peer_t *p, const void *message, size_t len)
     if (b == NULL)
         return false;
     if (!nicstride_batch_add(&b->batch, max, message, len)) {
-        give(b);
+        free(b);
         return false;
     }
     __atomic_store_n(&p->waiting.batch, b, __ATOMIC_RELAXED);
@@ -218,8 +195,7 @@ bool nicstride_bundle_locked(nicstride_peer_t *p, const nicstride_piece_t *piece
     for (unsigned i = 0; i < n && fits; i++)
         fits = nicstride_batch_add(&b->batch, max, pieces[i].bytes, pieces[i].len);
     if (!fits) {
-        if (b != NULL)
-            give(b);
+        free(b);
         return false;
     }
     nicstride_send_waiting_locked(p);
@@ -230,18 +206,7 @@ bool nicstride_bundle_locked(nicstride_peer_t *p, const nicstride_piece_t *piece
 void nicstride_drop_waiting_locked(nicstride_peer_t *p)
 {
     if (p->waiting.batch != NULL)
-        give(withdraw(p));
-}
-
-void nicstride_send_fini(void)
-{
-    while (spare != NULL) {
-        sent_batch_t *b = spare;
-
-        spare = b->next;
-        free(b);
-    }
-    spares = 0;
+        free(withdraw(p));
 }
 
 /* ---- messages ---------------------------------------------------------------------------------

@@ -89,8 +89,6 @@ void nicstride_send_waiting_locked(nicstride_peer_t *p);
 int nicstride_send_all_waiting_locked(void);
 /** Forgets what waits, before the peer is freed. */
 void nicstride_drop_waiting_locked(nicstride_peer_t *p);
-/** Frees the memory kept for reuse, at the end of the process. */
-void nicstride_send_fini(void);
 
 /** While this holds, all short messages to anybody wait: the replies to what came in one message
  *  go back in one. Whoever ends it calls nicstride_send_all_waiting_locked. */

@@ -14,11 +14,9 @@
 #include "osc_nicstride/window/calls.h"
 #include "osc_nicstride/window/module.h"
 #include "osc_nicstride/window/process.h"
-#include "osc_nicstride/channel/observe.h"
 #include "osc_nicstride/window/op.h"
 #include "osc_nicstride/channel/wake.h"
 #include "osc_nicstride/window/window.h"
-#include "osc_nicstride/channel/send.h"
 #include "osc_nicstride/channel/operation.h"
 #include "common/config.h"
 #include "common/mover/mover.h"
@@ -153,7 +151,6 @@ static int component_finalize(void)
     if (nicstride_free_orphans(closed))
         onic_handles_fini(&c->ops);
     nicstride_ops_fini();
-    nicstride_send_fini();
     nicstride_model_show_done();
     /* Peers of a wire that stays open point at them. */
     if (closed)
