@@ -445,21 +445,21 @@ void *tl_alloc(size_t bytes)
     return memory;
 }
 
-size_t tl_resident(void)
+size_t tl_private(void)
 {
-    unsigned long total = 0, resident = 0;
+    unsigned long total = 0, resident = 0, shared = 0;
     FILE *file = NULL;
 
     if (dlsym(RTLD_DEFAULT, "__asan_init") == NULL) {
         file = fopen("/proc/self/statm", "r");
     }
     if (file != NULL) {
-        if (fscanf(file, "%lu %lu", &total, &resident) != 2) {
-            resident = 0;
+        if (fscanf(file, "%lu %lu %lu", &total, &resident, &shared) != 3) {
+            resident = shared = 0;
         }
         fclose(file);
     }
-    return (size_t)resident * (size_t)sysconf(_SC_PAGESIZE);
+    return (size_t)(resident - shared) * (size_t)sysconf(_SC_PAGESIZE);
 }
 
 void tl_growth_step(tl_growth_t *g, int i, int warm_up, int n)
@@ -469,7 +469,7 @@ void tl_growth_step(tl_growth_t *g, int i, int warm_up, int n)
     if (i < warm_up || (i - warm_up) % part != 0 || i > warm_up + TL_GROWTH_PARTS * part) {
         return;
     }
-    const size_t now = tl_resident(), growth = i > warm_up && now > g->before ? now - g->before : 0;
+    const size_t now = tl_private(), growth = i > warm_up && now > g->before ? now - g->before : 0;
 
     g->least = i == warm_up ? SIZE_MAX : growth < g->least ? growth : g->least;
     g->before = now;

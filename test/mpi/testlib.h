@@ -205,9 +205,10 @@ long tl_failed(void);
 /** Zeroed memory, or the end of the job. Free with free(). */
 void *tl_alloc(size_t bytes);
 
-/** Resident memory of this process in bytes; 0 under AddressSanitizer, which keeps what is freed.
- */
-size_t tl_resident(void);
+/** Resident memory that this process shares with nobody, in bytes; 0 under AddressSanitizer, which
+ *  keeps what is freed. Shared memory is pools of transports: UCX touches the buffers of one for
+ * the first time over tens of thousands of messages. */
+size_t tl_private(void);
 
 /** What the iterations of a loop leave behind in memory. */
 typedef struct tl_growth {
