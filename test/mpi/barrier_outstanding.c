@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/* ranks: 2-4,8 */
+/* ranks: 2-3,8 */
 /* engines: auto shm tree put put2 datagram datagram2 lossy */
 /**
  * @file
