@@ -101,7 +101,6 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/sync/flush.c \
 	osc_nicstride/sync/flush.h \
 	osc_nicstride/sync/lock.c \
-	osc_nicstride/sync/lock.h \
 	osc_nicstride/sync/lock_queue.c \
 	osc_nicstride/sync/lock_queue.h \
 	osc_nicstride/target/accumulate.c \

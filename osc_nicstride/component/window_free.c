@@ -159,11 +159,11 @@ int nicstride_win_free(ompi_win_t *win)
         const char *wrong = nicstride_epoch_free(&m->epoch);
 
         if (wrong != NULL)
-            return nicstride_error(m, "MPI_Win_free", OMPI_ERR_RMA_SYNC, "%s", wrong);
+            return nicstride_sync_error(m, "MPI_Win_free", wrong, -1);
         /* An error of an earlier operation gets its text there. It is not the free's, which can
          * only be done or not done: with an error MPI would keep the handle of a window that is
          * gone. */
-        (void)nicstride_flush_all_peers(m, true);
+        (void)nicstride_flush_all_peers(m, NICSTRIDE_FLUSH_REMOTE);
         nicstride_hear_all(m);
         (void)nicstride_meet(m);
     }

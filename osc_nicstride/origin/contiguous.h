@@ -61,7 +61,7 @@ static inline bool nicstride_allowed_offset(nicstride_module_t *m, int target, p
     OPAL_THREAD_LOCK(&m->lock);
     allowed = nicstride_epoch_allows(&m->epoch, (uint32_t)target);
     OPAL_THREAD_UNLOCK(&m->lock);
-    return (allowed && nicstride_is_past_fence(m, target)) || nicstride_may_enter(m, target);
+    return (allowed && nicstride_is_past_fence(m, target)) || nicstride_enter(m, target) == NULL;
 }
 
 /** Where such bytes are mapped here, and to be used so, their address; else NULL. */

@@ -147,8 +147,7 @@ int nicstride_target_init(nicstride_transfer_t *a, nicstride_module_t *m,
         return OMPI_ERR_OUT_OF_RESOURCE;
     wrong = nicstride_enter(m, g->target);
     if (wrong != NULL)
-        return nicstride_error(m, g->call, OMPI_ERR_RMA_SYNC, "%s (target rank %d)", wrong,
-                               g->target);
+        return nicstride_sync_error(m, g->call, wrong, g->target);
     if (has_origin)
         rc = nicstride_flatten(m, g->call, "origin", g->origin_dt, (size_t)g->origin_count,
                                &a->origin);

@@ -22,28 +22,19 @@
 #include "osc_nicstride/channel/wait.h"
 #include "osc_nicstride/channel/send.h"
 
-static int sync_error(const nicstride_module_t *m, const char *call, const char *wrong)
-{
-    return nicstride_error(m, call, OMPI_ERR_RMA_SYNC, "%s", wrong);
-}
-
 int nicstride_fence(int assert, ompi_win_t *win)
 {
     nicstride_module_t *m = nicstride_module(win);
     const char *wrong;
     int rc;
 
-    OPAL_THREAD_LOCK(&m->lock);
-    wrong = nicstride_epoch_fence(&m->epoch, false);
-    OPAL_THREAD_UNLOCK(&m->lock);
+    NICSTRIDE_LOCKED(m, wrong = nicstride_epoch_fence(&m->epoch, false));
     if (wrong != NULL)
-        return sync_error(m, "MPI_Win_fence", wrong);
+        return nicstride_sync_error(m, "MPI_Win_fence", wrong, -1);
     rc = nicstride_fence_all(m, (assert &MPI_MODE_NOPRECEDE) == 0);
     /* What came until now belongs to the epoch that ends here. */
     if (assert & MPI_MODE_NOSUCCEED) {
-        OPAL_THREAD_LOCK(&m->lock);
-        (void)nicstride_epoch_fence(&m->epoch, true);
-        OPAL_THREAD_UNLOCK(&m->lock);
+        NICSTRIDE_LOCKED(m, (void)nicstride_epoch_fence(&m->epoch, true));
     }
     return rc;
 }
@@ -51,18 +42,13 @@ int nicstride_fence(int assert, ompi_win_t *win)
 /* ---- groups ------------------------------------------------------------------------------------
  */
 
-/** Ranks of a group in the window's communicator. */
-static int group_ranks(const nicstride_module_t *m, ompi_group_t *group, int *ranks, int *n_p)
+/** Ranks of a group of `n` in the window's communicator. */
+static int group_ranks(const nicstride_module_t *m, ompi_group_t *group, int *ranks, int n)
 {
-    int n = ompi_group_size(group), rc;
-    int *in = calloc((size_t)(n > 0 ? n : 1), sizeof(int));
+    int *in = calloc((size_t)n + 1, sizeof(int)), rc;
 
     if (in == NULL)
         return OMPI_ERR_OUT_OF_RESOURCE;
-    if (n > m->size) {
-        free(in);
-        return MPI_ERR_GROUP;
-    }
     for (int i = 0; i < n; i++)
         in[i] = i;
     rc = ompi_group_translate_ranks(group, n, in, m->comm->c_local_group, ranks);
@@ -71,8 +57,36 @@ static int group_ranks(const nicstride_module_t *m, ompi_group_t *group, int *ra
         if (ranks[i] < 0)
             rc = MPI_ERR_GROUP;
     }
-    *n_p = n;
     return rc;
+}
+
+/** Begins the epoch of a group: an access epoch where its ranks go to `m->start_ranks`, else an
+ *  exposure epoch. */
+static int begin(nicstride_module_t *m, const char *call, ompi_group_t *group, int *to, int *n_p)
+{
+    const int n = ompi_group_size(group);
+    int *ranks = malloc((size_t)m->size * sizeof(int));
+    const char *wrong = NULL;
+    int rc = n <= m->size ? OMPI_SUCCESS : MPI_ERR_GROUP;
+
+    if (ranks == NULL)
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    if (rc == OMPI_SUCCESS)
+        rc = group_ranks(m, group, ranks, n);
+    if (rc == OMPI_SUCCESS) {
+        OPAL_THREAD_LOCK(&m->lock);
+        wrong = to == m->start_ranks ? nicstride_epoch_start(&m->epoch, ranks, n)
+                                     : nicstride_epoch_post(&m->epoch);
+        for (int i = 0; i < n && wrong == NULL; i++)
+            to[i] = ranks[i];
+        if (wrong == NULL)
+            *n_p = n;
+        OPAL_THREAD_UNLOCK(&m->lock);
+    }
+    free(ranks);
+    if (rc != OMPI_SUCCESS)
+        return nicstride_error(m, call, rc, "the group is not part of the window");
+    return wrong != NULL ? nicstride_sync_error(m, call, wrong, -1) : OMPI_SUCCESS;
 }
 
 /* ---- notices -----------------------------------------------------------------------------------
@@ -198,30 +212,11 @@ static int await(nicstride_module_t *m, const char *call, notice_t kind, const i
 int nicstride_start(ompi_group_t *group, int assert, ompi_win_t *win)
 {
     nicstride_module_t *m = nicstride_module(win);
-    const char *wrong = NULL;
-    int rc, n = 0;
-    int *ranks = malloc((size_t)m->size * sizeof(int));
+    const int rc = begin(m, "MPI_Win_start", group, m->start_ranks, &m->start_n);
 
-    if (ranks == NULL)
-        return OMPI_ERR_OUT_OF_RESOURCE;
-    rc = group_ranks(m, group, ranks, &n);
-    if (rc == OMPI_SUCCESS) {
-        OPAL_THREAD_LOCK(&m->lock);
-        wrong = nicstride_epoch_start(&m->epoch, ranks, n);
-        for (int i = 0; i < n && wrong == NULL; i++)
-            m->start_ranks[i] = ranks[i];
-        if (wrong == NULL)
-            m->start_n = n;
-        OPAL_THREAD_UNLOCK(&m->lock);
-    }
-    if (rc != OMPI_SUCCESS)
-        rc = nicstride_error(m, "MPI_Win_start", rc, "the group is not part of the window");
-    else if (wrong != NULL)
-        rc = sync_error(m, "MPI_Win_start", wrong);
-    else if (!(assert &MPI_MODE_NOCHECK))
-        rc = await(m, "MPI_Win_start", NOTICE_POST, ranks, n);
-    free(ranks);
-    return rc;
+    if (rc != OMPI_SUCCESS || (assert &MPI_MODE_NOCHECK) != 0)
+        return rc;
+    return await(m, "MPI_Win_start", NOTICE_POST, m->start_ranks, m->start_n);
 }
 
 int nicstride_complete(ompi_win_t *win)
@@ -235,7 +230,7 @@ int nicstride_complete(ompi_win_t *win)
     n = m->start_n;
     OPAL_THREAD_UNLOCK(&m->lock);
     if (wrong != NULL)
-        return sync_error(m, "MPI_Win_complete", wrong);
+        return nicstride_sync_error(m, "MPI_Win_complete", wrong, -1);
     for (int i = 0; i < n; i++) {
         nicstride_peer_t *p = nicstride_peer(m, m->start_ranks[i]);
 
@@ -262,37 +257,18 @@ int nicstride_complete(ompi_win_t *win)
 int nicstride_post(ompi_group_t *group, int assert, ompi_win_t *win)
 {
     nicstride_module_t *m = nicstride_module(win);
-    const char *wrong = NULL;
-    bool posted;
-    int rc, n = 0;
-    int *ranks = malloc((size_t)m->size * sizeof(int));
+    int rc = begin(m, "MPI_Win_post", group, m->post_ranks, &m->post_n);
 
-    if (ranks == NULL)
-        return OMPI_ERR_OUT_OF_RESOURCE;
-    rc = group_ranks(m, group, ranks, &n);
-    if (rc == OMPI_SUCCESS) {
-        OPAL_THREAD_LOCK(&m->lock);
-        wrong = nicstride_epoch_post(&m->epoch);
-        for (int i = 0; i < n && wrong == NULL; i++)
-            m->post_ranks[i] = ranks[i];
-        if (wrong == NULL)
-            m->post_n = n;
-        OPAL_THREAD_UNLOCK(&m->lock);
-    }
-    posted = rc == OMPI_SUCCESS && wrong == NULL;
-    if (rc != OMPI_SUCCESS)
-        rc = nicstride_error(m, "MPI_Win_post", rc, "the group is not part of the window");
-    else if (wrong != NULL)
-        rc = sync_error(m, "MPI_Win_post", wrong);
     atomic_thread_fence(memory_order_seq_cst);
+    if (rc != OMPI_SUCCESS || (assert &MPI_MODE_NOCHECK) != 0)
+        return rc;
     /* Those who can be told wait for it. */
-    for (int i = 0; i < n && posted && !(assert &MPI_MODE_NOCHECK); i++) {
-        int told = notify(m, NOTICE_POST, ranks[i]);
+    for (int i = 0; i < m->post_n; i++) {
+        int told = notify(m, NOTICE_POST, m->post_ranks[i]);
 
         if (rc == OMPI_SUCCESS)
             rc = told;
     }
-    free(ranks);
     return rc;
 }
 
@@ -300,9 +276,7 @@ static const char *not_exposed(nicstride_module_t *m)
 {
     const char *wrong;
 
-    OPAL_THREAD_LOCK(&m->lock);
-    wrong = nicstride_epoch_exposed(&m->epoch);
-    OPAL_THREAD_UNLOCK(&m->lock);
+    NICSTRIDE_LOCKED(m, wrong = nicstride_epoch_exposed(&m->epoch));
     return wrong;
 }
 
@@ -326,7 +300,7 @@ int nicstride_wait(ompi_win_t *win)
     const char *wrong = not_exposed(m);
 
     if (wrong != NULL)
-        return sync_error(m, "MPI_Win_wait", wrong);
+        return nicstride_sync_error(m, "MPI_Win_wait", wrong, -1);
     return end_exposure(m, "MPI_Win_wait");
 }
 
@@ -337,7 +311,7 @@ int nicstride_test(ompi_win_t *win, int *flag)
 
     *flag = 0;
     if (wrong != NULL)
-        return sync_error(m, "MPI_Win_test", wrong);
+        return nicstride_sync_error(m, "MPI_Win_test", wrong, -1);
     nicstride_progress();
     for (int i = 0; i < m->post_n; i++) {
         nicstride_peer_t *p = nicstride_peer(m, m->post_ranks[i]);

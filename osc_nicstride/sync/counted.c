@@ -32,7 +32,7 @@ static void tell_locked(nicstride_module_t *m, nicstride_peer_t *p)
 
 int nicstride_close_epoch(nicstride_module_t *m)
 {
-    const int error = nicstride_hand_over_all(m);
+    const int error = nicstride_flush_all_peers(m, NICSTRIDE_FLUSH_GIVEN);
 
     onic_wire_lock();
     for (int i = 0; i < m->size; i++) {
@@ -357,7 +357,8 @@ int nicstride_fence_all(nicstride_module_t *m, bool counted)
     int error = OMPI_SUCCESS, applied = OMPI_SUCCESS;
 
     if (counted)
-        error = one_node ? nicstride_close_epoch(m) : nicstride_flush_all_peers(m, true);
+        error = one_node ? nicstride_close_epoch(m)
+                         : nicstride_flush_all_peers(m, NICSTRIDE_FLUSH_REMOTE);
     else
         forget_applied_error(m);
     atomic_thread_fence(memory_order_seq_cst);

@@ -7,7 +7,7 @@
 
 #include "osc_nicstride/window/component.h"
 #include "osc_nicstride/window/control.h"
-#include "osc_nicstride/sync/lock.h"
+#include "osc_nicstride/sync/lock_queue.h"
 #include "osc_nicstride/channel/send.h"
 #include "osc_nicstride/sync/end_lost.h"
 #include "osc_nicstride/channel/operation.h"

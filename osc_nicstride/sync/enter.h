@@ -20,9 +20,6 @@
  *  with the last fence. */
 const char *nicstride_enter(nicstride_module_t *m, int target);
 
-/** The same, without the reason. */
-bool nicstride_may_enter(nicstride_module_t *m, int target);
-
 /** Request-based calls are for passive-target epochs. */
 int nicstride_check_passive(nicstride_module_t *m, const char *call, int target);
 

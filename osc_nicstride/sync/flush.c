@@ -76,7 +76,7 @@ static int flush_local(nicstride_module_t *m, nicstride_peer_t *p, bool given)
     if (p->urgent < f.goal)
         p->urgent = f.goal;
     onic_wire_unlock();
-    /* In active target the target comes by itself: its helper need not be woken. */
+    /* As below. */
     if (given)
         nicstride_wait_patiently(p, flushed_locally, &f);
     else
@@ -133,7 +133,11 @@ static int flush_remote(nicstride_module_t *m, nicstride_peer_t *p)
 {
     flush_t f = {.m = m, .p = p};
 
-    nicstride_wait_until(p, flushed_remotely, &f);
+    /* In active target the target comes by itself: its helper need not be woken. */
+    if (nicstride_is_active(m))
+        nicstride_wait_patiently(p, flushed_remotely, &f);
+    else
+        nicstride_wait_until(p, flushed_remotely, &f);
     return f.error;
 }
 
@@ -166,7 +170,7 @@ static int earlier_error(const nicstride_module_t *m, const nicstride_peer_t *p,
                                                        : nicstride_error_reason(error));
 }
 
-int nicstride_flush_peer(nicstride_module_t *m, nicstride_peer_t *p, bool remote)
+int nicstride_flush_peer(nicstride_module_t *m, nicstride_peer_t *p, nicstride_flush_t kind)
 {
     int error;
 
@@ -180,7 +184,8 @@ int nicstride_flush_peer(nicstride_module_t *m, nicstride_peer_t *p, bool remote
         nicstride_hold_ask_locked(p);
         onic_wire_unlock();
     }
-    error = remote ? flush_remote(m, p) : flush_local(m, p, false);
+    error = kind == NICSTRIDE_FLUSH_REMOTE ? flush_remote(m, p)
+                                           : flush_local(m, p, kind == NICSTRIDE_FLUSH_GIVEN);
     order_stores(m, p);
     return error != 0 ? earlier_error(m, p, error) : OMPI_SUCCESS;
 }
@@ -203,36 +208,19 @@ static void start_all(nicstride_module_t *m, bool remote)
     }
 }
 
-int nicstride_flush_all_peers(nicstride_module_t *m, bool remote)
+int nicstride_flush_all_peers(nicstride_module_t *m, nicstride_flush_t kind)
 {
     int error = OMPI_SUCCESS;
 
-    start_all(m, remote);
+    nicstride_unflushed_end(&m->unflushed);
+    start_all(m, kind == NICSTRIDE_FLUSH_REMOTE);
     for (int i = 0; i < m->size; i++) {
         nicstride_peer_t *p = __atomic_load_n(&m->peer[i], __ATOMIC_ACQUIRE);
-        int rc = p != NULL ? nicstride_flush_peer(m, p, remote) : OMPI_SUCCESS;
+        int rc = p != NULL && !nicstride_is_clean(p) ? nicstride_flush_peer(m, p, kind) : 0;
 
         if (error == OMPI_SUCCESS)
             error = rc;
     }
     atomic_thread_fence(memory_order_seq_cst);
     return error;
-}
-
-int nicstride_hand_over_all(nicstride_module_t *m)
-{
-    int first = OMPI_SUCCESS;
-
-    nicstride_unflushed_end(&m->unflushed);
-    start_all(m, false);
-    for (int i = 0; i < m->size; i++) {
-        nicstride_peer_t *p = __atomic_load_n(&m->peer[i], __ATOMIC_ACQUIRE);
-        int error = p != NULL && !nicstride_is_clean(p) ? flush_local(m, p, true) : 0;
-
-        if (error != 0)
-            error = earlier_error(m, p, error);
-        if (first == OMPI_SUCCESS)
-            first = error;
-    }
-    return first;
 }

@@ -22,14 +22,17 @@ static inline bool nicstride_is_clean(const nicstride_peer_t *p)
            __atomic_load_n(&p->tx.error, __ATOMIC_RELAXED) == 0;
 }
 
-/** Waits until all operations to the peer are locally complete (`remote` false) or done at the
- *  target. Returns the first error that came back. */
-int nicstride_flush_peer(nicstride_module_t *m, nicstride_peer_t *p, bool remote);
+/** Until when a flush waits. */
+typedef enum nicstride_flush {
+    NICSTRIDE_FLUSH_LOCAL, /**< all operations are locally complete */
+    NICSTRIDE_FLUSH_GIVEN, /**< and get to their targets without further calls of MPI */
+    NICSTRIDE_FLUSH_REMOTE /**< they are done at the target */
+} nicstride_flush_t;
+
+/** Waits for all operations to the peer. Returns the first error that came back. */
+int nicstride_flush_peer(nicstride_module_t *m, nicstride_peer_t *p, nicstride_flush_t kind);
 /** The same for all peers: every target is asked before any is waited for. */
-int nicstride_flush_all_peers(nicstride_module_t *m, bool remote);
-/** Waits until all operations are locally complete and the wire has all messages: they get to their
- *  targets without further calls of MPI. Returns the first error that came back. */
-int nicstride_hand_over_all(nicstride_module_t *m);
+int nicstride_flush_all_peers(nicstride_module_t *m, nicstride_flush_t kind);
 /** An English fragment that says what an error class from a target means. */
 const char *nicstride_error_reason(int error);
 

@@ -13,7 +13,6 @@
  */
 #include <stddef.h>
 
-#include "osc_nicstride/sync/lock.h"
 #include "osc_nicstride/sync/lock_queue.h"
 #include "osc_nicstride/window/calls.h"
 #include "osc_nicstride/window/component.h"
@@ -85,17 +84,13 @@ static int take(nicstride_module_t *m, nicstride_peer_t *p, unsigned type)
 /* ---- MPI_Win_lock and its kin ------------------------------------------------------------------
  */
 
-static int sync_error(const nicstride_module_t *m, const char *call, const char *wrong, int target)
-{
-    if (target >= 0)
-        return nicstride_error(m, call, OMPI_ERR_RMA_SYNC, "%s (target rank %d)", wrong, target);
-    return nicstride_error(m, call, OMPI_ERR_RMA_SYNC, "%s", wrong);
-}
-
-static int cannot_be_had(const nicstride_module_t *m, const char *call, int error, int target)
+/** `target`: negative where not all of several can be told. */
+static int lock_error(const nicstride_module_t *m, const char *call, int error, int target)
 {
     if (nicstride_is_broken(m))
         return nicstride_broken_error(m, call);
+    if (target < 0)
+        return nicstride_error(m, call, error, "a target cannot be told");
     return nicstride_error(m, call, error, "the lock of rank %d cannot be had", target);
 }
 
@@ -111,7 +106,7 @@ int nicstride_lock(int type, int target, int assert, ompi_win_t *win)
     int rc;
 
     if (m->no_locks)
-        return sync_error(m, "MPI_Win_lock", NO_LOCKS_TEXT, target);
+        return nicstride_sync_error(m, "MPI_Win_lock", NO_LOCKS_TEXT, target);
     p = nicstride_peer(m, target);
     if (p == NULL)
         return OMPI_ERR_OUT_OF_RESOURCE;
@@ -121,42 +116,33 @@ int nicstride_lock(int type, int target, int assert, ompi_win_t *win)
         p->nocheck = (assert &MPI_MODE_NOCHECK) != 0;
     OPAL_THREAD_UNLOCK(&m->lock);
     if (wrong != NULL)
-        return sync_error(m, "MPI_Win_lock", wrong, target);
+        return nicstride_sync_error(m, "MPI_Win_lock", wrong, target);
     if (p->nocheck)
         return OMPI_SUCCESS;
     nicstride_hold_settle_mine();
     rc = nicstride_hold_lock(m, p, kind) ? OMPI_SUCCESS : take(m, p, kind);
     if (rc == OMPI_SUCCESS)
         return OMPI_SUCCESS;
-    OPAL_THREAD_LOCK(&m->lock);
-    nicstride_epoch_unlock(&m->epoch, (uint32_t)target);
-    OPAL_THREAD_UNLOCK(&m->lock);
-    return cannot_be_had(m, "MPI_Win_lock", rc, target);
-}
-
-static int unlock_error(const nicstride_module_t *m, const char *call, int error)
-{
-    if (nicstride_is_broken(m))
-        return nicstride_broken_error(m, call);
-    return nicstride_error(m, call, error, "a target cannot be told");
+    NICSTRIDE_LOCKED(m, nicstride_epoch_unlock(&m->epoch, (uint32_t)target));
+    return lock_error(m, "MPI_Win_lock", rc, target);
 }
 
 /** Ends the use of a lock: waits for what was done under it, and gives it back. */
 static int end_lock(nicstride_module_t *m, nicstride_peer_t *p)
 {
     const bool together = nicstride_hold_release(p);
-    int error = nicstride_flush_peer(m, p, true), told;
+    int error = nicstride_flush_peer(m, p, NICSTRIDE_FLUSH_REMOTE), told;
 
     /* Nothing was done under it. */
     told = together ? OMPI_SUCCESS : nicstride_hold_settle(p);
     nicstride_hold_end(p);
     if (error == OMPI_SUCCESS && told != OMPI_SUCCESS)
-        error = cannot_be_had(m, "MPI_Win_unlock", told, p->rank);
+        error = lock_error(m, "MPI_Win_unlock", told, p->rank);
     /* The lock before the epoch: another thread may lock the target as soon as the epoch is over.
      */
     told = together || p->nocheck ? OMPI_SUCCESS : give_back(m, p);
     if (error == OMPI_SUCCESS && told != OMPI_SUCCESS)
-        error = unlock_error(m, "MPI_Win_unlock", told);
+        error = lock_error(m, "MPI_Win_unlock", told, -1);
     return nicstride_unless_broken(m, "MPI_Win_unlock", error);
 }
 
@@ -169,11 +155,9 @@ int nicstride_unlock(int target, ompi_win_t *win)
 
     if (p == NULL)
         return OMPI_ERR_OUT_OF_RESOURCE;
-    OPAL_THREAD_LOCK(&m->lock);
-    wrong = nicstride_epoch_locked(&m->epoch, (uint32_t)target);
-    OPAL_THREAD_UNLOCK(&m->lock);
+    NICSTRIDE_LOCKED(m, wrong = nicstride_epoch_locked(&m->epoch, (uint32_t)target));
     if (wrong != NULL)
-        return sync_error(m, "MPI_Win_unlock", wrong, target);
+        return nicstride_sync_error(m, "MPI_Win_unlock", wrong, target);
     error = end_lock(m, p);
     OPAL_THREAD_LOCK(&m->lock);
     p->nocheck = false;
@@ -210,7 +194,7 @@ static int take_all(nicstride_module_t *m)
 
         if (rc != OMPI_SUCCESS) {
             (void)give_back_below(m, i);
-            return cannot_be_had(m, "MPI_Win_lock_all", rc, i);
+            return lock_error(m, "MPI_Win_lock_all", rc, i);
         }
     }
     return OMPI_SUCCESS;
@@ -223,20 +207,18 @@ int nicstride_lock_all(int assert, ompi_win_t *win)
     int rc;
 
     if (m->no_locks)
-        return sync_error(m, "MPI_Win_lock_all", NO_LOCKS_TEXT, -1);
+        return nicstride_sync_error(m, "MPI_Win_lock_all", NO_LOCKS_TEXT, -1);
     OPAL_THREAD_LOCK(&m->lock);
     wrong = nicstride_epoch_lock_all(&m->epoch);
     if (wrong == NULL)
         m->nocheck_all = (assert &MPI_MODE_NOCHECK) != 0;
     OPAL_THREAD_UNLOCK(&m->lock);
     if (wrong != NULL)
-        return sync_error(m, "MPI_Win_lock_all", wrong, -1);
+        return nicstride_sync_error(m, "MPI_Win_lock_all", wrong, -1);
     nicstride_hold_settle_mine();
     rc = m->nocheck_all ? OMPI_SUCCESS : take_all(m);
     if (rc != OMPI_SUCCESS) {
-        OPAL_THREAD_LOCK(&m->lock);
-        nicstride_epoch_unlock_all(&m->epoch);
-        OPAL_THREAD_UNLOCK(&m->lock);
+        NICSTRIDE_LOCKED(m, nicstride_epoch_unlock_all(&m->epoch));
     }
     return rc;
 }
@@ -247,15 +229,13 @@ int nicstride_unlock_all(ompi_win_t *win)
     const char *wrong;
     int error, told;
 
-    OPAL_THREAD_LOCK(&m->lock);
-    wrong = nicstride_epoch_locked_all(&m->epoch);
-    OPAL_THREAD_UNLOCK(&m->lock);
+    NICSTRIDE_LOCKED(m, wrong = nicstride_epoch_locked_all(&m->epoch));
     if (wrong != NULL)
-        return sync_error(m, "MPI_Win_unlock_all", wrong, -1);
-    error = nicstride_flush_all_peers(m, true);
+        return nicstride_sync_error(m, "MPI_Win_unlock_all", wrong, -1);
+    error = nicstride_flush_all_peers(m, NICSTRIDE_FLUSH_REMOTE);
     told = m->nocheck_all ? OMPI_SUCCESS : give_back_below(m, m->size);
     if (error == OMPI_SUCCESS && told != OMPI_SUCCESS)
-        error = unlock_error(m, "MPI_Win_unlock_all", told);
+        error = lock_error(m, "MPI_Win_unlock_all", told, -1);
     error = nicstride_unless_broken(m, "MPI_Win_unlock_all", error);
     OPAL_THREAD_LOCK(&m->lock);
     nicstride_epoch_unlock_all(&m->epoch);
@@ -275,71 +255,53 @@ static inline nicstride_peer_t *allowed_peer(nicstride_module_t *m, int target)
     /* Open MPI does not look at the rank of a flush. */
     if ((unsigned)target >= (unsigned)m->size)
         return NULL;
-    OPAL_THREAD_LOCK(&m->lock);
-    allowed = nicstride_epoch_allows_passive(&m->epoch, (uint32_t)target);
-    OPAL_THREAD_UNLOCK(&m->lock);
+    NICSTRIDE_LOCKED(m, allowed = nicstride_epoch_allows_passive(&m->epoch, (uint32_t)target));
     return allowed ? __atomic_load_n(&m->peer[target], __ATOMIC_ACQUIRE) : NULL;
 }
 
-static int flush_checked(nicstride_module_t *m, const char *call, int target, bool remote)
+static int flush_one(nicstride_module_t *m, const char *call, int target, nicstride_flush_t kind)
 {
-    int rc = nicstride_check_passive(m, call, target);
-    nicstride_peer_t *p;
+    nicstride_peer_t *p = allowed_peer(m, target);
+    int rc = p != NULL ? OMPI_SUCCESS : nicstride_check_passive(m, call, target);
 
     if (rc != OMPI_SUCCESS)
         return rc;
-    p = nicstride_peer(m, target);
+    if (p == NULL)
+        p = nicstride_peer(m, target);
     if (p == NULL)
         return OMPI_ERR_OUT_OF_RESOURCE;
-    return nicstride_unless_broken(m, call, nicstride_flush_peer(m, p, remote));
+    return nicstride_unless_broken(m, call, nicstride_flush_peer(m, p, kind));
 }
 
-static inline int flush_one(nicstride_module_t *m, const char *call, int target, bool remote)
-{
-    nicstride_peer_t *p = allowed_peer(m, target);
-
-    if (p == NULL)
-        return flush_checked(m, call, target, remote);
-    if (!nicstride_is_clean(p))
-        return nicstride_unless_broken(m, call, nicstride_flush_peer(m, p, remote));
-    /* On mapped windows there is most often nothing to wait for: the stores of direct transfers
-     * come before whatever tells the target about them, and that is all. */
-    nicstride_unflushed_end(&m->unflushed);
-    atomic_thread_fence(memory_order_seq_cst);
-    return nicstride_unless_broken(m, call, OMPI_SUCCESS);
-}
-
-static int flush_every(ompi_win_t *win, const char *call, bool remote)
+static int flush_every(ompi_win_t *win, const char *call, nicstride_flush_t kind)
 {
     nicstride_module_t *m = nicstride_module(win);
     const char *wrong;
 
-    OPAL_THREAD_LOCK(&m->lock);
-    wrong = nicstride_epoch_any_passive(&m->epoch);
-    OPAL_THREAD_UNLOCK(&m->lock);
+    NICSTRIDE_LOCKED(m, wrong = nicstride_epoch_any_passive(&m->epoch));
     if (wrong != NULL)
-        return sync_error(m, call, wrong, -1);
-    return nicstride_unless_broken(m, call, nicstride_flush_all_peers(m, remote));
+        return nicstride_sync_error(m, call, wrong, -1);
+    return nicstride_unless_broken(m, call, nicstride_flush_all_peers(m, kind));
 }
 
 int nicstride_flush(int target, ompi_win_t *win)
 {
-    return flush_one(nicstride_module(win), "MPI_Win_flush", target, true);
+    return flush_one(nicstride_module(win), "MPI_Win_flush", target, NICSTRIDE_FLUSH_REMOTE);
 }
 
 int nicstride_flush_local(int target, ompi_win_t *win)
 {
-    return flush_one(nicstride_module(win), "MPI_Win_flush_local", target, false);
+    return flush_one(nicstride_module(win), "MPI_Win_flush_local", target, NICSTRIDE_FLUSH_LOCAL);
 }
 
 int nicstride_flush_all(ompi_win_t *win)
 {
-    return flush_every(win, "MPI_Win_flush_all", true);
+    return flush_every(win, "MPI_Win_flush_all", NICSTRIDE_FLUSH_REMOTE);
 }
 
 int nicstride_flush_local_all(ompi_win_t *win)
 {
-    return flush_every(win, "MPI_Win_flush_local_all", false);
+    return flush_every(win, "MPI_Win_flush_local_all", NICSTRIDE_FLUSH_LOCAL);
 }
 
 int nicstride_sync(ompi_win_t *win)

@@ -15,7 +15,6 @@
 #include "osc_nicstride/channel/send.h"
 #include "osc_nicstride/channel/wait.h"
 #include "osc_nicstride/channel/wake.h"
-#include "osc_nicstride/sync/lock.h"
 #include "osc_nicstride/sync/lock_queue.h"
 #include "osc_nicstride/window/component.h"
 #include "osc_nicstride/window/control.h"
@@ -111,23 +110,36 @@ static void collect_refused(nicstride_module_t *m, int local, grants_t *remote)
     }
 }
 
-/**
- * Changes my queue and tells those who have the lock by that. The wire is locked, so the queue's
- * lock is only tried: false where it is busy, and nothing was done. Where it will be for ever there
- * is no use in trying again. Nothing is sent, and no endpoint made, before it is given back.
- */
-static bool change_mine_locked(nicstride_module_t *m, change_t change, uint32_t origin)
+/** A queue's lock is not free. */
+enum { BUSY = -1 };
+
+/** Takes the lock of a queue. Who has the wire lock only tries: where that is BUSY for ever there
+ * is no use in trying again. */
+static int take_queue(nicstride_module_t *m, onic_owned_lock_t *lock, bool wire_locked)
 {
-    const int local = m->node.me;
-    nicstride_ctl_t *ctl = nicstride_ctl(m, local);
+    if (!wire_locked)
+        return nicstride_ctl_lock(m, lock);
+    if (nicstride_ctl_try(m, lock))
+        return OMPI_SUCCESS;
+    return nicstride_ctl_is_orphaned(m, lock) ? ONIC_ERR_PROC_FAILED : BUSY;
+}
+
+/** Changes the queue of a target of this node, if `change` is not NULL, and tells those who have
+ * the lock by that, or never will. Nothing is sent, and no endpoint made, before the queue's lock
+ * is given back. An error where that cannot be had any more. Without the wire lock: MPI threads. */
+static int change_queue(nicstride_module_t *m, int local, change_t change, uint32_t origin,
+                        bool wire_locked)
+{
+    onic_owned_lock_t *lock = &nicstride_ctl(m, local)->queue_lock;
     bool changed = change == NULL;
     grants_t remote;
 
     do {
         const bool broken = nicstride_is_broken(m);
+        const int rc = take_queue(m, lock, wire_locked);
 
-        if (!nicstride_ctl_try(m, &ctl->queue_lock))
-            return nicstride_ctl_is_orphaned(m, &ctl->queue_lock);
+        if (rc != OMPI_SUCCESS)
+            return rc;
         if (!changed)
             (void)change(m, local, origin);
         changed = true;
@@ -135,10 +147,20 @@ static bool change_mine_locked(nicstride_module_t *m, change_t change, uint32_t 
             collect_refused(m, local, &remote);
         else
             collect_grants(m, local, &remote);
-        nicstride_ctl_unlock(&ctl->queue_lock);
+        nicstride_ctl_unlock(lock);
+        if (remote.n > 0 && !wire_locked)
+            onic_wire_lock();
         send_grants_locked(m, local, &remote, broken ? ONIC_ERR_PROC_FAILED : 0);
+        if (remote.n > 0 && !wire_locked)
+            onic_wire_unlock();
     } while (remote.n == GRANTS_MAX);
-    return true;
+    return OMPI_SUCCESS;
+}
+
+/** Changes my queue. False where that must be tried again. */
+static bool change_mine_locked(nicstride_module_t *m, change_t change, uint32_t origin)
+{
+    return change_queue(m, m->node.me, change, origin, true) != BUSY;
 }
 
 bool nicstride_lock_forget_locked(nicstride_module_t *m, int rank)
@@ -201,33 +223,6 @@ bool nicstride_lock_message_locked(nicstride_module_t *m, nicstride_peer_t *p,
     return true;
 }
 
-/** Changes the queue of a target of this node and tells those who have the lock by that. MPI
- *  threads, no lock held. An error where the queue's lock cannot be had any more. */
-static int change_on_node(nicstride_module_t *m, int local, change_t change, uint32_t origin)
-{
-    nicstride_ctl_t *ctl = nicstride_ctl(m, local);
-    bool changed = false;
-    grants_t remote;
-
-    do {
-        const int rc = nicstride_ctl_lock(m, &ctl->queue_lock);
-
-        if (rc != OMPI_SUCCESS)
-            return rc;
-        if (!changed)
-            (void)change(m, local, origin);
-        changed = true;
-        collect_grants(m, local, &remote);
-        nicstride_ctl_unlock(&ctl->queue_lock);
-        if (remote.n > 0) {
-            onic_wire_lock();
-            send_grants_locked(m, local, &remote, 0);
-            onic_wire_unlock();
-        }
-    } while (remote.n == GRANTS_MAX);
-    return OMPI_SUCCESS;
-}
-
 /** Takes those of the node who have died out of the queue of a target. */
 static int bury_all(nicstride_module_t *m, int local)
 {
@@ -235,7 +230,7 @@ static int bury_all(nicstride_module_t *m, int local)
 
     for (int i = 0; i < m->node.n && rc == OMPI_SUCCESS && !nicstride_is_broken(m); i++) {
         if (onic_peer_has_died(m->wire[m->node.ranks[i]]))
-            rc = change_on_node(m, local, bury, (uint32_t)m->node.ranks[i]);
+            rc = change_queue(m, local, bury, (uint32_t)m->node.ranks[i], false);
     }
     return rc;
 }
@@ -284,12 +279,12 @@ int nicstride_take_on_node(nicstride_module_t *m, nicstride_peer_t *p, unsigned 
     rc = await_grant(m, p, granted);
     /* Not wanted any more; it may have come just now. */
     if (rc != OMPI_SUCCESS)
-        (void)change_on_node(m, local, forget, (uint32_t)m->rank);
+        (void)change_queue(m, local, forget, (uint32_t)m->rank, false);
     atomic_store_explicit(granted, 0, memory_order_relaxed);
     return rc;
 }
 
 int nicstride_give_back_on_node(nicstride_module_t *m, int local)
 {
-    return change_on_node(m, local, release, (uint32_t)m->rank);
+    return change_queue(m, local, release, (uint32_t)m->rank, false);
 }

@@ -2,19 +2,40 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The locks of targets of this node, for its own processes. MPI threads, no lock held. */
+/** @file The locks of targets of this node: for its own processes, and as others ask by message. */
 #ifndef NICSTRIDE_LOCK_QUEUE_H
 #define NICSTRIDE_LOCK_QUEUE_H
 
+#include <stdbool.h>
+
+#include "osc_nicstride/protocol/message.h"
 #include "osc_nicstride/window/module.h"
 
 /** Takes the lock of a target of this node; waits for whoever holds it to hand it over. `type` as
  * in lockq.h. ONIC_ERR_PROC_FAILED where it will never be had: the target has died, or the window
- * has failed (control.h). */
+ * has failed (control.h). MPI threads, no lock held. */
 int nicstride_take_on_node(nicstride_module_t *m, nicstride_peer_t *p, unsigned type);
 
 /** Gives it back, and hands it to those who can have it now. An error as above, where that could
  *  not be done. */
 int nicstride_give_back_on_node(nicstride_module_t *m, int local);
+
+/** A lock request or release that came by message. False where the queue is busy: try later. */
+bool nicstride_lock_message_locked(nicstride_module_t *m, nicstride_peer_t *p,
+                                   const nicstride_msg_t *msg);
+
+/** The request for a lock with what is to be done under it behind it: true where the lock is had at
+ *  once. Else nothing was done, and the above is to be called. */
+bool nicstride_lock_at_once_locked(nicstride_module_t *m, nicstride_peer_t *p,
+                                   const nicstride_msg_t *msg);
+
+/** The connection to a process is lost: what it holds of my lock goes to those who wait for it, and
+ *  it waits for it no more. But where it is of this node and has died with the lock the window has
+ *  failed. False where the queue is busy: try later. */
+bool nicstride_lock_forget_locked(nicstride_module_t *m, int rank);
+
+/** The window has failed: processes of other nodes that wait for my lock are told. False where the
+ *  queue is busy: try later. */
+bool nicstride_lock_refuse_locked(nicstride_module_t *m);
 
 #endif

@@ -15,7 +15,7 @@
 #include "osc_nicstride/channel/start.h"
 #include "osc_nicstride/protocol/batch.h"
 #include "osc_nicstride/sync/end_lost.h"
-#include "osc_nicstride/sync/lock.h"
+#include "osc_nicstride/sync/lock_queue.h"
 #include "osc_nicstride/target/target.h"
 #include "osc_nicstride/window/component.h"
 #include "osc_nicstride/channel/reply.h"

@@ -38,3 +38,11 @@ int nicstride_error(const nicstride_module_t *m, const char *call, int error, co
                 shown + 1 == TEXTS_MAX ? " (further errors are returned without text)" : "");
     return error;
 }
+
+int nicstride_sync_error(const nicstride_module_t *m, const char *call, const char *wrong,
+                         int target)
+{
+    if (target >= 0)
+        return nicstride_error(m, call, OMPI_ERR_RMA_SYNC, "%s (target rank %d)", wrong, target);
+    return nicstride_error(m, call, OMPI_ERR_RMA_SYNC, "%s", wrong);
+}

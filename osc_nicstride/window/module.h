@@ -200,6 +200,14 @@ typedef struct nicstride_module {
     int post_n;
 } nicstride_module_t;
 
+/** A statement on what belongs to the mutex. */
+#define NICSTRIDE_LOCKED(m, statement)                                                             \
+    do {                                                                                           \
+        OPAL_THREAD_LOCK(&(m)->lock);                                                              \
+        statement;                                                                                 \
+        OPAL_THREAD_UNLOCK(&(m)->lock);                                                            \
+    } while (0)
+
 static inline nicstride_module_t *nicstride_module(const ompi_win_t *win)
 {
     return (nicstride_module_t *)win->w_osc_module;
