@@ -33,7 +33,6 @@ osc_nicstride_libnicstride_core_la_SOURCES = \
 	osc_nicstride/protocol/message.h \
 	osc_nicstride/protocol/method.h \
 	osc_nicstride/protocol/notice.h \
-	osc_nicstride/protocol/path.h \
 	osc_nicstride/protocol/slot.h \
 	osc_nicstride/window/place.c \
 	osc_nicstride/window/place.h \
@@ -68,7 +67,6 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/channel/wait.c \
 	osc_nicstride/channel/wait.h \
 	osc_nicstride/channel/wake.c \
-	osc_nicstride/channel/wake.h \
 	osc_nicstride/component/component.c \
 	osc_nicstride/component/model.c \
 	osc_nicstride/component/model.h \
@@ -112,20 +110,17 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/target/put.c \
 	osc_nicstride/target/target.h \
 	osc_nicstride/window/agreement.c \
-	osc_nicstride/window/agreement.h \
 	osc_nicstride/window/calls.h \
 	osc_nicstride/window/component.h \
 	osc_nicstride/window/control.c \
 	osc_nicstride/window/control.h \
 	osc_nicstride/window/errors.c \
-	osc_nicstride/window/errors.h \
 	osc_nicstride/window/memory.c \
 	osc_nicstride/window/module.c \
 	osc_nicstride/window/module.h \
 	osc_nicstride/window/op.c \
 	osc_nicstride/window/op.h \
 	osc_nicstride/window/process.c \
-	osc_nicstride/window/process.h \
 	osc_nicstride/window/transfer.h \
 	osc_nicstride/window/window.h
 nodist_mca_osc_nicstride_la_SOURCES = common/config.h

@@ -4,7 +4,7 @@
  */
 #include "osc_nicstride/channel/observe.h"
 #include "osc_nicstride/window/module.h"
-#include "osc_nicstride/channel/wake.h"
+#include "osc_nicstride/channel/wait.h"
 
 #include <stdlib.h>
 

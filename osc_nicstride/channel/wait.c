@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "osc_nicstride/channel/wait.h"
-#include "osc_nicstride/channel/wake.h"
 #include "osc_nicstride/channel/reply.h"
 
 #include "common/mover/mover.h"

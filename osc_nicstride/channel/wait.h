@@ -2,12 +2,21 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Waiting for what peers do. */
+/**
+ * @file
+ * Waiting for what peers do, and waking the helper thread of one that is waited for and away from
+ * MPI.
+ *
+ * Every loop in which an MPI thread waits for a peer calls nicstride_wake_waited now and then. Who
+ * waits for a request does so in loops that are not ours: there a progress function looks after the
+ * peers.
+ */
 #ifndef NICSTRIDE_WAIT_H
 #define NICSTRIDE_WAIT_H
 
 #include <stdbool.h>
 
+#include "common/wire/patience.h"
 #include "osc_nicstride/window/module.h"
 
 /** Progresses everything once; for waiting loops of MPI threads, no lock held. */
@@ -23,5 +32,20 @@ void nicstride_wait_patiently(nicstride_peer_t *p, bool (*done)(void *arg), void
 
 /** The same where no event announces what is waited for: a flag in shared memory. */
 void nicstride_wait_polling(bool (*done)(void *arg), void *arg);
+
+/** Can the peer's helper thread be woken? Then it answers soon, though nobody is in MPI there. */
+bool nicstride_can_wake(nicstride_peer_t *p);
+
+/** Can every other process of the window be woken from here? */
+bool nicstride_can_wake_all(nicstride_module_t *m);
+
+/** Something is waited for that the peer is to do or answer: wakes it if it is away. `p` may be
+ *  NULL. MPI threads, no lock held. */
+void nicstride_wake_waited(onic_patience_t *w, nicstride_peer_t *p);
+
+/** Looks for those who have died, and, where somebody may wait for requests or for room that the
+ *  replies of others take up, after all peers. A progress function of Open MPI's, of low priority.
+ */
+int nicstride_look_after_peers(void);
 
 #endif

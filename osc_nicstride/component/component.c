@@ -10,12 +10,10 @@
 
 #include "osc_nicstride/component/model.h"
 #include "osc_nicstride/window/component.h"
-#include "osc_nicstride/window/agreement.h"
 #include "osc_nicstride/window/calls.h"
 #include "osc_nicstride/window/module.h"
-#include "osc_nicstride/window/process.h"
 #include "osc_nicstride/window/op.h"
-#include "osc_nicstride/channel/wake.h"
+#include "osc_nicstride/channel/wait.h"
 #include "osc_nicstride/window/window.h"
 #include "osc_nicstride/channel/operation.h"
 #include "common/config.h"

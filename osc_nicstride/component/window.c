@@ -23,7 +23,6 @@
 #include "osc_nicstride/window/component.h"
 #include "osc_nicstride/channel/connect.h"
 #include "osc_nicstride/window/control.h"
-#include "osc_nicstride/window/errors.h"
 #include "osc_nicstride/sync/flush.h"
 #include "osc_nicstride/methods/methods.h"
 #include "osc_nicstride/target/target.h"
@@ -31,7 +30,7 @@
 #include "osc_nicstride/channel/lost.h"
 #include "osc_nicstride/window/module.h"
 #include "osc_nicstride/channel/request.h"
-#include "osc_nicstride/channel/wake.h"
+#include "osc_nicstride/channel/wait.h"
 #include "osc_nicstride/component/model.h"
 #include "opal/runtime/opal_progress.h"
 

@@ -22,7 +22,7 @@
 #include "osc_nicstride/window/calls.h"
 #include "osc_nicstride/window/component.h"
 #include "osc_nicstride/window/control.h"
-#include "osc_nicstride/window/errors.h"
+#include "osc_nicstride/window/module.h"
 #include "osc_nicstride/window/window.h"
 
 void nicstride_window_delist(nicstride_module_t *m)

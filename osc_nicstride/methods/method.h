@@ -17,7 +17,6 @@
 #include "common/layout/layout.h"
 #include "common/model/learn.h"
 #include "osc_nicstride/protocol/method.h"
-#include "osc_nicstride/protocol/path.h"
 
 struct nicstride_transfer;
 

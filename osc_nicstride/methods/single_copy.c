@@ -19,7 +19,7 @@
 #include "common/layout/pack.h"
 #include "common/wire/presence.h"
 #include "common/support/help.h"
-#include "osc_nicstride/window/errors.h"
+#include "osc_nicstride/window/module.h"
 #include "opal/util/proc.h"
 
 /* Pieces in one system call: enough that its fixed cost vanishes, few enough for the stack. */

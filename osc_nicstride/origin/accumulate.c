@@ -10,7 +10,6 @@
 #include "osc_nicstride/window/calls.h"
 #include "osc_nicstride/window/component.h"
 #include "osc_nicstride/window/control.h"
-#include "osc_nicstride/window/errors.h"
 #include "osc_nicstride/window/module.h"
 #include "osc_nicstride/channel/observe.h"
 #include "osc_nicstride/window/op.h"

@@ -17,7 +17,6 @@
 #include "osc_nicstride/origin/origin.h"
 #include "osc_nicstride/window/calls.h"
 #include "osc_nicstride/window/control.h"
-#include "osc_nicstride/window/errors.h"
 #include "osc_nicstride/window/module.h"
 #include "osc_nicstride/channel/wait.h"
 #include "osc_nicstride/target/target.h"

@@ -16,7 +16,6 @@
 #include "osc_nicstride/window/component.h"
 #include "osc_nicstride/methods/single_copy.h"
 #include "osc_nicstride/sync/enter.h"
-#include "osc_nicstride/window/errors.h"
 #include "osc_nicstride/window/module.h"
 #include "common/support/device.h"
 #include "common/layout/flatten.h"

@@ -4,10 +4,15 @@
  */
 /**
  * @file
- * The names of the methods that move data. Pure.
+ * The names of the methods that move data, and what the model knows of the way to a kind of peer.
+ * Pure.
  */
 #ifndef NICSTRIDE_METHOD_H
 #define NICSTRIDE_METHOD_H
+
+#include <stdint.h>
+
+#include "common/model/link.h"
 
 typedef enum nicstride_method {
     NICSTRIDE_METHOD_AUTO = 0, /**< not a method: let the chooser choose */
@@ -28,5 +33,30 @@ typedef enum nicstride_presence {
     NICSTRIDE_SERVED,      /**< its server thread, which has to be woken and can be */
     NICSTRIDE_ABSENT       /**< nobody, until the server thread takes over */
 } nicstride_presence_t;
+
+typedef struct nicstride_path {
+    onic_link_t link;
+    uint64_t sieve_piece; /**< bytes that one read of a sieve covers */
+    uint64_t overlap;     /**< messages of transfers of fewer bytes than this overlap so much that
+                               what one costs alone says nothing of several; a power of two */
+} nicstride_path_t;
+
+/** A path of such a link. Messages overlap as long as the bytes of one take less time than the
+ *  message itself: a byte costs either side some, and ts is mostly waiting. */
+static inline nicstride_path_t nicstride_path(const onic_link_t *link, uint64_t sieve_piece)
+{
+    nicstride_path_t path = {.link = *link, .sieve_piece = sieve_piece, .overlap = 64};
+
+    while (path.overlap < UINT64_C(1) << 30 &&
+           2 * (double)path.overlap * link->byte <= link->message)
+        path.overlap *= 2;
+    return path;
+}
+
+/** The ways to peers on the node and across a network. */
+typedef struct nicstride_paths {
+    nicstride_path_t node;
+    nicstride_path_t net;
+} nicstride_paths_t;
 
 #endif

@@ -15,7 +15,6 @@
 #include "osc_nicstride/window/calls.h"
 #include "osc_nicstride/window/control.h"
 #include "osc_nicstride/sync/counted.h"
-#include "osc_nicstride/window/errors.h"
 #include "osc_nicstride/channel/lost.h"
 #include "osc_nicstride/window/module.h"
 #include "osc_nicstride/protocol/notice.h"

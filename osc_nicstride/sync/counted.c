@@ -7,7 +7,7 @@
 
 #include "osc_nicstride/sync/counted.h"
 #include "osc_nicstride/window/control.h"
-#include "osc_nicstride/window/errors.h"
+#include "osc_nicstride/window/module.h"
 #include "osc_nicstride/sync/flush.h"
 #include "osc_nicstride/channel/lost.h"
 #include "osc_nicstride/channel/start.h"

@@ -4,7 +4,7 @@
  */
 #include "osc_nicstride/sync/enter.h"
 #include "osc_nicstride/sync/counted.h"
-#include "osc_nicstride/window/errors.h"
+#include "osc_nicstride/window/module.h"
 
 const char *nicstride_enter(nicstride_module_t *m, int target)
 {

@@ -11,7 +11,6 @@
 
 #include "osc_nicstride/sync/flush.h"
 #include "osc_nicstride/window/control.h"
-#include "osc_nicstride/window/errors.h"
 #include "osc_nicstride/channel/hold.h"
 #include "osc_nicstride/channel/lost.h"
 #include "osc_nicstride/window/module.h"

@@ -17,7 +17,6 @@
 #include "osc_nicstride/window/calls.h"
 #include "osc_nicstride/window/component.h"
 #include "osc_nicstride/window/control.h"
-#include "osc_nicstride/window/errors.h"
 #include "osc_nicstride/sync/flush.h"
 #include "osc_nicstride/channel/hold.h"
 #include "osc_nicstride/channel/lost.h"

@@ -14,7 +14,6 @@
 
 #include "osc_nicstride/channel/send.h"
 #include "osc_nicstride/channel/wait.h"
-#include "osc_nicstride/channel/wake.h"
 #include "osc_nicstride/sync/lock_queue.h"
 #include "osc_nicstride/window/component.h"
 #include "osc_nicstride/window/control.h"

@@ -18,10 +18,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "osc_nicstride/window/agreement.h"
+#include "osc_nicstride/window/window.h"
 #include "osc_nicstride/window/component.h"
 #include "osc_nicstride/window/control.h"
-#include "osc_nicstride/window/errors.h"
 #include "osc_nicstride/window/module.h"
 #include "common/config.h"
 #include "common/support/help.h"

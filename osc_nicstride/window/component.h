@@ -20,7 +20,6 @@
 #include "common/support/handle.h"
 #include "osc_nicstride/protocol/limits.h"
 #include "osc_nicstride/protocol/method.h"
-#include "osc_nicstride/protocol/path.h"
 #include "osc_nicstride/protocol/replies.h"
 
 /** Values of the MCA parameters (params.c documents them). */

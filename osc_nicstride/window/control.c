@@ -10,7 +10,7 @@
 #include "common/support/clock.h"
 #include "common/support/pause.h"
 #include "osc_nicstride/window/control.h"
-#include "osc_nicstride/window/errors.h"
+#include "osc_nicstride/window/module.h"
 
 /* The cause in the upper half of the word, the process + 1 in the lower. Nodes are smaller. */
 #define WHO_BITS 16

@@ -10,7 +10,6 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "osc_nicstride/window/errors.h"
 #include "osc_nicstride/window/module.h"
 
 #include "opal/util/output.h"

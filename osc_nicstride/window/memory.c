@@ -15,7 +15,6 @@
 #include "common/support/help.h"
 #include "osc_nicstride/window/component.h"
 #include "osc_nicstride/window/control.h"
-#include "osc_nicstride/window/errors.h"
 #include "osc_nicstride/window/module.h"
 #include "osc_nicstride/window/window.h"
 #include "opal/util/proc.h"

@@ -14,7 +14,6 @@
 #include "osc_nicstride/window/calls.h"
 #include "osc_nicstride/window/component.h"
 #include "osc_nicstride/window/control.h"
-#include "osc_nicstride/window/errors.h"
 
 #define ALIGN64(n) (((n) + 63) & ~(size_t)63)
 

@@ -26,6 +26,7 @@
 #include "ompi/win/win.h"
 #include ONIC_MUTEX_HEADER
 
+#include "common/model/learn.h"
 #include "common/wire/presence.h"
 #include "common/node/node.h"
 #include "common/wire/wire.h"
@@ -36,7 +37,6 @@
 #include "osc_nicstride/protocol/unflushed.h"
 #include "common/wire/patience.h"
 #include "osc_nicstride/window/place.h"
-#include "osc_nicstride/window/process.h"
 #include "osc_nicstride/protocol/message.h"
 #include "osc_nicstride/protocol/method.h"
 #include "osc_nicstride/window/region.h"
@@ -54,6 +54,17 @@ typedef struct nicstride_rank_info {
     uint16_t sends;  /**< it sends messages, not all memory being mapped or used so */
     uint32_t first;  /**< the first rank of its node */
 } nicstride_rank_info_t;
+
+/** A process, in all windows: what it grants, and what its transfers cost. */
+typedef struct nicstride_process {
+    struct nicstride_process *next;
+    nicstride_quota_t quota;
+    struct nicstride_peer *peers; /**< of all windows that have one for it */
+    onic_learn_t *learn;          /**< what its transfers cost, or NULL; see channel/observe.h */
+} nicstride_process_t;
+
+/** All of them; wire lock. */
+extern nicstride_process_t *nicstride_processes;
 
 typedef struct nicstride_op nicstride_op_t;
 
@@ -236,5 +247,21 @@ static inline bool nicstride_is_active(const nicstride_module_t *m)
 
     return access == NICSTRIDE_ACCESS_FENCE || access == NICSTRIDE_ACCESS_PSCW;
 }
+
+/** The record of a process, made if need be; NULL where memory is exhausted. Wire lock. */
+nicstride_process_t *nicstride_process_locked(onic_peer_t *wire);
+
+/** Frees them, at the end of the process. */
+void nicstride_processes_fini(void);
+
+/** Says what was wrong with a call on this window and returns `error`. The first errors of a
+ * process get a text, later ones only the code. MPI threads only. */
+int nicstride_error(const nicstride_module_t *m, const char *call, int error, const char *format,
+                    ...) __attribute__((format(printf, 4, 5)));
+
+/** The same of a call that the epoch does not allow. `target`: negative where it is not about one.
+ */
+int nicstride_sync_error(const nicstride_module_t *m, const char *call, const char *wrong,
+                         int target);
 
 #endif

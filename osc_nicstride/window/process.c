@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-#include "osc_nicstride/window/process.h"
+#include "osc_nicstride/window/module.h"
 
 #include <stdlib.h>
 

@@ -44,4 +44,15 @@ void nicstride_window_delist(nicstride_module_t *m);
 /** Frees all of it; nothing of it is under way. */
 void nicstride_window_destroy(nicstride_module_t *m);
 
+/** Publishes what this process has; in the component's open function, once. OMPI_SUCCESS or an
+ *  error. */
+int nicstride_agreement_init(void);
+void nicstride_agreement_fini(void);
+/**
+ * Do all members of `comm` have the same of this component? Not collective, but the members that
+ * have it get the same answer. The first call for a process asks Open MPI's exchange about it. A
+ * text names the host that differs, once on each host. Any MPI thread.
+ */
+bool nicstride_all_agree(ompi_communicator_t *comm);
+
 #endif
