@@ -32,7 +32,6 @@ osc_nicstride_libnicstride_core_la_SOURCES = \
 	osc_nicstride/protocol/message.c \
 	osc_nicstride/protocol/message.h \
 	osc_nicstride/protocol/method.h \
-	osc_nicstride/protocol/notice.h \
 	osc_nicstride/protocol/slot.h \
 	osc_nicstride/window/place.c \
 	osc_nicstride/window/place.h \
@@ -80,7 +79,6 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/methods/methods.c \
 	osc_nicstride/methods/methods.h \
 	osc_nicstride/methods/single_copy.c \
-	osc_nicstride/methods/single_copy.h \
 	osc_nicstride/origin/accumulate.c \
 	osc_nicstride/origin/choose.c \
 	osc_nicstride/origin/compare_and_swap.c \

@@ -9,7 +9,6 @@
 #include <sys/uio.h>
 #include <time.h>
 
-#include "osc_nicstride/methods/single_copy.h"
 #include "osc_nicstride/channel/observe.h"
 #include "osc_nicstride/methods/methods.h"
 #include "osc_nicstride/window/component.h"

@@ -11,7 +11,6 @@
 #include "osc_nicstride/channel/start.h"
 #include "osc_nicstride/methods/methods.h"
 #include "osc_nicstride/methods/plan.h"
-#include "osc_nicstride/methods/single_copy.h"
 #include "osc_nicstride/origin/origin.h"
 #include "osc_nicstride/window/component.h"
 

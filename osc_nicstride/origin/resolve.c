@@ -14,7 +14,7 @@
 #include "osc_nicstride/origin/contiguous.h"
 #include "osc_nicstride/origin/origin.h"
 #include "osc_nicstride/window/component.h"
-#include "osc_nicstride/methods/single_copy.h"
+#include "osc_nicstride/methods/methods.h"
 #include "osc_nicstride/sync/enter.h"
 #include "osc_nicstride/window/module.h"
 #include "common/support/device.h"

@@ -94,4 +94,22 @@ const char *nicstride_epoch_any_passive(const nicstride_epoch_t *e);
 /** MPI_Win_free: no epoch but a fence epoch may be open. */
 const char *nicstride_epoch_free(const nicstride_epoch_t *e);
 
+/** What a wait for a notice of post or complete comes to. Notices are counted. They only ever grow,
+ *  wrap, and are used one by one; one that came before its sender was lost counts like any other.
+ */
+typedef enum nicstride_notice {
+    NICSTRIDE_NOTICE_AWAITED, /**< it may still come */
+    NICSTRIDE_NOTICE_HERE,    /**< it is there, to be used */
+    NICSTRIDE_NOTICE_NEVER    /**< it will not come any more */
+} nicstride_notice_t;
+
+/** `have` notices have come, `used` of them are used. `lost`: their sender cannot be reached any
+ *  more; to be read before `have`, so that the last notice before the loss is not overlooked. */
+static inline nicstride_notice_t nicstride_notice(uint32_t have, uint32_t used, bool lost)
+{
+    if (have != used)
+        return NICSTRIDE_NOTICE_HERE;
+    return lost ? NICSTRIDE_NOTICE_NEVER : NICSTRIDE_NOTICE_AWAITED;
+}
+
 #endif

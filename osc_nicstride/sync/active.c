@@ -17,7 +17,7 @@
 #include "osc_nicstride/sync/counted.h"
 #include "osc_nicstride/channel/lost.h"
 #include "osc_nicstride/window/module.h"
-#include "osc_nicstride/protocol/notice.h"
+#include "osc_nicstride/protocol/epoch.h"
 #include "osc_nicstride/channel/wait.h"
 #include "osc_nicstride/channel/send.h"
 

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Notices of post and complete: each is used once, also those before a loss. */
-#include "osc_nicstride/protocol/notice.h"
+#include "osc_nicstride/protocol/epoch.h"
 
 #include "test/unit/unit.h"
 
