@@ -47,6 +47,8 @@ common_libonic_core_la_SOURCES = \
 	common/mover/blocks.h \
 	common/mover/grant.c \
 	common/mover/grant.h \
+	common/mover/terms.c \
+	common/mover/terms.h \
 	common/support/handle.c \
 	common/support/handle.h \
 	common/support/helper_thread.h \

@@ -23,6 +23,7 @@ unit_programs = \
 	test/unit/check_mover_pipe \
 	test/unit/check_mover_pool \
 	test/unit/check_mover_schedule \
+	test/unit/check_mover_terms \
 	test/unit/check_model_calibrate \
 	test/unit/check_model_learn \
 	test/unit/check_model_link \
@@ -83,7 +84,8 @@ barrier_ldadd = coll_nicbarrier/libnicbarrier_core.la common/libonic_core.la $(c
 # For all of them, and for these alone: where Check is, there may be other libraries too.
 unit_objects = $(unit_programs:=.$(OBJEXT)) test/unit/nicbarrier_conformance.$(OBJEXT) \
 	test/unit/nicbarrier_members.$(OBJEXT) test/unit/nicbarrier_memory_engine.$(OBJEXT) \
-	test/unit/nicbarrier_agree_sim.$(OBJEXT) test/unit/nicbarrier_sim.$(OBJEXT) test/unit/pml_naive.$(OBJEXT) \
+	test/unit/nicbarrier_agree_sim.$(OBJEXT) test/unit/nicbarrier_sim.$(OBJEXT) \
+	test/unit/mover_sim.$(OBJEXT) test/unit/mover_sim_sides.$(OBJEXT) test/unit/pml_naive.$(OBJEXT) \
 	test/unit/put_wire.$(OBJEXT)
 $(unit_objects): AM_CPPFLAGS += $(CHECK_CPPFLAGS)
 
@@ -106,6 +108,12 @@ test_unit_check_life_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_mover_pipe_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_mover_pool_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_mover_schedule_LDADD = common/libonic_core.la $(check_libs)
+test_unit_check_mover_terms_SOURCES = \
+	test/unit/check_mover_terms.c \
+	test/unit/mover_sim.c \
+	test/unit/mover_sim.h \
+	test/unit/mover_sim_sides.c
+test_unit_check_mover_terms_LDADD = common/libonic_core.la $(check_libs)
 model_ldadd = common/libonic_core.la $(check_libs) -lm
 test_unit_check_model_calibrate_LDADD = $(model_ldadd)
 test_unit_check_model_learn_LDADD = $(model_ldadd)

@@ -12,16 +12,6 @@ static onic_rma_t *record(const onic_transfer_t *t)
     return t->carrier_memory;
 }
 
-static uint64_t lowest(uint64_t slots, unsigned n)
-{
-    uint64_t some = 0;
-    for (; n > 0 && slots != 0; n--) {
-        some |= slots & -slots;
-        slots &= slots - 1;
-    }
-    return some;
-}
-
 /* ---- sender ---------------------------------------------------------------------------------- */
 
 /** A word of the machine: a chunk is put when it is complete. */
@@ -37,41 +27,44 @@ static void put_word(onic_rma_t *r, unsigned slot, uint64_t word)
     }
 }
 
-void onic_rma_let(onic_rma_t *r, onic_sender_t *s, uint64_t granted)
+/** The slots that are granted; 0: not known yet; receiver: those that are used. */
+static uint64_t granted_to(const onic_rma_t *r)
 {
-    const unsigned slots = (unsigned)__builtin_popcountll(granted);
+    return atomic_load_explicit(&r->terms.granted, memory_order_acquire);
+}
+
+void onic_rma_let(onic_rma_t *r, onic_sender_t *s)
+{
+    const unsigned slots = (unsigned)__builtin_popcountll(granted_to(r));
     if (slots > r->nbounce) {
         (void)onic_rma_take_bounce(r, slots - r->nbounce);
     }
-    r->lease = lowest(granted, r->nbounce);
-    const uint64_t word = onic_sender_relet(s, r->lease, r->early);
-    r->let = true;
+    const uint64_t word = onic_terms_let(&r->terms, s, r->nbounce);
     onic_rma_tell(
         r, &(onic_rma_message_t){
                .type = ONIC_RMA_LET,
                .flags = (uint8_t)((r->ordered ? ONIC_RMA_IN_ORDER : 0) |
                                   (r->blocks.bytes != ONIC_BLOCK_BYTES ? ONIC_RMA_ONE_BLOCK : 0)),
                .size = r->blocks.data,
-               .value = r->lease});
+               .value = r->terms.lease});
     if (word != 0) {
-        put_word(r, (unsigned)__builtin_ctzll(r->lease), word);
+        put_word(r, (unsigned)__builtin_ctzll(r->terms.lease), word);
     }
 }
 
 static void publish(onic_transfer_t *t, unsigned slot, uint64_t word)
 {
     onic_rma_t *r = record(t);
-    const uint64_t granted = atomic_load_explicit(&r->granted, memory_order_acquire);
-    if (r->let) {
+    if (r->terms.let) {
         put_word(r, slot, word);
         return;
     }
-    r->early = word;
+    r->terms.early = word;
     if (!onic_word_fails(word)) {
         onic_blocks_mark(&r->blocks, onic_rma_bounce(r, slot), word);
     }
-    if (granted != 0) {
-        onic_rma_let(r, &t->sender, granted);
+    if (granted_to(r) != 0) {
+        onic_rma_let(r, &t->sender);
     }
 }
 
@@ -79,15 +72,14 @@ static void publish(onic_transfer_t *t, unsigned slot, uint64_t word)
 static uint64_t acknowledged(onic_transfer_t *t, unsigned slot)
 {
     onic_rma_t *r = record(t);
-    if (!r->let) {
-        const uint64_t granted = atomic_load_explicit(&r->granted, memory_order_acquire);
-        if (granted == 0) {
+    if (!r->terms.let) {
+        if (granted_to(r) == 0) {
             return 0;
         }
-        onic_rma_let(r, &t->sender, granted);
+        onic_rma_let(r, &t->sender);
         slot = t->sender.slot;
     }
-    return atomic_load_explicit(&r->word[slot], memory_order_acquire);
+    return atomic_load_explicit(&r->terms.word[slot], memory_order_acquire);
 }
 
 /* ---- receiver -------------------------------------------------------------------------------- */
@@ -100,21 +92,21 @@ static void begin_to_receive(onic_transfer_t *t, uint64_t slots)
     onic_receiver_init(&t->receiver, r->len, &lease);
     t->slots = slots;
     atomic_fetch_or(&onic_mover.receiving, slots);
-    r->let = true;
+    r->terms.let = true;
 }
 
 static uint64_t word(onic_transfer_t *t, unsigned slot)
 {
     onic_rma_t *r = record(t);
-    if (!r->let) {
-        const uint64_t slots = atomic_load_explicit(&r->granted, memory_order_acquire);
+    if (!r->terms.let) {
+        const uint64_t slots = granted_to(r);
         if (slots == 0) {
             return 0;
         }
         begin_to_receive(t, slots);
         slot = t->receiver.slot;
     }
-    const uint64_t announced = atomic_load_explicit(&r->word[slot], memory_order_acquire);
+    const uint64_t announced = atomic_load_explicit(&r->terms.word[slot], memory_order_acquire);
     if (!r->ordered || onic_word_fails(announced)) {
         return announced;
     }
@@ -140,7 +132,7 @@ static void give_back(onic_transfer_t *t, uint64_t slots)
 static char *at(onic_transfer_t *t, unsigned slot, uint32_t offset, uint32_t *len_p)
 {
     const onic_rma_t *r = record(t);
-    char *base = r->sends ? onic_rma_bounce(r, slot) : onic_area_slot(&onic_mover.area, slot);
+    char *base = r->terms.sends ? onic_rma_bounce(r, slot) : onic_area_slot(&onic_mover.area, slot);
     const uint32_t run = onic_blocks_run(&r->blocks, offset);
     *len_p = *len_p < run ? *len_p : run;
     return base + onic_blocks_at(&r->blocks, offset);
@@ -148,8 +140,7 @@ static char *at(onic_transfer_t *t, unsigned slot, uint32_t offset, uint32_t *le
 
 static bool is_dead(const onic_transfer_t *t)
 {
-    return atomic_load_explicit(&record(t)->failed, memory_order_relaxed) ||
-           onic_peer_is_lost(t->peer);
+    return onic_peer_is_lost(t->peer);
 }
 
 static void closed(onic_transfer_t *t, bool withdrawn)
@@ -197,7 +188,7 @@ static bool is_even(const onic_mover_end_t *e)
 /** A transfer over a slot that stands for its lease until that is known. */
 static onic_transfer_t *begin(onic_rma_t *r, onic_mover_end_t *end, uint64_t len)
 {
-    onic_transfer_t *t = onic_transfer_new(r->sends ? ONIC_SENDS : ONIC_RECEIVES);
+    onic_transfer_t *t = onic_transfer_new(r->terms.sends ? ONIC_SENDS : ONIC_RECEIVES);
     if (t == NULL) {
         return NULL;
     }
@@ -245,7 +236,7 @@ static onic_transfer_t *begin_to_send(onic_rma_t *r, onic_mover_end_t *source)
 static void *no_transfer(onic_rma_t *r)
 {
     if (r != NULL) {
-        r->over = true;
+        r->terms.over = true;
         onic_rma_drop(r);
     }
     return NULL;
@@ -259,7 +250,7 @@ onic_transfer_t *onic_rma_send(onic_rma_peer_t *to, onic_mover_end_t *source, on
         return no_transfer(r);
     }
     *ticket = (onic_ticket_t){.slots = 0, .len = r->len, .name = r->name};
-    r->waits = true;
+    r->terms.waits = true;
     to->asks++;
     return t;
 }
@@ -277,7 +268,7 @@ int onic_rma_answer(onic_rma_peer_t *to, const onic_ticket_t *ticket, onic_mover
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
     r->other = ticket->name;
-    atomic_store_explicit(&r->granted, ticket->slots, memory_order_release);
+    atomic_store_explicit(&r->terms.granted, ticket->slots, memory_order_release);
     onic_transfer_queue(t);
     return OMPI_SUCCESS;
 }
@@ -317,7 +308,7 @@ int onic_rma_receive(onic_rma_peer_t *from, const onic_ticket_t *ticket, onic_mo
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
     r->other = ticket->name;
-    r->waits = true;
+    r->terms.waits = true;
     onic_transfer_queue(t);
     onic_rma_serve();
     return OMPI_SUCCESS;

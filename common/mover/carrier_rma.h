@@ -29,6 +29,7 @@
 
 #include "common/mover/blocks.h"
 #include "common/mover/grant.h"
+#include "common/mover/terms.h"
 #include "common/mover/transfer_internal.h"
 #include "common/wire/wire_put.h"
 
@@ -42,12 +43,11 @@ typedef struct onic_rma_peer {
     onic_remote_t *remote; /**< its area; NULL: not told yet */
     uint32_t slot_bytes;
     unsigned nslots;
-    unsigned asks;       /**< of mine */
-    bool in_order;       /**< it sees puts in order */
-    bool asked;          /**< for its area */
-    bool lost;           /**< and that has been seen to */
-    uint64_t lost_slots; /**< that it had, and that transfers still look at */
-    onic_asker_t asker;  /**< for slots of mine */
+    unsigned asks;      /**< of mine */
+    bool in_order;      /**< it sees puts in order */
+    bool asked;         /**< for its area */
+    atomic_bool failed; /**< a message could not be sent: it is to be given up; any thread */
+    onic_asker_t asker; /**< for slots of mine; lost: and that has been seen to */
 } onic_rma_peer_t;
 
 typedef enum onic_rma_type {
@@ -99,28 +99,18 @@ struct onic_rma {
     struct onic_rma *next; /**< in its bucket, by name; wire lock */
     onic_rma_peer_t *peer;
     uint32_t name;
-    bool sends;
+    uint32_t other; /**< its name at the other side, 0: not known; wire lock */
     uint64_t len;
-    /* Wire lock: */
-    bool over;              /**< there is no transfer any more */
-    bool waits;             /**< its ask has not been answered */
-    uint32_t other;         /**< its name at the other side, 0: not known */
+    onic_terms_t terms;
     _Atomic(unsigned) refs; /**< errands, puts and flushes; any thread */
     /* Who has the transfer claimed, or, when that is over, the wire lock: */
-    bool let; /**< the machine runs over the real lease */
     onic_blocks_t blocks;
     bool ordered;
-    uint64_t lease; /**< the slots that are used; receiver: or granted */
-    uint64_t early; /**< the last word before that is known; 0: none */
-    uint64_t put;   /**< bytes of the chunks that have been put */
+    uint64_t put; /**< bytes of the chunks that have been put */
     unsigned nbounce;
     unsigned char bounce[ONIC_SLOTS_MAX]; /**< my slots, in the order of those of the lease */
     onic_sender_t sender;                 /**< of a transfer that was over before the grant came */
     onic_rma_errand_t close;
-    /* Written with the wire lock, read without: */
-    atomic_bool failed;                     /**< something could not be sent */
-    _Atomic(uint64_t) granted;              /**< 0: not yet; receiver: LET has come */
-    _Atomic(uint64_t) word[ONIC_SLOTS_MAX]; /**< acknowledgements; receiver: announced words */
 };
 
 typedef struct onic_rma_state {
@@ -142,6 +132,7 @@ typedef struct onic_rma_state {
     unsigned char description[1024];
     /** Something is to be done when the lock is free. */
     atomic_bool hungry;
+    atomic_bool failing; /**< and a peer has failed */
     _Atomic(uint64_t) bounce_free;
 } onic_rma_state_t;
 
@@ -199,6 +190,9 @@ int onic_rma_send_message(onic_rma_peer_t *p, const onic_rma_message_t *m);
 
 /* carrier_rma.c; the wire lock is held and the transfer is over, or who has it claimed */
 /** The grant is there: the machine runs over it from now on. */
-void onic_rma_let(onic_rma_t *r, onic_sender_t *s, uint64_t granted);
+void onic_rma_let(onic_rma_t *r, onic_sender_t *s);
+/** Something could not be sent, or cannot be: neither side could go on. Any thread; the connection
+ *  counts as lost a little later. */
+void onic_rma_fail(onic_rma_peer_t *p);
 
 #endif

@@ -73,17 +73,17 @@ static void give_bounce(onic_rma_t *r)
 
 char *onic_rma_bounce(const onic_rma_t *r, unsigned slot)
 {
-    const unsigned rank = r->let ? count(r->lease & ((UINT64_C(1) << slot) - 1)) : 0;
+    const unsigned rank = r->terms.let ? count(r->terms.lease & ((UINT64_C(1) << slot) - 1)) : 0;
     return onic_rma_state.bounce + (size_t)r->bounce[rank] * onic_rma_state.slot_bytes;
 }
 
 void onic_rma_drop(onic_rma_t *r)
 {
-    if (r->over && r->peer->lost) {
+    if (r->terms.over && r->peer->asker.lost) {
         /* UCX may never end what it cannot send: whatever it sends still goes to nobody. */
         give_bounce(r);
     }
-    if (!r->over || r->waits || atomic_load(&r->refs) > 0) {
+    if (!onic_terms_done(&r->terms) || atomic_load(&r->refs) > 0) {
         return;
     }
     onic_rma_t **at = &onic_rma_state.bucket[r->name % 256];
@@ -121,7 +121,7 @@ static void ask_for(const onic_rma_errand_t *what)
 {
     onic_rma_errand_t *e = malloc(sizeof(*e));
     if (e == NULL) {
-        atomic_store(&what->r->failed, true);
+        onic_rma_fail(what->r->peer);
         return;
     }
     *e = *what;
@@ -162,13 +162,19 @@ static void forget(onic_rma_errand_t *e)
     onic_rma_drop(r);
 }
 
+/** Is there nobody any more whom it could send to? */
+static bool is_off(const onic_rma_t *r)
+{
+    return r->peer->asker.lost || atomic_load(&r->peer->failed);
+}
+
 static void tell(onic_rma_t *r, const onic_rma_message_t *message)
 {
     onic_rma_message_t m = *message;
     m.to = r->other;
     m.from = r->name;
-    if (!atomic_load(&r->failed) && onic_rma_send_message(r->peer, &m) < 0) {
-        atomic_store(&r->failed, true);
+    if (!is_off(r) && onic_rma_send_message(r->peer, &m) < 0) {
+        onic_rma_fail(r->peer);
     }
 }
 
@@ -177,7 +183,7 @@ static void completed(void *arg, int status)
 {
     onic_rma_errand_t *e = arg;
     if (status < 0) {
-        atomic_store(&e->r->failed, true);
+        onic_rma_fail(e->r->peer);
     }
     if (e->what == ONIC_RMA_DO_TELL) {
         push(e);
@@ -221,7 +227,7 @@ static void write_blocks(onic_rma_errand_t *e, bool ordered)
     if (ordered && all - data > GAP) {
         second = malloc(sizeof(*second));
         if (second == NULL) {
-            atomic_store(&e->r->failed, true);
+            onic_rma_fail(e->r->peer);
             forget(e);
             return;
         }
@@ -239,7 +245,7 @@ static void announce(onic_rma_t *r, const onic_rma_message_t *m)
 {
     onic_rma_errand_t *e = malloc(sizeof(*e));
     if (e == NULL) {
-        atomic_store(&r->failed, true);
+        onic_rma_fail(r->peer);
         return;
     }
     *e = (onic_rma_errand_t){.what = ONIC_RMA_DO_TELL, .r = r, .message = *m};
@@ -251,7 +257,7 @@ static void announce(onic_rma_t *r, const onic_rma_message_t *m)
 /** Is this the last chunk before the sender waits, or ends? */
 static bool is_last(const onic_rma_t *r, unsigned slot)
 {
-    return r->put == r->len || (slot < 63 ? r->lease >> (slot + 1) : 0) == 0;
+    return r->put == r->len || (slot < 63 ? r->terms.lease >> (slot + 1) : 0) == 0;
 }
 
 static void put(onic_rma_errand_t *e)
@@ -262,7 +268,7 @@ static void put(onic_rma_errand_t *e)
     const onic_rma_message_t word = {
         .type = ONIC_RMA_WORD, .slot = (uint16_t)slot, .value = e->word};
     const onic_rma_message_t knock = {.type = ONIC_RMA_KNOCK};
-    if (atomic_load(&r->failed)) {
+    if (is_off(r)) {
         forget(e);
         return;
     }
@@ -285,20 +291,16 @@ static void put(onic_rma_errand_t *e)
 static void close_record(onic_rma_errand_t *e)
 {
     onic_rma_t *r = e->r;
-    r->over = true;
-    if (e->word != 0 && r->waits) {
-        r->waits = false;
-        r->peer->asks--;
+    const bool waited = r->terms.waits;
+    const onic_closing_t closing = onic_terms_close(&r->terms, e->word != 0);
+    if (r->terms.sends) {
+        r->peer->asks -= waited && !r->terms.waits;
     }
-    if (r->sends) {
-        const uint64_t granted = atomic_load_explicit(&r->granted, memory_order_acquire);
-        if (!r->let && granted != 0) {
-            onic_rma_let(r, &r->sender, granted);
-        }
-    } else if (r->waits) {
-        r->waits = !onic_grants_withdraw(&onic_rma_state.grants, &r->peer->asker, r->name);
-    } else if (!r->let) {
-        onic_rma_given(r->peer, r->lease);
+    if (closing.let) {
+        onic_rma_let(r, &r->sender);
+    }
+    if (closing.give != 0) {
+        onic_rma_given(r->peer, closing.give);
     }
     forget(e);
 }
@@ -328,6 +330,7 @@ int onic_rma_do_errands(void)
             forget(e);
             break;
         case ONIC_RMA_DO_GIVE:
+            e->r->terms.lease &= ~e->word;
             onic_rma_given(e->r->peer, e->word);
             forget(e);
             break;

@@ -23,16 +23,22 @@
 
 onic_rma_state_t onic_rma_state;
 
+/** The last one given. It goes on when the mover is opened again: late messages are for nobody. */
+static uint32_t names;
+
 /* ---- records --------------------------------------------------------------------------------- */
 
 onic_rma_t *onic_rma_new(onic_rma_peer_t *peer, bool sends)
 {
     onic_rma_t *r = calloc(1, sizeof(*r));
     if (r != NULL) {
-        onic_rma_state.names += onic_rma_state.names == UINT32_MAX ? 2 : 1;
-        r->name = onic_rma_state.names;
+        /* Those of records that are still there are not used again, however long ago. */
+        do {
+            names += names == UINT32_MAX ? 2 : 1;
+        } while (onic_rma_find(names) != NULL);
+        r->name = names;
         r->peer = peer;
-        r->sends = sends;
+        r->terms.sends = sends;
         r->next = onic_rma_state.bucket[r->name % 256];
         onic_rma_state.bucket[r->name % 256] = r;
     }
@@ -78,7 +84,7 @@ static void clear(onic_rma_t *r, uint64_t slots)
         onic_blocks_clear(&b, onic_area_slot(&onic_mover.area, (unsigned)__builtin_ctzll(left)),
                           onic_mover.area.slot_bytes);
     }
-    r->lease = slots;
+    r->terms.lease = slots;
 }
 
 uint64_t onic_rma_reserve(onic_rma_t *r, uint32_t slots)
@@ -92,7 +98,7 @@ static void grant(const onic_grant_t *g)
 {
     onic_rma_t *r = onic_rma_find(g->name);
     clear(r, g->slots);
-    r->waits = false;
+    r->terms.waits = false;
     onic_rma_tell(r, &(onic_rma_message_t){.type = ONIC_RMA_GRANT, .value = g->slots});
 }
 
@@ -119,50 +125,58 @@ static void rest(uint64_t slots)
     }
 }
 
-void onic_rma_given(onic_rma_peer_t *p, uint64_t slots)
-{
-    if (p->lost) {
-        rest(slots & p->lost_slots);
-        p->lost_slots &= ~slots;
-    } else {
-        (void)onic_grants_give(&onic_rma_state.grants, &p->asker, slots);
-    }
-    (void)onic_rma_serve();
-}
-
 /* ---- the lost -------------------------------------------------------------------------------- */
 
-/** What a lost peer had, but for what transfers still look at. */
-static void lose(onic_rma_peer_t *p)
+void onic_rma_fail(onic_rma_peer_t *p)
+{
+    atomic_store(&p->failed, true);
+    atomic_store(&onic_rma_state.failing, true);
+    atomic_store(&onic_rma_state.hungry, true);
+}
+
+/** If it is lost: what it had rests, but for what transfers still look at. */
+static void see_whether_lost(onic_rma_peer_t *p)
 {
     uint64_t in_use = 0;
-    p->lost = true;
+    if (p->asker.lost) {
+        return;
+    }
+    if (atomic_load(&p->failed)) {
+        onic_peer_give_up(p->peer);
+    }
+    if (!onic_peer_is_lost(p->peer)) {
+        return;
+    }
+    p->asker.lost = true;
     for (unsigned i = 0; i < 256; i++) {
         for (onic_rma_t *r = onic_rma_state.bucket[i], *next; r != NULL; r = next) {
             next = r->next;
             if (r->peer == p) {
-                in_use |= r->sends || r->over ? 0 : r->lease;
-                r->waits = false;
-                atomic_store(&r->failed, true);
+                in_use |= onic_terms_lose(&r->terms);
                 onic_rma_drop(r);
             }
         }
     }
-    const uint64_t had = onic_grants_forget(&onic_rma_state.grants, &p->asker);
-    p->lost_slots = had & in_use;
-    rest(had & ~in_use);
+    rest(onic_grants_lose(&onic_rma_state.grants, &p->asker, in_use));
+}
+
+void onic_rma_given(onic_rma_peer_t *p, uint64_t slots)
+{
+    /* Before its slots are given to others: what it has sent may still be under way to them. */
+    see_whether_lost(p);
+    rest(onic_grants_back(&onic_rma_state.grants, &p->asker, slots));
+    (void)onic_rma_serve();
 }
 
 static void look_for_losses(void)
 {
-    if (onic_rma_state.losses == onic_wire_losses()) {
+    const unsigned losses = onic_wire_losses();
+    if (!atomic_exchange(&onic_rma_state.failing, false) && losses == onic_rma_state.losses) {
         return;
     }
-    onic_rma_state.losses = onic_wire_losses();
+    onic_rma_state.losses = losses;
     for (onic_rma_peer_t *p = onic_rma_state.peers; p != NULL; p = p->next) {
-        if (!p->lost && onic_peer_is_lost(p->peer)) {
-            lose(p);
-        }
+        see_whether_lost(p);
     }
 }
 
@@ -268,20 +282,17 @@ static void on_area(const onic_rma_message_t *m, const void *description, size_t
 static void on_grant(onic_rma_t *r, const onic_rma_message_t *m)
 {
     const unsigned n = r->peer->nslots;
-    if (!r->sends || !r->waits) {
+    const onic_heard_t heard =
+        onic_terms_on_grant(&r->terms, m->value, n < 64 ? (UINT64_C(1) << n) - 1 : UINT64_MAX);
+    if (heard == ONIC_HEARD_NOTHING) {
         return;
     }
-    r->waits = false;
     r->peer->asks--;
     r->other = m->from;
-    if (m->value == 0 || (n < 64 && m->value >> n != 0)) {
-        atomic_store(&r->failed, true);
-        onic_rma_drop(r);
-        return;
-    }
-    atomic_store_explicit(&r->granted, m->value, memory_order_release);
-    if (r->over) {
-        onic_rma_let(r, &r->sender, m->value);
+    if (heard == ONIC_HEARD_LATE) {
+        onic_rma_let(r, &r->sender);
+    } else if (heard == ONIC_HEARD_WRONG) {
+        onic_rma_fail(r->peer);
     }
 }
 
@@ -290,26 +301,22 @@ static void on_let(onic_rma_t *r, const onic_rma_message_t *m)
     const uint32_t slot_bytes = onic_mover.area.slot_bytes;
     const onic_blocks_t b = {(m->flags & ONIC_RMA_ONE_BLOCK) != 0 ? slot_bytes : ONIC_BLOCK_BYTES,
                              m->size};
-    if (r->sends || r->waits || m->value == 0 || (m->value & ~r->lease) != 0 ||
-        atomic_load(&r->granted) != 0) {
+    uint64_t unused = 0;
+    if (r->terms.sends || atomic_load(&r->terms.granted) != 0) {
         return;
     }
     if (!onic_blocks_sound(&b, slot_bytes)) {
-        atomic_store(&r->failed, true);
+        onic_rma_fail(r->peer);
         return;
     }
-    r->other = m->from;
     r->blocks = b;
     r->ordered = (m->flags & ONIC_RMA_IN_ORDER) != 0;
-    onic_rma_given(r->peer, r->lease & ~m->value);
-    r->lease = m->value;
-    atomic_store_explicit(&r->granted, m->value, memory_order_release);
-}
-
-static void on_word(onic_rma_t *r, const onic_rma_message_t *m, bool for_sender)
-{
-    if (r->sends == for_sender && m->slot < ONIC_SLOTS_MAX) {
-        atomic_store_explicit(&r->word[m->slot], m->value, memory_order_release);
+    const onic_heard_t heard = onic_terms_on_let(&r->terms, m->value, &unused);
+    if (heard == ONIC_HEARD) {
+        r->other = m->from;
+        onic_rma_given(r->peer, unused);
+    } else if (heard == ONIC_HEARD_WRONG) {
+        onic_rma_fail(r->peer);
     }
 }
 
@@ -330,8 +337,10 @@ static void on_message(const void *header, size_t len, const void *data, size_t 
         on_grant(r, &m);
     } else if (r != NULL && m.type == ONIC_RMA_LET) {
         on_let(r, &m);
-    } else if (r != NULL && (m.type == ONIC_RMA_WORD || m.type == ONIC_RMA_ACK)) {
-        on_word(r, &m, m.type == ONIC_RMA_ACK);
+    } else if (r != NULL && m.type == ONIC_RMA_WORD) {
+        onic_terms_on_word(&r->terms, m.slot, m.value);
+    } else if (r != NULL && m.type == ONIC_RMA_ACK) {
+        onic_terms_on_ack(&r->terms, m.slot, m.value);
     }
     if (atomic_load(&onic_rma_state.hungry)) {
         onic_wire_defer(ONIC_AM_MOVER);
@@ -352,7 +361,7 @@ onic_rma_peer_t *onic_rma_peer(onic_peer_t *peer)
         p->asked = true;
         tell_area(peer, true);
     }
-    return p != NULL && p->remote != NULL && !p->lost && !onic_peer_is_lost(peer) ? p : NULL;
+    return p != NULL && p->remote != NULL && !p->asker.lost && !onic_peer_is_lost(peer) ? p : NULL;
 }
 
 /* ---- opening and closing --------------------------------------------------------------------- */

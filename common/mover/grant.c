@@ -192,3 +192,23 @@ uint64_t onic_grants_forget(onic_grants_t *g, onic_asker_t *a)
     memset(a, 0, sizeof(*a));
     return held;
 }
+
+uint64_t onic_grants_lose(onic_grants_t *g, onic_asker_t *a, uint64_t in_use)
+{
+    const uint64_t held = onic_grants_forget(g, a);
+
+    a->lost = true;
+    a->held = held & in_use;
+    return held & ~in_use;
+}
+
+uint64_t onic_grants_back(onic_grants_t *g, onic_asker_t *a, uint64_t slots)
+{
+    slots &= a->held;
+    if (!a->lost) {
+        (void)onic_grants_give(g, a, slots);
+        return 0;
+    }
+    a->held &= ~slots;
+    return slots;
+}

@@ -49,6 +49,7 @@ typedef struct onic_ask {
 typedef struct onic_asker {
     struct onic_asker *next; /**< in the queue, behind this one */
     uint64_t held;           /**< slots that it has been granted and not given back */
+    bool lost;               /**< asks no more, and what it gives back rests */
     unsigned first, n;       /**< its asks: a ring */
     onic_ask_t ask[ONIC_GRANT_ASKS];
 } onic_asker_t;
@@ -102,5 +103,13 @@ bool onic_grants_withdraw(onic_grants_t *g, onic_asker_t *a, uint32_t name);
  * caller gives them to the source when nothing can come any more.
  */
 uint64_t onic_grants_forget(onic_grants_t *g, onic_asker_t *a);
+
+/** Likewise where transfers still look at the slots in `in_use`: returns the others, and these as
+ *  they come back. To be called once. */
+uint64_t onic_grants_lose(onic_grants_t *g, onic_asker_t *a, uint64_t in_use);
+
+/** Slots come back from a transfer here. Returns those that are not free yet, since who held them
+ *  is lost. Slots that are not held are not looked at. */
+uint64_t onic_grants_back(onic_grants_t *g, onic_asker_t *a, uint64_t slots);
 
 #endif

@@ -394,10 +394,34 @@ START_TEST(share_before_order)
 }
 END_TEST
 
+/** What a lost sender had rests, as nobody looks at it any more. */
+START_TEST(lost)
+{
+    pool_t pool;
+    onic_grants_t g;
+    onic_asker_t a = {0}, b = {0};
+    onic_grant_t grant;
+
+    pool_init(&pool, &g, 8);
+    ck_assert(onic_grants_ask(&g, &a, 1, 4));
+    ck_assert(onic_grants_next(&g, &grant));
+    ck_assert(grant.slots == 0xf);
+    ck_assert(onic_grants_ask(&g, &a, 2, 4));
+    ck_assert(onic_grants_back(&g, &a, 8) == 0);
+    ck_assert_int_eq(pool_count(&pool), 5);
+    ck_assert(onic_grants_lose(&g, &a, 0xf9) == 6);
+    ck_assert(g.waiting == 0 && g.active == 0);
+    ck_assert(onic_grants_back(&g, &a, 0xff) == 1);
+    ck_assert(onic_grants_back(&g, &a, 1) == 0);
+    ck_assert_int_eq(pool_count(&pool), 5);
+    ck_assert(onic_grants_reserve(&g, &b, 1) == 8);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const each[] = {random_senders};
-    const TTest *const tests[] = {all_get_as_much, half_of_what_is_free, share_before_order};
+    const TTest *const tests[] = {all_get_as_much, half_of_what_is_free, share_before_order, lost};
 
     return unit_run_loop("mover_grant", each, 1, 5, tests, sizeof(tests) / sizeof(tests[0]));
 }

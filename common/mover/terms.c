@@ -1,0 +1,90 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file What two sides have agreed on; see terms.h. */
+#include "common/mover/terms.h"
+
+static uint64_t lowest(uint64_t slots, unsigned n)
+{
+    uint64_t some = 0;
+
+    for (; n > 0 && slots != 0; n--) {
+        some |= slots & -slots;
+        slots &= slots - 1;
+    }
+    return some;
+}
+
+static uint64_t granted(const onic_terms_t *t)
+{
+    return atomic_load_explicit(&t->granted, memory_order_acquire);
+}
+
+onic_heard_t onic_terms_on_grant(onic_terms_t *t, uint64_t slots, uint64_t all)
+{
+    if (!t->sends || !t->waits)
+        return ONIC_HEARD_NOTHING;
+    t->waits = false;
+    if (slots == 0 || (slots & ~all) != 0)
+        return ONIC_HEARD_WRONG;
+    atomic_store_explicit(&t->granted, slots, memory_order_release);
+    return t->over ? ONIC_HEARD_LATE : ONIC_HEARD;
+}
+
+onic_heard_t onic_terms_on_let(onic_terms_t *t, uint64_t slots, uint64_t *unused_p)
+{
+    if (t->sends || t->waits || t->over || granted(t) != 0)
+        return ONIC_HEARD_NOTHING;
+    if (slots == 0 || (slots & ~t->lease) != 0)
+        return ONIC_HEARD_WRONG;
+    *unused_p = t->lease & ~slots;
+    t->lease = slots;
+    atomic_store_explicit(&t->granted, slots, memory_order_release);
+    return ONIC_HEARD;
+}
+
+void onic_terms_on_word(onic_terms_t *t, unsigned slot, uint64_t word)
+{
+    if (t->sends || slot >= ONIC_SLOTS_MAX)
+        return;
+    const uint64_t had = atomic_load_explicit(&t->word[slot], memory_order_relaxed);
+
+    if (!onic_word_fails(had) &&
+        (onic_word_fails(word) || onic_word_round(word) > onic_word_round(had)))
+        atomic_store_explicit(&t->word[slot], word, memory_order_release);
+}
+
+void onic_terms_on_ack(onic_terms_t *t, unsigned slot, uint64_t rounds)
+{
+    if (t->sends && slot < ONIC_SLOTS_MAX &&
+        rounds > atomic_load_explicit(&t->word[slot], memory_order_relaxed))
+        atomic_store_explicit(&t->word[slot], rounds, memory_order_release);
+}
+
+uint64_t onic_terms_let(onic_terms_t *t, onic_sender_t *s, unsigned most)
+{
+    t->lease = lowest(granted(t), most);
+    t->let = true;
+    return onic_sender_relet(s, t->lease, t->early);
+}
+
+onic_closing_t onic_terms_close(onic_terms_t *t, bool unknown)
+{
+    onic_closing_t closing = {false, 0};
+
+    t->over = true;
+    if (t->sends) {
+        t->waits = t->waits && !unknown;
+        closing.let = !t->let && granted(t) != 0;
+    } else if (!t->waits && !t->let) {
+        closing.give = t->lease;
+    }
+    return closing;
+}
+
+uint64_t onic_terms_lose(onic_terms_t *t)
+{
+    t->waits = false;
+    return t->sends || t->over ? 0 : t->lease;
+}

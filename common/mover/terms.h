@@ -1,0 +1,98 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * What the two sides of a transfer by puts have agreed on so far: which slots were granted, which
+ * are used, what has come of the words and the acknowledgements. One record for each side, and what
+ * messages and the end of the transfer do to it (carrier_rma.h has the messages).
+ *
+ *     sender                        receiver
+ *     (ask, in the ticket)    ->    its turn comes (grant.h)
+ *     over the granted slots  <-    GRANT; for a get the ticket itself
+ *     LET: those that it uses ->    the others go back
+ *     WORD for each chunk     ->
+ *                             <-    ACK where a slot will be used again
+ *
+ * A grant is always answered by LET and at least one word, though the transfer has been given up
+ * meanwhile: the receiver learns its end from words alone, and gives no slot back before.
+ *
+ * Messages of one process come in their order, but for words: each is sent when the puts before it
+ * can be seen, so they may overtake each other. A slot's word is the one of the latest round, and
+ * the one that gives up is the last.
+ *
+ * Pure. The functions named on_... and close: with the caller's lock. The others: by who works on
+ * the transfer, or with the lock when nobody does any more. `granted` and `word` pass between them.
+ */
+#ifndef ONIC_TERMS_H
+#define ONIC_TERMS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/mover/pipe.h"
+#include "common/support/export.h"
+
+/** All zero at first, but for `sends`. */
+typedef struct onic_terms {
+    bool sends;
+    /* With the lock: */
+    bool waits; /**< its ask has not been answered */
+    bool over;  /**< there is no transfer any more */
+    /* By who works on it: */
+    bool let;       /**< the machine runs over `lease` */
+    uint64_t lease; /**< slots that are used; receiver: or granted, as long as it is not known */
+    uint64_t early; /**< sender: the last word before it had a lease; 0: none */
+    /* Both: */
+    _Atomic(uint64_t) granted;              /**< 0: not yet; receiver: LET has come */
+    _Atomic(uint64_t) word[ONIC_SLOTS_MAX]; /**< acknowledgements; receiver: words that came */
+} onic_terms_t;
+
+/** What a message comes to. */
+typedef enum onic_heard {
+    ONIC_HEARD_NOTHING, /**< it is not for this record, or not now: nothing is changed */
+    ONIC_HEARD,
+    ONIC_HEARD_LATE, /**< the transfer is over: the caller lets at once */
+    ONIC_HEARD_WRONG /**< it cannot be: the other side is not to be trusted */
+} onic_heard_t;
+
+/** Sender: `slots` are granted, of an area that has those in `all`. */
+ONIC_EXPORT onic_heard_t onic_terms_on_grant(onic_terms_t *t, uint64_t slots, uint64_t all);
+
+/** Receiver: these slots are used. *unused_p: those that go back. */
+ONIC_EXPORT onic_heard_t onic_terms_on_let(onic_terms_t *t, uint64_t slots, uint64_t *unused_p);
+
+/** Receiver: a slot's word has come. Sender: so many rounds of it are consumed. */
+ONIC_EXPORT void onic_terms_on_word(onic_terms_t *t, unsigned slot, uint64_t word);
+ONIC_EXPORT void onic_terms_on_ack(onic_terms_t *t, unsigned slot, uint64_t rounds);
+
+/**
+ * Sender: the machine, which ran over a single slot, runs over the lowest `most` > 0 of those that
+ * were granted, from now on. The other side is to be told t->lease. Returns the word that is to be
+ * put for the first of them; 0: none yet.
+ */
+ONIC_EXPORT uint64_t onic_terms_let(onic_terms_t *t, onic_sender_t *s, unsigned most);
+
+/** What is left to do for one whose transfer is over. */
+typedef struct onic_closing {
+    bool let;      /**< sender: it has a grant, and is to let */
+    uint64_t give; /**< receiver: slots that go back */
+} onic_closing_t;
+
+/** The transfer is over. `unknown`: the other side knows nothing of the ticket. A receiver is over
+ *  before its turn only where its peer is lost, or the mover is closed. */
+ONIC_EXPORT onic_closing_t onic_terms_close(onic_terms_t *t, bool unknown);
+
+/** The other side is lost: no message will come. Receiver: returns the slots that its transfer
+ *  still looks at. */
+ONIC_EXPORT uint64_t onic_terms_lose(onic_terms_t *t);
+
+/** May the record be forgotten, as far as the other side goes? */
+static inline bool onic_terms_done(const onic_terms_t *t)
+{
+    return t->over && !t->waits;
+}
+
+#endif

@@ -1,0 +1,114 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * The terms of transfers between hosts, each rule by itself, and all of the protocol in a
+ * simulation (mover_sim.h): transfers are cancelled on both sides, senders die while their puts are
+ * under way. Each transfer ends, and in the end nothing is left.
+ */
+#include <string.h>
+
+#include "test/unit/mover_sim.h"
+
+static void run(uint64_t seed, bool cancels, bool deaths)
+{
+    static const unsigned totals[] = {1, 2, 3, 5, 64};
+    const unsigned most = 150, total = totals[seed % 5];
+    unsigned long steps = 0;
+
+    sim_begin(seed, total);
+    while ((w.starts < most || !sim_is_quiet()) && steps++ < 4000000) {
+        sim_happen(most, cancels, deaths);
+        if (deaths && w.dead[0] && w.dead[1] && w.dead[2])
+            w.starts = most;
+    }
+    ck_assert_msg(sim_is_quiet(), "%u slots, seed %" PRIu64 ": something never ends", total, seed);
+    ck_assert_int_eq(sim_count(NULL), total);
+    ck_assert_int_eq(w.grants.active, 0);
+    ck_assert_int_eq(w.grants.waiting, 0);
+    if (!cancels && !deaths)
+        ck_assert_int_eq(w.bad, 0);
+    ck_assert_int_gt(w.good + (deaths ? 1 : 0), 0);
+}
+
+START_TEST(all_end_well)
+{
+    run((uint64_t)_i, false, false);
+}
+END_TEST
+
+START_TEST(cancels_on_both_sides)
+{
+    run((uint64_t)_i, true, false);
+    ck_assert_int_gt(w.cancels, 0);
+}
+END_TEST
+
+START_TEST(senders_die)
+{
+    run((uint64_t)_i, true, true);
+}
+END_TEST
+
+/* ---- single rules ---------------------------------------------------------------------------- */
+
+/** The word that gives up may overtake, or be overtaken by, that of the same slot's round before:
+ *  it stands. The receiver waited for ever where the other one came last. */
+START_TEST(the_last_word_stands)
+{
+    static onic_terms_t t;
+    const uint64_t chunk = UINT64_C(1) << 32 | UINT64_C(1) << 31 | 8,
+                   later = chunk + (UINT64_C(1) << 32);
+    onic_sender_t s = {.round = 2};
+    const uint64_t fails = onic_sender_fail(&s);
+
+    memset(&t, 0, sizeof(t));
+    onic_terms_on_word(&t, 3, later);
+    onic_terms_on_word(&t, 3, chunk);
+    ck_assert(atomic_load(&t.word[3]) == later);
+    onic_terms_on_word(&t, 3, fails);
+    onic_terms_on_word(&t, 3, later);
+    onic_terms_on_word(&t, ONIC_SLOTS_MAX, later);
+    ck_assert(atomic_load(&t.word[3]) == fails);
+    t.sends = true;
+    onic_terms_on_ack(&t, 5, 2);
+    onic_terms_on_ack(&t, 5, 1);
+    onic_terms_on_word(&t, 5, later);
+    ck_assert(atomic_load(&t.word[5]) == 2);
+}
+END_TEST
+
+/** What a peer may send and must not change anything, or ends the trust in it. */
+START_TEST(wrong_messages)
+{
+    static onic_terms_t s, r;
+    uint64_t unused = 0;
+
+    memset(&s, 0, sizeof(s));
+    memset(&r, 0, sizeof(r));
+    s.sends = s.waits = true;
+    ck_assert_int_eq(onic_terms_on_let(&s, 1, &unused), ONIC_HEARD_NOTHING);
+    ck_assert_int_eq(onic_terms_on_grant(&s, 9, 7), ONIC_HEARD_WRONG);
+    ck_assert_int_eq(onic_terms_on_grant(&s, 1, 7), ONIC_HEARD_NOTHING);
+    ck_assert_int_eq(onic_terms_on_grant(&r, 1, 7), ONIC_HEARD_NOTHING);
+    r.waits = true;
+    r.lease = 6;
+    ck_assert_int_eq(onic_terms_on_let(&r, 2, &unused), ONIC_HEARD_NOTHING);
+    r.waits = false;
+    ck_assert_int_eq(onic_terms_on_let(&r, 3, &unused), ONIC_HEARD_WRONG);
+    ck_assert_int_eq(onic_terms_on_let(&r, 0, &unused), ONIC_HEARD_WRONG);
+    ck_assert_int_eq(onic_terms_on_let(&r, 2, &unused), ONIC_HEARD);
+    ck_assert(unused == 4 && r.lease == 2);
+    ck_assert_int_eq(onic_terms_on_let(&r, 2, &unused), ONIC_HEARD_NOTHING);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const each[] = {all_end_well, cancels_on_both_sides, senders_die};
+    const TTest *const tests[] = {the_last_word_stands, wrong_messages};
+
+    return unit_run_loop("mover_terms", each, 3, 50, tests, sizeof(tests) / sizeof(tests[0]));
+}

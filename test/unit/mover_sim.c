@@ -1,0 +1,252 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file What happens in the simulation; see mover_sim.h. */
+#include "test/unit/mover_sim.h"
+
+#include <string.h>
+
+/* ---- what happens ---------------------------------------------------------------------------- */
+
+static void start(unsigned p)
+{
+    const uint64_t len = 1 + any(any(2) ? LONGEST : SLOT), seed = any(1000);
+
+    /* A message that found no room would be in the way of those behind it. */
+    if (w.dead[p] || used(w.receivers, RECEIVERS) >= RECEIVERS / 2)
+        return;
+    if (any(2)) {
+        side_t *s = used(w.senders[p], SENDERS) < SIDES ? new_sender(p, len, seed) : NULL;
+        if (s == NULL)
+            return;
+        s->terms.waits = true;
+        w.asks[p]++;
+        post(&w.up[p], (message_t){.type = ASK, .from = s->name, .value = seed, .len = len});
+    } else {
+        side_t *r = new_side(w.receivers, RECEIVERS, p, len, seed);
+        const uint64_t slots =
+            r != NULL ? onic_grants_reserve(&w.grants, &w.asker[p], 1 + any(8)) : 0;
+        if (slots == 0) {
+            if (r != NULL)
+                r->used = false;
+            return;
+        }
+        hold(r, slots);
+        post(&w.down[p], (message_t){.type = ASK_GET,
+                                     .from = r->name,
+                                     .slot = (unsigned)seed,
+                                     .value = slots,
+                                     .len = len});
+    }
+    w.starts++;
+}
+
+/** False where it has to wait. */
+static bool hear_receiver(unsigned p, const message_t *m)
+{
+    side_t *r = receiver_named(m->to);
+    uint64_t unused;
+
+    if (m->type == ASK) {
+        r = new_side(w.receivers, RECEIVERS, p, m->len, m->value);
+        if (r == NULL)
+            return false;
+        r->other = m->from;
+        r->terms.waits = true;
+        UNIT_CHECK(onic_grants_ask(&w.grants, &w.asker[p], r->name, 1 + any(8)));
+        serve();
+    } else if (r != NULL && m->type == LET) {
+        UNIT_CHECK(onic_terms_on_let(&r->terms, m->value, &unused) == ONIC_HEARD);
+        r->other = m->from;
+        given(p, unused);
+    } else if (r != NULL) {
+        onic_terms_on_word(&r->terms, m->slot, m->value);
+    }
+    return true;
+}
+
+static bool hear_sender(unsigned p, const message_t *m)
+{
+    side_t *s = find(w.senders[p], SENDERS, m->to);
+
+    if (m->type == ASK_GET) {
+        s = new_sender(p, m->len, m->slot);
+        if (s == NULL)
+            return false;
+        s->other = m->from;
+        atomic_store(&s->terms.granted, m->value);
+    } else if (s != NULL && m->type == GRANT) {
+        const onic_heard_t heard = onic_terms_on_grant(&s->terms, m->value, UINT64_MAX);
+
+        UNIT_CHECK(heard == ONIC_HEARD || heard == ONIC_HEARD_LATE);
+        s->other = m->from;
+        w.asks[p]--;
+        if (heard == ONIC_HEARD_LATE)
+            let(s);
+        drop(s);
+    } else if (s != NULL) {
+        onic_terms_on_ack(&s->terms, m->slot, m->value);
+    }
+    return true;
+}
+
+static void hear(unsigned p, bool up)
+{
+    channel_t *c = up ? &w.up[p] : &w.down[p];
+
+    if (c->n == 0 || (up ? w.known[p] : w.dead[p]))
+        return;
+    const message_t m = c->m[c->first];
+    if (up ? hear_receiver(p, &m) : hear_sender(p, &m)) {
+        c->first = (c->first + 1) % QUEUE;
+        c->n--;
+    }
+}
+
+/** A put arrives, or the word behind it gets under way; a dead sender's does not. */
+static void fly(void)
+{
+    if (w.nflights == 0 || any(w.lazy) != 0)
+        return;
+    flight_t *f = &w.flight[any(w.nflights)];
+    side_t *s = f->side;
+
+    if (!f->landed) {
+        UNIT_CHECK(w.holder[f->slot] == s->other || (w.resting >> f->slot & 1) != 0);
+        memcpy(w.memory[f->slot], bounce(s, f->slot), onic_word_bytes(f->word));
+        f->landed = true;
+        return;
+    }
+    /* Behind a flush: what gives up comes when all puts have arrived. */
+    for (unsigned i = 0; onic_word_fails(f->word) && i < w.nflights; i++)
+        if (w.flight[i].side == s && !w.flight[i].landed)
+            return;
+    if (!w.dead[s->peer])
+        to_receiver(s, WORD, f->slot, f->word);
+    s->refs--;
+    *f = w.flight[--w.nflights];
+    drop(s);
+}
+
+static void step(side_t *x)
+{
+    if (!x->used)
+        return;
+    if (!x->ended) {
+        x->terms.sends ? sim_send(x) : sim_receive(x);
+    } else if (!x->terms.over) {
+        const onic_closing_t c = onic_terms_close(&x->terms, false);
+
+        if (c.let)
+            let(x);
+        given(x->peer, c.give);
+        drop(x);
+    }
+}
+
+static void cancel(side_t *x)
+{
+    if (!x->used || x->ended || x->cancelled)
+        return;
+    w.cancels++;
+    x->cancelled = true;
+    if (!x->terms.sends) { /* what comes is thrown away */
+        x->told++;
+        w.bad++;
+    }
+}
+
+static void die(unsigned p)
+{
+    w.dead[p] = true;
+    /* Some of what it has sent still comes. */
+    w.up[p].n = any(w.up[p].n + 1);
+}
+
+static void learn(unsigned p)
+{
+    uint64_t in_use = 0;
+
+    if (!w.dead[p] || w.known[p])
+        return;
+    w.known[p] = true;
+    for (unsigned i = 0; i < RECEIVERS; i++) {
+        side_t *r = &w.receivers[i];
+        if (r->used && r->peer == p) {
+            in_use |= onic_terms_lose(&r->terms);
+            drop(r);
+        }
+    }
+    w.resting |= onic_grants_lose(&w.grants, &w.asker[p], in_use);
+    serve();
+}
+
+/** What the dead have put is in its place, or will never be. */
+static void end_rest(void)
+{
+    const uint64_t rested = w.resting;
+
+    for (unsigned i = 0; i < w.nflights; i++)
+        if (w.dead[w.flight[i].side->peer])
+            return;
+    w.resting = 0;
+    sim_give(NULL, rested);
+    serve();
+}
+
+static side_t *any_side(void)
+{
+    const unsigned p = any(PEERS + 1);
+
+    if (p == PEERS)
+        return &w.receivers[any(RECEIVERS)];
+    return w.dead[p] ? &w.receivers[p] : &w.senders[p][any(SENDERS)];
+}
+
+/** Is nothing left of those who live? */
+bool sim_is_quiet(void)
+{
+    bool quiet = w.nflights == 0 && w.resting == 0;
+
+    quiet = quiet && used(w.receivers, RECEIVERS) == 0;
+    for (unsigned p = 0; p < PEERS; p++)
+        quiet = quiet && (w.known[p] || (!w.dead[p] && w.up[p].n + w.down[p].n == 0 &&
+                                         used(w.senders[p], SENDERS) == 0));
+    return quiet;
+}
+
+void sim_happen(unsigned most, bool cancels, bool deaths)
+{
+    const unsigned p = any(PEERS), what = any(100);
+
+    if (what < 10 && w.starts < most)
+        start(p);
+    else if (what < 30)
+        hear(p, any(2));
+    else if (what < 50)
+        fly();
+    else if (what < 95)
+        step(any_side());
+    else if (what < 96 && cancels)
+        cancel(any_side());
+    else if (what == 96 && deaths && any(50) == 0)
+        die(p);
+    else if (what == 97)
+        learn(p);
+    else
+        end_rest();
+}
+
+void sim_begin(uint64_t seed, unsigned total)
+{
+    const onic_grant_source_t source = {total, sim_take, sim_give, sim_count, NULL};
+
+    memset(&w, 0, sizeof(w));
+    w.random.state = unit_seed() + seed;
+    w.total = total;
+    /* With a slow network more is under way when something ends. */
+    w.lazy = seed % 2 == 0 ? 1 : 30;
+    w.free = total < 64 ? (UINT64_C(1) << total) - 1 : UINT64_MAX;
+    onic_grants_init(&w.grants, &source);
+}

@@ -1,0 +1,114 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * The mover between hosts without hosts: one receiver with a tiny area, senders that put into it
+ * and are asked by it, on the machines, the terms and the grants of the mover. Messages keep their
+ * order on each connection; puts arrive whenever they like, and words follow them in any order.
+ * What must never be is checked as it happens: a put that arrives in a slot of another transfer,
+ * wrong data, a transfer that ends twice.
+ */
+#ifndef ONIC_TEST_MOVER_SIM_H
+#define ONIC_TEST_MOVER_SIM_H
+
+#include "common/mover/grant.h"
+#include "common/mover/terms.h"
+#include "test/unit/unit.h"
+
+enum {
+    PEERS = 3,
+    SIDES = 8, /* puts of a peer at a time */
+    SENDERS = 4 * SIDES,
+    RECEIVERS = 2 * PEERS * SIDES,
+    SLOT = 16,
+    QUEUE = 512,
+    FLIGHTS = 512,
+    LONGEST = 200
+};
+
+typedef enum type { ASK, ASK_GET, GRANT, LET, WORD, ACK } type_t;
+
+typedef struct message {
+    type_t type;
+    uint32_t to, from;
+    unsigned slot;
+    uint64_t value, len;
+} message_t;
+
+typedef struct channel {
+    message_t m[QUEUE];
+    unsigned first, n;
+} channel_t;
+
+/** One side of a transfer; the data is told by the receiver's or the sender's seed. */
+typedef struct side {
+    bool used, ended, cancelled;
+    int told; /**< how often an end was told of */
+    unsigned peer;
+    uint32_t name, other;
+    uint64_t len, seed, slots;
+    unsigned refs, nbounce;
+    onic_terms_t terms;
+    onic_sender_t s;
+    onic_receiver_t r;
+    unsigned char bounce[ONIC_SLOTS_MAX][SLOT];
+} side_t;
+
+/** A put, which is followed by its word; one that gives up is a word only. */
+typedef struct flight {
+    side_t *side;
+    uint64_t word;
+    unsigned slot;
+    bool landed;
+} flight_t;
+
+typedef struct world {
+    unit_random_t random;
+    unsigned total, lazy;
+    uint64_t free, resting;
+    onic_grants_t grants;
+    onic_asker_t asker[PEERS];
+    side_t receivers[RECEIVERS], senders[PEERS][SENDERS];
+    channel_t up[PEERS], down[PEERS];
+    flight_t flight[FLIGHTS];
+    unsigned nflights, asks[PEERS];
+    bool dead[PEERS], known[PEERS];
+    uint32_t names, holder[ONIC_SLOTS_MAX];
+    unsigned char memory[ONIC_SLOTS_MAX][SLOT];
+    unsigned starts, cancels, good, bad;
+} world_t;
+
+extern world_t w;
+
+/** Everything new, with an area of so many slots. */
+void sim_begin(uint64_t seed, unsigned total);
+/** One thing happens; no more than `most` transfers are started. */
+void sim_happen(unsigned most, bool cancels, bool deaths);
+/** Is nothing left of those who live? */
+bool sim_is_quiet(void);
+
+/* What the two files of it share. */
+unsigned any(unsigned n);
+void sim_give(void *arg, uint64_t slots);
+unsigned sim_count(void *arg);
+uint64_t sim_take(void *arg, unsigned max);
+void hold(side_t *r, uint64_t slots);
+side_t *find(side_t *sides, unsigned n, uint32_t name);
+unsigned used(const side_t *sides, unsigned n);
+side_t *receiver_named(uint32_t name);
+side_t *new_side(side_t *sides, unsigned n, unsigned peer, uint64_t len, uint64_t seed);
+side_t *new_sender(unsigned p, uint64_t len, uint64_t seed);
+void post(channel_t *c, message_t m);
+void to_receiver(const side_t *s, type_t type, unsigned slot, uint64_t value);
+void drop(side_t *x);
+void serve(void);
+void given(unsigned peer, uint64_t slots);
+void let(side_t *s);
+unsigned char *bounce(side_t *s, unsigned slot);
+/** The machine of a side takes a step. */
+void sim_receive(side_t *r);
+void sim_send(side_t *s);
+
+#endif

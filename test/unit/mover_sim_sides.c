@@ -1,0 +1,296 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file The sides of the simulated transfers; see mover_sim.h. */
+#include "test/unit/mover_sim.h"
+
+#include <string.h>
+
+world_t w;
+
+unsigned any(unsigned n)
+{
+    return (unsigned)unit_below(&w.random, n);
+}
+
+static unsigned char byte_of(uint64_t seed, uint64_t pos)
+{
+    return (unsigned char)((seed + pos) * 0x9e3779b97f4a7c15U >> 40);
+}
+
+static unsigned lowest(uint64_t slots)
+{
+    return (unsigned)__builtin_ctzll(slots);
+}
+
+/* ---- slots ----------------------------------------------------------------------------------- */
+
+uint64_t sim_take(void *arg, unsigned max)
+{
+    uint64_t taken = 0;
+
+    (void)arg;
+    for (; max > 0 && w.free != 0; max--) {
+        taken |= w.free & -w.free;
+        w.free &= w.free - 1;
+    }
+    return taken;
+}
+
+void sim_give(void *arg, uint64_t slots)
+{
+    (void)arg;
+    UNIT_CHECK((w.free & slots) == 0);
+    for (uint64_t left = slots; left != 0; left &= left - 1)
+        w.holder[lowest(left)] = 0;
+    w.free |= slots;
+}
+
+unsigned sim_count(void *arg)
+{
+    (void)arg;
+    return (unsigned)__builtin_popcountll(w.free);
+}
+
+void hold(side_t *r, uint64_t slots)
+{
+    for (uint64_t left = slots; left != 0; left &= left - 1) {
+        UNIT_CHECK(w.holder[lowest(left)] == 0);
+        w.holder[lowest(left)] = r->name;
+    }
+    r->terms.lease = slots;
+}
+
+/* ---- sides and messages ---------------------------------------------------------------------- */
+
+side_t *find(side_t *sides, unsigned n, uint32_t name)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (sides[i].used && sides[i].name == name)
+            return &sides[i];
+    return NULL;
+}
+
+unsigned used(const side_t *sides, unsigned n)
+{
+    unsigned some = 0;
+
+    for (unsigned i = 0; i < n; i++)
+        some += sides[i].used;
+    return some;
+}
+
+side_t *receiver_named(uint32_t name)
+{
+    return find(w.receivers, RECEIVERS, name);
+}
+
+side_t *new_side(side_t *sides, unsigned n, unsigned peer, uint64_t len, uint64_t seed)
+{
+    for (unsigned i = 0; i < n; i++) {
+        if (!sides[i].used) {
+            memset(&sides[i], 0, sizeof(sides[i]));
+            sides[i].used = true;
+            sides[i].name = ++w.names;
+            sides[i].peer = peer;
+            sides[i].len = len;
+            sides[i].seed = seed;
+            onic_receiver_init(&sides[i].r, len, &(onic_lease_t){1, SLOT});
+            return &sides[i];
+        }
+    }
+    return NULL;
+}
+
+void post(channel_t *c, message_t m)
+{
+    UNIT_CHECK(c->n < QUEUE);
+    c->m[(c->first + c->n++) % QUEUE] = m;
+}
+
+static void to_peer(const side_t *r, type_t type, unsigned slot, uint64_t value)
+{
+    if (!w.known[r->peer])
+        post(&w.down[r->peer],
+             (message_t){
+                 .type = type, .to = r->other, .from = r->name, .slot = slot, .value = value});
+}
+
+void to_receiver(const side_t *s, type_t type, unsigned slot, uint64_t value)
+{
+    post(&w.up[s->peer],
+         (message_t){.type = type, .to = s->other, .from = s->name, .slot = slot, .value = value});
+}
+
+void drop(side_t *x)
+{
+    if (onic_terms_done(&x->terms) && x->refs == 0)
+        x->used = false;
+}
+
+static void end(side_t *x, bool good)
+{
+    UNIT_CHECK(!x->ended);
+    x->ended = true;
+    if (x->told == 0) {
+        x->told++;
+        w.good += good;
+        w.bad += !good;
+    }
+}
+
+/* ---- the receiver ---------------------------------------------------------------------------- */
+
+void serve(void)
+{
+    onic_grant_t g;
+
+    while (onic_grants_next(&w.grants, &g)) {
+        side_t *r = receiver_named(g.name);
+
+        UNIT_CHECK(r != NULL && &w.asker[r->peer] == g.asker);
+        hold(r, g.slots);
+        r->terms.waits = false;
+        to_peer(r, GRANT, 0, g.slots);
+    }
+}
+
+void given(unsigned peer, uint64_t slots)
+{
+    w.resting |= onic_grants_back(&w.grants, &w.asker[peer], slots);
+    serve();
+}
+
+static void end_receiver(side_t *r, bool good)
+{
+    end(r, good);
+    given(r->peer, r->slots);
+    r->slots = 0;
+}
+
+static uint64_t word_of(side_t *r)
+{
+    const uint64_t slots = atomic_load(&r->terms.granted);
+    const onic_lease_t lease = {slots, SLOT};
+
+    if (!r->terms.let) {
+        if (slots == 0)
+            return 0;
+        onic_receiver_init(&r->r, r->len, &lease);
+        r->slots = slots;
+        r->terms.let = true;
+    }
+    return atomic_load(&r->terms.word[r->r.slot]);
+}
+
+void sim_receive(side_t *r)
+{
+    onic_piece_t piece;
+    const onic_turn_t turn = onic_receiver_next(&r->r, word_of(r), &piece);
+
+    if (turn == ONIC_TURN_MOVE) {
+        const uint32_t n = 1 + any(piece.len);
+
+        for (uint32_t i = 0; i < n; i++)
+            UNIT_CHECK(w.memory[piece.slot][piece.offset + i] == byte_of(r->seed, piece.pos + i));
+        const onic_consumed_t c = onic_receiver_taken(&r->r, &piece, n);
+        if (c.acknowledge != 0)
+            to_peer(r, ACK, piece.slot, c.acknowledge);
+        if (c.free) {
+            r->slots &= ~(UINT64_C(1) << piece.slot);
+            given(r->peer, UINT64_C(1) << piece.slot);
+        }
+    } else if (turn == ONIC_TURN_DONE) {
+        end_receiver(r, true);
+    } else if (turn == ONIC_TURN_FAILED) {
+        UNIT_CHECK(r->r.given_up);
+        end_receiver(r, false);
+    } else if (w.known[r->peer]) {
+        end_receiver(r, false);
+    }
+}
+
+/* ---- senders --------------------------------------------------------------------------------- */
+
+unsigned char *bounce(side_t *s, unsigned slot)
+{
+    const uint64_t below = s->terms.lease & ((UINT64_C(1) << slot) - 1);
+
+    return s->bounce[s->terms.let ? __builtin_popcountll(below) : 0];
+}
+
+static void put_word(side_t *s, unsigned slot, uint64_t word)
+{
+    if (onic_word_fails(word) || onic_word_ends(word)) {
+        UNIT_CHECK(w.nflights < FLIGHTS);
+        w.flight[w.nflights++] = (flight_t){s, word, slot, onic_word_fails(word)};
+        s->refs++;
+    }
+}
+
+void let(side_t *s)
+{
+    const uint64_t word = onic_terms_let(&s->terms, &s->s, 1 + any(4));
+
+    to_receiver(s, LET, 0, s->terms.lease);
+    if (word != 0)
+        put_word(s, lowest(s->terms.lease), word);
+}
+
+static void publish(side_t *s, unsigned slot, uint64_t word)
+{
+    if (s->terms.let) {
+        put_word(s, slot, word);
+        return;
+    }
+    s->terms.early = word;
+    if (atomic_load(&s->terms.granted) != 0)
+        let(s);
+}
+
+static uint64_t acknowledged(side_t *s)
+{
+    if (!s->terms.let) {
+        if (atomic_load(&s->terms.granted) == 0)
+            return 0;
+        let(s);
+    }
+    return atomic_load(&s->terms.word[s->s.slot]);
+}
+
+void sim_send(side_t *s)
+{
+    onic_piece_t piece;
+    const unsigned slot = s->s.slot;
+
+    if (s->cancelled) {
+        publish(s, slot, onic_sender_fail(&s->s));
+        end(s, false);
+        return;
+    }
+    const uint64_t seen = onic_sender_asks(&s->s) ? acknowledged(s) : 0;
+    const onic_turn_t turn = onic_sender_next(&s->s, seen, &piece);
+    UNIT_CHECK(turn != ONIC_TURN_FAILED);
+    if (turn == ONIC_TURN_MOVE) {
+        for (uint32_t i = 0; i < piece.len; i++)
+            bounce(s, piece.slot)[piece.offset + i] = byte_of(s->seed, piece.pos + i);
+        publish(s, piece.slot, onic_sender_filled(&s->s, &piece, piece.len));
+    } else if (turn == ONIC_TURN_DONE) {
+        end(s, true);
+    }
+}
+
+side_t *new_sender(unsigned p, uint64_t len, uint64_t seed)
+{
+    side_t *s = new_side(w.senders[p], SENDERS, p, len, seed);
+    const onic_lease_t lease = {1, SLOT};
+    onic_schedule_t schedule;
+
+    if (s != NULL) {
+        s->terms.sends = true;
+        onic_schedule_growing(&schedule, 1 + any(SLOT), 1.5, 1, SLOT);
+        onic_sender_init(&s->s, len, &lease, &schedule, any(2) * 8, 1);
+    }
+    return s;
+}
