@@ -72,6 +72,39 @@ static void open_mover(void)
     progress(0.2);
 }
 
+/** Its puts have come, as far as they had left it. */
+static atomic_bool has_stopped;
+
+static void on_stop(const void *header, size_t header_len, const void *data, size_t len,
+                    onic_rndv_t *rndv)
+{
+    (void)header;
+    (void)header_len;
+    (void)data;
+    (void)len;
+    (void)rndv;
+    atomic_store(&has_stopped, true);
+}
+
+/** Nothing more leaves, since the wire is kept locked, and what has left arrives: UCX's own puts by
+ *  messages end the process that is to answer one of a connection that is lost. Slots are held, and
+ *  more is to come. */
+static void stop(void)
+{
+    const double end = MPI_Wtime() + MOVES_PATIENCE;
+    MPI_Request heard[2];
+    int all = 0;
+
+    onic_wire_lock();
+    for (int i = 0; i < 2; i++) {
+        (void)onic_peer_send(moves.peers[2 * i], ONIC_AM_PML, "", 1, NULL, 0, NULL, NULL);
+        TL_MPI(MPI_Irecv(NULL, 0, MPI_BYTE, 2 * i, 0, MPI_COMM_WORLD, &heard[i]));
+    }
+    while (!all && MPI_Wtime() < end) {
+        TL_MPI(MPI_Testall(2, heard, &all, MPI_STATUSES_IGNORE));
+    }
+}
+
 /** Puts to and gets from both of the others, until it dies in the middle. */
 static void die(void)
 {
@@ -93,9 +126,7 @@ static void die(void)
             _exit(3); /* too fast for this test */
         }
     }
-    /* What is on its way arrives: UCX's own puts by messages end the process that is to answer one
-     * of a connection that is lost. Slots are held, and more is to come. */
-    usleep(300000);
+    stop();
     raise(SIGKILL);
 }
 
@@ -152,12 +183,21 @@ static void meet(MPI_Comm living)
 
 static void live(MPI_Comm living)
 {
-    const double begun = MPI_Wtime();
+    double begun = MPI_Wtime();
+    bool heard = false;
 
     moves.may_fail = true;
     /* While it dies and after. */
-    while (MPI_Wtime() < begun + 1.0) {
+    while (MPI_Wtime() < begun + 1.0 || !heard) {
         go_on(2);
+        if (!heard && atomic_load(&has_stopped)) {
+            heard = true;
+            TL_MPI(MPI_Send(NULL, 0, MPI_BYTE, VICTIM, 0, MPI_COMM_WORLD));
+            begun = MPI_Wtime();
+        }
+        if (!TL_CHECK(MPI_Wtime() < begun + MOVES_PATIENCE, "who is to die does not stop")) {
+            break;
+        }
     }
     meet(living);
     while (!is_clean() && MPI_Wtime() < begun + MOVES_PATIENCE) {
@@ -193,6 +233,7 @@ int main(int argc, char **argv)
     moves.checks = true;
     TL_CHECK(onic_wire_get_peers(MPI_COMM_WORLD, moves.peers) == 0, "no peers");
     TL_CHECK(onic_wire_set_am_fn(ONIC_AM_COLL, move_handle) == 0, "no handler");
+    TL_CHECK(onic_wire_set_am_fn(ONIC_AM_PML, on_stop) == 0, "no handler");
     open_mover();
     if (tl_rank() == VICTIM) {
         die();
