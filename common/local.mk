@@ -118,6 +118,7 @@ libompi_nic_common_la_SOURCES = \
 	common/mover/carrier_rma.h \
 	common/mover/carrier_rma_errand.c \
 	common/mover/carrier_rma_peer.c \
+	common/mover/carrier_rma_slots.c \
 	common/mover/mover.c \
 	common/mover/mover.h \
 	common/mover/pair.c \

@@ -176,16 +176,24 @@ void onic_rma_over(onic_rma_t *r, bool withdrawn);
 unsigned onic_rma_take_bounce(onic_rma_t *r, unsigned most);
 char *onic_rma_bounce(const onic_rma_t *r, unsigned slot);
 
-/* carrier_rma_peer.c; with the lock */
+/* carrier_rma_slots.c; with the lock */
+/** Slots of mine may be granted from now on. */
+void onic_rma_share_slots(void);
+/** Sees to the peers that were lost since the last look. */
+void onic_rma_look_for_losses(void);
+/** Frees what the lost had, when it has rested. Returns how much was done. */
+int onic_rma_end_rest(void);
 /** Slots of mine for a record, with its words cleared: at once, and 0 where there are none ... */
 uint64_t onic_rma_reserve(onic_rma_t *r, uint32_t slots);
 /** ... or in turn, for those that have asked. */
 int onic_rma_serve(void);
+/** A transfer gives slots of mine back that the peer had. */
+void onic_rma_given(onic_rma_peer_t *p, uint64_t slots);
+/* carrier_rma_peer.c; with the lock */
 onic_rma_t *onic_rma_new(onic_rma_peer_t *peer, bool sends);
 onic_rma_t *onic_rma_find(uint32_t name);
 /** Frees a record if nothing needs it any more. */
 void onic_rma_drop(onic_rma_t *r);
-void onic_rma_given(onic_rma_peer_t *p, uint64_t slots);
 int onic_rma_send_message(onic_rma_peer_t *p, const onic_rma_message_t *m);
 
 /* carrier_rma.c; the wire lock is held and the transfer is over, or who has it claimed */
