@@ -23,6 +23,8 @@ common_libonic_core_la_SOURCES = \
 	common/model/pipeline.c \
 	common/model/pipeline.h \
 	common/model/shared.c \
+	common/wire/address.c \
+	common/wire/address.h \
 	common/wire/memory_plan.c \
 	common/wire/memory_plan.h \
 	common/wire/requirements.c \

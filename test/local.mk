@@ -65,6 +65,7 @@ unit_programs = \
 	test/unit/check_compact \
 	test/unit/check_region \
 	test/unit/check_region_layout \
+	test/unit/check_address \
 	test/unit/check_requirements \
 	test/unit/check_segment \
 	test/unit/check_sieve \
@@ -188,6 +189,7 @@ test_unit_check_message_LDADD = $(unit_ldadd)
 test_unit_check_compact_LDADD = $(unit_ldadd)
 test_unit_check_region_LDADD = $(unit_ldadd)
 test_unit_check_region_layout_LDADD = $(unit_ldadd)
+test_unit_check_address_LDADD = $(unit_ldadd)
 test_unit_check_requirements_LDADD = $(unit_ldadd)
 test_unit_check_segment_LDADD = $(unit_ldadd)
 test_unit_check_sieve_LDADD = $(unit_ldadd)
@@ -562,6 +564,7 @@ EXTRA_DIST += \
 # ---- decoders of what peers send: make check-fuzz ------------------------------------------------
 
 fuzz_programs = \
+	test/fuzz/fuzz_address \
 	test/fuzz/fuzz_layout \
 	test/fuzz/fuzz_nicbarrier \
 	test/fuzz/fuzz_nicbarrier_agree \
@@ -576,6 +579,10 @@ else
 fuzz_driver = test/fuzz/driver.c
 endif
 fuzz_ldadd = osc_nicstride/libnicstride_core.la common/libonic_core.la
+
+test_fuzz_fuzz_address_SOURCES = test/fuzz/fuzz_address.c $(fuzz_driver)
+test_fuzz_fuzz_address_LDADD = common/libonic_core.la
+test_fuzz_fuzz_address_LDFLAGS = $(FUZZ_LDFLAGS)
 
 test_fuzz_fuzz_layout_SOURCES = test/fuzz/fuzz_layout.c $(fuzz_driver)
 test_fuzz_fuzz_layout_LDADD = $(fuzz_ldadd)

@@ -21,26 +21,12 @@
 
 #include "opal/class/opal_hash_table.h"
 
+#include "common/wire/address.h"
 #include "common/wire/presence.h"
-#include "common/support/life.h"
-#include "common/support/peer_file.h"
 #include "common/wire/wire.h"
 
 /** One more than the highest active-message identifier. */
 #define ONIC_AM_COUNT (ONIC_AM_PAIR + 1)
-
-/** What single copy, and who looks for the dead, need to know about a process; travels with its
- *  address. */
-typedef struct onic_cma_id {
-    char host[40];            /**< the kernel's boot identifier, zero-padded; empty where unknown */
-    uint64_t pid_ns;          /**< inode of the pid namespace: pids mean the same only within one */
-    int64_t pid;              /**< process id in that namespace */
-    uint64_t nonce_at;        /**< address of a random number in that process */
-    uint64_t nonce;           /**< and its value */
-    onic_file_key_t presence; /**< that process's signs of life */
-    onic_file_key_t door;     /**< where its server thread can be knocked at */
-    onic_life_t life;         /**< the process itself: is it dead? */
-} onic_cma_id_t;
 
 typedef enum onic_cma_state { ONIC_CMA_UNKNOWN, ONIC_CMA_YES, ONIC_CMA_NO } onic_cma_state_t;
 

@@ -22,14 +22,6 @@
 #include "opal/util/output.h"
 #include "opal/util/proc.h"
 
-/** What a process tells the others about itself; its UCX address follows. */
-typedef struct address_head {
-    uint64_t name;
-    uint64_t address_len;
-    uint64_t rndv_max;
-    onic_cma_id_t cma_id;
-} address_head_t;
-
 static uint64_t name_key(opal_process_name_t name)
 {
     return (uint64_t)name.jobid << 32 | name.vpid;
@@ -50,22 +42,22 @@ onic_peer_t *onic_peer_named(uint64_t name)
 }
 
 /** Adds a peer unless it is there already. */
-static int add_peer(const address_head_t *head, const void *address)
+static int add_peer(const onic_address_t *a)
 {
-    if (onic_peer_named(head->name) != NULL) {
+    if (onic_peer_named(a->name) != NULL) {
         return OMPI_SUCCESS;
     }
-    onic_peer_t *peer = calloc(1, sizeof(*peer) + head->address_len);
+    onic_peer_t *peer = calloc(1, sizeof(*peer) + a->ucx_len);
     if (peer == NULL) {
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
-    peer->name = head->name;
+    peer->name = a->name;
     peer->self = onic_wire.self == NULL;
     peer->failed = UCS_OK;
-    peer->cma_id = head->cma_id;
-    peer->rndv_max = head->rndv_max < onic_wire.rndv_max ? head->rndv_max : onic_wire.rndv_max;
-    peer->address_len = head->address_len;
-    memcpy(peer->address, address, head->address_len);
+    peer->cma_id = a->cma_id;
+    peer->rndv_max = a->rndv_max < onic_wire.rndv_max ? a->rndv_max : onic_wire.rndv_max;
+    peer->address_len = a->ucx_len;
+    memcpy(peer->address, a->ucx, a->ucx_len);
     if (opal_hash_table_set_value_uint64(&onic_wire.peers, peer->name, peer) != OPAL_SUCCESS) {
         free(peer);
         return OMPI_ERR_OUT_OF_RESOURCE;
@@ -82,37 +74,28 @@ void **onic_peer_slot(onic_peer_t *peer, unsigned am_id)
     return &peer->slot[am_id];
 }
 
-static address_head_t my_head(void)
+static onic_address_t my_address(void)
 {
-    return (address_head_t){.name = name_key(OPAL_PROC_MY_NAME),
-                            .address_len = onic_wire.address_len,
+    return (onic_address_t){.name = name_key(OPAL_PROC_MY_NAME),
                             .rndv_max = onic_wire.rndv_max,
-                            .cma_id = onic_wire.cma_id};
+                            .cma_id = onic_wire.cma_id,
+                            .ucx = onic_wire.address,
+                            .ucx_len = onic_wire.address_len};
 }
 
 size_t onic_address_record(void *bytes, size_t cap)
 {
-    address_head_t head = my_head();
-    if (cap < sizeof(head) + head.address_len) {
-        return 0;
-    }
-    memcpy(bytes, &head, sizeof(head));
-    memcpy((char *)bytes + sizeof(head), onic_wire.address, head.address_len);
-    return sizeof(head) + head.address_len;
+    const onic_address_t mine = my_address();
+    return onic_address_write(&mine, bytes, cap);
 }
 
 onic_peer_t *onic_learn_peer(const void *bytes, size_t len)
 {
-    address_head_t head;
-    if (len < sizeof(head)) {
+    onic_address_t a;
+    if (!onic_address_read(bytes, len, &a) || add_peer(&a) != OMPI_SUCCESS) {
         return NULL;
     }
-    memcpy(&head, bytes, sizeof(head));
-    if (head.address_len != len - sizeof(head) ||
-        add_peer(&head, (const char *)bytes + sizeof(head)) != OMPI_SUCCESS) {
-        return NULL;
-    }
-    return onic_peer_named(head.name);
+    return onic_peer_named(a.name);
 }
 
 int onic_peers_start(void)
@@ -123,8 +106,8 @@ int onic_peers_start(void)
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
     onic_wire.self = NULL;
-    address_head_t head = my_head();
-    int rc = add_peer(&head, onic_wire.address);
+    const onic_address_t mine = my_address();
+    int rc = add_peer(&mine);
     if (rc != OMPI_SUCCESS) {
         OBJ_DESTRUCT(&onic_wire.peers);
     }
@@ -180,6 +163,7 @@ typedef struct exchange {
     int n;
     int *len;
     int *at;
+    int my_len;
     char *mine;
     char *all;
 } exchange_t;
@@ -194,17 +178,15 @@ static void free_exchange(exchange_t *x)
 
 static int start_exchange(exchange_t *x, int n)
 {
-    address_head_t head = my_head();
-    *x = (exchange_t){.n = n};
+    const onic_address_t mine = my_address();
+    *x = (exchange_t){.n = n, .my_len = (int)onic_address_size(&mine)};
     x->len = malloc((size_t)n * sizeof(int));
     x->at = malloc((size_t)n * sizeof(int));
-    x->mine = malloc(sizeof(head) + head.address_len);
+    x->mine = malloc((size_t)x->my_len);
     if (x->len == NULL || x->at == NULL || x->mine == NULL) {
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
-    memcpy(x->mine, &head, sizeof(head));
-    memcpy(x->mine + sizeof(head), onic_wire.address, head.address_len);
-    return OMPI_SUCCESS;
+    return onic_address_write(&mine, x->mine, (size_t)x->my_len) > 0 ? OMPI_SUCCESS : OMPI_ERROR;
 }
 
 /** Where each record goes, and room for all. */
@@ -227,14 +209,13 @@ static int add_records(struct ompi_communicator_t *comm, const exchange_t *x)
     int rc = OMPI_SUCCESS;
     onic_wire_lock();
     for (int i = 0; i < x->n && rc == OMPI_SUCCESS; i++) {
-        address_head_t head;
-        memcpy(&head, x->all + x->at[i], sizeof(head));
-        if (head.name != rank_key(comm, i) ||
-            head.address_len != (uint64_t)x->len[i] - sizeof(head)) {
+        onic_address_t a;
+        if (!onic_address_read(x->all + x->at[i], (size_t)x->len[i], &a) ||
+            a.name != rank_key(comm, i)) {
             opal_output(0, "ompi-nic: the address record of rank %d is not that of its process", i);
             rc = OMPI_ERROR;
         } else {
-            rc = add_peer(&head, x->all + x->at[i] + sizeof(head));
+            rc = add_peer(&a);
         }
     }
     onic_wire_unlock();
@@ -243,8 +224,7 @@ static int add_records(struct ompi_communicator_t *comm, const exchange_t *x)
 
 static int run_exchange(struct ompi_communicator_t *comm, exchange_t *x)
 {
-    int my_len = (int)(sizeof(address_head_t) + onic_wire.address_len);
-    int rc = onic_share(comm, &my_len, (int)sizeof(my_len), x->len);
+    int rc = onic_share(comm, &x->my_len, (int)sizeof(x->my_len), x->len);
     if (rc != OMPI_SUCCESS) {
         return rc;
     }
@@ -252,7 +232,7 @@ static int run_exchange(struct ompi_communicator_t *comm, exchange_t *x)
     if (rc != OMPI_SUCCESS) {
         return rc;
     }
-    rc = comm->c_coll->coll_allgatherv(x->mine, my_len, &ompi_mpi_byte.dt, x->all, x->len, x->at,
+    rc = comm->c_coll->coll_allgatherv(x->mine, x->my_len, &ompi_mpi_byte.dt, x->all, x->len, x->at,
                                        &ompi_mpi_byte.dt, comm,
                                        comm->c_coll->coll_allgatherv_module);
     return rc != OMPI_SUCCESS ? rc : onic_agree(comm, add_records(comm, x));

@@ -1,0 +1,59 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * What a process tells the others about itself before they can send to it: who it is, where UCX
+ * reaches it, and what processes of its machine must know. The same bytes are exchanged by a
+ * communicator, published for all, sent to those who are to answer, and stand beside memory keys.
+ * Pure.
+ *
+ * All processes of a job are of one kind of machine, which UCX asks for, too; another version of
+ * this library is told apart.
+ */
+#ifndef ONIC_ADDRESS_H
+#define ONIC_ADDRESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/support/life.h"
+#include "common/support/peer_file.h"
+
+/** What single copy, and who looks for the dead, need to know about a process. */
+typedef struct onic_cma_id {
+    char host[40];            /**< the kernel's boot identifier, zero-padded; empty where unknown */
+    uint64_t pid_ns;          /**< inode of the pid namespace: pids mean the same only within one */
+    int64_t pid;              /**< process id in that namespace */
+    uint64_t nonce_at;        /**< address of a random number in that process */
+    uint64_t nonce;           /**< and its value */
+    onic_file_key_t presence; /**< that process's signs of life */
+    onic_file_key_t door;     /**< where its server thread can be knocked at */
+    onic_life_t life;         /**< the process itself: is it dead? */
+} onic_cma_id_t;
+
+/** Most bytes of a UCX address. One of a host with many adapters has some thousands. */
+#define ONIC_ADDRESS_MAX 65536
+
+typedef struct onic_address {
+    uint64_t name;     /**< job and number in the job, see onic_name */
+    uint64_t rndv_max; /**< most bytes of one rendezvous with it; UINT64_MAX without limit */
+    onic_cma_id_t cma_id;
+    const void *ucx; /**< its UCX worker's address, 1 .. ONIC_ADDRESS_MAX bytes */
+    size_t ucx_len;
+} onic_address_t;
+
+/** How many bytes it takes. */
+size_t onic_address_size(const onic_address_t *a);
+
+/** Writes it. Returns its size, or 0 where `cap` bytes are not enough or the address of UCX is too
+ *  long. */
+size_t onic_address_write(const onic_address_t *a, void *bytes, size_t cap);
+
+/** Reads it; `a->ucx` then points into `bytes`. False where these are not, exactly, what
+ *  onic_address_write of this version writes. */
+bool onic_address_read(const void *bytes, size_t len, onic_address_t *a);
+
+#endif
