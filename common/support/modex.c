@@ -7,6 +7,7 @@
 #include "common/support/modex.h"
 
 #include <dlfcn.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,13 +24,29 @@
 #pragma weak opal_value_t_class
 #endif
 
+/** Fences that this process has entered, and those of them that have ended. */
+static atomic_uint fences_begun, fences_ended;
+
 #if ONIC_OMPI_AT_LEAST(5, 0)
 
-bool onic_modex_put(const char *key, const char *text)
+bool onic_modex_put_bytes(const char *key, const void *bytes, size_t len)
 {
     int rc;
-    OPAL_MODEX_SEND_STRING(rc, PMIX_GLOBAL, key, text, strlen(text) + 1);
+    OPAL_MODEX_SEND_STRING(rc, PMIX_GLOBAL, key, bytes, len);
     return rc == PMIX_SUCCESS;
+}
+
+static void fence_ended(pmix_status_t status, void *arg)
+{
+    (void)status;
+    (void)arg;
+    atomic_fetch_add(&fences_ended, 1);
+}
+
+static bool fence(void)
+{
+    return PMIx_Commit() == PMIX_SUCCESS &&
+           PMIx_Fence_nb(NULL, 0, NULL, 0, fence_ended, NULL) == PMIX_SUCCESS;
 }
 
 static bool get(const opal_process_name_t *name, const char *key, uint8_t **bytes_p, size_t *len_p)
@@ -99,27 +116,42 @@ static const opal_pmix_base_module_t *pmix(void)
     return dlsym(RTLD_DEFAULT, "opal_pmix");
 }
 
-bool onic_modex_put(const char *key, const char *text)
+bool onic_modex_put_bytes(const char *key, const void *bytes, size_t len)
 {
     const opal_pmix_base_module_t *module = pmix();
-    char *name = strdup(key), *bytes = strdup(text);
+    char *name = strdup(key);
     opal_value_t value;
     bool done = false;
 
-    if (module != NULL && module->put != NULL && name != NULL && bytes != NULL) {
+    if (module != NULL && module->put != NULL && name != NULL) {
         OBJ_CONSTRUCT(&value, opal_value_t);
         value.key = name;
         value.type = OPAL_BYTE_OBJECT;
-        value.data.bo.bytes = (uint8_t *)bytes;
-        value.data.bo.size = (int)strlen(bytes) + 1;
+        value.data.bo.bytes = (uint8_t *)(uintptr_t)bytes;
+        value.data.bo.size = (int)len;
         done = module->put(OPAL_PMIX_GLOBAL, &value) == OPAL_SUCCESS;
         value.key = NULL;
         value.data.bo.bytes = NULL;
         OBJ_DESTRUCT(&value);
     }
     free(name);
-    free(bytes);
     return done;
+}
+
+static void fence_ended(int status, void *arg)
+{
+    (void)status;
+    (void)arg;
+    atomic_fetch_add(&fences_ended, 1);
+}
+
+static bool fence(void)
+{
+    const opal_pmix_base_module_t *module = pmix();
+
+    return module != NULL && module->commit != NULL && module->fence_nb != NULL &&
+           module->commit() == OPAL_SUCCESS &&
+           module->fence_nb(NULL, 0, fence_ended, NULL) == OPAL_SUCCESS;
 }
 
 static bool get(const opal_process_name_t *name, const char *key, uint8_t **bytes_p, size_t *len_p)
@@ -212,16 +244,48 @@ bool onic_modex_nodes(bool (*visit)(opal_process_name_t first, void *arg), void 
     return true;
 }
 
-bool onic_modex_get(opal_process_name_t name, const char *key, char *text, size_t size)
+bool onic_modex_put(const char *key, const char *text)
+{
+    return onic_modex_put_bytes(key, text, strlen(text) + 1);
+}
+
+void *onic_modex_get_bytes(opal_process_name_t name, const char *key, size_t *len_p)
 {
     uint8_t *bytes = NULL;
-    size_t len = 0;
-    bool found = get(&name, key, &bytes, &len) && bytes != NULL && len > 0;
+
+    *len_p = 0;
+    if (!get(&name, key, &bytes, len_p) || *len_p == 0) {
+        free(bytes);
+        return NULL;
+    }
+    return bytes;
+}
+
+bool onic_modex_get(opal_process_name_t name, const char *key, char *text, size_t size)
+{
+    size_t len;
+    char *bytes = onic_modex_get_bytes(name, key, &len);
 
     text[0] = '\0';
-    if (found) {
-        snprintf(text, size, "%.*s", (int)len, (const char *)bytes);
+    if (bytes != NULL) {
+        snprintf(text, size, "%.*s", (int)len, bytes);
     }
+    const bool found = bytes != NULL;
     free(bytes);
     return found;
+}
+
+bool onic_modex_fence_begin(void)
+{
+    atomic_fetch_add(&fences_begun, 1);
+    if (!fence()) {
+        atomic_fetch_sub(&fences_begun, 1);
+        return false;
+    }
+    return true;
+}
+
+bool onic_modex_fence_ended(void)
+{
+    return atomic_load(&fences_ended) == atomic_load(&fences_begun);
 }

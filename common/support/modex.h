@@ -17,21 +17,37 @@
 #include "opal/util/proc.h"
 
 /**
- * Publishes `text` under `key` for all processes. To be called from a component's open function:
- * what is published later does not travel. One thread.
+ * Publishes `text` or `len` bytes under `key` for all processes. To be called before the exchange
+ * of MPI_Init, from a component's open or init function: what is published later travels with the
+ * next onic_modex_fence_begin only. One thread.
  *
  * @return false where there is no exchange, as in some processes that were started without mpirun
  */
 ONIC_EXPORT bool onic_modex_put(const char *key, const char *text);
+ONIC_EXPORT bool onic_modex_put_bytes(const char *key, const void *bytes, size_t len);
 
 /**
  * What the process `name` has published under `key`, cut to fit into `text` (size bytes, at least
  * 1). May ask the daemon of the node, and wait for its answer, but never for the process itself.
- * Any MPI thread.
+ * Any MPI thread. The process may be of another job that this one is connected with.
  *
  * @return false where it has published nothing of that name; `text` is empty then
  */
 ONIC_EXPORT bool onic_modex_get(opal_process_name_t name, const char *key, char *text, size_t size);
+
+/** Likewise, all of it; to be freed. NULL where there is nothing. */
+ONIC_EXPORT void *onic_modex_get_bytes(opal_process_name_t name, const char *key, size_t *len_p);
+
+/**
+ * Enters a fence of Open MPI's launcher: all processes of the job must, each as often as the
+ * others. It needs no point-to-point layer. What has been published is there for others when it has
+ * ended. One thread, one fence at a time; who waits for the end may give up.
+ *
+ * @return false where there is none
+ */
+ONIC_EXPORT bool onic_modex_fence_begin(void);
+/** Has everybody entered it? Any thread. */
+ONIC_EXPORT bool onic_modex_fence_ended(void);
 
 /**
  * Calls `visit` with the first process of each node of this job (the one of the lowest rank there),
