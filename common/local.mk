@@ -143,9 +143,11 @@ libompi_nic_common_la_SOURCES = \
 	common/wire/wire_am.c \
 	common/wire/wire_config.c \
 	common/wire/wire_endpoints.c \
+	common/wire/wire_gather.c \
 	common/wire/wire_internal.h \
 	common/wire/wire_loop.c \
 	common/wire/wire_memory.c \
+	common/wire/wire_named.c \
 	common/wire/wire_peers.c \
 	common/wire/wire_progress.c \
 	common/wire/wire_put.c \

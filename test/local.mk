@@ -369,7 +369,8 @@ mpi_programs = \
 	test/mpi/unreachable \
 	test/mpi/windows \
 	test/mpi/windows_shared \
-	test/mpi/wire
+	test/mpi/wire \
+	test/mpi/wire_names
 EXTRA_PROGRAMS += $(mpi_programs)
 
 # These use the common library directly.
@@ -437,6 +438,11 @@ test_mpi_mover_hosts_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CPPFLAGS)
 test_mpi_mover_hosts_LDADD = $(internal_ldadd)
 test_mpi_mover_hosts_LDFLAGS = $(internal_ldflags)
 test_mpi_mover_hosts_DEPENDENCIES = $(internal_dependencies)
+
+test_mpi_wire_names_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CPPFLAGS)
+test_mpi_wire_names_LDADD = $(internal_ldadd)
+test_mpi_wire_names_LDFLAGS = $(internal_ldflags)
+test_mpi_wire_names_DEPENDENCIES = $(internal_dependencies)
 
 test_mpi_wire_SOURCES = \
 	test/mpi/wire.c \

@@ -28,6 +28,7 @@ typedef struct onic_requirements {
  * - a server thread is there if anybody wants one, and takes over as soon as the most impatient of
  *   those wants it to;
  * - single copy reaches this process if anybody is to use it;
+ * - the address is published if anybody wants that;
  * - fragments of TCP are as long as the longest that was asked for;
  * - transports are those that were given first: UCX has one set of them. False where others are
  *   given now, or the list is too long to be kept; all else is added.

@@ -8,12 +8,15 @@
  */
 #define _GNU_SOURCE
 #include "common/ompi_compat.h"
+#include "common/support/clock.h"
 #include "common/support/helper_thread.h"
+#include "common/support/modex.h"
 #include "common/support/say.h"
 #include "common/wire/requirements.h"
 #include "common/wire/tls.h"
 #include "common/wire/wire_internal.h"
 
+#include <sched.h>
 #include <signal.h>
 
 #include "ompi/constants.h"
@@ -24,6 +27,8 @@
 
 /** How long a closing wire waits for what is still on its way. */
 #define FLUSH_USEC 5000000U
+/** How often one that waits for the others looks whether they are alive. */
+#define LOOK_NSEC UINT64_C(1000000)
 
 onic_wire_t onic_wire;
 
@@ -61,11 +66,32 @@ size_t onic_wire_header_max(void)
 void onic_wire_flush(void)
 {
     onic_wire_lock();
-    while (onic_wire.loop_head != NULL) {
+    while (onic_wire.loop_head != NULL || onic_wire.unsent_head != NULL) {
+        (void)onic_unsent_progress();
         (void)onic_loop_progress();
     }
     onic_peers_flush(FLUSH_USEC);
     onic_wire_unlock();
+}
+
+bool onic_wire_leave(unsigned usec)
+{
+    const uint64_t end = onic_now_nsec() + UINT64_C(1000) * usec;
+    uint64_t look = 0;
+    onic_wire_flush();
+    if (onic_wire_job_is_broken() || !onic_modex_fence_begin()) {
+        return false;
+    }
+    for (uint64_t now = 0; !onic_modex_fence_ended() && now < end && !onic_wire_job_is_broken();
+         now = onic_now_nsec()) {
+        opal_progress();
+        sched_yield();
+        if (now >= look) {
+            look = now + LOOK_NSEC;
+            (void)onic_wire_look_for_dead();
+        }
+    }
+    return onic_modex_fence_ended();
 }
 
 /* ---- opening and closing -------------------------------------------------------------------- */
@@ -188,6 +214,7 @@ static int start_wire(const onic_wire_config_t *config)
     onic_wire.cma_id.presence = onic_file_offer(onic_presence_start());
     onic_wire.cma_id.door = onic_file_offer(onic_door_open());
     onic_wire.closing = false;
+    onic_wire.published = false;
     onic_wire.puts = onic_wire.want_puts;
     int rc = onic_peers_start();
     if (rc == OMPI_SUCCESS) {
@@ -212,6 +239,7 @@ static void stop_wire(void)
     onic_wire.closing = true;
     /* Endpoints go with the worker. Closing them one by one would talk to peers that may be gone
      * already; what was to be sent has been flushed before the caller's fence. */
+    onic_named_stop();
     destroy_ucx();
     onic_am_stop();
     onic_peers_stop();
@@ -226,6 +254,9 @@ static void meet_requirements(void)
 {
     if (required.all.single_copy) {
         onic_cma_allow();
+    }
+    if (required.all.publish) {
+        onic_address_publish();
     }
     if (required.all.server_thread) {
         (void)onic_server_start(required.all.server_idle_usec);

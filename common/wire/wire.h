@@ -36,6 +36,14 @@ typedef struct onic_peer onic_peer_t;
  *  what measures it (pair.h). */
 enum { ONIC_AM_OSC = 1, ONIC_AM_PML = 2, ONIC_AM_COLL = 3, ONIC_AM_MOVER = 4, ONIC_AM_PAIR = 5 };
 
+/** Do messages of this identifier name their sender? Their header begins with onic_wire_me() of the
+ *  process that sends it, and their handler is told whose it is (onic_named_fn_t). Those of others
+ *  need no name: who they are from follows from what they say. */
+static inline bool onic_am_is_named(unsigned am_id)
+{
+    return am_id == ONIC_AM_PML;
+}
+
 /** What a component asks of the wire. Values come from the component's own MCA parameters. */
 typedef struct onic_wire_config {
     bool server_thread; /**< start the server thread (passive progress) */
@@ -44,6 +52,9 @@ typedef struct onic_wire_config {
     bool single_copy;     /**< peers shall be able to copy from and to this process; see cma.c */
     const char *tls;      /**< UCX transports as in UCX_TLS; NULL or "" for the environment */
     size_t tcp_seg_size;  /**< bytes of one TCP fragment, 4 KiB .. 1 MiB; 0 for UCX's default */
+    bool publish;         /**< for onic_wire_get_peer: this process's address is published when the
+                               wire is opened, which must be before the exchange of MPI_Init; who
+                               wants that keeps the wire open to the end */
 } onic_wire_config_t;
 
 /** Says before anybody opens the wire what a component may ask of it: transports and lengths of
@@ -72,6 +83,16 @@ ONIC_EXPORT bool onic_wire_close(void);
  * which bytes are still to come. MPI thread, lock not held.
  */
 ONIC_EXPORT void onic_wire_flush(void);
+
+/**
+ * For a component that closes the wire when no point-to-point layer is there to send a barrier
+ * with, in all processes of the job: flushes, then waits, progressing all the while, until the
+ * others have come here too, in a fence of the launcher's. Not for those that have died, nor longer
+ * than `usec`. Before onic_wire_close; MPI thread, lock not held.
+ *
+ * @return whether all have come: nobody sends anything any more
+ */
+ONIC_EXPORT bool onic_wire_leave(unsigned usec);
 
 /** The wire lock. onic_wire_trylock returns true where it took it. Not recursive. */
 ONIC_EXPORT void onic_wire_lock(void);
@@ -136,6 +157,34 @@ ONIC_EXPORT void onic_wire_set_unlocked_fn(onic_wire_unlocked_fn_t fn);
  */
 ONIC_EXPORT int onic_wire_get_peers(struct ompi_communicator_t *comm, onic_peer_t **peers);
 ONIC_EXPORT void onic_wire_put_peers(onic_peer_t **peers, int n);
+
+/** The name of a process: its job, and its number there, as in Open MPI's opal_process_name_t. */
+static inline uint64_t onic_name(uint32_t job, uint32_t number)
+{
+    return (uint64_t)job << 32 | number;
+}
+
+/**
+ * The peer of that name, of this job or of one that it is connected with. Not collective: where it
+ * is not known yet, what it has published is fetched (onic_wire_config_t's publish). The same
+ * record as onic_wire_get_peers gives; a reference, returned by onic_wire_put_peers. MPI thread,
+ * lock not held; never in a handler. NULL and an OMPI error: OMPI_ERR_NOT_FOUND where that process
+ * has published nothing that this version understands.
+ */
+ONIC_EXPORT onic_peer_t *onic_wire_get_peer(uint64_t name, int *rc_p);
+
+/** The peer of that name if it is known, else NULL; no reference is taken. The lock must be held;
+ *  handlers may ask. */
+ONIC_EXPORT onic_peer_t *onic_peer_named(uint64_t name);
+
+ONIC_EXPORT uint64_t onic_peer_name(const onic_peer_t *peer);
+
+/** The name of this process, while the wire is open. Any thread. */
+ONIC_EXPORT uint64_t onic_wire_me(void);
+
+/** Is it this process? What it sends to itself takes no connection: each message is handled in a
+ *  later progress, and a rendezvous is one copy. */
+ONIC_EXPORT bool onic_peer_is_self(const onic_peer_t *peer);
 
 /** A pointer that a component (`am_id`) may keep with a peer; NULL at first, and again when the
  * wire is closed. What it points to is the component's. The lock must be held. */
@@ -251,6 +300,16 @@ typedef struct onic_rndv onic_rndv_t;
 typedef void (*onic_am_fn_t)(const void *header, size_t header_len, const void *data, size_t len,
                              onic_rndv_t *rndv);
 ONIC_EXPORT int onic_wire_set_am_fn(unsigned am_id, onic_am_fn_t fn);
+
+/**
+ * Likewise of a message that names its sender, which the handler may answer though this process has
+ * never looked it up: its address came before its first message. `from` stays until the wire is
+ * closed; no reference is taken. The header is as it was sent, the name included. What is sent to a
+ * process while it has no handler for it is dropped.
+ */
+typedef void (*onic_named_fn_t)(onic_peer_t *from, const void *header, size_t header_len,
+                                const void *data, size_t len, onic_rndv_t *rndv);
+ONIC_EXPORT int onic_wire_set_named_fn(unsigned am_id, onic_named_fn_t fn);
 
 /** Receives the payload into `buffer`, of `len` bytes, at least the announced length (otherwise the
  *  payload is refused and OMPI_ERR_VALUE_OUT_OF_BOUNDS returned); same returns as send. */

@@ -4,7 +4,8 @@
  */
 /**
  * @file
- * Active messages as they arrive: handlers, and rendezvous.
+ * Active messages as they arrive: handlers, and rendezvous. Those that name their sender come by
+ * wire_named.c.
  */
 #include "common/ompi_compat.h"
 #include "common/wire/wire_internal.h"
@@ -57,6 +58,7 @@ int onic_rndv_recv(onic_rndv_t *rndv, void *buffer, size_t len, onic_send_cb_t c
     if (s == NULL) {
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
+    rndv->taken = true;
     ucp_request_param_t param = {
         .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
         .cb.recv_am = received,
@@ -75,7 +77,7 @@ void onic_rndv_drop(onic_rndv_t *rndv)
 
 int onic_wire_set_am_fn(unsigned am_id, onic_am_fn_t fn)
 {
-    if (am_id >= ONIC_AM_COUNT) {
+    if (am_id >= ONIC_AM_COUNT || onic_am_is_named(am_id)) {
         return OMPI_ERR_BAD_PARAM;
     }
     onic_wire_lock();
@@ -86,13 +88,13 @@ int onic_wire_set_am_fn(unsigned am_id, onic_am_fn_t fn)
 
 /* ---- start and stop ------------------------------------------------------------------------- */
 
-static ucs_status_t register_handler(unsigned am_id)
+ucs_status_t onic_am_register(unsigned am_id, ucp_am_recv_callback_t fn)
 {
     ucp_am_handler_param_t param = {
         .field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
                       UCP_AM_HANDLER_PARAM_FIELD_ARG,
         .id = am_id,
-        .cb = am_arrived,
+        .cb = fn,
         .arg = (void *)(uintptr_t)am_id,
     };
     return ucp_worker_set_am_recv_handler(onic_wire.worker, &param);
@@ -103,7 +105,10 @@ int onic_am_start(void)
     onic_loop_start();
     ucs_status_t status = UCS_OK;
     for (unsigned id = ONIC_AM_OSC; id < ONIC_AM_COUNT && status == UCS_OK; id++) {
-        status = register_handler(id);
+        status = onic_am_is_named(id) ? UCS_OK : onic_am_register(id, am_arrived);
+    }
+    if (status == UCS_OK) {
+        status = onic_named_start();
     }
     return status == UCS_OK ? onic_sends_start() : onic_ucs_error(status);
 }

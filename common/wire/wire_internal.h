@@ -27,6 +27,8 @@
 
 /** One more than the highest active-message identifier. */
 #define ONIC_AM_COUNT (ONIC_AM_PAIR + 1)
+/** UCX's identifier of messages that tell their sender's address. */
+#define ONIC_AM_ADDRESS ONIC_AM_COUNT
 
 typedef enum onic_cma_state { ONIC_CMA_UNKNOWN, ONIC_CMA_YES, ONIC_CMA_NO } onic_cma_state_t;
 
@@ -34,6 +36,7 @@ struct onic_peer {
     uint64_t name;       /**< job and vpid, see onic_name_key */
     unsigned refs;       /**< returned by onic_wire_put_peers; the record itself stays */
     bool self;           /**< own process: messages go by the loop queue, there is no endpoint */
+    bool introduced;     /**< it knows, or has been told, this process's address */
     bool told;           /**< the user has been told that the connection is lost */
     ucs_status_t failed; /**< UCS_OK, or why the connection is lost */
     ucp_ep_h ep;         /**< NULL until first use */
@@ -101,7 +104,11 @@ struct onic_rndv {
     void *desc;              /**< UCX's descriptor; NULL for a message from this process */
     const onic_loop_t *loop; /**< that message */
     size_t len;
+    bool taken; /**< UCX has been told where it goes */
 };
+
+/** A message whose sender is not known yet; see wire_named.c. */
+typedef struct onic_early onic_early_t;
 
 /** How the server thread sleeps, or will next time. */
 enum {
@@ -133,6 +140,7 @@ typedef struct onic_wire {
     size_t shm_seg_size;
     ucp_datatype_t gather_dt;
     bool closing;
+    bool published;          /**< this process's address, under a key of its own */
     bool wakes;              /**< UCX was asked for events that wake a thread */
     bool want_puts;          /**< the next context is to be made for puts too */
     bool puts;               /**< it has been */
@@ -149,7 +157,12 @@ typedef struct onic_wire {
     _Atomic(onic_peer_t *) look_next; /**< who is to be looked at next; NULL: the first */
     onic_cma_id_t cma_id;
     uint64_t nonce;
+    uint32_t job;         /**< this process's */
+    uint32_t job_size;    /**< and how many there are in it */
+    onic_peer_t **of_job; /**< those of them that are known, by number */
     onic_am_fn_t am_fn[ONIC_AM_COUNT];
+    onic_named_fn_t named_fn[ONIC_AM_COUNT];
+    onic_early_t *early;
     onic_wire_deferred_fn_t deferred_fn[ONIC_AM_COUNT];
     atomic_uint deferred; /**< a bit for each component whose function is to run; set with the lock
                                held, read without it */
@@ -182,6 +195,18 @@ int onic_ucs_error(ucs_status_t status);
 /* wire_am.c; the lock is held */
 int onic_am_start(void);
 void onic_am_stop(void);
+/** Has UCX call a function, with the identifier as its argument. */
+ucs_status_t onic_am_register(unsigned am_id, ucp_am_recv_callback_t fn);
+
+/* wire_named.c; the lock is held */
+ucs_status_t onic_named_start(void);
+/** Frees what has not been handled; UCX is still there. */
+void onic_named_stop(void);
+/** Calls the component's function. */
+void onic_named_deliver(unsigned am_id, onic_peer_t *from, const void *header, size_t header_len,
+                        const void *data, size_t len, onic_rndv_t *rndv);
+/** Does a header begin with this process's name? */
+bool onic_names_me(const void *header, size_t header_len);
 
 /* wire_send.c; the lock is held */
 int onic_sends_start(void);
@@ -201,6 +226,10 @@ int onic_done_progress(void);
 int onic_unsent_progress(void);
 /** A handler wants a connection: it is made behind this progress. */
 void onic_connect_soon(onic_peer_t *peer);
+
+/* wire_gather.c */
+/** How UCX packs a payload with a layout; the buffer is the record of the send. */
+extern const ucp_generic_dt_ops_t onic_gather_ops;
 
 /* wire_loop.c; the lock is held */
 void onic_loop_start(void);
@@ -236,12 +265,14 @@ ucp_ep_h onic_peer_ep(onic_peer_t *peer, int *rc_p);
 int onic_peers_start(void);
 /** Waits until all that was sent is out; patience for those that do not answer is `usec` in all. */
 void onic_peers_flush(unsigned usec);
-/** Writes what others must know to send to this process; 0 where `cap` bytes are not enough. */
+/** What others must know to send to this process: its length, and its bytes; 0 where `cap` bytes
+ * are not enough. */
+size_t onic_address_record_size(void);
 size_t onic_address_record(void *bytes, size_t cap);
+/** Publishes that, unless it has been. MPI thread. */
+void onic_address_publish(void);
 /** The peer of such a record, added if need be. NULL where it is malformed. */
 onic_peer_t *onic_learn_peer(const void *bytes, size_t len);
-/** The peer of that name (onic_peer's), or NULL where it is not known. The lock must be held. */
-onic_peer_t *onic_peer_named(uint64_t name);
 /** Frees the table. UCX must be gone: it calls back with records as argument. */
 void onic_peers_stop(void);
 

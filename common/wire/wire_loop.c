@@ -80,19 +80,24 @@ int onic_loop_send(unsigned am_id, const void *header, size_t header_len,
     return rndv ? 0 : 1;
 }
 
+static void call_handler(const onic_loop_t *m, const void *data, onic_rndv_t *rndv)
+{
+    const onic_am_fn_t fn = onic_wire.am_fn[m->am_id];
+    if (onic_am_is_named(m->am_id)) {
+        onic_named_deliver(m->am_id, onic_wire.self, m->bytes, m->header_len, data, m->len, rndv);
+    } else if (fn != NULL) {
+        fn(m->bytes, m->header_len, data, m->len, rndv);
+    }
+}
+
 static void deliver_loop(const onic_loop_t *m)
 {
-    onic_am_fn_t fn = onic_wire.am_fn[m->am_id];
     if (m->rndv_base == NULL) {
-        if (fn != NULL) {
-            fn(m->bytes, m->header_len, m->data, m->len, NULL);
-        }
+        call_handler(m, m->data, NULL);
         return;
     }
     onic_rndv_t rndv = {.loop = m, .len = m->len};
-    if (fn != NULL) {
-        fn(m->bytes, m->header_len, NULL, m->len, &rndv);
-    }
+    call_handler(m, NULL, &rndv);
     if (m->cb != NULL) {
         m->cb(m->arg, OMPI_SUCCESS);
     }

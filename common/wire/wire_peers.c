@@ -4,12 +4,13 @@
  */
 /**
  * @file
- * The table of peers and the exchange of their addresses.
+ * The table of peers, and how their addresses are exchanged and published.
  *
  * A record stays until the wire is closed, even when nobody refers to it: its process may be met
  * again in another communicator, and messages of UCX's own may still come by its connection.
  */
 #include "common/support/collective.h"
+#include "common/support/modex.h"
 #include "common/wire/wire_internal.h"
 
 #include <limits.h>
@@ -22,9 +23,12 @@
 #include "opal/util/output.h"
 #include "opal/util/proc.h"
 
+/** What is published is found by this. */
+#define KEY "ompi-nic.wire"
+
 static uint64_t name_key(opal_process_name_t name)
 {
-    return (uint64_t)name.jobid << 32 | name.vpid;
+    return onic_name(name.jobid, name.vpid);
 }
 
 static uint64_t rank_key(struct ompi_communicator_t *comm, int rank)
@@ -37,6 +41,9 @@ static uint64_t rank_key(struct ompi_communicator_t *comm, int rank)
 onic_peer_t *onic_peer_named(uint64_t name)
 {
     void *peer = NULL;
+    if (name >> 32 == onic_wire.job && (uint32_t)name < onic_wire.job_size) {
+        return onic_wire.of_job[(uint32_t)name];
+    }
     return opal_hash_table_get_value_uint64(&onic_wire.peers, name, &peer) == OPAL_SUCCESS ? peer
                                                                                            : NULL;
 }
@@ -62,6 +69,9 @@ static int add_peer(const onic_address_t *a)
         free(peer);
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
+    if (a->name >> 32 == onic_wire.job && (uint32_t)a->name < onic_wire.job_size) {
+        onic_wire.of_job[(uint32_t)a->name] = peer;
+    }
     if (peer->self) {
         onic_wire.self = peer;
     }
@@ -74,6 +84,16 @@ void **onic_peer_slot(onic_peer_t *peer, unsigned am_id)
     return &peer->slot[am_id];
 }
 
+uint64_t onic_peer_name(const onic_peer_t *peer)
+{
+    return peer->name;
+}
+
+bool onic_peer_is_self(const onic_peer_t *peer)
+{
+    return peer->self;
+}
+
 static onic_address_t my_address(void)
 {
     return (onic_address_t){.name = name_key(OPAL_PROC_MY_NAME),
@@ -81,6 +101,12 @@ static onic_address_t my_address(void)
                             .cma_id = onic_wire.cma_id,
                             .ucx = onic_wire.address,
                             .ucx_len = onic_wire.address_len};
+}
+
+size_t onic_address_record_size(void)
+{
+    const onic_address_t mine = my_address();
+    return onic_address_size(&mine);
 }
 
 size_t onic_address_record(void *bytes, size_t cap)
@@ -106,9 +132,14 @@ int onic_peers_start(void)
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
     onic_wire.self = NULL;
+    onic_wire.job = OPAL_PROC_MY_NAME.jobid;
+    onic_wire.job_size = (uint32_t)ompi_proc_world_size();
+    onic_wire.of_job = calloc(onic_wire.job_size, sizeof(*onic_wire.of_job));
     const onic_address_t mine = my_address();
-    int rc = add_peer(&mine);
+    int rc = onic_wire.of_job != NULL ? add_peer(&mine) : OMPI_ERR_OUT_OF_RESOURCE;
     if (rc != OMPI_SUCCESS) {
+        free(onic_wire.of_job);
+        onic_wire.job_size = 0;
         OBJ_DESTRUCT(&onic_wire.peers);
     }
     return rc;
@@ -141,7 +172,64 @@ void onic_peers_stop(void)
         free(peer);
     }
     OBJ_DESTRUCT(&onic_wire.peers);
+    free(onic_wire.of_job);
+    onic_wire.job_size = 0;
     onic_wire.self = NULL;
+}
+
+/* ---- addresses that are published ----------------------------------------------------------- */
+
+void onic_address_publish(void)
+{
+    const onic_address_t mine = my_address();
+    const size_t size = onic_address_size(&mine);
+    void *bytes = !onic_wire.published ? malloc(size) : NULL;
+    if (bytes != NULL && onic_address_write(&mine, bytes, size) > 0) {
+        /* Where there is no exchange there is nobody to read it. */
+        (void)onic_modex_put_bytes(KEY, bytes, size);
+        onic_wire.published = true;
+    }
+    free(bytes);
+}
+
+/** One more reference to a peer that is known, or NULL. */
+static onic_peer_t *refer_to(uint64_t name)
+{
+    onic_wire_lock();
+    onic_peer_t *peer = onic_peer_named(name);
+    if (peer != NULL) {
+        peer->refs++;
+    }
+    onic_wire_unlock();
+    return peer;
+}
+
+/** Adds a peer by what it has published, which must be of that name. */
+static int learn_published(uint64_t name, const void *bytes, size_t len)
+{
+    onic_address_t a;
+    if (bytes == NULL || !onic_address_read(bytes, len, &a) || a.name != name) {
+        return OMPI_ERR_NOT_FOUND;
+    }
+    onic_wire_lock();
+    const int rc = add_peer(&a);
+    onic_wire_unlock();
+    return rc;
+}
+
+onic_peer_t *onic_wire_get_peer(uint64_t name, int *rc_p)
+{
+    const opal_process_name_t process = {(opal_jobid_t)(name >> 32), (opal_vpid_t)name};
+    onic_peer_t *peer = refer_to(name);
+    *rc_p = OMPI_SUCCESS;
+    if (peer == NULL) {
+        size_t len;
+        void *bytes = onic_modex_get_bytes(process, KEY, &len);
+        *rc_p = learn_published(name, bytes, len);
+        free(bytes);
+        peer = *rc_p == OMPI_SUCCESS ? refer_to(name) : NULL;
+    }
+    return peer;
 }
 
 /* ---- exchange of addresses ------------------------------------------------------------------ */

@@ -21,15 +21,7 @@
 #include "ompi/constants.h"
 #include "opal/util/output.h"
 
-#include "common/layout/pack.h"
-
 #define POOL_BLOCK 64
-
-/** Fragments of this length are packed in memory of ours and copied from there. UCX's buffer was
- *  read last by another core: a long copy takes its lines over without fetching what they hold,
- *  which the stores of a pack kernel do not. Longer ones are of TCP, whose buffers are private. */
-#define STAGE_MIN 2048
-#define STAGE_MAX 32768
 
 struct onic_send_block {
     onic_send_block_t *next;
@@ -76,7 +68,7 @@ static void onic_send_put(onic_send_t *s)
     atomic_store_explicit(&onic_wire.sends_out, onic_wire.sends_out - 1, memory_order_relaxed);
 }
 
-static bool keep_header(onic_send_t *s, const void *header, size_t len)
+static bool reserve_header(onic_send_t *s, size_t len)
 {
     s->header = s->header_inline;
     if (len > ONIC_SEND_INLINE_HEADER) {
@@ -90,10 +82,16 @@ static bool keep_header(onic_send_t *s, const void *header, size_t len)
         }
         s->header = s->header_big;
     }
-    if (len > 0) {
+    return true;
+}
+
+static bool keep_header(onic_send_t *s, const void *header, size_t len)
+{
+    const bool room = reserve_header(s, len);
+    if (room && len > 0) {
         memcpy(s->header, header, len);
     }
-    return true;
+    return room;
 }
 
 static void free_pool(void)
@@ -190,69 +188,6 @@ int onic_send_put_if_over(onic_send_t *s, int rc)
     return rc;
 }
 
-/* ---- payloads with a layout ----------------------------------------------------------------- */
-
-static void *gather_start(void *context, const void *buffer, size_t count)
-{
-    (void)context;
-    (void)count;
-    return (void *)(uintptr_t)buffer;
-}
-
-static void *scatter_start(void *context, void *buffer, size_t count)
-{
-    (void)context;
-    (void)count;
-    return buffer;
-}
-
-static size_t gather_size(void *state)
-{
-    const onic_send_t *s = state;
-    return s->len;
-}
-
-/** UCX may ask for the same bytes again after it found no room for them. */
-static size_t gather(void *state, size_t offset, void *dest, size_t max)
-{
-    /* One for the process: the lock is held. */
-    static _Alignas(64) unsigned char stage[STAGE_MAX];
-    onic_send_t *s = state;
-    size_t n = max < s->len - offset ? max : s->len - offset;
-    if (s->cursor.pos != s->start + offset) {
-        onic_cursor_init(&s->cursor, s->cursor.layout, s->start + offset);
-    }
-    if (n < STAGE_MIN || n > STAGE_MAX) {
-        return onic_pack(&s->cursor, s->base, dest, n);
-    }
-    n = onic_pack(&s->cursor, s->base, stage, n);
-    memcpy(dest, stage, n);
-    return n;
-}
-
-static ucs_status_t scatter(void *state, size_t offset, const void *src, size_t len)
-{
-    (void)state;
-    (void)offset;
-    (void)src;
-    (void)len;
-    return UCS_ERR_UNSUPPORTED;
-}
-
-static void gather_finish(void *state)
-{
-    (void)state;
-}
-
-static const ucp_generic_dt_ops_t gather_ops = {
-    .start_pack = gather_start,
-    .start_unpack = scatter_start,
-    .packed_size = gather_size,
-    .pack = gather,
-    .unpack = scatter,
-    .finish = gather_finish,
-};
-
 /* ---- sending -------------------------------------------------------------------------------- */
 
 static int ucx_send(ucp_ep_h ep, unsigned am_id, onic_send_t *s, size_t header_len,
@@ -283,6 +218,38 @@ static int ucx_send(ucp_ep_h ep, unsigned am_id, onic_send_t *s, size_t header_l
     }
     return onic_send_started(
         s, ucp_am_send_nbx(ep, am_id, s->header, header_len, buffer, count, &param));
+}
+
+/** Tells a process who this one is, before the first message that names its sender. */
+static int introduce(onic_peer_t *to, ucp_ep_h ep)
+{
+    const size_t len = onic_address_record_size();
+    onic_send_t *s = onic_send_get(NULL, NULL);
+    if (s == NULL) {
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    if (!reserve_header(s, len) || onic_address_record(s->header, len) == 0) {
+        onic_send_put(s);
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    const ucp_request_param_t param = {
+        .op_attr_mask =
+            UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS,
+        .cb.send = sent,
+        .user_data = s,
+        .flags = UCP_AM_SEND_FLAG_EAGER,
+    };
+    s->eager = to;
+    const int rc =
+        onic_send_put_if_over(s, onic_send_started(s, ucp_am_send_nbx(ep, ONIC_AM_ADDRESS, NULL, 0,
+                                                                      s->header, len, &param)));
+    to->introduced = rc >= 0;
+    return rc < 0 ? rc : OMPI_SUCCESS;
+}
+
+static inline bool must_introduce(const onic_peer_t *to, unsigned am_id)
+{
+    return onic_am_is_named(am_id) && !to->introduced;
 }
 
 /** A handler sends to whom there is no connection yet: making one takes as long as a thousand
@@ -324,7 +291,10 @@ int onic_unsent_progress(void)
         int rc = OMPI_SUCCESS;
         ucp_ep_h ep = onic_peer_ep(s->to, &rc);
         next = s->next;
-        if (ep != NULL && s->header_len > 0) {
+        if (ep != NULL && s->header_len > 0 && must_introduce(s->to, s->am_id)) {
+            rc = introduce(s->to, ep);
+        }
+        if (ep != NULL && s->header_len > 0 && rc == OMPI_SUCCESS) {
             rc = ucx_send(ep, s->am_id, s, s->header_len, &payload, s->flags);
             if (rc == 0) {
                 continue;
@@ -343,7 +313,7 @@ bool onic_peer_send_now(const onic_peer_t *peer, unsigned am_id, const void *hea
         .op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL,
         .flags = UCP_AM_SEND_FLAG_EAGER,
     };
-    return peer->ep != NULL && peer->failed == UCS_OK &&
+    return peer->ep != NULL && peer->failed == UCS_OK && !must_introduce(peer, am_id) &&
            ucp_am_send_nbx(peer->ep, am_id, NULL, 0, header, header_len, &param) == NULL;
 }
 
@@ -358,13 +328,19 @@ int onic_peer_send(onic_peer_t *peer, unsigned am_id, const void *header, size_t
     if (header_len == 0 || header_len > onic_wire.header_max || am_id >= ONIC_AM_COUNT) {
         return OMPI_ERR_BAD_PARAM;
     }
+    if (onic_am_is_named(am_id) && !onic_names_me(header, header_len)) {
+        return OMPI_ERR_BAD_PARAM;
+    }
     if (peer->self) {
         return onic_loop_send(am_id, header, header_len, payload, flags, cb, arg);
     }
     int rc = OMPI_SUCCESS;
     const bool soon = onic_wire.handles && peer->ep == NULL && peer->failed == UCS_OK;
     ucp_ep_h ep = soon ? NULL : onic_peer_ep(peer, &rc);
-    if (ep == NULL && !soon) {
+    if (ep != NULL && must_introduce(peer, am_id)) {
+        rc = introduce(peer, ep);
+    }
+    if (rc != OMPI_SUCCESS) {
         return rc;
     }
     if (header_len <= ONIC_SEND_NOW_MAX && (payload == NULL || payload->len == 0) &&
@@ -395,7 +371,7 @@ int onic_sends_start(void)
 {
     forget_done();
     forget_unsent();
-    return onic_ucs_error(ucp_dt_create_generic(&gather_ops, NULL, &onic_wire.gather_dt));
+    return onic_ucs_error(ucp_dt_create_generic(&onic_gather_ops, NULL, &onic_wire.gather_dt));
 }
 
 void onic_sends_stop(void)

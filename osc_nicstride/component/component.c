@@ -68,8 +68,11 @@ static int component_open(void)
 
     onic_add_help_dir(&nicstride_counters, OMPI_NIC_HELP_DIR);
     rc = nicstride_params_check();
-    /* Before anybody opens the wire: it is to put into slots of other hosts, where an adapter can.
-     */
+    /* Before anybody opens the wire, which a point-to-point layer does before this component is
+     * initialized: it is to use the transports that were asked for, and to put into slots of other
+     * hosts, where an adapter can. */
+    if (mca_osc_nicstride_component.params.tls != NULL)
+        onic_wire_require(&(onic_wire_config_t){.tls = mca_osc_nicstride_component.params.tls});
     onic_mover_announce(mca_osc_nicstride_component.params.network_slots ? ONIC_MOVER_RMA_AUTO
                                                                          : ONIC_MOVER_RMA_NEVER);
     return rc == OMPI_SUCCESS ? nicstride_agreement_init() : rc;
@@ -87,8 +90,6 @@ static int component_init(bool progress_threads, bool mpi_threads)
 
     (void)progress_threads;
     (void)mpi_threads;
-    if (c->params.tls != NULL)
-        onic_wire_require(&(onic_wire_config_t){.tls = c->params.tls});
     OBJ_CONSTRUCT(&c->windows, opal_hash_table_t);
     if (opal_hash_table_init(&c->windows, 16) != OPAL_SUCCESS)
         return OMPI_ERR_OUT_OF_RESOURCE;

@@ -1,0 +1,205 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Messages that name their sender.
+ *
+ * They begin with its name, by which the receiver finds its record. Who sends to a process that may
+ * not know him first sends what he would publish: so he can be answered by a handler, which cannot
+ * look up anything. A process that has sent such a message knows who it was sent to, and is not
+ * told.
+ *
+ * UCX keeps the order of messages of one fragment. An address that takes more than one may be
+ * overtaken: what comes from a process that is not known yet waits for its address.
+ */
+#include "common/ompi_compat.h"
+#include "common/support/say.h"
+#include "common/wire/wire_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ompi/constants.h"
+
+/** A message that waits for its sender's address. */
+struct onic_early {
+    onic_early_t *next;
+    uint64_t name;
+    unsigned am_id;
+    size_t header_len;
+    size_t len;
+    void *desc;          /**< UCX's, of a rendezvous; else NULL */
+    unsigned char *data; /**< in bytes[], behind the header */
+    _Alignas(16) unsigned char bytes[];
+};
+
+uint64_t onic_wire_me(void)
+{
+    return onic_wire.self->name;
+}
+
+int onic_wire_set_named_fn(unsigned am_id, onic_named_fn_t fn)
+{
+    if (!onic_am_is_named(am_id)) {
+        return OMPI_ERR_BAD_PARAM;
+    }
+    onic_wire_lock();
+    onic_wire.named_fn[am_id] = fn;
+    onic_wire_unlock();
+    return OMPI_SUCCESS;
+}
+
+bool onic_names_me(const void *header, size_t header_len)
+{
+    return header_len >= sizeof(onic_wire.self->name) &&
+           memcmp(header, &onic_wire.self->name, sizeof(onic_wire.self->name)) == 0;
+}
+
+void onic_named_deliver(unsigned am_id, onic_peer_t *from, const void *header, size_t header_len,
+                        const void *data, size_t len, onic_rndv_t *rndv)
+{
+    const onic_named_fn_t fn = onic_wire.named_fn[am_id];
+    if (fn != NULL) {
+        fn(from, header, header_len, data, len, rndv);
+    }
+}
+
+/* ---- before the sender is known ------------------------------------------------------------- */
+
+static onic_early_t *new_early(const void *header, size_t header_len, const void *data, size_t len)
+{
+    const size_t data_at = (header_len + 15) & ~(size_t)15;
+    onic_early_t *m = malloc(sizeof(*m) + data_at + len);
+    if (m != NULL) {
+        m->next = NULL;
+        m->header_len = header_len;
+        m->len = len;
+        m->desc = NULL;
+        m->data = m->bytes + data_at;
+        memcpy(m->bytes, header, header_len);
+        if (len > 0) {
+            memcpy(m->data, data, len);
+        }
+    }
+    return m;
+}
+
+static void append(onic_early_t *m)
+{
+    onic_early_t **at = &onic_wire.early;
+    while (*at != NULL) {
+        at = &(*at)->next;
+    }
+    *at = m;
+}
+
+static void deliver_early(const onic_early_t *m, onic_peer_t *from)
+{
+    onic_rndv_t rndv = {.desc = m->desc, .len = m->len};
+    const bool meets = m->desc != NULL;
+    onic_named_deliver(m->am_id, from, m->bytes, m->header_len, meets ? NULL : m->data, m->len,
+                       meets ? &rndv : NULL);
+    if (meets && !rndv.taken) {
+        ucp_am_data_release(onic_wire.worker, m->desc);
+    }
+}
+
+static void deliver_all_early(onic_peer_t *from)
+{
+    for (onic_early_t **at = &onic_wire.early; *at != NULL;) {
+        onic_early_t *m = *at;
+        if (m->name == from->name) {
+            *at = m->next;
+            deliver_early(m, from);
+            free(m);
+        } else {
+            at = &m->next;
+        }
+    }
+}
+
+/* ---- what UCX calls -------------------------------------------------------------------------- */
+
+static ucs_status_t named_arrived(void *arg, const void *header, size_t header_len, void *data,
+                                  size_t len, const ucp_am_recv_param_t *param)
+{
+    const unsigned am_id = (unsigned)(uintptr_t)arg;
+    const bool meets = (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
+    onic_rndv_t rndv = {.desc = data, .len = len};
+    uint64_t name;
+    if (header_len == 0 && !meets) {
+        header = data;
+        header_len = len;
+        len = 0;
+    }
+    if (onic_wire.closing || onic_wire.named_fn[am_id] == NULL || header_len < sizeof(name)) {
+        return UCS_OK;
+    }
+    memcpy(&name, header, sizeof(name));
+    onic_peer_t *from = onic_peer_named(name);
+    if (from != NULL) {
+        from->introduced = true;
+        onic_wire.handles = true;
+        onic_named_deliver(am_id, from, header, header_len, meets || len == 0 ? NULL : data, len,
+                           meets ? &rndv : NULL);
+        onic_wire.handles = false;
+        return UCS_OK;
+    }
+    onic_early_t *m = new_early(header, header_len, data, meets ? 0 : len);
+    if (m == NULL) {
+        onic_say("ompi-nic: memory is exhausted: a message is lost");
+        return UCS_OK;
+    }
+    m->name = name;
+    m->am_id = am_id;
+    m->len = len;
+    m->desc = meets ? data : NULL;
+    append(m);
+    return meets ? UCS_INPROGRESS : UCS_OK;
+}
+
+static ucs_status_t address_arrived(void *arg, const void *header, size_t header_len, void *data,
+                                    size_t len, const ucp_am_recv_param_t *param)
+{
+    (void)arg;
+    (void)header;
+    (void)header_len;
+    if (onic_wire.closing || (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) {
+        return UCS_OK;
+    }
+    onic_peer_t *from = onic_learn_peer(data, len);
+    if (from == NULL) {
+        onic_say("ompi-nic: a process sends messages here that has another version");
+        return UCS_OK;
+    }
+    from->introduced = true;
+    onic_wire.handles = true;
+    deliver_all_early(from);
+    onic_wire.handles = false;
+    return UCS_OK;
+}
+
+ucs_status_t onic_named_start(void)
+{
+    ucs_status_t status = onic_am_register(ONIC_AM_ADDRESS, address_arrived);
+    for (unsigned id = 0; id < ONIC_AM_COUNT && status == UCS_OK; id++) {
+        if (onic_am_is_named(id)) {
+            status = onic_am_register(id, named_arrived);
+        }
+    }
+    return status;
+}
+
+void onic_named_stop(void)
+{
+    while (onic_wire.early != NULL) {
+        onic_early_t *m = onic_wire.early;
+        onic_wire.early = m->next;
+        if (m->desc != NULL) {
+            ucp_am_data_release(onic_wire.worker, m->desc);
+        }
+        free(m);
+    }
+}
