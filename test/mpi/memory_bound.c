@@ -26,7 +26,7 @@
 #include "test/mpi/counter.h"
 #include "test/mpi/testlib.h"
 
-enum { MEMORY_MIB = 1, WINDOWS = 2, SHORTS = 50, LONGS = 1 << 16, OWN = 1 << 15, HELD_MS = 200 };
+enum { MEMORY_MIB = 1, WINDOWS = 2, SHORTS = 10, LONGS = 1 << 16, OWN = 1 << 15, HELD_MS = 200 };
 
 /** Longs that all but rank 0 update, and behind them those of rank 0 alone. */
 #define WINDOW_BYTES ((MPI_Aint)(LONGS + OWN) * (MPI_Aint)sizeof(int64_t))
