@@ -65,7 +65,9 @@ static bool answer_by_slots(onic_peer_t *peer, const pair_message_t *m)
 static bool answer_in_messages(onic_peer_t *peer, const pair_message_t *m)
 {
     const pair_message_t answer = {.type = ANSWER, .number = m->number};
-    const size_t most = onic_peer_frag_max(peer), room = most < PIECE ? most : PIECE;
+    /* Not known while there is no connection yet: UCX cuts what is too long for it. */
+    const size_t most = onic_peer_frag_max(peer);
+    const size_t room = most > 2 * sizeof(answer) && most < PIECE ? most : PIECE;
     onic_payload_t data = {.base = zeros};
     for (size_t left = m->bytes; left > 0; left -= data.len) {
         data.len = left < room - sizeof(answer) ? left : room - sizeof(answer);
