@@ -246,6 +246,8 @@ if SANITIZERS
 keep_loaded = test/mpi/keep_loaded.$(OBJEXT)
 endif
 test_mpi_libtestlib_a_SOURCES = \
+	test/mpi/busy_lock.c \
+	test/mpi/busy_lock.h \
 	test/mpi/counter.c \
 	test/mpi/counter.h \
 	test/mpi/exchange.c \
@@ -404,6 +406,7 @@ test_mpi_barrier_broken_DEPENDENCIES = $(internal_dependencies)
 
 test_mpi_mover_SOURCES = \
 	test/mpi/mover.c \
+	test/mpi/mover_run.c \
 	test/mpi/mover_speed.c \
 	test/mpi/mover_traffic.c \
 	test/mpi/mover_traffic.h
@@ -432,6 +435,7 @@ test_mpi_mover_killed_DEPENDENCIES = $(internal_dependencies)
 
 test_mpi_mover_hosts_SOURCES = \
 	test/mpi/mover_hosts.c \
+	test/mpi/mover_run.c \
 	test/mpi/mover_traffic.c \
 	test/mpi/mover_traffic.h
 test_mpi_mover_hosts_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CPPFLAGS)

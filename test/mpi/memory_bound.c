@@ -12,17 +12,11 @@
  * osc_nicstride_memory, whatever they send: many short accumulates, long ones, strided ones, such
  * that give something back, in several windows.
  *
- * Rank 0 updates its own memory from pages that cannot be read yet: the first load makes it wait,
- * in a handler for the signal, with the lock of accumulates, while its server thread receives.
+ * Rank 0 has its lock of accumulates meanwhile (busy_lock.h), while its server thread receives.
  */
-#define _GNU_SOURCE
-#include <signal.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <time.h>
-#include <unistd.h>
 
+#include "test/mpi/busy_lock.h"
 #include "test/mpi/counter.h"
 #include "test/mpi/testlib.h"
 
@@ -31,46 +25,11 @@ enum { MEMORY_MIB = 1, WINDOWS = 2, SHORTS = 10, LONGS = 1 << 16, OWN = 1 << 15,
 /** Longs that all but rank 0 update, and behind them those of rank 0 alone. */
 #define WINDOW_BYTES ((MPI_Aint)(LONGS + OWN) * (MPI_Aint)sizeof(int64_t))
 
-static struct {
-    void *pages;
-    size_t bytes;
-    volatile sig_atomic_t waited;
-} trap;
-
-/** Whoever reads the pages waits here; then they can be read. */
-static void on_trap(int signal_number, siginfo_t *info, void *context)
-{
-    const char *at = info->si_addr, *from = trap.pages;
-    const long ms = HELD_MS * (long)(tl_size() + 1);
-    const struct timespec time = {ms / 1000, ms % 1000 * 1000000L};
-
-    (void)context;
-    if (at < from || at >= from + trap.bytes) {
-        signal(signal_number, SIG_DFL);
-        return;
-    }
-    trap.waited = 1;
-    nanosleep(&time, NULL);
-    mprotect(trap.pages, trap.bytes, PROT_READ | PROT_WRITE);
-}
-
 /** With the lock of accumulates of rank 0 for a while. */
 static void hold(const tl_window_t *w)
 {
-    const struct sigaction action = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO};
-    struct sigaction before;
-
-    trap.bytes = OWN * sizeof(int64_t);
-    trap.pages = mmap(NULL, trap.bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    TL_CHECK(trap.pages != MAP_FAILED, "no memory");
-    sigaction(SIGSEGV, &action, &before);
-    TL_MPI(MPI_Accumulate(trap.pages, OWN, MPI_INT64_T, 0,
-                          tl_disp(w, 0, LONGS * (MPI_Aint)sizeof(int64_t)), OWN, MPI_INT64_T,
-                          MPI_SUM, w->win));
-    TL_MPI(MPI_Win_flush(0, w->win));
-    sigaction(SIGSEGV, &before, NULL);
-    TL_CHECK(trap.waited, "the lock was not held");
-    munmap(trap.pages, trap.bytes);
+    busy_lock_hold(w, LONGS * (MPI_Aint)sizeof(int64_t), OWN, HELD_MS * (long)(tl_size() + 1),
+                   NULL);
 }
 
 /** All kinds of accumulates. `got` has room for what two of them give back. */

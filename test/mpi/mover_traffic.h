@@ -17,6 +17,7 @@
 
 #include "common/mover/mover.h"
 #include "common/wire/wire.h"
+#include "test/mpi/testlib.h"
 
 /** No wait takes longer where all is well, in seconds. */
 #define MOVES_PATIENCE 60.0
@@ -132,6 +133,10 @@ static inline bool move_is_done(const move_t *m)
 }
 /** Checks a get's data, and frees. */
 void move_finish(move_t *m);
+
+/** `n` operations with other ranks, of random kinds, shapes and lengths up to `most` bytes, some of
+ *  them at a time. A get that is refused is done again. */
+void moves_run(tl_rng_t *rng, int n, uint64_t most);
 
 /** Frees the memory of targets that speed was measured with. */
 void moves_free_targets(void);

@@ -11,18 +11,17 @@
  * A target that has no memory to put accumulates off: their origins get an error at the flush or
  * the call, nobody waits for ever, and afterwards everything works again.
  *
- * Rank 0 has its lock of accumulates while it waits in a handler for a signal, as in memory_bound,
- * and malloc of this program gives it nothing of some KiB meanwhile.
+ * Rank 0 has its lock of accumulates meanwhile (busy_lock.h), and malloc of this program gives it
+ * nothing of some KiB.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <time.h>
 
+#include "test/mpi/busy_lock.h"
 #include "test/mpi/testlib.h"
 
 enum { LONGS = 1 << 16, OWN = 1 << 15, HELD_MS = 700, FROM = 2048, TO = 1 << 20 };
@@ -52,48 +51,16 @@ __attribute__((visibility("default"))) void *malloc(size_t bytes)
 }
 #endif
 
-static struct {
-    void *pages;
-    size_t bytes;
-    volatile sig_atomic_t waited;
-} trap;
-
-/** Whoever reads the pages waits here; then they can be read. */
-static void on_trap(int signal_number, siginfo_t *info, void *context)
+/** With the lock there is no memory. */
+static void arm(bool held)
 {
-    const char *at = info->si_addr, *from = trap.pages;
-    const long ms = HELD_MS;
-    const struct timespec time = {ms / 1000, ms % 1000 * 1000000L};
-
-    (void)context;
-    if (at < from || at >= from + trap.bytes) {
-        signal(signal_number, SIG_DFL);
-        return;
-    }
-    trap.waited = 1;
-    atomic_store(&armed, true);
-    nanosleep(&time, NULL);
-    atomic_store(&armed, false);
-    mprotect(trap.pages, trap.bytes, PROT_READ | PROT_WRITE);
+    atomic_store(&armed, held);
 }
 
 /** With the lock of accumulates of rank 0 for a while. */
 static void hold(const tl_window_t *w)
 {
-    const struct sigaction action = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO};
-    struct sigaction before;
-
-    trap.bytes = OWN * sizeof(int64_t);
-    trap.pages = mmap(NULL, trap.bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    TL_CHECK(trap.pages != MAP_FAILED, "no memory");
-    sigaction(SIGSEGV, &action, &before);
-    TL_MPI(MPI_Accumulate(trap.pages, OWN, MPI_INT64_T, 0,
-                          tl_disp(w, 0, LONGS * (MPI_Aint)sizeof(int64_t)), OWN, MPI_INT64_T,
-                          MPI_SUM, w->win));
-    TL_MPI(MPI_Win_flush(0, w->win));
-    sigaction(SIGSEGV, &before, NULL);
-    TL_CHECK(trap.waited, "the lock was not held");
-    munmap(trap.pages, trap.bytes);
+    busy_lock_hold(w, LONGS * (MPI_Aint)sizeof(int64_t), OWN, HELD_MS, arm);
 }
 
 /** Are errors reported while the target has no memory, and none afterwards? */
