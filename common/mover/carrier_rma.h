@@ -113,6 +113,8 @@ struct onic_rma {
     onic_rma_errand_t close;
 };
 
+typedef struct onic_rma_early onic_rma_early_t;
+
 typedef struct onic_rma_state {
     bool open;
     onic_mover_rma_t use;
@@ -131,6 +133,7 @@ typedef struct onic_rma_state {
     size_t description_len;
     unsigned char description[1024];
     /** Something is to be done when the lock is free. */
+    onic_rma_early_t *early; /**< areas that peers have told of, and not been opened yet */
     atomic_bool hungry;
     atomic_bool failing; /**< and a peer has failed */
     _Atomic(uint64_t) bounce_free;

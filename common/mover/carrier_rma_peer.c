@@ -52,12 +52,14 @@ onic_rma_t *onic_rma_find(uint32_t name)
 
 /* ---- progress -------------------------------------------------------------------------------- */
 
+static int open_areas(void);
+
 /** Whatever there is to do. */
 static int progress_locked(void)
 {
     atomic_store(&onic_rma_state.hungry, false);
     onic_rma_look_for_losses();
-    const int n = onic_rma_do_errands() + onic_rma_end_rest();
+    const int n = open_areas() + onic_rma_do_errands() + onic_rma_end_rest();
     return n + onic_rma_serve();
 }
 
@@ -115,7 +117,29 @@ static onic_rma_peer_t *record_of(onic_peer_t *peer)
     return p;
 }
 
+/** What a peer has told of its area. A handler opens no memory key, which may take a connection. */
+struct onic_rma_early {
+    onic_rma_early_t *next;
+    size_t len;
+    onic_rma_message_t m;
+    unsigned char description[];
+};
+
+/** Where there is no memory the area is not used, as if nothing had been told. */
 static void on_area(const onic_rma_message_t *m, const void *description, size_t len)
+{
+    onic_rma_early_t *e = malloc(sizeof(*e) + len);
+    if (e != NULL) {
+        e->len = len;
+        e->m = *m;
+        memcpy(e->description, description, len);
+        e->next = onic_rma_state.early;
+        onic_rma_state.early = e;
+        onic_wire_defer(ONIC_AM_MOVER);
+    }
+}
+
+static void open_area(const onic_rma_message_t *m, const void *description, size_t len)
 {
     int rc;
     onic_remote_t *remote = NULL;
@@ -138,6 +162,19 @@ static void on_area(const onic_rma_message_t *m, const void *description, size_t
     if (p != NULL && (m->flags & ONIC_RMA_TELL_ME) != 0) {
         tell_area(p->peer, false);
     }
+}
+
+static int open_areas(void)
+{
+    int n = 0;
+    while (onic_rma_state.early != NULL) {
+        onic_rma_early_t *e = onic_rma_state.early;
+        onic_rma_state.early = e->next;
+        open_area(&e->m, e->description, e->len);
+        free(e);
+        n++;
+    }
+    return n;
 }
 
 static void on_grant(onic_rma_t *r, const onic_rma_message_t *m)
@@ -281,6 +318,11 @@ void onic_rma_open(onic_mover_rma_t use)
 
 static void free_records(void)
 {
+    while (onic_rma_state.early != NULL) {
+        onic_rma_early_t *e = onic_rma_state.early;
+        onic_rma_state.early = e->next;
+        free(e);
+    }
     for (unsigned i = 0; i < 256; i++) {
         while (onic_rma_state.bucket[i] != NULL) {
             onic_rma_t *r = onic_rma_state.bucket[i];
