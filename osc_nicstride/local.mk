@@ -24,7 +24,6 @@ osc_nicstride_libnicstride_core_la_SOURCES = \
 	osc_nicstride/protocol/epoch.c \
 	osc_nicstride/protocol/epoch.h \
 	osc_nicstride/protocol/fence.h \
-	osc_nicstride/protocol/unflushed.h \
 	osc_nicstride/protocol/held.h \
 	osc_nicstride/protocol/limits.h \
 	osc_nicstride/protocol/lockq.c \

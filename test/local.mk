@@ -72,7 +72,6 @@ unit_programs = \
 	test/unit/check_slot \
 	test/unit/check_tls \
 	test/unit/check_touch \
-	test/unit/check_unflushed \
 	test/unit/check_whole_words \
 	test/unit/check_verbs \
 	test/unit/check_verbs_port
@@ -196,7 +195,6 @@ test_unit_check_sieve_LDADD = $(unit_ldadd)
 test_unit_check_slot_LDADD = $(unit_ldadd)
 test_unit_check_tls_LDADD = $(unit_ldadd)
 test_unit_check_touch_LDADD = $(unit_ldadd)
-test_unit_check_unflushed_LDADD = $(unit_ldadd)
 # With functions of its own in place of libibverbs's.
 test_unit_check_verbs_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CPPFLAGS) $(verbs_cppflags)
 test_unit_check_whole_words_LDADD = $(unit_ldadd)

@@ -149,7 +149,6 @@ static int run(nicstride_module_t *m, accumulate_t *acc, bool *done_p)
         nicstride_count_accumulate(NICSTRIDE_METHOD_DIRECT, acc->access.target.size);
         return apply_direct(m, acc);
     }
-    nicstride_unflushed_add(&m->unflushed);
     return start_message(acc, done_p);
 }
 

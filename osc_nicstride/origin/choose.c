@@ -59,19 +59,15 @@ static void explain(const nicstride_transfer_t *t, const nicstride_case_t *c, bo
                 nicstride_methods[method].name, trial ? " (a trial)" : "", why);
 }
 
-/**
- * What was learned counts, and is learned from transfers that stand alone: of several short ones
- * the messages overlap. In active target epochs all are several: when they are over is seen by
- * nobody but the target.
- */
+/** What was learned counts, but for short transfers: their messages overlap. In active target
+ * epochs nothing is learned: when transfers are over is seen by nobody but the target. */
 static void look(const nicstride_transfer_t *t, nicstride_case_t *c, bool active)
 {
     const uint64_t size = t->target.size;
-    const bool alone = !active && nicstride_unflushed_alone(&t->m->unflushed);
 
-    if (size >= c->path->overlap || alone)
+    if (size >= c->path->overlap)
         c->learned = nicstride_observed(t->peer, c->dir, &t->origin, &t->target);
-    c->caps.together = !alone && size <= nicstride_inline_max(false);
+    c->caps.together = size <= nicstride_inline_max(false);
     if (active)
         c->learned.budget = NULL;
 }
@@ -108,7 +104,7 @@ static void look_at_long_ones(const nicstride_transfer_t *t, nicstride_case_t *c
     c->caps.mover = t->peer->rank != t->m->rank && nicstride_move_works(t->peer);
 }
 
-/** Is the choice settled, and can be made now? Most transfers that stand alone end here. */
+/** Is the choice settled, and can be made now? Most longer transfers end here. */
 static bool is_settled(const nicstride_transfer_t *t, nicstride_case_t *c, unsigned *choice)
 {
     if (c->learned.budget == NULL || !onic_learn_settled(c->learned.cell, choice))

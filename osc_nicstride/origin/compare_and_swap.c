@@ -81,7 +81,6 @@ int nicstride_compare_and_swap(const void *origin, const void *compare, void *re
         a.result_base = result;
         onic_layout_contig(&a.result, 0, a.target.size);
         nicstride_count_accumulate(NICSTRIDE_METHOD_PACK, a.target.size);
-        nicstride_unflushed_add(&m->unflushed);
         rc = nicstride_message_start(&a, false, &done);
     }
     nicstride_target_fini(&a);

@@ -26,11 +26,8 @@
 static int move(nicstride_transfer_t *t, bool *done_p)
 {
     const nicstride_method_t method = nicstride_choose(t);
-    int rc;
+    const int rc = nicstride_methods[method].start(t, done_p);
 
-    if (method != NICSTRIDE_METHOD_DIRECT)
-        nicstride_unflushed_add(&t->m->unflushed);
-    rc = nicstride_methods[method].start(t, done_p);
     if ((rc != OMPI_ERR_NOT_SUPPORTED && rc != OMPI_ERR_OUT_OF_RESOURCE) ||
         nicstride_methods[method].needs_target)
         return rc;

@@ -173,7 +173,6 @@ int nicstride_flush_peer(nicstride_module_t *m, nicstride_peer_t *p, nicstride_f
 {
     int error;
 
-    nicstride_unflushed_end(&m->unflushed);
     if (nicstride_is_clean(p)) {
         order_stores(m, p);
         return OMPI_SUCCESS;
@@ -211,7 +210,6 @@ int nicstride_flush_all_peers(nicstride_module_t *m, nicstride_flush_t kind)
 {
     int error = OMPI_SUCCESS;
 
-    nicstride_unflushed_end(&m->unflushed);
     start_all(m, kind == NICSTRIDE_FLUSH_REMOTE);
     for (int i = 0; i < m->size; i++) {
         nicstride_peer_t *p = __atomic_load_n(&m->peer[i], __ATOMIC_ACQUIRE);

@@ -34,7 +34,6 @@
 #include "osc_nicstride/protocol/fence.h"
 #include "osc_nicstride/protocol/credit.h"
 #include "osc_nicstride/protocol/replies.h"
-#include "osc_nicstride/protocol/unflushed.h"
 #include "common/wire/patience.h"
 #include "osc_nicstride/window/place.h"
 #include "osc_nicstride/protocol/message.h"
@@ -187,8 +186,6 @@ typedef struct nicstride_module {
     nicstride_peer_t **peer; /**< of every rank, NULL until needed; set under the wire lock */
     bool by_message;         /**< messages may be sent; every member has the same answer */
     bool wants_server;
-
-    nicstride_unflushed_t unflushed; /**< of operations by message or single copy */
 
     /* wire lock */
     struct nicstride_use *uses;  /**< what others' messages still do with my memory */
