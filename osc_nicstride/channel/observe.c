@@ -31,16 +31,19 @@ static onic_learn_t *learn_locked(const nicstride_peer_t *p)
 }
 
 /** Finds the peer's signs of life, and where to note what is learned. Of a process of the node that
- *  shows none it cannot be told whether a transfer took long or its target was away. */
+ *  shows none it cannot be told whether a transfer took long or its target was away. Several
+ * threads may come here at once: what the first has written is read without a lock by then. */
 static void look_up(nicstride_peer_t *p)
 {
     onic_wire_lock();
-    p->presence = onic_peer_presence(p->wire);
-    p->learn = p->presence != NULL || p->local < 0 ? learn_locked(p) : NULL;
-    if (p->learn == NULL)
-        p->presence = NULL;
+    if (!__atomic_load_n(&p->looked_up, __ATOMIC_RELAXED)) {
+        p->presence = onic_peer_presence(p->wire);
+        p->learn = p->presence != NULL || p->local < 0 ? learn_locked(p) : NULL;
+        if (p->learn == NULL)
+            p->presence = NULL;
+        __atomic_store_n(&p->looked_up, true, __ATOMIC_RELEASE);
+    }
     onic_wire_unlock();
-    __atomic_store_n(&p->looked_up, true, __ATOMIC_RELEASE);
 }
 
 static const onic_presence_t *presence_of(nicstride_peer_t *p)
