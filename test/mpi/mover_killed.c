@@ -97,7 +97,7 @@ static void stop(void)
 
     onic_wire_lock();
     for (int i = 0; i < 2; i++) {
-        (void)onic_peer_send(moves.peers[2 * i], ONIC_AM_PML, "", 1, NULL, 0, NULL, NULL);
+        (void)onic_peer_send(moves.peers[2 * i], ONIC_AM_OSC, "", 1, NULL, 0, NULL, NULL);
         TL_MPI(MPI_Irecv(NULL, 0, MPI_BYTE, 2 * i, 0, MPI_COMM_WORLD, &heard[i]));
     }
     while (!all && MPI_Wtime() < end) {
@@ -233,7 +233,7 @@ int main(int argc, char **argv)
     moves.checks = true;
     TL_CHECK(onic_wire_get_peers(MPI_COMM_WORLD, moves.peers) == 0, "no peers");
     TL_CHECK(onic_wire_set_am_fn(ONIC_AM_COLL, move_handle) == 0, "no handler");
-    TL_CHECK(onic_wire_set_am_fn(ONIC_AM_PML, on_stop) == 0, "no handler");
+    TL_CHECK(onic_wire_set_am_fn(ONIC_AM_OSC, on_stop) == 0, "no handler");
     open_mover();
     if (tl_rank() == VICTIM) {
         die();
