@@ -33,6 +33,13 @@
 #define ONIC_MUTEX_HEADER "opal/threads/mutex.h"
 #endif
 
+/** What OPAL_THREAD_ADD_FETCH32 counts in. */
+#if ONIC_OMPI_AT_LEAST(5, 0)
+#define ONIC_COUNT32 opal_atomic_int32_t
+#else
+#define ONIC_COUNT32 volatile int32_t
+#endif
+
 /** How a collective component says what interface it was written for. A macro for a list of
  *  initialisers, as those that it stands for. */
 #if ONIC_OMPI_AT_LEAST(5, 0)
@@ -82,6 +89,16 @@
 #define ONIC_CAN_REVOKE    0
 #define ONIC_REVOKED(comm) ((void)(comm), false)
 #define ONIC_ERR_REVOKED   MPI_ERR_OTHER
+#endif
+
+/** How a point-to-point component says what interface it was written for, and what a communicator
+ *  is called in messages: a number that all its processes have agreed on. */
+#if ONIC_OMPI_AT_LEAST(5, 0)
+#define ONIC_PML_VERSION      MCA_PML_BASE_VERSION_2_1_0
+#define ONIC_COMM_INDEX(comm) ((comm)->c_index)
+#else
+#define ONIC_PML_VERSION      MCA_PML_BASE_VERSION_2_0_0
+#define ONIC_COMM_INDEX(comm) ((comm)->c_contextid)
 #endif
 
 #endif

@@ -54,6 +54,20 @@ AC_DEFUN([ONIC_FLAGS], [
     AM_CONDITIONAL([SANITIZERS], [test "$enable_sanitizers" != no])
     AM_CONDITIONAL([THREAD_SANITIZER], [test "$enable_sanitizers" = thread])
 
+    # Open MPI's free lists, which its headers inline, compare and swap 16 bytes.
+    AC_CACHE_CHECK([how to compare and swap 16 bytes], [onic_cv_cx16], [
+        onic_saved_CFLAGS=$CFLAGS
+        onic_cv_cx16=unknown
+        for onic_flag in "" -mcx16; do
+            CFLAGS="$onic_saved_CFLAGS $onic_flag"
+            AC_LINK_IFELSE([AC_LANG_PROGRAM([[static __int128 word;]],
+                [[return !__sync_bool_compare_and_swap(&word, 0, 1);]])],
+                [AS_IF([test "$onic_cv_cx16" = unknown], [onic_cv_cx16=$onic_flag])])
+        done
+        CFLAGS=$onic_saved_CFLAGS])
+    AS_IF([test "$onic_cv_cx16" = unknown], [CX16_CFLAGS=], [CX16_CFLAGS=$onic_cv_cx16])
+    AC_SUBST([CX16_CFLAGS])
+
     FUZZ_CFLAGS=
     FUZZ_LDFLAGS=
     AS_IF([test "$enable_fuzzing" = yes],

@@ -11,8 +11,50 @@ pml_superpipe_libsuperpipe_core_la_SOURCES = \
 	pml_superpipe/matching/comms.h \
 	pml_superpipe/matching/credit.c \
 	pml_superpipe/matching/credit.h \
+	pml_superpipe/matching/header.c \
+	pml_superpipe/matching/header.h \
 	pml_superpipe/matching/match.c \
 	pml_superpipe/matching/match.h \
 	pml_superpipe/matching/rings.c \
-	pml_superpipe/matching/rings.h
+	pml_superpipe/matching/rings.h \
+	pml_superpipe/protocols/choice.c \
+	pml_superpipe/protocols/choice.h
 pml_superpipe_libsuperpipe_core_la_CPPFLAGS = $(pure_cppflags)
+
+# What does.
+component_LTLIBRARIES += mca_pml_superpipe.la
+
+mca_pml_superpipe_la_SOURCES = \
+	pml_superpipe/calls/calls.h \
+	pml_superpipe/calls/comm.c \
+	pml_superpipe/calls/probe.c \
+	pml_superpipe/calls/receive.c \
+	pml_superpipe/calls/send.c \
+	pml_superpipe/component/component.c \
+	pml_superpipe/component/component.h \
+	pml_superpipe/component/params.c \
+	pml_superpipe/component/pvars.c \
+	pml_superpipe/protocols/dispatch.c \
+	pml_superpipe/protocols/fetch.c \
+	pml_superpipe/protocols/peer.c \
+	pml_superpipe/protocols/process.h \
+	pml_superpipe/protocols/receive.c \
+	pml_superpipe/protocols/request.c \
+	pml_superpipe/protocols/send.c
+nodist_mca_pml_superpipe_la_SOURCES = common/config.h
+mca_pml_superpipe_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE \
+	-DOMPI_NIC_HELP_DIR='"$(componentdir)"'
+mca_pml_superpipe_la_CFLAGS = $(AM_CFLAGS) $(CX16_CFLAGS)
+mca_pml_superpipe_la_LIBADD = pml_superpipe/libsuperpipe_core.la $(OMPI_INTERNAL_LIBS)
+mca_pml_superpipe_la_DEPENDENCIES = pml_superpipe/libsuperpipe_core.la libompi_nic_common.la
+# nodelete: callbacks of the wire, which another component may keep open, must outlive a dlclose.
+mca_pml_superpipe_la_LDFLAGS = -module -shared -avoid-version -no-undefined -Wl,-z,nodelete \
+	$(common_ldflags) -Wl,-rpath,'$$ORIGIN' $(OMPI_LDFLAGS)
+
+dist_component_DATA += pml_superpipe/help-pml-superpipe.txt
+
+# The help text beside the component, as it will be installed, for runs from the build tree.
+all-local: .libs/help-pml-superpipe.txt
+
+.libs/help-pml-superpipe.txt: pml_superpipe/help-pml-superpipe.txt mca_pml_superpipe.la
+	cp $(srcdir)/pml_superpipe/help-pml-superpipe.txt $@

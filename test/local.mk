@@ -56,8 +56,10 @@ unit_programs = \
 	test/unit/check_presence \
 	test/unit/check_place \
 	test/unit/check_plan \
+	test/unit/check_pml_choice \
 	test/unit/check_pml_comm \
 	test/unit/check_pml_credit \
+	test/unit/check_pml_header \
 	test/unit/check_pml_match \
 	test/unit/check_pml_rings \
 	test/unit/check_pml_steps \
@@ -173,8 +175,14 @@ test_unit_check_patience_LDADD = $(unit_ldadd)
 test_unit_check_presence_LDADD = $(unit_ldadd)
 test_unit_check_place_LDADD = $(unit_ldadd)
 test_unit_check_plan_LDADD = $(unit_ldadd) -lm
+test_unit_check_pml_choice_LDADD = pml_superpipe/libsuperpipe_core.la common/libonic_core.la \
+	$(check_libs)
 test_unit_check_pml_comm_LDADD = $(pml_ldadd)
 test_unit_check_pml_credit_LDADD = $(pml_ldadd)
+test_unit_check_pml_header_SOURCES = \
+	test/unit/check_pml_header.c \
+	test/unit/pml_messages.h
+test_unit_check_pml_header_LDADD = $(pml_ldadd)
 test_unit_check_pml_match_SOURCES = \
 	test/unit/check_pml_match.c \
 	test/unit/pml_naive.c \
@@ -577,7 +585,8 @@ fuzz_programs = \
 	test/fuzz/fuzz_nicbarrier \
 	test/fuzz/fuzz_nicbarrier_agree \
 	test/fuzz/fuzz_nicbarrier_endpoint \
-	test/fuzz/fuzz_message
+	test/fuzz/fuzz_message \
+	test/fuzz/fuzz_superpipe
 EXTRA_PROGRAMS += $(fuzz_programs)
 
 # With libFuzzer (configure CC=clang --enable-fuzzing) or with a driver of our own.
@@ -611,6 +620,10 @@ test_fuzz_fuzz_nicbarrier_endpoint_LDFLAGS = $(FUZZ_LDFLAGS)
 test_fuzz_fuzz_message_SOURCES = test/fuzz/fuzz_message.c $(fuzz_driver)
 test_fuzz_fuzz_message_LDADD = $(fuzz_ldadd)
 test_fuzz_fuzz_message_LDFLAGS = $(FUZZ_LDFLAGS)
+
+test_fuzz_fuzz_superpipe_SOURCES = test/fuzz/fuzz_superpipe.c test/unit/pml_messages.h $(fuzz_driver)
+test_fuzz_fuzz_superpipe_LDADD = pml_superpipe/libsuperpipe_core.la
+test_fuzz_fuzz_superpipe_LDFLAGS = $(FUZZ_LDFLAGS)
 
 # Seconds for all targets together.
 FUZZ_SECONDS = 60

@@ -1,0 +1,88 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file The functions of Open MPI's pml interface; see ompi/mca/pml/pml.h. */
+#ifndef SUPERPIPE_CALLS_H
+#define SUPERPIPE_CALLS_H
+
+#include "pml_superpipe/protocols/process.h"
+
+#include "ompi/message/message.h"
+#include "opal/runtime/opal_progress.h"
+
+struct ompi_proc_t;
+
+/* ---- send.c ---------------------------------------------------------------------------------- */
+
+int superpipe_isend_init(const void *buf, size_t count, ompi_datatype_t *datatype, int dst, int tag,
+                         mca_pml_base_send_mode_t mode, ompi_communicator_t *comm,
+                         ompi_request_t **request);
+int superpipe_isend(const void *buf, size_t count, ompi_datatype_t *datatype, int dst, int tag,
+                    mca_pml_base_send_mode_t mode, ompi_communicator_t *comm,
+                    ompi_request_t **request);
+int superpipe_send(const void *buf, size_t count, ompi_datatype_t *datatype, int dst, int tag,
+                   mca_pml_base_send_mode_t mode, ompi_communicator_t *comm);
+int superpipe_start(size_t count, ompi_request_t **requests);
+
+/** Starts a persistent send. Not of the interface. */
+int superpipe_send_again(superpipe_request_t *r);
+
+/* ---- receive.c ------------------------------------------------------------------------------- */
+
+int superpipe_irecv_init(void *buf, size_t count, ompi_datatype_t *datatype, int src, int tag,
+                         ompi_communicator_t *comm, ompi_request_t **request);
+int superpipe_irecv(void *buf, size_t count, ompi_datatype_t *datatype, int src, int tag,
+                    ompi_communicator_t *comm, ompi_request_t **request);
+int superpipe_recv(void *buf, size_t count, ompi_datatype_t *datatype, int src, int tag,
+                   ompi_communicator_t *comm, ompi_status_public_t *status);
+
+/** Starts a persistent receive. Not of the interface. */
+int superpipe_receive_again(superpipe_request_t *r);
+
+/* ---- probe.c --------------------------------------------------------------------------------- */
+
+int superpipe_iprobe(int src, int tag, ompi_communicator_t *comm, int *matched,
+                     ompi_status_public_t *status);
+int superpipe_probe(int src, int tag, ompi_communicator_t *comm, ompi_status_public_t *status);
+int superpipe_improbe(int src, int tag, ompi_communicator_t *comm, int *matched,
+                      ompi_message_t **message, ompi_status_public_t *status);
+int superpipe_mprobe(int src, int tag, ompi_communicator_t *comm, ompi_message_t **message,
+                     ompi_status_public_t *status);
+int superpipe_imrecv(void *buf, size_t count, ompi_datatype_t *datatype, ompi_message_t **message,
+                     ompi_request_t **request);
+int superpipe_mrecv(void *buf, size_t count, ompi_datatype_t *datatype, ompi_message_t **message,
+                    ompi_status_public_t *status);
+
+/* ---- comm.c ---------------------------------------------------------------------------------- */
+
+int superpipe_add_procs(struct ompi_proc_t **procs, size_t nprocs);
+int superpipe_del_procs(struct ompi_proc_t **procs, size_t nprocs);
+int superpipe_enable(bool enable);
+int superpipe_add_comm(ompi_communicator_t *comm);
+int superpipe_del_comm(ompi_communicator_t *comm);
+int superpipe_dump(ompi_communicator_t *comm, int verbose);
+
+/** Calls of the wire's progress for one of Open MPI's, which knows more than the wire and costs
+ * more.
+ */
+#define SUPERPIPE_SPINS 64
+
+/** Waits for a request of this component, copies its status, and lets go of it. */
+static inline int superpipe_wait(superpipe_request_t *r, ompi_status_public_t *status)
+{
+    for (unsigned n = 1; !REQUEST_COMPLETE(&r->super); n++) {
+        if (n % SUPERPIPE_SPINS == 0)
+            opal_progress();
+        else
+            (void)onic_wire_progress();
+    }
+    opal_atomic_rmb();
+    const int rc = r->super.req_status.MPI_ERROR;
+    if (status != MPI_STATUS_IGNORE)
+        OMPI_COPY_STATUS(status, r->super.req_status, false);
+    superpipe_request_drop(r);
+    return rc;
+}
+
+#endif

@@ -1,0 +1,130 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file Processes and communicators come and go. */
+#include "pml_superpipe/calls/calls.h"
+
+#include <stdlib.h>
+
+#include "ompi/mca/pml/base/base.h"
+#include "ompi/proc/proc.h"
+#include "opal/util/output.h"
+
+/** Microseconds that a process waits at its end for the others of its job. */
+#define LEAVE_USEC 10000000
+
+/** Peers are looked up when they are first sent to. */
+int superpipe_add_procs(struct ompi_proc_t **procs, size_t nprocs)
+{
+    return mca_pml_base_pml_check_selected("superpipe", procs, nprocs);
+}
+
+/** At the end: nobody closes a connection on which others still send. */
+int superpipe_del_procs(struct ompi_proc_t **procs, size_t nprocs)
+{
+    (void)procs;
+    (void)nprocs;
+    if (superpipe.open)
+        (void)onic_wire_leave(LEAVE_USEC);
+    return OMPI_SUCCESS;
+}
+
+int superpipe_enable(bool enable)
+{
+    static const char *const kinds[] = {"measured here", "the default"};
+    const uint64_t eager[2] = {superpipe.params.eager, superpipe.params.eager};
+    char table[SUPERPIPE_PLAN_MAX];
+
+    if (!enable || !superpipe.params.show_plan || OMPI_PROC_MY_NAME->vpid != 0)
+        return OMPI_SUCCESS;
+    superpipe_plan_table(&superpipe.links, (superpipe_protocol_t)superpipe.params.protocol,
+                         superpipe.params.single_copy, onic_mover_area() > 0, eager, table,
+                         sizeof(table));
+    opal_output(0,
+                "pml_superpipe: protocols by kind of peer, data and bytes; single copy by "
+                "numbers that were %s, the rest by %s\n%s",
+                kinds[0], kinds[1], table);
+    return OMPI_SUCCESS;
+}
+
+int superpipe_add_comm(ompi_communicator_t *comm)
+{
+    superpipe_channel_t *c = calloc(1, sizeof(*c));
+    const int nranks = comm->c_remote_group->grp_proc_count;
+    bool added;
+
+    if (c == NULL)
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    if (superpipe_comm_init(&c->match, ONIC_COMM_INDEX(comm), nranks > 0 ? (uint32_t)nranks : 1) !=
+        0) {
+        free(c);
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    c->comm = comm;
+    onic_wire_lock();
+    added = superpipe_comms_add(&superpipe.comms, &c->match);
+    if (added) {
+        comm->c_pml_comm = (struct mca_pml_comm_t *)c;
+        c->next = superpipe.channels;
+        superpipe.channels = c;
+        superpipe_unpark_locked(c);
+    }
+    onic_wire_unlock();
+    if (added)
+        return OMPI_SUCCESS;
+    superpipe_comm_fini(&c->match);
+    free(c);
+    return OMPI_ERROR;
+}
+
+static void remove_channel_locked(superpipe_channel_t *c)
+{
+    superpipe_channel_t **at = &superpipe.channels;
+
+    while (*at != NULL && *at != c)
+        at = &(*at)->next;
+    if (*at != NULL)
+        *at = c->next;
+    superpipe_comms_remove(&superpipe.comms, &c->match);
+}
+
+int superpipe_del_comm(ompi_communicator_t *comm)
+{
+    superpipe_channel_t *c = (superpipe_channel_t *)comm->c_pml_comm;
+    superpipe_receive_t *receive;
+    superpipe_message_t *m;
+    size_t cursor = 0;
+
+    if (c == NULL)
+        return OMPI_SUCCESS;
+    comm->c_pml_comm = NULL;
+    onic_wire_lock();
+    remove_channel_locked(c);
+    /* Receives keep their communicator; only at the end of the program there may be some. */
+    while ((receive = superpipe_match_abandon(&c->match.match, SUPERPIPE_ANY_SOURCE, &cursor)) !=
+           NULL)
+        superpipe_fail_locked(
+            (superpipe_request_t *)((char *)receive - offsetof(superpipe_request_t, receive)),
+            MPI_ERR_COMM);
+    while ((m = superpipe_comm_discard(&c->match)) != NULL)
+        superpipe_discard_locked((superpipe_unexpected_t *)m);
+    onic_wire_unlock();
+    superpipe_comm_fini(&c->match);
+    free(c);
+    return OMPI_SUCCESS;
+}
+
+int superpipe_dump(ompi_communicator_t *comm, int verbose)
+{
+    const superpipe_channel_t *c = (superpipe_channel_t *)comm->c_pml_comm;
+
+    (void)verbose;
+    if (c != NULL)
+        opal_output(0,
+                    "pml_superpipe: communicator %llu: %llu receives posted so far, %llu messages "
+                    "wait for their receive",
+                    (unsigned long long)c->match.context, (unsigned long long)c->match.match.posts,
+                    (unsigned long long)c->match.match.nunexpected);
+    return OMPI_SUCCESS;
+}

@@ -1,0 +1,170 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file Probes, and receives of what they have found. */
+#include "pml_superpipe/calls/calls.h"
+
+#include "opal/runtime/opal_progress.h"
+
+static void fill(ompi_status_public_t *status, const superpipe_unexpected_t *m)
+{
+    if (status == MPI_STATUS_IGNORE)
+        return;
+    status->MPI_SOURCE = m->message.source;
+    status->MPI_TAG = m->message.tag;
+    status->MPI_ERROR = MPI_SUCCESS;
+    status->_ucount = m->offer.length;
+    status->_cancelled = 0;
+}
+
+/** Looks once. `taken_p`: takes the message out, which is given there; NULL: it stays. */
+static bool look(int src, int tag, ompi_communicator_t *comm, superpipe_unexpected_t **taken_p,
+                 ompi_status_public_t *status)
+{
+    superpipe_channel_t *c = (superpipe_channel_t *)comm->c_pml_comm;
+    superpipe_message_t *m;
+
+    onic_wire_lock();
+    m = superpipe_match_probe(&c->match.match, src, tag);
+    if (m != NULL) {
+        fill(status, (superpipe_unexpected_t *)m);
+        if (taken_p != NULL) {
+            superpipe_match_take(&c->match.match, m);
+            *taken_p = (superpipe_unexpected_t *)m;
+        }
+    }
+    onic_wire_unlock();
+    return m != NULL;
+}
+
+/** Looks, and once more after progress. */
+static bool look_twice(int src, int tag, ompi_communicator_t *comm,
+                       superpipe_unexpected_t **taken_p, ompi_status_public_t *status)
+{
+    if (look(src, tag, comm, taken_p, status))
+        return true;
+    opal_progress();
+    return look(src, tag, comm, taken_p, status);
+}
+
+/** Has the only process that could send what is looked for died? */
+static bool is_hopeless(int src, ompi_communicator_t *comm)
+{
+    int rc = OMPI_SUCCESS;
+    superpipe_peer_t *p;
+
+    if (src == OMPI_ANY_SOURCE || onic_wire_losses() == 0)
+        return false;
+    p = superpipe_peer_of(comm, src, &rc);
+    return p == NULL || onic_peer_is_lost(p->wire);
+}
+
+int superpipe_iprobe(int src, int tag, ompi_communicator_t *comm, int *matched,
+                     ompi_status_public_t *status)
+{
+    *matched = look_twice(src, tag, comm, NULL, status);
+    return *matched || !is_hopeless(src, comm) ? OMPI_SUCCESS : ONIC_ERR_PROC_FAILED;
+}
+
+/* Whoever waits in a probe counts as somebody who waits. */
+static int wait_for(int src, int tag, ompi_communicator_t *comm, superpipe_unexpected_t **taken_p,
+                    ompi_status_public_t *status)
+{
+    int rc = OMPI_SUCCESS;
+
+    (void)OPAL_THREAD_ADD_FETCH32(&superpipe.active, 1);
+    while (rc == OMPI_SUCCESS && !look_twice(src, tag, comm, taken_p, status))
+        rc = is_hopeless(src, comm) ? ONIC_ERR_PROC_FAILED : OMPI_SUCCESS;
+    (void)OPAL_THREAD_ADD_FETCH32(&superpipe.active, -1);
+    return rc;
+}
+
+int superpipe_probe(int src, int tag, ompi_communicator_t *comm, ompi_status_public_t *status)
+{
+    return wait_for(src, tag, comm, NULL, status);
+}
+
+/* ---- messages that are taken out ------------------------------------------------------------- */
+
+/** Gives the user a handle of it. It keeps the communicator until it is received. */
+static int hand_out(superpipe_unexpected_t *m, ompi_communicator_t *comm, ompi_message_t **message)
+{
+    ompi_message_t *handle = ompi_message_alloc();
+
+    if (handle == NULL) {
+        onic_wire_lock();
+        superpipe_discard_locked(m);
+        onic_wire_unlock();
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    handle->comm = comm;
+    handle->req_ptr = m;
+    handle->peer = m->message.source;
+    handle->count = m->offer.length;
+    *message = handle;
+    return OMPI_SUCCESS;
+}
+
+int superpipe_improbe(int src, int tag, ompi_communicator_t *comm, int *matched,
+                      ompi_message_t **message, ompi_status_public_t *status)
+{
+    superpipe_unexpected_t *m;
+
+    *matched = look_twice(src, tag, comm, &m, status);
+    if (*matched)
+        return hand_out(m, comm, message);
+    return is_hopeless(src, comm) ? ONIC_ERR_PROC_FAILED : OMPI_SUCCESS;
+}
+
+int superpipe_mprobe(int src, int tag, ompi_communicator_t *comm, ompi_message_t **message,
+                     ompi_status_public_t *status)
+{
+    superpipe_unexpected_t *m;
+    const int rc = wait_for(src, tag, comm, &m, status);
+
+    return rc == OMPI_SUCCESS ? hand_out(m, comm, message) : rc;
+}
+
+static int begin(void *buf, size_t count, ompi_datatype_t *datatype, ompi_message_t **message,
+                 superpipe_request_t **request_p)
+{
+    superpipe_unexpected_t *m = (*message)->req_ptr;
+    superpipe_request_t *r = superpipe_request_new((*message)->comm, datatype, buf, count,
+                                                   m->message.source, m->message.tag, false);
+    int rc;
+
+    if (r == NULL)
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    rc = superpipe_describe(r);
+    if (rc != OMPI_SUCCESS) {
+        superpipe_request_drop(r);
+        return rc;
+    }
+    ompi_message_return(*message);
+    *message = MPI_MESSAGE_NULL;
+    superpipe_request_begin(r);
+    superpipe_receive_message(r, m);
+    *request_p = r;
+    return OMPI_SUCCESS;
+}
+
+int superpipe_imrecv(void *buf, size_t count, ompi_datatype_t *datatype, ompi_message_t **message,
+                     ompi_request_t **request)
+{
+    superpipe_request_t *r;
+    const int rc = begin(buf, count, datatype, message, &r);
+
+    if (rc == OMPI_SUCCESS)
+        *request = &r->super;
+    return rc;
+}
+
+int superpipe_mrecv(void *buf, size_t count, ompi_datatype_t *datatype, ompi_message_t **message,
+                    ompi_status_public_t *status)
+{
+    superpipe_request_t *r;
+    const int rc = begin(buf, count, datatype, message, &r);
+
+    return rc == OMPI_SUCCESS ? superpipe_wait(r, status) : rc;
+}

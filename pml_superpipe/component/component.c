@@ -1,0 +1,165 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file The component: selection, start and end. */
+#include "pml_superpipe/calls/calls.h"
+
+#include <stdlib.h>
+
+#include "common/config.h"
+#include "common/model/calibrate.h"
+#include "common/support/help.h"
+#include "common/support/series.h"
+#include "pml_superpipe/component/component.h"
+
+#include "ompi/mca/pml/base/base.h"
+
+static int component_register(void);
+static int component_open(void);
+static mca_pml_base_module_t *component_init(int *priority, bool progress_threads,
+                                             bool mpi_threads);
+static int component_finalize(void);
+
+ONIC_EXPORT mca_pml_base_component_t mca_pml_superpipe_component = {
+    .pmlm_version =
+        {
+            ONIC_PML_VERSION,
+            .mca_component_name = "superpipe",
+            MCA_BASE_MAKE_VERSION(component, OMPI_NIC_VERSION_MAJOR, OMPI_NIC_VERSION_MINOR,
+                                  OMPI_NIC_VERSION_RELEASE),
+            .mca_open_component = component_open,
+            .mca_register_component_params = component_register,
+        },
+    .pmlm_data = {MCA_BASE_METADATA_PARAM_NONE},
+    .pmlm_init = component_init,
+    .pmlm_finalize = component_finalize,
+};
+
+static mca_pml_base_module_t module = {
+    .pml_add_procs = superpipe_add_procs,
+    .pml_del_procs = superpipe_del_procs,
+    .pml_enable = superpipe_enable,
+    .pml_progress = superpipe_look,
+    .pml_add_comm = superpipe_add_comm,
+    .pml_del_comm = superpipe_del_comm,
+    .pml_irecv_init = superpipe_irecv_init,
+    .pml_irecv = superpipe_irecv,
+    .pml_recv = superpipe_recv,
+    .pml_isend_init = superpipe_isend_init,
+    .pml_isend = superpipe_isend,
+    .pml_send = superpipe_send,
+    .pml_iprobe = superpipe_iprobe,
+    .pml_probe = superpipe_probe,
+    .pml_start = superpipe_start,
+    .pml_improbe = superpipe_improbe,
+    .pml_mprobe = superpipe_mprobe,
+    .pml_imrecv = superpipe_imrecv,
+    .pml_mrecv = superpipe_mrecv,
+    .pml_dump = superpipe_dump,
+    .pml_max_contextid = INT32_MAX,
+    .pml_max_tag = INT32_MAX,
+};
+
+static int component_register(void)
+{
+    if (!onic_series_matches("pml_superpipe"))
+        return OMPI_ERR_NOT_AVAILABLE;
+    superpipe_pvars_register(&mca_pml_superpipe_component.pmlm_version);
+    return superpipe_params_register(&mca_pml_superpipe_component.pmlm_version);
+}
+
+/** In all processes, whether they will use it or not. */
+static int component_open(void)
+{
+    onic_add_help_dir(&superpipe_counters, OMPI_NIC_HELP_DIR);
+    return OMPI_SUCCESS;
+}
+
+/** Wire and mover. The address of this process is published with the wire. */
+static int open_wire(void)
+{
+    const onic_wire_config_t wire = {
+        .single_copy = superpipe.params.single_copy, .tls = superpipe.params.tls, .publish = true};
+    const onic_mover_config_t mover = {.area = superpipe.params.area};
+    int rc = onic_wire_open(&wire);
+
+    if (rc != OMPI_SUCCESS)
+        return rc;
+    rc = onic_mover_open(&mover);
+    if (rc != OMPI_SUCCESS)
+        (void)onic_wire_close();
+    return rc;
+}
+
+/** What this process can measure by itself. */
+static void calibrate(void)
+{
+    onic_measured_t measured = {.alone.call = 0};
+
+    superpipe.links = onic_links_default;
+    onic_calibrate(superpipe.params.single_copy, &measured.alone);
+    onic_links_fit(&superpipe.links, &measured);
+}
+
+static mca_pml_base_module_t *component_init(int *priority, bool progress_threads, bool mpi_threads)
+{
+    (void)progress_threads;
+    (void)mpi_threads;
+    if (superpipe_params_check() != OMPI_SUCCESS || open_wire() != OMPI_SUCCESS)
+        return NULL;
+    superpipe_comms_init(&superpipe.comms);
+    superpipe_pool_init(&superpipe.pool, superpipe.params.memory);
+    superpipe.done_tail = &superpipe.done_head;
+    superpipe.copy_tail = &superpipe.copy_head;
+    calibrate();
+    OBJ_CONSTRUCT(&superpipe.requests, opal_free_list_t);
+    if (opal_free_list_init(&superpipe.requests, sizeof(superpipe_request_t), opal_cache_line_size,
+                            OBJ_CLASS(superpipe_request_t), 0, opal_cache_line_size, 64, -1, 64,
+                            NULL, 0, NULL, NULL, NULL) != OPAL_SUCCESS) {
+        OBJ_DESTRUCT(&superpipe.requests);
+        onic_mover_close();
+        (void)onic_wire_close();
+        return NULL;
+    }
+    superpipe.open = true;
+    onic_wire_set_mpi_fn(ONIC_AM_PML, superpipe_complete_all);
+    onic_wire_set_deferred_fn(ONIC_AM_PML, superpipe_stream_locked);
+    if (onic_wire_set_named_fn(ONIC_AM_PML, superpipe_arrived) != OMPI_SUCCESS) {
+        (void)component_finalize();
+        return NULL;
+    }
+    *priority = SUPERPIPE_PRIORITY;
+    return &module;
+}
+
+/** What waits for a communicator that was never made. */
+static void discard_parked(void)
+{
+    superpipe_message_t *m;
+
+    while ((m = superpipe_comms_discard(&superpipe.comms)) != NULL)
+        free(m);
+    superpipe_comms_fini(&superpipe.comms);
+}
+
+static int component_finalize(void)
+{
+    if (!superpipe.open)
+        return OMPI_SUCCESS;
+    superpipe.open = false;
+    onic_wire_set_named_fn(ONIC_AM_PML, NULL);
+    onic_wire_set_deferred_fn(ONIC_AM_PML, NULL);
+    onic_wire_set_mpi_fn(ONIC_AM_PML, NULL);
+    onic_mover_close();
+    (void)onic_wire_close();
+    discard_parked();
+    onic_handles_fini(&superpipe.handles);
+    while (superpipe.peers != NULL) {
+        superpipe_peer_t *p = superpipe.peers;
+        superpipe.peers = p->next;
+        free(p);
+    }
+    OBJ_DESTRUCT(&superpipe.requests);
+    return OMPI_SUCCESS;
+}

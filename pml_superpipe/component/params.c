@@ -1,0 +1,81 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file MCA parameters of pml_superpipe: names, units, ranges, checks. */
+#include "pml_superpipe/component/component.h"
+
+#include <string.h>
+
+#include "common/support/help.h"
+#include "pml_superpipe/protocols/process.h"
+
+#include "ompi/constants.h"
+
+enum { EAGER, MEMORY, BUFFERED, AREA, N_RANGED };
+
+static onic_ranged_t ranged[N_RANGED] = {
+    [EAGER] = {"eager",
+               "Most bytes of a message that is sent with its envelope, before it is known that a "
+               "receive waits for it; fewer where a fragment of the transport holds fewer",
+               8192, 0, 1 << 20},
+    [MEMORY] = {"memory",
+                "Mebibytes that the data of messages without a receive may take up in this "
+                "process, of all senders together. Without credit a message is announced, and "
+                "its data stays with its sender",
+                64, 1, 1 << 20},
+    [BUFFERED] = {"buffered",
+                  "Kibibytes of short messages without credit that are copied at their sender, so "
+                  "that it need not wait for the receive",
+                  16384, 0, 1 << 20},
+    [AREA] = {"area",
+              "Kibibytes of the landing area through which protocol mover brings data to this "
+              "process; 0 takes twice a core's L2 cache, 1 to 16 MiB",
+              0, 0, 1 << 20},
+};
+
+static const char *protocol = "auto";
+static const char *tls = "";
+
+int superpipe_params_register(const mca_base_component_t *c)
+{
+    for (int i = 0; i < N_RANGED; i++)
+        onic_register_ranged(c, &ranged[i]);
+    onic_register_string(
+        c, "protocol", &protocol,
+        "How data moves: auto, eager (with its envelope, up to what a fragment holds), stream "
+        "(packed fragments by active messages), mover (packed into slots of the receiver while it "
+        "unpacks), copy (the receiver reads the memory of a sender on its node), rendezvous (UCX "
+        "moves contiguous data between user memory). A protocol that cannot do a transfer is "
+        "replaced by one that can");
+    onic_register_string(c, "tls", &tls,
+                         "UCX transports to use, as in UCX_TLS; empty takes UCX_TLS from the "
+                         "environment, or what UCX chooses");
+    onic_register_bool(
+        c, "cma", true, &superpipe.params.single_copy,
+        "Use single copy by the kernel (process_vm_readv) where it works. Where "
+        "kernel.yama.ptrace_scope is 1 that needs the processes to let all of the same user attach "
+        "to them, debuggers too, which they do then");
+    onic_register_bool(c, "show_plan", false, &superpipe.params.show_plan,
+                       "Print at the start which protocol the model chooses for each kind of peer, "
+                       "data and size");
+    return OMPI_SUCCESS;
+}
+
+int superpipe_params_check(void)
+{
+    superpipe_params_t *p = &superpipe.params;
+
+    if (onic_check_ranged(ranged, N_RANGED, SUPERPIPE_HELP_FILE) != OMPI_SUCCESS)
+        return OMPI_ERR_BAD_PARAM;
+    p->eager = (size_t)ranged[EAGER].value;
+    p->memory = (size_t)ranged[MEMORY].value << 20;
+    p->buffered = (size_t)ranged[BUFFERED].value << 10;
+    p->area = (size_t)ranged[AREA].value << 10;
+    p->tls = tls != NULL && tls[0] != '\0' ? (char *)(uintptr_t)tls : NULL;
+    p->protocol = (int)superpipe_protocol_named(protocol);
+    if (p->protocol != SUPERPIPE_PROTOCOLS)
+        return OMPI_SUCCESS;
+    onic_help(SUPERPIPE_HELP_FILE, "bad-protocol", protocol);
+    return OMPI_ERR_BAD_PARAM;
+}

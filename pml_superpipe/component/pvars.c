@@ -1,0 +1,43 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file MPI_T performance variables: messages and bytes by protocol, and a few totals. */
+#include "pml_superpipe/component/component.h"
+
+#include <stdio.h>
+
+#include "pml_superpipe/protocols/process.h"
+
+#include "ompi/constants.h"
+#include "opal/mca/base/mca_base_pvar.h"
+
+int superpipe_pvars_register(const mca_base_component_t *c)
+{
+    const int count = MCA_BASE_PVAR_CLASS_COUNTER;
+    superpipe_counters_t *n = &superpipe_counters;
+
+    for (int p = SUPERPIPE_SHORT; p < SUPERPIPE_PROTOCOLS; p++) {
+        const char *protocol = superpipe_rows[p].name;
+        char name[64], help[128];
+
+        snprintf(name, sizeof(name), "messages_%s", protocol);
+        snprintf(help, sizeof(help), "Messages received by protocol %s", protocol);
+        onic_register_counter(c, name, help, count, &n->messages[p]);
+        snprintf(name, sizeof(name), "bytes_%s", protocol);
+        snprintf(help, sizeof(help), "Bytes received by protocol %s", protocol);
+        onic_register_counter(c, name, help, count, &n->bytes[p]);
+    }
+    onic_register_counter(c, "announced", "Messages whose data waited at their sender", count,
+                          &n->announced);
+    onic_register_counter(c, "no_credit", "Short messages announced for want of credit", count,
+                          &n->no_credit);
+    onic_register_counter(c, "unexpected", "Messages that came before their receive", count,
+                          &n->unexpected);
+    onic_register_counter(c, "unexpected_bytes",
+                          "Most bytes that data of such messages has taken up at a time",
+                          MCA_BASE_PVAR_CLASS_HIGHWATERMARK, &n->unexpected_bytes);
+    onic_register_counter(c, "fallbacks", "Transfers that were begun again in another way", count,
+                          &n->fallbacks);
+    return OMPI_SUCCESS;
+}

@@ -1,0 +1,99 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file The decoder; see header.h. */
+#include "pml_superpipe/matching/header.h"
+
+#include <string.h>
+
+_Static_assert(sizeof(superpipe_prefix_t) == 16 && sizeof(superpipe_envelope_t) == 32 &&
+                   sizeof(superpipe_word_t) == 32 && sizeof(superpipe_offer_t) == 32 &&
+                   sizeof(superpipe_ask_t) == 32,
+               "messages have no padding");
+
+/** What is left of a header. */
+typedef struct rest {
+    const unsigned char *at;
+    size_t len;
+} rest_t;
+
+static bool take(rest_t *r, void *to, size_t bytes)
+{
+    if (r->len < bytes)
+        return false;
+    memcpy(to, r->at, bytes);
+    r->at += bytes;
+    r->len -= bytes;
+    return true;
+}
+
+/** The data, which is in one place. */
+static bool take_data(superpipe_incoming_t *in, rest_t *r, const void *data, size_t len)
+{
+    if (r->len > 0 && len > 0)
+        return false;
+    in->data = r->len > 0 ? r->at : data;
+    in->bytes = r->len > 0 ? r->len : len;
+    return true;
+}
+
+static bool decode_envelope(superpipe_incoming_t *in, rest_t *r, const void *data, size_t len)
+{
+    const uint8_t flags = in->prefix.flags;
+    superpipe_envelope_t e;
+
+    if (!take(r, (char *)&e + sizeof(e.prefix), sizeof(e) - sizeof(e.prefix)))
+        return false;
+    in->source = e.source;
+    in->tag = e.tag;
+    in->sequence = e.sequence;
+    if (e.zero != 0 || (flags & ~SUPERPIPE_FLAGS) != 0 || in->prefix.how != 0)
+        return false;
+    if (in->prefix.kind == SUPERPIPE_ANNOUNCE)
+        return take(r, &in->offer, sizeof(in->offer)) && r->len == 0 && len == 0 &&
+               in->offer.handle != 0 && in->offer.length <= INT64_MAX && in->offer.block > 0;
+    if ((flags & SUPERPIPE_NO_CREDIT) != 0)
+        return false;
+    if ((flags & SUPERPIPE_SYNCHRONOUS) != 0 &&
+        (!take(r, &in->offer.handle, sizeof(in->offer.handle)) || in->offer.handle == 0))
+        return false;
+    if (!take_data(in, r, data, len))
+        return false;
+    in->offer.length = in->bytes;
+    return true;
+}
+
+static bool decode_word(superpipe_incoming_t *in, rest_t *r, const void *data, size_t len)
+{
+    const bool asks = in->prefix.kind == SUPERPIPE_ASK;
+    superpipe_word_t w;
+
+    if (!take(r, (char *)&w + sizeof(w.prefix), sizeof(w) - sizeof(w.prefix)))
+        return false;
+    in->handle = w.handle;
+    in->value = w.value;
+    if (in->prefix.flags != 0 || in->prefix.context != 0 || (in->prefix.how != 0) != asks)
+        return false;
+    if (asks && (in->prefix.how >= SUPERPIPE_HOWS || in->value == 0 ||
+                 !take(r, &in->ask, sizeof(in->ask)) || in->ask.receive == 0))
+        return false;
+    if (in->prefix.kind == SUPERPIPE_DATA)
+        return take_data(in, r, data, len) && in->bytes > 0;
+    return r->len == 0 && len == 0;
+}
+
+bool superpipe_decode(superpipe_incoming_t *in, const void *header, size_t header_len,
+                      const void *data, size_t len, bool meets)
+{
+    rest_t r = {.at = header, .len = header_len};
+
+    memset(in, 0, sizeof(*in));
+    if (!take(&r, &in->prefix, sizeof(in->prefix)) || in->prefix.zero != 0 ||
+        in->prefix.kind == 0 || in->prefix.kind >= SUPERPIPE_KINDS)
+        return false;
+    if (meets && in->prefix.kind != SUPERPIPE_DATA)
+        return false;
+    return in->prefix.kind <= SUPERPIPE_ANNOUNCE ? decode_envelope(in, &r, data, len)
+                                                 : decode_word(in, &r, data, len);
+}

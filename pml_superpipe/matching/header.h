@@ -1,0 +1,124 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * What processes say to each other: the headers of messages, and their one decoder.
+ *
+ * A short message comes as a whole (EAGER). Of a long one, or one for which there is no credit, its
+ * sender tells the envelope (ANNOUNCE) and keeps the data. When it has found its receive the
+ * receiver asks for the data by the protocol that it has chosen (ASK), or fetches it and says so
+ * (DONE).
+ *
+ * Pure. Bytes from a peer are not trusted: what the decoder gives out is whole and within its
+ * ranges; handles are looked up in tables that know them, and names of ranks and communicators are
+ * checked by matching.
+ */
+#ifndef SUPERPIPE_HEADER_H
+#define SUPERPIPE_HEADER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum superpipe_kind {
+    SUPERPIPE_EAGER = 1, /**< envelope; the data follows */
+    SUPERPIPE_ANNOUNCE,  /**< envelope and offer */
+    SUPERPIPE_ASK,       /**< word: handle of the send, bytes wanted; answer */
+    SUPERPIPE_DATA,      /**< word: handle of the receive, where the data that follows belongs */
+    SUPERPIPE_DONE,      /**< word: handle of the send, which is complete */
+    SUPERPIPE_FAILED,    /**< word: handle of the receive, whose data does not come as was asked */
+    SUPERPIPE_LIMIT,     /**< word: 0, bytes of payload that may be sent in all (credit.h) */
+    SUPERPIPE_RECALL,    /**< word: 0, bytes of credit that are asked back */
+    SUPERPIPE_GIVE,      /**< word: 0, bytes of credit that are given back */
+    SUPERPIPE_KINDS
+} superpipe_kind_t;
+
+/** Flags of envelopes. */
+enum {
+    /** EAGER: the sender waits until its message has found a receive. Its handle is in the offer's
+     *  place, 8 bytes. */
+    SUPERPIPE_SYNCHRONOUS = 1,
+    /** ANNOUNCE: it would have been EAGER, but for credit. */
+    SUPERPIPE_NO_CREDIT = 2,
+    SUPERPIPE_FLAGS = 3
+};
+
+/** How the data of an announced message is asked for. */
+typedef enum superpipe_how {
+    SUPERPIPE_BY_STREAM = 1, /**< in DATA messages */
+    SUPERPIPE_BY_MOVER,      /**< through slots of the receiver (common/mover) */
+    SUPERPIPE_BY_RENDEZVOUS, /**< in DATA messages that are received where they belong */
+    SUPERPIPE_HOWS
+} superpipe_how_t;
+
+/** The beginning of all messages: 16 bytes. */
+typedef struct superpipe_prefix {
+    uint64_t sender; /**< its name (onic_wire_me) */
+    uint8_t kind;
+    uint8_t flags; /**< of envelopes */
+    uint8_t how;   /**< ASK: superpipe_how_t */
+    uint8_t zero;
+    uint32_t context; /**< envelopes: of the communicator */
+} superpipe_prefix_t;
+
+/** EAGER, ANNOUNCE: 32 bytes. */
+typedef struct superpipe_envelope {
+    superpipe_prefix_t prefix;
+    int32_t source; /**< rank of the sender in the communicator */
+    int32_t tag;
+    uint32_t sequence; /**< see comm.h */
+    uint32_t zero;
+} superpipe_envelope_t;
+
+/** All others: 32 bytes. */
+typedef struct superpipe_word {
+    superpipe_prefix_t prefix;
+    uint64_t handle;
+    uint64_t value;
+} superpipe_word_t;
+
+/** Behind the envelope of ANNOUNCE. */
+typedef struct superpipe_offer {
+    uint64_t handle;  /**< of the send */
+    uint64_t length;  /**< bytes of data */
+    uint64_t address; /**< where the data lies in the sender's memory; 0: not in one piece */
+    uint64_t block;   /**< bytes of one of its pieces, on average, at least 1 */
+} superpipe_offer_t;
+
+/** Bytes of a ticket of the mover's. */
+#define SUPERPIPE_TICKET_BYTES 24
+
+/** Behind the word of ASK. */
+typedef struct superpipe_ask {
+    uint64_t receive; /**< handle */
+    uint8_t ticket[SUPERPIPE_TICKET_BYTES];
+} superpipe_ask_t;
+
+/** The longest header without data. */
+#define SUPERPIPE_HEADER_MAX (sizeof(superpipe_envelope_t) + sizeof(superpipe_offer_t))
+
+/** A message as it was decoded. */
+typedef struct superpipe_incoming {
+    superpipe_prefix_t prefix;
+    int32_t source, tag;     /**< envelopes */
+    uint32_t sequence;       /**< envelopes */
+    superpipe_offer_t offer; /**< ANNOUNCE; of EAGER the handle, or 0, and the length */
+    uint64_t handle, value;  /**< the others */
+    superpipe_ask_t ask;     /**< ASK */
+    const void *data;        /**< EAGER and DATA; NULL where it comes by rendezvous */
+    uint64_t bytes;          /**< of data */
+} superpipe_incoming_t;
+
+/**
+ * Decodes a message. The data of EAGER and DATA is what follows their header there, or `data` of
+ * `len` bytes, not both; others have none. `meets`: the data is still to be received, which only
+ * that of DATA may be.
+ *
+ * @return false where it is no message of this form
+ */
+bool superpipe_decode(superpipe_incoming_t *in, const void *header, size_t header_len,
+                      const void *data, size_t len, bool meets);
+
+#endif

@@ -1,0 +1,341 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file The receiver of an announced message gets its data, by the protocol that it chooses. */
+#include "pml_superpipe/protocols/process.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#include "common/layout/pack.h"
+
+_Static_assert(sizeof(onic_ticket_t) == SUPERPIPE_TICKET_BYTES, "the ticket's room in messages");
+
+/** Pieces in one system call. */
+#define PIECES 64
+/** The kernel moves a little less than 2 GiB in one call. */
+#define CALL_MAX (UINT64_C(1) << 29)
+
+/* ---- asking ---------------------------------------------------------------------------------- */
+
+static void ask_locked(superpipe_request_t *r, superpipe_how_t how, const onic_ticket_t *ticket)
+{
+    const superpipe_word_t w = {
+        .prefix = {.sender = onic_wire_me(), .kind = SUPERPIPE_ASK, .how = (uint8_t)how},
+        .handle = r->theirs,
+        .value = r->wanted};
+    superpipe_ask_t ask = {.receive = r->handle};
+    unsigned char header[sizeof(w) + sizeof(ask)];
+
+    r->how = (uint8_t)how;
+    if (ticket != NULL)
+        memcpy(ask.ticket, ticket, sizeof(*ticket));
+    memcpy(header, &w, sizeof(w));
+    memcpy(header + sizeof(w), &ask, sizeof(ask));
+    if (onic_peer_send(r->peer->wire, ONIC_AM_PML, header, sizeof(header), NULL, 0, NULL, NULL) < 0)
+        onic_peer_give_up(r->peer->wire);
+}
+
+static void count(const superpipe_request_t *r, superpipe_protocol_t p)
+{
+    superpipe_counters.messages[p]++;
+    superpipe_counters.bytes[p] += r->wanted;
+}
+
+static void stream_locked(superpipe_request_t *r)
+{
+    count(r, SUPERPIPE_STREAM);
+    r->moved = 0;
+    ask_locked(r, SUPERPIPE_BY_STREAM, NULL);
+}
+
+/* ---- mover ----------------------------------------------------------------------------------- */
+
+/** All has come. */
+static void taken_cb(void *arg, int status)
+{
+    superpipe_request_t *r = arg;
+
+    r->moving = false;
+    r->move = NULL;
+    if (status != OMPI_SUCCESS) {
+        superpipe_fail_locked(r, ONIC_ERR_PROC_FAILED);
+        return;
+    }
+    r->moved = r->wanted;
+    superpipe_settle_locked(r);
+}
+
+/** Leases slots and asks for the data there. False where none can be had. */
+static bool move_locked(superpipe_request_t *r)
+{
+    onic_mover_end_t end = {.len = r->wanted, .base = r->base, .done = taken_cb, .arg = r};
+    onic_ticket_t ticket;
+
+    /* A copy: where the sender cannot, the layout is needed for another way. */
+    if (onic_layout_dup(&end.layout, &r->layout) != ONIC_LAYOUT_OK)
+        return false;
+    r->move = onic_mover_expect_locked(r->peer->wire, &end, &ticket);
+    if (r->move == NULL) {
+        onic_layout_fini(&end.layout);
+        return false;
+    }
+    r->moving = true;
+    count(r, SUPERPIPE_MOVER);
+    ask_locked(r, SUPERPIPE_BY_MOVER, &ticket);
+    return true;
+}
+
+void superpipe_on_failed_locked(superpipe_peer_t *p, const superpipe_incoming_t *in)
+{
+    superpipe_request_t *r = onic_handle_get(&superpipe.handles, in->handle);
+
+    if (r == NULL || r->sends || r->peer != p)
+        return;
+    if (!r->moving) {
+        superpipe_fail_locked(r, MPI_ERR_OTHER);
+    } else if (onic_mover_withdraw_locked(r->move)) {
+        r->moving = false;
+        r->move = NULL;
+        superpipe_counters.fallbacks++;
+        stream_locked(r);
+    }
+}
+
+/* ---- single copy ----------------------------------------------------------------------------- */
+
+static void copy_later_locked(superpipe_request_t *r)
+{
+    count(r, SUPERPIPE_COPY);
+    r->in_flight++;
+    r->next_stream = NULL;
+    __atomic_store_n(superpipe.copy_tail, r, __ATOMIC_RELAXED);
+    superpipe.copy_tail = &r->next_stream;
+    onic_wire_kick_mpi(ONIC_AM_PML);
+}
+
+/** Reads `bytes` from there into some pieces. */
+static bool read_pieces(pid_t pid, const struct iovec *local, unsigned n, uint64_t address,
+                        uint64_t bytes)
+{
+    const struct iovec remote = {.iov_base = (void *)(uintptr_t)address, .iov_len = bytes};
+    ssize_t got;
+
+    do
+        got = process_vm_readv(pid, local, n, &remote, 1, 0);
+    while (got < 0 && errno == EINTR);
+    return got == (ssize_t)bytes;
+}
+
+static bool read_all(const superpipe_request_t *r)
+{
+    const pid_t pid = onic_peer_pid(r->peer->wire);
+    struct iovec local[PIECES];
+    uint64_t done = 0;
+    onic_cursor_t cursor;
+
+    onic_cursor_init(&cursor, &r->layout, 0);
+    while (done < r->wanted) {
+        uint64_t bytes = 0;
+        unsigned n = 0;
+
+        while (n < PIECES && bytes < CALL_MAX && done + bytes < r->wanted) {
+            const uint64_t left = r->wanted - done - bytes;
+            int64_t offset;
+            uint64_t len;
+
+            if (!onic_cursor_next(&cursor, left < CALL_MAX ? left : CALL_MAX, &offset, &len))
+                break;
+            local[n++] = (struct iovec){.iov_base = r->base + offset, .iov_len = len};
+            bytes += len;
+        }
+        if (n == 0 || !read_pieces(pid, local, n, r->address + done, bytes))
+            return false;
+        done += bytes;
+    }
+    return true;
+}
+
+/** The sender's request, which is of this process, held until the copy is over. */
+static superpipe_request_t *hold_sender(const superpipe_request_t *r)
+{
+    superpipe_request_t *s;
+
+    onic_wire_lock();
+    s = onic_handle_get(&superpipe.handles, r->theirs);
+    if (s != NULL && s->sends && s->peer == r->peer && !s->asked && !s->sent) {
+        s->in_flight++;
+        s->asked = true;
+    } else {
+        s = NULL;
+    }
+    onic_wire_unlock();
+    return s;
+}
+
+static bool copy_within(superpipe_request_t *r, superpipe_request_t *s)
+{
+    onic_cursor_t to, from;
+
+    onic_cursor_init(&to, &r->layout, 0);
+    onic_cursor_init(&from, &s->layout, 0);
+    return onic_copy(&to, r->base, &from, s->base, r->wanted) == r->wanted;
+}
+
+static void copy_one(superpipe_request_t *r)
+{
+    superpipe_request_t *s = r->peer->self ? hold_sender(r) : NULL;
+    const bool copied = r->peer->self ? s != NULL && copy_within(r, s) : read_all(r);
+
+    onic_wire_lock();
+    r->in_flight--;
+    if (s != NULL) {
+        s->in_flight--;
+        s->matched = s->sent = true;
+        superpipe_settle_locked(s);
+    }
+    if (copied) {
+        r->moved = r->wanted;
+        if (s == NULL)
+            superpipe_say_locked(r->peer, SUPERPIPE_DONE, r->theirs, 0);
+        superpipe_settle_locked(r);
+    } else if (r->peer->self || r->broken) {
+        superpipe_fail_locked(r, MPI_ERR_OTHER);
+    } else {
+        superpipe_counters.fallbacks++;
+        stream_locked(r);
+    }
+    onic_wire_unlock();
+}
+
+int superpipe_copy_all(void)
+{
+    int n = 0;
+
+    /* Most of the time there is nothing. What is queued meanwhile is for the next time. */
+    if (__atomic_load_n(&superpipe.copy_head, __ATOMIC_RELAXED) == NULL)
+        return 0;
+    onic_wire_lock();
+    superpipe_request_t *r = superpipe.copy_head;
+    superpipe.copy_head = NULL;
+    superpipe.copy_tail = &superpipe.copy_head;
+    onic_wire_unlock();
+    for (superpipe_request_t *next; r != NULL; r = next, n++) {
+        next = r->next_stream;
+        copy_one(r);
+    }
+    return n;
+}
+
+/* ---- the choice ------------------------------------------------------------------------------ */
+
+static superpipe_case_t case_of(superpipe_request_t *r, const superpipe_offer_t *offer)
+{
+    const uint64_t pieces = onic_layout_blocks(&r->layout);
+    onic_peer_t *wire = r->peer->wire;
+
+    return (superpipe_case_t){
+        .length = r->wanted,
+        .send_block = offer->block,
+        .receive_block = pieces > 0 && r->length > pieces ? r->length / pieces : 1,
+        .one_piece = offer->address != 0,
+        .here_one_piece = onic_layout_is_contig(&r->layout),
+        .self = r->peer->self,
+        .single_copy = superpipe.params.single_copy && onic_peer_can_cma(wire),
+        .mover = onic_mover_reaches_locked(wire),
+        .rendezvous = onic_peer_rndv_max(wire) > 0,
+    };
+}
+
+void superpipe_fetch_locked(superpipe_request_t *r, superpipe_peer_t *from,
+                            const superpipe_offer_t *offer)
+{
+    superpipe_enter_locked(r, from);
+    r->theirs = offer->handle;
+    r->address = offer->address;
+    if (r->wanted == 0) {
+        superpipe_say_locked(from, SUPERPIPE_DONE, r->theirs, 0);
+        superpipe_settle_locked(r);
+        return;
+    }
+    r->handle = onic_handle_new(&superpipe.handles, r);
+    if (r->handle == 0) {
+        superpipe_say_locked(from, SUPERPIPE_DONE, r->theirs, 0);
+        superpipe_fail_locked(r, MPI_ERR_NO_MEM);
+        return;
+    }
+    const superpipe_case_t c = case_of(r, offer);
+    const onic_link_t *link =
+        c.single_copy || c.mover ? &superpipe.links.node : &superpipe.links.net;
+    switch (superpipe_choose(&c, link, (superpipe_protocol_t)superpipe.params.protocol)) {
+    case SUPERPIPE_COPY:
+        copy_later_locked(r);
+        break;
+    case SUPERPIPE_RENDEZVOUS:
+        count(r, SUPERPIPE_RENDEZVOUS);
+        ask_locked(r, SUPERPIPE_BY_RENDEZVOUS, NULL);
+        break;
+    case SUPERPIPE_MOVER:
+        if (move_locked(r))
+            break;
+        superpipe_counters.fallbacks++;
+        stream_locked(r);
+        break;
+    default:
+        stream_locked(r);
+    }
+}
+
+/* ---- what comes ------------------------------------------------------------------------------ */
+
+static void received_cb(void *arg, int status)
+{
+    superpipe_request_t *r = arg;
+
+    r->in_flight--;
+    if (status != OMPI_SUCCESS)
+        superpipe_fail_locked(r, ONIC_ERR_PROC_FAILED);
+    else
+        superpipe_settle_locked(r);
+}
+
+static void place(superpipe_request_t *r, uint64_t at, const void *data, uint64_t bytes)
+{
+    if (onic_layout_is_contig(&r->layout)) {
+        memcpy(r->base + r->layout.offset + at, data, bytes);
+        return;
+    }
+    if (r->cursor.layout != &r->layout || r->cursor.pos != at)
+        onic_cursor_init(&r->cursor, &r->layout, at);
+    (void)onic_unpack(&r->cursor, r->base, data, bytes);
+}
+
+void superpipe_on_data_locked(superpipe_peer_t *p, const superpipe_incoming_t *in,
+                              onic_rndv_t *rndv)
+{
+    superpipe_request_t *r = onic_handle_get(&superpipe.handles, in->handle);
+    const bool asked = r != NULL && !r->sends && r->peer == p && !r->broken && !r->moving &&
+                       (r->how == SUPERPIPE_BY_STREAM || r->how == SUPERPIPE_BY_RENDEZVOUS) &&
+                       in->value <= r->wanted && in->bytes <= r->wanted - in->value &&
+                       in->bytes <= r->wanted - r->moved;
+
+    if (rndv == NULL && asked) {
+        place(r, in->value, in->data, in->bytes);
+        r->moved += in->bytes;
+        superpipe_settle_locked(r);
+    } else if (rndv != NULL && asked && onic_layout_is_contig(&r->layout)) {
+        const int rc =
+            onic_rndv_recv(rndv, r->base + r->layout.offset + in->value, in->bytes, received_cb, r);
+
+        r->in_flight += rc == 0;
+        r->moved += rc < 0 ? 0 : in->bytes;
+        if (rc < 0)
+            superpipe_fail_locked(r, MPI_ERR_OTHER);
+        else
+            superpipe_settle_locked(r);
+    } else if (rndv != NULL) {
+        onic_rndv_drop(rndv);
+    }
+}

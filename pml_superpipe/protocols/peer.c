@@ -1,0 +1,200 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file Peers: what they may send, and what happens where they are lost. */
+#include "pml_superpipe/protocols/process.h"
+
+#include <stdlib.h>
+
+#include "ompi/proc/proc.h"
+
+#include "common/support/clock.h"
+#include "common/support/say.h"
+
+/** Milliseconds between two looks for processes that have died. */
+#define LOOK_MSEC 50
+/** Calls of progress between two looks at the clock. */
+#define LOOK_CALLS 4096
+
+superpipe_peer_t *superpipe_peer_locked(onic_peer_t *wire)
+{
+    void **slot = onic_peer_slot(wire, ONIC_AM_PML);
+    superpipe_peer_t *p = *slot;
+
+    if (p != NULL || (p = calloc(1, sizeof(*p))) == NULL)
+        return p;
+    *slot = p;
+    p->wire = wire;
+    p->self = onic_peer_is_self(wire);
+    p->next = superpipe.peers;
+    superpipe.peers = p;
+    /* So that its first message may have its data with it. */
+    (void)superpipe_pool_grant(&superpipe.pool, &p->sender);
+    superpipe_tell_limit_locked(p);
+    return p;
+}
+
+superpipe_peer_t *superpipe_peer_of(ompi_communicator_t *comm, int rank, int *rc_p)
+{
+    ompi_proc_t *proc = ompi_comm_peer_lookup(comm, rank);
+    superpipe_peer_t *p = proc->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_PML];
+    onic_peer_t *wire;
+
+    if (p != NULL)
+        return p;
+    wire = onic_wire_get_peer(onic_name(proc->super.proc_name.jobid, proc->super.proc_name.vpid),
+                              rc_p);
+    if (wire == NULL)
+        return NULL;
+    onic_wire_lock();
+    p = superpipe_peer_locked(wire);
+    onic_wire_unlock();
+    /* The reference is given back with the wire. */
+    if (p == NULL)
+        *rc_p = OMPI_ERR_OUT_OF_RESOURCE;
+    else
+        proc->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_PML] = p;
+    return p;
+}
+
+/* ---- credit ---------------------------------------------------------------------------------- */
+
+void superpipe_say_locked(superpipe_peer_t *p, superpipe_kind_t kind, uint64_t handle,
+                          uint64_t value)
+{
+    const superpipe_word_t w = {.prefix = {.sender = onic_wire_me(), .kind = (uint8_t)kind},
+                                .handle = handle,
+                                .value = value};
+
+    if (onic_peer_send(p->wire, ONIC_AM_PML, &w, sizeof(w), NULL, 0, NULL, NULL) < 0)
+        onic_peer_give_up(p->wire);
+}
+
+void superpipe_tell_limit_locked(superpipe_peer_t *p)
+{
+    if (p->sender.limit == p->told)
+        return;
+    p->told = p->sender.limit;
+    if (p->self)
+        superpipe_credit_told(&p->credit, p->told);
+    else
+        superpipe_say_locked(p, SUPERPIPE_LIMIT, 0, p->told);
+}
+
+void superpipe_freed_locked(superpipe_peer_t *p, uint64_t bytes)
+{
+    if (!superpipe_pool_freed(&superpipe.pool, &p->sender, bytes))
+        return;
+    (void)superpipe_pool_grant(&superpipe.pool, &p->sender);
+    superpipe_tell_limit_locked(p);
+}
+
+void superpipe_asked_locked(superpipe_peer_t *p, uint64_t bytes)
+{
+    superpipe_sender_t *holder;
+    uint64_t most;
+
+    if (!superpipe_pool_asked(&superpipe.pool, &p->sender, bytes))
+        return;
+    (void)superpipe_pool_grant(&superpipe.pool, &p->sender);
+    superpipe_tell_limit_locked(p);
+    holder = superpipe_pool_recall(&superpipe.pool, &most);
+    if (holder != NULL) {
+        superpipe_peer_t *h =
+            (superpipe_peer_t *)((char *)holder - offsetof(superpipe_peer_t, sender));
+        superpipe_say_locked(h, SUPERPIPE_RECALL, 0, most);
+    }
+}
+
+void superpipe_break_locked(superpipe_peer_t *p, const char *why)
+{
+    if (!onic_peer_is_lost(p->wire))
+        onic_say("pml_superpipe: %s", why);
+    onic_peer_give_up(p->wire);
+}
+
+/* ---- loss ------------------------------------------------------------------------------------ */
+
+/** Ends what is under way with a lost peer. False where a thread is inside of it: again later. */
+static bool end_open_locked(superpipe_peer_t *p)
+{
+    for (superpipe_request_t *r = p->open, *next; r != NULL; r = next) {
+        next = r->next;
+        /* It stays until we have let go of it, and so does the next one: both are done at most. */
+        if (r->moving && !onic_mover_cancel_locked(r))
+            return false;
+        if (!r->done)
+            superpipe_fail_locked(r, ONIC_ERR_PROC_FAILED);
+    }
+    return true;
+}
+
+static bool is_rank(const superpipe_channel_t *c, uint32_t rank, const superpipe_peer_t *p)
+{
+    const ompi_proc_t *proc = ompi_group_peer_lookup_existing(c->comm->c_remote_group, (int)rank);
+
+    return proc != NULL && proc->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_PML] == p;
+}
+
+/** Ends receives that name a lost peer. */
+static void end_posted_locked(const superpipe_peer_t *p)
+{
+    for (superpipe_channel_t *c = superpipe.channels; c != NULL; c = c->next) {
+        for (uint32_t rank = 0; rank < c->match.nranks; rank++) {
+            superpipe_receive_t *receive;
+            size_t cursor = 0;
+
+            if (!is_rank(c, rank, p))
+                continue;
+            while ((receive = superpipe_match_abandon(&c->match.match, (int32_t)rank, &cursor)) !=
+                   NULL)
+                superpipe_fail_locked(
+                    (superpipe_request_t *)((char *)receive -
+                                            offsetof(superpipe_request_t, receive)),
+                    ONIC_ERR_PROC_FAILED);
+        }
+    }
+}
+
+void superpipe_end_lost(void)
+{
+    const unsigned losses = onic_wire_losses();
+    bool all = true;
+
+    if (losses == superpipe.losses)
+        return;
+    onic_wire_lock();
+    for (superpipe_peer_t *p = superpipe.peers; p != NULL; p = p->next) {
+        if (p->lost || !onic_peer_is_lost(p->wire))
+            continue;
+        if (!end_open_locked(p)) {
+            all = false;
+            continue;
+        }
+        p->lost = true;
+        superpipe_pool_forget(&superpipe.pool, &p->sender);
+        end_posted_locked(p);
+    }
+    if (all)
+        superpipe.losses = losses;
+    onic_wire_unlock();
+}
+
+int superpipe_look(void)
+{
+    static _Thread_local unsigned calls;
+    static _Thread_local uint64_t looked;
+    uint64_t now;
+
+    if (++calls % LOOK_CALLS != 0 || superpipe.active == 0)
+        return 0;
+    now = onic_now_nsec();
+    if (now - looked < LOOK_MSEC * UINT64_C(1000000))
+        return 0;
+    looked = now;
+    (void)onic_wire_look_for_dead();
+    if (onic_wire_losses() != superpipe.losses)
+        onic_wire_kick_mpi(ONIC_AM_PML);
+    return 0;
+}

@@ -1,0 +1,284 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * The state of pml_superpipe in this process: peers, communicators, requests.
+ *
+ * One lock protects all of it: the wire's, which is held anyway where a message is sent or comes.
+ * Functions named ..._locked are called with it held, by any thread, handlers included; all others
+ * without it, by MPI threads. Objects of Open MPI are touched by MPI threads only: what a handler
+ * has completed is queued (done), and told to Open MPI by the next MPI thread that makes progress.
+ */
+#ifndef SUPERPIPE_PROCESS_H
+#define SUPERPIPE_PROCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/ompi_compat.h"
+
+#include "ompi/communicator/communicator.h"
+#include "ompi/datatype/ompi_datatype.h"
+#include "ompi/mca/pml/pml.h"
+#include "ompi/request/request.h"
+#include ONIC_MUTEX_HEADER
+
+#include "common/model/link.h"
+#include "common/mover/mover.h"
+#include "common/support/handle.h"
+#include "common/wire/wire.h"
+#include "pml_superpipe/matching/comms.h"
+#include "pml_superpipe/matching/credit.h"
+#include "pml_superpipe/matching/header.h"
+#include "pml_superpipe/protocols/choice.h"
+
+#define SUPERPIPE_HELP_FILE "help-pml-superpipe.txt"
+
+typedef struct superpipe_request superpipe_request_t;
+
+/** A process that is sent to or received from. */
+typedef struct superpipe_peer {
+    struct superpipe_peer *next; /**< of all */
+    onic_peer_t *wire;
+    superpipe_credit_t credit; /**< what may be sent to it */
+    superpipe_sender_t sender; /**< what it may send */
+    uint64_t told;             /**< the limit that it was told */
+    superpipe_request_t *open; /**< transfers under way to and from it */
+    size_t fragment;           /**< most bytes of data in one message; 0: not known yet */
+    bool self;
+    bool lost; /**< all that waited for it has been ended */
+} superpipe_peer_t;
+
+/** What Open MPI's communicators have here (c_pml_comm). */
+typedef struct superpipe_channel {
+    superpipe_comm_t match; /**< the first member */
+    ompi_communicator_t *comm;
+    struct superpipe_channel *next; /**< of all */
+} superpipe_channel_t;
+
+struct superpipe_request {
+    ompi_request_t super;
+    /** Whoever has it: its user until he has freed it, and whoever completes it. */
+    ONIC_COUNT32 refs;
+    bool sends;
+    bool internal; /**< it has no user: the data of a send that is complete for him */
+
+    /* the call */
+    ompi_communicator_t *comm;
+    ompi_datatype_t *datatype;
+    void *buffer;
+    size_t count;
+    int rank, tag; /**< as given */
+    mca_pml_base_send_mode_t mode;
+
+    /* the transfer */
+    superpipe_request_t *next, *prev; /**< of those with the peer, or of those that are done */
+    superpipe_peer_t *peer;           /**< NULL: a receive that has no message yet */
+    superpipe_receive_t receive;
+    onic_layout_t layout;
+    char *base;            /**< what the layout counts from */
+    uint64_t length;       /**< bytes of the layout */
+    uint64_t wanted;       /**< bytes that travel */
+    uint64_t started;      /**< sender: bytes that were given to the wire */
+    uint64_t moved;        /**< receiver: bytes that have come */
+    uint64_t handle;       /**< names it for the peer; 0: none */
+    uint64_t theirs;       /**< the peer's handle */
+    uint64_t address;      /**< receiver: where the data lies there, for single copy */
+    onic_cursor_t cursor;  /**< where the next data belongs */
+    onic_transfer_t *move; /**< receiver: while the mover has it */
+    superpipe_request_t *next_stream;
+    unsigned in_flight; /**< sends or receives of the wire that are not complete */
+    uint8_t how;
+    bool open;    /**< it is among those of the peer */
+    bool moving;  /**< the mover has it */
+    bool queued;  /**< it is among those that have fragments to send */
+    bool matched; /**< sender: it need not wait for a receive (any more) */
+    bool asked;   /**< sender: it has been asked for its data */
+    bool done;    /**< it is complete, and queued to be told so */
+    bool cancelled;
+    bool sent;      /**< sender: nothing is left to be given to the wire */
+    bool broken;    /**< it ends as soon as nothing of it is under way */
+    int error;      /**< OMPI_SUCCESS or MPI's class of an error */
+    void *bounce;   /**< internal: a copy of the data */
+    bool in_buffer; /**< in the buffer that MPI_Buffer_attach gave */
+};
+
+OBJ_CLASS_DECLARATION(superpipe_request_t);
+
+typedef struct superpipe_params {
+    int protocol;    /**< superpipe_protocol_t */
+    size_t eager;    /**< most bytes of a short message; less where a fragment holds less */
+    size_t memory;   /**< bytes of the pool of credit */
+    size_t buffered; /**< bytes that sends without credit may copy */
+    size_t area;     /**< of the mover */
+    bool single_copy;
+    bool show_plan;
+    char *tls; /**< or NULL */
+} superpipe_params_t;
+
+typedef struct superpipe_counters {
+    unsigned long long messages[SUPERPIPE_PROTOCOLS]; /**< received */
+    unsigned long long bytes[SUPERPIPE_PROTOCOLS];
+    unsigned long long announced;        /**< sends that waited to be asked for */
+    unsigned long long no_credit;        /**< of those: short ones */
+    unsigned long long unexpected;       /**< messages that came before their receive */
+    unsigned long long unexpected_bytes; /**< the most that their data took up */
+    unsigned long long fallbacks;        /**< transfers that were begun again in another way */
+} superpipe_counters_t;
+
+extern superpipe_counters_t superpipe_counters;
+
+typedef struct superpipe_process {
+    superpipe_params_t params;
+    bool open; /**< wire and mover are */
+    superpipe_comms_t comms;
+    superpipe_channel_t *channels;
+    superpipe_peer_t *peers;
+    superpipe_pool_t pool;
+    onic_handles_t handles;
+    superpipe_request_t *done_head, **done_tail; /**< by `next`: to be completed */
+    superpipe_request_t *copy_head, **copy_tail; /**< by `next`: to be fetched by single copy */
+    superpipe_request_t *stream;                 /**< by `next_stream`: have fragments to send */
+    uint64_t waiting_bytes;                      /**< data of unexpected messages */
+    uint64_t buffered;                           /**< bytes in copies of sends */
+    ONIC_COUNT32 active; /**< requests that are not complete: somebody may wait */
+    unsigned losses;     /**< that were looked at */
+    onic_links_t links;
+    opal_free_list_t requests;
+} superpipe_process_t;
+
+extern superpipe_process_t superpipe;
+
+/* ---- peer.c ---------------------------------------------------------------------------------- */
+
+/** What this process has of a peer; made where there is nothing yet. NULL where memory is
+ *  exhausted. */
+superpipe_peer_t *superpipe_peer_locked(onic_peer_t *wire);
+
+/** The peer of a rank of a communicator: of its remote group where it has one. An MPI thread, lock
+ *  not held. NULL and an error code. */
+superpipe_peer_t *superpipe_peer_of(ompi_communicator_t *comm, int rank, int *rc_p);
+
+/** Tells a peer what it may send, if that has grown. */
+void superpipe_tell_limit_locked(superpipe_peer_t *p);
+
+/** Payload that the peer has sent by credit is gone. */
+void superpipe_freed_locked(superpipe_peer_t *p, uint64_t bytes);
+
+/** A header came without its payload for want of credit. */
+void superpipe_asked_locked(superpipe_peer_t *p, uint64_t bytes);
+
+/** The peer has sent what nobody sends, or memory is exhausted for what it has sent: nothing more
+ *  is taken from it. */
+void superpipe_break_locked(superpipe_peer_t *p, const char *why);
+
+/** Sends a message without data. Where it cannot be sent the peer is given up. */
+void superpipe_say_locked(superpipe_peer_t *p, superpipe_kind_t kind, uint64_t handle,
+                          uint64_t value);
+
+/** Connections were lost: ends what waits for them. An MPI thread, lock not held. */
+void superpipe_end_lost(void);
+
+/** Looks whether processes of this machine have died, if somebody has waited for long. The
+ *  pml_progress of the module. */
+int superpipe_look(void);
+
+/* ---- request.c ------------------------------------------------------------------------------- */
+
+/** A request of a call, retaining communicator and datatype; its user has it. NULL where memory is
+ *  exhausted. */
+superpipe_request_t *superpipe_request_new(ompi_communicator_t *comm, ompi_datatype_t *datatype,
+                                           void *buffer, size_t count, int rank, int tag,
+                                           bool sends);
+
+/** Describes the memory of a call: layout, base, length. Returns OMPI_SUCCESS or an error. */
+int superpipe_describe(superpipe_request_t *r);
+
+/** Makes it active before its transfer is started. Now it is also had by whoever completes it. */
+void superpipe_request_begin(superpipe_request_t *r);
+
+/** Gives back one hold; the last one gives back the request. */
+void superpipe_request_drop(superpipe_request_t *r);
+
+/** Finishes it where nothing of it is left or under way: takes it out of everything that knows it;
+ *  an MPI thread will complete it. */
+void superpipe_settle_locked(superpipe_request_t *r);
+
+/** The same, with an error: as soon as nothing of it is under way. */
+void superpipe_fail_locked(superpipe_request_t *r, int error);
+
+/** Completes what is done, fetches what is to be copied, ends what is lost: onic_wire_mpi_fn_t. */
+int superpipe_complete_all(void);
+
+/** Enters it among those of a peer. */
+void superpipe_enter_locked(superpipe_request_t *r, superpipe_peer_t *p);
+
+/* ---- send.c ---------------------------------------------------------------------------------- */
+
+/** Starts a send that was described and begun. What cannot be sent is finished with an error. */
+void superpipe_send_start(superpipe_request_t *r, superpipe_peer_t *p);
+
+/** Sends a short message without a request, if that can be done at once. The layout is
+ *  contiguous bytes. */
+bool superpipe_send_now_locked(superpipe_channel_t *c, superpipe_peer_t *p, int rank, int tag,
+                               const void *data, size_t len);
+
+/** The receiver has asked for data (ASK), has got it or a synchronous message was matched (DONE).
+ */
+void superpipe_on_ask_locked(superpipe_peer_t *p, const superpipe_incoming_t *in);
+void superpipe_on_done_locked(superpipe_peer_t *p, const superpipe_incoming_t *in);
+
+/** Goes on with fragments: onic_wire_deferred_fn_t. */
+int superpipe_stream_locked(void);
+
+/* ---- receive.c ------------------------------------------------------------------------------- */
+
+/** A message that waits. */
+typedef struct superpipe_unexpected {
+    superpipe_message_t message; /**< the first member */
+    superpipe_peer_t *from;
+    superpipe_offer_t offer;
+    bool announced;
+    bool paid;            /**< its data is paid for by credit */
+    unsigned char data[]; /**< where it is not announced */
+} superpipe_unexpected_t;
+
+/** Starts a receive that was described and begun. */
+void superpipe_receive_start(superpipe_request_t *r);
+
+/** Starts one whose message was taken by MPI_Mprobe. */
+void superpipe_receive_message(superpipe_request_t *r, superpipe_unexpected_t *m);
+
+/** A message came that is to be matched. */
+void superpipe_on_envelope_locked(superpipe_peer_t *from, const superpipe_incoming_t *in);
+
+/** Messages that came before their communicator. */
+void superpipe_unpark_locked(superpipe_channel_t *c);
+
+/** Throws a message away. */
+void superpipe_discard_locked(superpipe_unexpected_t *m);
+
+/* ---- fetch.c --------------------------------------------------------------------------------- */
+
+/** An announced message has found its receive: gets its data. */
+void superpipe_fetch_locked(superpipe_request_t *r, superpipe_peer_t *from,
+                            const superpipe_offer_t *offer);
+
+/** Data came (DATA), or does not come as was asked (FAILED). */
+void superpipe_on_data_locked(superpipe_peer_t *p, const superpipe_incoming_t *in,
+                              onic_rndv_t *rndv);
+void superpipe_on_failed_locked(superpipe_peer_t *p, const superpipe_incoming_t *in);
+
+/** Fetches what is queued for single copy. An MPI thread, lock not held. Returns how many. */
+int superpipe_copy_all(void);
+
+/* ---- dispatch.c ------------------------------------------------------------------------------ */
+
+/** The handler of all messages: onic_named_fn_t. */
+void superpipe_arrived(onic_peer_t *from, const void *header, size_t header_len, const void *data,
+                       size_t len, onic_rndv_t *rndv);
+
+#endif

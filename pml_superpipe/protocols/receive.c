@@ -1,0 +1,236 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file The receiver: messages find their receives. */
+#include "pml_superpipe/protocols/process.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ompi/proc/proc.h"
+
+#include "common/layout/pack.h"
+
+_Static_assert(OMPI_ANY_SOURCE == SUPERPIPE_ANY_SOURCE && OMPI_ANY_TAG == SUPERPIPE_ANY_TAG,
+               "wildcards are MPI's");
+
+static superpipe_request_t *request_of(superpipe_receive_t *receive)
+{
+    return (superpipe_request_t *)((char *)receive - offsetof(superpipe_request_t, receive));
+}
+
+/* ---- delivery -------------------------------------------------------------------------------- */
+
+static void unpack(superpipe_request_t *r, const void *data, uint64_t bytes)
+{
+    if (bytes == 0)
+        return;
+    if (onic_layout_is_contig(&r->layout)) {
+        memcpy(r->base + r->layout.offset, data, bytes);
+        return;
+    }
+    onic_cursor_init(&r->cursor, &r->layout, 0);
+    (void)onic_unpack(&r->cursor, r->base, data, bytes);
+}
+
+/** The message for a receive is known, and how long it is. */
+static void fit(superpipe_request_t *r, superpipe_peer_t *from, int32_t source, int32_t tag,
+                uint64_t length)
+{
+    r->peer = from;
+    r->super.req_status.MPI_SOURCE = source;
+    r->super.req_status.MPI_TAG = tag;
+    r->wanted = length < r->length ? length : r->length;
+    if (length > r->length)
+        r->error = MPI_ERR_TRUNCATE;
+}
+
+/** A short message. */
+static void deliver_locked(superpipe_request_t *r, superpipe_peer_t *from,
+                           const superpipe_offer_t *offer, const void *data)
+{
+    unpack(r, data, r->wanted);
+    r->moved = r->wanted;
+    superpipe_counters.messages[SUPERPIPE_SHORT]++;
+    superpipe_counters.bytes[SUPERPIPE_SHORT] += r->wanted;
+    if (offer->handle != 0)
+        superpipe_say_locked(from, SUPERPIPE_DONE, offer->handle, 0);
+    superpipe_settle_locked(r);
+}
+
+static void unkeep_locked(superpipe_unexpected_t *m)
+{
+    if (!m->announced)
+        superpipe.waiting_bytes -= m->offer.length;
+    if (m->paid)
+        superpipe_freed_locked(m->from, m->offer.length);
+    free(m);
+}
+
+/** A message that waited has found its receive, and ends here. */
+static void deliver_kept_locked(superpipe_request_t *r, superpipe_unexpected_t *m)
+{
+    fit(r, m->from, m->message.source, m->message.tag, m->offer.length);
+    if (m->announced)
+        superpipe_fetch_locked(r, m->from, &m->offer);
+    else
+        deliver_locked(r, m->from, &m->offer, m->data);
+    unkeep_locked(m);
+}
+
+void superpipe_discard_locked(superpipe_unexpected_t *m)
+{
+    if (m->offer.handle != 0)
+        superpipe_say_locked(m->from, SUPERPIPE_DONE, m->offer.handle, 0);
+    unkeep_locked(m);
+}
+
+/* ---- receives -------------------------------------------------------------------------------- */
+
+/** Is it known that the only sender of a receive is lost? */
+static bool is_lost(const superpipe_request_t *r)
+{
+    const ompi_proc_t *proc;
+    const superpipe_peer_t *p;
+
+    if (r->rank == OMPI_ANY_SOURCE || onic_wire_losses() == 0)
+        return false;
+    proc = ompi_group_peer_lookup_existing(r->comm->c_remote_group, r->rank);
+    p = proc != NULL ? proc->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_PML] : NULL;
+    return p != NULL && p->lost;
+}
+
+void superpipe_receive_start(superpipe_request_t *r)
+{
+    superpipe_channel_t *c = (superpipe_channel_t *)r->comm->c_pml_comm;
+
+    onic_wire_lock();
+    superpipe_message_t *m = superpipe_match_post(&c->match.match, &r->receive, r->rank, r->tag);
+    if (m != NULL)
+        deliver_kept_locked(r, (superpipe_unexpected_t *)m);
+    else if (is_lost(r) && superpipe_match_cancel(&c->match.match, &r->receive))
+        superpipe_fail_locked(r, ONIC_ERR_PROC_FAILED);
+    onic_wire_unlock();
+}
+
+void superpipe_receive_message(superpipe_request_t *r, superpipe_unexpected_t *m)
+{
+    onic_wire_lock();
+    deliver_kept_locked(r, m);
+    onic_wire_unlock();
+}
+
+/* ---- messages -------------------------------------------------------------------------------- */
+
+/** Makes a record of a message that has to wait. */
+static superpipe_unexpected_t *keep_locked(superpipe_peer_t *from, const superpipe_incoming_t *in,
+                                           bool paid)
+{
+    superpipe_unexpected_t *m = calloc(1, sizeof(*m) + in->bytes);
+
+    if (m == NULL) {
+        superpipe_break_locked(from, "memory is exhausted for a message that was not expected");
+        return NULL;
+    }
+    m->message.context = in->prefix.context;
+    m->message.source = in->source;
+    m->message.tag = in->tag;
+    m->message.sequence = in->sequence;
+    m->from = from;
+    m->offer = in->offer;
+    m->announced = in->prefix.kind == SUPERPIPE_ANNOUNCE;
+    m->paid = paid;
+    if (in->bytes > 0)
+        memcpy(m->data, in->data, in->bytes);
+    superpipe_counters.unexpected++;
+    superpipe.waiting_bytes += in->bytes;
+    if (superpipe.waiting_bytes > superpipe_counters.unexpected_bytes)
+        superpipe_counters.unexpected_bytes = superpipe.waiting_bytes;
+    return m;
+}
+
+/** Those of the source that came too early and have their turn now. */
+static void release_locked(superpipe_channel_t *c, int32_t source)
+{
+    superpipe_receive_t *receive;
+    superpipe_message_t *m;
+
+    while ((m = superpipe_comm_next(&c->match, source, &receive)) != NULL)
+        deliver_kept_locked(request_of(receive), (superpipe_unexpected_t *)m);
+}
+
+static void matched_locked(superpipe_request_t *r, superpipe_peer_t *from,
+                           const superpipe_incoming_t *in, bool paid)
+{
+    fit(r, from, in->source, in->tag, in->offer.length);
+    if (in->prefix.kind == SUPERPIPE_ANNOUNCE) {
+        superpipe_fetch_locked(r, from, &in->offer);
+        return;
+    }
+    deliver_locked(r, from, &in->offer, in->data);
+    if (paid)
+        superpipe_freed_locked(from, in->bytes);
+}
+
+void superpipe_on_envelope_locked(superpipe_peer_t *from, const superpipe_incoming_t *in)
+{
+    const bool paid = in->prefix.kind == SUPERPIPE_EAGER && in->tag >= 0 && in->bytes > 0;
+    superpipe_comm_t *c = superpipe_comms_find(&superpipe.comms, in->prefix.context);
+    superpipe_receive_t *receive;
+    superpipe_unexpected_t *m;
+
+    if (paid && !superpipe_pool_arrived(&superpipe.pool, &from->sender, in->bytes)) {
+        superpipe_break_locked(from, "a process has sent more than it may");
+        return;
+    }
+    if ((in->prefix.flags & SUPERPIPE_NO_CREDIT) != 0)
+        superpipe_asked_locked(from, in->offer.length);
+    if (c == NULL) {
+        m = keep_locked(from, in, paid);
+        if (m != NULL)
+            superpipe_comms_park(&superpipe.comms, &m->message);
+        return;
+    }
+    switch (superpipe_comm_arrive(c, in->source, in->tag, in->sequence, &receive)) {
+    case SUPERPIPE_MATCHED:
+        matched_locked(request_of(receive), from, in, paid);
+        break;
+    case SUPERPIPE_WAITS:
+        m = keep_locked(from, in, paid);
+        if (m == NULL)
+            return;
+        superpipe_comm_keep(c, &m->message);
+        break;
+    case SUPERPIPE_REFUSED:
+        superpipe_break_locked(from, "a process has sent a message that nobody sends");
+        return;
+    }
+    release_locked((superpipe_channel_t *)c, in->source);
+}
+
+void superpipe_unpark_locked(superpipe_channel_t *c)
+{
+    superpipe_message_t *message;
+
+    while ((message = superpipe_comms_unpark(&superpipe.comms, c->match.context)) != NULL) {
+        superpipe_unexpected_t *m = (superpipe_unexpected_t *)message;
+        const int32_t source = message->source;
+        superpipe_receive_t *receive;
+
+        switch (
+            superpipe_comm_arrive(&c->match, source, message->tag, message->sequence, &receive)) {
+        case SUPERPIPE_MATCHED:
+            deliver_kept_locked(request_of(receive), m);
+            break;
+        case SUPERPIPE_WAITS:
+            superpipe_comm_keep(&c->match, message);
+            break;
+        case SUPERPIPE_REFUSED:
+            superpipe_break_locked(m->from, "a process has sent a message that nobody sends");
+            unkeep_locked(m);
+            continue;
+        }
+        release_locked(c, source);
+    }
+}

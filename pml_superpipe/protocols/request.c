@@ -1,0 +1,248 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Requests from their making to their completion.
+ *
+ * Two have a request: its user, until he frees it, and whoever completes it. Either may be the
+ * first to let go.
+ */
+#include "pml_superpipe/protocols/process.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ompi/mca/pml/base/pml_base_bsend.h"
+
+#include "common/layout/flatten.h"
+
+static int free_request(ompi_request_t **request)
+{
+    superpipe_request_t *r = (superpipe_request_t *)*request;
+
+    *request = MPI_REQUEST_NULL;
+    superpipe_request_drop(r);
+    return OMPI_SUCCESS;
+}
+
+/** Sends are not cancelled: MPI leaves that open, and has given it up. */
+static int cancel_request(ompi_request_t *request, int complete)
+{
+    superpipe_request_t *r = (superpipe_request_t *)request;
+
+    (void)complete;
+    if (r->sends)
+        return OMPI_SUCCESS;
+    onic_wire_lock();
+    if (!r->done && r->peer == NULL) {
+        superpipe_channel_t *c = (superpipe_channel_t *)r->comm->c_pml_comm;
+
+        if (superpipe_match_cancel(&c->match.match, &r->receive)) {
+            r->cancelled = true;
+            superpipe_fail_locked(r, OMPI_SUCCESS);
+        }
+    }
+    onic_wire_unlock();
+    return OMPI_SUCCESS;
+}
+
+static void construct(superpipe_request_t *r)
+{
+    r->super.req_type = OMPI_REQUEST_PML;
+    r->super.req_start = mca_pml.pml_start;
+    r->super.req_free = free_request;
+    r->super.req_cancel = cancel_request;
+}
+
+OBJ_CLASS_INSTANCE(superpipe_request_t, ompi_request_t, construct, NULL);
+
+superpipe_request_t *superpipe_request_new(ompi_communicator_t *comm, ompi_datatype_t *datatype,
+                                           void *buffer, size_t count, int rank, int tag,
+                                           bool sends)
+{
+    superpipe_request_t *r = (superpipe_request_t *)opal_free_list_get(&superpipe.requests);
+
+    if (r == NULL)
+        return NULL;
+    OMPI_REQUEST_INIT(&r->super, false);
+    r->super.req_mpi_object.comm = comm;
+    r->super.req_start = mca_pml.pml_start;
+    r->refs = 1;
+    r->sends = sends;
+    r->internal = false;
+    OBJ_RETAIN(comm);
+    r->comm = comm;
+    OMPI_DATATYPE_RETAIN(datatype);
+    r->datatype = datatype;
+    r->buffer = buffer;
+    r->count = count;
+    r->rank = rank;
+    r->tag = tag;
+    r->mode = MCA_PML_BASE_SEND_STANDARD;
+    r->bounce = NULL;
+    r->in_buffer = false;
+    r->done = true; /* nothing is under way */
+    onic_layout_set(&r->layout, 0);
+    return r;
+}
+
+int superpipe_describe(superpipe_request_t *r)
+{
+    r->base = r->buffer;
+    const int rc = onic_flatten(r->datatype, r->count, &r->layout);
+    r->length = r->layout.size;
+    return rc;
+}
+
+void superpipe_request_begin(superpipe_request_t *r)
+{
+    if (!r->internal)
+        (void)OPAL_THREAD_ADD_FETCH32(&r->refs, 1);
+    (void)OPAL_THREAD_ADD_FETCH32(&superpipe.active, 1);
+    r->super.req_complete = REQUEST_PENDING;
+    r->super.req_state = OMPI_REQUEST_ACTIVE;
+    r->super.req_status.MPI_SOURCE = r->rank;
+    r->super.req_status.MPI_TAG = r->tag;
+    r->super.req_status.MPI_ERROR = MPI_SUCCESS;
+    r->super.req_status._ucount = 0;
+    r->super.req_status._cancelled = 0;
+    memset(&r->receive, 0, sizeof(r->receive));
+    r->peer = NULL;
+    r->next = r->prev = NULL;
+    r->wanted = r->started = r->moved = 0;
+    r->handle = r->theirs = r->address = 0;
+    r->cursor.layout = NULL;
+    r->move = NULL;
+    r->in_flight = 0;
+    r->how = 0;
+    r->open = r->moving = r->queued = r->matched = r->asked = r->done = r->cancelled = r->sent =
+        r->broken = false;
+    r->error = OMPI_SUCCESS;
+}
+
+void superpipe_request_drop(superpipe_request_t *r)
+{
+    if (OPAL_THREAD_ADD_FETCH32(&r->refs, -1) != 0)
+        return;
+    onic_layout_fini(&r->layout);
+    OMPI_DATATYPE_RELEASE(r->datatype);
+    OBJ_RELEASE(r->comm);
+    OMPI_REQUEST_FINI(&r->super);
+    opal_free_list_return(&superpipe.requests, &r->super.super);
+}
+
+/* ---- under way ------------------------------------------------------------------------------- */
+
+void superpipe_enter_locked(superpipe_request_t *r, superpipe_peer_t *p)
+{
+    r->peer = p;
+    r->prev = NULL;
+    r->next = p->open;
+    if (p->open != NULL)
+        p->open->prev = r;
+    p->open = r;
+    r->open = true;
+}
+
+static void leave_locked(superpipe_request_t *r)
+{
+    if (!r->open)
+        return;
+    if (r->next != NULL)
+        r->next->prev = r->prev;
+    if (r->prev != NULL)
+        r->prev->next = r->next;
+    else
+        r->peer->open = r->next;
+    r->open = false;
+}
+
+static void finish_locked(superpipe_request_t *r)
+{
+    leave_locked(r);
+    if (r->handle != 0)
+        (void)onic_handle_free(&superpipe.handles, r->handle);
+    r->handle = 0;
+    r->done = true;
+    r->next = NULL;
+    __atomic_store_n(superpipe.done_tail, r, __ATOMIC_RELAXED);
+    superpipe.done_tail = &r->next;
+    onic_wire_kick_mpi(ONIC_AM_PML);
+}
+
+void superpipe_settle_locked(superpipe_request_t *r)
+{
+    const bool over = r->sends ? r->matched && r->sent : r->moved == r->wanted;
+
+    if (!r->done && r->in_flight == 0 && !r->moving && !r->queued && (over || r->broken))
+        finish_locked(r);
+}
+
+void superpipe_fail_locked(superpipe_request_t *r, int error)
+{
+    r->broken = true;
+    if (r->error == OMPI_SUCCESS)
+        r->error = error;
+    superpipe_settle_locked(r);
+}
+
+/* ---- completion ------------------------------------------------------------------------------ */
+
+static void drop_copy(superpipe_request_t *r)
+{
+    if (r->bounce == NULL)
+        return;
+    if (r->in_buffer) {
+        (void)mca_pml_base_bsend_request_free(r->bounce);
+    } else {
+        free(r->bounce);
+        onic_wire_lock();
+        superpipe.buffered -= r->length;
+        onic_wire_unlock();
+    }
+    r->bounce = NULL;
+}
+
+static void complete(superpipe_request_t *r)
+{
+    drop_copy(r);
+    onic_layout_fini(&r->layout);
+    onic_layout_set(&r->layout, 0);
+    (void)OPAL_THREAD_ADD_FETCH32(&superpipe.active, -1);
+    if (!r->internal) {
+        r->super.req_status.MPI_ERROR = r->error;
+        r->super.req_status._ucount = r->sends ? r->length : r->wanted;
+        r->super.req_status._cancelled = r->cancelled;
+        (void)ompi_request_complete(&r->super, true);
+    }
+    superpipe_request_drop(r);
+}
+
+static int complete_done(void)
+{
+    int n = 0;
+
+    if (__atomic_load_n(&superpipe.done_head, __ATOMIC_RELAXED) == NULL)
+        return 0;
+    onic_wire_lock();
+    superpipe_request_t *r = superpipe.done_head;
+    superpipe.done_head = NULL;
+    superpipe.done_tail = &superpipe.done_head;
+    onic_wire_unlock();
+    for (superpipe_request_t *next; r != NULL; r = next, n++) {
+        next = r->next;
+        complete(r);
+    }
+    return n;
+}
+
+int superpipe_complete_all(void)
+{
+    int n;
+
+    superpipe_end_lost();
+    n = superpipe_copy_all();
+    return n + complete_done();
+}

@@ -1,0 +1,44 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Fuzzes the decoder of the point-to-point layer's messages: what is understood lies within what
+ * was received, and is the same when it is decoded again.
+ */
+#include <string.h>
+
+#include "pml_superpipe/matching/header.h"
+#include "test/fuzz/fuzz.h"
+#include "test/unit/pml_messages.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+    superpipe_incoming_t in, again;
+
+    if (!superpipe_decode(&in, data, len, NULL, 0, false))
+        return -1;
+    const uint8_t *payload = in.data;
+    FUZZ_CHECK(in.prefix.kind > 0 && in.prefix.kind < SUPERPIPE_KINDS);
+    FUZZ_CHECK(in.bytes == 0 || (payload >= data + 32 && payload + in.bytes == data + len));
+    FUZZ_CHECK(in.offer.length <= INT64_MAX);
+    FUZZ_CHECK(in.prefix.kind != SUPERPIPE_ANNOUNCE || in.offer.block > 0);
+    FUZZ_CHECK(in.prefix.kind != SUPERPIPE_ASK || (in.value > 0 && in.ask.receive != 0));
+    FUZZ_CHECK(superpipe_decode(&again, data, len, NULL, 0, false));
+    FUZZ_CHECK(memcmp(&in, &again, sizeof(in)) == 0);
+    return 0;
+}
+
+size_t onic_fuzz_seed(unsigned i, uint8_t *buf, size_t cap)
+{
+    for (int kind = SUPERPIPE_EAGER; kind < SUPERPIPE_KINDS && cap >= PML_MESSAGE_MAX; kind++) {
+        unsigned n = 0;
+        size_t len;
+
+        while ((len = pml_message((superpipe_kind_t)kind, n++, buf)) > 0)
+            if (i-- == 0)
+                return len;
+    }
+    return 0;
+}

@@ -1,0 +1,86 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file The choice of a protocol: the cheapest of those that can, or the one that is forced. */
+#include "pml_superpipe/protocols/choice.h"
+
+#include <string.h>
+
+#include "test/unit/unit.h"
+
+static superpipe_case_t random_case(unit_random_t *r)
+{
+    superpipe_case_t c = {.length = 1 + (unit_random64(r) >> (24 + unit_below(r, 40))),
+                          .one_piece = unit_once_in(r, 2),
+                          .here_one_piece = unit_once_in(r, 2),
+                          .self = unit_once_in(r, 8),
+                          .single_copy = unit_once_in(r, 2),
+                          .mover = unit_once_in(r, 2),
+                          .rendezvous = unit_once_in(r, 2)};
+
+    c.send_block = c.one_piece ? c.length : 1 + unit_below(r, c.length);
+    c.receive_block = c.here_one_piece ? c.length : 1 + unit_below(r, c.length);
+    return c;
+}
+
+START_TEST(cheapest)
+{
+    unit_random_t r = {unit_seed() + (uint64_t)_i};
+
+    for (int n = 0; n < 20000; n++) {
+        const superpipe_case_t c = random_case(&r);
+        const onic_link_t *link =
+            unit_once_in(&r, 2) ? &onic_links_default.node : &onic_links_default.net;
+        const superpipe_protocol_t p = superpipe_choose(&c, link, SUPERPIPE_AUTO);
+
+        UNIT_CHECK(p >= SUPERPIPE_STREAM && p < SUPERPIPE_PROTOCOLS && superpipe_rows[p].can(&c));
+        for (int q = SUPERPIPE_STREAM; q < SUPERPIPE_PROTOCOLS; q++) {
+            const superpipe_row_t *row = &superpipe_rows[q];
+            const superpipe_protocol_t forced = superpipe_choose(&c, link, (superpipe_protocol_t)q);
+
+            UNIT_CHECK(!row->can(&c) || row->cost(&c, link) >= superpipe_rows[p].cost(&c, link));
+            UNIT_CHECK(forced == (row->can(&c) ? (superpipe_protocol_t)q : p));
+        }
+    }
+}
+END_TEST
+
+START_TEST(names)
+{
+    for (int p = 0; p < SUPERPIPE_PROTOCOLS; p++)
+        ck_assert_int_eq(superpipe_protocol_named(superpipe_rows[p].name), p);
+    ck_assert_int_eq(superpipe_protocol_named("moved"), SUPERPIPE_PROTOCOLS);
+    ck_assert_int_eq(superpipe_protocol_named(""), SUPERPIPE_PROTOCOLS);
+}
+END_TEST
+
+/** What can be seen in the table: short messages, self-made limits, a line for each kind. */
+START_TEST(table)
+{
+    const uint64_t eager[2] = {1024, 16384};
+    char text[SUPERPIPE_PLAN_MAX];
+    int lines = 0;
+
+    superpipe_plan_table(&onic_links_default, SUPERPIPE_MOVER, true, true, eager, text,
+                         sizeof(text));
+    ck_assert_ptr_nonnull(strstr(text, "node, contiguous: 1024 eager, 16384 mover"));
+    ck_assert_ptr_nonnull(strstr(text, "network, blocks of 64 bytes: 1024 eager, 16384 eager"));
+    for (const char *at = text; (at = strchr(at, '\n')) != NULL; at++)
+        lines++;
+    ck_assert_int_eq(lines, 8);
+    ck_assert(strlen(text) < sizeof(text) / 2);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("pml choice");
+    TCase *tcase = tcase_create("pml choice");
+
+    tcase_add_loop_test(tcase, cheapest, 0, 4);
+    tcase_add_test(tcase, names);
+    tcase_add_test(tcase, table);
+    suite_add_tcase(suite, tcase);
+    return unit_run_suite(suite);
+}

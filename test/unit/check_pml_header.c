@@ -1,0 +1,134 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file The decoder of messages: whole ones are understood, all others refused. */
+#include "pml_superpipe/matching/header.h"
+
+#include <string.h>
+
+#include "test/unit/pml_messages.h"
+#include "test/unit/unit.h"
+
+static superpipe_incoming_t in;
+static uint8_t bytes[PML_MESSAGE_MAX];
+
+static bool decodes(size_t len)
+{
+    return superpipe_decode(&in, bytes, len, NULL, 0, false);
+}
+
+START_TEST(all_kinds)
+{
+    const superpipe_kind_t kind = (superpipe_kind_t)_i;
+    size_t len;
+
+    for (unsigned i = 0; (len = pml_message(kind, i, bytes)) > 0; i++) {
+        ck_assert(decodes(len));
+        ck_assert_uint_eq(in.prefix.kind, kind);
+        ck_assert_uint_eq(in.prefix.sender, UINT64_C(0x700000003));
+        if (kind <= SUPERPIPE_ANNOUNCE) {
+            ck_assert_int_eq(in.source, 3);
+            ck_assert_int_eq(in.tag, -7);
+            ck_assert_uint_eq(in.sequence, 99);
+            ck_assert_uint_eq(in.prefix.context, 17);
+        } else {
+            ck_assert_uint_eq(in.handle, 11);
+            ck_assert_uint_eq(in.value, 4096);
+        }
+        ck_assert_uint_eq(in.bytes,
+                          kind == SUPERPIPE_DATA || (kind == SUPERPIPE_EAGER && i < 2) ? 16 : 0);
+    }
+}
+END_TEST
+
+/** A message of a kind without data has one length; of one with data any that holds its header. */
+START_TEST(lengths)
+{
+    const superpipe_kind_t kind = (superpipe_kind_t)_i;
+    const size_t len = pml_message(kind, 0, bytes);
+    const size_t header = kind == SUPERPIPE_EAGER || kind == SUPERPIPE_DATA ? len - 16 : len;
+
+    for (size_t n = 0; n <= len + 8; n++) {
+        const bool data = kind == SUPERPIPE_EAGER || (kind == SUPERPIPE_DATA && n > header);
+        ck_assert_int_eq(decodes(n), n == len || (data && n >= header));
+    }
+}
+END_TEST
+
+/** Data in a place of its own, and not in two. */
+START_TEST(data_elsewhere)
+{
+    const char data[] = "elsewhere";
+
+    (void)pml_message(SUPERPIPE_EAGER, 0, bytes);
+    ck_assert(superpipe_decode(&in, bytes, 32, data, sizeof(data), false));
+    ck_assert_ptr_eq(in.data, data);
+    ck_assert_uint_eq(in.offer.length, sizeof(data));
+    ck_assert(!superpipe_decode(&in, bytes, 33, data, sizeof(data), false));
+    (void)pml_message(SUPERPIPE_DATA, 0, bytes);
+    ck_assert(superpipe_decode(&in, bytes, 32, NULL, 77, true));
+    ck_assert(in.data == NULL && in.bytes == 77);
+    (void)pml_message(SUPERPIPE_EAGER, 0, bytes);
+    ck_assert(!superpipe_decode(&in, bytes, 32, NULL, 77, true));
+    for (int kind = SUPERPIPE_ANNOUNCE; kind < SUPERPIPE_KINDS; kind++) {
+        const size_t len = pml_message((superpipe_kind_t)kind, 0, bytes);
+        if (kind != SUPERPIPE_DATA)
+            ck_assert(!superpipe_decode(&in, bytes, len, data, sizeof(data), false));
+    }
+}
+END_TEST
+
+/** Where a field stands, and a value that nobody sends. */
+typedef struct wrong {
+    superpipe_kind_t kind;
+    unsigned message;
+    size_t at;
+    uint8_t value;
+} wrong_t;
+
+START_TEST(wrong_values)
+{
+    static const wrong_t wrong[] = {
+        {SUPERPIPE_EAGER, 0, 8, 0},
+        {SUPERPIPE_EAGER, 0, 8, SUPERPIPE_KINDS},
+        {SUPERPIPE_EAGER, 0, 11, 1},
+        {SUPERPIPE_EAGER, 0, 9, 4},
+        {SUPERPIPE_EAGER, 0, 10, 1},
+        {SUPERPIPE_EAGER, 0, 9, SUPERPIPE_NO_CREDIT},
+        {SUPERPIPE_EAGER, 1, 32, 0},
+        {SUPERPIPE_EAGER, 0, 28, 1},
+        {SUPERPIPE_ANNOUNCE, 0, 32, 0},
+        {SUPERPIPE_ANNOUNCE, 0, 47, 0x80},
+        {SUPERPIPE_ANNOUNCE, 0, 56, 0},
+        {SUPERPIPE_ASK, 0, 10, 0},
+        {SUPERPIPE_ASK, 0, 10, SUPERPIPE_HOWS},
+        {SUPERPIPE_ASK, 0, 25, 0},
+        {SUPERPIPE_ASK, 0, 32, 0},
+        {SUPERPIPE_DATA, 0, 9, 1},
+        {SUPERPIPE_DATA, 0, 12, 1},
+        {SUPERPIPE_DONE, 0, 10, 1},
+    };
+
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        const size_t len = pml_message(wrong[i].kind, wrong[i].message, bytes);
+        ck_assert(decodes(len));
+        ck_assert_uint_ne(bytes[wrong[i].at], wrong[i].value);
+        bytes[wrong[i].at] = wrong[i].value;
+        ck_assert_msg(!decodes(len), "case %zu", i);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("pml header");
+    TCase *tcase = tcase_create("pml header");
+
+    tcase_add_loop_test(tcase, all_kinds, SUPERPIPE_EAGER, SUPERPIPE_KINDS);
+    tcase_add_loop_test(tcase, lengths, SUPERPIPE_EAGER, SUPERPIPE_KINDS);
+    tcase_add_test(tcase, data_elsewhere);
+    tcase_add_test(tcase, wrong_values);
+    suite_add_tcase(suite, tcase);
+    return unit_run_suite(suite);
+}
