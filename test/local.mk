@@ -260,6 +260,8 @@ test_mpi_libtestlib_a_SOURCES = \
 	test/mpi/exchange.h \
 	test/mpi/meet.c \
 	test/mpi/meet.h \
+	test/mpi/p2p.c \
+	test/mpi/p2p.h \
 	test/mpi/phase.c \
 	test/mpi/phase.h \
 	test/mpi/predefined.c \
@@ -351,6 +353,18 @@ mpi_programs = \
 	test/mpi/node \
 	test/mpi/ordering \
 	test/mpi/out_of_memory \
+	test/mpi/p2p_calls \
+	test/mpi/p2p_cancel_truncate \
+	test/mpi/p2p_collectives \
+	test/mpi/p2p_comms \
+	test/mpi/p2p_errors \
+	test/mpi/p2p_huge \
+	test/mpi/p2p_late \
+	test/mpi/p2p_order \
+	test/mpi/p2p_persistent \
+	test/mpi/p2p_probe \
+	test/mpi/p2p_spawn \
+	test/mpi/p2p_threads \
 	test/mpi/pair \
 	test/mpi/parameters \
 	test/mpi/passive_progress \

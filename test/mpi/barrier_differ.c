@@ -4,6 +4,7 @@
  */
 /* ranks: 2-5 */
 /* engines: auto datagram */
+/* apart: wire */
 /**
  * @file
  * A rank whose parameters differ in what must be the same. With two ranks they differ in the call

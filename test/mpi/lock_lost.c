@@ -6,6 +6,7 @@
 /* windows: create dynamic */
 /* methods: auto */
 /* leaks: expected */
+/* apart: wire */
 /**
  * @file
  * A connection breaks while both processes live: who held the target's lock, or waited for it, is

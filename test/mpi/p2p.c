@@ -1,0 +1,313 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "test/mpi/p2p.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "test/mpi/typemap.h"
+
+/** Bytes before and after the data, and what is in all bytes that are not data. */
+enum { GUARD = 64, BACKGROUND = 0xA5 };
+
+const int p2p_sizes[] = {0,    1,    7,     8,      64,      100,        1000, 4096,
+                         8191, 8192, 8193,  8194,   8195,    8196,       8197, 8198,
+                         8199, 8200, 65536, 100001, 1 << 20, P2P_LARGEST};
+const int p2p_nsizes = (int)(sizeof(p2p_sizes) / sizeof(*p2p_sizes));
+
+bool p2p_layer(const char *name)
+{
+    const char *asked = getenv("OMPI_MCA_pml");
+
+    return asked != NULL && strcmp(asked, name) == 0;
+}
+
+uint64_t p2p_seed(int source, int tag, int number)
+{
+    tl_rng_t rng = tl_rng(tl_seed() + (uint64_t)source * 1000003,
+                          ((uint64_t)(unsigned)tag << 32) + (unsigned)number);
+
+    return tl_random(&rng);
+}
+
+/* ---- bytes in a row ---- */
+
+static uint64_t word(uint64_t seed, size_t i)
+{
+    uint64_t z = (seed + i) * UINT64_C(0x9E3779B97F4A7C15);
+
+    return z ^ (z >> 29);
+}
+
+void p2p_fill(void *memory, size_t bytes, uint64_t seed)
+{
+    unsigned char *m = memory;
+    size_t i = 0;
+
+    for (; i + 8 <= bytes; i += 8) {
+        uint64_t value = word(seed, i);
+        memcpy(m + i, &value, 8);
+    }
+    if (i < bytes) {
+        uint64_t value = word(seed, i);
+        memcpy(m + i, &value, bytes - i);
+    }
+}
+
+bool p2p_holds(const void *memory, size_t bytes, uint64_t seed)
+{
+    const unsigned char *m = memory;
+    uint64_t got, differ = 0;
+    size_t i = 0;
+
+    for (; i + 8 <= bytes; i += 8) {
+        memcpy(&got, m + i, 8);
+        differ |= got ^ word(seed, i);
+    }
+    if (i < bytes) {
+        got = word(seed, i);
+        return differ == 0 && memcmp(m + i, &got, bytes - i) == 0;
+    }
+    return differ == 0;
+}
+
+void p2p_check_status(const MPI_Status *status, int source, int tag, size_t bytes, const char *what)
+{
+    int cancelled = 1, count = -1;
+    MPI_Count elements = -1;
+
+    MPI_Test_cancelled(status, &cancelled);
+    MPI_Get_count(status, MPI_BYTE, &count);
+    MPI_Get_elements_x(status, MPI_BYTE, &elements);
+    TL_CHECK(status->MPI_SOURCE == source && status->MPI_TAG == tag && !cancelled,
+             "%s: from %d with tag %d%s, not from %d with tag %d", what, status->MPI_SOURCE,
+             status->MPI_TAG, cancelled ? " (cancelled)" : "", source, tag);
+    TL_CHECK((size_t)elements == bytes && (bytes > INT32_MAX || (size_t)count == bytes),
+             "%s: %lld bytes, count %d, not %zu", what, (long long)elements, count, bytes);
+}
+
+void p2p_check_empty(const MPI_Status *status, const char *what)
+{
+    p2p_check_status(status, MPI_ANY_SOURCE, MPI_ANY_TAG, 0, what);
+}
+
+void p2p_complete(MPI_Request *request, MPI_Status *status, int how)
+{
+    MPI_Request among[3] = {MPI_REQUEST_NULL, *request, MPI_REQUEST_NULL};
+    MPI_Status statuses[3];
+    int n = 0, index = -1, indices[3] = {-1, -1, -1}, done = 0;
+
+    switch (how % 8) {
+    case 0:
+        TL_MPI(MPI_Wait(request, status));
+        return;
+    case 1:
+        TL_MPI(MPI_Waitall(3, among, statuses));
+        p2p_check_empty(&statuses[0], "status of a null request");
+        *status = statuses[1];
+        break;
+    case 2:
+        TL_MPI(MPI_Waitany(3, among, &index, status));
+        TL_CHECK(index == 1, "Waitany says %d", index);
+        break;
+    case 3:
+        TL_MPI(MPI_Waitsome(3, among, &n, indices, statuses));
+        TL_CHECK(n == 1 && indices[0] == 1, "Waitsome says %d, %d", n, indices[0]);
+        *status = statuses[0];
+        break;
+    case 4:
+        while (!done) {
+            TL_MPI(MPI_Test(request, &done, status));
+        }
+        return;
+    case 5:
+        while (!done) {
+            TL_MPI(MPI_Testall(3, among, &done, statuses));
+        }
+        *status = statuses[1];
+        break;
+    case 6:
+        while (!done) {
+            TL_MPI(MPI_Testany(3, among, &index, &done, status));
+        }
+        TL_CHECK(index == 1, "Testany says %d", index);
+        break;
+    default:
+        while (n == 0) {
+            TL_MPI(MPI_Testsome(3, among, &n, indices, statuses));
+        }
+        TL_CHECK(n == 1 && indices[0] == 1, "Testsome says %d, %d", n, indices[0]);
+        *status = statuses[0];
+    }
+    *request = among[1];
+}
+
+/* ---- layouts ---- */
+
+/** `n` units at the beginning, which the caller has made, and `rest` bytes at `at`. */
+static MPI_Datatype with_rest(MPI_Datatype units, int rest, MPI_Aint at)
+{
+    MPI_Datatype parts[] = {units, MPI_BYTE}, type;
+    int lengths[] = {1, rest};
+    MPI_Aint places[] = {0, at};
+
+    if (rest == 0) {
+        return units;
+    }
+    MPI_Type_create_struct(2, lengths, places, parts, &type);
+    MPI_Type_free(&units);
+    return type;
+}
+
+static MPI_Datatype vector(int bytes, int block, MPI_Aint stride)
+{
+    MPI_Datatype units;
+    int n = bytes / block;
+
+    MPI_Type_create_hvector(n, block, stride, MPI_BYTE, &units);
+    return with_rest(units, bytes % block, stride > 0 ? n * stride : stride * n);
+}
+
+static MPI_Datatype indexed(int bytes)
+{
+    int room = bytes / 64 + 64, n = 0, at = 3;
+    int *lengths = tl_alloc((size_t)room * sizeof(int));
+    int *places = tl_alloc((size_t)room * sizeof(int));
+    MPI_Datatype type;
+
+    while (bytes > 0) {
+        int length = 1 + n * 37 % 200;
+
+        lengths[n] = length < bytes ? length : bytes;
+        places[n] = at;
+        at += lengths[n] + 1 + n % 5;
+        bytes -= lengths[n++];
+    }
+    MPI_Type_indexed(n, lengths, places, MPI_BYTE, &type);
+    free(lengths);
+    free(places);
+    return type;
+}
+
+/** Records of 1, 8 and 4 bytes, of which the last comes first in memory. */
+static MPI_Datatype records(int bytes)
+{
+    MPI_Datatype fields[] = {MPI_BYTE, MPI_BYTE, MPI_BYTE}, record, spaced, units;
+    int lengths[] = {1, 8, 4};
+    MPI_Aint places[] = {6, 8, 0};
+
+    MPI_Type_create_struct(3, lengths, places, fields, &record);
+    MPI_Type_create_resized(record, 0, 24, &spaced);
+    MPI_Type_contiguous(bytes / 13, spaced, &units);
+    MPI_Type_free(&record);
+    MPI_Type_free(&spaced);
+    return with_rest(units, bytes % 13, (MPI_Aint)(bytes / 13) * 24);
+}
+
+tr_side_t p2p_side(p2p_shape_t shape, int bytes)
+{
+    MPI_Datatype type;
+
+    switch (shape) {
+    case P2P_VECTOR_8:
+        type = vector(bytes, 8, 16);
+        break;
+    case P2P_VECTOR_64:
+        type = vector(bytes, 64, 192);
+        break;
+    case P2P_VECTOR_1024:
+        type = vector(bytes, 1024, 1536);
+        break;
+    case P2P_INDEXED:
+        type = indexed(bytes);
+        break;
+    case P2P_STRUCT:
+        type = records(bytes);
+        break;
+    case P2P_DOWN:
+        type = vector(bytes, 24, -32);
+        break;
+    default:
+        return tr_plain(MPI_BYTE, bytes);
+    }
+    MPI_Type_commit(&type);
+    return tr_place(type, 1);
+}
+
+p2p_buffer_t p2p_buffer(tr_side_t side)
+{
+    p2p_buffer_t b = {.side = side};
+    int size;
+
+    MPI_Type_size(side.type, &size);
+    b.bytes = (size_t)size * (size_t)side.count;
+    b.memory = tl_alloc((size_t)side.span + 2 * GUARD);
+    b.at = b.memory + GUARD + side.start;
+    p2p_wipe(&b);
+    return b;
+}
+
+void p2p_wipe(p2p_buffer_t *b)
+{
+    memset(b->memory, BACKGROUND, (size_t)b->side.span + 2 * GUARD);
+}
+
+/** Puts the first `bytes` of a message where the side says. */
+static void lay_out(const tr_side_t *side, size_t bytes, uint64_t seed, unsigned char *at)
+{
+    typemap_t map = typemap_of(side->type);
+    size_t size = map.size * (size_t)side->count, done = 0;
+    unsigned char *packed = tl_alloc(size);
+
+    p2p_fill(packed, bytes, seed);
+    if (map.n == 1 && map.pieces[0].disp == 0 && map.pieces[0].size == map.extent) {
+        memcpy(at, packed, bytes);
+        done = bytes;
+    }
+    for (int i = 0; i < side->count && done < bytes; i++) {
+        for (size_t k = 0; k < map.n && done < bytes; k++) {
+            size_t n = (size_t)map.pieces[k].size;
+
+            n = n < bytes - done ? n : bytes - done;
+            memcpy(at + i * map.extent + map.pieces[k].disp, packed + done, n);
+            done += n;
+        }
+    }
+    free(packed);
+    typemap_free(&map);
+}
+
+void p2p_write(p2p_buffer_t *b, uint64_t seed)
+{
+    lay_out(&b->side, b->bytes, seed, b->at);
+}
+
+void p2p_check(const p2p_buffer_t *b, size_t bytes, uint64_t seed, const char *what)
+{
+    size_t span = (size_t)b->side.span + 2 * GUARD;
+    unsigned char *want = tl_alloc(span);
+
+    memset(want, BACKGROUND, span);
+    lay_out(&b->side, bytes, seed, want + GUARD + b->side.start);
+    TL_BYTES(b->memory, want, span, "%s, %zu bytes", what, bytes);
+    free(want);
+}
+
+void p2p_check_outside(const p2p_buffer_t *b, const char *what)
+{
+    size_t span = (size_t)b->side.span + 2 * GUARD;
+    unsigned char *want = tl_alloc(span);
+
+    memset(want, BACKGROUND, span);
+    tr_copy(&b->side, b->memory + GUARD, &b->side, want + GUARD);
+    TL_BYTES(b->memory, want, span, "%s: outside of the data", what);
+    free(want);
+}
+
+void p2p_free(p2p_buffer_t *b)
+{
+    tr_free(&b->side);
+    free(b->memory);
+}

@@ -1,0 +1,97 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * What the programs that test a point-to-point layer share: messages whose contents tell who sent
+ * them, buffers of many layouts, and the sizes at which layers change their ways.
+ *
+ * Contents are a function of a seed, which p2p_seed() makes of sender, tag and number, and of the
+ * place in the message: not of the layout, which may differ on both sides.
+ */
+#ifndef TEST_MPI_P2P_H
+#define TEST_MPI_P2P_H
+
+#include <mpi.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "test/mpi/testlib.h"
+#include "test/mpi/transfer.h"
+
+/** Bytes: nothing, inline, eager, both sides of fragments of 8 KiB, long, longer than a ring. */
+extern const int p2p_sizes[];
+extern const int p2p_nsizes;
+/** The largest of them. */
+#define P2P_LARGEST ((3 << 20) + 5)
+
+/** Was this layer asked for, as "ob1"? To work around what is wrong in it. */
+bool p2p_layer(const char *name);
+
+/** The seed of a message's contents. */
+uint64_t p2p_seed(int source, int tag, int number);
+
+/* ---- bytes in a row ---- */
+
+/** Writes the contents of a message. */
+void p2p_fill(void *memory, size_t bytes, uint64_t seed);
+
+/** Are these the contents? Counts no check; for several threads at once. */
+bool p2p_holds(const void *memory, size_t bytes, uint64_t seed);
+
+/** Checks source and tag, that it has come whole, was not cancelled and has so many bytes. */
+void p2p_check_status(const MPI_Status *status, int source, int tag, size_t bytes,
+                      const char *what);
+
+/** Checks that a status is empty: of a null or an inactive request. */
+void p2p_check_empty(const MPI_Status *status, const char *what);
+
+/** Waits until the request is complete by the `how`-th of several ways: Wait, Waitall, Waitany,
+ *  Waitsome, Test, Testall, Testany, Testsome, also among null requests. */
+void p2p_complete(MPI_Request *request, MPI_Status *status, int how);
+
+/* ---- layouts ---- */
+
+/** Layouts of a given number of bytes. */
+typedef enum p2p_shape {
+    P2P_PLAIN,
+    P2P_VECTOR_8, /**< blocks of 8 bytes, 16 apart; the last one may be shorter */
+    P2P_VECTOR_64,
+    P2P_VECTOR_1024,
+    P2P_INDEXED, /**< blocks of 1 to 200 bytes */
+    P2P_STRUCT,  /**< records of three fields with gaps */
+    P2P_DOWN,    /**< blocks of 24 bytes, the first one highest */
+    P2P_SHAPES
+} p2p_shape_t;
+
+/** The type is committed and the caller's. */
+tr_side_t p2p_side(p2p_shape_t shape, int bytes);
+
+/** Memory with guards around it for one side of a message. Read only. */
+typedef struct p2p_buffer {
+    tr_side_t side;
+    size_t bytes; /**< of data */
+    unsigned char *memory;
+    void *at; /**< what MPI is told */
+} p2p_buffer_t;
+
+/** Takes the side over. Holds background until a message is written or received. */
+p2p_buffer_t p2p_buffer(tr_side_t side);
+
+/** Writes the message. */
+void p2p_write(p2p_buffer_t *b, uint64_t seed);
+
+/** All background again. */
+void p2p_wipe(p2p_buffer_t *b);
+
+/** Checks that the first `bytes` of data are the message, and that all else is background. */
+void p2p_check(const p2p_buffer_t *b, size_t bytes, uint64_t seed, const char *what);
+
+/** Checks that all that is no data is background, whatever the data are. */
+void p2p_check_outside(const p2p_buffer_t *b, const char *what);
+
+void p2p_free(p2p_buffer_t *b);
+
+#endif

@@ -1,0 +1,262 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/* ranks: 1-4 */
+/* p2p: */
+/**
+ * @file
+ * MPI_Probe, Iprobe, Mprobe, Improbe, Mrecv and Imrecv: what they say of messages of every size, by
+ * wildcards or not; that a probe takes nothing, and a matched one takes one message, of several
+ * that look alike, away from all that is received later.
+ */
+#include "test/mpi/p2p.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { WAYS = 4, EQUAL = 9, EACH = 60 };
+
+static int next(void)
+{
+    return (tl_rank() + 1) % tl_size();
+}
+
+static int before(void)
+{
+    return (tl_rank() + tl_size() - 1) % tl_size();
+}
+
+/** Finds a message by the `way`-th of the four calls; its handle is null for the first two. */
+static MPI_Message find(int way, int source, int tag, MPI_Comm comm, MPI_Status *status)
+{
+    MPI_Message message = MPI_MESSAGE_NULL;
+    int flag = 0;
+
+    switch (way % WAYS) {
+    case 0:
+        TL_MPI(MPI_Probe(source, tag, comm, status));
+        break;
+    case 1:
+        while (!flag) {
+            TL_MPI(MPI_Iprobe(source, tag, comm, &flag, status));
+        }
+        break;
+    case 2:
+        TL_MPI(MPI_Mprobe(source, tag, comm, &message, status));
+        break;
+    default:
+        while (!flag) {
+            TL_MPI(MPI_Improbe(source, tag, comm, &flag, &message, status));
+        }
+    }
+    return message;
+}
+
+/** Receives what was found. */
+static void take(MPI_Message *message, int way, int source, int tag, MPI_Comm comm,
+                 const p2p_buffer_t *b, MPI_Status *status)
+{
+    MPI_Request request;
+
+    if (*message == MPI_MESSAGE_NULL) {
+        TL_MPI(MPI_Recv(b->at, b->side.count, b->side.type, source, tag, comm, status));
+    } else if (way % 2) {
+        TL_MPI(MPI_Mrecv(b->at, b->side.count, b->side.type, message, status));
+    } else {
+        TL_MPI(MPI_Imrecv(b->at, b->side.count, b->side.type, message, &request));
+        p2p_complete(&request, status, way / 2);
+    }
+    TL_CHECK(*message == MPI_MESSAGE_NULL, "the message is still there");
+}
+
+/** Every size, found in every way, by wildcards or not, received into another layout. */
+static void test_sizes(MPI_Comm comm)
+{
+    for (int i = 0; i < p2p_nsizes * WAYS; i++) {
+        int bytes = p2p_sizes[i / WAYS], flag = 1;
+        p2p_buffer_t out = p2p_buffer(p2p_side((p2p_shape_t)(i * 3 % P2P_SHAPES), bytes));
+        p2p_buffer_t in = p2p_buffer(p2p_side((p2p_shape_t)(i % P2P_SHAPES), bytes));
+        int source = i / 2 % 2 ? before() : MPI_ANY_SOURCE, tag = i / 4 % 2 ? i : MPI_ANY_TAG;
+        MPI_Request send;
+        MPI_Status status;
+        char what[40];
+
+        snprintf(what, sizeof(what), "probe %d", i);
+        p2p_write(&out, p2p_seed(tl_rank(), i, 0));
+        TL_MPI(MPI_Iprobe(source, 1000000, comm, &flag, &status));
+        TL_CHECK(!flag, "%s: there is no message with that tag", what);
+        TL_MPI(MPI_Isend(out.at, out.side.count, out.side.type, next(), i, comm, &send));
+        MPI_Message message = find(i, source, tag, comm, &status);
+        p2p_check_status(&status, before(), i, (size_t)bytes, what);
+        if (message == MPI_MESSAGE_NULL) {
+            /* It is still there. */
+            find(i + 1 - i % 2, before(), i, comm, &status);
+            message = i % 2 ? find(2, source, tag, comm, &status) : message;
+        } else {
+            TL_MPI(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &flag, &status));
+            TL_CHECK(!flag, "%s: a matched message is found again", what);
+        }
+        take(&message, i, before(), i, comm, &in, &status);
+        p2p_check_status(&status, before(), i, (size_t)bytes, what);
+        p2p_check(&in, (size_t)bytes, p2p_seed(before(), i, 0), what);
+        TL_MPI(MPI_Wait(&send, MPI_STATUS_IGNORE));
+        p2p_free(&in);
+        p2p_free(&out);
+        MPI_Barrier(comm);
+    }
+}
+
+static void test_nobody(MPI_Comm comm)
+{
+    MPI_Message message = MPI_MESSAGE_NULL;
+    MPI_Request request;
+    MPI_Status status;
+    int flag = 0;
+
+    for (int way = 0; way < WAYS; way++) {
+        message = find(way, MPI_PROC_NULL, MPI_ANY_TAG, comm, &status);
+        p2p_check_status(&status, MPI_PROC_NULL, MPI_ANY_TAG, 0, "probe of nobody");
+        TL_CHECK((message == MPI_MESSAGE_NO_PROC) == (way >= 2), "message of nobody, way %d", way);
+    }
+    TL_MPI(MPI_Mrecv(NULL, 0, MPI_BYTE, &message, &status));
+    p2p_check_status(&status, MPI_PROC_NULL, MPI_ANY_TAG, 0, "Mrecv of nobody");
+    TL_CHECK(message == MPI_MESSAGE_NULL, "the message of nobody is still there");
+    TL_MPI(MPI_Improbe(MPI_PROC_NULL, 5, comm, &flag, &message, &status));
+    TL_MPI(MPI_Imrecv(NULL, 0, MPI_BYTE, &message, &request));
+    TL_MPI(MPI_Wait(&request, &status));
+    p2p_check_status(&status, MPI_PROC_NULL, MPI_ANY_TAG, 0, "Imrecv of nobody");
+    TL_CHECK(flag && message == MPI_MESSAGE_NULL, "the message of nobody is still there");
+}
+
+/**
+ * Messages of one tag, of which those with odd numbers are matched by probe; others are received
+ * meanwhile, and what was matched in reverse order at last.
+ */
+static void test_alike(MPI_Comm comm, int bytes)
+{
+    unsigned char *out = tl_alloc((size_t)EQUAL * (size_t)bytes), *in = tl_alloc((size_t)bytes);
+    MPI_Message messages[EQUAL];
+    MPI_Request sends[EQUAL];
+    MPI_Status status;
+    int n = 0;
+
+    for (int i = 0; i < EQUAL; i++) {
+        unsigned char *data = out + (size_t)i * (size_t)bytes;
+
+        p2p_fill(data, (size_t)bytes, p2p_seed(tl_rank(), bytes, i));
+        TL_MPI(MPI_Isend(data, bytes - i, MPI_BYTE, next(), 3, comm, &sends[i]));
+    }
+    for (int i = 0; i < EQUAL; i++) {
+        if (i % 2) {
+            messages[n] = find(2 + n % 2, before(), 3, comm, &status);
+            n++;
+            p2p_check_status(&status, before(), 3, (size_t)(bytes - i), "alike, Mprobe");
+        } else {
+            TL_MPI(MPI_Recv(in, bytes, MPI_BYTE, i % 4 ? before() : MPI_ANY_SOURCE, MPI_ANY_TAG,
+                            comm, &status));
+            p2p_check_status(&status, before(), 3, (size_t)(bytes - i), "alike, Recv");
+            TL_CHECK(p2p_holds(in, (size_t)(bytes - i) / 8 * 8, p2p_seed(before(), bytes, i)),
+                     "alike, message %d of %d bytes", i, bytes);
+        }
+    }
+    while (n-- > 0) {
+        int i = 2 * n + 1;
+
+        TL_MPI(MPI_Mrecv(in, bytes, MPI_BYTE, &messages[n], &status));
+        p2p_check_status(&status, before(), 3, (size_t)(bytes - i), "alike, Mrecv");
+        TL_CHECK(p2p_holds(in, (size_t)(bytes - i) / 8 * 8, p2p_seed(before(), bytes, i)),
+                 "alike, matched message %d of %d bytes", i, bytes);
+    }
+    TL_MPI(MPI_Waitall(EQUAL, sends, MPI_STATUSES_IGNORE));
+    MPI_Barrier(comm);
+    free(in);
+    free(out);
+}
+
+/** A message that was matched by a probe is not given to a receive that is posted afterwards. */
+static void test_later_receive(MPI_Comm comm)
+{
+    long out[2] = {10 * tl_rank(), 10 * tl_rank() + 1}, in[2] = {-1, -1};
+    MPI_Message message;
+    MPI_Request receive, sends[2];
+    MPI_Status status;
+
+    TL_MPI(MPI_Isend(&out[0], 1, MPI_LONG, next(), 4, comm, &sends[0]));
+    TL_MPI(MPI_Mprobe(MPI_ANY_SOURCE, 4, comm, &message, &status));
+    TL_MPI(MPI_Irecv(&in[1], 1, MPI_LONG, before(), 4, comm, &receive));
+    MPI_Barrier(comm);
+    TL_MPI(MPI_Isend(&out[1], 1, MPI_LONG, next(), 4, comm, &sends[1]));
+    TL_MPI(MPI_Wait(&receive, &status));
+    TL_MPI(MPI_Mrecv(&in[0], 1, MPI_LONG, &message, &status));
+    TL_CHECK(in[0] == 10 * before() && in[1] == 10 * before() + 1, "%ld and %ld", in[0], in[1]);
+    TL_MPI(MPI_Waitall(2, sends, MPI_STATUSES_IGNORE));
+}
+
+static int traffic_bytes(int source, int i)
+{
+    tl_rng_t rng = tl_rng(tl_seed() + 77, (uint64_t)(source * EACH + i));
+    int kind = (int)tl_range(&rng, 0, 9);
+
+    return (int)(kind == 0  ? tl_range(&rng, 50000, 300000)
+                 : kind < 3 ? tl_range(&rng, 4000, 9000)
+                            : tl_range(&rng, 0, 200));
+}
+
+/** Everybody sends to everybody; who finds by wildcards finds each sender's in order. */
+static void test_wildcards(MPI_Comm comm)
+{
+    int n = tl_size() * EACH, *seen = tl_alloc((size_t)tl_size() * sizeof(int));
+    MPI_Request *sends = tl_alloc((size_t)n * sizeof(MPI_Request));
+    unsigned char **data = tl_alloc(EACH * sizeof(*data));
+    tl_rng_t rng = tl_rng(tl_seed(), (uint64_t)tl_rank());
+
+    for (int i = 0; i < EACH; i++) {
+        size_t bytes = (size_t)traffic_bytes(tl_rank(), i);
+
+        data[i] = tl_alloc(bytes);
+        p2p_fill(data[i], bytes, p2p_seed(tl_rank(), 0, i));
+        for (int to = 0; to < tl_size(); to++) {
+            TL_MPI(MPI_Isend(data[i], (int)bytes, MPI_BYTE, to, i % 7, comm,
+                             &sends[i * tl_size() + to]));
+        }
+    }
+    for (int k = 0; k < n; k++) {
+        MPI_Status status;
+        int way = (int)tl_range(&rng, 0, 3);
+        MPI_Message message = find(way, MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &status);
+        int source = status.MPI_SOURCE, i = seen[source]++, bytes = traffic_bytes(source, i);
+        p2p_buffer_t in = p2p_buffer(p2p_side(P2P_PLAIN, bytes));
+
+        p2p_check_status(&status, source, i % 7, (size_t)bytes, "probe by wildcards");
+        take(&message, k, source, i % 7, comm, &in, &status);
+        p2p_check_status(&status, source, i % 7, (size_t)bytes, "received after probe");
+        p2p_check(&in, (size_t)bytes, p2p_seed(source, 0, i), "received after probe");
+        p2p_free(&in);
+    }
+    TL_MPI(MPI_Waitall(n, sends, MPI_STATUSES_IGNORE));
+    for (int i = 0; i < EACH; i++) {
+        free(data[i]);
+    }
+    free(data);
+    free(sends);
+    free(seen);
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Comm comm;
+
+    tl_init(&argc, &argv, MPI_THREAD_SINGLE);
+    /* Where no message of the test library is. */
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    test_nobody(comm);
+    test_later_receive(comm);
+    test_alike(comm, 20);
+    test_alike(comm, 5000);
+    test_alike(comm, 200000);
+    test_sizes(comm);
+    test_wildcards(comm);
+    MPI_Comm_free(&comm);
+    return tl_finish();
+}
