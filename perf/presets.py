@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 OURS = "nicstride"
 OUR_BARRIER = "coll_nicbarrier"
+OUR_PML = "pml_superpipe"
 ANY_UCX = ["--mca", "opal_common_ucx_tls", "any", "--mca", "opal_common_ucx_devices", "any"]
 SELECTIONS = {
     "rdma": ["--mca", "osc", "rdma"],
@@ -17,12 +18,16 @@ SELECTIONS = {
     "coll_tuned": ["--mca", "coll_nicbarrier_priority", "0"],
     "coll_sm": ["--mca", "coll_sm_priority", "95"],
     OUR_BARRIER: ["--mca", "coll_nicbarrier_priority", "90"],
+    # Of messages.
+    "pml_ob1": ["--mca", "pml", "ob1"],
+    "pml_ucx": ["--mca", "pml", "ucx", *ANY_UCX],
+    OUR_PML: ["--mca", "pml", "superpipe"],
 }
 TCP = ["--mca", "btl", "tcp,self", "-x", "UCX_TLS=tcp,self"]
 # Every process counts as a node of its own, so that ours uses no shared memory either.
 TCP_OURS = ["--mca", "osc_nicstride_node", "0"]
 # The programs that are told how long to measure.
-TIMED = ("strided_rma", "barrier", "patterns", "cells")
+TIMED = ("strided_rma", "barrier", "p2p", "patterns", "cells")
 # Times of a result by how their names begin, and what a table says of them.
 TIMES = {
     "": "",
@@ -106,6 +111,18 @@ PATTERNS = Preset(
     program="patterns",
     unit="us",
     shown=("", "first_"),
+)
+P2P = Preset(
+    "messages between two processes of a node",
+    ("pml_ob1", "pml_ucx", OUR_PML),
+    {
+        "o": ("pingpong",),
+        "m": ("64K", "256K", "1M", "4M"),
+        "b": ("8", "64", "1K", "contig"),
+    },
+    program="p2p",
+    unit="us",
+    ours=OUR_PML,
 )
 CELLS_TITLE = "one operation, or 64 (16 of 1 MiB: puts64, gets64), and a synchronisation, one node"
 PRESETS = {
@@ -226,6 +243,18 @@ PRESETS = {
         ours=OUR_BARRIER,
         shown=("", "p99_", "skew_"),
     ),
+    "p2p": P2P,
+    "p2p_short": replace(
+        P2P,
+        title="short messages between two processes of a node",
+        lists={"o": ("pingpong", "rate"), "m": ("8", "64", "256", "1K", "4K"), "b": ("contig",)},
+    ),
+    "first_touch": replace(
+        P2P,
+        title="messages whose buffers are new each time, touched or not where they are received",
+        lists={"o": ("fresh", "untouched"), "m": ("64K", "256K", "1M", "4M"), "b": ("contig",)},
+    ),
+    "p2p_hosts": replace(P2P, title="messages between two hosts over TCP", hosts=2),
     "patterns": PATTERNS,
     "cells": Preset(
         CELLS_TITLE,
