@@ -18,7 +18,9 @@ pml_superpipe_libsuperpipe_core_la_SOURCES = \
 	pml_superpipe/matching/rings.c \
 	pml_superpipe/matching/rings.h \
 	pml_superpipe/protocols/choice.c \
-	pml_superpipe/protocols/choice.h
+	pml_superpipe/protocols/choice.h \
+	pml_superpipe/protocols/transfer.c \
+	pml_superpipe/protocols/transfer.h
 pml_superpipe_libsuperpipe_core_la_CPPFLAGS = $(pure_cppflags)
 
 # What does.

@@ -63,6 +63,7 @@ unit_programs = \
 	test/unit/check_pml_match \
 	test/unit/check_pml_rings \
 	test/unit/check_pml_steps \
+	test/unit/check_pml_transfer \
 	test/unit/check_message \
 	test/unit/check_compact \
 	test/unit/check_region \
@@ -192,6 +193,7 @@ test_unit_check_pml_rings_LDADD = $(pml_ldadd)
 # With an allocator that can be told to fail.
 test_unit_check_pml_rings_LDFLAGS = -Wl,--wrap=calloc
 test_unit_check_pml_steps_LDADD = $(pml_ldadd)
+test_unit_check_pml_transfer_LDADD = $(pml_ldadd)
 test_unit_check_message_LDADD = $(unit_ldadd)
 test_unit_check_compact_LDADD = $(unit_ldadd)
 test_unit_check_region_LDADD = $(unit_ldadd)

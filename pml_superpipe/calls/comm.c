@@ -104,9 +104,7 @@ int superpipe_del_comm(ompi_communicator_t *comm)
     /* Receives keep their communicator; only at the end of the program there may be some. */
     while ((receive = superpipe_match_abandon(&c->match.match, SUPERPIPE_ANY_SOURCE, &cursor)) !=
            NULL)
-        superpipe_fail_locked(
-            (superpipe_request_t *)((char *)receive - offsetof(superpipe_request_t, receive)),
-            MPI_ERR_COMM);
+        superpipe_fail_locked(superpipe_request_of(receive), MPI_ERR_COMM);
     while ((m = superpipe_comm_discard(&c->match)) != NULL)
         superpipe_discard_locked((superpipe_unexpected_t *)m);
     onic_wire_unlock();

@@ -7,8 +7,6 @@
 
 #include "ompi/mca/pml/base/pml_base_bsend.h"
 
-#include "common/layout/pack.h"
-
 /** The bytes of some elements of a predefined type without gaps, where they go with the header;
  *  else SIZE_MAX. */
 static size_t few_bytes(const ompi_datatype_t *dt, size_t count)
@@ -44,24 +42,18 @@ static bool sent_now(const void *buf, size_t count, ompi_datatype_t *datatype, i
  *  own. */
 static int send_buffered(superpipe_request_t *r, superpipe_peer_t *p)
 {
-    superpipe_request_t *copy =
-        superpipe_request_new(r->comm, r->datatype, r->buffer, r->count, r->rank, r->tag, true);
-    onic_cursor_t cursor;
+    const uint64_t length = r->state.length;
+    void *bounce = mca_pml_base_bsend_request_alloc_buf(length > 0 ? length : 1);
+    superpipe_request_t *copy;
 
-    if (copy == NULL)
-        return OMPI_ERR_OUT_OF_RESOURCE;
-    copy->bounce = mca_pml_base_bsend_request_alloc_buf(r->length > 0 ? r->length : 1);
-    if (copy->bounce == NULL) {
-        superpipe_request_drop(copy);
+    if (bounce == NULL)
         return MPI_ERR_BUFFER;
+    copy = superpipe_request_copy(r, bounce, true);
+    if (copy == NULL) {
+        (void)mca_pml_base_bsend_request_free(bounce);
+        return OMPI_ERR_OUT_OF_RESOURCE;
     }
-    onic_cursor_init(&cursor, &r->layout, 0);
-    (void)onic_pack(&cursor, r->base, copy->bounce, r->length);
-    copy->internal = copy->in_buffer = true;
     superpipe_request_begin(copy);
-    copy->base = copy->bounce;
-    copy->length = r->length;
-    onic_layout_set(&copy->layout, r->length);
     superpipe_send_start(copy, p);
     return OMPI_SUCCESS;
 }
@@ -77,7 +69,7 @@ static int start(superpipe_request_t *r, superpipe_peer_t *p)
     }
     rc = send_buffered(r, p);
     onic_wire_lock();
-    r->matched = r->sent = true;
+    superpipe_transfer_sent_whole(&r->state, false);
     if (rc == OMPI_SUCCESS)
         superpipe_settle_locked(r);
     else

@@ -116,6 +116,21 @@ superpipe_protocol_t superpipe_protocol_named(const char *name)
     return (superpipe_protocol_t)p;
 }
 
+bool superpipe_is_short(uint64_t length, uint64_t eager, uint64_t fragment,
+                        superpipe_protocol_t forced)
+{
+    if (length > 0 && forced > SUPERPIPE_SHORT)
+        return false;
+    return length <= (forced == SUPERPIPE_SHORT || fragment < eager ? fragment : eager);
+}
+
+uint64_t superpipe_mean_block(const onic_layout_t *l)
+{
+    const uint64_t pieces = onic_layout_blocks(l);
+
+    return pieces > 0 && l->size > pieces ? l->size / pieces : 1;
+}
+
 superpipe_protocol_t superpipe_choose(const superpipe_case_t *c, const onic_link_t *link,
                                       superpipe_protocol_t forced)
 {

@@ -54,6 +54,15 @@ extern const superpipe_row_t superpipe_rows[SUPERPIPE_PROTOCOLS];
 /** The protocol of that name, or SUPERPIPE_PROTOCOLS where there is none. */
 superpipe_protocol_t superpipe_protocol_named(const char *name);
 
+/** Is a message of so many bytes sent as a whole, with its envelope? `eager`: the parameter;
+ *  `fragment`: what a message of the wire holds besides the envelope. Where another protocol is
+ * forced only those without data are. */
+bool superpipe_is_short(uint64_t length, uint64_t eager, uint64_t fragment,
+                        superpipe_protocol_t forced);
+
+/** Bytes of a contiguous piece of a layout, on average; at least 1. */
+uint64_t superpipe_mean_block(const onic_layout_t *l);
+
 /** The cheapest of those that can; `forced` where it can, unless that is SUPERPIPE_AUTO. */
 superpipe_protocol_t superpipe_choose(const superpipe_case_t *c, const onic_link_t *link,
                                       superpipe_protocol_t forced);

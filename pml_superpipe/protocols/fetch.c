@@ -25,11 +25,11 @@ static void ask_locked(superpipe_request_t *r, superpipe_how_t how, const onic_t
     const superpipe_word_t w = {
         .prefix = {.sender = onic_wire_me(), .kind = SUPERPIPE_ASK, .how = (uint8_t)how},
         .handle = r->theirs,
-        .value = r->wanted};
+        .value = r->state.wanted};
     superpipe_ask_t ask = {.receive = r->handle};
     unsigned char header[sizeof(w) + sizeof(ask)];
 
-    r->how = (uint8_t)how;
+    superpipe_transfer_ask(&r->state, how);
     if (ticket != NULL)
         memcpy(ask.ticket, ticket, sizeof(*ticket));
     memcpy(header, &w, sizeof(w));
@@ -41,37 +41,22 @@ static void ask_locked(superpipe_request_t *r, superpipe_how_t how, const onic_t
 static void count(const superpipe_request_t *r, superpipe_protocol_t p)
 {
     superpipe_counters.messages[p]++;
-    superpipe_counters.bytes[p] += r->wanted;
+    superpipe_counters.bytes[p] += r->state.wanted;
 }
 
 static void stream_locked(superpipe_request_t *r)
 {
     count(r, SUPERPIPE_STREAM);
-    r->moved = 0;
     ask_locked(r, SUPERPIPE_BY_STREAM, NULL);
 }
 
 /* ---- mover ----------------------------------------------------------------------------------- */
 
-/** All has come. */
-static void taken_cb(void *arg, int status)
-{
-    superpipe_request_t *r = arg;
-
-    r->moving = false;
-    r->move = NULL;
-    if (status != OMPI_SUCCESS) {
-        superpipe_fail_locked(r, ONIC_ERR_PROC_FAILED);
-        return;
-    }
-    r->moved = r->wanted;
-    superpipe_settle_locked(r);
-}
-
 /** Leases slots and asks for the data there. False where none can be had. */
 static bool move_locked(superpipe_request_t *r)
 {
-    onic_mover_end_t end = {.len = r->wanted, .base = r->base, .done = taken_cb, .arg = r};
+    onic_mover_end_t end = {
+        .len = r->state.wanted, .base = r->base, .done = superpipe_moved, .arg = r};
     onic_ticket_t ticket;
 
     /* A copy: where the sender cannot, the layout is needed for another way. */
@@ -82,7 +67,6 @@ static bool move_locked(superpipe_request_t *r)
         onic_layout_fini(&end.layout);
         return false;
     }
-    r->moving = true;
     count(r, SUPERPIPE_MOVER);
     ask_locked(r, SUPERPIPE_BY_MOVER, &ticket);
     return true;
@@ -92,15 +76,21 @@ void superpipe_on_failed_locked(superpipe_peer_t *p, const superpipe_incoming_t 
 {
     superpipe_request_t *r = onic_handle_get(&superpipe.handles, in->handle);
 
-    if (r == NULL || r->sends || r->peer != p)
+    if (r == NULL || r->peer != p)
         return;
-    if (!r->moving) {
+    switch (superpipe_transfer_was_refused(&r->state)) {
+    case SUPERPIPE_REFUSAL_IGNORED:
+        break;
+    case SUPERPIPE_REFUSAL_WITHDRAW:
+        /* Where that is too late its end is told soon. */
+        if (onic_mover_withdraw_locked(r->move)) {
+            r->move = NULL;
+            superpipe_counters.fallbacks++;
+            stream_locked(r);
+        }
+        break;
+    case SUPERPIPE_REFUSAL_BREAKS:
         superpipe_fail_locked(r, MPI_ERR_OTHER);
-    } else if (onic_mover_withdraw_locked(r->move)) {
-        r->moving = false;
-        r->move = NULL;
-        superpipe_counters.fallbacks++;
-        stream_locked(r);
     }
 }
 
@@ -109,10 +99,10 @@ void superpipe_on_failed_locked(superpipe_peer_t *p, const superpipe_incoming_t 
 static void copy_later_locked(superpipe_request_t *r)
 {
     count(r, SUPERPIPE_COPY);
-    r->in_flight++;
-    r->next_stream = NULL;
+    superpipe_transfer_started(&r->state);
+    r->next_turn = NULL;
     __atomic_store_n(superpipe.copy_tail, r, __ATOMIC_RELAXED);
-    superpipe.copy_tail = &r->next_stream;
+    superpipe.copy_tail = &r->next_turn;
     onic_wire_kick_mpi(ONIC_AM_PML);
 }
 
@@ -137,12 +127,12 @@ static bool read_all(const superpipe_request_t *r)
     onic_cursor_t cursor;
 
     onic_cursor_init(&cursor, &r->layout, 0);
-    while (done < r->wanted) {
+    while (done < r->state.wanted) {
         uint64_t bytes = 0;
         unsigned n = 0;
 
-        while (n < PIECES && bytes < CALL_MAX && done + bytes < r->wanted) {
-            const uint64_t left = r->wanted - done - bytes;
+        while (n < PIECES && bytes < CALL_MAX && done + bytes < r->state.wanted) {
+            const uint64_t left = r->state.wanted - done - bytes;
             int64_t offset;
             uint64_t len;
 
@@ -165,12 +155,8 @@ static superpipe_request_t *hold_sender(const superpipe_request_t *r)
 
     onic_wire_lock();
     s = onic_handle_get(&superpipe.handles, r->theirs);
-    if (s != NULL && s->sends && s->peer == r->peer && !s->asked && !s->sent) {
-        s->in_flight++;
-        s->asked = true;
-    } else {
+    if (s != NULL && (s->peer != r->peer || !superpipe_transfer_lend(&s->state)))
         s = NULL;
-    }
     onic_wire_unlock();
     return s;
 }
@@ -181,7 +167,7 @@ static bool copy_within(superpipe_request_t *r, superpipe_request_t *s)
 
     onic_cursor_init(&to, &r->layout, 0);
     onic_cursor_init(&from, &s->layout, 0);
-    return onic_copy(&to, r->base, &from, s->base, r->wanted) == r->wanted;
+    return onic_copy(&to, r->base, &from, s->base, r->state.wanted) == r->state.wanted;
 }
 
 static void copy_one(superpipe_request_t *r)
@@ -190,18 +176,17 @@ static void copy_one(superpipe_request_t *r)
     const bool copied = r->peer->self ? s != NULL && copy_within(r, s) : read_all(r);
 
     onic_wire_lock();
-    r->in_flight--;
+    superpipe_transfer_ended(&r->state, true);
     if (s != NULL) {
-        s->in_flight--;
-        s->matched = s->sent = true;
+        superpipe_transfer_copied(&s->state);
         superpipe_settle_locked(s);
     }
     if (copied) {
-        r->moved = r->wanted;
+        superpipe_transfer_took(&r->state, r->state.wanted);
         if (s == NULL)
             superpipe_say_locked(r->peer, SUPERPIPE_DONE, r->theirs, 0);
         superpipe_settle_locked(r);
-    } else if (r->peer->self || r->broken) {
+    } else if (r->peer->self || r->state.broken) {
         superpipe_fail_locked(r, MPI_ERR_OTHER);
     } else {
         superpipe_counters.fallbacks++;
@@ -223,7 +208,7 @@ int superpipe_copy_all(void)
     superpipe.copy_tail = &superpipe.copy_head;
     onic_wire_unlock();
     for (superpipe_request_t *next; r != NULL; r = next, n++) {
-        next = r->next_stream;
+        next = r->next_turn;
         copy_one(r);
     }
     return n;
@@ -233,13 +218,12 @@ int superpipe_copy_all(void)
 
 static superpipe_case_t case_of(superpipe_request_t *r, const superpipe_offer_t *offer)
 {
-    const uint64_t pieces = onic_layout_blocks(&r->layout);
     onic_peer_t *wire = r->peer->wire;
 
     return (superpipe_case_t){
-        .length = r->wanted,
+        .length = r->state.wanted,
         .send_block = offer->block,
-        .receive_block = pieces > 0 && r->length > pieces ? r->length / pieces : 1,
+        .receive_block = superpipe_mean_block(&r->layout),
         .one_piece = offer->address != 0,
         .here_one_piece = onic_layout_is_contig(&r->layout),
         .self = r->peer->self,
@@ -255,7 +239,7 @@ void superpipe_fetch_locked(superpipe_request_t *r, superpipe_peer_t *from,
     superpipe_enter_locked(r, from);
     r->theirs = offer->handle;
     r->address = offer->address;
-    if (r->wanted == 0) {
+    if (r->state.wanted == 0) {
         superpipe_say_locked(from, SUPERPIPE_DONE, r->theirs, 0);
         superpipe_settle_locked(r);
         return;
@@ -290,52 +274,38 @@ void superpipe_fetch_locked(superpipe_request_t *r, superpipe_peer_t *from,
 
 /* ---- what comes ------------------------------------------------------------------------------ */
 
-static void received_cb(void *arg, int status)
+/** Data that is still to be received, in place. */
+static void meet_locked(superpipe_request_t *r, const superpipe_incoming_t *in, onic_rndv_t *rndv)
 {
-    superpipe_request_t *r = arg;
+    const int rc = onic_rndv_recv(rndv, r->base + r->layout.offset + in->value, in->bytes,
+                                  superpipe_operation_ended, r);
 
-    r->in_flight--;
-    if (status != OMPI_SUCCESS)
-        superpipe_fail_locked(r, ONIC_ERR_PROC_FAILED);
-    else
-        superpipe_settle_locked(r);
-}
-
-static void place(superpipe_request_t *r, uint64_t at, const void *data, uint64_t bytes)
-{
-    if (onic_layout_is_contig(&r->layout)) {
-        memcpy(r->base + r->layout.offset + at, data, bytes);
+    if (rc < 0) {
+        superpipe_fail_locked(r, MPI_ERR_OTHER);
         return;
     }
-    if (r->cursor.layout != &r->layout || r->cursor.pos != at)
-        onic_cursor_init(&r->cursor, &r->layout, at);
-    (void)onic_unpack(&r->cursor, r->base, data, bytes);
+    if (rc == 0)
+        superpipe_transfer_started(&r->state);
+    superpipe_transfer_took(&r->state, in->bytes);
+    superpipe_settle_locked(r);
 }
 
 void superpipe_on_data_locked(superpipe_peer_t *p, const superpipe_incoming_t *in,
                               onic_rndv_t *rndv)
 {
     superpipe_request_t *r = onic_handle_get(&superpipe.handles, in->handle);
-    const bool asked = r != NULL && !r->sends && r->peer == p && !r->broken && !r->moving &&
-                       (r->how == SUPERPIPE_BY_STREAM || r->how == SUPERPIPE_BY_RENDEZVOUS) &&
-                       in->value <= r->wanted && in->bytes <= r->wanted - in->value &&
-                       in->bytes <= r->wanted - r->moved;
+    const bool meets = rndv != NULL;
+    const bool takes = r != NULL && r->peer == p &&
+                       superpipe_transfer_takes(&r->state, in->value, in->bytes, meets) &&
+                       (!meets || onic_layout_is_contig(&r->layout));
 
-    if (rndv == NULL && asked) {
-        place(r, in->value, in->data, in->bytes);
-        r->moved += in->bytes;
+    if (takes && meets) {
+        meet_locked(r, in, rndv);
+    } else if (takes) {
+        superpipe_place(r, in->value, in->data, in->bytes);
+        superpipe_transfer_took(&r->state, in->bytes);
         superpipe_settle_locked(r);
-    } else if (rndv != NULL && asked && onic_layout_is_contig(&r->layout)) {
-        const int rc =
-            onic_rndv_recv(rndv, r->base + r->layout.offset + in->value, in->bytes, received_cb, r);
-
-        r->in_flight += rc == 0;
-        r->moved += rc < 0 ? 0 : in->bytes;
-        if (rc < 0)
-            superpipe_fail_locked(r, MPI_ERR_OTHER);
-        else
-            superpipe_settle_locked(r);
-    } else if (rndv != NULL) {
+    } else if (meets) {
         onic_rndv_drop(rndv);
     }
 }

@@ -122,9 +122,9 @@ static bool end_open_locked(superpipe_peer_t *p)
     for (superpipe_request_t *r = p->open, *next; r != NULL; r = next) {
         next = r->next;
         /* It stays until we have let go of it, and so does the next one: both are done at most. */
-        if (r->moving && !onic_mover_cancel_locked(r))
+        if (r->state.moving && !onic_mover_cancel_locked(r))
             return false;
-        if (!r->done)
+        if (!r->state.done)
             superpipe_fail_locked(r, ONIC_ERR_PROC_FAILED);
     }
     return true;
@@ -149,10 +149,7 @@ static void end_posted_locked(const superpipe_peer_t *p)
                 continue;
             while ((receive = superpipe_match_abandon(&c->match.match, (int32_t)rank, &cursor)) !=
                    NULL)
-                superpipe_fail_locked(
-                    (superpipe_request_t *)((char *)receive -
-                                            offsetof(superpipe_request_t, receive)),
-                    ONIC_ERR_PROC_FAILED);
+                superpipe_fail_locked(superpipe_request_of(receive), ONIC_ERR_PROC_FAILED);
         }
     }
 }

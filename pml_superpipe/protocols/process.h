@@ -34,6 +34,7 @@
 #include "pml_superpipe/matching/credit.h"
 #include "pml_superpipe/matching/header.h"
 #include "pml_superpipe/protocols/choice.h"
+#include "pml_superpipe/protocols/transfer.h"
 
 #define SUPERPIPE_HELP_FILE "help-pml-superpipe.txt"
 
@@ -79,28 +80,16 @@ struct superpipe_request {
     superpipe_peer_t *peer;           /**< NULL: a receive that has no message yet */
     superpipe_receive_t receive;
     onic_layout_t layout;
-    char *base;            /**< what the layout counts from */
-    uint64_t length;       /**< bytes of the layout */
-    uint64_t wanted;       /**< bytes that travel */
-    uint64_t started;      /**< sender: bytes that were given to the wire */
-    uint64_t moved;        /**< receiver: bytes that have come */
-    uint64_t handle;       /**< names it for the peer; 0: none */
-    uint64_t theirs;       /**< the peer's handle */
-    uint64_t address;      /**< receiver: where the data lies there, for single copy */
-    onic_cursor_t cursor;  /**< where the next data belongs */
-    onic_transfer_t *move; /**< receiver: while the mover has it */
-    superpipe_request_t *next_stream;
-    unsigned in_flight; /**< sends or receives of the wire that are not complete */
-    uint8_t how;
-    bool open;    /**< it is among those of the peer */
-    bool moving;  /**< the mover has it */
-    bool queued;  /**< it is among those that have fragments to send */
-    bool matched; /**< sender: it need not wait for a receive (any more) */
-    bool asked;   /**< sender: it has been asked for its data */
-    bool done;    /**< it is complete, and queued to be told so */
+    char *base;                     /**< what the layout counts from */
+    superpipe_transfer_t state;     /**< by the rules */
+    uint64_t handle;                /**< names it for the peer; 0: none */
+    uint64_t theirs;                /**< the peer's handle */
+    uint64_t address;               /**< receiver: where the data lies there, for single copy */
+    onic_cursor_t cursor;           /**< where the next data belongs */
+    onic_transfer_t *move;          /**< receiver: while the mover has it */
+    superpipe_request_t *next_turn; /**< of those with fragments to send, or to be copied */
+    bool open;                      /**< it is among those of the peer */
     bool cancelled;
-    bool sent;      /**< sender: nothing is left to be given to the wire */
-    bool broken;    /**< it ends as soon as nothing of it is under way */
     int error;      /**< OMPI_SUCCESS or MPI's class of an error */
     void *bounce;   /**< internal: a copy of the data */
     bool in_buffer; /**< in the buffer that MPI_Buffer_attach gave */
@@ -140,12 +129,13 @@ typedef struct superpipe_process {
     superpipe_pool_t pool;
     onic_handles_t handles;
     superpipe_request_t *done_head, **done_tail; /**< by `next`: to be completed */
-    superpipe_request_t *copy_head, **copy_tail; /**< by `next`: to be fetched by single copy */
-    superpipe_request_t *stream;                 /**< by `next_stream`: have fragments to send */
-    uint64_t waiting_bytes;                      /**< data of unexpected messages */
-    uint64_t buffered;                           /**< bytes in copies of sends */
-    ONIC_COUNT32 active; /**< requests that are not complete: somebody may wait */
-    unsigned losses;     /**< that were looked at */
+    superpipe_request_t *copy_head,
+        **copy_tail;             /**< by `next_turn`: to be fetched by single copy */
+    superpipe_request_t *stream; /**< by `next_turn`: have fragments to send */
+    uint64_t waiting_bytes;      /**< data of unexpected messages */
+    uint64_t buffered;           /**< bytes in copies of sends */
+    ONIC_COUNT32 active;         /**< requests that are not complete: somebody may wait */
+    unsigned losses;             /**< that were looked at */
     onic_links_t links;
     opal_free_list_t requests;
 } superpipe_process_t;
@@ -194,10 +184,15 @@ superpipe_request_t *superpipe_request_new(ompi_communicator_t *comm, ompi_datat
                                            void *buffer, size_t count, int rank, int tag,
                                            bool sends);
 
-/** Describes the memory of a call: layout, base, length. Returns OMPI_SUCCESS or an error. */
+/** A request of its own for a copy of a send's data, which has no user and takes over `bounce`,
+ * where it is packed. It is described. NULL where memory is exhausted. */
+superpipe_request_t *superpipe_request_copy(superpipe_request_t *r, void *bounce, bool in_buffer);
+
+/** Describes the memory of a call: layout and base. Returns OMPI_SUCCESS or an error. */
 int superpipe_describe(superpipe_request_t *r);
 
-/** Makes it active before its transfer is started. Now it is also had by whoever completes it. */
+/** Makes it active, when it is described and before its transfer is started. Now it is also had by
+ *  whoever completes it. */
 void superpipe_request_begin(superpipe_request_t *r);
 
 /** Gives back one hold; the last one gives back the request. */
@@ -209,6 +204,12 @@ void superpipe_settle_locked(superpipe_request_t *r);
 
 /** The same, with an error: as soon as nothing of it is under way. */
 void superpipe_fail_locked(superpipe_request_t *r, int error);
+
+/** An operation of the wire's on its memory has ended: onic_send_cb_t. Locked. */
+void superpipe_operation_ended(void *request, int status);
+
+/** The mover has packed or taken all, or given up: onic_mover_end_t.done. Locked. */
+void superpipe_moved(void *request, int status);
 
 /** Completes what is done, fetches what is to be copied, ends what is lost: onic_wire_mpi_fn_t. */
 int superpipe_complete_all(void);
@@ -235,6 +236,15 @@ void superpipe_on_done_locked(superpipe_peer_t *p, const superpipe_incoming_t *i
 int superpipe_stream_locked(void);
 
 /* ---- receive.c ------------------------------------------------------------------------------- */
+
+/** The request of a receive that was posted. */
+static inline superpipe_request_t *superpipe_request_of(superpipe_receive_t *receive)
+{
+    return (superpipe_request_t *)((char *)receive - offsetof(superpipe_request_t, receive));
+}
+
+/** Puts data where it belongs: byte `at` of the packed message and those after it. */
+void superpipe_place(superpipe_request_t *r, uint64_t at, const void *data, uint64_t bytes);
 
 /** A message that waits. */
 typedef struct superpipe_unexpected {

@@ -15,22 +15,18 @@
 _Static_assert(OMPI_ANY_SOURCE == SUPERPIPE_ANY_SOURCE && OMPI_ANY_TAG == SUPERPIPE_ANY_TAG,
                "wildcards are MPI's");
 
-static superpipe_request_t *request_of(superpipe_receive_t *receive)
-{
-    return (superpipe_request_t *)((char *)receive - offsetof(superpipe_request_t, receive));
-}
-
 /* ---- delivery -------------------------------------------------------------------------------- */
 
-static void unpack(superpipe_request_t *r, const void *data, uint64_t bytes)
+void superpipe_place(superpipe_request_t *r, uint64_t at, const void *data, uint64_t bytes)
 {
     if (bytes == 0)
         return;
     if (onic_layout_is_contig(&r->layout)) {
-        memcpy(r->base + r->layout.offset, data, bytes);
+        memcpy(r->base + r->layout.offset + at, data, bytes);
         return;
     }
-    onic_cursor_init(&r->cursor, &r->layout, 0);
+    if (r->cursor.layout != &r->layout || r->cursor.pos != at)
+        onic_cursor_init(&r->cursor, &r->layout, at);
     (void)onic_unpack(&r->cursor, r->base, data, bytes);
 }
 
@@ -41,8 +37,7 @@ static void fit(superpipe_request_t *r, superpipe_peer_t *from, int32_t source, 
     r->peer = from;
     r->super.req_status.MPI_SOURCE = source;
     r->super.req_status.MPI_TAG = tag;
-    r->wanted = length < r->length ? length : r->length;
-    if (length > r->length)
+    if (superpipe_transfer_fit(&r->state, length))
         r->error = MPI_ERR_TRUNCATE;
 }
 
@@ -50,10 +45,10 @@ static void fit(superpipe_request_t *r, superpipe_peer_t *from, int32_t source, 
 static void deliver_locked(superpipe_request_t *r, superpipe_peer_t *from,
                            const superpipe_offer_t *offer, const void *data)
 {
-    unpack(r, data, r->wanted);
-    r->moved = r->wanted;
+    superpipe_place(r, 0, data, r->state.wanted);
+    superpipe_transfer_took(&r->state, r->state.wanted);
     superpipe_counters.messages[SUPERPIPE_SHORT]++;
-    superpipe_counters.bytes[SUPERPIPE_SHORT] += r->wanted;
+    superpipe_counters.bytes[SUPERPIPE_SHORT] += r->state.wanted;
     if (offer->handle != 0)
         superpipe_say_locked(from, SUPERPIPE_DONE, offer->handle, 0);
     superpipe_settle_locked(r);
@@ -157,7 +152,7 @@ static void release_locked(superpipe_channel_t *c, int32_t source)
     superpipe_message_t *m;
 
     while ((m = superpipe_comm_next(&c->match, source, &receive)) != NULL)
-        deliver_kept_locked(request_of(receive), (superpipe_unexpected_t *)m);
+        deliver_kept_locked(superpipe_request_of(receive), (superpipe_unexpected_t *)m);
 }
 
 static void matched_locked(superpipe_request_t *r, superpipe_peer_t *from,
@@ -194,7 +189,7 @@ void superpipe_on_envelope_locked(superpipe_peer_t *from, const superpipe_incomi
     }
     switch (superpipe_comm_arrive(c, in->source, in->tag, in->sequence, &receive)) {
     case SUPERPIPE_MATCHED:
-        matched_locked(request_of(receive), from, in, paid);
+        matched_locked(superpipe_request_of(receive), from, in, paid);
         break;
     case SUPERPIPE_WAITS:
         m = keep_locked(from, in, paid);
@@ -221,7 +216,7 @@ void superpipe_unpark_locked(superpipe_channel_t *c)
         switch (
             superpipe_comm_arrive(&c->match, source, message->tag, message->sequence, &receive)) {
         case SUPERPIPE_MATCHED:
-            deliver_kept_locked(request_of(receive), m);
+            deliver_kept_locked(superpipe_request_of(receive), m);
             break;
         case SUPERPIPE_WAITS:
             superpipe_comm_keep(&c->match, message);

@@ -17,6 +17,7 @@
 #include "ompi/mca/pml/base/pml_base_bsend.h"
 
 #include "common/layout/flatten.h"
+#include "common/layout/pack.h"
 
 static int free_request(ompi_request_t **request)
 {
@@ -36,7 +37,7 @@ static int cancel_request(ompi_request_t *request, int complete)
     if (r->sends)
         return OMPI_SUCCESS;
     onic_wire_lock();
-    if (!r->done && r->peer == NULL) {
+    if (!r->state.done && r->peer == NULL) {
         superpipe_channel_t *c = (superpipe_channel_t *)r->comm->c_pml_comm;
 
         if (superpipe_match_cancel(&c->match.match, &r->receive)) {
@@ -83,17 +84,32 @@ superpipe_request_t *superpipe_request_new(ompi_communicator_t *comm, ompi_datat
     r->mode = MCA_PML_BASE_SEND_STANDARD;
     r->bounce = NULL;
     r->in_buffer = false;
-    r->done = true; /* nothing is under way */
+    r->state.done = true; /* nothing is under way */
     onic_layout_set(&r->layout, 0);
     return r;
+}
+
+superpipe_request_t *superpipe_request_copy(superpipe_request_t *r, void *bounce, bool in_buffer)
+{
+    superpipe_request_t *copy =
+        superpipe_request_new(r->comm, r->datatype, r->buffer, r->count, r->rank, r->tag, true);
+    onic_cursor_t cursor;
+
+    if (copy == NULL)
+        return NULL;
+    onic_cursor_init(&cursor, &r->layout, 0);
+    (void)onic_pack(&cursor, r->base, bounce, r->layout.size);
+    copy->internal = true;
+    copy->in_buffer = in_buffer;
+    copy->base = copy->bounce = bounce;
+    onic_layout_set(&copy->layout, r->layout.size);
+    return copy;
 }
 
 int superpipe_describe(superpipe_request_t *r)
 {
     r->base = r->buffer;
-    const int rc = onic_flatten(r->datatype, r->count, &r->layout);
-    r->length = r->layout.size;
-    return rc;
+    return onic_flatten(r->datatype, r->count, &r->layout);
 }
 
 void superpipe_request_begin(superpipe_request_t *r)
@@ -111,14 +127,11 @@ void superpipe_request_begin(superpipe_request_t *r)
     memset(&r->receive, 0, sizeof(r->receive));
     r->peer = NULL;
     r->next = r->prev = NULL;
-    r->wanted = r->started = r->moved = 0;
+    superpipe_transfer_begin(&r->state, r->sends, r->layout.size);
     r->handle = r->theirs = r->address = 0;
     r->cursor.layout = NULL;
     r->move = NULL;
-    r->in_flight = 0;
-    r->how = 0;
-    r->open = r->moving = r->queued = r->matched = r->asked = r->done = r->cancelled = r->sent =
-        r->broken = false;
+    r->open = r->cancelled = false;
     r->error = OMPI_SUCCESS;
 }
 
@@ -165,7 +178,6 @@ static void finish_locked(superpipe_request_t *r)
     if (r->handle != 0)
         (void)onic_handle_free(&superpipe.handles, r->handle);
     r->handle = 0;
-    r->done = true;
     r->next = NULL;
     __atomic_store_n(superpipe.done_tail, r, __ATOMIC_RELAXED);
     superpipe.done_tail = &r->next;
@@ -174,18 +186,41 @@ static void finish_locked(superpipe_request_t *r)
 
 void superpipe_settle_locked(superpipe_request_t *r)
 {
-    const bool over = r->sends ? r->matched && r->sent : r->moved == r->wanted;
-
-    if (!r->done && r->in_flight == 0 && !r->moving && !r->queued && (over || r->broken))
+    if (superpipe_transfer_is_over(&r->state))
         finish_locked(r);
 }
 
 void superpipe_fail_locked(superpipe_request_t *r, int error)
 {
-    r->broken = true;
+    superpipe_transfer_break(&r->state);
     if (r->error == OMPI_SUCCESS)
         r->error = error;
     superpipe_settle_locked(r);
+}
+
+/** The same for what somebody else did with its memory. */
+static void settle_with_locked(superpipe_request_t *r, int status)
+{
+    if (status != OMPI_SUCCESS && r->error == OMPI_SUCCESS)
+        r->error = ONIC_ERR_PROC_FAILED;
+    superpipe_settle_locked(r);
+}
+
+void superpipe_operation_ended(void *request, int status)
+{
+    superpipe_request_t *r = request;
+
+    superpipe_transfer_ended(&r->state, status == OMPI_SUCCESS);
+    settle_with_locked(r, status);
+}
+
+void superpipe_moved(void *request, int status)
+{
+    superpipe_request_t *r = request;
+
+    r->move = NULL;
+    superpipe_transfer_moved(&r->state, status == OMPI_SUCCESS);
+    settle_with_locked(r, status);
 }
 
 /* ---- completion ------------------------------------------------------------------------------ */
@@ -199,7 +234,7 @@ static void drop_copy(superpipe_request_t *r)
     } else {
         free(r->bounce);
         onic_wire_lock();
-        superpipe.buffered -= r->length;
+        superpipe.buffered -= r->state.length;
         onic_wire_unlock();
     }
     r->bounce = NULL;
@@ -213,7 +248,7 @@ static void complete(superpipe_request_t *r)
     (void)OPAL_THREAD_ADD_FETCH32(&superpipe.active, -1);
     if (!r->internal) {
         r->super.req_status.MPI_ERROR = r->error;
-        r->super.req_status._ucount = r->sends ? r->length : r->wanted;
+        r->super.req_status._ucount = r->sends ? r->state.length : r->state.wanted;
         r->super.req_status._cancelled = r->cancelled;
         (void)ompi_request_complete(&r->super, true);
     }

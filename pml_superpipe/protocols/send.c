@@ -10,9 +10,6 @@
 
 #include "common/layout/pack.h"
 
-/** Fragments of a message that the wire has at a time, and that are given to it in one go. */
-#define FRAGMENTS 16
-
 /** Of a message to oneself, which has no transport that says how much it takes. */
 #define LOOP_FRAGMENT 8192
 
@@ -37,15 +34,10 @@ static size_t fragment_locked(superpipe_peer_t *p)
     return p->fragment;
 }
 
-/** Is a message of that length sent as a whole? */
 static bool is_short_locked(superpipe_peer_t *p, uint64_t length)
 {
-    const size_t fragment = fragment_locked(p);
-    const size_t most = superpipe.params.eager < fragment ? superpipe.params.eager : fragment;
-
-    if (length > 0 && superpipe.params.protocol > SUPERPIPE_SHORT)
-        return false;
-    return length <= (superpipe.params.protocol == SUPERPIPE_SHORT ? fragment : most);
+    return superpipe_is_short(length, superpipe.params.eager, fragment_locked(p),
+                              (superpipe_protocol_t)superpipe.params.protocol);
 }
 
 static bool take_credit_locked(superpipe_peer_t *p, int tag, uint64_t length)
@@ -76,26 +68,16 @@ bool superpipe_send_now_locked(superpipe_channel_t *c, superpipe_peer_t *p, int 
     return false;
 }
 
-static void sent_cb(void *arg, int status)
-{
-    superpipe_request_t *r = arg;
-
-    r->in_flight--;
-    if (status != OMPI_SUCCESS)
-        superpipe_fail_locked(r, ONIC_ERR_PROC_FAILED);
-    else
-        superpipe_settle_locked(r);
-}
-
 /** Sends a header, and the data where it is short. Where that fails nothing has been sent. */
 static int send_header(superpipe_request_t *r, const void *header, size_t len, bool data)
 {
-    const onic_payload_t payload = {.base = r->base, .cursor = r->cursor, .len = r->length};
-    const int rc = onic_peer_send(r->peer->wire, ONIC_AM_PML, header, len,
-                                  data && r->length > 0 ? &payload : NULL, 0, sent_cb, r);
+    const onic_payload_t payload = {.base = r->base, .cursor = r->cursor, .len = r->state.length};
+    const int rc =
+        onic_peer_send(r->peer->wire, ONIC_AM_PML, header, len,
+                       data && payload.len > 0 ? &payload : NULL, 0, superpipe_operation_ended, r);
 
     if (rc == 0)
-        r->in_flight++;
+        superpipe_transfer_started(&r->state);
     return rc;
 }
 
@@ -110,8 +92,7 @@ static int send_short(superpipe_request_t *r, const superpipe_channel_t *c, uint
     if (waits && (r->handle = onic_handle_new(&superpipe.handles, r)) == 0)
         return OMPI_ERR_OUT_OF_RESOURCE;
     memcpy(header + sizeof(e), &r->handle, sizeof(r->handle));
-    r->matched = !waits;
-    r->sent = true;
+    superpipe_transfer_sent_whole(&r->state, waits);
     onic_cursor_init(&r->cursor, &r->layout, 0);
     return send_header(r, header, sizeof(e) + (waits ? sizeof(r->handle) : 0), true);
 }
@@ -122,10 +103,9 @@ static int announce(superpipe_request_t *r, const superpipe_channel_t *c, uint32
                     unsigned flags)
 {
     const bool one_piece = onic_layout_is_contig(&r->layout);
-    const uint64_t pieces = onic_layout_blocks(&r->layout);
     const superpipe_envelope_t e = envelope(SUPERPIPE_ANNOUNCE, c, r->tag, flags, sequence);
-    superpipe_offer_t offer = {.length = r->length,
-                               .block = pieces > 0 && r->length > pieces ? r->length / pieces : 1};
+    superpipe_offer_t offer = {.length = r->state.length,
+                               .block = superpipe_mean_block(&r->layout)};
     unsigned char header[sizeof(e) + sizeof(offer)];
 
     if (one_piece)
@@ -145,29 +125,21 @@ static int announce(superpipe_request_t *r, const superpipe_channel_t *c, uint32
  *  is copied already. */
 static superpipe_request_t *copy_out(superpipe_request_t *r)
 {
+    const uint64_t length = r->state.length;
     superpipe_request_t *copy;
-    onic_cursor_t cursor;
+    void *bounce;
 
     if (r->internal || r->mode == MCA_PML_BASE_SEND_SYNCHRONOUS ||
-        superpipe.buffered + r->length > superpipe.params.buffered)
+        superpipe.buffered + length > superpipe.params.buffered ||
+        (bounce = malloc(length)) == NULL)
         return NULL;
-    copy = superpipe_request_new(r->comm, r->datatype, r->buffer, r->count, r->rank, r->tag, true);
-    if (copy == NULL)
-        return NULL;
-    copy->bounce = malloc(r->length);
-    if (copy->bounce == NULL) {
-        superpipe_request_drop(copy);
+    copy = superpipe_request_copy(r, bounce, false);
+    if (copy == NULL) {
+        free(bounce);
         return NULL;
     }
-    onic_cursor_init(&cursor, &r->layout, 0);
-    (void)onic_pack(&cursor, r->base, copy->bounce, r->length);
-    superpipe.buffered += r->length;
-    copy->internal = true;
-    copy->in_buffer = false;
+    superpipe.buffered += length;
     superpipe_request_begin(copy);
-    copy->base = copy->bounce;
-    copy->length = r->length;
-    onic_layout_set(&copy->layout, r->length);
     return copy;
 }
 
@@ -175,17 +147,17 @@ static int start_locked(superpipe_request_t *r, superpipe_peer_t *p)
 {
     superpipe_channel_t *c = (superpipe_channel_t *)r->comm->c_pml_comm;
     const uint32_t sequence = c->match.sent[r->rank];
-    const bool is_short = is_short_locked(p, r->length);
+    const bool is_short = is_short_locked(p, r->state.length);
     int rc;
 
     superpipe_enter_locked(r, p);
-    if (is_short && take_credit_locked(p, r->tag, r->length)) {
+    if (is_short && take_credit_locked(p, r->tag, r->state.length)) {
         rc = send_short(r, c, sequence);
     } else {
         superpipe_request_t *copy = is_short ? copy_out(r) : NULL;
 
         if (copy != NULL) {
-            r->matched = r->sent = true;
+            superpipe_transfer_sent_whole(&r->state, false);
             r = copy;
             superpipe_enter_locked(r, p);
         }
@@ -215,60 +187,60 @@ void superpipe_send_start(superpipe_request_t *r, superpipe_peer_t *p)
 
 /* ---- data that was asked for ----------------------------------------------------------------- */
 
-static void fragment_cb(void *arg, int status);
+static void send_fragments(superpipe_request_t *r);
+
+/** The wire has a fragment no more: the next one may have its place. */
+static void fragment_cb(void *arg, int status)
+{
+    superpipe_request_t *r = arg;
+
+    superpipe_operation_ended(r, status);
+    if (!r->state.done)
+        send_fragments(r);
+}
 
 static int send_data(superpipe_request_t *r, uint64_t bytes, unsigned flags)
 {
     const superpipe_word_t w = {.prefix = {.sender = onic_wire_me(), .kind = SUPERPIPE_DATA},
                                 .handle = r->theirs,
-                                .value = r->started};
+                                .value = r->state.moved};
     onic_payload_t payload = {.base = r->base, .len = bytes};
     int rc;
 
-    onic_cursor_init(&payload.cursor, &r->layout, r->started);
+    onic_cursor_init(&payload.cursor, &r->layout, r->state.moved);
     rc = onic_peer_send(r->peer->wire, ONIC_AM_PML, &w, sizeof(w), &payload, flags, fragment_cb, r);
-    if (rc < 0)
-        return rc;
-    r->started += bytes;
-    r->sent = r->started == r->wanted;
-    r->in_flight += rc == 0;
+    if (rc >= 0)
+        superpipe_transfer_given(&r->state, bytes, rc == 0);
     return rc;
 }
 
 /** Gives fragments to the wire. Not all that there are, so that others get their turn. */
 static void send_fragments(superpipe_request_t *r)
 {
-    const bool meets = r->how == SUPERPIPE_BY_RENDEZVOUS;
+    const bool meets = r->state.how == SUPERPIPE_BY_RENDEZVOUS;
     const uint64_t most = meets ? onic_peer_rndv_max(r->peer->wire) : fragment_locked(r->peer);
+    uint64_t bytes;
 
-    for (int n = 0; n < FRAGMENTS && !r->sent && !r->broken && r->in_flight < FRAGMENTS; n++) {
-        const uint64_t left = r->wanted - r->started;
-
-        if (most == 0 || send_data(r, left < most ? left : most, meets ? ONIC_SEND_RNDV : 0) < 0) {
+    if (most == 0) {
+        superpipe_fail_locked(r, ONIC_ERR_PROC_FAILED);
+        return;
+    }
+    for (int n = 0; n < SUPERPIPE_FRAGMENTS; n++) {
+        bytes = superpipe_transfer_fragment(&r->state, most);
+        if (bytes == 0)
+            break;
+        if (send_data(r, bytes, meets ? ONIC_SEND_RNDV : 0) < 0) {
             superpipe_fail_locked(r, ONIC_ERR_PROC_FAILED);
             return;
         }
     }
-    if (!r->sent && !r->broken && r->in_flight == 0) {
-        r->queued = true;
-        r->next_stream = superpipe.stream;
+    if (superpipe_transfer_lacks_turn(&r->state)) {
+        r->state.queued = true;
+        r->next_turn = superpipe.stream;
         superpipe.stream = r;
         onic_wire_defer(ONIC_AM_PML);
     }
     superpipe_settle_locked(r);
-}
-
-static void fragment_cb(void *arg, int status)
-{
-    superpipe_request_t *r = arg;
-
-    r->in_flight--;
-    if (status != OMPI_SUCCESS)
-        superpipe_fail_locked(r, ONIC_ERR_PROC_FAILED);
-    else if (r->sent || r->broken)
-        superpipe_settle_locked(r);
-    else
-        send_fragments(r);
 }
 
 int superpipe_stream_locked(void)
@@ -280,70 +252,59 @@ int superpipe_stream_locked(void)
         onic_wire_kick_mpi(ONIC_AM_PML);
     superpipe.stream = NULL;
     for (superpipe_request_t *next; r != NULL; r = next, events++) {
-        next = r->next_stream;
-        r->queued = false;
+        next = r->next_turn;
+        r->state.queued = false;
         send_fragments(r);
     }
     return events;
 }
 
-/** All is packed. */
-static void packed_cb(void *arg, int status)
-{
-    superpipe_request_t *r = arg;
-
-    r->moving = false;
-    r->sent = true;
-    if (status != OMPI_SUCCESS)
-        superpipe_fail_locked(r, ONIC_ERR_PROC_FAILED);
-    else
-        superpipe_settle_locked(r);
-}
-
 static bool answer_by_mover(superpipe_request_t *r, const uint8_t *bytes)
 {
-    onic_mover_end_t end = {
-        .layout = r->layout, .len = r->wanted, .base = r->base, .done = packed_cb, .arg = r};
+    onic_mover_end_t end = {.layout = r->layout,
+                            .len = r->state.wanted,
+                            .base = r->base,
+                            .done = superpipe_moved,
+                            .arg = r};
     onic_ticket_t ticket;
 
     memcpy(&ticket, bytes, sizeof(ticket));
-    if (ticket.len != r->wanted ||
+    if (ticket.len != r->state.wanted ||
         onic_mover_answer_locked(r->peer->wire, &ticket, &end) != OMPI_SUCCESS)
         return false;
     onic_layout_set(&r->layout, 0); /* it is the transfer's now */
-    r->moving = true;
+    superpipe_transfer_moving(&r->state);
     return true;
 }
 
 void superpipe_on_ask_locked(superpipe_peer_t *p, const superpipe_incoming_t *in)
 {
     superpipe_request_t *r = onic_handle_get(&superpipe.handles, in->handle);
+    superpipe_answer_t answer = SUPERPIPE_ANSWER_REFUSED;
 
-    if (r == NULL || !r->sends || r->peer != p || r->asked || r->broken || r->sent ||
-        in->value > r->length) {
-        superpipe_say_locked(p, SUPERPIPE_FAILED, in->ask.receive, 0);
+    if (r != NULL && r->peer == p)
+        answer = superpipe_transfer_asked(&r->state, (superpipe_how_t)in->prefix.how, in->value,
+                                          onic_layout_is_contig(&r->layout));
+    if (answer != SUPERPIPE_ANSWER_REFUSED)
+        r->theirs = in->ask.receive;
+    if (answer == SUPERPIPE_ANSWER_FRAGMENTS) {
+        send_fragments(r);
         return;
     }
-    r->matched = r->asked = true;
-    r->theirs = in->ask.receive;
-    r->wanted = in->value;
-    r->how = in->prefix.how;
-    if (r->how == SUPERPIPE_BY_RENDEZVOUS && !onic_layout_is_contig(&r->layout))
-        r->how = SUPERPIPE_BY_STREAM;
-    if (r->how != SUPERPIPE_BY_MOVER) {
-        send_fragments(r);
-    } else if (!answer_by_mover(r, in->ask.ticket)) {
-        r->asked = false;
-        superpipe_say_locked(p, SUPERPIPE_FAILED, in->ask.receive, 0);
+    if (answer == SUPERPIPE_ANSWER_SLOTS) {
+        if (answer_by_mover(r, in->ask.ticket))
+            return;
+        superpipe_transfer_refused(&r->state);
     }
+    superpipe_say_locked(p, SUPERPIPE_FAILED, in->ask.receive, 0);
 }
 
 void superpipe_on_done_locked(superpipe_peer_t *p, const superpipe_incoming_t *in)
 {
     superpipe_request_t *r = onic_handle_get(&superpipe.handles, in->handle);
 
-    if (r == NULL || !r->sends || r->peer != p || r->asked)
+    if (r == NULL || r->peer != p)
         return;
-    r->matched = r->sent = true;
+    superpipe_transfer_finished(&r->state);
     superpipe_settle_locked(r);
 }

@@ -1,0 +1,164 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "pml_superpipe/protocols/transfer.h"
+
+void superpipe_transfer_begin(superpipe_transfer_t *t, bool sends, uint64_t length)
+{
+    *t = (superpipe_transfer_t){.sends = sends, .length = length, .wanted = length};
+}
+
+bool superpipe_transfer_is_over(superpipe_transfer_t *t)
+{
+    const bool complete = t->matched && (t->sends ? t->sent : t->moved == t->wanted);
+
+    if (t->done || t->in_flight > 0 || t->moving || t->queued || !(complete || t->broken))
+        return false;
+    t->done = true;
+    return true;
+}
+
+void superpipe_transfer_break(superpipe_transfer_t *t)
+{
+    t->broken = true;
+}
+
+void superpipe_transfer_started(superpipe_transfer_t *t)
+{
+    t->in_flight++;
+}
+
+void superpipe_transfer_ended(superpipe_transfer_t *t, bool good)
+{
+    t->in_flight--;
+    t->broken = t->broken || !good;
+}
+
+void superpipe_transfer_moving(superpipe_transfer_t *t)
+{
+    t->moving = true;
+}
+
+void superpipe_transfer_moved(superpipe_transfer_t *t, bool good)
+{
+    t->moving = false;
+    t->broken = t->broken || !good;
+    if (t->sends)
+        t->sent = true;
+    else if (good)
+        t->moved = t->wanted;
+}
+
+/* ---- sender ---------------------------------------------------------------------------------- */
+
+void superpipe_transfer_sent_whole(superpipe_transfer_t *t, bool waits)
+{
+    t->matched = !waits;
+    t->sent = true;
+}
+
+/** Has nobody its data, nor been promised it? */
+static bool is_free(const superpipe_transfer_t *t)
+{
+    return t->sends && !t->asked && !t->sent && !t->broken && !t->done;
+}
+
+superpipe_answer_t superpipe_transfer_asked(superpipe_transfer_t *t, superpipe_how_t how,
+                                            uint64_t wanted, bool one_piece)
+{
+    if (!is_free(t) || wanted == 0 || wanted > t->length)
+        return SUPERPIPE_ANSWER_REFUSED;
+    t->matched = t->asked = true;
+    t->wanted = wanted;
+    t->how = how == SUPERPIPE_BY_RENDEZVOUS && !one_piece ? SUPERPIPE_BY_STREAM : how;
+    return how == SUPERPIPE_BY_MOVER ? SUPERPIPE_ANSWER_SLOTS : SUPERPIPE_ANSWER_FRAGMENTS;
+}
+
+void superpipe_transfer_refused(superpipe_transfer_t *t)
+{
+    t->asked = false;
+}
+
+bool superpipe_transfer_lend(superpipe_transfer_t *t)
+{
+    if (!is_free(t))
+        return false;
+    t->asked = true;
+    t->in_flight++;
+    return true;
+}
+
+void superpipe_transfer_copied(superpipe_transfer_t *t)
+{
+    t->in_flight--;
+    t->matched = t->sent = true;
+}
+
+void superpipe_transfer_finished(superpipe_transfer_t *t)
+{
+    if (!t->sends || t->asked)
+        return;
+    t->matched = t->sent = true;
+}
+
+uint64_t superpipe_transfer_fragment(const superpipe_transfer_t *t, uint64_t most)
+{
+    const uint64_t left = t->wanted - t->moved;
+
+    if (!t->asked || t->sent || t->broken || t->in_flight >= SUPERPIPE_FRAGMENTS)
+        return 0;
+    return left < most ? left : most;
+}
+
+void superpipe_transfer_given(superpipe_transfer_t *t, uint64_t bytes, bool pending)
+{
+    t->moved += bytes;
+    t->sent = t->moved == t->wanted;
+    t->in_flight += pending;
+}
+
+bool superpipe_transfer_lacks_turn(const superpipe_transfer_t *t)
+{
+    return t->asked && !t->sent && !t->broken && t->in_flight == 0;
+}
+
+/* ---- receiver -------------------------------------------------------------------------------- */
+
+bool superpipe_transfer_fit(superpipe_transfer_t *t, uint64_t length)
+{
+    t->matched = true;
+    t->wanted = length < t->length ? length : t->length;
+    return length > t->length;
+}
+
+void superpipe_transfer_ask(superpipe_transfer_t *t, superpipe_how_t how)
+{
+    t->how = how;
+    t->moving = how == SUPERPIPE_BY_MOVER;
+}
+
+bool superpipe_transfer_takes(const superpipe_transfer_t *t, uint64_t at, uint64_t bytes,
+                              bool meets)
+{
+    /* A peer that was asked for fragments may send them, but not have us write where it likes
+     * while we read on. */
+    if (t->sends || t->broken || t->done || t->moving ||
+        (meets && t->how != SUPERPIPE_BY_RENDEZVOUS))
+        return false;
+    if (t->how != SUPERPIPE_BY_STREAM && t->how != SUPERPIPE_BY_RENDEZVOUS)
+        return false;
+    return bytes > 0 && at <= t->wanted && bytes <= t->wanted - at && bytes <= t->wanted - t->moved;
+}
+
+void superpipe_transfer_took(superpipe_transfer_t *t, uint64_t bytes)
+{
+    t->moved += bytes;
+}
+
+superpipe_refusal_t superpipe_transfer_was_refused(const superpipe_transfer_t *t)
+{
+    if (t->sends || t->done || t->how == 0)
+        return SUPERPIPE_REFUSAL_IGNORED;
+    return t->moving ? SUPERPIPE_REFUSAL_WITHDRAW : SUPERPIPE_REFUSAL_BREAKS;
+}

@@ -1,0 +1,128 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * The rules of a message that is under way: what each of its two ends may do next, and when it is
+ * over. A sender is over when its message has found a receive, where it has to wait for that, and
+ * none of its memory is needed any more; a receiver when all bytes that it wanted are there. Either
+ * may break off, and is over then as soon as nothing works on its memory.
+ *
+ *     sender                                   receiver
+ *     EAGER (whole)                     ->     data is there             -> DONE, if synchronous
+ *     ANNOUNCE                          ->     ask or copy
+ *     asked: fragments, or slots        <-     ASK
+ *     DATA ... / slots                  ->     takes, took / moved
+ *     refuses                           ->     FAILED: asks again, by fragments
+ *     finished                          <-     DONE (it has copied, or needs nothing)
+ *
+ * Pure; the caller serialises. What comes from a peer is checked here: nothing that it says makes
+ * an end touch memory that is not the transfer's, or be over with something under way.
+ */
+#ifndef SUPERPIPE_TRANSFER_H
+#define SUPERPIPE_TRANSFER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "pml_superpipe/matching/header.h"
+
+/** Fragments of a message that the wire has at a time, and that are given to it in one go. */
+#define SUPERPIPE_FRAGMENTS 16
+
+/** One end of a message. */
+typedef struct superpipe_transfer {
+    uint64_t length;    /**< bytes of this end's memory */
+    uint64_t wanted;    /**< bytes that travel, at most length */
+    uint64_t moved;     /**< sender: given to the wire. Receiver: there, or received in place */
+    unsigned in_flight; /**< operations on its memory that are not complete, but for the mover */
+    superpipe_how_t how;
+    bool sends;
+    bool matched; /**< it has found its other end, or need not wait for that */
+    bool sent;    /**< sender: nothing is left to be given away */
+    bool asked;   /**< sender: somebody has the data, or gets it */
+    bool moving;  /**< the mover has it */
+    bool queued;  /**< it waits for its turn to send fragments */
+    bool broken;  /**< it ends as soon as nothing of it is under way */
+    bool done;    /**< it is over: nothing changes any more */
+} superpipe_transfer_t;
+
+/** Begins an end with `length` bytes of memory. */
+void superpipe_transfer_begin(superpipe_transfer_t *t, bool sends, uint64_t length);
+
+/** Is it over now? True once: the caller tells the user. To be asked after each change. */
+bool superpipe_transfer_is_over(superpipe_transfer_t *t);
+
+/** It is not to go on. */
+void superpipe_transfer_break(superpipe_transfer_t *t);
+
+/** An operation on its memory has begun, or has ended. */
+void superpipe_transfer_started(superpipe_transfer_t *t);
+void superpipe_transfer_ended(superpipe_transfer_t *t, bool good);
+
+/** The mover has it now, or has called back: all is packed, or taken. */
+void superpipe_transfer_moving(superpipe_transfer_t *t);
+void superpipe_transfer_moved(superpipe_transfer_t *t, bool good);
+
+/* ---- sender ---------------------------------------------------------------------------------- */
+
+/** The data goes with the envelope, or somebody else sends a copy. `waits`: it has to find a
+ *  receive before the end is over. */
+void superpipe_transfer_sent_whole(superpipe_transfer_t *t, bool waits);
+
+typedef enum superpipe_answer {
+    SUPERPIPE_ANSWER_REFUSED,   /**< FAILED is to be said */
+    SUPERPIPE_ANSWER_FRAGMENTS, /**< by DATA messages, as `how` says */
+    SUPERPIPE_ANSWER_SLOTS      /**< by the mover */
+} superpipe_answer_t;
+
+/** ASK came. `one_piece`: the memory is, which a rendezvous needs. */
+superpipe_answer_t superpipe_transfer_asked(superpipe_transfer_t *t, superpipe_how_t how,
+                                            uint64_t wanted, bool one_piece);
+
+/** The mover cannot do it: FAILED is to be said, and the receiver may ask once more. */
+void superpipe_transfer_refused(superpipe_transfer_t *t);
+
+/** A receiver in the same process copies. False where that may not be; else it is under way until
+ *  superpipe_transfer_copied. */
+bool superpipe_transfer_lend(superpipe_transfer_t *t);
+void superpipe_transfer_copied(superpipe_transfer_t *t);
+
+/** DONE came. */
+void superpipe_transfer_finished(superpipe_transfer_t *t);
+
+/** Bytes of the next fragment, `most` at most; 0: none may be given to the wire now. */
+uint64_t superpipe_transfer_fragment(const superpipe_transfer_t *t, uint64_t most);
+
+/** A fragment was given to it; `pending`: it will say when it has it no more. */
+void superpipe_transfer_given(superpipe_transfer_t *t, uint64_t bytes, bool pending);
+
+/** Has it more fragments, and nothing that would bring it back to send them? */
+bool superpipe_transfer_lacks_turn(const superpipe_transfer_t *t);
+
+/* ---- receiver -------------------------------------------------------------------------------- */
+
+/** It has found a message of that length. True where that is too long for it. */
+bool superpipe_transfer_fit(superpipe_transfer_t *t, uint64_t length);
+
+/** ASK is about to be said. */
+void superpipe_transfer_ask(superpipe_transfer_t *t, superpipe_how_t how);
+
+/** May DATA for bytes [at, at + bytes) be taken? `meets`: it would be received in place. */
+bool superpipe_transfer_takes(const superpipe_transfer_t *t, uint64_t at, uint64_t bytes,
+                              bool meets);
+
+/** So many bytes more are there. */
+void superpipe_transfer_took(superpipe_transfer_t *t, uint64_t bytes);
+
+typedef enum superpipe_refusal {
+    SUPERPIPE_REFUSAL_IGNORED,  /**< nothing was asked for */
+    SUPERPIPE_REFUSAL_WITHDRAW, /**< the mover is to give up; then superpipe_transfer_ask again */
+    SUPERPIPE_REFUSAL_BREAKS    /**< the data does not come */
+} superpipe_refusal_t;
+
+/** FAILED came. */
+superpipe_refusal_t superpipe_transfer_was_refused(const superpipe_transfer_t *t);
+
+#endif

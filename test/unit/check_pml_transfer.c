@@ -1,0 +1,514 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * The rules of a message under way: its two ends, run against each other over queues that deliver
+ * when they like, with operations that end when they like, refusals, and losses at any time. And
+ * with messages of a peer that says what it likes.
+ */
+#include "pml_superpipe/protocols/transfer.h"
+
+#include <string.h>
+
+#include "test/unit/unit.h"
+
+#define MOST    64 /* bytes of a message */
+#define QUEUED  256
+#define PENDING 64
+#define STEPS   20000
+
+typedef struct message {
+    superpipe_kind_t kind;
+    superpipe_how_t how;
+    uint64_t at, bytes;
+} message_t;
+
+typedef struct queue {
+    message_t message[QUEUED];
+    unsigned first, last;
+} queue_t;
+
+/** An end with what works on its memory. */
+typedef struct end {
+    superpipe_transfer_t t;
+    unsigned operations; /**< of the wire */
+    bool mover;
+    unsigned overs; /**< times that it was told to be over */
+    bool begun, lost, errors;
+} end_t;
+
+typedef struct sim {
+    unit_random_t r;
+    end_t a, b; /**< sender, receiver */
+    queue_t to_b, to_a;
+    bool waits; /**< a synchronous send */
+    bool self;  /**< one process: the receiver copies with the sender's request in hand */
+    bool copies, one_piece, lossy;
+    bool packed, refused;
+    unsigned got[MOST];
+    uint64_t fragment;
+} sim_t;
+
+static void say(queue_t *q, superpipe_kind_t kind, superpipe_how_t how, uint64_t at, uint64_t bytes)
+{
+    UNIT_CHECK(q->last < QUEUED);
+    q->message[q->last++] = (message_t){kind, how, at, bytes};
+}
+
+/** After each change. */
+static void settle(end_t *e)
+{
+    if (!e->begun || !superpipe_transfer_is_over(&e->t))
+        return;
+    e->overs++;
+    UNIT_CHECK(e->overs == 1 && e->operations == 0 && !e->mover && !e->t.queued);
+}
+
+static void begin_operation(end_t *e)
+{
+    superpipe_transfer_started(&e->t);
+    e->operations++;
+}
+
+static void received(sim_t *s, uint64_t at, uint64_t bytes)
+{
+    UNIT_CHECK(s->b.overs == 0 && at + bytes <= s->b.t.wanted);
+    for (uint64_t i = at; i < at + bytes; i++)
+        s->got[i]++;
+}
+
+/* ---- sender ---------------------------------------------------------------------------------- */
+
+static void send_fragments(sim_t *s)
+{
+    superpipe_transfer_t *t = &s->a.t;
+    uint64_t bytes;
+
+    for (int n = 0; n < 4 && (bytes = superpipe_transfer_fragment(t, s->fragment)) > 0; n++) {
+        const bool pending = unit_once_in(&s->r, 2);
+
+        UNIT_CHECK(s->a.overs == 0 && t->moved + bytes <= t->wanted && t->wanted <= t->length);
+        say(&s->to_b, SUPERPIPE_DATA, t->how, t->moved, bytes);
+        superpipe_transfer_given(t, bytes, pending);
+        s->a.operations += pending;
+    }
+    if (superpipe_transfer_lacks_turn(t))
+        t->queued = true;
+    settle(&s->a);
+}
+
+static void start_sender(sim_t *s, uint64_t length)
+{
+    const bool whole = unit_once_in(&s->r, 4);
+
+    s->a.begun = true;
+    superpipe_transfer_begin(&s->a.t, true, length);
+    if (whole)
+        superpipe_transfer_sent_whole(&s->a.t, s->waits);
+    say(&s->to_b, whole ? SUPERPIPE_EAGER : SUPERPIPE_ANNOUNCE, 0, 0, length);
+    if (unit_once_in(&s->r, 2))
+        begin_operation(&s->a);
+    settle(&s->a);
+}
+
+static void deliver_to_sender(sim_t *s, const message_t *m)
+{
+    superpipe_answer_t answer;
+
+    if (m->kind == SUPERPIPE_DONE) {
+        superpipe_transfer_finished(&s->a.t);
+        settle(&s->a);
+        return;
+    }
+    answer = superpipe_transfer_asked(&s->a.t, m->how, m->bytes, s->one_piece);
+    if (answer == SUPERPIPE_ANSWER_FRAGMENTS) {
+        send_fragments(s);
+    } else if (answer == SUPERPIPE_ANSWER_SLOTS && !unit_once_in(&s->r, 3)) {
+        superpipe_transfer_moving(&s->a.t);
+        s->a.mover = true;
+    } else {
+        if (answer == SUPERPIPE_ANSWER_SLOTS)
+            superpipe_transfer_refused(&s->a.t);
+        s->refused = true;
+        say(&s->to_b, SUPERPIPE_FAILED, 0, 0, 0);
+    }
+}
+
+/* ---- receiver -------------------------------------------------------------------------------- */
+
+static void ask(sim_t *s, superpipe_how_t how)
+{
+    superpipe_transfer_ask(&s->b.t, how);
+    s->b.mover = how == SUPERPIPE_BY_MOVER;
+    say(&s->to_a, SUPERPIPE_ASK, how, 0, s->b.t.wanted);
+}
+
+static void fetch(sim_t *s)
+{
+    if (s->b.t.wanted == 0) {
+        say(&s->to_a, SUPERPIPE_DONE, 0, 0, 0);
+    } else if (s->copies || s->self) {
+        begin_operation(&s->b);
+    } else {
+        ask(s, (superpipe_how_t)(SUPERPIPE_BY_STREAM + unit_below(&s->r, SUPERPIPE_HOWS - 1)));
+    }
+}
+
+static void take_data(sim_t *s, const message_t *m)
+{
+    const bool meets = m->how == SUPERPIPE_BY_RENDEZVOUS;
+
+    if (!superpipe_transfer_takes(&s->b.t, m->at, m->bytes, meets))
+        return;
+    if (meets && unit_once_in(&s->r, 2))
+        begin_operation(&s->b);
+    received(s, m->at, m->bytes);
+    superpipe_transfer_took(&s->b.t, m->bytes);
+}
+
+static void deliver_to_receiver(sim_t *s, const message_t *m)
+{
+    switch (m->kind) {
+    case SUPERPIPE_EAGER:
+        (void)superpipe_transfer_fit(&s->b.t, m->bytes);
+        received(s, 0, s->b.t.wanted);
+        superpipe_transfer_took(&s->b.t, s->b.t.wanted);
+        if (s->waits)
+            say(&s->to_a, SUPERPIPE_DONE, 0, 0, 0);
+        break;
+    case SUPERPIPE_ANNOUNCE:
+        UNIT_CHECK(superpipe_transfer_fit(&s->b.t, m->bytes) == (m->bytes > s->b.t.length));
+        fetch(s);
+        break;
+    case SUPERPIPE_DATA:
+        take_data(s, m);
+        break;
+    default:
+        switch (superpipe_transfer_was_refused(&s->b.t)) {
+        case SUPERPIPE_REFUSAL_WITHDRAW:
+            ask(s, SUPERPIPE_BY_STREAM);
+            break;
+        case SUPERPIPE_REFUSAL_BREAKS:
+            superpipe_transfer_break(&s->b.t);
+            s->b.errors = true;
+            break;
+        case SUPERPIPE_REFUSAL_IGNORED:
+            break;
+        }
+    }
+    settle(&s->b);
+}
+
+/** The copy of a message of this process, or by the kernel from another one. */
+static void end_copy(sim_t *s)
+{
+    const bool lent = s->self && superpipe_transfer_lend(&s->a.t);
+    const bool copied = s->self ? lent : !s->b.t.broken && !unit_once_in(&s->r, 3);
+
+    superpipe_transfer_ended(&s->b.t, true);
+    s->b.operations--;
+    if (lent) {
+        superpipe_transfer_copied(&s->a.t);
+        settle(&s->a);
+    }
+    if (copied) {
+        received(s, 0, s->b.t.wanted);
+        superpipe_transfer_took(&s->b.t, s->b.t.wanted);
+        if (!s->self)
+            say(&s->to_a, SUPERPIPE_DONE, 0, 0, 0);
+    } else if (s->self || s->b.t.broken) {
+        superpipe_transfer_break(&s->b.t);
+    } else {
+        s->copies = false;
+        ask(s, SUPERPIPE_BY_STREAM);
+    }
+    settle(&s->b);
+}
+
+/* ---- what happens by itself ------------------------------------------------------------------ */
+
+static void end_operation(sim_t *s, end_t *e)
+{
+    if (e->operations == 0)
+        return;
+    if (e == &s->b && (s->copies || s->self) && e->t.how == 0) {
+        end_copy(s);
+        return;
+    }
+    e->operations--;
+    superpipe_transfer_ended(&e->t, !e->lost);
+    settle(e);
+    if (e == &s->a && e->overs == 0)
+        send_fragments(s);
+}
+
+/** The mover: the receiver has all some time after the sender has packed it. */
+static void end_move(sim_t *s)
+{
+    end_t *e = s->a.mover ? &s->a : &s->b;
+
+    if (!e->mover || (e == &s->b && !s->packed && !e->lost))
+        return;
+    e->mover = false;
+    s->packed = s->packed || e == &s->a;
+    if (e == &s->b && !e->lost)
+        received(s, 0, e->t.wanted);
+    superpipe_transfer_moved(&e->t, !e->lost);
+    settle(e);
+}
+
+/** The connection is seen to be lost at one end. */
+static void lose(end_t *e)
+{
+    if (e->lost || !e->begun)
+        return;
+    e->lost = true;
+    if (e->mover) {
+        e->mover = false;
+        superpipe_transfer_moved(&e->t, false);
+    }
+    superpipe_transfer_break(&e->t);
+    settle(e);
+}
+
+static void deliver(sim_t *s, queue_t *q, end_t *to)
+{
+    const message_t m = q->message[q->first];
+
+    if (q->first == q->last)
+        return;
+    q->first++;
+    /* A handle of what is over finds nothing. */
+    if (to->lost || to->overs > 0)
+        return;
+    if (to == &s->a)
+        deliver_to_sender(s, &m);
+    else
+        deliver_to_receiver(s, &m);
+}
+
+static void step(sim_t *s)
+{
+    switch (unit_below(&s->r, 7)) {
+    case 0:
+        deliver(s, &s->to_b, &s->b);
+        break;
+    case 1:
+        deliver(s, &s->to_a, &s->a);
+        break;
+    case 2:
+        end_operation(s, &s->a);
+        break;
+    case 3:
+        end_operation(s, &s->b);
+        break;
+    case 4:
+        end_move(s);
+        break;
+    case 5:
+        if (s->a.t.queued) {
+            s->a.t.queued = false;
+            send_fragments(s);
+        }
+        break;
+    default:
+        if (s->lossy && unit_once_in(&s->r, 20)) {
+            lose(&s->a);
+            lose(&s->b);
+        }
+    }
+}
+
+static void run(sim_t *s)
+{
+    const uint64_t length = unit_below(&s->r, MOST + 1);
+    const uint64_t room = unit_once_in(&s->r, 4) ? unit_below(&s->r, MOST + 1) : length;
+
+    s->b.begun = true;
+    superpipe_transfer_begin(&s->b.t, false, room);
+    settle(&s->b);
+    start_sender(s, length);
+    for (int n = 0; n < STEPS && (s->a.overs == 0 || s->b.overs == 0); n++)
+        step(s);
+    UNIT_CHECK(s->a.overs == 1 && s->b.overs == 1);
+    if (s->lossy)
+        return;
+    UNIT_CHECK(!s->b.errors && !s->a.t.broken && !s->b.t.broken);
+    UNIT_CHECK(s->b.t.wanted == (length < room ? length : room));
+    for (uint64_t i = 0; i < MOST; i++)
+        UNIT_CHECK(s->got[i] == (i < s->b.t.wanted));
+}
+
+/** Both ends are over once, with all bytes there once, whatever protocol, order and refusals; with
+ *  losses they are over all the same, and never while something works on their memory. */
+START_TEST(both_ends)
+{
+    unit_random_t r = {unit_seed() + (uint64_t)_i};
+
+    for (int n = 0; n < 5000; n++) {
+        sim_t s = {.r = {unit_random64(&r)}};
+
+        s.waits = unit_once_in(&r, 2);
+        s.self = unit_once_in(&r, 5);
+        s.copies = unit_once_in(&r, 3);
+        s.one_piece = unit_once_in(&r, 2);
+        s.lossy = _i % 2 != 0;
+        s.fragment = 1 + unit_below(&r, 16);
+        run(&s);
+    }
+}
+END_TEST
+
+/** A peer that says anything at any time: no byte outside of what is wanted is taken, no fragment
+ *  reaches beyond the message, and an end is not over while something works on its memory. */
+START_TEST(any_words)
+{
+    unit_random_t r = {unit_seed() + (uint64_t)_i};
+
+    for (int n = 0; n < 20000; n++) {
+        superpipe_transfer_t t;
+        const bool sends = unit_once_in(&r, 2);
+        unsigned overs = 0;
+
+        superpipe_transfer_begin(&t, sends, unit_below(&r, MOST));
+        if (!sends) {
+            (void)superpipe_transfer_fit(&t, 1 + unit_below(&r, MOST));
+            superpipe_transfer_ask(&t, (superpipe_how_t)(1 + unit_below(&r, 3)));
+        }
+        superpipe_transfer_started(&t);
+        for (int k = 0; k < 8 && overs == 0; k++) {
+            const uint64_t at = unit_random64(&r) >> unit_below(&r, 64);
+            const uint64_t bytes = unit_random64(&r) >> unit_below(&r, 64);
+            const superpipe_how_t how = (superpipe_how_t)(1 + unit_below(&r, 3));
+
+            switch (unit_below(&r, 4)) {
+            case 0:
+                if (superpipe_transfer_asked(&t, how, bytes, unit_once_in(&r, 2)) ==
+                    SUPERPIPE_ANSWER_SLOTS)
+                    superpipe_transfer_moving(&t);
+                break;
+            case 1:
+                superpipe_transfer_finished(&t);
+                break;
+            case 2:
+                if (superpipe_transfer_takes(&t, at, bytes, unit_once_in(&r, 2))) {
+                    UNIT_CHECK(!sends && bytes <= t.length && at <= t.length - bytes);
+                    superpipe_transfer_took(&t, bytes);
+                }
+                break;
+            default:
+                if (superpipe_transfer_was_refused(&t) == SUPERPIPE_REFUSAL_WITHDRAW)
+                    superpipe_transfer_ask(&t, SUPERPIPE_BY_STREAM);
+            }
+            UNIT_CHECK(!sends || t.wanted <= t.length);
+            UNIT_CHECK(sends || t.moved <= t.wanted);
+            UNIT_CHECK(superpipe_transfer_fragment(&t, 8) <= t.wanted - (sends ? t.moved : 0));
+            UNIT_CHECK(!superpipe_transfer_is_over(&t));
+        }
+        superpipe_transfer_ended(&t, false);
+        if (t.moving)
+            superpipe_transfer_moved(&t, false);
+        UNIT_CHECK(superpipe_transfer_is_over(&t) && !superpipe_transfer_is_over(&t));
+    }
+}
+END_TEST
+
+static superpipe_transfer_t begun(bool sends, uint64_t length)
+{
+    superpipe_transfer_t t;
+
+    superpipe_transfer_begin(&t, sends, length);
+    return t;
+}
+
+/** Data is given once: to who asks first, and not while or after somebody has it. */
+START_TEST(given_once)
+{
+    superpipe_transfer_t t = begun(true, 10);
+
+    ck_assert_int_eq(superpipe_transfer_asked(&t, SUPERPIPE_BY_STREAM, 10, true),
+                     SUPERPIPE_ANSWER_FRAGMENTS);
+    ck_assert_int_eq(superpipe_transfer_asked(&t, SUPERPIPE_BY_STREAM, 10, true),
+                     SUPERPIPE_ANSWER_REFUSED);
+    ck_assert(!superpipe_transfer_lend(&t));
+    superpipe_transfer_finished(&t);
+    ck_assert_msg(!superpipe_transfer_is_over(&t), "over by DONE with fragments to be sent");
+    superpipe_transfer_given(&t, 10, false);
+    ck_assert(superpipe_transfer_is_over(&t));
+    ck_assert(!superpipe_transfer_lend(&t));
+
+    t = begun(true, 10);
+    superpipe_transfer_break(&t);
+    ck_assert(!superpipe_transfer_lend(&t));
+    ck_assert_int_eq(superpipe_transfer_asked(&t, SUPERPIPE_BY_MOVER, 1, true),
+                     SUPERPIPE_ANSWER_REFUSED);
+}
+END_TEST
+
+/** No more than some fragments are with the wire, and who waits for one of them to come back waits
+ *  for no turn. */
+START_TEST(few_fragments)
+{
+    superpipe_transfer_t t = begun(true, 100);
+
+    (void)superpipe_transfer_asked(&t, SUPERPIPE_BY_STREAM, 100, true);
+    ck_assert(superpipe_transfer_lacks_turn(&t));
+    for (int n = 0; n < SUPERPIPE_FRAGMENTS; n++) {
+        ck_assert_uint_eq(superpipe_transfer_fragment(&t, 3), 3);
+        superpipe_transfer_given(&t, 3, true);
+        ck_assert(!superpipe_transfer_lacks_turn(&t));
+    }
+    ck_assert_uint_eq(superpipe_transfer_fragment(&t, 3), 0);
+    superpipe_transfer_ended(&t, true);
+    ck_assert_uint_eq(superpipe_transfer_fragment(&t, 3), 3);
+}
+END_TEST
+
+/** A rendezvous needs memory in one piece. */
+START_TEST(scattered)
+{
+    for (int one_piece = 0; one_piece < 2; one_piece++) {
+        superpipe_transfer_t t = begun(true, 10);
+
+        ck_assert_int_eq(superpipe_transfer_asked(&t, SUPERPIPE_BY_RENDEZVOUS, 10, one_piece),
+                         SUPERPIPE_ANSWER_FRAGMENTS);
+        ck_assert_int_eq(t.how, one_piece ? SUPERPIPE_BY_RENDEZVOUS : SUPERPIPE_BY_STREAM);
+    }
+}
+END_TEST
+
+/** Bytes that come twice do not make up for others. */
+START_TEST(not_twice)
+{
+    superpipe_transfer_t t = begun(false, 10);
+
+    ck_assert(!superpipe_transfer_takes(&t, 0, 1, false));
+    ck_assert(!superpipe_transfer_fit(&t, 10));
+    superpipe_transfer_ask(&t, SUPERPIPE_BY_STREAM);
+    ck_assert(superpipe_transfer_takes(&t, 4, 6, false) &&
+              !superpipe_transfer_takes(&t, 5, 6, false));
+    ck_assert(!superpipe_transfer_takes(&t, 0, 6, true));
+    superpipe_transfer_took(&t, 6);
+    ck_assert(!superpipe_transfer_takes(&t, 4, 6, false) && !superpipe_transfer_is_over(&t));
+    superpipe_transfer_break(&t);
+    ck_assert(!superpipe_transfer_takes(&t, 0, 1, false));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("pml transfer");
+    TCase *tcase = tcase_create("pml transfer");
+
+    tcase_set_timeout(tcase, 60);
+    tcase_add_loop_test(tcase, both_ends, 0, 8);
+    tcase_add_loop_test(tcase, any_words, 0, 4);
+    tcase_add_test(tcase, given_once);
+    tcase_add_test(tcase, few_fragments);
+    tcase_add_test(tcase, scattered);
+    tcase_add_test(tcase, not_twice);
+    suite_add_tcase(suite, tcase);
+    return unit_run_suite(suite);
+}
