@@ -19,6 +19,8 @@ pml_superpipe_libsuperpipe_core_la_SOURCES = \
 	pml_superpipe/matching/rings.h \
 	pml_superpipe/protocols/choice.c \
 	pml_superpipe/protocols/choice.h \
+	pml_superpipe/protocols/reuse.c \
+	pml_superpipe/protocols/reuse.h \
 	pml_superpipe/protocols/transfer.c \
 	pml_superpipe/protocols/transfer.h
 pml_superpipe_libsuperpipe_core_la_CPPFLAGS = $(pure_cppflags)

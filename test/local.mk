@@ -61,6 +61,7 @@ unit_programs = \
 	test/unit/check_pml_credit \
 	test/unit/check_pml_header \
 	test/unit/check_pml_match \
+	test/unit/check_pml_reuse \
 	test/unit/check_pml_rings \
 	test/unit/check_pml_steps \
 	test/unit/check_pml_transfer \
@@ -189,6 +190,7 @@ test_unit_check_pml_match_SOURCES = \
 	test/unit/pml_naive.c \
 	test/unit/pml_naive.h
 test_unit_check_pml_match_LDADD = $(pml_ldadd)
+test_unit_check_pml_reuse_LDADD = $(pml_ldadd)
 test_unit_check_pml_rings_LDADD = $(pml_ldadd)
 # With an allocator that can be told to fail.
 test_unit_check_pml_rings_LDFLAGS = -Wl,--wrap=calloc

@@ -8,7 +8,8 @@
 
 /* Rows that stand a line or a page apart are mostly cold: programs sweep their memory between two
  * exchanges. How near the processors of two processes are to each other changes: what messages
- * really take is learned from the transfers (learn.h). */
+ * really take is learned from the transfers (learn.h). Registering is as in the superpipeline
+ * paper, section 2. */
 const onic_links_t onic_links_default = {
     .node =
         {
@@ -22,6 +23,8 @@ const onic_links_t onic_links_default = {
             .byte = 0.15,
             .rendezvous = 5000,
             .rndv_byte = 0.10,
+            .pin = 68000,
+            .pin_byte = 0.05,
             .wake = 15000,
             .absence = 500000,
             .gap = 150,
@@ -41,6 +44,8 @@ const onic_links_t onic_links_default = {
             .byte = 0.13,
             .rendezvous = 30000,
             .rndv_byte = 0.09,
+            .pin = 68000,
+            .pin_byte = 0.05,
             .wake = 15000,
             .absence = 500000,
             .gap = 300,

@@ -36,6 +36,8 @@ typedef struct onic_link {
     double byte;       /**< a packed byte in messages (tn + 2 tm of equation 2) */
     double rendezvous; /**< the handshake of a rendezvous */
     double rndv_byte;  /**< a byte that is moved by rendezvous (tn) */
+    double pin;        /**< registering memory with an adapter (lambda_reg) */
+    double pin_byte;   /**< and for each byte of it (1 / Breg) */
     double wake;       /**< what messages wait for where the target's helper has to be woken */
     double absence;    /**< and where nobody looks yet, and nobody can be woken */
     double gap;        /**< between two chunks of a pipeline (g) */

@@ -18,9 +18,9 @@ static const struct {
     {                                                                                              \
 #n, offsetof(onic_link_t, n)                                                               \
     }
-    NAME(call),    NAME(piece),   NAME(copy),       NAME(block),     NAME(line), NAME(page),
-    NAME(message), NAME(byte),    NAME(rendezvous), NAME(rndv_byte), NAME(wake), NAME(absence),
-    NAME(gap),     NAME(latency), NAME(bcopy),      NAME(bnet),
+    NAME(call),    NAME(piece),   NAME(copy),       NAME(block),     NAME(line),  NAME(page),
+    NAME(message), NAME(byte),    NAME(rendezvous), NAME(rndv_byte), NAME(pin),   NAME(pin_byte),
+    NAME(wake),    NAME(absence), NAME(gap),        NAME(latency),   NAME(bcopy), NAME(bnet),
 #undef NAME
 };
 

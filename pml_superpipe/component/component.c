@@ -73,6 +73,9 @@ static int component_register(void)
 static int component_open(void)
 {
     onic_add_help_dir(&superpipe_counters, OMPI_NIC_HELP_DIR);
+    /* Before anybody opens the wire. */
+    onic_mover_announce(superpipe.params.network_slots ? ONIC_MOVER_RMA_AUTO
+                                                       : ONIC_MOVER_RMA_NEVER);
     return OMPI_SUCCESS;
 }
 

@@ -39,5 +39,8 @@ int superpipe_pvars_register(const mca_base_component_t *c)
                           MCA_BASE_PVAR_CLASS_HIGHWATERMARK, &n->unexpected_bytes);
     onic_register_counter(c, "fallbacks", "Transfers that were begun again in another way", count,
                           &n->fallbacks);
+    onic_register_counter(c, "reuse_hits", "Contiguous buffers of long messages that had come back",
+                          count, &n->reuse_hits);
+    onic_register_counter(c, "reuse_misses", "And those that had not", count, &n->reuse_misses);
     return OMPI_SUCCESS;
 }

@@ -58,7 +58,8 @@ typedef struct superpipe_prefix {
     uint64_t sender; /**< its name (onic_wire_me) */
     uint8_t kind;
     uint8_t flags; /**< of envelopes */
-    uint8_t how;   /**< ASK: superpipe_how_t */
+    uint8_t how;   /**< ASK: superpipe_how_t. ANNOUNCE: the sender's part of what registering its
+                      memory would cost, 255: all (protocols/reuse.h) */
     uint8_t zero;
     uint32_t context; /**< envelopes: of the communicator */
 } superpipe_prefix_t;

@@ -95,7 +95,10 @@ static bool rendezvous_can(const superpipe_case_t *c)
 
 static double rendezvous_cost(const superpipe_case_t *c, const onic_link_t *link)
 {
-    return 2 * link->message + link->rendezvous + (double)c->length * link->rndv_byte;
+    const double length = (double)c->length;
+
+    return 2 * link->message + link->rendezvous + length * link->rndv_byte +
+           c->pins * (link->pin + length * link->pin_byte);
 }
 
 const superpipe_row_t superpipe_rows[SUPERPIPE_PROTOCOLS] = {

@@ -39,7 +39,9 @@ typedef struct superpipe_case {
     bool self;              /**< sender and receiver are one process */
     bool single_copy;       /**< the sender's memory can be read */
     bool mover;             /**< the mover reaches here from there */
-    bool rendezvous;        /**< user memory may be registered for it */
+    bool rendezvous;        /**< UCX can move it between the two memories */
+    double pins; /**< registrations that it has to bear for that, 0 .. 2: one for each side
+                    (reuse.h) */
 } superpipe_case_t;
 
 typedef struct superpipe_row {

@@ -10,6 +10,7 @@
 #include <sys/uio.h>
 
 #include "common/layout/pack.h"
+#include "common/wire/wire_put.h"
 
 _Static_assert(sizeof(onic_ticket_t) == SUPERPIPE_TICKET_BYTES, "the ticket's room in messages");
 
@@ -216,9 +217,11 @@ int superpipe_copy_all(void)
 
 /* ---- the choice ------------------------------------------------------------------------------ */
 
-static superpipe_case_t case_of(superpipe_request_t *r, const superpipe_offer_t *offer)
+static superpipe_case_t case_of_locked(superpipe_request_t *r, const superpipe_offer_t *offer,
+                                       uint8_t pins)
 {
     onic_peer_t *wire = r->peer->wire;
+    const double here = superpipe_pin_share_locked(r);
 
     return (superpipe_case_t){
         .length = r->state.wanted,
@@ -230,11 +233,12 @@ static superpipe_case_t case_of(superpipe_request_t *r, const superpipe_offer_t 
         .single_copy = superpipe.params.single_copy && onic_peer_can_cma(wire),
         .mover = onic_mover_reaches_locked(wire),
         .rendezvous = onic_peer_rndv_max(wire) > 0,
+        .pins = onic_peer_puts_by_rdma(wire) ? (double)pins / UINT8_MAX + here : 0,
     };
 }
 
 void superpipe_fetch_locked(superpipe_request_t *r, superpipe_peer_t *from,
-                            const superpipe_offer_t *offer)
+                            const superpipe_offer_t *offer, uint8_t pins)
 {
     superpipe_enter_locked(r, from);
     r->theirs = offer->handle;
@@ -250,7 +254,7 @@ void superpipe_fetch_locked(superpipe_request_t *r, superpipe_peer_t *from,
         superpipe_fail_locked(r, MPI_ERR_NO_MEM);
         return;
     }
-    const superpipe_case_t c = case_of(r, offer);
+    const superpipe_case_t c = case_of_locked(r, offer, pins);
     const onic_link_t *link =
         c.single_copy || c.mover ? &superpipe.links.node : &superpipe.links.net;
     switch (superpipe_choose(&c, link, (superpipe_protocol_t)superpipe.params.protocol)) {

@@ -34,6 +34,7 @@
 #include "pml_superpipe/matching/credit.h"
 #include "pml_superpipe/matching/header.h"
 #include "pml_superpipe/protocols/choice.h"
+#include "pml_superpipe/protocols/reuse.h"
 #include "pml_superpipe/protocols/transfer.h"
 
 #define SUPERPIPE_HELP_FILE "help-pml-superpipe.txt"
@@ -104,6 +105,7 @@ typedef struct superpipe_params {
     size_t buffered; /**< bytes that sends without credit may copy */
     size_t area;     /**< of the mover */
     bool single_copy;
+    bool network_slots;
     bool show_plan;
     char *tls; /**< or NULL */
 } superpipe_params_t;
@@ -116,6 +118,8 @@ typedef struct superpipe_counters {
     unsigned long long unexpected;       /**< messages that came before their receive */
     unsigned long long unexpected_bytes; /**< the most that their data took up */
     unsigned long long fallbacks;        /**< transfers that were begun again in another way */
+    unsigned long long reuse_hits;       /**< buffers of long messages that had come back */
+    unsigned long long reuse_misses;     /**< and that had not */
 } superpipe_counters_t;
 
 extern superpipe_counters_t superpipe_counters;
@@ -136,6 +140,7 @@ typedef struct superpipe_process {
     uint64_t buffered;           /**< bytes in copies of sends */
     ONIC_COUNT32 active;         /**< requests that are not complete: somebody may wait */
     unsigned losses;             /**< that were looked at */
+    superpipe_reuse_t reuse;
     onic_links_t links;
     opal_free_list_t requests;
 } superpipe_process_t;
@@ -217,6 +222,9 @@ int superpipe_complete_all(void);
 /** Enters it among those of a peer. */
 void superpipe_enter_locked(superpipe_request_t *r, superpipe_peer_t *p);
 
+/** What part of its cost registering the memory of a long message has to bear here (reuse.h). */
+double superpipe_pin_share_locked(const superpipe_request_t *r);
+
 /* ---- send.c ---------------------------------------------------------------------------------- */
 
 /** Starts a send that was described and begun. What cannot be sent is finished with an error. */
@@ -252,6 +260,7 @@ typedef struct superpipe_unexpected {
     superpipe_peer_t *from;
     superpipe_offer_t offer;
     bool announced;
+    uint8_t pins;         /**< as the announcement has it */
     bool paid;            /**< its data is paid for by credit */
     unsigned char data[]; /**< where it is not announced */
 } superpipe_unexpected_t;
@@ -273,9 +282,10 @@ void superpipe_discard_locked(superpipe_unexpected_t *m);
 
 /* ---- fetch.c --------------------------------------------------------------------------------- */
 
-/** An announced message has found its receive: gets its data. */
+/** An announced message has found its receive: gets its data. `pins`: as the announcement has it.
+ */
 void superpipe_fetch_locked(superpipe_request_t *r, superpipe_peer_t *from,
-                            const superpipe_offer_t *offer);
+                            const superpipe_offer_t *offer, uint8_t pins);
 
 /** Data came (DATA), or does not come as was asked (FAILED). */
 void superpipe_on_data_locked(superpipe_peer_t *p, const superpipe_incoming_t *in,

@@ -68,7 +68,7 @@ static void deliver_kept_locked(superpipe_request_t *r, superpipe_unexpected_t *
 {
     fit(r, m->from, m->message.source, m->message.tag, m->offer.length);
     if (m->announced)
-        superpipe_fetch_locked(r, m->from, &m->offer);
+        superpipe_fetch_locked(r, m->from, &m->offer, m->pins);
     else
         deliver_locked(r, m->from, &m->offer, m->data);
     unkeep_locked(m);
@@ -135,6 +135,7 @@ static superpipe_unexpected_t *keep_locked(superpipe_peer_t *from, const superpi
     m->from = from;
     m->offer = in->offer;
     m->announced = in->prefix.kind == SUPERPIPE_ANNOUNCE;
+    m->pins = in->prefix.how;
     m->paid = paid;
     if (in->bytes > 0)
         memcpy(m->data, in->data, in->bytes);
@@ -160,7 +161,7 @@ static void matched_locked(superpipe_request_t *r, superpipe_peer_t *from,
 {
     fit(r, from, in->source, in->tag, in->offer.length);
     if (in->prefix.kind == SUPERPIPE_ANNOUNCE) {
-        superpipe_fetch_locked(r, from, &in->offer);
+        superpipe_fetch_locked(r, from, &in->offer, in->prefix.how);
         return;
     }
     deliver_locked(r, from, &in->offer, in->data);

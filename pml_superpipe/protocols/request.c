@@ -159,6 +159,19 @@ void superpipe_enter_locked(superpipe_request_t *r, superpipe_peer_t *p)
     r->open = true;
 }
 
+double superpipe_pin_share_locked(const superpipe_request_t *r)
+{
+    bool hit;
+
+    if (r->internal || !onic_layout_is_contig(&r->layout))
+        return 1;
+    hit = superpipe_reuse_note(&superpipe.reuse, (uint64_t)(uintptr_t)(r->base + r->layout.offset),
+                               r->layout.size);
+    superpipe_counters.reuse_hits += hit;
+    superpipe_counters.reuse_misses += !hit;
+    return superpipe_reuse_share(&superpipe.reuse, hit);
+}
+
 static void leave_locked(superpipe_request_t *r)
 {
     if (!r->open)

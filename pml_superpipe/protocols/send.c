@@ -103,13 +103,14 @@ static int announce(superpipe_request_t *r, const superpipe_channel_t *c, uint32
                     unsigned flags)
 {
     const bool one_piece = onic_layout_is_contig(&r->layout);
-    const superpipe_envelope_t e = envelope(SUPERPIPE_ANNOUNCE, c, r->tag, flags, sequence);
+    superpipe_envelope_t e = envelope(SUPERPIPE_ANNOUNCE, c, r->tag, flags, sequence);
     superpipe_offer_t offer = {.length = r->state.length,
                                .block = superpipe_mean_block(&r->layout)};
     unsigned char header[sizeof(e) + sizeof(offer)];
 
     if (one_piece)
         offer.address = (uint64_t)(uintptr_t)(r->base + r->layout.offset);
+    e.prefix.how = (uint8_t)(UINT8_MAX * superpipe_pin_share_locked(r));
     r->handle = offer.handle = onic_handle_new(&superpipe.handles, r);
     if (r->handle == 0)
         return OMPI_ERR_OUT_OF_RESOURCE;

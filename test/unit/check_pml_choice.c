@@ -17,7 +17,8 @@ static superpipe_case_t random_case(unit_random_t *r)
                           .self = unit_once_in(r, 8),
                           .single_copy = unit_once_in(r, 2),
                           .mover = unit_once_in(r, 2),
-                          .rendezvous = unit_once_in(r, 2)};
+                          .rendezvous = unit_once_in(r, 2),
+                          .pins = (double)unit_below(r, 5) / 2};
 
     c.send_block = c.one_piece ? c.length : 1 + unit_below(r, c.length);
     c.receive_block = c.here_one_piece ? c.length : 1 + unit_below(r, c.length);
@@ -43,6 +44,37 @@ START_TEST(cheapest)
             UNIT_CHECK(forced == (row->can(&c) ? (superpipe_protocol_t)q : p));
         }
     }
+}
+END_TEST
+
+/** Zero copy for buffers that come back, the mover for those that do not. */
+START_TEST(registrations)
+{
+    const onic_link_t *link = &onic_links_default.net;
+    superpipe_case_t c = {.length = 16 << 20,
+                          .send_block = 16 << 20,
+                          .receive_block = 16 << 20,
+                          .one_piece = true,
+                          .here_one_piece = true,
+                          .mover = true,
+                          .rendezvous = true};
+
+    ck_assert_int_eq(superpipe_choose(&c, link, SUPERPIPE_AUTO), SUPERPIPE_RENDEZVOUS);
+    c.pins = 2;
+    ck_assert_int_eq(superpipe_choose(&c, link, SUPERPIPE_AUTO), SUPERPIPE_MOVER);
+}
+END_TEST
+
+/** What goes with its envelope. */
+START_TEST(is_short)
+{
+    ck_assert(superpipe_is_short(0, 0, 8000, SUPERPIPE_MOVER));
+    ck_assert(!superpipe_is_short(1, 8192, 8000, SUPERPIPE_MOVER));
+    ck_assert(superpipe_is_short(4096, 4096, 8000, SUPERPIPE_AUTO));
+    ck_assert(!superpipe_is_short(4097, 4096, 8000, SUPERPIPE_AUTO));
+    ck_assert(!superpipe_is_short(8001, 16384, 8000, SUPERPIPE_AUTO));
+    ck_assert(superpipe_is_short(8000, 0, 8000, SUPERPIPE_SHORT));
+    ck_assert(!superpipe_is_short(8001, 16384, 8000, SUPERPIPE_SHORT));
 }
 END_TEST
 
@@ -79,6 +111,8 @@ int main(void)
     TCase *tcase = tcase_create("pml choice");
 
     tcase_add_loop_test(tcase, cheapest, 0, 4);
+    tcase_add_test(tcase, registrations);
+    tcase_add_test(tcase, is_short);
     tcase_add_test(tcase, names);
     tcase_add_test(tcase, table);
     suite_add_tcase(suite, tcase);

@@ -1,0 +1,45 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "pml_superpipe/protocols/reuse.h"
+
+#include <string.h>
+
+/** How many buffers the share follows: a program's next phase is seen after about as many. */
+#define LATELY 16
+
+/** Where a buffer is remembered that has this one in it, or the last place. */
+static unsigned find(const superpipe_reuse_t *r, uint64_t start, uint64_t length, bool *hit_p)
+{
+    unsigned i;
+
+    for (i = 0; i < SUPERPIPE_BUFFERS; i++) {
+        const uint64_t from = r->buffer[i].start;
+
+        *hit_p = start >= from && length <= r->buffer[i].length &&
+                 start - from <= r->buffer[i].length - length;
+        if (*hit_p)
+            return i;
+    }
+    return SUPERPIPE_BUFFERS - 1;
+}
+
+bool superpipe_reuse_note(superpipe_reuse_t *r, uint64_t start, uint64_t length)
+{
+    bool hit;
+    const unsigned at = find(r, start, length, &hit);
+    const uint64_t from = hit ? r->buffer[at].start : start;
+    const uint64_t bytes = hit ? r->buffer[at].length : length;
+
+    memmove(&r->buffer[1], &r->buffer[0], at * sizeof(r->buffer[0]));
+    r->buffer[0].start = from;
+    r->buffer[0].length = bytes;
+    r->hits += ((hit ? 1 : 0) - r->hits) / LATELY;
+    return hit;
+}
+
+double superpipe_reuse_share(const superpipe_reuse_t *r, bool hit)
+{
+    return hit ? 0 : 1 - r->hits;
+}

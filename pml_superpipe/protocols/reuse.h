@@ -1,0 +1,39 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Do the buffers of long messages come back? A library below that moves data between user memory
+ * registers it, and keeps that for buffers that come back (a registration cache). What such a cache
+ * would find is followed here, so that the choice can take zero copy for programs that use the same
+ * buffers again and again, and the mover for those that do not (A. Denis 2011, sections 2 and 7).
+ *
+ * Pure; the caller serialises.
+ */
+#ifndef SUPERPIPE_REUSE_H
+#define SUPERPIPE_REUSE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/** Buffers that are remembered; the one that was used longest ago is forgotten. */
+#define SUPERPIPE_BUFFERS 32
+
+/** All zero: nothing has been seen. */
+typedef struct superpipe_reuse {
+    struct {
+        uint64_t start, length;
+    } buffer[SUPERPIPE_BUFFERS]; /**< the one that was used last is the first */
+    double hits;                 /**< the share of buffers lately that had come back, 0 .. 1 */
+} superpipe_reuse_t;
+
+/** A buffer is about to be used. True where it has come back: it lies in one that is remembered. */
+bool superpipe_reuse_note(superpipe_reuse_t *r, uint64_t start, uint64_t length);
+
+/** The part of a registration's cost that a transfer of this buffer should bear, 0 .. 1: nothing
+ *  where it has come back; else the less, the more likely it is to be used again. `hit`: what
+ *  superpipe_reuse_note has said. */
+double superpipe_reuse_share(const superpipe_reuse_t *r, bool hit);
+
+#endif
