@@ -102,7 +102,7 @@ int superpipe_del_comm(ompi_communicator_t *comm)
     onic_wire_lock();
     remove_channel_locked(c);
     /* Receives keep their communicator; only at the end of the program there may be some. */
-    while ((receive = superpipe_match_abandon(&c->match.match, SUPERPIPE_ANY_SOURCE, &cursor)) !=
+    while ((receive = superpipe_match_abandon(&c->match.match, SUPERPIPE_ALL_RECEIVES, &cursor)) !=
            NULL)
         superpipe_fail_locked(superpipe_request_of(receive), MPI_ERR_COMM);
     while ((m = superpipe_comm_discard(&c->match)) != NULL)

@@ -67,15 +67,29 @@ int superpipe_iprobe(int src, int tag, ompi_communicator_t *comm, int *matched,
     return *matched || !is_hopeless(src, comm) ? OMPI_SUCCESS : ONIC_ERR_PROC_FAILED;
 }
 
-/* Whoever waits in a probe counts as somebody who waits. */
+static unsigned losses_of(ompi_communicator_t *comm)
+{
+    unsigned losses;
+
+    onic_wire_lock();
+    losses = ((superpipe_channel_t *)comm->c_pml_comm)->losses;
+    onic_wire_unlock();
+    return losses;
+}
+
+/* Whoever waits in a probe counts as somebody who waits, and as a receive that is posted. */
 static int wait_for(int src, int tag, ompi_communicator_t *comm, superpipe_unexpected_t **taken_p,
                     ompi_status_public_t *status)
 {
+    const unsigned losses = losses_of(comm);
     int rc = OMPI_SUCCESS;
 
     (void)OPAL_THREAD_ADD_FETCH32(&superpipe.active, 1);
-    while (rc == OMPI_SUCCESS && !look_twice(src, tag, comm, taken_p, status))
-        rc = is_hopeless(src, comm) ? ONIC_ERR_PROC_FAILED : OMPI_SUCCESS;
+    while (rc == OMPI_SUCCESS && !look_twice(src, tag, comm, taken_p, status)) {
+        if (is_hopeless(src, comm) ||
+            (src == OMPI_ANY_SOURCE && onic_wire_losses() > 0 && losses_of(comm) != losses))
+            rc = ONIC_ERR_PROC_FAILED;
+    }
     (void)OPAL_THREAD_ADD_FETCH32(&superpipe.active, -1);
     return rc;
 }

@@ -111,7 +111,7 @@ bool superpipe_match_cancel(superpipe_match_t *m, superpipe_receive_t *receive)
 
 superpipe_receive_t *superpipe_match_abandon(superpipe_match_t *m, int32_t source, size_t *cursor)
 {
-    const uint64_t mask = source == SUPERPIPE_ANY_SOURCE ? 0 : key(-1, 0);
+    const uint64_t mask = source == SUPERPIPE_ALL_RECEIVES ? 0 : key(-1, 0);
     superpipe_link_t *link = superpipe_rings_some(&m->posted, key(source, 0), mask, cursor);
 
     if (link == NULL)

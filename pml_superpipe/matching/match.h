@@ -100,11 +100,14 @@ superpipe_message_t *superpipe_match_post(superpipe_match_t *m, superpipe_receiv
  *  message, or is about to. */
 bool superpipe_match_cancel(superpipe_match_t *m, superpipe_receive_t *receive);
 
+/** In place of a source: all receives. */
+#define SUPERPIPE_ALL_RECEIVES INT32_MIN
+
 /**
- * Takes out a posted receive that names this source, or any posted receive for
- * SUPERPIPE_ANY_SOURCE; NULL where there is none. In no order. For those that will get nothing any
- * more, because the communicator goes or a process has died: `*cursor` is 0 at first, to be called
- * until NULL, and nothing is posted meanwhile.
+ * Takes out a posted receive that was posted for this source, a rank or SUPERPIPE_ANY_SOURCE, or
+ * any posted receive for SUPERPIPE_ALL_RECEIVES; NULL where there is none. In no order. For those
+ * that will get nothing any more, because the communicator goes or a process has died: `*cursor` is
+ * 0 at first, to be called until NULL, and nothing is posted meanwhile.
  */
 superpipe_receive_t *superpipe_match_abandon(superpipe_match_t *m, int32_t source, size_t *cursor);
 

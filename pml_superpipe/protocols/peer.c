@@ -137,19 +137,27 @@ static bool is_rank(const superpipe_channel_t *c, uint32_t rank, const superpipe
     return proc != NULL && proc->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_PML] == p;
 }
 
-/** Ends receives that name a lost peer. */
+/** Ends the posted receives for a source. */
+static void end_from_locked(superpipe_channel_t *c, int32_t source)
+{
+    superpipe_receive_t *receive;
+    size_t cursor = 0;
+
+    while ((receive = superpipe_match_abandon(&c->match.match, source, &cursor)) != NULL)
+        superpipe_fail_locked(superpipe_request_of(receive), ONIC_ERR_PROC_FAILED);
+}
+
+/** Ends receives that name a lost peer, and those from any source of which it is one: their message
+ *  may be the one that will not come. Those that are posted from now on wait for the others. */
 static void end_posted_locked(const superpipe_peer_t *p)
 {
     for (superpipe_channel_t *c = superpipe.channels; c != NULL; c = c->next) {
         for (uint32_t rank = 0; rank < c->match.nranks; rank++) {
-            superpipe_receive_t *receive;
-            size_t cursor = 0;
-
             if (!is_rank(c, rank, p))
                 continue;
-            while ((receive = superpipe_match_abandon(&c->match.match, (int32_t)rank, &cursor)) !=
-                   NULL)
-                superpipe_fail_locked(superpipe_request_of(receive), ONIC_ERR_PROC_FAILED);
+            c->losses++;
+            end_from_locked(c, (int32_t)rank);
+            end_from_locked(c, SUPERPIPE_ANY_SOURCE);
         }
     }
 }

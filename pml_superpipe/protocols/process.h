@@ -58,6 +58,7 @@ typedef struct superpipe_peer {
 typedef struct superpipe_channel {
     superpipe_comm_t match; /**< the first member */
     ompi_communicator_t *comm;
+    unsigned losses;                /**< of its processes; lock */
     struct superpipe_channel *next; /**< of all */
 } superpipe_channel_t;
 

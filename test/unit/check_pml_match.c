@@ -299,14 +299,14 @@ static void abandon(superpipe_comm_t *c, naive_comm_t *naive, int32_t source)
     size_t cursor = 0;
 
     while ((r = superpipe_match_abandon(&c->match, source, &cursor)) != NULL) {
-        UNIT_CHECK(source == SUPERPIPE_ANY_SOURCE || r->source == source);
+        UNIT_CHECK(source == SUPERPIPE_ALL_RECEIVES || r->source == source);
         UNIT_CHECK(naive_take(&naive->posted, ((receive_t *)r)->id));
         UNIT_CHECK(!superpipe_match_cancel(&c->match, r));
         w.receive[((receive_t *)r)->id] = NULL;
         free(r);
     }
     for (size_t i = 0; i < naive->posted.n; i++)
-        UNIT_CHECK(naive->posted.at[i].source != source && source != SUPERPIPE_ANY_SOURCE);
+        UNIT_CHECK(naive->posted.at[i].source != source && source != SUPERPIPE_ALL_RECEIVES);
 }
 
 static void destroy(unsigned i)
@@ -316,6 +316,7 @@ static void destroy(unsigned i)
 
     abandon(c, &w.naive[i], some_source());
     abandon(c, &w.naive[i], SUPERPIPE_ANY_SOURCE);
+    abandon(c, &w.naive[i], SUPERPIPE_ALL_RECEIVES);
     while ((m = superpipe_comm_discard(c)) != NULL)
         discard(m, w.naive[i].unexpected.n > 0 ? &w.naive[i].unexpected : &w.naive[i].early);
     UNIT_CHECK(w.naive[i].unexpected.n == 0 && w.naive[i].early.n == 0);

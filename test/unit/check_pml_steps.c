@@ -234,7 +234,7 @@ START_TEST(abandoned)
     begin(MANY);
     for (uint32_t i = 0; i < MANY; i++)
         UNIT_CHECK(!superpipe_match_post(&comm.match, &receive[i], (int32_t)(i / 2), (int32_t)i));
-    while (superpipe_match_abandon(&comm.match, SUPERPIPE_ANY_SOURCE, &cursor) != NULL)
+    while (superpipe_match_abandon(&comm.match, SUPERPIPE_ALL_RECEIVES, &cursor) != NULL)
         n++;
     ck_assert_uint_eq(n, MANY);
     end();
