@@ -109,6 +109,13 @@ ONIC_EXPORT int onic_wire_progress(void);
 ONIC_EXPORT int onic_wire_progress_locked(void);
 
 /**
+ * Looks whether messages have come, and does nothing else that progress has to do: for a caller
+ * that waits for a message and calls onic_wire_progress now and then between. Returns what it has
+ * found.
+ */
+ONIC_EXPORT int onic_wire_poll(void);
+
+/**
  * Tells the server thread whether passive progress may be needed now (a window whose memory is
  * reached by messages exists) for processes that cannot knock at it (onic_peer_wake in presence.h).
  * Counted: each true must be matched by a false. While the count is 0 the thread sleeps without a

@@ -169,6 +169,16 @@ int onic_wire_progress(void)
     return events + run_mpi_fns();
 }
 
+int onic_wire_poll(void)
+{
+    int events = 0;
+    if (onic_wire_trylock()) {
+        events = (int)ucp_worker_progress(onic_wire.worker);
+        onic_wire_unlock();
+    }
+    return events > 0 ? events + run_mpi_fns() : 0;
+}
+
 void onic_wire_set_mpi_fn(unsigned am_id, onic_wire_mpi_fn_t fn)
 {
     if (am_id < ONIC_AM_COUNT) {

@@ -7,33 +7,55 @@
 
 #include "ompi/mca/pml/base/pml_base_bsend.h"
 
-/** The bytes of some elements of a predefined type without gaps, where they go with the header;
- *  else SIZE_MAX. */
-static size_t few_bytes(const ompi_datatype_t *dt, size_t count)
-{
-    const uint16_t plain =
-        OPAL_DATATYPE_FLAG_PREDEFINED | OPAL_DATATYPE_FLAG_CONTIGUOUS | OPAL_DATATYPE_FLAG_NO_GAPS;
-    const size_t most = ONIC_SEND_NOW_MAX - sizeof(superpipe_envelope_t);
+#include "common/layout/flatten.h"
+#include "common/layout/pack.h"
 
-    if ((dt->super.flags & plain) != plain || dt->super.true_lb != 0 || count > most ||
-        dt->super.size * count > most)
-        return SIZE_MAX;
-    return dt->super.size * count;
+/** Most bytes of data that go with the header. */
+#define FEW (ONIC_SEND_NOW_MAX - sizeof(superpipe_envelope_t))
+
+/** A few bytes, in the user's memory or packed. */
+typedef struct few {
+    const void *at;
+    size_t bytes;
+    unsigned char packed[FEW];
+} few_t;
+
+/** The bytes of a call. False where they are not few. */
+static bool few_bytes(few_t *few, const void *buf, size_t count, const ompi_datatype_t *dt)
+{
+    const uint16_t solid =
+        OPAL_DATATYPE_FLAG_PREDEFINED | OPAL_DATATYPE_FLAG_CONTIGUOUS | OPAL_DATATYPE_FLAG_NO_GAPS;
+    onic_cursor_t cursor;
+    onic_layout_t layout;
+
+    if (count > FEW || dt->super.size * count > FEW)
+        return false;
+    few->bytes = dt->super.size * count;
+    few->at = buf;
+    if ((dt->super.flags & solid) == solid && dt->super.true_lb == 0)
+        return true;
+    if (onic_flatten(dt, count, &layout) != OMPI_SUCCESS)
+        return false;
+    onic_cursor_init(&cursor, &layout, 0);
+    (void)onic_pack(&cursor, buf, few->packed, few->bytes);
+    onic_layout_fini(&layout);
+    few->at = few->packed;
+    return true;
 }
 
 /** Sends a few bytes at once, if that can be done. */
 static bool sent_now(const void *buf, size_t count, ompi_datatype_t *datatype, int dst, int tag,
                      mca_pml_base_send_mode_t mode, ompi_communicator_t *comm, superpipe_peer_t *p)
 {
-    const size_t bytes = few_bytes(datatype, count);
+    few_t few;
     bool sent;
 
-    if (bytes == SIZE_MAX ||
-        (mode != MCA_PML_BASE_SEND_STANDARD && mode != MCA_PML_BASE_SEND_READY))
+    if ((mode != MCA_PML_BASE_SEND_STANDARD && mode != MCA_PML_BASE_SEND_READY) ||
+        !few_bytes(&few, buf, count, datatype))
         return false;
     onic_wire_lock();
-    sent =
-        superpipe_send_now_locked((superpipe_channel_t *)comm->c_pml_comm, p, dst, tag, buf, bytes);
+    sent = superpipe_send_now_locked((superpipe_channel_t *)comm->c_pml_comm, p, dst, tag, few.at,
+                                     few.bytes);
     onic_wire_unlock();
     return sent;
 }

@@ -204,6 +204,11 @@ void superpipe_request_begin(superpipe_request_t *r);
 /** Gives back one hold; the last one gives back the request. */
 void superpipe_request_drop(superpipe_request_t *r);
 
+/** Is nothing of it left or under way? Then it is taken out of everything that knows it, and the
+ *  caller, an MPI thread, completes it when it has let go of the lock. */
+bool superpipe_end_locked(superpipe_request_t *r);
+void superpipe_complete(superpipe_request_t *r);
+
 /** Finishes it where nothing of it is left or under way: takes it out of everything that knows it;
  *  an MPI thread will complete it. */
 void superpipe_settle_locked(superpipe_request_t *r);

@@ -41,7 +41,7 @@ static void fit(superpipe_request_t *r, superpipe_peer_t *from, int32_t source, 
         r->error = MPI_ERR_TRUNCATE;
 }
 
-/** A short message. */
+/** A short message: that is all of it. */
 static void deliver_locked(superpipe_request_t *r, superpipe_peer_t *from,
                            const superpipe_offer_t *offer, const void *data)
 {
@@ -51,7 +51,6 @@ static void deliver_locked(superpipe_request_t *r, superpipe_peer_t *from,
     superpipe_counters.bytes[SUPERPIPE_SHORT] += r->state.wanted;
     if (offer->handle != 0)
         superpipe_say_locked(from, SUPERPIPE_DONE, offer->handle, 0);
-    superpipe_settle_locked(r);
 }
 
 static void unkeep_locked(superpipe_unexpected_t *m)
@@ -63,7 +62,7 @@ static void unkeep_locked(superpipe_unexpected_t *m)
     free(m);
 }
 
-/** A message that waited has found its receive, and ends here. */
+/** A message that waited has found its receive, and ends here. The receive may be over then. */
 static void deliver_kept_locked(superpipe_request_t *r, superpipe_unexpected_t *m)
 {
     fit(r, m->from, m->message.source, m->message.tag, m->offer.length);
@@ -99,21 +98,32 @@ static bool is_lost(const superpipe_request_t *r)
 void superpipe_receive_start(superpipe_request_t *r)
 {
     superpipe_channel_t *c = (superpipe_channel_t *)r->comm->c_pml_comm;
+    bool over;
 
     onic_wire_lock();
     superpipe_message_t *m = superpipe_match_post(&c->match.match, &r->receive, r->rank, r->tag);
-    if (m != NULL)
+    if (m != NULL) {
         deliver_kept_locked(r, (superpipe_unexpected_t *)m);
-    else if (is_lost(r) && superpipe_match_cancel(&c->match.match, &r->receive))
-        superpipe_fail_locked(r, ONIC_ERR_PROC_FAILED);
+    } else if (is_lost(r) && superpipe_match_cancel(&c->match.match, &r->receive)) {
+        r->error = ONIC_ERR_PROC_FAILED;
+        superpipe_transfer_break(&r->state);
+    }
+    over = superpipe_end_locked(r);
     onic_wire_unlock();
+    if (over)
+        superpipe_complete(r);
 }
 
 void superpipe_receive_message(superpipe_request_t *r, superpipe_unexpected_t *m)
 {
+    bool over;
+
     onic_wire_lock();
     deliver_kept_locked(r, m);
+    over = superpipe_end_locked(r);
     onic_wire_unlock();
+    if (over)
+        superpipe_complete(r);
 }
 
 /* ---- messages -------------------------------------------------------------------------------- */
@@ -146,6 +156,15 @@ static superpipe_unexpected_t *keep_locked(superpipe_peer_t *from, const superpi
     return m;
 }
 
+/** A message that waited, or was parked, has found a receive that was posted. */
+static void deliver_to_posted_locked(superpipe_receive_t *receive, superpipe_message_t *m)
+{
+    superpipe_request_t *r = superpipe_request_of(receive);
+
+    deliver_kept_locked(r, (superpipe_unexpected_t *)m);
+    superpipe_settle_locked(r);
+}
+
 /** Those of the source that came too early and have their turn now. */
 static void release_locked(superpipe_channel_t *c, int32_t source)
 {
@@ -153,7 +172,7 @@ static void release_locked(superpipe_channel_t *c, int32_t source)
     superpipe_message_t *m;
 
     while ((m = superpipe_comm_next(&c->match, source, &receive)) != NULL)
-        deliver_kept_locked(superpipe_request_of(receive), (superpipe_unexpected_t *)m);
+        deliver_to_posted_locked(receive, m);
 }
 
 static void matched_locked(superpipe_request_t *r, superpipe_peer_t *from,
@@ -165,6 +184,7 @@ static void matched_locked(superpipe_request_t *r, superpipe_peer_t *from,
         return;
     }
     deliver_locked(r, from, &in->offer, in->data);
+    superpipe_settle_locked(r);
     if (paid)
         superpipe_freed_locked(from, in->bytes);
 }
@@ -217,7 +237,7 @@ void superpipe_unpark_locked(superpipe_channel_t *c)
         switch (
             superpipe_comm_arrive(&c->match, source, message->tag, message->sequence, &receive)) {
         case SUPERPIPE_MATCHED:
-            deliver_kept_locked(superpipe_request_of(receive), m);
+            deliver_to_posted_locked(receive, message);
             break;
         case SUPERPIPE_WAITS:
             superpipe_comm_keep(&c->match, message);

@@ -135,11 +135,18 @@ void superpipe_request_begin(superpipe_request_t *r)
     r->error = OMPI_SUCCESS;
 }
 
+/** Most layouts own nothing, and are too long to be cleared for each message. */
+static void drop_layout(superpipe_request_t *r)
+{
+    if (r->layout.runs != NULL)
+        onic_layout_fini(&r->layout);
+}
+
 void superpipe_request_drop(superpipe_request_t *r)
 {
     if (OPAL_THREAD_ADD_FETCH32(&r->refs, -1) != 0)
         return;
-    onic_layout_fini(&r->layout);
+    drop_layout(r);
     OMPI_DATATYPE_RELEASE(r->datatype);
     OBJ_RELEASE(r->comm);
     OMPI_REQUEST_FINI(&r->super);
@@ -185,22 +192,27 @@ static void leave_locked(superpipe_request_t *r)
     r->open = false;
 }
 
-static void finish_locked(superpipe_request_t *r)
+bool superpipe_end_locked(superpipe_request_t *r)
 {
+    if (!superpipe_transfer_is_over(&r->state))
+        return false;
     leave_locked(r);
     if (r->handle != 0)
         (void)onic_handle_free(&superpipe.handles, r->handle);
     r->handle = 0;
-    r->next = NULL;
-    __atomic_store_n(superpipe.done_tail, r, __ATOMIC_RELAXED);
-    superpipe.done_tail = &r->next;
-    onic_wire_kick_mpi(ONIC_AM_PML);
+    return true;
 }
 
 void superpipe_settle_locked(superpipe_request_t *r)
 {
-    if (superpipe_transfer_is_over(&r->state))
-        finish_locked(r);
+    if (!superpipe_end_locked(r))
+        return;
+    r->next = NULL;
+    __atomic_store_n(superpipe.done_tail, r, __ATOMIC_RELAXED);
+    /* Who takes them takes all, with the lock: it need be told of the first one only. */
+    if (superpipe.done_tail == &superpipe.done_head)
+        onic_wire_kick_mpi(ONIC_AM_PML);
+    superpipe.done_tail = &r->next;
 }
 
 void superpipe_fail_locked(superpipe_request_t *r, int error)
@@ -253,11 +265,10 @@ static void drop_copy(superpipe_request_t *r)
     r->bounce = NULL;
 }
 
-static void complete(superpipe_request_t *r)
+void superpipe_complete(superpipe_request_t *r)
 {
     drop_copy(r);
-    onic_layout_fini(&r->layout);
-    onic_layout_set(&r->layout, 0);
+    drop_layout(r);
     (void)OPAL_THREAD_ADD_FETCH32(&superpipe.active, -1);
     if (!r->internal) {
         r->super.req_status.MPI_ERROR = r->error;
@@ -281,7 +292,7 @@ static int complete_done(void)
     onic_wire_unlock();
     for (superpipe_request_t *next; r != NULL; r = next, n++) {
         next = r->next;
-        complete(r);
+        superpipe_complete(r);
     }
     return n;
 }

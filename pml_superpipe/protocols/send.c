@@ -174,16 +174,19 @@ static int start_locked(superpipe_request_t *r, superpipe_peer_t *p)
 void superpipe_send_start(superpipe_request_t *r, superpipe_peer_t *p)
 {
     int rc = OMPI_ERR_UNREACH;
+    bool over;
 
     onic_wire_lock();
     if (!onic_peer_lost(p->wire))
         rc = start_locked(r, p);
-    if (rc < 0)
-        superpipe_fail_locked(r, rc == OMPI_ERR_OUT_OF_RESOURCE ? MPI_ERR_NO_MEM
-                                                                : ONIC_ERR_PROC_FAILED);
-    else
-        superpipe_settle_locked(r);
+    if (rc < 0) {
+        r->error = rc == OMPI_ERR_OUT_OF_RESOURCE ? MPI_ERR_NO_MEM : ONIC_ERR_PROC_FAILED;
+        superpipe_transfer_break(&r->state);
+    }
+    over = superpipe_end_locked(r);
     onic_wire_unlock();
+    if (over)
+        superpipe_complete(r);
 }
 
 /* ---- data that was asked for ----------------------------------------------------------------- */
