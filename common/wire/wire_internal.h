@@ -26,7 +26,7 @@
 #include "common/wire/wire.h"
 
 /** One more than the highest active-message identifier. */
-#define ONIC_AM_COUNT (ONIC_AM_PAIR + 1)
+#define ONIC_AM_COUNT (ONIC_AM_FEW + 1)
 /** UCX's identifier of messages that tell their sender's address. */
 #define ONIC_AM_ADDRESS ONIC_AM_COUNT
 

@@ -11,7 +11,7 @@
 #include "common/layout/pack.h"
 
 /** Most bytes of data that go with the header. */
-#define FEW (ONIC_SEND_NOW_MAX - sizeof(superpipe_envelope_t))
+#define FEW (ONIC_SEND_NOW_MAX - sizeof(superpipe_few_t))
 
 /** A few bytes, in the user's memory or packed. */
 typedef struct few {

@@ -128,7 +128,8 @@ static mca_pml_base_module_t *component_init(int *priority, bool progress_thread
     superpipe.open = true;
     onic_wire_set_mpi_fn(ONIC_AM_PML, superpipe_complete_all);
     onic_wire_set_deferred_fn(ONIC_AM_PML, superpipe_stream_locked);
-    if (onic_wire_set_named_fn(ONIC_AM_PML, superpipe_arrived) != OMPI_SUCCESS) {
+    if (onic_wire_set_named_fn(ONIC_AM_PML, superpipe_arrived) != OMPI_SUCCESS ||
+        onic_wire_set_am_fn(ONIC_AM_FEW, superpipe_few_arrived) != OMPI_SUCCESS) {
         (void)component_finalize();
         return NULL;
     }
@@ -151,6 +152,7 @@ static int component_finalize(void)
     if (!superpipe.open)
         return OMPI_SUCCESS;
     superpipe.open = false;
+    onic_wire_set_am_fn(ONIC_AM_FEW, NULL);
     onic_wire_set_named_fn(ONIC_AM_PML, NULL);
     onic_wire_set_deferred_fn(ONIC_AM_PML, NULL);
     onic_wire_set_mpi_fn(ONIC_AM_PML, NULL);
@@ -163,6 +165,7 @@ static int component_finalize(void)
         superpipe.peers = p->next;
         free(p);
     }
+    free(superpipe.numbered);
     OBJ_DESTRUCT(&superpipe.requests);
     return OMPI_SUCCESS;
 }

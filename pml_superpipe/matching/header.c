@@ -9,7 +9,7 @@
 
 _Static_assert(sizeof(superpipe_prefix_t) == 16 && sizeof(superpipe_envelope_t) == 32 &&
                    sizeof(superpipe_word_t) == 32 && sizeof(superpipe_offer_t) == 32 &&
-                   sizeof(superpipe_ask_t) == 32,
+                   sizeof(superpipe_ask_t) == 32 && sizeof(superpipe_few_t) == 20,
                "messages have no padding");
 
 /** What is left of a header. */
@@ -96,4 +96,22 @@ bool superpipe_decode(superpipe_incoming_t *in, const void *header, size_t heade
         return false;
     return in->prefix.kind <= SUPERPIPE_ANNOUNCE ? decode_envelope(in, &r, data, len)
                                                  : decode_word(in, &r, data, len);
+}
+
+bool superpipe_decode_few(superpipe_incoming_t *in, const void *message, size_t len)
+{
+    superpipe_few_t few;
+
+    if (len < sizeof(few))
+        return false;
+    memcpy(&few, message, sizeof(few));
+    *in = (superpipe_incoming_t){
+        .prefix = {.sender = few.sender, .kind = SUPERPIPE_EAGER, .context = few.context},
+        .source = few.source,
+        .tag = few.tag,
+        .sequence = few.sequence,
+        .offer = {.length = len - sizeof(few)},
+        .data = (const char *)message + sizeof(few),
+        .bytes = len - sizeof(few)};
+    return true;
 }

@@ -29,7 +29,8 @@ typedef enum superpipe_kind {
     SUPERPIPE_DATA,      /**< word: handle of the receive, where the data that follows belongs */
     SUPERPIPE_DONE,      /**< word: handle of the send, which is complete */
     SUPERPIPE_FAILED,    /**< word: handle of the receive, whose data does not come as was asked */
-    SUPERPIPE_LIMIT,     /**< word: 0, bytes of payload that may be sent in all (credit.h) */
+    SUPERPIPE_LIMIT,     /**< word: what the receiver of this is called in FEW messages there, 0 if
+                            nothing; bytes of payload that may be sent in all (credit.h) */
     SUPERPIPE_RECALL,    /**< word: 0, bytes of credit that are asked back */
     SUPERPIPE_GIVE,      /**< word: 0, bytes of credit that are given back */
     SUPERPIPE_KINDS
@@ -72,6 +73,17 @@ typedef struct superpipe_envelope {
     uint32_t sequence; /**< see comm.h */
     uint32_t zero;
 } superpipe_envelope_t;
+
+/** The whole header of a message of few bytes, which is EAGER and has no flags; the data follows.
+ * 20 bytes: with 8 bytes of data it shares one cache line with what UCX puts before it. Such
+ * messages have an identifier of their own, and do not begin with a prefix. */
+typedef struct superpipe_few {
+    uint32_t sender; /**< as the receiver calls it: it has told the sender (LIMIT) */
+    uint32_t context;
+    int32_t source;
+    int32_t tag;
+    uint32_t sequence;
+} superpipe_few_t;
 
 /** All others: 32 bytes. */
 typedef struct superpipe_word {
@@ -121,5 +133,8 @@ typedef struct superpipe_incoming {
  */
 bool superpipe_decode(superpipe_incoming_t *in, const void *header, size_t header_len,
                       const void *data, size_t len, bool meets);
+
+/** Decodes a message of few bytes, as EAGER. in->prefix.sender is as the header has it. */
+bool superpipe_decode_few(superpipe_incoming_t *in, const void *message, size_t len);
 
 #endif

@@ -43,6 +43,7 @@ void superpipe_arrived(onic_peer_t *from, const void *header, size_t header_len,
         break;
     case SUPERPIPE_LIMIT:
         superpipe_credit_told(&p->credit, in.value);
+        p->me = (uint32_t)in.handle;
         break;
     case SUPERPIPE_RECALL:
         superpipe_say_locked(p, SUPERPIPE_GIVE, 0,
@@ -56,4 +57,16 @@ void superpipe_arrived(onic_peer_t *from, const void *header, size_t header_len,
     case SUPERPIPE_KINDS:
         break;
     }
+}
+
+void superpipe_few_arrived(const void *message, size_t len, const void *data, size_t data_len,
+                           onic_rndv_t *rndv)
+{
+    superpipe_incoming_t in;
+
+    /* Whoever sends anything else with this identifier cannot be told from others. */
+    if (data_len > 0 || rndv != NULL || data != NULL || !superpipe_decode_few(&in, message, len) ||
+        in.prefix.sender - 1 >= superpipe.npeers)
+        return;
+    superpipe_on_envelope_locked(superpipe.numbered[in.prefix.sender - 1], &in);
 }

@@ -17,14 +17,31 @@
 /** Calls of progress between two looks at the clock. */
 #define LOOK_CALLS 4096
 
+/** Room for one more in the table of peers by number. */
+static bool room_locked(void)
+{
+    const uint32_t n = superpipe.npeers;
+    void *grown;
+
+    /* It is full whenever the number of peers is a power of two, or none. */
+    if ((n & (n - 1)) != 0)
+        return true;
+    grown = realloc(superpipe.numbered, (n > 0 ? 2 * (size_t)n : 1) * sizeof(superpipe_peer_t *));
+    if (grown != NULL)
+        superpipe.numbered = grown;
+    return grown != NULL;
+}
+
 superpipe_peer_t *superpipe_peer_locked(onic_peer_t *wire)
 {
     void **slot = onic_peer_slot(wire, ONIC_AM_PML);
     superpipe_peer_t *p = *slot;
 
-    if (p != NULL || (p = calloc(1, sizeof(*p))) == NULL)
+    if (p != NULL || !room_locked() || (p = calloc(1, sizeof(*p))) == NULL)
         return p;
     *slot = p;
+    superpipe.numbered[superpipe.npeers++] = p;
+    p->number = superpipe.npeers;
     p->wire = wire;
     p->self = onic_peer_is_self(wire);
     p->next = superpipe.peers;
@@ -79,7 +96,7 @@ void superpipe_tell_limit_locked(superpipe_peer_t *p)
     if (p->self)
         superpipe_credit_told(&p->credit, p->told);
     else
-        superpipe_say_locked(p, SUPERPIPE_LIMIT, 0, p->told);
+        superpipe_say_locked(p, SUPERPIPE_LIMIT, p->number, p->told);
 }
 
 void superpipe_freed_locked(superpipe_peer_t *p, uint64_t bytes)

@@ -48,6 +48,8 @@ typedef struct superpipe_peer {
     superpipe_credit_t credit; /**< what may be sent to it */
     superpipe_sender_t sender; /**< what it may send */
     uint64_t told;             /**< the limit that it was told */
+    uint32_t number;           /**< what it calls itself in FEW messages to this process */
+    uint32_t me;               /**< and this process in those to it; 0: not known yet */
     superpipe_request_t *open; /**< transfers under way to and from it */
     size_t fragment;           /**< most bytes of data in one message; 0: not known yet */
     bool self;
@@ -131,6 +133,8 @@ typedef struct superpipe_process {
     superpipe_comms_t comms;
     superpipe_channel_t *channels;
     superpipe_peer_t *peers;
+    superpipe_peer_t **numbered; /**< peers by number - 1 */
+    uint32_t npeers;
     superpipe_pool_t pool;
     onic_handles_t handles;
     superpipe_request_t *done_head, **done_tail; /**< by `next`: to be completed */
@@ -303,8 +307,12 @@ int superpipe_copy_all(void);
 
 /* ---- dispatch.c ------------------------------------------------------------------------------ */
 
-/** The handler of all messages: onic_named_fn_t. */
+/** The handler of messages with a name: onic_named_fn_t. */
 void superpipe_arrived(onic_peer_t *from, const void *header, size_t header_len, const void *data,
                        size_t len, onic_rndv_t *rndv);
+
+/** The handler of messages of few bytes: onic_am_fn_t. */
+void superpipe_few_arrived(const void *message, size_t len, const void *data, size_t data_len,
+                           onic_rndv_t *rndv);
 
 #endif

@@ -53,13 +53,17 @@ bool superpipe_send_now_locked(superpipe_channel_t *c, superpipe_peer_t *p, int 
     unsigned char message[ONIC_SEND_NOW_MAX];
     uint32_t *sent = &c->match.sent[rank];
 
-    if (!is_short_locked(p, len) || p->self || !take_credit_locked(p, tag, len))
+    if (p->me == 0 || !is_short_locked(p, len) || !take_credit_locked(p, tag, len))
         return false;
-    const superpipe_envelope_t e = envelope(SUPERPIPE_EAGER, c, tag, 0, *sent);
-    memcpy(message, &e, sizeof(e));
+    const superpipe_few_t few = {.sender = p->me,
+                                 .context = (uint32_t)c->match.context,
+                                 .source = ompi_comm_rank(c->comm),
+                                 .tag = tag,
+                                 .sequence = *sent};
+    memcpy(message, &few, sizeof(few));
     if (len > 0)
-        memcpy(message + sizeof(e), data, len);
-    if (onic_peer_send_now(p->wire, ONIC_AM_PML, message, sizeof(e) + len)) {
+        memcpy(message + sizeof(few), data, len);
+    if (onic_peer_send_now(p->wire, ONIC_AM_FEW, message, sizeof(few) + len)) {
         ++*sent;
         return true;
     }

@@ -120,6 +120,26 @@ START_TEST(wrong_values)
 }
 END_TEST
 
+/** Messages of few bytes: all of it is found again, and what is shorter than a header is none. */
+START_TEST(few_bytes)
+{
+    const superpipe_few_t few = {
+        .sender = 7, .context = 5, .source = 3, .tag = -11, .sequence = UINT32_MAX};
+
+    memcpy(bytes, &few, sizeof(few));
+    memset(bytes + sizeof(few), 'd', 8);
+    for (size_t len = 0; len < sizeof(few); len++)
+        ck_assert(!superpipe_decode_few(&in, bytes, len));
+    for (size_t n = 0; n <= 8; n++) {
+        ck_assert(superpipe_decode_few(&in, bytes, sizeof(few) + n));
+        ck_assert(in.prefix.sender == 7 && in.prefix.context == 5 && in.source == 3);
+        ck_assert(in.tag == -11 && in.sequence == UINT32_MAX && in.prefix.kind == SUPERPIPE_EAGER);
+        ck_assert(in.bytes == n && in.offer.length == n && in.offer.handle == 0);
+        ck_assert_ptr_eq(in.data, bytes + sizeof(few));
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("pml header");
@@ -128,6 +148,7 @@ int main(void)
     tcase_add_loop_test(tcase, all_kinds, SUPERPIPE_EAGER, SUPERPIPE_KINDS);
     tcase_add_loop_test(tcase, lengths, SUPERPIPE_EAGER, SUPERPIPE_KINDS);
     tcase_add_test(tcase, data_elsewhere);
+    tcase_add_test(tcase, few_bytes);
     tcase_add_test(tcase, wrong_values);
     suite_add_tcase(suite, tcase);
     return unit_run_suite(suite);
