@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -44,14 +45,28 @@ double bench_percentile(double *v, int n, double part)
     return v[at < n ? at : n - 1];
 }
 
+static void no_memory(size_t bytes)
+{
+    fprintf(stderr, "out of memory: %zu bytes\n", bytes);
+    MPI_Abort(MPI_COMM_WORLD, BENCH_EXIT_NO_MEMORY);
+}
+
 void *bench_alloc(size_t bytes)
 {
     void *p = NULL;
     if (posix_memalign(&p, (size_t)sysconf(_SC_PAGESIZE), bytes ? bytes : 1) != 0) {
-        fprintf(stderr, "out of memory: %zu bytes\n", bytes);
-        MPI_Abort(MPI_COMM_WORLD, BENCH_EXIT_NO_MEMORY);
+        no_memory(bytes);
     }
     memset(p, 0, bytes);
+    return p;
+}
+
+void *bench_map(size_t bytes)
+{
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED) {
+        no_memory(bytes);
+    }
     return p;
 }
 
@@ -273,4 +288,32 @@ int bench_json_close(bench_json_t *j)
     }
     free(j);
     return bad ? -1 : 0;
+}
+
+/* ---- Runs ------------------------------------------------------------------------------------ */
+
+int bench_run_open(bench_run_t *run, MPI_Comm comm, const char *json, const char *program)
+{
+    int rank, opened = 0;
+    *run = (bench_run_t){.comm = comm};
+    MPI_Comm_rank(comm, &rank);
+    if (rank == 0) {
+        opened = bench_json_open(json, program, &run->json);
+    }
+    MPI_Bcast(&opened, 1, MPI_INT, 0, comm);
+    if (opened == 0) {
+        run->line = bench_line_open(comm);
+    }
+    return opened;
+}
+
+int bench_run_close(bench_run_t *run)
+{
+    bench_line_close(run->line);
+    int rc = bench_json_close(run->json) != 0 ? BENCH_EXIT_USAGE
+             : run->measured == 0             ? BENCH_EXIT_NO_CASE
+             : run->wrong > 0                 ? BENCH_EXIT_WRONG_DATA
+                                              : BENCH_EXIT_OK;
+    MPI_Bcast(&rc, 1, MPI_INT, 0, run->comm);
+    return rc;
 }

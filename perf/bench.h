@@ -111,6 +111,22 @@ double bench_line_ns(bench_line_t *line);
 
 void bench_line_close(bench_line_t *line);
 
+/* ---- Runs ------------------------------------------------------------------------------------ */
+
+/** What a program keeps over all its cases. */
+typedef struct bench_run {
+    MPI_Comm comm;
+    bench_json_t *json; /**< of rank 0 */
+    bench_line_t *line;
+    int measured, wrong; /**< cases, to be counted by the program, the same on all ranks */
+} bench_run_t;
+
+/** Collective. Returns 0, or -1 on all ranks where rank 0 cannot make the result file. */
+int bench_run_open(bench_run_t *run, MPI_Comm comm, const char *json, const char *program);
+
+/** Collective. Returns the program's exit code, the same on all ranks. */
+int bench_run_close(bench_run_t *run);
+
 /* ---- Windows --------------------------------------------------------------------------------- */
 
 /** How a window's memory came to be. */
@@ -148,5 +164,8 @@ void bench_window_close(bench_window_t *w);
  * ends all ranks with BENCH_EXIT_NO_MEMORY.
  */
 void *bench_alloc(size_t bytes);
+
+/** The same from the system itself, zeroed and never touched, to be given back by munmap. */
+void *bench_map(size_t bytes);
 
 #endif

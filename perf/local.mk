@@ -15,6 +15,12 @@ perf_rma = \
 	perf/rma_test.h \
 	perf/shape.c \
 	perf/shape.h
+perf_steps = \
+	perf/steps.c \
+	perf/steps.h
+perf_columns = $(perf_steps) \
+	perf/columns.c \
+	perf/columns.h
 perf_ldadd = $(OMPI_LDFLAGS) $(OMPI_LIBS) -lm
 
 # As fast as the compiler can make it: the plain loops in here are what the transfers are compared
@@ -44,7 +50,7 @@ perf_p2p_SOURCES = $(perf_common) perf/p2p.c
 perf_p2p_CFLAGS = $(perf_cflags)
 perf_p2p_LDADD = $(perf_ldadd)
 
-perf_patterns_SOURCES = $(perf_common) perf/patterns.c
+perf_patterns_SOURCES = $(perf_common) $(perf_columns) perf/patterns.c
 perf_patterns_CFLAGS = $(perf_cflags)
 perf_patterns_LDADD = $(perf_ldadd)
 

@@ -56,16 +56,6 @@ typedef struct result {
 
 /* ---- buffers --------------------------------------------------------------------------------- */
 
-static char *map(size_t bytes)
-{
-    char *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (p == MAP_FAILED) {
-        fprintf(stderr, "p2p: no memory for %zu bytes\n", bytes);
-        MPI_Abort(MPI_COMM_WORLD, BENCH_EXIT_NO_MEMORY);
-    }
-    return p;
-}
-
 static char byte_at(size_t i)
 {
     return (char)(i * 31 + 7);
@@ -130,7 +120,7 @@ static void burst(const bench_t *b, char *p)
 /** Seconds of one message with buffers that are new. */
 static double with_new(const bench_t *b, bool touched, bool *ok)
 {
-    char *out = map(b->extent), *in = map(b->extent);
+    char *out = bench_map(b->extent), *in = bench_map(b->extent);
     fill(b, out);
     if (touched) {
         memset(in, 1, b->extent);
@@ -186,7 +176,7 @@ static void calibrate(const bench_t *b, char *out, char *in, double seconds, int
 
 static void measure(const bench_t *b, int msec, bench_line_t *line, result_t *r)
 {
-    char *out = map(b->extent), *in = map(b->extent);
+    char *out = bench_map(b->extent), *in = bench_map(b->extent);
     int n[2];
     *r = (result_t){.ok = true};
     fill(b, out);
