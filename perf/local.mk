@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 
 # Plain MPI programs: which component moves the data is said on mpirun's command line.
-noinst_PROGRAMS += perf/away perf/barrier perf/cells perf/halo_exchange perf/p2p \
-	perf/patterns perf/strided_rma
+noinst_PROGRAMS += perf/away perf/barrier perf/cells perf/collectives perf/halo_exchange \
+	perf/p2p perf/p2p_patterns perf/patterns perf/strided_rma
 
 perf_common = \
 	perf/bench.c \
@@ -39,6 +39,10 @@ perf_cells_SOURCES = $(perf_common) $(perf_rma) perf/cells.c
 perf_cells_CFLAGS = $(perf_cflags)
 perf_cells_LDADD = $(perf_ldadd)
 
+perf_collectives_SOURCES = $(perf_common) $(perf_steps) perf/collectives.c
+perf_collectives_CFLAGS = $(perf_cflags)
+perf_collectives_LDADD = $(perf_ldadd)
+
 perf_halo_exchange_SOURCES = $(perf_common) \
 	perf/halo_exchange.c \
 	perf/halo_grid.c \
@@ -49,6 +53,10 @@ perf_halo_exchange_LDADD = $(perf_ldadd)
 perf_p2p_SOURCES = $(perf_common) perf/p2p.c
 perf_p2p_CFLAGS = $(perf_cflags)
 perf_p2p_LDADD = $(perf_ldadd)
+
+perf_p2p_patterns_SOURCES = $(perf_common) $(perf_columns) perf/p2p_patterns.c
+perf_p2p_patterns_CFLAGS = $(perf_cflags)
+perf_p2p_patterns_LDADD = $(perf_ldadd)
 
 perf_patterns_SOURCES = $(perf_common) $(perf_columns) perf/patterns.c
 perf_patterns_CFLAGS = $(perf_cflags)

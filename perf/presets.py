@@ -27,12 +27,12 @@ TCP = ["--mca", "btl", "tcp,self", "-x", "UCX_TLS=tcp,self"]
 # Every process counts as a node of its own, so that ours uses no shared memory either.
 TCP_OURS = ["--mca", "osc_nicstride_node", "0"]
 # The programs that are told how long to measure.
-TIMED = ("strided_rma", "barrier", "p2p", "patterns", "cells")
+TIMED = ("strided_rma", "barrier", "p2p", "p2p_patterns", "collectives", "patterns", "cells")
 # Times of a result by how their names begin, and what a table says of them.
 TIMES = {
     "": "",
     "read_": ", arrived data read too",
-    "first_": ", mean of the first 20 steps on a fresh window",
+    "first_": ", mean of the first 20 steps",
     "p95_": ", 95th percentile",
     "p99_": ", 99th percentile",
     "skew_": ", from the first to leave to the last",
@@ -123,6 +123,15 @@ P2P = Preset(
     program="p2p",
     unit="us",
     ours=OUR_PML,
+)
+P2P_PATTERNS = Preset(
+    "a step of the halo by columns, sent, one node",
+    P2P.selections,
+    {"n": ("64", "256", "512", "1024"), "c": ("none", "20us", "200us")},
+    program="p2p_patterns",
+    unit="us",
+    ours=OUR_PML,
+    shown=("", "first_"),
 )
 CELLS_TITLE = "one operation, or 64 (16 of 1 MiB: puts64, gets64), and a synchronisation, one node"
 PRESETS = {
@@ -253,6 +262,15 @@ PRESETS = {
         P2P,
         title="messages whose buffers are new each time, touched or not where they are received",
         lists={"o": ("fresh", "untouched"), "m": ("64K", "256K", "1M", "4M"), "b": ("contig",)},
+    ),
+    "p2p_patterns": P2P_PATTERNS,
+    "p2p_collectives": replace(
+        P2P_PATTERNS,
+        title="collective operations by messages (coll/tuned), one node",
+        lists={"o": ("allreduce", "alltoall", "bcast"), "m": ("8", "256", "4K", "64K", "1M")},
+        program="collectives",
+        # Those that would go by shared memory of their own, or past the layer.
+        mpirun=("--mca", "coll", "^sm,xhc,han,hcoll,ucc"),
     ),
     "p2p_hosts": replace(P2P, title="messages between two hosts over TCP", hosts=2),
     "patterns": PATTERNS,
