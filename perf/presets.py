@@ -325,6 +325,11 @@ QUICK = {
         extra=("-i", "10"),
     ),
     "strided": PRESETS["strided"],
+    "p2p": replace(
+        P2P,
+        # A short one can only be contiguous.
+        lists={"o": ("pingpong",), "m": ("8", "64K", "1M"), "b": ("contig", "8", "64", "1K")},
+    ),
 }
 
 
