@@ -367,6 +367,7 @@ mpi_programs = \
 	test/mpi/p2p_order \
 	test/mpi/p2p_persistent \
 	test/mpi/p2p_probe \
+	test/mpi/p2p_protocols \
 	test/mpi/p2p_spawn \
 	test/mpi/p2p_threads \
 	test/mpi/pair \
