@@ -1,0 +1,132 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/* ranks: 4-5 */
+/* p2p: auto eager */
+/* mpirun: --mca pml_superpipe_memory 1 */
+/**
+ * @file
+ * Many send much more to one process than it may keep for messages without a receive, and it
+ * receives nothing until all is sent. What it keeps stays within the bound, the sends end all the
+ * same, every sender has a part of the room each time, and nothing is lost or changed.
+ */
+#include "test/mpi/p2p.h"
+
+#include <stdlib.h>
+
+#include "test/mpi/counter.h"
+
+/** Bytes that pml_superpipe_memory allows. */
+enum { BOUND = 1 << 20 };
+enum { RECEIVER = 0, ROUNDS = 3, MESSAGES = 1200, LONGEST = 3000, END = MESSAGES };
+
+static int bytes_of(int i)
+{
+    return 1000 + i * 7 % (LONGEST - 1000);
+}
+
+static uint64_t seed_of(int source, int round, int i)
+{
+    return p2p_seed(source, i, round);
+}
+
+/* ---- who sends ---- */
+
+/** The standard lets none of these sends wait for ever once their receives come, and this layer
+ *  copies what may not be sent. */
+static void send_all(int round)
+{
+    static unsigned char data[MESSAGES][LONGEST];
+    MPI_Request requests[MESSAGES];
+
+    for (int i = 0; i < MESSAGES; i++) {
+        p2p_fill(data[i], (size_t)bytes_of(i), seed_of(tl_rank(), round, i));
+        TL_MPI(
+            MPI_Isend(data[i], bytes_of(i), MPI_BYTE, RECEIVER, i, MPI_COMM_WORLD, &requests[i]));
+    }
+    TL_MPI(MPI_Send(NULL, 0, MPI_BYTE, RECEIVER, END, MPI_COMM_WORLD));
+    TL_MPI(MPI_Waitall(MESSAGES, requests, MPI_STATUSES_IGNORE));
+}
+
+static void check_sender(const counter_t *no_credit, unsigned long long before, int round)
+{
+    const unsigned long long n = counter_read(no_credit) - before;
+
+    TL_CHECK(n > 0, "round %d: there was credit for all", round);
+    TL_CHECK(n < MESSAGES, "round %d: there was credit for none", round);
+}
+
+/* ---- who receives ---- */
+
+/** By tags from the last one down, so that what came first is kept longest. */
+static void receive_all(int round)
+{
+    unsigned char in[LONGEST];
+    MPI_Status status;
+
+    /* The last message of each: all envelopes are here. */
+    for (int s = 1; s < tl_size(); s++) {
+        TL_MPI(MPI_Recv(NULL, 0, MPI_BYTE, s, END, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    }
+    for (int i = MESSAGES - 1; i >= 0; i--) {
+        for (int s = 1; s < tl_size(); s++) {
+            TL_MPI(MPI_Recv(in, LONGEST, MPI_BYTE, i % 2 ? s : MPI_ANY_SOURCE, i, MPI_COMM_WORLD,
+                            &status));
+            p2p_check_status(&status, i % 2 ? s : status.MPI_SOURCE, i, (size_t)bytes_of(i),
+                             "kept");
+            TL_CHECK(p2p_holds(in, (size_t)bytes_of(i), seed_of(status.MPI_SOURCE, round, i)),
+                     "round %d: message %d from %d", round, i, status.MPI_SOURCE);
+        }
+    }
+}
+
+static void check_receiver(const counter_t *kept)
+{
+    const unsigned long long most = counter_read(kept);
+
+    TL_CHECK(most <= BOUND, "%llu bytes were kept, not %d at most", most, BOUND);
+    TL_CHECK(most >= BOUND / 4, "only %llu of %d bytes were used", most, BOUND);
+}
+
+/** Who has had a message from a process has been told its credit. */
+static void meet(void)
+{
+    for (int s = 1; s < tl_size(); s++) {
+        if (tl_rank() == RECEIVER || tl_rank() == s) {
+            const int peer = tl_rank() == s ? RECEIVER : s;
+
+            TL_MPI(MPI_Sendrecv(NULL, 0, MPI_BYTE, peer, END, NULL, 0, MPI_BYTE, peer, END,
+                                MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    counter_t *no_credit, *kept;
+
+    tl_init(&argc, &argv, MPI_THREAD_SINGLE);
+    no_credit = counter_begin("pml_superpipe_no_credit");
+    kept = counter_begin("pml_superpipe_unexpected_bytes");
+    meet();
+    for (int round = 0; round < ROUNDS; round++) {
+        const unsigned long long before = counter_read(no_credit);
+
+        if (tl_rank() == RECEIVER) {
+            receive_all(round);
+        } else {
+            send_all(round);
+        }
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (tl_rank() != RECEIVER && no_credit != NULL) {
+            check_sender(no_credit, before, round);
+        }
+    }
+    if (tl_rank() == RECEIVER && kept != NULL) {
+        check_receiver(kept);
+    }
+    counter_end(no_credit);
+    counter_end(kept);
+    return tl_finish();
+}
