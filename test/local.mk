@@ -362,6 +362,7 @@ mpi_programs = \
 	test/mpi/p2p_cancel_truncate \
 	test/mpi/p2p_collectives \
 	test/mpi/p2p_comms \
+	test/mpi/p2p_died \
 	test/mpi/p2p_errors \
 	test/mpi/p2p_huge \
 	test/mpi/p2p_late \
