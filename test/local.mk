@@ -371,6 +371,7 @@ mpi_programs = \
 	test/mpi/p2p_probe \
 	test/mpi/p2p_protocols \
 	test/mpi/p2p_spawn \
+	test/mpi/p2p_stopped \
 	test/mpi/p2p_threads \
 	test/mpi/pair \
 	test/mpi/parameters \
