@@ -31,6 +31,8 @@ common_libonic_core_la_SOURCES = \
 	common/wire/requirements.h \
 	common/mover/pipe.c \
 	common/mover/pipe.h \
+	common/mover/policy.c \
+	common/mover/policy.h \
 	common/mover/pool.c \
 	common/mover/pool.h \
 	common/mover/schedule.c \

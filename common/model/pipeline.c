@@ -26,7 +26,12 @@ double onic_pipeline_slope(const onic_link_t *link, double bytes, double chunk)
 
 double onic_pipeline_chunk(const onic_link_t *link, double bytes)
 {
-    return fmin(bytes, sqrt(bytes * link->gap * link->bcopy / 2));
+    /* A byte that takes longer to copy than to move: from some size of chunks on moving is hidden
+     * behind copying, and longer ones only take longer at both ends. */
+    const double behind = 1 / link->bcopy - 1 / link->bnet;
+    const double most = behind > 0 ? link->gap / behind : INFINITY;
+
+    return fmin(bytes, fmin(most, sqrt(bytes * link->gap * link->bcopy / 2)));
 }
 
 double onic_superpipeline_next(const onic_link_t *link, double chunk, double overhead)

@@ -31,8 +31,8 @@ ONIC_EXPORT double onic_pipeline_time(const onic_link_t *link, double bytes, dou
 /** Equation (2): what that changes by with the size of chunks, where q >= 1. */
 ONIC_EXPORT double onic_pipeline_slope(const onic_link_t *link, double bytes, double chunk);
 
-/** Equation (3): the best size of chunks, where q >= 1. All L where that would be less than one
- *  chunk, as it is for short transfers. */
+/** Equation (3): the best size of chunks; where q < 1 no more than what takes as long to copy as to
+ *  move. All L where that would be less than one chunk, as it is for short transfers. */
 ONIC_EXPORT double onic_pipeline_chunk(const onic_link_t *link, double bytes);
 
 /* ---- chunks that grow ----------------------------------------------------------------------- */

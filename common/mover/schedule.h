@@ -6,8 +6,7 @@
  * @file
  * Sizes of the chunks into which a transfer is cut (A. Denis 2011, sections 3 and 4). Pure.
  *
- * The numbers come from the model: C0 = Bcopy * 2 lambda and q = Bcopy / Bnet for the growing
- * schedule (eq. 5), C_opt of eq. 3 for the fixed one.
+ * Where the numbers come from: policy.h.
  */
 #ifndef ONIC_SCHEDULE_H
 #define ONIC_SCHEDULE_H

@@ -151,6 +151,26 @@ START_TEST(best_chunk)
 }
 END_TEST
 
+/* The same where copying is the slower one. */
+START_TEST(best_chunk_of_slow_copies)
+{
+    unit_random_t r = {unit_seed() + 1};
+
+    for (int i = 0; i < 2000; i++) {
+        const onic_link_t link = any_link(&r, slow(&r));
+        const double bytes = pow(10, 2 + (double)unit_below(&r, 600) / 100);
+        const double best = onic_pipeline_chunk(&link, bytes);
+        const double b = ceil(bytes / best), a = fmax(1, b - 1);
+        const double time = fmin(onic_pipeline_time(&link, bytes, bytes / a),
+                                 onic_pipeline_time(&link, bytes, bytes / b));
+
+        UNIT_CHECK(best > 0 && best <= bytes);
+        for (double n = 1; n < 1000; n++)
+            UNIT_CHECK(time <= onic_pipeline_time(&link, bytes, bytes / n) * (1 + 1e-9));
+    }
+}
+END_TEST
+
 static onic_chunks_t any_chunks(unit_random_t *r, double ratio)
 {
     onic_chunks_t c = {.ratio = ratio};
@@ -305,8 +325,9 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {equal_chunks, best_chunk,     series, shrinks,
-                                  of_a_link,    growing_chunks, blocks};
+    const TTest *const tests[] = {equal_chunks,   best_chunk, best_chunk_of_slow_copies,
+                                  series,         shrinks,    of_a_link,
+                                  growing_chunks, blocks};
 
     return unit_run("model_pipeline", tests, sizeof(tests) / sizeof(tests[0]));
 }
