@@ -40,6 +40,13 @@ ONIC_EXPORT bool onic_model_take(const onic_model_shared_t *shared, onic_measure
 /** Publishes samples, unless another process has or is about to: then false. Any thread. */
 ONIC_EXPORT bool onic_model_publish(onic_model_shared_t *shared, const onic_measured_t *measured);
 
+/**
+ * Adds what others have measured and is not known yet: what one process can measure by itself, and
+ * with a peer of each kind, is each taken as a whole. Numbers without single copy give way to those
+ * with it. True where that has changed anything.
+ */
+ONIC_EXPORT bool onic_measured_add(onic_measured_t *known, const onic_measured_t *others);
+
 /* ---- glue: calibrate.c ----------------------------------------------------------------------- */
 
 /** Measures for well below a millisecond. Without `single_copy` nothing of that is. Where memory or

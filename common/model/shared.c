@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Samples in memory that the processes of a node share. */
+/** @file Samples in memory that the processes of a node share, and put together. */
 #include "common/model/calibrate.h"
 
 #include <string.h>
@@ -40,4 +40,29 @@ bool onic_model_publish(onic_model_shared_t *shared, const onic_measured_t *meas
         __atomic_store_n(&shared->sample[i], words[i], __ATOMIC_RELAXED);
     __atomic_store_n(&shared->state, READY, __ATOMIC_RELEASE);
     return true;
+}
+
+/* What is no number counts as not measured. */
+static bool is_better(const onic_samples_t *theirs, const onic_samples_t *mine)
+{
+    return (theirs->packed > 0 && !(mine->packed > 0)) || (theirs->call > 0 && !(mine->call > 0));
+}
+
+static bool add_pair(onic_pair_samples_t *mine, const onic_pair_samples_t *theirs)
+{
+    if (mine->ping > 0 || !(theirs->ping > 0))
+        return false;
+    *mine = *theirs;
+    return true;
+}
+
+bool onic_measured_add(onic_measured_t *known, const onic_measured_t *others)
+{
+    const bool alone = is_better(&others->alone, &known->alone);
+    const bool node = add_pair(&known->node, &others->node);
+    const bool net = add_pair(&known->net, &others->net);
+
+    if (alone)
+        known->alone = others->alone;
+    return alone || node || net;
 }

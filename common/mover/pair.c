@@ -11,7 +11,6 @@
 
 #include "common/mover/mover.h"
 #include "common/support/clock.h"
-#include "common/wire/wire_internal.h"
 
 /** The shortest of so many runs counts: the first find nothing in its place. */
 #define SHORT_RUNS 12
@@ -23,11 +22,12 @@
 
 enum { ASK, ANSWER, REFUSAL };
 
-/** Header of all three; it comes from a peer. The pieces of an answer in messages are payload. */
+/** Header of all three; it comes from a peer. The pieces of an answer in messages are payload. They
+ *  name their sender: who is asked at the start of a program has not looked up the asker. */
 typedef struct pair_message {
+    uint64_t sender;
     uint32_t type;
     uint32_t number;      /**< of the ask */
-    uint64_t asker;       /**< ASK: name of the peer */
     uint32_t bytes;       /**< ASK: to be sent back */
     uint32_t by_slots;    /**< ASK: through those of the ticket, else in messages */
     onic_ticket_t ticket; /**< ASK */
@@ -64,7 +64,7 @@ static bool answer_by_slots(onic_peer_t *peer, const pair_message_t *m)
 
 static bool answer_in_messages(onic_peer_t *peer, const pair_message_t *m)
 {
-    const pair_message_t answer = {.type = ANSWER, .number = m->number};
+    const pair_message_t answer = {.sender = onic_wire_me(), .type = ANSWER, .number = m->number};
     /* Not known while there is no connection yet: UCX cuts what is too long for it. */
     const size_t most = onic_peer_frag_max(peer);
     const size_t room = most > 2 * sizeof(answer) && most < PIECE ? most : PIECE;
@@ -78,18 +78,17 @@ static bool answer_in_messages(onic_peer_t *peer, const pair_message_t *m)
     return true;
 }
 
-static void answer(const pair_message_t *m)
+static void answer(onic_peer_t *peer, const pair_message_t *m)
 {
-    const pair_message_t no = {.type = REFUSAL, .number = m->number};
-    onic_peer_t *peer = m->bytes <= sizeof(zeros) ? onic_peer_named(m->asker) : NULL;
-    if (peer != NULL &&
+    const pair_message_t no = {.sender = onic_wire_me(), .type = REFUSAL, .number = m->number};
+    if (m->bytes <= sizeof(zeros) &&
         !(m->by_slots != 0 ? answer_by_slots(peer, m) : answer_in_messages(peer, m))) {
         (void)onic_peer_send(peer, ONIC_AM_PAIR, &no, sizeof(no), NULL, 0, NULL, NULL);
     }
 }
 
-static void on_message(const void *header, size_t header_len, const void *data, size_t len,
-                       onic_rndv_t *rndv)
+static void on_message(onic_peer_t *from, const void *header, size_t header_len, const void *data,
+                       size_t len, onic_rndv_t *rndv)
 {
     pair_message_t m;
     if (header_len != sizeof(m) || rndv != NULL) {
@@ -97,7 +96,7 @@ static void on_message(const void *header, size_t header_len, const void *data, 
     }
     memcpy(&m, header, sizeof(m));
     if (m.type == ASK) {
-        answer(&m);
+        answer(from, &m);
     } else if (!asked.busy || m.number != asked.number) {
         return; /* the ask was given up */
     } else if (m.type == REFUSAL) {
@@ -110,12 +109,12 @@ static void on_message(const void *header, size_t header_len, const void *data, 
 
 void onic_pair_open(void)
 {
-    (void)onic_wire_set_am_fn(ONIC_AM_PAIR, on_message);
+    (void)onic_wire_set_named_fn(ONIC_AM_PAIR, on_message);
 }
 
 void onic_pair_close(void)
 {
-    (void)onic_wire_set_am_fn(ONIC_AM_PAIR, NULL);
+    (void)onic_wire_set_named_fn(ONIC_AM_PAIR, NULL);
 }
 
 /* ---- asking ---------------------------------------------------------------------------------- */
@@ -140,9 +139,9 @@ static bool lease_locked(onic_peer_t *peer, pair_message_t *m)
 
 static bool ask_locked(onic_peer_t *peer, uint32_t bytes, bool by_slots)
 {
-    pair_message_t m = {.type = ASK,
+    pair_message_t m = {.sender = onic_wire_me(),
+                        .type = ASK,
                         .number = ++asked.number,
-                        .asker = onic_wire.self->name,
                         .bytes = bytes,
                         .by_slots = by_slots};
     asked.left = bytes;
@@ -196,7 +195,7 @@ static double shortest(onic_peer_t *peer, uint32_t bytes, bool by_slots, uint64_
 }
 
 /** Only one thread at a time, with its memory. */
-static bool enter(bool *slots_p, onic_peer_t *peer)
+static bool enter(void)
 {
     char *memory = malloc(ONIC_SAMPLE_MOVED);
     if (memory == NULL) {
@@ -208,7 +207,6 @@ static bool enter(bool *slots_p, onic_peer_t *peer)
     if (free_now) {
         asked.busy = true;
         asked.memory = memory;
-        *slots_p = onic_mover_reaches_locked(peer);
     }
     onic_wire_unlock();
     if (!free_now) {
@@ -227,19 +225,27 @@ static void leave(void)
     free(memory);
 }
 
+/** A peer of another host is asked for its slots by who it has heard of before. */
+static bool reaches(onic_peer_t *peer)
+{
+    onic_wire_lock();
+    const bool reached = onic_mover_reaches_locked(peer);
+    onic_wire_unlock();
+    return reached;
+}
+
 void onic_measure_pair(onic_peer_t *peer, unsigned usec, onic_pair_samples_t *samples)
 {
     const uint64_t end = onic_now_nsec() + UINT64_C(1000) * usec;
-    bool slots = false;
     memset(samples, 0, sizeof(*samples));
-    if (!enter(&slots, peer)) {
+    if (!enter()) {
         return;
     }
     samples->ping = shortest(peer, SHORT, false, end);
     if (samples->ping > 0) {
         samples->messages = shortest(peer, ONIC_SAMPLE_SENT, false, end);
     }
-    if (samples->messages > 0 && slots) {
+    if (samples->messages > 0 && reaches(peer)) {
         samples->slot = shortest(peer, SHORT, true, end);
         samples->slots = samples->slot > 0 ? shortest(peer, ONIC_SAMPLE_MOVED, true, end) : 0;
     }

@@ -48,7 +48,7 @@ enum {
  *  need no name: who they are from follows from what they say. */
 static inline bool onic_am_is_named(unsigned am_id)
 {
-    return am_id == ONIC_AM_PML;
+    return am_id == ONIC_AM_PML || am_id == ONIC_AM_PAIR;
 }
 
 /** What a component asks of the wire. Values come from the component's own MCA parameters. */

@@ -10,7 +10,7 @@
 #include "ompi/constants.h"
 
 #include "common/model/calibrate.h"
-#include "common/mover/pair.h"
+#include "common/mover/links.h"
 #include "common/support/help.h"
 #include "osc_nicstride/channel/observe.h"
 #include "osc_nicstride/component/model.h"
@@ -21,17 +21,8 @@
 
 #define HELP_FILE "help-osc-nicstride.txt"
 
-/* The longest that measuring with a peer takes, and how often that is tried. */
-#define MEASURE_USEC 1500
-#define TRIES        3
-
 /* Where the numbers come from, in words. */
 static const char *source = "the default";
-
-/* What was measured, here or by another process of the node. Windows are made by one thread at a
- * time for a communicator, but by several at a time: the wire lock. */
-static bool have;
-static onic_measured_t measured;
 
 /** From now on these numbers hold, and all lengths that follow from them. */
 static void use(const onic_links_t *links)
@@ -78,53 +69,43 @@ int nicstride_model_init(const char *cost)
     return OMPI_SUCCESS;
 }
 
-/** Puts what was measured in place. */
-static void fit_locked(const char *by)
+/** What this process has measured by now, for whichever component, holds here, too. Windows are
+ * made by one thread at a time for a communicator, but by several at a time. */
+static void adopt_locked(void)
 {
-    onic_links_t links = onic_links_default;
+    static unsigned version;
+    const onic_links_known_t *known = onic_links_known_locked();
 
-    have = true;
-    source = by;
-    onic_links_fit(&links, &measured);
-    use(&links);
+    if (known->version == version)
+        return;
+    version = known->version;
+    source = known->source;
+    use(&known->links);
 }
 
-/** Measures with a process of the node, or with one of another to which there is a connection
- *  (channel/connect.h). One that has lost its processor does not answer: a few windows try it. */
-static onic_pair_samples_t measure_pair(const nicstride_module_t *m, bool on_node)
+/** The next process of the node, or of another to which there is a connection (channel/connect.h);
+ *  NULL where there is none. */
+static onic_peer_t *next_peer(const nicstride_module_t *m, bool on_node)
 {
-    static int tries[2];
-    onic_pair_samples_t samples = {.ping = 0};
     int rank = m->rank;
 
     do
         rank = (rank + (on_node ? 1 : m->size - 1)) % m->size;
     while (rank != m->rank && (m->node.index[rank] >= 0) != on_node);
-    if (rank != m->rank && __atomic_fetch_add(&tries[on_node], 1, __ATOMIC_RELAXED) < TRIES)
-        onic_measure_pair(m->wire[rank], MEASURE_USEC, &samples);
-    return samples;
+    return rank != m->rank ? m->wire[rank] : NULL;
 }
 
 void nicstride_model_measure(const nicstride_module_t *m)
 {
-    onic_pair_samples_t node = {.ping = 0}, net = node;
+    const nicstride_params_t *p = &mca_osc_nicstride_component.params;
 
-    if (!mca_osc_nicstride_component.params.calibrate || m->node.me != 0)
+    if (!p->calibrate || m->node.me != 0)
         return;
-    if (m->by_message && measured.node.ping == 0)
-        node = measure_pair(m, true);
-    if (m->by_message && measured.net.ping == 0)
-        net = measure_pair(m, false);
+    onic_links_measure(p->cma, m->by_message ? next_peer(m, true) : NULL,
+                       m->by_message ? next_peer(m, false) : NULL);
     onic_wire_lock();
-    if (!have)
-        onic_calibrate(mca_osc_nicstride_component.params.cma, &measured.alone);
-    if (node.ping > 0)
-        measured.node = node;
-    if (net.ping > 0)
-        measured.net = net;
-    if (!have || node.ping > 0 || net.ping > 0)
-        fit_locked("measured by this process");
-    (void)onic_model_publish(&nicstride_ctl(m, 0)->model, &measured);
+    adopt_locked();
+    (void)onic_model_publish(&nicstride_ctl(m, 0)->model, &onic_links_known_locked()->measured);
     onic_wire_unlock();
 }
 
@@ -132,16 +113,12 @@ void nicstride_model_take(const nicstride_module_t *m)
 {
     onic_measured_t theirs;
 
-    /* What was measured for a window without messages lacks the peers. */
-    if (!mca_osc_nicstride_component.params.calibrate || m->node.me == 0 ||
-        !onic_model_take(&nicstride_ctl(m, 0)->model, &theirs))
+    if (!mca_osc_nicstride_component.params.calibrate || m->node.me == 0)
         return;
+    if (onic_model_take(&nicstride_ctl(m, 0)->model, &theirs))
+        onic_links_take(&theirs);
     onic_wire_lock();
-    if (!have || (measured.node.ping == 0 && theirs.node.ping > 0) ||
-        (measured.net.ping == 0 && theirs.net.ping > 0)) {
-        measured = theirs;
-        fit_locked("measured by another process of the node");
-    }
+    adopt_locked();
     onic_wire_unlock();
 }
 

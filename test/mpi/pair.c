@@ -6,14 +6,16 @@
 /**
  * @file
  * Measuring with a peer: all at once, each with the next; with one that is not in MPI; and given up
- * at any moment, after which what still comes does no harm.
+ * at any moment, after which what still comes does no harm. What is measured is so once for all.
  */
 #include "test/mpi/testlib.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "common/mover/links.h"
 #include "common/mover/mover.h"
 #include "common/mover/pair.h"
 #include "test/mpi/meet.h"
@@ -81,6 +83,66 @@ static void measure_silent(void)
     TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
 }
 
+static onic_links_known_t known_now(void)
+{
+    onic_wire_lock();
+    const onic_links_known_t known = *onic_links_known_locked();
+    onic_wire_unlock();
+    return known;
+}
+
+static bool same(const onic_links_known_t *a, const onic_links_known_t *b)
+{
+    return a->version == b->version && memcmp(&a->measured, &b->measured, sizeof(a->measured)) == 0;
+}
+
+/** Measures again; nothing of what is known changes. */
+static onic_links_known_t measure_again(bool single_copy, onic_peer_t *near)
+{
+    const onic_links_known_t before = known_now();
+    onic_links_measure(single_copy, near, NULL);
+    const onic_links_known_t after = known_now();
+    TL_CHECK(memcmp(&before.measured.alone, &after.measured.alone, sizeof(before.measured.alone)) ==
+                 0,
+             "what a process can measure by itself is measured twice");
+    TL_CHECK(before.measured.node.ping == 0 || same(&before, &after), "a pair is measured twice");
+    return after;
+}
+
+/** What is measured for one component is there for all. */
+static void measure_for_all(void)
+{
+    onic_peer_t *next = peers[(tl_rank() + 1) % tl_size()];
+    onic_measured_t theirs = {.alone = {.call = 1, .packed = 1}, .node = {.ping = 7}};
+
+    onic_links_known_t known = known_now();
+    if (known.version > 0) {
+        return; /* the point-to-point layer has measured already */
+    }
+    TL_CHECK(memcmp(&onic_links_default, &known.links, sizeof(onic_links_default)) == 0,
+             "numbers that nobody has measured");
+    onic_links_measure(false, NULL, NULL);
+    known = known_now();
+    TL_CHECK(known.version == 1 && known.measured.alone.packed > 0 &&
+                 known.measured.alone.call == 0 && is_nothing(&known.measured.node),
+             "alone, without single copy: version %u, packed %g, call %g", known.version,
+             known.measured.alone.packed, known.measured.alone.call);
+    TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
+    for (int i = 0; i < ONIC_LINKS_TRIES; i++) {
+        known = measure_again(false, next);
+    }
+    const bool measured = known.measured.node.ping > 0;
+    TL_CHECK(known.version == (measured ? 2 : 1), "version %u", known.version);
+    const onic_links_known_t later = measure_again(false, next);
+    TL_CHECK(same(&known, &later), "a try more than there are");
+    onic_links_take(&theirs);
+    known = known_now();
+    TL_CHECK(known.measured.alone.call == 1 && (measured || known.measured.node.ping == 7),
+             "what others have measured is not taken");
+    (void)measure_again(true, next);
+    TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
+}
+
 static void measure_in_haste(void)
 {
     tl_rng_t rng = tl_rng(1, (uint64_t)tl_rank());
@@ -107,6 +169,7 @@ int main(int argc, char **argv)
     TL_CHECK(onic_wire_open(&config) == 0, "the wire does not open");
     TL_CHECK(onic_mover_open(&mover) == 0, "the mover does not open");
     TL_CHECK(onic_wire_get_peers(MPI_COMM_WORLD, peers) == 0, "no peers");
+    measure_for_all();
     measure_all();
     measure_silent();
     measure_all();

@@ -90,6 +90,64 @@ START_TEST(garbage)
 }
 END_TEST
 
+/** Samples with these parts only. */
+static onic_measured_t part_of(const onic_measured_t *s, bool alone, bool node, bool net)
+{
+    onic_measured_t part = {.alone.call = 0};
+
+    if (alone)
+        part.alone = s->alone;
+    if (node)
+        part.node = s->node;
+    if (net)
+        part.net = s->net;
+    return part;
+}
+
+/* Any part that is lacking is taken as a whole, and none that is there is changed. */
+START_TEST(adds_what_lacks)
+{
+    const onic_measured_t one = samples_of(1), two = samples_of(2);
+
+    for (int has = 0; has < 8; has++) {
+        for (int comes = 0; comes < 8; comes++) {
+            onic_measured_t known = part_of(&one, has & 1, has & 2, has & 4);
+            const onic_measured_t others = part_of(&two, comes & 1, comes & 2, comes & 4);
+            onic_measured_t want = known;
+
+            if ((comes & ~has & 1) != 0)
+                want.alone = two.alone;
+            if ((comes & ~has & 2) != 0)
+                want.node = two.node;
+            if ((comes & ~has & 4) != 0)
+                want.net = two.net;
+            ck_assert(onic_measured_add(&known, &others) == ((comes & ~has) != 0));
+            ck_assert(same(&known, &want));
+            ck_assert(!onic_measured_add(&known, &others));
+        }
+    }
+}
+END_TEST
+
+/* What was measured with single copy is better than what was measured without, not the other way
+ * round; and what is no number is nothing. */
+START_TEST(adds_single_copy)
+{
+    const onic_measured_t with = samples_of(1), nothing = samples_of(NAN);
+    onic_measured_t known = part_of(&with, true, true, true), without = samples_of(2);
+
+    without.alone.call = without.alone.pieces = without.alone.bytes = 0;
+    ck_assert(!onic_measured_add(&known, &without));
+    known = without;
+    ck_assert(!onic_measured_add(&known, &nothing));
+    ck_assert(onic_measured_add(&known, &with));
+    ck_assert(memcmp(&known.alone, &with.alone, sizeof(known.alone)) == 0);
+    ck_assert(memcmp(&known.node, &without.node, sizeof(known.node)) == 0);
+    memset(&known, 0, sizeof(known));
+    ck_assert(!onic_measured_add(&known, &nothing));
+}
+END_TEST
+
 #define THREADS 4
 #define ROUNDS  2000
 
@@ -165,7 +223,8 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {first_one, half_done, garbage, at_once, measured};
+    const TTest *const tests[] = {first_one,        half_done, garbage, adds_what_lacks,
+                                  adds_single_copy, at_once,   measured};
 
     return unit_run("model_calibrate", tests, sizeof(tests) / sizeof(tests[0]));
 }
