@@ -123,6 +123,9 @@ libompi_nic_common_la_SOURCES = \
 	common/mover/carrier_rma_errand.c \
 	common/mover/carrier_rma_peer.c \
 	common/mover/carrier_rma_slots.c \
+	common/mover/chunks.c \
+	common/mover/counters.c \
+	common/mover/counters.h \
 	common/mover/links.c \
 	common/mover/links.h \
 	common/mover/mover.c \

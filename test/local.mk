@@ -434,6 +434,7 @@ test_mpi_barrier_broken_DEPENDENCIES = $(internal_dependencies)
 
 test_mpi_mover_SOURCES = \
 	test/mpi/mover.c \
+	test/mpi/mover_counters.c \
 	test/mpi/mover_run.c \
 	test/mpi/mover_speed.c \
 	test/mpi/mover_traffic.c \

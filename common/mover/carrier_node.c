@@ -42,7 +42,10 @@ static uint64_t acknowledged(onic_transfer_t *t, unsigned slot)
 
 static void give_back(onic_transfer_t *t, uint64_t slots)
 {
-    onic_pool_give(&t->area->pool, t->owner, slots);
+    const unsigned in_use = onic_pool_give(&t->area->pool, t->owner, slots);
+    if (t->role == ONIC_RECEIVES) {
+        onic_mover_count_slots(in_use);
+    }
 }
 
 static bool is_dead(const onic_transfer_t *t)
@@ -53,6 +56,7 @@ static bool is_dead(const onic_transfer_t *t)
 const onic_carrier_t onic_carrier_node = {
     .name = "node",
     .block = ONIC_MOVER_BLOCK,
+    .best = ONIC_POLICY_SLOT,
     .at = at,
     .publish = publish,
     .word = word,

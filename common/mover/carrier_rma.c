@@ -4,6 +4,7 @@
  */
 /** @file Transfers by puts: the carrier's row, and how they begin. See carrier_rma.h. */
 #include "common/mover/carrier_rma.h"
+#include "common/mover/counters.h"
 
 #include "ompi/constants.h"
 
@@ -151,14 +152,9 @@ static void closed(onic_transfer_t *t, bool withdrawn)
     t->carrier_memory = NULL;
 }
 
-/** The schedule that the paper finds almost as good as the best wherever it looked (section 4). */
-#define C0 (12.0 * 1024)
-#define Q  1.5
-
 const onic_carrier_t onic_carrier_rma = {
     .name = "rma",
-    .c0 = C0,
-    .q = Q,
+    .best = ONIC_POLICY_PAPER,
     .at = at,
     .publish = publish,
     .word = word,
@@ -212,7 +208,6 @@ static onic_transfer_t *begin_to_send(onic_rma_t *r, onic_mover_end_t *source)
                               : onic_rma_state.slot_bytes;
     const bool one = granule > ONIC_BLOCK_BYTES / 8 || (granule == 1 && !is_even(source));
     onic_lease_t lease = {1, 0};
-    onic_schedule_t schedule;
     /* A single block fills the receiver's slot, which is to find its word. */
     if (one && r->peer->slot_bytes > onic_rma_state.slot_bytes) {
         return NULL;
@@ -226,7 +221,8 @@ static onic_transfer_t *begin_to_send(onic_rma_t *r, onic_mover_end_t *source)
     }
     onic_transfer_t *t = begin(r, source, source->len);
     if (t != NULL) {
-        onic_schedule_growing(&schedule, C0, Q, one ? granule : r->blocks.data, lease.slot_bytes);
+        const onic_schedule_t schedule = onic_transfer_schedule_locked(
+            &onic_carrier_rma, source->len, one ? granule : r->blocks.data, lease.slot_bytes);
         onic_sender_init(&t->sender, source->len, &lease, &schedule, r->blocks.data, granule);
     }
     return t;
@@ -247,6 +243,7 @@ onic_transfer_t *onic_rma_send(onic_rma_peer_t *to, onic_mover_end_t *source, on
     onic_rma_t *r = to->asks < ONIC_RMA_ASKS ? onic_rma_new(to, true) : NULL;
     onic_transfer_t *t = r != NULL ? begin_to_send(r, source) : NULL;
     if (t == NULL) {
+        onic_mover_count(&onic_mover_counters.refused, 1);
         return no_transfer(r);
     }
     *ticket = (onic_ticket_t){.slots = 0, .len = r->len, .name = r->name};
@@ -322,6 +319,7 @@ onic_transfer_t *onic_rma_expect(onic_rma_peer_t *from, onic_mover_end_t *sink,
     uint64_t slots = r != NULL ? onic_rma_reserve(r, slots_for(len)) : 0;
     onic_transfer_t *t = slots != 0 ? begin_to_receive_locked(r, sink, len) : NULL;
     if (t == NULL) {
+        onic_mover_count(&onic_mover_counters.refused, 1);
         if (slots != 0) {
             onic_rma_given(from, slots);
         }

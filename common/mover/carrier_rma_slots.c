@@ -25,7 +25,7 @@ static uint64_t take_slots(void *arg, unsigned max)
 static void give_slots(void *arg, uint64_t slots)
 {
     (void)arg;
-    onic_pool_give(&onic_mover.area.pool, onic_mover.me, slots);
+    onic_mover_count_slots(onic_pool_give(&onic_mover.area.pool, onic_mover.me, slots));
 }
 
 static unsigned count_slots(void *arg)

@@ -7,6 +7,7 @@
  * The mover's life, and how transfers begin.
  */
 #include "common/mover/carrier_rma.h"
+#include "common/mover/counters.h"
 #include "common/mover/pair.h"
 #include "common/mover/transfer_internal.h"
 
@@ -41,7 +42,7 @@ static void bury(uint64_t slots)
         }
         const onic_life_t life = onic_owner_life(owner, &onic_mover.area.life);
         if (owner != 0 && onic_life_is_dead(&life)) {
-            onic_pool_give(pool, owner, same);
+            onic_mover_count_slots(onic_pool_give(pool, owner, same));
         }
         slots &= ~same;
     }
@@ -124,6 +125,7 @@ static void close_last(void)
     }
     onic_wire_lock();
     onic_transfers_end_locked();
+    onic_mover_forget_schedule_locked();
     onic_mover_forget_peers();
     onic_wire_unlock();
     onic_rma_close();
@@ -220,13 +222,16 @@ static onic_transfer_t *lease(onic_role_t role, const onic_area_t *area, uint64_
     if (t == NULL) {
         return NULL;
     }
-    const uint64_t want = (len - 1) / area->slot_bytes + 1;
+    /* A slot for each chunk; for a get by this process's schedule, which mostly is its peer's. */
+    const onic_schedule_t schedule =
+        onic_transfer_schedule_locked(&onic_carrier_node, len, 1, area->slot_bytes);
     t->carrier = &onic_carrier_node;
     t->area = area;
     t->owner = owner;
     t->slots = onic_pool_take(&area->pool, owner,
-                              want < ONIC_SLOTS_MAX ? (unsigned)want : ONIC_SLOTS_MAX, wait);
+                              onic_schedule_chunks(&schedule, len, ONIC_SLOTS_MAX), wait);
     if (t->slots == 0) {
+        onic_mover_count(&onic_mover_counters.refused, 1);
         onic_transfer_drop(t);
         return NULL;
     }

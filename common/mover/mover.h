@@ -34,6 +34,8 @@
 #include <stdint.h>
 
 #include "common/layout/layout.h"
+#include "common/model/link.h"
+#include "common/mover/policy.h"
 #include "common/support/export.h"
 #include "common/wire/wire.h"
 
@@ -66,6 +68,18 @@ ONIC_EXPORT int onic_mover_open(const onic_mover_config_t *config);
 /** Gives back a reference. With the last one what is under way is ended with an error. MPI thread,
  *  before onic_wire_close and without the wire lock. */
 ONIC_EXPORT void onic_mover_close(void);
+
+/**
+ * Which schedule (policy.h) the chunks have that this process sends, in transfers that begin from
+ * now on; the receiver need not know. `links`: the numbers of the kinds of peer, in place of what
+ * this process has measured by then (links.h).
+ *
+ * Several components may say so, each when it likes, also before it opens the mover. The last one
+ * that has a wish is heard: ONIC_POLICY_AUTO without numbers, or NULL, is no wish and changes no
+ * policy, and NULL changes no links. When the mover is closed for the last time all is forgotten.
+ * Without the wire lock.
+ */
+ONIC_EXPORT void onic_mover_set_schedule(const onic_policy_t *policy, const onic_links_t *links);
 
 /** Bytes that all senders together may leave at this process; 0 where there is no area. */
 ONIC_EXPORT size_t onic_mover_area(void);

@@ -178,7 +178,7 @@ uint64_t onic_pool_take(const onic_pool_t *pool, uint64_t owner, unsigned want,
 
 /* ---- giving back ----------------------------------------------------------------------------- */
 
-void onic_pool_give(const onic_pool_t *pool, uint64_t owner, uint64_t slots)
+unsigned onic_pool_give(const onic_pool_t *pool, uint64_t owner, uint64_t slots)
 {
     uint64_t given = 0;
 
@@ -190,11 +190,13 @@ void onic_pool_give(const onic_pool_t *pool, uint64_t owner, uint64_t slots)
             given |= rest & -rest;
     }
     if (given == 0)
-        return;
-    atomic_fetch_or_explicit(&pool->words->free, given, memory_order_release);
+        return 0;
+    const uint64_t before =
+        atomic_fetch_or_explicit(&pool->words->free, given, memory_order_release);
     if (atomic_fetch_add_explicit(&pool->words->gives, 1, memory_order_relaxed) % FORGET_AFTER ==
         FORGET_AFTER - 1)
         forget_waiting(pool);
+    return (unsigned)__builtin_popcountll(onic_pool_all(pool) & ~before);
 }
 
 bool onic_pool_has(const onic_pool_t *pool, uint64_t owner, uint64_t slots)

@@ -86,8 +86,8 @@ ONIC_EXPORT uint64_t onic_pool_take(const onic_pool_t *pool, uint64_t owner, uns
                                     onic_pool_wait_t *wait);
 
 /** Frees those of `slots` that `owner` has. By the receiver, or by the owner before anybody knows
- *  of the lease. */
-ONIC_EXPORT void onic_pool_give(const onic_pool_t *pool, uint64_t owner, uint64_t slots);
+ *  of the lease. Returns how many slots of the pool were in use just before; 0: none was freed. */
+ONIC_EXPORT unsigned onic_pool_give(const onic_pool_t *pool, uint64_t owner, uint64_t slots);
 
 /** Has `owner` all of `slots`, and is there at least one? */
 ONIC_EXPORT bool onic_pool_has(const onic_pool_t *pool, uint64_t owner, uint64_t slots);

@@ -33,6 +33,25 @@ uint32_t onic_schedule_next(onic_schedule_t *s)
     return bytes;
 }
 
+unsigned onic_schedule_chunks(const onic_schedule_t *s, uint64_t bytes, unsigned most)
+{
+    onic_schedule_t ahead = *s;
+    unsigned chunks = 0;
+    uint64_t rest = 0;
+
+    /* Those of one size need not be gone through, and are what most transfers have. */
+    while (bytes > 0 && chunks < most &&
+           (ahead.q < 1 || (ahead.q > 1 && ahead.next < ahead.highest))) {
+        const uint32_t chunk = onic_schedule_next(&ahead);
+
+        bytes -= chunk < bytes ? chunk : bytes;
+        chunks++;
+    }
+    if (bytes > 0)
+        rest = (bytes - 1) / onic_schedule_next(&ahead) + 1;
+    return rest < most - chunks ? chunks + (unsigned)rest : most;
+}
+
 bool onic_schedule_holds(const onic_schedule_t *s, unsigned chunks, uint64_t bytes, uint32_t slack)
 {
     onic_schedule_t ahead = *s;

@@ -45,6 +45,9 @@ ONIC_EXPORT void onic_schedule_fixed(onic_schedule_t *s, double chunk, uint32_t 
  *  left. */
 ONIC_EXPORT uint32_t onic_schedule_next(onic_schedule_t *s);
 
+/** How many chunks `bytes` > 0 make, but no more than `most`. */
+ONIC_EXPORT unsigned onic_schedule_chunks(const onic_schedule_t *s, uint64_t bytes, unsigned most);
+
 /** Do the next `chunks` hold `bytes`, though each may be cut short by less than `slack` bytes? */
 ONIC_EXPORT bool onic_schedule_holds(const onic_schedule_t *s, unsigned chunks, uint64_t bytes,
                                      uint32_t slack);

@@ -134,7 +134,8 @@ onic_transfer_t *onic_transfer_new(onic_role_t role)
         t->carrier = NULL;
         t->area = NULL;
         t->slots = t->freed = 0;
-        t->stalls = 0;
+        t->chunks = t->waits = t->stalls = 0;
+        t->waits_now = false;
         t->stalled = 0;
         t->carrier_memory = NULL;
     }
@@ -152,10 +153,9 @@ static void begin_to_send(onic_transfer_t *t, uint64_t len, const onic_lease_t *
 {
     const uint32_t granule = t->end.granule > 1 ? t->end.granule : 1;
     const uint32_t line = lease->slot_bytes < 64 ? 1 : 64;
-    onic_schedule_t schedule;
-    onic_schedule_growing(&schedule, t->carrier->c0, t->carrier->q,
-                          granule > 1 && granule <= lease->slot_bytes ? granule : line,
-                          lease->slot_bytes);
+    const onic_schedule_t schedule = onic_transfer_schedule_locked(
+        t->carrier, len, granule > 1 && granule <= lease->slot_bytes ? granule : line,
+        lease->slot_bytes);
     onic_sender_init(&t->sender, len, lease, &schedule, t->carrier->block, granule);
 }
 
@@ -197,6 +197,7 @@ static void unlist(onic_transfer_t *t)
     } else {
         onic_mover.last = t->link;
     }
+    onic_mover_count_transfer(t);
     if (t->carrier->closed != NULL) {
         t->carrier->closed(t, t->withdrawn);
     }

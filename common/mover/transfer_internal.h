@@ -21,13 +21,14 @@
 #include "common/mover/area.h"
 #include "common/mover/mover.h"
 #include "common/mover/pipe.h"
+#include "common/mover/policy.h"
 
 /** How slots and words are reached: one row for each kind of peer. All are called by the thread
  *  that has claimed the transfer, without locks. Slots are numbers below 64. */
 typedef struct onic_carrier {
     const char *name;
-    uint32_t block; /**< bytes of a sub-block (pipe.h) */
-    double c0, q;   /**< the schedule of chunks (schedule.h); c0 0: a slot */
+    uint32_t block;          /**< bytes of a sub-block (pipe.h) */
+    onic_policy_kind_t best; /**< the schedule of chunks that AUTO stands for (policy.h) */
     /** Sender: where byte `offset` of a chunk is packed to. Receiver: where it is found. No more
      *  than *len_p bytes stand there behind one another, which may become fewer, for receivers. */
     char *(*at)(onic_transfer_t *t, unsigned slot, uint32_t offset, uint32_t *len_p);
@@ -97,6 +98,9 @@ struct onic_transfer {
         onic_sender_t sender;
         onic_receiver_t receiver;
     };
+    uint32_t chunks;      /**< packed so far, to be counted in the end */
+    uint32_t waits;       /**< gaps, or stalls, likewise (counters.h) */
+    bool waits_now;       /**< the last of them has not ended */
     unsigned stalls;      /**< looks in a row that found nothing to do */
     uint64_t stalled;     /**< nanoseconds: since when, or when it was last looked into */
     void *carrier_memory; /**< the carrier's own */
@@ -146,7 +150,8 @@ void onic_mover_forget_peers(void);
 /* transfer.c */
 /** One from the pool, NULL where there is none. All zero but its role, its state and its name. */
 onic_transfer_t *onic_transfer_new(onic_role_t role);
-/** Moves an end in, NULL for none, and begins the machine over the lease `t->slots`. */
+/** Moves an end in, NULL for none, and begins the machine over the lease `t->slots`. The wire lock
+ *  is held. */
 void onic_transfer_begin(onic_transfer_t *t, onic_mover_end_t *end, uint64_t len,
                          uint32_t slot_bytes);
 /** From now on threads may work on it. */
@@ -161,6 +166,21 @@ bool onic_transfers_start(void);
 void onic_transfers_end_locked(void);
 /** Frees the memory. Nothing is under way. */
 void onic_transfers_stop(void);
+
+/* chunks.c; the wire lock is held */
+/** The schedule of a transfer of so many bytes, in multiples of `unit`, through slots with `room`.
+ */
+onic_schedule_t onic_transfer_schedule_locked(const onic_carrier_t *carrier, uint64_t len,
+                                              uint32_t unit, uint32_t room);
+/** Nobody has a wish any more. */
+void onic_mover_forget_schedule_locked(void);
+
+/* counters.c; any thread, with or without locks */
+void onic_mover_count(unsigned long long *counter, unsigned long long n);
+/** Counts a transfer that is over. */
+void onic_mover_count_transfer(const onic_transfer_t *t);
+/** So many slots of my area were in use. */
+void onic_mover_count_slots(unsigned in_use);
 
 /* work.c */
 /** Does what others have asked for, then at most `limit` pieces of what can be done now; returns

@@ -82,6 +82,13 @@ static uint32_t whole(const onic_transfer_t *t, const onic_piece_t *piece)
     return piece->len - n < ONIC_CUT ? (uint32_t)n : piece->len;
 }
 
+/** The other side has to do something first; counted once, however often one looks. */
+static void count_wait(onic_transfer_t *t)
+{
+    t->waits += !t->waits_now;
+    t->waits_now = true;
+}
+
 static onic_turn_t send(onic_transfer_t *t)
 {
     onic_sender_t *s = &t->sender;
@@ -93,6 +100,10 @@ static onic_turn_t send(onic_transfer_t *t)
         char *to = t->carrier->at(t, piece.slot, piece.offset, &n);
         (void)onic_pack(&t->cursor, t->end.base, to, n);
         t->carrier->publish(t, piece.slot, onic_sender_filled(s, &piece, n));
+        t->chunks += s->chunk == 0;
+        t->waits_now = false;
+    } else if (turn == ONIC_TURN_WAIT) {
+        count_wait(t);
     }
     return turn;
 }
@@ -132,9 +143,13 @@ static onic_turn_t receive(onic_transfer_t *t)
     onic_piece_t piece;
     const onic_turn_t turn =
         onic_receiver_next(&t->receiver, t->carrier->word(t, t->receiver.slot), &piece);
+    if (turn == ONIC_TURN_WAIT && t->receiver.pos > 0) {
+        count_wait(t);
+    }
     if (turn != ONIC_TURN_MOVE) {
         return turn;
     }
+    t->waits_now = false;
     const int64_t n = take(t, &piece);
     if (n == 0) {
         /* The sender is alive enough. */

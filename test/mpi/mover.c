@@ -356,6 +356,7 @@ static void run_tests(void)
     const uint64_t most = tl_slow() ? MIB : 8 * MIB;
 
     moves.checks = true;
+    moves_count();
     test_all_pairs(0, 0, 40, most);
     test_all_pairs(1, 0, 20, MIB);
     test_all_pairs(24 * KIB, 8 * KIB, 30, 2 * MIB);

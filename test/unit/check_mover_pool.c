@@ -105,9 +105,10 @@ static void take_some(unit_random_t *r, const onic_pool_t *pool, naive_t *n, uns
 static void give_some(unit_random_t *r, const onic_pool_t *pool, naive_t *n, unsigned i)
 {
     const uint64_t slots = unit_random64(r);
+    const unsigned in_use = (n->has[i] & slots) != 0 ? count(all_held(n)) : 0;
 
     /* Those of others stay. */
-    onic_pool_give(pool, number(i), slots);
+    UNIT_CHECK(onic_pool_give(pool, number(i), slots) == in_use);
     n->has[i] &= ~slots;
 }
 

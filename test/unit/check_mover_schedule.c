@@ -113,6 +113,29 @@ START_TEST(looks_ahead)
 }
 END_TEST
 
+START_TEST(counts_chunks)
+{
+    unit_random_t r = {unit_seed() + 3};
+
+    for (int round = 0; round < 5000; round++) {
+        const uint32_t slot = 1 + (uint32_t)unit_below(&r, 5000);
+        const uint32_t unit = 1 + (uint32_t)unit_below(&r, slot);
+        const unsigned most = (unsigned)unit_below(&r, 65);
+        const double c0 = 1 + (double)unit_below(&r, slot);
+        const double q = unit_once_in(&r, 3) ? 1 : (double)(1 + unit_below(&r, 3000)) / 1000;
+        const uint64_t bytes = 1 + unit_below(&r, 100000);
+        onic_schedule_t s, copy;
+        uint64_t sum = 0;
+        unsigned n = 0;
+
+        onic_schedule_growing(&s, c0, q, unit, slot);
+        for (copy = s; sum < bytes && n < most; n++)
+            sum += onic_schedule_next(&copy);
+        UNIT_CHECK(onic_schedule_chunks(&s, bytes, most) == n);
+    }
+}
+END_TEST
+
 /* ---- policies -------------------------------------------------------------------------------- */
 
 #define UNIT 64
@@ -235,9 +258,9 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {follows_the_series, number_of_chunks, fixed,
-                                  no_numbers,         looks_ahead,      policies,
-                                  policy_numbers,     policy_names,     policy_of_anything};
+    const TTest *const tests[] = {follows_the_series, number_of_chunks,  fixed,    no_numbers,
+                                  looks_ahead,        counts_chunks,     policies, policy_numbers,
+                                  policy_names,       policy_of_anything};
 
     return unit_run("mover schedule", tests, sizeof(tests) / sizeof(tests[0]));
 }

@@ -1,0 +1,33 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * What the mover of this process has done, for all components together. A transfer is counted when
+ * it is over, those that measure the links (links.h) too.
+ */
+#ifndef ONIC_MOVER_COUNTERS_H
+#define ONIC_MOVER_COUNTERS_H
+
+#include "common/support/export.h"
+#include "common/support/variables.h"
+
+/** Read without a lock at any time. */
+typedef struct onic_mover_counters {
+    unsigned long long chunks; /**< packed */
+    unsigned long long gaps;   /**< times a sender waited until the receiver had emptied a slot, or,
+                                  between hosts, had granted some */
+    unsigned long long stalls; /**< times a receiver had begun, had taken all that was there, and
+                                  waited for more */
+    unsigned long long refused; /**< leases that could not be had at once */
+    unsigned long long slots;   /**< of this process's area: most that were in use at a time */
+} onic_mover_counters_t;
+
+ONIC_EXPORT extern onic_mover_counters_t onic_mover_counters;
+
+/** Registers them as performance variables of a component: chunks, gaps, stalls, refused_leases and
+ *  slots_in_use. In its register function. */
+ONIC_EXPORT void onic_mover_register_counters(const mca_base_component_t *c);
+
+#endif

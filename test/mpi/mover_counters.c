@@ -1,0 +1,163 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file Schedules that are chosen, and what is counted, between rank 0 and a rank 1 that is held
+ *  back so that each of them waits once at least. See mover_traffic.h. */
+#include "test/mpi/mover_traffic.h"
+
+#include <unistd.h>
+
+#include "ompi/constants.h"
+
+#include "common/mover/counters.h"
+#include "common/mover/transfer_internal.h"
+#include "test/mpi/meet.h"
+
+enum { SLOT = 32 << 10, AREA = 16 * SLOT, LEASE = 8, LEN = 1 << 20 };
+
+static meet_t board;
+
+/** Waits without any progress until a rank is as far as this one has to be. */
+static void wait_for(int rank, long entered)
+{
+    while (meet_entered(&board, rank) < entered) {
+        usleep(100);
+    }
+}
+
+/** Fills its lease, and goes on when rank 1 has emptied it. Elements are whole, so that chunks are
+ *  as long as they should be. */
+static void send_one(unsigned long long chunks)
+{
+    move_t m = {.kind = PUT, .target = 1, .mine = CONTIG, .theirs = CALLED, .len = LEN, .seed = 7};
+    const onic_mover_counters_t before = onic_mover_counters;
+    const double end = MPI_Wtime() + MOVES_PATIENCE;
+
+    move_prepare(&m);
+    TL_CHECK(move_start(&m), "no slot");
+    wait_for(1, meet_enter(&board));
+    while (!move_is_done(&m) && MPI_Wtime() < end) {
+        onic_wire_progress();
+    }
+    TL_CHECK(move_is_done(&m) && m.status == OMPI_SUCCESS, "a put did not come to its end");
+    move_finish(&m);
+    TL_CHECK(onic_mover_counters.chunks - before.chunks == chunks, "%llu chunks in place of %llu",
+             onic_mover_counters.chunks - before.chunks, chunks);
+    TL_CHECK(onic_mover_counters.gaps > before.gaps, "no gap");
+    TL_CHECK(onic_mover_counters.stalls == before.stalls, "a sender has stalled");
+}
+
+/** Slots of mine that have been emptied once at least, of those that somebody has. */
+static int emptied(void)
+{
+    const onic_pool_t *pool = &onic_mover.area.pool;
+    int n = 0;
+
+    for (unsigned i = 0; i < pool->nslots; i++) {
+        n += onic_pool_owner(pool, i) != 0 && atomic_load(&pool->slot[i].acknowledged) != 0;
+    }
+    return n;
+}
+
+/** Is not there before the lease is full, empties it, and looks for more. */
+static void receive_one(void)
+{
+    const onic_mover_counters_t before = onic_mover_counters;
+    const long taken = atomic_load(&moves.taken);
+    const double end = MPI_Wtime() + MOVES_PATIENCE;
+
+    onic_wire_lock();
+    wait_for(0, meet_entered(&board, 1) + 1);
+    onic_wire_unlock();
+    while (emptied() < LEASE && MPI_Wtime() < end) {
+        onic_wire_progress();
+    }
+    onic_wire_progress();
+    (void)meet_enter(&board);
+    while (atomic_load(&moves.taken) == taken && MPI_Wtime() < end) {
+        onic_wire_progress();
+    }
+    TL_CHECK(atomic_load(&moves.taken) == taken + 1, "a put did not come");
+    TL_CHECK(onic_mover_counters.stalls > before.stalls, "no stall");
+    TL_CHECK(onic_mover_counters.gaps == before.gaps, "a receiver has had a gap");
+    TL_CHECK(onic_mover_counters.slots == LEASE, "%llu slots in use", onic_mover_counters.slots);
+}
+
+/** Chunks of so many bytes. */
+static void transfer_in(unsigned chunk)
+{
+    TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
+    if (tl_rank() == 0) {
+        send_one(LEN / chunk);
+    } else if (tl_rank() == 1) {
+        receive_one();
+    }
+    TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
+}
+
+/** Leases all there is, and one more. */
+static void refuse_one(void)
+{
+    memory_t memory = memory_make(CONTIG, LEN, 1);
+    const unsigned long long before = onic_mover_counters.refused;
+    onic_transfer_t *t[ONIC_SLOTS_MAX];
+    onic_ticket_t ticket;
+    int n = 0;
+
+    onic_wire_lock();
+    for (;;) {
+        onic_mover_end_t end = memory_end(&memory, CONTIG, false, move_ended, NULL);
+        t[n] = onic_mover_send_locked(moves.peers[1], &end, &ticket);
+        if (t[n] == NULL) {
+            onic_layout_fini(&end.layout);
+            break;
+        }
+        n++;
+    }
+    TL_CHECK(n > 0 && onic_mover_counters.refused == before + 1, "%d leases, %llu refused", n,
+             onic_mover_counters.refused - before);
+    while (n > 0) {
+        onic_mover_withdraw_locked(t[--n]);
+    }
+    onic_wire_unlock();
+    memory_free(&memory);
+}
+
+/** Any chunk up to a slot, by links that say so: C0 = Bcopy 2 lambda, and q = 1. */
+static onic_links_t links_for(double c0)
+{
+    onic_links_t links = onic_links_default;
+
+    links.node.bcopy = links.node.bnet = 1;
+    links.node.latency = c0 / 2;
+    return links;
+}
+
+void moves_count(void)
+{
+    const onic_policy_t small = {.kind = ONIC_POLICY_SLOT, .c0 = 1024},
+                        measured = {.kind = ONIC_POLICY_MEASURED}, no_wish = {ONIC_POLICY_AUTO};
+    const onic_links_t two = links_for(2048), one = links_for(1024);
+
+    board = meet_new(MPI_COMM_WORLD);
+    moves_open(AREA, SLOT);
+    transfer_in(SLOT);
+    onic_mover_set_schedule(&small, NULL);
+    transfer_in(1024);
+    onic_mover_set_schedule(&no_wish, &two);
+    transfer_in(1024);
+    onic_mover_set_schedule(&measured, NULL);
+    transfer_in(2048);
+    onic_mover_set_schedule(NULL, &one);
+    transfer_in(1024);
+    if (tl_rank() == 0) {
+        refuse_one();
+    }
+    moves_close();
+    moves_open(AREA, SLOT);
+    transfer_in(SLOT);
+    moves_close();
+    meet_free(&board);
+    atomic_store(&moves.taken, 0);
+}
