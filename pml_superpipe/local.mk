@@ -39,6 +39,7 @@ mca_pml_superpipe_la_SOURCES = \
 	pml_superpipe/component/params.c \
 	pml_superpipe/component/pvars.c \
 	pml_superpipe/protocols/dispatch.c \
+	pml_superpipe/protocols/early.c \
 	pml_superpipe/protocols/fetch.c \
 	pml_superpipe/protocols/peer.c \
 	pml_superpipe/protocols/process.h \

@@ -158,6 +158,8 @@ static int component_finalize(void)
     onic_wire_set_mpi_fn(ONIC_AM_PML, NULL);
     onic_mover_close();
     (void)onic_wire_close();
+    for (superpipe_peer_t *p = superpipe.peers; p != NULL; p = p->next)
+        superpipe_early_drop_locked(p);
     discard_parked();
     onic_handles_fini(&superpipe.handles);
     while (superpipe.peers != NULL) {

@@ -12,13 +12,17 @@
 
 #include "ompi/constants.h"
 
-enum { EAGER, MEMORY, BUFFERED, AREA, N_RANGED };
+enum { EAGER, EARLY, MEMORY, BUFFERED, AREA, N_RANGED };
 
 static onic_ranged_t ranged[N_RANGED] = {
     [EAGER] = {"eager",
                "Most bytes of a message that is sent with its envelope, before it is known that a "
                "receive waits for it; fewer where a fragment of the transport holds fewer",
                8192, 0, 1 << 20},
+    [EARLY] = {"early",
+               "Most bytes of a longer message that are sent behind its announcement without being "
+               "asked for, by credit: all of it, or what can be sent while the answer is awaited",
+               65536, 0, SUPERPIPE_EARLY_MAX},
     [MEMORY] = {"memory",
                 "Mebibytes that the data of messages without a receive may take up in this "
                 "process, of all senders together. Without credit a message is announced, and "
@@ -74,6 +78,7 @@ int superpipe_params_check(void)
     if (onic_check_ranged(ranged, N_RANGED, SUPERPIPE_HELP_FILE) != OMPI_SUCCESS)
         return OMPI_ERR_BAD_PARAM;
     p->eager = (size_t)ranged[EAGER].value;
+    p->early = (size_t)ranged[EARLY].value;
     p->memory = (size_t)ranged[MEMORY].value << 20;
     p->buffered = (size_t)ranged[BUFFERED].value << 10;
     p->area = (size_t)ranged[AREA].value << 10;

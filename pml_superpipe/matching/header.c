@@ -48,12 +48,14 @@ static bool decode_envelope(superpipe_incoming_t *in, rest_t *r, const void *dat
     in->source = e.source;
     in->tag = e.tag;
     in->sequence = e.sequence;
-    if (e.zero != 0 || (flags & ~SUPERPIPE_FLAGS) != 0)
+    in->early = e.early;
+    if ((flags & ~SUPERPIPE_FLAGS) != 0)
         return false;
     if (in->prefix.kind == SUPERPIPE_ANNOUNCE)
-        return take(r, &in->offer, sizeof(in->offer)) && r->len == 0 && len == 0 &&
-               in->offer.handle != 0 && in->offer.length <= INT64_MAX && in->offer.block > 0;
-    if ((flags & SUPERPIPE_NO_CREDIT) != 0 || in->prefix.how != 0)
+        return e.early <= SUPERPIPE_EARLY_MAX && take(r, &in->offer, sizeof(in->offer)) &&
+               r->len == 0 && len == 0 && in->offer.handle != 0 && in->offer.length <= INT64_MAX &&
+               in->offer.block > 0 && e.early <= in->offer.length;
+    if ((flags & SUPERPIPE_NO_CREDIT) != 0 || in->prefix.how != 0 || e.early != 0)
         return false;
     if ((flags & SUPERPIPE_SYNCHRONOUS) != 0 &&
         (!take(r, &in->offer.handle, sizeof(in->offer.handle)) || in->offer.handle == 0))
@@ -78,7 +80,7 @@ static bool decode_word(superpipe_incoming_t *in, rest_t *r, const void *data, s
     if (asks && (in->prefix.how >= SUPERPIPE_HOWS || in->value == 0 ||
                  !take(r, &in->ask, sizeof(in->ask)) || in->ask.receive == 0))
         return false;
-    if (in->prefix.kind == SUPERPIPE_DATA)
+    if (in->prefix.kind == SUPERPIPE_DATA || in->prefix.kind == SUPERPIPE_EARLY)
         return take_data(in, r, data, len) && in->bytes > 0;
     return r->len == 0 && len == 0;
 }

@@ -9,7 +9,8 @@
  * A short message comes as a whole (EAGER). Of a long one, or one for which there is no credit, its
  * sender tells the envelope (ANNOUNCE) and keeps the data. When it has found its receive the
  * receiver asks for the data by the protocol that it has chosen (ASK), or fetches it and says so
- * (DONE).
+ * (DONE). What the sender can send while that is under way, it sends behind the envelope, by credit
+ * (EARLY); of a message of middle length that is all of it.
  *
  * Pure. Bytes from a peer are not trusted: what the decoder gives out is whole and within its
  * ranges; handles are looked up in tables that know them, and names of ranks and communicators are
@@ -33,6 +34,7 @@ typedef enum superpipe_kind {
                             nothing; bytes of payload that may be sent in all (credit.h) */
     SUPERPIPE_RECALL,    /**< word: 0, bytes of credit that are asked back */
     SUPERPIPE_GIVE,      /**< word: 0, bytes of credit that are given back */
+    SUPERPIPE_EARLY,     /**< word: handle of the send, where the data that follows belongs */
     SUPERPIPE_KINDS
 } superpipe_kind_t;
 
@@ -71,7 +73,7 @@ typedef struct superpipe_envelope {
     int32_t source; /**< rank of the sender in the communicator */
     int32_t tag;
     uint32_t sequence; /**< see comm.h */
-    uint32_t zero;
+    uint32_t early;    /**< ANNOUNCE: bytes from the beginning that follow in EARLY messages */
 } superpipe_envelope_t;
 
 /** The whole header of a message of few bytes, which is EAGER and has no flags; the data follows.
@@ -100,6 +102,9 @@ typedef struct superpipe_offer {
     uint64_t block;   /**< bytes of one of its pieces, on average, at least 1 */
 } superpipe_offer_t;
 
+/** Most bytes that are sent before they are asked for, of one message. */
+#define SUPERPIPE_EARLY_MAX (UINT32_C(1) << 20)
+
 /** Bytes of a ticket of the mover's. */
 #define SUPERPIPE_TICKET_BYTES 24
 
@@ -117,17 +122,18 @@ typedef struct superpipe_incoming {
     superpipe_prefix_t prefix;
     int32_t source, tag;     /**< envelopes */
     uint32_t sequence;       /**< envelopes */
+    uint32_t early;          /**< ANNOUNCE */
     superpipe_offer_t offer; /**< ANNOUNCE; of EAGER the handle, or 0, and the length */
     uint64_t handle, value;  /**< the others */
     superpipe_ask_t ask;     /**< ASK */
-    const void *data;        /**< EAGER and DATA; NULL where it comes by rendezvous */
+    const void *data;        /**< EAGER, DATA and EARLY; NULL where it comes by rendezvous */
     uint64_t bytes;          /**< of data */
 } superpipe_incoming_t;
 
 /**
- * Decodes a message. The data of EAGER and DATA is what follows their header there, or `data` of
- * `len` bytes, not both; others have none. `meets`: the data is still to be received, which only
- * that of DATA may be.
+ * Decodes a message. The data of EAGER, DATA and EARLY is what follows their header there, or
+ * `data` of `len` bytes, not both; others have none. `meets`: the data is still to be received,
+ * which only that of DATA may be.
  *
  * @return false where it is no message of this form
  */

@@ -154,6 +154,23 @@ superpipe_protocol_t superpipe_choose(const superpipe_case_t *c, const onic_link
     return best;
 }
 
+uint64_t superpipe_early(const superpipe_case_t *c, const onic_link_t *link, uint64_t fragment,
+                         uint64_t most, superpipe_protocol_t forced)
+{
+    const double first = 2 * link->latency * link->bcopy;
+    const uint64_t bytes = first < (double)most ? (uint64_t)first : most;
+    superpipe_protocol_t best;
+
+    if (c->self || fragment == 0 || forced > SUPERPIPE_STREAM)
+        return 0;
+    best = superpipe_choose(c, link, SUPERPIPE_AUTO);
+    /* Fragments that nobody asks for save the answer. */
+    if (c->length <= most &&
+        stream_cost(c, link) - link->message <= superpipe_rows[best].cost(c, link))
+        return c->length;
+    return bytes < c->length ? bytes - bytes % fragment : 0;
+}
+
 /* ---- as a table ------------------------------------------------------------------------------ */
 
 void superpipe_plan_table(const onic_links_t *links, superpipe_protocol_t forced, bool single_copy,

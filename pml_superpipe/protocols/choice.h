@@ -62,6 +62,14 @@ superpipe_protocol_t superpipe_protocol_named(const char *name);
 bool superpipe_is_short(uint64_t length, uint64_t eager, uint64_t fragment,
                         superpipe_protocol_t forced);
 
+/** Bytes of a message that is announced which are sent without being asked for: all of it where the
+ *  model sends them in fragments anyway and they are no more than `most`; else what is packed while
+ *  the announcement is answered, C0 of the superpipeline (A. Denis 2011, section 4). Whole
+ * fragments of `fragment` bytes, not more than `most` bytes, but for a message that ends. `c`: as
+ * far as the sender knows it. None where another protocol is forced. */
+uint64_t superpipe_early(const superpipe_case_t *c, const onic_link_t *link, uint64_t fragment,
+                         uint64_t most, superpipe_protocol_t forced);
+
 /** Bytes of a contiguous piece of a layout, on average; at least 1. */
 uint64_t superpipe_mean_block(const onic_layout_t *l);
 

@@ -54,6 +54,9 @@ void superpipe_arrived(onic_peer_t *from, const void *header, size_t header_len,
             break;
         superpipe_break_locked(p, "a process has given back what it has not got");
         break;
+    case SUPERPIPE_EARLY:
+        superpipe_on_early_locked(p, &in);
+        break;
     case SUPERPIPE_KINDS:
         break;
     }

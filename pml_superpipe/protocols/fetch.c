@@ -56,8 +56,11 @@ static void stream_locked(superpipe_request_t *r)
 /** Leases slots and asks for the data there. False where none can be had. */
 static bool move_locked(superpipe_request_t *r)
 {
-    onic_mover_end_t end = {
-        .len = r->state.wanted, .base = r->base, .done = superpipe_moved, .arg = r};
+    onic_mover_end_t end = {.at = r->state.early,
+                            .len = superpipe_transfer_rest(&r->state),
+                            .base = r->base,
+                            .done = superpipe_moved,
+                            .arg = r};
     onic_ticket_t ticket;
 
     /* A copy: where the sender cannot, the layout is needed for another way. */
@@ -124,10 +127,10 @@ static bool read_all(const superpipe_request_t *r)
 {
     const pid_t pid = onic_peer_pid(r->peer->wire);
     struct iovec local[PIECES];
-    uint64_t done = 0;
+    uint64_t done = r->state.early;
     onic_cursor_t cursor;
 
-    onic_cursor_init(&cursor, &r->layout, 0);
+    onic_cursor_init(&cursor, &r->layout, done);
     while (done < r->state.wanted) {
         uint64_t bytes = 0;
         unsigned n = 0;
@@ -183,7 +186,7 @@ static void copy_one(superpipe_request_t *r)
         superpipe_settle_locked(s);
     }
     if (copied) {
-        superpipe_transfer_took(&r->state, r->state.wanted);
+        superpipe_transfer_took(&r->state, superpipe_transfer_rest(&r->state));
         if (s == NULL)
             superpipe_say_locked(r->peer, SUPERPIPE_DONE, r->theirs, 0);
         superpipe_settle_locked(r);
@@ -217,35 +220,40 @@ int superpipe_copy_all(void)
 
 /* ---- the choice ------------------------------------------------------------------------------ */
 
-static superpipe_case_t case_of_locked(superpipe_request_t *r, const superpipe_offer_t *offer,
-                                       uint8_t pins)
+static superpipe_case_t case_of_locked(superpipe_request_t *r, const superpipe_announced_t *a)
 {
-    onic_peer_t *wire = r->peer->wire;
+    superpipe_case_t c = superpipe_case_locked(r);
     const double here = superpipe_pin_share_locked(r);
 
-    return (superpipe_case_t){
-        .length = r->state.wanted,
-        .send_block = offer->block,
-        .receive_block = superpipe_mean_block(&r->layout),
-        .one_piece = offer->address != 0,
-        .here_one_piece = onic_layout_is_contig(&r->layout),
-        .self = r->peer->self,
-        .single_copy = superpipe.params.single_copy && onic_peer_can_cma(wire),
-        .mover = onic_mover_reaches_locked(wire),
-        .rendezvous = onic_peer_rndv_max(wire) > 0,
-        .pins = onic_peer_puts_by_rdma(wire) ? (double)pins / UINT8_MAX + here : 0,
-    };
+    c.length = superpipe_transfer_rest(&r->state);
+    c.send_block = a->offer->block;
+    c.one_piece = a->offer->address != 0;
+    c.pins = onic_peer_puts_by_rdma(r->peer->wire) ? (double)a->pins / UINT8_MAX + here : 0;
+    return c;
+}
+
+/** Nothing is to be asked for: the sender is told where it waits to be. */
+static void all_early_locked(superpipe_request_t *r, const superpipe_announced_t *a)
+{
+    if (a->synchronous || r->state.early == 0 || r->state.early < a->offer->length)
+        superpipe_say_locked(r->peer, SUPERPIPE_DONE, r->theirs, 0);
+    if (r->state.wanted > 0)
+        count(r, SUPERPIPE_STREAM);
+    superpipe_settle_locked(r);
 }
 
 void superpipe_fetch_locked(superpipe_request_t *r, superpipe_peer_t *from,
-                            const superpipe_offer_t *offer, uint8_t pins)
+                            const superpipe_announced_t *a)
 {
     superpipe_enter_locked(r, from);
-    r->theirs = offer->handle;
-    r->address = offer->address;
-    if (r->state.wanted == 0) {
-        superpipe_say_locked(from, SUPERPIPE_DONE, r->theirs, 0);
-        superpipe_settle_locked(r);
+    r->theirs = a->offer->handle;
+    r->address = a->offer->address;
+    if (from->lost) {
+        superpipe_fail_locked(r, ONIC_ERR_PROC_FAILED);
+        return;
+    }
+    if (superpipe_transfer_rest(&r->state) == 0) {
+        all_early_locked(r, a);
         return;
     }
     r->handle = onic_handle_new(&superpipe.handles, r);
@@ -254,10 +262,9 @@ void superpipe_fetch_locked(superpipe_request_t *r, superpipe_peer_t *from,
         superpipe_fail_locked(r, MPI_ERR_NO_MEM);
         return;
     }
-    const superpipe_case_t c = case_of_locked(r, offer, pins);
-    const onic_link_t *link =
-        c.single_copy || c.mover ? &superpipe.links.node : &superpipe.links.net;
-    switch (superpipe_choose(&c, link, (superpipe_protocol_t)superpipe.params.protocol)) {
+    const superpipe_case_t c = case_of_locked(r, a);
+    switch (
+        superpipe_choose(&c, superpipe_link(&c), (superpipe_protocol_t)superpipe.params.protocol)) {
     case SUPERPIPE_COPY:
         copy_later_locked(r);
         break;

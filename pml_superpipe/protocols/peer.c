@@ -195,6 +195,7 @@ void superpipe_end_lost(void)
             continue;
         }
         p->lost = true;
+        superpipe_early_drop_locked(p);
         superpipe_pool_forget(&superpipe.pool, &p->sender);
         end_posted_locked(p);
     }

@@ -40,6 +40,7 @@
 #define SUPERPIPE_HELP_FILE "help-pml-superpipe.txt"
 
 typedef struct superpipe_request superpipe_request_t;
+typedef struct superpipe_early superpipe_early_t;
 
 /** A process that is sent to or received from. */
 typedef struct superpipe_peer {
@@ -51,6 +52,7 @@ typedef struct superpipe_peer {
     uint32_t number;           /**< what it calls itself in FEW messages to this process */
     uint32_t me;               /**< and this process in those to it; 0: not known yet */
     superpipe_request_t *open; /**< transfers under way to and from it */
+    superpipe_early_t *early;  /**< of messages from it whose first bytes are on their way */
     size_t fragment;           /**< most bytes of data in one message; 0: not known yet */
     bool self;
     bool lost; /**< all that waited for it has been ended */
@@ -91,6 +93,7 @@ struct superpipe_request {
     uint64_t address;               /**< receiver: where the data lies there, for single copy */
     onic_cursor_t cursor;           /**< where the next data belongs */
     onic_transfer_t *move;          /**< receiver: while the mover has it */
+    superpipe_early_t *early;       /**< receiver: while its first bytes are on their way */
     superpipe_request_t *next_turn; /**< of those with fragments to send, or to be copied */
     bool open;                      /**< it is among those of the peer */
     bool cancelled;
@@ -103,6 +106,7 @@ OBJ_CLASS_DECLARATION(superpipe_request_t);
 
 typedef struct superpipe_params {
     int protocol;    /**< superpipe_protocol_t */
+    size_t early;    /**< most bytes of a longer one that are sent before they are asked for */
     size_t eager;    /**< most bytes of a short message; less where a fragment holds less */
     size_t memory;   /**< bytes of the pool of credit */
     size_t buffered; /**< bytes that sends without credit may copy */
@@ -232,6 +236,11 @@ int superpipe_complete_all(void);
 /** Enters it among those of a peer. */
 void superpipe_enter_locked(superpipe_request_t *r, superpipe_peer_t *p);
 
+/** What can be said here of a long message: as if the other side had its data as this one has it.
+ * And by what numbers its cost is estimated. */
+superpipe_case_t superpipe_case_locked(const superpipe_request_t *r);
+const onic_link_t *superpipe_link(const superpipe_case_t *c);
+
 /** What part of its cost registering the memory of a long message has to bear here (reuse.h). */
 double superpipe_pin_share_locked(const superpipe_request_t *r);
 
@@ -269,10 +278,14 @@ typedef struct superpipe_unexpected {
     superpipe_message_t message; /**< the first member */
     superpipe_peer_t *from;
     superpipe_offer_t offer;
+    superpipe_early_t *early; /**< while its first bytes are on their way */
     bool announced;
+    bool synchronous;     /**< announced: the sender waits though all of it comes early */
     uint8_t pins;         /**< as the announcement has it */
-    bool paid;            /**< its data is paid for by credit */
-    unsigned char data[]; /**< where it is not announced */
+    uint32_t total;       /**< bytes that come early */
+    uint64_t held;        /**< bytes of data that are here */
+    bool paid;            /**< these are paid for by credit */
+    unsigned char data[]; /**< all of it, or what comes early */
 } superpipe_unexpected_t;
 
 /** Starts a receive that was described and begun. */
@@ -287,15 +300,25 @@ void superpipe_on_envelope_locked(superpipe_peer_t *from, const superpipe_incomi
 /** Messages that came before their communicator. */
 void superpipe_unpark_locked(superpipe_channel_t *c);
 
+/** Keeps data of a message that waits: bytes [at, at + bytes) of it. */
+void superpipe_hold_locked(superpipe_unexpected_t *m, uint64_t at, const void *data,
+                           uint64_t bytes);
+
 /** Throws a message away. */
 void superpipe_discard_locked(superpipe_unexpected_t *m);
 
 /* ---- fetch.c --------------------------------------------------------------------------------- */
 
-/** An announced message has found its receive: gets its data. `pins`: as the announcement has it.
- */
+/** What an announcement says, but for its envelope. */
+typedef struct superpipe_announced {
+    const superpipe_offer_t *offer;
+    uint8_t pins;
+    bool synchronous;
+} superpipe_announced_t;
+
+/** An announced message has found its receive: gets what does not come early of its data. */
 void superpipe_fetch_locked(superpipe_request_t *r, superpipe_peer_t *from,
-                            const superpipe_offer_t *offer, uint8_t pins);
+                            const superpipe_announced_t *a);
 
 /** Data came (DATA), or does not come as was asked (FAILED). */
 void superpipe_on_data_locked(superpipe_peer_t *p, const superpipe_incoming_t *in,
@@ -304,6 +327,31 @@ void superpipe_on_failed_locked(superpipe_peer_t *p, const superpipe_incoming_t 
 
 /** Fetches what is queued for single copy. An MPI thread, lock not held. Returns how many. */
 int superpipe_copy_all(void);
+
+/* ---- early.c --------------------------------------------------------------------------------- */
+
+/** The first bytes of an announced message, from its announcement until all of them are there. They
+ *  belong to a receive, to a message that waits, or to nobody any more. */
+struct superpipe_early {
+    superpipe_early_t *next; /**< of the peer */
+    uint64_t handle;         /**< of the send */
+    uint64_t total, came;
+    superpipe_request_t *receive;
+    superpipe_unexpected_t *message;
+};
+
+/** Such bytes will come, for a receive or a message. False where memory is exhausted. */
+bool superpipe_early_begin_locked(superpipe_peer_t *from, uint64_t handle, uint64_t total,
+                                  superpipe_request_t *r, superpipe_unexpected_t *m);
+
+/** EARLY came. */
+void superpipe_on_early_locked(superpipe_peer_t *p, const superpipe_incoming_t *in);
+
+/** A message has found its receive, which gets what is there and what will come. */
+void superpipe_early_deliver_locked(superpipe_request_t *r, superpipe_unexpected_t *m);
+
+/** Nothing more comes of what a peer has begun. */
+void superpipe_early_drop_locked(superpipe_peer_t *p);
 
 /* ---- dispatch.c ------------------------------------------------------------------------------ */
 

@@ -32,12 +32,12 @@ void superpipe_place(superpipe_request_t *r, uint64_t at, const void *data, uint
 
 /** The message for a receive is known, and how long it is. */
 static void fit(superpipe_request_t *r, superpipe_peer_t *from, int32_t source, int32_t tag,
-                uint64_t length)
+                uint64_t length, uint64_t early)
 {
     r->peer = from;
     r->super.req_status.MPI_SOURCE = source;
     r->super.req_status.MPI_TAG = tag;
-    if (superpipe_transfer_fit(&r->state, length))
+    if (superpipe_transfer_fit(&r->state, length, early))
         r->error = MPI_ERR_TRUNCATE;
 }
 
@@ -55,21 +55,27 @@ static void deliver_locked(superpipe_request_t *r, superpipe_peer_t *from,
 
 static void unkeep_locked(superpipe_unexpected_t *m)
 {
-    if (!m->announced)
-        superpipe.waiting_bytes -= m->offer.length;
-    if (m->paid)
-        superpipe_freed_locked(m->from, m->offer.length);
+    if (m->early != NULL)
+        m->early->message = NULL;
+    superpipe.waiting_bytes -= m->held;
+    if (m->paid && m->held > 0)
+        superpipe_freed_locked(m->from, m->held);
     free(m);
 }
 
 /** A message that waited has found its receive, and ends here. The receive may be over then. */
 static void deliver_kept_locked(superpipe_request_t *r, superpipe_unexpected_t *m)
 {
-    fit(r, m->from, m->message.source, m->message.tag, m->offer.length);
-    if (m->announced)
-        superpipe_fetch_locked(r, m->from, &m->offer, m->pins);
-    else
+    const superpipe_announced_t a = {
+        .offer = &m->offer, .pins = m->pins, .synchronous = m->synchronous};
+
+    fit(r, m->from, m->message.source, m->message.tag, m->offer.length, m->total);
+    if (m->announced) {
+        superpipe_early_deliver_locked(r, m);
+        superpipe_fetch_locked(r, m->from, &a);
+    } else {
         deliver_locked(r, m->from, &m->offer, m->data);
+    }
     unkeep_locked(m);
 }
 
@@ -128,13 +134,25 @@ void superpipe_receive_message(superpipe_request_t *r, superpipe_unexpected_t *m
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
+void superpipe_hold_locked(superpipe_unexpected_t *m, uint64_t at, const void *data, uint64_t bytes)
+{
+    if (bytes > 0)
+        memcpy(m->data + at, data, bytes);
+    m->held += bytes;
+    superpipe.waiting_bytes += bytes;
+    if (superpipe.waiting_bytes > superpipe_counters.unexpected_bytes)
+        superpipe_counters.unexpected_bytes = superpipe.waiting_bytes;
+}
+
 /** Makes a record of a message that has to wait. */
 static superpipe_unexpected_t *keep_locked(superpipe_peer_t *from, const superpipe_incoming_t *in,
                                            bool paid)
 {
-    superpipe_unexpected_t *m = calloc(1, sizeof(*m) + in->bytes);
+    superpipe_unexpected_t *m = calloc(1, sizeof(*m) + in->bytes + in->early);
 
-    if (m == NULL) {
+    if (m == NULL || (in->early > 0 &&
+                      !superpipe_early_begin_locked(from, in->offer.handle, in->early, NULL, m))) {
+        free(m);
         superpipe_break_locked(from, "memory is exhausted for a message that was not expected");
         return NULL;
     }
@@ -145,14 +163,12 @@ static superpipe_unexpected_t *keep_locked(superpipe_peer_t *from, const superpi
     m->from = from;
     m->offer = in->offer;
     m->announced = in->prefix.kind == SUPERPIPE_ANNOUNCE;
+    m->synchronous = (in->prefix.flags & SUPERPIPE_SYNCHRONOUS) != 0;
     m->pins = in->prefix.how;
-    m->paid = paid;
-    if (in->bytes > 0)
-        memcpy(m->data, in->data, in->bytes);
+    m->total = in->early;
+    m->paid = paid || in->early > 0;
     superpipe_counters.unexpected++;
-    superpipe.waiting_bytes += in->bytes;
-    if (superpipe.waiting_bytes > superpipe_counters.unexpected_bytes)
-        superpipe_counters.unexpected_bytes = superpipe.waiting_bytes;
+    superpipe_hold_locked(m, 0, in->data, in->bytes);
     return m;
 }
 
@@ -178,15 +194,24 @@ static void release_locked(superpipe_channel_t *c, int32_t source)
 static void matched_locked(superpipe_request_t *r, superpipe_peer_t *from,
                            const superpipe_incoming_t *in, bool paid)
 {
-    fit(r, from, in->source, in->tag, in->offer.length);
-    if (in->prefix.kind == SUPERPIPE_ANNOUNCE) {
-        superpipe_fetch_locked(r, from, &in->offer, in->prefix.how);
-        return;
+    const superpipe_announced_t a = {.offer = &in->offer,
+                                     .pins = in->prefix.how,
+                                     .synchronous =
+                                         (in->prefix.flags & SUPERPIPE_SYNCHRONOUS) != 0};
+
+    fit(r, from, in->source, in->tag, in->offer.length, in->early);
+    if (in->prefix.kind != SUPERPIPE_ANNOUNCE) {
+        deliver_locked(r, from, &in->offer, in->data);
+        superpipe_settle_locked(r);
+        if (paid)
+            superpipe_freed_locked(from, in->bytes);
+    } else if (in->early == 0 ||
+               superpipe_early_begin_locked(from, in->offer.handle, in->early, r, NULL)) {
+        superpipe_fetch_locked(r, from, &a);
+    } else {
+        superpipe_break_locked(from, "memory is exhausted for a message");
+        superpipe_fail_locked(r, MPI_ERR_NO_MEM);
     }
-    deliver_locked(r, from, &in->offer, in->data);
-    superpipe_settle_locked(r);
-    if (paid)
-        superpipe_freed_locked(from, in->bytes);
 }
 
 void superpipe_on_envelope_locked(superpipe_peer_t *from, const superpipe_incoming_t *in)

@@ -131,6 +131,7 @@ void superpipe_request_begin(superpipe_request_t *r)
     r->handle = r->theirs = r->address = 0;
     r->cursor.layout = NULL;
     r->move = NULL;
+    r->early = NULL;
     r->open = r->cancelled = false;
     r->error = OMPI_SUCCESS;
 }
@@ -166,6 +167,29 @@ void superpipe_enter_locked(superpipe_request_t *r, superpipe_peer_t *p)
     r->open = true;
 }
 
+superpipe_case_t superpipe_case_locked(const superpipe_request_t *r)
+{
+    onic_peer_t *wire = r->peer->wire;
+    const uint64_t block = superpipe_mean_block(&r->layout);
+    const bool one_piece = onic_layout_is_contig(&r->layout);
+
+    return (superpipe_case_t){.length = r->state.length,
+                              .send_block = block,
+                              .receive_block = block,
+                              .one_piece = one_piece,
+                              .here_one_piece = one_piece,
+                              .self = r->peer->self,
+                              .single_copy =
+                                  superpipe.params.single_copy && onic_peer_can_cma(wire),
+                              .mover = onic_mover_reaches_locked(wire),
+                              .rendezvous = onic_peer_rndv_max(wire) > 0};
+}
+
+const onic_link_t *superpipe_link(const superpipe_case_t *c)
+{
+    return c->single_copy || c->mover ? &superpipe.links.node : &superpipe.links.net;
+}
+
 double superpipe_pin_share_locked(const superpipe_request_t *r)
 {
     bool hit;
@@ -197,6 +221,9 @@ bool superpipe_end_locked(superpipe_request_t *r)
     if (!superpipe_transfer_is_over(&r->state))
         return false;
     leave_locked(r);
+    if (r->early != NULL)
+        r->early->receive = NULL;
+    r->early = NULL;
     if (r->handle != 0)
         (void)onic_handle_free(&superpipe.handles, r->handle);
     r->handle = 0;

@@ -10,6 +10,9 @@
 
 #include "common/layout/pack.h"
 
+/** Of these, how many go before they are asked for. */
+#define EARLY_FRAGMENTS 8
+
 /** Of a message to oneself, which has no transport that says how much it takes. */
 #define LOOP_FRAGMENT 8192
 
@@ -103,8 +106,21 @@ static int send_short(superpipe_request_t *r, const superpipe_channel_t *c, uint
 
 /* ---- announcements --------------------------------------------------------------------------- */
 
+/** Bytes that follow the announcement by themselves, and are paid for. */
+static uint32_t early_locked(superpipe_request_t *r)
+{
+    const size_t fragment = fragment_locked(r->peer);
+    const uint64_t fragments = (uint64_t)fragment * EARLY_FRAGMENTS;
+    const uint64_t most = superpipe.params.early < fragments ? superpipe.params.early : fragments;
+    const superpipe_case_t c = superpipe_case_locked(r);
+    const uint64_t bytes = superpipe_early(&c, superpipe_link(&c), fragment, most,
+                                           (superpipe_protocol_t)superpipe.params.protocol);
+
+    return bytes > 0 && superpipe_credit_take(&r->peer->credit, bytes) ? (uint32_t)bytes : 0;
+}
+
 static int announce(superpipe_request_t *r, const superpipe_channel_t *c, uint32_t sequence,
-                    unsigned flags)
+                    unsigned flags, uint32_t early)
 {
     const bool one_piece = onic_layout_is_contig(&r->layout);
     superpipe_envelope_t e = envelope(SUPERPIPE_ANNOUNCE, c, r->tag, flags, sequence);
@@ -114,6 +130,7 @@ static int announce(superpipe_request_t *r, const superpipe_channel_t *c, uint32
 
     if (one_piece)
         offer.address = (uint64_t)(uintptr_t)(r->base + r->layout.offset);
+    e.early = early;
     e.prefix.how = (uint8_t)(UINT8_MAX * superpipe_pin_share_locked(r));
     r->handle = offer.handle = onic_handle_new(&superpipe.handles, r);
     if (r->handle == 0)
@@ -148,6 +165,25 @@ static superpipe_request_t *copy_out(superpipe_request_t *r)
     return copy;
 }
 
+static void send_fragments(superpipe_request_t *r);
+
+/** One that is too long to go with its envelope. */
+static int start_long_locked(superpipe_request_t *r, const superpipe_channel_t *c,
+                             uint32_t sequence)
+{
+    const bool waits = r->mode == MCA_PML_BASE_SEND_SYNCHRONOUS;
+    const uint32_t early = early_locked(r);
+    const int rc = announce(r, c, sequence, waits ? SUPERPIPE_SYNCHRONOUS : 0, early);
+
+    if (rc < 0) {
+        r->peer->credit.sent -= early;
+    } else if (early > 0) {
+        superpipe_transfer_begins_early(&r->state, early, waits);
+        send_fragments(r);
+    }
+    return rc;
+}
+
 static int start_locked(superpipe_request_t *r, superpipe_peer_t *p)
 {
     superpipe_channel_t *c = (superpipe_channel_t *)r->comm->c_pml_comm;
@@ -158,15 +194,17 @@ static int start_locked(superpipe_request_t *r, superpipe_peer_t *p)
     superpipe_enter_locked(r, p);
     if (is_short && take_credit_locked(p, r->tag, r->state.length)) {
         rc = send_short(r, c, sequence);
+    } else if (!is_short) {
+        rc = start_long_locked(r, c, sequence);
     } else {
-        superpipe_request_t *copy = is_short ? copy_out(r) : NULL;
+        superpipe_request_t *copy = copy_out(r);
 
         if (copy != NULL) {
             superpipe_transfer_sent_whole(&r->state, false);
             r = copy;
             superpipe_enter_locked(r, p);
         }
-        rc = announce(r, c, sequence, is_short ? SUPERPIPE_NO_CREDIT : 0);
+        rc = announce(r, c, sequence, SUPERPIPE_NO_CREDIT, 0);
         if (copy != NULL && rc < 0)
             superpipe_fail_locked(copy, MPI_ERR_OTHER);
     }
@@ -193,9 +231,7 @@ void superpipe_send_start(superpipe_request_t *r, superpipe_peer_t *p)
         superpipe_complete(r);
 }
 
-/* ---- data that was asked for ----------------------------------------------------------------- */
-
-static void send_fragments(superpipe_request_t *r);
+/* ---- data in fragments ----------------------------------------------------------------------- */
 
 /** The wire has a fragment no more: the next one may have its place. */
 static void fragment_cb(void *arg, int status)
@@ -203,15 +239,20 @@ static void fragment_cb(void *arg, int status)
     superpipe_request_t *r = arg;
 
     superpipe_operation_ended(r, status);
-    if (!r->state.done)
-        send_fragments(r);
+    if (r->state.done)
+        return;
+    send_fragments(r);
+    superpipe_settle_locked(r);
 }
 
 static int send_data(superpipe_request_t *r, uint64_t bytes, unsigned flags)
 {
-    const superpipe_word_t w = {.prefix = {.sender = onic_wire_me(), .kind = SUPERPIPE_DATA},
-                                .handle = r->theirs,
-                                .value = r->state.moved};
+    const bool early = r->state.moved < r->state.early;
+    const superpipe_word_t w = {
+        .prefix = {.sender = onic_wire_me(),
+                   .kind = (uint8_t)(early ? SUPERPIPE_EARLY : SUPERPIPE_DATA)},
+        .handle = early ? r->handle : r->theirs,
+        .value = r->state.moved};
     onic_payload_t payload = {.base = r->base, .len = bytes};
     int rc;
 
@@ -222,10 +263,11 @@ static int send_data(superpipe_request_t *r, uint64_t bytes, unsigned flags)
     return rc;
 }
 
-/** Gives fragments to the wire. Not all that there are, so that others get their turn. */
+/** Gives fragments to the wire. Not all that there are, so that others get their turn. It may be
+ * over then. */
 static void send_fragments(superpipe_request_t *r)
 {
-    const bool meets = r->state.how == SUPERPIPE_BY_RENDEZVOUS;
+    const bool meets = r->state.how == SUPERPIPE_BY_RENDEZVOUS && r->state.moved >= r->state.early;
     const uint64_t most = meets ? onic_peer_rndv_max(r->peer->wire) : fragment_locked(r->peer);
     uint64_t bytes;
 
@@ -248,7 +290,6 @@ static void send_fragments(superpipe_request_t *r)
         superpipe.stream = r;
         onic_wire_defer(ONIC_AM_PML);
     }
-    superpipe_settle_locked(r);
 }
 
 int superpipe_stream_locked(void)
@@ -263,6 +304,7 @@ int superpipe_stream_locked(void)
         next = r->next_turn;
         r->state.queued = false;
         send_fragments(r);
+        superpipe_settle_locked(r);
     }
     return events;
 }
@@ -270,14 +312,15 @@ int superpipe_stream_locked(void)
 static bool answer_by_mover(superpipe_request_t *r, const uint8_t *bytes)
 {
     onic_mover_end_t end = {.layout = r->layout,
-                            .len = r->state.wanted,
+                            .at = r->state.early,
+                            .len = superpipe_transfer_rest(&r->state),
                             .base = r->base,
                             .done = superpipe_moved,
                             .arg = r};
     onic_ticket_t ticket;
 
     memcpy(&ticket, bytes, sizeof(ticket));
-    if (ticket.len != r->state.wanted ||
+    if (ticket.len != end.len ||
         onic_mover_answer_locked(r->peer->wire, &ticket, &end) != OMPI_SUCCESS)
         return false;
     onic_layout_set(&r->layout, 0); /* it is the transfer's now */
@@ -297,6 +340,7 @@ void superpipe_on_ask_locked(superpipe_peer_t *p, const superpipe_incoming_t *in
         r->theirs = in->ask.receive;
     if (answer == SUPERPIPE_ANSWER_FRAGMENTS) {
         send_fragments(r);
+        superpipe_settle_locked(r);
         return;
     }
     if (answer == SUPERPIPE_ANSWER_SLOTS) {

@@ -47,10 +47,16 @@ void superpipe_transfer_moved(superpipe_transfer_t *t, bool good)
     if (t->sends)
         t->sent = true;
     else if (good)
-        t->moved = t->wanted;
+        t->moved += superpipe_transfer_rest(t);
 }
 
 /* ---- sender ---------------------------------------------------------------------------------- */
+
+void superpipe_transfer_begins_early(superpipe_transfer_t *t, uint64_t bytes, bool waits)
+{
+    t->early = bytes;
+    t->matched = bytes == t->length && !waits;
+}
 
 void superpipe_transfer_sent_whole(superpipe_transfer_t *t, bool waits)
 {
@@ -67,7 +73,9 @@ static bool is_free(const superpipe_transfer_t *t)
 superpipe_answer_t superpipe_transfer_asked(superpipe_transfer_t *t, superpipe_how_t how,
                                             uint64_t wanted, bool one_piece)
 {
-    if (!is_free(t) || wanted == 0 || wanted > t->length)
+    /* The mover begins where the early bytes end, and not before they are given away. */
+    if (!is_free(t) || wanted <= t->early || wanted > t->length ||
+        (how == SUPERPIPE_BY_MOVER && t->moved < t->early))
         return SUPERPIPE_ANSWER_REFUSED;
     t->matched = t->asked = true;
     t->wanted = wanted;
@@ -99,14 +107,18 @@ void superpipe_transfer_finished(superpipe_transfer_t *t)
 {
     if (!t->sends || t->asked)
         return;
-    t->matched = t->sent = true;
+    t->matched = true;
+    /* What was announced to come early is waited for, whoever needs it. */
+    t->wanted = t->early;
+    t->sent = t->moved >= t->early;
 }
 
 uint64_t superpipe_transfer_fragment(const superpipe_transfer_t *t, uint64_t most)
 {
-    const uint64_t left = t->wanted - t->moved;
+    const uint64_t end = t->asked && t->moved >= t->early ? t->wanted : t->early;
+    const uint64_t left = end > t->moved ? end - t->moved : 0;
 
-    if (!t->asked || t->sent || t->broken || t->in_flight >= SUPERPIPE_FRAGMENTS)
+    if (t->sent || t->broken || t->in_flight >= SUPERPIPE_FRAGMENTS)
         return 0;
     return left < most ? left : most;
 }
@@ -120,16 +132,31 @@ void superpipe_transfer_given(superpipe_transfer_t *t, uint64_t bytes, bool pend
 
 bool superpipe_transfer_lacks_turn(const superpipe_transfer_t *t)
 {
-    return t->asked && !t->sent && !t->broken && t->in_flight == 0;
+    return (t->asked || t->moved < t->early) && !t->sent && !t->broken && t->in_flight == 0;
 }
 
 /* ---- receiver -------------------------------------------------------------------------------- */
 
-bool superpipe_transfer_fit(superpipe_transfer_t *t, uint64_t length)
+bool superpipe_transfer_fit(superpipe_transfer_t *t, uint64_t length, uint64_t early)
 {
     t->matched = true;
     t->wanted = length < t->length ? length : t->length;
+    t->early = early < t->wanted ? early : t->wanted;
     return length > t->length;
+}
+
+uint64_t superpipe_transfer_rest(const superpipe_transfer_t *t)
+{
+    return t->wanted - t->early;
+}
+
+uint64_t superpipe_transfer_takes_early(const superpipe_transfer_t *t, uint64_t at, uint64_t bytes)
+{
+    const uint64_t left = at < t->early ? t->early - at : 0;
+
+    if (t->sends || t->broken || t->done)
+        return 0;
+    return bytes < left ? bytes : left;
 }
 
 void superpipe_transfer_ask(superpipe_transfer_t *t, superpipe_how_t how)
@@ -148,7 +175,8 @@ bool superpipe_transfer_takes(const superpipe_transfer_t *t, uint64_t at, uint64
         return false;
     if (t->how != SUPERPIPE_BY_STREAM && t->how != SUPERPIPE_BY_RENDEZVOUS)
         return false;
-    return bytes > 0 && at <= t->wanted && bytes <= t->wanted - at && bytes <= t->wanted - t->moved;
+    return bytes > 0 && at >= t->early && at <= t->wanted && bytes <= t->wanted - at &&
+           bytes <= t->wanted - t->moved;
 }
 
 void superpipe_transfer_took(superpipe_transfer_t *t, uint64_t bytes)

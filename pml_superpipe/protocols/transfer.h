@@ -11,7 +11,7 @@
  *
  *     sender                                   receiver
  *     EAGER (whole)                     ->     data is there             -> DONE, if synchronous
- *     ANNOUNCE                          ->     ask or copy
+ *     ANNOUNCE, EARLY ...               ->     takes, took; ask for the rest, or copy it
  *     asked: fragments, or slots        <-     ASK
  *     DATA ... / slots                  ->     takes, took / moved
  *     refuses                           ->     FAILED: asks again, by fragments
@@ -35,6 +35,7 @@
 typedef struct superpipe_transfer {
     uint64_t length;    /**< bytes of this end's memory */
     uint64_t wanted;    /**< bytes that travel, at most length */
+    uint64_t early;     /**< of these, those that nobody need ask for, from the beginning */
     uint64_t moved;     /**< sender: given to the wire. Receiver: there, or received in place */
     unsigned in_flight; /**< operations on its memory that are not complete, but for the mover */
     superpipe_how_t how;
@@ -67,6 +68,10 @@ void superpipe_transfer_moved(superpipe_transfer_t *t, bool good);
 
 /* ---- sender ---------------------------------------------------------------------------------- */
 
+/** Its first `bytes` are given to the wire at once: all of the fragments are there to be taken. If
+ *  that is all, `waits` as below. */
+void superpipe_transfer_begins_early(superpipe_transfer_t *t, uint64_t bytes, bool waits);
+
 /** The data goes with the envelope, or somebody else sends a copy. `waits`: it has to find a
  *  receive before the end is over. */
 void superpipe_transfer_sent_whole(superpipe_transfer_t *t, bool waits);
@@ -77,7 +82,8 @@ typedef enum superpipe_answer {
     SUPERPIPE_ANSWER_SLOTS      /**< by the mover */
 } superpipe_answer_t;
 
-/** ASK came. `one_piece`: the memory is, which a rendezvous needs. */
+/** ASK came, for the bytes up to `wanted` behind the early ones. `one_piece`: the memory is, which
+ * a rendezvous needs. */
 superpipe_answer_t superpipe_transfer_asked(superpipe_transfer_t *t, superpipe_how_t how,
                                             uint64_t wanted, bool one_piece);
 
@@ -103,8 +109,15 @@ bool superpipe_transfer_lacks_turn(const superpipe_transfer_t *t);
 
 /* ---- receiver -------------------------------------------------------------------------------- */
 
-/** It has found a message of that length. True where that is too long for it. */
-bool superpipe_transfer_fit(superpipe_transfer_t *t, uint64_t length);
+/** It has found a message of that length, of which `early` bytes come by themselves. True where it
+ *  is too long. */
+bool superpipe_transfer_fit(superpipe_transfer_t *t, uint64_t length, uint64_t early);
+
+/** Bytes that have to be asked for, or copied: those behind the early ones. */
+uint64_t superpipe_transfer_rest(const superpipe_transfer_t *t);
+
+/** How many of [at, at + bytes), which came early, belong to what is wanted: the first ones. */
+uint64_t superpipe_transfer_takes_early(const superpipe_transfer_t *t, uint64_t at, uint64_t bytes);
 
 /** ASK is about to be said. */
 void superpipe_transfer_ask(superpipe_transfer_t *t, superpipe_how_t how);

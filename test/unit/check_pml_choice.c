@@ -78,6 +78,47 @@ START_TEST(is_short)
 }
 END_TEST
 
+/** What is sent before it is asked for: all, or whole fragments within the bound; nothing of what
+ * goes by another protocol by force. */
+START_TEST(early)
+{
+    unit_random_t r = {unit_seed() + (uint64_t)_i};
+
+    for (int n = 0; n < 20000; n++) {
+        const superpipe_case_t c = random_case(&r);
+        const onic_link_t *link =
+            unit_once_in(&r, 2) ? &onic_links_default.node : &onic_links_default.net;
+        const uint64_t fragment = unit_below(&r, 10000), most = unit_below(&r, 100000);
+        const uint64_t bytes = superpipe_early(&c, link, fragment, most, SUPERPIPE_AUTO);
+
+        UNIT_CHECK(bytes <= most && bytes <= c.length);
+        UNIT_CHECK(bytes == 0 || (fragment > 0 && !c.self));
+        UNIT_CHECK(bytes == 0 || bytes == c.length || bytes % fragment == 0);
+        UNIT_CHECK(superpipe_early(&c, link, fragment, most, SUPERPIPE_MOVER) == 0);
+    }
+}
+END_TEST
+
+START_TEST(all_early)
+{
+    superpipe_case_t c = {.length = 16384,
+                          .send_block = 16384,
+                          .receive_block = 16384,
+                          .one_piece = true,
+                          .here_one_piece = true,
+                          .mover = true};
+    const onic_links_t *links = &onic_links_default;
+
+    ck_assert_uint_eq(superpipe_early(&c, &links->node, 8192, 65536, SUPERPIPE_AUTO), 16384);
+    ck_assert_uint_eq(superpipe_early(&c, &links->node, 8192, 16000, SUPERPIPE_AUTO), 0);
+    c.length = 16 << 20;
+    c.mover = false;
+    ck_assert_uint_eq(superpipe_early(&c, &links->net, 8192, 65536, SUPERPIPE_AUTO), 57344);
+    c.self = true;
+    ck_assert_uint_eq(superpipe_early(&c, &links->net, 8192, 65536, SUPERPIPE_AUTO), 0);
+}
+END_TEST
+
 START_TEST(names)
 {
     for (int p = 0; p < SUPERPIPE_PROTOCOLS; p++)
@@ -113,6 +154,8 @@ int main(void)
     tcase_add_loop_test(tcase, cheapest, 0, 4);
     tcase_add_test(tcase, registrations);
     tcase_add_test(tcase, is_short);
+    tcase_add_loop_test(tcase, early, 0, 2);
+    tcase_add_test(tcase, all_early);
     tcase_add_test(tcase, names);
     tcase_add_test(tcase, table);
     suite_add_tcase(suite, tcase);

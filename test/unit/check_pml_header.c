@@ -18,6 +18,12 @@ static bool decodes(size_t len)
     return superpipe_decode(&in, bytes, len, NULL, 0, false);
 }
 
+/** Kinds that carry data behind a word. */
+static bool has_data(superpipe_kind_t kind)
+{
+    return kind == SUPERPIPE_DATA || kind == SUPERPIPE_EARLY;
+}
+
 START_TEST(all_kinds)
 {
     const superpipe_kind_t kind = (superpipe_kind_t)_i;
@@ -36,8 +42,7 @@ START_TEST(all_kinds)
             ck_assert_uint_eq(in.handle, 11);
             ck_assert_uint_eq(in.value, 4096);
         }
-        ck_assert_uint_eq(in.bytes,
-                          kind == SUPERPIPE_DATA || (kind == SUPERPIPE_EAGER && i < 2) ? 16 : 0);
+        ck_assert_uint_eq(in.bytes, has_data(kind) || (kind == SUPERPIPE_EAGER && i < 2) ? 16 : 0);
     }
 }
 END_TEST
@@ -47,10 +52,10 @@ START_TEST(lengths)
 {
     const superpipe_kind_t kind = (superpipe_kind_t)_i;
     const size_t len = pml_message(kind, 0, bytes);
-    const size_t header = kind == SUPERPIPE_EAGER || kind == SUPERPIPE_DATA ? len - 16 : len;
+    const size_t header = kind == SUPERPIPE_EAGER || has_data(kind) ? len - 16 : len;
 
     for (size_t n = 0; n <= len + 8; n++) {
-        const bool data = kind == SUPERPIPE_EAGER || (kind == SUPERPIPE_DATA && n > header);
+        const bool data = kind == SUPERPIPE_EAGER || (has_data(kind) && n > header);
         ck_assert_int_eq(decodes(n), n == len || (data && n >= header));
     }
 }
@@ -90,23 +95,15 @@ typedef struct wrong {
 START_TEST(wrong_values)
 {
     static const wrong_t wrong[] = {
-        {SUPERPIPE_EAGER, 0, 8, 0},
-        {SUPERPIPE_EAGER, 0, 8, SUPERPIPE_KINDS},
-        {SUPERPIPE_EAGER, 0, 11, 1},
-        {SUPERPIPE_EAGER, 0, 9, 4},
-        {SUPERPIPE_EAGER, 0, 10, 1},
-        {SUPERPIPE_EAGER, 0, 9, SUPERPIPE_NO_CREDIT},
-        {SUPERPIPE_EAGER, 1, 32, 0},
-        {SUPERPIPE_EAGER, 0, 28, 1},
-        {SUPERPIPE_ANNOUNCE, 0, 32, 0},
-        {SUPERPIPE_ANNOUNCE, 0, 47, 0x80},
-        {SUPERPIPE_ANNOUNCE, 0, 56, 0},
-        {SUPERPIPE_ASK, 0, 10, 0},
-        {SUPERPIPE_ASK, 0, 10, SUPERPIPE_HOWS},
-        {SUPERPIPE_ASK, 0, 25, 0},
-        {SUPERPIPE_ASK, 0, 32, 0},
-        {SUPERPIPE_DATA, 0, 9, 1},
-        {SUPERPIPE_DATA, 0, 12, 1},
+        {SUPERPIPE_EAGER, 0, 8, 0},        {SUPERPIPE_EAGER, 0, 8, SUPERPIPE_KINDS},
+        {SUPERPIPE_EAGER, 0, 11, 1},       {SUPERPIPE_EAGER, 0, 9, 4},
+        {SUPERPIPE_EAGER, 0, 10, 1},       {SUPERPIPE_EAGER, 0, 9, SUPERPIPE_NO_CREDIT},
+        {SUPERPIPE_EAGER, 1, 32, 0},       {SUPERPIPE_EAGER, 0, 28, 1},
+        {SUPERPIPE_ANNOUNCE, 0, 30, 0x20}, {SUPERPIPE_ANNOUNCE, 0, 32, 0},
+        {SUPERPIPE_ANNOUNCE, 0, 47, 0x80}, {SUPERPIPE_ANNOUNCE, 0, 56, 0},
+        {SUPERPIPE_ASK, 0, 10, 0},         {SUPERPIPE_ASK, 0, 10, SUPERPIPE_HOWS},
+        {SUPERPIPE_ASK, 0, 25, 0},         {SUPERPIPE_ASK, 0, 32, 0},
+        {SUPERPIPE_DATA, 0, 9, 1},         {SUPERPIPE_DATA, 0, 12, 1},
         {SUPERPIPE_DONE, 0, 10, 1},
     };
 

@@ -28,6 +28,7 @@ typedef struct message {
 typedef struct queue {
     message_t message[QUEUED];
     unsigned first, last;
+    uint64_t early; /**< as the announcement has it */
 } queue_t;
 
 /** An end with what works on its memory. */
@@ -90,7 +91,8 @@ static void send_fragments(sim_t *s)
         const bool pending = unit_once_in(&s->r, 2);
 
         UNIT_CHECK(s->a.overs == 0 && t->moved + bytes <= t->wanted && t->wanted <= t->length);
-        say(&s->to_b, SUPERPIPE_DATA, t->how, t->moved, bytes);
+        say(&s->to_b, t->moved < t->early ? SUPERPIPE_EARLY : SUPERPIPE_DATA, t->how, t->moved,
+            bytes);
         superpipe_transfer_given(t, bytes, pending);
         s->a.operations += pending;
     }
@@ -102,14 +104,20 @@ static void send_fragments(sim_t *s)
 static void start_sender(sim_t *s, uint64_t length)
 {
     const bool whole = unit_once_in(&s->r, 4);
+    const uint64_t early = s->self || unit_once_in(&s->r, 2) ? 0 : unit_below(&s->r, length + 1);
 
     s->a.begun = true;
     superpipe_transfer_begin(&s->a.t, true, length);
     if (whole)
         superpipe_transfer_sent_whole(&s->a.t, s->waits);
+    s->to_b.early = whole ? 0 : early;
     say(&s->to_b, whole ? SUPERPIPE_EAGER : SUPERPIPE_ANNOUNCE, 0, 0, length);
     if (unit_once_in(&s->r, 2))
         begin_operation(&s->a);
+    if (!whole && early > 0) {
+        superpipe_transfer_begins_early(&s->a.t, early, s->waits);
+        send_fragments(s);
+    }
     settle(&s->a);
 }
 
@@ -147,8 +155,9 @@ static void ask(sim_t *s, superpipe_how_t how)
 
 static void fetch(sim_t *s)
 {
-    if (s->b.t.wanted == 0) {
-        say(&s->to_a, SUPERPIPE_DONE, 0, 0, 0);
+    if (superpipe_transfer_rest(&s->b.t) == 0) {
+        if (s->waits || s->b.t.early == 0 || s->b.t.early < s->a.t.length)
+            say(&s->to_a, SUPERPIPE_DONE, 0, 0, 0);
     } else if (s->copies || s->self) {
         begin_operation(&s->b);
     } else {
@@ -170,20 +179,28 @@ static void take_data(sim_t *s, const message_t *m)
 
 static void deliver_to_receiver(sim_t *s, const message_t *m)
 {
+    uint64_t bytes;
+
     switch (m->kind) {
     case SUPERPIPE_EAGER:
-        (void)superpipe_transfer_fit(&s->b.t, m->bytes);
+        (void)superpipe_transfer_fit(&s->b.t, m->bytes, 0);
         received(s, 0, s->b.t.wanted);
         superpipe_transfer_took(&s->b.t, s->b.t.wanted);
         if (s->waits)
             say(&s->to_a, SUPERPIPE_DONE, 0, 0, 0);
         break;
     case SUPERPIPE_ANNOUNCE:
-        UNIT_CHECK(superpipe_transfer_fit(&s->b.t, m->bytes) == (m->bytes > s->b.t.length));
+        UNIT_CHECK(superpipe_transfer_fit(&s->b.t, m->bytes, s->to_b.early) ==
+                   (m->bytes > s->b.t.length));
         fetch(s);
         break;
     case SUPERPIPE_DATA:
         take_data(s, m);
+        break;
+    case SUPERPIPE_EARLY:
+        bytes = superpipe_transfer_takes_early(&s->b.t, m->at, m->bytes);
+        received(s, m->at, bytes);
+        superpipe_transfer_took(&s->b.t, bytes);
         break;
     default:
         switch (superpipe_transfer_was_refused(&s->b.t)) {
@@ -214,8 +231,8 @@ static void end_copy(sim_t *s)
         settle(&s->a);
     }
     if (copied) {
-        received(s, 0, s->b.t.wanted);
-        superpipe_transfer_took(&s->b.t, s->b.t.wanted);
+        received(s, s->b.t.early, superpipe_transfer_rest(&s->b.t));
+        superpipe_transfer_took(&s->b.t, superpipe_transfer_rest(&s->b.t));
         if (!s->self)
             say(&s->to_a, SUPERPIPE_DONE, 0, 0, 0);
     } else if (s->self || s->b.t.broken) {
@@ -254,7 +271,7 @@ static void end_move(sim_t *s)
     e->mover = false;
     s->packed = s->packed || e == &s->a;
     if (e == &s->b && !e->lost)
-        received(s, 0, e->t.wanted);
+        received(s, e->t.early, superpipe_transfer_rest(&e->t));
     superpipe_transfer_moved(&e->t, !e->lost);
     settle(e);
 }
@@ -374,7 +391,7 @@ START_TEST(any_words)
 
         superpipe_transfer_begin(&t, sends, unit_below(&r, MOST));
         if (!sends) {
-            (void)superpipe_transfer_fit(&t, 1 + unit_below(&r, MOST));
+            (void)superpipe_transfer_fit(&t, 1 + unit_below(&r, MOST), unit_below(&r, MOST));
             superpipe_transfer_ask(&t, (superpipe_how_t)(1 + unit_below(&r, 3)));
         }
         superpipe_transfer_started(&t);
@@ -447,6 +464,44 @@ START_TEST(given_once)
 }
 END_TEST
 
+/** What comes early needs no asking: it is all of a message of middle length, and is given away
+ * even where the receiver has enough before. */
+START_TEST(early)
+{
+    superpipe_transfer_t t = begun(true, 10), b = begun(false, 8);
+
+    superpipe_transfer_begins_early(&t, 10, false);
+    ck_assert_uint_eq(superpipe_transfer_fragment(&t, 16), 10);
+    superpipe_transfer_given(&t, 10, false);
+    ck_assert(superpipe_transfer_is_over(&t));
+
+    t = begun(true, 10);
+    superpipe_transfer_begins_early(&t, 6, false);
+    ck_assert_uint_eq(superpipe_transfer_fragment(&t, 16), 6);
+    superpipe_transfer_finished(&t);
+    ck_assert_msg(!superpipe_transfer_is_over(&t), "over with early bytes that were announced");
+    ck_assert_uint_eq(superpipe_transfer_fragment(&t, 16), 6);
+    superpipe_transfer_given(&t, 6, false);
+    ck_assert(superpipe_transfer_is_over(&t));
+
+    t = begun(true, 10);
+    superpipe_transfer_begins_early(&t, 6, false);
+    ck_assert_int_eq(superpipe_transfer_asked(&t, SUPERPIPE_BY_MOVER, 10, true),
+                     SUPERPIPE_ANSWER_REFUSED);
+    superpipe_transfer_given(&t, 6, false);
+    ck_assert_uint_eq(superpipe_transfer_fragment(&t, 16), 0);
+    ck_assert_int_eq(superpipe_transfer_asked(&t, SUPERPIPE_BY_MOVER, 6, true),
+                     SUPERPIPE_ANSWER_REFUSED);
+    ck_assert_int_eq(superpipe_transfer_asked(&t, SUPERPIPE_BY_MOVER, 10, true),
+                     SUPERPIPE_ANSWER_SLOTS);
+
+    ck_assert(superpipe_transfer_fit(&b, 10, 6));
+    ck_assert_uint_eq(superpipe_transfer_rest(&b), 2);
+    ck_assert_uint_eq(superpipe_transfer_takes_early(&b, 4, 4), 2);
+    ck_assert_uint_eq(superpipe_transfer_takes_early(&b, 6, 4), 0);
+}
+END_TEST
+
 /** No more than some fragments are with the wire, and who waits for one of them to come back waits
  *  for no turn. */
 START_TEST(few_fragments)
@@ -485,7 +540,7 @@ START_TEST(not_twice)
     superpipe_transfer_t t = begun(false, 10);
 
     ck_assert(!superpipe_transfer_takes(&t, 0, 1, false));
-    ck_assert(!superpipe_transfer_fit(&t, 10));
+    ck_assert(!superpipe_transfer_fit(&t, 10, 0));
     superpipe_transfer_ask(&t, SUPERPIPE_BY_STREAM);
     ck_assert(superpipe_transfer_takes(&t, 4, 6, false) &&
               !superpipe_transfer_takes(&t, 5, 6, false));
@@ -506,6 +561,7 @@ int main(void)
     tcase_add_loop_test(tcase, both_ends, 0, 8);
     tcase_add_loop_test(tcase, any_words, 0, 4);
     tcase_add_test(tcase, given_once);
+    tcase_add_test(tcase, early);
     tcase_add_test(tcase, few_fragments);
     tcase_add_test(tcase, scattered);
     tcase_add_test(tcase, not_twice);

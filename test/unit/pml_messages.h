@@ -28,6 +28,7 @@ static inline size_t pml_message(superpipe_kind_t kind, unsigned i, uint8_t *to)
         if (i >= (kind == SUPERPIPE_EAGER ? 4U : 1U))
             return 0;
         e.prefix.context = 17;
+        e.early = kind == SUPERPIPE_ANNOUNCE ? 8192 : 0;
         e.prefix.flags = waits ? SUPERPIPE_SYNCHRONOUS : 0;
         memcpy(to, &e, sizeof(e));
         at = sizeof(e);
@@ -49,7 +50,7 @@ static inline size_t pml_message(superpipe_kind_t kind, unsigned i, uint8_t *to)
         memcpy(to + at, &ask, sizeof(ask));
         at += sizeof(ask);
     }
-    if (kind == SUPERPIPE_DATA) {
+    if (kind == SUPERPIPE_DATA || kind == SUPERPIPE_EARLY) {
         memset(to + at, 'd', 16);
         at += 16;
     }
