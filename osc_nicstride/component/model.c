@@ -11,7 +11,6 @@
 
 #include "common/model/calibrate.h"
 #include "common/mover/links.h"
-#include "common/support/help.h"
 #include "osc_nicstride/channel/observe.h"
 #include "osc_nicstride/component/model.h"
 #include "osc_nicstride/methods/methods.h"
@@ -37,34 +36,13 @@ static void use(const onic_links_t *links)
     };
 }
 
-static int refuse(const char *cost, const onic_link_error_t *e)
-{
-    char where[32] = "";
-
-    if (e->line > 0 && cost[0] == '@')
-        snprintf(where, sizeof(where), " in line %u", e->line);
-    onic_help(HELP_FILE, "bad-cost", cost, e->why, where, e->name[0] != '\0' ? ": " : "", e->name,
-              e->value[0] != '\0' ? "=" : "", e->value);
-    return OMPI_ERR_BAD_PARAM;
-}
-
 int nicstride_model_init(const char *cost)
 {
-    nicstride_params_t *p = &mca_osc_nicstride_component.params;
     onic_links_t links = onic_links_default;
-    onic_link_error_t error;
-    bool good = true;
 
-    p->calibrate = strcmp(cost, "measure") == 0;
-    if (cost[0] == '@') {
-        source = "from the user's file";
-        good = onic_links_load(&links, cost + 1, &error);
-    } else if (!p->calibrate && strcmp(cost, "default") != 0) {
-        source = "given for the node";
-        good = onic_link_read(&links.node, cost, &error);
-    }
-    if (!good)
-        return refuse(cost, &error);
+    mca_osc_nicstride_component.params.calibrate = strcmp(cost, "measure") == 0;
+    if (!onic_links_given(&links, cost, HELP_FILE, &source))
+        return OMPI_ERR_BAD_PARAM;
     use(&links);
     return OMPI_SUCCESS;
 }

@@ -10,6 +10,9 @@
 #include "ompi/mca/pml/base/base.h"
 #include "ompi/proc/proc.h"
 #include "opal/util/output.h"
+#include "opal/util/proc.h"
+
+#include "common/mover/links.h"
 
 /** Microseconds that a process waits at its end for the others of its job. */
 #define LEAVE_USEC 10000000
@@ -32,20 +35,57 @@ int superpipe_del_procs(struct ompi_proc_t **procs, size_t nprocs)
 
 int superpipe_enable(bool enable)
 {
-    static const char *const kinds[] = {"measured here", "the default"};
-    const uint64_t eager[2] = {superpipe.params.eager, superpipe.params.eager};
-    char table[SUPERPIPE_PLAN_MAX];
+    (void)enable;
+    return OMPI_SUCCESS;
+}
 
-    if (!enable || !superpipe.params.show_plan || OMPI_PROC_MY_NAME->vpid != 0)
-        return OMPI_SUCCESS;
-    superpipe_plan_table(&superpipe.links, (superpipe_protocol_t)superpipe.params.protocol,
+/** The next process of this node, or the next of another; NULL where there is none. */
+static onic_peer_t *next_peer(ompi_communicator_t *comm, bool on_node)
+{
+    const int me = ompi_comm_rank(comm), size = ompi_comm_size(comm);
+    superpipe_peer_t *p = NULL;
+    int rc = OMPI_SUCCESS;
+
+    for (int i = 1; i < size && p == NULL; i++) {
+        const int rank = (me + i) % size;
+        const ompi_proc_t *proc = ompi_comm_peer_lookup(comm, rank);
+
+        if ((OPAL_PROC_ON_LOCAL_NODE(proc->super.proc_flags) != 0) == on_node)
+            p = superpipe_peer_of(comm, rank, &rc);
+    }
+    return p != NULL ? p->wire : NULL;
+}
+
+static void show_plan(void)
+{
+    const uint64_t eager[2] = {superpipe.params.eager, superpipe.params.eager};
+    char table[SUPERPIPE_PLAN_MAX], numbers[ONIC_LINKS_TEXT_MAX];
+    const char *source;
+
+    onic_wire_lock();
+    const onic_links_t links = *superpipe_links_locked(&source);
+    onic_wire_unlock();
+    superpipe_plan_table(&links, (superpipe_protocol_t)superpipe.params.protocol,
                          superpipe.params.single_copy, onic_mover_area() > 0, eager, table,
                          sizeof(table));
+    onic_links_write(&links, numbers, sizeof(numbers));
     opal_output(0,
-                "pml_superpipe: protocols by kind of peer, data and bytes; single copy by "
-                "numbers that were %s, the rest by %s\n%s",
-                kinds[0], kinds[1], table);
-    return OMPI_SUCCESS;
+                "pml_superpipe: protocols by kind of peer, data and bytes, by the model\n%s"
+                "pml_superpipe: its numbers, %s\n%s",
+                table, source, numbers);
+}
+
+/** In MPI_Init, where all addresses are known and all processes are in MPI: what the links are
+ * like. Of another node the first process of each asks. */
+static void look_around(ompi_communicator_t *world)
+{
+    const bool first = opal_process_info.my_local_rank == 0;
+
+    if (superpipe.params.measures)
+        onic_links_measure(superpipe.params.single_copy, next_peer(world, true),
+                           first ? next_peer(world, false) : NULL);
+    if (superpipe.params.show_plan && OMPI_PROC_MY_NAME->vpid == 0)
+        show_plan();
 }
 
 int superpipe_add_comm(ompi_communicator_t *comm)
@@ -71,6 +111,8 @@ int superpipe_add_comm(ompi_communicator_t *comm)
         superpipe_unpark_locked(c);
     }
     onic_wire_unlock();
+    if (added && comm == &ompi_mpi_comm_world.comm)
+        look_around(comm);
     if (added)
         return OMPI_SUCCESS;
     superpipe_comm_fini(&c->match);

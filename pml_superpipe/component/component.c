@@ -8,7 +8,6 @@
 #include <stdlib.h>
 
 #include "common/config.h"
-#include "common/model/calibrate.h"
 #include "common/support/help.h"
 #include "common/support/series.h"
 #include "pml_superpipe/component/component.h"
@@ -89,20 +88,12 @@ static int open_wire(void)
 
     if (rc != OMPI_SUCCESS)
         return rc;
+    onic_mover_set_schedule(&superpipe.params.schedule,
+                            superpipe.params.measures ? NULL : &superpipe.links);
     rc = onic_mover_open(&mover);
     if (rc != OMPI_SUCCESS)
         (void)onic_wire_close();
     return rc;
-}
-
-/** What this process can measure by itself. */
-static void calibrate(void)
-{
-    onic_measured_t measured = {.alone.call = 0};
-
-    superpipe.links = onic_links_default;
-    onic_calibrate(superpipe.params.single_copy, &measured.alone);
-    onic_links_fit(&superpipe.links, &measured);
 }
 
 static mca_pml_base_module_t *component_init(int *priority, bool progress_threads, bool mpi_threads)
@@ -115,7 +106,6 @@ static mca_pml_base_module_t *component_init(int *priority, bool progress_thread
     superpipe_pool_init(&superpipe.pool, superpipe.params.memory);
     superpipe.done_tail = &superpipe.done_head;
     superpipe.copy_tail = &superpipe.copy_head;
-    calibrate();
     OBJ_CONSTRUCT(&superpipe.requests, opal_free_list_t);
     if (opal_free_list_init(&superpipe.requests, sizeof(superpipe_request_t), opal_cache_line_size,
                             OBJ_CLASS(superpipe_request_t), 0, opal_cache_line_size, 64, -1, 64,

@@ -12,7 +12,7 @@
 
 #include "ompi/constants.h"
 
-enum { EAGER, EARLY, MEMORY, BUFFERED, AREA, N_RANGED };
+enum { EAGER, EARLY, MEMORY, BUFFERED, AREA, C0, Q, N_RANGED };
 
 static onic_ranged_t ranged[N_RANGED] = {
     [EAGER] = {"eager",
@@ -36,10 +36,28 @@ static onic_ranged_t ranged[N_RANGED] = {
               "Kibibytes of the landing area through which protocol mover brings data to this "
               "process; 0 takes twice a core's L2 cache, 1 to 16 MiB",
               0, 0, 1 << 20},
+    [C0] = {"c0", "Bytes of the first chunk in protocol mover; 0: as the schedule says", 0, 0,
+            1 << 28},
+    [Q] =
+        {"q",
+         "Hundredths by which the length of each next chunk is multiplied; 0: as the schedule says",
+         0, 0, 10000},
 };
 
+/** The parameter q counts hundredths. */
+#define Q_UNIT 100
+
 static const char *protocol = "auto";
+static const char *schedule = "auto";
+static const char *cost = "measure";
 static const char *tls = "";
+
+/** Prints what is wrong with a parameter. */
+static int refuse(const char *topic, const char *value)
+{
+    onic_help(SUPERPIPE_HELP_FILE, topic, value);
+    return OMPI_ERR_BAD_PARAM;
+}
 
 int superpipe_params_register(const mca_base_component_t *c)
 {
@@ -52,6 +70,22 @@ int superpipe_params_register(const mca_base_component_t *c)
         "unpacks), copy (the receiver reads the memory of a sender on its node), rendezvous (UCX "
         "moves contiguous data between user memory). A protocol that cannot do a transfer is "
         "replaced by one that can");
+    onic_register_string(
+        c, "schedule", &schedule,
+        "Lengths of the chunks in which protocol mover sends: auto, slot (each fills a slot), "
+        "measured "
+        "(the superpipeline: the first is what can be copied while the handshake is under way, "
+        "each "
+        "next one is longer by the ratio of copying and moving, both as measured), paper (the same "
+        "from 12 KiB on, each 1.5 times as long), optimal (all of one length, the best by the "
+        "model)");
+    onic_register_string(
+        c, "cost", &cost,
+        "What the choice of protocols reckons with: measure (on this machine, in MPI_Init), "
+        "default, "
+        "numbers for the node as in message=700,byte=0.15, or @FILE, which names a file of lines "
+        "as "
+        "in node: message=700 and net: message=10000; show_plan prints what is in use");
     onic_register_string(c, "tls", &tls,
                          "UCX transports to use, as in UCX_TLS; empty takes UCX_TLS from the "
                          "environment, or what UCX chooses");
@@ -84,8 +118,16 @@ int superpipe_params_check(void)
     p->area = (size_t)ranged[AREA].value << 10;
     p->tls = tls != NULL && tls[0] != '\0' ? (char *)(uintptr_t)tls : NULL;
     p->protocol = (int)superpipe_protocol_named(protocol);
-    if (p->protocol != SUPERPIPE_PROTOCOLS)
-        return OMPI_SUCCESS;
-    onic_help(SUPERPIPE_HELP_FILE, "bad-protocol", protocol);
-    return OMPI_ERR_BAD_PARAM;
+    if (p->protocol == SUPERPIPE_PROTOCOLS)
+        return refuse("bad-protocol", protocol);
+    p->schedule = (onic_policy_t){.kind = onic_policy_named(schedule),
+                                  .c0 = ranged[C0].value,
+                                  .q = (double)ranged[Q].value / Q_UNIT};
+    if (p->schedule.kind == ONIC_POLICIES)
+        return refuse("bad-schedule", schedule);
+    p->measures = strcmp(cost, "measure") == 0;
+    superpipe.links = onic_links_default;
+    return onic_links_given(&superpipe.links, cost, SUPERPIPE_HELP_FILE, &superpipe.links_source)
+               ? OMPI_SUCCESS
+               : OMPI_ERR_BAD_PARAM;
 }

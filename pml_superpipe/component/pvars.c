@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 
+#include "common/mover/counters.h"
 #include "pml_superpipe/protocols/process.h"
 
 #include "ompi/constants.h"
@@ -39,6 +40,7 @@ int superpipe_pvars_register(const mca_base_component_t *c)
                           MCA_BASE_PVAR_CLASS_HIGHWATERMARK, &n->unexpected_bytes);
     onic_register_counter(c, "fallbacks", "Transfers that were begun again in another way", count,
                           &n->fallbacks);
+    onic_mover_register_counters(c);
     onic_register_counter(c, "reuse_hits", "Contiguous buffers of long messages that had come back",
                           count, &n->reuse_hits);
     onic_register_counter(c, "reuse_misses", "And those that had not", count, &n->reuse_misses);

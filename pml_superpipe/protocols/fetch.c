@@ -35,8 +35,12 @@ static void ask_locked(superpipe_request_t *r, superpipe_how_t how, const onic_t
         memcpy(ask.ticket, ticket, sizeof(*ticket));
     memcpy(header, &w, sizeof(w));
     memcpy(header + sizeof(w), &ask, sizeof(ask));
-    if (onic_peer_send(r->peer->wire, ONIC_AM_PML, header, sizeof(header), NULL, 0, NULL, NULL) < 0)
-        onic_peer_give_up(r->peer->wire);
+    if (onic_peer_send(r->peer->wire, ONIC_AM_PML, header, sizeof(header), NULL, 0, NULL, NULL) >=
+        0)
+        return;
+    onic_peer_give_up(r->peer->wire);
+    /* What waited for a lost peer may have been ended already: nobody would look at this one. */
+    superpipe_fail_locked(r, ONIC_ERR_PROC_FAILED);
 }
 
 static void count(const superpipe_request_t *r, superpipe_protocol_t p)
@@ -263,8 +267,8 @@ void superpipe_fetch_locked(superpipe_request_t *r, superpipe_peer_t *from,
         return;
     }
     const superpipe_case_t c = case_of_locked(r, a);
-    switch (
-        superpipe_choose(&c, superpipe_link(&c), (superpipe_protocol_t)superpipe.params.protocol)) {
+    switch (superpipe_choose(&c, superpipe_link_locked(&c),
+                             (superpipe_protocol_t)superpipe.params.protocol)) {
     case SUPERPIPE_COPY:
         copy_later_locked(r);
         break;

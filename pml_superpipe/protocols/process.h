@@ -113,6 +113,8 @@ typedef struct superpipe_params {
     size_t area;     /**< of the mover */
     bool single_copy;
     bool network_slots;
+    bool measures;          /**< links, on this machine */
+    onic_policy_t schedule; /**< of the mover's chunks */
     bool show_plan;
     char *tls; /**< or NULL */
 } superpipe_params_t;
@@ -150,7 +152,8 @@ typedef struct superpipe_process {
     ONIC_COUNT32 active;         /**< requests that are not complete: somebody may wait */
     unsigned losses;             /**< that were looked at */
     superpipe_reuse_t reuse;
-    onic_links_t links;
+    onic_links_t links;       /**< where they are not measured */
+    const char *links_source; /**< in words */
     opal_free_list_t requests;
 } superpipe_process_t;
 
@@ -239,7 +242,10 @@ void superpipe_enter_locked(superpipe_request_t *r, superpipe_peer_t *p);
 /** What can be said here of a long message: as if the other side had its data as this one has it.
  * And by what numbers its cost is estimated. */
 superpipe_case_t superpipe_case_locked(const superpipe_request_t *r);
-const onic_link_t *superpipe_link(const superpipe_case_t *c);
+const onic_link_t *superpipe_link_locked(const superpipe_case_t *c);
+
+/** The numbers of both kinds of link, and in words where they come from. */
+const onic_links_t *superpipe_links_locked(const char **source_p);
 
 /** What part of its cost registering the memory of a long message has to bear here (reuse.h). */
 double superpipe_pin_share_locked(const superpipe_request_t *r);

@@ -18,6 +18,7 @@
 
 #include "common/layout/flatten.h"
 #include "common/layout/pack.h"
+#include "common/mover/links.h"
 
 static int free_request(ompi_request_t **request)
 {
@@ -185,9 +186,20 @@ superpipe_case_t superpipe_case_locked(const superpipe_request_t *r)
                               .rendezvous = onic_peer_rndv_max(wire) > 0};
 }
 
-const onic_link_t *superpipe_link(const superpipe_case_t *c)
+const onic_links_t *superpipe_links_locked(const char **source_p)
 {
-    return c->single_copy || c->mover ? &superpipe.links.node : &superpipe.links.net;
+    const onic_links_known_t *known = onic_links_known_locked();
+
+    *source_p = superpipe.params.measures ? known->source : superpipe.links_source;
+    return superpipe.params.measures ? &known->links : &superpipe.links;
+}
+
+const onic_link_t *superpipe_link_locked(const superpipe_case_t *c)
+{
+    const char *source;
+    const onic_links_t *links = superpipe_links_locked(&source);
+
+    return c->single_copy || c->mover ? &links->node : &links->net;
 }
 
 double superpipe_pin_share_locked(const superpipe_request_t *r)

@@ -75,13 +75,28 @@ bool superpipe_send_now_locked(superpipe_channel_t *c, superpipe_peer_t *p, int 
     return false;
 }
 
+static void send_fragments(superpipe_request_t *r);
+
+/** The wire has a header or a fragment no more: the next fragment may have its place. Of a header,
+ * too: the receiver may have asked before it was told here that the announcement has left, and what
+ * it was given then may have left at once. */
+static void fragment_cb(void *arg, int status)
+{
+    superpipe_request_t *r = arg;
+
+    superpipe_operation_ended(r, status);
+    if (r->state.done)
+        return;
+    send_fragments(r);
+    superpipe_settle_locked(r);
+}
+
 /** Sends a header, and the data where it is short. Where that fails nothing has been sent. */
 static int send_header(superpipe_request_t *r, const void *header, size_t len, bool data)
 {
     const onic_payload_t payload = {.base = r->base, .cursor = r->cursor, .len = r->state.length};
-    const int rc =
-        onic_peer_send(r->peer->wire, ONIC_AM_PML, header, len,
-                       data && payload.len > 0 ? &payload : NULL, 0, superpipe_operation_ended, r);
+    const int rc = onic_peer_send(r->peer->wire, ONIC_AM_PML, header, len,
+                                  data && payload.len > 0 ? &payload : NULL, 0, fragment_cb, r);
 
     if (rc == 0)
         superpipe_transfer_started(&r->state);
@@ -113,7 +128,7 @@ static uint32_t early_locked(superpipe_request_t *r)
     const uint64_t fragments = (uint64_t)fragment * EARLY_FRAGMENTS;
     const uint64_t most = superpipe.params.early < fragments ? superpipe.params.early : fragments;
     const superpipe_case_t c = superpipe_case_locked(r);
-    const uint64_t bytes = superpipe_early(&c, superpipe_link(&c), fragment, most,
+    const uint64_t bytes = superpipe_early(&c, superpipe_link_locked(&c), fragment, most,
                                            (superpipe_protocol_t)superpipe.params.protocol);
 
     return bytes > 0 && superpipe_credit_take(&r->peer->credit, bytes) ? (uint32_t)bytes : 0;
@@ -164,8 +179,6 @@ static superpipe_request_t *copy_out(superpipe_request_t *r)
     superpipe_request_begin(copy);
     return copy;
 }
-
-static void send_fragments(superpipe_request_t *r);
 
 /** One that is too long to go with its envelope. */
 static int start_long_locked(superpipe_request_t *r, const superpipe_channel_t *c,
@@ -232,18 +245,6 @@ void superpipe_send_start(superpipe_request_t *r, superpipe_peer_t *p)
 }
 
 /* ---- data in fragments ----------------------------------------------------------------------- */
-
-/** The wire has a fragment no more: the next one may have its place. */
-static void fragment_cb(void *arg, int status)
-{
-    superpipe_request_t *r = arg;
-
-    superpipe_operation_ended(r, status);
-    if (r->state.done)
-        return;
-    send_fragments(r);
-    superpipe_settle_locked(r);
-}
 
 static int send_data(superpipe_request_t *r, uint64_t bytes, unsigned flags)
 {

@@ -113,12 +113,21 @@ void superpipe_transfer_finished(superpipe_transfer_t *t)
     t->sent = t->moved >= t->early;
 }
 
+/** Is there data that goes in fragments, now? */
+static bool has_fragments(const superpipe_transfer_t *t)
+{
+    const bool asked =
+        t->asked && (t->how == SUPERPIPE_BY_STREAM || t->how == SUPERPIPE_BY_RENDEZVOUS);
+
+    return !t->sent && !t->broken && (asked || t->moved < t->early);
+}
+
 uint64_t superpipe_transfer_fragment(const superpipe_transfer_t *t, uint64_t most)
 {
-    const uint64_t end = t->asked && t->moved >= t->early ? t->wanted : t->early;
-    const uint64_t left = end > t->moved ? end - t->moved : 0;
+    const uint64_t end = t->moved < t->early ? t->early : t->wanted;
+    const uint64_t left = end - t->moved;
 
-    if (t->sent || t->broken || t->in_flight >= SUPERPIPE_FRAGMENTS)
+    if (!has_fragments(t) || t->in_flight >= SUPERPIPE_FRAGMENTS)
         return 0;
     return left < most ? left : most;
 }
@@ -132,7 +141,7 @@ void superpipe_transfer_given(superpipe_transfer_t *t, uint64_t bytes, bool pend
 
 bool superpipe_transfer_lacks_turn(const superpipe_transfer_t *t)
 {
-    return (t->asked || t->moved < t->early) && !t->sent && !t->broken && t->in_flight == 0;
+    return has_fragments(t) && t->in_flight == 0;
 }
 
 /* ---- receiver -------------------------------------------------------------------------------- */

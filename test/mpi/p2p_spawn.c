@@ -19,6 +19,7 @@
 #include "test/mpi/phase.h"
 
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { CHILDREN = 2, ROUNDS = 2, MOST = 8 };
@@ -109,10 +110,12 @@ static int child(void)
 
 static bool spawn(const char *program, MPI_Comm *inter)
 {
-    char option[] = CHILD_OPTION, *argv[] = {option, NULL};
+    char option[] = CHILD_OPTION, seed_option[] = "-s", seed[24];
+    char *argv[] = {option, seed_option, seed, NULL};
     int good, all_good = 0;
 
     phase("spawn");
+    snprintf(seed, sizeof(seed), "%llu", (unsigned long long)tl_seed());
     good = MPI_Comm_spawn(program, argv, CHILDREN, MPI_INFO_NULL, 0, MPI_COMM_WORLD, inter,
                           MPI_ERRCODES_IGNORE) == MPI_SUCCESS;
     MPI_Allreduce(&good, &all_good, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
