@@ -4,11 +4,12 @@
  */
 /**
  * @file
- * What goes on while a fault comes: each rank puts, gets and accumulates to the next one, strided
- * and contiguous, and checks every byte.
+ * What goes on while a fault comes: each rank puts, gets and accumulates to the next one, or sends
+ * to it, strided and contiguous, and checks every byte.
  *
- *   load [-t SECONDS | -r ROUNDS] [-b BYTES] [-w create|allocate] [-p] [-l] [-u SECONDS]
+ *   load [-t SECONDS | -r ROUNDS] [-b BYTES] [-w create|allocate] [-p] [-l] [-u SECONDS] [-m]
  *
+ *   -m  messages in place of a window
  *   -p  passive: lock_all and flush, not fence
  *   -l  rank 1 takes an exclusive lock at rank 0, prints "locked" and keeps it, the others wait
  *   -u  rank 1 loses its memory while rank 0 puts to it, and is killed so many seconds later
@@ -32,7 +33,7 @@ typedef struct load {
     double seconds;
     long rounds;
     int bytes; /**< of each put; a multiple of BLOCK */
-    bool allocate, passive, lock;
+    bool allocate, passive, lock, messages;
     double lost; /**< how long rank 1 lives without its memory; 0 where it keeps it */
     int rank, size, next;
     MPI_Datatype strided; /**< blocks of BLOCK bytes, as many bytes between them */
@@ -62,7 +63,9 @@ static void make_window(load_t *l)
 {
     MPI_Aint bytes = counter_at(l) + (MPI_Aint)sizeof(int64_t);
 
-    if (l->allocate) {
+    if (l->messages) {
+        l->memory = malloc((size_t)bytes);
+    } else if (l->allocate) {
         MPI_Win_allocate(bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &l->memory, &l->win);
     } else {
         l->memory = malloc((size_t)bytes);
@@ -85,8 +88,10 @@ static void free_window(load_t *l)
         MPI_Win_unlock_all(l->win);
     }
     MPI_Type_free(&l->strided);
-    MPI_Win_free(&l->win);
-    if (!l->allocate) {
+    if (!l->messages) {
+        MPI_Win_free(&l->win);
+    }
+    if (l->messages || !l->allocate) {
         free(l->memory);
     }
     free(l->data);
@@ -96,7 +101,9 @@ static void free_window(load_t *l)
 /** All transfers of this round are done everywhere. */
 static void synchronise(load_t *l)
 {
-    if (l->passive) {
+    if (l->messages) {
+        MPI_Barrier(MPI_COMM_WORLD);
+    } else if (l->passive) {
         MPI_Win_flush_all(l->win);
         MPI_Barrier(MPI_COMM_WORLD);
         MPI_Win_sync(l->win);
@@ -114,12 +121,33 @@ static void check_memory(load_t *l, int from, long round)
     }
 }
 
+/** The same by messages: strided and contiguous data, and what is counted. */
+static void send_and_receive(load_t *l, long round)
+{
+    const int before = (l->rank + l->size - 1) % l->size;
+    const int64_t counted = round + 1;
+    MPI_Request r[4];
+
+    MPI_Irecv(l->memory, 1, l->strided, before, 0, MPI_COMM_WORLD, &r[0]);
+    MPI_Irecv(l->memory + contiguous_at(l), l->bytes, MPI_BYTE, before, 1, MPI_COMM_WORLD, &r[1]);
+    MPI_Isend(l->data, l->bytes, MPI_BYTE, l->next, 0, MPI_COMM_WORLD, &r[2]);
+    MPI_Isend(l->data, l->bytes, MPI_BYTE, l->next, 1, MPI_COMM_WORLD, &r[3]);
+    MPI_Sendrecv(&counted, 1, MPI_INT64_T, l->next, 2, l->memory + counter_at(l), 1, MPI_INT64_T,
+                 before, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Waitall(4, r, MPI_STATUSES_IGNORE);
+    check_memory(l, before, round);
+}
+
 static void run_round(load_t *l, long round)
 {
     int64_t one = 1;
 
     for (int i = 0; i < l->bytes; i++) {
         l->data[i] = value(l->rank, round, i);
+    }
+    if (l->messages) {
+        send_and_receive(l, round);
+        return;
     }
     synchronise(l);
     MPI_Put(l->data, l->bytes, MPI_BYTE, l->next, 0, 1, l->strided, l->win);
@@ -199,7 +227,7 @@ static void read_options(load_t *l, int argc, char **argv)
 {
     int c;
 
-    while ((c = getopt(argc, argv, "t:r:b:w:plu:")) != -1) {
+    while ((c = getopt(argc, argv, "t:r:b:w:plu:m")) != -1) {
         switch (c) {
         case 't':
             l->seconds = atof(optarg);
@@ -218,6 +246,9 @@ static void read_options(load_t *l, int argc, char **argv)
             break;
         case 'l':
             l->lock = true;
+            break;
+        case 'm':
+            l->messages = true;
             break;
         case 'u':
             l->lost = atof(optarg);

@@ -53,11 +53,11 @@ check-fabric-faults: mpi-programs check-fabric-python
 	$(run_fabric)/faults --build .
 
 # What is worth running each time, some 3 minutes: programs, then faults.
-quick_programs = ^(accumulate_ops|barrier|dynamic|fence|flush|locks|mover_hosts|pscw|put_get|threads)$$
-quick_faults = ^(killed_on_a_node|stopped|cut|barriers_(loss|cut|stopped)|farewell_few|shm_full|cma_refused|missing_on_a_host)$$
+quick_programs = ^(accumulate_ops|barrier|dynamic|fence|flush|locks|mover_hosts|p2p_comms|p2p_late|p2p_protocols|pscw|put_get|threads)$$
+quick_faults = ^(killed_on_a_node|stopped|cut|messages_.*|barriers_(loss|cut|stopped)|farewell_few|shm_full|cma_refused|missing_on_a_host)$$
 
 check-fabric-quick: mpi-programs check-fabric-python
-	$(run_mpi) --build . --hosts 2x1,2x2 --methods auto --filter '$(quick_programs)' $(RUNFLAGS)
+	$(run_mpi) --build . --hosts 2x1,2x2 --methods auto --protocols auto,stream,rendezvous --filter '$(quick_programs)' $(RUNFLAGS)
 
 check-fabric-quick-faults: mpi-programs check-fabric-python
 	$(run_fabric)/faults --build . --filter '$(quick_faults)'

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/* ranks: 2-3 */
+/* ranks: 2-4 */
 /* p2p: */
 /**
  * @file
@@ -108,7 +108,8 @@ typedef struct message {
 } message_t;
 
 static const char *forced;
-static bool may_copy;
+/** Over hosts it is not known who may copy from whom. */
+static bool may_copy, knows_copy;
 
 /** The blocks of the vector that is used have 64 bytes. */
 static bool is_contiguous(p2p_shape_t shape, int bytes)
@@ -128,7 +129,7 @@ static bool can(int carrier, const message_t *m)
     case MOVER:
         return m->same_host && !m->self;
     case COPY:
-        return m->self || (m->same_host && may_copy && from);
+        return m->self || (m->same_host && (may_copy || !knows_copy) && from);
     default:
         return from && to && !m->self;
     }
@@ -148,7 +149,7 @@ static int carrier_of(const message_t *m)
     if (f == CARRIERS || f == EAGER) {
         return m->bytes <= CERTAINLY_SHORT ? EAGER : m->bytes < CERTAINLY_LONG ? ANY : ANY_LONG;
     }
-    if (can(f, m)) {
+    if (can(f, m) && (f != COPY || knows_copy || m->self)) {
         return f;
     }
     /* What comes from itself is never cheaper by other ways. */
@@ -277,6 +278,7 @@ int main(int argc, char **argv)
     forced = getenv("OMPI_MCA_pml_superpipe_protocol");
     forced = forced != NULL ? forced : "auto";
     may_copy = tl_may_copy();
+    knows_copy = tl_one_host();
     const bool same_host = tl_same_host((tl_rank() + tl_size() - 1) % tl_size());
     counting_begin();
     counts = counting.messages[EAGER] != NULL;

@@ -25,6 +25,7 @@ PML = {
     "ob1": ["--mca", "pml", "ob1"],
     "ucx": ["--mca", "pml", "ucx",
             "--mca", "opal_common_ucx_tls", "any", "--mca", "opal_common_ucx_devices", "any"],
+    "superpipe": ["--mca", "pml", "superpipe"],
 }
 # mpirun gathers help texts, and has lost one: a defect of its own.
 LOST_TEXT = r"ORTE_ERROR_LOG: (Data unpack|Out of resource) .*show_help"
