@@ -370,6 +370,7 @@ mpi_programs = \
 	test/mpi/p2p_persistent \
 	test/mpi/p2p_probe \
 	test/mpi/p2p_protocols \
+	test/mpi/p2p_registered \
 	test/mpi/p2p_spawn \
 	test/mpi/p2p_stopped \
 	test/mpi/p2p_threads \
@@ -419,6 +420,9 @@ test_mpi_presence_DEPENDENCIES = $(internal_dependencies)
 test_mpi_device_LDADD = $(internal_ldadd)
 test_mpi_device_LDFLAGS = $(internal_ldflags) -rdynamic
 test_mpi_device_DEPENDENCIES = $(internal_dependencies)
+
+# With -rdynamic, because libraries find by name what the program has in place of libibverbs's.
+test_mpi_p2p_registered_LDFLAGS = -rdynamic
 
 test_mpi_flatten_LDADD = $(internal_ldadd)
 test_mpi_flatten_LDFLAGS = $(internal_ldflags)
