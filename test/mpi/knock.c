@@ -149,13 +149,15 @@ static unsigned long long knocks_of_round(job_t *j, const counter_t *knocks)
 static void test_present(job_t *j)
 {
     counter_t *knocks = counter_begin("osc_nicstride_knocks");
+    /* With more ranks, and where processors are emulated, nothing can be said of it. */
+    const bool counts = j->w.size <= 2 && !tl_slow();
     unsigned long long n = ROUNDS * OPS;
 
-    for (int i = 0; i < 5 * TRIES && n > ROUNDS * OPS / 2; i++) {
+    for (int i = 0; i < (counts ? 5 * TRIES : 3) && n > ROUNDS * OPS / 2; i++) {
         usleep(10000 * (unsigned)i);
         n = knocks_of_round(j, knocks);
     }
-    TL_CHECK(j->w.rank != 1 || j->w.size > 2 || tl_slow() || n <= ROUNDS * OPS / 2,
+    TL_CHECK(j->w.rank != 1 || !counts || n <= ROUNDS * OPS / 2,
              "%llu knocks in %d operations, though the target waits in MPI", n, ROUNDS * OPS);
     MPI_Barrier(j->w.comm);
     counter_end(knocks);
