@@ -10,7 +10,6 @@
 #include "ompi/mca/pml/base/base.h"
 #include "ompi/proc/proc.h"
 #include "opal/util/output.h"
-#include "opal/util/proc.h"
 
 #include "common/mover/links.h"
 
@@ -33,29 +32,6 @@ int superpipe_del_procs(struct ompi_proc_t **procs, size_t nprocs)
     return OMPI_SUCCESS;
 }
 
-int superpipe_enable(bool enable)
-{
-    (void)enable;
-    return OMPI_SUCCESS;
-}
-
-/** The next process of this node, or the next of another; NULL where there is none. */
-static onic_peer_t *next_peer(ompi_communicator_t *comm, bool on_node)
-{
-    const int me = ompi_comm_rank(comm), size = ompi_comm_size(comm);
-    superpipe_peer_t *p = NULL;
-    int rc = OMPI_SUCCESS;
-
-    for (int i = 1; i < size && p == NULL; i++) {
-        const int rank = (me + i) % size;
-        const ompi_proc_t *proc = ompi_comm_peer_lookup(comm, rank);
-
-        if ((OPAL_PROC_ON_LOCAL_NODE(proc->super.proc_flags) != 0) == on_node)
-            p = superpipe_peer_of(comm, rank, &rc);
-    }
-    return p != NULL ? p->wire : NULL;
-}
-
 static void show_plan(void)
 {
     const uint64_t eager[2] = {superpipe.params.eager, superpipe.params.eager};
@@ -75,17 +51,17 @@ static void show_plan(void)
                 table, source, numbers);
 }
 
-/** In MPI_Init, where all addresses are known and all processes are in MPI: what the links are
- * like. Of another node the first process of each asks. */
-static void look_around(ompi_communicator_t *world)
+/** The processes are not measured with each other here: while MPI_Init waits for them they answer
+ *  several times as slowly as later. What a window component has measured so holds here, too. */
+int superpipe_enable(bool enable)
 {
-    const bool first = opal_process_info.my_local_rank == 0;
-
+    if (!enable)
+        return OMPI_SUCCESS;
     if (superpipe.params.measures)
-        onic_links_measure(superpipe.params.single_copy, next_peer(world, true),
-                           first ? next_peer(world, false) : NULL);
+        onic_links_measure(superpipe.params.single_copy, NULL, NULL);
     if (superpipe.params.show_plan && OMPI_PROC_MY_NAME->vpid == 0)
         show_plan();
+    return OMPI_SUCCESS;
 }
 
 int superpipe_add_comm(ompi_communicator_t *comm)
@@ -111,8 +87,6 @@ int superpipe_add_comm(ompi_communicator_t *comm)
         superpipe_unpark_locked(c);
     }
     onic_wire_unlock();
-    if (added && comm == &ompi_mpi_comm_world.comm)
-        look_around(comm);
     if (added)
         return OMPI_SUCCESS;
     superpipe_comm_fini(&c->match);

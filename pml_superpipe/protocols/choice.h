@@ -36,6 +36,7 @@ typedef struct superpipe_case {
     uint64_t receive_block; /**< and here */
     bool one_piece;         /**< the sender has it in one piece, and has told where */
     bool here_one_piece;    /**< and so has the receiver */
+    bool node;              /**< sender and receiver are on one node */
     bool self;              /**< sender and receiver are one process */
     bool single_copy;       /**< the sender's memory can be read */
     bool mover;             /**< the mover reaches here from there */

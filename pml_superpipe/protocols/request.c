@@ -173,17 +173,19 @@ superpipe_case_t superpipe_case_locked(const superpipe_request_t *r)
     onic_peer_t *wire = r->peer->wire;
     const uint64_t block = superpipe_mean_block(&r->layout);
     const bool one_piece = onic_layout_is_contig(&r->layout);
+    const bool mover = onic_mover_reaches_locked(wire);
 
-    return (superpipe_case_t){.length = r->state.length,
-                              .send_block = block,
-                              .receive_block = block,
-                              .one_piece = one_piece,
-                              .here_one_piece = one_piece,
-                              .self = r->peer->self,
-                              .single_copy =
-                                  superpipe.params.single_copy && onic_peer_can_cma(wire),
-                              .mover = onic_mover_reaches_locked(wire),
-                              .rendezvous = onic_peer_rndv_max(wire) > 0};
+    return (superpipe_case_t){
+        .length = r->state.length,
+        .send_block = block,
+        .receive_block = block,
+        .one_piece = one_piece,
+        .here_one_piece = one_piece,
+        .node = onic_peer_pid(wire) >= 0 || (mover && !superpipe.params.network_slots),
+        .self = r->peer->self,
+        .single_copy = superpipe.params.single_copy && onic_peer_can_cma(wire),
+        .mover = mover,
+        .rendezvous = onic_peer_rndv_max(wire) > 0};
 }
 
 const onic_links_t *superpipe_links_locked(const char **source_p)
@@ -199,7 +201,7 @@ const onic_link_t *superpipe_link_locked(const superpipe_case_t *c)
     const char *source;
     const onic_links_t *links = superpipe_links_locked(&source);
 
-    return c->single_copy || c->mover ? &links->node : &links->net;
+    return c->node ? &links->node : &links->net;
 }
 
 double superpipe_pin_share_locked(const superpipe_request_t *r)

@@ -12,6 +12,7 @@
 static superpipe_case_t random_case(unit_random_t *r)
 {
     superpipe_case_t c = {.length = 1 + (unit_random64(r) >> (24 + unit_below(r, 40))),
+                          .node = unit_once_in(r, 2),
                           .one_piece = unit_once_in(r, 2),
                           .here_one_piece = unit_once_in(r, 2),
                           .self = unit_once_in(r, 8),
@@ -106,13 +107,14 @@ START_TEST(all_early)
                           .receive_block = 16384,
                           .one_piece = true,
                           .here_one_piece = true,
+                          .node = true,
                           .mover = true};
     const onic_links_t *links = &onic_links_default;
 
     ck_assert_uint_eq(superpipe_early(&c, &links->node, 8192, 65536, SUPERPIPE_AUTO), 16384);
     ck_assert_uint_eq(superpipe_early(&c, &links->node, 8192, 16000, SUPERPIPE_AUTO), 0);
     c.length = 16 << 20;
-    c.mover = false;
+    c.node = c.mover = false;
     ck_assert_uint_eq(superpipe_early(&c, &links->net, 8192, 65536, SUPERPIPE_AUTO), 57344);
     c.self = true;
     ck_assert_uint_eq(superpipe_early(&c, &links->net, 8192, 65536, SUPERPIPE_AUTO), 0);
