@@ -44,6 +44,7 @@ static void note_death(onic_peer_t *peer)
             atomic_store(&onic_wire.job_is_broken, true);
         }
         onic_wire_count_loss();
+        onic_sends_abandon(peer);
     }
     onic_wire_unlock();
 }

@@ -65,6 +65,7 @@ typedef struct onic_send {
     struct onic_send *next; /**< in the pool, or among those that are done */
     onic_send_cb_t cb;
     void *arg;
+    onic_peer_t *peer;  /**< to whom it goes; NULL of a receive */
     onic_peer_t *eager; /**< to whom a message goes that was not announced; else NULL */
     onic_peer_t *to;    /**< of what waits for a connection: where it goes, and how */
     unsigned am_id;
@@ -76,6 +77,7 @@ typedef struct onic_send {
     size_t len;
     bool starting; /**< the call that started it has not returned yet */
     bool done;     /**< completed */
+    bool out;      /**< in use */
     int status;
     void *header;     /**< header_inline, or header_big */
     void *header_big; /**< kept with the record for its next use */
@@ -211,6 +213,8 @@ bool onic_names_me(const void *header, size_t header_len);
 /* wire_send.c; the lock is held */
 int onic_sends_start(void);
 void onic_sends_stop(void);
+/** A peer has died: what is on its way to it ends with an error, now. */
+void onic_sends_abandon(const onic_peer_t *peer);
 /** A record; NULL where memory is exhausted. */
 onic_send_t *onic_send_get(onic_send_cb_t cb, void *arg);
 /** What UCX's answer to a start means: 1 where it is complete, 0 where that is told later, or an

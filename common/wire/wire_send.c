@@ -55,14 +55,15 @@ onic_send_t *onic_send_get(onic_send_cb_t cb, void *arg)
     atomic_store_explicit(&onic_wire.sends_out, onic_wire.sends_out + 1, memory_order_relaxed);
     s->cb = cb;
     s->arg = arg;
-    s->eager = NULL;
-    s->starting = true;
+    s->peer = s->eager = NULL;
+    s->out = s->starting = true;
     s->done = false;
     return s;
 }
 
 static void onic_send_put(onic_send_t *s)
 {
+    s->out = false;
     s->next = onic_wire.send_pool;
     onic_wire.send_pool = s;
     atomic_store_explicit(&onic_wire.sends_out, onic_wire.sends_out - 1, memory_order_relaxed);
@@ -355,9 +356,35 @@ int onic_peer_send(onic_peer_t *peer, unsigned am_id, const void *header, size_t
         onic_send_put(s);
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
+    s->peer = peer;
     s->eager = (flags & ONIC_SEND_RNDV) == 0 ? peer : NULL;
     return soon ? send_soon(peer, am_id, s, header_len, payload, flags)
                 : onic_send_put_if_over(s, ucx_send(ep, am_id, s, header_len, payload, flags));
+}
+
+/** Tells the caller of a send that it has failed, and nothing any more. */
+static void abandon(onic_send_t *s)
+{
+    const onic_send_cb_t cb = s->cb;
+    s->cb = NULL;
+    if (cb != NULL && !onic_wire.closing) {
+        cb(s->arg, OMPI_ERR_UNREACH);
+    }
+}
+
+/* UCX, which does not know of the death, keeps what a full queue does not take, and announcements
+ * of a rendezvous that nobody answers. It will not read their memory: nobody makes room in that
+ * queue. */
+void onic_sends_abandon(const onic_peer_t *peer)
+{
+    for (onic_send_block_t *block = onic_wire.send_blocks; block != NULL; block = block->next) {
+        for (int i = 0; i < POOL_BLOCK; i++) {
+            onic_send_t *s = &block->send[i];
+            if (s->out && s->peer == peer && !s->starting && !s->done) {
+                abandon(s);
+            }
+        }
+    }
 }
 
 unsigned onic_wire_outstanding(void)
