@@ -528,9 +528,9 @@ tsan_units = test/unit/check_fence \
 	test/unit/check_nicbarrier_shm \
 	test/unit/check_nicbarrier_team \
 	test/unit/check_slot
-tsan_programs = ^(barrier_away|barrier_outstanding|barrier_persistent|barrier_threads|presence|burst|knock|lock_together|locks|passive_progress|threads|wire)$$
+tsan_programs = ^(barrier_away|barrier_outstanding|barrier_persistent|barrier_threads|presence|burst|knock|lock_together|locks|p2p_threads|passive_progress|threads|wire)$$
 tsan_rows = --ranks 2,3 --pmls ob1 --windows allocate,dynamic --methods auto,pack \
-	--engines auto,put2,datagram,lossy
+	--protocols auto,mover --engines auto,put2,datagram,lossy
 
 if THREAD_SANITIZER
 AM_TESTS_ENVIRONMENT = \

@@ -71,7 +71,8 @@ int superpipe_dump(ompi_communicator_t *comm, int verbose);
 /** Waits for a request of this component, copies its status, and lets go of it. */
 static inline int superpipe_wait(superpipe_request_t *r, ompi_status_public_t *status)
 {
-    for (unsigned n = 1; !REQUEST_COMPLETE(&r->super); n++) {
+    for (unsigned n = 1;
+         __atomic_load_n(&r->super.req_complete, __ATOMIC_RELAXED) != REQUEST_COMPLETED; n++) {
         if (n % SUPERPIPE_SPINS == 0)
             opal_progress();
         else if (n % SUPERPIPE_POLLS == 0)
@@ -80,6 +81,7 @@ static inline int superpipe_wait(superpipe_request_t *r, ompi_status_public_t *s
             (void)onic_wire_poll();
     }
     opal_atomic_rmb();
+    SUPERPIPE_TAKES_UP(r);
     const int rc = r->super.req_status.MPI_ERROR;
     if (status != MPI_STATUS_IGNORE)
         OMPI_COPY_STATUS(status, r->super.req_status, false);

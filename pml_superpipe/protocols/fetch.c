@@ -212,7 +212,7 @@ int superpipe_copy_all(void)
         return 0;
     onic_wire_lock();
     superpipe_request_t *r = superpipe.copy_head;
-    superpipe.copy_head = NULL;
+    __atomic_store_n(&superpipe.copy_head, NULL, __ATOMIC_RELAXED);
     superpipe.copy_tail = &superpipe.copy_head;
     onic_wire_unlock();
     for (superpipe_request_t *next; r != NULL; r = next, n++) {

@@ -55,7 +55,9 @@ superpipe_peer_t *superpipe_peer_locked(onic_peer_t *wire)
 superpipe_peer_t *superpipe_peer_of(ompi_communicator_t *comm, int rank, int *rc_p)
 {
     ompi_proc_t *proc = ompi_comm_peer_lookup(comm, rank);
-    superpipe_peer_t *p = proc->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_PML];
+    /* Threads that are the first to meet it write the same. */
+    void **endpoint = (void **)&proc->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_PML];
+    superpipe_peer_t *p = __atomic_load_n(endpoint, __ATOMIC_ACQUIRE);
     onic_peer_t *wire;
 
     if (p != NULL)
@@ -71,7 +73,7 @@ superpipe_peer_t *superpipe_peer_of(ompi_communicator_t *comm, int rank, int *rc
     if (p == NULL)
         *rc_p = OMPI_ERR_OUT_OF_RESOURCE;
     else
-        proc->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_PML] = p;
+        __atomic_store_n(endpoint, p, __ATOMIC_RELEASE);
     return p;
 }
 
@@ -210,7 +212,7 @@ int superpipe_look(void)
     static _Thread_local uint64_t looked;
     uint64_t now;
 
-    if (++calls % LOOK_CALLS != 0 || superpipe.active == 0)
+    if (++calls % LOOK_CALLS != 0 || __atomic_load_n(&superpipe.active, __ATOMIC_RELAXED) == 0)
         return 0;
     now = onic_now_nsec();
     if (now - looked < LOOK_MSEC * UINT64_C(1000000))

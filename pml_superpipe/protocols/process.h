@@ -42,6 +42,17 @@
 typedef struct superpipe_request superpipe_request_t;
 typedef struct superpipe_early superpipe_early_t;
 
+/* Who completes a request and who waits for it are ordered by Open MPI, which ThreadSanitizer does
+ * not see: it is told. */
+#ifdef __SANITIZE_THREAD__
+#include <sanitizer/tsan_interface.h>
+#define SUPERPIPE_HANDS_ON(r) __tsan_release(r)
+#define SUPERPIPE_TAKES_UP(r) __tsan_acquire(r)
+#else
+#define SUPERPIPE_HANDS_ON(r) (void)(r)
+#define SUPERPIPE_TAKES_UP(r) (void)(r)
+#endif
+
 /** A process that is sent to or received from. */
 typedef struct superpipe_peer {
     struct superpipe_peer *next; /**< of all */

@@ -25,6 +25,7 @@ static int free_request(ompi_request_t **request)
     superpipe_request_t *r = (superpipe_request_t *)*request;
 
     *request = MPI_REQUEST_NULL;
+    SUPERPIPE_TAKES_UP(r);
     superpipe_request_drop(r);
     return OMPI_SUCCESS;
 }
@@ -68,10 +69,11 @@ superpipe_request_t *superpipe_request_new(ompi_communicator_t *comm, ompi_datat
 
     if (r == NULL)
         return NULL;
+    SUPERPIPE_TAKES_UP(r);
     OMPI_REQUEST_INIT(&r->super, false);
     r->super.req_mpi_object.comm = comm;
     r->super.req_start = mca_pml.pml_start;
-    r->refs = 1;
+    __atomic_store_n(&r->refs, 1, __ATOMIC_RELAXED);
     r->sends = sends;
     r->internal = false;
     OBJ_RETAIN(comm);
@@ -146,12 +148,15 @@ static void drop_layout(superpipe_request_t *r)
 
 void superpipe_request_drop(superpipe_request_t *r)
 {
+    SUPERPIPE_HANDS_ON(r);
     if (OPAL_THREAD_ADD_FETCH32(&r->refs, -1) != 0)
         return;
+    SUPERPIPE_TAKES_UP(r);
     drop_layout(r);
     OMPI_DATATYPE_RELEASE(r->datatype);
     OBJ_RELEASE(r->comm);
     OMPI_REQUEST_FINI(&r->super);
+    SUPERPIPE_HANDS_ON(r);
     opal_free_list_return(&superpipe.requests, &r->super.super);
 }
 
@@ -315,6 +320,7 @@ void superpipe_complete(superpipe_request_t *r)
         r->super.req_status.MPI_ERROR = r->error;
         r->super.req_status._ucount = r->sends ? r->state.length : r->state.wanted;
         r->super.req_status._cancelled = r->cancelled;
+        SUPERPIPE_HANDS_ON(r);
         (void)ompi_request_complete(&r->super, true);
     }
     superpipe_request_drop(r);
@@ -328,7 +334,7 @@ static int complete_done(void)
         return 0;
     onic_wire_lock();
     superpipe_request_t *r = superpipe.done_head;
-    superpipe.done_head = NULL;
+    __atomic_store_n(&superpipe.done_head, NULL, __ATOMIC_RELAXED);
     superpipe.done_tail = &superpipe.done_head;
     onic_wire_unlock();
     for (superpipe_request_t *next; r != NULL; r = next, n++) {
