@@ -252,7 +252,8 @@ void superpipe_fetch_locked(superpipe_request_t *r, superpipe_peer_t *from,
     superpipe_enter_locked(r, from);
     r->theirs = a->offer->handle;
     r->address = a->offer->address;
-    if (from->lost) {
+    /* Of a lost process what has come as a whole is still good. */
+    if (from->lost && r->state.moved < r->state.wanted) {
         superpipe_fail_locked(r, ONIC_ERR_PROC_FAILED);
         return;
     }

@@ -141,7 +141,7 @@ void superpipe_transfer_given(superpipe_transfer_t *t, uint64_t bytes, bool pend
 
 bool superpipe_transfer_lacks_turn(const superpipe_transfer_t *t)
 {
-    return has_fragments(t) && t->in_flight == 0;
+    return has_fragments(t) && t->in_flight == 0 && !t->queued;
 }
 
 /* ---- receiver -------------------------------------------------------------------------------- */

@@ -510,6 +510,9 @@ START_TEST(few_fragments)
 
     (void)superpipe_transfer_asked(&t, SUPERPIPE_BY_STREAM, 100, true);
     ck_assert(superpipe_transfer_lacks_turn(&t));
+    t.queued = true;
+    ck_assert_msg(!superpipe_transfer_lacks_turn(&t), "it would be queued twice");
+    t.queued = false;
     for (int n = 0; n < SUPERPIPE_FRAGMENTS; n++) {
         ck_assert_uint_eq(superpipe_transfer_fragment(&t, 3), 3);
         superpipe_transfer_given(&t, 3, true);
