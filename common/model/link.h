@@ -157,13 +157,6 @@ ONIC_EXPORT void onic_links_write(const onic_links_t *links, char *buf, size_t c
 
 /* ---- glue: link_file.c ----------------------------------------------------------------------- */
 
-/** Reads what a user has given as a component's parameter `cost`: "measure" and "default", which
- *  change nothing, a list of numbers of the node, or @FILE. False where it is none of these: then a
- *  text has been printed, "bad-cost" of that help file. Where the numbers come from, in words, is
- *  given in *source_p. MPI thread. */
-ONIC_EXPORT bool onic_links_given(onic_links_t *links, const char *cost, const char *help_file,
-                                  const char **source_p);
-
 /** Reads a file of such lines. Where it cannot be read, `error` has line 0. Any thread. */
 ONIC_EXPORT bool onic_links_load(onic_links_t *links, const char *path, onic_link_error_t *error);
 

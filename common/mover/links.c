@@ -4,8 +4,12 @@
  */
 #include "common/mover/links.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "common/model/calibrate.h"
 #include "common/mover/pair.h"
+#include "common/support/help.h"
 
 /** Under the wire lock. */
 static struct {
@@ -76,4 +80,38 @@ void onic_links_take(const onic_measured_t *theirs)
     onic_wire_lock();
     add_locked(theirs, "measured by another process of the node");
     onic_wire_unlock();
+}
+
+/* ---- by hand ----------------------------------------------------------------------------------
+ */
+
+static void refuse(const char *cost, const char *help_file, const onic_link_error_t *e)
+{
+    char where[32] = "";
+
+    if (e->line > 0 && cost[0] == '@') {
+        snprintf(where, sizeof(where), " in line %u", e->line);
+    }
+    onic_help(help_file, "bad-cost", cost, e->why, where, e->name[0] != '\0' ? ": " : "", e->name,
+              e->value[0] != '\0' ? "=" : "", e->value);
+}
+
+bool onic_links_given(onic_links_t *links, const char *cost, const char *help_file,
+                      const char **source_p)
+{
+    onic_link_error_t error;
+    bool good = true;
+
+    *source_p = "the default";
+    if (cost[0] == '@') {
+        *source_p = "from the user's file";
+        good = onic_links_load(links, cost + 1, &error);
+    } else if (strcmp(cost, "measure") != 0 && strcmp(cost, "default") != 0) {
+        *source_p = "given for the node";
+        good = onic_link_read(&links->node, cost, &error);
+    }
+    if (!good) {
+        refuse(cost, help_file, &error);
+    }
+    return good;
 }

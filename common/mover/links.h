@@ -48,4 +48,11 @@ ONIC_EXPORT void onic_links_measure(bool single_copy, onic_peer_t *near, onic_pe
  */
 ONIC_EXPORT void onic_links_take(const onic_measured_t *theirs);
 
+/** Reads what a user has given as a component's parameter `cost`: "measure" and "default", which
+ *  change nothing, a list of numbers of the node, or @FILE. False where it is none of these: then a
+ *  text has been printed, "bad-cost" of that help file. Where the numbers come from, in words, is
+ *  given in *source_p. MPI thread. */
+ONIC_EXPORT bool onic_links_given(onic_links_t *links, const char *cost, const char *help_file,
+                                  const char **source_p);
+
 #endif

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "common/mover/links.h"
 #include "common/support/help.h"
 #include "pml_superpipe/protocols/process.h"
 
