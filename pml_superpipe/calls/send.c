@@ -28,7 +28,7 @@ static bool few_bytes(few_t *few, const void *buf, size_t count, const ompi_data
     onic_cursor_t cursor;
     onic_layout_t layout;
 
-    if (count > FEW || dt->super.size * count > FEW)
+    if (count > FEW || dt->super.size > FEW || dt->super.size * count > FEW)
         return false;
     few->bytes = dt->super.size * count;
     few->at = buf;
