@@ -335,6 +335,27 @@ START_TEST(every_block_length)
 }
 END_TEST
 
+/** Columns of grids whose rows are a power of two long, or some times that, have a path of their
+ *  own. */
+START_TEST(columns_whose_places_collide)
+{
+    for (int i = 0; i < 200; i++) {
+        const uint64_t block = (uint64_t)(rnd(0, 3) ? rnd(1, 4) * 8 : rnd(1, 40));
+        const int64_t stride = (rnd(0, 3) ? 1 : rnd(1, 5)) * (INT64_C(512) << rnd(0, 4));
+        tree_t to = tree_block(rnd(0, 1) ? 0 : rnd(0, 15), block);
+        tree_t from = tree_block(rnd(0, 1) ? 0 : rnd(0, 15), block);
+
+        tree_repeat(&to, (uint64_t)rnd(8, 80), rnd(0, 3) ? stride : -stride);
+        tree_repeat(&from, (uint64_t)rnd(8, 80), rnd(0, 1) ? stride : 64);
+        check_pack(&to);
+        check_unpack(&to);
+        check_copy(&to, &from);
+        tree_free(&to);
+        tree_free(&from);
+    }
+}
+END_TEST
+
 START_TEST(positions_beyond_4_gib)
 {
     const uint64_t elements = UINT64_C(3) << 30;
@@ -441,6 +462,7 @@ int main(void)
                                   copies_of_related_blocks,
                                   copies_of_records,
                                   every_block_length,
+                                  columns_whose_places_collide,
                                   positions_beyond_4_gib,
                                   aligned_elements_are_not_torn};
 
