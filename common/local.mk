@@ -45,6 +45,8 @@ common_libonic_core_la_SOURCES = \
 	common/support/peer_file.c \
 	common/support/peer_file.h \
 	common/node/owned_lock.h \
+	common/node/queue.c \
+	common/node/queue.h \
 	common/node/segment.c \
 	common/node/segment.h \
 	common/mover/blocks.c \

@@ -42,6 +42,7 @@ unit_programs = \
 	test/unit/check_nicbarrier_mixed \
 	test/unit/check_nicbarrier_udp_address \
 	test/unit/check_nicbarrier_put \
+	test/unit/check_queue \
 	test/unit/check_rdma \
 	test/unit/check_nicbarrier_queue \
 	test/unit/check_nicbarrier_reach \
@@ -108,6 +109,7 @@ test_unit_check_lockq_LDADD = $(unit_ldadd)
 test_unit_check_helper_thread_LDADD = $(check_libs)
 test_unit_check_mover_blocks_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_mover_grant_LDADD = common/libonic_core.la $(check_libs)
+test_unit_check_queue_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_life_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_mover_pipe_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_mover_pool_LDADD = common/libonic_core.la $(check_libs)
@@ -608,6 +610,7 @@ EXTRA_DIST += \
 
 fuzz_programs = \
 	test/fuzz/fuzz_address \
+	test/fuzz/fuzz_queue \
 	test/fuzz/fuzz_layout \
 	test/fuzz/fuzz_nicbarrier \
 	test/fuzz/fuzz_nicbarrier_agree \
@@ -624,6 +627,9 @@ fuzz_driver = test/fuzz/driver.c
 endif
 fuzz_ldadd = osc_nicstride/libnicstride_core.la common/libonic_core.la
 
+test_fuzz_fuzz_queue_SOURCES = test/fuzz/fuzz_queue.c $(fuzz_driver)
+test_fuzz_fuzz_queue_LDADD = common/libonic_core.la
+test_fuzz_fuzz_queue_LDFLAGS = $(FUZZ_LDFLAGS)
 test_fuzz_fuzz_address_SOURCES = test/fuzz/fuzz_address.c $(fuzz_driver)
 test_fuzz_fuzz_address_LDADD = common/libonic_core.la
 test_fuzz_fuzz_address_LDFLAGS = $(FUZZ_LDFLAGS)

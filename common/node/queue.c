@@ -1,0 +1,84 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "common/node/queue.h"
+
+_Static_assert(sizeof(onic_queue_head_t) == ONIC_QUEUE_LINE, "a message begins with a line");
+
+uint32_t onic_queue_ring_for(size_t bytes)
+{
+    uint32_t ring = ONIC_QUEUE_RING_MAX;
+
+    while (ring >= ONIC_QUEUE_RING_MIN && onic_queue_bytes(ring) > bytes)
+        ring /= 2;
+    return ring >= ONIC_QUEUE_RING_MIN ? ring : 0;
+}
+
+onic_queue_t onic_queue_at(void *memory, uint32_t ring_bytes)
+{
+    onic_queue_ends_t *ends = memory;
+
+    return (onic_queue_t){
+        .ends = ends, .ring = (unsigned char *)(ends + 1), .ring_bytes = ring_bytes};
+}
+
+onic_queue_sender_t onic_queue_sender(const onic_queue_t *q, uint64_t secret)
+{
+    q->ends->secret = secret;
+    return (onic_queue_sender_t){.q = *q, .secret = secret};
+}
+
+onic_queue_receiver_t onic_queue_receiver(const onic_queue_t *q)
+{
+    return (onic_queue_receiver_t){.q = *q, .secret = q->ends->secret};
+}
+
+/** Is as much free? */
+static bool is_free(onic_queue_sender_t *s, uint64_t bytes)
+{
+    if (s->at + bytes - s->taken <= s->q.ring_bytes)
+        return true;
+    s->taken = atomic_load_explicit(&s->q.ends->taken, memory_order_acquire);
+    return s->at + bytes - s->taken <= s->q.ring_bytes;
+}
+
+bool onic_queue_make_room(onic_queue_sender_t *s, uint32_t use)
+{
+    const uint32_t left = onic_queue_left(&s->q, s->at);
+
+    if (use <= left)
+        return is_free(s, use);
+    if (!is_free(s, left + (uint64_t)use))
+        return false;
+    onic_queue_head_t *h = onic_queue_head(&s->q, s->at);
+    h->len = ONIC_QUEUE_SKIP;
+    atomic_store_explicit(&h->stamp, s->secret + s->at, memory_order_release);
+    s->at += left;
+    return true;
+}
+
+bool onic_queue_read(onic_queue_receiver_t *r, onic_queue_message_t *m)
+{
+    const uint64_t at = atomic_load_explicit(&r->at, memory_order_relaxed);
+    const onic_queue_head_t *h = onic_queue_head(&r->q, at);
+    /* Once: it may change. */
+    const volatile onic_queue_head_t *once = h;
+    const uint32_t len = once->len;
+
+    if (len == ONIC_QUEUE_SKIP && (at & (r->q.ring_bytes - 1)) != 0) {
+        atomic_store_explicit(&r->at, at + onic_queue_left(&r->q, at), memory_order_relaxed);
+        return onic_queue_look(r, m);
+    }
+    m->len = len;
+    m->header_len = once->header_len;
+    m->id = once->id;
+    m->bytes = h->bytes;
+    if (r->broken || len > onic_queue_longest(&r->q) || m->header_len > len ||
+        onic_queue_use(len) > onic_queue_left(&r->q, at)) {
+        r->broken = true;
+        return false;
+    }
+    r->use = onic_queue_use(len);
+    return true;
+}

@@ -1,0 +1,255 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Queues between processes: what is sent arrives as it was sent and in order, whatever the lengths
+ * and whoever is ahead; what a sender writes that nobody writes leads the receiver nowhere.
+ */
+#include "common/node/queue.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <string.h>
+
+#include "test/unit/unit.h"
+
+enum { RING = ONIC_QUEUE_RING_MIN, HEADER_MAX = 64, ROUNDS = 200000, CROSSING = 100000 };
+
+#define SECRET UINT64_C(0x8000f00dfeed0001)
+
+typedef struct pair {
+    void *memory;
+    onic_queue_sender_t sender;
+    onic_queue_receiver_t receiver;
+} pair_t;
+
+static pair_t open_pair(uint32_t ring)
+{
+    pair_t p;
+    const size_t bytes = (onic_queue_bytes(ring) + 127) / 128 * 128;
+
+    p.memory = aligned_alloc(2 * ONIC_QUEUE_LINE, bytes);
+    ck_assert(p.memory != NULL);
+    memset(p.memory, 0, bytes);
+    const onic_queue_t q = onic_queue_at(p.memory, ring);
+    p.sender = onic_queue_sender(&q, SECRET);
+    p.receiver = onic_queue_receiver(&q);
+    return p;
+}
+
+/** Byte `i` of message `n`, and its lengths. */
+static unsigned char byte_of(uint32_t n, uint32_t i)
+{
+    return (unsigned char)(n * 7 + i * 13 + (i >> 8));
+}
+
+static uint32_t length_of(uint32_t n, uint32_t longest)
+{
+    unit_random_t r = {n};
+    /* Most messages are short, as in programs. */
+    const uint32_t most[] = {8, 48, 49, 200, 4000, longest};
+
+    return (uint32_t)unit_below(&r, most[unit_below(&r, 6)] + 1);
+}
+
+static uint16_t header_of(uint32_t n, uint32_t len)
+{
+    return (uint16_t)(n % HEADER_MAX < len ? n % HEADER_MAX : len);
+}
+
+static bool send_one(onic_queue_sender_t *s, uint32_t n)
+{
+    const uint32_t len = length_of(n, onic_queue_longest(&s->q));
+    unsigned char *at = onic_queue_reserve(s, len);
+
+    if (at == NULL)
+        return false;
+    UNIT_CHECK(at >= s->q.ring && at + len <= s->q.ring + s->q.ring_bytes);
+    for (uint32_t i = 0; i < len; i++)
+        at[i] = byte_of(n, i);
+    onic_queue_send(s, (uint8_t)n, header_of(n, len), len);
+    return true;
+}
+
+static bool receive_one(onic_queue_receiver_t *r, uint32_t n)
+{
+    const uint32_t len = length_of(n, onic_queue_longest(&r->q));
+    onic_queue_message_t m;
+
+    if (!onic_queue_look(r, &m)) {
+        UNIT_CHECK(!r->broken);
+        return false;
+    }
+    UNIT_CHECK(m.len == len && m.header_len == header_of(n, len) && m.id == (uint8_t)n);
+    for (uint32_t i = 0; i < len; i++)
+        UNIT_CHECK(m.bytes[i] == byte_of(n, i));
+    onic_queue_take(r);
+    return true;
+}
+
+/* Now one side is ahead, now the other, and now and then the ring is full or empty. */
+START_TEST(messages_arrive_in_order)
+{
+    unit_random_t r = {unit_seed()};
+    pair_t p = open_pair(RING);
+    uint32_t sent = 0, received = 0, full = 0, empty = 0;
+
+    for (int i = 0; i < ROUNDS; i++) {
+        const uint64_t eagerness = (uint64_t)i / 1000 % 3 + 1;
+
+        if (unit_below(&r, 4) < eagerness)
+            send_one(&p.sender, sent) ? sent++ : full++;
+        else
+            receive_one(&p.receiver, received) ? received++ : empty++;
+        UNIT_CHECK(received <= sent);
+    }
+    while (receive_one(&p.receiver, received))
+        received++;
+    UNIT_CHECK(received == sent && sent > ROUNDS / 8 && full > 100 && empty > 100);
+    free(p.memory);
+}
+END_TEST
+
+/* Wherever in the ring it begins. */
+START_TEST(the_longest_fits_where_all_is_taken)
+{
+    pair_t p = open_pair(RING);
+    const uint32_t longest = onic_queue_longest(&p.sender.q);
+    onic_queue_message_t m;
+
+    for (uint32_t i = 0; i < 2 * RING / ONIC_QUEUE_LINE; i++) {
+        UNIT_CHECK(onic_queue_reserve(&p.sender, 0) != NULL);
+        onic_queue_send(&p.sender, 1, 0, 0);
+        UNIT_CHECK(onic_queue_look(&p.receiver, &m) && m.len == 0);
+        onic_queue_take(&p.receiver);
+        UNIT_CHECK(onic_queue_reserve(&p.sender, longest) != NULL);
+        onic_queue_send(&p.sender, 2, 0, longest);
+        UNIT_CHECK(onic_queue_look(&p.receiver, &m) && m.len == longest);
+        onic_queue_take(&p.receiver);
+    }
+    free(p.memory);
+}
+END_TEST
+
+/* What is not taken is not written over. */
+START_TEST(a_full_ring_takes_nothing)
+{
+    pair_t p = open_pair(RING);
+    uint32_t sent = 0, received = 0;
+
+    while (send_one(&p.sender, sent))
+        sent++;
+    for (int i = 0; i < 100; i++)
+        UNIT_CHECK(!send_one(&p.sender, sent));
+    while (receive_one(&p.receiver, received))
+        received++;
+    UNIT_CHECK(received == sent && send_one(&p.sender, sent));
+    free(p.memory);
+}
+END_TEST
+
+/* Stamps of the rounds before, as data. */
+START_TEST(old_stamps_are_no_messages)
+{
+    pair_t p = open_pair(RING);
+    const uint32_t words = 4000 / sizeof(uint64_t);
+    onic_queue_message_t m;
+
+    for (uint64_t n = 0; n < 1000; n++) {
+        unsigned char *at = onic_queue_reserve(&p.sender, words * sizeof(uint64_t));
+        const uint64_t place = p.sender.at;
+
+        UNIT_CHECK(at != NULL);
+        for (uint64_t i = 0; i < words; i++) {
+            const uint64_t old = SECRET + place + 16 + i * sizeof(uint64_t) - RING;
+            memcpy(at + i * sizeof(uint64_t), &old, sizeof(old));
+        }
+        onic_queue_send(&p.sender, 0, 0, words * sizeof(uint64_t));
+        UNIT_CHECK(onic_queue_look(&p.receiver, &m) && m.len == words * sizeof(uint64_t));
+        onic_queue_take(&p.receiver);
+        UNIT_CHECK(!onic_queue_look(&p.receiver, &m) && !p.receiver.broken);
+    }
+    free(p.memory);
+}
+END_TEST
+
+static void *send_all(void *arg)
+{
+    onic_queue_sender_t *s = arg;
+
+    for (uint32_t n = 0; n < CROSSING;)
+        send_one(s, n) ? (void)n++ : (void)sched_yield();
+    return NULL;
+}
+
+START_TEST(two_threads)
+{
+    pair_t p = open_pair(RING);
+    pthread_t thread;
+
+    ck_assert(pthread_create(&thread, NULL, send_all, &p.sender) == 0);
+    for (uint32_t n = 0; n < CROSSING;)
+        receive_one(&p.receiver, n) ? (void)n++ : (void)sched_yield();
+    pthread_join(thread, NULL);
+    free(p.memory);
+}
+END_TEST
+
+/* The first line of a message is anything at all. */
+START_TEST(a_receiver_stays_in_the_ring)
+{
+    unit_random_t r = {unit_seed()};
+    int broken = 0;
+
+    for (int i = 0; i < 20000; i++) {
+        pair_t p = open_pair(RING);
+        const uint32_t lines = (uint32_t)unit_below(&r, RING / ONIC_QUEUE_LINE);
+        onic_queue_message_t m;
+
+        p.receiver.at = (uint64_t)lines * ONIC_QUEUE_LINE;
+        onic_queue_head_t *h = onic_queue_head(&p.receiver.q, p.receiver.at);
+        h->len = (uint32_t)unit_random64(&r) >> unit_below(&r, 32);
+        h->header_len = (uint16_t)unit_below(&r, 200);
+        h->stamp = SECRET + p.receiver.at;
+        if (onic_queue_look(&p.receiver, &m)) {
+            UNIT_CHECK(m.header_len <= m.len && m.bytes >= p.receiver.q.ring &&
+                       m.len <= (size_t)(p.receiver.q.ring + RING - m.bytes));
+            onic_queue_take(&p.receiver);
+        } else if (p.receiver.broken) {
+            broken++;
+            UNIT_CHECK(!onic_queue_look(&p.receiver, &m));
+        }
+        free(p.memory);
+    }
+    UNIT_CHECK(broken > 1000);
+}
+END_TEST
+
+START_TEST(rings_have_the_size_that_fits)
+{
+    UNIT_CHECK(onic_queue_ring_for(0) == 0);
+    UNIT_CHECK(onic_queue_ring_for(ONIC_QUEUE_RING_MIN) == 0);
+    for (size_t bytes = onic_queue_bytes(ONIC_QUEUE_RING_MIN); bytes < 1 << 22; bytes += 1111) {
+        const uint32_t ring = onic_queue_ring_for(bytes);
+
+        UNIT_CHECK(ring >= ONIC_QUEUE_RING_MIN && (ring & (ring - 1)) == 0);
+        UNIT_CHECK(onic_queue_bytes(ring) <= bytes && onic_queue_bytes(2 * ring) > bytes);
+    }
+    UNIT_CHECK(onic_queue_ring_for(SIZE_MAX) == ONIC_QUEUE_RING_MAX);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {messages_arrive_in_order,
+                                  the_longest_fits_where_all_is_taken,
+                                  a_full_ring_takes_nothing,
+                                  old_stamps_are_no_messages,
+                                  two_threads,
+                                  a_receiver_stays_in_the_ring,
+                                  rings_have_the_size_that_fits};
+
+    return unit_run("queue", tests, sizeof(tests) / sizeof(tests[0]));
+}
