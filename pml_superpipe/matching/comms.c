@@ -9,6 +9,7 @@ void superpipe_comms_init(superpipe_comms_t *t)
 {
     superpipe_rings_init(&t->known);
     superpipe_rings_init(&t->parked);
+    t->found = NULL;
     t->all_parked = (superpipe_list_t){NULL, NULL};
 }
 
@@ -18,7 +19,7 @@ void superpipe_comms_fini(superpipe_comms_t *t)
     superpipe_rings_fini(&t->parked);
 }
 
-superpipe_comm_t *superpipe_comms_find(superpipe_comms_t *t, uint64_t context)
+superpipe_comm_t *superpipe_comms_search(superpipe_comms_t *t, uint64_t context)
 {
     /* The link is the first member. */
     return (superpipe_comm_t *)superpipe_rings_first(&t->known, context);
@@ -35,6 +36,7 @@ bool superpipe_comms_add(superpipe_comms_t *t, superpipe_comm_t *comm)
 void superpipe_comms_remove(superpipe_comms_t *t, superpipe_comm_t *comm)
 {
     superpipe_rings_remove(&t->known, &comm->link);
+    t->found = NULL;
 }
 
 /* ---- messages that are early ----------------------------------------------------------------- */

@@ -26,6 +26,7 @@
 /** Must not move. */
 typedef struct superpipe_comms {
     superpipe_rings_t known;
+    superpipe_comm_t *found; /**< the last one that was, or NULL */
     superpipe_rings_t parked;
     superpipe_list_t all_parked;
 } superpipe_comms_t;
@@ -35,8 +36,16 @@ void superpipe_comms_init(superpipe_comms_t *t);
 /** Frees the tables. Communicators and parked messages are to be taken out before. */
 void superpipe_comms_fini(superpipe_comms_t *t);
 
-/** NULL where there is none of that context. */
-superpipe_comm_t *superpipe_comms_find(superpipe_comms_t *t, uint64_t context);
+/** Looks in the table. */
+superpipe_comm_t *superpipe_comms_search(superpipe_comms_t *t, uint64_t context);
+
+/** NULL where there is none of that context. Most messages are for the same as the one before. */
+static inline superpipe_comm_t *superpipe_comms_find(superpipe_comms_t *t, uint64_t context)
+{
+    if (t->found == NULL || t->found->context != context)
+        t->found = superpipe_comms_search(t, context);
+    return t->found;
+}
 
 /** False, and nothing has changed, where there is one of that context already. */
 bool superpipe_comms_add(superpipe_comms_t *t, superpipe_comm_t *comm);

@@ -101,16 +101,7 @@ bool superpipe_pool_asked(superpipe_pool_t *p, const superpipe_sender_t *s, uint
 
 /* ---- what comes and goes --------------------------------------------------------------------- */
 
-bool superpipe_pool_arrived(superpipe_pool_t *p, superpipe_sender_t *s, uint64_t bytes)
-{
-    (void)p;
-    if (bytes > s->limit - s->arrived)
-        return false;
-    s->arrived += bytes;
-    return true;
-}
-
-bool superpipe_pool_freed(superpipe_pool_t *p, superpipe_sender_t *s, uint64_t bytes)
+bool superpipe_pool_follow_freed(superpipe_pool_t *p, superpipe_sender_t *s, uint64_t bytes)
 {
     const uint64_t before = superpipe_pool_holds(s);
 

@@ -106,11 +106,30 @@ uint64_t superpipe_pool_grant(superpipe_pool_t *p, superpipe_sender_t *s);
 
 /** Payload of so many bytes came, by credit. False where that is more than the sender may send:
  *  nothing has changed, and the peer is broken. */
-bool superpipe_pool_arrived(superpipe_pool_t *p, superpipe_sender_t *s, uint64_t bytes);
+static inline bool superpipe_pool_arrived(superpipe_pool_t *p, superpipe_sender_t *s,
+                                          uint64_t bytes)
+{
+    (void)p;
+    if (bytes > s->limit - s->arrived)
+        return false;
+    s->arrived += bytes;
+    return true;
+}
+
+/** superpipe_pool_freed, but for the most frequent case. */
+bool superpipe_pool_follow_freed(superpipe_pool_t *p, superpipe_sender_t *s, uint64_t bytes);
 
 /** Payload that had arrived by credit is gone: received or discarded. True where the sender should
  *  get a new limit now. */
-bool superpipe_pool_freed(superpipe_pool_t *p, superpipe_sender_t *s, uint64_t bytes);
+static inline bool superpipe_pool_freed(superpipe_pool_t *p, superpipe_sender_t *s, uint64_t bytes)
+{
+    /* No share is more than half of the pool, and who holds half of its share gets nothing new. */
+    if (superpipe_pool_holds(s) <= p->bytes / 4 + bytes)
+        return superpipe_pool_follow_freed(p, s, bytes);
+    s->freed += bytes;
+    p->held -= bytes;
+    return false;
+}
 
 /** A header came without its payload of so many bytes, for want of credit. True where the sender
  *  should get a new limit now. */

@@ -80,19 +80,24 @@ static void post(superpipe_match_t *m, superpipe_receive_t *receive, int32_t sou
     receive->tag = tag;
     receive->stamp = m->posts++;
     m->waiting[class_of(source, tag)]++;
+    m->wildcards += class_of(source, tag) != SUPERPIPE_EXACT;
     superpipe_rings_append(&m->posted, &receive->link, key(source, tag));
 }
 
 static void withdraw(superpipe_match_t *m, superpipe_receive_t *receive)
 {
-    m->waiting[class_of(receive->source, receive->tag)]--;
+    const superpipe_class_t class = class_of(receive->source, receive->tag);
+
+    m->waiting[class]--;
+    m->wildcards -= class != SUPERPIPE_EXACT;
     superpipe_rings_remove(&m->posted, &receive->link);
 }
 
 superpipe_message_t *superpipe_match_post(superpipe_match_t *m, superpipe_receive_t *receive,
                                           int32_t source, int32_t tag)
 {
-    superpipe_message_t *message = superpipe_match_probe(m, source, tag);
+    superpipe_message_t *message =
+        m->nunexpected > 0 ? superpipe_match_probe(m, source, tag) : NULL;
 
     if (message != NULL)
         superpipe_match_take(m, message);
@@ -121,20 +126,28 @@ superpipe_receive_t *superpipe_match_abandon(superpipe_match_t *m, int32_t sourc
     return receive;
 }
 
+/** Of the receives of a class that match, the one that was posted first, if that is earlier. */
+static superpipe_receive_t *earlier(superpipe_match_t *m, superpipe_class_t class, int32_t source,
+                                    int32_t tag, superpipe_receive_t *than)
+{
+    superpipe_link_t *link;
+    superpipe_receive_t *receive;
+
+    if (m->waiting[class] == 0 || !has_tag(class, tag))
+        return than;
+    link = superpipe_rings_first(&m->posted, key_in(class, source, tag));
+    receive = CONTAINER(superpipe_receive_t, link, link);
+    return link != NULL && (than == NULL || receive->stamp < than->stamp) ? receive : than;
+}
+
 superpipe_receive_t *superpipe_match_message(superpipe_match_t *m, int32_t source, int32_t tag)
 {
-    superpipe_receive_t *earliest = NULL;
+    superpipe_receive_t *earliest = earlier(m, SUPERPIPE_EXACT, source, tag, NULL);
 
-    for (superpipe_class_t class = SUPERPIPE_EXACT; class < SUPERPIPE_CLASSES; class ++) {
-        if (m->waiting[class] == 0 || !has_tag(class, tag))
-            continue;
-        superpipe_link_t *link = superpipe_rings_first(&m->posted, key_in(class, source, tag));
-        if (link == NULL)
-            continue;
-        superpipe_receive_t *receive = CONTAINER(superpipe_receive_t, link, link);
-        if (earliest == NULL || receive->stamp < earliest->stamp)
-            earliest = receive;
-    }
+    /* Most programs have no receive with a wildcard. */
+    if (m->wildcards > 0)
+        for (superpipe_class_t class = SUPERPIPE_ONE_SOURCE; class < SUPERPIPE_CLASSES; class ++)
+            earliest = earlier(m, class, source, tag, earliest);
     if (earliest != NULL)
         withdraw(m, earliest);
     return earliest;

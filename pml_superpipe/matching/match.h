@@ -74,6 +74,7 @@ typedef struct superpipe_match {
     superpipe_rings_t posted;
     uint64_t posts;                      /**< receives that were posted so far */
     uint64_t waiting[SUPERPIPE_CLASSES]; /**< receives that are, of each class */
+    uint64_t wildcards;                  /**< of these, all but those of the first */
     superpipe_rings_t unexpected;        /**< the indices */
     superpipe_list_t application;        /**< unexpected messages with tags from 0 on */
     superpipe_list_t internal;           /**< the others */

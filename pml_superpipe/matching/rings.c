@@ -106,10 +106,8 @@ static void shrink(superpipe_rings_t *t)
 
 /* ---- rings ----------------------------------------------------------------------------------- */
 
-superpipe_link_t *superpipe_rings_first(superpipe_rings_t *t, uint64_t key)
+static superpipe_link_t *first_in(superpipe_rings_t *t, superpipe_link_t *first, uint64_t key)
 {
-    superpipe_link_t *first = *bucket_of(t, key);
-
     t->steps++;
     for (; first != NULL; first = first->chain) {
         t->steps++;
@@ -119,9 +117,15 @@ superpipe_link_t *superpipe_rings_first(superpipe_rings_t *t, uint64_t key)
     return first;
 }
 
+superpipe_link_t *superpipe_rings_first(superpipe_rings_t *t, uint64_t key)
+{
+    return first_in(t, *bucket_of(t, key), key);
+}
+
 void superpipe_rings_append(superpipe_rings_t *t, superpipe_link_t *link, uint64_t key)
 {
-    superpipe_link_t *first = superpipe_rings_first(t, key);
+    superpipe_link_t **bucket = bucket_of(t, key);
+    superpipe_link_t *first = first_in(t, *bucket, key);
 
     link->key = key;
     if (first != NULL) {
@@ -134,9 +138,11 @@ void superpipe_rings_append(superpipe_rings_t *t, superpipe_link_t *link, uint64
         return;
     }
     link->next = link->prev = link;
-    if (t->keys++ >= t->grow_at)
+    if (t->keys++ >= t->grow_at) {
         grow(t);
-    chain(bucket_of(t, key), link);
+        bucket = bucket_of(t, key);
+    }
+    chain(bucket, link);
 }
 
 void superpipe_rings_remove(superpipe_rings_t *t, superpipe_link_t *link)
