@@ -293,13 +293,14 @@ int onic_flatten(const struct ompi_datatype_t *dt, size_t count, onic_layout_t *
     size_t bytes;
     int64_t extent;
 
-    if (onic_lost_stride(dt)) {
+    if ((type->flags & OPAL_DATATYPE_FLAG_PREDEFINED) == 0 && onic_lost_stride(dt)) {
         return OMPI_ERR_NOT_SUPPORTED;
     }
     if ((type->flags & gapless) == gapless && type->true_lb == 0 &&
         type->size == (size_t)(type->ub - type->lb) &&
-        !__builtin_mul_overflow(type->size, count, &bytes)) {
-        return ompi_error(onic_layout_contig(l, 0, bytes));
+        !__builtin_mul_overflow(type->size, count, &bytes) && bytes <= INT64_MAX) {
+        onic_layout_set(l, bytes);
+        return OMPI_SUCCESS;
     }
     if (count == 0 || type->size == 0) {
         return ompi_error(onic_layout_contig(l, 0, 0));

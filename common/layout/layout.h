@@ -168,6 +168,14 @@ static inline void onic_layout_move(onic_layout_t *to, onic_layout_t *from)
     from->nruns = 0;
 }
 
+/** onic_layout_fini, for what seldom owns anything. */
+static inline void onic_layout_drop(onic_layout_t *l)
+{
+    if (l->runs != NULL) {
+        onic_layout_fini(l);
+    }
+}
+
 /** Number of contiguous blocks; an upper bound, as touching neighbours may not be merged. */
 ONIC_EXPORT uint64_t onic_layout_blocks(const onic_layout_t *l);
 

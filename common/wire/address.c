@@ -7,7 +7,7 @@
 #include <string.h>
 
 /** "onic", and a number that changes with the members that follow. */
-#define FORMAT ((uint64_t)0x6f6e6963 << 32 | 1)
+#define FORMAT ((uint64_t)0x6f6e6963 << 32 | 2)
 
 typedef struct head {
     uint64_t format;
@@ -15,10 +15,12 @@ typedef struct head {
     uint64_t rndv_max;
     uint64_t ucx_len;
     onic_cma_id_t cma_id;
+    onic_segment_key_t queues;
 } head_t;
 
 _Static_assert(sizeof(onic_cma_id_t) ==
-                   40 + 4 * 8 + 2 * sizeof(onic_file_key_t) + sizeof(onic_life_t),
+                       40 + 4 * 8 + 2 * sizeof(onic_file_key_t) + sizeof(onic_life_t) &&
+                   sizeof(onic_segment_key_t) == sizeof(onic_file_key_t) + 32 + 3 * 8,
                "it travels, so it has no gaps");
 
 size_t onic_address_size(const onic_address_t *a)
@@ -41,12 +43,13 @@ static bool host_is_padded(const char *host, size_t size)
 static bool is_sound(const onic_address_t *a)
 {
     return a->ucx_len > 0 && a->ucx_len <= ONIC_ADDRESS_MAX &&
-           host_is_padded(a->cma_id.host, sizeof(a->cma_id.host));
+           host_is_padded(a->cma_id.host, sizeof(a->cma_id.host)) &&
+           memchr(a->queues.name, '\0', sizeof(a->queues.name)) != NULL;
 }
 
 size_t onic_address_write(const onic_address_t *a, void *bytes, size_t cap)
 {
-    const head_t head = {FORMAT, a->name, a->rndv_max, a->ucx_len, a->cma_id};
+    const head_t head = {FORMAT, a->name, a->rndv_max, a->ucx_len, a->cma_id, a->queues};
 
     if (!is_sound(a) || cap < onic_address_size(a)) {
         return 0;
@@ -67,6 +70,7 @@ bool onic_address_read(const void *bytes, size_t len, onic_address_t *a)
     *a = (onic_address_t){.name = head.name,
                           .rndv_max = head.rndv_max,
                           .cma_id = head.cma_id,
+                          .queues = head.queues,
                           .ucx = (const char *)bytes + sizeof(head),
                           .ucx_len = head.ucx_len};
     return head.format == FORMAT && head.ucx_len == len - sizeof(head) && is_sound(a);

@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/node/node.h"
 #include "common/support/life.h"
 #include "common/support/peer_file.h"
 
@@ -41,7 +42,8 @@ typedef struct onic_address {
     uint64_t name;     /**< job and number in the job, see onic_name */
     uint64_t rndv_max; /**< most bytes of one rendezvous with it; UINT64_MAX without limit */
     onic_cma_id_t cma_id;
-    const void *ucx; /**< its UCX worker's address, 1 .. ONIC_ADDRESS_MAX bytes */
+    onic_segment_key_t queues; /**< into which processes of its job and node put messages */
+    const void *ucx;           /**< its UCX worker's address, 1 .. ONIC_ADDRESS_MAX bytes */
     size_t ucx_len;
 } onic_address_t;
 

@@ -33,6 +33,9 @@ bool onic_requirements_add(onic_requirements_t *r, const onic_wire_config_t *con
     r->all.server_thread = r->all.server_thread || config->server_thread;
     r->all.single_copy = r->all.single_copy || config->single_copy;
     r->all.publish = r->all.publish || config->publish;
+    if (config->queues > r->all.queues) {
+        r->all.queues = config->queues;
+    }
     if (config->tcp_seg_size > r->all.tcp_seg_size) {
         r->all.tcp_seg_size = config->tcp_seg_size;
     }

@@ -29,6 +29,7 @@ typedef struct onic_requirements {
  *   those wants it to;
  * - single copy reaches this process if anybody is to use it;
  * - the address is published if anybody wants that;
+ * - queues have as much memory as the most that was asked for;
  * - fragments of TCP are as long as the longest that was asked for;
  * - transports are those that were given first: UCX has one set of them. False where others are
  *   given now, or the list is too long to be kept; all else is added.

@@ -14,6 +14,12 @@ static const char *const verbs[][5] = {{"rc_verbs", "rc_v", "rc", "ib", NULL},
                                        {"dc_mlx5", "dc_x", "dc", "ib", NULL}};
 enum { VERBS = sizeof(verbs) / sizeof(verbs[0]) };
 
+/** Those of shared memory. */
+static const char *const memory[][6] = {{"posix", "sm", "shm", "mm", "shared_memory", NULL},
+                                        {"sysv", "sm", "shm", "mm", "shared_memory", NULL},
+                                        {"xpmem", "sm", "shm", "mm", "shared_memory", NULL}};
+enum { MEMORY = sizeof(memory) / sizeof(memory[0]) };
+
 /** A word of a list, without what UCX decorates names with: "\tcp", "ud_verbs:aux". */
 typedef struct word {
     const char *text;
@@ -100,13 +106,29 @@ static bool exclude(const char *list, const char *name, output_t *o)
     return !o->full;
 }
 
-bool onic_tls_have_verbs(const char *list)
+/** Does the list allow a transport with these names? */
+static bool allows(const char *list, const char *const *names)
 {
     const bool all = is_all(list), excludes = !all && *list == '^';
-    bool have = all;
+
+    return all || excludes != list_names(list + (excludes ? 1 : 0), names);
+}
+
+bool onic_tls_have_verbs(const char *list)
+{
+    bool have = false;
 
     for (size_t i = 0; i < VERBS && !have; i++)
-        have = excludes != list_names(list + (excludes ? 1 : 0), verbs[i]);
+        have = allows(list, verbs[i]);
+    return have;
+}
+
+bool onic_tls_have_shared_memory(const char *list)
+{
+    bool have = false;
+
+    for (size_t i = 0; i < MEMORY && !have; i++)
+        have = allows(list, memory[i]);
     return have;
 }
 

@@ -70,6 +70,12 @@ void onic_wire_flush(void)
         (void)onic_unsent_progress();
         (void)onic_loop_progress();
     }
+    const uint64_t end = onic_now_nsec() + UINT64_C(1000) * FLUSH_USEC;
+    while (onic_queues_have_waiting() && onic_now_nsec() < end) {
+        if (onic_wire_progress_locked() == 0) {
+            sched_yield();
+        }
+    }
     onic_peers_flush(FLUSH_USEC);
     onic_wire_unlock();
 }
@@ -216,6 +222,8 @@ static int start_wire(const onic_wire_config_t *config)
     onic_wire.closing = false;
     onic_wire.published = false;
     onic_wire.puts = onic_wire.want_puts;
+    atomic_store(&onic_wire.neps, 0);
+    onic_queues_start(onic_tls_have_shared_memory(onic_wire_tls(config)) ? config->queues : 0);
     int rc = onic_peers_start();
     if (rc == OMPI_SUCCESS) {
         rc = onic_am_start();
@@ -225,6 +233,7 @@ static int start_wire(const onic_wire_config_t *config)
     }
     if (rc != OMPI_SUCCESS) {
         opal_output(0, "ompi-nic: the wire's tables or message handlers cannot be had");
+        onic_queues_stop();
         onic_door_close();
         onic_presence_stop();
         destroy_ucx();
@@ -242,6 +251,7 @@ static void stop_wire(void)
     onic_named_stop();
     destroy_ucx();
     onic_am_stop();
+    onic_queues_stop();
     onic_peers_stop();
     onic_door_close();
     onic_presence_stop();

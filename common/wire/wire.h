@@ -59,9 +59,12 @@ typedef struct onic_wire_config {
     bool single_copy;     /**< peers shall be able to copy from and to this process; see cma.c */
     const char *tls;      /**< UCX transports as in UCX_TLS; NULL or "" for the environment */
     size_t tcp_seg_size;  /**< bytes of one TCP fragment, 4 KiB .. 1 MiB; 0 for UCX's default */
-    bool publish;         /**< for onic_wire_get_peer: this process's address is published when the
-                               wire is opened, which must be before the exchange of MPI_Init; who
-                               wants that keeps the wire open to the end */
+    size_t queues; /**< bytes of memory through which processes of the node send messages of a
+                        point-to-point layer to this one, of all together; 0: by UCX. Who
+                        wants them opens the wire first */
+    bool publish;  /**< for onic_wire_get_peer: this process's address is published when the
+                        wire is opened, which must be before the exchange of MPI_Init; who
+                        wants that keeps the wire open to the end */
 } onic_wire_config_t;
 
 /** Says before anybody opens the wire what a component may ask of it: transports and lengths of
@@ -115,12 +118,14 @@ ONIC_EXPORT int onic_wire_progress(void);
 /** As above, with the lock already held. */
 ONIC_EXPORT int onic_wire_progress_locked(void);
 
+/** May a message have come that onic_wire_poll_locked would handle? Any thread; no lock. */
+ONIC_EXPORT bool onic_wire_has_messages(void);
+
 /**
- * Looks whether messages have come, and does nothing else that progress has to do: for a caller
- * that waits for a message and calls onic_wire_progress now and then between. Returns what it has
- * found.
+ * Handles messages that have come, and does nothing else that progress has to do: for a caller that
+ * waits for a message and calls onic_wire_progress now and then between. Returns what it has found.
  */
-ONIC_EXPORT int onic_wire_poll(void);
+ONIC_EXPORT int onic_wire_poll_locked(void);
 
 /**
  * Tells the server thread whether passive progress may be needed now (a window whose memory is
@@ -213,6 +218,9 @@ ONIC_EXPORT void onic_peer_connect(onic_peer_t *peer);
  *  endpoint if there is none. In a handler that is made later, and the answer is 0 until then. */
 ONIC_EXPORT size_t onic_peer_frag_max(onic_peer_t *peer);
 
+/** The same for messages of that identifier, which may go another way than by UCX. */
+ONIC_EXPORT size_t onic_peer_message_max(onic_peer_t *peer, unsigned am_id);
+
 /** Most bytes that should go to or come from this peer by one rendezvous, since both sides may lock
  *  only so much memory; 0 for none, UINT64_MAX without limit. The lock need not be held. */
 ONIC_EXPORT uint64_t onic_peer_rndv_max(const onic_peer_t *peer);
@@ -278,16 +286,18 @@ enum {
     ONIC_SEND_RNDV = 1 /**< contiguous payload by rendezvous, without copies where UCX can */
 };
 
-/** The longest message that onic_peer_send_now takes. */
+/** The longest message that onic_peer_send_now takes; through a queue any that one message may be.
+ */
 #define ONIC_SEND_NOW_MAX 128
 
 /**
- * Sends an active message that is all header, of 1 .. ONIC_SEND_NOW_MAX bytes and no more than
- * onic_wire_header_max, if it can be sent at once. The lock must be held. False where it cannot:
- * nothing was sent, and onic_peer_send will do it, or knows why not.
+ * Sends an active message, if that can be done at once: it is complete then. The lock must be held.
+ * Header and payload as for onic_peer_send; the header has 1 .. ONIC_SEND_NOW_MAX bytes and no more
+ * than onic_wire_header_max. False where it cannot: nothing was sent, and onic_peer_send will do
+ * it, or knows why not. Who gets it by UCX may find all of it in the header.
  */
-ONIC_EXPORT bool onic_peer_send_now(const onic_peer_t *peer, unsigned am_id, const void *header,
-                                    size_t header_len);
+ONIC_EXPORT bool onic_peer_send_now(onic_peer_t *peer, unsigned am_id, const void *header,
+                                    size_t header_len, const onic_payload_t *payload);
 
 /**
  * Sends an active message. The lock must be held. The header, of at least one byte, is copied

@@ -16,24 +16,44 @@
 
 /* ---- handlers ------------------------------------------------------------------------------- */
 
+/** Calls the function for messages without a name; a rendezvous that it does not take is refused.
+ */
+static void deliver(unsigned am_id, const void *header, size_t header_len, const void *data,
+                    size_t len, onic_rndv_t *rndv)
+{
+    onic_am_fn_t fn = onic_wire.am_fn[am_id];
+    if (fn != NULL && !onic_wire.closing) {
+        onic_wire.handles = true;
+        fn(header, header_len, data, len, rndv);
+        onic_wire.handles = false;
+    }
+}
+
 static ucs_status_t am_arrived(void *arg, const void *header, size_t header_len, void *data,
                                size_t len, const ucp_am_recv_param_t *param)
 {
-    onic_am_fn_t fn = onic_wire.am_fn[(uintptr_t)arg];
-    if (fn == NULL || onic_wire.closing) {
-        return UCS_OK; /* a rendezvous is refused by this, too */
-    }
-    onic_wire.handles = true;
+    const unsigned am_id = (unsigned)(uintptr_t)arg;
     if ((param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) {
         onic_rndv_t rndv = {.desc = data, .len = len};
-        fn(header, header_len, NULL, len, &rndv);
+        deliver(am_id, header, header_len, NULL, len, &rndv);
     } else if (header_len == 0) {
-        fn(data, len, NULL, 0, NULL);
+        deliver(am_id, data, len, NULL, 0, NULL);
     } else {
-        fn(header, header_len, data, len, NULL);
+        deliver(am_id, header, header_len, data, len, NULL);
     }
-    onic_wire.handles = false;
     return UCS_OK;
+}
+
+void onic_am_arrived(unsigned am_id, const void *header, size_t header_len, const void *data,
+                     size_t len)
+{
+    if (am_id == ONIC_AM_ADDRESS) {
+        onic_address_arrived(header, header_len);
+    } else if (am_id < ONIC_AM_COUNT && onic_am_is_named(am_id)) {
+        (void)onic_named_arrived(am_id, header, header_len, data, len, NULL);
+    } else if (am_id < ONIC_AM_COUNT) {
+        deliver(am_id, header, header_len, data, len, NULL);
+    }
 }
 
 /* ---- rendezvous ----------------------------------------------------------------------------- */

@@ -77,6 +77,8 @@ static ucs_status_t make_ep(onic_peer_t *peer)
     ucs_status_t status = ucp_ep_create(onic_wire.worker, &params, &peer->ep);
     if (status != UCS_OK) {
         peer->ep = NULL;
+    } else {
+        atomic_fetch_add_explicit(&onic_wire.neps, 1, memory_order_relaxed);
     }
     return status;
 }

@@ -4,7 +4,7 @@
  */
 /**
  * @file
- * Payloads that are gathered by their layout while UCX sends them.
+ * Payloads that are gathered by their layout while they are sent.
  */
 #include "common/wire/wire_internal.h"
 
@@ -12,11 +12,47 @@
 
 #include "common/layout/pack.h"
 
-/** Fragments of this length are packed in memory of ours and copied from there. UCX's buffer was
- *  read last by another core: a long copy takes its lines over without fetching what they hold,
+/** Pieces of this length are packed in memory of ours and copied from there. The place
+ *  was read last by another core: a long copy takes its lines over without fetching what they hold,
  *  which the stores of a pack kernel do not. Longer ones are of TCP, whose buffers are private. */
 #define STAGE_MIN 2048
 #define STAGE_MAX 32768
+
+const void *onic_payload_bytes(const onic_payload_t *p)
+{
+    const onic_layout_t *l = p->cursor.layout;
+    if (l == NULL) {
+        return p->base;
+    }
+    if (!onic_layout_is_contig(l)) {
+        return NULL;
+    }
+    return (const char *)p->base + l->offset + p->cursor.pos;
+}
+
+/** Packs the next `n` bytes. */
+static size_t pack_next(onic_cursor_t *cursor, const void *base, void *dest, size_t n)
+{
+    /* One for the process: the lock is held. */
+    static _Alignas(64) unsigned char stage[STAGE_MAX];
+    if (n < STAGE_MIN || n > STAGE_MAX) {
+        return onic_pack(cursor, base, dest, n);
+    }
+    n = onic_pack(cursor, base, stage, n);
+    memcpy(dest, stage, n);
+    return n;
+}
+
+void onic_payload_copy(void *dest, const onic_payload_t *p)
+{
+    const void *bytes = onic_payload_bytes(p);
+    if (bytes != NULL) {
+        memcpy(dest, bytes, p->len);
+    } else {
+        onic_cursor_t cursor = p->cursor;
+        (void)pack_next(&cursor, p->base, dest, p->len);
+    }
+}
 
 static void *gather_start(void *context, const void *buffer, size_t count)
 {
@@ -41,19 +77,12 @@ static size_t gather_size(void *state)
 /** UCX may ask for the same bytes again after it found no room for them. */
 static size_t gather(void *state, size_t offset, void *dest, size_t max)
 {
-    /* One for the process: the lock is held. */
-    static _Alignas(64) unsigned char stage[STAGE_MAX];
     onic_send_t *s = state;
-    size_t n = max < s->len - offset ? max : s->len - offset;
+    const size_t n = max < s->len - offset ? max : s->len - offset;
     if (s->cursor.pos != s->start + offset) {
         onic_cursor_init(&s->cursor, s->cursor.layout, s->start + offset);
     }
-    if (n < STAGE_MIN || n > STAGE_MAX) {
-        return onic_pack(&s->cursor, s->base, dest, n);
-    }
-    n = onic_pack(&s->cursor, s->base, stage, n);
-    memcpy(dest, stage, n);
-    return n;
+    return pack_next(&s->cursor, s->base, dest, n);
 }
 
 static ucs_status_t scatter(void *state, size_t offset, const void *src, size_t len)

@@ -30,6 +30,9 @@
 /** UCX's identifier of messages that tell their sender's address. */
 #define ONIC_AM_ADDRESS ONIC_AM_COUNT
 
+/** A queue of another process that this one puts messages into; see wire_queue.c. */
+typedef struct onic_queue_out onic_queue_out_t;
+
 typedef enum onic_cma_state { ONIC_CMA_UNKNOWN, ONIC_CMA_YES, ONIC_CMA_NO } onic_cma_state_t;
 
 struct onic_peer {
@@ -40,9 +43,12 @@ struct onic_peer {
     bool told;           /**< the user has been told that the connection is lost */
     ucs_status_t failed; /**< UCS_OK, or why the connection is lost */
     ucp_ep_h ep;         /**< NULL until first use */
-    size_t frag_max;     /**< 0 until known */
-    bool rdma;           /**< an adapter puts and gets; known when frag_max is */
-    uint64_t rndv_max;   /**< most bytes of a rendezvous */
+    onic_segment_key_t queues;
+    bool queue_tried;
+    onic_queue_out_t *queue; /**< NULL: messages go by UCX, or nothing was sent yet */
+    size_t frag_max;         /**< 0 until known */
+    bool rdma;               /**< an adapter puts and gets; known when frag_max is */
+    uint64_t rndv_max;       /**< most bytes of a rendezvous */
     onic_cma_state_t cma;
     onic_cma_id_t cma_id;
     bool presence_tried;
@@ -141,6 +147,7 @@ typedef struct onic_wire {
     size_t tcp_seg_size;
     size_t shm_seg_size;
     ucp_datatype_t gather_dt;
+    atomic_uint neps; /**< endpoints that were made; set with the lock held, read without it */
     bool closing;
     bool published;          /**< this process's address, under a key of its own */
     bool wakes;              /**< UCX was asked for events that wake a thread */
@@ -199,11 +206,20 @@ int onic_am_start(void);
 void onic_am_stop(void);
 /** Has UCX call a function, with the identifier as its argument. */
 ucs_status_t onic_am_register(unsigned am_id, ucp_am_recv_callback_t fn);
+/** A message came by a queue: calls its handler. The identifier is not trusted. */
+void onic_am_arrived(unsigned am_id, const void *header, size_t header_len, const void *data,
+                     size_t len);
 
 /* wire_named.c; the lock is held */
 ucs_status_t onic_named_start(void);
 /** Frees what has not been handled; UCX is still there. */
 void onic_named_stop(void);
+/** A message that names its sender came: `desc` is UCX's descriptor of a rendezvous, else NULL.
+ * True where that is kept. */
+bool onic_named_arrived(unsigned am_id, const void *header, size_t header_len, const void *data,
+                        size_t len, void *desc);
+/** A process tells its address. */
+void onic_address_arrived(const void *record, size_t len);
 /** Calls the component's function. */
 void onic_named_deliver(unsigned am_id, onic_peer_t *from, const void *header, size_t header_len,
                         const void *data, size_t len, onic_rndv_t *rndv);
@@ -230,10 +246,40 @@ int onic_done_progress(void);
 int onic_unsent_progress(void);
 /** A handler wants a connection: it is made behind this progress. */
 void onic_connect_soon(onic_peer_t *peer);
+/** Tells the caller of a send that is over, and gives the record back. */
+void onic_send_tell(onic_send_t *s, int rc);
 
 /* wire_gather.c */
 /** How UCX packs a payload with a layout; the buffer is the record of the send. */
 extern const ucp_generic_dt_ops_t onic_gather_ops;
+/** The address of a payload that is contiguous, or NULL where it must be gathered. */
+const void *onic_payload_bytes(const onic_payload_t *p);
+/** Copies all of a payload. */
+void onic_payload_copy(void *dest, const onic_payload_t *p);
+
+/* wire_queue.c; the lock is held */
+/** Makes the queues through which others send to this process, if there are any; `bytes` at most,
+ *  of all together. */
+void onic_queues_start(size_t bytes);
+void onic_queues_stop(void);
+/** Where they are; empty where there are none. */
+const onic_segment_key_t *onic_queues_key(void);
+/** Handles what has come. */
+int onic_queues_receive(void);
+/** Has something come? A guess; the lock need not be held. */
+bool onic_queues_have_messages(void);
+/** Sends what has waited for room. */
+int onic_queues_send(void);
+bool onic_queues_have_waiting(void);
+/** Opens it, or finds that messages go by UCX. Some system calls: not in a handler. */
+void onic_queue_open(onic_peer_t *to);
+/** Most bytes of header and payload. */
+size_t onic_queue_message_max(const onic_queue_out_t *out);
+/** Sends a message if there is room for it, and nothing waits. */
+bool onic_queue_put(onic_queue_out_t *out, unsigned am_id, const void *header, size_t header_len,
+                    const onic_payload_t *payload);
+/** Has a message wait for room: the record says it all. */
+void onic_queue_wait(onic_queue_out_t *out, onic_send_t *s);
 
 /* wire_loop.c; the lock is held */
 void onic_loop_start(void);
@@ -243,8 +289,6 @@ int onic_loop_progress(void);
 /** As onic_peer_send, to this process. */
 int onic_loop_send(unsigned am_id, const void *header, size_t header_len,
                    const onic_payload_t *payload, unsigned flags, onic_send_cb_t cb, void *arg);
-/** The address of a payload that is contiguous, or NULL where it must be gathered. */
-const void *onic_payload_bytes(const onic_payload_t *p);
 
 /* wire_progress.c; the lock is held */
 /** A connection is lost, or a lost one is to be used: counts it, and has all deferred functions

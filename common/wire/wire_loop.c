@@ -15,8 +15,6 @@
 
 #include "ompi/constants.h"
 
-#include "common/layout/pack.h"
-
 void onic_loop_start(void)
 {
     onic_wire.loop_head = NULL;
@@ -29,29 +27,6 @@ void onic_loop_stop(void)
         onic_loop_t *m = onic_wire.loop_head;
         onic_wire.loop_head = m->next;
         free(m);
-    }
-}
-
-const void *onic_payload_bytes(const onic_payload_t *p)
-{
-    const onic_layout_t *l = p->cursor.layout;
-    if (l == NULL) {
-        return p->base;
-    }
-    if (!onic_layout_is_contig(l)) {
-        return NULL;
-    }
-    return (const char *)p->base + l->offset + p->cursor.pos;
-}
-
-static void copy_payload(void *dest, const onic_payload_t *p)
-{
-    const void *bytes = onic_payload_bytes(p);
-    if (bytes != NULL) {
-        memcpy(dest, bytes, p->len);
-    } else {
-        onic_cursor_t cursor = p->cursor;
-        onic_pack(&cursor, p->base, dest, p->len);
     }
 }
 
@@ -73,7 +48,7 @@ int onic_loop_send(unsigned am_id, const void *header, size_t header_len,
     if (rndv) {
         m->rndv_base = onic_payload_bytes(payload);
     } else if (len > 0) {
-        copy_payload(m->data, payload);
+        onic_payload_copy(m->data, payload);
     }
     *onic_wire.loop_tail = m;
     onic_wire.loop_tail = &m->next;

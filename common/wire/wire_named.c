@@ -120,22 +120,16 @@ static void deliver_all_early(onic_peer_t *from)
     }
 }
 
-/* ---- what UCX calls -------------------------------------------------------------------------- */
+/* ---- arrival --------------------------------------------------------------------------------- */
 
-static ucs_status_t named_arrived(void *arg, const void *header, size_t header_len, void *data,
-                                  size_t len, const ucp_am_recv_param_t *param)
+bool onic_named_arrived(unsigned am_id, const void *header, size_t header_len, const void *data,
+                        size_t len, void *desc)
 {
-    const unsigned am_id = (unsigned)(uintptr_t)arg;
-    const bool meets = (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
-    onic_rndv_t rndv = {.desc = data, .len = len};
+    const bool meets = desc != NULL;
+    onic_rndv_t rndv = {.desc = desc, .len = len};
     uint64_t name;
-    if (header_len == 0 && !meets) {
-        header = data;
-        header_len = len;
-        len = 0;
-    }
     if (onic_wire.closing || onic_wire.named_fn[am_id] == NULL || header_len < sizeof(name)) {
-        return UCS_OK;
+        return false;
     }
     memcpy(&name, header, sizeof(name));
     onic_peer_t *from = onic_peer_named(name);
@@ -145,19 +139,52 @@ static ucs_status_t named_arrived(void *arg, const void *header, size_t header_l
         onic_named_deliver(am_id, from, header, header_len, meets || len == 0 ? NULL : data, len,
                            meets ? &rndv : NULL);
         onic_wire.handles = false;
-        return UCS_OK;
+        return false;
     }
     onic_early_t *m = new_early(header, header_len, data, meets ? 0 : len);
     if (m == NULL) {
         onic_say("ompi-nic: memory is exhausted: a message is lost");
-        return UCS_OK;
+        return false;
     }
     m->name = name;
     m->am_id = am_id;
     m->len = len;
-    m->desc = meets ? data : NULL;
+    m->desc = desc;
     append(m);
-    return meets ? UCS_INPROGRESS : UCS_OK;
+    return meets;
+}
+
+void onic_address_arrived(const void *record, size_t len)
+{
+    onic_peer_t *from = onic_wire.closing ? NULL : onic_learn_peer(record, len);
+    if (from == NULL) {
+        if (!onic_wire.closing) {
+            onic_say("ompi-nic: a process sends messages here that has another version");
+        }
+        return;
+    }
+    from->introduced = true;
+    onic_wire.handles = true;
+    deliver_all_early(from);
+    onic_wire.handles = false;
+}
+
+/* ---- what UCX calls -------------------------------------------------------------------------- */
+
+static ucs_status_t named_arrived(void *arg, const void *header, size_t header_len, void *data,
+                                  size_t len, const ucp_am_recv_param_t *param)
+{
+    const unsigned am_id = (unsigned)(uintptr_t)arg;
+    if ((param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) {
+        return onic_named_arrived(am_id, header, header_len, NULL, len, data) ? UCS_INPROGRESS
+                                                                              : UCS_OK;
+    }
+    if (header_len == 0) {
+        (void)onic_named_arrived(am_id, data, len, NULL, 0, NULL);
+    } else {
+        (void)onic_named_arrived(am_id, header, header_len, data, len, NULL);
+    }
+    return UCS_OK;
 }
 
 static ucs_status_t address_arrived(void *arg, const void *header, size_t header_len, void *data,
@@ -166,18 +193,9 @@ static ucs_status_t address_arrived(void *arg, const void *header, size_t header
     (void)arg;
     (void)header;
     (void)header_len;
-    if (onic_wire.closing || (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) {
-        return UCS_OK;
+    if ((param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) == 0) {
+        onic_address_arrived(data, len);
     }
-    onic_peer_t *from = onic_learn_peer(data, len);
-    if (from == NULL) {
-        onic_say("ompi-nic: a process sends messages here that has another version");
-        return UCS_OK;
-    }
-    from->introduced = true;
-    onic_wire.handles = true;
-    deliver_all_early(from);
-    onic_wire.handles = false;
     return UCS_OK;
 }
 

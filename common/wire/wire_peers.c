@@ -62,6 +62,7 @@ static int add_peer(const onic_address_t *a)
     peer->self = onic_wire.self == NULL;
     peer->failed = UCS_OK;
     peer->cma_id = a->cma_id;
+    peer->queues = a->queues;
     peer->rndv_max = a->rndv_max < onic_wire.rndv_max ? a->rndv_max : onic_wire.rndv_max;
     peer->address_len = a->ucx_len;
     memcpy(peer->address, a->ucx, a->ucx_len);
@@ -99,6 +100,7 @@ static onic_address_t my_address(void)
     return (onic_address_t){.name = name_key(OPAL_PROC_MY_NAME),
                             .rndv_max = onic_wire.rndv_max,
                             .cma_id = onic_wire.cma_id,
+                            .queues = *onic_queues_key(),
                             .ucx = onic_wire.address,
                             .ucx_len = onic_wire.address_len};
 }

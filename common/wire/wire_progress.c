@@ -104,7 +104,11 @@ void onic_wire_count_loss(void)
 
 int onic_wire_progress_locked(void)
 {
-    int events = (int)ucp_worker_progress(onic_wire.worker);
+    int events = onic_queues_receive();
+    events += (int)ucp_worker_progress(onic_wire.worker);
+    if (onic_queues_have_waiting()) {
+        events += onic_queues_send();
+    }
     if (onic_wire.unsent_head != NULL) {
         events += onic_unsent_progress();
     }
@@ -126,9 +130,9 @@ static int run_mpi_fns(void)
     if (atomic_load_explicit(&onic_wire.mpi_kicks, memory_order_relaxed) == 0) {
         return 0;
     }
-    const unsigned kicks = atomic_exchange(&onic_wire.mpi_kicks, 0);
-    for (unsigned id = 0; id < ONIC_AM_COUNT; id++) {
-        onic_wire_mpi_fn_t fn = (kicks >> id & 1) != 0 ? atomic_load(&onic_wire.mpi_fn[id]) : NULL;
+    for (unsigned kicks = atomic_exchange(&onic_wire.mpi_kicks, 0); kicks != 0;
+         kicks &= kicks - 1) {
+        onic_wire_mpi_fn_t fn = atomic_load(&onic_wire.mpi_fn[__builtin_ctz(kicks)]);
         events += fn != NULL ? fn() : 0;
     }
     return events;
@@ -169,14 +173,18 @@ int onic_wire_progress(void)
     return events + run_mpi_fns();
 }
 
-int onic_wire_poll(void)
+bool onic_wire_has_messages(void)
 {
-    int events = 0;
-    if (onic_wire_trylock()) {
-        events = (int)ucp_worker_progress(onic_wire.worker);
-        onic_wire_unlock();
-    }
-    return events > 0 ? events + run_mpi_fns() : 0;
+    return atomic_load_explicit(&onic_wire.neps, memory_order_relaxed) > 0 ||
+           onic_queues_have_messages();
+}
+
+int onic_wire_poll_locked(void)
+{
+    const int events = onic_queues_receive();
+    return events == 0 && atomic_load_explicit(&onic_wire.neps, memory_order_relaxed) > 0
+               ? (int)ucp_worker_progress(onic_wire.worker)
+               : events;
 }
 
 void onic_wire_set_mpi_fn(unsigned am_id, onic_wire_mpi_fn_t fn)

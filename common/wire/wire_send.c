@@ -4,7 +4,8 @@
  */
 /**
  * @file
- * Active messages as they are sent. Those to oneself are in wire_loop.c.
+ * Active messages as they are sent. Those to oneself are in wire_loop.c, those by a queue in
+ * wire_queue.c.
  *
  * UCX keeps a pointer to the header until a send is complete, so a header must outlive the call:
  * a send takes a record from a pool and copies the header there. Short headers without a payload
@@ -137,7 +138,7 @@ static void forget_unsent(void)
     onic_wire.unsent_tail = &onic_wire.unsent_head;
 }
 
-static void tell_sender(onic_send_t *s, int rc)
+void onic_send_tell(onic_send_t *s, int rc)
 {
     const onic_send_cb_t cb = s->cb;
     void *arg = s->arg;
@@ -157,7 +158,7 @@ int onic_done_progress(void)
     forget_done();
     while (s != NULL) {
         onic_send_t *next = s->next;
-        tell_sender(s, s->status);
+        onic_send_tell(s, s->status);
         s = next;
         events++;
     }
@@ -189,7 +190,7 @@ int onic_send_put_if_over(onic_send_t *s, int rc)
     return rc;
 }
 
-/* ---- sending -------------------------------------------------------------------------------- */
+/* ---- by UCX --------------------------------------------------------------------------------- */
 
 static int ucx_send(ucp_ep_h ep, unsigned am_id, onic_send_t *s, size_t header_len,
                     const onic_payload_t *payload, unsigned flags)
@@ -221,7 +222,35 @@ static int ucx_send(ucp_ep_h ep, unsigned am_id, onic_send_t *s, size_t header_l
         s, ucp_am_send_nbx(ep, am_id, s->header, header_len, buffer, count, &param));
 }
 
-/** Tells a process who this one is, before the first message that names its sender. */
+/** Sends, or has wait, a message that the record describes. */
+static int queue_send(onic_queue_out_t *out, onic_send_t *s)
+{
+    const onic_payload_t payload = {.base = s->base, .cursor = s->cursor, .len = s->len};
+    if (onic_queue_put(out, s->am_id, s->header, s->header_len, &payload)) {
+        return 1;
+    }
+    onic_queue_wait(out, s);
+    return 0;
+}
+
+/** What the record of a message tells that is sent later. */
+static void describe(onic_send_t *s, onic_peer_t *to, unsigned am_id, size_t header_len,
+                     const onic_payload_t *payload, unsigned flags)
+{
+    s->to = to;
+    s->am_id = am_id;
+    s->flags = flags;
+    s->header_len = header_len;
+    s->len = 0;
+    if (payload != NULL) {
+        s->base = payload->base;
+        s->cursor = payload->cursor;
+        s->len = payload->len;
+    }
+}
+
+/** Tells a process who this one is, before the first message that names its sender, by the way that
+ *  that one takes. */
 static int introduce(onic_peer_t *to, ucp_ep_h ep)
 {
     const size_t len = onic_address_record_size();
@@ -232,6 +261,12 @@ static int introduce(onic_peer_t *to, ucp_ep_h ep)
     if (!reserve_header(s, len) || onic_address_record(s->header, len) == 0) {
         onic_send_put(s);
         return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    if (ep == NULL) {
+        describe(s, to, ONIC_AM_ADDRESS, len, NULL, 0);
+        to->introduced = true;
+        (void)onic_send_put_if_over(s, queue_send(to->queue, s));
+        return OMPI_SUCCESS;
     }
     const ucp_request_param_t param = {
         .op_attr_mask =
@@ -253,21 +288,44 @@ static inline bool must_introduce(const onic_peer_t *to, unsigned am_id)
     return onic_am_is_named(am_id) && !to->introduced;
 }
 
+/* ---- the way --------------------------------------------------------------------------------- */
+
+/** Goes a message by a queue where there is one? The point-to-point layer's, in whose waits an MPI
+ *  thread looks at them. */
+static inline bool may_queue(unsigned am_id, unsigned flags)
+{
+    return (am_id == ONIC_AM_PML || am_id == ONIC_AM_FEW) && (flags & ONIC_SEND_RNDV) == 0;
+}
+
+/** Is it known how such a message goes to a peer, and the connection there? */
+static inline bool has_way(const onic_peer_t *to, unsigned am_id, unsigned flags)
+{
+    const bool queues = may_queue(am_id, flags);
+    return (queues && to->queue != NULL) || (to->ep != NULL && (!queues || to->queue_tried));
+}
+
+/** Finds the way of a message: the queue of the peer, or *ep_p. */
+static int find_way(onic_peer_t *to, unsigned am_id, unsigned flags, ucp_ep_h *ep_p)
+{
+    int rc = OMPI_SUCCESS;
+    const bool queues = may_queue(am_id, flags);
+    *ep_p = NULL;
+    if (queues && !to->queue_tried) {
+        onic_queue_open(to);
+    }
+    if (!queues || to->queue == NULL || onic_peer_is_lost(to)) {
+        *ep_p = onic_peer_ep(to, &rc);
+    }
+    if (rc == OMPI_SUCCESS && must_introduce(to, am_id)) {
+        rc = introduce(to, *ep_p);
+    }
+    return rc;
+}
+
 /** A handler sends to whom there is no connection yet: making one takes as long as a thousand
  *  messages, and is not for UCX's callbacks. It is made behind the progress that they are in. */
-static int send_soon(onic_peer_t *to, unsigned am_id, onic_send_t *s, size_t header_len,
-                     const onic_payload_t *payload, unsigned flags)
+static int send_soon(onic_send_t *s)
 {
-    s->to = to;
-    s->am_id = am_id;
-    s->flags = flags;
-    s->header_len = header_len;
-    s->len = 0;
-    if (payload != NULL) {
-        s->base = payload->base;
-        s->cursor = payload->cursor;
-        s->len = payload->len;
-    }
     s->next = NULL;
     *onic_wire.unsent_tail = s;
     onic_wire.unsent_tail = &s->next;
@@ -278,8 +336,17 @@ void onic_connect_soon(onic_peer_t *peer)
 {
     onic_send_t *s = onic_send_get(NULL, NULL);
     if (s != NULL) {
-        (void)send_soon(peer, 0, s, 0, NULL, 0);
+        describe(s, peer, 0, 0, NULL, 0);
+        (void)send_soon(s);
     }
+}
+
+/** Sends what the record describes. */
+static int send_now(onic_send_t *s, ucp_ep_h ep)
+{
+    const onic_payload_t payload = {.base = s->base, .cursor = s->cursor, .len = s->len};
+    return ep == NULL ? queue_send(s->to->queue, s)
+                      : ucx_send(ep, s->am_id, s, s->header_len, &payload, s->flags);
 }
 
 int onic_unsent_progress(void)
@@ -288,34 +355,56 @@ int onic_unsent_progress(void)
     onic_send_t *s = onic_wire.unsent_head;
     forget_unsent();
     for (onic_send_t *next; s != NULL; s = next, events++) {
-        const onic_payload_t payload = {.base = s->base, .cursor = s->cursor, .len = s->len};
-        int rc = OMPI_SUCCESS;
-        ucp_ep_h ep = onic_peer_ep(s->to, &rc);
+        ucp_ep_h ep;
         next = s->next;
-        if (ep != NULL && s->header_len > 0 && must_introduce(s->to, s->am_id)) {
-            rc = introduce(s->to, ep);
-        }
-        if (ep != NULL && s->header_len > 0 && rc == OMPI_SUCCESS) {
-            rc = ucx_send(ep, s->am_id, s, s->header_len, &payload, s->flags);
+        int rc = find_way(s->to, s->am_id, s->flags, &ep);
+        if (s->header_len > 0 && rc == OMPI_SUCCESS) {
+            rc = send_now(s, ep);
             if (rc == 0) {
                 continue;
             }
         }
-        tell_sender(s, rc > 0 ? OMPI_SUCCESS : rc);
+        onic_send_tell(s, rc > 0 ? OMPI_SUCCESS : rc);
     }
     return events;
 }
 
+/* ---- sending -------------------------------------------------------------------------------- */
+
 /* Transports take some 100 bytes to 8 KiB at once. */
-bool onic_peer_send_now(const onic_peer_t *peer, unsigned am_id, const void *header,
-                        size_t header_len)
+static bool ucx_send_now(const onic_peer_t *peer, unsigned am_id, const void *header,
+                         size_t header_len)
 {
     static const ucp_request_param_t param = {
         .op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL,
         .flags = UCP_AM_SEND_FLAG_EAGER,
     };
-    return peer->ep != NULL && peer->failed == UCS_OK && !must_introduce(peer, am_id) &&
-           ucp_am_send_nbx(peer->ep, am_id, NULL, 0, header, header_len, &param) == NULL;
+    return ucp_am_send_nbx(peer->ep, am_id, NULL, 0, header, header_len, &param) == NULL;
+}
+
+bool onic_peer_send_now(onic_peer_t *peer, unsigned am_id, const void *header, size_t header_len,
+                        const onic_payload_t *payload)
+{
+    unsigned char all[ONIC_SEND_NOW_MAX];
+    const size_t len = payload != NULL ? payload->len : 0;
+    if (peer->failed != UCS_OK || must_introduce(peer, am_id)) {
+        return false;
+    }
+    if (peer->queue != NULL && may_queue(am_id, 0)) {
+        return onic_queue_put(peer->queue, am_id, header, header_len, payload);
+    }
+    if (!has_way(peer, am_id, 0)) {
+        return false;
+    }
+    if (len == 0) {
+        return ucx_send_now(peer, am_id, header, header_len);
+    }
+    if (header_len + len > sizeof(all)) {
+        return false;
+    }
+    memcpy(all, header, header_len);
+    onic_payload_copy(all + header_len, payload);
+    return ucx_send_now(peer, am_id, all, header_len + len);
 }
 
 int onic_peer_send(onic_peer_t *peer, unsigned am_id, const void *header, size_t header_len,
@@ -323,6 +412,7 @@ int onic_peer_send(onic_peer_t *peer, unsigned am_id, const void *header, size_t
 {
     if (payload == NULL || payload->len == 0) {
         flags &= ~(unsigned)ONIC_SEND_RNDV; /* there is nothing to meet for */
+        payload = NULL;
     } else if ((flags & ONIC_SEND_RNDV) != 0 && onic_payload_bytes(payload) == NULL) {
         return OMPI_ERR_BAD_PARAM;
     }
@@ -336,16 +426,17 @@ int onic_peer_send(onic_peer_t *peer, unsigned am_id, const void *header, size_t
         return onic_loop_send(am_id, header, header_len, payload, flags, cb, arg);
     }
     int rc = OMPI_SUCCESS;
-    const bool soon = onic_wire.handles && peer->ep == NULL && peer->failed == UCS_OK;
-    ucp_ep_h ep = soon ? NULL : onic_peer_ep(peer, &rc);
-    if (ep != NULL && must_introduce(peer, am_id)) {
-        rc = introduce(peer, ep);
-    }
-    if (rc != OMPI_SUCCESS) {
+    const bool soon = onic_wire.handles && peer->failed == UCS_OK && !has_way(peer, am_id, flags);
+    ucp_ep_h ep = NULL;
+    if (!soon && (rc = find_way(peer, am_id, flags, &ep)) != OMPI_SUCCESS) {
         return rc;
     }
-    if (header_len <= ONIC_SEND_NOW_MAX && (payload == NULL || payload->len == 0) &&
-        onic_peer_send_now(peer, am_id, header, header_len)) {
+    if (!soon && ep == NULL &&
+        header_len + (payload != NULL ? payload->len : 0) > onic_queue_message_max(peer->queue)) {
+        return OMPI_ERR_BAD_PARAM;
+    }
+    if ((ep == NULL || (header_len <= ONIC_SEND_NOW_MAX && payload == NULL)) && !soon &&
+        onic_peer_send_now(peer, am_id, header, header_len, payload)) {
         return 1;
     }
     onic_send_t *s = onic_send_get(cb, arg);
@@ -358,8 +449,11 @@ int onic_peer_send(onic_peer_t *peer, unsigned am_id, const void *header, size_t
     }
     s->peer = peer;
     s->eager = (flags & ONIC_SEND_RNDV) == 0 ? peer : NULL;
-    return soon ? send_soon(peer, am_id, s, header_len, payload, flags)
-                : onic_send_put_if_over(s, ucx_send(ep, am_id, s, header_len, payload, flags));
+    if (ep != NULL) {
+        return onic_send_put_if_over(s, ucx_send(ep, am_id, s, header_len, payload, flags));
+    }
+    describe(s, peer, am_id, header_len, payload, flags);
+    return soon ? send_soon(s) : onic_send_put_if_over(s, queue_send(peer->queue, s));
 }
 
 /** Tells the caller of a send that it has failed, and nothing any more. */
@@ -385,6 +479,15 @@ void onic_sends_abandon(const onic_peer_t *peer)
             }
         }
     }
+}
+
+size_t onic_peer_message_max(onic_peer_t *peer, unsigned am_id)
+{
+    if (may_queue(am_id, 0) && !peer->queue_tried && !onic_wire.handles && !peer->self) {
+        onic_queue_open(peer);
+    }
+    return may_queue(am_id, 0) && peer->queue != NULL ? onic_queue_message_max(peer->queue)
+                                                      : onic_peer_frag_max(peer);
 }
 
 unsigned onic_wire_outstanding(void)

@@ -78,7 +78,7 @@ static inline int superpipe_wait(superpipe_request_t *r, ompi_status_public_t *s
         else if (n % SUPERPIPE_POLLS == 0)
             (void)onic_wire_progress();
         else
-            (void)onic_wire_poll();
+            superpipe_poll();
     }
     opal_atomic_rmb();
     SUPERPIPE_TAKES_UP(r);

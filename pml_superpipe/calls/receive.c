@@ -7,8 +7,12 @@
 
 int superpipe_receive_again(superpipe_request_t *r)
 {
-    const int rc = superpipe_describe(r);
+    int rc;
 
+    /* So that it is known whose death ends it. Where nothing is found it may still be sent to. */
+    if (r->rank != OMPI_ANY_SOURCE)
+        (void)superpipe_peer_of(r->comm, r->rank, &rc);
+    rc = superpipe_describe(r);
     if (rc != OMPI_SUCCESS)
         return rc;
     superpipe_request_begin(r);

@@ -8,54 +8,18 @@
 #include "ompi/mca/pml/base/pml_base_bsend.h"
 
 #include "common/layout/flatten.h"
-#include "common/layout/pack.h"
 
-/** Most bytes of data that go with the header. */
-#define FEW (ONIC_SEND_NOW_MAX - sizeof(superpipe_few_t))
-
-/** A few bytes, in the user's memory or packed. */
-typedef struct few {
-    const void *at;
-    size_t bytes;
-    unsigned char packed[FEW];
-} few_t;
-
-/** The bytes of a call. False where they are not few. */
-static bool few_bytes(few_t *few, const void *buf, size_t count, const ompi_datatype_t *dt)
-{
-    const uint16_t solid =
-        OPAL_DATATYPE_FLAG_PREDEFINED | OPAL_DATATYPE_FLAG_CONTIGUOUS | OPAL_DATATYPE_FLAG_NO_GAPS;
-    onic_cursor_t cursor;
-    onic_layout_t layout;
-
-    if (count > FEW || dt->super.size > FEW || dt->super.size * count > FEW)
-        return false;
-    few->bytes = dt->super.size * count;
-    few->at = buf;
-    if ((dt->super.flags & solid) == solid && dt->super.true_lb == 0)
-        return true;
-    if (onic_flatten(dt, count, &layout) != OMPI_SUCCESS)
-        return false;
-    onic_cursor_init(&cursor, &layout, 0);
-    (void)onic_pack(&cursor, buf, few->packed, few->bytes);
-    onic_layout_fini(&layout);
-    few->at = few->packed;
-    return true;
-}
-
-/** Sends a few bytes at once, if that can be done. */
-static bool sent_now(const void *buf, size_t count, ompi_datatype_t *datatype, int dst, int tag,
+/** Sends a short message at once, if that can be done. */
+static bool sent_now(const void *buf, const onic_layout_t *layout, int dst, int tag,
                      mca_pml_base_send_mode_t mode, ompi_communicator_t *comm, superpipe_peer_t *p)
 {
-    few_t few;
     bool sent;
 
-    if ((mode != MCA_PML_BASE_SEND_STANDARD && mode != MCA_PML_BASE_SEND_READY) ||
-        !few_bytes(&few, buf, count, datatype))
+    if (mode != MCA_PML_BASE_SEND_STANDARD && mode != MCA_PML_BASE_SEND_READY)
         return false;
     onic_wire_lock();
-    sent = superpipe_send_now_locked((superpipe_channel_t *)comm->c_pml_comm, p, dst, tag, few.at,
-                                     few.bytes);
+    sent = superpipe_send_now_locked((superpipe_channel_t *)comm->c_pml_comm, p, dst, tag, buf,
+                                     layout);
     onic_wire_unlock();
     return sent;
 }
@@ -148,19 +112,27 @@ static int begin(const void *buf, size_t count, ompi_datatype_t *datatype, int d
     superpipe_peer_t *p = superpipe_peer_of(comm, dst, &rc);
     superpipe_request_t *r;
 
+    onic_layout_t layout;
+
     *request_p = NULL;
     if (p == NULL)
         return rc;
-    if (sent_now(buf, count, datatype, dst, tag, mode, comm, p))
+    rc = onic_flatten(datatype, count, &layout);
+    if (rc != OMPI_SUCCESS)
+        return rc;
+    if (sent_now(buf, &layout, dst, tag, mode, comm, p)) {
+        onic_layout_drop(&layout);
         return OMPI_SUCCESS;
-    r = make(buf, count, datatype, dst, tag, mode, comm);
-    if (r == NULL)
-        return OMPI_ERR_OUT_OF_RESOURCE;
-    rc = superpipe_describe(r);
-    if (rc == OMPI_SUCCESS) {
-        superpipe_request_begin(r);
-        rc = start(r, p);
     }
+    r = make(buf, count, datatype, dst, tag, mode, comm);
+    if (r == NULL) {
+        onic_layout_drop(&layout);
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    onic_layout_move(&r->layout, &layout);
+    r->base = r->buffer;
+    superpipe_request_begin(r);
+    rc = start(r, p);
     if (rc != OMPI_SUCCESS)
         superpipe_request_drop(r);
     else

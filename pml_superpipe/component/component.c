@@ -81,8 +81,10 @@ static int component_open(void)
 /** Wire and mover. The address of this process is published with the wire. */
 static int open_wire(void)
 {
-    const onic_wire_config_t wire = {
-        .single_copy = superpipe.params.single_copy, .tls = superpipe.params.tls, .publish = true};
+    const onic_wire_config_t wire = {.single_copy = superpipe.params.single_copy,
+                                     .tls = superpipe.params.tls,
+                                     .queues = superpipe.params.queues,
+                                     .publish = true};
     const onic_mover_config_t mover = {.area = superpipe.params.area};
     int rc = onic_wire_open(&wire);
 

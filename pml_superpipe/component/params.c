@@ -13,7 +13,7 @@
 
 #include "ompi/constants.h"
 
-enum { EAGER, EARLY, MEMORY, BUFFERED, AREA, C0, Q, N_RANGED };
+enum { EAGER, EARLY, MEMORY, BUFFERED, AREA, QUEUES, C0, Q, N_RANGED };
 
 static onic_ranged_t ranged[N_RANGED] = {
     [EAGER] = {"eager",
@@ -37,6 +37,11 @@ static onic_ranged_t ranged[N_RANGED] = {
               "Kibibytes of the landing area through which protocol mover brings data to this "
               "process; 0 takes twice a core's L2 cache, 1 to 16 MiB",
               0, 0, 1 << 20},
+    [QUEUES] = {"queues",
+                "Kibibytes of shared memory, for all of them together, of the queues through which "
+                "the processes of its node and job send messages to this process; only those that "
+                "are used take up memory. 0: messages go by UCX",
+                4096, 0, 1 << 20},
     [C0] = {"c0", "Bytes of the first chunk in protocol mover; 0: as the schedule says", 0, 0,
             1 << 28},
     [Q] =
@@ -117,6 +122,7 @@ int superpipe_params_check(void)
     p->memory = (size_t)ranged[MEMORY].value << 20;
     p->buffered = (size_t)ranged[BUFFERED].value << 10;
     p->area = (size_t)ranged[AREA].value << 10;
+    p->queues = (size_t)ranged[QUEUES].value << 10;
     p->tls = tls != NULL && tls[0] != '\0' ? (char *)(uintptr_t)tls : NULL;
     p->protocol = (int)superpipe_protocol_named(protocol);
     if (p->protocol == SUPERPIPE_PROTOCOLS)

@@ -140,7 +140,9 @@ typedef struct superpipe_incoming {
 bool superpipe_decode(superpipe_incoming_t *in, const void *header, size_t header_len,
                       const void *data, size_t len, bool meets);
 
-/** Decodes a message of few bytes, as EAGER. in->prefix.sender is as the header has it. */
-bool superpipe_decode_few(superpipe_incoming_t *in, const void *message, size_t len);
+/** Decodes a message of few bytes, as EAGER; its data as above. in->prefix.sender is as the header
+ *  has it; what no envelope has is not set. */
+bool superpipe_decode_few(superpipe_incoming_t *in, const void *header, size_t header_len,
+                          const void *data, size_t len);
 
 #endif

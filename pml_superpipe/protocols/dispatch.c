@@ -62,13 +62,13 @@ void superpipe_arrived(onic_peer_t *from, const void *header, size_t header_len,
     }
 }
 
-void superpipe_few_arrived(const void *message, size_t len, const void *data, size_t data_len,
+void superpipe_few_arrived(const void *header, size_t header_len, const void *data, size_t len,
                            onic_rndv_t *rndv)
 {
     superpipe_incoming_t in;
 
     /* Whoever sends anything else with this identifier cannot be told from others. */
-    if (data_len > 0 || rndv != NULL || data != NULL || !superpipe_decode_few(&in, message, len) ||
+    if (rndv != NULL || !superpipe_decode_few(&in, header, header_len, data, len) ||
         in.prefix.sender - 1 >= superpipe.npeers)
         return;
     superpipe_on_envelope_locked(superpipe.numbered[in.prefix.sender - 1], &in);

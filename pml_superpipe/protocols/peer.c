@@ -5,6 +5,7 @@
 /** @file Peers: what they may send, and what happens where they are lost. */
 #include "pml_superpipe/protocols/process.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "ompi/proc/proc.h"
@@ -208,16 +209,18 @@ void superpipe_end_lost(void)
 
 int superpipe_look(void)
 {
-    static _Thread_local unsigned calls;
-    static _Thread_local uint64_t looked;
+    static atomic_uint calls;
+    static _Atomic uint64_t looked;
+    const unsigned n = atomic_load_explicit(&calls, memory_order_relaxed) + 1;
     uint64_t now;
 
-    if (++calls % LOOK_CALLS != 0 || __atomic_load_n(&superpipe.active, __ATOMIC_RELAXED) == 0)
+    atomic_store_explicit(&calls, n, memory_order_relaxed);
+    if (n % LOOK_CALLS != 0 || __atomic_load_n(&superpipe.active, __ATOMIC_RELAXED) == 0)
         return 0;
     now = onic_now_nsec();
-    if (now - looked < LOOK_MSEC * UINT64_C(1000000))
+    if (now - atomic_load_explicit(&looked, memory_order_relaxed) < LOOK_MSEC * UINT64_C(1000000))
         return 0;
-    looked = now;
+    atomic_store_explicit(&looked, now, memory_order_relaxed);
     (void)onic_wire_look_for_dead();
     if (onic_wire_losses() != superpipe.losses)
         onic_wire_kick_mpi(ONIC_AM_PML);

@@ -122,6 +122,7 @@ typedef struct superpipe_params {
     size_t memory;   /**< bytes of the pool of credit */
     size_t buffered; /**< bytes that sends without credit may copy */
     size_t area;     /**< of the mover */
+    size_t queues;   /**< bytes of the queues from processes of the node */
     bool single_copy;
     bool network_slots;
     bool measures;          /**< links, on this machine */
@@ -155,6 +156,7 @@ typedef struct superpipe_process {
     superpipe_pool_t pool;
     onic_handles_t handles;
     superpipe_request_t *done_head, **done_tail; /**< by `next`: to be completed */
+    bool polled; /**< by an MPI thread that has the lock and will complete them: superpipe_poll */
     superpipe_request_t *copy_head,
         **copy_tail;             /**< by `next_turn`: to be fetched by single copy */
     superpipe_request_t *stream; /**< by `next_turn`: have fragments to send */
@@ -247,6 +249,10 @@ void superpipe_moved(void *request, int status);
 /** Completes what is done, fetches what is to be copied, ends what is lost: onic_wire_mpi_fn_t. */
 int superpipe_complete_all(void);
 
+/** Handles messages that have come, and completes what is done by them: for a wait of an MPI
+ * thread, lock not held. */
+void superpipe_poll(void);
+
 /** Enters it among those of a peer. */
 void superpipe_enter_locked(superpipe_request_t *r, superpipe_peer_t *p);
 
@@ -266,10 +272,9 @@ double superpipe_pin_share_locked(const superpipe_request_t *r);
 /** Starts a send that was described and begun. What cannot be sent is finished with an error. */
 void superpipe_send_start(superpipe_request_t *r, superpipe_peer_t *p);
 
-/** Sends a short message without a request, if that can be done at once. The layout is
- *  contiguous bytes. */
+/** Sends a short message of that layout without a request, if that can be done at once. */
 bool superpipe_send_now_locked(superpipe_channel_t *c, superpipe_peer_t *p, int rank, int tag,
-                               const void *data, size_t len);
+                               const void *base, const onic_layout_t *layout);
 
 /** The receiver has asked for data (ASK), has got it or a synchronous message was matched (DONE).
  */
@@ -377,7 +382,7 @@ void superpipe_arrived(onic_peer_t *from, const void *header, size_t header_len,
                        size_t len, onic_rndv_t *rndv);
 
 /** The handler of messages of few bytes: onic_am_fn_t. */
-void superpipe_few_arrived(const void *message, size_t len, const void *data, size_t data_len,
+void superpipe_few_arrived(const void *header, size_t header_len, const void *data, size_t len,
                            onic_rndv_t *rndv);
 
 #endif

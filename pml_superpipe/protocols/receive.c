@@ -104,17 +104,18 @@ static bool is_lost(const superpipe_request_t *r)
 void superpipe_receive_start(superpipe_request_t *r)
 {
     superpipe_channel_t *c = (superpipe_channel_t *)r->comm->c_pml_comm;
-    bool over;
+    bool over = false;
 
     onic_wire_lock();
     superpipe_message_t *m = superpipe_match_post(&c->match.match, &r->receive, r->rank, r->tag);
     if (m != NULL) {
         deliver_kept_locked(r, (superpipe_unexpected_t *)m);
+        over = superpipe_end_locked(r);
     } else if (is_lost(r) && superpipe_match_cancel(&c->match.match, &r->receive)) {
         r->error = ONIC_ERR_PROC_FAILED;
         superpipe_transfer_break(&r->state);
+        over = superpipe_end_locked(r);
     }
-    over = superpipe_end_locked(r);
     onic_wire_unlock();
     if (over)
         superpipe_complete(r);
@@ -187,7 +188,8 @@ static void release_locked(superpipe_channel_t *c, int32_t source)
     superpipe_receive_t *receive;
     superpipe_message_t *m;
 
-    while ((m = superpipe_comm_next(&c->match, source, &receive)) != NULL)
+    while (c->match.all_held.head != NULL &&
+           (m = superpipe_comm_next(&c->match, source, &receive)) != NULL)
         deliver_to_posted_locked(receive, m);
 }
 

@@ -139,20 +139,13 @@ void superpipe_request_begin(superpipe_request_t *r)
     r->error = OMPI_SUCCESS;
 }
 
-/** Most layouts own nothing, and are too long to be cleared for each message. */
-static void drop_layout(superpipe_request_t *r)
-{
-    if (r->layout.runs != NULL)
-        onic_layout_fini(&r->layout);
-}
-
 void superpipe_request_drop(superpipe_request_t *r)
 {
     SUPERPIPE_HANDS_ON(r);
     if (OPAL_THREAD_ADD_FETCH32(&r->refs, -1) != 0)
         return;
     SUPERPIPE_TAKES_UP(r);
-    drop_layout(r);
+    onic_layout_drop(&r->layout);
     OMPI_DATATYPE_RELEASE(r->datatype);
     OBJ_RELEASE(r->comm);
     OMPI_REQUEST_FINI(&r->super);
@@ -256,7 +249,7 @@ void superpipe_settle_locked(superpipe_request_t *r)
     r->next = NULL;
     __atomic_store_n(superpipe.done_tail, r, __ATOMIC_RELAXED);
     /* Who takes them takes all, with the lock: it need be told of the first one only. */
-    if (superpipe.done_tail == &superpipe.done_head)
+    if (superpipe.done_tail == &superpipe.done_head && !superpipe.polled)
         onic_wire_kick_mpi(ONIC_AM_PML);
     superpipe.done_tail = &r->next;
 }
@@ -314,7 +307,7 @@ static void drop_copy(superpipe_request_t *r)
 void superpipe_complete(superpipe_request_t *r)
 {
     drop_copy(r);
-    drop_layout(r);
+    onic_layout_drop(&r->layout);
     (void)OPAL_THREAD_ADD_FETCH32(&superpipe.active, -1);
     if (!r->internal) {
         r->super.req_status.MPI_ERROR = r->error;
@@ -326,22 +319,52 @@ void superpipe_complete(superpipe_request_t *r)
     superpipe_request_drop(r);
 }
 
-static int complete_done(void)
+static superpipe_request_t *take_done_locked(void)
+{
+    superpipe_request_t *r = superpipe.done_head;
+
+    if (r != NULL) {
+        __atomic_store_n(&superpipe.done_head, NULL, __ATOMIC_RELAXED);
+        superpipe.done_tail = &superpipe.done_head;
+    }
+    return r;
+}
+
+static int complete_those(superpipe_request_t *r)
 {
     int n = 0;
 
-    if (__atomic_load_n(&superpipe.done_head, __ATOMIC_RELAXED) == NULL)
-        return 0;
-    onic_wire_lock();
-    superpipe_request_t *r = superpipe.done_head;
-    __atomic_store_n(&superpipe.done_head, NULL, __ATOMIC_RELAXED);
-    superpipe.done_tail = &superpipe.done_head;
-    onic_wire_unlock();
     for (superpipe_request_t *next; r != NULL; r = next, n++) {
         next = r->next;
         superpipe_complete(r);
     }
     return n;
+}
+
+static int complete_done(void)
+{
+    superpipe_request_t *r;
+
+    if (__atomic_load_n(&superpipe.done_head, __ATOMIC_RELAXED) == NULL)
+        return 0;
+    onic_wire_lock();
+    r = take_done_locked();
+    onic_wire_unlock();
+    return complete_those(r);
+}
+
+void superpipe_poll(void)
+{
+    superpipe_request_t *r;
+
+    if (!onic_wire_has_messages() || !onic_wire_trylock())
+        return;
+    superpipe.polled = true;
+    (void)onic_wire_poll_locked();
+    superpipe.polled = false;
+    r = take_done_locked();
+    onic_wire_unlock();
+    (void)complete_those(r);
 }
 
 int superpipe_complete_all(void)

@@ -31,7 +31,7 @@ static superpipe_envelope_t envelope(superpipe_kind_t kind, const superpipe_chan
 static size_t fragment_locked(superpipe_peer_t *p)
 {
     if (p->fragment == 0) {
-        const size_t most = p->self ? LOOP_FRAGMENT : onic_peer_frag_max(p->wire);
+        const size_t most = p->self ? LOOP_FRAGMENT : onic_peer_message_max(p->wire, ONIC_AM_PML);
         p->fragment = most > 2 * SUPERPIPE_HEADER_MAX ? most - SUPERPIPE_HEADER_MAX : 0;
     }
     return p->fragment;
@@ -51,27 +51,33 @@ static bool take_credit_locked(superpipe_peer_t *p, int tag, uint64_t length)
 /* ---- short messages -------------------------------------------------------------------------- */
 
 bool superpipe_send_now_locked(superpipe_channel_t *c, superpipe_peer_t *p, int rank, int tag,
-                               const void *data, size_t len)
+                               const void *base, const onic_layout_t *layout)
 {
-    unsigned char message[ONIC_SEND_NOW_MAX];
     uint32_t *sent = &c->match.sent[rank];
+    onic_payload_t data;
 
-    if (p->me == 0 || !is_short_locked(p, len) || !take_credit_locked(p, tag, len))
+    if (p->me == 0 || !is_short_locked(p, layout->size) ||
+        !take_credit_locked(p, tag, layout->size))
         return false;
     const superpipe_few_t few = {.sender = p->me,
                                  .context = (uint32_t)c->match.context,
                                  .source = ompi_comm_rank(c->comm),
                                  .tag = tag,
                                  .sequence = *sent};
-    memcpy(message, &few, sizeof(few));
-    if (len > 0)
-        memcpy(message + sizeof(few), data, len);
-    if (onic_peer_send_now(p->wire, ONIC_AM_FEW, message, sizeof(few) + len)) {
+    data.base = base;
+    data.len = layout->size;
+    if (onic_layout_is_contig(layout)) {
+        data.base = (const char *)base + layout->offset;
+        data.cursor.layout = NULL;
+    } else {
+        onic_cursor_init(&data.cursor, layout, 0);
+    }
+    if (onic_peer_send_now(p->wire, ONIC_AM_FEW, &few, sizeof(few), &data)) {
         ++*sent;
         return true;
     }
     if (tag >= 0)
-        p->credit.sent -= len;
+        p->credit.sent -= layout->size;
     return false;
 }
 

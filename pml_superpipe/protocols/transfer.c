@@ -9,16 +9,6 @@ void superpipe_transfer_begin(superpipe_transfer_t *t, bool sends, uint64_t leng
     *t = (superpipe_transfer_t){.sends = sends, .length = length, .wanted = length};
 }
 
-bool superpipe_transfer_is_over(superpipe_transfer_t *t)
-{
-    const bool complete = t->matched && (t->sends ? t->sent : t->moved == t->wanted);
-
-    if (t->done || t->in_flight > 0 || t->moving || t->queued || !(complete || t->broken))
-        return false;
-    t->done = true;
-    return true;
-}
-
 void superpipe_transfer_break(superpipe_transfer_t *t)
 {
     t->broken = true;

@@ -53,7 +53,15 @@ typedef struct superpipe_transfer {
 void superpipe_transfer_begin(superpipe_transfer_t *t, bool sends, uint64_t length);
 
 /** Is it over now? True once: the caller tells the user. To be asked after each change. */
-bool superpipe_transfer_is_over(superpipe_transfer_t *t);
+static inline bool superpipe_transfer_is_over(superpipe_transfer_t *t)
+{
+    const bool complete = t->matched && (t->sends ? t->sent : t->moved == t->wanted);
+
+    if (t->done || t->in_flight > 0 || t->moving || t->queued || !(complete || t->broken))
+        return false;
+    t->done = true;
+    return true;
+}
 
 /** It is not to go on. */
 void superpipe_transfer_break(superpipe_transfer_t *t);

@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
     superpipe_incoming_t in, again;
 
-    if (superpipe_decode_few(&in, data, len)) {
+    if (superpipe_decode_few(&in, data, len, NULL, 0)) {
         FUZZ_CHECK(in.bytes == len - sizeof(superpipe_few_t) && in.offer.length == in.bytes);
         FUZZ_CHECK((const uint8_t *)in.data + in.bytes == data + len && in.prefix.flags == 0);
     }

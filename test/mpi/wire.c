@@ -428,7 +428,7 @@ static void test_give_up(void)
     onic_peer_give_up(traffic.peers[to]);
     TL_CHECK(onic_peer_is_lost(traffic.peers[to]), "rank %d is not lost", to);
     TL_CHECK(onic_wire_losses() == before + 1, "%u losses", onic_wire_losses() - before);
-    TL_CHECK(!onic_peer_send_now(traffic.peers[to], ONIC_AM_COLL, &word, 1), "it is sent to");
+    TL_CHECK(!onic_peer_send_now(traffic.peers[to], ONIC_AM_COLL, &word, 1, NULL), "it is sent to");
     TL_CHECK(onic_peer_send(traffic.peers[to], ONIC_AM_COLL, &word, 1, NULL, 0, NULL, NULL) < 0,
              "it is sent to");
     TL_CHECK(onic_wire_losses() == before + 2, "who sends to rank %d is not told", to);

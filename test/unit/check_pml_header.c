@@ -126,13 +126,13 @@ START_TEST(few_bytes)
     memcpy(bytes, &few, sizeof(few));
     memset(bytes + sizeof(few), 'd', 8);
     for (size_t len = 0; len < sizeof(few); len++)
-        ck_assert(!superpipe_decode_few(&in, bytes, len));
+        ck_assert(!superpipe_decode_few(&in, bytes, len, NULL, 0));
     for (size_t n = 0; n <= 8; n++) {
-        ck_assert(superpipe_decode_few(&in, bytes, sizeof(few) + n));
+        ck_assert(superpipe_decode_few(&in, bytes, sizeof(few) + n, NULL, 0));
         ck_assert(in.prefix.sender == 7 && in.prefix.context == 5 && in.source == 3);
         ck_assert(in.tag == -11 && in.sequence == UINT32_MAX && in.prefix.kind == SUPERPIPE_EAGER);
         ck_assert(in.bytes == n && in.offer.length == n && in.offer.handle == 0);
-        ck_assert_ptr_eq(in.data, bytes + sizeof(few));
+        ck_assert(n == 0 || in.data == bytes + sizeof(few));
     }
 }
 END_TEST

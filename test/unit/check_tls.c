@@ -40,6 +40,21 @@ START_TEST(verbs_are_found)
 }
 END_TEST
 
+START_TEST(shared_memory_is_found)
+{
+    const char *const with[] = {NULL,        "",          "all",        "tcp,posix",
+                                "sm",        "\\sysv,rc", "^tcp",       "^posix",
+                                "^ib,posix", "shm,tcp",   "^posix,sysv"};
+    const char *const none[] = {"tcp,self",          "rc,ud:aux", "^sm",
+                                "^posix,sysv,xpmem", "^tcp,shm",  "cma"};
+
+    for (size_t i = 0; i < sizeof(with) / sizeof(with[0]); i++)
+        ck_assert_msg(onic_tls_have_shared_memory(with[i]), "%s", with[i] != NULL ? with[i] : "");
+    for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+        ck_assert_msg(!onic_tls_have_shared_memory(none[i]), "%s", none[i]);
+}
+END_TEST
+
 START_TEST(verbs_are_taken_out)
 {
     ck_assert_str_eq(without(onic_tls_without_verbs, NULL), "^ib");
@@ -197,9 +212,10 @@ END_TEST
 int main(void)
 {
     const TTest *const each[] = {random_lists, memory};
-    const TTest *const tests[] = {verbs_are_found,    verbs_are_taken_out,
-                                  posix_is_taken_out, what_does_not_fit_is_refused,
-                                  lists_of_devices,   limits_of_memory};
+    const TTest *const tests[] = {
+        verbs_are_found,    shared_memory_is_found,       verbs_are_taken_out,
+        posix_is_taken_out, what_does_not_fit_is_refused, lists_of_devices,
+        limits_of_memory};
 
     return unit_run_loop("tls", each, 2, 5, tests, sizeof(tests) / sizeof(tests[0]));
 }

@@ -1,0 +1,423 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Messages between processes of one job on one node, through queues in shared memory
+ * (common/node/queue.h): those of the point-to-point layer, all but rendezvous.
+ *
+ * Every process that is asked for it makes a segment with one queue for each process of its node,
+ * and tells where it is with its address. Who first sends to it reserves the memory of its own
+ * queue there, and has it marked as in use; so only queues that are used take up memory, and a
+ * message needs no connection of UCX's. What cannot be had, because /dev/shm is full or the
+ * processes must not open each other's files, goes by UCX from the first message on: so the
+ * messages from one process to another stay in order.
+ *
+ * A server thread that sleeps is not woken by what is put into a queue.
+ */
+#include "common/ompi_compat.h"
+#include "common/wire/wire_internal.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "common/layout/pack.h"
+#include "common/node/queue.h"
+#include "common/node/segment.h"
+#include "ompi/constants.h"
+#include "opal/util/proc.h"
+
+/** Of this form of the segment. */
+#define MARK UINT64_C(0x6f6e69632d717531)
+/** Messages of one queue in one progress, so that others have their turn. */
+#define TURN 32
+/** A message that is longer leaves too little room for those that follow. */
+#define LONGEST 16384U
+
+/** What stands before the queues. */
+typedef struct queues_head {
+    uint64_t mark;
+    uint32_t nqueues;
+    uint32_t ring_bytes;
+    /** Grows when one more queue is in use. */
+    _Alignas(ONIC_QUEUE_LINE) _Atomic uint32_t senders;
+    /** By the sender's number on the node: its queue is in use. */
+    _Alignas(ONIC_QUEUE_LINE) _Atomic uint8_t in_use[];
+} queues_head_t;
+
+/** This process's own queue in another one's segment. */
+struct onic_queue_out {
+    onic_queue_sender_t sender;
+    size_t message_max;
+    onic_segment_t segment;
+    onic_peer_t *to;
+    onic_send_t *wait_head, **wait_tail; /**< messages for which there was no room, in order */
+    onic_queue_out_t *next_waiting;      /**< of those that have such */
+    bool waits;                          /**< it is one of these */
+    onic_queue_out_t *next;              /**< of all */
+};
+
+/** What others put messages into. */
+static struct {
+    onic_segment_t segment;
+    onic_segment_key_t key;
+    onic_queue_receiver_t *receiver; /**< those in use */
+    _Atomic uint32_t nreceivers;
+    _Atomic uint32_t senders; /**< that were seen in the head */
+    bool *seen;               /**< by the sender's number */
+} in;
+
+static onic_queue_out_t *outs, *waiting;
+
+static size_t whole_pages(size_t bytes)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+    return (bytes + page - 1) / page * page;
+}
+
+static size_t head_bytes(uint32_t nqueues)
+{
+    return whole_pages(sizeof(queues_head_t) + nqueues);
+}
+
+static size_t queue_at(uint32_t nqueues, uint32_t ring_bytes, uint32_t i)
+{
+    return head_bytes(nqueues) + i * whole_pages(onic_queue_bytes(ring_bytes));
+}
+
+/* ---- receiver -------------------------------------------------------------------------------- */
+
+/** Processes of this job on this node, this one among them. */
+static uint32_t processes_here(void)
+{
+    return (uint32_t)opal_process_info.num_local_peers + 1;
+}
+
+/** The segment with its head alone in memory. */
+static bool make_segment(uint32_t n, uint32_t ring_bytes)
+{
+    const size_t bytes = queue_at(n, ring_bytes, n);
+    onic_reservation_t r;
+
+    if (!onic_segment_make(bytes, 1, ONIC_BY_DESCRIPTOR, &in.key, &in.segment, &r)) {
+        return false;
+    }
+    r.to = head_bytes(n);
+    /* One with a name would outlive a process that is killed. */
+    if (onic_segment_reserve(&r) && in.key.file.fd >= 0) {
+        return true;
+    }
+    onic_segment_withdraw(&in.key);
+    onic_segment_unmap(&in.segment);
+    return false;
+}
+
+void onic_queues_start(size_t bytes)
+{
+    const uint32_t n = processes_here();
+    const uint32_t ring_bytes = n > 1 ? onic_queue_ring_for(bytes / (n - 1)) : 0;
+
+    in.receiver = NULL;
+    atomic_store(&in.nreceivers, 0);
+    atomic_store(&in.senders, 0);
+    if (ring_bytes == 0 || !make_segment(n, ring_bytes)) {
+        return;
+    }
+    in.receiver = malloc(n * sizeof(*in.receiver));
+    in.seen = calloc(n, sizeof(*in.seen));
+    if (in.receiver == NULL || in.seen == NULL) {
+        onic_queues_stop();
+        return;
+    }
+    queues_head_t *head = in.segment.base;
+    head->mark = MARK;
+    head->nqueues = n;
+    head->ring_bytes = ring_bytes;
+}
+
+const onic_segment_key_t *onic_queues_key(void)
+{
+    return &in.key;
+}
+
+/** Others have begun to send: their queues are looked at from now on. */
+static void meet_senders(queues_head_t *head, uint32_t senders)
+{
+    const uint32_t n = processes_here(), ring_bytes = head->ring_bytes;
+
+    uint32_t known = atomic_load_explicit(&in.nreceivers, memory_order_relaxed);
+
+    atomic_store_explicit(&in.senders, senders, memory_order_relaxed);
+    for (uint32_t i = 0; i < n; i++) {
+        if (!in.seen[i] && atomic_load_explicit(&head->in_use[i], memory_order_acquire) != 0) {
+            in.seen[i] = true;
+            const onic_queue_t q =
+                onic_queue_at((char *)head + queue_at(n, ring_bytes, i), ring_bytes);
+            in.receiver[known++] = onic_queue_receiver(&q);
+        }
+    }
+    atomic_store_explicit(&in.nreceivers, known, memory_order_release);
+}
+
+static int take_messages(onic_queue_receiver_t *r)
+{
+    onic_queue_message_t m;
+    int n = 0;
+
+    while (n < TURN && onic_queue_look(r, &m)) {
+        onic_am_arrived(m.id, m.bytes, m.header_len,
+                        m.len > m.header_len ? m.bytes + m.header_len : NULL, m.len - m.header_len);
+        onic_queue_take(r);
+        n++;
+    }
+    return n;
+}
+
+int onic_queues_receive(void)
+{
+    queues_head_t *head = in.segment.base;
+    int events = 0;
+
+    if (head == NULL) {
+        return 0;
+    }
+    const uint32_t senders = atomic_load_explicit(&head->senders, memory_order_acquire);
+    if (senders != atomic_load_explicit(&in.senders, memory_order_relaxed)) {
+        meet_senders(head, senders);
+    }
+    const uint32_t n = atomic_load_explicit(&in.nreceivers, memory_order_relaxed);
+    for (uint32_t i = 0; i < n; i++) {
+        if (onic_queue_has_message(&in.receiver[i])) {
+            events += take_messages(&in.receiver[i]);
+        }
+    }
+    return events;
+}
+
+bool onic_queues_have_messages(void)
+{
+    const queues_head_t *head = in.segment.base;
+    bool found;
+
+    if (head == NULL) {
+        return false;
+    }
+    const uint32_t n = atomic_load_explicit(&in.nreceivers, memory_order_acquire);
+    found = atomic_load_explicit(&head->senders, memory_order_relaxed) !=
+            atomic_load_explicit(&in.senders, memory_order_relaxed);
+    for (uint32_t i = 0; i < n && !found; i++) {
+        found = onic_queue_has_message(&in.receiver[i]);
+    }
+    return found;
+}
+
+/* ---- sender ---------------------------------------------------------------------------------- */
+
+size_t onic_queue_message_max(const onic_queue_out_t *out)
+{
+    return out->message_max;
+}
+
+/** The sizes of another process's segment, if they can be right. */
+static bool read_head(const onic_segment_t *segment, uint32_t *ring_bytes_p)
+{
+    const queues_head_t *head = segment->base;
+    const uint32_t n = head->nqueues, ring_bytes = head->ring_bytes;
+
+    *ring_bytes_p = ring_bytes;
+    return head->mark == MARK && n == processes_here() && ring_bytes >= ONIC_QUEUE_RING_MIN &&
+           ring_bytes <= ONIC_QUEUE_RING_MAX && (ring_bytes & (ring_bytes - 1)) == 0 &&
+           segment->size == queue_at(n, ring_bytes, n);
+}
+
+/** Reserves the memory of this process's queue and faults it in. */
+static bool take_queue(onic_queue_out_t *out, onic_reservation_t *r)
+{
+    const uint32_t me = (uint32_t)opal_process_info.my_local_rank, n = processes_here();
+    uint32_t ring_bytes;
+    uint64_t secret;
+
+    if (!read_head(&out->segment, &ring_bytes) || me >= n ||
+        getrandom(&secret, sizeof(secret), 0) != (ssize_t)sizeof(secret)) {
+        onic_segment_forgo(r);
+        return false;
+    }
+    r->from = queue_at(n, ring_bytes, me);
+    r->to = queue_at(n, ring_bytes, me + 1);
+    char *memory = (char *)out->segment.base + r->from;
+    const size_t bytes = r->to - r->from;
+    queues_head_t *head = out->segment.base;
+    /* One that was in use before is of a process that has ended. */
+    if (!onic_segment_reserve(r) || atomic_load(&head->in_use[me]) != 0) {
+        return false;
+    }
+#ifdef MADV_POPULATE_WRITE
+    (void)madvise(memory, bytes, MADV_POPULATE_WRITE);
+#else
+    (void)bytes;
+#endif
+    const onic_queue_t q = onic_queue_at(memory, ring_bytes);
+    out->sender = onic_queue_sender(&q, secret);
+    out->message_max = onic_queue_longest(&q) / 2;
+    if (out->message_max > LONGEST) {
+        out->message_max = LONGEST;
+    }
+    /* Who this process is must fit into its first message. */
+    if (onic_address_record_size() > onic_queue_message_max(out)) {
+        return false;
+    }
+    atomic_store_explicit(&head->in_use[me], 1, memory_order_release);
+    atomic_fetch_add_explicit(&head->senders, 1, memory_order_release);
+    return true;
+}
+
+static onic_queue_out_t *open_queue(onic_peer_t *to)
+{
+    onic_queue_out_t *out = calloc(1, sizeof(*out));
+    onic_reservation_t r;
+
+    if (out == NULL) {
+        return NULL;
+    }
+    if (onic_segment_join(&to->queues, to->queues.size, INT_MAX, &out->segment, &r) !=
+        ONIC_JOINED) {
+        free(out);
+        return NULL;
+    }
+    if (!take_queue(out, &r)) {
+        onic_segment_unmap(&out->segment);
+        free(out);
+        return NULL;
+    }
+    out->to = to;
+    out->wait_tail = &out->wait_head;
+    out->next = outs;
+    outs = out;
+    return out;
+}
+
+/** May there be a queue to that peer? */
+static bool can_open(const onic_peer_t *to)
+{
+    return !to->self && to->queues.size > sizeof(queues_head_t) && in.segment.base != NULL &&
+           to->name >> 32 == onic_wire.job && onic_same_place(&to->cma_id, &onic_wire.cma_id);
+}
+
+void onic_queue_open(onic_peer_t *to)
+{
+    to->queue_tried = true;
+    if (can_open(to)) {
+        to->queue = open_queue(to);
+    }
+}
+
+/** Sends a message if there is room for it. */
+static bool put(onic_queue_out_t *out, unsigned am_id, const void *header, size_t header_len,
+                const onic_payload_t *payload)
+{
+    const size_t bytes = payload != NULL ? payload->len : 0;
+    const uint32_t len = (uint32_t)(header_len + bytes);
+    unsigned char *at;
+
+    if (header_len + bytes > out->message_max ||
+        (at = onic_queue_reserve(&out->sender, len)) == NULL) {
+        return false;
+    }
+    memcpy(at, header, header_len);
+    if (bytes > 0) {
+        onic_payload_copy(at + header_len, payload);
+    }
+    onic_queue_send(&out->sender, (uint8_t)am_id, (uint16_t)header_len, len);
+    return true;
+}
+
+bool onic_queue_put(onic_queue_out_t *out, unsigned am_id, const void *header, size_t header_len,
+                    const onic_payload_t *payload)
+{
+    return out->wait_head == NULL && put(out, am_id, header, header_len, payload);
+}
+
+void onic_queue_wait(onic_queue_out_t *out, onic_send_t *s)
+{
+    s->starting = false;
+    s->next = NULL;
+    *out->wait_tail = s;
+    out->wait_tail = &s->next;
+    if (!out->waits) {
+        out->waits = true;
+        out->next_waiting = waiting;
+        waiting = out;
+    }
+    onic_server_look_after();
+}
+
+/** Sends what has waited for room, or ends it where nobody makes any. */
+static int send_waiting(onic_queue_out_t *out)
+{
+    int n = 0;
+
+    while (out->wait_head != NULL) {
+        onic_send_t *s = out->wait_head;
+        const onic_payload_t payload = {.base = s->base, .cursor = s->cursor, .len = s->len};
+        const bool lost = out->to->failed != UCS_OK;
+
+        if (!lost && !put(out, s->am_id, s->header, s->header_len, &payload)) {
+            break;
+        }
+        out->wait_head = s->next;
+        if (out->wait_head == NULL) {
+            out->wait_tail = &out->wait_head;
+        }
+        onic_send_tell(s, lost ? OMPI_ERR_UNREACH : OMPI_SUCCESS);
+        n++;
+    }
+    return n;
+}
+
+int onic_queues_send(void)
+{
+    onic_queue_out_t *out = waiting;
+    int n = 0;
+
+    waiting = NULL;
+    for (onic_queue_out_t *next; out != NULL; out = next) {
+        next = out->next_waiting;
+        out->waits = false;
+        n += send_waiting(out);
+        if (out->wait_head != NULL && !out->waits) {
+            out->waits = true;
+            out->next_waiting = waiting;
+            waiting = out;
+        }
+    }
+    return n;
+}
+
+bool onic_queues_have_waiting(void)
+{
+    return waiting != NULL;
+}
+
+void onic_queues_stop(void)
+{
+    while (outs != NULL) {
+        onic_queue_out_t *out = outs;
+
+        outs = out->next;
+        onic_segment_unmap(&out->segment);
+        free(out);
+    }
+    waiting = NULL;
+    onic_segment_withdraw(&in.key);
+    onic_segment_unmap(&in.segment);
+    free(in.receiver);
+    free(in.seen);
+    in.receiver = NULL;
+    in.seen = NULL;
+}
