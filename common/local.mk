@@ -58,6 +58,7 @@ common_libonic_core_la_SOURCES = \
 	common/support/handle.c \
 	common/support/handle.h \
 	common/support/helper_thread.h \
+	common/wire/drain.h \
 	common/wire/patience.h \
 	common/wire/rdma.c \
 	common/wire/rdma.h \

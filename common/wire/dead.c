@@ -31,6 +31,7 @@ void onic_dead_stop(void)
     atomic_store(&onic_wire.look_next, NULL);
     atomic_store(&onic_wire.deaths, 0);
     atomic_store(&onic_wire.job_is_broken, false);
+    atomic_store(&onic_wire.job_is_cut, false);
 }
 
 static void note_death(onic_peer_t *peer)
@@ -44,7 +45,7 @@ static void note_death(onic_peer_t *peer)
             atomic_store(&onic_wire.job_is_broken, true);
         }
         onic_wire_count_loss();
-        onic_sends_abandon(peer);
+        onic_peer_gone(peer);
     }
     onic_wire_unlock();
 }

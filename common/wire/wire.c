@@ -29,6 +29,9 @@
 #define FLUSH_USEC 5000000U
 /** How often one that waits for the others looks whether they are alive. */
 #define LOOK_NSEC UINT64_C(1000000)
+/** How long it waits on where one of them is out of reach: that one has left, so that all have come
+ *  and this will be told soon, or it is dead and will not come. */
+#define OUT_OF_REACH_NSEC UINT64_C(1000000000)
 
 onic_wire_t onic_wire;
 
@@ -82,8 +85,8 @@ void onic_wire_flush(void)
 
 bool onic_wire_leave(unsigned usec)
 {
-    const uint64_t end = onic_now_nsec() + UINT64_C(1000) * usec;
-    uint64_t look = 0;
+    uint64_t end = onic_now_nsec() + UINT64_C(1000) * usec, look = 0;
+    bool all = true;
     onic_wire_flush();
     if (onic_wire_job_is_broken() || !onic_modex_fence_begin()) {
         return false;
@@ -95,6 +98,10 @@ bool onic_wire_leave(unsigned usec)
         if (now >= look) {
             look = now + LOOK_NSEC;
             (void)onic_wire_look_for_dead();
+        }
+        if (all && atomic_load(&onic_wire.job_is_cut)) {
+            all = false;
+            end = now + OUT_OF_REACH_NSEC < end ? now + OUT_OF_REACH_NSEC : end;
         }
     }
     return onic_modex_fence_ended();

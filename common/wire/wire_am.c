@@ -70,6 +70,9 @@ int onic_rndv_recv(onic_rndv_t *rndv, void *buffer, size_t len, onic_send_cb_t c
     if (len < rndv->len) {
         return OMPI_ERR_VALUE_OUT_OF_BOUNDS; /* and so it is dropped */
     }
+    if (rndv->from != NULL && rndv->from->gone) {
+        return OMPI_ERR_UNREACH; /* its data will not come */
+    }
     if (rndv->desc == NULL) {
         memcpy(buffer, rndv->loop->rndv_base, rndv->len);
         return 1;
@@ -79,6 +82,7 @@ int onic_rndv_recv(onic_rndv_t *rndv, void *buffer, size_t len, onic_send_cb_t c
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
     rndv->taken = true;
+    s->peer = rndv->from;
     ucp_request_param_t param = {
         .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
         .cb.recv_am = received,

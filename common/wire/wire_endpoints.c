@@ -21,6 +21,10 @@ static void connection_lost(void *arg, ucp_ep_h ep, ucs_status_t status)
     (void)ep;
     peer->failed = status;
     onic_wire_count_loss();
+    /* Of a process of this machine it is seen whether it is dead, and not just this way to it. */
+    if (!peer->watched) {
+        onic_peer_gone(peer);
+    }
 }
 
 static void tell_lost(onic_peer_t *peer, const char *what, const char *why)

@@ -22,6 +22,7 @@
 #include "opal/class/opal_hash_table.h"
 
 #include "common/wire/address.h"
+#include "common/wire/drain.h"
 #include "common/wire/presence.h"
 #include "common/wire/wire.h"
 
@@ -58,6 +59,7 @@ struct onic_peer {
     bool watched;           /**< its end can be seen; see dead.c */
     onic_peer_t *next_near; /**< the next such */
     atomic_bool died;       /**< it has been; set with the lock held, read without it */
+    bool gone;              /**< nothing comes from it nor gets there; see onic_peer_gone */
     void *slot[ONIC_AM_COUNT];
     size_t address_len;
     unsigned char address[]; /**< UCX worker address */
@@ -71,7 +73,7 @@ typedef struct onic_send {
     struct onic_send *next; /**< in the pool, or among those that are done */
     onic_send_cb_t cb;
     void *arg;
-    onic_peer_t *peer;  /**< to whom it goes; NULL of a receive */
+    onic_peer_t *peer;  /**< with whom; NULL where that is not known, or does not matter */
     onic_peer_t *eager; /**< to whom a message goes that was not announced; else NULL */
     onic_peer_t *to;    /**< of what waits for a connection: where it goes, and how */
     unsigned am_id;
@@ -109,6 +111,7 @@ typedef struct onic_loop {
 
 /** A rendezvous that a handler is told of. */
 struct onic_rndv {
+    onic_peer_t *from;       /**< NULL where that is not known */
     void *desc;              /**< UCX's descriptor; NULL for a message from this process */
     const onic_loop_t *loop; /**< that message */
     size_t len;
@@ -162,6 +165,7 @@ typedef struct onic_wire {
                            held, read without it */
     atomic_uint deaths; /**< of these because the process has died */
     atomic_bool job_is_broken;        /**< one of them was of this job */
+    atomic_bool job_is_cut;           /**< a process of this job is gone */
     _Atomic(onic_peer_t *) near;      /**< those whose end can be seen */
     _Atomic(onic_peer_t *) look_next; /**< who is to be looked at next; NULL: the first */
     onic_cma_id_t cma_id;
@@ -182,6 +186,7 @@ typedef struct onic_wire {
     atomic_bool unlocked_left; /**< that function has left something undone */
     onic_send_t *send_pool;
     onic_send_block_t *send_blocks;
+    onic_drain_t drain;     /**< of those who are gone */
     atomic_uint sends_out;  /**< records in use; set with the lock held, read without it */
     onic_send_t *done_head; /**< complete, the callers not told yet */
     onic_send_t **done_tail;
@@ -229,8 +234,18 @@ bool onic_names_me(const void *header, size_t header_len);
 /* wire_send.c; the lock is held */
 int onic_sends_start(void);
 void onic_sends_stop(void);
-/** A peer has died: what is on its way to it ends with an error, now. */
-void onic_sends_abandon(const onic_peer_t *peer);
+/** The queues of those who are gone are empty: what is under way with them ends with an error. */
+void onic_sends_abandon(void);
+/** A peer has died or is out of reach for good, and UCX may keep what is under way with it for
+ * ever: that ends when what had come from it before has been handled. */
+static inline void onic_peer_gone(onic_peer_t *peer)
+{
+    peer->gone = true;
+    if (peer->name >> 32 == onic_wire.job) {
+        atomic_store(&onic_wire.job_is_cut, true);
+    }
+    onic_drain_begin(&onic_wire.drain);
+}
 /** A record; NULL where memory is exhausted. */
 onic_send_t *onic_send_get(onic_send_cb_t cb, void *arg);
 /** What UCX's answer to a start means: 1 where it is complete, 0 where that is told later, or an

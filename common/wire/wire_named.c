@@ -61,6 +61,9 @@ void onic_named_deliver(unsigned am_id, onic_peer_t *from, const void *header, s
                         const void *data, size_t len, onic_rndv_t *rndv)
 {
     const onic_named_fn_t fn = onic_wire.named_fn[am_id];
+    if (rndv != NULL) {
+        rndv->from = from;
+    }
     if (fn != NULL) {
         fn(from, header, header_len, data, len, rndv);
     }

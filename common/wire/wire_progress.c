@@ -106,6 +106,10 @@ int onic_wire_progress_locked(void)
 {
     int events = onic_queues_receive();
     events += (int)ucp_worker_progress(onic_wire.worker);
+    if (onic_drain_goes_on(&onic_wire.drain) &&
+        onic_drain_ends(&onic_wire.drain, (unsigned)events)) {
+        onic_sends_abandon();
+    }
     if (onic_queues_have_waiting()) {
         events += onic_queues_send();
     }

@@ -466,15 +466,16 @@ static void abandon(onic_send_t *s)
     }
 }
 
-/* UCX, which does not know of the death, keeps what a full queue does not take, and announcements
- * of a rendezvous that nobody answers. It will not read their memory: nobody makes room in that
- * queue. */
-void onic_sends_abandon(const onic_peer_t *peer)
+/* UCX, which need not know of a death, keeps what a full queue does not take. Without its detection
+ * of errors it also keeps each rendezvous that has begun, of senders and receivers, though it knows
+ * that the connection is lost. It will not touch their memory any more: nobody makes room in that
+ * queue, or sends what a rendezvous goes on with. */
+void onic_sends_abandon(void)
 {
     for (onic_send_block_t *block = onic_wire.send_blocks; block != NULL; block = block->next) {
         for (int i = 0; i < POOL_BLOCK; i++) {
             onic_send_t *s = &block->send[i];
-            if (s->out && s->peer == peer && !s->starting && !s->done) {
+            if (s->out && s->peer != NULL && s->peer->gone && !s->starting && !s->done) {
                 abandon(s);
             }
         }
@@ -501,6 +502,7 @@ int onic_sends_start(void)
 {
     forget_done();
     forget_unsent();
+    onic_wire.drain = (onic_drain_t){0};
     return onic_ucs_error(ucp_dt_create_generic(&onic_gather_ops, NULL, &onic_wire.gather_dt));
 }
 

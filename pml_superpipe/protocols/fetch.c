@@ -297,7 +297,7 @@ static void meet_locked(superpipe_request_t *r, const superpipe_incoming_t *in, 
                                   superpipe_operation_ended, r);
 
     if (rc < 0) {
-        superpipe_fail_locked(r, MPI_ERR_OTHER);
+        superpipe_fail_locked(r, rc == OMPI_ERR_UNREACH ? ONIC_ERR_PROC_FAILED : MPI_ERR_OTHER);
         return;
     }
     if (rc == 0)

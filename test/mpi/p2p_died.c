@@ -8,9 +8,10 @@
 /* leaks: expected */
 /**
  * @file
- * A process of the node dies while the others wait for messages from it and for it to receive, and
- * in the middle of long ones. All of these end, with an error where the message cannot have come
- * over, and so does what is begun later. Those who live go on among themselves.
+ * A process dies while the others, of its node and of other hosts, wait for messages from it and
+ * for it to receive, and in the middle of long ones. All of these end, with an error where the
+ * message cannot have come over, and so does what is begun later. Those who live go on among
+ * themselves.
  *
  * The launcher would end the job where it sees a rank die: see meet_begin_as_child.
  */
@@ -304,9 +305,6 @@ int main(int argc, char **argv)
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     if (!p2p_layer("superpipe")) {
         tl_skip("this layer does not notice who is dead");
-    }
-    if (!tl_one_host()) {
-        tl_skip("between hosts it takes other means to know who is dead");
     }
     TL_MPI(MPI_Comm_split(MPI_COMM_WORLD, tl_rank() == VICTIM ? MPI_UNDEFINED : 0, 0, &living));
     if (tl_rank() == VICTIM) {
