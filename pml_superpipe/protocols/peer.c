@@ -144,8 +144,10 @@ static bool end_open_locked(superpipe_peer_t *p)
         /* It stays until we have let go of it, and so does the next one: both are done at most. */
         if (r->state.moving && !onic_mover_cancel_locked(r))
             return false;
-        if (!r->state.done)
-            superpipe_fail_locked(r, ONIC_ERR_PROC_FAILED);
+        if (r->state.done)
+            continue;
+        (void)onic_peer_lost(p->wire); /* which tells the user why */
+        superpipe_fail_locked(r, ONIC_ERR_PROC_FAILED);
     }
     return true;
 }
@@ -157,14 +159,16 @@ static bool is_rank(const superpipe_channel_t *c, uint32_t rank, const superpipe
     return proc != NULL && proc->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_PML] == p;
 }
 
-/** Ends the posted receives for a source. */
-static void end_from_locked(superpipe_channel_t *c, int32_t source)
+/** Ends the posted receives for a source, which `p` may be, and tells the user why. */
+static void end_from_locked(superpipe_channel_t *c, int32_t source, const superpipe_peer_t *p)
 {
     superpipe_receive_t *receive;
     size_t cursor = 0;
 
-    while ((receive = superpipe_match_abandon(&c->match.match, source, &cursor)) != NULL)
+    while ((receive = superpipe_match_abandon(&c->match.match, source, &cursor)) != NULL) {
+        (void)onic_peer_lost(p->wire);
         superpipe_fail_locked(superpipe_request_of(receive), ONIC_ERR_PROC_FAILED);
+    }
 }
 
 /** Ends receives that name a lost peer, and those from any source of which it is one: their message
@@ -176,8 +180,8 @@ static void end_posted_locked(const superpipe_peer_t *p)
             if (!is_rank(c, rank, p))
                 continue;
             c->losses++;
-            end_from_locked(c, (int32_t)rank);
-            end_from_locked(c, SUPERPIPE_ANY_SOURCE);
+            end_from_locked(c, (int32_t)rank, p);
+            end_from_locked(c, SUPERPIPE_ANY_SOURCE, p);
         }
     }
 }

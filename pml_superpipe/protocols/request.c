@@ -265,6 +265,8 @@ void superpipe_fail_locked(superpipe_request_t *r, int error)
 /** The same for what somebody else did with its memory. */
 static void settle_with_locked(superpipe_request_t *r, int status)
 {
+    if (status != OMPI_SUCCESS)
+        (void)onic_peer_lost(r->peer->wire); /* which tells the user why */
     if (status != OMPI_SUCCESS && r->error == OMPI_SUCCESS)
         r->error = ONIC_ERR_PROC_FAILED;
     superpipe_settle_locked(r);
