@@ -362,6 +362,7 @@ mpi_programs = \
 	test/mpi/ordering \
 	test/mpi/out_of_memory \
 	test/mpi/p2p_bound \
+	test/mpi/p2p_queue \
 	test/mpi/p2p_calls \
 	test/mpi/p2p_cancel_truncate \
 	test/mpi/p2p_collectives \

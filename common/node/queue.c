@@ -64,21 +64,25 @@ bool onic_queue_read(onic_queue_receiver_t *r, onic_queue_message_t *m)
     const onic_queue_head_t *h = onic_queue_head(&r->q, at);
     /* Once: it may change. */
     const volatile onic_queue_head_t *once = h;
-    const uint32_t len = once->len;
+    const uint32_t len = once->len, header_len = once->header_len;
 
     if (len == ONIC_QUEUE_SKIP && (at & (r->q.ring_bytes - 1)) != 0) {
         atomic_store_explicit(&r->at, at + onic_queue_left(&r->q, at), memory_order_relaxed);
         return onic_queue_look(r, m);
     }
-    m->len = len;
-    m->header_len = once->header_len;
-    m->id = once->id;
-    m->bytes = h->bytes;
-    if (r->broken || len > onic_queue_longest(&r->q) || m->header_len > len ||
+    if (r->broken || len > onic_queue_longest(&r->q) || header_len > len ||
         onic_queue_use(len) > onic_queue_left(&r->q, at)) {
         r->broken = true;
         return false;
     }
     r->use = onic_queue_use(len);
+    for (uint32_t i = 1; i < ONIC_QUEUE_AHEAD && i * ONIC_QUEUE_LINE < r->use; i++)
+        __builtin_prefetch((const char *)h + (size_t)i * ONIC_QUEUE_LINE);
+    const uint32_t payload_at = onic_queue_payload_at(header_len, len - header_len);
+    *m = (onic_queue_message_t){.header = h->bytes,
+                                .payload = len > header_len ? h->bytes + payload_at : NULL,
+                                .header_len = header_len,
+                                .len = len > header_len ? len - payload_at : 0,
+                                .id = once->id};
     return true;
 }

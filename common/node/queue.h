@@ -41,12 +41,15 @@
 /** The beginning of a message. */
 typedef struct onic_queue_head {
     _Alignas(ONIC_QUEUE_LINE) _Atomic uint64_t stamp;
-    uint32_t len; /**< of header and payload; or ONIC_QUEUE_SKIP */
+    uint32_t len; /**< to the end of the payload; or ONIC_QUEUE_SKIP */
     uint16_t header_len;
     uint8_t id;
     uint8_t zero;
-    unsigned char bytes[ONIC_QUEUE_LINE - 16]; /**< and on, in the lines that follow */
+    unsigned char bytes[ONIC_QUEUE_LINE - 16]; /**< header and payload; on in the next lines */
 } onic_queue_head_t;
+
+/** Bytes of a message that lie in its first line. */
+#define ONIC_QUEUE_SHORT 48U
 
 /** In place of a length: the next message is at the beginning of the ring. */
 #define ONIC_QUEUE_SKIP UINT32_MAX
@@ -81,6 +84,16 @@ onic_queue_t onic_queue_at(void *memory, uint32_t ring_bytes);
 static inline uint32_t onic_queue_longest(const onic_queue_t *q)
 {
     return q->ring_bytes / 2 - ONIC_QUEUE_LINE;
+}
+
+/** Where the payload lies behind a header: at the next line, if it is not all in the first one. Who
+ *  writes whole lines does not wait for what they held (1 KiB: 0.29 us, 0.33 where it begins within
+ *  a line). */
+static inline uint32_t onic_queue_payload_at(uint32_t header_len, size_t bytes)
+{
+    return bytes > 0 && header_len <= ONIC_QUEUE_SHORT && header_len + bytes > ONIC_QUEUE_SHORT
+               ? ONIC_QUEUE_SHORT
+               : header_len;
 }
 
 /** Bytes that a message takes up of the ring. */
@@ -131,7 +144,8 @@ static inline unsigned char *onic_queue_reserve(onic_queue_sender_t *s, uint32_t
     return onic_queue_head(&s->q, s->at)->bytes;
 }
 
-/** Sends what was written there: `header_len` bytes of header, then the payload. */
+/** Sends what was written there: `header_len` bytes of header, and the payload where
+ *  onic_queue_payload_at says; `len` to its end. */
 static inline void onic_queue_send(onic_queue_sender_t *s, uint8_t id, uint16_t header_len,
                                    uint32_t len)
 {
@@ -142,12 +156,6 @@ static inline void onic_queue_send(onic_queue_sender_t *s, uint8_t id, uint16_t 
     h->id = id;
     atomic_store_explicit(&h->stamp, s->secret + s->at, memory_order_release);
     s->at += onic_queue_use(len);
-    {
-        const uint32_t use = onic_queue_use(len) < 1152 ? onic_queue_use(len) : 1152;
-        const char *next = (const char *)onic_queue_head(&s->q, s->at);
-        for (uint32_t i = ONIC_QUEUE_LINE; i < use; i += ONIC_QUEUE_LINE)
-            __asm__ volatile("prefetchw %0" : : "m"(next[i]));
-    }
 }
 
 /* ---- receiver -------------------------------------------------------------------------------- */
@@ -161,11 +169,15 @@ typedef struct onic_queue_receiver {
 } onic_queue_receiver_t;
 
 typedef struct onic_queue_message {
-    const unsigned char *bytes; /**< header and payload, in the ring */
-    uint32_t len;
-    uint16_t header_len;
+    const unsigned char *header, *payload; /**< in the ring; NULL: there is no payload */
+    uint32_t header_len, len;              /**< of either */
     uint8_t id;
 } onic_queue_message_t;
+
+/** Lines of a message that are fetched together as soon as its first one is there: the hardware has
+ *  the next one for itself only when it is asked for (64 bytes between processors that are far from
+ *  each other: 0.42 us, 0.48 without). */
+#define ONIC_QUEUE_AHEAD 16
 
 /** The receiver of a queue that has a sender. */
 onic_queue_receiver_t onic_queue_receiver(const onic_queue_t *q);

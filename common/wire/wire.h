@@ -270,6 +270,14 @@ ONIC_EXPORT bool onic_peer_has_died(const onic_peer_t *peer);
 /** Largest header of an active message, of any peer. */
 ONIC_EXPORT size_t onic_wire_header_max(void);
 
+/** What has gone through queues on the node, in this process, since it began. */
+typedef struct onic_queue_counters {
+    unsigned long long received; /**< messages that came through one */
+    unsigned long long waited;   /**< messages that waited for room in another process's */
+} onic_queue_counters_t;
+
+ONIC_EXPORT extern onic_queue_counters_t onic_queue_counters;
+
 /** Called with the lock held when a send is locally complete, never before the call that started
  *  it has returned. `status` is OMPI_SUCCESS or an error. */
 typedef void (*onic_send_cb_t)(void *arg, int status);

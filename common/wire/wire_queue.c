@@ -74,6 +74,8 @@ static struct {
 
 static onic_queue_out_t *outs, *waiting;
 
+onic_queue_counters_t onic_queue_counters;
+
 static size_t whole_pages(size_t bytes)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -171,11 +173,11 @@ static int take_messages(onic_queue_receiver_t *r)
     int n = 0;
 
     while (n < TURN && onic_queue_look(r, &m)) {
-        onic_am_arrived(m.id, m.bytes, m.header_len,
-                        m.len > m.header_len ? m.bytes + m.header_len : NULL, m.len - m.header_len);
+        onic_am_arrived(m.id, m.header, m.header_len, m.payload, m.len);
         onic_queue_take(r);
         n++;
     }
+    onic_queue_counters.received += (unsigned)n;
     return n;
 }
 
@@ -305,7 +307,7 @@ static onic_queue_out_t *open_queue(onic_peer_t *to)
 /** May there be a queue to that peer? */
 static bool can_open(const onic_peer_t *to)
 {
-    return !to->self && to->queues.size > sizeof(queues_head_t) && in.segment.base != NULL &&
+    return !to->self && to->queues.size > sizeof(queues_head_t) &&
            to->name >> 32 == onic_wire.job && onic_same_place(&to->cma_id, &onic_wire.cma_id);
 }
 
@@ -322,18 +324,19 @@ static bool put(onic_queue_out_t *out, unsigned am_id, const void *header, size_
                 const onic_payload_t *payload)
 {
     const size_t bytes = payload != NULL ? payload->len : 0;
-    const uint32_t len = (uint32_t)(header_len + bytes);
+    const uint32_t payload_at = onic_queue_payload_at((uint32_t)header_len, bytes);
     unsigned char *at;
 
     if (header_len + bytes > out->message_max ||
-        (at = onic_queue_reserve(&out->sender, len)) == NULL) {
+        (at = onic_queue_reserve(&out->sender, (uint32_t)(payload_at + bytes))) == NULL) {
         return false;
     }
     memcpy(at, header, header_len);
     if (bytes > 0) {
-        onic_payload_copy(at + header_len, payload);
+        onic_payload_copy(at + payload_at, payload);
     }
-    onic_queue_send(&out->sender, (uint8_t)am_id, (uint16_t)header_len, len);
+    onic_queue_send(&out->sender, (uint8_t)am_id, (uint16_t)header_len,
+                    (uint32_t)(payload_at + bytes));
     return true;
 }
 
@@ -345,6 +348,7 @@ bool onic_queue_put(onic_queue_out_t *out, unsigned am_id, const void *header, s
 
 void onic_queue_wait(onic_queue_out_t *out, onic_send_t *s)
 {
+    onic_queue_counters.waited++;
     s->starting = false;
     s->next = NULL;
     *out->wait_tail = s;

@@ -40,6 +40,11 @@ int superpipe_pvars_register(const mca_base_component_t *c)
                           MCA_BASE_PVAR_CLASS_HIGHWATERMARK, &n->unexpected_bytes);
     onic_register_counter(c, "fallbacks", "Transfers that were begun again in another way", count,
                           &n->fallbacks);
+    onic_register_counter(c, "queued", "Messages that came through a queue of this process", count,
+                          &onic_queue_counters.received);
+    onic_register_counter(c, "queue_waits",
+                          "Messages for which there was no room in another process's queue", count,
+                          &onic_queue_counters.waited);
     onic_mover_register_counters(c);
     onic_register_counter(c, "reuse_hits", "Contiguous buffers of long messages that had come back",
                           count, &n->reuse_hits);

@@ -26,10 +26,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
         memcpy(q.ring, data, most);
     onic_queue_receiver_t r = onic_queue_receiver(&q);
     for (int i = 0; i < TURNS && onic_queue_look(&r, &m); i++) {
-        FUZZ_CHECK(m.header_len <= m.len);
-        FUZZ_CHECK(m.bytes >= q.ring && m.len <= (size_t)(q.ring + RING - m.bytes));
+        FUZZ_CHECK(m.header >= q.ring && m.header_len <= q.ring + RING - m.header);
+        FUZZ_CHECK(m.len == 0 || (m.payload >= q.ring && m.len <= q.ring + RING - m.payload));
         for (uint32_t at = 0; at < m.len; at++)
-            sum += m.bytes[at];
+            sum += m.payload[at];
         onic_queue_take(&r);
     }
     FUZZ_CHECK(sum != 1);

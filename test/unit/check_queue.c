@@ -61,30 +61,32 @@ static uint16_t header_of(uint32_t n, uint32_t len)
 
 static bool send_one(onic_queue_sender_t *s, uint32_t n)
 {
-    const uint32_t len = length_of(n, onic_queue_longest(&s->q));
-    unsigned char *at = onic_queue_reserve(s, len);
+    const uint32_t len = length_of(n, onic_queue_longest(&s->q) - ONIC_QUEUE_SHORT);
+    const uint32_t header = header_of(n, len), at = onic_queue_payload_at(header, len - header);
+    unsigned char *bytes = onic_queue_reserve(s, at + len - header);
 
-    if (at == NULL)
+    if (bytes == NULL)
         return false;
-    UNIT_CHECK(at >= s->q.ring && at + len <= s->q.ring + s->q.ring_bytes);
+    UNIT_CHECK(bytes >= s->q.ring && bytes + at + len - header <= s->q.ring + s->q.ring_bytes);
     for (uint32_t i = 0; i < len; i++)
-        at[i] = byte_of(n, i);
-    onic_queue_send(s, (uint8_t)n, header_of(n, len), len);
+        bytes[i < header ? i : at + i - header] = byte_of(n, i);
+    onic_queue_send(s, (uint8_t)n, (uint16_t)header, at + len - header);
     return true;
 }
 
 static bool receive_one(onic_queue_receiver_t *r, uint32_t n)
 {
-    const uint32_t len = length_of(n, onic_queue_longest(&r->q));
+    const uint32_t len = length_of(n, onic_queue_longest(&r->q) - ONIC_QUEUE_SHORT);
     onic_queue_message_t m;
 
     if (!onic_queue_look(r, &m)) {
         UNIT_CHECK(!r->broken);
         return false;
     }
-    UNIT_CHECK(m.len == len && m.header_len == header_of(n, len) && m.id == (uint8_t)n);
+    UNIT_CHECK(m.header_len == header_of(n, len) && m.header_len + m.len == len);
+    UNIT_CHECK(m.id == (uint8_t)n && (m.payload != NULL) == (m.len > 0));
     for (uint32_t i = 0; i < len; i++)
-        UNIT_CHECK(m.bytes[i] == byte_of(n, i));
+        UNIT_CHECK((i < m.header_len ? m.header[i] : m.payload[i - m.header_len]) == byte_of(n, i));
     onic_queue_take(r);
     return true;
 }
@@ -126,7 +128,7 @@ START_TEST(the_longest_fits_where_all_is_taken)
         onic_queue_take(&p.receiver);
         UNIT_CHECK(onic_queue_reserve(&p.sender, longest) != NULL);
         onic_queue_send(&p.sender, 2, 0, longest);
-        UNIT_CHECK(onic_queue_look(&p.receiver, &m) && m.len == longest);
+        UNIT_CHECK(onic_queue_look(&p.receiver, &m) && m.len == longest - ONIC_QUEUE_SHORT);
         onic_queue_take(&p.receiver);
     }
     free(p.memory);
@@ -167,7 +169,8 @@ START_TEST(old_stamps_are_no_messages)
             memcpy(at + i * sizeof(uint64_t), &old, sizeof(old));
         }
         onic_queue_send(&p.sender, 0, 0, words * sizeof(uint64_t));
-        UNIT_CHECK(onic_queue_look(&p.receiver, &m) && m.len == words * sizeof(uint64_t));
+        UNIT_CHECK(onic_queue_look(&p.receiver, &m) &&
+                   m.len == words * sizeof(uint64_t) - ONIC_QUEUE_SHORT);
         onic_queue_take(&p.receiver);
         UNIT_CHECK(!onic_queue_look(&p.receiver, &m) && !p.receiver.broken);
     }
@@ -214,8 +217,9 @@ START_TEST(a_receiver_stays_in_the_ring)
         h->header_len = (uint16_t)unit_below(&r, 200);
         h->stamp = SECRET + p.receiver.at;
         if (onic_queue_look(&p.receiver, &m)) {
-            UNIT_CHECK(m.header_len <= m.len && m.bytes >= p.receiver.q.ring &&
-                       m.len <= (size_t)(p.receiver.q.ring + RING - m.bytes));
+            const unsigned char *end = p.receiver.q.ring + RING;
+            UNIT_CHECK(m.header >= p.receiver.q.ring && m.header_len <= end - m.header);
+            UNIT_CHECK(m.len == 0 || (m.payload >= m.header && m.len <= end - m.payload));
             onic_queue_take(&p.receiver);
         } else if (p.receiver.broken) {
             broken++;
