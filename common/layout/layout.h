@@ -62,10 +62,11 @@ typedef struct onic_layout {
     uint64_t block; /**< stride form: bytes of the leaf block */
     uint32_t nlevels;
     uint32_t nruns;
-    onic_stride_t level[ONIC_LAYOUT_MAX_LEVELS];
     onic_run_t *runs; /**< list form: the runs, owned by the layout; the first at 0 */
     uint64_t
         *run_start; /**< list form: packed position of each run in one pass, nruns + 1 values */
+    /** Last, so that what is contiguous uses the first cache line alone. */
+    onic_stride_t level[ONIC_LAYOUT_MAX_LEVELS];
 } onic_layout_t;
 
 /** A growing list of runs, from which a list-form layout is made. Zero-initialise it. */

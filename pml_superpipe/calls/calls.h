@@ -65,8 +65,8 @@ int superpipe_dump(ompi_communicator_t *comm, int verbose);
 
 /** Looks for messages for one progress of the wire, which does more, and for one of Open MPI's,
  * which knows more than the wire: each costs several times what the one before it does. */
-#define SUPERPIPE_POLLS 8
-#define SUPERPIPE_SPINS 64
+#define SUPERPIPE_POLLS 32
+#define SUPERPIPE_SPINS 256
 
 /** Waits for a request of this component, copies its status, and lets go of it. */
 static inline int superpipe_wait(superpipe_request_t *r, ompi_status_public_t *status)

@@ -64,17 +64,23 @@ int superpipe_enable(bool enable)
     return OMPI_SUCCESS;
 }
 
+static void free_channel(superpipe_channel_t *c)
+{
+    if (c != NULL)
+        free(c->peer);
+    free(c);
+}
+
 int superpipe_add_comm(ompi_communicator_t *comm)
 {
     superpipe_channel_t *c = calloc(1, sizeof(*c));
-    const int nranks = comm->c_remote_group->grp_proc_count;
+    const int procs = comm->c_remote_group->grp_proc_count;
+    const uint32_t nranks = procs > 0 ? (uint32_t)procs : 1;
     bool added;
 
-    if (c == NULL)
-        return OMPI_ERR_OUT_OF_RESOURCE;
-    if (superpipe_comm_init(&c->match, ONIC_COMM_INDEX(comm), nranks > 0 ? (uint32_t)nranks : 1) !=
-        0) {
-        free(c);
+    if (c == NULL || (c->peer = calloc(nranks, sizeof(superpipe_peer_t *))) == NULL ||
+        superpipe_comm_init(&c->match, ONIC_COMM_INDEX(comm), nranks) != 0) {
+        free_channel(c);
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
     c->comm = comm;
@@ -90,7 +96,7 @@ int superpipe_add_comm(ompi_communicator_t *comm)
     if (added)
         return OMPI_SUCCESS;
     superpipe_comm_fini(&c->match);
-    free(c);
+    free_channel(c);
     return OMPI_ERROR;
 }
 
@@ -125,7 +131,7 @@ int superpipe_del_comm(ompi_communicator_t *comm)
         superpipe_discard_locked((superpipe_unexpected_t *)m);
     onic_wire_unlock();
     superpipe_comm_fini(&c->match);
-    free(c);
+    free_channel(c);
     return OMPI_SUCCESS;
 }
 

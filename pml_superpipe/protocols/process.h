@@ -73,16 +73,23 @@ typedef struct superpipe_peer {
 typedef struct superpipe_channel {
     superpipe_comm_t match; /**< the first member */
     ompi_communicator_t *comm;
+    superpipe_peer_t **peer;        /**< by rank; NULL: it was not looked up yet */
     unsigned losses;                /**< of its processes; lock */
     struct superpipe_channel *next; /**< of all */
 } superpipe_channel_t;
 
+/** What every message uses stands together: programs have many requests, and caches are short. */
 struct superpipe_request {
     ompi_request_t super;
     /** Whoever has it: its user until he has freed it, and whoever completes it. */
     ONIC_COUNT32 refs;
     bool sends;
-    bool internal; /**< it has no user: the data of a send that is complete for him */
+    bool internal;  /**< it has no user: the data of a send that is complete for him */
+    bool open;      /**< it is among those of the peer */
+    bool cancelled; /**< MPI_Cancel has taken it back */
+    int error;      /**< OMPI_SUCCESS or MPI's class of an error */
+    bool in_buffer; /**< `bounce` is in the buffer that MPI_Buffer_attach gave */
+    void *bounce;   /**< internal: a copy of the data */
 
     /* the call */
     ompi_communicator_t *comm;
@@ -96,21 +103,17 @@ struct superpipe_request {
     superpipe_request_t *next, *prev; /**< of those with the peer, or of those that are done */
     superpipe_peer_t *peer;           /**< NULL: a receive that has no message yet */
     superpipe_receive_t receive;
-    onic_layout_t layout;
     char *base;                     /**< what the layout counts from */
     superpipe_transfer_t state;     /**< by the rules */
     uint64_t handle;                /**< names it for the peer; 0: none */
     uint64_t theirs;                /**< the peer's handle */
     uint64_t address;               /**< receiver: where the data lies there, for single copy */
-    onic_cursor_t cursor;           /**< where the next data belongs */
     onic_transfer_t *move;          /**< receiver: while the mover has it */
     superpipe_early_t *early;       /**< receiver: while its first bytes are on their way */
     superpipe_request_t *next_turn; /**< of those with fragments to send, or to be copied */
-    bool open;                      /**< it is among those of the peer */
-    bool cancelled;
-    int error;      /**< OMPI_SUCCESS or MPI's class of an error */
-    void *bounce;   /**< internal: a copy of the data */
-    bool in_buffer; /**< in the buffer that MPI_Buffer_attach gave */
+    bool placing;                   /**< the cursor stands where the last data ended */
+    onic_layout_t layout;
+    onic_cursor_t cursor; /**< where the next data belongs */
 };
 
 OBJ_CLASS_DECLARATION(superpipe_request_t);
@@ -178,9 +181,18 @@ extern superpipe_process_t superpipe;
  *  exhausted. */
 superpipe_peer_t *superpipe_peer_locked(onic_peer_t *wire);
 
-/** The peer of a rank of a communicator: of its remote group where it has one. An MPI thread, lock
- *  not held. NULL and an error code. */
-superpipe_peer_t *superpipe_peer_of(ompi_communicator_t *comm, int rank, int *rc_p);
+/** Looks up the peer of a rank of a communicator: of its remote group where it has one. An MPI
+ *  thread, lock not held. NULL and an error code. */
+superpipe_peer_t *superpipe_peer_find(ompi_communicator_t *comm, int rank, int *rc_p);
+
+/** The same; it is known mostly. */
+static inline superpipe_peer_t *superpipe_peer_of(ompi_communicator_t *comm, int rank, int *rc_p)
+{
+    superpipe_peer_t *p =
+        __atomic_load_n(&((superpipe_channel_t *)comm->c_pml_comm)->peer[rank], __ATOMIC_ACQUIRE);
+
+    return p != NULL ? p : superpipe_peer_find(comm, rank, rc_p);
+}
 
 /** Tells a peer what it may send, if that has grown. */
 void superpipe_tell_limit_locked(superpipe_peer_t *p);

@@ -25,8 +25,9 @@ void superpipe_place(superpipe_request_t *r, uint64_t at, const void *data, uint
         memcpy(r->base + r->layout.offset + at, data, bytes);
         return;
     }
-    if (r->cursor.layout != &r->layout || r->cursor.pos != at)
+    if (!r->placing || r->cursor.pos != at)
         onic_cursor_init(&r->cursor, &r->layout, at);
+    r->placing = true;
     (void)onic_unpack(&r->cursor, r->base, data, bytes);
 }
 

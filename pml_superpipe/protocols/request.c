@@ -132,7 +132,7 @@ void superpipe_request_begin(superpipe_request_t *r)
     r->next = r->prev = NULL;
     superpipe_transfer_begin(&r->state, r->sends, r->layout.size);
     r->handle = r->theirs = r->address = 0;
-    r->cursor.layout = NULL;
+    r->placing = false;
     r->move = NULL;
     r->early = NULL;
     r->open = r->cancelled = false;
