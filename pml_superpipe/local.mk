@@ -42,6 +42,7 @@ mca_pml_superpipe_la_SOURCES = \
 	pml_superpipe/protocols/early.c \
 	pml_superpipe/protocols/fetch.c \
 	pml_superpipe/protocols/peer.c \
+	pml_superpipe/protocols/pick.c \
 	pml_superpipe/protocols/process.h \
 	pml_superpipe/protocols/receive.c \
 	pml_superpipe/protocols/request.c \

@@ -32,17 +32,24 @@
 /** Transfers for which a choice is settled. */
 #define SETTLED 15
 
-unsigned onic_learn_shape(const onic_layout_t *origin, const onic_layout_t *target)
+unsigned onic_learn_shape_of(uint64_t block, uint64_t bytes)
 {
-    uint64_t a = onic_layout_blocks(origin), b = onic_layout_blocks(target);
-    uint64_t blocks = a > b ? a : b, least = 4096;
+    uint64_t least = 4096;
     unsigned shape = 1;
 
-    if (blocks <= 1)
+    if (block >= bytes)
         return 0;
-    for (; shape < ONIC_LEARN_SHAPES - 1 && target->size / blocks < least; shape++)
+    for (; shape < ONIC_LEARN_SHAPES - 1 && block < least; shape++)
         least /= 4;
     return shape;
+}
+
+unsigned onic_learn_shape(const onic_layout_t *origin, const onic_layout_t *target)
+{
+    const uint64_t a = onic_layout_blocks(origin), b = onic_layout_blocks(target);
+    const uint64_t blocks = a > b ? a : b;
+
+    return onic_learn_shape_of(blocks > 1 ? target->size / blocks : target->size, target->size);
 }
 
 onic_learn_cell_t *onic_learn_cell(onic_learn_t *learn, unsigned direction,

@@ -93,6 +93,9 @@ static inline bool onic_learn_is_whole(double gap, double nsec)
  *  of them. Both sides have the same, positive size. */
 ONIC_EXPORT unsigned onic_learn_shape(const onic_layout_t *origin, const onic_layout_t *target);
 
+/** The same of `bytes` bytes in pieces of `block`, on average; positive. */
+ONIC_EXPORT unsigned onic_learn_shape_of(uint64_t block, uint64_t bytes);
+
 /** Its class by size, below ONIC_LEARN_SIZES. Inlined: the shortest take it on their way. */
 static inline unsigned onic_learn_size(uint64_t bytes)
 {

@@ -221,6 +221,9 @@ ONIC_EXPORT size_t onic_peer_frag_max(onic_peer_t *peer);
 /** The same for messages of that identifier, which may go another way than by UCX. */
 ONIC_EXPORT size_t onic_peer_message_max(onic_peer_t *peer, unsigned am_id);
 
+/** Do messages of a point-to-point layer go to this peer through a queue? The lock must be held. */
+ONIC_EXPORT bool onic_peer_has_queue(const onic_peer_t *peer);
+
 /** Most bytes that should go to or come from this peer by one rendezvous, since both sides may lock
  *  only so much memory; 0 for none, UINT64_MAX without limit. The lock need not be held. */
 ONIC_EXPORT uint64_t onic_peer_rndv_max(const onic_peer_t *peer);

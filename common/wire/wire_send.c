@@ -491,6 +491,11 @@ size_t onic_peer_message_max(onic_peer_t *peer, unsigned am_id)
                                                       : onic_peer_frag_max(peer);
 }
 
+bool onic_peer_has_queue(const onic_peer_t *peer)
+{
+    return peer->queue != NULL;
+}
+
 unsigned onic_wire_outstanding(void)
 {
     return onic_wire.sends_out;

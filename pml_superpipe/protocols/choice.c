@@ -5,6 +5,7 @@
 /** @file The rows; see choice.h. */
 #include "pml_superpipe/protocols/choice.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,9 +14,6 @@
 
 /** What the model takes a slot of the mover for. */
 #define SLOT 32768
-
-/** Shorter pieces are slow in slots. */
-#define PIECES_BELOW 4096
 
 /** What gathering and scattering cost at the two ends. */
 typedef struct ends {
@@ -73,19 +71,14 @@ static bool mover_can(const superpipe_case_t *c)
     return c->mover && !c->self;
 }
 
-/** Both ends gather and scatter at the same time: the slower one counts. Pieces below 4 KiB are
- * moved into and out of slots half as fast as whole blocks, by processors that are far from each
- * other: on an EPYC 1 MiB in pieces of 64 bytes took 146 us where fragments took 67, and of 1 KiB
- * 175 where they took 64, but 42 us in one piece where they took 50. */
+/** Both ends gather and scatter at the same time: the slower one counts. */
 static double mover_cost(const superpipe_case_t *c, const onic_link_t *link)
 {
     const ends_t g = gathers(c, link);
     const onic_chunks_t chunks = onic_superpipeline_chunks(link, ONIC_MOVER_BLOCK, SLOT);
-    const uint64_t block = c->send_block < c->receive_block ? c->send_block : c->receive_block;
-    const double nsec = slower(&g) + onic_superpipeline_time_blocks(
-                                         link, &chunks, (double)c->length, ONIC_MOVER_BLOCK);
 
-    return link->message + (c->node && block < PIECES_BELOW ? 2 * nsec : nsec);
+    return link->message + slower(&g) +
+           onic_superpipeline_time_blocks(link, &chunks, (double)c->length, ONIC_MOVER_BLOCK);
 }
 
 /* ---- copy: the receiver reads the sender's memory -------------------------------------------- */
@@ -157,24 +150,35 @@ uint64_t superpipe_mean_block(const onic_layout_t *l)
     return pieces > 0 && l->size > pieces ? l->size / pieces : 1;
 }
 
+_Static_assert(SUPERPIPE_PROTOCOLS <= ONIC_LEARN_CHOICES, "what is learned has room for all");
+
+void superpipe_estimate(const superpipe_case_t *c, const onic_link_t *link,
+                        double cost[ONIC_LEARN_CHOICES])
+{
+    for (int p = 0; p < ONIC_LEARN_CHOICES; p++)
+        cost[p] = p >= SUPERPIPE_STREAM && p < SUPERPIPE_PROTOCOLS && superpipe_rows[p].can(c)
+                      ? superpipe_rows[p].cost(c, link)
+                      : INFINITY;
+}
+
+superpipe_protocol_t superpipe_cheapest(const double cost[ONIC_LEARN_CHOICES])
+{
+    int best = SUPERPIPE_STREAM;
+
+    for (int p = best + 1; p < SUPERPIPE_PROTOCOLS; p++)
+        best = cost[p] < cost[best] ? p : best;
+    return (superpipe_protocol_t)best;
+}
+
 superpipe_protocol_t superpipe_choose(const superpipe_case_t *c, const onic_link_t *link,
                                       superpipe_protocol_t forced)
 {
-    superpipe_protocol_t best = SUPERPIPE_STREAM;
-    double least = stream_cost(c, link);
+    double cost[ONIC_LEARN_CHOICES];
 
     if (forced > SUPERPIPE_SHORT && superpipe_rows[forced].can(c))
         return forced;
-    for (int p = SUPERPIPE_MOVER; p < SUPERPIPE_PROTOCOLS; p++) {
-        const superpipe_row_t *row = &superpipe_rows[p];
-        const double cost = row->can(c) ? row->cost(c, link) : least;
-
-        if (cost < least) {
-            least = cost;
-            best = (superpipe_protocol_t)p;
-        }
-    }
-    return best;
+    superpipe_estimate(c, link, cost);
+    return superpipe_cheapest(cost);
 }
 
 uint64_t superpipe_early(const superpipe_case_t *c, const onic_link_t *link, uint64_t fragment,

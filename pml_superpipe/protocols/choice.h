@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/model/learn.h"
 #include "common/model/link.h"
 
 typedef enum superpipe_protocol {
@@ -73,6 +74,15 @@ uint64_t superpipe_early(const superpipe_case_t *c, const onic_link_t *link, uin
 
 /** Bytes of a contiguous piece of a layout, on average; at least 1. */
 uint64_t superpipe_mean_block(const onic_layout_t *l);
+
+/** What each would take by the model, nanoseconds; infinite for those that cannot do it, and for
+ *  what is not chosen here. By superpipe_protocol_t, of which there are fewer than
+ *  ONIC_LEARN_CHOICES; the rest is infinite, too. */
+void superpipe_estimate(const superpipe_case_t *c, const onic_link_t *link,
+                        double cost[ONIC_LEARN_CHOICES]);
+
+/** The cheapest of those. */
+superpipe_protocol_t superpipe_cheapest(const double cost[ONIC_LEARN_CHOICES]);
 
 /** The cheapest of those that can; `forced` where it can, unless that is SUPERPIPE_AUTO. */
 superpipe_protocol_t superpipe_choose(const superpipe_case_t *c, const onic_link_t *link,

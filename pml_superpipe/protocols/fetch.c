@@ -94,6 +94,7 @@ void superpipe_on_failed_locked(superpipe_peer_t *p, const superpipe_incoming_t 
         if (onic_mover_withdraw_locked(r->move)) {
             r->move = NULL;
             superpipe_counters.fallbacks++;
+            superpipe_picked_other_locked(r);
             stream_locked(r);
         }
         break;
@@ -198,6 +199,7 @@ static void copy_one(superpipe_request_t *r)
         superpipe_fail_locked(r, MPI_ERR_OTHER);
     } else {
         superpipe_counters.fallbacks++;
+        superpipe_picked_other_locked(r);
         stream_locked(r);
     }
     onic_wire_unlock();
@@ -232,7 +234,9 @@ static superpipe_case_t case_of_locked(superpipe_request_t *r, const superpipe_a
     c.length = superpipe_transfer_rest(&r->state);
     c.send_block = a->offer->block;
     c.one_piece = a->offer->address != 0;
-    c.pins = onic_peer_puts_by_rdma(r->peer->wire) ? (double)a->pins / UINT8_MAX + here : 0;
+    /* To ask how UCX reaches it would make a connection that a queue does without. */
+    if (!onic_peer_has_queue(r->peer->wire) && onic_peer_puts_by_rdma(r->peer->wire))
+        c.pins = (double)a->pins / UINT8_MAX + here;
     return c;
 }
 
@@ -268,8 +272,7 @@ void superpipe_fetch_locked(superpipe_request_t *r, superpipe_peer_t *from,
         return;
     }
     const superpipe_case_t c = case_of_locked(r, a);
-    switch (superpipe_choose(&c, superpipe_link_locked(&c),
-                             (superpipe_protocol_t)superpipe.params.protocol)) {
+    switch (superpipe_pick_locked(r, &c)) {
     case SUPERPIPE_COPY:
         copy_later_locked(r);
         break;
@@ -281,6 +284,7 @@ void superpipe_fetch_locked(superpipe_request_t *r, superpipe_peer_t *from,
         if (move_locked(r))
             break;
         superpipe_counters.fallbacks++;
+        superpipe_picked_other_locked(r);
         stream_locked(r);
         break;
     default:

@@ -53,18 +53,31 @@ typedef struct superpipe_early superpipe_early_t;
 #define SUPERPIPE_TAKES_UP(r) (void)(r)
 #endif
 
+/** A long message whose time is taken, for the choice of the next ones. */
+typedef struct superpipe_observation {
+    onic_learn_t *learn;
+    onic_learn_cell_t *cell;
+    superpipe_protocol_t protocol;
+    uint64_t bytes;
+    uint64_t begun; /**< nanoseconds */
+} superpipe_observation_t;
+
 /** A process that is sent to or received from. */
 typedef struct superpipe_peer {
     struct superpipe_peer *next; /**< of all */
     onic_peer_t *wire;
-    superpipe_credit_t credit; /**< what may be sent to it */
-    superpipe_sender_t sender; /**< what it may send */
-    uint64_t told;             /**< the limit that it was told */
-    uint32_t number;           /**< what it calls itself in FEW messages to this process */
-    uint32_t me;               /**< and this process in those to it; 0: not known yet */
-    superpipe_request_t *open; /**< transfers under way to and from it */
-    superpipe_early_t *early;  /**< of messages from it whose first bytes are on their way */
-    size_t fragment;           /**< most bytes of data in one message; 0: not known yet */
+    superpipe_credit_t credit;     /**< what may be sent to it */
+    superpipe_sender_t sender;     /**< what it may send */
+    uint64_t told;                 /**< the limit that it was told */
+    uint32_t number;               /**< what it calls itself in FEW messages to this process */
+    uint32_t me;                   /**< and this process in those to it; 0: not known yet */
+    superpipe_request_t *open;     /**< transfers under way to and from it */
+    superpipe_early_t *early;      /**< of messages from it whose first bytes are on their way */
+    size_t fragment;               /**< most bytes of data in one message; 0: not known yet */
+    onic_learn_t *learn;           /**< of long messages from it; NULL: nothing yet */
+    unsigned picked;               /**< of these, under way */
+    superpipe_request_t *observed; /**< the one whose time is taken; NULL: there is none */
+    superpipe_observation_t observation;
     bool self;
     bool lost; /**< all that waited for it has been ended */
 } superpipe_peer_t;
@@ -111,6 +124,7 @@ struct superpipe_request {
     onic_transfer_t *move;          /**< receiver: while the mover has it */
     superpipe_early_t *early;       /**< receiver: while its first bytes are on their way */
     superpipe_request_t *next_turn; /**< of those with fragments to send, or to be copied */
+    bool picked;                    /**< receiver: it counts among those of the peer */
     bool placing;                   /**< the cursor stands where the last data ended */
     onic_layout_t layout;
     onic_cursor_t cursor; /**< where the next data belongs */
@@ -268,6 +282,8 @@ void superpipe_poll(void);
 /** Enters it among those of a peer. */
 void superpipe_enter_locked(superpipe_request_t *r, superpipe_peer_t *p);
 
+/* ---- pick.c ---------------------------------------------------------------------------------- */
+
 /** What can be said here of a long message: as if the other side had its data as this one has it.
  * And by what numbers its cost is estimated. */
 superpipe_case_t superpipe_case_locked(const superpipe_request_t *r);
@@ -278,6 +294,15 @@ const onic_links_t *superpipe_links_locked(const char **source_p);
 
 /** What part of its cost registering the memory of a long message has to bear here (reuse.h). */
 double superpipe_pin_share_locked(const superpipe_request_t *r);
+
+/** Chooses the protocol of a long message that has found its receive, and takes its time. */
+superpipe_protocol_t superpipe_pick_locked(superpipe_request_t *r, const superpipe_case_t *c);
+
+/** It comes by another one, in the end: that says nothing. */
+void superpipe_picked_other_locked(superpipe_request_t *r);
+
+/** It is over. */
+void superpipe_picked_end_locked(superpipe_request_t *r);
 
 /* ---- send.c ---------------------------------------------------------------------------------- */
 

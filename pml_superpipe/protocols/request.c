@@ -18,7 +18,6 @@
 
 #include "common/layout/flatten.h"
 #include "common/layout/pack.h"
-#include "common/mover/links.h"
 
 static int free_request(ompi_request_t **request)
 {
@@ -135,7 +134,7 @@ void superpipe_request_begin(superpipe_request_t *r)
     r->placing = false;
     r->move = NULL;
     r->early = NULL;
-    r->open = r->cancelled = false;
+    r->open = r->cancelled = r->picked = false;
     r->error = OMPI_SUCCESS;
 }
 
@@ -166,55 +165,6 @@ void superpipe_enter_locked(superpipe_request_t *r, superpipe_peer_t *p)
     r->open = true;
 }
 
-superpipe_case_t superpipe_case_locked(const superpipe_request_t *r)
-{
-    onic_peer_t *wire = r->peer->wire;
-    const uint64_t block = superpipe_mean_block(&r->layout);
-    const bool one_piece = onic_layout_is_contig(&r->layout);
-    const bool mover = onic_mover_reaches_locked(wire);
-
-    return (superpipe_case_t){
-        .length = r->state.length,
-        .send_block = block,
-        .receive_block = block,
-        .one_piece = one_piece,
-        .here_one_piece = one_piece,
-        .node = onic_peer_pid(wire) >= 0 || (mover && !superpipe.params.network_slots),
-        .self = r->peer->self,
-        .single_copy = superpipe.params.single_copy && onic_peer_can_cma(wire),
-        .mover = mover,
-        .rendezvous = onic_peer_rndv_max(wire) > 0};
-}
-
-const onic_links_t *superpipe_links_locked(const char **source_p)
-{
-    const onic_links_known_t *known = onic_links_known_locked();
-
-    *source_p = superpipe.params.measures ? known->source : superpipe.links_source;
-    return superpipe.params.measures ? &known->links : &superpipe.links;
-}
-
-const onic_link_t *superpipe_link_locked(const superpipe_case_t *c)
-{
-    const char *source;
-    const onic_links_t *links = superpipe_links_locked(&source);
-
-    return c->node ? &links->node : &links->net;
-}
-
-double superpipe_pin_share_locked(const superpipe_request_t *r)
-{
-    bool hit;
-
-    if (r->internal || !onic_layout_is_contig(&r->layout))
-        return 1;
-    hit = superpipe_reuse_note(&superpipe.reuse, (uint64_t)(uintptr_t)(r->base + r->layout.offset),
-                               r->layout.size);
-    superpipe_counters.reuse_hits += hit;
-    superpipe_counters.reuse_misses += !hit;
-    return superpipe_reuse_share(&superpipe.reuse, hit);
-}
-
 static void leave_locked(superpipe_request_t *r)
 {
     if (!r->open)
@@ -232,6 +182,7 @@ bool superpipe_end_locked(superpipe_request_t *r)
 {
     if (!superpipe_transfer_is_over(&r->state))
         return false;
+    superpipe_picked_end_locked(r);
     leave_locked(r);
     if (r->early != NULL)
         r->early->receive = NULL;
