@@ -84,6 +84,7 @@ static int open_wire(void)
     const onic_wire_config_t wire = {.single_copy = superpipe.params.single_copy,
                                      .tls = superpipe.params.tls,
                                      .queues = superpipe.params.queues,
+                                     .tcp_seg_size = superpipe.params.tcp_segment,
                                      .publish = true};
     const onic_mover_config_t mover = {.area = superpipe.params.area};
     int rc = onic_wire_open(&wire);

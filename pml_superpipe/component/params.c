@@ -13,7 +13,7 @@
 
 #include "ompi/constants.h"
 
-enum { EAGER, EARLY, MEMORY, BUFFERED, AREA, QUEUES, C0, Q, N_RANGED };
+enum { EAGER, EARLY, MEMORY, BUFFERED, AREA, QUEUES, TCP_SEGMENT, C0, Q, N_RANGED };
 
 static onic_ranged_t ranged[N_RANGED] = {
     [EAGER] = {"eager",
@@ -42,6 +42,10 @@ static onic_ranged_t ranged[N_RANGED] = {
                 "the processes of its node and job send messages to this process; only those that "
                 "are used take up memory. 0: messages go by UCX",
                 4096, 0, 1 << 20},
+    [TCP_SEGMENT] = {"tcp_segment",
+                     "Bytes of one fragment over TCP; 0 leaves it to UCX. UCX_TCP_TX_SEG_SIZE and "
+                     "UCX_TCP_RX_SEG_SIZE in the environment win",
+                     262144, 0, 1048576},
     [C0] = {"c0", "Bytes of the first chunk in protocol mover; 0: as the schedule says", 0, 0,
             1 << 28},
     [Q] =
@@ -123,6 +127,7 @@ int superpipe_params_check(void)
     p->buffered = (size_t)ranged[BUFFERED].value << 10;
     p->area = (size_t)ranged[AREA].value << 10;
     p->queues = (size_t)ranged[QUEUES].value << 10;
+    p->tcp_segment = (size_t)ranged[TCP_SEGMENT].value;
     p->tls = tls != NULL && tls[0] != '\0' ? (char *)(uintptr_t)tls : NULL;
     p->protocol = (int)superpipe_protocol_named(protocol);
     if (p->protocol == SUPERPIPE_PROTOCOLS)

@@ -140,6 +140,7 @@ typedef struct superpipe_params {
     size_t buffered; /**< bytes that sends without credit may copy */
     size_t area;     /**< of the mover */
     size_t queues;   /**< bytes of the queues from processes of the node */
+    size_t tcp_segment;
     bool single_copy;
     bool network_slots;
     bool measures;          /**< links, on this machine */
