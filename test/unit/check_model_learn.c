@@ -76,6 +76,23 @@ static void run(machine_t *m, onic_learn_cell_t *cell, unit_random_t *r, unsigne
 }
 
 /* Where the model is right, trying others costs little. */
+/** The shape by mean block is that of layouts with such blocks. */
+START_TEST(shapes_by_block)
+{
+    static const uint64_t blocks[] = {1, 8, 15, 16, 63, 64, 255, 256, 1023, 1024, 4095, 4096, 9000};
+
+    for (size_t i = 0; i < sizeof(blocks) / sizeof(blocks[0]); i++) {
+        onic_layout_t l, whole;
+
+        ck_assert(onic_layout_contig(&l, 0, blocks[i]) == ONIC_LAYOUT_OK &&
+                  onic_layout_repeat(&l, 10, 2 * (int64_t)blocks[i]) == ONIC_LAYOUT_OK &&
+                  onic_layout_contig(&whole, 0, l.size) == ONIC_LAYOUT_OK);
+        ck_assert_uint_eq(onic_learn_shape_of(blocks[i], l.size), onic_learn_shape(&l, &whole));
+        ck_assert_uint_eq(onic_learn_shape_of(l.size, l.size), onic_learn_shape(&whole, &whole));
+    }
+}
+END_TEST
+
 START_TEST(model_is_right)
 {
     for (unsigned seed = 1; seed <= 50; seed++) {
@@ -458,10 +475,10 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        whole,          model_is_right, model_is_wrong, follows_changes,     cold_start,
-        outliers,       impossible,     cells,          dear_trials,         time_lost,
-        converges,      absences,       settles,        settles_among_three, single,
-        never_observed, not_followed,   short_ones};
+        shapes_by_block, whole,          model_is_right, model_is_wrong, follows_changes,
+        cold_start,      outliers,       impossible,     cells,          dear_trials,
+        time_lost,       converges,      absences,       settles,        settles_among_three,
+        single,          never_observed, not_followed,   short_ones};
 
     return unit_run("model_learn", tests, sizeof(tests) / sizeof(tests[0]));
 }

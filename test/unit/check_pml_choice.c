@@ -5,6 +5,7 @@
 /** @file The choice of a protocol: the cheapest of those that can, or the one that is forced. */
 #include "pml_superpipe/protocols/choice.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "test/unit/unit.h"
@@ -36,7 +37,14 @@ START_TEST(cheapest)
             unit_once_in(&r, 2) ? &onic_links_default.node : &onic_links_default.net;
         const superpipe_protocol_t p = superpipe_choose(&c, link, SUPERPIPE_AUTO);
 
+        double cost[ONIC_LEARN_CHOICES];
+
         UNIT_CHECK(p >= SUPERPIPE_STREAM && p < SUPERPIPE_PROTOCOLS && superpipe_rows[p].can(&c));
+        superpipe_estimate(&c, link, cost);
+        for (int q = 0; q < ONIC_LEARN_CHOICES; q++)
+            UNIT_CHECK((q >= SUPERPIPE_STREAM && q < SUPERPIPE_PROTOCOLS &&
+                        superpipe_rows[q].can(&c)) == !isinf(cost[q]));
+        UNIT_CHECK(superpipe_cheapest(cost) == p);
         for (int q = SUPERPIPE_STREAM; q < SUPERPIPE_PROTOCOLS; q++) {
             const superpipe_row_t *row = &superpipe_rows[q];
             const superpipe_protocol_t forced = superpipe_choose(&c, link, (superpipe_protocol_t)q);
