@@ -56,14 +56,14 @@ static bool may_try(bool on_node)
     return may;
 }
 
-void onic_links_measure(bool single_copy, onic_peer_t *near, onic_peer_t *far)
+void onic_links_measure(bool single_copy, onic_peer_t *near, onic_peer_t *far, unsigned usec)
 {
     onic_measured_t found = {.alone.call = 0};
     if (near != NULL && may_try(true)) {
-        onic_measure_pair(near, ONIC_LINKS_USEC, &found.node);
+        onic_measure_pair(near, usec, &found.node);
     }
     if (far != NULL && may_try(false)) {
-        onic_measure_pair(far, ONIC_LINKS_USEC, &found.net);
+        onic_measure_pair(far, usec, &found.net);
     }
     onic_wire_lock();
     if (lacks_alone_locked(single_copy)) {

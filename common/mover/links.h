@@ -18,8 +18,10 @@
 #include "common/support/export.h"
 #include "common/wire/wire.h"
 
-/** The longest that measuring with a peer takes, in microseconds. */
-#define ONIC_LINKS_USEC 1500
+/** The longest that measuring with a peer takes, in microseconds: where all wait for that, and
+ * where a job starts, in which the peer may come late and memory is mapped for the first time. */
+#define ONIC_LINKS_USEC       1500
+#define ONIC_LINKS_START_USEC 6000
 /** How often that is tried with peers of a kind: one that has lost its processor, or is not in MPI,
  *  does not answer. */
 #define ONIC_LINKS_TRIES 3
@@ -37,12 +39,13 @@ ONIC_EXPORT const onic_links_known_t *onic_links_known_locked(void);
 /**
  * Measures what is not known yet: what this process can by itself, in well below a millisecond, and
  * what it takes to send to a process of this node and to one of another (NULL for those that are
- * not to be asked), in ONIC_LINKS_USEC for each at most. What cannot be measured stays as it is;
- * nothing is printed. A peer that has opened the mover answers while it is in MPI, also in a fence
- * of Open MPI's own, or has a server thread that is awake. MPI thread, after onic_mover_open,
+ * not to be asked), in `usec` microseconds for each at most. What cannot be measured stays as it
+ * is; nothing is printed. A peer that has opened the mover answers while it is in MPI, also in a
+ * fence of Open MPI's own, or has a server thread that is awake. MPI thread, after onic_mover_open,
  * without the wire lock; any number of times.
  */
-ONIC_EXPORT void onic_links_measure(bool single_copy, onic_peer_t *near, onic_peer_t *far);
+ONIC_EXPORT void onic_links_measure(bool single_copy, onic_peer_t *near, onic_peer_t *far,
+                                    unsigned usec);
 
 /** Takes what another process of the node has measured and this one lacks. Without the wire lock.
  */

@@ -17,6 +17,8 @@
 #define LONG_RUNS  4
 /** Bytes of a short answer, more than a cache line. */
 #define SHORT 128
+/** Who asks asks again within such a time. */
+#define STAY_NSEC UINT64_C(100000)
 /** The longest piece of an answer in messages. */
 #define PIECE ((size_t)8192)
 
@@ -39,8 +41,9 @@ static const char zeros[ONIC_SAMPLE_MOVED];
 /** The ask under way in this process; wire lock. */
 static struct {
     uint32_t number;
-    uint64_t left; /**< bytes still to come in messages, or all of them */
-    bool busy;     /**< somebody is measuring */
+    uint64_t left;     /**< bytes still to come in messages, or all of them */
+    uint64_t answered; /**< when this process has last answered an ask, nanoseconds */
+    bool busy;         /**< somebody is measuring */
     bool refused;
     bool failed;
     onic_transfer_t *move; /**< they come through slots; NULL: in messages, or the move is over */
@@ -66,7 +69,7 @@ static bool answer_in_messages(onic_peer_t *peer, const pair_message_t *m)
 {
     const pair_message_t answer = {.sender = onic_wire_me(), .type = ANSWER, .number = m->number};
     /* Not known while there is no connection yet: UCX cuts what is too long for it. */
-    const size_t most = onic_peer_frag_max(peer);
+    const size_t most = onic_peer_message_max(peer, ONIC_AM_PAIR);
     const size_t room = most > 2 * sizeof(answer) && most < PIECE ? most : PIECE;
     onic_payload_t data = {.base = zeros};
     for (size_t left = m->bytes; left > 0; left -= data.len) {
@@ -81,6 +84,7 @@ static bool answer_in_messages(onic_peer_t *peer, const pair_message_t *m)
 static void answer(onic_peer_t *peer, const pair_message_t *m)
 {
     const pair_message_t no = {.sender = onic_wire_me(), .type = REFUSAL, .number = m->number};
+    asked.answered = onic_now_nsec();
     if (m->bytes <= sizeof(zeros) &&
         !(m->by_slots != 0 ? answer_by_slots(peer, m) : answer_in_messages(peer, m))) {
         (void)onic_peer_send(peer, ONIC_AM_PAIR, &no, sizeof(no), NULL, 0, NULL, NULL);
@@ -232,6 +236,18 @@ static bool reaches(onic_peer_t *peer)
     const bool reached = onic_mover_reaches_locked(peer);
     onic_wire_unlock();
     return reached;
+}
+
+void onic_pair_stay(unsigned usec)
+{
+    const uint64_t begun = onic_now_nsec(), end = begun + UINT64_C(1000) * usec;
+    for (uint64_t now = begun, last = begun; now < end && now - last < STAY_NSEC;
+         now = onic_now_nsec()) {
+        (void)onic_wire_progress();
+        onic_wire_lock();
+        last = asked.answered > last ? asked.answered : last;
+        onic_wire_unlock();
+    }
 }
 
 void onic_measure_pair(onic_peer_t *peer, unsigned usec, onic_pair_samples_t *samples)

@@ -24,6 +24,11 @@
  */
 ONIC_EXPORT void onic_measure_pair(onic_peer_t *peer, unsigned usec, onic_pair_samples_t *samples);
 
+/** Answers others as long as they ask, for `usec` at most: for two processes that measure each
+ * other and go on to something in which they would answer late. MPI thread, without the wire lock.
+ */
+ONIC_EXPORT void onic_pair_stay(unsigned usec);
+
 /** With the mover: from when on asks are answered, and until when. */
 void onic_pair_open(void);
 void onic_pair_close(void);

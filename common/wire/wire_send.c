@@ -291,10 +291,11 @@ static inline bool must_introduce(const onic_peer_t *to, unsigned am_id)
 /* ---- the way --------------------------------------------------------------------------------- */
 
 /** Goes a message by a queue where there is one? The point-to-point layer's, in whose waits an MPI
- *  thread looks at them. */
+ *  thread looks at them, and those that measure what they take. */
 static inline bool may_queue(unsigned am_id, unsigned flags)
 {
-    return (am_id == ONIC_AM_PML || am_id == ONIC_AM_FEW) && (flags & ONIC_SEND_RNDV) == 0;
+    return (am_id == ONIC_AM_PML || am_id == ONIC_AM_FEW || am_id == ONIC_AM_PAIR) &&
+           (flags & ONIC_SEND_RNDV) == 0;
 }
 
 /** Is it known how such a message goes to a peer, and the connection there? */

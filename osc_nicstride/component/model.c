@@ -80,7 +80,7 @@ void nicstride_model_measure(const nicstride_module_t *m)
     if (!p->calibrate || m->node.me != 0)
         return;
     onic_links_measure(p->cma, m->by_message ? next_peer(m, true) : NULL,
-                       m->by_message ? next_peer(m, false) : NULL);
+                       m->by_message ? next_peer(m, false) : NULL, ONIC_LINKS_USEC);
     onic_wire_lock();
     adopt_locked();
     (void)onic_model_publish(&nicstride_ctl(m, 0)->model, &onic_links_known_locked()->measured);

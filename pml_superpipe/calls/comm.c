@@ -12,15 +12,10 @@
 #include "opal/util/output.h"
 
 #include "common/mover/links.h"
+#include "common/mover/pair.h"
 
 /** Microseconds that a process waits at its end for the others of its job. */
 #define LEAVE_USEC 10000000
-
-/** Peers are looked up when they are first sent to. */
-int superpipe_add_procs(struct ompi_proc_t **procs, size_t nprocs)
-{
-    return mca_pml_base_pml_check_selected("superpipe", procs, nprocs);
-}
 
 /** At the end: nobody closes a connection on which others still send. */
 int superpipe_del_procs(struct ompi_proc_t **procs, size_t nprocs)
@@ -51,16 +46,59 @@ static void show_plan(void)
                 table, source, numbers);
 }
 
-/** The processes are not measured with each other here: while MPI_Init waits for them they answer
- *  several times as slowly as later. What a window component has measured so holds here, too. */
+/** The `n`-th of the processes of this node; NULL where there are not as many. */
+static ompi_proc_t *near_proc(ompi_proc_t **procs, size_t nprocs, size_t n)
+{
+    for (size_t i = 0; i < nprocs; i++)
+        if (OPAL_PROC_ON_LOCAL_NODE(procs[i]->super.proc_flags) && n-- == 0)
+            return procs[i];
+    return NULL;
+}
+
+/** The process of this node that this one measures with, which measures with this one: the first
+ *  with the second, the third with the fourth and so on. NULL where there is none. */
+static onic_peer_t *partner(ompi_proc_t **procs, size_t nprocs)
+{
+    const ompi_proc_t *near;
+    size_t me = 0;
+    int rc;
+
+    while ((near = near_proc(procs, nprocs, me)) != NULL && near != ompi_proc_local())
+        me++;
+    near = near != NULL ? near_proc(procs, nprocs, me ^ 1) : NULL;
+    return near == NULL
+               ? NULL
+               : onic_wire_get_peer(
+                     onic_name(near->super.proc_name.jobid, near->super.proc_name.vpid), &rc);
+}
+
+/** What is measured in MPI_Init: what a process can by itself, and with another one of its node,
+ *  which is here at the same time. */
+static void measure(ompi_proc_t **procs, size_t nprocs)
+{
+    onic_peer_t *near = partner(procs, nprocs);
+
+    onic_links_measure(superpipe.params.single_copy, near, NULL, ONIC_LINKS_START_USEC);
+    if (near != NULL)
+        onic_pair_stay(ONIC_LINKS_USEC);
+}
+
+/** Peers are looked up when they are first sent to. */
+int superpipe_add_procs(ompi_proc_t **procs, size_t nprocs)
+{
+    static bool measured;
+
+    if (!measured && superpipe.params.measures)
+        measure(procs, nprocs);
+    if (!measured && superpipe.params.show_plan && OMPI_PROC_MY_NAME->vpid == 0)
+        show_plan();
+    measured = true;
+    return mca_pml_base_pml_check_selected("superpipe", procs, nprocs);
+}
+
 int superpipe_enable(bool enable)
 {
-    if (!enable)
-        return OMPI_SUCCESS;
-    if (superpipe.params.measures)
-        onic_links_measure(superpipe.params.single_copy, NULL, NULL);
-    if (superpipe.params.show_plan && OMPI_PROC_MY_NAME->vpid == 0)
-        show_plan();
+    (void)enable;
     return OMPI_SUCCESS;
 }
 

@@ -100,7 +100,7 @@ static bool same(const onic_links_known_t *a, const onic_links_known_t *b)
 static onic_links_known_t measure_again(bool single_copy, onic_peer_t *near)
 {
     const onic_links_known_t before = known_now();
-    onic_links_measure(single_copy, near, NULL);
+    onic_links_measure(single_copy, near, NULL, ONIC_LINKS_USEC);
     const onic_links_known_t after = known_now();
     TL_CHECK(memcmp(&before.measured.alone, &after.measured.alone, sizeof(before.measured.alone)) ==
                  0,
@@ -121,7 +121,7 @@ static void measure_for_all(void)
     }
     TL_CHECK(memcmp(&onic_links_default, &known.links, sizeof(onic_links_default)) == 0,
              "numbers that nobody has measured");
-    onic_links_measure(false, NULL, NULL);
+    onic_links_measure(false, NULL, NULL, ONIC_LINKS_USEC);
     known = known_now();
     TL_CHECK(known.version == 1 && known.measured.alone.packed > 0 &&
                  known.measured.alone.call == 0 && is_nothing(&known.measured.node),
