@@ -86,7 +86,8 @@ static int open_wire(void)
                                      .queues = superpipe.params.queues,
                                      .tcp_seg_size = superpipe.params.tcp_segment,
                                      .publish = true};
-    const onic_mover_config_t mover = {.area = superpipe.params.area};
+    const onic_mover_config_t mover = {.area = superpipe.params.area,
+                                       .slot = superpipe.params.slot};
     int rc = onic_wire_open(&wire);
 
     if (rc != OMPI_SUCCESS)

@@ -13,7 +13,7 @@
 
 #include "ompi/constants.h"
 
-enum { EAGER, EARLY, MEMORY, BUFFERED, AREA, QUEUES, TCP_SEGMENT, C0, Q, N_RANGED };
+enum { EAGER, EARLY, MEMORY, BUFFERED, AREA, SLOT, QUEUES, TCP_SEGMENT, C0, Q, N_RANGED };
 
 static onic_ranged_t ranged[N_RANGED] = {
     [EAGER] = {"eager",
@@ -36,6 +36,10 @@ static onic_ranged_t ranged[N_RANGED] = {
     [AREA] = {"area",
               "Kibibytes of the landing area through which protocol mover brings data to this "
               "process; 0 takes twice a core's L2 cache, 1 to 16 MiB",
+              0, 0, 1 << 20},
+    [SLOT] = {"slot",
+              "Kibibytes of a slot of that area, which is the longest chunk; 0 takes what follows "
+              "from the area",
               0, 0, 1 << 20},
     [QUEUES] = {"queues",
                 "Kibibytes of shared memory, for all of them together, of the queues through which "
@@ -126,6 +130,7 @@ int superpipe_params_check(void)
     p->memory = (size_t)ranged[MEMORY].value << 20;
     p->buffered = (size_t)ranged[BUFFERED].value << 10;
     p->area = (size_t)ranged[AREA].value << 10;
+    p->slot = (size_t)ranged[SLOT].value << 10;
     p->queues = (size_t)ranged[QUEUES].value << 10;
     p->tcp_segment = (size_t)ranged[TCP_SEGMENT].value;
     p->tls = tls != NULL && tls[0] != '\0' ? (char *)(uintptr_t)tls : NULL;
