@@ -185,10 +185,15 @@ bool onic_wire_has_messages(void)
 
 int onic_wire_poll_locked(void)
 {
-    const int events = onic_queues_receive();
-    return events == 0 && atomic_load_explicit(&onic_wire.neps, memory_order_relaxed) > 0
-               ? (int)ucp_worker_progress(onic_wire.worker)
-               : events;
+    int events = onic_queues_receive();
+    if (events == 0 && atomic_load_explicit(&onic_wire.neps, memory_order_relaxed) > 0) {
+        events = (int)ucp_worker_progress(onic_wire.worker);
+    }
+    /* Who waited for what has come may compute next, and others wait for an answer. */
+    if (onic_wire.unsent_head != NULL) {
+        events += onic_unsent_progress();
+    }
+    return events;
 }
 
 void onic_wire_set_mpi_fn(unsigned am_id, onic_wire_mpi_fn_t fn)
