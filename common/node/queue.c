@@ -70,9 +70,9 @@ bool onic_queue_read(onic_queue_receiver_t *r, onic_queue_message_t *m)
         atomic_store_explicit(&r->at, at + onic_queue_left(&r->q, at), memory_order_relaxed);
         return onic_queue_look(r, m);
     }
-    if (r->broken || len > onic_queue_longest(&r->q) || header_len > len ||
+    if (len > onic_queue_longest(&r->q) || header_len > len ||
         onic_queue_use(len) > onic_queue_left(&r->q, at)) {
-        r->broken = true;
+        atomic_store_explicit(&r->broken, true, memory_order_relaxed);
         return false;
     }
     r->use = onic_queue_use(len);

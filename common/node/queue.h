@@ -36,7 +36,7 @@
 #define ONIC_QUEUE_LINE 64
 /** Bytes of a ring: a power of two. */
 #define ONIC_QUEUE_RING_MIN 16384
-#define ONIC_QUEUE_RING_MAX (UINT32_C(1) << 26)
+#define ONIC_QUEUE_RING_MAX (UINT32_C(1) << 23)
 
 /** The beginning of a message. */
 typedef struct onic_queue_head {
@@ -165,7 +165,7 @@ typedef struct onic_queue_receiver {
     uint64_t secret;
     _Atomic uint64_t at; /**< where the next message is */
     uint32_t use;        /**< of the message that was looked at */
-    bool broken;         /**< the sender has written what nobody writes: nothing more comes */
+    _Atomic bool broken; /**< the sender has written what nobody writes: nothing more comes */
 } onic_queue_receiver_t;
 
 typedef struct onic_queue_message {
@@ -192,8 +192,9 @@ static inline bool onic_queue_has_message(const onic_queue_receiver_t *r)
 {
     const uint64_t at = atomic_load_explicit(&r->at, memory_order_relaxed);
 
-    return atomic_load_explicit(&onic_queue_head(&r->q, at)->stamp, memory_order_acquire) ==
-           r->secret + at;
+    return !atomic_load_explicit(&r->broken, memory_order_relaxed) &&
+           atomic_load_explicit(&onic_queue_head(&r->q, at)->stamp, memory_order_acquire) ==
+               r->secret + at;
 }
 
 /** The next message, if there is one. It stays until onic_queue_take. */

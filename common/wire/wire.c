@@ -76,7 +76,11 @@ void onic_wire_flush(void)
     const uint64_t end = onic_now_nsec() + UINT64_C(1000) * FLUSH_USEC;
     while (onic_queues_have_waiting() && onic_now_nsec() < end) {
         if (onic_wire_progress_locked() == 0) {
+            /* Nobody makes room who has died. */
+            onic_wire_unlock();
+            (void)onic_wire_look_for_dead();
             sched_yield();
+            onic_wire_lock();
         }
     }
     onic_peers_flush(FLUSH_USEC);
@@ -91,7 +95,8 @@ bool onic_wire_leave(unsigned usec)
     if (onic_wire_job_is_broken() || !onic_modex_fence_begin()) {
         return false;
     }
-    for (uint64_t now = 0; !onic_modex_fence_ended() && now < end && !onic_wire_job_is_broken();
+    for (uint64_t now = onic_now_nsec();
+         !onic_modex_fence_ended() && now < end && !onic_wire_job_is_broken();
          now = onic_now_nsec()) {
         opal_progress();
         sched_yield();

@@ -221,7 +221,8 @@ ONIC_EXPORT size_t onic_peer_frag_max(onic_peer_t *peer);
 /** The same for messages of that identifier, which may go another way than by UCX. */
 ONIC_EXPORT size_t onic_peer_message_max(onic_peer_t *peer, unsigned am_id);
 
-/** Do messages of a point-to-point layer go to this peer through a queue? The lock must be held. */
+/** Do messages of a point-to-point layer go to this peer through a queue, or may they, where none
+ *  has been sent yet? The lock must be held. */
 ONIC_EXPORT bool onic_peer_has_queue(const onic_peer_t *peer);
 
 /** Most bytes that should go to or come from this peer by one rendezvous, since both sides may lock

@@ -190,7 +190,7 @@ typedef struct onic_wire {
     atomic_uint sends_out;  /**< records in use; set with the lock held, read without it */
     onic_send_t *done_head; /**< complete, the callers not told yet */
     onic_send_t **done_tail;
-    bool handles;             /**< UCX has called a handler: no connection is made meanwhile */
+    bool handles;             /**< a handler is being called: no connection is made meanwhile */
     onic_send_t *unsent_head; /**< wait for one, in order */
     onic_send_t **unsent_tail;
     onic_loop_t *loop_head;
@@ -286,6 +286,13 @@ bool onic_queues_have_messages(void);
 /** Sends what has waited for room. */
 int onic_queues_send(void);
 bool onic_queues_have_waiting(void);
+/** Is work of this process left that no event will announce? */
+static inline bool onic_wire_leaves_work(void)
+{
+    return onic_wire.deferred_left || onic_queues_have_waiting();
+}
+/** May there be a queue to that peer? */
+bool onic_queue_can_open(const onic_peer_t *to);
 /** Opens it, or finds that messages go by UCX. Some system calls: not in a handler. */
 void onic_queue_open(onic_peer_t *to);
 /** Most bytes of header and payload. */

@@ -26,9 +26,9 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "common/layout/pack.h"
 #include "common/node/queue.h"
 #include "common/node/segment.h"
+#include "common/support/say.h"
 #include "ompi/constants.h"
 #include "opal/util/proc.h"
 
@@ -38,6 +38,8 @@
 #define TURN 32
 /** A message that is longer leaves too little room for those that follow. */
 #define LONGEST 16384U
+/** Nothing has been gained by longer rings than twice an L2 cache. */
+#define RING_MOST (UINT32_C(1) << 21)
 
 /** What stands before the queues. */
 typedef struct queues_head {
@@ -46,9 +48,13 @@ typedef struct queues_head {
     uint32_t ring_bytes;
     /** Grows when one more queue is in use. */
     _Alignas(ONIC_QUEUE_LINE) _Atomic uint32_t senders;
-    /** By the sender's number on the node: its queue is in use. */
-    _Alignas(ONIC_QUEUE_LINE) _Atomic uint8_t in_use[];
+    /** By the sender's number on the node: whose queue it is, its name and 1; or one of these. */
+    _Alignas(ONIC_QUEUE_LINE) _Atomic uint64_t owner[];
 } queues_head_t;
+
+enum { NOBODY = 0 };
+/** Somebody is about to use it. */
+#define CLAIMED UINT64_MAX
 
 /** This process's own queue in another one's segment. */
 struct onic_queue_out {
@@ -69,7 +75,9 @@ static struct {
     onic_queue_receiver_t *receiver; /**< those in use */
     _Atomic uint32_t nreceivers;
     _Atomic uint32_t senders; /**< that were seen in the head */
+    uint64_t *owner;          /**< of each of those */
     bool *seen;               /**< by the sender's number */
+    uint32_t ring_bytes;
 } in;
 
 static onic_queue_out_t *outs, *waiting;
@@ -85,7 +93,7 @@ static size_t whole_pages(size_t bytes)
 
 static size_t head_bytes(uint32_t nqueues)
 {
-    return whole_pages(sizeof(queues_head_t) + nqueues);
+    return whole_pages(sizeof(queues_head_t) + nqueues * sizeof(uint64_t));
 }
 
 static size_t queue_at(uint32_t nqueues, uint32_t ring_bytes, uint32_t i)
@@ -120,10 +128,20 @@ static bool make_segment(uint32_t n, uint32_t ring_bytes)
     return false;
 }
 
+/** A ring that takes up such a share of the memory, within what makes sense. */
+static uint32_t ring_for(size_t share)
+{
+    const size_t least = onic_queue_bytes(ONIC_QUEUE_RING_MIN), most = onic_queue_bytes(RING_MOST);
+    /* A ring is a power of two, and what stands before it is not to halve it. */
+    const size_t bytes = share + onic_queue_bytes(0);
+
+    return onic_queue_ring_for(bytes < least ? least : bytes < most ? bytes : most);
+}
+
 void onic_queues_start(size_t bytes)
 {
     const uint32_t n = processes_here();
-    const uint32_t ring_bytes = n > 1 ? onic_queue_ring_for(bytes / (n - 1)) : 0;
+    const uint32_t ring_bytes = n > 1 && bytes > 0 ? ring_for(bytes / (n - 1)) : 0;
 
     in.receiver = NULL;
     atomic_store(&in.nreceivers, 0);
@@ -132,8 +150,10 @@ void onic_queues_start(size_t bytes)
         return;
     }
     in.receiver = malloc(n * sizeof(*in.receiver));
+    in.owner = malloc(n * sizeof(*in.owner));
     in.seen = calloc(n, sizeof(*in.seen));
-    if (in.receiver == NULL || in.seen == NULL) {
+    in.ring_bytes = ring_bytes;
+    if (in.receiver == NULL || in.owner == NULL || in.seen == NULL) {
         onic_queues_stop();
         return;
     }
@@ -151,24 +171,37 @@ const onic_segment_key_t *onic_queues_key(void)
 /** Others have begun to send: their queues are looked at from now on. */
 static void meet_senders(queues_head_t *head, uint32_t senders)
 {
-    const uint32_t n = processes_here(), ring_bytes = head->ring_bytes;
-
+    const uint32_t n = processes_here(), ring_bytes = in.ring_bytes;
     uint32_t known = atomic_load_explicit(&in.nreceivers, memory_order_relaxed);
 
     atomic_store_explicit(&in.senders, senders, memory_order_relaxed);
     for (uint32_t i = 0; i < n; i++) {
-        if (!in.seen[i] && atomic_load_explicit(&head->in_use[i], memory_order_acquire) != 0) {
+        const uint64_t owner = atomic_load_explicit(&head->owner[i], memory_order_acquire);
+        if (!in.seen[i] && owner != NOBODY && owner != CLAIMED) {
             in.seen[i] = true;
             const onic_queue_t q =
                 onic_queue_at((char *)head + queue_at(n, ring_bytes, i), ring_bytes);
+            in.owner[known] = owner;
             in.receiver[known++] = onic_queue_receiver(&q);
         }
     }
     atomic_store_explicit(&in.nreceivers, known, memory_order_release);
 }
 
-static int take_messages(onic_queue_receiver_t *r)
+/** Nothing is taken from such a process any more, and what waits for it ends. */
+static void give_up_owner(uint64_t owner)
 {
+    onic_peer_t *peer = onic_peer_named(owner - 1);
+
+    onic_say("ompi-nic: a process of this node has written into its queue what nobody writes");
+    if (peer != NULL) {
+        onic_peer_give_up(peer);
+    }
+}
+
+static int take_messages(uint32_t i)
+{
+    onic_queue_receiver_t *r = &in.receiver[i];
     onic_queue_message_t m;
     int n = 0;
 
@@ -176,6 +209,9 @@ static int take_messages(onic_queue_receiver_t *r)
         onic_am_arrived(m.id, m.header, m.header_len, m.payload, m.len);
         onic_queue_take(r);
         n++;
+    }
+    if (atomic_load_explicit(&r->broken, memory_order_relaxed)) {
+        give_up_owner(in.owner[i]);
     }
     onic_queue_counters.received += (unsigned)n;
     return n;
@@ -196,7 +232,7 @@ int onic_queues_receive(void)
     const uint32_t n = atomic_load_explicit(&in.nreceivers, memory_order_relaxed);
     for (uint32_t i = 0; i < n; i++) {
         if (onic_queue_has_message(&in.receiver[i])) {
-            events += take_messages(&in.receiver[i]);
+            events += take_messages(i);
         }
     }
     return events;
@@ -255,8 +291,10 @@ static bool take_queue(onic_queue_out_t *out, onic_reservation_t *r)
     char *memory = (char *)out->segment.base + r->from;
     const size_t bytes = r->to - r->from;
     queues_head_t *head = out->segment.base;
-    /* One that was in use before is of a process that has ended. */
-    if (!onic_segment_reserve(r) || atomic_load(&head->in_use[me]) != 0) {
+    uint64_t nobody = NOBODY;
+    /* Whoever has it may be one that another daemon of this job gave the same number. */
+    if (!onic_segment_reserve(r) ||
+        !atomic_compare_exchange_strong(&head->owner[me], &nobody, CLAIMED)) {
         return false;
     }
 #ifdef MADV_POPULATE_WRITE
@@ -274,7 +312,7 @@ static bool take_queue(onic_queue_out_t *out, onic_reservation_t *r)
     if (onic_address_record_size() > onic_queue_message_max(out)) {
         return false;
     }
-    atomic_store_explicit(&head->in_use[me], 1, memory_order_release);
+    atomic_store_explicit(&head->owner[me], onic_wire_me() + 1, memory_order_release);
     atomic_fetch_add_explicit(&head->senders, 1, memory_order_release);
     return true;
 }
@@ -304,8 +342,7 @@ static onic_queue_out_t *open_queue(onic_peer_t *to)
     return out;
 }
 
-/** May there be a queue to that peer? */
-static bool can_open(const onic_peer_t *to)
+bool onic_queue_can_open(const onic_peer_t *to)
 {
     return !to->self && to->queues.size > sizeof(queues_head_t) &&
            to->name >> 32 == onic_wire.job && onic_same_place(&to->cma_id, &onic_wire.cma_id);
@@ -314,7 +351,7 @@ static bool can_open(const onic_peer_t *to)
 void onic_queue_open(onic_peer_t *to)
 {
     to->queue_tried = true;
-    if (can_open(to)) {
+    if (onic_queue_can_open(to)) {
         to->queue = open_queue(to);
     }
 }
@@ -421,7 +458,9 @@ void onic_queues_stop(void)
     onic_segment_withdraw(&in.key);
     onic_segment_unmap(&in.segment);
     free(in.receiver);
+    free(in.owner);
     free(in.seen);
     in.receiver = NULL;
+    in.owner = NULL;
     in.seen = NULL;
 }

@@ -226,6 +226,9 @@ static int ucx_send(ucp_ep_h ep, unsigned am_id, onic_send_t *s, size_t header_l
 static int queue_send(onic_queue_out_t *out, onic_send_t *s)
 {
     const onic_payload_t payload = {.base = s->base, .cursor = s->cursor, .len = s->len};
+    if (s->header_len + s->len > onic_queue_message_max(out)) {
+        return OMPI_ERR_BAD_PARAM; /* there would never be room */
+    }
     if (onic_queue_put(out, s->am_id, s->header, s->header_len, &payload)) {
         return 1;
     }
@@ -313,6 +316,10 @@ static int find_way(onic_peer_t *to, unsigned am_id, unsigned flags, ucp_ep_h *e
     *ep_p = NULL;
     if (queues && !to->queue_tried) {
         onic_queue_open(to);
+        /* What handlers have left is older. */
+        if (onic_wire.unsent_head != NULL && !onic_wire.handles) {
+            (void)onic_unsent_progress();
+        }
     }
     if (!queues || to->queue == NULL || onic_peer_is_lost(to)) {
         *ep_p = onic_peer_ep(to, &rc);
@@ -432,10 +439,6 @@ int onic_peer_send(onic_peer_t *peer, unsigned am_id, const void *header, size_t
     if (!soon && (rc = find_way(peer, am_id, flags, &ep)) != OMPI_SUCCESS) {
         return rc;
     }
-    if (!soon && ep == NULL &&
-        header_len + (payload != NULL ? payload->len : 0) > onic_queue_message_max(peer->queue)) {
-        return OMPI_ERR_BAD_PARAM;
-    }
     if ((ep == NULL || (header_len <= ONIC_SEND_NOW_MAX && payload == NULL)) && !soon &&
         onic_peer_send_now(peer, am_id, header, header_len, payload)) {
         return 1;
@@ -494,7 +497,7 @@ size_t onic_peer_message_max(onic_peer_t *peer, unsigned am_id)
 
 bool onic_peer_has_queue(const onic_peer_t *peer)
 {
-    return peer->queue != NULL;
+    return peer->queue != NULL || (!peer->queue_tried && onic_queue_can_open(peer));
 }
 
 unsigned onic_wire_outstanding(void)

@@ -138,8 +138,8 @@ static slice_result_t progress_and_arm(void)
         if (onic_wire_progress_locked() > 0) {
             continue;
         }
-        if (!onic_wire.deferred_left && ucp_worker_arm(onic_wire.worker) == UCS_OK) {
-            if (onic_wire_progress_locked() == 0 && !onic_wire.deferred_left) {
+        if (!onic_wire_leaves_work() && ucp_worker_arm(onic_wire.worker) == UCS_OK) {
+            if (onic_wire_progress_locked() == 0 && !onic_wire_leaves_work()) {
                 return SLICE_ARMED;
             }
             continue;
@@ -224,7 +224,7 @@ static slice_result_t clear_up(void)
             events = onic_wire_progress_locked();
             result = events > 0 ? SLICE_MORE : result;
         }
-        if (onic_wire.deferred_left) {
+        if (onic_wire_leaves_work()) {
             result = SLICE_STUCK;
         }
         onic_wire_unlock();

@@ -159,7 +159,7 @@ static int component_finalize(void)
     while (superpipe.peers != NULL) {
         superpipe_peer_t *p = superpipe.peers;
         superpipe.peers = p->next;
-        free(p->learn);
+        free(p->learned);
         free(p);
     }
     free(superpipe.numbered);

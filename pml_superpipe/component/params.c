@@ -44,7 +44,8 @@ static onic_ranged_t ranged[N_RANGED] = {
     [QUEUES] = {"queues",
                 "Kibibytes of shared memory, for all of them together, of the queues through which "
                 "the processes of its node and job send messages to this process; only those that "
-                "are used take up memory. 0: messages go by UCX",
+                "are used take up memory. Each has its part, a power of two from 16 to 2048 KiB. "
+                "0: messages go by UCX",
                 4096, 0, 1 << 20},
     [TCP_SEGMENT] = {"tcp_segment",
                      "Bytes of one fragment over TCP; 0 leaves it to UCX. UCX_TCP_TX_SEG_SIZE and "

@@ -234,7 +234,7 @@ static superpipe_case_t case_of_locked(superpipe_request_t *r, const superpipe_a
     c.length = superpipe_transfer_rest(&r->state);
     c.send_block = a->offer->block;
     c.one_piece = a->offer->address != 0;
-    /* To ask how UCX reaches it would make a connection that a queue does without. */
+    /* To ask how UCX reaches it makes a connection, which a queue does without. */
     if (!onic_peer_has_queue(r->peer->wire) && onic_peer_puts_by_rdma(r->peer->wire))
         c.pins = (double)a->pins / UINT8_MAX + here;
     return c;

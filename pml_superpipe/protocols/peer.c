@@ -16,7 +16,7 @@
 /** Milliseconds between two looks for processes that have died. */
 #define LOOK_MSEC 50
 /** Calls of progress between two looks at the clock. */
-#define LOOK_CALLS 4096
+#define LOOK_CALLS 1024
 
 /** Room for one more in the table of peers by number. */
 static bool room_locked(void)

@@ -7,9 +7,9 @@
  * What the choice of a protocol goes by: what is known of a message and of the links, and what
  * messages of its kind have really taken.
  *
- * A transfer is observed from when its protocol is chosen to its end, where no other of the same
- * sender was under way meanwhile. A sender that was away from MPI counts in it, as it should: the
- * protocols that need it had to wait.
+ * A transfer is observed from when its protocol is chosen to its end, where no other was under way
+ * meanwhile from the same sender, or, of those on other nodes, from any. A sender that was away
+ * from MPI counts in it, as it should: the protocols that need it had to wait.
  */
 #include "pml_superpipe/protocols/process.h"
 
@@ -70,16 +70,16 @@ double superpipe_pin_share_locked(const superpipe_request_t *r)
 /* ---- what was learned ------------------------------------------------------------------------ */
 
 /** Of all peers on other nodes: the same network is before them. */
-static onic_learn_t network;
+static superpipe_learned_t network;
 
 /** Where messages of a peer are learned; NULL where memory is exhausted. */
-static onic_learn_t *learn_locked(superpipe_peer_t *p, const superpipe_case_t *c)
+static superpipe_learned_t *learned_locked(superpipe_peer_t *p, const superpipe_case_t *c)
 {
     if (!c->node)
         return &network;
-    if (p->learn == NULL)
-        p->learn = calloc(1, sizeof(*p->learn));
-    return p->learn;
+    if (p->learned == NULL)
+        p->learned = calloc(1, sizeof(*p->learned));
+    return p->learned;
 }
 
 /** Registrations that are to be made are another kind of message. */
@@ -94,50 +94,49 @@ static onic_learn_cell_t *cell_of(onic_learn_t *learn, const superpipe_case_t *c
 superpipe_protocol_t superpipe_pick_locked(superpipe_request_t *r, const superpipe_case_t *c)
 {
     const superpipe_protocol_t forced = (superpipe_protocol_t)superpipe.params.protocol;
-    superpipe_peer_t *p = r->peer;
-    onic_learn_t *learn = c->self ? NULL : learn_locked(p, c);
+    superpipe_learned_t *l = c->self ? NULL : learned_locked(r->peer, c);
     double cost[ONIC_LEARN_CHOICES];
-    superpipe_protocol_t protocol;
+    unsigned settled;
 
-    if (forced != SUPERPIPE_AUTO || learn == NULL)
+    if (forced != SUPERPIPE_AUTO || l == NULL)
         return superpipe_choose(c, superpipe_link_locked(c), forced);
-    onic_learn_cell_t *cell = cell_of(learn, c);
+    onic_learn_cell_t *cell = cell_of(&l->learn, c);
+    r->learned = l;
+    l->observed = NULL;
+    l->under_way++;
+    if (onic_learn_settled(cell, &settled) && superpipe_rows[settled].can(c))
+        return (superpipe_protocol_t)settled;
     superpipe_estimate(c, superpipe_link_locked(c), cost);
-    r->picked = true;
-    p->observed = NULL;
-    if (p->picked++ > 0) {
+    if (l->under_way > 1) {
         onic_learn_known(cell, cost, c->length);
         return superpipe_cheapest(cost);
     }
-    protocol = (superpipe_protocol_t)onic_learn_choose(cell, &learn->budget, cost, c->length);
-    p->observed = r;
-    p->observation = (superpipe_observation_t){.learn = learn,
-                                               .cell = cell,
-                                               .protocol = protocol,
-                                               .bytes = c->length,
-                                               .begun = onic_now_nsec()};
-    return protocol;
+    l->observed = r;
+    l->cell = cell;
+    l->protocol = (superpipe_protocol_t)onic_learn_choose(cell, &l->learn.budget, cost, c->length);
+    l->bytes = c->length;
+    l->begun = onic_now_nsec();
+    return l->protocol;
 }
 
 void superpipe_picked_end_locked(superpipe_request_t *r)
 {
-    const superpipe_observation_t *o;
+    superpipe_learned_t *l = r->learned;
 
-    if (!r->picked)
+    if (l == NULL)
         return;
-    r->picked = false;
-    r->peer->picked--;
-    if (r->peer->observed != r)
+    r->learned = NULL;
+    l->under_way--;
+    if (l->observed != r)
         return;
-    r->peer->observed = NULL;
-    o = &r->peer->observation;
+    l->observed = NULL;
     if (r->error == OMPI_SUCCESS && !r->state.broken)
-        onic_learn_note(o->cell, &o->learn->budget, o->protocol, o->bytes,
-                        (double)(onic_now_nsec() - o->begun));
+        onic_learn_note(l->cell, &l->learn.budget, l->protocol, l->bytes,
+                        (double)(onic_now_nsec() - l->begun));
 }
 
 void superpipe_picked_other_locked(superpipe_request_t *r)
 {
-    if (r->peer->observed == r)
-        r->peer->observed = NULL;
+    if (r->learned != NULL && r->learned->observed == r)
+        r->learned->observed = NULL;
 }

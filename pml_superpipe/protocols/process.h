@@ -53,31 +53,31 @@ typedef struct superpipe_early superpipe_early_t;
 #define SUPERPIPE_TAKES_UP(r) (void)(r)
 #endif
 
-/** A long message whose time is taken, for the choice of the next ones. */
-typedef struct superpipe_observation {
-    onic_learn_t *learn;
+/** What long messages of a process, or of all on other nodes, have taken; pick.c. */
+typedef struct superpipe_learned {
+    onic_learn_t learn;
+    unsigned under_way; /**< of these messages */
+    /** The one whose time is taken, NULL where there is none; and what is known of it. */
+    superpipe_request_t *observed;
     onic_learn_cell_t *cell;
     superpipe_protocol_t protocol;
     uint64_t bytes;
     uint64_t begun; /**< nanoseconds */
-} superpipe_observation_t;
+} superpipe_learned_t;
 
 /** A process that is sent to or received from. */
 typedef struct superpipe_peer {
     struct superpipe_peer *next; /**< of all */
     onic_peer_t *wire;
-    superpipe_credit_t credit;     /**< what may be sent to it */
-    superpipe_sender_t sender;     /**< what it may send */
-    uint64_t told;                 /**< the limit that it was told */
-    uint32_t number;               /**< what it calls itself in FEW messages to this process */
-    uint32_t me;                   /**< and this process in those to it; 0: not known yet */
-    superpipe_request_t *open;     /**< transfers under way to and from it */
-    superpipe_early_t *early;      /**< of messages from it whose first bytes are on their way */
-    size_t fragment;               /**< most bytes of data in one message; 0: not known yet */
-    onic_learn_t *learn;           /**< of long messages from it; NULL: nothing yet */
-    unsigned picked;               /**< of these, under way */
-    superpipe_request_t *observed; /**< the one whose time is taken; NULL: there is none */
-    superpipe_observation_t observation;
+    superpipe_credit_t credit;    /**< what may be sent to it */
+    superpipe_sender_t sender;    /**< what it may send */
+    uint64_t told;                /**< the limit that it was told */
+    uint32_t number;              /**< what it calls itself in FEW messages to this process */
+    uint32_t me;                  /**< and this process in those to it; 0: not known yet */
+    superpipe_request_t *open;    /**< transfers under way to and from it */
+    superpipe_early_t *early;     /**< of messages from it whose first bytes are on their way */
+    size_t fragment;              /**< most bytes of data in one message; 0: not known yet */
+    superpipe_learned_t *learned; /**< from messages of it; NULL: nothing yet */
     bool self;
     bool lost; /**< all that waited for it has been ended */
 } superpipe_peer_t;
@@ -124,7 +124,7 @@ struct superpipe_request {
     onic_transfer_t *move;          /**< receiver: while the mover has it */
     superpipe_early_t *early;       /**< receiver: while its first bytes are on their way */
     superpipe_request_t *next_turn; /**< of those with fragments to send, or to be copied */
-    bool picked;                    /**< receiver: it counts among those of the peer */
+    superpipe_learned_t *learned;   /**< receiver: it counts among those under way there */
     bool placing;                   /**< the cursor stands where the last data ended */
     onic_layout_t layout;
     onic_cursor_t cursor; /**< where the next data belongs */

@@ -134,7 +134,8 @@ void superpipe_request_begin(superpipe_request_t *r)
     r->placing = false;
     r->move = NULL;
     r->early = NULL;
-    r->open = r->cancelled = r->picked = false;
+    r->open = r->cancelled = false;
+    r->learned = NULL;
     r->error = OMPI_SUCCESS;
 }
 

@@ -318,8 +318,7 @@ int superpipe_stream_locked(void)
 
 static bool answer_by_mover(superpipe_request_t *r, const uint8_t *bytes)
 {
-    onic_mover_end_t end = {.layout = r->layout,
-                            .at = r->state.early,
+    onic_mover_end_t end = {.at = r->state.early,
                             .len = superpipe_transfer_rest(&r->state),
                             .base = r->base,
                             .done = superpipe_moved,
@@ -327,10 +326,13 @@ static bool answer_by_mover(superpipe_request_t *r, const uint8_t *bytes)
     onic_ticket_t ticket;
 
     memcpy(&ticket, bytes, sizeof(ticket));
-    if (ticket.len != end.len ||
-        onic_mover_answer_locked(r->peer->wire, &ticket, &end) != OMPI_SUCCESS)
+    /* A copy: early bytes may still wait to be packed. */
+    if (ticket.len != end.len || onic_layout_dup(&end.layout, &r->layout) != ONIC_LAYOUT_OK)
         return false;
-    onic_layout_set(&r->layout, 0); /* it is the transfer's now */
+    if (onic_mover_answer_locked(r->peer->wire, &ticket, &end) != OMPI_SUCCESS) {
+        onic_layout_fini(&end.layout);
+        return false;
+    }
     superpipe_transfer_moving(&r->state);
     return true;
 }

@@ -22,7 +22,9 @@ enum { ROUNDS = 3, MESSAGES = 400, SHORT_QUEUE = 0, NO_QUEUE = 1, LATE_USEC = 20
 
 static int bytes_of(int round, int i)
 {
-    return i % 50 == 49 ? 60000 + round : p2p_sizes[(i + round) % p2p_nsizes] % 8192;
+    return i % 50 == 49   ? 60000 + round
+           : i % 50 == 24 ? 200000 + round
+                          : p2p_sizes[(i + round) % p2p_nsizes] % 8192;
 }
 
 static p2p_shape_t shape_of(int i)
