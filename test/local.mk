@@ -587,6 +587,7 @@ clean-local:
 EXTRA_DIST += \
 	test/apps/README.md \
 	test/apps/coarrays.txt \
+	test/apps/hpccinf.txt \
 	test/apps/mpi4py_matrix.py \
 	test/apps/petsc_window.py \
 	test/apps/run \
