@@ -141,7 +141,7 @@ static inline unsigned char *onic_queue_reserve(onic_queue_sender_t *s, uint32_t
     if ((use > onic_queue_left(&s->q, s->at) || s->at + use - s->taken > s->q.ring_bytes) &&
         !onic_queue_make_room(s, use))
         return NULL;
-    return onic_queue_head(&s->q, s->at)->bytes;
+    return (unsigned char *)onic_queue_head(&s->q, s->at) + offsetof(onic_queue_head_t, bytes);
 }
 
 /** Sends what was written there: `header_len` bytes of header, and the payload where
