@@ -12,6 +12,9 @@
 
 enum { RING = ONIC_QUEUE_RING_MIN, TURNS = 1000 };
 
+/** So that the compiler reads all bytes of all messages. */
+static volatile unsigned read_all;
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
     const size_t bytes = onic_queue_bytes(RING), most = len < RING ? len : RING;
@@ -32,7 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
             sum += m.payload[at];
         onic_queue_take(&r);
     }
-    FUZZ_CHECK(sum != 1);
+    read_all = sum;
     free(memory);
     return 0;
 }
