@@ -111,7 +111,6 @@ static int begin(const void *buf, size_t count, ompi_datatype_t *datatype, int d
     int rc = OMPI_SUCCESS;
     superpipe_peer_t *p = superpipe_peer_of(comm, dst, &rc);
     superpipe_request_t *r;
-
     onic_layout_t layout;
 
     *request_p = NULL;
