@@ -118,6 +118,7 @@ libompi_nic_common_la_SOURCES = \
 	common/support/modex.h \
 	common/node/node.c \
 	common/node/node.h \
+	common/node/part.h \
 	common/mover/area.c \
 	common/mover/area.h \
 	common/mover/carrier_node.c \

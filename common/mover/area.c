@@ -5,9 +5,12 @@
 #define _GNU_SOURCE
 #include "common/mover/area.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "common/node/segment.h"
 
@@ -16,7 +19,7 @@
 /* Mapped round a load, unless Linux was told otherwise. */
 #define AROUND ((size_t)64 << 10)
 /* Of this form of the memory. */
-#define MARK UINT64_C(0x6f6e69632d6d7631)
+#define MARK UINT64_C(0x6f6e69632d6d7632)
 
 /** What stands before the slots. */
 typedef struct area_head {
@@ -24,6 +27,8 @@ typedef struct area_head {
     uint32_t nslots;
     uint32_t slot_bytes;
     onic_life_t life;
+    /** A bit for each slot that has memory. */
+    _Alignas(64) _Atomic uint64_t filled;
     onic_pool_words_t pool;
     onic_slot_words_t slot[ONIC_SLOTS_MAX];
 } area_head_t;
@@ -37,27 +42,63 @@ size_t onic_area_derived(void)
     return l2 <= MIB / 2 ? MIB : l2 >= 8 * MIB ? 16 * MIB : 2 * l2;
 }
 
-/** Faults in all pages of one's own, for writing: here and not in the first transfers. */
-static void touch(const onic_segment_t *segment)
+/** Gives memory to a piece of the segment, and maps it. False where there is none: a store would
+ *  end the process. */
+static bool fill(const onic_area_t *area, char *at, size_t len)
 {
 #ifdef MADV_POPULATE_WRITE
-    if (madvise(segment->base, segment->size, MADV_POPULATE_WRITE) == 0) {
-        return;
+    int rc;
+    do {
+        rc = madvise(at, len, MADV_POPULATE_WRITE);
+    } while (rc != 0 && errno == EINTR);
+    if (rc == 0 || errno != EINVAL) {
+        return rc == 0;
     }
 #endif
-    for (size_t at = 0; at < segment->size; at += PAGE) {
-        (void)*(volatile char *)((char *)segment->base + at);
+    /* Before Linux 5.14. */
+    const int fd = onic_file_open(&area->file, O_RDWR);
+    const off_t from = (off_t)(at - (char *)area->segment.base);
+    const bool filled = fd >= 0 && posix_fallocate(fd, from, (off_t)len) == 0;
+    if (fd >= 0) {
+        close(fd);
     }
+    return filled;
 }
 
-/** Maps what another process has touched: a load brings all pages of the piece that Linux maps
- * round it, for stores too. A third of the time that populating takes, where nothing must be made.
- */
-static void map_around(const onic_segment_t *segment)
+/** Maps what has memory: a load brings all pages of the piece that Linux maps round it, for stores
+ * too. A third of the time that populating takes, where nothing must be made. */
+static void map_around(const char *from, size_t len)
 {
-    for (size_t at = 0; at < segment->size; at += AROUND) {
-        (void)*(volatile char *)((char *)segment->base + at);
+    for (size_t at = 0; at < len; at += AROUND) {
+        (void)*(const volatile char *)(from + at);
     }
+    (void)*(const volatile char *)(from + len - 1);
+}
+
+/** The lowest bits of a mask that follow one another. */
+static uint64_t first_row(uint64_t mask)
+{
+    const uint64_t first = mask & -mask;
+    return mask & ~(mask + first);
+}
+
+uint64_t onic_area_prepare(onic_area_t *area, uint64_t slots, bool make)
+{
+    area_head_t *head = area->segment.base;
+    const uint64_t filled = atomic_load_explicit(&head->filled, memory_order_acquire);
+    for (uint64_t rest = slots & ~area->mapped, row; rest != 0; rest &= ~row) {
+        row = first_row((rest & filled) != 0 ? rest & filled : rest);
+        char *at = onic_area_slot(area, (unsigned)__builtin_ctzll(row));
+        const size_t len = (size_t)__builtin_popcountll(row) * area->slot_bytes;
+        if ((row & filled) != 0) {
+            map_around(at, len);
+        } else if (!make || !fill(area, at, len)) {
+            continue;
+        }
+        atomic_fetch_or_explicit(&head->filled, row, memory_order_release);
+        area->mapped |= row;
+    }
+    return slots & area->mapped;
 }
 
 /** Fills in what follows from the segment and the sizes. */
@@ -67,6 +108,7 @@ static void lay_out(onic_area_t *area, unsigned nslots, uint32_t slot_bytes)
     area->pool = (onic_pool_t){&head->pool, head->slot, nslots};
     area->slots = (char *)area->segment.base + HEAD_BYTES;
     area->slot_bytes = slot_bytes;
+    area->mapped = 0;
     area->owner = onic_owner_of(&area->life);
 }
 
@@ -74,13 +116,16 @@ bool onic_area_make(size_t bytes, size_t slot, onic_area_t *area, onic_segment_k
 {
     const onic_pool_shape_t shape = onic_pool_cut(bytes, slot);
     const size_t total = HEAD_BYTES + (size_t)shape.nslots * shape.slot_bytes;
-    if (!onic_segment_make(total, 1, ONIC_BY_DESCRIPTOR, key, &area->segment, NULL)) {
+    onic_reservation_t space;
+    if (!onic_segment_make(total, 1, ONIC_BY_DESCRIPTOR, key, &area->segment, &space)) {
         return false;
     }
+    space.to = HEAD_BYTES;
     area->life = onic_life_mine();
+    area->file = key->file;
     lay_out(area, shape.nslots, shape.slot_bytes);
     /* One with a name would outlive a process that is killed. */
-    if (key->file.fd < 0 || area->owner == 0) {
+    if (!onic_segment_reserve(&space) || key->file.fd < 0 || area->owner == 0) {
         onic_area_close(area, key);
         return false;
     }
@@ -89,7 +134,6 @@ bool onic_area_make(size_t bytes, size_t slot, onic_area_t *area, onic_segment_k
     head->nslots = shape.nslots;
     head->slot_bytes = shape.slot_bytes;
     head->life = area->life;
-    touch(&area->segment);
     onic_pool_init(&area->pool);
     return true;
 }
@@ -121,7 +165,7 @@ bool onic_area_map(const onic_segment_key_t *key, onic_area_t *area)
         onic_segment_unmap(&area->segment);
         return false;
     }
-    map_around(&area->segment);
+    area->file = key->file;
     return true;
 }
 

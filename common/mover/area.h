@@ -10,6 +10,10 @@
  * It is larger than one L2: a line that still sits in the receiver's L2 costs an invalidation
  * across cores when a sender writes it again. The memory has no name; what stands in it is written
  * by other processes and is not trusted, and its sizes are taken over once.
+ *
+ * At first only the words have memory. A slot gets its own from whoever leases it first, and is
+ * mapped by each of the two sides when that first has to do with it: an area that nobody uses takes
+ * up some pages, and who finds that there is no more memory can do without.
  */
 #ifndef ONIC_AREA_H
 #define ONIC_AREA_H
@@ -28,20 +32,33 @@ typedef struct onic_area {
     onic_pool_t pool;
     char *slots;
     uint32_t slot_bytes;
-    onic_life_t life; /**< whose it is */
-    uint64_t owner;   /**< the same process as an owner of slots elsewhere; not 0 */
+    uint64_t mapped;      /**< slots that have memory, and are mapped here; wire lock */
+    onic_file_key_t file; /**< that of the segment; its maker has it open */
+    onic_life_t life;     /**< whose it is */
+    uint64_t owner;       /**< the same process as an owner of slots elsewhere; not 0 */
 } onic_area_t;
 
 /** Bytes of an area where nobody says how many: two L2 caches, 1 .. 16 MiB. */
 size_t onic_area_derived(void);
 
-/** Makes this process's area, with its pages touched. False where it cannot be had; otherwise
- *  onic_area_close must follow. Prints nothing. */
+/** Makes this process's area, whose slots have no memory yet. False where it cannot be had;
+ *  otherwise onic_area_close must follow. Prints nothing. */
 bool onic_area_make(size_t bytes, size_t slot, onic_area_t *area, onic_segment_key_t *key);
 
 /** Maps another process's area. False where that cannot be had, or where we could not know whether
  *  that process is dead. */
 bool onic_area_map(const onic_segment_key_t *key, onic_area_t *area);
+
+/** Has those of `slots` ready for use that can be: they have memory, which is made if `make`, and
+ *  are mapped here. Returns which. The wire lock is held. Some system calls for slots that have not
+ *  been asked for before. */
+ONIC_EXPORT uint64_t onic_area_prepare(onic_area_t *area, uint64_t slots, bool make);
+
+/** The same where that has been done before, at the cost of a comparison. */
+static inline uint64_t onic_area_have(onic_area_t *area, uint64_t slots, bool make)
+{
+    return (slots & ~area->mapped) == 0 ? slots : onic_area_prepare(area, slots, make);
+}
 
 /** Unmaps it. */
 void onic_area_unmap(onic_area_t *area);

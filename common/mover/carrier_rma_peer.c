@@ -284,6 +284,16 @@ static void free_regions(onic_rma_state_t *s)
     s->landing = s->bounce_region = NULL;
 }
 
+/** What others put into has memory, all of it. */
+static bool is_filled(void)
+{
+    const uint64_t all = onic_pool_all(&onic_mover.area.pool);
+    onic_wire_lock();
+    const bool filled = onic_area_have(&onic_mover.area, all, true) == all;
+    onic_wire_unlock();
+    return filled;
+}
+
 void onic_rma_open(onic_mover_rma_t use)
 {
     onic_rma_state_t *s = &onic_rma_state;
@@ -296,7 +306,7 @@ void onic_rma_open(onic_mover_rma_t use)
     s->slot_bytes = onic_mover.area.slot_bytes;
     s->nslots = onic_mover.area.pool.nslots;
     s->landing = onic_region_over(onic_mover.area.slots, bytes);
-    s->bounce_region = s->landing != NULL ? onic_region_new(bytes) : NULL;
+    s->bounce_region = s->landing != NULL && is_filled() ? onic_region_new(bytes) : NULL;
     s->description_len = s->bounce_region != NULL ? onic_region_describe(s->landing, s->description,
                                                                          sizeof(s->description))
                                                   : 0;

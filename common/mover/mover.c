@@ -15,7 +15,9 @@
 #include <sched.h>
 
 #include "ompi/constants.h"
+#include "opal/util/proc.h"
 
+#include "common/node/segment.h"
 #include "common/support/clock.h"
 #include "common/wire/presence.h"
 
@@ -23,6 +25,8 @@
 #define CALLS 4096
 /** Leases that belong to no transfer are looked at so often: their owner may be dead. */
 #define SWEEP_NSEC UINT64_C(100000000)
+/** An area that is smaller than this, since there is little shared memory, is not worth it. */
+#define AREA_LEAST ((size_t)64 << 10)
 
 /** Guards the count of references; opening and closing happen under it. */
 static pthread_mutex_t open_mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -94,15 +98,25 @@ static int progress_wire(void)
 
 /* ---- opening and closing --------------------------------------------------------------------- */
 
+/** Bytes of this process's area; 0: none. */
+static size_t area_bytes(const onic_mover_config_t *config)
+{
+    const unsigned processes = (unsigned)opal_process_info.num_local_peers + 1;
+    const size_t bytes =
+        onic_segment_part(config->area > 0 ? config->area : onic_area_derived(), processes);
+    return bytes < AREA_LEAST && bytes < config->area ? 0 : bytes;
+}
+
 static int open_first(const onic_mover_config_t *config)
 {
     const onic_life_t mine = onic_life_mine();
+    const size_t bytes = area_bytes(config);
     if (!onic_transfers_start()) {
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
     onic_mover.me = onic_owner_of(&mine);
-    onic_mover.has_area = onic_area_make(config->area > 0 ? config->area : onic_area_derived(),
-                                         config->slot, &onic_mover.area, &onic_mover.key);
+    onic_mover.has_area =
+        bytes > 0 && onic_area_make(bytes, config->slot, &onic_mover.area, &onic_mover.key);
     atomic_store(&onic_mover.receiving, 0);
     atomic_store(&onic_mover.open, true);
     if (onic_mover.has_area) {
@@ -215,8 +229,8 @@ static onic_transfer_t *begin(onic_transfer_t *t, onic_mover_end_t *end, uint64_
 }
 
 /** Leases slots for `owner`, and makes the transfer that uses them; NULL where there is none. */
-static onic_transfer_t *lease(onic_role_t role, const onic_area_t *area, uint64_t owner,
-                              uint64_t len, onic_pool_wait_t *wait)
+static onic_transfer_t *lease(onic_role_t role, onic_area_t *area, uint64_t owner, uint64_t len,
+                              onic_pool_wait_t *wait)
 {
     onic_transfer_t *t = onic_transfer_new(role);
     if (t == NULL) {
@@ -228,8 +242,12 @@ static onic_transfer_t *lease(onic_role_t role, const onic_area_t *area, uint64_
     t->carrier = &onic_carrier_node;
     t->area = area;
     t->owner = owner;
-    t->slots = onic_pool_take(&area->pool, owner,
-                              onic_schedule_chunks(&schedule, len, ONIC_SLOTS_MAX), wait);
+    const uint64_t leased = onic_pool_take(
+        &area->pool, owner, onic_schedule_chunks(&schedule, len, ONIC_SLOTS_MAX), wait);
+    t->slots = onic_area_have(area, leased, true);
+    if (t->slots != leased) {
+        (void)onic_pool_give(&area->pool, owner, leased & ~t->slots);
+    }
     if (t->slots == 0) {
         onic_mover_count(&onic_mover_counters.refused, 1);
         onic_transfer_drop(t);
@@ -286,10 +304,17 @@ onic_transfer_t *onic_mover_expect_locked(onic_peer_t *from, onic_mover_end_t *s
     return t;
 }
 
+/** Have all of the slots memory? They have where somebody has leased them. */
+static bool is_ready(onic_area_t *area, uint64_t slots)
+{
+    return onic_area_have(area, slots, false) == slots;
+}
+
 /** Whose the lease is that a peer's ticket names, in my area; 0 where it cannot be the peer's. */
 static uint64_t leaseholder(onic_peer_t *from, const onic_ticket_t *ticket)
 {
-    const onic_pool_t *pool = &onic_mover.area.pool;
+    onic_area_t *area = &onic_mover.area;
+    const onic_pool_t *pool = &area->pool;
     if (!atomic_load(&onic_mover.open) || !onic_mover.has_area || ticket->slots == 0 ||
         (ticket->slots & (~onic_pool_all(pool) | atomic_load(&onic_mover.receiving))) != 0) {
         return 0;
@@ -298,7 +323,9 @@ static uint64_t leaseholder(onic_peer_t *from, const onic_ticket_t *ticket)
     const pid_t pid = onic_peer_pid(from);
     const bool is_peers =
         pid > 0 && onic_owner_life(owner, &onic_mover.area.life).pid == (int64_t)pid;
-    return is_peers && onic_pool_has(pool, owner, ticket->slots) ? owner : 0;
+    return is_peers && onic_pool_has(pool, owner, ticket->slots) && is_ready(area, ticket->slots)
+               ? owner
+               : 0;
 }
 
 int onic_mover_receive_locked(onic_peer_t *from, const onic_ticket_t *ticket,
@@ -340,7 +367,7 @@ int onic_mover_answer_locked(onic_peer_t *to, const onic_ticket_t *ticket, onic_
         return OMPI_ERR_UNREACH;
     }
     if (!onic_pool_has(&p->area.pool, onic_mover.me, ticket->slots) ||
-        !is_source(source, ticket->len)) {
+        !is_ready(&p->area, ticket->slots) || !is_source(source, ticket->len)) {
         return OMPI_ERR_BAD_PARAM;
     }
     onic_transfer_t *t = onic_transfer_new(ONIC_SENDS);

@@ -12,8 +12,11 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "common/node/part.h"
 
 /** Where shm_open has its files. */
 #define DIRECTORY "/dev/shm"
@@ -253,6 +256,15 @@ void onic_segment_withdraw(onic_segment_key_t *key)
         (void)shm_unlink(key->name);
     }
     memset(key, 0, sizeof(*key));
+}
+
+size_t onic_segment_part(size_t liked, unsigned processes)
+{
+    struct statvfs fs;
+
+    return statvfs(DIRECTORY, &fs) != 0
+               ? liked
+               : onic_part(liked, (uint64_t)fs.f_bavail * fs.f_frsize, processes);
 }
 
 bool onic_segment_private(size_t size, onic_segment_t *segment)

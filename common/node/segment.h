@@ -67,6 +67,10 @@ onic_joined_t onic_segment_join(const onic_segment_key_t *key, size_t size, int 
  *  mapping is gone. */
 void onic_segment_withdraw(onic_segment_key_t *key);
 
+/** Bytes that this process, one of so many of its node, may take for itself where it would like
+ *  `liked` (part.h). */
+size_t onic_segment_part(size_t liked, unsigned processes);
+
 /** Zeroed memory of this process alone. */
 bool onic_segment_private(size_t size, onic_segment_t *segment);
 

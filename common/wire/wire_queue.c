@@ -141,7 +141,8 @@ static uint32_t ring_for(size_t share)
 void onic_queues_start(size_t bytes)
 {
     const uint32_t n = processes_here();
-    const uint32_t ring_bytes = n > 1 && bytes > 0 ? ring_for(bytes / (n - 1)) : 0;
+    const uint32_t ring_bytes =
+        n > 1 && bytes > 0 ? ring_for(onic_segment_part(bytes, n) / (n - 1)) : 0;
 
     in.receiver = NULL;
     atomic_store(&in.nreceivers, 0);

@@ -48,7 +48,9 @@ static onic_ranged_t ranged[N_RANGED] = {
     [AREA] =
         {"area",
          "Kibibytes of the landing area through which method mover brings data to this process; "
-         "0 takes twice a core's L2 cache, 1 to 16 MiB",
+         "0 takes twice a core's L2 cache, 1 to 16 MiB. "
+         "Less where /dev/shm is small: an eighth of what is free there for all processes of the "
+         "node",
          0, 0, 1 << 20},
     [TCP_SEGMENT] = {"tcp_segment",
                      "Bytes of one fragment over TCP; 0 leaves it to UCX. UCX_TCP_TX_SEG_SIZE and "

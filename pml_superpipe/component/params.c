@@ -35,7 +35,9 @@ static onic_ranged_t ranged[N_RANGED] = {
                   16384, 0, 1 << 20},
     [AREA] = {"area",
               "Kibibytes of the landing area through which protocol mover brings data to this "
-              "process; 0 takes twice a core's L2 cache, 1 to 16 MiB",
+              "process; 0 takes twice a core's L2 cache, 1 to 16 MiB. "
+              "Less where /dev/shm is small: an eighth of what is free there for all processes of "
+              "the node",
               0, 0, 1 << 20},
     [SLOT] = {"slot",
               "Kibibytes of a slot of that area, which is the longest chunk; 0 takes what follows "
@@ -45,6 +47,7 @@ static onic_ranged_t ranged[N_RANGED] = {
                 "Kibibytes of shared memory, for all of them together, of the queues through which "
                 "the processes of its node and job send messages to this process; only those that "
                 "are used take up memory. Each has its part, a power of two from 16 to 2048 KiB. "
+                "Less where /dev/shm is small, as with the area. "
                 "0: messages go by UCX",
                 4096, 0, 1 << 20},
     [TCP_SEGMENT] = {"tcp_segment",

@@ -3,10 +3,11 @@
 #
 # Several hosts on one machine, and soft-RoCE in a virtual machine.
 
-mpi_programs += test/fabric/farewell test/fabric/load
-EXTRA_PROGRAMS += test/fabric/farewell test/fabric/load
+mpi_programs += test/fabric/farewell test/fabric/load test/fabric/room
+EXTRA_PROGRAMS += test/fabric/farewell test/fabric/load test/fabric/room
 test_fabric_farewell_LDADD = $(keep_loaded) $(OMPI_LDFLAGS) $(OMPI_LIBS)
 test_fabric_load_LDADD = $(keep_loaded) $(OMPI_LDFLAGS) $(OMPI_LIBS)
+test_fabric_room_LDADD = $(keep_loaded) $(OMPI_LDFLAGS) $(OMPI_LIBS)
 
 EXTRA_DIST += \
 	test/fabric/faults \
@@ -54,7 +55,7 @@ check-fabric-faults: mpi-programs check-fabric-python
 
 # What is worth running each time, some 3 minutes: programs, then faults.
 quick_programs = ^(accumulate_ops|barrier|dynamic|fence|flush|locks|mover_hosts|p2p_comms|p2p_died|p2p_late|p2p_protocols|pscw|put_get|threads)$$
-quick_faults = ^(killed_on_a_node|stopped|cut|messages_.*|barriers_(loss|cut|stopped)|farewell_few|shm_full|cma_refused|missing_on_a_host)$$
+quick_faults = ^(killed_on_a_node|stopped|cut|messages_.*|barriers_(loss|cut|stopped)|farewell_few|shm_full|shm_left|cma_refused|missing_on_a_host)$$
 
 check-fabric-quick: mpi-programs check-fabric-python
 	$(run_mpi) --build . --hosts 2x1,2x2 --methods auto --protocols auto,stream,rendezvous --filter '$(quick_programs)' $(RUNFLAGS)

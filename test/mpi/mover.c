@@ -256,6 +256,10 @@ static void test_tickets(void)
     onic_wire_unlock();
     onic_pool_give(pool, 4711, slots);
     const uint64_t theirs = onic_pool_take(pool, owner, 1, &wait);
+    TL_CHECK(refused(peer, theirs, 100) != OMPI_SUCCESS, "a slot without memory");
+    onic_wire_lock();
+    TL_CHECK(onic_area_prepare(&onic_mover.area, theirs, true) == theirs, "no memory for a slot");
+    onic_wire_unlock();
     TL_CHECK(refused(peer, theirs, 0) != OMPI_SUCCESS, "no bytes");
     TL_CHECK(refused(peer, theirs, 100) == OMPI_SUCCESS, "a good one");
     TL_CHECK(refused(peer, theirs, 100) != OMPI_SUCCESS, "the same again");

@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "common/node/part.h"
 #include "test/unit/unit.h"
 
 enum { CALLS_MAX = 64, PAGE = 4096 };
@@ -251,6 +252,22 @@ START_TEST(strangers_are_refused)
 }
 END_TEST
 
+/* All processes together, each with both of its parts, leave three quarters. */
+START_TEST(parts_leave_room)
+{
+    unit_random_t r = {unit_seed() + (uint64_t)_i};
+    const unsigned n = 1 + (unsigned)unit_below(&r, 1 << unit_below(&r, 12));
+    const uint64_t free = unit_below(&r, UINT64_C(1) << unit_below(&r, 50));
+    const size_t liked = unit_below(&r, UINT64_C(1) << unit_below(&r, 30));
+    const size_t part = onic_part(liked, free, n);
+
+    UNIT_CHECK(part <= liked);
+    UNIT_CHECK(2 * n * (uint64_t)part <= free / 4);
+    UNIT_CHECK(part == liked || (part + 1) * n * (uint64_t)ONIC_PART_OF + ONIC_PART_OF > free);
+    UNIT_CHECK(onic_part(liked, UINT64_MAX, n) == liked);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const ways[] = {reserved_when_withdrawn, reserved_at_once, no_space_later,
@@ -262,6 +279,7 @@ int main(void)
     tcase_add_loop_test(tcase, shares_cover_everything, 0, 100);
     for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
         tcase_add_loop_test(tcase, ways[i], 0, 2);
+    tcase_add_loop_test(tcase, parts_leave_room, 0, 1000);
     tcase_add_test(tcase, another_file_is_refused);
     suite_add_tcase(suite, tcase);
     return unit_run_suite(suite);

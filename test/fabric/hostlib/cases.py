@@ -111,6 +111,7 @@ class Build:
                                 stdout=subprocess.PIPE).stdout.strip().rpartition(":")[2]
         self.components = self.libraries + ":" + system
         self.load = os.path.join(self.path, "test", "fabric", "load")
+        self.room = os.path.join(self.path, "test", "fabric", "room")
         self.farewell = os.path.join(self.path, "test", "fabric", "farewell")
         self.barriers = os.path.join(self.path, "test", "mpi", "barrier_outstanding")
 
