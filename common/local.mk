@@ -38,6 +38,7 @@ common_libonic_core_la_SOURCES = \
 	common/mover/schedule.c \
 	common/mover/schedule.h \
 	common/support/bytes.h \
+	common/support/clock.c \
 	common/support/clock.h \
 	common/support/life.c \
 	common/support/life.h \

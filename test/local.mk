@@ -7,6 +7,7 @@ unit_programs = \
 	test/unit/check_apply \
 	test/unit/check_arrange \
 	test/unit/check_batch \
+	test/unit/check_clock \
 	test/unit/check_epoch \
 	test/unit/check_fence \
 	test/unit/check_credit \
@@ -98,6 +99,7 @@ $(unit_objects): AM_CPPFLAGS += $(CHECK_CPPFLAGS)
 test_unit_check_apply_LDADD = $(unit_ldadd)
 test_unit_check_arrange_LDADD = $(barrier_ldadd)
 test_unit_check_batch_LDADD = $(unit_ldadd)
+test_unit_check_clock_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_epoch_LDADD = $(unit_ldadd)
 test_unit_check_fence_LDADD = $(unit_ldadd)
 test_unit_check_credit_LDADD = $(unit_ldadd)

@@ -2,12 +2,24 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The clock. */
+/**
+ * @file
+ * The clock, and ticks, which cost less to read.
+ *
+ * Ticks are the processor's counter only where the kernel takes that for its own clock: it has
+ * compared the counters of all processors then, and goes on doing so. Elsewhere one processor may
+ * be ahead of another by any time, and ticks are the kernel's nanoseconds.
+ */
 #ifndef ONIC_CLOCK_H
 #define ONIC_CLOCK_H
 
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 #include <time.h>
+
+#include "common/support/export.h"
 
 /** Nanoseconds of a clock that does not go back, has left 0, and is the same for all processes of a
  *  node. Any thread; takes some tens of nanoseconds. */
@@ -25,5 +37,52 @@ static inline struct timespec onic_timespec(uint64_t nsec)
     return (struct timespec){(time_t)(nsec / UINT64_C(1000000000)),
                              (long)(nsec % UINT64_C(1000000000))};
 }
+
+/* ---- ticks ----------------------------------------------------------------------------------- */
+
+/** onic_ticks_clock where ticks come from the processor's counter; no inode has this number. */
+#define ONIC_CLOCK_COUNTER 1
+
+/**
+ * The rule: whose ticks does a process count? Two processes of a machine may compare theirs where
+ * the answers are the same. Pure.
+ *
+ * @param clocksource     the name of the kernel's clock, as in its current_clocksource; "": unknown
+ * @param invariant       the processor says that its counter never stops nor changes its rate
+ * @param time_namespace  whose clock the kernel's is (its inode); 0 where it has none
+ * @return ONIC_CLOCK_COUNTER or the namespace
+ */
+static inline uint64_t onic_clock_pick(const char *clocksource, bool invariant,
+                                       uint64_t time_namespace)
+{
+    const size_t len = strcspn(clocksource, "\n");
+    const bool tsc = len == strlen("tsc") && memcmp(clocksource, "tsc", len) == 0;
+
+    return tsc && invariant ? ONIC_CLOCK_COUNTER : time_namespace;
+}
+
+/** Picks the clock behind onic_ticks, which before is the kernel's; once, whatever the kernel finds
+ *  out later. One thread at a time; reads a file, the first time. */
+ONIC_EXPORT void onic_ticks_start(void);
+
+/** Whose ticks they are, as by onic_clock_pick. After onic_ticks_start. */
+ONIC_EXPORT uint64_t onic_ticks_clock(void);
+
+/** Do ticks come from the counter? For onic_ticks alone. */
+ONIC_EXPORT extern atomic_bool onic_ticks_counted;
+
+/** A clock whose unit is that of onic_ticks_per_usec. Between processes as onic_clock_pick says. */
+static inline uint64_t onic_ticks(void)
+{
+#if defined(__x86_64__)
+    if (atomic_load_explicit(&onic_ticks_counted, memory_order_relaxed))
+        return __builtin_ia32_rdtsc();
+#endif
+    return onic_now_nsec();
+}
+
+/** Ticks in a microsecond; those of the counter as measured since onic_ticks_start. Any thread;
+ *  never 0. */
+ONIC_EXPORT double onic_ticks_per_usec(void);
 
 #endif

@@ -18,21 +18,20 @@ static onic_presence_t nobody_looks;
 /* Threads that make progress look at it while one opens the wire. */
 static onic_presence_t *_Atomic mine = &nobody_looks;
 static int mine_fd = -1;
-static uint64_t start_ticks, start_nsec;
 
 int onic_presence_start(void)
 {
-    start_ticks = onic_ticks();
-    start_nsec = onic_now_nsec();
+    onic_ticks_start();
     mine_fd = memfd_create("ompi-nic", MFD_CLOEXEC);
     if (mine_fd < 0 || ftruncate(mine_fd, (off_t)sizeof(onic_presence_t)) != 0) {
         return -1;
     }
-    void *page =
+    onic_presence_t *page =
         mmap(NULL, sizeof(onic_presence_t), PROT_READ | PROT_WRITE, MAP_SHARED, mine_fd, 0);
     if (page == MAP_FAILED) {
         return -1;
     }
+    page->clock = onic_ticks_clock();
     atomic_store_explicit(&mine, page, memory_order_release);
     return mine_fd;
 }
@@ -47,13 +46,6 @@ void onic_presence_stop(void)
         close(mine_fd);
         mine_fd = -1;
     }
-}
-
-double onic_ticks_per_usec(void)
-{
-    double usec = (double)(onic_now_nsec() - start_nsec) / 1000, ticks;
-    ticks = (double)(onic_ticks() - start_ticks);
-    return usec > 0 && ticks > usec ? ticks / usec : 1;
 }
 
 static onic_presence_t *page_of_mine(void)
@@ -98,11 +90,15 @@ static const onic_presence_t *map_page(const onic_file_key_t *key)
     if (fd < 0) {
         return NULL;
     }
-    void *page = MAP_FAILED;
+    onic_presence_t *page = MAP_FAILED;
     if (lseek(fd, 0, SEEK_END) >= (off_t)sizeof(onic_presence_t)) {
         page = mmap(NULL, sizeof(onic_presence_t), PROT_READ, MAP_SHARED, fd, 0);
     }
     close(fd);
+    if (page != MAP_FAILED && page->clock != onic_ticks_clock()) {
+        munmap(page, sizeof(*page));
+        page = MAP_FAILED;
+    }
     return page != MAP_FAILED ? page : NULL;
 }
 

@@ -34,31 +34,20 @@ typedef struct onic_presence {
     _Alignas(64) atomic_bool away;
     /** There is a server thread. */
     atomic_bool helped;
+    /** Whose ticks: onic_ticks_clock(). Who has another cannot read them. */
+    uint64_t clock;
     /** Memory that this process offers to others, once `offers` is set: the mover's area. */
     _Alignas(64) atomic_bool offers;
     onic_segment_key_t offer;
 } onic_presence_t;
 
-/** A clock that is the same on all processors of a node and costs little to read. Its unit is
- *  that of onic_ticks_per_usec. */
-static inline uint64_t onic_ticks(void)
-{
-#if defined(__x86_64__)
-    return __builtin_ia32_rdtsc();
-#else
-    return onic_now_nsec();
-#endif
-}
-
-/** Ticks in a microsecond, measured since the wire was opened. Any thread; never 0. */
-ONIC_EXPORT double onic_ticks_per_usec(void);
-
 /** A process that waits in MPI, or calls it again and again, marks its page this often. */
 #define ONIC_PRESENCE_USEC 5
 
 /**
- * The page of a peer, or NULL where it cannot be had: on another node, or where single copy is not
- * allowed. Mapped once, and until the wire is closed. The wire lock must be held.
+ * The page of a peer, or NULL where it cannot be had: on another node, where single copy is not
+ * allowed, or where the peer counts ticks of another clock. Mapped once, and until the wire is
+ * closed. The wire lock must be held.
  */
 ONIC_EXPORT const onic_presence_t *onic_peer_presence(onic_peer_t *peer);
 
