@@ -152,6 +152,8 @@ libompi_nic_common_la_SOURCES = \
 	common/support/variables.h \
 	common/wire/wire.c \
 	common/wire/wire.h \
+	common/wire/ucx.c \
+	common/wire/ucx.h \
 	common/wire/wire_am.c \
 	common/wire/wire_config.c \
 	common/wire/wire_endpoints.c \
@@ -170,7 +172,7 @@ libompi_nic_common_la_SOURCES = \
 nodist_libompi_nic_common_la_SOURCES = common/config.h
 libompi_nic_common_la_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CPPFLAGS)
 libompi_nic_common_la_LIBADD = common/libonic_core.la common/libonic_verbs.la $(verbs_libs) \
-	$(OMPI_INTERNAL_LIBS) $(UCX_LIBS) $(HWLOC_LIBS)
+	$(OMPI_INTERNAL_LIBS) $(HWLOC_LIBS)
 # nodelete: callbacks of UCX and the code of the server thread must outlive a dlclose.
 libompi_nic_common_la_LDFLAGS = -shared -avoid-version -no-undefined \
 	-Wl,-z,nodelete $(OMPI_LDFLAGS) $(UCX_LDFLAGS) $(HWLOC_LDFLAGS)

@@ -356,6 +356,7 @@ mpi_programs = \
 	test/mpi/long_short \
 	test/mpi/many_targets \
 	test/mpi/memory_bound \
+	test/mpi/remap \
 	test/mpi/reply_bound \
 	test/mpi/mover \
 	test/mpi/mover_hosts \
@@ -413,7 +414,7 @@ mpi_programs = \
 EXTRA_PROGRAMS += $(mpi_programs)
 
 # These use the common library directly.
-internal_ldadd = $(keep_loaded) test/mpi/libtestlib.a $(OMPI_LDFLAGS) $(OMPI_PROGRAM_LIBS) $(UCX_LDFLAGS) $(UCX_LIBS) -lm
+internal_ldadd = $(keep_loaded) test/mpi/libtestlib.a $(OMPI_LDFLAGS) $(OMPI_PROGRAM_LIBS) -lm
 internal_ldflags = $(common_ldflags) -Wl,-rpath,$(abs_builddir)/.libs
 internal_dependencies = $(keep_loaded) test/mpi/libtestlib.a libompi_nic_common.la
 

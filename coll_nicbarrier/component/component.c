@@ -15,6 +15,7 @@
 #include "common/config.h"
 #include "common/support/help.h"
 #include "common/support/series.h"
+#include "common/wire/wire.h"
 #include "ompi/constants.h"
 #include "opal/runtime/opal_progress.h"
 #include "opal/util/proc.h"
@@ -80,7 +81,7 @@ static int component_open(void)
     }
     nicbarrier_settings_publish();
     nicbarrier_announce();
-    return OMPI_SUCCESS;
+    return onic_ucx_load();
 }
 
 static int component_init(bool progress_threads, bool mpi_threads)

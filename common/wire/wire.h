@@ -67,6 +67,15 @@ typedef struct onic_wire_config {
                         wants that keeps the wire open to the end */
 } onic_wire_config_t;
 
+/**
+ * Loads UCX, once and for good: without its hooks of memory where it has no use for them and the
+ * user's environment says nothing of them (ucx.h). To be called while a component is opened, in
+ * MPI_Init: the environment is changed for that time.
+ *
+ * @return OMPI_SUCCESS, or an error after a text that names the cause
+ */
+ONIC_EXPORT int onic_ucx_load(void);
+
 /** Says before anybody opens the wire what a component may ask of it: transports and lengths of
  *  fragments cannot be changed any more when it is open. MPI threads. */
 ONIC_EXPORT void onic_wire_require(const onic_wire_config_t *config);

@@ -17,13 +17,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <ucp/api/ucp.h>
-
 #include "opal/class/opal_hash_table.h"
 
 #include "common/wire/address.h"
 #include "common/wire/drain.h"
 #include "common/wire/presence.h"
+#include "common/wire/ucx.h"
 #include "common/wire/wire.h"
 
 /** One more than the highest active-message identifier. */
@@ -380,6 +379,10 @@ const char *onic_wire_tls(const onic_wire_config_t *config);
 
 /** Most bytes of one fragment over a UCX transport; "" where it is not known. */
 size_t onic_wire_frag_max(const char *transport);
+
+/** May UCX of this process use anything for which it keeps memory registered: adapters of
+ *  InfiniBand and RoCE, memory of GPUs, single copy by xpmem or knem? */
+bool onic_wire_registers(void);
 
 /* wire_memory.c */
 /** Where UCX may not lock as much memory as it wants: has it want less, or takes transports away,

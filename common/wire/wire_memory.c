@@ -98,6 +98,17 @@ static unsigned verbs_devices(void)
     return n;
 }
 
+bool onic_wire_registers(void)
+{
+    static const char *const others[] = {"/dev/xpmem", "/dev/knem", "/dev/nvidiactl", "/dev/kfd",
+                                         "/dev/kgni0"};
+    bool found = onic_tls_have_verbs(getenv("UCX_TLS")) && verbs_devices() > 0;
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]) && !found; i++) {
+        found = access(others[i], F_OK) == 0;
+    }
+    return found;
+}
+
 /* ---- what comes of it ----------------------------------------------------------------------- */
 
 /** One process of each node speaks. */

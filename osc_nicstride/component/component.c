@@ -20,6 +20,7 @@
 #include "common/mover/mover.h"
 #include "common/support/help.h"
 #include "common/support/series.h"
+#include "common/wire/wire.h"
 
 #include "ompi/runtime/mpiruntime.h"
 
@@ -67,6 +68,8 @@ static int component_open(void)
     int rc;
 
     onic_add_help_dir(&nicstride_counters, OMPI_NIC_HELP_DIR);
+    if (onic_ucx_load() != OMPI_SUCCESS)
+        return OMPI_ERROR;
     rc = nicstride_params_check();
     /* Before anybody opens the wire, which a point-to-point layer does before this component is
      * initialized: it is to use the transports that were asked for, and to put into slots of other

@@ -10,6 +10,7 @@
 #include "common/config.h"
 #include "common/support/help.h"
 #include "common/support/series.h"
+#include "common/wire/wire.h"
 #include "pml_superpipe/component/component.h"
 
 #include "ompi/mca/pml/base/base.h"
@@ -75,7 +76,7 @@ static int component_open(void)
     /* Before anybody opens the wire. */
     onic_mover_announce(superpipe.params.network_slots ? ONIC_MOVER_RMA_AUTO
                                                        : ONIC_MOVER_RMA_NEVER);
-    return OMPI_SUCCESS;
+    return onic_ucx_load();
 }
 
 /** Wire and mover. The address of this process is published with the wire. */
