@@ -353,6 +353,7 @@ mpi_programs = \
 	test/mpi/lock_together \
 	test/mpi/locks \
 	test/mpi/short_operations \
+	test/mpi/shorter \
 	test/mpi/long_short \
 	test/mpi/many_targets \
 	test/mpi/memory_bound \

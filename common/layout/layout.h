@@ -103,6 +103,14 @@ ONIC_EXPORT onic_layout_status_t onic_layout_repeat(onic_layout_t *l, uint64_t c
 ONIC_EXPORT onic_layout_status_t onic_layout_shift(onic_layout_t *l, int64_t delta);
 
 /**
+ * Shortens `l` to its first `size` packed bytes; does nothing where it has no more. Where the end
+ * is not that of a pass of some level, or of the leaf, the result is a list, and that takes time
+ * and memory for each run. On an error, ONIC_LAYOUT_NO_MEMORY or ONIC_LAYOUT_OVERFLOW (more than
+ * 2^32 - 1 runs), `l` is good, but longer than `size`.
+ */
+ONIC_EXPORT onic_layout_status_t onic_layout_cut(onic_layout_t *l, uint64_t size);
+
+/**
  * Appends a run to a list; merges it with the run before it where the two are one run (touching
  * blocks, or the next block or blocks of the same stride). Runs of no bytes are dropped.
  */

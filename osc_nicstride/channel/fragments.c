@@ -14,6 +14,7 @@
 #include "osc_nicstride/channel/send.h"
 #include "osc_nicstride/channel/start.h"
 #include "osc_nicstride/window/component.h"
+#include "osc_nicstride/window/op.h"
 
 /** A message under construction: header, then the encoded layout. */
 typedef struct fragment {
@@ -26,11 +27,20 @@ static nicstride_replies_t *const replies = &mca_osc_nicstride_component.replies
 
 _Static_assert(offsetof(fragment_t, layout) == sizeof(nicstride_msg_t), "layout follows header");
 
+/** Does the origin have data for the next fragment? Else it is only fetched: then no fragment has
+ *  bytes of both kinds. */
+static bool is_given(const nicstride_op_t *op)
+{
+    return op->sends_data && op->sent < op->origin.size;
+}
+
 static uint64_t fragment_bytes(const nicstride_op_t *op, uint64_t room)
 {
     const uint64_t base = op->module->info[op->peer->rank].base + (uint64_t)op->disp;
+    const uint64_t most = is_given(op) ? op->origin.size - op->sent : op->size;
+    const uint64_t n = nicstride_fragment(&op->target, base, op->sent, room, op->granule);
 
-    return nicstride_fragment(&op->target, base, op->sent, room, op->granule);
+    return n < most ? n : most;
 }
 
 static size_t lesser(size_t a, uint64_t b)
@@ -119,7 +129,9 @@ static int describe(nicstride_op_t *op, fragment_t *f, onic_payload_t *payload, 
     const int rc = put_layout(op, f, piece_limit(op), n_p);
     f->msg.len = *n_p;
     f->msg.op = op->op;
-    if (rc == OMPI_SUCCESS && op->sends_data)
+    if (op->sends_data && !is_given(op))
+        f->msg.op = (uint16_t)nicstride_op_index(&ompi_mpi_op_no_op.op);
+    if (rc == OMPI_SUCCESS && is_given(op))
         nicstride_set_payload(payload, &op->origin, op->origin_base, op->sent, *n_p);
     return rc;
 }

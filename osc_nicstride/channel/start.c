@@ -124,6 +124,9 @@ static bool is_short(const nicstride_transfer_t *t)
     const bool replies = t->type != NICSTRIDE_MSG_PUT && t->type != NICSTRIDE_MSG_ACC;
     const uint64_t bytes = sent_bytes(t) > t->target.size ? sent_bytes(t) : t->target.size;
 
+    /* A fetch that changes only a part of what it fetches takes several messages. */
+    if (t->type == NICSTRIDE_MSG_GET_ACC && t->has_origin && t->origin.size < t->target.size)
+        return false;
     return bytes <= nicstride_inline_max(!replies && waits_for_others(t)) &&
            t->peer->rank != t->m->rank;
 }

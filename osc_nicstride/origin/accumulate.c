@@ -23,42 +23,58 @@
 /* Source bytes gathered at a time, and bytes after which the lock is given to others. */
 #define CHUNK     8192
 #define LOCK_SPAN (64 << 10)
+/* Stands for elements of several types. */
+#define ANY_TYPE (ompi_mpi_byte.dt.id)
 
 /** One accumulate call: what to do, and where old values go. */
 typedef struct accumulate {
     nicstride_transfer_t access;
     nicstride_accop_t op;
+    nicstride_accop_t no_op; /**< for what the origin does not reach */
     int op_index;
     int dtype;
     const ompi_datatype_t *target_dt;
     bool fetch;
 } accumulate_t;
 
-static bool reads_origin(const accumulate_t *acc)
+/** Packed bytes of the target that the origin has something for. */
+static uint64_t given(const accumulate_t *acc)
 {
-    return acc->op.apply.kind != NICSTRIDE_APPLY_NO_OP;
+    return acc->access.has_origin ? acc->access.origin.size : 0;
+}
+
+/** May elements be of several types? The standard says no, but Open MPI and its components let
+ *  whoever only replaces or fetches: that is done byte by byte. */
+static bool takes_any_type(const ompi_op_t *op)
+{
+    return op == &ompi_mpi_op_replace.op || op == &ompi_mpi_op_no_op.op;
 }
 
 /** Operation and element type, the same on both sides. */
 static int check_types(nicstride_module_t *m, const char *call, accumulate_t *acc, ompi_op_t *op,
                        ompi_datatype_t *origin_dt, ompi_datatype_t *target_dt)
 {
+    const int element = nicstride_dtype_index(target_dt);
+    const bool same =
+        origin_dt == NULL || origin_dt == target_dt || nicstride_dtype_index(origin_dt) == element;
+
     acc->op_index = nicstride_op_index(op);
     if (acc->op_index < 0)
         return nicstride_error(m, call, MPI_ERR_OP, "operation %s is not a predefined one",
                                op->o_name);
     acc->target_dt = target_dt;
-    acc->dtype = nicstride_dtype_index(target_dt);
+    acc->dtype = (element < 0 || !same) && takes_any_type(op) ? ANY_TYPE : element;
     if (acc->dtype < 0)
         return nicstride_error(m, call, MPI_ERR_TYPE,
                                "the target datatype is not made of one predefined type");
-    if (origin_dt != NULL && origin_dt != target_dt &&
-        nicstride_dtype_index(origin_dt) != acc->dtype)
+    if (!same && acc->dtype != ANY_TYPE)
         return nicstride_error(m, call, MPI_ERR_TYPE,
                                "the elements of the origin and the target datatype differ");
     if (!nicstride_accop_init(&acc->op, (unsigned)acc->op_index, (unsigned)acc->dtype))
         return nicstride_error(m, call, MPI_ERR_OP, "operation %s is not defined for %s",
                                op->o_name, acc->op.dt->name);
+    (void)nicstride_accop_init(&acc->no_op, (unsigned)nicstride_op_index(&ompi_mpi_op_no_op.op),
+                               (unsigned)acc->dtype);
     return OMPI_SUCCESS;
 }
 
@@ -68,7 +84,7 @@ static const void *source(const accumulate_t *acc, onic_cursor_t *c, uint64_t po
 {
     const nicstride_transfer_t *a = &acc->access;
 
-    if (!reads_origin(acc))
+    if (pos >= given(acc))
         return NULL;
     if (onic_layout_is_contig(&a->origin))
         return a->origin_base + a->origin.offset + (int64_t)pos;
@@ -85,7 +101,7 @@ static int apply_direct(nicstride_module_t *m, const accumulate_t *acc)
     onic_cursor_t from, to, old_to;
     uint64_t held = 0;
 
-    if (reads_origin(acc))
+    if (given(acc) > 0)
         onic_cursor_init(&from, &a->origin, 0);
     onic_cursor_init(&to, &a->target, 0);
     if (acc->fetch)
@@ -94,12 +110,14 @@ static int apply_direct(nicstride_module_t *m, const accumulate_t *acc)
         return nicstride_broken_error(m, a->call);
     for (uint64_t pos = 0; pos < a->target.size;) {
         _Alignas(64) char tmp[CHUNK], old[CHUNK];
-        uint64_t n = a->target.size - pos < chunk ? a->target.size - pos : chunk;
+        const uint64_t end = pos < given(acc) ? given(acc) : a->target.size;
+        const nicstride_accop_t *op = pos < given(acc) ? &acc->op : &acc->no_op;
+        uint64_t n = end - pos < chunk ? end - pos : chunk;
         const void *src = source(acc, &from, pos, tmp, n);
         char *result =
             in_place ? acc->access.result_base + acc->access.result.offset + (int64_t)pos : old;
 
-        nicstride_apply(&acc->op.apply, &to, a->direct, src, acc->fetch ? result : NULL, n);
+        nicstride_apply(&op->apply, &to, a->direct, src, acc->fetch ? result : NULL, n);
         if (acc->fetch && !in_place)
             onic_unpack(&old_to, acc->access.result_base, old, n);
         pos += n;
@@ -121,7 +139,6 @@ static int start_message(accumulate_t *acc, bool *done_p)
 {
     nicstride_transfer_t *t = &acc->access;
 
-    t->type = acc->fetch ? NICSTRIDE_MSG_GET_ACC : NICSTRIDE_MSG_ACC;
     t->op = (uint16_t)acc->op_index;
     t->dtype = (uint16_t)acc->dtype;
     t->granule = (uint32_t)acc->op.apply.size;
@@ -174,10 +191,13 @@ static int open_result(nicstride_module_t *m, const char *call, accumulate_t *ac
                            &acc->access.result);
     if (rc != OMPI_SUCCESS)
         return rc;
-    if ((result->dt != acc->target_dt && nicstride_dtype_index(result->dt) != acc->dtype) ||
-        acc->access.result.size != acc->access.target.size)
+    if (result->dt != acc->target_dt && acc->dtype != ANY_TYPE &&
+        nicstride_dtype_index(result->dt) != acc->dtype)
         return nicstride_error(m, call, MPI_ERR_TYPE,
-                               "the result buffer does not match the target buffer");
+                               "the elements of the result and the target datatype differ");
+    rc = nicstride_fit(m, call, "target", acc->access.target.size, "result", &acc->access.result);
+    if (rc != OMPI_SUCCESS)
+        return rc;
     return nicstride_check_host(m, call, "result", result->base, &acc->access.result);
 }
 
@@ -246,7 +266,8 @@ static int accumulate(ompi_win_t *win, const nicstride_arguments_t *arguments, o
     if (rc == OMPI_SUCCESS)
         rc = check_types(m, g.call, &acc, op, g.origin_dt, g.target_dt);
     if (rc == OMPI_SUCCESS)
-        rc = nicstride_target_init(&acc.access, m, &g);
+        rc = nicstride_target_init(
+            &acc.access, m, result->dt != NULL ? NICSTRIDE_MSG_GET_ACC : NICSTRIDE_MSG_ACC, &g);
     if (rc != OMPI_SUCCESS)
         return rc;
     rc = open_result(m, g.call, &acc, result);

@@ -52,7 +52,7 @@ int nicstride_compare_and_swap(const void *origin, const void *compare, void *re
     dtype = nicstride_dtype_index(dt);
     if (dtype < 0 || !ompi_datatype_is_predefined(dt))
         return nicstride_error(m, call, MPI_ERR_TYPE, "the datatype is not a predefined one");
-    rc = nicstride_target_init(&a, m, &g);
+    rc = nicstride_target_init(&a, m, NICSTRIDE_MSG_CAS, &g);
     if (rc != OMPI_SUCCESS)
         return rc;
     rc = nicstride_check_host(m, call, "compare", compare, &a.origin);
@@ -73,7 +73,6 @@ int nicstride_compare_and_swap(const void *origin, const void *compare, void *re
         }
         nicstride_count_accumulate(NICSTRIDE_METHOD_DIRECT, a.target.size);
     } else {
-        a.type = NICSTRIDE_MSG_CAS;
         a.op = 0;
         a.dtype = (uint16_t)dtype;
         a.origin_base = (char *)(uintptr_t)compare;

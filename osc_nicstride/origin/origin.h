@@ -39,15 +39,23 @@ typedef struct nicstride_arguments {
     ompi_datatype_t *target_dt;
 } nicstride_arguments_t;
 
-/** Checks a communication call and resolves it: epoch, layouts, equal sizes, an origin buffer in
- *  host memory, bounds. On success call nicstride_target_fini later. */
-int nicstride_target_init(nicstride_transfer_t *a, nicstride_module_t *m,
+/**
+ * Checks a communication call and resolves it: epoch, layouts, bounds, an origin buffer in host
+ * memory. Where there is more room than data the room is cut to the data, so that both sides are
+ * equally long; only for NICSTRIDE_MSG_GET_ACC the origin may be shorter than the target: the rest
+ * of that is fetched and not changed. On success call nicstride_target_fini later.
+ */
+int nicstride_target_init(nicstride_transfer_t *a, nicstride_module_t *m, nicstride_msg_type_t type,
                           const nicstride_arguments_t *g);
 void nicstride_target_fini(nicstride_transfer_t *a);
 /** onic_flatten with a text where that fails, and an empty layout then. `what` is "origin",
  * "target" or "result". MPI threads only. */
 int nicstride_flatten(nicstride_module_t *m, const char *call, const char *what,
                       const ompi_datatype_t *dt, size_t count, onic_layout_t *l);
+/** Cuts the room for `bytes` of data to them; MPI_ERR_TYPE, with a text that names both buffers,
+ *  where they do not fit. */
+int nicstride_fit(nicstride_module_t *m, const char *call, const char *from, uint64_t bytes,
+                  const char *to, onic_layout_t *room);
 /** MPI_ERR_BUFFER, with a text, where the first or the last byte of a buffer is known to be memory
  *  of a device. `what` names the buffer. MPI threads only. */
 int nicstride_check_host(const nicstride_module_t *m, const char *call, const char *what,

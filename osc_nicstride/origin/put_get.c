@@ -72,10 +72,9 @@ static int transfer(ompi_win_t *win, nicstride_msg_type_t type, const nicstride_
     int rc = request_p != NULL ? nicstride_check_passive(m, g->call, g->target) : OMPI_SUCCESS;
 
     if (rc == OMPI_SUCCESS)
-        rc = nicstride_target_init(&t, m, g);
+        rc = nicstride_target_init(&t, m, type, g);
     if (rc != OMPI_SUCCESS)
         return rc;
-    t.type = type;
     if (request_p != NULL) {
         t.request = request = nicstride_request_new(win);
         rc = request != NULL ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;

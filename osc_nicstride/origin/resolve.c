@@ -90,7 +90,9 @@ static int check_attached(nicstride_module_t *m, const nicstride_transfer_t *a)
                            (uint64_t)a->disp);
 }
 
-/** Where the target's bytes are, and by which paths they can be reached. */
+/** Where the target's bytes are, and by which paths they can be reached. All that the call names
+ *  must be in the window, whatever of it is moved; of a dynamic one only its process knows, which
+ *  is told what is moved. */
 static int locate(nicstride_module_t *m, nicstride_transfer_t *a, ptrdiff_t disp)
 {
     const int rank = a->peer->rank;
@@ -102,12 +104,6 @@ static int locate(nicstride_module_t *m, nicstride_transfer_t *a, ptrdiff_t disp
         return out_of_bounds(m, a, disp);
     if (!dynamic && !nicstride_layout_fits(&a->target, a->disp, info->size))
         return out_of_bounds(m, a, disp);
-    if (dynamic && rank == m->rank) {
-        int rc = check_attached(m, a);
-
-        if (rc != OMPI_SUCCESS)
-            return rc;
-    }
     a->remote = info->base + (uint64_t)a->disp;
     if (rank == m->rank) {
         a->mapped = true;
@@ -121,7 +117,34 @@ static int locate(nicstride_module_t *m, nicstride_transfer_t *a, ptrdiff_t disp
     return OMPI_SUCCESS;
 }
 
-int nicstride_target_init(nicstride_transfer_t *a, nicstride_module_t *m,
+int nicstride_fit(nicstride_module_t *m, const char *call, const char *from, uint64_t bytes,
+                  const char *to, onic_layout_t *room)
+{
+    if (bytes > room->size)
+        return nicstride_error(m, call, MPI_ERR_TYPE,
+                               "the %s buffer describes %" PRIu64
+                               " bytes, which do not fit into the %" PRIu64 " of the %s buffer",
+                               from, bytes, room->size, to);
+    if (onic_layout_cut(room, bytes) != ONIC_LAYOUT_OK)
+        return nicstride_error(m, call, OMPI_ERR_OUT_OF_RESOURCE,
+                               "no memory to describe a datatype");
+    return OMPI_SUCCESS;
+}
+
+/** What comes may be shorter than the room for it, of which the rest is left alone: from here on
+ *  both sides are equally long. What an accumulate fetches is all of the target (origin.h). */
+static int fit_sides(nicstride_module_t *m, nicstride_transfer_t *a)
+{
+    if (!a->has_origin || a->origin.size == a->target.size)
+        return OMPI_SUCCESS;
+    if (a->type == NICSTRIDE_MSG_GET)
+        return nicstride_fit(m, a->call, "target", a->target.size, "origin", &a->origin);
+    if (a->type == NICSTRIDE_MSG_GET_ACC && a->origin.size < a->target.size)
+        return OMPI_SUCCESS;
+    return nicstride_fit(m, a->call, "origin", a->origin.size, "target", &a->target);
+}
+
+int nicstride_target_init(nicstride_transfer_t *a, nicstride_module_t *m, nicstride_msg_type_t type,
                           const nicstride_arguments_t *g)
 {
     const bool has_origin = g->origin_dt != NULL;
@@ -129,6 +152,7 @@ int nicstride_target_init(nicstride_transfer_t *a, nicstride_module_t *m,
     int rc = OMPI_SUCCESS;
 
     a->call = g->call;
+    a->type = type;
     a->has_origin = has_origin;
     a->m = m;
     a->request = NULL;
@@ -153,15 +177,14 @@ int nicstride_target_init(nicstride_transfer_t *a, nicstride_module_t *m,
     if (rc == OMPI_SUCCESS)
         rc = nicstride_flatten(m, g->call, "target", g->target_dt, (size_t)g->target_count,
                                &a->target);
-    if (rc == OMPI_SUCCESS && has_origin && a->origin.size != a->target.size)
-        rc = nicstride_error(m, g->call, MPI_ERR_TYPE,
-                             "the origin buffer describes %" PRIu64
-                             " bytes and the target buffer %" PRIu64,
-                             a->origin.size, a->target.size);
-    if (rc == OMPI_SUCCESS && has_origin && onic_devices_told())
-        rc = nicstride_check_host(m, g->call, "origin", g->origin, &a->origin);
     if (rc == OMPI_SUCCESS)
         rc = locate(m, a, g->disp);
+    if (rc == OMPI_SUCCESS)
+        rc = fit_sides(m, a);
+    if (rc == OMPI_SUCCESS && has_origin && onic_devices_told())
+        rc = nicstride_check_host(m, g->call, "origin", g->origin, &a->origin);
+    if (rc == OMPI_SUCCESS && m->flavor == MPI_WIN_FLAVOR_DYNAMIC && a->peer->rank == m->rank)
+        rc = check_attached(m, a);
     if (rc != OMPI_SUCCESS)
         nicstride_target_fini(a);
     return rc;

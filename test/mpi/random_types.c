@@ -50,7 +50,8 @@ static int gcd(int a, int b)
     return b == 0 ? a : gcd(b, a % b);
 }
 
-/** Two trees over one basic type, with the counts that make their signatures equal. */
+/** Two trees over one basic type, with counts that make their signatures equal, or with more room
+ *  than data, which may end anywhere in it. */
 static void uniform(random_source_t *r, exchange_op_t *op)
 {
     MPI_Datatype basic = basics[random_between(r, 0, sizeof(basics) / sizeof(*basics) - 1)];
@@ -64,6 +65,11 @@ static void uniform(random_source_t *r, exchange_op_t *op)
 
     repeat(&op->origin, b / common * times);
     repeat(&op->target, a / common * times);
+    if (random_one_in(r, 2)) {
+        tr_side_t *data = op->get ? &op->target : &op->origin;
+
+        repeat(data, (int)random_between(r, 0, data->count));
+    }
 }
 
 /** A tree of many types; the two sides repeat it differently: by count, or with a stride. */
@@ -79,6 +85,16 @@ static void mixed(random_source_t *r, exchange_op_t *op)
     MPI_Type_create_hvector(times, 1, random_one_in(r, 4) ? -stride : stride, one.type, &spread);
     MPI_Type_commit(&spread);
     repeat(&one, times);
+    /* Room for one more. */
+    if (random_one_in(r, 3)) {
+        tr_side_t more = one;
+        MPI_Type_dup(one.type, &more.type);
+        more = tr_place(more.type, times + 1);
+        op->origin = op->get ? more : one;
+        op->target = op->get ? one : more;
+        MPI_Type_free(&spread);
+        return;
+    }
     op->origin = random_one_in(r, 2) ? one : tr_place(spread, 1);
     op->target = op->origin.type == one.type ? tr_place(spread, 1) : one;
 }

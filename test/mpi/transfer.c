@@ -295,10 +295,12 @@ void tr_copy(const tr_side_t *from, const void *src, const tr_side_t *to, void *
     unsigned char *d = (unsigned char *)dst + to->start;
     typemap_t source = typemap_of(from->type), target = typemap_of(to->type);
     const size_t size = source.size * (size_t)from->count;
+    const size_t room = target.size * (size_t)to->count;
 
-    TL_CHECK(size == target.size * (size_t)to->count, "%zu bytes and %zu", size,
-             target.size * (size_t)to->count);
-    void *buffer = tl_alloc(size);
+    TL_CHECK(size <= room, "%zu bytes and room for %zu", size, room);
+    void *buffer = tl_alloc(room);
+    /* What is not written stays. */
+    typemap_pack(&target, to->count, d, buffer);
     typemap_pack(&source, from->count, s, buffer);
     typemap_unpack(&target, to->count, buffer, d);
     free(buffer);

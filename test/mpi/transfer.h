@@ -68,7 +68,8 @@ tr_side_t tr_plain(MPI_Datatype basic, int n);
 /** Frees the type. */
 void tr_free(tr_side_t *side);
 
-/** The reference: copies what `from` says out of `src` to where `to` says in `dst`. */
+/** The reference: copies what `from` says out of `src` to where `to` says in `dst`, which may have
+ *  room for more. */
 void tr_copy(const tr_side_t *from, const void *src, const tr_side_t *to, void *dst);
 
 #endif

@@ -298,6 +298,51 @@ START_TEST(elements_stay_whole)
 }
 END_TEST
 
+/** The first bytes of a layout are those of its reference. */
+static void check_cut(const tree_t *t)
+{
+    const int64_t all = (int64_t)t->ref.n;
+    const int64_t level = t->l.nlevels > 0 ? all / (int64_t)t->l.level[t->l.nlevels - 1].count : 1;
+    const int64_t sizes[] = {0, rnd(0, all), rnd(0, all / level) * level, level, all + rnd(0, 9)};
+
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]) && level > 0; i++) {
+        const ref_t first = {.at = t->ref.at, .n = (size_t)(sizes[i] < all ? sizes[i] : all)};
+        onic_layout_t copy;
+
+        ck_assert_int_eq(onic_layout_dup(&copy, &t->l), ONIC_LAYOUT_OK);
+        ck_assert_int_eq(onic_layout_cut(&copy, (uint64_t)sizes[i]), ONIC_LAYOUT_OK);
+        check_against_reference(&copy, &first);
+        onic_layout_fini(&copy);
+    }
+}
+
+/* Regular layouts stay so where they can, and do not become a list of all their blocks. */
+START_TEST(cuts_are_short)
+{
+    onic_layout_t l = contig(16, 8);
+
+    repeat(&l, 1000000, 24);
+    repeat(&l, 500, 100000000);
+    ck_assert_int_eq(onic_layout_cut(&l, l.size / 500 * 3 + 8 * 7 + 5), ONIC_LAYOUT_OK);
+    ck_assert_uint_eq(l.nruns, 5);
+    ck_assert_int_eq(l.ub, 300000000 + 16 + 24 * 7 + 5);
+    onic_layout_fini(&l);
+    l = contig(16, 8);
+    repeat(&l, 1000000, 24);
+    repeat(&l, 500, 100000000);
+    ck_assert_int_eq(onic_layout_cut(&l, l.size / 500 * 3), ONIC_LAYOUT_OK);
+    ck_assert_uint_eq(l.nruns, 0);
+    ck_assert_uint_eq(l.nlevels, 2);
+    ck_assert_int_eq(onic_layout_cut(&l, 80), ONIC_LAYOUT_OK);
+    check_level(&l, 0, 10, 24);
+    ck_assert_int_eq(l.ub, 16 + 9 * 24 + 8);
+    ck_assert_int_eq(onic_layout_cut(&l, 3), ONIC_LAYOUT_OK);
+    ck_assert(onic_layout_is_contig(&l));
+    ck_assert_int_eq(l.lb, 16);
+    ck_assert_int_eq(l.ub, 19);
+}
+END_TEST
+
 static void check_tree(tree_t *t)
 {
     onic_layout_t copy;
@@ -306,6 +351,7 @@ static void check_tree(tree_t *t)
     seen.levels[t->l.nlevels]++;
     check_against_reference(&t->l, &t->ref);
     check_whole(t);
+    check_cut(t);
     ck_assert_int_eq(onic_layout_dup(&copy, &t->l), ONIC_LAYOUT_OK);
     onic_layout_fini(&t->l);
     check_walk(&copy, &t->ref, 0, 0);
@@ -343,6 +389,7 @@ int main(void)
                                   overflow_is_refused,
                                   list_overflow_is_refused,
                                   huge_layouts_can_be_walked,
+                                  cuts_are_short,
                                   elements_stay_whole,
                                   random_trees,
                                   trees_deeper_than_the_levels};
