@@ -4,7 +4,6 @@
  */
 /* ranks: 2-4 */
 /* engines: auto put2 datagram lossy */
-/* timeout: 200 */
 /**
  * @file
  * Communicators come and go, ten thousand of them: most too short-lived to set an engine up, others

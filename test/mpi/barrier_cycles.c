@@ -4,7 +4,6 @@
  */
 /* ranks: 2-4 */
 /* engines: auto tree put2 datagram lossy */
-/* timeout: 200 */
 /**
  * @file
  * Communicators are made and freed, most without a barrier, others with an engine of their own, and

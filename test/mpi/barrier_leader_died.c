@@ -24,7 +24,7 @@
 enum { VICTIM = 1, MANY = 20 };
 
 /** Seconds after which a process that hangs is ended. */
-#define PATIENCE 60
+#define PATIENCE TL_PATIENCE
 
 static bool ends_with_error(MPI_Comm comm)
 {

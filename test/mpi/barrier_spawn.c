@@ -4,7 +4,6 @@
  */
 /* ranks: 1-3 */
 /* engines: auto shm */
-/* timeout: 200 */
 /* retry: start spawn */
 /**
  * @file

@@ -25,6 +25,7 @@ static void stop_for_a_while(void)
     pid_t pid = fork();
     if (pid == 0) {
         const struct timespec time = {0, MSEC * 1000000L};
+        tl_await_stopped(getppid());
         nanosleep(&time, NULL);
         kill(getppid(), SIGCONT);
         _exit(0);

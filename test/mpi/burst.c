@@ -204,7 +204,7 @@ static void check_parts(const tl_window_t *w)
  *  anything for it that it would have to answer. */
 static void check_unasked(const tl_window_t *w)
 {
-    enum { PUTS = 8, ORIGIN = 0, PATIENCE_SECONDS = 60 };
+    enum { PUTS = 8, ORIGIN = 0, PATIENCE_SECONDS = TL_PATIENCE };
     const volatile long *mine = (const long *)w->base + ORIGIN * LONGS + COUNTERS;
     const double end = MPI_Wtime() + PATIENCE_SECONDS;
     int here = 0, all_here = 0;

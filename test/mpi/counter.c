@@ -106,8 +106,8 @@ void counter_end(counter_t *c)
 
 void counter_check_pool(const char *name)
 {
-    /* Seconds for what is over, but not yet noticed: a request that was freed before its end. */
-    const double end = MPI_Wtime() + 5;
+    /* Time for what is over, but not yet noticed: a request that was freed before its end. */
+    const double end = MPI_Wtime() + TL_PATIENCE;
     counter_t *c = counter_begin(name);
     int flag;
 

@@ -12,7 +12,7 @@
  * single copy, without the target.
  */
 #define _GNU_SOURCE
-#include "test/mpi/testlib.h"
+#include "test/mpi/meet.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,16 +21,14 @@
 
 #include "test/mpi/counter.h"
 
-enum { BYTES = 65536, AWAY_USEC = 400000, ROUNDS = 3 };
+enum { BYTES = 65536, ROUNDS = 3 };
 
-/** Puts to the next rank, which is away. */
-static void put_in_time(MPI_Win win, int to, MPI_Aint at, const char *data)
+/** Away from MPI until a rank's put of this round has returned. */
+static void stay_away(const meet_t *board, int who, int round)
 {
-    double begun = MPI_Wtime();
-
-    TL_MPI(MPI_Put(data, BYTES, MPI_BYTE, to, at, BYTES, MPI_BYTE, win));
-    TL_CHECK(MPI_Wtime() - begun < AWAY_USEC * 0.5e-6, "a put waits for its target: %.3f s",
-             MPI_Wtime() - begun);
+    for (int ms = 0; meet_entered(board, who) <= round && ms < TL_PATIENCE * 1000; ms++)
+        usleep(1000);
+    TL_CHECK(meet_entered(board, who) > round, "a put waits for its target");
 }
 
 /** Does the kernel let this process read another one of the job? */
@@ -53,6 +51,7 @@ int main(int argc, char **argv)
     const int rank = tl_rank(), size = tl_size(), from = (rank + size - 1) % size;
     char *memory = tl_alloc(BYTES), *data = tl_alloc(BYTES);
     counter_t *copies = counter_begin("osc_nicstride_ops_cma");
+    meet_t board = meet_new(MPI_COMM_WORLD);
     MPI_Aint mine, addresses[8];
     pid_t pid = getpid(), pids[8];
 
@@ -70,10 +69,11 @@ int main(int argc, char **argv)
             const int to = (who + 1) % size;
 
             if (who == rank) {
-                put_in_time(win, to, addresses[to], data);
+                TL_MPI(MPI_Put(data, BYTES, MPI_BYTE, to, addresses[to], BYTES, MPI_BYTE, win));
+                (void)meet_enter(&board);
                 TL_MPI(MPI_Win_flush(to, win));
             } else {
-                usleep(AWAY_USEC);
+                stay_away(&board, who, round);
             }
             TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
         }
@@ -90,6 +90,7 @@ int main(int argc, char **argv)
     TL_MPI(MPI_Win_unlock_all(win));
     TL_MPI(MPI_Win_free(&win));
     counter_end(copies);
+    meet_free(&board);
     MPI_T_finalize();
     free(memory);
     free(data);

@@ -23,7 +23,7 @@ enum { ROUNDS = 12, PUTS = 900, WORDS = 32 };
 
 /** Microseconds between two looks, and how many until the target is taken to be stuck. */
 #define LOOK  1000
-#define LOOKS 10000
+#define LOOKS (TL_PATIENCE * 1000)
 
 typedef struct field {
     tl_window_t w;

@@ -28,7 +28,7 @@ enum { EMPTY, PUTS, LATE, START, FREE, KINDS };
 /** Microseconds for which all goes well, at most. */
 enum { LIFE = 300000 };
 /** Seconds after which a process that hangs is ended. */
-enum { PATIENCE = 60 };
+enum { PATIENCE = TL_PATIENCE };
 
 static bool dies(int rank)
 {

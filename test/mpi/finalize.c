@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 /** Seconds after which a process that hangs is ended by a signal. */
-#define PATIENCE 60
+#define PATIENCE TL_PATIENCE
 #define LONGS    20000
 
 /* Must outlive main(): transfers that nobody waited for may still use them. */

@@ -20,8 +20,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/** Seconds a child has to end; it has next to nothing to do. */
-#define PATIENCE 20
+/** Seconds a child has to end. */
+#define PATIENCE TL_PATIENCE
 #define LONGS    60000
 
 static tl_window_t make_window(tl_kind_t kind)

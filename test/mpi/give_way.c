@@ -2,7 +2,6 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/* timeout: 200 */
 /* ranks: 2-4 */
 /* windows: create dynamic */
 /* methods: auto */
@@ -18,7 +17,7 @@
 /** Integers of the long one: 32 MiB. */
 #define OWN (tl_slow() ? 1 << 19 : 1 << 22)
 /** Seconds for which rank 0 tries to see it. */
-#define PATIENCE 60.0
+#define PATIENCE TL_PATIENCE
 
 /** Of rank 0: how much the others have added, shall they end, and its own part. */
 #define ADDED_AT  0

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 /** Seconds after which a test that waits for others gives up and fails. */
-#define PATIENCE 20.0
+#define PATIENCE TL_PATIENCE
 
 static tl_window_t make_longs(tl_kind_t kind, int longs)
 {

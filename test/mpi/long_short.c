@@ -2,7 +2,6 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/* timeout: 200 */
 /* ranks: 1-4 */
 /* windows: create allocate dynamic */
 /* methods: auto pack mover */

@@ -2,7 +2,6 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/* timeout: 120 */
 /* ranks: 3 */
 /* mpirun: --enable-recovery --mca orte_allowed_exit_without_sync 1 */
 /* leaks: expected */

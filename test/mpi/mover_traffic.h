@@ -20,7 +20,7 @@
 #include "test/mpi/testlib.h"
 
 /** No wait takes longer where all is well, in seconds. */
-#define MOVES_PATIENCE 60.0
+#define MOVES_PATIENCE TL_PATIENCE
 
 /** Opens the mover with such an area, which all ranks then reach. Collective. */
 void moves_open(size_t area, size_t slot);

@@ -4,7 +4,6 @@
  */
 /* ranks: 1-3 */
 /* p2p: auto mover */
-/* timeout: 200 */
 /* retry: start spawn */
 /**
  * @file

@@ -23,7 +23,7 @@
 
 enum { STOPPED = 0, MANY = 4, LONG = 4 << 20, ROUNDS = 2 };
 /** Seconds after which a process that is stopped is let go on, and the test has failed. */
-enum { PATIENCE = 60 };
+enum { PATIENCE = TL_PATIENCE };
 /** Tags. */
 enum { FROM_STOPPED = 100, TO_STOPPED = 200, AMONG = 300 };
 
@@ -125,6 +125,7 @@ static void stop(board_t *board)
             usleep(1000);
         }
         atomic_store(&board->late, atomic_load(&board->through) < others);
+        tl_await_stopped(getppid());
         kill(getppid(), SIGCONT);
         _exit(0);
     }

@@ -2,7 +2,6 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/* timeout: 60 */
 /* ranks: 1-4 */
 /* says: osc_nicstride_window has the value 1. It must be between\s+2 and 65536 */
 /**

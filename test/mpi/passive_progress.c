@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 /** Seconds after which rank 0 takes it that its help is waited for. */
-#define PATIENCE 60.0
+#define PATIENCE TL_PATIENCE
 /** Longs of the largest transfer; rank r has those from r * LONGS on, after the two counters. */
 #define LONGS 90000
 enum { COUNTER, SUM, FIRST };

@@ -2,7 +2,6 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/* timeout: 120 */
 /* ranks: 2-4 */
 /**
  * @file
@@ -22,7 +21,7 @@
 #include "test/mpi/meet.h"
 
 /** No wait of this program takes longer where all is well, be the machine ever so busy. */
-#define PATIENCE 30.0
+#define PATIENCE TL_PATIENCE
 /** After so long without progress the server thread takes over: long enough that a thread which
  *  is kept from its processor for a moment is not taken for one that is away. */
 #define IDLE_USEC 5000

@@ -2,7 +2,6 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/* timeout: 400 */
 /* ranks: 1-4 */
 /* windows: create allocate dynamic shared */
 /* threads: multiple */
@@ -24,7 +23,7 @@
 #include <unistd.h>
 
 /** Seconds after which a thread no longer believes that another will get on. */
-#define PATIENCE 60.0
+#define PATIENCE TL_PATIENCE
 
 static int next_of(const tl_window_t *w)
 {

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 /** Seconds after which a process that hangs is ended by a signal. */
-#define PATIENCE 60
+#define PATIENCE TL_PATIENCE
 
 enum { BYTES = 2000000, PUTS = 100 };
 

@@ -50,7 +50,7 @@ static int sum(MPI_Win w, int bytes)
 /** Nobody but the target's answers to the first window tells that there is credit again. */
 static void request_waits(int rank)
 {
-    enum { PATIENCE = 20 };
+    enum { PATIENCE = TL_PATIENCE };
     MPI_Request request;
     int done = 0;
 

@@ -250,7 +250,7 @@ static bool is_set(const char *name, const char *value)
  * has come, which rank 0 sees by plain loads. */
 static void check_left_alone(const tl_window_t *w)
 {
-    enum { PATIENCE_SECONDS = 60, AWAY_USEC = 200000 };
+    enum { PATIENCE_SECONDS = TL_PATIENCE, AWAY_USEC = 200000 };
     static const unsigned char mark[8] = {0xaa, 0x55, 1, 2, 3, 4, 5, 6};
     const int other = 1 - w->rank;
     const volatile unsigned char *here = w->base + (MPI_Aint)other * PLACES * BYTES;

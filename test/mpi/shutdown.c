@@ -13,7 +13,7 @@
 #include "test/mpi/testlib.h"
 
 /** Seconds after which a process that hangs is ended. */
-#define PATIENCE 60
+#define PATIENCE TL_PATIENCE
 
 /** Highest descriptor that is looked at. */
 enum { DESCRIPTORS = 1024 };

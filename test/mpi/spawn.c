@@ -4,7 +4,6 @@
  */
 /* ranks: 1-4 */
 /* windows: create allocate dynamic shared */
-/* timeout: 200 */
 /* retry: start spawn */
 /**
  * @file

@@ -320,6 +320,24 @@ void tl_closed(bool closed)
     TL_CHECK(syscall(SYS_capset, &header, caps) == 0, "capset");
 }
 
+void tl_await_stopped(pid_t pid)
+{
+    char path[64], text[256], state = '?';
+
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    while (state != 'T' && state != 'Z' && state != 'X') {
+        FILE *f = fopen(path, "r");
+        if (f == NULL) {
+            return;
+        }
+        text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
+        fclose(f);
+        const char *name_end = strrchr(text, ')');
+        state = name_end != NULL && name_end[1] != '\0' ? name_end[2] : '?';
+        usleep(1000);
+    }
+}
+
 bool tl_slow(void)
 {
     return getenv("ONIC_TEST_SLOW") != NULL;

@@ -35,6 +35,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /** Exit codes as `make check` reads them. */
 enum { TL_EXIT_OK = 0, TL_EXIT_FAILED = 1, TL_EXIT_SKIP = 77 };
@@ -71,6 +72,14 @@ bool tl_asked_for(const char *name, int argc, char **argv);
 
 /** Prints rank and text and ends the whole job. */
 _Noreturn void tl_die(const char *what);
+
+/** Seconds after which a test calls a hang what must happen without any time. Far more than it
+ * takes, however many others want the processors, and less than test/run waits. */
+#define TL_PATIENCE 300
+
+/** Waits until a process of this machine is stopped by a signal (or gone): no SIGCONT may come
+ * before its SIGSTOP. No MPI. */
+void tl_await_stopped(pid_t pid);
 
 /** Skips unless the number of ranks is in min .. max. */
 void tl_need_ranks(int min, int max);

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 /** Seconds after which a process that hangs is ended by a signal. */
-#define PATIENCE 60
+#define PATIENCE TL_PATIENCE
 
 enum { FIVE = 5 };
 static const int five = FIVE;

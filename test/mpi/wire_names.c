@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /* ranks: 1-4 */
-/* timeout: 120 */
 /* retry: start spawn */
 /**
  * @file
@@ -34,7 +33,7 @@
 
 #define CHILD_OPTION "-child"
 /** No wait takes longer where all is well, in seconds. */
-#define PATIENCE      60.0
+#define PATIENCE      TL_PATIENCE
 #define PATIENCE_USEC 60000000U
 
 /** What is done with a message: it is answered; it is an answer; its bytes are verified, by

@@ -19,7 +19,7 @@
 #include "common/wire/wire.h"
 
 /** No wait takes longer where all is well, in seconds, be the machine ever so busy. */
-#define TRAFFIC_PATIENCE 60.0
+#define TRAFFIC_PATIENCE TL_PATIENCE
 
 /** What is done with a message: its bytes are verified, sent at once or by rendezvous; it is
  * refused; it is answered; it is an answer; or its sender says that it goes away from MPI. */

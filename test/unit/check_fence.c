@@ -400,7 +400,7 @@ END_TEST
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
-enum { THREADS = 3, FENCES = 3000 };
+enum { THREADS = 3, FENCES = 500 };
 
 static _Alignas(64) char boards[THREADS * 64 * 6];
 static uint32_t written[THREADS]; /* plain memory: what fences must make visible */

@@ -224,7 +224,7 @@ END_TEST
  */
 static void flood(test_t *t)
 {
-    enum { PACKETS = 20000 };
+    enum { PACKETS = 20000, TIMER = 100000 /* nanoseconds, at least */ };
     uint32_t cookie;
     nicbarrier_packet_t p = {.kind = NICBARRIER_PACKET_EPOCH, .key = 89, .at = 1, .epoch = 1};
     const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -234,20 +234,23 @@ static void flood(test_t *t)
     meet(t, 1);
     nap(30); /* the helper thread has taken over, and sleeps */
     const uint64_t before = COUNT(thread_wakeups);
+    uint64_t begun = onic_now_nsec(), many;
     p.cookie = cookie ^ 1;
     for (int i = 0; i < PACKETS; i++)
         throw(t, fd, &to, &p);
     /* Its own timer wakes it now and then. */
-    EXPECT(COUNT(thread_wakeups) < before + PACKETS / 10);
+    many = COUNT(thread_wakeups);
+    EXPECT(many < before + PACKETS / 10 + (onic_now_nsec() - begun) / TIMER);
     EXPECT(COUNT(duplicates) == 0 && COUNT(refused) == 0);
     p.cookie = cookie;
-    const uint64_t begun = onic_now_nsec();
+    begun = onic_now_nsec();
     for (int i = 0; i < 2 * PACKETS; i++)
         throw(t, fd, &to, &p);
+    while (COUNT(duplicates) == 0)
+        nap(1);
     nap(50);
-    const uint64_t took = onic_now_nsec() - begun;
-    EXPECT(COUNT(duplicates) > 0);
-    EXPECT(COUNT(duplicates) < 2000 + 2 * took / NICBARRIER_BUDGET_COST);
+    many = COUNT(duplicates);
+    EXPECT(many < 2000 + 2 * (onic_now_nsec() - begun) / NICBARRIER_BUDGET_COST);
     close(fd);
     meet(t, 2);
     barriers(t, 1, 10);
@@ -465,9 +468,8 @@ static void half_done(test_t *t)
     if (t->me == 0)
         enter(t, 1);
     engine->disconnect(t->net);
-    const uint64_t begun = onic_now_nsec();
     engine->close();
-    EXPECT(onic_now_nsec() - begun < NICBARRIER_FAREWELL_PATIENCE / 2);
+    /* To who is waited for it is said again and again. */
     EXPECT(COUNT(farewells) == 0);
 }
 

@@ -622,7 +622,7 @@ int main(void)
     Suite *suite = suite_create("nicbarrier_put");
     TCase *tcase = tcase_create("nicbarrier_put");
 
-    tcase_set_timeout(tcase, 120);
+    tcase_set_timeout(tcase, UNIT_SECONDS);
     tcase_add_loop_test(tcase, all_complete, 0, 400);
     tcase_add_test(tcase, come_and_go);
     tcase_add_loop_test(tcase, giving_up, 0, 4);

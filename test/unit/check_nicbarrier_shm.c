@@ -128,6 +128,9 @@ typedef struct process {
     nicbarrier_failure_t failed;
 } process_t;
 
+/** Microseconds; longer than a test may take. */
+#define FOR_EVER (2 * UNIT_SECONDS * 1000000u)
+
 /** Barriers, by sleeping only. */
 static void *by_sleeping(void *arg)
 {
@@ -139,13 +142,13 @@ static void *by_sleeping(void *arg)
             nicbarrier_shm_release(s, nicbarrier_shm_arrived(s));
         nicbarrier_shm_depart(s);
         while (!nicbarrier_shm_done(s, e))
-            nicbarrier_shm_sleep(s, e, 50000000);
+            nicbarrier_shm_sleep(s, e, FOR_EVER);
         nicbarrier_shm_depart(s);
     }
     return NULL;
 }
 
-/* Nobody sleeps on when its epoch is complete: each sleep could last longer than this test may. */
+/* Nobody sleeps on when its epoch is complete. */
 START_TEST(sleepers_are_woken)
 {
     unit_random_t random = {unit_seed() + 2000 + (uint64_t)_i};
@@ -173,7 +176,7 @@ static void *until_failed(void *arg)
 
     (void)nicbarrier_shm_enter(s, 1);
     while (!nicbarrier_shm_done(s, 1) && nicbarrier_shm_failed(s) == NICBARRIER_SOUND)
-        nicbarrier_shm_sleep(s, 1, 50000000);
+        nicbarrier_shm_sleep(s, 1, FOR_EVER);
     p->failed = nicbarrier_shm_failed(s);
     return NULL;
 }
@@ -270,7 +273,7 @@ int main(void)
     Suite *suite = suite_create("nicbarrier_shm");
     TCase *tcase = tcase_create("nicbarrier_shm");
 
-    tcase_set_timeout(tcase, 40);
+    tcase_set_timeout(tcase, UNIT_SECONDS);
     tcase_add_loop_test(tcase, complete_without_network, 0, 100);
     tcase_add_loop_test(tcase, complete_with_network, 0, 100);
     tcase_add_loop_test(tcase, wrong_trees, 0, 50);

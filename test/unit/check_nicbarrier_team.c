@@ -543,7 +543,7 @@ int main(void)
     Suite *suite = suite_create("nicbarrier_team");
     TCase *tcase = tcase_create("nicbarrier_team");
 
-    tcase_set_timeout(tcase, 60);
+    tcase_set_timeout(tcase, UNIT_SECONDS);
     tcase_add_loop_test(tcase, nobody_leaves_early, 0, 7);
     tcase_add_loop_test(tcase, process_dies, 0, 3);
     tcase_add_test(tcase, network_fails);

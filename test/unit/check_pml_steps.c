@@ -292,7 +292,7 @@ int main(void)
     Suite *suite = suite_create("pml steps");
     TCase *tcase = tcase_create("pml steps");
 
-    tcase_set_timeout(tcase, 60);
+    tcase_set_timeout(tcase, UNIT_SECONDS);
     tcase_add_loop_test(tcase, unexpected_in_reverse, 0, WAYS);
     tcase_add_loop_test(tcase, posted_in_reverse, 0, 3);
     for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)

@@ -560,7 +560,7 @@ int main(void)
     Suite *suite = suite_create("pml transfer");
     TCase *tcase = tcase_create("pml transfer");
 
-    tcase_set_timeout(tcase, 60);
+    tcase_set_timeout(tcase, UNIT_SECONDS);
     tcase_add_loop_test(tcase, both_ends, 0, 8);
     tcase_add_loop_test(tcase, any_words, 0, 4);
     tcase_add_test(tcase, given_once);

@@ -275,7 +275,7 @@ int main(void)
     Suite *suite = suite_create("segment");
     TCase *tcase = tcase_create("segment");
 
-    tcase_set_timeout(tcase, 60);
+    tcase_set_timeout(tcase, UNIT_SECONDS);
     tcase_add_loop_test(tcase, shares_cover_everything, 0, 100);
     for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
         tcase_add_loop_test(tcase, ways[i], 0, 2);

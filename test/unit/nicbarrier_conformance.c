@@ -511,7 +511,7 @@ void conformance_add(Suite *suite, const conformance_row_t *const *rows, int n)
     all_rows = rows;
     for (int r = 0; r < n; r++) {
         TCase *tcase = tcase_create(rows[r]->name);
-        tcase_set_timeout(tcase, 60);
+        tcase_set_timeout(tcase, UNIT_SECONDS);
         for (int t = 0; t < TESTS; t++) {
             const int first = (r * TESTS + t) * CASES;
             if (skipped(rows[r], t) != NULL) {

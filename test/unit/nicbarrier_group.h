@@ -22,7 +22,7 @@
 
 #include "test/unit/unit.h"
 
-enum { MEMBERS_MAX = 8, ENDPOINT_ROOM = 256, SECONDS_MAX = 30 };
+enum { MEMBERS_MAX = 8, ENDPOINT_ROOM = 256 };
 
 /* What all processes of a test share. */
 typedef struct shared {
@@ -217,7 +217,7 @@ static inline void child(const scenario_t *s, shared_t *shared, int me)
     test_t *t = &test;
     nicbarrier_reason_t why = {""};
 
-    alarm(SECONDS_MAX);
+    alarm(UNIT_SECONDS);
     if (s->prepare != NULL)
         s->prepare(me);
     EXPECT(open_with(&t->config, &why) == 0);

@@ -16,7 +16,7 @@
 #include "coll_nicbarrier/engines/datagram/datagram.h"
 #include "test/unit/nicbarrier_conformance.h"
 
-enum { MEMBERS_MAX = CONFORMANCE_MEMBERS_MAX, ENDPOINT_ROOM = 512, SECONDS_MAX = 60 };
+enum { MEMBERS_MAX = CONFORMANCE_MEMBERS_MAX, ENDPOINT_ROOM = 512 };
 
 static const nicbarrier_engine_t *const engine = &nicbarrier_engine_datagram;
 
@@ -175,7 +175,7 @@ static void child(int me, int n, nicbarrier_schedule_kind_t schedule, int socket
     member_t member = {.me = me, .n = n, .shared = members.shared}, *m = &member;
     nicbarrier_reason_t why = {""};
 
-    alarm(SECONDS_MAX);
+    alarm(UNIT_SECONDS);
     nicbarrier_datagram_config.nack_usec = 500;
     nicbarrier_datagram_config.drop = 100;
     nicbarrier_datagram_config.interface = "lo";

@@ -66,6 +66,10 @@ static inline bool unit_once_in(unit_random_t *r, uint64_t n)
     return unit_below(r, n) == 0;
 }
 
+/** Seconds after which a test, or a process of it, counts as hung. Far more than any takes, however
+ *  many others want the processors. */
+#define UNIT_SECONDS 900
+
 /** Runs and frees a suite; the value for main to return. */
 static inline int unit_run_suite(Suite *suite)
 {
@@ -87,7 +91,7 @@ static inline int unit_run_loop(const char *name, const TTest *const *each, size
     Suite *suite = suite_create(name);
     TCase *tcase = tcase_create(name);
 
-    tcase_set_timeout(tcase, 60);
+    tcase_set_timeout(tcase, UNIT_SECONDS);
     for (size_t i = 0; i < neach; i++)
         tcase_add_loop_test(tcase, each[i], 0, (int)times);
     for (size_t i = 0; i < ntests; i++)

@@ -51,7 +51,7 @@ class Skip(Exception):
 class Run:
     """One run of `hosts`: what it printed, how it ended, how long it took."""
 
-    def __init__(self, build, arguments, timeout=60, env=None):
+    def __init__(self, build, arguments, timeout=900, env=None):
         self.command = [HOSTS] + arguments
         began = time.monotonic()
         # The component asks UCX's environment; what the caller has of it would change the case.
@@ -115,7 +115,7 @@ class Build:
         self.farewell = os.path.join(self.path, "test", "fabric", "farewell")
         self.barriers = os.path.join(self.path, "test", "mpi", "barrier_outstanding")
 
-    def run(self, options, job, pml="ob1", osc="nicstride", timeout=60, env=None):
+    def run(self, options, job, pml="ob1", osc="nicstride", timeout=900, env=None):
         """Runs a job to its end: options of hosts, then what comes after --."""
         selected = ["--mca", "osc", osc] if osc else []
         for _ in range(TRIES):

@@ -21,8 +21,8 @@ SUBNET = "10.99.0"
 PORT = 514
 OWN_DIR = "/tmp/.hosts"
 HOSTFILE = OWN_DIR + "/hostfile"
-CARRIER_TIMEOUT = 10
-LEFTOVER_TIMEOUT = 5
+CARRIER_TIMEOUT = 120
+LEFTOVER_TIMEOUT = 15
 # Where it is put back once this host shares nothing with the others.
 RSH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "rsh")
 

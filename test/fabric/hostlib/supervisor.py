@@ -22,7 +22,7 @@ from hostlib import host, linux, options as opt
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 START_POLL = 0.02
 GRACE = 5
-START_TIMEOUT = 30
+START_TIMEOUT = 300
 
 
 def complain(text):
