@@ -59,6 +59,7 @@ unit_programs = \
 	test/unit/check_presence \
 	test/unit/check_place \
 	test/unit/check_plan \
+	test/unit/check_pml_backlog \
 	test/unit/check_pml_choice \
 	test/unit/check_pml_comm \
 	test/unit/check_pml_credit \
@@ -183,6 +184,7 @@ test_unit_check_patience_LDADD = $(unit_ldadd)
 test_unit_check_presence_LDADD = $(unit_ldadd)
 test_unit_check_place_LDADD = $(unit_ldadd)
 test_unit_check_plan_LDADD = $(unit_ldadd) -lm
+test_unit_check_pml_backlog_LDADD = $(pml_ldadd)
 test_unit_check_pml_choice_LDADD = pml_superpipe/libsuperpipe_core.la common/libonic_core.la \
 	$(check_libs)
 test_unit_check_pml_comm_LDADD = $(pml_ldadd)
@@ -373,6 +375,8 @@ mpi_programs = \
 	test/mpi/p2p_comms \
 	test/mpi/p2p_died \
 	test/mpi/p2p_errors \
+	test/mpi/p2p_first \
+	test/mpi/p2p_flood \
 	test/mpi/p2p_huge \
 	test/mpi/p2p_late \
 	test/mpi/p2p_order \

@@ -36,6 +36,9 @@ bool onic_requirements_add(onic_requirements_t *r, const onic_wire_config_t *con
     if (config->queues > r->all.queues) {
         r->all.queues = config->queues;
     }
+    if (config->credit > r->all.credit) {
+        r->all.credit = config->credit;
+    }
     if (config->tcp_seg_size > r->all.tcp_seg_size) {
         r->all.tcp_seg_size = config->tcp_seg_size;
     }

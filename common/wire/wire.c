@@ -233,6 +233,7 @@ static int start_wire(const onic_wire_config_t *config)
     onic_wire.cma_id.door = onic_file_offer(onic_door_open());
     onic_wire.closing = false;
     onic_wire.published = false;
+    onic_wire.credit = config->credit;
     onic_wire.puts = onic_wire.want_puts;
     atomic_store(&onic_wire.neps, 0);
     onic_queues_start(onic_tls_have_shared_memory(onic_wire_tls(config)) ? config->queues : 0);

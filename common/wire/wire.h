@@ -59,12 +59,14 @@ typedef struct onic_wire_config {
     bool single_copy;     /**< peers shall be able to copy from and to this process; see cma.c */
     const char *tls;      /**< UCX transports as in UCX_TLS; NULL or "" for the environment */
     size_t tcp_seg_size;  /**< bytes of one TCP fragment, 4 KiB .. 1 MiB; 0 for UCX's default */
-    size_t queues; /**< bytes of memory through which processes of the node send messages of a
-                        point-to-point layer to this one, of all together; 0: by UCX. Who
-                        wants them opens the wire first */
-    bool publish;  /**< for onic_wire_get_peer: this process's address is published when the
-                        wire is opened, which must be before the exchange of MPI_Init; who
-                        wants that keeps the wire open to the end */
+    size_t queues;   /**< bytes of memory through which processes of the node send messages of a
+                          point-to-point layer to this one, of all together; 0: by UCX. Who
+                          wants them opens the wire first */
+    uint64_t credit; /**< bytes that a point-to-point layer takes from each process without a word;
+                          published with the address (onic_peer_credit) */
+    bool publish;    /**< for onic_wire_get_peer: this process's address is published when the
+                          wire is opened, which must be before the exchange of MPI_Init; who
+                          wants that keeps the wire open to the end */
 } onic_wire_config_t;
 
 /**
@@ -209,6 +211,9 @@ ONIC_EXPORT uint64_t onic_peer_name(const onic_peer_t *peer);
 
 /** The name of this process, while the wire is open. Any thread. */
 ONIC_EXPORT uint64_t onic_wire_me(void);
+
+/** The bytes that its point-to-point layer takes from each process without a word; 0: none. */
+ONIC_EXPORT uint64_t onic_peer_credit(const onic_peer_t *peer);
 
 /** Is it this process? What it sends to itself takes no connection: each message is handled in a
  *  later progress, and a rendezvous is one copy. */

@@ -49,6 +49,7 @@ struct onic_peer {
     size_t frag_max;         /**< 0 until known */
     bool rdma;               /**< an adapter puts and gets; known when frag_max is */
     uint64_t rndv_max;       /**< most bytes of a rendezvous */
+    uint64_t credit;         /**< what its point-to-point layer takes without a word */
     onic_cma_state_t cma;
     onic_cma_id_t cma_id;
     bool presence_tried;
@@ -157,6 +158,7 @@ typedef struct onic_wire {
     bool puts;               /**< it has been */
     bool small_queues;       /**< UCX may lock little memory */
     uint64_t rndv_max;       /**< most bytes of a rendezvous of this process, or UINT64_MAX */
+    uint64_t credit;         /**< what the point-to-point layer of this process does */
     uint64_t rcache_max;     /**< most bytes that UCX keeps registered; 0 where it may all */
     opal_hash_table_t peers; /**< onic_name_key -> onic_peer_t */
     onic_peer_t *self;

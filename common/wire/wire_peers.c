@@ -64,6 +64,7 @@ static int add_peer(const onic_address_t *a)
     peer->cma_id = a->cma_id;
     peer->queues = a->queues;
     peer->rndv_max = a->rndv_max < onic_wire.rndv_max ? a->rndv_max : onic_wire.rndv_max;
+    peer->credit = a->credit;
     peer->address_len = a->ucx_len;
     memcpy(peer->address, a->ucx, a->ucx_len);
     if (opal_hash_table_set_value_uint64(&onic_wire.peers, peer->name, peer) != OPAL_SUCCESS) {
@@ -90,6 +91,11 @@ uint64_t onic_peer_name(const onic_peer_t *peer)
     return peer->name;
 }
 
+uint64_t onic_peer_credit(const onic_peer_t *peer)
+{
+    return peer->credit;
+}
+
 bool onic_peer_is_self(const onic_peer_t *peer)
 {
     return peer->self;
@@ -99,6 +105,7 @@ static onic_address_t my_address(void)
 {
     return (onic_address_t){.name = name_key(OPAL_PROC_MY_NAME),
                             .rndv_max = onic_wire.rndv_max,
+                            .credit = onic_wire.credit,
                             .cma_id = onic_wire.cma_id,
                             .queues = *onic_queues_key(),
                             .ucx = onic_wire.address,

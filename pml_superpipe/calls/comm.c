@@ -22,8 +22,10 @@ int superpipe_del_procs(struct ompi_proc_t **procs, size_t nprocs)
 {
     (void)procs;
     (void)nprocs;
-    if (superpipe.open)
+    if (superpipe.open) {
+        superpipe_drain();
         (void)onic_wire_leave(LEAVE_USEC);
+    }
     return OMPI_SUCCESS;
 }
 

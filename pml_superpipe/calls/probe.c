@@ -33,6 +33,8 @@ static bool look(int src, int tag, ompi_communicator_t *comm, superpipe_unexpect
             superpipe_match_take(&c->match.match, m);
             *taken_p = (superpipe_unexpected_t *)m;
         }
+    } else if (superpipe.heard != NULL) {
+        superpipe_want_locked(c, src, tag, true);
     }
     onic_wire_unlock();
     return m != NULL;

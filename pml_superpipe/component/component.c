@@ -86,6 +86,7 @@ static int open_wire(void)
                                      .tls = superpipe.params.tls,
                                      .queues = superpipe.params.queues,
                                      .tcp_seg_size = superpipe.params.tcp_segment,
+                                     .credit = superpipe.pool.first,
                                      .publish = true};
     const onic_mover_config_t mover = {.area = superpipe.params.area,
                                        .slot = superpipe.params.slot};
@@ -105,10 +106,12 @@ static mca_pml_base_module_t *component_init(int *priority, bool progress_thread
 {
     (void)progress_threads;
     (void)mpi_threads;
-    if (superpipe_params_check() != OMPI_SUCCESS || open_wire() != OMPI_SUCCESS)
+    if (superpipe_params_check() != OMPI_SUCCESS)
+        return NULL;
+    superpipe_pool_init(&superpipe.pool, superpipe.params.memory, (uint64_t)ompi_proc_world_size());
+    if (open_wire() != OMPI_SUCCESS)
         return NULL;
     superpipe_comms_init(&superpipe.comms);
-    superpipe_pool_init(&superpipe.pool, superpipe.params.memory);
     superpipe.done_tail = &superpipe.done_head;
     superpipe.copy_tail = &superpipe.copy_head;
     OBJ_CONSTRUCT(&superpipe.requests, opal_free_list_t);

@@ -25,13 +25,13 @@ static onic_ranged_t ranged[N_RANGED] = {
                "asked for, by credit: all of it, or what can be sent while the answer is awaited",
                65536, 0, SUPERPIPE_EARLY_MAX},
     [MEMORY] = {"memory",
-                "Mebibytes that the data of messages without a receive may take up in this "
-                "process, of all senders together. Without credit a message is announced, and "
-                "its data stays with its sender",
+                "Mebibytes that messages without a receive may take up in this process, of all "
+                "senders together; at least 4 KiB for each process of the job. Without credit a "
+                "message stays with its sender, or its data does",
                 64, 1, 1 << 20},
     [BUFFERED] = {"buffered",
-                  "Kibibytes of short messages without credit that are copied at their sender, so "
-                  "that it need not wait for the receive",
+                  "Kibibytes that copies of short messages without credit may take up at their "
+                  "sender, which need not wait for the receive then",
                   16384, 0, 1 << 20},
     [AREA] = {"area",
               "Kibibytes of the landing area through which protocol mover brings data to this "

@@ -33,11 +33,17 @@ int superpipe_pvars_register(const mca_base_component_t *c)
                           &n->announced);
     onic_register_counter(c, "no_credit", "Short messages announced for want of credit", count,
                           &n->no_credit);
+    onic_register_counter(c, "kept", "Messages of which not even the header had credit", count,
+                          &n->kept);
     onic_register_counter(c, "unexpected", "Messages that came before their receive", count,
                           &n->unexpected);
     onic_register_counter(c, "unexpected_bytes",
-                          "Most bytes that data of such messages has taken up at a time",
+                          "Most bytes that such messages, with their data, have taken up at a time",
                           MCA_BASE_PVAR_CLASS_HIGHWATERMARK, &n->unexpected_bytes);
+    onic_register_counter(c, "unpaid",
+                          "Headers beyond the credit of their sender, called for by a receive or "
+                          "probe that is waiting for them or for one behind them",
+                          count, &n->unpaid);
     onic_register_counter(c, "fallbacks", "Transfers that were begun again in another way", count,
                           &n->fallbacks);
     onic_register_counter(c, "queued", "Messages that came through a queue of this process", count,

@@ -10,9 +10,21 @@
 /* Senders that one recall looks at. */
 #define LOOKS 4
 
-void superpipe_pool_init(superpipe_pool_t *p, uint64_t bytes)
+/* First credit: most and least bytes, and what part of the pool all of it may be. */
+#define FIRST_MOST  (UINT64_C(32) << 10)
+#define FIRST_LEAST (UINT64_C(1) << 10)
+#define FIRST_PART  4
+
+void superpipe_pool_init(superpipe_pool_t *p, uint64_t bytes, uint64_t processes)
 {
-    *p = (superpipe_pool_t){.bytes = bytes};
+    uint64_t first = bytes / FIRST_PART / processes;
+
+    first = first > FIRST_MOST ? FIRST_MOST : first;
+    if (first < FIRST_LEAST) {
+        first = FIRST_LEAST;
+        bytes = FIRST_PART * first * processes;
+    }
+    *p = (superpipe_pool_t){.bytes = bytes, .first = first, .set_aside = first * processes};
 }
 
 /* ---- those that hold something --------------------------------------------------------------- */
@@ -60,7 +72,13 @@ static uint64_t allowed(const superpipe_pool_t *p, const superpipe_sender_t *s)
 {
     const uint64_t holds = superpipe_pool_holds(s), others = p->held - holds;
 
-    return s->lost ? 0 : (p->bytes - others) / (p->holders + (holds == 0) + 1);
+    return s->lost ? 0 : (p->bytes - p->set_aside - others) / (p->holders + (holds == 0) + 1);
+}
+
+/** It has been looked at: again when half of what it holds is gone, and never later than all. */
+static void look_later(superpipe_sender_t *s)
+{
+    s->look = s->freed + superpipe_pool_holds(s) / 2;
 }
 
 /** What each has if all take what they can get; there is at least one. */
@@ -77,7 +95,19 @@ uint64_t superpipe_pool_grant(superpipe_pool_t *p, superpipe_sender_t *s)
         s->limit += most - before;
         follow(p, s, before);
     }
+    look_later(s);
     return s->limit;
+}
+
+void superpipe_pool_meet(superpipe_pool_t *p, superpipe_sender_t *s, bool of_job)
+{
+    if (of_job && p->set_aside >= p->first)
+        p->set_aside -= p->first;
+    else if (p->bytes - p->set_aside - p->held < p->first)
+        p->bytes = p->set_aside + p->held + p->first;
+    s->limit = p->first;
+    follow(p, s, 0);
+    look_later(s);
 }
 
 /** Would a new limit be worth a message? */
@@ -138,7 +168,7 @@ superpipe_sender_t *superpipe_pool_recall(superpipe_pool_t *p, uint64_t *most_p)
 
 bool superpipe_pool_given_back(superpipe_pool_t *p, superpipe_sender_t *s, uint64_t bytes)
 {
-    if (!s->recalled || !superpipe_pool_arrived(p, s, bytes))
+    if (!s->recalled || !superpipe_pool_arrived(s, bytes))
         return false;
     s->recalled = false;
     (void)superpipe_pool_freed(p, s, bytes);
@@ -150,6 +180,7 @@ void superpipe_pool_forget(superpipe_pool_t *p, superpipe_sender_t *s)
     const uint64_t before = superpipe_pool_holds(s);
 
     s->limit = s->arrived;
+    s->look = 0;
     s->lost = true;
     follow(p, s, before);
 }

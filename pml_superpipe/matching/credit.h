@@ -4,17 +4,24 @@
  */
 /**
  * @file
- * Credit: who may send payload along with a message before it is known that a receive waits for it.
- * It bounds the memory of payload that waits (unexpected, held or parked) to one pool of each
- * process, whatever its peers do.
+ * Credit: who may send a message before it is known that a receive waits for it. It bounds the
+ * memory of messages that wait (unexpected, held or parked) to one pool of each process, whatever
+ * its peers do: their records as well as their payload, those without payload, and those of the
+ * library itself.
  *
- * A sender that has no credit sends the header alone, and the payload when the receiver asks for
- * it: nobody ever waits for credit. Headers, and messages with tags below 0, need none.
+ * A message costs what it takes up at a receiver that does not want it yet. A sender that has no
+ * credit for the payload sends the header alone, and the payload when the receiver asks for it; one
+ * that has none for a header either keeps the message (backlog.h).
  *
  * Both sides count bytes since the beginning. The receiver tells a sender its limit, up to which it
  * may send in all; the sender counts what it has sent. What a sender holds of the pool is its limit
- * less what of its payload has come and gone again: credit that it has not used, payload under way,
- * payload that waits. All held together is never more than the pool.
+ * less what of its messages has come and gone again: credit that it has not used, messages under
+ * way, messages that wait. All held together is never more than the pool.
+ *
+ * First credit. Every process has some without a word, so that its first message leaves at once:
+ * the receiver publishes how much with its address. What those of the job have not used of it yet
+ * is set aside. Those of other jobs are not known before they are met: theirs comes out of what is
+ * free, and makes the pool larger where nothing is.
  *
  * Shares. With the sender itself among n that hold something, its limit is raised until it holds
  * 1/(n+1) of what the others leave. If all take what they can get, each has 1/(2n) of the pool, and
@@ -23,8 +30,7 @@
  * one gets 1/(n+2) of that: nobody is starved. Senders that hold more than their share, since they
  * were here first, and do not use it, are asked to give it back (superpipe_pool_recall).
  *
- * No message is needed to ask for credit: a header without its payload says it. Counts are sums, so
- * it does not matter which of the messages overtake each other.
+ * Counts are sums, so it does not matter which of the messages overtake each other.
  *
  * Pure. Peers' values are not trusted. The caller serialises: one lock for each superpipe_credit_t,
  * one for the pool with all its senders.
@@ -35,16 +41,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/** Bytes that a message costs beside its payload: its record at a receiver that does not want it
+ *  yet, with its part of the tables there. Both sides must have the same. */
+#define SUPERPIPE_RECORD 320
+
 /* ---- the sender's side ----------------------------------------------------------------------- */
 
-/** What this process may send to one peer. Zero at first. Bytes since the beginning. */
+/** What this process may send to one peer. At first the limit is what the peer has published.
+ *  Bytes since the beginning. */
 typedef struct superpipe_credit {
     uint64_t sent;  /**< or given back */
     uint64_t limit; /**< at least sent */
 } superpipe_credit_t;
 
-/** May so many bytes of payload go along with their header? Then they are counted. Not to be asked
- *  for messages with tags below 0, which need no credit. */
+/** May a message of that cost go? Then it is counted. */
 static inline bool superpipe_credit_take(superpipe_credit_t *c, uint64_t bytes)
 {
     if (c->limit - c->sent < bytes)
@@ -72,27 +82,35 @@ static inline uint64_t superpipe_credit_give_back(superpipe_credit_t *c, uint64_
 
 /* ---- the receiver's side --------------------------------------------------------------------- */
 
-/** What one peer may send to this process. The caller's record, zero at first; must stay where it
- *  is until superpipe_pool_forget, and until all of its payload is freed. Bytes since the
- * beginning.
+/** What one peer may send to this process. The caller's record, zero until superpipe_pool_meet;
+ *  must stay where it is until superpipe_pool_forget, and until all that it has sent is freed.
+ * Bytes since the beginning.
  */
 typedef struct superpipe_sender {
     struct superpipe_sender *next, *prev; /**< round those that hold something; NULL: not there */
     uint64_t limit;                       /**< that it was told */
-    uint64_t arrived;                     /**< payload that came, and credit that it gave back */
-    uint64_t freed;                       /**< payload that is gone, and the same credit */
+    uint64_t arrived;                     /**< what came, and credit that it gave back */
+    uint64_t freed;                       /**< what of that is gone, and the same credit */
+    uint64_t look;                        /**< when so much is freed it may be worth a new limit */
     bool recalled;                        /**< it was asked to give back, and has not answered */
     bool lost;
 } superpipe_sender_t;
 
 typedef struct superpipe_pool {
     uint64_t bytes;             /**< of the pool */
-    uint64_t held;              /**< by all senders, at most bytes */
+    uint64_t first;             /**< what each process may send without a word */
+    uint64_t set_aside;         /**< for those of the job that have not been met */
+    uint64_t held;              /**< by all senders; with what is set aside at most bytes */
     uint64_t holders;           /**< senders that hold something */
     superpipe_sender_t *holder; /**< one of them, the next to be looked at; NULL: none */
 } superpipe_pool_t;
 
-void superpipe_pool_init(superpipe_pool_t *p, uint64_t bytes);
+/** A pool of so many bytes; more where that is too little for a job of so many processes, at least
+ *  1. `p->first` is what is to be published. */
+void superpipe_pool_init(superpipe_pool_t *p, uint64_t bytes, uint64_t processes);
+
+/** A sender is met, before anything of it arrives: it has the first credit. */
+void superpipe_pool_meet(superpipe_pool_t *p, superpipe_sender_t *s, bool of_job);
 
 /** What a sender holds, bytes. */
 static inline uint64_t superpipe_pool_holds(const superpipe_sender_t *s)
@@ -101,15 +119,13 @@ static inline uint64_t superpipe_pool_holds(const superpipe_sender_t *s)
 }
 
 /** Raises a sender's limit as far as its share allows; returns it, to be told. When one of the
- *  functions below says so; also when a peer is met, that its first message may have payload. */
+ *  functions below says so; also when a peer is met. */
 uint64_t superpipe_pool_grant(superpipe_pool_t *p, superpipe_sender_t *s);
 
-/** Payload of so many bytes came, by credit. False where that is more than the sender may send:
+/** A message of that cost came, by credit. False where that is more than the sender may send:
  *  nothing has changed, and the peer is broken. */
-static inline bool superpipe_pool_arrived(superpipe_pool_t *p, superpipe_sender_t *s,
-                                          uint64_t bytes)
+static inline bool superpipe_pool_arrived(superpipe_sender_t *s, uint64_t bytes)
 {
-    (void)p;
     if (bytes > s->limit - s->arrived)
         return false;
     s->arrived += bytes;
@@ -119,20 +135,18 @@ static inline bool superpipe_pool_arrived(superpipe_pool_t *p, superpipe_sender_
 /** superpipe_pool_freed, but for the most frequent case. */
 bool superpipe_pool_follow_freed(superpipe_pool_t *p, superpipe_sender_t *s, uint64_t bytes);
 
-/** Payload that had arrived by credit is gone: received or discarded. True where the sender should
- *  get a new limit now. */
+/** What had arrived by credit is gone: received or discarded. True where the sender should get a
+ *  new limit now. */
 static inline bool superpipe_pool_freed(superpipe_pool_t *p, superpipe_sender_t *s, uint64_t bytes)
 {
-    /* No share is more than half of the pool, and who holds half of its share gets nothing new. */
-    if (superpipe_pool_holds(s) <= p->bytes / 4 + bytes)
+    if (s->freed + bytes >= s->look)
         return superpipe_pool_follow_freed(p, s, bytes);
     s->freed += bytes;
     p->held -= bytes;
     return false;
 }
 
-/** A header came without its payload of so many bytes, for want of credit. True where the sender
- *  should get a new limit now. */
+/** A sender lacks credit for a message of that cost. True where it should get a new limit now. */
 bool superpipe_pool_asked(superpipe_pool_t *p, const superpipe_sender_t *s, uint64_t bytes);
 
 /**
@@ -146,8 +160,8 @@ superpipe_sender_t *superpipe_pool_recall(superpipe_pool_t *p, uint64_t *most_p)
  */
 bool superpipe_pool_given_back(superpipe_pool_t *p, superpipe_sender_t *s, uint64_t bytes);
 
-/** A sender is lost: nothing comes from it any more, and it gets nothing. What of its payload waits
- *  is still held until freed; the rest is free. */
+/** A sender is lost: nothing comes from it any more, and it gets nothing. What it has sent and
+ *  waits is still held until freed; the rest is free. */
 void superpipe_pool_forget(superpipe_pool_t *p, superpipe_sender_t *s);
 
 #endif

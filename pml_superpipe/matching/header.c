@@ -55,7 +55,7 @@ static bool decode_envelope(superpipe_incoming_t *in, rest_t *r, const void *dat
         return e.early <= SUPERPIPE_EARLY_MAX && take(r, &in->offer, sizeof(in->offer)) &&
                r->len == 0 && len == 0 && in->offer.handle != 0 && in->offer.length <= INT64_MAX &&
                in->offer.block > 0 && e.early <= in->offer.length;
-    if ((flags & SUPERPIPE_NO_CREDIT) != 0 || in->prefix.how != 0 || e.early != 0)
+    if ((flags & ~SUPERPIPE_SYNCHRONOUS) != 0 || in->prefix.how != 0 || e.early != 0)
         return false;
     if ((flags & SUPERPIPE_SYNCHRONOUS) != 0 &&
         (!take(r, &in->offer.handle, sizeof(in->offer.handle)) || in->offer.handle == 0))
@@ -69,14 +69,20 @@ static bool decode_envelope(superpipe_incoming_t *in, rest_t *r, const void *dat
 static bool decode_word(superpipe_incoming_t *in, rest_t *r, const void *data, size_t len)
 {
     const bool asks = in->prefix.kind == SUPERPIPE_ASK;
+    const bool names = in->prefix.kind == SUPERPIPE_KEPT || in->prefix.kind == SUPERPIPE_WANT;
     superpipe_word_t w;
 
     if (!take(r, (char *)&w + sizeof(w.prefix), sizeof(w) - sizeof(w.prefix)))
         return false;
     in->handle = w.handle;
     in->value = w.value;
-    if (in->prefix.flags != 0 || in->prefix.context != 0 || (in->prefix.how != 0) != asks)
+    if (in->prefix.flags != 0 || (in->prefix.context != 0 && !names) ||
+        (in->prefix.how != 0) != asks)
         return false;
+    if (names) {
+        in->source = (int32_t)(w.value >> 32);
+        in->tag = (int32_t)w.value;
+    }
     if (asks && (in->prefix.how >= SUPERPIPE_HOWS || in->value == 0 ||
                  !take(r, &in->ask, sizeof(in->ask)) || in->ask.receive == 0))
         return false;

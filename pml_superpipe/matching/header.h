@@ -10,7 +10,8 @@
  * sender tells the envelope (ANNOUNCE) and keeps the data. When it has found its receive the
  * receiver asks for the data by the protocol that it has chosen (ASK), or fetches it and says so
  * (DONE). What the sender can send while that is under way, it sends behind the envelope, by credit
- * (EARLY); of a message of middle length that is all of it.
+ * (EARLY); of a message of middle length that is all of it. Without credit for a header a message
+ * stays with its sender (backlog.h).
  *
  * Pure. Bytes from a peer are not trusted: what the decoder gives out is whole and within its
  * ranges; handles are looked up in tables that know them, and names of ranks and communicators are
@@ -35,6 +36,12 @@ typedef enum superpipe_kind {
     SUPERPIPE_RECALL,    /**< word: 0, bytes of credit that are asked back */
     SUPERPIPE_GIVE,      /**< word: 0, bytes of credit that are given back */
     SUPERPIPE_EARLY,     /**< word: handle of the send, where the data that follows belongs */
+    SUPERPIPE_KEPT,      /**< word: number in the sender's backlog; source and tag. Context */
+    SUPERPIPE_CALL,   /**< word: 0; number of the message that is called for, or 0. Answers KEPT */
+    SUPERPIPE_WANT,   /**< word: 1 for a probe, which is answered (GONE), else 0; source and tag,
+                         or wildcards. Context */
+    SUPERPIPE_GONE,   /**< word: 1 if this answers WANT, else 0; up to this number none is kept */
+    SUPERPIPE_LEAVES, /**< word: 0, 0; this process receives nothing more */
     SUPERPIPE_KINDS
 } superpipe_kind_t;
 
@@ -45,7 +52,9 @@ enum {
     SUPERPIPE_SYNCHRONOUS = 1,
     /** ANNOUNCE: it would have been EAGER, but for credit. */
     SUPERPIPE_NO_CREDIT = 2,
-    SUPERPIPE_FLAGS = 3
+    /** ANNOUNCE: it is called for, and there was no credit for it. */
+    SUPERPIPE_UNPAID = 4,
+    SUPERPIPE_FLAGS = 7
 };
 
 /** How the data of an announced message is asked for. */
@@ -64,7 +73,7 @@ typedef struct superpipe_prefix {
     uint8_t how;   /**< ASK: superpipe_how_t. ANNOUNCE: the sender's part of what registering its
                       memory would cost, 255: all (protocols/reuse.h) */
     uint8_t zero;
-    uint32_t context; /**< envelopes: of the communicator */
+    uint32_t context; /**< of the communicator: envelopes, and what names one */
 } superpipe_prefix_t;
 
 /** EAGER, ANNOUNCE: 32 bytes. */
@@ -94,6 +103,12 @@ typedef struct superpipe_word {
     uint64_t value;
 } superpipe_word_t;
 
+/** Source and tag as the value of a word. */
+static inline uint64_t superpipe_named(int32_t source, int32_t tag)
+{
+    return (uint64_t)(uint32_t)source << 32 | (uint32_t)tag;
+}
+
 /** Behind the envelope of ANNOUNCE. */
 typedef struct superpipe_offer {
     uint64_t handle;  /**< of the send */
@@ -120,7 +135,7 @@ typedef struct superpipe_ask {
 /** A message as it was decoded. */
 typedef struct superpipe_incoming {
     superpipe_prefix_t prefix;
-    int32_t source, tag;     /**< envelopes */
+    int32_t source, tag;     /**< envelopes; KEPT and WANT */
     uint32_t sequence;       /**< envelopes */
     uint32_t early;          /**< ANNOUNCE */
     superpipe_offer_t offer; /**< ANNOUNCE; of EAGER the handle, or 0, and the length */

@@ -140,7 +140,8 @@ static superpipe_receive_t *earlier(superpipe_match_t *m, superpipe_class_t clas
     return link != NULL && (than == NULL || receive->stamp < than->stamp) ? receive : than;
 }
 
-superpipe_receive_t *superpipe_match_message(superpipe_match_t *m, int32_t source, int32_t tag)
+/** Of the receives that match, the one that was posted first; NULL where there is none. */
+static superpipe_receive_t *earliest_of(superpipe_match_t *m, int32_t source, int32_t tag)
 {
     superpipe_receive_t *earliest = earlier(m, SUPERPIPE_EXACT, source, tag, NULL);
 
@@ -148,6 +149,18 @@ superpipe_receive_t *superpipe_match_message(superpipe_match_t *m, int32_t sourc
     if (m->wildcards > 0)
         for (superpipe_class_t class = SUPERPIPE_ONE_SOURCE; class < SUPERPIPE_CLASSES; class ++)
             earliest = earlier(m, class, source, tag, earliest);
+    return earliest;
+}
+
+bool superpipe_match_expects(superpipe_match_t *m, int32_t source, int32_t tag)
+{
+    return earliest_of(m, source, tag) != NULL;
+}
+
+superpipe_receive_t *superpipe_match_message(superpipe_match_t *m, int32_t source, int32_t tag)
+{
+    superpipe_receive_t *earliest = earliest_of(m, source, tag);
+
     if (earliest != NULL)
         withdraw(m, earliest);
     return earliest;

@@ -118,6 +118,9 @@ superpipe_receive_t *superpipe_match_abandon(superpipe_match_t *m, int32_t sourc
  *  the first to have been posted of those that match; NULL where there is none. */
 superpipe_receive_t *superpipe_match_message(superpipe_match_t *m, int32_t source, int32_t tag);
 
+/** Is a receive posted that matches such a message? It stays. */
+bool superpipe_match_expects(superpipe_match_t *m, int32_t source, int32_t tag);
+
 /** Keeps a message that has had its turn and found no receive, for those that will be posted. */
 void superpipe_match_keep(superpipe_match_t *m, superpipe_message_t *message);
 

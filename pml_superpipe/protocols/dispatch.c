@@ -42,8 +42,8 @@ void superpipe_arrived(onic_peer_t *from, const void *header, size_t header_len,
         superpipe_on_failed_locked(p, &in);
         break;
     case SUPERPIPE_LIMIT:
-        superpipe_credit_told(&p->credit, in.value);
         p->me = (uint32_t)in.handle;
+        superpipe_on_limit_locked(p, in.value);
         break;
     case SUPERPIPE_RECALL:
         superpipe_say_locked(p, SUPERPIPE_GIVE, 0,
@@ -56,6 +56,21 @@ void superpipe_arrived(onic_peer_t *from, const void *header, size_t header_len,
         break;
     case SUPERPIPE_EARLY:
         superpipe_on_early_locked(p, &in);
+        break;
+    case SUPERPIPE_KEPT:
+        superpipe_on_kept_locked(p, &in);
+        break;
+    case SUPERPIPE_CALL:
+        superpipe_on_call_locked(p, &in);
+        break;
+    case SUPERPIPE_WANT:
+        superpipe_on_want_locked(p, &in);
+        break;
+    case SUPERPIPE_GONE:
+        superpipe_on_gone_locked(p, &in);
+        break;
+    case SUPERPIPE_LEAVES:
+        p->left = true;
         break;
     case SUPERPIPE_KINDS:
         break;

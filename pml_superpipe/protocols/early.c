@@ -62,7 +62,7 @@ void superpipe_on_early_locked(superpipe_peer_t *p, const superpipe_incoming_t *
         at = &(*at)->next;
     e = *at;
     if (e == NULL || in->value != e->came || in->bytes > e->total - e->came ||
-        !superpipe_pool_arrived(&superpipe.pool, &p->sender, in->bytes)) {
+        !superpipe_pool_arrived(&p->sender, in->bytes)) {
         superpipe_break_locked(p, "a process has sent data that it did not announce");
         return;
     }

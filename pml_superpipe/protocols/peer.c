@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "ompi/proc/proc.h"
+#include "opal/runtime/opal_progress.h"
 
 #include "common/support/clock.h"
 #include "common/support/say.h"
@@ -47,7 +48,9 @@ superpipe_peer_t *superpipe_peer_locked(onic_peer_t *wire)
     p->self = onic_peer_is_self(wire);
     p->next = superpipe.peers;
     superpipe.peers = p;
-    /* So that its first message may have its data with it. */
+    p->credit.limit = onic_peer_credit(wire);
+    superpipe_pool_meet(&superpipe.pool, &p->sender,
+                        onic_peer_name(wire) >> 32 == onic_wire_me() >> 32);
     (void)superpipe_pool_grant(&superpipe.pool, &p->sender);
     superpipe_tell_limit_locked(p);
     return p;
@@ -89,12 +92,13 @@ superpipe_peer_t *superpipe_peer_find(ompi_communicator_t *comm, int rank, int *
 
 /* ---- credit ---------------------------------------------------------------------------------- */
 
-void superpipe_say_locked(superpipe_peer_t *p, superpipe_kind_t kind, uint64_t handle,
-                          uint64_t value)
+void superpipe_say_of_locked(superpipe_peer_t *p, superpipe_kind_t kind, uint32_t context,
+                             uint64_t handle, uint64_t value)
 {
-    const superpipe_word_t w = {.prefix = {.sender = onic_wire_me(), .kind = (uint8_t)kind},
-                                .handle = handle,
-                                .value = value};
+    const superpipe_word_t w = {
+        .prefix = {.sender = onic_wire_me(), .kind = (uint8_t)kind, .context = context},
+        .handle = handle,
+        .value = value};
 
     if (onic_peer_send(p->wire, ONIC_AM_PML, &w, sizeof(w), NULL, 0, NULL, NULL) < 0)
         onic_peer_give_up(p->wire);
@@ -106,17 +110,35 @@ void superpipe_tell_limit_locked(superpipe_peer_t *p)
         return;
     p->told = p->sender.limit;
     if (p->self)
-        superpipe_credit_told(&p->credit, p->told);
+        superpipe_on_limit_locked(p, p->told);
     else
         superpipe_say_locked(p, SUPERPIPE_LIMIT, p->number, p->told);
 }
 
+/** One of those that may have a backlog, the next at each call; NULL: there is none. */
+static superpipe_peer_t *next_heard_locked(void)
+{
+    superpipe_peer_t *p = superpipe.heard, **end = &superpipe.heard;
+
+    if (p == NULL || p->next_heard == NULL)
+        return p;
+    superpipe.heard = p->next_heard;
+    while (*end != NULL)
+        end = &(*end)->next_heard;
+    *end = p;
+    p->next_heard = NULL;
+    return p;
+}
+
 void superpipe_freed_locked(superpipe_peer_t *p, uint64_t bytes)
 {
-    if (!superpipe_pool_freed(&superpipe.pool, &p->sender, bytes))
-        return;
-    (void)superpipe_pool_grant(&superpipe.pool, &p->sender);
-    superpipe_tell_limit_locked(p);
+    if (superpipe_pool_freed(&superpipe.pool, &p->sender, bytes)) {
+        (void)superpipe_pool_grant(&superpipe.pool, &p->sender);
+        superpipe_tell_limit_locked(p);
+    }
+    /* Others have asked when there was nothing for them. */
+    if (superpipe.heard != NULL)
+        superpipe_asked_locked(next_heard_locked(), SUPERPIPE_RECORD);
 }
 
 void superpipe_asked_locked(superpipe_peer_t *p, uint64_t bytes)
@@ -133,6 +155,62 @@ void superpipe_asked_locked(superpipe_peer_t *p, uint64_t bytes)
         superpipe_peer_t *h =
             (superpipe_peer_t *)((char *)holder - offsetof(superpipe_peer_t, sender));
         superpipe_say_locked(h, SUPERPIPE_RECALL, 0, most);
+    }
+}
+
+/* ---- what others keep ------------------------------------------------------------------------ */
+
+static void forget_heard_locked(superpipe_peer_t *p)
+{
+    superpipe_peer_t **at = &superpipe.heard;
+
+    if (!p->has_heard)
+        return;
+    while (*at != p)
+        at = &(*at)->next_heard;
+    *at = p->next_heard;
+    p->has_heard = false;
+}
+
+void superpipe_on_kept_locked(superpipe_peer_t *p, const superpipe_incoming_t *in)
+{
+    superpipe_comm_t *c = superpipe_comms_find(&superpipe.comms, in->prefix.context);
+    const bool expected = c != NULL && superpipe_match_expects(&c->match, in->source, in->tag);
+
+    if (in->handle > p->heard.number)
+        p->heard.number = in->handle;
+    if (superpipe_heard_backlog(&p->heard) && !p->has_heard) {
+        p->has_heard = true;
+        p->next_heard = superpipe.heard;
+        superpipe.heard = p;
+    }
+    superpipe_asked_locked(p, SUPERPIPE_RECORD);
+    p->heard.called = p->heard.called || expected;
+    superpipe_say_locked(p, SUPERPIPE_CALL, 0, expected ? in->handle : 0);
+}
+
+void superpipe_on_gone_locked(superpipe_peer_t *p, const superpipe_incoming_t *in)
+{
+    if (in->handle != 0)
+        p->heard.probed = false;
+    if (in->value > p->heard.gone)
+        p->heard.gone = in->value;
+    if (!superpipe_heard_backlog(&p->heard))
+        forget_heard_locked(p);
+}
+
+void superpipe_want_locked(superpipe_channel_t *c, int32_t source, int32_t tag, bool probe)
+{
+    const superpipe_peer_t *only = source != SUPERPIPE_ANY_SOURCE ? c->peer[source] : NULL;
+
+    for (superpipe_peer_t *p = superpipe.heard; p != NULL; p = p->next_heard) {
+        /* Who polls asks again when it is answered. */
+        if ((only != NULL && p != only) || (probe && p->heard.probed))
+            continue;
+        p->heard.probed = p->heard.probed || probe;
+        p->heard.called = true;
+        superpipe_say_of_locked(p, SUPERPIPE_WANT, (uint32_t)c->match.context, probe,
+                                superpipe_named(source, tag));
     }
 }
 
@@ -206,18 +284,58 @@ void superpipe_end_lost(void)
     for (superpipe_peer_t *p = superpipe.peers; p != NULL; p = p->next) {
         if (p->lost || !onic_peer_is_lost(p->wire))
             continue;
+        superpipe_backlog_drop_locked(p);
         if (!end_open_locked(p)) {
             all = false;
             continue;
         }
         p->lost = true;
         superpipe_early_drop_locked(p);
+        forget_heard_locked(p);
         superpipe_pool_forget(&superpipe.pool, &p->sender);
         end_posted_locked(p);
     }
     if (all)
         superpipe.losses = losses;
     onic_wire_unlock();
+}
+
+static bool is_of_other_job(const superpipe_peer_t *p)
+{
+    return onic_peer_name(p->wire) >> 32 != onic_wire_me() >> 32;
+}
+
+static void say_leaves(void)
+{
+    onic_wire_lock();
+    for (superpipe_peer_t *p = superpipe.peers; p != NULL; p = p->next)
+        if (is_of_other_job(p) && !p->left && !onic_peer_is_lost(p->wire))
+            superpipe_say_locked(p, SUPERPIPE_LEAVES, 0, 0);
+    onic_wire_unlock();
+}
+
+/** Is a copy left that a process of another job may ask for? */
+static bool has_copies(void)
+{
+    bool found = false;
+
+    onic_wire_lock();
+    for (const superpipe_peer_t *p = superpipe.peers; p != NULL && superpipe.copies > 0;
+         p = p->next)
+        if (is_of_other_job(p) && !p->left && !p->lost)
+            for (const superpipe_request_t *r = p->open; r != NULL && !found; r = r->next)
+                found = r->internal;
+    onic_wire_unlock();
+    return found;
+}
+
+void superpipe_drain(void)
+{
+    say_leaves();
+    while (has_copies()) {
+        opal_progress();
+        (void)onic_wire_look_for_dead();
+    }
 }
 
 int superpipe_look(void)

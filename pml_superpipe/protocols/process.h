@@ -30,6 +30,7 @@
 #include "common/mover/mover.h"
 #include "common/support/handle.h"
 #include "common/wire/wire.h"
+#include "pml_superpipe/matching/backlog.h"
 #include "pml_superpipe/matching/comms.h"
 #include "pml_superpipe/matching/credit.h"
 #include "pml_superpipe/matching/header.h"
@@ -69,17 +70,22 @@ typedef struct superpipe_learned {
 typedef struct superpipe_peer {
     struct superpipe_peer *next; /**< of all */
     onic_peer_t *wire;
-    superpipe_credit_t credit;    /**< what may be sent to it */
-    superpipe_sender_t sender;    /**< what it may send */
-    uint64_t told;                /**< the limit that it was told */
-    uint32_t number;              /**< what it calls itself in FEW messages to this process */
-    uint32_t me;                  /**< and this process in those to it; 0: not known yet */
-    superpipe_request_t *open;    /**< transfers under way to and from it */
+    superpipe_credit_t credit;         /**< what may be sent to it */
+    superpipe_backlog_t backlog;       /**< what may not */
+    superpipe_sender_t sender;         /**< what it may send */
+    uint64_t told;                     /**< the limit that it was told */
+    superpipe_heard_t heard;           /**< of its backlog */
+    struct superpipe_peer *next_heard; /**< of those that may have one */
+    uint32_t number;                   /**< what it calls itself in FEW messages to this process */
+    uint32_t me;                       /**< and this process in those to it; 0: not known yet */
+    superpipe_request_t *open;         /**< transfers under way to and from it */
     superpipe_early_t *early;     /**< of messages from it whose first bytes are on their way */
     size_t fragment;              /**< most bytes of data in one message; 0: not known yet */
     superpipe_learned_t *learned; /**< from messages of it; NULL: nothing yet */
     bool self;
-    bool lost; /**< all that waited for it has been ended */
+    bool has_heard; /**< it is among those that may have a backlog */
+    bool left;      /**< it receives nothing more */
+    bool lost;      /**< all that waited for it has been ended */
 } superpipe_peer_t;
 
 /** What Open MPI's communicators have here (c_pml_comm). */
@@ -115,7 +121,10 @@ struct superpipe_request {
     /* the transfer */
     superpipe_request_t *next, *prev; /**< of those with the peer, or of those that are done */
     superpipe_peer_t *peer;           /**< NULL: a receive that has no message yet */
-    superpipe_receive_t receive;
+    union {
+        superpipe_receive_t receive;
+        superpipe_kept_t kept; /**< a send: while there is no credit for it */
+    };
     char *base;                     /**< what the layout counts from */
     superpipe_transfer_t state;     /**< by the rules */
     uint64_t handle;                /**< names it for the peer; 0: none */
@@ -155,8 +164,10 @@ typedef struct superpipe_counters {
     unsigned long long bytes[SUPERPIPE_PROTOCOLS];
     unsigned long long announced;        /**< sends that waited to be asked for */
     unsigned long long no_credit;        /**< of those: short ones */
+    unsigned long long kept;             /**< sends whose header waited, too */
     unsigned long long unexpected;       /**< messages that came before their receive */
-    unsigned long long unexpected_bytes; /**< the most that their data took up */
+    unsigned long long unexpected_bytes; /**< the most that they took up */
+    unsigned long long unpaid;           /**< headers that were called for without credit */
     unsigned long long fallbacks;        /**< transfers that were begun again in another way */
     unsigned long long reuse_hits;       /**< buffers of long messages that had come back */
     unsigned long long reuse_misses;     /**< and that had not */
@@ -170,6 +181,7 @@ typedef struct superpipe_process {
     superpipe_comms_t comms;
     superpipe_channel_t *channels;
     superpipe_peer_t *peers;
+    superpipe_peer_t *heard;     /**< by `next_heard`: may have a backlog for this process */
     superpipe_peer_t **numbered; /**< peers by number - 1 */
     uint32_t npeers;
     superpipe_pool_t pool;
@@ -179,8 +191,10 @@ typedef struct superpipe_process {
     superpipe_request_t *copy_head,
         **copy_tail;             /**< by `next_turn`: to be fetched by single copy */
     superpipe_request_t *stream; /**< by `next_turn`: have fragments to send */
-    uint64_t waiting_bytes;      /**< data of unexpected messages */
+    uint64_t waiting_bytes;      /**< that unexpected messages take up */
     uint64_t buffered;           /**< bytes in copies of sends */
+    uint32_t backlogs;           /**< of this process, that are not empty */
+    uint32_t copies;             /**< sends without a user that are not over */
     ONIC_COUNT32 active;         /**< requests that are not complete: somebody may wait */
     unsigned losses;             /**< that were looked at */
     superpipe_reuse_t reuse;
@@ -213,22 +227,40 @@ static inline superpipe_peer_t *superpipe_peer_of(ompi_communicator_t *comm, int
 /** Tells a peer what it may send, if that has grown. */
 void superpipe_tell_limit_locked(superpipe_peer_t *p);
 
-/** Payload that the peer has sent by credit is gone. */
+/** What the peer has sent by credit is gone. */
 void superpipe_freed_locked(superpipe_peer_t *p, uint64_t bytes);
 
-/** A header came without its payload for want of credit. */
+/** It lacks credit for a message of that cost. */
 void superpipe_asked_locked(superpipe_peer_t *p, uint64_t bytes);
+
+/** A receive was posted or a probe has found nothing: calls for what may be kept for this process
+ *  elsewhere. `source`: a rank or SUPERPIPE_ANY_SOURCE. */
+void superpipe_want_locked(superpipe_channel_t *c, int32_t source, int32_t tag, bool probe);
+
+/** The peer has kept a message, or keeps none any more. */
+void superpipe_on_kept_locked(superpipe_peer_t *p, const superpipe_incoming_t *in);
+void superpipe_on_gone_locked(superpipe_peer_t *p, const superpipe_incoming_t *in);
 
 /** The peer has sent what nobody sends, or memory is exhausted for what it has sent: nothing more
  *  is taken from it. */
 void superpipe_break_locked(superpipe_peer_t *p, const char *why);
 
 /** Sends a message without data. Where it cannot be sent the peer is given up. */
-void superpipe_say_locked(superpipe_peer_t *p, superpipe_kind_t kind, uint64_t handle,
-                          uint64_t value);
+void superpipe_say_of_locked(superpipe_peer_t *p, superpipe_kind_t kind, uint32_t context,
+                             uint64_t handle, uint64_t value);
+static inline void superpipe_say_locked(superpipe_peer_t *p, superpipe_kind_t kind, uint64_t handle,
+                                        uint64_t value)
+{
+    superpipe_say_of_locked(p, kind, 0, handle, value);
+}
 
 /** Connections were lost: ends what waits for them. An MPI thread, lock not held. */
 void superpipe_end_lost(void);
+
+/** This process receives nothing more: tells those of other jobs, and waits until copies of sends
+ *  to them are gone. In its own job all have come here, or else wait for nothing from it. An MPI
+ *  thread, lock not held. */
+void superpipe_drain(void);
 
 /** Looks whether processes of this machine have died, if somebody has waited for long. The
  *  pml_progress of the module. */
@@ -320,6 +352,14 @@ bool superpipe_send_now_locked(superpipe_channel_t *c, superpipe_peer_t *p, int 
 void superpipe_on_ask_locked(superpipe_peer_t *p, const superpipe_incoming_t *in);
 void superpipe_on_done_locked(superpipe_peer_t *p, const superpipe_incoming_t *in);
 
+/** The peer has told a limit, or calls for what is kept here. */
+void superpipe_on_limit_locked(superpipe_peer_t *p, uint64_t limit);
+void superpipe_on_call_locked(superpipe_peer_t *p, const superpipe_incoming_t *in);
+void superpipe_on_want_locked(superpipe_peer_t *p, const superpipe_incoming_t *in);
+
+/** Nothing of the backlog is sent any more. What was in it is among those of the peer. */
+void superpipe_backlog_drop_locked(superpipe_peer_t *p);
+
 /** Goes on with fragments: onic_wire_deferred_fn_t. */
 int superpipe_stream_locked(void);
 
@@ -345,7 +385,7 @@ typedef struct superpipe_unexpected {
     uint8_t pins;         /**< as the announcement has it */
     uint32_t total;       /**< bytes that come early */
     uint64_t held;        /**< bytes of data that are here */
-    bool paid;            /**< these are paid for by credit */
+    uint64_t paid;        /**< what it has cost, but for what comes early */
     unsigned char data[]; /**< all of it, or what comes early */
 } superpipe_unexpected_t;
 

@@ -12,6 +12,8 @@
 
 #include "common/layout/pack.h"
 
+_Static_assert(sizeof(superpipe_unexpected_t) + sizeof(superpipe_early_t) <= SUPERPIPE_RECORD,
+               "a message is charged for its record");
 _Static_assert(OMPI_ANY_SOURCE == SUPERPIPE_ANY_SOURCE && OMPI_ANY_TAG == SUPERPIPE_ANY_TAG,
                "wildcards are MPI's");
 
@@ -58,10 +60,14 @@ static void unkeep_locked(superpipe_unexpected_t *m)
 {
     if (m->early != NULL)
         m->early->message = NULL;
-    superpipe.waiting_bytes -= m->held;
-    if (m->paid && m->held > 0)
-        superpipe_freed_locked(m->from, m->held);
+    const uint64_t early = m->announced ? m->held : 0;
+    superpipe_peer_t *from = m->from;
+    const uint64_t cost = m->paid + early;
+
+    superpipe.waiting_bytes -= SUPERPIPE_RECORD + m->held;
     free(m);
+    if (cost > 0)
+        superpipe_freed_locked(from, cost);
 }
 
 /** A message that waited has found its receive, and ends here. The receive may be over then. */
@@ -116,6 +122,8 @@ void superpipe_receive_start(superpipe_request_t *r)
         r->error = ONIC_ERR_PROC_FAILED;
         superpipe_transfer_break(&r->state);
         over = superpipe_end_locked(r);
+    } else if (superpipe.heard != NULL) {
+        superpipe_want_locked(c, r->rank, r->tag, false);
     }
     onic_wire_unlock();
     if (over)
@@ -148,7 +156,7 @@ void superpipe_hold_locked(superpipe_unexpected_t *m, uint64_t at, const void *d
 
 /** Makes a record of a message that has to wait. */
 static superpipe_unexpected_t *keep_locked(superpipe_peer_t *from, const superpipe_incoming_t *in,
-                                           bool paid)
+                                           uint64_t paid)
 {
     superpipe_unexpected_t *m = calloc(1, sizeof(*m) + in->bytes + in->early);
 
@@ -168,8 +176,9 @@ static superpipe_unexpected_t *keep_locked(superpipe_peer_t *from, const superpi
     m->synchronous = (in->prefix.flags & SUPERPIPE_SYNCHRONOUS) != 0;
     m->pins = in->prefix.how;
     m->total = in->early;
-    m->paid = paid || in->early > 0;
+    m->paid = paid;
     superpipe_counters.unexpected++;
+    superpipe.waiting_bytes += SUPERPIPE_RECORD;
     superpipe_hold_locked(m, 0, in->data, in->bytes);
     return m;
 }
@@ -195,7 +204,7 @@ static void release_locked(superpipe_channel_t *c, int32_t source)
 }
 
 static void matched_locked(superpipe_request_t *r, superpipe_peer_t *from,
-                           const superpipe_incoming_t *in, bool paid)
+                           const superpipe_incoming_t *in, uint64_t paid)
 {
     const superpipe_announced_t a = {.offer = &in->offer,
                                      .pins = in->prefix.how,
@@ -206,8 +215,6 @@ static void matched_locked(superpipe_request_t *r, superpipe_peer_t *from,
     if (in->prefix.kind != SUPERPIPE_ANNOUNCE) {
         deliver_locked(r, from, &in->offer, in->data);
         superpipe_settle_locked(r);
-        if (paid)
-            superpipe_freed_locked(from, in->bytes);
     } else if (in->early == 0 ||
                superpipe_early_begin_locked(from, in->offer.handle, in->early, r, NULL)) {
         superpipe_fetch_locked(r, from, &a);
@@ -215,21 +222,25 @@ static void matched_locked(superpipe_request_t *r, superpipe_peer_t *from,
         superpipe_break_locked(from, "memory is exhausted for a message");
         superpipe_fail_locked(r, MPI_ERR_NO_MEM);
     }
+    if (paid > 0)
+        superpipe_freed_locked(from, paid);
 }
 
 void superpipe_on_envelope_locked(superpipe_peer_t *from, const superpipe_incoming_t *in)
 {
-    const bool paid = in->prefix.kind == SUPERPIPE_EAGER && in->tag >= 0 && in->bytes > 0;
+    const bool unpaid = (in->prefix.flags & SUPERPIPE_UNPAID) != 0;
+    const uint64_t paid = unpaid ? 0 : SUPERPIPE_RECORD + in->bytes;
     superpipe_comm_t *c = superpipe_comms_find(&superpipe.comms, in->prefix.context);
     superpipe_receive_t *receive;
     superpipe_unexpected_t *m;
 
-    if (paid && !superpipe_pool_arrived(&superpipe.pool, &from->sender, in->bytes)) {
+    if (unpaid ? !from->heard.called : !superpipe_pool_arrived(&from->sender, paid)) {
         superpipe_break_locked(from, "a process has sent more than it may");
         return;
     }
+    superpipe_counters.unpaid += unpaid;
     if ((in->prefix.flags & SUPERPIPE_NO_CREDIT) != 0)
-        superpipe_asked_locked(from, in->offer.length);
+        superpipe_asked_locked(from, SUPERPIPE_RECORD + in->offer.length);
     if (c == NULL) {
         m = keep_locked(from, in, paid);
         if (m != NULL)

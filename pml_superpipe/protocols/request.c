@@ -164,6 +164,7 @@ void superpipe_enter_locked(superpipe_request_t *r, superpipe_peer_t *p)
         p->open->prev = r;
     p->open = r;
     r->open = true;
+    superpipe.copies += r->internal;
 }
 
 static void leave_locked(superpipe_request_t *r)
@@ -177,6 +178,7 @@ static void leave_locked(superpipe_request_t *r)
     else
         r->peer->open = r->next;
     r->open = false;
+    superpipe.copies -= r->internal;
 }
 
 bool superpipe_end_locked(superpipe_request_t *r)
@@ -252,7 +254,7 @@ static void drop_copy(superpipe_request_t *r)
     } else {
         free(r->bounce);
         onic_wire_lock();
-        superpipe.buffered -= r->state.length;
+        superpipe.buffered -= sizeof(*r) + r->state.length;
         onic_wire_unlock();
     }
     r->bounce = NULL;

@@ -43,9 +43,11 @@ static bool is_short_locked(superpipe_peer_t *p, uint64_t length)
                               (superpipe_protocol_t)superpipe.params.protocol);
 }
 
-static bool take_credit_locked(superpipe_peer_t *p, int tag, uint64_t length)
+/** May a message with so much payload go as a whole? None goes before those that are kept. */
+static bool has_credit(const superpipe_peer_t *p, uint64_t payload)
 {
-    return tag < 0 || length == 0 || superpipe_credit_take(&p->credit, length);
+    return superpipe_backlog_is_empty(&p->backlog) &&
+           p->credit.limit - p->credit.sent >= SUPERPIPE_RECORD + payload;
 }
 
 /* ---- short messages -------------------------------------------------------------------------- */
@@ -56,8 +58,7 @@ bool superpipe_send_now_locked(superpipe_channel_t *c, superpipe_peer_t *p, int 
     uint32_t *sent = &c->match.sent[rank];
     onic_payload_t data;
 
-    if (p->me == 0 || !is_short_locked(p, layout->size) ||
-        !take_credit_locked(p, tag, layout->size))
+    if (p->me == 0 || !is_short_locked(p, layout->size) || !has_credit(p, layout->size))
         return false;
     const superpipe_few_t few = {.sender = p->me,
                                  .context = (uint32_t)c->match.context,
@@ -73,11 +74,10 @@ bool superpipe_send_now_locked(superpipe_channel_t *c, superpipe_peer_t *p, int 
         onic_cursor_init(&data.cursor, layout, 0);
     }
     if (onic_peer_send_now(p->wire, ONIC_AM_FEW, &few, sizeof(few), &data)) {
+        p->credit.sent += SUPERPIPE_RECORD + layout->size;
         ++*sent;
         return true;
     }
-    if (tag >= 0)
-        p->credit.sent -= layout->size;
     return false;
 }
 
@@ -163,28 +163,121 @@ static int announce(superpipe_request_t *r, const superpipe_channel_t *c, uint32
     return send_header(r, header, sizeof(header), false);
 }
 
-/** Copies the data of a short message for which there is no credit, so that its sender need not
- *  wait: many programs count on that. A request without a user keeps the copy. NULL where too much
- *  is copied already. */
+/** Copies the data of a short message that cannot go as a whole, so that its sender need not wait:
+ *  many programs count on that. A request without a user keeps the copy. NULL where too much is
+ *  copied already: then the sender waits. */
 static superpipe_request_t *copy_out(superpipe_request_t *r)
 {
-    const uint64_t length = r->state.length;
+    const uint64_t length = r->state.length, cost = sizeof(*r) + length;
     superpipe_request_t *copy;
     void *bounce;
 
     if (r->internal || r->mode == MCA_PML_BASE_SEND_SYNCHRONOUS ||
-        superpipe.buffered + length > superpipe.params.buffered ||
-        (bounce = malloc(length)) == NULL)
+        superpipe.buffered + cost > superpipe.params.buffered ||
+        (bounce = malloc(length > 0 ? length : 1)) == NULL)
         return NULL;
     copy = superpipe_request_copy(r, bounce, false);
     if (copy == NULL) {
         free(bounce);
         return NULL;
     }
-    superpipe.buffered += length;
+    superpipe.buffered += cost;
     superpipe_request_begin(copy);
+    superpipe_enter_locked(copy, r->peer);
+    superpipe_transfer_sent_whole(&r->state, false);
     return copy;
 }
+
+/* ---- what is kept ---------------------------------------------------------------------------- */
+
+static void tell_kept_locked(superpipe_peer_t *p)
+{
+    const superpipe_kept_t *k;
+
+    while ((k = superpipe_backlog_tell(&p->backlog)) != NULL)
+        superpipe_say_of_locked(p, SUPERPIPE_KEPT, k->context, k->number,
+                                superpipe_named(k->source, k->tag));
+}
+
+/** Keeps a message until there is credit for its header, or the receiver calls for it. */
+static void keep_locked(superpipe_request_t *r)
+{
+    const superpipe_channel_t *c = (superpipe_channel_t *)r->comm->c_pml_comm;
+    superpipe_backlog_t *b = &r->peer->backlog;
+
+    superpipe.backlogs += superpipe_backlog_is_empty(b);
+    superpipe_counters.kept++;
+    superpipe_backlog_add(b, &r->kept, (uint32_t)c->match.context, ompi_comm_rank(c->comm), r->tag);
+    tell_kept_locked(r->peer);
+}
+
+static bool send_if_paid_locked(superpipe_request_t *r, bool called, int *rc_p);
+static int error_of(int rc);
+
+static void send_kept_locked(superpipe_kept_t *k)
+{
+    superpipe_request_t *r =
+        (superpipe_request_t *)((char *)k - offsetof(superpipe_request_t, kept));
+    int rc;
+
+    (void)send_if_paid_locked(r, true, &rc);
+    if (rc < 0)
+        superpipe_fail_locked(r, error_of(rc));
+    else
+        superpipe_settle_locked(r);
+}
+
+/** Sends what is called for, and what there is credit for. */
+static void release_locked(superpipe_peer_t *p)
+{
+    superpipe_backlog_t *b = &p->backlog;
+    superpipe_kept_t *k;
+
+    if (superpipe_backlog_is_empty(b))
+        return;
+    while ((k = superpipe_backlog_take_called(b)) != NULL)
+        send_kept_locked(k);
+    while (p->credit.limit - p->credit.sent >= SUPERPIPE_RECORD &&
+           (k = superpipe_backlog_take(b)) != NULL)
+        send_kept_locked(k);
+    if (superpipe_backlog_is_empty(b)) {
+        superpipe.backlogs--;
+        superpipe_say_locked(p, SUPERPIPE_GONE, 0, b->number);
+    }
+}
+
+void superpipe_on_limit_locked(superpipe_peer_t *p, uint64_t limit)
+{
+    superpipe_credit_told(&p->credit, limit);
+    release_locked(p);
+}
+
+void superpipe_on_call_locked(superpipe_peer_t *p, const superpipe_incoming_t *in)
+{
+    superpipe_backlog_answered(&p->backlog, in->value);
+    release_locked(p);
+    tell_kept_locked(p);
+}
+
+void superpipe_on_want_locked(superpipe_peer_t *p, const superpipe_incoming_t *in)
+{
+    superpipe_backlog_t *b = &p->backlog;
+
+    if (superpipe_backlog_wanted(b, in->prefix.context, in->source, in->tag))
+        release_locked(p);
+    if (in->handle != 0)
+        superpipe_say_locked(p, SUPERPIPE_GONE, 1, superpipe_backlog_is_empty(b) ? b->number : 0);
+}
+
+void superpipe_backlog_drop_locked(superpipe_peer_t *p)
+{
+    if (superpipe_backlog_is_empty(&p->backlog))
+        return;
+    superpipe.backlogs--;
+    p->backlog = (superpipe_backlog_t){0};
+}
+
+/* ---- starts ---------------------------------------------------------------------------------- */
 
 /** One that is too long to go with its envelope. */
 static int start_long_locked(superpipe_request_t *r, const superpipe_channel_t *c,
@@ -203,33 +296,51 @@ static int start_long_locked(superpipe_request_t *r, const superpipe_channel_t *
     return rc;
 }
 
-static int start_locked(superpipe_request_t *r, superpipe_peer_t *p)
+/** Sends a message, or its header alone, by credit, or, where it is `called` for, a header without.
+ *  False where nothing may be sent. */
+static bool send_if_paid_locked(superpipe_request_t *r, bool called, int *rc_p)
 {
     superpipe_channel_t *c = (superpipe_channel_t *)r->comm->c_pml_comm;
+    superpipe_credit_t *credit = &r->peer->credit;
     const uint32_t sequence = c->match.sent[r->rank];
+    const bool is_short = is_short_locked(r->peer, r->state.length);
+    const unsigned flags = is_short ? SUPERPIPE_NO_CREDIT : 0;
+
+    if (is_short && superpipe_credit_take(credit, SUPERPIPE_RECORD + r->state.length))
+        *rc_p = send_short(r, c, sequence);
+    else if (superpipe_credit_take(credit, SUPERPIPE_RECORD))
+        *rc_p = is_short ? announce(r, c, sequence, flags, 0) : start_long_locked(r, c, sequence);
+    else if (called)
+        *rc_p = announce(r, c, sequence, flags | SUPERPIPE_UNPAID, 0);
+    else
+        return false;
+    if (*rc_p >= 0)
+        c->match.sent[r->rank]++;
+    return true;
+}
+
+static int start_locked(superpipe_request_t *r, superpipe_peer_t *p)
+{
     const bool is_short = is_short_locked(p, r->state.length);
-    int rc;
+    superpipe_request_t *goes = r;
+    int rc = 0;
 
     superpipe_enter_locked(r, p);
-    if (is_short && take_credit_locked(p, r->tag, r->state.length)) {
-        rc = send_short(r, c, sequence);
-    } else if (!is_short) {
-        rc = start_long_locked(r, c, sequence);
-    } else {
-        superpipe_request_t *copy = copy_out(r);
-
-        if (copy != NULL) {
-            superpipe_transfer_sent_whole(&r->state, false);
-            r = copy;
-            superpipe_enter_locked(r, p);
-        }
-        rc = announce(r, c, sequence, SUPERPIPE_NO_CREDIT, 0);
-        if (copy != NULL && rc < 0)
-            superpipe_fail_locked(copy, MPI_ERR_OTHER);
-    }
-    if (rc >= 0)
-        c->match.sent[r->rank]++;
+    if (is_short && !has_credit(p, r->state.length) && (goes = copy_out(r)) == NULL)
+        goes = r;
+    if (!superpipe_backlog_is_empty(&p->backlog) || !send_if_paid_locked(goes, false, &rc))
+        keep_locked(goes);
+    if (rc < 0 && goes != r)
+        superpipe_fail_locked(goes, MPI_ERR_OTHER);
+    /* The server thread sees to what its user does not wait for. */
+    if (goes->internal || !superpipe_backlog_is_empty(&p->backlog))
+        onic_wire_defer(ONIC_AM_PML);
     return rc;
+}
+
+static int error_of(int rc)
+{
+    return rc == OMPI_ERR_OUT_OF_RESOURCE ? MPI_ERR_NO_MEM : ONIC_ERR_PROC_FAILED;
 }
 
 void superpipe_send_start(superpipe_request_t *r, superpipe_peer_t *p)
@@ -238,10 +349,13 @@ void superpipe_send_start(superpipe_request_t *r, superpipe_peer_t *p)
     bool over;
 
     onic_wire_lock();
+    /* The limit that it lacks may have come. */
+    if (!has_credit(p, is_short_locked(p, r->state.length) ? r->state.length : 0))
+        (void)onic_wire_poll_locked();
     if (!onic_peer_lost(p->wire))
         rc = start_locked(r, p);
     if (rc < 0) {
-        r->error = rc == OMPI_ERR_OUT_OF_RESOURCE ? MPI_ERR_NO_MEM : ONIC_ERR_PROC_FAILED;
+        r->error = error_of(rc);
         superpipe_transfer_break(&r->state);
     }
     over = superpipe_end_locked(r);
@@ -313,7 +427,8 @@ int superpipe_stream_locked(void)
         send_fragments(r);
         superpipe_settle_locked(r);
     }
-    return events;
+    /* What nobody waits for goes on without an MPI thread where there is a server thread. */
+    return superpipe.backlogs + superpipe.copies > 0 ? -1 : events;
 }
 
 static bool answer_by_mover(superpipe_request_t *r, const uint8_t *bytes)

@@ -31,6 +31,8 @@ typedef struct world {
     superpipe_sender_t sender[SENDERS];
     superpipe_credit_t credit[SENDERS];
     bool stopped[SENDERS];
+    bool met[SENDERS];  /* by the receiver */
+    unsigned processes; /* of the job: the first so many senders */
     flight_t flight[FLIGHTS];
     size_t nflights;
     stored_t stored[STORED];
@@ -44,7 +46,24 @@ static void begin(uint64_t seed, uint64_t bytes)
 {
     memset(&w, 0, sizeof(w));
     w.r.state = seed;
-    superpipe_pool_init(&w.pool, bytes);
+    w.pool.bytes = bytes;
+}
+
+/** The same where each has a first credit, and a part of them is of the job. */
+static void begin_job(uint64_t seed, uint64_t bytes, unsigned processes)
+{
+    begin(seed, 0);
+    superpipe_pool_init(&w.pool, bytes, processes);
+    w.processes = processes;
+}
+
+/** The receiver meets a sender, which knows without a word what it may send. */
+static void meet(unsigned i)
+{
+    if (w.pool.first == 0 || w.met[i])
+        return;
+    w.met[i] = true;
+    superpipe_pool_meet(&w.pool, &w.sender[i], i < w.processes);
 }
 
 static void tell(kind_t kind, unsigned sender, uint64_t value)
@@ -93,9 +112,10 @@ static void handle(const flight_t *f)
 {
     const unsigned i = f->sender;
 
+    meet(i);
     switch (f->kind) {
     case PAYLOAD:
-        UNIT_CHECK(superpipe_pool_arrived(&w.pool, &w.sender[i], f->value));
+        UNIT_CHECK(superpipe_pool_arrived(&w.sender[i], f->value));
         UNIT_CHECK(w.nstored < STORED);
         w.stored[w.nstored++] = (stored_t){i, f->value};
         break;
@@ -143,14 +163,14 @@ static void check_bounds(void)
         holders += holds != 0;
         UNIT_CHECK(w.sender[i].freed <= w.sender[i].arrived);
         UNIT_CHECK(w.sender[i].arrived <= w.sender[i].limit);
-        UNIT_CHECK(w.sender[i].lost || w.credit[i].limit <= w.sender[i].limit);
+        UNIT_CHECK(w.sender[i].lost || !w.met[i] || w.credit[i].limit <= w.sender[i].limit);
         UNIT_CHECK(w.credit[i].sent <= w.credit[i].limit);
         UNIT_CHECK((w.sender[i].next != NULL) == (holds != 0));
     }
     for (size_t i = 0; i < w.nstored; i++)
         stored += w.stored[i].bytes;
     UNIT_CHECK(held == w.pool.held && holders == w.pool.holders);
-    UNIT_CHECK(stored <= held && held <= w.pool.bytes);
+    UNIT_CHECK(stored <= held && held + w.pool.set_aside <= w.pool.bytes);
 }
 
 /** A sender dies: what it has sent may still be on its way, but is not taken. */
@@ -163,8 +183,9 @@ static void lose(unsigned i)
             w.flight[n++] = w.flight[k];
     w.nflights = n;
     w.stopped[i] = true;
+    meet(i);
     superpipe_pool_forget(&w.pool, &w.sender[i]);
-    UNIT_CHECK(!superpipe_pool_arrived(&w.pool, &w.sender[i], 1));
+    UNIT_CHECK(!superpipe_pool_arrived(&w.sender[i], 1));
     UNIT_CHECK(!superpipe_pool_asked(&w.pool, &w.sender[i], 1));
 }
 
@@ -177,6 +198,10 @@ START_TEST(never_more_than_the_pool)
         const uint64_t bytes = unit_random64(&r);
 
         begin(unit_random64(&r), bytes >> (30 + unit_below(&r, 34)));
+        if (round % 2 == 1)
+            begin_job(w.r.state, w.pool.bytes, 1 + (unsigned)unit_below(&w.r, 2 * SENDERS));
+        for (unsigned i = 0; i < SENDERS; i++)
+            w.credit[i].limit = w.pool.first;
         const uint64_t most = 1 + unit_below(&w.r, w.pool.bytes / 4 + 2);
 
         for (int step = 0; step < 20000; step++) {
@@ -203,6 +228,37 @@ START_TEST(never_more_than_the_pool)
 }
 END_TEST
 
+/* All processes of the job send what they may before the receiver has said a word. */
+START_TEST(first_credit_of_a_large_job)
+{
+    static const unsigned processes[] = {1, 2, 64, 1000, 10000, 100000};
+    static superpipe_sender_t sender[100000 + 500];
+    const unsigned n = processes[_i];
+    superpipe_pool_t *p = &w.pool;
+    uint64_t bytes;
+
+    memset(sender, 0, sizeof(sender));
+    begin_job(7, _i % 2 ? 64 << 20 : 1 << 20, n);
+    bytes = p->bytes;
+    UNIT_CHECK(p->first >= 3 * SUPERPIPE_RECORD && p->first * n <= bytes / 4);
+    UNIT_CHECK(bytes <= 64 << 20 || bytes <= (uint64_t)n * 4096);
+    for (unsigned i = 0; i < n; i++) {
+        superpipe_pool_meet(p, &sender[i], true);
+        UNIT_CHECK(superpipe_pool_arrived(&sender[i], p->first));
+        UNIT_CHECK(!superpipe_pool_arrived(&sender[i], 1));
+        UNIT_CHECK(i % 7 > 0 || superpipe_pool_grant(p, &sender[i]) >= p->first);
+        UNIT_CHECK(p->held + p->set_aside <= p->bytes);
+    }
+    UNIT_CHECK(p->bytes == bytes && p->set_aside == 0);
+    /* Those of other jobs come on top only where nothing is free. */
+    for (unsigned i = n; i < n + 500; i++) {
+        superpipe_pool_meet(p, &sender[i], false);
+        UNIT_CHECK(superpipe_pool_arrived(&sender[i], p->first));
+        UNIT_CHECK(p->held <= p->bytes && p->bytes <= bytes + 500 * p->first);
+    }
+}
+END_TEST
+
 /* Peers may say anything. */
 START_TEST(garbage)
 {
@@ -211,9 +267,9 @@ START_TEST(garbage)
     uint64_t most;
 
     begin(1, 1000);
-    UNIT_CHECK(!superpipe_pool_arrived(p, s, 1));
+    UNIT_CHECK(!superpipe_pool_arrived(s, 1));
     UNIT_CHECK(superpipe_pool_grant(p, s) == 500);
-    UNIT_CHECK(!superpipe_pool_arrived(p, s, 501) && !superpipe_pool_arrived(p, s, UINT64_MAX));
+    UNIT_CHECK(!superpipe_pool_arrived(s, 501) && !superpipe_pool_arrived(s, UINT64_MAX));
     UNIT_CHECK(!superpipe_pool_given_back(p, s, 100));
     UNIT_CHECK(superpipe_pool_asked(p, &w.sender[1], UINT64_MAX));
     (void)superpipe_pool_grant(p, &w.sender[1]);
@@ -240,8 +296,8 @@ START_TEST(only_what_helps)
     uint64_t most;
 
     begin(6, 1000);
-    UNIT_CHECK(superpipe_pool_grant(p, a) == 500 && superpipe_pool_arrived(p, a, 400));
-    UNIT_CHECK(superpipe_pool_grant(p, b) == 166 && superpipe_pool_arrived(p, b, 146));
+    UNIT_CHECK(superpipe_pool_grant(p, a) == 500 && superpipe_pool_arrived(a, 400));
+    UNIT_CHECK(superpipe_pool_grant(p, b) == 166 && superpipe_pool_arrived(b, 146));
     UNIT_CHECK(superpipe_pool_recall(p, &most) == NULL);
     superpipe_pool_forget(p, a);
     /* Of the 600 that a leaves b may hold a third. */
@@ -337,7 +393,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const each[] = {idle_ones_give_back};
+    const TTest *const each[] = {idle_ones_give_back, first_credit_of_a_large_job};
     const TTest *const tests[] = {never_more_than_the_pool,
                                   garbage,
                                   stopped_ones_starve_nobody,
@@ -345,5 +401,5 @@ int main(void)
                                   only_what_helps,
                                   comes_back_by_itself};
 
-    return unit_run_loop("pml credit", each, 1, 8, tests, sizeof(tests) / sizeof(tests[0]));
+    return unit_run_loop("pml credit", each, 2, 6, tests, sizeof(tests) / sizeof(tests[0]));
 }

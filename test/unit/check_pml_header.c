@@ -47,6 +47,26 @@ START_TEST(all_kinds)
 }
 END_TEST
 
+/** What names a communicator, a source and a tag. */
+START_TEST(names)
+{
+    const superpipe_kind_t kinds[] = {SUPERPIPE_KEPT, SUPERPIPE_WANT};
+    superpipe_word_t w;
+
+    for (int i = 0; i < 2; i++) {
+        const size_t len = pml_message(kinds[i], 0, bytes);
+
+        memcpy(&w, bytes, sizeof(w));
+        w.value = superpipe_named(-1, -5);
+        memcpy(bytes, &w, sizeof(w));
+        ck_assert(decodes(len) && in.source == -1 && in.tag == -5 && in.prefix.context == 17);
+        w.value = superpipe_named(70000, INT32_MAX);
+        memcpy(bytes, &w, sizeof(w));
+        ck_assert(decodes(len) && in.source == 70000 && in.tag == INT32_MAX);
+    }
+}
+END_TEST
+
 /** A message of a kind without data has one length; of one with data any that holds its header. */
 START_TEST(lengths)
 {
@@ -96,7 +116,7 @@ START_TEST(wrong_values)
 {
     static const wrong_t wrong[] = {
         {SUPERPIPE_EAGER, 0, 8, 0},        {SUPERPIPE_EAGER, 0, 8, SUPERPIPE_KINDS},
-        {SUPERPIPE_EAGER, 0, 11, 1},       {SUPERPIPE_EAGER, 0, 9, 4},
+        {SUPERPIPE_EAGER, 0, 11, 1},       {SUPERPIPE_EAGER, 0, 9, 8},
         {SUPERPIPE_EAGER, 0, 10, 1},       {SUPERPIPE_EAGER, 0, 9, SUPERPIPE_NO_CREDIT},
         {SUPERPIPE_EAGER, 1, 32, 0},       {SUPERPIPE_EAGER, 0, 28, 1},
         {SUPERPIPE_ANNOUNCE, 0, 30, 0x20}, {SUPERPIPE_ANNOUNCE, 0, 32, 0},
@@ -104,7 +124,8 @@ START_TEST(wrong_values)
         {SUPERPIPE_ASK, 0, 10, 0},         {SUPERPIPE_ASK, 0, 10, SUPERPIPE_HOWS},
         {SUPERPIPE_ASK, 0, 25, 0},         {SUPERPIPE_ASK, 0, 32, 0},
         {SUPERPIPE_DATA, 0, 9, 1},         {SUPERPIPE_DATA, 0, 12, 1},
-        {SUPERPIPE_DONE, 0, 10, 1},
+        {SUPERPIPE_DONE, 0, 10, 1},        {SUPERPIPE_EAGER, 0, 9, SUPERPIPE_UNPAID},
+        {SUPERPIPE_CALL, 0, 12, 1},        {SUPERPIPE_KEPT, 0, 9, 1},
     };
 
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
@@ -146,6 +167,7 @@ int main(void)
     tcase_add_loop_test(tcase, lengths, SUPERPIPE_EAGER, SUPERPIPE_KINDS);
     tcase_add_test(tcase, data_elsewhere);
     tcase_add_test(tcase, few_bytes);
+    tcase_add_test(tcase, names);
     tcase_add_test(tcase, wrong_values);
     suite_add_tcase(suite, tcase);
     return unit_run_suite(suite);

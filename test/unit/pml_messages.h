@@ -43,6 +43,7 @@ static inline size_t pml_message(superpipe_kind_t kind, unsigned i, uint8_t *to)
     if (i >= (kind == SUPERPIPE_ASK ? SUPERPIPE_HOWS - 1U : 1U))
         return 0;
     w.prefix.how = (uint8_t)(kind == SUPERPIPE_ASK ? i + 1 : 0);
+    w.prefix.context = kind == SUPERPIPE_KEPT || kind == SUPERPIPE_WANT ? 17 : 0;
     memcpy(to, &w, sizeof(w));
     at = sizeof(w);
     if (kind == SUPERPIPE_ASK) {
