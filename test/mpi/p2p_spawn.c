@@ -9,7 +9,9 @@
  * @file
  * Messages between processes that do not have MPI_COMM_WORLD in common: with spawned ones, over the
  * intercommunicator and merged with it, with two sets of them at once that have the same ranks; and
- * between two parts of a job that meet by connect and accept. All sizes, in both directions.
+ * between two parts of a job that meet by connect and accept. All sizes, in both directions. And
+ * children that send and leave at once: what they have sent arrives, though part of it is a copy
+ * that their parents ask for much later.
  *
  * MPI_Comm_spawn of Open MPI 4.1.4 sometimes waits forever inside PMIx, with any component: then,
  * and only then, the run is made again. The program starts itself with the argument -child.
@@ -20,9 +22,12 @@
 #include <stdlib.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { CHILDREN = 2, ROUNDS = 2, MOST = 8 };
 #define CHILD_OPTION "-child"
+#define LEAVE_OPTION "-leave"
+enum { LEAVING_SHORTS = 500, LEAVING_SHORT = 3000, LEAVING_LONG = 1 << 20 };
 
 /** What a rank of one side sends to one of the other, in the order of `i`. */
 static uint64_t seed_of(bool second, int from, int to, int i)
@@ -107,9 +112,29 @@ static int child(void)
     return tl_finish();
 }
 
-static bool spawn(const char *program, MPI_Comm *inter)
+/** Sends what it may without a word, more than that, and a long message in a buffer; then ends. */
+static int leaving_child(void)
 {
-    char option[] = CHILD_OPTION, seed_option[] = "-s", seed[24];
+    static char buffer[LEAVING_LONG + 4096], out[LEAVING_LONG];
+    MPI_Comm parent;
+    int me;
+
+    MPI_Comm_get_parent(&parent);
+    MPI_Comm_rank(parent, &me);
+    MPI_Buffer_attach(buffer, sizeof(buffer));
+    for (int i = 0; i < LEAVING_SHORTS; i++) {
+        p2p_fill(out, LEAVING_SHORT, seed_of(true, me, 0, i));
+        TL_MPI(MPI_Send(out, LEAVING_SHORT, MPI_BYTE, 0, i, parent));
+    }
+    p2p_fill(out, LEAVING_LONG, seed_of(true, me, 0, LEAVING_SHORTS));
+    TL_MPI(MPI_Bsend(out, LEAVING_LONG, MPI_BYTE, 0, LEAVING_SHORTS, parent));
+    MPI_Finalize();
+    return tl_failed() > 0;
+}
+
+static bool spawn(const char *program, char *option, MPI_Comm *inter)
+{
+    char seed_option[] = "-s", seed[24];
     char *argv[] = {option, seed_option, seed, NULL};
     int good, all_good = 0;
 
@@ -125,12 +150,13 @@ static bool spawn(const char *program, MPI_Comm *inter)
 /** A second set of children, which have the ranks of the first, before and after these go. */
 static void test_children(const char *program)
 {
+    char option[] = CHILD_OPTION;
     MPI_Comm first, second;
 
-    if (!spawn(program, &first)) {
+    if (!spawn(program, option, &first)) {
         tl_skip("processes cannot be spawned here");
     }
-    if (!TL_CHECK(spawn(program, &second), "no second set of children")) {
+    if (!TL_CHECK(spawn(program, option, &second), "no second set of children")) {
         second = MPI_COMM_NULL;
     } else {
         use_inter(second, false);
@@ -142,6 +168,33 @@ static void test_children(const char *program)
         use_merged(second, false);
         TL_MPI(MPI_Comm_disconnect(&second));
     }
+}
+
+/** The last messages first, when the children have been waiting for a while. */
+static void test_leaving(const char *program)
+{
+    static char in[LEAVING_LONG];
+    char option[] = LEAVE_OPTION;
+    MPI_Comm inter;
+
+    if (!TL_CHECK(spawn(program, option, &inter), "no children that leave")) {
+        return;
+    }
+    usleep(300000);
+    for (int i = LEAVING_SHORTS; i >= 0 && tl_rank() == 0; i--) {
+        const int bytes = i == LEAVING_SHORTS ? LEAVING_LONG : LEAVING_SHORT;
+
+        for (int from = 0; from < CHILDREN; from++) {
+            MPI_Status status;
+
+            TL_MPI(MPI_Recv(in, LEAVING_LONG, MPI_BYTE, from, i, inter, &status));
+            p2p_check_status(&status, from, i, (size_t)bytes, "from one that leaves");
+            TL_CHECK(p2p_holds(in, (size_t)bytes, seed_of(true, from, 0, i)),
+                     "message %d from child %d, which leaves", i, from);
+        }
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    TL_MPI(MPI_Comm_free(&inter));
 }
 
 /* ---- connect and accept ---- */
@@ -181,9 +234,13 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], CHILD_OPTION) == 0) {
         return child();
     }
+    if (argc > 1 && strcmp(argv[1], LEAVE_OPTION) == 0) {
+        return leaving_child();
+    }
     /* Over several hosts Open MPI 4.1 fails or hangs in MPI_Comm_spawn, whoever sends messages. */
     if (tl_one_host()) {
         test_children(argv[0]);
+        test_leaving(argv[0]);
     }
     if (tl_size() > 1) {
         phase("connect");
