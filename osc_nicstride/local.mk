@@ -119,6 +119,8 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/window/op.h \
 	osc_nicstride/window/process.c \
 	osc_nicstride/window/transfer.h \
+	osc_nicstride/window/used.c \
+	osc_nicstride/window/used.h \
 	osc_nicstride/window/window.h
 nodist_mca_osc_nicstride_la_SOURCES = common/config.h
 mca_osc_nicstride_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE \

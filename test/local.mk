@@ -17,6 +17,7 @@ unit_programs = \
 	test/unit/check_layout \
 	test/unit/check_layout_wire \
 	test/unit/check_lockq \
+	test/unit/check_lock_all \
 	test/unit/check_helper_thread \
 	test/unit/check_life \
 	test/unit/check_mover_blocks \
@@ -110,6 +111,7 @@ test_unit_check_held_LDADD = $(unit_ldadd)
 test_unit_check_layout_LDADD = $(unit_ldadd)
 test_unit_check_layout_wire_LDADD = $(unit_ldadd)
 test_unit_check_lockq_LDADD = $(unit_ldadd)
+test_unit_check_lock_all_LDADD = $(unit_ldadd)
 test_unit_check_helper_thread_LDADD = $(check_libs)
 test_unit_check_mover_blocks_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_mover_grant_LDADD = common/libonic_core.la $(check_libs)
@@ -349,6 +351,8 @@ mpi_programs = \
 	test/mpi/fork \
 	test/mpi/give_way \
 	test/mpi/halo \
+	test/mpi/kept \
+	test/mpi/kept_credit \
 	test/mpi/knock \
 	test/mpi/late \
 	test/mpi/lock_lost \

@@ -191,8 +191,9 @@ static void ask_for_credit(nicstride_peer_t *p)
         uint64_t upto;
         nicstride_msg_t msg;
 
-        /* What is kept for a lock was not sent yet. */
+        /* What is kept for a lock was not sent yet; what lies in a slot nobody else looks for. */
         nicstride_hold_ask_locked(other);
+        nicstride_look_locked(other);
         if (other->failed || !nicstride_tx_ask(&other->tx, &upto))
             continue;
         nicstride_msg_init(&msg, NICSTRIDE_MSG_FLUSH, other->win, other->me);

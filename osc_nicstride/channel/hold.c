@@ -4,10 +4,12 @@
  */
 /** @file Holding locks back; see hold.h. */
 #include <stddef.h>
+#include <stdlib.h>
 
 #include "osc_nicstride/channel/hold.h"
 #include "osc_nicstride/window/component.h"
 #include "osc_nicstride/protocol/held.h"
+#include "osc_nicstride/protocol/lockq.h"
 #include "osc_nicstride/channel/lost.h"
 #include "osc_nicstride/channel/send.h"
 #include "osc_nicstride/protocol/compact.h"
@@ -15,11 +17,17 @@
 #include "osc_nicstride/channel/operation.h"
 #include "osc_nicstride/channel/start.h"
 
-/* What is held back, of whom, and by which thread; wire lock. */
-static nicstride_held_t held;
-static nicstride_peer_t *holder;
-static nicstride_module_t *module;
-static const char *thread;
+/** A lock that is held back, or was asked for with what is kept until it is granted. */
+typedef struct nicstride_hold {
+    nicstride_held_t held;
+    nicstride_peer_t *peer;
+    const char *thread;          /* that has called MPI_Win_lock; NULL: of MPI_Win_lock_all */
+    struct nicstride_hold *next; /* of those with an operation that nobody was sent yet */
+    struct nicstride_hold **link;
+} nicstride_hold_t;
+
+/* Those, the one of MPI_Win_lock, and memory for another; wire lock. */
+static nicstride_hold_t *kept, *single, *spare;
 
 /** Its address is that of the thread. */
 static _Thread_local char here;
@@ -30,102 +38,149 @@ typedef struct note {
     size_t len;
 } note_t;
 
-static note_t note(nicstride_msg_type_t type, unsigned op, uint64_t count)
+static note_t note(const nicstride_peer_t *p, nicstride_msg_type_t type, unsigned op,
+                   uint64_t count)
 {
     nicstride_msg_t msg;
     note_t n;
 
-    nicstride_msg_init(&msg, type, module->info[holder->rank].win, (uint32_t)module->rank);
+    nicstride_msg_init(&msg, type, p->win, p->me);
     msg.op = (uint16_t)op;
     msg.count = count;
-    n.len = nicstride_msg_shorten(&msg, n.bytes);
-    if (n.len == 0) {
-        n.len = sizeof(msg);
-        memcpy(n.bytes, &msg, sizeof(msg));
-    }
+    n.len = nicstride_msg_encode(&msg, n.bytes);
     return n;
 }
 
-static void send_operation(const nicstride_held_t *h, bool release)
+static void send_operation(nicstride_peer_t *p, const nicstride_held_t *h, bool release)
 {
-    const note_t unlock = note(NICSTRIDE_MSG_UNLOCK, 0, 0);
+    const note_t unlock = note(p, NICSTRIDE_MSG_UNLOCK, 0, 0);
 
-    nicstride_post_locked(holder, h->operation, h->len, release);
+    nicstride_post_locked(p, h->operation, h->len, release);
     if (release)
-        nicstride_post_locked(holder, unlock.bytes, unlock.len, false);
+        nicstride_post_locked(p, unlock.bytes, unlock.len, false);
 }
 
 /** In one message, or the target would not know what belongs together. */
-static bool send_together(const nicstride_held_t *h, unsigned what)
+static bool send_together(nicstride_peer_t *p, const nicstride_held_t *h, unsigned what)
 {
-    const note_t lock = note(NICSTRIDE_MSG_LOCK, h->type, NICSTRIDE_LOCK_COMPANY);
-    const note_t unlock = note(NICSTRIDE_MSG_UNLOCK, 0, 0);
+    const note_t lock = note(p, NICSTRIDE_MSG_LOCK, h->type | NICSTRIDE_LOCK_COMPANY, h->since);
+    const note_t unlock = note(p, NICSTRIDE_MSG_UNLOCK, 0, 0);
     const nicstride_piece_t pieces[] = {
         {lock.bytes, lock.len}, {h->operation, h->len}, {unlock.bytes, unlock.len}};
 
-    return nicstride_bundle_locked(holder, pieces,
-                                   (what & NICSTRIDE_HELD_SEND_RELEASE) != 0 ? 3 : 2);
+    return nicstride_bundle_locked(p, pieces, (what & NICSTRIDE_HELD_SEND_RELEASE) != 0 ? 3 : 2);
 }
 
-static void send_request(const nicstride_held_t *h, unsigned what)
+static void send_request(nicstride_peer_t *p, const nicstride_held_t *h, unsigned what)
 {
-    const note_t lock = note(NICSTRIDE_MSG_LOCK, h->type, 0);
+    const note_t lock = note(p, NICSTRIDE_MSG_LOCK, h->type, h->since);
 
-    if ((what & NICSTRIDE_HELD_SEND_OPERATION) != 0 && send_together(h, what))
+    if ((what & NICSTRIDE_HELD_SEND_OPERATION) != 0 && send_together(p, h, what))
         nicstride_add(&nicstride_counters.together, 1);
     else
-        nicstride_post_locked(holder, lock.bytes, lock.len, false);
+        nicstride_post_locked(p, lock.bytes, lock.len, false);
 }
 
-static void let_go(void)
+/** What it keeps is sent now, or never. */
+static void delist(nicstride_hold_t *h)
 {
-    nicstride_held_end(&held);
-    __atomic_store_n(&holder->held, false, __ATOMIC_RELAXED);
-    __atomic_store_n(&holder, NULL, __ATOMIC_RELAXED);
+    if (h->link == NULL)
+        return;
+    *h->link = h->next;
+    if (h->next != NULL)
+        h->next->link = h->link;
+    h->link = NULL;
+}
+
+static void let_go(nicstride_hold_t *h)
+{
+    delist(h);
+    if (single == h)
+        __atomic_store_n(&single, NULL, __ATOMIC_RELAXED);
+    __atomic_store_n(&h->peer->hold, NULL, __ATOMIC_RELAXED);
+    free(spare);
+    spare = h;
+}
+
+void nicstride_hold_fini(void)
+{
+    free(spare);
+    spare = NULL;
 }
 
 bool nicstride_hold_is_locked(nicstride_peer_t *p)
 {
-    if (holder != p)
+    nicstride_hold_t *h = p->hold;
+
+    if (h == NULL)
         return false;
-    nicstride_held_acknowledged(&held, p->tx.acked);
-    if (held.state == NICSTRIDE_HELD_NOT)
-        let_go();
-    return holder == p;
+    nicstride_held_acknowledged(&h->held, p->tx.acked);
+    if (h->held.state == NICSTRIDE_HELD_NOT)
+        let_go(h);
+    return p->hold != NULL;
 }
 
-bool nicstride_hold_lock(nicstride_module_t *m, nicstride_peer_t *p, unsigned type)
+static nicstride_hold_t *begin(nicstride_peer_t *p, unsigned type, uint64_t since)
 {
-    bool free;
+    nicstride_hold_t *h = spare != NULL ? spare : malloc(sizeof(*h));
+
+    spare = NULL;
+    if (h == NULL)
+        return NULL;
+    nicstride_held_begin(&h->held, type, since);
+    h->peer = p;
+    h->thread = NULL;
+    h->link = NULL;
+    __atomic_store_n(&p->hold, h, __ATOMIC_RELAXED);
+    return h;
+}
+
+bool nicstride_hold_lock(nicstride_peer_t *p, unsigned type)
+{
+    nicstride_hold_t *h = NULL;
 
     if (p->local >= 0)
         return false;
     onic_wire_lock();
-    free = (holder == NULL || !nicstride_hold_is_locked(holder)) && !p->failed;
-    if (free) {
-        module = m;
-        thread = &here;
-        nicstride_held_begin(&held, type);
-        __atomic_store_n(&p->held, true, __ATOMIC_RELAXED);
-        __atomic_store_n(&holder, p, __ATOMIC_RELAXED);
+    if ((single == NULL || !nicstride_hold_is_locked(single->peer)) && !p->failed)
+        h = begin(p, type, 0);
+    if (h != NULL) {
+        h->thread = &here;
+        __atomic_store_n(&single, h, __ATOMIC_RELAXED);
     }
     onic_wire_unlock();
-    return free;
+    return h != NULL;
 }
 
-static void ask(nicstride_peer_t *p, bool release)
+bool nicstride_hold_one_of_all_locked(nicstride_peer_t *p, uint64_t since)
 {
-    const unsigned what = nicstride_held_ask(&held, release);
+    return begin(p, NICSTRIDE_LOCK_SHARED, since) != NULL;
+}
 
-    if (what == 0 || nicstride_peer_failed_locked(p))
+static void ask(nicstride_hold_t *h, bool release)
+{
+    const unsigned what = nicstride_held_ask(&h->held, release);
+
+    if (what == 0)
         return;
-    send_request(&held, what);
+    delist(h);
+    if (!nicstride_peer_failed_locked(h->peer))
+        send_request(h->peer, &h->held, what);
 }
 
 void nicstride_hold_ask_locked(nicstride_peer_t *p)
 {
-    if (p->held && nicstride_hold_is_locked(p))
-        ask(p, false);
+    if (nicstride_hold_is_locked(p))
+        ask(p->hold, false);
+}
+
+int nicstride_hold_send_kept_locked(void)
+{
+    int n = 0;
+
+    for (; kept != NULL; n++)
+        ask(kept, false);
+    return n;
 }
 
 static bool settled(void *arg)
@@ -143,9 +198,6 @@ int nicstride_hold_settle(nicstride_peer_t *p)
         return OMPI_SUCCESS;
     onic_wire_lock();
     nicstride_hold_ask_locked(p);
-    /* It is over when the operation that waited with it is acknowledged, for which that of a
-     * request does not ask. */
-    nicstride_ask_locked(p, p->enqueued);
     onic_wire_unlock();
     nicstride_wait_until(p, settled, p);
     onic_wire_lock();
@@ -158,11 +210,11 @@ void nicstride_hold_settle_mine(void)
 {
     nicstride_peer_t *p = NULL;
 
-    if (__atomic_load_n(&holder, __ATOMIC_RELAXED) == NULL)
+    if (__atomic_load_n(&single, __ATOMIC_RELAXED) == NULL)
         return;
     onic_wire_lock();
-    if (holder != NULL && thread == &here)
-        p = holder;
+    if (single != NULL && single->thread == &here)
+        p = single->peer;
     onic_wire_unlock();
     if (p != NULL)
         (void)nicstride_hold_settle(p);
@@ -176,8 +228,8 @@ bool nicstride_hold_release(nicstride_peer_t *p)
         return false;
     onic_wire_lock();
     if (nicstride_hold_is_locked(p)) {
-        ask(p, true);
-        together = held.release;
+        ask(p->hold, true);
+        together = p->hold->held.release;
     }
     onic_wire_unlock();
     return together;
@@ -185,8 +237,8 @@ bool nicstride_hold_release(nicstride_peer_t *p)
 
 void nicstride_hold_end_locked(nicstride_peer_t *p)
 {
-    if (holder == p)
-        let_go();
+    if (p->hold != NULL)
+        let_go(p->hold);
 }
 
 void nicstride_hold_end(nicstride_peer_t *p)
@@ -200,27 +252,38 @@ void nicstride_hold_end(nicstride_peer_t *p)
 
 bool nicstride_hold_allows_locked(nicstride_peer_t *p, size_t len)
 {
-    if (!p->held || !nicstride_hold_is_locked(p))
+    if (!nicstride_hold_is_locked(p))
         return true;
     /* Its acknowledgement must say of it that it is done, and of nothing else. */
-    return len <= NICSTRIDE_HELD_MAX && nicstride_held_has_room(&held) && nicstride_tx_idle(&p->tx);
+    return len <= NICSTRIDE_HELD_MAX && nicstride_held_has_room(&p->hold->held) &&
+           nicstride_tx_idle(&p->tx);
 }
 
 void nicstride_hold_keep_locked(nicstride_peer_t *p, const void *message, size_t len)
 {
-    (void)nicstride_held_keep(&held, message, len, p->tx.sent + 1);
+    nicstride_hold_t *h = p->hold;
+
+    if (!nicstride_held_keep(&h->held, message, len, p->tx.sent + 1))
+        return;
+    h->next = kept;
+    h->link = &kept;
+    if (kept != NULL)
+        kept->link = &h->next;
+    kept = h;
+    onic_wire_defer(ONIC_AM_OSC);
 }
 
 bool nicstride_hold_granted_locked(nicstride_peer_t *p, bool refused)
 {
+    nicstride_hold_t *h = p->hold;
     unsigned what;
 
-    if (holder != p || held.state != NICSTRIDE_HELD_ASKED)
+    if (h == NULL || h->held.state != NICSTRIDE_HELD_ASKED)
         return false;
-    what = nicstride_held_granted(&held);
+    what = nicstride_held_granted(&h->held);
     if (!refused && (what & NICSTRIDE_HELD_SEND_OPERATION) != 0)
-        send_operation(&held, (what & NICSTRIDE_HELD_SEND_RELEASE) != 0);
-    let_go();
+        send_operation(p, &h->held, (what & NICSTRIDE_HELD_SEND_RELEASE) != 0);
+    let_go(h);
     /* Both sides disagree about who holds what: nothing that is sent there can be relied on. */
     if (refused)
         nicstride_peer_end_locked(p);

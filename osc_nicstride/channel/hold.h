@@ -4,12 +4,18 @@
  */
 /**
  * @file
- * Holding locks back (held.h): those of targets on other nodes, one at a time in this process.
+ * Holding locks back (held.h): those of targets on other nodes, of MPI_Win_lock one at a time in
+ * this process, of MPI_Win_lock_all any number, each from the first operation to its target on.
  *
  * A program may rely on getting several locks in the order in which it asks for them, or processes
  * that take them in the same order would wait for each other in a circle. So a thread that asks for
- * a lock first gets the one that it has held back. A lock that one thread asks for while another's
- * is held back is asked for at once.
+ * a lock first gets the one that it has held back by MPI_Win_lock. A lock that one thread asks for
+ * while another's is held back is asked for at once. The locks of MPI_Win_lock_all have no order:
+ * why that ends in no circle see lockq.h.
+ *
+ * A lock without an operation stays until there is one, since nobody waits for it. With one it
+ * leaves as what waits for others does (send.h): with a flush or the release, and whenever anybody
+ * progresses the wire.
  *
  * It earns a round trip of the two that lock, put of 8 bytes, unlock took.
  */
@@ -22,13 +28,17 @@
 #include "osc_nicstride/window/module.h"
 
 /** Holds the lock of the peer back instead of asking for it. False where that is not possible. */
-bool nicstride_hold_lock(nicstride_module_t *m, nicstride_peer_t *p, unsigned type);
+bool nicstride_hold_lock(nicstride_peer_t *p, unsigned type);
+
+/** The same for one of the locks of MPI_Win_lock_all; `since` as in lockq.h. False where memory is
+ *  exhausted. Wire lock. */
+bool nicstride_hold_one_of_all_locked(nicstride_peer_t *p, uint64_t since);
 
 /** Is the lock of the peer held back, or asked for but not granted yet? Inlined is what happens
  *  mostly; without the wire lock `false` is sure, to who knows of no other thread in the epoch. */
 static inline bool nicstride_hold_may_be(const nicstride_peer_t *p)
 {
-    return __atomic_load_n(&p->held, __ATOMIC_RELAXED);
+    return __atomic_load_n(&p->hold, __ATOMIC_RELAXED) != NULL;
 }
 bool nicstride_hold_is_locked(nicstride_peer_t *p);
 
@@ -36,7 +46,10 @@ bool nicstride_hold_is_locked(nicstride_peer_t *p);
  *  Wire lock. */
 void nicstride_hold_ask_locked(nicstride_peer_t *p);
 
-/** The same, and waits until it is there, and what waited for it is under way or done. Returns
+/** The same for all that something waits for. Returns how many. Wire lock. */
+int nicstride_hold_send_kept_locked(void);
+
+/** The first, and waits until it is there, and what waited for it is under way or done. Returns
  *  MPI_ERR_OTHER where it cannot be had. */
 int nicstride_hold_settle(nicstride_peer_t *p);
 
@@ -62,5 +75,8 @@ void nicstride_hold_keep_locked(nicstride_peer_t *p, const void *message, size_t
 /** A grant of the peer's lock came, or the refusal. False where it is not one of a lock that was
  *  held back. Wire lock. */
 bool nicstride_hold_granted_locked(nicstride_peer_t *p, bool refused);
+
+/** Frees what is kept for reuse, at the end of the process. */
+void nicstride_hold_fini(void);
 
 #endif

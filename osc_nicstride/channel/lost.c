@@ -7,11 +7,14 @@
 #include "osc_nicstride/channel/operation.h"
 #include "osc_nicstride/channel/send.h"
 #include "osc_nicstride/channel/start.h"
+#include "osc_nicstride/window/used.h"
 
 bool nicstride_peer_failed_locked(nicstride_peer_t *p)
 {
-    if (!p->failed && onic_peer_lost(p->wire))
+    if (!p->failed && onic_peer_lost(p->wire)) {
         __atomic_store_n(&p->failed, true, __ATOMIC_RELAXED);
+        nicstride_use_locked(p);
+    }
     return p->failed;
 }
 
@@ -24,6 +27,7 @@ bool nicstride_rank_failed_locked(nicstride_module_t *m, int rank)
 void nicstride_peer_end_locked(nicstride_peer_t *p)
 {
     __atomic_store_n(&p->failed, true, __ATOMIC_RELAXED);
+    nicstride_use_locked(p);
     nicstride_drop_waiting_locked(p);
     nicstride_ops_fail_locked(p);
     nicstride_tx_forget(&p->tx, p->quota);

@@ -10,6 +10,7 @@
 #include "common/mover/mover.h"
 #include "osc_nicstride/channel/request.h"
 #include "osc_nicstride/window/component.h"
+#include "osc_nicstride/window/used.h"
 
 /* Operation objects that are not in use; wire lock. */
 static nicstride_op_t *spare_ops;
@@ -146,8 +147,10 @@ static void tell_end(nicstride_op_t *op)
 {
     if (op->told)
         return;
-    if (op->error != 0 && (op->request == NULL || op->request->freed) && op->peer->tx.error == 0)
+    if (op->error != 0 && (op->request == NULL || op->request->freed) && op->peer->tx.error == 0) {
         __atomic_store_n(&op->peer->tx.error, op->error, __ATOMIC_RELAXED);
+        nicstride_use_locked(op->peer);
+    }
     if (op->request != NULL)
         nicstride_request_done_locked(op->request, op->error);
     op->request = NULL;

@@ -12,6 +12,7 @@
 #include "osc_nicstride/channel/operation.h"
 #include "osc_nicstride/channel/start.h"
 #include "osc_nicstride/window/component.h"
+#include "osc_nicstride/window/used.h"
 #include "common/support/handle.h"
 
 int nicstride_error_class(int status)
@@ -23,6 +24,8 @@ void nicstride_acknowledged_locked(nicstride_peer_t *p, uint64_t count, int erro
 {
     if (!nicstride_tx_ack(&p->tx, p->quota, count, nicstride_error_class(error)))
         nicstride_refuse();
+    if (error != 0)
+        nicstride_use_locked(p);
     nicstride_pump_all_locked(p->process);
 }
 

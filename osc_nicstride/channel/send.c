@@ -13,6 +13,7 @@
 #include "osc_nicstride/protocol/batch.h"
 #include "osc_nicstride/protocol/compact.h"
 #include "osc_nicstride/window/component.h"
+#include "osc_nicstride/window/used.h"
 
 enum { MARK_BYTES = 1 };
 
@@ -47,6 +48,7 @@ size_t nicstride_frag_max_locked(nicstride_peer_t *p)
 void nicstride_give_up_locked(nicstride_peer_t *p)
 {
     __atomic_store_n(&p->failed, true, __ATOMIC_RELAXED);
+    nicstride_use_locked(p);
     onic_peer_give_up(p->wire);
 }
 
@@ -258,7 +260,7 @@ static int send_inline(nicstride_peer_t *p, nicstride_msg_t *msg, const onic_pay
     unsigned char bytes[sizeof(nicstride_framed_t) + NICSTRIDE_INLINE_MAX];
     const size_t len = put_together(bytes, msg, data);
 
-    if ((flags & NICSTRIDE_SEND_OPERATION) != 0 && p->held)
+    if ((flags & NICSTRIDE_SEND_OPERATION) != 0 && p->hold != NULL)
         nicstride_hold_keep_locked(p, bytes, len);
     else
         nicstride_post_locked(p, bytes, len, (flags & NICSTRIDE_SEND_MAY_WAIT) != 0);

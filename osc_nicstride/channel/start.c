@@ -16,6 +16,7 @@
 #include "osc_nicstride/channel/send.h"
 #include "osc_nicstride/channel/wait.h"
 #include "osc_nicstride/window/component.h"
+#include "osc_nicstride/window/used.h"
 
 /* Turns of progress that a short operation waits for credit before it is queued, and those between
  * which other threads have theirs. */
@@ -70,6 +71,7 @@ nicstride_op_t *nicstride_op_of_locked(nicstride_transfer_t *t, bool queued)
 
 void nicstride_op_enter_locked(nicstride_peer_t *p, nicstride_op_t *op)
 {
+    nicstride_use_locked(p);
     __atomic_store_n(&p->enqueued, p->enqueued + 1, __ATOMIC_RELAXED);
     if (op == NULL)
         return;
@@ -173,8 +175,9 @@ static void set_data(onic_payload_t *data, const nicstride_transfer_t *t, unsign
 }
 
 /** The first message goes at once, since it may be the only one, and asks for its acknowledgement
- *  where somebody waits for that: in active target only where that comes with a reply, and never
- * for a request, whose answer must not lie where only a flush would look. */
+ *  where somebody waits for that: in active target only where that comes with a reply; for a
+ *  request, whose answer must not lie where only a flush would look, only with a lock that is held
+ *  back, which is had when that comes. */
 static void send_now(nicstride_transfer_t *t, nicstride_msg_t *msg, const onic_payload_t *data,
                      nicstride_op_t *op, uint32_t credits)
 {
@@ -184,7 +187,8 @@ static void send_now(nicstride_transfer_t *t, nicstride_msg_t *msg, const onic_p
     nicstride_observe_begin_locked(p, t->cell, NICSTRIDE_METHOD_PACK, t->target.size);
     nicstride_op_enter_locked(p, op);
     msg->handle = op != NULL ? op->handle : 0;
-    if (first && t->request == NULL && (op != NULL || !nicstride_is_active(t->m)))
+    if (first && (t->request == NULL || p->hold != NULL) &&
+        (op != NULL || !nicstride_is_active(t->m)))
         msg->count = p->tx.asked = p->tx.sent + credits;
     (void)nicstride_send_locked(p, msg, data,
                                 NICSTRIDE_SEND_INLINE | NICSTRIDE_SEND_OPERATION |

@@ -6,8 +6,10 @@
 
 #include "osc_nicstride/window/component.h"
 #include "osc_nicstride/channel/operation.h"
+#include "osc_nicstride/channel/start.h"
+#include "osc_nicstride/window/used.h"
 
-/** Microseconds between two looks at all peers. */
+/** Microseconds between two looks at the peers in use. */
 #define LOOK_USEC 10
 /** And between two looks for those who have died. */
 #define DEAD_USEC 5000
@@ -75,9 +77,13 @@ void nicstride_wake_waited(onic_patience_t *w, nicstride_peer_t *p)
     onic_peer_wake(p->wire);
 }
 
-/** The oldest operation that has not ended stands for a wait. */
-static void look_after_locked(nicstride_peer_t *p, uint64_t now)
+/** What is queued may wait for an answer that no event announces. The oldest operation that has not
+ *  ended stands for a wait. */
+static void look_after_locked(nicstride_peer_t *p, void *arg)
 {
+    const uint64_t now = *(const uint64_t *)arg;
+
+    nicstride_pump_locked(p);
     if (p->live == NULL)
         return;
     if (p->wakes == 0)
@@ -94,24 +100,6 @@ static void look_after_locked(nicstride_peer_t *p, uint64_t now)
     onic_peer_wake(p->wire);
 }
 
-static void look_after_all_locked(uint64_t now)
-{
-    opal_hash_table_t *windows = &mca_osc_nicstride_component.windows;
-    void *window, *node;
-    uint32_t name;
-
-    for (int rc = opal_hash_table_get_first_key_uint32(windows, &name, &window, &node);
-         rc == OPAL_SUCCESS;
-         rc = opal_hash_table_get_next_key_uint32(windows, &name, &window, node, &node)) {
-        const nicstride_module_t *m = window;
-
-        for (int i = 0; m->peer != NULL && i < m->size; i++) {
-            if (m->peer[i] != NULL)
-                look_after_locked(m->peer[i], now);
-        }
-    }
-}
-
 /** Is it time again, after so many microseconds? Several threads may find so. */
 static bool is_due(uint64_t *last, uint64_t now, double pause)
 {
@@ -124,14 +112,14 @@ static bool is_due(uint64_t *last, uint64_t now, double pause)
 int nicstride_look_after_peers(void)
 {
     static uint64_t looked, looked_for_dead;
-    const uint64_t now = onic_ticks();
+    uint64_t now = onic_ticks();
 
     if (is_due(&looked_for_dead, now, DEAD_USEC))
         (void)onic_wire_look_for_dead();
     if (is_due(&looked, now, LOOK_USEC) && onic_wire_trylock()) {
         if (__atomic_load_n(&nicstride_counters.requests_live, __ATOMIC_RELAXED) > 0 ||
             mca_osc_nicstride_component.replies.first != NULL)
-            look_after_all_locked(now);
+            nicstride_used_each_locked(look_after_locked, &now);
         onic_wire_unlock();
     }
     return 0;

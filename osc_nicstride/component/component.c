@@ -15,6 +15,7 @@
 #include "osc_nicstride/window/op.h"
 #include "osc_nicstride/channel/wait.h"
 #include "osc_nicstride/window/window.h"
+#include "osc_nicstride/channel/hold.h"
 #include "osc_nicstride/channel/operation.h"
 #include "common/config.h"
 #include "common/mover/mover.h"
@@ -153,6 +154,7 @@ static int component_finalize(void)
     if (nicstride_free_orphans(closed))
         onic_handles_fini(&c->ops);
     nicstride_ops_fini();
+    nicstride_hold_fini();
     nicstride_model_show_done();
     /* Peers of a wire that stays open point at them. */
     if (closed)

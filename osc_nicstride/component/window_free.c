@@ -23,6 +23,7 @@
 #include "osc_nicstride/window/component.h"
 #include "osc_nicstride/window/control.h"
 #include "osc_nicstride/window/module.h"
+#include "osc_nicstride/window/used.h"
 #include "osc_nicstride/window/window.h"
 
 void nicstride_window_delist(nicstride_module_t *m)
@@ -37,6 +38,7 @@ void nicstride_window_destroy(nicstride_module_t *m)
 {
     onic_wire_lock();
     nicstride_forget_uses_locked(m);
+    nicstride_unuse_all_locked(m);
     for (int i = 0; m->peer != NULL && i < m->size; i++) {
         if (m->peer[i] == NULL)
             continue;
@@ -82,6 +84,9 @@ static bool in_finalize(void)
 /** What messages may still point at stays until the wire is closed. */
 static void orphan(nicstride_module_t *m)
 {
+    onic_wire_lock();
+    nicstride_unuse_all_locked(m);
+    onic_wire_unlock();
     onic_wire_put_peers(m->wire, m->size);
     m->wire[0] = NULL;
     ompi_comm_free(&m->comm);

@@ -149,7 +149,7 @@ int nicstride_target_init(nicstride_transfer_t *a, nicstride_module_t *m, nicstr
 {
     const bool has_origin = g->origin_dt != NULL;
     const char *wrong;
-    int rc = OMPI_SUCCESS;
+    int rc;
 
     a->call = g->call;
     a->type = type;
@@ -171,7 +171,8 @@ int nicstride_target_init(nicstride_transfer_t *a, nicstride_module_t *m, nicstr
     wrong = nicstride_enter(m, g->target);
     if (wrong != NULL)
         return nicstride_sync_error(m, g->call, wrong, g->target);
-    if (has_origin)
+    rc = nicstride_lock_for_use(m, a->peer);
+    if (rc == OMPI_SUCCESS && has_origin)
         rc = nicstride_flatten(m, g->call, "origin", g->origin_dt, (size_t)g->origin_count,
                                &a->origin);
     if (rc == OMPI_SUCCESS)

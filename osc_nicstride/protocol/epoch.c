@@ -108,11 +108,12 @@ const char *nicstride_epoch_start(nicstride_epoch_t *e, const int *ranks, int ng
     return why;
 }
 
-const char *nicstride_epoch_complete(nicstride_epoch_t *e)
+const char *nicstride_epoch_complete(nicstride_epoch_t *e, const int *ranks, int ngroup)
 {
     if (e->access != NICSTRIDE_ACCESS_PSCW)
         return "no access epoch was begun by MPI_Win_start";
-    memset(e->target, 0, e->n);
+    for (int i = 0; i < ngroup; i++)
+        e->target[ranks[i]] = 0;
     begin(e, NICSTRIDE_ACCESS_NONE);
     return NULL;
 }

@@ -46,9 +46,9 @@ void nicstride_epoch_init(nicstride_epoch_t *e, uint32_t n, uint8_t *target);
 /** MPI_Win_fence. `nosucceed`: MPI_MODE_NOSUCCEED was given, the epoch after it is closed. */
 const char *nicstride_epoch_fence(nicstride_epoch_t *e, bool nosucceed);
 
-/** MPI_Win_start on `ngroup` ranks; then complete. */
+/** MPI_Win_start on `ngroup` ranks; then complete, with the same ranks in any order. */
 const char *nicstride_epoch_start(nicstride_epoch_t *e, const int *ranks, int ngroup);
-const char *nicstride_epoch_complete(nicstride_epoch_t *e);
+const char *nicstride_epoch_complete(nicstride_epoch_t *e, const int *ranks, int ngroup);
 const char *nicstride_epoch_post(nicstride_epoch_t *e);
 /** For wait and test: is there an exposure epoch? Does not end it. */
 const char *nicstride_epoch_exposed(const nicstride_epoch_t *e);

@@ -47,17 +47,19 @@ enum {
 typedef struct nicstride_held {
     nicstride_held_state_t state;
     unsigned type;   /**< of the lock */
+    uint64_t since;  /**< as in lockq.h */
     bool release;    /**< the lock is given back with the operation */
     uint64_t number; /**< acknowledged once the operation is done; 0: there is no operation */
     size_t len;
     unsigned char operation[NICSTRIDE_HELD_MAX];
 } nicstride_held_t;
 
-/** MPI_Win_lock. Nothing may be held back. */
-static inline void nicstride_held_begin(nicstride_held_t *h, unsigned type)
+/** MPI_Win_lock, or the first use of a target after MPI_Win_lock_all. Nothing may be held back. */
+static inline void nicstride_held_begin(nicstride_held_t *h, unsigned type, uint64_t since)
 {
     h->state = NICSTRIDE_HELD_BACK;
     h->type = type;
+    h->since = since;
     h->release = false;
     h->number = 0;
     h->len = 0;

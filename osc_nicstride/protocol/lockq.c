@@ -7,9 +7,11 @@
 
 #include <string.h>
 
-/* The state of an entry: 0 while idle, else one of these and the lock type. */
+/* The state of an entry: 0 while idle, else one of these and the lock type; and of one that waits,
+ * perhaps, that it may pass others. */
 #define STATE_WAITING 0x10u
 #define STATE_HOLDING 0x20u
+#define STATE_PASSING 0x40u
 #define STATE_TYPE    0x0fu
 
 size_t nicstride_lockq_size(uint32_t n)
@@ -29,6 +31,19 @@ static bool compatible(const nicstride_lockq_t *q, uint32_t type)
     return q->holders == 0 || (type == NICSTRIDE_LOCK_SHARED && !q->exclusive);
 }
 
+/* May a request pass the exclusive ones that wait? */
+static bool passes(const nicstride_lockq_t *q, uint64_t since)
+{
+    return q->writers > 0 && since != 0 && since <= q->since;
+}
+
+/* Nobody else overtakes a waiter, not even where the lock would be compatible: between a release
+ * and its next_grant the lock is free but promised. */
+static bool is_free(const nicstride_lockq_t *q, uint32_t type, uint64_t since)
+{
+    return (q->head == 0 || passes(q, since)) && compatible(q, type);
+}
+
 static void hold(nicstride_lockq_t *q, uint32_t origin, uint32_t type)
 {
     q->entry[origin].state = STATE_HOLDING | type;
@@ -36,9 +51,8 @@ static void hold(nicstride_lockq_t *q, uint32_t origin, uint32_t type)
     q->exclusive = type == NICSTRIDE_LOCK_EXCLUSIVE;
 }
 
-static void enqueue(nicstride_lockq_t *q, uint32_t origin, uint32_t type)
+static void append(nicstride_lockq_t *q, uint32_t origin)
 {
-    q->entry[origin].state = STATE_WAITING | type;
     q->entry[origin].next = 0;
     if (q->tail != 0)
         q->entry[q->tail - 1].next = origin + 1;
@@ -47,28 +61,85 @@ static void enqueue(nicstride_lockq_t *q, uint32_t origin, uint32_t type)
     q->tail = origin + 1;
 }
 
+static void prepend(nicstride_lockq_t *q, uint32_t origin)
+{
+    q->entry[origin].next = q->head;
+    q->head = origin + 1;
+    if (q->tail == 0)
+        q->tail = origin + 1;
+}
+
+/* Takes one out of the line. `before`: the one before it, + 1, or 0. */
+static void take_out(nicstride_lockq_t *q, uint32_t before, uint32_t origin)
+{
+    const uint32_t state = q->entry[origin].state;
+
+    if (before == 0)
+        q->head = q->entry[origin].next;
+    else
+        q->entry[before - 1].next = q->entry[origin].next;
+    if (q->tail == origin + 1)
+        q->tail = before;
+    q->entry[origin].next = 0;
+    q->writers -= (state & STATE_TYPE) == NICSTRIDE_LOCK_EXCLUSIVE;
+    q->passing -= (state & STATE_PASSING) != 0;
+    q->entry[origin].state = state & ~STATE_PASSING;
+}
+
+/* Another exclusive request becomes the first: all who wait to pass go before it, since what they
+ * have said is not later than this. */
+static void next_writer(nicstride_lockq_t *q)
+{
+    uint32_t before = 0, at = q->head;
+
+    q->since = ++q->latest;
+    while (q->passing > 0) {
+        const uint32_t origin = at - 1;
+
+        at = q->entry[origin].next;
+        if ((q->entry[origin].state & STATE_PASSING) != 0) {
+            take_out(q, before, origin);
+            prepend(q, origin);
+            before = before == 0 ? origin + 1 : before;
+        } else {
+            before = origin + 1;
+        }
+    }
+}
+
 nicstride_lockq_result_t nicstride_lockq_request(nicstride_lockq_t *q, uint32_t origin,
-                                                 uint32_t type)
+                                                 uint32_t type, uint64_t since)
 {
     if (origin >= q->n || q->entry[origin].state != 0)
         return NICSTRIDE_LOCKQ_REFUSED;
-    if (type != NICSTRIDE_LOCK_SHARED && type != NICSTRIDE_LOCK_EXCLUSIVE)
+    if (type != NICSTRIDE_LOCK_SHARED && (type != NICSTRIDE_LOCK_EXCLUSIVE || since != 0))
         return NICSTRIDE_LOCKQ_REFUSED;
 
-    /* Nobody overtakes a waiter, not even where the lock would be compatible: between a release
-     * and its next_grant the lock is free but promised. */
-    if (q->head != 0 || !compatible(q, type)) {
-        enqueue(q, origin, type);
+    if (since > q->latest)
+        q->latest = since;
+    if (is_free(q, type, since)) {
+        hold(q, origin, type);
+        return NICSTRIDE_LOCKQ_GRANTED;
+    }
+    q->entry[origin].state = STATE_WAITING | type;
+    if (passes(q, since)) {
+        prepend(q, origin);
         return NICSTRIDE_LOCKQ_QUEUED;
     }
-    hold(q, origin, type);
-    return NICSTRIDE_LOCKQ_GRANTED;
+    if (since != 0 && q->writers > 0) {
+        q->entry[origin].state |= STATE_PASSING;
+        q->passing++;
+    }
+    append(q, origin);
+    if (type == NICSTRIDE_LOCK_EXCLUSIVE && q->writers++ == 0)
+        next_writer(q);
+    return NICSTRIDE_LOCKQ_QUEUED;
 }
 
-bool nicstride_lockq_try(nicstride_lockq_t *q, uint32_t origin, uint32_t type)
+bool nicstride_lockq_try(nicstride_lockq_t *q, uint32_t origin, uint32_t type, uint64_t since)
 {
-    return q->head == 0 && compatible(q, type) &&
-           nicstride_lockq_request(q, origin, type) == NICSTRIDE_LOCKQ_GRANTED;
+    return is_free(q, type, since) &&
+           nicstride_lockq_request(q, origin, type, since) == NICSTRIDE_LOCKQ_GRANTED;
 }
 
 bool nicstride_lockq_release(nicstride_lockq_t *q, uint32_t origin)
@@ -91,13 +162,10 @@ bool nicstride_lockq_forget(nicstride_lockq_t *q, uint32_t origin)
         return false;
     while ((before == 0 ? q->head : q->entry[before - 1].next) != origin + 1)
         before = before == 0 ? q->head : q->entry[before - 1].next;
-    if (before == 0)
-        q->head = q->entry[origin].next;
-    else
-        q->entry[before - 1].next = q->entry[origin].next;
-    if (q->tail == origin + 1)
-        q->tail = before;
-    q->entry[origin] = (nicstride_lockq_entry_t){0, 0};
+    take_out(q, before, origin);
+    q->entry[origin].state = 0;
+    /* Who stood behind it may be the first now. */
+    next_writer(q);
     return true;
 }
 
@@ -111,11 +179,10 @@ bool nicstride_lockq_next_grant(nicstride_lockq_t *q, uint32_t *origin_p)
     if (!compatible(q, type))
         return false;
 
-    q->head = q->entry[origin].next;
-    if (q->head == 0)
-        q->tail = 0;
-    q->entry[origin].next = 0;
+    take_out(q, 0, origin);
     hold(q, origin, type);
+    if (type == NICSTRIDE_LOCK_EXCLUSIVE)
+        next_writer(q);
     *origin_p = origin;
     return true;
 }

@@ -7,6 +7,21 @@
  * The lock queue of one target of one window: fair (first come, first served), shared and
  * exclusive, without pointers so that it can live in memory shared by the processes of a node.
  *
+ * MPI_Win_lock_all. Its shared locks are asked for one by one, in any order, by who holds others of
+ * them already. In the line they could end in a circle: P holds A and stands at B behind an
+ * exclusive request, which waits for R, which holds B and stands at A behind another, which waits
+ * for P. So such a request says since when its process has been in MPI_Win_lock_all, in whatever
+ * window, and passes the exclusive ones that wait unless that is later than `since` of the queue:
+ * when the first of them became the first. That is later than anything a request had said by then.
+ * Whoever stands behind an exclusive request came into MPI_Win_lock_all after that was the first;
+ * whom that one waits for had the lock, or stood before it, by then, or has passed it, and came
+ * into MPI_Win_lock_all no later than that was the first. Along a circle of such waits these times
+ * would grow without end. What remains are circles of processes each of which holds what the next
+ * must not have beside it, which no order of the line avoids. An exclusive request is passed only
+ * by who was in MPI_Win_lock_all before it was the first of its kind: nobody starves.
+ *
+ * The times may be of any clocks: how well they agree decides only who passes whom.
+ *
  * Pure. The caller serialises all calls (a spin lock beside the queue) and delivers the grants.
  * Origins are ranks 0 .. n-1 of the window; each has at most one request or lock at a time.
  * Requests that come from a peer are not trusted: anything that does not fit the state is refused
@@ -36,6 +51,10 @@ typedef struct nicstride_lockq {
     uint32_t exclusive; /**< 1 while the holder is exclusive */
     uint32_t head;      /**< first waiter + 1, or 0 */
     uint32_t tail;      /**< last waiter + 1, or 0 */
+    uint32_t writers;   /**< exclusive waiters */
+    uint32_t passing;   /**< waiters that go before the next of these that becomes the first */
+    uint64_t latest;    /**< no request has said more */
+    uint64_t since;     /**< when the first exclusive waiter became the first of these */
     nicstride_lockq_entry_t entry[];
 } nicstride_lockq_t;
 
@@ -50,13 +69,15 @@ size_t nicstride_lockq_size(uint32_t n);
 
 void nicstride_lockq_init(nicstride_lockq_t *q, uint32_t n);
 
-/** Asks for the lock. A shared request behind a waiting exclusive one queues (no starvation). */
+/** Asks for the lock. A shared request behind a waiting exclusive one queues (no starvation), but
+ *  for one of MPI_Win_lock_all that may pass it: `since` is when its process came into that, else
+ *  0. An exclusive request has 0. */
 nicstride_lockq_result_t nicstride_lockq_request(nicstride_lockq_t *q, uint32_t origin,
-                                                 uint32_t type);
+                                                 uint32_t type, uint64_t since);
 
 /** Takes the lock where it is free for the origin now. False, and nothing has changed, where a
  *  request would be queued or refused. */
-bool nicstride_lockq_try(nicstride_lockq_t *q, uint32_t origin, uint32_t type);
+bool nicstride_lockq_try(nicstride_lockq_t *q, uint32_t origin, uint32_t type, uint64_t since);
 
 /** Gives the lock back. False where the origin does not hold it. Follow with next_grant. */
 bool nicstride_lockq_release(nicstride_lockq_t *q, uint32_t origin);

@@ -117,11 +117,15 @@ static inline const char *check_fields(const nicstride_msg_t *m, unsigned allowe
 
 static inline const char *check_values(const nicstride_msg_t *m)
 {
-    if (m->type == NICSTRIDE_MSG_LOCK && m->op != NICSTRIDE_LOCK_SHARED &&
-        m->op != NICSTRIDE_LOCK_EXCLUSIVE)
+    const unsigned lock = m->op & ~NICSTRIDE_LOCK_COMPANY;
+
+    if (m->type == NICSTRIDE_MSG_LOCK && lock != NICSTRIDE_LOCK_SHARED &&
+        lock != NICSTRIDE_LOCK_EXCLUSIVE)
         return "unknown lock type";
-    if (m->type == NICSTRIDE_MSG_LOCK && m->count > NICSTRIDE_LOCK_COMPANY)
-        return "unknown kind of lock request";
+    if (m->type == NICSTRIDE_MSG_LOCK && lock == NICSTRIDE_LOCK_EXCLUSIVE && m->count != 0)
+        return "an exclusive lock of MPI_Win_lock_all";
+    if (m->type == NICSTRIDE_MSG_LOCK && m->count > INT64_MAX)
+        return "a time beyond all times";
     if (m->type == NICSTRIDE_MSG_GRANT && m->count > INT32_MAX)
         return "not a rank";
     return NULL;

@@ -39,7 +39,8 @@ typedef enum nicstride_msg_type {
     NICSTRIDE_MSG_ACC_DATA, /**< reply to GET_ACC and CAS: old values; or status != 0 */
     NICSTRIDE_MSG_FLUSH,    /**< count: acknowledge once that many credits are applied */
     NICSTRIDE_MSG_ACK,      /**< count: applied so far; status: first error since the last */
-    NICSTRIDE_MSG_LOCK,     /**< op: lock type; count: 0, or NICSTRIDE_LOCK_COMPANY */
+    NICSTRIDE_MSG_LOCK,     /**< op: lock type, perhaps with NICSTRIDE_LOCK_COMPANY; count: `since`
+                                 of lockq.h */
     NICSTRIDE_MSG_GRANT,    /**< the lock at rank `count` is yours; or status: it will not be. What
                                  came in one message with the request was dropped */
     NICSTRIDE_MSG_UNLOCK,
@@ -53,7 +54,7 @@ typedef enum nicstride_msg_type {
 
 /** A request for a lock after which, in the same message of several, comes what is to be done under
  *  it: that is done, and no GRANT sent, where the lock is free; else it is dropped. */
-#define NICSTRIDE_LOCK_COMPANY 1
+#define NICSTRIDE_LOCK_COMPANY 4U
 
 /** Flags of a message. */
 enum {

@@ -12,9 +12,8 @@
  * a long one away for ever. What is first in line goes as soon as it fits.
  *
  * Why nobody waits for ever. Targets answer without waiting for anything that the origin does, so
- * what is out comes back, or is given back when its target is lost. Only what is kept with a lock
- * that was not asked for yet (hold.h) has reserved and is not sent: a short reply, beside which
- * the longest that is asked for at a time fits (nicstride_reply_piece).
+ * what is out comes back, or is given back when its target is lost. What is kept with a lock has
+ * reserved before it is sent, and is sent with the next progress (hold.h).
  *
  * Pure; the caller serialises.
  */

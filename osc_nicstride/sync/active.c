@@ -64,7 +64,7 @@ static int group_ranks(const nicstride_module_t *m, ompi_group_t *group, int *ra
 static int begin(nicstride_module_t *m, const char *call, ompi_group_t *group, int *to, int *n_p)
 {
     const int n = ompi_group_size(group);
-    int *ranks = malloc((size_t)m->size * sizeof(int));
+    int *ranks = malloc((size_t)n * sizeof(int) + 1);
     const char *wrong = NULL;
     int rc = n <= m->size ? OMPI_SUCCESS : MPI_ERR_GROUP;
 
@@ -231,10 +231,13 @@ int nicstride_complete(ompi_win_t *win)
     if (wrong != NULL)
         return nicstride_sync_error(m, "MPI_Win_complete", wrong, -1);
     for (int i = 0; i < n; i++) {
-        nicstride_peer_t *p = nicstride_peer(m, m->start_ranks[i]);
+        const int rank = m->start_ranks[i];
+        nicstride_peer_t *p = nicstride_peer(m, rank);
 
-        if (p == NULL || !nicstride_complete_along(m, p))
-            m->start_ranks[left++] = m->start_ranks[i];
+        if (p != NULL && nicstride_complete_along(m, p))
+            continue;
+        m->start_ranks[i] = m->start_ranks[left];
+        m->start_ranks[left++] = rank;
     }
     error = nicstride_close_epoch(m);
     for (int i = 0; i < left; i++) {
@@ -244,7 +247,7 @@ int nicstride_complete(ompi_win_t *win)
             error = rc;
     }
     OPAL_THREAD_LOCK(&m->lock);
-    nicstride_epoch_complete(&m->epoch);
+    nicstride_epoch_complete(&m->epoch, m->start_ranks, n);
     m->start_n = 0;
     OPAL_THREAD_UNLOCK(&m->lock);
     return nicstride_unless_broken(m, "MPI_Win_complete", error);

@@ -8,6 +8,7 @@
 #include "osc_nicstride/sync/counted.h"
 #include "osc_nicstride/window/control.h"
 #include "osc_nicstride/window/module.h"
+#include "osc_nicstride/window/used.h"
 #include "osc_nicstride/sync/flush.h"
 #include "osc_nicstride/channel/lost.h"
 #include "osc_nicstride/channel/start.h"
@@ -34,18 +35,19 @@ int nicstride_close_epoch(nicstride_module_t *m)
 {
     const int error = nicstride_flush_all_peers(m, NICSTRIDE_FLUSH_GIVEN);
 
-    onic_wire_lock();
-    for (int i = 0; i < m->size; i++) {
-        nicstride_peer_t *p = m->peer[i];
+    if (nicstride_any_used(m)) {
+        nicstride_peer_t *p = nicstride_used_begin(m);
 
-        if (p == NULL)
-            continue;
-        tell_locked(m, p);
-        p->trial.cell = NULL;
-        if (!p->failed)
-            __atomic_store_n(&p->clean, p->enqueued, __ATOMIC_RELEASE);
+        onic_wire_lock();
+        for (; p != NULL; p = nicstride_used_next(p)) {
+            tell_locked(m, p);
+            p->trial.cell = NULL;
+            if (!p->failed)
+                __atomic_store_n(&p->clean, p->enqueued, __ATOMIC_RELEASE);
+        }
+        onic_wire_unlock();
+        nicstride_used_end(m);
     }
-    onic_wire_unlock();
     /* Stores of direct transfers come before whatever tells the target about them. */
     atomic_thread_fence(memory_order_seq_cst);
     return error;

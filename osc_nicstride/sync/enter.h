@@ -20,6 +20,19 @@
  *  with the last fence. */
 const char *nicstride_enter(nicstride_module_t *m, int target);
 
+/** The target's lock is wanted in the epoch of MPI_Win_lock_all that is open. An error where it
+ *  cannot be had; that of a target which is lost shows with the operation. */
+int nicstride_lock_one_of_all(nicstride_module_t *m, nicstride_peer_t *p);
+
+/** The same in any epoch, for an operation that goes by message. MPI threads, no lock held. */
+static inline int nicstride_lock_for_use(nicstride_module_t *m, nicstride_peer_t *p)
+{
+    if (p->local >= 0 || __atomic_load_n(&p->locked, __ATOMIC_RELAXED) ||
+        __atomic_load_n(&m->epoch.access, __ATOMIC_RELAXED) != NICSTRIDE_ACCESS_LOCK_ALL)
+        return OMPI_SUCCESS;
+    return nicstride_lock_one_of_all(m, p);
+}
+
 /** Request-based calls are for passive-target epochs. */
 int nicstride_check_passive(nicstride_module_t *m, const char *call, int target);
 

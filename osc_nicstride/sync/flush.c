@@ -17,6 +17,7 @@
 #include "osc_nicstride/channel/observe.h"
 #include "osc_nicstride/channel/start.h"
 #include "osc_nicstride/window/transfer.h"
+#include "osc_nicstride/window/used.h"
 #include "osc_nicstride/channel/wait.h"
 #include "osc_nicstride/channel/send.h"
 #include "osc_nicstride/channel/operation.h"
@@ -188,35 +189,35 @@ int nicstride_flush_peer(nicstride_module_t *m, nicstride_peer_t *p, nicstride_f
     return error != 0 ? earlier_error(m, p, error) : OMPI_SUCCESS;
 }
 
-/** Sends what waits for all peers, and has them asked where they are to acknowledge it. */
-static void start_all(nicstride_module_t *m, bool remote)
+/** Sends what waits for the peer, and has it asked where it is to acknowledge that. */
+static void start_one(nicstride_peer_t *p, bool remote)
 {
-    for (int i = 0; i < m->size; i++) {
-        nicstride_peer_t *p = __atomic_load_n(&m->peer[i], __ATOMIC_ACQUIRE);
-
-        if (p == NULL || nicstride_is_clean(p))
-            continue;
-        onic_wire_lock();
-        nicstride_hold_ask_locked(p);
-        nicstride_pump_locked(p);
-        if (remote)
-            nicstride_ask_locked(p, p->enqueued);
-        nicstride_send_waiting_locked(p);
-        onic_wire_unlock();
-    }
+    onic_wire_lock();
+    nicstride_hold_ask_locked(p);
+    nicstride_pump_locked(p);
+    if (remote)
+        nicstride_ask_locked(p, p->enqueued);
+    nicstride_send_waiting_locked(p);
+    onic_wire_unlock();
 }
 
 int nicstride_flush_all_peers(nicstride_module_t *m, nicstride_flush_t kind)
 {
     int error = OMPI_SUCCESS;
+    nicstride_peer_t *p;
 
-    start_all(m, kind == NICSTRIDE_FLUSH_REMOTE);
-    for (int i = 0; i < m->size; i++) {
-        nicstride_peer_t *p = __atomic_load_n(&m->peer[i], __ATOMIC_ACQUIRE);
-        int rc = p != NULL && !nicstride_is_clean(p) ? nicstride_flush_peer(m, p, kind) : 0;
+    if (nicstride_any_used(m)) {
+        for (p = nicstride_used_begin(m); p != NULL; p = nicstride_used_next(p)) {
+            if (!nicstride_is_clean(p))
+                start_one(p, kind == NICSTRIDE_FLUSH_REMOTE);
+        }
+        for (p = nicstride_used_first(m); p != NULL; p = nicstride_used_next(p)) {
+            const int rc = nicstride_is_clean(p) ? OMPI_SUCCESS : nicstride_flush_peer(m, p, kind);
 
-        if (error == OMPI_SUCCESS)
-            error = rc;
+            if (error == OMPI_SUCCESS)
+                error = rc;
+        }
+        nicstride_used_end(m);
     }
     atomic_thread_fence(memory_order_seq_cst);
     return error;

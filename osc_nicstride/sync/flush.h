@@ -13,15 +13,6 @@
 
 #include "osc_nicstride/window/module.h"
 
-/** Was nothing sent by message since the last flush? The common case on mapped windows, inlined. */
-static inline bool nicstride_is_clean(const nicstride_peer_t *p)
-{
-    return __atomic_load_n(&p->enqueued, __ATOMIC_RELAXED) ==
-               __atomic_load_n(&p->clean, __ATOMIC_ACQUIRE) &&
-           !__atomic_load_n(&p->failed, __ATOMIC_RELAXED) &&
-           __atomic_load_n(&p->tx.error, __ATOMIC_RELAXED) == 0;
-}
-
 /** Until when a flush waits. */
 typedef enum nicstride_flush {
     NICSTRIDE_FLUSH_LOCAL, /**< all operations are locally complete */
@@ -31,7 +22,7 @@ typedef enum nicstride_flush {
 
 /** Waits for all operations to the peer. Returns the first error that came back. */
 int nicstride_flush_peer(nicstride_module_t *m, nicstride_peer_t *p, nicstride_flush_t kind);
-/** The same for all peers: every target is asked before any is waited for. */
+/** The same for all peers in use: every target is asked before any is waited for. */
 int nicstride_flush_all_peers(nicstride_module_t *m, nicstride_flush_t kind);
 /** An English fragment that says what an error class from a target means. */
 const char *nicstride_error_reason(int error);

@@ -12,6 +12,7 @@
  * polls the network for a lock. Who must ask by message does so with the first operation (hold.h).
  */
 #include <stddef.h>
+#include <time.h>
 
 #include "osc_nicstride/sync/lock_queue.h"
 #include "osc_nicstride/window/calls.h"
@@ -22,6 +23,7 @@
 #include "osc_nicstride/channel/lost.h"
 #include "osc_nicstride/window/module.h"
 #include "osc_nicstride/window/transfer.h"
+#include "osc_nicstride/window/used.h"
 #include "osc_nicstride/channel/wait.h"
 #include "osc_nicstride/sync/enter.h"
 #include "osc_nicstride/channel/send.h"
@@ -69,15 +71,60 @@ static int give_back(nicstride_module_t *m, nicstride_peer_t *p)
     return nicstride_give_back_on_node(m, p->local);
 }
 
-/** No lock of a window that has failed. */
-static int take(nicstride_module_t *m, nicstride_peer_t *p, unsigned type)
+/** No lock of a window that has failed. `since`: as in lockq.h, of a process of the node. */
+static int take(nicstride_module_t *m, nicstride_peer_t *p, unsigned type, uint64_t since)
 {
-    const int rc = p->local >= 0 ? nicstride_take_on_node(m, p, type) : take_by_message(m, p, type);
+    const int rc =
+        p->local >= 0 ? nicstride_take_on_node(m, p, type, since) : take_by_message(m, p, type);
 
     if (rc != OMPI_SUCCESS || !nicstride_is_broken(m))
         return rc;
     (void)give_back(m, p);
     return ONIC_ERR_PROC_FAILED;
+}
+
+/* ---- since when this process has been in MPI_Win_lock_all: lockq.h ------------------------------
+ */
+
+/* Its epochs of that kind, in all windows, and since when there has been one, in microseconds; wire
+ * lock. */
+static struct {
+    unsigned n;
+    uint64_t since;
+} all;
+
+static uint64_t begin_all(void)
+{
+    uint64_t since;
+
+    onic_wire_lock();
+    if (all.n++ == 0) {
+        struct timespec now;
+
+        clock_gettime(CLOCK_REALTIME, &now);
+        all.since = (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+    }
+    since = all.since;
+    onic_wire_unlock();
+    return since;
+}
+
+static void end_all(void)
+{
+    onic_wire_lock();
+    __atomic_store_n(&all.n, all.n - 1, __ATOMIC_RELAXED);
+    onic_wire_unlock();
+}
+
+/** A thread that is in MPI_Win_lock_all asks for a lock beside it. What it then waits for with that
+ *  one it must not wait for behind others, since it would have had it when it asked. */
+static void pass_all(void)
+{
+    if (__atomic_load_n(&all.n, __ATOMIC_RELAXED) == 0)
+        return;
+    onic_wire_lock();
+    all.since = 1;
+    onic_wire_unlock();
 }
 
 /* ---- MPI_Win_lock and its kin ------------------------------------------------------------------
@@ -119,7 +166,8 @@ int nicstride_lock(int type, int target, int assert, ompi_win_t *win)
     if (p->nocheck)
         return OMPI_SUCCESS;
     nicstride_hold_settle_mine();
-    rc = nicstride_hold_lock(m, p, kind) ? OMPI_SUCCESS : take(m, p, kind);
+    pass_all();
+    rc = nicstride_hold_lock(p, kind) ? OMPI_SUCCESS : take(m, p, kind, 0);
     if (rc == OMPI_SUCCESS)
         return OMPI_SUCCESS;
     NICSTRIDE_LOCKED(m, nicstride_epoch_unlock(&m->epoch, (uint32_t)target));
@@ -165,13 +213,20 @@ int nicstride_unlock(int target, ompi_win_t *win)
     return error;
 }
 
-/** Returns the first error. */
-static int give_back_below(nicstride_module_t *m, int end)
+/* ---- MPI_Win_lock_all ------------------------------------------------------------------------
+ *
+ * The locks of targets of this node are taken at once: who has mapped them may load and store
+ * without a call, and it takes no message. Those of others are held back, each from the first
+ * operation to its target on, so that nothing is sent to whom the program does not use.
+ */
+
+/** Gives back the locks of the first `end` processes of this node; returns the first error. */
+static int give_back_node(nicstride_module_t *m, int end)
 {
     int error = OMPI_SUCCESS;
 
     for (int i = 0; i < end; i++) {
-        int rc = give_back(m, m->peer[i]);
+        const int rc = nicstride_give_back_on_node(m, i);
 
         if (error == OMPI_SUCCESS)
             error = rc;
@@ -179,21 +234,15 @@ static int give_back_below(nicstride_module_t *m, int end)
     return error;
 }
 
-/**
- * Takes the shared lock of every target, in the order of the ranks, each in its turn. All at once
- * and in one order, because who takes them one by one as he goes along holds some while he waits
- * for others: behind waiting exclusive ones that can end in a circle, and before them nobody would
- * ever get an exclusive lock.
- */
-static int take_all(nicstride_module_t *m)
+static int take_node(nicstride_module_t *m, uint64_t since)
 {
-    for (int i = 0; i < m->size; i++) {
-        nicstride_peer_t *p = nicstride_peer(m, i);
-        int rc = p != NULL ? take(m, p, NICSTRIDE_LOCK_SHARED) : OMPI_ERR_OUT_OF_RESOURCE;
+    for (int i = 0; i < m->node.n; i++) {
+        nicstride_peer_t *p = nicstride_peer(m, m->node.ranks[i]);
+        int rc = p != NULL ? take(m, p, NICSTRIDE_LOCK_SHARED, since) : OMPI_ERR_OUT_OF_RESOURCE;
 
         if (rc != OMPI_SUCCESS) {
-            (void)give_back_below(m, i);
-            return lock_error(m, "MPI_Win_lock_all", rc, i);
+            (void)give_back_node(m, i);
+            return lock_error(m, "MPI_Win_lock_all", rc, m->node.ranks[i]);
         }
     }
     return OMPI_SUCCESS;
@@ -214,27 +263,79 @@ int nicstride_lock_all(int assert, ompi_win_t *win)
     OPAL_THREAD_UNLOCK(&m->lock);
     if (wrong != NULL)
         return nicstride_sync_error(m, "MPI_Win_lock_all", wrong, -1);
+    if (m->nocheck_all)
+        return OMPI_SUCCESS;
     nicstride_hold_settle_mine();
-    rc = m->nocheck_all ? OMPI_SUCCESS : take_all(m);
+    rc = take_node(m, begin_all());
     if (rc != OMPI_SUCCESS) {
+        end_all();
         NICSTRIDE_LOCKED(m, nicstride_epoch_unlock_all(&m->epoch));
     }
     return rc;
+}
+
+int nicstride_lock_one_of_all(nicstride_module_t *m, nicstride_peer_t *p)
+{
+    bool locked;
+
+    if (m->nocheck_all)
+        return OMPI_SUCCESS;
+    nicstride_hold_settle_mine();
+    onic_wire_lock();
+    locked = p->locked || nicstride_hold_one_of_all_locked(p, all.since);
+    __atomic_store_n(&p->locked, locked, __ATOMIC_RELAXED);
+    nicstride_use_locked(p);
+    onic_wire_unlock();
+    return locked ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
+}
+
+/** Ends the use of those locks. Returns the first error. */
+static int end_locks_of_all(nicstride_module_t *m)
+{
+    int error, told = OMPI_SUCCESS;
+
+    for (nicstride_peer_t *p = nicstride_used_begin(m); p != NULL; p = nicstride_used_next(p))
+        p->released = p->locked && nicstride_hold_release(p);
+    error = nicstride_flush_all_peers(m, NICSTRIDE_FLUSH_REMOTE);
+    for (nicstride_peer_t *p = nicstride_used_first(m); p != NULL; p = nicstride_used_next(p)) {
+        int rc;
+
+        if (!p->locked)
+            continue;
+        rc = p->released ? OMPI_SUCCESS : nicstride_hold_settle(p);
+        nicstride_hold_end(p);
+        told = told == OMPI_SUCCESS ? rc : told;
+        rc = p->released ? OMPI_SUCCESS : give_back(m, p);
+        told = told == OMPI_SUCCESS ? rc : told;
+        __atomic_store_n(&p->locked, false, __ATOMIC_RELAXED);
+    }
+    nicstride_used_end(m);
+    return error == OMPI_SUCCESS && told != OMPI_SUCCESS
+               ? lock_error(m, "MPI_Win_unlock_all", told, -1)
+               : error;
 }
 
 int nicstride_unlock_all(ompi_win_t *win)
 {
     nicstride_module_t *m = nicstride_module(win);
     const char *wrong;
-    int error, told;
+    int error;
 
     NICSTRIDE_LOCKED(m, wrong = nicstride_epoch_locked_all(&m->epoch));
     if (wrong != NULL)
         return nicstride_sync_error(m, "MPI_Win_unlock_all", wrong, -1);
-    error = nicstride_flush_all_peers(m, NICSTRIDE_FLUSH_REMOTE);
-    told = m->nocheck_all ? OMPI_SUCCESS : give_back_below(m, m->size);
-    if (error == OMPI_SUCCESS && told != OMPI_SUCCESS)
-        error = lock_error(m, "MPI_Win_unlock_all", told, -1);
+    if (m->nocheck_all) {
+        error = nicstride_flush_all_peers(m, NICSTRIDE_FLUSH_REMOTE);
+    } else {
+        int told;
+
+        error = nicstride_any_used(m) ? end_locks_of_all(m) : OMPI_SUCCESS;
+        atomic_thread_fence(memory_order_seq_cst);
+        told = give_back_node(m, m->node.n);
+        if (error == OMPI_SUCCESS && told != OMPI_SUCCESS)
+            error = lock_error(m, "MPI_Win_unlock_all", told, -1);
+        end_all();
+    }
     error = nicstride_unless_broken(m, "MPI_Win_unlock_all", error);
     OPAL_THREAD_LOCK(&m->lock);
     nicstride_epoch_unlock_all(&m->epoch);
@@ -265,11 +366,11 @@ static int flush_one(nicstride_module_t *m, const char *call, int target, nicstr
 
     if (rc != OMPI_SUCCESS)
         return rc;
-    if (p == NULL)
-        p = nicstride_peer(m, target);
-    if (p == NULL)
-        return OMPI_ERR_OUT_OF_RESOURCE;
-    return nicstride_unless_broken(m, call, nicstride_flush_peer(m, p, kind));
+    if (p != NULL)
+        rc = nicstride_flush_peer(m, p, kind);
+    else /* nothing went there by message */
+        atomic_thread_fence(memory_order_seq_cst);
+    return nicstride_unless_broken(m, call, rc);
 }
 
 static int flush_every(ompi_win_t *win, const char *call, nicstride_flush_t kind)

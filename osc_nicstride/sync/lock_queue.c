@@ -189,7 +189,8 @@ bool nicstride_lock_at_once_locked(nicstride_module_t *m, nicstride_peer_t *p,
 
     if (is_gone_locked(p) || nicstride_is_broken(m) || !nicstride_ctl_try(m, &ctl->queue_lock))
         return false;
-    had = nicstride_lockq_try(nicstride_ctl_lockq(m, local), msg->origin, msg->op);
+    had = nicstride_lockq_try(nicstride_ctl_lockq(m, local), msg->origin,
+                              msg->op & ~NICSTRIDE_LOCK_COMPANY, msg->count);
     nicstride_ctl_unlock(&ctl->queue_lock);
     return had;
 }
@@ -211,7 +212,8 @@ bool nicstride_lock_message_locked(nicstride_module_t *m, nicstride_peer_t *p,
     }
     if (!nicstride_ctl_try(m, &ctl->queue_lock))
         return false;
-    r = nicstride_lockq_request(nicstride_ctl_lockq(m, local), msg->origin, msg->op);
+    r = nicstride_lockq_request(nicstride_ctl_lockq(m, local), msg->origin,
+                                msg->op & ~NICSTRIDE_LOCK_COMPANY, msg->count);
     nicstride_ctl_unlock(&ctl->queue_lock);
     if (r == NICSTRIDE_LOCKQ_GRANTED)
         send_grant_locked(m, local, (uint32_t)p->rank, 0);
@@ -257,7 +259,8 @@ static int await_grant(nicstride_module_t *m, nicstride_peer_t *p, _Atomic uint3
     return rc;
 }
 
-int nicstride_take_on_node(nicstride_module_t *m, nicstride_peer_t *p, unsigned type)
+int nicstride_take_on_node(nicstride_module_t *m, nicstride_peer_t *p, unsigned type,
+                           uint64_t since)
 {
     const int local = p->local;
     nicstride_ctl_t *ctl = nicstride_ctl(m, local);
@@ -269,7 +272,7 @@ int nicstride_take_on_node(nicstride_module_t *m, nicstride_peer_t *p, unsigned 
 
     if (rc != OMPI_SUCCESS)
         return rc;
-    r = nicstride_lockq_request(nicstride_ctl_lockq(m, local), (uint32_t)m->rank, type);
+    r = nicstride_lockq_request(nicstride_ctl_lockq(m, local), (uint32_t)m->rank, type, since);
     nicstride_ctl_unlock(&ctl->queue_lock);
     if (r == NICSTRIDE_LOCKQ_REFUSED)
         return OMPI_ERR_RMA_SYNC;

@@ -11,10 +11,11 @@
 #include "osc_nicstride/protocol/message.h"
 #include "osc_nicstride/window/module.h"
 
-/** Takes the lock of a target of this node; waits for whoever holds it to hand it over. `type` as
- * in lockq.h. ONIC_ERR_PROC_FAILED where it will never be had: the target has died, or the window
- * has failed (control.h). MPI threads, no lock held. */
-int nicstride_take_on_node(nicstride_module_t *m, nicstride_peer_t *p, unsigned type);
+/** Takes the lock of a target of this node; waits for whoever holds it to hand it over. `type` and
+ * `since` as in lockq.h. ONIC_ERR_PROC_FAILED where it will never be had: the target has died, or
+ * the window has failed (control.h). MPI threads, no lock held. */
+int nicstride_take_on_node(nicstride_module_t *m, nicstride_peer_t *p, unsigned type,
+                           uint64_t since);
 
 /** Gives it back, and hands it to those who can have it now. An error as above, where that could
  *  not be done. */

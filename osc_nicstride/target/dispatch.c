@@ -216,7 +216,8 @@ int nicstride_run_deferred(void)
 {
     static uint64_t pass;
     nicstride_deferred_t **link = &deferred_head, *last = NULL;
-    int n = nicstride_send_all_waiting_locked(), lost = nicstride_end_lost_locked();
+    int n = nicstride_hold_send_kept_locked() + nicstride_send_all_waiting_locked();
+    const int lost = nicstride_end_lost_locked();
     bool busy = false;
 
     nicstride_pump_askers_locked();
@@ -303,7 +304,7 @@ static bool find(nicstride_incoming_t *in)
 /** Does what follows in the same message belong to a lock? */
 static bool has_company(const nicstride_msg_t *msg)
 {
-    return msg->type == NICSTRIDE_MSG_LOCK && msg->count == NICSTRIDE_LOCK_COMPANY;
+    return msg->type == NICSTRIDE_MSG_LOCK && (msg->op & NICSTRIDE_LOCK_COMPANY) != 0;
 }
 
 /** Which messages ask for an acknowledgement by `count`, once they have had their effect? */

@@ -122,6 +122,7 @@ nicstride_peer_t *nicstride_peer_locked(nicstride_module_t *m, int rank)
         free(p);
         return NULL;
     }
+    p->module = m;
     p->wire = m->wire[rank];
     p->process = process;
     p->quota = &process->quota;

@@ -96,6 +96,7 @@ typedef struct nicstride_deferred {
 
 /** One rank of the window, as seen from here. Made when first needed. */
 typedef struct nicstride_peer {
+    struct nicstride_module *module;
     onic_peer_t *wire;
     nicstride_process_t *process;
     nicstride_quota_t *quota;           /**< the process's */
@@ -114,6 +115,8 @@ typedef struct nicstride_peer {
     uint64_t touched;                      /**< parts of its mapped memory; atomic */
 
     /* wire lock */
+    struct nicstride_peer *next_used; /**< of those in use, see used.h */
+    bool used;
     nicstride_trial_t trial;
     uint64_t looked;   /**< ticks when its presence was last asked for; no lock */
     uint64_t answered; /**< the same at the end of the last flush: it was there after that */
@@ -144,13 +147,15 @@ typedef struct nicstride_peer {
     unsigned posting; /**< messages without an operation that the wire still keeps */
     uint32_t posts;   /**< post messages that came from a peer on another node */
     uint32_t completes;
-    uint64_t complete_count;  /**< credits that it had used, in all, with the last of those */
-    onic_patience_t patience; /**< of those who wait for requests */
-    uint64_t looked_after;    /**< the oldest operation when that was last looked at */
-    bool failed;              /**< the wire cannot reach it: nobody waits for it any more */
-    bool granted;             /**< a lock asked for by message is ours */
-    int refused;              /**< why it will not be, or 0 */
-    bool held;                /**< or it is held back, see hold.h; a guess without the lock */
+    uint64_t complete_count;     /**< credits that it had used, in all, with the last of those */
+    onic_patience_t patience;    /**< of those who wait for requests */
+    uint64_t looked_after;       /**< the oldest operation when that was last looked at */
+    bool failed;                 /**< the wire cannot reach it: nobody waits for it any more */
+    bool granted;                /**< a lock asked for by message is ours */
+    int refused;                 /**< why it will not be, or 0 */
+    struct nicstride_hold *hold; /**< or it is held back, see hold.h; a guess without the lock */
+    bool locked;                 /**< MPI_Win_lock_all has its lock, or holds it back */
+    bool released;               /**< and that was given back with the last operation */
 
     /* module mutex */
     uint32_t posts_used;
@@ -188,6 +193,11 @@ typedef struct nicstride_module {
     bool wants_server;
 
     /* wire lock */
+    nicstride_peer_t *used; /**< peers in use, see used.h */
+    nicstride_peer_t **used_end;
+    unsigned walks;
+    struct nicstride_module *next_in_use;
+    struct nicstride_module **in_use_link;
     struct nicstride_use *uses;  /**< what others' messages still do with my memory */
     nicstride_regions_t regions; /**< dynamic window: what is attached here */
     int applied_error; /**< the first error of one that came in active target, nobody told yet */

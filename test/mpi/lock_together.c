@@ -177,6 +177,16 @@ static void test_counted(const tl_window_t *w)
     }
     TL_CHECK(together == NULL || counter_read(together) == (near || alone ? 0u : (unsigned)rounds),
              "%llu of %d", counter_read(together), rounds);
+    /* Of all locks only that of the target that is used is asked for. */
+    for (int i = 0; i < rounds; i++) {
+        TL_MPI(MPI_Win_lock_all(0, w->win));
+        if (i % 2 == 0)
+            put(w, &value, t, i);
+        TL_MPI(MPI_Win_unlock_all(w->win));
+    }
+    TL_CHECK(together == NULL ||
+                 counter_read(together) == (near || alone ? 0u : (unsigned)(rounds + rounds / 2)),
+             "%llu of %d", counter_read(together), rounds + rounds / 2);
     counter_end(together);
     MPI_Barrier(w->comm);
 }
@@ -307,6 +317,44 @@ static void test_order(const tl_window_t *v, const tl_window_t *w)
     MPI_Barrier(w->comm);
 }
 
+/** MPI_Win_lock_all, with targets that each rank uses in an order of its own, beside exclusive
+ * locks of single ones, which must not end in a circle either. */
+static void test_all_orders(const tl_window_t *w)
+{
+    const int rounds = 60 * tl_factor();
+    const long one = 1;
+    long mine = 0, sum = 0, added = 0, all = 0;
+
+    for (int i = 0; i < rounds; i++) {
+        if ((i + w->rank) % 3 == 0) {
+            const int t = (i / 3 + w->rank) % w->size;
+
+            lock(w, MPI_LOCK_EXCLUSIVE, t);
+            add(w, &one, t, CELLS - 2);
+            unlock(w, t);
+            added++;
+            continue;
+        }
+        TL_MPI(MPI_Win_lock_all(0, w->win));
+        for (int k = 0; k < w->size; k++, added++) {
+            const int t = (w->rank + (w->rank % 2 == 0 ? k : w->size - k)) % w->size;
+
+            add(w, &one, t, CELLS - 2);
+            if ((i + k) % 2 == 0)
+                flush(w, t);
+        }
+        if (i % 4 == 0)
+            TL_MPI(MPI_Win_flush_all(w->win));
+        TL_MPI(MPI_Win_unlock_all(w->win));
+    }
+    MPI_Barrier(w->comm);
+    mine = own(w, CELLS - 2);
+    MPI_Allreduce(&mine, &sum, 1, MPI_LONG, MPI_SUM, w->comm);
+    MPI_Allreduce(&added, &all, 1, MPI_LONG, MPI_SUM, w->comm);
+    TL_CHECK(sum == all, "%ld, not %ld", sum, all);
+    MPI_Barrier(w->comm);
+}
+
 /* ---- busy locks ------------------------------------------------------------------------------ */
 
 /** Everybody wants the lock of rank 0 for one operation, or to read and write in two. */
@@ -401,6 +449,7 @@ static void test_all(tl_kind_t kind)
     tl_window_t v = make(kind, CELLS), w = make(kind, MANY);
 
     test_order(&v, &w);
+    test_all_orders(&v);
     for (int round = 0; round < 2; round++) {
         test_alone(&w, MPI_LOCK_EXCLUSIVE);
         test_alone(&w, MPI_LOCK_SHARED);

@@ -187,6 +187,7 @@ static const char *subject_wait(nicstride_epoch_t *e)
 
 static const char *subject_do(nicstride_epoch_t *e, step_t s)
 {
+    static const int every[MAX_TARGETS] = {0, 1, 2};
     const uint32_t target = (uint32_t)__builtin_ctz(s.targets | 1u << 31);
 
     switch (s.call) {
@@ -197,7 +198,7 @@ static const char *subject_do(nicstride_epoch_t *e, step_t s)
     case START:
         return subject_start(e, s.targets);
     case COMPLETE:
-        return nicstride_epoch_complete(e);
+        return nicstride_epoch_complete(e, every, (int)e->n);
     case LOCK:
         return nicstride_epoch_lock(e, target, s.type);
     case UNLOCK: {
@@ -389,9 +390,11 @@ START_TEST(wrong_groups)
     ck_assert_ptr_null(nicstride_epoch_access(&e, 1));
     ck_assert_ptr_nonnull(nicstride_epoch_access(&e, 0));
     ck_assert_ptr_nonnull(nicstride_epoch_access(&e, UINT32_MAX));
-    ck_assert_ptr_null(nicstride_epoch_complete(&e));
+    ck_assert_ptr_null(nicstride_epoch_complete(&e, good, 2));
+    for (int i = 0; i < 8; i++)
+        ck_assert_uint_eq(target[i], 0);
     ck_assert_ptr_null(nicstride_epoch_start(&e, NULL, 0));
-    ck_assert_ptr_null(nicstride_epoch_complete(&e));
+    ck_assert_ptr_null(nicstride_epoch_complete(&e, NULL, 0));
 }
 END_TEST
 

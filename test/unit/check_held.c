@@ -83,10 +83,10 @@ static void target_takes(world_t *w, uint32_t i)
     const message_t m = pop(&o->to);
 
     if ((m.what & NICSTRIDE_HELD_SEND_LOCK) != 0) {
-        const bool had = m.company && nicstride_lockq_try(w->q, i, m.type);
+        const bool had = m.company && nicstride_lockq_try(w->q, i, m.type, 0);
 
         if (!had) {
-            const nicstride_lockq_result_t r = nicstride_lockq_request(w->q, i, m.type);
+            const nicstride_lockq_result_t r = nicstride_lockq_request(w->q, i, m.type, 0);
             UNIT_CHECK(r != NICSTRIDE_LOCKQ_REFUSED);
             if (r == NICSTRIDE_LOCKQ_GRANTED)
                 push(&o->from, (message_t){.kind = GRANT});
@@ -150,7 +150,7 @@ static void begin(unit_random_t *r, origin_t *o)
     o->epochs--;
     o->left = (unsigned)unit_below(r, 4);
     o->type = unit_once_in(r, 2) ? NICSTRIDE_LOCK_SHARED : NICSTRIDE_LOCK_EXCLUSIVE;
-    nicstride_held_begin(&o->held, o->type);
+    nicstride_held_begin(&o->held, o->type, 0);
 }
 
 /** One operation; true where it is started. */
@@ -260,7 +260,7 @@ START_TEST(one_operation)
     const uint64_t number = 7;
     nicstride_held_t h = {0};
 
-    nicstride_held_begin(&h, NICSTRIDE_LOCK_EXCLUSIVE);
+    nicstride_held_begin(&h, NICSTRIDE_LOCK_EXCLUSIVE, 0);
     ck_assert_uint_eq(nicstride_held_granted(&h), 0);
     ck_assert(nicstride_held_keep(&h, &number, sizeof(number), number));
     nicstride_held_acknowledged(&h, number); /* it is not of this one */
@@ -282,7 +282,7 @@ START_TEST(a_busy_lock)
     const uint64_t number = 1;
     nicstride_held_t h = {0};
 
-    nicstride_held_begin(&h, NICSTRIDE_LOCK_SHARED);
+    nicstride_held_begin(&h, NICSTRIDE_LOCK_SHARED, 0);
     ck_assert(nicstride_held_keep(&h, &number, sizeof(number), number));
     ck_assert_uint_ne(nicstride_held_ask(&h, true), 0);
     ck_assert_uint_eq(nicstride_held_granted(&h),
@@ -298,7 +298,7 @@ START_TEST(nothing_or_too_much)
 
     ck_assert(!nicstride_held_keep(&h, bytes, 8, 1));
     ck_assert_uint_eq(nicstride_held_ask(&h, false), 0);
-    nicstride_held_begin(&h, NICSTRIDE_LOCK_SHARED);
+    nicstride_held_begin(&h, NICSTRIDE_LOCK_SHARED, 0);
     ck_assert(!nicstride_held_keep(&h, bytes, sizeof(bytes), 1));
     ck_assert(!nicstride_held_keep(&h, bytes, 8, 0));
     ck_assert_uint_eq(nicstride_held_ask(&h, true), 0);
@@ -308,7 +308,7 @@ START_TEST(nothing_or_too_much)
     ck_assert_int_eq(h.state, NICSTRIDE_HELD_ASKED);
     ck_assert_uint_eq(nicstride_held_granted(&h), 0);
     ck_assert_int_eq(h.state, NICSTRIDE_HELD_NOT);
-    nicstride_held_begin(&h, NICSTRIDE_LOCK_SHARED);
+    nicstride_held_begin(&h, NICSTRIDE_LOCK_SHARED, 0);
     ck_assert(nicstride_held_keep(&h, bytes, NICSTRIDE_HELD_MAX, 1));
     nicstride_held_end(&h);
     ck_assert_uint_eq(nicstride_held_ask(&h, true), 0);

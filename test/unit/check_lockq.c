@@ -41,8 +41,10 @@ typedef struct model {
     uint32_t n;
     uint32_t holds[MAX_ORIGINS]; /* type, or 0 */
     uint32_t waits[MAX_ORIGINS]; /* type, or 0 */
+    bool passes[MAX_ORIGINS];    /* goes before the next exclusive one that becomes the first */
     uint32_t line[MAX_ORIGINS];
     uint32_t waiting;
+    uint64_t latest, since;
 } model_t;
 
 static uint32_t model_holders(const model_t *m, uint32_t type)
@@ -61,27 +63,68 @@ static bool model_can_hold(const model_t *m, uint32_t type)
     return type == NICSTRIDE_LOCK_SHARED || model_holders(m, NICSTRIDE_LOCK_SHARED) == 0;
 }
 
-static nicstride_lockq_result_t model_request(model_t *m, uint32_t origin, uint32_t type)
+/** Puts who stands at `from` in the line to its beginning. */
+static void model_to_front(model_t *m, uint32_t from)
 {
+    const uint32_t origin = m->line[from];
+
+    memmove(m->line + 1, m->line, from * sizeof(m->line[0]));
+    m->line[0] = origin;
+}
+
+static void model_next_writer(model_t *m)
+{
+    m->since = ++m->latest;
+    for (uint32_t i = 0; i < m->waiting; i++) {
+        const uint32_t origin = m->line[i];
+
+        if (m->passes[origin])
+            model_to_front(m, i);
+        m->passes[origin] = false;
+    }
+}
+
+static bool model_writer_waits(const model_t *m)
+{
+    bool waits = false;
+
+    for (uint32_t i = 0; i < m->waiting; i++)
+        waits = waits || m->waits[m->line[i]] == NICSTRIDE_LOCK_EXCLUSIVE;
+    return waits;
+}
+
+static nicstride_lockq_result_t model_request(model_t *m, uint32_t origin, uint32_t type,
+                                              uint64_t since)
+{
+    const bool writer = model_writer_waits(m), passes = writer && since != 0 && since <= m->since;
+
     if (origin >= m->n || (type != NICSTRIDE_LOCK_SHARED && type != NICSTRIDE_LOCK_EXCLUSIVE))
         return NICSTRIDE_LOCKQ_REFUSED;
-    if (m->holds[origin] != 0 || m->waits[origin] != 0)
+    if (m->holds[origin] != 0 || m->waits[origin] != 0 ||
+        (since != 0 && type == NICSTRIDE_LOCK_EXCLUSIVE))
         return NICSTRIDE_LOCKQ_REFUSED;
-    if (m->waiting == 0 && model_can_hold(m, type)) {
+    m->latest = since > m->latest ? since : m->latest;
+    if ((m->waiting == 0 || passes) && model_can_hold(m, type)) {
         m->holds[origin] = type;
         return NICSTRIDE_LOCKQ_GRANTED;
     }
     m->waits[origin] = type;
     m->line[m->waiting++] = origin;
+    if (passes)
+        model_to_front(m, m->waiting - 1);
+    else
+        m->passes[origin] = since != 0 && writer;
+    if (type == NICSTRIDE_LOCK_EXCLUSIVE && !writer)
+        model_next_writer(m);
     return NICSTRIDE_LOCKQ_QUEUED;
 }
 
 /** As a request, but only where it is granted. */
-static bool model_try(model_t *m, uint32_t origin, uint32_t type)
+static bool model_try(model_t *m, uint32_t origin, uint32_t type, uint64_t since)
 {
     model_t then = *m;
 
-    if (model_request(&then, origin, type) != NICSTRIDE_LOCKQ_GRANTED)
+    if (model_request(&then, origin, type, since) != NICSTRIDE_LOCKQ_GRANTED)
         return false;
     *m = then;
     return true;
@@ -99,13 +142,18 @@ static bool model_forget(model_t *m, uint32_t origin)
 {
     uint32_t k = 0;
 
-    if (origin >= m->n || (m->holds[origin] == 0 && m->waits[origin] == 0))
+    const bool waited = origin < m->n && m->waits[origin] != 0;
+
+    if (origin >= m->n || (m->holds[origin] == 0 && !waited))
         return false;
     m->holds[origin] = m->waits[origin] = 0;
+    m->passes[origin] = false;
     for (uint32_t i = 0; i < m->waiting; i++)
         if (m->line[i] != origin)
             m->line[k++] = m->line[i];
     m->waiting = k;
+    if (waited)
+        model_next_writer(m);
     return true;
 }
 
@@ -116,8 +164,11 @@ static bool model_next_grant(model_t *m, uint32_t *origin_p)
     *origin_p = m->line[0];
     m->holds[*origin_p] = m->waits[*origin_p];
     m->waits[*origin_p] = 0;
+    m->passes[*origin_p] = false;
     m->waiting--;
     memmove(m->line, m->line + 1, m->waiting * sizeof(m->line[0]));
+    if (m->holds[*origin_p] == NICSTRIDE_LOCK_EXCLUSIVE)
+        model_next_writer(m);
     return true;
 }
 
@@ -143,6 +194,7 @@ static void random_call(unit_random_t *r, nicstride_lockq_t *q, model_t *m)
         unit_once_in(r, 20) ? (uint32_t)unit_random64(r) : (uint32_t)unit_below(r, m->n);
     const uint32_t type =
         unit_once_in(r, 20) ? (uint32_t)unit_random64(r) : 1 + (uint32_t)unit_below(r, 2);
+    const uint64_t since = unit_once_in(r, 2) ? 0 : 1 + unit_below(r, 2 + m->latest);
     uint32_t got = UINT32_MAX, want = UINT32_MAX;
     bool refused;
     void *before = malloc(size);
@@ -151,8 +203,8 @@ static void random_call(unit_random_t *r, nicstride_lockq_t *q, model_t *m)
     memcpy(before, q, size);
     switch (unit_once_in(r, 12) ? 3 + unit_below(r, 2) : unit_below(r, 3)) {
     case 0: {
-        const nicstride_lockq_result_t result = nicstride_lockq_request(q, origin, type);
-        UNIT_CHECK(result == model_request(m, origin, type));
+        const nicstride_lockq_result_t result = nicstride_lockq_request(q, origin, type, since);
+        UNIT_CHECK(result == model_request(m, origin, type, since));
         refused = result == NICSTRIDE_LOCKQ_REFUSED;
         break;
     }
@@ -165,8 +217,8 @@ static void random_call(unit_random_t *r, nicstride_lockq_t *q, model_t *m)
         UNIT_CHECK(refused == !model_forget(m, origin));
         break;
     case 4:
-        refused = !nicstride_lockq_try(q, origin, type);
-        UNIT_CHECK(refused == !model_try(m, origin, type));
+        refused = !nicstride_lockq_try(q, origin, type, since);
+        UNIT_CHECK(refused == !model_try(m, origin, type, since));
         break;
     default:
         refused = !nicstride_lockq_next_grant(q, &got);
@@ -178,27 +230,23 @@ static void random_call(unit_random_t *r, nicstride_lockq_t *q, model_t *m)
     check_same(q, m);
 }
 
-/* Releases and grants until nobody is left: everyone who waited must have had the lock, in the
- * order of the line. */
+/* Releases and grants until nobody is left: everyone who waited must have had the lock. */
 static void drain(nicstride_lockq_t *q, model_t *m)
 {
-    uint32_t line[MAX_ORIGINS], origin, served = 0;
+    uint32_t origin, want, served = 0;
     const uint32_t waiting = m->waiting;
 
-    memcpy(line, m->line, sizeof(line));
     do {
-        while (nicstride_lockq_next_grant(q, &origin)) {
-            UNIT_CHECK(served < waiting);
-            UNIT_CHECK(origin == line[served]);
-            served++;
-        }
+        for (; nicstride_lockq_next_grant(q, &origin); served++)
+            UNIT_CHECK(model_next_grant(m, &want) && want == origin);
         UNIT_CHECK(q->holders > 0 || q->head == 0);
         for (origin = 0; origin < q->n; origin++)
             if (nicstride_lockq_release(q, origin))
                 break;
+        UNIT_CHECK(origin == q->n || model_release(m, origin));
     } while (origin < q->n);
     UNIT_CHECK(served == waiting);
-    UNIT_CHECK(q->holders == 0);
+    UNIT_CHECK(q->holders == 0 && q->writers == 0 && q->passing == 0);
     UNIT_CHECK(q->tail == 0);
 }
 
@@ -226,15 +274,19 @@ START_TEST(readers_do_not_starve_a_writer)
     nicstride_lockq_t *q = new_queue(4);
     uint32_t origin;
 
-    ck_assert_int_eq(nicstride_lockq_request(q, 0, NICSTRIDE_LOCK_SHARED), NICSTRIDE_LOCKQ_GRANTED);
-    ck_assert_int_eq(nicstride_lockq_request(q, 1, NICSTRIDE_LOCK_SHARED), NICSTRIDE_LOCKQ_GRANTED);
-    ck_assert_int_eq(nicstride_lockq_request(q, 2, NICSTRIDE_LOCK_EXCLUSIVE),
+    ck_assert_int_eq(nicstride_lockq_request(q, 0, NICSTRIDE_LOCK_SHARED, 0),
+                     NICSTRIDE_LOCKQ_GRANTED);
+    ck_assert_int_eq(nicstride_lockq_request(q, 1, NICSTRIDE_LOCK_SHARED, 0),
+                     NICSTRIDE_LOCKQ_GRANTED);
+    ck_assert_int_eq(nicstride_lockq_request(q, 2, NICSTRIDE_LOCK_EXCLUSIVE, 0),
                      NICSTRIDE_LOCKQ_QUEUED);
-    ck_assert_int_eq(nicstride_lockq_request(q, 3, NICSTRIDE_LOCK_SHARED), NICSTRIDE_LOCKQ_QUEUED);
+    ck_assert_int_eq(nicstride_lockq_request(q, 3, NICSTRIDE_LOCK_SHARED, 0),
+                     NICSTRIDE_LOCKQ_QUEUED);
     ck_assert(!nicstride_lockq_next_grant(q, &origin));
     ck_assert(nicstride_lockq_release(q, 0));
     ck_assert(!nicstride_lockq_next_grant(q, &origin));
-    ck_assert_int_eq(nicstride_lockq_request(q, 0, NICSTRIDE_LOCK_SHARED), NICSTRIDE_LOCKQ_QUEUED);
+    ck_assert_int_eq(nicstride_lockq_request(q, 0, NICSTRIDE_LOCK_SHARED, 0),
+                     NICSTRIDE_LOCKQ_QUEUED);
     ck_assert(nicstride_lockq_release(q, 1));
 
     ck_assert(nicstride_lockq_next_grant(q, &origin));
@@ -258,12 +310,13 @@ START_TEST(nobody_overtakes_a_promised_lock)
     nicstride_lockq_t *q = new_queue(3);
     uint32_t origin;
 
-    nicstride_lockq_request(q, 0, NICSTRIDE_LOCK_EXCLUSIVE);
-    nicstride_lockq_request(q, 1, NICSTRIDE_LOCK_EXCLUSIVE);
+    nicstride_lockq_request(q, 0, NICSTRIDE_LOCK_EXCLUSIVE, 0);
+    nicstride_lockq_request(q, 1, NICSTRIDE_LOCK_EXCLUSIVE, 0);
     ck_assert(nicstride_lockq_release(q, 0));
-    ck_assert_int_eq(nicstride_lockq_request(q, 2, NICSTRIDE_LOCK_EXCLUSIVE),
+    ck_assert_int_eq(nicstride_lockq_request(q, 2, NICSTRIDE_LOCK_EXCLUSIVE, 0),
                      NICSTRIDE_LOCKQ_QUEUED);
-    ck_assert_int_eq(nicstride_lockq_request(q, 0, NICSTRIDE_LOCK_SHARED), NICSTRIDE_LOCKQ_QUEUED);
+    ck_assert_int_eq(nicstride_lockq_request(q, 0, NICSTRIDE_LOCK_SHARED, 0),
+                     NICSTRIDE_LOCKQ_QUEUED);
     ck_assert(nicstride_lockq_next_grant(q, &origin));
     ck_assert_uint_eq(origin, 1);
     free(q);
@@ -275,7 +328,8 @@ START_TEST(a_queue_for_nobody)
     nicstride_lockq_t *q = new_queue(0);
     uint32_t origin;
 
-    ck_assert_int_eq(nicstride_lockq_request(q, 0, NICSTRIDE_LOCK_SHARED), NICSTRIDE_LOCKQ_REFUSED);
+    ck_assert_int_eq(nicstride_lockq_request(q, 0, NICSTRIDE_LOCK_SHARED, 0),
+                     NICSTRIDE_LOCKQ_REFUSED);
     ck_assert(!nicstride_lockq_release(q, 0));
     ck_assert(!nicstride_lockq_holds(q, 0));
     ck_assert(!nicstride_lockq_next_grant(q, &origin));

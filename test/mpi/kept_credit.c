@@ -1,0 +1,65 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/* ranks: 2 */
+/* windows: create */
+/**
+ * @file
+ * An operation that waits for credit leaves when the process waits for its request, though all that
+ * holds the credit up is done and nobody flushes it: puts to one target in many windows, which are
+ * answered where only their origin looks (osc_nicstride/protocol/slot.h).
+ */
+#include "test/mpi/testlib.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* More than the credits that the least memory for messages gives each of two processes. */
+enum { WINDOWS = 140 };
+
+static long value = 5;
+
+static void put(const tl_window_t *w)
+{
+    TL_MPI(MPI_Put(&value, 1, MPI_LONG, 1 - w->rank, 0, 1, MPI_LONG, w->win));
+}
+
+int main(int argc, char **argv)
+{
+    static tl_window_t w[WINDOWS];
+    long got = -1;
+    MPI_Request r;
+
+    setenv("OMPI_MCA_osc_nicstride_memory", "1", 1);
+    setenv("OMPI_MCA_osc_nicstride_method", "pack", 1);
+    tl_init(&argc, &argv, MPI_THREAD_SINGLE);
+    tl_need_ranks(2, 2);
+    for (int i = 0; i < WINDOWS; i++) {
+        w[i] = tl_win_make(TL_CREATE, sizeof(long), sizeof(long), MPI_COMM_WORLD, MPI_INFO_NULL);
+        *(long *)w[i].base = 0;
+        MPI_Barrier(w[i].comm);
+        TL_MPI(MPI_Win_lock_all(0, w[i].win));
+        /* The first answer of all does not go there yet. */
+        for (int k = 0; k < 2; k++) {
+            put(&w[i]);
+            TL_MPI(MPI_Win_flush(1 - w[i].rank, w[i].win));
+        }
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int i = 0; i < WINDOWS; i++) {
+        if (i == WINDOWS - 1) {
+            TL_MPI(MPI_Rget(&got, 1, MPI_LONG, 1 - w[i].rank, 0, 1, MPI_LONG, w[i].win, &r));
+            TL_MPI(MPI_Wait(&r, MPI_STATUS_IGNORE));
+            TL_CHECK(got == value, "%ld, not %ld", got, value);
+        } else {
+            put(&w[i]);
+        }
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int i = 0; i < WINDOWS; i++) {
+        TL_MPI(MPI_Win_unlock_all(w[i].win));
+        tl_win_free(&w[i]);
+    }
+    return tl_finish();
+}
