@@ -7,22 +7,24 @@
 /**
  * @file
  * An operation that waits for credit leaves when the process waits for its request, though all that
- * holds the credit up is done and nobody flushes it: puts to one target in many windows, which are
- * answered where only their origin looks (osc_nicstride/protocol/slot.h).
+ * holds the credit up is done and nobody flushes it: accumulates to one target in many windows,
+ * which are answered where only their origin looks (osc_nicstride/protocol/slot.h).
  */
 #include "test/mpi/testlib.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* More than the credits that the least memory for messages gives each of two processes. */
-enum { WINDOWS = 140 };
+/* More than half of the credits that the least memory for messages gives each of two processes, of
+ * which an accumulate so long takes two. */
+enum { WINDOWS = 56, LONGS = 800 };
 
-static long value = 5;
+static long values[LONGS];
 
-static void put(const tl_window_t *w)
+static void add(const tl_window_t *w)
 {
-    TL_MPI(MPI_Put(&value, 1, MPI_LONG, 1 - w->rank, 0, 1, MPI_LONG, w->win));
+    TL_MPI(
+        MPI_Accumulate(values, LONGS, MPI_LONG, 1 - w->rank, 0, LONGS, MPI_LONG, MPI_SUM, w->win));
 }
 
 int main(int argc, char **argv)
@@ -35,14 +37,15 @@ int main(int argc, char **argv)
     setenv("OMPI_MCA_osc_nicstride_method", "pack", 1);
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     tl_need_ranks(2, 2);
+    values[0] = LONGS;
     for (int i = 0; i < WINDOWS; i++) {
-        w[i] = tl_win_make(TL_CREATE, sizeof(long), sizeof(long), MPI_COMM_WORLD, MPI_INFO_NULL);
-        *(long *)w[i].base = 0;
+        w[i] = tl_win_make(TL_CREATE, sizeof(values), sizeof(long), MPI_COMM_WORLD, MPI_INFO_NULL);
+        memset(w[i].base, 0, sizeof(values));
         MPI_Barrier(w[i].comm);
         TL_MPI(MPI_Win_lock_all(0, w[i].win));
         /* The first answer of all does not go there yet. */
         for (int k = 0; k < 2; k++) {
-            put(&w[i]);
+            add(&w[i]);
             TL_MPI(MPI_Win_flush(1 - w[i].rank, w[i].win));
         }
     }
@@ -51,9 +54,9 @@ int main(int argc, char **argv)
         if (i == WINDOWS - 1) {
             TL_MPI(MPI_Rget(&got, 1, MPI_LONG, 1 - w[i].rank, 0, 1, MPI_LONG, w[i].win, &r));
             TL_MPI(MPI_Wait(&r, MPI_STATUS_IGNORE));
-            TL_CHECK(got == value, "%ld, not %ld", got, value);
+            TL_CHECK(got == 2 * LONGS, "%ld, not %d", got, 2 * LONGS);
         } else {
-            put(&w[i]);
+            add(&w[i]);
         }
     }
     MPI_Barrier(MPI_COMM_WORLD);
