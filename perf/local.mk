@@ -3,7 +3,7 @@
 
 # Plain MPI programs: which component moves the data is said on mpirun's command line.
 noinst_PROGRAMS += perf/away perf/barrier perf/cells perf/collectives perf/halo_exchange \
-	perf/p2p perf/p2p_patterns perf/patterns perf/strided_rma
+	perf/p2p perf/p2p_patterns perf/p2p_threads perf/patterns perf/strided_rma
 
 perf_common = \
 	perf/bench.c \
@@ -57,6 +57,10 @@ perf_p2p_LDADD = $(perf_ldadd)
 perf_p2p_patterns_SOURCES = $(perf_common) $(perf_columns) perf/p2p_patterns.c
 perf_p2p_patterns_CFLAGS = $(perf_cflags)
 perf_p2p_patterns_LDADD = $(perf_ldadd)
+
+perf_p2p_threads_SOURCES = $(perf_common) perf/p2p_threads.c
+perf_p2p_threads_CFLAGS = $(perf_cflags)
+perf_p2p_threads_LDADD = $(perf_ldadd)
 
 perf_patterns_SOURCES = $(perf_common) $(perf_columns) perf/patterns.c
 perf_patterns_CFLAGS = $(perf_cflags)
