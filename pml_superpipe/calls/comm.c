@@ -128,8 +128,6 @@ int superpipe_add_comm(ompi_communicator_t *comm)
     added = superpipe_comms_add(&superpipe.comms, &c->match);
     if (added) {
         comm->c_pml_comm = (struct mca_pml_comm_t *)c;
-        c->next = superpipe.channels;
-        superpipe.channels = c;
         superpipe_unpark_locked(c);
     }
     onic_wire_unlock();
@@ -138,17 +136,6 @@ int superpipe_add_comm(ompi_communicator_t *comm)
     superpipe_comm_fini(&c->match);
     free_channel(c);
     return OMPI_ERROR;
-}
-
-static void remove_channel_locked(superpipe_channel_t *c)
-{
-    superpipe_channel_t **at = &superpipe.channels;
-
-    while (*at != NULL && *at != c)
-        at = &(*at)->next;
-    if (*at != NULL)
-        *at = c->next;
-    superpipe_comms_remove(&superpipe.comms, &c->match);
 }
 
 int superpipe_del_comm(ompi_communicator_t *comm)
@@ -162,7 +149,7 @@ int superpipe_del_comm(ompi_communicator_t *comm)
         return OMPI_SUCCESS;
     comm->c_pml_comm = NULL;
     onic_wire_lock();
-    remove_channel_locked(c);
+    superpipe_comms_remove(&superpipe.comms, &c->match);
     /* Receives keep their communicator; only at the end of the program there may be some. */
     while ((receive = superpipe_match_abandon(&c->match.match, SUPERPIPE_ALL_RECEIVES, &cursor)) !=
            NULL)

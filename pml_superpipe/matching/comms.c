@@ -39,6 +39,11 @@ void superpipe_comms_remove(superpipe_comms_t *t, superpipe_comm_t *comm)
     t->found = NULL;
 }
 
+superpipe_comm_t *superpipe_comms_next(const superpipe_comms_t *t, const superpipe_comm_t *comm)
+{
+    return (superpipe_comm_t *)superpipe_rings_next(&t->known, comm != NULL ? &comm->link : NULL);
+}
+
 /* ---- messages that are early ----------------------------------------------------------------- */
 
 void superpipe_comms_park(superpipe_comms_t *t, superpipe_message_t *message)

@@ -53,6 +53,10 @@ bool superpipe_comms_add(superpipe_comms_t *t, superpipe_comm_t *comm);
 /** Takes out a communicator that was added. What is left in it is not touched. */
 void superpipe_comms_remove(superpipe_comms_t *t, superpipe_comm_t *comm);
 
+/** One of the communicators, for NULL, or one that comes after `comm`; NULL where there is none. In
+ *  no order, but each once where the table does not change meanwhile. */
+superpipe_comm_t *superpipe_comms_next(const superpipe_comms_t *t, const superpipe_comm_t *comm);
+
 /** Keeps a message whose communicator was not found, under the same hold of the lock. */
 void superpipe_comms_park(superpipe_comms_t *t, superpipe_message_t *message);
 

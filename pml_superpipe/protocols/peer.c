@@ -262,8 +262,12 @@ static void end_from_locked(superpipe_channel_t *c, int32_t source, const superp
  *  may be the one that will not come. Those that are posted from now on wait for the others. */
 static void end_posted_locked(const superpipe_peer_t *p)
 {
-    for (superpipe_channel_t *c = superpipe.channels; c != NULL; c = c->next) {
-        for (uint32_t rank = 0; rank < c->match.nranks; rank++) {
+    superpipe_comm_t *comm = NULL;
+
+    while ((comm = superpipe_comms_next(&superpipe.comms, comm)) != NULL) {
+        superpipe_channel_t *c = (superpipe_channel_t *)comm;
+
+        for (uint32_t rank = 0; rank < comm->nranks; rank++) {
             if (!is_rank(c, rank, p))
                 continue;
             c->losses++;

@@ -92,9 +92,8 @@ typedef struct superpipe_peer {
 typedef struct superpipe_channel {
     superpipe_comm_t match; /**< the first member */
     ompi_communicator_t *comm;
-    superpipe_peer_t **peer;        /**< by rank; NULL: it was not looked up yet */
-    unsigned losses;                /**< of its processes; lock */
-    struct superpipe_channel *next; /**< of all */
+    superpipe_peer_t **peer; /**< by rank; NULL: it was not looked up yet */
+    unsigned losses;         /**< of its processes; lock */
 } superpipe_channel_t;
 
 /** What every message uses stands together: programs have many requests, and caches are short. */
@@ -179,7 +178,6 @@ typedef struct superpipe_process {
     superpipe_params_t params;
     bool open; /**< wire and mover are */
     superpipe_comms_t comms;
-    superpipe_channel_t *channels;
     superpipe_peer_t *peers;
     superpipe_peer_t *heard;     /**< by `next_heard`: may have a backlog for this process */
     superpipe_peer_t **numbered; /**< peers by number - 1 */

@@ -10,6 +10,7 @@
 #include "pml_superpipe/matching/comms.h"
 #include "pml_superpipe/matching/credit.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "test/unit/unit.h"
@@ -225,6 +226,37 @@ START_TEST(parked_and_discarded)
 }
 END_TEST
 
+/* Many communicators live, and go in the order in which they came, or in the reverse one. */
+START_TEST(communicators)
+{
+    enum { COMMS = 14000 };
+    superpipe_comm_t *all = calloc(COMMS, sizeof(*all)), *c = NULL;
+    superpipe_comms_t comms;
+    uint32_t n = 0;
+
+    UNIT_CHECK(all != NULL);
+    superpipe_comms_init(&comms);
+    for (uint32_t i = 0; i < COMMS; i++) {
+        all[i].context = i;
+        UNIT_CHECK(superpipe_comms_add(&comms, &all[i]));
+    }
+    while ((c = superpipe_comms_next(&comms, c)) != NULL)
+        n++;
+    ck_assert_uint_eq(n, COMMS);
+    for (uint32_t i = 0; i < COMMS; i++) {
+        const uint32_t gone = _i == 0 ? i : COMMS - 1 - i;
+
+        UNIT_CHECK(superpipe_comms_find(&comms, gone) == &all[gone]);
+        superpipe_comms_remove(&comms, &all[gone]);
+        UNIT_CHECK(superpipe_comms_find(&comms, gone) == NULL);
+    }
+    UNIT_CHECK(superpipe_comms_next(&comms, NULL) == NULL);
+    ck_assert_uint_lt(comms.known.steps, (uint64_t)STEPS * COMMS);
+    superpipe_comms_fini(&comms);
+    free(all);
+}
+END_TEST
+
 /* A communicator that goes takes its receives with it. */
 START_TEST(abandoned)
 {
@@ -295,6 +327,7 @@ int main(void)
     tcase_set_timeout(tcase, UNIT_SECONDS);
     tcase_add_loop_test(tcase, unexpected_in_reverse, 0, WAYS);
     tcase_add_loop_test(tcase, posted_in_reverse, 0, 3);
+    tcase_add_loop_test(tcase, communicators, 0, 2);
     for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
         tcase_add_test(tcase, tests[i]);
     suite_add_tcase(suite, tcase);
