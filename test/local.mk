@@ -389,6 +389,7 @@ mpi_programs = \
 	test/mpi/p2p_protocols \
 	test/mpi/p2p_registered \
 	test/mpi/p2p_spawn \
+	test/mpi/p2p_status \
 	test/mpi/p2p_stranger_died \
 	test/mpi/p2p_stopped \
 	test/mpi/p2p_threads \

@@ -11,9 +11,9 @@ static void fill(ompi_status_public_t *status, const superpipe_unexpected_t *m)
 {
     if (status == MPI_STATUS_IGNORE)
         return;
+    /* MPI_ERROR is for calls that complete several requests, and stays as it was. */
     status->MPI_SOURCE = m->message.source;
     status->MPI_TAG = m->message.tag;
-    status->MPI_ERROR = MPI_SUCCESS;
     status->_ucount = m->offer.length;
     status->_cancelled = 0;
 }
@@ -117,6 +117,7 @@ static int hand_out(superpipe_unexpected_t *m, ompi_communicator_t *comm, ompi_m
         onic_wire_unlock();
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
+    OBJ_RETAIN(comm);
     handle->comm = comm;
     handle->req_ptr = m;
     handle->peer = m->message.source;
@@ -160,6 +161,7 @@ static int begin(void *buf, size_t count, ompi_datatype_t *datatype, ompi_messag
         superpipe_request_drop(r);
         return rc;
     }
+    OBJ_RELEASE((*message)->comm); /* the request has it, too */
     ompi_message_return(*message);
     *message = MPI_MESSAGE_NULL;
     superpipe_request_begin(r);

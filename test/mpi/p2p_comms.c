@@ -235,6 +235,96 @@ static void test_freed(void)
     }
 }
 
+/** A message that a probe has taken keeps its communicator, whose number nobody else gets. */
+static void test_freed_message(void)
+{
+    int next = (tl_rank() + 1) % tl_size(), before = (tl_rank() + tl_size() - 1) % tl_size();
+
+    for (int i = 0; i < 2 * p2p_nsizes; i++) {
+        p2p_buffer_t out = p2p_buffer(p2p_side((p2p_shape_t)(i % P2P_SHAPES), p2p_sizes[i / 2]));
+        p2p_buffer_t in = p2p_buffer(p2p_side(P2P_VECTOR_8, p2p_sizes[i / 2]));
+        MPI_Request receive, send;
+        MPI_Message message;
+        MPI_Status status;
+        MPI_Comm comm, twin;
+        int found = 0;
+
+        TL_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+        const MPI_Fint freed = MPI_Comm_c2f(comm);
+        p2p_write(&out, p2p_seed(tl_rank(), 5, i));
+        TL_MPI(MPI_Isend(out.at, out.side.count, out.side.type, next, 5, comm, &send));
+        while (i % 2 && !found) {
+            TL_MPI(MPI_Improbe(before, 5, comm, &found, &message, &status));
+        }
+        if (!found) {
+            TL_MPI(MPI_Mprobe(MPI_ANY_SOURCE, 5, comm, &message, &status));
+        }
+        TL_MPI(MPI_Comm_free(&comm));
+        TL_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &twin));
+        TL_CHECK(MPI_Comm_c2f(twin) != freed, "a message waits, and its communicator is gone");
+        ring(twin, 1, i, "beside a message of one that was freed");
+        if (i % 4 < 2) {
+            TL_MPI(MPI_Mrecv(in.at, in.side.count, in.side.type, &message, &status));
+        } else {
+            TL_MPI(MPI_Imrecv(in.at, in.side.count, in.side.type, &message, &receive));
+            TL_MPI(MPI_Wait(&receive, &status));
+        }
+        p2p_check_status(&status, before, 5, in.bytes, "freed, matched");
+        p2p_check(&in, in.bytes, p2p_seed(before, 5, i), "freed, matched");
+        TL_MPI(MPI_Wait(&send, MPI_STATUS_IGNORE));
+        MPI_Comm_free(&twin);
+        p2p_free(&out);
+        p2p_free(&in);
+    }
+}
+
+/** Persistent requests, and receives that are cancelled, after their communicator is freed; and
+ *  what was sent by a copy, whose request is gone before. */
+static void test_freed_requests(void)
+{
+    enum { SENDS = 40 };
+    int next = (tl_rank() + 1) % tl_size(), before = (tl_rank() + tl_size() - 1) % tl_size();
+    const int room = SENDS * ((int)sizeof(long) + MPI_BSEND_OVERHEAD);
+    void *buffer = tl_alloc((size_t)room);
+    long out[SENDS], in[SENDS], none;
+    MPI_Request requests[2], cancelled, receives[SENDS];
+    MPI_Status status;
+    MPI_Comm comm;
+    int taken = 0;
+
+    MPI_Buffer_attach(buffer, room);
+    TL_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    TL_MPI(MPI_Recv_init(&in[0], 1, MPI_LONG, before, 1, comm, &requests[0]));
+    TL_MPI(MPI_Ssend_init(&out[0], 1, MPI_LONG, next, 1, comm, &requests[1]));
+    TL_MPI(MPI_Irecv(&none, 1, MPI_LONG, before, 3, comm, &cancelled));
+    for (int i = 1; i < SENDS; i++) {
+        out[i] = 100 * tl_rank() + i;
+        TL_MPI(MPI_Irecv(&in[i], 1, MPI_LONG, before, 2, comm, &receives[i]));
+    }
+    for (int i = 1; i < SENDS; i++) {
+        TL_MPI(MPI_Bsend(&out[i], 1, MPI_LONG, next, 2, comm));
+    }
+    TL_MPI(MPI_Comm_free(&comm));
+    TL_MPI(MPI_Waitall(SENDS - 1, &receives[1], MPI_STATUSES_IGNORE));
+    for (int i = 1; i < SENDS; i++) {
+        TL_CHECK(in[i] == 100 * before + i, "copy %d is %ld", i, in[i]);
+    }
+    for (int round = 0; round < 3; round++) {
+        out[0] = 10 * tl_rank() + round;
+        TL_MPI(MPI_Startall(2, requests));
+        TL_MPI(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+        TL_CHECK(in[0] == 10 * before + round, "round %d: %ld", round, in[0]);
+    }
+    TL_MPI(MPI_Cancel(&cancelled));
+    TL_MPI(MPI_Wait(&cancelled, &status));
+    TL_MPI(MPI_Test_cancelled(&status, &taken));
+    TL_CHECK(taken, "a receive could not be cancelled");
+    TL_MPI(MPI_Request_free(&requests[0]));
+    TL_MPI(MPI_Request_free(&requests[1]));
+    MPI_Buffer_detach(&buffer, &taken);
+    free(buffer);
+}
+
 /* ---- of some ---- */
 
 /** Only members call; the others do not know of it. */
@@ -269,6 +359,8 @@ int main(int argc, char **argv)
     test_inter();
     test_create_group();
     test_freed();
+    test_freed_message();
+    test_freed_requests();
     test_many();
     ring(MPI_COMM_SELF, 1, 7, "self");
     return tl_finish();
