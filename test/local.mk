@@ -377,6 +377,7 @@ mpi_programs = \
 	test/mpi/p2p_cancel_truncate \
 	test/mpi/p2p_collectives \
 	test/mpi/p2p_comms \
+	test/mpi/p2p_device \
 	test/mpi/p2p_died \
 	test/mpi/p2p_errors \
 	test/mpi/p2p_first \
@@ -439,6 +440,9 @@ test_mpi_presence_DEPENDENCIES = $(internal_dependencies)
 test_mpi_device_LDADD = $(internal_ldadd)
 test_mpi_device_LDFLAGS = $(internal_ldflags) -rdynamic
 test_mpi_device_DEPENDENCIES = $(internal_dependencies)
+test_mpi_p2p_device_LDADD = $(internal_ldadd)
+test_mpi_p2p_device_LDFLAGS = $(internal_ldflags)
+test_mpi_p2p_device_DEPENDENCIES = $(internal_dependencies)
 
 # With -rdynamic, because libraries find by name what the program has in place of libibverbs's.
 test_mpi_p2p_registered_LDFLAGS = -rdynamic

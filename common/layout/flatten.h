@@ -10,6 +10,7 @@
 #define ONIC_FLATTEN_H
 
 #include "common/layout/layout.h"
+#include "common/support/device.h"
 
 struct ompi_datatype_t;
 
@@ -26,5 +27,14 @@ struct ompi_datatype_t;
  *         has wrong (lost_stride.h). Thread-safe: the datatype is only read.
  */
 ONIC_EXPORT int onic_flatten(const struct ompi_datatype_t *dt, size_t count, onic_layout_t *l);
+
+/** Is the first or the last byte of what a layout describes at `base` in memory of a device, where
+ *  that can be told? See onic_on_device. */
+static inline bool onic_layout_on_device(const void *base, const onic_layout_t *l)
+{
+    return onic_devices_told() && l->size > 0 &&
+           (onic_on_device((const char *)((uintptr_t)base + (uintptr_t)l->lb)) ||
+            onic_on_device((const char *)((uintptr_t)base + (uintptr_t)l->ub - 1)));
+}
 
 #endif

@@ -74,18 +74,15 @@ static onic_device_fn_t find(void)
 
 #endif
 
-static void init_once(void)
+void onic_device_init(void)
 {
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+    pthread_mutex_lock(&mutex);
     if (onic_device_fn == NULL) {
         onic_device_fn = find();
     }
-}
-
-void onic_device_init(void)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-    pthread_once(&once, init_once);
+    pthread_mutex_unlock(&mutex);
 }
 
 void onic_device_set_fn(onic_device_fn_t fn)

@@ -23,8 +23,8 @@ typedef bool (*onic_device_fn_t)(const void *p);
 ONIC_EXPORT extern onic_device_fn_t onic_device_fn;
 
 /**
- * Finds out who can tell; only the first call does. To be called once MPI is initialised, since
- * Open MPI finds its devices there, and before anything is asked. MPI threads.
+ * Finds out who can tell, where nobody could yet. To be called once Open MPI has found its devices,
+ * which it does early in MPI_Init, and before anything is asked. MPI threads.
  */
 ONIC_EXPORT void onic_device_init(void);
 

@@ -55,7 +55,7 @@ int nicstride_check_host(const nicstride_module_t *m, const char *call, const ch
     const char *first = (const char *)((uintptr_t)base + (uintptr_t)l->lb);
     const char *last = (const char *)((uintptr_t)base + (uintptr_t)l->ub - 1);
 
-    if (!onic_devices_told() || l->size == 0 || (!onic_on_device(first) && !onic_on_device(last)))
+    if (!onic_layout_on_device(base, l))
         return OMPI_SUCCESS;
     return nicstride_error(m, call, MPI_ERR_BUFFER,
                            "the %s buffer, %p to %p, is memory of a device, and only host memory "

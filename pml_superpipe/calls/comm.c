@@ -13,6 +13,7 @@
 
 #include "common/mover/links.h"
 #include "common/mover/pair.h"
+#include "common/support/device.h"
 
 /** Microseconds that a process waits at its end for the others of its job. */
 #define LEAVE_USEC 10000000
@@ -95,6 +96,7 @@ int superpipe_add_procs(ompi_proc_t **procs, size_t nprocs)
     if (!measured && superpipe.params.show_plan && OMPI_PROC_MY_NAME->vpid == 0)
         show_plan();
     measured = true;
+    onic_device_init();
     return mca_pml_base_pml_check_selected("superpipe", procs, nprocs);
 }
 

@@ -7,8 +7,6 @@
 
 #include "ompi/mca/pml/base/pml_base_bsend.h"
 
-#include "common/layout/flatten.h"
-
 /** Sends a short message at once, if that can be done. */
 static bool sent_now(const void *buf, const onic_layout_t *layout, int dst, int tag,
                      mca_pml_base_send_mode_t mode, ompi_communicator_t *comm, superpipe_peer_t *p)
@@ -116,7 +114,7 @@ static int begin(const void *buf, size_t count, ompi_datatype_t *datatype, int d
     *request_p = NULL;
     if (p == NULL)
         return rc;
-    rc = onic_flatten(datatype, count, &layout);
+    rc = superpipe_describe_buffer(buf, count, datatype, &layout);
     if (rc != OMPI_SUCCESS)
         return rc;
     if (sent_now(buf, &layout, dst, tag, mode, comm, p)) {

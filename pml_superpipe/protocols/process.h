@@ -276,7 +276,13 @@ superpipe_request_t *superpipe_request_new(ompi_communicator_t *comm, ompi_datat
  * where it is packed. It is described. NULL where memory is exhausted. */
 superpipe_request_t *superpipe_request_copy(superpipe_request_t *r, void *bounce, bool in_buffer);
 
-/** Describes the memory of a call: layout and base. Returns OMPI_SUCCESS or an error. */
+/** Describes the memory of a call. Returns OMPI_SUCCESS, an error of onic_flatten, or
+ *  MPI_ERR_BUFFER, after a text, where it is known to be memory of a device; then there is nothing
+ *  to be freed. */
+int superpipe_describe_buffer(const void *buffer, size_t count, const ompi_datatype_t *datatype,
+                              onic_layout_t *layout);
+
+/** The same for a request: its layout and base. */
 int superpipe_describe(superpipe_request_t *r);
 
 /** Makes it active, when it is described and before its transfer is started. Now it is also had by

@@ -18,6 +18,7 @@
 
 #include "common/layout/flatten.h"
 #include "common/layout/pack.h"
+#include "common/support/help.h"
 
 static int free_request(ompi_request_t **request)
 {
@@ -108,10 +109,22 @@ superpipe_request_t *superpipe_request_copy(superpipe_request_t *r, void *bounce
     return copy;
 }
 
+int superpipe_describe_buffer(const void *buffer, size_t count, const ompi_datatype_t *datatype,
+                              onic_layout_t *layout)
+{
+    const int rc = onic_flatten(datatype, count, layout);
+
+    if (rc != OMPI_SUCCESS || !onic_layout_on_device(buffer, layout))
+        return rc;
+    onic_layout_drop(layout);
+    onic_help(SUPERPIPE_HELP_FILE, "device-memory");
+    return MPI_ERR_BUFFER;
+}
+
 int superpipe_describe(superpipe_request_t *r)
 {
     r->base = r->buffer;
-    return onic_flatten(r->datatype, r->count, &r->layout);
+    return superpipe_describe_buffer(r->buffer, r->count, r->datatype, &r->layout);
 }
 
 void superpipe_request_begin(superpipe_request_t *r)
