@@ -393,6 +393,7 @@ mpi_programs = \
 	test/mpi/p2p_status \
 	test/mpi/p2p_stranger_died \
 	test/mpi/p2p_stopped \
+	test/mpi/p2p_strangers \
 	test/mpi/p2p_threads \
 	test/mpi/pair \
 	test/mpi/parameters \
@@ -443,6 +444,9 @@ test_mpi_device_DEPENDENCIES = $(internal_dependencies)
 test_mpi_p2p_device_LDADD = $(internal_ldadd)
 test_mpi_p2p_device_LDFLAGS = $(internal_ldflags)
 test_mpi_p2p_device_DEPENDENCIES = $(internal_dependencies)
+test_mpi_p2p_strangers_LDADD = $(internal_ldadd)
+test_mpi_p2p_strangers_LDFLAGS = $(internal_ldflags)
+test_mpi_p2p_strangers_DEPENDENCIES = $(internal_dependencies)
 
 # With -rdynamic, because libraries find by name what the program has in place of libibverbs's.
 test_mpi_p2p_registered_LDFLAGS = -rdynamic

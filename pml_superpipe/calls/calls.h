@@ -63,17 +63,33 @@ int superpipe_add_comm(ompi_communicator_t *comm);
 int superpipe_del_comm(ompi_communicator_t *comm);
 int superpipe_dump(ompi_communicator_t *comm, int verbose);
 
+/** A message of that rank will be waited for, and it was not looked up yet: does so where its death
+ *  can be seen without having met it. Not of the interface. */
+void superpipe_watch_stranger(ompi_communicator_t *comm, int rank);
+
+/** The same of any source: most are known. */
+static inline void superpipe_watch(ompi_communicator_t *comm, int source)
+{
+    const superpipe_channel_t *c = (superpipe_channel_t *)comm->c_pml_comm;
+
+    if (source != OMPI_ANY_SOURCE && __atomic_load_n(&c->peer[source], __ATOMIC_RELAXED) == NULL)
+        superpipe_watch_stranger(comm, source);
+}
+
 /** Looks for messages for one progress of the wire, which does more, and for one of Open MPI's,
  * which knows more than the wire: each costs several times what the one before it does. */
 #define SUPERPIPE_POLLS 32
 #define SUPERPIPE_SPINS 256
 
-/** Waits for a request of this component, copies its status, and lets go of it. */
+/** Waits for a request of this component, copies its status, and lets go of it. Where there may be
+ *  other threads that wait it sleeps after a while, as in MPI_Wait: one of them polls for all. */
 static inline int superpipe_wait(superpipe_request_t *r, ompi_status_public_t *status)
 {
     for (unsigned n = 1;
          __atomic_load_n(&r->super.req_complete, __ATOMIC_RELAXED) != REQUEST_COMPLETED; n++) {
-        if (n % SUPERPIPE_SPINS == 0)
+        if (n % SUPERPIPE_SPINS == 0 && opal_using_threads())
+            ompi_request_wait_completion(&r->super);
+        else if (n % SUPERPIPE_SPINS == 0)
             opal_progress();
         else if (n % SUPERPIPE_POLLS == 0)
             (void)onic_wire_progress();

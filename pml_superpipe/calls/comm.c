@@ -164,6 +164,28 @@ int superpipe_del_comm(ompi_communicator_t *comm)
     return OMPI_SUCCESS;
 }
 
+/** Is it a process whose death this one sees by looking for it: of this machine, or of another job,
+ *  which may be of this machine? */
+static bool dies_in_sight(ompi_group_t *group, int rank)
+{
+    const ompi_proc_t *proc = ompi_group_peer_lookup_existing(group, rank);
+
+    return ompi_group_get_proc_name(group, rank).jobid != OMPI_PROC_MY_NAME->jobid ||
+           (proc != NULL && OPAL_PROC_ON_LOCAL_NODE(proc->super.proc_flags));
+}
+
+/* To look up another one might block, for nothing: it is waited for without a connection, so that
+ * nobody would tell of its death. Where processes are lost already, those that sent before may be
+ * among them. */
+void superpipe_watch_stranger(ompi_communicator_t *comm, int rank)
+{
+    int rc;
+
+    /* Where nothing is found it may still be sent to. */
+    if (onic_wire_losses() > 0 || dies_in_sight(comm->c_remote_group, rank))
+        (void)superpipe_peer_find(comm, rank, &rc);
+}
+
 int superpipe_dump(ompi_communicator_t *comm, int verbose)
 {
     const superpipe_channel_t *c = (superpipe_channel_t *)comm->c_pml_comm;

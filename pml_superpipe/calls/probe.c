@@ -86,9 +86,7 @@ static int wait_for(int src, int tag, ompi_communicator_t *comm, superpipe_unexp
     const unsigned losses = losses_of(comm);
     int rc = OMPI_SUCCESS;
 
-    if (src != OMPI_ANY_SOURCE)
-        (void)superpipe_peer_of(comm, src, &rc);
-    rc = OMPI_SUCCESS;
+    superpipe_watch(comm, src);
     (void)OPAL_THREAD_ADD_FETCH32(&superpipe.active, 1);
     while (rc == OMPI_SUCCESS && !look_twice(src, tag, comm, taken_p, status)) {
         if (is_hopeless(src, comm) ||

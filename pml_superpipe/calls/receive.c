@@ -9,9 +9,7 @@ int superpipe_receive_again(superpipe_request_t *r)
 {
     int rc;
 
-    /* So that it is known whose death ends it. Where nothing is found it may still be sent to. */
-    if (r->rank != OMPI_ANY_SOURCE)
-        (void)superpipe_peer_of(r->comm, r->rank, &rc);
+    superpipe_watch(r->comm, r->rank);
     rc = superpipe_describe(r);
     if (rc != OMPI_SUCCESS)
         return rc;

@@ -241,9 +241,9 @@ static bool end_open_locked(superpipe_peer_t *p)
 
 static bool is_rank(const superpipe_channel_t *c, uint32_t rank, const superpipe_peer_t *p)
 {
-    const ompi_proc_t *proc = ompi_group_peer_lookup_existing(c->comm->c_remote_group, (int)rank);
+    const opal_process_name_t name = ompi_group_get_proc_name(c->comm->c_remote_group, (int)rank);
 
-    return proc != NULL && proc->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_PML] == p;
+    return onic_name(name.jobid, name.vpid) == onic_peer_name(p->wire);
 }
 
 /** Ends the posted receives for a source, which `p` may be, and tells the user why. */
