@@ -389,6 +389,7 @@ mpi_programs = \
 	test/mpi/p2p_probe \
 	test/mpi/p2p_protocols \
 	test/mpi/p2p_registered \
+	test/mpi/p2p_reopen \
 	test/mpi/p2p_spawn \
 	test/mpi/p2p_status \
 	test/mpi/p2p_stranger_died \
@@ -444,6 +445,9 @@ test_mpi_device_DEPENDENCIES = $(internal_dependencies)
 test_mpi_p2p_device_LDADD = $(internal_ldadd)
 test_mpi_p2p_device_LDFLAGS = $(internal_ldflags)
 test_mpi_p2p_device_DEPENDENCIES = $(internal_dependencies)
+test_mpi_p2p_reopen_LDADD = $(internal_ldadd)
+test_mpi_p2p_reopen_LDFLAGS = $(internal_ldflags)
+test_mpi_p2p_reopen_DEPENDENCIES = $(internal_dependencies)
 test_mpi_p2p_strangers_LDADD = $(internal_ldadd)
 test_mpi_p2p_strangers_LDFLAGS = $(internal_ldflags)
 test_mpi_p2p_strangers_DEPENDENCIES = $(internal_dependencies)

@@ -21,12 +21,13 @@
 /** At the end: nobody closes a connection on which others still send. */
 int superpipe_del_procs(struct ompi_proc_t **procs, size_t nprocs)
 {
-    (void)procs;
-    (void)nprocs;
     if (superpipe.open) {
         superpipe_drain();
         (void)onic_wire_leave(LEAVE_USEC);
     }
+    /* What is here of them goes with the wire. */
+    for (size_t i = 0; i < nprocs; i++)
+        procs[i]->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_PML] = NULL;
     return OMPI_SUCCESS;
 }
 
@@ -89,13 +90,11 @@ static void measure(ompi_proc_t **procs, size_t nprocs)
 /** Peers are looked up when they are first sent to. */
 int superpipe_add_procs(ompi_proc_t **procs, size_t nprocs)
 {
-    static bool measured;
-
-    if (!measured && superpipe.params.measures)
+    if (!superpipe.measured && superpipe.params.measures)
         measure(procs, nprocs);
-    if (!measured && superpipe.params.show_plan && OMPI_PROC_MY_NAME->vpid == 0)
+    if (!superpipe.measured && superpipe.params.show_plan && OMPI_PROC_MY_NAME->vpid == 0)
         show_plan();
-    measured = true;
+    superpipe.measured = true;
     onic_device_init();
     return mca_pml_base_pml_check_selected("superpipe", procs, nprocs);
 }

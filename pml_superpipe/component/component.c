@@ -145,6 +145,16 @@ static void discard_parked(void)
     superpipe_comms_fini(&superpipe.comms);
 }
 
+/** Another component may keep the wire open, and its records of peers. */
+static void forget_peers(void)
+{
+    onic_wire_lock();
+    for (superpipe_peer_t *p = superpipe.peers; p != NULL; p = p->next)
+        *onic_peer_slot(p->wire, ONIC_AM_PML) = NULL;
+    onic_wire_unlock();
+}
+
+/* MPI may be initialized again (sessions): nothing but the parameters stays. */
 static int component_finalize(void)
 {
     if (!superpipe.open)
@@ -155,6 +165,7 @@ static int component_finalize(void)
     onic_wire_set_deferred_fn(ONIC_AM_PML, NULL);
     onic_wire_set_mpi_fn(ONIC_AM_PML, NULL);
     onic_mover_close();
+    forget_peers();
     (void)onic_wire_close();
     for (superpipe_peer_t *p = superpipe.peers; p != NULL; p = p->next)
         superpipe_early_drop_locked(p);
@@ -168,5 +179,8 @@ static int component_finalize(void)
     }
     free(superpipe.numbered);
     OBJ_DESTRUCT(&superpipe.requests);
+    superpipe = (superpipe_process_t){.params = superpipe.params,
+                                      .links = superpipe.links,
+                                      .links_source = superpipe.links_source};
     return OMPI_SUCCESS;
 }

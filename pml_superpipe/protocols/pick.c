@@ -69,14 +69,12 @@ double superpipe_pin_share_locked(const superpipe_request_t *r)
 
 /* ---- what was learned ------------------------------------------------------------------------ */
 
-/** Of all peers on other nodes: the same network is before them. */
-static superpipe_learned_t network;
-
-/** Where messages of a peer are learned; NULL where memory is exhausted. */
+/** Where messages of a peer are learned; NULL where memory is exhausted. Before all peers on other
+ *  nodes there is the same network. */
 static superpipe_learned_t *learned_locked(superpipe_peer_t *p, const superpipe_case_t *c)
 {
     if (!c->node)
-        return &network;
+        return &superpipe.network;
     if (p->learned == NULL)
         p->learned = calloc(1, sizeof(*p->learned));
     return p->learned;

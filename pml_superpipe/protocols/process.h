@@ -176,7 +176,8 @@ extern superpipe_counters_t superpipe_counters;
 
 typedef struct superpipe_process {
     superpipe_params_t params;
-    bool open; /**< wire and mover are */
+    bool open;     /**< wire and mover are */
+    bool measured; /**< the links, in MPI_Init, or that was left out */
     superpipe_comms_t comms;
     superpipe_peer_t *peers;
     superpipe_peer_t *heard;     /**< by `next_heard`: may have a backlog for this process */
@@ -196,8 +197,9 @@ typedef struct superpipe_process {
     ONIC_COUNT32 active;         /**< requests that are not complete: somebody may wait */
     unsigned losses;             /**< that were looked at */
     superpipe_reuse_t reuse;
-    onic_links_t links;       /**< where they are not measured */
-    const char *links_source; /**< in words */
+    superpipe_learned_t network; /**< from messages of all peers on other nodes */
+    onic_links_t links;          /**< where they are not measured */
+    const char *links_source;    /**< in words */
     opal_free_list_t requests;
 } superpipe_process_t;
 
