@@ -5,6 +5,7 @@
 /** @file Peers: what they may send, and what happens where they are lost. */
 #include "pml_superpipe/protocols/process.h"
 
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -18,6 +19,8 @@
 #define LOOK_MSEC 50
 /** Calls of progress between two looks at the clock. */
 #define LOOK_CALLS 1024
+/** And between two times that a program with threads gives its processor away. */
+#define YIELD_CALLS 64
 
 /** Room for one more in the table of peers by number. */
 static bool room_locked(void)
@@ -350,6 +353,9 @@ int superpipe_look(void)
     uint64_t now;
 
     atomic_store_explicit(&calls, n, memory_order_relaxed);
+    /* Who polls for all threads may have taken the processor from what all of them wait for. */
+    if (n % YIELD_CALLS == 0 && opal_using_threads())
+        sched_yield();
     if (n % LOOK_CALLS != 0 || __atomic_load_n(&superpipe.active, __ATOMIC_RELAXED) == 0)
         return 0;
     now = onic_now_nsec();
