@@ -408,6 +408,7 @@ mpi_programs = \
 	test/mpi/regressions_finalize \
 	test/mpi/requests \
 	test/mpi/say \
+	test/mpi/sessions \
 	test/mpi/shared \
 	test/mpi/shared_credit \
 	test/mpi/shm_exhausted \

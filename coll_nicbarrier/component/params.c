@@ -141,7 +141,8 @@ static int register_one(const nicbarrier_param_t *p, void *arg)
     if (p->flag != NULL) {
         (void)onic_register_bool(c, p->name, *p->flag, p->flag, p->help);
     } else if (p->text != NULL) {
-        (void)onic_register_string(c, p->name, p->text, p->help);
+        (void)onic_register_string(c, p->name, p->words != NULL ? p->words[0] : NULL, p->text,
+                                   p->help);
     } else {
         (void)onic_register_int(c, p->name, p->help, p->min, p->max, p->number);
     }

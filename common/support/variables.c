@@ -41,9 +41,11 @@ int onic_register_bool(const mca_base_component_t *c, const char *name, bool ini
     return register_var(c, name, help, MCA_BASE_VAR_TYPE_BOOL, value);
 }
 
-int onic_register_string(const mca_base_component_t *c, const char *name, const char **value,
-                         const char *help)
+int onic_register_string(const mca_base_component_t *c, const char *name, const char *initial,
+                         const char **value, const char *help)
 {
+    /* Where MPI is initialized again Open MPI has put NULL there. */
+    *value = initial;
     return register_var(c, name, help, MCA_BASE_VAR_TYPE_STRING, value);
 }
 

@@ -35,9 +35,9 @@ ONIC_EXPORT int onic_register_int(const mca_base_component_t *c, const char *nam
 ONIC_EXPORT int onic_register_ranged(const mca_base_component_t *c, onic_ranged_t *p);
 ONIC_EXPORT int onic_register_bool(const mca_base_component_t *c, const char *name, bool initial,
                                    bool *value, const char *help);
-/** `*value` is the default. */
+/** `initial`, which may be NULL, is the default. */
 ONIC_EXPORT int onic_register_string(const mca_base_component_t *c, const char *name,
-                                     const char **value, const char *help);
+                                     const char *initial, const char **value, const char *help);
 
 /** Are all of `n` values in their ranges? OMPI_SUCCESS, or OMPI_ERR_BAD_PARAM after the text
  *  "bad-number" of a help file about the first that is not. */

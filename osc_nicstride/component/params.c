@@ -66,9 +66,7 @@ static onic_ranged_t ranged[N_RANGED] = {
                  0, 0, 1},
 };
 
-static const char *method = "auto";
-static const char *tls = "";
-static const char *cost = "measure";
+static const char *method, *tls, *cost;
 
 int nicstride_params_register(const mca_base_component_t *c)
 {
@@ -77,18 +75,18 @@ int nicstride_params_register(const mca_base_component_t *c)
     for (int i = 0; i < N_RANGED; i++)
         onic_register_ranged(c, &ranged[i]);
     onic_register_string(
-        c, "method", &method,
+        c, "method", "auto", &method,
         "How data moves: auto, direct (load and store in mapped memory), cma (single "
         "copy by the kernel, each contiguous piece by itself), sieve (get: single copy "
         "of the covering extent, then gather), pack (packed fragments by active "
         "messages), mover (packed into slots of the receiver while it unpacks), zcopy "
         "(contiguous data by rendezvous). A method that cannot do a "
         "transfer is replaced by one that can");
-    onic_register_string(c, "tls", &tls,
+    onic_register_string(c, "tls", "", &tls,
                          "UCX transports to use, as in UCX_TLS; empty takes UCX_TLS from the "
                          "environment, or what UCX chooses");
     onic_register_string(
-        c, "cost", &cost,
+        c, "cost", "measure", &cost,
         "Numbers of the model that chooses methods: measure (when the first window with neighbours "
         "is made, in less than a millisecond, by one process of each node), default, those of the "
         "node by hand as in call=1200,piece=400 (nanoseconds of single copy for a call and for one "

@@ -65,10 +65,7 @@ static onic_ranged_t ranged[N_RANGED] = {
 /** The parameter q counts hundredths. */
 #define Q_UNIT 100
 
-static const char *protocol = "auto";
-static const char *schedule = "auto";
-static const char *cost = "measure";
-static const char *tls = "";
+static const char *protocol, *schedule, *cost, *tls;
 
 /** Prints what is wrong with a parameter. */
 static int refuse(const char *topic, const char *value)
@@ -82,14 +79,14 @@ int superpipe_params_register(const mca_base_component_t *c)
     for (int i = 0; i < N_RANGED; i++)
         onic_register_ranged(c, &ranged[i]);
     onic_register_string(
-        c, "protocol", &protocol,
+        c, "protocol", "auto", &protocol,
         "How data moves: auto, eager (with its envelope, up to what a fragment holds), stream "
         "(packed fragments by active messages), mover (packed into slots of the receiver while it "
         "unpacks), copy (the receiver reads the memory of a sender on its node), rendezvous (UCX "
         "moves contiguous data between user memory). A protocol that cannot do a transfer is "
         "replaced by one that can");
     onic_register_string(
-        c, "schedule", &schedule,
+        c, "schedule", "auto", &schedule,
         "Lengths of the chunks in which protocol mover sends: auto, slot (each fills a slot), "
         "measured "
         "(the superpipeline: the first is what can be copied while the handshake is under way, "
@@ -98,13 +95,13 @@ int superpipe_params_register(const mca_base_component_t *c)
         "from 12 KiB on, each 1.5 times as long), optimal (all of one length, the best by the "
         "model)");
     onic_register_string(
-        c, "cost", &cost,
+        c, "cost", "measure", &cost,
         "What the choice of protocols reckons with: measure (on this machine, in MPI_Init), "
         "default, "
         "numbers for the node as in message=700,byte=0.15, or @FILE, which names a file of lines "
         "as "
         "in node: message=700 and net: message=10000; show_plan prints what is in use");
-    onic_register_string(c, "tls", &tls,
+    onic_register_string(c, "tls", "", &tls,
                          "UCX transports to use, as in UCX_TLS; empty takes UCX_TLS from the "
                          "environment, or what UCX chooses");
     onic_register_bool(
