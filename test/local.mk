@@ -11,6 +11,7 @@ unit_programs = \
 	test/unit/check_epoch \
 	test/unit/check_fence \
 	test/unit/check_credit \
+	test/unit/check_loan \
 	test/unit/check_replies \
 	test/unit/check_handle \
 	test/unit/check_held \
@@ -105,6 +106,7 @@ test_unit_check_clock_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_epoch_LDADD = $(unit_ldadd)
 test_unit_check_fence_LDADD = $(unit_ldadd)
 test_unit_check_credit_LDADD = $(unit_ldadd)
+test_unit_check_loan_LDADD = $(unit_ldadd)
 test_unit_check_replies_LDADD = $(unit_ldadd)
 test_unit_check_handle_LDADD = $(unit_ldadd)
 test_unit_check_held_LDADD = $(unit_ldadd)

@@ -55,14 +55,14 @@ static size_t longest(const nicstride_op_t *op)
     size_t most = nicstride_frag_max_locked(op->peer);
 
     if (op->type != NICSTRIDE_MSG_PUT && op->type != NICSTRIDE_MSG_GET)
-        most = lesser(most, nicstride_credit_room(op->peer->quota->limit));
+        most = lesser(most, op->peer->quota->limit - NICSTRIDE_KEPT_USE);
     return nicstride_op_wants_reply(op) ? lesser(most, nicstride_reply_piece(replies)) : most;
 }
 
 /** Room in such a fragment for a slice of an irregular layout. */
 static size_t slice_room(const nicstride_op_t *op, size_t frag, size_t most)
 {
-    const uint64_t kept = nicstride_credit_room(op->peer->quota->limit) / NICSTRIDE_SLICE_GROWTH;
+    const uint64_t kept = (op->peer->quota->limit - NICSTRIDE_KEPT_USE) / NICSTRIDE_SLICE_GROWTH;
 
     most = lesser(most, frag / NICSTRIDE_SLICE_SHARE);
     most = lesser(most, onic_wire_header_max() - sizeof(nicstride_msg_t));
@@ -148,10 +148,10 @@ static int send_fragment_locked(nicstride_op_t *op)
 
     if (rc != OMPI_SUCCESS)
         return rc;
-    const uint32_t credits = nicstride_msg_credits(&f.msg);
+    const uint64_t kept = nicstride_msg_kept(&f.msg);
     const uint64_t reply = nicstride_op_wants_reply(op) && !op->rndv ? n : 0;
-    p->wants = credits;
-    if (!nicstride_tx_can_send(&p->tx, p->quota, credits) ||
+    p->wants = kept;
+    if (!nicstride_tx_can_send(&p->tx, p->quota, kept) ||
         (reply > 0 && !nicstride_reply_may_ask(replies, &p->asker, reply))) {
         op->slice = slice;
         return 0;
@@ -161,7 +161,7 @@ static int send_fragment_locked(nicstride_op_t *op)
      * But who waits for a request does not look into the slot. */
     if (op->sent + n == op->size && nicstride_tx_idle(&p->tx) && op->request == NULL &&
         !nicstride_is_active(op->module))
-        f.msg.count = p->tx.asked = p->tx.sent + credits;
+        f.msg.count = p->tx.asked = p->tx.sent + 1;
     op->in_flight++;
     op->sent += n;
     rc = nicstride_send_locked(p, &f.msg, payload.len > 0 ? &payload : NULL,
@@ -171,7 +171,7 @@ static int send_fragment_locked(nicstride_op_t *op)
         op->in_flight--;
     if (rc < 0)
         return rc;
-    nicstride_count_sent_locked(p, credits);
+    nicstride_count_sent_locked(p, kept);
     return 1;
 }
 
@@ -183,23 +183,34 @@ static bool may_send(const nicstride_peer_t *p)
            !(p->flushing && p->head->number > p->goal && p->head->number > p->urgent);
 }
 
+void nicstride_ask_for_locked(nicstride_peer_t *p, uint64_t upto, uint64_t wish)
+{
+    nicstride_msg_t msg;
+
+    nicstride_msg_init(&msg, NICSTRIDE_MSG_FLUSH, p->win, p->me);
+    msg.count = upto;
+    msg.len = wish;
+    msg.offset = p->quota->returned;
+    nicstride_tell_locked(p, &msg);
+}
+
 /** Nobody would acknowledge what is out, in this window or others: asks. */
 static void ask_for_credit(nicstride_peer_t *p)
 {
+    uint64_t wish = nicstride_quota_wish(p->quota, p->wants);
+
     if (!nicstride_tx_is_short(&p->tx, p->quota, p->wants))
         return;
     for (nicstride_peer_t *other = p->process->peers; other != NULL; other = other->next_window) {
         uint64_t upto;
-        nicstride_msg_t msg;
 
         /* What is kept for a lock was not sent yet; what lies in a slot nobody else looks for. */
         nicstride_hold_ask_locked(other);
         nicstride_look_locked(other);
         if (other->failed || !nicstride_tx_ask(&other->tx, &upto))
             continue;
-        nicstride_msg_init(&msg, NICSTRIDE_MSG_FLUSH, other->win, other->me);
-        msg.count = upto;
-        nicstride_tell_locked(other, &msg);
+        nicstride_ask_for_locked(other, upto, wish);
+        wish = 0;
     }
 }
 

@@ -7,6 +7,7 @@
 #include "osc_nicstride/channel/operation.h"
 #include "osc_nicstride/channel/send.h"
 #include "osc_nicstride/channel/start.h"
+#include "osc_nicstride/window/component.h"
 #include "osc_nicstride/window/used.h"
 
 bool nicstride_peer_failed_locked(nicstride_peer_t *p)
@@ -31,6 +32,8 @@ void nicstride_peer_end_locked(nicstride_peer_t *p)
     nicstride_drop_waiting_locked(p);
     nicstride_ops_fail_locked(p);
     nicstride_tx_forget(&p->tx, p->quota);
+    (void)nicstride_loan_returned(&mca_osc_nicstride_component.bank, &p->process->loan,
+                                  p->process->loan.lent);
     nicstride_pump_all_locked(p->process);
 }
 

@@ -83,14 +83,14 @@ static void take_back(nicstride_transfer_t *t, nicstride_op_t *op)
     nicstride_op_free_locked(op);
 }
 
-static nicstride_op_t *prepare(nicstride_transfer_t *t, uint32_t credits, onic_ticket_t *ticket)
+static nicstride_op_t *prepare(nicstride_transfer_t *t, uint64_t kept, onic_ticket_t *ticket)
 {
     nicstride_peer_t *p = t->peer;
     nicstride_op_t *op;
 
     nicstride_look_locked(p);
-    if (p->head != NULL || p->flushing || p->failed ||
-        !nicstride_tx_can_send(&p->tx, p->quota, credits))
+    if (p->head != NULL || p->flushing || p->failed || kept > p->quota->limit ||
+        !nicstride_tx_can_send(&p->tx, p->quota, kept))
         return NULL;
     op = nicstride_op_of_locked(t, true);
     if (op == NULL)
@@ -107,7 +107,7 @@ static void send_ticket(nicstride_transfer_t *t, nicstride_op_t *op, nicstride_f
 {
     const onic_payload_t data = {.base = ticket, .len = sizeof(*ticket)};
     nicstride_peer_t *p = t->peer;
-    const uint32_t credits = nicstride_msg_credits(&f->msg);
+    const uint64_t kept = nicstride_msg_kept(&f->msg);
 
     nicstride_observe_begin_locked(p, t->cell, NICSTRIDE_METHOD_MOVER, op->size);
     nicstride_op_enter_locked(p, op);
@@ -115,9 +115,9 @@ static void send_ticket(nicstride_transfer_t *t, nicstride_op_t *op, nicstride_f
     op->sent = op->size;
     f->msg.handle = op->handle;
     if (nicstride_tx_idle(&p->tx) && !nicstride_is_active(t->m))
-        f->msg.count = p->tx.asked = p->tx.sent + credits;
+        f->msg.count = p->tx.asked = p->tx.sent + 1;
     (void)nicstride_send_locked(p, &f->msg, &data, NICSTRIDE_SEND_INLINE, NULL, NULL);
-    nicstride_count_sent_locked(p, credits);
+    nicstride_count_sent_locked(p, kept);
 }
 
 int nicstride_move_start(nicstride_transfer_t *t, bool *done_p)
@@ -137,7 +137,7 @@ int nicstride_move_start(nicstride_transfer_t *t, bool *done_p)
     f.msg.flags |= NICSTRIDE_MSG_SLOTS;
     (void)nicstride_hold_settle(p); /* an error shows with the operation */
     onic_wire_lock();
-    op = prepare(t, nicstride_msg_credits(&f.msg), &ticket);
+    op = prepare(t, nicstride_msg_kept(&f.msg), &ticket);
     if (op != NULL) {
         move = op->move;
         send_ticket(t, op, &f, &ticket);

@@ -20,13 +20,23 @@ int nicstride_error_class(int status)
     return status >= 0 && status <= MPI_ERR_LASTCODE ? status : MPI_ERR_OTHER;
 }
 
-void nicstride_acknowledged_locked(nicstride_peer_t *p, uint64_t count, int error)
+void nicstride_acknowledged_locked(nicstride_peer_t *p, uint64_t count, uint64_t freed, int error)
 {
-    if (!nicstride_tx_ack(&p->tx, p->quota, count, nicstride_error_class(error)))
+    if (!nicstride_tx_ack(&p->tx, p->quota, count, freed, nicstride_error_class(error)))
         nicstride_refuse();
     if (error != 0)
         nicstride_use_locked(p);
     nicstride_pump_all_locked(p->process);
+    if (nicstride_quota_gives_back(p->quota))
+        nicstride_ask_for_locked(p, 0, 0);
+}
+
+void nicstride_on_ack(const nicstride_incoming_t *in)
+{
+    const nicstride_msg_t *msg = in->msg;
+
+    nicstride_quota_lent(in->p->quota, msg->offset, msg->op != 0);
+    nicstride_acknowledged_locked(in->p, msg->count, (uint64_t)msg->disp, msg->status);
 }
 
 /** Puts `len` bytes at position `offset` of an operation's result. */
@@ -127,7 +137,7 @@ void nicstride_on_data(const nicstride_incoming_t *in)
     }
     /* There may be no other acknowledgement, and nobody but requests that wait for it. */
     if (msg->count != 0)
-        nicstride_acknowledged_locked(in->p, msg->count, 0);
+        nicstride_acknowledged_locked(in->p, msg->count, 0, 0);
 }
 
 void nicstride_take_answer_locked(nicstride_peer_t *p)
@@ -144,5 +154,5 @@ void nicstride_take_answer_locked(nicstride_peer_t *p)
     } else if (word != 0 && data == NULL) {
         nicstride_refuse();
     }
-    nicstride_acknowledged_locked(p, p->slot_seen, 0);
+    nicstride_acknowledged_locked(p, p->slot_seen, 0, 0);
 }

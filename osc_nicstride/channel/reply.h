@@ -31,8 +31,12 @@ typedef struct nicstride_incoming {
     onic_rndv_t *rndv;
 } nicstride_incoming_t;
 
-/** The peer has acknowledged so many credits, with an error class or 0; sends what may go now. */
-void nicstride_acknowledged_locked(nicstride_peer_t *p, uint64_t count, int error);
+/** The peer has acknowledged so many messages, for which it has kept `freed` bytes as far as it
+ * says so, with an error class or 0; sends what may go now. */
+void nicstride_acknowledged_locked(nicstride_peer_t *p, uint64_t count, uint64_t freed, int error);
+
+/** ACK. */
+void nicstride_on_ack(const nicstride_incoming_t *in);
 
 /** GET_DATA or ACC_DATA: data for an operation of ours. */
 void nicstride_on_data(const nicstride_incoming_t *in);

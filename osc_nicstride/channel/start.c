@@ -23,9 +23,9 @@
 #define FULL_TURNS   256
 #define LOCKED_TURNS 32
 
-void nicstride_count_sent_locked(nicstride_peer_t *p, uint32_t credits)
+void nicstride_count_sent_locked(nicstride_peer_t *p, uint64_t kept)
 {
-    nicstride_tx_send(&p->tx, p->quota, credits);
+    nicstride_tx_send(&p->tx, p->quota, kept);
     nicstride_add(&nicstride_counters.messages, 1);
 }
 
@@ -91,16 +91,17 @@ static bool waits_for_others(const nicstride_transfer_t *t)
 
 /** May an operation be sent now, before anything else that is to be sent, which `reply` bytes come
  *  back of? Where only the target's acknowledgements are missing they get a moment to come. */
-static bool may_start(nicstride_peer_t *p, uint32_t credits, size_t len, uint64_t reply)
+static bool may_start(nicstride_peer_t *p, uint64_t kept, size_t len, uint64_t reply)
 {
-    if (!nicstride_hold_allows_locked(p, len))
+    /* What is too long for its target's memory is cut. */
+    if (kept > p->quota->limit || !nicstride_hold_allows_locked(p, len))
         return false;
     for (int turn = 0; p->head == NULL && !p->flushing && !p->failed; turn++) {
         nicstride_look_locked(p);
-        if (nicstride_tx_can_send(&p->tx, p->quota, credits))
+        if (nicstride_tx_can_send(&p->tx, p->quota, kept))
             return reply == 0 ||
                    nicstride_reply_may_ask(&mca_osc_nicstride_component.replies, &p->asker, reply);
-        if (turn == FULL_TURNS || nicstride_tx_is_short(&p->tx, p->quota, credits))
+        if (turn == FULL_TURNS || nicstride_tx_is_short(&p->tx, p->quota, kept))
             return false;
         nicstride_send_waiting_locked(p);
         onic_wire_progress_locked();
@@ -179,7 +180,7 @@ static void set_data(onic_payload_t *data, const nicstride_transfer_t *t, unsign
  *  request, whose answer must not lie where only a flush would look, only with a lock that is held
  *  back, which is had when that comes. */
 static void send_now(nicstride_transfer_t *t, nicstride_msg_t *msg, const onic_payload_t *data,
-                     nicstride_op_t *op, uint32_t credits)
+                     nicstride_op_t *op, uint64_t kept)
 {
     nicstride_peer_t *p = t->peer;
     const bool first = nicstride_tx_idle(&p->tx) && !waits_for_others(t);
@@ -189,12 +190,12 @@ static void send_now(nicstride_transfer_t *t, nicstride_msg_t *msg, const onic_p
     msg->handle = op != NULL ? op->handle : 0;
     if (first && (t->request == NULL || p->hold != NULL) &&
         (op != NULL || !nicstride_is_active(t->m)))
-        msg->count = p->tx.asked = p->tx.sent + credits;
+        msg->count = p->tx.asked = p->tx.sent + 1;
     (void)nicstride_send_locked(p, msg, data,
                                 NICSTRIDE_SEND_INLINE | NICSTRIDE_SEND_OPERATION |
                                     (first ? 0 : NICSTRIDE_SEND_MAY_WAIT),
                                 NULL, NULL);
-    nicstride_count_sent_locked(p, credits);
+    nicstride_count_sent_locked(p, kept);
     if (op != NULL)
         op->sent = op->size;
     nicstride_observe_started_locked(p);
@@ -208,7 +209,7 @@ static bool start_now(nicstride_transfer_t *t, bool *done_p)
     nicstride_op_t *op = NULL;
     onic_payload_t data;
     nicstride_framed_t f;
-    uint32_t credits;
+    uint64_t kept;
     bool started;
 
     if (!is_short(t))
@@ -221,16 +222,16 @@ static bool start_now(nicstride_transfer_t *t, bool *done_p)
     f.msg.dtype = t->dtype;
     f.msg.len = t->type == NICSTRIDE_MSG_CAS ? 2 * t->target.size : t->target.size;
     set_data(&data, t, pair);
-    credits = nicstride_msg_credits(&f.msg);
+    kept = nicstride_msg_kept(&f.msg);
     *done_p = t->type == NICSTRIDE_MSG_PUT || t->type == NICSTRIDE_MSG_ACC;
     onic_wire_lock();
-    started = may_start(p, credits, sizeof(f.msg) + f.msg.layout_len + data.len,
+    started = may_start(p, kept, sizeof(f.msg) + f.msg.layout_len + data.len,
                         *done_p ? 0 : t->target.size) &&
               (*done_p || (op = nicstride_op_of_locked(t, false)) != NULL);
     if (op != NULL)
         nicstride_op_reserve_locked(op, op->size);
     if (started)
-        send_now(t, &f.msg, &data, op, credits);
+        send_now(t, &f.msg, &data, op, kept);
     onic_wire_unlock();
     return started;
 }
@@ -300,13 +301,10 @@ int nicstride_message_start(nicstride_transfer_t *t, bool rendezvous, bool *done
 void nicstride_ask_locked(nicstride_peer_t *p, uint64_t goal)
 {
     const nicstride_op_t *next = p->head;
-    nicstride_msg_t msg;
     uint64_t upto;
 
     if ((next != NULL && (next->number <= goal || next->sent > 0)) ||
         !nicstride_tx_ask(&p->tx, &upto))
         return;
-    nicstride_msg_init(&msg, NICSTRIDE_MSG_FLUSH, p->win, p->me);
-    msg.count = upto;
-    nicstride_tell_locked(p, &msg);
+    nicstride_ask_for_locked(p, upto, 0);
 }

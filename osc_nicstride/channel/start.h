@@ -63,8 +63,13 @@ static inline void nicstride_pump_all_locked(const nicstride_process_t *process)
  *  sent and it has not been asked. Wire lock. */
 void nicstride_ask_locked(nicstride_peer_t *p, uint64_t goal);
 
-/** Counts a message that is about to be sent, of so many credits. Wire lock. */
-void nicstride_count_sent_locked(nicstride_peer_t *p, uint32_t credits);
+/** Asks the target for an acknowledgement of so many messages, and for so many bytes more (loan.h);
+ *  says what was given back. Wire lock. */
+void nicstride_ask_for_locked(nicstride_peer_t *p, uint64_t upto, uint64_t wish);
+
+/** Counts a message that is about to be sent, which the target may have to keep so many bytes for.
+ *  Wire lock. */
+void nicstride_count_sent_locked(nicstride_peer_t *p, uint64_t kept);
 
 /* ---- what the ways of starting a transfer share; wire lock -------------------------------------
  */

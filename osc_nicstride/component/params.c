@@ -35,15 +35,15 @@ static onic_ranged_t ranged[N_RANGED] = {
                      1000, 1, 1000000},
     [WINDOW] =
         {"window",
-         "Most credits that one process uses at another without acknowledgement, for each "
-         "window. A message takes one, an accumulate one more for each 4 KiB. The target may "
-         "grant fewer (osc_nicstride_memory)",
+         "Most messages that one process sends another without acknowledgement, for each window. "
+         "What they may take up there is bounded by osc_nicstride_memory",
          1024, 2, 65536},
     [MEMORY] = {"memory",
                 "Mebibytes that messages may take up in this process at a time. A quarter is for "
                 "replies to its own gets; the rest for messages of others while accumulates wait "
-                "for a lock. Of that each process of the job gets its part, but at least 8 KiB, "
-                "for all windows together: with very many processes that is more in all",
+                "for a lock, and replies to them. Half of that rest is divided among the processes "
+                "of the job, but each has 4.4 KiB at least: of more than some 11,000 that takes "
+                "more in all. The other half is lent to those who use it",
                 64, 1, 1 << 20},
     [AREA] =
         {"area",

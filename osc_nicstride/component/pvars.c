@@ -51,6 +51,10 @@ int nicstride_pvars_register(const mca_base_component_t *c)
     onic_register_counter(c, "deferred_bytes",
                           "Most bytes that messages put off have taken up at a time",
                           MCA_BASE_PVAR_CLASS_HIGHWATERMARK, &n->deferred_bytes);
+    onic_register_counter(c, "lent_bytes",
+                          "Most bytes that were lent to other processes at a time, for what their "
+                          "messages take up here",
+                          MCA_BASE_PVAR_CLASS_HIGHWATERMARK, &n->lent_bytes);
     onic_register_counter(c, "reply_bytes",
                           "Most bytes of replies that were asked for by message at a time",
                           MCA_BASE_PVAR_CLASS_HIGHWATERMARK, &n->reply_bytes);

@@ -202,20 +202,25 @@ static uint64_t processes(const nicstride_module_t *m)
  *  unless all can wake all others' threads when they wait. */
 static int exchange_info(nicstride_module_t *m, size_t size, int disp_unit)
 {
+    const uint64_t kept =
+        mca_osc_nicstride_component.params.memory - mca_osc_nicstride_component.replies.limit;
+    const uint64_t part = nicstride_loan_part(kept, processes(m));
     nicstride_rank_info_t mine = {
         .base = m->flavor == MPI_WIN_FLAVOR_DYNAMIC ? 0 : (uint64_t)(uintptr_t)m->base,
         .size = m->flavor == MPI_WIN_FLAVOR_DYNAMIC ? 0 : size,
         .disp_unit = m->flavor == MPI_WIN_FLAVOR_DYNAMIC ? 1 : (uint32_t)disp_unit,
         .win = m->name,
         .window = mca_osc_nicstride_component.params.window,
-        .share = nicstride_credit_share(mca_osc_nicstride_component.params.memory -
-                                            mca_osc_nicstride_component.replies.limit,
-                                        processes(m)),
+        .share = part < UINT32_MAX ? (uint32_t)part : UINT32_MAX,
         .wakes = nicstride_can_wake_all(m),
         .sends = sends_messages(m),
         .first = (uint32_t)m->node.ranks[0],
     };
     bool all_wake = true;
+
+    onic_wire_lock();
+    nicstride_bank_open(&mca_osc_nicstride_component.bank, kept, processes(m));
+    onic_wire_unlock();
     int rc = nicstride_allgather(m->comm, &mine, m->info, sizeof(mine));
 
     for (int i = 0; i < m->size && rc == OMPI_SUCCESS; i++) {

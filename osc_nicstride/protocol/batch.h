@@ -32,7 +32,7 @@ typedef struct nicstride_batch {
  * False, and nothing is added, where it does not fit. */
 bool nicstride_batch_add(nicstride_batch_t *b, size_t max, const void *message, size_t len);
 
-/** Should it be sent, whatever room it has? Several batches share the credits of a window
+/** Should it be sent, whatever room it has? Several batches share a window
  *  (credit.h), so that one is acknowledged while another is filled. */
 bool nicstride_batch_is_full(const nicstride_batch_t *b, uint32_t window);
 

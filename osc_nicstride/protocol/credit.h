@@ -9,17 +9,16 @@
  * Every message that has an effect at the target is numbered by the origin (`sent`) and counted by
  * the target when its effect is done (`applied`), in whatever order they came. The target reports
  * `applied` in acknowledgements. The origin never has more than `window` messages unacknowledged,
- * which bounds the memory of the target. Since the counters do not name messages and some overtake
- * others, nothing is known to be complete but everything: when all that was sent is acknowledged.
- * A flush is a request for an acknowledgement at a number and needs no identifier: later requests
- * swallow earlier ones. Who waits for it must hold new messages back.
+ * so that the queues of the transport stay short. Since the counters do not name messages and some
+ * overtake others, nothing is known to be complete but everything: when all that was sent is
+ * acknowledged. A flush is a request for an acknowledgement at a number and needs no identifier:
+ * later requests swallow earlier ones. Who waits for it must hold new messages back.
  *
- * What counts are credits and not messages: most messages take one, those that the target may have
- * to put aside as many as their length asks for (nicstride_credits), since a window of long ones
- * would bound nothing. Below, `sent`, `applied` and `window` are in credits.
- *
- * The windows of a process share what one target grants it (nicstride_quota_t): a program may have
- * many windows, and the target has one memory.
+ * Memory is another matter. Most puts are applied as they come and leave nothing behind, so the
+ * window does for them, which does not depend on the size of the job. What the target may have to
+ * keep for a while (accumulates that wait for a lock, replies, records) is counted in bytes
+ * (`kept`, nicstride_msg_kept), which all windows of a process share (nicstride_quota_t): a program
+ * may have many windows, and the target has one memory. How many there are is in loan.h.
  *
  * In active target nobody asks. Who closes an epoch says how many messages it has sent in all, and
  * the target waits until it has applied as many. That the target went on tells the origin, at the
@@ -28,8 +27,8 @@
  * Why an origin never stays blocked. Let all messages and acknowledgements have arrived and let
  * each acknowledgement that was due have been sent. Then `acked` equals the target's `reported`.
  * Were the origin at a full window, the target would have applied a whole window since its last
- * report; but it reports after half of that, rounded up and so at least one credit. An origin that
- * is blocked before its window is full, by a long message or by other windows' messages, asks
+ * report; but it reports after half of that, rounded up and so at least one message. An origin that
+ * is blocked before its window is full, by what is kept, in this window or others, asks
  * (nicstride_tx_is_short). And were a flush open, `wanted` would have been reached without a
  * report, which rx_applied or rx_flush, whichever came last, does not let happen.
  *
@@ -42,12 +41,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** Origin side. Zero-initialise but for `window` (1 .. 2^31). */
+/** Origin side. Zero-initialise but for `window` (1 .. 2^31). Messages, if not said otherwise. */
 typedef struct nicstride_tx {
     uint64_t sent;
     uint64_t acked;
     uint64_t heard; /**< the target said so itself: at most acked */
     uint64_t asked; /**< highest number that a flush request was sent for */
+    uint64_t kept;  /**< bytes that the target may have had to keep for them, in all */
+    uint64_t freed; /**< of these, known not to be kept any more */
     uint32_t window;
     int error; /**< first error that the target reported and nobody was told of; 0 if none */
 } nicstride_tx_t;
@@ -57,87 +58,62 @@ typedef struct nicstride_rx {
     uint64_t applied;
     uint64_t reported;
     uint64_t wanted; /**< an acknowledgement is wanted once applied reaches this */
+    uint64_t freed;  /**< bytes that those applied have taken up at most, in all */
     uint32_t window;
     int error; /**< first error since the last acknowledgement */
 } nicstride_rx_t;
 
-/** Bytes that one credit pays for, and the most credits that a message takes. */
-#define NICSTRIDE_CREDIT_BYTES 4096
-#define NICSTRIDE_CREDITS_MAX  1025
-
-/** The credits of a message whose `kept` bytes the target may have to put aside; 0 for those that
- *  it handles as they come. */
-static inline uint32_t nicstride_credits(uint64_t kept)
-{
-    const uint64_t more = kept / NICSTRIDE_CREDIT_BYTES;
-
-    return 1 + (uint32_t)(more < NICSTRIDE_CREDITS_MAX ? more : NICSTRIDE_CREDITS_MAX - 1);
-}
-
-/** Bytes that the target needs for a message that it puts aside, beside layout and data. */
-#define NICSTRIDE_CREDIT_RECORD 128
-
-/** Most bytes of layout and data of a message that the target may have to put aside, such that it
- *  takes at most `limit` >= 1 credits: what is longer would go alone, and break the bound. */
-static inline uint64_t nicstride_credit_room(uint64_t limit)
-{
-    const uint64_t most = limit < NICSTRIDE_CREDITS_MAX ? limit : NICSTRIDE_CREDITS_MAX;
-
-    return most * NICSTRIDE_CREDIT_BYTES - 1 - NICSTRIDE_CREDIT_RECORD;
-}
-
-/** The window that a process gets from a target which has `bytes` for `origins` processes, in
- *  credits; at least two, so that one message can be sent while another is acknowledged. */
-static inline uint32_t nicstride_credit_share(uint64_t bytes, uint64_t origins)
-{
-    const uint64_t share = bytes / NICSTRIDE_CREDIT_BYTES / (origins > 0 ? origins : 1);
-
-    return share < 2 ? 2 : share > UINT32_MAX / 4 ? UINT32_MAX / 4 : (uint32_t)share;
-}
-
-/** What one process may have under way to another, in all windows. Zero-initialise but for
- *  `limit`, which is the least that the target has said. */
+/** What a target may keep for one process, in all windows, in bytes; loan.h has the rest. */
 typedef struct nicstride_quota {
     uint64_t out;
     uint64_t limit;
+    uint64_t base;     /**< of the limit what need not be given back */
+    uint64_t lent;     /**< what came to that on loan, in all, as far as is known */
+    uint64_t returned; /**< and was given back, in all */
+    bool back;         /**< the target wants it back */
 } nicstride_quota_t;
 
-/** May a message of so many credits be sent now? One that takes more than there can be goes
- *  alone. */
+/** May a message be sent now for which the target may have to keep so many bytes? One that takes
+ *  more than there can be goes alone. */
 static inline bool nicstride_tx_can_send(const nicstride_tx_t *tx, const nicstride_quota_t *q,
-                                         uint32_t credits)
+                                         uint64_t kept)
 {
-    const uint64_t out = tx->sent - tx->acked;
-
-    return (out == 0 || out + credits <= tx->window) &&
-           (q->out == 0 || q->out + credits <= q->limit);
+    return tx->sent - tx->acked < tx->window &&
+           (kept == 0 || q->out == 0 || q->out + kept <= q->limit);
 }
 
-/** Is a message of so many credits held up though the window is not full? Then nobody may come to
- *  acknowledge what is out, in this window or in others, before it is asked. */
+/** Is a message held up though the window is not full? Then nobody may come to acknowledge what is
+ *  out, in this window or in others, before it is asked. */
 static inline bool nicstride_tx_is_short(const nicstride_tx_t *tx, const nicstride_quota_t *q,
-                                         uint32_t credits)
+                                         uint64_t kept)
 {
-    return !nicstride_tx_can_send(tx, q, credits) &&
-           (tx->sent - tx->acked < tx->window || q->out >= q->limit);
+    return !nicstride_tx_can_send(tx, q, kept) && tx->sent - tx->acked < tx->window;
 }
 
 /** Counts a message; returns its number (the value `acked` must reach). */
-static inline uint64_t nicstride_tx_send(nicstride_tx_t *tx, nicstride_quota_t *q, uint32_t credits)
+static inline uint64_t nicstride_tx_send(nicstride_tx_t *tx, nicstride_quota_t *q, uint64_t kept)
 {
-    q->out += credits;
-    tx->sent += credits;
-    return tx->sent;
+    q->out += kept;
+    tx->kept += kept;
+    return ++tx->sent;
 }
 
-/** The first `applied` credits, at most as many as were sent, are known to be applied: a
+static inline void nicstride_tx_freed(nicstride_tx_t *tx, nicstride_quota_t *q, uint64_t freed)
+{
+    if (freed <= tx->freed)
+        return;
+    q->out -= freed - tx->freed;
+    tx->freed = freed;
+}
+
+/** The first `applied` messages, at most as many as were sent, are known to be applied: a
  *  synchronisation has shown it, without a message. Errors come by themselves. */
 static inline void nicstride_tx_known(nicstride_tx_t *tx, nicstride_quota_t *q, uint64_t applied)
 {
-    if (applied <= tx->acked)
-        return;
-    q->out -= applied - tx->acked;
-    tx->acked = applied;
+    if (applied > tx->acked)
+        tx->acked = applied;
+    if (tx->acked == tx->sent)
+        nicstride_tx_freed(tx, q, tx->kept);
 }
 
 /** Nothing that is under way will be acknowledged any more. */
@@ -146,13 +122,14 @@ static inline void nicstride_tx_forget(nicstride_tx_t *tx, nicstride_quota_t *q)
     nicstride_tx_known(tx, q, tx->sent);
 }
 
-/** An acknowledgement came. False where it is impossible (more than was sent); an old one, that
- *  says less than is known, is ignored but for its error. */
+/** An acknowledgement came, which may say 0 for `freed`. False where it is impossible (more than
+ *  was sent); an old one, that says less than is known, is ignored but for its error. */
 static inline bool nicstride_tx_ack(nicstride_tx_t *tx, nicstride_quota_t *q, uint64_t applied,
-                                    int error)
+                                    uint64_t freed, int error)
 {
-    if (applied > tx->sent)
+    if (applied > tx->sent || freed > tx->kept)
         return false;
+    nicstride_tx_freed(tx, q, freed);
     nicstride_tx_known(tx, q, applied);
     if (applied > tx->heard)
         tx->heard = applied;
@@ -206,14 +183,16 @@ static inline bool nicstride_rx_flush_due(const nicstride_rx_t *rx)
     return rx->wanted > rx->reported && rx->applied >= rx->wanted;
 }
 
-/** The effect of one message is done, with `error` (0: none). True where an acknowledgement is due
+/** The effect of one message is done, for which so many bytes may have been kept, with `error` (0:
+ *  none). True where an acknowledgement is due
  *  now (a flush is satisfied, half a window has gone unreported, or there is an error: in a counted
  *  epoch nobody would ask for it). */
-static inline bool nicstride_rx_applied(nicstride_rx_t *rx, uint32_t credits, int error)
+static inline bool nicstride_rx_applied(nicstride_rx_t *rx, uint64_t kept, int error)
 {
     const uint32_t half = rx->window - rx->window / 2;
 
-    rx->applied += credits;
+    rx->applied++;
+    rx->freed += kept;
     if (rx->error == 0)
         rx->error = error;
     return error != 0 || rx->applied - rx->reported >= half || nicstride_rx_flush_due(rx);
@@ -224,9 +203,8 @@ static inline bool nicstride_rx_flush(nicstride_rx_t *rx, uint64_t upto)
 {
     if (upto <= rx->reported)
         return false; /* the report that says so is on its way */
-    /* The origin may know of half a window more than was reported, see nicstride_tx_known, and a
-     * message may take more than the window has. */
-    if (upto - rx->reported > 2 * ((uint64_t)rx->window + NICSTRIDE_CREDITS_MAX))
+    /* The origin may know of half a window more than was reported, see nicstride_tx_known. */
+    if (upto - rx->reported > 2 * (uint64_t)rx->window)
         return false; /* more than the origin may have sent: forged */
     if (upto > rx->wanted)
         rx->wanted = upto;

@@ -14,7 +14,7 @@
  * that runs ahead says no less.
  *
  * Where all are on one node a process *enters* fence k when all that it sent in the epoch before is
- * on its way and it has written, for each process, how many credits (credit.h) that took, in all,
+ * on its way and it has written, for each process, how many messages that took, in all,
  * since the window was made. It is *done* with fence k when it has applied as many of each as the
  * others have written. It leaves the fence at that moment. What the others do to its memory in the
  * next epoch waits until it is done: nobody needs to wait for all.

@@ -19,6 +19,8 @@
 /** The most that any message carries inline: data behind its header, copied when it is sent and
  *  when it is received. Buffers have room for so much. */
 #define NICSTRIDE_INLINE_MAX 4096
+/** What may always be inline. */
+#define NICSTRIDE_INLINE_MIN 64
 /** The most bytes of a layout before inline data. Longer ones travel in slices. */
 #define NICSTRIDE_INLINE_LAYOUT 256
 
@@ -51,8 +53,15 @@
  *  however much is asked. */
 #define NICSTRIDE_QUEUE_MAX 1024
 /** Of a process's memory for messages (osc_nicstride_memory) this part, one in so many, is for the
- *  replies to itself (replies.h); the rest is granted to others (credit.h). */
+ *  replies to itself (replies.h); the rest is for others (loan.h). */
 #define NICSTRIDE_REPLY_PART 4
+
+/** Bytes that a message takes up at its target beside its layout and data: where it is put off, or
+ *  has a short reply, and where it is under way for longer. */
+#define NICSTRIDE_KEPT_RECORD 128
+#define NICSTRIDE_KEPT_USE    640
+/** Every target keeps so much for each process: the longest message that is not cut. */
+#define NICSTRIDE_KEPT_MIN (NICSTRIDE_KEPT_RECORD + NICSTRIDE_INLINE_LAYOUT + NICSTRIDE_INLINE_MAX)
 
 typedef struct nicstride_limits {
     size_t near; /**< inline data between processes of a node */
@@ -67,7 +76,7 @@ typedef struct nicstride_limits {
  *  `copy`: a power of two. */
 static inline size_t nicstride_inline_bytes(double message, double copy)
 {
-    size_t bytes = 64;
+    size_t bytes = NICSTRIDE_INLINE_MIN;
 
     while (bytes < NICSTRIDE_INLINE_MAX &&
            (double)(2 * bytes) * copy <= NICSTRIDE_INLINE_PART * message)

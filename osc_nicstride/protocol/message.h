@@ -37,15 +37,18 @@ typedef enum nicstride_msg_type {
     NICSTRIDE_MSG_GET_ACC,  /**< as ACC, and send the old values back; payload empty for NO_OP */
     NICSTRIDE_MSG_CAS,      /**< payload: compare value, then new value, each of dtype's size */
     NICSTRIDE_MSG_ACC_DATA, /**< reply to GET_ACC and CAS: old values; or status != 0 */
-    NICSTRIDE_MSG_FLUSH,    /**< count: acknowledge once that many credits are applied */
-    NICSTRIDE_MSG_ACK,      /**< count: applied so far; status: first error since the last */
+    NICSTRIDE_MSG_FLUSH,    /**< count: acknowledge once that many are applied; len: bytes wished
+                                 for, offset: returned in all (loan.h) */
+    NICSTRIDE_MSG_ACK,      /**< count: applied so far, disp: bytes that were kept for them; status:
+                                 first error since the last; offset: lent in all, op: 1 where that
+                                 is wanted back (loan.h) */
     NICSTRIDE_MSG_LOCK,     /**< op: lock type, perhaps with NICSTRIDE_LOCK_COMPANY; count: `since`
                                  of lockq.h */
     NICSTRIDE_MSG_GRANT,    /**< the lock at rank `count` is yours; or status: it will not be. What
                                  came in one message with the request was dropped */
     NICSTRIDE_MSG_UNLOCK,
     NICSTRIDE_MSG_POST,     /**< exposure epoch opened for you */
-    NICSTRIDE_MSG_COMPLETE, /**< access epoch to you is complete; count: credits sent in all */
+    NICSTRIDE_MSG_COMPLETE, /**< access epoch to you is complete; count: messages sent in all */
     NICSTRIDE_MSG_REFUSED,  /**< this process cannot handle what the receiver sends */
     NICSTRIDE_MSG_FENCE,    /**< between the first processes of nodes (fence.h): op the step, count
                                  the number, dtype 1 if it is bad; status: somebody was lost */
@@ -90,7 +93,7 @@ typedef struct nicstride_msg {
     uint64_t len;    /**< bytes of data */
     uint64_t handle; /**< the origin's handle of the operation */
     uint64_t count;  /**< see the types; PUT, GET, ACC, GET_ACC, CAS: not 0 asks for an
-                          acknowledgement once that many credits are applied; GET_DATA,
+                          acknowledgement once that many are applied; GET_DATA,
                           ACC_DATA: not 0 is one */
 } nicstride_msg_t;
 
@@ -104,19 +107,35 @@ static inline void nicstride_msg_init(nicstride_msg_t *m, nicstride_msg_type_t t
         .magic = NICSTRIDE_MSG_MAGIC, .type = (uint8_t)type, .win = win, .origin = origin};
 }
 
-/** The credits that a message takes: accumulates may have to wait at the target for a lock, and
- *  what is answered or filled piece by piece keeps its layout until then, decoded. */
-static inline uint32_t nicstride_msg_credits(const nicstride_msg_t *m)
+/**
+ * The most bytes that the target may have to keep because of a message, until it counts as applied;
+ * 0 for those that it handles as they come. Accumulates may have to wait there for a lock; the
+ * reply to a short get is copied; what is answered or filled piece by piece has a record until
+ * then, with its layout, decoded.
+ */
+static inline uint64_t nicstride_msg_kept(const nicstride_msg_t *m)
 {
-    const bool slots = (m->flags & NICSTRIDE_MSG_SLOTS) != 0;
-    const bool waits = m->type == NICSTRIDE_MSG_ACC || m->type == NICSTRIDE_MSG_GET_ACC ||
-                       m->type == NICSTRIDE_MSG_CAS;
+    const bool slice = (m->flags & NICSTRIDE_MSG_SLICE) != 0;
+    const uint64_t use =
+        NICSTRIDE_KEPT_USE + (slice ? (uint64_t)m->layout_len * NICSTRIDE_SLICE_GROWTH : 0);
+    const uint64_t copy = NICSTRIDE_KEPT_RECORD + m->len;
 
-    if (waits && !slots)
-        return nicstride_credits(NICSTRIDE_CREDIT_RECORD + m->layout_len + m->len);
-    if ((m->type == NICSTRIDE_MSG_GET || slots) && (m->flags & NICSTRIDE_MSG_SLICE) != 0)
-        return nicstride_credits((uint64_t)m->layout_len * NICSTRIDE_SLICE_GROWTH);
-    return 1;
+    if ((m->flags & (NICSTRIDE_MSG_SLOTS | NICSTRIDE_MSG_RNDV)) != 0)
+        return use;
+    switch (m->type) {
+    case NICSTRIDE_MSG_ACC:
+    case NICSTRIDE_MSG_CAS:
+        return copy + m->layout_len;
+    case NICSTRIDE_MSG_GET_ACC:
+        return m->len <= NICSTRIDE_INLINE_MIN ? copy + m->layout_len
+                                              : NICSTRIDE_KEPT_USE + m->layout_len + m->len;
+    case NICSTRIDE_MSG_GET:
+        if (m->len <= NICSTRIDE_INLINE_MIN)
+            return copy;
+        return m->len <= NICSTRIDE_INLINE_MAX && copy > use ? copy : use;
+    default:
+        return 0;
+    }
 }
 
 /** Most bytes of an element of any type. */

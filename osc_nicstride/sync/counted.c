@@ -17,7 +17,7 @@
 
 /* ---- origin ---------------------------------------------------------------------------------- */
 
-/** How many credits the peer is to wait for. */
+/** How many messages the peer is to wait for. */
 static void tell_locked(nicstride_module_t *m, nicstride_peer_t *p)
 {
     /* What can not get there is not to be waited for there. */

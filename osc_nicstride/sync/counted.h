@@ -5,8 +5,7 @@
 /**
  * @file
  * Counted epochs: in active target no operation is acknowledged. Who closes an epoch says how many
- * credits (credit.h) its messages took, the target waits until it has applied as many. MPI threads,
- * no lock held.
+ * messages it has sent, the target waits until it has applied as many. MPI threads, no lock held.
  */
 #ifndef NICSTRIDE_COUNTED_H
 #define NICSTRIDE_COUNTED_H
@@ -16,7 +15,7 @@
 #include "osc_nicstride/window/module.h"
 
 /** The origin's part: waits until all operations are locally complete and on their way, and writes
- *  for each process of the node how many credits that took. Returns the first error that a
+ *  for each process of the node how many messages that took. Returns the first error that a
  *  target has reported. */
 int nicstride_close_epoch(nicstride_module_t *m);
 

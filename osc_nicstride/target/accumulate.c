@@ -17,11 +17,13 @@
 enum { BUSY = -1 };
 
 /** Old values on their way back. The operation counts as applied when they have left, so that
- *  credit bounds how many there are. */
+ *  their bytes are counted until then. */
 typedef struct old_values {
     nicstride_use_t use;
     char bytes[];
 } old_values_t;
+
+_Static_assert(sizeof(old_values_t) <= NICSTRIDE_KEPT_USE, "what is counted for it");
 
 static _Atomic uint32_t *lock_of(const nicstride_module_t *m)
 {

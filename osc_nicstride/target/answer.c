@@ -14,6 +14,7 @@
  */
 #include "osc_nicstride/channel/send.h"
 #include "osc_nicstride/target/target.h"
+#include "osc_nicstride/window/component.h"
 #include "common/support/handle.h"
 #include "common/layout/pack.h"
 
@@ -22,13 +23,11 @@
 static bool count_applied(nicstride_module_t *m, nicstride_peer_t *p, const nicstride_msg_t *msg,
                           int error, uint64_t *count_p, int *error_p)
 {
-    const uint32_t credits = nicstride_msg_credits(msg);
-
     *count_p = 0;
     *error_p = 0;
     if (error != 0 && m->applied_error == 0 && (nicstride_is_active(m) || m->epoch.exposed))
         m->applied_error = error;
-    if (!nicstride_rx_applied(&p->rx, credits, error))
+    if (!nicstride_rx_applied(&p->rx, nicstride_msg_kept(msg), error))
         return false;
     nicstride_rx_ack(&p->rx, count_p, error_p);
     return true;
@@ -40,7 +39,10 @@ static void acknowledge(nicstride_peer_t *p, uint64_t count, int error)
 
     nicstride_msg_init(&msg, NICSTRIDE_MSG_ACK, p->win, p->me);
     msg.count = count;
+    msg.disp = (int64_t)p->rx.freed;
     msg.status = error;
+    msg.offset = p->process->loan.lent;
+    msg.op = p->process->loan.back;
     nicstride_tell_locked(p, &msg);
 }
 
@@ -109,13 +111,52 @@ void nicstride_reply_locked(const nicstride_incoming_t *in, const void *data, ui
         acknowledge(in->p, count, earlier);
 }
 
-void nicstride_flush_asked_locked(nicstride_peer_t *p, uint64_t upto)
+static void report(nicstride_peer_t *p)
 {
     uint64_t count;
     int error;
 
-    if (!nicstride_rx_flush(&p->rx, upto))
-        return;
     nicstride_rx_ack(&p->rx, &count, &error);
     acknowledge(p, count, error);
+}
+
+void nicstride_flush_asked_locked(nicstride_peer_t *p, uint64_t upto)
+{
+    if (nicstride_rx_flush(&p->rx, upto))
+        report(p);
+}
+
+/** Asks for the loan of a process, in any window. */
+static void ask_back(nicstride_loan_t *loan)
+{
+    const nicstride_process_t *process =
+        (void *)((char *)loan - offsetof(nicstride_process_t, loan));
+    nicstride_peer_t *p = process->peers;
+
+    while (p != NULL && p->failed)
+        p = p->next_window;
+    if (p != NULL)
+        report(p);
+}
+
+void nicstride_on_flush(const nicstride_incoming_t *in)
+{
+    nicstride_bank_t *bank = &mca_osc_nicstride_component.bank;
+    nicstride_loan_t *loan = &in->p->process->loan;
+    const nicstride_msg_t *msg = in->msg;
+
+    if (!nicstride_loan_returned(bank, loan, msg->offset))
+        nicstride_refuse();
+    if (msg->len > 0) {
+        const uint64_t got = nicstride_lend(bank, loan, msg->len);
+        nicstride_loan_t *other = got < msg->len ? nicstride_lend_back(bank, loan) : NULL;
+
+        if (bank->out > nicstride_counters.lent_bytes)
+            __atomic_store_n(&nicstride_counters.lent_bytes, bank->out, __ATOMIC_RELAXED);
+        if (got > 0)
+            report(in->p);
+        if (other != NULL)
+            ask_back(other);
+    }
+    nicstride_flush_asked_locked(in->p, msg->count);
 }

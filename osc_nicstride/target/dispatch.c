@@ -74,10 +74,10 @@ static bool handle(const nicstride_incoming_t *in)
     case NICSTRIDE_MSG_CAS:
         return nicstride_on_accumulate(in);
     case NICSTRIDE_MSG_FLUSH:
-        nicstride_flush_asked_locked(in->p, in->msg->count);
+        nicstride_on_flush(in);
         return true;
     case NICSTRIDE_MSG_ACK:
-        nicstride_acknowledged_locked(in->p, in->msg->count, in->msg->status);
+        nicstride_on_ack(in);
         return true;
     case NICSTRIDE_MSG_LOCK:
     case NICSTRIDE_MSG_UNLOCK:
@@ -108,7 +108,7 @@ static bool handle(const nicstride_incoming_t *in)
  */
 
 /* First come, first served, so that accumulates keep their order; wire lock. What it may hold is
- * bounded by the origins' credit; how much that is (footprint) is counted. */
+ * bounded (loan.h); how much that is (footprint) is counted. */
 static nicstride_deferred_t *deferred_head, *deferred_tail;
 static size_t deferred_bytes;
 
@@ -131,7 +131,7 @@ static void append(nicstride_deferred_t *d)
     nicstride_add(&nicstride_counters.deferred, 1);
 }
 
-_Static_assert(sizeof(nicstride_deferred_t) <= NICSTRIDE_CREDIT_RECORD, "what credits pay for");
+_Static_assert(sizeof(nicstride_deferred_t) <= NICSTRIDE_KEPT_RECORD, "what is counted for it");
 
 /** Bytes of layout and ticket behind the header. */
 static size_t behind(const nicstride_msg_t *msg)

@@ -17,6 +17,8 @@ typedef struct answer {
     unsigned in_flight;
 } answer_t;
 
+_Static_assert(sizeof(answer_t) <= NICSTRIDE_KEPT_USE, "what is counted for it");
+
 static void answer_more(answer_t *a);
 
 static void answered_cb(void *arg, int status)

@@ -21,6 +21,8 @@ typedef struct nicstride_moving {
     onic_cursor_t cursor;
 } moving_t;
 
+_Static_assert(sizeof(moving_t) <= NICSTRIDE_KEPT_USE, "what is counted for it");
+
 static bool is_accumulate(const nicstride_msg_t *msg)
 {
     return msg->type == NICSTRIDE_MSG_ACC;

@@ -45,8 +45,10 @@ void nicstride_applied_locked(nicstride_module_t *m, nicstride_peer_t *p,
 void nicstride_reply_locked(const nicstride_incoming_t *in, const void *data, uint64_t len,
                             int error);
 
-/** A flush request of the peer for so many credits. */
+/** The peer wants an acknowledgement once so many messages are applied. */
 void nicstride_flush_asked_locked(nicstride_peer_t *p, uint64_t upto);
+/** FLUSH: the same, and what it wishes for or gives back. */
+void nicstride_on_flush(const nicstride_incoming_t *in);
 
 /** Begins a reply to the operation that a message belongs to. */
 void nicstride_reply_init(const nicstride_peer_t *p, const nicstride_msg_t *to,

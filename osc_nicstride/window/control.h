@@ -44,7 +44,7 @@ _Atomic uint32_t *nicstride_ctl_completes(const nicstride_module_t *m, int local
 _Atomic uint32_t *nicstride_ctl_granted(const nicstride_module_t *m, int local);
 nicstride_slot_t *nicstride_ctl_slots(const nicstride_module_t *m, int local);
 nicstride_lockq_t *nicstride_ctl_lockq(const nicstride_module_t *m, int local);
-/** For each process of the node how many credits its messages to this one had taken, in all, when
+/** For each process of the node how many messages it had sent to this one, in all, when
  *  it last closed an epoch. */
 _Atomic uint64_t *nicstride_ctl_counts(const nicstride_module_t *m, int local);
 char *nicstride_ctl_board(const nicstride_module_t *m, int local);

@@ -126,17 +126,15 @@ nicstride_peer_t *nicstride_peer_locked(nicstride_module_t *m, int rank)
     p->wire = m->wire[rank];
     p->process = process;
     p->quota = &process->quota;
-    if (p->quota->limit > its->share)
-        p->quota->limit = its->share;
+    nicstride_quota_part(p->quota, its->share);
     p->next_window = process->peers;
     process->peers = p;
     p->rank = rank;
     p->win = its->win;
     p->me = (uint32_t)m->rank;
     p->local = m->node.index[rank];
-    /* Less than what either side allows. */
-    p->tx.window = mine->window < its->share ? mine->window : its->share;
-    p->rx.window = its->window < mine->share ? its->window : mine->share;
+    p->tx.window = mine->window;
+    p->rx.window = its->window;
     find_slots(m, p);
     /* Other MPI threads look without the lock. */
     __atomic_store_n(&m->peer[rank], p, __ATOMIC_RELEASE);

@@ -33,6 +33,7 @@
 #include "osc_nicstride/protocol/epoch.h"
 #include "osc_nicstride/protocol/fence.h"
 #include "osc_nicstride/protocol/credit.h"
+#include "osc_nicstride/protocol/loan.h"
 #include "osc_nicstride/protocol/replies.h"
 #include "common/wire/patience.h"
 #include "osc_nicstride/window/place.h"
@@ -47,17 +48,18 @@ typedef struct nicstride_rank_info {
     uint64_t size; /**< bytes; 0 for dynamic windows */
     uint32_t disp_unit;
     uint32_t win;    /**< its name for the window */
-    uint32_t window; /**< credits that it uses without acknowledgement (credit.h) */
-    uint32_t share;  /**< those that it grants to each process, for all windows */
+    uint32_t window; /**< messages that it sends without acknowledgement (credit.h) */
+    uint32_t share;  /**< bytes that it keeps for each process, for all windows (loan.h) */
     uint16_t wakes;  /**< it can wake the helper threads of all others */
     uint16_t sends;  /**< it sends messages, not all memory being mapped or used so */
     uint32_t first;  /**< the first rank of its node */
 } nicstride_rank_info_t;
 
-/** A process, in all windows: what it grants, and what its transfers cost. */
+/** A process, in all windows: what it keeps for me, and I for it, and what transfers cost. */
 typedef struct nicstride_process {
     struct nicstride_process *next;
     nicstride_quota_t quota;
+    nicstride_loan_t loan;
     struct nicstride_peer *peers; /**< of all windows that have one for it */
     onic_learn_t *learn;          /**< what its transfers cost, or NULL; see channel/observe.h */
 } nicstride_process_t;
@@ -134,7 +136,7 @@ typedef struct nicstride_peer {
     uint32_t queued;       /**< operations in that queue */
     uint32_t accumulating; /**< accumulates of its that come through slots: others wait for them */
     nicstride_asker_t asker; /**< for replies, of the first of them */
-    uint32_t wants;          /**< credits for which the first of them waits */
+    uint64_t wants;          /**< bytes to be kept for which the first of them waits */
     nicstride_op_t *live;    /**< all operations not yet locally complete, in order */
     nicstride_op_t *live_tail;
     uint64_t enqueued; /**< operations ever queued; the last one's number */
@@ -143,11 +145,11 @@ typedef struct nicstride_peer {
     bool flushing;     /**< a thread waits for all up to number `goal`: later ones wait too */
     uint64_t goal;
     size_t frag_max;  /**< 0 until asked for */
-    uint64_t told;    /**< credits used there, in all, when an epoch was last closed */
+    uint64_t told;    /**< messages sent there, in all, when an epoch was last closed */
     unsigned posting; /**< messages without an operation that the wire still keeps */
     uint32_t posts;   /**< post messages that came from a peer on another node */
     uint32_t completes;
-    uint64_t complete_count;     /**< credits that it had used, in all, with the last of those */
+    uint64_t complete_count;     /**< messages that it had sent, in all, with the last of those */
     onic_patience_t patience;    /**< of those who wait for requests */
     uint64_t looked_after;       /**< the oldest operation when that was last looked at */
     bool failed;                 /**< the wire cannot reach it: nobody waits for it any more */

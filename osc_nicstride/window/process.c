@@ -2,6 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
+#include "osc_nicstride/window/component.h"
 #include "osc_nicstride/window/module.h"
 
 #include <stdlib.h>
@@ -18,7 +19,6 @@ nicstride_process_t *nicstride_process_locked(onic_peer_t *wire)
     p = calloc(1, sizeof(*p));
     if (p == NULL)
         return NULL;
-    p->quota.limit = UINT64_MAX;
     p->next = nicstride_processes;
     nicstride_processes = p;
     *slot = p;
@@ -27,6 +27,7 @@ nicstride_process_t *nicstride_process_locked(onic_peer_t *wire)
 
 void nicstride_processes_fini(void)
 {
+    mca_osc_nicstride_component.bank = (nicstride_bank_t){0};
     while (nicstride_processes != NULL) {
         nicstride_process_t *p = nicstride_processes;
 

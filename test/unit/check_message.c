@@ -37,8 +37,8 @@ static const type_rule_t rules[] = {
     {NICSTRIDE_MSG_GET_ACC, "LdolOthc", "SI", "len or none"},
     {NICSTRIDE_MSG_CAS, "dlthc", "I", "pair"},
     {NICSTRIDE_MSG_ACC_DATA, "olhsc", "I", "reply"},
-    {NICSTRIDE_MSG_FLUSH, "c", "", "none"},
-    {NICSTRIDE_MSG_ACK, "cs", "", "none"},
+    {NICSTRIDE_MSG_FLUSH, "col", "", "none"},
+    {NICSTRIDE_MSG_ACK, "csdoO", "", "none"},
     {NICSTRIDE_MSG_LOCK, "Oc", "", "none"},
     {NICSTRIDE_MSG_GRANT, "cs", "", "none"},
     {NICSTRIDE_MSG_UNLOCK, "", "", "none"},
@@ -244,7 +244,7 @@ START_TEST(needed_fields)
         ck_assert(!accepted(&m, right_payload(rule, &m)));
     }
     m = right_message(rule);
-    if (has(rule->fields, 'o')) {
+    if (has(rule->fields, 'o') && has(rule->fields, 'l')) {
         m.offset = UINT64_MAX - m.len;
         ck_assert(accepted(&m, right_payload(rule, &m)));
         m.offset++;
