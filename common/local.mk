@@ -115,6 +115,7 @@ libompi_nic_common_la_SOURCES = \
 	common/layout/flatten.h \
 	common/layout/lost_stride.c \
 	common/layout/lost_stride.h \
+	common/support/collective.c \
 	common/support/modex.c \
 	common/support/modex.h \
 	common/node/node.c \
@@ -154,6 +155,7 @@ libompi_nic_common_la_SOURCES = \
 	common/wire/wire.h \
 	common/wire/ucx.c \
 	common/wire/ucx.h \
+	common/wire/wire_book.c \
 	common/wire/wire_am.c \
 	common/wire/wire_config.c \
 	common/wire/wire_endpoints.c \

@@ -35,6 +35,7 @@ osc_nicstride_libnicstride_core_la_SOURCES = \
 	osc_nicstride/protocol/slot.h \
 	osc_nicstride/window/place.c \
 	osc_nicstride/window/place.h \
+	osc_nicstride/window/tables.h \
 	osc_nicstride/window/region.c \
 	osc_nicstride/window/region.h
 osc_nicstride_libnicstride_core_la_CPPFLAGS = $(pure_cppflags)

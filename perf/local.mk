@@ -3,7 +3,8 @@
 
 # Plain MPI programs: which component moves the data is said on mpirun's command line.
 noinst_PROGRAMS += perf/away perf/barrier perf/cells perf/collectives perf/halo_exchange \
-	perf/p2p perf/p2p_patterns perf/p2p_threads perf/patterns perf/strided_rma
+	perf/p2p perf/p2p_patterns perf/p2p_threads perf/patterns \
+	perf/strided_rma perf/windows
 
 perf_common = \
 	perf/bench.c \
@@ -49,6 +50,9 @@ perf_halo_exchange_SOURCES = $(perf_common) \
 	perf/halo_grid.h
 perf_halo_exchange_CFLAGS = $(perf_cflags)
 perf_halo_exchange_LDADD = $(perf_ldadd)
+
+perf_windows_SOURCES = perf/windows.c
+perf_windows_LDADD = $(perf_ldadd)
 
 perf_p2p_SOURCES = $(perf_common) perf/p2p.c
 perf_p2p_CFLAGS = $(perf_cflags)

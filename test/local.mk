@@ -80,6 +80,7 @@ unit_programs = \
 	test/unit/check_segment \
 	test/unit/check_sieve \
 	test/unit/check_slot \
+	test/unit/check_tables \
 	test/unit/check_tls \
 	test/unit/check_touch \
 	test/unit/check_whole_words \
@@ -187,6 +188,7 @@ test_unit_check_drain_LDADD = $(unit_ldadd)
 test_unit_check_patience_LDADD = $(unit_ldadd)
 test_unit_check_presence_LDADD = $(unit_ldadd)
 test_unit_check_place_LDADD = $(unit_ldadd)
+test_unit_check_tables_LDADD = $(unit_ldadd)
 test_unit_check_plan_LDADD = $(unit_ldadd) -lm
 test_unit_check_pml_backlog_LDADD = $(pml_ldadd)
 test_unit_check_pml_choice_LDADD = pml_superpipe/libsuperpipe_core.la common/libonic_core.la \
@@ -424,6 +426,7 @@ mpi_programs = \
 	test/mpi/unchecked \
 	test/mpi/unreachable \
 	test/mpi/windows \
+	test/mpi/windows_cost \
 	test/mpi/windows_shared \
 	test/mpi/wire \
 	test/mpi/wire_names

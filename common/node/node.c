@@ -4,19 +4,21 @@
  */
 /**
  * @file
- * Agreement on who shares memory.
+ * Agreement on who shares memory, and making it.
  *
- * Each rank says whom it takes for the first member of its node; the answers of all, seen by all,
- * make groups that everybody agrees on even where Open MPI's locality flags do not. The first
- * member makes the segment, the others map it, and a second exchange tells all who could.
+ * Each rank says whom it takes for the first member of its node; what all have said, seen by all,
+ * makes groups that everybody agrees on even where Open MPI's locality flags do not. The first
+ * member makes a segment and tells the others where it is; they map it and answer, and the first
+ * tells all what has come of it. So what concerns a node is told on that node only.
  *
  * A segment has no name at first, so that nothing is left of it whoever is killed and when. The
  * others reach it through its maker's descriptor, which the kernel may not allow: in containers
  * with a user namespace for each process, say. The maker cannot know, so it is those who try that
- * say they need a name, all hear it in the second exchange, and all begin again with names. What it
- * costs comes once, because a maker that has heard it gives names from then on. Whether a segment
- * has one is the maker's own affair: who joins looks at the key.
+ * answer that they need a name, and the node begins again with one. What it costs comes once,
+ * because a maker that has heard it gives names from then on. Whether a segment has one is the
+ * maker's own affair: who joins looks at the key.
  */
+#include "common/ompi_compat.h"
 #include "common/support/collective.h"
 #include "common/node/node.h"
 #include "common/node/segment.h"
@@ -25,21 +27,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ompi/communicator/communicator.h"
 #include "ompi/constants.h"
 #include "ompi/group/group.h"
 #include "ompi/proc/proc.h"
-
-/** What a rank says in the first exchange. */
-typedef struct offer {
-    int32_t leader; /**< the first rank that shares a node with it, by Open MPI's flags */
-    onic_segment_key_t key;
-} offer_t;
-
-/** What it says in the second. */
-typedef struct outcome {
-    int mapped; /**< whether it has mapped its leader's segment, an onic_joined_t */
-    int rc;
-} outcome_t;
 
 /* ---- who is here ---------------------------------------------------------------------------- */
 
@@ -53,7 +44,7 @@ static bool flagged_local(struct ompi_communicator_t *comm, int rank)
     return !ompi_proc_is_sentinel(proc) && OPAL_PROC_ON_LOCAL_NODE(proc->super.proc_flags);
 }
 
-static int first_local(struct ompi_communicator_t *comm)
+int onic_node_leader(struct ompi_communicator_t *comm)
 {
     int rank = 0;
     while (!flagged_local(comm, rank)) {
@@ -62,56 +53,90 @@ static int first_local(struct ompi_communicator_t *comm)
     return rank;
 }
 
-static int count_flagged(struct ompi_communicator_t *comm)
+static int32_t told_by(const int32_t *leaders, size_t stride, int rank)
 {
-    int n = 0;
-    for (int i = 0; i < ompi_comm_size(comm); i++) {
-        n += flagged_local(comm, i);
-    }
-    return n;
+    return *(const int32_t *)(const void *)((const char *)leaders + (size_t)rank * stride);
 }
 
-static int leader_of(const offer_t *offers, int rank)
+int onic_node_first(const int32_t *leaders, size_t stride, int rank)
 {
-    int leader = offers[rank].leader;
-    return offers[leader].leader == leader ? leader : rank;
-}
-
-/* ---- the node ------------------------------------------------------------------------------- */
-
-static int alloc_node(onic_node_t *node, int size)
-{
-    memset(node, 0, sizeof(*node));
-    node->ranks = malloc((size_t)size * sizeof(int));
-    node->index = malloc((size_t)size * sizeof(int));
-    return node->ranks != NULL && node->index != NULL ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
+    const int32_t leader = told_by(leaders, stride, rank);
+    return told_by(leaders, stride, leader) == leader ? leader : rank;
 }
 
 void onic_node_fini(onic_node_t *node)
 {
     free(node->ranks);
-    free(node->index);
+    free(node->place);
     memset(node, 0, sizeof(*node));
 }
 
-/** Fills the node from what all have said; true where nobody of the group is missing. */
-static bool fill_node(onic_node_t *node, const offer_t *offers, const int *mapped, int size, int me)
+/** Fills in the places of the node's ranks. */
+static void fill_places(onic_node_t *node)
 {
-    /* `mapped` may be node->index itself. */
-    bool complete = true, mine = mapped[me] == ONIC_JOINED;
-    int leader = leader_of(offers, me);
-    for (int i = 0; i < size; i++) {
-        bool same = leader_of(offers, i) == leader;
-        bool here = i == me || (same && mapped[i] == ONIC_JOINED && mine);
-        complete = complete && here == same;
-        node->index[i] = here ? node->n : -1;
-        if (here) {
+    const int first = node->ranks[0];
+    memset(node->place, 0, (size_t)(node->ranks[node->n - 1] - first + 1) * sizeof(*node->place));
+    for (int i = 0; i < node->n; i++) {
+        node->place[node->ranks[i] - first] = (uint16_t)(i + 1);
+    }
+}
+
+void onic_node_find(struct ompi_communicator_t *comm, const int32_t *leaders, size_t stride,
+                    onic_node_t *node)
+{
+    const int size = ompi_comm_size(comm), me = ompi_comm_rank(comm);
+    const int leader = onic_node_first(leaders, stride, me);
+    int last = leader;
+    memset(node, 0, sizeof(*node));
+    for (int i = leader; i < size; i++) {
+        if (onic_node_first(leaders, stride, i) == leader) {
+            node->n++;
+            last = i;
+        }
+    }
+    node->ranks = malloc((size_t)node->n * sizeof(*node->ranks));
+    node->place = malloc((size_t)(last - leader + 1) * sizeof(*node->place));
+    if (node->ranks == NULL || node->place == NULL) {
+        onic_cannot_tell(comm, "a segment of shared memory");
+    }
+    node->n = 0;
+    for (int i = leader; i <= last; i++) {
+        if (onic_node_first(leaders, stride, i) == leader) {
             node->me = i == me ? node->n : node->me;
             node->ranks[node->n++] = i;
         }
     }
-    return complete;
+    fill_places(node);
 }
+
+void onic_node_alone(onic_node_t *node)
+{
+    node->ranks[0] = node->ranks[node->me];
+    node->n = 1;
+    node->me = 0;
+    fill_places(node);
+}
+
+/** Leaves those members for which `joined` says so, or this process alone. */
+static void split(onic_node_t *node, const int *joined)
+{
+    int n = 0, me = 0;
+    if (joined[node->me] != ONIC_JOINED) {
+        onic_node_alone(node);
+        return;
+    }
+    for (int i = 0; i < node->n; i++) {
+        if (joined[i] == ONIC_JOINED) {
+            me = i == node->me ? n : me;
+            node->ranks[n++] = node->ranks[i];
+        }
+    }
+    node->n = n;
+    node->me = me;
+    fill_places(node);
+}
+
+/* ---- segments ------------------------------------------------------------------------------- */
 
 /** Somebody has needed names: the segments that are made here have them. */
 static atomic_bool give_names;
@@ -121,218 +146,173 @@ static onic_findable_t findable(void)
     return atomic_load(&give_names) ? ONIC_BY_NAME : ONIC_BY_DESCRIPTOR;
 }
 
-static bool needs_again(const int *joined, int size)
-{
-    for (int i = 0; i < size; i++) {
-        if (joined[i] == ONIC_NEEDS_NAME) {
-            atomic_store(&give_names, true);
-            return true;
-        }
-    }
-    return false;
-}
+/** What the first member decides. */
+typedef enum verdict {
+    DONE,
+    NO_SPACE,
+    SPLIT,
+    AGAIN,  /**< with a name */
+    RESERVE /**< all have mapped it, and nobody can find it any more: now the space */
+} verdict_t;
 
-static onic_joined_t join(const offer_t *offers, int me, size_t bytes, onic_segment_t *segment)
-{
-    int leader = leader_of(offers, me);
-    const onic_segment_key_t *key = &offers[leader].key;
-    onic_joined_t joined = leader != me    ? onic_segment_join(key, bytes, 1, segment, NULL)
-                           : key->size > 0 ? ONIC_JOINED
-                                           : ONIC_NOT_JOINED;
-    if (joined != ONIC_JOINED) {
-        onic_segment_unmap(segment);
-    }
-    return joined;
-}
+/** A segment on its way. */
+typedef struct making {
+    struct ompi_communicator_t *comm;
+    onic_node_t *node;
+    size_t size;
+    bool parts;
+    onic_segment_t *segment;
+    onic_reservation_t space;
+    onic_segment_key_t key;
+    int *joined; /**< of each member, an onic_joined_t; the first member's but where it is split */
+} making_t;
 
-/** Maps the leader's segment, or takes private memory. */
-static outcome_t take_segment(const offer_t *offers, int me, size_t bytes, onic_segment_t *segment)
+/** The first member tells all others. */
+static int tell(const making_t *m, void *bytes, size_t len)
 {
-    outcome_t out = {(int)join(offers, me, bytes, segment), OMPI_SUCCESS};
-    if (out.mapped != ONIC_JOINED) {
-        out.rc = onic_segment_private(bytes, segment) ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
-    }
-    return out;
-}
-
-static int worst(const outcome_t *outcomes, int size)
-{
+    const onic_node_t *node = m->node;
     int rc = OMPI_SUCCESS;
-    for (int i = 0; i < size; i++) {
-        rc = outcomes[i].rc < rc ? outcomes[i].rc : rc;
+    if (node->me > 0) {
+        return onic_hear(m->comm, node->ranks[0], bytes, len);
+    }
+    for (int i = 1; i < node->n && rc == OMPI_SUCCESS; i++) {
+        rc = onic_tell(m->comm, node->ranks[i], bytes, len);
     }
     return rc;
 }
 
-/**
- * Names the leader; makes the segment if that is this rank, and others share its node. The leader
- * reserves all of it: the share of a process that cannot map would stay without space.
- */
-static offer_t make_offer(struct ompi_communicator_t *comm, size_t bytes, onic_segment_t *segment)
+/** All others tell the first member. */
+static int answer(const making_t *m, int mine)
 {
-    offer_t offer;
-    memset(&offer, 0, sizeof(offer));
-    offer.leader = first_local(comm);
-    if (count_flagged(comm) > 1 && offer.leader == ompi_comm_rank(comm)) {
-        (void)onic_segment_make(bytes, 1, findable(), &offer.key, segment, NULL);
+    const onic_node_t *node = m->node;
+    int rc = OMPI_SUCCESS;
+    m->joined[node->me] = mine;
+    if (node->me > 0) {
+        return onic_tell(m->comm, node->ranks[0], &mine, sizeof(mine));
     }
-    return offer;
-}
-
-static void withdraw(offer_t *mine)
-{
-    onic_segment_withdraw(&mine->key);
-}
-
-static int settle(onic_node_t *node, const offer_t *offers, const outcome_t *outcomes,
-                  const int *mapped, int size, int me, bool *shared_p)
-{
-    int rc = worst(outcomes, size);
-    if (rc == OMPI_SUCCESS) {
-        *shared_p = fill_node(node, offers, mapped, size, me);
+    for (int i = 1; i < node->n && rc == OMPI_SUCCESS; i++) {
+        rc = onic_hear(m->comm, node->ranks[i], &m->joined[i], sizeof(m->joined[i]));
     }
     return rc;
 }
 
-/** The two exchanges. `offers`, `outcomes` and `mapped` have room for all ranks. */
-static int attempt(struct ompi_communicator_t *comm, size_t bytes, offer_t *offers,
-                   outcome_t *outcomes, int *mapped, onic_segment_t *segment)
+/** A name would be left by who is killed while space is reserved, which takes long for much. */
+static bool is_reserved_early(const making_t *m)
 {
-    int size = ompi_comm_size(comm), me = ompi_comm_rank(comm);
-    offer_t mine = make_offer(comm, bytes, segment);
-    int rc = onic_share(comm, &mine, (int)sizeof(mine), offers);
-    if (rc == OMPI_SUCCESS) {
-        outcome_t out = take_segment(offers, me, bytes, segment);
-        rc = onic_share(comm, &out, (int)sizeof(out), outcomes);
-    }
-    withdraw(&mine);
-    for (int i = 0; i < size && rc == OMPI_SUCCESS; i++) {
-        mapped[i] = outcomes[i].mapped;
-    }
-    return rc;
+    return m->key.name[0] == '\0';
 }
 
-static int negotiate(struct ompi_communicator_t *comm, size_t bytes, offer_t *offers,
-                     outcome_t *outcomes, onic_node_t *node, onic_segment_t *segment,
-                     bool *shared_p)
+static int reserve(making_t *m)
 {
-    int size = ompi_comm_size(comm), me = ompi_comm_rank(comm), *mapped = node->index;
-    int rc = attempt(comm, bytes, offers, outcomes, mapped, segment);
-    if (rc == OMPI_SUCCESS && needs_again(mapped, size)) {
-        onic_segment_unmap(segment);
-        rc = attempt(comm, bytes, offers, outcomes, mapped, segment);
-    }
-    return rc != OMPI_SUCCESS ? rc : settle(node, offers, outcomes, mapped, size, me, shared_p);
+    return onic_segment_reserve(&m->space) ? ONIC_JOINED : ONIC_NOT_JOINED;
 }
 
-int onic_node_create(struct ompi_communicator_t *comm, size_t size, onic_node_t *node,
-                     onic_segment_t *segment, bool *shared_p)
+/** The first member makes it, the others map it. */
+static int take(making_t *m)
 {
-    size_t n = (size_t)ompi_comm_size(comm);
-    offer_t *offers = malloc(n * sizeof(*offers));
-    outcome_t *outcomes = malloc(n * sizeof(*outcomes));
-    int rc = alloc_node(node, (int)n);
-    *shared_p = false;
-    *segment = (onic_segment_t){NULL, 0};
-    if (offers == NULL || outcomes == NULL) {
-        rc = OMPI_ERR_OUT_OF_RESOURCE;
+    const onic_node_t *node = m->node;
+    int joined = ONIC_JOINED;
+    if (node->me > 0) {
+        joined = (int)onic_segment_join(&m->key, m->size, node->me, m->segment, &m->space);
     }
-    rc = onic_agree(comm, rc);
-    if (rc == OMPI_SUCCESS) {
-        rc = negotiate(comm, size, offers, outcomes, node, segment, shared_p);
-    }
-    if (rc != OMPI_SUCCESS) {
-        onic_segment_unmap(segment);
-        onic_node_fini(node);
-    }
-    free(offers);
-    free(outcomes);
-    return rc;
+    return joined == ONIC_JOINED && is_reserved_early(m) ? reserve(m) : joined;
 }
 
-/* ---- one more segment ----------------------------------------------------------------------- */
-
-/** Maps the segment of the node's first member, or takes private memory where there is no other. */
-static onic_joined_t map_next(const onic_node_t *node, const onic_segment_key_t *keys, size_t size,
-                              onic_segment_t *segment, onic_reservation_t *space)
+static bool have_all(const making_t *m, int state)
 {
-    const onic_segment_key_t *key = &keys[node->ranks[0]];
-    bool mine;
-    if (node->n > 1 && node->me > 0) {
-        return onic_segment_join(key, size, node->me, segment, space);
-    }
-    mine = node->n > 1 ? key->size > 0 : onic_segment_private(size, segment);
-    return mine ? ONIC_JOINED : ONIC_NOT_JOINED;
-}
-
-static bool all_mapped(const onic_node_t *node, const int *mapped)
-{
-    for (int i = 0; i < node->n; i++) {
-        if (mapped[node->ranks[i]] != ONIC_JOINED) {
+    for (int i = 0; i < m->node->n; i++) {
+        if (m->joined[i] != state) {
             return false;
         }
     }
     return true;
 }
 
-/** The members map what the first of them makes. */
-static int offer_segment(struct ompi_communicator_t *comm, const onic_node_t *node, size_t size,
-                         onic_segment_key_t *keys, int *mapped, onic_segment_t *segment,
-                         onic_reservation_t *space)
+static verdict_t judge(const making_t *m)
 {
-    onic_segment_key_t key;
-    memset(&key, 0, sizeof(key));
-    if (node->n > 1 && node->me == 0) {
-        (void)onic_segment_make(size, node->n, findable(), &key, segment, space);
+    if (have_all(m, ONIC_JOINED)) {
+        return is_reserved_early(m) ? DONE : RESERVE;
     }
-    int rc = onic_share(comm, &key, (int)sizeof(key), keys);
-    if (rc == OMPI_SUCCESS) {
-        int mine = (int)map_next(node, keys, size, segment, space);
-        rc = onic_share(comm, &mine, (int)sizeof(mine), mapped);
+    for (int i = 0; i < m->node->n; i++) {
+        if (m->joined[i] == ONIC_NEEDS_NAME) {
+            return AGAIN;
+        }
     }
-    onic_segment_withdraw(&key);
+    return m->parts || m->joined[0] != ONIC_JOINED ? NO_SPACE : SPLIT;
+}
+
+/** One attempt. `verdict` is neither RESERVE in the end, nor any where an error is returned. */
+static int attempt(making_t *m, int *verdict)
+{
+    const onic_node_t *node = m->node;
+    memset(&m->key, 0, sizeof(m->key));
+    if (node->me == 0) {
+        (void)onic_segment_make(m->size, m->parts ? node->n : 1, findable(), &m->key, m->segment,
+                                &m->space);
+    }
+    onic_segment_key_t mine = m->key;
+    int rc = tell(m, &m->key, sizeof(m->key));
+    *verdict = NO_SPACE;
+    if (rc == OMPI_SUCCESS && m->key.size > 0) {
+        rc = answer(m, take(m));
+        *verdict = node->me == 0 ? (int)judge(m) : *verdict;
+        if (node->me == 0) {
+            onic_segment_withdraw(&mine);
+        }
+        rc = rc == OMPI_SUCCESS ? tell(m, verdict, sizeof(*verdict)) : rc;
+    } else if (node->me == 0) {
+        onic_segment_withdraw(&mine);
+    }
+    if (rc == OMPI_SUCCESS && *verdict == RESERVE) {
+        rc = answer(m, reserve(m));
+        *verdict = node->me == 0 && have_all(m, ONIC_JOINED) ? DONE : NO_SPACE;
+        rc = rc == OMPI_SUCCESS ? tell(m, verdict, sizeof(*verdict)) : rc;
+    }
+    if (rc == OMPI_SUCCESS && *verdict == SPLIT) {
+        rc = tell(m, m->joined, (size_t)node->n * sizeof(*m->joined));
+    }
+    if (rc != OMPI_SUCCESS || *verdict != DONE) {
+        onic_segment_forgo(&m->space);
+        onic_segment_unmap(m->segment);
+    }
     return rc;
 }
 
-/** All map the segment, and only then, when nobody can find it any more, they reserve its space: a
- *  name would be left by who is killed while that goes on. */
-static int exchange_segment(struct ompi_communicator_t *comm, const onic_node_t *node, size_t size,
-                            onic_segment_key_t *keys, int *mapped, onic_segment_t *segment)
+static int make_shared(making_t *m, onic_made_t *made_p)
 {
-    onic_reservation_t space = ONIC_RESERVATION_NONE;
-    int mine = ONIC_NOT_JOINED;
-    int rc = offer_segment(comm, node, size, keys, mapped, segment, &space);
-    if (rc == OMPI_SUCCESS && needs_again(mapped, ompi_comm_size(comm))) {
-        onic_segment_forgo(&space);
-        onic_segment_unmap(segment);
-        rc = offer_segment(comm, node, size, keys, mapped, segment, &space);
+    int verdict = NO_SPACE, rc = attempt(m, &verdict);
+    if (rc == OMPI_SUCCESS && verdict == AGAIN) {
+        atomic_store(&give_names, true);
+        rc = attempt(m, &verdict);
     }
-    if (rc != OMPI_SUCCESS || !all_mapped(node, mapped)) {
-        onic_segment_forgo(&space);
-    } else if (onic_segment_reserve(&space)) {
-        mine = ONIC_JOINED;
+    if (rc == OMPI_SUCCESS && verdict == SPLIT) {
+        split(m->node, m->joined);
     }
-    return rc == OMPI_SUCCESS ? onic_share(comm, &mine, (int)sizeof(mine), mapped) : rc;
+    *made_p = verdict == DONE ? ONIC_MADE : verdict == SPLIT ? ONIC_NODE_SPLIT : ONIC_NO_SPACE;
+    return rc;
 }
 
-int onic_node_segment(struct ompi_communicator_t *comm, const onic_node_t *node, size_t size,
-                      onic_segment_t *segment, bool *ok_p)
+int onic_node_segment(struct ompi_communicator_t *comm, onic_node_t *node, size_t size, bool parts,
+                      onic_segment_t *segment, onic_made_t *made_p)
 {
-    size_t n = (size_t)ompi_comm_size(comm);
-    onic_segment_key_t *keys = malloc(n * sizeof(*keys));
-    int *mapped = malloc(n * sizeof(*mapped));
-    int rc = keys != NULL && mapped != NULL ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
+    making_t m = {.comm = comm,
+                  .node = node,
+                  .size = size,
+                  .parts = parts,
+                  .segment = segment,
+                  .space = ONIC_RESERVATION_NONE};
     *segment = (onic_segment_t){NULL, 0};
-    rc = onic_agree(comm, rc);
-    if (rc == OMPI_SUCCESS) {
-        rc = exchange_segment(comm, node, size, keys, mapped, segment);
+    *made_p = ONIC_MADE;
+    if (node->n == 1) {
+        return onic_segment_private(size, segment) ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
     }
-    *ok_p = rc == OMPI_SUCCESS && all_mapped(node, mapped);
-    if (!*ok_p) {
-        onic_segment_unmap(segment);
+    m.joined = malloc((size_t)node->n * sizeof(*m.joined));
+    /* The others wait. */
+    if (m.joined == NULL) {
+        onic_cannot_tell(comm, "a segment of shared memory");
     }
-    free(keys);
-    free(mapped);
+    const int rc = make_shared(&m, made_p);
+    free(m.joined);
     return rc;
 }
 

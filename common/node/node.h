@@ -21,11 +21,20 @@ struct ompi_communicator_t;
 
 /** The members of a communicator on my node, in rank order. Always holds at least myself. */
 typedef struct onic_node {
-    int n;      /**< members on this node, 1 .. communicator size */
-    int me;     /**< my index among them */
-    int *ranks; /**< their ranks in the communicator, ascending */
-    int *index; /**< for each rank of the communicator its index here, or -1 */
+    int n;           /**< members on this node, 1 .. communicator size, below 2^16 */
+    int me;          /**< my index among them */
+    int *ranks;      /**< their ranks in the communicator, ascending */
+    uint16_t *place; /**< from the first of these to the last for each rank its index and 1, or 0 */
 } onic_node_t;
+
+/** The index of a rank among the members, or -1. */
+static inline int onic_node_index(const onic_node_t *node, int rank)
+{
+    const int first = node->ranks[0];
+
+    return rank < first || rank > node->ranks[node->n - 1] ? -1
+                                                           : (int)node->place[rank - first] - 1;
+}
 
 /** What finds a segment, and tells it from another of the same name on another machine. Travels
  *  between processes. */
@@ -43,30 +52,51 @@ typedef struct onic_segment {
     size_t size;
 } onic_segment_t;
 
-/**
- * Collective over `comm`: finds who shares this node, by Open MPI's locality flags and then by a
- * mapping that must succeed: a segment of `size` bytes is created by the first member, and those
- * that could map it are the node. `size` must be the same on all members of a node and > 0.
- * The segment is zeroed. Every rank gets the same code; a process that could not map (shared memory
- * is exhausted, or not the same in both containers) becomes a node of its own with private memory.
- * `*shared_p` is false where somebody is missing from this node for such a reason; it is true for a
- * process that is alone by right.
- * Nothing of the segment is in the file system when this has returned on all ranks, and, unless
- * some process must not open the files of another, not before either.
- */
-ONIC_EXPORT int onic_node_create(struct ompi_communicator_t *comm, size_t size, onic_node_t *node,
-                                 onic_segment_t *segment, bool *shared_p);
+/** The first rank that shares this node, by Open MPI's locality flags; what each rank tells the
+ *  others before onic_node_find. */
+ONIC_EXPORT int onic_node_leader(struct ompi_communicator_t *comm);
 
 /**
- * Collective over `comm`, after onic_node_create: one more segment for each node (sizes may differ
- * between nodes, the same on the members of one). `*ok_p` is false on ALL ranks of a node where it
- * could not be had there (no space, limits); nothing is mapped then and no text is printed.
- * Space is reserved, so that running out shows here and not as SIGBUS later. Each member reserves
- * an equal share, in the order of the members: where the parts of a segment are laid out so, each
- * lies in memory near to its process. (The first segment is reserved by the first member alone.)
+ * The node, by what all have told: the leader of rank i stands i * `stride` bytes behind `leaders`.
+ * Whose leader names another one is a node of its own. Ends the job where memory
+ * is exhausted. onic_node_fini must follow.
  */
-ONIC_EXPORT int onic_node_segment(struct ompi_communicator_t *comm, const onic_node_t *node,
-                                  size_t size, onic_segment_t *segment, bool *ok_p);
+ONIC_EXPORT void onic_node_find(struct ompi_communicator_t *comm, const int32_t *leaders,
+                                size_t stride, onic_node_t *node);
+
+/** The first rank of the node of any rank, likewise. */
+ONIC_EXPORT int onic_node_first(const int32_t *leaders, size_t stride, int rank);
+
+/** Makes a node of this process alone of it. */
+ONIC_EXPORT void onic_node_alone(onic_node_t *node);
+
+/** What has become of a segment; the same for all members of the node. */
+typedef enum onic_made {
+    ONIC_MADE,
+    ONIC_NO_SPACE,  /**< it could not be had, or not be mapped by all; nothing is mapped */
+    ONIC_NODE_SPLIT /**< some could not map it: they are nodes of their own now, and the others are
+                       one; nothing is mapped */
+} onic_made_t;
+
+/**
+ * Collective over the members of the node, by messages between them and their first: one more
+ * zeroed segment, of the same size > 0 for all. No text is printed. Space is reserved, so that
+ * running out shows here and not as SIGBUS later.
+ *
+ * `parts`: each member reserves an equal share, in the order of the members: where the parts of a
+ * segment are laid out so, each lies in memory near to its process. Else the first reserves all of
+ * it, and the node is split where some cannot map it (shared memory that is not the same in two
+ * containers).
+ *
+ * Nothing of the segment is in the file system when this has returned, and, unless some process
+ * must not open the files of another, not before either. A process that is alone gets private
+ * memory. Returns an error where messages fail or private memory is exhausted.
+ */
+ONIC_EXPORT int onic_node_segment(struct ompi_communicator_t *comm, onic_node_t *node, size_t size,
+                                  bool parts, onic_segment_t *segment, onic_made_t *made_p);
+
+/** Zeroed memory of this process alone. */
+ONIC_EXPORT bool onic_segment_private(size_t size, onic_segment_t *segment);
 
 ONIC_EXPORT void onic_segment_unmap(onic_segment_t *segment);
 ONIC_EXPORT void onic_node_fini(onic_node_t *node);

@@ -71,7 +71,4 @@ void onic_segment_withdraw(onic_segment_key_t *key);
  *  `liked` (part.h). */
 size_t onic_segment_part(size_t liked, unsigned processes);
 
-/** Zeroed memory of this process alone. */
-bool onic_segment_private(size_t size, onic_segment_t *segment);
-
 #endif

@@ -4,36 +4,45 @@
  */
 /**
  * @file
- * Agreement over a communicator, with the communicator's own collectives. Internal to the library.
+ * Agreement over a communicator, with the communicator's own collectives. MPI
+ * threads.
  */
 #ifndef ONIC_COLLECTIVE_H
 #define ONIC_COLLECTIVE_H
 
-#include "common/ompi_compat.h"
+#include <stddef.h>
 
-#include "ompi/communicator/communicator.h"
-#include "ompi/constants.h"
-#include "ompi/datatype/ompi_datatype.h"
-#include "ompi/mca/coll/coll.h"
-#include "ompi/op/op.h"
+#include "common/support/export.h"
+
+struct ompi_communicator_t;
+
+/** Collectives that this process has taken part in by these functions. */
+ONIC_EXPORT extern unsigned long long onic_collectives;
 
 /**
  * The smallest value of all ranks: with error codes, which are negative, the worst of them. Returns
  * the collective's own error where that fails, so the value must have a meaning as a code, too.
  */
-static inline int onic_agree(struct ompi_communicator_t *comm, int value)
-{
-    int least = value;
-    int rc = comm->c_coll->coll_allreduce(&value, &least, 1, &ompi_mpi_int.dt, &ompi_mpi_op_min.op,
-                                          comm, comm->c_coll->coll_allreduce_module);
-    return rc != OMPI_SUCCESS ? rc : least;
-}
+ONIC_EXPORT int onic_agree(struct ompi_communicator_t *comm, int value);
+
+/** Several at once, in place: the smallest of each. */
+ONIC_EXPORT int onic_agree_all(struct ompi_communicator_t *comm, int *values, int n);
 
 /** Every rank's `len` bytes to every rank, in rank order. */
-static inline int onic_share(struct ompi_communicator_t *comm, const void *mine, int len, void *all)
-{
-    return comm->c_coll->coll_allgather(mine, len, &ompi_mpi_byte.dt, all, len, &ompi_mpi_byte.dt,
-                                        comm, comm->c_coll->coll_allgather_module);
-}
+ONIC_EXPORT int onic_share(struct ompi_communicator_t *comm, const void *mine, int len, void *all);
+
+/** The same with lengths that differ: those of rank i go to `all` + at[i]. */
+ONIC_EXPORT int onic_share_all(struct ompi_communicator_t *comm, const void *mine, const int *len,
+                               const int *at, void *all);
+
+/** A message of `len` bytes between two ranks, that know of it. Few bytes do not wait for the
+ *  other. */
+ONIC_EXPORT int onic_tell(struct ompi_communicator_t *comm, int to, const void *bytes, size_t len);
+ONIC_EXPORT int onic_hear(struct ompi_communicator_t *comm, int from, void *bytes, size_t len);
+
+/** Ends the job: there is no memory for what all have to do together now, and the others would wait
+ *  for ever. `what` is in the text. */
+ONIC_EXPORT void onic_cannot_tell(struct ompi_communicator_t *comm, const char *what)
+    __attribute__((noreturn));
 
 #endif

@@ -28,6 +28,7 @@
 #include "common/layout/layout.h"
 
 struct ompi_communicator_t;
+struct onic_node;
 
 /** A process that can be sent to. Opaque but for what the functions below tell. */
 typedef struct onic_peer onic_peer_t;
@@ -188,6 +189,22 @@ ONIC_EXPORT void onic_wire_set_unlocked_fn(onic_wire_unlocked_fn_t fn);
 ONIC_EXPORT int onic_wire_get_peers(struct ompi_communicator_t *comm, onic_peer_t **peers);
 ONIC_EXPORT void onic_wire_put_peers(onic_peer_t **peers, int n);
 
+/** Does this process know the addresses of all members, without asking anybody? MPI thread, lock
+ * not held. */
+ONIC_EXPORT bool onic_wire_knows(struct ompi_communicator_t *comm);
+
+/** Bytes of this process's own address. */
+ONIC_EXPORT size_t onic_address_record_size(void);
+
+/**
+ * Collective over `comm`, of which `node` are those of this node: all tell all their addresses, of
+ * lens[i] bytes each, `stride` bytes apart. They stand in shared memory, once for each node, and
+ * may be used when all members have returned. Returns OMPI_SUCCESS, or an error, which may differ
+ * between ranks. MPI thread, lock not held.
+ */
+ONIC_EXPORT int onic_wire_exchange(struct ompi_communicator_t *comm, struct onic_node *node,
+                                   const int32_t *lens, size_t stride);
+
 /** The name of a process: its job, and its number there, as in Open MPI's opal_process_name_t. */
 static inline uint64_t onic_name(uint32_t job, uint32_t number)
 {
@@ -203,9 +220,16 @@ static inline uint64_t onic_name(uint32_t job, uint32_t number)
  */
 ONIC_EXPORT onic_peer_t *onic_wire_get_peer(uint64_t name, int *rc_p);
 
-/** The peer of that name if it is known, else NULL; no reference is taken. The lock must be held;
- *  handlers may ask. */
+/** The name of a communicator's member. MPI threads. */
+ONIC_EXPORT uint64_t onic_rank_name(struct ompi_communicator_t *comm, int rank);
+
+/** The peer of that name if it is known, else NULL; no reference is taken. Its record is made when
+ *  it is first asked for. The lock must be held; handlers may ask. */
 ONIC_EXPORT onic_peer_t *onic_peer_named(uint64_t name);
+
+/** The same with a reference, and how that is given back. */
+ONIC_EXPORT onic_peer_t *onic_peer_take(uint64_t name);
+ONIC_EXPORT void onic_peer_give(onic_peer_t *peer);
 
 ONIC_EXPORT uint64_t onic_peer_name(const onic_peer_t *peer);
 

@@ -121,6 +121,9 @@ struct onic_rndv {
 /** A message whose sender is not known yet; see wire_named.c. */
 typedef struct onic_early onic_early_t;
 
+/** Addresses in memory that the node shares; see wire_book.c. */
+typedef struct onic_book onic_book_t;
+
 /** How the server thread sleeps, or will next time. */
 enum {
     ONIC_SERVER_LOOKS,  /**< by a timer, or not at all */
@@ -174,6 +177,7 @@ typedef struct onic_wire {
     uint32_t job;         /**< this process's */
     uint32_t job_size;    /**< and how many there are in it */
     onic_peer_t **of_job; /**< those of them that are known, by number */
+    onic_book_t *books;
     onic_am_fn_t am_fn[ONIC_AM_COUNT];
     onic_named_fn_t named_fn[ONIC_AM_COUNT];
     onic_early_t *early;
@@ -336,9 +340,8 @@ ucp_ep_h onic_peer_ep(onic_peer_t *peer, int *rc_p);
 int onic_peers_start(void);
 /** Waits until all that was sent is out; patience for those that do not answer is `usec` in all. */
 void onic_peers_flush(unsigned usec);
-/** What others must know to send to this process: its length, and its bytes; 0 where `cap` bytes
- * are not enough. */
-size_t onic_address_record_size(void);
+/** What others must know to send to this process; returns its length, 0 where `cap` bytes are not
+ *  enough. */
 size_t onic_address_record(void *bytes, size_t cap);
 /** Publishes that, unless it has been. MPI thread. */
 void onic_address_publish(void);
@@ -346,6 +349,11 @@ void onic_address_publish(void);
 onic_peer_t *onic_learn_peer(const void *bytes, size_t len);
 /** Frees the table. UCX must be gone: it calls back with records as argument. */
 void onic_peers_stop(void);
+
+/* wire_book.c; the lock is held */
+/** The record of that name; NULL where it is in no book. */
+const void *onic_book_find(uint64_t name, size_t *len_p);
+void onic_books_stop(void);
 
 /* wire_put.c */
 /** Gives back the memory that was left (onic_region_leave). The worker is gone, the context is not.

@@ -13,14 +13,13 @@
 #include "common/support/modex.h"
 #include "common/wire/wire_internal.h"
 
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "ompi/communicator/communicator.h"
 #include "ompi/constants.h"
 #include "ompi/group/group.h"
 #include "ompi/proc/proc.h"
-#include "opal/util/output.h"
 #include "opal/util/proc.h"
 
 /** What is published is found by this. */
@@ -31,14 +30,15 @@ static uint64_t name_key(opal_process_name_t name)
     return onic_name(name.jobid, name.vpid);
 }
 
-static uint64_t rank_key(struct ompi_communicator_t *comm, int rank)
+uint64_t onic_rank_name(struct ompi_communicator_t *comm, int rank)
 {
     return name_key(ompi_group_get_proc_name(comm->c_local_group, rank));
 }
 
 /* ---- the table ------------------------------------------------------------------------------ */
 
-onic_peer_t *onic_peer_named(uint64_t name)
+/** One that has a record. */
+static onic_peer_t *find_peer(uint64_t name)
 {
     void *peer = NULL;
     if (name >> 32 == onic_wire.job && (uint32_t)name < onic_wire.job_size) {
@@ -51,7 +51,7 @@ onic_peer_t *onic_peer_named(uint64_t name)
 /** Adds a peer unless it is there already. */
 static int add_peer(const onic_address_t *a)
 {
-    if (onic_peer_named(a->name) != NULL) {
+    if (find_peer(a->name) != NULL) {
         return OMPI_SUCCESS;
     }
     onic_peer_t *peer = calloc(1, sizeof(*peer) + a->ucx_len);
@@ -79,6 +79,33 @@ static int add_peer(const onic_address_t *a)
     }
     onic_dead_watch(peer);
     return OMPI_SUCCESS;
+}
+
+onic_peer_t *onic_peer_named(uint64_t name)
+{
+    onic_peer_t *peer = find_peer(name);
+    size_t len;
+    const void *record = peer == NULL ? onic_book_find(name, &len) : NULL;
+    onic_address_t a;
+    if (record != NULL && onic_address_read(record, len, &a) && a.name == name &&
+        add_peer(&a) == OMPI_SUCCESS) {
+        peer = find_peer(name);
+    }
+    return peer;
+}
+
+onic_peer_t *onic_peer_take(uint64_t name)
+{
+    onic_peer_t *peer = onic_peer_named(name);
+    if (peer != NULL) {
+        peer->refs++;
+    }
+    return peer;
+}
+
+void onic_peer_give(onic_peer_t *peer)
+{
+    peer->refs--;
 }
 
 void **onic_peer_slot(onic_peer_t *peer, unsigned am_id)
@@ -181,6 +208,7 @@ void onic_peers_stop(void)
         free(peer);
     }
     OBJ_DESTRUCT(&onic_wire.peers);
+    onic_books_stop();
     free(onic_wire.of_job);
     onic_wire.job_size = 0;
     onic_wire.self = NULL;
@@ -205,10 +233,7 @@ void onic_address_publish(void)
 static onic_peer_t *refer_to(uint64_t name)
 {
     onic_wire_lock();
-    onic_peer_t *peer = onic_peer_named(name);
-    if (peer != NULL) {
-        peer->refs++;
-    }
+    onic_peer_t *peer = onic_peer_take(name);
     onic_wire_unlock();
     return peer;
 }
@@ -243,127 +268,43 @@ onic_peer_t *onic_wire_get_peer(uint64_t name, int *rc_p)
 
 /* ---- exchange of addresses ------------------------------------------------------------------ */
 
-/** 1 where every member is known, 0 where one is not. */
-static int all_known(struct ompi_communicator_t *comm, int n)
+bool onic_wire_knows(struct ompi_communicator_t *comm)
 {
-    int known = 1;
+    const int n = ompi_comm_size(comm);
+    bool known = true;
+    size_t len;
     onic_wire_lock();
     for (int i = 0; i < n && known; i++) {
-        known = onic_peer_named(rank_key(comm, i)) != NULL;
+        const uint64_t name = onic_rank_name(comm, i);
+        known = find_peer(name) != NULL || onic_book_find(name, &len) != NULL;
     }
     onic_wire_unlock();
     return known;
 }
 
-/** What is needed to gather records of different lengths. */
-typedef struct exchange {
-    int n;
-    int *len;
-    int *at;
-    int my_len;
-    char *mine;
-    char *all;
-} exchange_t;
-
-static void free_exchange(exchange_t *x)
-{
-    free(x->len);
-    free(x->at);
-    free(x->mine);
-    free(x->all);
-}
-
-static int start_exchange(exchange_t *x, int n)
-{
-    const onic_address_t mine = my_address();
-    *x = (exchange_t){.n = n, .my_len = (int)onic_address_size(&mine)};
-    x->len = malloc((size_t)n * sizeof(int));
-    x->at = malloc((size_t)n * sizeof(int));
-    x->mine = malloc((size_t)x->my_len);
-    if (x->len == NULL || x->at == NULL || x->mine == NULL) {
-        return OMPI_ERR_OUT_OF_RESOURCE;
-    }
-    return onic_address_write(&mine, x->mine, (size_t)x->my_len) > 0 ? OMPI_SUCCESS : OMPI_ERROR;
-}
-
-/** Where each record goes, and room for all. */
-static int place_records(exchange_t *x)
-{
-    int64_t total = 0;
-    for (int i = 0; i < x->n; i++) {
-        if (total > INT_MAX - x->len[i]) {
-            return OMPI_ERR_VALUE_OUT_OF_BOUNDS;
-        }
-        x->at[i] = (int)total;
-        total += x->len[i];
-    }
-    x->all = malloc((size_t)total);
-    return x->all != NULL ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
-}
-
-static int add_records(struct ompi_communicator_t *comm, const exchange_t *x)
-{
-    int rc = OMPI_SUCCESS;
-    onic_wire_lock();
-    for (int i = 0; i < x->n && rc == OMPI_SUCCESS; i++) {
-        onic_address_t a;
-        if (!onic_address_read(x->all + x->at[i], (size_t)x->len[i], &a) ||
-            a.name != rank_key(comm, i)) {
-            opal_output(0, "ompi-nic: the address record of rank %d is not that of its process", i);
-            rc = OMPI_ERROR;
-        } else {
-            rc = add_peer(&a);
-        }
-    }
-    onic_wire_unlock();
-    return rc;
-}
-
-static int run_exchange(struct ompi_communicator_t *comm, exchange_t *x)
-{
-    int rc = onic_share(comm, &x->my_len, (int)sizeof(x->my_len), x->len);
-    if (rc != OMPI_SUCCESS) {
-        return rc;
-    }
-    rc = onic_agree(comm, place_records(x));
-    if (rc != OMPI_SUCCESS) {
-        return rc;
-    }
-    rc = comm->c_coll->coll_allgatherv(x->mine, x->my_len, &ompi_mpi_byte.dt, x->all, x->len, x->at,
-                                       &ompi_mpi_byte.dt, comm,
-                                       comm->c_coll->coll_allgatherv_module);
-    return rc != OMPI_SUCCESS ? rc : onic_agree(comm, add_records(comm, x));
-}
-
-static int exchange_addresses(struct ompi_communicator_t *comm, int n)
-{
-    exchange_t x;
-    int rc = onic_agree(comm, start_exchange(&x, n));
-    if (rc == OMPI_SUCCESS) {
-        rc = run_exchange(comm, &x);
-    }
-    free_exchange(&x);
-    return rc;
-}
-
 int onic_wire_get_peers(struct ompi_communicator_t *comm, onic_peer_t **peers)
 {
-    int n = ompi_comm_size(comm);
-    int known = onic_agree(comm, all_known(comm, n));
-    int rc = known == 1 ? OMPI_SUCCESS : known;
+    const int n = ompi_comm_size(comm);
+    const int32_t leader = ompi_comm_rank(comm), len = (int32_t)onic_address_record_size();
+    const int known = onic_agree(comm, onic_wire_knows(comm));
+    int rc = known < 0 ? known : OMPI_SUCCESS;
+    int32_t *lens = known == 0 ? malloc((size_t)n * sizeof(*lens)) : NULL;
     if (known == 0) {
-        rc = exchange_addresses(comm, n);
-    }
-    if (rc != OMPI_SUCCESS) {
-        return rc;
+        onic_node_t alone = {.n = 1, .ranks = (int[]){leader}};
+        if (lens == NULL) {
+            onic_cannot_tell(comm, "a table of their addresses");
+        }
+        rc = onic_share(comm, &len, sizeof(len), lens);
+        rc = rc == OMPI_SUCCESS ? onic_wire_exchange(comm, &alone, lens, sizeof(*lens)) : rc;
+        free(lens);
     }
     onic_wire_lock();
-    for (int i = 0; i < n; i++) {
-        peers[i] = onic_peer_named(rank_key(comm, i));
-        peers[i]->refs++;
+    for (int i = 0; i < n && rc == OMPI_SUCCESS; i++) {
+        peers[i] = onic_peer_take(onic_rank_name(comm, i));
+        rc = peers[i] != NULL ? OMPI_SUCCESS : OMPI_ERR_NOT_FOUND;
     }
     onic_wire_unlock();
-    return OMPI_SUCCESS;
+    return onic_agree(comm, rc);
 }
 
 void onic_wire_put_peers(onic_peer_t **peers, int n)

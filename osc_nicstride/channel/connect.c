@@ -20,13 +20,18 @@ void nicstride_connect_neighbours(nicstride_module_t *m)
     onic_wire_lock();
     for (int i = 1; i <= most; i++) {
         const int away = i % 2 ? (i + 1) / 2 : n - i / 2;
-        onic_peer_t *near = m->wire[m->node.ranks[(m->node.me + away) % n]];
+        onic_peer_t *near = m->near[(m->node.me + away) % n];
 
         onic_peer_connect(near);
         (void)onic_mover_reaches_locked(near);
     }
     /* Over a network, those that every halo in one dimension needs. */
-    onic_peer_connect(m->wire[(m->rank + 1) % m->size]);
-    onic_peer_connect(m->wire[(m->rank + m->size - 1) % m->size]);
+    for (int i = 0; i < 2; i++) {
+        onic_peer_t *next =
+            onic_peer_named(onic_rank_name(m->comm, (m->rank + (i ? m->size - 1 : 1)) % m->size));
+
+        if (next != NULL)
+            onic_peer_connect(next);
+    }
     onic_wire_unlock();
 }

@@ -8,6 +8,7 @@
  */
 #include <string.h>
 
+#include "osc_nicstride/window/control.h"
 #include "osc_nicstride/channel/hold.h"
 #include "osc_nicstride/channel/operation.h"
 #include "osc_nicstride/channel/reply.h"
@@ -36,7 +37,7 @@ static bool is_given(const nicstride_op_t *op)
 
 static uint64_t fragment_bytes(const nicstride_op_t *op, uint64_t room)
 {
-    const uint64_t base = op->module->info[op->peer->rank].base + (uint64_t)op->disp;
+    const uint64_t base = nicstride_base(op->module, op->peer->rank) + (uint64_t)op->disp;
     const uint64_t most = is_given(op) ? op->origin.size - op->sent : op->size;
     const uint64_t n = nicstride_fragment(&op->target, base, op->sent, room, op->granule);
 

@@ -21,8 +21,10 @@ bool nicstride_peer_failed_locked(nicstride_peer_t *p)
 
 bool nicstride_rank_failed_locked(nicstride_module_t *m, int rank)
 {
-    return m->peer[rank] != NULL ? nicstride_peer_failed_locked(m->peer[rank])
-                                 : onic_peer_lost(m->wire[rank]);
+    if (m->peer[rank] != NULL)
+        return nicstride_peer_failed_locked(m->peer[rank]);
+    onic_peer_t *wire = nicstride_wire_locked(m, rank);
+    return wire == NULL || onic_peer_lost(wire);
 }
 
 void nicstride_peer_end_locked(nicstride_peer_t *p)
@@ -47,6 +49,6 @@ bool nicstride_node_has_lost(const nicstride_module_t *m)
     bool lost = false;
 
     for (int i = 0; i < m->node.n && !lost && onic_wire_losses() > 0; i++)
-        lost = onic_peer_has_died(m->wire[m->node.ranks[i]]);
+        lost = onic_peer_has_died(m->near[i]);
     return lost;
 }

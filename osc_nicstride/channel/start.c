@@ -214,7 +214,7 @@ static bool start_now(nicstride_transfer_t *t, bool *done_p)
 
     if (!is_short(t))
         return false;
-    nicstride_msg_init(&f.msg, t->type, t->m->info[p->rank].win, (uint32_t)t->m->rank);
+    nicstride_msg_init(&f.msg, t->type, nicstride_info(t->m, p->rank)->win, (uint32_t)t->m->rank);
     if (!nicstride_describe(&f, t) ||
         sizeof(f.msg) + f.msg.layout_len + sent_bytes(t) > onic_wire_header_max())
         return false;

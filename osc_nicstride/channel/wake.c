@@ -49,11 +49,15 @@ bool nicstride_can_wake(nicstride_peer_t *p)
 
 bool nicstride_can_wake_all(nicstride_module_t *m)
 {
-    bool can = true;
+    /* A process may be a node of its own by parameter. */
+    bool can = m->node.n == m->size || !mca_osc_nicstride_component.params.node;
 
     onic_wire_lock();
-    for (int i = 0; i < m->size && can; i++)
-        can = i == m->rank || onic_peer_can_wake(m->wire[i]);
+    for (int i = 0; i < m->size && can; i++) {
+        onic_peer_t *wire = nicstride_wire_locked(m, i);
+
+        can = i == m->rank || (wire != NULL && onic_peer_can_wake(wire));
+    }
     onic_wire_unlock();
     return can;
 }

@@ -69,8 +69,13 @@ static onic_peer_t *next_peer(const nicstride_module_t *m, bool on_node)
 
     do
         rank = (rank + (on_node ? 1 : m->size - 1)) % m->size;
-    while (rank != m->rank && (m->node.index[rank] >= 0) != on_node);
-    return rank != m->rank ? m->wire[rank] : NULL;
+    while (rank != m->rank && (onic_node_index(&m->node, rank) >= 0) != on_node);
+    if (rank == m->rank)
+        return NULL;
+    onic_wire_lock();
+    onic_peer_t *peer = onic_peer_named(onic_rank_name(m->comm, rank));
+    onic_wire_unlock();
+    return peer;
 }
 
 void nicstride_model_measure(const nicstride_module_t *m)

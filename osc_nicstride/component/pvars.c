@@ -11,6 +11,7 @@
 
 #include "osc_nicstride/window/component.h"
 #include "osc_nicstride/methods/methods.h"
+#include "common/support/collective.h"
 #include "common/support/variables.h"
 
 #include "ompi/constants.h"
@@ -60,6 +61,9 @@ int nicstride_pvars_register(const mca_base_component_t *c)
                           MCA_BASE_PVAR_CLASS_HIGHWATERMARK, &n->reply_bytes);
     onic_register_counter(c, "refused", "Messages refused: malformed, or for a window that is gone",
                           count, &n->refused);
+    onic_register_counter(c, "collectives",
+                          "Collectives that making windows took, beside those of Open MPI itself",
+                          count, &onic_collectives);
     onic_register_counter(c, "live_ops", "Operation objects in use", level, &n->ops_live);
     onic_register_counter(c, "live_requests", "Request objects in use", level, &n->requests_live);
     return OMPI_SUCCESS;

@@ -4,9 +4,9 @@
  */
 /**
  * @file
- * Making and freeing windows. Both are collective; every step whose outcome may differ between
- * ranks is agreed on before the next, so that an error on one rank is an error on all and nobody
- * is left waiting.
+ * Making and freeing windows. Both are collective. Whatever goes wrong at one rank, it takes part
+ * in all that the others do together, and all hear of it, so that an error on one rank is an error
+ * on all and nobody is left waiting.
  */
 #include <stddef.h>
 #include <pthread.h>
@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/support/collective.h"
 #include "common/support/device.h"
 #include "common/mover/mover.h"
 #include "common/support/help.h"
@@ -70,24 +71,6 @@ static const ompi_osc_base_module_t module_functions = {
     .osc_flush_local_all = nicstride_flush_local_all,
 };
 
-/* ---- agreement ------------------------------------------------------------------------------ */
-
-/** The worst code of all ranks: every rank returns the same. */
-int nicstride_agree(ompi_communicator_t *comm, int rc)
-{
-    int worst = rc = rc > 0 ? OMPI_ERROR : rc;
-    int coll = comm->c_coll->coll_allreduce(&rc, &worst, 1, MPI_INT, MPI_MIN, comm,
-                                            comm->c_coll->coll_allreduce_module);
-
-    return coll != OMPI_SUCCESS ? coll : worst;
-}
-
-int nicstride_allgather(ompi_communicator_t *comm, const void *mine, void *all, int bytes)
-{
-    return comm->c_coll->coll_allgather(mine, bytes, MPI_BYTE, all, bytes, MPI_BYTE, comm,
-                                        comm->c_coll->coll_allgather_module);
-}
-
 int nicstride_select_error(int rc, const char *reason)
 {
     onic_help(NICSTRIDE_HELP_FILE, "select-error", reason);
@@ -143,22 +126,10 @@ static int allocate_tables(nicstride_module_t *m)
 {
     size_t n = (size_t)m->size;
 
-    m->info = calloc(n, sizeof(*m->info));
-    m->alone_ranks = calloc(1, sizeof(int));
-    m->alone_index = calloc(n, sizeof(int));
-    m->sizes = calloc(n, sizeof(*m->sizes));
-    m->mapped = calloc(n, sizeof(*m->mapped));
-    m->wire = calloc(n, sizeof(*m->wire));
-    m->peer = calloc(n, sizeof(*m->peer));
-    m->epoch_target = calloc(n, 1);
-    m->start_ranks = calloc(n, sizeof(int));
-    m->post_ranks = calloc(n, sizeof(int));
-    m->done = calloc(n, sizeof(*m->done));
-    m->firsts = calloc(n, sizeof(*m->firsts));
-    if (m->alone_ranks == NULL || m->alone_index == NULL || m->info == NULL || m->sizes == NULL ||
-        m->mapped == NULL || m->wire == NULL || m->peer == NULL || m->epoch_target == NULL ||
-        m->start_ranks == NULL || m->post_ranks == NULL || m->done == NULL || m->firsts == NULL)
+    m->peer = calloc(1, nicstride_rank_bytes(n));
+    if (m->peer == NULL)
         return OMPI_ERR_OUT_OF_RESOURCE;
+    m->epoch_target = (uint8_t *)(m->peer + n);
     nicstride_epoch_init(&m->epoch, (uint32_t)n, m->epoch_target);
     return OMPI_SUCCESS;
 }
@@ -182,11 +153,9 @@ static bool sends_messages(const nicstride_module_t *m)
     bool sends =
         m->size > 1 && forced != NICSTRIDE_METHOD_AUTO && nicstride_methods[forced].needs_target;
 
-    for (int i = 0; i < m->size && !sends; i++) {
-        const int local = m->node.index[i];
-
-        sends = i != m->rank && (local < 0 || m->mapped[local] == NULL);
-    }
+    sends = sends || m->node.n < m->size;
+    for (int i = 0; i < m->node.n && !sends; i++)
+        sends = m->mapped[i] == NULL && i != m->node.me;
     return sends;
 }
 
@@ -198,42 +167,63 @@ static uint64_t processes(const nicstride_module_t *m)
     return job > members ? job : members;
 }
 
-/** Tells all ranks about my part. A server thread is wanted where any of them sends messages,
- *  unless all can wake all others' threads when they wait. */
-static int exchange_info(nicstride_module_t *m, size_t size, int disp_unit)
+/** What this process tells the others. Nothing of it is filled in but `rc` where that is an error.
+ */
+static nicstride_facts_t facts_of(const nicstride_module_t *m, int rc, void **base, size_t size,
+                                  int disp_unit, opal_info_t *info)
 {
-    const uint64_t kept =
-        mca_osc_nicstride_component.params.memory - mca_osc_nicstride_component.replies.limit;
+    nicstride_component_t *c = &mca_osc_nicstride_component;
+    const bool dynamic = m->flavor == MPI_WIN_FLAVOR_DYNAMIC;
+    const uint64_t kept = c->params.memory - c->replies.limit;
     const uint64_t part = nicstride_loan_part(kept, processes(m));
-    nicstride_rank_info_t mine = {
-        .base = m->flavor == MPI_WIN_FLAVOR_DYNAMIC ? 0 : (uint64_t)(uintptr_t)m->base,
-        .size = m->flavor == MPI_WIN_FLAVOR_DYNAMIC ? 0 : size,
-        .disp_unit = m->flavor == MPI_WIN_FLAVOR_DYNAMIC ? 1 : (uint32_t)disp_unit,
-        .win = m->name,
-        .window = mca_osc_nicstride_component.params.window,
-        .share = part < UINT32_MAX ? (uint32_t)part : UINT32_MAX,
-        .wakes = nicstride_can_wake_all(m),
-        .sends = sends_messages(m),
-        .first = (uint32_t)m->node.ranks[0],
-    };
-    bool all_wake = true;
+    nicstride_facts_t facts;
 
+    memset(&facts, 0, sizeof(facts));
+    facts.rc = rc > 0 ? OMPI_ERROR : rc;
+    if (rc != OMPI_SUCCESS)
+        return facts;
     onic_wire_lock();
-    nicstride_bank_open(&mca_osc_nicstride_component.bank, kept, processes(m));
+    nicstride_bank_open(&c->bank, kept, processes(m));
     onic_wire_unlock();
-    int rc = nicstride_allgather(m->comm, &mine, m->info, sizeof(mine));
+    facts.leader =
+        c->params.node || m->flavor == MPI_WIN_FLAVOR_SHARED ? onic_node_leader(m->comm) : m->rank;
+    facts.address = (int32_t)onic_address_record_size();
+    facts.knows = onic_wire_knows(m->comm);
+    facts.wishes = nicstride_wishes(m, info);
+    facts.info = (nicstride_rank_info_t){
+        .size = dynamic ? 0 : size,
+        .disp_unit = dynamic ? 1 : (uint32_t)disp_unit,
+        .win = m->name,
+        .window = c->params.window,
+        .share = part < UINT32_MAX ? (uint32_t)part : UINT32_MAX,
+        .align =
+            m->flavor == MPI_WIN_FLAVOR_CREATE ? (uint32_t)((uintptr_t)*base % NICSTRIDE_LINE) : 0,
+    };
+    return facts;
+}
 
-    for (int i = 0; i < m->size && rc == OMPI_SUCCESS; i++) {
-        if (m->info[i].sends != 0)
-            m->by_message = true;
-        if (m->info[i].wakes == 0)
-            all_wake = false;
-        if (i == m->node.ranks[0])
-            m->fence.node = m->fence.nodes;
-        if (m->info[i].first == (uint32_t)i)
-            m->firsts[m->fence.nodes++] = i;
-    }
-    m->wants_server = m->by_message && !all_wake;
+/** The first exchange: the worst code of all, or OMPI_SUCCESS and the node. */
+static int meet(nicstride_module_t *m, const nicstride_facts_t *mine, nicstride_facts_t *facts)
+{
+    int rc = onic_share(m->comm, mine, sizeof(*mine), facts);
+
+    for (int i = 0; i < m->size && rc == OMPI_SUCCESS; i++)
+        rc = facts[i].rc;
+    if (rc == OMPI_SUCCESS)
+        onic_node_find(m->comm, &facts->leader, sizeof(*facts), &m->node);
+    return rc;
+}
+
+/** Makes sure that the addresses of all are known. */
+static int find_peers(nicstride_module_t *m, const nicstride_facts_t *facts)
+{
+    bool known = true;
+    int rc = OMPI_SUCCESS;
+
+    for (int i = 0; i < m->size; i++)
+        known = known && facts[i].knows;
+    if (!known)
+        rc = onic_wire_exchange(m->comm, &m->node, &facts->address, sizeof(*facts));
     return rc;
 }
 
@@ -243,6 +233,7 @@ static void init_ctl(nicstride_module_t *m)
 
     /* The segment is zeroed; only my own block needs more than that. */
     ctl->me = (uint32_t)m->node.me;
+    ctl->base = (uint64_t)(uintptr_t)m->base;
     m->fence = (nicstride_fence_t){
         .n = m->node.n, .me = m->node.me, .board = nicstride_ctl_board(m, 0), .next = m->ctl_size};
     nicstride_lockq_init(nicstride_ctl_lockq(m, m->node.me), (uint32_t)m->size);
@@ -271,34 +262,128 @@ static int prepare(nicstride_module_t *m, void **base, size_t size, int disp_uni
         rc = allocate_tables(m);
     if (rc == OMPI_SUCCESS)
         rc = open_wire();
+    return rc == OMPI_SUCCESS ? enlist(m) : rc;
+}
+
+/** Refers to the processes of the node. */
+static int take_near(nicstride_module_t *m)
+{
+    int rc = OMPI_SUCCESS;
+
+    m->near = calloc((size_t)m->node.n, sizeof(*m->near));
+    if (m->near == NULL)
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    onic_wire_lock();
+    for (int i = 0; i < m->node.n && rc == OMPI_SUCCESS; i++) {
+        m->near[i] = onic_peer_take(onic_rank_name(m->comm, m->node.ranks[i]));
+        rc = m->near[i] != NULL ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    m->refers = rc == OMPI_SUCCESS;
+    onic_wire_unlock();
     return rc;
 }
 
-/**
- * The collective steps. Each ends with the same code on all ranks, or goes on to the last one,
- * which agrees: agreements cost a collective each and windows are made in loops.
- */
-static int build(nicstride_module_t *m, void **base, size_t size, int disp_unit, opal_info_t *info)
+/** The nodes of the window, by what all have told of them as for onic_node_find. */
+static int find_nodes(nicstride_module_t *m, const int32_t *leaders, size_t stride)
 {
-    int rc = nicstride_agree(m->comm, prepare(m, base, size, disp_unit)), gathered;
+    nicstride_fence_t *f = &m->fence;
+
+    f->nodes = 0;
+    for (int i = 0; i < m->size; i++) {
+        if (i == m->node.ranks[0])
+            f->node = f->nodes;
+        f->nodes += onic_node_first(leaders, stride, i) == i;
+    }
+    free(m->firsts);
+    free(m->done);
+    m->done_step = f->nodes == 1;
+    m->firsts = calloc(1, nicstride_node_bytes((size_t)f->nodes));
+    m->done = calloc(m->done_step ? (size_t)m->size : 1, sizeof(*m->done));
+    if (m->firsts == NULL || m->done == NULL)
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    for (int i = 0, n = 0; i < m->size; i++) {
+        if (onic_node_first(leaders, stride, i) == i)
+            m->firsts[n++] = i;
+    }
+    return OMPI_SUCCESS;
+}
+
+/** Some who are on one node cannot share memory: who leads whom is told again. */
+static int find_nodes_again(nicstride_module_t *m)
+{
+    const int32_t mine = m->node.ranks[0];
+    int32_t *firsts = malloc((size_t)m->size * sizeof(*firsts));
+
+    if (firsts == NULL)
+        onic_cannot_tell(m->comm, "a window");
+    int rc = onic_share(m->comm, &mine, sizeof(mine), firsts);
+    if (rc == OMPI_SUCCESS && find_nodes(m, firsts, sizeof(*firsts)) != OMPI_SUCCESS)
+        onic_cannot_tell(m->comm, "a window");
+    free(firsts);
+    return rc;
+}
+
+/** What the ranks do after the first exchange: each does all of it, and the last agreement finds
+ *  out who could not. */
+static int build(nicstride_module_t *m, void **base, size_t size, const nicstride_facts_t *facts)
+{
+    int rc = nicstride_make_memory(m, base, size, facts);
+    const int found = find_peers(m, facts);
 
     if (rc == OMPI_SUCCESS)
-        rc = onic_wire_get_peers(m->comm, m->wire);
+        rc = found;
     if (rc == OMPI_SUCCESS)
-        rc = nicstride_find_node(m);
-    if (rc != OMPI_SUCCESS)
-        return rc;
-    rc = nicstride_make_memory(m, base, size, info);
+        rc = take_near(m);
     if (rc == OMPI_SUCCESS) {
         init_ctl(m);
-        rc = enlist(m);
+        rc = find_nodes(m, &facts->leader, sizeof(*facts));
     }
-    gathered = exchange_info(m, size, disp_unit);
-    if (rc == OMPI_SUCCESS)
-        rc = gathered;
     if (rc == OMPI_SUCCESS && m->flavor == MPI_WIN_FLAVOR_SHARED && m->node.n < m->size)
         rc = nicstride_select_error(OMPI_ERR_RMA_SHARED,
                                     "the members of the communicator do not all share memory");
+    m->by_message = rc == OMPI_SUCCESS && sends_messages(m);
+    return rc;
+}
+
+/** The last exchange, and the barrier: no message comes before all are ready for it. The worst code
+ *  of all. A server thread is wanted where any of them sends messages, unless all can wake all
+ *  others' threads when they wait. `whole`: my node is still what the facts said. */
+static int agree(nicstride_module_t *m, int rc, bool whole)
+{
+    int facts[] = {rc > 0 ? OMPI_ERROR : rc, -(int)m->by_message,
+                   rc == OMPI_SUCCESS && nicstride_can_wake_all(m), whole};
+
+    rc = onic_agree_all(m->comm, facts, 4);
+    if (rc != OMPI_SUCCESS || facts[0] != OMPI_SUCCESS)
+        return rc != OMPI_SUCCESS ? rc : facts[0];
+    m->by_message = facts[1] != 0;
+    m->wants_server = m->by_message && facts[2] == 0;
+    return facts[3] != 0 ? OMPI_SUCCESS : find_nodes_again(m);
+}
+
+/** Three exchanges at most between all ranks: windows are made in loops. */
+static int make(nicstride_module_t *m, void **base, size_t size, int disp_unit, opal_info_t *info)
+{
+    nicstride_facts_t *facts = malloc((size_t)m->size * sizeof(*facts));
+    const nicstride_facts_t mine =
+        facts_of(m, prepare(m, base, size, disp_unit), base, size, disp_unit, info);
+
+    if (facts == NULL)
+        onic_cannot_tell(m->comm, "a window");
+    int rc = meet(m, &mine, facts);
+    if (rc == OMPI_SUCCESS) {
+        const int n = m->node.n;
+
+        rc = build(m, base, size, facts);
+        if (rc == OMPI_SUCCESS) {
+            nicstride_connect_neighbours(m);
+            nicstride_model_measure(m);
+            m->win->w_osc_module = &m->super;
+            rc = nicstride_subscribe_info(m->win);
+        }
+        rc = agree(m, rc, m->node.n == n);
+    }
+    free(facts);
     return rc;
 }
 
@@ -337,15 +422,7 @@ int nicstride_win_select(ompi_win_t *win, void **base, size_t size, int disp_uni
         nicstride_window_destroy(m);
         return rc;
     }
-    rc = build(m, base, size, disp_unit, info);
-    if (rc == OMPI_SUCCESS) {
-        nicstride_connect_neighbours(m);
-        nicstride_model_measure(m);
-        win->w_osc_module = &m->super;
-        rc = nicstride_subscribe_info(win);
-    }
-    /* The last agreement is the barrier too: no message comes before all are ready for it. */
-    rc = nicstride_agree(m->comm, rc);
+    rc = make(m, base, size, disp_unit, info);
     if (rc != OMPI_SUCCESS) {
         win->w_osc_module = NULL;
         nicstride_window_delist(m);

@@ -34,8 +34,23 @@ void nicstride_window_delist(nicstride_module_t *m)
     onic_wire_unlock();
 }
 
+/** Processes are not referred to any more, by a window that has no use for them. */
+static void give_peers(nicstride_module_t *m)
+{
+    onic_wire_lock();
+    for (int i = 0; m->refers && i < m->node.n; i++)
+        onic_peer_give(m->near[i]);
+    for (int i = 0; m->refers && i < m->size; i++) {
+        if (m->peer[i] != NULL)
+            onic_peer_give(m->peer[i]->wire);
+    }
+    m->refers = false;
+    onic_wire_unlock();
+}
+
 void nicstride_window_destroy(nicstride_module_t *m)
 {
+    give_peers(m);
     onic_wire_lock();
     nicstride_forget_uses_locked(m);
     nicstride_unuse_all_locked(m);
@@ -49,20 +64,13 @@ void nicstride_window_destroy(nicstride_module_t *m)
         nicstride_pump_all_locked(process);
     }
     onic_wire_unlock();
-    if (m->wire != NULL && m->wire[0] != NULL)
-        onic_wire_put_peers(m->wire, m->size);
     onic_segment_unmap(&m->segment);
     onic_node_fini(&m->node);
     nicstride_regions_fini(&m->regions);
     free(m->own);
-    free(m->alone_ranks);
-    free(m->alone_index);
-    free(m->info);
-    free(m->sizes);
     free(m->mapped);
-    free(m->wire);
+    free(m->near);
     free(m->peer);
-    free(m->epoch_target);
     free(m->start_ranks);
     free(m->post_ranks);
     free(m->done);
@@ -87,8 +95,7 @@ static void orphan(nicstride_module_t *m)
     onic_wire_lock();
     nicstride_unuse_all_locked(m);
     onic_wire_unlock();
-    onic_wire_put_peers(m->wire, m->size);
-    m->wire[0] = NULL;
+    give_peers(m);
     ompi_comm_free(&m->comm);
     m->comm = NULL;
     m->next_orphan = mca_osc_nicstride_component.orphans;

@@ -20,7 +20,7 @@ static void touch(const nicstride_transfer_t *t)
     if (t->target.ub - t->target.lb < (int64_t)NICSTRIDE_AROUND || t->peer->rank == t->m->rank)
         return;
     from = (uint64_t)(t->disp + t->target.lb);
-    parts = nicstride_touch_parts(t->m->info[t->peer->rank].size, from,
+    parts = nicstride_touch_parts(nicstride_info(t->m, t->peer->rank)->size, from,
                                   from + (uint64_t)(t->target.ub - t->target.lb));
     if ((__atomic_load_n(&t->peer->touched, __ATOMIC_RELAXED) & parts) == parts ||
         !nicstride_touch_pays(&t->target))

@@ -233,7 +233,7 @@ static inline bool apply_mapped(nicstride_module_t *m, const nicstride_arguments
     at = nicstride_mapped_bytes(m, g->target, g->disp, bytes);
     if (at == NULL)
         return false;
-    ctl = nicstride_ctl(m, m->node.index[g->target]);
+    ctl = nicstride_ctl(m, onic_node_index(&m->node, g->target));
     /* An error is for the way that can return it. */
     if (nicstride_ctl_lock(m, &ctl->acc_lock) != OMPI_SUCCESS)
         return false;

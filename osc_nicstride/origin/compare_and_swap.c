@@ -27,7 +27,7 @@ static inline bool swap_mapped(nicstride_module_t *m, const void *origin, const 
     if (bytes == 0 || !ompi_datatype_is_predefined(dt) ||
         (at = nicstride_mapped_bytes(m, target, disp, bytes)) == NULL)
         return false;
-    ctl = nicstride_ctl(m, m->node.index[target]);
+    ctl = nicstride_ctl(m, onic_node_index(&m->node, target));
     /* An error is for the way that can return it. */
     if (nicstride_ctl_lock(m, &ctl->acc_lock) != OMPI_SUCCESS)
         return false;

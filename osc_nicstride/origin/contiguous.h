@@ -49,7 +49,7 @@ static inline size_t nicstride_gapless_bytes(const ompi_datatype_t *dt, size_t c
 static inline bool nicstride_allowed_offset(nicstride_module_t *m, int target, ptrdiff_t disp,
                                             size_t bytes, uint64_t *offset)
 {
-    const nicstride_rank_info_t *info = &m->info[target];
+    const nicstride_rank_info_t *info = nicstride_info(m, target);
     bool allowed;
 
     if (onic_devices_told() || disp < 0)
@@ -76,7 +76,7 @@ static inline void *nicstride_mapped_bytes(nicstride_module_t *m, int target, pt
         (method != NICSTRIDE_METHOD_AUTO && method != NICSTRIDE_METHOD_DIRECT) ||
         !nicstride_allowed_offset(m, target, disp, bytes, &at))
         return NULL;
-    return m->mapped[m->node.index[target]] + at;
+    return m->mapped[onic_node_index(&m->node, target)] + at;
 }
 
 #endif

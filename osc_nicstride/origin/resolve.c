@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "osc_nicstride/window/control.h"
 #include "osc_nicstride/origin/contiguous.h"
 #include "osc_nicstride/origin/origin.h"
 #include "osc_nicstride/window/component.h"
@@ -65,7 +66,7 @@ int nicstride_check_host(const nicstride_module_t *m, const char *call, const ch
 
 static int out_of_bounds(nicstride_module_t *m, const nicstride_transfer_t *a, ptrdiff_t disp)
 {
-    const nicstride_rank_info_t *info = &m->info[a->peer->rank];
+    const nicstride_rank_info_t *info = nicstride_info(m, a->peer->rank);
 
     return nicstride_error(m, a->call, OMPI_ERR_RMA_RANGE,
                            "displacement %td with a datatype that covers bytes %" PRId64
@@ -96,7 +97,7 @@ static int check_attached(nicstride_module_t *m, const nicstride_transfer_t *a)
 static int locate(nicstride_module_t *m, nicstride_transfer_t *a, ptrdiff_t disp)
 {
     const int rank = a->peer->rank;
-    const nicstride_rank_info_t *info = &m->info[rank];
+    const nicstride_rank_info_t *info = nicstride_info(m, rank);
     const bool dynamic = m->flavor == MPI_WIN_FLAVOR_DYNAMIC;
 
     a->disp = disp;
@@ -104,7 +105,7 @@ static int locate(nicstride_module_t *m, nicstride_transfer_t *a, ptrdiff_t disp
         return out_of_bounds(m, a, disp);
     if (!dynamic && !nicstride_layout_fits(&a->target, a->disp, info->size))
         return out_of_bounds(m, a, disp);
-    a->remote = info->base + (uint64_t)a->disp;
+    a->remote = nicstride_base(m, rank) + (uint64_t)a->disp;
     if (rank == m->rank) {
         a->mapped = true;
         a->direct = (char *)(uintptr_t)a->remote;

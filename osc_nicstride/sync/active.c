@@ -61,10 +61,10 @@ static int group_ranks(const nicstride_module_t *m, ompi_group_t *group, int *ra
 
 /** Begins the epoch of a group: an access epoch where its ranks go to `m->start_ranks`, else an
  *  exposure epoch. */
-static int begin(nicstride_module_t *m, const char *call, ompi_group_t *group, int *to, int *n_p)
+static int begin(nicstride_module_t *m, const char *call, ompi_group_t *group, int **to, int *n_p)
 {
     const int n = ompi_group_size(group);
-    int *ranks = malloc((size_t)n * sizeof(int) + 1);
+    int *ranks = malloc((size_t)n * sizeof(int) + 1), *old = NULL;
     const char *wrong = NULL;
     int rc = n <= m->size ? OMPI_SUCCESS : MPI_ERR_GROUP;
 
@@ -74,15 +74,18 @@ static int begin(nicstride_module_t *m, const char *call, ompi_group_t *group, i
         rc = group_ranks(m, group, ranks, n);
     if (rc == OMPI_SUCCESS) {
         OPAL_THREAD_LOCK(&m->lock);
-        wrong = to == m->start_ranks ? nicstride_epoch_start(&m->epoch, ranks, n)
-                                     : nicstride_epoch_post(&m->epoch);
-        for (int i = 0; i < n && wrong == NULL; i++)
-            to[i] = ranks[i];
-        if (wrong == NULL)
+        wrong = to == &m->start_ranks ? nicstride_epoch_start(&m->epoch, ranks, n)
+                                      : nicstride_epoch_post(&m->epoch);
+        if (wrong == NULL) {
+            old = *to;
+            *to = ranks;
             *n_p = n;
+            ranks = NULL;
+        }
         OPAL_THREAD_UNLOCK(&m->lock);
     }
     free(ranks);
+    free(old);
     if (rc != OMPI_SUCCESS)
         return nicstride_error(m, call, rc, "the group is not part of the window");
     return wrong != NULL ? nicstride_sync_error(m, call, wrong, -1) : OMPI_SUCCESS;
@@ -116,7 +119,7 @@ static int notify(nicstride_module_t *m, notice_t kind, int rank)
         return OMPI_SUCCESS;
     }
     nicstride_msg_init(&msg, kind == NOTICE_POST ? NICSTRIDE_MSG_POST : NICSTRIDE_MSG_COMPLETE,
-                       m->info[rank].win, (uint32_t)m->rank);
+                       nicstride_info(m, rank)->win, (uint32_t)m->rank);
     onic_wire_lock();
     if (kind == NOTICE_COMPLETE)
         msg.count = p->told;
@@ -211,7 +214,7 @@ static int await(nicstride_module_t *m, const char *call, notice_t kind, const i
 int nicstride_start(ompi_group_t *group, int assert, ompi_win_t *win)
 {
     nicstride_module_t *m = nicstride_module(win);
-    const int rc = begin(m, "MPI_Win_start", group, m->start_ranks, &m->start_n);
+    const int rc = begin(m, "MPI_Win_start", group, &m->start_ranks, &m->start_n);
 
     if (rc != OMPI_SUCCESS || (assert &MPI_MODE_NOCHECK) != 0)
         return rc;
@@ -259,7 +262,7 @@ int nicstride_complete(ompi_win_t *win)
 int nicstride_post(ompi_group_t *group, int assert, ompi_win_t *win)
 {
     nicstride_module_t *m = nicstride_module(win);
-    int rc = begin(m, "MPI_Win_post", group, m->post_ranks, &m->post_n);
+    int rc = begin(m, "MPI_Win_post", group, &m->post_ranks, &m->post_n);
 
     atomic_thread_fence(memory_order_seq_cst);
     if (rc != OMPI_SUCCESS || (assert &MPI_MODE_NOCHECK) != 0)

@@ -60,7 +60,8 @@ bool nicstride_complete_along(nicstride_module_t *m, nicstride_peer_t *p)
 
     if (p->local >= 0)
         return false;
-    nicstride_msg_init(&msg, NICSTRIDE_MSG_COMPLETE, m->info[p->rank].win, (uint32_t)m->rank);
+    nicstride_msg_init(&msg, NICSTRIDE_MSG_COMPLETE, nicstride_info(m, p->rank)->win,
+                       (uint32_t)m->rank);
     onic_wire_lock();
     nicstride_pump_locked(p);
     can = p->head == NULL && !p->failed;
@@ -93,7 +94,8 @@ static void ask_again(nicstride_module_t *m, nicstride_peer_t *p)
 {
     nicstride_msg_t msg;
 
-    nicstride_msg_init(&msg, NICSTRIDE_MSG_FLUSH, m->info[p->rank].win, (uint32_t)m->rank);
+    nicstride_msg_init(&msg, NICSTRIDE_MSG_FLUSH, nicstride_info(m, p->rank)->win,
+                       (uint32_t)m->rank);
     onic_wire_lock();
     if (!p->failed && nicstride_tx_ask_again(&p->tx, &msg.count))
         nicstride_tell_locked(p, &msg);
@@ -215,7 +217,7 @@ static void tell_node_locked(nicstride_module_t *m)
         return;
     }
     (void)nicstride_frag_max_locked(from);
-    nicstride_msg_init(&msg, NICSTRIDE_MSG_FENCE, m->info[rank].win, (uint32_t)m->rank);
+    nicstride_msg_init(&msg, NICSTRIDE_MSG_FENCE, nicstride_info(m, rank)->win, (uint32_t)m->rank);
     msg.op = (uint16_t)step;
     msg.dtype = f->bad;
     msg.count = f->number;
@@ -232,7 +234,7 @@ static int loss_locked(nicstride_module_t *m)
         return nicstride_node_has_lost(m) ? ONIC_ERR_PROC_FAILED : 0;
     if (!nicstride_rank_failed_locked(m, m->firsts[from]))
         return 0;
-    return nicstride_lost_class(m->wire[m->firsts[from]]);
+    return nicstride_lost_class(nicstride_wire_locked(m, m->firsts[from]));
 }
 
 static bool have_entered(void *arg)
@@ -276,7 +278,7 @@ static bool all_applied_locked(arrival_t *a)
             continue;
         if (!nicstride_rank_failed_locked(m, m->node.ranks[a->next]))
             return false;
-        a->lost = nicstride_lost_class(m->wire[m->node.ranks[a->next]]);
+        a->lost = nicstride_lost_class(m->near[a->next]);
     }
     return true;
 }
@@ -293,18 +295,18 @@ static bool is_done(void *arg)
     const arrival_t *a = arg;
 
     return nicstride_fence_is_done(&a->m->fence, a->next) ||
-           onic_peer_has_died(a->m->wire[a->m->node.ranks[a->next]]);
+           onic_peer_has_died(a->m->near[a->next]);
 }
 
 void nicstride_await_done(nicstride_module_t *m, int target)
 {
-    arrival_t a = {.m = m, .next = m->node.index[target]};
+    arrival_t a = {.m = m, .next = onic_node_index(&m->node, target)};
     nicstride_peer_t *p = nicstride_peer(m, target);
 
     nicstride_wait_polling(is_done, &a);
     if (p != NULL)
         nicstride_settle(p);
-    __atomic_store_n(&m->done[target], m->fenced, __ATOMIC_RELEASE);
+    __atomic_store_n(&m->done[(size_t)target * m->done_step], m->fenced, __ATOMIC_RELEASE);
 }
 
 /** Waits until every process of the node is done: memory of theirs may be read without a call. */
@@ -328,7 +330,7 @@ static int leave_on_node(nicstride_module_t *m, bool counted)
         error = nicstride_take_applied_error(m, "MPI_Win_fence");
     nicstride_fence_set_done(&m->fence);
     m->fenced = m->fence.number;
-    __atomic_store_n(&m->done[m->rank], m->fenced, __ATOMIC_RELEASE);
+    __atomic_store_n(&m->done[(size_t)m->rank * m->done_step], m->fenced, __ATOMIC_RELEASE);
     if (m->flavor == MPI_WIN_FLAVOR_SHARED)
         await_all_done(m);
     return error;

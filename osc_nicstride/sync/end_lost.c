@@ -24,7 +24,7 @@ static bool is_awaited(nicstride_peer_t *p)
  *  of the node. False where that must be tried again. */
 static bool end_locks_of(nicstride_module_t *m, int rank)
 {
-    const int index = m->node.index[rank];
+    const int index = onic_node_index(&m->node, rank);
 
     if (index < 0)
         return nicstride_lock_forget_locked(m, rank);
@@ -46,7 +46,8 @@ static int end_lost_of(nicstride_module_t *m)
 
     for (int i = 0; i < m->size; i++) {
         nicstride_peer_t *p = m->peer[i];
-        const bool died = m->node.index[i] >= 0 && onic_peer_has_died(m->wire[i]);
+        const int local = onic_node_index(&m->node, i);
+        const bool died = local >= 0 && onic_peer_has_died(m->near[local]);
 
         if (died || (p != NULL && p->local < 0 && onic_peer_is_lost(p->wire)))
             again = !end_locks_of(m, i) || again;

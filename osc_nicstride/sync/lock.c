@@ -38,7 +38,7 @@ static int send_plain(nicstride_module_t *m, nicstride_peer_t *p, nicstride_msg_
     nicstride_msg_t msg;
     bool failed;
 
-    nicstride_msg_init(&msg, type, m->info[p->rank].win, (uint32_t)m->rank);
+    nicstride_msg_init(&msg, type, nicstride_info(m, p->rank)->win, (uint32_t)m->rank);
     msg.op = (uint16_t)op;
     onic_wire_lock();
     nicstride_tell_locked(p, &msg);

@@ -35,7 +35,7 @@ static void collect_grants(nicstride_module_t *m, int local, grants_t *remote)
 
     remote->n = 0;
     while (remote->n < GRANTS_MAX && nicstride_lockq_next_grant(q, &origin)) {
-        int index = m->node.index[origin];
+        int index = onic_node_index(&m->node, origin);
 
         if (index >= 0)
             atomic_store_explicit(&nicstride_ctl_granted(m, local)[index], 1, memory_order_release);
@@ -51,7 +51,8 @@ static void send_grant_locked(nicstride_module_t *m, int local, uint32_t origin,
 
     if (p == NULL)
         return;
-    nicstride_msg_init(&msg, NICSTRIDE_MSG_GRANT, m->info[origin].win, (uint32_t)m->rank);
+    nicstride_msg_init(&msg, NICSTRIDE_MSG_GRANT, nicstride_info(m, (int)origin)->win,
+                       (uint32_t)m->rank);
     msg.count = (uint64_t)m->node.ranks[local];
     msg.status = status;
     nicstride_tell_locked(p, &msg);
@@ -86,7 +87,7 @@ static bool forget(nicstride_module_t *m, int local, uint32_t origin)
 static bool bury(nicstride_module_t *m, int local, uint32_t origin)
 {
     nicstride_lockq_t *q = nicstride_ctl_lockq(m, local);
-    const int index = m->node.index[origin];
+    const int index = onic_node_index(&m->node, origin);
 
     if (nicstride_lockq_holds(q, origin) &&
         atomic_load_explicit(&nicstride_ctl_granted(m, local)[index], memory_order_acquire) == 0) {
@@ -103,7 +104,7 @@ static void collect_refused(nicstride_module_t *m, int local, grants_t *remote)
 
     remote->n = 0;
     for (uint32_t origin = 0; origin < (uint32_t)m->size && remote->n < GRANTS_MAX; origin++) {
-        if (m->node.index[origin] < 0 && !nicstride_lockq_holds(q, origin) &&
+        if (onic_node_index(&m->node, origin) < 0 && !nicstride_lockq_holds(q, origin) &&
             nicstride_lockq_forget(q, origin))
             remote->rank[remote->n++] = origin;
     }
@@ -164,7 +165,8 @@ static bool change_mine_locked(nicstride_module_t *m, change_t change, uint32_t 
 
 bool nicstride_lock_forget_locked(nicstride_module_t *m, int rank)
 {
-    return change_mine_locked(m, m->node.index[rank] >= 0 ? bury : forget, (uint32_t)rank);
+    return change_mine_locked(m, onic_node_index(&m->node, rank) >= 0 ? bury : forget,
+                              (uint32_t)rank);
 }
 
 bool nicstride_lock_refuse_locked(nicstride_module_t *m)
@@ -230,7 +232,7 @@ static int bury_all(nicstride_module_t *m, int local)
     int rc = OMPI_SUCCESS;
 
     for (int i = 0; i < m->node.n && rc == OMPI_SUCCESS && !nicstride_is_broken(m); i++) {
-        if (onic_peer_has_died(m->wire[m->node.ranks[i]]))
+        if (onic_peer_has_died(m->near[i]))
             rc = change_queue(m, local, bury, (uint32_t)m->node.ranks[i], false);
     }
     return rc;

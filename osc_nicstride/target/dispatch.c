@@ -262,7 +262,8 @@ void nicstride_drop_deferred_locked(nicstride_module_t *m)
         nicstride_deferred_t *d = *link;
 
         if (d->msg.win == m->name) {
-            nicstride_throw_away_locked(m->wire[d->msg.origin], &d->msg, d->bytes);
+            nicstride_throw_away_locked(nicstride_wire_locked(m, (int)d->msg.origin), &d->msg,
+                                        d->bytes);
             *link = d->next;
             give(d);
         } else {
@@ -278,12 +279,15 @@ void nicstride_drop_deferred_locked(nicstride_module_t *m)
 /** There is no memory for what is to be known of the sender: it must not wait for us. */
 static void refuse_peer(const nicstride_module_t *m, const nicstride_msg_t *msg)
 {
+    onic_peer_t *wire = nicstride_wire_locked(m, (int)msg->origin);
     nicstride_msg_t answer;
 
-    nicstride_msg_init(&answer, NICSTRIDE_MSG_REFUSED, m->info[msg->origin].win, (uint32_t)m->rank);
-    if (onic_peer_send(m->wire[msg->origin], ONIC_AM_OSC, &answer, sizeof(answer), NULL, 0, NULL,
-                       NULL) < 0)
-        onic_peer_give_up(m->wire[msg->origin]);
+    if (wire == NULL)
+        return;
+    nicstride_msg_init(&answer, NICSTRIDE_MSG_REFUSED, nicstride_info(m, (int)msg->origin)->win,
+                       (uint32_t)m->rank);
+    if (onic_peer_send(wire, ONIC_AM_OSC, &answer, sizeof(answer), NULL, 0, NULL, NULL) < 0)
+        onic_peer_give_up(wire);
 }
 
 /** Finds the window and the sender. False where there is nobody to handle it for; a window that is
@@ -295,7 +299,8 @@ static bool find(nicstride_incoming_t *in)
         return false;
     in->p = nicstride_peer_locked(in->m, (int)in->msg->origin);
     if (in->p == NULL) {
-        nicstride_throw_away_locked(in->m->wire[in->msg->origin], in->msg, in->layout);
+        nicstride_throw_away_locked(nicstride_wire_locked(in->m, (int)in->msg->origin), in->msg,
+                                    in->layout);
         refuse_peer(in->m, in->msg);
     }
     return in->p != NULL;

@@ -12,7 +12,7 @@ bool nicstride_target_holds(const nicstride_module_t *m, int64_t disp, const oni
 {
     if (m->flavor == MPI_WIN_FLAVOR_DYNAMIC)
         return nicstride_regions_cover(&m->regions, (uint64_t)disp, l);
-    return nicstride_layout_fits(l, disp, m->info[m->rank].size);
+    return nicstride_layout_fits(l, disp, nicstride_info(m, m->rank)->size);
 }
 
 int nicstride_open_target(const nicstride_incoming_t *in, onic_layout_t *l, char **base_p,
@@ -52,7 +52,7 @@ char *nicstride_contiguous_target(const nicstride_incoming_t *in, uint64_t len)
                        nicstride_regions_find(&m->regions, (uint64_t)msg->disp, len, &region)
                    ? (char *)(uintptr_t)msg->disp
                    : NULL;
-    if (!nicstride_bytes_fit(msg->disp, msg->offset, len, m->info[m->rank].size, &at))
+    if (!nicstride_bytes_fit(msg->disp, msg->offset, len, nicstride_info(m, m->rank)->size, &at))
         return NULL;
     return (char *)m->base + at;
 }

@@ -45,7 +45,7 @@ static bool is_orphaned(const nicstride_module_t *m, onic_owned_lock_t *lock)
         nicstride_break(m, NICSTRIDE_BROKEN_UPDATE, -1);
     if (owner < 0)
         return owner == -2;
-    if (!onic_peer_look(m->wire[m->node.ranks[owner]]))
+    if (!onic_peer_look(m->near[owner]))
         return false;
     /* What it had a moment ago it has for ever, or had given back before. */
     if (onic_owned_by(lock, (uint32_t)m->node.n) != owner)

@@ -29,6 +29,7 @@
 typedef struct nicstride_ctl {
     _Alignas(64) onic_owned_lock_t acc_lock;   /**< held while an accumulate is applied */
     uint32_t me;                               /**< whose block it is */
+    uint64_t base;                             /**< address of its memory in its address space */
     _Alignas(64) onic_owned_lock_t queue_lock; /**< guards the lock queue */
     nicstride_shown_t attached;                /**< dynamic window: what is, as others are shown */
     /** Of the first block: the window has failed; why, and who has died. Read by all, seldom
@@ -49,6 +50,15 @@ nicstride_lockq_t *nicstride_ctl_lockq(const nicstride_module_t *m, int local);
 _Atomic uint64_t *nicstride_ctl_counts(const nicstride_module_t *m, int local);
 char *nicstride_ctl_board(const nicstride_module_t *m, int local);
 size_t nicstride_ctl_bytes(int nlocal, int nranks);
+
+/** Address of a rank's memory in its own address space: 0 for dynamic windows. Of other nodes only
+ *  the last bits, below NICSTRIDE_LINE, are told. */
+static inline uint64_t nicstride_base(const nicstride_module_t *m, int rank)
+{
+    const int local = onic_node_index(&m->node, rank);
+
+    return local >= 0 ? nicstride_ctl(m, local)->base : nicstride_info(m, rank)->align;
+}
 
 /* ---- the locks of a control block -------------------------------------------------------------
  */
@@ -80,7 +90,7 @@ static inline bool nicstride_ctl_is_orphaned(const nicstride_module_t *m, onic_o
 {
     const int64_t owner = onic_owned_by(lock, (uint32_t)m->node.n);
 
-    return owner >= 0 && onic_peer_has_died(m->wire[m->node.ranks[owner]]);
+    return owner >= 0 && onic_peer_has_died(m->near[owner]);
 }
 
 /* ---- windows that have failed -----------------------------------------------------------------

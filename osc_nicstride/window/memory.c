@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/support/collective.h"
 #include "common/support/help.h"
 #include "osc_nicstride/window/component.h"
 #include "osc_nicstride/window/control.h"
@@ -31,15 +32,24 @@ bool nicstride_allocates(int flavor)
     return flavor == MPI_WIN_FLAVOR_ALLOCATE || flavor == MPI_WIN_FLAVOR_SHARED;
 }
 
-/** Bytes of the segment of a node: control blocks, then the memory of each process (`sizes`, by
- *  rank). 0 where that is more than there can be. */
-static size_t segment_bytes(const nicstride_module_t *m, size_t ctl, const uint64_t *sizes)
+/** Bytes that stand before the windows' memory: control blocks, then what ranks have told, where
+ *  that is to be kept for each. */
+static size_t tables_bytes(const nicstride_module_t *m, const nicstride_told_t *told)
+{
+    return page_align((size_t)m->node.n * m->ctl_size +
+                      nicstride_told_bytes(told, (size_t)m->size));
+}
+
+/** Bytes of the segment of a node: those tables, then the memory of each process. 0 where that is
+ *  more than there can be. */
+static size_t segment_bytes(const nicstride_module_t *m, size_t tables,
+                            const nicstride_facts_t *facts)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    uint64_t total = ctl;
+    uint64_t total = tables;
 
     for (int i = 0; i < m->node.n; i++) {
-        uint64_t s = sizes[m->node.ranks[i]];
+        const uint64_t s = facts[m->node.ranks[i]].info.size;
 
         if (s > SIZE_MAX / 4 || total > SIZE_MAX / 4)
             return 0;
@@ -48,78 +58,67 @@ static size_t segment_bytes(const nicstride_module_t *m, size_t ctl, const uint6
     return page_align(total);
 }
 
-static void map_data(nicstride_module_t *m, size_t ctl, const uint64_t *sizes)
+static void map_data(nicstride_module_t *m, size_t tables, const nicstride_facts_t *facts)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    nicstride_part_t part = {ctl, ctl};
+    nicstride_part_t part = {tables, tables};
 
     for (int i = 0; i < m->node.n; i++) {
-        part = nicstride_place(m->parts, page, part.to, i, sizes[m->node.ranks[i]]);
+        part = nicstride_place(m->parts, page, part.to, i, facts[m->node.ranks[i]].info.size);
         m->mapped[i] = (char *)m->segment.base + part.from;
     }
 }
 
-/** A node of my own: used where the processes of a node shall not share memory. */
-static void node_alone(nicstride_module_t *m)
+/** Makes the segment of the node, with the window's memory in it if that is wanted and can be had.
+ *  Where not even the control blocks can be shared each process is a node of its own. */
+static int map_segment(nicstride_module_t *m, const nicstride_facts_t *facts,
+                       const nicstride_told_t *told, bool *data_p)
 {
-    m->node.n = 1;
-    m->node.me = 0;
-    m->node.ranks = m->alone_ranks;
-    m->node.index = m->alone_index;
-    m->alone_ranks = m->alone_index = NULL;
-    m->node.ranks[0] = m->rank;
-    for (int i = 0; i < m->size; i++)
-        m->node.index[i] = i == m->rank ? 0 : -1;
-}
+    const bool allocates = nicstride_allocates(m->flavor);
+    bool data = allocates;
 
-/** What a node can have, best first. */
-enum { WITH_DATA, CONTROL_ONLY, ALONE, GIVE_UP };
+    for (;;) {
+        onic_made_t made = ONIC_NO_SPACE;
+        size_t tables, bytes;
+        int rc = OMPI_SUCCESS;
 
-/**
- * Makes the segment of each node, with the window's memory in it if that is wanted and can be had.
- * Making a segment is collective over all nodes, so a node that is content goes along with the
- * further attempts of others and drops what it gets.
- */
-static int map_segment(nicstride_module_t *m, const uint64_t *sizes, bool *data_p)
-{
-    bool done = false;
-
-    *data_p = false;
-    for (int level = sizes != NULL ? WITH_DATA : CONTROL_ONLY; level < GIVE_UP; level++) {
-        onic_segment_t segment = {0};
-        size_t ctl, want;
-        bool ok = false;
-        int mine, left = 0, rc;
-
-        if (level == ALONE && !done && m->alone_ranks != NULL) {
-            onic_node_fini(&m->node);
-            node_alone(m);
-            m->ctl_size = nicstride_ctl_bytes(1, m->size);
-        }
-        ctl = want = page_align((size_t)m->node.n * m->ctl_size);
-        if (level == WITH_DATA && m->node.n > 1)
-            want = segment_bytes(m, ctl, sizes);
-        rc = onic_node_segment(m->comm, &m->node, want > 0 ? want : ctl, &segment, &ok);
+        m->ctl_size = nicstride_ctl_bytes(m->node.n, m->size);
+        tables = tables_bytes(m, told);
+        data = data && m->node.n > 1;
+        bytes = data ? segment_bytes(m, tables, facts) : tables;
+        if (bytes > 0)
+            rc = onic_node_segment(m->comm, &m->node, bytes, data, &m->segment, &made);
         if (rc != OMPI_SUCCESS)
             return rc;
-        if (ok && done) {
-            onic_segment_unmap(&segment);
-        } else if (ok && want > 0) {
-            done = true;
-            m->segment = segment;
-            *data_p = level == WITH_DATA && m->node.n > 1;
-            if (*data_p)
-                map_data(m, ctl, sizes);
-        } else if (ok) {
-            onic_segment_unmap(&segment);
+        if (made == ONIC_MADE) {
+            if (data)
+                map_data(m, tables, facts);
+            *data_p = data;
+            return OMPI_SUCCESS;
         }
-        mine = !done;
-        rc = m->comm->c_coll->coll_allreduce(&mine, &left, 1, MPI_INT, MPI_MAX, m->comm,
-                                             m->comm->c_coll->coll_allreduce_module);
-        if (rc != OMPI_SUCCESS || !left)
-            return rc;
+        if (made == ONIC_NO_SPACE && !data)
+            onic_node_alone(&m->node);
+        data = made == ONIC_NODE_SPLIT && allocates;
     }
-    return OMPI_ERR_OUT_OF_RESOURCE;
+}
+
+/** Writes what is kept for each rank, or finds it: it is there when all have agreed. */
+static void keep_told(nicstride_module_t *m, const nicstride_facts_t *facts,
+                      const nicstride_told_t *told)
+{
+    nicstride_rank_info_t *row =
+        (void *)((char *)m->segment.base + (size_t)m->node.n * m->ctl_size);
+    uint64_t *names = (void *)(row + (told->rows ? m->size : 0));
+
+    m->same = facts[0].info;
+    m->row_step = told->rows;
+    m->row = told->rows ? row : &m->same;
+    m->names = told->names ? names : NULL;
+    m->first_name = onic_rank_name(m->comm, 0);
+    for (int i = 0; i < m->size && m->node.me == 0 && told->rows; i++)
+        row[i] = facts[i].info;
+    for (int i = 0; i < m->size && m->node.me == 0 && told->names; i++)
+        names[i] = onic_rank_name(m->comm, i);
 }
 
 static int private_memory(nicstride_module_t *m, size_t size)
@@ -146,60 +145,60 @@ static void say_no_shared_memory(const nicstride_module_t *m, size_t size)
     said = true;
 }
 
-/** Bits beside the size: this rank wants the parts of a shared window one behind another; it wants
- *  memory from the begin of a page. */
-#define WANTS_CONTIGUOUS (UINT64_C(1) << 63)
-#define WANTS_PAGES      (UINT64_C(1) << 62)
-/** There is no such memory, whether it is a byte more or not. */
-#define LARGEST (WANTS_PAGES - 1)
-
-static uint64_t wishes_of(const nicstride_module_t *m, opal_info_t *info)
+int32_t nicstride_wishes(const nicstride_module_t *m, opal_info_t *info)
 {
-    uint64_t wishes = nicstride_info_pages(info) ? WANTS_PAGES : 0;
+    int32_t wishes = nicstride_info_pages(info) ? NICSTRIDE_WANTS_PAGES : 0;
 
     if (m->flavor == MPI_WIN_FLAVOR_SHARED && !nicstride_info_bool(info, "alloc_shared_noncontig"))
-        wishes |= WANTS_CONTIGUOUS;
+        wishes |= NICSTRIDE_WANTS_CONTIGUOUS;
     return wishes;
 }
 
-/** Gathers the sizes of all ranks. Ranks may have been told different things about how the parts
- *  lie; they lie one behind another, which is the default of shared windows, where anybody wants
- *  that, and on pages where anybody wants that. */
-static int gather_sizes(nicstride_module_t *m, size_t size, opal_info_t *info)
+/** Ranks may have been told different things about how the parts lie; they lie one behind another,
+ *  which is the default of shared windows, where anybody wants that, and on pages where anybody
+ *  wants that. */
+static nicstride_parts_t parts_of(const nicstride_module_t *m, const nicstride_facts_t *facts)
 {
-    const uint64_t mine = (size < LARGEST ? size : LARGEST) | wishes_of(m, info);
-    uint64_t wishes = 0;
-    int rc = nicstride_allgather(m->comm, &mine, m->sizes, sizeof(mine));
+    int32_t wishes = 0;
 
-    for (int i = 0; i < m->size && rc == OMPI_SUCCESS; i++) {
-        wishes |= m->sizes[i];
-        m->sizes[i] &= ~(WANTS_CONTIGUOUS | WANTS_PAGES);
-    }
-    m->parts = wishes & WANTS_CONTIGUOUS ? NICSTRIDE_PARTS_CONTIGUOUS
-               : wishes & WANTS_PAGES    ? NICSTRIDE_PARTS_ON_PAGES
-                                         : NICSTRIDE_PARTS_SHIFTED;
-    return rc;
+    for (int i = 0; i < m->size; i++)
+        wishes |= facts[i].wishes;
+    return wishes & NICSTRIDE_WANTS_CONTIGUOUS ? NICSTRIDE_PARTS_CONTIGUOUS
+           : wishes & NICSTRIDE_WANTS_PAGES    ? NICSTRIDE_PARTS_ON_PAGES
+                                               : NICSTRIDE_PARTS_SHIFTED;
 }
 
-/** Finds the node and makes the segment. The control blocks must be had; memory for the window
- *  falls back to private memory unless it must be shared. */
-int nicstride_make_memory(nicstride_module_t *m, void **base, size_t size, opal_info_t *info)
+/** Of what all have told, what differs between ranks in a way that cannot be derived. */
+static nicstride_told_t compare(const nicstride_module_t *m, const nicstride_facts_t *facts)
 {
-    uint64_t *sizes = NULL;
+    const uint64_t first = onic_rank_name(m->comm, 0);
+    nicstride_told_t told = {false, false};
+
+    for (int i = 0; i < m->size; i++) {
+        told.rows = told.rows || memcmp(&facts[i].info, &facts[0].info, sizeof(facts[i].info)) != 0;
+        told.names = told.names || onic_rank_name(m->comm, i) != first + (uint64_t)i;
+    }
+    return told;
+}
+
+int nicstride_make_memory(nicstride_module_t *m, void **base, size_t size,
+                          const nicstride_facts_t *facts)
+{
+    const nicstride_told_t told = compare(m, facts);
     bool data = false;
     int rc;
 
-    if (nicstride_allocates(m->flavor)) {
-        sizes = m->sizes;
-        rc = gather_sizes(m, size, info);
-        if (rc != OMPI_SUCCESS)
-            return rc;
-    }
-    m->ctl_size = nicstride_ctl_bytes(m->node.n, m->size);
-    rc = map_segment(m, sizes, &data);
-    if (rc == OMPI_SUCCESS && data)
+    m->parts = parts_of(m, facts);
+    m->mapped = calloc((size_t)m->node.n, sizeof(*m->mapped));
+    if (m->mapped == NULL)
+        onic_cannot_tell(m->comm, "a window");
+    rc = map_segment(m, facts, &told, &data);
+    if (rc != OMPI_SUCCESS)
+        return rc;
+    keep_told(m, facts, &told);
+    if (data)
         m->base = m->mapped[m->node.me];
-    else if (rc == OMPI_SUCCESS && nicstride_allocates(m->flavor))
+    else if (nicstride_allocates(m->flavor))
         rc = private_memory(m, size);
     else if (m->flavor == MPI_WIN_FLAVOR_CREATE)
         m->base = *base;
@@ -212,21 +211,5 @@ int nicstride_make_memory(nicstride_module_t *m, void **base, size_t size, opal_
     }
     /* A process can always reach its own memory. */
     m->mapped[m->node.me] = m->base;
-    return rc;
-}
-
-int nicstride_find_node(nicstride_module_t *m)
-{
-    onic_segment_t probe = {0};
-    bool shared = false;
-    int rc;
-
-    if (!mca_osc_nicstride_component.params.node && m->flavor != MPI_WIN_FLAVOR_SHARED) {
-        node_alone(m);
-        return OMPI_SUCCESS;
-    }
-    rc = onic_node_create(m->comm, 4096, &m->node, &probe, &shared);
-    if (rc == OMPI_SUCCESS)
-        onic_segment_unmap(&probe);
     return rc;
 }

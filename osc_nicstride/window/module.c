@@ -109,21 +109,36 @@ static void find_slots(const nicstride_module_t *m, nicstride_peer_t *p)
     p->slot_there = &nicstride_ctl_slots(m, p->local)[m->node.me];
 }
 
+static uint64_t name_of(const nicstride_module_t *m, int rank)
+{
+    return m->names != NULL ? m->names[rank] : m->first_name + (uint64_t)rank;
+}
+
+onic_peer_t *nicstride_wire_locked(const nicstride_module_t *m, int rank)
+{
+    const int local = onic_node_index(&m->node, rank);
+
+    return local >= 0 ? m->near[local] : onic_peer_named(name_of(m, rank));
+}
+
 nicstride_peer_t *nicstride_peer_locked(nicstride_module_t *m, int rank)
 {
-    const nicstride_rank_info_t *mine = &m->info[m->rank], *its = &m->info[rank];
+    const nicstride_rank_info_t *mine = nicstride_info(m, m->rank), *its = nicstride_info(m, rank);
     nicstride_peer_t *p = m->peer[rank];
 
     if (p != NULL)
         return p;
     p = calloc(1, sizeof(*p));
-    nicstride_process_t *process = p != NULL ? nicstride_process_locked(m->wire[rank]) : NULL;
+    onic_peer_t *wire = p != NULL ? onic_peer_take(name_of(m, rank)) : NULL;
+    nicstride_process_t *process = wire != NULL ? nicstride_process_locked(wire) : NULL;
     if (process == NULL) {
+        if (wire != NULL)
+            onic_peer_give(wire);
         free(p);
         return NULL;
     }
     p->module = m;
-    p->wire = m->wire[rank];
+    p->wire = wire;
     p->process = process;
     p->quota = &process->quota;
     nicstride_quota_part(p->quota, its->share);
@@ -132,7 +147,7 @@ nicstride_peer_t *nicstride_peer_locked(nicstride_module_t *m, int rank)
     p->rank = rank;
     p->win = its->win;
     p->me = (uint32_t)m->rank;
-    p->local = m->node.index[rank];
+    p->local = onic_node_index(&m->node, rank);
     p->tx.window = mine->window;
     p->rx.window = its->window;
     find_slots(m, p);
@@ -170,7 +185,8 @@ void *nicstride_shared_base(const nicstride_module_t *m, int rank)
 {
     const bool apart = m->parts != NICSTRIDE_PARTS_CONTIGUOUS;
 
-    return apart && m->info[rank].size == 0 ? NULL : m->mapped[m->node.index[rank]];
+    return apart && nicstride_info(m, rank)->size == 0 ? NULL
+                                                       : m->mapped[onic_node_index(&m->node, rank)];
 }
 
 int nicstride_shared_query(ompi_win_t *win, int rank, size_t *size, int *disp_unit, void *baseptr)
@@ -183,7 +199,7 @@ int nicstride_shared_query(ompi_win_t *win, int rank, size_t *size, int *disp_un
                                "the window was not made by MPI_Win_allocate_shared");
     if (rank == MPI_PROC_NULL) {
         /* The standard: the lowest rank that has memory. */
-        for (found = 0; found < m->size && m->info[found].size == 0; found++)
+        for (found = 0; found < m->size && nicstride_info(m, found)->size == 0; found++)
             ;
     } else if (rank < 0 || rank >= m->size) {
         return nicstride_error(m, "MPI_Win_shared_query", MPI_ERR_RANK,
@@ -195,8 +211,8 @@ int nicstride_shared_query(ompi_win_t *win, int rank, size_t *size, int *disp_un
         *(void **)baseptr = NULL;
         return OMPI_SUCCESS;
     }
-    *size = m->info[found].size;
-    *disp_unit = (int)m->info[found].disp_unit;
+    *size = nicstride_info(m, found)->size;
+    *disp_unit = (int)nicstride_info(m, found)->disp_unit;
     *(void **)baseptr = nicstride_shared_base(m, found);
     return OMPI_SUCCESS;
 }

@@ -37,23 +37,11 @@
 #include "osc_nicstride/protocol/replies.h"
 #include "common/wire/patience.h"
 #include "osc_nicstride/window/place.h"
+#include "osc_nicstride/window/tables.h"
 #include "osc_nicstride/protocol/message.h"
 #include "osc_nicstride/protocol/method.h"
 #include "osc_nicstride/window/region.h"
 #include "osc_nicstride/protocol/slot.h"
-
-/** What each rank tells the others about its part of the window. */
-typedef struct nicstride_rank_info {
-    uint64_t base; /**< address in its own address space; 0 for dynamic windows */
-    uint64_t size; /**< bytes; 0 for dynamic windows */
-    uint32_t disp_unit;
-    uint32_t win;    /**< its name for the window */
-    uint32_t window; /**< messages that it sends without acknowledgement (credit.h) */
-    uint32_t share;  /**< bytes that it keeps for each process, for all windows (loan.h) */
-    uint16_t wakes;  /**< it can wake the helper threads of all others */
-    uint16_t sends;  /**< it sends messages, not all memory being mapped or used so */
-    uint32_t first;  /**< the first rank of its node */
-} nicstride_rank_info_t;
 
 /** A process, in all windows: what it keeps for me, and I for it, and what transfers cost. */
 typedef struct nicstride_process {
@@ -178,18 +166,20 @@ typedef struct nicstride_module {
     void *base; /**< my memory; NULL for dynamic windows */
     void *own;  /**< to be freed, where memory is private and ours */
     struct nicstride_module *next_orphan;
-    int *alone_ranks; /**< tables of a node of my own, kept ready in case it must be so */
-    int *alone_index;
-    nicstride_rank_info_t *info; /**< of every rank */
-    uint64_t *sizes;             /**< bytes of every rank's part, while memory is being laid out */
-    nicstride_parts_t parts;     /**< how they lie, where MPI has allocated them */
-    char **mapped; /**< for each process of the node its memory as mapped here, or NULL */
+    const nicstride_rank_info_t *row; /**< of every rank, in the segment; or of all, see below */
+    size_t row_step;                  /**< 1; 0: all ranks have told the same, `row` */
+    nicstride_rank_info_t same;
+    const uint64_t *names;   /**< of every rank its process, in the segment; NULL: they follow on */
+    uint64_t first_name;     /**< that of rank 0 */
+    nicstride_parts_t parts; /**< how they lie, where MPI has allocated them */
+    char **mapped;           /**< for each process of the node its memory as mapped here, or NULL */
 
     onic_node_t node;
     onic_segment_t segment; /**< control blocks and data of the node */
     size_t ctl_size;        /**< bytes of one control block with what is behind it */
 
-    onic_peer_t **wire;
+    onic_peer_t **near;      /**< the processes of the node */
+    bool refers;             /**< references to these, and to those of the peers, are held */
     nicstride_peer_t **peer; /**< of every rank, NULL until needed; set under the wire lock */
     bool by_message;         /**< messages may be sent; every member has the same answer */
     bool wants_server;
@@ -207,7 +197,9 @@ typedef struct nicstride_module {
     nicstride_fence_t fence; /**< one thread at a time */
     int *firsts;             /**< the first rank of each node, ascending */
     uint32_t fenced;         /**< the last fence that they must be done with before access */
-    uint32_t *done;          /**< for each rank the last fence that it is known to be done with */
+    uint32_t *done;          /**< for each rank the last fence that it is known to be done with; one
+                                  for all where the window is on several nodes, which have none */
+    size_t done_step;        /**< 1, or 0 in that case */
 
     /* module mutex */
     opal_mutex_t lock;
@@ -233,6 +225,16 @@ static inline nicstride_module_t *nicstride_module(const ompi_win_t *win)
     return (nicstride_module_t *)win->w_osc_module;
 }
 
+/** What a rank has told. */
+static inline const nicstride_rank_info_t *nicstride_info(const nicstride_module_t *m, int rank)
+{
+    return &m->row[(size_t)rank * m->row_step];
+}
+
+/** The process of a rank; NULL where memory is exhausted. Its record is made when it is first asked
+ *  for. */
+onic_peer_t *nicstride_wire_locked(const nicstride_module_t *m, int rank);
+
 /** The peer of a rank; NULL where memory is exhausted. Takes the wire lock if it must be made. */
 nicstride_peer_t *nicstride_peer(nicstride_module_t *m, int rank);
 /** What a program is told of where a rank's part of a shared window begins. */
@@ -244,7 +246,7 @@ void nicstride_peer_free_locked(nicstride_peer_t *p);
 /** Is the target of an access known to be done with the last fence? */
 static inline bool nicstride_is_past_fence(const nicstride_module_t *m, int target)
 {
-    return __atomic_load_n(&m->done[target], __ATOMIC_ACQUIRE) == m->fenced;
+    return __atomic_load_n(&m->done[(size_t)target * m->done_step], __ATOMIC_ACQUIRE) == m->fenced;
 }
 
 /** Are accesses now of active target? Then what is sent is counted when the epoch closes, and

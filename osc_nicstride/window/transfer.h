@@ -46,7 +46,7 @@ typedef struct nicstride_transfer {
 /** Is the memory of a target mapped here, and to be used so? */
 static inline bool nicstride_is_mapped(const nicstride_module_t *m, int target)
 {
-    const int local = m->node.index[target];
+    const int local = onic_node_index(&m->node, target);
 
     return local >= 0 && m->mapped[local] != NULL && m->flavor != MPI_WIN_FLAVOR_DYNAMIC;
 }

@@ -13,10 +13,22 @@
 
 #define NICSTRIDE_HELP_FILE "help-osc-nicstride.txt"
 
-/** The worst code of all ranks: every rank returns the same. Collective. */
-int nicstride_agree(ompi_communicator_t *comm, int rc);
-/** `bytes` of each rank to all. Collective. */
-int nicstride_allgather(ompi_communicator_t *comm, const void *mine, void *all, int bytes);
+/** What each rank tells the others when a window is made, all at once. No gaps. */
+typedef struct nicstride_facts {
+    int32_t rc;      /**< why it cannot take part, or OMPI_SUCCESS */
+    int32_t leader;  /**< of its node (onic_node_leader); itself, where it is to be alone */
+    int32_t address; /**< bytes of its own address */
+    int32_t knows;   /**< it knows the addresses of all */
+    int32_t wishes;  /**< how its memory shall lie: a set of NICSTRIDE_WANTS_... */
+    int32_t spare;
+    nicstride_rank_info_t info;
+} nicstride_facts_t;
+
+enum {
+    NICSTRIDE_WANTS_CONTIGUOUS = 1, /**< the parts of a shared window one behind another */
+    NICSTRIDE_WANTS_PAGES = 2       /**< memory from the begin of a page */
+};
+
 /** Says why a window could not be made, and returns `rc`. */
 int nicstride_select_error(int rc, const char *reason);
 
@@ -29,11 +41,14 @@ int nicstride_subscribe_info(ompi_win_t *win);
 
 /** Does MPI allocate the memory of such a window? */
 bool nicstride_allocates(int flavor);
-/** Finds the processes that share memory with this one. Collective. */
-int nicstride_find_node(nicstride_module_t *m);
-/** Makes the control blocks, which must be had, and the memory of the window. Collective; the code
- *  may differ between ranks. `*base` is the user's memory for MPI_Win_create. */
-int nicstride_make_memory(nicstride_module_t *m, void **base, size_t size, opal_info_t *info);
+/** How this process's memory shall lie. */
+int32_t nicstride_wishes(const nicstride_module_t *m, opal_info_t *info);
+/** Makes the control blocks, which must be had, and the memory of the window, which falls back to
+ *  private memory unless it must be shared. Collective over the node, `m->node`, which may become
+ *  smaller. The code may differ between ranks. `facts` are those of all ranks; `*base` is the
+ * user's memory for MPI_Win_create. */
+int nicstride_make_memory(nicstride_module_t *m, void **base, size_t size,
+                          const nicstride_facts_t *facts);
 
 /** Frees the windows that the user forgot, or whose sends had not ended. Not while the wire, kept
  *  open by another component, may still end sends of theirs: false where some had to stay. */

@@ -95,9 +95,9 @@ static void check_members(const onic_node_t *node, MPI_Comm comm)
              node->me, node->n);
     TL_CHECK(node->ranks[node->me] == rank, "I am rank %d", node->ranks[node->me]);
     for (int i = 0; i < size; i++) {
-        if (node->index[i] >= 0) {
-            TL_CHECK(node->index[i] == seen && node->ranks[seen] == i, "rank %d is member %d", i,
-                     node->index[i]);
+        const int index = onic_node_index(node, i);
+        if (index >= 0) {
+            TL_CHECK(index == seen && node->ranks[seen] == i, "rank %d is member %d", i, index);
             seen++;
         }
     }
@@ -152,22 +152,50 @@ static host_t host_of(MPI_Comm comm, int rank)
     return host;
 }
 
+/** The node with its first segment; true where nobody is missing. */
+static bool create(MPI_Comm comm, size_t bytes, onic_node_t *node, onic_segment_t *segment)
+{
+    int32_t leaders[MAX_RANKS], mine = onic_node_leader(comm);
+    onic_made_t made;
+
+    MPI_Allgather(&mine, 1, MPI_INT32_T, leaders, 1, MPI_INT32_T, comm);
+    onic_node_find(comm, leaders, sizeof(*leaders), node);
+    const int all = node->n;
+    do {
+        TL_CHECK(onic_node_segment(comm, node, bytes, false, segment, &made) == 0, "no node");
+        if (made == ONIC_NO_SPACE) {
+            onic_node_alone(node);
+        }
+    } while (made != ONIC_MADE);
+    return node->n == all;
+}
+
+/** One more, to which all contribute; false where that cannot be had. */
+static bool add_segment(MPI_Comm comm, onic_node_t *node, size_t bytes, onic_segment_t *segment)
+{
+    onic_made_t made;
+
+    TL_CHECK(onic_node_segment(comm, node, bytes, true, segment, &made) == 0, "an error");
+    TL_CHECK(made != ONIC_NODE_SPLIT, "it was not asked for a split");
+    return made == ONIC_MADE;
+}
+
 static void test_create(MPI_Comm comm, size_t bytes)
 {
     onic_node_t node;
     onic_segment_t segment, more;
-    bool shared, ok;
+    bool shared;
     int rank, expected;
 
     MPI_Comm_rank(comm, &rank);
     expected = host_of(comm, rank).size;
-    TL_CHECK(onic_node_create(comm, bytes, &node, &segment, &shared) == 0, "no node");
+    shared = create(comm, bytes, &node, &segment);
     TL_CHECK(shared && node.n == expected, "%d of %d ranks on the node", node.n, expected);
     TL_CHECK(segment.size == bytes, "%zu bytes", segment.size);
     check_members(&node, comm);
     check_shared(&node, &segment, comm);
 
-    TL_CHECK(onic_node_segment(comm, &node, 3 * bytes + 5, &more, &ok) == 0 && ok, "no segment");
+    TL_CHECK(add_segment(comm, &node, 3 * bytes + 5, &more), "no segment");
     check_shared(&node, &more, comm);
     TL_MPI(MPI_Barrier(comm));
     TL_CHECK(count_names() == 0, "%d names are left", count_names());
@@ -195,19 +223,17 @@ static void test_no_segment(int culprit)
     host_t host = host_of(MPI_COMM_WORLD, culprit);
     onic_node_t node;
     onic_segment_t segment, more;
-    bool shared, ok = true;
 
-    TL_CHECK(onic_node_create(MPI_COMM_WORLD, 4096, &node, &segment, &shared) == 0, "no node");
+    (void)create(MPI_COMM_WORLD, 4096, &node, &segment);
     if (tl_rank() == culprit) {
         hinder(culprit == host.first);
     }
-    TL_CHECK(onic_node_segment(MPI_COMM_WORLD, &node, 16 << 20, &more, &ok) == 0, "an error");
+    const bool ok = add_segment(MPI_COMM_WORLD, &node, 16 << 20, &more);
     TL_CHECK(ok == (!host.mine || host.size == 1), "one has the segment, the others not");
     help();
     onic_segment_unmap(&more);
 
-    TL_CHECK(onic_node_segment(MPI_COMM_WORLD, &node, 16 << 20, &more, &ok) == 0 && ok,
-             "not even now");
+    TL_CHECK(add_segment(MPI_COMM_WORLD, &node, 16 << 20, &more), "not even now");
     check_shared(&node, &more, MPI_COMM_WORLD);
     onic_segment_unmap(&more);
     onic_segment_unmap(&segment);
@@ -219,10 +245,10 @@ static void test_no_node(void)
 {
     onic_node_t node;
     onic_segment_t segment;
-    bool shared = true, alone = host_of(MPI_COMM_WORLD, tl_rank()).size == 1;
+    bool shared, alone = host_of(MPI_COMM_WORLD, tl_rank()).size == 1;
 
     hinder(true);
-    TL_CHECK(onic_node_create(MPI_COMM_WORLD, 1 << 20, &node, &segment, &shared) == 0, "an error");
+    shared = create(MPI_COMM_WORLD, 1 << 20, &node, &segment);
     help();
     TL_CHECK(shared == alone && node.n == 1, "%d members", node.n);
     check_members(&node, MPI_COMM_WORLD);
@@ -237,7 +263,7 @@ static void test_one_alone(void)
 {
     onic_node_t node;
     onic_segment_t segment;
-    bool shared = true;
+    bool shared;
     int last = tl_size() - 1, expected = host_of(MPI_COMM_WORLD, tl_rank()).size;
     host_t host = host_of(MPI_COMM_WORLD, last);
     bool amiss = host.mine && host.size > 1;
@@ -245,7 +271,7 @@ static void test_one_alone(void)
     if (tl_rank() == last) {
         hinder(false);
     }
-    TL_CHECK(onic_node_create(MPI_COMM_WORLD, 1 << 20, &node, &segment, &shared) == 0, "an error");
+    shared = create(MPI_COMM_WORLD, 1 << 20, &node, &segment);
     help();
     if (amiss) {
         expected = tl_rank() == last ? 1 : expected - 1;
@@ -264,19 +290,18 @@ static void test_closed(void)
     int expected = host_of(MPI_COMM_WORLD, tl_rank()).size;
     onic_node_t node;
     onic_segment_t segment, more;
-    bool shared, ok;
+    bool shared;
 
-    TL_CHECK(onic_node_create(MPI_COMM_WORLD, 4096, &node, &segment, &shared) == 0, "no node");
+    shared = create(MPI_COMM_WORLD, 4096, &node, &segment);
     tl_closed(true);
-    TL_CHECK(onic_node_segment(MPI_COMM_WORLD, &node, 1 << 20, &more, &ok) == 0 && ok,
-             "no segment");
+    TL_CHECK(add_segment(MPI_COMM_WORLD, &node, 1 << 20, &more), "no segment");
     check_shared(&node, &more, MPI_COMM_WORLD);
     TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
     TL_CHECK(count_names() == 0, "%d names are left", count_names());
     onic_segment_unmap(&more);
     onic_segment_unmap(&segment);
     onic_node_fini(&node);
-    TL_CHECK(onic_node_create(MPI_COMM_WORLD, 4096, &node, &segment, &shared) == 0, "no node");
+    shared = create(MPI_COMM_WORLD, 4096, &node, &segment);
     TL_CHECK(shared && node.n == expected, "%d of %d ranks on the node", node.n, expected);
     tl_closed(false);
     onic_segment_unmap(&segment);

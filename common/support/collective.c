@@ -1,0 +1,79 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "common/ompi_compat.h"
+#include "common/support/collective.h"
+
+#include <stdlib.h>
+
+#include "ompi/communicator/communicator.h"
+#include "ompi/constants.h"
+#include "ompi/datatype/ompi_datatype.h"
+#include "ompi/mca/coll/base/coll_tags.h"
+#include "ompi/mca/coll/coll.h"
+#include "ompi/mca/pml/pml.h"
+#include "ompi/op/op.h"
+#include "ompi/runtime/mpiruntime.h"
+#include "opal/util/output.h"
+
+/** Of the tags between those of Open MPI's collectives and MPI_ANY_TAG, which it does not use
+ *  itself; coll_nicbarrier has the ones below. */
+#define TAG (MCA_COLL_BASE_TAG_ALLGATHER + 5)
+
+_Static_assert(TAG < MPI_ANY_TAG, "a tag of its own");
+
+unsigned long long onic_collectives;
+
+static void count(void)
+{
+    __atomic_fetch_add(&onic_collectives, 1, __ATOMIC_RELAXED);
+}
+
+int onic_agree_all(struct ompi_communicator_t *comm, int *values, int n)
+{
+    count();
+    return comm->c_coll->coll_allreduce(MPI_IN_PLACE, values, n, &ompi_mpi_int.dt,
+                                        &ompi_mpi_op_min.op, comm,
+                                        comm->c_coll->coll_allreduce_module);
+}
+
+int onic_agree(struct ompi_communicator_t *comm, int value)
+{
+    const int rc = onic_agree_all(comm, &value, 1);
+    return rc != OMPI_SUCCESS ? rc : value;
+}
+
+int onic_share(struct ompi_communicator_t *comm, const void *mine, int len, void *all)
+{
+    count();
+    return comm->c_coll->coll_allgather(mine, len, &ompi_mpi_byte.dt, all, len, &ompi_mpi_byte.dt,
+                                        comm, comm->c_coll->coll_allgather_module);
+}
+
+int onic_share_all(struct ompi_communicator_t *comm, const void *mine, const int *len,
+                   const int *at, void *all)
+{
+    count();
+    return comm->c_coll->coll_allgatherv(mine, len[ompi_comm_rank(comm)], &ompi_mpi_byte.dt, all,
+                                         len, at, &ompi_mpi_byte.dt, comm,
+                                         comm->c_coll->coll_allgatherv_module);
+}
+
+int onic_tell(struct ompi_communicator_t *comm, int to, const void *bytes, size_t len)
+{
+    return MCA_PML_CALL(send((void *)(uintptr_t)bytes, len, &ompi_mpi_byte.dt, to, TAG,
+                             MCA_PML_BASE_SEND_STANDARD, comm));
+}
+
+int onic_hear(struct ompi_communicator_t *comm, int from, void *bytes, size_t len)
+{
+    return MCA_PML_CALL(recv(bytes, len, &ompi_mpi_byte.dt, from, TAG, comm, MPI_STATUS_IGNORE));
+}
+
+void onic_cannot_tell(struct ompi_communicator_t *comm, const char *what)
+{
+    opal_output(0, "ompi-nic: memory is exhausted while all processes make %s", what);
+    (void)ompi_mpi_abort(comm, MPI_ERR_NO_MEM);
+    abort();
+}

@@ -1,0 +1,63 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * What a window and the addresses of its processes take up in jobs of 1,000 and 10,000 processes,
+ * 64 on each node: printed, and bounded.
+ */
+#include <stdio.h>
+
+#include "common/wire/address.h"
+#include "osc_nicstride/protocol/fence.h"
+#include "osc_nicstride/protocol/lockq.h"
+#include "osc_nicstride/window/tables.h"
+#include "test/unit/unit.h"
+
+enum { LOCAL = 64, UCX = 400, EXCHANGES = 3 };
+
+static unsigned rounds(unsigned n)
+{
+    unsigned steps = 0;
+
+    while (1u << steps < n)
+        steps++;
+    return steps;
+}
+
+/* A window of ranks that have all told the same keeps 10 bytes for each rank; the worst one the
+ * share of one process in 40 more. Addresses are kept once for each node. */
+START_TEST(tables_are_small)
+{
+    const unsigned sizes[] = {1000, 10000}, ranks = sizes[_i];
+    const unsigned nodes = (ranks + LOCAL - 1) / LOCAL;
+    const nicstride_told_t alike = {false, false}, different = {true, true};
+    const onic_address_t address = {.ucx_len = UCX};
+    const double own = (double)(nicstride_rank_bytes(ranks) + nicstride_node_bytes(nodes)) / ranks;
+    const double most = own + (double)nicstride_told_bytes(&different, ranks) / LOCAL / ranks;
+    const double queue = (double)nicstride_lockq_size(ranks) / ranks;
+    const double book =
+        (double)onic_book_bytes(ranks, ranks * onic_address_size(&address)) / LOCAL / ranks;
+
+    printf("%u processes, %d on each node: a window takes %.2f bytes for each rank, %.2f where all "
+           "differ, and %.2f of its lock; addresses %.1f bytes for each process and its share\n",
+           ranks, LOCAL, own, most, queue, book);
+    printf("%u processes: a window takes %d collectives of %u rounds and 3 messages on the node, "
+           "a fence %u messages between nodes\n",
+           ranks, EXCHANGES, rounds(ranks), rounds(nodes));
+    UNIT_CHECK(nicstride_told_bytes(&alike, ranks) == 0);
+    UNIT_CHECK(own <= 10 && most <= 11);
+    UNIT_CHECK(book <= 20);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("tables");
+    TCase *tcase = tcase_create("tables");
+
+    tcase_add_loop_test(tcase, tables_are_small, 0, 2);
+    suite_add_tcase(suite, tcase);
+    return unit_run_suite(suite);
+}
