@@ -8,7 +8,8 @@
  * @file
  * An operation that waits for credit leaves when the process waits for its request, though all that
  * holds the credit up is done and nobody flushes it: accumulates to one target in many windows,
- * which are answered where only their origin looks (osc_nicstride/protocol/slot.h).
+ * which are answered where only their origin looks (osc_nicstride/protocol/slot.h). Nor does its
+ * own answer come there.
  */
 #include "test/mpi/testlib.h"
 
@@ -16,11 +17,11 @@
 #include <string.h>
 #include <unistd.h>
 
-/* More than half of the credits that the least memory for messages gives each of two processes, of
- * which an accumulate so long takes two. */
+/* Together such accumulates take more than the least memory for messages gives each of two
+ * processes. */
 enum { WINDOWS = 56, LONGS = 800 };
 
-static long values[LONGS];
+static long values[LONGS], got[LONGS];
 
 static void add(const tl_window_t *w)
 {
@@ -28,13 +29,26 @@ static void add(const tl_window_t *w)
         MPI_Accumulate(values, LONGS, MPI_LONG, 1 - w->rank, 0, LONGS, MPI_LONG, MPI_SUM, w->win));
 }
 
+/** A get that waits until two puts are acknowledged, and is alone then. */
+static void get_behind_puts(const tl_window_t *w)
+{
+    long old = -1;
+    MPI_Request r;
+
+    for (int k = 0; k < 2; k++)
+        TL_MPI(MPI_Put(&values[1], 1, MPI_LONG, 1, 0, 1, MPI_LONG, w->win));
+    TL_MPI(MPI_Rget(&old, 1, MPI_LONG, 1, 1, 1, MPI_LONG, w->win, &r));
+    TL_MPI(MPI_Wait(&r, MPI_STATUS_IGNORE));
+    TL_CHECK(old == 0, "%ld, not 0", old);
+}
+
 int main(int argc, char **argv)
 {
     static tl_window_t w[WINDOWS];
-    long got = -1;
     MPI_Request r;
 
     setenv("OMPI_MCA_osc_nicstride_memory", "1", 1);
+    setenv("OMPI_MCA_osc_nicstride_window", "2", 1);
     setenv("OMPI_MCA_osc_nicstride_method", "pack", 1);
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     tl_need_ranks(2, 2);
@@ -56,13 +70,19 @@ int main(int argc, char **argv)
         usleep(100000);
     for (int i = 0; i < WINDOWS && w->rank == 0; i++) {
         if (i == WINDOWS - 1) {
-            TL_MPI(MPI_Rget(&got, 1, MPI_LONG, 1 - w[i].rank, 0, 1, MPI_LONG, w[i].win, &r));
+            TL_MPI(MPI_Rget_accumulate(values, LONGS, MPI_LONG, got, LONGS, MPI_LONG, 1 - w[i].rank,
+                                       0, LONGS, MPI_LONG, MPI_SUM, w[i].win, &r));
             TL_MPI(MPI_Wait(&r, MPI_STATUS_IGNORE));
-            TL_CHECK(got == 2 * LONGS, "%ld, not %d", got, 2 * LONGS);
+            TL_CHECK(got[0] == 2 * LONGS, "%ld, not %d", got[0], 2 * LONGS);
         } else {
             add(&w[i]);
         }
     }
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (w->rank == 1)
+        usleep(100000);
+    else
+        get_behind_puts(&w[WINDOWS - 1]);
     MPI_Barrier(MPI_COMM_WORLD);
     for (int i = 0; i < WINDOWS; i++) {
         TL_MPI(MPI_Win_unlock_all(w[i].win));
