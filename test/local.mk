@@ -284,6 +284,20 @@ test_mpi_libtestlib_a_SOURCES = \
 	test/mpi/phase.h \
 	test/mpi/predefined.c \
 	test/mpi/predefined.h \
+	test/mpi/progress.h \
+	test/mpi/progress_accesses.c \
+	test/mpi/progress_accesses.h \
+	test/mpi/progress_cells.h \
+	test/mpi/progress_control.c \
+	test/mpi/progress_epoch_rules.c \
+	test/mpi/progress_epoch_rules.h \
+	test/mpi/progress_epochs.c \
+	test/mpi/progress_run.c \
+	test/mpi/progress_send_rules.c \
+	test/mpi/progress_send_rules.h \
+	test/mpi/progress_sends.c \
+	test/mpi/progress_sides.c \
+	test/mpi/progress_sides.h \
 	test/mpi/random_source.c \
 	test/mpi/random_source.h \
 	test/mpi/random_type.c \
@@ -403,6 +417,14 @@ mpi_programs = \
 	test/mpi/pair \
 	test/mpi/parameters \
 	test/mpi/passive_progress \
+	test/mpi/progress_coll \
+	test/mpi/progress_credit \
+	test/mpi/progress_jobs \
+	test/mpi/progress_leave \
+	test/mpi/progress_p2p \
+	test/mpi/progress_rma \
+	test/mpi/progress_rma_alone \
+	test/mpi/progress_rma_apart \
 	test/mpi/pscw \
 	test/mpi/pscw_lost \
 	test/mpi/put_get \
@@ -591,6 +613,7 @@ endif
 # Every pair of: methods, ranks, kinds of window, point-to-point layers, sanitizers or not.
 check-mpi: mpi-programs $(sanitized_build)
 	@test -n "$(PYTHON3)" || { echo "check-mpi needs python3 (Debian: apt-get install python3)"; exit 1; }
+	$(PYTHON3) $(srcdir)/test/progress-table test/mpi
 	$(run_mpi) $(run_mpi_builds) $(RUNFLAGS)
 
 check-mpi-all: mpi-programs $(sanitized_build)
@@ -635,6 +658,7 @@ EXTRA_DIST += \
 	test/distro \
 	test/install \
 	test/killed \
+	test/progress-table \
 	test/run \
 	test/skips.py \
 	test/skips.txt \
