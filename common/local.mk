@@ -163,6 +163,7 @@ libompi_nic_common_la_SOURCES = \
 	common/wire/wire_internal.h \
 	common/wire/wire_loop.c \
 	common/wire/wire_memory.c \
+	common/wire/wire_forget.c \
 	common/wire/wire_named.c \
 	common/wire/wire_peers.c \
 	common/wire/wire_progress.c \

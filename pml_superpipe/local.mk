@@ -42,6 +42,7 @@ mca_pml_superpipe_la_SOURCES = \
 	pml_superpipe/component/pvars.c \
 	pml_superpipe/protocols/dispatch.c \
 	pml_superpipe/protocols/early.c \
+	pml_superpipe/protocols/forget.c \
 	pml_superpipe/protocols/fetch.c \
 	pml_superpipe/protocols/peer.c \
 	pml_superpipe/protocols/pick.c \

@@ -441,6 +441,7 @@ mpi_programs = \
 	test/mpi/short_headers \
 	test/mpi/soft_roce \
 	test/mpi/spawn \
+	test/mpi/spawn_loop \
 	test/mpi/tcp_segment \
 	test/mpi/threads \
 	test/mpi/threads_funneled \

@@ -161,6 +161,8 @@ int onic_rma_progress(void);
 /** A peer's record, or NULL where it is not reached, or not yet: the first time it is asked for its
  *  area. */
 onic_rma_peer_t *onic_rma_peer(onic_peer_t *peer);
+/** Is there a record? Slots that a lost peer had rest, and are counted there. */
+bool onic_rma_knows(const onic_peer_t *peer);
 /* As in mover.h. */
 onic_transfer_t *onic_rma_send(onic_rma_peer_t *to, onic_mover_end_t *source,
                                onic_ticket_t *ticket);

@@ -103,12 +103,23 @@ static void tell_area(onic_peer_t *peer, bool tell_me)
                          NULL);
 }
 
-static onic_rma_peer_t *record_of(onic_peer_t *peer)
+static onic_rma_peer_t *find_record(const onic_peer_t *peer)
 {
     onic_rma_peer_t *p = onic_rma_state.peers;
     while (p != NULL && p->peer != peer) {
         p = p->next;
     }
+    return p;
+}
+
+bool onic_rma_knows(const onic_peer_t *peer)
+{
+    return find_record(peer) != NULL;
+}
+
+static onic_rma_peer_t *record_of(onic_peer_t *peer)
+{
+    onic_rma_peer_t *p = find_record(peer);
     if (p == NULL && (p = calloc(1, sizeof(*p))) != NULL) {
         p->peer = peer;
         p->next = onic_rma_state.peers;

@@ -125,6 +125,7 @@ static int open_first(const onic_mover_config_t *config)
     onic_rma_open(config->rma);
     onic_pair_open();
     onic_wire_set_unlocked_fn(progress_wire);
+    onic_wire_set_forget_fn(ONIC_AM_MOVER, onic_mover_forget_peer);
     return OMPI_SUCCESS;
 }
 
@@ -133,6 +134,7 @@ static void close_last(void)
     onic_pair_close();
     onic_presence_offer(NULL);
     onic_wire_set_unlocked_fn(NULL);
+    onic_wire_set_forget_fn(ONIC_AM_MOVER, NULL);
     atomic_store(&onic_mover.open, false);
     while (atomic_load(&onic_mover.inside) != 0) {
         sched_yield();

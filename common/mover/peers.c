@@ -6,6 +6,7 @@
  * @file
  * Which peers the mover reaches, and how.
  */
+#include "common/mover/carrier_rma.h"
 #include "common/mover/transfer_internal.h"
 
 #include <stdlib.h>
@@ -52,15 +53,39 @@ onic_mover_peer_t *onic_mover_peer(onic_peer_t *peer)
     return p != NULL && p->carrier != NULL ? p : NULL;
 }
 
+/** Gives back what is known of the peer that *at points to, and takes it out of the list. */
+static void forget_peer(onic_mover_peer_t **at)
+{
+    onic_mover_peer_t *p = *at;
+    *at = p->next;
+    *onic_peer_slot(p->peer, ONIC_AM_MOVER) = NULL;
+    if (p->carrier == &onic_carrier_node) {
+        onic_area_unmap(&p->area);
+    }
+    free(p);
+}
+
+bool onic_mover_forget_peer(onic_peer_t *peer, bool left)
+{
+    onic_mover_peer_t **at = &onic_mover.peers;
+    if (!left) {
+        return true;
+    }
+    if (onic_transfers_name(peer) || onic_rma_knows(peer)) {
+        return false;
+    }
+    while (*at != NULL && (*at)->peer != peer) {
+        at = &(*at)->next;
+    }
+    if (*at != NULL) {
+        forget_peer(at);
+    }
+    return true;
+}
+
 void onic_mover_forget_peers(void)
 {
     while (onic_mover.peers != NULL) {
-        onic_mover_peer_t *p = onic_mover.peers;
-        onic_mover.peers = p->next;
-        *onic_peer_slot(p->peer, ONIC_AM_MOVER) = NULL;
-        if (p->carrier == &onic_carrier_node) {
-            onic_area_unmap(&p->area);
-        }
-        free(p);
+        forget_peer(&onic_mover.peers);
     }
 }

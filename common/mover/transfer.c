@@ -353,6 +353,17 @@ bool onic_mover_cancel_locked(void *arg)
     return all;
 }
 
+bool onic_transfers_name(const onic_peer_t *peer)
+{
+    onic_mover_lock();
+    const onic_transfer_t *t = onic_mover.first;
+    while (t != NULL && t->peer != peer) {
+        t = t->next;
+    }
+    onic_mover_unlock();
+    return t != NULL;
+}
+
 void onic_transfers_end_locked(void)
 {
     (void)onic_transfers_tell_locked();

@@ -144,6 +144,8 @@ void onic_mover_unlock(void);
 /* peers.c; the wire lock is held */
 /** What is known of a peer; NULL where the mover does not reach it. */
 ONIC_EXPORT onic_mover_peer_t *onic_mover_peer(onic_peer_t *peer);
+/** onic_wire_forget_fn_t: gives back what is known of one that has left. */
+bool onic_mover_forget_peer(onic_peer_t *peer, bool left);
 /** Gives back all that is known. */
 void onic_mover_forget_peers(void);
 
@@ -160,6 +162,8 @@ void onic_transfer_queue(onic_transfer_t *t);
 void onic_transfer_drop(onic_transfer_t *t);
 /** Has what waits told; the wire lock is held. Returns how many. */
 int onic_transfers_tell_locked(void);
+/** Is a transfer with that peer under way? The wire lock is held. */
+bool onic_transfers_name(const onic_peer_t *peer);
 /** Memory for receivers, as many as an area can have. False where there is none. */
 bool onic_transfers_start(void);
 /** Ends all with an error. The wire lock is held, no thread is inside. */

@@ -20,28 +20,43 @@ void onic_dead_watch(onic_peer_t *peer)
         !onic_life_comparable(&onic_wire.cma_id.life, &peer->cma_id.life)) {
         return;
     }
-    peer->next_near = atomic_load_explicit(&onic_wire.near, memory_order_relaxed);
-    atomic_store_explicit(&onic_wire.near, peer, memory_order_release);
+    peer->next_near = onic_wire.near;
+    onic_wire.near = peer;
     peer->watched = true;
+}
+
+void onic_dead_unwatch(onic_peer_t *peer)
+{
+    onic_peer_t **at = &onic_wire.near;
+    while (*at != NULL && *at != peer) {
+        at = &(*at)->next_near;
+    }
+    if (*at != NULL) {
+        *at = peer->next_near;
+    }
+    if (onic_wire.look_next == peer) {
+        onic_wire.look_next = peer->next_near;
+    }
 }
 
 void onic_dead_stop(void)
 {
-    atomic_store(&onic_wire.near, NULL);
-    atomic_store(&onic_wire.look_next, NULL);
+    onic_wire.near = onic_wire.look_next = NULL;
     atomic_store(&onic_wire.deaths, 0);
     atomic_store(&onic_wire.job_is_broken, false);
     atomic_store(&onic_wire.job_is_cut, false);
 }
 
-static void note_death(onic_peer_t *peer)
+/** The process of that name has ended, if it is still known. */
+static void note_death(uint64_t name)
 {
     onic_wire_lock();
-    if (!atomic_load(&peer->died)) {
+    onic_peer_t *peer = onic_peer_named(name);
+    if (peer != NULL && !atomic_load(&peer->died)) {
         peer->failed = peer->failed == UCS_OK ? UCS_ERR_CONNECTION_RESET : peer->failed;
         atomic_store(&peer->died, true);
         atomic_fetch_add(&onic_wire.deaths, 1);
-        if (peer->name >> 32 == onic_wire.self->name >> 32) {
+        if (name >> 32 == onic_wire.self->name >> 32) {
             atomic_store(&onic_wire.job_is_broken, true);
         }
         onic_wire_count_loss();
@@ -57,28 +72,40 @@ bool onic_peer_has_died(const onic_peer_t *peer)
 
 bool onic_peer_look(onic_peer_t *peer)
 {
-    if (!peer->watched || onic_peer_has_died(peer)) {
-        return onic_peer_has_died(peer);
+    if (peer->watched && !onic_peer_has_died(peer) && onic_life_is_dead(&peer->cma_id.life)) {
+        note_death(peer->name);
     }
-    if (onic_life_is_dead(&peer->cma_id.life)) {
-        note_death(peer);
-        return true;
+    return onic_peer_has_died(peer);
+}
+
+/** Whom to look at next; false where there is nobody. */
+static bool next_near(uint64_t *name_p, onic_life_t *life_p)
+{
+    onic_wire_lock();
+    onic_peer_t *peer = onic_wire.look_next != NULL ? onic_wire.look_next : onic_wire.near;
+    if (peer != NULL) {
+        onic_wire.look_next = peer->next_near;
+        *name_p = peer->name;
+        *life_p = peer->cma_id.life;
     }
-    return false;
+    onic_wire_unlock();
+    return peer != NULL;
 }
 
 unsigned onic_wire_look_for_dead(void)
 {
-    /* Records stay until the wire is closed. Threads that meet here look at the same one. */
-    onic_peer_t *peer = atomic_load_explicit(&onic_wire.look_next, memory_order_relaxed);
-    if (peer == NULL) {
-        peer = atomic_load_explicit(&onic_wire.near, memory_order_acquire);
-    }
-    if (peer != NULL) {
-        atomic_store_explicit(&onic_wire.look_next, peer->next_near, memory_order_relaxed);
-        (void)onic_peer_look(peer);
+    uint64_t name;
+    onic_life_t life;
+    /* The record itself may be forgotten meanwhile. */
+    if (next_near(&name, &life) && onic_life_is_dead(&life)) {
+        note_death(name);
     }
     return atomic_load_explicit(&onic_wire.deaths, memory_order_relaxed);
+}
+
+bool onic_wire_drains(void)
+{
+    return onic_drain_goes_on(&onic_wire.drain);
 }
 
 bool onic_wire_job_is_broken(void)

@@ -22,13 +22,13 @@
 #define ONIC_UCX_FUNCTIONS(f) \
     f(ucp, am_data_release) f(ucp, am_recv_data_nbx) f(ucp, am_send_nbx) f(ucp, cleanup) \
     f(ucp, config_modify) f(ucp, config_read) f(ucp, config_release) f(ucp, dt_create_generic) \
-    f(ucp, dt_destroy) f(ucp, ep_create) f(ucp, ep_flush_nbx) f(ucp, ep_print_info) \
-    f(ucp, ep_rkey_unpack) f(ucp, get_version) f(ucp, init_version) f(ucp, mem_map) \
-    f(ucp, mem_query) f(ucp, mem_unmap) f(ucp, put_nbx) f(ucp, request_check_status) \
-    f(ucp, request_free) f(ucp, rkey_buffer_release) f(ucp, rkey_destroy) f(ucp, rkey_pack) \
-    f(ucp, worker_arm) f(ucp, worker_create) f(ucp, worker_destroy) f(ucp, worker_get_efd) \
-    f(ucp, worker_progress) f(ucp, worker_query) f(ucp, worker_release_address) \
-    f(ucp, worker_set_am_recv_handler) f(ucs, status_string)
+    f(ucp, dt_destroy) f(ucp, ep_close_nbx) f(ucp, ep_create) f(ucp, ep_flush_nbx) \
+    f(ucp, ep_print_info) f(ucp, ep_rkey_unpack) f(ucp, get_version) f(ucp, init_version) \
+    f(ucp, mem_map) f(ucp, mem_query) f(ucp, mem_unmap) f(ucp, put_nbx) \
+    f(ucp, request_check_status) f(ucp, request_free) f(ucp, rkey_buffer_release) \
+    f(ucp, rkey_destroy) f(ucp, rkey_pack) f(ucp, worker_arm) f(ucp, worker_create) \
+    f(ucp, worker_destroy) f(ucp, worker_get_efd) f(ucp, worker_progress) f(ucp, worker_query) \
+    f(ucp, worker_release_address) f(ucp, worker_set_am_recv_handler) f(ucs, status_string)
 /* clang-format on */
 
 #define ONIC_UCX_POINTER(prefix, name) __typeof__(prefix##_##name) *name;
@@ -47,6 +47,7 @@ extern struct onic_ucx {
 #define ucp_config_release    (*onic_ucx.config_release)
 #define ucp_dt_create_generic (*onic_ucx.dt_create_generic)
 #define ucp_dt_destroy        (*onic_ucx.dt_destroy)
+#define ucp_ep_close_nbx      (*onic_ucx.ep_close_nbx)
 #define ucp_ep_create         (*onic_ucx.ep_create)
 #define ucp_ep_flush_nbx      (*onic_ucx.ep_flush_nbx)
 #define ucp_ep_print_info     (*onic_ucx.ep_print_info)

@@ -205,6 +205,20 @@ ONIC_EXPORT size_t onic_address_record_size(void);
 ONIC_EXPORT int onic_wire_exchange(struct ompi_communicator_t *comm, struct onic_node *node,
                                    const int32_t *lens, size_t stride);
 
+/**
+ * What a component does when a process of another job is to be forgotten, which nobody refers to.
+ * `left` false: true where none of its communicators or windows names the process. `left` true: the
+ * same, and it gives back what it keeps for the peer, which has ended and of which nothing comes
+ * any more; false where something is still under way. The lock is held, by an MPI thread. One for
+ * each component; NULL for none.
+ */
+typedef bool (*onic_wire_forget_fn_t)(onic_peer_t *peer, bool left);
+ONIC_EXPORT void onic_wire_set_forget_fn(unsigned am_id, onic_wire_forget_fn_t fn);
+
+/** Forgets processes of other jobs that have left and that nobody names. To be called where a
+ *  communicator with other jobs is made or freed. MPI thread, lock not held. */
+ONIC_EXPORT void onic_wire_forget_left(void);
+
 /** The name of a process: its job, and its number there, as in Open MPI's opal_process_name_t. */
 static inline uint64_t onic_name(uint32_t job, uint32_t number)
 {
@@ -306,6 +320,11 @@ ONIC_EXPORT bool onic_wire_job_is_broken(void);
 /** The same for this one process. True where it has ended. */
 ONIC_EXPORT bool onic_peer_look(onic_peer_t *peer);
 
+/** Is what had come from processes that are lost still being handled? Before that is over nobody
+ * who waits for them is told that it will not come; then onic_wire_losses grows once more. The lock
+ *  must be held. */
+ONIC_EXPORT bool onic_wire_drains(void);
+
 /** Has the process been found to have ended? Any thread; no lock. */
 ONIC_EXPORT bool onic_peer_has_died(const onic_peer_t *peer);
 
@@ -377,9 +396,9 @@ ONIC_EXPORT int onic_wire_set_am_fn(unsigned am_id, onic_am_fn_t fn);
 
 /**
  * Likewise of a message that names its sender, which the handler may answer though this process has
- * never looked it up: its address came before its first message. `from` stays until the wire is
- * closed; no reference is taken. The header is as it was sent, the name included. What is sent to a
- * process while it has no handler for it is dropped.
+ * never looked it up: its address came before its first message. `from` stays until the component
+ * lets go of it (onic_wire_forget_fn_t); no reference is taken. The header is as it was sent, the
+ * name included. What is sent to a process while it has no handler for it is dropped.
  */
 typedef void (*onic_named_fn_t)(onic_peer_t *from, const void *header, size_t header_len,
                                 const void *data, size_t len, onic_rndv_t *rndv);

@@ -162,10 +162,21 @@ static bool shm_is_set(void)
     return false;
 }
 
+/** Has the user anything to say about errors of shared memory? */
+static bool shm_errors_are_set(void)
+{
+    return getenv("UCX_MM_ERROR_HANDLING") != NULL || getenv("UCX_POSIX_ERROR_HANDLING") != NULL ||
+           getenv("UCX_SYSV_ERROR_HANDLING") != NULL;
+}
+
 static ucs_status_t configure_shm(const char *tls, ucp_config_t *ucp_config)
 {
     static const char *const names[] = {"posix", "sysv", "sm", "shm", "mm", "shared_memory", NULL};
-    if (shm_is_set() || !tls_have(tls, names)) {
+    const bool shm = tls_have(tls, names);
+    /* Who is not asked for that is not chosen for endpoints that can be closed. */
+    onic_wire.closes = !shm || (!shm_errors_are_set() &&
+                                ucp_config_modify(ucp_config, "MM_ERROR_HANDLING", "y") == UCS_OK);
+    if (shm_is_set() || !shm) {
         onic_wire.shm_seg_size = env_size("UCX_MM_SEG_SIZE", UCX_OTHER_SEG_SIZE + UCX_OVERHEAD);
         return UCS_OK;
     }

@@ -67,18 +67,32 @@ unsigned onic_wire_losses(void)
     return atomic_load_explicit(&onic_wire.losses, memory_order_relaxed);
 }
 
-static ucs_status_t make_ep(onic_peer_t *peer)
+static ucs_status_t create_ep(onic_peer_t *peer, ucp_err_handling_mode_t err_mode)
 {
-    /* No peer error handling: it would cost the shared-memory transports, and Open MPI ends the
-     * job when a process dies. The handler is for processes that leave in good order. */
     ucp_ep_params_t params = {
         .field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
                       UCP_EP_PARAM_FIELD_ERR_HANDLER,
         .address = (const ucp_address_t *)peer->address,
-        .err_mode = UCP_ERR_HANDLING_MODE_NONE,
+        .err_mode = err_mode,
         .err_handler = {.cb = connection_lost, .arg = peer},
     };
-    ucs_status_t status = ucp_ep_create(onic_wire.worker, &params, &peer->ep);
+    return ucp_ep_create(onic_wire.worker, &params, &peer->ep);
+}
+
+/** Between processes of a job without UCX's handling of errors: it would cost the single copy of
+ *  shared memory, and Open MPI ends the job when a process dies; the handler is for those that
+ *  leave in good order. Processes of other jobs come and go, and only with it does UCX give back
+ *  what it has for one of them. Both sides must have it. */
+static ucs_status_t make_ep(onic_peer_t *peer)
+{
+    const bool foreign = peer->name >> 32 != onic_wire.job;
+    ucs_status_t status = UCS_ERR_UNREACHABLE;
+    if (foreign && onic_wire.closes) {
+        status = create_ep(peer, UCP_ERR_HANDLING_MODE_PEER);
+    }
+    if (status == UCS_ERR_UNREACHABLE) {
+        status = create_ep(peer, UCP_ERR_HANDLING_MODE_NONE);
+    }
     if (status != UCS_OK) {
         peer->ep = NULL;
     } else {

@@ -60,6 +60,9 @@ struct onic_peer {
     onic_peer_t *next_near; /**< the next such */
     atomic_bool died;       /**< it has been; set with the lock held, read without it */
     bool gone;              /**< nothing comes from it nor gets there; see onic_peer_gone */
+    onic_peer_t *next_left; /**< see wire_forget.c */
+    bool closed;            /**< its endpoint has been, or is being while there is a request */
+    void *close;            /**< UCX's */
     void *slot[ONIC_AM_COUNT];
     size_t address_len;
     unsigned char address[]; /**< UCX worker address */
@@ -157,6 +160,7 @@ typedef struct onic_wire {
     bool closing;
     bool published;          /**< this process's address, under a key of its own */
     bool wakes;              /**< UCX was asked for events that wake a thread */
+    bool closes;             /**< endpoints to other jobs can be closed at any time */
     bool want_puts;          /**< the next context is to be made for puts too */
     bool puts;               /**< it has been */
     bool small_queues;       /**< UCX may lock little memory */
@@ -164,14 +168,15 @@ typedef struct onic_wire {
     uint64_t credit;         /**< what the point-to-point layer of this process does */
     uint64_t rcache_max;     /**< most bytes that UCX keeps registered; 0 where it may all */
     opal_hash_table_t peers; /**< onic_name_key -> onic_peer_t */
+    unsigned foreign;        /**< of these, those of other jobs */
     onic_peer_t *self;
     atomic_uint losses; /**< connections lost so far, in this wire and before; set with the lock
                            held, read without it */
     atomic_uint deaths; /**< of these because the process has died */
-    atomic_bool job_is_broken;        /**< one of them was of this job */
-    atomic_bool job_is_cut;           /**< a process of this job is gone */
-    _Atomic(onic_peer_t *) near;      /**< those whose end can be seen */
-    _Atomic(onic_peer_t *) look_next; /**< who is to be looked at next; NULL: the first */
+    atomic_bool job_is_broken; /**< one of them was of this job */
+    atomic_bool job_is_cut;    /**< a process of this job is gone */
+    onic_peer_t *near;         /**< those whose end can be seen */
+    onic_peer_t *look_next;    /**< who is to be looked at next; NULL: the first */
     onic_cma_id_t cma_id;
     uint64_t nonce;
     uint32_t job;         /**< this process's */
@@ -182,6 +187,7 @@ typedef struct onic_wire {
     onic_named_fn_t named_fn[ONIC_AM_COUNT];
     onic_early_t *early;
     onic_wire_deferred_fn_t deferred_fn[ONIC_AM_COUNT];
+    onic_wire_forget_fn_t forget_fn[ONIC_AM_COUNT];
     atomic_uint deferred; /**< a bit for each component whose function is to run; set with the lock
                                held, read without it */
     bool deferred_left;   /**< one of them still has work that it could not do */
@@ -241,6 +247,8 @@ int onic_sends_start(void);
 void onic_sends_stop(void);
 /** The queues of those who are gone are empty: what is under way with them ends with an error. */
 void onic_sends_abandon(void);
+/** Does a send or a receive that is under way name the peer? */
+bool onic_sends_name(const onic_peer_t *peer);
 /** A peer has died or is out of reach for good, and UCX may keep what is under way with it for
  * ever: that ends when what had come from it before has been handled. */
 static inline void onic_peer_gone(onic_peer_t *peer)
@@ -402,8 +410,14 @@ ucs_status_t onic_wire_fit_memory(onic_wire_config_t *config, char *tls, size_t 
 /* dead.c */
 /** A peer is added to the table: it is looked after where it can be. The lock is held. */
 void onic_dead_watch(onic_peer_t *peer);
+/** It is not looked after any more. The lock is held. */
+void onic_dead_unwatch(onic_peer_t *peer);
 /** The table is gone. */
 void onic_dead_stop(void);
+
+/* wire_forget.c */
+/** The worker is gone: frees what is left. */
+void onic_forget_stop(void);
 
 /* cma.c */
 /** Fills in our own identity. */

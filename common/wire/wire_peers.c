@@ -6,8 +6,9 @@
  * @file
  * The table of peers, and how their addresses are exchanged and published.
  *
- * A record stays until the wire is closed, even when nobody refers to it: its process may be met
- * again in another communicator, and messages of UCX's own may still come by its connection.
+ * A record stays even when nobody refers to it: its process may be met again in another
+ * communicator, and messages of UCX's own may still come by its connection. Only processes of other
+ * jobs that have left are forgotten before the wire is closed (wire_forget.c).
  */
 #include "common/support/collective.h"
 #include "common/support/modex.h"
@@ -77,6 +78,7 @@ static int add_peer(const onic_address_t *a)
     if (peer->self) {
         onic_wire.self = peer;
     }
+    onic_wire.foreign += a->name >> 32 != onic_wire.job;
     onic_dead_watch(peer);
     return OMPI_SUCCESS;
 }
@@ -168,6 +170,7 @@ int onic_peers_start(void)
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
     onic_wire.self = NULL;
+    onic_wire.foreign = 0;
     onic_wire.job = OPAL_PROC_MY_NAME.jobid;
     onic_wire.job_size = (uint32_t)ompi_proc_world_size();
     onic_wire.of_job = calloc(onic_wire.job_size, sizeof(*onic_wire.of_job));
@@ -202,6 +205,7 @@ void onic_peers_stop(void)
     uint64_t name;
     onic_peer_t *peer;
     onic_dead_stop();
+    onic_forget_stop();
     OPAL_HASH_TABLE_FOREACH(name, uint64, peer, &onic_wire.peers)
     {
         onic_peer_presence_close(peer);
@@ -309,10 +313,15 @@ int onic_wire_get_peers(struct ompi_communicator_t *comm, onic_peer_t **peers)
 
 void onic_wire_put_peers(onic_peer_t **peers, int n)
 {
+    bool foreign = false;
     onic_wire_lock();
     for (int i = 0; i < n; i++) {
         peers[i]->refs--;
+        foreign = foreign || peers[i]->name >> 32 != onic_wire.job;
         peers[i] = NULL;
     }
     onic_wire_unlock();
+    if (foreign) {
+        onic_wire_forget_left();
+    }
 }

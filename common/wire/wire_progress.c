@@ -109,6 +109,7 @@ int onic_wire_progress_locked(void)
     if (onic_drain_goes_on(&onic_wire.drain) &&
         onic_drain_ends(&onic_wire.drain, (unsigned)events)) {
         onic_sends_abandon();
+        onic_wire_count_loss();
     }
     if (onic_queues_have_waiting()) {
         events += onic_queues_send();

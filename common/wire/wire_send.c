@@ -56,7 +56,7 @@ onic_send_t *onic_send_get(onic_send_cb_t cb, void *arg)
     atomic_store_explicit(&onic_wire.sends_out, onic_wire.sends_out + 1, memory_order_relaxed);
     s->cb = cb;
     s->arg = arg;
-    s->peer = s->eager = NULL;
+    s->peer = s->eager = s->to = NULL;
     s->out = s->starting = true;
     s->done = false;
     return s;
@@ -484,6 +484,19 @@ void onic_sends_abandon(void)
             }
         }
     }
+}
+
+bool onic_sends_name(const onic_peer_t *peer)
+{
+    for (onic_send_block_t *block = onic_wire.send_blocks; block != NULL; block = block->next) {
+        for (int i = 0; i < POOL_BLOCK; i++) {
+            const onic_send_t *s = &block->send[i];
+            if (s->out && (s->peer == peer || s->eager == peer || s->to == peer)) {
+                return true;
+            }
+        }
+    }
+    return false;
 }
 
 size_t onic_peer_message_max(onic_peer_t *peer, unsigned am_id)

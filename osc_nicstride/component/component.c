@@ -146,6 +146,7 @@ static int component_finalize(void)
         onic_wire_set_am_fn(ONIC_AM_OSC, NULL);
         onic_wire_set_deferred_fn(ONIC_AM_OSC, NULL);
         onic_wire_set_mpi_fn(ONIC_AM_OSC, NULL);
+        onic_wire_set_forget_fn(ONIC_AM_OSC, NULL);
         onic_mover_close();
         closed = onic_wire_close();
         c->wire_open = false;

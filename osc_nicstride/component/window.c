@@ -107,6 +107,7 @@ static int open_wire_once(void)
     onic_wire_set_am_fn(ONIC_AM_OSC, nicstride_am);
     onic_wire_set_deferred_fn(ONIC_AM_OSC, nicstride_run_deferred);
     onic_wire_set_mpi_fn(ONIC_AM_OSC, nicstride_requests_complete);
+    onic_wire_set_forget_fn(ONIC_AM_OSC, nicstride_process_forget);
     return opal_progress_register_lp(nicstride_look_after_peers);
 }
 

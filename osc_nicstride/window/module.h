@@ -262,6 +262,9 @@ static inline bool nicstride_is_active(const nicstride_module_t *m)
 /** The record of a process, made if need be; NULL where memory is exhausted. Wire lock. */
 nicstride_process_t *nicstride_process_locked(onic_peer_t *wire);
 
+/** onic_wire_forget_fn_t. */
+bool nicstride_process_forget(onic_peer_t *wire, bool left);
+
 /** Frees them, at the end of the process. */
 void nicstride_processes_fini(void);
 

@@ -25,6 +25,25 @@ nicstride_process_t *nicstride_process_locked(onic_peer_t *wire)
     return p;
 }
 
+bool nicstride_process_forget(onic_peer_t *wire, bool left)
+{
+    void **slot = onic_peer_slot(wire, ONIC_AM_OSC);
+    nicstride_process_t *p = *slot, **at = &nicstride_processes;
+
+    if (!left || p == NULL)
+        return true;
+    /* A window that was forgotten at the end may have some. */
+    if (p->peers != NULL)
+        return false;
+    while (*at != p)
+        at = &(*at)->next;
+    *at = p->next;
+    *slot = NULL;
+    free(p->learn);
+    free(p);
+    return true;
+}
+
 void nicstride_processes_fini(void)
 {
     mca_osc_nicstride_component.bank = (nicstride_bank_t){0};

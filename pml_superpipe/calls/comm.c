@@ -125,6 +125,7 @@ int superpipe_add_comm(ompi_communicator_t *comm)
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
     c->comm = comm;
+    c->foreign = superpipe_is_foreign(comm);
     onic_wire_lock();
     added = superpipe_comms_add(&superpipe.comms, &c->match);
     if (added) {
@@ -132,6 +133,8 @@ int superpipe_add_comm(ompi_communicator_t *comm)
         superpipe_unpark_locked(c);
     }
     onic_wire_unlock();
+    if (added && c->foreign)
+        onic_wire_forget_left();
     if (added)
         return OMPI_SUCCESS;
     superpipe_comm_fini(&c->match);
@@ -145,6 +148,7 @@ int superpipe_del_comm(ompi_communicator_t *comm)
     superpipe_receive_t *receive;
     superpipe_message_t *m;
     size_t cursor = 0;
+    bool foreign;
 
     if (c == NULL)
         return OMPI_SUCCESS;
@@ -158,8 +162,11 @@ int superpipe_del_comm(ompi_communicator_t *comm)
     while ((m = superpipe_comm_discard(&c->match)) != NULL)
         superpipe_discard_locked((superpipe_unexpected_t *)m);
     onic_wire_unlock();
+    foreign = c->foreign;
     superpipe_comm_fini(&c->match);
     free_channel(c);
+    if (foreign)
+        onic_wire_forget_left();
     return OMPI_SUCCESS;
 }
 

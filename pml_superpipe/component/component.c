@@ -126,6 +126,7 @@ static mca_pml_base_module_t *component_init(int *priority, bool progress_thread
     superpipe.open = true;
     onic_wire_set_mpi_fn(ONIC_AM_PML, superpipe_complete_all);
     onic_wire_set_deferred_fn(ONIC_AM_PML, superpipe_stream_locked);
+    onic_wire_set_forget_fn(ONIC_AM_PML, superpipe_forget);
     if (onic_wire_set_named_fn(ONIC_AM_PML, superpipe_arrived) != OMPI_SUCCESS ||
         onic_wire_set_am_fn(ONIC_AM_FEW, superpipe_few_arrived) != OMPI_SUCCESS) {
         (void)component_finalize();
@@ -163,6 +164,7 @@ static int component_finalize(void)
     onic_wire_set_am_fn(ONIC_AM_FEW, NULL);
     onic_wire_set_named_fn(ONIC_AM_PML, NULL);
     onic_wire_set_deferred_fn(ONIC_AM_PML, NULL);
+    onic_wire_set_forget_fn(ONIC_AM_PML, NULL);
     onic_wire_set_mpi_fn(ONIC_AM_PML, NULL);
     onic_mover_close();
     forget_peers();

@@ -22,31 +22,37 @@
 /** And between two times that a program with threads gives its processor away. */
 #define YIELD_CALLS 64
 
-/** Room for one more in the table of peers by number. */
-static bool room_locked(void)
+/** A number for one more peer, and room in the table; 0 where memory is exhausted. */
+static uint32_t number_locked(void)
 {
     const uint32_t n = superpipe.npeers;
     void *grown;
 
+    for (uint32_t i = 0; superpipe.nfree > 0 && !superpipe.retired && i < n; i++)
+        if (superpipe.numbered[i] == NULL)
+            return i + 1;
     /* It is full whenever the number of peers is a power of two, or none. */
     if ((n & (n - 1)) != 0)
-        return true;
+        return n + 1;
     grown = realloc(superpipe.numbered, (n > 0 ? 2 * (size_t)n : 1) * sizeof(superpipe_peer_t *));
     if (grown != NULL)
         superpipe.numbered = grown;
-    return grown != NULL;
+    return grown != NULL ? n + 1 : 0;
 }
 
 superpipe_peer_t *superpipe_peer_locked(onic_peer_t *wire)
 {
     void **slot = onic_peer_slot(wire, ONIC_AM_PML);
     superpipe_peer_t *p = *slot;
+    uint32_t number;
 
-    if (p != NULL || !room_locked() || (p = calloc(1, sizeof(*p))) == NULL)
+    if (p != NULL || (number = number_locked()) == 0 || (p = calloc(1, sizeof(*p))) == NULL)
         return p;
     *slot = p;
-    superpipe.numbered[superpipe.npeers++] = p;
-    p->number = superpipe.npeers;
+    superpipe.numbered[number - 1] = p;
+    superpipe.nfree -= number <= superpipe.npeers;
+    superpipe.npeers += number > superpipe.npeers;
+    p->number = number;
     p->wire = wire;
     p->self = onic_peer_is_self(wire);
     p->next = superpipe.peers;
@@ -75,7 +81,8 @@ static superpipe_peer_t *of_proc(ompi_proc_t *proc, int *rc_p)
     onic_wire_lock();
     p = superpipe_peer_locked(wire);
     onic_wire_unlock();
-    /* The reference is given back with the wire. */
+    /* It stays as long as a communicator names it: superpipe_forget. */
+    onic_wire_put_peers(&wire, 1);
     if (p == NULL)
         *rc_p = OMPI_ERR_OUT_OF_RESOURCE;
     else
@@ -280,14 +287,14 @@ static void end_posted_locked(const superpipe_peer_t *p)
     }
 }
 
-void superpipe_end_lost(void)
+void superpipe_end_lost_locked(void)
 {
     const unsigned losses = onic_wire_losses();
     bool all = true;
 
-    if (losses == superpipe.losses)
+    /* What has come from them may be what somebody waits for. */
+    if (losses == superpipe.losses || onic_wire_drains())
         return;
-    onic_wire_lock();
     for (superpipe_peer_t *p = superpipe.peers; p != NULL; p = p->next) {
         if (p->lost || !onic_peer_is_lost(p->wire))
             continue;
@@ -304,6 +311,14 @@ void superpipe_end_lost(void)
     }
     if (all)
         superpipe.losses = losses;
+}
+
+void superpipe_end_lost(void)
+{
+    if (onic_wire_losses() == superpipe.losses)
+        return;
+    onic_wire_lock();
+    superpipe_end_lost_locked();
     onic_wire_unlock();
 }
 

@@ -94,6 +94,7 @@ typedef struct superpipe_channel {
     ompi_communicator_t *comm;
     superpipe_peer_t **peer; /**< by rank; NULL: it was not looked up yet */
     unsigned losses;         /**< of its processes; lock */
+    bool foreign;            /**< processes of other jobs are in it */
 } superpipe_channel_t;
 
 /** What every message uses stands together: programs have many requests, and caches are short. */
@@ -181,8 +182,10 @@ typedef struct superpipe_process {
     superpipe_comms_t comms;
     superpipe_peer_t *peers;
     superpipe_peer_t *heard;     /**< by `next_heard`: may have a backlog for this process */
-    superpipe_peer_t **numbered; /**< peers by number - 1 */
-    uint32_t npeers;
+    superpipe_peer_t **numbered; /**< peers by number - 1; NULL: nobody has that number any more */
+    uint32_t npeers;             /**< numbers that were given out */
+    uint32_t nfree;              /**< of these, those that nobody has any more */
+    bool retired;                /**< one of them may come in a message: none is given out again */
     superpipe_pool_t pool;
     onic_handles_t handles;
     superpipe_request_t *done_head, **done_tail; /**< by `next`: to be completed */
@@ -262,9 +265,20 @@ void superpipe_end_lost(void);
  *  thread, lock not held. */
 void superpipe_drain(void);
 
+/** The same, with the lock held. */
+void superpipe_end_lost_locked(void);
+
 /** Looks whether processes of this machine have died, if somebody has waited for long. The
  *  pml_progress of the module. */
 int superpipe_look(void);
+
+/* ---- forget.c -------------------------------------------------------------------------------- */
+
+/** Is a process of another job in the group that a communicator sends to? */
+bool superpipe_is_foreign(const ompi_communicator_t *comm);
+
+/** onic_wire_forget_fn_t: gives back what is kept for a process of another job that has left. */
+bool superpipe_forget(onic_peer_t *wire, bool left);
 
 /* ---- request.c ------------------------------------------------------------------------------- */
 

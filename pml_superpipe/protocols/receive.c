@@ -88,7 +88,7 @@ static void deliver_kept_locked(superpipe_request_t *r, superpipe_unexpected_t *
 
 void superpipe_discard_locked(superpipe_unexpected_t *m)
 {
-    if (m->offer.handle != 0)
+    if (m->offer.handle != 0 && !m->from->lost)
         superpipe_say_locked(m->from, SUPERPIPE_DONE, m->offer.handle, 0);
     unkeep_locked(m);
 }

@@ -1,0 +1,147 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Processes of other jobs that have left: children that have ended, clients of a server.
+ *
+ * A job has as many processes as it has, but others come and go as long as a program runs. What is
+ * kept for one of them (its record and address, the endpoint, mapped memory, what components keep)
+ * is given back when no component names it any more, it is known to have ended, and all that had
+ * come from it has been handled. So nothing ever comes from a process that was forgotten, and
+ * nobody who may come back is. It is looked for where communicators and windows with other jobs are
+ * made and freed, which is when such processes come and go.
+ */
+#include "common/wire/wire_internal.h"
+
+#include <stdlib.h>
+
+/** Forgotten, but UCX still closes the endpoint. */
+static onic_peer_t *closing;
+
+void onic_wire_set_forget_fn(unsigned am_id, onic_wire_forget_fn_t fn)
+{
+    if (am_id < ONIC_AM_COUNT) {
+        onic_wire_lock();
+        onic_wire.forget_fn[am_id] = fn;
+        onic_wire_unlock();
+    }
+}
+
+/** Do all components do without it? */
+static bool is_forgotten(onic_peer_t *peer, bool left)
+{
+    for (unsigned id = 0; id < ONIC_AM_COUNT; id++) {
+        if (onic_wire.forget_fn[id] != NULL && !onic_wire.forget_fn[id](peer, left)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/** Those that nobody names, chained. */
+static onic_peer_t *find_unnamed(void)
+{
+    onic_peer_t *peer, *found = NULL;
+    uint64_t name;
+    OPAL_HASH_TABLE_FOREACH(name, uint64, peer, &onic_wire.peers)
+    {
+        if (name >> 32 != onic_wire.job && peer->refs == 0 && is_forgotten(peer, false)) {
+            peer->next_left = found;
+            found = peer;
+        }
+    }
+    return found;
+}
+
+/** Frees the records whose endpoints are closed. */
+static void free_closed(void)
+{
+    for (onic_peer_t **at = &closing, *peer; (peer = *at) != NULL;) {
+        if (peer->close != NULL && ucp_request_check_status(peer->close) == UCS_INPROGRESS) {
+            at = &peer->next_left;
+            continue;
+        }
+        if (peer->close != NULL) {
+            ucp_request_free(peer->close);
+        }
+        *at = peer->next_left;
+        free(peer);
+    }
+}
+
+/** Ends what UCX still has for a process that takes nothing any more; where it cannot, what is to
+ * be sent goes first, and the closing may last as long as the worker. */
+static void close_ep(onic_peer_t *peer)
+{
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
+                                 .flags = UCP_EP_CLOSE_FLAG_FORCE};
+    if (peer->ep == NULL || peer->closed) {
+        return;
+    }
+    peer->closed = true;
+    ucs_status_ptr_t answer = ucp_ep_close_nbx(peer->ep, &param);
+    if (UCS_PTR_IS_ERR(answer)) {
+        param.op_attr_mask = 0;
+        answer = ucp_ep_close_nbx(peer->ep, &param);
+    }
+    peer->close = UCS_PTR_IS_PTR(answer) ? answer : NULL;
+    atomic_fetch_sub_explicit(&onic_wire.neps, 1, memory_order_relaxed);
+}
+
+static void forget(onic_peer_t *peer)
+{
+    (void)opal_hash_table_remove_value_uint64(&onic_wire.peers, peer->name);
+    onic_wire.foreign--;
+    onic_dead_unwatch(peer);
+    onic_peer_presence_close(peer);
+    peer->next_left = closing;
+    closing = peer;
+}
+
+/** Has it left, and is nothing under way with it? */
+static bool may_forget(onic_peer_t *peer)
+{
+    if (!peer->gone || peer->refs > 0 || !is_forgotten(peer, true)) {
+        return false;
+    }
+    close_ep(peer);
+    return !onic_sends_name(peer);
+}
+
+void onic_wire_forget_left(void)
+{
+    static atomic_bool busy;
+    if (atomic_exchange(&busy, true)) {
+        return;
+    }
+    onic_wire_lock();
+    onic_peer_t *found = onic_wire.foreign > 0 ? find_unnamed() : NULL;
+    onic_wire_unlock();
+    /* Records are freed here alone. */
+    for (onic_peer_t *peer = found; peer != NULL; peer = peer->next_left) {
+        (void)onic_peer_look(peer);
+    }
+    onic_wire_lock();
+    while (found != NULL && onic_drain_goes_on(&onic_wire.drain)) {
+        (void)onic_wire_progress_locked();
+    }
+    for (onic_peer_t *peer = found, *next; peer != NULL; peer = next) {
+        next = peer->next_left;
+        if (may_forget(peer)) {
+            forget(peer);
+        }
+    }
+    free_closed();
+    onic_wire_unlock();
+    atomic_store(&busy, false);
+}
+
+void onic_forget_stop(void)
+{
+    for (onic_peer_t *next; closing != NULL; closing = next) {
+        next = closing->next_left;
+        free(closing);
+    }
+}
