@@ -8,7 +8,8 @@
  * table in memory that its processes share. Who is first sent to, or first heard of, gets a record
  * of his own from there (wire_peers.c); that is no system call, so handlers may look.
  *
- * A book stays until the wire is closed. What stands in it was written by another process: lengths
+ * A book stays until the wire is closed; but where processes of other jobs are in it, until all of
+ * these have ended. What stands in it was written by another process: lengths
  * are checked, and an address is only taken by the name that it bears itself.
  */
 #include "common/support/collective.h"
@@ -30,16 +31,24 @@ typedef struct head {
 struct onic_book {
     onic_book_t *next;
     onic_segment_t segment;
+    bool foreign; /**< processes of other jobs are in it */
 };
+
+/** How many entries it has. */
+static uint64_t entries(const onic_book_t *book)
+{
+    const size_t size = book->segment.size;
+    const uint64_t n = ((const head_t *)book->segment.base)->n;
+
+    return n <= size / sizeof(onic_book_entry_t) && onic_book_bytes(n, 0) <= size ? n : 0;
+}
 
 /** The record in one book; NULL where it is not there. */
 static const void *look(const onic_book_t *book, uint64_t name, size_t *len_p)
 {
     const head_t *head = book->segment.base;
     const size_t size = book->segment.size;
-    const uint64_t n = head->n;
-    uint64_t from = 0,
-             to = n <= size / sizeof(head->entry[0]) && onic_book_bytes(n, 0) <= size ? n : 0;
+    uint64_t from = 0, to = entries(book);
 
     while (from < to) {
         const uint64_t i = from + (to - from) / 2;
@@ -64,13 +73,71 @@ const void *onic_book_find(uint64_t name, size_t *len_p)
     return record;
 }
 
+static void free_book(onic_book_t **at)
+{
+    onic_book_t *book = *at;
+
+    *at = book->next;
+    onic_wire.foreign_books -= book->foreign;
+    onic_segment_unmap(&book->segment);
+    free(book);
+}
+
 void onic_books_stop(void)
 {
     while (onic_wire.books != NULL) {
-        onic_book_t *book = onic_wire.books;
-        onic_wire.books = book->next;
-        onic_segment_unmap(&book->segment);
-        free(book);
+        free_book(&onic_wire.books);
+    }
+}
+
+/* ---- those of processes that have ended ------------------------------------------------------ */
+
+static bool has_ended(const onic_book_t *book, uint64_t name)
+{
+    onic_address_t a;
+    size_t len;
+    const void *record = look(book, name, &len);
+
+    return record != NULL && onic_address_read(record, len, &a) &&
+           onic_same_place(&a.cma_id, &onic_wire.cma_id) && onic_life_is_dead(&a.cma_id.life);
+}
+
+/** Have all processes of other jobs ended that are in it? */
+static bool is_over(const onic_book_t *book)
+{
+    const head_t *head = book->segment.base;
+    const uint64_t n = entries(book);
+    uint64_t i = 0;
+
+    while (i < n &&
+           (head->entry[i].name >> 32 == onic_wire.job || has_ended(book, head->entry[i].name))) {
+        i++;
+    }
+    return i == n;
+}
+
+/** Gives those of this job that are in it records of their own. */
+static bool save_own(const onic_book_t *book)
+{
+    const head_t *head = book->segment.base;
+    const uint64_t n = entries(book);
+    uint64_t i = 0;
+
+    while (i < n && (head->entry[i].name >> 32 != onic_wire.job ||
+                     onic_peer_named(head->entry[i].name) != NULL)) {
+        i++;
+    }
+    return i == n;
+}
+
+void onic_books_forget(void)
+{
+    for (onic_book_t **at = &onic_wire.books; *at != NULL;) {
+        if ((*at)->foreign && is_over(*at) && save_own(*at)) {
+            free_book(at);
+        } else {
+            at = &(*at)->next;
+        }
     }
 }
 
@@ -173,7 +240,11 @@ int onic_wire_exchange(struct ompi_communicator_t *comm, onic_node_t *node, cons
         rc = tell_written(comm, node, rc);
     }
     if (book != NULL) {
+        for (int i = 0; i < n; i++) {
+            book->foreign = book->foreign || onic_rank_name(comm, i) >> 32 != onic_wire.job;
+        }
         onic_wire_lock();
+        onic_wire.foreign_books += book->foreign;
         book->next = onic_wire.books;
         onic_wire.books = book;
         onic_wire_unlock();

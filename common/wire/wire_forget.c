@@ -134,6 +134,9 @@ void onic_wire_forget_left(void)
         }
     }
     free_closed();
+    if (onic_wire.foreign_books > 0) {
+        onic_books_forget();
+    }
     onic_wire_unlock();
     atomic_store(&busy, false);
 }

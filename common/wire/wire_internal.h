@@ -183,6 +183,7 @@ typedef struct onic_wire {
     uint32_t job_size;    /**< and how many there are in it */
     onic_peer_t **of_job; /**< those of them that are known, by number */
     onic_book_t *books;
+    unsigned foreign_books; /**< of these, those with processes of other jobs */
     onic_am_fn_t am_fn[ONIC_AM_COUNT];
     onic_named_fn_t named_fn[ONIC_AM_COUNT];
     onic_early_t *early;
@@ -361,6 +362,8 @@ void onic_peers_stop(void);
 /* wire_book.c; the lock is held */
 /** The record of that name; NULL where it is in no book. */
 const void *onic_book_find(uint64_t name, size_t *len_p);
+/** Frees those whose processes of other jobs have all ended. */
+void onic_books_forget(void);
 void onic_books_stop(void);
 
 /* wire_put.c */

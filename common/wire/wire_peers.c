@@ -216,6 +216,7 @@ void onic_peers_stop(void)
     free(onic_wire.of_job);
     onic_wire.job_size = 0;
     onic_wire.self = NULL;
+    onic_wire.foreign = 0;
 }
 
 /* ---- addresses that are published ----------------------------------------------------------- */

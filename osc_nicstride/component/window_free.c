@@ -79,6 +79,8 @@ void nicstride_window_destroy(nicstride_module_t *m)
         ompi_comm_free(&m->comm);
     OBJ_DESTRUCT(&m->lock);
     free(m);
+    /* Those of another job that it was made with may have left. */
+    onic_wire_forget_left();
 }
 
 /** A window that the user forgot is freed by MPI_Finalize. Others may have freed theirs, or have
