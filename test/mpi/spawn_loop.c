@@ -140,6 +140,22 @@ static kept_t count(void)
     return (kept_t){count_mappings(), count_descriptors(), shared_in_use()};
 }
 
+/** Counts until there is no more than `first`, or it is not going to be less: UCX gives back what
+ * is closed in later calls. */
+static kept_t count_again(const kept_t *first)
+{
+    kept_t now = count();
+
+    for (int i = 0;
+         i < 1000 && (now.mappings > first->mappings || now.descriptors > first->descriptors);
+         i++) {
+        int flag;
+        MPI_Iprobe(MPI_ANY_SOURCE, 0, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
+        now = count();
+    }
+    return now;
+}
+
 /* ---- the parent ---- */
 
 /** Until it is no process any more, or one that only waits to be asked how it ended. */
@@ -194,9 +210,11 @@ int main(int argc, char **argv)
     last = ROUNDS * tl_factor();
     for (int round = 1; round <= last; round++) {
         inter = spawn(argv[0]);
-        now = count();
         if (round == FIRST) {
-            first = now;
+            first = count_again(&first);
+        }
+        if (round == last) {
+            now = count_again(&first);
         }
         TL_MPI(MPI_Sendrecv(&round, 1, MPI_INT, 0, 0, &pid, 1, MPI_INT, 0, 0, inter,
                             MPI_STATUS_IGNORE));
@@ -204,9 +222,9 @@ int main(int argc, char **argv)
         TL_MPI(MPI_Comm_disconnect(&inter));
         wait_for_end(pid);
     }
-    TL_CHECK(now.mappings == first.mappings, "mappings: %d in round %d, %d in round %d",
+    TL_CHECK(now.mappings <= first.mappings, "mappings: %d in round %d, %d in round %d",
              first.mappings, FIRST, now.mappings, last);
-    TL_CHECK(now.descriptors == first.descriptors, "descriptors: %d in round %d, %d in round %d",
+    TL_CHECK(now.descriptors <= first.descriptors, "descriptors: %d in round %d, %d in round %d",
              first.descriptors, FIRST, now.descriptors, last);
     /* Pages of what is there all the time may be touched for the first time late. */
     TL_CHECK(now.shared - first.shared < 1024,
