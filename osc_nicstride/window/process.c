@@ -39,6 +39,7 @@ bool nicstride_process_forget(onic_peer_t *wire, bool left)
         at = &(*at)->next;
     *at = p->next;
     *slot = NULL;
+    (void)nicstride_loan_returned(&mca_osc_nicstride_component.bank, &p->loan, p->loan.lent);
     free(p->learn);
     free(p);
     return true;
