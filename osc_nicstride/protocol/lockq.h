@@ -18,7 +18,8 @@
  * into MPI_Win_lock_all no later than that was the first. Along a circle of such waits these times
  * would grow without end. What remains are circles of processes each of which holds what the next
  * must not have beside it, which no order of the line avoids. An exclusive request is passed only
- * by who was in MPI_Win_lock_all before it was the first of its kind: nobody starves.
+ * by who has been in MPI_Win_lock_all, of any window, since before it was the first of its kind: it
+ * starves only where such processes never leave that, and always one of them has the lock.
  *
  * The times may be of any clocks: how well they agree decides only who passes whom.
  *
