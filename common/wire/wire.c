@@ -286,14 +286,21 @@ static void meet_requirements(void)
     }
 }
 
-/** Starts the wire, or what is missing, with all signals blocked: these belong to the application's
- *  threads, and threads, UCX's own among them, inherit the mask. */
+/** Signals belong to the application's threads, and threads, UCX's own among them, inherit the
+ *  mask. */
+static void block_signals(sigset_t *old)
+{
+    sigset_t all;
+    onic_signals_to_block(&all);
+    pthread_sigmask(SIG_SETMASK, &all, old);
+}
+
+/** Starts the wire, or what is missing, with all signals blocked. */
 static int start_blocked(bool first)
 {
     int rc = OMPI_SUCCESS;
-    sigset_t all, old;
-    onic_signals_to_block(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
+    sigset_t old;
+    block_signals(&old);
     onic_wire_lock();
     if (first) {
         rc = start_wire(&required.all);
@@ -354,6 +361,20 @@ int onic_wire_open(const onic_wire_config_t *config)
     }
     pthread_mutex_unlock(&open_mutex);
     return rc;
+}
+
+void onic_wire_start_server(unsigned idle_usec)
+{
+    sigset_t old;
+    pthread_mutex_lock(&open_mutex);
+    if (!atomic_load(&onic_wire.server.running)) {
+        block_signals(&old);
+        onic_wire_lock();
+        (void)onic_server_start(idle_usec);
+        onic_wire_unlock();
+        pthread_sigmask(SIG_SETMASK, &old, NULL);
+    }
+    pthread_mutex_unlock(&open_mutex);
 }
 
 bool onic_wire_close(void)

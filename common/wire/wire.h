@@ -91,6 +91,11 @@ ONIC_EXPORT void onic_wire_require(const onic_wire_config_t *config);
  */
 ONIC_EXPORT int onic_wire_open(const onic_wire_config_t *config);
 
+/** Starts the server thread of a wire that is open, unless it runs, as `server_thread` does: for
+ * who finds out only later that it is needed. Where it cannot be had the text has been given. MPI
+ *  thread, lock not held. */
+ONIC_EXPORT void onic_wire_start_server(unsigned idle_usec);
+
 /**
  * Gives back a reference; true where that was the last one. With the last one: joins the server
  * thread, closes the endpoints and destroys worker and context. Must be called in the framework's

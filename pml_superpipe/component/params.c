@@ -31,7 +31,8 @@ static onic_ranged_t ranged[N_RANGED] = {
                 64, 1, 1 << 20},
     [BUFFERED] = {"buffered",
                   "Kibibytes that copies of short messages without credit may take up at their "
-                  "sender, which need not wait for the receive then",
+                  "sender, which need not wait for the receive then. The first one "
+                  "starts the server thread, which sends them while the process computes",
                   16384, 0, 1 << 20},
     [AREA] = {"area",
               "Kibibytes of the landing area through which protocol mover brings data to this "

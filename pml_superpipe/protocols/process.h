@@ -197,6 +197,7 @@ typedef struct superpipe_process {
     uint64_t buffered;           /**< bytes in copies of sends */
     uint32_t backlogs;           /**< of this process, that are not empty */
     uint32_t copies;             /**< sends without a user that are not over */
+    bool helped;                 /**< there were some: the server thread was asked for */
     ONIC_COUNT32 active;         /**< requests that are not complete: somebody may wait */
     unsigned losses;             /**< that were looked at */
     superpipe_reuse_t reuse;

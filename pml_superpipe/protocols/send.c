@@ -13,6 +13,9 @@
 /** Of these, how many go before they are asked for. */
 #define EARLY_FRAGMENTS 8
 
+/** Microseconds away from MPI after which the server thread sees to copies of messages. */
+#define SERVER_IDLE_USEC 1000
+
 /** Of a message to oneself, which has no transport that says how much it takes. */
 #define LOOP_FRAGMENT 8192
 
@@ -346,7 +349,7 @@ static int error_of(int rc)
 void superpipe_send_start(superpipe_request_t *r, superpipe_peer_t *p)
 {
     int rc = OMPI_ERR_UNREACH;
-    bool over;
+    bool over, helps;
 
     onic_wire_lock();
     /* The limit that it lacks may have come. */
@@ -359,7 +362,12 @@ void superpipe_send_start(superpipe_request_t *r, superpipe_peer_t *p)
         superpipe_transfer_break(&r->state);
     }
     over = superpipe_end_locked(r);
+    /* Its user may not call MPI again before somebody has received it. */
+    helps = superpipe.copies > 0 && !superpipe.helped;
+    superpipe.helped = superpipe.helped || helps;
     onic_wire_unlock();
+    if (helps)
+        onic_wire_start_server(SERVER_IDLE_USEC);
     if (over)
         superpipe_complete(r);
 }

@@ -28,7 +28,6 @@ typedef enum progress_rule { PROGRESS_NEVER, PROGRESS_MAY, PROGRESS_MUST } progr
 
 /** What the rules depend on beside the cell. */
 typedef struct progress_context {
-    bool copies;    /**< pml_superpipe, which copies short messages without credit */
     bool ours_rma;  /**< osc_nicstride */
     bool server;    /**< ... with its server thread */
     bool mapped;    /**< the target's memory is, and nothing but load and store is used */

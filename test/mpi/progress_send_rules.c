@@ -84,13 +84,10 @@ void send_describe(progress_cell_t *cell, const progress_context_t *context, boo
              mode_names[s.mode], call_names[s.call], s.payload->name, then_names[s.then],
              where_names[s.where]);
     cell->rule = PROGRESS_MUST;
-    if (send_in_mpi(s.then) || (ended && (credit || !context->copies))) {
+    if (send_in_mpi(s.then) || ended) {
         return;
     }
-    if (ended) {
-        cell->rule = PROGRESS_MAY;
-        cell->why = "a short message without credit, of which its sender has a copy";
-    } else if (!credit) {
+    if (!credit) {
         cell->rule = PROGRESS_MAY;
         cell->why = "a short message without credit, whose send is not over";
     } else if (!s.payload->is_short || context->forced) {
