@@ -262,7 +262,8 @@ size_t onic_segment_part(size_t liked, unsigned processes)
 {
     struct statvfs fs;
 
-    return statvfs(DIRECTORY, &fs) != 0
+    /* One without a limit says that it has no blocks. */
+    return statvfs(DIRECTORY, &fs) != 0 || fs.f_blocks == 0
                ? liked
                : onic_part(liked, (uint64_t)fs.f_bavail * fs.f_frsize, processes);
 }
