@@ -61,7 +61,6 @@ static int child(const char *address)
 int main(int argc, char **argv)
 {
     char option[] = "-child", address[CONTROL_ADDRESS];
-    char *arguments[] = {option, address, NULL};
     MPI_Comm inter;
 
     phase("start");
@@ -72,11 +71,17 @@ int main(int argc, char **argv)
     }
     tl_need_ranks(1, 1);
     control_make(2, address);
+    /* The same cells as here. */
+    char **arguments = tl_alloc(((size_t)argc + 2) * sizeof(*arguments));
+    arguments[0] = option;
+    arguments[1] = address;
+    memcpy(arguments + 2, argv + 1, (size_t)argc * sizeof(*arguments));
     phase("spawn");
     if (MPI_Comm_spawn(argv[0], arguments, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter,
                        MPI_ERRCODES_IGNORE) != MPI_SUCCESS) {
         tl_skip("processes cannot be spawned here");
     }
+    free(arguments);
     control_join(address, PARENT);
     phase("the first messages");
     progress_receive_all(inter, 0, false, "the first messages of a child");
