@@ -28,6 +28,8 @@ typedef enum progress_rule { PROGRESS_NEVER, PROGRESS_MAY, PROGRESS_MUST } progr
 
 /** What the rules depend on beside the cell. */
 typedef struct progress_context {
+    bool network;   /**< pml_superpipe, between hosts */
+    bool meets;     /**< the two have not had to do with each other, on different hosts */
     bool ours_rma;  /**< osc_nicstride */
     bool server;    /**< ... with its server thread */
     bool mapped;    /**< the target's memory is, and nothing but load and store is used */
@@ -130,6 +132,8 @@ bool progress_one_host(MPI_Comm comm);
 
 enum { CONTROL_READY, CONTROL_HERE, CONTROL_IN, CONTROL_SEEN, CONTROL_END, CONTROL_WORDS };
 
+/** Does the launcher say that all processes of the job are on one host? Without messages. */
+bool control_one_host(void);
 /** By file: the processes of a job find each other. Rank 0 has the hub, a thread. */
 void control_open(int rank, int size);
 /** By word of mouth: writes the hub's address, of CONTROL_ADDRESS bytes; one of another job joins.

@@ -225,15 +225,20 @@ void control_join(const char *address, int rank)
     greet(rank);
 }
 
+bool control_one_host(void)
+{
+    const char *ours = getenv("OMPI_COMM_WORLD_LOCAL_SIZE"), *all = getenv("OMPI_COMM_WORLD_SIZE");
+
+    return ours != NULL && all != NULL && strcmp(ours, all) == 0;
+}
+
 /** A name that the processes of a job, and no others, have in common, where all of them see it. */
 static void file_name(char *name, size_t bytes)
 {
-    const char *ours = getenv("OMPI_COMM_WORLD_LOCAL_SIZE"), *all = getenv("OMPI_COMM_WORLD_SIZE");
     const char *space = getenv("PMIX_NAMESPACE"),
                *random = getenv("OMPI_MCA_orte_precondition_transports");
-    bool one_host = ours != NULL && all != NULL && strcmp(ours, all) == 0;
 
-    snprintf(name, bytes, "%s/progress.%s.%s", one_host ? "/tmp" : ".",
+    snprintf(name, bytes, "%s/progress.%s.%s", control_one_host() ? "/tmp" : ".",
              space != NULL ? space : "alone", random != NULL ? random : "");
     for (char *c = strrchr(name, '/') + 1; *c != '\0'; c++) {
         *c = *c == '/' ? '_' : *c;

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-progress_context_t progress_context = {.ours_rma = true, .server = true};
+progress_context_t progress_context = {.network = true, .ours_rma = true, .server = true};
 
 static struct {
     bool list, all, has_only;
@@ -58,6 +58,12 @@ static uint64_t hash(uint64_t h, const char *text)
     return h;
 }
 
+/** The first cells are those with which processes meet for the first time. */
+static bool is_meeting(void)
+{
+    return self.cells < progress_sides.size * (progress_sides.size - 1);
+}
+
 /** Is it among the cells that are run? Another part of them with each layer, method and so on. */
 static bool drawn(const progress_family_t *family, const progress_cell_t *cell)
 {
@@ -71,10 +77,7 @@ static bool drawn(const progress_family_t *family, const progress_cell_t *cell)
     h = hash(h, getenv("OMPI_MCA_osc_nicstride_server"));
     h = hash(h, getenv("OMPI_MCA_osc_nicstride_node"));
     h = hash(h, getenv("OMPI_MCA_coll_nicbarrier_engine"));
-    /* The first ones in any case, with which processes meet for the first time. */
-    return self.all || self.has_only ||
-           self.cells < progress_sides.size * (progress_sides.size - 1) ||
-           (h >> 20) % (uint64_t)family->one_in == 0;
+    return self.all || self.has_only || is_meeting() || (h >> 20) % (uint64_t)family->one_in == 0;
 }
 
 /** False where it is not to be run. */
@@ -84,6 +87,7 @@ static bool describe(const progress_family_t *family, const char *label, int ind
     char name[128] = "";
 
     *cell = (progress_cell_t){.index = index, .why = ""};
+    progress_context.meets = is_meeting() && (self.list || !control_one_host());
     family->describe(cell, &progress_context);
     if (cell->rule == PROGRESS_NEVER) {
         return false;
@@ -123,11 +127,14 @@ void progress_run(const progress_family_t *family, const char *label, int a, int
 
 static void list(const progress_family_t *families, int n)
 {
+    /* As of a run of four ranks over hosts, where most may wait. */
+    progress_sides.size = 4;
     for (int f = 0; f < n; f++) {
         for (int i = 0; i < families[f].cells; i++) {
             progress_cell_t cell;
 
             if (describe(&families[f], "", i, &cell)) {
+                self.cells++;
                 printf("%s %s%s%s\n", cell.rule == PROGRESS_MUST ? "must" : "may", cell.name,
                        cell.rule == PROGRESS_MAY ? ": " : "", cell.why);
             }
@@ -195,6 +202,7 @@ void progress_begin(int argc, char **argv, const progress_family_t *families, in
         list(families, n);
     }
     tl_init(&argc, &arguments, MPI_THREAD_SINGLE);
+    progress_context.network = selected("OMPI_MCA_pml", "superpipe") && !control_one_host();
     progress_context.ours_rma = selected("OMPI_MCA_osc", "nicstride");
     progress_context.forced =
         protocol != NULL && strcmp(protocol, "auto") != 0 && strcmp(protocol, "eager") != 0;
