@@ -79,13 +79,13 @@ void onic_device_init(void)
     static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
     pthread_mutex_lock(&mutex);
-    if (onic_device_fn == NULL) {
-        onic_device_fn = find();
+    if (!onic_devices_told()) {
+        __atomic_store_n(&onic_device_fn, find(), __ATOMIC_RELEASE);
     }
     pthread_mutex_unlock(&mutex);
 }
 
 void onic_device_set_fn(onic_device_fn_t fn)
 {
-    onic_device_fn = fn;
+    __atomic_store_n(&onic_device_fn, fn, __ATOMIC_RELEASE);
 }

@@ -35,7 +35,7 @@ ONIC_EXPORT void onic_device_set_fn(onic_device_fn_t fn);
  *  onic_device_init; any thread. */
 static inline bool onic_devices_told(void)
 {
-    return onic_device_fn != NULL;
+    return __atomic_load_n(&onic_device_fn, __ATOMIC_ACQUIRE) != NULL;
 }
 
 /** Is the byte at `p` in memory that only a device can reach? False where that cannot be told, and
