@@ -369,6 +369,7 @@ mpi_programs = \
 	test/mpi/fork \
 	test/mpi/give_way \
 	test/mpi/halo \
+	test/mpi/jobs \
 	test/mpi/kept \
 	test/mpi/kept_credit \
 	test/mpi/knock \
