@@ -11,8 +11,8 @@
  * new to each other, and is sent to in a way of its own: modes, a persistent request, one that is
  * freed, layouts, lengths up to the longest that are sent at once, several in a row.
  *
- * A connection to another host takes calls of its sender: over hosts only sends that wait are
- * tried. With an even number of ranks messages go by UCX on one node, too.
+ * With an even number of ranks messages go by UCX on one node, too. A connection of UCX takes calls
+ * of the sender: where there are no queues, only sends that wait are tried.
  */
 #include "test/mpi/p2p.h"
 
@@ -58,15 +58,23 @@ static bool is_one_host(void)
     return here != NULL && atoi(here) == tl_size();
 }
 
-/** Pairs are counted so that those of two ranks begin with the first way. Over hosts the messages
- * of calls that do not wait stay until there is a connection, as with other layers. */
+/** Messages go by UCX on one node, too. Asked before MPI_Init. */
+static bool cuts_queues(void)
+{
+    const char *ranks = getenv("OMPI_COMM_WORLD_SIZE");
+
+    return ranks != NULL && atoi(ranks) % 2 == 0;
+}
+
+/** Pairs are counted so that those of two ranks begin with the first way. Without queues the
+ * messages of calls that do not wait stay until there is a connection, as with other layers. */
 static way_t way_of(int from, int to)
 {
     const way_t way = (way_t)((uint64_t)(from * 4 + to - 1) + tl_seed() - 1) % WAYS;
 
     const bool waits = way == SEND || way == EAGER || way == ROW || way == VECTOR;
 
-    return waits || is_one_host() ? way : SEND;
+    return waits || (is_one_host() && !cuts_queues()) ? way : SEND;
 }
 
 /* ---- datagrams ---- */
@@ -228,9 +236,7 @@ static void test_first(void)
 
 int main(int argc, char **argv)
 {
-    const char *ranks = getenv("OMPI_COMM_WORLD_SIZE");
-
-    if (ranks != NULL && atoi(ranks) % 2 == 0) {
+    if (cuts_queues()) {
         setenv("OMPI_MCA_pml_superpipe_queues", "0", 1);
     }
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
