@@ -86,6 +86,18 @@ static void check_slots(onic_peer_t **peers)
     }
 }
 
+/** Exchanges what the layer in use keeps with each process for what is in `kept`: pml/ucx keeps it
+ *  in the same place. */
+static void swap_endpoints(ompi_proc_t **procs, size_t nprocs, void **kept)
+{
+    for (size_t i = 0; i < nprocs; i++) {
+        void *theirs = procs[i]->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_PML];
+
+        procs[i]->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_PML] = kept[i];
+        kept[i] = theirs;
+    }
+}
+
 static void run(int round, bool kept)
 {
     int priority;
@@ -93,6 +105,8 @@ static void run(int round, bool kept)
     onic_peer_t **peers = tl_alloc((size_t)tl_size() * sizeof(onic_peer_t *));
     MPI_Comm comm;
     size_t nprocs;
+    ompi_proc_t **procs = ompi_proc_get_allocated(&nprocs);
+    void **endpoints = calloc(nprocs, sizeof(*endpoints));
 
     if (m == NULL) {
         tl_die("the component cannot be opened");
@@ -103,14 +117,16 @@ static void run(int round, bool kept)
     ompi_communicator_t *c = (ompi_communicator_t *)comm;
     struct mca_pml_comm_t *theirs = c->c_pml_comm;
     c->c_pml_comm = NULL;
+    swap_endpoints(procs, nprocs, endpoints);
     TL_CHECK(m->pml_add_comm(c) == OMPI_SUCCESS, "no communicator");
     exchange(m, c, round);
     TL_CHECK(m->pml_del_comm(c) == OMPI_SUCCESS, "the communicator stays");
     c->c_pml_comm = theirs;
-    TL_MPI(MPI_Comm_free(&comm));
-    ompi_proc_t **procs = ompi_proc_get_allocated(&nprocs);
     TL_CHECK(m->pml_del_procs(procs, nprocs) == OMPI_SUCCESS, "processes stay");
+    swap_endpoints(procs, nprocs, endpoints);
+    free(endpoints);
     free(procs);
+    TL_MPI(MPI_Comm_free(&comm));
     MPI_Barrier(MPI_COMM_WORLD);
     TL_CHECK(component->pmlm_finalize() == OMPI_SUCCESS, "the component cannot be closed");
     if (kept) {
