@@ -38,12 +38,15 @@ static bool end_locks_of(nicstride_module_t *m, int rank)
     return nicstride_lock_forget_locked(m, rank);
 }
 
-/** How many peers something was waited for from; negative where all must be done again. */
+/** How many peers something was waited for from; negative where all must be done again: also for a
+ *  window that is being made, whose tables are not all there. */
 static int end_lost_of(nicstride_module_t *m)
 {
     bool again = false;
     int n = 0;
 
+    if (!m->refers)
+        return -1;
     for (int i = 0; i < m->size; i++) {
         nicstride_peer_t *p = m->peer[i];
         const int local = onic_node_index(&m->node, i);
