@@ -82,14 +82,24 @@ static inline void superpipe_watch(ompi_communicator_t *comm, int source)
 #define SUPERPIPE_SPINS 256
 
 /** Waits for a request of this component, copies its status, and lets go of it. Where there may be
- *  other threads that wait it sleeps after a while, as in MPI_Wait: one of them polls for all. */
+ *  other threads that wait it sleeps after a while, as in MPI_Wait: one of them polls for all. That
+ *  is called and not inline: with -fsanitize=bool GCC 12 reads a volatile flag of it only once. */
 static inline int superpipe_wait(superpipe_request_t *r, ompi_status_public_t *status)
 {
+    int rc;
+
     for (unsigned n = 1;
          __atomic_load_n(&r->super.req_complete, __ATOMIC_RELAXED) != REQUEST_COMPLETED; n++) {
-        if (n % SUPERPIPE_SPINS == 0 && opal_using_threads())
-            ompi_request_wait_completion(&r->super);
-        else if (n % SUPERPIPE_SPINS == 0)
+        if (n % SUPERPIPE_SPINS == 0 && opal_using_threads()) {
+            ompi_request_t *request = &r->super;
+
+            rc = ompi_request_wait(&request, status);
+            /* One that has failed is not freed by that. */
+            if (rc != OMPI_SUCCESS)
+                superpipe_request_drop(r);
+            return rc;
+        }
+        if (n % SUPERPIPE_SPINS == 0)
             opal_progress();
         else if (n % SUPERPIPE_POLLS == 0)
             (void)onic_wire_progress();
@@ -98,7 +108,7 @@ static inline int superpipe_wait(superpipe_request_t *r, ompi_status_public_t *s
     }
     opal_atomic_rmb();
     SUPERPIPE_TAKES_UP(r);
-    const int rc = r->super.req_status.MPI_ERROR;
+    rc = r->super.req_status.MPI_ERROR;
     if (status != MPI_STATUS_IGNORE)
         OMPI_COPY_STATUS(status, r->super.req_status, false);
     superpipe_request_drop(r);
