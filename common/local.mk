@@ -72,6 +72,8 @@ common_libonic_core_la_LIBADD = common/libonic_pack.la
 
 # The compiler vectorises the copy kernels only at -O3.
 common_libonic_pack_la_SOURCES = \
+	common/layout/copy.c \
+	common/layout/copy.h \
 	common/layout/pack.c \
 	common/layout/pack.h \
 	common/layout/pack_kernels.h \

@@ -1,9 +1,10 @@
 # Copyright (c) 2026 The ompi-nic authors. All rights reserved.
 # SPDX-License-Identifier: BSD-3-Clause
 
-# Plain MPI programs: which component moves the data is said on mpirun's command line.
-noinst_PROGRAMS += perf/away perf/barrier perf/cells perf/collectives perf/halo_exchange \
-	perf/p2p perf/p2p_patterns perf/p2p_threads perf/patterns \
+# Plain MPI programs: which component moves the data is said on mpirun's command line. Only copy
+# measures what is below them.
+noinst_PROGRAMS += perf/away perf/barrier perf/cells perf/collectives perf/copy \
+	perf/halo_exchange perf/p2p perf/p2p_patterns perf/p2p_threads perf/patterns \
 	perf/strided_rma perf/windows
 
 perf_common = \
@@ -43,6 +44,11 @@ perf_cells_LDADD = $(perf_ldadd)
 perf_collectives_SOURCES = $(perf_common) $(perf_steps) perf/collectives.c
 perf_collectives_CFLAGS = $(perf_cflags)
 perf_collectives_LDADD = $(perf_ldadd)
+
+perf_copy_SOURCES = perf/copy.c
+perf_copy_CPPFLAGS = $(pure_cppflags)
+perf_copy_CFLAGS = $(perf_cflags)
+perf_copy_LDADD = common/libonic_core.la
 
 perf_halo_exchange_SOURCES = $(perf_common) \
 	perf/halo_exchange.c \

@@ -8,6 +8,7 @@ unit_programs = \
 	test/unit/check_arrange \
 	test/unit/check_batch \
 	test/unit/check_clock \
+	test/unit/check_copy \
 	test/unit/check_epoch \
 	test/unit/check_fence \
 	test/unit/check_credit \
@@ -182,6 +183,7 @@ test_unit_check_nicbarrier_schedule_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_shm_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_team_LDADD = $(barrier_ldadd)
 test_unit_check_notice_LDADD = $(unit_ldadd)
+test_unit_check_copy_LDADD = $(unit_ldadd)
 test_unit_check_pack_LDADD = $(unit_ldadd)
 test_unit_check_owned_lock_LDADD = $(unit_ldadd)
 test_unit_check_drain_LDADD = $(unit_ldadd)

@@ -334,30 +334,3 @@ uint64_t onic_copy(onic_cursor_t *dst, void *dst_base, onic_cursor_t *src, const
     }
     return done;
 }
-
-/* From here on memcpy moves words of at least 8 bytes, and is the fastest there is. */
-#define MEMCPY_MIN 64
-/* For more than about a core's L2 glibc takes another way, which is slower on some processors. */
-#define MEMCPY_PIECE (128 << 10)
-
-/* One aligned word is by far the most frequent case and is moved as one. */
-void onic_copy_bytes(void *to, const void *from, size_t bytes)
-{
-    if (bytes == sizeof(uint64_t)) {
-        memcpy(to, from, sizeof(uint64_t));
-    } else if (bytes >= MEMCPY_MIN) {
-        for (; bytes > MEMCPY_PIECE; bytes -= MEMCPY_PIECE) {
-            memcpy(to, from, MEMCPY_PIECE);
-            to = (char *)to + MEMCPY_PIECE;
-            from = (const char *)from + MEMCPY_PIECE;
-        }
-        memcpy(to, from, bytes);
-    } else {
-        onic_layout_t l;
-        onic_cursor_t c;
-
-        onic_layout_contig(&l, 0, bytes);
-        onic_cursor_init(&c, &l, 0);
-        onic_pack(&c, from, to, bytes);
-    }
-}

@@ -16,8 +16,8 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
+#include "common/layout/copy.h"
 #include "common/layout/layout.h"
 
 /**
@@ -35,17 +35,5 @@ ONIC_EXPORT uint64_t onic_unpack(onic_cursor_t *c, void *base, const void *src, 
  */
 ONIC_EXPORT uint64_t onic_copy(onic_cursor_t *dst, void *dst_base, onic_cursor_t *src,
                                const void *src_base, uint64_t len);
-
-/** Copies contiguous bytes without tearing aligned elements. */
-ONIC_EXPORT void onic_copy_bytes(void *to, const void *from, size_t bytes);
-
-/** The same; one word is by far the most frequent case. */
-static inline void onic_copy_few(void *to, const void *from, size_t bytes)
-{
-    if (bytes == sizeof(uint64_t))
-        memcpy(to, from, sizeof(uint64_t));
-    else
-        onic_copy_bytes(to, from, bytes);
-}
 
 #endif

@@ -20,18 +20,13 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <string.h>
 
-#define ONIC_INLINE   static inline __attribute__((always_inline))
+#include "common/layout/copy.h"
+
 #define ONIC_NOINLINE __attribute__((noinline)) /* keeps registers out of the short paths */
 
-enum {
-    ONIC_UNROLL_BELOW = 32, /* bytes; longer blocks are loops enough by themselves */
-    ONIC_LIBC_FROM = 160    /* bytes from which the C library's memcpy is faster than short moves */
-};
-
-/** One move of 1, 2, 4, 8 or 16 bytes. */
-#define ONIC_MOVE_UNIT(dst, src, bytes) memcpy((void *)(dst), (const void *)(src), bytes)
+/** Bytes; longer blocks are loops enough by themselves. */
+#define ONIC_UNROLL_BELOW 32
 
 /** Moves exactly `bytes`, a constant. The units are spelled out, because the compiler is free to
  *  make one memcpy of 12 or 24 bytes out of moves that overlap. */
@@ -54,55 +49,6 @@ ONIC_INLINE void onic_move_const(uintptr_t dst, uintptr_t src, size_t bytes)
     if (bytes & 1) {
         ONIC_MOVE_UNIT(dst + bytes - 1, src + bytes - 1, 1);
     }
-}
-
-/** Moves `n` bytes, from the front, in the largest units that are aligned at address `key` on. */
-ONIC_INLINE void onic_move(uintptr_t dst, uintptr_t src, uint64_t n, uintptr_t key)
-{
-#define STEP(bytes)                                                                                \
-    do {                                                                                           \
-        ONIC_MOVE_UNIT(dst, src, bytes);                                                           \
-        dst += (bytes);                                                                            \
-        src += (bytes);                                                                            \
-        n -= (bytes);                                                                              \
-    } while (0)
-
-    /* What is too short for a unit of the head is made up of smaller ones by the tail. */
-    if ((key & 1) && n >= 1) {
-        STEP(1);
-        key += 1;
-    }
-    if ((key & 2) && n >= 2) {
-        STEP(2);
-        key += 2;
-    }
-    if ((key & 4) && n >= 4) {
-        STEP(4);
-    }
-    if (n >= ONIC_LIBC_FROM) {
-        uint64_t words = n & ~(uint64_t)7;
-
-        memcpy((void *)dst, (const void *)src, words);
-        dst += words;
-        src += words;
-        n -= words;
-    }
-    while (n >= 16) {
-        STEP(16);
-    }
-    if (n >= 8) {
-        STEP(8);
-    }
-    if (n >= 4) {
-        STEP(4);
-    }
-    if (n >= 2) {
-        STEP(2);
-    }
-    if (n >= 1) {
-        STEP(1);
-    }
-#undef STEP
 }
 
 /** `n` blocks of any length. */

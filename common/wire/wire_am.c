@@ -10,9 +10,9 @@
 #include "common/ompi_compat.h"
 #include "common/wire/wire_internal.h"
 
-#include <string.h>
-
 #include "ompi/constants.h"
+
+#include "common/layout/copy.h"
 
 /* ---- handlers ------------------------------------------------------------------------------- */
 
@@ -74,7 +74,7 @@ int onic_rndv_recv(onic_rndv_t *rndv, void *buffer, size_t len, onic_send_cb_t c
         return OMPI_ERR_UNREACH; /* its data will not come */
     }
     if (rndv->desc == NULL) {
-        memcpy(buffer, rndv->loop->rndv_base, rndv->len);
+        onic_copy_bytes(buffer, rndv->loop->rndv_base, rndv->len);
         return 1;
     }
     onic_send_t *s = onic_send_get(cb, arg);

@@ -8,8 +8,6 @@
  */
 #include "common/wire/wire_internal.h"
 
-#include <string.h>
-
 #include "common/layout/pack.h"
 
 /** Pieces of this length are packed in memory of ours and copied from there. The place
@@ -39,7 +37,7 @@ static size_t pack_next(onic_cursor_t *cursor, const void *base, void *dest, siz
         return onic_pack(cursor, base, dest, n);
     }
     n = onic_pack(cursor, base, stage, n);
-    memcpy(dest, stage, n);
+    onic_copy_bytes(dest, stage, n);
     return n;
 }
 
@@ -47,7 +45,7 @@ void onic_payload_copy(void *dest, const onic_payload_t *p)
 {
     const void *bytes = onic_payload_bytes(p);
     if (bytes != NULL) {
-        memcpy(dest, bytes, p->len);
+        onic_copy_bytes(dest, bytes, p->len);
     } else {
         onic_cursor_t cursor = p->cursor;
         (void)pack_next(&cursor, p->base, dest, p->len);

@@ -15,6 +15,7 @@
  * overtaken: what comes from a process that is not known yet waits for its address.
  */
 #include "common/ompi_compat.h"
+#include "common/layout/copy.h"
 #include "common/support/say.h"
 #include "common/wire/wire_internal.h"
 
@@ -83,7 +84,7 @@ static onic_early_t *new_early(const void *header, size_t header_len, const void
         m->data = m->bytes + data_at;
         memcpy(m->bytes, header, header_len);
         if (len > 0) {
-            memcpy(m->data, data, len);
+            onic_copy_bytes(m->data, data, len);
         }
     }
     return m;

@@ -45,7 +45,7 @@ static void place(nicstride_op_t *op, uint64_t offset, const void *data, size_t 
     onic_cursor_t c;
 
     if (onic_layout_is_contig(&op->result)) {
-        onic_copy_few(op->result_base + op->result.offset + (int64_t)offset, data, len);
+        onic_copy_bytes(op->result_base + op->result.offset + (int64_t)offset, data, len);
         return;
     }
     onic_cursor_init(&c, &op->result, offset);

@@ -245,7 +245,7 @@ static size_t put_together(unsigned char *bytes, nicstride_msg_t *msg, const oni
     if (len == 0)
         return (size_t)(end - bytes);
     if (data->cursor.layout == NULL) {
-        onic_copy_few(end, data->base, len);
+        onic_copy_bytes(end, data->base, len);
     } else {
         onic_cursor_t from = data->cursor;
 

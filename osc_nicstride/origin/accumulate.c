@@ -238,9 +238,9 @@ static inline bool apply_mapped(nicstride_module_t *m, const nicstride_arguments
     if (nicstride_ctl_lock(m, &ctl->acc_lock) != OMPI_SUCCESS)
         return false;
     if (fetches)
-        onic_copy_few(result->base, at, bytes);
+        onic_copy_bytes(result->base, at, bytes);
     if (op == &ompi_mpi_op_replace.op)
-        onic_copy_few(at, g->origin, bytes);
+        onic_copy_bytes(at, g->origin, bytes);
     else if (op != &ompi_mpi_op_no_op.op)
         ompi_op_reduce(op, (void *)(uintptr_t)g->origin, at, g->target_count, g->target_dt);
     nicstride_ctl_unlock(&ctl->acc_lock);

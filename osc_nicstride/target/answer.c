@@ -63,7 +63,7 @@ static bool answer_in_slot(nicstride_peer_t *p, const nicstride_msg_t *to, uint6
     }
     /* Read once, and so that no element is torn: others may be writing there. */
     if (len > 0)
-        onic_copy_few(few, data, len);
+        onic_copy_bytes(few, data, len);
     nicstride_slot_answer(p->slot_there, count, len > 0 ? onic_handle_word(to->handle) : 0, few,
                           len);
     return true;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/layout/copy.h"
 #include "osc_nicstride/channel/hold.h"
 #include "osc_nicstride/channel/send.h"
 #include "osc_nicstride/channel/start.h"
@@ -198,7 +199,7 @@ static void defer(const nicstride_incoming_t *in)
     *d = (nicstride_deferred_t){.msg = *in->msg, .bytes = (char *)(d + 1), .len = in->len};
     memcpy(d->bytes, in->layout, described);
     if (in->len > 0)
-        memcpy(d->bytes + described, in->data, in->len);
+        onic_copy_bytes(d->bytes + described, in->data, in->len);
     deferred_bytes += footprint(d);
     if (deferred_bytes > nicstride_counters.deferred_bytes)
         __atomic_store_n(&nicstride_counters.deferred_bytes, deferred_bytes, __ATOMIC_RELAXED);

@@ -57,7 +57,7 @@ void nicstride_on_put(const nicstride_incoming_t *in)
     } else if (at == NULL) {
         put_in_layout(in);
     } else {
-        onic_copy_few(at, in->data, in->len);
+        onic_copy_bytes(at, in->data, in->len);
         nicstride_applied_locked(in->m, in->p, in->msg, 0);
     }
 }

@@ -6,7 +6,6 @@
 #include "pml_superpipe/protocols/process.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "ompi/proc/proc.h"
 
@@ -24,7 +23,7 @@ void superpipe_place(superpipe_request_t *r, uint64_t at, const void *data, uint
     if (bytes == 0)
         return;
     if (onic_layout_is_contig(&r->layout)) {
-        memcpy(r->base + r->layout.offset + at, data, bytes);
+        onic_copy_bytes(r->base + r->layout.offset + at, data, bytes);
         return;
     }
     if (!r->placing || r->cursor.pos != at)
@@ -146,8 +145,7 @@ void superpipe_receive_message(superpipe_request_t *r, superpipe_unexpected_t *m
 
 void superpipe_hold_locked(superpipe_unexpected_t *m, uint64_t at, const void *data, uint64_t bytes)
 {
-    if (bytes > 0)
-        memcpy(m->data + at, data, bytes);
+    onic_copy_bytes(m->data + at, data, bytes);
     m->held += bytes;
     superpipe.waiting_bytes += bytes;
     if (superpipe.waiting_bytes > superpipe_counters.unexpected_bytes)

@@ -449,6 +449,8 @@ START_TEST(aligned_elements_are_not_torn)
     check_whole(&f, 4, 64, 72);
     check_whole(&f, 1, 63, 64);
     check_whole(&f, 0, 15, 16);
+    check_whole(&f, 4, 1244, 1256);
+    check_whole(&f, 0, 1200, 1208);
     atomic_store(&f.stop, true);
     pthread_join(thread, NULL);
 }

@@ -1,0 +1,78 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "common/layout/copy.h"
+
+#if defined(__x86_64__)
+
+typedef uint64_t sse_t __attribute__((vector_size(16), aligned(1), may_alias));
+typedef uint64_t avx_t __attribute__((vector_size(32), aligned(1), may_alias));
+
+/** Moves `n` vectors of a type; all loads before the stores, which they could seem to depend on. */
+#define MOVE(type, n, dst, src)                                                                    \
+    do {                                                                                           \
+        type held[n];                                                                              \
+        for (int i = 0; i < (n); i++) {                                                            \
+            held[i] = ((const type *)(src))[i];                                                    \
+        }                                                                                          \
+        for (int i = 0; i < (n); i++) {                                                            \
+            ((type *)(dst))[i] = held[i];                                                          \
+        }                                                                                          \
+    } while (0)
+
+/** The first and the last vector lie anywhere; those between them begin at a multiple of a vector
+ *  of the destination's side, or as near to that as steps of 8 come. */
+#define COPY_WORDS(type, dst, src, bytes)                                                          \
+    do {                                                                                           \
+        const uintptr_t size = sizeof(type), last = (dst) + (bytes)-size, ahead = (src) - (dst);   \
+        uintptr_t to = (dst) + ((size - (dst) % size) & ~(uintptr_t)7);                            \
+                                                                                                   \
+        MOVE(type, 1, dst, src);                                                                   \
+        for (; to + 4 * size <= last; to += 4 * size) {                                            \
+            MOVE(type, 4, to, to + ahead);                                                         \
+        }                                                                                          \
+        for (; to < last; to += size) {                                                            \
+            MOVE(type, 1, to, to + ahead);                                                         \
+        }                                                                                          \
+        MOVE(type, 1, last, last + ahead);                                                         \
+    } while (0)
+
+__attribute__((target("avx2"))) static void copy_words_avx2(uintptr_t dst, uintptr_t src,
+                                                            uint64_t bytes)
+{
+    COPY_WORDS(avx_t, dst, src, bytes);
+}
+
+void onic_copy_words_plain(uintptr_t dst, uintptr_t src, uint64_t bytes)
+{
+    COPY_WORDS(sse_t, dst, src, bytes);
+}
+
+void onic_copy_words(uintptr_t dst, uintptr_t src, uint64_t bytes)
+{
+    if (__builtin_cpu_supports("avx2")) {
+        copy_words_avx2(dst, src, bytes);
+    } else {
+        onic_copy_words_plain(dst, src, bytes);
+    }
+}
+
+#else
+
+void onic_copy_words_plain(uintptr_t dst, uintptr_t src, uint64_t bytes)
+{
+    memcpy((void *)dst, (const void *)src, bytes);
+}
+
+void onic_copy_words(uintptr_t dst, uintptr_t src, uint64_t bytes)
+{
+    onic_copy_words_plain(dst, src, bytes);
+}
+
+#endif
+
+void onic_copy_any(void *to, const void *from, size_t bytes)
+{
+    onic_move((uintptr_t)to, (uintptr_t)from, bytes, (uintptr_t)to);
+}
