@@ -67,6 +67,8 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/channel/wait.c \
 	osc_nicstride/channel/wait.h \
 	osc_nicstride/channel/wake.c \
+	osc_nicstride/component/agreement.c \
+	osc_nicstride/component/agreement.h \
 	osc_nicstride/component/component.c \
 	osc_nicstride/component/model.c \
 	osc_nicstride/component/model.h \
@@ -108,7 +110,6 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/target/move.c \
 	osc_nicstride/target/put.c \
 	osc_nicstride/target/target.h \
-	osc_nicstride/window/agreement.c \
 	osc_nicstride/window/calls.h \
 	osc_nicstride/window/component.h \
 	osc_nicstride/window/control.c \

@@ -6,6 +6,7 @@
 #include "common/support/collective.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "ompi/communicator/communicator.h"
 #include "ompi/constants.h"
@@ -51,15 +52,6 @@ int onic_share(struct ompi_communicator_t *comm, const void *mine, int len, void
                                         comm, comm->c_coll->coll_allgather_module);
 }
 
-int onic_share_all(struct ompi_communicator_t *comm, const void *mine, const int *len,
-                   const int *at, void *all)
-{
-    count();
-    return comm->c_coll->coll_allgatherv(mine, len[ompi_comm_rank(comm)], &ompi_mpi_byte.dt, all,
-                                         len, at, &ompi_mpi_byte.dt, comm,
-                                         comm->c_coll->coll_allgatherv_module);
-}
-
 int onic_tell(struct ompi_communicator_t *comm, int to, const void *bytes, size_t len)
 {
     return MCA_PML_CALL(send((void *)(uintptr_t)bytes, len, &ompi_mpi_byte.dt, to, TAG,
@@ -69,6 +61,47 @@ int onic_tell(struct ompi_communicator_t *comm, int to, const void *bytes, size_
 int onic_hear(struct ompi_communicator_t *comm, int from, void *bytes, size_t len)
 {
     return MCA_PML_CALL(recv(bytes, len, &ompi_mpi_byte.dt, from, TAG, comm, MPI_STATUS_IGNORE));
+}
+
+/* Nobody waits for a rank that does not take part, and it leaves a gap in the tree: who stands at
+ * the gap says no. What is above the gap hears that on the way to the root and back, what is below
+ * it on the way back. */
+bool onic_agree_among(struct ompi_communicator_t *comm,
+                      bool (*joins)(struct ompi_communicator_t *comm, int rank), int *values, int n)
+{
+    const int me = ompi_comm_rank(comm), size = ompi_comm_size(comm);
+    const size_t len = (size_t)(n + 1) * sizeof(int);
+    int said[ONIC_AMONG_MAX + 1] = {true}, heard[ONIC_AMONG_MAX + 1];
+    bool below[ONIC_BRANCHES] = {false};
+
+    count();
+    memcpy(said + 1, values, (size_t)n * sizeof(int));
+    for (int i = 0; i < ONIC_BRANCHES && onic_tree_below(me, i) < size; i++) {
+        const int rank = onic_tree_below(me, i);
+
+        below[i] = joins(comm, rank);
+        if (!below[i] || onic_hear(comm, rank, heard, len) != OMPI_SUCCESS) {
+            heard[0] = false;
+        }
+        for (int k = 0; k <= (heard[0] ? n : 0); k++) {
+            said[k] = heard[k] < said[k] ? heard[k] : said[k];
+        }
+    }
+    if (me > 0) {
+        const int above = onic_tree_above(me);
+
+        if (!joins(comm, above) || onic_tell(comm, above, said, len) != OMPI_SUCCESS ||
+            onic_hear(comm, above, said, len) != OMPI_SUCCESS) {
+            said[0] = false;
+        }
+    }
+    for (int i = 0; i < ONIC_BRANCHES; i++) {
+        if (below[i] && onic_tell(comm, onic_tree_below(me, i), said, len) != OMPI_SUCCESS) {
+            said[0] = false;
+        }
+    }
+    memcpy(values, said + 1, (size_t)n * sizeof(int));
+    return said[0];
 }
 
 void onic_cannot_tell(struct ompi_communicator_t *comm, const char *what)

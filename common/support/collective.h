@@ -10,6 +10,7 @@
 #ifndef ONIC_COLLECTIVE_H
 #define ONIC_COLLECTIVE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "common/support/export.h"
@@ -28,12 +29,35 @@ ONIC_EXPORT int onic_agree(struct ompi_communicator_t *comm, int value);
 /** Several at once, in place: the smallest of each. */
 ONIC_EXPORT int onic_agree_all(struct ompi_communicator_t *comm, int *values, int n);
 
+/** In the tree along which ranks agree, whose root is rank 0: how many are below one at most; the
+ *  one above a rank > 0; the i-th below it, where there is such a rank. */
+enum { ONIC_BRANCHES = 4 };
+static inline int onic_tree_above(int rank)
+{
+    return (rank - 1) / ONIC_BRANCHES;
+}
+static inline int onic_tree_below(int rank, int i)
+{
+    return rank * ONIC_BRANCHES + 1 + i;
+}
+
+/** Most values of onic_agree_among. */
+enum { ONIC_AMONG_MAX = 3 };
+
+/**
+ * The same as onic_agree_all where not all ranks may take part: `joins` says whether another one
+ * does, and is asked about those above and below this rank in the tree only, ONIC_BRANCHES + 1 at
+ * most. Two ranks must say the same of each other, and whoever is said to join must call this.
+ *
+ * @return true where all ranks take part, with the smallest of each value; else false at all that
+ *         do, and the values mean nothing. False, too, where messages fail.
+ */
+ONIC_EXPORT bool onic_agree_among(struct ompi_communicator_t *comm,
+                                  bool (*joins)(struct ompi_communicator_t *comm, int rank),
+                                  int *values, int n);
+
 /** Every rank's `len` bytes to every rank, in rank order. */
 ONIC_EXPORT int onic_share(struct ompi_communicator_t *comm, const void *mine, int len, void *all);
-
-/** The same with lengths that differ: those of rank i go to `all` + at[i]. */
-ONIC_EXPORT int onic_share_all(struct ompi_communicator_t *comm, const void *mine, const int *len,
-                               const int *at, void *all);
 
 /** A message of `len` bytes between two ranks, that know of it. Few bytes do not wait for the
  *  other. */

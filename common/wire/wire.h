@@ -198,17 +198,20 @@ ONIC_EXPORT void onic_wire_put_peers(onic_peer_t **peers, int n);
  * not held. */
 ONIC_EXPORT bool onic_wire_knows(struct ompi_communicator_t *comm);
 
-/** Bytes of this process's own address. */
+/** What others must know to send to this process, its address: how many bytes that takes; and
+ *  writes it, which returns its length, 0 where `cap` bytes are not enough. */
 ONIC_EXPORT size_t onic_address_record_size(void);
+ONIC_EXPORT size_t onic_address_record(void *bytes, size_t cap);
 
 /**
- * Collective over `comm`, of which `node` are those of this node: all tell all their addresses, of
- * lens[i] bytes each, `stride` bytes apart. They stand in shared memory, once for each node, and
- * may be used when all members have returned. Returns OMPI_SUCCESS, or an error, which may differ
- * between ranks. MPI thread, lock not held.
+ * By all members of `comm`, of which `node` are those of this node, when all have told all their
+ * addresses: that of rank i stands i * `stride` bytes behind `records`, and its length as far
+ * behind `lens`. They are kept in shared memory, once for each node, and may be used when all
+ * members have returned. Waits for those of the node. Returns OMPI_SUCCESS, or an error, which may
+ * differ between ranks. MPI thread, lock not held.
  */
-ONIC_EXPORT int onic_wire_exchange(struct ompi_communicator_t *comm, struct onic_node *node,
-                                   const int32_t *lens, size_t stride);
+ONIC_EXPORT int onic_wire_keep(struct ompi_communicator_t *comm, struct onic_node *node,
+                               const void *records, const int32_t *lens, size_t stride);
 
 /**
  * What a component does when a process of another job is to be forgotten, which nobody refers to.

@@ -15,7 +15,6 @@
 #include "common/support/collective.h"
 #include "common/wire/wire_internal.h"
 
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -146,8 +145,8 @@ void onic_books_forget(void)
 /** A member's record as it has come. */
 typedef struct came {
     uint64_t name;
-    int len;
-    int at;
+    size_t len;
+    size_t at;
 } came_t;
 
 static int by_name(const void *a, const void *b)
@@ -165,9 +164,9 @@ static void write_book(head_t *head, came_t *came, int n, const char *records)
     for (int i = 0; i < n; i++) {
         head->entry[i].name = came[i].name;
         head->entry[i].at = at;
-        head->entry[i].len = (uint64_t)came[i].len;
-        memcpy((char *)head + at, records + came[i].at, (size_t)came[i].len);
-        at += (uint64_t)came[i].len;
+        head->entry[i].len = came[i].len;
+        memcpy((char *)head + at, records + came[i].at, came[i].len);
+        at += came[i].len;
     }
     head->n = (uint64_t)n;
 }
@@ -207,52 +206,43 @@ static int tell_written(struct ompi_communicator_t *comm, const onic_node_t *nod
     return rc;
 }
 
-int onic_wire_exchange(struct ompi_communicator_t *comm, onic_node_t *node, const int32_t *lens,
-                       size_t stride)
+int onic_wire_keep(struct ompi_communicator_t *comm, onic_node_t *node, const void *records,
+                   const int32_t *lens, size_t stride)
 {
     const int n = ompi_comm_size(comm);
-    const size_t mine_len = onic_address_record_size();
-    int64_t total = 0;
-    int *len = malloc((size_t)n * sizeof(*len)), *at = malloc((size_t)n * sizeof(*at));
     came_t *came = malloc((size_t)n * sizeof(*came));
-    char *mine = malloc(mine_len), *all = NULL;
-    bool shared;
+    size_t total = 0;
+    bool shared, foreign = false;
+    int rc = OMPI_SUCCESS;
 
-    for (int i = 0; i < n && len != NULL && at != NULL && came != NULL; i++) {
-        len[i] = *(const int32_t *)(const void *)((const char *)lens + (size_t)i * stride);
-        at[i] = (int)total;
-        total += len[i];
-        came[i] = (came_t){onic_rank_name(comm, i), len[i], at[i]};
-    }
-    all = total > 0 && total <= INT_MAX ? malloc((size_t)total) : NULL;
-    if (mine == NULL || all == NULL || onic_address_record(mine, mine_len) == 0) {
+    if (came == NULL) {
         onic_cannot_tell(comm, "a table of their addresses");
     }
-    int rc = onic_share_all(comm, mine, len, at, all);
-    onic_book_t *book = new_book(comm, node, onic_book_bytes((uint64_t)n, (size_t)total), &shared);
-    if (rc == OMPI_SUCCESS && book == NULL) {
-        rc = OMPI_ERR_OUT_OF_RESOURCE;
+    for (int i = 0; i < n; i++) {
+        const size_t at = (size_t)i * stride;
+        const int32_t len = *(const int32_t *)(const void *)((const char *)lens + at);
+
+        came[i] = (came_t){onic_rank_name(comm, i), (size_t)len, at};
+        total += (size_t)len;
+        foreign = foreign || came[i].name >> 32 != onic_wire.job;
     }
-    if (book != NULL && (node->me == 0 || !shared)) {
-        write_book(book->segment.base, came, n, all);
+    onic_book_t *book = new_book(comm, node, onic_book_bytes((uint64_t)n, total), &shared);
+    if (book == NULL) {
+        rc = OMPI_ERR_OUT_OF_RESOURCE;
+    } else if (node->me == 0 || !shared) {
+        write_book(book->segment.base, came, n, records);
     }
     if (shared) {
         rc = tell_written(comm, node, rc);
     }
     if (book != NULL) {
-        for (int i = 0; i < n; i++) {
-            book->foreign = book->foreign || onic_rank_name(comm, i) >> 32 != onic_wire.job;
-        }
         onic_wire_lock();
-        onic_wire.foreign_books += book->foreign;
+        book->foreign = foreign;
+        onic_wire.foreign_books += foreign;
         book->next = onic_wire.books;
         onic_wire.books = book;
         onic_wire_unlock();
     }
-    free(len);
-    free(at);
     free(came);
-    free(mine);
-    free(all);
     return rc;
 }

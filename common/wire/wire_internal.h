@@ -349,9 +349,6 @@ ucp_ep_h onic_peer_ep(onic_peer_t *peer, int *rc_p);
 int onic_peers_start(void);
 /** Waits until all that was sent is out; patience for those that do not answer is `usec` in all. */
 void onic_peers_flush(unsigned usec);
-/** What others must know to send to this process; returns its length, 0 where `cap` bytes are not
- *  enough. */
-size_t onic_address_record(void *bytes, size_t cap);
 /** Publishes that, unless it has been. MPI thread. */
 void onic_address_publish(void);
 /** The peer of such a record, added if need be. NULL where it is malformed. */

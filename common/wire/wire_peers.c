@@ -287,21 +287,32 @@ bool onic_wire_knows(struct ompi_communicator_t *comm)
     return known;
 }
 
+/** All tell all their addresses, of at most `most` bytes. */
+static int exchange(struct ompi_communicator_t *comm, size_t most)
+{
+    const size_t begin = sizeof(int64_t), stride = begin + (most + 7) / 8 * 8;
+    onic_node_t alone = {.n = 1, .ranks = (int[]){ompi_comm_rank(comm)}};
+    char *mine = calloc(1, stride), *all = malloc((size_t)ompi_comm_size(comm) * stride);
+    if (mine == NULL || all == NULL) {
+        onic_cannot_tell(comm, "a table of their addresses");
+    }
+    *(int32_t *)(void *)mine = (int32_t)onic_address_record(mine + begin, most);
+    int rc = onic_share(comm, mine, (int)stride, all);
+    if (rc == OMPI_SUCCESS) {
+        rc = onic_wire_keep(comm, &alone, all + begin, (void *)all, stride);
+    }
+    free(mine);
+    free(all);
+    return rc;
+}
+
 int onic_wire_get_peers(struct ompi_communicator_t *comm, onic_peer_t **peers)
 {
     const int n = ompi_comm_size(comm);
-    const int32_t leader = ompi_comm_rank(comm), len = (int32_t)onic_address_record_size();
-    const int known = onic_agree(comm, onic_wire_knows(comm));
-    int rc = known < 0 ? known : OMPI_SUCCESS;
-    int32_t *lens = known == 0 ? malloc((size_t)n * sizeof(*lens)) : NULL;
-    if (known == 0) {
-        onic_node_t alone = {.n = 1, .ranks = (int[]){leader}};
-        if (lens == NULL) {
-            onic_cannot_tell(comm, "a table of their addresses");
-        }
-        rc = onic_share(comm, &len, sizeof(len), lens);
-        rc = rc == OMPI_SUCCESS ? onic_wire_exchange(comm, &alone, lens, sizeof(*lens)) : rc;
-        free(lens);
+    int facts[] = {onic_wire_knows(comm), -(int)onic_address_record_size()};
+    int rc = onic_agree_all(comm, facts, 2);
+    if (rc == OMPI_SUCCESS && !facts[0]) {
+        rc = exchange(comm, (size_t)-facts[1]);
     }
     onic_wire_lock();
     for (int i = 0; i < n && rc == OMPI_SUCCESS; i++) {

@@ -7,7 +7,9 @@
  * The component: version check, parameters, start and end of the process-wide state.
  */
 #include <stddef.h>
+#include <pthread.h>
 
+#include "osc_nicstride/component/agreement.h"
 #include "osc_nicstride/component/model.h"
 #include "osc_nicstride/window/component.h"
 #include "osc_nicstride/window/calls.h"
@@ -17,6 +19,8 @@
 #include "osc_nicstride/window/window.h"
 #include "osc_nicstride/channel/hold.h"
 #include "osc_nicstride/channel/operation.h"
+#include "osc_nicstride/channel/request.h"
+#include "osc_nicstride/target/target.h"
 #include "common/config.h"
 #include "common/mover/mover.h"
 #include "common/support/help.h"
@@ -24,6 +28,7 @@
 #include "common/wire/wire.h"
 
 #include "ompi/runtime/mpiruntime.h"
+#include "opal/runtime/opal_progress.h"
 
 static int component_open(void);
 static int component_close(void);
@@ -113,6 +118,49 @@ static int component_query(ompi_win_t *win, void **base, size_t size, int disp_u
     if (!nicstride_all_agree(comm))
         return OMPI_ERR_NOT_SUPPORTED;
     return mca_osc_nicstride_component.params.priority;
+}
+
+static int open_wire_once(void)
+{
+    nicstride_component_t *c = &mca_osc_nicstride_component;
+    onic_wire_config_t config = {
+        .server_thread = c->params.server,
+        .server_idle_usec = c->params.server_idle,
+        .single_copy = c->params.cma,
+        .tls = c->params.tls,
+        .tcp_seg_size = c->params.tcp_segment,
+    };
+    const onic_mover_config_t mover = {.area = c->params.area};
+    int rc;
+
+    if (c->wire_open)
+        return OMPI_SUCCESS;
+    rc = onic_wire_open(&config);
+    if (rc != OMPI_SUCCESS)
+        return rc;
+    c->wire_open = true;
+    rc = onic_mover_open(&mover);
+    if (rc != OMPI_SUCCESS) {
+        (void)onic_wire_close();
+        c->wire_open = false;
+        return rc;
+    }
+    onic_wire_set_am_fn(ONIC_AM_OSC, nicstride_am);
+    onic_wire_set_deferred_fn(ONIC_AM_OSC, nicstride_run_deferred);
+    onic_wire_set_mpi_fn(ONIC_AM_OSC, nicstride_requests_complete);
+    onic_wire_set_forget_fn(ONIC_AM_OSC, nicstride_process_forget);
+    return opal_progress_register_lp(nicstride_look_after_peers);
+}
+
+int nicstride_open_wire(void)
+{
+    static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
+    int rc;
+
+    pthread_mutex_lock(&once);
+    rc = open_wire_once();
+    pthread_mutex_unlock(&once);
+    return rc;
 }
 
 /** Open MPI 5 destroys MPI_COMM_WORLD before it finalizes the components. */

@@ -64,6 +64,10 @@ int nicstride_pvars_register(const mca_base_component_t *c)
     onic_register_counter(c, "collectives",
                           "Collectives that making windows took, beside those of Open MPI itself",
                           count, &onic_collectives);
+    onic_register_counter(c, "lookups",
+                          "Processes whose parameters were looked up in what all have published in "
+                          "MPI_Init",
+                          count, &n->lookups);
     onic_register_counter(c, "live_ops", "Operation objects in use", level, &n->ops_live);
     onic_register_counter(c, "live_requests", "Request objects in use", level, &n->requests_live);
     return OMPI_SUCCESS;

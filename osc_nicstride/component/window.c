@@ -9,14 +9,12 @@
  * on all and nobody is left waiting.
  */
 #include <stddef.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "common/support/collective.h"
 #include "common/support/device.h"
-#include "common/mover/mover.h"
 #include "common/support/help.h"
 #include "osc_nicstride/sync/counted.h"
 #include "osc_nicstride/window/window.h"
@@ -26,14 +24,12 @@
 #include "osc_nicstride/window/control.h"
 #include "osc_nicstride/sync/flush.h"
 #include "osc_nicstride/methods/methods.h"
-#include "osc_nicstride/target/target.h"
 #include "osc_nicstride/channel/hold.h"
 #include "osc_nicstride/channel/lost.h"
 #include "osc_nicstride/window/module.h"
-#include "osc_nicstride/channel/request.h"
 #include "osc_nicstride/channel/wait.h"
+#include "osc_nicstride/component/agreement.h"
 #include "osc_nicstride/component/model.h"
-#include "opal/runtime/opal_progress.h"
 
 #include "ompi/info/info.h"
 #include "ompi/runtime/mpiruntime.h"
@@ -78,50 +74,6 @@ int nicstride_select_error(int rc, const char *reason)
 }
 
 /* ---- making --------------------------------------------------------------------------------- */
-
-static int open_wire_once(void)
-{
-    nicstride_component_t *c = &mca_osc_nicstride_component;
-    onic_wire_config_t config = {
-        .server_thread = c->params.server,
-        .server_idle_usec = c->params.server_idle,
-        .single_copy = c->params.cma,
-        .tls = c->params.tls,
-        .tcp_seg_size = c->params.tcp_segment,
-    };
-    const onic_mover_config_t mover = {.area = c->params.area};
-    int rc;
-
-    if (c->wire_open)
-        return OMPI_SUCCESS;
-    rc = onic_wire_open(&config);
-    if (rc != OMPI_SUCCESS)
-        return rc;
-    c->wire_open = true;
-    rc = onic_mover_open(&mover);
-    if (rc != OMPI_SUCCESS) {
-        (void)onic_wire_close();
-        c->wire_open = false;
-        return rc;
-    }
-    onic_wire_set_am_fn(ONIC_AM_OSC, nicstride_am);
-    onic_wire_set_deferred_fn(ONIC_AM_OSC, nicstride_run_deferred);
-    onic_wire_set_mpi_fn(ONIC_AM_OSC, nicstride_requests_complete);
-    onic_wire_set_forget_fn(ONIC_AM_OSC, nicstride_process_forget);
-    return opal_progress_register_lp(nicstride_look_after_peers);
-}
-
-/** Threads may make their first windows at the same time. */
-static int open_wire(void)
-{
-    static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
-    int rc;
-
-    pthread_mutex_lock(&once);
-    rc = open_wire_once();
-    pthread_mutex_unlock(&once);
-    return rc;
-}
 
 static int allocate_tables(nicstride_module_t *m)
 {
@@ -188,8 +140,6 @@ static nicstride_facts_t facts_of(const nicstride_module_t *m, int rc, void **ba
     onic_wire_unlock();
     facts.leader =
         c->params.node || m->flavor == MPI_WIN_FLAVOR_SHARED ? onic_node_leader(m->comm) : m->rank;
-    facts.address = (int32_t)onic_address_record_size();
-    facts.knows = onic_wire_knows(m->comm);
     facts.wishes = nicstride_wishes(m, info);
     facts.info = (nicstride_rank_info_t){
         .size = dynamic ? 0 : size,
@@ -203,11 +153,46 @@ static nicstride_facts_t facts_of(const nicstride_module_t *m, int rc, void **ba
     return facts;
 }
 
-/** The first exchange: the worst code of all, or OMPI_SUCCESS and the node. */
-static int meet(nicstride_module_t *m, const nicstride_facts_t *mine, nicstride_facts_t *facts)
-{
-    int rc = onic_share(m->comm, mine, sizeof(*mine), facts);
+/** What all ranks have told each other: their facts, and their addresses where these are not known
+ *  to all. */
+typedef struct gathered {
+    nicstride_facts_t *facts;
+    char *records; /**< for each rank its facts once more, and then its address; or NULL */
+    size_t stride; /**< bytes of that */
+} gathered_t;
 
+/** Tells the addresses, too, of at most `most` bytes. */
+static int share_with_address(nicstride_module_t *m, const nicstride_facts_t *mine, size_t most,
+                              gathered_t *all)
+{
+    all->stride = sizeof(*mine) + (most + 7) / 8 * 8;
+    char *record = calloc(1, all->stride);
+    all->records = malloc((size_t)m->size * all->stride);
+    if (record == NULL || all->records == NULL)
+        onic_cannot_tell(m->comm, "a window");
+    nicstride_facts_t *facts = (void *)record;
+    *facts = *mine;
+    if (facts->rc == OMPI_SUCCESS)
+        facts->address = (int32_t)onic_address_record(facts + 1, most);
+    const int rc = onic_share(m->comm, record, (int)all->stride, all->records);
+
+    for (int i = 0; i < m->size && rc == OMPI_SUCCESS; i++)
+        memcpy(&all->facts[i], all->records + (size_t)i * all->stride, sizeof(*mine));
+    free(record);
+    return rc;
+}
+
+/** The first exchange: the worst code of all, or OMPI_SUCCESS and the node. */
+static int meet(nicstride_module_t *m, const nicstride_facts_t *mine, gathered_t *all)
+{
+    nicstride_facts_t *facts = all->facts;
+    size_t most;
+    int rc = nicstride_addresses(m->comm, &most);
+
+    if (rc == OMPI_SUCCESS && most > 0)
+        rc = share_with_address(m, mine, most, all);
+    else if (rc == OMPI_SUCCESS)
+        rc = onic_share(m->comm, mine, sizeof(*mine), facts);
     for (int i = 0; i < m->size && rc == OMPI_SUCCESS; i++)
         rc = facts[i].rc;
     if (rc == OMPI_SUCCESS)
@@ -216,16 +201,13 @@ static int meet(nicstride_module_t *m, const nicstride_facts_t *mine, nicstride_
 }
 
 /** Makes sure that the addresses of all are known. */
-static int find_peers(nicstride_module_t *m, const nicstride_facts_t *facts)
+static int find_peers(nicstride_module_t *m, const gathered_t *all)
 {
-    bool known = true;
-    int rc = OMPI_SUCCESS;
+    const nicstride_facts_t *first = (const void *)all->records;
 
-    for (int i = 0; i < m->size; i++)
-        known = known && facts[i].knows;
-    if (!known)
-        rc = onic_wire_exchange(m->comm, &m->node, &facts->address, sizeof(*facts));
-    return rc;
+    return first == NULL
+               ? OMPI_SUCCESS
+               : onic_wire_keep(m->comm, &m->node, first + 1, &first->address, all->stride);
 }
 
 static void init_ctl(nicstride_module_t *m)
@@ -262,7 +244,7 @@ static int prepare(nicstride_module_t *m, void **base, size_t size, int disp_uni
     if (rc == OMPI_SUCCESS)
         rc = allocate_tables(m);
     if (rc == OMPI_SUCCESS)
-        rc = open_wire();
+        rc = nicstride_open_wire();
     return rc == OMPI_SUCCESS ? enlist(m) : rc;
 }
 
@@ -326,10 +308,11 @@ static int find_nodes_again(nicstride_module_t *m)
 
 /** What the ranks do after the first exchange: each does all of it, and the last agreement finds
  *  out who could not. */
-static int build(nicstride_module_t *m, void **base, size_t size, const nicstride_facts_t *facts)
+static int build(nicstride_module_t *m, void **base, size_t size, const gathered_t *all)
 {
+    const nicstride_facts_t *facts = all->facts;
     int rc = nicstride_make_memory(m, base, size, facts);
-    const int found = find_peers(m, facts);
+    const int found = find_peers(m, all);
 
     if (rc == OMPI_SUCCESS)
         rc = found;
@@ -365,17 +348,17 @@ static int agree(nicstride_module_t *m, int rc, bool whole)
 /** Three exchanges at most between all ranks: windows are made in loops. */
 static int make(nicstride_module_t *m, void **base, size_t size, int disp_unit, opal_info_t *info)
 {
-    nicstride_facts_t *facts = malloc((size_t)m->size * sizeof(*facts));
+    gathered_t all = {.facts = malloc((size_t)m->size * sizeof(*all.facts))};
     const nicstride_facts_t mine =
         facts_of(m, prepare(m, base, size, disp_unit), base, size, disp_unit, info);
 
-    if (facts == NULL)
+    if (all.facts == NULL)
         onic_cannot_tell(m->comm, "a window");
-    int rc = meet(m, &mine, facts);
+    int rc = meet(m, &mine, &all);
     if (rc == OMPI_SUCCESS) {
         const int n = m->node.n;
 
-        rc = build(m, base, size, facts);
+        rc = build(m, base, size, &all);
         if (rc == OMPI_SUCCESS) {
             nicstride_connect_neighbours(m);
             nicstride_model_measure(m);
@@ -384,7 +367,8 @@ static int make(nicstride_module_t *m, void **base, size_t size, int disp_unit, 
         }
         rc = agree(m, rc, m->node.n == n);
     }
-    free(facts);
+    free(all.records);
+    free(all.facts);
     return rc;
 }
 

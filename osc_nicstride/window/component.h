@@ -79,6 +79,7 @@ typedef struct nicstride_counters {
     unsigned long long deferred_bytes; /**< most that those took up at a time; wire lock */
     unsigned long long lent_bytes;     /**< most that were lent at a time; wire lock */
     unsigned long long reply_bytes;    /**< most that replies had been asked for; wire lock */
+    unsigned long long lookups;        /**< of others' parameters, in Open MPI's exchange */
     unsigned long long refused;        /**< messages refused: malformed, or for a window gone */
     unsigned long long ops_live;       /**< operation objects not yet freed */
     unsigned long long requests_live;  /**< request objects not yet freed */
@@ -110,6 +111,8 @@ static inline void nicstride_count(nicstride_method_t method, uint64_t bytes)
 int nicstride_params_register(const mca_base_component_t *component);
 /** Checks the values after all sources were read: range errors get a text and an error. */
 int nicstride_params_check(void);
+/** Opens the wire, unless it is open. Any MPI thread. OMPI_SUCCESS or an error. */
+int nicstride_open_wire(void);
 int nicstride_pvars_register(const mca_base_component_t *component);
 
 #endif

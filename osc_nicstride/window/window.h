@@ -17,10 +17,8 @@
 typedef struct nicstride_facts {
     int32_t rc;      /**< why it cannot take part, or OMPI_SUCCESS */
     int32_t leader;  /**< of its node (onic_node_leader); itself, where it is to be alone */
-    int32_t address; /**< bytes of its own address */
-    int32_t knows;   /**< it knows the addresses of all */
+    int32_t address; /**< bytes of its own address, where that is told */
     int32_t wishes;  /**< how its memory shall lie: a set of NICSTRIDE_WANTS_... */
-    int32_t spare;
     nicstride_rank_info_t info;
 } nicstride_facts_t;
 
@@ -58,16 +56,5 @@ bool nicstride_free_orphans(bool wire_closed);
 void nicstride_window_delist(nicstride_module_t *m);
 /** Frees all of it; nothing of it is under way. */
 void nicstride_window_destroy(nicstride_module_t *m);
-
-/** Publishes what this process has; in the component's open function, once. OMPI_SUCCESS or an
- *  error. */
-int nicstride_agreement_init(void);
-void nicstride_agreement_fini(void);
-/**
- * Do all members of `comm` have the same of this component? Not collective, but the members that
- * have it get the same answer. The first call for a process asks Open MPI's exchange about it. A
- * text names the host that differs, once on each host. Any MPI thread.
- */
-bool nicstride_all_agree(ompi_communicator_t *comm);
 
 #endif

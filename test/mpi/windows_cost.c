@@ -9,7 +9,8 @@
  * @file
  * How many collectives between all ranks a window takes, beside the duplicate of its communicator:
  * three at most, the first one, too, and also where ranks say different things or one has an error;
- * and that such windows are right.
+ * how many processes are looked up for it, by all ranks together: one for each end of the branches
+ * of a tree, and not all by each; and that such windows are right.
  */
 #include "test/mpi/testlib.h"
 
@@ -20,7 +21,7 @@
 enum { MOST = 3, BYTES = 256 };
 
 /** NULL: the component is not loaded. */
-static counter_t *collectives;
+static counter_t *collectives, *lookups;
 
 /** What comes from this rank must arrive at the next one, with its unit. */
 static void use(MPI_Win win, tl_kind_t kind, MPI_Comm comm, int unit, const char *base)
@@ -46,11 +47,23 @@ static void use(MPI_Win win, tl_kind_t kind, MPI_Comm comm, int unit, const char
     TL_CHECK(got == mine, "%d came back from rank %d", got, next);
 }
 
+/** How many were looked up for a window, with `before` of this process before it. */
+static void check_lookups(MPI_Comm comm, unsigned long long before)
+{
+    unsigned long long n = counter_read(lookups) - before;
+    int size;
+
+    MPI_Comm_size(comm, &size);
+    MPI_Allreduce(MPI_IN_PLACE, &n, 1, MPI_UNSIGNED_LONG_LONG, MPI_SUM, comm);
+    TL_CHECK(n <= 2 * (unsigned long long)(size - 1), "%llu look-ups of %d ranks", n, size);
+}
+
 /** Makes one, and returns how many collectives that took. */
 static unsigned long long make(tl_kind_t kind, MPI_Comm comm, MPI_Aint bytes, int unit)
 {
     static char mine[4 * BYTES];
     const unsigned long long before = counter_read(collectives);
+    const unsigned long long looked_up = counter_read(lookups);
     char *base = mine;
     MPI_Win win;
 
@@ -69,6 +82,7 @@ static unsigned long long make(tl_kind_t kind, MPI_Comm comm, MPI_Aint bytes, in
         TL_MPI(MPI_Win_allocate_shared(bytes, unit, MPI_INFO_NULL, comm, &base, &win));
     }
     const unsigned long long n = counter_read(collectives) - before;
+    check_lookups(comm, looked_up);
     use(win, kind, comm, unit, base);
     TL_MPI(MPI_Win_free(&win));
     return n;
@@ -106,6 +120,7 @@ int main(int argc, char **argv)
 
     TL_MPI(MPI_T_init_thread(MPI_THREAD_SINGLE, &provided));
     collectives = counter_begin("osc_nicstride_collectives");
+    lookups = counter_begin("osc_nicstride_lookups");
     TL_MPI(MPI_Comm_split(MPI_COMM_WORLD, 0, -tl_rank(), &reversed));
     TL_MPI(MPI_Comm_split(MPI_COMM_WORLD, tl_rank() % 2, 0, &half));
     check("the first window", make(kind, half, BYTES, 1));
@@ -124,6 +139,8 @@ int main(int argc, char **argv)
     }
     TL_MPI(MPI_Comm_free(&reversed));
     TL_MPI(MPI_Comm_free(&half));
+    TL_CHECK(counter_read(lookups) > 0 || lookups == NULL || tl_size() == 1, "nobody looks up");
+    counter_end(lookups);
     counter_end(collectives);
     TL_MPI(MPI_T_finalize());
     return tl_finish();

@@ -5,10 +5,11 @@
 /**
  * @file
  * What a window and the addresses of its processes take up in jobs of 1,000 and 10,000 processes,
- * 64 on each node: printed, and bounded.
+ * 64 on each node, and how many processes are looked up for it: printed, and bounded.
  */
 #include <stdio.h>
 
+#include "common/support/collective.h"
 #include "common/wire/address.h"
 #include "osc_nicstride/protocol/fence.h"
 #include "osc_nicstride/protocol/lockq.h"
@@ -52,12 +53,34 @@ START_TEST(tables_are_small)
 }
 END_TEST
 
+/* Two ranks next to each other in the tree know that of each other, and all hang together. */
+START_TEST(few_are_looked_up)
+{
+    const int sizes[] = {1, 2, 5, 1000, 10000}, ranks = sizes[_i];
+    int most = 0, sum = 0;
+
+    for (int r = 0; r < ranks; r++) {
+        int n = r > 0;
+
+        UNIT_CHECK(r == 0 || (onic_tree_above(r) >= 0 && onic_tree_above(r) < r));
+        for (int i = 0; i < ONIC_BRANCHES && onic_tree_below(r, i) < ranks; i++, n++)
+            UNIT_CHECK(onic_tree_above(onic_tree_below(r, i)) == r);
+        most = n > most ? n : most;
+        sum += n;
+    }
+    printf("%d processes: one looks up %d others at most before a window\n", ranks, most);
+    UNIT_CHECK(most <= ONIC_BRANCHES + 1);
+    UNIT_CHECK(sum == 2 * (ranks - 1));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("tables");
     TCase *tcase = tcase_create("tables");
 
     tcase_add_loop_test(tcase, tables_are_small, 0, 2);
+    tcase_add_loop_test(tcase, few_are_looked_up, 0, 5);
     suite_add_tcase(suite, tcase);
     return unit_run_suite(suite);
 }

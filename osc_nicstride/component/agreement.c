@@ -1,0 +1,187 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Agreement on the component.
+ *
+ * Open MPI lets each process choose by itself who serves a window, and nothing tells a process that
+ * another chose differently: they then wait for each other for ever, or worse. The choice differs
+ * where a host has another version of this component, or none, or a process other parameters. So
+ * each process publishes during MPI_Init what it has. For a window the members agree along a tree
+ * (onic_agree_among), in which each looks up those next to it: where all are like their neighbours
+ * all are alike, and else all decline, nobody waiting for one that may not have this component.
+ */
+#include <stddef.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "osc_nicstride/component/agreement.h"
+#include "osc_nicstride/window/component.h"
+#include "osc_nicstride/window/control.h"
+#include "osc_nicstride/window/module.h"
+#include "common/config.h"
+#include "common/support/collective.h"
+#include "common/support/help.h"
+#include "common/support/modex.h"
+#include "common/wire/wire.h"
+
+#include "ompi/group/group.h"
+#include "ompi/mca/osc/base/base.h"
+#include "ompi/proc/proc.h"
+#include "opal/class/opal_hash_table.h"
+#include "opal/util/proc.h"
+
+#define KEY      "ompi-nic.osc_nicstride"
+#define TEXT_MAX 320
+
+static char mine[TEXT_MAX];
+
+/** Processes that were looked up. Names as 64 bits; the values are of kinds. */
+static opal_hash_table_t known;
+static bool has_table;
+static pthread_mutex_t known_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+/** What the user lets Open MPI choose from. */
+static const char *selection(void)
+{
+    const char *text = ompi_osc_base_framework.framework_selection;
+
+    return text != NULL && text[0] != '\0' ? text : "all";
+}
+
+/** Has the user asked for this component? With the initial priority another one is chosen as long
+ *  as there is one, and nobody needs to be asked or told anything. */
+static bool wanted(void)
+{
+    return mca_osc_nicstride_component.params.priority > NICSTRIDE_PRIORITY_INITIAL ||
+           (strstr(selection(), "nicstride") != NULL && selection()[0] != '^');
+}
+
+/** All that must be the same for the choice of component and for the collective steps of making a
+ *  window to be the same. The sizes stand for what builds of one version may differ in. */
+static void describe(char *text, size_t size)
+{
+    const nicstride_params_t *p = &mca_osc_nicstride_component.params;
+
+    snprintf(text, size, "version %s.%zu.%zu, priority %d, node %d, osc %s", OMPI_NIC_VERSION,
+             sizeof(nicstride_rank_info_t), nicstride_ctl_bytes(2, 1), p->priority, p->node,
+             selection());
+}
+
+int nicstride_agreement_init(void)
+{
+    describe(mine, sizeof(mine));
+    /* Where there is no exchange there are no others either; if there are, they will decline. */
+    (void)onic_modex_put(KEY, mine);
+    OBJ_CONSTRUCT(&known, opal_hash_table_t);
+    has_table = true;
+    return opal_hash_table_init(&known, 64);
+}
+
+void nicstride_agreement_fini(void)
+{
+    /* A component whose opening failed is closed all the same. */
+    if (has_table)
+        OBJ_DESTRUCT(&known);
+    has_table = false;
+}
+
+static uint64_t key_of(opal_process_name_t name)
+{
+    return (uint64_t)name.jobid << 32 | name.vpid;
+}
+
+/** What is known of a process. */
+static const enum { NOTHING, OTHER, SAME } kinds[] = {NOTHING, OTHER, SAME};
+
+/** What has a member published? Where it is nothing that may take seconds to find out, so each is
+ *  asked about once. */
+static int look_up(ompi_communicator_t *comm, int rank)
+{
+    const opal_process_name_t name = ompi_group_get_proc_name(comm->c_local_group, rank);
+    char theirs[TEXT_MAX];
+    void *kind;
+
+    if (rank == ompi_comm_rank(comm))
+        return SAME;
+    pthread_mutex_lock(&known_mutex);
+    if (opal_hash_table_get_value_uint64(&known, key_of(name), &kind) != OPAL_SUCCESS) {
+        nicstride_add(&nicstride_counters.lookups, 1);
+        kind = (void *)&kinds[!onic_modex_get(name, KEY, theirs, TEXT_MAX) ? NOTHING
+                              : strcmp(theirs, mine) != 0                  ? OTHER
+                                                                           : SAME];
+        (void)opal_hash_table_set_value_uint64(&known, key_of(name), kind);
+    }
+    pthread_mutex_unlock(&known_mutex);
+    return *(const int *)kind;
+}
+
+static bool joins(ompi_communicator_t *comm, int rank)
+{
+    return look_up(comm, rank) == SAME;
+}
+
+/** Names the first that differs. By one process of each host. */
+static void say_differs(ompi_communicator_t *comm)
+{
+    static atomic_flag said = ATOMIC_FLAG_INIT;
+    const int size = ompi_comm_size(comm);
+    char theirs[TEXT_MAX] = "none, or one that is not to be used";
+    int odd = 0;
+
+    if (opal_process_info.my_local_rank != 0 || atomic_flag_test_and_set(&said))
+        return;
+    while (odd < size && joins(comm, odd))
+        odd++;
+    if (odd == size)
+        return;
+    const opal_proc_t *proc = &ompi_group_peer_lookup(comm->c_local_group, odd)->super;
+    const char *host = opal_get_proc_hostname(proc);
+    if (look_up(comm, odd) == OTHER)
+        (void)onic_modex_get(proc->proc_name, KEY, theirs, TEXT_MAX);
+    onic_help("help-osc-nicstride.txt", "peer-differs", opal_process_info.nodename, mine,
+              host != NULL ? host : "(unknown)", theirs, (unsigned)proc->proc_name.vpid);
+}
+
+/* ---- what is found out on the way ------------------------------------------------------------ */
+
+enum { KNOWN, MINUS_BYTES, FACTS };
+
+/** What nicstride_all_agree of this thread has found out. */
+static _Thread_local int found[FACTS];
+
+static void look(ompi_communicator_t *comm, int facts[FACTS])
+{
+    const bool open = nicstride_open_wire() == OMPI_SUCCESS;
+
+    facts[KNOWN] = open && onic_wire_knows(comm);
+    facts[MINUS_BYTES] = open ? -(int)onic_address_record_size() : 0;
+}
+
+bool nicstride_all_agree(ompi_communicator_t *comm)
+{
+    if (!wanted())
+        return true;
+    look(comm, found);
+    if (onic_agree_among(comm, joins, found, FACTS))
+        return true;
+    say_differs(comm);
+    return false;
+}
+
+int nicstride_addresses(ompi_communicator_t *comm, size_t *most_p)
+{
+    int rc = OMPI_SUCCESS;
+
+    if (!wanted()) {
+        look(comm, found);
+        rc = onic_agree_all(comm, found, FACTS);
+    }
+    *most_p = found[KNOWN] ? 0 : (size_t)-found[MINUS_BYTES];
+    return rc;
+}
