@@ -195,6 +195,16 @@ void nicstride_ask_for_locked(nicstride_peer_t *p, uint64_t upto, uint64_t wish)
     nicstride_tell_locked(p, &msg);
 }
 
+void nicstride_give_back_locked(nicstride_process_t *process)
+{
+    nicstride_peer_t *p = process->peers;
+
+    while (p != NULL && p->failed)
+        p = p->next_window;
+    if (p != NULL && nicstride_quota_gives_back(&process->quota))
+        nicstride_ask_for_locked(p, 0, 0);
+}
+
 /** Nobody would acknowledge what is out, in this window or others: asks. */
 static void ask_for_credit(nicstride_peer_t *p)
 {

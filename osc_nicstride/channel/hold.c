@@ -263,8 +263,11 @@ void nicstride_hold_keep_locked(nicstride_peer_t *p, const void *message, size_t
 {
     nicstride_hold_t *h = p->hold;
 
-    if (!nicstride_held_keep(&h->held, message, len, p->tx.sent + 1))
+    /* Who has not asked nicstride_hold_allows_locked: the operation must not be lost unseen. */
+    if (!nicstride_held_keep(&h->held, message, len, p->tx.sent + 1)) {
+        nicstride_give_up_locked(p);
         return;
+    }
     h->next = kept;
     h->link = &kept;
     if (kept != NULL)

@@ -34,8 +34,10 @@ void nicstride_peer_end_locked(nicstride_peer_t *p)
     nicstride_drop_waiting_locked(p);
     nicstride_ops_fail_locked(p);
     nicstride_tx_forget(&p->tx, p->quota);
-    (void)nicstride_loan_returned(&mca_osc_nicstride_component.bank, &p->process->loan,
-                                  p->process->loan.lent);
+    /* One that lives may still send by what it was lent. */
+    if (onic_peer_has_died(p->wire))
+        (void)nicstride_loan_returned(&mca_osc_nicstride_component.bank, &p->process->loan,
+                                      p->process->loan.lent);
     nicstride_pump_all_locked(p->process);
 }
 

@@ -23,7 +23,8 @@ bool nicstride_peer_failed_locked(nicstride_peer_t *p);
 bool nicstride_rank_failed_locked(nicstride_module_t *m, int rank);
 
 /** Ends all that is under way to the peer, which nothing is sent to any more, and gives back what
- * it has of the room at its process: other windows may still reach that. Wire lock. */
+ * it has of the room at its process: other windows may still reach that. What the process was lent
+ * here comes back where it has died. Wire lock. */
 void nicstride_peer_end_locked(nicstride_peer_t *p);
 
 /** The error class of what waited for a lost peer. */

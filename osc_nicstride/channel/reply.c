@@ -27,8 +27,6 @@ void nicstride_acknowledged_locked(nicstride_peer_t *p, uint64_t count, uint64_t
     if (error != 0)
         nicstride_use_locked(p);
     nicstride_pump_all_locked(p->process);
-    if (nicstride_quota_gives_back(p->quota))
-        nicstride_ask_for_locked(p, 0, 0);
 }
 
 void nicstride_on_ack(const nicstride_incoming_t *in)

@@ -51,12 +51,17 @@ static inline void nicstride_pump_locked(nicstride_peer_t *p)
 /** The same for those who have waited for room for replies, while there is some. Wire lock. */
 void nicstride_pump_askers_locked(void);
 
+/** Gives back the loan that the process wants back, if it can be now; by any window. Wire lock. */
+void nicstride_give_back_locked(nicstride_process_t *process);
+
 /** The same for all windows that share the process's quota: what one gives back another may use,
  * and nobody else may come to send it. Wire lock. */
-static inline void nicstride_pump_all_locked(const nicstride_process_t *process)
+static inline void nicstride_pump_all_locked(nicstride_process_t *process)
 {
     for (nicstride_peer_t *p = process->peers; p != NULL; p = p->next_window)
         nicstride_pump_locked(p);
+    if (process->quota.back)
+        nicstride_give_back_locked(process);
 }
 
 /** Asks the target to acknowledge what it has not, if all operations up to number `goal` are

@@ -155,6 +155,12 @@ static void flushed(simulation_t *s, const packet_t *p)
         acknowledge(s, o);
 }
 
+static void give_back(simulation_t *s, int o)
+{
+    if (nicstride_quota_gives_back(&s->quota[o]))
+        ask(s, o, 0, 0);
+}
+
 static void acknowledged(simulation_t *s, const packet_t *p)
 {
     const int o = p->origin;
@@ -162,8 +168,14 @@ static void acknowledged(simulation_t *s, const packet_t *p)
     if (!s->loses || !unit_once_in(s->r, 4))
         nicstride_quota_lent(&s->quota[o], p->lent, p->back);
     UNIT_CHECK(nicstride_tx_ack(&s->tx[o], &s->quota[o], p->applied, p->freed, 0));
-    if (nicstride_quota_gives_back(&s->quota[o]))
-        ask(s, o, 0, 0);
+    give_back(s, o);
+}
+
+/** A synchronisation shows what is applied: nobody acknowledges it. */
+static void synchronised(simulation_t *s, int o)
+{
+    nicstride_tx_known(&s->tx[o], &s->quota[o], s->rx[o].applied);
+    give_back(s, o);
 }
 
 /** One thing that can happen; false where nothing is under way. `busy`: the lock is taken. */
@@ -175,6 +187,8 @@ static bool step(simulation_t *s, bool busy)
     check_bounds(s);
     if (unit_once_in(s->r, 3))
         send(s, o);
+    if (unit_once_in(s->r, 50))
+        synchronised(s, o);
     if (!busy && s->off.n > 0) {
         p = take(&s->off, s->r);
         apply(s, &p);
@@ -227,6 +241,7 @@ START_TEST(random_runs)
         }
         for (int o = 0; o < ORIGINS; o++) {
             UNIT_CHECK(s.left[o] == 0);
+            UNIT_CHECK(!s.quota[o].back);
             if (!nicstride_tx_idle(&s.tx[o]))
                 UNIT_CHECK(s.rx[o].applied == s.tx[o].sent);
             UNIT_CHECK(s.loses || (s.quota[o].lent == s.loan[o].lent &&
