@@ -160,7 +160,7 @@ static int send_fragment_locked(nicstride_op_t *op)
     nicstride_op_reserve_locked(op, reply);
     /* A message by itself is likely to be flushed at once: it asks for its acknowledgement itself.
      * But who waits for a request does not look into the slot. */
-    if (op->sent + n == op->size && nicstride_tx_idle(&p->tx) && op->request == NULL &&
+    if (op->sent + n == op->size && nicstride_tx_may_ask(&p->tx) && op->request == NULL &&
         !nicstride_is_active(op->module))
         f.msg.count = p->tx.asked = p->tx.sent + 1;
     op->in_flight++;

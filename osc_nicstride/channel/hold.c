@@ -256,7 +256,7 @@ bool nicstride_hold_allows_locked(nicstride_peer_t *p, size_t len)
         return true;
     /* Its acknowledgement must say of it that it is done, and of nothing else. */
     return len <= NICSTRIDE_HELD_MAX && nicstride_held_has_room(&p->hold->held) &&
-           nicstride_tx_idle(&p->tx);
+           nicstride_tx_may_ask(&p->tx);
 }
 
 void nicstride_hold_keep_locked(nicstride_peer_t *p, const void *message, size_t len)

@@ -114,7 +114,7 @@ static void send_ticket(nicstride_transfer_t *t, nicstride_op_t *op, nicstride_f
     op->in_flight++;
     op->sent = op->size;
     f->msg.handle = op->handle;
-    if (nicstride_tx_idle(&p->tx) && !nicstride_is_active(t->m))
+    if (nicstride_tx_may_ask(&p->tx) && !nicstride_is_active(t->m))
         f->msg.count = p->tx.asked = p->tx.sent + 1;
     (void)nicstride_send_locked(p, &f->msg, &data, NICSTRIDE_SEND_INLINE, NULL, NULL);
     nicstride_count_sent_locked(p, kept);

@@ -189,7 +189,7 @@ static void send_now(nicstride_transfer_t *t, nicstride_msg_t *msg, const onic_p
     nicstride_op_enter_locked(p, op);
     msg->handle = op != NULL ? op->handle : 0;
     if (first && (t->request == NULL || p->hold != NULL) &&
-        (op != NULL || !nicstride_is_active(t->m)))
+        (op != NULL || !nicstride_is_active(t->m)) && nicstride_tx_may_ask(&p->tx))
         msg->count = p->tx.asked = p->tx.sent + 1;
     (void)nicstride_send_locked(p, msg, data,
                                 NICSTRIDE_SEND_INLINE | NICSTRIDE_SEND_OPERATION |

@@ -149,6 +149,13 @@ static inline bool nicstride_tx_ask_again(nicstride_tx_t *tx, uint64_t *upto_p)
     return true;
 }
 
+/** May the next message ask for its own acknowledgement? That may be quicker than others (slot.h),
+ *  so only where the target has said of all before it by itself how they ended. */
+static inline bool nicstride_tx_may_ask(const nicstride_tx_t *tx)
+{
+    return tx->heard == tx->sent;
+}
+
 /** True where everything sent so far is acknowledged. */
 static inline bool nicstride_tx_idle(const nicstride_tx_t *tx)
 {

@@ -190,6 +190,23 @@ static void fail_in_fences(const field_t *f, bad_t bad)
     }
 }
 
+/** Many errors, that a fence does not wait for, and at once a flush, whose answer may be quicker than
+ *  they are: behind it nothing is left to be told. */
+static void fail_before_flush(const field_t *f)
+{
+    for (int i = 0; i < 20; i++) {
+        TL_MPI(MPI_Win_fence(0, f->w.win));
+        if (f->w.rank == ORIGIN) {
+            access_target(f, PUT_MANY);
+        }
+        (void)check_fence(f, MPI_Win_fence(MPI_MODE_NOSUCCEED, f->w.win), "before a flush");
+        check_memory(f, "before a flush");
+        usleep(f->w.rank == ORIGIN ? 20000 : 0);
+        settle(f);
+        TL_MPI(MPI_Win_fence(0, f->w.win));
+    }
+}
+
 /** A get that fails is the origin's alone, and at once. */
 static void fail_to_get(const field_t *f)
 {
@@ -350,6 +367,7 @@ int main(int argc, char **argv)
         fail_in_fences(&f, (bad_t)(i % BADS));
         fail_in_post_start(&f, (bad_t)(i % BADS));
     }
+    fail_before_flush(&f);
     fail_to_get(&f);
     end_field(&f);
     return tl_finish();
