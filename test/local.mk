@@ -453,8 +453,8 @@ mpi_programs = \
 	test/mpi/unreachable \
 	test/mpi/windows \
 	test/mpi/windows_cost \
-	test/mpi/windows_left \
 	test/mpi/windows_differ \
+	test/mpi/windows_left \
 	test/mpi/windows_shared \
 	test/mpi/wire \
 	test/mpi/wire_names

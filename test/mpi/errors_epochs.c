@@ -190,7 +190,7 @@ static void fail_in_fences(const field_t *f, bad_t bad)
     }
 }
 
-/** Many errors, that a fence does not wait for, and at once a flush, whose answer may be quicker than
+/** Many errors, that a fence does not wait for, and then a flush, whose answer may be quicker than
  *  they are: behind it nothing is left to be told. */
 static void fail_before_flush(const field_t *f)
 {
