@@ -172,6 +172,7 @@ libompi_nic_common_la_SOURCES = \
 	common/wire/wire_put.c \
 	common/wire/wire_put.h \
 	common/wire/wire_queue.c \
+	common/wire/wire_held.c \
 	common/wire/wire_send.c \
 	common/wire/wire_server.c
 nodist_libompi_nic_common_la_SOURCES = common/config.h

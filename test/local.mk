@@ -402,6 +402,7 @@ mpi_programs = \
 	test/mpi/p2p_died \
 	test/mpi/p2p_errors \
 	test/mpi/p2p_first \
+	test/mpi/p2p_held \
 	test/mpi/p2p_flood \
 	test/mpi/p2p_huge \
 	test/mpi/p2p_late \

@@ -27,8 +27,9 @@
     f(ucp, mem_map) f(ucp, mem_query) f(ucp, mem_unmap) f(ucp, put_nbx) \
     f(ucp, request_check_status) f(ucp, request_free) f(ucp, rkey_buffer_release) \
     f(ucp, rkey_destroy) f(ucp, rkey_pack) f(ucp, worker_arm) f(ucp, worker_create) \
-    f(ucp, worker_destroy) f(ucp, worker_get_efd) f(ucp, worker_progress) f(ucp, worker_query) \
-    f(ucp, worker_release_address) f(ucp, worker_set_am_recv_handler) f(ucs, status_string)
+    f(ucp, worker_destroy) f(ucp, worker_flush_nbx) f(ucp, worker_get_efd) \
+    f(ucp, worker_progress) f(ucp, worker_query) f(ucp, worker_release_address) \
+    f(ucp, worker_set_am_recv_handler) f(ucs, status_string)
 /* clang-format on */
 
 #define ONIC_UCX_POINTER(prefix, name) __typeof__(prefix##_##name) *name;
@@ -68,6 +69,7 @@ extern struct onic_ucx {
 #define ucp_worker_arm                 (*onic_ucx.worker_arm)
 #define ucp_worker_create              (*onic_ucx.worker_create)
 #define ucp_worker_destroy             (*onic_ucx.worker_destroy)
+#define ucp_worker_flush_nbx           (*onic_ucx.worker_flush_nbx)
 #define ucp_worker_get_efd             (*onic_ucx.worker_get_efd)
 #define ucp_worker_progress            (*onic_ucx.worker_progress)
 #define ucp_worker_query               (*onic_ucx.worker_query)

@@ -84,6 +84,7 @@ void onic_wire_flush(void)
         }
     }
     onic_peers_flush(FLUSH_USEC);
+    onic_wire_stop_flush(FLUSH_USEC);
     onic_wire_unlock();
 }
 
@@ -262,6 +263,7 @@ static void stop_wire(void)
     /* Endpoints go with the worker. Closing them one by one would talk to peers that may be gone
      * already; what was to be sent has been flushed before the caller's fence. */
     onic_named_stop();
+    onic_wire_stop_flush(0);
     destroy_ucx();
     onic_am_stop();
     onic_queues_stop();

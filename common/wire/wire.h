@@ -348,7 +348,8 @@ typedef struct onic_queue_counters {
 ONIC_EXPORT extern onic_queue_counters_t onic_queue_counters;
 
 /** Called with the lock held when a send is locally complete, never before the call that started
- *  it has returned. `status` is OMPI_SUCCESS or an error. */
+ *  it has returned. All of it is on its way then: no call of this process is needed for it to
+ *  arrive. `status` is OMPI_SUCCESS or an error. */
 typedef void (*onic_send_cb_t)(void *arg, int status);
 
 /** A payload that is gathered while it is sent: packed bytes [cursor, cursor + len) of a layout. */
@@ -367,14 +368,23 @@ enum {
  */
 #define ONIC_SEND_NOW_MAX 128
 
+typedef enum onic_sent {
+    ONIC_SENT_NOT,   /**< nothing was sent; onic_peer_send will do it, or knows why not */
+    ONIC_SENT_HELD,  /**< sent, but some of it may still be here; see onic_peer_leaves */
+    ONIC_SENT_WHOLLY /**< complete */
+} onic_sent_t;
+
 /**
- * Sends an active message, if that can be done at once: it is complete then. The lock must be held.
- * Header and payload as for onic_peer_send; the header has 1 .. ONIC_SEND_NOW_MAX bytes and no more
- * than onic_wire_header_max. False where it cannot: nothing was sent, and onic_peer_send will do
- * it, or knows why not. Who gets it by UCX may find all of it in the header.
+ * Sends an active message, if that can be done at once. The lock must be held. Header and payload
+ * as for onic_peer_send; the header has 1 .. ONIC_SEND_NOW_MAX bytes and no more than
+ * onic_wire_header_max. Who gets it by UCX may find all of it in the header.
  */
-ONIC_EXPORT bool onic_peer_send_now(onic_peer_t *peer, unsigned am_id, const void *header,
-                                    size_t header_len, const onic_payload_t *payload);
+ONIC_EXPORT onic_sent_t onic_peer_send_now(onic_peer_t *peer, unsigned am_id, const void *header,
+                                           size_t header_len, const onic_payload_t *payload);
+
+/** Is what onic_peer_send_now has sent complete? Returns as onic_peer_send. The lock must be held.
+ */
+ONIC_EXPORT int onic_peer_leaves(onic_peer_t *peer, onic_send_cb_t cb, void *arg);
 
 /**
  * Sends an active message. The lock must be held. The header, of at least one byte, is copied

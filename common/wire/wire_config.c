@@ -239,6 +239,10 @@ ucs_status_t onic_wire_read_config(const onic_wire_config_t *config, ucp_config_
     if (status == UCS_OK) {
         status = configure_tcp(tls, config->tcp_seg_size, *ucp_config_p);
     }
+    if (getenv("UCX_FLUSH_WORKER_EPS") == NULL) {
+        /* A flush of the worker waits for no answers of others then. */
+        (void)ucp_config_modify(*ucp_config_p, "FLUSH_WORKER_EPS", "n");
+    }
     if (status == UCS_OK) {
         status = configure_shm(tls, *ucp_config_p);
     }

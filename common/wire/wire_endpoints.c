@@ -67,67 +67,6 @@ unsigned onic_wire_losses(void)
     return atomic_load_explicit(&onic_wire.losses, memory_order_relaxed);
 }
 
-static ucs_status_t create_ep(onic_peer_t *peer, ucp_err_handling_mode_t err_mode)
-{
-    ucp_ep_params_t params = {
-        .field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
-                      UCP_EP_PARAM_FIELD_ERR_HANDLER,
-        .address = (const ucp_address_t *)peer->address,
-        .err_mode = err_mode,
-        .err_handler = {.cb = connection_lost, .arg = peer},
-    };
-    return ucp_ep_create(onic_wire.worker, &params, &peer->ep);
-}
-
-/** Between processes of a job without UCX's handling of errors: it would cost the single copy of
- *  shared memory, and Open MPI ends the job when a process dies; the handler is for those that
- *  leave in good order. Processes of other jobs come and go, and only with it does UCX give back
- *  what it has for one of them. Both sides must have it. */
-static ucs_status_t make_ep(onic_peer_t *peer)
-{
-    const bool foreign = peer->name >> 32 != onic_wire.job;
-    ucs_status_t status = UCS_ERR_UNREACHABLE;
-    if (foreign && onic_wire.closes) {
-        status = create_ep(peer, UCP_ERR_HANDLING_MODE_PEER);
-    }
-    if (status == UCS_ERR_UNREACHABLE) {
-        status = create_ep(peer, UCP_ERR_HANDLING_MODE_NONE);
-    }
-    if (status != UCS_OK) {
-        peer->ep = NULL;
-    } else {
-        atomic_fetch_add_explicit(&onic_wire.neps, 1, memory_order_relaxed);
-    }
-    return status;
-}
-
-void onic_peer_connect(onic_peer_t *peer)
-{
-    /* A failure is told when somebody needs the connection. */
-    if (!peer->self && peer->ep == NULL && peer->failed == UCS_OK) {
-        (void)make_ep(peer);
-    }
-}
-
-ucp_ep_h onic_peer_ep(onic_peer_t *peer, int *rc_p)
-{
-    if (onic_peer_lost(peer)) {
-        /* Who was to be told of the loss has been, but what is started just now is to end, too. */
-        onic_wire_count_loss();
-        *rc_p = onic_ucs_error(peer->failed);
-        return NULL;
-    }
-    ucs_status_t status = peer->ep == NULL ? make_ep(peer) : UCS_OK;
-    if (status != UCS_OK) {
-        peer->failed = status;
-        onic_wire_count_loss();
-        tell_lost(peer, "no UCX transport reaches", ucs_status_string(status));
-        *rc_p = onic_ucs_error(status);
-        return NULL;
-    }
-    return peer->ep;
-}
-
 /** Takes the transport from a line such as
  *  "lane[0]: 3:sysv/memory.0 md[2] -> md[2]/sysv/sysdev[255] am am_bw#0", if it carries messages.
  */
@@ -164,6 +103,78 @@ static void am_transport(ucp_ep_h ep, char *name, size_t size)
     free(text);
 }
 
+/** UCX does not tell which transport puts, but takes the best that can. */
+static void learn_transport(onic_peer_t *peer)
+{
+    char transport[32] = "";
+    am_transport(peer->ep, transport, sizeof(transport));
+    peer->rdma = (transport[0] == 'r' || transport[0] == 'd') && transport[1] == 'c';
+    peer->copies = strcmp(transport, "tcp") == 0;
+    peer->frag_max = onic_wire_frag_max(transport);
+}
+
+static ucs_status_t create_ep(onic_peer_t *peer, ucp_err_handling_mode_t err_mode)
+{
+    ucp_ep_params_t params = {
+        .field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
+                      UCP_EP_PARAM_FIELD_ERR_HANDLER,
+        .address = (const ucp_address_t *)peer->address,
+        .err_mode = err_mode,
+        .err_handler = {.cb = connection_lost, .arg = peer},
+    };
+    return ucp_ep_create(onic_wire.worker, &params, &peer->ep);
+}
+
+/** Between processes of a job without UCX's handling of errors: it would cost the single copy of
+ *  shared memory, and Open MPI ends the job when a process dies; the handler is for those that
+ *  leave in good order. Processes of other jobs come and go, and only with it does UCX give back
+ *  what it has for one of them. Both sides must have it. */
+static ucs_status_t make_ep(onic_peer_t *peer)
+{
+    const bool foreign = peer->name >> 32 != onic_wire.job;
+    ucs_status_t status = UCS_ERR_UNREACHABLE;
+    if (foreign && onic_wire.closes) {
+        status = create_ep(peer, UCP_ERR_HANDLING_MODE_PEER);
+    }
+    if (status == UCS_ERR_UNREACHABLE) {
+        status = create_ep(peer, UCP_ERR_HANDLING_MODE_NONE);
+    }
+    if (status != UCS_OK) {
+        peer->ep = NULL;
+    } else {
+        learn_transport(peer);
+        atomic_fetch_add_explicit(&onic_wire.neps, 1, memory_order_relaxed);
+    }
+    return status;
+}
+
+void onic_peer_connect(onic_peer_t *peer)
+{
+    /* A failure is told when somebody needs the connection. */
+    if (!peer->self && peer->ep == NULL && peer->failed == UCS_OK) {
+        (void)make_ep(peer);
+    }
+}
+
+ucp_ep_h onic_peer_ep(onic_peer_t *peer, int *rc_p)
+{
+    if (onic_peer_lost(peer)) {
+        /* Who was to be told of the loss has been, but what is started just now is to end, too. */
+        onic_wire_count_loss();
+        *rc_p = onic_ucs_error(peer->failed);
+        return NULL;
+    }
+    ucs_status_t status = peer->ep == NULL ? make_ep(peer) : UCS_OK;
+    if (status != UCS_OK) {
+        peer->failed = status;
+        onic_wire_count_loss();
+        tell_lost(peer, "no UCX transport reaches", ucs_status_string(status));
+        *rc_p = onic_ucs_error(status);
+        return NULL;
+    }
+    return peer->ep;
+}
+
 size_t onic_peer_frag_max(onic_peer_t *peer)
 {
     int rc;
@@ -171,17 +182,13 @@ size_t onic_peer_frag_max(onic_peer_t *peer)
         onic_connect_soon(peer);
         return 0;
     }
-    if (peer->frag_max == 0) {
-        char transport[32] = "";
-        ucp_ep_h ep = peer->self ? NULL : onic_peer_ep(peer, &rc);
-        if (ep != NULL) {
-            am_transport(ep, transport, sizeof(transport));
-            /* UCX does not tell which transport puts, but takes the best that can. */
-            peer->rdma = (transport[0] == 'r' || transport[0] == 'd') && transport[1] == 'c';
-        }
-        peer->frag_max = peer->self ? onic_wire_frag_max("posix") : onic_wire_frag_max(transport);
+    if (peer->self) {
+        return onic_wire_frag_max("posix");
     }
-    return peer->frag_max;
+    if (peer->ep == NULL) {
+        (void)onic_peer_ep(peer, &rc);
+    }
+    return peer->frag_max > 0 ? peer->frag_max : onic_wire_frag_max("");
 }
 
 bool onic_peer_puts_by_rdma(onic_peer_t *peer)

@@ -48,8 +48,11 @@ struct onic_peer {
     onic_queue_out_t *queue; /**< NULL: messages go by UCX, or nothing was sent yet */
     size_t frag_max;         /**< 0 until known */
     bool rdma;               /**< an adapter puts and gets; known when frag_max is */
-    uint64_t rndv_max;       /**< most bytes of a rendezvous */
-    uint64_t credit;         /**< what its point-to-point layer takes without a word */
+    bool copies;            /**< its transport copies what it cannot send at once; known likewise */
+    struct onic_send *held; /**< the last message, which UCX has taken but may still hold */
+    bool follows;           /**< an empty one goes behind it */
+    uint64_t rndv_max;      /**< most bytes of a rendezvous */
+    uint64_t credit;        /**< what its point-to-point layer takes without a word */
     onic_cma_state_t cma;
     onic_cma_id_t cma_id;
     bool presence_tried;
@@ -86,6 +89,7 @@ typedef struct onic_send {
     onic_cursor_t cursor; /**< layout payload: where the gathering stands */
     uint64_t start;       /**< layout payload: packed position of its first byte */
     size_t len;
+    bool copied;   /**< UCX may hold it when it says that it is complete */
     bool starting; /**< the call that started it has not returned yet */
     bool done;     /**< completed */
     bool out;      /**< in use */
@@ -202,6 +206,7 @@ typedef struct onic_wire {
     atomic_uint sends_out;  /**< records in use; set with the lock held, read without it */
     onic_send_t *done_head; /**< complete, the callers not told yet */
     onic_send_t **done_tail;
+    void *flush;              /**< UCX's, of all transports; NULL: none is under way */
     bool handles;             /**< a handler is being called: no connection is made meanwhile */
     onic_send_t *unsent_head; /**< wait for one, in order */
     onic_send_t **unsent_tail;
@@ -277,6 +282,14 @@ int onic_unsent_progress(void);
 void onic_connect_soon(onic_peer_t *peer);
 /** Tells the caller of a send that is over, and gives the record back. */
 void onic_send_tell(onic_send_t *s, int rc);
+
+/* wire_held.c; the lock is held */
+/** UCX has taken a message. False where it may still hold it: it is told later that it is over. */
+bool onic_send_has_left(onic_send_t *s);
+/** UCX holds nothing of what it has taken. */
+bool onic_wire_is_flushed(void);
+/** Ends what UCX does for that, before it is closed. */
+void onic_wire_stop_flush(unsigned usec);
 
 /* wire_gather.c */
 /** How UCX packs a payload with a layout; the buffer is the record of the send. */

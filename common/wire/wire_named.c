@@ -197,7 +197,8 @@ static ucs_status_t address_arrived(void *arg, const void *header, size_t header
     (void)arg;
     (void)header;
     (void)header_len;
-    if ((param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) == 0) {
+    /* An empty one goes behind another. */
+    if ((param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) == 0 && len > 0) {
         onic_address_arrived(data, len);
     }
     return UCS_OK;

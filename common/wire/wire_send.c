@@ -58,7 +58,7 @@ onic_send_t *onic_send_get(onic_send_cb_t cb, void *arg)
     s->arg = arg;
     s->peer = s->eager = s->to = NULL;
     s->out = s->starting = true;
-    s->done = false;
+    s->done = s->copied = false;
     return s;
 }
 
@@ -158,7 +158,9 @@ int onic_done_progress(void)
     forget_done();
     while (s != NULL) {
         onic_send_t *next = s->next;
-        onic_send_tell(s, s->status);
+        if (s->status != OMPI_SUCCESS || onic_send_has_left(s)) {
+            onic_send_tell(s, s->status);
+        }
         s = next;
         events++;
     }
@@ -218,8 +220,10 @@ static int ucx_send(ucp_ep_h ep, unsigned am_id, onic_send_t *s, size_t header_l
             count = 1;
         }
     }
-    return onic_send_started(
+    s->copied = s->peer->copies;
+    const int rc = onic_send_started(
         s, ucp_am_send_nbx(ep, am_id, s->header, header_len, buffer, count, &param));
+    return rc == 1 && !onic_send_has_left(s) ? 0 : rc;
 }
 
 /** Sends, or has wait, a message that the record describes. */
@@ -380,35 +384,39 @@ int onic_unsent_progress(void)
 /* ---- sending -------------------------------------------------------------------------------- */
 
 /* Transports take some 100 bytes to 8 KiB at once. */
-static bool ucx_send_now(const onic_peer_t *peer, unsigned am_id, const void *header,
-                         size_t header_len)
+static onic_sent_t ucx_send_now(const onic_peer_t *peer, unsigned am_id, const void *header,
+                                size_t header_len)
 {
     static const ucp_request_param_t param = {
         .op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL,
         .flags = UCP_AM_SEND_FLAG_EAGER,
     };
-    return ucp_am_send_nbx(peer->ep, am_id, NULL, 0, header, header_len, &param) == NULL;
+    if (ucp_am_send_nbx(peer->ep, am_id, NULL, 0, header, header_len, &param) != NULL) {
+        return ONIC_SENT_NOT;
+    }
+    return !peer->copies || onic_wire_is_flushed() ? ONIC_SENT_WHOLLY : ONIC_SENT_HELD;
 }
 
-bool onic_peer_send_now(onic_peer_t *peer, unsigned am_id, const void *header, size_t header_len,
-                        const onic_payload_t *payload)
+onic_sent_t onic_peer_send_now(onic_peer_t *peer, unsigned am_id, const void *header,
+                               size_t header_len, const onic_payload_t *payload)
 {
     unsigned char all[ONIC_SEND_NOW_MAX];
     const size_t len = payload != NULL ? payload->len : 0;
     if (peer->failed != UCS_OK || must_introduce(peer, am_id)) {
-        return false;
+        return ONIC_SENT_NOT;
     }
     if (peer->queue != NULL && may_queue(am_id, 0)) {
-        return onic_queue_put(peer->queue, am_id, header, header_len, payload);
+        return onic_queue_put(peer->queue, am_id, header, header_len, payload) ? ONIC_SENT_WHOLLY
+                                                                               : ONIC_SENT_NOT;
     }
     if (!has_way(peer, am_id, 0)) {
-        return false;
+        return ONIC_SENT_NOT;
     }
     if (len == 0) {
         return ucx_send_now(peer, am_id, header, header_len);
     }
     if (header_len + len > sizeof(all)) {
-        return false;
+        return ONIC_SENT_NOT;
     }
     memcpy(all, header, header_len);
     onic_payload_copy(all + header_len, payload);
@@ -439,9 +447,11 @@ int onic_peer_send(onic_peer_t *peer, unsigned am_id, const void *header, size_t
     if (!soon && (rc = find_way(peer, am_id, flags, &ep)) != OMPI_SUCCESS) {
         return rc;
     }
-    if ((ep == NULL || (header_len <= ONIC_SEND_NOW_MAX && payload == NULL)) && !soon &&
-        onic_peer_send_now(peer, am_id, header, header_len, payload)) {
-        return 1;
+    if ((ep == NULL || (header_len <= ONIC_SEND_NOW_MAX && payload == NULL)) && !soon) {
+        const onic_sent_t sent = onic_peer_send_now(peer, am_id, header, header_len, payload);
+        if (sent != ONIC_SENT_NOT) {
+            return sent == ONIC_SENT_WHOLLY ? 1 : onic_peer_leaves(peer, cb, arg);
+        }
     }
     onic_send_t *s = onic_send_get(cb, arg);
     if (s == NULL) {

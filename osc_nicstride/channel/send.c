@@ -218,9 +218,7 @@ void nicstride_post_locked(nicstride_peer_t *p, const void *message, size_t len,
 {
     may_wait = may_wait || nicstride_collects;
     if (!may_wait && p->waiting.batch == NULL) {
-        if (len > ONIC_SEND_NOW_MAX ||
-            !onic_peer_send_now(p->wire, ONIC_AM_OSC, message, len, NULL))
-            send_alone(p, message, len);
+        send_alone(p, message, len);
         return;
     }
     /* Not past what waits already. */

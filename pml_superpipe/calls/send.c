@@ -8,13 +8,14 @@
 #include "ompi/mca/pml/base/pml_base_bsend.h"
 
 /** Sends a short message at once, if that can be done. */
-static bool sent_now(const void *buf, const onic_layout_t *layout, int dst, int tag,
-                     mca_pml_base_send_mode_t mode, ompi_communicator_t *comm, superpipe_peer_t *p)
+static onic_sent_t send_now(const void *buf, const onic_layout_t *layout, int dst, int tag,
+                            mca_pml_base_send_mode_t mode, ompi_communicator_t *comm,
+                            superpipe_peer_t *p)
 {
-    bool sent;
+    onic_sent_t sent;
 
     if (mode != MCA_PML_BASE_SEND_STANDARD && mode != MCA_PML_BASE_SEND_READY)
-        return false;
+        return ONIC_SENT_NOT;
     onic_wire_lock();
     sent = superpipe_send_now_locked((superpipe_channel_t *)comm->c_pml_comm, p, dst, tag, buf,
                                      layout);
@@ -110,6 +111,7 @@ static int begin(const void *buf, size_t count, ompi_datatype_t *datatype, int d
     superpipe_peer_t *p = superpipe_peer_of(comm, dst, &rc);
     superpipe_request_t *r;
     onic_layout_t layout;
+    onic_sent_t sent;
 
     *request_p = NULL;
     if (p == NULL)
@@ -117,7 +119,8 @@ static int begin(const void *buf, size_t count, ompi_datatype_t *datatype, int d
     rc = superpipe_describe_buffer(buf, count, datatype, &layout);
     if (rc != OMPI_SUCCESS)
         return rc;
-    if (sent_now(buf, &layout, dst, tag, mode, comm, p)) {
+    sent = send_now(buf, &layout, dst, tag, mode, comm, p);
+    if (sent == ONIC_SENT_WHOLLY) {
         onic_layout_drop(&layout);
         return OMPI_SUCCESS;
     }
@@ -129,7 +132,10 @@ static int begin(const void *buf, size_t count, ompi_datatype_t *datatype, int d
     onic_layout_move(&r->layout, &layout);
     r->base = r->buffer;
     superpipe_request_begin(r);
-    rc = start(r, p);
+    if (sent == ONIC_SENT_HELD)
+        superpipe_send_leaves(r, p);
+    else
+        rc = start(r, p);
     if (rc != OMPI_SUCCESS)
         superpipe_request_drop(r);
     else

@@ -365,8 +365,11 @@ void superpipe_picked_end_locked(superpipe_request_t *r);
 void superpipe_send_start(superpipe_request_t *r, superpipe_peer_t *p);
 
 /** Sends a short message of that layout without a request, if that can be done at once. */
-bool superpipe_send_now_locked(superpipe_channel_t *c, superpipe_peer_t *p, int rank, int tag,
-                               const void *base, const onic_layout_t *layout);
+onic_sent_t superpipe_send_now_locked(superpipe_channel_t *c, superpipe_peer_t *p, int rank,
+                                      int tag, const void *base, const onic_layout_t *layout);
+
+/** A request that was begun stands for a message that was sent so and is held. */
+void superpipe_send_leaves(superpipe_request_t *r, superpipe_peer_t *p);
 
 /** The receiver has asked for data (ASK), has got it or a synchronous message was matched (DONE).
  */

@@ -55,19 +55,20 @@ static bool has_credit(const superpipe_peer_t *p, uint64_t payload)
 
 /* ---- short messages -------------------------------------------------------------------------- */
 
-bool superpipe_send_now_locked(superpipe_channel_t *c, superpipe_peer_t *p, int rank, int tag,
-                               const void *base, const onic_layout_t *layout)
+onic_sent_t superpipe_send_now_locked(superpipe_channel_t *c, superpipe_peer_t *p, int rank,
+                                      int tag, const void *base, const onic_layout_t *layout)
 {
-    uint32_t *sent = &c->match.sent[rank];
+    uint32_t *sequence = &c->match.sent[rank];
     onic_payload_t data;
+    onic_sent_t sent;
 
     if (p->me == 0 || !is_short_locked(p, layout->size) || !has_credit(p, layout->size))
-        return false;
+        return ONIC_SENT_NOT;
     const superpipe_few_t few = {.sender = p->me,
                                  .context = (uint32_t)c->match.context,
                                  .source = ompi_comm_rank(c->comm),
                                  .tag = tag,
-                                 .sequence = *sent};
+                                 .sequence = *sequence};
     data.base = base;
     data.len = layout->size;
     if (onic_layout_is_contig(layout)) {
@@ -76,12 +77,12 @@ bool superpipe_send_now_locked(superpipe_channel_t *c, superpipe_peer_t *p, int 
     } else {
         onic_cursor_init(&data.cursor, layout, 0);
     }
-    if (onic_peer_send_now(p->wire, ONIC_AM_FEW, &few, sizeof(few), &data)) {
+    sent = onic_peer_send_now(p->wire, ONIC_AM_FEW, &few, sizeof(few), &data);
+    if (sent != ONIC_SENT_NOT) {
         p->credit.sent += SUPERPIPE_RECORD + layout->size;
-        ++*sent;
-        return true;
+        ++*sequence;
     }
-    return false;
+    return sent;
 }
 
 static void send_fragments(superpipe_request_t *r);
@@ -368,6 +369,21 @@ void superpipe_send_start(superpipe_request_t *r, superpipe_peer_t *p)
     onic_wire_unlock();
     if (helps)
         onic_wire_start_server(SERVER_IDLE_USEC);
+    if (over)
+        superpipe_complete(r);
+}
+
+void superpipe_send_leaves(superpipe_request_t *r, superpipe_peer_t *p)
+{
+    bool over;
+
+    onic_wire_lock();
+    superpipe_enter_locked(r, p);
+    superpipe_transfer_sent_whole(&r->state, false);
+    if (onic_peer_leaves(p->wire, fragment_cb, r) == 0)
+        superpipe_transfer_started(&r->state);
+    over = superpipe_end_locked(r);
+    onic_wire_unlock();
     if (over)
         superpipe_complete(r);
 }

@@ -28,7 +28,6 @@ typedef enum progress_rule { PROGRESS_NEVER, PROGRESS_MAY, PROGRESS_MUST } progr
 
 /** What the rules depend on beside the cell. */
 typedef struct progress_context {
-    bool network;   /**< pml_superpipe, between hosts */
     bool meets;     /**< the two have not had to do with each other, on different hosts */
     bool ours_rma;  /**< osc_nicstride */
     bool server;    /**< ... with its server thread */

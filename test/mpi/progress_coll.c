@@ -68,9 +68,6 @@ static void describe(progress_cell_t *cell, const progress_context_t *context)
         cell->rule = PROGRESS_MAY;
         cell->why = p.kind == BARRIER ? "a nonblocking barrier without an engine of coll_nicbarrier"
                                       : "a nonblocking collective of Open MPI";
-    } else if (context->network && p.longs > 1 && p.then != POLLS && p.then != RECEIVES) {
-        cell->rule = PROGRESS_MAY;
-        cell->why = "the end of a long message between hosts, which UCX has taken";
     }
 }
 

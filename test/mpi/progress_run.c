@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-progress_context_t progress_context = {.network = true, .ours_rma = true, .server = true};
+progress_context_t progress_context = {.ours_rma = true, .server = true};
 
 static struct {
     bool list, all, has_only;
@@ -202,7 +202,6 @@ void progress_begin(int argc, char **argv, const progress_family_t *families, in
         list(families, n);
     }
     tl_init(&argc, &arguments, MPI_THREAD_SINGLE);
-    progress_context.network = selected("OMPI_MCA_pml", "superpipe") && !control_one_host();
     progress_context.ours_rma = selected("OMPI_MCA_osc", "nicstride");
     progress_context.forced =
         protocol != NULL && strcmp(protocol, "auto") != 0 && strcmp(protocol, "eager") != 0;

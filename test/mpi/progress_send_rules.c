@@ -76,9 +76,6 @@ void send_describe(progress_cell_t *cell, const progress_context_t *context, boo
     const bool ended =
         s.mode != BUFFERED && (s.call == BLOCKING || s.then == WAITS || s.then == TESTS);
 
-    /* What UCX has copied and the socket has not taken is over for who sent it. */
-    const bool in_ucx = context->network && !s.payload->is_short;
-
     if (!allowed(&s, credit)) {
         cell->rule = PROGRESS_NEVER;
         return;
@@ -87,13 +84,10 @@ void send_describe(progress_cell_t *cell, const progress_context_t *context, boo
              mode_names[s.mode], call_names[s.call], s.payload->name, then_names[s.then],
              where_names[s.where]);
     cell->rule = PROGRESS_MUST;
-    if (send_in_mpi(s.then) || (ended && !in_ucx)) {
+    if (send_in_mpi(s.then) || ended) {
         return;
     }
-    if (ended) {
-        cell->rule = PROGRESS_MAY;
-        cell->why = "the end of a long message between hosts, which UCX has taken";
-    } else if (!credit) {
+    if (!credit) {
         cell->rule = PROGRESS_MAY;
         cell->why = "a short message without credit, whose send is not over";
     } else if (s.payload->is_short && context->meets) {

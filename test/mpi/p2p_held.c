@@ -1,0 +1,192 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/* ranks: 2 */
+/* p2p: */
+/**
+ * @file
+ * A message whose send is over arrives, though its sender calls MPI no more, by TCP, too, whose
+ * sockets have so little room here that nearly no message fits, and whose transport copies the
+ * rest. The sender stays away from MPI until it is told by a datagram that the message is there.
+ * Lengths, layouts, calls; several in a row.
+ *
+ * On one host, too, messages go by TCP.
+ */
+#include "test/mpi/p2p.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/** Milliseconds until a sender gives the receiver up. */
+enum { GIVE_UP = 60000 };
+
+/** Most microseconds for which a receiver lets the socket fill. */
+enum { LATE = 4000 };
+
+enum { TAG = 7, ROUNDS = 3 };
+
+typedef enum call { SEND, SSEND, ISEND_WAIT, ISEND_TEST, PERSISTENT, CALLS } call_t;
+
+/** What is sent, and how many of it in a row. */
+static const struct {
+    p2p_shape_t shape;
+    int bytes;
+    int number;
+} messages[] = {{P2P_PLAIN, 100, 400},     {P2P_PLAIN, 8000, 1},       {P2P_PLAIN, 3000, 20},
+                {P2P_VECTOR_64, 8000, 2},  {P2P_PLAIN, 100000, 1},     {P2P_PLAIN, 400000, 1},
+                {P2P_VECTOR_8, 400000, 1}, {P2P_VECTOR_64, 1500000, 1}};
+
+enum { MESSAGES = sizeof(messages) / sizeof(messages[0]) };
+
+/* ---- datagrams ---- */
+
+static struct sockaddr_in other;
+static int ears;
+
+static bool is_one_host(void)
+{
+    const char *here = getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+
+    return here != NULL && atoi(here) == 2;
+}
+
+static in_addr_t own_address(void)
+{
+    in_addr_t found = htonl(INADDR_LOOPBACK);
+    struct ifaddrs *all;
+
+    if (is_one_host() || getifaddrs(&all) != 0) {
+        return found;
+    }
+    for (const struct ifaddrs *a = all; a != NULL; a = a->ifa_next) {
+        if (a->ifa_addr != NULL && a->ifa_addr->sa_family == AF_INET &&
+            (a->ifa_flags & IFF_LOOPBACK) == 0) {
+            found = ((const struct sockaddr_in *)(const void *)a->ifa_addr)->sin_addr.s_addr;
+        }
+    }
+    freeifaddrs(all);
+    return found;
+}
+
+static void open_ears(void)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_ANY)};
+    socklen_t len = sizeof(at);
+
+    ears = socket(AF_INET, SOCK_DGRAM, 0);
+    if (ears < 0 || bind(ears, (struct sockaddr *)&at, len) != 0 ||
+        getsockname(ears, (struct sockaddr *)&at, &len) != 0) {
+        tl_die("no socket to be had");
+    }
+    at.sin_addr.s_addr = own_address();
+    TL_MPI(MPI_Sendrecv(&at, sizeof(at), MPI_BYTE, 1 - tl_rank(), TAG, &other, sizeof(other),
+                        MPI_BYTE, 1 - tl_rank(), TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+}
+
+static void tell(void)
+{
+    TL_CHECK(sendto(ears, "got", 3, 0, (const struct sockaddr *)&other, sizeof(other)) == 3,
+             "the sender cannot be told");
+}
+
+static bool is_told(void)
+{
+    struct pollfd wait = {.fd = ears, .events = POLLIN};
+    char word[8];
+
+    return poll(&wait, 1, GIVE_UP) == 1 && recv(ears, word, sizeof(word), 0) == 3;
+}
+
+/* ---- messages ---- */
+
+static void send_one(call_t call, const p2p_buffer_t *b)
+{
+    const int to = 1 - tl_rank(), n = b->side.count;
+    MPI_Request request;
+    int flag = 0;
+
+    switch (call) {
+    case SEND:
+        TL_MPI(MPI_Send(b->at, n, b->side.type, to, TAG, MPI_COMM_WORLD));
+        return;
+    case SSEND:
+        TL_MPI(MPI_Ssend(b->at, n, b->side.type, to, TAG, MPI_COMM_WORLD));
+        return;
+    case PERSISTENT:
+        TL_MPI(MPI_Send_init(b->at, n, b->side.type, to, TAG, MPI_COMM_WORLD, &request));
+        TL_MPI(MPI_Start(&request));
+        TL_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        MPI_Request_free(&request);
+        return;
+    default:
+        TL_MPI(MPI_Isend(b->at, n, b->side.type, to, TAG, MPI_COMM_WORLD, &request));
+        while (call == ISEND_TEST && !flag) {
+            TL_MPI(MPI_Test(&request, &flag, MPI_STATUS_IGNORE));
+        }
+        TL_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    }
+}
+
+static void receive_one(const p2p_buffer_t *b)
+{
+    MPI_Status status;
+
+    TL_MPI(
+        MPI_Recv(b->at, b->side.count, b->side.type, 1 - tl_rank(), TAG, MPI_COMM_WORLD, &status));
+    p2p_check_status(&status, 1 - tl_rank(), TAG, b->bytes, "held");
+}
+
+static void run(int round, int which, call_t call)
+{
+    const bool sends = (round + which + (int)call) % 2 == tl_rank();
+    p2p_buffer_t b = p2p_buffer(p2p_side(messages[which].shape, messages[which].bytes));
+
+    if (!sends) {
+        usleep((useconds_t)((tl_seed() * 977 + (uint64_t)round * 313 + (uint64_t)which) % LATE));
+    }
+    for (int i = 0; i < messages[which].number; i++) {
+        const uint64_t seed = p2p_seed(round, which, i);
+
+        if (sends) {
+            p2p_write(&b, seed);
+            send_one(call, &b);
+        } else {
+            receive_one(&b);
+            p2p_check(&b, b.bytes, seed, "held");
+        }
+    }
+    if (sends) {
+        TL_CHECK(is_told(), "%d messages of %d bytes, call %d: the last one did not arrive",
+                 messages[which].number, messages[which].bytes, (int)call);
+    } else {
+        tell();
+    }
+    p2p_free(&b);
+}
+
+int main(int argc, char **argv)
+{
+    setenv("UCX_TCP_SNDBUF", "16384", 1);
+    setenv("UCX_TCP_RCVBUF", "16384", 1);
+    if (is_one_host()) {
+        setenv("UCX_TLS", "tcp,self", 1);
+        setenv("UCX_NET_DEVICES", "lo", 1);
+    }
+    tl_init(&argc, &argv, MPI_THREAD_SINGLE);
+    tl_need_ranks(2, 2);
+    open_ears();
+    for (int round = 0; round < ROUNDS * tl_factor(); round++) {
+        for (int which = 0; which < MESSAGES; which++) {
+            run(round, which, (call_t)((round + which) % CALLS));
+        }
+    }
+    close(ears);
+    return tl_finish();
+}
