@@ -126,7 +126,7 @@ static int private_memory(nicstride_module_t *m, size_t size)
     /* Alone on its node it still has neighbours, whose memory may come through its own caches. */
     const size_t shift = nicstride_shift(m->parts, m->node.n > 1 ? m->node.me : m->rank);
 
-    if (size > SIZE_MAX / 2 || posix_memalign(&m->own, (size_t)sysconf(_SC_PAGESIZE),
+    if (size > SIZE_MAX / 4 || posix_memalign(&m->own, (size_t)sysconf(_SC_PAGESIZE),
                                               shift + (size > 0 ? size : 1)) != 0) {
         m->own = NULL;
         return nicstride_select_error(OMPI_ERR_OUT_OF_RESOURCE, "out of memory");

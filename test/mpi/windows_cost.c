@@ -104,7 +104,7 @@ static void check_error(void)
     }
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     char *base;
-    const MPI_Aint bytes = tl_rank() == tl_size() - 1 ? (MPI_Aint)1 << 60 : BYTES;
+    const MPI_Aint bytes = tl_rank() == tl_size() - 1 ? (MPI_Aint)1 << 62 : BYTES;
     const int code = MPI_Win_allocate(bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
     TL_CHECK(code != MPI_SUCCESS, "a window of more memory than there is");
     check("an error", counter_read(collectives) - before);
