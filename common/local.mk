@@ -50,6 +50,7 @@ common_libonic_core_la_SOURCES = \
 	common/node/queue.h \
 	common/node/segment.c \
 	common/node/segment.h \
+	common/node/stores.h \
 	common/mover/blocks.c \
 	common/mover/blocks.h \
 	common/mover/grant.c \

@@ -27,6 +27,7 @@ unit_programs = \
 	test/unit/check_mover_pipe \
 	test/unit/check_mover_pool \
 	test/unit/check_mover_schedule \
+	test/unit/check_stores \
 	test/unit/check_mover_terms \
 	test/unit/check_model_calibrate \
 	test/unit/check_model_learn \
@@ -184,6 +185,7 @@ test_unit_check_nicbarrier_shm_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_team_LDADD = $(barrier_ldadd)
 test_unit_check_notice_LDADD = $(unit_ldadd)
 test_unit_check_copy_LDADD = $(unit_ldadd)
+test_unit_check_stores_LDADD = $(unit_ldadd)
 test_unit_check_pack_LDADD = $(unit_ldadd)
 test_unit_check_owned_lock_LDADD = $(unit_ldadd)
 test_unit_check_drain_LDADD = $(unit_ldadd)

@@ -7,6 +7,8 @@
 #if defined(__x86_64__)
 
 typedef uint64_t sse_t __attribute__((vector_size(16), aligned(1), may_alias));
+typedef long long stream_t __attribute__((vector_size(16), may_alias));
+typedef long long stream_from_t __attribute__((vector_size(16), aligned(1), may_alias));
 typedef uint64_t avx_t __attribute__((vector_size(32), aligned(1), may_alias));
 
 /** Moves `n` vectors of a type; all loads before the stores, which they could seem to depend on. */
@@ -58,7 +60,36 @@ void onic_copy_words(uintptr_t dst, uintptr_t src, uint64_t bytes)
     }
 }
 
+/** A line at a time: the processor gathers its stores and writes it as a whole. */
+void onic_copy_streaming(void *to, const void *from, size_t bytes)
+{
+    uintptr_t dst = (uintptr_t)to, src = (uintptr_t)from;
+    const size_t begin = (0 - dst) % 64;
+
+    if (bytes < begin + 64) {
+        onic_copy_bytes(to, from, bytes);
+        return;
+    }
+    onic_copy_bytes(to, from, begin);
+    dst += begin;
+    src += begin;
+    for (bytes -= begin; bytes >= 64; bytes -= 64) {
+        for (int i = 0; i < 4; i++) {
+            __builtin_ia32_movntdq((stream_t *)dst + i, ((const stream_from_t *)src)[i]);
+        }
+        dst += 64;
+        src += 64;
+    }
+    onic_copy_bytes((void *)dst, (const void *)src, bytes);
+    __builtin_ia32_sfence();
+}
+
 #else
+
+void onic_copy_streaming(void *to, const void *from, size_t bytes)
+{
+    onic_copy_bytes(to, from, bytes);
+}
 
 void onic_copy_words_plain(uintptr_t dst, uintptr_t src, uint64_t bytes)
 {

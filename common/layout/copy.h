@@ -114,4 +114,8 @@ static inline void onic_copy_bytes(void *to, const void *from, size_t bytes)
     }
 }
 
+/** The same for a long destination that another processor is to read next: by stores that go past
+ *  the caches, where there are such. They are complete before any store that follows. */
+ONIC_EXPORT void onic_copy_streaming(void *to, const void *from, size_t bytes);
+
 #endif

@@ -151,6 +151,32 @@ uint64_t onic_pack(onic_cursor_t *c, const void *base, void *dst, uint64_t len)
     return flat_move(true, c, base, (uintptr_t)dst, len);
 }
 
+/** Short blocks are brought together in the cache first. So are blocks whose aligned elements are
+ * not aligned at the destination: the moves begin at multiples of that. */
+uint64_t onic_pack_streaming(onic_cursor_t *c, const void *base, void *dst, uint64_t len)
+{
+    _Alignas(64) unsigned char stage[STAGE_BYTES];
+    uint64_t done = 0;
+    onic_run_t run;
+
+    while (onic_cursor_peek(c, len - done, &run) > 0) {
+        const uintptr_t from = address(base, run.offset), to = (uintptr_t)dst + done;
+
+        if (run.block >= sizeof(stage) && (from - to) % 8 == 0) {
+            run.count = 1;
+            onic_copy_streaming((void *)to, (const void *)from, run.block);
+            onic_cursor_advance(c, &run);
+            done += run.block;
+        } else {
+            const uint64_t n = onic_pack(c, base, stage, least(len - done, sizeof(stage)));
+
+            onic_copy_streaming((void *)to, stage, n);
+            done += n;
+        }
+    }
+    return done;
+}
+
 uint64_t onic_unpack(onic_cursor_t *c, void *base, const void *src, uint64_t len)
 {
     return flat_move(false, c, base, (uintptr_t)src, len);

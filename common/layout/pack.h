@@ -26,6 +26,11 @@
  */
 ONIC_EXPORT uint64_t onic_pack(onic_cursor_t *c, const void *base, void *dst, uint64_t len);
 
+/** onic_pack for a long destination that another processor is to read next (onic_copy_streaming).
+ */
+ONIC_EXPORT uint64_t onic_pack_streaming(onic_cursor_t *c, const void *base, void *dst,
+                                         uint64_t len);
+
 /** Scatters up to `len` contiguous bytes from `src` to the cursor's position. The mirror image. */
 ONIC_EXPORT uint64_t onic_unpack(onic_cursor_t *c, void *base, const void *src, uint64_t len);
 

@@ -87,11 +87,11 @@ struct onic_transfer {
     atomic_uint stop; /**< what others ask of who has it claimed: a set of ONIC_STOP_... */
     const onic_carrier_t *carrier;
     onic_peer_t *peer;
-    const onic_area_t *area; /**< the receiver's, as mapped here; node only */
-    uint64_t owner;          /**< who has the lease; node only */
-    onic_life_t other;       /**< the other side; node only */
-    uint64_t slots;          /**< of the lease, that the receiver has to give back */
-    uint64_t freed;          /**< of these, consumed for the last time */
+    onic_area_t *area; /**< the receiver's, as mapped here; node only */
+    uint64_t owner;    /**< who has the lease; node only */
+    onic_life_t other; /**< the other side; node only */
+    uint64_t slots;    /**< of the lease, that the receiver has to give back */
+    uint64_t freed;    /**< of these, consumed for the last time */
     onic_mover_end_t end;
     onic_cursor_t cursor;
     union {

@@ -89,6 +89,24 @@ static void count_wait(onic_transfer_t *t)
     t->waits_now = true;
 }
 
+/** Fills a place of a slot with the next `n` bytes. */
+static void fill(onic_transfer_t *t, char *to, uint32_t n)
+{
+    if (t->area == NULL || n < ONIC_STORES_LEAST) {
+        (void)onic_pack(&t->cursor, t->end.base, to, n);
+        return;
+    }
+    onic_stores_t *stores = &t->area->stores[onic_layout_is_contig(&t->end.layout)];
+    const bool streams = onic_stores_choose(stores);
+    const uint64_t begun = onic_ticks();
+    if (streams) {
+        (void)onic_pack_streaming(&t->cursor, t->end.base, to, n);
+    } else {
+        (void)onic_pack(&t->cursor, t->end.base, to, n);
+    }
+    onic_stores_note(stores, streams, n, onic_ticks() - begun);
+}
+
 static onic_turn_t send(onic_transfer_t *t)
 {
     onic_sender_t *s = &t->sender;
@@ -98,7 +116,7 @@ static onic_turn_t send(onic_transfer_t *t)
     if (turn == ONIC_TURN_MOVE) {
         uint32_t n = whole(t, &piece);
         char *to = t->carrier->at(t, piece.slot, piece.offset, &n);
-        (void)onic_pack(&t->cursor, t->end.base, to, n);
+        fill(t, to, n);
         t->carrier->publish(t, piece.slot, onic_sender_filled(s, &piece, n));
         t->chunks += s->chunk == 0;
         t->waits_now = false;

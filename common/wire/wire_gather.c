@@ -10,12 +10,6 @@
 
 #include "common/layout/pack.h"
 
-/** Pieces of this length are packed in memory of ours and copied from there. The place
- *  was read last by another core: a long copy takes its lines over without fetching what they hold,
- *  which the stores of a pack kernel do not. Longer ones are of TCP, whose buffers are private. */
-#define STAGE_MIN 2048
-#define STAGE_MAX 32768
-
 const void *onic_payload_bytes(const onic_payload_t *p)
 {
     const onic_layout_t *l = p->cursor.layout;
@@ -28,27 +22,14 @@ const void *onic_payload_bytes(const onic_payload_t *p)
     return (const char *)p->base + l->offset + p->cursor.pos;
 }
 
-/** Packs the next `n` bytes. */
-static size_t pack_next(onic_cursor_t *cursor, const void *base, void *dest, size_t n)
-{
-    /* One for the process: the lock is held. */
-    static _Alignas(64) unsigned char stage[STAGE_MAX];
-    if (n < STAGE_MIN || n > STAGE_MAX) {
-        return onic_pack(cursor, base, dest, n);
-    }
-    n = onic_pack(cursor, base, stage, n);
-    onic_copy_bytes(dest, stage, n);
-    return n;
-}
-
-void onic_payload_copy(void *dest, const onic_payload_t *p)
+void onic_payload_copy(void *dest, const onic_payload_t *p, bool streams)
 {
     const void *bytes = onic_payload_bytes(p);
     if (bytes != NULL) {
-        onic_copy_bytes(dest, bytes, p->len);
+        (streams ? onic_copy_streaming : onic_copy_bytes)(dest, bytes, p->len);
     } else {
         onic_cursor_t cursor = p->cursor;
-        (void)pack_next(&cursor, p->base, dest, p->len);
+        (void)(streams ? onic_pack_streaming : onic_pack)(&cursor, p->base, dest, p->len);
     }
 }
 
@@ -80,7 +61,7 @@ static size_t gather(void *state, size_t offset, void *dest, size_t max)
     if (s->cursor.pos != s->start + offset) {
         onic_cursor_init(&s->cursor, s->cursor.layout, s->start + offset);
     }
-    return pack_next(&s->cursor, s->base, dest, n);
+    return onic_pack(&s->cursor, s->base, dest, n);
 }
 
 static ucs_status_t scatter(void *state, size_t offset, const void *src, size_t len)

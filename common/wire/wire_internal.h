@@ -296,8 +296,8 @@ void onic_wire_stop_flush(unsigned usec);
 extern const ucp_generic_dt_ops_t onic_gather_ops;
 /** The address of a payload that is contiguous, or NULL where it must be gathered. */
 const void *onic_payload_bytes(const onic_payload_t *p);
-/** Copies all of a payload. */
-void onic_payload_copy(void *dest, const onic_payload_t *p);
+/** Copies all of a payload; `streams`: to where another processor is to read it (copy.h). */
+void onic_payload_copy(void *dest, const onic_payload_t *p, bool streams);
 
 /* wire_queue.c; the lock is held */
 /** Makes the queues through which others send to this process, if there are any; `bytes` at most,

@@ -48,7 +48,7 @@ int onic_loop_send(unsigned am_id, const void *header, size_t header_len,
     if (rndv) {
         m->rndv_base = onic_payload_bytes(payload);
     } else if (len > 0) {
-        onic_payload_copy(m->data, payload);
+        onic_payload_copy(m->data, payload, false);
     }
     *onic_wire.loop_tail = m;
     onic_wire.loop_tail = &m->next;

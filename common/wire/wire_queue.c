@@ -28,6 +28,8 @@
 
 #include "common/node/queue.h"
 #include "common/node/segment.h"
+#include "common/node/stores.h"
+#include "common/support/clock.h"
 #include "common/support/say.h"
 #include "ompi/constants.h"
 #include "opal/util/proc.h"
@@ -60,6 +62,7 @@ enum { NOBODY = 0 };
 struct onic_queue_out {
     onic_queue_sender_t sender;
     size_t message_max;
+    onic_stores_t stores[2]; /**< of payloads, by whether they are contiguous */
     onic_segment_t segment;
     onic_peer_t *to;
     onic_send_t *wait_head, **wait_tail; /**< messages for which there was no room, in order */
@@ -357,6 +360,19 @@ void onic_queue_open(onic_peer_t *to)
     }
 }
 
+static void put_payload(onic_queue_out_t *out, unsigned char *to, const onic_payload_t *payload)
+{
+    if (payload->len < ONIC_STORES_LEAST) {
+        onic_payload_copy(to, payload, false);
+        return;
+    }
+    onic_stores_t *stores = &out->stores[onic_payload_bytes(payload) != NULL];
+    const bool streams = onic_stores_choose(stores);
+    const uint64_t begun = onic_ticks();
+    onic_payload_copy(to, payload, streams);
+    onic_stores_note(stores, streams, payload->len, onic_ticks() - begun);
+}
+
 /** Sends a message if there is room for it. */
 static bool put(onic_queue_out_t *out, unsigned am_id, const void *header, size_t header_len,
                 const onic_payload_t *payload)
@@ -371,7 +387,7 @@ static bool put(onic_queue_out_t *out, unsigned am_id, const void *header, size_
     }
     memcpy(at, header, header_len);
     if (bytes > 0) {
-        onic_payload_copy(at + payload_at, payload);
+        put_payload(out, at + payload_at, payload);
     }
     onic_queue_send(&out->sender, (uint8_t)am_id, (uint16_t)header_len,
                     (uint32_t)(payload_at + bytes));

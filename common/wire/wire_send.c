@@ -419,7 +419,7 @@ onic_sent_t onic_peer_send_now(onic_peer_t *peer, unsigned am_id, const void *he
         return ONIC_SENT_NOT;
     }
     memcpy(all, header, header_len);
-    onic_payload_copy(all + header_len, payload);
+    onic_payload_copy(all + header_len, payload, false);
     return ucx_send_now(peer, am_id, all, header_len + len);
 }
 

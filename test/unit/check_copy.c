@@ -57,6 +57,7 @@ static void check_places(size_t bytes, size_t step)
         for (size_t src = 0; src < PLACES; src += step) {
             check(onic_copy_bytes, dst, src, bytes);
             check(by_source, dst, src, bytes);
+            check(onic_copy_streaming, dst, src, bytes);
             if (bytes >= 32 && bytes % 8 == 0) {
                 check(words, dst, src, bytes);
                 check(words_plain, dst, src, bytes);
@@ -91,6 +92,7 @@ START_TEST(any_length)
 
         check(onic_copy_bytes, dst, src, bytes);
         check(by_source, dst, src, bytes);
+        check(onic_copy_streaming, dst, src, bytes);
         check(words, dst, src, (bytes + 32) & ~(size_t)7);
         check(words_plain, dst, src, (bytes + 32) & ~(size_t)7);
     }

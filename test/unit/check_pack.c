@@ -81,7 +81,11 @@ static void check_pack(const tree_t *t)
         uint64_t expected = len < t->ref.n - pos ? len : t->ref.n - pos;
         unsigned char *out = malloc(expected + 1);
 
-        UNIT_CHECK(onic_pack(&c, memory_base(&m), out, len) == expected);
+        if (rnd(0, 3) == 0) {
+            UNIT_CHECK(onic_pack_streaming(&c, memory_base(&m), out, len) == expected);
+        } else {
+            UNIT_CHECK(onic_pack(&c, memory_base(&m), out, len) == expected);
+        }
         for (uint64_t i = 0; i < expected; i++) {
             UNIT_CHECK(out[i] == *memory_at(&m, t->ref.at[pos + i]));
         }
@@ -316,6 +320,19 @@ START_TEST(copies_of_records)
 }
 END_TEST
 
+/** Streaming stores go right out of blocks that are long and aligned as their destination is. */
+START_TEST(long_blocks)
+{
+    for (int i = 0; i < 60; i++) {
+        tree_t t = tree_block(rnd(0, 1) ? 8 * rnd(0, 9) : rnd(0, 70), (uint64_t)rnd(4000, 9000));
+
+        tree_repeat(&t, (uint64_t)rnd(1, 4), t.l.size + (rnd(0, 1) ? 64 : (uint64_t)rnd(0, 70)));
+        check_pack(&t);
+        tree_free(&t);
+    }
+}
+END_TEST
+
 START_TEST(every_block_length)
 {
     for (uint64_t block = 1; block <= 300; block++) {
@@ -463,6 +480,7 @@ int main(void)
                                   copies_of_any_two_shapes,
                                   copies_of_related_blocks,
                                   copies_of_records,
+                                  long_blocks,
                                   every_block_length,
                                   columns_whose_places_collide,
                                   positions_beyond_4_gib,
