@@ -316,12 +316,12 @@ static int build(nicstride_module_t *m, void **base, size_t size, const gathered
 
     if (rc == OMPI_SUCCESS)
         rc = found;
-    if (rc == OMPI_SUCCESS)
-        rc = take_near(m);
     if (rc == OMPI_SUCCESS) {
         init_ctl(m);
         rc = find_nodes(m, &facts->leader, sizeof(*facts));
     }
+    if (rc == OMPI_SUCCESS)
+        rc = take_near(m);
     if (rc == OMPI_SUCCESS && m->flavor == MPI_WIN_FLAVOR_SHARED && m->node.n < m->size)
         rc = nicstride_select_error(OMPI_ERR_RMA_SHARED,
                                     "the members of the communicator do not all share memory");

@@ -179,7 +179,7 @@ typedef struct nicstride_module {
     size_t ctl_size;        /**< bytes of one control block with what is behind it */
 
     onic_peer_t **near;      /**< the processes of the node */
-    bool refers;             /**< references to these, and to those of the peers, are held */
+    bool refers;             /**< to these and those of the peers: the window is made */
     nicstride_peer_t **peer; /**< of every rank, NULL until needed; set under the wire lock */
     bool by_message;         /**< messages may be sent; every member has the same answer */
     bool wants_server;
