@@ -97,14 +97,17 @@ static void fill(onic_transfer_t *t, char *to, uint32_t n)
         return;
     }
     onic_stores_t *stores = &t->area->stores[onic_layout_is_contig(&t->end.layout)];
-    const bool streams = onic_stores_choose(stores);
-    const uint64_t begun = onic_ticks();
+    bool timed;
+    const bool streams = onic_stores_choose(stores, &timed);
+    const uint64_t begun = timed ? onic_ticks() : 0;
     if (streams) {
         (void)onic_pack_streaming(&t->cursor, t->end.base, to, n);
     } else {
         (void)onic_pack(&t->cursor, t->end.base, to, n);
     }
-    onic_stores_note(stores, streams, n, onic_ticks() - begun);
+    if (timed) {
+        onic_stores_note(stores, streams, n, onic_ticks() - begun);
+    }
 }
 
 static onic_turn_t send(onic_transfer_t *t)

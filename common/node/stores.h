@@ -30,6 +30,9 @@
 /** So many times as long as usual is odd. */
 #define ONIC_STORES_ODD 3
 
+/** One of so many pieces is timed: the clock takes some percent of a short one. */
+#define ONIC_STORES_TIMED 4
+
 /** What is known of one peer and one kind of pieces. All zero: nothing. */
 typedef struct onic_stores {
     _Atomic uint32_t cost[2]; /**< time of a KiB by plain and by streaming stores; 0: not known */
@@ -39,13 +42,15 @@ typedef struct onic_stores {
     atomic_bool streams;      /**< which is cheaper, as far as is known */
 } onic_stores_t;
 
-/** Is the next piece to be written by streaming stores? */
-static inline bool onic_stores_choose(onic_stores_t *s)
+/** Is the next piece to be written by streaming stores? `*timed_p`: what it takes is to be noted.
+ */
+static inline bool onic_stores_choose(onic_stores_t *s, bool *timed_p)
 {
     const bool streams = atomic_load_explicit(&s->streams, memory_order_relaxed);
     const uint32_t left = atomic_load_explicit(&s->left, memory_order_relaxed);
     const uint32_t gap = atomic_load_explicit(&s->gap, memory_order_relaxed);
 
+    *timed_p = left % ONIC_STORES_TIMED == 0;
     if (left > 0) {
         atomic_store_explicit(&s->left, left - 1, memory_order_relaxed);
         return streams;
@@ -73,16 +78,19 @@ static inline void onic_stores_note(onic_stores_t *s, bool streaming, uint64_t b
     if (odd && !again) {
         return;
     }
-    if (old > 0) {
-        now = odd ? 2 * (uint64_t)old : now < old ? (old + now) / 2 : (3 * (uint64_t)old + now) / 4;
+    if (odd) {
+        now = 2 * (uint64_t)old;
+    } else if (old > 0 && now > old / 2) {
+        now = (3 * (uint64_t)old + now) / 4;
     }
     cost[streaming] = now < UINT32_MAX / 4 ? (uint32_t)now : UINT32_MAX / 4;
     atomic_store_explicit(&s->cost[streaming], cost[streaming], memory_order_relaxed);
     if (cost[0] == 0 || cost[1] == 0) {
         return;
     }
-    /* The receiver's loads are dearer after streaming stores, which is not seen here. */
-    const bool streams = cost[1] < cost[0] - cost[0] / 4;
+    /* The receiver's loads, which are not seen here, come from memory after streaming stores: that
+     * takes as long as these, and more than loads from a near processor's cache. */
+    const bool streams = cost[1] < cost[0] / 2;
 
     if (streams != atomic_load_explicit(&s->streams, memory_order_relaxed)) {
         atomic_store_explicit(&s->streams, streams, memory_order_relaxed);

@@ -367,10 +367,13 @@ static void put_payload(onic_queue_out_t *out, unsigned char *to, const onic_pay
         return;
     }
     onic_stores_t *stores = &out->stores[onic_payload_bytes(payload) != NULL];
-    const bool streams = onic_stores_choose(stores);
-    const uint64_t begun = onic_ticks();
+    bool timed;
+    const bool streams = onic_stores_choose(stores, &timed);
+    const uint64_t begun = timed ? onic_ticks() : 0;
     onic_payload_copy(to, payload, streams);
-    onic_stores_note(stores, streams, payload->len, onic_ticks() - begun);
+    if (timed) {
+        onic_stores_note(stores, streams, payload->len, onic_ticks() - begun);
+    }
 }
 
 /** Sends a message if there is room for it. */
