@@ -182,7 +182,7 @@ libompi_nic_common_la_LIBADD = common/libonic_core.la common/libonic_verbs.la $(
 	$(OMPI_INTERNAL_LIBS) $(HWLOC_LIBS)
 # nodelete: callbacks of UCX and the code of the server thread must outlive a dlclose.
 libompi_nic_common_la_LDFLAGS = -shared -avoid-version -no-undefined \
-	-Wl,-z,nodelete $(OMPI_LDFLAGS) $(UCX_LDFLAGS) $(HWLOC_LDFLAGS)
+	-Wl,-z,nodelete,-Bsymbolic-functions $(OMPI_LDFLAGS) $(UCX_LDFLAGS) $(HWLOC_LDFLAGS)
 
 # How others link it: by its file, because for a .la libtool would record where it is now and where
 # it will be installed, and link again at installation.

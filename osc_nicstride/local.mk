@@ -131,7 +131,7 @@ mca_osc_nicstride_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE \
 mca_osc_nicstride_la_LIBADD = osc_nicstride/libnicstride_core.la $(OMPI_INTERNAL_LIBS)
 mca_osc_nicstride_la_DEPENDENCIES = osc_nicstride/libnicstride_core.la libompi_nic_common.la
 # nodelete: callbacks of the wire, which another component may keep open, must outlive a dlclose.
-mca_osc_nicstride_la_LDFLAGS = -module -shared -avoid-version -no-undefined -Wl,-z,nodelete \
+mca_osc_nicstride_la_LDFLAGS = -module -shared -avoid-version -no-undefined -Wl,-z,nodelete,-Bsymbolic-functions \
 	$(common_ldflags) -Wl,-rpath,'$$ORIGIN' $(OMPI_LDFLAGS)
 
 dist_component_DATA += osc_nicstride/help-osc-nicstride.txt

@@ -57,7 +57,7 @@ mca_pml_superpipe_la_CFLAGS = $(AM_CFLAGS) $(CX16_CFLAGS)
 mca_pml_superpipe_la_LIBADD = pml_superpipe/libsuperpipe_core.la $(OMPI_INTERNAL_LIBS)
 mca_pml_superpipe_la_DEPENDENCIES = pml_superpipe/libsuperpipe_core.la libompi_nic_common.la
 # nodelete: callbacks of the wire, which another component may keep open, must outlive a dlclose.
-mca_pml_superpipe_la_LDFLAGS = -module -shared -avoid-version -no-undefined -Wl,-z,nodelete \
+mca_pml_superpipe_la_LDFLAGS = -module -shared -avoid-version -no-undefined -Wl,-z,nodelete,-Bsymbolic-functions \
 	$(common_ldflags) -Wl,-rpath,'$$ORIGIN' $(OMPI_LDFLAGS)
 
 dist_component_DATA += pml_superpipe/help-pml-superpipe.txt

@@ -19,6 +19,7 @@
 #ifndef ONIC_WIRE_H
 #define ONIC_WIRE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -121,10 +122,49 @@ ONIC_EXPORT void onic_wire_flush(void);
  */
 ONIC_EXPORT bool onic_wire_leave(unsigned usec);
 
-/** The wire lock. onic_wire_trylock returns true where it took it. Not recursive. */
-ONIC_EXPORT void onic_wire_lock(void);
-ONIC_EXPORT bool onic_wire_trylock(void);
-ONIC_EXPORT void onic_wire_unlock(void);
+/**
+ * The wire lock. Only one thread can be here while the program has less than MPI_THREAD_MULTIPLE
+ * and the server thread does not run. Then the lock is taken without an atomic exchange, which
+ * takes longer than the rest of a short message's way through the wire. The word says in either
+ * case whether the lock is held, so it may be held when that changes: by the only thread, which
+ * starts the other one.
+ */
+typedef struct onic_wire_guard {
+    _Alignas(64) atomic_uint held; /**< 1 while it is */
+    atomic_bool helped;            /**< the server thread runs */
+    const bool *threads;           /**< may several threads of the program be in MPI? */
+} onic_wire_guard_t;
+
+ONIC_EXPORT extern onic_wire_guard_t onic_wire_guard;
+
+/** Takes the lock if it is free. Not recursive. */
+static inline bool onic_wire_trylock(void)
+{
+    onic_wire_guard_t *g = &onic_wire_guard;
+
+    if (atomic_load_explicit(&g->held, memory_order_relaxed) != 0)
+        return false;
+    if (*g->threads || atomic_load_explicit(&g->helped, memory_order_relaxed))
+        return atomic_exchange_explicit(&g->held, 1, memory_order_acquire) == 0;
+    atomic_store_explicit(&g->held, 1, memory_order_relaxed);
+    return true;
+}
+
+/** Waits for it, where somebody has it. */
+ONIC_EXPORT void onic_wire_lock_wait(void);
+
+/* Taking the lock is no sign of life for the server thread: who only sends, or only looks something
+ * up, again and again, does not progress what comes from others. */
+static inline void onic_wire_lock(void)
+{
+    if (!onic_wire_trylock())
+        onic_wire_lock_wait();
+}
+
+static inline void onic_wire_unlock(void)
+{
+    atomic_store_explicit(&onic_wire_guard.held, 0, memory_order_release);
+}
 
 /**
  * Progresses the worker once; takes the lock if it is free, else returns 0 at once. Registered

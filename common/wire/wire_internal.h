@@ -151,7 +151,6 @@ typedef struct onic_server {
 
 typedef struct onic_wire {
     int refs;
-    _Alignas(64) atomic_uint lock; /**< 1 while held */
     ucp_context_h context;
     ucp_worker_h worker;
     ucp_address_t *address;

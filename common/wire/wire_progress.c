@@ -12,22 +12,16 @@
 #include "common/support/pause.h"
 #include "common/support/say.h"
 #include "common/wire/wire_internal.h"
+#include ONIC_MUTEX_HEADER
 
 #include <sched.h>
 
 /* ---- lock ----------------------------------------------------------------------------------- */
 
-/* A spin lock: it is held for short, contended only by other MPI threads, and taken twice for each
- * small message, where the unlocking of a mutex, one more locked instruction, can be measured. */
-bool onic_wire_trylock(void)
-{
-    return atomic_load_explicit(&onic_wire.lock, memory_order_relaxed) == 0 &&
-           atomic_exchange_explicit(&onic_wire.lock, 1, memory_order_acquire) == 0;
-}
+onic_wire_guard_t onic_wire_guard = {.threads = &opal_uses_threads};
 
-/* Taking the lock is no sign of life for the server thread: who only sends, or only looks
- * something up, again and again, does not progress what comes from others. */
-void onic_wire_lock(void)
+/* A spin lock: it is held for short, and contended only by other MPI threads. */
+void onic_wire_lock_wait(void)
 {
     for (unsigned spins = 1; !onic_wire_trylock(); spins++) {
         /* The holder may have lost its processor. */
@@ -36,11 +30,6 @@ void onic_wire_lock(void)
         else
             onic_pause();
     }
-}
-
-void onic_wire_unlock(void)
-{
-    atomic_store_explicit(&onic_wire.lock, 0, memory_order_release);
 }
 
 /** Nobody has the wire for so long but the forking thread itself. */

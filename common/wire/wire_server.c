@@ -384,7 +384,9 @@ int onic_server_start(unsigned idle_usec)
     }
     atomic_store(&s->sleep, ONIC_SERVER_LOOKS);
     atomic_store(&s->stop, false);
+    atomic_store(&onic_wire_guard.helped, true);
     int rc = start(s);
+    atomic_store(&onic_wire_guard.helped, rc == OMPI_SUCCESS);
     if (rc == OMPI_SUCCESS) {
         atomic_store(&s->running, true);
         onic_presence_set_helped(true);
@@ -403,6 +405,7 @@ void onic_server_stop(void)
     write_door(s->door[1], WAKE);
     pthread_join(s->thread, NULL);
     atomic_store(&s->running, false);
+    atomic_store(&onic_wire_guard.helped, false);
 }
 
 void onic_wire_want_server(bool want)

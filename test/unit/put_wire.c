@@ -9,16 +9,18 @@
 
 struct put_wire wire;
 
-void onic_wire_lock(void)
+static const bool one_thread;
+
+onic_wire_guard_t onic_wire_guard = {.threads = &one_thread};
+
+void onic_wire_lock_wait(void)
 {
-    UNIT_CHECK(!wire.locked);
-    wire.locked = true;
+    UNIT_CHECK(!"the lock is not taken twice");
 }
 
-void onic_wire_unlock(void)
+static bool is_locked(void)
 {
-    UNIT_CHECK(wire.locked);
-    wire.locked = false;
+    return atomic_load(&onic_wire_guard.held) != 0;
 }
 
 int onic_wire_open(const onic_wire_config_t *config)
@@ -30,7 +32,7 @@ int onic_wire_open(const onic_wire_config_t *config)
 
 static void free_region(onic_region_t *region)
 {
-    UNIT_CHECK(!wire.locked && !region->freed);
+    UNIT_CHECK(!is_locked() && !region->freed);
     region->freed = true;
     free(region->base);
 }
@@ -60,7 +62,7 @@ void onic_wire_set_deferred_fn(unsigned am_id, onic_wire_deferred_fn_t fn)
 
 void onic_wire_defer(unsigned am_id)
 {
-    UNIT_CHECK(wire.locked && am_id == ONIC_AM_COLL);
+    UNIT_CHECK(is_locked() && am_id == ONIC_AM_COLL);
     wire.defer = true;
 }
 
@@ -71,14 +73,14 @@ void onic_wire_want_server(bool want)
 
 unsigned onic_wire_losses(void)
 {
-    UNIT_CHECK(wire.locked);
+    UNIT_CHECK(is_locked());
     return wire.losses;
 }
 
 onic_region_t *onic_region_new(size_t bytes)
 {
     onic_region_t *region = calloc(1, sizeof(*region));
-    UNIT_CHECK(!wire.locked && region != NULL);
+    UNIT_CHECK(!is_locked() && region != NULL);
     region->base = aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
     UNIT_CHECK(region->base != NULL);
     memset(region->base, 0, bytes);
@@ -96,7 +98,7 @@ void onic_region_free(onic_region_t *region)
 
 void onic_region_leave(onic_region_t *region)
 {
-    UNIT_CHECK(!wire.locked && !region->left);
+    UNIT_CHECK(!is_locked() && !region->left);
     region->left = true;
 }
 
@@ -115,7 +117,7 @@ size_t onic_region_describe(const onic_region_t *region, void *bytes, size_t cap
 onic_remote_t *onic_remote_open(const void *bytes, size_t len, int *rc_p)
 {
     onic_remote_t *remote = calloc(1, sizeof(*remote));
-    UNIT_CHECK(wire.locked && remote != NULL && len == sizeof(remote->region));
+    UNIT_CHECK(is_locked() && remote != NULL && len == sizeof(remote->region));
     memcpy(&remote->region, bytes, sizeof(remote->region));
     UNIT_CHECK(wire.remotes < REMOTES_MAX);
     wire.remote[wire.remotes++] = remote;
@@ -127,7 +129,7 @@ onic_remote_t *onic_remote_open(const void *bytes, size_t len, int *rc_p)
 /** Kept until the end of the test, which may still look at it. */
 void onic_remote_close(onic_remote_t *remote)
 {
-    UNIT_CHECK(wire.locked && remote->region != NULL);
+    UNIT_CHECK(is_locked() && remote->region != NULL);
     for (int i = 0; i < wire.puts; i++)
         UNIT_CHECK(wire.put[i].word == NULL || wire.put[i].remote != remote);
     remote->region = NULL;
@@ -142,13 +144,13 @@ bool onic_remote_lost(onic_remote_t *remote)
 
 bool onic_remote_is_lost(const onic_remote_t *remote)
 {
-    UNIT_CHECK(wire.locked);
+    UNIT_CHECK(is_locked());
     return remote->cut;
 }
 
 int onic_remote_put(onic_remote_t *remote, size_t offset, onic_put_t *put)
 {
-    UNIT_CHECK(wire.locked && offset + sizeof(*put->word) <= remote->region->size);
+    UNIT_CHECK(is_locked() && offset + sizeof(*put->word) <= remote->region->size);
     if (remote->cut) {
         remote->failures++;
         return -12;

@@ -42,7 +42,6 @@ typedef struct put {
 
 extern struct put_wire {
     unit_random_t random;
-    bool locked;
     bool at_once;   /**< puts are locally complete when they are made */
     bool overtaken; /**< puts into one flag may arrive in another order */
     onic_wire_deferred_fn_t deferred;
