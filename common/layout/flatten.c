@@ -289,16 +289,13 @@ static int ompi_error(onic_layout_status_t rc)
 int onic_flatten(const struct ompi_datatype_t *dt, size_t count, onic_layout_t *l)
 {
     const opal_datatype_t *type = &dt->super;
-    const uint16_t gapless = OPAL_DATATYPE_FLAG_CONTIGUOUS | OPAL_DATATYPE_FLAG_NO_GAPS;
     size_t bytes;
     int64_t extent;
 
     if ((type->flags & OPAL_DATATYPE_FLAG_PREDEFINED) == 0 && onic_lost_stride(dt)) {
         return OMPI_ERR_NOT_SUPPORTED;
     }
-    if ((type->flags & gapless) == gapless && type->true_lb == 0 &&
-        type->size == (size_t)(type->ub - type->lb) &&
-        !__builtin_mul_overflow(type->size, count, &bytes) && bytes <= INT64_MAX) {
+    if (onic_type_is_dense(dt, count, &bytes)) {
         onic_layout_set(l, bytes);
         return OMPI_SUCCESS;
     }

@@ -9,10 +9,10 @@
 #ifndef ONIC_FLATTEN_H
 #define ONIC_FLATTEN_H
 
+#include "ompi/datatype/ompi_datatype.h"
+
 #include "common/layout/layout.h"
 #include "common/support/device.h"
-
-struct ompi_datatype_t;
 
 /**
  * Describes `count` elements of a committed datatype as a layout whose offsets count from the
@@ -27,6 +27,27 @@ struct ompi_datatype_t;
  *         has wrong (lost_stride.h). Thread-safe: the datatype is only read.
  */
 ONIC_EXPORT int onic_flatten(const struct ompi_datatype_t *dt, size_t count, onic_layout_t *l);
+
+/** Are `count` items of a type one piece of memory without gaps, in the order in which it is sent,
+ *  that begins where the buffer does? Then its bytes. False where that is not seen at once. */
+static inline bool onic_type_is_dense(const struct ompi_datatype_t *dt, size_t count,
+                                      size_t *bytes_p)
+{
+    const opal_datatype_t *type = &dt->super;
+    const uint16_t gapless = OPAL_DATATYPE_FLAG_CONTIGUOUS | OPAL_DATATYPE_FLAG_NO_GAPS;
+
+    return (type->flags & gapless) == gapless && type->true_lb == 0 &&
+           type->size == (size_t)(type->ub - type->lb) &&
+           !__builtin_mul_overflow(type->size, count, bytes_p) && *bytes_p <= INT64_MAX;
+}
+
+/** The same of a predefined type. Of others Open MPI may have it wrong (lost_stride.h). */
+static inline bool onic_type_is_plain(const struct ompi_datatype_t *dt, size_t count,
+                                      size_t *bytes_p)
+{
+    return (dt->super.flags & OPAL_DATATYPE_FLAG_PREDEFINED) != 0 &&
+           onic_type_is_dense(dt, count, bytes_p);
+}
 
 /** Is the first or the last byte of what a layout describes at `base` in memory of a device, where
  *  that can be told? See onic_on_device. */

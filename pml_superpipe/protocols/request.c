@@ -112,8 +112,13 @@ superpipe_request_t *superpipe_request_copy(superpipe_request_t *r, void *bounce
 int superpipe_describe_buffer(const void *buffer, size_t count, const ompi_datatype_t *datatype,
                               onic_layout_t *layout)
 {
-    const int rc = onic_flatten(datatype, count, layout);
+    size_t bytes;
+    int rc = OMPI_SUCCESS;
 
+    if (onic_type_is_plain(datatype, count, &bytes))
+        onic_layout_set(layout, bytes);
+    else
+        rc = onic_flatten(datatype, count, layout);
     if (rc != OMPI_SUCCESS || !onic_layout_on_device(buffer, layout))
         return rc;
     onic_layout_drop(layout);
