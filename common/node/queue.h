@@ -33,6 +33,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/support/export.h"
+
 #define ONIC_QUEUE_LINE 64
 /** Bytes of a ring: a power of two. */
 #define ONIC_QUEUE_RING_MIN 16384

@@ -27,6 +27,7 @@
 
 #include "common/support/export.h"
 #include "common/layout/layout.h"
+#include "common/node/queue.h"
 
 struct ompi_communicator_t;
 struct onic_node;
@@ -324,6 +325,15 @@ ONIC_EXPORT size_t onic_peer_message_max(onic_peer_t *peer, unsigned am_id);
 /** Do messages of a point-to-point layer go to this peer through a queue, or may they, where none
  *  has been sent yet? The lock must be held. */
 ONIC_EXPORT bool onic_peer_has_queue(const onic_peer_t *peer);
+
+/** The queue through which messages of a point-to-point layer come from this peer; NULL where there
+ *  is none, or nothing has come yet. It stays until the wire is closed. The lock must be held; it
+ *  need not be for onic_queue_has_message. */
+ONIC_EXPORT onic_queue_receiver_t *onic_peer_incoming(onic_peer_t *peer);
+
+/** The next message in that queue, if there is one: for who knows that it can be handled now. It is
+ *  either taken out by onic_queue_take, under the same hold of the lock, or stays for progress. */
+ONIC_EXPORT bool onic_peer_next_message(onic_peer_t *peer, onic_queue_message_t *m);
 
 /** Most bytes that should go to or come from this peer by one rendezvous, since both sides may lock
  *  only so much memory; 0 for none, UINT64_MAX without limit. The lock need not be held. */

@@ -193,6 +193,7 @@ typedef struct superpipe_process {
     superpipe_request_t *copy_head,
         **copy_tail;             /**< by `next_turn`: to be fetched by single copy */
     superpipe_request_t *stream; /**< by `next_turn`: have fragments to send */
+    uint32_t taken;              /**< messages that MPI_Recv has taken out of queues */
     uint64_t waiting_bytes;      /**< that unexpected messages take up */
     uint64_t buffered;           /**< bytes in copies of sends */
     uint32_t backlogs;           /**< of this process, that are not empty */
@@ -415,6 +416,23 @@ typedef struct superpipe_unexpected {
 
 /** Starts a receive that was described and begun. */
 void superpipe_receive_start(superpipe_request_t *r);
+
+/** A receive of so many contiguous bytes, from one source, that waits in its call. */
+typedef struct superpipe_waiting {
+    void *buffer;
+    size_t room;
+    int source, tag;              /**< the tag may be a wildcard */
+    ompi_status_public_t *status; /**< or MPI_STATUS_IGNORE */
+} superpipe_waiting_t;
+
+/** May it take its message out of the queue, without a request? Nothing is posted that the message
+ *  could be for instead, and nothing came before it. */
+bool superpipe_may_take_locked(const superpipe_channel_t *c, const superpipe_peer_t *from);
+
+/** Does so, where that is the next one in the queue: a short message for this receive. False where
+ *  it is not, and nothing has changed. */
+bool superpipe_take_locked(superpipe_channel_t *c, superpipe_peer_t *from,
+                           const superpipe_waiting_t *w);
 
 /** Starts one whose message was taken by MPI_Mprobe. */
 void superpipe_receive_message(superpipe_request_t *r, superpipe_unexpected_t *m);
