@@ -6,9 +6,9 @@
 
 #if defined(__x86_64__)
 
+#include <emmintrin.h>
+
 typedef uint64_t sse_t __attribute__((vector_size(16), aligned(1), may_alias));
-typedef long long stream_t __attribute__((vector_size(16), may_alias));
-typedef long long stream_from_t __attribute__((vector_size(16), aligned(1), may_alias));
 typedef uint64_t avx_t __attribute__((vector_size(32), aligned(1), may_alias));
 
 /** Moves `n` vectors of a type; all loads before the stores, which they could seem to depend on. */
@@ -75,13 +75,13 @@ void onic_copy_streaming(void *to, const void *from, size_t bytes)
     src += begin;
     for (bytes -= begin; bytes >= 64; bytes -= 64) {
         for (int i = 0; i < 4; i++) {
-            __builtin_ia32_movntdq((stream_t *)dst + i, ((const stream_from_t *)src)[i]);
+            _mm_stream_si128((__m128i *)dst + i, _mm_loadu_si128((const __m128i *)src + i));
         }
         dst += 64;
         src += 64;
     }
     onic_copy_bytes((void *)dst, (const void *)src, bytes);
-    __builtin_ia32_sfence();
+    _mm_sfence();
 }
 
 #else
