@@ -12,6 +12,7 @@
 #include "ompi/datatype/ompi_datatype.h"
 
 #include "common/layout/layout.h"
+#include "common/layout/lost_stride.h"
 #include "common/support/device.h"
 
 /**
@@ -41,12 +42,12 @@ static inline bool onic_type_is_dense(const struct ompi_datatype_t *dt, size_t c
            !__builtin_mul_overflow(type->size, count, bytes_p) && *bytes_p <= INT64_MAX;
 }
 
-/** The same of a predefined type. Of others Open MPI may have it wrong (lost_stride.h). */
+/** The same, of a type that Open MPI has right: what onic_flatten makes one piece of at once. */
 static inline bool onic_type_is_plain(const struct ompi_datatype_t *dt, size_t count,
                                       size_t *bytes_p)
 {
-    return (dt->super.flags & OPAL_DATATYPE_FLAG_PREDEFINED) != 0 &&
-           onic_type_is_dense(dt, count, bytes_p);
+    return onic_type_is_dense(dt, count, bytes_p) &&
+           ((dt->super.flags & OPAL_DATATYPE_FLAG_PREDEFINED) != 0 || !onic_lost_stride(dt));
 }
 
 /** Is the first or the last byte of what a layout describes at `base` in memory of a device, where
