@@ -39,7 +39,9 @@ static _Thread_local bool locked_for_fork;
 
 /* A fork while the server thread is inside UCX would leave the child with UCX's locks held for
  * ever. UCX takes some of them before each fork, so that a child that forks itself would hang. But
- * a thread that crashes in here may fork a debugger, from UCX's handler or the application's. */
+ * a thread that crashes in here may fork a debugger, from UCX's handler or the application's. Below
+ * MPI_THREAD_MULTIPLE a thread that forks beside the one that calls MPI can find the lock free in
+ * the very moment in which that one takes it: as bad for the child as without this. */
 void onic_wire_before_fork(void)
 {
     const uint64_t end = onic_now_nsec() + FORK_PATIENCE_NSEC;
