@@ -73,6 +73,13 @@ bool p2p_holds(const void *memory, size_t bytes, uint64_t seed)
     return differ == 0;
 }
 
+bool p2p_waits(void)
+{
+    const char *protocol = getenv("OMPI_MCA_pml_superpipe_protocol");
+
+    return protocol != NULL && strcmp(protocol, "auto") != 0 && strcmp(protocol, "eager") != 0;
+}
+
 void p2p_check_status(const MPI_Status *status, int source, int tag, size_t bytes, const char *what)
 {
     int cancelled = 1, count = -1;

@@ -41,6 +41,9 @@ void p2p_fill(void *memory, size_t bytes, uint64_t seed);
 /** Are these the contents? Counts no check; for several threads at once. */
 bool p2p_holds(const void *memory, size_t bytes, uint64_t seed);
 
+/** Is a protocol forced by which a short MPI_Send may wait for its receive? */
+bool p2p_waits(void);
+
 /** Checks source and tag, that it has come whole, was not cancelled and has so many bytes. */
 void p2p_check_status(const MPI_Status *status, int source, int tag, size_t bytes,
                       const char *what);

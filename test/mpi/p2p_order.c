@@ -311,7 +311,7 @@ static void test_in_call(MPI_Comm other)
 {
     MPI_Status status;
 
-    for (int i = 0; i < ROUNDS; i++) {
+    for (int i = 0; i < ROUNDS && !p2p_waits(); i++) {
         const int out[4] = {4 * i, 4 * i + 1, 4 * i + 2, 4 * i + 3};
         int in[4] = {-1, -1, -1, -1};
         MPI_Request posted;

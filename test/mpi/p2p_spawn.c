@@ -117,8 +117,6 @@ static int child(void)
 static int leaving_child(void)
 {
     static char buffer[LEAVING_LONG + LEAVING_SHORTS * (LEAVING_SHORT + 1000)], out[LEAVING_LONG];
-    const char *protocol = getenv("OMPI_MCA_pml_superpipe_protocol");
-    const bool forced = protocol != NULL && strcmp(protocol, "auto") != 0;
     MPI_Comm parent;
     int me;
 
@@ -127,7 +125,7 @@ static int leaving_child(void)
     MPI_Buffer_attach(buffer, sizeof(buffer));
     for (int i = 0; i < LEAVING_SHORTS; i++) {
         p2p_fill(out, LEAVING_SHORT, seed_of(true, me, 0, i));
-        TL_MPI((forced ? MPI_Bsend : MPI_Send)(out, LEAVING_SHORT, MPI_BYTE, 0, i, parent));
+        TL_MPI((p2p_waits() ? MPI_Bsend : MPI_Send)(out, LEAVING_SHORT, MPI_BYTE, 0, i, parent));
     }
     p2p_fill(out, LEAVING_LONG, seed_of(true, me, 0, LEAVING_SHORTS));
     TL_MPI(MPI_Bsend(out, LEAVING_LONG, MPI_BYTE, 0, LEAVING_SHORTS, parent));
