@@ -55,7 +55,8 @@ static void thin(nicstride_module_t *m, bool all)
             link = &p->next_used;
             continue;
         }
-        *link = p->next_used;
+        /* nicstride_any_used reads it without the lock. */
+        __atomic_store_n(link, p->next_used, __ATOMIC_RELAXED);
         p->used = false;
     }
     m->used_end = link;
