@@ -29,12 +29,12 @@
 typedef struct nicstride_ctl {
     _Alignas(64) onic_owned_lock_t acc_lock;   /**< held while an accumulate is applied */
     uint32_t me;                               /**< whose block it is */
-    uint64_t base;                             /**< address of its memory in its address space */
     _Alignas(64) onic_owned_lock_t queue_lock; /**< guards the lock queue */
     nicstride_shown_t attached;                /**< dynamic window: what is, as others are shown */
-    /** Of the first block: the window has failed; why, and who has died. Read by all, seldom
-     * written. */
-    _Alignas(64) _Atomic uint32_t broken;
+    /* Read by all for each operation, and seldom written: not beside a lock. */
+    _Alignas(64) _Atomic uint32_t broken;   /**< of the first block: the window has failed; why, and
+                                               who has died */
+    uint64_t base;                          /**< address of its memory in its address space */
     _Alignas(64) onic_model_shared_t model; /**< of the first block: what the node has measured */
 } nicstride_ctl_t;
 
