@@ -205,6 +205,13 @@ bool onic_mover_reaches_locked(onic_peer_t *peer)
     return near_peer(peer) != NULL || onic_rma_peer(peer) != NULL;
 }
 
+void onic_mover_rewind_locked(void)
+{
+    if (onic_mover.has_area) {
+        onic_pool_rewind(&onic_mover.area.pool);
+    }
+}
+
 /* ---- beginning ------------------------------------------------------------------------------- */
 
 static bool is_source(const onic_mover_end_t *end, uint64_t len)

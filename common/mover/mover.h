@@ -92,6 +92,10 @@ ONIC_EXPORT size_t onic_mover_area(void);
  */
 ONIC_EXPORT bool onic_mover_reaches_locked(onic_peer_t *peer);
 
+/** The next transfer through this process's slots begins with the first ones again: once used they
+ *  have memory. For measuring. */
+void onic_mover_rewind_locked(void);
+
 /** One end of a transfer, in user memory. */
 typedef struct onic_mover_end {
     onic_layout_t layout; /**< the transfer's from then on where the call succeeds: the caller's

@@ -131,9 +131,11 @@ static void moved(void *arg, int status)
     asked.failed = asked.failed || status != OMPI_SUCCESS;
 }
 
-/** Leases slots for the answer. */
+/** Leases slots for the answer, the same each time: memory is made for them in the first run alone,
+ *  and is not what a run is to show. */
 static bool lease_locked(onic_peer_t *peer, pair_message_t *m)
 {
+    onic_mover_rewind_locked();
     onic_mover_end_t sink = {.len = m->bytes, .base = asked.memory, .done = moved, .arg = &asked};
     if (onic_layout_contig(&sink.layout, 0, m->bytes) == ONIC_LAYOUT_OK) {
         asked.move = onic_mover_expect_locked(peer, &sink, &m->ticket);

@@ -157,6 +157,12 @@ START_TEST(goes_round)
     }
     for (int i = 0; i < 16; i++)
         ck_assert_uint_eq(used[i], 8);
+    /* Unless it is asked for. */
+    for (int i = 0; i < 3; i++) {
+        onic_pool_rewind(&pool);
+        ck_assert_uint_eq(onic_pool_take(&pool, 7, 2, &wait), 3);
+        onic_pool_give(&pool, 7, 3);
+    }
 }
 END_TEST
 
