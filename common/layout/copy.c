@@ -53,7 +53,9 @@ void onic_copy_words_plain(uintptr_t dst, uintptr_t src, uint64_t bytes)
 
 void onic_copy_words(uintptr_t dst, uintptr_t src, uint64_t bytes)
 {
-    if (__builtin_cpu_supports("avx2")) {
+    if (bytes >= ONIC_STRING_FROM && bytes <= ONIC_STRING_TO && onic_string_is_fast(dst, src)) {
+        memcpy((void *)dst, (const void *)src, bytes);
+    } else if (__builtin_cpu_supports("avx2")) {
         copy_words_avx2(dst, src, bytes);
     } else {
         onic_copy_words_plain(dst, src, bytes);

@@ -10,8 +10,10 @@
  * that is 15 to 30 times slower than moves of vectors where the destination lies a few bytes
  * further in its page than the source, and where users' arrays lie nobody can choose. So what is
  * long is moved in vectors of 32 bytes here, which know no such place (perf/copy); longer vectors
- * gain nothing. What is shorter is left to memcpy, whose vectors have less to set up, and what is
- * shorter still to single moves.
+ * gain nothing. At the good places what just fits into the caches is still left to memcpy: it takes
+ * a quarter less time, and half of it where another processor reads the destination next. So is
+ * what is shorter than a KiB, since memcpy's vectors have less to set up; what is shorter still
+ * takes single moves.
  *
  * Pure: no allocation, no global state, any thread.
  *
@@ -22,6 +24,7 @@
 #ifndef ONIC_COPY_H
 #define ONIC_COPY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -34,6 +37,16 @@
  *  vectors up to 2 KiB at least. */
 #define ONIC_LIBC_FROM 160
 #define ONIC_LONG_FROM 1024
+/** Between these lengths `rep movsb`, which writes whole lines without fetching them first, is a
+ *  quarter faster than vectors; what is longer does not stay in the caches. */
+#define ONIC_STRING_FROM (32 << 10)
+#define ONIC_STRING_TO   (256 << 10)
+
+/** Not where the destination lies up to a line further in its page than the source. */
+static inline bool onic_string_is_fast(uintptr_t dst, uintptr_t src)
+{
+    return ((dst - src) & 4095) - 1 >= 63;
+}
 
 /** Copies `bytes`, a multiple of 8 and at least 32, by the processor's vectors. The moves
  *  begin at multiples of 8 from `dst`; some bytes may be moved twice. */

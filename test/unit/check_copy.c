@@ -84,6 +84,19 @@ START_TEST(longer_ones)
 }
 END_TEST
 
+START_TEST(string_lengths)
+{
+    static const size_t lengths[] = {ONIC_STRING_FROM - 8, ONIC_STRING_FROM, ONIC_STRING_TO,
+                                     ONIC_STRING_TO + 8};
+
+    for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++)
+        check_places(lengths[i], 16);
+    UNIT_CHECK(onic_string_is_fast(0, 0) && onic_string_is_fast(64, 0));
+    UNIT_CHECK(!onic_string_is_fast(1, 0) && !onic_string_is_fast(63, 0));
+    UNIT_CHECK(!onic_string_is_fast(4096, 4080) && onic_string_is_fast(4080, 4096));
+}
+END_TEST
+
 START_TEST(any_length)
 {
     for (int i = 0; i < 3000; i++) {
@@ -101,7 +114,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {short_ones, longer_ones, any_length};
+    const TTest *const tests[] = {short_ones, longer_ones, string_lengths, any_length};
 
     tree_seed();
     for (size_t i = 0; i < sizeof(from); i++)
