@@ -19,7 +19,7 @@
 /* Mapped round a load, unless Linux was told otherwise. */
 #define AROUND ((size_t)64 << 10)
 /* Of this form of the memory. */
-#define MARK UINT64_C(0x6f6e69632d6d7632)
+#define MARK UINT64_C(0x6f6e69632d6d7633)
 
 /** What stands before the slots. */
 typedef struct area_head {

@@ -7,6 +7,8 @@
 #define PAGE       ((size_t)4096)
 #define SLOT_BYTES ((size_t)32 << 10)
 #define FEW_SLOTS  4
+/* Chunks for each slot of the round before it is twice as long. */
+#define ROUND_AFTER 32
 /* Leases given back before those who wait are counted anew. */
 #define FORGET_AFTER 64
 /* An owner's number: the process id, below 2^22 on Linux, over the time at which it began. */
@@ -44,6 +46,9 @@ void onic_pool_init(const onic_pool_t *pool)
     atomic_store(&pool->words->waiting, 0);
     atomic_store(&pool->words->turn, 0);
     atomic_store(&pool->words->gives, 0);
+    atomic_store(&pool->words->uses, 0);
+    atomic_store(&pool->words->round,
+                 pool->nslots < ONIC_POOL_ROUND ? pool->nslots : ONIC_POOL_ROUND);
     for (unsigned i = 0; i < pool->nslots; i++)
         atomic_store(&pool->slot[i].owner, 0);
     atomic_store(&pool->words->free, onic_pool_all(pool));
@@ -118,18 +123,49 @@ static uint64_t first_from(uint64_t mask, unsigned from, unsigned n)
     return chosen;
 }
 
+static uint64_t first(unsigned n)
+{
+    return n < 64 ? (UINT64_C(1) << n) - 1 : UINT64_MAX;
+}
+
+/** Slots among which leases go round, whatever stands in memory. */
+static unsigned round_of(const onic_pool_t *pool)
+{
+    const uint32_t round = atomic_load_explicit(&pool->words->round, memory_order_relaxed);
+
+    return round > 0 && round < pool->nslots ? round : pool->nslots;
+}
+
+/** Counts chunks that go through the round. */
+static void lengthen(const onic_pool_t *pool, unsigned round, unsigned chunks)
+{
+    uint32_t uses = atomic_load_explicit(&pool->words->uses, memory_order_relaxed) + chunks;
+
+    if (round == pool->nslots)
+        return;
+    if (uses >= ROUND_AFTER * round) {
+        atomic_store_explicit(&pool->words->round, 2 * round, memory_order_relaxed);
+        uses = 0;
+    }
+    atomic_store_explicit(&pool->words->uses, uses, memory_order_relaxed);
+}
+
 /** Takes bits out of the mask. */
 static uint64_t choose(const onic_pool_t *pool, unsigned want, const onic_pool_wait_t *wait)
 {
     const uint64_t waiting = atomic_load_explicit(&pool->words->waiting, memory_order_relaxed);
-    const unsigned from =
-        atomic_load_explicit(&pool->words->turn, memory_order_relaxed) % pool->nslots;
+    const bool counted = is_counted(wait, waiting);
+    const unsigned round = round_of(pool);
+    const unsigned from = atomic_load_explicit(&pool->words->turn, memory_order_relaxed) % round;
     uint64_t free = atomic_load_explicit(&pool->words->free, memory_order_relaxed), chosen;
 
     do {
-        const uint64_t mask = free & onic_pool_all(pool);
-        const unsigned n = share((unsigned)__builtin_popcountll(mask), want,
-                                 is_counted(wait, waiting), (uint32_t)waiting);
+        uint64_t mask = free & onic_pool_all(pool) & first(round);
+        unsigned n = share((unsigned)__builtin_popcountll(mask), want, counted, (uint32_t)waiting);
+        if (n == 0) {
+            mask = free & onic_pool_all(pool);
+            n = share((unsigned)__builtin_popcountll(mask), want, counted, (uint32_t)waiting);
+        }
         if (n == 0)
             return 0;
         chosen = first_from(mask, from, n);
@@ -137,6 +173,7 @@ static uint64_t choose(const onic_pool_t *pool, unsigned want, const onic_pool_w
                                                     memory_order_acquire, memory_order_relaxed));
     atomic_store_explicit(&pool->words->turn, from + (unsigned)__builtin_popcountll(chosen),
                           memory_order_relaxed);
+    lengthen(pool, round, want);
     return chosen;
 }
 

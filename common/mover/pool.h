@@ -20,7 +20,10 @@
  * other means; who still waits is then counted again.
  *
  * Leases go round in the area: a slot that was used a moment ago still sits in the caches of its
- * receiver, which makes it slow to write.
+ * receiver, which makes it slow to write. A slot that was never used has no memory yet, and giving
+ * it some takes longer than ten transfers gain by it. So leases go round among the first slots
+ * alone, unless all of these are in use, and among twice as many each time that these have been
+ * used often enough.
  */
 #ifndef ONIC_POOL_H
 #define ONIC_POOL_H
@@ -34,10 +37,15 @@
 #include "common/support/export.h"
 #include "common/support/life.h"
 
-/** The words of the whole pool. All 0 but for the mask. */
+/** Leases go round among so many slots at first. */
+#define ONIC_POOL_ROUND 8
+
+/** The words of the whole pool. */
 typedef struct onic_pool_words {
     _Alignas(64) _Atomic uint64_t free;    /**< a bit for each free slot */
     _Atomic uint32_t turn;                 /**< where the next lease begins: a hint */
+    _Atomic uint32_t round;                /**< slots among which leases go round: a hint */
+    _Atomic uint32_t uses;                 /**< of these, since they have become so many */
     _Atomic uint32_t gives;                /**< leases that were given back */
     _Alignas(64) _Atomic uint64_t waiting; /**< upper half: which count; lower half: the count */
 } onic_pool_words_t;
@@ -90,6 +98,7 @@ ONIC_EXPORT uint64_t onic_pool_take(const onic_pool_t *pool, uint64_t owner, uns
 static inline void onic_pool_rewind(const onic_pool_t *pool)
 {
     atomic_store_explicit(&pool->words->turn, 0, memory_order_relaxed);
+    atomic_store_explicit(&pool->words->uses, 0, memory_order_relaxed);
 }
 
 /** Frees those of `slots` that `owner` has. By the receiver, or by the owner before anybody knows
