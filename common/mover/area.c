@@ -42,29 +42,6 @@ size_t onic_area_derived(void)
     return l2 <= MIB / 2 ? MIB : l2 >= 8 * MIB ? 16 * MIB : 2 * l2;
 }
 
-/** Gives memory to a piece of the segment, and maps it. False where there is none: a store would
- *  end the process. */
-static bool fill(const onic_area_t *area, char *at, size_t len)
-{
-#ifdef MADV_POPULATE_WRITE
-    int rc;
-    do {
-        rc = madvise(at, len, MADV_POPULATE_WRITE);
-    } while (rc != 0 && errno == EINTR);
-    if (rc == 0 || errno != EINVAL) {
-        return rc == 0;
-    }
-#endif
-    /* Before Linux 5.14. */
-    const int fd = onic_file_open(&area->file, O_RDWR);
-    const off_t from = (off_t)(at - (char *)area->segment.base);
-    const bool filled = fd >= 0 && posix_fallocate(fd, from, (off_t)len) == 0;
-    if (fd >= 0) {
-        close(fd);
-    }
-    return filled;
-}
-
 /** Maps what has memory: a load brings all pages of the piece that Linux maps round it, for stores
  * too. A third of the time that populating takes, where nothing must be made. */
 static void map_around(const char *from, size_t len)
@@ -92,7 +69,8 @@ uint64_t onic_area_prepare(onic_area_t *area, uint64_t slots, bool make)
         const size_t len = (size_t)__builtin_popcountll(row) * area->slot_bytes;
         if ((row & filled) != 0) {
             map_around(at, len);
-        } else if (!make || !fill(area, at, len)) {
+        } else if (!make || !onic_segment_fill(&area->segment, &area->file,
+                                               (size_t)(at - (char *)area->segment.base), len)) {
             continue;
         }
         atomic_fetch_or_explicit(&head->filled, row, memory_order_release);

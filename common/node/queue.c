@@ -4,6 +4,9 @@
  */
 #include "common/node/queue.h"
 
+/** The round is lengthened when it has been gone so often: what that costs is saved by then. */
+#define ROUNDS 32
+
 _Static_assert(sizeof(onic_queue_head_t) == ONIC_QUEUE_LINE, "a message begins with a line");
 
 uint32_t onic_queue_ring_for(size_t bytes)
@@ -26,7 +29,10 @@ onic_queue_t onic_queue_at(void *memory, uint32_t ring_bytes)
 onic_queue_sender_t onic_queue_sender(const onic_queue_t *q, uint64_t secret)
 {
     q->ends->secret = secret;
-    return (onic_queue_sender_t){.q = *q, .secret = secret};
+    return (onic_queue_sender_t){.q = *q,
+                                 .secret = secret,
+                                 .round = q->ring_bytes < ONIC_QUEUE_ROUND ? q->ring_bytes
+                                                                           : ONIC_QUEUE_ROUND};
 }
 
 onic_queue_receiver_t onic_queue_receiver(const onic_queue_t *q)
@@ -43,18 +49,29 @@ static bool is_free(onic_queue_sender_t *s, uint64_t bytes)
     return s->at + bytes - s->taken <= s->q.ring_bytes;
 }
 
+static bool lengthen(onic_queue_sender_t *s)
+{
+    s->rounds = 0;
+    if (s->round == s->q.ring_bytes || (s->give != NULL && !s->give(s->arg, 2 * s->round)))
+        return false;
+    s->round *= 2;
+    return true;
+}
+
 bool onic_queue_make_room(onic_queue_sender_t *s, uint32_t use)
 {
-    const uint32_t left = onic_queue_left(&s->q, s->at);
+    const uint32_t left = onic_queue_left(&s->q, s->at), begin = s->q.ring_bytes - left;
 
-    if (use <= left)
+    if (begin + use <= s->round)
         return is_free(s, use);
-    if (!is_free(s, left + (uint64_t)use))
-        return false;
+    if (begin == 0 || use > s->round || !is_free(s, left + (uint64_t)use))
+        return lengthen(s) && onic_queue_make_room(s, use);
     onic_queue_head_t *h = onic_queue_head(&s->q, s->at);
     h->len = ONIC_QUEUE_SKIP;
     atomic_store_explicit(&h->stamp, s->secret + s->at, memory_order_release);
     s->at += left;
+    if (++s->rounds == ROUNDS)
+        (void)lengthen(s);
     return true;
 }
 

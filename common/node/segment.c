@@ -283,6 +283,29 @@ bool onic_segment_private(size_t size, onic_segment_t *segment)
     return true;
 }
 
+bool onic_segment_fill(const onic_segment_t *segment, const onic_file_key_t *file, size_t from,
+                       size_t len)
+{
+#ifdef MADV_POPULATE_WRITE
+    int rc;
+
+    do {
+        rc = madvise((char *)segment->base + from, len, MADV_POPULATE_WRITE);
+    } while (rc != 0 && errno == EINTR);
+    if (rc == 0 || errno != EINVAL) {
+        return rc == 0;
+    }
+#endif
+    /* Before Linux 5.14. */
+    const int fd = onic_file_open(file, O_RDWR);
+    const bool filled = fd >= 0 && reserve(fd, from, from + len);
+
+    if (fd >= 0) {
+        close(fd);
+    }
+    return filled;
+}
+
 void onic_segment_unmap(onic_segment_t *segment)
 {
     if (segment->base != NULL) {

@@ -34,6 +34,11 @@ bool onic_segment_reserve(onic_reservation_t *r);
 /** Does without. */
 void onic_segment_forgo(onic_reservation_t *r);
 
+/** Gives memory to whole pages of a segment, and maps them. `file`: of its key, found by
+ * descriptor. False where there is none: a store there would end the process. */
+bool onic_segment_fill(const onic_segment_t *segment, const onic_file_key_t *file, size_t from,
+                       size_t len);
+
 /** How others find a segment. */
 typedef enum onic_findable {
     /** Through the maker's descriptor: a maker that is killed leaves nothing behind. Where the

@@ -8,9 +8,9 @@
  * (common/node/queue.h): those of the point-to-point layer, all but rendezvous.
  *
  * Every process that is asked for it makes a segment with one queue for each process of its node,
- * and tells where it is with its address. Who first sends to it reserves the memory of its own
- * queue there, and has it marked as in use; so only queues that are used take up memory, and a
- * message needs no connection of UCX's. What cannot be had, because /dev/shm is full or the
+ * and tells where it is with its address. Who first sends to it gives memory to the beginning of
+ * its own queue there, and has it marked as in use; so only what is used of queues takes up memory,
+ * and a message needs no connection of UCX's. What cannot be had, because /dev/shm is full or the
  * processes must not open each other's files, goes by UCX from the first message on: so the
  * messages from one process to another stay in order.
  *
@@ -300,37 +300,39 @@ static bool read_head(const onic_segment_t *segment, uint32_t *ring_bytes_p)
            segment->size == queue_at(n, ring_bytes, n);
 }
 
-/** Reserves the memory of this process's queue and faults it in. */
-static bool take_queue(onic_queue_out_t *out, onic_reservation_t *r)
+/** Gives memory to the first `bytes` of this process's ring. */
+static bool give_memory(void *arg, uint32_t bytes)
+{
+    const onic_queue_out_t *out = arg;
+    const onic_queue_t *q = &out->sender.q;
+    const size_t at = (size_t)((char *)q->ends - (char *)out->segment.base);
+
+    return onic_segment_fill(&out->segment, &out->to->queues.file, at,
+                             whole_pages(onic_queue_bytes(bytes)));
+}
+
+/** Makes this process's queue there its own, and gives memory to its beginning. */
+static bool take_queue(onic_queue_out_t *out)
 {
     const uint32_t me = (uint32_t)opal_process_info.my_local_rank, n = processes_here();
+    queues_head_t *head = out->segment.base;
+    uint64_t secret, nobody = NOBODY;
     uint32_t ring_bytes;
-    uint64_t secret;
 
     if (!read_head(&out->segment, &ring_bytes) || me >= n ||
         getrandom(&secret, sizeof(secret), 0) != (ssize_t)sizeof(secret)) {
-        onic_segment_forgo(r);
         return false;
     }
-    r->from = queue_at(n, ring_bytes, me);
-    r->to = queue_at(n, ring_bytes, me + 1);
-    char *memory = (char *)out->segment.base + r->from;
-    const size_t bytes = r->to - r->from;
-    queues_head_t *head = out->segment.base;
-    uint64_t nobody = NOBODY;
+    out->sender.q = onic_queue_at((char *)head + queue_at(n, ring_bytes, me), ring_bytes);
     /* Whoever has it may be one that another daemon of this job gave the same number. */
-    if (!onic_segment_reserve(r) ||
+    if (!give_memory(out, ring_bytes < ONIC_QUEUE_ROUND ? ring_bytes : ONIC_QUEUE_ROUND) ||
         !atomic_compare_exchange_strong(&head->owner[me], &nobody, CLAIMED)) {
         return false;
     }
-#ifdef MADV_POPULATE_WRITE
-    (void)madvise(memory, bytes, MADV_POPULATE_WRITE);
-#else
-    (void)bytes;
-#endif
-    const onic_queue_t q = onic_queue_at(memory, ring_bytes);
-    out->sender = onic_queue_sender(&q, secret);
-    out->message_max = onic_queue_longest(&q) / 2;
+    out->sender = onic_queue_sender(&out->sender.q, secret);
+    out->sender.give = give_memory;
+    out->sender.arg = out;
+    out->message_max = onic_queue_longest(&out->sender.q) / 2;
     if (out->message_max > LONGEST) {
         out->message_max = LONGEST;
     }
@@ -346,22 +348,21 @@ static bool take_queue(onic_queue_out_t *out, onic_reservation_t *r)
 static onic_queue_out_t *open_queue(onic_peer_t *to)
 {
     onic_queue_out_t *out = calloc(1, sizeof(*out));
-    onic_reservation_t r;
 
     if (out == NULL) {
         return NULL;
     }
-    if (onic_segment_join(&to->queues, to->queues.size, INT_MAX, &out->segment, &r) !=
+    out->to = to;
+    if (onic_segment_join(&to->queues, to->queues.size, INT_MAX, &out->segment, NULL) !=
         ONIC_JOINED) {
         free(out);
         return NULL;
     }
-    if (!take_queue(out, &r)) {
+    if (!take_queue(out)) {
         onic_segment_unmap(&out->segment);
         free(out);
         return NULL;
     }
-    out->to = to;
     out->wait_tail = &out->wait_head;
     out->next = outs;
     outs = out;

@@ -14,7 +14,7 @@
 #include "common/mover/transfer_internal.h"
 #include "test/mpi/meet.h"
 
-enum { SLOT = 32 << 10, AREA = 16 * SLOT, LEASE = 8, LEN = 1 << 20 };
+enum { SLOT = 32 << 10, AREA = 16 * SLOT, LEASE = ONIC_POOL_ROUND / 2, LEN = 1 << 20 };
 
 static meet_t board;
 

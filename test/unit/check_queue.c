@@ -91,13 +91,23 @@ static bool receive_one(onic_queue_receiver_t *r, uint32_t n)
     return true;
 }
 
+/** Gives no memory now and then. */
+static bool give_sometimes(void *arg, uint32_t bytes)
+{
+    (void)bytes;
+    return !unit_once_in(arg, 4);
+}
+
 /* Now one side is ahead, now the other, and now and then the ring is full or empty. */
-START_TEST(messages_arrive_in_order)
+static void check_order(uint32_t ring, uint32_t round)
 {
     unit_random_t r = {unit_seed()};
-    pair_t p = open_pair(RING);
+    pair_t p = open_pair(ring);
     uint32_t sent = 0, received = 0, full = 0, empty = 0;
 
+    p.sender.round = round;
+    p.sender.give = give_sometimes;
+    p.sender.arg = &r;
     for (int i = 0; i < ROUNDS; i++) {
         const uint64_t eagerness = (uint64_t)i / 1000 % 3 + 1;
 
@@ -110,6 +120,93 @@ START_TEST(messages_arrive_in_order)
     while (receive_one(&p.receiver, received))
         received++;
     UNIT_CHECK(received == sent && sent > ROUNDS / 8 && full > 100 && empty > 100);
+    UNIT_CHECK(p.sender.round == ring);
+    free(p.memory);
+}
+
+START_TEST(messages_arrive_in_order)
+{
+    check_order(RING, RING);
+    check_order(4 * RING, RING / 2);
+}
+END_TEST
+
+typedef struct given {
+    uint32_t bytes;
+    bool refuses;
+} given_t;
+
+static bool give(void *arg, uint32_t bytes)
+{
+    given_t *g = arg;
+
+    if (!g->refuses)
+        g->bytes = bytes;
+    return !g->refuses;
+}
+
+/** Sends messages that are taken at once, and returns how many until the sender goes round in more
+ *  than before. */
+static uint32_t until_longer(pair_t *p, uint32_t len, uint32_t most)
+{
+    const uint32_t round = p->sender.round;
+    onic_queue_message_t m;
+    uint32_t n = 0;
+
+    for (; p->sender.round == round && n < most; n++) {
+        UNIT_CHECK(onic_queue_reserve(&p->sender, len) != NULL);
+        UNIT_CHECK((p->sender.at & (p->sender.q.ring_bytes - 1)) + onic_queue_use(len) <=
+                   p->sender.round);
+        onic_queue_send(&p->sender, 1, 0, len);
+        UNIT_CHECK(onic_queue_look(&p->receiver, &m));
+        onic_queue_take(&p->receiver);
+    }
+    return n;
+}
+
+/* What is never needed gets no memory; what is gone round in often enough becomes longer. */
+START_TEST(goes_round_in_the_beginning)
+{
+    enum { LONG = 4 * ONIC_QUEUE_ROUND, LEN = 4000 };
+    pair_t p = open_pair(LONG);
+    given_t given = {ONIC_QUEUE_ROUND, true};
+
+    p.sender.give = give;
+    p.sender.arg = &given;
+    UNIT_CHECK(until_longer(&p, LEN, 10000) == 10000);
+    given.refuses = false;
+    p.sender.rounds = 0;
+    for (uint32_t round = ONIC_QUEUE_ROUND; round < LONG; round *= 2) {
+        const uint32_t n = until_longer(&p, LEN, UINT32_MAX);
+
+        UNIT_CHECK(p.sender.round == 2 * round && given.bytes == 2 * round);
+        UNIT_CHECK(n > 16 * (round / onic_queue_use(LEN)));
+    }
+    free(p.memory);
+}
+END_TEST
+
+/* Who is not taken from has the whole ring, if there is memory. */
+START_TEST(what_is_full_becomes_longer)
+{
+    enum { LONG = 4 * ONIC_QUEUE_ROUND };
+    pair_t p = open_pair(LONG);
+    given_t given = {0, true};
+    uint32_t sent = 0;
+
+    p.sender.give = give;
+    p.sender.arg = &given;
+    while (onic_queue_reserve(&p.sender, 0) != NULL) {
+        onic_queue_send(&p.sender, 1, 0, 0);
+        sent++;
+    }
+    UNIT_CHECK(sent == ONIC_QUEUE_ROUND / ONIC_QUEUE_LINE);
+    given.refuses = false;
+    while (onic_queue_reserve(&p.sender, 0) != NULL) {
+        onic_queue_send(&p.sender, 1, 0, 0);
+        sent++;
+    }
+    UNIT_CHECK(sent == LONG / ONIC_QUEUE_LINE && given.bytes == LONG);
     free(p.memory);
 }
 END_TEST
@@ -248,6 +345,8 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {messages_arrive_in_order,
+                                  goes_round_in_the_beginning,
+                                  what_is_full_becomes_longer,
                                   the_longest_fits_where_all_is_taken,
                                   a_full_ring_takes_nothing,
                                   old_stamps_are_no_messages,
