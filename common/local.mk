@@ -57,6 +57,8 @@ common_libonic_core_la_SOURCES = \
 	common/mover/grant.h \
 	common/mover/terms.c \
 	common/mover/terms.h \
+	common/support/membarrier.c \
+	common/support/membarrier.h \
 	common/support/handle.c \
 	common/support/handle.h \
 	common/support/helper_thread.h \

@@ -57,6 +57,7 @@ unit_programs = \
 	test/unit/check_nicbarrier_team \
 	test/unit/check_notice \
 	test/unit/check_pack \
+	test/unit/check_membarrier \
 	test/unit/check_owned_lock \
 	test/unit/check_drain \
 	test/unit/check_patience \
@@ -121,6 +122,7 @@ test_unit_check_helper_thread_LDADD = $(check_libs)
 test_unit_check_mover_blocks_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_mover_grant_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_queue_LDADD = common/libonic_core.la $(check_libs)
+test_unit_check_membarrier_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_life_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_mover_pipe_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_mover_pool_LDADD = common/libonic_core.la $(check_libs)
@@ -348,6 +350,7 @@ mpi_programs = \
 	test/mpi/barrier_threads \
 	test/mpi/barrier_verbs \
 	test/mpi/presence \
+	test/mpi/queue_wake \
 	test/mpi/big \
 	test/mpi/burst \
 	test/mpi/closed \
@@ -474,6 +477,9 @@ test_mpi_pair_DEPENDENCIES = $(internal_dependencies)
 test_mpi_presence_LDADD = $(internal_ldadd)
 test_mpi_presence_LDFLAGS = $(internal_ldflags)
 test_mpi_presence_DEPENDENCIES = $(internal_dependencies)
+test_mpi_queue_wake_LDADD = $(internal_ldadd)
+test_mpi_queue_wake_LDFLAGS = $(internal_ldflags)
+test_mpi_queue_wake_DEPENDENCIES = $(internal_dependencies)
 
 # With -rdynamic, because the library finds by name what the program has in place of Open MPI's.
 test_mpi_device_LDADD = $(internal_ldadd)
@@ -596,7 +602,7 @@ tsan_units = test/unit/check_fence \
 	test/unit/check_nicbarrier_shm \
 	test/unit/check_nicbarrier_team \
 	test/unit/check_slot
-tsan_programs = ^(barrier_away|barrier_outstanding|barrier_persistent|barrier_threads|presence|burst|knock|lock_together|locks|p2p_threads|passive_progress|threads|wire)$$
+tsan_programs = ^(barrier_away|barrier_outstanding|barrier_persistent|barrier_threads|presence|queue_wake|burst|knock|lock_together|locks|p2p_threads|passive_progress|threads|wire)$$
 tsan_rows = --ranks 2,3 --pmls ob1 --windows allocate,dynamic --methods auto,pack \
 	--protocols auto,mover --engines auto,put2,datagram,lossy
 

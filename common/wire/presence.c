@@ -69,6 +69,11 @@ void onic_presence_set_away(bool away)
     atomic_store_explicit(&page_of_mine()->away, away, memory_order_relaxed);
 }
 
+void onic_presence_set_parked(unsigned nap)
+{
+    atomic_store_explicit(&page_of_mine()->parked, nap, memory_order_release);
+}
+
 void onic_presence_set_helped(bool helped)
 {
     atomic_store_explicit(&page_of_mine()->helped, helped, memory_order_release);
@@ -113,7 +118,7 @@ const onic_presence_t *onic_peer_presence(onic_peer_t *peer)
     return peer->presence;
 }
 
-bool onic_peer_can_wake(onic_peer_t *peer)
+bool onic_peer_has_door(onic_peer_t *peer)
 {
     if (!peer->door_tried) {
         peer->door_tried = true;
@@ -121,7 +126,13 @@ bool onic_peer_can_wake(onic_peer_t *peer)
         peer->door =
             onic_peer_presence(peer) != NULL ? onic_file_open(&peer->cma_id.door, O_RDWR) : -1;
     }
-    return peer->door >= 0 && atomic_load_explicit(&peer->presence->helped, memory_order_acquire);
+    return peer->door >= 0;
+}
+
+bool onic_peer_can_wake(onic_peer_t *peer)
+{
+    return onic_peer_has_door(peer) &&
+           atomic_load_explicit(&peer->presence->helped, memory_order_acquire);
 }
 
 void onic_peer_wake(const onic_peer_t *peer)

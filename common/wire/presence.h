@@ -34,6 +34,9 @@ typedef struct onic_presence {
     _Alignas(64) atomic_bool away;
     /** There is a server thread. */
     atomic_bool helped;
+    /** It sleeps while it stands in, for the so-many-th time, until it is knocked at or something
+     *  comes by the network; else 0. */
+    atomic_uint parked;
     /** Whose ticks: onic_ticks_clock(). Who has another cannot read them. */
     uint64_t clock;
     /** Memory that this process offers to others, once `offers` is set: the mover's area. */

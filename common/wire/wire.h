@@ -62,9 +62,9 @@ typedef struct onic_wire_config {
     bool single_copy;     /**< peers shall be able to copy from and to this process; see cma.c */
     const char *tls;      /**< UCX transports as in UCX_TLS; NULL or "" for the environment */
     size_t tcp_seg_size;  /**< bytes of one TCP fragment, 4 KiB .. 1 MiB; 0 for UCX's default */
-    size_t queues;   /**< bytes of memory through which processes of the node send messages of a
-                          point-to-point layer to this one, of all together; 0: by UCX. Who
-                          wants them opens the wire first */
+    size_t queues;        /**< bytes of memory through which processes of the node send messages to
+                               this one, of all together; 0: by UCX. Who opens the wire first says
+                               so, for all */
     uint64_t credit; /**< bytes that a point-to-point layer takes from each process without a word;
                           published with the address (onic_peer_credit) */
     bool publish;    /**< for onic_wire_get_peer: this process's address is published when the
@@ -310,17 +310,19 @@ ONIC_EXPORT bool onic_peer_is_self(const onic_peer_t *peer);
  * wire is closed. What it points to is the component's. The lock must be held. */
 ONIC_EXPORT void **onic_peer_slot(onic_peer_t *peer, unsigned am_id);
 
-/** Makes the connection to the peer before it is needed, if there is none. The lock must be held.
- */
-ONIC_EXPORT void onic_peer_connect(onic_peer_t *peer);
+/** Makes the connection to the peer by which messages of that identifier go, before it is needed,
+ *  if there is none. The lock must be held; not in a handler. */
+ONIC_EXPORT void onic_peer_connect(onic_peer_t *peer, unsigned am_id);
 
 /** Most bytes of header + payload that one active message to this peer should carry, so that it
  *  travels as a single fragment: in order and without reassembly. The lock must be held; makes the
  *  endpoint if there is none. In a handler that is made later, and the answer is 0 until then. */
 ONIC_EXPORT size_t onic_peer_frag_max(onic_peer_t *peer);
 
-/** The same for messages of that identifier, which may go another way than by UCX. */
+/** The same for messages of that identifier, which may go another way than by UCX: by that one
+ *  always at least the next number. */
 ONIC_EXPORT size_t onic_peer_message_max(onic_peer_t *peer, unsigned am_id);
+#define ONIC_MESSAGE_LEAST 4608
 
 /** Do messages of a point-to-point layer go to this peer through a queue, or may they, where none
  *  has been sent yet? The lock must be held. */

@@ -148,10 +148,11 @@ static ucs_status_t make_ep(onic_peer_t *peer)
     return status;
 }
 
-void onic_peer_connect(onic_peer_t *peer)
+void onic_peer_connect(onic_peer_t *peer, unsigned am_id)
 {
     /* A failure is told when somebody needs the connection. */
-    if (!peer->self && peer->ep == NULL && peer->failed == UCS_OK) {
+    if (!peer->self && !onic_peer_sends_by_queue(peer, am_id) && peer->ep == NULL &&
+        peer->failed == UCS_OK) {
         (void)make_ep(peer);
     }
 }
@@ -179,7 +180,7 @@ size_t onic_peer_frag_max(onic_peer_t *peer)
 {
     int rc;
     if (onic_wire.handles && peer->ep == NULL && !peer->self && peer->failed == UCS_OK) {
-        onic_connect_soon(peer);
+        onic_connect_soon(peer, 0);
         return 0;
     }
     if (peer->self) {

@@ -147,6 +147,7 @@ typedef struct onic_server {
     atomic_int sleep;
     int door[2]; /**< a pipe; who writes to it ends the thread's sleep */
     int worker_fd;
+    unsigned naps; /**< how often it has slept while it stood in */
     atomic_uint idle_usec;
 } onic_server_t;
 
@@ -278,8 +279,11 @@ void onic_send_finish(onic_send_t *s, ucs_status_t status);
 int onic_done_progress(void);
 /** Makes the connections that handlers wanted, and sends what they could not. */
 int onic_unsent_progress(void);
-/** A handler wants a connection: it is made behind this progress. */
-void onic_connect_soon(onic_peer_t *peer);
+/** Do messages of that identifier go to the peer through a queue? Finds out, but in a handler. */
+bool onic_peer_sends_by_queue(onic_peer_t *peer, unsigned am_id);
+/** A handler wants the connection, or the queue, of such messages: it is made behind this progress.
+ */
+void onic_connect_soon(onic_peer_t *peer, unsigned am_id);
 /** Tells the caller of a send that is over, and gives the record back. */
 void onic_send_tell(onic_send_t *s, int rc);
 
@@ -301,7 +305,7 @@ void onic_payload_copy(void *dest, const onic_payload_t *p, bool streams);
 
 /* wire_queue.c; the lock is held */
 /** Makes the queues through which others send to this process, if there are any; `bytes` at most,
- *  of all together. */
+ *  of all together. MPI thread. */
 void onic_queues_start(size_t bytes);
 void onic_queues_stop(void);
 /** Where they are; empty where there are none. */
@@ -310,6 +314,9 @@ const onic_segment_key_t *onic_queues_key(void);
 int onic_queues_receive(void);
 /** Has something come? A guess; the lock need not be held. */
 bool onic_queues_have_messages(void);
+/** Shows those who send to this process that it sleeps from now on, for the so-many-th time, or, 0,
+ *  no longer. False where one of them may not see that in time, and not wake it. */
+bool onic_queues_park(unsigned nap);
 /** Sends what has waited for room. */
 int onic_queues_send(void);
 bool onic_queues_have_waiting(void);
@@ -445,6 +452,11 @@ bool onic_same_place(const onic_cma_id_t *a, const onic_cma_id_t *b);
 int onic_presence_start(void);
 void onic_presence_stop(void);
 void onic_presence_set_away(bool away);
+/** The server thread sleeps, or 0: it does not; see onic_presence_t. */
+void onic_presence_set_parked(unsigned nap);
+/** Can this process knock at the peer, where there is a thread to hear it, and see whether there is
+ *  need to? */
+bool onic_peer_has_door(onic_peer_t *peer);
 /** The server thread runs, and answers who knocks. */
 void onic_presence_set_helped(bool helped);
 /** Ticks since an MPI thread of this process last progressed the wire. */

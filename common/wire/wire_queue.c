@@ -5,7 +5,8 @@
 /**
  * @file
  * Messages between processes of one job on one node, through queues in shared memory
- * (common/node/queue.h): those of the point-to-point layer, all but rendezvous.
+ * (common/node/queue.h): those of one-sided operations and of the point-to-point layer, all but
+ * rendezvous.
  *
  * Every process that is asked for it makes a segment with one queue for each process of its node,
  * and tells where it is with its address. Who first sends to it gives memory to the beginning of
@@ -14,7 +15,13 @@
  * processes must not open each other's files, goes by UCX from the first message on: so the
  * messages from one process to another stay in order.
  *
- * A server thread that sleeps is not woken by what is put into a queue.
+ * A server thread that stands in for the MPI threads shows when it sleeps, and looks at its queues
+ * once more before it does; who has put a one-sided operation into one then sees that, and knocks
+ * (wake). For that order the sleeping side makes the barrier of both (membarrier.h), which takes it
+ * 7 us, so that a message needs none. Where its kernel refuses that it sleeps a millisecond at a
+ * time; where the sender's does, that one makes a barrier with each message. So there are queues
+ * only to those at whom this process can knock. Other threads that sleep are woken by who waits for
+ * them (presence.h), not by messages.
  */
 #include "common/ompi_compat.h"
 #include "common/wire/wire_internal.h"
@@ -30,6 +37,7 @@
 #include "common/node/segment.h"
 #include "common/node/stores.h"
 #include "common/support/clock.h"
+#include "common/support/membarrier.h"
 #include "common/support/say.h"
 #include "ompi/constants.h"
 #include "opal/util/proc.h"
@@ -40,6 +48,10 @@
 #define TURN 32
 /** A message that is longer leaves too little room for those that follow. */
 #define LONGEST 16384U
+
+_Static_assert(ONIC_MESSAGE_LEAST <= ONIC_QUEUE_RING_MIN / 2 - ONIC_QUEUE_LINE,
+               "the shortest ring takes it");
+
 /** Nothing has been gained by longer rings than twice an L2 cache. */
 #define RING_MOST (UINT32_C(1) << 21)
 
@@ -65,6 +77,7 @@ struct onic_queue_out {
     onic_stores_t stores[2]; /**< of payloads, by whether they are contiguous */
     onic_segment_t segment;
     onic_peer_t *to;
+    unsigned knocked; /**< the sleep of the other's server thread that has been ended */
     onic_send_t *wait_head, **wait_tail; /**< messages for which there was no room, in order */
     onic_queue_out_t *next_waiting;      /**< of those that have such */
     bool waits;                          /**< it is one of these */
@@ -84,6 +97,9 @@ static struct {
 } in;
 
 static onic_queue_out_t *outs, *waiting;
+
+/** Who sleeps cannot make the barrier of this process. */
+static bool makes_barriers;
 
 onic_queue_counters_t onic_queue_counters;
 
@@ -147,6 +163,7 @@ void onic_queues_start(size_t bytes)
     const uint32_t ring_bytes =
         n > 1 && bytes > 0 ? ring_for(onic_segment_part(bytes, n) / (n - 1)) : 0;
 
+    makes_barriers = !onic_membarrier_register();
     in.receiver = NULL;
     atomic_store(&in.nreceivers, 0);
     atomic_store(&in.senders, 0);
@@ -281,6 +298,12 @@ bool onic_queues_have_messages(void)
     return found;
 }
 
+bool onic_queues_park(unsigned nap)
+{
+    onic_presence_set_parked(nap);
+    return nap == 0 || in.segment.base == NULL || onic_membarrier();
+}
+
 /* ---- sender ---------------------------------------------------------------------------------- */
 
 size_t onic_queue_message_max(const onic_queue_out_t *out)
@@ -335,6 +358,8 @@ static bool take_queue(onic_queue_out_t *out)
     out->message_max = onic_queue_longest(&out->sender.q) / 2;
     if (out->message_max > LONGEST) {
         out->message_max = LONGEST;
+    } else if (out->message_max < ONIC_MESSAGE_LEAST) {
+        out->message_max = ONIC_MESSAGE_LEAST;
     }
     /* Who this process is must fit into its first message. */
     if (onic_address_record_size() > onic_queue_message_max(out)) {
@@ -378,7 +403,7 @@ bool onic_queue_can_open(const onic_peer_t *to)
 void onic_queue_open(onic_peer_t *to)
 {
     to->queue_tried = true;
-    if (onic_queue_can_open(to)) {
+    if (onic_queue_can_open(to) && onic_peer_has_door(to)) {
         to->queue = open_queue(to);
     }
 }
@@ -396,6 +421,22 @@ static void put_payload(onic_queue_out_t *out, unsigned char *to, const onic_pay
     onic_payload_copy(to, payload, streams);
     if (timed) {
         onic_stores_note(stores, streams, payload->len, onic_ticks() - begun);
+    }
+}
+
+/** Ends the sleep of a server thread that stands in: it has not seen the message that was just put,
+ *  or this sees that it sleeps. */
+static void wake(onic_queue_out_t *out)
+{
+    if (makes_barriers) {
+        atomic_thread_fence(memory_order_seq_cst);
+    } else {
+        atomic_signal_fence(memory_order_seq_cst);
+    }
+    const unsigned nap = atomic_load_explicit(&out->to->presence->parked, memory_order_relaxed);
+    if (nap != 0 && nap != out->knocked) {
+        out->knocked = nap;
+        onic_door_knock(out->to->door);
     }
 }
 
@@ -417,6 +458,9 @@ static bool put(onic_queue_out_t *out, unsigned am_id, const void *header, size_
     }
     onic_queue_send(&out->sender, (uint8_t)am_id, (uint16_t)header_len,
                     (uint32_t)(payload_at + bytes));
+    if (am_id == ONIC_AM_OSC) {
+        wake(out);
+    }
     return true;
 }
 

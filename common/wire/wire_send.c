@@ -297,11 +297,12 @@ static inline bool must_introduce(const onic_peer_t *to, unsigned am_id)
 
 /* ---- the way --------------------------------------------------------------------------------- */
 
-/** Goes a message by a queue where there is one? The point-to-point layer's, in whose waits an MPI
- *  thread looks at them, and those that measure what they take. */
+/** Goes a message by a queue where there is one? All that two processes of a node have to say, but
+ *  for the barrier's, which wakes whom it waits for by UCX, and the mover's to other hosts. */
 static inline bool may_queue(unsigned am_id, unsigned flags)
 {
-    return (am_id == ONIC_AM_PML || am_id == ONIC_AM_FEW || am_id == ONIC_AM_PAIR) &&
+    return (am_id == ONIC_AM_OSC || am_id == ONIC_AM_PML || am_id == ONIC_AM_FEW ||
+            am_id == ONIC_AM_PAIR) &&
            (flags & ONIC_SEND_RNDV) == 0;
 }
 
@@ -312,18 +313,26 @@ static inline bool has_way(const onic_peer_t *to, unsigned am_id, unsigned flags
     return (queues && to->queue != NULL) || (to->ep != NULL && (!queues || to->queue_tried));
 }
 
+static void try_queue(onic_peer_t *to)
+{
+    if (to->queue_tried) {
+        return;
+    }
+    onic_queue_open(to);
+    /* What handlers have left is older. */
+    if (onic_wire.unsent_head != NULL && !onic_wire.handles) {
+        (void)onic_unsent_progress();
+    }
+}
+
 /** Finds the way of a message: the queue of the peer, or *ep_p. */
 static int find_way(onic_peer_t *to, unsigned am_id, unsigned flags, ucp_ep_h *ep_p)
 {
     int rc = OMPI_SUCCESS;
     const bool queues = may_queue(am_id, flags);
     *ep_p = NULL;
-    if (queues && !to->queue_tried) {
-        onic_queue_open(to);
-        /* What handlers have left is older. */
-        if (onic_wire.unsent_head != NULL && !onic_wire.handles) {
-            (void)onic_unsent_progress();
-        }
+    if (queues) {
+        try_queue(to);
     }
     if (!queues || to->queue == NULL || onic_peer_is_lost(to)) {
         *ep_p = onic_peer_ep(to, &rc);
@@ -344,11 +353,11 @@ static int send_soon(onic_send_t *s)
     return 0;
 }
 
-void onic_connect_soon(onic_peer_t *peer)
+void onic_connect_soon(onic_peer_t *peer, unsigned am_id)
 {
     onic_send_t *s = onic_send_get(NULL, NULL);
     if (s != NULL) {
-        describe(s, peer, 0, 0, NULL, 0);
+        describe(s, peer, am_id, 0, NULL, 0);
         (void)send_soon(s);
     }
 }
@@ -509,13 +518,27 @@ bool onic_sends_name(const onic_peer_t *peer)
     return false;
 }
 
+bool onic_peer_sends_by_queue(onic_peer_t *peer, unsigned am_id)
+{
+    if (!may_queue(am_id, 0) || peer->self) {
+        return false;
+    }
+    if (!onic_wire.handles && peer->failed == UCS_OK) {
+        try_queue(peer);
+    }
+    return peer->queue != NULL;
+}
+
 size_t onic_peer_message_max(onic_peer_t *peer, unsigned am_id)
 {
-    if (may_queue(am_id, 0) && !peer->queue_tried && !onic_wire.handles && !peer->self) {
-        onic_queue_open(peer);
+    if (onic_peer_sends_by_queue(peer, am_id)) {
+        return onic_queue_message_max(peer->queue);
     }
-    return may_queue(am_id, 0) && peer->queue != NULL ? onic_queue_message_max(peer->queue)
-                                                      : onic_peer_frag_max(peer);
+    if (may_queue(am_id, 0) && !peer->queue_tried && !peer->self && peer->failed == UCS_OK) {
+        onic_connect_soon(peer, am_id);
+        return 0;
+    }
+    return onic_peer_frag_max(peer);
 }
 
 bool onic_peer_has_queue(const onic_peer_t *peer)

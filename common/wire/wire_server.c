@@ -24,6 +24,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <string.h>
 #include <unistd.h>
@@ -168,13 +169,18 @@ static slice_result_t run_slice(void)
     return after_slice(result);
 }
 
-/** Waits for an event of the network, or for an MPI thread that comes back or leaves work. */
+/** Waits for an event of the network, for one who has put a message into a queue, or for an MPI
+ *  thread that comes back or leaves work. */
 static void park(onic_server_t *s, uint64_t seen)
 {
     atomic_store(&s->sleep, ONIC_SERVER_PARKED);
-    if (in_charge(s, seen) && atomic_load(&onic_wire.deferred) == 0) {
-        (void)look_out(s, FOREVER, true);
+    s->naps += 1U + (s->naps == UINT_MAX); /* never 0 */
+    const bool seen_by_all = onic_queues_park(s->naps);
+    if (in_charge(s, seen) && atomic_load(&onic_wire.deferred) == 0 &&
+        !onic_queues_have_messages()) {
+        (void)look_out(s, seen_by_all ? FOREVER : NAP_MAX, true);
     }
+    (void)onic_queues_park(0);
     atomic_store(&s->sleep, ONIC_SERVER_LOOKS);
 }
 

@@ -23,6 +23,9 @@ typedef struct nicstride_sent_batch {
     nicstride_batch_t batch;
 } sent_batch_t;
 
+_Static_assert(sizeof(nicstride_framed_t) + NICSTRIDE_INLINE_MAX <= ONIC_MESSAGE_LEAST,
+               "what is inline goes through every queue");
+
 /* Peers for whom something waits. */
 static nicstride_peer_t *waiting;
 
@@ -40,7 +43,7 @@ size_t nicstride_inline_max(bool far)
 size_t nicstride_frag_max_locked(nicstride_peer_t *p)
 {
     if (p->frag_max == 0)
-        p->frag_max = onic_peer_frag_max(p->wire);
+        p->frag_max = onic_peer_message_max(p->wire, ONIC_AM_OSC);
     /* Whatever the transport was told: smaller ones than this it has to cut by itself. */
     return p->frag_max > NICSTRIDE_FRAG_MIN ? p->frag_max : NICSTRIDE_FRAG_MIN;
 }

@@ -128,6 +128,7 @@ static int open_wire_once(void)
         .server_idle_usec = c->params.server_idle,
         .single_copy = c->params.cma,
         .tls = c->params.tls,
+        .queues = c->params.queues,
         .tcp_seg_size = c->params.tcp_segment,
     };
     const onic_mover_config_t mover = {.area = c->params.area};

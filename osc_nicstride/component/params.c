@@ -20,7 +20,18 @@
 
 #define HELP_FILE "help-osc-nicstride.txt"
 
-enum { PRIORITY, SERVER_IDLE, WINDOW, MEMORY, AREA, TCP_SEGMENT, SIEVE_PIECE, VERBOSE, N_RANGED };
+enum {
+    PRIORITY,
+    SERVER_IDLE,
+    WINDOW,
+    MEMORY,
+    AREA,
+    QUEUES,
+    TCP_SEGMENT,
+    SIEVE_PIECE,
+    VERBOSE,
+    N_RANGED
+};
 
 static onic_ranged_t ranged[N_RANGED] = {
     [PRIORITY] = {"priority",
@@ -52,6 +63,13 @@ static onic_ranged_t ranged[N_RANGED] = {
          "Less where /dev/shm is small: an eighth of what is free there for all processes of the "
          "node",
          0, 0, 1 << 20},
+    [QUEUES] = {"queues",
+                "Kibibytes of shared memory, for all of them together, of the queues through which "
+                "the processes of its node and job send messages to this process; only those that "
+                "are used take up memory. Each has its part, a power of two from 16 to 2048 KiB. "
+                "Less where /dev/shm is small, as with the area. Where pml superpipe is selected "
+                "its parameter of that name counts instead. 0: messages go by UCX",
+                1024, 0, 1 << 20},
     [TCP_SEGMENT] = {"tcp_segment",
                      "Bytes of one fragment over TCP; 0 leaves it to UCX. UCX_TCP_TX_SEG_SIZE and "
                      "UCX_TCP_RX_SEG_SIZE in the environment win",
@@ -143,6 +161,7 @@ int nicstride_params_check(void)
     p->memory = (size_t)ranged[MEMORY].value << 20;
     mca_osc_nicstride_component.replies.limit = p->memory / NICSTRIDE_REPLY_PART;
     p->area = (size_t)ranged[AREA].value << 10;
+    p->queues = (size_t)ranged[QUEUES].value << 10;
     p->tcp_segment = (size_t)ranged[TCP_SEGMENT].value;
     p->sieve_piece = (size_t)ranged[SIEVE_PIECE].value;
     if (p->sieve_piece == 0) {

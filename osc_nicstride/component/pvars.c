@@ -47,6 +47,13 @@ int nicstride_pvars_register(const mca_base_component_t *c)
                           &n->slot_answers);
     onic_register_counter(c, "knocks", "Helper threads of other processes that were woken", count,
                           &n->knocks);
+    onic_register_counter(c, "queued",
+                          "Messages that came through a queue of this process, those of the "
+                          "point-to-point layer among them",
+                          count, &onic_queue_counters.received);
+    onic_register_counter(c, "queue_waits",
+                          "Messages for which there was no room in another process's queue", count,
+                          &onic_queue_counters.waited);
     onic_register_counter(c, "deferred", "Messages put off because a lock was busy", count,
                           &n->deferred);
     onic_register_counter(c, "deferred_bytes",

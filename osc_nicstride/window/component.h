@@ -39,6 +39,7 @@ typedef struct nicstride_params {
     size_t area;
     bool network_slots;
     char *tls;
+    size_t queues;
     size_t tcp_segment;
     size_t sieve_piece;
 } nicstride_params_t;

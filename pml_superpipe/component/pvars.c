@@ -46,8 +46,10 @@ int superpipe_pvars_register(const mca_base_component_t *c)
                           count, &n->unpaid);
     onic_register_counter(c, "fallbacks", "Transfers that were begun again in another way", count,
                           &n->fallbacks);
-    onic_register_counter(c, "queued", "Messages that came through a queue of this process", count,
-                          &onic_queue_counters.received);
+    onic_register_counter(c, "queued",
+                          "Messages that came through a queue of this process, those of one-sided "
+                          "operations among them",
+                          count, &onic_queue_counters.received);
     onic_register_counter(c, "queue_waits",
                           "Messages for which there was no room in another process's queue", count,
                           &onic_queue_counters.waited);
