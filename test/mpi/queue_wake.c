@@ -19,12 +19,13 @@
 #include "common/wire/wire.h"
 
 #define ROUNDS (tl_slow() ? 100 : 2000)
-/** Microseconds: the thread takes some 10 to 30 from a message until it sleeps. */
-#define PAUSE_MOST 60
+/** Nanoseconds: the thread takes a few thousand from a message until it sleeps, and more where it
+ *  has to share its processor. */
+static const int pauses[] = {2000, 6000, 20000, 60000};
 
-static void pause_some(unsigned *seed)
+static void pause_some(unsigned *seed, long round)
 {
-    const double end = MPI_Wtime() + 1e-6 * (rand_r(seed) % PAUSE_MOST);
+    const double end = MPI_Wtime() + 1e-9 * (rand_r(seed) % pauses[round % 4]);
 
     while (MPI_Wtime() < end) {
     }
@@ -47,7 +48,7 @@ static void send_all(const tl_window_t *w)
     unsigned seed = (unsigned)w->rank;
 
     for (long i = 1; i <= ROUNDS; i++) {
-        pause_some(&seed);
+        pause_some(&seed, i);
         TL_MPI(MPI_Put(&i, 1, MPI_LONG, 0, at, 1, MPI_LONG, w->win));
         TL_MPI(MPI_Win_flush(0, w->win));
     }
