@@ -4,6 +4,9 @@
  */
 #include "test/mpi/p2p.h"
 
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +25,32 @@ bool p2p_layer(const char *name)
     const char *asked = getenv("OMPI_MCA_pml");
 
     return asked != NULL && strcmp(asked, name) == 0;
+}
+
+bool p2p_is_one_host(void)
+{
+    const char *here = getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+    const char *all = getenv("OMPI_COMM_WORLD_SIZE");
+
+    return here != NULL && all != NULL && strcmp(here, all) == 0;
+}
+
+in_addr_t p2p_own_address(void)
+{
+    in_addr_t found = htonl(INADDR_LOOPBACK);
+    struct ifaddrs *all;
+
+    if (p2p_is_one_host() || getifaddrs(&all) != 0) {
+        return found;
+    }
+    for (const struct ifaddrs *a = all; a != NULL; a = a->ifa_next) {
+        if (a->ifa_addr != NULL && a->ifa_addr->sa_family == AF_INET &&
+            (a->ifa_flags & IFF_LOOPBACK) == 0) {
+            found = ((const struct sockaddr_in *)(const void *)a->ifa_addr)->sin_addr.s_addr;
+        }
+    }
+    freeifaddrs(all);
+    return found;
 }
 
 uint64_t p2p_seed(int source, int tag, int number)

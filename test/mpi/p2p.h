@@ -14,6 +14,7 @@
 #define TEST_MPI_P2P_H
 
 #include <mpi.h>
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -29,6 +30,13 @@ extern const int p2p_nsizes;
 
 /** Was this layer asked for, as "ob1"? To work around what is wrong in it. */
 bool p2p_layer(const char *name);
+
+/** Are all ranks on this host? Also before MPI_Init; asking MPI would send messages. */
+bool p2p_is_one_host(void);
+
+/** An address of this host by which ranks of other hosts reach it; the loopback where there are
+ *  none. */
+in_addr_t p2p_own_address(void);
 
 /** The seed of a message's contents. */
 uint64_t p2p_seed(int source, int tag, int number);

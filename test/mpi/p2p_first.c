@@ -17,8 +17,6 @@
 #include "test/mpi/p2p.h"
 
 #include <arpa/inet.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,14 +48,6 @@ static int number_of(way_t way)
     return way == ROW ? 25 : 1;
 }
 
-/** Asking MPI would send messages. */
-static bool is_one_host(void)
-{
-    const char *here = getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
-
-    return here != NULL && atoi(here) == tl_size();
-}
-
 /** Messages go by UCX on one node, too. Asked before MPI_Init. */
 static bool cuts_queues(void)
 {
@@ -74,28 +64,10 @@ static way_t way_of(int from, int to)
 
     const bool waits = way == SEND || way == EAGER || way == ROW || way == VECTOR;
 
-    return waits || (is_one_host() && !cuts_queues()) ? way : SEND;
+    return waits || (p2p_is_one_host() && !cuts_queues()) ? way : SEND;
 }
 
 /* ---- datagrams ---- */
-
-static in_addr_t own_address(void)
-{
-    in_addr_t found = htonl(INADDR_LOOPBACK);
-    struct ifaddrs *all;
-
-    if (is_one_host() || getifaddrs(&all) != 0) {
-        return found;
-    }
-    for (const struct ifaddrs *a = all; a != NULL; a = a->ifa_next) {
-        if (a->ifa_addr != NULL && a->ifa_addr->sa_family == AF_INET &&
-            (a->ifa_flags & IFF_LOOPBACK) == 0) {
-            found = ((const struct sockaddr_in *)(const void *)a->ifa_addr)->sin_addr.s_addr;
-        }
-    }
-    freeifaddrs(all);
-    return found;
-}
 
 /** A socket that can be written to, and its port. */
 static int open_socket(int *port_p)
@@ -129,7 +101,7 @@ static void tell(in_addr_t address, int port)
  * there are as many, and else both are on one host. */
 static void write_message(void *memory, way_t way, int from, int i)
 {
-    const in_addr_t address = own_address();
+    const in_addr_t address = p2p_own_address();
 
     p2p_fill(memory, (size_t)bytes_of[way], p2p_seed(from, (int)way, i));
     if (bytes_of[way] >= (int)sizeof(address)) {

@@ -16,8 +16,6 @@
 #include "test/mpi/p2p.h"
 
 #include <arpa/inet.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,31 +48,6 @@ enum { MESSAGES = sizeof(messages) / sizeof(messages[0]) };
 static struct sockaddr_in other;
 static int ears;
 
-static bool is_one_host(void)
-{
-    const char *here = getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
-
-    return here != NULL && atoi(here) == 2;
-}
-
-static in_addr_t own_address(void)
-{
-    in_addr_t found = htonl(INADDR_LOOPBACK);
-    struct ifaddrs *all;
-
-    if (is_one_host() || getifaddrs(&all) != 0) {
-        return found;
-    }
-    for (const struct ifaddrs *a = all; a != NULL; a = a->ifa_next) {
-        if (a->ifa_addr != NULL && a->ifa_addr->sa_family == AF_INET &&
-            (a->ifa_flags & IFF_LOOPBACK) == 0) {
-            found = ((const struct sockaddr_in *)(const void *)a->ifa_addr)->sin_addr.s_addr;
-        }
-    }
-    freeifaddrs(all);
-    return found;
-}
-
 static void open_ears(void)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_ANY)};
@@ -85,7 +58,7 @@ static void open_ears(void)
         getsockname(ears, (struct sockaddr *)&at, &len) != 0) {
         tl_die("no socket to be had");
     }
-    at.sin_addr.s_addr = own_address();
+    at.sin_addr.s_addr = p2p_own_address();
     TL_MPI(MPI_Sendrecv(&at, sizeof(at), MPI_BYTE, 1 - tl_rank(), TAG, &other, sizeof(other),
                         MPI_BYTE, 1 - tl_rank(), TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
 }
@@ -175,7 +148,7 @@ int main(int argc, char **argv)
 {
     setenv("UCX_TCP_SNDBUF", "16384", 1);
     setenv("UCX_TCP_RCVBUF", "16384", 1);
-    if (is_one_host()) {
+    if (p2p_is_one_host()) {
         setenv("UCX_TLS", "tcp,self", 1);
         setenv("UCX_NET_DEVICES", "lo", 1);
     }
