@@ -34,6 +34,7 @@ void superpipe_rings_init(superpipe_rings_t *t)
 {
     t->keys = 0;
     t->steps = 0;
+    t->recent = NULL;
     use_own(t);
 }
 
@@ -43,6 +44,7 @@ void superpipe_rings_fini(superpipe_rings_t *t)
         free(t->bucket);
     use_own(t);
     t->keys = 0;
+    t->recent = NULL;
 }
 
 static superpipe_link_t *first_from(const superpipe_rings_t *t, superpipe_link_t **bucket)
@@ -121,26 +123,29 @@ static void shrink(superpipe_rings_t *t)
 
 /* ---- rings ----------------------------------------------------------------------------------- */
 
-static superpipe_link_t *first_in(superpipe_rings_t *t, superpipe_link_t *first, uint64_t key)
+static superpipe_link_t *search(superpipe_rings_t *t, uint64_t key)
 {
-    t->steps++;
+    superpipe_link_t *first = *bucket_of(t, key);
+
     for (; first != NULL; first = first->chain) {
         t->steps++;
-        if (first->key == key)
+        if (first->key == key) {
+            t->recent = first;
             break;
+        }
     }
     return first;
 }
 
 superpipe_link_t *superpipe_rings_first(superpipe_rings_t *t, uint64_t key)
 {
-    return first_in(t, *bucket_of(t, key), key);
+    t->steps++;
+    return t->recent != NULL && t->recent->key == key ? t->recent : search(t, key);
 }
 
 void superpipe_rings_append(superpipe_rings_t *t, superpipe_link_t *link, uint64_t key)
 {
-    superpipe_link_t **bucket = bucket_of(t, key);
-    superpipe_link_t *first = first_in(t, *bucket, key);
+    superpipe_link_t *first = superpipe_rings_first(t, key);
 
     link->key = key;
     if (first != NULL) {
@@ -153,17 +158,18 @@ void superpipe_rings_append(superpipe_rings_t *t, superpipe_link_t *link, uint64
         return;
     }
     link->next = link->prev = link;
-    if (t->keys++ >= t->grow_at) {
+    if (t->keys++ >= t->grow_at)
         grow(t);
-        bucket = bucket_of(t, key);
-    }
-    chain(bucket, link);
+    chain(bucket_of(t, key), link);
+    t->recent = link;
 }
 
 void superpipe_rings_remove(superpipe_rings_t *t, superpipe_link_t *link)
 {
     superpipe_link_t *next = link->next != link ? link->next : NULL;
 
+    if (t->recent == link)
+        t->recent = next;
     if (link->back != NULL)
         replace(link, next);
     link->prev->next = link->next;

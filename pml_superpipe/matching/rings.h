@@ -6,7 +6,8 @@
  * @file
  * A table of queues by key: each key has a ring of elements in the order in which they came. To
  * find the first of a key, to append and to take out any element takes constant time, however long
- * the rings are, since a bucket of the table chains only the first of each ring.
+ * the rings are, since a bucket of the table chains only the first of each ring. The ring that was
+ * found last is at hand without the table: of the calls in a row most name the same key.
  *
  * Elements are links in structures of the caller's, so nothing can fail. The table is made longer
  * with the number of keys; where there is no memory for that it stays as it is and gets slower.
@@ -39,10 +40,11 @@ typedef struct superpipe_link {
 /** Must not move, since it points into itself. */
 typedef struct superpipe_rings {
     superpipe_link_t **bucket;
-    unsigned bits;    /**< there are 2^bits buckets */
-    uint64_t keys;    /**< rings */
-    uint64_t grow_at; /**< so many of them ask for a longer table */
-    uint64_t steps;   /**< the work done: searches, and elements looked at or moved on their way */
+    unsigned bits;            /**< there are 2^bits buckets */
+    uint64_t keys;            /**< rings */
+    uint64_t grow_at;         /**< so many of them ask for a longer table */
+    superpipe_link_t *recent; /**< the first of the ring that was found last; NULL: none */
+    uint64_t steps; /**< the work done: searches, and elements looked at or moved on their way */
     superpipe_link_t *own[1 << SUPERPIPE_RINGS_OWN_BITS];
 } superpipe_rings_t;
 
