@@ -32,29 +32,26 @@ int superpipe_irecv_init(void *buf, size_t count, ompi_datatype_t *datatype, int
     return OMPI_SUCCESS;
 }
 
-static int begin(void *buf, size_t count, ompi_datatype_t *datatype, int src, int tag,
-                 ompi_communicator_t *comm, superpipe_request_t **request_p)
+/** NULL and an error code where there is no request. */
+static superpipe_request_t *begin(void *buf, size_t count, ompi_datatype_t *datatype, int src,
+                                  int tag, ompi_communicator_t *comm, int *rc_p)
 {
-    superpipe_request_t *r = superpipe_request_new(comm, datatype, buf, count, src, tag, false);
-    int rc;
+    superpipe_request_t *r;
 
-    if (r == NULL)
-        return OMPI_ERR_OUT_OF_RESOURCE;
-    rc = superpipe_receive_again(r);
-    if (rc != OMPI_SUCCESS)
-        superpipe_request_drop(r);
-    else
-        *request_p = r;
-    return rc;
+    superpipe_watch(comm, src);
+    r = superpipe_request_receive(comm, datatype, buf, count, src, tag, rc_p);
+    if (r != NULL)
+        superpipe_receive_start(r);
+    return r;
 }
 
 int superpipe_irecv(void *buf, size_t count, ompi_datatype_t *datatype, int src, int tag,
                     ompi_communicator_t *comm, ompi_request_t **request)
 {
-    superpipe_request_t *r;
-    const int rc = begin(buf, count, datatype, src, tag, comm, &r);
+    int rc = OMPI_SUCCESS;
+    superpipe_request_t *r = begin(buf, count, datatype, src, tag, comm, &rc);
 
-    if (rc == OMPI_SUCCESS)
+    if (r != NULL)
         *request = &r->super;
     return rc;
 }
@@ -96,13 +93,16 @@ int superpipe_recv(void *buf, size_t count, ompi_datatype_t *datatype, int src, 
     superpipe_channel_t *c = (superpipe_channel_t *)comm->c_pml_comm;
     superpipe_peer_t *from =
         src != OMPI_ANY_SOURCE ? __atomic_load_n(&c->peer[src], __ATOMIC_ACQUIRE) : NULL;
-    superpipe_waiting_t w = {.buffer = buf, .source = src, .tag = tag, .status = status};
+    superpipe_waiting_t w = {.taker = {.source = src, .tag = tag}, .buffer = buf, .status = status};
+    size_t room;
     superpipe_request_t *r;
-    int rc;
+    int rc = OMPI_SUCCESS;
 
-    if (from != NULL && !onic_devices_told() && onic_type_is_plain(datatype, count, &w.room) &&
-        take(c, from, &w))
-        return OMPI_SUCCESS;
-    rc = begin(buf, count, datatype, src, tag, comm, &r);
-    return rc == OMPI_SUCCESS ? superpipe_wait(r, status) : rc;
+    if (from != NULL && !onic_devices_told() && onic_type_is_plain(datatype, count, &room)) {
+        w.taker.room = room;
+        if (take(c, from, &w))
+            return OMPI_SUCCESS;
+    }
+    r = begin(buf, count, datatype, src, tag, comm, &rc);
+    return r != NULL ? superpipe_wait(r, status) : rc;
 }

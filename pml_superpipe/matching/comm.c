@@ -95,6 +95,18 @@ superpipe_message_t *superpipe_comm_next(superpipe_comm_t *c, int32_t source,
     return NULL;
 }
 
+bool superpipe_comm_take(superpipe_comm_t *c, const superpipe_taker_t *taker,
+                         superpipe_sender_t *sender, const superpipe_incoming_t *in)
+{
+    if (!superpipe_comm_may_take(c) || in->prefix.context != c->context ||
+        in->source != taker->source || in->sequence != c->turn[taker->source] ||
+        (taker->tag == SUPERPIPE_ANY_TAG ? in->tag < 0 : in->tag != taker->tag) ||
+        in->bytes > taker->room || !superpipe_pool_arrived(sender, SUPERPIPE_RECORD + in->bytes))
+        return false;
+    c->turn[taker->source]++;
+    return true;
+}
+
 superpipe_message_t *superpipe_comm_discard(superpipe_comm_t *c)
 {
     superpipe_message_t *message = superpipe_match_discard(&c->match);

@@ -31,6 +31,8 @@
 
 #include <stdint.h>
 
+#include "pml_superpipe/matching/credit.h"
+#include "pml_superpipe/matching/header.h"
 #include "pml_superpipe/matching/match.h"
 
 /** Must not move. */
@@ -88,6 +90,26 @@ void superpipe_comm_keep(superpipe_comm_t *c, superpipe_message_t *message);
  */
 superpipe_message_t *superpipe_comm_next(superpipe_comm_t *c, int32_t source,
                                          superpipe_receive_t **receive_p);
+
+/** A receive of so many contiguous bytes, from one source, that is not posted but waits. */
+typedef struct superpipe_taker {
+    int32_t source;
+    int32_t tag; /**< or SUPERPIPE_ANY_TAG */
+    uint64_t room;
+} superpipe_taker_t;
+
+/** May such receives take their messages? Nothing is posted that a message could be for instead,
+ *  and nothing has come before it. */
+static inline bool superpipe_comm_may_take(const superpipe_comm_t *c)
+{
+    return c->match.nunexpected == 0 && c->match.posted.keys == 0 && c->all_held.head == NULL;
+}
+
+/** A short message of `sender`, who pays for its record and its bytes. Where it is for that receive
+ *  it has had its turn, and is paid. Else, or where it may not come by superpipe_comm_arrive
+ *  either, returns false, and nothing has changed. */
+bool superpipe_comm_take(superpipe_comm_t *c, const superpipe_taker_t *taker,
+                         superpipe_sender_t *sender, const superpipe_incoming_t *in);
 
 /** Takes out one of the messages that are left, unexpected ones first, then those that are held;
  * NULL where none is. */

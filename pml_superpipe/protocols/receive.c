@@ -131,9 +131,8 @@ void superpipe_receive_start(superpipe_request_t *r)
 
 bool superpipe_may_take_locked(const superpipe_channel_t *c, const superpipe_peer_t *from)
 {
-    return c->match.match.nunexpected == 0 && c->match.match.posted.keys == 0 &&
-           c->match.all_held.head == NULL && superpipe.heard == NULL && !from->lost &&
-           from->number != 0;
+    return superpipe.heard == NULL && !from->lost && from->number != 0 &&
+           superpipe_comm_may_take(&c->match);
 }
 
 bool superpipe_take_locked(superpipe_channel_t *c, superpipe_peer_t *from,
@@ -145,12 +144,9 @@ bool superpipe_take_locked(superpipe_channel_t *c, superpipe_peer_t *from,
     if (!superpipe_may_take_locked(c, from) || !onic_peer_next_message(from->wire, &m) ||
         m.id != ONIC_AM_FEW ||
         !superpipe_decode_few(&in, m.header, m.header_len, m.payload, m.len) ||
-        in.prefix.sender != from->number || in.prefix.context != c->match.context ||
-        in.source != w->source || in.sequence != c->match.turn[w->source] ||
-        (w->tag == SUPERPIPE_ANY_TAG ? in.tag < 0 : in.tag != w->tag) || in.bytes > w->room ||
-        !superpipe_pool_arrived(&from->sender, SUPERPIPE_RECORD + in.bytes))
+        in.prefix.sender != from->number ||
+        !superpipe_comm_take(&c->match, &w->taker, &from->sender, &in))
         return false;
-    c->match.turn[w->source]++;
     if (in.bytes > 0)
         onic_copy_bytes(w->buffer, in.data, in.bytes);
     onic_queue_take(onic_peer_incoming(from->wire));

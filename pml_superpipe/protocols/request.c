@@ -61,9 +61,9 @@ static void construct(superpipe_request_t *r)
 
 OBJ_CLASS_INSTANCE(superpipe_request_t, ompi_request_t, construct, NULL);
 
-superpipe_request_t *superpipe_request_new(ompi_communicator_t *comm, ompi_datatype_t *datatype,
-                                           void *buffer, size_t count, int rank, int tag,
-                                           bool sends)
+__attribute__((always_inline)) static inline superpipe_request_t *
+make(ompi_communicator_t *comm, ompi_datatype_t *datatype, void *buffer, size_t count, int rank,
+     int tag, bool sends)
 {
     superpipe_request_t *r = (superpipe_request_t *)opal_free_list_get(&superpipe.requests);
 
@@ -92,6 +92,13 @@ superpipe_request_t *superpipe_request_new(ompi_communicator_t *comm, ompi_datat
     return r;
 }
 
+superpipe_request_t *superpipe_request_new(ompi_communicator_t *comm, ompi_datatype_t *datatype,
+                                           void *buffer, size_t count, int rank, int tag,
+                                           bool sends)
+{
+    return make(comm, datatype, buffer, count, rank, tag, sends);
+}
+
 superpipe_request_t *superpipe_request_copy(superpipe_request_t *r, void *bounce, bool in_buffer)
 {
     superpipe_request_t *copy =
@@ -109,8 +116,15 @@ superpipe_request_t *superpipe_request_copy(superpipe_request_t *r, void *bounce
     return copy;
 }
 
-int superpipe_describe_buffer(const void *buffer, size_t count, const ompi_datatype_t *datatype,
-                              onic_layout_t *layout)
+static int refuse_device(onic_layout_t *layout)
+{
+    onic_layout_drop(layout);
+    onic_help(SUPERPIPE_HELP_FILE, "device-memory");
+    return MPI_ERR_BUFFER;
+}
+
+__attribute__((always_inline)) static inline int
+describe(const void *buffer, size_t count, const ompi_datatype_t *datatype, onic_layout_t *layout)
 {
     size_t bytes;
     int rc = OMPI_SUCCESS;
@@ -119,11 +133,13 @@ int superpipe_describe_buffer(const void *buffer, size_t count, const ompi_datat
         onic_layout_set(layout, bytes);
     else
         rc = onic_flatten(datatype, count, layout);
-    if (rc != OMPI_SUCCESS || !onic_layout_on_device(buffer, layout))
-        return rc;
-    onic_layout_drop(layout);
-    onic_help(SUPERPIPE_HELP_FILE, "device-memory");
-    return MPI_ERR_BUFFER;
+    return rc == OMPI_SUCCESS && onic_layout_on_device(buffer, layout) ? refuse_device(layout) : rc;
+}
+
+int superpipe_describe_buffer(const void *buffer, size_t count, const ompi_datatype_t *datatype,
+                              onic_layout_t *layout)
+{
+    return describe(buffer, count, datatype, layout);
 }
 
 int superpipe_describe(superpipe_request_t *r)
@@ -132,7 +148,7 @@ int superpipe_describe(superpipe_request_t *r)
     return superpipe_describe_buffer(r->buffer, r->count, r->datatype, &r->layout);
 }
 
-void superpipe_request_begin(superpipe_request_t *r)
+__attribute__((always_inline)) static inline void begin(superpipe_request_t *r)
 {
     if (!r->internal)
         (void)OPAL_THREAD_ADD_FETCH32(&r->refs, 1);
@@ -155,6 +171,31 @@ void superpipe_request_begin(superpipe_request_t *r)
     r->open = r->cancelled = false;
     r->learned = NULL;
     r->error = OMPI_SUCCESS;
+}
+
+void superpipe_request_begin(superpipe_request_t *r)
+{
+    begin(r);
+}
+
+superpipe_request_t *superpipe_request_receive(ompi_communicator_t *comm, ompi_datatype_t *datatype,
+                                               void *buffer, size_t count, int rank, int tag,
+                                               int *rc_p)
+{
+    superpipe_request_t *r = make(comm, datatype, buffer, count, rank, tag, false);
+
+    if (r == NULL) {
+        *rc_p = OMPI_ERR_OUT_OF_RESOURCE;
+        return NULL;
+    }
+    r->base = r->buffer;
+    *rc_p = describe(buffer, count, datatype, &r->layout);
+    if (*rc_p == OMPI_SUCCESS) {
+        begin(r);
+        return r;
+    }
+    superpipe_request_drop(r);
+    return NULL;
 }
 
 void superpipe_request_drop(superpipe_request_t *r)

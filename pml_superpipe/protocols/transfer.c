@@ -4,11 +4,6 @@
  */
 #include "pml_superpipe/protocols/transfer.h"
 
-void superpipe_transfer_begin(superpipe_transfer_t *t, bool sends, uint64_t length)
-{
-    *t = (superpipe_transfer_t){.sends = sends, .length = length, .wanted = length};
-}
-
 void superpipe_transfer_break(superpipe_transfer_t *t)
 {
     t->broken = true;

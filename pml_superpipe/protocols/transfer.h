@@ -50,7 +50,10 @@ typedef struct superpipe_transfer {
 } superpipe_transfer_t;
 
 /** Begins an end with `length` bytes of memory. */
-void superpipe_transfer_begin(superpipe_transfer_t *t, bool sends, uint64_t length);
+static inline void superpipe_transfer_begin(superpipe_transfer_t *t, bool sends, uint64_t length)
+{
+    *t = (superpipe_transfer_t){.sends = sends, .length = length, .wanted = length};
+}
 
 /** Is it over now? True once: the caller tells the user. To be asked after each change. */
 static inline bool superpipe_transfer_is_over(superpipe_transfer_t *t)
