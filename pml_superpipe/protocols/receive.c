@@ -18,7 +18,7 @@ _Static_assert(OMPI_ANY_SOURCE == SUPERPIPE_ANY_SOURCE && OMPI_ANY_TAG == SUPERP
 
 /* ---- delivery -------------------------------------------------------------------------------- */
 
-void superpipe_place(superpipe_request_t *r, uint64_t at, const void *data, uint64_t bytes)
+static inline void place(superpipe_request_t *r, uint64_t at, const void *data, uint64_t bytes)
 {
     if (bytes == 0)
         return;
@@ -30,6 +30,11 @@ void superpipe_place(superpipe_request_t *r, uint64_t at, const void *data, uint
         onic_cursor_init(&r->cursor, &r->layout, at);
     r->placing = true;
     (void)onic_unpack(&r->cursor, r->base, data, bytes);
+}
+
+void superpipe_place(superpipe_request_t *r, uint64_t at, const void *data, uint64_t bytes)
+{
+    place(r, at, data, bytes);
 }
 
 /** The message for a receive is known, and how long it is. */

@@ -244,7 +244,8 @@ bool superpipe_end_locked(superpipe_request_t *r)
 {
     if (!superpipe_transfer_is_over(&r->state))
         return false;
-    superpipe_picked_end_locked(r);
+    if (r->learned != NULL)
+        superpipe_picked_end_locked(r);
     leave_locked(r);
     if (r->early != NULL)
         r->early->receive = NULL;
