@@ -12,8 +12,6 @@ common_libonic_core_la_SOURCES = \
 	common/layout/layout_walk.h \
 	common/layout/layout_wire.c \
 	common/layout/whole_words.h \
-	common/model/calibrate.c \
-	common/model/calibrate.h \
 	common/model/learn.c \
 	common/model/learn.h \
 	common/model/link.c \
@@ -22,7 +20,6 @@ common_libonic_core_la_SOURCES = \
 	common/model/link_text.c \
 	common/model/pipeline.c \
 	common/model/pipeline.h \
-	common/model/shared.c \
 	common/wire/address.c \
 	common/wire/address.h \
 	common/wire/memory_plan.c \
@@ -137,12 +134,9 @@ libompi_nic_common_la_SOURCES = \
 	common/mover/chunks.c \
 	common/mover/counters.c \
 	common/mover/counters.h \
-	common/mover/links.c \
-	common/mover/links.h \
+	common/model/link_given.c \
 	common/mover/mover.c \
 	common/mover/mover.h \
-	common/mover/pair.c \
-	common/mover/pair.h \
 	common/mover/peers.c \
 	common/mover/transfer.c \
 	common/mover/transfer_internal.h \

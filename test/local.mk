@@ -29,7 +29,6 @@ unit_programs = \
 	test/unit/check_mover_schedule \
 	test/unit/check_stores \
 	test/unit/check_mover_terms \
-	test/unit/check_model_calibrate \
 	test/unit/check_model_learn \
 	test/unit/check_model_link \
 	test/unit/check_model_pipeline \
@@ -134,7 +133,6 @@ test_unit_check_mover_terms_SOURCES = \
 	test/unit/mover_sim_sides.c
 test_unit_check_mover_terms_LDADD = common/libonic_core.la $(check_libs)
 model_ldadd = common/libonic_core.la $(check_libs) -lm
-test_unit_check_model_calibrate_LDADD = $(model_ldadd)
 test_unit_check_model_learn_LDADD = $(model_ldadd)
 test_unit_check_model_link_LDADD = $(model_ldadd)
 test_unit_check_model_pipeline_LDADD = $(model_ldadd)
@@ -423,7 +421,6 @@ mpi_programs = \
 	test/mpi/p2p_stopped \
 	test/mpi/p2p_strangers \
 	test/mpi/p2p_threads \
-	test/mpi/pair \
 	test/mpi/parameters \
 	test/mpi/passive_progress \
 	test/mpi/progress_coll \
@@ -471,9 +468,6 @@ internal_ldadd = $(keep_loaded) test/mpi/libtestlib.a $(OMPI_LDFLAGS) $(OMPI_PRO
 internal_ldflags = $(common_ldflags) -Wl,-rpath,$(abs_builddir)/.libs
 internal_dependencies = $(keep_loaded) test/mpi/libtestlib.a libompi_nic_common.la
 
-test_mpi_pair_LDADD = $(internal_ldadd)
-test_mpi_pair_LDFLAGS = $(internal_ldflags)
-test_mpi_pair_DEPENDENCIES = $(internal_dependencies)
 test_mpi_presence_LDADD = $(internal_ldadd)
 test_mpi_presence_LDFLAGS = $(internal_ldflags)
 test_mpi_presence_DEPENDENCIES = $(internal_dependencies)

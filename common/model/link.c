@@ -4,8 +4,6 @@
  */
 #include "common/model/link.h"
 
-#include <math.h>
-
 /* Rows that stand a line or a page apart are mostly cold: programs sweep their memory between two
  * exchanges. How near the processors of two processes are to each other changes: what messages
  * really take is learned from the transfers (learn.h). Registering is as in the superpipeline
@@ -98,71 +96,4 @@ double onic_link_gather(const onic_link_t *link, const onic_layout_t *l)
     if (onic_layout_is_contig(l))
         return 0;
     return (double)onic_layout_blocks(l) * block_cost((double)distance(l), link);
-}
-
-/* ---- from measurements ---------------------------------------------------------------------- */
-
-static void fit(double *number, double measured)
-{
-    const double least = *number / ONIC_LINK_FACTOR;
-    const double most = *number * ONIC_LINK_FACTOR;
-
-    if (!(measured > 0) || !isfinite(measured))
-        return;
-    *number = measured > most ? most : greater(measured, least);
-}
-
-/** What each of `n` takes, of which `first` is not part; 0, nothing, where that cannot be told. */
-static double each(double all, double first, double n)
-{
-    return all > 0 && n > 0 ? (all - first) / n : 0;
-}
-
-/** Bytes per nanosecond. */
-static double rate(double bytes, double nsec)
-{
-    return nsec > 0 ? bytes / nsec : 0;
-}
-
-static void fit_alone(onic_link_t *link, const onic_samples_t *s)
-{
-    if (s->call > 0) {
-        fit(&link->call, s->call);
-        fit(&link->piece, each(s->pieces, s->call, ONIC_SAMPLE_PIECES - 1));
-        fit(&link->copy, each(s->bytes, s->call, ONIC_SAMPLE_BYTES));
-    }
-    /* A sample is a gather and a scatter. */
-    fit(&link->block, each(s->dense, 0, 2.0 * ONIC_SAMPLE_BLOCKS));
-    fit(&link->line, each(s->lines, 0, 2.0 * ONIC_SAMPLE_BLOCKS));
-    fit(&link->page, each(s->pages, 0, 2.0 * ONIC_SAMPLE_BLOCKS));
-    fit(&link->bcopy, rate(2.0 * ONIC_SAMPLE_LONG, s->packed));
-    /* What stands farther apart does not cost less. */
-    link->line = greater(link->line, link->block);
-    link->page = greater(link->page, link->line);
-}
-
-/** A message is over when its answer is there. What a slot takes beside it are a latency and a gap;
- *  the rest of a long transfer is the bytes (equation 9 of the superpipeline paper, with the copies
- *  at both ends hidden, as sub-blocks and the handshake hide them). */
-static void fit_pair(onic_link_t *link, const onic_pair_samples_t *s)
-{
-    const double half = each(s->slot, s->ping, 2);
-
-    fit(&link->message, s->ping);
-    if (!(s->ping > 0))
-        return;
-    fit(&link->byte, each(s->messages, s->ping, ONIC_SAMPLE_SENT));
-    fit(&link->latency, half);
-    fit(&link->gap, half);
-    if (s->slots > 0)
-        fit(&link->bnet, rate(ONIC_SAMPLE_MOVED,
-                              s->slots - s->ping - link->latency - ONIC_SAMPLE_CHUNKS * link->gap));
-}
-
-void onic_links_fit(onic_links_t *links, const onic_measured_t *measured)
-{
-    fit_alone(&links->node, &measured->alone);
-    fit_alone(&links->net, &measured->alone);
-    fit_pair(&links->node, &measured->node);
-    fit_pair(&links->net, &measured->net);
 }

@@ -4,8 +4,13 @@
  */
 /**
  * @file
- * The link to a kind of peer, as the models know it: a few numbers, what they are by default, how
- * they follow from measurements (calibrate.h), and how they are read and written as text.
+ * The link to a kind of peer, as the models know it: a few numbers, what they are by default, and
+ * how they are read and written as text.
+ *
+ * Nothing is measured at the start of a program. What transfers take changes with how far from each
+ * other two processors are, which on virtual machines differs from second to second, and with what
+ * else runs: such numbers were wrong by up to ten as often as not. The models say with which choice
+ * to begin; what transfers take is learned from them (learn.h).
  *
  * Two models use them: that of strided transfers, which stands here (strided-RMA paper, section 4),
  * and that of the superpipeline (pipeline.h). What both leave out, how far from each other the
@@ -52,7 +57,7 @@ typedef struct onic_links {
     onic_link_t net;  /**< across a network */
 } onic_links_t;
 
-/** What holds until something is measured or given. */
+/** What holds unless a user gives others. */
 ONIC_EXPORT extern const onic_links_t onic_links_default;
 
 /* ---- the model of strided transfers --------------------------------------------------------- */
@@ -72,54 +77,6 @@ ONIC_EXPORT double onic_link_gather(const onic_link_t *link, const onic_layout_t
 /** How far from each other the blocks are that have a cache line, and a page, each for itself. */
 #define ONIC_LINK_LINE 64
 #define ONIC_LINK_PAGE 4096
-
-/* ---- from measurements ---------------------------------------------------------------------- */
-
-/** What a process measured by itself (calibrate.h): the shortest times of some runs, nanoseconds; 0
- *  where nothing could be measured. */
-typedef struct onic_samples {
-    double call;   /**< single copy of one short piece */
-    double pieces; /**< of ONIC_SAMPLE_PIECES of them in one call */
-    double bytes;  /**< of one piece of ONIC_SAMPLE_BYTES */
-    double dense;  /**< gather and scatter of ONIC_SAMPLE_BLOCKS short blocks, some in each line */
-    double lines;  /**< the same, one in each line */
-    double pages;  /**< the same, one in each page */
-    double packed; /**< packing and unpacking of ONIC_SAMPLE_LONG in long blocks */
-} onic_samples_t;
-
-#define ONIC_SAMPLE_PIECES 32
-#define ONIC_SAMPLE_BLOCKS 64
-#define ONIC_SAMPLE_BYTES  65536
-#define ONIC_SAMPLE_LONG   (256 << 10)
-
-/** What a process measured with another one (common/mover/pair.h), likewise. */
-typedef struct onic_pair_samples {
-    double ping;     /**< a short message there and its short answer back */
-    double messages; /**< the same with an answer of ONIC_SAMPLE_SENT bytes, in messages */
-    double slot;     /**< with a short answer through a slot */
-    double slots;    /**< with one of ONIC_SAMPLE_MOVED bytes through slots */
-} onic_pair_samples_t;
-
-#define ONIC_SAMPLE_SENT  (64 << 10)
-#define ONIC_SAMPLE_MOVED (256 << 10)
-/** What the latter counts as: gaps and bytes are not told apart, so any number will do that is in
- *  proportion to the bytes. */
-#define ONIC_SAMPLE_CHUNKS 8
-
-/** All that is measured on a node: by one process, and with a peer of each kind. */
-typedef struct onic_measured {
-    onic_samples_t alone;
-    onic_pair_samples_t node;
-    onic_pair_samples_t net;
-} onic_measured_t;
-
-/** The most by which measurements change a number: a processor that was lost while it was measured
- *  shall not spoil it, nor what another process of the node says that it has measured. */
-#define ONIC_LINK_FACTOR 8
-
-/** Replaces what the samples tell; the rest stays. The bounds count from the numbers that are
- *  there. What a process measures by itself holds for links of both kinds. */
-ONIC_EXPORT void onic_links_fit(onic_links_t *links, const onic_measured_t *measured);
 
 /* ---- as text -------------------------------------------------------------------------------- */
 
@@ -148,16 +105,21 @@ ONIC_EXPORT void onic_link_write(const onic_link_t *link, char *buf, size_t cap)
  */
 ONIC_EXPORT bool onic_links_read(onic_links_t *links, const char *text, onic_link_error_t *error);
 
-/** Writes all of both in that form, a line each, and behind a # the names of those that are as by
- *  default: nobody has measured or given them. As onic_link_write. */
+/** Writes all of both in that form, a line each. As onic_link_write. */
 ONIC_EXPORT void onic_links_write(const onic_links_t *links, char *buf, size_t cap);
 
 /** Enough for that. */
 #define ONIC_LINKS_TEXT_MAX 2048
 
-/* ---- glue: link_file.c ----------------------------------------------------------------------- */
+/* ---- glue: link_file.c, link_given.c ----------------------------------------------------------
+ */
 
 /** Reads a file of such lines. Where it cannot be read, `error` has line 0. Any thread. */
 ONIC_EXPORT bool onic_links_load(onic_links_t *links, const char *path, onic_link_error_t *error);
+
+/** Reads what a user has given as a component's parameter `cost`: "default", a list of numbers of
+ *  the node, or @FILE; the others are as by default. False where it is none of these: then a text
+ *  has been printed, "bad-cost" of that help file. MPI thread. */
+ONIC_EXPORT bool onic_links_given(onic_links_t *links, const char *cost, const char *help_file);
 
 #endif

@@ -201,7 +201,7 @@ static void add(char *buf, size_t cap, const char *before_it, const char *name, 
     snprintf(buf + len, cap - len, "%s%s%s%s", before_it, name, mark, value);
 }
 
-/** Four digits: more were never measured. */
+/** Four digits: more are never known. */
 static void add_link(const onic_link_t *link, char *buf, size_t cap)
 {
     for (size_t i = 0; i < N_NAMES; i++) {
@@ -211,19 +211,6 @@ static void add_link(const onic_link_t *link, char *buf, size_t cap)
         memcpy(&value, (const char *)link + names[i].at, sizeof(value));
         snprintf(text, sizeof(text), "%.4g", value);
         add(buf, cap, i > 0 ? "," : "", names[i].name, "=", text);
-    }
-}
-
-static void add_defaults(const onic_link_t *link, const onic_link_t *def, char *buf, size_t cap)
-{
-    const char *mark = " # by default: ";
-
-    for (size_t i = 0; i < N_NAMES; i++) {
-        if (memcmp((const char *)link + names[i].at, (const char *)def + names[i].at,
-                   sizeof(double)) != 0)
-            continue;
-        add(buf, cap, mark, names[i].name, "", "");
-        mark = " ";
     }
 }
 
@@ -239,8 +226,6 @@ void onic_links_write(const onic_links_t *links, char *buf, size_t cap)
     for (size_t i = 0; i < N_KINDS; i++) {
         add(buf, cap, "", kinds[i], ": ", "");
         add_link(i == 0 ? &links->node : &links->net, buf, cap);
-        add_defaults(i == 0 ? &links->node : &links->net,
-                     i == 0 ? &onic_links_default.node : &onic_links_default.net, buf, cap);
         add(buf, cap, "\n", "", "", "");
     }
 }

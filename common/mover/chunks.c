@@ -3,13 +3,12 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Which schedule the transfers of this process have. */
-#include "common/mover/links.h"
 #include "common/mover/transfer_internal.h"
 
-/** Under the wire lock. All zero: each carrier's best, by what this process has measured. */
+/** Under the wire lock. All zero: each carrier's best, by the default numbers. */
 static struct {
     onic_policy_t policy;
-    bool given; /**< the numbers below are in place of the measured ones */
+    bool given; /**< the numbers below are in place of the default ones */
     onic_links_t links;
 } chosen;
 
@@ -40,7 +39,7 @@ void onic_mover_forget_schedule_locked(void)
 onic_schedule_t onic_transfer_schedule_locked(const onic_carrier_t *carrier, uint64_t len,
                                               uint32_t unit, uint32_t room)
 {
-    const onic_links_t *links = chosen.given ? &chosen.links : &onic_links_known_locked()->links;
+    const onic_links_t *links = chosen.given ? &chosen.links : &onic_links_default;
     onic_schedule_t s;
     onic_policy_schedule(&chosen.policy, carrier->best,
                          carrier == &onic_carrier_node ? &links->node : &links->net, len, unit,

@@ -8,7 +8,6 @@
  */
 #include "common/mover/carrier_rma.h"
 #include "common/mover/counters.h"
-#include "common/mover/pair.h"
 #include "common/mover/transfer_internal.h"
 
 #include <pthread.h>
@@ -123,7 +122,6 @@ static int open_first(const onic_mover_config_t *config)
         onic_presence_offer(&onic_mover.key);
     }
     onic_rma_open(config->rma);
-    onic_pair_open();
     onic_wire_set_unlocked_fn(progress_wire);
     onic_wire_set_forget_fn(ONIC_AM_MOVER, onic_mover_forget_peer);
     return OMPI_SUCCESS;
@@ -131,7 +129,6 @@ static int open_first(const onic_mover_config_t *config)
 
 static void close_last(void)
 {
-    onic_pair_close();
     onic_presence_offer(NULL);
     onic_wire_set_unlocked_fn(NULL);
     onic_wire_set_forget_fn(ONIC_AM_MOVER, NULL);
@@ -203,13 +200,6 @@ static onic_rma_peer_t *far_peer(onic_peer_t *peer)
 bool onic_mover_reaches_locked(onic_peer_t *peer)
 {
     return near_peer(peer) != NULL || onic_rma_peer(peer) != NULL;
-}
-
-void onic_mover_rewind_locked(void)
-{
-    if (onic_mover.has_area) {
-        onic_pool_rewind(&onic_mover.area.pool);
-    }
 }
 
 /* ---- beginning ------------------------------------------------------------------------------- */

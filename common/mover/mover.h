@@ -72,8 +72,8 @@ ONIC_EXPORT void onic_mover_close(void);
 
 /**
  * Which schedule (policy.h) the chunks have that this process sends, in transfers that begin from
- * now on; the receiver need not know. `links`: the numbers of the kinds of peer, in place of what
- * this process has measured by then (links.h).
+ * now on; the receiver need not know. `links`: the numbers of the kinds of peer, in place of the
+ * default ones.
  *
  * Several components may say so, each when it likes, also before it opens the mover. The last one
  * that has a wish is heard: ONIC_POLICY_AUTO without numbers, or NULL, is no wish and changes no
@@ -91,10 +91,6 @@ ONIC_EXPORT size_t onic_mover_area(void);
  * connection is set up. False for this process itself.
  */
 ONIC_EXPORT bool onic_mover_reaches_locked(onic_peer_t *peer);
-
-/** The next transfer through this process's slots begins with the first ones again: once used they
- *  have memory. For measuring. */
-void onic_mover_rewind_locked(void);
 
 /** One end of a transfer, in user memory. */
 typedef struct onic_mover_end {

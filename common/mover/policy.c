@@ -14,9 +14,8 @@
 #define PAPER_Q  1.5
 
 static const char *const names[ONIC_POLICIES] = {
-    [ONIC_POLICY_AUTO] = "auto",         [ONIC_POLICY_SLOT] = "slot",
-    [ONIC_POLICY_MEASURED] = "measured", [ONIC_POLICY_PAPER] = "paper",
-    [ONIC_POLICY_OPTIMAL] = "optimal",
+    [ONIC_POLICY_AUTO] = "auto",   [ONIC_POLICY_SLOT] = "slot",       [ONIC_POLICY_MODEL] = "model",
+    [ONIC_POLICY_PAPER] = "paper", [ONIC_POLICY_OPTIMAL] = "optimal",
 };
 
 const char *onic_policy_name(onic_policy_kind_t kind)
@@ -43,7 +42,7 @@ static series_t series_of(onic_policy_kind_t kind, const onic_link_t *link, uint
                           uint32_t unit, uint32_t slot)
 {
     switch (kind) {
-    case ONIC_POLICY_MEASURED: {
+    case ONIC_POLICY_MODEL: {
         const onic_chunks_t c = onic_superpipeline_chunks(link, unit, slot);
         return (series_t){c.first, fmax(1, c.ratio)};
     }

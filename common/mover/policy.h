@@ -17,12 +17,12 @@
 #include "common/support/export.h"
 
 typedef enum onic_policy_kind {
-    ONIC_POLICY_AUTO, /**< the one of the others that was found to be the best for the carrier */
-    ONIC_POLICY_SLOT, /**< every chunk fills a slot */
-    ONIC_POLICY_MEASURED, /**< section 4: C0 = Bcopy 2 lambda, q = Bcopy / Bnet (equation 5), by the
+    ONIC_POLICY_AUTO,  /**< the one of the others that was found to be the best for the carrier */
+    ONIC_POLICY_SLOT,  /**< every chunk fills a slot */
+    ONIC_POLICY_MODEL, /**< section 4: C0 = Bcopy 2 lambda, q = Bcopy / Bnet (equation 5), by the
                              numbers of the link */
     ONIC_POLICY_PAPER, /**< the same with C0 = 12 KiB and q = 1.5, which the paper recommends where
-                          nothing is measured (end of section 4) */
+                          they are not known (end of section 4) */
     ONIC_POLICY_OPTIMAL, /**< section 3: chunks of one size, C_opt (equation 3) for the length of
                             the transfer, by the numbers of the link */
     ONIC_POLICIES
@@ -34,7 +34,7 @@ typedef struct onic_policy {
     double q;  /**< how many times as long each next one is; 0: as the kind says */
 } onic_policy_t;
 
-/** "auto", "slot", "measured", "paper", "optimal": for parameters. */
+/** "auto", "slot", "model", "paper", "optimal": for parameters. */
 ONIC_EXPORT const char *onic_policy_name(onic_policy_kind_t kind);
 /** ONIC_POLICIES where there is none of that name. */
 ONIC_EXPORT onic_policy_kind_t onic_policy_named(const char *name);

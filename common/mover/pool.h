@@ -93,14 +93,6 @@ ONIC_EXPORT void onic_pool_init(const onic_pool_t *pool);
 ONIC_EXPORT uint64_t onic_pool_take(const onic_pool_t *pool, uint64_t owner, unsigned want,
                                     onic_pool_wait_t *wait);
 
-/** The next lease begins with the first slots again, where those that follow may have no memory
- * yet. Any thread. */
-static inline void onic_pool_rewind(const onic_pool_t *pool)
-{
-    atomic_store_explicit(&pool->words->turn, 0, memory_order_relaxed);
-    atomic_store_explicit(&pool->words->uses, 0, memory_order_relaxed);
-}
-
 /** Frees those of `slots` that `owner` has. By the receiver, or by the owner before anybody knows
  *  of the lease. Returns how many slots of the pool were in use just before; 0: none was freed. */
 ONIC_EXPORT unsigned onic_pool_give(const onic_pool_t *pool, uint64_t owner, uint64_t slots);

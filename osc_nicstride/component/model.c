@@ -4,105 +4,32 @@
  */
 #include <stddef.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "opal/util/output.h"
 #include "ompi/constants.h"
 
-#include "common/model/calibrate.h"
-#include "common/mover/links.h"
 #include "osc_nicstride/channel/observe.h"
 #include "osc_nicstride/component/model.h"
 #include "osc_nicstride/methods/methods.h"
 #include "osc_nicstride/methods/plan.h"
 #include "osc_nicstride/window/component.h"
-#include "osc_nicstride/window/control.h"
 
 #define HELP_FILE "help-osc-nicstride.txt"
 
-/* Where the numbers come from, in words. */
-static const char *source = "the default";
-
-/** From now on these numbers hold, and all lengths that follow from them. */
-static void use(const onic_links_t *links)
-{
-    nicstride_component_t *c = &mca_osc_nicstride_component;
-
-    c->paths.node = nicstride_path(&links->node, c->params.sieve_piece);
-    c->paths.net = nicstride_path(&links->net, c->params.sieve_piece);
-    c->limits = (nicstride_limits_t){
-        .near = nicstride_inline_bytes(links->node.message, links->node.byte),
-        .far = nicstride_inline_bytes(links->net.message, links->net.byte),
-    };
-}
-
 int nicstride_model_init(const char *cost)
 {
-    onic_links_t links = onic_links_default;
+    nicstride_component_t *c = &mca_osc_nicstride_component;
+    onic_links_t links;
 
-    mca_osc_nicstride_component.params.calibrate = strcmp(cost, "measure") == 0;
-    if (!onic_links_given(&links, cost, HELP_FILE, &source))
+    if (!onic_links_given(&links, cost, HELP_FILE))
         return OMPI_ERR_BAD_PARAM;
-    use(&links);
+    c->paths.node = nicstride_path(&links.node, c->params.sieve_piece);
+    c->paths.net = nicstride_path(&links.net, c->params.sieve_piece);
+    c->limits = (nicstride_limits_t){
+        .near = nicstride_inline_bytes(links.node.message, links.node.byte),
+        .far = nicstride_inline_bytes(links.net.message, links.net.byte),
+    };
     return OMPI_SUCCESS;
-}
-
-/** What this process has measured by now, for whichever component, holds here, too. Windows are
- * made by one thread at a time for a communicator, but by several at a time. */
-static void adopt_locked(void)
-{
-    static unsigned version;
-    const onic_links_known_t *known = onic_links_known_locked();
-
-    if (known->version == version)
-        return;
-    version = known->version;
-    source = known->source;
-    use(&known->links);
-}
-
-/** The next process of the node, or of another to which there is a connection (channel/connect.h);
- *  NULL where there is none. */
-static onic_peer_t *next_peer(const nicstride_module_t *m, bool on_node)
-{
-    int rank = m->rank;
-
-    do
-        rank = (rank + (on_node ? 1 : m->size - 1)) % m->size;
-    while (rank != m->rank && (onic_node_index(&m->node, rank) >= 0) != on_node);
-    if (rank == m->rank)
-        return NULL;
-    onic_wire_lock();
-    onic_peer_t *peer = onic_peer_named(onic_rank_name(m->comm, rank));
-    onic_wire_unlock();
-    return peer;
-}
-
-void nicstride_model_measure(const nicstride_module_t *m)
-{
-    const nicstride_params_t *p = &mca_osc_nicstride_component.params;
-
-    if (!p->calibrate || m->node.me != 0)
-        return;
-    onic_links_measure(p->cma, m->by_message ? next_peer(m, true) : NULL,
-                       m->by_message ? next_peer(m, false) : NULL, ONIC_LINKS_USEC);
-    onic_wire_lock();
-    adopt_locked();
-    (void)onic_model_publish(&nicstride_ctl(m, 0)->model, &onic_links_known_locked()->measured);
-    onic_wire_unlock();
-}
-
-void nicstride_model_take(const nicstride_module_t *m)
-{
-    onic_measured_t theirs;
-
-    if (!mca_osc_nicstride_component.params.calibrate || m->node.me == 0)
-        return;
-    if (onic_model_take(&nicstride_ctl(m, 0)->model, &theirs))
-        onic_links_take(&theirs);
-    onic_wire_lock();
-    adopt_locked();
-    onic_wire_unlock();
 }
 
 void nicstride_model_show(const nicstride_module_t *m)
@@ -119,8 +46,8 @@ void nicstride_model_show(const nicstride_module_t *m)
     onic_links_write(&links, numbers, sizeof(numbers));
     opal_output(0,
                 "osc_nicstride: methods by kind of peer, block and size, by the model\n%s"
-                "osc_nicstride: its numbers, %s\n%s",
-                table, source, numbers);
+                "osc_nicstride: its numbers\n%s",
+                table, numbers);
 }
 
 static void show_learned(const onic_learn_t *learn, bool on_network)

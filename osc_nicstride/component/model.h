@@ -12,11 +12,6 @@
 /** Takes the numbers that the parameter cost gives; OMPI_SUCCESS, or an error after a text. */
 int nicstride_model_init(const char *cost);
 
-/** A window is made: to be called before and after its last agreement. One process of the node
- *  measures before it, once, and the others take that after it. */
-void nicstride_model_measure(const nicstride_module_t *m);
-void nicstride_model_take(const nicstride_module_t *m);
-
 /** Prints the numbers in use and the methods that they choose, once, on rank 0. */
 void nicstride_model_show(const nicstride_module_t *m);
 /** Where that was printed: what was done, and what was learned; at the end of the process. */

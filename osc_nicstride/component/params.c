@@ -104,12 +104,11 @@ int nicstride_params_register(const mca_base_component_t *c)
                          "UCX transports to use, as in UCX_TLS; empty takes UCX_TLS from the "
                          "environment, or what UCX chooses");
     onic_register_string(
-        c, "cost", "measure", &cost,
-        "Numbers of the model that chooses methods: measure (when the first window with neighbours "
-        "is made, in less than a millisecond, by one process of each node), default, those of the "
-        "node by hand as in call=1200,piece=400 (nanoseconds of single copy for a call and for one "
-        "more piece), or @FILE, a file of lines as in 'node: call=1200,piece=400' and 'net: "
-        "message=10000'. show_plan prints all of them in this form");
+        c, "cost", "default", &cost,
+        "Numbers of the model that chooses methods until it has been learned what they take: "
+        "default, those of the node by hand as in call=1200,piece=400 (nanoseconds of single copy "
+        "for a call and for one more piece), or @FILE, a file of lines as in 'node: "
+        "call=1200,piece=400' and 'net: message=10000'. show_plan prints all of them in this form");
     onic_register_bool(
         c, "show_plan", false, &p->show_plan,
         "Print, when the first window is made, the method that the model chooses for each kind of "

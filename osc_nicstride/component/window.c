@@ -361,7 +361,6 @@ static int make(nicstride_module_t *m, void **base, size_t size, int disp_unit, 
         rc = build(m, base, size, &all);
         if (rc == OMPI_SUCCESS) {
             nicstride_connect_neighbours(m);
-            nicstride_model_measure(m);
             m->win->w_osc_module = &m->super;
             rc = nicstride_subscribe_info(m->win);
         }
@@ -414,7 +413,6 @@ int nicstride_win_select(ompi_win_t *win, void **base, size_t size, int disp_uni
         nicstride_window_destroy(m);
         return rc;
     }
-    nicstride_model_take(m);
     if (flavor == MPI_WIN_FLAVOR_SHARED)
         *base = nicstride_shared_base(m, m->rank);
     else if (flavor == MPI_WIN_FLAVOR_ALLOCATE)

@@ -29,7 +29,6 @@ typedef struct nicstride_params {
     int method;
     bool show_plan;
     int verbose;
-    bool calibrate;
     bool node;
     bool cma;
     bool server;

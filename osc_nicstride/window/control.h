@@ -15,7 +15,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/model/calibrate.h"
 #include "osc_nicstride/protocol/lockq.h"
 #include "common/node/owned_lock.h"
 #include "osc_nicstride/window/module.h"
@@ -32,10 +31,9 @@ typedef struct nicstride_ctl {
     _Alignas(64) onic_owned_lock_t queue_lock; /**< guards the lock queue */
     nicstride_shown_t attached;                /**< dynamic window: what is, as others are shown */
     /* Read by all for each operation, and seldom written: not beside a lock. */
-    _Alignas(64) _Atomic uint32_t broken;   /**< of the first block: the window has failed; why, and
-                                               who has died */
-    uint64_t base;                          /**< address of its memory in its address space */
-    _Alignas(64) onic_model_shared_t model; /**< of the first block: what the node has measured */
+    _Alignas(64) _Atomic uint32_t broken; /**< of the first block: the window has failed; why, and
+                                             who has died */
+    uint64_t base;                        /**< address of its memory in its address space */
 } nicstride_ctl_t;
 
 /** Control block of a process of my node, and the parts behind it. */

@@ -11,8 +11,6 @@
 #include "ompi/proc/proc.h"
 #include "opal/util/output.h"
 
-#include "common/mover/links.h"
-#include "common/mover/pair.h"
 #include "common/support/device.h"
 
 /** Microseconds that a process waits at its end for the others of its job. */
@@ -35,66 +33,23 @@ static void show_plan(void)
 {
     const uint64_t eager[2] = {superpipe.params.eager, superpipe.params.eager};
     char table[SUPERPIPE_PLAN_MAX], numbers[ONIC_LINKS_TEXT_MAX];
-    const char *source;
 
-    onic_wire_lock();
-    const onic_links_t links = *superpipe_links_locked(&source);
-    onic_wire_unlock();
-    superpipe_plan_table(&links, (superpipe_protocol_t)superpipe.params.protocol,
+    superpipe_plan_table(&superpipe.links, (superpipe_protocol_t)superpipe.params.protocol,
                          superpipe.params.single_copy, onic_mover_area() > 0, eager, table,
                          sizeof(table));
-    onic_links_write(&links, numbers, sizeof(numbers));
+    onic_links_write(&superpipe.links, numbers, sizeof(numbers));
     opal_output(0,
                 "pml_superpipe: protocols by kind of peer, data and bytes, by the model\n%s"
-                "pml_superpipe: its numbers, %s\n%s",
-                table, source, numbers);
-}
-
-/** The `n`-th of the processes of this node; NULL where there are not as many. */
-static ompi_proc_t *near_proc(ompi_proc_t **procs, size_t nprocs, size_t n)
-{
-    for (size_t i = 0; i < nprocs; i++)
-        if (OPAL_PROC_ON_LOCAL_NODE(procs[i]->super.proc_flags) && n-- == 0)
-            return procs[i];
-    return NULL;
-}
-
-/** The process of this node that this one measures with, which measures with this one: the first
- *  with the second, the third with the fourth and so on. NULL where there is none. */
-static onic_peer_t *partner(ompi_proc_t **procs, size_t nprocs)
-{
-    const ompi_proc_t *near;
-    size_t me = 0;
-    int rc;
-
-    while ((near = near_proc(procs, nprocs, me)) != NULL && near != ompi_proc_local())
-        me++;
-    near = near != NULL ? near_proc(procs, nprocs, me ^ 1) : NULL;
-    return near == NULL
-               ? NULL
-               : onic_wire_get_peer(
-                     onic_name(near->super.proc_name.jobid, near->super.proc_name.vpid), &rc);
-}
-
-/** What is measured in MPI_Init: what a process can by itself, and with another one of its node,
- *  which is here at the same time. */
-static void measure(ompi_proc_t **procs, size_t nprocs)
-{
-    onic_peer_t *near = partner(procs, nprocs);
-
-    onic_links_measure(superpipe.params.single_copy, near, NULL, ONIC_LINKS_START_USEC);
-    if (near != NULL)
-        onic_pair_stay(ONIC_LINKS_USEC);
+                "pml_superpipe: its numbers\n%s",
+                table, numbers);
 }
 
 /** Peers are looked up when they are first sent to. */
 int superpipe_add_procs(ompi_proc_t **procs, size_t nprocs)
 {
-    if (!superpipe.measured && superpipe.params.measures)
-        measure(procs, nprocs);
-    if (!superpipe.measured && superpipe.params.show_plan && OMPI_PROC_MY_NAME->vpid == 0)
+    if (!superpipe.plan_shown && superpipe.params.show_plan && OMPI_PROC_MY_NAME->vpid == 0)
         show_plan();
-    superpipe.measured = true;
+    superpipe.plan_shown = true;
     onic_device_init();
     return mca_pml_base_pml_check_selected("superpipe", procs, nprocs);
 }

@@ -94,8 +94,7 @@ static int open_wire(void)
 
     if (rc != OMPI_SUCCESS)
         return rc;
-    onic_mover_set_schedule(&superpipe.params.schedule,
-                            superpipe.params.measures ? NULL : &superpipe.links);
+    onic_mover_set_schedule(&superpipe.params.schedule, &superpipe.links);
     rc = onic_mover_open(&mover);
     if (rc != OMPI_SUCCESS)
         (void)onic_wire_close();
@@ -181,8 +180,6 @@ static int component_finalize(void)
     }
     free(superpipe.numbered);
     OBJ_DESTRUCT(&superpipe.requests);
-    superpipe = (superpipe_process_t){.params = superpipe.params,
-                                      .links = superpipe.links,
-                                      .links_source = superpipe.links_source};
+    superpipe = (superpipe_process_t){.params = superpipe.params, .links = superpipe.links};
     return OMPI_SUCCESS;
 }

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "common/mover/links.h"
+#include "common/model/link.h"
 #include "common/support/help.h"
 #include "pml_superpipe/protocols/process.h"
 
@@ -89,19 +89,15 @@ int superpipe_params_register(const mca_base_component_t *c)
     onic_register_string(
         c, "schedule", "auto", &schedule,
         "Lengths of the chunks in which protocol mover sends: auto, slot (each fills a slot), "
-        "measured "
-        "(the superpipeline: the first is what can be copied while the handshake is under way, "
-        "each "
-        "next one is longer by the ratio of copying and moving, both as measured), paper (the same "
-        "from 12 KiB on, each 1.5 times as long), optimal (all of one length, the best by the "
-        "model)");
+        "model (the superpipeline: the first is what can be copied while the handshake is under "
+        "way, each next one is longer by the ratio of copying and moving, by the numbers of cost), "
+        "paper (the same from 12 KiB on, each 1.5 times as long), optimal (all of one length, the "
+        "best by the model)");
     onic_register_string(
-        c, "cost", "measure", &cost,
-        "What the choice of protocols reckons with: measure (on this machine, in MPI_Init), "
-        "default, "
-        "numbers for the node as in message=700,byte=0.15, or @FILE, which names a file of lines "
-        "as "
-        "in node: message=700 and net: message=10000; show_plan prints what is in use");
+        c, "cost", "default", &cost,
+        "Numbers of the model that chooses protocols until it has been learned what they take: "
+        "default, numbers for the node as in message=700,byte=0.15, or @FILE, which names a file "
+        "of lines as in node: message=700 and net: message=10000; show_plan prints what is in use");
     onic_register_string(c, "tls", "", &tls,
                          "UCX transports to use, as in UCX_TLS; empty takes UCX_TLS from the "
                          "environment, or what UCX chooses");
@@ -144,9 +140,6 @@ int superpipe_params_check(void)
                                   .q = (double)ranged[Q].value / Q_UNIT};
     if (p->schedule.kind == ONIC_POLICIES)
         return refuse("bad-schedule", schedule);
-    p->measures = strcmp(cost, "measure") == 0;
-    superpipe.links = onic_links_default;
-    return onic_links_given(&superpipe.links, cost, SUPERPIPE_HELP_FILE, &superpipe.links_source)
-               ? OMPI_SUCCESS
-               : OMPI_ERR_BAD_PARAM;
+    return onic_links_given(&superpipe.links, cost, SUPERPIPE_HELP_FILE) ? OMPI_SUCCESS
+                                                                         : OMPI_ERR_BAD_PARAM;
 }

@@ -88,18 +88,13 @@ static bool copy_can(const superpipe_case_t *c)
     return c->self || (c->single_copy && c->one_piece);
 }
 
-/** What was measured within one process (calibrate.h) is a copy of memory that its own core had in
- *  its caches: another process's takes so much longer. */
-#define OF_ANOTHER 1.25
-
 static double copy_cost(const superpipe_case_t *c, const onic_link_t *link)
 {
     const double pieces = (double)c->length / (double)c->receive_block;
 
     if (c->self)
         return 0;
-    return link->message +
-           onic_link_strided(link, pieces < 1 ? 1 : pieces, OF_ANOTHER * (double)c->length);
+    return link->message + onic_link_strided(link, pieces < 1 ? 1 : pieces, (double)c->length);
 }
 
 /* ---- rendezvous: where UCX can put or get ---------------------------------------------------- */

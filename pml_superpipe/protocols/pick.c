@@ -15,7 +15,6 @@
 
 #include <stdlib.h>
 
-#include "common/mover/links.h"
 #include "common/support/clock.h"
 
 superpipe_case_t superpipe_case_locked(const superpipe_request_t *r)
@@ -38,20 +37,9 @@ superpipe_case_t superpipe_case_locked(const superpipe_request_t *r)
         .rendezvous = onic_peer_rndv_max(wire) > 0};
 }
 
-const onic_links_t *superpipe_links_locked(const char **source_p)
-{
-    const onic_links_known_t *known = onic_links_known_locked();
-
-    *source_p = superpipe.params.measures ? known->source : superpipe.links_source;
-    return superpipe.params.measures ? &known->links : &superpipe.links;
-}
-
 const onic_link_t *superpipe_link_locked(const superpipe_case_t *c)
 {
-    const char *source;
-    const onic_links_t *links = superpipe_links_locked(&source);
-
-    return c->node ? &links->node : &links->net;
+    return c->node ? &superpipe.links.node : &superpipe.links.net;
 }
 
 double superpipe_pin_share_locked(const superpipe_request_t *r)

@@ -153,7 +153,6 @@ typedef struct superpipe_params {
     size_t tcp_segment;
     bool single_copy;
     bool network_slots;
-    bool measures;          /**< links, on this machine */
     onic_policy_t schedule; /**< of the mover's chunks */
     bool show_plan;
     char *tls; /**< or NULL */
@@ -177,8 +176,8 @@ extern superpipe_counters_t superpipe_counters;
 
 typedef struct superpipe_process {
     superpipe_params_t params;
-    bool open;     /**< wire and mover are */
-    bool measured; /**< the links, in MPI_Init, or that was left out */
+    bool open; /**< wire and mover are */
+    bool plan_shown;
     superpipe_comms_t comms;
     superpipe_peer_t *peers;
     superpipe_peer_t *heard;     /**< by `next_heard`: may have a backlog for this process */
@@ -203,8 +202,7 @@ typedef struct superpipe_process {
     unsigned losses;             /**< that were looked at */
     superpipe_reuse_t reuse;
     superpipe_learned_t network; /**< from messages of all peers on other nodes */
-    onic_links_t links;          /**< where they are not measured */
-    const char *links_source;    /**< in words */
+    onic_links_t links;
     opal_free_list_t requests;
 } superpipe_process_t;
 
@@ -350,9 +348,6 @@ void superpipe_enter_locked(superpipe_request_t *r, superpipe_peer_t *p);
  * And by what numbers its cost is estimated. */
 superpipe_case_t superpipe_case_locked(const superpipe_request_t *r);
 const onic_link_t *superpipe_link_locked(const superpipe_case_t *c);
-
-/** The numbers of both kinds of link, and in words where they come from. */
-const onic_links_t *superpipe_links_locked(const char **source_p);
 
 /** What part of its cost registering the memory of a long message has to bear here (reuse.h). */
 double superpipe_pin_share_locked(const superpipe_request_t *r);

@@ -137,7 +137,7 @@ static onic_links_t links_for(double c0)
 void moves_count(void)
 {
     const onic_policy_t small = {.kind = ONIC_POLICY_SLOT, .c0 = 1024},
-                        measured = {.kind = ONIC_POLICY_MEASURED}, no_wish = {ONIC_POLICY_AUTO};
+                        measured = {.kind = ONIC_POLICY_MODEL}, no_wish = {ONIC_POLICY_AUTO};
     const onic_links_t two = links_for(2048), one = links_for(1024);
 
     board = meet_new(MPI_COMM_WORLD);

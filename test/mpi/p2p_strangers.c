@@ -4,7 +4,6 @@
  */
 /* ranks: 3 */
 /* p2p: auto */
-/* mpirun: --mca pml_superpipe_cost default */
 /**
  * @file
  * A receive that names a process which was never met does not look it up, which could block, unless

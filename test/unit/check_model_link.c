@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The numbers of a link: from samples, within bounds; as text; of blocks far and near. */
+/** @file The numbers of a link: as text; of blocks far and near. */
 #include "common/model/link.h"
 
 #include <math.h>
@@ -22,147 +22,6 @@ static bool same(const onic_link_t *a, const onic_link_t *b)
 {
     return memcmp(a, b, sizeof(*a)) == 0;
 }
-
-static const onic_link_t *any_link(unit_random_t *r)
-{
-    return unit_once_in(r, 2) ? &onic_links_default.node : &onic_links_default.net;
-}
-
-/** The one of two that were the same. */
-static const onic_link_t *fit_both(onic_links_t *links, const onic_measured_t *measured)
-{
-    onic_links_fit(links, measured);
-    return &links->node;
-}
-
-static bool is_within(double a, double b)
-{
-    return a <= ONIC_LINK_FACTOR * b && a >= b / ONIC_LINK_FACTOR;
-}
-
-/* Times of a machine with given numbers give these numbers. */
-START_TEST(fits)
-{
-    unit_random_t r = {unit_seed()};
-
-    for (int i = 0; i < 1000; i++) {
-        const double by = 0.2 + (double)unit_below(&r, 1000) / 200; /* faster or slower */
-        const onic_link_t d = *any_link(&r);
-        const double all = ONIC_SAMPLE_BYTES, each = 2.0 * ONIC_SAMPLE_BLOCKS;
-        const onic_samples_t s = {.call = by * d.call,
-                                  .pieces = by * (d.call + (ONIC_SAMPLE_PIECES - 1) * d.piece),
-                                  .bytes = by * (d.call + all * d.copy),
-                                  .dense = by * each * d.block,
-                                  .lines = by * each * d.line,
-                                  .pages = by * each * d.page,
-                                  .packed = by * 2 * ONIC_SAMPLE_LONG / d.bcopy};
-        onic_links_t links = {d, d};
-        const onic_link_t link = *fit_both(&links, &(onic_measured_t){.alone = s});
-
-        UNIT_CHECK(near(link.call, by * d.call) && near(link.piece, by * d.piece));
-        UNIT_CHECK(near(link.copy, by * d.copy) && near(link.block, by * d.block));
-        UNIT_CHECK(near(link.line, by * d.line) && near(link.page, by * d.page));
-        UNIT_CHECK(near(link.bcopy, d.bcopy / by));
-        UNIT_CHECK(link.message == d.message && link.wake == d.wake && link.bnet == d.bnet);
-    }
-}
-END_TEST
-
-/* The same of two processes, whether or not they reach each other's slots. */
-START_TEST(fits_pairs)
-{
-    unit_random_t r = {unit_seed()};
-
-    for (int i = 0; i < 1000; i++) {
-        const double by = 0.2 + (double)unit_below(&r, 1000) / 200;
-        const bool slots = unit_once_in(&r, 2);
-        const onic_link_t d = *any_link(&r);
-        const double wait = (d.latency + d.gap) / 2; /* which one cannot tell from the other */
-        const double slot = d.message + 2 * wait;
-        const double moved = d.message + (1 + ONIC_SAMPLE_CHUNKS) * wait;
-        const onic_pair_samples_t s = {.ping = by * d.message,
-                                       .messages = by * (d.message + ONIC_SAMPLE_SENT * d.byte),
-                                       .slot = slots ? by * slot : 0,
-                                       .slots =
-                                           slots ? by * (moved + ONIC_SAMPLE_MOVED / d.bnet) : 0};
-        onic_links_t links = {d, d};
-        const onic_link_t link = *fit_both(&links, &(onic_measured_t){.node = s, .net = s});
-
-        UNIT_CHECK(near(link.message, by * d.message) && near(link.byte, by * d.byte));
-        if (!slots) {
-            UNIT_CHECK(link.latency == d.latency && link.gap == d.gap && link.bnet == d.bnet);
-        } else if (is_within(by * wait, d.latency) && is_within(by * wait, d.gap)) {
-            UNIT_CHECK(near(link.latency, by * wait) && near(link.gap, by * wait));
-            UNIT_CHECK(near(link.bnet, d.bnet / by));
-        }
-        UNIT_CHECK(link.call == d.call && link.bcopy == d.bcopy);
-    }
-}
-END_TEST
-
-/* A peer of one kind says nothing of the others. */
-START_TEST(fits_kinds)
-{
-    const onic_pair_samples_t s = {.ping = 2000, .messages = 9000};
-    onic_links_t links = onic_links_default;
-
-    onic_links_fit(&links, &(onic_measured_t){.node = s});
-    ck_assert(links.node.message == 2000);
-    ck_assert(same(&links.net, &onic_links_default.net));
-    links = onic_links_default;
-    onic_links_fit(&links, &(onic_measured_t){.net = s});
-    ck_assert(links.net.message == 2000);
-    ck_assert(same(&links.node, &onic_links_default.node));
-}
-END_TEST
-
-static double any_time(unit_random_t *r)
-{
-    switch (unit_below(r, 8)) {
-    case 0:
-        return 0;
-    case 1:
-        return -1e6;
-    case 2:
-        return NAN;
-    case 3:
-        return INFINITY;
-    default:
-        return pow(10, (double)unit_below(r, 12));
-    }
-}
-
-static bool is_bounded(const onic_link_t *link, const onic_link_t *before)
-{
-    const double *is = (const double *)link, *was = (const double *)before;
-
-    for (size_t k = 0; k < N_NUMBERS; k++) {
-        if (!(is[k] >= was[k] / ONIC_LINK_FACTOR && is[k] <= was[k] * ONIC_LINK_FACTOR))
-            return false;
-    }
-    return true;
-}
-
-/* Whatever was measured, nothing leaves its bounds, and what is farther does not cost less. */
-START_TEST(bounded)
-{
-    unit_random_t r = {unit_seed()};
-    const onic_measured_t nothing = {.alone = {.call = 0}};
-
-    for (int i = 0; i < 20000; i++) {
-        const onic_link_t d = *any_link(&r);
-        onic_links_t links = {d, d};
-        onic_measured_t m;
-
-        UNIT_CHECK(same(fit_both(&links, &nothing), &d));
-        for (size_t k = 0; k < sizeof(m) / sizeof(double); k++)
-            ((double *)&m)[k] = any_time(&r);
-        onic_links_fit(&links, &m);
-        UNIT_CHECK(is_bounded(&links.node, &d) && is_bounded(&links.net, &d));
-        UNIT_CHECK(links.node.block <= links.node.line && links.node.line <= links.node.page);
-    }
-}
-END_TEST
 
 /* By hand: all or nothing, and what is wrong is named. */
 START_TEST(by_hand)
@@ -391,31 +250,9 @@ START_TEST(distances)
 }
 END_TEST
 
-/* What nobody has measured or given is named behind a #, and such a text can be read again. */
-START_TEST(defaults)
-{
-    onic_links_t links = onic_links_default, read = onic_links_default;
-    char text[ONIC_LINKS_TEXT_MAX];
-    onic_link_error_t error;
-
-    onic_links_write(&links, text, sizeof(text));
-    ck_assert_ptr_nonnull(strstr(text, "# by default: call piece "));
-    links.node.call = 5;
-    links.net = (onic_link_t){0};
-    for (size_t i = 0; i < N_NUMBERS; i++)
-        ((double *)&links.net)[i] = (double)i + 0.5;
-    onic_links_write(&links, text, sizeof(text));
-    ck_assert_ptr_nonnull(strstr(text, "# by default: piece copy "));
-    ck_assert_ptr_null(strchr(strstr(text, "net:"), '#'));
-    ck_assert(onic_links_read(&read, text, &error));
-    ck_assert(same(&read.node, &links.node) && same(&read.net, &links.net));
-}
-END_TEST
-
 int main(void)
 {
-    const TTest *const tests[] = {fits,  fits_pairs, fits_kinds, bounded, by_hand,
-                                  lines, defaults,   saved,      strided, distances};
+    const TTest *const tests[] = {by_hand, lines, saved, strided, distances};
 
     return unit_run("model_link", tests, sizeof(tests) / sizeof(tests[0]));
 }

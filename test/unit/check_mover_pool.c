@@ -161,7 +161,6 @@ START_TEST(goes_round)
     enum { SLOTS = 4 * ONIC_POOL_ROUND };
     static memory_t m;
     const onic_pool_t pool = pool_of(&m, SLOTS);
-    onic_pool_wait_t wait = {0};
 
     for (unsigned round = ONIC_POOL_ROUND; round <= SLOTS; round *= 2) {
         unsigned used[SLOTS] = {0};
@@ -172,12 +171,6 @@ START_TEST(goes_round)
             ck_assert_uint_eq(used[i], i < round ? 32 : 0);
     }
     ck_assert_uint_eq(atomic_load(&m.words.round), SLOTS);
-    /* Unless it is asked for. */
-    for (int i = 0; i < 3; i++) {
-        onic_pool_rewind(&pool);
-        ck_assert_uint_eq(onic_pool_take(&pool, 7, 2, &wait), 3);
-        onic_pool_give(&pool, 7, 3);
-    }
 }
 END_TEST
 

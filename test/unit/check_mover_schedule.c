@@ -171,7 +171,7 @@ START_TEST(policies)
 {
     const onic_link_t link = link_of(10, 5), slow = link_of(5, 10);
     const onic_policy_t slot = {.kind = ONIC_POLICY_SLOT}, paper = {.kind = ONIC_POLICY_PAPER},
-                        measured = {.kind = ONIC_POLICY_MEASURED},
+                        measured = {.kind = ONIC_POLICY_MODEL},
                         optimal = {.kind = ONIC_POLICY_OPTIMAL};
 
     check_policy(&slot, ONIC_POLICY_PAPER, &link, LEN, (const uint32_t[]){SLOT, 0});
@@ -205,7 +205,7 @@ START_TEST(policy_numbers)
                  (const uint32_t[]){4096, 6144, 9216, 13824, 20736, 31104, SLOT, 0});
     p.q = 4;
     check_policy(&p, ONIC_POLICY_PAPER, &link, LEN, (const uint32_t[]){4096, 16384, SLOT, 0});
-    p = (onic_policy_t){.kind = ONIC_POLICY_MEASURED, .q = 1};
+    p = (onic_policy_t){.kind = ONIC_POLICY_MODEL, .q = 1};
     check_policy(&p, ONIC_POLICY_SLOT, &link, LEN, (const uint32_t[]){9984, 0});
     p = (onic_policy_t){.kind = ONIC_POLICY_OPTIMAL, .q = 1.5};
     check_policy(&p, ONIC_POLICY_SLOT, &link, LEN, (const uint32_t[]){28032, SLOT, 0});
