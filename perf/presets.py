@@ -23,6 +23,14 @@ SELECTIONS = {
     "pml_ucx": ["--mca", "pml", "ucx", *ANY_UCX],
     OUR_PML: ["--mca", "pml", "superpipe"],
 }
+# Of those that choose among ways: the parameter that forces one, and the ways.
+FORCED = {
+    OURS: ("osc_nicstride_method", ("cma", "sieve", "pack", "mover", "zcopy")),
+    OUR_PML: ("pml_superpipe_protocol", ("stream", "mover", "copy", "rendezvous")),
+}
+for ours, (parameter, ways) in FORCED.items():
+    for way in ways:
+        SELECTIONS[f"{ours}/{way}"] = [*SELECTIONS[ours], "--mca", parameter, way]
 TCP = ["--mca", "btl", "tcp,self", "-x", "UCX_TLS=tcp,self"]
 # Every process counts as a node of its own, so that ours uses no shared memory either.
 TCP_OURS = ["--mca", "osc_nicstride_node", "0"]
@@ -331,6 +339,11 @@ QUICK = {
         lists={"o": ("pingpong",), "m": ("8", "64K", "1M"), "b": ("contig", "8", "64", "1K")},
     ),
 }
+
+
+def forced(ours):
+    """A component that chooses, and the selections in which each of its ways is forced."""
+    return [ours, *(name for name in SELECTIONS if name.startswith(ours + "/"))]
 
 
 def matches(case, patterns):
