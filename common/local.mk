@@ -20,6 +20,7 @@ common_libonic_core_la_SOURCES = \
 	common/model/link_text.c \
 	common/model/pipeline.c \
 	common/model/pipeline.h \
+	common/model/watch.h \
 	common/wire/address.c \
 	common/wire/address.h \
 	common/wire/memory_plan.c \

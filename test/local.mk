@@ -7,6 +7,7 @@ unit_programs = \
 	test/unit/check_apply \
 	test/unit/check_arrange \
 	test/unit/check_batch \
+	test/unit/check_choice \
 	test/unit/check_clock \
 	test/unit/check_copy \
 	test/unit/check_epoch \
@@ -193,6 +194,7 @@ test_unit_check_patience_LDADD = $(unit_ldadd)
 test_unit_check_presence_LDADD = $(unit_ldadd)
 test_unit_check_place_LDADD = $(unit_ldadd)
 test_unit_check_tables_LDADD = $(unit_ldadd)
+test_unit_check_choice_LDADD = $(unit_ldadd) -lm
 test_unit_check_plan_LDADD = $(unit_ldadd) -lm
 test_unit_check_pml_backlog_LDADD = $(pml_ldadd)
 test_unit_check_pml_choice_LDADD = pml_superpipe/libsuperpipe_core.la common/libonic_core.la \

@@ -5,6 +5,7 @@
 #include "common/model/learn.h"
 
 #include <math.h>
+#include <string.h>
 
 #define N    ONIC_LEARN_CHOICES
 #define NONE N
@@ -20,9 +21,21 @@
  *  memory are slow until each of their pages has been touched by both sides: until then the model
  *  is believed where it says less. */
 #define WELL_KNOWN 64
-/** What is known rises only by so many observations in a row, to the least of them; it falls at
- *  once. What can disturb a transfer, above all a target that leaves, makes it dearer. */
-#define HIGHER 4
+/** An observation moves what is known by such a part of the difference, so that a choice which
+ *  costs now this and now that counts with the mean: how fast the kernel copies depends on where
+ *  both ends lie in their pages. By more where it is one of several in a row that are far above. */
+#define WEIGHT     0.125
+#define WEIGHT_ROW 0.5
+/** The first so many are lowered at once by one that took half as long: what comes first finds
+ *  everything cold. */
+#define COLD 16
+/** So many times as long as known is the most that one by itself counts as: others may have had the
+ *  processor. In a row they count as they are. */
+#define MOST   3
+#define IN_ROW 2
+/** And so many times is odd: the target was away. Of those only so many in a row count. */
+#define ODD        16
+#define ODD_IN_ROW 4
 /** A trial is repeated so often, as the first transfer by another choice finds memory and code
  *  cold; more often where nothing is expected to be lost. */
 #define REPEATS         1
@@ -132,8 +145,9 @@ static double extra_of(const onic_learn_cell_t *cell, unsigned c, const double *
     return extra > 0 ? extra : 0;
 }
 
-/** The most promising of the choices that may be tried, or NONE. `*extra_p` gets what it may lose.
- */
+/** Of the choices that may be tried the one that has failed least, or the most promising of those;
+ *  NONE where there is none. One that the model believes too much in is not to stand before the
+ *  others for ever. `*extra_p` gets what it may lose. */
 static unsigned to_be_tried(const onic_learn_cell_t *cell, const onic_learn_budget_t *budget,
                             const double *model, double bytes, unsigned best, double cost,
                             double *extra_p)
@@ -146,7 +160,9 @@ static unsigned to_be_tried(const onic_learn_cell_t *cell, const onic_learn_budg
         if (c == best || isinf(model[c]))
             continue;
         extra = extra_of(cell, c, model, bytes, cost);
-        if (may_try(cell, budget, c, extra, cost) && (found == NONE || extra < *extra_p)) {
+        if (may_try(cell, budget, c, extra, cost) &&
+            (found == NONE || cell->failed[c] < cell->failed[found] ||
+             (cell->failed[c] == cell->failed[found] && extra < *extra_p))) {
             found = c;
             *extra_p = extra;
         }
@@ -210,7 +226,8 @@ static void settle(onic_learn_cell_t *cell, onic_learn_budget_t *budget, unsigne
 {
     const uint16_t left = __atomic_load_n(&cell->left, __ATOMIC_RELAXED);
 
-    if (cell->seen[best] < WELL_KNOWN)
+    /* Nor where the last one took much longer than was known: something may have changed. */
+    if (cell->seen[best] < WELL_KNOWN || cell->higher[best] > 0)
         return;
     /* Some of the last ones may have gone another way, and been noted. */
     spend(cell, budget, (SETTLED - left) * cost);
@@ -243,7 +260,9 @@ unsigned onic_learn_choose(onic_learn_cell_t *cell, onic_learn_budget_t *budget,
 static void end_trial(onic_learn_cell_t *cell, onic_learn_budget_t *budget, double nsec,
                       double best)
 {
-    const double lost = best > 0 && nsec > best ? nsec - best : 0;
+    const double most = ODD * best; /* the rest is not its own */
+    const double took = nsec < most ? nsec : most;
+    const double lost = best > 0 && took > best ? took - best : 0;
 
     budget->lost += lost - cell->charged;
     if (lost > 0)
@@ -266,38 +285,40 @@ static float lowest_other(const onic_learn_cell_t *cell, unsigned choice)
 }
 
 /** Puts an observation into what is known. */
-static void update(onic_learn_cell_t *cell, unsigned choice, float seen)
+static void update(onic_learn_cell_t *cell, unsigned choice, bool trial, float seen)
 {
-    float *rate = &cell->rate[choice], *least = &cell->least[choice], before = *rate;
-    uint8_t *higher = &cell->higher[choice];
+    float *rate = &cell->rate[choice];
+    const float before = *rate;
 
-    if (before == 0 || seen <= before) {
+    if (before == 0 || (cell->seen[choice] <= COLD && CHANGE * seen < before)) {
         *rate = seen;
-        *higher = 0;
-    } else {
-        *least = *higher > 0 && *least < seen ? *least : seen;
-        if (++*higher == HIGHER) {
-            *rate = *least;
-            *higher = 0;
-        }
+        return;
     }
-    if (before > 0 && (*rate > CHANGE * before || CHANGE * *rate < before)) {
-        for (unsigned c = 0; c < N; c++)
-            cell->failed[c] = 0;
-    }
+    if (seen > CHANGE * before && cell->higher[choice] < ODD_IN_ROW)
+        cell->higher[choice]++;
+    else
+        cell->higher[choice] = 0;
+    if (seen > ODD * before && cell->higher[choice] < ODD_IN_ROW)
+        return;
+    if (cell->higher[choice] == IN_ROW || (!trial && CHANGE * seen < before))
+        memset(cell->failed, 0, sizeof(cell->failed));
+    if (seen > MOST * before && cell->higher[choice] < IN_ROW)
+        seen = MOST * before;
+    *rate += (float)(cell->higher[choice] < IN_ROW ? WEIGHT : WEIGHT_ROW) * (seen - before);
 }
 
 void onic_learn_note(onic_learn_cell_t *cell, onic_learn_budget_t *budget, unsigned choice,
                      uint64_t bytes, double nsec)
 {
     const double len = counted(bytes);
+    const bool trial = onic_learn_is_trial(cell, choice);
 
     if (!(nsec > 0) || !isfinite(nsec))
         return;
     spend(cell, budget, nsec);
-    if (onic_learn_is_trial(cell, choice))
+    if (trial)
         end_trial(cell, budget, nsec, (double)lowest_other(cell, choice) * len);
     if (cell->seen[choice] < WELL_KNOWN)
         cell->seen[choice]++;
-    update(cell, choice, (float)(nsec / len));
+    update(cell, choice, trial, (float)(nsec / len));
 }

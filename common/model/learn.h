@@ -32,8 +32,8 @@
 #include "common/support/export.h"
 
 #define ONIC_LEARN_CHOICES 8
-/** Put and get, say. */
-#define ONIC_LEARN_DIRECTIONS 2
+/** Put, get and accumulate, say. */
+#define ONIC_LEARN_DIRECTIONS 3
 /** Contiguous, and blocks of at least 4096, 1024, 256, 64, 16, 1 bytes. */
 #define ONIC_LEARN_SHAPES 7
 /** All below ONIC_LEARN_LEAST bytes, powers of two from there on; the last holds all above. */
@@ -53,7 +53,6 @@ typedef struct onic_learn_budget {
 /** What is known of one kind of transfer. All zero: nothing yet. */
 typedef struct onic_learn_cell {
     float rate[ONIC_LEARN_CHOICES];     /**< nanoseconds for a byte; 0: never observed */
-    float least[ONIC_LEARN_CHOICES];    /**< the lowest of some observations above that */
     float since[ONIC_LEARN_CHOICES];    /**< time spent since it was tried */
     float charged;                      /**< to the budget, for the trial under way */
     uint8_t trial;                      /**< 1 + the choice that is tried; 0: none */
@@ -62,7 +61,7 @@ typedef struct onic_learn_cell {
     uint8_t best;                       /**< the choice that is settled; atomic */
     uint16_t left;                      /**< transfers for which it is; atomic */
     uint8_t seen[ONIC_LEARN_CHOICES];   /**< observations of each choice, up to a maximum */
-    uint8_t higher[ONIC_LEARN_CHOICES]; /**< observations in a row that were above its rate */
+    uint8_t higher[ONIC_LEARN_CHOICES]; /**< observations in a row that were far above its rate */
     uint8_t failed[ONIC_LEARN_CHOICES]; /**< trials in a row in which it was not the best */
 } onic_learn_cell_t;
 
@@ -113,6 +112,14 @@ static inline onic_learn_cell_t *onic_learn_contiguous(onic_learn_t *learn, unsi
     return &learn->cell[direction][0][onic_learn_size(bytes)];
 }
 
+/** The direction of those of which that is known. */
+static inline unsigned onic_learn_direction(const onic_learn_t *learn,
+                                            const onic_learn_cell_t *cell)
+{
+    return (unsigned)((size_t)(cell - &learn->cell[0][0][0]) /
+                      ((size_t)ONIC_LEARN_SHAPES * ONIC_LEARN_SIZES));
+}
+
 /** The same of any transfers. */
 ONIC_EXPORT onic_learn_cell_t *onic_learn_cell(onic_learn_t *learn, unsigned direction,
                                                const onic_layout_t *origin,
@@ -120,16 +127,18 @@ ONIC_EXPORT onic_learn_cell_t *onic_learn_cell(onic_learn_t *learn, unsigned dir
 
 /**
  * Is the choice for the next transfer settled? Then it is neither to be chosen nor to be measured,
- * and has been counted. Needs no serialising: threads that meet may lose a count or two. The caller
- * checks that the choice can do this one, and chooses among the others where it cannot.
+ * and where it `counts` has been counted. Needs no serialising: threads that meet may lose a count
+ * or two. The caller checks that the choice can do this one, and chooses among the others where it
+ * cannot.
  */
-static inline bool onic_learn_settled(onic_learn_cell_t *cell, unsigned *choice)
+static inline bool onic_learn_settled(onic_learn_cell_t *cell, bool counts, unsigned *choice)
 {
     const uint16_t left = __atomic_load_n(&cell->left, __ATOMIC_RELAXED);
 
     if (left == 0)
         return false;
-    __atomic_store_n(&cell->left, (uint16_t)(left - 1), __ATOMIC_RELAXED);
+    if (counts)
+        __atomic_store_n(&cell->left, (uint16_t)(left - 1), __ATOMIC_RELAXED);
     *choice = __atomic_load_n(&cell->best, __ATOMIC_RELAXED);
     return true;
 }

@@ -11,9 +11,9 @@
 const onic_links_t onic_links_default = {
     .node =
         {
-            .call = 1200,
-            .piece = 400,
-            .copy = 0.09,
+            .call = 2500,
+            .piece = 150,
+            .copy = 0.05,
             .block = 0.5,
             .line = 2,
             .page = 8,

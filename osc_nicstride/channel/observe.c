@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "common/wire/presence.h"
+#include "osc_nicstride/window/control.h"
 
 /* What was learned of all processes on other nodes: the same network is before them. Wire lock. */
 static onic_learn_t network;
@@ -86,15 +87,22 @@ onic_learned_t nicstride_observed(nicstride_peer_t *p, nicstride_direction_t dir
                             .budget = &p->learn->budget};
 }
 
-static double nsec(uint64_t ticks)
+static double nsec_per_tick(void)
 {
-    return (double)ticks * 1000 / ticks_per_usec;
+    return 1000 / ticks_per_usec;
+}
+
+static void note_locked(nicstride_peer_t *p, double nsec)
+{
+    const onic_watch_t *w = &p->watch;
+
+    onic_learn_note(w->cell, &p->learn->budget, w->choice, w->bytes, nsec);
 }
 
 void nicstride_observe_call(nicstride_peer_t *p, onic_learn_cell_t *cell, nicstride_method_t method,
                             uint64_t bytes, uint64_t begun)
 {
-    double took = nsec(onic_ticks() - begun);
+    const double took = (double)(onic_ticks() - begun) * nsec_per_tick();
 
     onic_wire_lock();
     onic_learn_note(cell, &p->learn->budget, method, bytes, took);
@@ -104,45 +112,79 @@ void nicstride_observe_call(nicstride_peer_t *p, onic_learn_cell_t *cell, nicstr
 void nicstride_observe_begin_locked(nicstride_peer_t *p, onic_learn_cell_t *cell,
                                     nicstride_method_t method, uint64_t bytes)
 {
-    p->trial.cell = cell;
-    if (cell == NULL || p->live != NULL || !nicstride_tx_idle(&p->tx)) {
-        p->trial.cell = NULL;
-        return;
-    }
-    p->trial.method = method;
-    p->trial.bytes = bytes;
-    p->trial.number = p->enqueued + 1;
-    p->trial.begun = onic_ticks();
+    onic_watch_t *w = &p->watch;
+
+    if (cell == NULL)
+        w->cell = NULL;
+    else if (p->live == NULL && nicstride_tx_idle(&p->tx))
+        onic_watch_begin(w, cell, method, p->enqueued + 1, bytes, onic_ticks());
+    else if (w->cell != NULL)
+        onic_watch_add(w, cell, method, p->enqueued + 1, bytes, onic_ticks());
 }
 
 void nicstride_observe_started_locked(nicstride_peer_t *p)
 {
-    if (p->trial.cell != NULL)
-        p->trial.started = onic_ticks();
+    if (p->watch.cell != NULL)
+        onic_watch_called(&p->watch, onic_ticks());
 }
 
 void nicstride_observe_flush_locked(nicstride_peer_t *p)
 {
-    if (p->enqueued != p->trial.number)
-        p->trial.cell = NULL;
-    p->trial.gap = onic_ticks() - p->trial.started;
+    if (p->watch.cell != NULL)
+        onic_watch_wait(&p->watch, p->enqueued, onic_ticks());
 }
 
 void nicstride_observe_end_locked(nicstride_peer_t *p)
 {
-    nicstride_trial_t *t = &p->trial;
-    double took;
+    onic_watch_t *w = &p->watch;
 
     if (p->learn == NULL)
         return;
     __atomic_store_n(&p->answered, __atomic_load_n(&p->looked, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
-    took = t->cell != NULL ? nsec(onic_ticks() - t->begun) : 0;
     /* Where its server thread has taken over, it had left. */
-    if (t->cell != NULL && !p->failed && p->enqueued == t->number &&
-        onic_learn_is_whole(nsec(t->gap), took) &&
+    if (w->cell != NULL && !p->failed && p->enqueued == w->number &&
         (p->presence == NULL || !onic_presence_is_away(p->presence)))
-        onic_learn_note(t->cell, &p->learn->budget, t->method, t->bytes, took);
-    t->cell = NULL;
+        note_locked(p, onic_watch_took(w, onic_ticks(), nsec_per_tick()));
+    w->cell = NULL;
+}
+
+void nicstride_observe_close_locked(nicstride_peer_t *p)
+{
+    onic_watch_t *w = &p->watch;
+
+    if (w->cell == NULL)
+        return;
+    if (p->local < 0 || p->failed || p->enqueued != w->number || w->waited == 0)
+        w->cell = NULL;
+    else if (w->arrived == 0)
+        w->arrived = onic_ticks();
+}
+
+void nicstride_observe_told_locked(nicstride_peer_t *p)
+{
+    onic_watch_t *w = &p->watch;
+
+    if (w->cell == NULL || w->arrived == 0)
+        return;
+    const nicstride_spent_t *s = &nicstride_ctl_spent(p->module, p->local)[p->module->node.me];
+    const bool returns = onic_learn_direction(p->learn, w->cell) == NICSTRIDE_GET;
+    note_locked(p, onic_watch_told(w, returns, atomic_load_explicit(&s->from, memory_order_relaxed),
+                                   atomic_load_explicit(&s->to, memory_order_relaxed),
+                                   nsec_per_tick()));
+    w->cell = NULL;
+}
+
+/* ---- at the target ----------------------------------------------------------------------------
+ */
+
+void nicstride_observe_tell_locked(nicstride_peer_t *p)
+{
+    if (p->spent_to == 0)
+        return;
+    nicstride_spent_t *s = &nicstride_ctl_spent(p->module, p->module->node.me)[p->local];
+    atomic_store_explicit(&s->from, p->spent_from, memory_order_relaxed);
+    atomic_store_explicit(&s->to, p->spent_to, memory_order_relaxed);
+    p->spent_from = p->spent_to = 0;
 }
 
 void nicstride_learned_each(void (*f)(const onic_learn_t *learn, bool on_network))

@@ -23,8 +23,8 @@ int nicstride_model_init(const char *cost)
 
     if (!onic_links_given(&links, cost, HELP_FILE))
         return OMPI_ERR_BAD_PARAM;
-    c->paths.node = nicstride_path(&links.node, c->params.sieve_piece);
-    c->paths.net = nicstride_path(&links.net, c->params.sieve_piece);
+    c->paths.node = (nicstride_path_t){.link = links.node, .sieve_piece = c->params.sieve_piece};
+    c->paths.net = (nicstride_path_t){.link = links.net, .sieve_piece = c->params.sieve_piece};
     c->limits = (nicstride_limits_t){
         .near = nicstride_inline_bytes(links.node.message, links.node.byte),
         .far = nicstride_inline_bytes(links.net.message, links.net.byte),

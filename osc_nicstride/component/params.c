@@ -106,9 +106,9 @@ int nicstride_params_register(const mca_base_component_t *c)
     onic_register_string(
         c, "cost", "default", &cost,
         "Numbers of the model that chooses methods until it has been learned what they take: "
-        "default, those of the node by hand as in call=1200,piece=400 (nanoseconds of single copy "
+        "default, those of the node by hand as in call=2500,piece=150 (nanoseconds of single copy "
         "for a call and for one more piece), or @FILE, a file of lines as in 'node: "
-        "call=1200,piece=400' and 'net: message=10000'. show_plan prints all of them in this form");
+        "call=2500,piece=150' and 'net: message=10000'. show_plan prints all of them in this form");
     onic_register_bool(
         c, "show_plan", false, &p->show_plan,
         "Print, when the first window is made, the method that the model chooses for each kind of "

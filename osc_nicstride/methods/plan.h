@@ -27,19 +27,18 @@ static inline bool nicstride_can(const nicstride_case_t *c, unsigned method)
            c->rows[method].can(c);
 }
 
-/** Is it one of several short ones of which nothing was learned, to a target that is there? They
- *  are packed: the model sees single transfers, and messages that travel together cost less. */
+/** Is it one of several short ones, to a target that is there? They are packed: nothing is cheaper
+ *  than messages that travel together, and nothing is learned of them. */
 static inline bool nicstride_goes_together(const nicstride_case_t *c)
 {
-    return c->caps.together && c->learned.cell == NULL && c->caps.presence == NICSTRIDE_PRESENT;
+    return c->caps.together && c->caps.presence == NICSTRIDE_PRESENT;
 }
 
 /**
  * The method to use. `forced` is taken where it can do the transfer; where it cannot, the chooser
  * decides among the others, so that every program runs whatever is forced. What was learned stands
  * for the model's estimates where it is known and, with a budget, takes note of the choice, which
- * may be a trial. The model sees single transfers: those that travel together are packed where
- * nothing was learned and the target is present.
+ * may be a trial. Those that travel together are packed where the target is present.
  *
  * In active target epochs every target counts as present: what it is sent must be there when it
  * comes to the end of its epoch, and is unpacked then, while what the origin would do instead it

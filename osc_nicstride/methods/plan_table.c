@@ -113,6 +113,8 @@ static uint64_t learned_size(unsigned size)
     return size == 0 ? 8 : (uint64_t)ONIC_LEARN_LEAST << (size - 1);
 }
 
+static const char *const directions[ONIC_LEARN_DIRECTIONS] = {"put", "get", "acc"};
+
 /** A kind of transfer that something may be known of. */
 static void learned_line(text_t *t, const nicstride_case_t *c, const onic_learn_cell_t *cell,
                          uint64_t block)
@@ -126,7 +128,7 @@ static void learned_line(text_t *t, const nicstride_case_t *c, const onic_learn_
         if (nsec == 0)
             continue;
         if (!any)
-            add(t, "  %s %8llu", c->dir == NICSTRIDE_PUT ? "put" : "get", (unsigned long long)size);
+            add(t, "  %s %8llu", directions[c->dir], (unsigned long long)size);
         if (!any && block > 0)
             add(t, " in blocks of %llu", (unsigned long long)block);
         any = true;

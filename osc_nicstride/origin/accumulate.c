@@ -14,6 +14,7 @@
 #include "osc_nicstride/channel/observe.h"
 #include "osc_nicstride/window/op.h"
 #include "osc_nicstride/channel/request.h"
+#include "osc_nicstride/channel/send.h"
 #include "osc_nicstride/channel/start.h"
 #include "osc_nicstride/origin/contiguous.h"
 #include "osc_nicstride/window/transfer.h"
@@ -142,7 +143,10 @@ static int start_message(accumulate_t *acc, bool *done_p)
     t->op = (uint16_t)acc->op_index;
     t->dtype = (uint16_t)acc->dtype;
     t->granule = (uint32_t)acc->op.apply.size;
-    if (t->type == NICSTRIDE_MSG_ACC && nicstride_accumulates_by_mover(t)) {
+    /* Short ones travel together. */
+    if (t->type == NICSTRIDE_MSG_ACC && t->has_origin &&
+        t->target.size > nicstride_inline_max(false) &&
+        nicstride_choose(t) == NICSTRIDE_METHOD_MOVER) {
         const uint64_t size = t->target.size;
         const int rc = nicstride_move_start(t, done_p);
 
@@ -151,6 +155,7 @@ static int start_message(accumulate_t *acc, bool *done_p)
             nicstride_count_accumulate(NICSTRIDE_METHOD_MOVER, size);
             return rc;
         }
+        t->cell = NULL;
     }
     nicstride_count_accumulate(NICSTRIDE_METHOD_PACK, t->target.size);
     return nicstride_message_start(t, false, done_p);

@@ -13,10 +13,13 @@
 #include "osc_nicstride/methods/plan.h"
 #include "osc_nicstride/origin/origin.h"
 #include "osc_nicstride/window/component.h"
+#include "osc_nicstride/window/used.h"
 
 /** Kinds of peer, as far as choices differ. */
 static const char *const kinds[] = {"mapped", "on the network", "private, active target", "private",
                                     "private, away"};
+
+static const char *const directions[ONIC_LEARN_DIRECTIONS] = {"put", "get", "accumulate"};
 
 static unsigned kind_of(const nicstride_transfer_t *t, const nicstride_case_t *c, bool active)
 {
@@ -39,7 +42,7 @@ static void explain(const nicstride_transfer_t *t, const nicstride_case_t *c, bo
     const unsigned shape = onic_learn_shape(&t->origin, &t->target);
     const unsigned size = onic_learn_size(t->target.size);
     const unsigned kind = kind_of(t, c, active);
-    uint8_t *bits = &said[kind][c->dir == NICSTRIDE_GET][shape][size];
+    uint8_t *bits = &said[kind][c->dir][shape][size];
     bool trial = false;
     char why[512];
 
@@ -54,22 +57,17 @@ static void explain(const nicstride_transfer_t *t, const nicstride_case_t *c, bo
     opal_output(0,
                 "osc_nicstride: %s of %llu bytes in %llu blocks, target rank %d, %s: %s%s; "
                 "microseconds: %s",
-                c->dir == NICSTRIDE_PUT ? "put" : "get", (unsigned long long)t->target.size,
+                directions[c->dir], (unsigned long long)t->target.size,
                 (unsigned long long)onic_layout_blocks(&t->target), t->peer->rank, kinds[kind],
                 nicstride_methods[method].name, trial ? " (a trial)" : "", why);
 }
 
-/** What was learned counts, but for short transfers: their messages overlap. In active target
- * epochs nothing is learned: when transfers are over is seen by nobody but the target. */
-static void look(const nicstride_transfer_t *t, nicstride_case_t *c, bool active)
+/** What was learned counts, but for those that travel together. */
+static void look(const nicstride_transfer_t *t, nicstride_case_t *c)
 {
-    const uint64_t size = t->target.size;
-
-    if (size >= c->path->overlap)
+    c->caps.together = t->target.size <= nicstride_inline_max(false);
+    if (!c->caps.together)
         c->learned = nicstride_observed(t->peer, c->dir, &t->origin, &t->target);
-    c->caps.together = size <= nicstride_inline_max(false);
-    if (active)
-        c->learned.budget = NULL;
 }
 
 /** Looking is a cache miss for both: once for all that travel together. */
@@ -83,9 +81,10 @@ static nicstride_presence_t presence(const nicstride_transfer_t *t, const nicstr
 /** Can single copy reach all of it? In a dynamic window only what is known to be attached. */
 static bool single_copy_reaches(const nicstride_transfer_t *t)
 {
-    return t->cma && (t->m->flavor != MPI_WIN_FLAVOR_DYNAMIC ||
-                      nicstride_region_known(t->m, t->peer, t->remote + (uint64_t)t->target.lb,
-                                             (uint64_t)(t->target.ub - t->target.lb)));
+    return t->cma && t->type != NICSTRIDE_MSG_ACC &&
+           (t->m->flavor != MPI_WIN_FLAVOR_DYNAMIC ||
+            nicstride_region_known(t->m, t->peer, t->remote + (uint64_t)t->target.lb,
+                                   (uint64_t)(t->target.ub - t->target.lb)));
 }
 
 static void look_at_single_copy(const nicstride_transfer_t *t, nicstride_case_t *c)
@@ -99,23 +98,40 @@ static void look_at_long_ones(const nicstride_transfer_t *t, nicstride_case_t *c
 {
     /* What a message carries inline is not worth a trial by rendezvous. */
     c->caps.no_rendezvous =
-        t->target.size > onic_peer_rndv_max(t->peer->wire) ||
+        t->type == NICSTRIDE_MSG_ACC || t->target.size > onic_peer_rndv_max(t->peer->wire) ||
         (c->forced != NICSTRIDE_METHOD_ZCOPY && t->target.size <= nicstride_inline_max(false));
     c->caps.mover = t->peer->rank != t->m->rank && nicstride_move_works(t->peer);
 }
 
-/** Is the choice settled, and can be made now? Most longer transfers end here. */
-static bool is_settled(const nicstride_transfer_t *t, nicstride_case_t *c, unsigned *choice)
+/** Is the choice made already, and can be followed now? What comes behind others that are watched
+ *  goes their way, and what comes behind any others is not tried: what it takes could not be told.
+ *  Most longer transfers end here. */
+static bool is_made(nicstride_transfer_t *t, nicstride_case_t *c, bool active, unsigned *choice)
 {
-    if (c->learned.budget == NULL || !onic_learn_settled(c->learned.cell, choice))
+    const onic_watch_t *w = &t->peer->watch;
+    onic_learn_cell_t *cell = c->learned.cell;
+    bool follows;
+
+    if (cell == NULL)
+        return false;
+    const bool busy = !nicstride_is_clean(t->peer);
+    follows = busy && __atomic_load_n(&w->cell, __ATOMIC_RELAXED) == cell;
+    if (busy)
+        c->learned.budget = NULL;
+    if (follows)
+        *choice = __atomic_load_n(&w->choice, __ATOMIC_RELAXED);
+    else if (!onic_learn_settled(cell, !busy, choice))
         return false;
     if (!nicstride_methods[*choice].needs_target)
         look_at_single_copy(t, c);
-    else if (presence(t, c) != NICSTRIDE_PRESENT)
+    else if (!active && presence(t, c) != NICSTRIDE_PRESENT)
         return false;
     else if (*choice != NICSTRIDE_METHOD_PACK)
         look_at_long_ones(t, c);
-    return nicstride_can(c, *choice);
+    if (!nicstride_can(c, *choice))
+        return false;
+    t->cell = follows ? cell : NULL;
+    return true;
 }
 
 static nicstride_method_t plan(const nicstride_case_t *c)
@@ -133,7 +149,7 @@ static nicstride_method_t plan(const nicstride_case_t *c)
 /** Short ones that travel together are packed, where the target is there: nothing is compared. */
 static bool is_packed(const nicstride_transfer_t *t, nicstride_case_t *c, bool active)
 {
-    if (!c->caps.together || c->learned.cell != NULL)
+    if (!c->caps.together)
         return false;
     c->caps.presence = active ? NICSTRIDE_PRESENT : presence(t, c);
     return nicstride_goes_together(c);
@@ -148,14 +164,21 @@ static nicstride_method_t choose(nicstride_transfer_t *t, nicstride_case_t *c, b
     if (c->forced == NICSTRIDE_METHOD_AUTO && !active)
         c->caps.presence = presence(t, c);
     /* Those that travel together do not ask what is attached. */
-    if (!c->caps.together || c->learned.cell != NULL || c->caps.presence != NICSTRIDE_PRESENT)
+    if (!c->caps.together || c->caps.presence != NICSTRIDE_PRESENT)
         look_at_single_copy(t, c);
     method = plan(c);
     /* Of a message to a target that is not there, the target is what would be learned. */
     if (!nicstride_methods[method].needs_target ||
-        (!active && c->caps.presence == NICSTRIDE_PRESENT))
+        (c->caps.presence == NICSTRIDE_PRESENT && c->learned.budget != NULL))
         t->cell = c->learned.cell;
     return method;
+}
+
+static nicstride_direction_t direction(const nicstride_transfer_t *t)
+{
+    return t->type == NICSTRIDE_MSG_PUT   ? NICSTRIDE_PUT
+           : t->type == NICSTRIDE_MSG_GET ? NICSTRIDE_GET
+                                          : NICSTRIDE_ACC;
 }
 
 nicstride_method_t nicstride_choose(nicstride_transfer_t *t)
@@ -166,23 +189,27 @@ nicstride_method_t nicstride_choose(nicstride_transfer_t *t)
     nicstride_case_t c = {
         .rows = nicstride_methods,
         .forced = forced,
-        .dir = t->type == NICSTRIDE_MSG_GET ? NICSTRIDE_GET : NICSTRIDE_PUT,
+        .dir = direction(t),
         .origin = &t->origin,
         .target = &t->target,
         .path = t->peer->local >= 0 ? &component->paths.node : &component->paths.net,
-        .caps = {.direct = t->mapped},
+        .caps = {.direct = t->mapped && t->type != NICSTRIDE_MSG_ACC},
     };
     nicstride_method_t method;
-    unsigned settled;
+    unsigned made;
 
     t->cell = NULL;
-    if (t->mapped && forced == NICSTRIDE_METHOD_AUTO) {
+    /* A forced method that moves no accumulates leaves them in messages. */
+    if (c.dir == NICSTRIDE_ACC && forced != NICSTRIDE_METHOD_AUTO &&
+        forced != NICSTRIDE_METHOD_MOVER)
+        return NICSTRIDE_METHOD_PACK;
+    if (c.caps.direct && forced == NICSTRIDE_METHOD_AUTO) {
         method = NICSTRIDE_METHOD_DIRECT;
     } else {
         if (forced == NICSTRIDE_METHOD_AUTO)
-            look(t, &c, active);
-        if (is_settled(t, &c, &settled))
-            return (nicstride_method_t)settled;
+            look(t, &c);
+        if (is_made(t, &c, active, &made))
+            return (nicstride_method_t)made;
         if (component->params.verbose == 0 && is_packed(t, &c, active))
             return NICSTRIDE_METHOD_PACK;
         method = choose(t, &c, active);
@@ -190,28 +217,4 @@ nicstride_method_t nicstride_choose(nicstride_transfer_t *t)
     if (component->params.verbose > 0)
         explain(t, &c, active, method);
     return method;
-}
-
-bool nicstride_accumulates_by_mover(const nicstride_transfer_t *t)
-{
-    const nicstride_component_t *component = &mca_osc_nicstride_component;
-    const nicstride_method_t forced = (nicstride_method_t)component->params.method;
-    nicstride_case_t c = {
-        .rows = nicstride_methods,
-        .dir = NICSTRIDE_PUT,
-        .origin = &t->origin,
-        .target = &t->target,
-        .path = t->peer->local >= 0 ? &component->paths.node : &component->paths.net,
-    };
-
-    /* Short ones travel together. */
-    if ((forced != NICSTRIDE_METHOD_AUTO && forced != NICSTRIDE_METHOD_MOVER) || !t->has_origin ||
-        t->target.size <= nicstride_inline_max(false))
-        return false;
-    look_at_long_ones(t, &c);
-    if (!nicstride_can(&c, NICSTRIDE_METHOD_MOVER))
-        return false;
-    if (forced == NICSTRIDE_METHOD_MOVER)
-        return true;
-    return c.rows[NICSTRIDE_METHOD_MOVER].cost(&c) < c.rows[NICSTRIDE_METHOD_PACK].cost(&c);
 }

@@ -61,13 +61,10 @@ int nicstride_fit(nicstride_module_t *m, const char *call, const char *from, uin
 int nicstride_check_host(const nicstride_module_t *m, const char *call, const char *what,
                          const void *base, const onic_layout_t *l);
 
-/** Chooses the method for a put or a get; t->cell becomes where its cost is to be noted. Where the
- *  choice is settled this takes no lock. */
+/** Chooses the method for a put, a get or an accumulate that fetches nothing and that the target
+ *  applies; t->cell becomes where its cost is to be noted. Where the choice is made already this
+ *  takes no lock. */
 nicstride_method_t nicstride_choose(nicstride_transfer_t *t);
-
-/** Does an accumulate that fetches nothing, and that the target applies, go through slots, and not
- *  in messages? Its type is NICSTRIDE_MSG_ACC. By the model alone: nothing is learned from it. */
-bool nicstride_accumulates_by_mover(const nicstride_transfer_t *t);
 
 /** Dynamic windows: is [addr, addr + size) known to be attached at a peer of this node? */
 bool nicstride_region_known(const nicstride_module_t *m, const nicstride_peer_t *p, uint64_t addr,

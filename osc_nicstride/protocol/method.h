@@ -25,7 +25,11 @@ typedef enum nicstride_method {
     NICSTRIDE_METHOD_LAST
 } nicstride_method_t;
 
-typedef enum nicstride_direction { NICSTRIDE_PUT, NICSTRIDE_GET } nicstride_direction_t;
+typedef enum nicstride_direction {
+    NICSTRIDE_PUT,
+    NICSTRIDE_GET,
+    NICSTRIDE_ACC
+} nicstride_direction_t;
 
 /** Who would answer a message now? */
 typedef enum nicstride_presence {
@@ -37,21 +41,7 @@ typedef enum nicstride_presence {
 typedef struct nicstride_path {
     onic_link_t link;
     uint64_t sieve_piece; /**< bytes that one read of a sieve covers */
-    uint64_t overlap;     /**< messages of transfers of fewer bytes than this overlap so much that
-                               what one costs alone says nothing of several; a power of two */
 } nicstride_path_t;
-
-/** A path of such a link. Messages overlap as long as the bytes of one take less time than the
- *  message itself: a byte costs either side some, and ts is mostly waiting. */
-static inline nicstride_path_t nicstride_path(const onic_link_t *link, uint64_t sieve_piece)
-{
-    nicstride_path_t path = {.link = *link, .sieve_piece = sieve_piece, .overlap = 64};
-
-    while (path.overlap < UINT64_C(1) << 30 &&
-           2 * (double)path.overlap * link->byte <= link->message)
-        path.overlap *= 2;
-    return path;
-}
 
 /** The ways to peers on the node and across a network. */
 typedef struct nicstride_paths {

@@ -11,6 +11,7 @@
 #include "osc_nicstride/window/used.h"
 #include "osc_nicstride/sync/flush.h"
 #include "osc_nicstride/channel/lost.h"
+#include "osc_nicstride/channel/observe.h"
 #include "osc_nicstride/channel/start.h"
 #include "osc_nicstride/channel/wait.h"
 #include "osc_nicstride/channel/send.h"
@@ -41,7 +42,7 @@ int nicstride_close_epoch(nicstride_module_t *m)
         onic_wire_lock();
         for (; p != NULL; p = nicstride_used_next(p)) {
             tell_locked(m, p);
-            p->trial.cell = NULL;
+            nicstride_observe_close_locked(p);
             if (!p->failed)
                 __atomic_store_n(&p->clean, p->enqueued, __ATOMIC_RELEASE);
         }
@@ -79,6 +80,7 @@ void nicstride_settle(nicstride_peer_t *p)
 {
     onic_wire_lock();
     nicstride_tx_known(&p->tx, p->quota, p->told);
+    nicstride_observe_told_locked(p);
     nicstride_pump_all_locked(p->process);
     onic_wire_unlock();
 }
@@ -145,8 +147,11 @@ static bool is_applied_locked(void *arg)
 {
     applied_t *a = arg;
 
-    if (a->p->rx.applied >= count_of(a->m, a->p))
+    if (a->p->rx.applied >= count_of(a->m, a->p)) {
+        if (a->p->local >= 0)
+            nicstride_observe_tell_locked(a->p);
         return true;
+    }
     a->lost = nicstride_peer_failed_locked(a->p);
     return a->lost;
 }
@@ -274,6 +279,8 @@ static bool all_applied_locked(arrival_t *a)
         const uint64_t count = atomic_load_explicit(&nicstride_ctl_counts(m, m->node.me)[a->next],
                                                     memory_order_relaxed);
 
+        if (count > 0 && p != NULL && p->rx.applied >= count)
+            nicstride_observe_tell_locked(p);
         if (count == 0 || (p != NULL && p->rx.applied >= count))
             continue;
         if (!nicstride_rank_failed_locked(m, m->node.ranks[a->next]))

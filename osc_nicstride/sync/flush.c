@@ -62,6 +62,8 @@ static bool flushed_locally(void *arg)
     if ((!ended_locked(f->p, f->goal) || (f->given && f->p->posting > 0)) &&
         !is_hopeless_locked(f->m, f->p))
         return false;
+    if (f->given)
+        nicstride_observe_close_locked(f->p);
     take_error_locked(f);
     return true;
 }
@@ -73,6 +75,8 @@ static int flush_local(nicstride_module_t *m, nicstride_peer_t *p, bool given)
 
     onic_wire_lock();
     f.goal = p->enqueued;
+    if (given)
+        nicstride_observe_flush_locked(p);
     if (p->urgent < f.goal)
         p->urgent = f.goal;
     onic_wire_unlock();

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "common/layout/copy.h"
+#include "osc_nicstride/channel/observe.h"
 #include "osc_nicstride/channel/hold.h"
 #include "osc_nicstride/channel/send.h"
 #include "osc_nicstride/channel/start.h"
@@ -56,14 +57,17 @@ static bool by_slots(const nicstride_msg_t *msg)
 static bool handle(const nicstride_incoming_t *in)
 {
     if (by_slots(in->msg)) {
+        nicstride_observe_handled_locked(in->p, in->msg->len);
         nicstride_on_move(in);
         return true;
     }
     switch ((nicstride_msg_type_t)in->msg->type) {
     case NICSTRIDE_MSG_PUT:
+        nicstride_observe_handled_locked(in->p, in->msg->len);
         nicstride_on_put(in);
         return true;
     case NICSTRIDE_MSG_GET:
+        nicstride_observe_handled_locked(in->p, in->msg->len);
         nicstride_on_get(in);
         return true;
     case NICSTRIDE_MSG_GET_DATA:
@@ -71,6 +75,8 @@ static bool handle(const nicstride_incoming_t *in)
         nicstride_on_data(in);
         return true;
     case NICSTRIDE_MSG_ACC:
+        nicstride_observe_handled_locked(in->p, in->msg->len);
+        return nicstride_on_accumulate(in);
     case NICSTRIDE_MSG_GET_ACC:
     case NICSTRIDE_MSG_CAS:
         return nicstride_on_accumulate(in);

@@ -22,7 +22,7 @@
 
 /**
  * What the processes of a node share about one target of one window. Behind it in the segment lie
- * its board of fences, four arrays with one counter for each process of the node, the slots in
+ * its board of fences, five arrays with one element for each process of the node, the slots in
  * which these answer its own operations, and the lock queue.
  */
 typedef struct nicstride_ctl {
@@ -46,6 +46,12 @@ nicstride_lockq_t *nicstride_ctl_lockq(const nicstride_module_t *m, int local);
 /** For each process of the node how many messages it had sent to this one, in all, when
  *  it last closed an epoch. */
 _Atomic uint64_t *nicstride_ctl_counts(const nicstride_module_t *m, int local);
+/** For each process of the node from when to when its long messages of an epoch were handled here
+ *  (channel/observe.h). */
+typedef struct nicstride_spent {
+    _Atomic uint64_t from, to; /**< ticks */
+} nicstride_spent_t;
+nicstride_spent_t *nicstride_ctl_spent(const nicstride_module_t *m, int local);
 char *nicstride_ctl_board(const nicstride_module_t *m, int local);
 size_t nicstride_ctl_bytes(int nlocal, int nranks);
 

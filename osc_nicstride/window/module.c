@@ -17,16 +17,21 @@
 
 #define ALIGN64(n) (((n) + 63) & ~(size_t)63)
 
-/* After the fixed part: counts, posts, completes and grants, one counter each for each process of
+/* After the fixed part: counts, times, posts, completes and grants, one of each for each process of
  * the node; then a slot for each, then the lock queue, then the board of fences. */
 static size_t counts_offset(void)
 {
     return ALIGN64(sizeof(nicstride_ctl_t));
 }
 
-static size_t counters_offset(int nlocal)
+static size_t spent_offset(int nlocal)
 {
     return counts_offset() + ALIGN64((size_t)nlocal * sizeof(uint64_t));
+}
+
+static size_t counters_offset(int nlocal)
+{
+    return spent_offset(nlocal) + ALIGN64((size_t)nlocal * sizeof(nicstride_spent_t));
 }
 
 static size_t slots_offset(int nlocal)
@@ -64,6 +69,11 @@ static _Atomic uint32_t *ctl_counters(const nicstride_module_t *m, int local, in
 _Atomic uint64_t *nicstride_ctl_counts(const nicstride_module_t *m, int local)
 {
     return (_Atomic uint64_t *)(void *)((char *)nicstride_ctl(m, local) + counts_offset());
+}
+
+nicstride_spent_t *nicstride_ctl_spent(const nicstride_module_t *m, int local)
+{
+    return (nicstride_spent_t *)(void *)((char *)nicstride_ctl(m, local) + spent_offset(m->node.n));
 }
 
 char *nicstride_ctl_board(const nicstride_module_t *m, int local)

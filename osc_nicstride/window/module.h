@@ -27,6 +27,7 @@
 #include ONIC_MUTEX_HEADER
 
 #include "common/model/learn.h"
+#include "common/model/watch.h"
 #include "common/wire/presence.h"
 #include "common/node/node.h"
 #include "common/wire/wire.h"
@@ -56,17 +57,6 @@ typedef struct nicstride_process {
 extern nicstride_process_t *nicstride_processes;
 
 typedef struct nicstride_op nicstride_op_t;
-
-/** A transfer by message that is being measured; see observe.h. */
-typedef struct nicstride_trial {
-    onic_learn_cell_t *cell; /**< NULL: none */
-    nicstride_method_t method;
-    uint64_t bytes;
-    uint64_t number;  /**< of the operation in the peer's queue */
-    uint64_t begun;   /**< ticks when the call began */
-    uint64_t started; /**< ticks when all was given to the wire or queued */
-    uint64_t gap;     /**< ticks from then until the flush began */
-} nicstride_trial_t;
 
 /** Short messages that wait for others (channel/send.h). Zero-initialise. */
 typedef struct nicstride_waiting {
@@ -107,9 +97,11 @@ typedef struct nicstride_peer {
     /* wire lock */
     struct nicstride_peer *next_used; /**< of those in use, see used.h */
     bool used;
-    nicstride_trial_t trial;
-    uint64_t looked;   /**< ticks when its presence was last asked for; no lock */
-    uint64_t answered; /**< the same at the end of the last flush: it was there after that */
+    onic_watch_t watch;  /**< what is being sent there, see observe.h */
+    uint64_t spent_from; /**< since when this process has handled long messages of its, */
+    uint64_t spent_to;   /**< and until when; 0: none since that was last told */
+    uint64_t looked;     /**< ticks when its presence was last asked for; no lock */
+    uint64_t answered;   /**< the same at the end of the last flush: it was there after that */
     nicstride_tx_t tx;
     nicstride_rx_t rx;
     const nicstride_slot_t *slot; /**< where it answers me; NULL: by message only */

@@ -71,8 +71,8 @@ static const nicstride_paths_t *defaults(void)
 {
     static nicstride_paths_t paths;
 
-    paths.node = nicstride_path(&onic_links_default.node, 512 * KIB);
-    paths.net = nicstride_path(&onic_links_default.net, 512 * KIB);
+    paths.node = (nicstride_path_t){onic_links_default.node, 512 * KIB};
+    paths.net = (nicstride_path_t){onic_links_default.net, 512 * KIB};
     return &paths;
 }
 
@@ -466,25 +466,6 @@ START_TEST(together)
 }
 END_TEST
 
-/* What was learned knows better than that. */
-START_TEST(together_but_learned)
-{
-    const onic_layout_t l = vector(1024, 0);
-    nicstride_caps_t caps = same_node;
-    onic_learn_cell_t cell = {.trial = 0};
-    onic_learn_budget_t budget = {.spent = 0};
-
-    caps.together = true;
-    for (int i = 0; i < 100; i++) {
-        const nicstride_method_t m =
-            plan_case(NICSTRIDE_METHOD_AUTO, NICSTRIDE_PUT, &l, &l, caps, &near_link,
-                      (onic_learned_t){.cell = &cell, .budget = &budget});
-        onic_learn_note(&cell, &budget, m, l.size, m == NICSTRIDE_METHOD_CMA ? 500 : 5000);
-        UNIT_CHECK(i < 90 || m == NICSTRIDE_METHOD_CMA);
-    }
-}
-END_TEST
-
 /* The table: a line for each case, and cut off cleanly where the buffer is too small. */
 START_TEST(table)
 {
@@ -551,28 +532,6 @@ START_TEST(learned)
 }
 END_TEST
 
-/* Lengths follow from the link: the bytes that take as long as a message. */
-START_TEST(lengths)
-{
-    unit_random_t r = {unit_seed()};
-
-    ck_assert_uint_eq(defaults()->node.overlap, 4096);
-    for (int i = 0; i < 1000; i++) {
-        onic_link_t link = onic_links_default.node;
-
-        link.message = pow(10, (double)unit_below(&r, 60) / 10);
-        link.byte = pow(10, (double)unit_below(&r, 30) / 10 - 2);
-        const nicstride_path_t path = nicstride_path(&link, 77);
-        const double bytes = (double)path.overlap;
-
-        UNIT_CHECK(path.sieve_piece == 77 && path.link.message == link.message);
-        UNIT_CHECK((path.overlap & (path.overlap - 1)) == 0);
-        UNIT_CHECK(path.overlap == 64 || bytes * link.byte <= link.message);
-        UNIT_CHECK(2 * bytes * link.byte > link.message);
-    }
-}
-END_TEST
-
 int main(void)
 {
     const TTest *const tests[] = {what_can_do_what,
@@ -582,13 +541,11 @@ int main(void)
                                   equations,
                                   away,
                                   together,
-                                  together_but_learned,
                                   table,
                                   woken,
                                   learned_without_trials,
                                   reason,
-                                  learned,
-                                  lengths};
+                                  learned};
 
     return unit_run("plan", tests, sizeof(tests) / sizeof(tests[0]));
 }

@@ -1,0 +1,104 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Transfers that are watched for what they take: one, or several of a kind that follow each other
+ * to one peer by the same choice, before they are waited for together. Those count as one that is
+ * as long as all of them: messages of several overlap, so what one takes alone says nothing of
+ * them.
+ *
+ * What is noted is what a transfer has cost both sides, without what either waited for the other.
+ *
+ * Pure; the caller serialises. Time is in ticks of a clock that both sides share; `nsec` is the
+ * length of one.
+ */
+#ifndef ONIC_MODEL_WATCH_H
+#define ONIC_MODEL_WATCH_H
+
+#include "common/model/learn.h"
+
+/** All zero: nothing is watched. */
+typedef struct onic_watch {
+    onic_learn_cell_t *cell; /**< of what is watched; NULL: nothing */
+    unsigned choice;
+    uint64_t bytes;   /**< of all of them */
+    uint64_t number;  /**< of the last, as the caller counts operations */
+    uint64_t begun;   /**< when the first call began */
+    uint64_t ended;   /**< when the last call had ended */
+    uint64_t gaps;    /**< between calls */
+    uint64_t waited;  /**< when waiting for them began */
+    uint64_t arrived; /**< when it ended; 0: not yet */
+} onic_watch_t;
+
+/** A transfer begins of which nothing is under way; `number` is its operation's. */
+static inline void onic_watch_begin(onic_watch_t *w, onic_learn_cell_t *cell, unsigned choice,
+                                    uint64_t number, uint64_t bytes, uint64_t now)
+{
+    *w = (onic_watch_t){.cell = cell,
+                        .choice = choice,
+                        .bytes = bytes,
+                        .number = number,
+                        .begun = now,
+                        .ended = now};
+}
+
+/** Another one begins behind those that are watched: with them where it is of their kind, else
+ *  nothing is watched any more. */
+static inline void onic_watch_add(onic_watch_t *w, const onic_learn_cell_t *cell, unsigned choice,
+                                  uint64_t number, uint64_t bytes, uint64_t now)
+{
+    if (w->cell != cell || w->choice != choice || w->number + 1 != number || w->arrived != 0) {
+        w->cell = NULL;
+        return;
+    }
+    w->number = number;
+    w->bytes += bytes;
+    w->gaps += now - w->ended;
+    w->ended = now;
+}
+
+/** The call of the last one has ended. */
+static inline void onic_watch_called(onic_watch_t *w, uint64_t now)
+{
+    w->ended = now;
+}
+
+/** They are waited for; `number` is that of the last operation of all. */
+static inline void onic_watch_wait(onic_watch_t *w, uint64_t number, uint64_t now)
+{
+    if (w->number != number)
+        w->cell = NULL;
+    w->waited = now;
+}
+
+/** What they took, nanoseconds, where the wait until `now` was for all that both sides do. 0 where
+ *  that cannot be told: the application has worked meanwhile. */
+static inline double onic_watch_took(const onic_watch_t *w, uint64_t now, double nsec)
+{
+    const double took = (double)(now - w->begun) * nsec;
+
+    return onic_learn_is_whole((double)(w->gaps + w->waited - w->ended) * nsec, took) ? took : 0;
+}
+
+/**
+ * The same where the origin did not wait for the target, which has told from when to when it was
+ * busy with them: what the calls took, and what the target took after them. Where the data comes
+ * back (`returns`) it is over when the origin's wait is, and what the target did later is not part
+ * of it. 0 also where the target has told of something else.
+ */
+static inline double onic_watch_told(const onic_watch_t *w, bool returns, uint64_t from,
+                                     uint64_t to, double nsec)
+{
+    const uint64_t end = returns ? w->arrived : to;
+    const uint64_t since = from > w->ended ? from : w->ended;
+    const uint64_t gaps = w->gaps + (returns ? w->waited - w->ended : 0);
+    const double took = (double)(w->ended - w->begun + (end > since ? end - since : 0)) * nsec;
+
+    if (from < w->begun || to < from)
+        return 0;
+    return onic_learn_is_whole((double)gaps * nsec, took) ? took : 0;
+}
+
+#endif
