@@ -35,23 +35,16 @@ struct onic_node;
 /** A process that can be sent to. Opaque but for what the functions below tell. */
 typedef struct onic_peer onic_peer_t;
 
-/** Active-message identifiers: one for each component, two for the mover that they share and what
- *  measures it (pair.h), and one for the shortest messages of a point-to-point layer. */
-enum {
-    ONIC_AM_OSC = 1,
-    ONIC_AM_PML = 2,
-    ONIC_AM_COLL = 3,
-    ONIC_AM_MOVER = 4,
-    ONIC_AM_PAIR = 5,
-    ONIC_AM_FEW = 6
-};
+/** Active-message identifiers: one for each component, one for the mover that they share, and one
+ *  for the shortest messages of a point-to-point layer. */
+enum { ONIC_AM_OSC = 1, ONIC_AM_PML = 2, ONIC_AM_COLL = 3, ONIC_AM_MOVER = 4, ONIC_AM_FEW = 5 };
 
 /** Do messages of this identifier name their sender? Their header begins with onic_wire_me() of the
  *  process that sends it, and their handler is told whose it is (onic_named_fn_t). Those of others
  *  need no name: who they are from follows from what they say. */
 static inline bool onic_am_is_named(unsigned am_id)
 {
-    return am_id == ONIC_AM_PML || am_id == ONIC_AM_PAIR;
+    return am_id == ONIC_AM_PML;
 }
 
 /** What a component asks of the wire. Values come from the component's own MCA parameters. */

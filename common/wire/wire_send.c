@@ -301,8 +301,7 @@ static inline bool must_introduce(const onic_peer_t *to, unsigned am_id)
  *  for the barrier's, which wakes whom it waits for by UCX, and the mover's to other hosts. */
 static inline bool may_queue(unsigned am_id, unsigned flags)
 {
-    return (am_id == ONIC_AM_OSC || am_id == ONIC_AM_PML || am_id == ONIC_AM_FEW ||
-            am_id == ONIC_AM_PAIR) &&
+    return (am_id == ONIC_AM_OSC || am_id == ONIC_AM_PML || am_id == ONIC_AM_FEW) &&
            (flags & ONIC_SEND_RNDV) == 0;
 }
 
