@@ -170,7 +170,10 @@ libompi_nic_common_la_SOURCES = \
 	common/wire/wire_put.c \
 	common/wire/wire_put.h \
 	common/wire/wire_queue.c \
+	common/wire/wire_queue.h \
+	common/wire/wire_queue_in.c \
 	common/wire/wire_held.c \
+	common/wire/wire_record.c \
 	common/wire/wire_send.c \
 	common/wire/wire_server.c
 nodist_libompi_nic_common_la_SOURCES = common/config.h

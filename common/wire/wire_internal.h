@@ -249,7 +249,7 @@ void onic_named_deliver(unsigned am_id, onic_peer_t *from, const void *header, s
 /** Does a header begin with this process's name? */
 bool onic_names_me(const void *header, size_t header_len);
 
-/* wire_send.c; the lock is held */
+/* wire_record.c; the lock is held */
 int onic_sends_start(void);
 void onic_sends_stop(void);
 /** The queues of those who are gone are empty: what is under way with them ends with an error. */
@@ -268,6 +268,11 @@ static inline void onic_peer_gone(onic_peer_t *peer)
 }
 /** A record; NULL where memory is exhausted. */
 onic_send_t *onic_send_get(onic_send_cb_t cb, void *arg);
+/** Gives it back. */
+void onic_send_put(onic_send_t *s);
+/** Memory for a header in the record; and the header itself. False where memory is exhausted. */
+bool onic_send_reserve_header(onic_send_t *s, size_t len);
+bool onic_send_keep_header(onic_send_t *s, const void *header, size_t len);
 /** What UCX's answer to a start means: 1 where it is complete, 0 where that is told later, or an
  *  error. The record is the caller's where it is not 0. */
 int onic_send_started(onic_send_t *s, ucs_status_ptr_t answer);
@@ -277,15 +282,19 @@ int onic_send_put_if_over(onic_send_t *s, int rc);
 void onic_send_finish(onic_send_t *s, ucs_status_t status);
 /** Tells the callers of what is complete. */
 int onic_done_progress(void);
+/** Tells the caller of a send that is over, and gives the record back. */
+void onic_send_tell(onic_send_t *s, int rc);
+
+/* wire_send.c; the lock is held */
 /** Makes the connections that handlers wanted, and sends what they could not. */
 int onic_unsent_progress(void);
+/** Forgets what handlers wanted. */
+void onic_unsent_forget(void);
 /** Do messages of that identifier go to the peer through a queue? Finds out, but in a handler. */
 bool onic_peer_sends_by_queue(onic_peer_t *peer, unsigned am_id);
 /** A handler wants the connection, or the queue, of such messages: it is made behind this progress.
  */
 void onic_connect_soon(onic_peer_t *peer, unsigned am_id);
-/** Tells the caller of a send that is over, and gives the record back. */
-void onic_send_tell(onic_send_t *s, int rc);
 
 /* wire_held.c; the lock is held */
 /** UCX has taken a message. False where it may still hold it: it is told later that it is over. */
@@ -303,11 +312,14 @@ const void *onic_payload_bytes(const onic_payload_t *p);
 /** Copies all of a payload; `streams`: to where another processor is to read it (copy.h). */
 void onic_payload_copy(void *dest, const onic_payload_t *p, bool streams);
 
-/* wire_queue.c; the lock is held */
+/* wire_queue.c and wire_queue_in.c; the lock is held */
 /** Makes the queues through which others send to this process, if there are any; `bytes` at most,
  *  of all together. MPI thread. */
 void onic_queues_start(size_t bytes);
 void onic_queues_stop(void);
+/** The sender's side of both. */
+void onic_queues_out_start(void);
+void onic_queues_out_stop(void);
 /** Where they are; empty where there are none. */
 const onic_segment_key_t *onic_queues_key(void);
 /** Handles what has come. */

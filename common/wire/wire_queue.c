@@ -29,46 +29,20 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/random.h>
-#include <unistd.h>
 
-#include "common/node/queue.h"
 #include "common/node/segment.h"
 #include "common/node/stores.h"
 #include "common/support/clock.h"
 #include "common/support/membarrier.h"
-#include "common/support/say.h"
+#include "common/wire/wire_queue.h"
 #include "ompi/constants.h"
-#include "opal/util/proc.h"
 
-/** Of this form of the segment. */
-#define MARK UINT64_C(0x6f6e69632d717531)
-/** Messages of one queue in one progress, so that others have their turn. */
-#define TURN 32
 /** A message that is longer leaves too little room for those that follow. */
 #define LONGEST 16384U
 
 _Static_assert(ONIC_MESSAGE_LEAST <= ONIC_QUEUE_RING_MIN / 2 - ONIC_QUEUE_LINE,
                "the shortest ring takes it");
-
-/** Nothing has been gained by longer rings than twice an L2 cache. */
-#define RING_MOST (UINT32_C(1) << 21)
-
-/** What stands before the queues. */
-typedef struct queues_head {
-    uint64_t mark;
-    uint32_t nqueues;
-    uint32_t ring_bytes;
-    /** Grows when one more queue is in use. */
-    _Alignas(ONIC_QUEUE_LINE) _Atomic uint32_t senders;
-    /** By the sender's number on the node: whose queue it is, its name and 1; or one of these. */
-    _Alignas(ONIC_QUEUE_LINE) _Atomic uint64_t owner[];
-} queues_head_t;
-
-enum { NOBODY = 0 };
-/** Somebody is about to use it. */
-#define CLAIMED UINT64_MAX
 
 /** This process's own queue in another one's segment. */
 struct onic_queue_out {
@@ -84,227 +58,15 @@ struct onic_queue_out {
     onic_queue_out_t *next;              /**< of all */
 };
 
-/** What others put messages into. */
-static struct {
-    onic_segment_t segment;
-    onic_segment_key_t key;
-    onic_queue_receiver_t *receiver; /**< those in use */
-    _Atomic uint32_t nreceivers;
-    _Atomic uint32_t senders; /**< that were seen in the head */
-    uint64_t *owner;          /**< of each of those */
-    bool *seen;               /**< by the sender's number */
-    uint32_t ring_bytes;
-} in;
-
 static onic_queue_out_t *outs, *waiting;
 
 /** Who sleeps cannot make the barrier of this process. */
 static bool makes_barriers;
 
-onic_queue_counters_t onic_queue_counters;
-
-static size_t whole_pages(size_t bytes)
+void onic_queues_out_start(void)
 {
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-
-    return (bytes + page - 1) / page * page;
-}
-
-static size_t head_bytes(uint32_t nqueues)
-{
-    return whole_pages(sizeof(queues_head_t) + nqueues * sizeof(uint64_t));
-}
-
-static size_t queue_at(uint32_t nqueues, uint32_t ring_bytes, uint32_t i)
-{
-    return head_bytes(nqueues) + i * whole_pages(onic_queue_bytes(ring_bytes));
-}
-
-/* ---- receiver -------------------------------------------------------------------------------- */
-
-/** Processes of this job on this node, this one among them. */
-static uint32_t processes_here(void)
-{
-    return (uint32_t)opal_process_info.num_local_peers + 1;
-}
-
-/** The segment with its head alone in memory. */
-static bool make_segment(uint32_t n, uint32_t ring_bytes)
-{
-    const size_t bytes = queue_at(n, ring_bytes, n);
-    onic_reservation_t r;
-
-    if (!onic_segment_make(bytes, 1, ONIC_BY_DESCRIPTOR, &in.key, &in.segment, &r)) {
-        return false;
-    }
-    r.to = head_bytes(n);
-    /* One with a name would outlive a process that is killed. */
-    if (onic_segment_reserve(&r) && in.key.file.fd >= 0) {
-        return true;
-    }
-    onic_segment_withdraw(&in.key);
-    onic_segment_unmap(&in.segment);
-    return false;
-}
-
-/** A ring that takes up such a share of the memory, within what makes sense. */
-static uint32_t ring_for(size_t share)
-{
-    const size_t least = onic_queue_bytes(ONIC_QUEUE_RING_MIN), most = onic_queue_bytes(RING_MOST);
-    /* A ring is a power of two, and what stands before it is not to halve it. */
-    const size_t bytes = share + onic_queue_bytes(0);
-
-    return onic_queue_ring_for(bytes < least ? least : bytes < most ? bytes : most);
-}
-
-void onic_queues_start(size_t bytes)
-{
-    const uint32_t n = processes_here();
-    const uint32_t ring_bytes =
-        n > 1 && bytes > 0 ? ring_for(onic_segment_part(bytes, n) / (n - 1)) : 0;
-
     makes_barriers = !onic_membarrier_register();
-    in.receiver = NULL;
-    atomic_store(&in.nreceivers, 0);
-    atomic_store(&in.senders, 0);
-    if (ring_bytes == 0 || !make_segment(n, ring_bytes)) {
-        return;
-    }
-    in.receiver = malloc(n * sizeof(*in.receiver));
-    in.owner = malloc(n * sizeof(*in.owner));
-    in.seen = calloc(n, sizeof(*in.seen));
-    in.ring_bytes = ring_bytes;
-    if (in.receiver == NULL || in.owner == NULL || in.seen == NULL) {
-        onic_queues_stop();
-        return;
-    }
-    queues_head_t *head = in.segment.base;
-    head->mark = MARK;
-    head->nqueues = n;
-    head->ring_bytes = ring_bytes;
 }
-
-const onic_segment_key_t *onic_queues_key(void)
-{
-    return &in.key;
-}
-
-/** Others have begun to send: their queues are looked at from now on. */
-static void meet_senders(queues_head_t *head, uint32_t senders)
-{
-    const uint32_t n = processes_here(), ring_bytes = in.ring_bytes;
-    uint32_t known = atomic_load_explicit(&in.nreceivers, memory_order_relaxed);
-
-    atomic_store_explicit(&in.senders, senders, memory_order_relaxed);
-    for (uint32_t i = 0; i < n; i++) {
-        const uint64_t owner = atomic_load_explicit(&head->owner[i], memory_order_acquire);
-        if (!in.seen[i] && owner != NOBODY && owner != CLAIMED) {
-            in.seen[i] = true;
-            const onic_queue_t q =
-                onic_queue_at((char *)head + queue_at(n, ring_bytes, i), ring_bytes);
-            in.owner[known] = owner;
-            in.receiver[known++] = onic_queue_receiver(&q);
-        }
-    }
-    atomic_store_explicit(&in.nreceivers, known, memory_order_release);
-}
-
-/** Nothing is taken from such a process any more, and what waits for it ends. */
-static void give_up_owner(uint64_t owner)
-{
-    onic_peer_t *peer = onic_peer_named(owner - 1);
-
-    onic_say("ompi-nic: a process of this node has written into its queue what nobody writes");
-    if (peer != NULL) {
-        onic_peer_give_up(peer);
-    }
-}
-
-onic_queue_receiver_t *onic_peer_incoming(onic_peer_t *peer)
-{
-    const uint32_t n = atomic_load_explicit(&in.nreceivers, memory_order_relaxed);
-
-    for (uint32_t i = 0; i < n && peer->incoming == NULL; i++) {
-        if (in.owner[i] == peer->name + 1) {
-            peer->incoming = &in.receiver[i];
-        }
-    }
-    return peer->incoming;
-}
-
-bool onic_peer_next_message(onic_peer_t *peer, onic_queue_message_t *m)
-{
-    const bool found = onic_queue_look(peer->incoming, m);
-
-    if (!found && atomic_load_explicit(&peer->incoming->broken, memory_order_relaxed)) {
-        give_up_owner(peer->name + 1);
-    }
-    return found;
-}
-
-static int take_messages(uint32_t i)
-{
-    onic_queue_receiver_t *r = &in.receiver[i];
-    onic_queue_message_t m;
-    int n = 0;
-
-    while (n < TURN && onic_queue_look(r, &m)) {
-        onic_am_arrived(m.id, m.header, m.header_len, m.payload, m.len);
-        onic_queue_take(r);
-        n++;
-    }
-    if (atomic_load_explicit(&r->broken, memory_order_relaxed)) {
-        give_up_owner(in.owner[i]);
-    }
-    onic_queue_counters.received += (unsigned)n;
-    return n;
-}
-
-int onic_queues_receive(void)
-{
-    queues_head_t *head = in.segment.base;
-    int events = 0;
-
-    if (head == NULL) {
-        return 0;
-    }
-    const uint32_t senders = atomic_load_explicit(&head->senders, memory_order_acquire);
-    if (senders != atomic_load_explicit(&in.senders, memory_order_relaxed)) {
-        meet_senders(head, senders);
-    }
-    const uint32_t n = atomic_load_explicit(&in.nreceivers, memory_order_relaxed);
-    for (uint32_t i = 0; i < n; i++) {
-        if (onic_queue_has_message(&in.receiver[i])) {
-            events += take_messages(i);
-        }
-    }
-    return events;
-}
-
-bool onic_queues_have_messages(void)
-{
-    const queues_head_t *head = in.segment.base;
-    bool found;
-
-    if (head == NULL) {
-        return false;
-    }
-    const uint32_t n = atomic_load_explicit(&in.nreceivers, memory_order_acquire);
-    found = atomic_load_explicit(&head->senders, memory_order_relaxed) !=
-            atomic_load_explicit(&in.senders, memory_order_relaxed);
-    for (uint32_t i = 0; i < n && !found; i++) {
-        found = onic_queue_has_message(&in.receiver[i]);
-    }
-    return found;
-}
-
-bool onic_queues_park(unsigned nap)
-{
-    onic_presence_set_parked(nap);
-    return nap == 0 || in.segment.base == NULL || onic_membarrier();
-}
-
-/* ---- sender ---------------------------------------------------------------------------------- */
 
 size_t onic_queue_message_max(const onic_queue_out_t *out)
 {
@@ -314,13 +76,14 @@ size_t onic_queue_message_max(const onic_queue_out_t *out)
 /** The sizes of another process's segment, if they can be right. */
 static bool read_head(const onic_segment_t *segment, uint32_t *ring_bytes_p)
 {
-    const queues_head_t *head = segment->base;
+    const onic_queues_head_t *head = segment->base;
     const uint32_t n = head->nqueues, ring_bytes = head->ring_bytes;
 
     *ring_bytes_p = ring_bytes;
-    return head->mark == MARK && n == processes_here() && ring_bytes >= ONIC_QUEUE_RING_MIN &&
-           ring_bytes <= ONIC_QUEUE_RING_MAX && (ring_bytes & (ring_bytes - 1)) == 0 &&
-           segment->size == queue_at(n, ring_bytes, n);
+    return head->mark == ONIC_QUEUES_MARK && n == onic_processes_here() &&
+           ring_bytes >= ONIC_QUEUE_RING_MIN && ring_bytes <= ONIC_QUEUE_RING_MAX &&
+           (ring_bytes & (ring_bytes - 1)) == 0 &&
+           segment->size == onic_queues_at(n, ring_bytes, n);
 }
 
 /** Gives memory to the first `bytes` of this process's ring. */
@@ -331,25 +94,25 @@ static bool give_memory(void *arg, uint32_t bytes)
     const size_t at = (size_t)((char *)q->ends - (char *)out->segment.base);
 
     return onic_segment_fill(&out->segment, &out->to->queues.file, at,
-                             whole_pages(onic_queue_bytes(bytes)));
+                             onic_whole_pages(onic_queue_bytes(bytes)));
 }
 
 /** Makes this process's queue there its own, and gives memory to its beginning. */
 static bool take_queue(onic_queue_out_t *out)
 {
-    const uint32_t me = (uint32_t)opal_process_info.my_local_rank, n = processes_here();
-    queues_head_t *head = out->segment.base;
-    uint64_t secret, nobody = NOBODY;
+    const uint32_t me = (uint32_t)opal_process_info.my_local_rank, n = onic_processes_here();
+    onic_queues_head_t *head = out->segment.base;
+    uint64_t secret, nobody = ONIC_QUEUE_NOBODY;
     uint32_t ring_bytes;
 
     if (!read_head(&out->segment, &ring_bytes) || me >= n ||
         getrandom(&secret, sizeof(secret), 0) != (ssize_t)sizeof(secret)) {
         return false;
     }
-    out->sender.q = onic_queue_at((char *)head + queue_at(n, ring_bytes, me), ring_bytes);
+    out->sender.q = onic_queue_at((char *)head + onic_queues_at(n, ring_bytes, me), ring_bytes);
     /* Whoever has it may be one that another daemon of this job gave the same number. */
     if (!give_memory(out, ring_bytes < ONIC_QUEUE_ROUND ? ring_bytes : ONIC_QUEUE_ROUND) ||
-        !atomic_compare_exchange_strong(&head->owner[me], &nobody, CLAIMED)) {
+        !atomic_compare_exchange_strong(&head->owner[me], &nobody, ONIC_QUEUE_CLAIMED)) {
         return false;
     }
     out->sender = onic_queue_sender(&out->sender.q, secret);
@@ -396,7 +159,7 @@ static onic_queue_out_t *open_queue(onic_peer_t *to)
 
 bool onic_queue_can_open(const onic_peer_t *to)
 {
-    return !to->self && to->queues.size > sizeof(queues_head_t) &&
+    return !to->self && to->queues.size > sizeof(onic_queues_head_t) &&
            to->name >> 32 == onic_wire.job && onic_same_place(&to->cma_id, &onic_wire.cma_id);
 }
 
@@ -532,7 +295,7 @@ bool onic_queues_have_waiting(void)
     return waiting != NULL;
 }
 
-void onic_queues_stop(void)
+void onic_queues_out_stop(void)
 {
     while (outs != NULL) {
         onic_queue_out_t *out = outs;
@@ -542,12 +305,4 @@ void onic_queues_stop(void)
         free(out);
     }
     waiting = NULL;
-    onic_segment_withdraw(&in.key);
-    onic_segment_unmap(&in.segment);
-    free(in.receiver);
-    free(in.owner);
-    free(in.seen);
-    in.receiver = NULL;
-    in.owner = NULL;
-    in.seen = NULL;
 }

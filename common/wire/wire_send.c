@@ -8,191 +8,25 @@
  * wire_queue.c.
  *
  * UCX keeps a pointer to the header until a send is complete, so a header must outlive the call:
- * a send takes a record from a pool and copies the header there. Short headers without a payload
- * are tried without: UCX takes them at once where the transport has room. They travel as UCX's
- * payload, which costs one piece less to gather; who gets a payload without a header knows it for
- * a header.
+ * a send takes a record (wire_record.c) and copies the header there. Short headers without a
+ * payload are tried without: UCX takes them at once where the transport has room. They travel as
+ * UCX's payload, which costs one piece less to gather; who gets a payload without a header knows it
+ * for a header.
  */
 #include "common/ompi_compat.h"
 #include "common/wire/wire_internal.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "ompi/constants.h"
-#include "opal/util/output.h"
 
-#define POOL_BLOCK 64
-
-struct onic_send_block {
-    onic_send_block_t *next;
-    onic_send_t send[POOL_BLOCK];
-};
-
-/* ---- records -------------------------------------------------------------------------------- */
-
-static bool grow_pool(void)
-{
-    onic_send_block_t *block = calloc(1, sizeof(*block));
-    if (block == NULL) {
-        return false;
-    }
-    block->next = onic_wire.send_blocks;
-    onic_wire.send_blocks = block;
-    for (int i = 0; i < POOL_BLOCK; i++) {
-        block->send[i].next = onic_wire.send_pool;
-        onic_wire.send_pool = &block->send[i];
-    }
-    return true;
-}
-
-onic_send_t *onic_send_get(onic_send_cb_t cb, void *arg)
-{
-    if (onic_wire.send_pool == NULL && !grow_pool()) {
-        return NULL;
-    }
-    onic_send_t *s = onic_wire.send_pool;
-    onic_wire.send_pool = s->next;
-    atomic_store_explicit(&onic_wire.sends_out, onic_wire.sends_out + 1, memory_order_relaxed);
-    s->cb = cb;
-    s->arg = arg;
-    s->peer = s->eager = s->to = NULL;
-    s->out = s->starting = true;
-    s->done = s->copied = false;
-    return s;
-}
-
-static void onic_send_put(onic_send_t *s)
-{
-    s->out = false;
-    s->next = onic_wire.send_pool;
-    onic_wire.send_pool = s;
-    atomic_store_explicit(&onic_wire.sends_out, onic_wire.sends_out - 1, memory_order_relaxed);
-}
-
-static bool reserve_header(onic_send_t *s, size_t len)
-{
-    s->header = s->header_inline;
-    if (len > ONIC_SEND_INLINE_HEADER) {
-        if (len > s->header_big_cap) {
-            void *big = realloc(s->header_big, len);
-            if (big == NULL) {
-                return false;
-            }
-            s->header_big = big;
-            s->header_big_cap = len;
-        }
-        s->header = s->header_big;
-    }
-    return true;
-}
-
-static bool keep_header(onic_send_t *s, const void *header, size_t len)
-{
-    const bool room = reserve_header(s, len);
-    if (room && len > 0) {
-        memcpy(s->header, header, len);
-    }
-    return room;
-}
-
-static void free_pool(void)
-{
-    onic_send_block_t *block = onic_wire.send_blocks;
-    while (block != NULL) {
-        onic_send_block_t *next = block->next;
-        for (int i = 0; i < POOL_BLOCK; i++) {
-            free(block->send[i].header_big);
-        }
-        free(block);
-        block = next;
-    }
-    onic_wire.send_blocks = NULL;
-    onic_wire.send_pool = NULL;
-    atomic_store(&onic_wire.sends_out, 0);
-}
-
-/** A send or a receive is complete. The caller is told after UCX's progress and not within, since
- *  he may send: where UCX has just sent what was pending, its UD loses count of what a callback
- *  adds, and asserts (1.13; seen when packets are lost). */
-void onic_send_finish(onic_send_t *s, ucs_status_t status)
-{
-    s->status = onic_ucs_error(status);
-    s->done = true;
-    if (!s->starting) {
-        s->next = NULL;
-        *onic_wire.done_tail = s;
-        onic_wire.done_tail = &s->next;
-    }
-}
-
-static void forget_done(void)
-{
-    onic_wire.done_head = NULL;
-    onic_wire.done_tail = &onic_wire.done_head;
-}
-
-static void forget_unsent(void)
-{
-    onic_wire.unsent_head = NULL;
-    onic_wire.unsent_tail = &onic_wire.unsent_head;
-}
-
-void onic_send_tell(onic_send_t *s, int rc)
-{
-    const onic_send_cb_t cb = s->cb;
-    void *arg = s->arg;
-    if (rc != OMPI_SUCCESS && s->eager != NULL) {
-        onic_peer_give_up(s->eager);
-    }
-    onic_send_put(s);
-    if (cb != NULL && !onic_wire.closing) {
-        cb(arg, rc);
-    }
-}
-
-int onic_done_progress(void)
-{
-    int events = 0;
-    onic_send_t *s = onic_wire.done_head;
-    forget_done();
-    while (s != NULL) {
-        onic_send_t *next = s->next;
-        if (s->status != OMPI_SUCCESS || onic_send_has_left(s)) {
-            onic_send_tell(s, s->status);
-        }
-        s = next;
-        events++;
-    }
-    return events;
-}
+/* ---- by UCX --------------------------------------------------------------------------------- */
 
 static void sent(void *request, ucs_status_t status, void *user_data)
 {
     ucp_request_free(request);
     onic_send_finish(user_data, status);
 }
-
-int onic_send_started(onic_send_t *s, ucs_status_ptr_t answer)
-{
-    if (UCS_PTR_IS_PTR(answer) && !s->done) {
-        s->starting = false;
-        onic_server_look_after();
-        return 0;
-    }
-    int rc = UCS_PTR_IS_PTR(answer) ? s->status : onic_ucs_error(UCS_PTR_STATUS(answer));
-    return rc == OMPI_SUCCESS ? 1 : rc;
-}
-
-int onic_send_put_if_over(onic_send_t *s, int rc)
-{
-    if (rc != 0) {
-        onic_send_put(s);
-    }
-    return rc;
-}
-
-/* ---- by UCX --------------------------------------------------------------------------------- */
 
 static int ucx_send(ucp_ep_h ep, unsigned am_id, onic_send_t *s, size_t header_len,
                     const onic_payload_t *payload, unsigned flags)
@@ -265,7 +99,7 @@ static int introduce(onic_peer_t *to, ucp_ep_h ep)
     if (s == NULL) {
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
-    if (!reserve_header(s, len) || onic_address_record(s->header, len) == 0) {
+    if (!onic_send_reserve_header(s, len) || onic_address_record(s->header, len) == 0) {
         onic_send_put(s);
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
@@ -369,11 +203,17 @@ static int send_now(onic_send_t *s, ucp_ep_h ep)
                       : ucx_send(ep, s->am_id, s, s->header_len, &payload, s->flags);
 }
 
+void onic_unsent_forget(void)
+{
+    onic_wire.unsent_head = NULL;
+    onic_wire.unsent_tail = &onic_wire.unsent_head;
+}
+
 int onic_unsent_progress(void)
 {
     int events = 0;
     onic_send_t *s = onic_wire.unsent_head;
-    forget_unsent();
+    onic_unsent_forget();
     for (onic_send_t *next; s != NULL; s = next, events++) {
         ucp_ep_h ep;
         next = s->next;
@@ -465,7 +305,7 @@ int onic_peer_send(onic_peer_t *peer, unsigned am_id, const void *header, size_t
     if (s == NULL) {
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
-    if (!keep_header(s, header, header_len)) {
+    if (!onic_send_keep_header(s, header, header_len)) {
         onic_send_put(s);
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
@@ -476,45 +316,6 @@ int onic_peer_send(onic_peer_t *peer, unsigned am_id, const void *header, size_t
     }
     describe(s, peer, am_id, header_len, payload, flags);
     return soon ? send_soon(s) : onic_send_put_if_over(s, queue_send(peer->queue, s));
-}
-
-/** Tells the caller of a send that it has failed, and nothing any more. */
-static void abandon(onic_send_t *s)
-{
-    const onic_send_cb_t cb = s->cb;
-    s->cb = NULL;
-    if (cb != NULL && !onic_wire.closing) {
-        cb(s->arg, OMPI_ERR_UNREACH);
-    }
-}
-
-/* UCX, which need not know of a death, keeps what a full queue does not take. Without its detection
- * of errors it also keeps each rendezvous that has begun, of senders and receivers, though it knows
- * that the connection is lost. It will not touch their memory any more: nobody makes room in that
- * queue, or sends what a rendezvous goes on with. */
-void onic_sends_abandon(void)
-{
-    for (onic_send_block_t *block = onic_wire.send_blocks; block != NULL; block = block->next) {
-        for (int i = 0; i < POOL_BLOCK; i++) {
-            onic_send_t *s = &block->send[i];
-            if (s->out && s->peer != NULL && s->peer->gone && !s->starting && !s->done) {
-                abandon(s);
-            }
-        }
-    }
-}
-
-bool onic_sends_name(const onic_peer_t *peer)
-{
-    for (onic_send_block_t *block = onic_wire.send_blocks; block != NULL; block = block->next) {
-        for (int i = 0; i < POOL_BLOCK; i++) {
-            const onic_send_t *s = &block->send[i];
-            if (s->out && (s->peer == peer || s->eager == peer || s->to == peer)) {
-                return true;
-            }
-        }
-    }
-    return false;
 }
 
 bool onic_peer_sends_by_queue(onic_peer_t *peer, unsigned am_id)
@@ -543,27 +344,4 @@ size_t onic_peer_message_max(onic_peer_t *peer, unsigned am_id)
 bool onic_peer_has_queue(const onic_peer_t *peer)
 {
     return peer->queue != NULL || (!peer->queue_tried && onic_queue_can_open(peer));
-}
-
-unsigned onic_wire_outstanding(void)
-{
-    return onic_wire.sends_out;
-}
-
-/* ---- start and stop ------------------------------------------------------------------------- */
-
-int onic_sends_start(void)
-{
-    forget_done();
-    forget_unsent();
-    onic_wire.drain = (onic_drain_t){0};
-    return onic_ucs_error(ucp_dt_create_generic(&onic_gather_ops, NULL, &onic_wire.gather_dt));
-}
-
-void onic_sends_stop(void)
-{
-    ucp_dt_destroy(onic_wire.gather_dt);
-    forget_done();
-    forget_unsent();
-    free_pool();
 }
