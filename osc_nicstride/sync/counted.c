@@ -279,10 +279,12 @@ static bool all_applied_locked(arrival_t *a)
         const uint64_t count = atomic_load_explicit(&nicstride_ctl_counts(m, m->node.me)[a->next],
                                                     memory_order_relaxed);
 
-        if (count > 0 && p != NULL && p->rx.applied >= count)
-            nicstride_observe_tell_locked(p);
-        if (count == 0 || (p != NULL && p->rx.applied >= count))
+        if (count == 0)
             continue;
+        if (p != NULL && p->rx.applied >= count) {
+            nicstride_observe_tell_locked(p);
+            continue;
+        }
         if (!nicstride_rank_failed_locked(m, m->node.ranks[a->next]))
             return false;
         a->lost = nicstride_lost_class(m->near[a->next]);
