@@ -11,8 +11,8 @@
  *
  * What is noted is what a transfer has cost both sides, without what either waited for the other.
  *
- * Pure; the caller serialises. Time is in ticks of a clock that both sides share; `nsec` is the
- * length of one.
+ * Pure; the caller serialises, but for what onic_watch_choice says. Time is in ticks of a clock that
+ * both sides share; `nsec` is the length of one.
  */
 #ifndef ONIC_MODEL_WATCH_H
 #define ONIC_MODEL_WATCH_H
@@ -32,16 +32,33 @@ typedef struct onic_watch {
     uint64_t arrived; /**< when it ended; 0: not yet */
 } onic_watch_t;
 
+/** Nothing is watched any more. */
+static inline void onic_watch_forget(onic_watch_t *w)
+{
+    __atomic_store_n(&w->cell, NULL, __ATOMIC_RELAXED);
+}
+
+/** Are transfers of this cell watched, and by which choice do they go? Any thread at any time: where
+ *  others begin meanwhile, the choice may be theirs. */
+static inline bool onic_watch_choice(const onic_watch_t *w, const onic_learn_cell_t *cell,
+                                     unsigned *choice)
+{
+    if (__atomic_load_n(&w->cell, __ATOMIC_RELAXED) != cell)
+        return false;
+    *choice = __atomic_load_n(&w->choice, __ATOMIC_RELAXED);
+    return true;
+}
+
 /** A transfer begins of which nothing is under way; `number` is its operation's. */
 static inline void onic_watch_begin(onic_watch_t *w, onic_learn_cell_t *cell, unsigned choice,
                                     uint64_t number, uint64_t bytes, uint64_t now)
 {
-    *w = (onic_watch_t){.cell = cell,
-                        .choice = choice,
-                        .bytes = bytes,
-                        .number = number,
-                        .begun = now,
-                        .ended = now};
+    __atomic_store_n(&w->choice, choice, __ATOMIC_RELAXED);
+    __atomic_store_n(&w->cell, cell, __ATOMIC_RELAXED);
+    w->bytes = bytes;
+    w->number = number;
+    w->begun = w->ended = now;
+    w->gaps = w->waited = w->arrived = 0;
 }
 
 /** Another one begins behind those that are watched: with them where it is of their kind, else
@@ -50,7 +67,7 @@ static inline void onic_watch_add(onic_watch_t *w, const onic_learn_cell_t *cell
                                   uint64_t number, uint64_t bytes, uint64_t now)
 {
     if (w->cell != cell || w->choice != choice || w->number + 1 != number || w->arrived != 0) {
-        w->cell = NULL;
+        onic_watch_forget(w);
         return;
     }
     w->number = number;
@@ -69,7 +86,7 @@ static inline void onic_watch_called(onic_watch_t *w, uint64_t now)
 static inline void onic_watch_wait(onic_watch_t *w, uint64_t number, uint64_t now)
 {
     if (w->number != number)
-        w->cell = NULL;
+        onic_watch_forget(w);
     w->waited = now;
 }
 

@@ -115,7 +115,7 @@ void nicstride_observe_begin_locked(nicstride_peer_t *p, onic_learn_cell_t *cell
     onic_watch_t *w = &p->watch;
 
     if (cell == NULL)
-        w->cell = NULL;
+        onic_watch_forget(w);
     else if (p->live == NULL && nicstride_tx_idle(&p->tx))
         onic_watch_begin(w, cell, method, p->enqueued + 1, bytes, onic_ticks());
     else if (w->cell != NULL)
@@ -145,7 +145,7 @@ void nicstride_observe_end_locked(nicstride_peer_t *p)
     if (w->cell != NULL && !p->failed && p->enqueued == w->number &&
         (p->presence == NULL || !onic_presence_is_away(p->presence)))
         note_locked(p, onic_watch_took(w, onic_ticks(), nsec_per_tick()));
-    w->cell = NULL;
+    onic_watch_forget(w);
 }
 
 void nicstride_observe_close_locked(nicstride_peer_t *p)
@@ -155,7 +155,7 @@ void nicstride_observe_close_locked(nicstride_peer_t *p)
     if (w->cell == NULL)
         return;
     if (p->local < 0 || p->failed || p->enqueued != w->number || w->waited == 0)
-        w->cell = NULL;
+        onic_watch_forget(w);
     else if (w->arrived == 0)
         w->arrived = onic_ticks();
 }
@@ -171,7 +171,7 @@ void nicstride_observe_told_locked(nicstride_peer_t *p)
     note_locked(p, onic_watch_told(w, returns, atomic_load_explicit(&s->from, memory_order_relaxed),
                                    atomic_load_explicit(&s->to, memory_order_relaxed),
                                    nsec_per_tick()));
-    w->cell = NULL;
+    onic_watch_forget(w);
 }
 
 /* ---- at the target ----------------------------------------------------------------------------

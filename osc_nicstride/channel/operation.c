@@ -210,7 +210,7 @@ void nicstride_ops_fail_locked(nicstride_peer_t *p)
 
     p->head = p->tail = NULL;
     p->queued = 0;
-    p->watch.cell = NULL;
+    onic_watch_forget(&p->watch);
     for (op = p->live; op != NULL; op = op->live_next)
         op->failing = false;
     /* From the begin each time: the list may have changed. */

@@ -108,19 +108,16 @@ static void look_at_long_ones(const nicstride_transfer_t *t, nicstride_case_t *c
  *  Most longer transfers end here. */
 static bool is_made(nicstride_transfer_t *t, nicstride_case_t *c, bool active, unsigned *choice)
 {
-    const onic_watch_t *w = &t->peer->watch;
     onic_learn_cell_t *cell = c->learned.cell;
     bool follows;
 
     if (cell == NULL)
         return false;
     const bool busy = !nicstride_is_clean(t->peer);
-    follows = busy && __atomic_load_n(&w->cell, __ATOMIC_RELAXED) == cell;
+    follows = busy && onic_watch_choice(&t->peer->watch, cell, choice);
     if (busy)
         c->learned.budget = NULL;
-    if (follows)
-        *choice = __atomic_load_n(&w->choice, __ATOMIC_RELAXED);
-    else if (!onic_learn_settled(cell, !busy, choice))
+    if (!follows && !onic_learn_settled(cell, !busy, choice))
         return false;
     if (!nicstride_methods[*choice].needs_target)
         look_at_single_copy(t, c);
