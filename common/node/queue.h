@@ -123,7 +123,7 @@ static inline uint32_t onic_queue_left(const onic_queue_t *q, uint64_t at)
 /* ---- sender ---------------------------------------------------------------------------------- */
 
 /** Bytes of the ring in which its sender goes round at first. */
-#define ONIC_QUEUE_ROUND (UINT32_C(128) << 10)
+#define ONIC_QUEUE_ROUND (UINT32_C(32) << 10)
 
 typedef struct onic_queue_sender {
     onic_queue_t q;
