@@ -23,7 +23,7 @@ static const char *const directions[ONIC_LEARN_DIRECTIONS] = {"put", "get", "acc
 
 static unsigned kind_of(const nicstride_transfer_t *t, const nicstride_case_t *c, bool active)
 {
-    if (c->caps.direct)
+    if (t->mapped)
         return 0;
     if (t->peer->local < 0)
         return 1;
@@ -60,6 +60,19 @@ static void explain(const nicstride_transfer_t *t, const nicstride_case_t *c, bo
                 directions[c->dir], (unsigned long long)t->target.size,
                 (unsigned long long)onic_layout_blocks(&t->target), t->peer->rank, kinds[kind],
                 nicstride_methods[method].name, trial ? " (a trial)" : "", why);
+}
+
+/** So many blocks of at most a cache line, in active target: by load and store each is a line that
+ *  both sides have in turn, and a page that is not mapped at first; packed, neither is. The target
+ *  unpacks when it closes its epoch. */
+#define LINES_LEAST 256
+
+static bool shares_lines(const nicstride_transfer_t *t, bool active)
+{
+    const uint64_t blocks = onic_layout_blocks(&t->target);
+
+    return active && blocks >= LINES_LEAST && t->target.size <= blocks * ONIC_LINK_LINE &&
+           t->peer->rank != t->m->rank;
 }
 
 /** What was learned counts, but for those that travel together. */
@@ -190,7 +203,8 @@ nicstride_method_t nicstride_choose(nicstride_transfer_t *t)
         .origin = &t->origin,
         .target = &t->target,
         .path = t->peer->local >= 0 ? &component->paths.node : &component->paths.net,
-        .caps = {.direct = t->mapped && t->type != NICSTRIDE_MSG_ACC},
+        .caps = {.direct = t->mapped && t->type != NICSTRIDE_MSG_ACC &&
+                           !(forced == NICSTRIDE_METHOD_AUTO && shares_lines(t, active))},
     };
     nicstride_method_t method;
     unsigned made;

@@ -27,6 +27,8 @@ static void tell_locked(nicstride_module_t *m, nicstride_peer_t *p)
     if (p->told == count)
         return;
     p->told = count;
+    if (!m->by_message)
+        nicstride_fence_send(&m->fence);
     if (p->local >= 0)
         atomic_store_explicit(&nicstride_ctl_counts(m, p->local)[m->node.me], p->told,
                               memory_order_release);
@@ -333,6 +335,7 @@ static int leave_on_node(nicstride_module_t *m, bool counted)
 {
     int error = OMPI_SUCCESS;
 
+    m->by_message = m->by_message || nicstride_fence_sent(&m->fence);
     if (!m->by_message)
         return OMPI_SUCCESS;
     if (counted)
