@@ -31,15 +31,6 @@ static nicstride_peer_t *waiting;
 
 bool nicstride_collects;
 
-size_t nicstride_inline_max(bool far)
-{
-    const nicstride_limits_t *l = &mca_osc_nicstride_component.limits;
-    const size_t room = onic_wire_header_max() - sizeof(nicstride_msg_t);
-    const size_t most = far ? l->far : l->near;
-
-    return most < room ? most : room;
-}
-
 size_t nicstride_frag_max_locked(nicstride_peer_t *p)
 {
     if (p->frag_max == 0)

@@ -28,6 +28,7 @@
 #include "common/wire/wire.h"
 #include "osc_nicstride/protocol/limits.h"
 #include "osc_nicstride/protocol/message.h"
+#include "osc_nicstride/window/component.h"
 #include "osc_nicstride/window/module.h"
 
 enum {
@@ -99,7 +100,12 @@ void nicstride_give_up_locked(nicstride_peer_t *p);
 
 /** The most bytes of inline data in a message of a peer's, `far` in active target to another
  *  node. */
-size_t nicstride_inline_max(bool far);
+static inline size_t nicstride_inline_max(bool far)
+{
+    const nicstride_limits_t *l = &mca_osc_nicstride_component.limits;
+
+    return far ? l->far : l->near;
+}
 
 /** Bytes of header and payload that go in one fragment to the peer. Makes the connection. */
 size_t nicstride_frag_max_locked(nicstride_peer_t *p);

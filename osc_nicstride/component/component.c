@@ -120,6 +120,13 @@ static int component_query(ompi_win_t *win, void **base, size_t size, int disp_u
     return mca_osc_nicstride_component.params.priority;
 }
 
+/** What is inline travels in a header, which may have no room for as much as would pay. */
+static void fit_limits(nicstride_limits_t *l, size_t room)
+{
+    l->near = l->near < room ? l->near : room;
+    l->far = l->far < room ? l->far : room;
+}
+
 static int open_wire_once(void)
 {
     nicstride_component_t *c = &mca_osc_nicstride_component;
@@ -146,6 +153,7 @@ static int open_wire_once(void)
         c->wire_open = false;
         return rc;
     }
+    fit_limits(&c->limits, onic_wire_header_max() - sizeof(nicstride_msg_t));
     onic_wire_set_am_fn(ONIC_AM_OSC, nicstride_am);
     onic_wire_set_deferred_fn(ONIC_AM_OSC, nicstride_run_deferred);
     onic_wire_set_mpi_fn(ONIC_AM_OSC, nicstride_requests_complete);

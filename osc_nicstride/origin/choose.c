@@ -75,18 +75,10 @@ static bool shares_lines(const nicstride_transfer_t *t, bool active)
            t->peer->rank != t->m->rank;
 }
 
-/** What was learned counts, but for those that travel together. */
-static void look(const nicstride_transfer_t *t, nicstride_case_t *c)
-{
-    c->caps.together = t->target.size <= nicstride_inline_max(false);
-    if (!c->caps.together)
-        c->learned = nicstride_observed(t->peer, c->dir, &t->origin, &t->target);
-}
-
 /** Looking is a cache miss for both: once for all that travel together. */
-static nicstride_presence_t presence(const nicstride_transfer_t *t, const nicstride_case_t *c)
+static nicstride_presence_t presence(const nicstride_transfer_t *t, bool together)
 {
-    if (c->caps.together && nicstride_waits_for_others(t->peer))
+    if (together && nicstride_waits_for_others(t->peer))
         return NICSTRIDE_PRESENT;
     return nicstride_presence(t->peer);
 }
@@ -94,7 +86,7 @@ static nicstride_presence_t presence(const nicstride_transfer_t *t, const nicstr
 /** Can single copy reach all of it? In a dynamic window only what is known to be attached. */
 static bool single_copy_reaches(const nicstride_transfer_t *t)
 {
-    return t->cma && t->type != NICSTRIDE_MSG_ACC &&
+    return !t->mapped && t->type != NICSTRIDE_MSG_ACC && nicstride_single_copy_works(t->peer) &&
            (t->m->flavor != MPI_WIN_FLAVOR_DYNAMIC ||
             nicstride_region_known(t->m, t->peer, t->remote + (uint64_t)t->target.lb,
                                    (uint64_t)(t->target.ub - t->target.lb)));
@@ -134,7 +126,7 @@ static bool is_made(nicstride_transfer_t *t, nicstride_case_t *c, bool active, u
         return false;
     if (!nicstride_methods[*choice].needs_target)
         look_at_single_copy(t, c);
-    else if (!active && presence(t, c) != NICSTRIDE_PRESENT)
+    else if (!active && presence(t, c->caps.together) != NICSTRIDE_PRESENT)
         return false;
     else if (*choice != NICSTRIDE_METHOD_PACK)
         look_at_long_ones(t, c);
@@ -156,15 +148,6 @@ static nicstride_method_t plan(const nicstride_case_t *c)
     return method;
 }
 
-/** Short ones that travel together are packed, where the target is there: nothing is compared. */
-static bool is_packed(const nicstride_transfer_t *t, nicstride_case_t *c, bool active)
-{
-    if (!c->caps.together)
-        return false;
-    c->caps.presence = active ? NICSTRIDE_PRESENT : presence(t, c);
-    return nicstride_goes_together(c);
-}
-
 /** Completes the case, and chooses. */
 static nicstride_method_t choose(nicstride_transfer_t *t, nicstride_case_t *c, bool active)
 {
@@ -172,7 +155,7 @@ static nicstride_method_t choose(nicstride_transfer_t *t, nicstride_case_t *c, b
 
     look_at_long_ones(t, c);
     if (c->forced == NICSTRIDE_METHOD_AUTO && !active)
-        c->caps.presence = presence(t, c);
+        c->caps.presence = presence(t, c->caps.together);
     /* Those that travel together do not ask what is attached. */
     if (!c->caps.together || c->caps.presence != NICSTRIDE_PRESENT)
         look_at_single_copy(t, c);
@@ -191,41 +174,53 @@ static nicstride_direction_t direction(const nicstride_transfer_t *t)
                                           : NICSTRIDE_ACC;
 }
 
-nicstride_method_t nicstride_choose(nicstride_transfer_t *t)
+/** What is not decided at a glance. */
+static nicstride_method_t compare(nicstride_transfer_t *t, bool direct, bool together, bool active)
 {
     const nicstride_component_t *component = &mca_osc_nicstride_component;
-    const nicstride_method_t forced = (nicstride_method_t)component->params.method;
-    const bool active = nicstride_is_active(t->m);
     nicstride_case_t c = {
         .rows = nicstride_methods,
-        .forced = forced,
+        .forced = (nicstride_method_t)component->params.method,
         .dir = direction(t),
         .origin = &t->origin,
         .target = &t->target,
         .path = t->peer->local >= 0 ? &component->paths.node : &component->paths.net,
-        .caps = {.direct = t->mapped && t->type != NICSTRIDE_MSG_ACC &&
-                           !(forced == NICSTRIDE_METHOD_AUTO && shares_lines(t, active))},
+        .caps = {.direct = direct, .together = together},
     };
     nicstride_method_t method;
     unsigned made;
 
-    t->cell = NULL;
-    /* A forced method that moves no accumulates leaves them in messages. */
-    if (c.dir == NICSTRIDE_ACC && forced != NICSTRIDE_METHOD_AUTO &&
-        forced != NICSTRIDE_METHOD_MOVER)
-        return NICSTRIDE_METHOD_PACK;
-    if (c.caps.direct && forced == NICSTRIDE_METHOD_AUTO) {
-        method = NICSTRIDE_METHOD_DIRECT;
-    } else {
-        if (forced == NICSTRIDE_METHOD_AUTO)
-            look(t, &c);
-        if (is_made(t, &c, active, &made))
-            return (nicstride_method_t)made;
-        if (component->params.verbose == 0 && is_packed(t, &c, active))
-            return NICSTRIDE_METHOD_PACK;
+    /* Of those that travel together nothing is learned. */
+    if (c.forced == NICSTRIDE_METHOD_AUTO && !direct && !together)
+        c.learned = nicstride_observed(t->peer, c.dir, c.origin, c.target);
+    if (is_made(t, &c, active, &made))
+        method = (nicstride_method_t)made;
+    else
         method = choose(t, &c, active);
-    }
     if (component->params.verbose > 0)
         explain(t, &c, active, method);
     return method;
+}
+
+nicstride_method_t nicstride_choose(nicstride_transfer_t *t)
+{
+    const nicstride_params_t *params = &mca_osc_nicstride_component.params;
+    const bool automatic = params->method == NICSTRIDE_METHOD_AUTO;
+    const bool active = nicstride_is_active(t->m);
+    const bool direct = t->mapped && t->type != NICSTRIDE_MSG_ACC &&
+                        !(automatic && shares_lines(t, active));
+    const bool together = automatic && !direct && t->target.size <= nicstride_inline_max(false);
+
+    t->cell = NULL;
+    /* A forced method that moves no accumulates leaves them in messages. */
+    if (t->type == NICSTRIDE_MSG_ACC && !automatic && params->method != NICSTRIDE_METHOD_MOVER)
+        return NICSTRIDE_METHOD_PACK;
+    if (automatic && params->verbose == 0) {
+        if (direct)
+            return NICSTRIDE_METHOD_DIRECT;
+        /* Nothing is cheaper than short ones that travel together, to a target that is there. */
+        if (together && (active || presence(t, together) == NICSTRIDE_PRESENT))
+            return NICSTRIDE_METHOD_PACK;
+    }
+    return compare(t, direct, together, active);
 }

@@ -112,8 +112,6 @@ static int locate(nicstride_module_t *m, nicstride_transfer_t *a, ptrdiff_t disp
     } else if (!dynamic && a->peer->local >= 0 && m->mapped[a->peer->local] != NULL) {
         a->mapped = true;
         a->direct = m->mapped[a->peer->local] + a->disp;
-    } else {
-        a->cma = nicstride_single_copy_works(a->peer);
     }
     return OMPI_SUCCESS;
 }
@@ -165,7 +163,6 @@ int nicstride_target_init(nicstride_transfer_t *a, nicstride_module_t *m, nicstr
     a->target.nruns = 0;
     a->direct = NULL;
     a->mapped = false;
-    a->cma = false;
     a->peer = nicstride_peer(m, g->target);
     if (a->peer == NULL)
         return OMPI_ERR_OUT_OF_RESOURCE;

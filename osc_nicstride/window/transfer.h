@@ -39,8 +39,7 @@ typedef struct nicstride_transfer {
     int64_t disp;    /**< bytes from the window's base, or an address for dynamic windows */
     bool mapped;     /**< the target's memory is in my address space: */
     char *direct;    /**< disp there; may be 0 (MPI_BOTTOM), so only `mapped` says if it counts */
-    bool cma;        /**< single copy can be used: address below is good */
-    uint64_t remote; /**< address of disp in the target's address space */
+    uint64_t remote; /**< address of disp in the target's address space, where that is on my node */
 } nicstride_transfer_t;
 
 /** Is the memory of a target mapped here, and to be used so? */
