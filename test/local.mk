@@ -589,8 +589,9 @@ sanitized-build: sanitized-source
 	cd sanitized/build && { $(configure_sanitized) --enable-sanitizers=address,undefined; }; }
 	cd sanitized/build && $(MAKE) mpi-programs
 
-# ThreadSanitizer: the unit tests that start threads (but check_pack, in which they race on purpose), and MPI programs in which threads of one process meet, the helper
-# threads of the components among them. It does not see other processes.
+# ThreadSanitizer: the unit tests that start threads (but check_pack, in which they race on purpose),
+# and MPI programs in which threads of one process meet, the helper threads of the components among
+# them. It does not see other processes. Nothing else is built.
 tsan_units = test/unit/check_fence \
 	test/unit/check_owned_lock \
 	test/unit/check_life \
@@ -598,7 +599,20 @@ tsan_units = test/unit/check_fence \
 	test/unit/check_nicbarrier_shm \
 	test/unit/check_nicbarrier_team \
 	test/unit/check_slot
-tsan_programs = ^(barrier_away|barrier_outstanding|barrier_persistent|barrier_threads|presence|queue_wake|burst|knock|lock_together|locks|p2p_threads|passive_progress|threads|wire)$$
+tsan_programs = test/mpi/barrier_away \
+	test/mpi/barrier_outstanding \
+	test/mpi/barrier_persistent \
+	test/mpi/barrier_threads \
+	test/mpi/burst \
+	test/mpi/knock \
+	test/mpi/lock_together \
+	test/mpi/locks \
+	test/mpi/p2p_threads \
+	test/mpi/passive_progress \
+	test/mpi/presence \
+	test/mpi/queue_wake \
+	test/mpi/threads \
+	test/mpi/wire
 tsan_rows = --ranks 2,3 --pmls ob1 --windows allocate,dynamic --methods auto,pack \
 	--protocols auto,mover --engines auto,put2,datagram,lossy
 
@@ -608,11 +622,12 @@ AM_TESTS_ENVIRONMENT = \
 	TSAN_OPTIONS="$${TSAN_OPTIONS-suppressions=$(abs_srcdir)/test/suppressions/tsan.txt}"; \
 	export TSAN_OPTIONS;
 
-check-tsan: mpi-programs
+check-tsan: all $(tsan_programs)
 	@failed=""; \
-	$(MAKE) check TESTS="$(tsan_units)" || failed="$$failed check"; \
-	ONIC_TEST_SLOW=1 $(run_mpi) $(run_mpi_builds) $(tsan_rows) --filter '$(tsan_programs)' $(RUNFLAGS) || \
-	    failed="$$failed $(tsan_programs)"; \
+	names=`echo '$(tsan_programs)' | sed 's|test/mpi/||g; s/  */|/g'`; \
+	$(MAKE) check-TESTS TESTS="$(tsan_units)" || failed="$$failed check"; \
+	ONIC_TEST_SLOW=1 $(run_mpi) $(run_mpi_builds) $(tsan_rows) --filter "^($$names)\$$" $(RUNFLAGS) || \
+	    failed="$$failed $$names"; \
 	test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
 else
 check-tsan: sanitized-source
