@@ -12,8 +12,6 @@ osc_nicstride_libnicstride_core_la_SOURCES = \
 	osc_nicstride/methods/plan_table.c \
 	osc_nicstride/methods/sieve.c \
 	osc_nicstride/methods/sieve.h \
-	osc_nicstride/methods/touch.c \
-	osc_nicstride/methods/touch.h \
 	osc_nicstride/protocol/apply.c \
 	osc_nicstride/protocol/apply.h \
 	osc_nicstride/protocol/batch.c \

@@ -85,7 +85,6 @@ unit_programs = \
 	test/unit/check_slot \
 	test/unit/check_tables \
 	test/unit/check_tls \
-	test/unit/check_touch \
 	test/unit/check_whole_words \
 	test/unit/check_verbs \
 	test/unit/check_verbs_port
@@ -226,7 +225,6 @@ test_unit_check_segment_LDADD = $(unit_ldadd)
 test_unit_check_sieve_LDADD = $(unit_ldadd)
 test_unit_check_slot_LDADD = $(unit_ldadd)
 test_unit_check_tls_LDADD = $(unit_ldadd)
-test_unit_check_touch_LDADD = $(unit_ldadd)
 # With functions of its own in place of libibverbs's.
 test_unit_check_verbs_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CPPFLAGS) $(verbs_cppflags)
 test_unit_check_whole_words_LDADD = $(unit_ldadd)
@@ -581,8 +579,10 @@ sanitized-source:
 	@mkdir -p sanitized
 	$(MAKE) distdir distdir=sanitized/src
 
+# Compiled in two thirds of the time that -O2 takes.
 configure_sanitized = test -f Makefile || { \
-	eval set -- "`./../../config.status --config`" && ../src/configure -q "$$@"
+	eval set -- "`./../../config.status --config`" && \
+	../src/configure -q "$$@" CFLAGS='-g1 -O1'
 
 sanitized-build: sanitized-source
 	@mkdir -p sanitized/build

@@ -92,7 +92,6 @@ typedef struct nicstride_peer {
     onic_learn_t *learn;             /**< what was learned of it; contents under the wire lock */
     int wakes;                       /**< its helper thread can be woken: as single_copy */
     const onic_presence_t *presence_there; /**< its signs of life, where that is so */
-    uint64_t touched;                      /**< parts of its mapped memory; atomic */
 
     /* wire lock */
     struct nicstride_peer *next_used; /**< of those in use, see used.h */
