@@ -11,8 +11,8 @@
  *
  * What is noted is what a transfer has cost both sides, without what either waited for the other.
  *
- * Pure; the caller serialises, but for what onic_watch_choice says. Time is in ticks of a clock that
- * both sides share; `nsec` is the length of one.
+ * Pure; the caller serialises, but for what onic_watch_choice says. Time is in ticks of a clock
+ * that both sides share; `nsec` is the length of one.
  */
 #ifndef ONIC_MODEL_WATCH_H
 #define ONIC_MODEL_WATCH_H
@@ -38,8 +38,8 @@ static inline void onic_watch_forget(onic_watch_t *w)
     __atomic_store_n(&w->cell, NULL, __ATOMIC_RELAXED);
 }
 
-/** Are transfers of this cell watched, and by which choice do they go? Any thread at any time: where
- *  others begin meanwhile, the choice may be theirs. */
+/** Are transfers of this cell watched, and by which choice do they go? Any thread at any time:
+ * where others begin meanwhile, the choice may be theirs. */
 static inline bool onic_watch_choice(const onic_watch_t *w, const onic_learn_cell_t *cell,
                                      unsigned *choice)
 {

@@ -163,7 +163,7 @@ void onic_address_arrived(const void *record, size_t len)
     onic_peer_t *from = onic_wire.closing ? NULL : onic_learn_peer(record, len);
     if (from == NULL) {
         if (!onic_wire.closing) {
-            onic_say("ompi-nic: a process sends messages here that has another version");
+            onic_say("ompi-nic: messages of a process with another version are dropped");
         }
         return;
     }

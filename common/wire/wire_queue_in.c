@@ -118,7 +118,8 @@ static void give_up_owner(uint64_t owner)
 {
     onic_peer_t *peer = onic_peer_named(owner - 1);
 
-    onic_say("ompi-nic: a process of this node has written into its queue what nobody writes");
+    onic_say(
+        "ompi-nic: a message queue of a process of this node is corrupt; no more is read from it");
     if (peer != NULL) {
         onic_peer_give_up(peer);
     }

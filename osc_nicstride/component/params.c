@@ -50,11 +50,11 @@ static onic_ranged_t ranged[N_RANGED] = {
          "What they may take up there is bounded by osc_nicstride_memory",
          1024, 2, 65536},
     [MEMORY] = {"memory",
-                "Mebibytes that messages may take up in this process at a time. A quarter is for "
-                "replies to its own gets; the rest for messages of others while accumulates wait "
-                "for a lock, and replies to them. Half of that rest is divided among the processes "
-                "of the job, but each has 4.4 KiB at least: of more than some 11,000 that takes "
-                "more in all. The other half is lent to those who use it",
+                "Mebibytes of this process's memory that messages may use at a time. A quarter is "
+                "for replies to its own gets. The rest is for messages of other processes that "
+                "wait for a lock, and for replies to them. Half of this rest is divided evenly "
+                "among the processes of the job, with at least 4.4 KiB for each, so more than some "
+                "11,000 processes use more in all. The other half goes to processes that need it",
                 64, 1, 1 << 20},
     [AREA] =
         {"area",
@@ -105,8 +105,8 @@ int nicstride_params_register(const mca_base_component_t *c)
                          "environment, or what UCX chooses");
     onic_register_string(
         c, "cost", "default", &cost,
-        "Numbers of the model that chooses methods until it has been learned what they take: "
-        "default, those of the node by hand as in call=2500,piece=150 (nanoseconds of single copy "
+        "Numbers of the model that chooses methods until their real times are known: "
+        "default, numbers of the node as in call=2500,piece=150 (nanoseconds of single copy "
         "for a call and for one more piece), or @FILE, a file of lines as in 'node: "
         "call=2500,piece=150' and 'net: message=10000'. show_plan prints all of them in this form");
     onic_register_bool(

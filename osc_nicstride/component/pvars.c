@@ -35,8 +35,9 @@ int nicstride_pvars_register(const mca_base_component_t *c)
                  method);
         onic_register_counter(c, name, help, count, &n->bytes[m]);
     }
-    onic_register_counter(c, "accumulates", "Accumulates and their kin started here", count,
-                          &n->accumulates);
+    onic_register_counter(c, "accumulates",
+                          "Calls that accumulate, fetch_and_op and compare_and_swap among them",
+                          count, &n->accumulates);
     onic_register_counter(c, "messages", "Fragments sent to targets", count, &n->messages);
     onic_register_counter(c, "batches", "Short messages sent together, several in one", count,
                           &n->batches);

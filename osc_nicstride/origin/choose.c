@@ -207,8 +207,8 @@ nicstride_method_t nicstride_choose(nicstride_transfer_t *t)
     const nicstride_params_t *params = &mca_osc_nicstride_component.params;
     const bool automatic = params->method == NICSTRIDE_METHOD_AUTO;
     const bool active = nicstride_is_active(t->m);
-    const bool direct = t->mapped && t->type != NICSTRIDE_MSG_ACC &&
-                        !(automatic && shares_lines(t, active));
+    const bool direct =
+        t->mapped && t->type != NICSTRIDE_MSG_ACC && !(automatic && shares_lines(t, active));
     const bool together = automatic && !direct && t->target.size <= nicstride_inline_max(false);
 
     t->cell = NULL;

@@ -41,8 +41,8 @@ int superpipe_pvars_register(const mca_base_component_t *c)
                           "Most bytes that such messages, with their data, have taken up at a time",
                           MCA_BASE_PVAR_CLASS_HIGHWATERMARK, &n->unexpected_bytes);
     onic_register_counter(c, "unpaid",
-                          "Headers beyond the credit of their sender, called for by a receive or "
-                          "probe that is waiting for them or for one behind them",
+                          "Headers that were requested beyond the credit of their sender, since a "
+                          "receive or probe waits for them or for one behind them",
                           count, &n->unpaid);
     onic_register_counter(c, "fallbacks", "Transfers that were begun again in another way", count,
                           &n->fallbacks);
@@ -54,8 +54,11 @@ int superpipe_pvars_register(const mca_base_component_t *c)
                           "Messages for which there was no room in another process's queue", count,
                           &onic_queue_counters.waited);
     onic_mover_register_counters(c);
-    onic_register_counter(c, "reuse_hits", "Contiguous buffers of long messages that had come back",
-                          count, &n->reuse_hits);
-    onic_register_counter(c, "reuse_misses", "And those that had not", count, &n->reuse_misses);
+    onic_register_counter(c, "reuse_hits",
+                          "Contiguous buffers of long messages that had been used before", count,
+                          &n->reuse_hits);
+    onic_register_counter(c, "reuse_misses",
+                          "Contiguous buffers of long messages that were used for the first time",
+                          count, &n->reuse_misses);
     return OMPI_SUCCESS;
 }

@@ -5,7 +5,7 @@
 /* ranks: 2-7 */
 /* windows: allocate */
 /* methods: auto */
-/* says: osc_nicstride does not serve a window */
+/* says: Not all processes of a window have the same version */
 /**
  * @file
  * One process, of the same node as others, has other parameters, or must not use the component: all
