@@ -91,6 +91,9 @@ static void sweep_now_and_then(void)
 static int progress_wire(void)
 {
     sweep_now_and_then();
+    if (onic_mover_idle() && onic_rma_idle()) {
+        return 0;
+    }
     const int moved = onic_rma_progress() + onic_mover_progress();
     return moved > 0 || (onic_mover_idle() && onic_rma_idle()) ? moved : -1;
 }
