@@ -28,6 +28,7 @@
 #include "common/support/export.h"
 #include "common/layout/layout.h"
 #include "common/node/queue.h"
+#include "common/support/say.h"
 
 struct ompi_communicator_t;
 struct onic_node;
@@ -142,6 +143,15 @@ static inline bool onic_wire_trylock(void)
         return atomic_exchange_explicit(&g->held, 1, memory_order_acquire) == 0;
     atomic_store_explicit(&g->held, 1, memory_order_relaxed);
     return true;
+}
+
+/** Is this the only thread of the program that may be in MPI? */
+static inline bool onic_wire_is_alone(void)
+{
+    const onic_wire_guard_t *g = &onic_wire_guard;
+
+    return !*g->threads &&
+           (!atomic_load_explicit(&g->helped, memory_order_relaxed) || !onic_says_later());
 }
 
 /** Waits for it, where somebody has it. */

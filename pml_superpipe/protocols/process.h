@@ -9,7 +9,8 @@
  * One lock protects all of it: the wire's, which is held anyway where a message is sent or comes.
  * Functions named ..._locked are called with it held, by any thread, handlers included; all others
  * without it, by MPI threads. Objects of Open MPI are touched by MPI threads only: what a handler
- * has completed is queued (done), and told to Open MPI by the next MPI thread that makes progress.
+ * has completed is queued (done), and told to Open MPI by the next MPI thread that makes progress;
+ * or at once, where this is the only one.
  */
 #ifndef SUPERPIPE_PROCESS_H
 #define SUPERPIPE_PROCESS_H
@@ -188,7 +189,6 @@ typedef struct superpipe_process {
     superpipe_pool_t pool;
     onic_handles_t handles;
     superpipe_request_t *done_head, **done_tail; /**< by `next`: to be completed */
-    bool polled; /**< by an MPI thread that has the lock and will complete them: superpipe_poll */
     superpipe_request_t *copy_head,
         **copy_tail;             /**< by `next_turn`: to be fetched by single copy */
     superpipe_request_t *stream; /**< by `next_turn`: have fragments to send */
