@@ -86,11 +86,13 @@ static inline void superpipe_watch(ompi_communicator_t *comm, int source)
  *  is called and not inline: with -fsanitize=bool GCC 12 reads a volatile flag of it only once. */
 static inline int superpipe_wait(superpipe_request_t *r, ompi_status_public_t *status)
 {
+    /* Open MPI's progress gives the processor away where the sender may need it. */
+    const unsigned spins = opal_progress_yield_when_idle ? 1 : SUPERPIPE_SPINS;
     int rc;
 
     for (unsigned n = 1;
          __atomic_load_n(&r->super.req_complete, __ATOMIC_RELAXED) != REQUEST_COMPLETED; n++) {
-        if (n % SUPERPIPE_SPINS == 0 && opal_using_threads()) {
+        if (n % spins == 0 && opal_using_threads()) {
             ompi_request_t *request = &r->super;
 
             rc = ompi_request_wait(&request, status);
@@ -99,7 +101,7 @@ static inline int superpipe_wait(superpipe_request_t *r, ompi_status_public_t *s
                 superpipe_request_drop(r);
             return rc;
         }
-        if (n % SUPERPIPE_SPINS == 0)
+        if (n % spins == 0)
             opal_progress();
         else if (n % SUPERPIPE_POLLS == 0)
             (void)onic_wire_progress();

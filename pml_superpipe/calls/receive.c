@@ -67,6 +67,7 @@ int superpipe_irecv(void *buf, size_t count, ompi_datatype_t *datatype, int src,
 static bool take(superpipe_channel_t *c, superpipe_peer_t *from, const superpipe_waiting_t *w)
 {
     const onic_queue_receiver_t *queue;
+    const unsigned looks = opal_progress_yield_when_idle ? 0 : LOOKS;
     bool may, taken = false;
 
     onic_wire_lock();
@@ -76,7 +77,7 @@ static bool take(superpipe_channel_t *c, superpipe_peer_t *from, const superpipe
     if (may && onic_queue_has_message(queue))
         taken = superpipe_take_locked(c, from, w);
     onic_wire_unlock();
-    for (unsigned n = 0; may && !taken && n < LOOKS; n++) {
+    for (unsigned n = 0; may && !taken && n < looks; n++) {
         if (onic_queue_has_message(queue)) {
             onic_wire_lock();
             taken = superpipe_take_locked(c, from, w);
