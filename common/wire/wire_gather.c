@@ -10,29 +10,6 @@
 
 #include "common/layout/pack.h"
 
-const void *onic_payload_bytes(const onic_payload_t *p)
-{
-    const onic_layout_t *l = p->cursor.layout;
-    if (l == NULL) {
-        return p->base;
-    }
-    if (!onic_layout_is_contig(l)) {
-        return NULL;
-    }
-    return (const char *)p->base + l->offset + p->cursor.pos;
-}
-
-void onic_payload_copy(void *dest, const onic_payload_t *p, bool streams)
-{
-    const void *bytes = onic_payload_bytes(p);
-    if (bytes != NULL) {
-        (streams ? onic_copy_streaming : onic_copy_bytes)(dest, bytes, p->len);
-    } else {
-        onic_cursor_t cursor = p->cursor;
-        (void)(streams ? onic_pack_streaming : onic_pack)(&cursor, p->base, dest, p->len);
-    }
-}
-
 static void *gather_start(void *context, const void *buffer, size_t count)
 {
     (void)context;

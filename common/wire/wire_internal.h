@@ -19,6 +19,7 @@
 
 #include "opal/class/opal_hash_table.h"
 
+#include "common/layout/pack.h"
 #include "common/wire/address.h"
 #include "common/wire/drain.h"
 #include "common/wire/presence.h"
@@ -308,9 +309,30 @@ void onic_wire_stop_flush(unsigned usec);
 /** How UCX packs a payload with a layout; the buffer is the record of the send. */
 extern const ucp_generic_dt_ops_t onic_gather_ops;
 /** The address of a payload that is contiguous, or NULL where it must be gathered. */
-const void *onic_payload_bytes(const onic_payload_t *p);
+static inline const void *onic_payload_bytes(const onic_payload_t *p)
+{
+    const onic_layout_t *l = p->cursor.layout;
+    if (l == NULL) {
+        return p->base;
+    }
+    if (!onic_layout_is_contig(l)) {
+        return NULL;
+    }
+    return (const char *)p->base + l->offset + p->cursor.pos;
+}
 /** Copies all of a payload; `streams`: to where another processor is to read it (copy.h). */
-void onic_payload_copy(void *dest, const onic_payload_t *p, bool streams);
+static inline void onic_payload_copy(void *dest, const onic_payload_t *p, bool streams)
+{
+    const void *bytes = onic_payload_bytes(p);
+    if (bytes != NULL && !streams) {
+        onic_copy_bytes(dest, bytes, p->len);
+    } else if (bytes != NULL) {
+        onic_copy_streaming(dest, bytes, p->len);
+    } else {
+        onic_cursor_t cursor = p->cursor;
+        (void)(streams ? onic_pack_streaming : onic_pack)(&cursor, p->base, dest, p->len);
+    }
+}
 
 /* wire_queue.c and wire_queue_in.c; the lock is held */
 /** Makes the queues through which others send to this process, if there are any; `bytes` at most,

@@ -5,8 +5,6 @@
 /** @file Receives. */
 #include "pml_superpipe/calls/calls.h"
 
-#include "common/layout/flatten.h"
-
 int superpipe_receive_again(superpipe_request_t *r)
 {
     int rc;

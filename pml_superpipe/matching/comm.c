@@ -8,11 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t key(int32_t source, uint32_t sequence)
-{
-    return (uint64_t)(uint32_t)source << 32 | sequence;
-}
-
 int superpipe_comm_init(superpipe_comm_t *c, uint64_t context, uint32_t nranks)
 {
     memset(c, 0, sizeof(*c));
@@ -35,24 +30,6 @@ void superpipe_comm_fini(superpipe_comm_t *c)
     c->sent = c->turn = NULL;
 }
 
-superpipe_arrival_t superpipe_comm_arrive(superpipe_comm_t *c, int32_t source, int32_t tag,
-                                          uint32_t sequence, superpipe_receive_t **receive_p)
-{
-    if ((uint32_t)source >= c->nranks || tag == SUPERPIPE_ANY_TAG)
-        return SUPERPIPE_REFUSED;
-    const uint32_t ahead = sequence - c->turn[source];
-    if (ahead > INT32_MAX)
-        return SUPERPIPE_REFUSED;
-    if (ahead > 0)
-        return superpipe_rings_first(&c->held, key(source, sequence)) == NULL ? SUPERPIPE_WAITS
-                                                                              : SUPERPIPE_REFUSED;
-    *receive_p = superpipe_match_message(&c->match, source, tag);
-    if (*receive_p == NULL)
-        return SUPERPIPE_WAITS;
-    c->turn[source]++;
-    return SUPERPIPE_MATCHED;
-}
-
 void superpipe_comm_keep(superpipe_comm_t *c, superpipe_message_t *message)
 {
     if (message->sequence == c->turn[message->source]) {
@@ -60,7 +37,8 @@ void superpipe_comm_keep(superpipe_comm_t *c, superpipe_message_t *message)
         superpipe_match_keep(&c->match, message);
         return;
     }
-    superpipe_rings_append(&c->held, message->link, key(message->source, message->sequence));
+    superpipe_rings_append(&c->held, message->link,
+                           superpipe_turn_key(message->source, message->sequence));
     superpipe_list_append(&c->all_held, message);
 }
 
@@ -76,7 +54,7 @@ static superpipe_message_t *held(superpipe_comm_t *c, int32_t source)
     /* The link is the first member. */
     return c->all_held.head == NULL ? NULL
                                     : (superpipe_message_t *)superpipe_rings_first(
-                                          &c->held, key(source, c->turn[source]));
+                                          &c->held, superpipe_turn_key(source, c->turn[source]));
 }
 
 superpipe_message_t *superpipe_comm_next(superpipe_comm_t *c, int32_t source,

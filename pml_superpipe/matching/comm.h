@@ -68,6 +68,12 @@ static inline uint32_t superpipe_comm_number(superpipe_comm_t *c, uint32_t to)
     return c->sent[to]++;
 }
 
+/** What stands for the turn of a message. */
+static inline uint64_t superpipe_turn_key(int32_t source, uint32_t sequence)
+{
+    return (uint64_t)(uint32_t)source << 32 | sequence;
+}
+
 /**
  * A message came. Its source, tag and number are the peer's words and may be anything.
  *
@@ -76,8 +82,25 @@ static inline uint32_t superpipe_comm_number(superpipe_comm_t *c, uint32_t to)
  *
  * But where that is returned nothing has changed.
  */
-superpipe_arrival_t superpipe_comm_arrive(superpipe_comm_t *c, int32_t source, int32_t tag,
-                                          uint32_t sequence, superpipe_receive_t **receive_p);
+__attribute__((always_inline)) static inline superpipe_arrival_t
+superpipe_comm_arrive(superpipe_comm_t *c, int32_t source, int32_t tag, uint32_t sequence,
+                      superpipe_receive_t **receive_p)
+{
+    if ((uint32_t)source >= c->nranks || tag == SUPERPIPE_ANY_TAG)
+        return SUPERPIPE_REFUSED;
+    const uint32_t ahead = sequence - c->turn[source];
+    if (ahead > INT32_MAX)
+        return SUPERPIPE_REFUSED;
+    if (ahead > 0)
+        return superpipe_rings_first(&c->held, superpipe_turn_key(source, sequence)) == NULL
+                   ? SUPERPIPE_WAITS
+                   : SUPERPIPE_REFUSED;
+    *receive_p = superpipe_match_message(&c->match, source, tag);
+    if (*receive_p == NULL)
+        return SUPERPIPE_WAITS;
+    c->turn[source]++;
+    return SUPERPIPE_MATCHED;
+}
 
 /** Keeps a message of which superpipe_comm_arrive has said SUPERPIPE_WAITS, under the same hold of
  *  the lock. */

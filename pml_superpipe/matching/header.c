@@ -105,26 +105,3 @@ bool superpipe_decode(superpipe_incoming_t *in, const void *header, size_t heade
     return in->prefix.kind <= SUPERPIPE_ANNOUNCE ? decode_envelope(in, &r, data, len)
                                                  : decode_word(in, &r, data, len);
 }
-
-bool superpipe_decode_few(superpipe_incoming_t *in, const void *header, size_t header_len,
-                          const void *data, size_t len)
-{
-    superpipe_few_t few;
-    rest_t r = {.at = header, .len = header_len};
-
-    if (!take(&r, &few, sizeof(few)))
-        return false;
-    /* What an envelope has, and no more: it is decoded for each message. */
-    in->prefix =
-        (superpipe_prefix_t){.sender = few.sender, .kind = SUPERPIPE_EAGER, .context = few.context};
-    in->source = few.source;
-    in->tag = few.tag;
-    in->sequence = few.sequence;
-    in->early = 0;
-    in->offer.handle = in->offer.address = 0;
-    in->offer.block = 0;
-    if (!take_data(in, &r, data, len))
-        return false;
-    in->offer.length = in->bytes;
-    return true;
-}

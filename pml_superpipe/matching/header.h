@@ -23,6 +23,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 typedef enum superpipe_kind {
     SUPERPIPE_EAGER = 1, /**< envelope; the data follows */
@@ -157,7 +158,28 @@ bool superpipe_decode(superpipe_incoming_t *in, const void *header, size_t heade
 
 /** Decodes a message of few bytes, as EAGER; its data as above. in->prefix.sender is as the header
  *  has it; what no envelope has is not set. */
-bool superpipe_decode_few(superpipe_incoming_t *in, const void *header, size_t header_len,
-                          const void *data, size_t len);
+static inline bool superpipe_decode_few(superpipe_incoming_t *in, const void *header,
+                                        size_t header_len, const void *data, size_t len)
+{
+    superpipe_few_t few;
+    const size_t behind = header_len - sizeof(few);
+
+    if (header_len < sizeof(few) || (behind > 0 && len > 0))
+        return false;
+    memcpy(&few, header, sizeof(few));
+    in->prefix =
+        (superpipe_prefix_t){.sender = few.sender, .kind = SUPERPIPE_EAGER, .context = few.context};
+    in->source = few.source;
+    in->tag = few.tag;
+    in->sequence = few.sequence;
+    /* What an envelope has, and no more: it is decoded for each message. */
+    in->early = 0;
+    in->offer.handle = in->offer.address = 0;
+    in->offer.block = 0;
+    in->data = behind > 0 ? (const char *)header + sizeof(few) : data;
+    in->bytes = behind > 0 ? behind : len;
+    in->offer.length = in->bytes;
+    return true;
+}
 
 #endif

@@ -9,22 +9,11 @@
 
 #define CONTAINER(type, member, at) ((type *)((char *)(at)-offsetof(type, member)))
 
-static uint64_t key(int32_t source, int32_t tag)
-{
-    return (uint64_t)(uint32_t)source << 32 | (uint32_t)tag;
-}
-
-static superpipe_class_t class_of(int32_t source, int32_t tag)
-{
-    return (superpipe_class_t)((source == SUPERPIPE_ANY_SOURCE ? SUPERPIPE_ONE_TAG : 0) |
-                               (tag == SUPERPIPE_ANY_TAG ? SUPERPIPE_ONE_SOURCE : 0));
-}
-
 /** What receives of a class name that match this source and tag. */
 static uint64_t key_in(superpipe_class_t class, int32_t source, int32_t tag)
 {
-    return key(class & SUPERPIPE_ONE_TAG ? SUPERPIPE_ANY_SOURCE : source,
-               class & SUPERPIPE_ONE_SOURCE ? SUPERPIPE_ANY_TAG : tag);
+    return superpipe_match_key(class & SUPERPIPE_ONE_TAG ? SUPERPIPE_ANY_SOURCE : source,
+                               class & SUPERPIPE_ONE_SOURCE ? SUPERPIPE_ANY_TAG : tag);
 }
 
 /** Can a receive of that class match this tag? */
@@ -74,55 +63,24 @@ void superpipe_list_remove(superpipe_list_t *list, superpipe_message_t *message)
 
 /* ---- receives -------------------------------------------------------------------------------- */
 
-static void post(superpipe_match_t *m, superpipe_receive_t *receive, int32_t source, int32_t tag)
-{
-    receive->source = source;
-    receive->tag = tag;
-    receive->stamp = m->posts++;
-    m->waiting[class_of(source, tag)]++;
-    m->wildcards += class_of(source, tag) != SUPERPIPE_EXACT;
-    superpipe_rings_append(&m->posted, &receive->link, key(source, tag));
-}
-
-static void withdraw(superpipe_match_t *m, superpipe_receive_t *receive)
-{
-    const superpipe_class_t class = class_of(receive->source, receive->tag);
-
-    m->waiting[class]--;
-    m->wildcards -= class != SUPERPIPE_EXACT;
-    superpipe_rings_remove(&m->posted, &receive->link);
-}
-
-superpipe_message_t *superpipe_match_post(superpipe_match_t *m, superpipe_receive_t *receive,
-                                          int32_t source, int32_t tag)
-{
-    superpipe_message_t *message =
-        m->nunexpected > 0 ? superpipe_match_probe(m, source, tag) : NULL;
-
-    if (message != NULL)
-        superpipe_match_take(m, message);
-    else
-        post(m, receive, source, tag);
-    return message;
-}
-
 bool superpipe_match_cancel(superpipe_match_t *m, superpipe_receive_t *receive)
 {
     if (!superpipe_link_is_in(&receive->link))
         return false;
-    withdraw(m, receive);
+    superpipe_match_withdraw(m, receive);
     return true;
 }
 
 superpipe_receive_t *superpipe_match_abandon(superpipe_match_t *m, int32_t source, size_t *cursor)
 {
-    const uint64_t mask = source == SUPERPIPE_ALL_RECEIVES ? 0 : key(-1, 0);
-    superpipe_link_t *link = superpipe_rings_some(&m->posted, key(source, 0), mask, cursor);
+    const uint64_t mask = source == SUPERPIPE_ALL_RECEIVES ? 0 : superpipe_match_key(-1, 0);
+    superpipe_link_t *link =
+        superpipe_rings_some(&m->posted, superpipe_match_key(source, 0), mask, cursor);
 
     if (link == NULL)
         return NULL;
     superpipe_receive_t *receive = CONTAINER(superpipe_receive_t, link, link);
-    withdraw(m, receive);
+    superpipe_match_withdraw(m, receive);
     return receive;
 }
 
@@ -140,29 +98,11 @@ static superpipe_receive_t *earlier(superpipe_match_t *m, superpipe_class_t clas
     return link != NULL && (than == NULL || receive->stamp < than->stamp) ? receive : than;
 }
 
-/** Of the receives that match, the one that was posted first; NULL where there is none. */
-static superpipe_receive_t *earliest_of(superpipe_match_t *m, int32_t source, int32_t tag)
+superpipe_receive_t *superpipe_match_earlier(superpipe_match_t *m, int32_t source, int32_t tag,
+                                             superpipe_receive_t *earliest)
 {
-    superpipe_receive_t *earliest = earlier(m, SUPERPIPE_EXACT, source, tag, NULL);
-
-    /* Most programs have no receive with a wildcard. */
-    if (m->wildcards > 0)
-        for (superpipe_class_t class = SUPERPIPE_ONE_SOURCE; class < SUPERPIPE_CLASSES; class ++)
-            earliest = earlier(m, class, source, tag, earliest);
-    return earliest;
-}
-
-bool superpipe_match_expects(superpipe_match_t *m, int32_t source, int32_t tag)
-{
-    return earliest_of(m, source, tag) != NULL;
-}
-
-superpipe_receive_t *superpipe_match_message(superpipe_match_t *m, int32_t source, int32_t tag)
-{
-    superpipe_receive_t *earliest = earliest_of(m, source, tag);
-
-    if (earliest != NULL)
-        withdraw(m, earliest);
+    for (superpipe_class_t class = SUPERPIPE_ONE_SOURCE; class < SUPERPIPE_CLASSES; class ++)
+        earliest = earlier(m, class, source, tag, earliest);
     return earliest;
 }
 
@@ -215,17 +155,18 @@ void superpipe_match_take(superpipe_match_t *m, superpipe_message_t *message)
 
 superpipe_message_t *superpipe_match_probe(superpipe_match_t *m, int32_t source, int32_t tag)
 {
-    const superpipe_class_t class = class_of(source, tag);
+    const superpipe_class_t class = superpipe_class_of(source, tag);
     superpipe_message_t *head = m->application.head;
 
     if (m->nunexpected == 0 || class == SUPERPIPE_ANY_MESSAGE)
         return head;
     /* The first of all to have arrived is the first of those that match. */
-    if (head != NULL && key_in(class, head->source, head->tag) == key(source, tag))
+    if (head != NULL && key_in(class, head->source, head->tag) == superpipe_match_key(source, tag))
         return head;
     if (!m->indexed[class])
         make_index(m, class);
-    superpipe_link_t *link = superpipe_rings_first(&m->unexpected, key(source, tag));
+    superpipe_link_t *link =
+        superpipe_rings_first(&m->unexpected, superpipe_match_key(source, tag));
     /* Each class has a link of its own in a message. */
     return link != NULL ? CONTAINER(superpipe_message_t, link[0], link - class) : NULL;
 }

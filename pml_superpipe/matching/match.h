@@ -82,6 +82,18 @@ typedef struct superpipe_match {
     bool indexed[SUPERPIPE_ANY_MESSAGE]; /**< is the index of that class kept? */
 } superpipe_match_t;
 
+/** What stands for a source and a tag, or wildcards. */
+static inline uint64_t superpipe_match_key(int32_t source, int32_t tag)
+{
+    return (uint64_t)(uint32_t)source << 32 | (uint32_t)tag;
+}
+
+static inline superpipe_class_t superpipe_class_of(int32_t source, int32_t tag)
+{
+    return (superpipe_class_t)((source == SUPERPIPE_ANY_SOURCE ? SUPERPIPE_ONE_TAG : 0) |
+                               (tag == SUPERPIPE_ANY_TAG ? SUPERPIPE_ONE_SOURCE : 0));
+}
+
 void superpipe_match_init(superpipe_match_t *m);
 
 /** Frees the tables. What is left is to be taken out before. */
@@ -89,13 +101,15 @@ void superpipe_match_fini(superpipe_match_t *m);
 
 /* ---- receives -------------------------------------------------------------------------------- */
 
-/**
- * A receive from `source`, a rank or SUPERPIPE_ANY_SOURCE, with `tag` or SUPERPIPE_ANY_TAG. Returns
- * the message for it, which is taken out: the first to have arrived of those that match. Where
- * there is none returns NULL, and the receive is posted.
- */
-superpipe_message_t *superpipe_match_post(superpipe_match_t *m, superpipe_receive_t *receive,
-                                          int32_t source, int32_t tag);
+/** Takes out a receive that is posted. */
+static inline void superpipe_match_withdraw(superpipe_match_t *m, superpipe_receive_t *receive)
+{
+    const superpipe_class_t class = superpipe_class_of(receive->source, receive->tag);
+
+    m->waiting[class]--;
+    m->wildcards -= class != SUPERPIPE_EXACT;
+    superpipe_rings_remove(&m->posted, &receive->link);
+}
 
 /** Takes a receive back, in constant time. False where it is not posted (any more): it has got its
  *  message, or is about to. */
@@ -114,12 +128,37 @@ superpipe_receive_t *superpipe_match_abandon(superpipe_match_t *m, int32_t sourc
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-/** A message from `source` with `tag` has its turn: returns the receive for it, which is taken out,
- *  the first to have been posted of those that match; NULL where there is none. */
-superpipe_receive_t *superpipe_match_message(superpipe_match_t *m, int32_t source, int32_t tag);
+/** Of the receives with a wildcard that match, and `earliest`, or NULL, the one that was posted
+ *  first. */
+superpipe_receive_t *superpipe_match_earlier(superpipe_match_t *m, int32_t source, int32_t tag,
+                                             superpipe_receive_t *earliest);
 
-/** Is a receive posted that matches such a message? It stays. */
-bool superpipe_match_expects(superpipe_match_t *m, int32_t source, int32_t tag);
+/** The receive that such a message would get, which stays: the first to have been posted of those
+ *  that match; NULL where there is none. */
+static inline superpipe_receive_t *superpipe_match_expects(superpipe_match_t *m, int32_t source,
+                                                           int32_t tag)
+{
+    /* The link is the first member. */
+    superpipe_receive_t *exact = m->waiting[SUPERPIPE_EXACT] == 0
+                                     ? NULL
+                                     : (superpipe_receive_t *)superpipe_rings_first(
+                                           &m->posted, superpipe_match_key(source, tag));
+
+    /* Most programs have no receive with a wildcard. */
+    return m->wildcards == 0 ? exact : superpipe_match_earlier(m, source, tag, exact);
+}
+
+/** A message from `source` with `tag` has its turn: returns the receive for it, as above, which is
+ *  taken out. */
+static inline superpipe_receive_t *superpipe_match_message(superpipe_match_t *m, int32_t source,
+                                                           int32_t tag)
+{
+    superpipe_receive_t *receive = superpipe_match_expects(m, source, tag);
+
+    if (receive != NULL)
+        superpipe_match_withdraw(m, receive);
+    return receive;
+}
 
 /** Keeps a message that has had its turn and found no receive, for those that will be posted. */
 void superpipe_match_keep(superpipe_match_t *m, superpipe_message_t *message);
@@ -131,6 +170,31 @@ superpipe_message_t *superpipe_match_probe(superpipe_match_t *m, int32_t source,
 /** Takes out a message that has been found. For MPI_Mprobe and MPI_Improbe: nobody else gets it,
  * and whoever has its handle receives it without matching. */
 void superpipe_match_take(superpipe_match_t *m, superpipe_message_t *message);
+
+/**
+ * A receive from `source`, a rank or SUPERPIPE_ANY_SOURCE, with `tag` or SUPERPIPE_ANY_TAG. Returns
+ * the message for it, which is taken out: the first to have arrived of those that match. Where
+ * there is none returns NULL, and the receive is posted.
+ */
+static inline superpipe_message_t *superpipe_match_post(superpipe_match_t *m,
+                                                        superpipe_receive_t *receive,
+                                                        int32_t source, int32_t tag)
+{
+    superpipe_message_t *message =
+        m->nunexpected > 0 ? superpipe_match_probe(m, source, tag) : NULL;
+
+    if (message != NULL) {
+        superpipe_match_take(m, message);
+        return message;
+    }
+    receive->source = source;
+    receive->tag = tag;
+    receive->stamp = m->posts++;
+    m->waiting[superpipe_class_of(source, tag)]++;
+    m->wildcards += superpipe_class_of(source, tag) != SUPERPIPE_EXACT;
+    superpipe_rings_append(&m->posted, &receive->link, superpipe_match_key(source, tag));
+    return NULL;
+}
 
 /** Takes out the first of the messages that are left, of any tag; NULL where none is. */
 superpipe_message_t *superpipe_match_discard(superpipe_match_t *m);

@@ -123,7 +123,7 @@ static void shrink(superpipe_rings_t *t)
 
 /* ---- rings ----------------------------------------------------------------------------------- */
 
-static superpipe_link_t *search(superpipe_rings_t *t, uint64_t key)
+superpipe_link_t *superpipe_rings_search(superpipe_rings_t *t, uint64_t key)
 {
     superpipe_link_t *first = *bucket_of(t, key);
 
@@ -135,12 +135,6 @@ static superpipe_link_t *search(superpipe_rings_t *t, uint64_t key)
         }
     }
     return first;
-}
-
-superpipe_link_t *superpipe_rings_first(superpipe_rings_t *t, uint64_t key)
-{
-    t->steps++;
-    return t->recent != NULL && t->recent->key == key ? t->recent : search(t, key);
 }
 
 void superpipe_rings_append(superpipe_rings_t *t, superpipe_link_t *link, uint64_t key)

@@ -56,8 +56,15 @@ void superpipe_rings_fini(superpipe_rings_t *t);
 /** Puts an element, which is in no ring, behind all others of that key. */
 void superpipe_rings_append(superpipe_rings_t *t, superpipe_link_t *link, uint64_t key);
 
+/** Looks in the table. */
+superpipe_link_t *superpipe_rings_search(superpipe_rings_t *t, uint64_t key);
+
 /** The first of that key, or NULL. */
-superpipe_link_t *superpipe_rings_first(superpipe_rings_t *t, uint64_t key);
+static inline superpipe_link_t *superpipe_rings_first(superpipe_rings_t *t, uint64_t key)
+{
+    t->steps++;
+    return t->recent != NULL && t->recent->key == key ? t->recent : superpipe_rings_search(t, key);
+}
 
 /** Takes out an element of this table. */
 void superpipe_rings_remove(superpipe_rings_t *t, superpipe_link_t *link);

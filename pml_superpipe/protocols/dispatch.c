@@ -76,16 +76,3 @@ void superpipe_arrived(onic_peer_t *from, const void *header, size_t header_len,
         break;
     }
 }
-
-void superpipe_few_arrived(const void *header, size_t header_len, const void *data, size_t len,
-                           onic_rndv_t *rndv)
-{
-    superpipe_incoming_t in;
-
-    /* Whoever sends anything else with this identifier cannot be told from others. */
-    if (rndv != NULL || !superpipe_decode_few(&in, header, header_len, data, len) ||
-        in.prefix.sender - 1 >= superpipe.npeers ||
-        superpipe.numbered[in.prefix.sender - 1] == NULL)
-        return;
-    superpipe_on_envelope_locked(superpipe.numbered[in.prefix.sender - 1], &in);
-}

@@ -27,6 +27,7 @@
 #include "ompi/request/request.h"
 #include ONIC_MUTEX_HEADER
 
+#include "common/layout/flatten.h"
 #include "common/model/link.h"
 #include "common/mover/mover.h"
 #include "common/support/handle.h"
@@ -295,8 +296,20 @@ superpipe_request_t *superpipe_request_copy(superpipe_request_t *r, void *bounce
 /** Describes the memory of a call. Returns OMPI_SUCCESS, an error of onic_flatten, or
  *  MPI_ERR_BUFFER, after a text, where it is known to be memory of a device; then there is nothing
  *  to be freed. */
-int superpipe_describe_buffer(const void *buffer, size_t count, const ompi_datatype_t *datatype,
-                              onic_layout_t *layout);
+int superpipe_describe_any(const void *buffer, size_t count, const ompi_datatype_t *datatype,
+                           onic_layout_t *layout);
+
+/** The same; most are plain, and no memory is of a device. */
+static inline int superpipe_describe_buffer(const void *buffer, size_t count,
+                                            const ompi_datatype_t *datatype, onic_layout_t *layout)
+{
+    size_t bytes;
+
+    if (onic_devices_told() || !onic_type_is_plain(datatype, count, &bytes))
+        return superpipe_describe_any(buffer, count, datatype, layout);
+    onic_layout_set(layout, bytes);
+    return OMPI_SUCCESS;
+}
 
 /** The same for a request: its layout and base. */
 int superpipe_describe(superpipe_request_t *r);
@@ -322,6 +335,9 @@ void superpipe_complete(superpipe_request_t *r);
 /** Finishes it where nothing of it is left or under way: takes it out of everything that knows it;
  *  an MPI thread will complete it. */
 void superpipe_settle_locked(superpipe_request_t *r);
+
+/** The same where it is over (state.done), and nothing knows it. */
+void superpipe_over_locked(superpipe_request_t *r);
 
 /** The same, with an error: as soon as nothing of it is under way. */
 void superpipe_fail_locked(superpipe_request_t *r, int error);
@@ -439,6 +455,11 @@ void superpipe_receive_message(superpipe_request_t *r, superpipe_unexpected_t *m
 /** A message came that is to be matched. */
 void superpipe_on_envelope_locked(superpipe_peer_t *from, const superpipe_incoming_t *in);
 
+/** The handler of messages of few bytes: onic_am_fn_t. From the decoder to the receive all is in
+ *  one function here. */
+void superpipe_few_arrived(const void *header, size_t header_len, const void *data, size_t len,
+                           onic_rndv_t *rndv);
+
 /** Messages that came before their communicator. */
 void superpipe_unpark_locked(superpipe_channel_t *c);
 
@@ -500,9 +521,5 @@ void superpipe_early_drop_locked(superpipe_peer_t *p);
 /** The handler of messages with a name: onic_named_fn_t. */
 void superpipe_arrived(onic_peer_t *from, const void *header, size_t header_len, const void *data,
                        size_t len, onic_rndv_t *rndv);
-
-/** The handler of messages of few bytes: onic_am_fn_t. */
-void superpipe_few_arrived(const void *header, size_t header_len, const void *data, size_t len,
-                           onic_rndv_t *rndv);
 
 #endif

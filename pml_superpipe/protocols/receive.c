@@ -52,7 +52,7 @@ static void fit(superpipe_request_t *r, superpipe_peer_t *from, int32_t source, 
 static void deliver_locked(superpipe_request_t *r, superpipe_peer_t *from,
                            const superpipe_offer_t *offer, const void *data)
 {
-    superpipe_place(r, 0, data, r->state.wanted);
+    place(r, 0, data, r->state.wanted);
     superpipe_transfer_took(&r->state, r->state.wanted);
     superpipe_counters.messages[SUPERPIPE_SHORT]++;
     superpipe_counters.bytes[SUPERPIPE_SHORT] += r->state.wanted;
@@ -250,7 +250,8 @@ static void matched_locked(superpipe_request_t *r, superpipe_peer_t *from,
     fit(r, from, in->source, in->tag, in->offer.length, in->early);
     if (in->prefix.kind != SUPERPIPE_ANNOUNCE) {
         deliver_locked(r, from, &in->offer, in->data);
-        superpipe_settle_locked(r);
+        superpipe_transfer_came(&r->state);
+        superpipe_over_locked(r);
     } else if (in->early == 0 ||
                superpipe_early_begin_locked(from, in->offer.handle, in->early, r, NULL)) {
         superpipe_fetch_locked(r, from, &a);
@@ -262,7 +263,7 @@ static void matched_locked(superpipe_request_t *r, superpipe_peer_t *from,
         superpipe_freed_locked(from, paid);
 }
 
-void superpipe_on_envelope_locked(superpipe_peer_t *from, const superpipe_incoming_t *in)
+ONIC_INLINE void on_envelope_locked(superpipe_peer_t *from, const superpipe_incoming_t *in)
 {
     const bool unpaid = (in->prefix.flags & SUPERPIPE_UNPAID) != 0;
     const uint64_t paid = unpaid ? 0 : SUPERPIPE_RECORD + in->bytes;
@@ -298,6 +299,24 @@ void superpipe_on_envelope_locked(superpipe_peer_t *from, const superpipe_incomi
         return;
     }
     release_locked((superpipe_channel_t *)c, in->source);
+}
+
+void superpipe_on_envelope_locked(superpipe_peer_t *from, const superpipe_incoming_t *in)
+{
+    on_envelope_locked(from, in);
+}
+
+void superpipe_few_arrived(const void *header, size_t header_len, const void *data, size_t len,
+                           onic_rndv_t *rndv)
+{
+    superpipe_incoming_t in;
+
+    /* Whoever sends anything else with this identifier cannot be told from others. */
+    if (rndv != NULL || !superpipe_decode_few(&in, header, header_len, data, len) ||
+        in.prefix.sender - 1 >= superpipe.npeers ||
+        superpipe.numbered[in.prefix.sender - 1] == NULL)
+        return;
+    on_envelope_locked(superpipe.numbered[in.prefix.sender - 1], &in);
 }
 
 void superpipe_unpark_locked(superpipe_channel_t *c)

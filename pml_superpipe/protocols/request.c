@@ -116,30 +116,16 @@ superpipe_request_t *superpipe_request_copy(superpipe_request_t *r, void *bounce
     return copy;
 }
 
-static int refuse_device(onic_layout_t *layout)
+int superpipe_describe_any(const void *buffer, size_t count, const ompi_datatype_t *datatype,
+                           onic_layout_t *layout)
 {
+    const int rc = onic_flatten(datatype, count, layout);
+
+    if (rc != OMPI_SUCCESS || !onic_layout_on_device(buffer, layout))
+        return rc;
     onic_layout_drop(layout);
     onic_help(SUPERPIPE_HELP_FILE, "device-memory");
     return MPI_ERR_BUFFER;
-}
-
-__attribute__((always_inline)) static inline int
-describe(const void *buffer, size_t count, const ompi_datatype_t *datatype, onic_layout_t *layout)
-{
-    size_t bytes;
-    int rc = OMPI_SUCCESS;
-
-    if (onic_type_is_plain(datatype, count, &bytes))
-        onic_layout_set(layout, bytes);
-    else
-        rc = onic_flatten(datatype, count, layout);
-    return rc == OMPI_SUCCESS && onic_layout_on_device(buffer, layout) ? refuse_device(layout) : rc;
-}
-
-int superpipe_describe_buffer(const void *buffer, size_t count, const ompi_datatype_t *datatype,
-                              onic_layout_t *layout)
-{
-    return describe(buffer, count, datatype, layout);
 }
 
 int superpipe_describe(superpipe_request_t *r)
@@ -189,7 +175,7 @@ superpipe_request_t *superpipe_request_receive(ompi_communicator_t *comm, ompi_d
         return NULL;
     }
     r->base = r->buffer;
-    *rc_p = describe(buffer, count, datatype, &r->layout);
+    *rc_p = superpipe_describe_buffer(buffer, count, datatype, &r->layout);
     if (*rc_p == OMPI_SUCCESS) {
         begin(r);
         return r;
@@ -274,6 +260,11 @@ void superpipe_settle_locked(superpipe_request_t *r)
 {
     if (!superpipe_end_locked(r))
         return;
+    superpipe_over_locked(r);
+}
+
+void superpipe_over_locked(superpipe_request_t *r)
+{
     /* At once, where that calls nothing that might take the lock, and its user keeps it. */
     if (onic_wire_is_alone() && r->refs == 2 && r->super.req_complete_cb == NULL) {
         r->refs = 1;

@@ -131,14 +131,6 @@ bool superpipe_transfer_lacks_turn(const superpipe_transfer_t *t)
 
 /* ---- receiver -------------------------------------------------------------------------------- */
 
-bool superpipe_transfer_fit(superpipe_transfer_t *t, uint64_t length, uint64_t early)
-{
-    t->matched = true;
-    t->wanted = length < t->length ? length : t->length;
-    t->early = early < t->wanted ? early : t->wanted;
-    return length > t->length;
-}
-
 uint64_t superpipe_transfer_rest(const superpipe_transfer_t *t)
 {
     return t->wanted - t->early;
@@ -171,11 +163,6 @@ bool superpipe_transfer_takes(const superpipe_transfer_t *t, uint64_t at, uint64
         return false;
     return bytes > 0 && at >= t->early && at <= t->wanted && bytes <= t->wanted - at &&
            bytes <= t->wanted - t->moved;
-}
-
-void superpipe_transfer_took(superpipe_transfer_t *t, uint64_t bytes)
-{
-    t->moved += bytes;
 }
 
 superpipe_refusal_t superpipe_transfer_was_refused(const superpipe_transfer_t *t)

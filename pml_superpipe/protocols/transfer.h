@@ -122,7 +122,13 @@ bool superpipe_transfer_lacks_turn(const superpipe_transfer_t *t);
 
 /** It has found a message of that length, of which `early` bytes come by themselves. True where it
  *  is too long. */
-bool superpipe_transfer_fit(superpipe_transfer_t *t, uint64_t length, uint64_t early);
+static inline bool superpipe_transfer_fit(superpipe_transfer_t *t, uint64_t length, uint64_t early)
+{
+    t->matched = true;
+    t->wanted = length < t->length ? length : t->length;
+    t->early = early < t->wanted ? early : t->wanted;
+    return length > t->length;
+}
 
 /** Bytes that have to be asked for, or copied: those behind the early ones. */
 uint64_t superpipe_transfer_rest(const superpipe_transfer_t *t);
@@ -138,7 +144,16 @@ bool superpipe_transfer_takes(const superpipe_transfer_t *t, uint64_t at, uint64
                               bool meets);
 
 /** So many bytes more are there. */
-void superpipe_transfer_took(superpipe_transfer_t *t, uint64_t bytes);
+static inline void superpipe_transfer_took(superpipe_transfer_t *t, uint64_t bytes)
+{
+    t->moved += bytes;
+}
+
+/** All of it came with its envelope, and was taken: it is over, which need not be asked. */
+static inline void superpipe_transfer_came(superpipe_transfer_t *t)
+{
+    t->done = true;
+}
 
 typedef enum superpipe_refusal {
     SUPERPIPE_REFUSAL_IGNORED,  /**< nothing was asked for */
