@@ -5,17 +5,8 @@
 noinst_LTLIBRARIES += coll_nicbarrier/libnicbarrier_core.la
 
 coll_nicbarrier_libnicbarrier_core_la_SOURCES = \
-	coll_nicbarrier/agree/message.c \
-	coll_nicbarrier/agree/message.h \
-	coll_nicbarrier/agree/protocol.c \
-	coll_nicbarrier/agree/protocol.h \
-	coll_nicbarrier/agree/protocol_internal.h \
-	coll_nicbarrier/agree/protocol_leaders.c \
-	coll_nicbarrier/agree/protocol_node.c \
-	coll_nicbarrier/agree/ring.c \
-	coll_nicbarrier/agree/ring.h \
-	coll_nicbarrier/agree/sweep.c \
-	coll_nicbarrier/agree/sweep.h \
+	coll_nicbarrier/agree/plan.c \
+	coll_nicbarrier/agree/plan.h \
 	coll_nicbarrier/schedule/arrange.c \
 	coll_nicbarrier/schedule/arrange.h \
 	coll_nicbarrier/team/oversubscription.h \
@@ -23,8 +14,6 @@ coll_nicbarrier_libnicbarrier_core_la_SOURCES = \
 	coll_nicbarrier/epoch/nack.c \
 	coll_nicbarrier/epoch/nack.h \
 	coll_nicbarrier/epoch/rule.h \
-	coll_nicbarrier/component/messages.c \
-	coll_nicbarrier/component/messages.h \
 	coll_nicbarrier/component/overlap.c \
 	coll_nicbarrier/component/overlap.h \
 	coll_nicbarrier/component/queue.c \
@@ -90,14 +79,12 @@ component_LTLIBRARIES += mca_coll_nicbarrier.la
 mca_coll_nicbarrier_la_SOURCES = \
 	coll_nicbarrier/agree/agree.c \
 	coll_nicbarrier/agree/agree.h \
+	coll_nicbarrier/agree/agreement.h \
+	coll_nicbarrier/agree/network.c \
+	coll_nicbarrier/agree/node.c \
 	coll_nicbarrier/engines/engines.c \
 	coll_nicbarrier/component/component.c \
-	coll_nicbarrier/agree/local.c \
-	coll_nicbarrier/agree/local.h \
-	coll_nicbarrier/agree/open.c \
-	coll_nicbarrier/agree/open.h \
 	coll_nicbarrier/component/barriers.c \
-	coll_nicbarrier/component/pml_messages.c \
 	coll_nicbarrier/component/module.c \
 	coll_nicbarrier/component/module.h \
 	coll_nicbarrier/component/params.c \

@@ -33,13 +33,12 @@ unit_programs = \
 	test/unit/check_model_learn \
 	test/unit/check_model_link \
 	test/unit/check_model_pipeline \
-	test/unit/check_nicbarrier_agree \
+	test/unit/check_nicbarrier_plan \
 	test/unit/check_nicbarrier_oversubscription \
 	test/unit/check_nicbarrier_conformance \
 	test/unit/check_nicbarrier_datagram \
 	test/unit/check_nicbarrier_endpoint \
 	test/unit/check_nicbarrier_epoch \
-	test/unit/check_nicbarrier_messages \
 	test/unit/check_nicbarrier_farewell \
 	test/unit/check_nicbarrier_filter \
 	test/unit/check_nicbarrier_overlap \
@@ -97,7 +96,7 @@ barrier_ldadd = coll_nicbarrier/libnicbarrier_core.la common/libonic_core.la $(c
 # For all of them, and for these alone: where Check is, there may be other libraries too.
 unit_objects = $(unit_programs:=.$(OBJEXT)) test/unit/nicbarrier_conformance.$(OBJEXT) \
 	test/unit/nicbarrier_members.$(OBJEXT) test/unit/nicbarrier_memory_engine.$(OBJEXT) \
-	test/unit/nicbarrier_agree_sim.$(OBJEXT) test/unit/nicbarrier_sim.$(OBJEXT) \
+	test/unit/nicbarrier_sim.$(OBJEXT) \
 	test/unit/mover_sim.$(OBJEXT) test/unit/mover_sim_sides.$(OBJEXT) test/unit/pml_naive.$(OBJEXT) \
 	test/unit/put_wire.$(OBJEXT)
 $(unit_objects): AM_CPPFLAGS += $(CHECK_CPPFLAGS)
@@ -136,11 +135,7 @@ model_ldadd = common/libonic_core.la $(check_libs) -lm
 test_unit_check_model_learn_LDADD = $(model_ldadd)
 test_unit_check_model_link_LDADD = $(model_ldadd)
 test_unit_check_model_pipeline_LDADD = $(model_ldadd)
-test_unit_check_nicbarrier_agree_SOURCES = \
-	test/unit/check_nicbarrier_agree.c \
-	test/unit/nicbarrier_agree_sim.c \
-	test/unit/nicbarrier_agree_sim.h
-test_unit_check_nicbarrier_agree_LDADD = $(barrier_ldadd)
+test_unit_check_nicbarrier_plan_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_oversubscription_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_conformance_SOURCES = \
 	test/unit/check_nicbarrier_conformance.c \
@@ -162,7 +157,6 @@ test_unit_check_nicbarrier_epoch_SOURCES = \
 	test/unit/nicbarrier_sim.c \
 	test/unit/nicbarrier_sim.h
 test_unit_check_nicbarrier_epoch_LDADD = $(barrier_ldadd)
-test_unit_check_nicbarrier_messages_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_farewell_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_filter_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_overlap_LDADD = $(barrier_ldadd)
@@ -329,7 +323,6 @@ mpi_programs = \
 	test/mpi/barrier \
 	test/mpi/barrier_away \
 	test/mpi/barrier_beside \
-	test/mpi/barrier_broken \
 	test/mpi/barrier_churn \
 	test/mpi/barrier_unreachable \
 	test/mpi/barrier_cycles \
@@ -499,10 +492,6 @@ test_mpi_flatten_DEPENDENCIES = $(internal_dependencies)
 test_mpi_flatten_shapes_LDADD = $(internal_ldadd)
 test_mpi_flatten_shapes_LDFLAGS = $(internal_ldflags)
 test_mpi_flatten_shapes_DEPENDENCIES = $(internal_dependencies)
-
-test_mpi_barrier_broken_LDADD = $(internal_ldadd)
-test_mpi_barrier_broken_LDFLAGS = $(internal_ldflags)
-test_mpi_barrier_broken_DEPENDENCIES = $(internal_dependencies)
 
 test_mpi_mover_SOURCES = \
 	test/mpi/mover.c \
@@ -699,7 +688,6 @@ fuzz_programs = \
 	test/fuzz/fuzz_queue \
 	test/fuzz/fuzz_layout \
 	test/fuzz/fuzz_nicbarrier \
-	test/fuzz/fuzz_nicbarrier_agree \
 	test/fuzz/fuzz_nicbarrier_endpoint \
 	test/fuzz/fuzz_message \
 	test/fuzz/fuzz_superpipe
@@ -727,10 +715,6 @@ test_fuzz_fuzz_layout_LDFLAGS = $(FUZZ_LDFLAGS)
 test_fuzz_fuzz_nicbarrier_SOURCES = test/fuzz/fuzz_nicbarrier.c $(fuzz_driver)
 test_fuzz_fuzz_nicbarrier_LDADD = coll_nicbarrier/libnicbarrier_core.la
 test_fuzz_fuzz_nicbarrier_LDFLAGS = $(FUZZ_LDFLAGS)
-
-test_fuzz_fuzz_nicbarrier_agree_SOURCES = test/fuzz/fuzz_nicbarrier_agree.c $(fuzz_driver)
-test_fuzz_fuzz_nicbarrier_agree_LDADD = coll_nicbarrier/libnicbarrier_core.la
-test_fuzz_fuzz_nicbarrier_agree_LDFLAGS = $(FUZZ_LDFLAGS)
 
 test_fuzz_fuzz_nicbarrier_endpoint_SOURCES = test/fuzz/fuzz_nicbarrier_endpoint.c $(fuzz_driver)
 test_fuzz_fuzz_nicbarrier_endpoint_LDADD = coll_nicbarrier/libnicbarrier_core.la common/libonic_core.la

@@ -2,245 +2,258 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The agreement over Open MPI's messages. */
+/** @file The agreement as a whole: see agree.h. */
 #include "coll_nicbarrier/agree/agree.h"
 
+#include <limits.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
-#include "coll_nicbarrier/agree/local.h"
-#include "coll_nicbarrier/agree/protocol.h"
+#include "coll_nicbarrier/agree/agreement.h"
+#include "common/support/clock.h"
+#include "common/support/collective.h"
 #include "ompi/constants.h"
-#include "ompi/datatype/ompi_datatype.h"
-#include "ompi/mca/coll/base/coll_tags.h"
-#include "ompi/mca/pml/pml.h"
-#include "ompi/request/request.h"
+#include "ompi/group/group.h"
 #include "opal/util/output.h"
+#include "opal/util/proc.h"
 
-/** The tag next to those of Open MPI's collectives, which go downwards from the one of allgather.
- * It has none of its own between that and MPI_ANY_TAG. */
-#define TAG (MCA_COLL_BASE_TAG_ALLGATHER + 1)
-/** Messages on their way out at most; the machine needs two. */
-#define SLOTS 8
+/** What an engine must score to be opened unasked: that of messages without an adapter. Those below
+ *  do no better than the module below, and would cost memory for each process. */
+#define WORTHWHILE 50
+/** The number of the engine of a node alone. */
+#define NODE_ENGINE 0
 
-typedef struct slot {
-    ompi_request_t *request; /**< NULL: free */
-    unsigned char bytes[NICBARRIER_MESSAGE_MAX];
-} slot_t;
+/** Somebody of this node could not map a segment of it. From then on all its processes open
+ *  engines, so that they can be nodes of their own; for the first communicator it is too late. */
+static atomic_bool apart;
 
-struct nicbarrier_agreement {
-    nicbarrier_protocol_t protocol;
-    nicbarrier_local_t local;
-    struct ompi_communicator_t *comm;
-    int rc; /**< of messages */
-    slot_t slot[SLOTS];
-    ompi_request_t *awaited; /**< NULL: none */
-    unsigned char bytes[NICBARRIER_TOPIC_SIZE + NICBARRIER_ENDPOINT_MAX];
-};
-
-/** For one that finds no memory, so that it can say so. */
-static nicbarrier_agreement_t spare;
-static atomic_bool spare_used;
-
-/* ---- messages ---------------------------------------------------------------------------------
+/* ---- what a rank brings -----------------------------------------------------------------------
  */
 
-/** Notes the end of a message; its error, if there is one. */
-static int end_of(ompi_request_t **request_p)
+/** A key that no other group has: at random, or who draws it and when, where the kernel gives
+ *  nothing. */
+static uint64_t draw_key(void)
 {
-    ompi_request_t *request = *request_p;
-    int rc = request->req_status.MPI_ERROR;
-    *request_p = NULL;
-    (void)ompi_request_free(&request);
+    uint64_t key = 0;
+    if (getrandom(&key, sizeof(key), GRND_NONBLOCK) != (ssize_t)sizeof(key)) {
+        key = ((uint64_t)OPAL_PROC_MY_NAME.jobid << 32 | OPAL_PROC_MY_NAME.vpid) ^ onic_now_nsec()
+                                                                                       << 16;
+    }
+    return key != 0 ? key : 1;
+}
+
+bool nicbarrier_several_jobs(struct ompi_communicator_t *comm)
+{
+    for (int r = 0; r < ompi_comm_size(comm); r++) {
+        if (ompi_group_get_proc_name(comm->c_local_group, r).jobid != OPAL_PROC_MY_NAME.jobid) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/** Opens the engine if it may be needed; its score, or 0. */
+static uint8_t open_engine(nicbarrier_agreement_t *a, int i)
+{
+    const nicbarrier_engine_t *engine = nicbarrier_engines[i];
+    const int score = engine->score();
+    if (a->config->engine == i ? score <= 0 : score < WORTHWHILE) {
+        return 0;
+    }
+    /* What an engine does without it may say, too: that is no reason. */
+    nicbarrier_reason_t why = {""};
+    if (nicbarrier_open_engine(i, &a->config->engines, &why) != 0) {
+        a->why = why;
+        return 0;
+    }
+    return (uint8_t)score;
+}
+
+/** Opens what this rank may need as a leader, being member `index` of the `n` of its node. False
+ *  where that is not to be had and was asked for. */
+static bool open_engines(nicbarrier_agreement_t *a, int index, int n)
+{
+    const int size = ompi_comm_size(a->comm), asked = a->config->engine;
+    const int limit = nicbarrier_limit(&a->wishes, n, size);
+    if (limit == size || (index % limit != 0 && !atomic_load(&apart))) {
+        return true;
+    }
+    const bool jobs = nicbarrier_several_jobs(a->comm);
+    bool able = true;
+    for (int i = 0; nicbarrier_engines[i] != NULL; i++) {
+        const bool serves = !jobs || (a->wishes.candidate[i].needs & NICBARRIER_NEEDS_ONE_JOB) == 0;
+        if (a->wishes.candidate[i].network && serves && (asked < 0 || asked == i)) {
+            a->mine.score[i] = open_engine(a, i);
+            able = able && (asked != i || a->mine.score[i] > 0);
+        }
+    }
+    return able;
+}
+
+/** What this rank tells of itself. */
+static bool look_around(nicbarrier_agreement_t *a)
+{
+    const onic_locality_t here = onic_locality();
+    int index = 0, n = 0, first = -1;
+    for (int r = 0; r < ompi_comm_size(a->comm); r++) {
+        if (onic_node_has(a->comm, r)) {
+            first = first < 0 ? r : first;
+            n++;
+            index += r < ompi_comm_rank(a->comm);
+        }
+    }
+    a->mine = (nicbarrier_facts_t){.key = draw_key(),
+                                   .job = OPAL_PROC_MY_NAME.jobid,
+                                   .first = first,
+                                   .where = {here.package, here.numa, here.cache}};
+    return open_engines(a, index, n);
+}
+
+/** All memory that is needed, but for what depends on others. */
+static bool allocate(nicbarrier_agreement_t *a)
+{
+    const size_t size = (size_t)ompi_comm_size(a->comm);
+    a->facts = malloc(size * sizeof(*a->facts));
+    a->room = malloc(3 * size * sizeof(*a->room));
+    a->team = nicbarrier_team_new(&a->config->team);
+    return a->facts != NULL && a->room != NULL && a->team != NULL;
+}
+
+/** Gets ready; false where this rank cannot go on. */
+static bool begin(nicbarrier_agreement_t *a, bool able)
+{
+    a->engine = NICBARRIER_ANY_ENGINE;
+    a->wishes = (nicbarrier_wishes_t){.engine = a->config->engine, .ppn = a->config->ppn};
+    for (int i = 0; nicbarrier_engines[i] != NULL; i++) {
+        a->wishes.candidate[i].needs = nicbarrier_engines[i]->needs;
+        a->wishes.candidate[i].network = nicbarrier_engines[i]->network != NULL;
+    }
+    if (!able || !allocate(a)) {
+        nicbarrier_reason(&a->why, "memory is exhausted");
+        return false;
+    }
+    return look_around(a);
+}
+
+/* ---- what all say -----------------------------------------------------------------------------
+ */
+
+/** Can everybody go on, and have all the same settings? */
+static int compare(nicbarrier_agreement_t *a, bool *able)
+{
+    const int high = (int)(a->config->settings >> 33), low = (int)(a->config->settings & INT_MAX);
+    /* Where the least is the most, too, all are the same. */
+    int words[] = {*able, high, -high, low, -low};
+    const int rc = nicbarrier_say(a, words, sizeof(words) / sizeof(words[0]));
+    const bool same = words[1] == -words[2] && words[3] == -words[4];
+    if (!same) {
+        nicbarrier_reason(&a->why, "ranks have different values of parameters coll_nicbarrier_*");
+    }
+    *able = words[0] != 0 && same;
     return rc;
 }
 
-/** One that is free, or NULL. */
-static slot_t *find_slot(nicbarrier_agreement_t *a)
+/** Some node has not come about: takes those apart whose processes cannot share memory, so that it
+ *  can be tried again. `least`: what each process has to say that it need not be. */
+static int take_apart(nicbarrier_agreement_t *a, nicbarrier_mapped_t mapped,
+                      nicbarrier_mapped_t least)
 {
-    for (int i = 0; i < SLOTS; i++) {
-        if (a->slot[i].request == NULL) {
-            return &a->slot[i];
+    const int32_t size = a->plan.size, mine = (int32_t)mapped;
+    int32_t *all = a->room;
+    const int rc = onic_share(a->comm, &mine, sizeof(mine), all);
+    for (int32_t r = 0; r < size && rc == OMPI_SUCCESS; r++) {
+        if (all[r] < (int32_t)least) {
+            nicbarrier_split_node(a->facts, r);
         }
     }
-    return NULL;
+    return rc;
 }
 
-/** Frees the slots of messages that have gone out. True where all have. */
-static bool sweep_slots(nicbarrier_agreement_t *a)
+static nicbarrier_plan_t plan(nicbarrier_agreement_t *a)
 {
-    bool all = true;
-    for (int i = 0; i < SLOTS; i++) {
-        slot_t *s = &a->slot[i];
-        if (s->request != NULL && REQUEST_COMPLETE(s->request)) {
-            int rc = end_of(&s->request);
-            a->rc = a->rc == OMPI_SUCCESS ? rc : a->rc;
+    return nicbarrier_plan(&a->wishes, a->facts, ompi_comm_size(a->comm), ompi_comm_rank(a->comm),
+                           a->room);
+}
+
+/** One attempt with the nodes as they are planned: what has become of mine, and of the worst. */
+static int try_nodes(nicbarrier_agreement_t *a, bool named, nicbarrier_mapped_t *mapped_p,
+                     int *worst_p)
+{
+    onic_segment_key_t key;
+    int rc = nicbarrier_set_up_node(a, named, &key, mapped_p);
+    const bool needs_mail = a->plan.leader >= 0 && a->plan.leaders > 1;
+    if (a->team == NULL || (needs_mail && !nicbarrier_make_mail(a))) {
+        *mapped_p = NICBARRIER_EXHAUSTED;
+    }
+    if (*mapped_p == NICBARRIER_EXHAUSTED) {
+        nicbarrier_reason(&a->why, "memory is exhausted");
+    }
+    *worst_p = (int)*mapped_p;
+    rc = rc == OMPI_SUCCESS ? nicbarrier_say(a, worst_p, 1) : rc;
+    onic_node_hide(&key);
+    return rc;
+}
+
+/** The nodes, and who leads. */
+static int set_up_nodes(nicbarrier_agreement_t *a, bool *able)
+{
+    nicbarrier_mapped_t mapped;
+    int worst;
+    a->plan = plan(a);
+    for (bool named = false;; named = true) {
+        int rc = try_nodes(a, named, &mapped, &worst);
+        *able = rc == OMPI_SUCCESS && worst == NICBARRIER_MAPPED;
+        if (rc != OMPI_SUCCESS || worst == NICBARRIER_MAPPED || worst == NICBARRIER_EXHAUSTED) {
+            return rc;
         }
-        all = all && s->request == NULL;
-    }
-    return all;
-}
-
-static nicbarrier_agreement_t *agreement_of(void *local)
-{
-    return (nicbarrier_agreement_t *)(void *)((char *)local -
-                                              offsetof(nicbarrier_agreement_t, local));
-}
-
-/** In a slot, which there is: the machine sends one message at a time. */
-static void post(nicbarrier_agreement_t *a, slot_t *s, int32_t rank, const void *bytes, size_t len)
-{
-    int rc = MCA_PML_CALL(isend(bytes, len, &ompi_mpi_byte.dt, rank, TAG,
-                                MCA_PML_BASE_SEND_STANDARD, a->comm, &s->request));
-    if (rc != OMPI_SUCCESS) {
-        s->request = NULL;
-        a->rc = rc;
-    }
-}
-
-static void send_message(void *arg, int32_t rank, const void *bytes, size_t len)
-{
-    nicbarrier_agreement_t *a = agreement_of(arg);
-    slot_t *s = find_slot(a);
-    memcpy(s->bytes, bytes, len);
-    post(a, s, rank, s->bytes, len);
-}
-
-static void send_endpoint(void *arg, int32_t rank, nicbarrier_topic_t topic)
-{
-    nicbarrier_local_t *local = arg;
-    nicbarrier_agreement_t *a = agreement_of(local);
-    nicbarrier_outgoing_t *out = local->outgoing[local->attempts - 1];
-    slot_t *s = find_slot(a);
-    unsigned char *bytes = out != NULL ? out->bytes : s->bytes;
-    size_t len = nicbarrier_topic_write(bytes, topic);
-    if (out != NULL) {
-        len += out->len;
-        local->team->prepared |= out->len > 0;
-    }
-    post(a, s, rank, bytes, len);
-}
-
-static const nicbarrier_host_t host = {.send = send_message,
-                                       .member = nicbarrier_local_member,
-                                       .make = nicbarrier_local_make,
-                                       .map = nicbarrier_local_map,
-                                       .settle = nicbarrier_local_settle,
-                                       .prepare = nicbarrier_local_prepare,
-                                       .send_endpoint = send_endpoint,
-                                       .keep = nicbarrier_local_keep,
-                                       .connect = nicbarrier_local_connect,
-                                       .expect = nicbarrier_local_expect,
-                                       .trial = nicbarrier_local_trial,
-                                       .drop = nicbarrier_local_drop,
-                                       .table = nicbarrier_local_table};
-
-/** Takes the message that the machine awaits; false where it has not come. */
-static bool receive(nicbarrier_agreement_t *a)
-{
-    const nicbarrier_protocol_t *m = &a->protocol;
-    int32_t source = nicbarrier_protocol_source(m);
-    if (a->awaited == NULL && source >= 0) {
-        size_t most = nicbarrier_protocol_is_long(m) ? sizeof(a->bytes) : NICBARRIER_MESSAGE_MAX;
-        a->rc = MCA_PML_CALL(
-            irecv(a->bytes, most, &ompi_mpi_byte.dt, source, TAG, a->comm, &a->awaited));
-        if (a->rc != OMPI_SUCCESS) {
-            a->awaited = NULL;
+        rc = take_apart(a, mapped, named ? NICBARRIER_MAPPED : NICBARRIER_UNNAMED);
+        if (rc != OMPI_SUCCESS) {
+            return rc;
         }
+        const int32_t n = a->plan.n;
+        a->plan = plan(a);
+        if (a->plan.n < n) {
+            atomic_store(&apart, true);
+            nicbarrier_reason(&a->why, "processes of a node cannot share memory "
+                                       "(coll_nicbarrier_ppn 1 does without)");
+        }
+        nicbarrier_team_free(a->team);
+        a->team = nicbarrier_team_new(&a->config->team);
     }
-    if (a->awaited == NULL || !REQUEST_COMPLETE(a->awaited)) {
-        return false;
-    }
-    size_t len = a->awaited->req_status._ucount;
-    int rc = end_of(&a->awaited);
-    if (rc != OMPI_SUCCESS && rc != MPI_ERR_TRUNCATE) {
-        a->rc = rc;
-        return false;
-    }
-    nicbarrier_protocol_take(&a->protocol, a->bytes, rc == OMPI_SUCCESS ? len : 0);
-    return true;
 }
 
-/* ---- life -------------------------------------------------------------------------------------
+static int agree(nicbarrier_agreement_t *a, bool able)
+{
+    int rc = compare(a, &able);
+    if (rc == OMPI_SUCCESS && able) {
+        rc = onic_share(a->comm, &a->mine, sizeof(a->mine), a->facts);
+    }
+    if (rc == OMPI_SUCCESS && able) {
+        rc = set_up_nodes(a, &able);
+    }
+    if (rc != OMPI_SUCCESS || !able) {
+        return rc;
+    }
+    if (a->plan.leaders > 1) {
+        return nicbarrier_set_up_network(a);
+    }
+    a->engine = NODE_ENGINE;
+    return OMPI_SUCCESS;
+}
+
+/* ---- the end ----------------------------------------------------------------------------------
  */
 
-static nicbarrier_agreement_t *allocate(bool *spare_p)
-{
-    nicbarrier_agreement_t *a = malloc(sizeof(*a));
-    *spare_p = a == NULL && !atomic_exchange(&spare_used, true);
-    return *spare_p ? &spare : a;
-}
-
-nicbarrier_agreement_t *nicbarrier_agreement_start(struct ompi_communicator_t *comm,
-                                                   const nicbarrier_agreement_config_t *config,
-                                                   int *rc_p)
-{
-    bool failed;
-    nicbarrier_setup_t setup;
-    nicbarrier_agreement_t *a = allocate(&failed);
-    *rc_p = a != NULL ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
-    if (a != NULL) {
-        memset(a, 0, sizeof(*a));
-        a->comm = comm;
-        nicbarrier_local_init(&a->local, comm, config, failed, &setup);
-        nicbarrier_protocol_init(&a->protocol, &setup, &host, &a->local, &a->local.why);
-    }
-    return a;
-}
-
-/** A piece of work; false where there is nothing to do until something comes. */
-static bool go_on(nicbarrier_agreement_t *a)
-{
-    nicbarrier_protocol_t *m = &a->protocol;
-    nicbarrier_turn_t turn = nicbarrier_protocol_turn(m);
-    if (turn == NICBARRIER_AWAIT || turn == NICBARRIER_WATCH) {
-        if (receive(a)) {
-            return true;
-        }
-        turn = turn == NICBARRIER_WATCH && a->rc == OMPI_SUCCESS ? turn : NICBARRIER_OVER;
-    }
-    if (turn == NICBARRIER_OVER || find_slot(a) == NULL) {
-        return false;
-    }
-    nicbarrier_protocol_go(m);
-    return nicbarrier_protocol_turn(m) != NICBARRIER_WATCH;
-}
-
-int nicbarrier_agreement_progress(nicbarrier_agreement_t *a)
-{
-    bool all_sent = sweep_slots(a);
-    /* Others may still need what my engine has to say. */
-    if (a->local.connected) {
-        (void)nicbarrier_team_progress(a->local.team);
-    }
-    while (a->rc == OMPI_SUCCESS && go_on(a)) {
-        all_sent = sweep_slots(a);
-    }
-    if (a->rc != OMPI_SUCCESS) {
-        return a->rc;
-    }
-    if (nicbarrier_protocol_turn(&a->protocol) != NICBARRIER_OVER || !all_sent) {
-        return 0;
-    }
-    return a->protocol.verdict == NICBARRIER_ERROR ? OMPI_ERROR : 1;
-}
-
-/** Has it ended in an error here, of which others may not know? */
-static bool is_broken(const nicbarrier_agreement_t *a)
-{
-    return a->protocol.verdict == NICBARRIER_ERROR || a->rc != OMPI_SUCCESS;
-}
-
-static void tell(const nicbarrier_agreement_t *a)
+/** Why there is no team: by one rank, or by each that has seen an error. */
+static void tell(const nicbarrier_agreement_t *a, bool broken)
 {
     static atomic_bool told;
-    const nicbarrier_protocol_t *m = &a->protocol;
-    const bool broken = is_broken(a);
-    const char *why = a->rc != OMPI_SUCCESS ? "a message has failed" : a->local.why.text;
-    bool mine = broken || (m->verdict == NICBARRIER_DECLINED &&
-                           nicbarrier_protocol_speaker(m) == m->setup.me);
+    const int me = ompi_comm_rank(a->comm);
+    const char *why = broken ? "a message has failed" : a->why.text;
+    const bool mine = broken || a->speaker == me || (a->speaker == INT_MAX && me == 0);
     if (mine && why[0] != '\0' && !atomic_exchange(&told, true)) {
         char name[256] = "?";
         (void)gethostname(name, sizeof(name) - 1);
@@ -248,60 +261,31 @@ static void tell(const nicbarrier_agreement_t *a)
                     a->comm->c_name,
                     broken ? "fail, because the agreement on an engine has ended in an error"
                            : "are left to the module below",
-                    why, (int)m->setup.me, name);
+                    why, me, name);
     }
 }
 
-/** The team, if there is one. */
-static nicbarrier_team_t *take_team(nicbarrier_agreement_t *a)
+nicbarrier_team_t *nicbarrier_agree(struct ompi_communicator_t *comm,
+                                    const nicbarrier_agreement_config_t *config, bool able,
+                                    int *rc_p)
 {
-    nicbarrier_team_t *team = a->local.team;
-    if (a->protocol.verdict != NICBARRIER_AGREED || a->rc != OMPI_SUCCESS) {
-        return NULL;
-    }
-    a->local.team = NULL;
-    team->kind = a->protocol.engine;
-    team->engine = nicbarrier_engines[a->protocol.engine];
-    return team;
-}
-
-/** Lets messages go that are under way; they may still be read from or written to. */
-static bool let_go(nicbarrier_agreement_t *a)
-{
-    bool busy = false;
-    for (int i = 0; i <= SLOTS; i++) {
-        ompi_request_t **request_p = i < SLOTS ? &a->slot[i].request : &a->awaited;
-        if (*request_p != NULL) {
-            /* A receive that stays posted would take a message of the next agreement. */
-            if (i == SLOTS) {
-                (void)ompi_request_cancel(*request_p);
-            }
-            (void)ompi_request_free(request_p);
-            busy = true;
-        }
-    }
-    return busy;
-}
-
-nicbarrier_team_t *nicbarrier_agreement_finish(nicbarrier_agreement_t *a)
-{
-    nicbarrier_team_t *team = take_team(a);
-    bool busy = let_go(a);
-    if (team == NULL) {
-        tell(a);
-    }
-    if (is_broken(a) && a->local.team != NULL) {
-        nicbarrier_team_break(a->local.team);
-    }
-    if (busy) {
-        nicbarrier_local_abandon(&a->local);
-        return team;
-    }
-    nicbarrier_local_fini(&a->local);
-    if (a == &spare) {
-        atomic_store(&spare_used, false);
+    nicbarrier_agreement_t a = {.comm = comm, .config = config};
+    *rc_p = agree(&a, begin(&a, able));
+    nicbarrier_team_t *team = a.team;
+    if (a.engine != NICBARRIER_ANY_ENGINE) {
+        team->kind = a.engine;
+        team->engine = nicbarrier_engines[a.engine];
+        team->agreed = true;
     } else {
-        free(a);
+        tell(&a, *rc_p != OMPI_SUCCESS);
+        if (*rc_p != OMPI_SUCCESS && team != NULL) {
+            nicbarrier_team_break(team);
+        }
+        nicbarrier_team_free(team);
+        team = NULL;
     }
+    free(a.mail);
+    free(a.room);
+    free(a.facts);
     return team;
 }

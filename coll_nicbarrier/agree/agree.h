@@ -5,11 +5,19 @@
 /**
  * @file
  * The agreement: all ranks of a communicator find out together what carries their barriers, and
- * make it, or find that somebody cannot. Never waits, so that an MPI_Ibarrier can run it. How they
- * do that stands in protocol.h; this runs it over Open MPI's point-to-point messages.
+ * make it, or find that somebody cannot. By collectives of Open MPI's other components, since the
+ * call in which it is done, a blocking barrier, may wait.
  *
- * Memory is taken at the start alone, but for endpoints and a segment; where there is none, the
- * rank takes part with what the process keeps for that, and says that it cannot go on.
+ * 1. words     the least of all: can everybody go on, and have all the same settings?
+ * 2. facts     each rank tells all others what it is and has (plan.h)
+ * 3. nodes     the first rank of each node makes a segment, the others map it (node.c). Where
+ *              somebody cannot, all processes of that node are nodes of their own, and it is done
+ *              again
+ * 4. leaders   where several are left: endpoints go to the partners of the schedule, and when all
+ *              are connected a trial epoch runs (network.c). Where it fails the next best engine
+ *              is tried
+ *
+ * A rank that cannot go on says so where all speak next, so nobody waits for it.
  */
 #ifndef NICBARRIER_AGREE_H
 #define NICBARRIER_AGREE_H
@@ -19,36 +27,30 @@
 #include "coll_nicbarrier/team/team.h"
 #include "ompi/communicator/communicator.h"
 
-typedef struct nicbarrier_agreement nicbarrier_agreement_t;
-
 /** What this rank wants. Of these, engine, ppn, settings and the schedule are the same on all. */
 typedef struct nicbarrier_agreement_config {
-    int engine;        /**< its number in nicbarrier_engines, or -1: that which does best */
+    int engine;        /**< its number in nicbarrier_engines, or NICBARRIER_ANY_ENGINE */
     int ppn;           /**< most processes of a node behind one leader; 0: all */
     uint64_t settings; /**< a hash of what must be the same on all ranks */
-    uint32_t number;   /**< of this agreement on its communicator, from 1: the same on all ranks */
     nicbarrier_engine_settings_t engines;
     nicbarrier_team_config_t team;
     unsigned long long *trials; /**< counts trial epochs */
 } nicbarrier_agreement_config_t;
 
 /**
- * Begins. At most one for each communicator at a time; all ranks begin theirs in the same order.
- * Opens the network engines that this rank may need, so it is to be called within MPI calls, with
- * no lock held, and never within opal_progress. NULL (and *rc_p) where memory is exhausted and
- * another agreement has what was kept for that.
+ * Collective, and waits. `able`: this rank can go on; else memory is exhausted. The team, or NULL
+ * where somebody could not, after the rank that could not has said why (once in each process). The
+ * same on all ranks, unless *rc_p is an OMPI error: then the others may or may not have a team, and
+ * are told by it, if they have, that it is of no use.
  */
-nicbarrier_agreement_t *nicbarrier_agreement_start(struct ompi_communicator_t *comm,
-                                                   const nicbarrier_agreement_config_t *config,
-                                                   int *rc_p);
+nicbarrier_team_t *nicbarrier_agree(struct ompi_communicator_t *comm,
+                                    const nicbarrier_agreement_config_t *config, bool able,
+                                    int *rc_p);
 
-/** 1 where it is over, 0 where it is not yet, or an OMPI error, after which it is over. One thread
- *  at a time, of all agreements; may be called from opal_progress. */
-int nicbarrier_agreement_progress(nicbarrier_agreement_t *a);
+/** Closes all engines that agreements have opened. */
+void nicbarrier_close_engines(void);
 
-/** Ends it, over or not: the team, or NULL where somebody could not, after the rank that could
- *  not has said why (once in each process). The same on all ranks, unless
- *  nicbarrier_agreement_progress has returned an error. */
-nicbarrier_team_t *nicbarrier_agreement_finish(nicbarrier_agreement_t *a);
+/** Has it processes of another job than this one? */
+bool nicbarrier_several_jobs(struct ompi_communicator_t *comm);
 
 #endif

@@ -4,8 +4,8 @@
  */
 /**
  * @file
- * The barriers of a communicator: agreement, then a team, messages or, after an error, nothing;
- * and the completion of requests. Which barrier is entered when, queue.h knows.
+ * The barriers of a communicator by its team, and the completion of requests. Which barrier is
+ * entered when, queue.h knows.
  */
 #include "coll_nicbarrier/component/module.h"
 
@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "coll_nicbarrier/epoch/rule.h"
 #include "common/support/clock.h"
 #include "common/support/pause.h"
 #include "ompi/constants.h"
@@ -52,8 +53,9 @@ static void unlock(void)
  */
 
 /** MPI's code for what has become of the team. */
-static int code_of(nicbarrier_barriers_t *b)
+static int team_failure(void *arg)
 {
+    nicbarrier_barriers_t *b = arg;
     const nicbarrier_failure_t failure = nicbarrier_team_failure(b->team);
     if (ONIC_REVOKED(b->comm)) {
         return ONIC_ERR_REVOKED;
@@ -76,56 +78,7 @@ static bool team_done(void *arg, uint64_t epoch)
     return nicbarrier_team_done(b->team, epoch);
 }
 
-static int team_failure(void *arg)
-{
-    return code_of(arg);
-}
-
 static const nicbarrier_means_t by_team = {team_enter, team_done, team_failure};
-
-static void messages_enter(void *arg, uint64_t epoch, uint64_t count)
-{
-    nicbarrier_barriers_t *b = arg;
-    nicbarrier_add(&nicbarrier_counters.below, count);
-    nicbarrier_messages_enter(b->messages, epoch);
-}
-
-static bool messages_done(void *arg, uint64_t epoch)
-{
-    nicbarrier_barriers_t *b = arg;
-    return nicbarrier_messages_done(b->messages, epoch);
-}
-
-static int messages_failure(void *arg)
-{
-    nicbarrier_barriers_t *b = arg;
-    return ONIC_REVOKED(b->comm) ? ONIC_ERR_REVOKED : nicbarrier_messages_failure(b->messages);
-}
-
-static const nicbarrier_means_t by_messages = {messages_enter, messages_done, messages_failure};
-
-static void broken_enter(void *arg, uint64_t epoch, uint64_t count)
-{
-    (void)arg;
-    (void)epoch;
-    (void)count;
-}
-
-static bool broken_done(void *arg, uint64_t epoch)
-{
-    (void)arg;
-    (void)epoch;
-    return false;
-}
-
-static int broken_failure(void *arg)
-{
-    const nicbarrier_barriers_t *b = arg;
-    return ONIC_REVOKED(b->comm) ? ONIC_ERR_REVOKED : b->broken;
-}
-
-/** The others may still wait for this rank in the agreement: nothing would meet theirs. */
-static const nicbarrier_means_t by_nothing = {broken_enter, broken_done, broken_failure};
 
 #if ONIC_CAN_REVOKE
 static bool is_revoked(void *comm)
@@ -149,29 +102,27 @@ static int register_progress(void)
     return rc;
 }
 
-nicbarrier_barriers_t *nicbarrier_barriers_new(struct ompi_communicator_t *comm, uint32_t number,
-                                               int *rc_p)
+nicbarrier_barriers_t *nicbarrier_barriers_new(struct ompi_communicator_t *comm, int *rc_p)
 {
+    const nicbarrier_agreement_config_t config = nicbarrier_agreement_config();
     nicbarrier_barriers_t *b = calloc(1, sizeof(*b));
-    *rc_p = OMPI_ERR_OUT_OF_RESOURCE;
-    if (b == NULL) {
-        return NULL;
-    }
-    b->comm = comm;
-    nicbarrier_queue_init(&b->queue, NICBARRIER_TRIAL_EPOCH, NICBARRIER_OUTSTANDING_MAX);
-    /* Without memory for these the agreement is made all the same: others wait for this rank. */
-    b->messages = nicbarrier_pml_messages(comm);
-    *rc_p = register_progress();
-    if (*rc_p == OMPI_SUCCESS) {
-        nicbarrier_add(&nicbarrier_counters.agreements, 1);
-        const nicbarrier_agreement_config_t config = nicbarrier_agreement_config(number);
-        b->agreement = nicbarrier_agreement_start(comm, &config, rc_p);
-    }
-    if (b->agreement == NULL) {
-        nicbarrier_messages_free(b->messages);
+    const bool able = b != NULL && register_progress() == OMPI_SUCCESS;
+    nicbarrier_add(&nicbarrier_counters.agreements, 1);
+    nicbarrier_team_t *team = nicbarrier_agree(comm, &config, able, rc_p);
+    if (team == NULL) {
+        nicbarrier_add(&nicbarrier_counters.declined, *rc_p == OMPI_SUCCESS);
         free(b);
         return NULL;
     }
+    nicbarrier_add_live(&nicbarrier_counters.live_teams, 1);
+    b->comm = comm;
+    b->team = team;
+#if ONIC_CAN_REVOKE
+    team->ended = is_revoked;
+    team->ended_arg = comm;
+#endif
+    nicbarrier_queue_init(&b->queue, NICBARRIER_TRIAL_EPOCH, NICBARRIER_OUTSTANDING_MAX, &by_team,
+                          b);
     lock();
     b->next = component()->all;
     component()->all = b;
@@ -209,14 +160,8 @@ void nicbarrier_barriers_free(nicbarrier_barriers_t *b)
         return;
     }
     take_out(b);
-    if (b->agreement != NULL) {
-        nicbarrier_team_free(nicbarrier_agreement_finish(b->agreement));
-    }
-    if (b->team != NULL) {
-        nicbarrier_add_live(&nicbarrier_counters.live_teams, -1);
-    }
+    nicbarrier_add_live(&nicbarrier_counters.live_teams, -1);
     nicbarrier_team_free(b->team);
-    nicbarrier_messages_free(b->messages);
     free(b);
 }
 
@@ -234,40 +179,6 @@ static void note_skew(nicbarrier_barriers_t *b, uint64_t epoch)
     }
 }
 
-/** The agreement is over: those that wait in the queue are entered. A blocking barrier of another
- * thread looks at `ready` without the lock, and must not enter before them. */
-static void end_agreement(nicbarrier_barriers_t *b, int broken)
-{
-    b->team = nicbarrier_agreement_finish(b->agreement);
-    b->agreement = NULL;
-    if (broken != 0) {
-        b->broken = broken;
-        nicbarrier_queue_use(&b->queue, &by_nothing, b);
-        return;
-    }
-    if (b->team == NULL && b->messages == NULL) {
-        b->broken = MPI_ERR_NO_MEM;
-        nicbarrier_queue_use(&b->queue, &by_nothing, b);
-        return;
-    }
-    if (b->team == NULL) {
-        nicbarrier_add(&nicbarrier_counters.declined, 1);
-        nicbarrier_queue_use(&b->queue, &by_messages, b);
-        return;
-    }
-    nicbarrier_add_live(&nicbarrier_counters.live_teams, 1);
-    nicbarrier_messages_free(b->messages);
-    b->messages = NULL;
-    b->team->agreed = true;
-#if ONIC_CAN_REVOKE
-    b->team->ended = is_revoked;
-    b->team->ended_arg = b->comm;
-#endif
-    nicbarrier_queue_use(&b->queue, &by_team, b);
-    nicbarrier_team_depart(b->team);
-    atomic_store_explicit(&b->ready, true, memory_order_release);
-}
-
 /** Is the first of the queue through already? */
 static bool first_is_done(const nicbarrier_barriers_t *b)
 {
@@ -278,33 +189,17 @@ static bool first_is_done(const nicbarrier_barriers_t *b)
 
 static int step(nicbarrier_barriers_t *b)
 {
-    int events = 0;
     if (b->overlap.left != 0) {
         nicbarrier_overlap_back(&b->overlap, onic_now_nsec());
     }
-    if (b->agreement != NULL) {
-        const int rc =
-            ONIC_REVOKED(b->comm) ? ONIC_ERR_REVOKED : nicbarrier_agreement_progress(b->agreement);
-        if (rc == 0) {
-            return events;
-        }
-        end_agreement(b, rc == 1 ? 0 : rc > 1 ? rc : MPI_ERR_OTHER);
-        events++;
-    }
-    if (b->broken != 0) {
-        return events;
-    }
-    if (b->team == NULL) {
-        return events + nicbarrier_messages_progress(b->messages);
-    }
     /* What the helper thread has done needs no look at the network. */
     if (first_is_done(b)) {
-        return events;
+        return 0;
     }
     if (++b->steps % STEPS_PER_LOOK == 0) {
         nicbarrier_team_look_around(b->team, onic_now_nsec());
     }
-    return events + nicbarrier_team_progress(b->team);
+    return nicbarrier_team_progress(b->team);
 }
 
 /** Takes those off the queue that are complete, and puts them at the end of a list. */
@@ -314,14 +209,14 @@ static int harvest(nicbarrier_barriers_t *b, nicbarrier_item_t ***tail_p)
     **tail_p = nicbarrier_queue_harvest(&b->queue);
     for (; **tail_p != NULL; *tail_p = &(**tail_p)->next) {
         const uint64_t epoch = (**tail_p)->epoch;
-        if (b->team != NULL && b->team->config.skew) {
+        if (b->team->config.skew) {
             note_skew(b, epoch);
         }
         nicbarrier_overlap_done(&b->overlap, epoch);
         n++;
     }
     /* What the bound has held back and has been entered now. */
-    if (n > 0 && b->queue.head != NULL && b->team != NULL) {
+    if (n > 0 && b->queue.head != NULL) {
         nicbarrier_team_depart(b->team);
     }
     return n;
@@ -386,7 +281,7 @@ static void leave(void)
     uint64_t now = 0;
     lock();
     for (nicbarrier_barriers_t *b = component()->busy; b != NULL; b = b->next_busy) {
-        if (b->team != NULL && nicbarrier_team_helped(b->team)) {
+        if (nicbarrier_team_helped(b->team)) {
             now = now != 0 ? now : onic_now_nsec();
             if (nicbarrier_overlap_leave(&b->overlap, b->queue.begun, now)) {
                 nicbarrier_team_leave(b->team);
@@ -402,13 +297,10 @@ void nicbarrier_barriers_begin(nicbarrier_barriers_t *b, nicbarrier_request_t *r
     make_busy(b);
     atomic_fetch_add(&component()->waiting, 1);
     nicbarrier_queue_add(&b->queue, &request->item);
-    const bool helped = b->team != NULL && nicbarrier_team_helped(b->team);
-    if (b->team != NULL) {
-        nicbarrier_team_depart(b->team);
-    }
+    nicbarrier_team_depart(b->team);
     unlock();
     (void)nicbarrier_progress();
-    if (helped) {
+    if (nicbarrier_team_helped(b->team)) {
         leave();
     }
 }
@@ -418,26 +310,6 @@ void nicbarrier_barriers_enter(nicbarrier_barriers_t *b)
     lock();
     (void)nicbarrier_queue_number(&b->queue);
     unlock();
-}
-
-bool nicbarrier_barriers_settle(nicbarrier_barriers_t *b, int *rc_p)
-{
-    bool settled = false;
-    while (!settled) {
-        /* The agreement that no barrier waits for is moved on here. */
-        if (try_lock()) {
-            if (b->agreement != NULL) {
-                (void)step(b);
-            }
-            settled = b->agreement == NULL;
-            unlock();
-        }
-        if (!settled) {
-            opal_progress();
-        }
-    }
-    *rc_p = b->broken != 0 ? broken_failure(b) : OMPI_SUCCESS;
-    return b->team != NULL;
 }
 
 /** Numbers a blocking barrier behind nonblocking ones, and sees to it that it is entered. */
@@ -468,7 +340,7 @@ int nicbarrier_barriers_wait(nicbarrier_barriers_t *b)
         epoch = number_behind(b);
     }
     if (!nicbarrier_team_wait(b->team, epoch)) {
-        const int code = code_of(b);
+        const int code = team_failure(b);
         return code != OMPI_SUCCESS ? code : MPI_ERR_OTHER;
     }
     if (alone) {

@@ -7,7 +7,6 @@
  * The component: version check, parameters, start and end of the network engines.
  */
 #include "coll_nicbarrier/component/module.h"
-#include "coll_nicbarrier/agree/open.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -97,30 +96,20 @@ static void progress(void)
     (void)opal_progress();
 }
 
-nicbarrier_team_config_t nicbarrier_team_config(void)
+nicbarrier_agreement_config_t nicbarrier_agreement_config(void)
 {
     const nicbarrier_params_t *p = &mca_coll_nicbarrier_component.params;
     const long processors = sysconf(_SC_NPROCESSORS_ONLN);
-
-    return (nicbarrier_team_config_t){
-        .spins_max = p->spin,
-        .skew = p->skew,
-        .oversubscribed = (long)opal_process_info.num_local_peers + 1 > processors,
-        .progress = progress,
-    };
-}
-
-nicbarrier_agreement_config_t nicbarrier_agreement_config(uint32_t number)
-{
-    const nicbarrier_params_t *p = &mca_coll_nicbarrier_component.params;
 
     return (nicbarrier_agreement_config_t){
         .engine = p->engine,
         .ppn = p->ppn,
         .settings = p->fingerprint,
-        .number = number,
         .engines = p->settings,
-        .team = nicbarrier_team_config(),
+        .team = {.spins_max = p->spin,
+                 .skew = p->skew,
+                 .oversubscribed = (long)opal_process_info.num_local_peers + 1 > processors,
+                 .progress = progress},
         .trials = &nicbarrier_counters.trials,
     };
 }
@@ -140,6 +129,6 @@ static int component_close(void)
     while (c->all != NULL) {
         nicbarrier_barriers_free(c->all);
     }
-    nicbarrier_engines_close();
+    nicbarrier_close_engines();
     return OMPI_SUCCESS;
 }

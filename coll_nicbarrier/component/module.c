@@ -8,7 +8,9 @@
  */
 #include "coll_nicbarrier/component/module.h"
 
+#include "common/support/collective.h"
 #include "ompi/constants.h"
+#include "ompi/runtime/mpiruntime.h"
 
 static const nicbarrier_params_t *params(void)
 {
@@ -21,8 +23,8 @@ static void construct(nicbarrier_module_t *m)
 {
     m->barriers = NULL;
     m->below_for_good = false;
+    m->failure = OMPI_SUCCESS;
     m->calls = 0;
-    m->agreements = 0;
     m->below = (nicbarrier_below_t){NULL, NULL, NULL, NULL, NULL, NULL};
 }
 
@@ -45,70 +47,87 @@ OBJ_CLASS_INSTANCE(nicbarrier_module_t, mca_coll_base_module_t, construct, destr
 
 /* ---- barriers ------------------------------------------------------------------------------- */
 
-/** Those of the communicator, begun if this is the call to do that; NULL: the module below,
- *  or an error in *rc_p. */
-static nicbarrier_barriers_t *ours_for_call(nicbarrier_module_t *m,
-                                            struct ompi_communicator_t *comm, int *rc_p)
-{
-    *rc_p = OMPI_SUCCESS;
-    if (m->below_for_good) {
-        return NULL;
-    }
-    if (m->barriers == NULL && ++m->calls >= params()->setup_call) {
-        m->barriers = nicbarrier_barriers_new(comm, ++m->agreements, rc_p);
-        m->below_for_good = m->barriers == NULL;
-    }
-    return m->barriers;
-}
-
-static int below_barrier(nicbarrier_module_t *m, struct ompi_communicator_t *comm)
-{
-    nicbarrier_add(&nicbarrier_counters.below, 1);
-    return m->below.barrier(comm, m->below.barrier_module);
-}
-
-/** The first call, or one after nonblocking ones. What is under way by messages goes on. */
-static int first_barrier(nicbarrier_module_t *m, struct ompi_communicator_t *comm)
+/** Agrees on a team for the communicator, or for one of its persistent requests. Where there is
+ * none the module below serves the communicator for good, since another agreement would ask the
+ * same.
+ */
+static nicbarrier_barriers_t *set_up(nicbarrier_module_t *m, struct ompi_communicator_t *comm)
 {
     int rc;
-    nicbarrier_barriers_t *b = ours_for_call(m, comm, &rc);
 
+    /* Collectives of other modules may call barriers. */
+    m->below_for_good = true;
+    nicbarrier_barriers_t *b = nicbarrier_barriers_new(comm, &rc);
+    m->below_for_good = b == NULL;
+    if (rc != OMPI_SUCCESS) {
+        m->failure = rc > OMPI_SUCCESS ? rc : MPI_ERR_OTHER;
+    }
+    return b;
+}
+
+/** Where no team carries a call: what it ends with, or OMPI_SUCCESS, and it goes to the module
+ *  below. */
+static int failure_of(const nicbarrier_module_t *m, struct ompi_communicator_t *comm)
+{
+    const bool failed = m->failure != OMPI_SUCCESS;
+
+    return failed && ONIC_REVOKED(comm) ? ONIC_ERR_REVOKED : m->failure;
+}
+
+/** Counts a call that no team carries; is the agreement due? */
+static bool is_due(nicbarrier_module_t *m)
+{
+    if (m->calls < params()->setup_call) {
+        m->calls++;
+    }
+    return m->calls == params()->setup_call && !m->below_for_good;
+}
+
+/** There is no team yet, or there will be none. */
+static int barrier_without(nicbarrier_module_t *m, struct ompi_communicator_t *comm)
+{
+    if (is_due(m)) {
+        m->barriers = set_up(m, comm);
+    }
+    if (m->barriers != NULL) {
+        return nicbarrier_barriers_wait(m->barriers);
+    }
+    const int rc = failure_of(m, comm);
     if (rc != OMPI_SUCCESS) {
         return rc;
     }
-    if (b != NULL && !nicbarrier_barriers_settle(b, &rc)) {
-        if (rc != OMPI_SUCCESS) {
-            return rc;
-        }
-        m->below_for_good = true;
-        b = NULL;
-    }
-    return b != NULL ? nicbarrier_barriers_wait(b) : below_barrier(m, comm);
+    nicbarrier_add(&nicbarrier_counters.below, 1);
+    return m->below.barrier(comm, m->below.barrier_module);
 }
 
 static int barrier(struct ompi_communicator_t *comm, mca_coll_base_module_t *module)
 {
     nicbarrier_module_t *m = (nicbarrier_module_t *)module;
 
-    if (m->barriers == NULL || !atomic_load_explicit(&m->barriers->ready, memory_order_acquire)) {
-        return first_barrier(m, comm);
+    return m->barriers != NULL ? nicbarrier_barriers_wait(m->barriers) : barrier_without(m, comm);
+}
+
+static int ibarrier_without(nicbarrier_module_t *m, struct ompi_communicator_t *comm,
+                            ompi_request_t **request)
+{
+    const int rc = failure_of(m, comm);
+
+    if (rc != OMPI_SUCCESS) {
+        return rc;
     }
-    return nicbarrier_barriers_wait(m->barriers);
+    (void)is_due(m);
+    nicbarrier_add(&nicbarrier_counters.below, 1);
+    return m->below.ibarrier(comm, request, m->below.ibarrier_module);
 }
 
 static int ibarrier(struct ompi_communicator_t *comm, ompi_request_t **request,
                     mca_coll_base_module_t *module)
 {
     nicbarrier_module_t *m = (nicbarrier_module_t *)module;
-    int rc;
-    nicbarrier_barriers_t *b = ours_for_call(m, comm, &rc);
+    nicbarrier_barriers_t *b = m->barriers;
 
-    if (rc != OMPI_SUCCESS) {
-        return rc;
-    }
     if (b == NULL) {
-        nicbarrier_add(&nicbarrier_counters.below, 1);
-        return m->below.ibarrier(comm, request, m->below.ibarrier_module);
+        return ibarrier_without(m, comm, request);
     }
     nicbarrier_request_t *r = nicbarrier_request_new(comm, false);
     if (r == NULL) {
@@ -122,29 +141,6 @@ static int ibarrier(struct ompi_communicator_t *comm, ompi_request_t **request,
     return OMPI_SUCCESS;
 }
 
-/** Those of a persistent request, settled; NULL: the module below, for all, or an error in *rc_p.
- */
-static nicbarrier_barriers_t *ours_for_persistent(nicbarrier_module_t *m,
-                                                  struct ompi_communicator_t *comm, int *rc_p)
-{
-    *rc_p = OMPI_SUCCESS;
-    /* One agreement at a time: messages of two would be taken for each other's. And what one has
-     * found holds for the next, which would ask the same. */
-    if (m->barriers != NULL && !nicbarrier_barriers_settle(m->barriers, rc_p)) {
-        if (*rc_p != OMPI_SUCCESS) {
-            return NULL;
-        }
-        m->below_for_good = true;
-    }
-    nicbarrier_barriers_t *b =
-        m->below_for_good ? NULL : nicbarrier_barriers_new(comm, ++m->agreements, rc_p);
-    if (b != NULL && !nicbarrier_barriers_settle(b, rc_p)) {
-        nicbarrier_barriers_free(b);
-        b = NULL;
-    }
-    return b;
-}
-
 /**
  * A persistent barrier has a queue of its own, because those of a communicator may be started in a
  * different order on each rank. The standard lets this call wait for the others. Persistent
@@ -154,14 +150,13 @@ static int barrier_init(struct ompi_communicator_t *comm, ompi_info_t *info,
                         ompi_request_t **request, mca_coll_base_module_t *module)
 {
     nicbarrier_module_t *m = (nicbarrier_module_t *)module;
-    int rc;
-    nicbarrier_barriers_t *b = ours_for_persistent(m, comm, &rc);
+    nicbarrier_barriers_t *b = m->below_for_good ? NULL : set_up(m, comm);
 
-    if (rc != OMPI_SUCCESS) {
-        return rc;
-    }
     if (b == NULL) {
-        return m->below.barrier_init(comm, info, request, m->below.barrier_init_module);
+        const int rc = failure_of(m, comm);
+        return rc != OMPI_SUCCESS
+                   ? rc
+                   : m->below.barrier_init(comm, info, request, m->below.barrier_init_module);
     }
     nicbarrier_request_t *r = nicbarrier_request_new(comm, true);
     if (r == NULL) {
@@ -184,6 +179,23 @@ static void keep(mca_coll_base_module_t *module)
     }
 }
 
+/**
+ * May a communicator be set up where it is made, which waits for all its ranks? Two threads might
+ * make two communicators in another order on each rank, and Open MPI makes one at a time: not where
+ * a process of the job has several threads, but for MPI_COMM_WORLD, nor among several jobs, which
+ * do not know this of each other. The same on all ranks.
+ */
+static bool may_wait(struct ompi_communicator_t *comm)
+{
+    static atomic_bool single;
+
+    if (comm == MPI_COMM_WORLD) {
+        atomic_store(&single, onic_agree(comm, !ompi_mpi_thread_multiple) == 1);
+        return true;
+    }
+    return atomic_load(&single) && !nicbarrier_several_jobs(comm);
+}
+
 /** Modules are enabled from the lowest priority to the highest: what is there now is below. */
 static int enable(mca_coll_base_module_t *module, struct ompi_communicator_t *comm)
 {
@@ -200,6 +212,9 @@ static int enable(mca_coll_base_module_t *module, struct ompi_communicator_t *co
     m->super.coll_barrier = c->coll_barrier != NULL ? barrier : NULL;
     m->super.coll_ibarrier = c->coll_ibarrier != NULL ? ibarrier : NULL;
     m->super.coll_barrier_init = c->coll_barrier_init != NULL ? barrier_init : NULL;
+    if (params()->setup_call == 0 && c->coll_barrier != NULL && may_wait(comm)) {
+        m->barriers = set_up(m, comm);
+    }
     return OMPI_SUCCESS;
 }
 

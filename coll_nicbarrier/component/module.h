@@ -6,17 +6,12 @@
  * @file
  * The component, its modules (one for each communicator), its requests.
  *
- * A communicator's barriers go to the module below until the K-th of them (parameter setup_call),
- * which runs the agreement (agree.h). What was agreed holds until the communicator is freed.
- *
- * An MPI_Ibarrier may begin the agreement, and others may follow before it is over. These wait in
- * queue (queue.h): when there is a team they enter it, in order. When there is none, they cannot go
- * to the module below: some ranks may know already that there is none, others not yet, and all must
- * start the collectives of that module in the same order. So they become messages of our own
- * (messages.h), and nonblocking barriers stay so until a blocking one, or a persistent one is made:
- * in these all ranks wait for the end of the agreement. From then on everything goes to the module
- * below. An agreement that ends in an error here fails all barriers of the communicator, since
- * others may still wait for this rank in it.
+ * A communicator's barriers go to the module below until the K-th of them (parameter setup_call).
+ * The first blocking one from that on runs the agreement (agree.h), by collectives of the modules
+ * below, which all ranks call there in the same order. Nonblocking ones that have begun below end
+ * there. What was agreed holds until the communicator is freed: a team (team.h) carries its
+ * barriers, or the module below does. An agreement that ends in an error here fails all barriers of
+ * the communicator, since others may use what it was to make.
  *
  * Locks: `lock` of the component guards all queues and lists; it is held shortly, never while
  * waiting, and not when requests are completed, whose callbacks may do anything.
@@ -33,7 +28,6 @@
 
 #include "coll_nicbarrier/agree/agree.h"
 #include "coll_nicbarrier/team/team.h"
-#include "coll_nicbarrier/component/messages.h"
 #include "coll_nicbarrier/component/overlap.h"
 #include "coll_nicbarrier/component/queue.h"
 #include "ompi/communicator/communicator.h"
@@ -73,7 +67,7 @@ extern nicbarrier_component_t mca_coll_nicbarrier_component;
 /** Counters, one process. Of several threads, see nicbarrier_add. */
 typedef struct nicbarrier_counters {
     unsigned long long barriers[NICBARRIER_ENGINES_MAX]; /**< begun, by engine */
-    unsigned long long below; /**< left to the module below, or done by messages */
+    unsigned long long below;                            /**< left to the module below */
     unsigned long long agreements;
     unsigned long long trials;
     unsigned long long declined;
@@ -125,11 +119,8 @@ void nicbarrier_settings_publish(void);
  * never for others. Any MPI thread. */
 bool nicbarrier_settings_agree(struct ompi_communicator_t *comm);
 
-/** What this process wants of its teams. */
-nicbarrier_team_config_t nicbarrier_team_config(void);
-
-/** And of the agreement of that number on a communicator. */
-nicbarrier_agreement_config_t nicbarrier_agreement_config(uint32_t number);
+/** What this process wants of an agreement. */
+nicbarrier_agreement_config_t nicbarrier_agreement_config(void);
 
 /* ---- the barriers of a communicator -----------------------------------------------------------
  */
@@ -144,47 +135,34 @@ typedef struct nicbarrier_request {
 
 OBJ_CLASS_DECLARATION(nicbarrier_request_t);
 
-/** The barriers of a communicator, or of a persistent request: their queue, and what carries them:
- *  one after the other an agreement and what comes of it, a team or messages. */
+/** The barriers of a communicator, or of a persistent request: their queue, and what carries them.
+ */
 struct nicbarrier_barriers {
     struct ompi_communicator_t *comm;
     nicbarrier_queue_t queue;
-    nicbarrier_agreement_t *agreement; /**< under way */
     nicbarrier_team_t *team;
-    nicbarrier_messages_t *messages; /**< in case that there will be no team */
-    int broken;         /**< MPI's code: the agreement has ended in an error here; or 0 */
-    _Atomic bool ready; /**< there is a team, and what was in the queue has been entered */
-    unsigned steps;     /**< turns of progress without an end of the first */
+    unsigned steps;               /**< turns of progress without an end of the first */
     nicbarrier_overlap_t overlap; /**< of leaders of a network part */
     nicbarrier_barriers_t *next;  /**< of all */
     nicbarrier_barriers_t *next_busy;
     bool busy; /**< in the component's list */
 };
 
-/** Begins with the agreement; NULL and the code in *rc_p where that cannot be. Within calls of MPI
- *  only: engines may be opened. */
-nicbarrier_barriers_t *nicbarrier_barriers_new(struct ompi_communicator_t *comm, uint32_t number,
-                                               int *rc_p);
+/** Collective, and waits: agrees on a team. NULL where there is none: on all ranks alike, unless
+ * the code in *rc_p says that the agreement has ended in an error here. */
+nicbarrier_barriers_t *nicbarrier_barriers_new(struct ompi_communicator_t *comm, int *rc_p);
 /** Nothing of it may be under way. */
 void nicbarrier_barriers_free(nicbarrier_barriers_t *b);
-/** Waits until the agreement is over. True where there is a team; false where there is none: on all
- *  ranks alike, and all know from here on, unless the code in *rc_p says that it has ended in an
- *  error here. */
-bool nicbarrier_barriers_settle(nicbarrier_barriers_t *b, int *rc_p);
 /** Begins the next barrier, nonblocking. The request stands in the queue until it is complete. */
 void nicbarrier_barriers_begin(nicbarrier_barriers_t *b, nicbarrier_request_t *request);
 /** Begins the next barrier, and nobody waits for it. */
 void nicbarrier_barriers_enter(nicbarrier_barriers_t *b);
-/** Does a whole barrier; it is ready. Returns OMPI_SUCCESS, or MPI's code where a process or a
+/** Does a whole barrier. Returns OMPI_SUCCESS, or MPI's code where a process or a
  *  connection has failed or the communicator is revoked, which ends all barriers of this queue. */
 int nicbarrier_barriers_wait(nicbarrier_barriers_t *b);
 
 /** Open MPI's progress: moves all that is busy on and completes requests. */
 int nicbarrier_progress(void);
-
-/** Messages between the ranks of a communicator; NULL where memory is exhausted. Their codes are
- *  MPI's. */
-nicbarrier_messages_t *nicbarrier_pml_messages(struct ompi_communicator_t *comm);
 
 /** A new request; NULL where memory is exhausted. */
 nicbarrier_request_t *nicbarrier_request_new(struct ompi_communicator_t *comm, bool persistent);
@@ -206,10 +184,10 @@ typedef struct nicbarrier_below {
 
 struct nicbarrier_module {
     mca_coll_base_module_t super;
-    nicbarrier_barriers_t *barriers; /**< NULL until the K-th call */
-    bool below_for_good;             /**< there is no team, and all ranks know */
-    int calls;
-    uint32_t agreements; /**< that were begun: they are numbered */
+    nicbarrier_barriers_t *barriers; /**< NULL where there is no team */
+    bool below_for_good;             /**< no other agreement is begun; nor within one */
+    int failure;                     /**< the code that the agreement has ended with here */
+    int calls;                       /**< up to the one that is to set up the engine */
     nicbarrier_below_t below;
 };
 

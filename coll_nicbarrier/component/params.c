@@ -54,12 +54,13 @@ static const nicbarrier_param_t own[] = {
      .number = &set.priority,
      .max = 100},
     {.name = "setup_call",
-     .help = "Which barrier of a communicator sets up the engine; those before go to the module "
-             "below, so that communicators of a short life pay nothing. A persistent barrier is "
-             "set up when it is made",
+     .help = "Which barrier of a communicator sets up the engine, or the next MPI_Barrier if it is "
+             "an MPI_Ibarrier; those before go to the module below, so that communicators of a "
+             "short life pay nothing. A persistent barrier is set up when it is made. 0: so are "
+             "communicators, unless processes have MPI_THREAD_MULTIPLE, where only MPI_COMM_WORLD "
+             "is",
      .same = true,
      .number = &set.setup_call,
-     .min = 1,
      .max = 1000000000},
     {.name = "ppn",
      .help = "Most processes of a node that gather in shared memory behind one leader for the "

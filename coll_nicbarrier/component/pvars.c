@@ -39,11 +39,8 @@ int nicbarrier_pvars_register(const mca_base_component_t *c)
         onic_register_counter(c, name, help, count, &n->barriers[k]);
         register_table(c, nicbarrier_engines[k]->counters);
     }
-    onic_register_counter(
-        c, "barriers_below",
-        "Barriers left to the module below, or done by messages after an agreement that found no "
-        "engine",
-        count, &n->below);
+    onic_register_counter(c, "barriers_below", "Barriers left to the module below", count,
+                          &n->below);
     onic_register_counter(c, "agreements", "Agreements on an engine begun", count, &n->agreements);
     onic_register_counter(c, "trials", "Engines tried between nodes before barriers depend on them",
                           count, &n->trials);

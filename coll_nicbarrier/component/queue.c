@@ -5,10 +5,15 @@
 /** @file The order of a communicator's barriers; see queue.h. */
 #include "coll_nicbarrier/component/queue.h"
 
-void nicbarrier_queue_init(nicbarrier_queue_t *q, uint64_t before, uint64_t bound)
+void nicbarrier_queue_init(nicbarrier_queue_t *q, uint64_t before, uint64_t bound,
+                           const nicbarrier_means_t *means, void *arg)
 {
-    *q = (nicbarrier_queue_t){
-        .bound = bound, .begun = before, .entered = before, .complete = before};
+    *q = (nicbarrier_queue_t){.means = means,
+                              .arg = arg,
+                              .bound = bound,
+                              .begun = before,
+                              .entered = before,
+                              .complete = before};
     atomic_init(&q->idle, true);
 }
 
@@ -18,18 +23,11 @@ static void admit(nicbarrier_queue_t *q)
     const uint64_t last = q->complete + q->bound;
     const uint64_t to = q->begun < last ? q->begun : last;
 
-    if (q->means != NULL && to > q->entered) {
+    if (to > q->entered) {
         const uint64_t count = to - q->entered;
         q->entered = to;
         q->means->enter(q->arg, to, count);
     }
-}
-
-void nicbarrier_queue_use(nicbarrier_queue_t *q, const nicbarrier_means_t *means, void *arg)
-{
-    q->means = means;
-    q->arg = arg;
-    admit(q);
 }
 
 void nicbarrier_queue_add(nicbarrier_queue_t *q, nicbarrier_item_t *item)
@@ -56,7 +54,7 @@ uint64_t nicbarrier_queue_number(nicbarrier_queue_t *q)
 
 bool nicbarrier_queue_may_wait(const nicbarrier_queue_t *q, uint64_t epoch)
 {
-    return q->entered >= epoch || (q->means != NULL && q->means->failure(q->arg) != 0);
+    return q->entered >= epoch || q->means->failure(q->arg) != 0;
 }
 
 /** Is the first through, one way or the other? */
@@ -64,7 +62,7 @@ static bool settle_first(nicbarrier_queue_t *q)
 {
     nicbarrier_item_t *item = q->head;
 
-    if (item == NULL || q->means == NULL)
+    if (item == NULL)
         return false;
     if (item->epoch <= q->entered && q->means->done(q->arg, item->epoch)) {
         nicbarrier_queue_reached(q, item->epoch);

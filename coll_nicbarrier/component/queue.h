@@ -7,11 +7,10 @@
  * The queue of a communicator's barriers, in the order of their calls: which of them have been
  * entered, and which are complete. Pure: what carries the barriers is a table of functions.
  *
- * Each barrier gets a number, the epoch. Those that are begun before it is known what will carry
- * them stand in the queue; when it is known (nicbarrier_queue_use) they are entered. From then on
- * a barrier is entered as soon as it is begun, but for those that would be further ahead of the
- * last complete one than the bound allows: these wait until others are complete. As barriers are
- * complete in their order, the first of the queue is all that one has to look at.
+ * Each barrier gets a number, the epoch. It is entered as soon as it is begun, but for those that
+ * would be further ahead of the last complete one than the bound allows: these wait until others
+ * are complete. As barriers are complete in their order, the first of the queue is all that one has
+ * to look at.
  *
  * Nonblocking barriers stand in the queue as items, which belong to the caller. A blocking one only
  * takes a number.
@@ -44,7 +43,7 @@ typedef struct nicbarrier_item {
 } nicbarrier_item_t;
 
 typedef struct nicbarrier_queue {
-    const nicbarrier_means_t *means; /**< NULL: not known yet */
+    const nicbarrier_means_t *means;
     void *arg;
     uint64_t bound;          /**< most epochs that are entered beyond the last complete one */
     uint64_t begun;          /**< the last number that was given */
@@ -56,10 +55,8 @@ typedef struct nicbarrier_queue {
 } nicbarrier_queue_t;
 
 /** The first barrier will have the number behind `before`; `bound` > 0. */
-void nicbarrier_queue_init(nicbarrier_queue_t *q, uint64_t before, uint64_t bound);
-
-/** From now on this carries the barriers; once for each queue. */
-void nicbarrier_queue_use(nicbarrier_queue_t *q, const nicbarrier_means_t *means, void *arg);
+void nicbarrier_queue_init(nicbarrier_queue_t *q, uint64_t before, uint64_t bound,
+                           const nicbarrier_means_t *means, void *arg);
 
 /** Begins a nonblocking barrier; the item's epoch is set. */
 void nicbarrier_queue_add(nicbarrier_queue_t *q, nicbarrier_item_t *item);

@@ -19,7 +19,7 @@
  * An engine knows nothing of MPI: no header of Open MPI, no request, no communicator. What it has
  * to tell its partners before it can begin it says in an *endpoint*, a record of bytes that the
  * agreement carries to its partners in the schedule. So making a group is three local calls, none
- * of which waits for anybody: prepare, connect, and later disconnect. An MPI_Ibarrier may do it.
+ * of which waits for anybody: prepare, connect, and later disconnect.
  *
  *     open         once for each process, when the first group is to be made
  *       prepare    for each group: what the partners must know
@@ -30,10 +30,11 @@
  *
  * Threads: `enter` and `progress` of one group are called by any number of MPI threads at once and
  * protect themselves (a thread that finds the engine busy in `progress` must not wait: it returns
- * 0). open, prepare, connect, disconnect and close are called by one thread at a time. An engine
- * may have a helper thread of its own, shared by its groups; that thread blocks all signals, sleeps
- * in the kernel, never touches an Open MPI object, and is joined by `close`. After fork the child
- * has no helper thread and must not use the engine: it does not, because it may not call MPI.
+ * 0), and so does `disconnect`. open, prepare, connect and close are called by one thread at a
+ * time. An engine may have a helper thread of its own, shared by its groups; that thread blocks all
+ * signals, sleeps in the kernel, never touches an Open MPI object, and is joined by `close`. After
+ * fork the child has no helper thread and must not use the engine: it does not, because it may not
+ * call MPI.
  */
 #ifndef NICBARRIER_ENGINE_H
 #define NICBARRIER_ENGINE_H

@@ -57,9 +57,10 @@ nicbarrier_team_t *nicbarrier_team_new(const nicbarrier_team_config_t *config);
 
 /**
  * Adds the part on the node: flags in the segment, `offset` bytes behind its beginning (a multiple
- * of 128), where the `n` members have introduced themselves and the first has arranged them
- * (shm.h). `network` says whether the team has a network part. Returns 0, and has taken the segment
- * over, which is empty then; or -1 where memory is exhausted or the segment does not hold that.
+ * of 128), where the first of the `n` members has arranged them and this one has introduced
+ * itself (shm.h). `network` says whether the team has a network part. Returns 0, and has taken the
+ * segment over, which is empty then; or -1 where memory is exhausted or the segment does not hold
+ * that.
  */
 int nicbarrier_team_attach(nicbarrier_team_t *t, onic_segment_t *segment, size_t offset, int n,
                            int me, int fanout, bool network);

@@ -9,7 +9,7 @@
  * @file
  * The engine cannot be set up on one rank, which may open no more files: everybody goes on with the
  * module below, for good; one rank says why, in one line; and barriers are right before, during and
- * after, also those nonblocking ones that waited for the agreement, and persistent ones.
+ * after, also nonblocking ones that are outstanding meanwhile, and persistent ones.
  */
 #include "test/mpi/meet.h"
 
@@ -96,7 +96,7 @@ int main(int argc, char **argv)
         limit_files(3);
     }
     many_at_once(&m);
-    /* None before has waited for the end of the agreement, whose end this one finds. */
+    /* What its agreement finds holds for the blocking ones. */
     persistent(&n, &board);
     for (int i = 0; i < 50; i++) {
         meet_barrier(&m, "after");

@@ -7,8 +7,8 @@
 /**
  * @file
  * Persistent barriers: several on one communicator, started in another order on each rank, with
- * barriers of other kinds in between; used after their communicator has been freed; made while an
- * agreement is under way.
+ * barriers of other kinds in between; used after their communicator has been freed; made while
+ * nonblocking ones are outstanding.
  */
 #include "test/mpi/meet.h"
 
@@ -65,7 +65,6 @@ static void after_free(void)
     MPI_Request handle, others[10];
     TL_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &dup));
     meet_t board = meet_new(MPI_COMM_WORLD);
-    /* The eighth of these begins an agreement. */
     for (int i = 0; i < 10; i++) {
         TL_MPI(MPI_Ibarrier(dup, &others[i]));
     }

@@ -51,6 +51,7 @@ int main(int argc, char **argv)
         long number = meet_ibarrier(&n, &request);
         TL_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
         meet_leave(&n, number, "nonblocking");
+        meet_barrier(&n, "blocking");
     }
     TL_CHECK(meet_counter("declined") == 2, "%lld agreements were declined",
              meet_counter("declined"));

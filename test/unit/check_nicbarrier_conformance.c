@@ -217,6 +217,7 @@ static struct {
 static void node_begin(int n, int fanout, bool network, uint64_t seed)
 {
     const size_t bytes = nicbarrier_shm_bytes(n);
+    nicbarrier_locality_t where[CONFORMANCE_MEMBERS_MAX];
     unit_random_t random = {seed};
 
     memset(&node, 0, sizeof(node));
@@ -228,10 +229,10 @@ static void node_begin(int n, int fanout, bool network, uint64_t seed)
     memset(node.base, 0, bytes);
     for (int i = 0; i < n; i++) {
         const int core = (int)unit_below(&random, 8);
-        const nicbarrier_locality_t where = {core / 4, core / 4, core / 2};
-        nicbarrier_shm_introduce(node.base, n, i, &where);
+        where[i] = (nicbarrier_locality_t){core / 4, core / 4, core / 2};
+        nicbarrier_shm_introduce(node.base, n, i);
     }
-    ck_assert_int_eq(nicbarrier_shm_arrange(node.base, n, fanout), 0);
+    ck_assert_int_eq(nicbarrier_shm_arrange(node.base, n, where, fanout), 0);
 }
 
 static void flat_begin(int n, nicbarrier_schedule_kind_t schedule, uint64_t seed)

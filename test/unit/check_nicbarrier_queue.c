@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Queues of barriers: members that begin, wait and learn what carries them at any time. */
+/** @file Queues of barriers: members that begin, wait and look at any time. */
 #include "coll_nicbarrier/component/queue.h"
 
 #include "test/unit/unit.h"
@@ -21,7 +21,6 @@ typedef struct member {
     uint64_t entered;   /**< as the means know it */
     uint64_t count;     /**< how many the means have been told of */
     uint64_t waits_for; /**< the blocking barrier it is in, or 0 */
-    bool knows;         /**< what carries them */
 } member_t;
 
 struct group {
@@ -77,7 +76,7 @@ static void make(group_t *g, int n, uint64_t bound)
     for (int i = 0; i < n; i++) {
         g->member[i].group = g;
         g->member[i].entered = BEFORE;
-        nicbarrier_queue_init(&g->member[i].queue, BEFORE, bound);
+        nicbarrier_queue_init(&g->member[i].queue, BEFORE, bound, &means, &g->member[i]);
         UNIT_CHECK(nicbarrier_queue_is_idle(&g->member[i].queue));
     }
 }
@@ -87,7 +86,7 @@ static void begin(member_t *m)
 {
     const bool blocking = m->begun % 3 == 2;
 
-    if (m->begun == ITEMS || m->waits_for != 0 || (blocking && !m->knows))
+    if (m->begun == ITEMS || m->waits_for != 0)
         return;
     if (blocking) {
         if (nicbarrier_queue_is_through(&m->queue)) {
@@ -135,21 +134,15 @@ static void harvest(member_t *m)
 
 static void act(member_t *m, unit_random_t *random)
 {
-    switch (unit_below(random, 4)) {
+    switch (unit_below(random, 3)) {
     case 0:
         begin(m);
         break;
     case 1:
         look(m);
         break;
-    case 2:
-        harvest(m);
-        break;
     default:
-        if (!m->knows && unit_once_in(random, 5)) {
-            m->knows = true;
-            nicbarrier_queue_use(&m->queue, &means, m);
-        }
+        harvest(m);
     }
 }
 
@@ -211,8 +204,6 @@ START_TEST(bound)
     group_t g;
 
     make(&g, 2, 4);
-    for (int i = 0; i < 2; i++)
-        nicbarrier_queue_use(&g.member[i].queue, &means, &g.member[i]);
     member_t *fast = &g.member[0], *slow = &g.member[1];
     for (int i = 0; i < 10; i++)
         nicbarrier_queue_add(&fast->queue, &fast->items[fast->items_begun++]);

@@ -23,6 +23,7 @@ typedef struct node {
 static void make(node_t *node, int n, int fanout, bool network, unit_random_t *random)
 {
     const size_t bytes = nicbarrier_shm_bytes(n);
+    nicbarrier_locality_t where[PROCESSES_MAX];
 
     *node = (node_t){.n = n};
     node->memory = aligned_alloc(128, bytes);
@@ -30,12 +31,12 @@ static void make(node_t *node, int n, int fanout, bool network, unit_random_t *r
     memset(node->memory, 0, bytes);
     for (int i = 0; i < n; i++) {
         const int core = (int)unit_below(random, 16);
-        const nicbarrier_locality_t where = {core / 8, core / 4, core / 2};
-        nicbarrier_shm_introduce(node->memory, n, i, &where);
+        where[i] = (nicbarrier_locality_t){core / 8, core / 4, core / 2};
+        nicbarrier_shm_introduce(node->memory, n, i);
     }
     ck_assert_int_eq(nicbarrier_shm_attach(&node->view[0], node->memory, n, 0, fanout, network),
                      -1);
-    ck_assert_int_eq(nicbarrier_shm_arrange(node->memory, n, fanout), 0);
+    ck_assert_int_eq(nicbarrier_shm_arrange(node->memory, n, where, fanout), 0);
     for (int i = 0; i < n; i++)
         ck_assert_int_eq(nicbarrier_shm_attach(&node->view[i], node->memory, n, i, fanout, network),
                          0);
@@ -219,8 +220,8 @@ START_TEST(wrong_trees)
     node_t node;
 
     make(&node, n, 2, true, &random);
-    nicbarrier_record_t *records = (nicbarrier_record_t *)(void *)(node.view[0].release + n);
-    int32_t *tree = (int32_t *)(void *)(records + n);
+    onic_life_t *lives = (onic_life_t *)(void *)(node.view[0].release + n);
+    int32_t *tree = (int32_t *)(void *)(lives + n);
     const size_t words = nicbarrier_tree_bytes(n) / sizeof(*tree);
     for (int k = 0; k < 300; k++) {
         int32_t *at = unit_once_in(&random, 20)   ? &node.view[0].head->vertices

@@ -211,7 +211,7 @@ static void make_node(int node)
     const int n = world.per_node;
     rank_t *ranks = &world.rank[node * n];
     const size_t offset = 256, bytes = offset + nicbarrier_shm_bytes(n);
-    const nicbarrier_locality_t where = {-1, -1, -1};
+    nicbarrier_locality_t where[RANKS_MAX];
     onic_segment_t segments[RANKS_MAX];
     onic_segment_key_t key;
 
@@ -219,9 +219,12 @@ static void make_node(int node)
     for (int i = 1; i < n; i++)
         ck_assert_int_eq(onic_segment_join(&key, bytes, i, &segments[i], NULL), ONIC_JOINED);
     onic_segment_withdraw(&key);
-    for (int i = 0; i < n; i++)
-        nicbarrier_shm_introduce((char *)segments[i].base + offset, n, i, &where);
-    ck_assert_int_eq(nicbarrier_shm_arrange((char *)segments[0].base + offset, n, FANOUT), 0);
+    for (int i = 0; i < n; i++) {
+        where[i] = (nicbarrier_locality_t){-1, -1, -1};
+        nicbarrier_shm_introduce((char *)segments[i].base + offset, n, i);
+    }
+    ck_assert_int_eq(nicbarrier_shm_arrange((char *)segments[0].base + offset, n, where, FANOUT),
+                     0);
     for (int i = 0; i < n; i++) {
         /* What does not fit is refused, and stays with the caller. */
         ck_assert_int_eq(nicbarrier_team_attach(ranks[i].team, &segments[i], offset + 1, n, i,
@@ -394,16 +397,16 @@ END_TEST
 /** A process has introduced itself as this member, and ends. */
 static void kill_member(rank_t *r)
 {
-    nicbarrier_record_t *record = (nicbarrier_record_t *)(uintptr_t)&r->team->shm.record[r->me];
+    onic_life_t *life = (onic_life_t *)(uintptr_t)&r->team->shm.life[r->me];
 
     fflush(NULL);
     const pid_t pid = fork();
     if (pid == 0) {
-        record->life = onic_life_mine();
+        *life = onic_life_mine();
         _exit(0);
     }
     ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
-    ck_assert_int_eq(record->life.pid, pid);
+    ck_assert_int_eq(life->pid, pid);
 }
 
 /* A process of a node dies: its node ends, its leader tells the engine, and so the others end, too.

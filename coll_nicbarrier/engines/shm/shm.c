@@ -20,7 +20,7 @@ typedef struct parts {
     nicbarrier_head_t *head;
     nicbarrier_flag_t *vertex;
     nicbarrier_flag_t *release;
-    nicbarrier_record_t *record;
+    onic_life_t *life;
     nicbarrier_tree_t tree;
 } parts_t;
 
@@ -34,22 +34,22 @@ static parts_t parts_at(void *base, int n)
     parts_t p = {.head = base};
     p.vertex = (nicbarrier_flag_t *)(void *)(p.head + 1);
     p.release = p.vertex + nicbarrier_tree_max(n);
-    p.record = (nicbarrier_record_t *)(void *)(p.vertex + flags_of(n));
-    p.tree = nicbarrier_tree_at(p.record + n, n);
+    p.life = (onic_life_t *)(void *)(p.vertex + flags_of(n));
+    p.tree = nicbarrier_tree_at(p.life + n, n);
     return p;
 }
 
 size_t nicbarrier_shm_bytes(int n)
 {
     size_t bytes = sizeof(nicbarrier_head_t) + flags_of(n) * sizeof(nicbarrier_flag_t) +
-                   (size_t)n * sizeof(nicbarrier_record_t) + nicbarrier_tree_bytes(n);
+                   (size_t)n * sizeof(onic_life_t) + nicbarrier_tree_bytes(n);
     /* So that another of these may follow. */
     return (bytes + 127) / 128 * 128;
 }
 
-void nicbarrier_shm_introduce(void *base, int n, int me, const nicbarrier_locality_t *where)
+void nicbarrier_shm_introduce(void *base, int n, int me)
 {
-    parts_at(base, n).record[me] = (nicbarrier_record_t){*where, onic_life_mine()};
+    parts_at(base, n).life[me] = onic_life_mine();
 }
 
 /** Groups of leaves come first among the groups: their release flags have the same order. */
@@ -58,18 +58,10 @@ static int groups_of_leaves(const nicbarrier_tree_t *t)
     return t->vertices == 1 ? 1 : t->parent[t->leaves - 1] - t->leaves + 1;
 }
 
-int nicbarrier_shm_arrange(void *base, int n, int fanout)
+int nicbarrier_shm_arrange(void *base, int n, const nicbarrier_locality_t *where, int fanout)
 {
     parts_t p = parts_at(base, n);
-    nicbarrier_locality_t *where = malloc((size_t)n * sizeof(*where));
-    if (where == NULL) {
-        return -1;
-    }
-    for (int i = 0; i < n; i++) {
-        where[i] = p.record[i].where;
-    }
-    int rc = nicbarrier_arrange(&p.tree, where, fanout);
-    free(where);
+    const int rc = nicbarrier_arrange(&p.tree, where, fanout);
     if (rc == 0) {
         p.head->vertices = p.tree.vertices;
         p.head->releases = groups_of_leaves(&p.tree);
@@ -136,7 +128,7 @@ int nicbarrier_shm_attach(nicbarrier_shm_t *s, void *base, int n, int me, int fa
     s->head = p.head;
     s->vertex = p.vertex;
     s->release = p.release;
-    s->record = p.record;
+    s->life = p.life;
     s->n = n;
     s->releases = p.head->releases;
     s->network = network;
@@ -293,7 +285,7 @@ bool nicbarrier_shm_done(nicbarrier_shm_t *s, uint64_t epoch)
 bool nicbarrier_shm_has_dead(const nicbarrier_shm_t *s, int from, int count)
 {
     for (int i = 0; i < count && i < s->n; i++) {
-        const onic_life_t life = s->record[(from + i) % s->n].life;
+        const onic_life_t life = s->life[(from + i) % s->n];
         if (onic_life_is_dead(&life)) {
             return true;
         }

@@ -22,9 +22,9 @@
  * Whoever has waited for long sleeps on a futex. It says so in a counter first and then looks at
  * the flags once more; the others store, fence and look at the counter.
  *
- * The tree stands in the shared memory, too, made by one process for all: each member introduces
- * itself there; when all have, the first arranges the tree; when it has, each attaches, and keeps
- * nothing but its way from the leaf to the root. Who calls these sees to their order.
+ * The tree stands in the shared memory, too, made by one process for all: when it has arranged the
+ * tree, each introduces itself and attaches, and keeps nothing but its way from the leaf to the
+ * root. Who calls these sees to their order.
  *
  * Threads: all functions may be called by all processes and threads at once, but for arrange,
  * attach and free.
@@ -55,12 +55,6 @@ typedef struct nicbarrier_flag {
     _Atomic uint64_t stamp_epoch;
 } nicbarrier_flag_t;
 
-/** What a member says of itself. */
-typedef struct nicbarrier_record {
-    nicbarrier_locality_t where;
-    onic_life_t life;
-} nicbarrier_record_t;
-
 /** What the processes of a node share besides the flags. Zeroed memory is a good beginning. */
 typedef struct nicbarrier_head {
     _Alignas(128) _Atomic uint32_t sleepers;  /**< threads that sleep or are about to */
@@ -90,8 +84,8 @@ typedef struct nicbarrier_shm {
     nicbarrier_flag_t *mine;
     nicbarrier_flag_t *my_release;
     nicbarrier_flag_t *root;
-    const nicbarrier_record_t *record; /**< of all members */
-    nicbarrier_rung_t *rung;           /**< from my group to the root */
+    const onic_life_t *life; /**< of all members */
+    nicbarrier_rung_t *rung; /**< from my group to the root */
     int rungs;
     int n;
     int releases; /**< groups of leaves */
@@ -104,13 +98,14 @@ typedef struct nicbarrier_shm {
 /** Bytes of shared memory for `n` >= 1 processes. */
 size_t nicbarrier_shm_bytes(int n);
 
-/** Process `me` of `n` says who it is and where it runs, in zeroed shared memory at `base` (aligned
- * to 128) that all of them have mapped. */
-void nicbarrier_shm_introduce(void *base, int n, int me, const nicbarrier_locality_t *where);
+/** One process arranges all `n`, of which where[i] tells where each runs, in zeroed shared memory
+ * at `base` (aligned to 128): at most `fanout` >= 2 members to a group. Returns 0, or -1 where
+ * memory is exhausted. */
+int nicbarrier_shm_arrange(void *base, int n, const nicbarrier_locality_t *where, int fanout);
 
-/** One process arranges all, when all have introduced themselves: at most `fanout` >= 2 members to
- *  a group. Returns 0, or -1 where memory is exhausted. */
-int nicbarrier_shm_arrange(void *base, int n, int fanout);
+/** Process `me` says who it is, so that others may see whether it lives; before it enters anything.
+ */
+void nicbarrier_shm_introduce(void *base, int n, int me);
 
 /**
  * The view of process `me`, when all is arranged. All give the same n, fanout and network. Returns

@@ -1,0 +1,128 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "coll_nicbarrier/agree/plan.h"
+
+#include <string.h>
+
+/** The first rank of a rank's node. Whose first names another one is a node of its own. */
+static int32_t first_of(const nicbarrier_facts_t *all, int32_t rank)
+{
+    const int32_t first = all[rank].first;
+
+    return first >= 0 && first < rank && all[first].first == first ? first : rank;
+}
+
+int32_t nicbarrier_limit(const nicbarrier_wishes_t *w, int32_t n, int32_t size)
+{
+    const bool by_network = w->engine >= 0 && w->candidate[w->engine].network;
+
+    if (!by_network && (n == size || w->engine >= 0))
+        return n;
+    if (w->ppn > 0)
+        return w->ppn < n ? w->ppn : n;
+    /* A network engine that was asked for on a single node works between its processes. */
+    return by_network && n == size ? 1 : n;
+}
+
+static void add_leader(nicbarrier_plan_t *p, const nicbarrier_facts_t *facts, int32_t rank)
+{
+    p->rank[p->leaders++] = rank;
+    for (int i = 0; i < NICBARRIER_ENGINES_MAX; i++)
+        if (facts->score[i] < p->score[i])
+            p->score[i] = facts->score[i];
+}
+
+nicbarrier_plan_t nicbarrier_plan(const nicbarrier_wishes_t *wishes, const nicbarrier_facts_t *all,
+                                  int32_t size, int32_t me, int32_t *room)
+{
+    int32_t *members = room, *seen = room + size;
+    nicbarrier_plan_t p = {
+        .size = size, .first = first_of(all, me), .leader = -1, .rank = room + 2 * size};
+
+    memset(p.score, UINT8_MAX, sizeof(p.score));
+    memset(room, 0, 2 * (size_t)size * sizeof(*room));
+    for (int32_t r = 0; r < size; r++)
+        members[first_of(all, r)]++;
+    p.n = members[p.first];
+    p.limit = nicbarrier_limit(wishes, p.n, size);
+    for (int32_t r = 0; r < size; r++) {
+        const int32_t first = first_of(all, r), index = seen[first]++;
+        const bool leads = index % nicbarrier_limit(wishes, members[first], size) == 0;
+        p.jobs |= all[r].job != all[0].job;
+        p.nodes += first == r;
+        if (r == me) {
+            p.index = index;
+            p.leader = leads ? p.leaders : -1;
+        }
+        if (leads)
+            add_leader(&p, &all[r], r);
+    }
+    return p;
+}
+
+int32_t nicbarrier_plan_member(const nicbarrier_plan_t *plan, const nicbarrier_facts_t *all,
+                               int32_t after)
+{
+    for (int32_t r = after + 1; r < plan->size; r++)
+        if (first_of(all, r) == plan->first)
+            return r;
+    return -1;
+}
+
+void nicbarrier_split_node(nicbarrier_facts_t *all, int32_t rank)
+{
+    all[first_of(all, rank)].first = -1;
+}
+
+static bool serves(const nicbarrier_plan_t *p, const nicbarrier_wishes_t *w, int engine)
+{
+    const unsigned needs = w->candidate[engine].needs;
+
+    return w->candidate[engine].network &&
+           (w->engine == NICBARRIER_ANY_ENGINE || w->engine == engine) &&
+           !((needs & NICBARRIER_NEEDS_ONE_NODE) != 0 && p->nodes > 1) &&
+           !((needs & NICBARRIER_NEEDS_ONE_JOB) != 0 && p->jobs);
+}
+
+int nicbarrier_choose(const nicbarrier_plan_t *plan, const nicbarrier_wishes_t *wishes,
+                      unsigned tried)
+{
+    int engine = NICBARRIER_ANY_ENGINE;
+    uint8_t best = 0;
+
+    for (int i = 0; i < NICBARRIER_ENGINES_MAX; i++) {
+        if ((tried & 1U << i) == 0 && serves(plan, wishes, i) && plan->score[i] > best) {
+            best = plan->score[i];
+            engine = i;
+        }
+    }
+    return engine;
+}
+
+static int add_partner(int32_t partner, int32_t *list, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (list[i] == partner)
+            return n;
+    if (partner == NICBARRIER_NOBODY)
+        return n;
+    list[n] = partner;
+    return n + 1;
+}
+
+int nicbarrier_plan_partners(const nicbarrier_plan_t *plan, nicbarrier_schedule_kind_t schedule,
+                             int32_t partner[NICBARRIER_PARTNERS_MAX])
+{
+    nicbarrier_step_t steps[NICBARRIER_STEPS_MAX];
+    const int nsteps =
+        nicbarrier_schedule(schedule, NICBARRIER_DEGREE, plan->leader, plan->leaders, steps);
+    int n = 0;
+
+    for (int k = 0; k < nsteps; k++) {
+        n = add_partner(steps[k].send_to, partner, n);
+        n = add_partner(steps[k].wait_for, partner, n);
+    }
+    return n;
+}
