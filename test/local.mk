@@ -573,10 +573,13 @@ configure_sanitized = test -f Makefile || { \
 	eval set -- "`./../../config.status --config`" && \
 	../src/configure -q "$$@" CFLAGS='-g1 -O1'
 
+# Of the programs only those that are to run in it.
 sanitized-build: sanitized-source
 	@mkdir -p sanitized/build
 	cd sanitized/build && { $(configure_sanitized) --enable-sanitizers=address,undefined; }; }
-	cd sanitized/build && $(MAKE) mpi-programs
+	programs=`$(run_mpi) $(run_mpi_builds) $(RUNFLAGS) --list | \
+	    sed -n 's|.*/sanitized/build/\(test/mpi/[^ ]*\).*|\1|p' | sort -u`; \
+	cd sanitized/build && $(MAKE) all $$programs
 
 # ThreadSanitizer: the unit tests that start threads (but check_pack, in which they race on purpose),
 # and MPI programs in which threads of one process meet, the helper threads of the components among

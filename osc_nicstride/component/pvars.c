@@ -70,7 +70,8 @@ int nicstride_pvars_register(const mca_base_component_t *c)
     onic_register_counter(c, "refused", "Messages refused: malformed, or for a window that is gone",
                           count, &n->refused);
     onic_register_counter(c, "collectives",
-                          "Collectives that making windows took, beside those of Open MPI itself",
+                          "Collectives by which windows were made and barriers set up, beside "
+                          "those of Open MPI itself",
                           count, &onic_collectives);
     onic_register_counter(c, "lookups",
                           "Processes whose parameters were looked up in what all have published in "
