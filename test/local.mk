@@ -353,6 +353,7 @@ mpi_programs = \
 	test/mpi/dynamic \
 	test/mpi/dynamic_away \
 	test/mpi/epochs_away \
+	test/mpi/epochs_room \
 	test/mpi/epochs_order \
 	test/mpi/errors \
 	test/mpi/errors_dynamic \

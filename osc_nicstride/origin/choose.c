@@ -9,6 +9,7 @@
 #include "osc_nicstride/channel/observe.h"
 #include "osc_nicstride/channel/send.h"
 #include "osc_nicstride/channel/start.h"
+#include "osc_nicstride/channel/wait.h"
 #include "osc_nicstride/methods/methods.h"
 #include "osc_nicstride/methods/plan.h"
 #include "osc_nicstride/origin/origin.h"
@@ -67,12 +68,15 @@ static void explain(const nicstride_transfer_t *t, const nicstride_case_t *c, bo
  *  unpacks when it closes its epoch. */
 #define LINES_LEAST 256
 
+/** Is it a put of such blocks? A get would wait for its target. Nor where nobody looks after a
+ *  target that is away: a put waits for it, too, where there is no room for its message. */
 static bool shares_lines(const nicstride_transfer_t *t, bool active)
 {
     const uint64_t blocks = onic_layout_blocks(&t->target);
 
-    return active && blocks >= LINES_LEAST && t->target.size <= blocks * ONIC_LINK_LINE &&
-           t->peer->rank != t->m->rank;
+    return active && t->type == NICSTRIDE_MSG_PUT && blocks >= LINES_LEAST &&
+           t->target.size <= blocks * ONIC_LINK_LINE && t->peer->rank != t->m->rank &&
+           (t->m->wants_server || nicstride_can_wake(t->peer));
 }
 
 /** Looking is a cache miss for both: once for all that travel together. */

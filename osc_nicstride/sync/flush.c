@@ -80,11 +80,7 @@ static int flush_local(nicstride_module_t *m, nicstride_peer_t *p, bool given)
     if (p->urgent < f.goal)
         p->urgent = f.goal;
     onic_wire_unlock();
-    /* As below. */
-    if (given)
-        nicstride_wait_patiently(p, flushed_locally, &f);
-    else
-        nicstride_wait_until(p, flushed_locally, &f);
+    nicstride_wait_until(p, flushed_locally, &f);
     return f.error;
 }
 
