@@ -18,6 +18,7 @@
 
 #include <stddef.h>
 
+#include "common/model/link.h"
 #include "osc_nicstride/methods/method.h"
 
 /** Can this method do it? Not that which is none. */
@@ -25,6 +26,22 @@ static inline bool nicstride_can(const nicstride_case_t *c, unsigned method)
 {
     return method > NICSTRIDE_METHOD_AUTO && method < NICSTRIDE_METHOD_LAST &&
            c->rows[method].can(c);
+}
+
+/** So many blocks of at most a cache line each. */
+#define NICSTRIDE_LINES_LEAST 256
+
+/**
+ * Is it better to send such a part of mapped memory to its process than to store it there, in
+ * active target? By stores each block is a cache line that both sides have in turn, and a page that
+ * is not mapped at first; packed, neither is, and the target unpacks when it closes its epoch.
+ * Fewer or longer blocks are stored in less time than both sides need for packing.
+ */
+static inline bool nicstride_shares_lines(const onic_layout_t *target)
+{
+    const uint64_t blocks = onic_layout_blocks(target);
+
+    return blocks >= NICSTRIDE_LINES_LEAST && target->size <= blocks * ONIC_LINK_LINE;
 }
 
 /** Is it one of several short ones, to a target that is there? They are packed: nothing is cheaper

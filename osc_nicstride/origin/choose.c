@@ -63,20 +63,13 @@ static void explain(const nicstride_transfer_t *t, const nicstride_case_t *c, bo
                 nicstride_methods[method].name, trial ? " (a trial)" : "", why);
 }
 
-/** So many blocks of at most a cache line, in active target: by load and store each is a line that
- *  both sides have in turn, and a page that is not mapped at first; packed, neither is. The target
- *  unpacks when it closes its epoch. */
-#define LINES_LEAST 256
-
-/** Is it a put of such blocks? A get would wait for its target. Nor where nobody looks after a
- *  target that is away: a put waits for it, too, where there is no room for its message. */
-static bool shares_lines(const nicstride_transfer_t *t, bool active)
+/** Is it a put into mapped memory that is better sent? A get would wait for its target. Nor where
+ *  nobody looks after a target that is away: a put waits for it, too, where there is no room for
+ * its message. */
+static bool is_sent(const nicstride_transfer_t *t, bool active)
 {
-    const uint64_t blocks = onic_layout_blocks(&t->target);
-
-    return active && t->type == NICSTRIDE_MSG_PUT && blocks >= LINES_LEAST &&
-           t->target.size <= blocks * ONIC_LINK_LINE && t->peer->rank != t->m->rank &&
-           (t->m->wants_server || nicstride_can_wake(t->peer));
+    return active && t->type == NICSTRIDE_MSG_PUT && nicstride_shares_lines(&t->target) &&
+           t->peer->rank != t->m->rank && (t->m->wants_server || nicstride_can_wake(t->peer));
 }
 
 /** Looking is a cache miss for both: once for all that travel together. */
@@ -212,7 +205,7 @@ nicstride_method_t nicstride_choose(nicstride_transfer_t *t)
     const bool automatic = params->method == NICSTRIDE_METHOD_AUTO;
     const bool active = nicstride_is_active(t->m);
     const bool direct =
-        t->mapped && t->type != NICSTRIDE_MSG_ACC && !(automatic && shares_lines(t, active));
+        t->mapped && t->type != NICSTRIDE_MSG_ACC && !(automatic && is_sent(t, active));
     const bool together = automatic && !direct && t->target.size <= nicstride_inline_max(false);
 
     t->cell = NULL;

@@ -205,6 +205,10 @@ START_TEST(watches_several)
 {
     onic_watch_t w = three();
 
+    unsigned choice = 0;
+
+    ck_assert(onic_watch_choice(&w, &one, &choice) && choice == 3);
+    ck_assert(!onic_watch_choice(&w, &other, &choice));
     onic_watch_wait(&w, 9, 1200);
     ck_assert(w.cell == &one && w.bytes == 300);
     ck_assert(onic_watch_took(&w, 2000, 1) == 1000);

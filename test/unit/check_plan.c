@@ -532,6 +532,26 @@ START_TEST(learned)
 }
 END_TEST
 
+/* Many blocks that are no longer than a line, whatever form they have. */
+START_TEST(lines)
+{
+    const onic_layout_t columns = vector(256 * 8, 8), whole_lines = vector(256 * 64, 64);
+    const onic_layout_t fewer = vector(255 * 8, 8), longer = vector(256 * 72, 72);
+    const onic_layout_t contiguous = vector(1 << 20, 0);
+    onic_layout_t list = irregular(300), short_list = irregular(200);
+
+    ck_assert(nicstride_shares_lines(&columns));
+    ck_assert(nicstride_shares_lines(&whole_lines));
+    ck_assert(nicstride_shares_lines(&list));
+    ck_assert(!nicstride_shares_lines(&fewer));
+    ck_assert(!nicstride_shares_lines(&longer));
+    ck_assert(!nicstride_shares_lines(&contiguous));
+    ck_assert(!nicstride_shares_lines(&short_list));
+    onic_layout_fini(&list);
+    onic_layout_fini(&short_list);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {what_can_do_what,
@@ -541,6 +561,7 @@ int main(void)
                                   equations,
                                   away,
                                   together,
+                                  lines,
                                   table,
                                   woken,
                                   learned_without_trials,
