@@ -391,6 +391,7 @@ mpi_programs = \
 	test/mpi/out_of_memory \
 	test/mpi/p2p_bound \
 	test/mpi/p2p_queue \
+	test/mpi/p2p_callbacks \
 	test/mpi/p2p_calls \
 	test/mpi/p2p_cancel_truncate \
 	test/mpi/p2p_collectives \
@@ -574,13 +575,14 @@ configure_sanitized = test -f Makefile || { \
 	eval set -- "`./../../config.status --config`" && \
 	../src/configure -q "$$@" CFLAGS='-g1 -O1'
 
-# Of the programs only those that are to run in it.
-sanitized-build: sanitized-source
+# Of the programs only those that are to run in it, which is known when the components are there.
+sanitized-build: all sanitized-source
 	@mkdir -p sanitized/build
-	cd sanitized/build && { $(configure_sanitized) --enable-sanitizers=address,undefined; }; }
+	cd sanitized/build && { $(configure_sanitized) --enable-sanitizers=address,undefined; }; } && \
+	    $(MAKE) all
 	programs=`$(run_mpi) $(run_mpi_builds) $(RUNFLAGS) --list | \
 	    sed -n 's|.*/sanitized/build/\(test/mpi/[^ ]*\).*|\1|p' | sort -u`; \
-	cd sanitized/build && $(MAKE) all $$programs
+	cd sanitized/build && $(MAKE) $$programs
 
 # ThreadSanitizer: the unit tests that start threads (but check_pack, in which they race on purpose),
 # and MPI programs in which threads of one process meet, the helper threads of the components among
