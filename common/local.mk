@@ -27,14 +27,14 @@ common_libonic_core_la_SOURCES = \
 	common/wire/memory_plan.h \
 	common/wire/requirements.c \
 	common/wire/requirements.h \
-	common/mover/pipe.c \
-	common/mover/pipe.h \
-	common/mover/policy.c \
-	common/mover/policy.h \
-	common/mover/pool.c \
-	common/mover/pool.h \
-	common/mover/schedule.c \
-	common/mover/schedule.h \
+	common/mover/pipe/pipe.c \
+	common/mover/pipe/pipe.h \
+	common/mover/pipe/policy.c \
+	common/mover/pipe/policy.h \
+	common/mover/pipe/pool.c \
+	common/mover/pipe/pool.h \
+	common/mover/pipe/schedule.c \
+	common/mover/pipe/schedule.h \
 	common/support/bytes.h \
 	common/support/clock.c \
 	common/support/clock.h \
@@ -49,12 +49,12 @@ common_libonic_core_la_SOURCES = \
 	common/node/segment.c \
 	common/node/segment.h \
 	common/node/stores.h \
-	common/mover/blocks.c \
-	common/mover/blocks.h \
-	common/mover/grant.c \
-	common/mover/grant.h \
-	common/mover/terms.c \
-	common/mover/terms.h \
+	common/mover/pipe/blocks.c \
+	common/mover/pipe/blocks.h \
+	common/mover/pipe/grant.c \
+	common/mover/pipe/grant.h \
+	common/mover/pipe/terms.c \
+	common/mover/pipe/terms.h \
 	common/support/membarrier.c \
 	common/support/membarrier.h \
 	common/support/handle.c \

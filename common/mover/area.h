@@ -22,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/mover/pool.h"
+#include "common/mover/pipe/pool.h"
 #include "common/node/stores.h"
 #include "common/node/node.h"
 #include "common/support/life.h"

@@ -6,7 +6,7 @@
  * @file
  * Peers of this node: the receiver's area is mapped at the sender.
  */
-#include "common/mover/schedule.h"
+#include "common/mover/pipe/schedule.h"
 #include "common/mover/transfer_internal.h"
 
 static onic_slot_words_t *words(const onic_transfer_t *t, unsigned slot)

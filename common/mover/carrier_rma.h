@@ -27,9 +27,9 @@
 #ifndef ONIC_CARRIER_RMA_H
 #define ONIC_CARRIER_RMA_H
 
-#include "common/mover/blocks.h"
-#include "common/mover/grant.h"
-#include "common/mover/terms.h"
+#include "common/mover/pipe/blocks.h"
+#include "common/mover/pipe/grant.h"
+#include "common/mover/pipe/terms.h"
 #include "common/mover/transfer_internal.h"
 #include "common/wire/wire_put.h"
 

@@ -35,7 +35,7 @@
 
 #include "common/layout/layout.h"
 #include "common/model/link.h"
-#include "common/mover/policy.h"
+#include "common/mover/pipe/policy.h"
 #include "common/support/export.h"
 #include "common/wire/wire.h"
 

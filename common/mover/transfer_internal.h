@@ -20,8 +20,8 @@
 
 #include "common/mover/area.h"
 #include "common/mover/mover.h"
-#include "common/mover/pipe.h"
-#include "common/mover/policy.h"
+#include "common/mover/pipe/pipe.h"
+#include "common/mover/pipe/policy.h"
 
 /** How slots and words are reached: one row for each kind of peer. All are called by the thread
  *  that has claimed the transfer, without locks. Slots are numbers below 64. */

@@ -4,7 +4,7 @@
  */
 /** @file What each method can do, and what it costs by the model; see method.h. Pure. */
 #include "common/model/pipeline.h"
-#include "common/mover/schedule.h"
+#include "common/mover/pipe/schedule.h"
 #include "osc_nicstride/methods/method.h"
 #include "osc_nicstride/methods/sieve.h"
 

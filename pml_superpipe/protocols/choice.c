@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "common/model/pipeline.h"
-#include "common/mover/schedule.h"
+#include "common/mover/pipe/schedule.h"
 
 /** What the model takes a slot of the mover for. */
 #define SLOT 32768

@@ -7,7 +7,7 @@
  * Blocks with words: both machines against each other over a network that delivers puts byte by
  * byte in the order of their addresses, into slots that still hold what was there before.
  */
-#include "common/mover/blocks.h"
+#include "common/mover/pipe/blocks.h"
 
 #include <string.h>
 

@@ -8,7 +8,7 @@
  * and are lost at random. No slot is given twice, the area is never exceeded, everybody has its
  * turn, and nothing is lost for good.
  */
-#include "common/mover/grant.h"
+#include "common/mover/pipe/grant.h"
 
 #include <string.h>
 

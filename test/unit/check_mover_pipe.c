@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Sender and receiver of a transfer against each other. */
-#include "common/mover/pipe.h"
+#include "common/mover/pipe/pipe.h"
 
 #include <pthread.h>
 #include <sched.h>

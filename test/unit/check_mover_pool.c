@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file The pool of slots: no slot has two owners, none is lost, everybody has turns. */
-#include "common/mover/pool.h"
+#include "common/mover/pipe/pool.h"
 
 #include <pthread.h>
 #include <sched.h>

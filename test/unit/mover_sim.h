@@ -13,8 +13,8 @@
 #ifndef ONIC_TEST_MOVER_SIM_H
 #define ONIC_TEST_MOVER_SIM_H
 
-#include "common/mover/grant.h"
-#include "common/mover/terms.h"
+#include "common/mover/pipe/grant.h"
+#include "common/mover/pipe/terms.h"
 #include "test/unit/unit.h"
 
 enum {

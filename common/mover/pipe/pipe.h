@@ -24,7 +24,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/mover/schedule.h"
+#include "common/mover/pipe/schedule.h"
 #include "common/support/export.h"
 
 /** Most bytes of a slot. */

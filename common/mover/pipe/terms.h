@@ -32,7 +32,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/mover/pipe.h"
+#include "common/mover/pipe/pipe.h"
 #include "common/support/export.h"
 
 /** All zero at first, but for `sends`. */

@@ -21,7 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/mover/pipe.h"
+#include "common/mover/pipe/pipe.h"
 #include "common/support/export.h"
 
 /** Bytes of a short block with its word. Slots are multiples of it. */

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Blocks with words behind them; see blocks.h. */
-#include "common/mover/blocks.h"
+#include "common/mover/pipe/blocks.h"
 
 #include <stdatomic.h>
 

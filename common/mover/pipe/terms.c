@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file What two sides have agreed on; see terms.h. */
-#include "common/mover/terms.h"
+#include "common/mover/pipe/terms.h"
 
 static uint64_t lowest(uint64_t slots, unsigned n)
 {

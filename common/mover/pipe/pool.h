@@ -33,7 +33,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/mover/pipe.h"
+#include "common/mover/pipe/pipe.h"
 #include "common/support/export.h"
 #include "common/support/life.h"
 

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "common/model/link.h"
-#include "common/mover/schedule.h"
+#include "common/mover/pipe/schedule.h"
 #include "common/support/export.h"
 
 typedef enum onic_policy_kind {

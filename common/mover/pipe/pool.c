@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-#include "common/mover/pool.h"
+#include "common/mover/pipe/pool.h"
 
 #define PAGE       ((size_t)4096)
 #define SLOT_BYTES ((size_t)32 << 10)

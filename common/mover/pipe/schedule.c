@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-#include "common/mover/schedule.h"
+#include "common/mover/pipe/schedule.h"
 
 void onic_schedule_growing(onic_schedule_t *s, double c0, double q, uint32_t unit, uint32_t slot)
 {

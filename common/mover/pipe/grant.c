@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Granting slots in turn; see grant.h. */
-#include "common/mover/grant.h"
+#include "common/mover/pipe/grant.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-#include "common/mover/policy.h"
+#include "common/mover/pipe/policy.h"
 
 #include <math.h>
 #include <string.h>
