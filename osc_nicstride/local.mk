@@ -71,10 +71,11 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/component/model.c \
 	osc_nicstride/component/model.h \
 	osc_nicstride/component/params.c \
+	osc_nicstride/component/setup.h \
 	osc_nicstride/component/pvars.c \
 	osc_nicstride/component/window.c \
 	osc_nicstride/component/window_free.c \
-	osc_nicstride/component/window_info.c \
+	osc_nicstride/component/wire.c \
 	osc_nicstride/methods/direct.c \
 	osc_nicstride/methods/message.c \
 	osc_nicstride/methods/methods.c \
@@ -109,10 +110,12 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/target/put.c \
 	osc_nicstride/target/target.h \
 	osc_nicstride/window/calls.h \
+	osc_nicstride/window/component.c \
 	osc_nicstride/window/component.h \
 	osc_nicstride/window/control.c \
 	osc_nicstride/window/control.h \
 	osc_nicstride/window/errors.c \
+	osc_nicstride/window/info.c \
 	osc_nicstride/window/memory.c \
 	osc_nicstride/window/module.c \
 	osc_nicstride/window/module.h \

@@ -24,7 +24,7 @@ typedef struct fragment {
 } fragment_t;
 
 /* Room for what comes back; wire lock. */
-static nicstride_replies_t *const replies = &mca_osc_nicstride_component.replies;
+static nicstride_replies_t *const replies = &nicstride_component.replies;
 
 _Static_assert(offsetof(fragment_t, layout) == sizeof(nicstride_msg_t), "layout follows header");
 

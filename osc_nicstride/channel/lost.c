@@ -36,7 +36,7 @@ void nicstride_peer_end_locked(nicstride_peer_t *p)
     nicstride_tx_forget(&p->tx, p->quota);
     /* One that lives may still send by what it was lent. */
     if (onic_peer_has_died(p->wire))
-        (void)nicstride_loan_returned(&mca_osc_nicstride_component.bank, &p->process->loan,
+        (void)nicstride_loan_returned(&nicstride_component.bank, &p->process->loan,
                                       p->process->loan.lent);
     nicstride_pump_all_locked(p->process);
 }

@@ -22,7 +22,7 @@ bool nicstride_move_works(nicstride_peer_t *p)
     if (known == 0) {
         onic_wire_lock();
         /* The mover knows machines, and a process may be a node of its own by parameter. */
-        known = (p->local >= 0 || mca_osc_nicstride_component.params.network_slots) &&
+        known = (p->local >= 0 || nicstride_component.params.network_slots) &&
                         onic_mover_reaches_locked(p->wire)
                     ? 1
                     : -1;

@@ -64,13 +64,13 @@ bool nicstride_op_wants_reply(const nicstride_op_t *op)
 
 bool nicstride_op_name_locked(nicstride_op_t *op)
 {
-    op->handle = onic_handle_new(&mca_osc_nicstride_component.ops, op);
+    op->handle = onic_handle_new(&nicstride_component.ops, op);
     return op->handle != 0;
 }
 
 void nicstride_op_reserve_locked(nicstride_op_t *op, uint64_t bytes)
 {
-    nicstride_replies_t *r = &mca_osc_nicstride_component.replies;
+    nicstride_replies_t *r = &nicstride_component.replies;
 
     op->reserved += bytes;
     r->out += bytes;
@@ -81,7 +81,7 @@ void nicstride_op_reserve_locked(nicstride_op_t *op, uint64_t bytes)
 /** Gives room for replies back; who waits for it is served behind this progress. */
 static void give_back(nicstride_op_t *op, uint64_t bytes)
 {
-    nicstride_replies_t *r = &mca_osc_nicstride_component.replies;
+    nicstride_replies_t *r = &nicstride_component.replies;
 
     bytes = bytes < op->reserved ? bytes : op->reserved;
     op->reserved -= bytes;
@@ -94,7 +94,7 @@ void nicstride_op_free_locked(nicstride_op_t *op)
 {
     give_back(op, op->reserved);
     if (op->handle != 0)
-        onic_handle_free(&mca_osc_nicstride_component.ops, op->handle);
+        onic_handle_free(&nicstride_component.ops, op->handle);
     if (op->origin.nruns != 0)
         onic_layout_fini(&op->origin);
     if (op->result.nruns != 0)

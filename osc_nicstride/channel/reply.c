@@ -55,7 +55,7 @@ static void place(nicstride_op_t *op, uint64_t offset, const void *data, size_t 
 static nicstride_op_t *awaiting(const nicstride_peer_t *p, uint64_t handle, uint64_t offset,
                                 uint64_t len)
 {
-    nicstride_op_t *op = onic_handle_get(&mca_osc_nicstride_component.ops, handle);
+    nicstride_op_t *op = onic_handle_get(&nicstride_component.ops, handle);
 
     if (op == NULL || op->peer != p || offset > op->size || len > op->size - offset ||
         len > op->size - op->received) {
@@ -74,7 +74,7 @@ typedef struct reply {
 static void received_cb(void *arg, int status)
 {
     reply_t *r = arg;
-    nicstride_op_t *op = onic_handle_get(&mca_osc_nicstride_component.ops, r->handle);
+    nicstride_op_t *op = onic_handle_get(&nicstride_component.ops, r->handle);
 
     if (op != NULL) {
         op->in_flight--;

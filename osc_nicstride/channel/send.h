@@ -102,7 +102,7 @@ void nicstride_give_up_locked(nicstride_peer_t *p);
  *  node. */
 static inline size_t nicstride_inline_max(bool far)
 {
-    const nicstride_limits_t *l = &mca_osc_nicstride_component.limits;
+    const nicstride_limits_t *l = &nicstride_component.limits;
 
     return far ? l->far : l->near;
 }

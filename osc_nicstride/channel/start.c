@@ -100,7 +100,7 @@ static bool may_start(nicstride_peer_t *p, uint64_t kept, size_t len, uint64_t r
         nicstride_look_locked(p);
         if (nicstride_tx_can_send(&p->tx, p->quota, kept))
             return reply == 0 ||
-                   nicstride_reply_may_ask(&mca_osc_nicstride_component.replies, &p->asker, reply);
+                   nicstride_reply_may_ask(&nicstride_component.replies, &p->asker, reply);
         if (turn == FULL_TURNS || nicstride_tx_is_short(&p->tx, p->quota, kept))
             return false;
         nicstride_send_waiting_locked(p);

@@ -50,7 +50,7 @@ bool nicstride_can_wake(nicstride_peer_t *p)
 bool nicstride_can_wake_all(nicstride_module_t *m)
 {
     /* A process may be a node of its own by parameter. */
-    bool can = m->node.n == m->size || !mca_osc_nicstride_component.params.node;
+    bool can = m->node.n == m->size || !nicstride_component.params.node;
 
     onic_wire_lock();
     for (int i = 0; i < m->size && can; i++) {
@@ -122,7 +122,7 @@ int nicstride_look_after_peers(void)
         (void)onic_wire_look_for_dead();
     if (is_due(&looked, now, LOOK_USEC) && onic_wire_trylock()) {
         if (__atomic_load_n(&nicstride_counters.requests_live, __ATOMIC_RELAXED) > 0 ||
-            mca_osc_nicstride_component.replies.first != NULL)
+            nicstride_component.replies.first != NULL)
             nicstride_used_each_locked(look_after_locked, &now);
         onic_wire_unlock();
     }

@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "osc_nicstride/component/setup.h"
 #include "osc_nicstride/component/agreement.h"
 #include "osc_nicstride/window/component.h"
 #include "osc_nicstride/window/control.h"
@@ -58,7 +59,7 @@ static const char *selection(void)
  *  as there is one, and nobody needs to be asked or told anything. */
 static bool wanted(void)
 {
-    return mca_osc_nicstride_component.params.priority > NICSTRIDE_PRIORITY_INITIAL ||
+    return nicstride_component.params.priority > NICSTRIDE_PRIORITY_INITIAL ||
            (strstr(selection(), "nicstride") != NULL && selection()[0] != '^');
 }
 
@@ -66,7 +67,7 @@ static bool wanted(void)
  *  window to be the same. The sizes stand for what builds of one version may differ in. */
 static void describe(char *text, size_t size)
 {
-    const nicstride_params_t *p = &mca_osc_nicstride_component.params;
+    const nicstride_params_t *p = &nicstride_component.params;
 
     snprintf(text, size, "version %s.%zu.%zu, priority %d, node %d, osc %s", OMPI_NIC_VERSION,
              sizeof(nicstride_rank_info_t), nicstride_ctl_bytes(2, 1), p->priority, p->node,

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <pthread.h>
 
+#include "osc_nicstride/component/setup.h"
 #include "osc_nicstride/component/agreement.h"
 #include "osc_nicstride/component/model.h"
 #include "osc_nicstride/window/component.h"
@@ -38,35 +39,30 @@ static int component_query(ompi_win_t *win, void **base, size_t size, int disp_u
                            ompi_communicator_t *comm, opal_info_t *info, int flavor);
 static int component_finalize(void);
 
-nicstride_counters_t nicstride_counters;
-
-ONIC_EXPORT nicstride_component_t mca_osc_nicstride_component = {
-    .super =
+ONIC_EXPORT ompi_osc_base_component_t mca_osc_nicstride_component = {
+    .osc_version =
         {
-            .osc_version =
-                {
-                    OMPI_OSC_BASE_VERSION_3_0_0,
-                    .mca_component_name = "nicstride",
-                    MCA_BASE_MAKE_VERSION(component, OMPI_NIC_VERSION_MAJOR, OMPI_NIC_VERSION_MINOR,
-                                          OMPI_NIC_VERSION_RELEASE),
-                    .mca_open_component = component_open,
-                    .mca_close_component = component_close,
-                    .mca_register_component_params = component_register,
-                },
-            .osc_data = {MCA_BASE_METADATA_PARAM_NONE},
-            .osc_init = component_init,
-            .osc_query = component_query,
-            .osc_select = nicstride_win_select,
-            .osc_finalize = component_finalize,
+            OMPI_OSC_BASE_VERSION_3_0_0,
+            .mca_component_name = "nicstride",
+            MCA_BASE_MAKE_VERSION(component, OMPI_NIC_VERSION_MAJOR, OMPI_NIC_VERSION_MINOR,
+                                  OMPI_NIC_VERSION_RELEASE),
+            .mca_open_component = component_open,
+            .mca_close_component = component_close,
+            .mca_register_component_params = component_register,
         },
+    .osc_data = {MCA_BASE_METADATA_PARAM_NONE},
+    .osc_init = component_init,
+    .osc_query = component_query,
+    .osc_select = nicstride_win_select,
+    .osc_finalize = component_finalize,
 };
 
 static int component_register(void)
 {
     if (!onic_series_matches("osc_nicstride"))
         return OMPI_ERR_NOT_AVAILABLE;
-    nicstride_pvars_register(&mca_osc_nicstride_component.super.osc_version);
-    return nicstride_params_register(&mca_osc_nicstride_component.super.osc_version);
+    nicstride_pvars_register(&mca_osc_nicstride_component.osc_version);
+    return nicstride_params_register(&mca_osc_nicstride_component.osc_version);
 }
 
 static int component_open(void)
@@ -80,10 +76,10 @@ static int component_open(void)
     /* Before anybody opens the wire, which a point-to-point layer does before this component is
      * initialized: it is to use the transports that were asked for, and to put into slots of other
      * hosts, where an adapter can. */
-    if (mca_osc_nicstride_component.params.tls != NULL)
-        onic_wire_require(&(onic_wire_config_t){.tls = mca_osc_nicstride_component.params.tls});
-    onic_mover_announce(mca_osc_nicstride_component.params.network_slots ? ONIC_MOVER_RMA_AUTO
-                                                                         : ONIC_MOVER_RMA_NEVER);
+    if (nicstride_component.params.tls != NULL)
+        onic_wire_require(&(onic_wire_config_t){.tls = nicstride_component.params.tls});
+    onic_mover_announce(nicstride_component.params.network_slots ? ONIC_MOVER_RMA_AUTO
+                                                                 : ONIC_MOVER_RMA_NEVER);
     return rc == OMPI_SUCCESS ? nicstride_agreement_init() : rc;
 }
 
@@ -95,7 +91,7 @@ static int component_close(void)
 
 static int component_init(bool progress_threads, bool mpi_threads)
 {
-    nicstride_component_t *c = &mca_osc_nicstride_component;
+    nicstride_component_t *c = &nicstride_component;
 
     (void)progress_threads;
     (void)mpi_threads;
@@ -117,59 +113,7 @@ static int component_query(ompi_win_t *win, void **base, size_t size, int disp_u
         return OMPI_ERR_RMA_SHARED;
     if (!nicstride_all_agree(comm))
         return OMPI_ERR_NOT_SUPPORTED;
-    return mca_osc_nicstride_component.params.priority;
-}
-
-/** What is inline travels in a header, which may have no room for as much as would pay. */
-static void fit_limits(nicstride_limits_t *l, size_t room)
-{
-    l->near = l->near < room ? l->near : room;
-    l->far = l->far < room ? l->far : room;
-}
-
-static int open_wire_once(void)
-{
-    nicstride_component_t *c = &mca_osc_nicstride_component;
-    onic_wire_config_t config = {
-        .server_thread = c->params.server,
-        .server_idle_usec = c->params.server_idle,
-        .single_copy = c->params.cma,
-        .tls = c->params.tls,
-        .queues = c->params.queues,
-        .tcp_seg_size = c->params.tcp_segment,
-    };
-    const onic_mover_config_t mover = {.area = c->params.area};
-    int rc;
-
-    if (c->wire_open)
-        return OMPI_SUCCESS;
-    rc = onic_wire_open(&config);
-    if (rc != OMPI_SUCCESS)
-        return rc;
-    c->wire_open = true;
-    rc = onic_mover_open(&mover);
-    if (rc != OMPI_SUCCESS) {
-        (void)onic_wire_close();
-        c->wire_open = false;
-        return rc;
-    }
-    fit_limits(&c->limits, onic_wire_header_max() - sizeof(nicstride_msg_t));
-    onic_wire_set_am_fn(ONIC_AM_OSC, nicstride_am);
-    onic_wire_set_deferred_fn(ONIC_AM_OSC, nicstride_run_deferred);
-    onic_wire_set_mpi_fn(ONIC_AM_OSC, nicstride_requests_complete);
-    onic_wire_set_forget_fn(ONIC_AM_OSC, nicstride_process_forget);
-    return opal_progress_register_lp(nicstride_look_after_peers);
-}
-
-int nicstride_open_wire(void)
-{
-    static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
-    int rc;
-
-    pthread_mutex_lock(&once);
-    rc = open_wire_once();
-    pthread_mutex_unlock(&once);
-    return rc;
+    return nicstride_component.params.priority;
 }
 
 /** Open MPI 5 destroys MPI_COMM_WORLD before it finalizes the components. */
@@ -187,7 +131,7 @@ static bool is_usable(const ompi_communicator_t *comm)
  */
 static int component_finalize(void)
 {
-    nicstride_component_t *c = &mca_osc_nicstride_component;
+    nicstride_component_t *c = &nicstride_component;
     ompi_communicator_t *world = &ompi_mpi_comm_world.comm;
     bool closed = true;
 
@@ -197,17 +141,8 @@ static int component_finalize(void)
     if (c->world_met && is_usable(world) && ompi_comm_size(world) > 1 &&
         (!c->wire_open || !onic_wire_job_is_broken()))
         world->c_coll->coll_barrier(world, world->c_coll->coll_barrier_module);
-    if (c->wire_open) {
-        (void)opal_progress_unregister(nicstride_look_after_peers);
-        /* Another component may keep the wire open, and peers leave it. */
-        onic_wire_set_am_fn(ONIC_AM_OSC, NULL);
-        onic_wire_set_deferred_fn(ONIC_AM_OSC, NULL);
-        onic_wire_set_mpi_fn(ONIC_AM_OSC, NULL);
-        onic_wire_set_forget_fn(ONIC_AM_OSC, NULL);
-        onic_mover_close();
-        closed = onic_wire_close();
-        c->wire_open = false;
-    }
+    if (c->wire_open)
+        closed = nicstride_close_wire();
     /* What is still being sent will be ended by the wire, and stays. */
     if (nicstride_free_orphans(closed))
         onic_handles_fini(&c->ops);

@@ -18,7 +18,7 @@
 
 int nicstride_model_init(const char *cost)
 {
-    nicstride_component_t *c = &mca_osc_nicstride_component;
+    nicstride_component_t *c = &nicstride_component;
     onic_links_t links;
 
     if (!onic_links_given(&links, cost, HELP_FILE))
@@ -34,7 +34,7 @@ int nicstride_model_init(const char *cost)
 
 void nicstride_model_show(const nicstride_module_t *m)
 {
-    nicstride_component_t *c = &mca_osc_nicstride_component;
+    nicstride_component_t *c = &nicstride_component;
     const onic_links_t links = {.node = c->paths.node.link, .net = c->paths.net.link};
     char table[8192], numbers[ONIC_LINKS_TEXT_MAX];
 
@@ -52,7 +52,7 @@ void nicstride_model_show(const nicstride_module_t *m)
 
 static void show_learned(const onic_learn_t *learn, bool on_network)
 {
-    const nicstride_component_t *c = &mca_osc_nicstride_component;
+    const nicstride_component_t *c = &nicstride_component;
     char text[8192];
 
     nicstride_plan_learned(nicstride_methods, learn, on_network ? &c->paths.net : &c->paths.node,
@@ -71,7 +71,7 @@ void nicstride_model_show_done(void)
     char text[512];
     int len = 0;
 
-    if (!mca_osc_nicstride_component.plan_shown)
+    if (!nicstride_component.plan_shown)
         return;
     for (int m = NICSTRIDE_METHOD_DIRECT; m < NICSTRIDE_METHOD_LAST; m++)
         len += snprintf(text + len, sizeof(text) - (size_t)len, "%s %s %llu (%llu bytes)",

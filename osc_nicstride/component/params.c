@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "osc_nicstride/component/setup.h"
 #include "osc_nicstride/component/model.h"
 #include "osc_nicstride/methods/methods.h"
 #include "osc_nicstride/window/component.h"
@@ -88,7 +89,7 @@ static const char *method, *tls, *cost;
 
 int nicstride_params_register(const mca_base_component_t *c)
 {
-    nicstride_params_t *p = &mca_osc_nicstride_component.params;
+    nicstride_params_t *p = &nicstride_component.params;
 
     for (int i = 0; i < N_RANGED; i++)
         onic_register_ranged(c, &ranged[i]);
@@ -150,7 +151,7 @@ static int check_method(int *method_p)
 
 int nicstride_params_check(void)
 {
-    nicstride_params_t *p = &mca_osc_nicstride_component.params;
+    nicstride_params_t *p = &nicstride_component.params;
 
     if (onic_check_ranged(ranged, N_RANGED, HELP_FILE) != OMPI_SUCCESS)
         return OMPI_ERR_BAD_PARAM;
@@ -158,7 +159,7 @@ int nicstride_params_check(void)
     p->server_idle = (unsigned)ranged[SERVER_IDLE].value;
     p->window = (unsigned)ranged[WINDOW].value;
     p->memory = (size_t)ranged[MEMORY].value << 20;
-    mca_osc_nicstride_component.replies.limit = p->memory / NICSTRIDE_REPLY_PART;
+    nicstride_component.replies.limit = p->memory / NICSTRIDE_REPLY_PART;
     p->area = (size_t)ranged[AREA].value << 10;
     p->queues = (size_t)ranged[QUEUES].value << 10;
     p->tcp_segment = (size_t)ranged[TCP_SEGMENT].value;

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "osc_nicstride/component/setup.h"
 #include "osc_nicstride/window/component.h"
 #include "osc_nicstride/methods/methods.h"
 #include "common/support/collective.h"

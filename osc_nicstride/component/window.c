@@ -16,6 +16,7 @@
 #include "common/support/collective.h"
 #include "common/support/device.h"
 #include "common/support/help.h"
+#include "osc_nicstride/component/setup.h"
 #include "osc_nicstride/sync/counted.h"
 #include "osc_nicstride/window/window.h"
 #include "osc_nicstride/window/calls.h"
@@ -67,12 +68,6 @@ static const ompi_osc_base_module_t module_functions = {
     .osc_flush_local_all = nicstride_flush_local_all,
 };
 
-int nicstride_select_error(int rc, const char *reason)
-{
-    onic_help(NICSTRIDE_HELP_FILE, "select-error", reason);
-    return rc;
-}
-
 /* ---- making --------------------------------------------------------------------------------- */
 
 static int allocate_tables(nicstride_module_t *m)
@@ -89,7 +84,7 @@ static int allocate_tables(nicstride_module_t *m)
 
 static int enlist(nicstride_module_t *m)
 {
-    nicstride_component_t *c = &mca_osc_nicstride_component;
+    nicstride_component_t *c = &nicstride_component;
     int rc;
 
     onic_wire_lock();
@@ -102,7 +97,7 @@ static int enlist(nicstride_module_t *m)
 /** Is any other rank reached by message? Forced methods send them where load and store would do. */
 static bool sends_messages(const nicstride_module_t *m)
 {
-    const int forced = mca_osc_nicstride_component.params.method;
+    const int forced = nicstride_component.params.method;
     bool sends =
         m->size > 1 && forced != NICSTRIDE_METHOD_AUTO && nicstride_methods[forced].needs_target;
 
@@ -125,7 +120,7 @@ static uint64_t processes(const nicstride_module_t *m)
 static nicstride_facts_t facts_of(const nicstride_module_t *m, int rc, void **base, size_t size,
                                   int disp_unit, opal_info_t *info)
 {
-    nicstride_component_t *c = &mca_osc_nicstride_component;
+    nicstride_component_t *c = &nicstride_component;
     const bool dynamic = m->flavor == MPI_WIN_FLAVOR_DYNAMIC;
     const uint64_t kept = c->params.memory - c->replies.limit;
     const uint64_t part = nicstride_loan_part(kept, processes(m));
@@ -417,11 +412,11 @@ int nicstride_win_select(ompi_win_t *win, void **base, size_t size, int disp_uni
         *base = nicstride_shared_base(m, m->rank);
     else if (flavor == MPI_WIN_FLAVOR_ALLOCATE)
         *base = m->base;
-    if (!mca_osc_nicstride_component.world_met)
-        mca_osc_nicstride_component.world_met = is_world(comm);
+    if (!nicstride_component.world_met)
+        nicstride_component.world_met = is_world(comm);
     if (m->wants_server)
         onic_wire_want_server(true);
-    if (mca_osc_nicstride_component.params.show_plan)
+    if (nicstride_component.params.show_plan)
         nicstride_model_show(m);
     *model = MPI_WIN_UNIFIED;
     return OMPI_SUCCESS;

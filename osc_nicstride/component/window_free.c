@@ -11,6 +11,7 @@
 
 #include "common/mover/mover.h"
 #include "ompi/runtime/mpiruntime.h"
+#include "osc_nicstride/component/setup.h"
 #include "osc_nicstride/channel/hold.h"
 #include "osc_nicstride/channel/lost.h"
 #include "osc_nicstride/channel/operation.h"
@@ -29,7 +30,7 @@
 void nicstride_window_delist(nicstride_module_t *m)
 {
     onic_wire_lock();
-    opal_hash_table_remove_value_uint32(&mca_osc_nicstride_component.windows, m->name);
+    opal_hash_table_remove_value_uint32(&nicstride_component.windows, m->name);
     nicstride_drop_deferred_locked(m);
     onic_wire_unlock();
 }
@@ -100,8 +101,8 @@ static void orphan(nicstride_module_t *m)
     give_peers(m);
     ompi_comm_free(&m->comm);
     m->comm = NULL;
-    m->next_orphan = mca_osc_nicstride_component.orphans;
-    mca_osc_nicstride_component.orphans = m;
+    m->next_orphan = nicstride_component.orphans;
+    nicstride_component.orphans = m;
 }
 
 /** Whoever waits for something that a flush has given up is told that it failed. */
@@ -143,7 +144,7 @@ static bool in_flight(const nicstride_module_t *m)
 
 bool nicstride_free_orphans(bool wire_closed)
 {
-    nicstride_module_t *m = mca_osc_nicstride_component.orphans;
+    nicstride_module_t *m = nicstride_component.orphans;
     bool all = true;
 
     for (nicstride_module_t *next; m != NULL; m = next) {
@@ -158,7 +159,7 @@ bool nicstride_free_orphans(bool wire_closed)
         }
         nicstride_window_destroy(m);
     }
-    mca_osc_nicstride_component.orphans = NULL;
+    nicstride_component.orphans = NULL;
     return all;
 }
 

@@ -161,7 +161,7 @@ static int copy_pieces(const nicstride_transfer_t *a)
 
 static int sieve(const nicstride_transfer_t *a)
 {
-    const uint64_t piece = mca_osc_nicstride_component.paths.node.sieve_piece;
+    const uint64_t piece = nicstride_component.paths.node.sieve_piece;
     uint64_t extent = (uint64_t)(a->target.ub - a->target.lb);
     char *bounce = malloc((extent < piece ? extent : piece) + 2 * ONIC_WORD);
     onic_cursor_t to, from;
@@ -202,7 +202,7 @@ static void say_no_single_copy(void)
 /** Without permission of the kernel there is no single copy: not now, not later. */
 static void give_up(void)
 {
-    mca_osc_nicstride_component.params.cma = false;
+    nicstride_component.params.cma = false;
     say_no_single_copy();
 }
 
@@ -239,7 +239,7 @@ int nicstride_sieve_start(nicstride_transfer_t *t, bool *done_p)
 
 bool nicstride_single_copy_works(nicstride_peer_t *p)
 {
-    if (p->local < 0 || !mca_osc_nicstride_component.params.cma)
+    if (p->local < 0 || !nicstride_component.params.cma)
         return false;
 
     int known = __atomic_load_n(&p->single_copy, __ATOMIC_RELAXED);

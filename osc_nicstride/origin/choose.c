@@ -174,7 +174,7 @@ static nicstride_direction_t direction(const nicstride_transfer_t *t)
 /** What is not decided at a glance. */
 static nicstride_method_t compare(nicstride_transfer_t *t, bool direct, bool together, bool active)
 {
-    const nicstride_component_t *component = &mca_osc_nicstride_component;
+    const nicstride_component_t *component = &nicstride_component;
     nicstride_case_t c = {
         .rows = nicstride_methods,
         .forced = (nicstride_method_t)component->params.method,
@@ -201,7 +201,7 @@ static nicstride_method_t compare(nicstride_transfer_t *t, bool direct, bool tog
 
 nicstride_method_t nicstride_choose(nicstride_transfer_t *t)
 {
-    const nicstride_params_t *params = &mca_osc_nicstride_component.params;
+    const nicstride_params_t *params = &nicstride_component.params;
     const bool automatic = params->method == NICSTRIDE_METHOD_AUTO;
     const bool active = nicstride_is_active(t->m);
     const bool direct =

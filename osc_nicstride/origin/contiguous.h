@@ -69,7 +69,7 @@ static inline bool nicstride_allowed_offset(nicstride_module_t *m, int target, p
 static inline void *nicstride_mapped_bytes(nicstride_module_t *m, int target, ptrdiff_t disp,
                                            size_t bytes)
 {
-    const int method = mca_osc_nicstride_component.params.method;
+    const int method = nicstride_component.params.method;
     uint64_t at;
 
     if (!nicstride_is_mapped(m, target) ||

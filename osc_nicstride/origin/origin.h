@@ -80,7 +80,7 @@ static inline void nicstride_count_accumulate(nicstride_method_t method, uint64_
 /** Does the origin apply it itself? All accumulates to a target must go one way. */
 static inline bool nicstride_applies_here(const nicstride_transfer_t *a)
 {
-    return a->mapped && mca_osc_nicstride_component.params.method != NICSTRIDE_METHOD_PACK;
+    return a->mapped && nicstride_component.params.method != NICSTRIDE_METHOD_PACK;
 }
 
 #endif

@@ -68,7 +68,7 @@ int nicstride_end_lost_locked(void)
 {
     static unsigned known;
     const unsigned losses = onic_wire_losses();
-    opal_hash_table_t *windows = &mca_osc_nicstride_component.windows;
+    opal_hash_table_t *windows = &nicstride_component.windows;
     bool again = false;
     void *m, *node;
     uint32_t name;

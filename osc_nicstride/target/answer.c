@@ -143,7 +143,7 @@ static void ask_back(nicstride_loan_t *loan)
 
 void nicstride_on_flush(const nicstride_incoming_t *in)
 {
-    nicstride_bank_t *bank = &mca_osc_nicstride_component.bank;
+    nicstride_bank_t *bank = &nicstride_component.bank;
     nicstride_loan_t *loan = &in->p->process->loan;
     const nicstride_msg_t *msg = in->msg;
 

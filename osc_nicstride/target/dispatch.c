@@ -27,8 +27,7 @@ static nicstride_module_t *find_window(uint32_t name)
 {
     void *m = NULL;
 
-    if (opal_hash_table_get_value_uint32(&mca_osc_nicstride_component.windows, name, &m) !=
-        OPAL_SUCCESS)
+    if (opal_hash_table_get_value_uint32(&nicstride_component.windows, name, &m) != OPAL_SUCCESS)
         return NULL;
     return m;
 }

@@ -14,7 +14,6 @@
 #include <stdint.h>
 
 #include "common/ompi_compat.h"
-#include "ompi/mca/osc/osc.h"
 #include "opal/class/opal_hash_table.h"
 
 #include "common/support/handle.h"
@@ -47,7 +46,6 @@ typedef struct nicstride_params {
 #define NICSTRIDE_PRIORITY_INITIAL 5
 
 typedef struct nicstride_component {
-    ompi_osc_base_component_t super;
     nicstride_params_t params;
     nicstride_limits_t limits; /**< how long messages may be */
     nicstride_paths_t paths;   /**< what the model knows of the ways to peers */
@@ -62,7 +60,7 @@ typedef struct nicstride_component {
     struct nicstride_module *orphans; /**< windows that the user forgot; freed behind the wire */
 } nicstride_component_t;
 
-extern nicstride_component_t mca_osc_nicstride_component;
+extern nicstride_component_t nicstride_component;
 
 /** Counters, one process. Updated without locks: statistics, not truth; but for those of what
  *  lives, which are exact. */
@@ -106,13 +104,5 @@ static inline void nicstride_count(nicstride_method_t method, uint64_t bytes)
     nicstride_add(&nicstride_counters.ops[method], 1);
     nicstride_add(&nicstride_counters.bytes[method], bytes);
 }
-
-/** Registers parameters; returns OMPI_SUCCESS or an error after a text. */
-int nicstride_params_register(const mca_base_component_t *component);
-/** Checks the values after all sources were read: range errors get a text and an error. */
-int nicstride_params_check(void);
-/** Opens the wire, unless it is open. Any MPI thread. OMPI_SUCCESS or an error. */
-int nicstride_open_wire(void);
-int nicstride_pvars_register(const mca_base_component_t *component);
 
 #endif

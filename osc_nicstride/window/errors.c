@@ -10,7 +10,9 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "common/support/help.h"
 #include "osc_nicstride/window/module.h"
+#include "osc_nicstride/window/window.h"
 
 #include "opal/util/output.h"
 
@@ -44,4 +46,10 @@ int nicstride_sync_error(const nicstride_module_t *m, const char *call, const ch
     if (target >= 0)
         return nicstride_error(m, call, OMPI_ERR_RMA_SYNC, "%s (target rank %d)", wrong, target);
     return nicstride_error(m, call, OMPI_ERR_RMA_SYNC, "%s", wrong);
+}
+
+int nicstride_select_error(int rc, const char *reason)
+{
+    onic_help(NICSTRIDE_HELP_FILE, "select-error", reason);
+    return rc;
 }

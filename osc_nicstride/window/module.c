@@ -174,7 +174,7 @@ void nicstride_peer_free_locked(nicstride_peer_t *p)
         link = &(*link)->next_window;
     *link = p->next_window;
     nicstride_tx_forget(&p->tx, p->quota);
-    nicstride_reply_leave(&mca_osc_nicstride_component.replies, &p->asker);
+    nicstride_reply_leave(&nicstride_component.replies, &p->asker);
     free(p);
 }
 

@@ -39,7 +39,7 @@ bool nicstride_process_forget(onic_peer_t *wire, bool left)
         at = &(*at)->next;
     *at = p->next;
     *slot = NULL;
-    (void)nicstride_loan_returned(&mca_osc_nicstride_component.bank, &p->loan, p->loan.lent);
+    (void)nicstride_loan_returned(&nicstride_component.bank, &p->loan, p->loan.lent);
     free(p->learn);
     free(p);
     return true;
@@ -47,7 +47,7 @@ bool nicstride_process_forget(onic_peer_t *wire, bool left)
 
 void nicstride_processes_fini(void)
 {
-    mca_osc_nicstride_component.bank = (nicstride_bank_t){0};
+    nicstride_component.bank = (nicstride_bank_t){0};
     while (nicstride_processes != NULL) {
         nicstride_process_t *p = nicstride_processes;
 

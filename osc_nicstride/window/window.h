@@ -48,13 +48,4 @@ int32_t nicstride_wishes(const nicstride_module_t *m, opal_info_t *info);
 int nicstride_make_memory(nicstride_module_t *m, void **base, size_t size,
                           const nicstride_facts_t *facts);
 
-/** Frees the windows that the user forgot, or whose sends had not ended. Not while the wire, kept
- *  open by another component, may still end sends of theirs: false where some had to stay. */
-bool nicstride_free_orphans(bool wire_closed);
-
-/** Nothing that comes finds the window any more. */
-void nicstride_window_delist(nicstride_module_t *m);
-/** Frees all of it; nothing of it is under way. */
-void nicstride_window_destroy(nicstride_module_t *m);
-
 #endif
