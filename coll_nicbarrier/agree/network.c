@@ -244,7 +244,7 @@ static int try_out(nicbarrier_agreement_t *a, int *able_p)
     ompi_request_t *requests[2] = {NULL, NULL};
     mail->heard = 0;
     nicbarrier_team_expect(a->team);
-    (*a->config->trials)++;
+    __atomic_fetch_add(a->config->trials, 1, __ATOMIC_RELAXED);
     int rc = receive(a, (me + n - 1) % n, &mail->heard, sizeof(mail->heard), &requests[0]);
     if (rc == OMPI_SUCCESS) {
         mail->said = watch(a, requests[0]);
