@@ -631,11 +631,22 @@ check-tsan: sanitized-source
 	cd sanitized/tsan && $(MAKE) check-tsan
 endif
 
-# Every pair of: methods, ranks, kinds of window, point-to-point layers, sanitizers or not.
+# What test/run says of methods, ranks, kinds of window, point-to-point layers, sanitizers or not.
 check-mpi: mpi-programs $(sanitized_build)
 	@test -n "$(PYTHON3)" || { echo "check-mpi needs python3 (Debian: apt-get install python3)"; exit 1; }
 	$(PYTHON3) $(srcdir)/test/progress-table test/mpi
 	$(run_mpi) $(run_mpi_builds) $(RUNFLAGS)
+
+# Lines that unit tests and MPI tests run, in coverage/lines.json. COVERAGE_BEFORE names an earlier such
+# file: fails where a file has lost more than a point.
+coverage: sanitized-source
+	@mkdir -p coverage
+	cd coverage && { test -f Makefile || { \
+	    eval set -- "`../config.status --config`" && ../sanitized/src/configure -q "$$@" \
+	        CFLAGS='-O1 --coverage -fprofile-update=atomic'; }; } && \
+	    find . -name '*.gcda' -delete && $(MAKE) check && $(MAKE) check-mpi sanitized_build= \
+	        run_mpi_builds='--build .' RUNFLAGS='$(RUNFLAGS)'
+	$(srcdir)/test/coverage sanitized/src coverage coverage/lines.json $(COVERAGE_BEFORE)
 
 check-mpi-all: mpi-programs $(sanitized_build)
 	@test -n "$(PYTHON3)" || { echo "check-mpi needs python3 (Debian: apt-get install python3)"; exit 1; }
@@ -657,7 +668,7 @@ check-install: all test/mpi/fence
 endif
 
 clean-local:
-	rm -rf sanitized check-install-home
+	rm -rf coverage sanitized check-install-home
 
 EXTRA_DIST += \
 	test/apps/README.md \
@@ -679,6 +690,7 @@ EXTRA_DIST += \
 	test/distro \
 	test/install \
 	test/killed \
+	test/coverage \
 	test/progress-table \
 	test/run \
 	test/skips.py \
@@ -749,6 +761,6 @@ check-fuzz: $(fuzz_programs)
 check-all: check check-mpi-all check-tsan check-fabric check-killed check-install check-fuzz check-format check-includes
 	$(MAKE) distcheck
 
-.PHONY: check-all check-fuzz check-install check-killed check-mpi check-mpi-all check-skips \
+.PHONY: check-all coverage check-fuzz check-install check-killed check-mpi check-mpi-all check-skips \
 	check-tsan mpi-programs \
 	sanitized-build sanitized-source

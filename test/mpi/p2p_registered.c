@@ -4,6 +4,7 @@
  */
 /* ranks: 2 */
 /* p2p: mover rendezvous */
+/* needs: rdma */
 /* mpirun: --mca pml_superpipe_network_slots 1 */
 /**
  * @file

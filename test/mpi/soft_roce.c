@@ -4,6 +4,7 @@
  */
 /* ranks: 2 */
 /* windows: create allocate dynamic */
+/* needs: rdma */
 /**
  * @file
  * The data went over the device: what soft-RoCE counts grows by what is put and got, with
