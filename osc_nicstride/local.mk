@@ -42,29 +42,26 @@ osc_nicstride_libnicstride_core_la_CPPFLAGS = $(pure_cppflags)
 component_LTLIBRARIES += mca_osc_nicstride.la
 
 mca_osc_nicstride_la_SOURCES = \
-	osc_nicstride/channel/connect.c \
-	osc_nicstride/channel/connect.h \
-	osc_nicstride/channel/fragments.c \
-	osc_nicstride/channel/hold.c \
-	osc_nicstride/channel/hold.h \
-	osc_nicstride/channel/lost.c \
-	osc_nicstride/channel/lost.h \
-	osc_nicstride/channel/move.c \
-	osc_nicstride/channel/observe.c \
-	osc_nicstride/channel/observe.h \
-	osc_nicstride/channel/operation.c \
-	osc_nicstride/channel/operation.h \
-	osc_nicstride/channel/reply.c \
-	osc_nicstride/channel/reply.h \
-	osc_nicstride/channel/request.c \
-	osc_nicstride/channel/request.h \
-	osc_nicstride/channel/send.c \
-	osc_nicstride/channel/send.h \
-	osc_nicstride/channel/start.c \
-	osc_nicstride/channel/start.h \
-	osc_nicstride/channel/wait.c \
-	osc_nicstride/channel/wait.h \
-	osc_nicstride/channel/wake.c \
+	osc_nicstride/queue/fragments.c \
+	osc_nicstride/queue/hold.c \
+	osc_nicstride/queue/hold.h \
+	osc_nicstride/queue/flow.c \
+	osc_nicstride/queue/flow.h \
+	osc_nicstride/queue/start_slots.c \
+	osc_nicstride/queue/observe.c \
+	osc_nicstride/queue/observe.h \
+	osc_nicstride/queue/operation.c \
+	osc_nicstride/queue/operation.h \
+	osc_nicstride/queue/reply.c \
+	osc_nicstride/queue/reply.h \
+	osc_nicstride/queue/request.c \
+	osc_nicstride/queue/request.h \
+	osc_nicstride/queue/send.c \
+	osc_nicstride/queue/send.h \
+	osc_nicstride/queue/start.c \
+	osc_nicstride/queue/start.h \
+	osc_nicstride/queue/wait.c \
+	osc_nicstride/queue/wait.h \
 	osc_nicstride/component/agreement.c \
 	osc_nicstride/component/agreement.h \
 	osc_nicstride/component/component.c \
@@ -88,6 +85,7 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/origin/put_get.c \
 	osc_nicstride/origin/contiguous.h \
 	osc_nicstride/origin/resolve.c \
+	osc_nicstride/origin/rma.h \
 	osc_nicstride/origin/origin.h \
 	osc_nicstride/sync/active.c \
 	osc_nicstride/sync/counted.c \
@@ -101,15 +99,15 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/sync/lock.c \
 	osc_nicstride/sync/lock_queue.c \
 	osc_nicstride/sync/lock_queue.h \
+	osc_nicstride/sync/sync.h \
 	osc_nicstride/target/accumulate.c \
 	osc_nicstride/target/answer.c \
 	osc_nicstride/target/dispatch.c \
 	osc_nicstride/target/get.c \
 	osc_nicstride/target/memory.c \
-	osc_nicstride/target/move.c \
+	osc_nicstride/target/slots.c \
 	osc_nicstride/target/put.c \
 	osc_nicstride/target/target.h \
-	osc_nicstride/window/calls.h \
 	osc_nicstride/window/component.c \
 	osc_nicstride/window/component.h \
 	osc_nicstride/window/control.c \
@@ -117,11 +115,10 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/window/errors.c \
 	osc_nicstride/window/info.c \
 	osc_nicstride/window/memory.c \
-	osc_nicstride/window/module.c \
 	osc_nicstride/window/module.h \
 	osc_nicstride/window/op.c \
 	osc_nicstride/window/op.h \
-	osc_nicstride/window/process.c \
+	osc_nicstride/window/peer.c \
 	osc_nicstride/window/transfer.h \
 	osc_nicstride/window/used.c \
 	osc_nicstride/window/used.h \

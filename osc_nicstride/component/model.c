@@ -8,7 +8,7 @@
 #include "opal/util/output.h"
 #include "ompi/constants.h"
 
-#include "osc_nicstride/channel/observe.h"
+#include "osc_nicstride/queue/observe.h"
 #include "osc_nicstride/component/model.h"
 #include "osc_nicstride/methods/methods.h"
 #include "osc_nicstride/methods/plan.h"

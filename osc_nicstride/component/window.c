@@ -19,16 +19,17 @@
 #include "osc_nicstride/component/setup.h"
 #include "osc_nicstride/sync/counted.h"
 #include "osc_nicstride/window/window.h"
-#include "osc_nicstride/window/calls.h"
+#include "osc_nicstride/origin/rma.h"
+#include "osc_nicstride/sync/sync.h"
 #include "osc_nicstride/window/component.h"
-#include "osc_nicstride/channel/connect.h"
+#include "common/mover/mover.h"
 #include "osc_nicstride/window/control.h"
 #include "osc_nicstride/sync/flush.h"
 #include "osc_nicstride/methods/methods.h"
-#include "osc_nicstride/channel/hold.h"
-#include "osc_nicstride/channel/lost.h"
+#include "osc_nicstride/queue/hold.h"
+#include "osc_nicstride/queue/flow.h"
 #include "osc_nicstride/window/module.h"
-#include "osc_nicstride/channel/wait.h"
+#include "osc_nicstride/queue/wait.h"
 #include "osc_nicstride/component/agreement.h"
 #include "osc_nicstride/component/model.h"
 
@@ -36,8 +37,48 @@
 #include "ompi/runtime/mpiruntime.h"
 #include "opal/util/output.h"
 
+/* ---- shared windows ---------------------------------------------------------------------------
+ */
+
+/** Parts that may lie apart have no place where they are empty, as with osc/sm of Open MPI. */
+static void *shared_base(const nicstride_module_t *m, int rank)
+{
+    const bool apart = m->parts != NICSTRIDE_PARTS_CONTIGUOUS;
+
+    return apart && nicstride_info(m, rank)->size == 0 ? NULL
+                                                       : m->mapped[onic_node_index(&m->node, rank)];
+}
+
+static int shared_query(ompi_win_t *win, int rank, size_t *size, int *disp_unit, void *baseptr)
+{
+    nicstride_module_t *m = nicstride_module(win);
+    int found = rank;
+
+    if (m->flavor != MPI_WIN_FLAVOR_SHARED)
+        return nicstride_error(m, "MPI_Win_shared_query", OMPI_ERR_RMA_FLAVOR,
+                               "the window was not made by MPI_Win_allocate_shared");
+    if (rank == MPI_PROC_NULL) {
+        /* The standard: the lowest rank that has memory. */
+        for (found = 0; found < m->size && nicstride_info(m, found)->size == 0; found++)
+            ;
+    } else if (rank < 0 || rank >= m->size) {
+        return nicstride_error(m, "MPI_Win_shared_query", MPI_ERR_RANK,
+                               "rank %d is outside of 0 .. %d", rank, m->size - 1);
+    }
+    if (found == m->size) {
+        *size = 0;
+        *disp_unit = 0;
+        *(void **)baseptr = NULL;
+        return OMPI_SUCCESS;
+    }
+    *size = nicstride_info(m, found)->size;
+    *disp_unit = (int)nicstride_info(m, found)->disp_unit;
+    *(void **)baseptr = shared_base(m, found);
+    return OMPI_SUCCESS;
+}
+
 static const ompi_osc_base_module_t module_functions = {
-    .osc_win_shared_query = nicstride_shared_query,
+    .osc_win_shared_query = shared_query,
     .osc_win_attach = nicstride_attach,
     .osc_win_detach = nicstride_detach,
     .osc_free = nicstride_win_free,
@@ -340,6 +381,37 @@ static int agree(nicstride_module_t *m, int rc, bool whole)
     return facts[3] != 0 ? OMPI_SUCCESS : find_nodes_again(m);
 }
 
+/** Processes before and behind this one on its node that it is connected with from the beginning.
+ */
+#define NEIGHBOURS 2
+
+/** Connects a process with its neighbours, where it is not yet, and maps the landing areas of those
+ *  of its node. That is 1.3 of the 1.8 ms that the first long put of 1 MiB takes otherwise. */
+static void connect_neighbours(nicstride_module_t *m)
+{
+    const int n = m->node.n, most = n - 1 < 2 * NEIGHBOURS ? n - 1 : 2 * NEIGHBOURS;
+
+    if (!m->by_message)
+        return;
+    onic_wire_lock();
+    for (int i = 1; i <= most; i++) {
+        const int away = i % 2 ? (i + 1) / 2 : n - i / 2;
+        onic_peer_t *near = m->near[(m->node.me + away) % n];
+
+        onic_peer_connect(near, ONIC_AM_OSC);
+        (void)onic_mover_reaches_locked(near);
+    }
+    /* Over a network, those that every halo in one dimension needs. */
+    for (int i = 0; i < 2; i++) {
+        onic_peer_t *next =
+            onic_peer_named(onic_rank_name(m->comm, (m->rank + (i ? m->size - 1 : 1)) % m->size));
+
+        if (next != NULL)
+            onic_peer_connect(next, ONIC_AM_OSC);
+    }
+    onic_wire_unlock();
+}
+
 /** Three exchanges at most between all ranks: windows are made in loops. */
 static int make(nicstride_module_t *m, void **base, size_t size, int disp_unit, opal_info_t *info)
 {
@@ -355,7 +427,7 @@ static int make(nicstride_module_t *m, void **base, size_t size, int disp_unit, 
 
         rc = build(m, base, size, &all);
         if (rc == OMPI_SUCCESS) {
-            nicstride_connect_neighbours(m);
+            connect_neighbours(m);
             m->win->w_osc_module = &m->super;
             rc = nicstride_subscribe_info(m->win);
         }
@@ -409,7 +481,7 @@ int nicstride_win_select(ompi_win_t *win, void **base, size_t size, int disp_uni
         return rc;
     }
     if (flavor == MPI_WIN_FLAVOR_SHARED)
-        *base = nicstride_shared_base(m, m->rank);
+        *base = shared_base(m, m->rank);
     else if (flavor == MPI_WIN_FLAVOR_ALLOCATE)
         *base = m->base;
     if (!nicstride_component.world_met)

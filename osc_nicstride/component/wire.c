@@ -8,8 +8,8 @@
 
 #include "common/mover/mover.h"
 #include "common/wire/wire.h"
-#include "osc_nicstride/channel/request.h"
-#include "osc_nicstride/channel/wait.h"
+#include "osc_nicstride/queue/request.h"
+#include "osc_nicstride/queue/wait.h"
 #include "osc_nicstride/component/setup.h"
 #include "osc_nicstride/target/target.h"
 #include "osc_nicstride/window/component.h"

@@ -2,10 +2,10 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Methods pack, mover and zcopy: the target is sent messages; see channel/start.h. */
+/** @file Methods pack, mover and zcopy: the target is sent messages; see queue/start.h. */
 #include <stddef.h>
 
-#include "osc_nicstride/channel/start.h"
+#include "osc_nicstride/queue/start.h"
 #include "osc_nicstride/methods/methods.h"
 #include "osc_nicstride/window/component.h"
 #include "osc_nicstride/window/transfer.h"

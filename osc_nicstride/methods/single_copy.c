@@ -9,7 +9,7 @@
 #include <sys/uio.h>
 #include <time.h>
 
-#include "osc_nicstride/channel/observe.h"
+#include "osc_nicstride/queue/observe.h"
 #include "osc_nicstride/methods/methods.h"
 #include "osc_nicstride/window/component.h"
 #include "osc_nicstride/window/transfer.h"

@@ -6,10 +6,10 @@
 
 #include "opal/util/output.h"
 
-#include "osc_nicstride/channel/observe.h"
-#include "osc_nicstride/channel/send.h"
-#include "osc_nicstride/channel/start.h"
-#include "osc_nicstride/channel/wait.h"
+#include "osc_nicstride/queue/observe.h"
+#include "osc_nicstride/queue/send.h"
+#include "osc_nicstride/queue/start.h"
+#include "osc_nicstride/queue/wait.h"
 #include "osc_nicstride/methods/methods.h"
 #include "osc_nicstride/methods/plan.h"
 #include "osc_nicstride/origin/origin.h"

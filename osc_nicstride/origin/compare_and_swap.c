@@ -7,13 +7,13 @@
 #include <string.h>
 
 #include "osc_nicstride/origin/origin.h"
-#include "osc_nicstride/window/calls.h"
+#include "osc_nicstride/origin/rma.h"
 #include "osc_nicstride/window/component.h"
 #include "osc_nicstride/window/control.h"
 #include "osc_nicstride/window/module.h"
 #include "osc_nicstride/window/op.h"
 #include "osc_nicstride/origin/contiguous.h"
-#include "osc_nicstride/channel/start.h"
+#include "osc_nicstride/queue/start.h"
 #include "osc_nicstride/window/transfer.h"
 
 /** In mapped memory: the whole call is an update under the lock. */

@@ -15,10 +15,10 @@
 #include <inttypes.h>
 
 #include "osc_nicstride/origin/origin.h"
-#include "osc_nicstride/window/calls.h"
+#include "osc_nicstride/origin/rma.h"
 #include "osc_nicstride/window/control.h"
 #include "osc_nicstride/window/module.h"
-#include "osc_nicstride/channel/wait.h"
+#include "osc_nicstride/queue/wait.h"
 #include "osc_nicstride/target/target.h"
 #include "common/support/device.h"
 

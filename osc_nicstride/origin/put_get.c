@@ -9,12 +9,12 @@
 #include <stddef.h>
 
 #include "common/layout/pack.h"
-#include "osc_nicstride/channel/request.h"
+#include "osc_nicstride/queue/request.h"
 #include "osc_nicstride/methods/methods.h"
 #include "osc_nicstride/origin/origin.h"
 #include "osc_nicstride/origin/contiguous.h"
 #include "osc_nicstride/sync/enter.h"
-#include "osc_nicstride/window/calls.h"
+#include "osc_nicstride/origin/rma.h"
 #include "osc_nicstride/window/component.h"
 #include "osc_nicstride/window/module.h"
 #include "osc_nicstride/window/transfer.h"

@@ -12,14 +12,14 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "osc_nicstride/window/calls.h"
+#include "osc_nicstride/sync/sync.h"
 #include "osc_nicstride/window/control.h"
 #include "osc_nicstride/sync/counted.h"
-#include "osc_nicstride/channel/lost.h"
+#include "osc_nicstride/queue/flow.h"
 #include "osc_nicstride/window/module.h"
 #include "osc_nicstride/protocol/epoch.h"
-#include "osc_nicstride/channel/wait.h"
-#include "osc_nicstride/channel/send.h"
+#include "osc_nicstride/queue/wait.h"
+#include "osc_nicstride/queue/send.h"
 
 int nicstride_fence(int assert, ompi_win_t *win)
 {

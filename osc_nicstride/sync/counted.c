@@ -10,11 +10,11 @@
 #include "osc_nicstride/window/module.h"
 #include "osc_nicstride/window/used.h"
 #include "osc_nicstride/sync/flush.h"
-#include "osc_nicstride/channel/lost.h"
-#include "osc_nicstride/channel/observe.h"
-#include "osc_nicstride/channel/start.h"
-#include "osc_nicstride/channel/wait.h"
-#include "osc_nicstride/channel/send.h"
+#include "osc_nicstride/queue/flow.h"
+#include "osc_nicstride/queue/observe.h"
+#include "osc_nicstride/queue/start.h"
+#include "osc_nicstride/queue/wait.h"
+#include "osc_nicstride/queue/send.h"
 
 /* ---- origin ---------------------------------------------------------------------------------- */
 

@@ -3,15 +3,15 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Ends what waits for lost peers; see end_lost.h. */
-#include "osc_nicstride/channel/lost.h"
+#include "osc_nicstride/queue/flow.h"
 
 #include "osc_nicstride/window/component.h"
 #include "osc_nicstride/window/control.h"
 #include "osc_nicstride/sync/lock_queue.h"
-#include "osc_nicstride/channel/send.h"
+#include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/sync/end_lost.h"
-#include "osc_nicstride/channel/operation.h"
-#include "osc_nicstride/channel/reply.h"
+#include "osc_nicstride/queue/operation.h"
+#include "osc_nicstride/queue/reply.h"
 
 /** Peers to whom nothing is under way are left alone: they may have left in good order. */
 static bool is_awaited(nicstride_peer_t *p)

@@ -15,18 +15,18 @@
 #include <time.h>
 
 #include "osc_nicstride/sync/lock_queue.h"
-#include "osc_nicstride/window/calls.h"
+#include "osc_nicstride/sync/sync.h"
 #include "osc_nicstride/window/component.h"
 #include "osc_nicstride/window/control.h"
 #include "osc_nicstride/sync/flush.h"
-#include "osc_nicstride/channel/hold.h"
-#include "osc_nicstride/channel/lost.h"
+#include "osc_nicstride/queue/hold.h"
+#include "osc_nicstride/queue/flow.h"
 #include "osc_nicstride/window/module.h"
 #include "osc_nicstride/window/transfer.h"
 #include "osc_nicstride/window/used.h"
-#include "osc_nicstride/channel/wait.h"
+#include "osc_nicstride/queue/wait.h"
 #include "osc_nicstride/sync/enter.h"
-#include "osc_nicstride/channel/send.h"
+#include "osc_nicstride/queue/send.h"
 
 /* ---- the lock of any target --------------------------------------------------------------------
  */
@@ -165,7 +165,7 @@ int nicstride_lock(int type, int target, int assert, ompi_win_t *win)
         return nicstride_sync_error(m, "MPI_Win_lock", wrong, target);
     if (p->nocheck)
         return OMPI_SUCCESS;
-    nicstride_hold_settle_mine();
+    nicstride_await_my_lock();
     pass_all();
     rc = nicstride_hold_lock(p, kind) ? OMPI_SUCCESS : take(m, p, kind, 0);
     if (rc == OMPI_SUCCESS)
@@ -181,7 +181,7 @@ static int end_lock(nicstride_module_t *m, nicstride_peer_t *p)
     int error = nicstride_flush_peer(m, p, NICSTRIDE_FLUSH_REMOTE), told;
 
     /* Nothing was done under it. */
-    told = together ? OMPI_SUCCESS : nicstride_hold_settle(p);
+    told = together ? OMPI_SUCCESS : nicstride_await_lock(p);
     nicstride_hold_end(p);
     if (error == OMPI_SUCCESS && told != OMPI_SUCCESS)
         error = lock_error(m, "MPI_Win_unlock", told, p->rank);
@@ -265,7 +265,7 @@ int nicstride_lock_all(int assert, ompi_win_t *win)
         return nicstride_sync_error(m, "MPI_Win_lock_all", wrong, -1);
     if (m->nocheck_all)
         return OMPI_SUCCESS;
-    nicstride_hold_settle_mine();
+    nicstride_await_my_lock();
     rc = take_node(m, begin_all());
     if (rc != OMPI_SUCCESS) {
         end_all();
@@ -280,7 +280,7 @@ int nicstride_lock_one_of_all(nicstride_module_t *m, nicstride_peer_t *p)
 
     if (m->nocheck_all)
         return OMPI_SUCCESS;
-    nicstride_hold_settle_mine();
+    nicstride_await_my_lock();
     onic_wire_lock();
     locked = p->locked || nicstride_hold_one_of_all_locked(p, all.since);
     __atomic_store_n(&p->locked, locked, __ATOMIC_RELAXED);
@@ -302,7 +302,7 @@ static int end_locks_of_all(nicstride_module_t *m)
 
         if (!p->locked)
             continue;
-        rc = p->released ? OMPI_SUCCESS : nicstride_hold_settle(p);
+        rc = p->released ? OMPI_SUCCESS : nicstride_await_lock(p);
         nicstride_hold_end(p);
         told = told == OMPI_SUCCESS ? rc : told;
         rc = p->released ? OMPI_SUCCESS : give_back(m, p);

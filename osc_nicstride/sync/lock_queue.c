@@ -12,8 +12,8 @@
  */
 #include <stddef.h>
 
-#include "osc_nicstride/channel/send.h"
-#include "osc_nicstride/channel/wait.h"
+#include "osc_nicstride/queue/send.h"
+#include "osc_nicstride/queue/wait.h"
 #include "osc_nicstride/sync/lock_queue.h"
 #include "osc_nicstride/window/component.h"
 #include "osc_nicstride/window/control.h"

@@ -8,7 +8,7 @@
  * old values go back.
  */
 #include "common/layout/pack.h"
-#include "osc_nicstride/channel/send.h"
+#include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/target/target.h"
 #include "osc_nicstride/window/control.h"
 #include "osc_nicstride/window/op.h"

@@ -12,8 +12,8 @@
  * NICSTRIDE_SLOT_DATA bytes. It is worth a third of the time of a single put or get of 8 bytes
  * between two processes of a node (0.33 us instead of 0.39, near cores; 1.0 instead of 1.6, far).
  */
-#include "osc_nicstride/channel/observe.h"
-#include "osc_nicstride/channel/send.h"
+#include "osc_nicstride/queue/observe.h"
+#include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/target/target.h"
 #include "osc_nicstride/window/component.h"
 #include "common/support/handle.h"

@@ -11,16 +11,16 @@
 #include <string.h>
 
 #include "common/layout/copy.h"
-#include "osc_nicstride/channel/observe.h"
-#include "osc_nicstride/channel/hold.h"
-#include "osc_nicstride/channel/send.h"
-#include "osc_nicstride/channel/start.h"
+#include "osc_nicstride/queue/observe.h"
+#include "osc_nicstride/queue/hold.h"
+#include "osc_nicstride/queue/send.h"
+#include "osc_nicstride/queue/flow.h"
 #include "osc_nicstride/protocol/batch.h"
 #include "osc_nicstride/sync/end_lost.h"
 #include "osc_nicstride/sync/lock_queue.h"
 #include "osc_nicstride/target/target.h"
 #include "osc_nicstride/window/component.h"
-#include "osc_nicstride/channel/reply.h"
+#include "osc_nicstride/queue/reply.h"
 
 /** The window of that name, or NULL where it is gone. */
 static nicstride_module_t *find_window(uint32_t name)
@@ -41,10 +41,15 @@ static void on_grant(const nicstride_incoming_t *in)
 
     if (in->msg->count < (uint64_t)in->m->size)
         target = nicstride_peer_locked(in->m, (int)in->msg->count);
-    if (target == NULL || nicstride_hold_granted_locked(target, in->msg->status != 0))
+    if (target == NULL)
         return;
-    target->granted = true;
-    target->refused = nicstride_error_class(in->msg->status);
+    if (!nicstride_hold_granted_locked(target, in->msg->status != 0)) {
+        target->granted = true;
+        target->refused = nicstride_error_class(in->msg->status);
+    } else if (in->msg->status != 0) {
+        /* Both sides disagree about who holds what: nothing that is sent there can be relied on. */
+        nicstride_peer_end_locked(target);
+    }
 }
 
 static bool by_slots(const nicstride_msg_t *msg)
@@ -72,6 +77,9 @@ static bool handle(const nicstride_incoming_t *in)
     case NICSTRIDE_MSG_GET_DATA:
     case NICSTRIDE_MSG_ACC_DATA:
         nicstride_on_data(in);
+        /* There may be no other acknowledgement, and nobody but requests that wait for it. */
+        if (in->msg->count != 0)
+            nicstride_acknowledged_locked(in->p, in->msg->count, 0, 0);
         return true;
     case NICSTRIDE_MSG_ACC:
         nicstride_observe_handled_locked(in->p, in->msg->len);

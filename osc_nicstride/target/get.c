@@ -4,7 +4,7 @@
  */
 /** @file Gets of peers: a short one has one reply, others are answered fragment by fragment. */
 #include "common/layout/pack.h"
-#include "osc_nicstride/channel/send.h"
+#include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/target/target.h"
 
 /** A get that is being answered. */

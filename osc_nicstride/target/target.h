@@ -16,7 +16,7 @@
 #include <stdbool.h>
 
 #include "common/layout/layout.h"
-#include "osc_nicstride/channel/reply.h"
+#include "osc_nicstride/queue/reply.h"
 #include "osc_nicstride/window/module.h"
 
 /* ---- for the wire and for windows (dispatch.c) ------------------------------------------------

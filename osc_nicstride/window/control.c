@@ -2,7 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Waiting for the locks of control blocks, and windows that have failed; see control.h. */
+/** @file Control blocks: their parts, waiting for their locks, windows that have failed; see
+ * control.h. */
 #include <stddef.h>
 #include <sched.h>
 #include <time.h>
@@ -11,6 +12,103 @@
 #include "common/support/pause.h"
 #include "osc_nicstride/window/control.h"
 #include "osc_nicstride/window/module.h"
+
+/* ---- where the parts of a block lie ---------------------------------------------------------- */
+
+#define ALIGN64(n) (((n) + 63) & ~(size_t)63)
+
+/* After the fixed part: counts, times, posts, completes and grants, one of each for each process of
+ * the node; then a slot for each, then the lock queue, then the board of fences. */
+static size_t counts_offset(void)
+{
+    return ALIGN64(sizeof(nicstride_ctl_t));
+}
+
+static size_t spent_offset(int nlocal)
+{
+    return counts_offset() + ALIGN64((size_t)nlocal * sizeof(uint64_t));
+}
+
+static size_t counters_offset(int nlocal)
+{
+    return spent_offset(nlocal) + ALIGN64((size_t)nlocal * sizeof(nicstride_spent_t));
+}
+
+static size_t slots_offset(int nlocal)
+{
+    return counters_offset(nlocal) + ALIGN64(3 * (size_t)nlocal * sizeof(uint32_t));
+}
+
+static size_t lockq_offset(int nlocal)
+{
+    return slots_offset(nlocal) + (size_t)nicstride_slot_count(nlocal) * sizeof(nicstride_slot_t);
+}
+
+static size_t board_offset(int nlocal, int nranks)
+{
+    return lockq_offset(nlocal) + ALIGN64(nicstride_lockq_size((uint32_t)nranks));
+}
+
+size_t nicstride_ctl_bytes(int nlocal, int nranks)
+{
+    return board_offset(nlocal, nranks) + nicstride_fence_board_bytes(nlocal, nranks);
+}
+
+nicstride_ctl_t *nicstride_ctl(const nicstride_module_t *m, int local)
+{
+    return (nicstride_ctl_t *)((char *)m->segment.base + (size_t)local * m->ctl_size);
+}
+
+static _Atomic uint32_t *ctl_counters(const nicstride_module_t *m, int local, int which)
+{
+    char *at = (char *)nicstride_ctl(m, local) + counters_offset(m->node.n);
+
+    return (_Atomic uint32_t *)(void *)at + which * m->node.n;
+}
+
+_Atomic uint64_t *nicstride_ctl_counts(const nicstride_module_t *m, int local)
+{
+    return (_Atomic uint64_t *)(void *)((char *)nicstride_ctl(m, local) + counts_offset());
+}
+
+nicstride_spent_t *nicstride_ctl_spent(const nicstride_module_t *m, int local)
+{
+    return (nicstride_spent_t *)(void *)((char *)nicstride_ctl(m, local) + spent_offset(m->node.n));
+}
+
+char *nicstride_ctl_board(const nicstride_module_t *m, int local)
+{
+    return (char *)nicstride_ctl(m, local) + board_offset(m->node.n, m->size);
+}
+
+_Atomic uint32_t *nicstride_ctl_posts(const nicstride_module_t *m, int local)
+{
+    return ctl_counters(m, local, 0);
+}
+
+_Atomic uint32_t *nicstride_ctl_completes(const nicstride_module_t *m, int local)
+{
+    return ctl_counters(m, local, 1);
+}
+
+_Atomic uint32_t *nicstride_ctl_granted(const nicstride_module_t *m, int local)
+{
+    return ctl_counters(m, local, 2);
+}
+
+nicstride_slot_t *nicstride_ctl_slots(const nicstride_module_t *m, int local)
+{
+    if (nicstride_slot_count(m->node.n) == 0)
+        return NULL;
+    return (nicstride_slot_t *)(void *)((char *)nicstride_ctl(m, local) + slots_offset(m->node.n));
+}
+
+nicstride_lockq_t *nicstride_ctl_lockq(const nicstride_module_t *m, int local)
+{
+    return (nicstride_lockq_t *)(void *)((char *)nicstride_ctl(m, local) + lockq_offset(m->node.n));
+}
+
+/* ---- windows that have failed ---------------------------------------------------------------- */
 
 /* The cause in the upper half of the word, the process + 1 in the lower. Nodes are smaller. */
 #define WHO_BITS 16

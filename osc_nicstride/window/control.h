@@ -47,7 +47,7 @@ nicstride_lockq_t *nicstride_ctl_lockq(const nicstride_module_t *m, int local);
  *  it last closed an epoch. */
 _Atomic uint64_t *nicstride_ctl_counts(const nicstride_module_t *m, int local);
 /** For each process of the node from when to when its long messages of an epoch were handled here
- *  (channel/observe.h). */
+ *  (queue/observe.h). */
 typedef struct nicstride_spent {
     _Atomic uint64_t from, to; /**< ticks */
 } nicstride_spent_t;

@@ -50,7 +50,7 @@ typedef struct nicstride_process {
     nicstride_quota_t quota;
     nicstride_loan_t loan;
     struct nicstride_peer *peers; /**< of all windows that have one for it */
-    onic_learn_t *learn;          /**< what its transfers cost, or NULL; see channel/observe.h */
+    onic_learn_t *learn;          /**< what its transfers cost, or NULL; see queue/observe.h */
 } nicstride_process_t;
 
 /** All of them; wire lock. */
@@ -58,7 +58,7 @@ extern nicstride_process_t *nicstride_processes;
 
 typedef struct nicstride_op nicstride_op_t;
 
-/** Short messages that wait for others (channel/send.h). Zero-initialise. */
+/** Short messages that wait for others (queue/send.h). Zero-initialise. */
 typedef struct nicstride_waiting {
     struct nicstride_sent_batch *batch; /**< what waits; NULL: nothing */
     struct nicstride_peer *next;        /**< of those with something that waits */
@@ -229,11 +229,21 @@ onic_peer_t *nicstride_wire_locked(const nicstride_module_t *m, int rank);
 
 /** The peer of a rank; NULL where memory is exhausted. Takes the wire lock if it must be made. */
 nicstride_peer_t *nicstride_peer(nicstride_module_t *m, int rank);
-/** What a program is told of where a rank's part of a shared window begins. */
-void *nicstride_shared_base(const nicstride_module_t *m, int rank);
 nicstride_peer_t *nicstride_peer_locked(nicstride_module_t *m, int rank);
 /** Frees one of whom nothing is under way any more. */
 void nicstride_peer_free_locked(nicstride_peer_t *p);
+
+/** Is there no use in waiting for the peer? For all loops that wait. Wire lock. Open MPI ends a job
+ *  of which a process dies; this is for connections that break between processes that live, for
+ * jobs that were connected and have ended, and for processes of this node that die in a job which
+ * goes on all the same. */
+bool nicstride_peer_failed_locked(nicstride_peer_t *p);
+/** The same of a rank that may not have been a peer yet. */
+bool nicstride_rank_failed_locked(nicstride_module_t *m, int rank);
+/** The error class of what waited for a lost peer. */
+int nicstride_lost_class(const onic_peer_t *wire);
+/** Has a process of the node died, so that what is done with all of them cannot end? No lock. */
+bool nicstride_node_has_lost(const nicstride_module_t *m);
 
 /** Is the target of an access known to be done with the last fence? */
 static inline bool nicstride_is_past_fence(const nicstride_module_t *m, int target)

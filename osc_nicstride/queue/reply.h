@@ -4,8 +4,7 @@
  */
 /**
  * @file
- * What comes back to an origin: acknowledgements and data, by message or in the shared cache line
- * (slot.h).
+ * What comes back to an origin: data, by message or in the shared cache line (slot.h).
  *
  * All is called with the wire lock held.
  */
@@ -31,28 +30,11 @@ typedef struct nicstride_incoming {
     onic_rndv_t *rndv;
 } nicstride_incoming_t;
 
-/** The peer has acknowledged so many messages, for which it has kept `freed` bytes as far as it
- * says so, with an error class or 0; sends what may go now. */
-void nicstride_acknowledged_locked(nicstride_peer_t *p, uint64_t count, uint64_t freed, int error);
-
-/** ACK. */
-void nicstride_on_ack(const nicstride_incoming_t *in);
-
 /** GET_DATA or ACC_DATA: data for an operation of ours. */
 void nicstride_on_data(const nicstride_incoming_t *in);
 
-/** Takes what the peer answered in its slot. */
-void nicstride_take_answer_locked(nicstride_peer_t *p);
-
-/** Has the peer answered there? Then that is taken. To be called wherever its answers are waited
- *  for, and before it is asked for another. */
-static inline bool nicstride_look_locked(nicstride_peer_t *p)
-{
-    if (p->slot == NULL || !nicstride_slot_look(p->slot, &p->slot_seen))
-        return false;
-    nicstride_take_answer_locked(p);
-    return true;
-}
+/** Puts in place what the peer answered in its slot (slot.h), which was just found. */
+void nicstride_place_answer_locked(nicstride_peer_t *p);
 
 /** An error class as a peer reports it; what is none becomes MPI_ERR_OTHER. */
 int nicstride_error_class(int status);

@@ -3,13 +3,12 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Sending a message; see send.h. */
-#include "osc_nicstride/channel/send.h"
+#include "osc_nicstride/queue/send.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/layout/pack.h"
-#include "osc_nicstride/channel/hold.h"
 #include "osc_nicstride/protocol/batch.h"
 #include "osc_nicstride/protocol/compact.h"
 #include "osc_nicstride/window/component.h"
@@ -23,7 +22,7 @@ typedef struct nicstride_sent_batch {
     nicstride_batch_t batch;
 } sent_batch_t;
 
-_Static_assert(sizeof(nicstride_framed_t) + NICSTRIDE_INLINE_MAX <= ONIC_MESSAGE_LEAST,
+_Static_assert(NICSTRIDE_PIECE_MAX <= ONIC_MESSAGE_LEAST,
                "what is inline goes through every queue");
 
 /* Peers for whom something waits. */
@@ -223,7 +222,7 @@ void nicstride_post_locked(nicstride_peer_t *p, const void *message, size_t len,
 }
 
 /** Header, layout and data in one piece. Eight bytes are by far the most frequent. */
-static size_t put_together(unsigned char *bytes, nicstride_msg_t *msg, const onic_payload_t *data)
+size_t nicstride_compose(unsigned char *bytes, nicstride_msg_t *msg, const onic_payload_t *data)
 {
     const size_t len = data != NULL ? data->len : 0;
 
@@ -249,13 +248,10 @@ static size_t put_together(unsigned char *bytes, nicstride_msg_t *msg, const oni
 static int send_inline(nicstride_peer_t *p, nicstride_msg_t *msg, const onic_payload_t *data,
                        unsigned flags)
 {
-    unsigned char bytes[sizeof(nicstride_framed_t) + NICSTRIDE_INLINE_MAX];
-    const size_t len = put_together(bytes, msg, data);
+    unsigned char bytes[NICSTRIDE_PIECE_MAX];
+    const size_t len = nicstride_compose(bytes, msg, data);
 
-    if ((flags & NICSTRIDE_SEND_OPERATION) != 0 && p->hold != NULL)
-        nicstride_hold_keep_locked(p, bytes, len);
-    else
-        nicstride_post_locked(p, bytes, len, (flags & NICSTRIDE_SEND_MAY_WAIT) != 0);
+    nicstride_post_locked(p, bytes, len, (flags & NICSTRIDE_SEND_MAY_WAIT) != 0);
     return 1;
 }
 

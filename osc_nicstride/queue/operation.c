@@ -3,12 +3,12 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Operations under way; see operation.h. */
-#include "osc_nicstride/channel/operation.h"
+#include "osc_nicstride/queue/operation.h"
 
 #include <stdlib.h>
 
 #include "common/mover/mover.h"
-#include "osc_nicstride/channel/request.h"
+#include "osc_nicstride/queue/request.h"
 #include "osc_nicstride/window/component.h"
 #include "osc_nicstride/window/used.h"
 

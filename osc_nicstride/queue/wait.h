@@ -33,6 +33,14 @@ void nicstride_wait_patiently(nicstride_peer_t *p, bool (*done)(void *arg), void
 /** The same where no event announces what is waited for: a flag in shared memory. */
 void nicstride_wait_polling(bool (*done)(void *arg), void *arg);
 
+/** The lock of the peer is wanted, where it is held back (hold.h): waits until it is there, and
+ * what waited for it is under way or done. MPI_ERR_OTHER where it cannot be had. */
+int nicstride_await_lock(nicstride_peer_t *p);
+
+/** The same for the lock that this thread holds back, of any peer of any window. A peer that cannot
+ *  be reached is noted as failed. */
+void nicstride_await_my_lock(void);
+
 /** Can the peer's helper thread be woken? Then it answers soon, though nobody is in MPI there. */
 bool nicstride_can_wake(nicstride_peer_t *p);
 

@@ -3,14 +3,14 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file What comes back to an origin; see reply.h. */
-#include "osc_nicstride/channel/reply.h"
+#include "osc_nicstride/queue/reply.h"
 
 #include <stdlib.h>
 
 #include "common/layout/pack.h"
 #include "common/mover/mover.h"
-#include "osc_nicstride/channel/operation.h"
-#include "osc_nicstride/channel/start.h"
+#include "osc_nicstride/queue/operation.h"
+#include "osc_nicstride/queue/start.h"
 #include "osc_nicstride/window/component.h"
 #include "osc_nicstride/window/used.h"
 #include "common/support/handle.h"
@@ -18,23 +18,6 @@
 int nicstride_error_class(int status)
 {
     return status >= 0 && status <= MPI_ERR_LASTCODE ? status : MPI_ERR_OTHER;
-}
-
-void nicstride_acknowledged_locked(nicstride_peer_t *p, uint64_t count, uint64_t freed, int error)
-{
-    if (!nicstride_tx_ack(&p->tx, p->quota, count, freed, nicstride_error_class(error)))
-        nicstride_refuse();
-    if (error != 0)
-        nicstride_use_locked(p);
-    nicstride_pump_all_locked(p->process);
-}
-
-void nicstride_on_ack(const nicstride_incoming_t *in)
-{
-    const nicstride_msg_t *msg = in->msg;
-
-    nicstride_quota_lent(in->p->quota, msg->offset, msg->op != 0);
-    nicstride_acknowledged_locked(in->p, msg->count, (uint64_t)msg->disp, msg->status);
 }
 
 /** Puts `len` bytes at position `offset` of an operation's result. */
@@ -133,12 +116,9 @@ void nicstride_on_data(const nicstride_incoming_t *in)
             place(op, msg->offset, in->data, in->len);
         nicstride_op_received_locked(op, msg->len, nicstride_error_class(msg->status));
     }
-    /* There may be no other acknowledgement, and nobody but requests that wait for it. */
-    if (msg->count != 0)
-        nicstride_acknowledged_locked(in->p, msg->count, 0, 0);
 }
 
-void nicstride_take_answer_locked(nicstride_peer_t *p)
+void nicstride_place_answer_locked(nicstride_peer_t *p)
 {
     uint32_t word;
     size_t len;
@@ -152,5 +132,4 @@ void nicstride_take_answer_locked(nicstride_peer_t *p)
     } else if (word != 0 && data == NULL) {
         nicstride_refuse();
     }
-    nicstride_acknowledged_locked(p, p->slot_seen, 0, 0);
 }

@@ -49,13 +49,9 @@ void nicstride_hold_ask_locked(nicstride_peer_t *p);
 /** The same for all that something waits for. Returns how many. Wire lock. */
 int nicstride_hold_send_kept_locked(void);
 
-/** The first, and waits until it is there, and what waited for it is under way or done. Returns
- *  MPI_ERR_OTHER where it cannot be had. */
-int nicstride_hold_settle(nicstride_peer_t *p);
-
-/** The same for the lock that this thread holds back, of any peer of any window. Who then cannot be
- *  reached is noted as failed. */
-void nicstride_hold_settle_mine(void);
+/** The peer whose lock this thread holds back, of any window, by MPI_Win_lock; NULL: there is none.
+ */
+nicstride_peer_t *nicstride_hold_mine(void);
 
 /** The epoch ends: where one operation waits for the lock, all goes together, with the release.
  *  False where there is more to be done, or less. What was sent is to be flushed. */

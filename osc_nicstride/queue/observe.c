@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-#include "osc_nicstride/channel/observe.h"
+#include "osc_nicstride/queue/observe.h"
 #include "osc_nicstride/window/module.h"
-#include "osc_nicstride/channel/wait.h"
+#include "osc_nicstride/queue/wait.h"
 
 #include <stdlib.h>
 

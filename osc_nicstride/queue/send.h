@@ -34,9 +34,7 @@
 enum {
     NICSTRIDE_SEND_MAY_WAIT = 1, /**< for others to the same peer */
     NICSTRIDE_SEND_RNDV = 2,     /**< the data by rendezvous */
-    NICSTRIDE_SEND_OPERATION =
-        4,                    /**< of an epoch: it waits with a lock that is held back (hold.h) */
-    NICSTRIDE_SEND_INLINE = 8 /**< the data, up to NICSTRIDE_INLINE_MAX bytes, is copied */
+    NICSTRIDE_SEND_INLINE = 4    /**< the data, up to NICSTRIDE_INLINE_MAX bytes, is copied */
 };
 
 /** A message with room for what lies behind its header. */
@@ -44,6 +42,8 @@ typedef struct nicstride_framed {
     nicstride_msg_t msg;
     unsigned char layout[NICSTRIDE_INLINE_LAYOUT];
 } nicstride_framed_t;
+
+#define NICSTRIDE_PIECE_MAX (sizeof(nicstride_framed_t) + NICSTRIDE_INLINE_MAX)
 
 /**
  * Sends a message. A failure is printed by the wire and marks the peer as failed, which ends all
@@ -60,6 +60,18 @@ int nicstride_send_locked(nicstride_peer_t *p, nicstride_msg_t *msg, const onic_
 
 /** The same for a message that is all header. */
 void nicstride_tell_locked(nicstride_peer_t *p, nicstride_msg_t *msg);
+
+/** Counts a message that is about to be sent, which the target may have to keep so many bytes for.
+ */
+static inline void nicstride_count_sent_locked(nicstride_peer_t *p, uint64_t kept)
+{
+    nicstride_tx_send(&p->tx, p->quota, kept);
+    nicstride_add(&nicstride_counters.messages, 1);
+}
+
+/** Header, layout and data become one piece in `bytes`, NICSTRIDE_PIECE_MAX at most; returns its
+ *  length. Parameters as above. */
+size_t nicstride_compose(unsigned char *bytes, nicstride_msg_t *msg, const onic_payload_t *data);
 
 /** Sends a message that is encoded already, of one piece, which is copied. */
 void nicstride_post_locked(nicstride_peer_t *p, const void *message, size_t len, bool may_wait);

@@ -2,11 +2,15 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-#include "osc_nicstride/channel/wait.h"
+/** @file Waiting for peers; see wait.h. */
+#include "osc_nicstride/queue/wait.h"
 
+#include "common/mover/mover.h"
+#include "opal/runtime/opal_progress.h"
+#include "osc_nicstride/queue/flow.h"
+#include "osc_nicstride/queue/hold.h"
+#include "osc_nicstride/queue/operation.h"
 #include "osc_nicstride/window/component.h"
-#include "osc_nicstride/channel/operation.h"
-#include "osc_nicstride/channel/start.h"
 #include "osc_nicstride/window/used.h"
 
 /** Microseconds between two looks at the peers in use. */
@@ -80,6 +84,109 @@ void nicstride_wake_waited(onic_patience_t *w, nicstride_peer_t *p)
     nicstride_add(&nicstride_counters.knocks, 1);
     onic_peer_wake(p->wire);
 }
+
+/* ---- waiting ----------------------------------------------------------------------------------
+ */
+
+void nicstride_progress(void)
+{
+    opal_progress();
+}
+
+/* Turns of the wire between two turns of everything else, which cost several times as much. */
+#define WIRE_TURNS 32
+/* And between two signs of life. */
+#define BEAT_TURNS 4
+
+/** `wakes`: `p` is woken. `always`: what is waited for may come without an event. */
+static void wait_until(nicstride_peer_t *p, bool wakes, bool always, bool (*done)(void *arg),
+                       void *arg)
+{
+    onic_patience_t patience;
+    bool waited = false;
+
+    onic_patience_begin(&patience);
+    for (;;) {
+        /* What goes through slots is moved without the lock, by this thread, too. */
+        const int turns = onic_mover_idle() ? WIRE_TURNS : 1;
+        bool over = false;
+        int events = 1;
+
+        onic_wire_lock();
+        for (int turn = 0; turn < turns; turn++) {
+            /* What is waited for comes with an event, or is in the slot. */
+            if (p != NULL && nicstride_look_locked(p))
+                events = 1;
+            over = (always || events != 0) && done(arg);
+            if (over)
+                break;
+            if (turn % BEAT_TURNS == 0)
+                onic_presence_mark();
+            waited = true;
+            events = onic_wire_progress_locked();
+        }
+        onic_wire_unlock();
+        if (over) {
+            if (waited)
+                onic_presence_mark();
+            return;
+        }
+        if (turns == 1 && onic_mover_progress() > 0)
+            continue;
+        if (wakes)
+            nicstride_wake_waited(&patience, p);
+        opal_progress();
+    }
+}
+
+void nicstride_wait_until(nicstride_peer_t *p, bool (*done)(void *arg), void *arg)
+{
+    wait_until(p, p != NULL, false, done, arg);
+}
+
+void nicstride_wait_patiently(nicstride_peer_t *p, bool (*done)(void *arg), void *arg)
+{
+    wait_until(p, false, false, done, arg);
+}
+
+void nicstride_wait_polling(bool (*done)(void *arg), void *arg)
+{
+    wait_until(NULL, false, true, done, arg);
+}
+
+static bool settled(void *arg)
+{
+    nicstride_peer_t *p = arg;
+
+    return !nicstride_hold_is_locked(p) || nicstride_peer_failed_locked(p);
+}
+
+int nicstride_await_lock(nicstride_peer_t *p)
+{
+    bool failed;
+
+    if (!nicstride_hold_may_be(p))
+        return OMPI_SUCCESS;
+    onic_wire_lock();
+    nicstride_hold_ask_locked(p);
+    onic_wire_unlock();
+    nicstride_wait_until(p, settled, p);
+    onic_wire_lock();
+    failed = p->failed;
+    onic_wire_unlock();
+    return failed ? MPI_ERR_OTHER : OMPI_SUCCESS;
+}
+
+void nicstride_await_my_lock(void)
+{
+    nicstride_peer_t *p = nicstride_hold_mine();
+
+    if (p != NULL)
+        (void)nicstride_await_lock(p);
+}
+
+/* ---- behind waits that are not ours -----------------------------------------------------------
+ */
 
 /** What is queued may wait for an answer that no event announces. The oldest operation that has not
  *  ended stands for a wait. */

@@ -3,18 +3,18 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Starting transfers by message; see start.h. */
-#include "osc_nicstride/channel/start.h"
+#include "osc_nicstride/queue/start.h"
 
 #include <sched.h>
 #include <string.h>
 
-#include "osc_nicstride/channel/hold.h"
-#include "osc_nicstride/channel/lost.h"
-#include "osc_nicstride/channel/observe.h"
-#include "osc_nicstride/channel/operation.h"
-#include "osc_nicstride/channel/reply.h"
-#include "osc_nicstride/channel/send.h"
-#include "osc_nicstride/channel/wait.h"
+#include "osc_nicstride/queue/hold.h"
+#include "osc_nicstride/queue/flow.h"
+#include "osc_nicstride/queue/observe.h"
+#include "osc_nicstride/queue/operation.h"
+#include "osc_nicstride/queue/reply.h"
+#include "osc_nicstride/queue/send.h"
+#include "osc_nicstride/queue/wait.h"
 #include "osc_nicstride/window/component.h"
 #include "osc_nicstride/window/used.h"
 
@@ -22,12 +22,6 @@
  * which other threads have theirs. */
 #define FULL_TURNS   256
 #define LOCKED_TURNS 32
-
-void nicstride_count_sent_locked(nicstride_peer_t *p, uint64_t kept)
-{
-    nicstride_tx_send(&p->tx, p->quota, kept);
-    nicstride_add(&nicstride_counters.messages, 1);
-}
 
 nicstride_op_t *nicstride_op_of_locked(nicstride_transfer_t *t, bool queued)
 {
@@ -184,6 +178,8 @@ static void send_now(nicstride_transfer_t *t, nicstride_msg_t *msg, const onic_p
 {
     nicstride_peer_t *p = t->peer;
     const bool first = nicstride_tx_idle(&p->tx) && !waits_for_others(t);
+    unsigned char bytes[NICSTRIDE_PIECE_MAX];
+    size_t len;
 
     nicstride_observe_begin_locked(p, t->cell, NICSTRIDE_METHOD_PACK, t->target.size);
     nicstride_op_enter_locked(p, op);
@@ -191,10 +187,11 @@ static void send_now(nicstride_transfer_t *t, nicstride_msg_t *msg, const onic_p
     if (first && (t->request == NULL || p->hold != NULL) &&
         (op != NULL || !nicstride_is_active(t->m)) && nicstride_tx_may_ask(&p->tx))
         msg->count = p->tx.asked = p->tx.sent + 1;
-    (void)nicstride_send_locked(p, msg, data,
-                                NICSTRIDE_SEND_INLINE | NICSTRIDE_SEND_OPERATION |
-                                    (first ? 0 : NICSTRIDE_SEND_MAY_WAIT),
-                                NULL, NULL);
+    len = nicstride_compose(bytes, msg, data);
+    if (p->hold != NULL)
+        nicstride_hold_keep_locked(p, bytes, len);
+    else
+        nicstride_post_locked(p, bytes, len, !first);
     nicstride_count_sent_locked(p, kept);
     if (op != NULL)
         op->sent = op->size;
@@ -267,7 +264,7 @@ static int start_queued(nicstride_transfer_t *t, bool rendezvous)
     nicstride_peer_t *p = t->peer;
     nicstride_op_t *op;
 
-    (void)nicstride_hold_settle(p); /* an error shows with the operation */
+    (void)nicstride_await_lock(p); /* an error shows with the operation */
     onic_wire_lock();
     if (!has_room(p)) {
         onic_wire_unlock();
@@ -293,18 +290,4 @@ int nicstride_message_start(nicstride_transfer_t *t, bool rendezvous, bool *done
         return OMPI_SUCCESS;
     *done_p = false;
     return start_queued(t, rendezvous);
-}
-
-/* ---- acknowledgements -------------------------------------------------------------------------
- */
-
-void nicstride_ask_locked(nicstride_peer_t *p, uint64_t goal)
-{
-    const nicstride_op_t *next = p->head;
-    uint64_t upto;
-
-    if ((next != NULL && (next->number <= goal || next->sent > 0)) ||
-        !nicstride_tx_ask(&p->tx, &upto))
-        return;
-    nicstride_ask_for_locked(p, upto, 0);
 }

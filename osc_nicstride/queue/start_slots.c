@@ -5,12 +5,13 @@
 /** @file Starting transfers through slots; see start.h. */
 #include "common/mover/mover.h"
 
-#include "osc_nicstride/channel/hold.h"
-#include "osc_nicstride/channel/observe.h"
-#include "osc_nicstride/channel/operation.h"
-#include "osc_nicstride/channel/reply.h"
-#include "osc_nicstride/channel/send.h"
-#include "osc_nicstride/channel/start.h"
+#include "osc_nicstride/queue/hold.h"
+#include "osc_nicstride/queue/observe.h"
+#include "osc_nicstride/queue/operation.h"
+#include "osc_nicstride/queue/flow.h"
+#include "osc_nicstride/queue/send.h"
+#include "osc_nicstride/queue/start.h"
+#include "osc_nicstride/queue/wait.h"
 #include "osc_nicstride/window/component.h"
 
 _Static_assert(sizeof(onic_ticket_t) == NICSTRIDE_TICKET_BYTES, "the ticket's room in messages");
@@ -135,7 +136,7 @@ int nicstride_move_start(nicstride_transfer_t *t, bool *done_p)
     f.msg.dtype = t->dtype;
     f.msg.len = t->target.size;
     f.msg.flags |= NICSTRIDE_MSG_SLOTS;
-    (void)nicstride_hold_settle(p); /* an error shows with the operation */
+    (void)nicstride_await_lock(p); /* an error shows with the operation */
     onic_wire_lock();
     op = prepare(t, nicstride_msg_kept(&f.msg), &ticket);
     if (op != NULL) {

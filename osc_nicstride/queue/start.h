@@ -14,7 +14,7 @@
 
 #include <stdbool.h>
 
-#include "osc_nicstride/channel/send.h"
+#include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/window/transfer.h"
 
 /**
@@ -37,44 +37,6 @@ int nicstride_move_start(nicstride_transfer_t *t, bool *done_p);
 /** Can a transfer to or from the peer go through slots? Finds out the first time. MPI threads, no
  *  lock held. */
 bool nicstride_move_works(nicstride_peer_t *p);
-
-/** Sends what the peer's credit allows of what is queued. Wire lock. */
-void nicstride_pump_queue_locked(nicstride_peer_t *p);
-
-/** The same. There is nothing mostly: short operations pass the queue by. */
-static inline void nicstride_pump_locked(nicstride_peer_t *p)
-{
-    if (p->head != NULL)
-        nicstride_pump_queue_locked(p);
-}
-
-/** The same for those who have waited for room for replies, while there is some. Wire lock. */
-void nicstride_pump_askers_locked(void);
-
-/** Gives back the loan that the process wants back, if it can be now; by any window. Wire lock. */
-void nicstride_give_back_locked(nicstride_process_t *process);
-
-/** The same for all windows that share the process's quota: what one gives back another may use,
- * and nobody else may come to send it. Wire lock. */
-static inline void nicstride_pump_all_locked(nicstride_process_t *process)
-{
-    for (nicstride_peer_t *p = process->peers; p != NULL; p = p->next_window)
-        nicstride_pump_locked(p);
-    if (process->quota.back)
-        nicstride_give_back_locked(process);
-}
-
-/** Asks the target to acknowledge what it has not, if all operations up to number `goal` are
- *  sent and it has not been asked. Wire lock. */
-void nicstride_ask_locked(nicstride_peer_t *p, uint64_t goal);
-
-/** Asks the target for an acknowledgement of so many messages, and for so many bytes more (loan.h);
- *  says what was given back. Wire lock. */
-void nicstride_ask_for_locked(nicstride_peer_t *p, uint64_t upto, uint64_t wish);
-
-/** Counts a message that is about to be sent, which the target may have to keep so many bytes for.
- *  Wire lock. */
-void nicstride_count_sent_locked(nicstride_peer_t *p, uint64_t kept);
 
 /* ---- what the ways of starting a transfer share; wire lock -------------------------------------
  */

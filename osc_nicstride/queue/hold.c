@@ -6,16 +6,16 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "osc_nicstride/channel/hold.h"
+#include "osc_nicstride/queue/hold.h"
 #include "osc_nicstride/window/component.h"
 #include "osc_nicstride/protocol/held.h"
 #include "osc_nicstride/protocol/lockq.h"
-#include "osc_nicstride/channel/lost.h"
-#include "osc_nicstride/channel/send.h"
+#include "osc_nicstride/queue/flow.h"
+#include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/protocol/compact.h"
-#include "osc_nicstride/channel/wait.h"
-#include "osc_nicstride/channel/operation.h"
-#include "osc_nicstride/channel/start.h"
+#include "osc_nicstride/queue/wait.h"
+#include "osc_nicstride/queue/operation.h"
+#include "osc_nicstride/queue/start.h"
 
 /** A lock that is held back, or was asked for with what is kept until it is granted. */
 typedef struct nicstride_hold {
@@ -183,41 +183,17 @@ int nicstride_hold_send_kept_locked(void)
     return n;
 }
 
-static bool settled(void *arg)
-{
-    nicstride_peer_t *p = arg;
-
-    return !nicstride_hold_is_locked(p) || nicstride_peer_failed_locked(p);
-}
-
-int nicstride_hold_settle(nicstride_peer_t *p)
-{
-    bool failed;
-
-    if (!nicstride_hold_may_be(p))
-        return OMPI_SUCCESS;
-    onic_wire_lock();
-    nicstride_hold_ask_locked(p);
-    onic_wire_unlock();
-    nicstride_wait_until(p, settled, p);
-    onic_wire_lock();
-    failed = p->failed;
-    onic_wire_unlock();
-    return failed ? MPI_ERR_OTHER : OMPI_SUCCESS;
-}
-
-void nicstride_hold_settle_mine(void)
+nicstride_peer_t *nicstride_hold_mine(void)
 {
     nicstride_peer_t *p = NULL;
 
     if (__atomic_load_n(&single, __ATOMIC_RELAXED) == NULL)
-        return;
+        return NULL;
     onic_wire_lock();
     if (single != NULL && single->thread == &here)
         p = single->peer;
     onic_wire_unlock();
-    if (p != NULL)
-        (void)nicstride_hold_settle(p);
+    return p;
 }
 
 bool nicstride_hold_release(nicstride_peer_t *p)
@@ -287,8 +263,5 @@ bool nicstride_hold_granted_locked(nicstride_peer_t *p, bool refused)
     if (!refused && (what & NICSTRIDE_HELD_SEND_OPERATION) != 0)
         send_operation(p, &h->held, (what & NICSTRIDE_HELD_SEND_RELEASE) != 0);
     let_go(h);
-    /* Both sides disagree about who holds what: nothing that is sent there can be relied on. */
-    if (refused)
-        nicstride_peer_end_locked(p);
     return true;
 }

@@ -9,11 +9,11 @@
 #include <string.h>
 
 #include "osc_nicstride/window/control.h"
-#include "osc_nicstride/channel/hold.h"
-#include "osc_nicstride/channel/operation.h"
-#include "osc_nicstride/channel/reply.h"
-#include "osc_nicstride/channel/send.h"
-#include "osc_nicstride/channel/start.h"
+#include "osc_nicstride/queue/hold.h"
+#include "osc_nicstride/queue/operation.h"
+#include "osc_nicstride/queue/reply.h"
+#include "osc_nicstride/queue/send.h"
+#include "osc_nicstride/queue/start.h"
 #include "osc_nicstride/window/component.h"
 #include "osc_nicstride/window/op.h"
 
@@ -137,8 +137,7 @@ static int describe(nicstride_op_t *op, fragment_t *f, onic_payload_t *payload, 
     return rc;
 }
 
-/** Sends the next fragment of an operation; 0 where there is no credit for it. */
-static int send_fragment_locked(nicstride_op_t *op)
+int nicstride_send_fragment_locked(nicstride_op_t *op)
 {
     nicstride_peer_t *p = op->peer;
     const onic_cursor_t slice = op->slice;
@@ -174,90 +173,4 @@ static int send_fragment_locked(nicstride_op_t *op)
         return rc;
     nicstride_count_sent_locked(p, kept);
     return 1;
-}
-
-/** May the first operation of the queue go on? Not past one that a flush waits for, since the flush
- *  would never end while other threads keep sending; unless a local flush waits for it. */
-static bool may_send(const nicstride_peer_t *p)
-{
-    return p->head != NULL &&
-           !(p->flushing && p->head->number > p->goal && p->head->number > p->urgent);
-}
-
-void nicstride_ask_for_locked(nicstride_peer_t *p, uint64_t upto, uint64_t wish)
-{
-    nicstride_msg_t msg;
-
-    nicstride_msg_init(&msg, NICSTRIDE_MSG_FLUSH, p->win, p->me);
-    msg.count = upto;
-    msg.len = wish;
-    msg.offset = p->quota->returned;
-    nicstride_tell_locked(p, &msg);
-}
-
-void nicstride_give_back_locked(nicstride_process_t *process)
-{
-    nicstride_peer_t *p = process->peers;
-
-    while (p != NULL && p->failed)
-        p = p->next_window;
-    if (p != NULL && nicstride_quota_gives_back(&process->quota))
-        nicstride_ask_for_locked(p, 0, 0);
-}
-
-/** Nobody would acknowledge what is out, in this window or others: asks. */
-static void ask_for_credit(nicstride_peer_t *p)
-{
-    uint64_t wish = nicstride_quota_wish(p->quota, p->wants);
-
-    if (!nicstride_tx_is_short(&p->tx, p->quota, p->wants))
-        return;
-    for (nicstride_peer_t *other = p->process->peers; other != NULL; other = other->next_window) {
-        uint64_t upto;
-
-        /* What is kept for a lock was not sent yet; what lies in a slot nobody else looks for. */
-        nicstride_hold_ask_locked(other);
-        nicstride_look_locked(other);
-        if (other->failed || !nicstride_tx_ask(&other->tx, &upto))
-            continue;
-        nicstride_ask_for_locked(other, upto, wish);
-        wish = 0;
-    }
-}
-
-void nicstride_pump_queue_locked(nicstride_peer_t *p)
-{
-    nicstride_look_locked(p);
-    /* To a failed peer nothing is sent, nor does what is queued wait for its turn. */
-    while (p->failed ? p->head != NULL : may_send(p)) {
-        nicstride_op_t *op = p->head;
-        const int rc = p->failed ? OMPI_ERR_UNREACH : send_fragment_locked(op);
-
-        if (rc == 0) {
-            ask_for_credit(p);
-            break;
-        }
-        if (rc < 0)
-            nicstride_op_fail(op);
-        if (op->sent == op->size) {
-            p->head = op->next;
-            p->queued--;
-            op->queued = false;
-            nicstride_op_finish_locked(op);
-        }
-    }
-    if (p->head == NULL)
-        p->tail = NULL;
-}
-
-void nicstride_pump_askers_locked(void)
-{
-    for (nicstride_asker_t *a = nicstride_reply_next(replies); a != NULL;
-         a = nicstride_reply_next(replies)) {
-        nicstride_pump_queue_locked(
-            (nicstride_peer_t *)(void *)((char *)a - offsetof(nicstride_peer_t, asker)));
-        /* Other things hold it up: it comes again. */
-        if (nicstride_reply_next(replies) == a)
-            nicstride_reply_leave(replies, a);
-    }
 }

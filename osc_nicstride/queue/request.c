@@ -9,7 +9,7 @@
  */
 #include <stddef.h>
 
-#include "osc_nicstride/channel/request.h"
+#include "osc_nicstride/queue/request.h"
 #include "osc_nicstride/window/component.h"
 #include "common/wire/wire.h"
 

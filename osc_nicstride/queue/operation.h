@@ -75,6 +75,9 @@ bool nicstride_op_wants_reply(const nicstride_op_t *op);
 void nicstride_op_reserve_locked(nicstride_op_t *op, uint64_t bytes);
 /** A reply's bytes were put in place (or failed): accounts for them. */
 void nicstride_op_received_locked(nicstride_op_t *op, uint64_t bytes, int error);
+/** Sends the next fragment of an operation (fragments.c): 1, or 0 where there is no credit for it;
+ *  else an error. */
+int nicstride_send_fragment_locked(nicstride_op_t *op);
 /** Ends the operation once nothing of it is under way any more. */
 void nicstride_op_finish_locked(nicstride_op_t *op);
 /** Nothing more will come of it. */

@@ -1,0 +1,154 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file Flow control: what may be sent, asked for, and given back; see flow.h. */
+#include "osc_nicstride/queue/flow.h"
+#include "osc_nicstride/queue/hold.h"
+#include "osc_nicstride/queue/operation.h"
+#include "osc_nicstride/queue/send.h"
+#include "osc_nicstride/window/component.h"
+#include "osc_nicstride/window/used.h"
+
+/* ---- asking -----------------------------------------------------------------------------------
+ */
+
+void nicstride_ask_for_locked(nicstride_peer_t *p, uint64_t upto, uint64_t wish)
+{
+    nicstride_msg_t msg;
+
+    nicstride_msg_init(&msg, NICSTRIDE_MSG_FLUSH, p->win, p->me);
+    msg.count = upto;
+    msg.len = wish;
+    msg.offset = p->quota->returned;
+    nicstride_tell_locked(p, &msg);
+}
+
+void nicstride_give_back_locked(nicstride_process_t *process)
+{
+    nicstride_peer_t *p = process->peers;
+
+    while (p != NULL && p->failed)
+        p = p->next_window;
+    if (p != NULL && nicstride_quota_gives_back(&process->quota))
+        nicstride_ask_for_locked(p, 0, 0);
+}
+
+/** Nobody would acknowledge what is out, in this window or others: asks. */
+static void ask_for_credit(nicstride_peer_t *p)
+{
+    uint64_t wish = nicstride_quota_wish(p->quota, p->wants);
+
+    if (!nicstride_tx_is_short(&p->tx, p->quota, p->wants))
+        return;
+    for (nicstride_peer_t *other = p->process->peers; other != NULL; other = other->next_window) {
+        uint64_t upto;
+
+        /* What is kept for a lock was not sent yet; what lies in a slot nobody else looks for. */
+        nicstride_hold_ask_locked(other);
+        nicstride_look_locked(other);
+        if (other->failed || !nicstride_tx_ask(&other->tx, &upto))
+            continue;
+        nicstride_ask_for_locked(other, upto, wish);
+        wish = 0;
+    }
+}
+
+void nicstride_ask_locked(nicstride_peer_t *p, uint64_t goal)
+{
+    const nicstride_op_t *next = p->head;
+    uint64_t upto;
+
+    if ((next != NULL && (next->number <= goal || next->sent > 0)) ||
+        !nicstride_tx_ask(&p->tx, &upto))
+        return;
+    nicstride_ask_for_locked(p, upto, 0);
+}
+
+/* ---- sending what is queued -------------------------------------------------------------------
+ */
+
+/** May the first operation of the queue go on? Not past one that a flush waits for, since the flush
+ *  would never end while other threads keep sending; unless a local flush waits for it. */
+static bool may_send(const nicstride_peer_t *p)
+{
+    return p->head != NULL &&
+           !(p->flushing && p->head->number > p->goal && p->head->number > p->urgent);
+}
+
+void nicstride_pump_queue_locked(nicstride_peer_t *p)
+{
+    nicstride_look_locked(p);
+    /* To a failed peer nothing is sent, nor does what is queued wait for its turn. */
+    while (p->failed ? p->head != NULL : may_send(p)) {
+        nicstride_op_t *op = p->head;
+        const int rc = p->failed ? OMPI_ERR_UNREACH : nicstride_send_fragment_locked(op);
+
+        if (rc == 0) {
+            ask_for_credit(p);
+            break;
+        }
+        if (rc < 0)
+            nicstride_op_fail(op);
+        if (op->sent == op->size) {
+            p->head = op->next;
+            p->queued--;
+            op->queued = false;
+            nicstride_op_finish_locked(op);
+        }
+    }
+    if (p->head == NULL)
+        p->tail = NULL;
+}
+
+void nicstride_pump_askers_locked(void)
+{
+    for (nicstride_asker_t *a = nicstride_reply_next(&nicstride_component.replies); a != NULL;
+         a = nicstride_reply_next(&nicstride_component.replies)) {
+        nicstride_pump_queue_locked(
+            (nicstride_peer_t *)(void *)((char *)a - offsetof(nicstride_peer_t, asker)));
+        /* Other things hold it up: it comes again. */
+        if (nicstride_reply_next(&nicstride_component.replies) == a)
+            nicstride_reply_leave(&nicstride_component.replies, a);
+    }
+}
+
+/* ---- acknowledgements -------------------------------------------------------------------------
+ */
+
+void nicstride_acknowledged_locked(nicstride_peer_t *p, uint64_t count, uint64_t freed, int error)
+{
+    if (!nicstride_tx_ack(&p->tx, p->quota, count, freed, nicstride_error_class(error)))
+        nicstride_refuse();
+    if (error != 0)
+        nicstride_use_locked(p);
+    nicstride_pump_all_locked(p->process);
+}
+
+void nicstride_on_ack(const nicstride_incoming_t *in)
+{
+    const nicstride_msg_t *msg = in->msg;
+
+    nicstride_quota_lent(in->p->quota, msg->offset, msg->op != 0);
+    nicstride_acknowledged_locked(in->p, msg->count, (uint64_t)msg->disp, msg->status);
+}
+
+void nicstride_take_answer_locked(nicstride_peer_t *p)
+{
+    nicstride_place_answer_locked(p);
+    nicstride_acknowledged_locked(p, p->slot_seen, 0, 0);
+}
+
+void nicstride_peer_end_locked(nicstride_peer_t *p)
+{
+    __atomic_store_n(&p->failed, true, __ATOMIC_RELAXED);
+    nicstride_use_locked(p);
+    nicstride_drop_waiting_locked(p);
+    nicstride_ops_fail_locked(p);
+    nicstride_tx_forget(&p->tx, p->quota);
+    /* One that lives may still send by what it was lent. */
+    if (onic_peer_has_died(p->wire))
+        (void)nicstride_loan_returned(&nicstride_component.bank, &p->process->loan,
+                                      p->process->loan.lent);
+    nicstride_pump_all_locked(p->process);
+}

@@ -1,0 +1,79 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Flow control of what is sent to a peer (credit.h, loan.h, replies.h): sending what is queued as
+ * credit allows, asking for acknowledgements, and what they bring.
+ *
+ * All is called with the wire lock held.
+ */
+#ifndef NICSTRIDE_FLOW_H
+#define NICSTRIDE_FLOW_H
+
+#include <stdbool.h>
+
+#include "osc_nicstride/queue/reply.h"
+#include "osc_nicstride/window/module.h"
+
+/** Sends what the peer's credit allows of what is queued. */
+void nicstride_pump_queue_locked(nicstride_peer_t *p);
+
+/** The same. There is nothing mostly: short operations pass the queue by. */
+static inline void nicstride_pump_locked(nicstride_peer_t *p)
+{
+    if (p->head != NULL)
+        nicstride_pump_queue_locked(p);
+}
+
+/** The same for those who have waited for room for replies, while there is some. */
+void nicstride_pump_askers_locked(void);
+
+/** Gives back the loan that the process wants back, if it can be now; by any window. */
+void nicstride_give_back_locked(nicstride_process_t *process);
+
+/** The same for all windows that share the process's quota: what one gives back another may use,
+ * and nobody else may come to send it. */
+static inline void nicstride_pump_all_locked(nicstride_process_t *process)
+{
+    for (nicstride_peer_t *p = process->peers; p != NULL; p = p->next_window)
+        nicstride_pump_locked(p);
+    if (process->quota.back)
+        nicstride_give_back_locked(process);
+}
+
+/** Asks the target to acknowledge what it has not, if all operations up to number `goal` are
+ *  sent and it has not been asked. */
+void nicstride_ask_locked(nicstride_peer_t *p, uint64_t goal);
+
+/** Asks the target for an acknowledgement of so many messages, and for so many bytes more (loan.h);
+ *  says what was given back. */
+void nicstride_ask_for_locked(nicstride_peer_t *p, uint64_t upto, uint64_t wish);
+
+/** The peer has acknowledged so many messages, for which it has kept `freed` bytes as far as it
+ * says so, with an error class or 0; sends what may go now. */
+void nicstride_acknowledged_locked(nicstride_peer_t *p, uint64_t count, uint64_t freed, int error);
+
+/** ACK. */
+void nicstride_on_ack(const nicstride_incoming_t *in);
+
+/** Takes what the peer answered in its slot. */
+void nicstride_take_answer_locked(nicstride_peer_t *p);
+
+/** Has the peer answered there? Then that is taken. To be called wherever its answers are waited
+ *  for, and before it is asked for another. */
+static inline bool nicstride_look_locked(nicstride_peer_t *p)
+{
+    if (p->slot == NULL || !nicstride_slot_look(p->slot, &p->slot_seen))
+        return false;
+    nicstride_take_answer_locked(p);
+    return true;
+}
+
+/** Ends all that is under way to the peer, which nothing is sent to any more, and gives back what
+ * it has of the room at its process: other windows may still reach that. What the process was lent
+ * here comes back where it has died. */
+void nicstride_peer_end_locked(nicstride_peer_t *p);
+
+#endif

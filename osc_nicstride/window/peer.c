@@ -1,0 +1,183 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file Peers of windows, and the processes behind them; see module.h. */
+#include <stdlib.h>
+
+#include "osc_nicstride/window/component.h"
+#include "osc_nicstride/window/control.h"
+#include "osc_nicstride/window/module.h"
+#include "osc_nicstride/window/used.h"
+
+/* ---- processes --------------------------------------------------------------------------------
+ */
+
+nicstride_process_t *nicstride_processes;
+
+nicstride_process_t *nicstride_process_locked(onic_peer_t *wire)
+{
+    void **slot = onic_peer_slot(wire, ONIC_AM_OSC);
+    nicstride_process_t *p = *slot;
+
+    if (p != NULL)
+        return p;
+    p = calloc(1, sizeof(*p));
+    if (p == NULL)
+        return NULL;
+    p->next = nicstride_processes;
+    nicstride_processes = p;
+    *slot = p;
+    return p;
+}
+
+bool nicstride_process_forget(onic_peer_t *wire, bool left)
+{
+    void **slot = onic_peer_slot(wire, ONIC_AM_OSC);
+    nicstride_process_t *p = *slot, **at = &nicstride_processes;
+
+    if (!left || p == NULL)
+        return true;
+    /* A window that was forgotten at the end may have some. */
+    if (p->peers != NULL)
+        return false;
+    while (*at != p)
+        at = &(*at)->next;
+    *at = p->next;
+    *slot = NULL;
+    (void)nicstride_loan_returned(&nicstride_component.bank, &p->loan, p->loan.lent);
+    free(p->learn);
+    free(p);
+    return true;
+}
+
+void nicstride_processes_fini(void)
+{
+    nicstride_component.bank = (nicstride_bank_t){0};
+    while (nicstride_processes != NULL) {
+        nicstride_process_t *p = nicstride_processes;
+
+        nicstride_processes = p->next;
+        free(p->learn);
+        free(p);
+    }
+}
+
+/* ---- peers ------------------------------------------------------------------------------------
+ */
+
+/** Finds the slots by which a process of my node and I answer each other. */
+static void find_slots(const nicstride_module_t *m, nicstride_peer_t *p)
+{
+    nicstride_slot_t *mine = nicstride_ctl_slots(m, m->node.me);
+
+    if (mine == NULL || p->local < 0 || p->rank == m->rank)
+        return;
+    p->slot = &mine[p->local];
+    p->slot_there = &nicstride_ctl_slots(m, p->local)[m->node.me];
+}
+
+static uint64_t name_of(const nicstride_module_t *m, int rank)
+{
+    return m->names != NULL ? m->names[rank] : m->first_name + (uint64_t)rank;
+}
+
+onic_peer_t *nicstride_wire_locked(const nicstride_module_t *m, int rank)
+{
+    const int local = onic_node_index(&m->node, rank);
+
+    return local >= 0 ? m->near[local] : onic_peer_named(name_of(m, rank));
+}
+
+nicstride_peer_t *nicstride_peer_locked(nicstride_module_t *m, int rank)
+{
+    const nicstride_rank_info_t *mine = nicstride_info(m, m->rank), *its = nicstride_info(m, rank);
+    nicstride_peer_t *p = m->peer[rank];
+
+    if (p != NULL)
+        return p;
+    p = calloc(1, sizeof(*p));
+    onic_peer_t *wire = p != NULL ? onic_peer_take(name_of(m, rank)) : NULL;
+    nicstride_process_t *process = wire != NULL ? nicstride_process_locked(wire) : NULL;
+    if (process == NULL) {
+        if (wire != NULL)
+            onic_peer_give(wire);
+        free(p);
+        return NULL;
+    }
+    p->module = m;
+    p->wire = wire;
+    p->process = process;
+    p->quota = &process->quota;
+    nicstride_quota_part(p->quota, its->share);
+    p->next_window = process->peers;
+    process->peers = p;
+    p->rank = rank;
+    p->win = its->win;
+    p->me = (uint32_t)m->rank;
+    p->local = onic_node_index(&m->node, rank);
+    p->tx.window = mine->window;
+    p->rx.window = its->window;
+    find_slots(m, p);
+    /* Other MPI threads look without the lock. */
+    __atomic_store_n(&m->peer[rank], p, __ATOMIC_RELEASE);
+    return p;
+}
+
+void nicstride_peer_free_locked(nicstride_peer_t *p)
+{
+    nicstride_peer_t **link = &p->process->peers;
+
+    while (*link != p)
+        link = &(*link)->next_window;
+    *link = p->next_window;
+    nicstride_tx_forget(&p->tx, p->quota);
+    nicstride_reply_leave(&nicstride_component.replies, &p->asker);
+    free(p);
+}
+
+nicstride_peer_t *nicstride_peer(nicstride_module_t *m, int rank)
+{
+    nicstride_peer_t *p = __atomic_load_n(&m->peer[rank], __ATOMIC_ACQUIRE);
+
+    if (p == NULL) {
+        onic_wire_lock();
+        p = nicstride_peer_locked(m, rank);
+        onic_wire_unlock();
+    }
+    return p;
+}
+
+/* ---- lost -------------------------------------------------------------------------------------
+ */
+
+bool nicstride_peer_failed_locked(nicstride_peer_t *p)
+{
+    if (!p->failed && onic_peer_lost(p->wire)) {
+        __atomic_store_n(&p->failed, true, __ATOMIC_RELAXED);
+        nicstride_use_locked(p);
+    }
+    return p->failed;
+}
+
+bool nicstride_rank_failed_locked(nicstride_module_t *m, int rank)
+{
+    if (m->peer[rank] != NULL)
+        return nicstride_peer_failed_locked(m->peer[rank]);
+    onic_peer_t *wire = nicstride_wire_locked(m, rank);
+    return wire == NULL || onic_peer_lost(wire);
+}
+
+int nicstride_lost_class(const onic_peer_t *wire)
+{
+    return onic_peer_has_died(wire) ? ONIC_ERR_PROC_FAILED : MPI_ERR_OTHER;
+}
+
+bool nicstride_node_has_lost(const nicstride_module_t *m)
+{
+    bool lost = false;
+
+    for (int i = 0; i < m->node.n && !lost && onic_wire_losses() > 0; i++)
+        lost = onic_peer_has_died(m->near[i]);
+    return lost;
+}
