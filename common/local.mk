@@ -106,10 +106,12 @@ endif
 component_LTLIBRARIES += libompi_nic_common.la
 
 libompi_nic_common_la_SOURCES = \
-	common/wire/presence.c \
-	common/wire/presence.h \
+	common/node/presence.c \
+	common/node/presence.h \
 	common/node/cache.c \
-	common/wire/cma.c \
+	common/wire/loss.c \
+	common/wire/neighbour.c \
+	common/wire/state.c \
 	common/wire/dead.c \
 	common/support/collective.h \
 	common/support/device.c \

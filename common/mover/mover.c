@@ -18,7 +18,7 @@
 
 #include "common/node/segment.h"
 #include "common/support/clock.h"
-#include "common/wire/presence.h"
+#include "common/node/presence.h"
 
 /** Calls of progress without work between two looks at the clock. */
 #define CALLS 4096

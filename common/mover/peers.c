@@ -11,7 +11,7 @@
 
 #include <stdlib.h>
 
-#include "common/wire/presence.h"
+#include "common/node/presence.h"
 
 /** Maps the area of a peer of this node, once it offers one. */
 static void try_node(onic_mover_peer_t *p)

@@ -31,7 +31,7 @@ typedef struct onic_cma_id {
     uint64_t nonce_at;        /**< address of a random number in that process */
     uint64_t nonce;           /**< and its value */
     onic_file_key_t presence; /**< that process's signs of life */
-    onic_file_key_t door;     /**< where its server thread can be knocked at */
+    onic_file_key_t wake;     /**< the pipe that wakes its server thread */
     onic_life_t life;         /**< the process itself: is it dead? */
 } onic_cma_id_t;
 

@@ -44,7 +44,6 @@ void onic_dead_stop(void)
     onic_wire.near = onic_wire.look_next = NULL;
     atomic_store(&onic_wire.deaths, 0);
     atomic_store(&onic_wire.job_is_broken, false);
-    atomic_store(&onic_wire.job_is_cut, false);
 }
 
 /** The process of that name has ended, if it is still known. */
@@ -63,11 +62,6 @@ static void note_death(uint64_t name)
         onic_peer_gone(peer);
     }
     onic_wire_unlock();
-}
-
-bool onic_peer_has_died(const onic_peer_t *peer)
-{
-    return atomic_load_explicit(&peer->died, memory_order_relaxed);
 }
 
 bool onic_peer_look(onic_peer_t *peer)
@@ -101,14 +95,4 @@ unsigned onic_wire_look_for_dead(void)
         note_death(name);
     }
     return atomic_load_explicit(&onic_wire.deaths, memory_order_relaxed);
-}
-
-bool onic_wire_drains(void)
-{
-    return onic_drain_goes_on(&onic_wire.drain);
-}
-
-bool onic_wire_job_is_broken(void)
-{
-    return atomic_load(&onic_wire.job_is_broken);
 }

@@ -17,8 +17,6 @@
 #define LIBRARY "libucp.so.0"
 #define HOOKS   "UCX_MEM_MMAP_HOOK_MODE"
 
-struct onic_ucx onic_ucx;
-
 static bool user_speaks_of_hooks(void)
 {
     bool speaks = false;

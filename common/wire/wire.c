@@ -29,37 +29,10 @@
 #define FLUSH_USEC 5000000U
 /** How often one that waits for the others looks whether they are alive. */
 #define LOOK_NSEC UINT64_C(1000000)
-/** How long it waits on where one of them is out of reach: that one has left, so that all have come
- *  and this will be told soon, or it is dead and will not come. */
-#define OUT_OF_REACH_NSEC UINT64_C(1000000000)
-
-onic_wire_t onic_wire;
 
 /** Guards the reference count and what was asked for; opening and closing happen under it. */
 static pthread_mutex_t open_mutex = PTHREAD_MUTEX_INITIALIZER;
 static onic_requirements_t required;
-
-int onic_ucs_error(ucs_status_t status)
-{
-    switch (status) {
-    case UCS_OK:
-        return OMPI_SUCCESS;
-    case UCS_ERR_NO_MEMORY:
-    case UCS_ERR_NO_RESOURCE:
-        return OMPI_ERR_OUT_OF_RESOURCE;
-    case UCS_ERR_MESSAGE_TRUNCATED:
-        return OMPI_ERR_VALUE_OUT_OF_BOUNDS;
-    case UCS_ERR_UNREACHABLE:
-    case UCS_ERR_ENDPOINT_TIMEOUT:
-    case UCS_ERR_CONNECTION_RESET:
-    case UCS_ERR_NOT_CONNECTED:
-        return OMPI_ERR_UNREACH;
-    case UCS_ERR_INVALID_PARAM:
-        return OMPI_ERR_BAD_PARAM;
-    default:
-        return OMPI_ERROR;
-    }
-}
 
 size_t onic_wire_header_max(void)
 {
@@ -90,8 +63,8 @@ void onic_wire_flush(void)
 
 bool onic_wire_leave(unsigned usec)
 {
-    uint64_t end = onic_now_nsec() + UINT64_C(1000) * usec, look = 0;
-    bool all = true;
+    const uint64_t end = onic_now_nsec() + UINT64_C(1000) * usec;
+    uint64_t look = 0;
     onic_wire_flush();
     if (onic_wire_job_is_broken() || !onic_modex_fence_begin()) {
         return false;
@@ -104,10 +77,6 @@ bool onic_wire_leave(unsigned usec)
         if (now >= look) {
             look = now + LOOK_NSEC;
             (void)onic_wire_look_for_dead();
-        }
-        if (all && atomic_load(&onic_wire.job_is_cut)) {
-            all = false;
-            end = now + OUT_OF_REACH_NSEC < end ? now + OUT_OF_REACH_NSEC : end;
         }
     }
     return onic_modex_fence_ended();
@@ -230,8 +199,9 @@ static int start_wire(const onic_wire_config_t *config)
         return onic_ucs_error(status);
     }
     onic_cma_start(&onic_wire.cma_id, &onic_wire.nonce);
-    onic_wire.cma_id.presence = onic_file_offer(onic_presence_start());
-    onic_wire.cma_id.door = onic_file_offer(onic_door_open());
+    onic_wire.cma_id.presence = onic_presence_start();
+    onic_wake_pipe_open(onic_wire.server.wake_pipe);
+    onic_wire.cma_id.wake = onic_file_offer(onic_wire.server.wake_pipe[1]);
     onic_wire.closing = false;
     onic_wire.published = false;
     onic_wire.credit = config->credit;
@@ -248,7 +218,7 @@ static int start_wire(const onic_wire_config_t *config)
     if (rc != OMPI_SUCCESS) {
         opal_output(0, "ompi-nic: the wire's tables or message handlers cannot be had");
         onic_queues_stop();
-        onic_door_close();
+        onic_wake_pipe_close(onic_wire.server.wake_pipe);
         onic_presence_stop();
         destroy_ucx();
     }
@@ -268,7 +238,7 @@ static void stop_wire(void)
     onic_am_stop();
     onic_queues_stop();
     onic_peers_stop();
-    onic_door_close();
+    onic_wake_pipe_close(onic_wire.server.wake_pipe);
     onic_presence_stop();
     onic_wire_unlock();
 }

@@ -32,6 +32,7 @@
 
 struct ompi_communicator_t;
 struct onic_node;
+struct onic_presence;
 
 /** A process that can be sent to. Opaque but for what the functions below tell. */
 typedef struct onic_peer onic_peer_t;
@@ -503,5 +504,29 @@ ONIC_EXPORT bool onic_peer_readable(const onic_peer_t *peer);
 /** The peer's process id in our pid namespace, or -1. Meaningful where onic_peer_can_cma is true.
  */
 ONIC_EXPORT pid_t onic_peer_pid(onic_peer_t *peer);
+
+/* ---- is a process of this node in MPI? (common/node/presence.h) --------------------------------
+ */
+
+/**
+ * The page of a peer, or NULL where it cannot be had: on another node, where single copy is not
+ * allowed, or where the peer counts ticks of another clock. Mapped once, and until the wire is
+ * closed. The lock must be held.
+ */
+ONIC_EXPORT const struct onic_presence *onic_peer_presence(onic_peer_t *peer);
+
+/** Does the peer have a server thread that this process can wake, and see whether there is need to?
+ * Once there is one it stays until the wire is closed. Opens a file, the first time. The lock must
+ * be held. */
+ONIC_EXPORT bool onic_peer_can_wake(onic_peer_t *peer);
+
+/** Has the peer's server thread do what there is for the peer to do. A system call; no lock. Only
+ *  where onic_peer_can_wake was true. */
+ONIC_EXPORT void onic_peer_wake(const onic_peer_t *peer);
+
+/** An MPI thread is in MPI now: marks this process's page, and keeps its server thread from taking
+ *  over. Called by every progress of the wire, which is where all waits of MPI come by, and by
+ *  waits that do not, on entering, now and then, and on leaving. */
+ONIC_EXPORT void onic_wire_mark(void);
 
 #endif

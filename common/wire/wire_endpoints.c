@@ -4,7 +4,7 @@
  */
 /**
  * @file
- * Connections to peers: made on first use, and lost.
+ * Connections to peers, made on first use.
  */
 #include "common/support/say.h"
 #include "common/wire/wire_internal.h"
@@ -25,46 +25,6 @@ static void connection_lost(void *arg, ucp_ep_h ep, ucs_status_t status)
     if (!peer->watched) {
         onic_peer_gone(peer);
     }
-}
-
-static void tell_lost(onic_peer_t *peer, const char *what, const char *why)
-{
-    if (!peer->told && !onic_wire.closing) {
-        peer->told = true;
-        onic_say("ompi-nic: %s process %u of job %u: %s", what, (unsigned)(peer->name & UINT32_MAX),
-                 (unsigned)(peer->name >> 32), why);
-    }
-}
-
-bool onic_peer_is_lost(const onic_peer_t *peer)
-{
-    return peer->failed != UCS_OK;
-}
-
-bool onic_peer_lost(onic_peer_t *peer)
-{
-    if (!onic_peer_is_lost(peer)) {
-        return false;
-    }
-    if (onic_peer_has_died(peer)) {
-        tell_lost(peer, "this node has lost", "it has died");
-    } else {
-        tell_lost(peer, "the connection is lost to", ucs_status_string(peer->failed));
-    }
-    return true;
-}
-
-void onic_peer_give_up(onic_peer_t *peer)
-{
-    if (!peer->self && peer->failed == UCS_OK) {
-        peer->failed = UCS_ERR_CONNECTION_RESET;
-        onic_wire_count_loss();
-    }
-}
-
-unsigned onic_wire_losses(void)
-{
-    return atomic_load_explicit(&onic_wire.losses, memory_order_relaxed);
 }
 
 /** Takes the transport from a line such as
@@ -169,7 +129,7 @@ ucp_ep_h onic_peer_ep(onic_peer_t *peer, int *rc_p)
     if (status != UCS_OK) {
         peer->failed = status;
         onic_wire_count_loss();
-        tell_lost(peer, "no UCX transport reaches", ucs_status_string(status));
+        onic_peer_tell_lost(peer, "no UCX transport reaches", ucs_status_string(status));
         *rc_p = onic_ucs_error(status);
         return NULL;
     }

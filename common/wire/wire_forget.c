@@ -95,7 +95,7 @@ static void forget(onic_peer_t *peer)
     (void)opal_hash_table_remove_value_uint64(&onic_wire.peers, peer->name);
     onic_wire.foreign--;
     onic_dead_unwatch(peer);
-    onic_peer_presence_close(peer);
+    onic_peer_close_files(peer);
     peer->next_left = closing;
     closing = peer;
 }

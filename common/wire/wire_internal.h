@@ -20,9 +20,9 @@
 #include "opal/class/opal_hash_table.h"
 
 #include "common/layout/pack.h"
+#include "common/node/presence.h"
 #include "common/wire/address.h"
 #include "common/wire/drain.h"
-#include "common/wire/presence.h"
 #include "common/wire/ucx.h"
 #include "common/wire/wire.h"
 
@@ -59,8 +59,8 @@ struct onic_peer {
     onic_cma_id_t cma_id;
     bool presence_tried;
     const onic_presence_t *presence; /**< its signs of life, or NULL */
-    bool door_tried;
-    int door;               /**< writes to its server thread's pipe; -1: there is none */
+    bool pipe_tried;
+    int pipe;               /**< wakes its server thread; -1: there is none */
     bool watched;           /**< its end can be seen; see dead.c */
     onic_peer_t *next_near; /**< the next such */
     atomic_bool died;       /**< it has been; set with the lock held, read without it */
@@ -146,7 +146,7 @@ typedef struct onic_server {
     atomic_bool stop;
     atomic_int want;
     atomic_int sleep;
-    int door[2]; /**< a pipe; who writes to it ends the thread's sleep */
+    int wake_pipe[2]; /**< a byte in it ends the thread's sleep */
     int worker_fd;
     unsigned naps; /**< how often it has slept while it stood in */
     atomic_uint idle_usec;
@@ -180,7 +180,6 @@ typedef struct onic_wire {
                            held, read without it */
     atomic_uint deaths; /**< of these because the process has died */
     atomic_bool job_is_broken; /**< one of them was of this job */
-    atomic_bool job_is_cut;    /**< a process of this job is gone */
     onic_peer_t *near;         /**< those whose end can be seen */
     onic_peer_t *look_next;    /**< who is to be looked at next; NULL: the first */
     onic_cma_id_t cma_id;
@@ -222,8 +221,24 @@ typedef struct onic_wire {
 
 extern onic_wire_t onic_wire;
 
+/* state.c */
 /** An error of UCX as one of Open MPI. */
 int onic_ucs_error(ucs_status_t status);
+/** Around a fork: nobody else is inside UCX then. */
+void onic_wire_before_fork(void);
+void onic_wire_after_fork(void);
+/** Ends the server thread's sleep, unless it will look by itself. Any thread. */
+void onic_server_wake(void);
+
+/* loss.c; the lock is held */
+/** A connection is lost, or a lost one is to be used: counts it, and has all deferred functions
+ * run. */
+void onic_wire_count_loss(void);
+/** A peer has died or is out of reach for good, and UCX may keep what is under way with it for
+ * ever: that ends when what had come from it before has been handled. */
+void onic_peer_gone(onic_peer_t *peer);
+/** Prints that a connection is lost, once for each. */
+void onic_peer_tell_lost(onic_peer_t *peer, const char *what, const char *why);
 
 /* wire_am.c; the lock is held */
 int onic_am_start(void);
@@ -257,16 +272,6 @@ void onic_sends_stop(void);
 void onic_sends_abandon(void);
 /** Does a send or a receive that is under way name the peer? */
 bool onic_sends_name(const onic_peer_t *peer);
-/** A peer has died or is out of reach for good, and UCX may keep what is under way with it for
- * ever: that ends when what had come from it before has been handled. */
-static inline void onic_peer_gone(onic_peer_t *peer)
-{
-    peer->gone = true;
-    if (peer->name >> 32 == onic_wire.job) {
-        atomic_store(&onic_wire.job_is_cut, true);
-    }
-    onic_drain_begin(&onic_wire.drain);
-}
 /** A record; NULL where memory is exhausted. */
 onic_send_t *onic_send_get(onic_send_cb_t cb, void *arg);
 /** Gives it back. */
@@ -381,17 +386,11 @@ int onic_loop_send(unsigned am_id, const void *header, size_t header_len,
                    const onic_payload_t *payload, unsigned flags, onic_send_cb_t cb, void *arg);
 
 /* wire_progress.c; the lock is held */
-/** A connection is lost, or a lost one is to be used: counts it, and has all deferred functions
- * run. */
-void onic_wire_count_loss(void);
 /** Progresses until `request` is complete or `usec` have passed. Frees it.
  *  True where it completed. */
 bool onic_wire_wait(ucs_status_ptr_t request, unsigned usec);
 
 /* wire_progress.c; the lock is not held */
-/** Around a fork: nobody else is inside UCX then. */
-void onic_wire_before_fork(void);
-void onic_wire_after_fork(void);
 /** Runs what follows a progress without the lock. As onic_wire_unlocked_fn_t. */
 int onic_wire_run_unlocked(void);
 
@@ -423,16 +422,10 @@ void onic_books_stop(void);
 void onic_regions_stop(void);
 
 /* wire_server.c */
-/** Makes the pipe at which it can be knocked; the end to write to, or -1 where there is none. */
-int onic_door_open(void);
-void onic_door_close(void);
 /** Starts the thread, unless it runs, and has it take over after that time from now on. The lock is
  *  held; the thread inherits the caller's signal mask. */
 int onic_server_start(unsigned idle_usec);
 void onic_server_stop(void);
-void onic_server_wake(void);
-/** Knocks at another process's server thread, through its pipe. */
-void onic_door_knock(int fd);
 
 /** This process has started something that it may have to go on with: its server thread, which may
  *  sleep without a timer, is to look after it if no MPI thread does. */
@@ -473,7 +466,7 @@ void onic_dead_stop(void);
 /** The worker is gone: frees what is left. */
 void onic_forget_stop(void);
 
-/* cma.c */
+/* neighbour.c */
 /** Fills in our own identity. */
 void onic_cma_start(onic_cma_id_t *id, uint64_t *nonce);
 /** Lets the processes of this node copy from and to our memory. */
@@ -481,22 +474,11 @@ void onic_cma_allow(void);
 /** Are they on one node, where process ids mean the same to both? */
 bool onic_same_place(const onic_cma_id_t *a, const onic_cma_id_t *b);
 
-/* presence.c */
-/** Makes the page; its descriptor, or -1 where there is none. */
-int onic_presence_start(void);
-void onic_presence_stop(void);
-void onic_presence_set_away(bool away);
-/** The server thread sleeps, or 0: it does not; see onic_presence_t. */
-void onic_presence_set_parked(unsigned nap);
-/** Can this process knock at the peer, where there is a thread to hear it, and see whether there is
- *  need to? */
-bool onic_peer_has_door(onic_peer_t *peer);
-/** The server thread runs, and answers who knocks. */
-void onic_presence_set_helped(bool helped);
-/** Ticks since an MPI thread of this process last progressed the wire. */
-uint64_t onic_presence_age(void);
-/** Gives back what onic_peer_presence and onic_peer_can_wake have opened. */
-void onic_peer_presence_close(onic_peer_t *peer);
+/** Opens the peer's pipe, if this process may: then it can wake the peer's server thread, where
+ *  there is one, and see whether there is need to. The lock is held, as for the next. */
+bool onic_peer_has_pipe(onic_peer_t *peer);
+/** Gives back what onic_peer_presence and onic_peer_has_pipe have opened. */
+void onic_peer_close_files(onic_peer_t *peer);
 
 /** A sign of life of an MPI thread, for the server thread. */
 static inline void onic_mpi_tick(void)

@@ -208,7 +208,7 @@ void onic_peers_stop(void)
     onic_forget_stop();
     OPAL_HASH_TABLE_FOREACH(name, uint64, peer, &onic_wire.peers)
     {
-        onic_peer_presence_close(peer);
+        onic_peer_close_files(peer);
         free(peer);
     }
     OBJ_DESTRUCT(&onic_wire.peers);

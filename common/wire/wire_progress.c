@@ -4,61 +4,15 @@
  */
 /**
  * @file
- * The wire's lock and its progress.
+ * The wire's progress.
  */
 #define _GNU_SOURCE
 #include "common/ompi_compat.h"
 #include "common/support/clock.h"
-#include "common/support/pause.h"
 #include "common/support/say.h"
 #include "common/wire/wire_internal.h"
-#include ONIC_MUTEX_HEADER
 
 #include <sched.h>
-
-/* ---- lock ----------------------------------------------------------------------------------- */
-
-onic_wire_guard_t onic_wire_guard = {.threads = &opal_uses_threads};
-
-/* A spin lock: it is held for short, and contended only by other MPI threads. */
-void onic_wire_lock_wait(void)
-{
-    for (unsigned spins = 1; !onic_wire_trylock(); spins++) {
-        /* The holder may have lost its processor. */
-        if (spins % 64 == 0)
-            sched_yield();
-        else
-            onic_pause();
-    }
-}
-
-/** Nobody has the wire for so long but the forking thread itself. */
-#define FORK_PATIENCE_NSEC UINT64_C(3000000000)
-
-static _Thread_local bool locked_for_fork;
-
-/* A fork while the server thread is inside UCX would leave the child with UCX's locks held for
- * ever. UCX takes some of them before each fork, so that a child that forks itself would hang. But
- * a thread that crashes in here may fork a debugger, from UCX's handler or the application's. Below
- * MPI_THREAD_MULTIPLE a thread that forks beside the one that calls MPI can find the lock free in
- * the very moment in which that one takes it: as bad for the child as without this. */
-void onic_wire_before_fork(void)
-{
-    const uint64_t end = onic_now_nsec() + FORK_PATIENCE_NSEC;
-    while (!(locked_for_fork = onic_wire_trylock()) && onic_now_nsec() < end) {
-        sched_yield();
-    }
-}
-
-void onic_wire_after_fork(void)
-{
-    if (locked_for_fork) {
-        locked_for_fork = false;
-        onic_wire_unlock();
-    }
-}
-
-/* ---- progress -------------------------------------------------------------------------------- */
 
 static int run_deferred(void)
 {
@@ -78,19 +32,6 @@ static int run_deferred(void)
         }
     }
     return events;
-}
-
-void onic_wire_defer(unsigned am_id)
-{
-    atomic_fetch_or(&onic_wire.deferred, 1U << am_id);
-    /* An MPI thread that only starts something and goes away again leaves it to the server. */
-    onic_server_look_after();
-}
-
-void onic_wire_count_loss(void)
-{
-    atomic_fetch_add_explicit(&onic_wire.losses, 1, memory_order_relaxed);
-    atomic_store(&onic_wire.deferred, ~0U);
 }
 
 int onic_wire_progress_locked(void)
@@ -153,7 +94,7 @@ int onic_wire_run_unlocked(void)
 int onic_wire_progress(void)
 {
     int events = 0;
-    onic_presence_mark();
+    onic_wire_mark();
     onic_say_waiting();
     if (onic_wire_trylock()) {
         events = onic_wire_progress_locked();

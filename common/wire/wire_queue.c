@@ -166,7 +166,7 @@ bool onic_queue_can_open(const onic_peer_t *to)
 void onic_queue_open(onic_peer_t *to)
 {
     to->queue_tried = true;
-    if (onic_queue_can_open(to) && onic_peer_has_door(to)) {
+    if (onic_queue_can_open(to) && onic_peer_has_pipe(to)) {
         to->queue = open_queue(to);
     }
 }
@@ -199,7 +199,7 @@ static void wake(onic_queue_out_t *out)
     const unsigned nap = atomic_load_explicit(&out->to->presence->parked, memory_order_relaxed);
     if (nap != 0 && nap != out->knocked) {
         out->knocked = nap;
-        onic_door_knock(out->to->door);
+        onic_peer_wake(out->to);
     }
 }
 

@@ -205,7 +205,7 @@ bool onic_queues_have_messages(void)
 
 bool onic_queues_park(unsigned nap)
 {
-    onic_presence_set_parked(nap);
+    atomic_store_explicit(&onic_presence_mine()->parked, nap, memory_order_release);
     return nap == 0 || in.segment.base == NULL || onic_membarrier();
 }
 

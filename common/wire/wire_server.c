@@ -6,11 +6,11 @@
  * @file
  * The server thread: passive-target progress while the MPI threads compute.
  *
- * It sleeps in poll(), always, and its pipe (the door) ends that. Who waits for this process and
- * sees that it is away from MPI knocks there: the thread then does what there is to do and sleeps
- * again. It has no timer for that and takes nothing over.
+ * It sleeps in poll(), always, and a byte in its pipe ends that. A process of the node that waits
+ * for this one and sees that it is away from MPI wakes the thread so: it then does what there is to
+ * do and sleeps again. It has no timer for that and takes nothing over.
  *
- * Not all can knock: not those on other nodes. Where such a one may wait, the thread is wanted
+ * Processes of other nodes cannot wake it. Where one of them may wait, the thread is wanted
  * (onic_wire_want_server): it looks every idle_usec whether the MPI threads' tick counter moves.
  * Where they have been away for a whole such time it takes over, and sleeps until the network or a
  * returning MPI thread wakes it. Transports are armed only then, because an armed shared-memory
@@ -41,8 +41,8 @@
 /** Naps while work is left that no event will announce, in microseconds. */
 #define NAP_MIN 20
 #define NAP_MAX 1000
-/** Who has knocked may have more to send when it has an answer; it waits in MPI, so that comes
- *  soon or not at all. */
+/** A process that has woken this one may have more to send when it has an answer; it waits in MPI,
+ *  so that comes soon or not at all. */
 #define LINGER_USEC 5
 /** But an MPI thread that was there so few microseconds ago has lost its processor, to this thread
  *  perhaps, rather than that it computes: then it gets it back at once. */
@@ -59,9 +59,6 @@
 
 #define FOREVER UINT_MAX
 
-/** What is written to the door: by others, and by this process to its own thread. */
-enum { KNOCK = 'k', WAKE = 'w' };
-
 typedef enum slice_result {
     SLICE_MORE,  /**< events were handled: there may be more */
     SLICE_IDLE,  /**< nothing to do */
@@ -70,54 +67,20 @@ typedef enum slice_result {
     SLICE_LEAVE  /**< an MPI thread is at work */
 } slice_result_t;
 
-/* ---- the door ------------------------------------------------------------------------------- */
+/* ---- sleeping ---------------------------------------------------------------------------------
+ */
 
-/** A full pipe is as good: somebody has knocked already. */
-static void write_door(int fd, char what)
+/** Sleeps up to `usec` or until it is woken, or, armed, something comes by the network. True where
+ *  another process has woken it. */
+static bool sleep_for(onic_server_t *s, unsigned usec, bool armed)
 {
-    while (write(fd, &what, 1) < 0 && errno == EINTR) {
-    }
-}
-
-void onic_server_wake(void)
-{
-    /* Only the first needs to. */
-    if (atomic_exchange(&onic_wire.server.sleep, ONIC_SERVER_LOOKS) != ONIC_SERVER_LOOKS) {
-        write_door(onic_wire.server.door[1], WAKE);
-    }
-}
-
-void onic_door_knock(int fd)
-{
-    write_door(fd, KNOCK);
-}
-
-/** Takes what was written; true where others have. */
-static bool read_door(onic_server_t *s)
-{
-    char bytes[64];
-    bool knocked = false;
-    for (;;) {
-        const ssize_t n = read(s->door[0], bytes, sizeof(bytes));
-        if (n > 0) {
-            knocked = knocked || memchr(bytes, KNOCK, (size_t)n) != NULL;
-        } else if (n == 0 || errno != EINTR) {
-            return knocked;
-        }
-    }
-}
-
-/** Sleeps up to `usec` or until somebody is at the door, or, armed, something comes by the network.
- *  True where another process has knocked. */
-static bool look_out(onic_server_t *s, unsigned usec, bool armed)
-{
-    struct pollfd fds[2] = {{.fd = s->door[0], .events = POLLIN},
+    struct pollfd fds[2] = {{.fd = s->wake_pipe[0], .events = POLLIN},
                             {.fd = s->worker_fd, .events = POLLIN}};
     const struct timespec time = onic_timespec(UINT64_C(1000) * usec);
     if (ppoll(fds, armed ? 2 : 1, usec != FOREVER ? &time : NULL, NULL) <= 0) {
         return false;
     }
-    return fds[0].revents != 0 && read_door(s);
+    return fds[0].revents != 0 && onic_wake_pipe_read(s->wake_pipe[0]);
 }
 
 /* ---- standing in for the MPI threads -------------------------------------------------------- */
@@ -178,7 +141,7 @@ static void park(onic_server_t *s, uint64_t seen)
     const bool seen_by_all = onic_queues_park(s->naps);
     if (in_charge(s, seen) && atomic_load(&onic_wire.deferred) == 0 &&
         !onic_queues_have_messages()) {
-        (void)look_out(s, seen_by_all ? FOREVER : NAP_MAX, true);
+        (void)sleep_for(s, seen_by_all ? FOREVER : NAP_MAX, true);
     }
     (void)onic_queues_park(0);
     atomic_store(&s->sleep, ONIC_SERVER_LOOKS);
@@ -197,7 +160,7 @@ static void serve_until_back(onic_server_t *s, uint64_t seen)
             onic_naps_shorten(&naps);
             break;
         case SLICE_STUCK:
-            (void)look_out(s, naps.now, false);
+            (void)sleep_for(s, naps.now, false);
             onic_naps_lengthen(&naps);
             break;
         default:
@@ -209,9 +172,9 @@ static void serve_until_back(onic_server_t *s, uint64_t seen)
 /** Stands in for the MPI threads until one of them is back. */
 static void stand_in(onic_server_t *s, uint64_t seen)
 {
-    onic_presence_set_away(true);
+    atomic_store_explicit(&onic_presence_mine()->away, true, memory_order_relaxed);
     serve_until_back(s, seen);
-    onic_presence_set_away(false);
+    atomic_store_explicit(&onic_presence_mine()->away, false, memory_order_relaxed);
 }
 
 /* ---- doing what there is -------------------------------------------------------------------- */
@@ -250,15 +213,15 @@ static void insist(onic_server_t *s)
     onic_naps_t naps = ONIC_NAPS(NAP_MIN, NAP_MAX);
     slice_result_t result;
     do {
-        (void)look_out(s, naps.now, false);
+        (void)sleep_for(s, naps.now, false);
         onic_naps_lengthen(&naps);
         result = clear_up();
     } while (result == SLICE_STUCK && onic_is_away(seen, atomic_load(&onic_wire.mpi_ticks)) &&
              !atomic_load(&s->stop));
 }
 
-/** Does what there is for those who have knocked, and what follows at once. MPI threads that come
- *  back do the rest. */
+/** Does what there is for processes that have woken this one, and what follows at once. MPI threads
+ *  that come back do the rest. */
 static void answer(onic_server_t *s)
 {
     const double usec = onic_ticks_per_usec();
@@ -276,8 +239,8 @@ static void answer(onic_server_t *s)
     } while ((result == SLICE_MORE || result == SLICE_IDLE) && onic_ticks() - did < linger &&
              onic_ticks() - begun < (uint64_t)(STAY_USEC * usec) &&
              atomic_load(&onic_wire.mpi_ticks) == seen && !atomic_load(&s->stop));
-    /* Who knocked meanwhile has been served, or is now. */
-    (void)read_door(s);
+    /* Processes that woke it meanwhile have been served, or are now. */
+    (void)onic_wake_pipe_read(s->wake_pipe[0]);
     if (clear_up() == SLICE_STUCK) {
         insist(s);
     }
@@ -290,16 +253,16 @@ static bool leaves_work(void)
            atomic_load_explicit(&onic_wire.sends_out, memory_order_relaxed) != 0;
 }
 
-/** Sleeps without a timer where nothing needs one. True where another process has knocked. */
+/** Sleeps without a timer where nothing needs one. True where another process has woken it. */
 static bool sleep_deep(onic_server_t *s)
 {
-    bool knocked = false;
+    bool woken = false;
     atomic_store(&s->sleep, ONIC_SERVER_ASLEEP);
     if (atomic_load(&s->want) <= 0 && !leaves_work() && !atomic_load(&s->stop)) {
-        knocked = look_out(s, FOREVER, false);
+        woken = sleep_for(s, FOREVER, false);
     }
     atomic_store(&s->sleep, ONIC_SERVER_LOOKS);
-    return knocked;
+    return woken;
 }
 
 static void *server_main(void *arg)
@@ -311,17 +274,17 @@ static void *server_main(void *arg)
     while (!atomic_load(&s->stop)) {
         const uint64_t seen = atomic_load(&onic_wire.mpi_ticks);
         const bool wanted = atomic_load(&s->want) > 0, left = leaves_work();
-        bool knocked;
+        bool woken;
         if (!wanted && !left && idle >= LOOKS_IDLE) {
             onic_naps_shorten(&looks);
-            knocked = sleep_deep(s);
-            idle = knocked ? LOOKS_IDLE : 0;
+            woken = sleep_deep(s);
+            idle = woken ? LOOKS_IDLE : 0;
         } else {
             idle = wanted || left ? 0 : idle + 1;
             const unsigned idle_usec = atomic_load(&s->idle_usec);
-            knocked = look_out(s, wanted ? idle_usec : looks.now * idle_usec, false);
+            woken = sleep_for(s, wanted ? idle_usec : looks.now * idle_usec, false);
         }
-        if (knocked) {
+        if (woken) {
             answer(s);
         } else if (in_charge(s, seen)) {
             stand_in(s, seen);
@@ -338,24 +301,6 @@ static void *server_main(void *arg)
 
 /* ---- its life ------------------------------------------------------------------------------- */
 
-int onic_door_open(void)
-{
-    onic_server_t *s = &onic_wire.server;
-    if (pipe2(s->door, O_CLOEXEC | O_NONBLOCK) != 0) {
-        s->door[0] = s->door[1] = -1;
-    }
-    return s->door[1];
-}
-
-void onic_door_close(void)
-{
-    onic_server_t *s = &onic_wire.server;
-    for (int i = 0; i < 2 && s->door[i] >= 0; i++) {
-        close(s->door[i]);
-    }
-    s->door[0] = s->door[1] = -1;
-}
-
 static int start(onic_server_t *s)
 {
     ucs_status_t status = UCS_ERR_UNSUPPORTED;
@@ -367,7 +312,7 @@ static int start(onic_server_t *s)
                     ucs_status_string(status));
         return onic_ucs_error(status);
     }
-    if (s->door[0] < 0) {
+    if (s->wake_pipe[0] < 0) {
         opal_output(0, "ompi-nic: no passive progress: there is no pipe to be had");
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
@@ -395,7 +340,7 @@ int onic_server_start(unsigned idle_usec)
     atomic_store(&onic_wire_guard.helped, rc == OMPI_SUCCESS);
     if (rc == OMPI_SUCCESS) {
         atomic_store(&s->running, true);
-        onic_presence_set_helped(true);
+        atomic_store_explicit(&onic_presence_mine()->helped, true, memory_order_release);
     }
     return rc;
 }
@@ -406,9 +351,9 @@ void onic_server_stop(void)
     if (!atomic_load(&s->running)) {
         return;
     }
-    onic_presence_set_helped(false);
+    atomic_store_explicit(&onic_presence_mine()->helped, false, memory_order_release);
     atomic_store(&s->stop, true);
-    write_door(s->door[1], WAKE);
+    onic_wake_pipe_write(s->wake_pipe[1], ONIC_WAKE_SELF);
     pthread_join(s->thread, NULL);
     atomic_store(&s->running, false);
     atomic_store(&onic_wire_guard.helped, false);

@@ -16,7 +16,7 @@
 #include "osc_nicstride/methods/sieve.h"
 #include "common/layout/whole_words.h"
 #include "common/layout/pack.h"
-#include "common/wire/presence.h"
+#include "common/node/presence.h"
 #include "common/support/help.h"
 #include "osc_nicstride/window/module.h"
 #include "opal/util/proc.h"

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-#include "common/wire/presence.h"
+#include "common/node/presence.h"
 #include "osc_nicstride/window/control.h"
 
 /* What was learned of all processes on other nodes: the same network is before them. Wire lock. */

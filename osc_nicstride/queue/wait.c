@@ -121,14 +121,14 @@ static void wait_until(nicstride_peer_t *p, bool wakes, bool always, bool (*done
             if (over)
                 break;
             if (turn % BEAT_TURNS == 0)
-                onic_presence_mark();
+                onic_wire_mark();
             waited = true;
             events = onic_wire_progress_locked();
         }
         onic_wire_unlock();
         if (over) {
             if (waited)
-                onic_presence_mark();
+                onic_wire_mark();
             return;
         }
         if (turns == 1 && onic_mover_progress() > 0)

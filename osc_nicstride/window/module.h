@@ -28,7 +28,7 @@
 
 #include "common/model/learn.h"
 #include "common/model/watch.h"
-#include "common/wire/presence.h"
+#include "common/node/presence.h"
 #include "common/node/node.h"
 #include "common/wire/wire.h"
 #include "osc_nicstride/protocol/epoch.h"

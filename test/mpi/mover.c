@@ -23,7 +23,7 @@
 #include "ompi/constants.h"
 
 #include "common/mover/transfer_internal.h"
-#include "common/wire/presence.h"
+#include "common/node/presence.h"
 #include "test/mpi/mover_traffic.h"
 
 enum { KIB = 1 << 10, MIB = 1 << 20, THREADS = 3 };

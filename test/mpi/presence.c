@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "common/wire/presence.h"
+#include "common/node/presence.h"
 #include "common/wire/wire.h"
 #include "test/mpi/meet.h"
 

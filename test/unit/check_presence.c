@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file When a sign of life counts as recent. */
-#include "common/wire/presence.h"
+#include "common/node/presence.h"
 
 #include "test/unit/unit.h"
 

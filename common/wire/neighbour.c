@@ -4,11 +4,13 @@
  */
 /**
  * @file
- * Whether process_vm_readv and its kin reach a peer.
+ * What a process can do with another one of its node without a message: copy from and to its
+ * memory, see whether it is in MPI, wake its server thread.
  *
- * Nothing but trying can tell: the kernel's answer depends on user and group ids, capabilities,
- * security modules and namespaces. So every process publishes where it keeps a random number; who
- * can read that number from that address can read the process, and reads the right process.
+ * Whether process_vm_readv and its kin reach a process, nothing but trying can tell: the kernel's
+ * answer depends on user and group ids, capabilities, security modules and namespaces. So every
+ * process publishes where it keeps a random number; another one that can read that number from that
+ * address can read the process, and reads the right process.
  */
 #include "common/wire/wire_internal.h"
 
@@ -102,4 +104,52 @@ bool onic_peer_can_cma(onic_peer_t *peer)
 pid_t onic_peer_pid(onic_peer_t *peer)
 {
     return onic_same_place(&peer->cma_id, &onic_wire.cma_id) ? (pid_t)peer->cma_id.pid : -1;
+}
+
+/* ---- its page and its pipe --------------------------------------------------------------------
+ */
+
+const onic_presence_t *onic_peer_presence(onic_peer_t *peer)
+{
+    if (!peer->presence_tried) {
+        peer->presence_tried = true;
+        peer->presence = !peer->self && onic_same_place(&peer->cma_id, &onic_wire.cma_id)
+                             ? onic_presence_map(&peer->cma_id.presence)
+                             : NULL;
+    }
+    return peer->presence;
+}
+
+bool onic_peer_has_pipe(onic_peer_t *peer)
+{
+    if (!peer->pipe_tried) {
+        peer->pipe_tried = true;
+        /* Kept for reading, too: a pipe without a reader would end the writer by a signal. */
+        peer->pipe =
+            onic_peer_presence(peer) != NULL ? onic_file_open(&peer->cma_id.wake, O_RDWR) : -1;
+    }
+    return peer->pipe >= 0;
+}
+
+bool onic_peer_can_wake(onic_peer_t *peer)
+{
+    return onic_peer_has_pipe(peer) &&
+           atomic_load_explicit(&peer->presence->helped, memory_order_acquire);
+}
+
+void onic_peer_wake(const onic_peer_t *peer)
+{
+    onic_wake_pipe_write(peer->pipe, ONIC_WAKE_PEER);
+}
+
+void onic_peer_close_files(onic_peer_t *peer)
+{
+    if (peer->presence != NULL) {
+        onic_presence_unmap(peer->presence);
+        peer->presence = NULL;
+    }
+    if (peer->pipe_tried && peer->pipe >= 0) {
+        close(peer->pipe);
+        peer->pipe = -1;
+    }
 }

@@ -3,14 +3,13 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #define _GNU_SOURCE
-#include "common/wire/presence.h"
+#include "common/node/presence.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#include "common/wire/wire_internal.h"
 
 /** Between two marks, of the processor's counter: a microsecond at most. Reading the kernel's clock
  *  may take longer than all else in a progress that finds nothing (kvm-clock: 27 of 50 ns). */
@@ -23,28 +22,28 @@ static onic_presence_t nobody_looks;
 static onic_presence_t *_Atomic mine = &nobody_looks;
 static int mine_fd = -1;
 
-int onic_presence_start(void)
+onic_file_key_t onic_presence_start(void)
 {
     onic_ticks_start();
     mine_fd = memfd_create("ompi-nic", MFD_CLOEXEC);
     if (mine_fd < 0 || ftruncate(mine_fd, (off_t)sizeof(onic_presence_t)) != 0) {
-        return -1;
+        return ONIC_NO_FILE;
     }
     onic_presence_t *page =
         mmap(NULL, sizeof(onic_presence_t), PROT_READ | PROT_WRITE, MAP_SHARED, mine_fd, 0);
     if (page == MAP_FAILED) {
-        return -1;
+        return ONIC_NO_FILE;
     }
     page->clock = onic_ticks_clock();
     atomic_store_explicit(&mine, page, memory_order_release);
-    return mine_fd;
+    return onic_file_offer(mine_fd);
 }
 
 void onic_presence_stop(void)
 {
     onic_presence_t *page = atomic_exchange(&mine, &nobody_looks);
     if (page != &nobody_looks) {
-        munmap(page, sizeof(*page));
+        onic_presence_unmap(page);
     }
     if (mine_fd >= 0) {
         close(mine_fd);
@@ -52,14 +51,13 @@ void onic_presence_stop(void)
     }
 }
 
-static onic_presence_t *page_of_mine(void)
+onic_presence_t *onic_presence_mine(void)
 {
     return atomic_load_explicit(&mine, memory_order_acquire);
 }
 
 void onic_presence_mark(void)
 {
-    onic_mpi_tick();
 #if defined(__x86_64__)
     /* The processor's counter tells when it is worth reading the clock again, whatever that is.
      * Another processor's may be behind: that is worth it, too. */
@@ -70,40 +68,24 @@ void onic_presence_mark(void)
     }
     atomic_store_explicit(&marked, count, memory_order_relaxed);
 #endif
-    atomic_store_explicit(&page_of_mine()->ticks, onic_ticks(), memory_order_relaxed);
+    atomic_store_explicit(&onic_presence_mine()->ticks, onic_ticks(), memory_order_relaxed);
 }
 
 uint64_t onic_presence_age(void)
 {
-    return onic_ticks() - atomic_load_explicit(&page_of_mine()->ticks, memory_order_relaxed);
-}
-
-void onic_presence_set_away(bool away)
-{
-    atomic_store_explicit(&page_of_mine()->away, away, memory_order_relaxed);
-}
-
-void onic_presence_set_parked(unsigned nap)
-{
-    atomic_store_explicit(&page_of_mine()->parked, nap, memory_order_release);
-}
-
-void onic_presence_set_helped(bool helped)
-{
-    atomic_store_explicit(&page_of_mine()->helped, helped, memory_order_release);
+    return onic_ticks() - atomic_load_explicit(&onic_presence_mine()->ticks, memory_order_relaxed);
 }
 
 void onic_presence_offer(const onic_segment_key_t *key)
 {
-    onic_presence_t *page = page_of_mine();
+    onic_presence_t *page = onic_presence_mine();
     if (key != NULL) {
         page->offer = *key;
     }
     atomic_store_explicit(&page->offers, key != NULL, memory_order_release);
 }
 
-/** Maps the page of another process. */
-static const onic_presence_t *map_page(const onic_file_key_t *key)
+const onic_presence_t *onic_presence_map(const onic_file_key_t *key)
 {
     int fd = onic_file_open(key, O_RDONLY);
     if (fd < 0) {
@@ -115,53 +97,52 @@ static const onic_presence_t *map_page(const onic_file_key_t *key)
     }
     close(fd);
     if (page != MAP_FAILED && page->clock != onic_ticks_clock()) {
-        munmap(page, sizeof(*page));
+        onic_presence_unmap(page);
         page = MAP_FAILED;
     }
     return page != MAP_FAILED ? page : NULL;
 }
 
-const onic_presence_t *onic_peer_presence(onic_peer_t *peer)
+void onic_presence_unmap(const onic_presence_t *page)
 {
-    if (!peer->presence_tried) {
-        peer->presence_tried = true;
-        peer->presence = !peer->self && onic_same_place(&peer->cma_id, &onic_wire.cma_id)
-                             ? map_page(&peer->cma_id.presence)
-                             : NULL;
+    munmap((void *)(uintptr_t)page, sizeof(*page));
+}
+
+/* ---- the pipe ---------------------------------------------------------------------------------
+ */
+
+void onic_wake_pipe_open(int pipe[2])
+{
+    if (pipe2(pipe, O_CLOEXEC | O_NONBLOCK) != 0) {
+        pipe[0] = pipe[1] = -1;
     }
-    return peer->presence;
 }
 
-bool onic_peer_has_door(onic_peer_t *peer)
+void onic_wake_pipe_close(int pipe[2])
 {
-    if (!peer->door_tried) {
-        peer->door_tried = true;
-        /* Kept for reading, too: a pipe without a reader would end the writer by a signal. */
-        peer->door =
-            onic_peer_presence(peer) != NULL ? onic_file_open(&peer->cma_id.door, O_RDWR) : -1;
+    for (int i = 0; i < 2 && pipe[i] >= 0; i++) {
+        close(pipe[i]);
     }
-    return peer->door >= 0;
+    pipe[0] = pipe[1] = -1;
 }
 
-bool onic_peer_can_wake(onic_peer_t *peer)
+void onic_wake_pipe_write(int fd, char what)
 {
-    return onic_peer_has_door(peer) &&
-           atomic_load_explicit(&peer->presence->helped, memory_order_acquire);
-}
-
-void onic_peer_wake(const onic_peer_t *peer)
-{
-    onic_door_knock(peer->door);
-}
-
-void onic_peer_presence_close(onic_peer_t *peer)
-{
-    if (peer->presence != NULL) {
-        munmap((void *)(uintptr_t)peer->presence, sizeof(onic_presence_t));
-        peer->presence = NULL;
+    /* A full pipe is as good: the thread is being woken already. */
+    while (write(fd, &what, 1) < 0 && errno == EINTR) {
     }
-    if (peer->door_tried && peer->door >= 0) {
-        close(peer->door);
-        peer->door = -1;
+}
+
+bool onic_wake_pipe_read(int fd)
+{
+    char bytes[64];
+    bool by_peer = false;
+    for (;;) {
+        const ssize_t n = read(fd, bytes, sizeof(bytes));
+        if (n > 0) {
+            by_peer = by_peer || memchr(bytes, ONIC_WAKE_PEER, (size_t)n) != NULL;
+        } else if (n == 0 || errno != EINTR) {
+            return by_peer;
+        }
     }
 }

@@ -1,0 +1,128 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Signs of life that the other processes of a node can read, and a pipe by which they wake a
+ * process's server thread.
+ *
+ * A process that could copy by itself (single copy by the kernel) or let the target help (messages)
+ * wants to know whether the target is in MPI. Every process has one page in memory, of an anonymous
+ * file that peers open through /proc, which the kernel allows to those whom it allows single copy.
+ * Nothing of it is left when a process dies. The pipe is opened in the same way.
+ */
+#ifndef ONIC_PRESENCE_H
+#define ONIC_PRESENCE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/node/node.h"
+#include "common/support/clock.h"
+#include "common/support/export.h"
+
+/** The page. Each member is alone in its cache line: the first changes all the time, the second
+ *  seldom, so that readers keep it in their caches. */
+typedef struct onic_presence {
+    /** onic_ticks() when an MPI thread last progressed the wire. */
+    _Alignas(64) atomic_uint_fast64_t ticks;
+    /** The server thread stands in for the MPI threads. */
+    _Alignas(64) atomic_bool away;
+    /** There is a server thread. */
+    atomic_bool helped;
+    /** The number of its present sleep while it stands in, which ends when it is woken or something
+     *  comes by the network; else 0. */
+    atomic_uint parked;
+    /** Whose ticks: onic_ticks_clock(). A process with another clock cannot read them. */
+    uint64_t clock;
+    /** Memory that this process offers to others, once `offers` is set: the mover's area. */
+    _Alignas(64) atomic_bool offers;
+    onic_segment_key_t offer;
+} onic_presence_t;
+
+/** A process that waits in MPI, or calls it again and again, marks its page this often. */
+#define ONIC_PRESENCE_USEC 5
+
+/* ---- another process's page -------------------------------------------------------------------
+ */
+
+/** Maps the page of another process; NULL where it cannot be had, or counts ticks of another clock.
+ *  The caller unmaps it. Any thread. */
+const onic_presence_t *onic_presence_map(const onic_file_key_t *key);
+void onic_presence_unmap(const onic_presence_t *page);
+
+/** The rule: is what happened at tick `then` less than `ticks` ago at tick `now`? Clocks of two
+ *  processors may differ a little: it may be of the future, and is recent then. Pure. */
+static inline bool onic_presence_is_recent(uint64_t then, uint64_t now, uint64_t ticks)
+{
+    return (int64_t)(now - then) < (int64_t)ticks;
+}
+
+/** Was the peer in MPI less than so many ticks before `now`? A guess: it may leave at any time. No
+ *  lock. Costs a cache miss for each call. */
+static inline bool onic_presence_is_fresh(const onic_presence_t *presence, uint64_t now,
+                                          uint64_t ticks)
+{
+    return onic_presence_is_recent(atomic_load_explicit(&presence->ticks, memory_order_relaxed),
+                                   now, ticks);
+}
+
+/** Has the peer been away from MPI for long? No lock; seldom a cache miss. */
+static inline bool onic_presence_is_away(const onic_presence_t *presence)
+{
+    return atomic_load_explicit(&presence->away, memory_order_relaxed);
+}
+
+/** What another process offers; false where it offers nothing (yet). */
+static inline bool onic_presence_offers(const onic_presence_t *presence, onic_segment_key_t *key)
+{
+    if (!atomic_load_explicit(&presence->offers, memory_order_acquire)) {
+        return false;
+    }
+    *key = presence->offer;
+    key->name[sizeof(key->name) - 1] = '\0';
+    return true;
+}
+
+/* ---- this process's page ----------------------------------------------------------------------
+ */
+
+/** Makes the page. Its key, ONIC_NO_FILE where there is none: nobody looks then, and all that
+ *  follows has no effect. One thread at a time, as for the next. */
+onic_file_key_t onic_presence_start(void);
+void onic_presence_stop(void);
+
+/** This process's page, to be written; never NULL. Any thread. */
+onic_presence_t *onic_presence_mine(void);
+
+/** An MPI thread is in MPI now. Reads the clock and stores to a line that this process owns unless
+ *  a peer has just looked. Any thread. */
+void onic_presence_mark(void);
+
+/** Ticks since the last mark. */
+uint64_t onic_presence_age(void);
+
+/** Shows this process's peers where its memory is to be found, or, with NULL, no longer. MPI thread
+ *  that holds the wire open. */
+ONIC_EXPORT void onic_presence_offer(const onic_segment_key_t *key);
+
+/* ---- the pipe ---------------------------------------------------------------------------------
+ */
+
+/** What is written to it: by another process, or by the thread's own. */
+enum { ONIC_WAKE_PEER = 'p', ONIC_WAKE_SELF = 's' };
+
+/** Opens this process's pipe: [0] is read by its server thread, [1] written. Both are -1 where
+ *  there is none to be had. */
+void onic_wake_pipe_open(int pipe[2]);
+void onic_wake_pipe_close(int pipe[2]);
+
+/** Ends the sleep of the thread that polls the other end. A system call; any thread. */
+void onic_wake_pipe_write(int fd, char what);
+
+/** Takes what was written; true where another process has. Does not wait. */
+bool onic_wake_pipe_read(int fd);
+
+#endif

@@ -1,0 +1,109 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * What all files of the wire share: its state, its lock, UCX's functions, and the waking of the
+ * server thread.
+ */
+#define _GNU_SOURCE
+#include "common/ompi_compat.h"
+#include "common/support/clock.h"
+#include "common/support/pause.h"
+#include "common/wire/wire_internal.h"
+#include ONIC_MUTEX_HEADER
+
+#include <sched.h>
+
+#include "ompi/constants.h"
+
+onic_wire_t onic_wire;
+struct onic_ucx onic_ucx;
+
+int onic_ucs_error(ucs_status_t status)
+{
+    switch (status) {
+    case UCS_OK:
+        return OMPI_SUCCESS;
+    case UCS_ERR_NO_MEMORY:
+    case UCS_ERR_NO_RESOURCE:
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    case UCS_ERR_MESSAGE_TRUNCATED:
+        return OMPI_ERR_VALUE_OUT_OF_BOUNDS;
+    case UCS_ERR_UNREACHABLE:
+    case UCS_ERR_ENDPOINT_TIMEOUT:
+    case UCS_ERR_CONNECTION_RESET:
+    case UCS_ERR_NOT_CONNECTED:
+        return OMPI_ERR_UNREACH;
+    case UCS_ERR_INVALID_PARAM:
+        return OMPI_ERR_BAD_PARAM;
+    default:
+        return OMPI_ERROR;
+    }
+}
+
+/* ---- lock ----------------------------------------------------------------------------------- */
+
+onic_wire_guard_t onic_wire_guard = {.threads = &opal_uses_threads};
+
+/* A spin lock: it is held for short, and contended only by other MPI threads. */
+void onic_wire_lock_wait(void)
+{
+    for (unsigned spins = 1; !onic_wire_trylock(); spins++) {
+        /* The holder may have lost its processor. */
+        if (spins % 64 == 0)
+            sched_yield();
+        else
+            onic_pause();
+    }
+}
+
+/** Nobody has the wire for so long but the forking thread itself. */
+#define FORK_PATIENCE_NSEC UINT64_C(3000000000)
+
+static _Thread_local bool locked_for_fork;
+
+/* A fork while the server thread is inside UCX would leave the child with UCX's locks held for
+ * ever. UCX takes some of them before each fork, so that a child that forks itself would hang. But
+ * a thread that crashes in here may fork a debugger, from UCX's handler or the application's. Below
+ * MPI_THREAD_MULTIPLE a thread that forks beside the one that calls MPI can find the lock free in
+ * the very moment in which that one takes it: as bad for the child as without this. */
+void onic_wire_before_fork(void)
+{
+    const uint64_t end = onic_now_nsec() + FORK_PATIENCE_NSEC;
+    while (!(locked_for_fork = onic_wire_trylock()) && onic_now_nsec() < end) {
+        sched_yield();
+    }
+}
+
+void onic_wire_after_fork(void)
+{
+    if (locked_for_fork) {
+        locked_for_fork = false;
+        onic_wire_unlock();
+    }
+}
+
+/* ---- the server thread ----------------------------------------------------------------------- */
+
+void onic_server_wake(void)
+{
+    /* Only the first needs to. */
+    if (atomic_exchange(&onic_wire.server.sleep, ONIC_SERVER_LOOKS) != ONIC_SERVER_LOOKS) {
+        onic_wake_pipe_write(onic_wire.server.wake_pipe[1], ONIC_WAKE_SELF);
+    }
+}
+
+void onic_wire_mark(void)
+{
+    onic_mpi_tick();
+    onic_presence_mark();
+}
+
+void onic_wire_defer(unsigned am_id)
+{
+    atomic_fetch_or(&onic_wire.deferred, 1U << am_id);
+    /* An MPI thread that only starts something and goes away again leaves it to the server. */
+    onic_server_look_after();
+}
