@@ -116,7 +116,7 @@ static bool is_made(nicstride_transfer_t *t, nicstride_case_t *c, bool active, u
     if (cell == NULL)
         return false;
     const bool busy = !nicstride_is_clean(t->peer);
-    follows = busy && onic_watch_choice(&t->peer->watch, cell, choice);
+    follows = busy && onic_watch_choice(&t->peer->observed.watch, cell, choice);
     if (busy)
         c->learned.budget = NULL;
     if (!follows && !onic_learn_settled(cell, !busy, choice))

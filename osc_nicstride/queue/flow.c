@@ -37,9 +37,9 @@ void nicstride_give_back_locked(nicstride_process_t *process)
 /** Nobody would acknowledge what is out, in this window or others: asks. */
 static void ask_for_credit(nicstride_peer_t *p)
 {
-    uint64_t wish = nicstride_quota_wish(p->quota, p->wants);
+    uint64_t wish = nicstride_quota_wish(p->quota, p->flow.wants);
 
-    if (!nicstride_tx_is_short(&p->tx, p->quota, p->wants))
+    if (!nicstride_tx_is_short(&p->flow.tx, p->quota, p->flow.wants))
         return;
     for (nicstride_peer_t *other = p->process->peers; other != NULL; other = other->next_window) {
         uint64_t upto;
@@ -47,7 +47,7 @@ static void ask_for_credit(nicstride_peer_t *p)
         /* What is kept for a lock was not sent yet; what lies in a slot nobody else looks for. */
         nicstride_hold_ask_locked(other);
         nicstride_look_locked(other);
-        if (other->failed || !nicstride_tx_ask(&other->tx, &upto))
+        if (other->failed || !nicstride_tx_ask(&other->flow.tx, &upto))
             continue;
         nicstride_ask_for_locked(other, upto, wish);
         wish = 0;
@@ -56,11 +56,11 @@ static void ask_for_credit(nicstride_peer_t *p)
 
 void nicstride_ask_locked(nicstride_peer_t *p, uint64_t goal)
 {
-    const nicstride_op_t *next = p->head;
+    const nicstride_op_t *next = p->queue.head;
     uint64_t upto;
 
     if ((next != NULL && (next->number <= goal || next->sent > 0)) ||
-        !nicstride_tx_ask(&p->tx, &upto))
+        !nicstride_tx_ask(&p->flow.tx, &upto))
         return;
     nicstride_ask_for_locked(p, upto, 0);
 }
@@ -72,16 +72,16 @@ void nicstride_ask_locked(nicstride_peer_t *p, uint64_t goal)
  *  would never end while other threads keep sending; unless a local flush waits for it. */
 static bool may_send(const nicstride_peer_t *p)
 {
-    return p->head != NULL &&
-           !(p->flushing && p->head->number > p->goal && p->head->number > p->urgent);
+    return p->queue.head != NULL && !(p->queue.flushing && p->queue.head->number > p->queue.goal &&
+                                      p->queue.head->number > p->queue.urgent);
 }
 
 void nicstride_pump_queue_locked(nicstride_peer_t *p)
 {
     nicstride_look_locked(p);
     /* To a failed peer nothing is sent, nor does what is queued wait for its turn. */
-    while (p->failed ? p->head != NULL : may_send(p)) {
-        nicstride_op_t *op = p->head;
+    while (p->failed ? p->queue.head != NULL : may_send(p)) {
+        nicstride_op_t *op = p->queue.head;
         const int rc = p->failed ? OMPI_ERR_UNREACH : nicstride_send_fragment_locked(op);
 
         if (rc == 0) {
@@ -91,14 +91,14 @@ void nicstride_pump_queue_locked(nicstride_peer_t *p)
         if (rc < 0)
             nicstride_op_fail(op);
         if (op->sent == op->size) {
-            p->head = op->next;
-            p->queued--;
+            p->queue.head = op->next;
+            p->queue.length--;
             op->queued = false;
             nicstride_op_finish_locked(op);
         }
     }
-    if (p->head == NULL)
-        p->tail = NULL;
+    if (p->queue.head == NULL)
+        p->queue.tail = NULL;
 }
 
 void nicstride_pump_askers_locked(void)
@@ -106,7 +106,7 @@ void nicstride_pump_askers_locked(void)
     for (nicstride_asker_t *a = nicstride_reply_next(&nicstride_component.replies); a != NULL;
          a = nicstride_reply_next(&nicstride_component.replies)) {
         nicstride_pump_queue_locked(
-            (nicstride_peer_t *)(void *)((char *)a - offsetof(nicstride_peer_t, asker)));
+            (nicstride_peer_t *)(void *)((char *)a - offsetof(nicstride_peer_t, flow.asker)));
         /* Other things hold it up: it comes again. */
         if (nicstride_reply_next(&nicstride_component.replies) == a)
             nicstride_reply_leave(&nicstride_component.replies, a);
@@ -118,7 +118,7 @@ void nicstride_pump_askers_locked(void)
 
 void nicstride_acknowledged_locked(nicstride_peer_t *p, uint64_t count, uint64_t freed, int error)
 {
-    if (!nicstride_tx_ack(&p->tx, p->quota, count, freed, nicstride_error_class(error)))
+    if (!nicstride_tx_ack(&p->flow.tx, p->quota, count, freed, nicstride_error_class(error)))
         nicstride_refuse();
     if (error != 0)
         nicstride_use_locked(p);
@@ -136,7 +136,7 @@ void nicstride_on_ack(const nicstride_incoming_t *in)
 void nicstride_take_answer_locked(nicstride_peer_t *p)
 {
     nicstride_place_answer_locked(p);
-    nicstride_acknowledged_locked(p, p->slot_seen, 0, 0);
+    nicstride_acknowledged_locked(p, p->flow.slot_seen, 0, 0);
 }
 
 void nicstride_peer_end_locked(nicstride_peer_t *p)
@@ -145,7 +145,7 @@ void nicstride_peer_end_locked(nicstride_peer_t *p)
     nicstride_use_locked(p);
     nicstride_drop_waiting_locked(p);
     nicstride_ops_fail_locked(p);
-    nicstride_tx_forget(&p->tx, p->quota);
+    nicstride_tx_forget(&p->flow.tx, p->quota);
     /* One that lives may still send by what it was lent. */
     if (onic_peer_has_died(p->wire))
         (void)nicstride_loan_returned(&nicstride_component.bank, &p->process->loan,

@@ -23,7 +23,7 @@ void nicstride_pump_queue_locked(nicstride_peer_t *p);
 /** The same. There is nothing mostly: short operations pass the queue by. */
 static inline void nicstride_pump_locked(nicstride_peer_t *p)
 {
-    if (p->head != NULL)
+    if (p->queue.head != NULL)
         nicstride_pump_queue_locked(p);
 }
 
@@ -65,7 +65,7 @@ void nicstride_take_answer_locked(nicstride_peer_t *p);
  *  for, and before it is asked for another. */
 static inline bool nicstride_look_locked(nicstride_peer_t *p)
 {
-    if (p->slot == NULL || !nicstride_slot_look(p->slot, &p->slot_seen))
+    if (p->flow.slot == NULL || !nicstride_slot_look(p->flow.slot, &p->flow.slot_seen))
         return false;
     nicstride_take_answer_locked(p);
     return true;

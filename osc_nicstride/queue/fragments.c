@@ -150,18 +150,18 @@ int nicstride_send_fragment_locked(nicstride_op_t *op)
         return rc;
     const uint64_t kept = nicstride_msg_kept(&f.msg);
     const uint64_t reply = nicstride_op_wants_reply(op) && !op->rndv ? n : 0;
-    p->wants = kept;
-    if (!nicstride_tx_can_send(&p->tx, p->quota, kept) ||
-        (reply > 0 && !nicstride_reply_may_ask(replies, &p->asker, reply))) {
+    p->flow.wants = kept;
+    if (!nicstride_tx_can_send(&p->flow.tx, p->quota, kept) ||
+        (reply > 0 && !nicstride_reply_may_ask(replies, &p->flow.asker, reply))) {
         op->slice = slice;
         return 0;
     }
     nicstride_op_reserve_locked(op, reply);
     /* A message by itself is likely to be flushed at once: it asks for its acknowledgement itself.
      * But who waits for a request does not look into the slot. */
-    if (op->sent + n == op->size && nicstride_tx_may_ask(&p->tx) && op->request == NULL &&
+    if (op->sent + n == op->size && nicstride_tx_may_ask(&p->flow.tx) && op->request == NULL &&
         !nicstride_is_active(op->module))
-        f.msg.count = p->tx.asked = p->tx.sent + 1;
+        f.msg.count = p->flow.tx.asked = p->flow.tx.sent + 1;
     op->in_flight++;
     op->sent += n;
     rc = nicstride_send_locked(p, &f.msg, payload.len > 0 ? &payload : NULL,

@@ -97,7 +97,7 @@ static void let_go(nicstride_hold_t *h)
     delist(h);
     if (single == h)
         __atomic_store_n(&single, NULL, __ATOMIC_RELAXED);
-    __atomic_store_n(&h->peer->hold, NULL, __ATOMIC_RELAXED);
+    __atomic_store_n(&h->peer->lock.hold, NULL, __ATOMIC_RELAXED);
     free(spare);
     spare = h;
 }
@@ -110,14 +110,14 @@ void nicstride_hold_fini(void)
 
 bool nicstride_hold_is_locked(nicstride_peer_t *p)
 {
-    nicstride_hold_t *h = p->hold;
+    nicstride_hold_t *h = p->lock.hold;
 
     if (h == NULL)
         return false;
-    nicstride_held_acknowledged(&h->held, p->tx.acked);
+    nicstride_held_acknowledged(&h->held, p->flow.tx.acked);
     if (h->held.state == NICSTRIDE_HELD_NOT)
         let_go(h);
-    return p->hold != NULL;
+    return p->lock.hold != NULL;
 }
 
 static nicstride_hold_t *begin(nicstride_peer_t *p, unsigned type, uint64_t since)
@@ -131,7 +131,7 @@ static nicstride_hold_t *begin(nicstride_peer_t *p, unsigned type, uint64_t sinc
     h->peer = p;
     h->thread = NULL;
     h->link = NULL;
-    __atomic_store_n(&p->hold, h, __ATOMIC_RELAXED);
+    __atomic_store_n(&p->lock.hold, h, __ATOMIC_RELAXED);
     return h;
 }
 
@@ -171,7 +171,7 @@ static void ask(nicstride_hold_t *h, bool release)
 void nicstride_hold_ask_locked(nicstride_peer_t *p)
 {
     if (nicstride_hold_is_locked(p))
-        ask(p->hold, false);
+        ask(p->lock.hold, false);
 }
 
 int nicstride_hold_send_kept_locked(void)
@@ -204,8 +204,8 @@ bool nicstride_hold_release(nicstride_peer_t *p)
         return false;
     onic_wire_lock();
     if (nicstride_hold_is_locked(p)) {
-        ask(p->hold, true);
-        together = p->hold->held.release;
+        ask(p->lock.hold, true);
+        together = p->lock.hold->held.release;
     }
     onic_wire_unlock();
     return together;
@@ -213,8 +213,8 @@ bool nicstride_hold_release(nicstride_peer_t *p)
 
 void nicstride_hold_end_locked(nicstride_peer_t *p)
 {
-    if (p->hold != NULL)
-        let_go(p->hold);
+    if (p->lock.hold != NULL)
+        let_go(p->lock.hold);
 }
 
 void nicstride_hold_end(nicstride_peer_t *p)
@@ -231,16 +231,16 @@ bool nicstride_hold_allows_locked(nicstride_peer_t *p, size_t len)
     if (!nicstride_hold_is_locked(p))
         return true;
     /* Its acknowledgement must say of it that it is done, and of nothing else. */
-    return len <= NICSTRIDE_HELD_MAX && nicstride_held_has_room(&p->hold->held) &&
-           nicstride_tx_may_ask(&p->tx);
+    return len <= NICSTRIDE_HELD_MAX && nicstride_held_has_room(&p->lock.hold->held) &&
+           nicstride_tx_may_ask(&p->flow.tx);
 }
 
 void nicstride_hold_keep_locked(nicstride_peer_t *p, const void *message, size_t len)
 {
-    nicstride_hold_t *h = p->hold;
+    nicstride_hold_t *h = p->lock.hold;
 
     /* Who has not asked nicstride_hold_allows_locked: the operation must not be lost unseen. */
-    if (!nicstride_held_keep(&h->held, message, len, p->tx.sent + 1)) {
+    if (!nicstride_held_keep(&h->held, message, len, p->flow.tx.sent + 1)) {
         nicstride_give_up_locked(p);
         return;
     }
@@ -254,7 +254,7 @@ void nicstride_hold_keep_locked(nicstride_peer_t *p, const void *message, size_t
 
 bool nicstride_hold_granted_locked(nicstride_peer_t *p, bool refused)
 {
-    nicstride_hold_t *h = p->hold;
+    nicstride_hold_t *h = p->lock.hold;
     unsigned what;
 
     if (h == NULL || h->held.state != NICSTRIDE_HELD_ASKED)

@@ -38,7 +38,7 @@ bool nicstride_hold_one_of_all_locked(nicstride_peer_t *p, uint64_t since);
  *  mostly; without the wire lock `false` is sure, to who knows of no other thread in the epoch. */
 static inline bool nicstride_hold_may_be(const nicstride_peer_t *p)
 {
-    return __atomic_load_n(&p->hold, __ATOMIC_RELAXED) != NULL;
+    return __atomic_load_n(&p->lock.hold, __ATOMIC_RELAXED) != NULL;
 }
 bool nicstride_hold_is_locked(nicstride_peer_t *p);
 

@@ -37,21 +37,21 @@ static onic_learn_t *learn_locked(const nicstride_peer_t *p)
 static void look_up(nicstride_peer_t *p)
 {
     onic_wire_lock();
-    if (!__atomic_load_n(&p->looked_up, __ATOMIC_RELAXED)) {
-        p->presence = onic_peer_presence(p->wire);
-        p->learn = p->presence != NULL || p->local < 0 ? learn_locked(p) : NULL;
-        if (p->learn == NULL)
-            p->presence = NULL;
-        __atomic_store_n(&p->looked_up, true, __ATOMIC_RELEASE);
+    if (!__atomic_load_n(&p->observed.looked_up, __ATOMIC_RELAXED)) {
+        p->observed.presence = onic_peer_presence(p->wire);
+        p->observed.learn = p->observed.presence != NULL || p->local < 0 ? learn_locked(p) : NULL;
+        if (p->observed.learn == NULL)
+            p->observed.presence = NULL;
+        __atomic_store_n(&p->observed.looked_up, true, __ATOMIC_RELEASE);
     }
     onic_wire_unlock();
 }
 
 static const onic_presence_t *presence_of(nicstride_peer_t *p)
 {
-    if (!__atomic_load_n(&p->looked_up, __ATOMIC_ACQUIRE))
+    if (!__atomic_load_n(&p->observed.looked_up, __ATOMIC_ACQUIRE))
         look_up(p);
-    return p->presence;
+    return p->observed.presence;
 }
 
 nicstride_presence_t nicstride_presence(nicstride_peer_t *p)
@@ -66,9 +66,9 @@ nicstride_presence_t nicstride_presence(nicstride_peer_t *p)
     recent = (uint64_t)(ONIC_PRESENCE_USEC * ticks_per_usec);
     now = onic_ticks();
     /* The clock is read once for an operation and its flush: it takes as long as all else here. */
-    __atomic_store_n(&p->looked, now, __ATOMIC_RELAXED);
+    __atomic_store_n(&p->observed.looked, now, __ATOMIC_RELAXED);
     /* Who has just answered need not be looked at, which is a cache miss on both sides. */
-    if (now - __atomic_load_n(&p->answered, __ATOMIC_RELAXED) < recent ||
+    if (now - __atomic_load_n(&p->observed.answered, __ATOMIC_RELAXED) < recent ||
         onic_presence_is_fresh(presence, now, recent))
         return NICSTRIDE_PRESENT;
     return nicstride_can_wake(p) ? NICSTRIDE_SERVED : NICSTRIDE_ABSENT;
@@ -78,13 +78,13 @@ onic_learned_t nicstride_observed(nicstride_peer_t *p, nicstride_direction_t dir
                                   const onic_layout_t *origin, const onic_layout_t *target)
 {
     (void)presence_of(p);
-    if (p->learn == NULL)
+    if (p->observed.learn == NULL)
         return ONIC_MODEL_ALONE;
     if (onic_layout_is_contig(origin) && onic_layout_is_contig(target))
-        return (onic_learned_t){.cell = onic_learn_contiguous(p->learn, dir, target->size),
-                                .budget = &p->learn->budget};
-    return (onic_learned_t){.cell = onic_learn_cell(p->learn, dir, origin, target),
-                            .budget = &p->learn->budget};
+        return (onic_learned_t){.cell = onic_learn_contiguous(p->observed.learn, dir, target->size),
+                                .budget = &p->observed.learn->budget};
+    return (onic_learned_t){.cell = onic_learn_cell(p->observed.learn, dir, origin, target),
+                            .budget = &p->observed.learn->budget};
 }
 
 static double nsec_per_tick(void)
@@ -94,9 +94,9 @@ static double nsec_per_tick(void)
 
 static void note_locked(nicstride_peer_t *p, double nsec)
 {
-    const onic_watch_t *w = &p->watch;
+    const onic_watch_t *w = &p->observed.watch;
 
-    onic_learn_note(w->cell, &p->learn->budget, w->choice, w->bytes, nsec);
+    onic_learn_note(w->cell, &p->observed.learn->budget, w->choice, w->bytes, nsec);
 }
 
 void nicstride_observe_call(nicstride_peer_t *p, onic_learn_cell_t *cell, nicstride_method_t method,
@@ -105,56 +105,57 @@ void nicstride_observe_call(nicstride_peer_t *p, onic_learn_cell_t *cell, nicstr
     const double took = (double)(onic_ticks() - begun) * nsec_per_tick();
 
     onic_wire_lock();
-    onic_learn_note(cell, &p->learn->budget, method, bytes, took);
+    onic_learn_note(cell, &p->observed.learn->budget, method, bytes, took);
     onic_wire_unlock();
 }
 
 void nicstride_observe_begin_locked(nicstride_peer_t *p, onic_learn_cell_t *cell,
                                     nicstride_method_t method, uint64_t bytes)
 {
-    onic_watch_t *w = &p->watch;
+    onic_watch_t *w = &p->observed.watch;
 
     if (cell == NULL)
         onic_watch_forget(w);
-    else if (p->live == NULL && nicstride_tx_idle(&p->tx))
-        onic_watch_begin(w, cell, method, p->enqueued + 1, bytes, onic_ticks());
+    else if (p->queue.live == NULL && nicstride_tx_idle(&p->flow.tx))
+        onic_watch_begin(w, cell, method, p->queue.enqueued + 1, bytes, onic_ticks());
     else if (w->cell != NULL)
-        onic_watch_add(w, cell, method, p->enqueued + 1, bytes, onic_ticks());
+        onic_watch_add(w, cell, method, p->queue.enqueued + 1, bytes, onic_ticks());
 }
 
 void nicstride_observe_started_locked(nicstride_peer_t *p)
 {
-    if (p->watch.cell != NULL)
-        onic_watch_called(&p->watch, onic_ticks());
+    if (p->observed.watch.cell != NULL)
+        onic_watch_called(&p->observed.watch, onic_ticks());
 }
 
 void nicstride_observe_flush_locked(nicstride_peer_t *p)
 {
-    if (p->watch.cell != NULL)
-        onic_watch_wait(&p->watch, p->enqueued, onic_ticks());
+    if (p->observed.watch.cell != NULL)
+        onic_watch_wait(&p->observed.watch, p->queue.enqueued, onic_ticks());
 }
 
 void nicstride_observe_end_locked(nicstride_peer_t *p)
 {
-    onic_watch_t *w = &p->watch;
+    onic_watch_t *w = &p->observed.watch;
 
-    if (p->learn == NULL)
+    if (p->observed.learn == NULL)
         return;
-    __atomic_store_n(&p->answered, __atomic_load_n(&p->looked, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
+    __atomic_store_n(&p->observed.answered, __atomic_load_n(&p->observed.looked, __ATOMIC_RELAXED),
+                     __ATOMIC_RELAXED);
     /* Where its server thread has taken over, it had left. */
-    if (w->cell != NULL && !p->failed && p->enqueued == w->number &&
-        (p->presence == NULL || !onic_presence_is_away(p->presence)))
+    if (w->cell != NULL && !p->failed && p->queue.enqueued == w->number &&
+        (p->observed.presence == NULL || !onic_presence_is_away(p->observed.presence)))
         note_locked(p, onic_watch_took(w, onic_ticks(), nsec_per_tick()));
     onic_watch_forget(w);
 }
 
 void nicstride_observe_close_locked(nicstride_peer_t *p)
 {
-    onic_watch_t *w = &p->watch;
+    onic_watch_t *w = &p->observed.watch;
 
     if (w->cell == NULL)
         return;
-    if (p->local < 0 || p->failed || p->enqueued != w->number || w->waited == 0)
+    if (p->local < 0 || p->failed || p->queue.enqueued != w->number || w->waited == 0)
         onic_watch_forget(w);
     else if (w->arrived == 0)
         w->arrived = onic_ticks();
@@ -162,12 +163,12 @@ void nicstride_observe_close_locked(nicstride_peer_t *p)
 
 void nicstride_observe_told_locked(nicstride_peer_t *p)
 {
-    onic_watch_t *w = &p->watch;
+    onic_watch_t *w = &p->observed.watch;
 
     if (w->cell == NULL || w->arrived == 0)
         return;
     const nicstride_spent_t *s = &nicstride_ctl_spent(p->module, p->local)[p->module->node.me];
-    const bool returns = onic_learn_direction(p->learn, w->cell) == NICSTRIDE_GET;
+    const bool returns = onic_learn_direction(p->observed.learn, w->cell) == NICSTRIDE_GET;
     note_locked(p, onic_watch_told(w, returns, atomic_load_explicit(&s->from, memory_order_relaxed),
                                    atomic_load_explicit(&s->to, memory_order_relaxed),
                                    nsec_per_tick()));
@@ -179,12 +180,12 @@ void nicstride_observe_told_locked(nicstride_peer_t *p)
 
 void nicstride_observe_tell_locked(nicstride_peer_t *p)
 {
-    if (p->spent_to == 0)
+    if (p->observed.spent_to == 0)
         return;
     nicstride_spent_t *s = &nicstride_ctl_spent(p->module, p->module->node.me)[p->local];
-    atomic_store_explicit(&s->from, p->spent_from, memory_order_relaxed);
-    atomic_store_explicit(&s->to, p->spent_to, memory_order_relaxed);
-    p->spent_from = p->spent_to = 0;
+    atomic_store_explicit(&s->from, p->observed.spent_from, memory_order_relaxed);
+    atomic_store_explicit(&s->to, p->observed.spent_to, memory_order_relaxed);
+    p->observed.spent_from = p->observed.spent_to = 0;
 }
 
 void nicstride_learned_each(void (*f)(const onic_learn_t *learn, bool on_network))

@@ -54,14 +54,14 @@ void nicstride_observe_told_locked(nicstride_peer_t *p);
  *  short ones nothing is noted. All of an epoch have had it, and the origin is told. */
 static inline void nicstride_observe_handled_locked(nicstride_peer_t *p, uint64_t len)
 {
-    if (len > NICSTRIDE_OBSERVED && p->spent_from == 0)
-        p->spent_from = onic_ticks();
+    if (len > NICSTRIDE_OBSERVED && p->observed.spent_from == 0)
+        p->observed.spent_from = onic_ticks();
 }
 
 static inline void nicstride_observe_applied_locked(nicstride_peer_t *p, uint64_t len)
 {
-    if (len > NICSTRIDE_OBSERVED && p->spent_from != 0)
-        p->spent_to = onic_ticks();
+    if (len > NICSTRIDE_OBSERVED && p->observed.spent_from != 0)
+        p->observed.spent_to = onic_ticks();
 }
 
 void nicstride_observe_tell_locked(nicstride_peer_t *p);

@@ -109,12 +109,12 @@ void nicstride_op_live_locked(nicstride_op_t *op)
     nicstride_peer_t *p = op->peer;
 
     op->live_next = NULL;
-    op->live_prev = p->live_tail;
-    if (p->live_tail != NULL)
-        p->live_tail->live_next = op;
+    op->live_prev = p->queue.live_tail;
+    if (p->queue.live_tail != NULL)
+        p->queue.live_tail->live_next = op;
     else
-        p->live = op;
-    p->live_tail = op;
+        p->queue.live = op;
+    p->queue.live_tail = op;
 }
 
 static void live_remove(nicstride_op_t *op)
@@ -124,17 +124,17 @@ static void live_remove(nicstride_op_t *op)
     if (op->live_prev != NULL)
         op->live_prev->live_next = op->live_next;
     else
-        p->live = op->live_next;
+        p->queue.live = op->live_next;
     if (op->live_next != NULL)
         op->live_next->live_prev = op->live_prev;
     else
-        p->live_tail = op->live_prev;
+        p->queue.live_tail = op->live_prev;
 }
 
 void nicstride_ops_drop(nicstride_peer_t *p)
 {
-    while (p->live != NULL) {
-        nicstride_op_t *op = p->live;
+    while (p->queue.live != NULL) {
+        nicstride_op_t *op = p->queue.live;
 
         live_remove(op);
         nicstride_op_free_locked(op);
@@ -147,8 +147,9 @@ static void tell_end(nicstride_op_t *op)
 {
     if (op->told)
         return;
-    if (op->error != 0 && (op->request == NULL || op->request->freed) && op->peer->tx.error == 0) {
-        __atomic_store_n(&op->peer->tx.error, op->error, __ATOMIC_RELAXED);
+    if (op->error != 0 && (op->request == NULL || op->request->freed) &&
+        op->peer->flow.tx.error == 0) {
+        __atomic_store_n(&op->peer->flow.tx.error, op->error, __ATOMIC_RELAXED);
         nicstride_use_locked(op->peer);
     }
     if (op->request != NULL)
@@ -208,14 +209,14 @@ void nicstride_ops_fail_locked(nicstride_peer_t *p)
 {
     nicstride_op_t *op;
 
-    p->head = p->tail = NULL;
-    p->queued = 0;
-    onic_watch_forget(&p->watch);
-    for (op = p->live; op != NULL; op = op->live_next)
+    p->queue.head = p->queue.tail = NULL;
+    p->queue.length = 0;
+    onic_watch_forget(&p->observed.watch);
+    for (op = p->queue.live; op != NULL; op = op->live_next)
         op->failing = false;
     /* From the begin each time: the list may have changed. */
     do {
-        for (op = p->live; op != NULL && op->failing;)
+        for (op = p->queue.live; op != NULL && op->failing;)
             op = op->live_next;
         if (op != NULL)
             fail_held(op);
@@ -224,11 +225,11 @@ void nicstride_ops_fail_locked(nicstride_peer_t *p)
 
 bool nicstride_ops_in_flight_locked(const nicstride_peer_t *p)
 {
-    const nicstride_op_t *op = p->live;
+    const nicstride_op_t *op = p->queue.live;
 
     while (op != NULL && op->in_flight == 0)
         op = op->live_next;
-    return op != NULL || p->posting > 0;
+    return op != NULL || p->flow.posting > 0;
 }
 
 void nicstride_op_sent_cb(void *arg, int status)

@@ -122,7 +122,7 @@ void nicstride_place_answer_locked(nicstride_peer_t *p)
 {
     uint32_t word;
     size_t len;
-    const void *data = nicstride_slot_data(p->slot, &word, &len);
+    const void *data = nicstride_slot_data(p->flow.slot, &word, &len);
     nicstride_op_t *op = data != NULL ? awaiting(p, onic_handle_of_word(word), 0, len) : NULL;
 
     nicstride_add(&nicstride_counters.slot_answers, 1);

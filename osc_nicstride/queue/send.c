@@ -32,10 +32,10 @@ bool nicstride_collects;
 
 size_t nicstride_frag_max_locked(nicstride_peer_t *p)
 {
-    if (p->frag_max == 0)
-        p->frag_max = onic_peer_message_max(p->wire, ONIC_AM_OSC);
+    if (p->flow.frag_max == 0)
+        p->flow.frag_max = onic_peer_message_max(p->wire, ONIC_AM_OSC);
     /* Whatever the transport was told: smaller ones than this it has to cut by itself. */
-    return p->frag_max > NICSTRIDE_FRAG_MIN ? p->frag_max : NICSTRIDE_FRAG_MIN;
+    return p->flow.frag_max > NICSTRIDE_FRAG_MIN ? p->flow.frag_max : NICSTRIDE_FRAG_MIN;
 }
 
 void nicstride_give_up_locked(nicstride_peer_t *p)
@@ -63,7 +63,7 @@ static void batch_sent_cb(void *arg, int status)
 
     if (status != OMPI_SUCCESS)
         nicstride_give_up_locked(b->peer);
-    b->peer->posting--;
+    b->peer->flow.posting--;
     free(b);
 }
 
@@ -73,7 +73,7 @@ static void alone_sent_cb(void *arg, int status)
 
     if (status != OMPI_SUCCESS)
         nicstride_give_up_locked(p);
-    p->posting--;
+    p->flow.posting--;
 }
 
 static void send_alone(nicstride_peer_t *p, const void *message, size_t len)
@@ -81,7 +81,7 @@ static void send_alone(nicstride_peer_t *p, const void *message, size_t len)
     const int rc = onic_peer_send(p->wire, ONIC_AM_OSC, message, len, NULL, 0, alone_sent_cb, p);
 
     if (rc == 0)
-        p->posting++;
+        p->flow.posting++;
     else if (rc < 0)
         nicstride_give_up_locked(p);
 }
@@ -96,7 +96,7 @@ static void send_batch(nicstride_peer_t *p, sent_batch_t *b)
     const int rc =
         onic_peer_send(p->wire, ONIC_AM_OSC, mark, sizeof(mark), &payload, 0, batch_sent_cb, b);
     if (rc == 0)
-        p->posting++;
+        p->flow.posting++;
     if (rc < 0)
         nicstride_give_up_locked(p);
     if (rc != 0)
@@ -105,10 +105,10 @@ static void send_batch(nicstride_peer_t *p, sent_batch_t *b)
 
 static void enlist(nicstride_peer_t *p)
 {
-    p->waiting.next = waiting;
-    p->waiting.link = &waiting;
+    p->flow.next_waiting = waiting;
+    p->flow.waiting_link = &waiting;
     if (waiting != NULL)
-        waiting->waiting.link = &p->waiting.next;
+        waiting->flow.waiting_link = &p->flow.next_waiting;
     waiting = p;
     onic_wire_defer(ONIC_AM_OSC);
 }
@@ -116,12 +116,12 @@ static void enlist(nicstride_peer_t *p)
 /** Takes what waits away from the peer. */
 static sent_batch_t *withdraw(nicstride_peer_t *p)
 {
-    sent_batch_t *b = p->waiting.batch;
+    sent_batch_t *b = p->flow.batch;
 
-    *p->waiting.link = p->waiting.next;
-    if (p->waiting.next != NULL)
-        p->waiting.next->waiting.link = p->waiting.link;
-    __atomic_store_n(&p->waiting.batch, NULL, __ATOMIC_RELAXED);
+    *p->flow.waiting_link = p->flow.next_waiting;
+    if (p->flow.next_waiting != NULL)
+        p->flow.next_waiting->flow.waiting_link = p->flow.waiting_link;
+    __atomic_store_n(&p->flow.batch, NULL, __ATOMIC_RELAXED);
     return b;
 }
 
@@ -130,7 +130,7 @@ void nicstride_send_waiting_locked(nicstride_peer_t *p)
     size_t at = 0, len;
     const void *message;
 
-    if (p->waiting.batch == NULL)
+    if (p->flow.batch == NULL)
         return;
     sent_batch_t *b = withdraw(p);
 
@@ -164,9 +164,9 @@ static bool add(nicstride_peer_t *p, const void *message, size_t len)
 {
     const size_t max = batch_max(p);
 
-    if (p->waiting.batch != NULL &&
-        !nicstride_batch_is_full(&p->waiting.batch->batch, p->tx.window) &&
-        nicstride_batch_add(&p->waiting.batch->batch, max, message, len))
+    if (p->flow.batch != NULL &&
+        !nicstride_batch_is_full(&p->flow.batch->batch, p->flow.tx.window) &&
+        nicstride_batch_add(&p->flow.batch->batch, max, message, len))
         return true;
     nicstride_send_waiting_locked(p);
     sent_batch_t *b = take();
@@ -176,7 +176,7 @@ static bool add(nicstride_peer_t *p, const void *message, size_t len)
         free(b);
         return false;
     }
-    __atomic_store_n(&p->waiting.batch, b, __ATOMIC_RELAXED);
+    __atomic_store_n(&p->flow.batch, b, __ATOMIC_RELAXED);
     enlist(p);
     return true;
 }
@@ -200,7 +200,7 @@ bool nicstride_bundle_locked(nicstride_peer_t *p, const nicstride_piece_t *piece
 
 void nicstride_drop_waiting_locked(nicstride_peer_t *p)
 {
-    if (p->waiting.batch != NULL)
+    if (p->flow.batch != NULL)
         free(withdraw(p));
 }
 
@@ -210,7 +210,7 @@ void nicstride_drop_waiting_locked(nicstride_peer_t *p)
 void nicstride_post_locked(nicstride_peer_t *p, const void *message, size_t len, bool may_wait)
 {
     may_wait = may_wait || nicstride_collects;
-    if (!may_wait && p->waiting.batch == NULL) {
+    if (!may_wait && p->flow.batch == NULL) {
         send_alone(p, message, len);
         return;
     }

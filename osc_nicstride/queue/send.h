@@ -65,7 +65,7 @@ void nicstride_tell_locked(nicstride_peer_t *p, nicstride_msg_t *msg);
  */
 static inline void nicstride_count_sent_locked(nicstride_peer_t *p, uint64_t kept)
 {
-    nicstride_tx_send(&p->tx, p->quota, kept);
+    nicstride_tx_send(&p->flow.tx, p->quota, kept);
     nicstride_add(&nicstride_counters.messages, 1);
 }
 
@@ -93,7 +93,7 @@ bool nicstride_bundle_locked(nicstride_peer_t *p, const nicstride_piece_t *piece
 /** Does something wait for this peer? A guess, where the lock is not held. */
 static inline bool nicstride_waits_for_others(const nicstride_peer_t *p)
 {
-    return __atomic_load_n(&p->waiting.batch, __ATOMIC_RELAXED) != NULL;
+    return __atomic_load_n(&p->flow.batch, __ATOMIC_RELAXED) != NULL;
 }
 
 /** Sends what waits for this peer. */

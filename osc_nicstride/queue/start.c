@@ -66,10 +66,10 @@ nicstride_op_t *nicstride_op_of_locked(nicstride_transfer_t *t, bool queued)
 void nicstride_op_enter_locked(nicstride_peer_t *p, nicstride_op_t *op)
 {
     nicstride_use_locked(p);
-    __atomic_store_n(&p->enqueued, p->enqueued + 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&p->queue.enqueued, p->queue.enqueued + 1, __ATOMIC_RELAXED);
     if (op == NULL)
         return;
-    op->number = p->enqueued;
+    op->number = p->queue.enqueued;
     nicstride_op_live_locked(op);
 }
 
@@ -90,12 +90,12 @@ static bool may_start(nicstride_peer_t *p, uint64_t kept, size_t len, uint64_t r
     /* What is too long for its target's memory is cut. */
     if (kept > p->quota->limit || !nicstride_hold_allows_locked(p, len))
         return false;
-    for (int turn = 0; p->head == NULL && !p->flushing && !p->failed; turn++) {
+    for (int turn = 0; p->queue.head == NULL && !p->queue.flushing && !p->failed; turn++) {
         nicstride_look_locked(p);
-        if (nicstride_tx_can_send(&p->tx, p->quota, kept))
+        if (nicstride_tx_can_send(&p->flow.tx, p->quota, kept))
             return reply == 0 ||
-                   nicstride_reply_may_ask(&nicstride_component.replies, &p->asker, reply);
-        if (turn == FULL_TURNS || nicstride_tx_is_short(&p->tx, p->quota, kept))
+                   nicstride_reply_may_ask(&nicstride_component.replies, &p->flow.asker, reply);
+        if (turn == FULL_TURNS || nicstride_tx_is_short(&p->flow.tx, p->quota, kept))
             return false;
         nicstride_send_waiting_locked(p);
         onic_wire_progress_locked();
@@ -177,18 +177,18 @@ static void send_now(nicstride_transfer_t *t, nicstride_msg_t *msg, const onic_p
                      nicstride_op_t *op, uint64_t kept)
 {
     nicstride_peer_t *p = t->peer;
-    const bool first = nicstride_tx_idle(&p->tx) && !waits_for_others(t);
+    const bool first = nicstride_tx_idle(&p->flow.tx) && !waits_for_others(t);
     unsigned char bytes[NICSTRIDE_PIECE_MAX];
     size_t len;
 
     nicstride_observe_begin_locked(p, t->cell, NICSTRIDE_METHOD_PACK, t->target.size);
     nicstride_op_enter_locked(p, op);
     msg->handle = op != NULL ? op->handle : 0;
-    if (first && (t->request == NULL || p->hold != NULL) &&
-        (op != NULL || !nicstride_is_active(t->m)) && nicstride_tx_may_ask(&p->tx))
-        msg->count = p->tx.asked = p->tx.sent + 1;
+    if (first && (t->request == NULL || p->lock.hold != NULL) &&
+        (op != NULL || !nicstride_is_active(t->m)) && nicstride_tx_may_ask(&p->flow.tx))
+        msg->count = p->flow.tx.asked = p->flow.tx.sent + 1;
     len = nicstride_compose(bytes, msg, data);
-    if (p->hold != NULL)
+    if (p->lock.hold != NULL)
         nicstride_hold_keep_locked(p, bytes, len);
     else
         nicstride_post_locked(p, bytes, len, !first);
@@ -241,7 +241,7 @@ static bool has_room(void *arg)
     nicstride_peer_t *p = arg;
 
     nicstride_pump_locked(p);
-    return p->queued < NICSTRIDE_QUEUE_MAX || nicstride_peer_failed_locked(p);
+    return p->queue.length < NICSTRIDE_QUEUE_MAX || nicstride_peer_failed_locked(p);
 }
 
 static void enqueue(nicstride_peer_t *p, nicstride_op_t *op)
@@ -251,12 +251,12 @@ static void enqueue(nicstride_peer_t *p, nicstride_op_t *op)
     op->next = NULL;
     op->queued = true;
     nicstride_op_enter_locked(p, op);
-    p->queued++;
-    if (p->tail != NULL)
-        p->tail->next = op;
+    p->queue.length++;
+    if (p->queue.tail != NULL)
+        p->queue.tail->next = op;
     else
-        p->head = op;
-    p->tail = op;
+        p->queue.head = op;
+    p->queue.tail = op;
 }
 
 static int start_queued(nicstride_transfer_t *t, bool rendezvous)

@@ -90,8 +90,8 @@ static nicstride_op_t *prepare(nicstride_transfer_t *t, uint64_t kept, onic_tick
     nicstride_op_t *op;
 
     nicstride_look_locked(p);
-    if (p->head != NULL || p->flushing || p->failed || kept > p->quota->limit ||
-        !nicstride_tx_can_send(&p->tx, p->quota, kept))
+    if (p->queue.head != NULL || p->queue.flushing || p->failed || kept > p->quota->limit ||
+        !nicstride_tx_can_send(&p->flow.tx, p->quota, kept))
         return NULL;
     op = nicstride_op_of_locked(t, true);
     if (op == NULL)
@@ -115,8 +115,8 @@ static void send_ticket(nicstride_transfer_t *t, nicstride_op_t *op, nicstride_f
     op->in_flight++;
     op->sent = op->size;
     f->msg.handle = op->handle;
-    if (nicstride_tx_may_ask(&p->tx) && !nicstride_is_active(t->m))
-        f->msg.count = p->tx.asked = p->tx.sent + 1;
+    if (nicstride_tx_may_ask(&p->flow.tx) && !nicstride_is_active(t->m))
+        f->msg.count = p->flow.tx.asked = p->flow.tx.sent + 1;
     (void)nicstride_send_locked(p, &f->msg, &data, NICSTRIDE_SEND_INLINE, NULL, NULL);
     nicstride_count_sent_locked(p, kept);
 }

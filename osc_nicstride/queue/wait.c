@@ -37,18 +37,18 @@ static void find_door_locked(nicstride_peer_t *p)
     const int can = onic_peer_can_wake(p->wire) ? 1 : -1;
 
     if (can > 0)
-        p->presence_there = onic_peer_presence(p->wire);
-    __atomic_store_n(&p->wakes, can, __ATOMIC_RELEASE);
+        p->observed.presence_there = onic_peer_presence(p->wire);
+    __atomic_store_n(&p->observed.wakes, can, __ATOMIC_RELEASE);
 }
 
 bool nicstride_can_wake(nicstride_peer_t *p)
 {
-    if (__atomic_load_n(&p->wakes, __ATOMIC_ACQUIRE) == 0) {
+    if (__atomic_load_n(&p->observed.wakes, __ATOMIC_ACQUIRE) == 0) {
         onic_wire_lock();
         find_door_locked(p);
         onic_wire_unlock();
     }
-    return p->wakes > 0;
+    return p->observed.wakes > 0;
 }
 
 bool nicstride_can_wake_all(nicstride_module_t *m)
@@ -69,9 +69,9 @@ bool nicstride_can_wake_all(nicstride_module_t *m)
 /** Its helper thread stands in for it by itself where `away` is set. */
 static bool is_away(const nicstride_peer_t *p, uint64_t now)
 {
-    return !onic_presence_is_fresh(p->presence_there, now,
+    return !onic_presence_is_fresh(p->observed.presence_there, now,
                                    (uint64_t)(ONIC_PATIENCE_AWAY * usec())) &&
-           !onic_presence_is_away(p->presence_there);
+           !onic_presence_is_away(p->observed.presence_there);
 }
 
 void nicstride_wake_waited(onic_patience_t *w, nicstride_peer_t *p)
@@ -195,18 +195,18 @@ static void look_after_locked(nicstride_peer_t *p, void *arg)
     const uint64_t now = *(const uint64_t *)arg;
 
     nicstride_pump_locked(p);
-    if (p->live == NULL)
+    if (p->queue.live == NULL)
         return;
-    if (p->wakes == 0)
+    if (p->observed.wakes == 0)
         find_door_locked(p);
-    if (p->wakes < 0)
+    if (p->observed.wakes < 0)
         return;
-    if (p->looked_after != p->live->number)
-        onic_patience_begin(&p->patience);
-    p->looked_after = p->live->number;
-    if (!onic_patience_ends(&p->patience, now) || !is_away(p, now))
+    if (p->observed.awaited != p->queue.live->number)
+        onic_patience_begin(&p->observed.patience);
+    p->observed.awaited = p->queue.live->number;
+    if (!onic_patience_ends(&p->observed.patience, now) || !is_away(p, now))
         return;
-    onic_patience_knock(&p->patience, now, usec());
+    onic_patience_knock(&p->observed.patience, now, usec());
     nicstride_add(&nicstride_counters.knocks, 1);
     onic_peer_wake(p->wire);
 }

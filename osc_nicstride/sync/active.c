@@ -122,7 +122,7 @@ static int notify(nicstride_module_t *m, notice_t kind, int rank)
                        nicstride_info(m, rank)->win, (uint32_t)m->rank);
     onic_wire_lock();
     if (kind == NOTICE_COMPLETE)
-        msg.count = p->told;
+        msg.count = p->flow.closed;
     nicstride_tell_locked(p, &msg);
     failed = nicstride_peer_failed_locked(p);
     onic_wire_unlock();
@@ -141,7 +141,7 @@ static uint32_t count_notices(nicstride_module_t *m, notice_t kind, const nicstr
         return atomic_load_explicit(shared_counter(m, kind, m->node.me, p->local),
                                     memory_order_acquire);
     onic_wire_lock();
-    have = kind == NOTICE_POST ? p->posts : p->completes;
+    have = kind == NOTICE_POST ? p->notices.posts : p->notices.completes;
     onic_wire_unlock();
     return have;
 }
@@ -163,7 +163,7 @@ static bool has_failed(nicstride_peer_t *p)
 
 static nicstride_notice_t look_for_notice(nicstride_module_t *m, notice_t kind, nicstride_peer_t *p)
 {
-    const uint32_t used = kind == NOTICE_POST ? p->posts_used : p->completes_used;
+    const uint32_t used = kind == NOTICE_POST ? p->notices.posts_used : p->notices.completes_used;
     const bool lost = has_failed(p);
 
     return nicstride_notice(count_notices(m, kind, p), used, lost);
@@ -173,10 +173,10 @@ static nicstride_notice_t look_for_notice(nicstride_module_t *m, notice_t kind, 
 static void use_notice(notice_t kind, nicstride_peer_t *p)
 {
     if (kind == NOTICE_POST) {
-        p->posts_used++;
+        p->notices.posts_used++;
         nicstride_settle(p);
     } else {
-        p->completes_used++;
+        p->notices.completes_used++;
     }
 }
 

@@ -22,15 +22,15 @@
 static void tell_locked(nicstride_module_t *m, nicstride_peer_t *p)
 {
     /* What can not get there is not to be waited for there. */
-    const uint64_t count = p->failed ? p->tx.acked : p->tx.sent;
+    const uint64_t count = p->failed ? p->flow.tx.acked : p->flow.tx.sent;
 
-    if (p->told == count)
+    if (p->flow.closed == count)
         return;
-    p->told = count;
+    p->flow.closed = count;
     if (!m->by_message)
         nicstride_fence_send(&m->fence);
     if (p->local >= 0)
-        atomic_store_explicit(&nicstride_ctl_counts(m, p->local)[m->node.me], p->told,
+        atomic_store_explicit(&nicstride_ctl_counts(m, p->local)[m->node.me], p->flow.closed,
                               memory_order_release);
 }
 
@@ -46,7 +46,7 @@ int nicstride_close_epoch(nicstride_module_t *m)
             tell_locked(m, p);
             nicstride_observe_close_locked(p);
             if (!p->failed)
-                __atomic_store_n(&p->clean, p->enqueued, __ATOMIC_RELEASE);
+                __atomic_store_n(&p->queue.clean, p->queue.enqueued, __ATOMIC_RELEASE);
         }
         onic_wire_unlock();
         nicstride_used_end(m);
@@ -67,10 +67,10 @@ bool nicstride_complete_along(nicstride_module_t *m, nicstride_peer_t *p)
                        (uint32_t)m->rank);
     onic_wire_lock();
     nicstride_pump_locked(p);
-    can = p->head == NULL && !p->failed;
+    can = p->queue.head == NULL && !p->failed;
     if (can) {
         tell_locked(m, p);
-        msg.count = p->told;
+        msg.count = p->flow.closed;
         nicstride_tell_locked(p, &msg);
         can = !p->failed;
     }
@@ -81,7 +81,7 @@ bool nicstride_complete_along(nicstride_module_t *m, nicstride_peer_t *p)
 void nicstride_settle(nicstride_peer_t *p)
 {
     onic_wire_lock();
-    nicstride_tx_known(&p->tx, p->quota, p->told);
+    nicstride_tx_known(&p->flow.tx, p->quota, p->flow.closed);
     nicstride_observe_told_locked(p);
     nicstride_pump_all_locked(p->process);
     onic_wire_unlock();
@@ -91,7 +91,7 @@ static bool has_heard(void *arg)
 {
     nicstride_peer_t *p = arg;
 
-    return p->tx.heard == p->tx.sent || nicstride_peer_failed_locked(p);
+    return p->flow.tx.heard == p->flow.tx.sent || nicstride_peer_failed_locked(p);
 }
 
 static void ask_again(nicstride_module_t *m, nicstride_peer_t *p)
@@ -101,7 +101,7 @@ static void ask_again(nicstride_module_t *m, nicstride_peer_t *p)
     nicstride_msg_init(&msg, NICSTRIDE_MSG_FLUSH, nicstride_info(m, p->rank)->win,
                        (uint32_t)m->rank);
     onic_wire_lock();
-    if (!p->failed && nicstride_tx_ask_again(&p->tx, &msg.count))
+    if (!p->failed && nicstride_tx_ask_again(&p->flow.tx, &msg.count))
         nicstride_tell_locked(p, &msg);
     onic_wire_unlock();
 }
@@ -120,7 +120,7 @@ void nicstride_hear_all(nicstride_module_t *m)
         if (p == NULL)
             continue;
         nicstride_wait_until(p, has_heard, p);
-        error = nicstride_tx_take_error(&p->tx);
+        error = nicstride_tx_take_error(&p->flow.tx);
         if (error != 0)
             (void)nicstride_error(m, "An earlier one-sided call", error, "target rank %d: %s", i,
                                   nicstride_error_reason(error));
@@ -133,7 +133,7 @@ void nicstride_hear_all(nicstride_module_t *m)
 static uint64_t count_of(const nicstride_module_t *m, const nicstride_peer_t *p)
 {
     if (p->local < 0)
-        return p->complete_count;
+        return p->notices.count;
     return atomic_load_explicit(&nicstride_ctl_counts(m, m->node.me)[p->local],
                                 memory_order_acquire);
 }
@@ -149,7 +149,7 @@ static bool is_applied_locked(void *arg)
 {
     applied_t *a = arg;
 
-    if (a->p->rx.applied >= count_of(a->m, a->p)) {
+    if (a->p->flow.rx.applied >= count_of(a->m, a->p)) {
         if (a->p->local >= 0)
             nicstride_observe_tell_locked(a->p);
         return true;
@@ -283,7 +283,7 @@ static bool all_applied_locked(arrival_t *a)
 
         if (count == 0)
             continue;
-        if (p != NULL && p->rx.applied >= count) {
+        if (p != NULL && p->flow.rx.applied >= count) {
             nicstride_observe_tell_locked(p);
             continue;
         }

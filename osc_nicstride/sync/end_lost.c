@@ -17,7 +17,7 @@
 static bool is_awaited(nicstride_peer_t *p)
 {
     nicstride_look_locked(p);
-    return p->live != NULL || !nicstride_tx_idle(&p->tx);
+    return p->queue.live != NULL || !nicstride_tx_idle(&p->flow.tx);
 }
 
 /** Takes a lost process out of the queue of my lock. Who has died may have had locks of any process

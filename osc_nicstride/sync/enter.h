@@ -27,7 +27,7 @@ int nicstride_lock_one_of_all(nicstride_module_t *m, nicstride_peer_t *p);
 /** The same in any epoch, for an operation that goes by message. MPI threads, no lock held. */
 static inline int nicstride_lock_for_use(nicstride_module_t *m, nicstride_peer_t *p)
 {
-    if (p->local >= 0 || __atomic_load_n(&p->locked, __ATOMIC_RELAXED) ||
+    if (p->local >= 0 || __atomic_load_n(&p->lock.of_all, __ATOMIC_RELAXED) ||
         __atomic_load_n(&m->epoch.access, __ATOMIC_RELAXED) != NICSTRIDE_ACCESS_LOCK_ALL)
         return OMPI_SUCCESS;
     return nicstride_lock_one_of_all(m, p);

@@ -26,7 +26,7 @@
  *  theirs. */
 static bool ended_locked(const nicstride_peer_t *p, uint64_t goal)
 {
-    return p->live == NULL || p->live->number > goal;
+    return p->queue.live == NULL || p->queue.live->number > goal;
 }
 
 /** A flush that waits. */
@@ -48,7 +48,7 @@ static bool is_hopeless_locked(const nicstride_module_t *m, nicstride_peer_t *p)
 
 static void take_error_locked(flush_t *f)
 {
-    f->error = nicstride_tx_take_error(&f->p->tx);
+    f->error = nicstride_tx_take_error(&f->p->flow.tx);
     if (f->error == 0 && f->p->failed)
         f->error = nicstride_lost_class(f->p->wire);
 }
@@ -59,7 +59,7 @@ static bool flushed_locally(void *arg)
 
     nicstride_pump_locked(f->p);
     nicstride_send_waiting_locked(f->p);
-    if ((!ended_locked(f->p, f->goal) || (f->given && f->p->posting > 0)) &&
+    if ((!ended_locked(f->p, f->goal) || (f->given && f->p->flow.posting > 0)) &&
         !is_hopeless_locked(f->m, f->p))
         return false;
     if (f->given)
@@ -74,11 +74,11 @@ static int flush_local(nicstride_module_t *m, nicstride_peer_t *p, bool given)
     flush_t f = {.m = m, .p = p, .given = given};
 
     onic_wire_lock();
-    f.goal = p->enqueued;
+    f.goal = p->queue.enqueued;
     if (given)
         nicstride_observe_flush_locked(p);
-    if (p->urgent < f.goal)
-        p->urgent = f.goal;
+    if (p->queue.urgent < f.goal)
+        p->queue.urgent = f.goal;
     onic_wire_unlock();
     nicstride_wait_until(p, flushed_locally, &f);
     return f.error;
@@ -86,18 +86,19 @@ static int flush_local(nicstride_module_t *m, nicstride_peer_t *p, bool given)
 
 static bool is_over_locked(const nicstride_module_t *m, nicstride_peer_t *p)
 {
-    return (ended_locked(p, p->goal) && nicstride_tx_idle(&p->tx)) || is_hopeless_locked(m, p);
+    return (ended_locked(p, p->queue.goal) && nicstride_tx_idle(&p->flow.tx)) ||
+           is_hopeless_locked(m, p);
 }
 
 static void end_remote_locked(flush_t *f)
 {
     nicstride_peer_t *p = f->p;
 
-    p->flushing = false;
+    p->queue.flushing = false;
     nicstride_observe_end_locked(p);
     /* Another thread that finds it so must also find what has come. */
     if (!p->failed && !nicstride_is_broken(f->m))
-        __atomic_store_n(&p->clean, p->goal, __ATOMIC_RELEASE);
+        __atomic_store_n(&p->queue.clean, p->queue.goal, __ATOMIC_RELEASE);
     take_error_locked(f);
     nicstride_pump_locked(p);
 }
@@ -109,16 +110,16 @@ static bool flushed_remotely(void *arg)
     nicstride_peer_t *p = f->p;
     bool over = f->mine && is_over_locked(f->m, p);
 
-    if (!f->mine && p->flushing)
+    if (!f->mine && p->queue.flushing)
         return false;
     if (!f->mine) {
-        f->mine = p->flushing = true;
-        p->goal = p->enqueued;
+        f->mine = p->queue.flushing = true;
+        p->queue.goal = p->queue.enqueued;
         nicstride_observe_flush_locked(p);
     }
     if (!over) {
         nicstride_pump_locked(p);
-        nicstride_ask_locked(p, p->goal);
+        nicstride_ask_locked(p, p->queue.goal);
         if (nicstride_waits_for_others(p))
             nicstride_send_waiting_locked(p);
         over = is_over_locked(f->m, p);
@@ -196,7 +197,7 @@ static void start_one(nicstride_peer_t *p, bool remote)
     nicstride_hold_ask_locked(p);
     nicstride_pump_locked(p);
     if (remote)
-        nicstride_ask_locked(p, p->enqueued);
+        nicstride_ask_locked(p, p->queue.enqueued);
     nicstride_send_waiting_locked(p);
     onic_wire_unlock();
 }

@@ -51,17 +51,17 @@ static bool answered(void *arg)
 {
     nicstride_peer_t *p = arg;
 
-    return p->granted || nicstride_peer_failed_locked(p);
+    return p->lock.granted || nicstride_peer_failed_locked(p);
 }
 
 static int take_by_message(nicstride_module_t *m, nicstride_peer_t *p, unsigned type)
 {
     (void)send_plain(m, p, NICSTRIDE_MSG_LOCK, type);
     nicstride_wait_until(p, answered, p);
-    if (!p->granted)
+    if (!p->lock.granted)
         return MPI_ERR_OTHER;
-    p->granted = false;
-    return p->refused != 0 ? p->refused : OMPI_SUCCESS;
+    p->lock.granted = false;
+    return p->lock.refused != 0 ? p->lock.refused : OMPI_SUCCESS;
 }
 
 static int give_back(nicstride_module_t *m, nicstride_peer_t *p)
@@ -159,11 +159,11 @@ int nicstride_lock(int type, int target, int assert, ompi_win_t *win)
     OPAL_THREAD_LOCK(&m->lock);
     wrong = nicstride_epoch_lock(&m->epoch, (uint32_t)target, (uint8_t)kind);
     if (wrong == NULL)
-        p->nocheck = (assert &MPI_MODE_NOCHECK) != 0;
+        p->lock.nocheck = (assert &MPI_MODE_NOCHECK) != 0;
     OPAL_THREAD_UNLOCK(&m->lock);
     if (wrong != NULL)
         return nicstride_sync_error(m, "MPI_Win_lock", wrong, target);
-    if (p->nocheck)
+    if (p->lock.nocheck)
         return OMPI_SUCCESS;
     nicstride_await_my_lock();
     pass_all();
@@ -187,7 +187,7 @@ static int end_lock(nicstride_module_t *m, nicstride_peer_t *p)
         error = lock_error(m, "MPI_Win_unlock", told, p->rank);
     /* The lock before the epoch: another thread may lock the target as soon as the epoch is over.
      */
-    told = together || p->nocheck ? OMPI_SUCCESS : give_back(m, p);
+    told = together || p->lock.nocheck ? OMPI_SUCCESS : give_back(m, p);
     if (error == OMPI_SUCCESS && told != OMPI_SUCCESS)
         error = lock_error(m, "MPI_Win_unlock", told, -1);
     return nicstride_unless_broken(m, "MPI_Win_unlock", error);
@@ -207,7 +207,7 @@ int nicstride_unlock(int target, ompi_win_t *win)
         return nicstride_sync_error(m, "MPI_Win_unlock", wrong, target);
     error = end_lock(m, p);
     OPAL_THREAD_LOCK(&m->lock);
-    p->nocheck = false;
+    p->lock.nocheck = false;
     nicstride_epoch_unlock(&m->epoch, (uint32_t)target);
     OPAL_THREAD_UNLOCK(&m->lock);
     return error;
@@ -282,8 +282,8 @@ int nicstride_lock_one_of_all(nicstride_module_t *m, nicstride_peer_t *p)
         return OMPI_SUCCESS;
     nicstride_await_my_lock();
     onic_wire_lock();
-    locked = p->locked || nicstride_hold_one_of_all_locked(p, all.since);
-    __atomic_store_n(&p->locked, locked, __ATOMIC_RELAXED);
+    locked = p->lock.of_all || nicstride_hold_one_of_all_locked(p, all.since);
+    __atomic_store_n(&p->lock.of_all, locked, __ATOMIC_RELAXED);
     nicstride_use_locked(p);
     onic_wire_unlock();
     return locked ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
@@ -295,19 +295,19 @@ static int end_locks_of_all(nicstride_module_t *m)
     int error, told = OMPI_SUCCESS;
 
     for (nicstride_peer_t *p = nicstride_used_begin(m); p != NULL; p = nicstride_used_next(p))
-        p->released = p->locked && nicstride_hold_release(p);
+        p->lock.released = p->lock.of_all && nicstride_hold_release(p);
     error = nicstride_flush_all_peers(m, NICSTRIDE_FLUSH_REMOTE);
     for (nicstride_peer_t *p = nicstride_used_first(m); p != NULL; p = nicstride_used_next(p)) {
         int rc;
 
-        if (!p->locked)
+        if (!p->lock.of_all)
             continue;
-        rc = p->released ? OMPI_SUCCESS : nicstride_await_lock(p);
+        rc = p->lock.released ? OMPI_SUCCESS : nicstride_await_lock(p);
         nicstride_hold_end(p);
         told = told == OMPI_SUCCESS ? rc : told;
-        rc = p->released ? OMPI_SUCCESS : give_back(m, p);
+        rc = p->lock.released ? OMPI_SUCCESS : give_back(m, p);
         told = told == OMPI_SUCCESS ? rc : told;
-        __atomic_store_n(&p->locked, false, __ATOMIC_RELAXED);
+        __atomic_store_n(&p->lock.of_all, false, __ATOMIC_RELAXED);
     }
     nicstride_used_end(m);
     return error == OMPI_SUCCESS && told != OMPI_SUCCESS

@@ -29,9 +29,9 @@ static bool count_applied(nicstride_module_t *m, nicstride_peer_t *p, const nics
     nicstride_observe_applied_locked(p, msg->len);
     if (error != 0 && m->applied_error == 0 && (nicstride_is_active(m) || m->epoch.exposed))
         m->applied_error = error;
-    if (!nicstride_rx_applied(&p->rx, nicstride_msg_kept(msg), error))
+    if (!nicstride_rx_applied(&p->flow.rx, nicstride_msg_kept(msg), error))
         return false;
-    nicstride_rx_ack(&p->rx, count_p, error_p);
+    nicstride_rx_ack(&p->flow.rx, count_p, error_p);
     return true;
 }
 
@@ -41,7 +41,7 @@ static void acknowledge(nicstride_peer_t *p, uint64_t count, int error)
 
     nicstride_msg_init(&msg, NICSTRIDE_MSG_ACK, p->win, p->me);
     msg.count = count;
-    msg.disp = (int64_t)p->rx.freed;
+    msg.disp = (int64_t)p->flow.rx.freed;
     msg.status = error;
     msg.offset = p->process->loan.lent;
     msg.op = p->process->loan.back;
@@ -54,20 +54,20 @@ static bool answer_in_slot(nicstride_peer_t *p, const nicstride_msg_t *to, uint6
 {
     _Alignas(uint64_t) unsigned char few[NICSTRIDE_SLOT_DATA];
 
-    if (p->slot_there == NULL || !nicstride_slot_takes(to->count, count, len) ||
+    if (p->flow.slot_there == NULL || !nicstride_slot_takes(to->count, count, len) ||
         !onic_handle_has_word(to->handle))
         return false;
     /* UCX looks into a queue in shared memory only while it has an endpoint there, and leaves it to
      * a thread that has to be woken otherwise: the first answer is a message, which makes one. */
-    if (!p->slot_used) {
-        p->slot_used = true;
+    if (!p->flow.slot_used) {
+        p->flow.slot_used = true;
         return false;
     }
     /* Read once, and so that no element is torn: others may be writing there. */
     if (len > 0)
         onic_copy_bytes(few, data, len);
-    nicstride_slot_answer(p->slot_there, count, len > 0 ? onic_handle_word(to->handle) : 0, few,
-                          len);
+    nicstride_slot_answer(p->flow.slot_there, count, len > 0 ? onic_handle_word(to->handle) : 0,
+                          few, len);
     return true;
 }
 
@@ -118,13 +118,13 @@ static void report(nicstride_peer_t *p)
     uint64_t count;
     int error;
 
-    nicstride_rx_ack(&p->rx, &count, &error);
+    nicstride_rx_ack(&p->flow.rx, &count, &error);
     acknowledge(p, count, error);
 }
 
 void nicstride_flush_asked_locked(nicstride_peer_t *p, uint64_t upto)
 {
-    if (nicstride_rx_flush(&p->rx, upto))
+    if (nicstride_rx_flush(&p->flow.rx, upto))
         report(p);
 }
 

@@ -44,8 +44,8 @@ static void on_grant(const nicstride_incoming_t *in)
     if (target == NULL)
         return;
     if (!nicstride_hold_granted_locked(target, in->msg->status != 0)) {
-        target->granted = true;
-        target->refused = nicstride_error_class(in->msg->status);
+        target->lock.granted = true;
+        target->lock.refused = nicstride_error_class(in->msg->status);
     } else if (in->msg->status != 0) {
         /* Both sides disagree about who holds what: nothing that is sent there can be relied on. */
         nicstride_peer_end_locked(target);
@@ -100,11 +100,11 @@ static bool handle(const nicstride_incoming_t *in)
         on_grant(in);
         return true;
     case NICSTRIDE_MSG_POST:
-        in->p->posts++;
+        in->p->notices.posts++;
         return true;
     case NICSTRIDE_MSG_COMPLETE:
-        in->p->complete_count = in->msg->count;
-        in->p->completes++;
+        in->p->notices.count = in->msg->count;
+        in->p->notices.completes++;
         return true;
     case NICSTRIDE_MSG_REFUSED:
         nicstride_give_up_locked(in->p);
@@ -173,7 +173,7 @@ static void give(nicstride_deferred_t *d)
  *  error, and each origin has at most one of either under way. */
 static void defer_lock(const nicstride_incoming_t *in)
 {
-    nicstride_deferred_t *d = &in->p->deferred[in->msg->type == NICSTRIDE_MSG_UNLOCK];
+    nicstride_deferred_t *d = &in->p->served.deferred[in->msg->type == NICSTRIDE_MSG_UNLOCK];
 
     if (d->used) {
         nicstride_refuse();
@@ -223,7 +223,7 @@ static void defer(const nicstride_incoming_t *in)
  *  which one comes through slots, or one that was put off before still waits (in this pass)? */
 static bool must_wait(const nicstride_peer_t *p, uint64_t pass)
 {
-    return p->accumulating > 0 || p->waited == pass;
+    return p->served.accumulating > 0 || p->served.waited == pass;
 }
 
 int nicstride_run_deferred(void)
@@ -249,7 +249,7 @@ int nicstride_run_deferred(void)
         if (in.m != NULL)
             in.p = in.m->peer[d->msg.origin];
         if (in.m != NULL && in.p != NULL && must_wait(in.p, pass)) {
-            in.p->waited = pass;
+            in.p->served.waited = pass;
             last = d;
             link = &d->next;
             continue;
@@ -361,7 +361,8 @@ static bool one_message(const void *header, size_t header_len, const void *data,
     /* Not yet satisfied, so no acknowledgement goes out here but with the effect. */
     if (asks_for_ack(&msg))
         nicstride_flush_asked_locked(in.p, msg.count);
-    if ((takes_lock(&msg) && (deferred_head != NULL || in.p->accumulating > 0)) || !handle(&in))
+    if ((takes_lock(&msg) && (deferred_head != NULL || in.p->served.accumulating > 0)) ||
+        !handle(&in))
         defer(&in);
     return !has_company(&msg);
 }

@@ -33,7 +33,7 @@ static void moved_cb(void *arg, int status)
     moving_t *v = arg;
 
     if (v->use.m != NULL && is_accumulate(&v->use.msg)) {
-        v->use.p->accumulating--;
+        v->use.p->served.accumulating--;
         /* Those that had to wait for it. */
         onic_wire_defer(ONIC_AM_OSC);
     }
@@ -122,7 +122,7 @@ void nicstride_on_move(const nicstride_incoming_t *in)
         if (rc == OMPI_SUCCESS) {
             v->use.moves = true;
             if (is_accumulate(in->msg))
-                in->p->accumulating++;
+                in->p->served.accumulating++;
             return;
         }
         onic_layout_fini(&end.layout);

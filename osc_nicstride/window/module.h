@@ -58,12 +58,48 @@ extern nicstride_process_t *nicstride_processes;
 
 typedef struct nicstride_op nicstride_op_t;
 
-/** Short messages that wait for others (queue/send.h). Zero-initialise. */
-typedef struct nicstride_waiting {
-    struct nicstride_sent_batch *batch; /**< what waits; NULL: nothing */
-    struct nicstride_peer *next;        /**< of those with something that waits */
-    struct nicstride_peer **link;       /**< who points at this one */
-} nicstride_waiting_t;
+/** What is sent to a peer and comes from it (credit.h, replies.h, slot.h). Wire lock. */
+typedef struct nicstride_flow {
+    nicstride_tx_t tx;
+    nicstride_rx_t rx;
+    nicstride_asker_t asker; /**< for replies, of the first queued operation */
+    uint64_t wants;          /**< bytes to be kept for which that waits */
+    uint64_t closed;         /**< messages sent there, in all, when an epoch was last closed */
+    size_t frag_max;         /**< bytes; 0 until asked for */
+    unsigned posting;        /**< messages without an operation that the wire still keeps */
+    struct nicstride_sent_batch
+        *batch; /**< short messages that wait for others (send.h); NULL: none */
+    struct nicstride_peer *next_waiting; /**< of the peers with some */
+    struct nicstride_peer **waiting_link;
+    const nicstride_slot_t *slot; /**< where it answers me; NULL: by message only */
+    uint64_t slot_seen;           /**< its last answer there */
+    nicstride_slot_t *slot_there; /**< where I answer it; NULL: by message only */
+    bool slot_used;               /**< not with the first answer */
+} nicstride_flow_t;
+
+/** Operations to a peer. Wire lock, but that `enqueued` and `clean` are read without. */
+typedef struct nicstride_queue {
+    nicstride_op_t *head; /**< those with fragments still to send, in order */
+    nicstride_op_t *tail;
+    uint32_t length;      /**< of them */
+    nicstride_op_t *live; /**< all not yet locally complete, in order */
+    nicstride_op_t *live_tail;
+    uint64_t enqueued; /**< ever queued; the last one's number */
+    uint64_t urgent;   /**< a local flush waits for all up to this number: they are not held */
+    uint64_t clean;    /**< all up to this number are known to be done at the target */
+    bool flushing;     /**< a thread waits for all up to number `goal`: later ones wait too */
+    uint64_t goal;
+} nicstride_queue_t;
+
+/** The lock of a peer, where it is of another node. Wire lock but for `nocheck`. */
+typedef struct nicstride_peer_lock {
+    bool granted;                /**< asked for by message, it is ours */
+    int refused;                 /**< why it will not be, or 0 */
+    struct nicstride_hold *hold; /**< or it is held back, see hold.h; a guess without the lock */
+    bool of_all;                 /**< MPI_Win_lock_all has it, or holds it back */
+    bool released;               /**< and it was given back with the last operation */
+    bool nocheck; /**< module mutex: opened with MPI_MODE_NOCHECK, there is no lock to hold */
+} nicstride_peer_lock_t;
 
 /** A message that waits for a lock (target/dispatch.c). */
 typedef struct nicstride_deferred {
@@ -74,74 +110,64 @@ typedef struct nicstride_deferred {
     bool used;
 } nicstride_deferred_t;
 
-/** One rank of the window, as seen from here. Made when first needed. */
+/** Messages of a peer that this process handles. Wire lock. */
+typedef struct nicstride_served {
+    uint64_t waited;       /**< pass over what was put off in which something of its had to wait */
+    uint32_t accumulating; /**< accumulates of its that come through slots: others wait for them */
+    nicstride_deferred_t deferred[2]; /**< a request for my lock, its release */
+} nicstride_served_t;
+
+/** Notices of post and complete. Wire lock: those that came by message, from another node. Module
+ *  mutex: those of any peer that were used. */
+typedef struct nicstride_notices {
+    uint32_t posts;
+    uint32_t completes;
+    uint64_t count; /**< messages that it had sent, in all, with the last of those */
+    uint32_t posts_used;
+    uint32_t completes_used;
+} nicstride_notices_t;
+
+/** What transfers to a peer cost, and whether it is there (observe.h, wait.h). What is known once
+ * is read without a lock when the word before it says so; the rest belongs to the wire lock. */
+typedef struct nicstride_observation {
+    bool looked_up;                  /**< the next two are known */
+    const onic_presence_t *presence; /**< its signs of life, or NULL */
+    onic_learn_t *learn;             /**< what was learned of it; contents under the wire lock */
+    int wakes;                       /**< its helper thread can be woken: 1, -1: not, 0: unknown */
+    const onic_presence_t *presence_there; /**< its signs of life, where that is so */
+    uint64_t looked; /**< ticks when its presence was last asked for; no lock */
+    uint64_t
+        answered; /**< the same at the end of the last flush: it was there after that; no lock */
+    onic_watch_t watch;       /**< what is being sent there */
+    uint64_t spent_from;      /**< since when this process has handled long messages of its, */
+    uint64_t spent_to;        /**< and until when; 0: none since that was last written */
+    onic_patience_t patience; /**< of those who wait for requests */
+    uint64_t awaited;         /**< the oldest operation when that was last looked at */
+} nicstride_observation_t;
+
+/** One rank of the window, as seen from here. Made when first needed. What is not in one of its
+ * parts is set then, if not said otherwise. */
 typedef struct nicstride_peer {
     struct nicstride_module *module;
     onic_peer_t *wire;
     nicstride_process_t *process;
     nicstride_quota_t *quota;           /**< the process's */
-    struct nicstride_peer *next_window; /**< the same process in another window */
+    struct nicstride_peer *next_window; /**< the same process in another window; wire lock */
     uint32_t win;                       /**< its name for the window */
     uint32_t me;                        /**< my rank there */
     int rank;
-    int local;                       /**< index on my node, or -1 */
-    int single_copy;                 /**< 1: works, -1: does not, 0: not tried yet */
-    int moves;                       /**< its landing area can be reached: as single_copy */
-    bool looked_up;                  /**< the next two are known */
-    const onic_presence_t *presence; /**< its signs of life, or NULL */
-    onic_learn_t *learn;             /**< what was learned of it; contents under the wire lock */
-    int wakes;                       /**< its helper thread can be woken: as single_copy */
-    const onic_presence_t *presence_there; /**< its signs of life, where that is so */
-
-    /* wire lock */
-    struct nicstride_peer *next_used; /**< of those in use, see used.h */
-    bool used;
-    onic_watch_t watch;  /**< what is being sent there, see observe.h */
-    uint64_t spent_from; /**< since when this process has handled long messages of its, */
-    uint64_t spent_to;   /**< and until when; 0: none since that was last told */
-    uint64_t looked;     /**< ticks when its presence was last asked for; no lock */
-    uint64_t answered;   /**< the same at the end of the last flush: it was there after that */
-    nicstride_tx_t tx;
-    nicstride_rx_t rx;
-    const nicstride_slot_t *slot; /**< where it answers me; NULL: by message only */
-    uint64_t slot_seen;           /**< its last answer there */
-    nicstride_slot_t *slot_there; /**< where I answer it; NULL: by message only */
-    bool slot_used;               /**< not with the first answer */
-    nicstride_waiting_t waiting;
-    uint64_t waited; /**< pass over what was put off in which something of its had to wait */
-    nicstride_deferred_t deferred[2]; /**< a request for my lock, its release */
-    nicstride_op_t *head;             /**< operations with fragments still to send, in order */
-    nicstride_op_t *tail;
-    uint32_t queued;       /**< operations in that queue */
-    uint32_t accumulating; /**< accumulates of its that come through slots: others wait for them */
-    nicstride_asker_t asker; /**< for replies, of the first of them */
-    uint64_t wants;          /**< bytes to be kept for which the first of them waits */
-    nicstride_op_t *live;    /**< all operations not yet locally complete, in order */
-    nicstride_op_t *live_tail;
-    uint64_t enqueued; /**< operations ever queued; the last one's number */
-    uint64_t urgent;   /**< a local flush waits for all up to this number: they are not held */
-    uint64_t clean;    /**< all up to this number are known to be done at the target */
-    bool flushing;     /**< a thread waits for all up to number `goal`: later ones wait too */
-    uint64_t goal;
-    size_t frag_max;  /**< 0 until asked for */
-    uint64_t told;    /**< messages sent there, in all, when an epoch was last closed */
-    unsigned posting; /**< messages without an operation that the wire still keeps */
-    uint32_t posts;   /**< post messages that came from a peer on another node */
-    uint32_t completes;
-    uint64_t complete_count;     /**< messages that it had sent, in all, with the last of those */
-    onic_patience_t patience;    /**< of those who wait for requests */
-    uint64_t looked_after;       /**< the oldest operation when that was last looked at */
-    bool failed;                 /**< the wire cannot reach it: nobody waits for it any more */
-    bool granted;                /**< a lock asked for by message is ours */
-    int refused;                 /**< why it will not be, or 0 */
-    struct nicstride_hold *hold; /**< or it is held back, see hold.h; a guess without the lock */
-    bool locked;                 /**< MPI_Win_lock_all has its lock, or holds it back */
-    bool released;               /**< and that was given back with the last operation */
-
-    /* module mutex */
-    uint32_t posts_used;
-    uint32_t completes_used;
-    bool nocheck; /**< the epoch was opened with MPI_MODE_NOCHECK: there is no lock to hold */
+    int local;                        /**< index on my node, or -1 */
+    int single_copy;                  /**< 1: works, -1: does not, 0: not tried yet */
+    int moves;                        /**< its landing area can be reached: as single_copy */
+    bool failed;                      /**< it cannot be reached: nobody waits for it; wire lock */
+    bool used;                        /**< it is in its window's list (used.h); wire lock */
+    struct nicstride_peer *next_used; /**< in that list; wire lock */
+    nicstride_flow_t flow;
+    nicstride_queue_t queue;
+    nicstride_peer_lock_t lock;
+    nicstride_served_t served;
+    nicstride_notices_t notices;
+    nicstride_observation_t observed;
 } nicstride_peer_t;
 
 typedef struct nicstride_module {

@@ -73,8 +73,8 @@ static void find_slots(const nicstride_module_t *m, nicstride_peer_t *p)
 
     if (mine == NULL || p->local < 0 || p->rank == m->rank)
         return;
-    p->slot = &mine[p->local];
-    p->slot_there = &nicstride_ctl_slots(m, p->local)[m->node.me];
+    p->flow.slot = &mine[p->local];
+    p->flow.slot_there = &nicstride_ctl_slots(m, p->local)[m->node.me];
 }
 
 static uint64_t name_of(const nicstride_module_t *m, int rank)
@@ -116,8 +116,8 @@ nicstride_peer_t *nicstride_peer_locked(nicstride_module_t *m, int rank)
     p->win = its->win;
     p->me = (uint32_t)m->rank;
     p->local = onic_node_index(&m->node, rank);
-    p->tx.window = mine->window;
-    p->rx.window = its->window;
+    p->flow.tx.window = mine->window;
+    p->flow.rx.window = its->window;
     find_slots(m, p);
     /* Other MPI threads look without the lock. */
     __atomic_store_n(&m->peer[rank], p, __ATOMIC_RELEASE);
@@ -131,8 +131,8 @@ void nicstride_peer_free_locked(nicstride_peer_t *p)
     while (*link != p)
         link = &(*link)->next_window;
     *link = p->next_window;
-    nicstride_tx_forget(&p->tx, p->quota);
-    nicstride_reply_leave(&nicstride_component.replies, &p->asker);
+    nicstride_tx_forget(&p->flow.tx, p->quota);
+    nicstride_reply_leave(&nicstride_component.replies, &p->flow.asker);
     free(p);
 }
 

@@ -31,7 +31,7 @@ void nicstride_enlist_locked(nicstride_peer_t *p)
 
 static bool is_done_with(const nicstride_peer_t *p)
 {
-    return nicstride_is_clean(p) && p->live == NULL && !p->locked;
+    return nicstride_is_clean(p) && p->queue.live == NULL && !p->lock.of_all;
 }
 
 static void leave(nicstride_module_t *m)

@@ -22,10 +22,10 @@
  *  lock. The common case on mapped windows, inlined. */
 static inline bool nicstride_is_clean(const nicstride_peer_t *p)
 {
-    return __atomic_load_n(&p->enqueued, __ATOMIC_RELAXED) ==
-               __atomic_load_n(&p->clean, __ATOMIC_ACQUIRE) &&
+    return __atomic_load_n(&p->queue.enqueued, __ATOMIC_RELAXED) ==
+               __atomic_load_n(&p->queue.clean, __ATOMIC_ACQUIRE) &&
            !__atomic_load_n(&p->failed, __ATOMIC_RELAXED) &&
-           __atomic_load_n(&p->tx.error, __ATOMIC_RELAXED) == 0;
+           __atomic_load_n(&p->flow.tx.error, __ATOMIC_RELAXED) == 0;
 }
 
 /** Puts the peer into its window's list, unless it is there. Wire lock. */
