@@ -27,14 +27,15 @@ common_libonic_core_la_SOURCES = \
 	common/wire/memory_plan.h \
 	common/wire/requirements.c \
 	common/wire/requirements.h \
+	common/mover/pipe/counters.c \
+	common/mover/pipe/counters.h \
 	common/mover/pipe/pipe.c \
 	common/mover/pipe/pipe.h \
-	common/mover/pipe/policy.c \
-	common/mover/pipe/policy.h \
 	common/mover/pipe/pool.c \
 	common/mover/pipe/pool.h \
 	common/mover/pipe/schedule.c \
 	common/mover/pipe/schedule.h \
+	common/mover/pipe/transfer.h \
 	common/support/bytes.h \
 	common/support/clock.c \
 	common/support/clock.h \
@@ -126,23 +127,22 @@ libompi_nic_common_la_SOURCES = \
 	common/node/node.c \
 	common/node/node.h \
 	common/node/part.h \
-	common/mover/area.c \
-	common/mover/area.h \
-	common/mover/carrier_node.c \
-	common/mover/carrier_rma.c \
-	common/mover/carrier_rma.h \
-	common/mover/carrier_rma_errand.c \
-	common/mover/carrier_rma_peer.c \
-	common/mover/carrier_rma_slots.c \
-	common/mover/chunks.c \
-	common/mover/counters.c \
-	common/mover/counters.h \
+	common/mover/node/area.c \
+	common/mover/node/area.h \
+	common/mover/node/carrier_node.c \
+	common/mover/node/carrier_node.h \
+	common/mover/rma/rma.h \
+	common/mover/rma/rma_carrier.c \
+	common/mover/rma/rma_peer.c \
+	common/mover/rma/rma_post.c \
+	common/mover/rma/rma_record.c \
+	common/mover/rma/rma_run.c \
+	common/mover/rma/rma_slots.c \
 	common/model/link_given.c \
 	common/mover/mover.c \
 	common/mover/mover.h \
-	common/mover/peers.c \
-	common/mover/transfer.c \
-	common/mover/transfer_internal.h \
+	common/mover/transfers.c \
+	common/mover/transfers.h \
 	common/mover/work.c \
 	common/ompi_compat.h \
 	common/support/help.c \

@@ -7,11 +7,15 @@
  * The mover: long transfers between two layouts in user memory, through slots that the receiver
  * owns. The superpipeline of A. Denis (2011), section 4, and the host-based method of HBNA in one.
  *
- * Each process has one landing area of at most 64 slots. Whoever sends leases some of the
- * receiver's slots, packs chunk after chunk into them and publishes what is there, block by block;
- * the receiver unpacks from them at the same time. A transfer that is longer than its lease goes
- * round in it (folding, N-buffering). What all senders together leave at a receiver is never more
- * than its area.
+ * Each process has one landing area of at most 64 slots. A sender leases some of the receiver's
+ * slots, packs chunk after chunk into them and publishes what is there, block by block; the
+ * receiver unpacks from them at the same time. A transfer that is longer than its lease goes round
+ * in it (folding, N-buffering). What all senders together leave at a receiver is never more than
+ * its area.
+ *
+ * pipe/ has what decides: the state machine, schedules, the pool of slots. node/ and rma/ are the
+ * carriers, within a node and between hosts. Here stand the transfers that are under way, and what
+ * components call.
  *
  * A transfer knows nothing of messages. The component sends the ticket in a message of its own, so
  * that data and its description arrive together:
@@ -20,6 +24,9 @@
  *          target  onic_mover_receive_locked, in the handler of that message
  *     get: origin  onic_mover_expect_locked, message with the ticket
  *          target  onic_mover_answer_locked, in the handler of that message
+ *
+ * A transfer's pointer stays valid memory until the mover is closed, but may stand for another one
+ * once `done` has been called.
  *
  * Threads: a function named ..._locked is called with the wire lock held, by any thread, handlers
  * included, and never waits. All others are called without it. Packing, unpacking and `take` run
@@ -33,18 +40,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/layout/layout.h"
-#include "common/model/link.h"
-#include "common/mover/pipe/policy.h"
+#include "common/mover/pipe/counters.h"
+#include "common/mover/pipe/transfer.h"
 #include "common/support/export.h"
+#include "common/support/variables.h"
 #include "common/wire/wire.h"
-
-/** Which peers of other hosts are put to, where their adapters can (carrier_rma.h). */
-typedef enum onic_mover_rma {
-    ONIC_MOVER_RMA_AUTO,  /**< those that an adapter reaches */
-    ONIC_MOVER_RMA_NEVER, /**< nobody */
-    ONIC_MOVER_RMA_ALWAYS /**< all, for tests: UCX puts by messages where it must */
-} onic_mover_rma_t;
 
 /** Before anybody opens the wire, in a component's open function: the wire is to be able to put,
  *  where there is an adapter. Else peers of other hosts are not reached. */
@@ -70,18 +70,6 @@ ONIC_EXPORT int onic_mover_open(const onic_mover_config_t *config);
  *  before onic_wire_close and without the wire lock. */
 ONIC_EXPORT void onic_mover_close(void);
 
-/**
- * Which schedule (policy.h) the chunks have that this process sends, in transfers that begin from
- * now on; the receiver need not know. `links`: the numbers of the kinds of peer, in place of the
- * default ones.
- *
- * Several components may say so, each when it likes, also before it opens the mover. The last one
- * that has a wish is heard: ONIC_POLICY_AUTO without numbers, or NULL, is no wish and changes no
- * policy, and NULL changes no links. When the mover is closed for the last time all is forgotten.
- * Without the wire lock.
- */
-ONIC_EXPORT void onic_mover_set_schedule(const onic_policy_t *policy, const onic_links_t *links);
-
 /** Bytes that all senders together may leave at this process; 0 where there is no area. */
 ONIC_EXPORT size_t onic_mover_area(void);
 
@@ -92,43 +80,10 @@ ONIC_EXPORT size_t onic_mover_area(void);
  */
 ONIC_EXPORT bool onic_mover_reaches_locked(onic_peer_t *peer);
 
-/** One end of a transfer, in user memory. */
-typedef struct onic_mover_end {
-    onic_layout_t layout; /**< the transfer's from then on where the call succeeds: the caller's
-                             owns nothing any more. Not looked at where there is `take`. */
-    uint64_t at;          /**< packed bytes [at, at + len) of it; len > 0 */
-    uint64_t len;
-    char *base;
-    /** Sender: bytes of an element of the data, which is never split between two pieces that the
-     *  receiver is given; 0 or 1: any, aligned elements of up to 8 bytes are not split either. */
-    uint32_t granule;
-    /** Receiver: NULL to unpack into the layout; else is given the data instead, in order. Returns
-     *  how many of the n bytes at packed position `pos` (from `at` on) it took; 0: not now, tries
-     *  again later; negative: the transfer has failed. Without the wire lock. */
-    int64_t (*take)(void *arg, uint64_t pos, const void *data, uint64_t n);
-    /** Called once, with the wire lock held, never before the call that gave it has returned: all
-     *  is packed (sender) or taken (receiver), or `status` is an error. The memory is not touched
-     *  any more. May start transfers and send. */
-    void (*done)(void *arg, int status);
-    void *arg;
-} onic_mover_end_t;
-
-/** Names a lease; travels in the component's message. All bytes of it come from a peer there. */
-typedef struct onic_ticket {
-    uint64_t slots; /**< of the receiver's area */
-    uint64_t len;   /**< bytes of the transfer */
-    uint32_t name;  /**< of the transfer at who made the ticket */
-    uint32_t spare;
-} onic_ticket_t;
-
-/** A transfer that is under way. The pointer stays valid memory until the mover is closed, but may
- *  stand for another transfer once `done` has been called. */
-typedef struct onic_transfer onic_transfer_t;
-
 /**
  * Put, at the origin: leases slots at `to` and fills in the ticket. Packs nothing yet. NULL where
- * no slot can be had now: the caller sends by message instead, or comes again. Who comes again
- * soon is let in before others (pool.h).
+ * no slot can be had now: the caller sends by message instead, or comes again. One that
+ * comes again soon has its turn before others (pipe/pool.h).
  */
 ONIC_EXPORT onic_transfer_t *onic_mover_send_locked(onic_peer_t *to, onic_mover_end_t *source,
                                                     onic_ticket_t *ticket);
@@ -155,7 +110,7 @@ ONIC_EXPORT int onic_mover_answer_locked(onic_peer_t *to, const onic_ticket_t *t
 
 /**
  * Ends a transfer of whose ticket the other side knows nothing, or has said that it will do nothing
- * with it: gives the lease back. Only right after onic_mover_send_locked or
+ * with it: releases the lease. Only right after onic_mover_send_locked or
  * onic_mover_expect_locked, or, for the latter, while no byte has come. `done` is not called then.
  * False where the transfer is over already and `done` is about to be called.
  */
@@ -171,6 +126,10 @@ ONIC_EXPORT int onic_mover_progress(void);
 
 /** Is nothing under way? One load. */
 ONIC_EXPORT bool onic_mover_idle(void);
+
+/** Registers the counters (pipe/counters.h) as performance variables of a component: chunks, gaps,
+ *  stalls, refused_leases and slots_in_use. In its register function. */
+ONIC_EXPORT void onic_mover_register_counters(const mca_base_component_t *c);
 
 /**
  * The memory behind `arg` goes away, or its peer is lost: each end with this `arg` that is not done

@@ -6,7 +6,7 @@
  * @file
  * Moving the bytes of one transfer, by the thread that has claimed it and without a lock.
  */
-#include "common/mover/transfer_internal.h"
+#include "common/mover/transfers.h"
 
 #include "ompi/constants.h"
 
@@ -16,40 +16,38 @@
 
 /** Looks at a word while the other side is at work: it publishes the next block in less. */
 #define SPINS 64
-/** Looks that find nothing between two at the clock. */
+/** Looks that find nothing from one at the clock to the next. */
 #define LOOKS 256
-/** Without anything to do for so long one asks whether the other side is dead. */
+/** After so long without anything to do: is the other side dead? */
 #define DEAD_AFTER_NSEC UINT64_C(5000000)
-/** Slots are given back by so many, since each time costs a cache line. */
-#define FEW_SLOTS 8
+/** Slots are released by so many, since each time costs a cache line. */
+#define SLOTS_TOGETHER 8
 
 /* ---- coming to an end ------------------------------------------------------------------------ */
 
-static void tell(onic_transfer_t *t, int status)
+static void report(onic_transfer_t *t, int status)
 {
-    t->tells = t->has_end;
+    t->reports = t->has_end;
     t->status = status;
 }
 
-/** Gives back what the receiver knows that nobody writes to any more. */
-static void give_back(onic_transfer_t *t, uint64_t slots)
+/** Slots to which nothing is written any more. */
+static void release(onic_transfer_t *t, uint64_t slots)
 {
     if (slots != 0) {
         t->slots &= ~slots;
         t->freed &= ~slots;
-        atomic_fetch_and(&onic_mover.receiving, ~slots);
-        t->carrier->give_back(t, slots);
+        t->carrier->release(t, slots);
     }
 }
 
-/** Slots of a sender that has gone wrong stay its own until it is dead (sweep.c). */
+/** Slots of a sender that has gone wrong stay its own until it is dead. */
 static void end(onic_transfer_t *t, int status, bool sender_is_done)
 {
     t->over = true;
-    tell(t, status);
+    report(t, status);
     if (t->role == ONIC_RECEIVES) {
-        give_back(t, sender_is_done ? t->slots : t->freed);
-        atomic_fetch_and(&onic_mover.receiving, ~t->slots);
+        release(t, sender_is_done ? t->slots : t->freed);
     }
 }
 
@@ -57,10 +55,10 @@ static void stop(onic_transfer_t *t, unsigned why)
 {
     if ((why & ONIC_STOP_LEASE) != 0) {
         end(t, OMPI_ERROR, true);
-        t->tells = false;
+        t->reports = false;
         t->withdrawn = true;
     } else if (t->role == ONIC_RECEIVES) {
-        tell(t, OMPI_ERROR);
+        report(t, OMPI_ERROR);
     } else {
         const unsigned slot = t->sender.slot;
         t->carrier->publish(t, slot, onic_sender_fail(&t->sender));
@@ -92,13 +90,12 @@ static void count_wait(onic_transfer_t *t)
 /** Fills a place of a slot with the next `n` bytes. */
 static void fill(onic_transfer_t *t, char *to, uint32_t n)
 {
-    if (t->area == NULL || n < ONIC_STORES_LEAST) {
+    if (t->stores == NULL || n < ONIC_STORES_LEAST) {
         (void)onic_pack(&t->cursor, t->end.base, to, n);
         return;
     }
-    onic_stores_t *stores = &t->area->stores[onic_layout_is_contig(&t->end.layout)];
     bool timed;
-    const bool streams = onic_stores_choose(stores, &timed);
+    const bool streams = onic_stores_choose(t->stores, &timed);
     const uint64_t begun = timed ? onic_ticks() : 0;
     if (streams) {
         (void)onic_pack_streaming(&t->cursor, t->end.base, to, n);
@@ -106,7 +103,7 @@ static void fill(onic_transfer_t *t, char *to, uint32_t n)
         (void)onic_pack(&t->cursor, t->end.base, to, n);
     }
     if (timed) {
-        onic_stores_note(stores, streams, n, onic_ticks() - begun);
+        onic_stores_note(t->stores, streams, n, onic_ticks() - begun);
     }
 }
 
@@ -153,8 +150,8 @@ static void consume(onic_transfer_t *t, const onic_piece_t *piece, uint32_t n)
     }
     if (c.free) {
         t->freed |= UINT64_C(1) << piece->slot;
-        if (__builtin_popcountll(t->freed) >= FEW_SLOTS) {
-            give_back(t, t->freed);
+        if (__builtin_popcountll(t->freed) >= SLOTS_TOGETHER) {
+            release(t, t->freed);
         }
     }
 }
@@ -178,7 +175,7 @@ static onic_turn_t receive(onic_transfer_t *t)
         return ONIC_TURN_WAIT;
     }
     if (n < 0 || n > piece.len) {
-        tell(t, OMPI_ERROR);
+        report(t, OMPI_ERROR);
     } else {
         consume(t, &piece, (uint32_t)n);
     }
@@ -217,7 +214,7 @@ int onic_transfer_work(onic_transfer_t *t, int limit)
         if (atomic_load_explicit(&t->stop, memory_order_relaxed) != 0) {
             stop(t, atomic_exchange(&t->stop, 0));
         }
-        if (moved >= limit || t->over || t->tells) {
+        if (moved >= limit || t->over || t->reports) {
             return moved;
         }
         const onic_turn_t turn = step(t);

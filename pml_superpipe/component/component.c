@@ -94,7 +94,6 @@ static int open_wire(void)
 
     if (rc != OMPI_SUCCESS)
         return rc;
-    onic_mover_set_schedule(&superpipe.params.schedule, &superpipe.links);
     rc = onic_mover_open(&mover);
     if (rc != OMPI_SUCCESS)
         (void)onic_wire_close();

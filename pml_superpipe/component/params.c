@@ -13,7 +13,7 @@
 
 #include "ompi/constants.h"
 
-enum { EAGER, EARLY, MEMORY, BUFFERED, AREA, SLOT, QUEUES, TCP_SEGMENT, C0, Q, N_RANGED };
+enum { EAGER, EARLY, MEMORY, BUFFERED, AREA, SLOT, QUEUES, TCP_SEGMENT, N_RANGED };
 
 static onic_ranged_t ranged[N_RANGED] = {
     [EAGER] = {"eager",
@@ -55,18 +55,9 @@ static onic_ranged_t ranged[N_RANGED] = {
                      "Bytes of one fragment over TCP; 0 leaves it to UCX. UCX_TCP_TX_SEG_SIZE and "
                      "UCX_TCP_RX_SEG_SIZE in the environment win",
                      262144, 0, 1048576},
-    [C0] = {"c0", "Bytes of the first chunk in protocol mover; 0: as the schedule says", 0, 0,
-            1 << 28},
-    [Q] =
-        {"q",
-         "Hundredths by which the length of each next chunk is multiplied; 0: as the schedule says",
-         0, 0, 10000},
 };
 
-/** The parameter q counts hundredths. */
-#define Q_UNIT 100
-
-static const char *protocol, *schedule, *cost, *tls;
+static const char *protocol, *cost, *tls;
 
 /** Prints what is wrong with a parameter. */
 static int refuse(const char *topic, const char *value)
@@ -86,13 +77,6 @@ int superpipe_params_register(const mca_base_component_t *c)
         "unpacks), copy (the receiver reads the memory of a sender on its node), rendezvous (UCX "
         "moves contiguous data between user memory). A protocol that cannot do a transfer is "
         "replaced by one that can");
-    onic_register_string(
-        c, "schedule", "auto", &schedule,
-        "Lengths of the chunks in which protocol mover sends: auto, slot (each fills a slot), "
-        "model (the superpipeline: the first is what can be copied while the handshake is under "
-        "way, each next one is longer by the ratio of copying and moving, by the numbers of cost), "
-        "paper (the same from 12 KiB on, each 1.5 times as long), optimal (all of one length, the "
-        "best by the model)");
     onic_register_string(
         c, "cost", "default", &cost,
         "Numbers of the model that chooses protocols until it has been learned what they take: "
@@ -135,11 +119,6 @@ int superpipe_params_check(void)
     p->protocol = (int)superpipe_protocol_named(protocol);
     if (p->protocol == SUPERPIPE_PROTOCOLS)
         return refuse("bad-protocol", protocol);
-    p->schedule = (onic_policy_t){.kind = onic_policy_named(schedule),
-                                  .c0 = ranged[C0].value,
-                                  .q = (double)ranged[Q].value / Q_UNIT};
-    if (p->schedule.kind == ONIC_POLICIES)
-        return refuse("bad-schedule", schedule);
     return onic_links_given(&superpipe.links, cost, SUPERPIPE_HELP_FILE) ? OMPI_SUCCESS
                                                                          : OMPI_ERR_BAD_PARAM;
 }

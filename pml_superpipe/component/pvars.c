@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "common/mover/counters.h"
+#include "common/mover/mover.h"
 #include "pml_superpipe/protocols/process.h"
 
 #include "ompi/constants.h"

@@ -155,7 +155,6 @@ typedef struct superpipe_params {
     size_t tcp_segment;
     bool single_copy;
     bool network_slots;
-    onic_policy_t schedule; /**< of the mover's chunks */
     bool show_plan;
     char *tls; /**< or NULL */
 } superpipe_params_t;

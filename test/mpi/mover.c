@@ -22,7 +22,7 @@
 
 #include "ompi/constants.h"
 
-#include "common/mover/transfer_internal.h"
+#include "common/mover/node/carrier_node.h"
 #include "common/node/presence.h"
 #include "test/mpi/mover_traffic.h"
 
@@ -244,20 +244,20 @@ static void test_tickets(void)
     onic_pool_wait_t wait = {0};
 
     moves_open(16 * KIB, 4 * KIB);
-    const onic_pool_t *pool = &onic_mover.area.pool;
+    const onic_pool_t *pool = &onic_landing.area.pool;
     const uint64_t slots = onic_pool_take(pool, 4711, 2, &wait);
     TL_CHECK(refused(peer, 0, 1) != OMPI_SUCCESS, "no slots");
     TL_CHECK(refused(peer, slots, 1) != OMPI_SUCCESS, "slots of others");
     TL_CHECK(refused(peer, ~slots & onic_pool_all(pool), 1) != OMPI_SUCCESS, "slots of nobody");
     TL_CHECK(refused(peer, UINT64_MAX, 1) != OMPI_SUCCESS, "slots that there are not");
     onic_wire_lock();
-    const uint64_t owner = onic_mover_peer(peer)->area.owner;
+    const uint64_t owner = onic_node_reach(peer)->area.owner;
     onic_wire_unlock();
-    onic_pool_give(pool, 4711, slots);
+    onic_pool_release(pool, 4711, slots);
     const uint64_t theirs = onic_pool_take(pool, owner, 1, &wait);
     TL_CHECK(refused(peer, theirs, 100) != OMPI_SUCCESS, "a slot without memory");
     onic_wire_lock();
-    TL_CHECK(onic_area_prepare(&onic_mover.area, theirs, true) == theirs, "no memory for a slot");
+    TL_CHECK(onic_area_prepare(&onic_landing.area, theirs, true) == theirs, "no memory for a slot");
     onic_wire_unlock();
     TL_CHECK(refused(peer, theirs, 0) != OMPI_SUCCESS, "no bytes");
     TL_CHECK(refused(peer, theirs, 100) == OMPI_SUCCESS, "a good one");
@@ -268,7 +268,7 @@ static void test_tickets(void)
         onic_wire_progress();
     }
     TL_CHECK(onic_pool_has(pool, owner, theirs), "a slot that may be written to was given back");
-    onic_pool_give(pool, owner, theirs);
+    onic_pool_release(pool, owner, theirs);
     moves_close();
 }
 
@@ -277,7 +277,7 @@ static void test_tickets(void)
 /** A process takes slots of my area, one of them without getting to owning it, and dies. */
 static onic_life_t taken_by_dead(void)
 {
-    const onic_pool_t *pool = &onic_mover.area.pool;
+    const onic_pool_t *pool = &onic_landing.area.pool;
     onic_life_t life = {0};
     int ends[2];
 
@@ -346,7 +346,7 @@ static void test_dead_peer(bool sender)
     if (sender) {
         /* Its receiver, which is not the dead process, has never heard of the lease. */
         onic_wire_lock();
-        onic_pool_give(&onic_mover_peer(peer)->area.pool, onic_mover.me, ticket.slots);
+        onic_pool_release(&onic_node_reach(peer)->area.pool, onic_landing.me, ticket.slots);
         onic_wire_unlock();
     }
     moves_close();

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Schedules that are chosen, and what is counted, between rank 0 and a rank 1 that is held
+/** @file Chunks that fill slots, and what is counted, between rank 0 and a rank 1 that is held
  *  back so that each of them waits once at least. See mover_traffic.h. */
 #include "test/mpi/mover_traffic.h"
 
@@ -10,8 +10,7 @@
 
 #include "ompi/constants.h"
 
-#include "common/mover/counters.h"
-#include "common/mover/transfer_internal.h"
+#include "common/mover/node/carrier_node.h"
 #include "test/mpi/meet.h"
 
 enum { SLOT = 32 << 10, AREA = 16 * SLOT, LEASE = ONIC_POOL_ROUND / 2, LEN = 1 << 20 };
@@ -51,7 +50,7 @@ static void send_one(unsigned long long chunks)
 /** Slots of mine that have been emptied once at least, of those that somebody has. */
 static int emptied(void)
 {
-    const onic_pool_t *pool = &onic_mover.area.pool;
+    const onic_pool_t *pool = &onic_landing.area.pool;
     int n = 0;
 
     for (unsigned i = 0; i < pool->nslots; i++) {
@@ -84,12 +83,12 @@ static void receive_one(void)
     TL_CHECK(onic_mover_counters.slots == LEASE, "%llu slots in use", onic_mover_counters.slots);
 }
 
-/** Chunks of so many bytes. */
-static void transfer_in(unsigned chunk)
+/** Every chunk fills a slot. */
+static void transfer_in_slots(void)
 {
     TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
     if (tl_rank() == 0) {
-        send_one(LEN / chunk);
+        send_one(LEN / SLOT);
     } else if (tl_rank() == 1) {
         receive_one();
     }
@@ -124,39 +123,14 @@ static void refuse_one(void)
     memory_free(&memory);
 }
 
-/** Any chunk up to a slot, by links that say so: C0 = Bcopy 2 lambda, and q = 1. */
-static onic_links_t links_for(double c0)
-{
-    onic_links_t links = onic_links_default;
-
-    links.node.bcopy = links.node.bnet = 1;
-    links.node.latency = c0 / 2;
-    return links;
-}
-
 void moves_count(void)
 {
-    const onic_policy_t small = {.kind = ONIC_POLICY_SLOT, .c0 = 1024},
-                        measured = {.kind = ONIC_POLICY_MODEL}, no_wish = {ONIC_POLICY_AUTO};
-    const onic_links_t two = links_for(2048), one = links_for(1024);
-
     board = meet_new(MPI_COMM_WORLD);
     moves_open(AREA, SLOT);
-    transfer_in(SLOT);
-    onic_mover_set_schedule(&small, NULL);
-    transfer_in(1024);
-    onic_mover_set_schedule(&no_wish, &two);
-    transfer_in(1024);
-    onic_mover_set_schedule(&measured, NULL);
-    transfer_in(2048);
-    onic_mover_set_schedule(NULL, &one);
-    transfer_in(1024);
+    transfer_in_slots();
     if (tl_rank() == 0) {
         refuse_one();
     }
-    moves_close();
-    moves_open(AREA, SLOT);
-    transfer_in(SLOT);
     moves_close();
     meet_free(&board);
     atomic_store(&moves.taken, 0);

@@ -22,7 +22,8 @@
 
 #include "ompi/constants.h"
 
-#include "common/mover/carrier_rma.h"
+#include "common/mover/node/carrier_node.h"
+#include "common/mover/rma/rma.h"
 #include "test/mpi/mover_traffic.h"
 
 enum { KIB = 1 << 10, MIB = 1 << 20 };
@@ -69,16 +70,16 @@ static void open_mover(size_t area, size_t slot)
 
 static uint64_t free_slots(void)
 {
-    return atomic_load(&onic_mover.area.pool.words->free);
+    return atomic_load(&onic_landing.area.pool.words->free);
 }
 
 static bool is_clean(void)
 {
-    const uint64_t all = onic_pool_all(&onic_mover.area.pool);
+    const uint64_t all = onic_pool_all(&onic_landing.area.pool);
     bool records = false;
 
     onic_wire_lock();
-    for (int i = 0; i < 256; i++) {
+    for (int i = 0; i < ONIC_RMA_BUCKETS; i++) {
         records = records || onic_rma_state.bucket[i] != NULL;
     }
     const bool clean = !records && onic_mover_idle() && free_slots() == all &&

@@ -24,14 +24,15 @@
 
 #include "ompi/constants.h"
 
-#include "common/mover/carrier_rma.h"
+#include "common/mover/node/carrier_node.h"
+#include "common/mover/rma/rma.h"
 #include "test/mpi/mover_traffic.h"
 
 enum { KIB = 1 << 10, MIB = 1 << 20, VICTIM = 1, MOVES = 6 };
 
 static uint64_t free_slots(void)
 {
-    return atomic_load(&onic_mover.area.pool.words->free);
+    return atomic_load(&onic_landing.area.pool.words->free);
 }
 
 static bool reached(int rank)
@@ -131,7 +132,7 @@ static void die(void)
 
 static bool is_clean(void)
 {
-    const uint64_t all = onic_pool_all(&onic_mover.area.pool);
+    const uint64_t all = onic_pool_all(&onic_landing.area.pool);
 
     return onic_mover_idle() && free_slots() == all &&
            atomic_load(&onic_rma_state.bounce_free) == all && onic_rma_state.grants.active == 0 &&

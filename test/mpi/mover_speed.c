@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "common/mover/transfer_internal.h"
+#include "common/mover/node/carrier_node.h"
 #include "test/mpi/testlib.h"
 
 enum { ROUNDS = 101 };
@@ -90,7 +90,7 @@ void moves_measure(size_t area, size_t slot)
     moves.checks = false;
     moves_open(area, slot);
     if (tl_rank() == 0) {
-        printf("area %zu, slots of %u\n", onic_mover_area(), onic_mover.area.slot_bytes);
+        printf("area %zu, slots of %u\n", onic_mover_area(), onic_landing.area.slot_bytes);
         for (int i = 0; i < 2; i++) {
             print_speed(i ? GET : PUT, i ? "get" : "put", (UINT64_C(1) << 20), 1);
             print_speed(i ? GET : PUT, i ? "get" : "put", 64 << 10, 1);

@@ -9,7 +9,7 @@
 
 #include "ompi/constants.h"
 
-#include "common/mover/transfer_internal.h"
+#include "common/mover/node/carrier_node.h"
 #include "test/mpi/testlib.h"
 
 moves_t moves;
@@ -33,7 +33,7 @@ void moves_open(size_t area, size_t slot)
 
 uint64_t moves_free_slots(void)
 {
-    return atomic_load(&onic_mover.area.pool.words->free);
+    return atomic_load(&onic_landing.area.pool.words->free);
 }
 
 void moves_close(void)
@@ -41,12 +41,12 @@ void moves_close(void)
     const double end = MPI_Wtime() + MOVES_PATIENCE;
 
     TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
-    while ((!onic_mover_idle() || moves_free_slots() != onic_pool_all(&onic_mover.area.pool)) &&
+    while ((!onic_mover_idle() || moves_free_slots() != onic_pool_all(&onic_landing.area.pool)) &&
            MPI_Wtime() < end) {
         onic_wire_progress();
     }
-    TL_CHECK(moves_free_slots() == onic_pool_all(&onic_mover.area.pool), "slots are missing: %llx",
-             (unsigned long long)moves_free_slots());
+    TL_CHECK(moves_free_slots() == onic_pool_all(&onic_landing.area.pool),
+             "slots are missing: %llx", (unsigned long long)moves_free_slots());
     TL_CHECK(onic_mover_idle(), "something is still under way");
     TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
     onic_mover_close();

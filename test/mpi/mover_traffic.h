@@ -31,7 +31,7 @@ void moves_close(void);
 /** Makes progress until all ranks are here. Collective. */
 void moves_meet(void);
 
-/** Schedules and counters; before anything else was moved to this process. Collective. */
+/** Counters; before anything else was moved to this process. Collective. */
 void moves_count(void);
 
 /** Prints how fast puts and gets of rank 0 to rank 1 are. Collective. */

@@ -130,7 +130,7 @@ static bool take_some(void)
 static void let_slots(uint64_t slots)
 {
     const unsigned slot = (unsigned)__builtin_ctzll(slots);
-    const uint64_t word = onic_sender_relet(&w.sender, slots, w.early);
+    const uint64_t word = onic_sender_replace_lease(&w.sender, slots, w.early);
     const onic_lease_t lease = {slots, w.sender.lease.slot_bytes};
 
     if (slot != 0)

@@ -4,8 +4,8 @@
  */
 /**
  * @file
- * Grants: a receiver and up to 64 senders that ask, use what they are granted, give back, withdraw
- * and are lost at random. No slot is given twice, the area is never exceeded, everybody has its
+ * Grants: a receiver and up to 64 senders that ask, use what they are granted, release it and are
+ * lost at random. No slot is granted twice, the area is never exceeded, everybody has its
  * turn, and nothing is lost for good.
  */
 #include "common/mover/pipe/grant.h"
@@ -40,7 +40,7 @@ static uint64_t pool_take(void *arg, unsigned max)
     return taken;
 }
 
-static void pool_give(void *arg, uint64_t slots)
+static void pool_release(void *arg, uint64_t slots)
 {
     pool_t *p = arg;
 
@@ -57,7 +57,7 @@ static unsigned pool_count(void *arg)
 
 static void pool_init(pool_t *p, onic_grants_t *g, unsigned total)
 {
-    const onic_grant_source_t source = {total, pool_take, pool_give, pool_count, p};
+    const onic_grant_source_t source = {total, pool_take, pool_release, pool_count, p};
 
     p->all = p->free = total == 64 ? UINT64_MAX : (UINT64_C(1) << total) - 1;
     p->total = total;
@@ -74,10 +74,10 @@ typedef struct transfer {
 } transfer_t;
 
 typedef struct sender {
-    onic_asker_t asker;
-    transfer_t t[ONIC_GRANT_ASKS + 4];
+    onic_requester_t requester;
+    transfer_t t[ONIC_GRANT_REQUESTS + 4];
     uint32_t names;
-    uint32_t next_grant; /* its asks are granted in their order */
+    uint32_t next_grant; /* its requests are granted in their order */
     unsigned ahead;      /* those in the queue and itself, less the grants since; 0: not counted */
 } sender_t;
 
@@ -86,7 +86,7 @@ typedef struct world {
     onic_grants_t g;
     sender_t s[SENDERS];
     unsigned senders;
-    uint64_t resting; /* slots of the lost */
+    uint64_t quarantine; /* slots of the lost */
     uint64_t granted, lost;
     unit_random_t r;
 } world_t;
@@ -103,24 +103,24 @@ static transfer_t *find(sender_t *s, uint32_t name)
 /** What the receiver believes is what the senders have. */
 static void check_world(world_t *w)
 {
-    uint64_t seen = w->pool.free | w->resting;
+    uint64_t seen = w->pool.free | w->quarantine;
     unsigned waiting = 0, active = 0;
 
-    UNIT_CHECK((w->pool.free & w->resting) == 0);
+    UNIT_CHECK((w->pool.free & w->quarantine) == 0);
     for (unsigned i = 0; i < w->senders; i++) {
         sender_t *s = &w->s[i];
         uint64_t held = 0;
-        unsigned asks = 0;
+        unsigned requests = 0;
 
         for (size_t k = 0; k < sizeof(s->t) / sizeof(s->t[0]); k++) {
             UNIT_CHECK((s->t[k].slots & (seen | held)) == 0);
             held |= s->t[k].slots;
-            asks += s->t[k].name != 0 && s->t[k].slots == 0;
+            requests += s->t[k].name != 0 && s->t[k].slots == 0;
         }
         seen |= held;
-        UNIT_CHECK(held == s->asker.held && asks == s->asker.n);
-        waiting += asks > 0;
-        active += asks > 0 || held != 0;
+        UNIT_CHECK(held == s->requester.held && requests == s->requester.n);
+        waiting += requests > 0;
+        active += requests > 0 || held != 0;
     }
     UNIT_CHECK(seen == w->pool.all);
     UNIT_CHECK(waiting == w->g.waiting && active == w->g.active);
@@ -147,7 +147,7 @@ static void count_ahead(world_t *w)
     for (unsigned i = 0; i < w->senders; i++) {
         sender_t *s = &w->s[i];
 
-        if (s->asker.n == 0 || s->asker.held != 0)
+        if (s->requester.n == 0 || s->requester.held != 0)
             s->ahead = 0;
         else if (s->ahead == 0)
             s->ahead = w->g.waiting;
@@ -159,7 +159,7 @@ static void serve(world_t *w)
     onic_grant_t grant;
 
     while (onic_grants_next(&w->g, &grant)) {
-        sender_t *s = (sender_t *)grant.asker;
+        sender_t *s = (sender_t *)grant.requester;
         transfer_t *t = find(s, grant.name);
 
         UNIT_CHECK(t != NULL && t->slots == 0 && grant.slots != 0);
@@ -185,14 +185,14 @@ static void start(world_t *w, sender_t *s)
     if (unit_once_in(&w->r, 4)) {
         const bool others = w->g.waiting > 0;
 
-        t->slots = onic_grants_reserve(&w->g, &s->asker, want);
+        t->slots = onic_grants_reserve(&w->g, &s->requester, want);
         t->left = 3;
         UNIT_CHECK(t->slots == 0 || !others);
         if (t->slots != 0)
             return;
     }
-    if (!onic_grants_ask(&w->g, &s->asker, t->name, want)) {
-        UNIT_CHECK(s->asker.n == ONIC_GRANT_ASKS);
+    if (!onic_grants_request(&w->g, &s->requester, t->name, want)) {
+        UNIT_CHECK(s->requester.n == ONIC_GRANT_REQUESTS);
         t->name = 0;
         s->names--;
     }
@@ -204,47 +204,34 @@ static void work(world_t *w, sender_t *s)
         transfer_t *t = &s->t[k];
 
         if (t->slots != 0 && --t->left == 0) {
-            UNIT_CHECK(onic_grants_give(&w->g, &s->asker, t->slots));
+            UNIT_CHECK(onic_grants_release(&w->g, &s->requester, t->slots) == 0);
             *t = (transfer_t){0};
         }
     }
 }
 
-static void withdraw_one(world_t *w, sender_t *s)
+/** What a wrong or wicked message may name: nothing is changed. */
+static void release_wrong(world_t *w, sender_t *s)
 {
-    const uint32_t name = 1 + (uint32_t)unit_below(&w->r, s->names + 1);
-    transfer_t *t = find(s, name);
-    const bool waits = t != NULL && t->slots == 0;
+    const uint64_t slots = unit_random64(&w->r) & ~s->requester.held;
 
-    UNIT_CHECK(onic_grants_withdraw(&w->g, &s->asker, name) == waits);
-    if (waits)
-        *t = (transfer_t){0};
-}
-
-/** What a wrong or wicked message may ask for. */
-static void give_wrong(world_t *w, sender_t *s)
-{
-    const uint64_t slots = unit_random64(&w->r) | (w->pool.all & ~s->asker.held);
-
-    UNIT_CHECK(!onic_grants_give(&w->g, &s->asker, 0));
-    if ((slots & ~s->asker.held) != 0)
-        UNIT_CHECK(!onic_grants_give(&w->g, &s->asker, slots));
+    UNIT_CHECK(onic_grants_release(&w->g, &s->requester, slots) == 0);
 }
 
 static void lose(world_t *w, sender_t *s)
 {
-    const uint64_t held = s->asker.held;
+    const uint64_t held = s->requester.held;
 
-    UNIT_CHECK(onic_grants_forget(&w->g, &s->asker) == held);
-    w->resting |= held;
+    UNIT_CHECK(onic_grants_lose(&w->g, &s->requester, 0) == held);
+    w->quarantine |= held;
     w->lost++;
     memset(s, 0, sizeof(*s));
 }
 
-static void rested(world_t *w)
+static void end_quarantine(world_t *w)
 {
-    pool_give(&w->pool, w->resting);
-    w->resting = 0;
+    pool_release(&w->pool, w->quarantine);
+    w->quarantine = 0;
 }
 
 static void act(world_t *w, sender_t *s)
@@ -255,13 +242,11 @@ static void act(world_t *w, sender_t *s)
             lose(w, s);
         break;
     case 1:
-        withdraw_one(w, s);
+        release_wrong(w, s);
         break;
     case 2:
-        give_wrong(w, s);
-        break;
     case 3:
-        rested(w);
+        end_quarantine(w);
         break;
     case 4:
     case 5:
@@ -301,7 +286,7 @@ START_TEST(random_senders)
         UNIT_CHECK(w->granted > 50);
         for (unsigned k = 0; k < w->senders; k++)
             lose(w, &w->s[k]);
-        rested(w);
+        end_quarantine(w);
         check_world(w);
         UNIT_CHECK(w->pool.free == w->pool.all && w->g.active == 0 && w->g.waiting == 0);
         UNIT_CHECK(w->g.head == NULL && w->g.tail == NULL);
@@ -317,7 +302,7 @@ START_TEST(all_get_as_much)
     static const unsigned totals[] = {1, 3, 16, 64};
     pool_t pool;
     onic_grants_t g;
-    static onic_asker_t a[SENDERS];
+    static onic_requester_t a[SENDERS];
 
     for (size_t i = 0; i < 4; i++) {
         unsigned had[SENDERS] = {0};
@@ -327,19 +312,19 @@ START_TEST(all_get_as_much)
         memset(a, 0, sizeof(a));
         /* The first is greedy. */
         for (unsigned k = 0; k < SENDERS; k++) {
-            for (uint32_t n = 0; n < (k == 0 ? ONIC_GRANT_ASKS : 1); n++)
-                ck_assert(onic_grants_ask(&g, &a[k], n, k == 0 ? 64 : 1));
+            for (uint32_t n = 0; n < (k == 0 ? ONIC_GRANT_REQUESTS : 1); n++)
+                ck_assert(onic_grants_request(&g, &a[k], n, k == 0 ? 64 : 1));
         }
         for (int n = 0; n < 64 * SENDERS;) {
             while (onic_grants_next(&g, &grant)) {
-                had[grant.asker - a] += (unsigned)__builtin_popcountll(grant.slots);
+                had[grant.requester - a] += (unsigned)__builtin_popcountll(grant.slots);
                 n++;
             }
             for (unsigned k = 0; k < SENDERS; k++) {
                 if (a[k].held == 0)
                     continue;
-                ck_assert(onic_grants_give(&g, &a[k], a[k].held));
-                ck_assert(onic_grants_ask(&g, &a[k], 0, k == 0 ? 64 : 1));
+                ck_assert(onic_grants_release(&g, &a[k], a[k].held) == 0);
+                ck_assert(onic_grants_request(&g, &a[k], 0, k == 0 ? 64 : 1));
             }
         }
         for (unsigned k = 0; k < SENDERS; k++)
@@ -354,13 +339,13 @@ START_TEST(half_of_what_is_free)
 {
     pool_t pool;
     onic_grants_t g;
-    onic_asker_t a = {0}, b = {0};
+    onic_requester_t a = {0}, b = {0};
     onic_grant_t grant;
 
     pool_init(&pool, &g, 64);
-    ck_assert(onic_grants_ask(&g, &a, 1, 1000));
+    ck_assert(onic_grants_request(&g, &a, 1, 1000));
     ck_assert(onic_grants_next(&g, &grant));
-    ck_assert(grant.asker == &a && grant.name == 1);
+    ck_assert(grant.requester == &a && grant.name == 1);
     ck_assert_int_eq(__builtin_popcountll(grant.slots), 32);
     ck_assert(!onic_grants_next(&g, &grant));
     ck_assert_int_eq(__builtin_popcountll(onic_grants_reserve(&g, &b, 1000)), 16);
@@ -375,44 +360,44 @@ START_TEST(share_before_order)
 {
     pool_t pool;
     onic_grants_t g;
-    onic_asker_t a = {0}, b = {0};
+    onic_requester_t a = {0}, b = {0};
     onic_grant_t grant;
 
     pool_init(&pool, &g, 4);
     for (uint32_t n = 0; n < 3; n++) {
-        ck_assert(onic_grants_ask(&g, &a, n, 4));
+        ck_assert(onic_grants_request(&g, &a, n, 4));
         ck_assert(onic_grants_next(&g, &grant));
     }
     ck_assert_int_eq(pool_count(&pool), 0);
-    ck_assert(onic_grants_ask(&g, &a, 3, 1));
-    ck_assert(onic_grants_ask(&g, &b, 0, 4));
+    ck_assert(onic_grants_request(&g, &a, 3, 1));
+    ck_assert(onic_grants_request(&g, &b, 0, 4));
     ck_assert(!onic_grants_next(&g, &grant));
-    ck_assert(onic_grants_give(&g, &a, 1));
+    ck_assert(onic_grants_release(&g, &a, 1) == 0);
     ck_assert(onic_grants_reserve(&g, &b, 1) == 0);
     ck_assert(onic_grants_next(&g, &grant));
-    ck_assert(grant.asker == &b && grant.slots == 1);
+    ck_assert(grant.requester == &b && grant.slots == 1);
 }
 END_TEST
 
-/** What a lost sender had rests, as nobody looks at it any more. */
+/** What a lost sender had and no transfer looks at is not free yet. */
 START_TEST(lost)
 {
     pool_t pool;
     onic_grants_t g;
-    onic_asker_t a = {0}, b = {0};
+    onic_requester_t a = {0}, b = {0};
     onic_grant_t grant;
 
     pool_init(&pool, &g, 8);
-    ck_assert(onic_grants_ask(&g, &a, 1, 4));
+    ck_assert(onic_grants_request(&g, &a, 1, 4));
     ck_assert(onic_grants_next(&g, &grant));
     ck_assert(grant.slots == 0xf);
-    ck_assert(onic_grants_ask(&g, &a, 2, 4));
-    ck_assert(onic_grants_back(&g, &a, 8) == 0);
+    ck_assert(onic_grants_request(&g, &a, 2, 4));
+    ck_assert(onic_grants_release(&g, &a, 8) == 0);
     ck_assert_int_eq(pool_count(&pool), 5);
     ck_assert(onic_grants_lose(&g, &a, 0xf9) == 6);
     ck_assert(g.waiting == 0 && g.active == 0);
-    ck_assert(onic_grants_back(&g, &a, 0xff) == 1);
-    ck_assert(onic_grants_back(&g, &a, 1) == 0);
+    ck_assert(onic_grants_release(&g, &a, 0xff) == 1);
+    ck_assert(onic_grants_release(&g, &a, 1) == 0);
     ck_assert_int_eq(pool_count(&pool), 5);
     ck_assert(onic_grants_reserve(&g, &b, 1) == 8);
 }

@@ -108,7 +108,7 @@ static void give_some(unit_random_t *r, const onic_pool_t *pool, naive_t *n, uns
     const unsigned in_use = (n->has[i] & slots) != 0 ? count(all_held(n)) : 0;
 
     /* Those of others stay. */
-    UNIT_CHECK(onic_pool_give(pool, number(i), slots) == in_use);
+    UNIT_CHECK(onic_pool_release(pool, number(i), slots) == in_use);
     n->has[i] &= ~slots;
 }
 
@@ -150,7 +150,7 @@ static void go_round(const onic_pool_t *pool, int leases, unsigned *used)
         ck_assert_uint_eq(count(got), 2);
         for (uint64_t rest = got; rest != 0; rest &= rest - 1)
             used[__builtin_ctzll(rest)]++;
-        onic_pool_give(pool, 7, got);
+        onic_pool_release(pool, 7, got);
     }
 }
 
@@ -210,7 +210,7 @@ START_TEST(everybody_has_turns)
         if (i >= OWNERS / 2 && !unit_once_in(&r, 10))
             i -= OWNERS / 2;
         if (n.has[i] != 0) {
-            onic_pool_give(&pool, number(i), n.has[i]);
+            onic_pool_release(&pool, number(i), n.has[i]);
             n.has[i] = 0;
         }
         n.has[i] = onic_pool_take(&pool, number(i), ONIC_SLOTS_MAX, &n.wait[i]);
@@ -238,12 +238,12 @@ START_TEST(greedy_one_makes_room)
 
     UNIT_CHECK(count(a) == 1 && count(b) == 1);
     UNIT_CHECK(onic_pool_take(&pool, 3, 64, &patient) == 0);
-    onic_pool_give(&pool, 1, a);
+    onic_pool_release(&pool, 1, a);
     UNIT_CHECK(onic_pool_take(&pool, 1, 64, &greedy) == 0);
     UNIT_CHECK(onic_pool_take(&pool, 3, 64, &patient) == a);
     UNIT_CHECK(!patient.waits);
     /* Now it is the other's turn again. */
-    onic_pool_give(&pool, 3, a);
+    onic_pool_release(&pool, 3, a);
     UNIT_CHECK(onic_pool_take(&pool, 3, 64, &patient) == 0);
     UNIT_CHECK(onic_pool_take(&pool, 1, 64, &greedy) == a);
 }
@@ -262,9 +262,9 @@ START_TEST(forgets_those_who_went)
         got |= lease;
     for (int i = 0; i < 3; i++)
         UNIT_CHECK(onic_pool_take(&pool, number((unsigned)i), 1, &gone[i]) == 0);
-    onic_pool_give(&pool, 1, got);
+    onic_pool_release(&pool, 1, got);
     while (count(got = onic_pool_take(&pool, 1, 64, &one)) < 2) {
-        onic_pool_give(&pool, 1, got);
+        onic_pool_release(&pool, 1, got);
         UNIT_CHECK(++leases < 200);
     }
 }
@@ -293,11 +293,11 @@ START_TEST(dead_takers)
         UNIT_CHECK(lost == (chosen & ~owned));
         UNIT_CHECK(onic_pool_mend(&pool, &lost) == owned && lost == 0);
         UNIT_CHECK(atomic_load(&m.words.free) == (onic_pool_all(&pool) & ~owned));
-        onic_pool_give(&pool, 99, owned);
+        onic_pool_release(&pool, 99, owned);
         UNIT_CHECK(atomic_load(&m.words.free) == onic_pool_all(&pool));
         const uint64_t got = onic_pool_take(&pool, 5, 64, &wait);
         UNIT_CHECK(count(got) == 4 || count(got) == 5);
-        onic_pool_give(&pool, 5, got);
+        onic_pool_release(&pool, 5, got);
     }
 }
 END_TEST
@@ -313,9 +313,9 @@ START_TEST(slow_taker_loses)
     atomic_fetch_or(&m.words.free, 1);
     UNIT_CHECK(onic_pool_take(&pool, 6, 1, &slow) == 0);
     UNIT_CHECK(onic_pool_has(&pool, 5, 1) && !onic_pool_has(&pool, 6, 1));
-    onic_pool_give(&pool, 6, 1);
+    onic_pool_release(&pool, 6, 1);
     UNIT_CHECK(onic_pool_has(&pool, 5, 1));
-    onic_pool_give(&pool, 5, 1);
+    onic_pool_release(&pool, 5, 1);
     UNIT_CHECK(onic_pool_take(&pool, 6, 1, &slow) == 1);
 }
 END_TEST
@@ -337,7 +337,7 @@ START_TEST(garbage)
         atomic_store(&m.words.uses, (uint32_t)unit_random64(&r));
         const uint64_t got = onic_pool_take(&pool, 9, 64, &wait);
         UNIT_CHECK((got & ~onic_pool_all(&pool)) == 0);
-        onic_pool_give(&pool, 9, UINT64_MAX);
+        onic_pool_release(&pool, 9, UINT64_MAX);
         UNIT_CHECK(!onic_pool_has(&pool, 9, UINT64_MAX));
     }
 }
@@ -378,7 +378,7 @@ static void *take_and_give(void *arg)
             UNIT_CHECK(inside[__builtin_ctzll(rest)] == me);
         if (got != 0) {
             i++;
-            onic_pool_give(&shared_pool, me, got);
+            onic_pool_release(&shared_pool, me, got);
         } else {
             sched_yield();
         }

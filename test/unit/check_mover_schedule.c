@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Chunk schedules against the series that they stand for. */
-#include "common/mover/pipe/policy.h"
+#include "common/mover/pipe/schedule.h"
 
 #include <float.h>
 #include <math.h>
@@ -113,30 +113,7 @@ START_TEST(looks_ahead)
 }
 END_TEST
 
-START_TEST(counts_chunks)
-{
-    unit_random_t r = {unit_seed() + 3};
-
-    for (int round = 0; round < 5000; round++) {
-        const uint32_t slot = 1 + (uint32_t)unit_below(&r, 5000);
-        const uint32_t unit = 1 + (uint32_t)unit_below(&r, slot);
-        const unsigned most = (unsigned)unit_below(&r, 65);
-        const double c0 = 1 + (double)unit_below(&r, slot);
-        const double q = unit_once_in(&r, 3) ? 1 : (double)(1 + unit_below(&r, 3000)) / 1000;
-        const uint64_t bytes = 1 + unit_below(&r, 100000);
-        onic_schedule_t s, copy;
-        uint64_t sum = 0;
-        unsigned n = 0;
-
-        onic_schedule_growing(&s, c0, q, unit, slot);
-        for (copy = s; sum < bytes && n < most; n++)
-            sum += onic_schedule_next(&copy);
-        UNIT_CHECK(onic_schedule_chunks(&s, bytes, most) == n);
-    }
-}
-END_TEST
-
-/* ---- policies -------------------------------------------------------------------------------- */
+/* ---- those of the paper ---------------------------------------------------------------------- */
 
 #define UNIT 64
 #define SLOT 32768
@@ -155,77 +132,52 @@ static onic_link_t link_of(double bcopy, double bnet)
 }
 
 /** The first chunks are these, up to a 0; then all are as long as the last. */
-static void check_policy(const onic_policy_t *p, onic_policy_kind_t best, const onic_link_t *link,
-                         uint64_t len, const uint32_t *chunks)
+static void check_chunks(onic_schedule_t s, const uint32_t *chunks)
 {
-    onic_schedule_t s;
-
-    onic_policy_schedule(p, best, link, len, UNIT, SLOT, &s);
     for (int i = 0, at = 0; i < 20; i++) {
         ck_assert_uint_eq(onic_schedule_next(&s), chunks[at]);
         at += chunks[at + 1] != 0;
     }
 }
 
-START_TEST(policies)
+static onic_schedule_t model(const onic_link_t *link)
+{
+    onic_schedule_t s;
+
+    onic_schedule_model(&s, link, UNIT, SLOT);
+    return s;
+}
+
+static onic_schedule_t optimal(const onic_link_t *link, uint64_t len)
+{
+    onic_schedule_t s;
+
+    onic_schedule_optimal(&s, link, len, UNIT, SLOT);
+    return s;
+}
+
+START_TEST(of_the_paper)
 {
     const onic_link_t link = link_of(10, 5), slow = link_of(5, 10);
-    const onic_policy_t slot = {.kind = ONIC_POLICY_SLOT}, paper = {.kind = ONIC_POLICY_PAPER},
-                        measured = {.kind = ONIC_POLICY_MODEL},
-                        optimal = {.kind = ONIC_POLICY_OPTIMAL};
+    onic_schedule_t s;
 
-    check_policy(&slot, ONIC_POLICY_PAPER, &link, LEN, (const uint32_t[]){SLOT, 0});
-    check_policy(&paper, ONIC_POLICY_SLOT, &link, LEN,
-                 (const uint32_t[]){12288, 18432, 27648, SLOT, 0});
+    onic_schedule_paper(&s, UNIT, SLOT);
+    check_chunks(s, (const uint32_t[]){12288, 18432, 27648, SLOT, 0});
     /* 10 bytes in each of 1000 ns, in whole units; twice as many each time. */
-    check_policy(&measured, ONIC_POLICY_SLOT, &link, LEN, (const uint32_t[]){9984, 19968, SLOT, 0});
-    check_policy(&measured, ONIC_POLICY_SLOT, &slow, LEN, (const uint32_t[]){4992, 0});
+    check_chunks(model(&link), (const uint32_t[]){9984, 19968, SLOT, 0});
+    check_chunks(model(&slow), (const uint32_t[]){4992, 0});
     /* sqrt(2^20 * 150 * 10 / 2) = 28043; a quarter of the bytes: half of that. */
-    check_policy(&optimal, ONIC_POLICY_SLOT, &link, LEN, (const uint32_t[]){28032, 0});
-    check_policy(&optimal, ONIC_POLICY_SLOT, &link, LEN / 4, (const uint32_t[]){14016, 0});
-    check_policy(&optimal, ONIC_POLICY_SLOT, &link, LEN * 1000, (const uint32_t[]){SLOT, 0});
-    check_policy(&optimal, ONIC_POLICY_SLOT, &link, 1, (const uint32_t[]){UNIT, 0});
+    check_chunks(optimal(&link, LEN), (const uint32_t[]){28032, 0});
+    check_chunks(optimal(&link, LEN / 4), (const uint32_t[]){14016, 0});
+    check_chunks(optimal(&link, LEN * 1000), (const uint32_t[]){SLOT, 0});
+    check_chunks(optimal(&link, 1), (const uint32_t[]){UNIT, 0});
     /* 150 ns over 0.1 ns: moving a longer chunk is hidden. */
-    check_policy(&optimal, ONIC_POLICY_SLOT, &slow, LEN, (const uint32_t[]){1472, 0});
-}
-END_TEST
-
-/* Who asks for nothing gets the carrier's; a number that is given replaces that of any kind. */
-START_TEST(policy_numbers)
-{
-    const onic_link_t link = link_of(10, 5);
-    onic_policy_t p = {.kind = ONIC_POLICY_AUTO};
-
-    check_policy(&p, ONIC_POLICY_SLOT, &link, LEN, (const uint32_t[]){SLOT, 0});
-    check_policy(&p, ONIC_POLICY_PAPER, &link, LEN,
-                 (const uint32_t[]){12288, 18432, 27648, SLOT, 0});
-    p.c0 = 4096;
-    check_policy(&p, ONIC_POLICY_SLOT, &link, LEN, (const uint32_t[]){4096, 0});
-    check_policy(&p, ONIC_POLICY_PAPER, &link, LEN,
-                 (const uint32_t[]){4096, 6144, 9216, 13824, 20736, 31104, SLOT, 0});
-    p.q = 4;
-    check_policy(&p, ONIC_POLICY_PAPER, &link, LEN, (const uint32_t[]){4096, 16384, SLOT, 0});
-    p = (onic_policy_t){.kind = ONIC_POLICY_MODEL, .q = 1};
-    check_policy(&p, ONIC_POLICY_SLOT, &link, LEN, (const uint32_t[]){9984, 0});
-    p = (onic_policy_t){.kind = ONIC_POLICY_OPTIMAL, .q = 1.5};
-    check_policy(&p, ONIC_POLICY_SLOT, &link, LEN, (const uint32_t[]){28032, SLOT, 0});
-}
-END_TEST
-
-START_TEST(policy_names)
-{
-    for (int k = 0; k < ONIC_POLICIES; k++) {
-        ck_assert_str_ne(onic_policy_name((onic_policy_kind_t)k), "");
-        ck_assert_int_eq(onic_policy_named(onic_policy_name((onic_policy_kind_t)k)), k);
-    }
-    ck_assert_int_eq(onic_policy_named("growing"), ONIC_POLICIES);
-    ck_assert_int_eq(onic_policy_named(""), ONIC_POLICIES);
-    ck_assert_str_eq(onic_policy_name(ONIC_POLICIES), "");
+    check_chunks(optimal(&slow, LEN), (const uint32_t[]){1472, 0});
 }
 END_TEST
 
 /* Whatever the numbers are, chunks are whole units that fit into a slot. */
-START_TEST(policy_of_anything)
+START_TEST(of_anything)
 {
     static const double odd[] = {0,       -1,   NAN, INFINITY, -INFINITY, DBL_MAX,
                                  DBL_MIN, 1e-9, 1,   1.5,      12288,     1e30};
@@ -236,17 +188,16 @@ START_TEST(policy_of_anything)
         const uint32_t unit = 1 + (uint32_t)unit_below(&r, 100);
         const uint32_t slot = unit + (uint32_t)unit_below(&r, 100000);
         const size_t n = sizeof(odd) / sizeof(odd[0]);
-        const onic_policy_t p = {.kind = (onic_policy_kind_t)unit_below(&r, ONIC_POLICIES),
-                                 .c0 = odd[unit_below(&r, n)],
-                                 .q = odd[unit_below(&r, n)]};
         const onic_link_t link = {.latency = odd[unit_below(&r, n)],
                                   .gap = odd[unit_below(&r, n)],
                                   .bcopy = odd[unit_below(&r, n)],
                                   .bnet = odd[unit_below(&r, n)]};
         onic_schedule_t s;
 
-        onic_policy_schedule(&p, (onic_policy_kind_t)(1 + unit_below(&r, ONIC_POLICIES - 1)), &link,
-                             lengths[unit_below(&r, 4)], unit, slot, &s);
+        if (i % 2 == 0)
+            onic_schedule_model(&s, &link, unit, slot);
+        else
+            onic_schedule_optimal(&s, &link, lengths[unit_below(&r, 4)], unit, slot);
         for (int k = 0; k < 5; k++) {
             const uint32_t chunk = onic_schedule_next(&s);
 
@@ -258,9 +209,8 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {follows_the_series, number_of_chunks,  fixed,    no_numbers,
-                                  looks_ahead,        counts_chunks,     policies, policy_numbers,
-                                  policy_names,       policy_of_anything};
+    const TTest *const tests[] = {follows_the_series, number_of_chunks, fixed,      no_numbers,
+                                  looks_ahead,        of_the_paper,     of_anything};
 
     return unit_run("mover schedule", tests, sizeof(tests) / sizeof(tests[0]));
 }

@@ -89,19 +89,19 @@ START_TEST(wrong_messages)
     memset(&s, 0, sizeof(s));
     memset(&r, 0, sizeof(r));
     s.sends = s.waits = true;
-    ck_assert_int_eq(onic_terms_on_let(&s, 1, &unused), ONIC_HEARD_NOTHING);
-    ck_assert_int_eq(onic_terms_on_grant(&s, 9, 7), ONIC_HEARD_WRONG);
-    ck_assert_int_eq(onic_terms_on_grant(&s, 1, 7), ONIC_HEARD_NOTHING);
-    ck_assert_int_eq(onic_terms_on_grant(&r, 1, 7), ONIC_HEARD_NOTHING);
+    ck_assert_int_eq(onic_terms_on_commit(&s, 1, &unused), ONIC_TERMS_IGNORED);
+    ck_assert_int_eq(onic_terms_on_grant(&s, 9, 7), ONIC_TERMS_WRONG);
+    ck_assert_int_eq(onic_terms_on_grant(&s, 1, 7), ONIC_TERMS_IGNORED);
+    ck_assert_int_eq(onic_terms_on_grant(&r, 1, 7), ONIC_TERMS_IGNORED);
     r.waits = true;
     r.lease = 6;
-    ck_assert_int_eq(onic_terms_on_let(&r, 2, &unused), ONIC_HEARD_NOTHING);
+    ck_assert_int_eq(onic_terms_on_commit(&r, 2, &unused), ONIC_TERMS_IGNORED);
     r.waits = false;
-    ck_assert_int_eq(onic_terms_on_let(&r, 3, &unused), ONIC_HEARD_WRONG);
-    ck_assert_int_eq(onic_terms_on_let(&r, 0, &unused), ONIC_HEARD_WRONG);
-    ck_assert_int_eq(onic_terms_on_let(&r, 2, &unused), ONIC_HEARD);
+    ck_assert_int_eq(onic_terms_on_commit(&r, 3, &unused), ONIC_TERMS_WRONG);
+    ck_assert_int_eq(onic_terms_on_commit(&r, 0, &unused), ONIC_TERMS_WRONG);
+    ck_assert_int_eq(onic_terms_on_commit(&r, 2, &unused), ONIC_TERMS_TAKEN);
     ck_assert(unused == 4 && r.lease == 2);
-    ck_assert_int_eq(onic_terms_on_let(&r, 2, &unused), ONIC_HEARD_NOTHING);
+    ck_assert_int_eq(onic_terms_on_commit(&r, 2, &unused), ONIC_TERMS_IGNORED);
 }
 END_TEST
 

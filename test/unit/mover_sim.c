@@ -21,19 +21,19 @@ static void start(unsigned p)
         if (s == NULL)
             return;
         s->terms.waits = true;
-        w.asks[p]++;
-        post(&w.up[p], (message_t){.type = ASK, .from = s->name, .value = seed, .len = len});
+        w.requests[p]++;
+        post(&w.up[p], (message_t){.type = REQUEST, .from = s->name, .value = seed, .len = len});
     } else {
         side_t *r = new_side(w.receivers, RECEIVERS, p, len, seed);
         const uint64_t slots =
-            r != NULL ? onic_grants_reserve(&w.grants, &w.asker[p], 1 + any(8)) : 0;
+            r != NULL ? onic_grants_reserve(&w.grants, &w.requester[p], 1 + any(8)) : 0;
         if (slots == 0) {
             if (r != NULL)
                 r->used = false;
             return;
         }
         hold(r, slots);
-        post(&w.down[p], (message_t){.type = ASK_GET,
+        post(&w.down[p], (message_t){.type = REQUEST_GET,
                                      .from = r->name,
                                      .slot = (unsigned)seed,
                                      .value = slots,
@@ -43,47 +43,47 @@ static void start(unsigned p)
 }
 
 /** False where it has to wait. */
-static bool hear_receiver(unsigned p, const message_t *m)
+static bool receiver_handles(unsigned p, const message_t *m)
 {
     side_t *r = receiver_named(m->to);
     uint64_t unused;
 
-    if (m->type == ASK) {
+    if (m->type == REQUEST) {
         r = new_side(w.receivers, RECEIVERS, p, m->len, m->value);
         if (r == NULL)
             return false;
         r->other = m->from;
         r->terms.waits = true;
-        UNIT_CHECK(onic_grants_ask(&w.grants, &w.asker[p], r->name, 1 + any(8)));
+        UNIT_CHECK(onic_grants_request(&w.grants, &w.requester[p], r->name, 1 + any(8)));
         serve();
-    } else if (r != NULL && m->type == LET) {
-        UNIT_CHECK(onic_terms_on_let(&r->terms, m->value, &unused) == ONIC_HEARD);
+    } else if (r != NULL && m->type == COMMIT) {
+        UNIT_CHECK(onic_terms_on_commit(&r->terms, m->value, &unused) == ONIC_TERMS_TAKEN);
         r->other = m->from;
-        given(p, unused);
+        released(p, unused);
     } else if (r != NULL) {
         onic_terms_on_word(&r->terms, m->slot, m->value);
     }
     return true;
 }
 
-static bool hear_sender(unsigned p, const message_t *m)
+static bool sender_handles(unsigned p, const message_t *m)
 {
     side_t *s = find(w.senders[p], SENDERS, m->to);
 
-    if (m->type == ASK_GET) {
+    if (m->type == REQUEST_GET) {
         s = new_sender(p, m->len, m->slot);
         if (s == NULL)
             return false;
         s->other = m->from;
         atomic_store(&s->terms.granted, m->value);
     } else if (s != NULL && m->type == GRANT) {
-        const onic_heard_t heard = onic_terms_on_grant(&s->terms, m->value, UINT64_MAX);
+        const onic_terms_result_t result = onic_terms_on_grant(&s->terms, m->value, UINT64_MAX);
 
-        UNIT_CHECK(heard == ONIC_HEARD || heard == ONIC_HEARD_LATE);
+        UNIT_CHECK(result == ONIC_TERMS_TAKEN || result == ONIC_TERMS_LATE);
         s->other = m->from;
-        w.asks[p]--;
-        if (heard == ONIC_HEARD_LATE)
-            let(s);
+        w.requests[p]--;
+        if (result == ONIC_TERMS_LATE)
+            commit(s);
         drop(s);
     } else if (s != NULL) {
         onic_terms_on_ack(&s->terms, m->slot, m->value);
@@ -91,14 +91,14 @@ static bool hear_sender(unsigned p, const message_t *m)
     return true;
 }
 
-static void hear(unsigned p, bool up)
+static void handle(unsigned p, bool up)
 {
     channel_t *c = up ? &w.up[p] : &w.down[p];
 
     if (c->n == 0 || (up ? w.known[p] : w.dead[p]))
         return;
     const message_t m = c->m[c->first];
-    if (up ? hear_receiver(p, &m) : hear_sender(p, &m)) {
+    if (up ? receiver_handles(p, &m) : sender_handles(p, &m)) {
         c->first = (c->first + 1) % QUEUE;
         c->n--;
     }
@@ -113,7 +113,7 @@ static void fly(void)
     side_t *s = f->side;
 
     if (!f->landed) {
-        UNIT_CHECK(w.holder[f->slot] == s->other || (w.resting >> f->slot & 1) != 0);
+        UNIT_CHECK(w.holder[f->slot] == s->other || (w.quarantine >> f->slot & 1) != 0);
         memcpy(w.memory[f->slot], bounce(s, f->slot), onic_word_bytes(f->word));
         f->landed = true;
         return;
@@ -138,9 +138,9 @@ static void step(side_t *x)
     } else if (!x->terms.over) {
         const onic_closing_t c = onic_terms_close(&x->terms, false);
 
-        if (c.let)
-            let(x);
-        given(x->peer, c.give);
+        if (c.commit)
+            commit(x);
+        released(x->peer, c.release);
         drop(x);
     }
 }
@@ -178,20 +178,20 @@ static void learn(unsigned p)
             drop(r);
         }
     }
-    w.resting |= onic_grants_lose(&w.grants, &w.asker[p], in_use);
+    w.quarantine |= onic_grants_lose(&w.grants, &w.requester[p], in_use);
     serve();
 }
 
 /** What the dead have put is in its place, or will never be. */
-static void end_rest(void)
+static void end_quarantine(void)
 {
-    const uint64_t rested = w.resting;
+    const uint64_t ended = w.quarantine;
 
     for (unsigned i = 0; i < w.nflights; i++)
         if (w.dead[w.flight[i].side->peer])
             return;
-    w.resting = 0;
-    sim_give(NULL, rested);
+    w.quarantine = 0;
+    sim_release(NULL, ended);
     serve();
 }
 
@@ -207,7 +207,7 @@ static side_t *any_side(void)
 /** Is nothing left of those who live? */
 bool sim_is_quiet(void)
 {
-    bool quiet = w.nflights == 0 && w.resting == 0;
+    bool quiet = w.nflights == 0 && w.quarantine == 0;
 
     quiet = quiet && used(w.receivers, RECEIVERS) == 0;
     for (unsigned p = 0; p < PEERS; p++)
@@ -223,7 +223,7 @@ void sim_happen(unsigned most, bool cancels, bool deaths)
     if (what < 10 && w.starts < most)
         start(p);
     else if (what < 30)
-        hear(p, any(2));
+        handle(p, any(2));
     else if (what < 50)
         fly();
     else if (what < 95)
@@ -235,12 +235,12 @@ void sim_happen(unsigned most, bool cancels, bool deaths)
     else if (what == 97)
         learn(p);
     else
-        end_rest();
+        end_quarantine();
 }
 
 void sim_begin(uint64_t seed, unsigned total)
 {
-    const onic_grant_source_t source = {total, sim_take, sim_give, sim_count, NULL};
+    const onic_grant_source_t source = {total, sim_take, sim_release, sim_count, NULL};
 
     memset(&w, 0, sizeof(w));
     w.random.state = unit_seed() + seed;

@@ -28,7 +28,7 @@ enum {
     LONGEST = 200
 };
 
-typedef enum type { ASK, ASK_GET, GRANT, LET, WORD, ACK } type_t;
+typedef enum type { REQUEST, REQUEST_GET, GRANT, COMMIT, WORD, ACK } type_t;
 
 typedef struct message {
     type_t type;
@@ -67,13 +67,13 @@ typedef struct flight {
 typedef struct world {
     unit_random_t random;
     unsigned total, lazy;
-    uint64_t free, resting;
+    uint64_t free, quarantine;
     onic_grants_t grants;
-    onic_asker_t asker[PEERS];
+    onic_requester_t requester[PEERS];
     side_t receivers[RECEIVERS], senders[PEERS][SENDERS];
     channel_t up[PEERS], down[PEERS];
     flight_t flight[FLIGHTS];
-    unsigned nflights, asks[PEERS];
+    unsigned nflights, requests[PEERS];
     bool dead[PEERS], known[PEERS];
     uint32_t names, holder[ONIC_SLOTS_MAX];
     unsigned char memory[ONIC_SLOTS_MAX][SLOT];
@@ -91,7 +91,7 @@ bool sim_is_quiet(void);
 
 /* What the two files of it share. */
 unsigned any(unsigned n);
-void sim_give(void *arg, uint64_t slots);
+void sim_release(void *arg, uint64_t slots);
 unsigned sim_count(void *arg);
 uint64_t sim_take(void *arg, unsigned max);
 void hold(side_t *r, uint64_t slots);
@@ -104,8 +104,8 @@ void post(channel_t *c, message_t m);
 void to_receiver(const side_t *s, type_t type, unsigned slot, uint64_t value);
 void drop(side_t *x);
 void serve(void);
-void given(unsigned peer, uint64_t slots);
-void let(side_t *s);
+void released(unsigned peer, uint64_t slots);
+void commit(side_t *s);
 unsigned char *bounce(side_t *s, unsigned slot);
 /** The machine of a side takes a step. */
 void sim_receive(side_t *r);

@@ -38,7 +38,7 @@ uint64_t sim_take(void *arg, unsigned max)
     return taken;
 }
 
-void sim_give(void *arg, uint64_t slots)
+void sim_release(void *arg, uint64_t slots)
 {
     (void)arg;
     UNIT_CHECK((w.free & slots) == 0);
@@ -149,23 +149,23 @@ void serve(void)
     while (onic_grants_next(&w.grants, &g)) {
         side_t *r = receiver_named(g.name);
 
-        UNIT_CHECK(r != NULL && &w.asker[r->peer] == g.asker);
+        UNIT_CHECK(r != NULL && &w.requester[r->peer] == g.requester);
         hold(r, g.slots);
         r->terms.waits = false;
         to_peer(r, GRANT, 0, g.slots);
     }
 }
 
-void given(unsigned peer, uint64_t slots)
+void released(unsigned peer, uint64_t slots)
 {
-    w.resting |= onic_grants_back(&w.grants, &w.asker[peer], slots);
+    w.quarantine |= onic_grants_release(&w.grants, &w.requester[peer], slots);
     serve();
 }
 
 static void end_receiver(side_t *r, bool good)
 {
     end(r, good);
-    given(r->peer, r->slots);
+    released(r->peer, r->slots);
     r->slots = 0;
 }
 
@@ -174,12 +174,12 @@ static uint64_t word_of(side_t *r)
     const uint64_t slots = atomic_load(&r->terms.granted);
     const onic_lease_t lease = {slots, SLOT};
 
-    if (!r->terms.let) {
+    if (!r->terms.committed) {
         if (slots == 0)
             return 0;
         onic_receiver_init(&r->r, r->len, &lease);
         r->slots = slots;
-        r->terms.let = true;
+        r->terms.committed = true;
     }
     return atomic_load(&r->terms.word[r->r.slot]);
 }
@@ -199,7 +199,7 @@ void sim_receive(side_t *r)
             to_peer(r, ACK, piece.slot, c.acknowledge);
         if (c.free) {
             r->slots &= ~(UINT64_C(1) << piece.slot);
-            given(r->peer, UINT64_C(1) << piece.slot);
+            released(r->peer, UINT64_C(1) << piece.slot);
         }
     } else if (turn == ONIC_TURN_DONE) {
         end_receiver(r, true);
@@ -217,7 +217,7 @@ unsigned char *bounce(side_t *s, unsigned slot)
 {
     const uint64_t below = s->terms.lease & ((UINT64_C(1) << slot) - 1);
 
-    return s->bounce[s->terms.let ? __builtin_popcountll(below) : 0];
+    return s->bounce[s->terms.committed ? __builtin_popcountll(below) : 0];
 }
 
 static void put_word(side_t *s, unsigned slot, uint64_t word)
@@ -229,32 +229,32 @@ static void put_word(side_t *s, unsigned slot, uint64_t word)
     }
 }
 
-void let(side_t *s)
+void commit(side_t *s)
 {
-    const uint64_t word = onic_terms_let(&s->terms, &s->s, 1 + any(4));
+    const uint64_t word = onic_terms_commit(&s->terms, &s->s, 1 + any(4));
 
-    to_receiver(s, LET, 0, s->terms.lease);
+    to_receiver(s, COMMIT, 0, s->terms.lease);
     if (word != 0)
         put_word(s, lowest(s->terms.lease), word);
 }
 
 static void publish(side_t *s, unsigned slot, uint64_t word)
 {
-    if (s->terms.let) {
+    if (s->terms.committed) {
         put_word(s, slot, word);
         return;
     }
     s->terms.early = word;
     if (atomic_load(&s->terms.granted) != 0)
-        let(s);
+        commit(s);
 }
 
 static uint64_t acknowledged(side_t *s)
 {
-    if (!s->terms.let) {
+    if (!s->terms.committed) {
         if (atomic_load(&s->terms.granted) == 0)
             return 0;
-        let(s);
+        commit(s);
     }
     return atomic_load(&s->terms.word[s->s.slot]);
 }

@@ -115,7 +115,7 @@ uint64_t onic_sender_filled(onic_sender_t *s, const onic_piece_t *piece, uint32_
     return word;
 }
 
-uint64_t onic_sender_relet(onic_sender_t *s, uint64_t slots, uint64_t word)
+uint64_t onic_sender_replace_lease(onic_sender_t *s, uint64_t slots, uint64_t word)
 {
     s->lease.slots = slots;
     s->slot = lowest_slot(slots);

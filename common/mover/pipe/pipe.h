@@ -123,7 +123,7 @@ ONIC_EXPORT uint64_t onic_sender_filled(onic_sender_t *s, const onic_piece_t *pi
  * would have, and so has come no further than to the end of its first chunk. `word` is the last one
  * it made, 0 for none; returns what that must be in truth. It stands for the first of `slots`.
  */
-ONIC_EXPORT uint64_t onic_sender_relet(onic_sender_t *s, uint64_t slots, uint64_t word);
+ONIC_EXPORT uint64_t onic_sender_replace_lease(onic_sender_t *s, uint64_t slots, uint64_t word);
 
 /** Gives up. Returns the word to be published for slot `s->slot`; nothing is written after it. */
 ONIC_EXPORT uint64_t onic_sender_fail(onic_sender_t *s);

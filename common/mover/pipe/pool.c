@@ -215,7 +215,7 @@ uint64_t onic_pool_take(const onic_pool_t *pool, uint64_t owner, unsigned want,
 
 /* ---- giving back ----------------------------------------------------------------------------- */
 
-unsigned onic_pool_give(const onic_pool_t *pool, uint64_t owner, uint64_t slots)
+unsigned onic_pool_release(const onic_pool_t *pool, uint64_t owner, uint64_t slots)
 {
     uint64_t given = 0;
 

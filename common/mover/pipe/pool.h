@@ -16,7 +16,7 @@
  * Shares. Who comes gets at most half of what is free, less where others wait; at least one. Who
  * gets nothing is counted as waiting, and for each of those one free slot is left by all who are
  * not. So a process that waits and looks again gets a slot after each of those ahead of it has
- * had one. The count is forgotten now and then (onic_pool_give), because some who waited send by
+ * had one. The count is forgotten now and then (onic_pool_release), because some who waited send by
  * other means; who still waits is then counted again.
  *
  * Leases go round in the area: a slot that was used a moment ago still sits in the caches of its
@@ -95,7 +95,7 @@ ONIC_EXPORT uint64_t onic_pool_take(const onic_pool_t *pool, uint64_t owner, uns
 
 /** Frees those of `slots` that `owner` has. By the receiver, or by the owner before anybody knows
  *  of the lease. Returns how many slots of the pool were in use just before; 0: none was freed. */
-ONIC_EXPORT unsigned onic_pool_give(const onic_pool_t *pool, uint64_t owner, uint64_t slots);
+ONIC_EXPORT unsigned onic_pool_release(const onic_pool_t *pool, uint64_t owner, uint64_t slots);
 
 /** Has `owner` all of `slots`, and is there at least one? */
 ONIC_EXPORT bool onic_pool_has(const onic_pool_t *pool, uint64_t owner, uint64_t slots);

@@ -4,6 +4,14 @@
  */
 #include "common/mover/pipe/schedule.h"
 
+#include <math.h>
+
+#include "common/model/pipeline.h"
+
+/** "Hardwired C0 = 12 KB and q = 1.5 gives results almost as good as optimal values." */
+#define PAPER_C0 (12.0 * 1024)
+#define PAPER_Q  1.5
+
 void onic_schedule_growing(onic_schedule_t *s, double c0, double q, uint32_t unit, uint32_t slot)
 {
     s->unit = unit;
@@ -16,6 +24,24 @@ void onic_schedule_growing(onic_schedule_t *s, double c0, double q, uint32_t uni
 void onic_schedule_fixed(onic_schedule_t *s, double chunk, uint32_t unit, uint32_t slot)
 {
     onic_schedule_growing(s, chunk, 1, unit, slot);
+}
+
+void onic_schedule_paper(onic_schedule_t *s, uint32_t unit, uint32_t slot)
+{
+    onic_schedule_growing(s, PAPER_C0, PAPER_Q, unit, slot);
+}
+
+void onic_schedule_model(onic_schedule_t *s, const onic_link_t *link, uint32_t unit, uint32_t slot)
+{
+    const onic_chunks_t c = onic_superpipeline_chunks(link, unit, slot);
+
+    onic_schedule_growing(s, c.first, fmax(1, c.ratio), unit, slot);
+}
+
+void onic_schedule_optimal(onic_schedule_t *s, const onic_link_t *link, uint64_t len, uint32_t unit,
+                           uint32_t slot)
+{
+    onic_schedule_growing(s, onic_pipeline_chunk(link, (double)len), 1, unit, slot);
 }
 
 uint32_t onic_schedule_next(onic_schedule_t *s)
@@ -31,25 +57,6 @@ uint32_t onic_schedule_next(onic_schedule_t *s)
     if (s->next < s->unit)
         s->next = s->unit;
     return bytes;
-}
-
-unsigned onic_schedule_chunks(const onic_schedule_t *s, uint64_t bytes, unsigned most)
-{
-    onic_schedule_t ahead = *s;
-    unsigned chunks = 0;
-    uint64_t rest = 0;
-
-    /* Those of one size need not be gone through, and are what most transfers have. */
-    while (bytes > 0 && chunks < most &&
-           (ahead.q < 1 || (ahead.q > 1 && ahead.next < ahead.highest))) {
-        const uint32_t chunk = onic_schedule_next(&ahead);
-
-        bytes -= chunk < bytes ? chunk : bytes;
-        chunks++;
-    }
-    if (bytes > 0)
-        rest = (bytes - 1) / onic_schedule_next(&ahead) + 1;
-    return rest < most - chunks ? chunks + (unsigned)rest : most;
 }
 
 bool onic_schedule_holds(const onic_schedule_t *s, unsigned chunks, uint64_t bytes, uint32_t slack)

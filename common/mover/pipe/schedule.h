@@ -4,9 +4,11 @@
  */
 /**
  * @file
- * Sizes of the chunks into which a transfer is cut (A. Denis 2011, sections 3 and 4). Pure.
+ * Sizes of the chunks into which a transfer is cut. Sections and equations are those of A. Denis
+ * (2011). Pure.
  *
- * Where the numbers come from: policy.h.
+ * Which of them a carrier uses stands with the carrier. The paper's other two, by the numbers of a
+ * link, have not been faster on any machine so far; they are here to be compared with.
  */
 #ifndef ONIC_SCHEDULE_H
 #define ONIC_SCHEDULE_H
@@ -14,10 +16,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/model/link.h"
 #include "common/support/export.h"
 
-/** Between processes of a node: bytes after which what has been packed is shown to the receiver.
- *  Shorter transfers have nothing that could overlap. */
+/** Between processes of a node: bytes after which what has been packed is shown to the receiver
+ *  (section 4, sub-blocking). Shorter transfers have nothing that could overlap. */
 #define ONIC_MOVER_BLOCK 16384
 
 /** What comes next. Copied to look ahead. */
@@ -41,12 +44,21 @@ ONIC_EXPORT void onic_schedule_growing(onic_schedule_t *s, double c0, double q, 
 ONIC_EXPORT void onic_schedule_fixed(onic_schedule_t *s, double chunk, uint32_t unit,
                                      uint32_t slot);
 
+/** End of section 4: C0 = 12 KiB and q = 1.5, where the numbers of the link are not known. */
+ONIC_EXPORT void onic_schedule_paper(onic_schedule_t *s, uint32_t unit, uint32_t slot);
+
+/** Section 4: C0 = Bcopy 2 lambda, q = Bcopy / Bnet (equation 5). Where copying is slower than the
+ *  network, q is 1: chunks do not shrink. */
+ONIC_EXPORT void onic_schedule_model(onic_schedule_t *s, const onic_link_t *link, uint32_t unit,
+                                     uint32_t slot);
+
+/** Section 3: chunks of one size, C_opt (equation 3) for a transfer of `len` > 0 bytes. */
+ONIC_EXPORT void onic_schedule_optimal(onic_schedule_t *s, const onic_link_t *link, uint64_t len,
+                                       uint32_t unit, uint32_t slot);
+
 /** Bytes of the next chunk: a unit at least, a slot at most. The last one of a transfer is what is
  *  left. */
 ONIC_EXPORT uint32_t onic_schedule_next(onic_schedule_t *s);
-
-/** How many chunks `bytes` > 0 make, but no more than `most`. */
-ONIC_EXPORT unsigned onic_schedule_chunks(const onic_schedule_t *s, uint64_t bytes, unsigned most);
 
 /** Do the next `chunks` hold `bytes`, though each may be cut short by less than `slack` bytes? */
 ONIC_EXPORT bool onic_schedule_holds(const onic_schedule_t *s, unsigned chunks, uint64_t bytes,

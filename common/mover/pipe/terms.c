@@ -16,32 +16,27 @@ static uint64_t lowest(uint64_t slots, unsigned n)
     return some;
 }
 
-static uint64_t granted(const onic_terms_t *t)
-{
-    return atomic_load_explicit(&t->granted, memory_order_acquire);
-}
-
-onic_heard_t onic_terms_on_grant(onic_terms_t *t, uint64_t slots, uint64_t all)
+onic_terms_result_t onic_terms_on_grant(onic_terms_t *t, uint64_t slots, uint64_t all)
 {
     if (!t->sends || !t->waits)
-        return ONIC_HEARD_NOTHING;
+        return ONIC_TERMS_IGNORED;
     t->waits = false;
     if (slots == 0 || (slots & ~all) != 0)
-        return ONIC_HEARD_WRONG;
+        return ONIC_TERMS_WRONG;
     atomic_store_explicit(&t->granted, slots, memory_order_release);
-    return t->over ? ONIC_HEARD_LATE : ONIC_HEARD;
+    return t->over ? ONIC_TERMS_LATE : ONIC_TERMS_TAKEN;
 }
 
-onic_heard_t onic_terms_on_let(onic_terms_t *t, uint64_t slots, uint64_t *unused_p)
+onic_terms_result_t onic_terms_on_commit(onic_terms_t *t, uint64_t slots, uint64_t *unused_p)
 {
-    if (t->sends || t->waits || t->over || granted(t) != 0)
-        return ONIC_HEARD_NOTHING;
+    if (t->sends || t->waits || t->over || onic_terms_granted(t) != 0)
+        return ONIC_TERMS_IGNORED;
     if (slots == 0 || (slots & ~t->lease) != 0)
-        return ONIC_HEARD_WRONG;
+        return ONIC_TERMS_WRONG;
     *unused_p = t->lease & ~slots;
     t->lease = slots;
     atomic_store_explicit(&t->granted, slots, memory_order_release);
-    return ONIC_HEARD;
+    return ONIC_TERMS_TAKEN;
 }
 
 void onic_terms_on_word(onic_terms_t *t, unsigned slot, uint64_t word)
@@ -62,11 +57,11 @@ void onic_terms_on_ack(onic_terms_t *t, unsigned slot, uint64_t rounds)
         atomic_store_explicit(&t->word[slot], rounds, memory_order_release);
 }
 
-uint64_t onic_terms_let(onic_terms_t *t, onic_sender_t *s, unsigned most)
+uint64_t onic_terms_commit(onic_terms_t *t, onic_sender_t *s, unsigned most)
 {
-    t->lease = lowest(granted(t), most);
-    t->let = true;
-    return onic_sender_relet(s, t->lease, t->early);
+    t->lease = lowest(onic_terms_granted(t), most);
+    t->committed = true;
+    return onic_sender_replace_lease(s, t->lease, t->early);
 }
 
 onic_closing_t onic_terms_close(onic_terms_t *t, bool unknown)
@@ -76,9 +71,9 @@ onic_closing_t onic_terms_close(onic_terms_t *t, bool unknown)
     t->over = true;
     if (t->sends) {
         t->waits = t->waits && !unknown;
-        closing.let = !t->let && granted(t) != 0;
-    } else if (!t->waits && !t->let) {
-        closing.give = t->lease;
+        closing.commit = !t->committed && onic_terms_granted(t) != 0;
+    } else if (!t->waits && !t->committed) {
+        closing.release = t->lease;
     }
     return closing;
 }

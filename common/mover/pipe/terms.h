@@ -6,24 +6,25 @@
  * @file
  * What the two sides of a transfer by puts have agreed on so far: which slots were granted, which
  * are used, what has come of the words and the acknowledgements. One record for each side, and what
- * messages and the end of the transfer do to it (carrier_rma.h has the messages).
+ * messages and the end of the transfer do to it (rma/rma.h has the messages).
  *
  *     sender                        receiver
- *     (ask, in the ticket)    ->    its turn comes (grant.h)
- *     over the granted slots  <-    GRANT; for a get the ticket itself
- *     LET: those that it uses ->    the others go back
- *     WORD for each chunk     ->
- *                             <-    ACK where a slot will be used again
+ *     (request, in the ticket)  ->  its turn comes (grant.h)
+ *     over the granted slots    <-  GRANT; for a get the ticket itself
+ *     COMMIT: those that it uses -> the others are free again
+ *     WORD for each chunk       ->
+ *                               <-  ACK where a slot will be used again
  *
- * A grant is always answered by LET and at least one word, though the transfer has been given up
- * meanwhile: the receiver learns its end from words alone, and gives no slot back before.
+ * A grant is always answered by COMMIT and at least one word, though the transfer has been given up
+ * meanwhile: the receiver learns its end from words alone, and releases no slot before.
  *
  * Messages of one process come in their order, but for words: each is sent when the puts before it
  * can be seen, so they may overtake each other. A slot's word is the one of the latest round, and
  * the one that gives up is the last.
  *
- * Pure. The functions named on_... and close: with the caller's lock. The others: by who works on
- * the transfer, or with the lock when nobody does any more. `granted` and `word` pass between them.
+ * Pure. The functions named on_... and close: with the caller's lock. The others: by the thread
+ * that works on the transfer, or with the lock when no thread does any more. `granted` and `word`
+ * pass between them.
  */
 #ifndef ONIC_TERMS_H
 #define ONIC_TERMS_H
@@ -39,30 +40,37 @@
 typedef struct onic_terms {
     bool sends;
     /* With the lock: */
-    bool waits; /**< its ask has not been answered */
+    bool waits; /**< its request has not been answered */
     bool over;  /**< there is no transfer any more */
     /* By who works on it: */
-    bool let;       /**< the machine runs over `lease` */
+    bool committed; /**< the machine runs over `lease` */
     uint64_t lease; /**< slots that are used; receiver: or granted, as long as it is not known */
     uint64_t early; /**< sender: the last word before it had a lease; 0: none */
     /* Both: */
-    _Atomic(uint64_t) granted;              /**< 0: not yet; receiver: LET has come */
+    _Atomic(uint64_t) granted;              /**< 0: not yet; receiver: COMMIT has come */
     _Atomic(uint64_t) word[ONIC_SLOTS_MAX]; /**< acknowledgements; receiver: words that came */
 } onic_terms_t;
 
+/** Sender: the slots that are granted; 0: not yet. Receiver: those that are used. */
+static inline uint64_t onic_terms_granted(const onic_terms_t *t)
+{
+    return atomic_load_explicit(&t->granted, memory_order_acquire);
+}
+
 /** What a message comes to. */
-typedef enum onic_heard {
-    ONIC_HEARD_NOTHING, /**< it is not for this record, or not now: nothing is changed */
-    ONIC_HEARD,
-    ONIC_HEARD_LATE, /**< the transfer is over: the caller lets at once */
-    ONIC_HEARD_WRONG /**< it cannot be: the other side is not to be trusted */
-} onic_heard_t;
+typedef enum onic_terms_result {
+    ONIC_TERMS_IGNORED, /**< it is not for this record, or not now: nothing is changed */
+    ONIC_TERMS_TAKEN,
+    ONIC_TERMS_LATE, /**< the transfer is over: the caller commits at once */
+    ONIC_TERMS_WRONG /**< it cannot be: the other side is not to be trusted */
+} onic_terms_result_t;
 
 /** Sender: `slots` are granted, of an area that has those in `all`. */
-ONIC_EXPORT onic_heard_t onic_terms_on_grant(onic_terms_t *t, uint64_t slots, uint64_t all);
+ONIC_EXPORT onic_terms_result_t onic_terms_on_grant(onic_terms_t *t, uint64_t slots, uint64_t all);
 
-/** Receiver: these slots are used. *unused_p: those that go back. */
-ONIC_EXPORT onic_heard_t onic_terms_on_let(onic_terms_t *t, uint64_t slots, uint64_t *unused_p);
+/** Receiver: these slots are used. *unused_p: those that are free again. */
+ONIC_EXPORT onic_terms_result_t onic_terms_on_commit(onic_terms_t *t, uint64_t slots,
+                                                     uint64_t *unused_p);
 
 /** Receiver: a slot's word has come. Sender: so many rounds of it are consumed. */
 ONIC_EXPORT void onic_terms_on_word(onic_terms_t *t, unsigned slot, uint64_t word);
@@ -70,15 +78,15 @@ ONIC_EXPORT void onic_terms_on_ack(onic_terms_t *t, unsigned slot, uint64_t roun
 
 /**
  * Sender: the machine, which ran over a single slot, runs over the lowest `most` > 0 of those that
- * were granted, from now on. The other side is to be told t->lease. Returns the word that is to be
+ * were granted, from now on. The other side is to get t->lease. Returns the word that is to be
  * put for the first of them; 0: none yet.
  */
-ONIC_EXPORT uint64_t onic_terms_let(onic_terms_t *t, onic_sender_t *s, unsigned most);
+ONIC_EXPORT uint64_t onic_terms_commit(onic_terms_t *t, onic_sender_t *s, unsigned most);
 
 /** What is left to do for one whose transfer is over. */
 typedef struct onic_closing {
-    bool let;      /**< sender: it has a grant, and is to let */
-    uint64_t give; /**< receiver: slots that go back */
+    bool commit;      /**< sender: it has a grant, and is to commit */
+    uint64_t release; /**< receiver: slots that are free again */
 } onic_closing_t;
 
 /** The transfer is over. `unknown`: the other side knows nothing of the ticket. A receiver is over

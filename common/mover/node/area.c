@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #define _GNU_SOURCE
-#include "common/mover/area.h"
+#include "common/mover/node/area.h"
 
 #include <errno.h>
 #include <fcntl.h>

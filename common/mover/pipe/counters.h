@@ -5,13 +5,12 @@
 /**
  * @file
  * What the mover of this process has done, for all components together. A transfer is counted when
- * it is over, those that measure the links (links.h) too.
+ * it is over. Any thread, with or without locks.
  */
 #ifndef ONIC_MOVER_COUNTERS_H
 #define ONIC_MOVER_COUNTERS_H
 
 #include "common/support/export.h"
-#include "common/support/variables.h"
 
 /** Read without a lock at any time. */
 typedef struct onic_mover_counters {
@@ -26,8 +25,12 @@ typedef struct onic_mover_counters {
 
 ONIC_EXPORT extern onic_mover_counters_t onic_mover_counters;
 
-/** Registers them as performance variables of a component: chunks, gaps, stalls, refused_leases and
- *  slots_in_use. In its register function. */
-ONIC_EXPORT void onic_mover_register_counters(const mca_base_component_t *c);
+static inline void onic_mover_count(unsigned long long *counter, unsigned long long n)
+{
+    __atomic_fetch_add(counter, n, __ATOMIC_RELAXED);
+}
+
+/** So many slots of this process's area are in use. */
+void onic_mover_count_slots(unsigned in_use);
 
 #endif

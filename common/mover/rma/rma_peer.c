@@ -4,98 +4,28 @@
  */
 /**
  * @file
- * The carrier between hosts: peers and their areas, records, messages. All of it with the wire
+ * The carrier between hosts: peers and their areas, messages, progress. All of it with the wire
  * lock.
  */
-#include "common/mover/carrier_rma.h"
+#include "common/mover/rma/rma.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "ompi/constants.h"
-
 #include "common/wire/rdma.h"
-#include "common/wire/wire_internal.h"
 
-onic_rma_state_t onic_rma_state;
+/* ---- areas of peers -------------------------------------------------------------------------- */
 
-/** The last one given. It goes on when the mover is opened again: late messages are for nobody. */
-static uint32_t names;
-
-/* ---- records --------------------------------------------------------------------------------- */
-
-onic_rma_t *onic_rma_new(onic_rma_peer_t *peer, bool sends)
-{
-    onic_rma_t *r = calloc(1, sizeof(*r));
-    if (r != NULL) {
-        /* Those of records that are still there are not used again, however long ago. */
-        do {
-            names += names == UINT32_MAX ? 2 : 1;
-        } while (onic_rma_find(names) != NULL);
-        r->name = names;
-        r->peer = peer;
-        r->terms.sends = sends;
-        r->next = onic_rma_state.bucket[r->name % 256];
-        onic_rma_state.bucket[r->name % 256] = r;
-    }
-    return r;
-}
-
-onic_rma_t *onic_rma_find(uint32_t name)
-{
-    onic_rma_t *r = onic_rma_state.bucket[name % 256];
-    while (r != NULL && r->name != name) {
-        r = r->next;
-    }
-    return r;
-}
-
-/* ---- progress -------------------------------------------------------------------------------- */
-
-static int open_areas(void);
-
-/** Whatever there is to do. */
-static int progress_locked(void)
-{
-    atomic_store(&onic_rma_state.hungry, false);
-    onic_rma_look_for_losses();
-    const int n = open_areas() + onic_rma_do_errands() + onic_rma_end_rest();
-    return n + onic_rma_serve();
-}
-
-int onic_rma_progress(void)
-{
-    int n = 0;
-    if (atomic_load_explicit(&onic_rma_state.hungry, memory_order_relaxed) && onic_wire_trylock()) {
-        n = onic_rma_state.open ? progress_locked() : 0;
-        onic_wire_unlock();
-    }
-    return n;
-}
-
-/** The wire's: behind a progress, and when a connection is lost. */
-static int deferred(void)
-{
-    return onic_rma_state.open ? progress_locked() : 0;
-}
-
-/* ---- messages -------------------------------------------------------------------------------- */
-
-int onic_rma_send_message(onic_rma_peer_t *p, const onic_rma_message_t *m)
-{
-    return onic_peer_send(p->peer, ONIC_AM_MOVER, m, sizeof(*m), NULL, 0, NULL, NULL);
-}
-
-/** Tells a peer where my area is. */
-static void tell_area(onic_peer_t *peer, bool tell_me)
+/** Where my area is. */
+static void send_area(onic_peer_t *peer, bool reply)
 {
     onic_rma_state_t *s = &onic_rma_state;
     unsigned char bytes[sizeof(onic_rma_message_t) + sizeof(s->description)];
     const onic_rma_message_t m = {.type = ONIC_RMA_AREA,
                                   .flags =
-                                      (uint8_t)((tell_me ? ONIC_RMA_TELL_ME : 0) |
+                                      (uint8_t)((reply ? ONIC_RMA_REPLY : 0) |
                                                 (onic_puts_in_order() ? ONIC_RMA_IN_ORDER : 0)),
-                                  .slot = (uint16_t)s->nslots,
+                                  .slot = (uint16_t)s->pool.nslots,
                                   .size = s->slot_bytes};
     memcpy(bytes, &m, sizeof(m));
     memcpy(bytes + sizeof(m), s->description, s->description_len);
@@ -129,8 +59,8 @@ static onic_rma_peer_t *record_of(onic_peer_t *peer)
 }
 
 /** What a peer has told of its area. A handler opens no memory key, which may take a connection. */
-struct onic_rma_early {
-    onic_rma_early_t *next;
+struct onic_rma_told {
+    onic_rma_told_t *next;
     size_t len;
     onic_rma_message_t m;
     unsigned char description[];
@@ -139,13 +69,13 @@ struct onic_rma_early {
 /** Where there is no memory the area is not used, as if nothing had been told. */
 static void on_area(const onic_rma_message_t *m, const void *description, size_t len)
 {
-    onic_rma_early_t *e = malloc(sizeof(*e) + len);
+    onic_rma_told_t *e = malloc(sizeof(*e) + len);
     if (e != NULL) {
         e->len = len;
         e->m = *m;
         memcpy(e->description, description, len);
-        e->next = onic_rma_state.early;
-        onic_rma_state.early = e;
+        e->next = onic_rma_state.told;
+        onic_rma_state.told = e;
         onic_wire_defer(ONIC_AM_MOVER);
     }
 }
@@ -170,17 +100,17 @@ static void open_area(const onic_rma_message_t *m, const void *description, size
         /* Puts that UCX makes by messages are copied by a processor, in any order. */
         p->in_order = (m->flags & ONIC_RMA_IN_ORDER) != 0 && onic_peer_puts_by_rdma(p->peer);
     }
-    if (p != NULL && (m->flags & ONIC_RMA_TELL_ME) != 0) {
-        tell_area(p->peer, false);
+    if (p != NULL && (m->flags & ONIC_RMA_REPLY) != 0) {
+        send_area(p->peer, false);
     }
 }
 
 static int open_areas(void)
 {
     int n = 0;
-    while (onic_rma_state.early != NULL) {
-        onic_rma_early_t *e = onic_rma_state.early;
-        onic_rma_state.early = e->next;
+    while (onic_rma_state.told != NULL) {
+        onic_rma_told_t *e = onic_rma_state.told;
+        onic_rma_state.told = e->next;
         open_area(&e->m, e->description, e->len);
         free(e);
         n++;
@@ -188,26 +118,55 @@ static int open_areas(void)
     return n;
 }
 
+/* ---- progress -------------------------------------------------------------------------------- */
+
+/** Whatever there is to do. */
+static int progress_locked(void)
+{
+    atomic_store(&onic_rma_state.pending, false);
+    onic_rma_look_for_losses();
+    const int n = open_areas() + onic_rma_run() + onic_rma_end_quarantine();
+    return n + onic_rma_serve();
+}
+
+int onic_rma_progress(void)
+{
+    int n = 0;
+    if (!onic_rma_idle() && onic_wire_trylock()) {
+        n = onic_rma_state.open ? progress_locked() : 0;
+        onic_wire_unlock();
+    }
+    return n;
+}
+
+/** The wire's: behind a progress, and when a connection is lost. */
+static int deferred(void)
+{
+    return onic_rma_state.open ? progress_locked() : 0;
+}
+
+/* ---- messages -------------------------------------------------------------------------------- */
+
 static void on_grant(onic_rma_t *r, const onic_rma_message_t *m)
 {
     const unsigned n = r->peer->nslots;
-    const onic_heard_t heard =
+    const onic_terms_result_t result =
         onic_terms_on_grant(&r->terms, m->value, n < 64 ? (UINT64_C(1) << n) - 1 : UINT64_MAX);
-    if (heard == ONIC_HEARD_NOTHING) {
+    if (result == ONIC_TERMS_IGNORED) {
         return;
     }
-    r->peer->asks--;
+    r->peer->requests--;
     r->other = m->from;
-    if (heard == ONIC_HEARD_LATE) {
-        onic_rma_let(r, &r->sender);
-    } else if (heard == ONIC_HEARD_WRONG) {
+    if (result == ONIC_TERMS_LATE) {
+        onic_rma_commit(r, &r->sender);
+    } else if (result == ONIC_TERMS_WRONG) {
         onic_rma_fail(r->peer);
     }
 }
 
-static void on_let(onic_rma_t *r, const onic_rma_message_t *m)
+static void on_commit(onic_rma_t *r, const onic_rma_message_t *m)
 {
-    const uint32_t slot_bytes = onic_mover.area.slot_bytes;
+    const uint32_t slot_bytes = onic_rma_state.slot_bytes;
     const onic_blocks_t b = {(m->flags & ONIC_RMA_ONE_BLOCK) != 0 ? slot_bytes : ONIC_BLOCK_BYTES,
                              m->size};
     uint64_t unused = 0;
@@ -220,11 +179,11 @@ static void on_let(onic_rma_t *r, const onic_rma_message_t *m)
     }
     r->blocks = b;
     r->ordered = (m->flags & ONIC_RMA_IN_ORDER) != 0;
-    const onic_heard_t heard = onic_terms_on_let(&r->terms, m->value, &unused);
-    if (heard == ONIC_HEARD) {
+    const onic_terms_result_t result = onic_terms_on_commit(&r->terms, m->value, &unused);
+    if (result == ONIC_TERMS_TAKEN) {
         r->other = m->from;
-        onic_rma_given(r->peer, unused);
-    } else if (heard == ONIC_HEARD_WRONG) {
+        onic_rma_released(r->peer, unused);
+    } else if (result == ONIC_TERMS_WRONG) {
         onic_rma_fail(r->peer);
     }
 }
@@ -244,33 +203,33 @@ static void on_message(const void *header, size_t len, const void *data, size_t 
         on_area(&m, (const char *)header + sizeof(m), len - sizeof(m));
     } else if (r != NULL && m.type == ONIC_RMA_GRANT) {
         on_grant(r, &m);
-    } else if (r != NULL && m.type == ONIC_RMA_LET) {
-        on_let(r, &m);
+    } else if (r != NULL && m.type == ONIC_RMA_COMMIT) {
+        on_commit(r, &m);
     } else if (r != NULL && m.type == ONIC_RMA_WORD) {
         onic_terms_on_word(&r->terms, m.slot, m.value);
     } else if (r != NULL && m.type == ONIC_RMA_ACK) {
         onic_terms_on_ack(&r->terms, m.slot, m.value);
     }
-    if (atomic_load(&onic_rma_state.hungry)) {
+    if (atomic_load(&onic_rma_state.pending)) {
         onic_wire_defer(ONIC_AM_MOVER);
     }
 }
 
 /* ---- peers ----------------------------------------------------------------------------------- */
 
-onic_rma_peer_t *onic_rma_peer(onic_peer_t *peer)
+onic_rma_peer_t *onic_rma_reach(onic_peer_t *peer)
 {
     const onic_rma_state_t *s = &onic_rma_state;
-    if (!s->open || peer->self ||
-        (s->use != ONIC_MOVER_RMA_ALWAYS && !onic_peer_puts_by_rdma(peer))) {
+    if (!s->open || onic_peer_is_self(peer) || (!s->all && !onic_peer_puts_by_rdma(peer))) {
         return NULL;
     }
     onic_rma_peer_t *p = record_of(peer);
     if (p != NULL && !p->asked && p->remote == NULL && !onic_peer_is_lost(peer)) {
         p->asked = true;
-        tell_area(peer, true);
+        send_area(peer, true);
     }
-    return p != NULL && p->remote != NULL && !p->asker.lost && !onic_peer_is_lost(peer) ? p : NULL;
+    return p != NULL && p->remote != NULL && !p->requester.lost && !onic_peer_is_lost(peer) ? p
+                                                                                            : NULL;
 }
 
 /* ---- opening and closing --------------------------------------------------------------------- */
@@ -284,50 +243,30 @@ void onic_rma_announce(onic_mover_rma_t use)
     }
 }
 
-static void free_regions(onic_rma_state_t *s)
+bool onic_rma_prepare(size_t bytes)
 {
-    if (s->landing != NULL) {
-        onic_region_free(s->landing);
-    }
-    if (s->bounce_region != NULL) {
-        onic_region_free(s->bounce_region);
-    }
-    s->landing = s->bounce_region = NULL;
+    onic_rma_state.bounce_region = onic_region_new(bytes);
+    return onic_rma_state.bounce_region != NULL;
 }
 
-/** What others put into has memory, all of it. */
-static bool is_filled(void)
-{
-    const uint64_t all = onic_pool_all(&onic_mover.area.pool);
-    onic_wire_lock();
-    const bool filled = onic_area_have(&onic_mover.area, all, true) == all;
-    onic_wire_unlock();
-    return filled;
-}
-
-void onic_rma_open(onic_mover_rma_t use)
+void onic_rma_open(const onic_pool_t *pool, char *slots, uint32_t slot_bytes, uint64_t me, bool all)
 {
     onic_rma_state_t *s = &onic_rma_state;
-    const size_t bytes = (size_t)onic_mover.area.pool.nslots * onic_mover.area.slot_bytes;
-    memset(s, 0, sizeof(*s));
-    if (use == ONIC_MOVER_RMA_NEVER || !onic_mover.has_area || onic_mover.me == 0) {
-        return;
-    }
-    s->use = use;
-    s->slot_bytes = onic_mover.area.slot_bytes;
-    s->nslots = onic_mover.area.pool.nslots;
-    s->landing = onic_region_over(onic_mover.area.slots, bytes);
-    s->bounce_region = s->landing != NULL && is_filled() ? onic_region_new(bytes) : NULL;
-    s->description_len = s->bounce_region != NULL ? onic_region_describe(s->landing, s->description,
-                                                                         sizeof(s->description))
-                                                  : 0;
+    s->all = all;
+    s->pool = *pool;
+    s->slots = slots;
+    s->slot_bytes = slot_bytes;
+    s->me = me;
+    s->landing = onic_region_over(slots, (size_t)pool->nslots * slot_bytes);
+    s->description_len = s->landing != NULL ? onic_region_describe(s->landing, s->description,
+                                                                   sizeof(s->description))
+                                            : 0;
     if (s->description_len == 0 ||
         s->description_len + sizeof(onic_rma_message_t) > onic_wire_header_max()) {
-        free_regions(s);
         return;
     }
     s->bounce = onic_region_base(s->bounce_region);
-    atomic_store(&s->bounce_free, onic_pool_all(&onic_mover.area.pool));
+    atomic_store(&s->bounce_free, onic_pool_all(pool));
     onic_rma_share_slots();
     onic_wire_lock();
     s->losses = onic_wire_losses();
@@ -339,12 +278,12 @@ void onic_rma_open(onic_mover_rma_t use)
 
 static void free_records(void)
 {
-    while (onic_rma_state.early != NULL) {
-        onic_rma_early_t *e = onic_rma_state.early;
-        onic_rma_state.early = e->next;
+    while (onic_rma_state.told != NULL) {
+        onic_rma_told_t *e = onic_rma_state.told;
+        onic_rma_state.told = e->next;
         free(e);
     }
-    for (unsigned i = 0; i < 256; i++) {
+    for (unsigned i = 0; i < ONIC_RMA_BUCKETS; i++) {
         while (onic_rma_state.bucket[i] != NULL) {
             onic_rma_t *r = onic_rma_state.bucket[i];
             onic_rma_state.bucket[i] = r->next;
@@ -363,20 +302,25 @@ static void free_records(void)
 
 void onic_rma_close(void)
 {
-    if (!onic_rma_state.open) {
-        return;
+    if (onic_rma_state.open) {
+        (void)onic_wire_set_am_fn(ONIC_AM_MOVER, NULL);
+        onic_wire_set_deferred_fn(ONIC_AM_MOVER, NULL);
+        onic_wire_lock();
+        (void)progress_locked();
+        onic_wire_unlock();
+        /* Completes what is under way, and so frees its work. */
+        onic_wire_flush();
+        onic_wire_lock();
+        (void)progress_locked();
+        onic_rma_state.open = false;
+        free_records();
+        onic_wire_unlock();
     }
-    (void)onic_wire_set_am_fn(ONIC_AM_MOVER, NULL);
-    onic_wire_set_deferred_fn(ONIC_AM_MOVER, NULL);
-    onic_wire_lock();
-    (void)progress_locked();
-    onic_wire_unlock();
-    /* Completes what is under way, and so frees its errands. */
-    onic_wire_flush();
-    onic_wire_lock();
-    (void)progress_locked();
-    onic_rma_state.open = false;
-    free_records();
-    onic_wire_unlock();
-    free_regions(&onic_rma_state);
+    if (onic_rma_state.landing != NULL) {
+        onic_region_free(onic_rma_state.landing);
+    }
+    if (onic_rma_state.bounce_region != NULL) {
+        onic_region_free(onic_rma_state.bounce_region);
+    }
+    memset(&onic_rma_state, 0, sizeof(onic_rma_state));
 }

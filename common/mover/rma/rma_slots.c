@@ -2,54 +2,51 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * The carrier between hosts: who has which slots of mine, and what the lost had. With the wire lock
- * but for onic_rma_fail.
- */
-#include "common/mover/carrier_rma.h"
+/** @file The carrier between hosts: grants of slots of mine, and what lost peers had of them. */
+#include "common/mover/rma/rma.h"
 
+#include "common/mover/pipe/counters.h"
 #include "common/support/clock.h"
 
 /** What a lost sender has put is in its place by then, or never. */
-#define REST_NSEC UINT64_C(1000000000)
+#define QUARANTINE_NSEC UINT64_C(1000000000)
 
 /* ---- slots of mine --------------------------------------------------------------------------- */
 
 static uint64_t take_slots(void *arg, unsigned max)
 {
     (void)arg;
-    return onic_pool_take(&onic_mover.area.pool, onic_mover.me, max, &onic_rma_state.wait);
+    return onic_pool_take(&onic_rma_state.pool, onic_rma_state.me, max, &onic_rma_state.wait);
 }
 
-static void give_slots(void *arg, uint64_t slots)
+static void release_slots(void *arg, uint64_t slots)
 {
     (void)arg;
-    onic_mover_count_slots(onic_pool_give(&onic_mover.area.pool, onic_mover.me, slots));
+    onic_mover_count_slots(onic_pool_release(&onic_rma_state.pool, onic_rma_state.me, slots));
 }
 
 static unsigned count_slots(void *arg)
 {
     (void)arg;
     const uint64_t free =
-        atomic_load_explicit(&onic_mover.area.pool.words->free, memory_order_relaxed);
-    return (unsigned)__builtin_popcountll(free & onic_pool_all(&onic_mover.area.pool));
+        atomic_load_explicit(&onic_rma_state.pool.words->free, memory_order_relaxed);
+    return (unsigned)__builtin_popcountll(free & onic_pool_all(&onic_rma_state.pool));
 }
 
 /** No word has come yet: of short blocks, the last of which is that of a single one, too. */
 static void clear(onic_rma_t *r, uint64_t slots)
 {
-    const onic_blocks_t b = onic_blocks_cut(onic_mover.area.slot_bytes, 1, false);
+    const onic_blocks_t b = onic_blocks_cut(onic_rma_state.slot_bytes, 1, false);
     for (uint64_t left = slots; left != 0; left &= left - 1) {
-        onic_blocks_clear(&b, onic_area_slot(&onic_mover.area, (unsigned)__builtin_ctzll(left)),
-                          onic_mover.area.slot_bytes);
+        onic_blocks_clear(&b, onic_rma_slot((unsigned)__builtin_ctzll(left)),
+                          onic_rma_state.slot_bytes);
     }
     r->terms.lease = slots;
 }
 
 uint64_t onic_rma_reserve(onic_rma_t *r, uint32_t slots)
 {
-    const uint64_t had = onic_grants_reserve(&onic_rma_state.grants, &r->peer->asker, slots);
+    const uint64_t had = onic_grants_reserve(&onic_rma_state.grants, &r->peer->requester, slots);
     clear(r, had);
     return had;
 }
@@ -59,7 +56,7 @@ static void grant(const onic_grant_t *g)
     onic_rma_t *r = onic_rma_find(g->name);
     clear(r, g->slots);
     r->terms.waits = false;
-    onic_rma_tell(r, &(onic_rma_message_t){.type = ONIC_RMA_GRANT, .value = g->slots});
+    onic_rma_post_message(r, &(onic_rma_message_t){.type = ONIC_RMA_GRANT, .value = g->slots});
 }
 
 int onic_rma_serve(void)
@@ -70,35 +67,28 @@ int onic_rma_serve(void)
         grant(&g);
     }
     if (onic_rma_state.grants.waiting > 0) {
-        atomic_store(&onic_rma_state.hungry, true);
+        atomic_store(&onic_rma_state.pending, true);
     }
     return n;
 }
 
-/** Slots that may still be written to: not before they have rested. */
-static void rest(uint64_t slots)
+/** Slots that may still be written to. */
+static void put_in_quarantine(uint64_t slots)
 {
     if (slots != 0) {
-        onic_rma_state.resting |= slots;
-        onic_rma_state.rested = onic_now_nsec();
-        atomic_store(&onic_rma_state.hungry, true);
+        onic_rma_state.quarantine |= slots;
+        onic_rma_state.quarantined = onic_now_nsec();
+        atomic_store(&onic_rma_state.pending, true);
     }
 }
 
 /* ---- the lost -------------------------------------------------------------------------------- */
 
-void onic_rma_fail(onic_rma_peer_t *p)
-{
-    atomic_store(&p->failed, true);
-    atomic_store(&onic_rma_state.failing, true);
-    atomic_store(&onic_rma_state.hungry, true);
-}
-
-/** If it is lost: what it had rests, but for what transfers still look at. */
+/** If it is lost: what it had is put in quarantine, but for what transfers still look at. */
 static void see_whether_lost(onic_rma_peer_t *p)
 {
     uint64_t in_use = 0;
-    if (p->asker.lost) {
+    if (p->requester.lost) {
         return;
     }
     if (atomic_load(&p->failed)) {
@@ -107,8 +97,8 @@ static void see_whether_lost(onic_rma_peer_t *p)
     if (!onic_peer_is_lost(p->peer)) {
         return;
     }
-    p->asker.lost = true;
-    for (unsigned i = 0; i < 256; i++) {
+    p->requester.lost = true;
+    for (unsigned i = 0; i < ONIC_RMA_BUCKETS; i++) {
         for (onic_rma_t *r = onic_rma_state.bucket[i], *next; r != NULL; r = next) {
             next = r->next;
             if (r->peer == p) {
@@ -117,14 +107,14 @@ static void see_whether_lost(onic_rma_peer_t *p)
             }
         }
     }
-    rest(onic_grants_lose(&onic_rma_state.grants, &p->asker, in_use));
+    put_in_quarantine(onic_grants_lose(&onic_rma_state.grants, &p->requester, in_use));
 }
 
-void onic_rma_given(onic_rma_peer_t *p, uint64_t slots)
+void onic_rma_released(onic_rma_peer_t *p, uint64_t slots)
 {
     /* Before its slots are given to others: what it has sent may still be under way to them. */
     see_whether_lost(p);
-    rest(onic_grants_back(&onic_rma_state.grants, &p->asker, slots));
+    put_in_quarantine(onic_grants_release(&onic_rma_state.grants, &p->requester, slots));
     (void)onic_rma_serve();
 }
 
@@ -140,25 +130,26 @@ void onic_rma_look_for_losses(void)
     }
 }
 
-/* ---- beginning and rest ---------------------------------------------------------------------- */
+/* ---- beginning and end of quarantine
+ * ---------------------------------------------------------------------- */
 
 void onic_rma_share_slots(void)
 {
-    const onic_grant_source_t source = {onic_mover.area.pool.nslots, take_slots, give_slots,
+    const onic_grant_source_t source = {onic_rma_state.pool.nslots, take_slots, release_slots,
                                         count_slots, NULL};
     onic_grants_init(&onic_rma_state.grants, &source);
 }
 
-int onic_rma_end_rest(void)
+int onic_rma_end_quarantine(void)
 {
-    if (onic_rma_state.resting == 0) {
+    if (onic_rma_state.quarantine == 0) {
         return 0;
     }
-    if (onic_now_nsec() - onic_rma_state.rested <= REST_NSEC) {
-        atomic_store(&onic_rma_state.hungry, true);
+    if (onic_now_nsec() - onic_rma_state.quarantined <= QUARANTINE_NSEC) {
+        atomic_store(&onic_rma_state.pending, true);
         return 0;
     }
-    give_slots(NULL, onic_rma_state.resting);
-    onic_rma_state.resting = 0;
+    release_slots(NULL, onic_rma_state.quarantine);
+    onic_rma_state.quarantine = 0;
     return 1;
 }

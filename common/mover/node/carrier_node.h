@@ -1,0 +1,63 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * The carrier within a node: the landing area of this process, and those of its peers that are
+ * mapped here. Internal to the mover.
+ */
+#ifndef ONIC_CARRIER_NODE_H
+#define ONIC_CARRIER_NODE_H
+
+#include "common/mover/node/area.h"
+#include "common/mover/pipe/transfer.h"
+#include "common/wire/wire.h"
+
+/** A peer, from the first time on until the mover is closed or the peer is forgotten. */
+typedef struct onic_node_peer {
+    struct onic_node_peer *next;
+    onic_peer_t *peer;
+    bool tried;                /**< is reached, or never will be */
+    bool reached;              /**< its area is mapped */
+    onic_area_t area;          /**< as mapped here */
+    onic_pool_wait_t wait;     /**< for slots of its area */
+    onic_pool_wait_t own_wait; /**< for slots of mine, on its behalf */
+} onic_node_peer_t;
+
+typedef struct onic_landing {
+    bool exists; /**< there is an area; constant while the mover is open */
+    onic_area_t area;
+    onic_segment_key_t key;
+    uint64_t me;             /**< this process as an owner of slots elsewhere; 0: not known */
+    onic_node_peer_t *peers; /**< under the wire lock */
+    /** Slots of my area that transfers here have to do with: no ticket may name them. */
+    _Atomic uint64_t receiving;
+} onic_landing_t;
+
+/* Exported for the tests of the mover. */
+ONIC_EXPORT extern onic_landing_t onic_landing;
+
+extern const onic_carrier_t onic_carrier_node;
+
+/** Makes the landing area of `bytes`, 0 for none, and offers it to the peers. Where it cannot be
+ *  had there is none. */
+void onic_node_open(size_t bytes, size_t slot);
+/** Nobody can map the area any more. */
+void onic_node_withdraw(void);
+/** Closes it, when no transfer is left. */
+void onic_node_close(void);
+
+/** A peer's record where its area is mapped here; the first times tries that. The wire lock is
+ *  held. */
+ONIC_EXPORT onic_node_peer_t *onic_node_reach(onic_peer_t *peer);
+/** Gives back what is known of a peer that no transfer names. The wire lock is held. */
+void onic_node_forget(onic_peer_t *peer);
+/** The same of all, when no transfer is left. */
+void onic_node_forget_all(void);
+
+/** Every now and then, by any thread: frees slots that belong to no transfer here and whose owner
+ *  is dead. */
+void onic_node_reclaim(void);
+
+#endif

@@ -1,0 +1,150 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * A transfer: an end in user memory, a machine (pipe.h) that decides, and a carrier that knows how
+ * slots and words are reached. What the carriers (node/, rma/) and those that work on transfers
+ * share; of it components use the end and the ticket.
+ */
+#ifndef ONIC_TRANSFER_H
+#define ONIC_TRANSFER_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/layout/layout.h"
+#include "common/mover/pipe/pipe.h"
+#include "common/node/stores.h"
+#include "common/support/life.h"
+
+struct onic_area;
+struct onic_peer;
+
+/** One end of a transfer, in user memory. */
+typedef struct onic_mover_end {
+    onic_layout_t layout; /**< the transfer's from then on where the call succeeds: the caller's
+                             owns nothing any more. Not looked at where there is `take`. */
+    uint64_t at;          /**< packed bytes [at, at + len) of it; len > 0 */
+    uint64_t len;
+    char *base;
+    /** Sender: bytes of an element of the data, which is never split between two pieces that the
+     *  receiver is given; 0 or 1: any, aligned elements of up to 8 bytes are not split either. */
+    uint32_t granule;
+    /** Receiver: NULL to unpack into the layout; else is given the data instead, in order. Returns
+     *  how many of the n bytes at packed position `pos` (from `at` on) it took; 0: not now, tries
+     *  again later; negative: the transfer has failed. Without the wire lock. */
+    int64_t (*take)(void *arg, uint64_t pos, const void *data, uint64_t n);
+    /** Called once, with the wire lock held, never before the call that gave it has returned: all
+     *  is packed (sender) or taken (receiver), or `status` is an error. The memory is not touched
+     *  any more. May start transfers and send. */
+    void (*done)(void *arg, int status);
+    void *arg;
+} onic_mover_end_t;
+
+/** Names a lease; travels in the component's message. All bytes of it come from a peer there. */
+typedef struct onic_ticket {
+    uint64_t slots; /**< of the receiver's area */
+    uint64_t len;   /**< bytes of the transfer */
+    uint32_t name;  /**< of the transfer at the process that made the ticket */
+    uint32_t spare;
+} onic_ticket_t;
+
+/** A transfer that is under way. */
+typedef struct onic_transfer onic_transfer_t;
+
+/** Which peers of other hosts are put to, where their adapters can (rma/rma.h). */
+typedef enum onic_mover_rma {
+    ONIC_MOVER_RMA_AUTO,  /**< those that an adapter reaches */
+    ONIC_MOVER_RMA_NEVER, /**< nobody */
+    ONIC_MOVER_RMA_ALWAYS /**< all, for tests: UCX puts by messages where it must */
+} onic_mover_rma_t;
+
+/** How transfers to a kind of peer begin, and how slots and words are reached there. */
+typedef struct onic_carrier {
+    /** The record of a peer that is reached, else NULL. The wire lock is held. */
+    void *(*reach)(struct onic_peer *peer);
+    /* How a new transfer begins, whose end, if any, and peer are filled in: takes the lease and
+     * makes the ticket (send, expect) or checks the ticket (receive, answer; see mover.h), and
+     * starts the machine. `record` is of reach; of receive it may be NULL. With the wire lock.
+     * OMPI_SUCCESS; or an error, and nothing is kept. */
+    int (*send)(onic_transfer_t *t, void *record, onic_ticket_t *ticket);
+    int (*expect)(onic_transfer_t *t, void *record, onic_ticket_t *ticket);
+    int (*receive)(onic_transfer_t *t, void *record, onic_ticket_t *ticket);
+    int (*answer)(onic_transfer_t *t, void *record, onic_ticket_t *ticket);
+    /* The others are called by the thread that has claimed the transfer, without locks. Slots are
+     * numbers below 64. */
+    /** Sender: where byte `offset` of a chunk is packed to. Receiver: where it is found. No more
+     *  than *len_p bytes stand there behind one another, which may become fewer, for receivers. */
+    char *(*at)(onic_transfer_t *t, unsigned slot, uint32_t offset, uint32_t *len_p);
+    /** Sender: the word of a slot, after the bytes that it tells of. */
+    void (*publish)(onic_transfer_t *t, unsigned slot, uint64_t word);
+    /** Receiver: the word as it is now; the bytes that it tells of can be read. */
+    uint64_t (*word)(onic_transfer_t *t, unsigned slot);
+    /** Receiver: rounds of a slot that have been consumed. */
+    void (*acknowledge)(onic_transfer_t *t, unsigned slot, uint64_t rounds);
+    /** Sender: the same as it is now. */
+    uint64_t (*acknowledged)(onic_transfer_t *t, unsigned slot);
+    /** Receiver, or sender whose ticket nobody knows: these slots of the lease are free again. */
+    void (*release)(onic_transfer_t *t, uint64_t slots);
+    /** Is the other side known to be dead? May take some tens of microseconds. */
+    bool (*is_dead)(const onic_transfer_t *t);
+    /** The transfer is over and goes back to its pool; `withdrawn`: the other side does not know of
+     *  it. With or without locks. */
+    void (*closed)(onic_transfer_t *t, bool withdrawn);
+} onic_carrier_t;
+
+typedef enum onic_role { ONIC_SENDS, ONIC_RECEIVES } onic_role_t;
+
+/** Under the mover's lock. */
+typedef enum onic_transfer_state {
+    ONIC_TRANSFER_FREE,   /**< in the pool */
+    ONIC_TRANSFER_NEW,    /**< known to its maker only */
+    ONIC_TRANSFER_QUEUED, /**< waits for a thread */
+    ONIC_TRANSFER_CLAIMED /**< a thread works on it, or its `done` is to be called */
+} onic_transfer_state_t;
+
+struct onic_transfer {
+    onic_transfer_t *next, **link; /**< among those under way; or next in the pool */
+    onic_transfer_t *next_report;  /**< among those whose `done` is to be called */
+    onic_transfer_state_t state;
+    onic_role_t role;
+    bool has_end;   /**< false: nothing is reported, and what comes is thrown away */
+    bool over;      /**< the machine has come to its end */
+    bool withdrawn; /**< the other side knows nothing of it, or will do nothing with it */
+    bool reports;   /**< `done` is to be called with `status`, by the thread that has claimed it */
+    int status;     /**< for `done` */
+    uint32_t name;  /**< as in the ticket */
+    atomic_uint stop; /**< what other threads ask of the one that has claimed it: ONIC_STOP_... */
+    const onic_carrier_t *carrier;
+    struct onic_peer *peer;
+    uint64_t slots; /**< of the lease, that the receiver has to release */
+    uint64_t freed; /**< of these, consumed for the last time */
+    onic_mover_end_t end;
+    onic_cursor_t cursor;
+    union {
+        onic_sender_t sender;
+        onic_receiver_t receiver;
+    };
+    uint32_t chunks;       /**< packed so far, to be counted in the end */
+    uint32_t waits;        /**< gaps, or stalls, likewise (counters.h) */
+    bool waits_now;        /**< the last of them has not ended */
+    unsigned stalls;       /**< looks in a row that found nothing to do */
+    uint64_t stalled;      /**< nanoseconds: since when, or when it was last looked into */
+    onic_stores_t *stores; /**< how the sender writes long pieces; NULL: by plain stores */
+    /* Of the carrier within a node: */
+    struct onic_area *area; /**< the receiver's, as mapped here */
+    uint64_t owner;         /**< the process that has the lease */
+    onic_life_t other;      /**< the other side */
+    /* Of the carrier between hosts: */
+    struct onic_rma *rma;
+};
+
+enum {
+    ONIC_STOP_END = 1,  /**< the end is to be given an error */
+    ONIC_STOP_LEASE = 2 /**< nothing will come: the lease is to be released, nothing is reported */
+};
+
+#endif

@@ -1,0 +1,242 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * The carrier between hosts, where an adapter can put into memory of a peer (A. Denis 2011, section
+ * 4). Internal to the mover.
+ *
+ * The landing area is registered once, and peers are told once where it is. A sender packs chunks
+ * into bounce slots of its own, which are registered too, and puts each by one put. A put asks for
+ * slots by its ticket and packs its first chunk while the grant is under way; for a get the asker
+ * has reserved them before it asks. With the grant the sender commits to some of the slots and to a
+ * form of blocks (COMMIT), and both machines run over the real lease from then on.
+ *
+ * Words. Where puts are known to be seen in order (onic_puts_in_order, on both sides) they stand
+ * behind the blocks of a put and the receiver looks at them (blocks.h). Else neither UCX nor verbs
+ * promise anything before a flush of the connection has ended, so each chunk is announced by a
+ * message behind such a flush, while others follow in other slots. A fence of UCX's in place of the
+ * flush would wait, in its newer versions, for all that was started. An adapter's puts wake nobody:
+ * a message follows the last one before the sender waits or ends.
+ *
+ * The carrier's row may be called with or without the wire lock. What needs UCX or the lock is
+ * posted, and done in the order of posting: at once if the lock is free, else by the next progress.
+ *
+ * From the bottom to the top: rma_record.c (records, bounce slots), rma_post.c (posting),
+ * rma_slots.c (grants, losses), rma_run.c (doing what was posted), rma_peer.c (areas, messages),
+ * rma_carrier.c (the row).
+ */
+#ifndef ONIC_RMA_H
+#define ONIC_RMA_H
+
+#include "common/mover/pipe/blocks.h"
+#include "common/mover/pipe/grant.h"
+#include "common/mover/pipe/pool.h"
+#include "common/mover/pipe/terms.h"
+#include "common/mover/pipe/transfer.h"
+#include "common/wire/wire_put.h"
+
+/** Requests of mine that a peer has not answered yet: it takes no more. */
+#define ONIC_RMA_REQUESTS ONIC_GRANT_REQUESTS
+
+/** What is known of a peer; the wire lock. */
+typedef struct onic_rma_peer {
+    struct onic_rma_peer *next;
+    onic_peer_t *peer;
+    onic_remote_t *remote; /**< its area; NULL: not told yet */
+    uint32_t slot_bytes;
+    unsigned nslots;
+    unsigned requests;  /**< of mine */
+    bool in_order;      /**< it sees puts in order */
+    bool asked;         /**< for its area */
+    atomic_bool failed; /**< a message could not be sent: it is to be given up; any thread */
+    onic_requester_t requester; /**< for slots of mine; lost: and that has been seen to */
+} onic_rma_peer_t;
+
+typedef enum onic_rma_type {
+    ONIC_RMA_AREA = 1, /**< where my area is; its description follows */
+    ONIC_RMA_GRANT,    /**< value: slots for your transfer */
+    ONIC_RMA_COMMIT,   /**< value: those that it uses; size: of data in a block */
+    ONIC_RMA_WORD,     /**< value: of a slot of yours */
+    ONIC_RMA_ACK,      /**< value: rounds of a slot that have been consumed */
+    ONIC_RMA_WAKE      /**< there is something to be looked at */
+} onic_rma_type_t;
+
+enum {
+    ONIC_RMA_REPLY = 1,    /**< AREA: send yours */
+    ONIC_RMA_IN_ORDER = 2, /**< AREA: I see puts in order. COMMIT: they are made so */
+    ONIC_RMA_ONE_BLOCK = 4 /**< COMMIT: in a slot */
+};
+
+/** A message; all of it comes from a peer. */
+typedef struct onic_rma_message {
+    uint8_t type;
+    uint8_t flags;
+    uint16_t slot; /**< AREA: how many */
+    uint32_t size; /**< AREA: bytes of a slot */
+    uint32_t to;   /**< a transfer of the process that it goes to */
+    uint32_t from; /**< of the process that it comes from */
+    uint64_t value;
+} onic_rma_message_t;
+
+typedef struct onic_rma onic_rma_t;
+
+/** Something to be done with the wire lock. */
+typedef struct onic_rma_work {
+    struct onic_rma_work *next;
+    enum {
+        ONIC_RMA_PUT,     /**< the blocks of a slot that `word` tells of, then that word */
+        ONIC_RMA_SEND,    /**< `message` */
+        ONIC_RMA_RELEASE, /**< slots of mine that the peer had */
+        ONIC_RMA_CLOSE    /**< the transfer is over */
+    } what;
+    onic_rma_t *r;
+    unsigned slot;
+    uint64_t word; /**< of a PUT, slots of a RELEASE; CLOSE: the ticket is known to nobody */
+    onic_rma_message_t message;
+    onic_put_t put; /**< while UCX has it: then it is not posted */
+} onic_rma_work_t;
+
+/** One side of a transfer. It may outlive that: puts are under way, or the grant has not come. */
+struct onic_rma {
+    struct onic_rma *next; /**< in its bucket, by name; wire lock */
+    onic_rma_peer_t *peer;
+    uint32_t name;
+    uint32_t other; /**< its name at the other side, 0: not known; wire lock */
+    uint64_t len;
+    onic_terms_t terms;
+    _Atomic(unsigned) refs; /**< work, puts and flushes; any thread */
+    /* By the thread that has claimed the transfer, or, when that is over, with the wire lock: */
+    onic_blocks_t blocks;
+    bool ordered;
+    uint64_t put; /**< bytes of the chunks that have been put */
+    unsigned nbounce;
+    unsigned char bounce[ONIC_SLOTS_MAX]; /**< my slots, in the order of those of the lease */
+    onic_sender_t sender;                 /**< of a transfer that was over before the grant came */
+    onic_rma_work_t close;
+};
+
+typedef struct onic_rma_told onic_rma_told_t;
+
+#define ONIC_RMA_BUCKETS 256
+
+typedef struct onic_rma_state {
+    bool open;
+    bool all; /**< all peers are put to, for tests: not only those that an adapter reaches */
+    /* The landing area, which others put into, and what this process puts from. */
+    onic_pool_t pool;
+    char *slots, *bounce;
+    uint32_t slot_bytes;
+    uint64_t me; /**< as an owner of slots */
+    onic_region_t *landing, *bounce_region;
+    onic_grants_t grants;
+    onic_pool_wait_t wait;
+    onic_rma_peer_t *peers;
+    onic_rma_t *bucket[ONIC_RMA_BUCKETS];
+    uint64_t quarantine;  /**< slots of the lost, to which something may still be written */
+    uint64_t quarantined; /**< when something was last added: nanoseconds */
+    unsigned losses;      /**< of the wire's, those that have been seen to */
+    size_t description_len;
+    unsigned char description[1024];
+    onic_rma_told_t *told; /**< areas that peers have told of, and not been opened yet */
+    /** Something is to be done when the lock is free. */
+    atomic_bool pending;
+    atomic_bool failing; /**< and a peer has failed */
+    _Atomic(uint64_t) bounce_free;
+} onic_rma_state_t;
+
+extern ONIC_EXPORT onic_rma_state_t onic_rma_state;
+extern const onic_carrier_t onic_carrier_rma;
+
+/** To be called before anybody opens the wire: it is to be able to put, where an adapter is. */
+void onic_rma_announce(onic_mover_rma_t use);
+/** Registers bounce slots of so many bytes in all: false where puts cannot be had. Prints nothing.
+ *  The wire lock is not held. */
+bool onic_rma_prepare(size_t bytes);
+/** Registers the landing area, all of which has memory: its pool, slots and their size, and this
+ *  process as an owner. Prints nothing: without it nobody is reached. The wire lock is not held. */
+void onic_rma_open(const onic_pool_t *pool, char *slots, uint32_t slot_bytes, uint64_t me,
+                   bool all);
+/** When all transfers have been stopped. The wire lock is not held. */
+void onic_rma_close(void);
+/** Is there nothing that waits for it? */
+static inline bool onic_rma_idle(void)
+{
+    return !atomic_load_explicit(&onic_rma_state.pending, memory_order_relaxed);
+}
+/** Does what waits for the wire lock; a load where there is nothing. Without it; any thread. */
+int onic_rma_progress(void);
+/** Is there a record? Slots that a lost peer had are in quarantine, and counted there. With the
+ *  wire lock. */
+bool onic_rma_knows(const onic_peer_t *peer);
+
+/** A slot of the landing area. */
+static inline char *onic_rma_slot(unsigned slot)
+{
+    return onic_rma_state.slots + (size_t)slot * onic_rma_state.slot_bytes;
+}
+
+/* ---- rma_record.c; with the wire lock but for bounce slots and failing ------------------------
+ */
+
+onic_rma_t *onic_rma_new(onic_rma_peer_t *peer, bool sends);
+onic_rma_t *onic_rma_find(uint32_t name);
+/** Frees a record if nothing needs it any more. */
+void onic_rma_drop(onic_rma_t *r);
+/** Bounce slots: takes one to `most`, or none where there is none; adds them to the record's. */
+unsigned onic_rma_take_bounce(onic_rma_t *r, unsigned most);
+char *onic_rma_bounce(const onic_rma_t *r, unsigned slot);
+/** Something could not be sent, or cannot be: neither side could go on. Any thread; the connection
+ *  counts as lost a little later. */
+void onic_rma_fail(onic_rma_peer_t *p);
+
+/* ---- rma_post.c; any thread, with or without the wire lock ------------------------------------
+ */
+
+void onic_rma_post_put(onic_rma_t *r, unsigned slot, uint64_t word);
+void onic_rma_post_message(onic_rma_t *r, const onic_rma_message_t *m);
+void onic_rma_post_release(onic_rma_t *r, uint64_t slots);
+void onic_rma_post_close(onic_rma_t *r, bool withdrawn);
+/** Posts work that is there already, which takes a reference. */
+void onic_rma_post(onic_rma_work_t *work);
+/** What was posted first, which is the caller's then; NULL: nothing. */
+onic_rma_work_t *onic_rma_next_work(void);
+/** A word of the sender's machine: a chunk is put when it is complete. */
+void onic_rma_put_word(onic_rma_t *r, unsigned slot, uint64_t word);
+/** The grant is there: the machine runs over it from now on. The wire lock is held and the transfer
+ *  is over, or this thread has claimed it. */
+void onic_rma_commit(onic_rma_t *r, onic_sender_t *s);
+
+/* ---- rma_slots.c; with the wire lock ----------------------------------------------------------
+ */
+
+/** Slots of mine may be granted from now on. */
+void onic_rma_share_slots(void);
+/** Sees to the peers that were lost since the last look. */
+void onic_rma_look_for_losses(void);
+/** Frees what the lost had, when nothing can come any more. Returns how much was done. */
+int onic_rma_end_quarantine(void);
+/** Slots of mine for a record, with its words cleared: at once, and 0 where there are none ... */
+uint64_t onic_rma_reserve(onic_rma_t *r, uint32_t slots);
+/** ... or in turn, for those that have asked. Returns how many grants were made. */
+int onic_rma_serve(void);
+/** A transfer releases slots of mine that the peer had. */
+void onic_rma_released(onic_rma_peer_t *p, uint64_t slots);
+
+/* ---- rma_run.c --------------------------------------------------------------------------------
+ */
+
+/** Does what was posted, with the wire lock held. Returns how much. */
+int onic_rma_run(void);
+/** The same at once, where the lock is free; this thread may hold it. */
+void onic_rma_run_soon(void);
+
+/* ---- rma_peer.c; with the wire lock -----------------------------------------------------------
+ */
+
+/** A peer's record, or NULL where it is not reached, or not yet: the first time it is asked for its
+ *  area. */
+onic_rma_peer_t *onic_rma_reach(onic_peer_t *peer);
+
+#endif

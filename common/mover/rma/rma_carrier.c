@@ -1,0 +1,268 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file Transfers by puts: the carrier's row, and how they begin. See rma.h. */
+#include "common/mover/rma/rma.h"
+
+#include "ompi/constants.h"
+
+#include "common/mover/pipe/schedule.h"
+
+/* ---- sender ---------------------------------------------------------------------------------- */
+
+static void publish(onic_transfer_t *t, unsigned slot, uint64_t word)
+{
+    onic_rma_t *r = t->rma;
+    if (r->terms.committed) {
+        onic_rma_put_word(r, slot, word);
+    } else {
+        r->terms.early = word;
+        if (!onic_word_fails(word)) {
+            onic_blocks_mark(&r->blocks, onic_rma_bounce(r, slot), word);
+        }
+        if (onic_terms_granted(&r->terms) != 0) {
+            onic_rma_commit(r, &t->sender);
+        }
+    }
+    onic_rma_run_soon();
+}
+
+/** The machine waits here for its grant, too, when it has filled the first chunk. */
+static uint64_t acknowledged(onic_transfer_t *t, unsigned slot)
+{
+    onic_rma_t *r = t->rma;
+    if (!r->terms.committed) {
+        if (onic_terms_granted(&r->terms) == 0) {
+            return 0;
+        }
+        onic_rma_commit(r, &t->sender);
+        onic_rma_run_soon();
+        slot = t->sender.slot;
+    }
+    return atomic_load_explicit(&r->terms.word[slot], memory_order_acquire);
+}
+
+/* ---- receiver -------------------------------------------------------------------------------- */
+
+/** The sender has committed to some slots. */
+static void begin_to_receive(onic_transfer_t *t, uint64_t slots)
+{
+    onic_rma_t *r = t->rma;
+    const onic_lease_t lease = {slots, onic_blocks_room(&r->blocks, onic_rma_state.slot_bytes)};
+    onic_receiver_init(&t->receiver, r->len, &lease);
+    t->slots = slots;
+    r->terms.committed = true;
+}
+
+static uint64_t word(onic_transfer_t *t, unsigned slot)
+{
+    onic_rma_t *r = t->rma;
+    if (!r->terms.committed) {
+        const uint64_t slots = onic_terms_granted(&r->terms);
+        if (slots == 0) {
+            return 0;
+        }
+        begin_to_receive(t, slots);
+        slot = t->receiver.slot;
+    }
+    const uint64_t announced = atomic_load_explicit(&r->terms.word[slot], memory_order_acquire);
+    if (!r->ordered || onic_word_fails(announced)) {
+        return announced;
+    }
+    return onic_blocks_look(&r->blocks, onic_rma_slot(slot), onic_rma_state.slot_bytes,
+                            t->receiver.round, t->receiver.published);
+}
+
+static void acknowledge(onic_transfer_t *t, unsigned slot, uint64_t rounds)
+{
+    onic_rma_post_message(
+        t->rma,
+        &(onic_rma_message_t){.type = ONIC_RMA_ACK, .slot = (uint16_t)slot, .value = rounds});
+    onic_rma_run_soon();
+}
+
+static void release(onic_transfer_t *t, uint64_t slots)
+{
+    if (t->role == ONIC_RECEIVES && slots != 0) {
+        onic_rma_post_release(t->rma, slots);
+        onic_rma_run_soon();
+    }
+}
+
+/* ---- both ------------------------------------------------------------------------------------ */
+
+static char *at(onic_transfer_t *t, unsigned slot, uint32_t offset, uint32_t *len_p)
+{
+    const onic_rma_t *r = t->rma;
+    char *base = r->terms.sends ? onic_rma_bounce(r, slot) : onic_rma_slot(slot);
+    const uint32_t run = onic_blocks_run(&r->blocks, offset);
+    *len_p = *len_p < run ? *len_p : run;
+    return base + onic_blocks_at(&r->blocks, offset);
+}
+
+static bool is_dead(const onic_transfer_t *t)
+{
+    return onic_peer_is_lost(t->peer);
+}
+
+static void closed(onic_transfer_t *t, bool withdrawn)
+{
+    t->rma->sender = t->sender;
+    onic_rma_post_close(t->rma, withdrawn);
+    t->rma = NULL;
+}
+
+/* ---- beginning ------------------------------------------------------------------------------- */
+
+static void *reach(onic_peer_t *peer)
+{
+    return onic_rma_reach(peer);
+}
+
+/** Is every 8th byte of memory an 8th byte of the data, so that blocks end where elements do? */
+static bool is_even(const onic_mover_end_t *e)
+{
+    const onic_layout_t *l = &e->layout;
+    uint64_t odd = (uint64_t)(uintptr_t)e->base | (uint64_t)l->offset | e->at;
+    if (l->nruns != 0) {
+        return false;
+    }
+    for (uint32_t i = 0; i < l->nlevels; i++) {
+        odd |= (uint64_t)l->level[i].stride;
+    }
+    return ((odd | (l->nlevels > 0 ? l->block : 0)) & 7) == 0;
+}
+
+/** A record that came to nothing. */
+static int drop(onic_rma_t *r, int rc)
+{
+    if (r != NULL) {
+        r->terms.over = true;
+        onic_rma_drop(r);
+    }
+    return rc;
+}
+
+/** Starts the machine over a slot that stands for its lease until that is known. False where there
+ *  is none to pack into. */
+static bool start_sender(onic_transfer_t *t, onic_rma_t *r)
+{
+    const onic_mover_end_t *source = &t->end;
+    const uint32_t theirs = r->peer->slot_bytes, mine = onic_rma_state.slot_bytes;
+    const uint32_t granule = source->granule > 1 ? source->granule : 1;
+    const uint32_t slot = theirs < mine ? theirs : mine;
+    const bool one = granule > ONIC_BLOCK_BYTES / 8 || (granule == 1 && !is_even(source));
+    /* A single block fills the receiver's slot, which is to find its word. */
+    if (one && theirs > mine) {
+        return false;
+    }
+    r->blocks = onic_blocks_cut(one ? theirs : slot, granule, one);
+    r->len = source->len;
+    r->ordered = r->peer->in_order && onic_puts_in_order();
+    if (r->blocks.data == 0 || onic_rma_take_bounce(r, 1) == 0) {
+        return false;
+    }
+    const onic_lease_t lease = {1, onic_blocks_room(&r->blocks, slot)};
+    onic_schedule_t schedule;
+    onic_schedule_paper(&schedule, one ? granule : r->blocks.data, lease.slot_bytes);
+    onic_sender_init(&t->sender, source->len, &lease, &schedule, r->blocks.data, granule);
+    t->rma = r;
+    return true;
+}
+
+static int send(onic_transfer_t *t, void *record, onic_ticket_t *ticket)
+{
+    onic_rma_peer_t *to = record;
+    onic_rma_t *r = to->requests < ONIC_RMA_REQUESTS ? onic_rma_new(to, true) : NULL;
+    if (r == NULL || !start_sender(t, r)) {
+        return drop(r, OMPI_ERR_OUT_OF_RESOURCE);
+    }
+    *ticket = (onic_ticket_t){.slots = 0, .len = r->len, .name = r->name};
+    r->terms.waits = true;
+    to->requests++;
+    return OMPI_SUCCESS;
+}
+
+static int answer(onic_transfer_t *t, void *record, onic_ticket_t *ticket)
+{
+    onic_rma_peer_t *to = record;
+    const uint64_t all = to->nslots < 64 ? (UINT64_C(1) << to->nslots) - 1 : UINT64_MAX;
+    if (ticket->slots == 0 || (ticket->slots & ~all) != 0) {
+        return OMPI_ERR_BAD_PARAM;
+    }
+    onic_rma_t *r = onic_rma_new(to, true);
+    if (r == NULL || !start_sender(t, r)) {
+        return drop(r, OMPI_ERR_OUT_OF_RESOURCE);
+    }
+    r->other = ticket->name;
+    atomic_store_explicit(&r->terms.granted, ticket->slots, memory_order_release);
+    return OMPI_SUCCESS;
+}
+
+/** Slots that would hold all. */
+static uint32_t slots_for(uint64_t len)
+{
+    const uint64_t n = len / (onic_rma_state.slot_bytes - ONIC_BLOCK_BYTES / 8) + 1;
+    return n < ONIC_SLOTS_MAX ? (uint32_t)n : ONIC_SLOTS_MAX;
+}
+
+/** Likewise. */
+static void start_receiver(onic_transfer_t *t, onic_rma_t *r, uint64_t len)
+{
+    const onic_lease_t lease = {1, ONIC_BLOCK_BYTES};
+    r->len = len;
+    r->blocks = onic_blocks_cut(onic_rma_state.slot_bytes, 1, false);
+    onic_receiver_init(&t->receiver, len, &lease);
+    t->rma = r;
+}
+
+static int receive(onic_transfer_t *t, void *record, onic_ticket_t *ticket)
+{
+    onic_rma_peer_t *from = record;
+    if (ticket->slots != 0 || ticket->len == 0 || ticket->name == 0) {
+        return OMPI_ERR_BAD_PARAM;
+    }
+    onic_rma_t *r = onic_rma_new(from, false);
+    if (r == NULL) {
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    if (!onic_grants_request(&onic_rma_state.grants, &from->requester, r->name,
+                             slots_for(ticket->len))) {
+        return drop(r, OMPI_ERR_BAD_PARAM);
+    }
+    start_receiver(t, r, ticket->len);
+    r->other = ticket->name;
+    r->terms.waits = true;
+    (void)onic_rma_serve();
+    return OMPI_SUCCESS;
+}
+
+static int expect(onic_transfer_t *t, void *record, onic_ticket_t *ticket)
+{
+    onic_rma_peer_t *from = record;
+    onic_rma_t *r = onic_rma_new(from, false);
+    const uint64_t slots = r != NULL ? onic_rma_reserve(r, slots_for(t->end.len)) : 0;
+    if (slots == 0) {
+        return drop(r, OMPI_ERR_OUT_OF_RESOURCE);
+    }
+    start_receiver(t, r, t->end.len);
+    *ticket = (onic_ticket_t){.slots = slots, .len = r->len, .name = r->name};
+    return OMPI_SUCCESS;
+}
+
+const onic_carrier_t onic_carrier_rma = {
+    .reach = reach,
+    .send = send,
+    .expect = expect,
+    .receive = receive,
+    .answer = answer,
+    .at = at,
+    .publish = publish,
+    .word = word,
+    .acknowledge = acknowledge,
+    .acknowledged = acknowledged,
+    .release = release,
+    .is_dead = is_dead,
+    .closed = closed,
+};

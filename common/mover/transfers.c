@@ -1,0 +1,424 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * The transfers of this process: their memory, the threads that work on them, and reports of ends.
+ */
+#include "common/mover/transfers.h"
+
+#include <limits.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ompi/constants.h"
+
+#include "common/support/pause.h"
+
+/** Transfers in a piece of memory. */
+#define BLOCK 32
+/** Transfers in all: answers wait for their peers. */
+#define MOST 4096
+/** Pieces of one transfer before the others have their turn. */
+#define TURN 64
+/** Each lease has a slot, and its transfer may wait for its report when that is free again. */
+#define RECEIVERS (2 * ONIC_SLOTS_MAX)
+
+struct onic_transfer_block {
+    struct onic_transfer_block *next;
+    onic_transfer_t transfer[BLOCK];
+};
+
+onic_transfers_t onic_transfers;
+
+static void lock_list(void)
+{
+    for (unsigned spins = 1;
+         atomic_load_explicit(&onic_transfers.lock, memory_order_relaxed) ||
+         atomic_exchange_explicit(&onic_transfers.lock, true, memory_order_acquire);
+         spins++) {
+        /* The holder may have lost its processor. */
+        if (spins % 64 == 0) {
+            sched_yield();
+        } else {
+            onic_pause();
+        }
+    }
+}
+
+static void unlock_list(void)
+{
+    atomic_store_explicit(&onic_transfers.lock, false, memory_order_release);
+}
+
+bool onic_transfers_enter(void)
+{
+    atomic_fetch_add(&onic_transfers.inside, 1);
+    if (atomic_load(&onic_transfers.open)) {
+        return true;
+    }
+    atomic_fetch_sub(&onic_transfers.inside, 1);
+    return false;
+}
+
+void onic_transfers_leave(void)
+{
+    atomic_fetch_sub(&onic_transfers.inside, 1);
+}
+
+bool onic_mover_idle(void)
+{
+    return atomic_load_explicit(&onic_transfers.active, memory_order_relaxed) == 0;
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+/** Into its pool; the lock is held. */
+static void put_free(onic_transfer_t *t)
+{
+    t->state = ONIC_TRANSFER_FREE;
+    t->next = onic_transfers.pool[t->role];
+    onic_transfers.pool[t->role] = t;
+}
+
+/** More of a role; the lock is held. */
+static bool grow(onic_role_t role)
+{
+    struct onic_transfer_block *b =
+        onic_transfers.ntransfers + BLOCK <= MOST ? calloc(1, sizeof(*b)) : NULL;
+    if (b == NULL) {
+        return false;
+    }
+    b->next = onic_transfers.blocks;
+    onic_transfers.blocks = b;
+    onic_transfers.ntransfers += BLOCK;
+    for (int i = 0; i < BLOCK; i++) {
+        b->transfer[i].role = role;
+        put_free(&b->transfer[i]);
+    }
+    return true;
+}
+
+bool onic_transfers_start(void)
+{
+    bool ok = true;
+    lock_list();
+    onic_transfers.last = &onic_transfers.first;
+    onic_transfers.last_report = &onic_transfers.reports;
+    for (int n = 0; n < RECEIVERS && ok; n += BLOCK) {
+        ok = grow(ONIC_RECEIVES);
+    }
+    unlock_list();
+    if (!ok) {
+        onic_transfers_stop();
+    }
+    atomic_store(&onic_transfers.open, ok);
+    return ok;
+}
+
+void onic_transfers_shut(void)
+{
+    atomic_store(&onic_transfers.open, false);
+    while (atomic_load(&onic_transfers.inside) != 0) {
+        sched_yield();
+    }
+}
+
+void onic_transfers_stop(void)
+{
+    lock_list();
+    while (onic_transfers.blocks != NULL) {
+        struct onic_transfer_block *b = onic_transfers.blocks;
+        onic_transfers.blocks = b->next;
+        free(b);
+    }
+    onic_transfers.pool[ONIC_SENDS] = onic_transfers.pool[ONIC_RECEIVES] = NULL;
+    onic_transfers.ntransfers = 0;
+    unlock_list();
+}
+
+onic_transfer_t *onic_transfer_new(onic_role_t role, const onic_carrier_t *carrier,
+                                   onic_peer_t *peer, const onic_mover_end_t *end)
+{
+    lock_list();
+    onic_transfer_t *t =
+        onic_transfers.pool[role] != NULL || grow(role) ? onic_transfers.pool[role] : NULL;
+    const uint32_t name = ++onic_transfers.names;
+    if (t != NULL) {
+        onic_transfers.pool[role] = t->next;
+        t->state = ONIC_TRANSFER_NEW;
+    }
+    unlock_list();
+    if (t != NULL) {
+        t->next = t->next_report = NULL;
+        t->link = NULL;
+        t->over = t->reports = t->withdrawn = false;
+        t->status = OMPI_SUCCESS;
+        t->name = name;
+        atomic_store_explicit(&t->stop, 0, memory_order_relaxed);
+        t->carrier = carrier;
+        t->peer = peer;
+        t->slots = t->freed = 0;
+        t->chunks = t->waits = t->stalls = 0;
+        t->waits_now = false;
+        t->stalled = 0;
+        t->stores = NULL;
+        t->has_end = end != NULL;
+        if (end != NULL) {
+            t->end = *end;
+        }
+    }
+    return t;
+}
+
+void onic_transfer_begun(onic_transfer_t *t, onic_mover_end_t *end)
+{
+    if (end != NULL) {
+        if (t->role == ONIC_SENDS || end->take == NULL) {
+            onic_cursor_init(&t->cursor, &t->end.layout, t->end.at);
+        }
+        end->layout.nruns = 0;
+        end->layout.runs = NULL;
+        end->layout.run_start = NULL;
+    }
+}
+
+void onic_transfer_drop(onic_transfer_t *t)
+{
+    lock_list();
+    put_free(t);
+    unlock_list();
+}
+
+/* ---- lists; the lock is held ----------------------------------------------------------------- */
+
+static void list(onic_transfer_t *t, onic_transfer_state_t state)
+{
+    t->state = state;
+    t->next = NULL;
+    t->link = onic_transfers.last;
+    *onic_transfers.last = t;
+    onic_transfers.last = &t->next;
+    atomic_fetch_add_explicit(&onic_transfers.active, 1, memory_order_release);
+}
+
+static void count(const onic_transfer_t *t)
+{
+    onic_mover_counters_t *n = &onic_mover_counters;
+    if (t->chunks > 0) {
+        onic_mover_count(&n->chunks, t->chunks);
+    }
+    if (t->waits > 0) {
+        onic_mover_count(t->role == ONIC_SENDS ? &n->gaps : &n->stalls, t->waits);
+    }
+}
+
+static void unlist(onic_transfer_t *t)
+{
+    *t->link = t->next;
+    if (t->next != NULL) {
+        t->next->link = t->link;
+    } else {
+        onic_transfers.last = t->link;
+    }
+    count(t);
+    t->carrier->closed(t, t->withdrawn);
+    put_free(t);
+    atomic_fetch_sub_explicit(&onic_transfers.active, 1, memory_order_release);
+}
+
+/** What becomes of it when a thread has worked on it. */
+static void put_back(onic_transfer_t *t)
+{
+    if (t->reports) {
+        t->next_report = NULL;
+        *onic_transfers.last_report = t;
+        onic_transfers.last_report = &t->next_report;
+    } else if (t->over) {
+        if (t->has_end) {
+            onic_layout_fini(&t->end.layout);
+            t->has_end = false;
+        }
+        unlist(t);
+    } else {
+        t->state = ONIC_TRANSFER_QUEUED;
+    }
+}
+
+/** Works on one that is in the list and not claimed; the lock is given up meanwhile. Returns the
+ *  next of the list. */
+static onic_transfer_t *work_on(onic_transfer_t *t, int limit, int *moved_p)
+{
+    t->state = ONIC_TRANSFER_CLAIMED;
+    unlock_list();
+    *moved_p += onic_transfer_work(t, limit);
+    lock_list();
+    onic_transfer_t *next = t->next;
+    put_back(t);
+    return next;
+}
+
+void onic_transfer_queue(onic_transfer_t *t)
+{
+    lock_list();
+    list(t, ONIC_TRANSFER_QUEUED);
+    unlock_list();
+}
+
+/* ---- reports --------------------------------------------------------------------------------- */
+
+/** The first that is to be reported; the lock is held. */
+static onic_transfer_t *next_report(void)
+{
+    onic_transfer_t *t = onic_transfers.reports;
+    if (t != NULL) {
+        onic_transfers.reports = t->next_report;
+        if (onic_transfers.reports == NULL) {
+            onic_transfers.last_report = &onic_transfers.reports;
+        }
+    }
+    return t;
+}
+
+static int report_locked(void)
+{
+    int n = 0;
+    lock_list();
+    for (onic_transfer_t *t; (t = next_report()) != NULL; n++) {
+        void (*done)(void *, int) = t->end.done;
+        void *arg = t->end.arg;
+        const int status = t->status;
+        onic_layout_fini(&t->end.layout);
+        t->has_end = t->reports = false;
+        put_back(t);
+        unlock_list();
+        done(arg, status);
+        lock_list();
+    }
+    unlock_list();
+    return n;
+}
+
+/** If there is anything to report and the wire lock is free; its holder will come here, too. */
+static int try_to_report(void)
+{
+    int n = 0;
+    lock_list();
+    const bool any = onic_transfers.reports != NULL;
+    unlock_list();
+    if (any && onic_wire_trylock()) {
+        n = report_locked();
+        onic_wire_unlock();
+    }
+    return n;
+}
+
+/* ---- for components -------------------------------------------------------------------------- */
+
+int onic_mover_progress(void)
+{
+    int moved = 0;
+    if (onic_mover_idle() || !onic_transfers_enter()) {
+        return 0;
+    }
+    lock_list();
+    for (onic_transfer_t *t = onic_transfers.first; t != NULL;) {
+        t = t->state == ONIC_TRANSFER_QUEUED ? work_on(t, TURN, &moved) : t->next;
+    }
+    unlock_list();
+    moved += try_to_report();
+    onic_transfers_leave();
+    return moved;
+}
+
+void onic_mover_run(onic_transfer_t *t)
+{
+    int moved = 0;
+    lock_list();
+    /* Only senders are given to their makers before somebody may work on them. */
+    if (t->state == ONIC_TRANSFER_NEW && t->role == ONIC_SENDS) {
+        list(t, ONIC_TRANSFER_QUEUED);
+    }
+    if (t->state == ONIC_TRANSFER_QUEUED) {
+        (void)work_on(t, INT_MAX, &moved);
+    }
+    unlock_list();
+    (void)try_to_report();
+}
+
+/** Asks for a stop; the lock is held. False where a thread is at work on it. */
+static bool ask_to_stop(onic_transfer_t *t, unsigned why, onic_transfer_t **next_p)
+{
+    int moved = 0;
+    const bool claimed = t->state == ONIC_TRANSFER_CLAIMED;
+    atomic_fetch_or(&t->stop, why);
+    *next_p = claimed ? t->next : work_on(t, 0, &moved);
+    return !claimed;
+}
+
+bool onic_mover_cancel_locked(void *arg)
+{
+    bool all = true;
+    (void)report_locked();
+    lock_list();
+    for (onic_transfer_t *t = onic_transfers.first, *next; t != NULL; t = next) {
+        next = t->next;
+        if (t->has_end && t->end.arg == arg) {
+            all = ask_to_stop(t, ONIC_STOP_END, &next) && all;
+        }
+    }
+    unlock_list();
+    (void)report_locked();
+    return all;
+}
+
+bool onic_transfers_name(const onic_peer_t *peer)
+{
+    lock_list();
+    const onic_transfer_t *t = onic_transfers.first;
+    while (t != NULL && t->peer != peer) {
+        t = t->next;
+    }
+    unlock_list();
+    return t != NULL;
+}
+
+void onic_transfers_end_locked(void)
+{
+    (void)report_locked();
+    lock_list();
+    for (onic_transfer_t *t = onic_transfers.first, *next; t != NULL; t = next) {
+        (void)ask_to_stop(t, ONIC_STOP_END, &next);
+    }
+    unlock_list();
+    (void)report_locked();
+    lock_list();
+    /* Receivers that throw away what comes. */
+    while (onic_transfers.first != NULL) {
+        unlist(onic_transfers.first);
+    }
+    unlock_list();
+}
+
+bool onic_mover_withdraw_locked(onic_transfer_t *t)
+{
+    onic_transfer_t *next;
+    lock_list();
+    if (t->reports) {
+        unlock_list();
+        return false;
+    }
+    if (t->state == ONIC_TRANSFER_NEW) {
+        unlock_list();
+        onic_layout_fini(&t->end.layout);
+        t->carrier->release(t, t->slots);
+        t->carrier->closed(t, true);
+        onic_transfer_drop(t);
+        return true;
+    }
+    (void)ask_to_stop(t, ONIC_STOP_LEASE, &next);
+    unlock_list();
+    return true;
+}
