@@ -14,9 +14,6 @@
  */
 #include "common/ompi_compat.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "ompi/constants.h"
 #include "ompi/datatype/ompi_datatype.h"
 #include "opal/datatype/opal_datatype_internal.h"
@@ -35,58 +32,37 @@ static onic_layout_status_t read_body(const dt_elem_desc_t *d, const dt_elem_des
 
 /* ---- types of more levels than a layout holds ------------------------------------------------ */
 
-/* Writes the passes of a level over a list one after the other: runs and, in `start`, positions. */
-static void write_passes(const onic_layout_t *list, onic_stride_t pass, onic_run_t *runs,
-                         uint64_t *start)
-{
-    uint64_t done = 0;
-
-    for (uint64_t i = 0; i < pass.count; i++) {
-        for (uint32_t j = 0; j < list->nruns; j++) {
-            *runs = list->runs[j];
-            runs->offset += (int64_t)i * pass.stride;
-            *start++ = done;
-            done += runs->block * runs->count;
-            runs++;
-        }
-    }
-    *start = done;
-}
-
-/* Writes the passes of the innermost level of a list-form layout, or of the innermost two of a
- * stride-form one, out into a list, so that there is room for one more level above. The bytes and
- * their order stay the same. onic_layout_from_runs would find the levels in the list again. */
+/* Writes the innermost level of a list-form layout, or the innermost two of a stride-form one, out
+ * into a list, so that there is room for one more level above. The bytes and their order stay the
+ * same. */
 static onic_layout_status_t make_room(onic_layout_t *l)
 {
-    onic_run_t row = {0, l->block, l->level[0].count, l->level[0].stride};
-    onic_layout_t list = {.nruns = 1, .runs = &row};
-    uint32_t gone = 2;
+    const uint32_t gone = l->nruns > 0 ? 1 : 2;
+    onic_runs_t runs = {0};
+    onic_layout_t inner = *l, list;
     uint64_t nruns;
 
-    if (l->nruns > 0) {
-        list = *l;
-        gone = 1;
-    }
-    const onic_stride_t pass = l->level[gone - 1];
-    if (__builtin_mul_overflow(list.nruns, pass.count, &nruns) || nruns > MAX_WRITTEN_RUNS) {
+    if (__builtin_mul_overflow(l->nruns > 0 ? l->nruns : 1, l->level[gone - 1].count, &nruns) ||
+        nruns > MAX_WRITTEN_RUNS) {
         return ONIC_LAYOUT_NO_MEMORY;
     }
-    onic_run_t *runs = malloc(nruns * sizeof(*runs));
-    uint64_t *start = malloc((nruns + 1) * sizeof(*start));
-    if (runs == NULL || start == NULL) {
-        free(runs);
-        free(start);
-        return ONIC_LAYOUT_NO_MEMORY;
+    inner.nlevels = gone;
+    for (uint32_t i = gone; i < l->nlevels; i++) {
+        inner.size /= l->level[i].count;
     }
-    write_passes(&list, pass, runs, start);
-    free(l->runs);
-    free(l->run_start);
-    l->runs = runs;
-    l->run_start = start;
-    l->nruns = (uint32_t)nruns;
-    l->block = 0;
-    l->nlevels -= gone;
-    memmove(l->level, l->level + gone, l->nlevels * sizeof(l->level[0]));
+    onic_layout_status_t rc = onic_runs_add_layout(&runs, &inner, 0);
+    if (rc == ONIC_LAYOUT_OK) {
+        rc = onic_layout_from_runs_below(&list, &runs, ONIC_LAYOUT_MAX_LEVELS);
+    }
+    onic_runs_fini(&runs);
+    if (rc != ONIC_LAYOUT_OK) {
+        return rc;
+    }
+    for (uint32_t i = gone; i < l->nlevels; i++) {
+        (void)onic_layout_repeat(&list, l->level[i].count, l->level[i].stride);
+    }
+    onic_layout_fini(l);
+    *l = list;
     return ONIC_LAYOUT_OK;
 }
 

@@ -64,15 +64,9 @@ onic_layout_status_t onic_layout_contig(onic_layout_t *l, int64_t offset, uint64
     if (size > 0 && !bounds_block(&b, offset, size)) {
         return ONIC_LAYOUT_OVERFLOW;
     }
-    /* Levels that do not count keep what they hold: clearing them takes longer than all the rest of
-     * a short transfer's layouts. */
-    l->size = l->block = size;
-    l->lb = b.lb;
+    onic_layout_set(l, size);
+    l->lb = l->offset = b.lb;
     l->ub = b.ub;
-    l->offset = size > 0 ? offset : 0;
-    l->nlevels = l->nruns = 0;
-    l->runs = NULL;
-    l->run_start = NULL;
     return ONIC_LAYOUT_OK;
 }
 
@@ -120,23 +114,6 @@ onic_layout_status_t onic_layout_repeat(onic_layout_t *l, uint64_t count, int64_
     l->size = size;
     l->lb = b.lb;
     l->ub = b.ub;
-    return ONIC_LAYOUT_OK;
-}
-
-onic_layout_status_t onic_layout_shift(onic_layout_t *l, int64_t delta)
-{
-    bounds_t b;
-
-    if (l->size == 0) {
-        return ONIC_LAYOUT_OK;
-    }
-    if (__builtin_add_overflow(l->lb, delta, &b.lb) ||
-        __builtin_add_overflow(l->ub, delta, &b.ub)) {
-        return ONIC_LAYOUT_OVERFLOW;
-    }
-    l->lb = b.lb;
-    l->ub = b.ub;
-    l->offset += delta;
     return ONIC_LAYOUT_OK;
 }
 
@@ -288,19 +265,26 @@ onic_layout_status_t onic_runs_add(onic_runs_t *r, onic_run_t run)
     return ONIC_LAYOUT_OK;
 }
 
-onic_layout_status_t onic_runs_add_layout(onic_runs_t *r, const onic_layout_t *l, int64_t shift)
+/** Appends the first `size` bytes of a layout, shifted. */
+static onic_layout_status_t runs_add_first(onic_runs_t *r, const onic_layout_t *l, uint64_t size,
+                                           int64_t shift)
 {
     onic_layout_status_t status = ONIC_LAYOUT_OK;
     onic_cursor_t c;
     onic_run_t run;
 
     onic_cursor_init(&c, l, 0);
-    while (status == ONIC_LAYOUT_OK && onic_cursor_peek(&c, UINT64_MAX, &run) > 0) {
+    while (status == ONIC_LAYOUT_OK && onic_cursor_peek(&c, size - c.pos, &run) > 0) {
         onic_cursor_advance(&c, &run);
         status = __builtin_add_overflow(run.offset, shift, &run.offset) ? ONIC_LAYOUT_OVERFLOW
                                                                         : onic_runs_add(r, run);
     }
     return status;
+}
+
+onic_layout_status_t onic_runs_add_layout(onic_runs_t *r, const onic_layout_t *l, int64_t shift)
+{
+    return runs_add_first(r, l, l->size, shift);
 }
 
 void onic_runs_fini(onic_runs_t *r)
@@ -434,22 +418,14 @@ onic_layout_status_t onic_layout_from_runs_below(onic_layout_t *l, onic_runs_t *
 /** To a size that is not that of whole passes of a level: run by run. */
 static onic_layout_status_t cut_unevenly(onic_layout_t *l, uint64_t size)
 {
-    onic_layout_status_t status = ONIC_LAYOUT_OK;
     onic_layout_t cut;
     onic_runs_t r = {0};
-    onic_cursor_t c;
-    onic_run_t run;
+    onic_layout_status_t status = runs_add_first(&r, l, size, 0);
 
-    onic_cursor_init(&c, l, 0);
-    while (status == ONIC_LAYOUT_OK && onic_cursor_peek(&c, size - c.pos, &run) > 0) {
-        onic_cursor_advance(&c, &run);
-        status = onic_runs_add(&r, run);
+    if (status == ONIC_LAYOUT_OK) {
+        status = onic_layout_from_runs(&cut, &r);
     }
-    if (status != ONIC_LAYOUT_OK) {
-        onic_runs_fini(&r);
-        return status;
-    }
-    status = onic_layout_from_runs(&cut, &r);
+    onic_runs_fini(&r);
     if (status == ONIC_LAYOUT_OK) {
         onic_layout_fini(l);
         *l = cut;

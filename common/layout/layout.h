@@ -99,9 +99,6 @@ ONIC_EXPORT onic_layout_status_t onic_layout_contig(onic_layout_t *l, int64_t of
 ONIC_EXPORT onic_layout_status_t onic_layout_repeat(onic_layout_t *l, uint64_t count,
                                                     int64_t stride);
 
-/** Adds `delta` to every offset of `l`. Overflow is an error and leaves `l` unchanged. */
-ONIC_EXPORT onic_layout_status_t onic_layout_shift(onic_layout_t *l, int64_t delta);
-
 /**
  * Shortens `l` to its first `size` packed bytes; does nothing where it has no more. Where the end
  * is not that of a pass of some level, or of the leaf, the result is a list, and that takes time

@@ -83,43 +83,34 @@ ONIC_EXPORT double onic_link_gather(const onic_link_t *link, const onic_layout_t
 /** What is wrong with a text. */
 typedef struct onic_link_error {
     unsigned line;   /**< counted from 1; 0: no line is to blame */
-    char name[32];   /**< the kind or the name there, cut where it is long */
-    char value[32];  /**< and the value, likewise; "" where there is none */
+    char what[48];   /**< what stands there, cut where it is long; "": nothing */
     const char *why; /**< in a few words; static */
 } onic_link_error_t;
 
 /**
- * Replaces numbers by what a text names: "call=1200,piece=400". Names are those of the struct.
- * False, nothing replaced and `error` filled, where it is none: an unknown name, a value that is
- * not a positive finite number, anything between them.
- */
-ONIC_EXPORT bool onic_link_read(onic_link_t *link, const char *text, onic_link_error_t *error);
-
-/** Writes all numbers in that form, at most `cap` > 0 bytes with the closing 0. */
-ONIC_EXPORT void onic_link_write(const onic_link_t *link, char *buf, size_t cap);
-
-/**
- * Reads lines of the form "kind: name=value,...", kinds being node and net. Blanks around what
- * stands there, empty lines and what follows a # do not count; a kind may come more than once. All
- * or nothing, as above; a text that names nothing is an error, too.
+ * Replaces numbers by what the lines of a text name: "kind: name=value,...". Kinds are node and
+ * net, node where there is none; names are those of the struct. Blanks around what stands there,
+ * empty lines and what follows a # do not count; a kind may come more than once. False, nothing
+ * replaced and `error` filled, where the text names nothing, or there is an unknown name, a value
+ * that is not a positive finite number, or anything between them.
  */
 ONIC_EXPORT bool onic_links_read(onic_links_t *links, const char *text, onic_link_error_t *error);
 
-/** Writes all of both in that form, a line each. As onic_link_write. */
+/** Writes all numbers in that form, a line for each kind, at most `cap` > 0 bytes with the closing
+ *  0. */
 ONIC_EXPORT void onic_links_write(const onic_links_t *links, char *buf, size_t cap);
 
 /** Enough for that. */
 #define ONIC_LINKS_TEXT_MAX 2048
 
-/* ---- glue: link_file.c, link_given.c ----------------------------------------------------------
- */
+/* ---- glue: link_file.c, link_given.c --------------------------------------------------------- */
 
 /** Reads a file of such lines. Where it cannot be read, `error` has line 0. Any thread. */
 ONIC_EXPORT bool onic_links_load(onic_links_t *links, const char *path, onic_link_error_t *error);
 
-/** Reads what a user has given as a component's parameter `cost`: "default", a list of numbers of
- *  the node, or @FILE; the others are as by default. False where it is none of these: then a text
- *  has been printed, "bad-cost" of that help file. MPI thread. */
+/** Reads what a user has given as a component's parameter `cost`: "default", such lines, or @FILE;
+ *  the others are as by default. False where it is none of these: then a text has been printed,
+ *  "bad-cost" of that help file. MPI thread. */
 ONIC_EXPORT bool onic_links_given(onic_links_t *links, const char *cost, const char *help_file);
 
 #endif

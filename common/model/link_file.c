@@ -8,33 +8,19 @@
 
 #include "common/model/link.h"
 
-/** Far more than all names and some comments take. */
-#define FILE_MAX 65536
-
-static bool unreadable(onic_link_error_t *error, const char *why)
-{
-    *error = (onic_link_error_t){.why = why};
-    return false;
-}
-
 bool onic_links_load(onic_links_t *links, const char *path, onic_link_error_t *error)
 {
-    char text[FILE_MAX];
+    char text[65536]; /* far more than all names and some comments take */
     FILE *file = fopen(path, "r");
-    bool whole;
-    size_t len;
+    const size_t len = file != NULL ? fread(text, 1, sizeof(text), file) : 0;
+    const bool whole = file != NULL && !ferror(file) && len < sizeof(text);
 
-    if (file == NULL) {
-        return unreadable(error, "it cannot be opened");
+    if (file != NULL) {
+        fclose(file);
     }
-    len = fread(text, 1, sizeof(text) - 1, file);
-    whole = !ferror(file) && feof(file) != 0;
-    fclose(file);
-    if (!whole) {
-        return unreadable(error, "it cannot be read, or is longer than 65535 bytes");
-    }
-    if (memchr(text, '\0', len) != NULL) {
-        return unreadable(error, "it is not a text");
+    if (!whole || memchr(text, '\0', len) != NULL) {
+        *error = (onic_link_error_t){.why = "it cannot be read as a text of less than 64 KiB"};
+        return false;
     }
     text[len] = '\0';
     return onic_links_read(links, text, error);

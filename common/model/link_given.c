@@ -13,21 +13,15 @@ bool onic_links_given(onic_links_t *links, const char *cost, const char *help_fi
 {
     onic_link_error_t e;
     char where[32] = "";
-    bool good = true;
 
     *links = onic_links_default;
-    if (cost[0] == '@') {
-        good = onic_links_load(links, cost + 1, &e);
-    } else if (strcmp(cost, "default") != 0) {
-        good = onic_link_read(&links->node, cost, &e);
-    }
-    if (good) {
+    if (strcmp(cost, "default") == 0 || (cost[0] == '@' ? onic_links_load(links, cost + 1, &e)
+                                                        : onic_links_read(links, cost, &e))) {
         return true;
     }
     if (e.line > 0 && cost[0] == '@') {
         snprintf(where, sizeof(where), " in line %u", e.line);
     }
-    onic_help(help_file, "bad-cost", cost, e.why, where, e.name[0] != '\0' ? ": " : "", e.name,
-              e.value[0] != '\0' ? "=" : "", e.value);
+    onic_help(help_file, "bad-cost", cost, e.why, where, e.what[0] != '\0' ? ": " : "", e.what);
     return false;
 }

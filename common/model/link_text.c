@@ -27,11 +27,14 @@ static const struct {
 #define N_NAMES (sizeof(names) / sizeof(names[0]))
 _Static_assert(N_NAMES * sizeof(double) == sizeof(onic_link_t), "all of them have names");
 
-static const char *const kinds[] = {"node", "net"};
+static double *number(const onic_link_t *link, size_t i)
+{
+    return (double *)((char *)(uintptr_t)link + names[i].at);
+}
 
-#define N_KINDS (sizeof(kinds) / sizeof(kinds[0]))
+/* ---- reading --------------------------------------------------------------------------------- */
 
-/** A part of a text. */
+/** Part of a text. */
 typedef struct part {
     const char *at;
     size_t len;
@@ -44,28 +47,24 @@ static bool is_blank(char c)
 
 static part_t trimmed(part_t p)
 {
-    while (p.len > 0 && is_blank(p.at[0])) {
+    for (; p.len > 0 && is_blank(p.at[0]); p.len--)
         p.at++;
-        p.len--;
-    }
     while (p.len > 0 && is_blank(p.at[p.len - 1]))
         p.len--;
     return p;
 }
 
-/** What comes before the first `mark`, and is taken off `rest` with it; all where there is none. */
-static part_t before(part_t *rest, char mark)
+/** Is there such a character? Then `first` is what stands before it, and `p` what comes behind. */
+static bool split(part_t *p, char mark, part_t *first)
 {
-    const char *found = rest->len > 0 ? memchr(rest->at, mark, rest->len) : NULL;
-    part_t first = *rest;
+    const char *found = p->len > 0 ? memchr(p->at, mark, p->len) : NULL;
 
-    if (found == NULL) {
-        *rest = (part_t){rest->at + rest->len, 0};
-    } else {
-        first.len = (size_t)(found - rest->at);
-        *rest = (part_t){found + 1, rest->len - first.len - 1};
-    }
-    return first;
+    *first = *p;
+    if (found == NULL)
+        return false;
+    first->len = (size_t)(found - p->at);
+    *p = (part_t){found + 1, p->len - first->len - 1};
+    return true;
 }
 
 static bool is(part_t p, const char *word)
@@ -73,35 +72,22 @@ static bool is(part_t p, const char *word)
     return strlen(word) == p.len && memcmp(word, p.at, p.len) == 0;
 }
 
-static void note(char *buf, size_t cap, part_t p)
+static bool wrong(onic_link_error_t *error, part_t what, const char *why)
 {
-    snprintf(buf, cap, "%.*s", (int)(p.len < cap ? p.len : cap - 1), p.at);
-}
+    const size_t most = sizeof(error->what) - 1;
 
-/** Fills an error, but for its line; false. */
-static bool wrong(onic_link_error_t *error, part_t name, part_t value, const char *why)
-{
-    note(error->name, sizeof(error->name), name);
-    note(error->value, sizeof(error->value), value);
+    snprintf(error->what, sizeof(error->what), "%.*s", (int)(what.len < most ? what.len : most),
+             what.at);
     error->why = why;
     return false;
 }
 
-static double *number(onic_link_t *link, part_t name)
-{
-    for (size_t i = 0; i < N_NAMES; i++) {
-        if (is(name, names[i].name))
-            return (double *)((char *)link + names[i].at);
-    }
-    return NULL;
-}
-
-/** The value of a part that is nothing but a number. */
+/** Is the part a number and nothing else? */
 static bool is_number(part_t p, double *value)
 {
     char text[32], *end;
 
-    if (p.len == 0 || p.len >= sizeof(text) || is_blank(p.at[0]))
+    if (p.len == 0 || p.len >= sizeof(text))
         return false;
     memcpy(text, p.at, p.len);
     text[p.len] = '\0';
@@ -109,123 +95,83 @@ static bool is_number(part_t p, double *value)
     return end == text + p.len;
 }
 
+/** Reads "name=value". */
 static bool read_one(onic_link_t *link, part_t one, onic_link_error_t *error)
 {
-    part_t value = one;
-    const part_t name = trimmed(before(&value, '='));
-    double *at = number(link, name), read;
+    part_t value = one, name;
+    double read;
+    size_t i = 0;
 
-    if (at == NULL)
-        return wrong(error, name, trimmed(value), "unknown name");
-    value = trimmed(value);
-    if (!is_number(value, &read))
-        return wrong(error, name, value, "the value is not a number");
-    if (!isfinite(read) || read <= 0)
-        return wrong(error, name, value, "the value must be positive and finite");
-    *at = read;
+    if (!split(&value, '=', &name))
+        return wrong(error, one, "there is no value");
+    while (i < N_NAMES && !is(trimmed(name), names[i].name))
+        i++;
+    if (i == N_NAMES)
+        return wrong(error, one, "the name is unknown");
+    if (!is_number(trimmed(value), &read) || !isfinite(read) || read <= 0)
+        return wrong(error, one, "the value is not a positive finite number");
+    *number(link, i) = read;
     return true;
 }
 
-/** Reads "name=value,..." into `link`, which on an error may have some of them. */
-static bool read_all(onic_link_t *link, part_t rest, onic_link_error_t *error)
+/** Reads "kind: name=value,...". */
+static bool read_line(onic_links_t *links, part_t line, onic_link_error_t *error)
 {
+    onic_link_t *link = &links->node;
+    part_t first;
     bool more;
 
+    if (split(&line, ':', &first)) {
+        first = trimmed(first);
+        if (is(first, "net"))
+            link = &links->net;
+        else if (!is(first, "node"))
+            return wrong(error, first, "the kind of peer is unknown");
+    }
     do {
-        const char *end = rest.at + rest.len;
-        const part_t one = before(&rest, ',');
-
-        /* A comma has something behind it. */
-        more = one.at + one.len < end;
-        if (!read_one(link, one, error))
+        more = split(&line, ',', &first);
+        if (!read_one(link, trimmed(first), error))
             return false;
     } while (more);
     return true;
 }
 
-bool onic_link_read(onic_link_t *link, const char *text, onic_link_error_t *error)
-{
-    onic_link_t all = *link;
-
-    error->line = 1;
-    if (!read_all(&all, (part_t){text, strlen(text)}, error))
-        return false;
-    *link = all;
-    return true;
-}
-
-static bool read_line(onic_links_t *links, part_t line, onic_link_error_t *error)
-{
-    part_t rest = line;
-    const part_t kind = trimmed(before(&rest, ':'));
-
-    if (kind.len == line.len)
-        return wrong(error, kind, (part_t){"", 0}, "no colon behind the kind of peer");
-    if (is(kind, kinds[0]))
-        return read_all(&links->node, rest, error);
-    if (is(kind, kinds[1]))
-        return read_all(&links->net, rest, error);
-    return wrong(error, kind, (part_t){"", 0}, "unknown kind of peer");
-}
-
 bool onic_links_read(onic_links_t *links, const char *text, onic_link_error_t *error)
 {
-    part_t rest = {text, strlen(text)};
+    part_t left = {text, strlen(text)}, line, used;
     onic_links_t all = *links;
     bool any = false;
 
-    for (error->line = 1; rest.len > 0; error->line++) {
-        part_t line = before(&rest, '\n');
-
-        line = trimmed(before(&line, '#'));
-        if (line.len == 0)
-            continue;
-        if (!read_line(&all, line, error))
+    for (error->line = 1; left.len > 0; error->line++) {
+        if (!split(&left, '\n', &line))
+            left.len = 0;
+        (void)split(&line, '#', &used);
+        used = trimmed(used);
+        if (used.len > 0 && !read_line(&all, used, error))
             return false;
-        any = true;
+        any = any || used.len > 0;
     }
     if (!any) {
         error->line = 0;
-        return wrong(error, (part_t){"", 0}, (part_t){"", 0}, "nothing is in it");
+        return wrong(error, (part_t){"", 0}, "nothing is in it");
     }
     *links = all;
     return true;
 }
 
-/** Adds to what stands in `buf`, as far as there is room. */
-static void add(char *buf, size_t cap, const char *before_it, const char *name, const char *mark,
-                const char *value)
-{
-    const size_t len = strlen(buf);
-
-    snprintf(buf + len, cap - len, "%s%s%s%s", before_it, name, mark, value);
-}
-
-/** Four digits: more are never known. */
-static void add_link(const onic_link_t *link, char *buf, size_t cap)
-{
-    for (size_t i = 0; i < N_NAMES; i++) {
-        char text[32];
-        double value;
-
-        memcpy(&value, (const char *)link + names[i].at, sizeof(value));
-        snprintf(text, sizeof(text), "%.4g", value);
-        add(buf, cap, i > 0 ? "," : "", names[i].name, "=", text);
-    }
-}
-
-void onic_link_write(const onic_link_t *link, char *buf, size_t cap)
-{
-    buf[0] = '\0';
-    add_link(link, buf, cap);
-}
+/* ---- writing --------------------------------------------------------------------------------- */
 
 void onic_links_write(const onic_links_t *links, char *buf, size_t cap)
 {
-    buf[0] = '\0';
-    for (size_t i = 0; i < N_KINDS; i++) {
-        add(buf, cap, "", kinds[i], ": ", "");
-        add_link(i == 0 ? &links->node : &links->net, buf, cap);
-        add(buf, cap, "\n", "", "", "");
-    }
+    size_t len = 0;
+
+    /* Four digits: more are never known. */
+    for (size_t i = 0; i < 2 * N_NAMES && len < cap; i++)
+        len += (size_t)snprintf(buf + len, cap - len, "%s%s=%.4g%s",
+                                i == 0         ? "node: "
+                                : i == N_NAMES ? "net: "
+                                               : "",
+                                names[i % N_NAMES].name,
+                                *number(i < N_NAMES ? &links->node : &links->net, i % N_NAMES),
+                                i % N_NAMES == N_NAMES - 1 ? "\n" : ",");
 }

@@ -9,21 +9,6 @@
 /* Rounding must not make one chunk more of a transfer that ends with a full one. */
 #define ROUNDING 1e-9
 
-double onic_pipeline_time(const onic_link_t *link, double bytes, double chunk)
-{
-    const double copy = chunk / link->bcopy, n = ceil(bytes / chunk * (1 - ROUNDING));
-    const double move = link->gap + chunk / link->bnet;
-
-    /* Of stages that are as long for each chunk, the longest one counts every time, the others once
-     * (n move + 2 copy, where that is moving). */
-    return 2 * copy + move + link->latency + (n - 1) * fmax(copy, move);
-}
-
-double onic_pipeline_slope(const onic_link_t *link, double bytes, double chunk)
-{
-    return 2 / link->bcopy - bytes / (chunk * chunk) * link->gap;
-}
-
 double onic_pipeline_chunk(const onic_link_t *link, double bytes)
 {
     /* A byte that takes longer to copy than to move: from some size of chunks on moving is hidden
@@ -34,11 +19,6 @@ double onic_pipeline_chunk(const onic_link_t *link, double bytes)
     return fmin(bytes, fmin(most, sqrt(bytes * link->gap * link->bcopy / 2)));
 }
 
-double onic_superpipeline_next(const onic_link_t *link, double chunk, double overhead)
-{
-    return link->bcopy * (chunk / link->bnet + link->gap - overhead);
-}
-
 onic_chunks_t onic_superpipeline_chunks(const onic_link_t *link, double least, double most)
 {
     const double first = link->bcopy * 2 * link->latency;
@@ -47,11 +27,6 @@ onic_chunks_t onic_superpipeline_chunks(const onic_link_t *link, double least, d
                            .ratio = link->bcopy / link->bnet,
                            .least = least,
                            .most = most};
-}
-
-double onic_chunks_size(const onic_chunks_t *c, double i)
-{
-    return fmin(c->most, fmax(c->least, c->first * pow(c->ratio, i)));
 }
 
 /** How many chunks come before the bound to which their sizes go; none stands for infinitely many.

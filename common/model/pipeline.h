@@ -22,20 +22,10 @@
 #include "common/model/link.h"
 #include "common/support/export.h"
 
-/* ---- chunks of one size --------------------------------------------------------------------- */
-
-/** Equation (1): L > 0 bytes in chunks of C, 0 < C <= L. L should be a multiple of C: the last
- *  chunk counts as a whole one. */
-ONIC_EXPORT double onic_pipeline_time(const onic_link_t *link, double bytes, double chunk);
-
-/** Equation (2): what that changes by with the size of chunks, where q >= 1. */
-ONIC_EXPORT double onic_pipeline_slope(const onic_link_t *link, double bytes, double chunk);
-
 /** Equation (3): the best size of chunks; where q < 1 no more than what takes as long to copy as to
- *  move. All L where that would be less than one chunk, as it is for short transfers. */
+ *  move. All L where that would be less than one chunk, as it is for short transfers. What it is
+ * the best of, equations (1) and (2), and what makes sizes grow, (4), stand in the test. */
 ONIC_EXPORT double onic_pipeline_chunk(const onic_link_t *link, double bytes);
-
-/* ---- chunks that grow ----------------------------------------------------------------------- */
 
 /** Sizes of the chunks of a superpipeline: first, first * ratio, first * ratio^2 ..., but within
  *  bounds: a buffer holds no more than `most`, and chunks that shrink would never get to the end of
@@ -51,13 +41,6 @@ typedef struct onic_chunks {
  *  is copied while the handshake is under way, and q = B_copy / B_net (equation 5). */
 ONIC_EXPORT onic_chunks_t onic_superpipeline_chunks(const onic_link_t *link, double least,
                                                     double most);
-
-/** Equation (4): the chunk that is copied just while one of `chunk` bytes is sent; `overhead` is
- *  the paper's o, nanoseconds of the processor to start that, below g. */
-ONIC_EXPORT double onic_superpipeline_next(const onic_link_t *link, double chunk, double overhead);
-
-/** Equation (5), within the bounds: the size of chunk `i`, 0 being the first. */
-ONIC_EXPORT double onic_chunks_size(const onic_chunks_t *c, double i);
 
 /** Equation (6): the bytes of the first `n` chunks, a whole number of them. */
 ONIC_EXPORT double onic_chunks_sum(const onic_chunks_t *c, double n);

@@ -64,6 +64,36 @@ static double run(const onic_link_t *link)
     return out;
 }
 
+/** Equation (1): L > 0 bytes in chunks of C, 0 < C <= L; the last chunk counts as a whole one. Of
+ *  stages that are as long for each chunk, the longest one counts every time, the others once (n
+ *  move + 2 copy, where that is moving). */
+static double equation_1(const onic_link_t *link, double bytes, double chunk)
+{
+    const double copy = chunk / link->bcopy, n = ceil(bytes / chunk * (1 - 1e-9));
+    const double move = link->gap + chunk / link->bnet;
+
+    return 2 * copy + move + link->latency + (n - 1) * fmax(copy, move);
+}
+
+/** Equation (2): what that changes by with the size of chunks, where q >= 1. */
+static double equation_2(const onic_link_t *link, double bytes, double chunk)
+{
+    return 2 / link->bcopy - bytes / (chunk * chunk) * link->gap;
+}
+
+/** Equation (4): the chunk that is copied just while one of `chunk` bytes is sent; `overhead` is
+ *  the paper's o, nanoseconds of the processor to start that. */
+static double equation_4(const onic_link_t *link, double chunk, double overhead)
+{
+    return link->bcopy * (chunk / link->bnet + link->gap - overhead);
+}
+
+/** Equation (5), within the bounds. */
+static double equation_5(const onic_chunks_t *c, double i)
+{
+    return fmin(c->most, fmax(c->least, c->first * pow(c->ratio, i)));
+}
+
 /** Some link; the copy is `q` times as fast as the network. */
 static onic_link_t any_link(unit_random_t *r, double q)
 {
@@ -104,11 +134,11 @@ START_TEST(equal_chunks)
         cut(&c, bytes);
         t.head_start = t.block = 0;
         UNIT_CHECK(t.n == (unsigned)n);
-        UNIT_CHECK(near(onic_pipeline_time(&link, bytes, chunk), run(&link)));
+        UNIT_CHECK(near(equation_1(&link, bytes, chunk), run(&link)));
         if (is_fast)
-            UNIT_CHECK(near(onic_pipeline_time(&link, bytes, chunk), paper));
+            UNIT_CHECK(near(equation_1(&link, bytes, chunk), paper));
         else
-            UNIT_CHECK(onic_pipeline_time(&link, bytes, chunk) >= paper * (1 - 1e-9));
+            UNIT_CHECK(equation_1(&link, bytes, chunk) >= paper * (1 - 1e-9));
         /* The same by the other one: a superpipeline that does not grow. */
         UNIT_CHECK(near(onic_superpipeline_time(&link, &c, bytes), run(&link)));
     }
@@ -127,24 +157,24 @@ START_TEST(best_chunk)
 
         UNIT_CHECK(best > 0 && best <= bytes);
         if (best == bytes) {
-            UNIT_CHECK(onic_pipeline_slope(&link, bytes, bytes) <= 1e-9);
+            UNIT_CHECK(equation_2(&link, bytes, bytes) <= 1e-9);
             continue;
         }
-        UNIT_CHECK(fabs(onic_pipeline_slope(&link, bytes, best)) <= 1e-9 * 2 / link.bcopy + 1e-12);
+        UNIT_CHECK(fabs(equation_2(&link, bytes, best)) <= 1e-9 * 2 / link.bcopy + 1e-12);
         for (double n = 1; n < 200; n++) {
             /* A whole number of chunks, among them those on either side of the best. */
             const double b = ceil(bytes / best), a = fmax(1, b - 1);
-            const double other = onic_pipeline_time(&link, bytes, bytes / n);
+            const double other = equation_1(&link, bytes, bytes / n);
 
-            UNIT_CHECK(fmin(onic_pipeline_time(&link, bytes, bytes / a),
-                            onic_pipeline_time(&link, bytes, bytes / b)) <= other * (1 + 1e-9));
+            UNIT_CHECK(fmin(equation_1(&link, bytes, bytes / a),
+                            equation_1(&link, bytes, bytes / b)) <= other * (1 + 1e-9));
         }
         for (double by = 0.25; by < 4; by *= 1.3) {
             const double c = best * by, step = 1e-6 * c;
             const double h[] = {2 * (c - step) / link.bcopy + bytes / (c - step) * link.gap,
                                 2 * (c + step) / link.bcopy + bytes / (c + step) * link.gap};
 
-            UNIT_CHECK(fabs((h[1] - h[0]) / (2 * step) - onic_pipeline_slope(&link, bytes, c)) <=
+            UNIT_CHECK(fabs((h[1] - h[0]) / (2 * step) - equation_2(&link, bytes, c)) <=
                        1e-4 * 2 / link.bcopy);
         }
     }
@@ -161,12 +191,12 @@ START_TEST(best_chunk_of_slow_copies)
         const double bytes = pow(10, 2 + (double)unit_below(&r, 600) / 100);
         const double best = onic_pipeline_chunk(&link, bytes);
         const double b = ceil(bytes / best), a = fmax(1, b - 1);
-        const double time = fmin(onic_pipeline_time(&link, bytes, bytes / a),
-                                 onic_pipeline_time(&link, bytes, bytes / b));
+        const double time =
+            fmin(equation_1(&link, bytes, bytes / a), equation_1(&link, bytes, bytes / b));
 
         UNIT_CHECK(best > 0 && best <= bytes);
         for (double n = 1; n < 1000; n++)
-            UNIT_CHECK(time <= onic_pipeline_time(&link, bytes, bytes / n) * (1 + 1e-9));
+            UNIT_CHECK(time <= equation_1(&link, bytes, bytes / n) * (1 + 1e-9));
     }
 }
 END_TEST
@@ -193,14 +223,14 @@ START_TEST(series)
         double sum = 0, next = c.first;
 
         for (unsigned k = 0; k < n; k++) {
-            UNIT_CHECK(near(onic_chunks_size(&c, k), fmin(c.most, fmax(c.least, next))));
+            UNIT_CHECK(near(equation_5(&c, k), fmin(c.most, fmax(c.least, next))));
             UNIT_CHECK(near(onic_chunks_sum(&c, k) + 1, sum + 1));
             UNIT_CHECK(near(onic_chunks_count(&c, sum) + 1, k + 1));
             sum += fmin(c.most, fmax(c.least, next));
             next *= c.ratio;
         }
         UNIT_CHECK(near(onic_chunks_sum(&c, n) + 1, sum + 1));
-        next = onic_chunks_count(&c, sum + part * onic_chunks_size(&c, n));
+        next = onic_chunks_count(&c, sum + part * equation_5(&c, n));
         UNIT_CHECK(next >= n - 1e-6 && next <= n + 1 + 1e-6);
     }
 }
@@ -212,8 +242,8 @@ START_TEST(shrinks)
 {
     const onic_chunks_t c = {.first = 8192, .ratio = 0.5, .least = 1024, .most = 32768};
 
-    ck_assert(onic_chunks_size(&c, 0) == 8192);
-    ck_assert(onic_chunks_size(&c, 3) == 1024 && onic_chunks_size(&c, 1000) == 1024);
+    ck_assert(equation_5(&c, 0) == 8192);
+    ck_assert(equation_5(&c, 3) == 1024 && equation_5(&c, 1000) == 1024);
     ck_assert(near(onic_chunks_sum(&c, 3), 14336));
     ck_assert(near(onic_chunks_count(&c, 14336 + 10240), 13));
     ck_assert(near(onic_chunks_count(&c, 1e9), 3 + (1e9 - 14336) / 1024));
@@ -236,9 +266,9 @@ START_TEST(of_a_link)
             const double chunk = c.first * pow(c.ratio, k), next = chunk * c.ratio;
 
             UNIT_CHECK(near(next / link.bcopy, chunk / link.bnet));
-            UNIT_CHECK(near(onic_superpipeline_next(&link, chunk, link.gap), next));
-            UNIT_CHECK(near(onic_superpipeline_next(&link, chunk, o) / link.bcopy,
-                            chunk / link.bnet + link.gap - o));
+            UNIT_CHECK(near(equation_4(&link, chunk, link.gap), next));
+            UNIT_CHECK(
+                near(equation_4(&link, chunk, o) / link.bcopy, chunk / link.bnet + link.gap - o));
         }
     }
     for (int i = 0; i < 2000; i++) {
@@ -283,7 +313,7 @@ START_TEST(growing_chunks)
         bytes *= 0.3 + (double)unit_below(&r, 700) / 1000;
         cut(&c, bytes);
         time = onic_superpipeline_time(&link, &c, bytes);
-        most = is_fast ? onic_chunks_size(&c, t.n) : c.first;
+        most = is_fast ? equation_5(&c, t.n) : c.first;
         UNIT_CHECK(time >= equation_8(&link, bytes) * (1 - 1e-9));
         UNIT_CHECK(time <= run(&link) * (1 + 1e-9));
         UNIT_CHECK(run(&link) <= time + most / link.bcopy + t.n * link.gap);
