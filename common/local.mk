@@ -113,7 +113,7 @@ libompi_nic_common_la_SOURCES = \
 	common/wire/loss.c \
 	common/wire/neighbour.c \
 	common/wire/state.c \
-	common/wire/dead.c \
+	common/wire/death.c \
 	common/support/collective.h \
 	common/support/device.c \
 	common/support/device.h \
@@ -126,7 +126,12 @@ libompi_nic_common_la_SOURCES = \
 	common/support/modex.h \
 	common/node/node.c \
 	common/node/node.h \
+	common/node/inbox.c \
+	common/node/inbox.h \
+	common/node/outbox.c \
+	common/node/outbox.h \
 	common/node/part.h \
+	common/node/payload.h \
 	common/mover/node/area.c \
 	common/mover/node/area.h \
 	common/mover/node/carrier_node.c \
@@ -154,30 +159,32 @@ libompi_nic_common_la_SOURCES = \
 	common/support/variables.c \
 	common/support/variables.h \
 	common/wire/wire.c \
+	common/wire/message.h \
+	common/wire/peer.h \
 	common/wire/wire.h \
 	common/wire/ucx.c \
 	common/wire/ucx.h \
-	common/wire/wire_book.c \
-	common/wire/wire_am.c \
-	common/wire/wire_config.c \
-	common/wire/wire_endpoints.c \
-	common/wire/wire_gather.c \
+	common/wire/table.c \
+	common/wire/receive.c \
+	common/wire/config.c \
+	common/wire/endpoints.c \
+	common/wire/gather.c \
 	common/wire/wire_internal.h \
-	common/wire/wire_loop.c \
-	common/wire/wire_memory.c \
-	common/wire/wire_forget.c \
-	common/wire/wire_named.c \
-	common/wire/wire_peers.c \
-	common/wire/wire_progress.c \
-	common/wire/wire_put.c \
-	common/wire/wire_put.h \
-	common/wire/wire_queue.c \
-	common/wire/wire_queue.h \
-	common/wire/wire_queue_in.c \
-	common/wire/wire_held.c \
-	common/wire/wire_record.c \
-	common/wire/wire_send.c \
-	common/wire/wire_server.c
+	common/wire/loopback.c \
+	common/wire/memory.c \
+	common/wire/forget.c \
+	common/wire/named.c \
+	common/wire/addresses.c \
+	common/wire/peers.c \
+	common/wire/progress.c \
+	common/wire/put.c \
+	common/wire/put.h \
+	common/wire/queue_out.c \
+	common/wire/queue_in.c \
+	common/wire/completion.c \
+	common/wire/record.c \
+	common/wire/send.c \
+	common/wire/server.c
 nodist_libompi_nic_common_la_SOURCES = common/config.h
 libompi_nic_common_la_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CPPFLAGS)
 libompi_nic_common_la_LIBADD = common/libonic_core.la common/libonic_verbs.la $(verbs_libs) \

@@ -278,6 +278,8 @@ test_mpi_libtestlib_a_SOURCES = \
 	test/mpi/meet.h \
 	test/mpi/p2p.c \
 	test/mpi/p2p.h \
+	test/mpi/peers.c \
+	test/mpi/peers.h \
 	test/mpi/phase.c \
 	test/mpi/phase.h \
 	test/mpi/predefined.c \

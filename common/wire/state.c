@@ -20,6 +20,7 @@
 
 onic_wire_t onic_wire;
 struct onic_ucx onic_ucx;
+onic_queue_counters_t onic_queue_counters;
 
 int onic_ucs_error(ucs_status_t status)
 {

@@ -8,6 +8,7 @@
  */
 #define _GNU_SOURCE
 #include "common/ompi_compat.h"
+#include "common/node/inbox.h"
 #include "common/support/clock.h"
 #include "common/support/helper_thread.h"
 #include "common/support/modex.h"
@@ -39,6 +40,29 @@ size_t onic_wire_header_max(void)
     return onic_wire.header_max;
 }
 
+static void stop_flush(unsigned usec)
+{
+    (void)onic_wire_wait(onic_wire.flush, usec);
+    onic_wire.flush = NULL;
+}
+
+/** Waits until all that was sent is out; patience for those that do not answer is `usec` in all. */
+static void flush_peers(unsigned usec)
+{
+    ucp_request_param_t param = {.op_attr_mask = 0};
+    uint64_t name;
+    onic_peer_t *peer;
+    bool in_time = true;
+    OPAL_HASH_TABLE_FOREACH(name, uint64, peer, &onic_wire.peers)
+    {
+        /* UCX complains aloud of a flush to a process that is gone, so never all at once. */
+        if (peer->ep != NULL && peer->failed == UCS_OK) {
+            in_time =
+                onic_wire_wait(ucp_ep_flush_nbx(peer->ep, &param), in_time ? usec : 0) && in_time;
+        }
+    }
+}
+
 void onic_wire_flush(void)
 {
     onic_wire_lock();
@@ -51,13 +75,13 @@ void onic_wire_flush(void)
         if (onic_wire_progress_locked() == 0) {
             /* Nobody makes room who has died. */
             onic_wire_unlock();
-            (void)onic_wire_look_for_dead();
+            onic_wire_look_for_dead();
             sched_yield();
             onic_wire_lock();
         }
     }
-    onic_peers_flush(FLUSH_USEC);
-    onic_wire_stop_flush(FLUSH_USEC);
+    flush_peers(FLUSH_USEC);
+    stop_flush(FLUSH_USEC);
     onic_wire_unlock();
 }
 
@@ -76,7 +100,7 @@ bool onic_wire_leave(unsigned usec)
         sched_yield();
         if (now >= look) {
             look = now + LOOK_NSEC;
-            (void)onic_wire_look_for_dead();
+            onic_wire_look_for_dead();
         }
     }
     return onic_modex_fence_ended();
@@ -207,17 +231,20 @@ static int start_wire(const onic_wire_config_t *config)
     onic_wire.credit = config->credit;
     onic_wire.puts = onic_wire.want_puts;
     atomic_store(&onic_wire.neps, 0);
-    onic_queues_start(onic_tls_have_shared_memory(onic_wire_tls(config)) ? config->queues : 0);
+    onic_outbox_start();
+    onic_inbox_open(onic_tls_have_shared_memory(onic_wire_tls(config)) ? config->queues : 0);
+    onic_loop_start();
     int rc = onic_peers_start();
     if (rc == OMPI_SUCCESS) {
         rc = onic_am_start();
+        rc = rc == OMPI_SUCCESS ? onic_sends_start() : rc;
         if (rc != OMPI_SUCCESS) {
             onic_peers_stop();
         }
     }
     if (rc != OMPI_SUCCESS) {
         opal_output(0, "ompi-nic: the wire's tables or message handlers cannot be had");
-        onic_queues_stop();
+        onic_inbox_close();
         onic_wake_pipe_close(onic_wire.server.wake_pipe);
         onic_presence_stop();
         destroy_ucx();
@@ -233,11 +260,15 @@ static void stop_wire(void)
     /* Endpoints go with the worker. Closing them one by one would talk to peers that may be gone
      * already; what was to be sent has been flushed before the caller's fence. */
     onic_named_stop();
-    onic_wire_stop_flush(0);
+    stop_flush(0);
     destroy_ucx();
-    onic_am_stop();
-    onic_queues_stop();
+    onic_loop_stop();
+    onic_sends_stop();
+    onic_queues_out_stop();
+    onic_inbox_close();
+    onic_forget_stop();
     onic_peers_stop();
+    onic_tables_stop();
     onic_wake_pipe_close(onic_wire.server.wake_pipe);
     onic_presence_stop();
     onic_wire_unlock();

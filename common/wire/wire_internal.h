@@ -20,6 +20,7 @@
 #include "opal/class/opal_hash_table.h"
 
 #include "common/layout/pack.h"
+#include "common/node/outbox.h"
 #include "common/node/presence.h"
 #include "common/wire/address.h"
 #include "common/wire/drain.h"
@@ -31,14 +32,14 @@
 /** UCX's identifier of messages that tell their sender's address. */
 #define ONIC_AM_ADDRESS ONIC_AM_COUNT
 
-/** A queue of another process that this one puts messages into; see wire_queue.c. */
+/** A queue of another process that this one puts messages into. */
 typedef struct onic_queue_out onic_queue_out_t;
 
 typedef enum onic_cma_state { ONIC_CMA_UNKNOWN, ONIC_CMA_YES, ONIC_CMA_NO } onic_cma_state_t;
 
 struct onic_peer {
     uint64_t name;       /**< job and vpid, see onic_name_key */
-    unsigned refs;       /**< returned by onic_wire_put_peers; the record itself stays */
+    unsigned refs;       /**< given back by onic_peer_give; the record itself stays */
     bool self;           /**< own process: messages go by the loop queue, there is no endpoint */
     bool introduced;     /**< it knows, or has been told, this process's address */
     bool told;           /**< the user has been told that the connection is lost */
@@ -61,11 +62,11 @@ struct onic_peer {
     const onic_presence_t *presence; /**< its signs of life, or NULL */
     bool pipe_tried;
     int pipe;               /**< wakes its server thread; -1: there is none */
-    bool watched;           /**< its end can be seen; see dead.c */
+    bool watched;           /**< its end can be seen; see death.c */
     onic_peer_t *next_near; /**< the next such */
     atomic_bool died;       /**< it has been; set with the lock held, read without it */
     bool gone;              /**< nothing comes from it nor gets there; see onic_peer_gone */
-    onic_peer_t *next_left; /**< see wire_forget.c */
+    onic_peer_t *next_left; /**< see forget.c */
     bool closed;            /**< its endpoint has been, or is being while there is a request */
     void *close;            /**< UCX's */
     void *slot[ONIC_AM_COUNT];
@@ -127,11 +128,20 @@ struct onic_rndv {
     bool taken; /**< UCX has been told where it goes */
 };
 
-/** A message whose sender is not known yet; see wire_named.c. */
+/** A message whose sender is not known yet; see named.c. */
 typedef struct onic_early onic_early_t;
 
-/** Addresses in memory that the node shares; see wire_book.c. */
-typedef struct onic_book onic_book_t;
+/** Addresses in memory that the node shares; see table.c. */
+typedef struct onic_table onic_table_t;
+
+struct onic_queue_out {
+    onic_outbox_t box;
+    onic_peer_t *to;
+    onic_send_t *wait_head, **wait_tail; /**< messages for which there was no room, in order */
+    onic_queue_out_t *next_waiting;      /**< of those that have such */
+    bool waits;                          /**< it is one of these */
+    onic_queue_out_t *next;              /**< of all */
+};
 
 /** How the server thread sleeps, or will next time. */
 enum {
@@ -178,8 +188,7 @@ typedef struct onic_wire {
     onic_peer_t *self;
     atomic_uint losses; /**< connections lost so far, in this wire and before; set with the lock
                            held, read without it */
-    atomic_uint deaths; /**< of these because the process has died */
-    atomic_bool job_is_broken; /**< one of them was of this job */
+    atomic_bool job_is_broken; /**< a process of this job and machine has died */
     onic_peer_t *near;         /**< those whose end can be seen */
     onic_peer_t *look_next;    /**< who is to be looked at next; NULL: the first */
     onic_cma_id_t cma_id;
@@ -187,8 +196,7 @@ typedef struct onic_wire {
     uint32_t job;         /**< this process's */
     uint32_t job_size;    /**< and how many there are in it */
     onic_peer_t **of_job; /**< those of them that are known, by number */
-    onic_book_t *books;
-    unsigned foreign_books; /**< of these, those with processes of other jobs */
+    onic_table_t *tables;
     onic_am_fn_t am_fn[ONIC_AM_COUNT];
     onic_named_fn_t named_fn[ONIC_AM_COUNT];
     onic_early_t *early;
@@ -240,24 +248,20 @@ void onic_peer_gone(onic_peer_t *peer);
 /** Prints that a connection is lost, once for each. */
 void onic_peer_tell_lost(onic_peer_t *peer, const char *what, const char *why);
 
-/* wire_am.c; the lock is held */
+/* receive.c; the lock is held */
 int onic_am_start(void);
-void onic_am_stop(void);
-/** Has UCX call a function, with the identifier as its argument. */
-ucs_status_t onic_am_register(unsigned am_id, ucp_am_recv_callback_t fn);
 /** A message came by a queue: calls its handler. The identifier is not trusted. */
 void onic_am_arrived(unsigned am_id, const void *header, size_t header_len, const void *data,
                      size_t len);
 
-/* wire_named.c; the lock is held */
-ucs_status_t onic_named_start(void);
+/* named.c; the lock is held */
 /** Frees what has not been handled; UCX is still there. */
 void onic_named_stop(void);
 /** A message that names its sender came: `desc` is UCX's descriptor of a rendezvous, else NULL.
  * True where that is kept. */
 bool onic_named_arrived(unsigned am_id, const void *header, size_t header_len, const void *data,
                         size_t len, void *desc);
-/** A process tells its address. */
+/** The address of a process came. */
 void onic_address_arrived(const void *record, size_t len);
 /** Calls the component's function. */
 void onic_named_deliver(unsigned am_id, onic_peer_t *from, const void *header, size_t header_len,
@@ -265,7 +269,7 @@ void onic_named_deliver(unsigned am_id, onic_peer_t *from, const void *header, s
 /** Does a header begin with this process's name? */
 bool onic_names_me(const void *header, size_t header_len);
 
-/* wire_record.c; the lock is held */
+/* record.c; the lock is held */
 int onic_sends_start(void);
 void onic_sends_stop(void);
 /** The queues of those who are gone are empty: what is under way with them ends with an error. */
@@ -286,76 +290,43 @@ int onic_send_started(onic_send_t *s, ucs_status_ptr_t answer);
 int onic_send_put_if_over(onic_send_t *s, int rc);
 /** UCX says that a send or a receive is complete. */
 void onic_send_finish(onic_send_t *s, ucs_status_t status);
-/** Tells the callers of what is complete. */
-int onic_done_progress(void);
 /** Tells the caller of a send that is over, and gives the record back. */
 void onic_send_tell(onic_send_t *s, int rc);
 
-/* wire_send.c; the lock is held */
+/* send.c; the lock is held */
 /** Makes the connections that handlers wanted, and sends what they could not. */
 int onic_unsent_progress(void);
-/** Forgets what handlers wanted. */
-void onic_unsent_forget(void);
-/** Do messages of that identifier go to the peer through a queue? Finds out, but in a handler. */
-bool onic_peer_sends_by_queue(onic_peer_t *peer, unsigned am_id);
-/** A handler wants the connection, or the queue, of such messages: it is made behind this progress.
- */
-void onic_connect_soon(onic_peer_t *peer, unsigned am_id);
 
-/* wire_held.c; the lock is held */
+/* completion.c; the lock is held */
 /** UCX has taken a message. False where it may still hold it: it is told later that it is over. */
 bool onic_send_has_left(onic_send_t *s);
 /** UCX holds nothing of what it has taken. */
 bool onic_wire_is_flushed(void);
-/** Ends what UCX does for that, before it is closed. */
-void onic_wire_stop_flush(unsigned usec);
+/** Calls back for what is complete. */
+int onic_done_progress(void);
 
-/* wire_gather.c */
+/* gather.c */
 /** How UCX packs a payload with a layout; the buffer is the record of the send. */
 extern const ucp_generic_dt_ops_t onic_gather_ops;
-/** The address of a payload that is contiguous, or NULL where it must be gathered. */
-static inline const void *onic_payload_bytes(const onic_payload_t *p)
-{
-    const onic_layout_t *l = p->cursor.layout;
-    if (l == NULL) {
-        return p->base;
-    }
-    if (!onic_layout_is_contig(l)) {
-        return NULL;
-    }
-    return (const char *)p->base + l->offset + p->cursor.pos;
-}
-/** Copies all of a payload; `streams`: to where another processor is to read it (copy.h). */
-static inline void onic_payload_copy(void *dest, const onic_payload_t *p, bool streams)
-{
-    const void *bytes = onic_payload_bytes(p);
-    if (bytes != NULL && !streams) {
-        onic_copy_bytes(dest, bytes, p->len);
-    } else if (bytes != NULL) {
-        onic_copy_streaming(dest, bytes, p->len);
-    } else {
-        onic_cursor_t cursor = p->cursor;
-        (void)(streams ? onic_pack_streaming : onic_pack)(&cursor, p->base, dest, p->len);
-    }
-}
 
-/* wire_queue.c and wire_queue_in.c; the lock is held */
-/** Makes the queues through which others send to this process, if there are any; `bytes` at most,
- *  of all together. MPI thread. */
-void onic_queues_start(size_t bytes);
-void onic_queues_stop(void);
-/** The sender's side of both. */
-void onic_queues_out_start(void);
-void onic_queues_out_stop(void);
-/** Where they are; empty where there are none. */
-const onic_segment_key_t *onic_queues_key(void);
-/** Handles what has come. */
+/* queue_in.c; the lock is held */
+/** Handles what has come through queues. */
 int onic_queues_receive(void);
-/** Has something come? A guess; the lock need not be held. */
-bool onic_queues_have_messages(void);
-/** Shows those who send to this process that it sleeps from now on, for the so-many-th time, or, 0,
- *  no longer. False where one of them may not see that in time, and not wake it. */
-bool onic_queues_park(unsigned nap);
+
+/* queue_out.c; the lock is held */
+/** May there be a queue to that peer? */
+bool onic_queue_can_open(const onic_peer_t *to);
+/** Opens it, or finds that messages go by UCX. Some system calls: not in a handler. */
+void onic_queue_open(onic_peer_t *to);
+/** Sends a message if there is room for it, and nothing waits. */
+static inline bool onic_queue_put(onic_queue_out_t *out, unsigned am_id, const void *header,
+                                  size_t header_len, const onic_payload_t *payload)
+{
+    return out->wait_head == NULL && onic_outbox_put(&out->box, (uint8_t)am_id, header, header_len,
+                                                     payload, am_id == ONIC_AM_OSC);
+}
+/** Has a message wait for room: the record says it all. */
+void onic_queue_wait(onic_queue_out_t *out, onic_send_t *s);
 /** Sends what has waited for room. */
 int onic_queues_send(void);
 bool onic_queues_have_waiting(void);
@@ -364,19 +335,9 @@ static inline bool onic_wire_leaves_work(void)
 {
     return onic_wire.deferred_left || onic_queues_have_waiting();
 }
-/** May there be a queue to that peer? */
-bool onic_queue_can_open(const onic_peer_t *to);
-/** Opens it, or finds that messages go by UCX. Some system calls: not in a handler. */
-void onic_queue_open(onic_peer_t *to);
-/** Most bytes of header and payload. */
-size_t onic_queue_message_max(const onic_queue_out_t *out);
-/** Sends a message if there is room for it, and nothing waits. */
-bool onic_queue_put(onic_queue_out_t *out, unsigned am_id, const void *header, size_t header_len,
-                    const onic_payload_t *payload);
-/** Has a message wait for room: the record says it all. */
-void onic_queue_wait(onic_queue_out_t *out, onic_send_t *s);
+void onic_queues_out_stop(void);
 
-/* wire_loop.c; the lock is held */
+/* loopback.c; the lock is held */
 void onic_loop_start(void);
 /** Frees what has not been handled. */
 void onic_loop_stop(void);
@@ -385,43 +346,54 @@ int onic_loop_progress(void);
 int onic_loop_send(unsigned am_id, const void *header, size_t header_len,
                    const onic_payload_t *payload, unsigned flags, onic_send_cb_t cb, void *arg);
 
-/* wire_progress.c; the lock is held */
+/* progress.c; the lock is held */
 /** Progresses until `request` is complete or `usec` have passed. Frees it.
  *  True where it completed. */
 bool onic_wire_wait(ucs_status_ptr_t request, unsigned usec);
 
-/* wire_progress.c; the lock is not held */
+/* progress.c; the lock is not held */
 /** Runs what follows a progress without the lock. As onic_wire_unlocked_fn_t. */
 int onic_wire_run_unlocked(void);
 
-/* wire_endpoints.c; the lock is held */
+/* endpoints.c; the lock is held */
 /** The endpoint of a peer, made if need be; NULL (and *rc_p) where it cannot be had. */
 ucp_ep_h onic_peer_ep(onic_peer_t *peer, int *rc_p);
+/** Makes it, and prints nothing. */
+ucs_status_t onic_make_ep(onic_peer_t *peer);
 
-/* wire_peers.c; the lock is held */
+/* peers.c; the lock is held */
 int onic_peers_start(void);
-/** Waits until all that was sent is out; patience for those that do not answer is `usec` in all. */
-void onic_peers_flush(unsigned usec);
-/** Publishes that, unless it has been. MPI thread. */
-void onic_address_publish(void);
 /** The peer of such a record, added if need be. NULL where it is malformed. */
 onic_peer_t *onic_learn_peer(const void *bytes, size_t len);
-/** Frees the table. UCX must be gone: it calls back with records as argument. */
+/** Is there a record of that name, or an address of which one can be made? */
+bool onic_peer_is_known(uint64_t name);
+/** Takes out a process of another job; the record is the caller's. */
+void onic_peer_remove(onic_peer_t *peer);
+/** Frees the records. UCX must be gone: it calls back with records as argument. */
 void onic_peers_stop(void);
 
-/* wire_book.c; the lock is held */
-/** The record of that name; NULL where it is in no book. */
-const void *onic_book_find(uint64_t name, size_t *len_p);
-/** Frees those whose processes of other jobs have all ended. */
-void onic_books_forget(void);
-void onic_books_stop(void);
+/* addresses.c */
+/** Publishes this process's address, unless it has been. MPI thread, the lock is held. */
+void onic_address_publish(void);
 
-/* wire_put.c */
+/* table.c */
+/** The address of that name; NULL where it is in no table. The lock is held. */
+const void *onic_table_find(uint64_t name, size_t *len_p);
+/** Writes a table of `n` processes to a segment of onic_table_bytes: `entries`, which it sorts, say
+ *  where each address stands behind `records`. */
+void onic_table_write(const onic_segment_t *segment, onic_table_entry_t *entries, int n,
+                      const char *records);
+/** From now on addresses are found there; the segment is the wire's. False where memory is
+ *  exhausted. The lock is not held. */
+bool onic_table_add(const onic_segment_t *segment);
+void onic_tables_stop(void);
+
+/* put.c */
 /** Gives back the memory that was left (onic_region_leave). The worker is gone, the context is not.
  */
 void onic_regions_stop(void);
 
-/* wire_server.c */
+/* server.c */
 /** Starts the thread, unless it runs, and has it take over after that time from now on. The lock is
  *  held; the thread inherits the caller's signal mask. */
 int onic_server_start(unsigned idle_usec);
@@ -436,7 +408,7 @@ static inline void onic_server_look_after(void)
     }
 }
 
-/* wire_config.c */
+/* config.c */
 /** Reads UCX's configuration from the environment and applies ours where the user says nothing. */
 ucs_status_t onic_wire_read_config(const onic_wire_config_t *config, ucp_config_t **ucp_config_p);
 /** The configured transports as in UCX_TLS: the parameter's or the environment's; NULL for all. */
@@ -449,20 +421,12 @@ size_t onic_wire_frag_max(const char *transport);
  *  InfiniBand and RoCE, memory of GPUs, single copy by xpmem or knem? */
 bool onic_wire_registers(void);
 
-/* wire_memory.c */
+/* memory.c */
 /** Where UCX may not lock as much memory as it wants: has it want less, or takes transports away,
  *  written to `tls`; and says so. Sets rndv_max, too. An error where no transport is left. */
 ucs_status_t onic_wire_fit_memory(onic_wire_config_t *config, char *tls, size_t size);
 
-/* dead.c */
-/** A peer is added to the table: it is looked after where it can be. The lock is held. */
-void onic_dead_watch(onic_peer_t *peer);
-/** It is not looked after any more. The lock is held. */
-void onic_dead_unwatch(onic_peer_t *peer);
-/** The table is gone. */
-void onic_dead_stop(void);
-
-/* wire_forget.c */
+/* forget.c */
 /** The worker is gone: frees what is left. */
 void onic_forget_stop(void);
 

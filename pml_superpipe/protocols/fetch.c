@@ -10,7 +10,7 @@
 #include <sys/uio.h>
 
 #include "common/layout/pack.h"
-#include "common/wire/wire_put.h"
+#include "common/wire/put.h"
 
 _Static_assert(sizeof(onic_ticket_t) == SUPERPIPE_TICKET_BYTES, "the ticket's room in messages");
 

@@ -80,9 +80,9 @@ static superpipe_peer_t *of_proc(ompi_proc_t *proc, int *rc_p)
         return NULL;
     onic_wire_lock();
     p = superpipe_peer_locked(wire);
-    onic_wire_unlock();
     /* It stays as long as a communicator names it: superpipe_forget. */
-    onic_wire_put_peers(&wire, 1);
+    onic_peer_give(wire);
+    onic_wire_unlock();
     if (p == NULL)
         *rc_p = OMPI_ERR_OUT_OF_RESOURCE;
     else

@@ -24,6 +24,7 @@
 
 #include "common/mover/node/carrier_node.h"
 #include "common/node/presence.h"
+#include "test/mpi/peers.h"
 #include "test/mpi/mover_traffic.h"
 
 enum { KIB = 1 << 10, MIB = 1 << 20, THREADS = 3 };
@@ -390,14 +391,14 @@ int main(int argc, char **argv)
     moves.mpi_thread = pthread_self();
     TL_CHECK(onic_wire_open(&config) == 0, "the wire cannot be opened");
     TL_CHECK(onic_wire_set_am_fn(ONIC_AM_COLL, move_handle) == 0, "no handler");
-    TL_CHECK(onic_wire_get_peers(MPI_COMM_WORLD, peers) == 0, "no peers");
+    TL_CHECK(peers_get(MPI_COMM_WORLD, peers) == 0, "no peers");
     if (argc > 1 && tl_asked_for("speed", argc, argv)) {
         moves_measure(argc > 2 ? strtoull(argv[2], NULL, 0) : 0,
                       argc > 3 ? strtoull(argv[3], NULL, 0) : 0);
     } else {
         run_tests();
     }
-    onic_wire_put_peers(peers, tl_size());
+    peers_put(peers, tl_size());
     onic_wire_flush();
     TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
     onic_wire_close();

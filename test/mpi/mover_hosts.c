@@ -24,6 +24,7 @@
 
 #include "common/mover/node/carrier_node.h"
 #include "common/mover/rma/rma.h"
+#include "test/mpi/peers.h"
 #include "test/mpi/mover_traffic.h"
 
 enum { KIB = 1 << 10, MIB = 1 << 20 };
@@ -355,7 +356,7 @@ int main(int argc, char **argv)
     moves.peers = tl_alloc((size_t)tl_size() * sizeof(onic_peer_t *));
     moves.mpi_thread = pthread_self();
     moves.checks = true;
-    TL_CHECK(onic_wire_get_peers(MPI_COMM_WORLD, moves.peers) == 0, "no peers");
+    TL_CHECK(peers_get(MPI_COMM_WORLD, moves.peers) == 0, "no peers");
     TL_CHECK(onic_wire_set_am_fn(ONIC_AM_COLL, move_handle) == 0, "no handler");
     if (argc > 1 && strcmp(argv[1], "speed") == 0) {
         speed();
@@ -372,7 +373,7 @@ int main(int argc, char **argv)
         test_tickets();
     }
     TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
-    onic_wire_put_peers(moves.peers, tl_size());
+    peers_put(moves.peers, tl_size());
     onic_wire_flush();
     TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
     onic_wire_close();

@@ -26,6 +26,7 @@
 
 #include "common/mover/node/carrier_node.h"
 #include "common/mover/rma/rma.h"
+#include "test/mpi/peers.h"
 #include "test/mpi/mover_traffic.h"
 
 enum { KIB = 1 << 10, MIB = 1 << 20, VICTIM = 1, MOVES = 6 };
@@ -231,7 +232,7 @@ int main(int argc, char **argv)
     moves.peers = tl_alloc((size_t)tl_size() * sizeof(onic_peer_t *));
     moves.mpi_thread = pthread_self();
     moves.checks = true;
-    TL_CHECK(onic_wire_get_peers(MPI_COMM_WORLD, moves.peers) == 0, "no peers");
+    TL_CHECK(peers_get(MPI_COMM_WORLD, moves.peers) == 0, "no peers");
     TL_CHECK(onic_wire_set_am_fn(ONIC_AM_COLL, move_handle) == 0, "no handler");
     TL_CHECK(onic_wire_set_am_fn(ONIC_AM_OSC, on_stop) == 0, "no handler");
     open_mover();
@@ -242,7 +243,7 @@ int main(int argc, char **argv)
     long failed = tl_failed();
     TL_MPI(MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_LONG, MPI_SUM, living));
     onic_mover_close();
-    onic_wire_put_peers(moves.peers, tl_size());
+    peers_put(moves.peers, tl_size());
     onic_wire_flush();
     TL_MPI(MPI_Barrier(living));
     onic_wire_close();

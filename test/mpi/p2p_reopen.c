@@ -27,6 +27,7 @@
 #include "ompi/proc/proc.h"
 
 #include "common/wire/wire.h"
+#include "test/mpi/peers.h"
 
 enum { ROUNDS = 6, MESSAGES = 12, SHORT = 3, LONG = 100000 };
 
@@ -112,7 +113,7 @@ static void run(int round, bool kept)
         tl_die("the component cannot be opened");
     }
     /* What is published of the wire is that of the first time. */
-    TL_CHECK(onic_wire_get_peers(MPI_COMM_WORLD, peers) == OMPI_SUCCESS, "no peers");
+    TL_CHECK(peers_get(MPI_COMM_WORLD, peers) == OMPI_SUCCESS, "no peers");
     TL_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
     ompi_communicator_t *c = (ompi_communicator_t *)comm;
     struct mca_pml_comm_t *theirs = c->c_pml_comm;
@@ -131,7 +132,7 @@ static void run(int round, bool kept)
     TL_CHECK(component->pmlm_finalize() == OMPI_SUCCESS, "the component cannot be closed");
     if (kept) {
         check_slots(peers);
-        onic_wire_put_peers(peers, tl_size());
+        peers_put(peers, tl_size());
     }
     free(peers);
     MPI_Barrier(MPI_COMM_WORLD);

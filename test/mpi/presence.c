@@ -18,6 +18,7 @@
 
 #include "common/node/presence.h"
 #include "common/wire/wire.h"
+#include "test/mpi/peers.h"
 #include "test/mpi/meet.h"
 
 /** No wait of this program takes longer where all is well, be the machine ever so busy. */
@@ -274,7 +275,7 @@ int main(int argc, char **argv)
     make_pairs();
     peers = tl_alloc((size_t)tl_size() * sizeof(onic_peer_t *));
     TL_CHECK(onic_wire_open(&config) == 0, "the wire does not open");
-    TL_CHECK(onic_wire_get_peers(MPI_COMM_WORLD, peers) == 0, "no peers");
+    TL_CHECK(peers_get(MPI_COMM_WORLD, peers) == 0, "no peers");
     TL_MPI(MPI_Win_create(memory, sizeof(memory), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
     onic_wire_want_server(true);
     TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
@@ -288,7 +289,7 @@ int main(int argc, char **argv)
     TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
     onic_wire_want_server(false);
     TL_MPI(MPI_Win_free(&win));
-    onic_wire_put_peers(peers, tl_size());
+    peers_put(peers, tl_size());
     free(peers);
     onic_wire_flush();
     TL_MPI(MPI_Barrier(MPI_COMM_WORLD));

@@ -25,6 +25,7 @@
 
 #include "common/wire/wire.h"
 #include "common/wire/wire_internal.h"
+#include "test/mpi/peers.h"
 #include "test/mpi/wire_traffic.h"
 
 /** Questions to the server threads. */
@@ -38,20 +39,20 @@ static void test_peers(void)
     MPI_Comm reversed, half;
     onic_peer_t *other[64];
 
-    TL_CHECK(onic_wire_get_peers(MPI_COMM_WORLD, traffic.peers) == 0, "no peers");
+    TL_CHECK(peers_get(MPI_COMM_WORLD, traffic.peers) == 0, "no peers");
     TL_MPI(MPI_Comm_split(MPI_COMM_WORLD, 0, -tl_rank(), &reversed));
-    TL_CHECK(onic_wire_get_peers(reversed, other) == 0, "no peers of the reversed communicator");
+    TL_CHECK(peers_get(reversed, other) == 0, "no peers of the reversed communicator");
     for (int i = 0; i < n; i++) {
         TL_CHECK(other[i] == traffic.peers[n - 1 - i], "peer %d is not the same process", i);
     }
-    onic_wire_put_peers(other, n);
+    peers_put(other, n);
     TL_MPI(MPI_Comm_free(&reversed));
 
     TL_MPI(MPI_Comm_split(MPI_COMM_WORLD, tl_rank() % 2, 0, &half));
-    TL_CHECK(onic_wire_get_peers(half, other) == 0, "no peers of the half communicator");
+    TL_CHECK(peers_get(half, other) == 0, "no peers of the half communicator");
     TL_CHECK(other[0] == traffic.peers[tl_rank() % 2], "the first of my half is another process");
     MPI_Comm_size(half, &n);
-    onic_wire_put_peers(other, n);
+    peers_put(other, n);
     TL_MPI(MPI_Comm_free(&half));
 }
 
@@ -507,7 +508,7 @@ int main(int argc, char **argv)
         } else {
             test_give_up();
         }
-        onic_wire_put_peers(traffic.peers, tl_size());
+        peers_put(traffic.peers, tl_size());
         onic_wire_close();
         onic_wire_flush();
         onic_wire_lock();

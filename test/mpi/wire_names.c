@@ -30,6 +30,7 @@
 #include "common/support/modex.h"
 #include "common/wire/wire.h"
 #include "common/wire/wire_internal.h"
+#include "test/mpi/peers.h"
 
 #define CHILD_OPTION "-child"
 /** No wait takes longer where all is well, in seconds. */
@@ -246,7 +247,7 @@ static void test_self(void)
     send_bytes(me, MEET, 100000);
     send_bytes(me, REFUSE, 100000);
     wait_for(&arrived, 3, "messages to myself");
-    onic_wire_put_peers(&me, 1);
+    peers_put(&me, 1);
     atomic_store(&asked, 0);
     atomic_store(&answers, 0);
     atomic_store(&arrived, 0);
@@ -273,7 +274,7 @@ static void test_overtaken(void)
         send_bytes(zero, MEET, 70000);
         wait_for(&answers, 1, "answers to what came early");
         MPI_Recv(NULL, 0, MPI_INT, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        onic_wire_put_peers(&zero, 1);
+        peers_put(&zero, 1);
         atomic_store(&answers, 0);
     } else {
         MPI_Recv(NULL, 0, MPI_INT, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -301,7 +302,7 @@ static void test_first_message(void)
             ask(zero);
         }
         wait_for(&answers, 101, "answers");
-        onic_wire_put_peers(&zero, 1);
+        peers_put(&zero, 1);
     } else {
         wait_for(&asked, 101 * (tl_size() - 1), "questions of strangers");
         for (int i = 1; i < tl_size(); i++) {
@@ -316,14 +317,14 @@ static void test_one_record(void)
 {
     onic_peer_t *by_rank[64];
 
-    TL_CHECK(onic_wire_get_peers(MPI_COMM_WORLD, by_rank) == 0, "no peers of the world");
+    TL_CHECK(peers_get(MPI_COMM_WORLD, by_rank) == 0, "no peers of the world");
     for (int i = 0; i < tl_size(); i++) {
         onic_peer_t *by_name = get_peer(world_name(i));
         TL_CHECK(by_name == by_rank[i] && by_name->refs == 2, "rank %d: %u references", i,
                  by_name->refs);
-        onic_wire_put_peers(&by_name, 1);
+        peers_put(&by_name, 1);
     }
-    onic_wire_put_peers(by_rank, tl_size());
+    peers_put(by_rank, tl_size());
 }
 
 /* ---- tests: several jobs -------------------------------------------------------------------- */
@@ -339,7 +340,7 @@ static void ask_remote(MPI_Comm inter, bool strangers)
         TL_CHECK(!strangers || !is_known(remote_name(inter, i)), "remote %d is known", i);
         onic_peer_t *peer = get_peer(remote_name(inter, i));
         ask(peer);
-        onic_wire_put_peers(&peer, 1);
+        peers_put(&peer, 1);
     }
     wait_for(&answers, n, "answers of another job");
     MPI_Barrier(inter);
@@ -452,7 +453,7 @@ static void test_leave_late(void)
         for (int i = 0; i < tl_size() - 1; i++) {
             onic_peer_t *peer = get_peer(world_name(i));
             ask(peer);
-            onic_wire_put_peers(&peer, 1);
+            peers_put(&peer, 1);
         }
         wait_for(&answers, tl_size() - 1, "answers of those who leave");
     }

@@ -38,18 +38,18 @@ START_TEST(tables_are_small)
     const double own = (double)(nicstride_rank_bytes(ranks) + nicstride_node_bytes(nodes)) / ranks;
     const double most = own + (double)nicstride_told_bytes(&different, ranks) / LOCAL / ranks;
     const double queue = (double)nicstride_lockq_size(ranks) / ranks;
-    const double book =
-        (double)onic_book_bytes(ranks, ranks * onic_address_size(&address)) / LOCAL / ranks;
+    const double table =
+        (double)onic_table_bytes(ranks, ranks * onic_address_size(&address)) / LOCAL / ranks;
 
     printf("%u processes, %d on each node: a window takes %.2f bytes for each rank, %.2f where all "
            "differ, and %.2f of its lock; addresses %.1f bytes for each process and its share\n",
-           ranks, LOCAL, own, most, queue, book);
+           ranks, LOCAL, own, most, queue, table);
     printf("%u processes: a window takes %d collectives of %u rounds and 3 messages on the node, "
            "a fence %u messages between nodes\n",
            ranks, EXCHANGES, rounds(ranks), rounds(nodes));
     UNIT_CHECK(nicstride_told_bytes(&alike, ranks) == 0);
     UNIT_CHECK(own <= 10 && most <= 11);
-    UNIT_CHECK(book <= 20);
+    UNIT_CHECK(table <= 20);
 }
 END_TEST
 

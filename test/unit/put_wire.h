@@ -4,7 +4,7 @@
  */
 /**
  * @file
- * A wire in place of the one over UCX, for puts alone (common/wire/wire.h, common/wire/wire_put.h):
+ * A wire in place of the one over UCX, for puts alone (common/wire/wire.h, common/wire/put.h):
  * it takes its time, brings puts in whatever order, and its connections break when the test says
  * so. It watches that nobody puts into memory that was given back.
  */
@@ -12,7 +12,7 @@
 #define PUT_WIRE_H
 
 #include "common/wire/wire.h"
-#include "common/wire/wire_put.h"
+#include "common/wire/put.h"
 #include "test/unit/unit.h"
 
 enum { PUTS_MAX = 4096, REGIONS_MAX = 64, REMOTES_MAX = 16384 };

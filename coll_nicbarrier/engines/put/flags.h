@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/wire/wire_put.h"
+#include "common/wire/put.h"
 
 /** A flag, alone on its cache lines: word.h. */
 typedef struct nicbarrier_flag {

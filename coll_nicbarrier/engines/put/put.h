@@ -18,7 +18,7 @@
 #include "coll_nicbarrier/engines/engine.h"
 #include "coll_nicbarrier/engines/put/flags.h"
 #include "coll_nicbarrier/epoch/rule.h"
-#include "common/wire/wire_put.h"
+#include "common/wire/put.h"
 
 /** What goes to the partner of one step. */
 typedef struct nicbarrier_outlet {

@@ -35,7 +35,7 @@
 #include "common/mover/pipe/pool.h"
 #include "common/mover/pipe/terms.h"
 #include "common/mover/pipe/transfer.h"
-#include "common/wire/wire_put.h"
+#include "common/wire/put.h"
 
 /** Requests of mine that a peer has not answered yet: it takes no more. */
 #define ONIC_RMA_REQUESTS ONIC_GRANT_REQUESTS

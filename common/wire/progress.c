@@ -8,6 +8,7 @@
  */
 #define _GNU_SOURCE
 #include "common/ompi_compat.h"
+#include "common/node/inbox.h"
 #include "common/support/clock.h"
 #include "common/support/say.h"
 #include "common/wire/wire_internal.h"
@@ -113,7 +114,7 @@ int onic_wire_progress(void)
 bool onic_wire_has_messages(void)
 {
     return atomic_load_explicit(&onic_wire.neps, memory_order_relaxed) > 0 ||
-           onic_queues_have_messages();
+           onic_inbox_has_messages();
 }
 
 int onic_wire_poll_locked(void)

@@ -4,16 +4,17 @@
  */
 /**
  * @file
- * Active messages as they are sent. Those to oneself are in wire_loop.c, those by a queue in
- * wire_queue.c.
+ * Active messages as they are sent. Those to oneself are in loopback.c, those by a queue in
+ * queue_out.c.
  *
  * UCX keeps a pointer to the header until a send is complete, so a header must outlive the call:
- * a send takes a record (wire_record.c) and copies the header there. Short headers without a
+ * a send takes a record (record.c) and copies the header there. Short headers without a
  * payload are tried without: UCX takes them at once where the transport has room. They travel as
  * UCX's payload, which costs one piece less to gather; who gets a payload without a header knows it
  * for a header.
  */
 #include "common/ompi_compat.h"
+#include "common/wire/put.h"
 #include "common/wire/wire_internal.h"
 
 #include <string.h>
@@ -64,7 +65,7 @@ static int ucx_send(ucp_ep_h ep, unsigned am_id, onic_send_t *s, size_t header_l
 static int queue_send(onic_queue_out_t *out, onic_send_t *s)
 {
     const onic_payload_t payload = {.base = s->base, .cursor = s->cursor, .len = s->len};
-    if (s->header_len + s->len > onic_queue_message_max(out)) {
+    if (s->header_len + s->len > out->box.message_max) {
         return OMPI_ERR_BAD_PARAM; /* there would never be room */
     }
     if (onic_queue_put(out, s->am_id, s->header, s->header_len, &payload)) {
@@ -186,7 +187,7 @@ static int send_soon(onic_send_t *s)
     return 0;
 }
 
-void onic_connect_soon(onic_peer_t *peer, unsigned am_id)
+static void connect_soon(onic_peer_t *peer, unsigned am_id)
 {
     onic_send_t *s = onic_send_get(NULL, NULL);
     if (s != NULL) {
@@ -203,17 +204,12 @@ static int send_now(onic_send_t *s, ucp_ep_h ep)
                       : ucx_send(ep, s->am_id, s, s->header_len, &payload, s->flags);
 }
 
-void onic_unsent_forget(void)
-{
-    onic_wire.unsent_head = NULL;
-    onic_wire.unsent_tail = &onic_wire.unsent_head;
-}
-
 int onic_unsent_progress(void)
 {
     int events = 0;
     onic_send_t *s = onic_wire.unsent_head;
-    onic_unsent_forget();
+    onic_wire.unsent_head = NULL;
+    onic_wire.unsent_tail = &onic_wire.unsent_head;
     for (onic_send_t *next; s != NULL; s = next, events++) {
         ucp_ep_h ep;
         next = s->next;
@@ -318,7 +314,11 @@ int onic_peer_send(onic_peer_t *peer, unsigned am_id, const void *header, size_t
     return soon ? send_soon(s) : onic_send_put_if_over(s, queue_send(peer->queue, s));
 }
 
-bool onic_peer_sends_by_queue(onic_peer_t *peer, unsigned am_id)
+/* ---- connections ------------------------------------------------------------------------------
+ */
+
+/** Do messages of that identifier go to the peer through a queue? Finds out, but in a handler. */
+static bool sends_by_queue(onic_peer_t *peer, unsigned am_id)
 {
     if (!may_queue(am_id, 0) || peer->self) {
         return false;
@@ -329,13 +329,42 @@ bool onic_peer_sends_by_queue(onic_peer_t *peer, unsigned am_id)
     return peer->queue != NULL;
 }
 
+void onic_peer_connect(onic_peer_t *peer, unsigned am_id)
+{
+    /* A failure is told when somebody needs the connection. */
+    if (!peer->self && !sends_by_queue(peer, am_id) && peer->ep == NULL && peer->failed == UCS_OK) {
+        (void)onic_make_ep(peer);
+    }
+}
+
+size_t onic_peer_frag_max(onic_peer_t *peer)
+{
+    int rc;
+    if (onic_wire.handles && peer->ep == NULL && !peer->self && peer->failed == UCS_OK) {
+        connect_soon(peer, 0);
+        return 0;
+    }
+    if (peer->self) {
+        return onic_wire_frag_max("posix");
+    }
+    if (peer->ep == NULL) {
+        (void)onic_peer_ep(peer, &rc);
+    }
+    return peer->frag_max > 0 ? peer->frag_max : onic_wire_frag_max("");
+}
+
+bool onic_peer_puts_by_rdma(onic_peer_t *peer)
+{
+    return onic_peer_frag_max(peer) > 0 && peer->rdma;
+}
+
 size_t onic_peer_message_max(onic_peer_t *peer, unsigned am_id)
 {
-    if (onic_peer_sends_by_queue(peer, am_id)) {
-        return onic_queue_message_max(peer->queue);
+    if (sends_by_queue(peer, am_id)) {
+        return peer->queue->box.message_max;
     }
     if (may_queue(am_id, 0) && !peer->queue_tried && !peer->self && peer->failed == UCS_OK) {
-        onic_connect_soon(peer, am_id);
+        connect_soon(peer, am_id);
         return 0;
     }
     return onic_peer_frag_max(peer);

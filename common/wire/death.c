@@ -13,39 +13,6 @@
 #include "common/ompi_compat.h"
 #include "common/wire/wire_internal.h"
 
-void onic_dead_watch(onic_peer_t *peer)
-{
-    /* Namespaces have the same numbers on many machines. */
-    if (peer->self || !onic_same_place(&peer->cma_id, &onic_wire.cma_id) ||
-        !onic_life_comparable(&onic_wire.cma_id.life, &peer->cma_id.life)) {
-        return;
-    }
-    peer->next_near = onic_wire.near;
-    onic_wire.near = peer;
-    peer->watched = true;
-}
-
-void onic_dead_unwatch(onic_peer_t *peer)
-{
-    onic_peer_t **at = &onic_wire.near;
-    while (*at != NULL && *at != peer) {
-        at = &(*at)->next_near;
-    }
-    if (*at != NULL) {
-        *at = peer->next_near;
-    }
-    if (onic_wire.look_next == peer) {
-        onic_wire.look_next = peer->next_near;
-    }
-}
-
-void onic_dead_stop(void)
-{
-    onic_wire.near = onic_wire.look_next = NULL;
-    atomic_store(&onic_wire.deaths, 0);
-    atomic_store(&onic_wire.job_is_broken, false);
-}
-
 /** The process of that name has ended, if it is still known. */
 static void note_death(uint64_t name)
 {
@@ -54,7 +21,6 @@ static void note_death(uint64_t name)
     if (peer != NULL && !atomic_load(&peer->died)) {
         peer->failed = peer->failed == UCS_OK ? UCS_ERR_CONNECTION_RESET : peer->failed;
         atomic_store(&peer->died, true);
-        atomic_fetch_add(&onic_wire.deaths, 1);
         if (name >> 32 == onic_wire.self->name >> 32) {
             atomic_store(&onic_wire.job_is_broken, true);
         }
@@ -86,7 +52,7 @@ static bool next_near(uint64_t *name_p, onic_life_t *life_p)
     return peer != NULL;
 }
 
-unsigned onic_wire_look_for_dead(void)
+void onic_wire_look_for_dead(void)
 {
     uint64_t name;
     onic_life_t life;
@@ -94,5 +60,4 @@ unsigned onic_wire_look_for_dead(void)
     if (next_near(&name, &life) && onic_life_is_dead(&life)) {
         note_death(name);
     }
-    return atomic_load_explicit(&onic_wire.deaths, memory_order_relaxed);
 }

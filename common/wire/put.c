@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/wire/wire_put.h"
+#include "common/wire/put.h"
 #include "ompi/constants.h"
 
 struct onic_region {

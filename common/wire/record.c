@@ -117,12 +117,6 @@ void onic_send_finish(onic_send_t *s, ucs_status_t status)
     }
 }
 
-static void forget_done(void)
-{
-    onic_wire.done_head = NULL;
-    onic_wire.done_tail = &onic_wire.done_head;
-}
-
 void onic_send_tell(onic_send_t *s, int rc)
 {
     const onic_send_cb_t cb = s->cb;
@@ -134,22 +128,6 @@ void onic_send_tell(onic_send_t *s, int rc)
     if (cb != NULL && !onic_wire.closing) {
         cb(arg, rc);
     }
-}
-
-int onic_done_progress(void)
-{
-    int events = 0;
-    onic_send_t *s = onic_wire.done_head;
-    forget_done();
-    while (s != NULL) {
-        onic_send_t *next = s->next;
-        if (s->status != OMPI_SUCCESS || onic_send_has_left(s)) {
-            onic_send_tell(s, s->status);
-        }
-        s = next;
-        events++;
-    }
-    return events;
 }
 
 int onic_send_started(onic_send_t *s, ucs_status_ptr_t answer)
@@ -215,10 +193,16 @@ unsigned onic_wire_outstanding(void)
     return onic_wire.sends_out;
 }
 
+static void empty_lists(void)
+{
+    onic_wire.done_head = onic_wire.unsent_head = NULL;
+    onic_wire.done_tail = &onic_wire.done_head;
+    onic_wire.unsent_tail = &onic_wire.unsent_head;
+}
+
 int onic_sends_start(void)
 {
-    forget_done();
-    onic_unsent_forget();
+    empty_lists();
     onic_wire.drain = (onic_drain_t){0};
     return onic_ucs_error(ucp_dt_create_generic(&onic_gather_ops, NULL, &onic_wire.gather_dt));
 }
@@ -226,7 +210,6 @@ int onic_sends_start(void)
 void onic_sends_stop(void)
 {
     ucp_dt_destroy(onic_wire.gather_dt);
-    forget_done();
-    onic_unsent_forget();
+    empty_lists();
     free_pool();
 }

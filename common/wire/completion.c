@@ -4,7 +4,7 @@
  */
 /**
  * @file
- * What UCX has taken and not sent.
+ * When a send is over: what UCX has taken and not sent.
  *
  * UCX's TCP copies what its socket has no room for, and says that it is complete. It would stay
  * until this process calls UCX again, which its user, for whom the send is over, need not do. So a
@@ -32,12 +32,6 @@ bool onic_wire_is_flushed(void)
     const ucs_status_ptr_t answer = ucp_worker_flush_nbx(onic_wire.worker, &param);
     onic_wire.flush = UCS_PTR_IS_PTR(answer) ? answer : NULL;
     return onic_wire.flush == NULL;
-}
-
-void onic_wire_stop_flush(unsigned usec)
-{
-    (void)onic_wire_wait(onic_wire.flush, usec);
-    onic_wire.flush = NULL;
 }
 
 static void end_held(onic_peer_t *peer, ucs_status_t status)
@@ -102,4 +96,21 @@ int onic_peer_leaves(onic_peer_t *peer, onic_send_cb_t cb, void *arg)
     s->peer = s->eager = peer;
     s->copied = true;
     return onic_send_put_if_over(s, onic_send_has_left(s) ? 1 : 0);
+}
+
+int onic_done_progress(void)
+{
+    int events = 0;
+    onic_send_t *s = onic_wire.done_head;
+    onic_wire.done_head = NULL;
+    onic_wire.done_tail = &onic_wire.done_head;
+    while (s != NULL) {
+        onic_send_t *next = s->next;
+        if (s->status != OMPI_SUCCESS || onic_send_has_left(s)) {
+            onic_send_tell(s, s->status);
+        }
+        s = next;
+        events++;
+    }
+    return events;
 }

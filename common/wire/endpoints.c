@@ -8,7 +8,6 @@
  */
 #include "common/support/say.h"
 #include "common/wire/wire_internal.h"
-#include "common/wire/wire_put.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,7 +88,7 @@ static ucs_status_t create_ep(onic_peer_t *peer, ucp_err_handling_mode_t err_mod
  *  shared memory, and Open MPI ends the job when a process dies; the handler is for those that
  *  leave in good order. Processes of other jobs come and go, and only with it does UCX give back
  *  what it has for one of them. Both sides must have it. */
-static ucs_status_t make_ep(onic_peer_t *peer)
+ucs_status_t onic_make_ep(onic_peer_t *peer)
 {
     const bool foreign = peer->name >> 32 != onic_wire.job;
     ucs_status_t status = UCS_ERR_UNREACHABLE;
@@ -108,15 +107,6 @@ static ucs_status_t make_ep(onic_peer_t *peer)
     return status;
 }
 
-void onic_peer_connect(onic_peer_t *peer, unsigned am_id)
-{
-    /* A failure is told when somebody needs the connection. */
-    if (!peer->self && !onic_peer_sends_by_queue(peer, am_id) && peer->ep == NULL &&
-        peer->failed == UCS_OK) {
-        (void)make_ep(peer);
-    }
-}
-
 ucp_ep_h onic_peer_ep(onic_peer_t *peer, int *rc_p)
 {
     if (onic_peer_lost(peer)) {
@@ -125,7 +115,7 @@ ucp_ep_h onic_peer_ep(onic_peer_t *peer, int *rc_p)
         *rc_p = onic_ucs_error(peer->failed);
         return NULL;
     }
-    ucs_status_t status = peer->ep == NULL ? make_ep(peer) : UCS_OK;
+    ucs_status_t status = peer->ep == NULL ? onic_make_ep(peer) : UCS_OK;
     if (status != UCS_OK) {
         peer->failed = status;
         onic_wire_count_loss();
@@ -134,27 +124,6 @@ ucp_ep_h onic_peer_ep(onic_peer_t *peer, int *rc_p)
         return NULL;
     }
     return peer->ep;
-}
-
-size_t onic_peer_frag_max(onic_peer_t *peer)
-{
-    int rc;
-    if (onic_wire.handles && peer->ep == NULL && !peer->self && peer->failed == UCS_OK) {
-        onic_connect_soon(peer, 0);
-        return 0;
-    }
-    if (peer->self) {
-        return onic_wire_frag_max("posix");
-    }
-    if (peer->ep == NULL) {
-        (void)onic_peer_ep(peer, &rc);
-    }
-    return peer->frag_max > 0 ? peer->frag_max : onic_wire_frag_max("");
-}
-
-bool onic_peer_puts_by_rdma(onic_peer_t *peer)
-{
-    return onic_peer_frag_max(peer) > 0 && peer->rdma;
 }
 
 uint64_t onic_peer_rndv_max(const onic_peer_t *peer)

@@ -5,7 +5,7 @@
 /**
  * @file
  * Active messages as they arrive: handlers, and rendezvous. Those that name their sender come by
- * wire_named.c.
+ * named.c.
  */
 #include "common/ompi_compat.h"
 #include "common/wire/wire_internal.h"
@@ -40,6 +40,35 @@ static ucs_status_t am_arrived(void *arg, const void *header, size_t header_len,
         deliver(am_id, data, len, NULL, 0, NULL);
     } else {
         deliver(am_id, header, header_len, data, len, NULL);
+    }
+    return UCS_OK;
+}
+
+static ucs_status_t named_arrived(void *arg, const void *header, size_t header_len, void *data,
+                                  size_t len, const ucp_am_recv_param_t *param)
+{
+    const unsigned am_id = (unsigned)(uintptr_t)arg;
+    if ((param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) {
+        return onic_named_arrived(am_id, header, header_len, NULL, len, data) ? UCS_INPROGRESS
+                                                                              : UCS_OK;
+    }
+    if (header_len == 0) {
+        (void)onic_named_arrived(am_id, data, len, NULL, 0, NULL);
+    } else {
+        (void)onic_named_arrived(am_id, header, header_len, data, len, NULL);
+    }
+    return UCS_OK;
+}
+
+static ucs_status_t address_arrived(void *arg, const void *header, size_t header_len, void *data,
+                                    size_t len, const ucp_am_recv_param_t *param)
+{
+    (void)arg;
+    (void)header;
+    (void)header_len;
+    /* An empty one goes behind another. */
+    if ((param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) == 0 && len > 0) {
+        onic_address_arrived(data, len);
     }
     return UCS_OK;
 }
@@ -110,9 +139,10 @@ int onic_wire_set_am_fn(unsigned am_id, onic_am_fn_t fn)
     return OMPI_SUCCESS;
 }
 
-/* ---- start and stop ------------------------------------------------------------------------- */
+/* ---- start ---------------------------------------------------------------------------------- */
 
-ucs_status_t onic_am_register(unsigned am_id, ucp_am_recv_callback_t fn)
+/** Has UCX call a function, with the identifier as its argument. */
+static ucs_status_t have_called(unsigned am_id, ucp_am_recv_callback_t fn)
 {
     ucp_am_handler_param_t param = {
         .field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
@@ -126,19 +156,9 @@ ucs_status_t onic_am_register(unsigned am_id, ucp_am_recv_callback_t fn)
 
 int onic_am_start(void)
 {
-    onic_loop_start();
-    ucs_status_t status = UCS_OK;
+    ucs_status_t status = have_called(ONIC_AM_ADDRESS, address_arrived);
     for (unsigned id = ONIC_AM_OSC; id < ONIC_AM_COUNT && status == UCS_OK; id++) {
-        status = onic_am_is_named(id) ? UCS_OK : onic_am_register(id, am_arrived);
+        status = have_called(id, onic_am_is_named(id) ? named_arrived : am_arrived);
     }
-    if (status == UCS_OK) {
-        status = onic_named_start();
-    }
-    return status == UCS_OK ? onic_sends_start() : onic_ucs_error(status);
-}
-
-void onic_am_stop(void)
-{
-    onic_loop_stop();
-    onic_sends_stop();
+    return onic_ucs_error(status);
 }

@@ -36,11 +36,6 @@ struct onic_early {
     _Alignas(16) unsigned char bytes[];
 };
 
-uint64_t onic_wire_me(void)
-{
-    return onic_wire.self->name;
-}
-
 int onic_wire_set_named_fn(unsigned am_id, onic_named_fn_t fn)
 {
     if (!onic_am_is_named(am_id)) {
@@ -171,48 +166,6 @@ void onic_address_arrived(const void *record, size_t len)
     onic_wire.handles = true;
     deliver_all_early(from);
     onic_wire.handles = false;
-}
-
-/* ---- what UCX calls -------------------------------------------------------------------------- */
-
-static ucs_status_t named_arrived(void *arg, const void *header, size_t header_len, void *data,
-                                  size_t len, const ucp_am_recv_param_t *param)
-{
-    const unsigned am_id = (unsigned)(uintptr_t)arg;
-    if ((param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) {
-        return onic_named_arrived(am_id, header, header_len, NULL, len, data) ? UCS_INPROGRESS
-                                                                              : UCS_OK;
-    }
-    if (header_len == 0) {
-        (void)onic_named_arrived(am_id, data, len, NULL, 0, NULL);
-    } else {
-        (void)onic_named_arrived(am_id, header, header_len, data, len, NULL);
-    }
-    return UCS_OK;
-}
-
-static ucs_status_t address_arrived(void *arg, const void *header, size_t header_len, void *data,
-                                    size_t len, const ucp_am_recv_param_t *param)
-{
-    (void)arg;
-    (void)header;
-    (void)header_len;
-    /* An empty one goes behind another. */
-    if ((param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) == 0 && len > 0) {
-        onic_address_arrived(data, len);
-    }
-    return UCS_OK;
-}
-
-ucs_status_t onic_named_start(void)
-{
-    ucs_status_t status = onic_am_register(ONIC_AM_ADDRESS, address_arrived);
-    for (unsigned id = 0; id < ONIC_AM_COUNT && status == UCS_OK; id++) {
-        if (onic_am_is_named(id)) {
-            status = onic_am_register(id, named_arrived);
-        }
-    }
-    return status;
 }
 
 void onic_named_stop(void)

@@ -92,10 +92,7 @@ static void close_ep(onic_peer_t *peer)
 
 static void forget(onic_peer_t *peer)
 {
-    (void)opal_hash_table_remove_value_uint64(&onic_wire.peers, peer->name);
-    onic_wire.foreign--;
-    onic_dead_unwatch(peer);
-    onic_peer_close_files(peer);
+    onic_peer_remove(peer);
     peer->next_left = closing;
     closing = peer;
 }
@@ -134,9 +131,6 @@ void onic_wire_forget_left(void)
         }
     }
     free_closed();
-    if (onic_wire.foreign_books > 0) {
-        onic_books_forget();
-    }
     onic_wire_unlock();
     atomic_store(&busy, false);
 }

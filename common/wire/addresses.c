@@ -1,0 +1,181 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * How processes learn each other's addresses: one by one, from what each has published in Open
+ * MPI's exchange, where a component is there from MPI_Init on; or all those of a communicator at
+ * once, from what its members have told each other, where a component opens the wire only then.
+ */
+#include "common/support/collective.h"
+#include "common/support/modex.h"
+#include "common/wire/wire_internal.h"
+
+#include <stdlib.h>
+
+#include "ompi/communicator/communicator.h"
+#include "ompi/constants.h"
+#include "ompi/group/group.h"
+
+/** What is published is found by this. */
+#define KEY "ompi-nic.wire"
+
+uint64_t onic_rank_name(struct ompi_communicator_t *comm, int rank)
+{
+    const opal_process_name_t name = ompi_group_get_proc_name(comm->c_local_group, rank);
+
+    return onic_name(name.jobid, name.vpid);
+}
+
+/* ---- one by one -------------------------------------------------------------------------------
+ */
+
+void onic_address_publish(void)
+{
+    const size_t size = onic_address_record_size();
+    void *bytes = !onic_wire.published ? malloc(size) : NULL;
+
+    if (bytes != NULL && onic_address_record(bytes, size) > 0) {
+        /* Where there is no exchange there is nobody to read it. */
+        (void)onic_modex_put_bytes(KEY, bytes, size);
+        onic_wire.published = true;
+    }
+    free(bytes);
+}
+
+/** The peer of that name, by what it has published. */
+static onic_peer_t *look_up(uint64_t name, int *rc_p)
+{
+    const opal_process_name_t process = {(opal_jobid_t)(name >> 32), (opal_vpid_t)name};
+    onic_peer_t *peer = NULL;
+    onic_address_t a;
+    size_t len;
+    void *bytes = onic_modex_get_bytes(process, KEY, &len);
+
+    *rc_p = OMPI_ERR_NOT_FOUND;
+    if (bytes != NULL && onic_address_read(bytes, len, &a) && a.name == name) {
+        onic_wire_lock();
+        peer = onic_learn_peer(bytes, len) != NULL ? onic_peer_take(name) : NULL;
+        onic_wire_unlock();
+        *rc_p = peer != NULL ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    free(bytes);
+    return peer;
+}
+
+onic_peer_t *onic_wire_get_peer(uint64_t name, int *rc_p)
+{
+    onic_wire_lock();
+    onic_peer_t *peer = onic_peer_take(name);
+    onic_wire_unlock();
+    *rc_p = OMPI_SUCCESS;
+    return peer != NULL ? peer : look_up(name, rc_p);
+}
+
+/* ---- all of a communicator --------------------------------------------------------------------
+ */
+
+bool onic_wire_knows(struct ompi_communicator_t *comm)
+{
+    const int n = ompi_comm_size(comm);
+    bool known = true;
+
+    onic_wire_lock();
+    for (int i = 0; i < n && known; i++) {
+        known = onic_peer_is_known(onic_rank_name(comm, i));
+    }
+    onic_wire_unlock();
+    return known;
+}
+
+/** A segment for a table: of the node, or, where that cannot be had, of this process. */
+static bool new_segment(struct ompi_communicator_t *comm, onic_node_t *node, size_t bytes,
+                        onic_segment_t *segment, bool *shared_p)
+{
+    onic_made_t made = ONIC_NO_SPACE;
+
+    *shared_p = onic_node_segment(comm, node, bytes, true, segment, &made) == OMPI_SUCCESS &&
+                made == ONIC_MADE;
+    return *shared_p || onic_segment_private(bytes, segment);
+}
+
+/** The first of the node has written the table. */
+static int tell_written(struct ompi_communicator_t *comm, const onic_node_t *node, int rc)
+{
+    int written = rc;
+
+    if (node->me > 0) {
+        const int heard = onic_hear(comm, node->ranks[0], &written, sizeof(written));
+        return rc != OMPI_SUCCESS ? rc : heard != OMPI_SUCCESS ? heard : written;
+    }
+    for (int i = 1; i < node->n; i++) {
+        const int told = onic_tell(comm, node->ranks[i], &written, sizeof(written));
+        rc = rc != OMPI_SUCCESS ? rc : told;
+    }
+    return rc;
+}
+
+/** All members are of this job: their addresses are kept once for each node. */
+static int keep_table(struct ompi_communicator_t *comm, onic_node_t *node,
+                      onic_table_entry_t *entries, size_t bytes, const char *records)
+{
+    const int n = ompi_comm_size(comm);
+    onic_segment_t segment = {NULL, 0};
+    bool shared;
+    const bool made =
+        new_segment(comm, node, onic_table_bytes((uint64_t)n, bytes), &segment, &shared);
+    int rc = made ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
+
+    if (made && (node->me == 0 || !shared)) {
+        onic_table_write(&segment, entries, n, records);
+    }
+    if (shared) {
+        rc = tell_written(comm, node, rc);
+    }
+    if (made && !onic_table_add(&segment)) {
+        onic_segment_unmap(&segment);
+        rc = OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    return rc;
+}
+
+/** Processes of other jobs come and go: each has a record by itself, which can be forgotten. */
+static int keep_each(const onic_table_entry_t *entries, int n, const char *records)
+{
+    int rc = OMPI_SUCCESS;
+
+    onic_wire_lock();
+    for (int i = 0; i < n && rc == OMPI_SUCCESS; i++) {
+        rc = onic_learn_peer(records + entries[i].at, entries[i].len) != NULL
+                 ? OMPI_SUCCESS
+                 : OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    onic_wire_unlock();
+    return rc;
+}
+
+int onic_wire_keep(struct ompi_communicator_t *comm, onic_node_t *node, const void *records,
+                   const int32_t *lens, size_t stride)
+{
+    const int n = ompi_comm_size(comm);
+    onic_table_entry_t *entries = malloc((size_t)n * sizeof(*entries));
+    size_t total = 0;
+    bool one_job = true;
+
+    if (entries == NULL) {
+        onic_cannot_tell(comm, "a table of their addresses");
+    }
+    for (int i = 0; i < n; i++) {
+        const size_t at = (size_t)i * stride;
+        const int32_t len = *(const int32_t *)(const void *)((const char *)lens + at);
+
+        entries[i] = (onic_table_entry_t){onic_rank_name(comm, i), at, (size_t)len};
+        total += (size_t)len;
+        one_job = one_job && entries[i].name >> 32 == onic_rank_name(comm, 0) >> 32;
+    }
+    const int rc =
+        one_job ? keep_table(comm, node, entries, total, records) : keep_each(entries, n, records);
+    free(entries);
+    return rc;
+}

@@ -1,0 +1,162 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Messages of the wire: sending, receiving, rendezvous. For the thread rules see wire.h.
+ */
+#ifndef ONIC_WIRE_MESSAGE_H
+#define ONIC_WIRE_MESSAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/node/outbox.h"
+#include "common/node/payload.h"
+#include "common/node/queue.h"
+#include "common/support/export.h"
+
+/** A process that can be sent to (peer.h). */
+typedef struct onic_peer onic_peer_t;
+
+/** Active-message identifiers: one for each component, one for the mover that they share, and one
+ *  for the shortest messages of a point-to-point layer. */
+enum { ONIC_AM_OSC = 1, ONIC_AM_PML = 2, ONIC_AM_COLL = 3, ONIC_AM_MOVER = 4, ONIC_AM_FEW = 5 };
+
+/** Do messages of this identifier name their sender? Their header begins with onic_wire_me() of the
+ *  process that sends it, and their handler is told whose it is (onic_named_fn_t). Those of others
+ *  need no name: who they are from follows from what they say. */
+static inline bool onic_am_is_named(unsigned am_id)
+{
+    return am_id == ONIC_AM_PML;
+}
+
+/* ---- sending ----------------------------------------------------------------------------------
+ */
+
+/** Largest header of an active message, of any peer. */
+ONIC_EXPORT size_t onic_wire_header_max(void);
+
+/** Makes the connection to the peer by which messages of that identifier go, before it is needed,
+ *  if there is none. The lock must be held; not in a handler. */
+ONIC_EXPORT void onic_peer_connect(onic_peer_t *peer, unsigned am_id);
+
+/** Most bytes of header + payload that one active message to this peer should carry, so that it
+ *  travels as a single fragment: in order and without reassembly. The lock must be held; makes the
+ *  endpoint if there is none. In a handler that is made later, and the answer is 0 until then. */
+ONIC_EXPORT size_t onic_peer_frag_max(onic_peer_t *peer);
+
+/** The same for messages of that identifier, which may go another way than by UCX: by that one
+ *  always at least the next number. */
+ONIC_EXPORT size_t onic_peer_message_max(onic_peer_t *peer, unsigned am_id);
+#define ONIC_MESSAGE_LEAST ONIC_OUTBOX_LEAST
+
+/** Called with the lock held when a send is locally complete, never before the call that started
+ *  it has returned. All of it is on its way then: no call of this process is needed for it to
+ *  arrive. `status` is OMPI_SUCCESS or an error. */
+typedef void (*onic_send_cb_t)(void *arg, int status);
+
+/** Flags of onic_peer_send. */
+enum {
+    ONIC_SEND_RNDV = 1 /**< contiguous payload by rendezvous, without copies where UCX can */
+};
+
+/** The longest message that onic_peer_send_now takes; through a queue any that one message may be.
+ */
+#define ONIC_SEND_NOW_MAX 128
+
+typedef enum onic_sent {
+    ONIC_SENT_NOT,   /**< nothing was sent; onic_peer_send will do it, or knows why not */
+    ONIC_SENT_HELD,  /**< sent, but some of it may still be here; see onic_peer_leaves */
+    ONIC_SENT_WHOLLY /**< complete */
+} onic_sent_t;
+
+/**
+ * Sends an active message, if that can be done at once. The lock must be held. Header and payload
+ * as for onic_peer_send; the header has 1 .. ONIC_SEND_NOW_MAX bytes and no more than
+ * onic_wire_header_max. Who gets it by UCX may find all of it in the header.
+ */
+ONIC_EXPORT onic_sent_t onic_peer_send_now(onic_peer_t *peer, unsigned am_id, const void *header,
+                                           size_t header_len, const onic_payload_t *payload);
+
+/** Is what onic_peer_send_now has sent complete? Returns as onic_peer_send. The lock must be held.
+ */
+ONIC_EXPORT int onic_peer_leaves(onic_peer_t *peer, onic_send_cb_t cb, void *arg);
+
+/**
+ * Sends an active message. The lock must be held. The header, of at least one byte, is copied
+ * before return. `payload` may be NULL; the struct is copied, the memory it names must stay until
+ * local completion. Handlers may send. A message to this process itself is handled in a later
+ * progress, not in this call.
+ * A rendezvous needs a contiguous payload; one of no bytes is sent as an ordinary message.
+ *
+ * @return 1 where the send is already locally complete (cb is not called), 0 where cb will be
+ *         called, or an OMPI error (cb is not called).
+ */
+ONIC_EXPORT int onic_peer_send(onic_peer_t *peer, unsigned am_id, const void *header,
+                               size_t header_len, const onic_payload_t *payload, unsigned flags,
+                               onic_send_cb_t cb, void *arg);
+
+/* ---- receiving --------------------------------------------------------------------------------
+ */
+
+/** A rendezvous payload that has been announced but not yet received. */
+typedef struct onic_rndv onic_rndv_t;
+
+/**
+ * Handler of an active message. Header and data live only until it returns. `rndv` is NULL for
+ * data that has arrived (`data`, `len`); otherwise `data` is NULL and the handler must call
+ * onic_rndv_recv or onic_rndv_drop before it returns.
+ */
+typedef void (*onic_am_fn_t)(const void *header, size_t header_len, const void *data, size_t len,
+                             onic_rndv_t *rndv);
+ONIC_EXPORT int onic_wire_set_am_fn(unsigned am_id, onic_am_fn_t fn);
+
+/**
+ * Likewise of a message that names its sender, which the handler may answer though this process has
+ * never looked it up: its address came before its first message. `from` stays until the component
+ * lets go of it (onic_wire_forget_fn_t); no reference is taken. The header is as it was sent, the
+ * name included. What is sent to a process while it has no handler for it is dropped.
+ */
+typedef void (*onic_named_fn_t)(onic_peer_t *from, const void *header, size_t header_len,
+                                const void *data, size_t len, onic_rndv_t *rndv);
+ONIC_EXPORT int onic_wire_set_named_fn(unsigned am_id, onic_named_fn_t fn);
+
+/** Receives the payload into `buffer`, of `len` bytes, at least the announced length (otherwise the
+ *  payload is refused and OMPI_ERR_VALUE_OUT_OF_BOUNDS returned); same returns as send. */
+ONIC_EXPORT int onic_rndv_recv(onic_rndv_t *rndv, void *buffer, size_t len, onic_send_cb_t cb,
+                               void *arg);
+/** Refuses the payload; the sender's send completes with success. */
+ONIC_EXPORT void onic_rndv_drop(onic_rndv_t *rndv);
+
+/** Sends and rendezvous receives of this process that are not complete yet. The lock must be held.
+ */
+ONIC_EXPORT unsigned onic_wire_outstanding(void);
+
+/* ---- queues on the node ------------------------------------------------------------------------
+ */
+
+/** Do messages of a point-to-point layer go to this peer through a queue, or may they, where none
+ *  has been sent yet? The lock must be held. */
+ONIC_EXPORT bool onic_peer_has_queue(const onic_peer_t *peer);
+
+/** The queue through which messages of a point-to-point layer come from this peer; NULL where there
+ *  is none, or nothing has come yet. It stays until the wire is closed. The lock must be held; it
+ *  need not be for onic_queue_has_message. */
+ONIC_EXPORT onic_queue_receiver_t *onic_peer_incoming(onic_peer_t *peer);
+
+/** The next message in that queue, if there is one: for who knows that it can be handled now. It is
+ *  either taken out by onic_queue_take, under the same hold of the lock, or stays for progress. */
+ONIC_EXPORT bool onic_peer_next_message(onic_peer_t *peer, onic_queue_message_t *m);
+
+/** What has gone through queues on the node, in this process, since it began. */
+typedef struct onic_queue_counters {
+    unsigned long long received; /**< messages that came through one */
+    unsigned long long waited;   /**< messages that waited for room in another process's */
+} onic_queue_counters_t;
+
+ONIC_EXPORT extern onic_queue_counters_t onic_queue_counters;
+
+#endif

@@ -1,0 +1,235 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * The processes that this one has to do with: a record of each, found by name.
+ *
+ * A record stays even when nobody refers to it: its process may be met again in another
+ * communicator, and messages of UCX's own may still come by its connection. Only processes of other
+ * jobs that have left are forgotten before the wire is closed (forget.c).
+ */
+#include "common/node/inbox.h"
+#include "common/wire/wire_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ompi/constants.h"
+#include "ompi/proc/proc.h"
+#include "opal/util/proc.h"
+
+/* ---- those whose end can be seen (death.c) -----------------------------------------------------
+ */
+
+static void watch(onic_peer_t *peer)
+{
+    /* Namespaces have the same numbers on many machines. */
+    if (peer->self || !onic_same_place(&peer->cma_id, &onic_wire.cma_id) ||
+        !onic_life_comparable(&onic_wire.cma_id.life, &peer->cma_id.life)) {
+        return;
+    }
+    peer->next_near = onic_wire.near;
+    onic_wire.near = peer;
+    peer->watched = true;
+}
+
+static void unwatch(onic_peer_t *peer)
+{
+    onic_peer_t **at = &onic_wire.near;
+    while (*at != NULL && *at != peer) {
+        at = &(*at)->next_near;
+    }
+    if (*at != NULL) {
+        *at = peer->next_near;
+    }
+    if (onic_wire.look_next == peer) {
+        onic_wire.look_next = peer->next_near;
+    }
+}
+
+/* ---- the records ------------------------------------------------------------------------------
+ */
+
+/** One that has a record. */
+static onic_peer_t *find_peer(uint64_t name)
+{
+    void *peer = NULL;
+    if (name >> 32 == onic_wire.job && (uint32_t)name < onic_wire.job_size) {
+        return onic_wire.of_job[(uint32_t)name];
+    }
+    return opal_hash_table_get_value_uint64(&onic_wire.peers, name, &peer) == OPAL_SUCCESS ? peer
+                                                                                           : NULL;
+}
+
+/** Adds a peer unless it is there already. */
+static int add_peer(const onic_address_t *a)
+{
+    if (find_peer(a->name) != NULL) {
+        return OMPI_SUCCESS;
+    }
+    onic_peer_t *peer = calloc(1, sizeof(*peer) + a->ucx_len);
+    if (peer == NULL) {
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    peer->name = a->name;
+    peer->self = onic_wire.self == NULL;
+    peer->failed = UCS_OK;
+    peer->cma_id = a->cma_id;
+    peer->queues = a->queues;
+    peer->rndv_max = a->rndv_max < onic_wire.rndv_max ? a->rndv_max : onic_wire.rndv_max;
+    peer->credit = a->credit;
+    peer->address_len = a->ucx_len;
+    memcpy(peer->address, a->ucx, a->ucx_len);
+    if (opal_hash_table_set_value_uint64(&onic_wire.peers, peer->name, peer) != OPAL_SUCCESS) {
+        free(peer);
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    if (a->name >> 32 == onic_wire.job && (uint32_t)a->name < onic_wire.job_size) {
+        onic_wire.of_job[(uint32_t)a->name] = peer;
+    }
+    if (peer->self) {
+        onic_wire.self = peer;
+    }
+    onic_wire.foreign += a->name >> 32 != onic_wire.job;
+    watch(peer);
+    return OMPI_SUCCESS;
+}
+
+onic_peer_t *onic_peer_named(uint64_t name)
+{
+    onic_peer_t *peer = find_peer(name);
+    size_t len;
+    const void *record = peer == NULL ? onic_table_find(name, &len) : NULL;
+    onic_address_t a;
+    if (record != NULL && onic_address_read(record, len, &a) && a.name == name &&
+        add_peer(&a) == OMPI_SUCCESS) {
+        peer = find_peer(name);
+    }
+    return peer;
+}
+
+bool onic_peer_is_known(uint64_t name)
+{
+    size_t len;
+    return find_peer(name) != NULL || onic_table_find(name, &len) != NULL;
+}
+
+onic_peer_t *onic_peer_take(uint64_t name)
+{
+    onic_peer_t *peer = onic_peer_named(name);
+    if (peer != NULL) {
+        peer->refs++;
+    }
+    return peer;
+}
+
+void onic_peer_give(onic_peer_t *peer)
+{
+    peer->refs--;
+}
+
+void **onic_peer_slot(onic_peer_t *peer, unsigned am_id)
+{
+    return &peer->slot[am_id];
+}
+
+uint64_t onic_wire_me(void)
+{
+    return onic_wire.self->name;
+}
+
+uint64_t onic_peer_name(const onic_peer_t *peer)
+{
+    return peer->name;
+}
+
+uint64_t onic_peer_credit(const onic_peer_t *peer)
+{
+    return peer->credit;
+}
+
+bool onic_peer_is_self(const onic_peer_t *peer)
+{
+    return peer->self;
+}
+
+static onic_address_t my_address(void)
+{
+    return (onic_address_t){.name = onic_name(OPAL_PROC_MY_NAME.jobid, OPAL_PROC_MY_NAME.vpid),
+                            .rndv_max = onic_wire.rndv_max,
+                            .credit = onic_wire.credit,
+                            .cma_id = onic_wire.cma_id,
+                            .queues = onic_inbox.key,
+                            .ucx = onic_wire.address,
+                            .ucx_len = onic_wire.address_len};
+}
+
+size_t onic_address_record_size(void)
+{
+    const onic_address_t mine = my_address();
+    return onic_address_size(&mine);
+}
+
+size_t onic_address_record(void *bytes, size_t cap)
+{
+    const onic_address_t mine = my_address();
+    return onic_address_write(&mine, bytes, cap);
+}
+
+onic_peer_t *onic_learn_peer(const void *bytes, size_t len)
+{
+    onic_address_t a;
+    if (!onic_address_read(bytes, len, &a) || add_peer(&a) != OMPI_SUCCESS) {
+        return NULL;
+    }
+    return onic_peer_named(a.name);
+}
+
+int onic_peers_start(void)
+{
+    OBJ_CONSTRUCT(&onic_wire.peers, opal_hash_table_t);
+    if (opal_hash_table_init(&onic_wire.peers, 64) != OPAL_SUCCESS) {
+        OBJ_DESTRUCT(&onic_wire.peers);
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    onic_wire.self = NULL;
+    onic_wire.foreign = 0;
+    onic_wire.job = OPAL_PROC_MY_NAME.jobid;
+    onic_wire.job_size = (uint32_t)ompi_proc_world_size();
+    onic_wire.of_job = calloc(onic_wire.job_size, sizeof(*onic_wire.of_job));
+    const onic_address_t mine = my_address();
+    int rc = onic_wire.of_job != NULL ? add_peer(&mine) : OMPI_ERR_OUT_OF_RESOURCE;
+    if (rc != OMPI_SUCCESS) {
+        free(onic_wire.of_job);
+        onic_wire.job_size = 0;
+        OBJ_DESTRUCT(&onic_wire.peers);
+    }
+    return rc;
+}
+
+void onic_peer_remove(onic_peer_t *peer)
+{
+    (void)opal_hash_table_remove_value_uint64(&onic_wire.peers, peer->name);
+    onic_wire.foreign--;
+    unwatch(peer);
+    onic_peer_close_files(peer);
+}
+
+void onic_peers_stop(void)
+{
+    uint64_t name;
+    onic_peer_t *peer;
+    OPAL_HASH_TABLE_FOREACH(name, uint64, peer, &onic_wire.peers)
+    {
+        onic_peer_close_files(peer);
+        free(peer);
+    }
+    OBJ_DESTRUCT(&onic_wire.peers);
+    free(onic_wire.of_job);
+    onic_wire.job_size = 0;
+    onic_wire.self = onic_wire.near = onic_wire.look_next = NULL;
+    onic_wire.foreign = 0;
+    atomic_store(&onic_wire.job_is_broken, false);
+}

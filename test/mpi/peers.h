@@ -1,0 +1,20 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file The wire's peers of all ranks, for tests of what is below the components. */
+#ifndef TEST_MPI_PEERS_H
+#define TEST_MPI_PEERS_H
+
+#include <mpi.h>
+
+#include "common/wire/wire.h"
+
+/** Collective, with the wire open: makes known the addresses of all ranks where some rank lacks
+ * one, and fills in the peer of each, with a reference. 0, or an error of Open MPI. */
+int peers_get(MPI_Comm comm, onic_peer_t **peers);
+
+/** Gives back `n` references. */
+void peers_put(onic_peer_t **peers, int n);
+
+#endif
