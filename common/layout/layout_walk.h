@@ -64,7 +64,7 @@ static inline void onic_cursor_skip_blocks(onic_cursor_t *c, uint64_t n)
     }
 }
 
-/** The rest of the innermost run, from the block that holds the cursor. Not at the end. */
+/** What is left of the innermost run, from the block that holds the cursor. Not at the end. */
 static inline onic_run_t onic_cursor_run(const onic_cursor_t *c)
 {
     const onic_layout_t *l = c->layout;
@@ -97,10 +97,10 @@ static inline uint64_t onic_cursor_peek(const onic_cursor_t *c, uint64_t max, on
     }
     *run = onic_cursor_run(c);
     if (c->in_block != 0 || max < run->block) {
-        uint64_t rest = run->block - c->in_block;
+        uint64_t left = run->block - c->in_block;
 
         run->offset += (int64_t)c->in_block;
-        run->block = rest < max ? rest : max;
+        run->block = left < max ? left : max;
         run->count = 1;
         run->stride = 0;
     } else if (run->block * run->count > max) {

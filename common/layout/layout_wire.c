@@ -150,10 +150,10 @@ onic_layout_status_t onic_layout_encode(const onic_layout_t *l, void *buf, size_
 static uint64_t gcd(uint64_t a, uint64_t b)
 {
     while (b > 0) {
-        uint64_t rest = a % b;
+        uint64_t left = a % b;
 
         a = b;
-        b = rest;
+        b = left;
     }
     return a;
 }
@@ -204,13 +204,13 @@ static uint64_t limit_to_group(const onic_cursor_t *c, uint64_t limit, uint64_t 
 {
     const onic_layout_t *l = c->layout;
     uint64_t group = onic_layout_leaf_size(l);
-    uint64_t rest;
+    uint64_t left;
 
     if (l->nruns == 0 && l->nlevels > 0) {
         group *= l->level[0].count;
     }
-    rest = group - c->pos % group;
-    return rest < group && group <= limit / 8 && rest % granule == 0 ? rest : limit;
+    left = group - c->pos % group;
+    return left < group && group <= limit / 8 && left % granule == 0 ? left : limit;
 }
 
 /** Writes as many runs as fit, of at most `limit` bytes; moves the cursor; returns their bytes. */
@@ -384,7 +384,7 @@ static bool get_run(reader_t *r, onic_run_t *prev, bool *last)
     return true;
 }
 
-/** The sender may have written levels out as runs for which he had no room: where they would be
+/** The sender may have written levels out as runs for which it had no room: where they would be
  * found again and leave no room for those that follow, they stay runs here, too. */
 static onic_layout_status_t get_list(reader_t *r, onic_layout_t *l, uint32_t nlevels)
 {

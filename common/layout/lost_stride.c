@@ -12,7 +12,7 @@
 #include "common/layout/lost_stride.h"
 
 /* Most children of a constructor that are looked at without asking for memory. */
-#define FEW 8
+#define CHILDREN 8
 
 /* How many of what a type was made from. */
 typedef struct made_from {
@@ -60,12 +60,13 @@ static bool how_made(const ompi_datatype_t *dt, made_from_t *m)
 
 bool onic_lost_stride(const ompi_datatype_t *dt)
 {
-    ompi_datatype_t *few[FEW];
+    ompi_datatype_t *held[CHILDREN];
     bool lost = false;
     made_from_t m;
 
     while (!lost && how_made(dt, &m)) {
-        ompi_datatype_t **child = m.ntypes <= FEW ? few : malloc((size_t)m.ntypes * sizeof(*child));
+        ompi_datatype_t **child =
+            m.ntypes <= CHILDREN ? held : malloc((size_t)m.ntypes * sizeof(*child));
         if (child == NULL) {
             return true;
         }
@@ -77,7 +78,7 @@ bool onic_lost_stride(const ompi_datatype_t *dt)
             lost = others_lose(child, m.ntypes);
         }
         dt = child[0];
-        if (child != few) {
+        if (child != held) {
             free(child);
         }
     }

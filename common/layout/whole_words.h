@@ -44,8 +44,8 @@ static inline bool onic_whole_words(const onic_layout_t *l, uint64_t base)
     return all % ONIC_WORD == 0;
 }
 
-/** The words that some bytes lie in. They are in the same pages, so who may read the bytes may read
- *  the words. */
+/** The words that some bytes lie in. They are in the same pages, so a process that may read the
+ * bytes may read the words. */
 typedef struct onic_words {
     uint64_t at;
     uint64_t len;

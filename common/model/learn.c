@@ -42,8 +42,8 @@
 #define REPEATS_HOPEFUL 7
 /** A cost that changes by this factor: what failed before may not now. */
 #define CHANGE 2
-/** Transfers for which a choice is settled. */
-#define SETTLED 15
+/** Transfers for which a choice is fixed. */
+#define FIXED 15
 
 unsigned onic_learn_shape_of(uint64_t block, uint64_t bytes)
 {
@@ -222,7 +222,7 @@ static void spend(onic_learn_cell_t *cell, onic_learn_budget_t *budget, double n
 }
 
 /** The best choice holds for the next transfers, too, if it is known well. */
-static void settle(onic_learn_cell_t *cell, onic_learn_budget_t *budget, unsigned best, double cost)
+static void fix(onic_learn_cell_t *cell, onic_learn_budget_t *budget, unsigned best, double cost)
 {
     const uint16_t left = __atomic_load_n(&cell->left, __ATOMIC_RELAXED);
 
@@ -230,9 +230,9 @@ static void settle(onic_learn_cell_t *cell, onic_learn_budget_t *budget, unsigne
     if (cell->seen[best] < WELL_KNOWN || cell->higher[best] > 0)
         return;
     /* Some of the last ones may have gone another way, and been noted. */
-    spend(cell, budget, (SETTLED - left) * cost);
+    spend(cell, budget, (FIXED - left) * cost);
     __atomic_store_n(&cell->best, (uint8_t)best, __ATOMIC_RELAXED);
-    __atomic_store_n(&cell->left, SETTLED, __ATOMIC_RELAXED);
+    __atomic_store_n(&cell->left, FIXED, __ATOMIC_RELAXED);
 }
 
 unsigned onic_learn_choose(onic_learn_cell_t *cell, onic_learn_budget_t *budget,
@@ -246,7 +246,7 @@ unsigned onic_learn_choose(onic_learn_cell_t *cell, onic_learn_budget_t *budget,
     best = cheapest(cell, model, len, &cost);
     trial = next_trial(cell, budget, model, len, best, cost, &extra);
     if (trial == NONE) {
-        settle(cell, budget, best, cost);
+        fix(cell, budget, best, cost);
         return best;
     }
     cell->trial = (uint8_t)(trial + 1);
@@ -260,7 +260,7 @@ unsigned onic_learn_choose(onic_learn_cell_t *cell, onic_learn_budget_t *budget,
 static void end_trial(onic_learn_cell_t *cell, onic_learn_budget_t *budget, double nsec,
                       double best)
 {
-    const double most = ODD * best; /* the rest is not its own */
+    const double most = ODD * best; /* what is above is not its own */
     const double took = nsec < most ? nsec : most;
     const double lost = best > 0 && took > best ? took - best : 0;
 

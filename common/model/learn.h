@@ -15,12 +15,12 @@
  * lose: of what transfers to a peer have taken, no more than a small part is lost to trials (and to
  * the one that was under way when it turned out dearer than expected). Each trial of a choice that
  * failed makes the next one rarer. Where nothing is to be tried and the best choice is known well,
- * it is settled for some transfers: they are neither chosen nor measured, and take no lock.
+ * it is fixed for some transfers: they are neither chosen nor measured, and take no lock.
  *
  * What the choices are is the caller's: here they have numbers below ONIC_LEARN_CHOICES, and an
  * infinite estimate means that a choice cannot do the transfer.
  *
- * Pure; the caller serialises, but for onic_learn_settled. Time comes as an argument, nanoseconds.
+ * Pure; the caller serialises, but for onic_learn_fixed. Time comes as an argument, nanoseconds.
  */
 #ifndef ONIC_MODEL_LEARN_H
 #define ONIC_MODEL_LEARN_H
@@ -58,7 +58,7 @@ typedef struct onic_learn_cell {
     uint8_t trial;                      /**< 1 + the choice that is tried; 0: none */
     uint8_t again;                      /**< the same of the last trial, if that is repeated */
     uint8_t repeats;                    /**< so often, if there is time */
-    uint8_t best;                       /**< the choice that is settled; atomic */
+    uint8_t best;                       /**< the choice that is fixed; atomic */
     uint16_t left;                      /**< transfers for which it is; atomic */
     uint8_t seen[ONIC_LEARN_CHOICES];   /**< observations of each choice, up to a maximum */
     uint8_t higher[ONIC_LEARN_CHOICES]; /**< observations in a row that were far above its rate */
@@ -126,12 +126,12 @@ ONIC_EXPORT onic_learn_cell_t *onic_learn_cell(onic_learn_t *learn, unsigned dir
                                                const onic_layout_t *target);
 
 /**
- * Is the choice for the next transfer settled? Then it is neither to be chosen nor to be measured,
+ * Is the choice for the next transfer fixed? Then it is neither to be chosen nor to be measured,
  * and where it `counts` has been counted. Needs no serialising: threads that meet may lose a count
  * or two. The caller checks that the choice can do this one, and chooses among the others where it
  * cannot.
  */
-static inline bool onic_learn_settled(onic_learn_cell_t *cell, bool counts, unsigned *choice)
+static inline bool onic_learn_fixed(onic_learn_cell_t *cell, bool counts, unsigned *choice)
 {
     const uint16_t left = __atomic_load_n(&cell->left, __ATOMIC_RELAXED);
 

@@ -91,7 +91,7 @@ static inline void onic_watch_wait(onic_watch_t *w, uint64_t number, uint64_t no
 }
 
 /** What they took, nanoseconds, where the wait until `now` was for all that both sides do. 0 where
- *  that cannot be told: the application has worked meanwhile. */
+ *  that cannot be known: the application has worked meanwhile. */
 static inline double onic_watch_took(const onic_watch_t *w, uint64_t now, double nsec)
 {
     const double took = (double)(now - w->begun) * nsec;
@@ -100,10 +100,10 @@ static inline double onic_watch_took(const onic_watch_t *w, uint64_t now, double
 }
 
 /**
- * The same where the origin did not wait for the target, which has told from when to when it was
- * busy with them: what the calls took, and what the target took after them. Where the data comes
- * back (`returns`) it is over when the origin's wait is, and what the target did later is not part
- * of it. 0 also where the target has told of something else.
+ * The same where the origin did not wait for the target, which has published from when to when it
+ * was busy with them: what the calls took, and what the target took after them. Where the data
+ * comes back (`returns`) it is over when the origin's wait is, and what the target did later is not
+ * part of it. 0 also where the target has published something else.
  */
 static inline double onic_watch_told(const onic_watch_t *w, bool returns, uint64_t from,
                                      uint64_t to, double nsec)

@@ -241,7 +241,9 @@ onic_transfer_t *onic_mover_send_locked(onic_peer_t *to, onic_mover_end_t *sourc
         return NULL;
     }
     onic_transfer_t *t = begin(c, record, c->send, ONIC_SENDS, to, source, ticket, &rc);
-    onic_mover_count(&onic_mover_counters.refused, t == NULL);
+    if (t == NULL) {
+        onic_mover_count(&onic_mover_counters.refused, 1);
+    }
     return t;
 }
 
@@ -255,8 +257,9 @@ onic_transfer_t *onic_mover_expect_locked(onic_peer_t *from, onic_mover_end_t *s
         return NULL;
     }
     onic_transfer_t *t = begin(c, record, c->expect, ONIC_RECEIVES, from, sink, ticket, &rc);
-    onic_mover_count(&onic_mover_counters.refused, t == NULL);
-    if (t != NULL) {
+    if (t == NULL) {
+        onic_mover_count(&onic_mover_counters.refused, 1);
+    } else {
         onic_transfer_queue(t);
     }
     return t;

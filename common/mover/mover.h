@@ -66,7 +66,7 @@ typedef struct onic_mover_config {
  */
 ONIC_EXPORT int onic_mover_open(const onic_mover_config_t *config);
 
-/** Gives back a reference. With the last one what is under way is ended with an error. MPI thread,
+/** Releases a reference. With the last one what is under way is ended with an error. MPI thread,
  *  before onic_wire_close and without the wire lock. */
 ONIC_EXPORT void onic_mover_close(void);
 
@@ -103,8 +103,8 @@ ONIC_EXPORT onic_transfer_t *onic_mover_expect_locked(onic_peer_t *from, onic_mo
                                                       onic_ticket_t *ticket);
 
 /** Get, at the target: queues the answer. OMPI_ERR_BAD_PARAM as above, OMPI_ERR_OUT_OF_RESOURCE,
- *  OMPI_ERR_UNREACH where the asker's area is not mapped here: the component then tells the asker,
- *  which calls onic_mover_withdraw_locked. */
+ *  OMPI_ERR_UNREACH where the area of `to` is not mapped here: the component then reports that to
+ *  `to`, which calls onic_mover_withdraw_locked. */
 ONIC_EXPORT int onic_mover_answer_locked(onic_peer_t *to, const onic_ticket_t *ticket,
                                          onic_mover_end_t *source);
 

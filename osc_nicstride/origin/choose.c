@@ -119,7 +119,7 @@ static bool is_made(nicstride_transfer_t *t, nicstride_case_t *c, bool active, u
     follows = busy && onic_watch_choice(&t->peer->observed.watch, cell, choice);
     if (busy)
         c->learned.budget = NULL;
-    if (!follows && !onic_learn_settled(cell, !busy, choice))
+    if (!follows && !onic_learn_fixed(cell, !busy, choice))
         return false;
     if (!nicstride_methods[*choice].needs_target)
         look_at_single_copy(t, c);

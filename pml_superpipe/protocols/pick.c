@@ -90,7 +90,7 @@ superpipe_protocol_t superpipe_pick_locked(superpipe_request_t *r, const superpi
     r->learned = l;
     l->observed = NULL;
     l->under_way++;
-    if (onic_learn_settled(cell, true, &settled) && superpipe_rows[settled].can(c))
+    if (onic_learn_fixed(cell, true, &settled) && superpipe_rows[settled].can(c))
         return (superpipe_protocol_t)settled;
     superpipe_estimate(c, superpipe_link_locked(c), cost);
     if (l->under_way > 1) {

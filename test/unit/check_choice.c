@@ -123,7 +123,7 @@ static double run(program_t *p, const machine_t *m, unit_random_t *r, unsigned t
             .caps = {.single_copy = p->dir != NICSTRIDE_ACC, .mover = true, .no_rendezvous = true},
             .learned = {.cell = &p->cell, .budget = &p->budget}};
         unsigned made;
-        const bool settled = onic_learn_settled(&p->cell, true, &made);
+        const bool settled = onic_learn_fixed(&p->cell, true, &made);
         const nicstride_method_t method = settled ? (nicstride_method_t)made : nicstride_plan(&c);
 
         if (!settled)

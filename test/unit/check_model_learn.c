@@ -49,7 +49,7 @@ static void run_bytes(machine_t *m, onic_learn_cell_t *cell, unit_random_t *r, u
     m->chosen = 0;
     for (unsigned i = 0; i < transfers; i++) {
         unsigned choice;
-        const bool settled = onic_learn_settled(cell, true, &choice);
+        const bool settled = onic_learn_fixed(cell, true, &choice);
         double nsec;
 
         if (!settled)
@@ -416,7 +416,7 @@ START_TEST(never_observed)
 
     for (int i = 0; i < 20000; i++) {
         unsigned choice;
-        const bool settled = onic_learn_settled(&cell, true, &choice);
+        const bool settled = onic_learn_fixed(&cell, true, &choice);
 
         if (!settled)
             choice = onic_learn_choose(&cell, &budget, m.model, 8);

@@ -63,8 +63,8 @@ uint64_t onic_area_prepare(onic_area_t *area, uint64_t slots, bool make)
 {
     area_head_t *head = area->segment.base;
     const uint64_t filled = atomic_load_explicit(&head->filled, memory_order_acquire);
-    for (uint64_t rest = slots & ~area->mapped, row; rest != 0; rest &= ~row) {
-        row = first_row((rest & filled) != 0 ? rest & filled : rest);
+    for (uint64_t left = slots & ~area->mapped, row; left != 0; left &= ~row) {
+        row = first_row((left & filled) != 0 ? left & filled : left);
         char *at = onic_area_slot(area, (unsigned)__builtin_ctzll(row));
         const size_t len = (size_t)__builtin_popcountll(row) * area->slot_bytes;
         if ((row & filled) != 0) {

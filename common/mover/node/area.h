@@ -11,9 +11,9 @@
  * across cores when a sender writes it again. The memory has no name; what stands in it is written
  * by other processes and is not trusted, and its sizes are taken over once.
  *
- * At first only the words have memory. A slot gets its own from whoever leases it first, and is
- * mapped by each of the two sides when that first has to do with it: an area that nobody uses takes
- * up some pages, and who finds that there is no more memory can do without.
+ * At first only the words have memory. A slot gets its own from the first process that leases it,
+ * and is mapped by each of the two sides when that first has to do with it: an area that nobody
+ * uses takes up some pages, and a process that finds no more memory can do without.
  */
 #ifndef ONIC_AREA_H
 #define ONIC_AREA_H
@@ -65,7 +65,8 @@ static inline uint64_t onic_area_have(onic_area_t *area, uint64_t slots, bool ma
 /** Unmaps it. */
 void onic_area_unmap(onic_area_t *area);
 
-/** By its maker, instead: nobody can map it from then on; who has it keeps the memory. */
+/** By its maker, instead: nobody can map it from then on; a process that has it keeps the memory.
+ */
 void onic_area_close(onic_area_t *area, onic_segment_key_t *key);
 
 static inline char *onic_area_slot(const onic_area_t *area, unsigned slot)

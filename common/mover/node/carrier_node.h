@@ -51,7 +51,7 @@ void onic_node_close(void);
 /** A peer's record where its area is mapped here; the first times tries that. The wire lock is
  *  held. */
 ONIC_EXPORT onic_node_peer_t *onic_node_reach(onic_peer_t *peer);
-/** Gives back what is known of a peer that no transfer names. The wire lock is held. */
+/** Frees what is known of a peer that no transfer names. The wire lock is held. */
 void onic_node_forget(onic_peer_t *peer);
 /** The same of all, when no transfer is left. */
 void onic_node_forget_all(void);

@@ -10,8 +10,8 @@
  *
  * The words are those of the machines (pipe.h) and stand where no data ever stands, so that nothing
  * that was sent can be taken for one. A word stands behind its block though the block may be cut
- * short: the gap travels, too. The words are 0 when a lease begins, and rounds tell them from older
- * ones.
+ * short: the gap travels, too. The words are 0 when a lease begins, and rounds distinguish them
+ * from older ones.
  *
  * Pure.
  */
@@ -77,7 +77,7 @@ static inline uint32_t onic_blocks_of(const onic_blocks_t *b, uint32_t bytes)
     return (bytes + b->data - 1) / b->data;
 }
 
-/** Writes the word of the sender's machine behind the last block that it tells of. */
+/** Writes the word of the sender's machine behind the last block that it counts. */
 ONIC_EXPORT void onic_blocks_mark(const onic_blocks_t *b, void *slot, uint64_t word);
 
 /**

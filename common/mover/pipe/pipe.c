@@ -59,13 +59,13 @@ static onic_turn_t look_at_slot(onic_sender_t *s, uint64_t acknowledged)
 
 static onic_turn_t begin_chunk(onic_sender_t *s, uint64_t acknowledged)
 {
-    const uint64_t rest = s->len - s->pos;
+    const uint64_t left = s->len - s->pos;
     const onic_turn_t turn = look_at_slot(s, acknowledged);
 
     if (turn == ONIC_TURN_MOVE) {
         s->chunk = onic_schedule_next(&s->schedule);
-        if (s->chunk > rest)
-            s->chunk = (uint32_t)rest;
+        if (s->chunk > left)
+            s->chunk = (uint32_t)left;
         s->filled = 0;
     }
     return turn;
@@ -82,11 +82,11 @@ onic_turn_t onic_sender_next(onic_sender_t *s, uint64_t acknowledged, onic_piece
     if (s->chunk == 0)
         turn = begin_chunk(s, acknowledged);
     if (turn == ONIC_TURN_MOVE) {
-        const uint32_t rest = s->chunk - s->filled;
+        const uint32_t left = s->chunk - s->filled;
 
         *piece = (onic_piece_t){.pos = s->pos,
                                 .offset = s->filled,
-                                .len = rest < s->block ? rest : s->block,
+                                .len = left < s->block ? left : s->block,
                                 .slot = s->slot};
     }
     return turn;

@@ -4,8 +4,10 @@
  */
 /**
  * @file
- * The two machines of a transfer: what may the sender fill next, what may the receiver take next?
- * Pure: they see no memory but their own, and the words that their caller hands them.
+ * The superpipeline as two state machines: what may the sender fill next, what may the receiver
+ * take next? (A. Denis 2011, section 4: folding over N buffers, sub-blocks with arrival flags, the
+ * first chunk packed during the handshake.) Pure: they see no memory but their own, and the words
+ * that their caller hands them.
  *
  * The lease is a set of slots, used in the order of their numbers, round after round: chunk i goes
  * to slot i mod K of K (folding, N-buffering; A. Denis 2011, section 4). Each slot has a word that
@@ -15,8 +17,8 @@
  * is written for slots that will be used again only. Before the lease is handed over all words are
  * 0; rounds count from 1.
  *
- * The receiver needs no schedule: where a chunk ends it is told. The words come from another
- * process: one that cannot be fails the transfer.
+ * The receiver needs no schedule: words say where a chunk ends. They come from another process: one
+ * that cannot be fails the transfer.
  */
 #ifndef ONIC_PIPE_H
 #define ONIC_PIPE_H
@@ -67,7 +69,7 @@ typedef struct onic_piece {
     unsigned slot;
 } onic_piece_t;
 
-/** What both machines are told of a lease. */
+/** What both machines know of a lease. */
 typedef struct onic_lease {
     uint64_t slots;      /**< a bit for each; at least one */
     uint32_t slot_bytes; /**< 1 .. ONIC_SLOT_MAX */

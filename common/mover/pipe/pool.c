@@ -9,7 +9,7 @@
 #define FEW_SLOTS  4
 /* Chunks for each slot of the round before it is twice as long. */
 #define ROUND_AFTER 32
-/* Leases given back before those who wait are counted anew. */
+/* Releases after which those that wait are counted anew. */
 #define FORGET_AFTER 64
 /* An owner's number: the process id, below 2^22 on Linux, over the time at which it began. */
 #define BEGAN_BITS 42
@@ -45,7 +45,7 @@ void onic_pool_init(const onic_pool_t *pool)
 {
     atomic_store(&pool->words->waiting, 0);
     atomic_store(&pool->words->turn, 0);
-    atomic_store(&pool->words->gives, 0);
+    atomic_store(&pool->words->releases, 0);
     atomic_store(&pool->words->uses, 0);
     atomic_store(&pool->words->round,
                  pool->nslots < ONIC_POOL_ROUND ? pool->nslots : ONIC_POOL_ROUND);
@@ -54,7 +54,7 @@ void onic_pool_init(const onic_pool_t *pool)
     atomic_store(&pool->words->free, onic_pool_all(pool));
 }
 
-/* ---- those who wait -------------------------------------------------------------------------- */
+/* ---- those that wait ------------------------------------------------------------------------- */
 
 static bool is_counted(const onic_pool_wait_t *wait, uint64_t waiting)
 {
@@ -96,7 +96,7 @@ static void forget_waiting(const onic_pool_t *pool)
 
 /* ---- taking ---------------------------------------------------------------------------------- */
 
-/** How many of `free` slots may be taken by somebody. */
+/** How many of `free` slots a process may take. */
 static unsigned share(unsigned free, unsigned want, bool counted, uint32_t waiting)
 {
     /* One is left for each other process that waits. */
@@ -111,14 +111,14 @@ static unsigned share(unsigned free, unsigned want, bool counted, uint32_t waiti
 static uint64_t first_from(uint64_t mask, unsigned from, unsigned n)
 {
     const uint64_t upper = mask >> from << from;
-    uint64_t rest = upper, chosen = 0;
+    uint64_t left = upper, chosen = 0;
 
     for (unsigned i = 0; i < n; i++) {
-        if (rest == 0)
-            rest = mask & ~upper;
-        const uint64_t bit = rest & -rest;
+        if (left == 0)
+            left = mask & ~upper;
+        const uint64_t bit = left & -left;
         chosen |= bit;
-        rest &= ~bit;
+        left &= ~bit;
     }
     return chosen;
 }
@@ -182,10 +182,10 @@ static uint64_t own(const onic_pool_t *pool, uint64_t owner, uint64_t chosen)
 {
     uint64_t owned = 0;
 
-    for (uint64_t rest = chosen; rest != 0; rest &= rest - 1)
-        __builtin_prefetch(&pool->slot[__builtin_ctzll(rest)], 1);
-    for (uint64_t rest = chosen; rest != 0; rest &= rest - 1) {
-        onic_slot_words_t *s = &pool->slot[__builtin_ctzll(rest)];
+    for (uint64_t left = chosen; left != 0; left &= left - 1)
+        __builtin_prefetch(&pool->slot[__builtin_ctzll(left)], 1);
+    for (uint64_t left = chosen; left != 0; left &= left - 1) {
+        onic_slot_words_t *s = &pool->slot[__builtin_ctzll(left)];
         uint64_t nobody = 0;
 
         /* Somebody else has it where the mask was mended too early. */
@@ -195,7 +195,7 @@ static uint64_t own(const onic_pool_t *pool, uint64_t owner, uint64_t chosen)
         atomic_store_explicit(&s->word, 0, memory_order_relaxed);
         if (atomic_load_explicit(&s->acknowledged, memory_order_relaxed) != 0)
             atomic_store_explicit(&s->acknowledged, 0, memory_order_relaxed);
-        owned |= rest & -rest;
+        owned |= left & -left;
     }
     return owned;
 }
@@ -217,20 +217,20 @@ uint64_t onic_pool_take(const onic_pool_t *pool, uint64_t owner, unsigned want,
 
 unsigned onic_pool_release(const onic_pool_t *pool, uint64_t owner, uint64_t slots)
 {
-    uint64_t given = 0;
+    uint64_t released = 0;
 
-    for (uint64_t rest = slots & onic_pool_all(pool); rest != 0; rest &= rest - 1) {
+    for (uint64_t left = slots & onic_pool_all(pool); left != 0; left &= left - 1) {
         uint64_t expected = owner;
-        if (atomic_compare_exchange_strong_explicit(&pool->slot[__builtin_ctzll(rest)].owner,
+        if (atomic_compare_exchange_strong_explicit(&pool->slot[__builtin_ctzll(left)].owner,
                                                     &expected, 0, memory_order_release,
                                                     memory_order_relaxed))
-            given |= rest & -rest;
+            released |= left & -left;
     }
-    if (given == 0)
+    if (released == 0)
         return 0;
     const uint64_t before =
-        atomic_fetch_or_explicit(&pool->words->free, given, memory_order_release);
-    if (atomic_fetch_add_explicit(&pool->words->gives, 1, memory_order_relaxed) % FORGET_AFTER ==
+        atomic_fetch_or_explicit(&pool->words->free, released, memory_order_release);
+    if (atomic_fetch_add_explicit(&pool->words->releases, 1, memory_order_relaxed) % FORGET_AFTER ==
         FORGET_AFTER - 1)
         forget_waiting(pool);
     return (unsigned)__builtin_popcountll(onic_pool_all(pool) & ~before);
@@ -240,8 +240,8 @@ bool onic_pool_has(const onic_pool_t *pool, uint64_t owner, uint64_t slots)
 {
     if (slots == 0 || owner == 0 || (slots & ~onic_pool_all(pool)) != 0)
         return false;
-    for (uint64_t rest = slots; rest != 0; rest &= rest - 1)
-        if (onic_pool_owner(pool, (unsigned)__builtin_ctzll(rest)) != owner)
+    for (uint64_t left = slots; left != 0; left &= left - 1)
+        if (onic_pool_owner(pool, (unsigned)__builtin_ctzll(left)) != owner)
             return false;
     return true;
 }

@@ -4,20 +4,21 @@
  */
 /**
  * @file
- * Who has which slots of a landing area. Pure: it works on words in memory that the processes of a
- * node share, by atomic operations, so that a sender of the node leases slots of the receiver
+ * The owners of the slots of a landing area. Pure: it works on words in memory that the processes
+ * of a node share, by atomic operations, so that a sender of the node leases slots of the receiver
  * without a message.
  *
- * Each slot has an owner word, which is the truth: who changes it from 0 to his own number has the
- * slot. The mask of free slots is there to find one fast and to keep takers out of each other's
- * way. A process that dies between the two leaves a slot that nobody owns and that is not in the
- * mask; the receiver puts it back (onic_pool_mend), and a taker that was only slow loses it.
+ * Each slot has an owner word, which is the truth: a process that changes it from 0 to its own
+ * number has the slot. The mask of free slots is there to find one fast and to keep takers out of
+ * each other's way. A process that dies between the two leaves a slot that nobody owns and that is
+ * not in the mask; the receiver puts it back (onic_pool_mend), and a taker that was only slow loses
+ * it.
  *
- * Shares. Who comes gets at most half of what is free, less where others wait; at least one. Who
- * gets nothing is counted as waiting, and for each of those one free slot is left by all who are
- * not. So a process that waits and looks again gets a slot after each of those ahead of it has
- * had one. The count is forgotten now and then (onic_pool_release), because some who waited send by
- * other means; who still waits is then counted again.
+ * Shares. A process gets at most half of what is free, less where others wait; at least one. One
+ * that gets nothing is counted as waiting, and for each of those all others leave one free slot. So
+ * a process that waits and looks again gets a slot after each of those ahead of it has had one. The
+ * count is forgotten now and then (onic_pool_release), because some that waited send by other
+ * means; a process that still waits is then counted again.
  *
  * Leases go round in the area: a slot that was used a moment ago still sits in the caches of its
  * receiver, which makes it slow to write. A slot that was never used has no memory yet, and giving
@@ -46,7 +47,7 @@ typedef struct onic_pool_words {
     _Atomic uint32_t turn;                 /**< where the next lease begins: a hint */
     _Atomic uint32_t round;                /**< slots among which leases go round: a hint */
     _Atomic uint32_t uses;                 /**< of these, since they have become so many */
-    _Atomic uint32_t gives;                /**< leases that were given back */
+    _Atomic uint32_t releases;             /**< leases that were released */
     _Alignas(64) _Atomic uint64_t waiting; /**< upper half: which count; lower half: the count */
 } onic_pool_words_t;
 
@@ -113,7 +114,7 @@ static inline uint64_t onic_pool_all(const onic_pool_t *pool)
  */
 ONIC_EXPORT uint64_t onic_pool_mend(const onic_pool_t *pool, uint64_t *lost);
 
-/** Who has this slot; 0: nobody. */
+/** The owner of this slot; 0: nobody. */
 static inline uint64_t onic_pool_owner(const onic_pool_t *pool, unsigned slot)
 {
     return atomic_load_explicit(&pool->slot[slot].owner, memory_order_acquire);
@@ -121,7 +122,7 @@ static inline uint64_t onic_pool_owner(const onic_pool_t *pool, unsigned slot)
 
 /* ---- owners ---------------------------------------------------------------------------------- */
 
-/** A process as the owner of slots; 0 where it is not known who it is. */
+/** A process as the owner of slots; 0 where it is not known. */
 ONIC_EXPORT uint64_t onic_owner_of(const onic_life_t *life);
 
 /** The process of that number, in the namespaces of `mine`, which share the memory. */

@@ -42,7 +42,7 @@ typedef struct onic_terms {
     /* With the lock: */
     bool waits; /**< its request has not been answered */
     bool over;  /**< there is no transfer any more */
-    /* By who works on it: */
+    /* By the thread that works on it: */
     bool committed; /**< the machine runs over `lease` */
     uint64_t lease; /**< slots that are used; receiver: or granted, as long as it is not known */
     uint64_t early; /**< sender: the last word before it had a lease; 0: none */

@@ -79,9 +79,9 @@ typedef struct onic_carrier {
     /** Sender: where byte `offset` of a chunk is packed to. Receiver: where it is found. No more
      *  than *len_p bytes stand there behind one another, which may become fewer, for receivers. */
     char *(*at)(onic_transfer_t *t, unsigned slot, uint32_t offset, uint32_t *len_p);
-    /** Sender: the word of a slot, after the bytes that it tells of. */
+    /** Sender: the word of a slot, after the bytes that it counts. */
     void (*publish)(onic_transfer_t *t, unsigned slot, uint64_t word);
-    /** Receiver: the word as it is now; the bytes that it tells of can be read. */
+    /** Receiver: the word as it is now; the bytes that it counts can be read. */
     uint64_t (*word)(onic_transfer_t *t, unsigned slot);
     /** Receiver: rounds of a slot that have been consumed. */
     void (*acknowledge)(onic_transfer_t *t, unsigned slot, uint64_t rounds);

@@ -7,11 +7,11 @@
  * The carrier between hosts, where an adapter can put into memory of a peer (A. Denis 2011, section
  * 4). Internal to the mover.
  *
- * The landing area is registered once, and peers are told once where it is. A sender packs chunks
- * into bounce slots of its own, which are registered too, and puts each by one put. A put asks for
- * slots by its ticket and packs its first chunk while the grant is under way; for a get the asker
- * has reserved them before it asks. With the grant the sender commits to some of the slots and to a
- * form of blocks (COMMIT), and both machines run over the real lease from then on.
+ * The landing area is registered once, and each peer is sent its description once. A sender packs
+ * chunks into bounce slots of its own, which are registered too, and puts each by one put. A put
+ * asks for slots by its ticket and packs its first chunk while the grant is under way; for a get
+ * the asker has reserved them before it asks. With the grant the sender commits to some of the
+ * slots and to a form of blocks (COMMIT), and both machines run over the real lease from then on.
  *
  * Words. Where puts are known to be seen in order (onic_puts_in_order, on both sides) they stand
  * behind the blocks of a put and the receiver looks at them (blocks.h). Else neither UCX nor verbs
@@ -44,7 +44,7 @@
 typedef struct onic_rma_peer {
     struct onic_rma_peer *next;
     onic_peer_t *peer;
-    onic_remote_t *remote; /**< its area; NULL: not told yet */
+    onic_remote_t *remote; /**< its area; NULL: not known yet */
     uint32_t slot_bytes;
     unsigned nslots;
     unsigned requests;  /**< of mine */
@@ -86,7 +86,7 @@ typedef struct onic_rma onic_rma_t;
 typedef struct onic_rma_work {
     struct onic_rma_work *next;
     enum {
-        ONIC_RMA_PUT,     /**< the blocks of a slot that `word` tells of, then that word */
+        ONIC_RMA_PUT,     /**< the blocks of a slot that `word` counts, then that word */
         ONIC_RMA_SEND,    /**< `message` */
         ONIC_RMA_RELEASE, /**< slots of mine that the peer had */
         ONIC_RMA_CLOSE    /**< the transfer is over */
@@ -117,7 +117,7 @@ struct onic_rma {
     onic_rma_work_t close;
 };
 
-typedef struct onic_rma_told onic_rma_told_t;
+typedef struct onic_rma_offer onic_rma_offer_t;
 
 #define ONIC_RMA_BUCKETS 256
 
@@ -139,7 +139,7 @@ typedef struct onic_rma_state {
     unsigned losses;      /**< of the wire's, those that have been seen to */
     size_t description_len;
     unsigned char description[1024];
-    onic_rma_told_t *told; /**< areas that peers have told of, and not been opened yet */
+    onic_rma_offer_t *offers; /**< areas of peers that have not been opened yet */
     /** Something is to be done when the lock is free. */
     atomic_bool pending;
     atomic_bool failing; /**< and a peer has failed */

@@ -58,24 +58,24 @@ static onic_rma_peer_t *record_of(onic_peer_t *peer)
     return p;
 }
 
-/** What a peer has told of its area. A handler opens no memory key, which may take a connection. */
-struct onic_rma_told {
-    onic_rma_told_t *next;
+/** A peer's area. A handler opens no memory key, which may take a connection. */
+struct onic_rma_offer {
+    onic_rma_offer_t *next;
     size_t len;
     onic_rma_message_t m;
     unsigned char description[];
 };
 
-/** Where there is no memory the area is not used, as if nothing had been told. */
+/** Where there is no memory the area is not used, as if it had not come. */
 static void on_area(const onic_rma_message_t *m, const void *description, size_t len)
 {
-    onic_rma_told_t *e = malloc(sizeof(*e) + len);
+    onic_rma_offer_t *e = malloc(sizeof(*e) + len);
     if (e != NULL) {
         e->len = len;
         e->m = *m;
         memcpy(e->description, description, len);
-        e->next = onic_rma_state.told;
-        onic_rma_state.told = e;
+        e->next = onic_rma_state.offers;
+        onic_rma_state.offers = e;
         onic_wire_defer(ONIC_AM_MOVER);
     }
 }
@@ -108,9 +108,9 @@ static void open_area(const onic_rma_message_t *m, const void *description, size
 static int open_areas(void)
 {
     int n = 0;
-    while (onic_rma_state.told != NULL) {
-        onic_rma_told_t *e = onic_rma_state.told;
-        onic_rma_state.told = e->next;
+    while (onic_rma_state.offers != NULL) {
+        onic_rma_offer_t *e = onic_rma_state.offers;
+        onic_rma_state.offers = e->next;
         open_area(&e->m, e->description, e->len);
         free(e);
         n++;
@@ -278,9 +278,9 @@ void onic_rma_open(const onic_pool_t *pool, char *slots, uint32_t slot_bytes, ui
 
 static void free_records(void)
 {
-    while (onic_rma_state.told != NULL) {
-        onic_rma_told_t *e = onic_rma_state.told;
-        onic_rma_state.told = e->next;
+    while (onic_rma_state.offers != NULL) {
+        onic_rma_offer_t *e = onic_rma_state.offers;
+        onic_rma_state.offers = e->next;
         free(e);
     }
     for (unsigned i = 0; i < ONIC_RMA_BUCKETS; i++) {
