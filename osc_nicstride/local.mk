@@ -6,7 +6,6 @@ noinst_LTLIBRARIES += osc_nicstride/libnicstride_core.la
 
 osc_nicstride_libnicstride_core_la_SOURCES = \
 	osc_nicstride/methods/estimates.c \
-	osc_nicstride/methods/method.h \
 	osc_nicstride/methods/plan.c \
 	osc_nicstride/methods/plan.h \
 	osc_nicstride/methods/plan_table.c \
@@ -47,7 +46,6 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/queue/hold.h \
 	osc_nicstride/queue/flow.c \
 	osc_nicstride/queue/flow.h \
-	osc_nicstride/queue/start_slots.c \
 	osc_nicstride/queue/observe.c \
 	osc_nicstride/queue/observe.h \
 	osc_nicstride/queue/operation.c \
@@ -74,18 +72,18 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/component/window_free.c \
 	osc_nicstride/component/wire.c \
 	osc_nicstride/methods/direct.c \
-	osc_nicstride/methods/message.c \
+	osc_nicstride/methods/by_message.c \
+	osc_nicstride/methods/by_slots.c \
 	osc_nicstride/methods/methods.c \
 	osc_nicstride/methods/methods.h \
 	osc_nicstride/methods/single_copy.c \
-	osc_nicstride/origin/accumulate.c \
 	osc_nicstride/origin/choose.c \
-	osc_nicstride/origin/compare_and_swap.c \
 	osc_nicstride/origin/dynamic.c \
 	osc_nicstride/origin/put_get.c \
 	osc_nicstride/origin/contiguous.h \
 	osc_nicstride/origin/resolve.c \
 	osc_nicstride/origin/rma.h \
+	osc_nicstride/origin/update.c \
 	osc_nicstride/origin/origin.h \
 	osc_nicstride/sync/active.c \
 	osc_nicstride/sync/counted.c \

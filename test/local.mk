@@ -375,6 +375,7 @@ mpi_programs = \
 	test/mpi/kept_credit \
 	test/mpi/knock \
 	test/mpi/late \
+	test/mpi/late_row \
 	test/mpi/lock_lost \
 	test/mpi/lock_together \
 	test/mpi/locks \
@@ -685,6 +686,7 @@ EXTRA_DIST += \
 	$(unit_scripts) \
 	test/unit/layout_check.h \
 	test/unit/nicbarrier_group.h \
+	test/unit/method_rows.h \
 	test/unit/region_naive.h \
 	test/unit/rule_bpf.c \
 	test/unit/tree.h \

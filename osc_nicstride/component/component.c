@@ -12,6 +12,7 @@
 #include "osc_nicstride/component/setup.h"
 #include "osc_nicstride/component/agreement.h"
 #include "osc_nicstride/component/model.h"
+#include "osc_nicstride/methods/methods.h"
 #include "osc_nicstride/window/component.h"
 #include "osc_nicstride/window/module.h"
 #include "osc_nicstride/window/op.h"
@@ -38,36 +39,41 @@ static int component_query(ompi_win_t *win, void **base, size_t size, int disp_u
                            ompi_communicator_t *comm, opal_info_t *info, int flavor);
 static int component_finalize(void);
 
-ONIC_EXPORT ompi_osc_base_component_t mca_osc_nicstride_component = {
-    .osc_version =
+ONIC_EXPORT nicstride_osc_t mca_osc_nicstride_component = {
+    .super =
         {
-            OMPI_OSC_BASE_VERSION_3_0_0,
-            .mca_component_name = "nicstride",
-            MCA_BASE_MAKE_VERSION(component, OMPI_NIC_VERSION_MAJOR, OMPI_NIC_VERSION_MINOR,
-                                  OMPI_NIC_VERSION_RELEASE),
-            .mca_open_component = component_open,
-            .mca_close_component = component_close,
-            .mca_register_component_params = component_register,
+            .osc_version =
+                {
+                    OMPI_OSC_BASE_VERSION_3_0_0,
+                    .mca_component_name = "nicstride",
+                    MCA_BASE_MAKE_VERSION(component, OMPI_NIC_VERSION_MAJOR, OMPI_NIC_VERSION_MINOR,
+                                          OMPI_NIC_VERSION_RELEASE),
+                    .mca_open_component = component_open,
+                    .mca_close_component = component_close,
+                    .mca_register_component_params = component_register,
+                },
+            .osc_data = {MCA_BASE_METADATA_PARAM_NONE},
+            .osc_init = component_init,
+            .osc_query = component_query,
+            .osc_select = nicstride_win_select,
+            .osc_finalize = component_finalize,
         },
-    .osc_data = {MCA_BASE_METADATA_PARAM_NONE},
-    .osc_init = component_init,
-    .osc_query = component_query,
-    .osc_select = nicstride_win_select,
-    .osc_finalize = component_finalize,
+    .methods = nicstride_methods,
 };
 
 static int component_register(void)
 {
     if (!onic_series_matches("osc_nicstride"))
         return OMPI_ERR_NOT_AVAILABLE;
-    nicstride_pvars_register(&mca_osc_nicstride_component.osc_version);
-    return nicstride_params_register(&mca_osc_nicstride_component.osc_version);
+    nicstride_pvars_register(&mca_osc_nicstride_component.super.osc_version);
+    return nicstride_params_register(&mca_osc_nicstride_component.super.osc_version);
 }
 
 static int component_open(void)
 {
     int rc;
 
+    nicstride_component.methods = nicstride_methods;
     onic_add_help_dir(&nicstride_counters, OMPI_NIC_HELP_DIR);
     if (onic_ucx_load() != OMPI_SUCCESS)
         return OMPI_ERROR;

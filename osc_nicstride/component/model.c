@@ -75,7 +75,7 @@ void nicstride_model_show_done(void)
         return;
     for (int m = NICSTRIDE_METHOD_DIRECT; m < NICSTRIDE_METHOD_LAST; m++)
         len += snprintf(text + len, sizeof(text) - (size_t)len, "%s %s %llu (%llu bytes)",
-                        m > NICSTRIDE_METHOD_DIRECT ? "," : "", nicstride_methods[m].name,
+                        m > NICSTRIDE_METHOD_DIRECT ? "," : "", nicstride_methods[m]->name,
                         c->ops[m], c->bytes[m]);
     opal_output(0, "osc_nicstride: operations by method:%s", text);
     nicstride_learned_each(show_learned);

@@ -140,7 +140,7 @@ int nicstride_params_register(const mca_base_component_t *c)
 static int check_method(int *method_p)
 {
     for (int m = 0; m < NICSTRIDE_METHOD_LAST; m++) {
-        if (strcmp(method, nicstride_methods[m].name) == 0) {
+        if (strcmp(method, nicstride_methods[m]->name) == 0) {
             *method_p = m;
             return OMPI_SUCCESS;
         }

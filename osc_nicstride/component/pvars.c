@@ -25,7 +25,7 @@ int nicstride_pvars_register(const mca_base_component_t *c)
     nicstride_counters_t *n = &nicstride_counters;
 
     for (int m = NICSTRIDE_METHOD_DIRECT; m < NICSTRIDE_METHOD_LAST; m++) {
-        const char *method = nicstride_methods[m].name;
+        const char *method = nicstride_methods[m]->name;
         char name[64], help[128];
 
         snprintf(name, sizeof(name), "ops_%s", method);

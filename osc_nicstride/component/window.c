@@ -140,7 +140,7 @@ static bool sends_messages(const nicstride_module_t *m)
 {
     const int forced = nicstride_component.params.method;
     bool sends =
-        m->size > 1 && forced != NICSTRIDE_METHOD_AUTO && nicstride_methods[forced].needs_target;
+        m->size > 1 && forced != NICSTRIDE_METHOD_AUTO && nicstride_methods[forced]->needs_target;
 
     sends = sends || m->node.n < m->size;
     for (int i = 0; i < m->node.n && !sends; i++)

@@ -12,6 +12,7 @@
 #include "common/mover/mover.h"
 #include "ompi/runtime/mpiruntime.h"
 #include "osc_nicstride/component/setup.h"
+#include "osc_nicstride/methods/methods.h"
 #include "osc_nicstride/queue/hold.h"
 #include "osc_nicstride/queue/flow.h"
 #include "osc_nicstride/queue/operation.h"
@@ -50,6 +51,10 @@ static void give_peers(nicstride_module_t *m)
 
 void nicstride_window_destroy(nicstride_module_t *m)
 {
+    for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX; i++) {
+        if (nicstride_methods[i] != NULL && nicstride_methods[i]->free != NULL)
+            nicstride_methods[i]->free(m);
+    }
     give_peers(m);
     onic_wire_lock();
     nicstride_forget_uses_locked(m);

@@ -2,10 +2,11 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file What each method can do, and what it costs by the model; see method.h. Pure. */
+/** @file Which layouts each method can move, and what that costs by the model; see method.h. Pure.
+ */
 #include "common/model/pipeline.h"
 #include "common/mover/pipe/schedule.h"
-#include "osc_nicstride/methods/method.h"
+#include "osc_nicstride/methods/plan.h"
 #include "osc_nicstride/methods/sieve.h"
 
 static double gather_both(const nicstride_case_t *c)
@@ -16,11 +17,6 @@ static double gather_both(const nicstride_case_t *c)
 
 /* ---- direct: load and store ------------------------------------------------------------------ */
 
-bool nicstride_direct_can(const nicstride_case_t *c)
-{
-    return c->caps.direct;
-}
-
 /** Nothing that another method would not do as well. */
 double nicstride_direct_cost(const nicstride_case_t *c)
 {
@@ -29,11 +25,6 @@ double nicstride_direct_cost(const nicstride_case_t *c)
 }
 
 /* ---- cma: single copy of each piece ---------------------------------------------------------- */
-
-bool nicstride_cma_can(const nicstride_case_t *c)
-{
-    return c->caps.single_copy && !c->caps.torn;
-}
 
 double nicstride_cma_cost(const nicstride_case_t *c)
 {
@@ -44,10 +35,9 @@ double nicstride_cma_cost(const nicstride_case_t *c)
 
 /* ---- sieve: single copy of the covering extent, then gather ---------------------------------- */
 
-bool nicstride_sieve_can(const nicstride_case_t *c)
+bool nicstride_sieve_fits(const nicstride_case_t *c)
 {
-    return c->caps.single_copy && c->dir == NICSTRIDE_GET && c->target->nruns == 0 &&
-           c->target->size > 0;
+    return c->dir == NICSTRIDE_GET && c->target->nruns == 0 && c->target->size > 0;
 }
 
 double nicstride_sieve_cost(const nicstride_case_t *c)
@@ -61,12 +51,6 @@ double nicstride_sieve_cost(const nicstride_case_t *c)
 
 /* ---- pack: messages -------------------------------------------------------------------------- */
 
-bool nicstride_pack_can(const nicstride_case_t *c)
-{
-    (void)c;
-    return true;
-}
-
 double nicstride_pack_cost(const nicstride_case_t *c)
 {
     return onic_link_packed(&c->path->link, (double)c->target->size) + gather_both(c);
@@ -77,9 +61,9 @@ double nicstride_pack_cost(const nicstride_case_t *c)
 #define MOVER_SLOT 32768
 
 /** Below a block there is nothing that could overlap. */
-bool nicstride_mover_can(const nicstride_case_t *c)
+bool nicstride_mover_fits(const nicstride_case_t *c)
 {
-    return c->caps.mover && c->target->size > ONIC_MOVER_BLOCK;
+    return c->target->size > ONIC_MOVER_BLOCK;
 }
 
 /** Both sides gather and scatter at the same time: the slower one counts. */
@@ -96,10 +80,10 @@ double nicstride_mover_cost(const nicstride_case_t *c)
 
 /* ---- zcopy: rendezvous ----------------------------------------------------------------------- */
 
-bool nicstride_zcopy_can(const nicstride_case_t *c)
+bool nicstride_zcopy_fits(const nicstride_case_t *c)
 {
-    return !c->caps.no_rendezvous && onic_layout_is_contig(c->origin) &&
-           onic_layout_is_contig(c->target) && c->origin->size > 0;
+    return onic_layout_is_contig(c->origin) && onic_layout_is_contig(c->target) &&
+           c->origin->size > 0;
 }
 
 double nicstride_zcopy_cost(const nicstride_case_t *c)

@@ -4,15 +4,14 @@
  */
 #include "osc_nicstride/methods/methods.h"
 
-#define ROW(method, target)                                                                        \
-    {                                                                                              \
-        .name = #method, .needs_target = (target), .can = nicstride_##method##_can,                \
-        .cost = nicstride_##method##_cost, .start = nicstride_##method##_start                     \
-    }
+static const nicstride_method_row_t none = {.name = "auto"};
 
-const nicstride_method_row_t nicstride_methods[NICSTRIDE_METHOD_LAST] = {
-    [NICSTRIDE_METHOD_AUTO] = {.name = "auto"},  [NICSTRIDE_METHOD_DIRECT] = ROW(direct, false),
-    [NICSTRIDE_METHOD_CMA] = ROW(cma, false),    [NICSTRIDE_METHOD_SIEVE] = ROW(sieve, false),
-    [NICSTRIDE_METHOD_PACK] = ROW(pack, true),   [NICSTRIDE_METHOD_MOVER] = ROW(mover, true),
-    [NICSTRIDE_METHOD_ZCOPY] = ROW(zcopy, true),
+const nicstride_method_row_t *nicstride_methods[NICSTRIDE_METHODS_MAX] = {
+    [NICSTRIDE_METHOD_AUTO] = &none,
+    [NICSTRIDE_METHOD_DIRECT] = &nicstride_direct,
+    [NICSTRIDE_METHOD_CMA] = &nicstride_cma,
+    [NICSTRIDE_METHOD_SIEVE] = &nicstride_sieve,
+    [NICSTRIDE_METHOD_PACK] = &nicstride_pack,
+    [NICSTRIDE_METHOD_MOVER] = &nicstride_mover,
+    [NICSTRIDE_METHOD_ZCOPY] = &nicstride_zcopy,
 };

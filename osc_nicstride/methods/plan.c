@@ -8,41 +8,36 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FIRST NICSTRIDE_METHOD_DIRECT
-#define LAST  NICSTRIDE_METHOD_LAST
-
-_Static_assert(LAST <= ONIC_LEARN_CHOICES, "methods are choices");
-
 /** What messages wait for before anybody looks at them. */
 static double wait(const nicstride_case_t *c)
 {
-    if (c->caps.presence == NICSTRIDE_PRESENT)
+    if (c->presence == NICSTRIDE_PRESENT)
         return 0;
-    return c->caps.presence == NICSTRIDE_SERVED ? c->path->link.wake : c->path->link.absence;
+    return c->presence == NICSTRIDE_SERVED ? c->path->link.wake : c->path->link.absence;
 }
 
 /** The model's estimates for all methods, for a target that is present. */
-static void estimate(const nicstride_case_t *c, double model[ONIC_LEARN_CHOICES])
+static void estimate(const nicstride_case_t *c, double model[NICSTRIDE_METHODS_MAX])
 {
-    for (unsigned m = 0; m < ONIC_LEARN_CHOICES; m++) {
+    for (unsigned m = 0; m < NICSTRIDE_METHODS_MAX; m++) {
         model[m] = INFINITY;
         if (nicstride_can(c, m))
-            model[m] = c->rows[m].cost(c);
+            model[m] = c->rows[m]->cost(c);
     }
 }
 
 /** By estimates and what was learned, and how long a target stays away. */
-static nicstride_method_t cheapest(const nicstride_case_t *c, double model[ONIC_LEARN_CHOICES])
+static nicstride_method_t cheapest(const nicstride_case_t *c, double model[NICSTRIDE_METHODS_MAX])
 {
     unsigned best = NICSTRIDE_METHOD_PACK;
 
     if (c->learned.cell != NULL)
         onic_learn_known(c->learned.cell, model, c->target->size);
-    for (unsigned m = FIRST; m < LAST; m++) {
-        if (c->rows[m].needs_target)
+    for (unsigned m = 0; m < NICSTRIDE_METHODS_MAX; m++) {
+        if (c->rows[m] != NULL && c->rows[m]->needs_target)
             model[m] += wait(c);
     }
-    for (unsigned m = FIRST; m < LAST; m++) {
+    for (unsigned m = 0; m < NICSTRIDE_METHODS_MAX; m++) {
         if (model[m] < model[best])
             best = m;
     }
@@ -51,15 +46,11 @@ static nicstride_method_t cheapest(const nicstride_case_t *c, double model[ONIC_
 
 nicstride_method_t nicstride_plan(const nicstride_case_t *c)
 {
-    const bool present = c->caps.presence == NICSTRIDE_PRESENT;
-    double model[ONIC_LEARN_CHOICES];
+    const bool present = c->presence == NICSTRIDE_PRESENT;
+    double model[NICSTRIDE_METHODS_MAX];
 
     if (nicstride_can(c, c->forced))
         return c->forced;
-    if (c->caps.direct)
-        return NICSTRIDE_METHOD_DIRECT;
-    if (nicstride_goes_together(c))
-        return NICSTRIDE_METHOD_PACK;
     estimate(c, model);
     /* How long a target stays away says nothing of the methods: nothing is tried then. */
     if (c->learned.cell != NULL && c->learned.budget != NULL && present)
@@ -70,7 +61,7 @@ nicstride_method_t nicstride_plan(const nicstride_case_t *c)
 
 size_t nicstride_plan_reason(const nicstride_case_t *c, char *buf, size_t cap)
 {
-    double model[ONIC_LEARN_CHOICES], known[ONIC_LEARN_CHOICES];
+    double model[NICSTRIDE_METHODS_MAX], known[NICSTRIDE_METHODS_MAX];
     size_t len = 0;
 
     if (cap == 0)
@@ -80,11 +71,11 @@ size_t nicstride_plan_reason(const nicstride_case_t *c, char *buf, size_t cap)
     memcpy(known, model, sizeof(known));
     if (c->learned.cell != NULL)
         onic_learn_known(c->learned.cell, known, c->target->size);
-    for (unsigned m = FIRST; m < LAST && len < cap; m++) {
+    for (unsigned m = 0; m < NICSTRIDE_METHODS_MAX && len < cap; m++) {
         if (isinf(model[m]))
             continue;
         len += (size_t)snprintf(buf + len, cap - len, "%s%s %.2f", len > 0 ? ", " : "",
-                                c->rows[m].name, model[m] / 1000);
+                                c->rows[m]->name, model[m] / 1000);
         if (known[m] != model[m] && len < cap)
             len += (size_t)snprintf(buf + len, cap - len, " (learned %.2f)", known[m] / 1000);
     }

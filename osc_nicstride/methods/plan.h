@@ -19,13 +19,13 @@
 #include <stddef.h>
 
 #include "common/model/link.h"
-#include "osc_nicstride/methods/method.h"
+#include "osc_nicstride/protocol/method.h"
 
 /** Can this method do it? Not that which is none. */
 static inline bool nicstride_can(const nicstride_case_t *c, unsigned method)
 {
-    return method > NICSTRIDE_METHOD_AUTO && method < NICSTRIDE_METHOD_LAST &&
-           c->rows[method].can(c);
+    return method < NICSTRIDE_METHODS_MAX && (c->reach & NICSTRIDE_REACH(method)) != 0 &&
+           (c->rows[method]->fits == NULL || c->rows[method]->fits(c));
 }
 
 /** So many blocks of at most a cache line each. */
@@ -44,24 +44,28 @@ static inline bool nicstride_shares_lines(const onic_layout_t *target)
     return blocks >= NICSTRIDE_LINES_LEAST && target->size <= blocks * ONIC_LINK_LINE;
 }
 
-/** Is it one of several short ones, to a target that is there? They are packed: nothing is cheaper
- *  than messages that travel together, and nothing is learned of them. */
-static inline bool nicstride_goes_together(const nicstride_case_t *c)
-{
-    return c->caps.together && c->caps.presence == NICSTRIDE_PRESENT;
-}
-
 /**
  * The method to use. `forced` is taken where it can do the transfer; where it cannot, the chooser
  * decides among the others, so that every program runs whatever is forced. What was learned stands
  * for the model's estimates where it is known and, with a budget, takes note of the choice, which
- * may be a trial. Those that travel together are packed where the target is present.
+ * may be a trial.
  *
  * In active target epochs every target counts as present: what it is sent must be there when it
  * comes to the end of its epoch, and is unpacked then, while what the origin would do instead it
  * does while nobody waits for the target but itself.
  */
 nicstride_method_t nicstride_plan(const nicstride_case_t *c);
+
+/** The rows' pure parts (estimates.c). */
+bool nicstride_sieve_fits(const nicstride_case_t *c);
+bool nicstride_mover_fits(const nicstride_case_t *c);
+bool nicstride_zcopy_fits(const nicstride_case_t *c);
+double nicstride_direct_cost(const nicstride_case_t *c);
+double nicstride_cma_cost(const nicstride_case_t *c);
+double nicstride_sieve_cost(const nicstride_case_t *c);
+double nicstride_pack_cost(const nicstride_case_t *c);
+double nicstride_mover_cost(const nicstride_case_t *c);
+double nicstride_zcopy_cost(const nicstride_case_t *c);
 
 /** Writes why a transfer goes as it does, for one line: the model's estimates of what can be done,
  *  and what was learned. At most `cap` bytes with the closing 0; returns the length written. */
@@ -73,13 +77,13 @@ size_t nicstride_plan_reason(const nicstride_case_t *c, char *buf, size_t cap);
  * active target and wherever they are in MPI, and as in passive target while their server thread
  * has to be woken.
  */
-size_t nicstride_plan_table(const nicstride_method_row_t *rows, nicstride_method_t forced,
+size_t nicstride_plan_table(const nicstride_method_row_t *const *rows, nicstride_method_t forced,
                             const nicstride_paths_t *paths, char *buf, size_t cap);
 
 /** Writes what was learned of transfers to a peer, a line for each kind of which something is
  *  known: what each method takes, microseconds, and by which factor that is more than the model
  *  says; as above. Nothing where nothing is known. */
-size_t nicstride_plan_learned(const nicstride_method_row_t *rows, const onic_learn_t *learn,
+size_t nicstride_plan_learned(const nicstride_method_row_t *const *rows, const onic_learn_t *learn,
                               const nicstride_path_t *path, char *buf, size_t cap);
 
 #endif

@@ -45,11 +45,12 @@ static void shape(onic_layout_t *l, uint64_t size, uint64_t block)
 /** A kind of peer. */
 typedef struct peer {
     const char *name;
-    nicstride_caps_t caps;
+    uint32_t reach;
+    nicstride_presence_t presence;
     const nicstride_path_t *path;
 } peer_t;
 
-static void lines(text_t *t, const nicstride_method_row_t *rows, nicstride_method_t forced,
+static void lines(text_t *t, const nicstride_method_row_t *const *rows, nicstride_method_t forced,
                   nicstride_direction_t dir, const peer_t *peer)
 {
     for (size_t b = 0; b < N_BLOCKS; b++) {
@@ -65,27 +66,32 @@ static void lines(text_t *t, const nicstride_method_row_t *rows, nicstride_metho
                                         .dir = dir,
                                         .origin = &origin,
                                         .target = &target,
-                                        .caps = peer->caps,
+                                        .reach = peer->reach,
+                                        .presence = peer->presence,
                                         .path = peer->path};
 
             onic_layout_contig(&origin, 0, sizes[s]);
             shape(&target, sizes[s], blocks[b]);
-            add(t, " %8s", rows[nicstride_plan(&c)].name);
+            add(t, " %8s", rows[nicstride_plan(&c)]->name);
         }
         add(t, "\n");
     }
 }
 
-size_t nicstride_plan_table(const nicstride_method_row_t *rows, nicstride_method_t forced,
+size_t nicstride_plan_table(const nicstride_method_row_t *const *rows, nicstride_method_t forced,
                             const nicstride_paths_t *paths, char *buf, size_t cap)
 {
+    const uint32_t message =
+        NICSTRIDE_REACH(NICSTRIDE_METHOD_PACK) | NICSTRIDE_REACH(NICSTRIDE_METHOD_ZCOPY);
+    const uint32_t node = message | NICSTRIDE_REACH(NICSTRIDE_METHOD_CMA) |
+                          NICSTRIDE_REACH(NICSTRIDE_METHOD_SIEVE) |
+                          NICSTRIDE_REACH(NICSTRIDE_METHOD_MOVER);
     const peer_t peers[] = {
-        {"mapped", {.direct = true}, &paths->node},
-        {"private", {.single_copy = true, .mover = true}, &paths->node},
-        {"private, away",
-         {.single_copy = true, .mover = true, .presence = NICSTRIDE_SERVED},
+        {"mapped", message | NICSTRIDE_REACH(NICSTRIDE_METHOD_DIRECT), NICSTRIDE_PRESENT,
          &paths->node},
-        {"network", {.direct = false}, &paths->net},
+        {"private", node, NICSTRIDE_PRESENT, &paths->node},
+        {"private, away", node, NICSTRIDE_SERVED, &paths->node},
+        {"network", message, NICSTRIDE_PRESENT, &paths->net},
     };
     text_t t = {.buf = buf, .cap = cap};
 
@@ -122,7 +128,7 @@ static void learned_line(text_t *t, const nicstride_case_t *c, const onic_learn_
     const uint64_t size = c->target->size;
     bool any = false;
 
-    for (unsigned m = NICSTRIDE_METHOD_DIRECT; m < NICSTRIDE_METHOD_LAST; m++) {
+    for (unsigned m = 0; m < NICSTRIDE_METHODS_MAX; m++) {
         const double nsec = onic_learn_nsec(cell, m, size);
 
         if (nsec == 0)
@@ -132,13 +138,13 @@ static void learned_line(text_t *t, const nicstride_case_t *c, const onic_learn_
         if (!any && block > 0)
             add(t, " in blocks of %llu", (unsigned long long)block);
         any = true;
-        add(t, ", %s %.2f (x %.2f)", c->rows[m].name, nsec / 1000, nsec / c->rows[m].cost(c));
+        add(t, ", %s %.2f (x %.2f)", c->rows[m]->name, nsec / 1000, nsec / c->rows[m]->cost(c));
     }
     if (any)
         add(t, "\n");
 }
 
-size_t nicstride_plan_learned(const nicstride_method_row_t *rows, const onic_learn_t *learn,
+size_t nicstride_plan_learned(const nicstride_method_row_t *const *rows, const onic_learn_t *learn,
                               const nicstride_path_t *path, char *buf, size_t cap)
 {
     text_t t = {.buf = buf, .cap = cap};

@@ -11,6 +11,8 @@
 
 #include "osc_nicstride/queue/observe.h"
 #include "osc_nicstride/methods/methods.h"
+#include "osc_nicstride/methods/plan.h"
+#include "osc_nicstride/window/control.h"
 #include "osc_nicstride/window/component.h"
 #include "osc_nicstride/window/transfer.h"
 #include "osc_nicstride/methods/sieve.h"
@@ -146,7 +148,8 @@ static int move_pieces(const nicstride_transfer_t *a, vm_fn_t fn)
     return OMPI_SUCCESS;
 }
 
-bool nicstride_may_tear(const nicstride_transfer_t *a)
+/** Could the kernel tear elements of the pieces? (whole_words.h) */
+static bool may_tear(const nicstride_transfer_t *a)
 {
     return !onic_whole_words(&a->origin, (uint64_t)(uintptr_t)a->origin_base) ||
            !onic_whole_words(&a->target, a->remote);
@@ -154,8 +157,6 @@ bool nicstride_may_tear(const nicstride_transfer_t *a)
 
 static int copy_pieces(const nicstride_transfer_t *a)
 {
-    if (nicstride_may_tear(a))
-        return OMPI_ERR_OUT_OF_RESOURCE;
     return move_pieces(a, a->type == NICSTRIDE_MSG_PUT ? process_vm_writev : process_vm_readv);
 }
 
@@ -217,8 +218,7 @@ static int start(const nicstride_transfer_t *t, nicstride_method_t method,
     if (rc == OMPI_ERR_NOT_SUPPORTED)
         give_up();
     if (rc == OMPI_ERR_NOT_SUPPORTED || rc == OMPI_ERR_OUT_OF_RESOURCE)
-        return rc;
-    nicstride_count(method, t->target.size);
+        return OMPI_ERR_NOT_AVAILABLE;
     if (rc != OMPI_SUCCESS)
         return nicstride_error(t->m, t->call, rc, "the memory of target rank %d cannot be accessed",
                                t->peer->rank);
@@ -227,31 +227,60 @@ static int start(const nicstride_transfer_t *t, nicstride_method_t method,
     return OMPI_SUCCESS;
 }
 
-int nicstride_cma_start(nicstride_transfer_t *t, bool *done_p)
+/** Can the kernel copy to and from the peer's memory? Asked once. */
+static bool works(nicstride_peer_t *p)
 {
-    return start(t, NICSTRIDE_METHOD_CMA, copy_pieces, done_p);
-}
-
-int nicstride_sieve_start(nicstride_transfer_t *t, bool *done_p)
-{
-    return start(t, NICSTRIDE_METHOD_SIEVE, sieve, done_p);
-}
-
-bool nicstride_single_copy_works(nicstride_peer_t *p)
-{
-    if (p->local < 0 || !nicstride_component.params.cma)
-        return false;
-
-    int known = __atomic_load_n(&p->single_copy, __ATOMIC_RELAXED);
+    int known = __atomic_load_n(&p->known[NICSTRIDE_METHOD_CMA], __ATOMIC_RELAXED);
 
     if (known == 0) {
         onic_wire_lock();
         known = onic_peer_can_cma(p->wire) ? 1 : -1;
         onic_wire_unlock();
-        __atomic_store_n(&p->single_copy, known, __ATOMIC_RELAXED);
+        __atomic_store_n(&p->known[NICSTRIDE_METHOD_CMA], known, __ATOMIC_RELAXED);
         /* A process that has died is no reason for the user to wonder. */
         if (known < 0 && !onic_peer_look(p->wire))
             say_no_single_copy();
     }
     return known > 0;
 }
+
+/** Of a dynamic window what is known to be attached: only single copy goes past the target, which
+ *  knows the rest. */
+static bool is_attached(const nicstride_transfer_t *t)
+{
+    return t->m->flavor != MPI_WIN_FLAVOR_DYNAMIC ||
+           nicstride_shown_holds(&nicstride_ctl(t->m, t->peer->local)->attached,
+                                 t->remote + (uint64_t)t->target.lb,
+                                 (uint64_t)(t->target.ub - t->target.lb));
+}
+
+static bool reaches(const nicstride_transfer_t *t)
+{
+    return !t->mapped && (t->type == NICSTRIDE_MSG_PUT || t->type == NICSTRIDE_MSG_GET) &&
+           t->peer->local >= 0 && nicstride_component.params.cma && works(t->peer) &&
+           is_attached(t);
+}
+
+static bool reaches_pieces(const nicstride_transfer_t *t)
+{
+    return reaches(t) && !may_tear(t);
+}
+
+static int start_cma(nicstride_transfer_t *t, bool *done_p)
+{
+    return start(t, NICSTRIDE_METHOD_CMA, copy_pieces, done_p);
+}
+
+static int start_sieve(nicstride_transfer_t *t, bool *done_p)
+{
+    return start(t, NICSTRIDE_METHOD_SIEVE, sieve, done_p);
+}
+
+const nicstride_method_row_t nicstride_cma = {
+    .name = "cma", .cost = nicstride_cma_cost, .reach = reaches_pieces, .start = start_cma};
+
+const nicstride_method_row_t nicstride_sieve = {.name = "sieve",
+                                                .fits = nicstride_sieve_fits,
+                                                .cost = nicstride_sieve_cost,
+                                                .reach = reaches,
+                                                .start = start_sieve};

@@ -7,6 +7,7 @@
 #include "opal/util/output.h"
 
 #include "osc_nicstride/queue/observe.h"
+#include "osc_nicstride/queue/request.h"
 #include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/queue/start.h"
 #include "osc_nicstride/queue/wait.h"
@@ -22,27 +23,27 @@ static const char *const kinds[] = {"mapped", "on the network", "private, active
 
 static const char *const directions[ONIC_LEARN_DIRECTIONS] = {"put", "get", "accumulate"};
 
-static unsigned kind_of(const nicstride_transfer_t *t, const nicstride_case_t *c, bool active)
+static unsigned kind_of(const nicstride_transfer_t *t, const nicstride_case_t *c)
 {
     if (t->mapped)
         return 0;
     if (t->peer->local < 0)
         return 1;
-    if (active)
+    if (nicstride_is_active(t->m))
         return 2;
-    return c->caps.presence == NICSTRIDE_PRESENT ? 3 : 4;
+    return c->presence == NICSTRIDE_PRESENT ? 3 : 4;
 }
 
 /** Says why a transfer goes as it does, once for each kind and method. Threads that meet here may
  *  say it twice. */
-static void explain(const nicstride_transfer_t *t, const nicstride_case_t *c, bool active,
+static void explain(const nicstride_transfer_t *t, const nicstride_case_t *c,
                     nicstride_method_t method)
 {
     static uint8_t said[sizeof(kinds) / sizeof(kinds[0])][ONIC_LEARN_DIRECTIONS][ONIC_LEARN_SHAPES]
                        [ONIC_LEARN_SIZES];
     const unsigned shape = onic_learn_shape(&t->origin, &t->target);
     const unsigned size = onic_learn_size(t->target.size);
-    const unsigned kind = kind_of(t, c, active);
+    const unsigned kind = kind_of(t, c);
     uint8_t *bits = &said[kind][c->dir][shape][size];
     bool trial = false;
     char why[512];
@@ -60,7 +61,7 @@ static void explain(const nicstride_transfer_t *t, const nicstride_case_t *c, bo
                 "microseconds: %s",
                 directions[c->dir], (unsigned long long)t->target.size,
                 (unsigned long long)onic_layout_blocks(&t->target), t->peer->rank, kinds[kind],
-                nicstride_methods[method].name, trial ? " (a trial)" : "", why);
+                nicstride_methods[method]->name, trial ? " (a trial)" : "", why);
 }
 
 /** Is it a put into mapped memory that is better sent? A get would wait for its target. Nor where
@@ -80,35 +81,21 @@ static nicstride_presence_t presence(const nicstride_transfer_t *t, bool togethe
     return nicstride_presence(t->peer);
 }
 
-/** Can single copy reach all of it? In a dynamic window only what is known to be attached. */
-static bool single_copy_reaches(const nicstride_transfer_t *t)
+static uint32_t reach(const nicstride_transfer_t *t)
 {
-    return !t->mapped && t->type != NICSTRIDE_MSG_ACC && nicstride_single_copy_works(t->peer) &&
-           (t->m->flavor != MPI_WIN_FLAVOR_DYNAMIC ||
-            nicstride_region_known(t->m, t->peer, t->remote + (uint64_t)t->target.lb,
-                                   (uint64_t)(t->target.ub - t->target.lb)));
-}
+    uint32_t set = 0;
 
-static void look_at_single_copy(const nicstride_transfer_t *t, nicstride_case_t *c)
-{
-    c->caps.single_copy = single_copy_reaches(t);
-    c->caps.torn = c->caps.single_copy && nicstride_may_tear(t);
-}
-
-/** What methods for long transfers have to know. */
-static void look_at_long_ones(const nicstride_transfer_t *t, nicstride_case_t *c)
-{
-    /* What a message carries inline is not worth a trial by rendezvous. */
-    c->caps.no_rendezvous =
-        t->type == NICSTRIDE_MSG_ACC || t->target.size > onic_peer_rndv_max(t->peer->wire) ||
-        (c->forced != NICSTRIDE_METHOD_ZCOPY && t->target.size <= nicstride_inline_max(false));
-    c->caps.mover = t->peer->rank != t->m->rank && nicstride_move_works(t->peer);
+    for (unsigned m = NICSTRIDE_METHOD_DIRECT; m < NICSTRIDE_METHODS_MAX; m++) {
+        if (nicstride_methods[m] != NULL && nicstride_methods[m]->reach(t))
+            set |= NICSTRIDE_REACH(m);
+    }
+    return set;
 }
 
 /** Is the choice made already, and can be followed now? What comes behind others that are watched
  *  goes their way, and what comes behind any others is not tried: what it takes could not be told.
  *  Most longer transfers end here. */
-static bool is_made(nicstride_transfer_t *t, nicstride_case_t *c, bool active, unsigned *choice)
+static bool is_made(nicstride_transfer_t *t, nicstride_case_t *c, unsigned *choice)
 {
     onic_learn_cell_t *cell = c->learned.cell;
     bool follows;
@@ -121,47 +108,14 @@ static bool is_made(nicstride_transfer_t *t, nicstride_case_t *c, bool active, u
         c->learned.budget = NULL;
     if (!follows && !onic_learn_fixed(cell, !busy, choice))
         return false;
-    if (!nicstride_methods[*choice].needs_target)
-        look_at_single_copy(t, c);
-    else if (!active && presence(t, c->caps.together) != NICSTRIDE_PRESENT)
+    if (nicstride_methods[*choice]->needs_target && !nicstride_is_active(t->m) &&
+        presence(t, false) != NICSTRIDE_PRESENT)
         return false;
-    else if (*choice != NICSTRIDE_METHOD_PACK)
-        look_at_long_ones(t, c);
+    c->reach = nicstride_methods[*choice]->reach(t) ? NICSTRIDE_REACH(*choice) : 0;
     if (!nicstride_can(c, *choice))
         return false;
     t->cell = follows ? cell : NULL;
     return true;
-}
-
-static nicstride_method_t plan(const nicstride_case_t *c)
-{
-    nicstride_method_t method;
-
-    if (c->learned.cell == NULL)
-        return nicstride_plan(c);
-    onic_wire_lock();
-    method = nicstride_plan(c);
-    onic_wire_unlock();
-    return method;
-}
-
-/** Completes the case, and chooses. */
-static nicstride_method_t choose(nicstride_transfer_t *t, nicstride_case_t *c, bool active)
-{
-    nicstride_method_t method;
-
-    look_at_long_ones(t, c);
-    if (c->forced == NICSTRIDE_METHOD_AUTO && !active)
-        c->caps.presence = presence(t, c->caps.together);
-    /* Those that travel together do not ask what is attached. */
-    if (!c->caps.together || c->caps.presence != NICSTRIDE_PRESENT)
-        look_at_single_copy(t, c);
-    method = plan(c);
-    /* Of a message to a target that is not there, the target is what would be learned. */
-    if (!nicstride_methods[method].needs_target ||
-        (c->caps.presence == NICSTRIDE_PRESENT && c->learned.budget != NULL))
-        t->cell = c->learned.cell;
-    return method;
 }
 
 static nicstride_direction_t direction(const nicstride_transfer_t *t)
@@ -172,52 +126,135 @@ static nicstride_direction_t direction(const nicstride_transfer_t *t)
 }
 
 /** What is not decided at a glance. */
-static nicstride_method_t compare(nicstride_transfer_t *t, bool direct, bool together, bool active)
+static nicstride_method_t compare(nicstride_transfer_t *t, nicstride_case_t *c)
 {
-    const nicstride_component_t *component = &nicstride_component;
-    nicstride_case_t c = {
-        .rows = nicstride_methods,
-        .forced = (nicstride_method_t)component->params.method,
-        .dir = direction(t),
-        .origin = &t->origin,
-        .target = &t->target,
-        .path = t->peer->local >= 0 ? &component->paths.node : &component->paths.net,
-        .caps = {.direct = direct, .together = together},
-    };
+    const bool automatic = c->forced == NICSTRIDE_METHOD_AUTO;
     nicstride_method_t method;
     unsigned made;
 
-    /* Of those that travel together nothing is learned. */
-    if (c.forced == NICSTRIDE_METHOD_AUTO && !direct && !together)
-        c.learned = nicstride_observed(t->peer, c.dir, c.origin, c.target);
-    if (is_made(t, &c, active, &made))
-        method = (nicstride_method_t)made;
-    else
-        method = choose(t, &c, active);
-    if (component->params.verbose > 0)
-        explain(t, &c, active, method);
+    if (automatic)
+        c->learned = nicstride_observed(t->peer, c->dir, c->origin, c->target);
+    if (is_made(t, c, &made))
+        return (nicstride_method_t)made;
+    c->reach = reach(t);
+    if (automatic && !nicstride_is_active(t->m))
+        c->presence = presence(t, false);
+    if (c->learned.cell != NULL)
+        onic_wire_lock();
+    method = nicstride_plan(c);
+    if (c->learned.cell != NULL)
+        onic_wire_unlock();
+    /* Of a message to a target that is not there, the target is what would be learned. */
+    if (!nicstride_methods[method]->needs_target ||
+        (c->presence == NICSTRIDE_PRESENT && c->learned.budget != NULL))
+        t->cell = c->learned.cell;
     return method;
+}
+
+static bool is_update(const nicstride_transfer_t *t)
+{
+    return t->type != NICSTRIDE_MSG_PUT && t->type != NICSTRIDE_MSG_GET;
+}
+
+/** All updates of a target go one way, or they would not be atomic with each other; what fetches
+ *  goes in messages then, and what a forced method does not move. */
+static nicstride_method_t choose_for_update(const nicstride_transfer_t *t, int forced,
+                                            bool is_short)
+{
+    if (t->mapped && forced != NICSTRIDE_METHOD_PACK)
+        return NICSTRIDE_METHOD_DIRECT;
+    if (t->type == NICSTRIDE_MSG_ACC && !is_short &&
+        (forced == NICSTRIDE_METHOD_AUTO || forced == NICSTRIDE_METHOD_MOVER))
+        return NICSTRIDE_METHOD_AUTO;
+    return NICSTRIDE_METHOD_PACK;
+}
+
+/** Nothing is cheaper than load and store, nor than short ones that travel together to a target
+ * that is there. */
+static nicstride_method_t choose_at_once(const nicstride_transfer_t *t, bool is_short)
+{
+    const bool active = nicstride_is_active(t->m);
+
+    if (t->mapped && !is_sent(t, active))
+        return NICSTRIDE_METHOD_DIRECT;
+    return is_short && (active || presence(t, true) == NICSTRIDE_PRESENT) ? NICSTRIDE_METHOD_PACK
+                                                                          : NICSTRIDE_METHOD_AUTO;
 }
 
 nicstride_method_t nicstride_choose(nicstride_transfer_t *t)
 {
-    const nicstride_params_t *params = &nicstride_component.params;
-    const bool automatic = params->method == NICSTRIDE_METHOD_AUTO;
-    const bool active = nicstride_is_active(t->m);
-    const bool direct =
-        t->mapped && t->type != NICSTRIDE_MSG_ACC && !(automatic && is_sent(t, active));
-    const bool together = automatic && !direct && t->target.size <= nicstride_inline_max(false);
+    const nicstride_component_t *component = &nicstride_component;
+    const int forced = component->params.method;
+    const bool is_short = t->target.size <= nicstride_inline_max(false);
+    nicstride_method_t method = NICSTRIDE_METHOD_AUTO;
 
     t->cell = NULL;
-    /* A forced method that moves no accumulates leaves them in messages. */
-    if (t->type == NICSTRIDE_MSG_ACC && !automatic && params->method != NICSTRIDE_METHOD_MOVER)
-        return NICSTRIDE_METHOD_PACK;
-    if (automatic && params->verbose == 0) {
-        if (direct)
-            return NICSTRIDE_METHOD_DIRECT;
-        /* Nothing is cheaper than short ones that travel together, to a target that is there. */
-        if (together && (active || presence(t, together) == NICSTRIDE_PRESENT))
-            return NICSTRIDE_METHOD_PACK;
+    if (is_update(t))
+        method = choose_for_update(t, forced, is_short);
+    else if (forced == NICSTRIDE_METHOD_AUTO)
+        method = choose_at_once(t, is_short);
+    if (method != NICSTRIDE_METHOD_AUTO && component->params.verbose == 0)
+        return method;
+    nicstride_case_t c = {
+        .rows = nicstride_methods,
+        .forced = (nicstride_method_t)forced,
+        .dir = direction(t),
+        .origin = &t->origin,
+        .target = &t->target,
+        .path = t->peer->local >= 0 ? &component->paths.node : &component->paths.net,
+    };
+    if (method == NICSTRIDE_METHOD_AUTO)
+        method = compare(t, &c);
+    if (component->params.verbose > 0 && t->has_origin) {
+        c.reach = reach(t);
+        explain(t, &c, method);
     }
-    return compare(t, direct, together, active);
+    return method;
+}
+
+/* ---- starting ---------------------------------------------------------------------------------
+ */
+
+/** What it leaves under way is waited for by flushes. Of messages the queue keeps account. */
+static void enter_late(const nicstride_transfer_t *t)
+{
+    onic_wire_lock();
+    nicstride_op_enter_locked(t->peer, NULL);
+    onic_wire_unlock();
+}
+
+static int start(nicstride_transfer_t *t, bool *done_p)
+{
+    const nicstride_method_row_t *row;
+    const uint64_t bytes = t->target.size;
+    nicstride_method_t method = nicstride_choose(t);
+    int rc = nicstride_methods[method]->start(t, done_p);
+
+    if (rc == OMPI_ERR_NOT_AVAILABLE) {
+        t->cell = NULL;
+        method = NICSTRIDE_METHOD_PACK;
+        rc = nicstride_methods[method]->start(t, done_p);
+    }
+    row = nicstride_methods[method];
+    if (rc == OMPI_SUCCESS && row->flush != NULL)
+        enter_late(t);
+    nicstride_count(method, bytes);
+    if (is_update(t))
+        nicstride_add(&nicstride_counters.accumulates, 1);
+    return rc;
+}
+
+int nicstride_run(nicstride_transfer_t *t, int rc, ompi_request_t **request_p)
+{
+    nicstride_request_t *request = NULL;
+    bool done = true;
+
+    if (rc == OMPI_SUCCESS && request_p != NULL) {
+        t->request = request = nicstride_request_new(t->m->win);
+        rc = request != NULL ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    if (rc == OMPI_SUCCESS && t->target.size > 0)
+        rc = start(t, &done);
+    nicstride_target_fini(t);
+    return request_p != NULL ? nicstride_request_finish(request, rc, done, request_p) : rc;
 }

@@ -90,9 +90,3 @@ int nicstride_detach(ompi_win_t *win, const void *base)
     nicstride_wait_polling(is_unused, m);
     return region_error(m, "MPI_Win_detach", s, base, 0);
 }
-
-bool nicstride_region_known(const nicstride_module_t *m, const nicstride_peer_t *p, uint64_t addr,
-                            uint64_t size)
-{
-    return nicstride_shown_holds(&nicstride_ctl(m, p->local)->attached, addr, size);
-}

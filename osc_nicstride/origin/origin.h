@@ -21,6 +21,7 @@
 
 #include "common/ompi_compat.h"
 #include "ompi/datatype/ompi_datatype.h"
+#include "ompi/request/request.h"
 
 #include "osc_nicstride/protocol/method.h"
 #include "osc_nicstride/window/component.h"
@@ -61,26 +62,20 @@ int nicstride_fit(nicstride_module_t *m, const char *call, const char *from, uin
 int nicstride_check_host(const nicstride_module_t *m, const char *call, const char *what,
                          const void *base, const onic_layout_t *l);
 
-/** Chooses the method for a put, a get or an accumulate that fetches nothing and that the target
- *  applies; t->cell becomes where its cost is to be noted. Where the choice is made already this
- *  takes no lock. */
+/** Chooses the method for a transfer; t->cell becomes where its cost is to be noted. Where the
+ * choice is made already this takes no lock. */
 nicstride_method_t nicstride_choose(nicstride_transfer_t *t);
 
-/** Dynamic windows: is [addr, addr + size) known to be attached at a peer of this node? */
-bool nicstride_region_known(const nicstride_module_t *m, const nicstride_peer_t *p, uint64_t addr,
-                            uint64_t size);
+/** The rest of a call that was resolved, with `rc` by then, and the end of `t`: chooses a method
+ * and starts it. `request_p`: gets the request of a request-based call, complete or to be completed
+ *  later; NULL where there is none. */
+int nicstride_run(nicstride_transfer_t *t, int rc, ompi_request_t **request_p);
 
 /** Counts an accumulate, with the bytes of the target that it is about. */
 static inline void nicstride_count_accumulate(nicstride_method_t method, uint64_t bytes)
 {
     nicstride_add(&nicstride_counters.accumulates, 1);
     nicstride_count(method, bytes);
-}
-
-/** Does the origin apply it itself? All accumulates to a target must go one way. */
-static inline bool nicstride_applies_here(const nicstride_transfer_t *a)
-{
-    return a->mapped && nicstride_component.params.method != NICSTRIDE_METHOD_PACK;
 }
 
 #endif

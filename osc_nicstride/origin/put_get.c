@@ -8,33 +8,11 @@
  */
 #include <stddef.h>
 
-#include "common/layout/pack.h"
-#include "osc_nicstride/queue/request.h"
-#include "osc_nicstride/methods/methods.h"
-#include "osc_nicstride/origin/origin.h"
+#include "common/layout/copy.h"
 #include "osc_nicstride/origin/contiguous.h"
-#include "osc_nicstride/sync/enter.h"
+#include "osc_nicstride/origin/origin.h"
 #include "osc_nicstride/origin/rma.h"
-#include "osc_nicstride/window/component.h"
-#include "osc_nicstride/window/module.h"
-#include "osc_nicstride/window/transfer.h"
-
-/**
- * Moves the data by the method that is chosen. `*done_p` says whether that is over already; if not,
- * the transfer's request (if any) will be completed later.
- */
-static int move(nicstride_transfer_t *t, bool *done_p)
-{
-    const nicstride_method_t method = nicstride_choose(t);
-    const int rc = nicstride_methods[method].start(t, done_p);
-
-    if ((rc != OMPI_ERR_NOT_SUPPORTED && rc != OMPI_ERR_OUT_OF_RESOURCE) ||
-        nicstride_methods[method].needs_target)
-        return rc;
-    /* Messages can do what another method could not. */
-    t->cell = NULL;
-    return nicstride_methods[NICSTRIDE_METHOD_PACK].start(t, done_p);
-}
+#include "osc_nicstride/sync/enter.h"
 
 /** Contiguous bytes to or from mapped memory need no plan: where the call is 20 ns, resolving it
  *  would double that. */
@@ -66,23 +44,12 @@ static int transfer(ompi_win_t *win, nicstride_msg_type_t type, const nicstride_
                     ompi_request_t **request_p)
 {
     nicstride_module_t *m = nicstride_module(win);
-    nicstride_request_t *request = NULL;
     nicstride_transfer_t t;
-    bool done = true;
     int rc = request_p != NULL ? nicstride_check_passive(m, g->call, g->target) : OMPI_SUCCESS;
 
     if (rc == OMPI_SUCCESS)
         rc = nicstride_target_init(&t, m, type, g);
-    if (rc != OMPI_SUCCESS)
-        return rc;
-    if (request_p != NULL) {
-        t.request = request = nicstride_request_new(win);
-        rc = request != NULL ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
-    }
-    if (rc == OMPI_SUCCESS && t.target.size > 0)
-        rc = move(&t, &done);
-    nicstride_target_fini(&t);
-    return request_p != NULL ? nicstride_request_finish(request, rc, done, request_p) : rc;
+    return rc == OMPI_SUCCESS ? nicstride_run(&t, rc, request_p) : rc;
 }
 
 int nicstride_put(const void *origin, int origin_count, ompi_datatype_t *origin_dt, int target,

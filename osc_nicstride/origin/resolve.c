@@ -157,6 +157,7 @@ int nicstride_target_init(nicstride_transfer_t *a, nicstride_module_t *m, nicstr
     a->request = NULL;
     a->cell = NULL;
     a->granule = 1;
+    a->op = a->dtype = 0;
     a->result.nruns = 0;
     a->origin_base = (char *)(uintptr_t)g->origin;
     a->origin.nruns = 0;

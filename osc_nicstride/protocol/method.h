@@ -4,15 +4,25 @@
  */
 /**
  * @file
- * The names of the methods that move data, and what the model knows of the way to a kind of peer.
- * Pure.
+ * Methods that move data: each is a row that says what it can do, what that costs by the model, and
+ * how it is started and waited for. Whoever chooses compares rows and knows no method by name but
+ * messages, which can always be sent.
+ *
+ * Pure, and so are fits and cost of each row (methods/estimates.c); the rest of a row is not.
  */
 #ifndef NICSTRIDE_METHOD_H
 #define NICSTRIDE_METHOD_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
+#include "common/layout/layout.h"
+#include "common/model/learn.h"
 #include "common/model/link.h"
+
+struct nicstride_transfer;
+struct nicstride_peer;
+struct nicstride_module;
 
 typedef enum nicstride_method {
     NICSTRIDE_METHOD_AUTO = 0, /**< not a method: let the chooser choose */
@@ -48,5 +58,62 @@ typedef struct nicstride_paths {
     nicstride_path_t node;
     nicstride_path_t net;
 } nicstride_paths_t;
+
+typedef struct nicstride_method_row nicstride_method_row_t;
+
+/** What a plan is made from. */
+typedef struct nicstride_case {
+    const nicstride_method_row_t *const
+        *rows;                 /**< of all methods, by number; NULL: there is none */
+    nicstride_method_t forced; /**< NICSTRIDE_METHOD_AUTO: none is */
+    nicstride_direction_t dir;
+    const onic_layout_t *origin; /**< of the same size as the target's */
+    const onic_layout_t *target;
+    uint32_t reach; /**< a set of NICSTRIDE_REACH of the methods that reach the target's bytes */
+    nicstride_presence_t presence;
+    const nicstride_path_t *path;
+    onic_learned_t learned; /**< its choices are the numbers of methods */
+} nicstride_case_t;
+
+#define NICSTRIDE_REACH(method) (1u << (method))
+
+/** A method. */
+struct nicstride_method_row {
+    const char *name;
+    bool needs_target; /**< the target takes part: it has to be there */
+
+    /** Can it move such layouts, wherever it reaches the target? NULL: any. */
+    bool (*fits)(const nicstride_case_t *c);
+
+    /** What that takes by the model, nanoseconds, with a target that is present. Meaningful where
+     * it can be done. */
+    double (*cost)(const nicstride_case_t *c);
+
+    /** Does it reach the target's bytes from here? What it finds out of the peer it keeps. MPI
+     *  threads, no lock held. */
+    bool (*reach)(const struct nicstride_transfer *t);
+
+    /**
+     * Does a transfer, or begins it: what is needed longer is taken over from `t`. `*done_p` says
+     * whether it is locally complete; else the row will complete the transfer's request, if there
+     * is one. OMPI_SUCCESS, or an error after a text; or OMPI_ERR_NOT_AVAILABLE, without one, and
+     * nothing was done: messages must do it. MPI threads, no lock held.
+     */
+    int (*start)(struct nicstride_transfer *t, bool *done_p);
+
+    /** Has all landed that it has begun at the peer? Asked again and again by flushes, and before
+     * an epoch is closed, until it has; no event needs to announce it. NULL: it leaves nothing
+     * under way but what the target counts as messages. Wire lock. */
+    bool (*flush)(struct nicstride_peer *p);
+
+    /** Nothing is under way, and the window goes away: frees what the row keeps for it. NULL:
+     * nothing. MPI threads, no lock held. */
+    void (*free)(struct nicstride_module *m);
+};
+
+/** So many rows there can be. */
+#define NICSTRIDE_METHODS_MAX ONIC_LEARN_CHOICES
+
+_Static_assert(NICSTRIDE_METHOD_LAST <= NICSTRIDE_METHODS_MAX, "methods are choices");
 
 #endif

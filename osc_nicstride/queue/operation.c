@@ -223,13 +223,24 @@ void nicstride_ops_fail_locked(nicstride_peer_t *p)
     } while (op != NULL);
 }
 
-bool nicstride_ops_in_flight_locked(const nicstride_peer_t *p)
+bool nicstride_rows_landed_locked(nicstride_peer_t *p)
+{
+    for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX; i++) {
+        const nicstride_method_row_t *row = nicstride_component.methods[i];
+
+        if (row != NULL && row->flush != NULL && !row->flush(p))
+            return false;
+    }
+    return true;
+}
+
+bool nicstride_ops_in_flight_locked(nicstride_peer_t *p)
 {
     const nicstride_op_t *op = p->queue.live;
 
     while (op != NULL && op->in_flight == 0)
         op = op->live_next;
-    return op != NULL || p->flow.posting > 0;
+    return op != NULL || p->flow.posting > 0 || !nicstride_rows_landed_locked(p);
 }
 
 void nicstride_op_sent_cb(void *arg, int status)

@@ -88,8 +88,10 @@ void nicstride_op_sent_cb(void *op, int status);
 /** Ends all operations to a peer that will not answer, with an error: at once, or when their sends
  *  are over. */
 void nicstride_ops_fail_locked(nicstride_peer_t *p);
-/** Is a send of an operation, or of another message, to the peer still under way? */
-bool nicstride_ops_in_flight_locked(const nicstride_peer_t *p);
+/** Has what methods have begun by themselves, without messages, landed at the peer? */
+bool nicstride_rows_landed_locked(nicstride_peer_t *p);
+/** Is a send of an operation, or of another message, to the peer still under way? Or the above. */
+bool nicstride_ops_in_flight_locked(nicstride_peer_t *p);
 /** Frees the operations that a peer will never end, the wire being closed. */
 void nicstride_ops_drop(nicstride_peer_t *p);
 /** Frees the operation objects kept for reuse, at the end of the process. */

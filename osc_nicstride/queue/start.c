@@ -49,8 +49,12 @@ nicstride_op_t *nicstride_op_of_locked(nicstride_transfer_t *t, bool queued)
         return NULL;
     }
     op->request = t->request;
-    if (nicstride_op_wants_reply(op))
+    if (op->type == NICSTRIDE_MSG_GET) {
+        onic_layout_move(&op->result, &t->origin);
+        op->result_base = t->origin_base;
+    } else if (nicstride_op_wants_reply(op)) {
         onic_layout_move(&op->result, &t->result);
+    }
     if (!queued)
         return op;
     onic_layout_move(&op->target, &t->target);

@@ -27,17 +27,6 @@
  */
 int nicstride_message_start(nicstride_transfer_t *t, bool rendezvous, bool *done_p);
 
-/**
- * Starts a put, get or accumulate through slots of the receiver's landing area (common/mover).
- * OMPI_ERR_NOT_AVAILABLE, and nothing was started, where that cannot be now: no slot is free,
- * something stands before it, or its layout is too irregular for one message. Else as above.
- */
-int nicstride_move_start(nicstride_transfer_t *t, bool *done_p);
-
-/** Can a transfer to or from the peer go through slots? Finds out the first time. MPI threads, no
- *  lock held. */
-bool nicstride_move_works(nicstride_peer_t *p);
-
 /* ---- what the ways of starting a transfer share; wire lock -------------------------------------
  */
 

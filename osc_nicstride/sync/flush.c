@@ -59,7 +59,8 @@ static bool flushed_locally(void *arg)
 
     nicstride_pump_locked(f->p);
     nicstride_send_waiting_locked(f->p);
-    if ((!ended_locked(f->p, f->goal) || (f->given && f->p->flow.posting > 0)) &&
+    if ((!ended_locked(f->p, f->goal) || (f->given && f->p->flow.posting > 0) ||
+         !nicstride_rows_landed_locked(f->p)) &&
         !is_hopeless_locked(f->m, f->p))
         return false;
     if (f->given)
@@ -86,7 +87,8 @@ static int flush_local(nicstride_module_t *m, nicstride_peer_t *p, bool given)
 
 static bool is_over_locked(const nicstride_module_t *m, nicstride_peer_t *p)
 {
-    return (ended_locked(p, p->queue.goal) && nicstride_tx_idle(&p->flow.tx)) ||
+    return (ended_locked(p, p->queue.goal) && nicstride_tx_idle(&p->flow.tx) &&
+            nicstride_rows_landed_locked(p)) ||
            is_hopeless_locked(m, p);
 }
 

@@ -47,8 +47,9 @@ typedef struct nicstride_params {
 
 typedef struct nicstride_component {
     nicstride_params_t params;
-    nicstride_limits_t limits; /**< how long messages may be */
-    nicstride_paths_t paths;   /**< what the model knows of the ways to peers */
+    nicstride_limits_t limits;                    /**< how long messages may be */
+    nicstride_paths_t paths;                      /**< what the model knows of the ways to peers */
+    const nicstride_method_row_t *const *methods; /**< of each method its row; NULL: none */
     bool wire_open;
     bool plan_shown; /**< by this process */
     bool world_met;  /**< all of MPI_COMM_WORLD took part in a window: a fence finds all of them */
@@ -65,8 +66,8 @@ extern nicstride_component_t nicstride_component;
 /** Counters, one process. Updated without locks: statistics, not truth; but for those of what
  *  lives, which are exact. */
 typedef struct nicstride_counters {
-    unsigned long long ops[NICSTRIDE_METHOD_LAST];   /**< of all kinds, by method */
-    unsigned long long bytes[NICSTRIDE_METHOD_LAST]; /**< of target memory that they are about */
+    unsigned long long ops[NICSTRIDE_METHODS_MAX];   /**< of all kinds, by method */
+    unsigned long long bytes[NICSTRIDE_METHODS_MAX]; /**< of target memory that they are about */
     unsigned long long accumulates;
     unsigned long long messages;       /**< fragments sent */
     unsigned long long slot_answers;   /**< that were taken from slots */

@@ -157,8 +157,8 @@ typedef struct nicstride_peer {
     uint32_t me;                        /**< my rank there */
     int rank;
     int local;                        /**< index on my node, or -1 */
-    int single_copy;                  /**< 1: works, -1: does not, 0: not tried yet */
-    int moves;                        /**< its landing area can be reached: as single_copy */
+    int known[NICSTRIDE_METHODS_MAX]; /**< what a method's row has found out: 1: it reaches it, -1:
+                                         it does not, 0: unknown */
     bool failed;                      /**< it cannot be reached: nobody waits for it; wire lock */
     bool used;                        /**< it is in its window's list (used.h); wire lock */
     struct nicstride_peer *next_used; /**< in that list; wire lock */

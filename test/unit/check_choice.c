@@ -8,20 +8,8 @@
 
 #include "common/model/watch.h"
 #include "osc_nicstride/methods/plan.h"
+#include "test/unit/method_rows.h"
 #include "test/unit/unit.h"
-
-#define ROW(method, target)                                                                        \
-    {                                                                                              \
-        .name = #method, .needs_target = (target), .can = nicstride_##method##_can,                \
-        .cost = nicstride_##method##_cost                                                          \
-    }
-
-static const nicstride_method_row_t rows[NICSTRIDE_METHOD_LAST] = {
-    [NICSTRIDE_METHOD_AUTO] = {.name = "auto"},  [NICSTRIDE_METHOD_DIRECT] = ROW(direct, false),
-    [NICSTRIDE_METHOD_CMA] = ROW(cma, false),    [NICSTRIDE_METHOD_SIEVE] = ROW(sieve, false),
-    [NICSTRIDE_METHOD_PACK] = ROW(pack, true),   [NICSTRIDE_METHOD_MOVER] = ROW(mover, true),
-    [NICSTRIDE_METHOD_ZCOPY] = ROW(zcopy, true),
-};
 
 /* ---- machines ----------------------------------------------------------------------------------
  */
@@ -114,14 +102,14 @@ static double run(program_t *p, const machine_t *m, unit_random_t *r, unsigned t
 
     ck_assert_int_eq(onic_layout_contig(&l, 0, p->bytes), ONIC_LAYOUT_OK);
     for (unsigned i = 0; i < transfers; i++) {
-        const nicstride_case_t c = {
-            .rows = rows,
-            .dir = p->dir,
-            .origin = &l,
-            .target = &l,
-            .path = &path,
-            .caps = {.single_copy = p->dir != NICSTRIDE_ACC, .mover = true, .no_rendezvous = true},
-            .learned = {.cell = &p->cell, .budget = &p->budget}};
+        const nicstride_case_t c = {.rows = rows,
+                                    .dir = p->dir,
+                                    .origin = &l,
+                                    .target = &l,
+                                    .path = &path,
+                                    .reach = REACH_MESSAGE | REACH_SLOTS |
+                                             (p->dir != NICSTRIDE_ACC ? REACH_COPY : 0),
+                                    .learned = {.cell = &p->cell, .budget = &p->budget}};
         unsigned made;
         const bool settled = onic_learn_fixed(&p->cell, true, &made);
         const nicstride_method_t method = settled ? (nicstride_method_t)made : nicstride_plan(&c);

@@ -8,15 +8,23 @@
 #include <math.h>
 #include <string.h>
 
+#include "test/unit/method_rows.h"
 #include "test/unit/unit.h"
 
 #define KIB 1024ull
 
-static const nicstride_caps_t far_away = {.direct = false, .single_copy = false};
-static const nicstride_caps_t unregistered = {.no_rendezvous = true};
-static const nicstride_caps_t same_node = {.direct = false, .single_copy = true};
-static const nicstride_caps_t with_slots = {.single_copy = true, .mover = true};
-static const nicstride_caps_t mapped = {.direct = true, .single_copy = true};
+/** A kind of target. */
+typedef struct target {
+    uint32_t reach;
+    nicstride_presence_t presence;
+} target_t;
+
+static const target_t far_away = {.reach = REACH_MESSAGE | REACH_ZCOPY};
+static const target_t unregistered = {.reach = REACH_MESSAGE};
+static const target_t same_node = {.reach = REACH_MESSAGE | REACH_ZCOPY | REACH_COPY};
+static const target_t with_slots = {.reach =
+                                        REACH_MESSAGE | REACH_ZCOPY | REACH_COPY | REACH_SLOTS};
+static const target_t mapped = {.reach = REACH_MESSAGE | REACH_ZCOPY | REACH_DIRECT};
 
 /* Links of our own making, so that the defaults may be tuned: single copy is fast on the node, far
  * away a rendezvous is worth its handshake for large transfers. */
@@ -48,25 +56,6 @@ static const nicstride_path_t far_link = {.link = {.block = 1,
                                                    .bnet = 1},
                                           .sieve_piece = 512 * KIB};
 
-#define ROW(method)                                                                                \
-    {                                                                                              \
-        .name = #method, .can = nicstride_##method##_can, .cost = nicstride_##method##_cost        \
-    }
-#define TARGET_ROW(method)                                                                         \
-    {                                                                                              \
-        .name = #method, .needs_target = true, .can = nicstride_##method##_can,                    \
-        .cost = nicstride_##method##_cost                                                          \
-    }
-static const nicstride_method_row_t rows[NICSTRIDE_METHOD_LAST] = {
-    [NICSTRIDE_METHOD_AUTO] = {.name = "auto"},
-    [NICSTRIDE_METHOD_DIRECT] = ROW(direct),
-    [NICSTRIDE_METHOD_CMA] = ROW(cma),
-    [NICSTRIDE_METHOD_SIEVE] = ROW(sieve),
-    [NICSTRIDE_METHOD_PACK] = TARGET_ROW(pack),
-    [NICSTRIDE_METHOD_MOVER] = TARGET_ROW(mover),
-    [NICSTRIDE_METHOD_ZCOPY] = TARGET_ROW(zcopy),
-};
-
 static const nicstride_paths_t *defaults(void)
 {
     static nicstride_paths_t paths;
@@ -78,19 +67,20 @@ static const nicstride_paths_t *defaults(void)
 
 static nicstride_method_t plan_case(nicstride_method_t forced, nicstride_direction_t dir,
                                     const onic_layout_t *origin, const onic_layout_t *target,
-                                    nicstride_caps_t caps, const nicstride_path_t *path,
+                                    target_t there, const nicstride_path_t *path,
                                     onic_learned_t learned)
 {
-    const nicstride_case_t c = {rows, forced, dir, origin, target, caps, path, learned};
+    const nicstride_case_t c = {rows,        forced,         dir,  origin, target,
+                                there.reach, there.presence, path, learned};
 
     return nicstride_plan(&c);
 }
 
 static bool method_can(nicstride_method_t m, nicstride_direction_t dir, const onic_layout_t *origin,
-                       const onic_layout_t *target, nicstride_caps_t caps)
+                       const onic_layout_t *target, target_t there)
 {
     const nicstride_case_t c = {
-        .rows = rows, .dir = dir, .origin = origin, .target = target, .caps = caps};
+        .rows = rows, .dir = dir, .origin = origin, .target = target, .reach = there.reach};
 
     return nicstride_can(&c, m);
 }
@@ -101,7 +91,7 @@ static double method_cost(nicstride_method_t m, const onic_layout_t *origin,
     const nicstride_case_t c = {
         .rows = rows, .dir = NICSTRIDE_GET, .origin = origin, .target = target, .path = path};
 
-    return rows[m].cost(&c);
+    return rows[m]->cost(&c);
 }
 
 /** `size` bytes in blocks of `block`, every other block of memory; contiguous for block 0. */
@@ -133,20 +123,20 @@ static onic_layout_t irregular(unsigned blocks)
 }
 
 static nicstride_method_t plan(nicstride_direction_t dir, const onic_layout_t *target,
-                               nicstride_caps_t caps)
+                               target_t there)
 {
     const onic_layout_t origin = vector(target->size, 0);
 
-    return plan_case(NICSTRIDE_METHOD_AUTO, dir, &origin, target, caps,
-                     caps.single_copy ? &near_link : &far_link, ONIC_MODEL_ALONE);
+    return plan_case(NICSTRIDE_METHOD_AUTO, dir, &origin, target, there,
+                     (there.reach & REACH_COPY) != 0 ? &near_link : &far_link, ONIC_MODEL_ALONE);
 }
 
 static nicstride_method_t plan_vector(nicstride_direction_t dir, uint64_t size, uint64_t block,
-                                      nicstride_caps_t caps)
+                                      target_t there)
 {
     const onic_layout_t target = vector(size, block);
 
-    return plan(dir, &target, caps);
+    return plan(dir, &target, there);
 }
 
 START_TEST(what_can_do_what)
@@ -155,8 +145,8 @@ START_TEST(what_can_do_what)
                         longer = vector(64 * KIB, 64);
     onic_layout_t list = irregular(20);
 
-#define CAN(method, dir, origin, target, caps)                                                     \
-    method_can(NICSTRIDE_METHOD_##method, NICSTRIDE_##dir, origin, target, caps)
+#define CAN(method, dir, origin, target, there)                                                    \
+    method_can(NICSTRIDE_METHOD_##method, NICSTRIDE_##dir, origin, target, there)
     ck_assert(!CAN(AUTO, PUT, &flat, &flat, mapped));
     ck_assert(!CAN(LAST, PUT, &flat, &flat, mapped));
     ck_assert(CAN(DIRECT, PUT, &strided, &list, mapped));
@@ -183,15 +173,15 @@ END_TEST
 
 /** All methods by hand: the plan is one that can, and none that can is cheaper. */
 static void check_cheapest(nicstride_method_t chosen, nicstride_direction_t dir,
-                           const onic_layout_t *origin, const onic_layout_t *target,
-                           nicstride_caps_t caps, const nicstride_path_t *cost)
+                           const onic_layout_t *origin, const onic_layout_t *target, target_t there,
+                           const nicstride_path_t *cost)
 {
     const double mine = method_cost(chosen, origin, target, cost);
 
-    UNIT_CHECK(method_can(chosen, dir, origin, target, caps));
+    UNIT_CHECK(method_can(chosen, dir, origin, target, there));
     for (int i = NICSTRIDE_METHOD_DIRECT; i < NICSTRIDE_METHOD_LAST; i++) {
         const nicstride_method_t m = (nicstride_method_t)i;
-        if (method_can(m, dir, origin, target, caps))
+        if (method_can(m, dir, origin, target, there))
             UNIT_CHECK(mine <= method_cost(m, origin, target, cost));
     }
 }
@@ -207,22 +197,22 @@ START_TEST(cheapest_or_forced)
             vector(size, unit_once_in(&r, 2) ? 0 : 1ull << unit_below(&r, 14));
         const onic_layout_t target =
             vector(size, unit_once_in(&r, 2) ? 0 : 1ull << unit_below(&r, 14));
-        const nicstride_caps_t caps = {.direct = unit_once_in(&r, 4),
-                                       .single_copy = unit_once_in(&r, 2),
-                                       .mover = unit_once_in(&r, 2),
-                                       .no_rendezvous = unit_once_in(&r, 4)};
-        const nicstride_path_t *cost = caps.single_copy ? &near_link : &far_link;
+        const target_t there = {.reach = REACH_MESSAGE | (unit_once_in(&r, 4) ? REACH_DIRECT : 0) |
+                                         (unit_once_in(&r, 2) ? REACH_COPY : 0) |
+                                         (unit_once_in(&r, 2) ? REACH_SLOTS : 0) |
+                                         (unit_once_in(&r, 4) ? 0 : REACH_ZCOPY)};
+        const nicstride_path_t *cost = (there.reach & REACH_COPY) != 0 ? &near_link : &far_link;
         const nicstride_direction_t dir = unit_once_in(&r, 2) ? NICSTRIDE_PUT : NICSTRIDE_GET;
         const nicstride_method_t forced =
             (nicstride_method_t)unit_below(&r, NICSTRIDE_METHOD_LAST + 1);
         const nicstride_method_t m =
-            plan_case(forced, dir, &origin, &target, caps, cost, ONIC_MODEL_ALONE);
+            plan_case(forced, dir, &origin, &target, there, cost, ONIC_MODEL_ALONE);
 
         chosen[m]++;
-        if (method_can(forced, dir, &origin, &target, caps))
+        if (method_can(forced, dir, &origin, &target, there))
             UNIT_CHECK(m == forced);
         else
-            check_cheapest(m, dir, &origin, &target, caps, cost);
+            check_cheapest(m, dir, &origin, &target, there, cost);
     }
     for (int m = NICSTRIDE_METHOD_DIRECT; m < NICSTRIDE_METHOD_LAST; m++)
         ck_assert_uint_gt(chosen[m], 100);
@@ -320,7 +310,7 @@ END_TEST
 START_TEST(away)
 {
     const onic_layout_t flat = vector(65536, 0), short_blocks = vector(65536, 8);
-    nicstride_caps_t caps = same_node;
+    target_t there = same_node;
     nicstride_path_t cost = near_link;
     unit_random_t r = {unit_seed()};
 
@@ -330,19 +320,19 @@ START_TEST(away)
     for (int i = 0; i < 20; i++) {
         const nicstride_direction_t d = i % 2 == 0 ? NICSTRIDE_PUT : NICSTRIDE_GET;
 
-        caps.presence = NICSTRIDE_PRESENT;
+        there.presence = NICSTRIDE_PRESENT;
         ck_assert_int_eq(
-            plan_case(NICSTRIDE_METHOD_AUTO, d, &flat, &flat, caps, &cost, ONIC_MODEL_ALONE),
+            plan_case(NICSTRIDE_METHOD_AUTO, d, &flat, &flat, there, &cost, ONIC_MODEL_ALONE),
             NICSTRIDE_METHOD_PACK);
-        caps.presence = unit_once_in(&r, 2) ? NICSTRIDE_SERVED : NICSTRIDE_ABSENT;
+        there.presence = unit_once_in(&r, 2) ? NICSTRIDE_SERVED : NICSTRIDE_ABSENT;
         ck_assert_int_eq(
-            plan_case(NICSTRIDE_METHOD_AUTO, d, &flat, &flat, caps, &cost, ONIC_MODEL_ALONE),
+            plan_case(NICSTRIDE_METHOD_AUTO, d, &flat, &flat, there, &cost, ONIC_MODEL_ALONE),
             NICSTRIDE_METHOD_CMA);
-        ck_assert_int_eq(plan_case(NICSTRIDE_METHOD_AUTO, d, &flat, &short_blocks, caps, &cost,
+        ck_assert_int_eq(plan_case(NICSTRIDE_METHOD_AUTO, d, &flat, &short_blocks, there, &cost,
                                    ONIC_MODEL_ALONE),
                          d == NICSTRIDE_PUT ? NICSTRIDE_METHOD_PACK : NICSTRIDE_METHOD_SIEVE);
         ck_assert_int_eq(
-            plan_case(NICSTRIDE_METHOD_PACK, d, &flat, &flat, caps, &cost, ONIC_MODEL_ALONE),
+            plan_case(NICSTRIDE_METHOD_PACK, d, &flat, &flat, there, &cost, ONIC_MODEL_ALONE),
             NICSTRIDE_METHOD_PACK);
     }
 }
@@ -352,15 +342,15 @@ END_TEST
 START_TEST(woken)
 {
     const onic_layout_t l = vector(8192, 8);
-    nicstride_caps_t caps = same_node;
+    target_t there = same_node;
 
     /* 1024 pieces cost more than waking, and less than the time until nobody was needed for it. */
 #define PLAN                                                                                       \
-    plan_case(NICSTRIDE_METHOD_AUTO, NICSTRIDE_PUT, &l, &l, caps, &defaults()->node,               \
+    plan_case(NICSTRIDE_METHOD_AUTO, NICSTRIDE_PUT, &l, &l, there, &defaults()->node,              \
               ONIC_MODEL_ALONE)
-    caps.presence = NICSTRIDE_ABSENT;
+    there.presence = NICSTRIDE_ABSENT;
     ck_assert_int_eq(PLAN, NICSTRIDE_METHOD_CMA);
-    caps.presence = NICSTRIDE_SERVED;
+    there.presence = NICSTRIDE_SERVED;
     ck_assert_int_eq(PLAN, NICSTRIDE_METHOD_PACK);
 #undef PLAN
 }
@@ -373,7 +363,7 @@ START_TEST(learned_without_trials)
     const onic_layout_t l = vector(65536, 0);
     onic_learn_budget_t budget = {.spent = 0};
     onic_learn_cell_t cell = {.trial = 0}, before;
-    nicstride_caps_t caps = same_node;
+    target_t there = same_node;
 
     for (int i = 0; i < 200; i++) {
         onic_learn_note(&cell, &budget, NICSTRIDE_METHOD_CMA, l.size, 9000);
@@ -382,8 +372,8 @@ START_TEST(learned_without_trials)
     }
     before = cell;
     for (int i = 0; i < 1000; i++) {
-        caps.presence = (nicstride_presence_t)(i % 3);
-        const nicstride_method_t m = plan_case(NICSTRIDE_METHOD_AUTO, NICSTRIDE_PUT, &l, &l, caps,
+        there.presence = (nicstride_presence_t)(i % 3);
+        const nicstride_method_t m = plan_case(NICSTRIDE_METHOD_AUTO, NICSTRIDE_PUT, &l, &l, there,
                                                &defaults()->node, (onic_learned_t){.cell = &cell});
 
         UNIT_CHECK(m == (i % 3 == 0 ? NICSTRIDE_METHOD_PACK : NICSTRIDE_METHOD_CMA));
@@ -399,7 +389,7 @@ START_TEST(reason)
     const onic_layout_t l = vector(65536, 64);
     onic_learn_budget_t budget = {.spent = 0};
     onic_learn_cell_t cell = {.trial = 0};
-    nicstride_caps_t caps = same_node;
+    target_t there = same_node;
     char text[512], part[512];
     size_t len;
 
@@ -408,7 +398,8 @@ START_TEST(reason)
                                               .dir = NICSTRIDE_GET,                                \
                                               .origin = &l,                                        \
                                               .target = &l,                                        \
-                                              .caps = caps,                                        \
+                                              .reach = there.reach,                                \
+                                              .presence = there.presence,                          \
                                               .path = &defaults()->node,                           \
                                               .learned = {.cell = &cell}},                         \
                           buf, cap)
@@ -422,7 +413,7 @@ START_TEST(reason)
     ck_assert_ptr_null(strstr(text, "wait"));
     for (int i = 0; i < 100; i++)
         onic_learn_note(&cell, &budget, NICSTRIDE_METHOD_PACK, l.size, 123450);
-    caps.presence = NICSTRIDE_ABSENT;
+    there.presence = NICSTRIDE_ABSENT;
     len = REASON(text, sizeof(text));
     ck_assert_ptr_nonnull(strstr(text, "(learned 123.45)"));
     ck_assert_ptr_nonnull(strstr(text, "messages wait 500"));
@@ -433,36 +424,6 @@ START_TEST(reason)
         UNIT_CHECK(memcmp(part, text, got) == 0);
     }
 #undef REASON
-}
-END_TEST
-
-/* Those that travel together are packed, whatever single copy would cost by itself, unless nobody
- * is there to unpack them. */
-START_TEST(together)
-{
-    nicstride_path_t cost = near_link;
-    unit_random_t r = {unit_seed()};
-
-    cost.link.message = 1e6;
-    for (int i = 0; i < 100; i++) {
-        const nicstride_direction_t d = i % 2 == 0 ? NICSTRIDE_PUT : NICSTRIDE_GET;
-        const onic_layout_t l = vector(8 << unit_below(&r, 8), unit_once_in(&r, 2) ? 8 : 0);
-        nicstride_caps_t caps = same_node;
-        nicstride_method_t alone;
-
-#define PLAN(forced) plan_case(NICSTRIDE_METHOD_##forced, d, &l, &l, caps, &cost, ONIC_MODEL_ALONE)
-        alone = PLAN(AUTO);
-        UNIT_CHECK(alone == NICSTRIDE_METHOD_CMA || alone == NICSTRIDE_METHOD_SIEVE);
-        caps.together = true;
-        UNIT_CHECK(PLAN(AUTO) == NICSTRIDE_METHOD_PACK);
-        UNIT_CHECK(PLAN(CMA) == NICSTRIDE_METHOD_CMA);
-        caps.presence = i % 3 == 0 ? NICSTRIDE_SERVED : NICSTRIDE_ABSENT;
-        UNIT_CHECK(PLAN(AUTO) == alone);
-        caps = mapped;
-        caps.together = true;
-        UNIT_CHECK(PLAN(AUTO) == NICSTRIDE_METHOD_DIRECT);
-#undef PLAN
-    }
 }
 END_TEST
 
@@ -491,7 +452,7 @@ START_TEST(table)
     ck_assert_ptr_nonnull(strstr(whole, "pack"));
     for (int m = NICSTRIDE_METHOD_DIRECT; m < NICSTRIDE_METHOD_LAST; m++)
         if (m != NICSTRIDE_METHOD_PACK)
-            ck_assert_ptr_null(strstr(whole, rows[m].name));
+            ck_assert_ptr_null(strstr(whole, rows[m]->name));
 }
 END_TEST
 
@@ -502,17 +463,17 @@ START_TEST(learned)
     static char whole[16384], part[16384];
     const nicstride_path_t *path = &near_link;
     const onic_layout_t flat = vector(65536, 0), blocks = vector(1024, 64);
-    const double cma = method_cost(NICSTRIDE_METHOD_CMA, &flat, &flat, path);
-    const double pack = method_cost(NICSTRIDE_METHOD_PACK, &flat, &flat, path);
+    const double by_cma = method_cost(NICSTRIDE_METHOD_CMA, &flat, &flat, path);
+    const double by_pack = method_cost(NICSTRIDE_METHOD_PACK, &flat, &flat, path);
     size_t len;
 
     ck_assert_uint_eq(nicstride_plan_learned(rows, &learn, path, whole, sizeof(whole)), 0);
     ck_assert_str_eq(whole, "");
     for (int i = 0; i < 100; i++) {
         onic_learn_note(onic_learn_cell(&learn, NICSTRIDE_PUT, &flat, &flat), &learn.budget,
-                        NICSTRIDE_METHOD_CMA, 65536, 2 * cma);
+                        NICSTRIDE_METHOD_CMA, 65536, 2 * by_cma);
         onic_learn_note(onic_learn_cell(&learn, NICSTRIDE_PUT, &flat, &flat), &learn.budget,
-                        NICSTRIDE_METHOD_PACK, 65536, pack / 4);
+                        NICSTRIDE_METHOD_PACK, 65536, by_pack / 4);
         onic_learn_note(onic_learn_cell(&learn, NICSTRIDE_GET, &flat, &blocks), &learn.budget,
                         NICSTRIDE_METHOD_SIEVE, 1024, 5000);
     }
@@ -560,7 +521,6 @@ int main(void)
                                   costs_grow,
                                   equations,
                                   away,
-                                  together,
                                   lines,
                                   table,
                                   woken,

@@ -2,10 +2,15 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Starting transfers through slots; see start.h. */
+/**
+ * @file
+ * Method mover: put, get and accumulate through slots of the receiver's landing area
+ * (common/mover). The message says where the data belongs and in which slots it comes.
+ */
 #include "common/mover/mover.h"
 
-#include "osc_nicstride/queue/hold.h"
+#include "osc_nicstride/methods/methods.h"
+#include "osc_nicstride/methods/plan.h"
 #include "osc_nicstride/queue/observe.h"
 #include "osc_nicstride/queue/operation.h"
 #include "osc_nicstride/queue/flow.h"
@@ -16,9 +21,14 @@
 
 _Static_assert(sizeof(onic_ticket_t) == NICSTRIDE_TICKET_BYTES, "the ticket's room in messages");
 
-bool nicstride_move_works(nicstride_peer_t *p)
+/** Is there a landing area to be reached? Found out the first time. */
+static bool reach(const nicstride_transfer_t *t)
 {
-    int known = __atomic_load_n(&p->moves, __ATOMIC_RELAXED);
+    nicstride_peer_t *p = t->peer;
+
+    if (p->rank == t->m->rank || t->type == NICSTRIDE_MSG_GET_ACC || t->type == NICSTRIDE_MSG_CAS)
+        return false;
+    int known = __atomic_load_n(&p->known[NICSTRIDE_METHOD_MOVER], __ATOMIC_RELAXED);
 
     if (known == 0) {
         onic_wire_lock();
@@ -28,7 +38,7 @@ bool nicstride_move_works(nicstride_peer_t *p)
                     ? 1
                     : -1;
         onic_wire_unlock();
-        __atomic_store_n(&p->moves, known, __ATOMIC_RELAXED);
+        __atomic_store_n(&p->known[NICSTRIDE_METHOD_MOVER], known, __ATOMIC_RELAXED);
     }
     return known > 0;
 }
@@ -77,8 +87,9 @@ static bool lease(nicstride_op_t *op, onic_ticket_t *ticket)
 static void take_back(nicstride_transfer_t *t, nicstride_op_t *op)
 {
     t->target = op->target;
-    t->origin = op->type == NICSTRIDE_MSG_GET ? t->origin : op->origin;
-    t->result = op->result;
+    *(op->type == NICSTRIDE_MSG_GET ? &t->origin : &t->result) = op->result;
+    if (op->type != NICSTRIDE_MSG_GET)
+        t->origin = op->origin;
     op->target.nruns = op->origin.nruns = op->result.nruns = 0;
     op->request = NULL;
     nicstride_op_free_locked(op);
@@ -121,7 +132,9 @@ static void send_ticket(nicstride_transfer_t *t, nicstride_op_t *op, nicstride_f
     nicstride_count_sent_locked(p, kept);
 }
 
-int nicstride_move_start(nicstride_transfer_t *t, bool *done_p)
+/** Not where something stands before it, no slot is free, or its layout is too irregular for one
+ *  message. */
+static int start(nicstride_transfer_t *t, bool *done_p)
 {
     nicstride_peer_t *p = t->peer;
     onic_transfer_t *move = NULL;
@@ -156,3 +169,10 @@ int nicstride_move_start(nicstride_transfer_t *t, bool *done_p)
     *done_p = false;
     return OMPI_SUCCESS;
 }
+
+const nicstride_method_row_t nicstride_mover = {.name = "mover",
+                                                .needs_target = true,
+                                                .fits = nicstride_mover_fits,
+                                                .cost = nicstride_mover_cost,
+                                                .reach = reach,
+                                                .start = start};

@@ -1,0 +1,274 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file Accumulates, fetches with an operation, compare and swap; see origin.h. */
+#include <stddef.h>
+
+#include "common/layout/copy.h"
+#include "osc_nicstride/methods/methods.h"
+#include "osc_nicstride/origin/contiguous.h"
+#include "osc_nicstride/origin/origin.h"
+#include "osc_nicstride/origin/rma.h"
+#include "osc_nicstride/sync/enter.h"
+#include "osc_nicstride/window/control.h"
+#include "osc_nicstride/window/op.h"
+
+/* Stands for elements of several types. */
+#define ANY_TYPE (ompi_mpi_byte.dt.id)
+
+/** May elements be of several types? The standard says no, but Open MPI and its components let
+ *  whoever only replaces or fetches: that is done byte by byte. */
+static bool takes_any_type(const ompi_op_t *op)
+{
+    return op == &ompi_mpi_op_replace.op || op == &ompi_mpi_op_no_op.op;
+}
+
+/** Operation and element type, the same on both sides; `t` gets them. */
+static int check_types(nicstride_transfer_t *t, ompi_op_t *op, const nicstride_arguments_t *g)
+{
+    const int element = nicstride_dtype_index(g->target_dt), index = nicstride_op_index(op);
+    const bool same = g->origin_dt == NULL || g->origin_dt == g->target_dt ||
+                      nicstride_dtype_index(g->origin_dt) == element;
+    const int dtype = (element < 0 || !same) && takes_any_type(op) ? ANY_TYPE : element;
+    nicstride_accop_t accop;
+
+    if (index < 0)
+        return nicstride_error(t->m, t->call, MPI_ERR_OP, "operation %s is not a predefined one",
+                               op->o_name);
+    if (dtype < 0)
+        return nicstride_error(t->m, t->call, MPI_ERR_TYPE,
+                               "the target datatype is not made of one predefined type");
+    if (!same && dtype != ANY_TYPE)
+        return nicstride_error(t->m, t->call, MPI_ERR_TYPE,
+                               "the elements of the origin and the target datatype differ");
+    if (!nicstride_accop_init(&accop, (unsigned)index, (unsigned)dtype))
+        return nicstride_error(t->m, t->call, MPI_ERR_OP, "operation %s is not defined for %s",
+                               op->o_name, accop.dt->name);
+    t->op = (uint16_t)index;
+    t->dtype = (uint16_t)dtype;
+    t->granule = (uint32_t)accop.apply.size;
+    return OMPI_SUCCESS;
+}
+
+/** Where old values go. All zero: nothing is fetched. */
+typedef struct result {
+    void *base;
+    int count;
+    ompi_datatype_t *dt;
+} result_t;
+
+static const result_t no_result;
+
+static int open_result(nicstride_transfer_t *t, const nicstride_arguments_t *g,
+                       const result_t *result)
+{
+    int rc;
+
+    t->result_base = result->base;
+    if (result->dt == NULL)
+        return OMPI_SUCCESS;
+    rc = nicstride_flatten(t->m, t->call, "result", result->dt, (size_t)result->count, &t->result);
+    if (rc != OMPI_SUCCESS)
+        return rc;
+    if (result->dt != g->target_dt && t->dtype != ANY_TYPE &&
+        nicstride_dtype_index(result->dt) != t->dtype)
+        return nicstride_error(t->m, t->call, MPI_ERR_TYPE,
+                               "the elements of the result and the target datatype differ");
+    rc = nicstride_fit(t->m, t->call, "target", t->target.size, "result", &t->result);
+    if (rc != OMPI_SUCCESS)
+        return rc;
+    return nicstride_check_host(t->m, t->call, "result", result->base, &t->result);
+}
+
+/** Is the operation a predefined one that knows the predefined type? Open MPI looks at neither in
+ *  MPI_Fetch_and_op. */
+static bool reduces(ompi_op_t *op, const ompi_datatype_t *dt)
+{
+    const int slot = ompi_op_is_intrinsic(op) ? ompi_op_ddt_map[dt->id] : -1;
+
+    return slot >= 0 && op->o_func.intrinsic.fns[slot] != NULL;
+}
+
+/** Elements of a predefined type, without gaps, in mapped memory, few enough for the lock to be
+ *  held over all: the whole call is an update under it. */
+static inline bool apply_mapped(nicstride_module_t *m, const nicstride_arguments_t *g,
+                                ompi_op_t *op, const result_t *result)
+{
+    const size_t bytes = nicstride_gapless_bytes(g->target_dt, (size_t)g->target_count);
+    const bool fetches = result->dt != NULL;
+    nicstride_ctl_t *ctl;
+    void *at;
+
+    if (bytes == 0 || bytes > NICSTRIDE_LOCK_SPAN || !ompi_datatype_is_predefined(g->target_dt))
+        return false;
+    if (fetches &&
+        (result->base == NULL || result->dt != g->target_dt || result->count != g->target_count))
+        return false;
+    if (op == &ompi_mpi_op_no_op.op
+            ? !fetches
+            : g->origin_dt != g->target_dt || g->origin_count != g->target_count ||
+                  (op != &ompi_mpi_op_replace.op && !reduces(op, g->target_dt)))
+        return false;
+    at = nicstride_mapped_bytes(m, g->target, g->disp, bytes);
+    if (at == NULL)
+        return false;
+    ctl = nicstride_ctl(m, onic_node_index(&m->node, g->target));
+    /* An error is for the way that can return it. */
+    if (nicstride_ctl_lock(m, &ctl->acc_lock) != OMPI_SUCCESS)
+        return false;
+    if (fetches)
+        onic_copy_bytes(result->base, at, bytes);
+    if (op == &ompi_mpi_op_replace.op)
+        onic_copy_bytes(at, g->origin, bytes);
+    else if (op != &ompi_mpi_op_no_op.op)
+        ompi_op_reduce(op, (void *)(uintptr_t)g->origin, at, g->target_count, g->target_dt);
+    nicstride_ctl_unlock(&ctl->acc_lock);
+    nicstride_count_accumulate(NICSTRIDE_METHOD_DIRECT, bytes);
+    return true;
+}
+
+static int accumulate(ompi_win_t *win, const nicstride_arguments_t *arguments, ompi_op_t *op,
+                      const result_t *result, ompi_request_t **request_p)
+{
+    const nicstride_msg_type_t type =
+        result->dt != NULL ? NICSTRIDE_MSG_GET_ACC : NICSTRIDE_MSG_ACC;
+    nicstride_module_t *m = nicstride_module(win);
+    nicstride_arguments_t g = *arguments;
+    nicstride_transfer_t t;
+    int rc = request_p != NULL ? nicstride_check_passive(m, g.call, g.target) : OMPI_SUCCESS;
+
+    if (op == &ompi_mpi_op_no_op.op)
+        g.origin_dt = NULL;
+    /* Open MPI says so too, unless it was told not to look at parameters. */
+    if (rc == OMPI_SUCCESS && g.origin_dt == NULL && result->dt == NULL)
+        rc = nicstride_error(m, g.call, MPI_ERR_OP, "MPI_NO_OP is for calls that fetch");
+    if (rc == OMPI_SUCCESS)
+        rc = nicstride_target_init(&t, m, type, &g);
+    if (rc != OMPI_SUCCESS)
+        return rc;
+    rc = check_types(&t, op, &g);
+    if (rc == OMPI_SUCCESS)
+        rc = open_result(&t, &g, result);
+    return nicstride_run(&t, rc, request_p);
+}
+
+/** The calls without a request. Apart from the above, so that mapped memory is reached with the
+ *  arguments in registers. */
+static inline int accumulate_at_once(ompi_win_t *win, const nicstride_arguments_t *g, ompi_op_t *op,
+                                     const result_t *result)
+{
+    return apply_mapped(nicstride_module(win), g, op, result)
+               ? OMPI_SUCCESS
+               : accumulate(win, g, op, result, NULL);
+}
+
+int nicstride_accumulate(const void *origin, int origin_count, ompi_datatype_t *origin_dt,
+                         int target, ptrdiff_t disp, int target_count, ompi_datatype_t *target_dt,
+                         ompi_op_t *op, ompi_win_t *win)
+{
+    const nicstride_arguments_t g = {"MPI_Accumulate", origin, origin_count, origin_dt,
+                                     target,           disp,   target_count, target_dt};
+
+    return accumulate_at_once(win, &g, op, &no_result);
+}
+
+int nicstride_raccumulate(const void *origin, int origin_count, ompi_datatype_t *origin_dt,
+                          int target, ptrdiff_t disp, int target_count, ompi_datatype_t *target_dt,
+                          ompi_op_t *op, ompi_win_t *win, ompi_request_t **request)
+{
+    const nicstride_arguments_t g = {
+        "MPI_Raccumulate", origin, origin_count, origin_dt, target, disp, target_count, target_dt};
+
+    return accumulate(win, &g, op, &no_result, request);
+}
+
+int nicstride_get_accumulate(const void *origin, int origin_count, ompi_datatype_t *origin_dt,
+                             void *result, int result_count, ompi_datatype_t *result_dt, int target,
+                             ptrdiff_t disp, int target_count, ompi_datatype_t *target_dt,
+                             ompi_op_t *op, ompi_win_t *win)
+{
+    const nicstride_arguments_t g = {
+        "MPI_Get_accumulate", origin,   origin_count, origin_dt, target, disp,
+        target_count,         target_dt};
+    const result_t r = {result, result_count, result_dt};
+
+    return accumulate_at_once(win, &g, op, &r);
+}
+
+int nicstride_rget_accumulate(const void *origin, int origin_count, ompi_datatype_t *origin_dt,
+                              void *result, int result_count, ompi_datatype_t *result_dt,
+                              int target, ptrdiff_t disp, int target_count,
+                              ompi_datatype_t *target_dt, ompi_op_t *op, ompi_win_t *win,
+                              ompi_request_t **request)
+{
+    const nicstride_arguments_t g = {
+        "MPI_Rget_accumulate", origin,   origin_count, origin_dt, target, disp,
+        target_count,          target_dt};
+    const result_t r = {result, result_count, result_dt};
+
+    return accumulate(win, &g, op, &r, request);
+}
+
+int nicstride_fetch_and_op(const void *origin, void *result, ompi_datatype_t *dt, int target,
+                           ptrdiff_t disp, ompi_op_t *op, ompi_win_t *win)
+{
+    const nicstride_arguments_t g = {"MPI_Fetch_and_op", origin, 1, dt, target, disp, 1, dt};
+    const result_t r = {result, 1, dt};
+
+    return accumulate_at_once(win, &g, op, &r);
+}
+
+/* ---- compare and swap -------------------------------------------------------------------------
+ */
+
+/** In mapped memory: the whole call is an update under the lock. */
+static inline bool swap_mapped(nicstride_module_t *m, const void *origin, const void *compare,
+                               void *result, ompi_datatype_t *dt, int target, ptrdiff_t disp)
+{
+    const size_t bytes = nicstride_gapless_bytes(dt, 1);
+    nicstride_ctl_t *ctl;
+    void *at;
+
+    if (bytes == 0 || !ompi_datatype_is_predefined(dt) ||
+        (at = nicstride_mapped_bytes(m, target, disp, bytes)) == NULL)
+        return false;
+    ctl = nicstride_ctl(m, onic_node_index(&m->node, target));
+    /* An error is for the way that can return it. */
+    if (nicstride_ctl_lock(m, &ctl->acc_lock) != OMPI_SUCCESS)
+        return false;
+    nicstride_apply_cas(at, bytes, compare, origin, result);
+    nicstride_ctl_unlock(&ctl->acc_lock);
+    nicstride_count_accumulate(NICSTRIDE_METHOD_DIRECT, bytes);
+    return true;
+}
+
+int nicstride_compare_and_swap(const void *origin, const void *compare, void *result,
+                               ompi_datatype_t *dt, int target, ptrdiff_t disp, ompi_win_t *win)
+{
+    const nicstride_arguments_t g = {"MPI_Compare_and_swap", origin, 1, dt, target, disp, 1, dt};
+    nicstride_module_t *m = nicstride_module(win);
+    nicstride_transfer_t t;
+    int dtype, rc;
+
+    if (swap_mapped(m, origin, compare, result, dt, target, disp))
+        return OMPI_SUCCESS;
+    dtype = nicstride_dtype_index(dt);
+    if (dtype < 0 || !ompi_datatype_is_predefined(dt))
+        return nicstride_error(m, g.call, MPI_ERR_TYPE, "the datatype is not a predefined one");
+    rc = nicstride_target_init(&t, m, NICSTRIDE_MSG_CAS, &g);
+    if (rc != OMPI_SUCCESS)
+        return rc;
+    t.dtype = (uint16_t)dtype;
+    t.origin_base = (char *)(uintptr_t)compare;
+    t.swap = origin;
+    t.result_base = result;
+    rc = nicstride_check_host(m, g.call, "compare", compare, &t.origin);
+    if (rc == OMPI_SUCCESS)
+        rc = nicstride_check_host(m, g.call, "result", result, &t.origin);
+    if (rc == OMPI_SUCCESS && !onic_layout_is_contig(&t.target))
+        rc = nicstride_error(m, g.call, MPI_ERR_TYPE, "the datatype has gaps");
+    if (rc == OMPI_SUCCESS)
+        onic_layout_contig(&t.result, 0, t.target.size);
+    return nicstride_run(&t, rc, NULL);
+}

@@ -1,0 +1,192 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/* ranks: 2-3 */
+/* windows: create */
+/* methods: auto */
+/**
+ * @file
+ * A row of methods that only this program has, and that does what an adapter would do: its puts
+ * land some time after the call, while the target knows nothing of them and counts no message.
+ * Flushes and the ends of epochs wait for it; what it keeps for a window is freed with that.
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "osc_nicstride/methods/methods.h"
+
+#include "ompi/mca/osc/base/base.h"
+
+#include "test/mpi/testlib.h"
+
+enum { LENGTH = 64 << 10, LATE_USEC = 20000, ROUNDS = 3, MAX_RANKS = 3 };
+
+static pid_t pids[MAX_RANKS];
+static _Atomic int under_way[MAX_RANKS];
+static int begun, freed;
+
+typedef struct job {
+    int rank;
+    struct iovec from, to;
+} job_t;
+
+static void *copy(void *arg)
+{
+    job_t *job = arg;
+
+    usleep(LATE_USEC);
+    if (process_vm_writev(pids[job->rank], &job->from, 1, &job->to, 1, 0) != LENGTH)
+        tl_die("the copy failed");
+    atomic_fetch_sub(&under_way[job->rank], 1);
+    free(job);
+    return NULL;
+}
+
+static bool reach(const nicstride_transfer_t *t)
+{
+    return t->type == NICSTRIDE_MSG_PUT && t->target.size == LENGTH && t->peer->rank != t->m->rank;
+}
+
+static double cost(const nicstride_case_t *c)
+{
+    (void)c;
+    return 1;
+}
+
+static int start(nicstride_transfer_t *t, bool *done_p)
+{
+    job_t *job = malloc(sizeof(*job));
+    pthread_t thread;
+
+    *done_p = false;
+    if (job == NULL)
+        return OMPI_ERR_NOT_AVAILABLE;
+    *job = (job_t){.rank = t->peer->rank,
+                   .from = {t->origin_base, LENGTH},
+                   .to = {(void *)(uintptr_t)t->remote, LENGTH}};
+    atomic_fetch_add(&under_way[job->rank], 1);
+    begun++;
+    if (pthread_create(&thread, NULL, copy, job) != 0)
+        tl_die("no thread");
+    pthread_detach(thread);
+    return OMPI_SUCCESS;
+}
+
+static bool flush(nicstride_peer_t *p)
+{
+    return atomic_load(&under_way[p->rank]) == 0;
+}
+
+static void release(nicstride_module_t *m)
+{
+    (void)m;
+    freed++;
+}
+
+static const nicstride_method_row_t row = {
+    .name = "late", .cost = cost, .reach = reach, .start = start, .flush = flush, .free = release};
+
+/** Puts the row behind the component's own. False where the component is not there. */
+static bool add_row(void)
+{
+    mca_base_component_list_item_t *item;
+
+    OPAL_LIST_FOREACH(item, &ompi_osc_base_framework.framework_components,
+                      mca_base_component_list_item_t)
+    {
+        const nicstride_osc_t *osc = (const void *)item->cli_component;
+
+        if (strcmp(item->cli_component->mca_component_name, "nicstride") == 0) {
+            osc->methods[NICSTRIDE_METHOD_LAST] = &row;
+            return true;
+        }
+    }
+    return false;
+}
+
+static int next(const tl_window_t *w)
+{
+    return (w->rank + 1) % w->size;
+}
+
+static void put(const tl_window_t *w, unsigned char *mine, unsigned char value)
+{
+    memset(mine, value, LENGTH);
+    TL_MPI(
+        MPI_Put(mine, LENGTH, MPI_BYTE, next(w), tl_disp(w, next(w), 0), LENGTH, MPI_BYTE, w->win));
+}
+
+static void check(const tl_window_t *w, const char *what, unsigned char value)
+{
+    int wrong = 0;
+
+    for (int i = 0; i < LENGTH; i++)
+        wrong += w->base[i] != value;
+    TL_CHECK(wrong == 0, "%s: %d bytes are wrong", what, wrong);
+}
+
+static void in_passive(const tl_window_t *w, unsigned char *mine, unsigned char value)
+{
+    TL_MPI(MPI_Win_lock_all(0, w->win));
+    put(w, mine, value);
+    TL_MPI(MPI_Win_flush(next(w), w->win));
+    MPI_Barrier(w->comm);
+    check(w, "flush", value);
+    MPI_Barrier(w->comm);
+    put(w, mine, (unsigned char)(value + 1));
+    TL_MPI(MPI_Win_flush_local(next(w), w->win));
+    memset(mine, 0, LENGTH);
+    TL_MPI(MPI_Win_unlock_all(w->win));
+    MPI_Barrier(w->comm);
+    check(w, "flush_local and unlock_all", (unsigned char)(value + 1));
+    MPI_Barrier(w->comm);
+}
+
+static void in_active(const tl_window_t *w, unsigned char *mine, unsigned char value)
+{
+    MPI_Group to = tl_group_of(w->comm, next(w));
+    MPI_Group from = tl_group_of(w->comm, (w->rank + w->size - 1) % w->size);
+
+    TL_MPI(MPI_Win_fence(0, w->win));
+    put(w, mine, value);
+    TL_MPI(MPI_Win_fence(MPI_MODE_NOSUCCEED, w->win));
+    check(w, "fence", value);
+    TL_MPI(MPI_Win_post(from, 0, w->win));
+    TL_MPI(MPI_Win_start(to, 0, w->win));
+    put(w, mine, (unsigned char)(value + 1));
+    TL_MPI(MPI_Win_complete(w->win));
+    TL_MPI(MPI_Win_wait(w->win));
+    check(w, "wait", (unsigned char)(value + 1));
+    MPI_Group_free(&to);
+    MPI_Group_free(&from);
+    MPI_Barrier(w->comm);
+}
+
+int main(int argc, char **argv)
+{
+    const pid_t pid = getpid();
+    unsigned char *mine;
+
+    tl_init(&argc, &argv, MPI_THREAD_SINGLE);
+    tl_need_ranks(2, MAX_RANKS);
+    if (!tl_may_copy() || !add_row())
+        tl_skip("single copy does not work here, or there is no component");
+    MPI_Allgather(&pid, sizeof(pid), MPI_BYTE, pids, sizeof(pid), MPI_BYTE, MPI_COMM_WORLD);
+    mine = tl_alloc(LENGTH);
+    tl_window_t w = tl_win_make(TL_CREATE, LENGTH, 1, MPI_COMM_WORLD, MPI_INFO_NULL);
+    for (int i = 0; i < ROUNDS; i++) {
+        in_passive(&w, mine, (unsigned char)(10 * i + 1));
+        in_active(&w, mine, (unsigned char)(10 * i + 5));
+    }
+    TL_CHECK(begun > ROUNDS, "the row began %d transfers", begun);
+    tl_win_free(&w);
+    TL_CHECK(freed == 1, "%d windows were freed", freed);
+    free(mine);
+    return tl_finish();
+}

@@ -1,0 +1,44 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file The methods as tests of pure code see them: what fits, and what it costs. */
+#ifndef TEST_UNIT_METHOD_ROWS_H
+#define TEST_UNIT_METHOD_ROWS_H
+
+#include "osc_nicstride/methods/plan.h"
+
+static const nicstride_method_row_t none = {.name = "auto"},
+                                    direct = {.name = "direct", .cost = nicstride_direct_cost},
+                                    cma = {.name = "cma", .cost = nicstride_cma_cost},
+                                    sieve = {.name = "sieve",
+                                             .fits = nicstride_sieve_fits,
+                                             .cost = nicstride_sieve_cost},
+                                    pack = {.name = "pack",
+                                            .needs_target = true,
+                                            .cost = nicstride_pack_cost},
+                                    mover = {.name = "mover",
+                                             .needs_target = true,
+                                             .fits = nicstride_mover_fits,
+                                             .cost = nicstride_mover_cost},
+                                    zcopy = {.name = "zcopy",
+                                             .needs_target = true,
+                                             .fits = nicstride_zcopy_fits,
+                                             .cost = nicstride_zcopy_cost};
+
+static const nicstride_method_row_t *const rows[NICSTRIDE_METHODS_MAX] = {
+    [NICSTRIDE_METHOD_AUTO] = &none,   [NICSTRIDE_METHOD_DIRECT] = &direct,
+    [NICSTRIDE_METHOD_CMA] = &cma,     [NICSTRIDE_METHOD_SIEVE] = &sieve,
+    [NICSTRIDE_METHOD_PACK] = &pack,   [NICSTRIDE_METHOD_MOVER] = &mover,
+    [NICSTRIDE_METHOD_ZCOPY] = &zcopy,
+};
+
+/** What reaches a target in private memory on the node, by single copy, through slots; and
+ * anywhere. */
+#define REACH_MESSAGE NICSTRIDE_REACH(NICSTRIDE_METHOD_PACK)
+#define REACH_ZCOPY   NICSTRIDE_REACH(NICSTRIDE_METHOD_ZCOPY)
+#define REACH_COPY    (NICSTRIDE_REACH(NICSTRIDE_METHOD_CMA) | NICSTRIDE_REACH(NICSTRIDE_METHOD_SIEVE))
+#define REACH_SLOTS   NICSTRIDE_REACH(NICSTRIDE_METHOD_MOVER)
+#define REACH_DIRECT  NICSTRIDE_REACH(NICSTRIDE_METHOD_DIRECT)
+
+#endif
