@@ -9,8 +9,6 @@ pml_superpipe_libsuperpipe_core_la_SOURCES = \
 	pml_superpipe/matching/backlog.h \
 	pml_superpipe/matching/comm.c \
 	pml_superpipe/matching/comm.h \
-	pml_superpipe/matching/comms.c \
-	pml_superpipe/matching/comms.h \
 	pml_superpipe/matching/credit.c \
 	pml_superpipe/matching/credit.h \
 	pml_superpipe/matching/header.c \
@@ -21,13 +19,37 @@ pml_superpipe_libsuperpipe_core_la_SOURCES = \
 	pml_superpipe/matching/rings.h \
 	pml_superpipe/protocols/choice.c \
 	pml_superpipe/protocols/choice.h \
-	pml_superpipe/protocols/reuse.c \
-	pml_superpipe/protocols/reuse.h \
+	pml_superpipe/protocols/cost.c \
+	pml_superpipe/protocols/cost.h \
 	pml_superpipe/protocols/transfer.c \
 	pml_superpipe/protocols/transfer.h
 pml_superpipe_libsuperpipe_core_la_CPPFLAGS = $(pure_cppflags)
 
-# What does.
+# What does: the protocols, of which tests link the rows.
+noinst_LTLIBRARIES += pml_superpipe/libsuperpipe_protocols.la
+
+pml_superpipe_libsuperpipe_protocols_la_SOURCES = \
+	pml_superpipe/protocols/copy.c \
+	pml_superpipe/protocols/data.c \
+	pml_superpipe/protocols/dispatch.c \
+	pml_superpipe/protocols/eager.c \
+	pml_superpipe/protocols/loss.c \
+	pml_superpipe/protocols/mover.c \
+	pml_superpipe/protocols/peer.c \
+	pml_superpipe/protocols/pick.c \
+	pml_superpipe/protocols/process.h \
+	pml_superpipe/protocols/receive.c \
+	pml_superpipe/protocols/rendezvous.c \
+	pml_superpipe/protocols/request.c \
+	pml_superpipe/protocols/rows.c \
+	pml_superpipe/protocols/send.c \
+	pml_superpipe/protocols/state.c \
+	pml_superpipe/protocols/state.h \
+	pml_superpipe/protocols/stream.c \
+	pml_superpipe/protocols/unexpected.c
+pml_superpipe_libsuperpipe_protocols_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
+pml_superpipe_libsuperpipe_protocols_la_CFLAGS = $(AM_CFLAGS) $(CX16_CFLAGS)
+
 component_LTLIBRARIES += mca_pml_superpipe.la
 
 mca_pml_superpipe_la_SOURCES = \
@@ -39,23 +61,14 @@ mca_pml_superpipe_la_SOURCES = \
 	pml_superpipe/component/component.c \
 	pml_superpipe/component/component.h \
 	pml_superpipe/component/params.c \
-	pml_superpipe/component/pvars.c \
-	pml_superpipe/protocols/dispatch.c \
-	pml_superpipe/protocols/early.c \
-	pml_superpipe/protocols/forget.c \
-	pml_superpipe/protocols/fetch.c \
-	pml_superpipe/protocols/peer.c \
-	pml_superpipe/protocols/pick.c \
-	pml_superpipe/protocols/process.h \
-	pml_superpipe/protocols/receive.c \
-	pml_superpipe/protocols/request.c \
-	pml_superpipe/protocols/send.c
+	pml_superpipe/component/pvars.c
 nodist_mca_pml_superpipe_la_SOURCES = common/config.h
 mca_pml_superpipe_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE \
 	-DOMPI_NIC_HELP_DIR='"$(componentdir)"'
 mca_pml_superpipe_la_CFLAGS = $(AM_CFLAGS) $(CX16_CFLAGS)
-mca_pml_superpipe_la_LIBADD = pml_superpipe/libsuperpipe_core.la $(OMPI_INTERNAL_LIBS)
-mca_pml_superpipe_la_DEPENDENCIES = pml_superpipe/libsuperpipe_core.la libompi_nic_common.la
+mca_pml_superpipe_la_LIBADD = pml_superpipe/libsuperpipe_protocols.la pml_superpipe/libsuperpipe_core.la $(OMPI_INTERNAL_LIBS)
+mca_pml_superpipe_la_DEPENDENCIES = pml_superpipe/libsuperpipe_protocols.la \
+	pml_superpipe/libsuperpipe_core.la libompi_nic_common.la
 # nodelete: callbacks of the wire, which another component may keep open, must outlive a dlclose.
 mca_pml_superpipe_la_LDFLAGS = -module -shared -avoid-version -no-undefined -Wl,-z,nodelete,-Bsymbolic-functions \
 	$(common_ldflags) -Wl,-rpath,'$$ORIGIN' $(OMPI_LDFLAGS)

@@ -31,11 +31,9 @@ int superpipe_del_procs(struct ompi_proc_t **procs, size_t nprocs)
 
 static void show_plan(void)
 {
-    const uint64_t eager[2] = {superpipe.params.eager, superpipe.params.eager};
     char table[SUPERPIPE_PLAN_MAX], numbers[ONIC_LINKS_TEXT_MAX];
 
-    superpipe_plan_table(&superpipe.links, (superpipe_protocol_t)superpipe.params.protocol,
-                         superpipe.params.single_copy, onic_mover_area() > 0, eager, table,
+    superpipe_plan_table(&superpipe.links, superpipe.params.protocol, superpipe.params.eager, table,
                          sizeof(table));
     onic_links_write(&superpipe.links, numbers, sizeof(numbers));
     opal_output(0,

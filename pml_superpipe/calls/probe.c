@@ -14,7 +14,7 @@ static void fill(ompi_status_public_t *status, const superpipe_unexpected_t *m)
     /* MPI_ERROR is for calls that complete several requests, and stays as it was. */
     status->MPI_SOURCE = m->message.source;
     status->MPI_TAG = m->message.tag;
-    status->_ucount = m->offer.length;
+    status->_ucount = m->a.offer.length;
     status->_cancelled = 0;
 }
 
@@ -33,8 +33,8 @@ static bool look(int src, int tag, ompi_communicator_t *comm, superpipe_unexpect
             superpipe_match_take(&c->match.match, m);
             *taken_p = (superpipe_unexpected_t *)m;
         }
-    } else if (superpipe.heard != NULL) {
-        superpipe_want_locked(c, src, tag, true);
+    } else if (superpipe.remotes != NULL) {
+        superpipe_query_locked(c, src, tag, true);
     }
     onic_wire_unlock();
     return m != NULL;
@@ -119,7 +119,7 @@ static int hand_out(superpipe_unexpected_t *m, ompi_communicator_t *comm, ompi_m
     handle->comm = comm;
     handle->req_ptr = m;
     handle->peer = m->message.source;
-    handle->count = m->offer.length;
+    handle->count = m->a.offer.length;
     *message = handle;
     return OMPI_SUCCESS;
 }

@@ -56,7 +56,7 @@ static int start(superpipe_request_t *r, superpipe_peer_t *p)
     onic_wire_lock();
     superpipe_transfer_sent_whole(&r->state, false);
     if (rc == OMPI_SUCCESS)
-        superpipe_settle_locked(r);
+        superpipe_finish_locked(r);
     else
         superpipe_fail_locked(r, rc < 0 ? MPI_ERR_NO_MEM : rc);
     onic_wire_unlock();
@@ -133,7 +133,7 @@ static int begin(const void *buf, size_t count, ompi_datatype_t *datatype, int d
     r->base = r->buffer;
     superpipe_request_begin(r);
     if (sent == ONIC_SENT_HELD)
-        superpipe_send_leaves(r, p);
+        superpipe_send_held(r, p);
     else
         rc = start(r, p);
     if (rc != OMPI_SUCCESS)

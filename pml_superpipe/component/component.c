@@ -126,7 +126,7 @@ static mca_pml_base_module_t *component_init(int *priority, bool progress_thread
     onic_wire_set_deferred_fn(ONIC_AM_PML, superpipe_stream_locked);
     onic_wire_set_forget_fn(ONIC_AM_PML, superpipe_forget);
     if (onic_wire_set_named_fn(ONIC_AM_PML, superpipe_arrived) != OMPI_SUCCESS ||
-        onic_wire_set_am_fn(ONIC_AM_FEW, superpipe_few_arrived) != OMPI_SUCCESS) {
+        onic_wire_set_am_fn(ONIC_AM_FEW, superpipe_short_arrived) != OMPI_SUCCESS) {
         (void)component_finalize();
         return NULL;
     }

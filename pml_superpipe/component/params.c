@@ -116,7 +116,7 @@ int superpipe_params_check(void)
     p->queues = (size_t)ranged[QUEUES].value << 10;
     p->tcp_segment = (size_t)ranged[TCP_SEGMENT].value;
     p->tls = tls != NULL && tls[0] != '\0' ? (char *)(uintptr_t)tls : NULL;
-    p->protocol = (int)superpipe_protocol_named(protocol);
+    p->protocol = superpipe_protocol_named(protocol);
     if (p->protocol == SUPERPIPE_PROTOCOLS)
         return refuse("bad-protocol", protocol);
     return onic_links_given(&superpipe.links, cost, SUPERPIPE_HELP_FILE) ? OMPI_SUCCESS

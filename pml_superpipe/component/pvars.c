@@ -18,8 +18,8 @@ int superpipe_pvars_register(const mca_base_component_t *c)
     const int count = MCA_BASE_PVAR_CLASS_COUNTER;
     superpipe_counters_t *n = &superpipe_counters;
 
-    for (int p = SUPERPIPE_SHORT; p < SUPERPIPE_PROTOCOLS; p++) {
-        const char *protocol = superpipe_rows[p].name;
+    for (int p = SUPERPIPE_EAGER; p < SUPERPIPE_PROTOCOLS; p++) {
+        const char *protocol = superpipe_rows[p]->name;
         char name[64], help[128];
 
         snprintf(name, sizeof(name), "messages_%s", protocol);

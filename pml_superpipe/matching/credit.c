@@ -118,7 +118,7 @@ static bool is_due(const superpipe_pool_t *p, const superpipe_sender_t *s)
     return most > holds && most - holds >= most / 2;
 }
 
-bool superpipe_pool_asked(superpipe_pool_t *p, const superpipe_sender_t *s, uint64_t bytes)
+bool superpipe_pool_lacks(superpipe_pool_t *p, const superpipe_sender_t *s, uint64_t bytes)
 {
     const uint64_t most = allowed(p, s), holds = superpipe_pool_holds(s);
     const uint64_t unused = s->limit - s->arrived;
@@ -166,7 +166,7 @@ superpipe_sender_t *superpipe_pool_recall(superpipe_pool_t *p, uint64_t *most_p)
     return NULL;
 }
 
-bool superpipe_pool_given_back(superpipe_pool_t *p, superpipe_sender_t *s, uint64_t bytes)
+bool superpipe_pool_returned(superpipe_pool_t *p, superpipe_sender_t *s, uint64_t bytes)
 {
     if (!s->recalled || !superpipe_pool_arrived(s, bytes))
         return false;

@@ -72,7 +72,7 @@ static inline void superpipe_credit_told(superpipe_credit_t *c, uint64_t limit)
 
 /** The peer asks for up to `most` bytes back. Returns how many it gets, to be told also if that is
  *  none. */
-static inline uint64_t superpipe_credit_give_back(superpipe_credit_t *c, uint64_t most)
+static inline uint64_t superpipe_credit_return(superpipe_credit_t *c, uint64_t most)
 {
     const uint64_t unused = c->limit - c->sent, bytes = most < unused ? most : unused;
 
@@ -147,18 +147,18 @@ static inline bool superpipe_pool_freed(superpipe_pool_t *p, superpipe_sender_t 
 }
 
 /** A sender lacks credit for a message of that cost. True where it should get a new limit now. */
-bool superpipe_pool_asked(superpipe_pool_t *p, const superpipe_sender_t *s, uint64_t bytes);
+bool superpipe_pool_lacks(superpipe_pool_t *p, const superpipe_sender_t *s, uint64_t bytes);
 
 /**
  * A sender that is to be asked to give credit back, and how much at most; NULL where none is found
- * among the few that are looked at. To be called when superpipe_pool_asked is, after the grant.
+ * among the few that are looked at. To be called when superpipe_pool_lacks is, after the grant.
  */
 superpipe_sender_t *superpipe_pool_recall(superpipe_pool_t *p, uint64_t *most_p);
 
 /** A sender has answered a recall, and gives back so many bytes. False where it has not got as
  * many, or was not asked: nothing has changed. Then true, and it may get a new limit when it asks.
  */
-bool superpipe_pool_given_back(superpipe_pool_t *p, superpipe_sender_t *s, uint64_t bytes);
+bool superpipe_pool_returned(superpipe_pool_t *p, superpipe_sender_t *s, uint64_t bytes);
 
 /** A sender is lost: nothing comes from it any more, and it gets nothing. What it has sent and
  *  waits is still held until freed; the rest is free. */

@@ -5,11 +5,9 @@
 /** @file The decoder; see header.h. */
 #include "pml_superpipe/matching/header.h"
 
-#include <string.h>
-
 _Static_assert(sizeof(superpipe_prefix_t) == 16 && sizeof(superpipe_envelope_t) == 32 &&
                    sizeof(superpipe_word_t) == 32 && sizeof(superpipe_offer_t) == 32 &&
-                   sizeof(superpipe_ask_t) == 32 && sizeof(superpipe_few_t) == 20,
+                   sizeof(superpipe_cts_t) == 32 && sizeof(superpipe_short_t) == 20,
                "messages have no padding");
 
 /** What is left of a header. */
@@ -40,7 +38,6 @@ static bool take_data(superpipe_incoming_t *in, rest_t *r, const void *data, siz
 
 static bool decode_envelope(superpipe_incoming_t *in, rest_t *r, const void *data, size_t len)
 {
-    const uint8_t flags = in->prefix.flags;
     superpipe_envelope_t e;
 
     if (!take(r, (char *)&e + sizeof(e.prefix), sizeof(e) - sizeof(e.prefix)))
@@ -48,19 +45,16 @@ static bool decode_envelope(superpipe_incoming_t *in, rest_t *r, const void *dat
     in->source = e.source;
     in->tag = e.tag;
     in->sequence = e.sequence;
-    in->early = e.early;
-    if ((flags & ~SUPERPIPE_FLAGS) != 0)
-        return false;
-    if (in->prefix.kind == SUPERPIPE_ANNOUNCE)
-        return e.early <= SUPERPIPE_EARLY_MAX && take(r, &in->offer, sizeof(in->offer)) &&
-               r->len == 0 && len == 0 && in->offer.handle != 0 && in->offer.length <= INT64_MAX &&
-               in->offer.block > 0 && e.early <= in->offer.length;
-    if ((flags & ~SUPERPIPE_SYNCHRONOUS) != 0 || in->prefix.how != 0 || e.early != 0)
-        return false;
-    if ((flags & SUPERPIPE_SYNCHRONOUS) != 0 &&
-        (!take(r, &in->offer.handle, sizeof(in->offer.handle)) || in->offer.handle == 0))
-        return false;
-    if (!take_data(in, r, data, len))
+    if (in->prefix.kind == SUPERPIPE_KIND_RTS) {
+        in->early = e.early;
+        return take(r, &in->offer, sizeof(in->offer)) && r->len == 0 && len == 0 &&
+               in->offer.length <= INT64_MAX && in->offer.block > 0 &&
+               in->early <= SUPERPIPE_EARLY_MAX && in->early <= in->offer.length;
+    }
+    /* Data is always paid for. */
+    in->prefix.flags &= SUPERPIPE_SYNCHRONOUS;
+    if ((in->prefix.flags != 0 && !take(r, &in->offer.handle, sizeof(in->offer.handle))) ||
+        !take_data(in, r, data, len))
         return false;
     in->offer.length = in->bytes;
     return true;
@@ -68,25 +62,18 @@ static bool decode_envelope(superpipe_incoming_t *in, rest_t *r, const void *dat
 
 static bool decode_word(superpipe_incoming_t *in, rest_t *r, const void *data, size_t len)
 {
-    const bool asks = in->prefix.kind == SUPERPIPE_ASK;
-    const bool names = in->prefix.kind == SUPERPIPE_KEPT || in->prefix.kind == SUPERPIPE_WANT;
     superpipe_word_t w;
 
     if (!take(r, (char *)&w + sizeof(w.prefix), sizeof(w) - sizeof(w.prefix)))
         return false;
     in->handle = w.handle;
     in->value = w.value;
-    if (in->prefix.flags != 0 || (in->prefix.context != 0 && !names) ||
-        (in->prefix.how != 0) != asks)
+    in->source = (int32_t)(w.value >> 32);
+    in->tag = (int32_t)w.value;
+    if (in->prefix.kind == SUPERPIPE_KIND_CTS &&
+        (in->prefix.protocol >= SUPERPIPE_PROTOCOLS || !take(r, &in->cts, sizeof(in->cts))))
         return false;
-    if (names) {
-        in->source = (int32_t)(w.value >> 32);
-        in->tag = (int32_t)w.value;
-    }
-    if (asks && (in->prefix.how >= SUPERPIPE_HOWS || in->value == 0 ||
-                 !take(r, &in->ask, sizeof(in->ask)) || in->ask.receive == 0))
-        return false;
-    if (in->prefix.kind == SUPERPIPE_DATA || in->prefix.kind == SUPERPIPE_EARLY)
+    if (in->prefix.kind == SUPERPIPE_KIND_DATA || in->prefix.kind == SUPERPIPE_KIND_EARLY)
         return take_data(in, r, data, len) && in->bytes > 0;
     return r->len == 0 && len == 0;
 }
@@ -97,11 +84,9 @@ bool superpipe_decode(superpipe_incoming_t *in, const void *header, size_t heade
     rest_t r = {.at = header, .len = header_len};
 
     memset(in, 0, sizeof(*in));
-    if (!take(&r, &in->prefix, sizeof(in->prefix)) || in->prefix.zero != 0 ||
-        in->prefix.kind == 0 || in->prefix.kind >= SUPERPIPE_KINDS)
+    if (!take(&r, &in->prefix, sizeof(in->prefix)) || in->prefix.kind == 0 ||
+        in->prefix.kind >= SUPERPIPE_KINDS || (meets && in->prefix.kind != SUPERPIPE_KIND_DATA))
         return false;
-    if (meets && in->prefix.kind != SUPERPIPE_DATA)
-        return false;
-    return in->prefix.kind <= SUPERPIPE_ANNOUNCE ? decode_envelope(in, &r, data, len)
+    return in->prefix.kind <= SUPERPIPE_KIND_RTS ? decode_envelope(in, &r, data, len)
                                                  : decode_word(in, &r, data, len);
 }

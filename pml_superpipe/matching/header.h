@@ -4,18 +4,17 @@
  */
 /**
  * @file
- * What processes say to each other: the headers of messages, and their one decoder.
+ * The headers of messages between processes, and their one decoder.
  *
- * A short message comes as a whole (EAGER). Of a long one, or one for which there is no credit, its
- * sender tells the envelope (ANNOUNCE) and keeps the data. When it has found its receive the
- * receiver asks for the data by the protocol that it has chosen (ASK), or fetches it and says so
- * (DONE). What the sender can send while that is under way, it sends behind the envelope, by credit
- * (EARLY); of a message of middle length that is all of it. Without credit for a header a message
- * stays with its sender (backlog.h).
+ * A short message comes as a whole (EAGER). Of a long one, or one without credit, the sender sends
+ * the envelope (RTS) and holds the data. When the message has found its receive, the receiver asks
+ * for the data by the protocol that it has chosen (CTS), or fetches it and acknowledges that (ACK).
+ * What the sender can send in the meantime follows the RTS by credit (EARLY); of a message of
+ * middle length that is all of it. Without credit for a header a message stays in the backlog of
+ * its sender (backlog.h).
  *
  * Pure. Bytes from a peer are not trusted: what the decoder gives out is whole and within its
- * ranges; handles are looked up in tables that know them, and names of ranks and communicators are
- * checked by matching.
+ * bounds; handles are looked up in tables, and ranks and communicators are checked by matching.
  */
 #ifndef SUPERPIPE_HEADER_H
 #define SUPERPIPE_HEADER_H
@@ -26,76 +25,80 @@
 #include <string.h>
 
 typedef enum superpipe_kind {
-    SUPERPIPE_EAGER = 1, /**< envelope; the data follows */
-    SUPERPIPE_ANNOUNCE,  /**< envelope and offer */
-    SUPERPIPE_ASK,       /**< word: handle of the send, bytes wanted; answer */
-    SUPERPIPE_DATA,      /**< word: handle of the receive, where the data that follows belongs */
-    SUPERPIPE_DONE,      /**< word: handle of the send, which is complete */
-    SUPERPIPE_FAILED,    /**< word: handle of the receive, whose data does not come as was asked */
-    SUPERPIPE_LIMIT,     /**< word: what the receiver of this is called in FEW messages there, 0 if
-                            nothing; bytes of payload that may be sent in all (credit.h) */
-    SUPERPIPE_RECALL,    /**< word: 0, bytes of credit that are asked back */
-    SUPERPIPE_GIVE,      /**< word: 0, bytes of credit that are given back */
-    SUPERPIPE_EARLY,     /**< word: handle of the send, where the data that follows belongs */
-    SUPERPIPE_KEPT,      /**< word: number in the sender's backlog; source and tag. Context */
-    SUPERPIPE_CALL,   /**< word: 0; number of the message that is called for, or 0. Answers KEPT */
-    SUPERPIPE_WANT,   /**< word: 1 for a probe, which is answered (GONE), else 0; source and tag,
-                         or wildcards. Context */
-    SUPERPIPE_GONE,   /**< word: 1 if this answers WANT, else 0; up to this number none is kept */
-    SUPERPIPE_LEAVES, /**< word: 0, 0; this process receives nothing more */
+    SUPERPIPE_KIND_EAGER = 1, /**< envelope; the data follows */
+    SUPERPIPE_KIND_RTS,       /**< envelope and offer */
+    SUPERPIPE_KIND_CTS,       /**< word: handle of the send, bytes wanted; and superpipe_cts_t */
+    SUPERPIPE_KIND_DATA,      /**< word: handle of the receive, where the data that follows goes */
+    SUPERPIPE_KIND_ACK,       /**< word: handle of the send, which is complete */
+    SUPERPIPE_KIND_NACK,      /**< word: handle of the receive, whose CTS cannot be met */
+    SUPERPIPE_KIND_LIMIT,     /**< word: number of the receiver of this in SHORT messages, 0: none;
+                                 bytes that it may send in all (credit.h) */
+    SUPERPIPE_KIND_RECALL,    /**< word: 0, bytes of credit that are asked back */
+    SUPERPIPE_KIND_RETURN,    /**< word: 0, bytes of credit that are returned */
+    SUPERPIPE_KIND_EARLY,     /**< word: handle of the send, where the data that follows goes */
+    SUPERPIPE_KIND_BACKLOG,   /**< word: number in the sender's backlog; source and tag. Context */
+    SUPERPIPE_KIND_PULL,      /**< word: 0; number of the message that is to be sent, or 0. Answers
+                                 BACKLOG */
+    SUPERPIPE_KIND_QUERY,     /**< word: 1 for a probe, which is answered (EMPTY), else 0; source
+                                 and tag, or wildcards. Context */
+    SUPERPIPE_KIND_EMPTY,     /**< word: 1 if this answers QUERY, else 0; the backlog has none up to
+                                 this number */
+    SUPERPIPE_KIND_CLOSE,     /**< word: 0, 0; this process receives nothing more */
     SUPERPIPE_KINDS
 } superpipe_kind_t;
 
 /** Flags of envelopes. */
 enum {
-    /** EAGER: the sender waits until its message has found a receive. Its handle is in the offer's
+    /** The sender waits until its message has found a receive. EAGER: its handle is in the offer's
      *  place, 8 bytes. */
     SUPERPIPE_SYNCHRONOUS = 1,
-    /** ANNOUNCE: it would have been EAGER, but for credit. */
+    /** RTS: it would have been EAGER, but for credit. */
     SUPERPIPE_NO_CREDIT = 2,
-    /** ANNOUNCE: it is called for, and there was no credit for it. */
-    SUPERPIPE_UNPAID = 4,
-    SUPERPIPE_FLAGS = 7
+    /** RTS: it was pulled out of the backlog, and there was no credit for it. */
+    SUPERPIPE_UNPAID = 4
 };
 
-/** How the data of an announced message is asked for. */
-typedef enum superpipe_how {
-    SUPERPIPE_BY_STREAM = 1, /**< in DATA messages */
-    SUPERPIPE_BY_MOVER,      /**< through slots of the receiver (common/mover) */
-    SUPERPIPE_BY_RENDEZVOUS, /**< in DATA messages that are received where they belong */
-    SUPERPIPE_HOWS
-} superpipe_how_t;
+/** By which protocol data moves. The numbers travel in CTS. */
+typedef enum superpipe_protocol {
+    SUPERPIPE_AUTO,  /**< as a parameter: the cheapest */
+    SUPERPIPE_EAGER, /**< with its envelope; the sender's choice, by length */
+    SUPERPIPE_STREAM,
+    SUPERPIPE_MOVER,
+    SUPERPIPE_COPY,
+    SUPERPIPE_RENDEZVOUS,
+    SUPERPIPE_PROTOCOLS
+} superpipe_protocol_t;
 
-/** The beginning of all messages: 16 bytes. */
+/** The beginning of all messages but SHORT ones: 16 bytes. */
 typedef struct superpipe_prefix {
     uint64_t sender; /**< its name (onic_wire_me) */
     uint8_t kind;
-    uint8_t flags; /**< of envelopes */
-    uint8_t how;   /**< ASK: superpipe_how_t. ANNOUNCE: the sender's part of what registering its
-                      memory would cost, 255: all (protocols/reuse.h) */
-    uint8_t zero;
+    uint8_t flags;    /**< of envelopes */
+    uint8_t protocol; /**< CTS: superpipe_protocol_t */
+    uint8_t pins;     /**< RTS: the sender's part of what registering its memory would cost, 255:
+                         all (protocols/cost.h) */
     uint32_t context; /**< of the communicator: envelopes, and what names one */
 } superpipe_prefix_t;
 
-/** EAGER, ANNOUNCE: 32 bytes. */
+/** EAGER, RTS: 32 bytes. */
 typedef struct superpipe_envelope {
     superpipe_prefix_t prefix;
     int32_t source; /**< rank of the sender in the communicator */
     int32_t tag;
     uint32_t sequence; /**< see comm.h */
-    uint32_t early;    /**< ANNOUNCE: bytes from the beginning that follow in EARLY messages */
+    uint32_t early;    /**< RTS: bytes from the beginning that follow in EARLY messages */
 } superpipe_envelope_t;
 
-/** The whole header of a message of few bytes, which is EAGER and has no flags; the data follows.
- * 20 bytes: with 8 bytes of data it shares one cache line with what UCX puts before it. Such
- * messages have an identifier of their own, and do not begin with a prefix. */
-typedef struct superpipe_few {
-    uint32_t sender; /**< as the receiver calls it: it has told the sender (LIMIT) */
+/** The whole header of a SHORT message, which is EAGER without flags; the data follows. 20 bytes:
+ * with 8 bytes of data it shares one cache line with what UCX puts before it. Such messages have an
+ * identifier of their own, and do not begin with a prefix. */
+typedef struct superpipe_short {
+    uint32_t sender; /**< the number that the receiver has given it (LIMIT) */
     uint32_t context;
     int32_t source;
     int32_t tag;
     uint32_t sequence;
-} superpipe_few_t;
+} superpipe_short_t;
 
 /** All others: 32 bytes. */
 typedef struct superpipe_word {
@@ -110,7 +113,7 @@ static inline uint64_t superpipe_named(int32_t source, int32_t tag)
     return (uint64_t)(uint32_t)source << 32 | (uint32_t)tag;
 }
 
-/** Behind the envelope of ANNOUNCE. */
+/** Behind the envelope of RTS. */
 typedef struct superpipe_offer {
     uint64_t handle;  /**< of the send */
     uint64_t length;  /**< bytes of data */
@@ -118,17 +121,17 @@ typedef struct superpipe_offer {
     uint64_t block;   /**< bytes of one of its pieces, on average, at least 1 */
 } superpipe_offer_t;
 
-/** Most bytes that are sent before they are asked for, of one message. */
+/** Most early bytes of one message. */
 #define SUPERPIPE_EARLY_MAX (UINT32_C(1) << 20)
 
 /** Bytes of a ticket of the mover's. */
 #define SUPERPIPE_TICKET_BYTES 24
 
-/** Behind the word of ASK. */
-typedef struct superpipe_ask {
+/** Behind the word of CTS. */
+typedef struct superpipe_cts {
     uint64_t receive; /**< handle */
     uint8_t ticket[SUPERPIPE_TICKET_BYTES];
-} superpipe_ask_t;
+} superpipe_cts_t;
 
 /** The longest header without data. */
 #define SUPERPIPE_HEADER_MAX (sizeof(superpipe_envelope_t) + sizeof(superpipe_offer_t))
@@ -136,12 +139,12 @@ typedef struct superpipe_ask {
 /** A message as it was decoded. */
 typedef struct superpipe_incoming {
     superpipe_prefix_t prefix;
-    int32_t source, tag;     /**< envelopes; KEPT and WANT */
+    int32_t source, tag;     /**< envelopes; BACKLOG and QUERY */
     uint32_t sequence;       /**< envelopes */
-    uint32_t early;          /**< ANNOUNCE */
-    superpipe_offer_t offer; /**< ANNOUNCE; of EAGER the handle, or 0, and the length */
+    uint32_t early;          /**< RTS */
+    superpipe_offer_t offer; /**< RTS; of EAGER the handle, or 0, and the length */
     uint64_t handle, value;  /**< the others */
-    superpipe_ask_t ask;     /**< ASK */
+    superpipe_cts_t cts;     /**< CTS */
     const void *data;        /**< EAGER, DATA and EARLY; NULL where it comes by rendezvous */
     uint64_t bytes;          /**< of data */
 } superpipe_incoming_t;
@@ -156,27 +159,27 @@ typedef struct superpipe_incoming {
 bool superpipe_decode(superpipe_incoming_t *in, const void *header, size_t header_len,
                       const void *data, size_t len, bool meets);
 
-/** Decodes a message of few bytes, as EAGER; its data as above. in->prefix.sender is as the header
- *  has it; what no envelope has is not set. */
-static inline bool superpipe_decode_few(superpipe_incoming_t *in, const void *header,
-                                        size_t header_len, const void *data, size_t len)
+/** Decodes a SHORT message, as EAGER; its data as above. in->prefix.sender is as the header has it;
+ *  what no envelope has is not set. */
+static inline bool superpipe_decode_short(superpipe_incoming_t *in, const void *header,
+                                          size_t header_len, const void *data, size_t len)
 {
-    superpipe_few_t few;
-    const size_t behind = header_len - sizeof(few);
+    superpipe_short_t h;
+    const size_t behind = header_len - sizeof(h);
 
-    if (header_len < sizeof(few) || (behind > 0 && len > 0))
+    if (header_len < sizeof(h) || (behind > 0 && len > 0))
         return false;
-    memcpy(&few, header, sizeof(few));
-    in->prefix =
-        (superpipe_prefix_t){.sender = few.sender, .kind = SUPERPIPE_EAGER, .context = few.context};
-    in->source = few.source;
-    in->tag = few.tag;
-    in->sequence = few.sequence;
+    memcpy(&h, header, sizeof(h));
+    in->prefix = (superpipe_prefix_t){
+        .sender = h.sender, .kind = SUPERPIPE_KIND_EAGER, .context = h.context};
+    in->source = h.source;
+    in->tag = h.tag;
+    in->sequence = h.sequence;
     /* What an envelope has, and no more: it is decoded for each message. */
     in->early = 0;
     in->offer.handle = in->offer.address = 0;
     in->offer.block = 0;
-    in->data = behind > 0 ? (const char *)header + sizeof(few) : data;
+    in->data = behind > 0 ? (const char *)header + sizeof(h) : data;
     in->bytes = behind > 0 ? behind : len;
     in->offer.length = in->bytes;
     return true;

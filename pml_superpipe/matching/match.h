@@ -51,7 +51,7 @@ typedef struct superpipe_receive {
     int32_t tag;    /**< or SUPERPIPE_ANY_TAG */
 } superpipe_receive_t;
 
-/** A message that waits: for its receive, for its turn (comm.h) or for its communicator (comms.h).
+/** A message that waits: for its receive, for its turn or for its communicator (comm.h).
  *  The caller fills in the second half, and zero into the first; must stay where it is while it
  *  waits. */
 typedef struct superpipe_message {

@@ -2,77 +2,60 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file One handler for each kind of message. */
+/** @file What the wire calls: one handler for each kind of message, and progress. */
 #include "pml_superpipe/protocols/process.h"
 
-superpipe_counters_t superpipe_counters;
-superpipe_process_t superpipe;
+static void on_close_locked(superpipe_peer_t *p, const superpipe_incoming_t *in)
+{
+    (void)in;
+    p->closed = true;
+}
+
+/** Of all kinds but DATA, which may come by rendezvous. */
+static void (*const handlers[SUPERPIPE_KINDS])(superpipe_peer_t *p,
+                                               const superpipe_incoming_t *in) = {
+    [SUPERPIPE_KIND_EAGER] = superpipe_on_envelope_locked,
+    [SUPERPIPE_KIND_RTS] = superpipe_on_envelope_locked,
+    [SUPERPIPE_KIND_CTS] = superpipe_on_cts_locked,
+    [SUPERPIPE_KIND_ACK] = superpipe_on_ack_locked,
+    [SUPERPIPE_KIND_NACK] = superpipe_on_nack_locked,
+    [SUPERPIPE_KIND_LIMIT] = superpipe_on_limit_locked,
+    [SUPERPIPE_KIND_RECALL] = superpipe_on_recall_locked,
+    [SUPERPIPE_KIND_RETURN] = superpipe_on_return_locked,
+    [SUPERPIPE_KIND_EARLY] = superpipe_on_early_locked,
+    [SUPERPIPE_KIND_BACKLOG] = superpipe_on_backlog_locked,
+    [SUPERPIPE_KIND_PULL] = superpipe_on_pull_locked,
+    [SUPERPIPE_KIND_QUERY] = superpipe_on_query_locked,
+    [SUPERPIPE_KIND_EMPTY] = superpipe_on_empty_locked,
+    [SUPERPIPE_KIND_CLOSE] = on_close_locked,
+};
 
 void superpipe_arrived(onic_peer_t *from, const void *header, size_t header_len, const void *data,
                        size_t len, onic_rndv_t *rndv)
 {
     superpipe_peer_t *p = superpipe_peer_locked(from);
     superpipe_incoming_t in;
-    bool good = p != NULL && superpipe_decode(&in, header, header_len, data, len, rndv != NULL);
 
-    if (!good) {
-        if (rndv != NULL)
-            onic_rndv_drop(rndv);
-        if (p != NULL)
-            superpipe_break_locked(p, "a process has sent a message of an unknown form");
+    if (p == NULL) {
+        onic_peer_give_up(from);
+    } else if (superpipe_decode(&in, header, header_len, data, len, rndv != NULL)) {
+        if (in.prefix.kind == SUPERPIPE_KIND_DATA)
+            superpipe_on_data_locked(p, &in, rndv);
         else
-            onic_peer_give_up(from);
+            handlers[in.prefix.kind](p, &in);
         return;
+    } else {
+        superpipe_break_locked(p, "a process has sent a message of an unknown form");
     }
-    switch ((superpipe_kind_t)in.prefix.kind) {
-    case SUPERPIPE_EAGER:
-    case SUPERPIPE_ANNOUNCE:
-        superpipe_on_envelope_locked(p, &in);
-        break;
-    case SUPERPIPE_ASK:
-        superpipe_on_ask_locked(p, &in);
-        break;
-    case SUPERPIPE_DATA:
-        superpipe_on_data_locked(p, &in, rndv);
-        break;
-    case SUPERPIPE_DONE:
-        superpipe_on_done_locked(p, &in);
-        break;
-    case SUPERPIPE_FAILED:
-        superpipe_on_failed_locked(p, &in);
-        break;
-    case SUPERPIPE_LIMIT:
-        p->me = (uint32_t)in.handle;
-        superpipe_on_limit_locked(p, in.value);
-        break;
-    case SUPERPIPE_RECALL:
-        superpipe_say_locked(p, SUPERPIPE_GIVE, 0,
-                             superpipe_credit_give_back(&p->credit, in.value));
-        break;
-    case SUPERPIPE_GIVE:
-        if (superpipe_pool_given_back(&superpipe.pool, &p->sender, in.value))
-            break;
-        superpipe_break_locked(p, "a process has given back what it has not got");
-        break;
-    case SUPERPIPE_EARLY:
-        superpipe_on_early_locked(p, &in);
-        break;
-    case SUPERPIPE_KEPT:
-        superpipe_on_kept_locked(p, &in);
-        break;
-    case SUPERPIPE_CALL:
-        superpipe_on_call_locked(p, &in);
-        break;
-    case SUPERPIPE_WANT:
-        superpipe_on_want_locked(p, &in);
-        break;
-    case SUPERPIPE_GONE:
-        superpipe_on_gone_locked(p, &in);
-        break;
-    case SUPERPIPE_LEAVES:
-        p->left = true;
-        break;
-    case SUPERPIPE_KINDS:
-        break;
-    }
+    if (rndv != NULL)
+        onic_rndv_drop(rndv);
+}
+
+int superpipe_complete_all(void)
+{
+    int n;
+
+    superpipe_end_lost();
+    n = superpipe_copy_all();
+    return n + superpipe_complete_finished();
 }

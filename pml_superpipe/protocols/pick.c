@@ -4,8 +4,8 @@
  */
 /**
  * @file
- * What the choice of a protocol goes by: what is known of a message and of the links, and what
- * messages of its kind have really taken.
+ * Which protocol brings a message: by the model, and by what messages of its kind have really
+ * taken.
  *
  * A transfer is observed from when its protocol is chosen to its end, where no other was under way
  * meanwhile from the same sender, or, of those on other nodes, from any. A sender that was away
@@ -22,19 +22,15 @@ superpipe_case_t superpipe_case_locked(const superpipe_request_t *r)
     onic_peer_t *wire = r->peer->wire;
     const uint64_t block = superpipe_mean_block(&r->layout);
     const bool one_piece = onic_layout_is_contig(&r->layout);
-    const bool mover = onic_mover_reaches_locked(wire);
 
-    return (superpipe_case_t){
-        .length = r->state.length,
-        .send_block = block,
-        .receive_block = block,
-        .one_piece = one_piece,
-        .here_one_piece = one_piece,
-        .node = onic_peer_pid(wire) >= 0 || (mover && !superpipe.params.network_slots),
-        .self = r->peer->self,
-        .single_copy = superpipe.params.single_copy && onic_peer_can_cma(wire),
-        .mover = mover,
-        .rendezvous = onic_peer_rndv_max(wire) > 0};
+    return (superpipe_case_t){.length = r->state.length,
+                              .send_block = block,
+                              .receive_block = block,
+                              .one_piece = one_piece,
+                              .here_one_piece = one_piece,
+                              .node = onic_peer_pid(wire) >= 0 || onic_peer_has_queue(wire),
+                              .self = r->peer->self,
+                              .wire = wire};
 }
 
 const onic_link_t *superpipe_link_locked(const superpipe_case_t *c)
@@ -55,8 +51,6 @@ double superpipe_pin_share_locked(const superpipe_request_t *r)
     return superpipe_reuse_share(&superpipe.reuse, hit);
 }
 
-/* ---- what was learned ------------------------------------------------------------------------ */
-
 /** Where messages of a peer are learned; NULL where memory is exhausted. Before all peers on other
  *  nodes there is the same network. */
 static superpipe_learned_t *learned_locked(superpipe_peer_t *p, const superpipe_case_t *c)
@@ -68,31 +62,28 @@ static superpipe_learned_t *learned_locked(superpipe_peer_t *p, const superpipe_
     return p->learned;
 }
 
-/** Registrations that are to be made are another kind of message. */
-static onic_learn_cell_t *cell_of(onic_learn_t *learn, const superpipe_case_t *c)
+static superpipe_protocol_t choose_locked(superpipe_request_t *r, const superpipe_case_t *c)
 {
+    const superpipe_protocol_t forced = superpipe.params.protocol;
+    const onic_link_t *link = superpipe_link_locked(c);
     const uint64_t block = c->send_block < c->receive_block ? c->send_block : c->receive_block;
-
-    return &learn->cell[c->pins > 0.5][onic_learn_shape_of(block, c->length)]
-                       [onic_learn_size(c->length)];
-}
-
-superpipe_protocol_t superpipe_pick_locked(superpipe_request_t *r, const superpipe_case_t *c)
-{
-    const superpipe_protocol_t forced = (superpipe_protocol_t)superpipe.params.protocol;
-    superpipe_learned_t *l = c->self ? NULL : learned_locked(r->peer, c);
+    const unsigned able = superpipe_able(c);
+    superpipe_learned_t *l =
+        c->self || forced != SUPERPIPE_AUTO ? NULL : learned_locked(r->peer, c);
     double cost[ONIC_LEARN_CHOICES];
-    unsigned settled;
+    unsigned fixed;
 
-    if (forced != SUPERPIPE_AUTO || l == NULL)
-        return superpipe_choose(c, superpipe_link_locked(c), forced);
-    onic_learn_cell_t *cell = cell_of(&l->learn, c);
+    if (l == NULL)
+        return superpipe_choose(c, able, link, forced);
+    /* Registrations that are to be made are another kind of message. */
+    onic_learn_cell_t *cell = &l->learn.cell[c->pins > 0.5][onic_learn_shape_of(block, c->length)]
+                                            [onic_learn_size(c->length)];
     r->learned = l;
     l->observed = NULL;
     l->under_way++;
-    if (onic_learn_fixed(cell, true, &settled) && superpipe_rows[settled].can(c))
-        return (superpipe_protocol_t)settled;
-    superpipe_estimate(c, superpipe_link_locked(c), cost);
+    if (onic_learn_fixed(cell, true, &fixed) && (able >> fixed & 1) != 0)
+        return (superpipe_protocol_t)fixed;
+    superpipe_estimate(c, able, link, cost);
     if (l->under_way > 1) {
         onic_learn_known(cell, cost, c->length);
         return superpipe_cheapest(cost);
@@ -105,24 +96,7 @@ superpipe_protocol_t superpipe_pick_locked(superpipe_request_t *r, const superpi
     return l->protocol;
 }
 
-void superpipe_picked_end_locked(superpipe_request_t *r)
+const superpipe_row_t *superpipe_pick_locked(superpipe_request_t *r, const superpipe_case_t *c)
 {
-    superpipe_learned_t *l = r->learned;
-
-    if (l == NULL)
-        return;
-    r->learned = NULL;
-    l->under_way--;
-    if (l->observed != r)
-        return;
-    l->observed = NULL;
-    if (r->error == OMPI_SUCCESS && !r->state.broken)
-        onic_learn_note(l->cell, &l->learn.budget, l->protocol, l->bytes,
-                        (double)(onic_now_nsec() - l->begun));
-}
-
-void superpipe_picked_other_locked(superpipe_request_t *r)
-{
-    if (r->learned != NULL && r->learned->observed == r)
-        r->learned->observed = NULL;
+    return superpipe_rows[choose_locked(r, c)];
 }

@@ -2,13 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Requests from their making to their completion.
- *
- * Two have a request: its user, until he frees it, and whoever completes it. Either may be the
- * first to let go.
- */
+/** @file Requests from their making to their completion. */
 #include "pml_superpipe/protocols/process.h"
 
 #include <stdlib.h>
@@ -16,8 +10,7 @@
 
 #include "ompi/mca/pml/base/pml_base_bsend.h"
 
-#include "common/layout/flatten.h"
-#include "common/layout/pack.h"
+#include "common/support/clock.h"
 #include "common/support/help.h"
 
 static int free_request(ompi_request_t **request)
@@ -154,7 +147,7 @@ __attribute__((always_inline)) static inline void begin(superpipe_request_t *r)
     r->placing = false;
     r->move = NULL;
     r->early = NULL;
-    r->open = r->cancelled = false;
+    r->attached = r->cancelled = false;
     r->learned = NULL;
     r->error = OMPI_SUCCESS;
 }
@@ -200,39 +193,62 @@ void superpipe_request_drop(superpipe_request_t *r)
 
 /* ---- under way ------------------------------------------------------------------------------- */
 
-void superpipe_enter_locked(superpipe_request_t *r, superpipe_peer_t *p)
+void superpipe_attach_locked(superpipe_request_t *r, superpipe_peer_t *p)
 {
     r->peer = p;
     r->prev = NULL;
-    r->next = p->open;
-    if (p->open != NULL)
-        p->open->prev = r;
-    p->open = r;
-    r->open = true;
+    r->next = p->requests;
+    if (p->requests != NULL)
+        p->requests->prev = r;
+    p->requests = r;
+    r->attached = true;
     superpipe.copies += r->internal;
 }
 
-static void leave_locked(superpipe_request_t *r)
+static void detach_locked(superpipe_request_t *r)
 {
-    if (!r->open)
+    if (!r->attached)
         return;
     if (r->next != NULL)
         r->next->prev = r->prev;
     if (r->prev != NULL)
         r->prev->next = r->next;
     else
-        r->peer->open = r->next;
-    r->open = false;
+        r->peer->requests = r->next;
+    r->attached = false;
     superpipe.copies -= r->internal;
 }
 
-bool superpipe_end_locked(superpipe_request_t *r)
+void superpipe_scatter(superpipe_request_t *r, uint64_t at, const void *data, uint64_t bytes)
+{
+    if (!r->placing || r->cursor.pos != at)
+        onic_cursor_init(&r->cursor, &r->layout, at);
+    r->placing = true;
+    (void)onic_unpack(&r->cursor, r->base, data, bytes);
+}
+
+/** It counts no more among those whose time may be taken; notes what it has taken. */
+static void learn_locked(superpipe_request_t *r)
+{
+    superpipe_learned_t *l = r->learned;
+
+    r->learned = NULL;
+    l->under_way--;
+    if (l->observed != r)
+        return;
+    l->observed = NULL;
+    if (r->error == OMPI_SUCCESS && !r->state.broken)
+        onic_learn_note(l->cell, &l->learn.budget, l->protocol, l->bytes,
+                        (double)(onic_now_nsec() - l->begun));
+}
+
+bool superpipe_finished_locked(superpipe_request_t *r)
 {
     if (!superpipe_transfer_is_over(&r->state))
         return false;
     if (r->learned != NULL)
-        superpipe_picked_end_locked(r);
-    leave_locked(r);
+        learn_locked(r);
+    detach_locked(r);
     if (r->early != NULL)
         r->early->receive = NULL;
     r->early = NULL;
@@ -243,7 +259,7 @@ bool superpipe_end_locked(superpipe_request_t *r)
 }
 
 /** Tells Open MPI that a request is over. */
-static void tell(superpipe_request_t *r)
+static void report(superpipe_request_t *r)
 {
     onic_layout_drop(&r->layout);
     (void)OPAL_THREAD_ADD_FETCH32(&superpipe.active, -1);
@@ -256,19 +272,12 @@ static void tell(superpipe_request_t *r)
     (void)ompi_request_complete(&r->super, true);
 }
 
-void superpipe_settle_locked(superpipe_request_t *r)
-{
-    if (!superpipe_end_locked(r))
-        return;
-    superpipe_over_locked(r);
-}
-
-void superpipe_over_locked(superpipe_request_t *r)
+void superpipe_complete_locked(superpipe_request_t *r)
 {
     /* At once, where that calls nothing that might take the lock, and its user keeps it. */
     if (onic_wire_is_alone() && r->refs == 2 && r->super.req_complete_cb == NULL) {
         r->refs = 1;
-        tell(r);
+        report(r);
         return;
     }
     r->next = NULL;
@@ -279,22 +288,28 @@ void superpipe_over_locked(superpipe_request_t *r)
     superpipe.done_tail = &r->next;
 }
 
+void superpipe_finish_locked(superpipe_request_t *r)
+{
+    if (superpipe_finished_locked(r))
+        superpipe_complete_locked(r);
+}
+
 void superpipe_fail_locked(superpipe_request_t *r, int error)
 {
     superpipe_transfer_break(&r->state);
     if (r->error == OMPI_SUCCESS)
         r->error = error;
-    superpipe_settle_locked(r);
+    superpipe_finish_locked(r);
 }
 
-/** The same for what somebody else did with its memory. */
-static void settle_with_locked(superpipe_request_t *r, int status)
+/** The wire or the mover is done with its memory. */
+static void finish_with_locked(superpipe_request_t *r, int status)
 {
     if (status != OMPI_SUCCESS)
         (void)onic_peer_lost(r->peer->wire); /* which tells the user why */
     if (status != OMPI_SUCCESS && r->error == OMPI_SUCCESS)
         r->error = ONIC_ERR_PROC_FAILED;
-    superpipe_settle_locked(r);
+    superpipe_finish_locked(r);
 }
 
 void superpipe_operation_ended(void *request, int status)
@@ -302,7 +317,7 @@ void superpipe_operation_ended(void *request, int status)
     superpipe_request_t *r = request;
 
     superpipe_transfer_ended(&r->state, status == OMPI_SUCCESS);
-    settle_with_locked(r, status);
+    finish_with_locked(r, status);
 }
 
 void superpipe_moved(void *request, int status)
@@ -311,7 +326,7 @@ void superpipe_moved(void *request, int status)
 
     r->move = NULL;
     superpipe_transfer_moved(&r->state, status == OMPI_SUCCESS);
-    settle_with_locked(r, status);
+    finish_with_locked(r, status);
 }
 
 /* ---- completion ------------------------------------------------------------------------------ */
@@ -334,11 +349,11 @@ static void drop_copy(superpipe_request_t *r)
 void superpipe_complete(superpipe_request_t *r)
 {
     drop_copy(r);
-    tell(r);
+    report(r);
     superpipe_request_drop(r);
 }
 
-static superpipe_request_t *take_done_locked(void)
+static superpipe_request_t *take_finished_locked(void)
 {
     superpipe_request_t *r = superpipe.done_head;
 
@@ -360,14 +375,14 @@ static int complete_those(superpipe_request_t *r)
     return n;
 }
 
-static int complete_done(void)
+int superpipe_complete_finished(void)
 {
     superpipe_request_t *r;
 
     if (__atomic_load_n(&superpipe.done_head, __ATOMIC_RELAXED) == NULL)
         return 0;
     onic_wire_lock();
-    r = take_done_locked();
+    r = take_finished_locked();
     onic_wire_unlock();
     return complete_those(r);
 }
@@ -379,16 +394,7 @@ void superpipe_poll(void)
     if (!onic_wire_has_messages() || !onic_wire_trylock())
         return;
     (void)onic_wire_poll_locked();
-    r = take_done_locked();
+    r = take_finished_locked();
     onic_wire_unlock();
     (void)complete_those(r);
-}
-
-int superpipe_complete_all(void)
-{
-    int n;
-
-    superpipe_end_lost();
-    n = superpipe_copy_all();
-    return n + complete_done();
 }

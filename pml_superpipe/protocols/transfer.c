@@ -4,27 +4,6 @@
  */
 #include "pml_superpipe/protocols/transfer.h"
 
-void superpipe_transfer_break(superpipe_transfer_t *t)
-{
-    t->broken = true;
-}
-
-void superpipe_transfer_started(superpipe_transfer_t *t)
-{
-    t->in_flight++;
-}
-
-void superpipe_transfer_ended(superpipe_transfer_t *t, bool good)
-{
-    t->in_flight--;
-    t->broken = t->broken || !good;
-}
-
-void superpipe_transfer_moving(superpipe_transfer_t *t)
-{
-    t->moving = true;
-}
-
 void superpipe_transfer_moved(superpipe_transfer_t *t, bool good)
 {
     t->moving = false;
@@ -35,49 +14,38 @@ void superpipe_transfer_moved(superpipe_transfer_t *t, bool good)
         t->moved += superpipe_transfer_rest(t);
 }
 
+/** Does it go in DATA messages? */
+static bool in_fragments(const superpipe_transfer_t *t)
+{
+    return t->protocol == SUPERPIPE_STREAM || t->protocol == SUPERPIPE_RENDEZVOUS;
+}
+
 /* ---- sender ---------------------------------------------------------------------------------- */
-
-void superpipe_transfer_begins_early(superpipe_transfer_t *t, uint64_t bytes, bool waits)
-{
-    t->early = bytes;
-    t->matched = bytes == t->length && !waits;
-}
-
-void superpipe_transfer_sent_whole(superpipe_transfer_t *t, bool waits)
-{
-    t->matched = !waits;
-    t->sent = true;
-}
 
 /** Has nobody its data, nor been promised it? */
 static bool is_free(const superpipe_transfer_t *t)
 {
-    return t->sends && !t->asked && !t->sent && !t->broken && !t->done;
+    return t->sends && !t->requested && !t->sent && !t->broken && !t->done;
 }
 
-superpipe_answer_t superpipe_transfer_asked(superpipe_transfer_t *t, superpipe_how_t how,
-                                            uint64_t wanted, bool one_piece)
+bool superpipe_transfer_requested(superpipe_transfer_t *t, superpipe_protocol_t protocol,
+                                  uint64_t wanted, bool one_piece)
 {
     /* The mover begins where the early bytes end, and not before they are given away. */
     if (!is_free(t) || wanted <= t->early || wanted > t->length ||
-        (how == SUPERPIPE_BY_MOVER && t->moved < t->early))
-        return SUPERPIPE_ANSWER_REFUSED;
-    t->matched = t->asked = true;
+        (protocol == SUPERPIPE_MOVER && t->moved < t->early))
+        return false;
+    t->matched = t->requested = true;
     t->wanted = wanted;
-    t->how = how == SUPERPIPE_BY_RENDEZVOUS && !one_piece ? SUPERPIPE_BY_STREAM : how;
-    return how == SUPERPIPE_BY_MOVER ? SUPERPIPE_ANSWER_SLOTS : SUPERPIPE_ANSWER_FRAGMENTS;
-}
-
-void superpipe_transfer_refused(superpipe_transfer_t *t)
-{
-    t->asked = false;
+    t->protocol = protocol == SUPERPIPE_RENDEZVOUS && !one_piece ? SUPERPIPE_STREAM : protocol;
+    return true;
 }
 
 bool superpipe_transfer_lend(superpipe_transfer_t *t)
 {
     if (!is_free(t))
         return false;
-    t->asked = true;
+    t->requested = true;
     t->in_flight++;
     return true;
 }
@@ -88,12 +56,12 @@ void superpipe_transfer_copied(superpipe_transfer_t *t)
     t->matched = t->sent = true;
 }
 
-void superpipe_transfer_finished(superpipe_transfer_t *t)
+void superpipe_transfer_acknowledged(superpipe_transfer_t *t)
 {
-    if (!t->sends || t->asked)
+    if (!t->sends || t->requested)
         return;
     t->matched = true;
-    /* What was announced to come early is waited for, whoever needs it. */
+    /* The early bytes that were announced are waited for in any case. */
     t->wanted = t->early;
     t->sent = t->moved >= t->early;
 }
@@ -101,27 +69,16 @@ void superpipe_transfer_finished(superpipe_transfer_t *t)
 /** Is there data that goes in fragments, now? */
 static bool has_fragments(const superpipe_transfer_t *t)
 {
-    const bool asked =
-        t->asked && (t->how == SUPERPIPE_BY_STREAM || t->how == SUPERPIPE_BY_RENDEZVOUS);
-
-    return !t->sent && !t->broken && (asked || t->moved < t->early);
+    return !t->sent && !t->broken && ((t->requested && in_fragments(t)) || t->moved < t->early);
 }
 
 uint64_t superpipe_transfer_fragment(const superpipe_transfer_t *t, uint64_t most)
 {
-    const uint64_t end = t->moved < t->early ? t->early : t->wanted;
-    const uint64_t left = end - t->moved;
+    const uint64_t left = (t->moved < t->early ? t->early : t->wanted) - t->moved;
 
     if (!has_fragments(t) || t->in_flight >= SUPERPIPE_FRAGMENTS)
         return 0;
     return left < most ? left : most;
-}
-
-void superpipe_transfer_given(superpipe_transfer_t *t, uint64_t bytes, bool pending)
-{
-    t->moved += bytes;
-    t->sent = t->moved == t->wanted;
-    t->in_flight += pending;
 }
 
 bool superpipe_transfer_lacks_turn(const superpipe_transfer_t *t)
@@ -130,11 +87,6 @@ bool superpipe_transfer_lacks_turn(const superpipe_transfer_t *t)
 }
 
 /* ---- receiver -------------------------------------------------------------------------------- */
-
-uint64_t superpipe_transfer_rest(const superpipe_transfer_t *t)
-{
-    return t->wanted - t->early;
-}
 
 uint64_t superpipe_transfer_takes_early(const superpipe_transfer_t *t, uint64_t at, uint64_t bytes)
 {
@@ -145,21 +97,13 @@ uint64_t superpipe_transfer_takes_early(const superpipe_transfer_t *t, uint64_t 
     return bytes < left ? bytes : left;
 }
 
-void superpipe_transfer_ask(superpipe_transfer_t *t, superpipe_how_t how)
-{
-    t->how = how;
-    t->moving = how == SUPERPIPE_BY_MOVER;
-}
-
 bool superpipe_transfer_takes(const superpipe_transfer_t *t, uint64_t at, uint64_t bytes,
                               bool meets)
 {
     /* A peer that was asked for fragments may send them, but not have us write where it likes
      * while we read on. */
-    if (t->sends || t->broken || t->done || t->moving ||
-        (meets && t->how != SUPERPIPE_BY_RENDEZVOUS))
-        return false;
-    if (t->how != SUPERPIPE_BY_STREAM && t->how != SUPERPIPE_BY_RENDEZVOUS)
+    if (t->sends || t->broken || t->done || t->moving || !in_fragments(t) ||
+        (meets && t->protocol != SUPERPIPE_RENDEZVOUS))
         return false;
     return bytes > 0 && at >= t->early && at <= t->wanted && bytes <= t->wanted - at &&
            bytes <= t->wanted - t->moved;
@@ -167,7 +111,7 @@ bool superpipe_transfer_takes(const superpipe_transfer_t *t, uint64_t at, uint64
 
 superpipe_refusal_t superpipe_transfer_was_refused(const superpipe_transfer_t *t)
 {
-    if (t->sends || t->done || t->how == 0)
+    if (t->sends || t->done || t->protocol == SUPERPIPE_AUTO)
         return SUPERPIPE_REFUSAL_IGNORED;
     return t->moving ? SUPERPIPE_REFUSAL_WITHDRAW : SUPERPIPE_REFUSAL_BREAKS;
 }

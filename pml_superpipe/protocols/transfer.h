@@ -10,15 +10,15 @@
  * may break off, and is over then as soon as nothing works on its memory.
  *
  *     sender                                   receiver
- *     EAGER (whole)                     ->     data is there             -> DONE, if synchronous
- *     ANNOUNCE, EARLY ...               ->     takes, took; ask for the rest, or copy it
- *     asked: fragments, or slots        <-     ASK
+ *     EAGER (whole)                     ->     data is there             -> ACK, if synchronous
+ *     RTS, EARLY ...                    ->     takes, took; requests the rest, or copies it
+ *     requested: fragments, or slots    <-     CTS
  *     DATA ... / slots                  ->     takes, took / moved
- *     refuses                           ->     FAILED: asks again, by fragments
- *     finished                          <-     DONE (it has copied, or needs nothing)
+ *     refuses                           ->     NACK: requests again, by fragments
+ *     acknowledged                      <-     ACK (it has copied, or needs nothing)
  *
- * Pure; the caller serialises. What comes from a peer is checked here: nothing that it says makes
- * an end touch memory that is not the transfer's, or be over with something under way.
+ * Pure; the caller serialises. What comes from a peer is checked here: nothing in it makes an end
+ * touch memory that is not the transfer's, or be over with something under way.
  */
 #ifndef SUPERPIPE_TRANSFER_H
 #define SUPERPIPE_TRANSFER_H
@@ -35,18 +35,18 @@
 typedef struct superpipe_transfer {
     uint64_t length;    /**< bytes of this end's memory */
     uint64_t wanted;    /**< bytes that travel, at most length */
-    uint64_t early;     /**< of these, those that nobody need ask for, from the beginning */
+    uint64_t early;     /**< of these, those that need no CTS, from the beginning */
     uint64_t moved;     /**< sender: given to the wire. Receiver: there, or received in place */
     unsigned in_flight; /**< operations on its memory that are not complete, but for the mover */
-    superpipe_how_t how;
+    superpipe_protocol_t protocol; /**< of the CTS; SUPERPIPE_AUTO: none yet */
     bool sends;
-    bool matched; /**< it has found its other end, or need not wait for that */
-    bool sent;    /**< sender: nothing is left to be given away */
-    bool asked;   /**< sender: somebody has the data, or gets it */
-    bool moving;  /**< the mover has it */
-    bool queued;  /**< it waits for its turn to send fragments */
-    bool broken;  /**< it ends as soon as nothing of it is under way */
-    bool done;    /**< it is over: nothing changes any more */
+    bool matched;   /**< it has found its other end, or need not wait for that */
+    bool sent;      /**< sender: nothing is left to be given away */
+    bool requested; /**< sender: the receiver has the data, or gets it */
+    bool moving;    /**< the mover has it */
+    bool queued;    /**< it waits for its turn to send fragments */
+    bool broken;    /**< it ends as soon as nothing of it is under way */
+    bool done;      /**< it is over: nothing changes any more */
 } superpipe_transfer_t;
 
 /** Begins an end with `length` bytes of memory. */
@@ -67,60 +67,92 @@ static inline bool superpipe_transfer_is_over(superpipe_transfer_t *t)
 }
 
 /** It is not to go on. */
-void superpipe_transfer_break(superpipe_transfer_t *t);
+static inline void superpipe_transfer_break(superpipe_transfer_t *t)
+{
+    t->broken = true;
+}
 
 /** An operation on its memory has begun, or has ended. */
-void superpipe_transfer_started(superpipe_transfer_t *t);
-void superpipe_transfer_ended(superpipe_transfer_t *t, bool good);
+static inline void superpipe_transfer_started(superpipe_transfer_t *t)
+{
+    t->in_flight++;
+}
 
-/** The mover has it now, or has called back: all is packed, or taken. */
-void superpipe_transfer_moving(superpipe_transfer_t *t);
+static inline void superpipe_transfer_ended(superpipe_transfer_t *t, bool good)
+{
+    t->in_flight--;
+    t->broken = t->broken || !good;
+}
+
+/** The mover has it now; it has called back: all is packed, or taken. */
+static inline void superpipe_transfer_moving(superpipe_transfer_t *t)
+{
+    t->moving = true;
+}
+
 void superpipe_transfer_moved(superpipe_transfer_t *t, bool good);
+
+/** Bytes behind the early ones. */
+static inline uint64_t superpipe_transfer_rest(const superpipe_transfer_t *t)
+{
+    return t->wanted - t->early;
+}
 
 /* ---- sender ---------------------------------------------------------------------------------- */
 
-/** Its first `bytes` are given to the wire at once: all of the fragments are there to be taken. If
- *  that is all, `waits` as below. */
-void superpipe_transfer_begins_early(superpipe_transfer_t *t, uint64_t bytes, bool waits);
+/** Its first `bytes` are given to the wire without a CTS: all of the fragments are there to be
+ *  taken. If that is all, `waits` as below. */
+static inline void superpipe_transfer_begins_early(superpipe_transfer_t *t, uint64_t bytes,
+                                                   bool waits)
+{
+    t->early = bytes;
+    t->matched = bytes == t->length && !waits;
+}
 
-/** The data goes with the envelope, or somebody else sends a copy. `waits`: it has to find a
+/** The data goes with the envelope, or a copy is sent in its place. `waits`: it has to find a
  *  receive before the end is over. */
-void superpipe_transfer_sent_whole(superpipe_transfer_t *t, bool waits);
+static inline void superpipe_transfer_sent_whole(superpipe_transfer_t *t, bool waits)
+{
+    t->matched = !waits;
+    t->sent = true;
+}
 
-typedef enum superpipe_answer {
-    SUPERPIPE_ANSWER_REFUSED,   /**< FAILED is to be said */
-    SUPERPIPE_ANSWER_FRAGMENTS, /**< by DATA messages, as `how` says */
-    SUPERPIPE_ANSWER_SLOTS      /**< by the mover */
-} superpipe_answer_t;
+/** CTS came, for the bytes up to `wanted` behind the early ones. `one_piece`: the memory is, which
+ *  a rendezvous needs; else it becomes a stream. False: NACK is to be sent. */
+bool superpipe_transfer_requested(superpipe_transfer_t *t, superpipe_protocol_t protocol,
+                                  uint64_t wanted, bool one_piece);
 
-/** ASK came, for the bytes up to `wanted` behind the early ones. `one_piece`: the memory is, which
- * a rendezvous needs. */
-superpipe_answer_t superpipe_transfer_asked(superpipe_transfer_t *t, superpipe_how_t how,
-                                            uint64_t wanted, bool one_piece);
-
-/** The mover cannot do it: FAILED is to be said, and the receiver may ask once more. */
-void superpipe_transfer_refused(superpipe_transfer_t *t);
+/** The protocol cannot do it: NACK is to be sent, and the receiver may request once more. */
+static inline void superpipe_transfer_refused(superpipe_transfer_t *t)
+{
+    t->requested = false;
+}
 
 /** A receiver in the same process copies. False where that may not be; else it is under way until
  *  superpipe_transfer_copied. */
 bool superpipe_transfer_lend(superpipe_transfer_t *t);
 void superpipe_transfer_copied(superpipe_transfer_t *t);
 
-/** DONE came. */
-void superpipe_transfer_finished(superpipe_transfer_t *t);
+/** ACK came. */
+void superpipe_transfer_acknowledged(superpipe_transfer_t *t);
 
 /** Bytes of the next fragment, `most` at most; 0: none may be given to the wire now. */
 uint64_t superpipe_transfer_fragment(const superpipe_transfer_t *t, uint64_t most);
 
-/** A fragment was given to it; `pending`: it will say when it has it no more. */
-void superpipe_transfer_given(superpipe_transfer_t *t, uint64_t bytes, bool pending);
+/** A fragment was given to it; `pending`: the wire will say when it has it no more. */
+static inline void superpipe_transfer_given(superpipe_transfer_t *t, uint64_t bytes, bool pending)
+{
+    t->moved += bytes;
+    t->sent = t->moved == t->wanted;
+    t->in_flight += pending;
+}
 
 /** Has it more fragments, and nothing that would bring it back to send them? */
 bool superpipe_transfer_lacks_turn(const superpipe_transfer_t *t);
 
 /* ---- receiver -------------------------------------------------------------------------------- */
 
-/** It has found a message of that length, of which `early` bytes come by themselves. True where it
+/** It has found a message of that length, of which `early` bytes come without a CTS. True where it
  *  is too long. */
 static inline bool superpipe_transfer_fit(superpipe_transfer_t *t, uint64_t length, uint64_t early)
 {
@@ -130,14 +162,16 @@ static inline bool superpipe_transfer_fit(superpipe_transfer_t *t, uint64_t leng
     return length > t->length;
 }
 
-/** Bytes that have to be asked for, or copied: those behind the early ones. */
-uint64_t superpipe_transfer_rest(const superpipe_transfer_t *t);
-
-/** How many of [at, at + bytes), which came early, belong to what is wanted: the first ones. */
+/** How many of the early bytes [at, at + bytes) belong to what is wanted: the first ones. */
 uint64_t superpipe_transfer_takes_early(const superpipe_transfer_t *t, uint64_t at, uint64_t bytes);
 
-/** ASK is about to be said. */
-void superpipe_transfer_ask(superpipe_transfer_t *t, superpipe_how_t how);
+/** CTS is about to be sent. */
+static inline void superpipe_transfer_request(superpipe_transfer_t *t,
+                                              superpipe_protocol_t protocol)
+{
+    t->protocol = protocol;
+    t->moving = protocol == SUPERPIPE_MOVER;
+}
 
 /** May DATA for bytes [at, at + bytes) be taken? `meets`: it would be received in place. */
 bool superpipe_transfer_takes(const superpipe_transfer_t *t, uint64_t at, uint64_t bytes,
@@ -156,12 +190,12 @@ static inline void superpipe_transfer_came(superpipe_transfer_t *t)
 }
 
 typedef enum superpipe_refusal {
-    SUPERPIPE_REFUSAL_IGNORED,  /**< nothing was asked for */
-    SUPERPIPE_REFUSAL_WITHDRAW, /**< the mover is to give up; then superpipe_transfer_ask again */
+    SUPERPIPE_REFUSAL_IGNORED,  /**< nothing was requested */
+    SUPERPIPE_REFUSAL_WITHDRAW, /**< the mover is to give up; then request again */
     SUPERPIPE_REFUSAL_BREAKS    /**< the data does not come */
 } superpipe_refusal_t;
 
-/** FAILED came. */
+/** NACK came. */
 superpipe_refusal_t superpipe_transfer_was_refused(const superpipe_transfer_t *t);
 
 #endif

@@ -17,8 +17,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
     superpipe_incoming_t in, again;
 
-    if (superpipe_decode_few(&in, data, len, NULL, 0)) {
-        FUZZ_CHECK(in.bytes == len - sizeof(superpipe_few_t) && in.offer.length == in.bytes);
+    if (superpipe_decode_short(&in, data, len, NULL, 0)) {
+        FUZZ_CHECK(in.bytes == len - sizeof(superpipe_short_t) && in.offer.length == in.bytes);
         FUZZ_CHECK(in.bytes == 0 || (const uint8_t *)in.data + in.bytes == data + len);
         FUZZ_CHECK(in.prefix.flags == 0);
     }
@@ -28,8 +28,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     FUZZ_CHECK(in.prefix.kind > 0 && in.prefix.kind < SUPERPIPE_KINDS);
     FUZZ_CHECK(in.bytes == 0 || (payload >= data + 32 && payload + in.bytes == data + len));
     FUZZ_CHECK(in.offer.length <= INT64_MAX);
-    FUZZ_CHECK(in.prefix.kind != SUPERPIPE_ANNOUNCE || in.offer.block > 0);
-    FUZZ_CHECK(in.prefix.kind != SUPERPIPE_ASK || (in.value > 0 && in.ask.receive != 0));
+    FUZZ_CHECK(in.prefix.kind != SUPERPIPE_KIND_RTS || in.offer.block > 0);
+    FUZZ_CHECK(in.prefix.kind != SUPERPIPE_KIND_CTS || in.prefix.protocol < SUPERPIPE_PROTOCOLS);
+    FUZZ_CHECK(in.early <= in.offer.length && in.early <= SUPERPIPE_EARLY_MAX);
+    FUZZ_CHECK(in.prefix.kind != SUPERPIPE_KIND_EAGER || (in.prefix.flags & SUPERPIPE_UNPAID) == 0);
     FUZZ_CHECK(superpipe_decode(&again, data, len, NULL, 0, false));
     FUZZ_CHECK(memcmp(&in, &again, sizeof(in)) == 0);
     return 0;
@@ -37,7 +39,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 
 size_t onic_fuzz_seed(unsigned i, uint8_t *buf, size_t cap)
 {
-    for (int kind = SUPERPIPE_EAGER; kind < SUPERPIPE_KINDS && cap >= PML_MESSAGE_MAX; kind++) {
+    for (int kind = SUPERPIPE_KIND_EAGER; kind < SUPERPIPE_KINDS && cap >= PML_MESSAGE_MAX;
+         kind++) {
         unsigned n = 0;
         size_t len;
 

@@ -24,7 +24,7 @@ typedef enum kind { WHOLE, HEADER, LIMIT, KEPT, CALL, WANT, GONE, RECALL, BACK }
 
 /** What one of them sends, in the order of its calls. */
 typedef struct message {
-    superpipe_kept_t kept;     /* at the sender */
+    superpipe_entry_t kept;    /* at the sender */
     superpipe_message_t there; /* at the receiver */
     uint64_t payload, paid;
     unsigned sender;
@@ -58,7 +58,7 @@ static struct world {
     sender_t sender[SENDERS];
     superpipe_pool_t pool;
     superpipe_sender_t from[SENDERS];
-    superpipe_heard_t heard[SENDERS];
+    superpipe_remote_t heard[SENDERS];
     superpipe_comm_t comm[CONTEXTS];
     receive_t receive[RECEIVES];
     unsigned posted, matched, unpaid;
@@ -108,13 +108,13 @@ static bool send_if_paid(message_t *m, bool called)
 
 static void tell(unsigned i)
 {
-    const superpipe_kept_t *k;
+    const superpipe_entry_t *k;
 
-    while ((k = superpipe_backlog_tell(&w.sender[i].backlog)) != NULL)
+    while ((k = superpipe_backlog_announce(&w.sender[i].backlog)) != NULL)
         fly((flight_t){KEPT, i, k->context, 0, k->number, k->source, k->tag});
 }
 
-static void send_kept(superpipe_kept_t *k)
+static void send_kept(superpipe_entry_t *k)
 {
     /* The first member. */
     UNIT_CHECK(send_if_paid((message_t *)k, true));
@@ -124,11 +124,11 @@ static void release(unsigned i)
 {
     superpipe_backlog_t *b = &w.sender[i].backlog;
     superpipe_credit_t *c = &w.sender[i].credit;
-    superpipe_kept_t *k;
+    superpipe_entry_t *k;
 
     if (superpipe_backlog_is_empty(b))
         return;
-    while ((k = superpipe_backlog_take_called(b)) != NULL)
+    while ((k = superpipe_backlog_take_pulled(b)) != NULL)
         send_kept(k);
     while (c->limit - c->sent >= SUPERPIPE_RECORD && (k = superpipe_backlog_take(b)) != NULL)
         send_kept(k);
@@ -167,7 +167,7 @@ static void asked(unsigned i, uint64_t bytes)
     superpipe_sender_t *holder;
     uint64_t most;
 
-    if (!superpipe_pool_asked(&w.pool, &w.from[i], bytes))
+    if (!superpipe_pool_lacks(&w.pool, &w.from[i], bytes))
         return;
     grant(i);
     holder = superpipe_pool_recall(&w.pool, &most);
@@ -180,7 +180,7 @@ static void freed(message_t *m)
     if (m->paid > 0 && superpipe_pool_freed(&w.pool, &w.from[m->sender], m->paid))
         grant(m->sender);
     for (unsigned i = 0; i < SENDERS; i++)
-        if (superpipe_heard_backlog(&w.heard[i]))
+        if (superpipe_remote_may_hold(&w.heard[i]))
             asked(i, SUPERPIPE_RECORD);
     m->paid = 0;
 }
@@ -235,7 +235,7 @@ static void arrive(message_t *m, uint64_t paid)
     if (paid > 0)
         UNIT_CHECK(superpipe_pool_arrived(&w.from[m->sender], paid));
     else
-        UNIT_CHECK(w.heard[m->sender].called);
+        UNIT_CHECK(w.heard[m->sender].pulled);
     w.unpaid += paid == 0;
     switch (superpipe_comm_arrive(c, m->there.source, m->there.tag, m->there.sequence, &receive)) {
     case SUPERPIPE_MATCHED:
@@ -255,9 +255,9 @@ static void arrive(message_t *m, uint64_t paid)
 static void want(unsigned context, int32_t source, int32_t tag, bool probe)
 {
     for (unsigned i = 0; i < SENDERS; i++) {
-        if (!superpipe_heard_backlog(&w.heard[i]) || (probe && w.heard[i].probed))
+        if (!superpipe_remote_may_hold(&w.heard[i]) || (probe && w.heard[i].probed))
             continue;
-        w.heard[i].called = true;
+        w.heard[i].pulled = true;
         w.heard[i].probed = w.heard[i].probed || probe;
         fly((flight_t){WANT, i, context, 0, probe, source, tag});
     }
@@ -291,11 +291,11 @@ static bool probe(unsigned context, int32_t source, int32_t tag)
 
 static void on_kept(const flight_t *f)
 {
-    superpipe_heard_t *h = &w.heard[f->sender];
+    superpipe_remote_t *h = &w.heard[f->sender];
     const bool expected = superpipe_match_expects(&w.comm[f->context].match, f->source, f->tag);
 
     h->number = f->handle > h->number ? f->handle : h->number;
-    h->called = h->called || expected;
+    h->pulled = h->pulled || expected;
     asked(f->sender, SUPERPIPE_RECORD);
     fly((flight_t){CALL, f->sender, 0, expected ? f->handle : 0, 0, 0, 0});
 }
@@ -304,7 +304,7 @@ static void on_want(const flight_t *f)
 {
     superpipe_backlog_t *b = &w.sender[f->sender].backlog;
 
-    if (superpipe_backlog_wanted(b, f->context, f->source, f->tag))
+    if (superpipe_backlog_query(b, f->context, f->source, f->tag))
         release(f->sender);
     if (f->handle != 0)
         fly((flight_t){GONE, f->sender, 0, superpipe_backlog_is_empty(b) ? b->number : 0, 1, 0, 0});
@@ -315,7 +315,7 @@ static void on_want(const flight_t *f)
 static void handle(const flight_t *f)
 {
     sender_t *s = &w.sender[f->sender];
-    superpipe_heard_t *h = &w.heard[f->sender];
+    superpipe_remote_t *h = &w.heard[f->sender];
 
     switch (f->kind) {
     case WHOLE:
@@ -343,14 +343,13 @@ static void handle(const flight_t *f)
         break;
     case GONE:
         h->probed = h->probed && f->handle == 0;
-        h->gone = f->value > h->gone ? f->value : h->gone;
+        h->emptied = f->value > h->emptied ? f->value : h->emptied;
         break;
     case RECALL:
-        fly((flight_t){BACK, f->sender, 0, superpipe_credit_give_back(&s->credit, f->value), 0, 0,
-                       0});
+        fly((flight_t){BACK, f->sender, 0, superpipe_credit_return(&s->credit, f->value), 0, 0, 0});
         break;
     case BACK:
-        UNIT_CHECK(superpipe_pool_given_back(&w.pool, &w.from[f->sender], f->value));
+        UNIT_CHECK(superpipe_pool_returned(&w.pool, &w.from[f->sender], f->value));
         break;
     }
     UNIT_CHECK(is_stored_within_bounds());
@@ -401,7 +400,7 @@ static void check_progress(void)
         if (!superpipe_link_is_in(&r->receive.link))
             continue;
         for (unsigned s = 0; s < SENDERS; s++)
-            for (const superpipe_kept_t *k = w.sender[s].backlog.head; k != NULL; k = k->next)
+            for (const superpipe_entry_t *k = w.sender[s].backlog.head; k != NULL; k = k->next)
                 UNIT_CHECK(!matches((const message_t *)k, &r->receive, r->context));
     }
 }
@@ -473,7 +472,7 @@ START_TEST(any_order)
         check_progress();
         for (unsigned i = 0; i < SENDERS; i++)
             UNIT_CHECK(superpipe_backlog_is_empty(&w.sender[i].backlog) &&
-                       !superpipe_heard_backlog(&w.heard[i]));
+                       !superpipe_remote_may_hold(&w.heard[i]));
         UNIT_CHECK(w.matched == SENDERS * MESSAGES && w.stored == 0);
         end();
     }
@@ -525,25 +524,26 @@ END_TEST
 START_TEST(calls_cost_what_they_must)
 {
     superpipe_backlog_t b = {0};
-    superpipe_kept_t k[10];
+    superpipe_entry_t k[10];
 
     for (int i = 0; i < 10; i++)
         superpipe_backlog_add(&b, &k[i], i == 7, 0, i == 9 ? -3 : i == 8 ? 5 : 4);
-    UNIT_CHECK(!superpipe_backlog_wanted(&b, 0, 0, 6) && !superpipe_backlog_wanted(&b, 0, 1, 5));
-    UNIT_CHECK(superpipe_backlog_take_called(&b) == NULL);
-    UNIT_CHECK(superpipe_backlog_wanted(&b, 0, 0, -3) && b.ncalled == 1);
-    UNIT_CHECK(superpipe_backlog_take_called(&b) == &k[9]);
-    UNIT_CHECK(superpipe_backlog_wanted(&b, 1, SUPERPIPE_ANY_SOURCE, SUPERPIPE_ANY_TAG));
-    UNIT_CHECK(superpipe_backlog_take_called(&b) == &k[7] && b.ncalled == 0);
+    UNIT_CHECK(!superpipe_backlog_query(&b, 0, 0, 6) && !superpipe_backlog_query(&b, 0, 1, 5));
+    UNIT_CHECK(superpipe_backlog_take_pulled(&b) == NULL);
+    UNIT_CHECK(superpipe_backlog_query(&b, 0, 0, -3) && b.npulled == 1);
+    UNIT_CHECK(superpipe_backlog_take_pulled(&b) == &k[9]);
+    UNIT_CHECK(superpipe_backlog_query(&b, 1, SUPERPIPE_ANY_SOURCE, SUPERPIPE_ANY_TAG));
+    UNIT_CHECK(superpipe_backlog_take_pulled(&b) == &k[7] && b.npulled == 0);
     superpipe_backlog_answered(&b, 9);
     for (int i = 0; i < 9; i++)
-        UNIT_CHECK(i == 7 || superpipe_backlog_take_called(&b) == &k[i]);
-    UNIT_CHECK(superpipe_backlog_is_empty(&b) && superpipe_backlog_tell(&b) == NULL);
+        UNIT_CHECK(i == 7 || superpipe_backlog_take_pulled(&b) == &k[i]);
+    UNIT_CHECK(superpipe_backlog_is_empty(&b) && superpipe_backlog_announce(&b) == NULL);
     /* What a peer must not say. */
     superpipe_backlog_answered(&b, 3);
     superpipe_backlog_add(&b, &k[0], 0, 0, 1);
     superpipe_backlog_answered(&b, 11 + 1);
-    UNIT_CHECK(superpipe_backlog_take_called(&b) == NULL && superpipe_backlog_tell(&b) == &k[0]);
+    UNIT_CHECK(superpipe_backlog_take_pulled(&b) == NULL &&
+               superpipe_backlog_announce(&b) == &k[0]);
     UNIT_CHECK(superpipe_backlog_take(&b) == &k[0] && superpipe_backlog_is_empty(&b));
 }
 END_TEST

@@ -10,6 +10,11 @@
 
 #include "test/unit/unit.h"
 
+/** What a receiver may choose. */
+#define ALL                                                                                        \
+    (1U << SUPERPIPE_STREAM | 1U << SUPERPIPE_MOVER | 1U << SUPERPIPE_COPY |                       \
+     1U << SUPERPIPE_RENDEZVOUS)
+
 static superpipe_case_t random_case(unit_random_t *r)
 {
     superpipe_case_t c = {.length = 1 + (unit_random64(r) >> (24 + unit_below(r, 40))),
@@ -17,14 +22,17 @@ static superpipe_case_t random_case(unit_random_t *r)
                           .one_piece = unit_once_in(r, 2),
                           .here_one_piece = unit_once_in(r, 2),
                           .self = unit_once_in(r, 8),
-                          .single_copy = unit_once_in(r, 2),
-                          .mover = unit_once_in(r, 2),
-                          .rendezvous = unit_once_in(r, 2),
                           .pins = (double)unit_below(r, 5) / 2};
 
     c.send_block = c.one_piece ? c.length : 1 + unit_below(r, c.length);
     c.receive_block = c.here_one_piece ? c.length : 1 + unit_below(r, c.length);
     return c;
+}
+
+/** A stream can always be had. */
+static unsigned random_able(unit_random_t *r)
+{
+    return ((unsigned)unit_below(r, 2 * ALL) & ALL) | 1U << SUPERPIPE_STREAM;
 }
 
 START_TEST(cheapest)
@@ -33,26 +41,40 @@ START_TEST(cheapest)
 
     for (int n = 0; n < 20000; n++) {
         const superpipe_case_t c = random_case(&r);
+        const unsigned able = random_able(&r);
         const onic_link_t *link =
             unit_once_in(&r, 2) ? &onic_links_default.node : &onic_links_default.net;
-        const superpipe_protocol_t p = superpipe_choose(&c, link, SUPERPIPE_AUTO);
+        const superpipe_protocol_t p = superpipe_choose(&c, able, link, SUPERPIPE_AUTO);
 
         double cost[ONIC_LEARN_CHOICES];
 
-        UNIT_CHECK(p >= SUPERPIPE_STREAM && p < SUPERPIPE_PROTOCOLS && superpipe_rows[p].can(&c));
-        superpipe_estimate(&c, link, cost);
-        for (int q = 0; q < ONIC_LEARN_CHOICES; q++)
-            UNIT_CHECK((q >= SUPERPIPE_STREAM && q < SUPERPIPE_PROTOCOLS &&
-                        superpipe_rows[q].can(&c)) == !isinf(cost[q]));
+        UNIT_CHECK((able >> p & 1) != 0);
+        superpipe_estimate(&c, able, link, cost);
+        for (unsigned q = 0; q < ONIC_LEARN_CHOICES; q++)
+            UNIT_CHECK((able >> q & 1) == !isinf(cost[q]));
         UNIT_CHECK(superpipe_cheapest(cost) == p);
         for (int q = SUPERPIPE_STREAM; q < SUPERPIPE_PROTOCOLS; q++) {
-            const superpipe_row_t *row = &superpipe_rows[q];
-            const superpipe_protocol_t forced = superpipe_choose(&c, link, (superpipe_protocol_t)q);
+            const bool can = (able >> q & 1) != 0;
+            const superpipe_protocol_t forced =
+                superpipe_choose(&c, able, link, (superpipe_protocol_t)q);
 
-            UNIT_CHECK(!row->can(&c) || row->cost(&c, link) >= superpipe_rows[p].cost(&c, link));
-            UNIT_CHECK(forced == (row->can(&c) ? (superpipe_protocol_t)q : p));
+            UNIT_CHECK(!can || superpipe_rows[q]->cost(&c, link) >= cost[p]);
+            UNIT_CHECK(forced == (can ? (superpipe_protocol_t)q : p));
         }
     }
+}
+END_TEST
+
+/** What data of that form can come by in any case. */
+START_TEST(by_shape)
+{
+    superpipe_case_t c = {.length = 1000, .send_block = 10, .receive_block = 10};
+
+    ck_assert_uint_eq(superpipe_able(&c), 1U << SUPERPIPE_STREAM);
+    c.one_piece = c.here_one_piece = true;
+    ck_assert_uint_eq(superpipe_able(&c), 1U << SUPERPIPE_STREAM | 1U << SUPERPIPE_RENDEZVOUS);
+    c.self = true;
+    ck_assert_uint_eq(superpipe_able(&c), 1U << SUPERPIPE_STREAM | 1U << SUPERPIPE_COPY);
 }
 END_TEST
 
@@ -64,13 +86,12 @@ START_TEST(registrations)
                           .send_block = 16 << 20,
                           .receive_block = 16 << 20,
                           .one_piece = true,
-                          .here_one_piece = true,
-                          .mover = true,
-                          .rendezvous = true};
+                          .here_one_piece = true};
+    const unsigned able = ALL & ~(1U << SUPERPIPE_COPY);
 
-    ck_assert_int_eq(superpipe_choose(&c, link, SUPERPIPE_AUTO), SUPERPIPE_RENDEZVOUS);
+    ck_assert_int_eq(superpipe_choose(&c, able, link, SUPERPIPE_AUTO), SUPERPIPE_RENDEZVOUS);
     c.pins = 2;
-    ck_assert_int_eq(superpipe_choose(&c, link, SUPERPIPE_AUTO), SUPERPIPE_MOVER);
+    ck_assert_int_eq(superpipe_choose(&c, able, link, SUPERPIPE_AUTO), SUPERPIPE_MOVER);
 }
 END_TEST
 
@@ -82,8 +103,8 @@ START_TEST(is_short)
     ck_assert(superpipe_is_short(4096, 4096, 8000, SUPERPIPE_AUTO));
     ck_assert(!superpipe_is_short(4097, 4096, 8000, SUPERPIPE_AUTO));
     ck_assert(!superpipe_is_short(8001, 16384, 8000, SUPERPIPE_AUTO));
-    ck_assert(superpipe_is_short(8000, 0, 8000, SUPERPIPE_SHORT));
-    ck_assert(!superpipe_is_short(8001, 16384, 8000, SUPERPIPE_SHORT));
+    ck_assert(superpipe_is_short(8000, 0, 8000, SUPERPIPE_EAGER));
+    ck_assert(!superpipe_is_short(8001, 16384, 8000, SUPERPIPE_EAGER));
 }
 END_TEST
 
@@ -98,12 +119,13 @@ START_TEST(early)
         const onic_link_t *link =
             unit_once_in(&r, 2) ? &onic_links_default.node : &onic_links_default.net;
         const uint64_t fragment = unit_below(&r, 10000), most = unit_below(&r, 100000);
-        const uint64_t bytes = superpipe_early(&c, link, fragment, most, SUPERPIPE_AUTO);
+        const unsigned able = random_able(&r);
+        const uint64_t bytes = superpipe_early(&c, able, link, fragment, most, SUPERPIPE_AUTO);
 
         UNIT_CHECK(bytes <= most && bytes <= c.length);
         UNIT_CHECK(bytes == 0 || (fragment > 0 && !c.self));
         UNIT_CHECK(bytes == 0 || bytes == c.length || bytes % fragment == 0);
-        UNIT_CHECK(superpipe_early(&c, link, fragment, most, SUPERPIPE_MOVER) == 0);
+        UNIT_CHECK(superpipe_early(&c, able, link, fragment, most, SUPERPIPE_MOVER) == 0);
     }
 }
 END_TEST
@@ -115,40 +137,39 @@ START_TEST(all_early)
                           .receive_block = 16384,
                           .one_piece = true,
                           .here_one_piece = true,
-                          .node = true,
-                          .mover = true};
+                          .node = true};
+    const unsigned far = 1U << SUPERPIPE_STREAM, near = far | 1U << SUPERPIPE_MOVER;
     const onic_links_t *links = &onic_links_default;
 
-    ck_assert_uint_eq(superpipe_early(&c, &links->node, 8192, 65536, SUPERPIPE_AUTO), 16384);
-    ck_assert_uint_eq(superpipe_early(&c, &links->node, 8192, 16000, SUPERPIPE_AUTO), 0);
+    ck_assert_uint_eq(superpipe_early(&c, near, &links->node, 8192, 65536, SUPERPIPE_AUTO), 16384);
+    ck_assert_uint_eq(superpipe_early(&c, near, &links->node, 8192, 16000, SUPERPIPE_AUTO), 0);
     c.length = 16 << 20;
-    c.node = c.mover = false;
-    ck_assert_uint_eq(superpipe_early(&c, &links->net, 8192, 65536, SUPERPIPE_AUTO), 57344);
+    c.node = false;
+    ck_assert_uint_eq(superpipe_early(&c, far, &links->net, 8192, 65536, SUPERPIPE_AUTO), 57344);
     c.self = true;
-    ck_assert_uint_eq(superpipe_early(&c, &links->net, 8192, 65536, SUPERPIPE_AUTO), 0);
+    ck_assert_uint_eq(superpipe_early(&c, far, &links->net, 8192, 65536, SUPERPIPE_AUTO), 0);
 }
 END_TEST
 
 START_TEST(names)
 {
     for (int p = 0; p < SUPERPIPE_PROTOCOLS; p++)
-        ck_assert_int_eq(superpipe_protocol_named(superpipe_rows[p].name), p);
+        ck_assert_int_eq(superpipe_protocol_named(superpipe_rows[p]->name), p);
     ck_assert_int_eq(superpipe_protocol_named("moved"), SUPERPIPE_PROTOCOLS);
     ck_assert_int_eq(superpipe_protocol_named(""), SUPERPIPE_PROTOCOLS);
 }
 END_TEST
 
-/** What can be seen in the table: short messages, self-made limits, a line for each kind. */
+/** What can be seen in the table: short messages, the one that is forced, a line for each kind. */
 START_TEST(table)
 {
-    const uint64_t eager[2] = {1024, 16384};
     char text[SUPERPIPE_PLAN_MAX];
     int lines = 0;
 
-    superpipe_plan_table(&onic_links_default, SUPERPIPE_MOVER, true, true, eager, text,
-                         sizeof(text));
-    ck_assert_ptr_nonnull(strstr(text, "node, contiguous: 1024 eager, 16384 mover"));
-    ck_assert_ptr_nonnull(strstr(text, "network, blocks of 64 bytes: 1024 eager, 16384 eager"));
+    superpipe_plan_table(&onic_links_default, SUPERPIPE_RENDEZVOUS, 16384, text, sizeof(text));
+    ck_assert_ptr_nonnull(strstr(text, "node, contiguous: 1024 eager, 16384 eager, 65536 stream"));
+    ck_assert_ptr_nonnull(strstr(text, "network, contiguous: 1024 eager, 16384 eager, 65536 rend"));
+    ck_assert_ptr_nonnull(strstr(text, "network, blocks of 64 bytes: 1024 eager"));
     for (const char *at = text; (at = strchr(at, '\n')) != NULL; at++)
         lines++;
     ck_assert_int_eq(lines, 8);
@@ -162,6 +183,7 @@ int main(void)
     TCase *tcase = tcase_create("pml choice");
 
     tcase_add_loop_test(tcase, cheapest, 0, 4);
+    tcase_add_test(tcase, by_shape);
     tcase_add_test(tcase, registrations);
     tcase_add_test(tcase, is_short);
     tcase_add_loop_test(tcase, early, 0, 2);

@@ -92,7 +92,7 @@ static void asked(unsigned i, uint64_t bytes)
     superpipe_sender_t *other;
     uint64_t most;
 
-    if (superpipe_pool_asked(&w.pool, &w.sender[i], bytes))
+    if (superpipe_pool_lacks(&w.pool, &w.sender[i], bytes))
         grant(i);
     other = superpipe_pool_recall(&w.pool, &most);
     if (other != NULL)
@@ -123,13 +123,13 @@ static void handle(const flight_t *f)
         asked(i, f->value);
         break;
     case BACK:
-        UNIT_CHECK(superpipe_pool_given_back(&w.pool, &w.sender[i], f->value));
+        UNIT_CHECK(superpipe_pool_returned(&w.pool, &w.sender[i], f->value));
         break;
     case LIMIT:
         superpipe_credit_told(&w.credit[i], f->value);
         break;
     case RECALL:
-        tell(BACK, i, superpipe_credit_give_back(&w.credit[i], f->value));
+        tell(BACK, i, superpipe_credit_return(&w.credit[i], f->value));
         break;
     }
 }
@@ -186,7 +186,7 @@ static void lose(unsigned i)
     meet(i);
     superpipe_pool_forget(&w.pool, &w.sender[i]);
     UNIT_CHECK(!superpipe_pool_arrived(&w.sender[i], 1));
-    UNIT_CHECK(!superpipe_pool_asked(&w.pool, &w.sender[i], 1));
+    UNIT_CHECK(!superpipe_pool_lacks(&w.pool, &w.sender[i], 1));
 }
 
 /* ---- bounds ---------------------------------------------------------------------------------- */
@@ -270,18 +270,18 @@ START_TEST(garbage)
     UNIT_CHECK(!superpipe_pool_arrived(s, 1));
     UNIT_CHECK(superpipe_pool_grant(p, s) == 500);
     UNIT_CHECK(!superpipe_pool_arrived(s, 501) && !superpipe_pool_arrived(s, UINT64_MAX));
-    UNIT_CHECK(!superpipe_pool_given_back(p, s, 100));
-    UNIT_CHECK(superpipe_pool_asked(p, &w.sender[1], UINT64_MAX));
+    UNIT_CHECK(!superpipe_pool_returned(p, s, 100));
+    UNIT_CHECK(superpipe_pool_lacks(p, &w.sender[1], UINT64_MAX));
     (void)superpipe_pool_grant(p, &w.sender[1]);
     UNIT_CHECK(superpipe_pool_recall(p, &most) == s && most == 250);
-    UNIT_CHECK(!superpipe_pool_given_back(p, s, 501));
-    UNIT_CHECK(superpipe_pool_given_back(p, s, 500));
-    UNIT_CHECK(!superpipe_pool_given_back(p, s, 0));
+    UNIT_CHECK(!superpipe_pool_returned(p, s, 501));
+    UNIT_CHECK(superpipe_pool_returned(p, s, 500));
+    UNIT_CHECK(!superpipe_pool_returned(p, s, 0));
     check_bounds();
     superpipe_credit_told(&w.credit[0], 100);
     superpipe_credit_told(&w.credit[0], 50);
     UNIT_CHECK(superpipe_credit_take(&w.credit[0], 100) && !superpipe_credit_take(&w.credit[0], 1));
-    UNIT_CHECK(superpipe_credit_give_back(&w.credit[0], 7) == 0);
+    UNIT_CHECK(superpipe_credit_return(&w.credit[0], 7) == 0);
 }
 END_TEST
 
@@ -301,9 +301,9 @@ START_TEST(only_what_helps)
     UNIT_CHECK(superpipe_pool_recall(p, &most) == NULL);
     superpipe_pool_forget(p, a);
     /* Of the 600 that a leaves b may hold a third. */
-    UNIT_CHECK(!superpipe_pool_asked(p, b, 20) && !superpipe_pool_asked(p, b, 20 + 35));
-    UNIT_CHECK(superpipe_pool_asked(p, b, 21) && superpipe_pool_asked(p, b, 20 + 34));
-    UNIT_CHECK(superpipe_pool_grant(p, b) == 200 && !superpipe_pool_asked(p, b, 55));
+    UNIT_CHECK(!superpipe_pool_lacks(p, b, 20) && !superpipe_pool_lacks(p, b, 20 + 35));
+    UNIT_CHECK(superpipe_pool_lacks(p, b, 21) && superpipe_pool_lacks(p, b, 20 + 34));
+    UNIT_CHECK(superpipe_pool_grant(p, b) == 200 && !superpipe_pool_lacks(p, b, 55));
     check_bounds();
 }
 END_TEST

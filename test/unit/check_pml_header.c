@@ -21,7 +21,7 @@ static bool decodes(size_t len)
 /** Kinds that carry data behind a word. */
 static bool has_data(superpipe_kind_t kind)
 {
-    return kind == SUPERPIPE_DATA || kind == SUPERPIPE_EARLY;
+    return kind == SUPERPIPE_KIND_DATA || kind == SUPERPIPE_KIND_EARLY;
 }
 
 START_TEST(all_kinds)
@@ -33,7 +33,7 @@ START_TEST(all_kinds)
         ck_assert(decodes(len));
         ck_assert_uint_eq(in.prefix.kind, kind);
         ck_assert_uint_eq(in.prefix.sender, UINT64_C(0x700000003));
-        if (kind <= SUPERPIPE_ANNOUNCE) {
+        if (kind <= SUPERPIPE_KIND_RTS) {
             ck_assert_int_eq(in.source, 3);
             ck_assert_int_eq(in.tag, -7);
             ck_assert_uint_eq(in.sequence, 99);
@@ -42,7 +42,8 @@ START_TEST(all_kinds)
             ck_assert_uint_eq(in.handle, 11);
             ck_assert_uint_eq(in.value, 4096);
         }
-        ck_assert_uint_eq(in.bytes, has_data(kind) || (kind == SUPERPIPE_EAGER && i < 2) ? 16 : 0);
+        ck_assert_uint_eq(in.bytes,
+                          has_data(kind) || (kind == SUPERPIPE_KIND_EAGER && i < 2) ? 16 : 0);
     }
 }
 END_TEST
@@ -50,7 +51,7 @@ END_TEST
 /** What names a communicator, a source and a tag. */
 START_TEST(names)
 {
-    const superpipe_kind_t kinds[] = {SUPERPIPE_KEPT, SUPERPIPE_WANT};
+    const superpipe_kind_t kinds[] = {SUPERPIPE_KIND_BACKLOG, SUPERPIPE_KIND_QUERY};
     superpipe_word_t w;
 
     for (int i = 0; i < 2; i++) {
@@ -72,10 +73,10 @@ START_TEST(lengths)
 {
     const superpipe_kind_t kind = (superpipe_kind_t)_i;
     const size_t len = pml_message(kind, 0, bytes);
-    const size_t header = kind == SUPERPIPE_EAGER || has_data(kind) ? len - 16 : len;
+    const size_t header = kind == SUPERPIPE_KIND_EAGER || has_data(kind) ? len - 16 : len;
 
     for (size_t n = 0; n <= len + 8; n++) {
-        const bool data = kind == SUPERPIPE_EAGER || (has_data(kind) && n > header);
+        const bool data = kind == SUPERPIPE_KIND_EAGER || (has_data(kind) && n > header);
         ck_assert_int_eq(decodes(n), n == len || (data && n >= header));
     }
 }
@@ -86,25 +87,25 @@ START_TEST(data_elsewhere)
 {
     const char data[] = "elsewhere";
 
-    (void)pml_message(SUPERPIPE_EAGER, 0, bytes);
+    (void)pml_message(SUPERPIPE_KIND_EAGER, 0, bytes);
     ck_assert(superpipe_decode(&in, bytes, 32, data, sizeof(data), false));
     ck_assert_ptr_eq(in.data, data);
     ck_assert_uint_eq(in.offer.length, sizeof(data));
     ck_assert(!superpipe_decode(&in, bytes, 33, data, sizeof(data), false));
-    (void)pml_message(SUPERPIPE_DATA, 0, bytes);
+    (void)pml_message(SUPERPIPE_KIND_DATA, 0, bytes);
     ck_assert(superpipe_decode(&in, bytes, 32, NULL, 77, true));
     ck_assert(in.data == NULL && in.bytes == 77);
-    (void)pml_message(SUPERPIPE_EAGER, 0, bytes);
+    (void)pml_message(SUPERPIPE_KIND_EAGER, 0, bytes);
     ck_assert(!superpipe_decode(&in, bytes, 32, NULL, 77, true));
-    for (int kind = SUPERPIPE_ANNOUNCE; kind < SUPERPIPE_KINDS; kind++) {
+    for (int kind = SUPERPIPE_KIND_RTS; kind < SUPERPIPE_KINDS; kind++) {
         const size_t len = pml_message((superpipe_kind_t)kind, 0, bytes);
-        if (kind != SUPERPIPE_DATA)
+        if (kind != SUPERPIPE_KIND_DATA)
             ck_assert(!superpipe_decode(&in, bytes, len, data, sizeof(data), false));
     }
 }
 END_TEST
 
-/** Where a field stands, and a value that nobody sends. */
+/** Where a field stands, and a value that would reach beyond a bound. */
 typedef struct wrong {
     superpipe_kind_t kind;
     unsigned message;
@@ -112,20 +113,22 @@ typedef struct wrong {
     uint8_t value;
 } wrong_t;
 
+/** Flags that would have an EAGER message go without credit say nothing. */
+START_TEST(flags)
+{
+    const size_t len = pml_message(SUPERPIPE_KIND_EAGER, 0, bytes);
+
+    bytes[9] = SUPERPIPE_UNPAID | SUPERPIPE_NO_CREDIT;
+    ck_assert(decodes(len) && in.prefix.flags == 0 && in.early == 0);
+}
+END_TEST
+
 START_TEST(wrong_values)
 {
     static const wrong_t wrong[] = {
-        {SUPERPIPE_EAGER, 0, 8, 0},        {SUPERPIPE_EAGER, 0, 8, SUPERPIPE_KINDS},
-        {SUPERPIPE_EAGER, 0, 11, 1},       {SUPERPIPE_EAGER, 0, 9, 8},
-        {SUPERPIPE_EAGER, 0, 10, 1},       {SUPERPIPE_EAGER, 0, 9, SUPERPIPE_NO_CREDIT},
-        {SUPERPIPE_EAGER, 1, 32, 0},       {SUPERPIPE_EAGER, 0, 28, 1},
-        {SUPERPIPE_ANNOUNCE, 0, 30, 0x20}, {SUPERPIPE_ANNOUNCE, 0, 32, 0},
-        {SUPERPIPE_ANNOUNCE, 0, 47, 0x80}, {SUPERPIPE_ANNOUNCE, 0, 56, 0},
-        {SUPERPIPE_ASK, 0, 10, 0},         {SUPERPIPE_ASK, 0, 10, SUPERPIPE_HOWS},
-        {SUPERPIPE_ASK, 0, 25, 0},         {SUPERPIPE_ASK, 0, 32, 0},
-        {SUPERPIPE_DATA, 0, 9, 1},         {SUPERPIPE_DATA, 0, 12, 1},
-        {SUPERPIPE_DONE, 0, 10, 1},        {SUPERPIPE_EAGER, 0, 9, SUPERPIPE_UNPAID},
-        {SUPERPIPE_CALL, 0, 12, 1},        {SUPERPIPE_KEPT, 0, 9, 1},
+        {SUPERPIPE_KIND_EAGER, 0, 8, 0},   {SUPERPIPE_KIND_EAGER, 0, 8, SUPERPIPE_KINDS},
+        {SUPERPIPE_KIND_RTS, 0, 30, 0x20}, {SUPERPIPE_KIND_RTS, 0, 47, 0x80},
+        {SUPERPIPE_KIND_RTS, 0, 56, 0},    {SUPERPIPE_KIND_CTS, 0, 10, SUPERPIPE_PROTOCOLS},
     };
 
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
@@ -138,22 +141,23 @@ START_TEST(wrong_values)
 }
 END_TEST
 
-/** Messages of few bytes: all of it is found again, and what is shorter than a header is none. */
-START_TEST(few_bytes)
+/** SHORT messages: all of it is found again, and what is shorter than a header is none. */
+START_TEST(short_messages)
 {
-    const superpipe_few_t few = {
+    const superpipe_short_t h = {
         .sender = 7, .context = 5, .source = 3, .tag = -11, .sequence = UINT32_MAX};
 
-    memcpy(bytes, &few, sizeof(few));
-    memset(bytes + sizeof(few), 'd', 8);
-    for (size_t len = 0; len < sizeof(few); len++)
-        ck_assert(!superpipe_decode_few(&in, bytes, len, NULL, 0));
+    memcpy(bytes, &h, sizeof(h));
+    memset(bytes + sizeof(h), 'd', 8);
+    for (size_t len = 0; len < sizeof(h); len++)
+        ck_assert(!superpipe_decode_short(&in, bytes, len, NULL, 0));
     for (size_t n = 0; n <= 8; n++) {
-        ck_assert(superpipe_decode_few(&in, bytes, sizeof(few) + n, NULL, 0));
+        ck_assert(superpipe_decode_short(&in, bytes, sizeof(h) + n, NULL, 0));
         ck_assert(in.prefix.sender == 7 && in.prefix.context == 5 && in.source == 3);
-        ck_assert(in.tag == -11 && in.sequence == UINT32_MAX && in.prefix.kind == SUPERPIPE_EAGER);
+        ck_assert(in.tag == -11 && in.sequence == UINT32_MAX &&
+                  in.prefix.kind == SUPERPIPE_KIND_EAGER);
         ck_assert(in.bytes == n && in.offer.length == n && in.offer.handle == 0);
-        ck_assert(n == 0 || in.data == bytes + sizeof(few));
+        ck_assert(n == 0 || in.data == bytes + sizeof(h));
     }
 }
 END_TEST
@@ -163,11 +167,12 @@ int main(void)
     Suite *suite = suite_create("pml header");
     TCase *tcase = tcase_create("pml header");
 
-    tcase_add_loop_test(tcase, all_kinds, SUPERPIPE_EAGER, SUPERPIPE_KINDS);
-    tcase_add_loop_test(tcase, lengths, SUPERPIPE_EAGER, SUPERPIPE_KINDS);
+    tcase_add_loop_test(tcase, all_kinds, SUPERPIPE_KIND_EAGER, SUPERPIPE_KINDS);
+    tcase_add_loop_test(tcase, lengths, SUPERPIPE_KIND_EAGER, SUPERPIPE_KINDS);
     tcase_add_test(tcase, data_elsewhere);
-    tcase_add_test(tcase, few_bytes);
+    tcase_add_test(tcase, short_messages);
     tcase_add_test(tcase, names);
+    tcase_add_test(tcase, flags);
     tcase_add_test(tcase, wrong_values);
     suite_add_tcase(suite, tcase);
     return unit_run_suite(suite);

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Matching of point-to-point messages against a naive matcher. */
-#include "pml_superpipe/matching/comms.h"
+#include "pml_superpipe/matching/comm.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Which buffers come back, against a list that keeps the order of all of them. */
-#include "pml_superpipe/protocols/reuse.h"
+#include "pml_superpipe/protocols/cost.h"
 
 #include <string.h>
 

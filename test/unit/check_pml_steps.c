@@ -7,7 +7,7 @@
  * The work of matching when very much waits: counted in steps, which must be few for each message,
  * whatever the order.
  */
-#include "pml_superpipe/matching/comms.h"
+#include "pml_superpipe/matching/comm.h"
 #include "pml_superpipe/matching/credit.h"
 
 #include <stdlib.h>
@@ -285,7 +285,7 @@ static void send_one(superpipe_credit_t *credit, superpipe_pool_t *pool, superpi
     UNIT_CHECK(!arrive(i, 0, tag, i));
     if (has_payload[i])
         UNIT_CHECK(superpipe_pool_arrived(sender, PAYLOAD));
-    else if (superpipe_pool_asked(pool, sender, PAYLOAD))
+    else if (superpipe_pool_lacks(pool, sender, PAYLOAD))
         superpipe_credit_told(credit, superpipe_pool_grant(pool, sender));
 }
 

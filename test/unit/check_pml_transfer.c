@@ -19,9 +19,13 @@
 #define PENDING 64
 #define STEPS   20000
 
+/** Those that a CTS names. */
+static const superpipe_protocol_t protocols[] = {SUPERPIPE_STREAM, SUPERPIPE_MOVER,
+                                                 SUPERPIPE_RENDEZVOUS};
+
 typedef struct message {
     superpipe_kind_t kind;
-    superpipe_how_t how;
+    superpipe_protocol_t protocol;
     uint64_t at, bytes;
 } message_t;
 
@@ -52,10 +56,11 @@ typedef struct sim {
     uint64_t fragment;
 } sim_t;
 
-static void say(queue_t *q, superpipe_kind_t kind, superpipe_how_t how, uint64_t at, uint64_t bytes)
+static void say(queue_t *q, superpipe_kind_t kind, superpipe_protocol_t protocol, uint64_t at,
+                uint64_t bytes)
 {
     UNIT_CHECK(q->last < QUEUED);
-    q->message[q->last++] = (message_t){kind, how, at, bytes};
+    q->message[q->last++] = (message_t){kind, protocol, at, bytes};
 }
 
 /** After each change. */
@@ -91,8 +96,8 @@ static void send_fragments(sim_t *s)
         const bool pending = unit_once_in(&s->r, 2);
 
         UNIT_CHECK(s->a.overs == 0 && t->moved + bytes <= t->wanted && t->wanted <= t->length);
-        say(&s->to_b, t->moved < t->early ? SUPERPIPE_EARLY : SUPERPIPE_DATA, t->how, t->moved,
-            bytes);
+        say(&s->to_b, t->moved < t->early ? SUPERPIPE_KIND_EARLY : SUPERPIPE_KIND_DATA, t->protocol,
+            t->moved, bytes);
         superpipe_transfer_given(t, bytes, pending);
         s->a.operations += pending;
     }
@@ -111,7 +116,7 @@ static void start_sender(sim_t *s, uint64_t length)
     if (whole)
         superpipe_transfer_sent_whole(&s->a.t, s->waits);
     s->to_b.early = whole ? 0 : early;
-    say(&s->to_b, whole ? SUPERPIPE_EAGER : SUPERPIPE_ANNOUNCE, 0, 0, length);
+    say(&s->to_b, whole ? SUPERPIPE_KIND_EAGER : SUPERPIPE_KIND_RTS, 0, 0, length);
     if (unit_once_in(&s->r, 2))
         begin_operation(&s->a);
     if (!whole && early > 0) {
@@ -123,51 +128,51 @@ static void start_sender(sim_t *s, uint64_t length)
 
 static void deliver_to_sender(sim_t *s, const message_t *m)
 {
-    superpipe_answer_t answer;
+    bool answers;
 
-    if (m->kind == SUPERPIPE_DONE) {
-        superpipe_transfer_finished(&s->a.t);
+    if (m->kind == SUPERPIPE_KIND_ACK) {
+        superpipe_transfer_acknowledged(&s->a.t);
         settle(&s->a);
         return;
     }
-    answer = superpipe_transfer_asked(&s->a.t, m->how, m->bytes, s->one_piece);
-    if (answer == SUPERPIPE_ANSWER_FRAGMENTS) {
+    answers = superpipe_transfer_requested(&s->a.t, m->protocol, m->bytes, s->one_piece);
+    if (answers && m->protocol != SUPERPIPE_MOVER) {
         send_fragments(s);
-    } else if (answer == SUPERPIPE_ANSWER_SLOTS && !unit_once_in(&s->r, 3)) {
+    } else if (answers && !unit_once_in(&s->r, 3)) {
         superpipe_transfer_moving(&s->a.t);
         s->a.mover = true;
     } else {
-        if (answer == SUPERPIPE_ANSWER_SLOTS)
+        if (answers)
             superpipe_transfer_refused(&s->a.t);
         s->refused = true;
-        say(&s->to_b, SUPERPIPE_FAILED, 0, 0, 0);
+        say(&s->to_b, SUPERPIPE_KIND_NACK, 0, 0, 0);
     }
 }
 
 /* ---- receiver -------------------------------------------------------------------------------- */
 
-static void ask(sim_t *s, superpipe_how_t how)
+static void ask(sim_t *s, superpipe_protocol_t protocol)
 {
-    superpipe_transfer_ask(&s->b.t, how);
-    s->b.mover = how == SUPERPIPE_BY_MOVER;
-    say(&s->to_a, SUPERPIPE_ASK, how, 0, s->b.t.wanted);
+    superpipe_transfer_request(&s->b.t, protocol);
+    s->b.mover = protocol == SUPERPIPE_MOVER;
+    say(&s->to_a, SUPERPIPE_KIND_CTS, protocol, 0, s->b.t.wanted);
 }
 
 static void fetch(sim_t *s)
 {
     if (superpipe_transfer_rest(&s->b.t) == 0) {
         if (s->waits || s->b.t.early == 0 || s->b.t.early < s->a.t.length)
-            say(&s->to_a, SUPERPIPE_DONE, 0, 0, 0);
+            say(&s->to_a, SUPERPIPE_KIND_ACK, 0, 0, 0);
     } else if (s->copies || s->self) {
         begin_operation(&s->b);
     } else {
-        ask(s, (superpipe_how_t)(SUPERPIPE_BY_STREAM + unit_below(&s->r, SUPERPIPE_HOWS - 1)));
+        ask(s, protocols[unit_below(&s->r, 3)]);
     }
 }
 
 static void take_data(sim_t *s, const message_t *m)
 {
-    const bool meets = m->how == SUPERPIPE_BY_RENDEZVOUS;
+    const bool meets = m->protocol == SUPERPIPE_RENDEZVOUS;
 
     if (!superpipe_transfer_takes(&s->b.t, m->at, m->bytes, meets))
         return;
@@ -182,22 +187,22 @@ static void deliver_to_receiver(sim_t *s, const message_t *m)
     uint64_t bytes;
 
     switch (m->kind) {
-    case SUPERPIPE_EAGER:
+    case SUPERPIPE_KIND_EAGER:
         (void)superpipe_transfer_fit(&s->b.t, m->bytes, 0);
         received(s, 0, s->b.t.wanted);
         superpipe_transfer_took(&s->b.t, s->b.t.wanted);
         if (s->waits)
-            say(&s->to_a, SUPERPIPE_DONE, 0, 0, 0);
+            say(&s->to_a, SUPERPIPE_KIND_ACK, 0, 0, 0);
         break;
-    case SUPERPIPE_ANNOUNCE:
+    case SUPERPIPE_KIND_RTS:
         UNIT_CHECK(superpipe_transfer_fit(&s->b.t, m->bytes, s->to_b.early) ==
                    (m->bytes > s->b.t.length));
         fetch(s);
         break;
-    case SUPERPIPE_DATA:
+    case SUPERPIPE_KIND_DATA:
         take_data(s, m);
         break;
-    case SUPERPIPE_EARLY:
+    case SUPERPIPE_KIND_EARLY:
         bytes = superpipe_transfer_takes_early(&s->b.t, m->at, m->bytes);
         received(s, m->at, bytes);
         superpipe_transfer_took(&s->b.t, bytes);
@@ -205,7 +210,7 @@ static void deliver_to_receiver(sim_t *s, const message_t *m)
     default:
         switch (superpipe_transfer_was_refused(&s->b.t)) {
         case SUPERPIPE_REFUSAL_WITHDRAW:
-            ask(s, SUPERPIPE_BY_STREAM);
+            ask(s, SUPERPIPE_STREAM);
             break;
         case SUPERPIPE_REFUSAL_BREAKS:
             superpipe_transfer_break(&s->b.t);
@@ -234,12 +239,12 @@ static void end_copy(sim_t *s)
         received(s, s->b.t.early, superpipe_transfer_rest(&s->b.t));
         superpipe_transfer_took(&s->b.t, superpipe_transfer_rest(&s->b.t));
         if (!s->self)
-            say(&s->to_a, SUPERPIPE_DONE, 0, 0, 0);
+            say(&s->to_a, SUPERPIPE_KIND_ACK, 0, 0, 0);
     } else if (s->self || s->b.t.broken) {
         superpipe_transfer_break(&s->b.t);
     } else {
         s->copies = false;
-        ask(s, SUPERPIPE_BY_STREAM);
+        ask(s, SUPERPIPE_STREAM);
     }
     settle(&s->b);
 }
@@ -250,7 +255,7 @@ static void end_operation(sim_t *s, end_t *e)
 {
     if (e->operations == 0)
         return;
-    if (e == &s->b && (s->copies || s->self) && e->t.how == 0) {
+    if (e == &s->b && (s->copies || s->self) && e->t.protocol == 0) {
         end_copy(s);
         return;
     }
@@ -392,22 +397,22 @@ START_TEST(any_words)
         superpipe_transfer_begin(&t, sends, unit_below(&r, MOST));
         if (!sends) {
             (void)superpipe_transfer_fit(&t, 1 + unit_below(&r, MOST), unit_below(&r, MOST));
-            superpipe_transfer_ask(&t, (superpipe_how_t)(1 + unit_below(&r, 3)));
+            superpipe_transfer_request(&t, protocols[unit_below(&r, 3)]);
         }
         superpipe_transfer_started(&t);
         for (int k = 0; k < 8 && overs == 0; k++) {
             const uint64_t at = unit_random64(&r) >> unit_below(&r, 64);
             const uint64_t bytes = unit_random64(&r) >> unit_below(&r, 64);
-            const superpipe_how_t how = (superpipe_how_t)(1 + unit_below(&r, 3));
+            const superpipe_protocol_t protocol = protocols[unit_below(&r, 3)];
 
             switch (unit_below(&r, 4)) {
             case 0:
-                if (superpipe_transfer_asked(&t, how, bytes, unit_once_in(&r, 2)) ==
-                    SUPERPIPE_ANSWER_SLOTS)
+                if (superpipe_transfer_requested(&t, protocol, bytes, unit_once_in(&r, 2)) &&
+                    protocol == SUPERPIPE_MOVER)
                     superpipe_transfer_moving(&t);
                 break;
             case 1:
-                superpipe_transfer_finished(&t);
+                superpipe_transfer_acknowledged(&t);
                 break;
             case 2:
                 if (superpipe_transfer_takes(&t, at, bytes, unit_once_in(&r, 2))) {
@@ -417,7 +422,7 @@ START_TEST(any_words)
                 break;
             default:
                 if (superpipe_transfer_was_refused(&t) == SUPERPIPE_REFUSAL_WITHDRAW)
-                    superpipe_transfer_ask(&t, SUPERPIPE_BY_STREAM);
+                    superpipe_transfer_request(&t, SUPERPIPE_STREAM);
             }
             UNIT_CHECK(!sends || t.wanted <= t.length);
             UNIT_CHECK(sends || t.moved <= t.wanted);
@@ -445,12 +450,10 @@ START_TEST(given_once)
 {
     superpipe_transfer_t t = begun(true, 10);
 
-    ck_assert_int_eq(superpipe_transfer_asked(&t, SUPERPIPE_BY_STREAM, 10, true),
-                     SUPERPIPE_ANSWER_FRAGMENTS);
-    ck_assert_int_eq(superpipe_transfer_asked(&t, SUPERPIPE_BY_STREAM, 10, true),
-                     SUPERPIPE_ANSWER_REFUSED);
+    ck_assert(superpipe_transfer_requested(&t, SUPERPIPE_STREAM, 10, true));
+    ck_assert(!superpipe_transfer_requested(&t, SUPERPIPE_STREAM, 10, true));
     ck_assert(!superpipe_transfer_lend(&t));
-    superpipe_transfer_finished(&t);
+    superpipe_transfer_acknowledged(&t);
     ck_assert_msg(!superpipe_transfer_is_over(&t), "over by DONE with fragments to be sent");
     superpipe_transfer_given(&t, 10, false);
     ck_assert(superpipe_transfer_is_over(&t));
@@ -459,8 +462,7 @@ START_TEST(given_once)
     t = begun(true, 10);
     superpipe_transfer_break(&t);
     ck_assert(!superpipe_transfer_lend(&t));
-    ck_assert_int_eq(superpipe_transfer_asked(&t, SUPERPIPE_BY_MOVER, 1, true),
-                     SUPERPIPE_ANSWER_REFUSED);
+    ck_assert(!superpipe_transfer_requested(&t, SUPERPIPE_MOVER, 1, true));
 }
 END_TEST
 
@@ -478,7 +480,7 @@ START_TEST(early)
     t = begun(true, 10);
     superpipe_transfer_begins_early(&t, 6, false);
     ck_assert_uint_eq(superpipe_transfer_fragment(&t, 16), 6);
-    superpipe_transfer_finished(&t);
+    superpipe_transfer_acknowledged(&t);
     ck_assert_msg(!superpipe_transfer_is_over(&t), "over with early bytes that were announced");
     ck_assert_uint_eq(superpipe_transfer_fragment(&t, 16), 6);
     superpipe_transfer_given(&t, 6, false);
@@ -486,14 +488,11 @@ START_TEST(early)
 
     t = begun(true, 10);
     superpipe_transfer_begins_early(&t, 6, false);
-    ck_assert_int_eq(superpipe_transfer_asked(&t, SUPERPIPE_BY_MOVER, 10, true),
-                     SUPERPIPE_ANSWER_REFUSED);
+    ck_assert(!superpipe_transfer_requested(&t, SUPERPIPE_MOVER, 10, true));
     superpipe_transfer_given(&t, 6, false);
     ck_assert_uint_eq(superpipe_transfer_fragment(&t, 16), 0);
-    ck_assert_int_eq(superpipe_transfer_asked(&t, SUPERPIPE_BY_MOVER, 6, true),
-                     SUPERPIPE_ANSWER_REFUSED);
-    ck_assert_int_eq(superpipe_transfer_asked(&t, SUPERPIPE_BY_MOVER, 10, true),
-                     SUPERPIPE_ANSWER_SLOTS);
+    ck_assert(!superpipe_transfer_requested(&t, SUPERPIPE_MOVER, 6, true));
+    ck_assert(superpipe_transfer_requested(&t, SUPERPIPE_MOVER, 10, true));
 
     ck_assert(superpipe_transfer_fit(&b, 10, 6));
     ck_assert_uint_eq(superpipe_transfer_rest(&b), 2);
@@ -508,7 +507,7 @@ START_TEST(few_fragments)
 {
     superpipe_transfer_t t = begun(true, 100);
 
-    (void)superpipe_transfer_asked(&t, SUPERPIPE_BY_STREAM, 100, true);
+    (void)superpipe_transfer_requested(&t, SUPERPIPE_STREAM, 100, true);
     ck_assert(superpipe_transfer_lacks_turn(&t));
     t.queued = true;
     ck_assert_msg(!superpipe_transfer_lacks_turn(&t), "it would be queued twice");
@@ -530,9 +529,8 @@ START_TEST(scattered)
     for (int one_piece = 0; one_piece < 2; one_piece++) {
         superpipe_transfer_t t = begun(true, 10);
 
-        ck_assert_int_eq(superpipe_transfer_asked(&t, SUPERPIPE_BY_RENDEZVOUS, 10, one_piece),
-                         SUPERPIPE_ANSWER_FRAGMENTS);
-        ck_assert_int_eq(t.how, one_piece ? SUPERPIPE_BY_RENDEZVOUS : SUPERPIPE_BY_STREAM);
+        ck_assert(superpipe_transfer_requested(&t, SUPERPIPE_RENDEZVOUS, 10, one_piece));
+        ck_assert_int_eq(t.protocol, one_piece ? SUPERPIPE_RENDEZVOUS : SUPERPIPE_STREAM);
     }
 }
 END_TEST
@@ -544,7 +542,7 @@ START_TEST(not_twice)
 
     ck_assert(!superpipe_transfer_takes(&t, 0, 1, false));
     ck_assert(!superpipe_transfer_fit(&t, 10, 0));
-    superpipe_transfer_ask(&t, SUPERPIPE_BY_STREAM);
+    superpipe_transfer_request(&t, SUPERPIPE_STREAM);
     ck_assert(superpipe_transfer_takes(&t, 4, 6, false) &&
               !superpipe_transfer_takes(&t, 5, 6, false));
     ck_assert(!superpipe_transfer_takes(&t, 0, 6, true));

@@ -2,20 +2,28 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
+/** @file What the costs of protocols share: gathering, and registrations. Pure. */
+#ifndef SUPERPIPE_COST_H
+#define SUPERPIPE_COST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/model/link.h"
+
+/** Bytes of a contiguous piece of a layout, on average; at least 1. */
+uint64_t superpipe_mean_block(const onic_layout_t *l);
+
+/** What gathering or scattering so many bytes in pieces of `block` costs by the model, ns. */
+double superpipe_gather(const onic_link_t *link, uint64_t length, uint64_t block);
+
+/* ---- registrations ---------------------------------------------------------------------------
+ *
  * Do the buffers of long messages come back? A library below that moves data between user memory
  * registers it, and keeps that for buffers that come back (a registration cache). What such a cache
  * would find is followed here, so that the choice can take zero copy for programs that use the same
  * buffers again and again, and the mover for those that do not (A. Denis 2011, sections 2 and 7).
- *
- * Pure; the caller serialises.
- */
-#ifndef SUPERPIPE_REUSE_H
-#define SUPERPIPE_REUSE_H
-
-#include <stdbool.h>
-#include <stdint.h>
+ * The caller serialises. */
 
 /** Buffers that are remembered; the one that was used longest ago is forgotten. */
 #define SUPERPIPE_BUFFERS 32

@@ -2,9 +2,29 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-#include "pml_superpipe/protocols/reuse.h"
+#include "pml_superpipe/protocols/cost.h"
 
 #include <string.h>
+
+uint64_t superpipe_mean_block(const onic_layout_t *l)
+{
+    const uint64_t pieces = onic_layout_blocks(l);
+
+    return pieces > 0 && l->size > pieces ? l->size / pieces : 1;
+}
+
+double superpipe_gather(const onic_link_t *link, uint64_t length, uint64_t block)
+{
+    onic_layout_t l;
+
+    if (block >= length)
+        return 0;
+    /* The pieces are as far from each other as they are long. */
+    (void)onic_layout_contig(&l, 0, block);
+    if (onic_layout_repeat(&l, length / block, (int64_t)(2 * block)) != ONIC_LAYOUT_OK)
+        return 0;
+    return onic_link_gather(link, &l);
+}
 
 /** How many buffers the share follows: a program's next phase is seen after about as many. */
 #define LATELY 16

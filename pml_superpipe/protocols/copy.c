@@ -1,0 +1,154 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Protocol copy: the receiver reads the sender's memory by the kernel's single copy; what a process
+ * sends to itself it copies.
+ */
+#include "pml_superpipe/protocols/process.h"
+
+#include <errno.h>
+#include <sys/uio.h>
+
+/** Pieces in one system call. */
+#define PIECES 64
+/** The kernel moves a little less than 2 GiB in one call. */
+#define CALL_MAX (UINT64_C(1) << 29)
+
+static bool can(const superpipe_case_t *c)
+{
+    return c->self || (c->one_piece && superpipe.params.single_copy &&
+                       (c->wire != NULL ? onic_peer_can_cma(c->wire) : c->node));
+}
+
+static double cost(const superpipe_case_t *c, const onic_link_t *link)
+{
+    const double pieces = (double)c->length / (double)c->receive_block;
+
+    if (c->self)
+        return 0;
+    return link->message + onic_link_strided(link, pieces < 1 ? 1 : pieces, (double)c->length);
+}
+
+/** An MPI thread copies, without the lock. */
+static bool start(superpipe_request_t *r)
+{
+    superpipe_count(r, SUPERPIPE_COPY);
+    superpipe_transfer_started(&r->state);
+    r->next_turn = NULL;
+    __atomic_store_n(superpipe.copy_tail, r, __ATOMIC_RELAXED);
+    superpipe.copy_tail = &r->next_turn;
+    onic_wire_kick_mpi(ONIC_AM_PML);
+    return true;
+}
+
+const superpipe_row_t superpipe_copy_row = {"copy", can, cost, start, NULL};
+
+/** Reads `bytes` from there into some pieces. */
+static bool read_pieces(pid_t pid, const struct iovec *local, unsigned n, uint64_t address,
+                        uint64_t bytes)
+{
+    const struct iovec remote = {.iov_base = (void *)(uintptr_t)address, .iov_len = bytes};
+    ssize_t got;
+
+    do
+        got = process_vm_readv(pid, local, n, &remote, 1, 0);
+    while (got < 0 && errno == EINTR);
+    return got == (ssize_t)bytes;
+}
+
+static bool read_all(const superpipe_request_t *r)
+{
+    const pid_t pid = onic_peer_pid(r->peer->wire);
+    struct iovec local[PIECES];
+    uint64_t done = r->state.early;
+    onic_cursor_t cursor;
+
+    onic_cursor_init(&cursor, &r->layout, done);
+    while (done < r->state.wanted) {
+        uint64_t bytes = 0;
+        unsigned n = 0;
+
+        while (n < PIECES && bytes < CALL_MAX && done + bytes < r->state.wanted) {
+            const uint64_t left = r->state.wanted - done - bytes;
+            int64_t offset;
+            uint64_t len;
+
+            if (!onic_cursor_next(&cursor, left < CALL_MAX ? left : CALL_MAX, &offset, &len))
+                break;
+            local[n++] = (struct iovec){.iov_base = r->base + offset, .iov_len = len};
+            bytes += len;
+        }
+        if (n == 0 || !read_pieces(pid, local, n, r->address + done, bytes))
+            return false;
+        done += bytes;
+    }
+    return true;
+}
+
+/** The sender's request, which is of this process, held until the copy is over. */
+static superpipe_request_t *hold_sender(const superpipe_request_t *r)
+{
+    superpipe_request_t *s;
+
+    onic_wire_lock();
+    s = onic_handle_get(&superpipe.handles, r->theirs);
+    if (s != NULL && (s->peer != r->peer || !superpipe_transfer_lend(&s->state)))
+        s = NULL;
+    onic_wire_unlock();
+    return s;
+}
+
+static bool copy_within(superpipe_request_t *r, superpipe_request_t *s)
+{
+    onic_cursor_t to, from;
+
+    onic_cursor_init(&to, &r->layout, 0);
+    onic_cursor_init(&from, &s->layout, 0);
+    return onic_copy(&to, r->base, &from, s->base, r->state.wanted) == r->state.wanted;
+}
+
+static void copy_one(superpipe_request_t *r)
+{
+    superpipe_request_t *s = r->peer->self ? hold_sender(r) : NULL;
+    const bool copied = r->peer->self ? s != NULL && copy_within(r, s) : read_all(r);
+
+    onic_wire_lock();
+    superpipe_transfer_ended(&r->state, true);
+    if (s != NULL) {
+        superpipe_transfer_copied(&s->state);
+        superpipe_finish_locked(s);
+    }
+    if (copied) {
+        superpipe_transfer_took(&r->state, superpipe_transfer_rest(&r->state));
+        if (s == NULL)
+            superpipe_send_word_locked(r->peer, SUPERPIPE_KIND_ACK, 0, r->theirs, 0);
+        superpipe_finish_locked(r);
+    } else if (r->peer->self || r->state.broken) {
+        superpipe_fail_locked(r, MPI_ERR_OTHER);
+    } else {
+        superpipe_fall_back_locked(r);
+    }
+    onic_wire_unlock();
+}
+
+int superpipe_copy_all(void)
+{
+    int n = 0;
+
+    /* Most of the time there is nothing. What is queued meanwhile is for the next time. */
+    if (__atomic_load_n(&superpipe.copy_head, __ATOMIC_RELAXED) == NULL)
+        return 0;
+    onic_wire_lock();
+    superpipe_request_t *r = superpipe.copy_head;
+    __atomic_store_n(&superpipe.copy_head, NULL, __ATOMIC_RELAXED);
+    superpipe.copy_tail = &superpipe.copy_head;
+    onic_wire_unlock();
+    for (superpipe_request_t *next; r != NULL; r = next, n++) {
+        next = r->next_turn;
+        copy_one(r);
+    }
+    return n;
+}

@@ -1,0 +1,255 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file Processes that are lost, that leave, and that have left. */
+#include "pml_superpipe/protocols/process.h"
+
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "ompi/group/group.h"
+#include "ompi/proc/proc.h"
+#include "opal/runtime/opal_progress.h"
+
+#include "common/support/clock.h"
+
+/** Milliseconds between two looks for processes that have died. */
+#define LOOK_MSEC 50
+/** Calls of progress between two looks at the clock. */
+#define LOOK_CALLS 1024
+/** And between two times that a program with threads gives its processor away. */
+#define YIELD_CALLS 64
+
+static uint64_t name_in(const ompi_group_t *group, int rank)
+{
+    const opal_process_name_t name = ompi_group_get_proc_name((ompi_group_t *)group, rank);
+
+    return onic_name(name.jobid, name.vpid);
+}
+
+static bool is_of_other_job(uint64_t name)
+{
+    return name >> 32 != onic_wire_me() >> 32;
+}
+
+/* ---- lost processes -------------------------------------------------------------------------- */
+
+/** Ends what is under way with a lost peer. False where a thread is inside of it: again later. */
+static bool end_requests_locked(superpipe_peer_t *p)
+{
+    for (superpipe_request_t *r = p->requests, *next; r != NULL; r = next) {
+        next = r->next;
+        /* It stays until we have let go of it, and so does the next one: both are done at most. */
+        if (r->state.moving && !onic_mover_cancel_locked(r))
+            return false;
+        if (r->state.done)
+            continue;
+        (void)onic_peer_lost(p->wire); /* which tells the user why */
+        superpipe_fail_locked(r, ONIC_ERR_PROC_FAILED);
+    }
+    return true;
+}
+
+/** Ends the posted receives for a source, which `p` may be, and tells the user why. */
+static void end_from_locked(superpipe_channel_t *c, int32_t source, const superpipe_peer_t *p)
+{
+    superpipe_receive_t *receive;
+    size_t cursor = 0;
+
+    while ((receive = superpipe_match_abandon(&c->match.match, source, &cursor)) != NULL) {
+        (void)onic_peer_lost(p->wire);
+        superpipe_fail_locked(superpipe_request_of(receive), ONIC_ERR_PROC_FAILED);
+    }
+}
+
+/** Ends receives that name a lost peer, and those from any source of which it is one: their message
+ *  may be the one that will not come. Those that are posted from now on wait for the others. */
+static void end_posted_locked(const superpipe_peer_t *p)
+{
+    superpipe_comm_t *comm = NULL;
+
+    while ((comm = superpipe_comms_next(&superpipe.comms, comm)) != NULL) {
+        superpipe_channel_t *c = (superpipe_channel_t *)comm;
+
+        for (uint32_t rank = 0; rank < comm->nranks; rank++) {
+            if (name_in(c->comm->c_remote_group, (int)rank) != onic_peer_name(p->wire))
+                continue;
+            c->losses++;
+            end_from_locked(c, (int32_t)rank, p);
+            end_from_locked(c, SUPERPIPE_ANY_SOURCE, p);
+        }
+    }
+}
+
+static void drop_backlog_locked(superpipe_peer_t *p)
+{
+    superpipe.backlogs -= !superpipe_backlog_is_empty(&p->backlog);
+    p->backlog = (superpipe_backlog_t){0};
+}
+
+static void end_lost_locked(void)
+{
+    const unsigned losses = onic_wire_losses();
+    bool all = true;
+
+    /* What has come from them may be what a call waits for. */
+    if (losses == superpipe.losses || onic_wire_drains())
+        return;
+    for (superpipe_peer_t *p = superpipe.peers; p != NULL; p = p->next) {
+        if (p->lost || !onic_peer_is_lost(p->wire))
+            continue;
+        drop_backlog_locked(p);
+        if (!end_requests_locked(p)) {
+            all = false;
+            continue;
+        }
+        p->lost = true;
+        superpipe_early_drop_locked(p);
+        superpipe_remote_forget_locked(p);
+        superpipe_pool_forget(&superpipe.pool, &p->sender);
+        end_posted_locked(p);
+    }
+    if (all)
+        superpipe.losses = losses;
+}
+
+void superpipe_end_lost(void)
+{
+    if (onic_wire_losses() == superpipe.losses)
+        return;
+    onic_wire_lock();
+    end_lost_locked();
+    onic_wire_unlock();
+}
+
+int superpipe_look(void)
+{
+    static atomic_uint calls;
+    static _Atomic uint64_t looked;
+    const unsigned n = atomic_load_explicit(&calls, memory_order_relaxed) + 1;
+    uint64_t now;
+
+    atomic_store_explicit(&calls, n, memory_order_relaxed);
+    /* Who polls for all threads may have taken the processor from what all of them wait for. */
+    if (n % YIELD_CALLS == 0 && opal_using_threads())
+        sched_yield();
+    if (n % LOOK_CALLS != 0 || __atomic_load_n(&superpipe.active, __ATOMIC_RELAXED) == 0)
+        return 0;
+    now = onic_now_nsec();
+    if (now - atomic_load_explicit(&looked, memory_order_relaxed) < LOOK_MSEC * UINT64_C(1000000))
+        return 0;
+    atomic_store_explicit(&looked, now, memory_order_relaxed);
+    (void)onic_wire_look_for_dead();
+    if (onic_wire_losses() != superpipe.losses)
+        onic_wire_kick_mpi(ONIC_AM_PML);
+    return 0;
+}
+
+/* ---- this one leaves ------------------------------------------------------------------------- */
+
+static bool is_open_stranger(const superpipe_peer_t *p)
+{
+    return is_of_other_job(onic_peer_name(p->wire)) && !p->closed && !p->lost;
+}
+
+/** Is a copy left that a process of another job may ask for? */
+static bool has_copies(void)
+{
+    bool found = false;
+
+    onic_wire_lock();
+    for (const superpipe_peer_t *p = superpipe.peers; p != NULL && superpipe.copies > 0;
+         p = p->next)
+        if (is_open_stranger(p))
+            for (const superpipe_request_t *r = p->requests; r != NULL && !found; r = r->next)
+                found = r->internal;
+    onic_wire_unlock();
+    return found;
+}
+
+void superpipe_drain(void)
+{
+    onic_wire_lock();
+    for (superpipe_peer_t *p = superpipe.peers; p != NULL; p = p->next)
+        if (is_open_stranger(p) && !onic_peer_is_lost(p->wire))
+            superpipe_send_word_locked(p, SUPERPIPE_KIND_CLOSE, 0, 0, 0);
+    onic_wire_unlock();
+    while (has_copies()) {
+        opal_progress();
+        (void)onic_wire_look_for_dead();
+    }
+}
+
+/* ---- others have left ------------------------------------------------------------------------ */
+
+bool superpipe_is_foreign(const ompi_communicator_t *comm)
+{
+    const ompi_group_t *group = comm->c_remote_group;
+
+    for (int rank = 0; rank < group->grp_proc_count; rank++)
+        if (is_of_other_job(name_in(group, rank)))
+            return true;
+    return false;
+}
+
+static bool is_named_locked(uint64_t name)
+{
+    const superpipe_comm_t *comm = NULL;
+
+    while ((comm = superpipe_comms_next(&superpipe.comms, comm)) != NULL) {
+        const superpipe_channel_t *c = (const superpipe_channel_t *)comm;
+        const ompi_group_t *group = c->foreign ? c->comm->c_remote_group : NULL;
+
+        for (int rank = 0; group != NULL && rank < group->grp_proc_count; rank++)
+            if (name_in(group, rank) == name)
+                return true;
+    }
+    return false;
+}
+
+/** Does a message of it wait for a communicator that is still to be made here? */
+static bool has_parked_locked(const superpipe_peer_t *p)
+{
+    const superpipe_message_t *m = superpipe.comms.all_parked.head;
+
+    while (m != NULL && ((const superpipe_unexpected_t *)m)->from != p)
+        m = m->next;
+    return m != NULL;
+}
+
+static void free_peer_locked(superpipe_peer_t *p)
+{
+    const uint64_t name = onic_peer_name(p->wire);
+    const opal_process_name_t process = {(opal_jobid_t)(name >> 32), (opal_vpid_t)name};
+    ompi_proc_t *proc = (ompi_proc_t *)ompi_proc_lookup(process);
+    superpipe_peer_t **at = &superpipe.peers;
+
+    /* Its process in Open MPI may outlive it. */
+    if (proc != NULL && proc->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_PML] == p)
+        proc->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_PML] = NULL;
+    while (*at != p)
+        at = &(*at)->next;
+    *at = p->next;
+    superpipe.numbered[p->number - 1] = NULL;
+    *onic_peer_slot(p->wire, ONIC_AM_PML) = NULL;
+    free(p->learned);
+    free(p);
+}
+
+bool superpipe_forget(onic_peer_t *wire, bool left)
+{
+    superpipe_peer_t *p = *onic_peer_slot(wire, ONIC_AM_PML);
+
+    if (is_named_locked(onic_peer_name(wire)))
+        return false;
+    if (!left || p == NULL)
+        return true;
+    end_lost_locked();
+    if (!p->lost || p->requests != NULL || p->early != NULL || p->in_remotes ||
+        has_parked_locked(p))
+        return false;
+    free_peer_locked(p);
+    return true;
+}

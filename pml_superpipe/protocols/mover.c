@@ -1,0 +1,99 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file Protocol mover: the superpipeline, through slots of the receiver's landing area. */
+#include "pml_superpipe/protocols/process.h"
+
+#include <string.h>
+
+#include "common/model/pipeline.h"
+#include "common/mover/pipe/schedule.h"
+
+/** What the model takes a slot for. */
+#define SLOT 32768
+
+static bool can(const superpipe_case_t *c)
+{
+    return !c->self && (c->wire != NULL ? onic_mover_reaches_locked(c->wire)
+                                        : c->node && onic_mover_area() > 0);
+}
+
+/** Both ends gather and scatter at the same time: the slower one counts. */
+static double cost(const superpipe_case_t *c, const onic_link_t *link)
+{
+    const double sender = superpipe_gather(link, c->length, c->send_block);
+    const double receiver = superpipe_gather(link, c->length, c->receive_block);
+    const onic_chunks_t chunks = onic_superpipeline_chunks(link, ONIC_MOVER_BLOCK, SLOT);
+
+    return link->message + (sender > receiver ? sender : receiver) +
+           onic_superpipeline_time_blocks(link, &chunks, (double)c->length, ONIC_MOVER_BLOCK);
+}
+
+/** Describes the bytes behind the early ones. The layout is a copy: where the mover cannot do it
+ *  another protocol needs it, and early bytes may still wait to be packed. */
+static bool describe(superpipe_request_t *r, onic_mover_end_t *end)
+{
+    *end = (onic_mover_end_t){.at = r->state.early,
+                              .len = superpipe_transfer_rest(&r->state),
+                              .base = r->base,
+                              .done = superpipe_moved,
+                              .arg = r};
+    return onic_layout_dup(&end->layout, &r->layout) == ONIC_LAYOUT_OK;
+}
+
+/** Leases slots, and requests the data there. */
+static bool start(superpipe_request_t *r)
+{
+    onic_mover_end_t end;
+    onic_ticket_t ticket;
+
+    if (!describe(r, &end))
+        return false;
+    r->move = onic_mover_expect_locked(r->peer->wire, &end, &ticket);
+    if (r->move == NULL) {
+        onic_layout_fini(&end.layout);
+        return false;
+    }
+    superpipe_request_data_locked(r, SUPERPIPE_MOVER, &ticket);
+    return true;
+}
+
+static bool answer(superpipe_request_t *r, const superpipe_incoming_t *in)
+{
+    onic_mover_end_t end;
+    onic_ticket_t ticket;
+
+    memcpy(&ticket, in->cts.ticket, sizeof(ticket));
+    if (ticket.len != superpipe_transfer_rest(&r->state) || !describe(r, &end))
+        return false;
+    if (onic_mover_answer_locked(r->peer->wire, &ticket, &end) != OMPI_SUCCESS) {
+        onic_layout_fini(&end.layout);
+        return false;
+    }
+    superpipe_transfer_moving(&r->state);
+    return true;
+}
+
+const superpipe_row_t superpipe_mover_row = {"mover", can, cost, start, answer};
+
+void superpipe_on_nack_locked(superpipe_peer_t *p, const superpipe_incoming_t *in)
+{
+    superpipe_request_t *r = onic_handle_get(&superpipe.handles, in->handle);
+
+    if (r == NULL || r->peer != p)
+        return;
+    switch (superpipe_transfer_was_refused(&r->state)) {
+    case SUPERPIPE_REFUSAL_IGNORED:
+        break;
+    case SUPERPIPE_REFUSAL_WITHDRAW:
+        /* Where that is too late its end is told soon. */
+        if (onic_mover_withdraw_locked(r->move)) {
+            r->move = NULL;
+            superpipe_fall_back_locked(r);
+        }
+        break;
+    case SUPERPIPE_REFUSAL_BREAKS:
+        superpipe_fail_locked(r, MPI_ERR_OTHER);
+    }
+}

@@ -1,0 +1,238 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * The state of pml_superpipe in this process: peers, communicators, requests, counters.
+ *
+ * One lock protects all of it: the wire's, which is held anyway where a message is sent or arrives.
+ */
+#ifndef SUPERPIPE_STATE_H
+#define SUPERPIPE_STATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/ompi_compat.h"
+
+#include "ompi/communicator/communicator.h"
+#include "ompi/datatype/ompi_datatype.h"
+#include "ompi/mca/pml/pml.h"
+#include "ompi/request/request.h"
+#include ONIC_MUTEX_HEADER
+
+#include "common/mover/mover.h"
+#include "common/support/handle.h"
+#include "pml_superpipe/matching/backlog.h"
+#include "pml_superpipe/matching/comm.h"
+#include "pml_superpipe/matching/credit.h"
+#include "pml_superpipe/matching/header.h"
+#include "pml_superpipe/protocols/choice.h"
+#include "pml_superpipe/protocols/cost.h"
+#include "pml_superpipe/protocols/transfer.h"
+
+#define SUPERPIPE_HELP_FILE "help-pml-superpipe.txt"
+
+typedef struct superpipe_request superpipe_request_t;
+typedef struct superpipe_early superpipe_early_t;
+
+/* Who completes a request and who waits for it are ordered by Open MPI, which ThreadSanitizer does
+ * not see: it is told. */
+#ifdef __SANITIZE_THREAD__
+#include <sanitizer/tsan_interface.h>
+#define SUPERPIPE_HANDS_ON(r) __tsan_release(r)
+#define SUPERPIPE_TAKES_UP(r) __tsan_acquire(r)
+#else
+#define SUPERPIPE_HANDS_ON(r) (void)(r)
+#define SUPERPIPE_TAKES_UP(r) (void)(r)
+#endif
+
+/** What long messages of a process, or of all on other nodes, have taken; pick.c. */
+typedef struct superpipe_learned {
+    onic_learn_t learn;
+    unsigned under_way; /**< of these messages */
+    /** The one whose time is taken, NULL where there is none; and what is known of it. */
+    superpipe_request_t *observed;
+    onic_learn_cell_t *cell;
+    superpipe_protocol_t protocol;
+    uint64_t bytes;
+    uint64_t begun; /**< nanoseconds */
+} superpipe_learned_t;
+
+/** A process that is sent to or received from. */
+typedef struct superpipe_peer {
+    struct superpipe_peer *next; /**< of all */
+    onic_peer_t *wire;
+    superpipe_credit_t credit;          /**< what may be sent to it */
+    superpipe_backlog_t backlog;        /**< messages to it that have no credit */
+    superpipe_sender_t sender;          /**< what it may send */
+    uint64_t limit_sent;                /**< the credit limit that it was sent */
+    superpipe_remote_t remote;          /**< its backlog of messages to this process */
+    struct superpipe_peer *next_remote; /**< of those that may have one */
+    uint32_t number;                    /**< its number in short messages to this process */
+    uint32_t my_number;                 /**< and this process's in those to it; 0: not known yet */
+    superpipe_request_t *requests;      /**< transfers under way to and from it */
+    superpipe_early_t *early;           /**< of messages from it, whose early bytes are under way */
+    size_t fragment;                    /**< most bytes of data in one message; 0: not known yet */
+    superpipe_learned_t *learned;       /**< from messages of it; NULL: nothing yet */
+    bool self;
+    bool in_remotes; /**< it is among those that may have a backlog */
+    bool closed;     /**< it receives nothing more */
+    bool lost;       /**< all that waited for it has been ended */
+} superpipe_peer_t;
+
+/** What Open MPI's communicators have here (c_pml_comm). */
+typedef struct superpipe_channel {
+    superpipe_comm_t match; /**< the first member */
+    ompi_communicator_t *comm;
+    superpipe_peer_t **peer; /**< by rank; NULL: it was not looked up yet */
+    unsigned losses;         /**< of its processes; lock */
+    bool foreign;            /**< processes of other jobs are in it */
+} superpipe_channel_t;
+
+/** What every message uses stands together: programs have many requests, and caches are short. */
+struct superpipe_request {
+    ompi_request_t super;
+    /** References: one of its user until that frees it, one until it is complete. */
+    ONIC_COUNT32 refs;
+    bool sends;
+    bool internal;  /**< it has no user: the copied data of a send that is complete */
+    bool attached;  /**< it is among the requests of the peer */
+    bool cancelled; /**< MPI_Cancel has taken it back */
+    int error;      /**< OMPI_SUCCESS or MPI's class of an error */
+    bool in_buffer; /**< `bounce` is in the buffer that MPI_Buffer_attach gave */
+    void *bounce;   /**< internal: a copy of the data */
+
+    /* the call */
+    ompi_communicator_t *comm;
+    ompi_datatype_t *datatype;
+    void *buffer;
+    size_t count;
+    int rank, tag; /**< as given */
+    mca_pml_base_send_mode_t mode;
+
+    /* the transfer */
+    superpipe_request_t *next, *prev; /**< of those with the peer, or of those to be completed */
+    superpipe_peer_t *peer;           /**< NULL: a receive that has no message yet */
+    union {
+        superpipe_receive_t receive;
+        superpipe_entry_t entry; /**< a send: while it is in the backlog */
+    };
+    char *base;                     /**< what the layout counts from */
+    superpipe_transfer_t state;     /**< by the rules */
+    uint64_t handle;                /**< names it for the peer; 0: none */
+    uint64_t theirs;                /**< the peer's handle */
+    uint64_t address;               /**< receiver: where the data lies there, for single copy */
+    onic_transfer_t *move;          /**< receiver: while the mover has it */
+    superpipe_early_t *early;       /**< receiver: while its early bytes are under way */
+    superpipe_request_t *next_turn; /**< of those with fragments to send, or to be copied */
+    superpipe_learned_t *learned;   /**< receiver: it counts among those under way there */
+    bool placing;                   /**< the cursor stands where the last data ended */
+    onic_layout_t layout;
+    onic_cursor_t cursor; /**< where the next data belongs */
+};
+
+OBJ_CLASS_DECLARATION(superpipe_request_t);
+
+/** What an envelope says of a message, beside what matching needs. */
+typedef struct superpipe_announced {
+    superpipe_offer_t offer;
+    uint32_t early;   /**< bytes that come before they are asked for */
+    uint8_t pins;     /**< the sender's part of what registering its memory would cost */
+    bool rts;         /**< the data is not with it */
+    bool synchronous; /**< the sender waits for an acknowledgement though all comes early */
+} superpipe_announced_t;
+
+/** An unexpected message: it has no receive yet, or not its turn, or no communicator. */
+typedef struct superpipe_unexpected {
+    superpipe_message_t message; /**< the first member */
+    superpipe_peer_t *from;
+    superpipe_announced_t a;
+    superpipe_early_t *early; /**< while its early bytes are under way */
+    uint64_t held;            /**< bytes of data that are here */
+    uint64_t paid;            /**< the credit it has used, but for what comes early */
+    unsigned char data[];     /**< all of it, or what comes early */
+} superpipe_unexpected_t;
+
+/** The early bytes of a message, from its RTS until all of them are there. They belong to a
+ *  receive, to an unexpected message, or to nobody any more. */
+struct superpipe_early {
+    superpipe_early_t *next; /**< of the peer */
+    uint64_t handle;         /**< of the send */
+    uint64_t total, came;
+    superpipe_request_t *receive;
+    superpipe_unexpected_t *message;
+};
+
+typedef struct superpipe_params {
+    superpipe_protocol_t protocol;
+    size_t early;    /**< most early bytes of a message */
+    size_t eager;    /**< most bytes of a short message; less where a fragment holds less */
+    size_t memory;   /**< bytes of the pool of credit */
+    size_t buffered; /**< bytes that sends without credit may copy */
+    size_t area;     /**< of the mover, */
+    size_t slot;     /**< and of a slot of it; 0: derived */
+    size_t queues;   /**< bytes of the queues from processes of the node */
+    size_t tcp_segment;
+    bool single_copy;
+    bool network_slots;
+    bool show_plan;
+    char *tls; /**< or NULL */
+} superpipe_params_t;
+
+typedef struct superpipe_counters {
+    unsigned long long messages[SUPERPIPE_PROTOCOLS]; /**< received */
+    unsigned long long bytes[SUPERPIPE_PROTOCOLS];
+    unsigned long long announced;        /**< sends whose data waited for a CTS */
+    unsigned long long no_credit;        /**< of those: short ones */
+    unsigned long long kept;             /**< sends that went into a backlog */
+    unsigned long long unexpected;       /**< messages that came before their receive */
+    unsigned long long unexpected_bytes; /**< the most that they took up */
+    unsigned long long unpaid;           /**< headers that were pulled without credit */
+    unsigned long long fallbacks;        /**< transfers that were begun again in another way */
+    unsigned long long reuse_hits;       /**< buffers of long messages that had come back */
+    unsigned long long reuse_misses;     /**< and that had not */
+} superpipe_counters_t;
+
+extern superpipe_counters_t superpipe_counters;
+
+typedef struct superpipe_process {
+    superpipe_params_t params;
+    bool open; /**< wire and mover are */
+    bool plan_shown;
+    superpipe_comms_t comms;
+    superpipe_peer_t *peers;
+    superpipe_peer_t *remotes;   /**< by `next_remote`: may have a backlog for this process */
+    superpipe_peer_t **numbered; /**< peers by number - 1; NULL: it is forgotten */
+    uint32_t npeers;             /**< numbers that were given out */
+    superpipe_pool_t pool;
+    onic_handles_t handles;
+    superpipe_request_t *done_head, **done_tail; /**< by `next`: to be completed */
+    superpipe_request_t *copy_head,
+        **copy_tail;             /**< by `next_turn`: to be fetched by single copy */
+    superpipe_request_t *stream; /**< by `next_turn`: have fragments to send */
+    uint32_t taken;              /**< messages that MPI_Recv has taken out of queues */
+    uint64_t waiting_bytes;      /**< that unexpected messages take up */
+    uint64_t buffered;           /**< bytes in copies of sends */
+    uint32_t backlogs;           /**< of this process, that are not empty */
+    uint32_t copies;             /**< sends without a user that are not complete */
+    bool helped;                 /**< there were some: the server thread was started */
+    ONIC_COUNT32 active;         /**< requests that are not complete: somebody may wait */
+    unsigned losses;             /**< that were looked at */
+    superpipe_reuse_t reuse;
+    superpipe_learned_t network; /**< from messages of all peers on other nodes */
+    onic_links_t links;
+    opal_free_list_t requests;
+} superpipe_process_t;
+
+extern superpipe_process_t superpipe;
+
+/** The request of a receive that was posted. */
+static inline superpipe_request_t *superpipe_request_of(superpipe_receive_t *receive)
+{
+    return (superpipe_request_t *)((char *)receive - offsetof(superpipe_request_t, receive));
+}
+
+#endif
