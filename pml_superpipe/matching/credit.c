@@ -7,9 +7,6 @@
 
 #include <stddef.h>
 
-/* Senders that one recall looks at. */
-#define LOOKS 4
-
 /* First credit: most and least bytes, and what part of the pool all of it may be. */
 #define FIRST_MOST  (UINT64_C(32) << 10)
 #define FIRST_LEAST (UINT64_C(1) << 10)
@@ -27,42 +24,29 @@ void superpipe_pool_init(superpipe_pool_t *p, uint64_t bytes, uint64_t processes
     *p = (superpipe_pool_t){.bytes = bytes, .first = first, .set_aside = first * processes};
 }
 
-/* ---- those that hold something --------------------------------------------------------------- */
-
-static void join(superpipe_pool_t *p, superpipe_sender_t *s)
+/** What a sender takes up of the pool: it keeps its first credit. */
+static uint64_t reserved(const superpipe_pool_t *p, const superpipe_sender_t *s)
 {
-    if (p->holder != NULL) {
-        s->next = p->holder;
-        s->prev = p->holder->prev;
-        s->prev->next = s;
-        s->next->prev = s;
-    } else {
-        s->next = s->prev = s;
-        p->holder = s;
-    }
-    p->holders++;
+    const uint64_t holds = superpipe_pool_holds(s);
+
+    return s->lost || holds > p->first ? holds : p->first;
 }
 
-static void leave(superpipe_pool_t *p, superpipe_sender_t *s)
+/** Takes a sender out of the sums, or puts it in, before and after a change of it. */
+static void take_out(superpipe_pool_t *p, const superpipe_sender_t *s)
 {
-    if (p->holder == s)
-        p->holder = s->next != s ? s->next : NULL;
-    s->prev->next = s->next;
-    s->next->prev = s->prev;
-    s->next = s->prev = NULL;
-    p->holders--;
+    p->held -= reserved(p, s);
+    p->holders -= superpipe_pool_holds(s) != 0;
 }
 
-/** The pool has lost or got back what makes the difference to `before`. */
-static void follow(superpipe_pool_t *p, superpipe_sender_t *s, uint64_t before)
+static void put_in(superpipe_pool_t *p, superpipe_sender_t *s)
 {
-    const uint64_t now = superpipe_pool_holds(s);
+    const uint64_t holds = superpipe_pool_holds(s), above = holds > p->first ? holds - p->first : 0;
 
-    p->held += now - before;
-    if (before == 0 && now != 0)
-        join(p, s);
-    else if (before != 0 && now == 0)
-        leave(p, s);
+    p->held += reserved(p, s);
+    p->holders += holds != 0;
+    /* It is looked at again when half of what it holds is gone, or all but the first credit. */
+    s->look = s->freed + (holds / 2 < above ? holds / 2 : above);
 }
 
 /* ---- shares ---------------------------------------------------------------------------------- */
@@ -70,32 +54,19 @@ static void follow(superpipe_pool_t *p, superpipe_sender_t *s, uint64_t before)
 /** What a sender may hold. */
 static uint64_t allowed(const superpipe_pool_t *p, const superpipe_sender_t *s)
 {
-    const uint64_t holds = superpipe_pool_holds(s), others = p->held - holds;
+    const uint64_t others = p->held - reserved(p, s), left = p->bytes - p->set_aside - others;
+    const uint64_t share = left / (p->holders + (superpipe_pool_holds(s) == 0) + 1);
 
-    return s->lost ? 0 : (p->bytes - p->set_aside - others) / (p->holders + (holds == 0) + 1);
-}
-
-/** It has been looked at: again when half of what it holds is gone, and never later than all. */
-static void look_later(superpipe_sender_t *s)
-{
-    s->look = s->freed + superpipe_pool_holds(s) / 2;
-}
-
-/** What each has if all take what they can get; there is at least one. */
-static uint64_t share(const superpipe_pool_t *p)
-{
-    return p->bytes / (2 * p->holders);
+    return s->lost ? 0 : share > p->first ? share : p->first;
 }
 
 uint64_t superpipe_pool_grant(superpipe_pool_t *p, superpipe_sender_t *s)
 {
-    const uint64_t before = superpipe_pool_holds(s), most = allowed(p, s);
+    const uint64_t holds = superpipe_pool_holds(s), most = allowed(p, s);
 
-    if (most > before) {
-        s->limit += most - before;
-        follow(p, s, before);
-    }
-    look_later(s);
+    take_out(p, s);
+    s->limit += most > holds ? most - holds : 0;
+    put_in(p, s);
     return s->limit;
 }
 
@@ -106,8 +77,7 @@ void superpipe_pool_meet(superpipe_pool_t *p, superpipe_sender_t *s, bool of_job
     else if (p->bytes - p->set_aside - p->held < p->first)
         p->bytes = p->set_aside + p->held + p->first;
     s->limit = p->first;
-    follow(p, s, 0);
-    look_later(s);
+    put_in(p, s);
 }
 
 /** Would a new limit be worth a message? */
@@ -133,54 +103,16 @@ bool superpipe_pool_lacks(superpipe_pool_t *p, const superpipe_sender_t *s, uint
 
 bool superpipe_pool_follow_freed(superpipe_pool_t *p, superpipe_sender_t *s, uint64_t bytes)
 {
-    const uint64_t before = superpipe_pool_holds(s);
-
+    take_out(p, s);
     s->freed += bytes;
-    follow(p, s, before);
+    put_in(p, s);
     return is_due(p, s);
-}
-
-/** Credit of a sender that it has not used, as far as is known here, and that is above its share by
- *  so much that asking for it pays. */
-static uint64_t excess(const superpipe_pool_t *p, const superpipe_sender_t *s)
-{
-    const uint64_t holds = superpipe_pool_holds(s), unused = s->limit - s->arrived;
-    const uint64_t above = holds > share(p) ? holds - share(p) : 0;
-    const uint64_t bytes = above < unused ? above : unused;
-
-    return s->recalled || s->lost || bytes < share(p) / 2 ? 0 : bytes;
-}
-
-superpipe_sender_t *superpipe_pool_recall(superpipe_pool_t *p, uint64_t *most_p)
-{
-    for (uint64_t i = 0; i < LOOKS && i < p->holders; i++) {
-        superpipe_sender_t *s = p->holder;
-
-        p->holder = s->next;
-        *most_p = excess(p, s);
-        if (*most_p > 0) {
-            s->recalled = true;
-            return s;
-        }
-    }
-    return NULL;
-}
-
-bool superpipe_pool_returned(superpipe_pool_t *p, superpipe_sender_t *s, uint64_t bytes)
-{
-    if (!s->recalled || !superpipe_pool_arrived(s, bytes))
-        return false;
-    s->recalled = false;
-    (void)superpipe_pool_freed(p, s, bytes);
-    return true;
 }
 
 void superpipe_pool_forget(superpipe_pool_t *p, superpipe_sender_t *s)
 {
-    const uint64_t before = superpipe_pool_holds(s);
-
+    take_out(p, s);
     s->limit = s->arrived;
-    s->look = 0;
     s->lost = true;
-    follow(p, s, before);
+    put_in(p, s);
 }

@@ -19,16 +19,16 @@
  * way, messages that wait. All held together is never more than the pool.
  *
  * First credit. Every process has some without a word, so that its first message leaves at once:
- * the receiver publishes how much with its address. What those of the job have not used of it yet
- * is set aside. Those of other jobs are not known before they are met: theirs comes out of what is
- * free, and makes the pool larger where nothing is.
+ * the receiver publishes how much with its address. That of processes of the job that have not been
+ * met is set aside. Those of other jobs are not known before they are met: theirs comes out of what
+ * is free, and makes the pool larger where nothing is.
  *
  * Shares. With the sender itself among n that hold something, its limit is raised until it holds
  * 1/(n+1) of what the others leave. If all take what they can get, each has 1/(2n) of the pool, and
  * half of it is free for those who come next. If senders take it one after another and never give
  * anything back, being stopped, then the first n of them leave 1/(n+1) of the pool, and the next
- * one gets 1/(n+2) of that: nobody is starved. Senders that hold more than their share, since they
- * were here first, and do not use it, are asked to give it back (superpipe_pool_recall).
+ * one gets 1/(n+2) of that: nobody is starved. The first credit of each stays its own, whatever
+ * others hold.
  *
  * Counts are sums, so it does not matter which of the messages overtake each other.
  *
@@ -50,7 +50,7 @@
 /** What this process may send to one peer. At first the limit is what the peer has published.
  *  Bytes since the beginning. */
 typedef struct superpipe_credit {
-    uint64_t sent;  /**< or given back */
+    uint64_t sent;
     uint64_t limit; /**< at least sent */
 } superpipe_credit_t;
 
@@ -70,16 +70,6 @@ static inline void superpipe_credit_told(superpipe_credit_t *c, uint64_t limit)
         c->limit = limit;
 }
 
-/** The peer asks for up to `most` bytes back. Returns how many it gets, to be told also if that is
- *  none. */
-static inline uint64_t superpipe_credit_return(superpipe_credit_t *c, uint64_t most)
-{
-    const uint64_t unused = c->limit - c->sent, bytes = most < unused ? most : unused;
-
-    c->sent += bytes;
-    return bytes;
-}
-
 /* ---- the receiver's side --------------------------------------------------------------------- */
 
 /** What one peer may send to this process. The caller's record, zero until superpipe_pool_meet;
@@ -87,22 +77,19 @@ static inline uint64_t superpipe_credit_return(superpipe_credit_t *c, uint64_t m
  * Bytes since the beginning.
  */
 typedef struct superpipe_sender {
-    struct superpipe_sender *next, *prev; /**< round those that hold something; NULL: not there */
-    uint64_t limit;                       /**< that it was told */
-    uint64_t arrived;                     /**< what came, and credit that it gave back */
-    uint64_t freed;                       /**< what of that is gone, and the same credit */
-    uint64_t look;                        /**< when so much is freed it may be worth a new limit */
-    bool recalled;                        /**< it was asked to give back, and has not answered */
+    uint64_t limit;   /**< that it was told */
+    uint64_t arrived; /**< what came */
+    uint64_t freed;   /**< what of that is gone */
+    uint64_t look;    /**< when so much is freed it may be worth a new limit */
     bool lost;
 } superpipe_sender_t;
 
 typedef struct superpipe_pool {
-    uint64_t bytes;             /**< of the pool */
-    uint64_t first;             /**< what each process may send without a word */
-    uint64_t set_aside;         /**< for those of the job that have not been met */
-    uint64_t held;              /**< by all senders; with what is set aside at most bytes */
-    uint64_t holders;           /**< senders that hold something */
-    superpipe_sender_t *holder; /**< one of them, the next to be looked at; NULL: none */
+    uint64_t bytes;     /**< of the pool */
+    uint64_t first;     /**< what each process may send without a word */
+    uint64_t set_aside; /**< for those of the job that have not been met */
+    uint64_t held;      /**< by all senders; with what is set aside at most bytes */
+    uint64_t holders;   /**< senders that hold something */
 } superpipe_pool_t;
 
 /** A pool of so many bytes; more where that is too little for a job of so many processes, at least
@@ -148,17 +135,6 @@ static inline bool superpipe_pool_freed(superpipe_pool_t *p, superpipe_sender_t 
 
 /** A sender lacks credit for a message of that cost. True where it should get a new limit now. */
 bool superpipe_pool_lacks(superpipe_pool_t *p, const superpipe_sender_t *s, uint64_t bytes);
-
-/**
- * A sender that is to be asked to give credit back, and how much at most; NULL where none is found
- * among the few that are looked at. To be called when superpipe_pool_lacks is, after the grant.
- */
-superpipe_sender_t *superpipe_pool_recall(superpipe_pool_t *p, uint64_t *most_p);
-
-/** A sender has answered a recall, and gives back so many bytes. False where it has not got as
- * many, or was not asked: nothing has changed. Then true, and it may get a new limit when it asks.
- */
-bool superpipe_pool_returned(superpipe_pool_t *p, superpipe_sender_t *s, uint64_t bytes);
 
 /** A sender is lost: nothing comes from it any more, and it gets nothing. What it has sent and
  *  waits is still held until freed; the rest is free. */

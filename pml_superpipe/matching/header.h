@@ -33,8 +33,6 @@ typedef enum superpipe_kind {
     SUPERPIPE_KIND_NACK,      /**< word: handle of the receive, whose CTS cannot be met */
     SUPERPIPE_KIND_LIMIT,     /**< word: number of the receiver of this in SHORT messages, 0: none;
                                  bytes that it may send in all (credit.h) */
-    SUPERPIPE_KIND_RECALL,    /**< word: 0, bytes of credit that are asked back */
-    SUPERPIPE_KIND_RETURN,    /**< word: 0, bytes of credit that are returned */
     SUPERPIPE_KIND_EARLY,     /**< word: handle of the send, where the data that follows goes */
     SUPERPIPE_KIND_BACKLOG,   /**< word: number in the sender's backlog; source and tag. Context */
     SUPERPIPE_KIND_PULL,      /**< word: 0; number of the message that is to be sent, or 0. Answers

@@ -12,16 +12,13 @@ static void on_close_locked(superpipe_peer_t *p, const superpipe_incoming_t *in)
 }
 
 /** Of all kinds but DATA, which may come by rendezvous. */
-static void (*const handlers[SUPERPIPE_KINDS])(superpipe_peer_t *p,
-                                               const superpipe_incoming_t *in) = {
+static superpipe_handler_t *const handlers[SUPERPIPE_KINDS] = {
     [SUPERPIPE_KIND_EAGER] = superpipe_on_envelope_locked,
     [SUPERPIPE_KIND_RTS] = superpipe_on_envelope_locked,
     [SUPERPIPE_KIND_CTS] = superpipe_on_cts_locked,
     [SUPERPIPE_KIND_ACK] = superpipe_on_ack_locked,
     [SUPERPIPE_KIND_NACK] = superpipe_on_nack_locked,
     [SUPERPIPE_KIND_LIMIT] = superpipe_on_limit_locked,
-    [SUPERPIPE_KIND_RECALL] = superpipe_on_recall_locked,
-    [SUPERPIPE_KIND_RETURN] = superpipe_on_return_locked,
     [SUPERPIPE_KIND_EARLY] = superpipe_on_early_locked,
     [SUPERPIPE_KIND_BACKLOG] = superpipe_on_backlog_locked,
     [SUPERPIPE_KIND_PULL] = superpipe_on_pull_locked,

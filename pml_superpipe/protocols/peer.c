@@ -143,29 +143,8 @@ void superpipe_freed_locked(superpipe_peer_t *p, uint64_t bytes)
 
 void superpipe_lacks_locked(superpipe_peer_t *p, uint64_t bytes)
 {
-    superpipe_sender_t *holder;
-    uint64_t most;
-
-    if (!superpipe_pool_lacks(&superpipe.pool, &p->sender, bytes))
-        return;
-    grant_locked(p);
-    holder = superpipe_pool_recall(&superpipe.pool, &most);
-    if (holder != NULL)
-        superpipe_send_word_locked(
-            (superpipe_peer_t *)((char *)holder - offsetof(superpipe_peer_t, sender)),
-            SUPERPIPE_KIND_RECALL, 0, 0, most);
-}
-
-void superpipe_on_recall_locked(superpipe_peer_t *p, const superpipe_incoming_t *in)
-{
-    superpipe_send_word_locked(p, SUPERPIPE_KIND_RETURN, 0, 0,
-                               superpipe_credit_return(&p->credit, in->value));
-}
-
-void superpipe_on_return_locked(superpipe_peer_t *p, const superpipe_incoming_t *in)
-{
-    if (!superpipe_pool_returned(&superpipe.pool, &p->sender, in->value))
-        superpipe_break_locked(p, "a process has returned credit that it has not got");
+    if (superpipe_pool_lacks(&superpipe.pool, &p->sender, bytes))
+        grant_locked(p);
 }
 
 /* ---- backlogs of others ---------------------------------------------------------------------- */

@@ -18,6 +18,9 @@
 #include "common/layout/pack.h"
 #include "pml_superpipe/protocols/state.h"
 
+/** Handles a message of the kind in its name. */
+typedef void superpipe_handler_t(superpipe_peer_t *from, const superpipe_incoming_t *in);
+
 /* ---- request.c ------------------------------------------------------------------------------- */
 
 /** A request of a call, retaining communicator and datatype; its user has a reference. NULL where
@@ -149,11 +152,7 @@ void superpipe_query_locked(superpipe_channel_t *c, int32_t source, int32_t tag,
 /** The peer keeps nothing for this process any more, as far as is known. */
 void superpipe_remote_forget_locked(superpipe_peer_t *p);
 
-/** RECALL, RETURN, BACKLOG, EMPTY came. */
-void superpipe_on_recall_locked(superpipe_peer_t *p, const superpipe_incoming_t *in);
-void superpipe_on_return_locked(superpipe_peer_t *p, const superpipe_incoming_t *in);
-void superpipe_on_backlog_locked(superpipe_peer_t *p, const superpipe_incoming_t *in);
-void superpipe_on_empty_locked(superpipe_peer_t *p, const superpipe_incoming_t *in);
+superpipe_handler_t superpipe_on_backlog_locked, superpipe_on_empty_locked;
 
 /* ---- unexpected.c ---------------------------------------------------------------------------- */
 
@@ -180,8 +179,7 @@ void superpipe_discard_locked(superpipe_unexpected_t *m);
 bool superpipe_early_begin_locked(superpipe_peer_t *from, uint64_t handle, uint64_t total,
                                   superpipe_request_t *r, superpipe_unexpected_t *m);
 
-/** EARLY came. */
-void superpipe_on_early_locked(superpipe_peer_t *p, const superpipe_incoming_t *in);
+superpipe_handler_t superpipe_on_early_locked;
 
 /** A message has found its receive, which gets the early bytes that are there and will come. */
 void superpipe_early_deliver_locked(superpipe_request_t *r, superpipe_unexpected_t *m);
@@ -219,8 +217,7 @@ static inline void superpipe_count(const superpipe_request_t *r, superpipe_proto
     superpipe_counters.bytes[p] += r->state.wanted;
 }
 
-/** ACK or DATA came. */
-void superpipe_on_ack_locked(superpipe_peer_t *p, const superpipe_incoming_t *in);
+superpipe_handler_t superpipe_on_ack_locked;
 void superpipe_on_data_locked(superpipe_peer_t *p, const superpipe_incoming_t *in,
                               onic_rndv_t *rndv);
 
@@ -253,8 +250,7 @@ int superpipe_eager_send_locked(superpipe_request_t *r, const superpipe_channel_
 /** Begins a transfer again as a stream, since its protocol cannot do it after all. */
 void superpipe_fall_back_locked(superpipe_request_t *r);
 
-/** NACK came. */
-void superpipe_on_nack_locked(superpipe_peer_t *p, const superpipe_incoming_t *in);
+superpipe_handler_t superpipe_on_nack_locked;
 
 /** Fetches what is queued for single copy. Returns how many. */
 int superpipe_copy_all(void);
@@ -281,11 +277,8 @@ void superpipe_send_start(superpipe_request_t *r, superpipe_peer_t *p);
  *  the wire still holds. */
 void superpipe_send_held(superpipe_request_t *r, superpipe_peer_t *p);
 
-/** CTS, LIMIT, PULL, QUERY came. */
-void superpipe_on_cts_locked(superpipe_peer_t *p, const superpipe_incoming_t *in);
-void superpipe_on_limit_locked(superpipe_peer_t *p, const superpipe_incoming_t *in);
-void superpipe_on_pull_locked(superpipe_peer_t *p, const superpipe_incoming_t *in);
-void superpipe_on_query_locked(superpipe_peer_t *p, const superpipe_incoming_t *in);
+superpipe_handler_t superpipe_on_cts_locked, superpipe_on_limit_locked, superpipe_on_pull_locked,
+    superpipe_on_query_locked;
 
 /* ---- receive.c ------------------------------------------------------------------------------- */
 
@@ -310,8 +303,8 @@ bool superpipe_may_take_locked(const superpipe_channel_t *c, const superpipe_pee
 bool superpipe_take_locked(superpipe_channel_t *c, superpipe_peer_t *from,
                            const superpipe_waiting_t *w);
 
-/** EAGER or RTS came. */
-void superpipe_on_envelope_locked(superpipe_peer_t *from, const superpipe_incoming_t *in);
+/** Of EAGER and RTS. */
+superpipe_handler_t superpipe_on_envelope_locked;
 
 /** The handler of SHORT messages: onic_am_fn_t. From the decoder to the receive all is in one
  *  function here. */

@@ -20,7 +20,7 @@
 enum { SENDERS = 3, CONTEXTS = 2, MESSAGES = 300, RECEIVES = 2 * SENDERS * MESSAGES };
 enum { FLIGHTS = 4 * SENDERS * MESSAGES, TAGS = 4 };
 
-typedef enum kind { WHOLE, HEADER, LIMIT, KEPT, CALL, WANT, GONE, RECALL, BACK } kind_t;
+typedef enum kind { WHOLE, HEADER, LIMIT, KEPT, CALL, WANT, GONE } kind_t;
 
 /** What one of them sends, in the order of its calls. */
 typedef struct message {
@@ -164,15 +164,8 @@ static void grant(unsigned i)
 
 static void asked(unsigned i, uint64_t bytes)
 {
-    superpipe_sender_t *holder;
-    uint64_t most;
-
-    if (!superpipe_pool_lacks(&w.pool, &w.from[i], bytes))
-        return;
-    grant(i);
-    holder = superpipe_pool_recall(&w.pool, &most);
-    if (holder != NULL)
-        fly((flight_t){RECALL, (unsigned)(holder - w.from), 0, most, 0, 0, 0});
+    if (superpipe_pool_lacks(&w.pool, &w.from[i], bytes))
+        grant(i);
 }
 
 static void freed(message_t *m)
@@ -344,12 +337,6 @@ static void handle(const flight_t *f)
     case GONE:
         h->probed = h->probed && f->handle == 0;
         h->emptied = f->value > h->emptied ? f->value : h->emptied;
-        break;
-    case RECALL:
-        fly((flight_t){BACK, f->sender, 0, superpipe_credit_return(&s->credit, f->value), 0, 0, 0});
-        break;
-    case BACK:
-        UNIT_CHECK(superpipe_pool_returned(&w.pool, &w.from[f->sender], f->value));
         break;
     }
     UNIT_CHECK(is_stored_within_bounds());
