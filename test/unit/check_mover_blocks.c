@@ -30,7 +30,7 @@ typedef struct wire {
     uint64_t acknowledged[SLOTS];
     onic_sender_t sender;
     onic_receiver_t receiver;
-    bool let;             /* the lease is the real one */
+    bool committed;       /* the lease is the real one */
     uint64_t early;       /* the last word before */
     uint32_t sent[SLOTS]; /* blocks of the present chunk that were put */
     uint64_t packed, taken;
@@ -67,7 +67,7 @@ static void publish(unsigned slot, uint64_t word)
     const uint32_t upto = onic_blocks_of(&w.b, onic_word_bytes(word));
 
     onic_blocks_mark(&w.b, w.bounce[slot], word);
-    if (!w.let) {
+    if (!w.committed) {
         w.early = word;
         return;
     }
@@ -78,7 +78,7 @@ static void publish(unsigned slot, uint64_t word)
     w.sent[slot] = onic_word_ends(word) ? 0 : upto;
 }
 
-static bool send_some(uint32_t granule)
+static bool send_some(void)
 {
     onic_piece_t piece;
     const onic_turn_t turn = onic_sender_next(&w.sender, w.acknowledged[w.sender.slot], &piece);
@@ -87,13 +87,10 @@ static bool send_some(uint32_t granule)
         UNIT_CHECK(turn != ONIC_TURN_FAILED);
         return turn != ONIC_TURN_DONE;
     }
-    uint32_t n = piece.len;
+    const uint32_t n = piece.len;
     char *to = (char *)w.bounce[piece.slot] + onic_blocks_at(&w.b, piece.offset);
 
     UNIT_CHECK(piece.len <= onic_blocks_run(&w.b, piece.offset));
-    if (w.b.bytes == SLOT_BYTES && granule == 1 && n > ONIC_CUT && piece.pos + n < w.sender.len &&
-        unit_once_in(&w.r, 20))
-        n -= ONIC_CUT - 1;
     for (uint32_t i = 0; i < n; i++)
         to[i] = (char)byte_at(piece.pos + i);
     w.packed += n;
@@ -127,7 +124,7 @@ static bool take_some(void)
 
 /** The real lease comes: what was packed so far stands in its first slot, and nothing of it went.
  */
-static void let_slots(uint64_t slots)
+static void commit(uint64_t slots)
 {
     const unsigned slot = (unsigned)__builtin_ctzll(slots);
     const uint64_t word = onic_sender_replace_lease(&w.sender, slots, w.early);
@@ -136,7 +133,7 @@ static void let_slots(uint64_t slots)
     if (slot != 0)
         memcpy(w.bounce[slot], w.bounce[0], SLOT_BYTES);
     onic_receiver_init(&w.receiver, w.sender.len, &lease);
-    w.let = true;
+    w.committed = true;
     if (word != 0)
         publish(slot, word);
 }
@@ -148,8 +145,7 @@ static void run_one(uint64_t len, uint32_t granule)
     onic_schedule_t schedule;
     bool sends = true, takes = true;
 
-    w.b = onic_blocks_cut(SLOT_BYTES, granule, unit_once_in(&w.r, 3));
-    UNIT_CHECK(onic_blocks_sound(&w.b, SLOT_BYTES));
+    w.b = onic_blocks_cut(granule);
     lease.slot_bytes = onic_blocks_room(&w.b, SLOT_BYTES);
     onic_schedule_growing(&schedule, 1 + (double)unit_below(&w.r, 2 * ONIC_BLOCK_BYTES),
                           0.5 + (double)unit_below(&w.r, 20) / 10, w.b.data, lease.slot_bytes);
@@ -157,21 +153,21 @@ static void run_one(uint64_t len, uint32_t granule)
     onic_receiver_init(&w.receiver, len, &lease);
     memset(w.acknowledged, 0, sizeof(w.acknowledged));
     w.packed = w.taken = w.early = 0;
-    w.let = false;
+    w.committed = false;
     for (unsigned s = 0; s < SLOTS; s++)
         onic_blocks_clear(&w.b, w.landing[s], SLOT_BYTES);
-    while (!w.let || sends || takes || w.nputs > 0) {
-        if (!w.let && unit_once_in(&w.r, 6))
-            let_slots(slots);
+    while (!w.committed || sends || takes || w.nputs > 0) {
+        if (!w.committed && unit_once_in(&w.r, 6))
+            commit(slots);
         switch (unit_below(&w.r, 3)) {
         case 0:
-            sends = w.nputs >= 60 || send_some(granule);
+            sends = w.nputs >= 60 || send_some();
             break;
         case 1:
             deliver(unit_once_in(&w.r, 2) ? 16 : 3 * ONIC_BLOCK_BYTES);
             break;
         default:
-            takes = !w.let || take_some();
+            takes = !w.committed || take_some();
         }
     }
     UNIT_CHECK(w.packed == len && w.taken == len);
@@ -200,8 +196,8 @@ START_TEST(garbage)
 
     ck_assert(slot != NULL);
     for (int n = 0; n < 20000; n++) {
-        const uint32_t bytes = unit_once_in(&r, 3) ? SLOT_BYTES : ONIC_BLOCK_BYTES;
-        const onic_blocks_t b = {bytes, 1 + (uint32_t)unit_below(&r, bytes - 8)};
+        const onic_blocks_t b = {ONIC_BLOCK_BYTES,
+                                 1 + (uint32_t)unit_below(&r, ONIC_BLOCK_BYTES - 8)};
         const onic_lease_t lease = {1, onic_blocks_room(&b, SLOT_BYTES)};
         const uint32_t round = 1 + (uint32_t)unit_below(&r, 3);
         onic_receiver_t receiver;

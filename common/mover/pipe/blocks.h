@@ -24,33 +24,29 @@
 #include "common/mover/pipe/pipe.h"
 #include "common/support/export.h"
 
-/** Bytes of a short block with its word. Slots are multiples of it. */
+/** Bytes of a block with its word. Slots are multiples of it. */
 #define ONIC_BLOCK_BYTES 4096
 
-/** How a transfer uses its slots: blocks of so many bytes, the last 8 of which are the word. */
+/** How a transfer uses its slots. */
 typedef struct onic_blocks {
-    uint32_t bytes; /**< multiples of 8 */
-    uint32_t data;  /**< most bytes of data in each, 1 .. bytes - 8 */
+    uint32_t bytes; /**< of a block, the last 8 of which are the word; or of a slot without words */
+    uint32_t data;  /**< most bytes of data in each */
 } onic_blocks_t;
 
-/**
- * Short blocks, or one that fills a slot of `slot_bytes`, for a transfer whose elements of
- * `granule` bytes must not be torn (0 and 1: any). One is for senders that may have to fill less
- * than a whole piece, which would end within a short block. `data` is 0 where an element is longer
- * than a block.
- */
-static inline onic_blocks_t onic_blocks_cut(uint32_t slot_bytes, uint32_t granule, bool one)
+/** Blocks for a transfer whose elements of `granule` bytes, at most ONIC_BLOCK_BYTES - 8, must not
+ *  be torn (0 and 1: any). What must end within a block cannot use them. */
+static inline onic_blocks_t onic_blocks_cut(uint32_t granule)
 {
-    const uint32_t bytes = one ? slot_bytes : ONIC_BLOCK_BYTES, most = bytes - 8;
+    const uint32_t most = ONIC_BLOCK_BYTES - 8;
 
-    return (onic_blocks_t){bytes, granule > 1 ? most - most % granule : most};
+    return (onic_blocks_t){ONIC_BLOCK_BYTES, granule > 1 ? most - most % granule : most};
 }
 
-/** Is it one that may be, as a peer says, in slots of `slot_bytes`? */
-static inline bool onic_blocks_sound(const onic_blocks_t *b, uint32_t slot_bytes)
+/** Slots of `slot_bytes` without words. `data` is 0 where an element is longer. */
+static inline onic_blocks_t onic_blocks_none(uint32_t slot_bytes, uint32_t granule)
 {
-    return (b->bytes == ONIC_BLOCK_BYTES || b->bytes == slot_bytes) && b->data > 0 &&
-           b->data <= b->bytes - 8;
+    return (onic_blocks_t){slot_bytes,
+                           granule > 1 ? slot_bytes - slot_bytes % granule : slot_bytes};
 }
 
 /** Bytes of data in a slot. */

@@ -14,7 +14,8 @@
  * slots and to a form of blocks (COMMIT), and both machines run over the real lease from then on.
  *
  * Words. Where puts are known to be seen in order (onic_puts_in_order, on both sides) they stand
- * behind the blocks of a put and the receiver looks at them (blocks.h). Else neither UCX nor verbs
+ * behind the blocks of a put and the receiver looks at them (blocks.h), where the layout is such
+ * that blocks are always filled. Else neither UCX nor verbs
  * promise anything before a flush of the connection has ended, so each chunk is announced by a
  * message behind such a flush, while others follow in other slots. A fence of UCX's in place of the
  * flush would wait, in its newer versions, for all that was started. An adapter's puts wake nobody:
@@ -57,16 +58,15 @@ typedef struct onic_rma_peer {
 typedef enum onic_rma_type {
     ONIC_RMA_AREA = 1, /**< where my area is; its description follows */
     ONIC_RMA_GRANT,    /**< value: slots for your transfer */
-    ONIC_RMA_COMMIT,   /**< value: those that it uses; size: of data in a block */
+    ONIC_RMA_COMMIT,   /**< value: those that it uses; size: most data in a block, or in a slot */
     ONIC_RMA_WORD,     /**< value: of a slot of yours */
     ONIC_RMA_ACK,      /**< value: rounds of a slot that have been consumed */
     ONIC_RMA_WAKE      /**< there is something to be looked at */
 } onic_rma_type_t;
 
 enum {
-    ONIC_RMA_REPLY = 1,    /**< AREA: send yours */
-    ONIC_RMA_IN_ORDER = 2, /**< AREA: I see puts in order. COMMIT: they are made so */
-    ONIC_RMA_ONE_BLOCK = 4 /**< COMMIT: in a slot */
+    ONIC_RMA_REPLY = 1,   /**< AREA: send yours */
+    ONIC_RMA_IN_ORDER = 2 /**< AREA: I see puts in order. COMMIT: they are made so, in blocks */
 };
 
 /** A message; all of it comes from a peer. */

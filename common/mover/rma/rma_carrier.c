@@ -18,7 +18,7 @@ static void publish(onic_transfer_t *t, unsigned slot, uint64_t word)
         onic_rma_put_word(r, slot, word);
     } else {
         r->terms.early = word;
-        if (!onic_word_fails(word)) {
+        if (r->ordered && !onic_word_fails(word)) {
             onic_blocks_mark(&r->blocks, onic_rma_bounce(r, slot), word);
         }
         if (onic_terms_granted(&r->terms) != 0) {
@@ -152,20 +152,16 @@ static bool start_sender(onic_transfer_t *t, onic_rma_t *r)
     const uint32_t theirs = r->peer->slot_bytes, mine = onic_rma_state.slot_bytes;
     const uint32_t granule = source->granule > 1 ? source->granule : 1;
     const uint32_t slot = theirs < mine ? theirs : mine;
-    const bool one = granule > ONIC_BLOCK_BYTES / 8 || (granule == 1 && !is_even(source));
-    /* A single block fills the receiver's slot, which is to find its word. */
-    if (one && theirs > mine) {
-        return false;
-    }
-    r->blocks = onic_blocks_cut(one ? theirs : slot, granule, one);
     r->len = source->len;
-    r->ordered = r->peer->in_order && onic_puts_in_order();
+    r->ordered = r->peer->in_order && onic_puts_in_order() && granule <= ONIC_BLOCK_BYTES / 8 &&
+                 (granule > 1 || is_even(source));
+    r->blocks = r->ordered ? onic_blocks_cut(granule) : onic_blocks_none(slot, granule);
     if (r->blocks.data == 0 || onic_rma_take_bounce(r, 1) == 0) {
         return false;
     }
     const onic_lease_t lease = {1, onic_blocks_room(&r->blocks, slot)};
     onic_schedule_t schedule;
-    onic_schedule_paper(&schedule, one ? granule : r->blocks.data, lease.slot_bytes);
+    onic_schedule_paper(&schedule, r->ordered ? r->blocks.data : granule, lease.slot_bytes);
     onic_sender_init(&t->sender, source->len, &lease, &schedule, r->blocks.data, granule);
     t->rma = r;
     return true;
@@ -212,7 +208,6 @@ static void start_receiver(onic_transfer_t *t, onic_rma_t *r, uint64_t len)
 {
     const onic_lease_t lease = {1, ONIC_BLOCK_BYTES};
     r->len = len;
-    r->blocks = onic_blocks_cut(onic_rma_state.slot_bytes, 1, false);
     onic_receiver_init(&t->receiver, len, &lease);
     t->rma = r;
 }

@@ -166,19 +166,19 @@ static void on_grant(onic_rma_t *r, const onic_rma_message_t *m)
 
 static void on_commit(onic_rma_t *r, const onic_rma_message_t *m)
 {
-    const uint32_t slot_bytes = onic_rma_state.slot_bytes;
-    const onic_blocks_t b = {(m->flags & ONIC_RMA_ONE_BLOCK) != 0 ? slot_bytes : ONIC_BLOCK_BYTES,
-                             m->size};
+    const bool ordered = (m->flags & ONIC_RMA_IN_ORDER) != 0;
+    const onic_blocks_t most =
+        ordered ? onic_blocks_cut(1) : onic_blocks_none(onic_rma_state.slot_bytes, 1);
     uint64_t unused = 0;
-    if (r->terms.sends || atomic_load(&r->terms.granted) != 0) {
+    if (r->terms.sends || onic_terms_granted(&r->terms) != 0) {
         return;
     }
-    if (!onic_blocks_sound(&b, slot_bytes)) {
+    if (m->size == 0 || m->size > most.data) {
         onic_rma_fail(r->peer);
         return;
     }
-    r->blocks = b;
-    r->ordered = (m->flags & ONIC_RMA_IN_ORDER) != 0;
+    r->blocks = (onic_blocks_t){most.bytes, m->size};
+    r->ordered = ordered;
     const onic_terms_result_t result = onic_terms_on_commit(&r->terms, m->value, &unused);
     if (result == ONIC_TERMS_TAKEN) {
         r->other = m->from;

@@ -89,7 +89,7 @@ void onic_rma_post_close(onic_rma_t *r, bool withdrawn)
 
 void onic_rma_put_word(onic_rma_t *r, unsigned slot, uint64_t word)
 {
-    if (!onic_word_fails(word)) {
+    if (r->ordered && !onic_word_fails(word)) {
         onic_blocks_mark(&r->blocks, onic_rma_bounce(r, slot), word);
     }
     if (onic_word_fails(word) || onic_word_ends(word)) {
@@ -104,13 +104,10 @@ void onic_rma_commit(onic_rma_t *r, onic_sender_t *s)
         (void)onic_rma_take_bounce(r, slots - r->nbounce);
     }
     const uint64_t word = onic_terms_commit(&r->terms, s, r->nbounce);
-    onic_rma_post_message(
-        r, &(onic_rma_message_t){
-               .type = ONIC_RMA_COMMIT,
-               .flags = (uint8_t)((r->ordered ? ONIC_RMA_IN_ORDER : 0) |
-                                  (r->blocks.bytes != ONIC_BLOCK_BYTES ? ONIC_RMA_ONE_BLOCK : 0)),
-               .size = r->blocks.data,
-               .value = r->terms.lease});
+    onic_rma_post_message(r, &(onic_rma_message_t){.type = ONIC_RMA_COMMIT,
+                                                   .flags = r->ordered ? ONIC_RMA_IN_ORDER : 0,
+                                                   .size = r->blocks.data,
+                                                   .value = r->terms.lease});
     if (word != 0) {
         onic_rma_put_word(r, (unsigned)__builtin_ctzll(r->terms.lease), word);
     }

@@ -58,42 +58,17 @@ static void started(onic_rma_work_t *e, int rc)
     } /* else it is called when UCX is done */
 }
 
-/** Bytes [from, to) of a slot, for work that is given away. */
-static void write_bytes(onic_rma_work_t *e, size_t from, size_t to)
+/** One put for a chunk, with its words where the receiver looks at them. Takes the work over. */
+static void write_chunk(onic_rma_work_t *e)
 {
     const onic_rma_t *r = e->r;
-    e->put = (onic_put_t){.cb = completed, .arg = e};
-    started(e, onic_remote_write(r->peer->remote, (size_t)e->slot * r->peer->slot_bytes + from,
-                                 onic_rma_bounce(r, e->slot) + from, to - from,
-                                 onic_rma_state.bounce_region, &e->put));
-}
-
-/** A gap of so many bytes before a word travels along: it is shorter than another put. */
-#define GAP 1024
-
-/** One put for a chunk. Where the word of the last block stands far behind its data it is put by
- *  itself, and not at all where the receiver does not look at it. */
-static void write_blocks(onic_rma_work_t *e, bool ordered)
-{
-    const onic_blocks_t *b = &e->r->blocks;
     const uint32_t bytes = onic_word_bytes(e->word);
-    const size_t data = onic_blocks_at(b, bytes - 1) + 1;
-    const size_t all = (size_t)onic_blocks_of(b, bytes) * b->bytes;
-    onic_rma_work_t *second = NULL;
-    if (ordered && all - data > GAP) {
-        second = malloc(sizeof(*second));
-        if (second == NULL) {
-            onic_rma_fail(e->r->peer);
-            forget(e);
-            return;
-        }
-        *second = *e;
-        atomic_fetch_add(&e->r->refs, 1);
-    }
-    write_bytes(e, 0, ordered && second == NULL ? all : data);
-    if (second != NULL) {
-        write_bytes(second, all - sizeof(uint64_t), all);
-    }
+    e->put = (onic_put_t){.cb = completed, .arg = e};
+    started(e,
+            onic_remote_write(
+                r->peer->remote, (size_t)e->slot * r->peer->slot_bytes, onic_rma_bounce(r, e->slot),
+                r->ordered ? (size_t)onic_blocks_of(&r->blocks, bytes) * r->blocks.bytes : bytes,
+                onic_rma_state.bounce_region, &e->put));
 }
 
 /** A message that follows when all puts so far can be seen. */
@@ -133,7 +108,7 @@ static void put(onic_rma_work_t *e)
         forget(e);
     } else {
         r->put += onic_word_bytes(e->word);
-        write_blocks(e, ordered);
+        write_chunk(e);
     }
     if (!ordered) {
         announce(r, &word);

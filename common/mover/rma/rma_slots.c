@@ -33,10 +33,10 @@ static unsigned count_slots(void *arg)
     return (unsigned)__builtin_popcountll(free & onic_pool_all(&onic_rma_state.pool));
 }
 
-/** No word has come yet: of short blocks, the last of which is that of a single one, too. */
+/** No word has come yet. */
 static void clear(onic_rma_t *r, uint64_t slots)
 {
-    const onic_blocks_t b = onic_blocks_cut(onic_rma_state.slot_bytes, 1, false);
+    const onic_blocks_t b = onic_blocks_cut(1);
     for (uint64_t left = slots; left != 0; left &= left - 1) {
         onic_blocks_clear(&b, onic_rma_slot((unsigned)__builtin_ctzll(left)),
                           onic_rma_state.slot_bytes);
