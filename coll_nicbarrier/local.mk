@@ -9,7 +9,7 @@ coll_nicbarrier_libnicbarrier_core_la_SOURCES = \
 	coll_nicbarrier/agree/plan.h \
 	coll_nicbarrier/schedule/arrange.c \
 	coll_nicbarrier/schedule/arrange.h \
-	coll_nicbarrier/team/oversubscription.h \
+	coll_nicbarrier/team/waiting.h \
 	coll_nicbarrier/engines/engine.h \
 	coll_nicbarrier/epoch/nack.c \
 	coll_nicbarrier/epoch/nack.h \
@@ -18,13 +18,10 @@ coll_nicbarrier_libnicbarrier_core_la_SOURCES = \
 	coll_nicbarrier/component/overlap.h \
 	coll_nicbarrier/component/queue.c \
 	coll_nicbarrier/component/queue.h \
-	coll_nicbarrier/engines/datagram/budget.h \
 	coll_nicbarrier/engines/datagram/endpoint.c \
 	coll_nicbarrier/engines/datagram/endpoint.h \
-	coll_nicbarrier/engines/datagram/farewell.c \
-	coll_nicbarrier/engines/datagram/farewell.h \
-	coll_nicbarrier/engines/datagram/filter.c \
-	coll_nicbarrier/engines/datagram/filter.h \
+	coll_nicbarrier/engines/datagram/linger.c \
+	coll_nicbarrier/engines/datagram/linger.h \
 	coll_nicbarrier/engines/datagram/packet.c \
 	coll_nicbarrier/engines/datagram/packet.h \
 	coll_nicbarrier/engines/datagram/udp_address.c \
@@ -39,24 +36,33 @@ coll_nicbarrier_libnicbarrier_core_la_SOURCES = \
 	coll_nicbarrier/engines/shm/shm.h \
 	coll_nicbarrier/team/team.c \
 	coll_nicbarrier/team/team.h \
-	coll_nicbarrier/engines/datagram/tombstone.c \
-	coll_nicbarrier/engines/datagram/tombstone.h
+	coll_nicbarrier/team/wait.c \
+	coll_nicbarrier/engines/datagram/freed.c \
+	coll_nicbarrier/engines/datagram/freed.h
 coll_nicbarrier_libnicbarrier_core_la_CPPFLAGS = $(pure_cppflags) -D_GNU_SOURCE
 
 # Engine datagram, which needs no MPI either.
 noinst_LTLIBRARIES += coll_nicbarrier/libnicbarrier_datagram.la
 
 coll_nicbarrier_libnicbarrier_datagram_la_SOURCES = \
+	coll_nicbarrier/engines/datagram/close.c \
+	coll_nicbarrier/engines/datagram/connect.c \
 	coll_nicbarrier/engines/datagram/datagram.c \
 	coll_nicbarrier/engines/datagram/datagram.h \
-	coll_nicbarrier/engines/datagram/flow.c \
 	coll_nicbarrier/engines/datagram/group.c \
-	coll_nicbarrier/engines/datagram/leave.c \
+	coll_nicbarrier/engines/datagram/group.h \
+	coll_nicbarrier/engines/datagram/input.c \
+	coll_nicbarrier/engines/datagram/interfaces.c \
+	coll_nicbarrier/engines/datagram/interfaces.h \
+	coll_nicbarrier/engines/datagram/output.c \
 	coll_nicbarrier/engines/datagram/params.c \
-	coll_nicbarrier/engines/datagram/send.c \
+	coll_nicbarrier/engines/datagram/params.h \
+	coll_nicbarrier/engines/datagram/state.c \
 	coll_nicbarrier/engines/datagram/stepper.h \
 	coll_nicbarrier/engines/datagram/stepper_host.c \
 	coll_nicbarrier/engines/datagram/thread.c \
+	coll_nicbarrier/engines/datagram/timers.c \
+	coll_nicbarrier/engines/datagram/transport.h \
 	coll_nicbarrier/engines/datagram/udp.c \
 	coll_nicbarrier/engines/datagram/verbs_ud.c
 nodist_coll_nicbarrier_libnicbarrier_datagram_la_SOURCES = common/config.h

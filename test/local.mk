@@ -34,13 +34,12 @@ unit_programs = \
 	test/unit/check_model_link \
 	test/unit/check_model_pipeline \
 	test/unit/check_nicbarrier_plan \
-	test/unit/check_nicbarrier_oversubscription \
+	test/unit/check_nicbarrier_waiting \
 	test/unit/check_nicbarrier_conformance \
 	test/unit/check_nicbarrier_datagram \
 	test/unit/check_nicbarrier_endpoint \
 	test/unit/check_nicbarrier_epoch \
-	test/unit/check_nicbarrier_farewell \
-	test/unit/check_nicbarrier_filter \
+	test/unit/check_nicbarrier_linger \
 	test/unit/check_nicbarrier_overlap \
 	test/unit/check_nicbarrier_packet \
 	test/unit/check_nicbarrier_mixed \
@@ -136,7 +135,7 @@ test_unit_check_model_learn_LDADD = $(model_ldadd)
 test_unit_check_model_link_LDADD = $(model_ldadd)
 test_unit_check_model_pipeline_LDADD = $(model_ldadd)
 test_unit_check_nicbarrier_plan_LDADD = $(barrier_ldadd)
-test_unit_check_nicbarrier_oversubscription_LDADD = $(barrier_ldadd)
+test_unit_check_nicbarrier_waiting_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_conformance_SOURCES = \
 	test/unit/check_nicbarrier_conformance.c \
 	test/unit/nicbarrier_conformance.c \
@@ -157,8 +156,7 @@ test_unit_check_nicbarrier_epoch_SOURCES = \
 	test/unit/nicbarrier_sim.c \
 	test/unit/nicbarrier_sim.h
 test_unit_check_nicbarrier_epoch_LDADD = $(barrier_ldadd)
-test_unit_check_nicbarrier_farewell_LDADD = $(barrier_ldadd)
-test_unit_check_nicbarrier_filter_LDADD = $(barrier_ldadd)
+test_unit_check_nicbarrier_linger_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_overlap_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_packet_LDADD = $(barrier_ldadd)
 # With a transport of its own in place of verbs.

@@ -275,11 +275,10 @@ nicbarrier_team_t *nicbarrier_agree(struct ompi_communicator_t *comm,
     if (a.engine != NICBARRIER_ANY_ENGINE) {
         team->kind = a.engine;
         team->engine = nicbarrier_engines[a.engine];
-        team->agreed = true;
     } else {
         tell(&a, *rc_p != OMPI_SUCCESS);
         if (*rc_p != OMPI_SUCCESS && team != NULL) {
-            nicbarrier_team_break(team);
+            nicbarrier_team_fail(team);
         }
         nicbarrier_team_free(team);
         team = NULL;

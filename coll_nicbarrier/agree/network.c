@@ -165,7 +165,6 @@ static bool prepare(nicbarrier_agreement_t *a, int engine, unsigned attempt)
         a->why = why;
         mine->len = 0;
     }
-    a->team->prepared = rc == 0;
     return rc == 0;
 }
 
@@ -186,7 +185,7 @@ static int exchange(nicbarrier_agreement_t *a)
     return await_mail(a, requests, n, rc);
 }
 
-/** With those whose endpoints have come, if all have; and enters the trial epoch. */
+/** With those whose endpoints have come, if all have. */
 static bool join(nicbarrier_agreement_t *a)
 {
     const nicbarrier_mail_t *mail = a->mail;
@@ -207,7 +206,6 @@ static bool join(nicbarrier_agreement_t *a)
         a->why = why;
         return false;
     }
-    nicbarrier_team_begin_trial(a->team);
     a->connected = true;
     return true;
 }
@@ -243,7 +241,7 @@ static int try_out(nicbarrier_agreement_t *a, int *able_p)
     const int32_t n = a->plan.leaders, me = a->plan.leader;
     ompi_request_t *requests[2] = {NULL, NULL};
     mail->heard = 0;
-    nicbarrier_team_expect(a->team);
+    nicbarrier_team_begin_trial(a->team);
     __atomic_fetch_add(a->config->trials, 1, __ATOMIC_RELAXED);
     int rc = receive(a, (me + n - 1) % n, &mail->heard, sizeof(mail->heard), &requests[0]);
     if (rc == OMPI_SUCCESS) {

@@ -56,13 +56,10 @@ static void unlock(void)
 static int team_failure(void *arg)
 {
     nicbarrier_barriers_t *b = arg;
-    const nicbarrier_failure_t failure = nicbarrier_team_failure(b->team);
     if (ONIC_REVOKED(b->comm)) {
         return ONIC_ERR_REVOKED;
     }
-    return failure == NICBARRIER_SOUND  ? OMPI_SUCCESS
-           : failure == NICBARRIER_DEAD ? ONIC_ERR_PROC_FAILED
-                                        : MPI_ERR_OTHER;
+    return nicbarrier_team_failed(b->team) ? ONIC_ERR_PROC_FAILED : OMPI_SUCCESS;
 }
 
 static void team_enter(void *arg, uint64_t epoch, uint64_t count)
@@ -197,7 +194,7 @@ static int step(nicbarrier_barriers_t *b)
         return 0;
     }
     if (++b->steps % STEPS_PER_LOOK == 0) {
-        nicbarrier_team_look_around(b->team, onic_now_nsec());
+        nicbarrier_team_check_members(b->team, onic_now_nsec());
     }
     return nicbarrier_team_progress(b->team);
 }
@@ -284,7 +281,7 @@ static void leave(void)
         if (nicbarrier_team_helped(b->team)) {
             now = now != 0 ? now : onic_now_nsec();
             if (nicbarrier_overlap_leave(&b->overlap, b->queue.begun, now)) {
-                nicbarrier_team_leave(b->team);
+                nicbarrier_team_hand_over(b->team);
             }
         }
     }

@@ -64,10 +64,9 @@ void nicbarrier_announce(void)
 
     for (int kind = 0; nicbarrier_engines[kind] != NULL; kind++) {
         const nicbarrier_engine_t *engine = nicbarrier_engines[kind];
-        if (engine->extras->announce != NULL &&
-            (p->engine == kind ||
-             (p->engine == NICBARRIER_ANY_ENGINE && p->priority > PRIORITY_OF_STOCK))) {
-            engine->extras->announce(p->engine == kind);
+        if (engine->announce != NULL && (p->engine == kind || (p->engine == NICBARRIER_ANY_ENGINE &&
+                                                               p->priority > PRIORITY_OF_STOCK))) {
+            engine->announce(p->engine == kind);
         }
     }
 }

@@ -16,8 +16,8 @@
  * earlier ones are not complete, any number of them (each outstanding MPI_Ibarrier is one), and one
  * call may enter several at once.
  *
- * An engine knows nothing of MPI: no header of Open MPI, no request, no communicator. What it has
- * to tell its partners before it can begin it says in an *endpoint*, a record of bytes that the
+ * An engine knows nothing of MPI: no header of Open MPI, no request, no communicator. What its
+ * partners must know before it can begin stands in an *endpoint*, a record of bytes that the
  * agreement carries to its partners in the schedule. So making a group is three local calls, none
  * of which waits for anybody: prepare, connect, and later disconnect.
  *
@@ -83,10 +83,10 @@ typedef struct nicbarrier_engine_settings {
 /* ---- groups -----------------------------------------------------------------------------------
  */
 
-/** Who takes part. */
+/** The members. */
 typedef struct nicbarrier_group {
-    uint64_t key; /**< names the group among all groups that ever were: one member drew it at
-                     random, all have the same. Never 0 */
+    uint64_t key; /**< names the group among all groups that ever were: drawn at random by one
+                     member, the same on all. Never 0 */
     int n;        /**< members, at least 2 */
     int me;       /**< my index among them, 0 .. n - 1 */
 } nicbarrier_group_t;
@@ -99,7 +99,7 @@ typedef struct nicbarrier_group {
 typedef struct nicbarrier_net_events {
     /** Epoch `epoch` and all before it are complete here. Calls may be late and repeat. */
     void (*complete)(void *arg, uint64_t epoch);
-    /** The helper thread has been woken (by a datagram, by `poke`, by its timer): returns the epoch
+    /** The helper thread has been woken (by a datagram, by `wake`, by its timer): returns the epoch
      *  that this member has entered by now, which the engine enters before it looks on. Called by
      *  the helper thread only; lets the last process of a node that arrives start the network part
      *  although the leader's own thread is computing. */
@@ -110,9 +110,9 @@ typedef struct nicbarrier_net_events {
 /** A group as the engine knows it. */
 typedef struct nicbarrier_net nicbarrier_net_t;
 
-/** Longest endpoint and longest poke record of any engine, in bytes. */
+/** Longest endpoint and longest wake-up record of any engine, in bytes. */
 #define NICBARRIER_ENDPOINT_MAX 8192
-#define NICBARRIER_POKE_MAX     64
+#define NICBARRIER_WAKE_MAX     64
 
 /** The endpoint of a member, as the agreement has carried it. */
 typedef struct nicbarrier_endpoint {
@@ -121,7 +121,7 @@ typedef struct nicbarrier_endpoint {
     const unsigned char *bytes;
 } nicbarrier_endpoint_t;
 
-/** Those of all partners in the schedule, at least: few, whatever the number of members. */
+/** Those of all partners in the schedule, at least. */
 typedef struct nicbarrier_endpoints {
     int n;
     const nicbarrier_endpoint_t *list;
@@ -142,62 +142,6 @@ typedef enum nicbarrier_needs {
     NICBARRIER_NEEDS_ONE_NODE = 1, /**< serves processes that share memory */
     NICBARRIER_NEEDS_ONE_JOB = 2   /**< when a job ends, nobody waits for processes of another */
 } nicbarrier_needs_t;
-
-/** What has become of a group. From bad to worse: it stays at the worst that was seen. */
-typedef enum nicbarrier_failure {
-    NICBARRIER_SOUND,
-    NICBARRIER_LOST, /**< a member cannot be reached; what is not complete now may never be */
-    NICBARRIER_DEAD  /**< a member is dead */
-} nicbarrier_failure_t;
-
-/** The functions of a network engine that not every one has: each may be NULL. */
-typedef struct nicbarrier_engine_extras {
-    /** When the component is opened: the engine may be wanted, or has been asked for by name. What
-     *  it has to say before other components begin can be said now. */
-    void (*announce)(bool by_name);
-
-    /** All members have connected and entered an epoch that is not complete yet: who is silent from
-     *  now on cannot be reached that way. */
-    void (*expect)(nicbarrier_net_t *net);
-
-    /** After `expect`: is there reason to believe that the epoch will never be complete? The
-     *  engine judges by evidence (questions that remain without an answer), never by how long a
-     *  member takes that is known to be there. Where it says so, it may remember between whom, so
-     *  that it refuses in `connect` for a while other groups that would depend on the same. NULL:
-     *  it cannot tell, and the members' own failures (`failure`) have to do. */
-    bool (*hopeless)(nicbarrier_net_t *net, nicbarrier_reason_t *why);
-
-    /** Has the group failed? An acquire load and nothing else. NULL: it never does. */
-    nicbarrier_failure_t (*failure)(const nicbarrier_net_t *net);
-
-    /** This member has found that the group has failed (a process behind it has died): all others
-     *  are to hear of it. Any thread. */
-    void (*fail)(nicbarrier_net_t *net, nicbarrier_failure_t failure);
-
-    /** The MPI threads go away with epochs entered that are not complete, probably for longer than
-     *  these take: the helper thread is to stand in at once, and not only when they have been away
-     *  for a while. It stays until it finds them polling. Called by MPI threads. */
-    void (*leave)(nicbarrier_net_t *net);
-
-    /** Sleeps in the kernel until something may have come for any group of this process, or for
-     *  `usec` microseconds; used after a long wait, when the processor is better given away. May
-     *  return early without a reason. NULL: there is nothing to sleep on, and the caller yields. */
-    void (*wait)(nicbarrier_net_t *net, unsigned usec);
-
-    /** Lets another process of this node wake this process's helper thread, which then asks
-     *  events.entered: writes a record of at most NICBARRIER_POKE_MAX bytes that means something to
-     *  `poke` in that process; returns its length, or 0 where there is no helper thread. Both NULL:
-     *  cannot be done. After connect. */
-    uint32_t (*poke_record)(nicbarrier_net_t *net, void *bytes);
-    /** In the other process, where `net` does not exist and `open` may not have been called. A lost
-     *  poke costs time only, because the leader looks by itself when it is in MPI next. */
-    void (*poke)(const void *bytes, uint32_t len);
-
-    /** Before disconnect, where others may be ahead of this member: its endpoint has gone out, but
-     *  the agreement came to no good end here, or the program has forgotten a barrier of which this
-     *  member was not told. They may go on sending. NULL: that does no harm. */
-    void (*abandon)(nicbarrier_net_t *net);
-} nicbarrier_engine_extras_t;
 
 /** An engine: a row of nicbarrier_engines. The functions of a network engine are all there; engine
  *  shm has none of them, since the team (team.h) uses it for its node in any case. */
@@ -249,10 +193,51 @@ typedef struct nicbarrier_engine {
 
     /** The communicator is freed, or connect failed here or elsewhere. Nobody synchronises: peers
      *  may still need what they missed of the last epochs, so the engine keeps what it needs to
-     *  answer them (a tombstone) until close. Also called where connect was not. */
+     *  answer them until close. Also called where connect was not. */
     void (*disconnect)(nicbarrier_net_t *net);
 
-    const nicbarrier_engine_extras_t *extras; /**< never NULL; its members may be */
+    /* What not every network engine has: each may be NULL. */
+
+    /** When the component is opened: the engine may be chosen, or has been asked for by name. It
+     *  registers with common/ what it needs there before other components start. */
+    void (*announce)(bool by_name);
+
+    /** All members have connected and entered an epoch that is not complete yet: a member that is
+     *  silent from now on cannot be reached that way. */
+    void (*expect)(nicbarrier_net_t *net);
+
+    /** After `expect`: is there reason to believe that the epoch will never be complete? The engine
+     *  judges by evidence (requests that remain unanswered), never by the time that a reachable
+     *  member takes. It may remember the hosts, and refuse in `connect` for a while other groups
+     *  that would depend on them. NULL: `failed` has to do. */
+    bool (*hopeless)(nicbarrier_net_t *net, nicbarrier_reason_t *why);
+
+    /** Has the group failed: is a member dead or out of reach, so that what is not complete now may
+     *  never be? Stays so. An acquire load and nothing else. NULL: it never fails. */
+    bool (*failed)(const nicbarrier_net_t *net);
+
+    /** This member has found that the group has failed (a process behind it has died): all other
+     *  members are notified. Any thread. */
+    void (*fail)(nicbarrier_net_t *net);
+
+    /** The MPI threads go away with epochs entered that are not complete, probably for longer than
+     *  these take: the helper thread takes over at once, and not only when they have been away for
+     *  a while. It stays until it finds them polling. Called by MPI threads. */
+    void (*hand_over)(nicbarrier_net_t *net);
+
+    /** Sleeps in the kernel until something may have come for any group of this process, or for
+     *  `usec` microseconds; used after a long wait, when the processor is better given away. May
+     *  return early without a reason. NULL: there is nothing to sleep on, and the caller yields. */
+    void (*wait)(nicbarrier_net_t *net, unsigned usec);
+
+    /** Lets another process of this node wake this process's helper thread, which then calls
+     *  events.entered: writes a record of at most NICBARRIER_WAKE_MAX bytes that means something to
+     *  `wake` in that process; returns its length, or 0 where there is no helper thread. Both NULL:
+     *  cannot be done. After connect. */
+    uint32_t (*wake_record)(nicbarrier_net_t *net, void *bytes);
+    /** In the other process, where `net` does not exist and `open` may not have been called. A lost
+     *  wake-up costs time only: the leader polls by itself when it is in MPI next. */
+    void (*wake)(const void *bytes, uint32_t len);
 } nicbarrier_engine_t;
 
 /** Writes the reason as printf does. */

@@ -140,7 +140,7 @@ void nicbarrier_nacks_follow(nicbarrier_nacks_t *n, const nicbarrier_rule_t *r, 
         keep_promises(n, r, now);
 }
 
-bool nicbarrier_nacks_heard(nicbarrier_nacks_t *n, uint32_t k, bool first, uint64_t now)
+bool nicbarrier_nacks_received(nicbarrier_nacks_t *n, uint32_t k, bool first, uint64_t now)
 {
     const bool promised = n->late >> k & 1;
 
@@ -179,7 +179,7 @@ nicbarrier_reply_t nicbarrier_nacks_answer(nicbarrier_nacks_t *n, const nicbarri
     return NICBARRIER_REPLY_LATE;
 }
 
-void nicbarrier_nacks_got(nicbarrier_nacks_t *n, uint32_t k, uint64_t word)
+void nicbarrier_nacks_acked(nicbarrier_nacks_t *n, uint32_t k, uint64_t word)
 {
     /* A word with the failure bit is as much as can come. */
     if (k < NICBARRIER_RULE_STEPS && (n->due >> k & 1) && word >= n->promise[k].epoch) {

@@ -82,14 +82,14 @@ void nicbarrier_nacks_follow(nicbarrier_nacks_t *n, const nicbarrier_rule_t *r, 
  * @param first  it was sent for the first time: tells how long a step takes
  * @return true where it had been promised: GOT must be sent
  */
-bool nicbarrier_nacks_heard(nicbarrier_nacks_t *n, uint32_t k, bool first, uint64_t now);
+bool nicbarrier_nacks_received(nicbarrier_nacks_t *n, uint32_t k, bool first, uint64_t now);
 
 /** LATE came, in answer to a NACK of my step k for the epoch. */
 void nicbarrier_nacks_late(nicbarrier_nacks_t *n, const nicbarrier_rule_t *r, uint32_t k,
                            uint64_t epoch, uint64_t now);
 
 /** GOT came: the receiver of my step k has heard this word (rule.h), or more. */
-void nicbarrier_nacks_got(nicbarrier_nacks_t *n, uint32_t k, uint64_t word);
+void nicbarrier_nacks_acked(nicbarrier_nacks_t *n, uint32_t k, uint64_t word);
 
 /**
  * What is due. To be called at `deadline`; earlier calls do nothing.

@@ -10,8 +10,8 @@
  * The network part is driven by the leader's process alone: by its threads while they are in MPI,
  * otherwise by the engine's helper thread, which the last process of the node to arrive wakes.
  *
- * No MPI, no header of Open MPI: what a thread that waits has to move on besides comes with the
- * configuration.
+ * No MPI, no header of Open MPI: what a waiting thread has to call besides comes with the
+ * configuration. team.c has the parts and the entering, wait.c the waiting.
  *
  * Threads: enter, done, progress and wait may be called by any number of MPI threads.
  */
@@ -28,10 +28,10 @@
 
 /** What a process wants of its teams. */
 typedef struct nicbarrier_team_config {
-    int spins_max; /**< looks before a waiting thread yields, where it is alone on its processor */
+    int spins_max; /**< polls before a waiting thread yields, where it is alone on its processor */
     bool skew;     /**< measure the time from first to last arrival */
     bool oversubscribed;    /**< more ranks on this node than processors */
-    void (*progress)(void); /**< what a thread that waits calls now and then; never NULL */
+    void (*progress)(void); /**< called by waiting threads now and then; never NULL */
 } nicbarrier_team_config_t;
 
 typedef struct nicbarrier_team {
@@ -42,14 +42,12 @@ typedef struct nicbarrier_team {
     const nicbarrier_engine_t *engine; /**< network part, or NULL */
     nicbarrier_net_t *net;             /**< the leader's; NULL in others */
     _Atomic uint64_t given;            /**< leader: last epoch given to the engine */
-    bool prepared;                     /**< others have my endpoint, or will get it */
-    bool agreed;                       /**< all have agreed on this team */
     nicbarrier_team_config_t config;
-    _Atomic uint64_t next_look; /**< when to look again whether members have died; 0: not set */
-    _Atomic uint32_t looked;    /**< which one is looked at next */
-    bool (*ended)(void *arg);   /**< has something else ended all waiting? NULL: it never does */
+    _Atomic uint64_t next_check; /**< when to check again whether members have died; 0: not set */
+    _Atomic uint32_t checked;    /**< which one is next */
+    bool (*ended)(void *arg);    /**< has something else ended all waiting? NULL: it never does */
     void *ended_arg;
-    _Atomic int spins; /**< looks before a waiting thread yields, as things are */
+    _Atomic int spins; /**< polls before a waiting thread yields, as things are */
 } nicbarrier_team_t;
 
 /** A team without parts. NULL where memory is exhausted. */
@@ -68,7 +66,7 @@ int nicbarrier_team_attach(nicbarrier_team_t *t, onic_segment_t *segment, size_t
 /** Adds the network part: my endpoint for the group. 0, or -1 and the reason. */
 int nicbarrier_team_prepare(nicbarrier_team_t *t, const nicbarrier_group_t *group, void *bytes,
                             uint32_t *len_p, nicbarrier_reason_t *why);
-/** Everybody's endpoints are here. 0, or -1 and the reason. */
+/** The partners' endpoints are here. 0, or -1 and the reason. */
 int nicbarrier_team_connect(nicbarrier_team_t *t, const nicbarrier_endpoints_t *endpoints,
                             nicbarrier_reason_t *why);
 
@@ -76,11 +74,9 @@ int nicbarrier_team_connect(nicbarrier_team_t *t, const nicbarrier_endpoints_t *
  *  failed, and no barrier has been entered. */
 void nicbarrier_team_drop_network(nicbarrier_team_t *t);
 
-/** Leader: enters the first epoch, which is no barrier of the user's but shows that the engine gets
- *  through. */
+/** Leader, when all leaders are connected: enters the first epoch, which is no barrier of the
+ * user's but shows that the engine gets through. */
 void nicbarrier_team_begin_trial(nicbarrier_team_t *t);
-/** All leaders have begun it. */
-void nicbarrier_team_expect(nicbarrier_team_t *t);
 /** Is it complete? Makes progress. */
 bool nicbarrier_team_trial_done(nicbarrier_team_t *t);
 /** It never will be, for a reason. */
@@ -89,33 +85,37 @@ bool nicbarrier_team_trial_hopeless(nicbarrier_team_t *t, nicbarrier_reason_t *w
 /** The epoch of the trial; barriers are numbered from the next. */
 #define NICBARRIER_TRIAL_EPOCH 1
 
-/** The agreement has ended in an error here, while others may use what it has made: they are told
- *  that it is of no use. Before nicbarrier_team_free. */
-void nicbarrier_team_break(nicbarrier_team_t *t);
+/** The team has failed: all its processes are notified, those of other nodes by the leader. */
+void nicbarrier_team_fail(nicbarrier_team_t *t);
 
-/** Takes everything apart. Nobody waits; peers that are slower are served from what remains. */
+/** Frees all parts. No thread waits; the engine still serves slower peers. */
 void nicbarrier_team_free(nicbarrier_team_t *t);
 
 /** Enters all epochs up to `epoch`. Waits for nothing. */
 void nicbarrier_team_enter(nicbarrier_team_t *t, uint64_t epoch);
 
-/** To be called after enter by those who do not call nicbarrier_team_wait. */
+/** To be called after enter by threads that do not call nicbarrier_team_wait. */
 void nicbarrier_team_depart(nicbarrier_team_t *t);
 
-/** Can a helper thread stand in here for MPI threads that go away? Then `leave` makes it do so. */
+/** Can a helper thread stand in here for MPI threads that go away? Then `hand_over` makes it do so.
+ */
 bool nicbarrier_team_helped(const nicbarrier_team_t *t);
-void nicbarrier_team_leave(nicbarrier_team_t *t);
+void nicbarrier_team_hand_over(nicbarrier_team_t *t);
 
+/** Is the epoch, which has been entered, complete? */
 bool nicbarrier_team_done(nicbarrier_team_t *t, uint64_t epoch);
 
 /** Is a connection lost that this team needs, or a process of it dead, so that what is not complete
  *  now may never be? All of a node know from each other, and by the leader's engine all others.
  *  Stays so. */
-nicbarrier_failure_t nicbarrier_team_failure(nicbarrier_team_t *t);
+bool nicbarrier_team_failed(nicbarrier_team_t *t);
 
-/** An MPI thread has waited for long: looks whether processes of this node have died, unless that
- *  was done a short time ago. `now` is onic_now_nsec. nicbarrier_team_wait does so itself. */
-void nicbarrier_team_look_around(nicbarrier_team_t *t, uint64_t now);
+/** A thread has waited for long: checks whether processes of this node have died, unless that was
+ *  done a short time ago. `now` is onic_now_nsec. nicbarrier_team_wait does so itself. */
+void nicbarrier_team_check_members(nicbarrier_team_t *t, uint64_t now);
+
+/** Leader of a node: the engine enters what the node has. */
+void nicbarrier_team_submit(nicbarrier_team_t *t);
 
 /** Moves the network part on. Returns events. */
 int nicbarrier_team_progress(nicbarrier_team_t *t);

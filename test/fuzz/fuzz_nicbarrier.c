@@ -87,10 +87,9 @@ static bool fits(const member_t *m, const nicbarrier_packet_t *p, bool upwards)
 
 static void handle(member_t *m, const nicbarrier_packet_t *p, uint64_t now)
 {
-    const bool upwards = p->kind == NICBARRIER_PACKET_NACK || p->kind == NICBARRIER_PACKET_GOT;
+    const bool upwards = p->kind == NICBARRIER_PACKET_NACK || p->kind == NICBARRIER_PACKET_ACK;
 
-    if (p->kind == NICBARRIER_PACKET_POKE || p->kind == NICBARRIER_PACKET_LEFT ||
-        p->kind == NICBARRIER_PACKET_STAY || !fits(m, p, upwards))
+    if (p->kind >= NICBARRIER_PACKET_WAKE || !fits(m, p, upwards))
         return;
     switch (p->kind) {
     case NICBARRIER_PACKET_NACK:
@@ -100,12 +99,13 @@ static void handle(member_t *m, const nicbarrier_packet_t *p, uint64_t now)
     case NICBARRIER_PACKET_LATE:
         nicbarrier_nacks_late(&m->nacks, &m->rule, p->at, p->epoch, now);
         break;
-    case NICBARRIER_PACKET_GOT:
-        nicbarrier_nacks_got(&m->nacks, p->at, p->epoch);
+    case NICBARRIER_PACKET_ACK:
+        nicbarrier_nacks_acked(&m->nacks, p->at, p->epoch);
         break;
     default:
         if (nicbarrier_rule_receive(&m->rule, p->at, p->epoch) == NICBARRIER_WORD_NEW) {
-            (void)nicbarrier_nacks_heard(&m->nacks, p->at, p->kind == NICBARRIER_PACKET_EPOCH, now);
+            (void)nicbarrier_nacks_received(&m->nacks, p->at, p->kind == NICBARRIER_PACKET_EPOCH,
+                                            now);
             go_on(m, now);
         }
         break;
@@ -119,7 +119,7 @@ static int take(member_t *m, const unsigned char *bytes, size_t len, uint64_t no
     const nicbarrier_rule_t before = m->rule;
 
     if (len == SIZE && bytes[0] >= 0x80) {
-        static const unsigned char magic[] = {0x4e, 0x42, 2};
+        static const unsigned char magic[] = {0x4e, 0x42, 3};
         memcpy(copy, bytes, SIZE);
         memcpy(copy, magic, sizeof(magic));
         memset(copy + 22, 0, 2);

@@ -78,9 +78,9 @@ static uint64_t here_completed(int i)
     return here.engine->completed(here.net[i]);
 }
 
-static nicbarrier_failure_t here_failure(int i)
+static bool here_failed(int i)
 {
-    return here.engine->extras->failure(here.net[i]);
+    return here.engine->failed(here.net[i]);
 }
 
 static void here_progress(int i)
@@ -88,10 +88,8 @@ static void here_progress(int i)
     (void)here.engine->progress(here.net[i]);
 }
 
-static void here_disconnect(int i, bool abandoned)
+static void here_disconnect(int i)
 {
-    if (abandoned && here.engine->extras->abandon != NULL)
-        here.engine->extras->abandon(here.net[i]);
     here.engine->disconnect(here.net[i]);
 }
 
@@ -102,7 +100,7 @@ static void here_end(void)
 
 static void here_fail(int i)
 {
-    here.engine->extras->fail(here.net[i], NICBARRIER_DEAD);
+    here.engine->fail(here.net[i]);
 }
 
 /* ---- the engine in memory ---------------------------------------------------------------------
@@ -118,7 +116,7 @@ static void memory_begin(int n, nicbarrier_schedule_kind_t schedule, uint64_t se
 
 #define IN_THIS_PROCESS                                                                            \
     .every = 1, .steps = 5000, .quiet = 400, .patience = 20000, .enter = here_enter,               \
-    .completed = here_completed, .failure = here_failure, .progress = here_progress,               \
+    .completed = here_completed, .failed = here_failed, .progress = here_progress,                 \
     .disconnect = here_disconnect
 
 static const conformance_row_t in_memory = {
@@ -192,7 +190,7 @@ static void put_end(void)
         free(wire.remote[i]);
 }
 
-static conformance_row_t put = {
+static const conformance_row_t put = {
     .name = "put",
     .begin = put_begin,
     .pass = put_pass,
@@ -271,7 +269,7 @@ static uint64_t node_completed(int i)
     return completed;
 }
 
-static nicbarrier_failure_t node_failure(int i)
+static bool node_failed(int i)
 {
     return nicbarrier_shm_failed(&node.view[i]);
 }
@@ -292,9 +290,8 @@ static void node_pass(void)
 {
 }
 
-static void node_disconnect(int i, bool abandoned)
+static void node_disconnect(int i)
 {
-    (void)abandoned;
     nicbarrier_shm_free(&node.view[i]);
 }
 
@@ -305,7 +302,7 @@ static void node_end(void)
 
 static void node_fail(int i)
 {
-    nicbarrier_shm_fail(&node.view[i], NICBARRIER_DEAD);
+    nicbarrier_shm_fail(&node.view[i]);
 }
 
 /** A member as a thread. */
@@ -355,7 +352,7 @@ static void node_together(uint64_t last)
 
 #define ON_A_NODE                                                                                  \
     .every = 1, .steps = 5000, .quiet = 20, .patience = 2000, .connect = node_connect,             \
-    .enter = node_enter, .completed = node_completed, .failure = node_failure, .pass = node_pass,  \
+    .enter = node_enter, .completed = node_completed, .failed = node_failed, .pass = node_pass,    \
     .disconnect = node_disconnect, .end = node_end, .fail = node_fail, .together = node_together,  \
     .cannot = {[CONFORMANCE_CUT] = "memory has no connections; who sees that a process has died "  \
                                    "says so (failure_spreads)",                                    \
@@ -371,7 +368,7 @@ static const conformance_row_t shm_led = {
 /* ---- datagram ---------------------------------------------------------------------------------
  */
 
-static conformance_row_t datagram = {
+static const conformance_row_t datagram = {
     .name = "datagram",
     .every = 2,
     .steps = 2000,
@@ -381,7 +378,7 @@ static conformance_row_t datagram = {
     .connect = members_connect,
     .enter = members_enter,
     .completed = members_completed,
-    .failure = members_failure,
+    .failed = members_failed,
     .progress = members_progress,
     .pass = members_pass,
     .disconnect = members_disconnect,
@@ -412,16 +409,11 @@ END_TEST
 
 int main(void)
 {
-    static const char no_fail[] = "this engine cannot be told yet";
     const conformance_row_t *const rows[] = {&in_memory, &put,     &shm_flat,
                                              &shm_tree,  &shm_led, &datagram};
     Suite *suite = suite_create("nicbarrier_conformance");
     TCase *tcase = tcase_create("broken engines");
 
-    if (nicbarrier_engine_put.extras->fail == NULL)
-        put.cannot[CONFORMANCE_FAIL] = put.cannot[CONFORMANCE_CUT] = no_fail;
-    if (nicbarrier_engine_datagram.extras->fail == NULL)
-        datagram.cannot[CONFORMANCE_FAIL] = no_fail;
     tcase_set_timeout(tcase, UNIT_SECONDS);
     tcase_add_loop_test(tcase, broken_engines_are_noticed, 0, MEMORY_MUTANTS);
     suite_add_tcase(suite, tcase);

@@ -78,14 +78,14 @@ static uint64_t node_entered(void *arg)
 }
 
 /* Member 0 leads a node: its last process (played by member 1) arrives while it computes. */
-static void poked(test_t *t)
+static void woken(test_t *t)
 {
     const nicbarrier_net_events_t events = {NULL, t->me == 0 ? node_entered : NULL, t};
 
     begin(t, 80, &events, 0);
     if (t->me == 0) {
-        t->shared->poke_len = engine->extras->poke_record(t->net, t->shared->poke);
-        EXPECT(t->shared->poke_len > 0);
+        t->shared->wake_len = engine->wake_record(t->net, t->shared->wake);
+        EXPECT(t->shared->wake_len > 0);
     }
     meet(t, 1);
     nap(30); /* the helper thread of member 0 has taken over, and sleeps */
@@ -96,15 +96,15 @@ static void poked(test_t *t)
     } else {
         meet(t, 2);
         atomic_store(&t->shared->node_entered, 1);
-        engine->extras->poke(t->shared->poke, t->shared->poke_len);
+        engine->wake(t->shared->wake, t->shared->wake_len);
         barriers(t, 1, 1);
     }
     engine->disconnect(t->net);
 }
 
-START_TEST(a_poke_wakes_the_leader)
+START_TEST(the_last_wakes_the_leader)
 {
-    run(&(scenario_t){.run = poked, .n = 2, .nack_usec = 1000000, .verbs = NICBARRIER_VERBS_NEVER});
+    run(&(scenario_t){.run = woken, .n = 2, .nack_usec = 1000000, .verbs = NICBARRIER_VERBS_NEVER});
 }
 END_TEST
 
@@ -133,8 +133,7 @@ static void throw(test_t * t, int fd, const struct sockaddr_in *to, const nicbar
            (ssize_t)sizeof(bytes));
 }
 
-/* Packets of strangers, malformed and well-formed, change nothing. Those without my cookie do not
- * even come; the others are counted. */
+/* Packets of strangers, malformed and well-formed, change nothing. */
 static void strangers(test_t *t)
 {
     unsigned char bytes[100] = {0};
@@ -156,7 +155,8 @@ static void strangers(test_t *t)
             EXPECT(sendto(fd, bytes, len, 0, (const struct sockaddr *)&to, sizeof(to)) ==
                    (ssize_t)len);
     look_on(t, 20);
-    EXPECT(COUNT(refused) == 0);
+    const uint64_t before = COUNT(refused);
+    EXPECT(before > 0);
     /* The right cookie, but not a partner; a NACK for a group that never was, and epochs that
      * nobody can have come to. */
     p.at = 1;
@@ -171,7 +171,7 @@ static void strangers(test_t *t)
     throw(t, fd, &to, &p);
     look_on(t, 50);
     EXPECT(engine->completed(t->net) == 0);
-    EXPECT(COUNT(refused) == 4);
+    EXPECT(COUNT(refused) == before + 4);
     close(fd);
     meet(t, 1);
     barriers(t, 1, 1);
@@ -220,56 +220,12 @@ START_TEST(opened_again)
 }
 END_TEST
 
-/* A flood of what others send wakes nobody; one with the right cookie does, but not all the time.
- */
-static void flood(test_t *t)
-{
-    enum { PACKETS = 20000, TIMER = 100000 /* nanoseconds, at least */ };
-    uint32_t cookie;
-    nicbarrier_packet_t p = {.kind = NICBARRIER_PACKET_EPOCH, .key = 89, .at = 1, .epoch = 1};
-    const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-
-    begin(t, 88, NULL, 0);
-    const struct sockaddr_in to = my_socket(t, &cookie);
-    meet(t, 1);
-    nap(30); /* the helper thread has taken over, and sleeps */
-    const uint64_t before = COUNT(thread_wakeups);
-    uint64_t begun = onic_now_nsec(), many;
-    p.cookie = cookie ^ 1;
-    for (int i = 0; i < PACKETS; i++)
-        throw(t, fd, &to, &p);
-    /* Its own timer wakes it now and then. */
-    many = COUNT(thread_wakeups);
-    EXPECT(many < before + PACKETS / 10 + (onic_now_nsec() - begun) / TIMER);
-    EXPECT(COUNT(duplicates) == 0 && COUNT(refused) == 0);
-    p.cookie = cookie;
-    begun = onic_now_nsec();
-    for (int i = 0; i < 2 * PACKETS; i++)
-        throw(t, fd, &to, &p);
-    while (COUNT(duplicates) == 0)
-        nap(1);
-    nap(50);
-    many = COUNT(duplicates);
-    EXPECT(many < 2000 + 2 * (onic_now_nsec() - begun) / NICBARRIER_BUDGET_COST);
-    close(fd);
-    meet(t, 2);
-    barriers(t, 1, 10);
-    engine->disconnect(t->net);
-}
-
-START_TEST(a_flood_wakes_nobody)
-{
-    run(&(scenario_t){.run = flood, .n = 2, .verbs = NICBARRIER_VERBS_NEVER});
-}
-END_TEST
-
 /* As the agreement does it: has the engine, or another member, found out that it is hopeless? */
 static bool is_given_up(test_t *t, nicbarrier_reason_t *why)
 {
     while (engine->completed(t->net) < 1) {
         (void)engine->progress(t->net);
-        if (engine->extras->failure(t->net) != NICBARRIER_SOUND ||
-            engine->extras->hopeless(t->net, why))
+        if (engine->failed(t->net) || engine->hopeless(t->net, why))
             return true;
         nap(1);
     }
@@ -289,7 +245,7 @@ static void mute(test_t *t)
     begin(t, 85, NULL, 0);
     enter(t, 1);
     meet(t, 1);
-    engine->extras->expect(t->net);
+    engine->expect(t->net);
     EXPECT(is_given_up(t, &why) == (t->me != 0));
     meet(t, 2);
     const bool alive = t->me != 3 || t->net->from[1]->alive;
@@ -328,9 +284,9 @@ static void ask_nobody(test_t *t)
     begin(t, 87, NULL, 0);
     enter(t, 1);
     meet(t, 1);
-    engine->extras->expect(t->net);
+    engine->expect(t->net);
     for (int i = 0; i < 1300; i++) {
-        EXPECT(!engine->extras->hopeless(t->net, &why));
+        EXPECT(!engine->hopeless(t->net, &why));
         look_on(t, 1);
     }
     EXPECT(nicbarrier_datagram.nunreachable == 0 && COUNT(nacks) <= 2);
@@ -346,9 +302,9 @@ static void late(test_t *t)
     if (t->me == 0) {
         enter(t, 1);
         meet(t, 1);
-        engine->extras->expect(t->net);
+        engine->expect(t->net);
         for (int i = 0; i < 2000; i++) {
-            EXPECT(!engine->extras->hopeless(t->net, &why));
+            EXPECT(!engine->hopeless(t->net, &why));
             look_on(t, 1);
         }
         EXPECT(COUNT(nacks) > 0 && COUNT(nacks) < 20);
@@ -371,13 +327,12 @@ END_TEST
 /* ---- failure ----------------------------------------------------------------------------------
  */
 
-static nicbarrier_failure_t await_failure(test_t *t)
+static void await_failure(test_t *t)
 {
-    while (engine->extras->failure(t->net) == NICBARRIER_SOUND) {
+    while (!engine->failed(t->net)) {
         (void)engine->progress(t->net);
         nap(1);
     }
-    return engine->extras->failure(t->net);
 }
 
 static void told(test_t *t)
@@ -386,10 +341,10 @@ static void told(test_t *t)
     barriers(t, 1, 3);
     meet(t, 1);
     if (t->me == 0)
-        engine->extras->fail(t->net, NICBARRIER_DEAD);
+        engine->fail(t->net);
     else
         enter(t, 4);
-    EXPECT(await_failure(t) == NICBARRIER_DEAD);
+    await_failure(t);
     EXPECT(engine->completed(t->net) == 3);
     engine->disconnect(t->net);
 }
@@ -416,7 +371,7 @@ static void dies(test_t *t)
     }
     meet(t, 1);
     enter(t, 11);
-    EXPECT(await_failure(t) >= NICBARRIER_LOST);
+    await_failure(t);
     EXPECT(engine->completed(t->net) == 10);
     engine->disconnect(t->net);
 }
@@ -468,9 +423,9 @@ static void half_done(test_t *t)
     if (t->me == 0)
         enter(t, 1);
     engine->disconnect(t->net);
+    const uint64_t begun = onic_now_nsec();
     engine->close();
-    /* To who is waited for it is said again and again. */
-    EXPECT(COUNT(farewells) == 0);
+    EXPECT(onic_now_nsec() - begun < NICBARRIER_LINGER_PATIENCE / 2);
 }
 
 START_TEST(who_was_not_met_is_not_waited_for)
@@ -512,13 +467,12 @@ int main(void)
     const TTest *const tests[] = {many_outstanding,
                                   answers_from_who_has_left,
                                   progress_while_computing,
-                                  a_poke_wakes_the_leader,
+                                  the_last_wakes_the_leader,
                                   strangers_are_refused,
                                   opened_again,
                                   what_was_lost_is_remembered,
                                   who_was_not_asked_is_not_unreachable,
                                   who_is_late_is_not_given_up,
-                                  a_flood_wakes_nobody,
                                   a_failure_is_told,
                                   a_death_is_noticed,
                                   who_leaves_is_not_missed,

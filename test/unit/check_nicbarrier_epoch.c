@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-#include "coll_nicbarrier/engines/datagram/tombstone.h"
+#include "coll_nicbarrier/engines/datagram/freed.h"
 #include "test/unit/nicbarrier_sim.h"
 #include "test/unit/unit.h"
 
@@ -41,7 +41,7 @@ static sim_config_t random_config(unit_random_t *r)
                           .twice = rates[unit_below(r, 4)],
                           .late = rates[unit_below(r, 4)],
                           .stops = unit_once_in(r, 3) ? 20 : 0,
-                          .tombstones_lost = unit_once_in(r, 3) ? 500 : 0,
+                          .freed_lost = unit_once_in(r, 3) ? 500 : 0,
                           .seed = unit_random64(r)};
 }
 
@@ -289,7 +289,7 @@ static uint64_t enter(member_t *m, uint64_t epoch, uint64_t now)
 static bool hear(member_t *m, uint64_t epoch, bool first, uint64_t now)
 {
     ck_assert_int_eq(nicbarrier_rule_receive(&m->rule, 0, epoch), NICBARRIER_WORD_NEW);
-    const bool got = nicbarrier_nacks_heard(&m->nacks, 0, first, now);
+    const bool got = nicbarrier_nacks_received(&m->nacks, 0, first, now);
     (void)nicbarrier_rule_advance(&m->rule);
     nicbarrier_nacks_follow(&m->nacks, &m->rule, now);
     return got;
@@ -429,9 +429,9 @@ START_TEST(a_promise_is_kept_within_limits)
     /* Acknowledged, not by what is older. */
     ck_assert_int_eq(nicbarrier_nacks_answer(&m.nacks, &m.rule, 0, 2), NICBARRIER_REPLY_LATE);
     enter(&m, 2, now);
-    nicbarrier_nacks_got(&m.nacks, 0, 1);
+    nicbarrier_nacks_acked(&m.nacks, 0, 1);
     ck_assert_uint_eq(m.nacks.due, 1);
-    nicbarrier_nacks_got(&m.nacks, 0, 2);
+    nicbarrier_nacks_acked(&m.nacks, 0, 2);
     ck_assert_uint_eq(m.nacks.due, 0);
     ck_assert_int_eq(nicbarrier_nacks_answer(&m.nacks, &m.rule, 0, 2), NICBARRIER_REPLY_AGAIN);
 }
@@ -451,9 +451,9 @@ START_TEST(a_failure_is_repeated)
     nicbarrier_nacks_follow(&m.nacks, &m.rule, MSEC);
     ck_assert_uint_eq(nicbarrier_nacks_expire(&m.nacks, &m.rule, 2 * MSEC, &repeats), 0);
     ck_assert_uint_eq(repeats, 1);
-    nicbarrier_nacks_got(&m.nacks, 0, 1);
+    nicbarrier_nacks_acked(&m.nacks, 0, 1);
     ck_assert_uint_eq(m.nacks.due, 1);
-    nicbarrier_nacks_got(&m.nacks, 0, 1 | NICBARRIER_WORD_FAILED);
+    nicbarrier_nacks_acked(&m.nacks, 0, 1 | NICBARRIER_WORD_FAILED);
     nicbarrier_nacks_follow(&m.nacks, &m.rule, 3 * MSEC);
     ck_assert_uint_eq(m.nacks.due, 0);
 }
@@ -479,34 +479,34 @@ START_TEST(wrong_words)
 }
 END_TEST
 
-/* ---- tombstones -------------------------------------------------------------------------------
+/* ---- freed groups -------------------------------------------------------------------------------
  */
 
-START_TEST(tombstones)
+START_TEST(freed_groups)
 {
-    static nicbarrier_tombstones_t t;
+    static nicbarrier_freed_t t;
     uint64_t epoch;
 
-    ck_assert(!nicbarrier_tombstones_answer(&t, 1, 1, &epoch));
-    nicbarrier_tombstones_add(&t, 1, 5);
-    nicbarrier_tombstones_add(&t, 2, 0);
-    ck_assert(nicbarrier_tombstones_answer(&t, 1, 3, &epoch));
+    ck_assert(!nicbarrier_freed_answer(&t, 1, 1, &epoch));
+    nicbarrier_freed_add(&t, 1, 5);
+    nicbarrier_freed_add(&t, 2, 0);
+    ck_assert(nicbarrier_freed_answer(&t, 1, 3, &epoch));
     ck_assert_uint_eq(epoch, 5);
-    ck_assert(!nicbarrier_tombstones_answer(&t, 1, 6, &epoch));
-    ck_assert(!nicbarrier_tombstones_answer(&t, 2, 1, &epoch));
-    ck_assert(!nicbarrier_tombstones_answer(&t, 3, 1, &epoch));
-    for (uint64_t i = 0; i < NICBARRIER_TOMBSTONES - 2; i++)
-        nicbarrier_tombstones_add(&t, 1000 + i, i);
-    ck_assert(nicbarrier_tombstones_answer(&t, 1, 3, &epoch) && epoch == 5);
-    ck_assert(!nicbarrier_tombstones_answer(&t, 3, 1, &epoch));
+    ck_assert(!nicbarrier_freed_answer(&t, 1, 6, &epoch));
+    ck_assert(!nicbarrier_freed_answer(&t, 2, 1, &epoch));
+    ck_assert(!nicbarrier_freed_answer(&t, 3, 1, &epoch));
+    for (uint64_t i = 0; i < NICBARRIER_FREED_MAX - 2; i++)
+        nicbarrier_freed_add(&t, 1000 + i, i);
+    ck_assert(nicbarrier_freed_answer(&t, 1, 3, &epoch) && epoch == 5);
+    ck_assert(!nicbarrier_freed_answer(&t, 3, 1, &epoch));
     /* From now on some are forgotten, the oldest first. */
-    nicbarrier_tombstones_add(&t, 9, 9);
-    ck_assert(nicbarrier_tombstones_answer(&t, 1, 3, &epoch) && epoch == 3);
-    ck_assert(!nicbarrier_tombstones_answer(&t, 2, 1, &epoch));
-    ck_assert(nicbarrier_tombstones_answer(&t, 9, 1, &epoch) && epoch == 9);
+    nicbarrier_freed_add(&t, 9, 9);
+    ck_assert(nicbarrier_freed_answer(&t, 1, 3, &epoch) && epoch == 3);
+    ck_assert(!nicbarrier_freed_answer(&t, 2, 1, &epoch));
+    ck_assert(nicbarrier_freed_answer(&t, 9, 1, &epoch) && epoch == 9);
     /* Of one that has failed everybody who asks must hear it. */
-    nicbarrier_tombstones_add(&t, 10, 3 | NICBARRIER_WORD_FAILED);
-    ck_assert(nicbarrier_tombstones_answer(&t, 10, 7, &epoch));
+    nicbarrier_freed_add(&t, 10, 3 | NICBARRIER_WORD_FAILED);
+    ck_assert(nicbarrier_freed_answer(&t, 10, 7, &epoch));
     ck_assert_uint_eq(epoch, 3 | NICBARRIER_WORD_FAILED);
 }
 END_TEST
@@ -528,7 +528,7 @@ int main(void)
                                   a_promise_is_kept_within_limits,
                                   a_failure_is_repeated,
                                   wrong_words,
-                                  tombstones};
+                                  freed_groups};
 
     return unit_run_loop("nicbarrier_epoch", each, 1, 8, tests, sizeof(tests) / sizeof(tests[0]));
 }

@@ -21,7 +21,6 @@ static struct {
     bool absent, unreachable, dumb;
     int fd;
     uint16_t port; /* as the socket has it */
-    int resolved;  /* and not released */
 } fake;
 
 static int fake_open(const nicbarrier_datagram_config_t *config, uint32_t cookie,
@@ -46,8 +45,6 @@ static int fake_open(const nicbarrier_datagram_config_t *config, uint32_t cookie
 
 static void fake_close(void)
 {
-    if (fake.resolved != 0)
-        _exit(2);
     close(fake.fd);
 }
 
@@ -71,13 +68,7 @@ static int fake_resolve(nicbarrier_partner_t *p, const void *bytes, uint32_t len
     to->len = len;
     to->via = NICBARRIER_VIA_VERBS;
     p->ncandidates++;
-    fake.resolved++;
     return 0;
-}
-
-static void fake_release(const nicbarrier_address_t *candidate)
-{
-    fake.resolved -= candidate->via == NICBARRIER_VIA_VERBS ? 1 : 1000;
 }
 
 static bool fake_send(const nicbarrier_address_t *to, const unsigned char *packet, bool fast)
@@ -125,12 +116,10 @@ static bool fake_arm(void)
 }
 
 const nicbarrier_transport_t nicbarrier_verbs = {
-    .name = "verbs",
     .open = fake_open,
     .close = fake_close,
     .describe = fake_describe,
     .resolve = fake_resolve,
-    .release = fake_release,
     .send = fake_send,
     .adopt = fake_adopt,
     .receive = fake_receive,
@@ -167,7 +156,7 @@ static void begin_expecting(test_t *t, uint64_t key)
     begin(t, key, NULL, 0);
     enter(t, 1);
     meet(t, 1);
-    engine->extras->expect(t->net);
+    engine->expect(t->net);
     await(t, 1);
 }
 
@@ -175,15 +164,6 @@ static void more_barriers(test_t *t)
 {
     barriers(t, 2, 201);
     meet(t, 14); /* nobody misses anything any more */
-}
-
-/* Nearly all that was sent went by verbs: all but questions that were asked by both, and the
- * answers to these. */
-static bool mostly_verbs(void)
-{
-    const uint64_t sent = COUNT(messages) + COUNT(nacks) + COUNT(retransmits);
-
-    return COUNT(verbs_sent) + COUNT(nacks_seen) + COUNT(dropped) >= sent;
 }
 
 /* ---- scenarios --------------------------------------------------------------------------------
@@ -194,8 +174,7 @@ static void by_verbs_alone(test_t *t)
     begin_expecting(t, 90);
     more_barriers(t);
     EXPECT(COUNT(fallbacks) == 0);
-    EXPECT(mostly_verbs());
-    EXPECT(COUNT(verbs_received) >= 200);
+    EXPECT(COUNT(verbs_sent) >= 200);
     engine->disconnect(t->net);
 }
 
@@ -203,7 +182,7 @@ static void by_udp_alone(test_t *t)
 {
     begin_expecting(t, 91);
     more_barriers(t);
-    EXPECT(COUNT(verbs_sent) == 0 && COUNT(verbs_received) == 0);
+    EXPECT(COUNT(verbs_sent) == 0);
     engine->disconnect(t->net);
 }
 
@@ -221,11 +200,9 @@ static void by_both(test_t *t)
 static void by_udp_at_last(test_t *t)
 {
     begin_expecting(t, 93);
-    const uint64_t before = COUNT(verbs_sent), recovered = COUNT(recovered);
+    EXPECT(COUNT(verbs_sent) > 0);
     meet(t, 2);
     more_barriers(t);
-    EXPECT(before > 0);
-    EXPECT(COUNT(recovered) < recovered + 100);
     engine->disconnect(t->net);
 }
 
@@ -278,14 +255,14 @@ static void slow(test_t *t)
     if (t->me == 0)
         enter(t, 1);
     meet(t, 1);
-    engine->extras->expect(t->net);
+    engine->expect(t->net);
     await(t, 1);
     if (t->me == 1)
         nap(1000);
     more_barriers(t);
     EXPECT(COUNT(nacks) > 0 || t->me == 0);
     EXPECT(COUNT(fallbacks) == 0);
-    EXPECT(mostly_verbs());
+    EXPECT(COUNT(verbs_sent) >= 200);
     engine->disconnect(t->net);
 }
 
@@ -301,11 +278,11 @@ static void nothing(test_t *t)
     begin(t, 96, NULL, 0);
     enter(t, 1);
     meet(t, 1);
-    engine->extras->expect(t->net);
+    engine->expect(t->net);
     look_on(t, 500);
     EXPECT(engine->completed(t->net) == 0);
-    EXPECT(COUNT(fallbacks) == 0 && COUNT(copies) == 0);
-    EXPECT(COUNT(verbs_sent) == COUNT(messages) + COUNT(nacks));
+    EXPECT(COUNT(fallbacks) == 0);
+    EXPECT(COUNT(verbs_sent) > COUNT(nacks));
     meet(t, 2);
     engine->disconnect(t->net);
 }

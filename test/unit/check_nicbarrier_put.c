@@ -91,9 +91,9 @@ static void leave_all(group_t *g)
             leave(g, i);
 }
 
-static nicbarrier_failure_t failure(const group_t *g, int i)
+static bool has_failed(const group_t *g, int i)
 {
-    return engine->extras->failure(g->net[i]);
+    return engine->failed(g->net[i]);
 }
 
 static uint64_t least_entered(const group_t *g)
@@ -197,7 +197,7 @@ static void random_member(group_t *g, uint64_t last)
         return;
     const uint64_t complete = engine->completed(g->net[i]);
     UNIT_CHECK(complete <= least_entered(g));
-    UNIT_CHECK(failure(g, i) == NICBARRIER_SOUND);
+    UNIT_CHECK(!has_failed(g, i));
     if (complete == last)
         leave(g, i);
     else
@@ -360,14 +360,14 @@ START_TEST(lost_before_a_put)
     reset(0);
     wire.at_once = true;
     connect_all(&g, 2, NICBARRIER_DISSEMINATION);
-    ck_assert(failure(&g, 0) == NICBARRIER_SOUND);
+    ck_assert(!has_failed(&g, 0));
     cut(0, 1);
     wire.losses = 0;
     enter(&g, 0, 1);
-    ck_assert(failure(&g, 0) == NICBARRIER_LOST);
+    ck_assert(has_failed(&g, 0));
     enter(&g, 1, 1);
     put_wire_drain();
-    ck_assert(failure(&g, 1) == NICBARRIER_SOUND);
+    ck_assert(!has_failed(&g, 1));
     end_two(&g);
 }
 END_TEST
@@ -377,12 +377,12 @@ START_TEST(lost_during_a_put)
     group_t g;
 
     (void)begin_put(&g);
-    ck_assert(failure(&g, 0) == NICBARRIER_SOUND);
+    ck_assert(!has_failed(&g, 0));
     cut(0, 1);
     wire.losses = 0;
     put_wire_drain();
-    ck_assert(failure(&g, 0) == NICBARRIER_LOST);
-    ck_assert(failure(&g, 1) == NICBARRIER_SOUND);
+    ck_assert(has_failed(&g, 0));
+    ck_assert(!has_failed(&g, 1));
     end_two(&g);
 }
 END_TEST
@@ -397,11 +397,11 @@ START_TEST(lost_after_a_put)
     connect_all(&g, 2, NICBARRIER_DISSEMINATION);
     enter(&g, 0, 1);
     put_wire_drain();
-    ck_assert(failure(&g, 0) == NICBARRIER_SOUND);
+    ck_assert(!has_failed(&g, 0));
     cut(0, 1);
     (void)put_wire_progress(false);
-    ck_assert(failure(&g, 0) == NICBARRIER_LOST);
-    ck_assert(failure(&g, 1) == NICBARRIER_SOUND);
+    ck_assert(has_failed(&g, 0));
+    ck_assert(!has_failed(&g, 1));
     ck_assert_int_eq(wire.told, 1);
     end_two(&g);
 }
@@ -426,15 +426,15 @@ START_TEST(lost_in_good_order)
     ck_assert_int_eq(wire.told, 0);
     ck_assert_int_eq(wire.puts, 0);
     /* Who knew of it now would give up without a word to the others. */
-    ck_assert(failure(&g, 0) == NICBARRIER_SOUND);
+    ck_assert(!has_failed(&g, 0));
     if (_i == 1) {
         enter(&g, 0, 2);
         ck_assert_int_eq(wire.told, 1);
-        ck_assert(failure(&g, 0) == NICBARRIER_LOST);
+        ck_assert(has_failed(&g, 0));
         put_wire_drain();
         (void)put_wire_progress(false);
         for (int i = 1; i < 4; i++)
-            ck_assert(failure(&g, i) == NICBARRIER_LOST);
+            ck_assert(has_failed(&g, i));
     }
     leave_all(&g);
     close_all();
@@ -446,7 +446,7 @@ static bool is_over(const group_t *g, int out)
 {
     bool over = true;
     for (int i = 0; i < g->n; i++)
-        over &= i == out || failure(g, i) != NICBARRIER_SOUND;
+        over &= i == out || has_failed(g, i);
     return over;
 }
 
@@ -459,7 +459,7 @@ static void run_to_failure(group_t *g, int out)
         UNIT_CHECK(engine->completed(g->net[i]) <= least_entered(g));
         if (unit_once_in(&wire.random, 2))
             (void)put_wire_progress(unit_once_in(&wire.random, 2));
-        else if (i != out && failure(g, i) == NICBARRIER_SOUND)
+        else if (i != out && !has_failed(g, i))
             enter_some(g, i, UINT64_MAX);
     }
 }
@@ -531,23 +531,17 @@ START_TEST(link_lost)
 }
 END_TEST
 
-/* A process behind a member has died, of which others have heard in part: all know it in the end.
- */
+/* A process behind a member has died: all know it in the end. */
 START_TEST(death_behind)
 {
     enum { LAST = 12 };
     group_t g;
 
     begin_random(&g, (uint64_t)_i, LAST);
-    const int out = (int)unit_below(&wire.random, (uint64_t)g.n);
-    if (unit_once_in(&wire.random, 2))
-        engine->extras->fail(g.net[(out + 1) % g.n], NICBARRIER_LOST);
-    for (int left = (int)unit_below(&wire.random, 20); left > 0; left--)
-        (void)put_wire_progress(true);
-    engine->extras->fail(g.net[out], NICBARRIER_DEAD);
+    engine->fail(g.net[unit_below(&wire.random, (uint64_t)g.n)]);
     put_wire_drain();
     for (int i = 0; i < g.n; i++) {
-        ck_assert(failure(&g, i) == NICBARRIER_DEAD);
+        ck_assert(has_failed(&g, i));
         ck_assert_uint_le(engine->completed(g.net[i]), least_entered(&g));
     }
     end_random(&g);
@@ -564,7 +558,7 @@ START_TEST(lost_in_silence)
     wire.silent = true;
     cut(0, 1);
     (void)put_wire_progress(false);
-    ck_assert(failure(&g, 0) == NICBARRIER_LOST);
+    ck_assert(has_failed(&g, 0));
     leave(&g, 0);
     ck_assert_int_eq(wire.wants_server, 1);
     leave(&g, 1);
@@ -610,8 +604,8 @@ START_TEST(stray_word)
     /* As if its flags had served another one before, with the tag of that. */
     wire.put[0].value ^= UINT64_C(3) << 48;
     put_wire_drain();
-    ck_assert(failure(&g, 1) == NICBARRIER_LOST);
-    ck_assert(failure(&g, 0) == NICBARRIER_LOST);
+    ck_assert(has_failed(&g, 1));
+    ck_assert(has_failed(&g, 0));
     ck_assert_uint_eq(engine->completed(g.net[1]), 0);
     end_two(&g);
 }

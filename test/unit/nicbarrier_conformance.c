@@ -70,7 +70,7 @@ static void look(int i)
     if (!group.connected[i] || group.gone[i])
         return;
     const uint64_t completed = group.row->completed(i);
-    const bool bad = group.row->failure(i) != NICBARRIER_SOUND;
+    const bool bad = group.row->failed(i);
 
     CONFORM(completed <= least());
     CONFORM(completed >= group.seen[i]);
@@ -108,10 +108,10 @@ static void progress_one(int i)
     look(i);
 }
 
-static void disconnect(int i, bool abandoned)
+static void disconnect(int i)
 {
     group.gone[i] = true;
-    group.row->disconnect(i, abandoned);
+    group.row->disconnect(i);
 }
 
 /** Members in a random order. */
@@ -205,7 +205,7 @@ static void begin_connected(const conformance_row_t *row, int which)
 }
 
 /** All go, in any order. */
-static void end(bool abandoned)
+static void end(void)
 {
     int order[CONFORMANCE_MEMBERS_MAX];
 
@@ -213,7 +213,7 @@ static void end(bool abandoned)
     for (int k = 0; k < group.n; k++) {
         look(order[k]);
         if (!group.gone[order[k]])
-            disconnect(order[k], abandoned);
+            disconnect(order[k]);
     }
     group.row->end();
 }
@@ -236,7 +236,7 @@ static void nobody_before_all(const conformance_row_t *row, int which)
         }
         settle();
     }
-    end(false);
+    end();
 }
 
 /* All but one are several epochs ahead. Each that this one enters completes, and no other. */
@@ -256,7 +256,7 @@ static void several_outstanding(const conformance_row_t *row, int which)
         settle();
         idle();
     }
-    end(false);
+    end();
 }
 
 /* A call may enter several epochs. */
@@ -279,7 +279,7 @@ static void several_at_once(const conformance_row_t *row, int which)
     for (int i = 0; i < group.n; i++)
         enter(i, last);
     settle();
-    end(false);
+    end();
 }
 
 /* Who connects late gets what was said before. */
@@ -301,7 +301,7 @@ static void late_members(const conformance_row_t *row, int which)
         enter(order[k], 2);
     }
     settle();
-    end(false);
+    end();
 }
 
 static void enter_again(const conformance_row_t *row, int which, bool less)
@@ -318,7 +318,7 @@ static void enter_again(const conformance_row_t *row, int which, bool less)
         enter(i, less ? 1 + (uint64_t)below((int)epoch) : epoch);
         idle();
     }
-    end(false);
+    end();
 }
 
 /* To enter an epoch again says nothing. */
@@ -351,11 +351,11 @@ static void leaving_early(const conformance_row_t *row, int which)
         if (below(2) == 0)
             row->pass();
         if (!group.gone[i] && group.seen[i] == last) {
-            disconnect(i, false);
+            disconnect(i);
             here--;
         }
     }
-    end(false);
+    end();
 }
 
 /* One gives up, before it has entered what the others enter, or even before it has connected; the
@@ -378,9 +378,9 @@ static void giving_up(const conformance_row_t *row, int which)
             enter(i, 2);
         pass_and_progress();
     }
-    disconnect(quitter, true);
+    disconnect(quitter);
     idle();
-    end(true);
+    end();
 }
 
 /* Some enter, before and after all have heard of a failure: it does not complete anything, and what
@@ -404,7 +404,7 @@ static void failure_spreads(const conformance_row_t *row, int which)
     settle_failed();
     enter_in_ruins();
     idle();
-    end(true);
+    end();
 }
 
 /* The connections of one break while the others wait for it. */
@@ -421,7 +421,7 @@ static void cut_off(const conformance_row_t *row, int which)
     settle_failed();
     enter_in_ruins();
     idle();
-    end(true);
+    end();
 }
 
 /* Anything, in any order. */
@@ -446,7 +446,7 @@ static void anything(const conformance_row_t *row, int which)
     for (int i = 0; i < group.n; i++)
         enter(i, last);
     settle();
-    end(false);
+    end();
 }
 
 /* All at the same time, in processes or threads, one barrier after another. */
@@ -459,7 +459,7 @@ static void together(const conformance_row_t *row, int which)
     for (int i = 0; i < group.n; i++)
         group.entered[i] = last;
     settle();
-    end(false);
+    end();
 }
 
 /* ---- for all rows -----------------------------------------------------------------------------

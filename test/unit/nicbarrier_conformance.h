@@ -47,12 +47,11 @@ typedef struct conformance_row {
     void (*connect)(int i);
     void (*enter)(int i, uint64_t epoch);
     uint64_t (*completed)(int i);
-    nicbarrier_failure_t (*failure)(int i);
+    bool (*failed)(int i);
     void (*progress)(int i);
     /** Time passes. */
     void (*pass)(void);
-    /** `abandoned`: others may be ahead of it (engine.h), or it has not connected. */
-    void (*disconnect)(int i, bool abandoned);
+    void (*disconnect)(int i);
     /** All have disconnected: what they had must have been given back. */
     void (*end)(void);
     void (*fail)(int i);

@@ -28,8 +28,8 @@ enum { MEMBERS_MAX = 8, ENDPOINT_ROOM = 256 };
 typedef struct shared {
     unsigned char endpoint[MEMBERS_MAX][ENDPOINT_ROOM];
     uint32_t len[MEMBERS_MAX];
-    unsigned char poke[NICBARRIER_POKE_MAX];
-    uint32_t poke_len;
+    unsigned char wake[NICBARRIER_WAKE_MAX];
+    uint32_t wake_len;
     _Atomic int arrived[16]; /* at the meeting points of the test itself */
     _Atomic uint64_t entered[MEMBERS_MAX];
     _Atomic uint64_t node_entered; /* what events.entered says */
@@ -134,7 +134,7 @@ static inline void await(test_t *t, uint64_t epoch)
         if (i % 4 == 3)
             sched_yield();
         if (i % 64 == 63)
-            engine->extras->wait(t->net, 500);
+            engine->wait(t->net, 500);
     }
     check(t, epoch);
 }

@@ -35,7 +35,6 @@ typedef enum order {
     PROGRESS,
     RUN,
     FAIL,
-    ABANDON,
     DISCONNECT,
     CLOSE
 } order_t;
@@ -47,7 +46,7 @@ typedef struct request {
 
 typedef struct reply {
     uint64_t completed;
-    nicbarrier_failure_t failure;
+    bool failed;
 } reply_t;
 
 static struct {
@@ -109,8 +108,8 @@ static void run(member_t *m, uint64_t last)
             (void)engine->progress(m->net);
             if (k % 4 == 3)
                 sched_yield();
-            if (k % 64 == 63 && engine->extras->wait != NULL)
-                engine->extras->wait(m->net, 500);
+            if (k % 64 == 63 && engine->wait != NULL)
+                engine->wait(m->net, 500);
         }
         EXPECT(conformance_noted(&m->shared->notes, m->n, epoch));
     }
@@ -137,11 +136,7 @@ static void obey(member_t *m, const request_t *q)
         run(m, q->epoch);
         break;
     case FAIL:
-        engine->extras->fail(m->net, NICBARRIER_DEAD);
-        break;
-    case ABANDON:
-        if (engine->extras->abandon != NULL)
-            engine->extras->abandon(m->net);
+        engine->fail(m->net);
         break;
     case DISCONNECT:
         engine->disconnect(m->net);
@@ -155,7 +150,6 @@ static void obey(member_t *m, const request_t *q)
 
 static void serve(member_t *m, int socket)
 {
-    const nicbarrier_engine_extras_t *extras = engine->extras;
     request_t q = {.order = LOOK};
 
     while (q.order != CLOSE && recv(socket, &q, sizeof(q), 0) == sizeof(q)) {
@@ -163,7 +157,7 @@ static void serve(member_t *m, int socket)
         obey(m, &q);
         if (m->net != NULL) {
             r.completed = engine->completed(m->net);
-            r.failure = extras->failure != NULL ? extras->failure(m->net) : NICBARRIER_SOUND;
+            r.failed = engine->failed(m->net);
         }
         EXPECT(send(socket, &r, sizeof(r), MSG_NOSIGNAL) == sizeof(r));
     }
@@ -250,9 +244,9 @@ uint64_t members_completed(int i)
     return call(i, LOOK, 0).completed;
 }
 
-nicbarrier_failure_t members_failure(int i)
+bool members_failed(int i)
 {
-    return call(i, LOOK, 0).failure;
+    return call(i, LOOK, 0).failed;
 }
 
 void members_progress(int i)
@@ -265,10 +259,8 @@ void members_pass(void)
     nanosleep(&(struct timespec){0, 300000}, NULL);
 }
 
-void members_disconnect(int i, bool abandoned)
+void members_disconnect(int i)
 {
-    if (abandoned)
-        (void)call(i, ABANDON, 0);
     (void)call(i, DISCONNECT, 0);
 }
 

@@ -226,19 +226,16 @@ static void memory_disconnect(nicbarrier_net_t *net)
     net->events = (nicbarrier_net_events_t){NULL, NULL, NULL};
 }
 
-static nicbarrier_failure_t memory_failure(const nicbarrier_net_t *net)
+static bool memory_failed(const nicbarrier_net_t *net)
 {
-    return net->rule.failed ? NICBARRIER_LOST : NICBARRIER_SOUND;
+    return net->rule.failed;
 }
 
-static void memory_fail(nicbarrier_net_t *net, nicbarrier_failure_t failure)
+static void memory_fail(nicbarrier_net_t *net)
 {
-    (void)failure;
     nicbarrier_rule_fail(&net->rule);
     advance(net);
 }
-
-static const nicbarrier_engine_extras_t extras = {.failure = memory_failure, .fail = memory_fail};
 
 const nicbarrier_engine_t nicbarrier_engine_memory = {
     .name = "memory",
@@ -253,5 +250,6 @@ const nicbarrier_engine_t nicbarrier_engine_memory = {
     .completed = memory_completed,
     .progress = memory_progress,
     .disconnect = memory_disconnect,
-    .extras = &extras,
+    .failed = memory_failed,
+    .fail = memory_fail,
 };

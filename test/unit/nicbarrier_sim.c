@@ -10,7 +10,7 @@
 #include "coll_nicbarrier/epoch/nack.h"
 #include "coll_nicbarrier/epoch/rule.h"
 #include "coll_nicbarrier/engines/datagram/packet.h"
-#include "coll_nicbarrier/engines/datagram/tombstone.h"
+#include "coll_nicbarrier/engines/datagram/freed.h"
 #include "test/unit/unit.h"
 
 #define USEC UINT64_C(1000)
@@ -39,7 +39,7 @@ typedef struct process {
     nicbarrier_rule_t rule;
     nicbarrier_nacks_t nacks;
     nicbarrier_step_t step[NICBARRIER_STEPS_MAX];
-    nicbarrier_tombstones_t tombstones;
+    nicbarrier_freed_t freed;
     uint64_t dead_until; /* for its helper thread, too */
     uint64_t timer;      /* time of an event that is under way, or NICBARRIER_NEVER */
     bool asleep;         /* until there is something to do */
@@ -140,8 +140,8 @@ static void send_one(sim_t *s, int32_t from, nicbarrier_packet_kind_t kind, uint
 {
     const process_t *p = &s->process[from];
     const nicbarrier_step_t *step = &p->step[k];
-    const bool upwards = kind == NICBARRIER_PACKET_NACK || kind == NICBARRIER_PACKET_GOT;
-    const bool full = kind == NICBARRIER_PACKET_NACK || kind == NICBARRIER_PACKET_KEPT;
+    const bool upwards = kind == NICBARRIER_PACKET_NACK || kind == NICBARRIER_PACKET_ACK;
+    const bool full = kind == NICBARRIER_PACKET_NACK || kind == NICBARRIER_PACKET_PROMISED;
     const int32_t to = upwards ? step->wait_for : step->send_to;
     const nicbarrier_packet_t packet = {.kind = (uint8_t)kind,
                                         .at = upwards ? step->wait_at : step->send_at,
@@ -287,10 +287,10 @@ static void leave_group(sim_t *s, int32_t who)
 {
     process_t *p = &s->process[who];
 
-    if (!chance(s, s->config->tombstones_lost))
-        nicbarrier_tombstones_add(&p->tombstones, key_of(p->group), p->rule.completed);
+    if (!chance(s, s->config->freed_lost))
+        nicbarrier_freed_add(&p->freed, key_of(p->group), p->rule.completed);
     else
-        p->tombstones.n += NICBARRIER_TOMBSTONES + 1; /* as if so many others had followed */
+        p->freed.n += NICBARRIER_FREED_MAX + 1; /* as if so many others had followed */
     p->state = OUTSIDE;
     p->group++;
     if (p->group == s->config->groups) {
@@ -357,7 +357,7 @@ static void act(sim_t *s, int32_t who)
 /* For a group that this process has freed. */
 static void answer_from_the_grave(sim_t *s, int32_t who, const nicbarrier_packet_t *q)
 {
-    nicbarrier_packet_t reply = {.kind = NICBARRIER_PACKET_GOT,
+    nicbarrier_packet_t reply = {.kind = NICBARRIER_PACKET_ACK,
                                  .at = q->from_at,
                                  .from_at = q->at,
                                  .sender = q->to,
@@ -365,10 +365,9 @@ static void answer_from_the_grave(sim_t *s, int32_t who, const nicbarrier_packet
                                  .epoch = q->epoch};
 
     if (q->kind == NICBARRIER_PACKET_NACK) {
-        reply.kind = NICBARRIER_PACKET_AGAIN;
+        reply.kind = NICBARRIER_PACKET_REPEAT;
         if (s->config->mutant == SIM_NO_TOMBSTONE || s->config->mutant == SIM_NO_ANSWER ||
-            !nicbarrier_tombstones_answer(&s->process[who].tombstones, q->key, q->epoch,
-                                          &reply.epoch))
+            !nicbarrier_freed_answer(&s->process[who].freed, q->key, q->epoch, &reply.epoch))
             return;
         s->result.tomb_answers++;
     }
@@ -384,7 +383,7 @@ static void answer(sim_t *s, int32_t who, const nicbarrier_packet_t *q)
     switch (nicbarrier_nacks_answer(&p->nacks, &p->rule, q->at, q->epoch)) {
     case NICBARRIER_REPLY_AGAIN:
         s->result.answers++;
-        send_one(s, who, NICBARRIER_PACKET_AGAIN, q->at, nicbarrier_rule_word(&p->rule, q->at));
+        send_one(s, who, NICBARRIER_PACKET_REPEAT, q->at, nicbarrier_rule_word(&p->rule, q->at));
         break;
     case NICBARRIER_REPLY_LATE:
         s->result.late++;
@@ -406,16 +405,16 @@ static void take_message(sim_t *s, int32_t who, const nicbarrier_packet_t *q)
     if (s->config->mutant == SIM_NOT_CUMULATIVE && q->epoch != p->rule.received[q->at] + 1)
         return;
     const nicbarrier_word_t verdict = nicbarrier_rule_receive(&p->rule, q->at, q->epoch);
-    bool promised = q->kind == NICBARRIER_PACKET_KEPT;
+    bool promised = q->kind == NICBARRIER_PACKET_PROMISED;
     if (verdict == NICBARRIER_WORD_WRONG) {
         s->result.wrong++;
         return;
     }
     if (verdict == NICBARRIER_WORD_NEW)
         promised |=
-            nicbarrier_nacks_heard(&p->nacks, q->at, q->kind == NICBARRIER_PACKET_EPOCH, s->now);
+            nicbarrier_nacks_received(&p->nacks, q->at, q->kind == NICBARRIER_PACKET_EPOCH, s->now);
     if (promised)
-        send_one(s, who, NICBARRIER_PACKET_GOT, q->at, q->epoch);
+        send_one(s, who, NICBARRIER_PACKET_ACK, q->at, q->epoch);
     if (verdict == NICBARRIER_WORD_NEW)
         go_on(s, who);
 }
@@ -426,15 +425,15 @@ static void receive(sim_t *s, int32_t who, const nicbarrier_packet_t *q)
 
     if ((int)(q->key - key_of(0)) != p->group || p->state == OUTSIDE) {
         /* Of a group that was freed. */
-        if (q->kind == NICBARRIER_PACKET_NACK || q->kind == NICBARRIER_PACKET_KEPT)
+        if (q->kind == NICBARRIER_PACKET_NACK || q->kind == NICBARRIER_PACKET_PROMISED)
             answer_from_the_grave(s, who, q);
     } else if (q->kind == NICBARRIER_PACKET_NACK) {
         answer(s, who, q);
     } else if (q->kind == NICBARRIER_PACKET_LATE) {
         nicbarrier_nacks_late(&p->nacks, &p->rule, q->at, q->epoch, s->now);
         set_timer(s, who);
-    } else if (q->kind == NICBARRIER_PACKET_GOT) {
-        nicbarrier_nacks_got(&p->nacks, q->at, q->epoch);
+    } else if (q->kind == NICBARRIER_PACKET_ACK) {
+        nicbarrier_nacks_acked(&p->nacks, q->at, q->epoch);
     } else {
         take_message(s, who, q);
     }
@@ -449,7 +448,7 @@ static void timer(sim_t *s, int32_t who)
     if (p->state != CONNECTED || s->config->mutant == SIM_NO_NACK)
         return;
     const uint64_t asks = nicbarrier_nacks_expire(&p->nacks, &p->rule, s->now, &repeats);
-    s->result.repeats += (uint64_t)send_words(s, who, NICBARRIER_PACKET_KEPT, repeats);
+    s->result.repeats += (uint64_t)send_words(s, who, NICBARRIER_PACKET_PROMISED, repeats);
     for (uint32_t k = 0; asks >> k != 0; k++) {
         if (asks >> k & 1) {
             s->result.nacks++;

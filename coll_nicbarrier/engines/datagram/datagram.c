@@ -2,20 +2,18 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Engine datagram: the functions of an engine; see engine.h and datagram.h. */
+/** @file Engine datagram: the process, barriers, and the row of the engine; see engine.h. */
 #include "coll_nicbarrier/engines/datagram/datagram.h"
 
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 #include <unistd.h>
 
 /* ---- process ----------------------------------------------------------------------------------
  */
 
-/** To the next question to who is known to be late, nanoseconds. */
+/** To the next NACK to a partner that is known to be late, nanoseconds. */
 #define LATE_NSEC UINT64_C(1000000000)
 
 /** All follow from the one that the user may set. */
@@ -41,7 +39,7 @@ static void close_transports(void)
     }
 }
 
-/** UDP is needed for pokes, too. Without verbs it goes on, unless it must be verbs. */
+/** UDP is needed for wake-ups, too. Without verbs it goes on, unless it must be verbs. */
 static int open_transports(nicbarrier_reason_t *why)
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
@@ -68,22 +66,22 @@ static int start(nicbarrier_reason_t *why)
         d->cookie = (uint32_t)(onic_now_nsec() * UINT64_C(0x9e3779b97f4a7c15) >> 32);
     }
     d->random = d->cookie;
-    d->tombstones = calloc(1, sizeof(*d->tombstones));
-    d->farewell = calloc(1, sizeof(*d->farewell));
-    if (d->tombstones == NULL || d->farewell == NULL) {
+    d->freed = calloc(1, sizeof(*d->freed));
+    d->linger = calloc(1, sizeof(*d->linger));
+    if (d->freed == NULL || d->linger == NULL) {
         nicbarrier_reason(why, "memory is exhausted");
         return -1;
     }
     return open_transports(why);
 }
 
-static void forget(void)
+static void free_state(void)
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
-    free(d->tombstones);
-    free(d->farewell);
-    d->tombstones = NULL;
-    d->farewell = NULL;
+    free(d->freed);
+    free(d->linger);
+    d->freed = NULL;
+    d->linger = NULL;
 }
 
 static int datagram_open(const nicbarrier_engine_settings_t *settings, nicbarrier_reason_t *why)
@@ -93,22 +91,21 @@ static int datagram_open(const nicbarrier_engine_settings_t *settings, nicbarrie
     d->open = false;
     d->pid = getpid();
     d->nunreachable = 0;
-    d->budget = (nicbarrier_budget_t){0};
     if (!settings->thread) {
         nicbarrier_reason(why,
-                          "datagrams need the helper thread: who has left MPI must still repeat "
-                          "what others have missed");
+                          "datagrams need the helper thread: a process that is not in MPI must "
+                          "repeat what others have missed");
         return -1;
     }
     set_timing(nicbarrier_datagram_config.nack_usec);
     atomic_store(&d->locked, false);
     atomic_store(&d->pending, false);
     atomic_store(&d->deadline, NICBARRIER_NEVER);
-    atomic_store(&d->looked, 0);
+    atomic_store(&d->polled, 0);
     atomic_store(&d->away, false);
     d->open = start(why) == 0;
     if (!d->open) {
-        forget();
+        free_state();
     }
     return d->open ? 0 : -1;
 }
@@ -120,25 +117,25 @@ static void datagram_close(void)
         return;
     }
     nicbarrier_datagram_stop_thread();
-    /* A child of fork has said nothing, and has nothing to take back. */
+    /* A child of fork has sent nothing. */
     if (d->pid == getpid()) {
-        nicbarrier_datagram_leave();
+        nicbarrier_datagram_linger();
     }
     for (int i = 0; i < NICBARRIER_DATAGRAM_LISTS; i++) {
         while (d->list[i] != NULL) {
-            nicbarrier_datagram_bury(d->list[i]);
+            nicbarrier_datagram_free(d->list[i]);
         }
     }
     close_transports();
-    forget();
+    free_state();
     d->open = false;
 }
 
 /* ---- barriers ---------------------------------------------------------------------------------
  */
 
-/** Tells the helper thread that an MPI thread is there. Threads that count at once may lose a
- *  count, but not all. */
+/** Shows the helper thread that an MPI thread is there. Threads that count at once may lose a
+ * count, but not all. */
 static void tick(void)
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
@@ -182,13 +179,13 @@ static int datagram_progress(nicbarrier_net_t *net)
         return 0;
     }
     const int events = nicbarrier_datagram_receive(net);
-    atomic_store_explicit(&nicbarrier_datagram.looked, nicbarrier_datagram.now,
+    atomic_store_explicit(&nicbarrier_datagram.polled, nicbarrier_datagram.now,
                           memory_order_relaxed);
     nicbarrier_datagram_unlock();
     return events;
 }
 
-static void datagram_leave(nicbarrier_net_t *net)
+static void datagram_hand_over(nicbarrier_net_t *net)
 {
     /* In a single step there is nothing to do but to receive, which can wait for the threads;
      * unless there are processes behind this one. */
@@ -201,77 +198,66 @@ static void datagram_wait(nicbarrier_net_t *net, unsigned usec)
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
     const uint64_t now = onic_now_nsec(), end = now + (uint64_t)usec * 1000;
-    uint64_t until = atomic_load_explicit(&d->deadline, memory_order_relaxed);
-    struct pollfd fds[NICBARRIER_VIAS] = {{0}};
+    const uint64_t deadline = atomic_load_explicit(&d->deadline, memory_order_relaxed);
     (void)net;
-    until = until < end ? until : end;
-    if (until <= now || !nicbarrier_datagram_trylock()) {
+    if (deadline <= now || !nicbarrier_datagram_trylock()) {
         return;
     }
     const bool quiet = nicbarrier_datagram_arm();
-    atomic_store_explicit(&d->looked, NICBARRIER_NEVER, memory_order_relaxed);
+    atomic_store_explicit(&d->polled, NICBARRIER_NEVER, memory_order_relaxed);
     nicbarrier_datagram_unlock();
     if (quiet) {
-        const nfds_t n = nicbarrier_datagram_descriptors(fds);
-        const struct timespec left = onic_timespec(until - now);
-        if (ppoll(fds, n, &left, NULL) > 0 && fds[NICBARRIER_VIA_UDP].revents != 0) {
-            atomic_store_explicit(&d->udp_due, true, memory_order_relaxed);
-        }
+        nicbarrier_datagram_sleep(-1, deadline < end ? deadline : end);
     }
 }
 
-/* ---- pokes ------------------------------------------------------------------------------------
+/* ---- wake-ups ---------------------------------------------------------------------------------
  */
 
-typedef struct poke {
+typedef struct wake_record {
     nicbarrier_address_t to;
     uint32_t cookie;
-    uint64_t key;
-} poke_t;
+} wake_record_t;
 
-_Static_assert(sizeof(poke_t) <= NICBARRIER_POKE_MAX, "a poke record has a limited size");
+_Static_assert(sizeof(wake_record_t) <= NICBARRIER_WAKE_MAX, "a wake-up record has a limited size");
 
-static uint32_t datagram_poke_record(nicbarrier_net_t *net, void *bytes)
+static uint32_t datagram_wake_record(nicbarrier_net_t *net, void *bytes)
 {
-    const nicbarrier_datagram_t *d = &nicbarrier_datagram;
-    poke_t p;
-    memset(&p, 0, sizeof(p));
-    p.cookie = d->cookie;
-    p.key = net->group.key;
-    if (!nicbarrier_udp_local(&p.to)) {
-        return 0;
-    }
-    memcpy(bytes, &p, sizeof(p));
-    return sizeof(p);
+    wake_record_t w;
+    (void)net;
+    memset(&w, 0, sizeof(w));
+    w.cookie = nicbarrier_datagram.cookie;
+    nicbarrier_udp_local(&w.to);
+    memcpy(bytes, &w, sizeof(w));
+    return sizeof(w);
 }
 
-static void datagram_poke(const void *bytes, uint32_t len)
+static void datagram_wake(const void *bytes, uint32_t len)
 {
-    poke_t p;
+    wake_record_t w;
     unsigned char packet[NICBARRIER_PACKET_SIZE];
-    if (len != sizeof(p)) {
+    if (len != sizeof(w)) {
         return;
     }
-    memcpy(&p, bytes, sizeof(p));
-    const nicbarrier_packet_t poke = {
-        .kind = NICBARRIER_PACKET_POKE, .cookie = p.cookie, .key = p.key};
-    nicbarrier_packet_encode(&poke, packet);
-    nicbarrier_udp_throw(&p.to, packet);
+    memcpy(&w, bytes, sizeof(w));
+    const nicbarrier_packet_t p = {.kind = NICBARRIER_PACKET_WAKE, .cookie = w.cookie};
+    nicbarrier_packet_encode(&p, packet);
+    nicbarrier_udp_send_once(&w.to, packet);
 }
 
 /* ---- failure ----------------------------------------------------------------------------------
  */
 
-static nicbarrier_failure_t datagram_failure(const nicbarrier_net_t *net)
+static bool datagram_failed(const nicbarrier_net_t *net)
 {
-    return (nicbarrier_failure_t)atomic_load_explicit(&net->failure, memory_order_acquire);
+    return atomic_load_explicit(&net->failed, memory_order_acquire);
 }
 
-static void datagram_fail(nicbarrier_net_t *net, nicbarrier_failure_t failure)
+static void datagram_fail(nicbarrier_net_t *net)
 {
     nicbarrier_datagram_lock();
-    if (net->connected && failure != NICBARRIER_SOUND) {
-        nicbarrier_datagram_note_failure(net, failure);
+    if (net->connected) {
+        nicbarrier_datagram_set_failed(net);
         nicbarrier_datagram_follow(net, onic_now_nsec());
     }
     nicbarrier_datagram_unlock();
@@ -283,17 +269,6 @@ static int datagram_score(void)
 {
     return 50;
 }
-
-static const nicbarrier_engine_extras_t extras = {
-    .expect = nicbarrier_datagram_expect,
-    .hopeless = nicbarrier_datagram_hopeless,
-    .failure = datagram_failure,
-    .fail = datagram_fail,
-    .leave = datagram_leave,
-    .wait = datagram_wait,
-    .poke_record = datagram_poke_record,
-    .poke = datagram_poke,
-};
 
 const nicbarrier_engine_t nicbarrier_engine_datagram = {
     .name = "datagram",
@@ -311,5 +286,12 @@ const nicbarrier_engine_t nicbarrier_engine_datagram = {
     .completed = datagram_completed,
     .progress = datagram_progress,
     .disconnect = nicbarrier_datagram_disconnect,
-    .extras = &extras,
+    .expect = nicbarrier_datagram_expect,
+    .hopeless = nicbarrier_datagram_hopeless,
+    .failed = datagram_failed,
+    .fail = datagram_fail,
+    .hand_over = datagram_hand_over,
+    .wait = datagram_wait,
+    .wake_record = datagram_wake_record,
+    .wake = datagram_wake,
 };

@@ -2,245 +2,43 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Engine datagram: groups, from prepare to disconnect; see engine.h and datagram.h. */
+/** @file Engine datagram: connected groups; see group.h. */
+#include "coll_nicbarrier/engines/datagram/group.h"
+
 #include <stdlib.h>
-#include <string.h>
 
-#include "coll_nicbarrier/engines/datagram/datagram.h"
-
-/* ---- groups -----------------------------------------------------------------------------------
+/* ---- table ------------------------------------------------------------------------------------
  */
 
-static uint32_t describe(unsigned char *bytes)
+static nicbarrier_net_t **list_of(uint64_t key)
 {
-    uint32_t len[NICBARRIER_VIAS] = {0}, at = NICBARRIER_ENDPOINT_HEAD;
-    for (int i = 0; i < NICBARRIER_VIAS; i++) {
-        const nicbarrier_transport_t *t = nicbarrier_datagram.transport[i];
-        len[i] = t != NULL ? t->describe(bytes + at) : 0;
-        at += len[i];
-    }
-    return nicbarrier_endpoint_head(len, bytes);
+    return &nicbarrier_datagram.list[key % NICBARRIER_DATAGRAM_LISTS];
 }
 
-/** From here on, what faster members send is taken in. */
-int nicbarrier_datagram_prepare(const nicbarrier_group_t *group, nicbarrier_net_t **net_p,
-                                void *bytes, uint32_t *len_p, nicbarrier_reason_t *why)
+void nicbarrier_datagram_add(nicbarrier_net_t *net)
 {
-    nicbarrier_datagram_t *d = &nicbarrier_datagram;
-    nicbarrier_net_t *net = calloc(1, sizeof(*net));
-    *net_p = NULL;
-    if (net == NULL) {
-        nicbarrier_reason(why, "memory is exhausted");
-        return -1;
-    }
-    net->nsteps = nicbarrier_schedule((nicbarrier_schedule_kind_t)d->schedule, NICBARRIER_DEGREE,
-                                      group->me, group->n, net->step);
-    if (net->nsteps < 0) {
-        nicbarrier_reason(why, "there is no schedule %d for member %d of %d", d->schedule,
-                          group->me, group->n);
-        free(net);
-        return -1;
-    }
-    net->partner = calloc(2 * (size_t)net->nsteps, sizeof(*net->partner));
-    if (net->partner == NULL) {
-        nicbarrier_reason(why, "memory is exhausted");
-        free(net);
-        return -1;
-    }
-    net->group = *group;
-    net->stepper = &nicbarrier_stepper_host;
-    nicbarrier_nacks_init(&net->nacks, &d->timing);
-    *len_p = describe(bytes);
-    nicbarrier_datagram_lock();
-    nicbarrier_net_t **list = nicbarrier_datagram_list(group->key);
+    nicbarrier_net_t **list = list_of(net->group.key);
     net->next = *list;
     *list = net;
-    nicbarrier_datagram_unlock();
-    *net_p = net;
-    return 0;
 }
 
-static void release(nicbarrier_partner_t *p)
+nicbarrier_net_t *nicbarrier_datagram_find(uint64_t key)
 {
-    for (int i = 0; i < p->ncandidates; i++) {
-        nicbarrier_datagram.transport[p->candidate[i].via]->release(&p->candidate[i]);
+    nicbarrier_net_t *net = *list_of(key);
+    while (net != NULL && net->group.key != key) {
+        net = net->next;
     }
-    p->ncandidates = 0;
+    return net;
 }
 
-/** Candidates by verbs, where both have a port. */
-static int resolve_verbs(nicbarrier_partner_t *p, const nicbarrier_parts_t *parts,
-                         nicbarrier_reason_t *why)
+void nicbarrier_datagram_each(void (*function)(nicbarrier_net_t *, uint64_t), uint64_t now)
 {
-    const nicbarrier_transport_t *t = nicbarrier_datagram.transport[NICBARRIER_VIA_VERBS];
-    const uint32_t len = parts->len[NICBARRIER_VIA_VERBS];
-    if (t == NULL || len == 0) {
-        nicbarrier_reason(why, "member %d has no verbs device", (int)p->member);
-        return 0;
-    }
-    return t->resolve(p, parts->bytes[NICBARRIER_VIA_VERBS], len, why);
-}
-
-/** All its candidates, verbs first; -1 where there is none. */
-static int resolve(nicbarrier_partner_t *p, const unsigned char *bytes, uint32_t len,
-                   nicbarrier_reason_t *why)
-{
-    const nicbarrier_transport_t *udp = nicbarrier_datagram.transport[NICBARRIER_VIA_UDP];
-    nicbarrier_parts_t parts;
-    nicbarrier_reason_t other;
-    const char *wrong = nicbarrier_endpoint_split(bytes, len, &parts);
-    if (wrong != NULL) {
-        nicbarrier_reason(why, "the endpoint record of member %d is not understood: %s",
-                          (int)p->member, wrong);
-        return -1;
-    }
-    if (resolve_verbs(p, &parts, why) != 0) {
-        return -1;
-    }
-    const uint8_t by_verbs = p->ncandidates;
-    const bool only = nicbarrier_datagram_config.verbs == NICBARRIER_VERBS_ALWAYS;
-    if (udp->resolve(p, parts.bytes[NICBARRIER_VIA_UDP], parts.len[NICBARRIER_VIA_UDP],
-                     only ? &other : why) != 0) {
-        *why = only ? other : *why;
-        return -1;
-    }
-    p->ncandidates = only ? by_verbs : p->ncandidates;
-    p->at = p->candidate[0];
-    return p->ncandidates > 0 ? 0 : -1;
-}
-
-static bool is_unreachable(uint64_t host)
-{
-    const nicbarrier_datagram_t *d = &nicbarrier_datagram;
-    for (unsigned i = 0; i < d->nunreachable && i < NICBARRIER_DATAGRAM_UNREACHABLE; i++) {
-        if (d->unreachable[i].host == host && onic_now_nsec() < d->unreachable[i].until) {
-            return true;
+    for (int i = 0; i < NICBARRIER_DATAGRAM_LISTS; i++) {
+        nicbarrier_net_t *next;
+        for (nicbarrier_net_t *net = nicbarrier_datagram.list[i]; net != NULL; net = next) {
+            next = net->next;
+            function(net, now);
         }
-    }
-    return false;
-}
-
-static nicbarrier_partner_t *partner_of(nicbarrier_net_t *net, int32_t member,
-                                        const nicbarrier_endpoints_t *endpoints,
-                                        nicbarrier_reason_t *why)
-{
-    nicbarrier_partner_t *p = &net->partner[net->npartners];
-    for (int i = 0; i < net->npartners; i++) {
-        if (net->partner[i].member == member) {
-            return &net->partner[i];
-        }
-    }
-    const nicbarrier_endpoint_t *endpoint = nicbarrier_endpoint_of(endpoints, member);
-    if (endpoint == NULL) {
-        nicbarrier_reason(why, "the endpoint of member %d is missing", (int)member);
-        return NULL;
-    }
-    p->member = member;
-    if (resolve(p, endpoint->bytes, endpoint->len, why) != 0) {
-        release(p);
-        return NULL;
-    }
-    net->npartners++;
-    if (is_unreachable(p->host)) {
-        nicbarrier_reason(why, "datagrams to and from the host of member %d have been lost before",
-                          (int)member);
-        return NULL;
-    }
-    return p;
-}
-
-static int find_partners(nicbarrier_net_t *net, const nicbarrier_endpoints_t *endpoints,
-                         nicbarrier_reason_t *why)
-{
-    for (int k = 0; k < net->nsteps; k++) {
-        const nicbarrier_step_t *s = &net->step[k];
-        if (s->send_to != NICBARRIER_NOBODY) {
-            net->to[k] = partner_of(net, s->send_to, endpoints, why);
-            if (net->to[k] == NULL) {
-                return -1;
-            }
-        }
-        if (s->wait_for != NICBARRIER_NOBODY) {
-            net->from[k] = partner_of(net, s->wait_for, endpoints, why);
-            if (net->from[k] == NULL) {
-                return -1;
-            }
-            if (net->early[k].from.len > 0) {
-                const nicbarrier_address_t *early = &net->early[k].from;
-                (void)nicbarrier_reach_heard(net->from[k], early,
-                                             nicbarrier_datagram.transport[early->via]->adopt);
-            }
-        }
-    }
-    return 0;
-}
-
-static int install(nicbarrier_net_t *net, nicbarrier_reason_t *why)
-{
-    nicbarrier_stepping_t what = {
-        .key = net->group.key, .nsteps = (uint32_t)net->nsteps, .step = net->step};
-    for (int k = 0; k < net->nsteps; k++) {
-        if (net->to[k] != NULL) {
-            const nicbarrier_packet_t p = {.kind = NICBARRIER_PACKET_EPOCH,
-                                           .at = net->step[k].send_at,
-                                           .from_at = (uint8_t)k,
-                                           .sender = (uint32_t)net->group.me,
-                                           .cookie = net->to[k]->cookie,
-                                           .key = net->group.key};
-            nicbarrier_packet_encode(&p, what.packet[k]);
-            what.to[k] = &net->to[k]->at;
-        }
-    }
-    net->stepped = net->stepper->install(&what);
-    if (net->stepped == NULL) {
-        nicbarrier_reason(why, "memory is exhausted");
-        return -1;
-    }
-    net->connected = true;
-    for (int k = 0; k < net->nsteps; k++) {
-        if (net->early[k].word != 0) {
-            (void)net->stepper->take(net->stepped, (uint32_t)k, net->early[k].word,
-                                     net->early[k].dead);
-            if (net->early[k].dead) {
-                nicbarrier_datagram_note_failure(net, NICBARRIER_DEAD);
-            }
-        }
-    }
-    nicbarrier_datagram_follow(net, onic_now_nsec());
-    return 0;
-}
-
-int nicbarrier_datagram_connect(nicbarrier_net_t *net, const nicbarrier_endpoints_t *endpoints,
-                                const nicbarrier_net_events_t *events, nicbarrier_reason_t *why)
-{
-    /* From here on others may need an answer at any time. */
-    const int error = nicbarrier_datagram_start_thread();
-    if (error != 0) {
-        nicbarrier_reason(why, "the helper thread cannot be started: %s", strerror(error));
-        return -1;
-    }
-    nicbarrier_datagram_lock();
-    net->events = *events;
-    const int rc = find_partners(net, endpoints, why) == 0 ? install(net, why) : -1;
-    nicbarrier_datagram_unlock();
-    return rc;
-}
-
-void nicbarrier_datagram_expect(nicbarrier_net_t *net)
-{
-    nicbarrier_rule_t room;
-    nicbarrier_datagram_lock();
-    const nicbarrier_rule_t *r = nicbarrier_net_state(net, &room);
-    net->expected = r->completed < r->entered;
-    nicbarrier_datagram_unlock();
-}
-
-void nicbarrier_datagram_meet(nicbarrier_net_t *net)
-{
-    net->met = true;
-    for (int i = 0; i < net->npartners; i++) {
-        nicbarrier_farewell_met(nicbarrier_datagram.farewell, net->partner[i].cookie,
-                                &net->partner[i].at);
     }
 }
 
@@ -257,96 +55,135 @@ bool nicbarrier_datagram_is_over(const nicbarrier_net_t *net)
     return (r->failed || r->completed == r->entered) && net->nacks.due == 0;
 }
 
-/** What a tombstone says of it. */
-static uint64_t last_word(const nicbarrier_net_t *net)
+void nicbarrier_datagram_free(nicbarrier_net_t *net)
 {
-    nicbarrier_rule_t room;
-    if (!net->connected) {
-        return 0;
-    }
-    const nicbarrier_rule_t *r = nicbarrier_net_state(net, &room);
-    if (!r->failed) {
-        return r->completed;
-    }
-    const bool dead = atomic_load_explicit(&net->failure, memory_order_relaxed) == NICBARRIER_DEAD;
-    return r->completed | NICBARRIER_WORD_FAILED | (dead ? NICBARRIER_TOMBSTONE_DEAD : 0);
-}
-
-void nicbarrier_datagram_bury(nicbarrier_net_t *net)
-{
-    nicbarrier_datagram_t *d = &nicbarrier_datagram;
-    nicbarrier_net_t **at = nicbarrier_datagram_list(net->group.key);
+    nicbarrier_net_t **at = list_of(net->group.key);
+    uint64_t word = 0;
     while (*at != net) {
         at = &(*at)->next;
     }
     *at = net->next;
-    nicbarrier_tombstones_add(d->tombstones, net->group.key, last_word(net));
     if (net->connected) {
+        nicbarrier_rule_t room;
+        const nicbarrier_rule_t *r = nicbarrier_net_state(net, &room);
+        word = r->completed | (r->failed ? NICBARRIER_WORD_FAILED : 0);
         net->stepper->remove(net->stepped);
     }
-    for (int i = 0; i < net->npartners; i++) {
-        if (net->met) {
-            nicbarrier_farewell_parted(d->farewell, net->partner[i].cookie, &net->partner[i].at);
-        }
-        release(&net->partner[i]);
-    }
+    nicbarrier_freed_add(nicbarrier_datagram.freed, net->group.key, word);
     free(net->partner);
     free(net);
 }
 
-/** Is there a partner that was waited for, and is out of reach (reach.h)? Remembers their hosts. */
-static bool find_unreachable(const nicbarrier_net_t *net, uint64_t patience)
-{
-    nicbarrier_datagram_t *d = &nicbarrier_datagram;
-    const uint64_t now = onic_now_nsec();
-    bool found = false;
-    for (int k = 0; k < net->nsteps; k++) {
-        const nicbarrier_partner_t *from = net->from[k];
-        if (from == NULL || !nicbarrier_reach_hopeless(from, patience, now)) {
-            continue;
-        }
-        found = true;
-        if (from->host != 0 && !is_unreachable(from->host)) {
-            d->unreachable[d->nunreachable++ % NICBARRIER_DATAGRAM_UNREACHABLE] =
-                (nicbarrier_unreachable_t){from->host, now + NICBARRIER_DATAGRAM_UNREACHABLE_NSEC};
-        }
-    }
-    return found;
-}
-
-void nicbarrier_datagram_disconnect(nicbarrier_net_t *net)
-{
-    nicbarrier_datagram_lock();
-    /* Another has given up, and so ended the trial a little before this member would have. */
-    if (net->expected && !net->met) {
-        (void)find_unreachable(net, NICBARRIER_REACH_ALL_PATIENCE / 2);
-    }
-    /* What was entered has to become complete, because others need the messages for that; but a
-     * group in which nothing ever did was not in use. */
-    const bool used = net->met || atomic_load(&net->failure) != NICBARRIER_SOUND;
-    if (used && !nicbarrier_datagram_is_over(net)) {
-        net->gone = true;
-    } else {
-        nicbarrier_datagram_bury(net);
-    }
-    nicbarrier_datagram_unlock();
-}
-
-/* ---- hosts out of reach -----------------------------------------------------------------------
+/* ---- moving on --------------------------------------------------------------------------------
  */
 
-bool nicbarrier_datagram_hopeless(nicbarrier_net_t *net, nicbarrier_reason_t *why)
+void nicbarrier_datagram_set_failed(nicbarrier_net_t *net)
 {
-    nicbarrier_datagram_lock();
-    const bool hopeless =
-        net->connected && net->expected && find_unreachable(net, NICBARRIER_REACH_ALL_PATIENCE);
-    if (hopeless) {
-        nicbarrier_reason(why, "no way was found through the network to some leader of other "
-                               "processes");
-        /* Others wait for who is waiting here, and must hear of it. */
-        nicbarrier_datagram_note_failure(net, NICBARRIER_LOST);
+    nicbarrier_rule_t room;
+    atomic_store_explicit(&net->failed, true, memory_order_release);
+    if (!nicbarrier_net_state(net, &room)->failed) {
+        net->stepper->fail(net->stepped);
+    }
+}
+
+static void add_peers(nicbarrier_net_t *net)
+{
+    net->used = true;
+    for (int i = 0; i < net->npartners; i++) {
+        nicbarrier_linger_add(nicbarrier_datagram.linger, net->partner[i].cookie,
+                              &net->partner[i].at);
+    }
+}
+
+static void complete(nicbarrier_net_t *net, uint64_t completed)
+{
+    nicbarrier_count(&nicbarrier_datagram_counters.completed);
+    if (nicbarrier_datagram.helping) {
+        nicbarrier_count(&nicbarrier_datagram_counters.thread_completed);
+    }
+    if (!net->used) {
+        add_peers(net);
+    }
+    atomic_store_explicit(&net->completed, completed, memory_order_release);
+    net->expected = false;
+    if (!net->gone && net->events.complete != NULL) {
+        net->events.complete(net->events.arg, completed);
+    }
+}
+
+void nicbarrier_datagram_follow(nicbarrier_net_t *net, uint64_t now)
+{
+    nicbarrier_datagram_t *d = &nicbarrier_datagram;
+    nicbarrier_rule_t room;
+    const nicbarrier_rule_t *r = nicbarrier_net_state(net, &room);
+    nicbarrier_nacks_follow(&net->nacks, r, now);
+    if (net->nacks.deadline < atomic_load_explicit(&d->deadline, memory_order_relaxed)) {
+        atomic_store_explicit(&d->deadline, net->nacks.deadline, memory_order_relaxed);
+    }
+    if (r->completed != atomic_load_explicit(&net->completed, memory_order_relaxed)) {
+        complete(net, r->completed);
+    }
+    if (r->failed) {
+        atomic_store_explicit(&net->failed, true, memory_order_release);
+    }
+    if (net->gone && nicbarrier_datagram_is_over(net)) {
+        nicbarrier_datagram_free(net);
+    }
+}
+
+void nicbarrier_datagram_moved(nicbarrier_net_t *net, const nicbarrier_partner_t *p)
+{
+    for (int k = 0; k < net->nsteps && net->connected; k++) {
+        if (net->to[k] == p) {
+            net->stepper->readdress(net->stepped, (uint32_t)k, &p->at);
+        }
+    }
+    if (net->used) {
+        nicbarrier_linger_add(nicbarrier_datagram.linger, p->cookie, &p->at);
+    }
+}
+
+/* ---- entering ---------------------------------------------------------------------------------
+ */
+
+void nicbarrier_datagram_enter(nicbarrier_net_t *net, uint64_t epoch)
+{
+    nicbarrier_rule_t room;
+    if (net->connected && epoch > nicbarrier_net_state(net, &room)->entered) {
+        net->stepper->enter(net->stepped, epoch);
         nicbarrier_datagram_follow(net, onic_now_nsec());
     }
-    nicbarrier_datagram_unlock();
-    return hopeless;
+}
+
+static void enter_wanted(nicbarrier_net_t *net, uint64_t now)
+{
+    (void)now;
+    nicbarrier_datagram_enter(net, atomic_load(&net->wanted));
+}
+
+static void enter_behind(nicbarrier_net_t *net, uint64_t now)
+{
+    (void)now;
+    if (net->connected && !net->gone && net->events.entered != NULL) {
+        nicbarrier_datagram_enter(net, net->events.entered(net->events.arg));
+    }
+}
+
+void nicbarrier_datagram_enter_all(void)
+{
+    nicbarrier_datagram_each(enter_behind, 0);
+}
+
+void nicbarrier_datagram_unlock(void)
+{
+    nicbarrier_datagram_t *d = &nicbarrier_datagram;
+    /* A thread that finds the lock taken posts its entry, sets `pending`, and tries once more. So
+     * of the two one sees the other, if neither's load overtakes its store. */
+    atomic_store_explicit(&d->locked, false, memory_order_seq_cst);
+    while (atomic_load_explicit(&d->pending, memory_order_seq_cst) &&
+           nicbarrier_datagram_trylock()) {
+        atomic_store(&d->pending, false);
+        nicbarrier_datagram_each(enter_wanted, 0);
+        atomic_store_explicit(&d->locked, false, memory_order_seq_cst);
+    }
 }

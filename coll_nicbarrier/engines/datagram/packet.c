@@ -14,22 +14,19 @@
  *     16  sender   4
  *     20  step     1, the receiver's
  *     21  step     1, the sender's
- *     22  flags    1
- *     23  zero     1
+ *     22  zero     2
  *     24  epoch    8
  *     32  to       4
  *     36  back     4
  */
 #include "coll_nicbarrier/engines/datagram/packet.h"
 
-#include <stdbool.h>
 #include <string.h>
 
-#include "coll_nicbarrier/epoch/rule.h"
 #include "coll_nicbarrier/schedule/schedule.h"
 #include "common/support/bytes.h"
 
-#define VERSION 2
+#define VERSION 3
 
 enum {
     AT_VERSION = 2,
@@ -38,7 +35,7 @@ enum {
     AT_SENDER = 16,
     AT_STEP = 20,
     AT_FROM = 21,
-    AT_ZERO = 23,
+    AT_ZERO = 22,
     AT_TO = 32,
     AT_BACK = 36
 };
@@ -55,7 +52,6 @@ void nicbarrier_packet_encode(const nicbarrier_packet_t *p,
     onic_put32(bytes + AT_SENDER, p->sender);
     bytes[AT_STEP] = p->at;
     bytes[AT_FROM] = p->from_at;
-    bytes[NICBARRIER_PACKET_FLAGS_AT] = p->flags;
     onic_put64(bytes + NICBARRIER_PACKET_EPOCH_AT, p->epoch);
     onic_put32(bytes + AT_TO, p->to);
     onic_put32(bytes + AT_BACK, p->back);
@@ -66,53 +62,14 @@ uint32_t nicbarrier_packet_cookie(const unsigned char bytes[NICBARRIER_PACKET_SI
     return onic_get32(bytes + NICBARRIER_PACKET_COOKIE_AT);
 }
 
-/** What packets of a kind have. */
-typedef struct shape {
-    bool process; /**< they are no group's: no key */
-    bool steps;   /**< sender, steps and epoch */
-    bool word;    /**< the epoch may have the failure bit */
-    bool to, back;
-    uint8_t flags;
-} shape_t;
-
-static const shape_t shapes[NICBARRIER_PACKET_KINDS] = {
-    [NICBARRIER_PACKET_EPOCH] = {.steps = true, .word = true, .flags = NICBARRIER_FLAG_DEAD},
-    [NICBARRIER_PACKET_AGAIN] = {.steps = true, .word = true, .flags = NICBARRIER_FLAG_DEAD},
-    [NICBARRIER_PACKET_KEPT] =
-        {.steps = true, .word = true, .to = true, .back = true, .flags = NICBARRIER_FLAG_DEAD},
-    [NICBARRIER_PACKET_NACK] = {.steps = true,
-                                .to = true,
-                                .back = true,
-                                .flags = NICBARRIER_FLAG_COPY},
-    [NICBARRIER_PACKET_LATE] = {.steps = true},
-    [NICBARRIER_PACKET_GOT] = {.steps = true, .word = true},
-    [NICBARRIER_PACKET_POKE] = {.process = false},
-    [NICBARRIER_PACKET_LEFT] = {.process = true,
-                                .back = true,
-                                .flags = NICBARRIER_FLAG_HEARD | NICBARRIER_FLAG_ASKS},
-    [NICBARRIER_PACKET_STAY] = {.process = true, .back = true, .flags = NICBARRIER_FLAG_HEARD},
-};
-
 static const char *check_fields(const nicbarrier_packet_t *p)
 {
-    const shape_t *s = &shapes[p->kind < NICBARRIER_PACKET_KINDS ? p->kind : 0];
-    const uint8_t steps = s->steps ? NICBARRIER_STEPS_MAX : 1;
-
     if (p->kind == 0 || p->kind >= NICBARRIER_PACKET_KINDS)
         return "unknown kind";
-    if ((p->key == 0) != s->process)
-        return "no such group";
-    if (p->sender > (s->steps ? INT32_MAX : 0))
-        return "no such sender";
-    if (p->at >= steps || p->from_at >= steps)
+    if (p->sender > INT32_MAX || p->to > INT32_MAX)
+        return "no such member";
+    if (p->at >= NICBARRIER_STEPS_MAX || p->from_at >= NICBARRIER_STEPS_MAX)
         return "no such step";
-    if ((p->epoch == 0) == s->steps || (!s->word && (p->epoch & NICBARRIER_WORD_FAILED) != 0))
-        return "no such epoch";
-    if (p->to > (s->to ? INT32_MAX : 0) || (p->back != 0 && !s->back))
-        return "no such receiver";
-    if ((p->flags & ~s->flags) != 0 ||
-        ((p->flags & NICBARRIER_FLAG_DEAD) != 0 && (p->epoch & NICBARRIER_WORD_FAILED) == 0))
-        return "no such flag";
     return NULL;
 }
 
@@ -126,7 +83,7 @@ const char *nicbarrier_packet_decode(const void *bytes, size_t len, nicbarrier_p
         return "not a packet";
     if (b[AT_VERSION] != VERSION)
         return "another version";
-    if (b[AT_ZERO] != 0)
+    if (onic_get16(b + AT_ZERO) != 0)
         return "padding that is not zero";
     *p = (nicbarrier_packet_t){.kind = b[AT_KIND],
                                .at = b[AT_STEP],
@@ -135,7 +92,6 @@ const char *nicbarrier_packet_decode(const void *bytes, size_t len, nicbarrier_p
                                .cookie = onic_get32(b + NICBARRIER_PACKET_COOKIE_AT),
                                .key = onic_get64(b + AT_KEY),
                                .epoch = onic_get64(b + NICBARRIER_PACKET_EPOCH_AT),
-                               .flags = b[NICBARRIER_PACKET_FLAGS_AT],
                                .to = onic_get32(b + AT_TO),
                                .back = onic_get32(b + AT_BACK)};
     return check_fields(p);

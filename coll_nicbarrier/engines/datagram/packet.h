@@ -5,11 +5,10 @@
 /**
  * @file
  * What travels in a datagram: one message of a fixed size. Most are between two steps of members of
- * a group; LEFT and STAY are between processes (farewell.h).
+ * a group; FIN and its answers are between processes (linger.h).
  *
- * A packet carries a number that the receiver drew at random and told its partners when they agreed
- * on the group (cookie). Packets of an earlier owner of the same port, of another job or of a
- * stranger do not know it.
+ * A packet carries a number that the receiver drew at random and put into its endpoint (cookie).
+ * Packets for an earlier owner of the same port, of another job or of a stranger do not have it.
  *
  * Pure. Decoding trusts nothing; what a packet says of a group is checked by the group
  * (rule.h, nack.h).
@@ -23,56 +22,44 @@
 typedef enum nicbarrier_packet_kind {
     NICBARRIER_PACKET_EPOCH = 1, /**< the sender is ready up to the epoch; has the word of the step
                                       (rule.h), in which there may be the failure bit */
-    NICBARRIER_PACKET_AGAIN,     /**< the same, in answer to a NACK */
-    NICBARRIER_PACKET_KEPT,      /**< the same, as promised: wants GOT */
+    NICBARRIER_PACKET_REPEAT,    /**< the same, in answer to a NACK */
+    NICBARRIER_PACKET_PROMISED,  /**< the same, as promised: wants an ACK */
     NICBARRIER_PACKET_NACK,      /**< repeat your message if it says this epoch or more */
     NICBARRIER_PACKET_LATE,      /**< in answer to a NACK, with its epoch: not sent yet; promised */
-    NICBARRIER_PACKET_GOT,       /**< to a promised message: the word that has been heard */
-    NICBARRIER_PACKET_POKE,      /**< from a process of the same node: look what has been entered;
+    NICBARRIER_PACKET_ACK,       /**< to a promised message: the word that has been received */
+    NICBARRIER_PACKET_WAKE,      /**< from a process of the same node: look what has been entered;
                                       has neither sender nor step nor epoch */
-    NICBARRIER_PACKET_LEFT,      /**< between processes: the sender needs nothing any more; has
-                                      neither group nor sender nor step nor epoch */
-    NICBARRIER_PACKET_STAY,      /**< likewise, in answer to LEFT: the sender goes on */
+    NICBARRIER_PACKET_FIN,       /**< between processes (linger.h): the sender needs nothing any
+                                      more; has neither group nor sender nor step nor epoch */
+    NICBARRIER_PACKET_FIN_ACK,   /**< likewise, in answer to FIN: nor does this one */
+    NICBARRIER_PACKET_ALIVE,     /**< likewise, in answer to FIN: the sender goes on */
     NICBARRIER_PACKET_KINDS
 } nicbarrier_packet_kind_t;
-
-/** What a packet says beside. */
-typedef enum nicbarrier_packet_flag {
-    NICBARRIER_FLAG_COPY = 1,  /**< of a NACK: of one that went by the transport in use, too */
-    NICBARRIER_FLAG_HEARD = 2, /**< of LEFT and STAY: the receiver's LEFT has been heard */
-    NICBARRIER_FLAG_ASKS = 4,  /**< of LEFT: wants an answer */
-    NICBARRIER_FLAG_DEAD = 8 /**< of EPOCH, AGAIN and KEPT with the failure bit: a member is dead */
-} nicbarrier_packet_flag_t;
 
 typedef struct nicbarrier_packet {
     uint8_t kind;    /**< nicbarrier_packet_kind_t */
     uint8_t at;      /**< the receiver's step, below NICBARRIER_STEPS_MAX */
     uint8_t from_at; /**< the sender's step, likewise */
-    uint8_t flags;   /**< nicbarrier_packet_flag_t */
     uint32_t sender; /**< its index in the group, below 2^31 */
     uint32_t cookie; /**< the receiver's */
-    uint64_t key;    /**< of the group, not 0 */
-    uint64_t epoch;  /**< a word (EPOCH, AGAIN, KEPT, GOT) or an epoch; not 0 */
-    /** What who has freed the group has forgotten and needs to answer; 0 where nothing is to be
-     *  answered. */
-    uint32_t to;   /**< NACK, KEPT: the receiver's index in the group, below 2^31 */
-    uint32_t back; /**< NACK, KEPT, LEFT, STAY: the sender's own cookie */
+    uint64_t key;    /**< of the group */
+    uint64_t epoch;  /**< a word (EPOCH, REPEAT, PROMISED, ACK) or an epoch */
+    /** What a receiver that has freed the group needs for its answer. */
+    uint32_t to;   /**< NACK, PROMISED: the receiver's index in the group, below 2^31 */
+    uint32_t back; /**< NACK, PROMISED, FIN and its answers: the sender's own cookie */
 } nicbarrier_packet_t;
 
 /** Bytes of every packet. All numbers are in network byte order. */
 #define NICBARRIER_PACKET_SIZE 40
 
-/** The first two bytes of each, and where the receiver's cookie stands: what a filter in the kernel
- *  looks at. */
+/** The first two bytes of each, and where the receiver's cookie stands: for a filter in the kernel.
+ */
 #define NICBARRIER_PACKET_MAGIC     0x4e42
 #define NICBARRIER_PACKET_COOKIE_AT 4
 
 /** Where the epoch stands, as 8 bytes in network byte order: the rest of a step's message is always
  *  the same and need be encoded only once. */
 #define NICBARRIER_PACKET_EPOCH_AT 24
-
-/** Where the flags stand, a byte: a group that has failed may have one from then on. */
-#define NICBARRIER_PACKET_FLAGS_AT 22
 
 /** The packet's fields must be within their ranges. */
 void nicbarrier_packet_encode(const nicbarrier_packet_t *p,

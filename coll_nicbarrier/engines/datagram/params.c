@@ -3,10 +3,11 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Engine datagram: its parameters and counters. */
-#include "coll_nicbarrier/engines/datagram/datagram.h"
+#include "coll_nicbarrier/engines/datagram/params.h"
 
-#include "common/verbs/verbs_port.h"
+#include "coll_nicbarrier/engines/datagram/udp_address.h"
 #include "common/config.h"
+#include "common/verbs/verbs_port.h"
 
 #if OMPI_NIC_HAVE_VERBS
 #define NO_VERBS ""
@@ -15,6 +16,7 @@
 #endif
 
 nicbarrier_datagram_config_t nicbarrier_datagram_config = {.nack_usec = 1000};
+nicbarrier_datagram_counters_t nicbarrier_datagram_counters;
 
 static const char *verbs = "auto";
 static const char *const uses[] = {[NICBARRIER_VERBS_AUTO] = "auto",
@@ -29,9 +31,8 @@ const nicbarrier_param_t nicbarrier_datagram_params[] = {
      .min = 10,
      .max = 1000000},
     {.name = "silence",
-     .help = "Engine datagram: seconds without an answer from a partner, though it is asked again "
-             "and again, after which a barrier fails; 0: never, since a process may be stopped for "
-             "as long as it takes",
+     .help = "Engine datagram: seconds in which a partner answers none of the repeated requests, "
+             "after which a barrier fails; 0: never, since a process may be stopped for any time",
      .number = &nicbarrier_datagram_config.silence,
      .max = 1000000},
     {.name = "drop",
@@ -41,7 +42,7 @@ const nicbarrier_param_t nicbarrier_datagram_params[] = {
     {.name = "interface",
      .help = "Engine datagram: the interfaces to use for UDP, as a list of names (eth0), networks "
              "(10.0.0.0/8, fd00::/8) and addresses (10.0.0.7), separated by commas; with ^ before "
-             "the list, all but those. Partners are told the addresses of all that fit and are up, "
+             "the list, all but those. Partners get the addresses of all that fit and are up, "
              "8 at most. Empty: all but the loopback. May differ between ranks",
      .text = &nicbarrier_datagram_config.interface,
      .valid = nicbarrier_ip_filter_valid,
@@ -49,8 +50,8 @@ const nicbarrier_param_t nicbarrier_datagram_params[] = {
     {.name = "verbs",
      .help = "Engine datagram: when to send by unreliable datagrams of verbs devices (InfiniBand, "
              "RoCE) and not by UDP: auto (between all that have a device and can reach each other "
-             "by it; whoever does not answer there gets UDP), never, or always (where that cannot "
-             "be, the engine is not used)" NO_VERBS,
+             "by it; a partner that does not answer by verbs is sent UDP), never, or always (where "
+             "that cannot be, the engine is not used)" NO_VERBS,
      .same = true,
      .number = &nicbarrier_datagram_config.verbs,
      .words = uses,
@@ -69,44 +70,24 @@ const nicbarrier_param_t nicbarrier_datagram_params[] = {
 #define COUNTER(field) .value = &nicbarrier_datagram_counters.field
 
 const nicbarrier_counter_t nicbarrier_datagram_counter_table[] = {
-    {"datagram_messages", "Engine datagram: messages sent without being asked", COUNTER(messages)},
     {"nacks_sent", "Engine datagram: requests to repeat a message, sent", COUNTER(nacks)},
-    {"nacks_received", "Engine datagram: such requests received", COUNTER(nacks_seen)},
     {"retransmits", "Engine datagram: messages repeated, each for a request", COUNTER(retransmits)},
-    {"late_answers", "Engine datagram: requests answered by a promise: the message comes later",
-     COUNTER(promises)},
-    {"kept_promises", "Engine datagram: promised messages repeated until they were acknowledged",
-     COUNTER(repeats)},
-    {"farewells", "Engine datagram: packets sent to leave without being missed, at the end",
-     COUNTER(farewells)},
-    {"tombstones", "Engine datagram: of these, for communicators that were freed already",
-     COUNTER(tombstones)},
     {"recovered", "Engine datagram: repeated messages received that were needed",
      COUNTER(recovered)},
-    {"duplicates", "Engine datagram: messages received that said nothing new", COUNTER(duplicates)},
-    {"refused", "Engine datagram: packets received that were not understood, or from strangers",
+    {"refused", "Engine datagram: packets received that were not understood, or not from a partner",
      COUNTER(refused)},
-    {"dropped", "Engine datagram: packets not sent, for tests (parameter drop)", COUNTER(dropped)},
-    {"unsent", "Engine datagram: packets that the kernel or the adapter did not take",
-     COUNTER(unsent)},
     {"verbs_sent", "Engine datagram: packets sent by verbs", COUNTER(verbs_sent)},
-    {"verbs_received", "Engine datagram: packets received by verbs", COUNTER(verbs_received)},
-    {"nack_copies", "Engine datagram: requests sent by UDP in addition, after some by verbs",
-     COUNTER(copies)},
     {"verbs_fallbacks",
-     "Engine datagram: partners that did not answer by verbs and get UDP instead",
+     "Engine datagram: partners that did not answer by verbs and are sent UDP instead",
      COUNTER(fallbacks)},
-    {"thread_wakeups",
-     "Engine datagram: times that the helper thread woke up while the application was away",
-     COUNTER(thread_wakeups)},
     {"datagram_completed",
      "Engine datagram: barriers completed; those that become so together count as one",
      COUNTER(completed)},
     {"thread_completed", "Engine datagram: of these, completed by the helper thread",
      COUNTER(thread_completed)},
     {"handovers",
-     "Engine datagram: times that the helper thread was told to stand in at once, because the "
-     "program computes behind its nonblocking barriers",
+     "Engine datagram: times that the helper thread took over at once, because the program "
+     "computes behind its nonblocking barriers",
      COUNTER(handovers)},
     {.name = NULL},
 };

@@ -10,13 +10,10 @@
  * which of them work: networks that are not connected may have the same numbers, and a firewall or
  * a switch may let pass one kind of packet only. Nothing is agreed: each member listens to all its
  * addresses, and what counts is what comes. An address is *proven* when something came from there,
- * and is then used until the partner asks by the other transport, because it did not hear what was
- * sent to it. Where nothing comes, each member tries the partner's addresses on its own: verbs
- * first, and given up for good when a partner that is known to be there keeps silent; then those of
- * UDP by turns.
- *
- * Verbs may later come to carry in one direction only. So questions by verbs that remain without an
- * answer are asked by UDP, too; they are answered by whatever they come by.
+ * and is then used until a NACK of the partner comes by the other transport, because it did not
+ * receive what was sent to it. Where nothing comes, each member tries the partner's addresses on
+ * its own: verbs first, and given up for good when a partner that is known to be there keeps
+ * silent; then those of UDP by turns.
  *
  * Pure: time is an argument, in nanoseconds of any clock that does not go back and has left 0; what
  * depends on the transport is handed in. The caller serialises.
@@ -30,17 +27,16 @@
 #include "coll_nicbarrier/engines/datagram/endpoint.h"
 #include "coll_nicbarrier/engines/datagram/udp_address.h"
 
-/** NACKs to an address from which nothing ever came, before the next address is tried; likewise by
- *  verbs that remain without an answer, before they are sent by UDP, too. */
+/** NACKs to an address from which nothing ever came, before the next address is tried. */
 #define NICBARRIER_REACH_PATIENCE 2
 /** Nanoseconds of silence of a partner that is there, before verbs is given up for it, and before
- *  it counts as out of reach; both only if each of the addresses that say so has been asked at
- *  NICBARRIER_REACH_TRIES times meanwhile. Shorter silence may be a process that has lost its
- *  processor. */
+ *  it counts as out of reach; both only if NICBARRIER_REACH_TRIES NACKs were sent meanwhile to each
+ *  of the addresses. Shorter silence may be a process that has lost its processor. */
 #define NICBARRIER_REACH_VERBS_PATIENCE 500000000U
 #define NICBARRIER_REACH_ALL_PATIENCE   1000000000U
 #define NICBARRIER_REACH_TRIES          4
-/** NACKs in a row that the host of a partner has refused, which was heard before: it is dead. */
+/** NACKs in a row that the host of a partner has refused, from which something came before: the
+ *  partner is dead. */
 #define NICBARRIER_REACH_REFUSALS 3
 
 /** An address as its transport understands it; compared as bytes. */
@@ -50,19 +46,19 @@ typedef struct nicbarrier_address {
     uint8_t via; /**< nicbarrier_via_t */
 } nicbarrier_address_t;
 
-/** A member that messages go to or come from. Zero-initialise; whoever makes it fills in what names
- *  it, its candidates, and as `at` the first of them. */
+/** A member that messages go to or come from. Zero-initialise; its creator fills in what names it,
+ *  its candidates, and as `at` the first of them. */
 typedef struct nicbarrier_partner {
     int32_t member;
     uint32_t cookie;           /**< that its packets must carry */
     uint64_t host;             /**< names its machine among all; 0: not known */
     nicbarrier_address_t at;   /**< in use */
     bool proven;               /**< something came from there */
-    uint8_t silent;            /**< not proven: NACKs sent there */
+    uint8_t tries;             /**< not proven: NACKs sent there */
     bool alive;                /**< something came from it, whatever it was */
     uint8_t refused;           /**< NACKs that its host has refused since something came */
-    uint32_t unheard;          /**< NACKs sent since a message or a LATE came */
-    uint64_t quiet;            /**< time of the first of these */
+    uint32_t unanswered;       /**< NACKs sent since a message or a LATE came */
+    uint64_t silent_since;     /**< time of the first of these */
     uint8_t ncandidates, next; /**< others to try where it is not proven: at most one by verbs,
                                     which is the first */
     uint64_t since;            /**< of the first NACK that should have been answered, or 0 */
@@ -76,17 +72,12 @@ typedef struct nicbarrier_partner {
 typedef bool nicbarrier_adopt_t(nicbarrier_partner_t *p, const nicbarrier_address_t *from);
 
 /** A message of the partner's came from there. Returns true where p->at has changed. */
-bool nicbarrier_reach_heard(nicbarrier_partner_t *p, const nicbarrier_address_t *from,
-                            nicbarrier_adopt_t *adopt);
+bool nicbarrier_reach_received(nicbarrier_partner_t *p, const nicbarrier_address_t *from,
+                               nicbarrier_adopt_t *adopt);
 
-/** A NACK of the partner's came from there; not one that it has sent by UDP in addition. Returns
- *  true where p->at has changed. */
-bool nicbarrier_reach_asked(nicbarrier_partner_t *p, const nicbarrier_address_t *from,
-                            nicbarrier_adopt_t *adopt);
-
-/** Where the answer goes to a NACK that came from there: by what it came by. */
-const nicbarrier_address_t *nicbarrier_reach_back(const nicbarrier_partner_t *p,
-                                                  const nicbarrier_address_t *from);
+/** A NACK of the partner's came from there. Returns true where p->at has changed. */
+bool nicbarrier_reach_nacked(nicbarrier_partner_t *p, const nicbarrier_address_t *from,
+                             nicbarrier_adopt_t *adopt);
 
 /**
  * A NACK is about to be sent to the partner; it goes to p->at, which this may change.
@@ -94,22 +85,16 @@ const nicbarrier_address_t *nicbarrier_reach_back(const nicbarrier_partner_t *p,
  * @param expected  the partner is known to be there: silence means something
  * @return true where verbs was given up for it
  */
-bool nicbarrier_reach_ask(nicbarrier_partner_t *p, bool expected, uint64_t now);
+bool nicbarrier_reach_nack(nicbarrier_partner_t *p, bool expected, uint64_t now);
 
 /**
- * Is there reason to believe that the partner cannot be reached? It is known to be there, has been
- * asked at all its addresses again and again, and nothing at all ever came. Who has been heard once
- * is within reach, however long it keeps silent.
- *
- * @param patience  nanoseconds that this must have taken: NICBARRIER_REACH_ALL_PATIENCE, or less
- *                  where another member has come to the same conclusion
+ * Is there reason to believe that the partner cannot be reached? It is known to be there, NACKs
+ * went to all its addresses again and again, and nothing at all ever came. A partner from which
+ * something came once is within reach, however long it keeps silent.
  */
-bool nicbarrier_reach_hopeless(const nicbarrier_partner_t *p, uint64_t patience, uint64_t now);
+bool nicbarrier_reach_is_lost(const nicbarrier_partner_t *p, uint64_t now);
 
 /** The partner's host says that nobody listens there: true where it must be dead by now. */
 bool nicbarrier_reach_refused(nicbarrier_partner_t *p);
-
-/** Behind nicbarrier_reach_ask: where the same NACK is to be sent in addition; NULL: nowhere. */
-const nicbarrier_address_t *nicbarrier_reach_otherwise(const nicbarrier_partner_t *p);
 
 #endif

@@ -5,22 +5,22 @@
 /**
  * @file
  * A stepper: what executes the rule of barriers (rule.h) for groups of engine datagram. The host's
- * is here (stepper_host.c); others may do it on a network adapter or in the kernel. The engine
- * knows a group's state through this table only.
+ * is here (stepper_host.c); others may do it on a network adapter or in the kernel. A new one is a
+ * file, its declaration here, and a row in the table of connect.c. The engine knows a group's state
+ * through this table only.
  *
  * The contract:
- *  - It is given everything when a group is installed: the steps, where the receiver of each is
+ *  - It gets everything when a group is installed: the steps, where the receiver of each is
  *    reached, and the packet for it, complete but for the word of the step, which goes to
  *    NICBARRIER_PACKET_EPOCH_AT in network byte order whenever rule.h says that it is to be sent.
  *    A word is sent once. Repetition is the engine's, from the snapshot.
- *  - It takes in the words of packets of kind EPOCH, AGAIN and KEPT for the group, where these come
- *    to itself; those that come to the engine the engine hands over (take). The same word may come
- *    both ways. All other packets are the engine's, and the engine acknowledges (GOT), too.
+ *  - It takes in the words of packets of kind EPOCH, REPEAT and PROMISED for the group, where these
+ *    come to itself; those that come to the engine the engine hands over (take). The same word may
+ *    come both ways. All other packets are the engine's, and the engine acknowledges (ACK), too.
  *  - A snapshot is a state that the rule had at one time: later ones are nowhere less. It may be
  *    old, but what `enter`, `take` and `fail` of the same thread have led to is in it, as far as
  *    that does not depend on others.
- *  - The engine serialises its calls for all groups, but `completed`, which any thread calls at any
- *    time between install and remove.
+ *  - The engine serialises its calls for all groups.
  */
 #ifndef NICBARRIER_STEPPER_H
 #define NICBARRIER_STEPPER_H
@@ -39,7 +39,7 @@ typedef struct nicbarrier_stepping {
     uint64_t key; /**< of the group */
     uint32_t nsteps;
     const nicbarrier_step_t *step;
-    const nicbarrier_address_t *to[NICBARRIER_STEPS_MAX]; /**< NULL where nobody is told */
+    const nicbarrier_address_t *to[NICBARRIER_STEPS_MAX]; /**< NULL: nothing is sent */
     unsigned char packet[NICBARRIER_STEPS_MAX][NICBARRIER_PACKET_SIZE]; /**< likewise */
 } nicbarrier_stepping_t;
 
@@ -51,12 +51,10 @@ typedef struct nicbarrier_stepper {
     nicbarrier_stepped_t *(*install)(const nicbarrier_stepping_t *what);
     /** Enters all epochs up to this one. */
     void (*enter)(nicbarrier_stepped_t *s, uint64_t epoch);
-    /** A word for my step k has come to the engine. `dead`: it says that a member is dead. */
-    nicbarrier_word_t (*take)(nicbarrier_stepped_t *s, uint32_t k, uint64_t word, bool dead);
-    /** The group has failed; `dead`: as a member is dead. */
-    void (*fail)(nicbarrier_stepped_t *s, bool dead);
-    /** The last epoch that is complete. */
-    uint64_t (*completed)(const nicbarrier_stepped_t *s);
+    /** A word for my step k has come to the engine. */
+    nicbarrier_word_t (*take)(nicbarrier_stepped_t *s, uint32_t k, uint64_t word);
+    /** The group has failed. */
+    void (*fail)(nicbarrier_stepped_t *s);
     /** @return the state: `room`, filled in, or where it stands until the next call */
     const nicbarrier_rule_t *(*snapshot)(const nicbarrier_stepped_t *s, nicbarrier_rule_t *room);
     /** The receiver of step k is reached by another address from now on. */

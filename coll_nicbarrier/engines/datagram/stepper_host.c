@@ -2,19 +2,15 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Engine datagram: the host's stepper, which the threads of the process execute. */
-#include "coll_nicbarrier/engines/datagram/stepper.h"
-
-#include <stdatomic.h>
+/** @file The stepper of the host's processor; see stepper.h. The lock is held throughout. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "coll_nicbarrier/engines/datagram/datagram.h"
+#include "coll_nicbarrier/engines/datagram/group.h"
 #include "common/support/bytes.h"
 
 struct nicbarrier_stepped {
     nicbarrier_rule_t rule;
-    _Atomic uint64_t completed;
     nicbarrier_address_t to[NICBARRIER_STEPS_MAX];
     unsigned char packet[NICBARRIER_STEPS_MAX][NICBARRIER_PACKET_SIZE];
 };
@@ -38,58 +34,38 @@ static nicbarrier_stepped_t *host_install(const nicbarrier_stepping_t *what)
     return s;
 }
 
-/** Goes on, and sends what there is to say. */
-static void go_on(nicbarrier_stepped_t *s)
+/** Goes as far as it gets, and sends what becomes due. */
+static void advance(nicbarrier_stepped_t *s)
 {
     const uint64_t out = nicbarrier_rule_advance(&s->rule);
     for (uint32_t k = 0; out >> k != 0; k++) {
         if (out >> k & 1) {
             onic_put64(s->packet[k] + NICBARRIER_PACKET_EPOCH_AT,
                        nicbarrier_rule_word(&s->rule, k));
-            nicbarrier_count(&nicbarrier_datagram_counters.messages);
-            nicbarrier_datagram_throw(&s->to[k], s->packet[k], true);
+            nicbarrier_datagram_transmit(&s->to[k], s->packet[k], true);
         }
     }
-    atomic_store_explicit(&s->completed, s->rule.completed, memory_order_release);
 }
 
 static void host_enter(nicbarrier_stepped_t *s, uint64_t epoch)
 {
     nicbarrier_rule_enter(&s->rule, epoch);
-    go_on(s);
+    advance(s);
 }
 
-static void say_dead(nicbarrier_stepped_t *s)
-{
-    for (uint32_t k = 0; k < s->rule.nsteps; k++) {
-        s->packet[k][NICBARRIER_PACKET_FLAGS_AT] = NICBARRIER_FLAG_DEAD;
-    }
-}
-
-static nicbarrier_word_t host_take(nicbarrier_stepped_t *s, uint32_t k, uint64_t word, bool dead)
+static nicbarrier_word_t host_take(nicbarrier_stepped_t *s, uint32_t k, uint64_t word)
 {
     const nicbarrier_word_t verdict = nicbarrier_rule_receive(&s->rule, k, word);
     if (verdict == NICBARRIER_WORD_NEW) {
-        if (dead) {
-            say_dead(s);
-        }
-        go_on(s);
+        advance(s);
     }
     return verdict;
 }
 
-static void host_fail(nicbarrier_stepped_t *s, bool dead)
+static void host_fail(nicbarrier_stepped_t *s)
 {
     nicbarrier_rule_fail(&s->rule);
-    if (dead) {
-        say_dead(s);
-    }
-    go_on(s);
-}
-
-static uint64_t host_completed(const nicbarrier_stepped_t *s)
-{
-    return atomic_load_explicit(&s->completed, memory_order_acquire);
+    advance(s);
 }
 
 static const nicbarrier_rule_t *host_snapshot(const nicbarrier_stepped_t *s,
@@ -114,7 +90,6 @@ const nicbarrier_stepper_t nicbarrier_stepper_host = {
     .enter = host_enter,
     .take = host_take,
     .fail = host_fail,
-    .completed = host_completed,
     .snapshot = host_snapshot,
     .readdress = host_readdress,
     .remove = host_remove,

@@ -5,85 +5,83 @@
 /**
  * @file
  * Engine datagram: the helper thread. It stands in for the MPI threads while they are away, answers
- * NACKs then, and steps barriers on; otherwise who waits for the last process to answer would wait
- * for ever (the last sender has left MPI), and an MPI_Ibarrier would stand still behind
- * computation.
+ * NACKs then, and moves barriers on; otherwise a process could wait for ever for the answer of the
+ * last sender, which has left MPI, and an MPI_Ibarrier would stand still behind computation.
  *
- * While MPI threads come by (their ticks grow) it sleeps without looking at the network, since who
- * sleeps on a socket is woken by each packet that another has long been polling for. Once they have
- * stayed away for a whole IDLE_MSEC, it takes over, and sleeps on the transport and on the first
- * NACK that may become due. While they poll without a pause it looks less often, up to
+ * While MPI threads come by (their ticks grow) it sleeps without looking at the network, since a
+ * thread that sleeps on a socket is woken by each packet that another has long been polling for.
+ * Once they have stayed away for a whole IDLE_MSEC, it takes over, and sleeps on the transport and
+ * on the first NACK that may become due. While they poll without a pause it looks less often, up to
  * IDLE_MAX_MSEC, since each look may cost one of them its processor for a moment. It never waits
  * for the lock: where that is taken, an MPI thread is at work.
  *
- * Where a program computes behind its barriers (overlap.h), it is told to stand in at once, by a
- * flag. It then sleeps on the transport until a packet wakes it while an MPI thread polls: it has
- * become superfluous, until it is told again. So in a program that comes back when the barrier is
- * over it is never sent away, and needs no waking but by packets. Only who finds it gone knocks.
+ * Where a program computes behind its barriers (overlap.h), it takes over at once, by a flag. It
+ * then sleeps on the transport until a packet wakes it while an MPI thread polls: it has become
+ * superfluous, until the next order. So in a program that comes back when the barrier is over it is
+ * never sent away, and needs no waking but by packets.
  */
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "coll_nicbarrier/engines/datagram/datagram.h"
 #include "common/support/helper_thread.h"
 
-/** MPI threads are away when nothing was heard of them for so long. */
+/** MPI threads are away when they have not called for so long. */
 #define IDLE_MSEC     1
 #define IDLE_MAX_MSEC 4
-/** Calls in a millisecond that only who polls makes. */
+/** Calls in a millisecond that only a polling thread makes. */
 #define POLLING_TICKS 100
-/** An MPI thread that has looked so recently is polling. */
+/** An MPI thread that has polled so recently is polling. */
 #define POLLING_NSEC 10000U
 
-static bool told(void)
+static bool is_ordered(void)
 {
     return atomic_load(&nicbarrier_datagram.away);
 }
 
-/** Is nobody else there? Without an order MPI threads must not have come by since `seen`; with one
- *  they may have, as long as they do not poll. */
+/** Is no other thread there? Without an order MPI threads must not have come by since `seen`; with
+ *  one they may have, as long as they do not poll. */
 static bool in_charge(uint64_t seen, bool by_order)
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
     if (atomic_load(&d->stop)) {
         return false;
     }
-    if (told() || onic_is_away(seen, atomic_load_explicit(&d->ticks, memory_order_relaxed))) {
+    if (is_ordered() || onic_is_away(seen, atomic_load_explicit(&d->ticks, memory_order_relaxed))) {
         return true;
     }
-    const uint64_t looked = atomic_load_explicit(&d->looked, memory_order_relaxed);
-    return by_order && looked != NICBARRIER_NEVER && onic_now_nsec() - looked >= POLLING_NSEC;
+    const uint64_t polled = atomic_load_explicit(&d->polled, memory_order_relaxed);
+    return by_order && polled != NICBARRIER_NEVER && onic_now_nsec() - polled >= POLLING_NSEC;
 }
 
-/** Not for ever, because an MPI thread that comes by, enters a barrier and goes on computing brings
- *  an earlier deadline: to wake this thread each time would cost more than an answer that comes a
- *  little late, where a packet was lost in just that case. */
-static void sleep_until(uint64_t deadline)
-{
-    nicbarrier_datagram_t *d = &nicbarrier_datagram;
-    struct pollfd fds[1 + NICBARRIER_VIAS] = {{.fd = d->wake_fd, .events = POLLIN}};
-    const nfds_t n = 1 + nicbarrier_datagram_descriptors(&fds[1]);
-    const uint64_t now = onic_now_nsec();
-    uint64_t time = deadline > now ? deadline - now : 0;
-    time = time < d->timing.cap ? time : d->timing.cap;
-    const struct timespec left = onic_timespec(time);
-    (void)ppoll(fds, n, &left, NULL);
-}
-
-static void hear_knocks(void)
+static void clear_wakeups(void)
 {
     uint64_t n;
     while (read(nicbarrier_datagram.wake_fd, &n, sizeof(n)) < 0 && errno == EINTR) {
     }
 }
 
-/** Until nothing is left to do; false where an MPI thread is at work. In `pause_p` the nanoseconds
- * for which nothing more is to be taken in. */
-static bool serve(uint64_t *pause_p)
+/** Not for ever, because an MPI thread that comes by, enters a barrier and goes on computing brings
+ *  an earlier deadline: to wake this thread each time would cost more than an answer that comes a
+ *  little late, where a packet was lost in just that case. */
+static void sleep_on_network(void)
+{
+    nicbarrier_datagram_t *d = &nicbarrier_datagram;
+    const uint64_t deadline = atomic_load(&d->deadline), limit = onic_now_nsec() + d->timing.cap;
+    nicbarrier_datagram_sleep(d->wake_fd, deadline < limit ? deadline : limit);
+}
+
+static void sleep_apart(int msec)
+{
+    struct pollfd wakeups = {.fd = nicbarrier_datagram.wake_fd, .events = POLLIN};
+    (void)poll(&wakeups, 1, msec);
+    clear_wakeups();
+}
+
+/** Until nothing is left to do; false where an MPI thread is at work. */
+static bool serve(void)
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
     bool quiet = false;
@@ -92,20 +90,12 @@ static bool serve(uint64_t *pause_p)
             return false;
         }
         d->helping = true;
-        nicbarrier_datagram_ask();
+        nicbarrier_datagram_enter_all();
         quiet = nicbarrier_datagram_receive(NULL) == 0 && nicbarrier_datagram_arm();
         d->helping = false;
-        *pause_p = nicbarrier_budget_pause(&d->budget, onic_now_nsec());
         nicbarrier_datagram_unlock();
     }
     return true;
-}
-
-static void doze(int msec)
-{
-    struct pollfd knocks = {.fd = nicbarrier_datagram.wake_fd, .events = POLLIN};
-    (void)poll(&knocks, 1, msec);
-    hear_knocks();
 }
 
 /** Stands in for the MPI threads until one of them is back; false where one is at work. */
@@ -115,18 +105,14 @@ static bool stand_in(uint64_t seen)
     bool free = true, by_order = false;
     atomic_store(&d->watching, true);
     while (free && in_charge(seen, by_order)) {
-        by_order = by_order || told();
-        nicbarrier_count(&nicbarrier_datagram_counters.thread_wakeups);
-        uint64_t pause = 0;
-        free = serve(&pause);
-        if (pause > 0) {
-            doze((int)(pause / 1000000U) + 1);
-        } else if (free && in_charge(seen, by_order)) {
-            sleep_until(atomic_load(&d->deadline));
+        by_order = by_order || is_ordered();
+        free = serve();
+        if (free && in_charge(seen, by_order)) {
+            sleep_on_network();
         }
-        hear_knocks();
+        clear_wakeups();
     }
-    /* From now on who goes away must knock. */
+    /* From now on a thread that goes away must wake this one. */
     atomic_store(&d->watching, false);
     return free;
 }
@@ -139,8 +125,8 @@ static void *helper_main(void *arg)
     (void)arg;
     while (!atomic_load(&d->stop)) {
         const uint64_t seen = atomic_load_explicit(&d->ticks, memory_order_relaxed);
-        if (!told() || !free) {
-            doze((int)idle.now);
+        if (!is_ordered() || !free) {
+            sleep_apart((int)idle.now);
         }
         free = !in_charge(seen, false) || stand_in(seen);
         const uint64_t ticks = atomic_load_explicit(&d->ticks, memory_order_relaxed) - seen;
@@ -153,7 +139,7 @@ static void *helper_main(void *arg)
     return NULL;
 }
 
-static void knock(void)
+static void wake(void)
 {
     const uint64_t one = 1;
     while (write(nicbarrier_datagram.wake_fd, &one, sizeof(one)) < 0 && errno == EINTR) {
@@ -164,10 +150,10 @@ void nicbarrier_datagram_hand_over(void)
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
     atomic_fetch_add_explicit(&nicbarrier_datagram_counters.handovers, 1, memory_order_relaxed);
-    /* Either it sees the flag before it sleeps without the network, or I see it gone. */
+    /* Either it reads the flag before it sleeps without the network, or I see it asleep. */
     atomic_store(&d->away, true);
     if (!atomic_load(&d->watching)) {
-        knock();
+        wake();
     }
 }
 
@@ -201,7 +187,7 @@ void nicbarrier_datagram_stop_thread(void)
     /* A child of fork has the record of a thread, but not the thread. */
     if (d->pid == getpid()) {
         atomic_store(&d->stop, true);
-        knock();
+        wake();
         pthread_join(d->thread, NULL);
     }
     close(d->wake_fd);

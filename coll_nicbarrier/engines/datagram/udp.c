@@ -9,34 +9,28 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <ifaddrs.h>
 #include <linux/errqueue.h>
-#include <net/if.h>
 #include <netinet/in.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "coll_nicbarrier/engines/datagram/datagram.h"
-#include "coll_nicbarrier/engines/datagram/filter.h"
+#include "coll_nicbarrier/engines/datagram/interfaces.h"
+#include "coll_nicbarrier/engines/datagram/transport.h"
 
 /** Bytes that the kernel may keep for us: some hundred packets. */
 #define RECEIVE_BUFFER (1 << 20)
 /** Sockets that are connected to partners; a power of two. */
-#define LINKS 256
+#define LINKS 64
 
 /**
  * A socket connected to a partner, to send only: the kernel then need not look for the route with
- * each packet, which is a tenth of a barrier's time. Its own port is another one than the partner
- * was told, so nothing ever comes there.
+ * each packet, which is a tenth of a barrier's time. Its own port is another one than partners
+ * know, so nothing ever comes there.
  */
 typedef struct udp_link {
-    unsigned users; /**< candidates of partners that have this address */
-    bool open;      /**< it has been used */
-    int fd;         /**< -1 where it could not be had */
+    bool taken;
+    int fd; /**< -1 where it could not be had */
     nicbarrier_address_t to;
 } udp_link_t;
 
@@ -45,112 +39,8 @@ static struct {
     bool ipv6;
     nicbarrier_udp_address_t mine;
     bool errors;            /**< there is something in the error queue */
-    udp_link_t link[LINKS]; /**< by a hash of the address; who finds it taken has none */
+    udp_link_t link[LINKS]; /**< by a hash of the address; the first that has it keeps it */
 } udp = {.fd = -1};
-
-/* ---- my addresses -----------------------------------------------------------------------------
- */
-
-static bool ip_of(const struct ifaddrs *i, nicbarrier_ip_t *p)
-{
-    unsigned char mask[16] = {0};
-    memset(p, 0, sizeof(*p));
-    if (i->ifa_addr->sa_family == AF_INET) {
-        p->family = 4;
-        memcpy(p->bytes, &((const struct sockaddr_in *)(const void *)i->ifa_addr)->sin_addr, 4);
-        memcpy(mask, &((const struct sockaddr_in *)(const void *)i->ifa_netmask)->sin_addr, 4);
-    } else {
-        const struct sockaddr_in6 *a = (const void *)i->ifa_addr;
-        if (IN6_IS_ADDR_LINKLOCAL(&a->sin6_addr)) {
-            return false;
-        }
-        p->family = 6;
-        memcpy(p->bytes, &a->sin6_addr, 16);
-        memcpy(mask, &((const struct sockaddr_in6 *)(const void *)i->ifa_netmask)->sin6_addr, 16);
-    }
-    for (int bit = 0; bit < 128 && (mask[bit / 8] >> (7 - bit % 8) & 1) != 0; bit++) {
-        p->prefix++;
-    }
-    return true;
-}
-
-/** Bridges join containers and virtual machines of this host more often than hosts. */
-static bool is_bridge(const char *interface)
-{
-    char path[64];
-    (void)snprintf(path, sizeof(path), "/sys/class/net/%s/bridge", interface);
-    return access(path, F_OK) == 0;
-}
-
-/** 1: an address to name, 0: none, -1: the filter is malformed. */
-static int usable(const struct ifaddrs *i, const char *filter, nicbarrier_ip_t *p)
-{
-    const unsigned up = IFF_UP | IFF_RUNNING;
-    if (i->ifa_addr == NULL || i->ifa_netmask == NULL ||
-        (i->ifa_addr->sa_family != AF_INET && i->ifa_addr->sa_family != AF_INET6) ||
-        (i->ifa_flags & up) != up || !ip_of(i, p)) {
-        return 0;
-    }
-    if (filter != NULL) {
-        return nicbarrier_ip_wanted(p, i->ifa_name, filter);
-    }
-    return (i->ifa_flags & IFF_LOOPBACK) == 0;
-}
-
-static int collect(const struct ifaddrs *all, const char *filter, nicbarrier_reason_t *why)
-{
-    nicbarrier_ip_t p;
-    udp.mine.n = 0;
-    for (int bridges = 0; bridges <= 1; bridges++) {
-        for (const struct ifaddrs *i = all; i != NULL; i = i->ifa_next) {
-            const int rc = usable(i, filter, &p);
-            if (rc < 0) {
-                nicbarrier_reason(why, "'%s' is no list of interfaces or networks", filter);
-                return -1;
-            }
-            if (rc > 0 && is_bridge(i->ifa_name) == (bridges == 1) &&
-                udp.mine.n < NICBARRIER_IPS_MAX) {
-                udp.mine.ip[udp.mine.n++] = p;
-            }
-        }
-    }
-    if (udp.mine.n == 0) {
-        nicbarrier_reason(why,
-                          filter != NULL ? "no interface that is up fits '%s'"
-                                         : "no interface is up but the loopback%s",
-                          filter != NULL ? filter : "");
-        return -1;
-    }
-    return 0;
-}
-
-static uint64_t mix(uint64_t hash, const void *bytes, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        hash = (hash ^ ((const unsigned char *)bytes)[i]) * UINT64_C(1099511628211);
-    }
-    return hash;
-}
-
-/** Names the kernel and its network namespace. Where that cannot be told, a number that nobody else
- *  has: then the loopback interface is not used. */
-static uint64_t host_name(uint32_t cookie)
-{
-    uint64_t hash = UINT64_C(14695981039346656037);
-    char boot[64];
-    struct stat ns;
-    const int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-    const ssize_t n = fd < 0 ? -1 : read(fd, boot, sizeof(boot));
-    if (fd >= 0) {
-        close(fd);
-    }
-    if (n <= 0 || stat("/proc/self/ns/net", &ns) != 0) {
-        const pid_t pid = getpid();
-        const uint64_t now = onic_now_nsec();
-        return mix(mix(mix(hash, &cookie, sizeof(cookie)), &pid, sizeof(pid)), &now, sizeof(now));
-    }
-    return mix(mix(hash, boot, (size_t)n), &ns.st_ino, sizeof(ns.st_ino));
-}
 
 /* ---- socket -----------------------------------------------------------------------------------
  */
@@ -171,14 +61,6 @@ static void want_errors(void)
     }
 }
 
-/** Before anything can come. */
-static bool attach_filter(void)
-{
-    struct sock_filter program[NICBARRIER_FILTER_MAX];
-    const struct sock_fprog filter = {nicbarrier_filter_build(&udp.mine, program), program};
-    return setsockopt(udp.fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter)) == 0;
-}
-
 /** What is in the way, or NULL. */
 static const char *open_socket(void)
 {
@@ -197,9 +79,6 @@ static const char *open_socket(void)
     /* As much as the kernel allows; it must do. */
     (void)setsockopt(udp.fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
     want_errors();
-    if (!attach_filter()) {
-        return "filter";
-    }
     if (bind(udp.fd, &a.any, len) != 0) {
         return "bind";
     }
@@ -213,7 +92,7 @@ static const char *open_socket(void)
 static void udp_close(void)
 {
     for (int i = 0; i < LINKS; i++) {
-        if (udp.link[i].open && udp.link[i].fd >= 0) {
+        if (udp.link[i].taken && udp.link[i].fd >= 0) {
             close(udp.link[i].fd);
         }
         udp.link[i] = (udp_link_t){0};
@@ -227,22 +106,17 @@ static void udp_close(void)
 static int udp_open(const nicbarrier_datagram_config_t *config, uint32_t cookie,
                     nicbarrier_reason_t *why)
 {
-    struct ifaddrs *all;
-    if (getifaddrs(&all) != 0) {
-        nicbarrier_reason(why, "the interfaces cannot be listed: %s", strerror(errno));
+    const int n = nicbarrier_interfaces(config->interface, udp.mine.ip, why);
+    if (n < 0) {
         return -1;
     }
-    const int rc = collect(all, config->interface, why);
-    freeifaddrs(all);
-    if (rc != 0) {
-        return -1;
-    }
+    udp.mine.n = (uint8_t)n;
     udp.ipv6 = false;
-    for (int i = 0; i < udp.mine.n; i++) {
+    for (int i = 0; i < n; i++) {
         udp.ipv6 |= udp.mine.ip[i].family == 6;
     }
     udp.mine.cookie = cookie;
-    udp.mine.host = host_name(cookie);
+    udp.mine.host = nicbarrier_host_name(cookie);
     const char *obstacle = open_socket();
     if (obstacle != NULL) {
         nicbarrier_reason(why, "UDP: %s: %s", obstacle, strerror(errno));
@@ -285,42 +159,6 @@ static void address_of(const nicbarrier_ip_t *p, uint16_t port, bool ipv6, nicba
     memcpy(to->bytes, &a, to->len);
 }
 
-static uint32_t hash_of(const nicbarrier_address_t *a)
-{
-    uint64_t words[sizeof(a->bytes) / 8], sum = 0;
-    memcpy(words, a->bytes, sizeof(words));
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-        sum = (sum ^ words[i]) * UINT64_C(0x9e3779b97f4a7c15);
-    }
-    return (uint32_t)(sum >> 56) % LINKS;
-}
-
-static bool is_link_to(const udp_link_t *link, const nicbarrier_address_t *to)
-{
-    return link->users > 0 && memcmp(link->to.bytes, to->bytes, sizeof(to->bytes)) == 0;
-}
-
-static void claim_link(const nicbarrier_address_t *to)
-{
-    udp_link_t *link = &udp.link[hash_of(to)];
-    if (link->users == 0) {
-        *link = (udp_link_t){.users = 1, .to = *to};
-    } else if (is_link_to(link, to)) {
-        link->users++;
-    }
-}
-
-static void udp_release(const nicbarrier_address_t *candidate)
-{
-    udp_link_t *link = &udp.link[hash_of(candidate)];
-    if (is_link_to(link, candidate) && --link->users == 0) {
-        if (link->open && link->fd >= 0) {
-            close(link->fd);
-        }
-        *link = (udp_link_t){0};
-    }
-}
-
 static int udp_resolve(nicbarrier_partner_t *p, const void *bytes, uint32_t len,
                        nicbarrier_reason_t *why)
 {
@@ -328,7 +166,7 @@ static int udp_resolve(nicbarrier_partner_t *p, const void *bytes, uint32_t len,
     nicbarrier_ip_t order[NICBARRIER_IPS_MAX + 1];
     const char *wrong = nicbarrier_udp_address_decode(bytes, len, &theirs);
     if (wrong != NULL) {
-        nicbarrier_reason(why, "the addresses of member %d are not understood: %s", (int)p->member,
+        nicbarrier_reason(why, "the addresses of member %d are malformed: %s", (int)p->member,
                           wrong);
         return -1;
     }
@@ -340,9 +178,7 @@ static int udp_resolve(nicbarrier_partner_t *p, const void *bytes, uint32_t len,
     p->cookie = theirs.cookie;
     p->host = theirs.host;
     for (int i = 0; i < n; i++) {
-        nicbarrier_address_t *to = &p->candidate[p->ncandidates++];
-        address_of(&order[i], theirs.port, udp.ipv6, to);
-        claim_link(to);
+        address_of(&order[i], theirs.port, udp.ipv6, &p->candidate[p->ncandidates++]);
     }
     return 0;
 }
@@ -364,14 +200,14 @@ static socklen_t unmapped(const nicbarrier_address_t *from, any_address_t *a)
     return sizeof(four);
 }
 
-static void open_link(udp_link_t *link)
+static void open_link(udp_link_t *link, const nicbarrier_address_t *to)
 {
     any_address_t a;
-    const socklen_t len = unmapped(&link->to, &a);
-    link->open = true;
-    link->fd = socket(a.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (link->fd >= 0 && connect(link->fd, &a.any, len) != 0) {
-        close(link->fd);
+    const socklen_t len = unmapped(to, &a);
+    const int fd = socket(a.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    *link = (udp_link_t){.taken = true, .fd = fd, .to = *to};
+    if (fd >= 0 && connect(fd, &a.any, len) != 0) {
+        close(fd);
         link->fd = -1;
     }
 }
@@ -379,14 +215,16 @@ static void open_link(udp_link_t *link)
 /** -1 where there is none for this address. */
 static int link_to(const nicbarrier_address_t *to)
 {
-    udp_link_t *link = &udp.link[hash_of(to)];
-    if (!is_link_to(link, to)) {
-        return -1;
+    uint64_t words[sizeof(to->bytes) / 8], sum = 0;
+    memcpy(words, to->bytes, sizeof(words));
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        sum = (sum ^ words[i]) * UINT64_C(0x9e3779b97f4a7c15);
     }
-    if (!link->open) {
-        open_link(link);
+    udp_link_t *link = &udp.link[(sum >> 56) % LINKS];
+    if (!link->taken) {
+        open_link(link, to);
     }
-    return link->fd;
+    return memcmp(link->to.bytes, to->bytes, sizeof(to->bytes)) == 0 ? link->fd : -1;
 }
 
 static bool udp_send(const nicbarrier_address_t *to, const unsigned char *packet, bool fast)
@@ -486,7 +324,7 @@ static bool udp_arm(void)
     return true;
 }
 
-void nicbarrier_udp_throw(const nicbarrier_address_t *to, const unsigned char *packet)
+void nicbarrier_udp_send_once(const nicbarrier_address_t *to, const unsigned char *packet)
 {
     any_address_t a;
     if (to->len > sizeof(a)) {
@@ -500,20 +338,17 @@ void nicbarrier_udp_throw(const nicbarrier_address_t *to, const unsigned char *p
     }
 }
 
-bool nicbarrier_udp_local(nicbarrier_address_t *a)
+void nicbarrier_udp_local(nicbarrier_address_t *a)
 {
     static const nicbarrier_ip_t loopback = {.family = 4, .prefix = 8, .bytes = {127, 0, 0, 1}};
     address_of(&loopback, udp.mine.port, udp.ipv6, a);
-    return true;
 }
 
 const nicbarrier_transport_t nicbarrier_udp = {
-    .name = "UDP",
     .open = udp_open,
     .close = udp_close,
     .describe = udp_describe,
     .resolve = udp_resolve,
-    .release = udp_release,
     .send = udp_send,
     .adopt = udp_adopt,
     .receive = udp_receive,

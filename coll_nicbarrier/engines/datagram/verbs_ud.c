@@ -9,11 +9,10 @@
  *
  * Address handles are made for each port that is sent to and shared by all queue pairs there. What
  * overflows the ring of receive buffers is lost, and asked for again. The Q_Key of a process is not
- * among what it tells its partners: it follows from the process's cookie (packet.h), which they
- * know anyway and every packet to the process carries. So whoever can write a packet can also
- * address it.
+ * in its endpoint: it follows from the process's cookie (packet.h), which every packet to the
+ * process carries.
  */
-#include "coll_nicbarrier/engines/datagram/datagram.h"
+#include "coll_nicbarrier/engines/datagram/transport.h"
 
 #include "common/config.h"
 
@@ -37,21 +36,18 @@
 #define BATCH 16
 /** Of the packets sent, one in so many tells that it and those before it are done. */
 #define SIGNAL_EVERY 16
-/** Lists of address handles, and handles without a user that are kept. */
+/** Lists of address handles. */
 #define LISTS 64
-#define KEEP  64
 
 _Static_assert(sizeof(onic_verbs_address_t) <= sizeof(((nicbarrier_address_t *)0)->bytes),
                "an address fits");
 _Static_assert(BUFFER > ONIC_VERBS_GRH + NICBARRIER_PACKET_SIZE, "a packet fits");
 
-/** The way to a port; all queue pairs there share it. */
+/** The way to a port, until the transport is closed; all queue pairs there share it. */
 typedef struct handle {
     struct handle *next;
     onic_verbs_address_t to; /**< without the queue pair */
     struct ibv_ah *ah;
-    uint32_t users; /**< candidates of partners */
-    uint64_t last;  /**< the last packet that was posted with it */
 } handle_t;
 
 static onic_verbs_port_t my_port;
@@ -61,7 +57,6 @@ static int batched, taken;
 static uint64_t posted, done; /**< packets; `done` may be late */
 static pid_t pid;             /**< that opened it */
 static handle_t *list[LISTS];
-static unsigned unused; /**< handles without a user */
 
 /* ---- address handles --------------------------------------------------------------------------
  */
@@ -110,26 +105,7 @@ static handle_t *handle_to(const onic_verbs_address_t *to)
     h->to = port;
     h->next = *first;
     *first = h;
-    unused++;
     return h;
-}
-
-/** Destroys handles without a user that no packet under way needs, until `keep` are left. */
-static void tidy(unsigned keep)
-{
-    for (int i = 0; i < LISTS; i++) {
-        for (handle_t **at = &list[i]; *at != NULL && unused > keep;) {
-            handle_t *h = *at;
-            if (h->users > 0 || h->last > done) {
-                at = &h->next;
-                continue;
-            }
-            *at = h->next;
-            ibv_destroy_ah(h->ah);
-            free(h);
-            unused--;
-        }
-    }
 }
 
 /* ---- process ----------------------------------------------------------------------------------
@@ -147,7 +123,6 @@ static int verbs_open(const nicbarrier_datagram_config_t *config, uint32_t cooki
                                           .receive_bytes = BUFFER};
     onic_verbs_reason_t obstacle;
     pid = getpid();
-    unused = 0;
     posted = done = 0;
     batched = taken = 0;
     if (onic_verbs_port_open(&my_port, config->device != NULL ? config->device : "", &obstacle) !=
@@ -202,8 +177,8 @@ static int verbs_resolve(nicbarrier_partner_t *p, const void *bytes, uint32_t le
     onic_verbs_address_t theirs;
     const char *wrong = onic_verbs_address_decode(bytes, len, &theirs);
     if (wrong != NULL) {
-        nicbarrier_reason(why, "the verbs address of member %d is not understood: %s",
-                          (int)p->member, wrong);
+        nicbarrier_reason(why, "the verbs address of member %d is malformed: %s", (int)p->member,
+                          wrong);
         return -1;
     }
     const char *obstacle = onic_verbs_obstacle(&q.mine, &theirs);
@@ -213,26 +188,8 @@ static int verbs_resolve(nicbarrier_partner_t *p, const void *bytes, uint32_t le
                           (int)p->member, obstacle != NULL ? obstacle : strerror(errno));
         return 0;
     }
-    unused -= h->users == 0;
-    h->users++;
     address_of(&theirs, &p->candidate[p->ncandidates++]);
     return 0;
-}
-
-static void verbs_release(const nicbarrier_address_t *candidate)
-{
-    onic_verbs_address_t to;
-    /* As in verbs_close. */
-    if (pid != getpid()) {
-        return;
-    }
-    memcpy(&to, candidate->bytes, sizeof(to));
-    handle_t *h = handle_to(&to);
-    if (h != NULL && h->users > 0) {
-        h->users--;
-        unused += h->users == 0;
-        tidy(KEEP);
-    }
 }
 
 /** The address is the one of its endpoint record, since only that has a key that is known. */
@@ -271,7 +228,8 @@ static void reap(void)
     }
 }
 
-static bool post_packet(const onic_verbs_address_t *to, handle_t *h, const unsigned char *packet)
+static bool post_packet(const onic_verbs_address_t *to, const handle_t *h,
+                        const unsigned char *packet)
 {
     const bool signal = (posted + 1) % SIGNAL_EVERY == 0;
     struct ibv_sge piece = {
@@ -295,7 +253,7 @@ static bool post_packet(const onic_verbs_address_t *to, handle_t *h, const unsig
     if (ibv_post_send(q.qp, &wr, &bad) != 0) {
         return false;
     }
-    h->last = ++posted;
+    posted++;
     return true;
 }
 
@@ -384,19 +342,18 @@ static bool verbs_arm(void)
     if (events > 0) {
         ibv_ack_cq_events(q.received, events);
     }
-    /* What came before the request tells nobody. Who sleeps has a time limit, which has to do where
-     * the device takes no request any more: to try again at once would be to try for ever. */
+    /* What came before the request makes no event. A sleeping thread has a time limit, which has to
+     * do where the device takes no request any more: to try again at once would be to try for ever.
+     */
     (void)ibv_req_notify_cq(q.received, 0);
     return !fetch();
 }
 
 const nicbarrier_transport_t nicbarrier_verbs = {
-    .name = "verbs",
     .open = verbs_open,
     .close = verbs_close,
     .describe = verbs_describe,
     .resolve = verbs_resolve,
-    .release = verbs_release,
     .send = verbs_send,
     .adopt = verbs_adopt,
     .receive = verbs_receive,
@@ -416,6 +373,6 @@ static int verbs_open(const nicbarrier_datagram_config_t *config, uint32_t cooki
 }
 
 /** Never open, so none of the others is called. */
-const nicbarrier_transport_t nicbarrier_verbs = {.name = "verbs", .open = verbs_open};
+const nicbarrier_transport_t nicbarrier_verbs = {.open = verbs_open};
 
 #endif

@@ -14,8 +14,8 @@
 #define PIECE_BYTES (NICBARRIER_RULE_STEPS * sizeof(nicbarrier_flag_t))
 /** Of one region: as many as fit into 64 KiB. */
 #define PIECES 15
-/** So many rest before one of them is taken again. */
-#define RESTING 64
+/** So many are idle before one of them is taken again. */
+#define IDLE 64
 
 typedef struct slab {
     struct slab *next;
@@ -27,14 +27,14 @@ typedef struct slab {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static slab_t *slabs;
 static nicbarrier_flags_t *first, **last = &first;
-static int resting;
+static int idle;
 
-static void rest(nicbarrier_flags_t *flags)
+static void give(nicbarrier_flags_t *flags)
 {
     flags->next = NULL;
     *last = flags;
     last = &flags->next;
-    resting++;
+    idle++;
 }
 
 /** In front of those that have been used. */
@@ -60,7 +60,7 @@ static void add_slab(void)
         flags->offset = i * (uint32_t)PIECE_BYTES;
         flags->flag =
             (nicbarrier_flag_t *)onic_region_base(slab->region) + (size_t)i * NICBARRIER_RULE_STEPS;
-        rest(flags);
+        give(flags);
     }
     for (*last = used; *last != NULL;) {
         last = &(*last)->next;
@@ -69,8 +69,8 @@ static void add_slab(void)
 
 static nicbarrier_flags_t *take(void)
 {
-    /* One that never was in use needs no rest; where there is no more memory nor do the others. */
-    if (first == NULL || (first->tag != 0 && resting < RESTING)) {
+    /* One that never was in use can be taken at once; without more memory so are the others. */
+    if (first == NULL || (first->tag != 0 && idle < IDLE)) {
         add_slab();
     }
     nicbarrier_flags_t *flags = first;
@@ -79,7 +79,7 @@ static nicbarrier_flags_t *take(void)
     }
     first = flags->next;
     last = first == NULL ? &first : last;
-    resting--;
+    idle--;
     flags->tag = flags->tag % (NICBARRIER_PUT_TAGS - 1) + 1;
     for (int k = 0; k < NICBARRIER_RULE_STEPS; k++) {
         atomic_store_explicit(&flags->flag[k].word, 0, memory_order_relaxed);
@@ -98,7 +98,7 @@ nicbarrier_flags_t *nicbarrier_flags_take(void)
 void nicbarrier_flags_give(nicbarrier_flags_t *flags)
 {
     pthread_mutex_lock(&lock);
-    rest(flags);
+    give(flags);
     pthread_mutex_unlock(&lock);
 }
 
@@ -113,6 +113,6 @@ void nicbarrier_flags_close(void)
     }
     first = NULL;
     last = &first;
-    resting = 0;
+    idle = 0;
     pthread_mutex_unlock(&lock);
 }

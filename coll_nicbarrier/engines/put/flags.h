@@ -7,9 +7,9 @@
  * The flags of all groups: pieces of a few registered regions, which serve one group after another.
  *
  * So a group costs no registration, and memory follows the groups that there are at a time, not
- * those that there ever were. Nobody says when the last put into a piece has come, so pieces rest:
- * they are taken again in the order in which they were given back, and not before many others are
- * free. Should a word come yet later it is known by its tag (word.h).
+ * those that there ever were. When the last put into a piece has come is not known, so pieces are
+ * taken again in the order in which they were given back, and not before many others are idle.
+ * Should a word come yet later it is known by its tag (word.h).
  *
  * Calls are for one thread at a time, and must not be made with the wire lock held.
  */
@@ -33,7 +33,7 @@ typedef struct nicbarrier_flags {
     onic_region_t *region;
     uint32_t offset;               /**< bytes, in the region */
     uint32_t tag;                  /**< of the words that belong here now */
-    struct nicbarrier_flags *next; /**< of those that rest */
+    struct nicbarrier_flags *next; /**< of those that are idle */
 } nicbarrier_flags_t;
 
 /** Flags for a group: zeros. NULL where no memory can be had that can be put into. */

@@ -28,28 +28,24 @@
 
 /** The server thread takes over when the application has been away for so long. */
 #define IDLE_USEC 1000U
+/** Bytes of one fragment over TCP of UCX. */
+#define TCP_SEGMENT 65536U
 
-static nicbarrier_net_t *nets; /**< connected, or gone with puts to make or in flight; wire lock */
-/** Gone, of whose puts UCX may still say something; wire lock. */
-static nicbarrier_net_t *stranded;
+/** All groups that are connected, that are leaving (disconnected with words still to be put), or
+ *  that have left (UCX may still report on puts to partners that are lost); wire lock. */
+static nicbarrier_net_t *nets;
 static int schedule_kind;
 
 /* ---- parameters -------------------------------------------------------------------------------
  */
 
-static const char *tls;         /* UCX transports as in UCX_TLS; NULL: of the environment */
-static int tcp_segment = 65536; /* bytes of one TCP fragment of UCX; 0: UCX's default */
+static const char *tls; /* UCX transports as in UCX_TLS; NULL: of the environment */
 
 static const nicbarrier_param_t params[] = {
     {.name = "tls",
      .help = "Engine put: UCX transports, as in UCX_TLS; empty takes UCX_TLS from the environment, "
              "or what UCX chooses. Holds if engine put is the first to start UCX",
      .text = &tls},
-    {.name = "tcp_segment",
-     .help = "Bytes of one fragment over TCP of UCX; 0 leaves it to UCX. Holds for the process if "
-             "engine put is the first to start UCX",
-     .number = &tcp_segment,
-     .max = 1048576},
     {.name = NULL},
 };
 
@@ -66,52 +62,34 @@ static void destroy(nicbarrier_net_t *net)
     free(net);
 }
 
-/** Nothing goes out any more. Of words for partners that are lost nobody knows when UCX says that
- *  it could not send them, if ever. */
-static void retire(nicbarrier_net_t *net)
+/** Of a group that is leaving: has it nothing to put any more, and can it even be freed? */
+static bool is_over(nicbarrier_net_t *net)
 {
-    onic_wire_want_server(false);
-    if (net->in_flight == 0) {
-        destroy(net);
-    } else {
-        net->stranded = true;
-        net->next = stranded;
-        stranded = net;
+    if (net->state == NICBARRIER_PUT_LEAVING && !nicbarrier_put_sends(net)) {
+        net->state = NICBARRIER_PUT_LEFT;
+        onic_wire_want_server(false);
     }
+    return net->state == NICBARRIER_PUT_LEFT && net->in_flight == 0;
 }
 
-static void sweep_stranded(void)
+/** The wire's deferred function: all groups, on whatever thread progresses. */
+static int progress_all(void)
 {
-    for (nicbarrier_net_t **at = &stranded; *at != NULL;) {
+    int events = 0;
+    for (nicbarrier_net_t **at = &nets; *at != NULL;) {
         nicbarrier_net_t *net = *at;
-        if (net->in_flight == 0) {
+        if (net->state == NICBARRIER_PUT_CONNECTED) {
+            events += nicbarrier_put_progress(net);
+        } else {
+            nicbarrier_put_send(net);
+        }
+        if (is_over(net)) {
             *at = net->next;
             destroy(net);
         } else {
             at = &net->next;
         }
     }
-}
-
-/** The wire's deferred function: all groups, on whatever thread progresses. */
-static int move_all(void)
-{
-    int events = 0;
-    for (nicbarrier_net_t **at = &nets; *at != NULL;) {
-        nicbarrier_net_t *net = *at;
-        if (!net->gone) {
-            events += nicbarrier_put_move(net);
-        } else {
-            nicbarrier_put_send(net);
-        }
-        if (net->gone && !nicbarrier_put_sends(net)) {
-            *at = net->next;
-            retire(net);
-        } else {
-            at = &net->next;
-        }
-    }
-    sweep_stranded();
     /* What others put here makes no event. */
     if (nets != NULL) {
         onic_wire_defer(ONIC_AM_COLL);
@@ -126,13 +104,13 @@ static int put_open(const nicbarrier_engine_settings_t *settings, nicbarrier_rea
     onic_wire_config_t wire = {.server_thread = settings->thread,
                                .server_idle_usec = IDLE_USEC,
                                .tls = tls,
-                               .tcp_seg_size = (size_t)tcp_segment};
+                               .tcp_seg_size = TCP_SEGMENT};
     schedule_kind = settings->schedule;
     if (onic_wire_open(&wire) != 0) {
         nicbarrier_reason(why, "UCX could not be started");
         return -1;
     }
-    onic_wire_set_deferred_fn(ONIC_AM_COLL, move_all);
+    onic_wire_set_deferred_fn(ONIC_AM_COLL, progress_all);
     return 0;
 }
 
@@ -141,19 +119,27 @@ static void put_close(void)
     onic_wire_flush();
     onic_wire_set_deferred_fn(ONIC_AM_COLL, NULL);
     onic_wire_lock();
+    nicbarrier_net_t *left = NULL;
     while (nets != NULL) {
         nicbarrier_net_t *net = nets;
         nets = net->next;
-        retire(net);
+        if (net->state != NICBARRIER_PUT_LEFT) {
+            onic_wire_want_server(false);
+        }
+        if (net->in_flight == 0) {
+            destroy(net);
+        } else {
+            net->next = left;
+            left = net;
+        }
     }
-    sweep_stranded();
     onic_wire_unlock();
     nicbarrier_flags_close();
     /* UCX is gone with the last reference, and with it what it knew of their keys and words. */
     const bool last = onic_wire_close();
-    while (stranded != NULL) {
-        nicbarrier_net_t *net = stranded;
-        stranded = net->next;
+    while (left != NULL) {
+        nicbarrier_net_t *net = left;
+        left = net->next;
         if (last) {
             free(net);
         }
@@ -237,9 +223,6 @@ static void begin_rule(nicbarrier_net_t *net, const nicbarrier_step_t *steps, in
         waits |= (uint64_t)(steps[k].wait_for != NICBARRIER_NOBODY) << k;
     }
     nicbarrier_rule_init(&net->rule, (uint32_t)n, sends, waits);
-    if (atomic_load_explicit(&net->failure, memory_order_relaxed) != NICBARRIER_SOUND) {
-        nicbarrier_rule_fail(&net->rule);
-    }
 }
 
 static int put_connect(nicbarrier_net_t *net, const nicbarrier_endpoints_t *endpoints,
@@ -260,7 +243,7 @@ static int put_connect(nicbarrier_net_t *net, const nicbarrier_endpoints_t *endp
     net->next = nets;
     nets = net;
     onic_wire_defer(ONIC_AM_COLL);
-    net->connected = true;
+    net->state = NICBARRIER_PUT_CONNECTED;
     onic_wire_unlock();
     onic_wire_want_server(true);
     return rc;
@@ -278,16 +261,16 @@ static uint64_t put_completed(const nicbarrier_net_t *net)
     return atomic_load_explicit(&net->completed, memory_order_acquire);
 }
 
-static nicbarrier_failure_t put_failure(const nicbarrier_net_t *net)
+static bool put_failed(const nicbarrier_net_t *net)
 {
-    return (nicbarrier_failure_t)atomic_load_explicit(&net->failure, memory_order_acquire);
+    return atomic_load_explicit(&net->failed, memory_order_acquire);
 }
 
-static void put_fail(nicbarrier_net_t *net, nicbarrier_failure_t failure)
+static void put_fail(nicbarrier_net_t *net)
 {
     onic_wire_lock();
-    if (net->connected) {
-        nicbarrier_put_fail(net, failure);
+    if (net->state == NICBARRIER_PUT_CONNECTED) {
+        nicbarrier_put_fail(net);
     }
     onic_wire_unlock();
 }
@@ -299,21 +282,21 @@ static int put_progress(nicbarrier_net_t *net)
 }
 
 /**
- * Peers may be behind, but have been told all they need from here, or will be by words that wait
- * for those in flight: these keep the record alive. Nothing will be repeated. The flags rest, since
- * others may yet put into them: who hears of a failure later than this member has left, or has not
- * heard that the agreement came to no good end here.
+ * Peers may be behind, but have got all they need from here, or will by words that wait for those
+ * in flight: these keep the record alive. Nothing will be repeated. The flags are not used again
+ * soon, since others may yet put into them: members that learn of a failure later than this one
+ * leaves.
  */
 static void put_disconnect(nicbarrier_net_t *net)
 {
     nicbarrier_flags_t *flags = net->flags;
-    const bool connected = net->connected;
+    const bool connected = net->state == NICBARRIER_PUT_CONNECTED;
     /* First of all, since other threads read the flags until then; afterwards they may free it. */
     onic_wire_lock();
-    net->gone = true;
     net->flags = NULL;
     if (connected) {
-        (void)move_all();
+        net->state = NICBARRIER_PUT_LEAVING;
+        (void)progress_all();
     }
     onic_wire_unlock();
     nicbarrier_flags_give(flags);
@@ -341,18 +324,12 @@ static int put_score(void)
 /** Before any other component opens the wire. */
 static void put_announce(bool by_name)
 {
-    const onic_wire_config_t wire = {.tls = tls, .tcp_seg_size = (size_t)tcp_segment};
+    const onic_wire_config_t wire = {.tls = tls, .tcp_seg_size = TCP_SEGMENT};
     if (by_name || put_score() > 50) {
         onic_wire_want_puts();
         onic_wire_require(&wire);
     }
 }
-
-static const nicbarrier_engine_extras_t extras = {
-    .announce = put_announce,
-    .failure = put_failure,
-    .fail = put_fail,
-};
 
 const nicbarrier_engine_t nicbarrier_engine_put = {
     .name = "put",
@@ -370,5 +347,7 @@ const nicbarrier_engine_t nicbarrier_engine_put = {
     .completed = put_completed,
     .progress = put_progress,
     .disconnect = put_disconnect,
-    .extras = &extras,
+    .announce = put_announce,
+    .failed = put_failed,
+    .fail = put_fail,
 };

@@ -23,7 +23,7 @@
 /** What goes to the partner of one step. */
 typedef struct nicbarrier_outlet {
     onic_put_t put;
-    onic_remote_t *remote; /**< NULL where nobody is told in this step */
+    onic_remote_t *remote; /**< NULL where this step sends nothing */
     uint64_t word;         /**< in flight; its address is known to UCX */
     uint64_t wanted;       /**< what must be there at last */
     uint64_t offset;       /**< of the flag there */
@@ -37,17 +37,19 @@ struct nicbarrier_net {
     nicbarrier_net_t *next;
     nicbarrier_group_t group;
     nicbarrier_net_events_t events;
-    nicbarrier_flags_t *flags; /**< not when it is gone */
+    nicbarrier_flags_t *flags; /**< NULL once it is leaving */
     nicbarrier_rule_t rule;
     nicbarrier_outlet_t outlet[NICBARRIER_RULE_STEPS];
     int in_flight;
     unsigned losses; /**< of connections, when the partners were last looked at */
-    bool hushed;     /**< a partner was lost of which nothing was awaited */
-    bool connected;
-    bool gone;     /**< disconnected, kept until its last put is through */
-    bool stranded; /**< what is in flight is for partners that are lost */
+    enum {
+        NICBARRIER_PUT_PREPARED,
+        NICBARRIER_PUT_CONNECTED,
+        NICBARRIER_PUT_LEAVING,
+        NICBARRIER_PUT_LEFT
+    } state; /**< see put.c */
     _Atomic uint64_t completed;
-    _Atomic int failure; /**< nicbarrier_failure_t */
+    atomic_bool failed;
 };
 
 /** Enters all epochs up to `epoch`. */
@@ -55,7 +57,7 @@ void nicbarrier_put_enter(nicbarrier_net_t *net, uint64_t epoch);
 
 /** Reads the flags, goes as far as it gets, sends what can be sent. Returns how many words were
  *  new. */
-int nicbarrier_put_move(nicbarrier_net_t *net);
+int nicbarrier_put_progress(nicbarrier_net_t *net);
 
 /** Sends what had to wait for the puts before it. */
 void nicbarrier_put_send(nicbarrier_net_t *net);
@@ -63,7 +65,7 @@ void nicbarrier_put_send(nicbarrier_net_t *net);
 /** Is a word still to go out, or under way, to a partner that can be reached? */
 bool nicbarrier_put_sends(const nicbarrier_net_t *net);
 
-/** The group has failed: its members are told. */
-void nicbarrier_put_fail(nicbarrier_net_t *net, nicbarrier_failure_t failure);
+/** The group has failed: its members are notified. */
+void nicbarrier_put_fail(nicbarrier_net_t *net);
 
 #endif

@@ -6,11 +6,9 @@
  * @file
  * Engine put: the steps of a group. See put.h.
  *
- * A failure goes by the same puts as epochs do, and out of all who hear of it in all their steps.
- * So it reaches everybody whom the schedule reaches without the partner that was lost, also those
- * that have no connection to that one. The wire says of a connection that it is lost, and not
- * whether the process behind it is dead: sockets are closed and adapters go silent for other
- * reasons, too. So a death is reported only where somebody knew of it.
+ * A failure goes by the same puts as epochs do, and from all that know it in all their steps. So it
+ * reaches all members that the schedule reaches without the partner that was lost, also those that
+ * have no connection to that one.
  */
 #include "coll_nicbarrier/engines/put/put.h"
 
@@ -18,57 +16,42 @@
 
 /* ---- failure --------------------------------------------------------------------------------- */
 
-/** From bad to worse. To be told with the next advance; once more to those who know of less. */
-static void fail(nicbarrier_net_t *net, nicbarrier_failure_t failure)
+static void fail(nicbarrier_net_t *net)
 {
-    if ((int)failure > atomic_load_explicit(&net->failure, memory_order_relaxed)) {
-        atomic_store_explicit(&net->failure, (int)failure, memory_order_release);
-        nicbarrier_rule_fail(&net->rule);
-        net->rule.told = 0;
-    }
+    atomic_store_explicit(&net->failed, true, memory_order_release);
+    nicbarrier_rule_fail(&net->rule);
 }
 
-static bool is_awaiting(const nicbarrier_net_t *net)
-{
-    return net->rule.completed < net->rule.entered;
-}
-
-/** Whoever has got all my puts may still be one whose own puts can no longer come. Where nothing is
- *  awaited it may have left in good order: of that nobody need hear, not even the caller, who would
- *  give up before the engine has told the others, unless another barrier is entered. */
+/** A partner that has got all my puts may be one whose own puts can no longer come. Where nothing
+ * is awaited it may have left in good order, and nothing is said of it before another barrier is
+ *  entered. */
 static void look_for_losses(nicbarrier_net_t *net)
 {
-    const bool awaiting = is_awaiting(net);
-    if (net->losses == onic_wire_losses() && !(net->hushed && awaiting)) {
+    const unsigned losses = onic_wire_losses();
+    if (net->rule.completed == net->rule.entered || net->losses == losses) {
         return;
     }
-    net->losses = onic_wire_losses();
-    net->hushed = false;
+    net->losses = losses;
     for (uint32_t k = 0; k < net->rule.nsteps; k++) {
         nicbarrier_outlet_t *out = &net->outlet[k];
-        if (out->remote == NULL || !onic_remote_is_lost(out->remote)) {
-            continue;
-        }
-        out->lost = true;
-        if (awaiting) {
+        if (out->remote != NULL && onic_remote_is_lost(out->remote)) {
+            out->lost = true;
             (void)onic_remote_lost(out->remote);
-            fail(net, NICBARRIER_LOST);
-        } else {
-            net->hushed = true;
+            fail(net);
         }
     }
 }
 
 /* ---- sending --------------------------------------------------------------------------------- */
 
-/** The end of a put: the wire has told the user of an error, and there is nothing to try again. */
+/** The end of a put: the wire has reported an error to the user, and nothing is tried again. */
 static void end_put(nicbarrier_outlet_t *out, int status)
 {
     out->busy = false;
     out->net->in_flight--;
     if (status < 0) {
         out->lost = true;
-        fail(out->net, NICBARRIER_LOST);
+        fail(out->net);
     }
 }
 
@@ -76,11 +59,7 @@ static void end_put(nicbarrier_outlet_t *out, int status)
  *  function. */
 static void put_done(void *arg, int status)
 {
-    nicbarrier_outlet_t *out = arg;
-    end_put(out, status);
-    if (out->net->stranded) {
-        onic_wire_defer(ONIC_AM_COLL);
-    }
+    end_put(arg, status);
 }
 
 static void send(nicbarrier_outlet_t *out)
@@ -119,11 +98,10 @@ bool nicbarrier_put_sends(const nicbarrier_net_t *net)
 /** The words of these steps: a bit for each. */
 static void post(nicbarrier_net_t *net, uint64_t steps)
 {
-    const bool dead = atomic_load_explicit(&net->failure, memory_order_relaxed) == NICBARRIER_DEAD;
     for (uint32_t k = 0; k < net->rule.nsteps; k++) {
         nicbarrier_outlet_t *out = &net->outlet[k];
         if (steps >> k & 1) {
-            out->wanted = nicbarrier_put_mark(nicbarrier_rule_word(&net->rule, k), dead, out->tag);
+            out->wanted = nicbarrier_put_mark(nicbarrier_rule_word(&net->rule, k), out->tag);
             send(out);
         }
     }
@@ -133,7 +111,7 @@ static void post(nicbarrier_net_t *net, uint64_t steps)
  */
 
 /** A word that is not of this group has come late for one before it, and may have hidden one of
- *  this: nobody can know. */
+ *  this group. */
 static int read_flag(nicbarrier_net_t *net, uint32_t k)
 {
     const uint64_t word = atomic_load_explicit(&net->flags->flag[k].word, memory_order_acquire);
@@ -141,14 +119,13 @@ static int read_flag(nicbarrier_net_t *net, uint32_t k)
         return 0;
     }
     if (nicbarrier_put_tag(word) != net->flags->tag) {
-        fail(net, NICBARRIER_LOST);
+        fail(net);
         return 0;
     }
-    const bool dead = nicbarrier_put_is_dead(word);
     const bool isnew =
         nicbarrier_rule_receive(&net->rule, k, nicbarrier_put_word(word)) == NICBARRIER_WORD_NEW;
     if (net->rule.failed) {
-        fail(net, dead ? NICBARRIER_DEAD : NICBARRIER_LOST);
+        fail(net);
     }
     return isnew;
 }
@@ -181,7 +158,7 @@ static void advance(nicbarrier_net_t *net)
     }
 }
 
-int nicbarrier_put_move(nicbarrier_net_t *net)
+int nicbarrier_put_progress(nicbarrier_net_t *net)
 {
     uint64_t entered = net->events.entered != NULL ? net->events.entered(net->events.arg) : 0;
     int events = entered > net->rule.entered;
@@ -203,8 +180,8 @@ void nicbarrier_put_enter(nicbarrier_net_t *net, uint64_t epoch)
     advance(net);
 }
 
-void nicbarrier_put_fail(nicbarrier_net_t *net, nicbarrier_failure_t failure)
+void nicbarrier_put_fail(nicbarrier_net_t *net)
 {
-    fail(net, failure);
+    fail(net);
     advance(net);
 }

@@ -6,32 +6,29 @@
  * @file
  * What stands in a flag: a word of the rule (rule.h), marked as one of this group.
  *
- * Flags serve one group after another. Who hears late that a group has failed puts that into flags
- * that may serve another one by then; so each word carries the tag that the flags' owner has drawn
- * for the group. Pure.
+ * Flags serve one group after another. A member that learns late that a group has failed puts that
+ * into flags that may serve another one by then; so each word carries the tag that the flags' owner
+ * has chosen for the group. Pure.
  */
 #ifndef NICBARRIER_PUT_WORD_H
 #define NICBARRIER_PUT_WORD_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "coll_nicbarrier/epoch/rule.h"
 
-/** From the highest bit: failed (rule.h), dead, the tag, the epoch. So of two words of a group the
- *  greater one says more. */
-#define NICBARRIER_PUT_DEAD      (UINT64_C(1) << 62)
+/** From the highest bit: failed (rule.h), the tag, the epoch. So of two words of a group the
+ * greater one says more. */
 #define NICBARRIER_PUT_TAG_SHIFT 48
-#define NICBARRIER_PUT_TAGS      16384
+#define NICBARRIER_PUT_TAGS      32768
 /** At a barrier each microsecond these last for nine years. */
 #define NICBARRIER_PUT_EPOCH_MAX ((UINT64_C(1) << NICBARRIER_PUT_TAG_SHIFT) - 1)
 
 /** @param word  of the rule, of an epoch up to NICBARRIER_PUT_EPOCH_MAX
- *  @param dead  the failure is a death
  *  @param tag   1 .. NICBARRIER_PUT_TAGS - 1 */
-static inline uint64_t nicbarrier_put_mark(uint64_t word, bool dead, uint32_t tag)
+static inline uint64_t nicbarrier_put_mark(uint64_t word, uint32_t tag)
 {
-    return word | (dead ? NICBARRIER_PUT_DEAD : 0) | (uint64_t)tag << NICBARRIER_PUT_TAG_SHIFT;
+    return word | (uint64_t)tag << NICBARRIER_PUT_TAG_SHIFT;
 }
 
 static inline uint32_t nicbarrier_put_tag(uint64_t marked)
@@ -43,11 +40,6 @@ static inline uint32_t nicbarrier_put_tag(uint64_t marked)
 static inline uint64_t nicbarrier_put_word(uint64_t marked)
 {
     return marked & (NICBARRIER_WORD_FAILED | NICBARRIER_PUT_EPOCH_MAX);
-}
-
-static inline bool nicbarrier_put_is_dead(uint64_t marked)
-{
-    return (marked & NICBARRIER_WORD_FAILED) != 0 && (marked & NICBARRIER_PUT_DEAD) != 0;
 }
 
 #endif

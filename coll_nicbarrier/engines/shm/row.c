@@ -25,13 +25,10 @@ static int shm_score(void)
     return 100;
 }
 
-static const nicbarrier_engine_extras_t extras = {.failure = NULL};
-
 const nicbarrier_engine_t nicbarrier_engine_shm = {
     .name = "shm",
     .what = "flags in shared memory",
     .needs = NICBARRIER_NEEDS_ONE_NODE,
     .params = params,
     .score = shm_score,
-    .extras = &extras,
 };

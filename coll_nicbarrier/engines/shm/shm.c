@@ -188,20 +188,16 @@ void nicbarrier_shm_release(nicbarrier_shm_t *s, uint64_t epoch)
     }
 }
 
-void nicbarrier_shm_fail(nicbarrier_shm_t *s, nicbarrier_failure_t failure)
+void nicbarrier_shm_fail(nicbarrier_shm_t *s)
 {
-    uint32_t old = atomic_load(&s->head->failed);
-    while (old < (uint32_t)failure) {
-        if (atomic_compare_exchange_weak(&s->head->failed, &old, (uint32_t)failure)) {
-            wake_all(s);
-            return;
-        }
+    if (atomic_exchange(&s->head->failed, 1) == 0) {
+        wake_all(s);
     }
 }
 
-nicbarrier_failure_t nicbarrier_shm_failed(const nicbarrier_shm_t *s)
+bool nicbarrier_shm_failed(const nicbarrier_shm_t *s)
 {
-    return (nicbarrier_failure_t)atomic_load_explicit(&s->head->failed, memory_order_relaxed);
+    return atomic_load_explicit(&s->head->failed, memory_order_relaxed) != 0;
 }
 
 /** Climbs as far as all siblings have come; true where the root was raised. */
@@ -258,11 +254,6 @@ uint64_t nicbarrier_shm_arrived(const nicbarrier_shm_t *s)
 uint64_t nicbarrier_shm_completed(nicbarrier_shm_t *s)
 {
     return s->flat ? lowest(s->vertex, s->n) : READ(s->my_release);
-}
-
-bool nicbarrier_shm_pending(nicbarrier_shm_t *s)
-{
-    return READ(s->mine) > nicbarrier_shm_completed(s);
 }
 
 bool nicbarrier_shm_done(nicbarrier_shm_t *s, uint64_t epoch)

@@ -59,10 +59,10 @@ typedef struct nicbarrier_flag {
 typedef struct nicbarrier_head {
     _Alignas(128) _Atomic uint32_t sleepers;  /**< threads that sleep or are about to */
     _Alignas(128) _Atomic uint32_t wakes;     /**< the futex: grows when sleepers are to look */
-    _Atomic uint32_t failed;                  /**< nicbarrier_failure_t */
+    _Atomic uint32_t failed;                  /**< 1: what is not complete now may never be */
     _Alignas(128) _Atomic uint32_t attentive; /**< leader's threads that look at `arrived` now */
-    uint32_t poke_len; /**< how the leader's helper thread is woken (engine.h); 0: not */
-    unsigned char poke[NICBARRIER_POKE_MAX];
+    uint32_t wake_len; /**< how the leader's helper thread is woken (engine.h); 0: not */
+    unsigned char wake[NICBARRIER_WAKE_MAX];
     /* From here on as nicbarrier_shm_arrange leaves it. */
     _Alignas(128) _Atomic int32_t arranged; /**< how many members; 0: not yet */
     int32_t vertices;                       /**< of the tree */
@@ -128,19 +128,16 @@ uint64_t nicbarrier_shm_completed(nicbarrier_shm_t *s);
 /** Is epoch `epoch` complete? Cheaper than the above. */
 bool nicbarrier_shm_done(nicbarrier_shm_t *s, uint64_t epoch);
 
-/** Has this process entered an epoch that is not complete? */
-bool nicbarrier_shm_pending(nicbarrier_shm_t *s);
-
 /** The last epoch that all processes of the node have entered; with a network part. */
 uint64_t nicbarrier_shm_arrived(const nicbarrier_shm_t *s);
 
 /** The leader: the network part is complete up to `epoch`. Any thread. */
 void nicbarrier_shm_release(nicbarrier_shm_t *s, uint64_t epoch);
 
-/** What is not complete now may never be. Stays so, or becomes worse. Any thread. */
-void nicbarrier_shm_fail(nicbarrier_shm_t *s, nicbarrier_failure_t failure);
-/** What has been said so. */
-nicbarrier_failure_t nicbarrier_shm_failed(const nicbarrier_shm_t *s);
+/** What is not complete now may never be. Stays so. Any thread. */
+void nicbarrier_shm_fail(nicbarrier_shm_t *s);
+/** Has a member called that? */
+bool nicbarrier_shm_failed(const nicbarrier_shm_t *s);
 
 /** Has one of `count` members ended, from member `from` on, modulo their number? Some tens of
  *  microseconds for each. */

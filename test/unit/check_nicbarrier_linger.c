@@ -4,10 +4,10 @@
  */
 /**
  * @file
- * How processes leave, in a simulated job: nobody leaves while somebody may still need it,
+ * How processes end, in a simulated job: nobody leaves while somebody may still need it,
  * everybody leaves, whatever the network loses, and where it loses nothing few packets are sent.
  */
-#include "coll_nicbarrier/engines/datagram/farewell.h"
+#include "coll_nicbarrier/engines/datagram/linger.h"
 
 #include <string.h>
 
@@ -30,7 +30,7 @@ typedef struct job {
 } job_t;
 
 typedef struct process {
-    nicbarrier_farewell_t farewell;
+    nicbarrier_linger_t linger;
     uint64_t begins; /* to leave */
     uint64_t left;   /* 0: not yet */
     bool dead;
@@ -86,8 +86,8 @@ static void arrive(job_t *j, result_t *r, flight_t f)
         return;
     }
     if (f.refusal)
-        nicbarrier_farewell_refused(&p->farewell, f.packet.cookie);
-    else if (nicbarrier_farewell_hear(&p->farewell, &f.packet, f.arrives, &reply))
+        nicbarrier_linger_refused(&p->linger, f.packet.cookie);
+    else if (nicbarrier_linger_receive(&p->linger, &f.packet, f.arrives, &reply))
         transmit(j, r, f.arrives, f.to, &reply);
 }
 
@@ -102,19 +102,17 @@ static void check_not_needed(const job_t *j, int i, uint64_t now)
 static void turn(job_t *j, result_t *r, int i, uint64_t now)
 {
     process_t *p = &process[i];
-    nicbarrier_peer_t *peer;
-    uint8_t flags;
+    const nicbarrier_peer_t *peer;
 
     if (is_away(p) || p->begins > now)
         return;
-    if (!p->farewell.leaving)
-        nicbarrier_farewell_begin(&p->farewell, now);
-    while ((peer = nicbarrier_farewell_expire(&p->farewell, now, &flags)) != NULL) {
-        const nicbarrier_packet_t packet = {
-            .kind = NICBARRIER_PACKET_LEFT, .flags = flags, .cookie = peer->cookie};
+    if (!p->linger.begun)
+        nicbarrier_linger_begin(&p->linger, now);
+    while ((peer = nicbarrier_linger_expire(&p->linger, now)) != NULL) {
+        const nicbarrier_packet_t packet = {.kind = NICBARRIER_PACKET_FIN, .cookie = peer->cookie};
         transmit(j, r, now, i, &packet);
     }
-    if (nicbarrier_farewell_deadline(&p->farewell) == UINT64_MAX) {
+    if (nicbarrier_linger_deadline(&p->linger) == UINT64_MAX) {
         check_not_needed(j, i, now);
         p->left = now;
     }
@@ -137,7 +135,7 @@ static void begin(job_t *j)
     for (int i = 0; i < j->n; i++)
         for (int k = 0; k < j->n; k++)
             if (peers[i][k])
-                nicbarrier_farewell_met(&process[i].farewell, (uint32_t)(COOKIE + k), &nowhere);
+                nicbarrier_linger_add(&process[i].linger, (uint32_t)(COOKIE + k), &nowhere);
 }
 
 static uint64_t next_event(const job_t *j, uint64_t now)
@@ -148,10 +146,10 @@ static uint64_t next_event(const job_t *j, uint64_t now)
         next = flight[i].arrives < next ? flight[i].arrives : next;
     for (int i = 0; i < j->n; i++) {
         const process_t *p = &process[i];
-        const uint64_t at = is_away(p)            ? UINT64_MAX
-                            : p->begins > now     ? p->begins
-                            : p->farewell.leaving ? nicbarrier_farewell_deadline(&p->farewell)
-                                                  : now;
+        const uint64_t at = is_away(p)          ? UINT64_MAX
+                            : p->begins > now   ? p->begins
+                            : p->linger.begun ? nicbarrier_linger_deadline(&p->linger)
+                                                : now;
         next = at < next ? at : next;
     }
     return next;
@@ -220,7 +218,7 @@ START_TEST(much_is_lost)
                    .random = {unit_random64(&random)}};
         const result_t r = simulate(&j);
         /* Where a peer cannot even be refused, the last word may be silence. */
-        const uint64_t limit = j.refuses ? SEC : NICBARRIER_FAREWELL_PATIENCE + SEC;
+        const uint64_t limit = j.refuses ? SEC : NICBARRIER_LINGER_PATIENCE + SEC;
         if (r.took > limit)
             ck_abort_msg("n %d loss %u refuses %d: %" PRIu64 " ms", j.n, j.loss, j.refuses,
                          r.took / MSEC);
@@ -257,9 +255,9 @@ START_TEST(the_dead_are_not_waited_for)
                    .all = true,
                    .random = {unit_seed() + i}};
         const result_t r = simulate(&j);
-        ck_assert_uint_lt(r.took, j.refuses ? 10 * MSEC : NICBARRIER_FAREWELL_PATIENCE + SEC);
+        ck_assert_uint_lt(r.took, j.refuses ? 10 * MSEC : NICBARRIER_LINGER_PATIENCE + SEC);
         if (!j.refuses)
-            ck_assert_uint_gt(r.took, NICBARRIER_FAREWELL_PATIENCE - SEC);
+            ck_assert_uint_gt(r.took, NICBARRIER_LINGER_PATIENCE - SEC);
     }
 }
 END_TEST
@@ -270,72 +268,66 @@ END_TEST
 /* Its own stop is not the others' silence. */
 START_TEST(who_was_stopped_asks_again)
 {
-    static nicbarrier_farewell_t f;
+    static nicbarrier_linger_t l;
     const nicbarrier_address_t nowhere = {.len = 1};
-    uint8_t flags;
     uint64_t now = SEC;
 
-    memset(&f, 0, sizeof(f));
-    nicbarrier_farewell_met(&f, 7, &nowhere);
-    nicbarrier_farewell_begin(&f, now);
-    ck_assert_ptr_nonnull(nicbarrier_farewell_expire(&f, now, &flags));
+    memset(&l, 0, sizeof(l));
+    nicbarrier_linger_add(&l, 7, &nowhere);
+    nicbarrier_linger_begin(&l, now);
+    ck_assert_ptr_nonnull(nicbarrier_linger_expire(&l, now));
     now += 3600 * SEC;
-    for (int i = 1; i < NICBARRIER_FAREWELL_ASKED; i++) {
-        ck_assert_ptr_nonnull(nicbarrier_farewell_expire(&f, now, &flags));
-        now = nicbarrier_farewell_deadline(&f);
+    for (int i = 1; i < NICBARRIER_LINGER_ASKED; i++) {
+        ck_assert_ptr_nonnull(nicbarrier_linger_expire(&l, now));
+        now = nicbarrier_linger_deadline(&l);
     }
-    ck_assert_ptr_null(nicbarrier_farewell_expire(&f, now, &flags));
-    ck_assert_uint_eq(nicbarrier_farewell_deadline(&f), UINT64_MAX);
+    ck_assert_ptr_null(nicbarrier_linger_expire(&l, now));
+    ck_assert_uint_eq(nicbarrier_linger_deadline(&l), UINT64_MAX);
 }
 END_TEST
 
-/* Of too many peers those are forgotten that are in no group, the oldest first. */
+/* Of too many peers the first are forgotten; one that is added again keeps its place. */
 START_TEST(peers_are_bounded)
 {
-    static nicbarrier_farewell_t f;
-    const nicbarrier_address_t nowhere = {.len = 1};
-    uint8_t flags;
+    static nicbarrier_linger_t l;
+    const nicbarrier_address_t nowhere = {.len = 1}, there = {.len = 2};
     unsigned asked = 0;
-    bool first = false, second = false;
+    bool first = false, moved = false;
 
-    memset(&f, 0, sizeof(f));
+    memset(&l, 0, sizeof(l));
     for (uint32_t i = 0; i < NICBARRIER_PEERS; i++)
-        nicbarrier_farewell_met(&f, 1 + i, &nowhere);
-    nicbarrier_farewell_met(&f, 1, &nowhere);
-    nicbarrier_farewell_parted(&f, 1, &nowhere); /* there is another group with it */
-    nicbarrier_farewell_parted(&f, 2, &nowhere);
-    nicbarrier_farewell_parted(&f, 3, &nowhere);
-    nicbarrier_farewell_met(&f, 10000, &nowhere);
-    nicbarrier_farewell_begin(&f, 1);
-    for (const nicbarrier_peer_t *p; (p = nicbarrier_farewell_expire(&f, 1, &flags)) != NULL;) {
+        nicbarrier_linger_add(&l, 1 + i, &nowhere);
+    nicbarrier_linger_add(&l, 10000, &nowhere);
+    nicbarrier_linger_add(&l, 2, &there);
+    nicbarrier_linger_begin(&l, 1);
+    for (const nicbarrier_peer_t *p; (p = nicbarrier_linger_expire(&l, 1)) != NULL;) {
         first |= p->cookie == 1;
-        second |= p->cookie == 2;
+        moved |= p->cookie == 2 && p->at.len == 2;
         asked++;
     }
     ck_assert_uint_eq(asked, NICBARRIER_PEERS);
-    ck_assert(first && !second);
+    ck_assert(moved && !first);
 }
 END_TEST
 
-/* Who is asked by a stranger answers, and is not changed by it. */
-START_TEST(strangers)
+/* A process that is asked by one that is no peer answers, and is not changed by it. */
+START_TEST(no_peers)
 {
-    static nicbarrier_farewell_t f;
-    const nicbarrier_packet_t left = {
-        .kind = NICBARRIER_PACKET_LEFT, .flags = NICBARRIER_FLAG_ASKS, .back = 9};
-    const nicbarrier_packet_t stay = {.kind = NICBARRIER_PACKET_STAY, .back = 9};
+    static nicbarrier_linger_t l;
+    const nicbarrier_packet_t fin = {.kind = NICBARRIER_PACKET_FIN, .back = 9};
+    const nicbarrier_packet_t alive = {.kind = NICBARRIER_PACKET_ALIVE, .back = 9};
     nicbarrier_packet_t reply;
 
-    memset(&f, 0, sizeof(f));
-    ck_assert(nicbarrier_farewell_hear(&f, &left, 1, &reply));
-    ck_assert(reply.kind == NICBARRIER_PACKET_STAY && reply.flags == NICBARRIER_FLAG_HEARD);
+    memset(&l, 0, sizeof(l));
+    ck_assert(nicbarrier_linger_receive(&l, &fin, 1, &reply));
+    ck_assert_int_eq(reply.kind, NICBARRIER_PACKET_ALIVE);
     ck_assert_uint_eq(reply.cookie, 9);
-    ck_assert(!nicbarrier_farewell_hear(&f, &stay, 1, &reply));
-    nicbarrier_farewell_begin(&f, 1);
-    ck_assert(nicbarrier_farewell_hear(&f, &left, 1, &reply));
-    ck_assert_int_eq(reply.kind, NICBARRIER_PACKET_LEFT);
-    nicbarrier_farewell_refused(&f, 9);
-    ck_assert_uint_eq(nicbarrier_farewell_deadline(&f), UINT64_MAX);
+    ck_assert(!nicbarrier_linger_receive(&l, &alive, 1, &reply));
+    nicbarrier_linger_begin(&l, 1);
+    ck_assert(nicbarrier_linger_receive(&l, &fin, 1, &reply));
+    ck_assert_int_eq(reply.kind, NICBARRIER_PACKET_FIN_ACK);
+    nicbarrier_linger_refused(&l, 9);
+    ck_assert_uint_eq(nicbarrier_linger_deadline(&l), UINT64_MAX);
 }
 END_TEST
 
@@ -347,8 +339,7 @@ int main(void)
                                   the_dead_are_not_waited_for,
                                   who_was_stopped_asks_again,
                                   peers_are_bounded,
-                                  strangers};
+                                  no_peers};
 
-    return unit_run_loop("nicbarrier_farewell", each, 1, 8, tests,
-                         sizeof(tests) / sizeof(tests[0]));
+    return unit_run_loop("nicbarrier_linger", each, 1, 8, tests, sizeof(tests) / sizeof(tests[0]));
 }

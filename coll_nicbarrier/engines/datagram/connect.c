@@ -1,0 +1,265 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file Engine datagram: groups, from prepare to disconnect; see engine.h and datagram.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "coll_nicbarrier/engines/datagram/datagram.h"
+#include "coll_nicbarrier/engines/datagram/endpoint.h"
+
+/** The first that can install a group steps it. */
+static const nicbarrier_stepper_t *const steppers[] = {&nicbarrier_stepper_host};
+
+/* ---- prepare ----------------------------------------------------------------------------------
+ */
+
+static uint32_t describe(unsigned char *bytes)
+{
+    uint32_t len[NICBARRIER_VIAS] = {0}, at = NICBARRIER_ENDPOINT_HEAD;
+    for (int i = 0; i < NICBARRIER_VIAS; i++) {
+        const nicbarrier_transport_t *t = nicbarrier_datagram.transport[i];
+        len[i] = t != NULL ? t->describe(bytes + at) : 0;
+        at += len[i];
+    }
+    return nicbarrier_endpoint_head(len, bytes);
+}
+
+int nicbarrier_datagram_prepare(const nicbarrier_group_t *group, nicbarrier_net_t **net_p,
+                                void *bytes, uint32_t *len_p, nicbarrier_reason_t *why)
+{
+    nicbarrier_datagram_t *d = &nicbarrier_datagram;
+    nicbarrier_net_t *net = calloc(1, sizeof(*net));
+    *net_p = NULL;
+    if (net != NULL) {
+        net->nsteps = nicbarrier_schedule((nicbarrier_schedule_kind_t)d->schedule,
+                                          NICBARRIER_DEGREE, group->me, group->n, net->step);
+        net->partner = calloc(2 * (size_t)net->nsteps, sizeof(*net->partner));
+    }
+    if (net == NULL || net->partner == NULL) {
+        nicbarrier_reason(why, "memory is exhausted");
+        free(net);
+        return -1;
+    }
+    net->group = *group;
+    nicbarrier_nacks_init(&net->nacks, &d->timing);
+    *len_p = describe(bytes);
+    /* From here on it is no unknown group, for which freed.h would answer. */
+    nicbarrier_datagram_lock();
+    nicbarrier_datagram_add(net);
+    nicbarrier_datagram_unlock();
+    *net_p = net;
+    return 0;
+}
+
+/* ---- partners ---------------------------------------------------------------------------------
+ */
+
+/** Candidates by verbs, where both have a port. */
+static int resolve_verbs(nicbarrier_partner_t *p, const nicbarrier_parts_t *parts,
+                         nicbarrier_reason_t *why)
+{
+    const nicbarrier_transport_t *t = nicbarrier_datagram.transport[NICBARRIER_VIA_VERBS];
+    const uint32_t len = parts->len[NICBARRIER_VIA_VERBS];
+    if (t == NULL || len == 0) {
+        nicbarrier_reason(why, "member %d has no verbs device", (int)p->member);
+        return 0;
+    }
+    return t->resolve(p, parts->bytes[NICBARRIER_VIA_VERBS], len, why);
+}
+
+/** All its candidates, verbs first; -1 where there is none. */
+static int resolve(nicbarrier_partner_t *p, const unsigned char *bytes, uint32_t len,
+                   nicbarrier_reason_t *why)
+{
+    const nicbarrier_transport_t *udp = nicbarrier_datagram.transport[NICBARRIER_VIA_UDP];
+    nicbarrier_parts_t parts;
+    nicbarrier_reason_t other;
+    const char *wrong = nicbarrier_endpoint_split(bytes, len, &parts);
+    if (wrong != NULL) {
+        nicbarrier_reason(why, "the endpoint record of member %d is malformed: %s", (int)p->member,
+                          wrong);
+        return -1;
+    }
+    if (resolve_verbs(p, &parts, why) != 0) {
+        return -1;
+    }
+    const uint8_t by_verbs = p->ncandidates;
+    const bool only = nicbarrier_datagram_config.verbs == NICBARRIER_VERBS_ALWAYS;
+    if (udp->resolve(p, parts.bytes[NICBARRIER_VIA_UDP], parts.len[NICBARRIER_VIA_UDP],
+                     only ? &other : why) != 0) {
+        *why = only ? other : *why;
+        return -1;
+    }
+    p->ncandidates = only ? by_verbs : p->ncandidates;
+    p->at = p->candidate[0];
+    return p->ncandidates > 0 ? 0 : -1;
+}
+
+static bool is_unreachable(uint64_t host)
+{
+    const nicbarrier_datagram_t *d = &nicbarrier_datagram;
+    for (unsigned i = 0; i < d->nunreachable && i < NICBARRIER_DATAGRAM_UNREACHABLE; i++) {
+        if (d->unreachable[i].host == host && onic_now_nsec() < d->unreachable[i].until) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/** The partner of that number, new or known; NULL where it cannot be had. */
+static nicbarrier_partner_t *partner_of(nicbarrier_net_t *net, int32_t member,
+                                        const nicbarrier_endpoints_t *endpoints,
+                                        nicbarrier_reason_t *why)
+{
+    for (int i = 0; i < net->npartners; i++) {
+        if (net->partner[i].member == member) {
+            return &net->partner[i];
+        }
+    }
+    nicbarrier_partner_t *p = &net->partner[net->npartners];
+    const nicbarrier_endpoint_t *endpoint = nicbarrier_endpoint_of(endpoints, member);
+    if (endpoint == NULL) {
+        nicbarrier_reason(why, "the endpoint of member %d is missing", (int)member);
+        return NULL;
+    }
+    p->member = member;
+    if (resolve(p, endpoint->bytes, endpoint->len, why) != 0) {
+        return NULL;
+    }
+    if (is_unreachable(p->host)) {
+        nicbarrier_reason(why, "datagrams to and from the host of member %d have been lost before",
+                          (int)member);
+        return NULL;
+    }
+    net->npartners++;
+    return p;
+}
+
+static int find_partners(nicbarrier_net_t *net, const nicbarrier_endpoints_t *endpoints,
+                         nicbarrier_reason_t *why)
+{
+    for (int k = 0; k < net->nsteps; k++) {
+        const nicbarrier_step_t *s = &net->step[k];
+        const bool sends = s->send_to != NICBARRIER_NOBODY;
+        const bool waits = s->wait_for != NICBARRIER_NOBODY;
+        net->to[k] = sends ? partner_of(net, s->send_to, endpoints, why) : NULL;
+        net->from[k] = waits ? partner_of(net, s->wait_for, endpoints, why) : NULL;
+        if ((sends && net->to[k] == NULL) || (waits && net->from[k] == NULL)) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* ---- connect ----------------------------------------------------------------------------------
+ */
+
+static int install(nicbarrier_net_t *net, nicbarrier_reason_t *why)
+{
+    nicbarrier_stepping_t what = {
+        .key = net->group.key, .nsteps = (uint32_t)net->nsteps, .step = net->step};
+    for (int k = 0; k < net->nsteps; k++) {
+        if (net->to[k] != NULL) {
+            const nicbarrier_packet_t p = {.kind = NICBARRIER_PACKET_EPOCH,
+                                           .at = net->step[k].send_at,
+                                           .from_at = (uint8_t)k,
+                                           .sender = (uint32_t)net->group.me,
+                                           .cookie = net->to[k]->cookie,
+                                           .key = net->group.key};
+            nicbarrier_packet_encode(&p, what.packet[k]);
+            what.to[k] = &net->to[k]->at;
+        }
+    }
+    for (size_t i = 0; i < sizeof(steppers) / sizeof(steppers[0]) && net->stepped == NULL; i++) {
+        net->stepper = steppers[i];
+        net->stepped = net->stepper->install(&what);
+    }
+    if (net->stepped == NULL) {
+        nicbarrier_reason(why, "memory is exhausted");
+        return -1;
+    }
+    net->connected = true;
+    return 0;
+}
+
+int nicbarrier_datagram_connect(nicbarrier_net_t *net, const nicbarrier_endpoints_t *endpoints,
+                                const nicbarrier_net_events_t *events, nicbarrier_reason_t *why)
+{
+    /* From here on others may need an answer at any time. */
+    const int error = nicbarrier_datagram_start_thread();
+    if (error != 0) {
+        nicbarrier_reason(why, "the helper thread cannot be started: %s", strerror(error));
+        return -1;
+    }
+    nicbarrier_datagram_lock();
+    net->events = *events;
+    const int rc = find_partners(net, endpoints, why) == 0 ? install(net, why) : -1;
+    nicbarrier_datagram_unlock();
+    return rc;
+}
+
+/* ---- the trial --------------------------------------------------------------------------------
+ */
+
+void nicbarrier_datagram_expect(nicbarrier_net_t *net)
+{
+    nicbarrier_rule_t room;
+    nicbarrier_datagram_lock();
+    const nicbarrier_rule_t *r = nicbarrier_net_state(net, &room);
+    net->expected = r->completed < r->entered;
+    nicbarrier_datagram_unlock();
+}
+
+/** Is there a partner that was waited for, and is out of reach (reach.h)? Remembers their hosts. */
+static bool find_unreachable(const nicbarrier_net_t *net)
+{
+    nicbarrier_datagram_t *d = &nicbarrier_datagram;
+    const uint64_t now = onic_now_nsec();
+    bool found = false;
+    for (int k = 0; k < net->nsteps; k++) {
+        const nicbarrier_partner_t *from = net->from[k];
+        if (from == NULL || !nicbarrier_reach_is_lost(from, now)) {
+            continue;
+        }
+        found = true;
+        if (from->host != 0 && !is_unreachable(from->host)) {
+            d->unreachable[d->nunreachable++ % NICBARRIER_DATAGRAM_UNREACHABLE] =
+                (nicbarrier_unreachable_t){from->host, now + NICBARRIER_DATAGRAM_UNREACHABLE_NSEC};
+        }
+    }
+    return found;
+}
+
+bool nicbarrier_datagram_hopeless(nicbarrier_net_t *net, nicbarrier_reason_t *why)
+{
+    nicbarrier_datagram_lock();
+    const bool hopeless = net->connected && net->expected && find_unreachable(net);
+    if (hopeless) {
+        nicbarrier_reason(why, "no way was found through the network to some leader of other "
+                               "processes");
+        /* Others wait for this member. */
+        nicbarrier_datagram_set_failed(net);
+        nicbarrier_datagram_follow(net, onic_now_nsec());
+    }
+    nicbarrier_datagram_unlock();
+    return hopeless;
+}
+
+/* ---- disconnect -------------------------------------------------------------------------------
+ */
+
+void nicbarrier_datagram_disconnect(nicbarrier_net_t *net)
+{
+    nicbarrier_datagram_lock();
+    /* What was entered has to become complete, because others need the messages for that; but a
+     * group in which nothing ever did was not in use. */
+    const bool used = net->used || atomic_load(&net->failed);
+    if (used && !nicbarrier_datagram_is_over(net)) {
+        net->gone = true;
+    } else {
+        nicbarrier_datagram_free(net);
+    }
+    nicbarrier_datagram_unlock();
+}

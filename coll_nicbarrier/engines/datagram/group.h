@@ -1,0 +1,157 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Engine datagram: its state and lock, the groups, and what is sent for them.
+ *
+ * One lock serves all groups of a process. Threads in enter and progress do not wait for it: where
+ * they find it taken, they leave a note of what is wanted for the holder. It is held for some
+ * microseconds at a time, longer when groups are made. Functions here need it, unless they say
+ * otherwise.
+ */
+#ifndef NICBARRIER_DATAGRAM_GROUP_H
+#define NICBARRIER_DATAGRAM_GROUP_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/types.h>
+
+#include "coll_nicbarrier/engines/datagram/freed.h"
+#include "coll_nicbarrier/engines/datagram/linger.h"
+#include "coll_nicbarrier/engines/datagram/params.h"
+#include "coll_nicbarrier/engines/datagram/stepper.h"
+#include "coll_nicbarrier/engines/datagram/transport.h"
+#include "coll_nicbarrier/engines/engine.h"
+#include "coll_nicbarrier/epoch/nack.h"
+#include "common/support/clock.h"
+
+/* ---- state: state.c ---------------------------------------------------------------------------
+ */
+
+struct nicbarrier_net {
+    nicbarrier_net_t *next; /**< in the table */
+    nicbarrier_group_t group;
+    nicbarrier_net_events_t events;
+    bool connected; /**< there is a stepper */
+    bool expected;  /**< all members are in what is not complete yet: silence means something */
+    bool used;      /**< something has been complete, so its partners are peers (linger.h) */
+    bool gone;      /**< disconnected before it was complete, or before promises were kept */
+    _Atomic uint64_t wanted;    /**< entered by threads that found the lock taken */
+    _Atomic uint64_t completed; /**< as the stepper and the events have it */
+    atomic_bool failed;         /**< likewise */
+    const nicbarrier_stepper_t *stepper;
+    nicbarrier_stepped_t *stepped;
+    nicbarrier_nacks_t nacks;
+    int nsteps;
+    nicbarrier_step_t step[NICBARRIER_STEPS_MAX];
+    int npartners;
+    nicbarrier_partner_t *partner;
+    nicbarrier_partner_t *to[NICBARRIER_STEPS_MAX];   /**< by step; NULL: nobody */
+    nicbarrier_partner_t *from[NICBARRIER_STEPS_MAX]; /**< likewise */
+};
+
+/** Lists of groups in the table. */
+#define NICBARRIER_DATAGRAM_LISTS 64
+/** Hosts that are remembered, and for how many nanoseconds: then they are tried again. */
+#define NICBARRIER_DATAGRAM_UNREACHABLE      64
+#define NICBARRIER_DATAGRAM_UNREACHABLE_NSEC UINT64_C(60000000000)
+
+/** A host from which nothing comes through. */
+typedef struct nicbarrier_unreachable {
+    uint64_t host;
+    uint64_t until;
+} nicbarrier_unreachable_t;
+
+typedef struct nicbarrier_datagram {
+    bool open;
+    int schedule; /**< nicbarrier_schedule_kind_t */
+    nicbarrier_timing_t timing;
+    const nicbarrier_transport_t *transport[NICBARRIER_VIAS]; /**< NULL where it is not open */
+    atomic_bool udp_due;                                      /**< something has come by UDP */
+    unsigned udp_polls;        /**< while there is verbs, too: since UDP was of use */
+    uint32_t cookie;           /**< that packets to this process must carry */
+    uint64_t random;           /**< state, for drop */
+    atomic_bool locked;        /**< the lock */
+    atomic_bool pending;       /**< a thread has left a note (nicbarrier_net::wanted) */
+    _Atomic uint64_t ticks;    /**< grows with calls of MPI threads */
+    uint64_t now;              /**< when a thread last found nothing more to take in; the lock */
+    _Atomic uint64_t polled;   /**< when an MPI thread did; NICBARRIER_NEVER: it is about to */
+    atomic_bool away;          /**< MPI threads have left, and the helper thread is to take over */
+    _Atomic uint64_t deadline; /**< of the first NACK that may become due */
+    nicbarrier_net_t *list[NICBARRIER_DATAGRAM_LISTS];
+    nicbarrier_freed_t *freed;
+    nicbarrier_linger_t *linger;
+    nicbarrier_unreachable_t unreachable[NICBARRIER_DATAGRAM_UNREACHABLE];
+    unsigned nunreachable; /**< found so far: the oldest are forgotten */
+    /* the helper thread */
+    bool has_thread;
+    pthread_t thread;
+    pid_t pid;
+    int wake_fd;
+    atomic_bool stop;
+    atomic_bool watching; /**< it reads `away` before it next sleeps without the network */
+    bool helping;         /**< it holds the lock */
+} nicbarrier_datagram_t;
+
+extern nicbarrier_datagram_t nicbarrier_datagram;
+
+/** Any thread. False: it is taken. */
+static inline bool nicbarrier_datagram_trylock(void)
+{
+    return !atomic_load(&nicbarrier_datagram.locked) &&
+           !atomic_exchange_explicit(&nicbarrier_datagram.locked, true, memory_order_seq_cst);
+}
+
+/** For calls that may wait some microseconds. Any thread. */
+void nicbarrier_datagram_lock(void);
+
+/* ---- packets out: output.c --------------------------------------------------------------------
+ */
+
+/** Sends one packet, unless the parameter drop drops it; errors are as if it were lost. `fast` as
+ *  in transport.h. */
+void nicbarrier_datagram_transmit(const nicbarrier_address_t *to, const unsigned char *packet,
+                                  bool fast);
+/** Sends a packet about my step k to its partner (the receiver of the step; for NACK and ACK the
+ *  sender), at this address; `word` as the kind has it. */
+void nicbarrier_datagram_send(nicbarrier_net_t *net, nicbarrier_packet_kind_t kind, uint32_t k,
+                              const nicbarrier_address_t *at, uint64_t word);
+
+/* ---- groups: group.c --------------------------------------------------------------------------
+ */
+
+/** Releases the lock, and enters what was left by threads that found it taken. */
+void nicbarrier_datagram_unlock(void);
+
+/** What the stepper says of a connected group; `room` is for its use. */
+static inline const nicbarrier_rule_t *nicbarrier_net_state(const nicbarrier_net_t *net,
+                                                            nicbarrier_rule_t *room)
+{
+    return net->stepper->snapshot(net->stepped, room);
+}
+
+/** Into the table. */
+void nicbarrier_datagram_add(nicbarrier_net_t *net);
+/** The group of that key, or NULL. */
+nicbarrier_net_t *nicbarrier_datagram_find(uint64_t key);
+/** Calls a function for every group; it may free the group. */
+void nicbarrier_datagram_each(void (*function)(nicbarrier_net_t *, uint64_t), uint64_t now);
+/** Is nobody in need of it any more but for what its record (freed.h) can answer? */
+bool nicbarrier_datagram_is_over(const nicbarrier_net_t *net);
+/** Out of the table, into the records of freed groups, and freed. */
+void nicbarrier_datagram_free(nicbarrier_net_t *net);
+
+/** Enters all epochs up to `epoch` and sends what becomes due. */
+void nicbarrier_datagram_enter(nicbarrier_net_t *net, uint64_t epoch);
+/** Enters in all groups what members behind this one have (events.entered). */
+void nicbarrier_datagram_enter_all(void);
+/** The connected group has failed: its members are notified. Follow must come after it. */
+void nicbarrier_datagram_set_failed(nicbarrier_net_t *net);
+/** The stepper has gone on: timers, completion. The group may be freed afterwards. */
+void nicbarrier_datagram_follow(nicbarrier_net_t *net, uint64_t now);
+/** The partner is reached by another address from now on: stepper and peers are updated. */
+void nicbarrier_datagram_moved(nicbarrier_net_t *net, const nicbarrier_partner_t *p);
+
+#endif

@@ -1,0 +1,280 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file Engine datagram: packets in; see datagram.h. The lock is held, but for the sleep. */
+#include <time.h>
+
+#include "coll_nicbarrier/engines/datagram/datagram.h"
+
+/** Packets taken in by one call. More wait for the next one, so that timers have their turn. */
+#define PACKETS_AT_ONCE 64
+/** Of the polls while UDP has not been of use for long, one in so many includes UDP, because that
+ *  is a system call. */
+#define UDP_LONG   1024U
+#define UDP_SELDOM 32U
+
+#define count(counter) nicbarrier_count(&nicbarrier_datagram_counters.counter)
+
+/* ---- packets of groups ------------------------------------------------------------------------
+ */
+
+static nicbarrier_adopt_t *adopt_of(const nicbarrier_address_t *from)
+{
+    return nicbarrier_datagram.transport[from->via]->adopt;
+}
+
+static void prove(nicbarrier_net_t *net, nicbarrier_partner_t *partner,
+                  const nicbarrier_address_t *from)
+{
+    if (nicbarrier_reach_received(partner, from, adopt_of(from))) {
+        nicbarrier_datagram_moved(net, partner);
+    }
+}
+
+/** Does the packet come from the receiver of my step that it names (`upwards`), or the sender? */
+static bool fits(const nicbarrier_net_t *net, const nicbarrier_packet_t *p, bool upwards)
+{
+    const nicbarrier_step_t *s = &net->step[p->at];
+    if (p->at >= net->nsteps) {
+        return false;
+    }
+    return upwards ? s->send_to == (int32_t)p->sender && s->send_at == p->from_at
+                   : s->wait_for == (int32_t)p->sender && s->wait_at == p->from_at;
+}
+
+static void take_nack(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
+                      const nicbarrier_address_t *from)
+{
+    nicbarrier_rule_t room;
+    nicbarrier_partner_t *to = net->to[p->at];
+    const nicbarrier_rule_t *r = nicbarrier_net_state(net, &room);
+    const nicbarrier_reply_t reply = nicbarrier_nacks_answer(&net->nacks, r, p->at, p->epoch);
+    if (reply == NICBARRIER_REPLY_NONE) {
+        count(refused);
+        return;
+    }
+    if (nicbarrier_reach_nacked(to, from, adopt_of(from))) {
+        nicbarrier_datagram_moved(net, to);
+    }
+    /* By the transport that it came by. */
+    const nicbarrier_address_t *back = to->at.via == from->via ? &to->at : from;
+    if (reply == NICBARRIER_REPLY_AGAIN) {
+        count(retransmits);
+        nicbarrier_datagram_send(net, NICBARRIER_PACKET_REPEAT, p->at, back,
+                                 nicbarrier_rule_word(r, p->at));
+    } else {
+        nicbarrier_datagram_send(net, NICBARRIER_PACKET_LATE, p->at, back, p->epoch);
+    }
+}
+
+/** EPOCH, REPEAT or PROMISED. */
+static int take_message(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
+                        const nicbarrier_address_t *from)
+{
+    nicbarrier_partner_t *partner = net->from[p->at];
+    const nicbarrier_word_t verdict = net->stepper->take(net->stepped, p->at, p->epoch);
+    if (verdict == NICBARRIER_WORD_WRONG) {
+        count(refused);
+        return 0;
+    }
+    prove(net, partner, from);
+    const uint64_t now = onic_now_nsec();
+    bool promised = p->kind == NICBARRIER_PACKET_PROMISED;
+    if (verdict == NICBARRIER_WORD_NEW) {
+        promised |=
+            nicbarrier_nacks_received(&net->nacks, p->at, p->kind == NICBARRIER_PACKET_EPOCH, now);
+    }
+    if (promised) {
+        nicbarrier_datagram_send(net, NICBARRIER_PACKET_ACK, p->at, &partner->at, p->epoch);
+    }
+    if (verdict == NICBARRIER_WORD_OLD) {
+        return 0;
+    }
+    if (p->kind != NICBARRIER_PACKET_EPOCH) {
+        count(recovered);
+    }
+    nicbarrier_datagram_follow(net, now);
+    return 1;
+}
+
+static int take_for_group(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
+                          const nicbarrier_address_t *from)
+{
+    nicbarrier_rule_t room;
+    const bool upwards = p->kind == NICBARRIER_PACKET_NACK || p->kind == NICBARRIER_PACKET_ACK;
+    if (!fits(net, p, upwards)) {
+        count(refused);
+        return 0;
+    }
+    /* What comes before connect is lost: it will be asked for. */
+    if (!net->connected) {
+        return 0;
+    }
+    switch (p->kind) {
+    case NICBARRIER_PACKET_NACK:
+        take_nack(net, p, from);
+        return 0;
+    case NICBARRIER_PACKET_LATE:
+        prove(net, net->from[p->at], from);
+        nicbarrier_nacks_late(&net->nacks, nicbarrier_net_state(net, &room), p->at, p->epoch,
+                              onic_now_nsec());
+        return 0;
+    case NICBARRIER_PACKET_ACK:
+        prove(net, net->to[p->at], from);
+        nicbarrier_nacks_acked(&net->nacks, p->at, p->epoch);
+        nicbarrier_datagram_follow(net, onic_now_nsec());
+        return 0;
+    default:
+        return take_message(net, p, from);
+    }
+}
+
+/* ---- other packets ----------------------------------------------------------------------------
+ */
+
+/** NACK or PROMISED for a group that was freed. */
+static void answer_for_freed(const nicbarrier_packet_t *p, const nicbarrier_address_t *from)
+{
+    nicbarrier_packet_t reply = {.kind = NICBARRIER_PACKET_ACK,
+                                 .at = p->from_at,
+                                 .from_at = p->at,
+                                 .sender = p->to,
+                                 .cookie = p->back,
+                                 .key = p->key,
+                                 .epoch = p->epoch};
+    unsigned char bytes[NICBARRIER_PACKET_SIZE];
+    if (p->kind == NICBARRIER_PACKET_NACK) {
+        reply.kind = NICBARRIER_PACKET_REPEAT;
+        if (!nicbarrier_freed_answer(nicbarrier_datagram.freed, p->key, p->epoch, &reply.epoch)) {
+            count(refused);
+            return;
+        }
+        count(retransmits);
+    }
+    nicbarrier_packet_encode(&reply, bytes);
+    nicbarrier_datagram_transmit(from, bytes, false);
+}
+
+/** FIN or an answer to it. */
+static void take_fin(const nicbarrier_packet_t *p, const nicbarrier_address_t *from)
+{
+    unsigned char bytes[NICBARRIER_PACKET_SIZE];
+    nicbarrier_packet_t reply;
+    if (nicbarrier_linger_receive(nicbarrier_datagram.linger, p, onic_now_nsec(), &reply)) {
+        reply.back = nicbarrier_datagram.cookie;
+        nicbarrier_packet_encode(&reply, bytes);
+        nicbarrier_datagram_transmit(from, bytes, false);
+    }
+}
+
+static int take(const unsigned char *bytes, size_t len, const nicbarrier_address_t *from)
+{
+    nicbarrier_packet_t p;
+    if (nicbarrier_packet_decode(bytes, len, &p) != NULL ||
+        p.cookie != nicbarrier_datagram.cookie) {
+        count(refused);
+        return 0;
+    }
+    if (p.kind >= NICBARRIER_PACKET_FIN) {
+        take_fin(&p, from);
+        return 0;
+    }
+    /* A helper thread that was asleep is awake now: that is all that this one is for. */
+    if (p.kind == NICBARRIER_PACKET_WAKE) {
+        return 0;
+    }
+    nicbarrier_net_t *net = nicbarrier_datagram_find(p.key);
+    if (net != NULL) {
+        return take_for_group(net, &p, from);
+    }
+    if (p.kind == NICBARRIER_PACKET_NACK || p.kind == NICBARRIER_PACKET_PROMISED) {
+        answer_for_freed(&p, from);
+    }
+    return 0;
+}
+
+/* ---- from the transports ----------------------------------------------------------------------
+ */
+
+/** Is it time to poll UDP? Always where that is all there is, and where `thorough`. */
+static bool udp_is_due(bool thorough)
+{
+    nicbarrier_datagram_t *d = &nicbarrier_datagram;
+    const unsigned polls = ++d->udp_polls;
+    return d->transport[NICBARRIER_VIA_VERBS] == NULL || thorough || polls < UDP_LONG ||
+           polls % UDP_SELDOM == 0 || atomic_load_explicit(&d->udp_due, memory_order_relaxed);
+}
+
+/** As a transport's receive. */
+static int receive_one(void *bytes, size_t size, nicbarrier_address_t *from, bool udp)
+{
+    nicbarrier_datagram_t *d = &nicbarrier_datagram;
+    int len = -1;
+    if (d->transport[NICBARRIER_VIA_VERBS] != NULL) {
+        len = d->transport[NICBARRIER_VIA_VERBS]->receive(bytes, size, from);
+    }
+    if (len < 0 && udp) {
+        len = d->transport[NICBARRIER_VIA_UDP]->receive(bytes, size, from);
+        d->udp_polls = len >= 0 ? 0 : d->udp_polls;
+    }
+    return len;
+}
+
+int nicbarrier_datagram_receive(nicbarrier_net_t *net)
+{
+    const uint64_t completed =
+        net != NULL ? atomic_load_explicit(&net->completed, memory_order_relaxed) : 0;
+    const bool udp = udp_is_due(net == NULL);
+    nicbarrier_address_t from;
+    /* One more than a packet, so that longer ones are seen to be wrong. */
+    unsigned char bytes[NICBARRIER_PACKET_SIZE + 1];
+    int events = 0;
+    for (int i = 0; i < PACKETS_AT_ONCE; i++) {
+        const int len = receive_one(bytes, sizeof(bytes), &from, udp);
+        if (len < 0) {
+            if (udp) {
+                atomic_store_explicit(&nicbarrier_datagram.udp_due, false, memory_order_relaxed);
+            }
+            break;
+        }
+        events += take(bytes, (size_t)len, &from);
+        if (net != NULL &&
+            atomic_load_explicit(&net->completed, memory_order_relaxed) != completed) {
+            return events;
+        }
+    }
+    if (udp) {
+        nicbarrier_datagram_take_refusals();
+    }
+    nicbarrier_datagram_expire();
+    return events;
+}
+
+/* ---- sleep ------------------------------------------------------------------------------------
+ */
+
+bool nicbarrier_datagram_arm(void)
+{
+    bool quiet = true;
+    for (int i = 0; i < NICBARRIER_VIAS; i++) {
+        const nicbarrier_transport_t *t = nicbarrier_datagram.transport[i];
+        quiet = quiet && (t == NULL || t->arm());
+    }
+    return quiet;
+}
+
+void nicbarrier_datagram_sleep(int more, uint64_t until)
+{
+    nicbarrier_datagram_t *d = &nicbarrier_datagram;
+    struct pollfd fds[NICBARRIER_VIAS + 1] = {[NICBARRIER_VIAS] = {.fd = more, .events = POLLIN}};
+    const uint64_t now = onic_now_nsec();
+    const struct timespec left = onic_timespec(until > now ? until - now : 0);
+    for (int i = 0; i < NICBARRIER_VIAS; i++) {
+        const nicbarrier_transport_t *t = d->transport[i];
+        fds[i] = (struct pollfd){.fd = t != NULL ? t->descriptor() : -1, .events = POLLIN};
+    }
+    if (ppoll(fds, NICBARRIER_VIAS + 1, &left, NULL) > 0 && fds[NICBARRIER_VIA_UDP].revents != 0) {
+        atomic_store_explicit(&d->udp_due, true, memory_order_relaxed);
+    }
+}

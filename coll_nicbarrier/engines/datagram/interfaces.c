@@ -1,0 +1,134 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file The addresses of this host; see interfaces.h. */
+#include "coll_nicbarrier/engines/datagram/interfaces.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/support/clock.h"
+
+static bool ip_of(const struct ifaddrs *i, nicbarrier_ip_t *p)
+{
+    unsigned char mask[16] = {0};
+    memset(p, 0, sizeof(*p));
+    if (i->ifa_addr->sa_family == AF_INET) {
+        p->family = 4;
+        memcpy(p->bytes, &((const struct sockaddr_in *)(const void *)i->ifa_addr)->sin_addr, 4);
+        memcpy(mask, &((const struct sockaddr_in *)(const void *)i->ifa_netmask)->sin_addr, 4);
+    } else {
+        const struct sockaddr_in6 *a = (const void *)i->ifa_addr;
+        if (IN6_IS_ADDR_LINKLOCAL(&a->sin6_addr)) {
+            return false;
+        }
+        p->family = 6;
+        memcpy(p->bytes, &a->sin6_addr, 16);
+        memcpy(mask, &((const struct sockaddr_in6 *)(const void *)i->ifa_netmask)->sin6_addr, 16);
+    }
+    for (int bit = 0; bit < 128 && (mask[bit / 8] >> (7 - bit % 8) & 1) != 0; bit++) {
+        p->prefix++;
+    }
+    return true;
+}
+
+/** Bridges join containers and virtual machines of this host more often than hosts. */
+static bool is_bridge(const char *interface)
+{
+    char path[64];
+    (void)snprintf(path, sizeof(path), "/sys/class/net/%s/bridge", interface);
+    return access(path, F_OK) == 0;
+}
+
+/** 1: an address to name, 0: none, -1: the filter is malformed. */
+static int usable(const struct ifaddrs *i, const char *filter, nicbarrier_ip_t *p)
+{
+    const unsigned up = IFF_UP | IFF_RUNNING;
+    if (i->ifa_addr == NULL || i->ifa_netmask == NULL ||
+        (i->ifa_addr->sa_family != AF_INET && i->ifa_addr->sa_family != AF_INET6) ||
+        (i->ifa_flags & up) != up || !ip_of(i, p)) {
+        return 0;
+    }
+    if (filter != NULL) {
+        return nicbarrier_ip_wanted(p, i->ifa_name, filter);
+    }
+    return (i->ifa_flags & IFF_LOOPBACK) == 0;
+}
+
+static int collect(const struct ifaddrs *all, const char *filter,
+                   nicbarrier_ip_t ip[NICBARRIER_IPS_MAX], nicbarrier_reason_t *why)
+{
+    nicbarrier_ip_t p;
+    int n = 0;
+    for (int bridges = 0; bridges <= 1; bridges++) {
+        for (const struct ifaddrs *i = all; i != NULL; i = i->ifa_next) {
+            const int rc = usable(i, filter, &p);
+            if (rc < 0) {
+                nicbarrier_reason(why, "'%s' is no list of interfaces or networks", filter);
+                return -1;
+            }
+            if (rc > 0 && is_bridge(i->ifa_name) == (bridges == 1) && n < NICBARRIER_IPS_MAX) {
+                ip[n++] = p;
+            }
+        }
+    }
+    if (n == 0) {
+        nicbarrier_reason(why,
+                          filter != NULL ? "no interface that is up fits '%s'"
+                                         : "no interface is up but the loopback%s",
+                          filter != NULL ? filter : "");
+        return -1;
+    }
+    return n;
+}
+
+int nicbarrier_interfaces(const char *filter, nicbarrier_ip_t ip[NICBARRIER_IPS_MAX],
+                          nicbarrier_reason_t *why)
+{
+    struct ifaddrs *all;
+    if (getifaddrs(&all) != 0) {
+        nicbarrier_reason(why, "the interfaces cannot be listed: %s", strerror(errno));
+        return -1;
+    }
+    const int n = collect(all, filter, ip, why);
+    freeifaddrs(all);
+    return n;
+}
+
+/* ---- my host ----------------------------------------------------------------------------------
+ */
+
+static uint64_t mix(uint64_t hash, const void *bytes, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        hash = (hash ^ ((const unsigned char *)bytes)[i]) * UINT64_C(1099511628211);
+    }
+    return hash;
+}
+
+uint64_t nicbarrier_host_name(uint32_t cookie)
+{
+    uint64_t hash = UINT64_C(14695981039346656037);
+    char boot[64];
+    struct stat ns;
+    const int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    const ssize_t n = fd < 0 ? -1 : read(fd, boot, sizeof(boot));
+    if (fd >= 0) {
+        close(fd);
+    }
+    if (n <= 0 || stat("/proc/self/ns/net", &ns) != 0) {
+        const pid_t pid = getpid();
+        const uint64_t now = onic_now_nsec();
+        return mix(mix(mix(hash, &cookie, sizeof(cookie)), &pid, sizeof(pid)), &now, sizeof(now));
+    }
+    return mix(mix(hash, boot, (size_t)n), &ns.st_ino, sizeof(ns.st_ino));
+}
