@@ -60,8 +60,8 @@ static long long sum(const char *name)
 
 static void check(const char *use, bool have, bool works, int lines)
 {
-    long long sent = sum("verbs_sent"), received = sum("verbs_received");
-    long long fallbacks = sum("verbs_fallbacks"), declined = sum("declined");
+    long long sent = sum("verbs_sent"), fallbacks = sum("verbs_fallbacks");
+    long long declined = sum("declined");
     long long carried = sum("barriers_datagram");
     bool never = strcmp(use, "never") == 0, only = strcmp(use, "always") == 0;
     bool served = works || !only;
@@ -69,7 +69,6 @@ static void check(const char *use, bool have, bool works, int lines)
     TL_CHECK((carried > 0) == served, "%lld barriers by datagrams", carried);
     TL_CHECK(lines == !served, "%d lines", lines);
     TL_CHECK((sent > 0) == (have && !never), "%lld packets sent by verbs", sent);
-    TL_CHECK((received > 0) == (works && !never), "%lld packets received by verbs", received);
     TL_CHECK((fallbacks > 0) == (have && !works && !never && !only), "%lld fallbacks", fallbacks);
     if (works && only) {
         /* What is lost is seldom repeated: the next message says it, too. */
