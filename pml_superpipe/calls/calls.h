@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The functions of Open MPI's pml interface; see ompi/mca/pml/pml.h. */
+/** @file The functions of Open MPI's pml interface. MPI threads, without the lock. */
 #ifndef SUPERPIPE_CALLS_H
 #define SUPERPIPE_CALLS_H
 
@@ -11,60 +11,49 @@
 #include "ompi/message/message.h"
 #include "opal/runtime/opal_progress.h"
 
-struct ompi_proc_t;
+/**
+ * They mean, take and return what ompi/mca/pml/pml.h says. What that leaves open: where no memory
+ * is left for a call it returns OMPI_ERR_OUT_OF_RESOURCE, for memory of a device MPI_ERR_BUFFER,
+ * where its only partner is lost ONIC_ERR_PROC_FAILED; an error that shows later is in the status
+ * of the request. isend of a message that has left at once gives ompi_request_empty. A send is not
+ * cancelled. del_procs waits for the other processes of the job, so that none of them sends to one
+ * that has closed its connections.
+ */
+#define SUPERPIPE_CALL(name) __typeof__(*(mca_pml_base_module_##name##_fn_t)NULL) superpipe_##name
 
-/* ---- send.c ---------------------------------------------------------------------------------- */
+/* send.c */
+SUPERPIPE_CALL(isend_init);
+SUPERPIPE_CALL(isend);
+SUPERPIPE_CALL(send);
+SUPERPIPE_CALL(start);
 
-int superpipe_isend_init(const void *buf, size_t count, ompi_datatype_t *datatype, int dst, int tag,
-                         mca_pml_base_send_mode_t mode, ompi_communicator_t *comm,
-                         ompi_request_t **request);
-int superpipe_isend(const void *buf, size_t count, ompi_datatype_t *datatype, int dst, int tag,
-                    mca_pml_base_send_mode_t mode, ompi_communicator_t *comm,
-                    ompi_request_t **request);
-int superpipe_send(const void *buf, size_t count, ompi_datatype_t *datatype, int dst, int tag,
-                   mca_pml_base_send_mode_t mode, ompi_communicator_t *comm);
-int superpipe_start(size_t count, ompi_request_t **requests);
+/* receive.c */
+SUPERPIPE_CALL(irecv_init);
+SUPERPIPE_CALL(irecv);
+SUPERPIPE_CALL(recv);
 
-/** Starts a persistent send. Not of the interface. */
-int superpipe_send_again(superpipe_request_t *r);
-
-/* ---- receive.c ------------------------------------------------------------------------------- */
-
-int superpipe_irecv_init(void *buf, size_t count, ompi_datatype_t *datatype, int src, int tag,
-                         ompi_communicator_t *comm, ompi_request_t **request);
-int superpipe_irecv(void *buf, size_t count, ompi_datatype_t *datatype, int src, int tag,
-                    ompi_communicator_t *comm, ompi_request_t **request);
-int superpipe_recv(void *buf, size_t count, ompi_datatype_t *datatype, int src, int tag,
-                   ompi_communicator_t *comm, ompi_status_public_t *status);
-
-/** Starts a persistent receive. Not of the interface. */
+/** Starts a persistent receive, as superpipe_start does. OMPI_SUCCESS, or an error of describing.
+ */
 int superpipe_receive_again(superpipe_request_t *r);
 
-/* ---- probe.c --------------------------------------------------------------------------------- */
+/* probe.c */
+SUPERPIPE_CALL(iprobe);
+SUPERPIPE_CALL(probe);
+SUPERPIPE_CALL(improbe);
+SUPERPIPE_CALL(mprobe);
+SUPERPIPE_CALL(imrecv);
+SUPERPIPE_CALL(mrecv);
 
-int superpipe_iprobe(int src, int tag, ompi_communicator_t *comm, int *matched,
-                     ompi_status_public_t *status);
-int superpipe_probe(int src, int tag, ompi_communicator_t *comm, ompi_status_public_t *status);
-int superpipe_improbe(int src, int tag, ompi_communicator_t *comm, int *matched,
-                      ompi_message_t **message, ompi_status_public_t *status);
-int superpipe_mprobe(int src, int tag, ompi_communicator_t *comm, ompi_message_t **message,
-                     ompi_status_public_t *status);
-int superpipe_imrecv(void *buf, size_t count, ompi_datatype_t *datatype, ompi_message_t **message,
-                     ompi_request_t **request);
-int superpipe_mrecv(void *buf, size_t count, ompi_datatype_t *datatype, ompi_message_t **message,
-                    ompi_status_public_t *status);
-
-/* ---- comm.c ---------------------------------------------------------------------------------- */
-
-int superpipe_add_procs(struct ompi_proc_t **procs, size_t nprocs);
-int superpipe_del_procs(struct ompi_proc_t **procs, size_t nprocs);
-int superpipe_enable(bool enable);
-int superpipe_add_comm(ompi_communicator_t *comm);
-int superpipe_del_comm(ompi_communicator_t *comm);
-int superpipe_dump(ompi_communicator_t *comm, int verbose);
+/* comm.c */
+SUPERPIPE_CALL(add_procs);
+SUPERPIPE_CALL(del_procs);
+SUPERPIPE_CALL(enable);
+SUPERPIPE_CALL(add_comm);
+SUPERPIPE_CALL(del_comm);
+SUPERPIPE_CALL(dump);
 
 /** A message of that rank will be waited for, and it was not looked up yet: does so where its death
- *  can be seen without having met it. Not of the interface. */
+ *  can be seen without having met it. */
 void superpipe_watch_stranger(ompi_communicator_t *comm, int rank);
 
 /** The same of any source: most are known. */

@@ -63,7 +63,7 @@ static int start(superpipe_request_t *r, superpipe_peer_t *p)
     return rc;
 }
 
-int superpipe_send_again(superpipe_request_t *r)
+static int send_again(superpipe_request_t *r)
 {
     int rc = OMPI_SUCCESS;
     superpipe_peer_t *p = superpipe_peer_of(r->comm, r->rank, &rc);
@@ -172,7 +172,7 @@ int superpipe_start(size_t count, ompi_request_t **requests)
 
         if (requests[i] == NULL || requests[i]->req_type != OMPI_REQUEST_PML)
             continue;
-        rc = r->sends ? superpipe_send_again(r) : superpipe_receive_again(r);
+        rc = r->sends ? send_again(r) : superpipe_receive_again(r);
         if (rc != OMPI_SUCCESS)
             return rc;
     }

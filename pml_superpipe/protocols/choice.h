@@ -60,15 +60,15 @@ extern const superpipe_row_t *const superpipe_rows[SUPERPIPE_PROTOCOLS];
 /** The protocol of that name, or SUPERPIPE_PROTOCOLS where there is none. */
 superpipe_protocol_t superpipe_protocol_named(const char *name);
 
-/** Is a message of so many bytes sent as a whole, with its envelope? `eager`: the parameter;
- *  `fragment`: what a message of the wire holds besides the envelope. Where another protocol is
- *  forced only those without data are. */
-static inline bool superpipe_is_short(uint64_t length, uint64_t eager, uint64_t fragment,
-                                      superpipe_protocol_t forced)
+/** Most bytes of a short message, which is sent as a whole, with its envelope. `eager`: the
+ *  parameter; `fragment`: what a message of the wire holds besides the envelope. Where another
+ *  protocol is forced only those without data are short. */
+static inline uint64_t superpipe_short_most(uint64_t eager, uint64_t fragment,
+                                            superpipe_protocol_t forced)
 {
-    if (length > 0 && forced > SUPERPIPE_EAGER)
-        return false;
-    return length <= (forced == SUPERPIPE_EAGER || fragment < eager ? fragment : eager);
+    if (forced > SUPERPIPE_EAGER)
+        return 0;
+    return forced == SUPERPIPE_EAGER || fragment < eager ? fragment : eager;
 }
 
 /** Which protocols can do it: bits by superpipe_protocol_t. */

@@ -16,8 +16,8 @@
 
 static bool is_short_locked(superpipe_peer_t *p, uint64_t length)
 {
-    return superpipe_is_short(length, superpipe.params.eager, superpipe_fragment_locked(p),
-                              superpipe.params.protocol);
+    (void)superpipe_fragment_locked(p);
+    return length <= p->short_most;
 }
 
 /** May a message with so much payload go as a whole? None goes before those of the backlog. */

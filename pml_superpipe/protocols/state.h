@@ -76,6 +76,7 @@ typedef struct superpipe_peer {
     superpipe_request_t *requests;      /**< transfers under way to and from it */
     superpipe_early_t *early;           /**< of messages from it, whose early bytes are under way */
     size_t fragment;                    /**< most bytes of data in one message; 0: not known yet */
+    uint64_t short_most;                /**< most bytes of a short message; 0: not known yet */
     superpipe_learned_t *learned;       /**< from messages of it; NULL: nothing yet */
     bool self;
     bool in_remotes; /**< it is among those that may have a backlog */
