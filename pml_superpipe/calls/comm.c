@@ -16,7 +16,7 @@
 /** Microseconds that a process waits at its end for the others of its job. */
 #define LEAVE_USEC 10000000
 
-/** At the end: nobody closes a connection on which others still send. */
+/** At the end: no process closes a connection on which others still send. */
 int superpipe_del_procs(struct ompi_proc_t **procs, size_t nprocs)
 {
     if (superpipe.open) {
@@ -60,8 +60,10 @@ int superpipe_enable(bool enable)
 
 static void free_channel(superpipe_channel_t *c)
 {
-    if (c != NULL)
-        free(c->peer);
+    if (c == NULL)
+        return;
+    superpipe_comm_fini(&c->match);
+    free(c->peer);
     free(c);
 }
 
@@ -70,7 +72,6 @@ int superpipe_add_comm(ompi_communicator_t *comm)
     superpipe_channel_t *c = calloc(1, sizeof(*c));
     const int procs = comm->c_remote_group->grp_proc_count;
     const uint32_t nranks = procs > 0 ? (uint32_t)procs : 1;
-    bool added;
 
     if (c == NULL || (c->peer = calloc(nranks, sizeof(superpipe_peer_t *))) == NULL ||
         superpipe_comm_init(&c->match, ONIC_COMM_INDEX(comm), nranks) != 0) {
@@ -80,19 +81,13 @@ int superpipe_add_comm(ompi_communicator_t *comm)
     c->comm = comm;
     c->foreign = superpipe_is_foreign(comm);
     onic_wire_lock();
-    added = superpipe_comms_add(&superpipe.comms, &c->match);
-    if (added) {
-        comm->c_pml_comm = (struct mca_pml_comm_t *)c;
-        superpipe_unpark_locked(c);
-    }
+    superpipe_comms_add(&superpipe.comms, &c->match);
+    comm->c_pml_comm = (struct mca_pml_comm_t *)c;
+    superpipe_unpark_locked(c);
     onic_wire_unlock();
-    if (added && c->foreign)
+    if (c->foreign)
         onic_wire_forget_left();
-    if (added)
-        return OMPI_SUCCESS;
-    superpipe_comm_fini(&c->match);
-    free_channel(c);
-    return OMPI_ERROR;
+    return OMPI_SUCCESS;
 }
 
 int superpipe_del_comm(ompi_communicator_t *comm)
@@ -116,7 +111,6 @@ int superpipe_del_comm(ompi_communicator_t *comm)
         superpipe_discard_locked((superpipe_unexpected_t *)m);
     onic_wire_unlock();
     foreign = c->foreign;
-    superpipe_comm_fini(&c->match);
     free_channel(c);
     if (foreign)
         onic_wire_forget_left();
@@ -134,7 +128,7 @@ static bool dies_in_sight(ompi_group_t *group, int rank)
 }
 
 /* To look up another one might block, for nothing: it is waited for without a connection, so that
- * nobody would tell of its death. Where processes are lost already, those that sent before may be
+ * its death would not be seen. Where processes are lost already, those that sent before may be
  * among them. */
 void superpipe_watch_stranger(ompi_communicator_t *comm, int rank)
 {
@@ -151,10 +145,8 @@ int superpipe_dump(ompi_communicator_t *comm, int verbose)
 
     (void)verbose;
     if (c != NULL)
-        opal_output(0,
-                    "pml_superpipe: communicator %llu: %llu receives posted so far, %llu messages "
-                    "wait for their receive",
-                    (unsigned long long)c->match.context, (unsigned long long)c->match.match.posts,
+        opal_output(0, "pml_superpipe: communicator %llu: %llu unexpected messages",
+                    (unsigned long long)c->match.context,
                     (unsigned long long)c->match.match.nunexpected);
     return OMPI_SUCCESS;
 }

@@ -5,8 +5,6 @@
 /** @file Probes, and receives of what they have found. */
 #include "pml_superpipe/calls/calls.h"
 
-#include "opal/runtime/opal_progress.h"
-
 static void fill(ompi_status_public_t *status, const superpipe_unexpected_t *m)
 {
     if (status == MPI_STATUS_IGNORE)
@@ -27,15 +25,14 @@ static bool look(int src, int tag, ompi_communicator_t *comm, superpipe_unexpect
 
     onic_wire_lock();
     m = superpipe_match_probe(&c->match.match, src, tag);
-    if (m != NULL) {
+    if (m != NULL)
         fill(status, (superpipe_unexpected_t *)m);
-        if (taken_p != NULL) {
-            superpipe_match_take(&c->match.match, m);
-            *taken_p = (superpipe_unexpected_t *)m;
-        }
-    } else if (superpipe.remotes != NULL) {
-        superpipe_query_locked(c, src, tag, true);
+    if (m != NULL && taken_p != NULL) {
+        superpipe_match_take(&c->match.match, m);
+        *taken_p = (superpipe_unexpected_t *)m;
     }
+    if (m == NULL && superpipe.remotes != NULL)
+        superpipe_query_locked(c, src, tag, true);
     onic_wire_unlock();
     return m != NULL;
 }
@@ -69,17 +66,12 @@ int superpipe_iprobe(int src, int tag, ompi_communicator_t *comm, int *matched,
     return *matched || !is_hopeless(src, comm) ? OMPI_SUCCESS : ONIC_ERR_PROC_FAILED;
 }
 
-static unsigned losses_of(ompi_communicator_t *comm)
+static unsigned losses_of(const ompi_communicator_t *comm)
 {
-    unsigned losses;
-
-    onic_wire_lock();
-    losses = ((superpipe_channel_t *)comm->c_pml_comm)->losses;
-    onic_wire_unlock();
-    return losses;
+    return __atomic_load_n(&((superpipe_channel_t *)comm->c_pml_comm)->losses, __ATOMIC_RELAXED);
 }
 
-/* Whoever waits in a probe counts as somebody who waits, and as a receive that is posted. */
+/* A process that waits in a probe is one with an active request and a posted receive. */
 static int wait_for(int src, int tag, ompi_communicator_t *comm, superpipe_unexpected_t **taken_p,
                     ompi_status_public_t *status)
 {
@@ -144,37 +136,30 @@ int superpipe_mprobe(int src, int tag, ompi_communicator_t *comm, ompi_message_t
     return rc == OMPI_SUCCESS ? hand_out(m, comm, message) : rc;
 }
 
-static int begin(void *buf, size_t count, ompi_datatype_t *datatype, ompi_message_t **message,
-                 superpipe_request_t **request_p)
+/** Begins a receive of a message that was taken out. NULL and an error code. */
+static superpipe_request_t *begin(void *buf, size_t count, ompi_datatype_t *datatype,
+                                  ompi_message_t **message, int *rc_p)
 {
     superpipe_unexpected_t *m = (*message)->req_ptr;
-    superpipe_request_t *r = superpipe_request_new((*message)->comm, datatype, buf, count,
-                                                   m->message.source, m->message.tag, false);
-    int rc;
+    superpipe_request_t *r = superpipe_request_receive((*message)->comm, datatype, buf, count,
+                                                       m->message.source, m->message.tag, rc_p);
 
     if (r == NULL)
-        return OMPI_ERR_OUT_OF_RESOURCE;
-    rc = superpipe_describe(r);
-    if (rc != OMPI_SUCCESS) {
-        superpipe_request_drop(r);
-        return rc;
-    }
+        return NULL;
     OBJ_RELEASE((*message)->comm); /* the request has it, too */
     ompi_message_return(*message);
     *message = MPI_MESSAGE_NULL;
-    superpipe_request_begin(r);
     superpipe_receive_message(r, m);
-    *request_p = r;
-    return OMPI_SUCCESS;
+    return r;
 }
 
 int superpipe_imrecv(void *buf, size_t count, ompi_datatype_t *datatype, ompi_message_t **message,
                      ompi_request_t **request)
 {
-    superpipe_request_t *r;
-    const int rc = begin(buf, count, datatype, message, &r);
+    int rc = OMPI_SUCCESS;
+    superpipe_request_t *r = begin(buf, count, datatype, message, &rc);
 
-    if (rc == OMPI_SUCCESS)
+    if (r != NULL)
         *request = &r->super;
     return rc;
 }
@@ -182,8 +167,8 @@ int superpipe_imrecv(void *buf, size_t count, ompi_datatype_t *datatype, ompi_me
 int superpipe_mrecv(void *buf, size_t count, ompi_datatype_t *datatype, ompi_message_t **message,
                     ompi_status_public_t *status)
 {
-    superpipe_request_t *r;
-    const int rc = begin(buf, count, datatype, message, &r);
+    int rc = OMPI_SUCCESS;
+    superpipe_request_t *r = begin(buf, count, datatype, message, &rc);
 
-    return rc == OMPI_SUCCESS ? superpipe_wait(r, status) : rc;
+    return r != NULL ? superpipe_wait(r, status) : rc;
 }

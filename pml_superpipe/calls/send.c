@@ -7,22 +7,6 @@
 
 #include "ompi/mca/pml/base/pml_base_bsend.h"
 
-/** Sends a short message at once, if that can be done. */
-static onic_sent_t send_now(const void *buf, const onic_layout_t *layout, int dst, int tag,
-                            mca_pml_base_send_mode_t mode, ompi_communicator_t *comm,
-                            superpipe_peer_t *p)
-{
-    onic_sent_t sent;
-
-    if (mode != MCA_PML_BASE_SEND_STANDARD && mode != MCA_PML_BASE_SEND_READY)
-        return ONIC_SENT_NOT;
-    onic_wire_lock();
-    sent = superpipe_send_now_locked((superpipe_channel_t *)comm->c_pml_comm, p, dst, tag, buf,
-                                     layout);
-    onic_wire_unlock();
-    return sent;
-}
-
 /** The data goes into the buffer that the user has attached, and from there by a request of its
  *  own. */
 static int send_buffered(superpipe_request_t *r, superpipe_peer_t *p)
@@ -111,7 +95,7 @@ static int begin(const void *buf, size_t count, ompi_datatype_t *datatype, int d
     superpipe_peer_t *p = superpipe_peer_of(comm, dst, &rc);
     superpipe_request_t *r;
     onic_layout_t layout;
-    onic_sent_t sent;
+    onic_sent_t sent = ONIC_SENT_NOT;
 
     *request_p = NULL;
     if (p == NULL)
@@ -119,7 +103,12 @@ static int begin(const void *buf, size_t count, ompi_datatype_t *datatype, int d
     rc = superpipe_describe_buffer(buf, count, datatype, &layout);
     if (rc != OMPI_SUCCESS)
         return rc;
-    sent = send_now(buf, &layout, dst, tag, mode, comm, p);
+    if (mode == MCA_PML_BASE_SEND_STANDARD || mode == MCA_PML_BASE_SEND_READY) {
+        onic_wire_lock();
+        sent = superpipe_send_now_locked((superpipe_channel_t *)comm->c_pml_comm, p, dst, tag, buf,
+                                         &layout);
+        onic_wire_unlock();
+    }
     if (sent == ONIC_SENT_WHOLLY) {
         onic_layout_drop(&layout);
         return OMPI_SUCCESS;

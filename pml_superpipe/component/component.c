@@ -15,26 +15,7 @@
 
 #include "ompi/mca/pml/base/base.h"
 
-static int component_register(void);
-static int component_open(void);
-static mca_pml_base_module_t *component_init(int *priority, bool progress_threads,
-                                             bool mpi_threads);
-static int component_finalize(void);
-
-ONIC_EXPORT mca_pml_base_component_t mca_pml_superpipe_component = {
-    .pmlm_version =
-        {
-            ONIC_PML_VERSION,
-            .mca_component_name = "superpipe",
-            MCA_BASE_MAKE_VERSION(component, OMPI_NIC_VERSION_MAJOR, OMPI_NIC_VERSION_MINOR,
-                                  OMPI_NIC_VERSION_RELEASE),
-            .mca_open_component = component_open,
-            .mca_register_component_params = component_register,
-        },
-    .pmlm_data = {MCA_BASE_METADATA_PARAM_NONE},
-    .pmlm_init = component_init,
-    .pmlm_finalize = component_finalize,
-};
+ONIC_EXPORT extern mca_pml_base_component_t mca_pml_superpipe_component;
 
 static mca_pml_base_module_t module = {
     .pml_add_procs = superpipe_add_procs,
@@ -100,57 +81,33 @@ static int open_wire(void)
     return rc;
 }
 
-static mca_pml_base_module_t *component_init(int *priority, bool progress_threads, bool mpi_threads)
-{
-    (void)progress_threads;
-    (void)mpi_threads;
-    if (superpipe_params_check() != OMPI_SUCCESS)
-        return NULL;
-    superpipe_pool_init(&superpipe.pool, superpipe.params.memory, (uint64_t)ompi_proc_world_size());
-    if (open_wire() != OMPI_SUCCESS)
-        return NULL;
-    superpipe_comms_init(&superpipe.comms);
-    superpipe.done_tail = &superpipe.done_head;
-    superpipe.copy_tail = &superpipe.copy_head;
-    OBJ_CONSTRUCT(&superpipe.requests, opal_free_list_t);
-    if (opal_free_list_init(&superpipe.requests, sizeof(superpipe_request_t), opal_cache_line_size,
-                            OBJ_CLASS(superpipe_request_t), 0, opal_cache_line_size, 64, -1, 64,
-                            NULL, 0, NULL, NULL, NULL) != OPAL_SUCCESS) {
-        OBJ_DESTRUCT(&superpipe.requests);
-        onic_mover_close();
-        (void)onic_wire_close();
-        return NULL;
-    }
-    superpipe.open = true;
-    onic_wire_set_mpi_fn(ONIC_AM_PML, superpipe_complete_all);
-    onic_wire_set_deferred_fn(ONIC_AM_PML, superpipe_stream_locked);
-    onic_wire_set_forget_fn(ONIC_AM_PML, superpipe_forget);
-    if (onic_wire_set_named_fn(ONIC_AM_PML, superpipe_arrived) != OMPI_SUCCESS ||
-        onic_wire_set_am_fn(ONIC_AM_FEW, superpipe_short_arrived) != OMPI_SUCCESS) {
-        (void)component_finalize();
-        return NULL;
-    }
-    *priority = SUPERPIPE_PRIORITY;
-    return &module;
-}
-
-/** What waits for a communicator that was never made. */
-static void discard_parked(void)
-{
-    superpipe_message_t *m;
-
-    while ((m = superpipe_comms_discard(&superpipe.comms)) != NULL)
-        free(m);
-    superpipe_comms_fini(&superpipe.comms);
-}
-
 /** Another component may keep the wire open, and its records of peers. */
 static void forget_peers(void)
 {
     onic_wire_lock();
-    for (superpipe_peer_t *p = superpipe.peers; p != NULL; p = p->next)
+    for (superpipe_peer_t *p = superpipe.peers; p != NULL; p = p->next) {
+        superpipe_early_drop_locked(p);
         *onic_peer_slot(p->wire, ONIC_AM_PML) = NULL;
+    }
     onic_wire_unlock();
+}
+
+static void free_all(void)
+{
+    superpipe_message_t *m;
+
+    /* Those of a communicator that was never made. */
+    while ((m = superpipe_comms_discard(&superpipe.comms)) != NULL)
+        free(m);
+    superpipe_comms_fini(&superpipe.comms);
+    onic_handles_fini(&superpipe.handles);
+    for (superpipe_peer_t *p = superpipe.peers, *next; p != NULL; p = next) {
+        next = p->next;
+        free(p->learned);
+        free(p);
+    }
+    free(superpipe.numbered);
+    OBJ_DESTRUCT(&superpipe.requests);
 }
 
 /* MPI may be initialized again (sessions): nothing but the parameters stays. */
@@ -167,18 +124,51 @@ static int component_finalize(void)
     onic_mover_close();
     forget_peers();
     (void)onic_wire_close();
-    for (superpipe_peer_t *p = superpipe.peers; p != NULL; p = p->next)
-        superpipe_early_drop_locked(p);
-    discard_parked();
-    onic_handles_fini(&superpipe.handles);
-    while (superpipe.peers != NULL) {
-        superpipe_peer_t *p = superpipe.peers;
-        superpipe.peers = p->next;
-        free(p->learned);
-        free(p);
-    }
-    free(superpipe.numbered);
-    OBJ_DESTRUCT(&superpipe.requests);
+    free_all();
     superpipe = (superpipe_process_t){.params = superpipe.params, .links = superpipe.links};
     return OMPI_SUCCESS;
 }
+
+static mca_pml_base_module_t *component_init(int *priority, bool progress_threads, bool mpi_threads)
+{
+    (void)progress_threads;
+    (void)mpi_threads;
+    if (superpipe_params_check() != OMPI_SUCCESS)
+        return NULL;
+    superpipe_pool_init(&superpipe.pool, superpipe.params.memory, (uint64_t)ompi_proc_world_size());
+    if (open_wire() != OMPI_SUCCESS)
+        return NULL;
+    superpipe_comms_init(&superpipe.comms);
+    superpipe.done_tail = &superpipe.done_head;
+    superpipe.copy_tail = &superpipe.copy_head;
+    OBJ_CONSTRUCT(&superpipe.requests, opal_free_list_t);
+    superpipe.open = true;
+    onic_wire_set_mpi_fn(ONIC_AM_PML, superpipe_complete_all);
+    onic_wire_set_deferred_fn(ONIC_AM_PML, superpipe_stream_locked);
+    onic_wire_set_forget_fn(ONIC_AM_PML, superpipe_forget);
+    if (opal_free_list_init(&superpipe.requests, sizeof(superpipe_request_t), opal_cache_line_size,
+                            OBJ_CLASS(superpipe_request_t), 0, opal_cache_line_size, 64, -1, 64,
+                            NULL, 0, NULL, NULL, NULL) != OPAL_SUCCESS ||
+        onic_wire_set_named_fn(ONIC_AM_PML, superpipe_arrived) != OMPI_SUCCESS ||
+        onic_wire_set_am_fn(ONIC_AM_FEW, superpipe_short_arrived) != OMPI_SUCCESS) {
+        (void)component_finalize();
+        return NULL;
+    }
+    *priority = SUPERPIPE_PRIORITY;
+    return &module;
+}
+
+ONIC_EXPORT mca_pml_base_component_t mca_pml_superpipe_component = {
+    .pmlm_version =
+        {
+            ONIC_PML_VERSION,
+            .mca_component_name = "superpipe",
+            MCA_BASE_MAKE_VERSION(component, OMPI_NIC_VERSION_MAJOR, OMPI_NIC_VERSION_MINOR,
+                                  OMPI_NIC_VERSION_RELEASE),
+            .mca_open_component = component_open,
+            .mca_register_component_params = component_register,
+        },
+    .pmlm_data = {MCA_BASE_METADATA_PARAM_NONE},
+    .pmlm_init = component_init,
+    .pmlm_finalize = component_finalize,
+};

@@ -8,7 +8,7 @@
 
 #include "common/support/variables.h"
 
-/** Who wants it says so (pml=superpipe): Open MPI looks at no others but its own. */
+/** It is selected by name (pml=superpipe): Open MPI looks at no others but its own. */
 #define SUPERPIPE_PRIORITY 10
 
 int superpipe_params_register(const mca_base_component_t *c);

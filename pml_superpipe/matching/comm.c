@@ -116,12 +116,9 @@ superpipe_comm_t *superpipe_comms_search(superpipe_comms_t *t, uint64_t context)
     return (superpipe_comm_t *)superpipe_rings_first(&t->known, context);
 }
 
-bool superpipe_comms_add(superpipe_comms_t *t, superpipe_comm_t *comm)
+void superpipe_comms_add(superpipe_comms_t *t, superpipe_comm_t *comm)
 {
-    if (superpipe_rings_first(&t->known, comm->context) != NULL)
-        return false;
     superpipe_rings_append(&t->known, &comm->link, comm->context);
-    return true;
 }
 
 void superpipe_comms_remove(superpipe_comms_t *t, superpipe_comm_t *comm)

@@ -11,9 +11,9 @@
  * before its turn is held by its number. Numbers go round in 32 bits; no sender has half of them
  * under way.
  *
- * Who has got a message asks superpipe_comm_arrive, with no memory spent on it yet: most find their
- * receive there and then. Only for those that do not is a superpipe_message_t needed; where there
- * is no memory for one nothing has changed, and the same message may be tried again later.
+ * A message is first given to superpipe_comm_arrive, with no memory spent on it yet: most find
+ * their receive there and then. Only for those that do not is a superpipe_message_t needed; where
+ * there is no memory for one nothing has changed, and the same message may be tried again later.
  *
  *     switch (superpipe_comm_arrive(c, source, tag, sequence, &receive)) {
  *     case SUPERPIPE_MATCHED: deliver to `receive`; break;
@@ -75,7 +75,7 @@ static inline uint64_t superpipe_turn_key(int32_t source, uint32_t sequence)
 }
 
 /**
- * A message came. Its source, tag and number are the peer's words and may be anything.
+ * A message came. Its source, tag and number are values of the peer's and may be anything.
  *
  * @param receive_p  gets the receive for it, which is taken out, where SUPERPIPE_MATCHED is
  * returned
@@ -102,8 +102,8 @@ superpipe_comm_arrive(superpipe_comm_t *c, int32_t source, int32_t tag, uint32_t
     return SUPERPIPE_MATCHED;
 }
 
-/** Keeps a message of which superpipe_comm_arrive has said SUPERPIPE_WAITS, under the same hold of
- *  the lock. */
+/** Keeps a message of which superpipe_comm_arrive has returned SUPERPIPE_WAITS, under the same hold
+ * of the lock. */
 void superpipe_comm_keep(superpipe_comm_t *c, superpipe_message_t *message);
 
 /**
@@ -128,8 +128,8 @@ static inline bool superpipe_comm_may_take(const superpipe_comm_t *c)
     return c->match.nunexpected == 0 && c->match.posted.keys == 0 && c->all_held.head == NULL;
 }
 
-/** A short message of `sender`, who pays for its record and its bytes. Where it is for that receive
- *  it has had its turn, and is paid. Else, or where it may not come by superpipe_comm_arrive
+/** A short message of `sender`, which pays for its record and its bytes. Where it is for that
+ * receive it has had its turn, and is paid. Else, or where it may not come by superpipe_comm_arrive
  *  either, returns false, and nothing has changed. */
 bool superpipe_comm_take(superpipe_comm_t *c, const superpipe_taker_t *taker,
                          superpipe_sender_t *sender, const superpipe_incoming_t *in);
@@ -174,8 +174,8 @@ static inline superpipe_comm_t *superpipe_comms_find(superpipe_comms_t *t, uint6
     return t->found;
 }
 
-/** False, and nothing has changed, where there is one of that context already. */
-bool superpipe_comms_add(superpipe_comms_t *t, superpipe_comm_t *comm);
+/** There must be none of that context yet. */
+void superpipe_comms_add(superpipe_comms_t *t, superpipe_comm_t *comm);
 
 /** Takes out a communicator that was added. What is left in it is not touched. */
 void superpipe_comms_remove(superpipe_comms_t *t, superpipe_comm_t *comm);

@@ -4,7 +4,7 @@
  */
 /**
  * @file
- * Credit: who may send a message before it is known that a receive waits for it. It bounds the
+ * Credit: what a process may send before it is known that a receive waits for it. It bounds the
  * memory of messages that wait (unexpected, held or parked) to one pool of each process, whatever
  * its peers do: their records as well as their payload, those without payload, and those of the
  * library itself.
@@ -13,21 +13,21 @@
  * credit for the payload sends the header alone, and the payload when the receiver asks for it; one
  * that has none for a header either keeps the message (backlog.h).
  *
- * Both sides count bytes since the beginning. The receiver tells a sender its limit, up to which it
+ * Both sides count bytes since the beginning. The receiver sends a sender its limit, up to which it
  * may send in all; the sender counts what it has sent. What a sender holds of the pool is its limit
  * less what of its messages has come and gone again: credit that it has not used, messages under
  * way, messages that wait. All held together is never more than the pool.
  *
- * First credit. Every process has some without a word, so that its first message leaves at once:
- * the receiver publishes how much with its address. That of processes of the job that have not been
- * met is set aside. Those of other jobs are not known before they are met: theirs comes out of what
- * is free, and makes the pool larger where nothing is.
+ * First credit. Every process has some from the beginning, so that its first message leaves at
+ * once: the receiver publishes how much with its address. That of processes of the job that have
+ * not been met is set aside. Those of other jobs are not known before they are met: theirs comes
+ * out of what is free, and makes the pool larger where nothing is.
  *
  * Shares. With the sender itself among n that hold something, its limit is raised until it holds
  * 1/(n+1) of what the others leave. If all take what they can get, each has 1/(2n) of the pool, and
  * half of it is free for those who come next. If senders take it one after another and never give
  * anything back, being stopped, then the first n of them leave 1/(n+1) of the pool, and the next
- * one gets 1/(n+2) of that: nobody is starved. The first credit of each stays its own, whatever
+ * one gets 1/(n+2) of that: none is starved. The first credit of each stays its own, whatever
  * others hold.
  *
  * Counts are sums, so it does not matter which of the messages overtake each other.
@@ -63,8 +63,8 @@ static inline bool superpipe_credit_take(superpipe_credit_t *c, uint64_t bytes)
     return true;
 }
 
-/** The peer has told the limit; one that was told before and comes later changes nothing. */
-static inline void superpipe_credit_told(superpipe_credit_t *c, uint64_t limit)
+/** A limit has come from the peer; an older one that comes later changes nothing. */
+static inline void superpipe_credit_raise(superpipe_credit_t *c, uint64_t limit)
 {
     if (limit > c->limit)
         c->limit = limit;
@@ -77,7 +77,7 @@ static inline void superpipe_credit_told(superpipe_credit_t *c, uint64_t limit)
  * Bytes since the beginning.
  */
 typedef struct superpipe_sender {
-    uint64_t limit;   /**< that it was told */
+    uint64_t limit;   /**< that was sent to it */
     uint64_t arrived; /**< what came */
     uint64_t freed;   /**< what of that is gone */
     uint64_t look;    /**< when so much is freed it may be worth a new limit */
@@ -86,7 +86,7 @@ typedef struct superpipe_sender {
 
 typedef struct superpipe_pool {
     uint64_t bytes;     /**< of the pool */
-    uint64_t first;     /**< what each process may send without a word */
+    uint64_t first;     /**< what each process may send from the beginning */
     uint64_t set_aside; /**< for those of the job that have not been met */
     uint64_t held;      /**< by all senders; with what is set aside at most bytes */
     uint64_t holders;   /**< senders that hold something */
@@ -105,8 +105,8 @@ static inline uint64_t superpipe_pool_holds(const superpipe_sender_t *s)
     return s->limit - s->freed;
 }
 
-/** Raises a sender's limit as far as its share allows; returns it, to be told. When one of the
- *  functions below says so; also when a peer is met. */
+/** Raises a sender's limit as far as its share allows; returns it, to be sent. When one of the
+ *  functions below returns true, and when a peer is met. */
 uint64_t superpipe_pool_grant(superpipe_pool_t *p, superpipe_sender_t *s);
 
 /** A message of that cost came, by credit. False where that is more than the sender may send:

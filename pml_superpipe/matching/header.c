@@ -6,7 +6,7 @@
 #include "pml_superpipe/matching/header.h"
 
 _Static_assert(sizeof(superpipe_prefix_t) == 16 && sizeof(superpipe_envelope_t) == 32 &&
-                   sizeof(superpipe_word_t) == 32 && sizeof(superpipe_offer_t) == 32 &&
+                   sizeof(superpipe_control_t) == 32 && sizeof(superpipe_offer_t) == 32 &&
                    sizeof(superpipe_cts_t) == 32 && sizeof(superpipe_short_t) == 20,
                "messages have no padding");
 
@@ -62,7 +62,7 @@ static bool decode_envelope(superpipe_incoming_t *in, rest_t *r, const void *dat
 
 static bool decode_word(superpipe_incoming_t *in, rest_t *r, const void *data, size_t len)
 {
-    superpipe_word_t w;
+    superpipe_control_t w;
 
     if (!take(r, (char *)&w + sizeof(w.prefix), sizeof(w) - sizeof(w.prefix)))
         return false;

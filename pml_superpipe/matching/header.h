@@ -27,21 +27,21 @@
 typedef enum superpipe_kind {
     SUPERPIPE_KIND_EAGER = 1, /**< envelope; the data follows */
     SUPERPIPE_KIND_RTS,       /**< envelope and offer */
-    SUPERPIPE_KIND_CTS,       /**< word: handle of the send, bytes wanted; and superpipe_cts_t */
-    SUPERPIPE_KIND_DATA,      /**< word: handle of the receive, where the data that follows goes */
-    SUPERPIPE_KIND_ACK,       /**< word: handle of the send, which is complete */
-    SUPERPIPE_KIND_NACK,      /**< word: handle of the receive, whose CTS cannot be met */
-    SUPERPIPE_KIND_LIMIT,     /**< word: number of the receiver of this in SHORT messages, 0: none;
-                                 bytes that it may send in all (credit.h) */
-    SUPERPIPE_KIND_EARLY,     /**< word: handle of the send, where the data that follows goes */
-    SUPERPIPE_KIND_BACKLOG,   /**< word: number in the sender's backlog; source and tag. Context */
-    SUPERPIPE_KIND_PULL,      /**< word: 0; number of the message that is to be sent, or 0. Answers
-                                 BACKLOG */
-    SUPERPIPE_KIND_QUERY,     /**< word: 1 for a probe, which is answered (EMPTY), else 0; source
-                                 and tag, or wildcards. Context */
-    SUPERPIPE_KIND_EMPTY,     /**< word: 1 if this answers QUERY, else 0; the backlog has none up to
-                                 this number */
-    SUPERPIPE_KIND_CLOSE,     /**< word: 0, 0; this process receives nothing more */
+    SUPERPIPE_KIND_CTS,       /**< control: handle of the send, bytes wanted; and superpipe_cts_t */
+    SUPERPIPE_KIND_DATA,    /**< control: handle of the receive, where the data that follows goes */
+    SUPERPIPE_KIND_ACK,     /**< control: handle of the send, which is complete */
+    SUPERPIPE_KIND_NACK,    /**< control: handle of the receive, whose CTS cannot be met */
+    SUPERPIPE_KIND_LIMIT,   /**< control: number of the receiver of this in SHORT messages, 0: none;
+                               bytes that it may send in all (credit.h) */
+    SUPERPIPE_KIND_EARLY,   /**< control: handle of the send, where the data that follows goes */
+    SUPERPIPE_KIND_BACKLOG, /**< control: number in the sender's backlog; source and tag. Context */
+    SUPERPIPE_KIND_PULL,    /**< control: 0; number of the message that is to be sent, or 0. Answers
+                               BACKLOG */
+    SUPERPIPE_KIND_QUERY,   /**< control: 1 for a probe, which is answered (EMPTY), else 0; source
+                               and tag, or wildcards. Context */
+    SUPERPIPE_KIND_EMPTY, /**< control: 1 if this answers QUERY, else 0; the backlog has none up to
+                             this number */
+    SUPERPIPE_KIND_CLOSE, /**< control: 0, 0; this process receives nothing more */
     SUPERPIPE_KINDS
 } superpipe_kind_t;
 
@@ -99,13 +99,13 @@ typedef struct superpipe_short {
 } superpipe_short_t;
 
 /** All others: 32 bytes. */
-typedef struct superpipe_word {
+typedef struct superpipe_control {
     superpipe_prefix_t prefix;
     uint64_t handle;
     uint64_t value;
-} superpipe_word_t;
+} superpipe_control_t;
 
-/** Source and tag as the value of a word. */
+/** Source and tag as the value of a control message. */
 static inline uint64_t superpipe_named(int32_t source, int32_t tag)
 {
     return (uint64_t)(uint32_t)source << 32 | (uint32_t)tag;
@@ -125,7 +125,7 @@ typedef struct superpipe_offer {
 /** Bytes of a ticket of the mover's. */
 #define SUPERPIPE_TICKET_BYTES 24
 
-/** Behind the word of CTS. */
+/** Behind the control header of CTS. */
 typedef struct superpipe_cts {
     uint64_t receive; /**< handle */
     uint8_t ticket[SUPERPIPE_TICKET_BYTES];

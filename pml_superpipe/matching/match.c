@@ -126,7 +126,7 @@ static void enter_all(superpipe_match_t *m, superpipe_class_t class, const super
         enter(m, class, message);
 }
 
-/** Who names a tag finds messages of one list alone, so the two need no common order. */
+/** A receive that names a tag finds messages of one list alone, so the two need no common order. */
 static void make_index(superpipe_match_t *m, superpipe_class_t class)
 {
     enter_all(m, class, &m->application);

@@ -10,8 +10,8 @@
  * of a class that name the same stand in a ring (rings.h), so a message looks at no more than four
  * first ones, of which the one posted first wins; of classes without receives it looks at none.
  *
- * A message must be found by whoever asks, in any of the four ways. All are found by source and
- * tag, and in the list of all, which is in the order of arrival, by who takes any. The other two
+ * A message must be found by a receive of any of the four classes. All are indexed by source and
+ * tag, and stand in the list of all, which is in the order of arrival. The other two
  * indices are made when a wildcard first asks for what is not at the head of that list, and are
  * forgotten when no message is left; so a message is entered into each at most once.
  *
@@ -167,8 +167,8 @@ void superpipe_match_keep(superpipe_match_t *m, superpipe_message_t *message);
  *  MPI_Probe and MPI_Iprobe. */
 superpipe_message_t *superpipe_match_probe(superpipe_match_t *m, int32_t source, int32_t tag);
 
-/** Takes out a message that has been found. For MPI_Mprobe and MPI_Improbe: nobody else gets it,
- * and whoever has its handle receives it without matching. */
+/** Takes out a message that has been found. For MPI_Mprobe and MPI_Improbe: it is received
+ *  without matching. */
 void superpipe_match_take(superpipe_match_t *m, superpipe_message_t *message);
 
 /**
@@ -199,7 +199,7 @@ static inline superpipe_message_t *superpipe_match_post(superpipe_match_t *m,
 /** Takes out the first of the messages that are left, of any tag; NULL where none is. */
 superpipe_message_t *superpipe_match_discard(superpipe_match_t *m);
 
-/* ---- lists: for those who keep messages elsewhere, too --------------------------------------- */
+/* ---- lists of messages, of others, too --------------------------------------- */
 
 void superpipe_list_append(superpipe_list_t *list, superpipe_message_t *message);
 void superpipe_list_remove(superpipe_list_t *list, superpipe_message_t *message);

@@ -67,7 +67,7 @@ uint64_t superpipe_early(const superpipe_case_t *c, unsigned able, const onic_li
     if (c->self || fragment == 0 || forced > SUPERPIPE_STREAM)
         return 0;
     superpipe_estimate(c, able, link, cost);
-    /* Fragments that nobody asks for save the answer. */
+    /* Fragments without a CTS save the wait for it. */
     if (c->length <= most &&
         cost[SUPERPIPE_STREAM] - link->message <= cost[superpipe_cheapest(cost)])
         return c->length;
@@ -81,24 +81,22 @@ void superpipe_plan_table(const onic_links_t *links, superpipe_protocol_t forced
 {
     static const uint64_t sizes[] = {1024, 16384, 65536, 262144, 1048576, 16777216};
     static const uint64_t blocks[] = {0, 1024, 64, 8};
+    static const char *const kinds[] = {"contiguous", "blocks of 1024 bytes", "blocks of 64 bytes",
+                                        "blocks of 8 bytes"};
     size_t at = 0;
 
-    text[0] = '\0';
     for (int line = 0; line < 8; line++) {
-        const bool node = line < 4;
-        const uint64_t pieces = blocks[line % 4];
+        const bool node = line < 4, one_piece = line % 4 == 0;
 
-        at += (size_t)snprintf(text + at, cap - at, "  %s, ", node ? "node" : "network");
-        at += pieces == 0 ? (size_t)snprintf(text + at, cap - at, "contiguous:")
-                          : (size_t)snprintf(text + at, cap - at,
-                                             "blocks of %llu bytes:", (unsigned long long)pieces);
+        at += (size_t)snprintf(text + at, cap - at, "  %s, %s:", node ? "node" : "network",
+                               kinds[line % 4]);
         for (int s = 0; s < 6; s++) {
-            const uint64_t block = pieces == 0 ? sizes[s] : pieces;
+            const uint64_t block = one_piece ? sizes[s] : blocks[line % 4];
             const superpipe_case_t c = {.length = sizes[s],
                                         .send_block = block,
                                         .receive_block = block,
-                                        .one_piece = pieces == 0,
-                                        .here_one_piece = pieces == 0,
+                                        .one_piece = one_piece,
+                                        .here_one_piece = one_piece,
                                         .node = node};
             const superpipe_protocol_t p =
                 sizes[s] <= eager ? SUPERPIPE_EAGER

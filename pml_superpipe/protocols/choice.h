@@ -32,7 +32,7 @@ typedef struct superpipe_case {
     uint64_t length;        /**< bytes that are wanted, at least 1 */
     uint64_t send_block;    /**< bytes of a contiguous piece at the sender, on average */
     uint64_t receive_block; /**< and here */
-    bool one_piece;         /**< the sender has it in one piece, and has told where */
+    bool one_piece;         /**< the sender has it in one piece, whose address it has sent */
     bool here_one_piece;    /**< and so has the receiver */
     bool node;              /**< sender and receiver are on one node */
     bool self;              /**< sender and receiver are one process */
@@ -74,7 +74,7 @@ static inline uint64_t superpipe_short_most(uint64_t eager, uint64_t fragment,
 /** Which protocols can do it: bits by superpipe_protocol_t. */
 unsigned superpipe_able(const superpipe_case_t *c);
 
-/** Bytes of a long message that are sent without being asked for: all of it where the model sends
+/** Bytes of a long message that are sent without a CTS: all of it where the model sends
  *  them in fragments anyway and they are no more than `most`; else what is packed while the RTS is
  *  answered, C0 of the superpipeline (A. Denis 2011, section 4). Whole fragments of `fragment`
  *  bytes, not more than `most` bytes, but for a message that ends. `c`: as far as the sender knows

@@ -41,7 +41,7 @@ bool superpipe_reuse_note(superpipe_reuse_t *r, uint64_t start, uint64_t length)
 
 /** The part of a registration's cost that a transfer of this buffer should bear, 0 .. 1: nothing
  *  where it has come back; else the less, the more likely it is to be used again. `hit`: what
- *  superpipe_reuse_note has said. */
+ *  superpipe_reuse_note has returned. */
 double superpipe_reuse_share(const superpipe_reuse_t *r, bool hit);
 
 #endif

@@ -9,7 +9,7 @@
 
 _Static_assert(sizeof(onic_ticket_t) == SUPERPIPE_TICKET_BYTES, "the ticket's room in messages");
 
-/** Of a message to oneself, which has no transport that says how much it takes. */
+/** Of a message to oneself, which no transport limits. */
 #define LOOP_FRAGMENT 8192
 
 size_t superpipe_fragment_locked(superpipe_peer_t *p)
@@ -53,7 +53,7 @@ int superpipe_send_header_locked(superpipe_request_t *r, const void *header, siz
 static int send_fragment_locked(superpipe_request_t *r, uint64_t bytes, unsigned flags)
 {
     const bool early = r->state.moved < r->state.early;
-    const superpipe_word_t w = {
+    const superpipe_control_t w = {
         .prefix = {.sender = onic_wire_me(),
                    .kind = (uint8_t)(early ? SUPERPIPE_KIND_EARLY : SUPERPIPE_KIND_DATA)},
         .handle = early ? r->handle : r->theirs,
@@ -128,7 +128,7 @@ void superpipe_request_data_locked(superpipe_request_t *r, superpipe_protocol_t 
                                    const onic_ticket_t *ticket)
 {
     struct {
-        superpipe_word_t w;
+        superpipe_control_t w;
         superpipe_cts_t cts;
     } header = {.w = {.prefix = {.sender = onic_wire_me(),
                                  .kind = SUPERPIPE_KIND_CTS,
@@ -145,7 +145,7 @@ void superpipe_request_data_locked(superpipe_request_t *r, superpipe_protocol_t 
         0)
         return;
     onic_peer_give_up(r->peer->wire);
-    /* What waited for a lost peer may have been ended already: nobody would look at this one. */
+    /* What waited for a lost peer may have been ended already: this one has to be ended here. */
     superpipe_fail_locked(r, ONIC_ERR_PROC_FAILED);
 }
 

@@ -41,7 +41,7 @@ static bool end_requests_locked(superpipe_peer_t *p)
 {
     for (superpipe_request_t *r = p->requests, *next; r != NULL; r = next) {
         next = r->next;
-        /* It stays until we have let go of it, and so does the next one: both are done at most. */
+        /* It stays until the lock is free, and so does the next one: both are done at most. */
         if (r->state.moving && !onic_mover_cancel_locked(r))
             return false;
         if (r->state.done)
@@ -76,7 +76,7 @@ static void end_posted_locked(const superpipe_peer_t *p)
         for (uint32_t rank = 0; rank < comm->nranks; rank++) {
             if (name_in(c->comm->c_remote_group, (int)rank) != onic_peer_name(p->wire))
                 continue;
-            c->losses++;
+            __atomic_store_n(&c->losses, c->losses + 1, __ATOMIC_RELAXED);
             end_from_locked(c, (int32_t)rank, p);
             end_from_locked(c, SUPERPIPE_ANY_SOURCE, p);
         }
@@ -132,7 +132,7 @@ int superpipe_look(void)
     uint64_t now;
 
     atomic_store_explicit(&calls, n, memory_order_relaxed);
-    /* Who polls for all threads may have taken the processor from what all of them wait for. */
+    /* The thread that polls for all may have taken the processor from what they wait for. */
     if (n % YIELD_CALLS == 0 && opal_using_threads())
         sched_yield();
     if (n % LOOK_CALLS != 0 || __atomic_load_n(&superpipe.active, __ATOMIC_RELAXED) == 0)
@@ -174,7 +174,7 @@ void superpipe_drain(void)
     onic_wire_lock();
     for (superpipe_peer_t *p = superpipe.peers; p != NULL; p = p->next)
         if (is_open_stranger(p) && !onic_peer_is_lost(p->wire))
-            superpipe_send_word_locked(p, SUPERPIPE_KIND_CLOSE, 0, 0, 0);
+            superpipe_send_control_locked(p, SUPERPIPE_KIND_CLOSE, 0, 0, 0);
     onic_wire_unlock();
     while (has_copies()) {
         opal_progress();

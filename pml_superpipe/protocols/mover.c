@@ -87,7 +87,7 @@ void superpipe_on_nack_locked(superpipe_peer_t *p, const superpipe_incoming_t *i
     case SUPERPIPE_REFUSAL_IGNORED:
         break;
     case SUPERPIPE_REFUSAL_WITHDRAW:
-        /* Where that is too late its end is told soon. */
+        /* Where that is too late the mover is about to call back. */
         if (onic_mover_withdraw_locked(r->move)) {
             r->move = NULL;
             superpipe_fall_back_locked(r);

@@ -31,7 +31,8 @@ static void send_limit_locked(superpipe_peer_t *p)
     if (p->sender.limit == p->limit_sent)
         return;
     p->limit_sent = p->sender.limit;
-    superpipe_send_word_locked(p, SUPERPIPE_KIND_LIMIT, 0, p->self ? 0 : p->number, p->limit_sent);
+    superpipe_send_control_locked(p, SUPERPIPE_KIND_LIMIT, 0, p->self ? 0 : p->number,
+                                  p->limit_sent);
 }
 
 static void grant_locked(superpipe_peer_t *p)
@@ -96,10 +97,10 @@ superpipe_peer_t *superpipe_peer_find(ompi_communicator_t *comm, int rank, int *
     return p;
 }
 
-void superpipe_send_word_locked(superpipe_peer_t *p, superpipe_kind_t kind, uint32_t context,
-                                uint64_t handle, uint64_t value)
+void superpipe_send_control_locked(superpipe_peer_t *p, superpipe_kind_t kind, uint32_t context,
+                                   uint64_t handle, uint64_t value)
 {
-    const superpipe_word_t w = {
+    const superpipe_control_t w = {
         .prefix = {.sender = onic_wire_me(), .kind = (uint8_t)kind, .context = context},
         .handle = handle,
         .value = value};
@@ -175,7 +176,7 @@ void superpipe_on_backlog_locked(superpipe_peer_t *p, const superpipe_incoming_t
     }
     superpipe_lacks_locked(p, SUPERPIPE_RECORD);
     p->remote.pulled = p->remote.pulled || expected;
-    superpipe_send_word_locked(p, SUPERPIPE_KIND_PULL, 0, 0, expected ? in->handle : 0);
+    superpipe_send_control_locked(p, SUPERPIPE_KIND_PULL, 0, 0, expected ? in->handle : 0);
 }
 
 void superpipe_on_empty_locked(superpipe_peer_t *p, const superpipe_incoming_t *in)
@@ -193,12 +194,12 @@ void superpipe_query_locked(superpipe_channel_t *c, int32_t source, int32_t tag,
     const superpipe_peer_t *only = source != SUPERPIPE_ANY_SOURCE ? c->peer[source] : NULL;
 
     for (superpipe_peer_t *p = superpipe.remotes; p != NULL; p = p->next_remote) {
-        /* Who polls asks again when it is answered. */
+        /* A probe that is repeated asks again when it is answered. */
         if ((only != NULL && p != only) || (probe && p->remote.probed))
             continue;
         p->remote.probed = p->remote.probed || probe;
         p->remote.pulled = true;
-        superpipe_send_word_locked(p, SUPERPIPE_KIND_QUERY, (uint32_t)c->match.context, probe,
-                                   superpipe_named(source, tag));
+        superpipe_send_control_locked(p, SUPERPIPE_KIND_QUERY, (uint32_t)c->match.context, probe,
+                                      superpipe_named(source, tag));
     }
 }

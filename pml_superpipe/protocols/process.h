@@ -132,8 +132,8 @@ static inline superpipe_peer_t *superpipe_peer_of(ompi_communicator_t *comm, int
 }
 
 /** Sends a message without data. Where it cannot be sent the peer is given up. */
-void superpipe_send_word_locked(superpipe_peer_t *p, superpipe_kind_t kind, uint32_t context,
-                                uint64_t handle, uint64_t value);
+void superpipe_send_control_locked(superpipe_peer_t *p, superpipe_kind_t kind, uint32_t context,
+                                   uint64_t handle, uint64_t value);
 
 /** The peer has sent what it must not, or memory is exhausted for what it has sent: nothing more
  *  is taken from it. */
@@ -145,7 +145,7 @@ void superpipe_freed_locked(superpipe_peer_t *p, uint64_t bytes);
 /** It lacks credit for a message of that cost. */
 void superpipe_lacks_locked(superpipe_peer_t *p, uint64_t bytes);
 
-/** A receive was posted or a probe has found nothing: asks for it those that may have it in their
+/** A receive was posted or a probe has found nothing: queries those that may have it in their
  *  backlog. `source`: a rank or SUPERPIPE_ANY_SOURCE. */
 void superpipe_query_locked(superpipe_channel_t *c, int32_t source, int32_t tag, bool probe);
 
@@ -257,7 +257,7 @@ int superpipe_copy_all(void);
 
 /* ---- pick.c ---------------------------------------------------------------------------------- */
 
-/** What can be said here of a long message: as if the other side had its data as this one has it.
+/** What is known here of a long message: as if the other side had its data as this one has it.
  *  And by what numbers its cost is estimated. */
 superpipe_case_t superpipe_case_locked(const superpipe_request_t *r);
 const onic_link_t *superpipe_link_locked(const superpipe_case_t *c);
@@ -319,7 +319,7 @@ void superpipe_unpark_locked(superpipe_channel_t *c);
 /** Connections were lost: ends what waits for them. */
 void superpipe_end_lost(void);
 
-/** This process receives nothing more: tells those of other jobs, and waits until copies of sends
+/** This process receives nothing more: informs those of other jobs, and waits until copies of sends
  *  to them are gone. In its own job all have come here, or else wait for nothing from it. */
 void superpipe_drain(void);
 

@@ -40,7 +40,7 @@ static void fetch_locked(superpipe_request_t *r, superpipe_peer_t *from,
     }
     if (superpipe_transfer_rest(&r->state) == 0) {
         if (a->synchronous || r->state.early == 0 || r->state.early < a->offer.length)
-            superpipe_send_word_locked(from, SUPERPIPE_KIND_ACK, 0, r->theirs, 0);
+            superpipe_send_control_locked(from, SUPERPIPE_KIND_ACK, 0, r->theirs, 0);
         if (r->state.wanted > 0)
             superpipe_count(r, SUPERPIPE_STREAM);
         superpipe_finish_locked(r);
@@ -48,7 +48,7 @@ static void fetch_locked(superpipe_request_t *r, superpipe_peer_t *from,
     }
     r->handle = onic_handle_new(&superpipe.handles, r);
     if (r->handle == 0) {
-        superpipe_send_word_locked(from, SUPERPIPE_KIND_ACK, 0, r->theirs, 0);
+        superpipe_send_control_locked(from, SUPERPIPE_KIND_ACK, 0, r->theirs, 0);
         superpipe_fail_locked(r, MPI_ERR_NO_MEM);
         return;
     }
@@ -78,7 +78,7 @@ static void deliver_locked(superpipe_request_t *r, superpipe_peer_t *from,
     superpipe_transfer_took(&r->state, r->state.wanted);
     superpipe_count(r, SUPERPIPE_EAGER);
     if (offer->handle != 0)
-        superpipe_send_word_locked(from, SUPERPIPE_KIND_ACK, 0, offer->handle, 0);
+        superpipe_send_control_locked(from, SUPERPIPE_KIND_ACK, 0, offer->handle, 0);
 }
 
 /** An unexpected message has found its receive, and ends here. The receive may be over then. */
@@ -260,7 +260,7 @@ void superpipe_short_arrived(const void *header, size_t header_len, const void *
 {
     superpipe_incoming_t in;
 
-    /* Whoever sends anything else with this identifier cannot be told from others. */
+    /* Whose anything else with this identifier is cannot be known: it is dropped. */
     if (rndv != NULL || !superpipe_decode_short(&in, header, header_len, data, len) ||
         in.prefix.sender - 1 >= superpipe.npeers ||
         superpipe.numbered[in.prefix.sender - 1] == NULL)

@@ -282,7 +282,7 @@ void superpipe_complete_locked(superpipe_request_t *r)
     }
     r->next = NULL;
     __atomic_store_n(superpipe.done_tail, r, __ATOMIC_RELAXED);
-    /* Who takes them takes all, with the lock: it need be told of the first one only. */
+    /* All are taken at a time, with the lock: only the first one needs a kick. */
     if (superpipe.done_tail == &superpipe.done_head)
         onic_wire_kick_mpi(ONIC_AM_PML);
     superpipe.done_tail = &r->next;

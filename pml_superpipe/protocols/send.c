@@ -115,8 +115,8 @@ static void announce_locked(superpipe_peer_t *p)
     const superpipe_entry_t *k;
 
     while ((k = superpipe_backlog_announce(&p->backlog)) != NULL)
-        superpipe_send_word_locked(p, SUPERPIPE_KIND_BACKLOG, k->context, k->number,
-                                   superpipe_named(k->source, k->tag));
+        superpipe_send_control_locked(p, SUPERPIPE_KIND_BACKLOG, k->context, k->number,
+                                      superpipe_named(k->source, k->tag));
 }
 
 /** Until there is credit for its header, or the receiver pulls it. */
@@ -160,14 +160,14 @@ static void send_backlog_locked(superpipe_peer_t *p)
         send_entry_locked(k);
     if (superpipe_backlog_is_empty(b)) {
         superpipe.backlogs--;
-        superpipe_send_word_locked(p, SUPERPIPE_KIND_EMPTY, 0, 0, b->number);
+        superpipe_send_control_locked(p, SUPERPIPE_KIND_EMPTY, 0, 0, b->number);
     }
 }
 
 void superpipe_on_limit_locked(superpipe_peer_t *p, const superpipe_incoming_t *in)
 {
     p->my_number = (uint32_t)in->handle;
-    superpipe_credit_told(&p->credit, in->value);
+    superpipe_credit_raise(&p->credit, in->value);
     send_backlog_locked(p);
 }
 
@@ -185,8 +185,8 @@ void superpipe_on_query_locked(superpipe_peer_t *p, const superpipe_incoming_t *
     if (superpipe_backlog_query(b, in->prefix.context, in->source, in->tag))
         send_backlog_locked(p);
     if (in->handle != 0)
-        superpipe_send_word_locked(p, SUPERPIPE_KIND_EMPTY, 0, 1,
-                                   superpipe_backlog_is_empty(b) ? b->number : 0);
+        superpipe_send_control_locked(p, SUPERPIPE_KIND_EMPTY, 0, 1,
+                                      superpipe_backlog_is_empty(b) ? b->number : 0);
 }
 
 /* ---- starts ---------------------------------------------------------------------------------- */
@@ -276,7 +276,7 @@ void superpipe_send_held(superpipe_request_t *r, superpipe_peer_t *p)
         superpipe_complete(r);
 }
 
-/* ---- what the receiver asks for -------------------------------------------------------------- */
+/* ---- CTS ------------------------------------------------------------------------------------- */
 
 void superpipe_on_cts_locked(superpipe_peer_t *p, const superpipe_incoming_t *in)
 {
@@ -292,5 +292,5 @@ void superpipe_on_cts_locked(superpipe_peer_t *p, const superpipe_incoming_t *in
             return;
         superpipe_transfer_refused(&r->state);
     }
-    superpipe_send_word_locked(p, SUPERPIPE_KIND_NACK, 0, in->cts.receive, 0);
+    superpipe_send_control_locked(p, SUPERPIPE_KIND_NACK, 0, in->cts.receive, 0);
 }

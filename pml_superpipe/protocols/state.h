@@ -38,8 +38,8 @@
 typedef struct superpipe_request superpipe_request_t;
 typedef struct superpipe_early superpipe_early_t;
 
-/* Who completes a request and who waits for it are ordered by Open MPI, which ThreadSanitizer does
- * not see: it is told. */
+/* The completion of a request and the wait for it are ordered by Open MPI, which ThreadSanitizer
+ * does not see. */
 #ifdef __SANITIZE_THREAD__
 #include <sanitizer/tsan_interface.h>
 #define SUPERPIPE_HANDS_ON(r) __tsan_release(r)
@@ -89,7 +89,7 @@ typedef struct superpipe_channel {
     superpipe_comm_t match; /**< the first member */
     ompi_communicator_t *comm;
     superpipe_peer_t **peer; /**< by rank; NULL: it was not looked up yet */
-    unsigned losses;         /**< of its processes; lock */
+    unsigned losses;         /**< of its processes; atomic */
     bool foreign;            /**< processes of other jobs are in it */
 } superpipe_channel_t;
 
@@ -140,7 +140,7 @@ OBJ_CLASS_DECLARATION(superpipe_request_t);
 /** What an envelope says of a message, beside what matching needs. */
 typedef struct superpipe_announced {
     superpipe_offer_t offer;
-    uint32_t early;   /**< bytes that come before they are asked for */
+    uint32_t early;   /**< bytes that come without a CTS */
     uint8_t pins;     /**< the sender's part of what registering its memory would cost */
     bool rts;         /**< the data is not with it */
     bool synchronous; /**< the sender waits for an acknowledgement though all comes early */
@@ -158,7 +158,7 @@ typedef struct superpipe_unexpected {
 } superpipe_unexpected_t;
 
 /** The early bytes of a message, from its RTS until all of them are there. They belong to a
- *  receive, to an unexpected message, or to nobody any more. */
+ *  receive, to an unexpected message, or to none any more. */
 struct superpipe_early {
     superpipe_early_t *next; /**< of the peer */
     uint64_t handle;         /**< of the send */
@@ -220,7 +220,7 @@ typedef struct superpipe_process {
     uint32_t backlogs;           /**< of this process, that are not empty */
     uint32_t copies;             /**< sends without a user that are not complete */
     bool helped;                 /**< there were some: the server thread was started */
-    ONIC_COUNT32 active;         /**< requests that are not complete: somebody may wait */
+    ONIC_COUNT32 active;         /**< requests that are not complete */
     unsigned losses;             /**< that were looked at */
     superpipe_reuse_t reuse;
     superpipe_learned_t network; /**< from messages of all peers on other nodes */

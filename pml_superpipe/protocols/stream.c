@@ -43,7 +43,7 @@ const superpipe_row_t superpipe_stream_row = {"stream", can, cost, start, answer
 void superpipe_fall_back_locked(superpipe_request_t *r)
 {
     superpipe_counters.fallbacks++;
-    /* What it takes now says nothing of a protocol. */
+    /* What it takes now is the time of no protocol. */
     if (r->learned != NULL && r->learned->observed == r)
         r->learned->observed = NULL;
     (void)start(r);

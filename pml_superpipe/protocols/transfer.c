@@ -22,7 +22,7 @@ static bool in_fragments(const superpipe_transfer_t *t)
 
 /* ---- sender ---------------------------------------------------------------------------------- */
 
-/** Has nobody its data, nor been promised it? */
+/** Is its data neither given away nor promised? */
 static bool is_free(const superpipe_transfer_t *t)
 {
     return t->sends && !t->requested && !t->sent && !t->broken && !t->done;

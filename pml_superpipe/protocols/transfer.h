@@ -55,7 +55,7 @@ static inline void superpipe_transfer_begin(superpipe_transfer_t *t, bool sends,
     *t = (superpipe_transfer_t){.sends = sends, .length = length, .wanted = length};
 }
 
-/** Is it over now? True once: the caller tells the user. To be asked after each change. */
+/** Is it over now? True once: the caller completes it. To be called after each change. */
 static inline bool superpipe_transfer_is_over(superpipe_transfer_t *t)
 {
     const bool complete = t->matched && (t->sends ? t->sent : t->moved == t->wanted);
@@ -139,7 +139,7 @@ void superpipe_transfer_acknowledged(superpipe_transfer_t *t);
 /** Bytes of the next fragment, `most` at most; 0: none may be given to the wire now. */
 uint64_t superpipe_transfer_fragment(const superpipe_transfer_t *t, uint64_t most);
 
-/** A fragment was given to it; `pending`: the wire will say when it has it no more. */
+/** A fragment was given to it; `pending`: the wire will call back when it has left. */
 static inline void superpipe_transfer_given(superpipe_transfer_t *t, uint64_t bytes, bool pending)
 {
     t->moved += bytes;
@@ -183,7 +183,8 @@ static inline void superpipe_transfer_took(superpipe_transfer_t *t, uint64_t byt
     t->moved += bytes;
 }
 
-/** All of it came with its envelope, and was taken: it is over, which need not be asked. */
+/** All of it came with its envelope, and was taken: it is over without superpipe_transfer_is_over.
+ */
 static inline void superpipe_transfer_came(superpipe_transfer_t *t)
 {
     t->done = true;

@@ -4,7 +4,7 @@
  */
 /**
  * @file
- * What comes before its receive wants it: unexpected messages, and early bytes, which follow the
+ * What comes before its receive: unexpected messages, and early bytes, which follow the
  * RTS of their message in order, without a CTS, and are paid for by credit. So the first chunk of a
  * long message is under way with the handshake (A. Denis 2011, section 4).
  */
@@ -67,7 +67,7 @@ void superpipe_unexpected_free_locked(superpipe_unexpected_t *m)
 void superpipe_discard_locked(superpipe_unexpected_t *m)
 {
     if (m->a.offer.handle != 0 && !m->from->lost)
-        superpipe_send_word_locked(m->from, SUPERPIPE_KIND_ACK, 0, m->a.offer.handle, 0);
+        superpipe_send_control_locked(m->from, SUPERPIPE_KIND_ACK, 0, m->a.offer.handle, 0);
     superpipe_unexpected_free_locked(m);
 }
 
@@ -95,7 +95,7 @@ bool superpipe_early_begin_locked(superpipe_peer_t *from, uint64_t handle, uint6
     return true;
 }
 
-/** Nobody gets any of it any more. */
+/** None gets any of it any more. */
 static void free_early(superpipe_early_t *e)
 {
     if (e->receive != NULL)

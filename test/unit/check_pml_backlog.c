@@ -320,7 +320,7 @@ static void handle(const flight_t *f)
         arrive(&s->message[f->value], f->handle);
         break;
     case LIMIT:
-        superpipe_credit_told(&s->credit, f->value);
+        superpipe_credit_raise(&s->credit, f->value);
         release(f->sender);
         break;
     case KEPT:

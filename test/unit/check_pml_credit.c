@@ -117,7 +117,7 @@ static void handle(const flight_t *f)
         asked(i, f->value);
         break;
     case LIMIT:
-        superpipe_credit_told(&w.credit[i], f->value);
+        superpipe_credit_raise(&w.credit[i], f->value);
         break;
     }
 }
@@ -259,8 +259,8 @@ START_TEST(garbage)
     UNIT_CHECK(superpipe_pool_lacks(p, &w.sender[1], UINT64_MAX));
     (void)superpipe_pool_grant(p, &w.sender[1]);
     check_bounds();
-    superpipe_credit_told(&w.credit[0], 100);
-    superpipe_credit_told(&w.credit[0], 50);
+    superpipe_credit_raise(&w.credit[0], 100);
+    superpipe_credit_raise(&w.credit[0], 50);
     UNIT_CHECK(superpipe_credit_take(&w.credit[0], 100) && !superpipe_credit_take(&w.credit[0], 1));
 }
 END_TEST

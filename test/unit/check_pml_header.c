@@ -52,7 +52,7 @@ END_TEST
 START_TEST(names)
 {
     const superpipe_kind_t kinds[] = {SUPERPIPE_KIND_BACKLOG, SUPERPIPE_KIND_QUERY};
-    superpipe_word_t w;
+    superpipe_control_t w;
 
     for (int i = 0; i < 2; i++) {
         const size_t len = pml_message(kinds[i], 0, bytes);

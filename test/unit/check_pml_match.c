@@ -249,8 +249,7 @@ static void create(unsigned i)
         UNIT_CHECK(w.comm[i].turn[k] == 0 && w.comm[i].sent[k] == 0);
     memcpy(w.comm[i].turn, w.first[i], sizeof(w.first[i]));
     memcpy(w.naive[i].turn, w.first[i], sizeof(w.first[i]));
-    UNIT_CHECK(superpipe_comms_add(&w.comms, &w.comm[i]));
-    UNIT_CHECK(!superpipe_comms_add(&w.comms, &w.comm[i]));
+    superpipe_comms_add(&w.comms, &w.comm[i]);
     while ((m = superpipe_comms_unpark(&w.comms, context_of(i))) != NULL) {
         const message_t *message = (message_t *)m;
         const flight_t f = {m->context, {message->id, m->source, m->tag, m->sequence}};

@@ -39,7 +39,7 @@ static inline size_t pml_message(superpipe_kind_t kind, unsigned i, uint8_t *to)
         memset(to + at, 'd', 16);
         return at + (i < 2 ? 16 : 0);
     }
-    superpipe_word_t w = {.prefix = prefix, .handle = 11, .value = 4096};
+    superpipe_control_t w = {.prefix = prefix, .handle = 11, .value = 4096};
     if (i >= (kind == SUPERPIPE_KIND_CTS ? 3U : 1U))
         return 0;
     w.prefix.protocol =
