@@ -63,8 +63,8 @@ common_libonic_core_la_SOURCES = \
 	common/support/helper_thread.h \
 	common/wire/drain.h \
 	common/wire/patience.h \
-	common/wire/rdma.c \
-	common/wire/rdma.h \
+	common/wire/adapters.c \
+	common/wire/adapters.h \
 	common/wire/tls.c \
 	common/wire/tls.h \
 	common/verbs/verbs_port.c \

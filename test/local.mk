@@ -46,7 +46,7 @@ unit_programs = \
 	test/unit/check_nicbarrier_udp_address \
 	test/unit/check_nicbarrier_put \
 	test/unit/check_queue \
-	test/unit/check_rdma \
+	test/unit/check_adapters \
 	test/unit/check_nicbarrier_queue \
 	test/unit/check_nicbarrier_reach \
 	test/unit/check_nicbarrier_rule \
@@ -168,7 +168,7 @@ test_unit_check_nicbarrier_put_SOURCES = \
 	test/unit/put_wire.c \
 	test/unit/put_wire.h
 test_unit_check_nicbarrier_put_LDADD = coll_nicbarrier/libnicbarrier_put.la $(barrier_ldadd)
-test_unit_check_rdma_LDADD = common/libonic_core.la $(check_libs)
+test_unit_check_adapters_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_nicbarrier_queue_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_reach_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_rule_LDADD = $(barrier_ldadd)

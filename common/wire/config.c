@@ -10,6 +10,7 @@
  * transport is to be had.
  */
 #define _GNU_SOURCE
+#include "common/wire/tls.h"
 #include "common/wire/wire_internal.h"
 
 #include <net/if.h>
@@ -65,28 +66,6 @@ static size_t env_size(const char *name, size_t fallback)
     return text != NULL ? parse_size(text, fallback) : fallback;
 }
 
-/** Does a list such as "posix,tcp" hold one of the NULL-terminated names? Parts of words count:
- *  UCX decorates names, as in "\tcp" or "tcp:aux". */
-static bool mentions(const char *list, const char *const *names)
-{
-    for (; *names != NULL; names++) {
-        if (strstr(list, *names) != NULL) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/** Does a list such as UCX_TLS let one of these transports be used for certain? */
-static bool tls_have(const char *tls, const char *const *names)
-{
-    static const char *const all[] = {"all", NULL};
-    if (tls == NULL || *tls == '\0') {
-        return true;
-    }
-    return *tls == '^' ? !mentions(tls, names) : mentions(tls, names) || mentions(tls, all);
-}
-
 /** Does UCX_NET_DEVICES hold an interface of the kernel? Devices of verbs have other names. */
 static bool devices_have_tcp(const char *devices)
 {
@@ -128,9 +107,8 @@ static ucs_status_t set_size(ucp_config_t *ucp_config, const char *key, size_t s
 
 static ucs_status_t configure_tcp(const char *tls, size_t seg_size, ucp_config_t *ucp_config)
 {
-    static const char *const names[] = {"tcp", NULL};
     const char *tx = getenv("UCX_TCP_TX_SEG_SIZE"), *rx = getenv("UCX_TCP_RX_SEG_SIZE");
-    if (seg_size == 0 || !tls_have(tls, names) || !devices_have_tcp(getenv("UCX_NET_DEVICES"))) {
+    if (seg_size == 0 || !onic_tls_have_tcp(tls) || !devices_have_tcp(getenv("UCX_NET_DEVICES"))) {
         seg_size = UCX_TCP_SEG_SIZE;
     } else if (tx == NULL) {
         /* The receiver's segment must hold a sender's: UCX refuses to start otherwise. */
@@ -171,8 +149,7 @@ static bool shm_errors_are_set(void)
 
 static ucs_status_t configure_shm(const char *tls, ucp_config_t *ucp_config)
 {
-    static const char *const names[] = {"posix", "sysv", "sm", "shm", "mm", "shared_memory", NULL};
-    const bool shm = tls_have(tls, names);
+    const bool shm = onic_tls_have_shared_memory(tls);
     /* Who is not asked for that is not chosen for endpoints that can be closed. */
     onic_wire.closes = !shm || (!shm_errors_are_set() &&
                                 ucp_config_modify(ucp_config, "MM_ERROR_HANDLING", "y") == UCS_OK);
@@ -257,13 +234,12 @@ ucs_status_t onic_wire_read_config(const onic_wire_config_t *config, ucp_config_
 
 size_t onic_wire_frag_max(const char *transport)
 {
-    static const char *const shm[] = {"posix", "sysv", "xpmem", NULL};
     char env[64];
     size_t size = UCX_OTHER_SEG_SIZE;
     if (strcmp(transport, "tcp") == 0) {
         return onic_wire.tcp_seg_size - UCX_OVERHEAD;
     }
-    if (mentions(transport, shm)) {
+    if (*transport != '\0' && onic_tls_have_shared_memory(transport)) {
         size = onic_wire.shm_seg_size;
     }
     snprintf(env, sizeof(env), "UCX_%s_SEG_SIZE", transport);

@@ -13,7 +13,6 @@
 #define _GNU_SOURCE
 #include "opal_config.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,12 +23,12 @@
 #include "opal/util/output.h"
 #include "opal/util/proc.h"
 
+#include "common/wire/adapters.h"
 #include "common/wire/memory_plan.h"
 #include "common/wire/tls.h"
 #include "common/wire/wire_internal.h"
 
-#define DEVICES "/sys/class/infiniband"
-/** Containers may see the former without these. */
+/** Containers may see the adapters without these. */
 #define DEVICE_FILES "/dev/infiniband"
 
 /* ---- what there is -------------------------------------------------------------------------- */
@@ -86,16 +85,9 @@ static uint64_t registrable(void)
 
 static unsigned verbs_devices(void)
 {
-    const char *list = getenv("UCX_NET_DEVICES");
-    unsigned n = 0;
-    DIR *dir = access(DEVICE_FILES, F_OK) == 0 ? opendir(DEVICES) : NULL;
-    for (struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;) {
-        n += e->d_name[0] != '.' && onic_devices_have(list, e->d_name);
-    }
-    if (dir != NULL) {
-        closedir(dir);
-    }
-    return n;
+    return access(DEVICE_FILES, F_OK) == 0
+               ? onic_adapters(ONIC_ADAPTERS, getenv("UCX_NET_DEVICES"), false)
+               : 0;
 }
 
 bool onic_wire_registers(void)

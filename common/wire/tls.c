@@ -9,10 +9,10 @@
 /** Transports of verbs, each with all names that a list may give it. */
 static const char *const verbs[][5] = {{"rc_verbs", "rc_v", "rc", "ib", NULL},
                                        {"rc_mlx5", "rc_x", "rc", "ib", NULL},
+                                       {"dc_mlx5", "dc_x", "dc", "ib", NULL},
                                        {"ud_verbs", "ud_v", "ud", "ib", NULL},
-                                       {"ud_mlx5", "ud_x", "ud", "ib", NULL},
-                                       {"dc_mlx5", "dc_x", "dc", "ib", NULL}};
-enum { VERBS = sizeof(verbs) / sizeof(verbs[0]) };
+                                       {"ud_mlx5", "ud_x", "ud", "ib", NULL}};
+enum { VERBS = sizeof(verbs) / sizeof(verbs[0]), RDMA = 3 /**< the first of them */ };
 
 /** Those of shared memory. */
 static const char *const memory[][6] = {{"posix", "sm", "shm", "mm", "shared_memory", NULL},
@@ -121,6 +121,22 @@ bool onic_tls_have_verbs(const char *list)
     for (size_t i = 0; i < VERBS && !have; i++)
         have = allows(list, verbs[i]);
     return have;
+}
+
+bool onic_tls_have_rdma(const char *list)
+{
+    bool have = false;
+
+    for (size_t i = 0; i < RDMA && !have; i++)
+        have = allows(list, verbs[i]);
+    return have;
+}
+
+bool onic_tls_have_tcp(const char *list)
+{
+    static const char *const tcp[] = {"tcp", NULL};
+
+    return allows(list, tcp);
 }
 
 bool onic_tls_have_shared_memory(const char *list)

@@ -13,17 +13,21 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "common/support/export.h"
-
 /** Does the list let UCX use a transport of InfiniBand or RoCE, if only to connect? */
 bool onic_tls_have_verbs(const char *list);
+
+/** One of them that has RDMA with connections? */
+bool onic_tls_have_rdma(const char *list);
+
+/** Does the list let UCX use TCP? */
+bool onic_tls_have_tcp(const char *list);
 
 /** Does the list let UCX use shared memory between the processes of a node? */
 bool onic_tls_have_shared_memory(const char *list);
 
 /** Does a list of devices, as in UCX_NET_DEVICES ("mlx5_0:1,eth0", "^mlx5_1"; NULL and "" mean
  * all), let UCX use this one ("mlx5_0"), if only one of its ports? */
-ONIC_EXPORT bool onic_devices_have(const char *list, const char *name);
+bool onic_devices_have(const char *list, const char *name);
 
 /**
  * Writes the list without transports of InfiniBand and RoCE. False where nothing is left, or `size`

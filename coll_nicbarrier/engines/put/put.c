@@ -23,7 +23,7 @@
 #include "coll_nicbarrier/engines/put/word.h"
 #include "coll_nicbarrier/schedule/schedule.h"
 #include "common/support/bytes.h"
-#include "common/wire/rdma.h"
+#include "common/wire/adapters.h"
 #include "common/wire/wire.h"
 
 /** The server thread takes over when the application has been away for so long. */
@@ -314,7 +314,7 @@ static int put_score(void)
     if (score == 0) {
         const char *wanted = tls != NULL ? tls : getenv("UCX_TLS");
         const bool rdma =
-            onic_rdma_here("/sys/class/infiniband", wanted, getenv("UCX_NET_DEVICES"));
+            onic_rdma_here(ONIC_ADAPTERS, wanted, getenv("UCX_NET_DEVICES"));
         score = rdma ? 80 : 20;
         atomic_store(&known, score);
     }

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/wire/rdma.h"
+#include "common/wire/adapters.h"
 
 /* ---- areas of peers -------------------------------------------------------------------------- */
 
@@ -238,7 +238,7 @@ void onic_rma_announce(onic_mover_rma_t use)
 {
     if (use == ONIC_MOVER_RMA_ALWAYS ||
         (use == ONIC_MOVER_RMA_AUTO &&
-         onic_rdma_here("/sys/class/infiniband", getenv("UCX_TLS"), getenv("UCX_NET_DEVICES")))) {
+         onic_rdma_here(ONIC_ADAPTERS, getenv("UCX_TLS"), getenv("UCX_NET_DEVICES")))) {
         onic_wire_want_puts();
     }
 }

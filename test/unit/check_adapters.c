@@ -2,12 +2,13 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Would UCX put by an RDMA adapter: lists as users write them, directories made here. */
-#include "common/wire/rdma.h"
+/** @file Adapters that UCX may use: lists as users write them, directories made here. */
+#include "common/wire/adapters.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/wire/tls.h"
 #include "test/unit/unit.h"
 
 START_TEST(transports)
@@ -22,9 +23,9 @@ START_TEST(transports)
                                    "^tcp,dc,ud,rc"};
 
     for (size_t i = 0; i < sizeof(with) / sizeof(with[0]); i++)
-        ck_assert_msg(onic_rdma_tls(with[i]), "%s", with[i] != NULL ? with[i] : "NULL");
+        ck_assert_msg(onic_tls_have_rdma(with[i]), "%s", with[i] != NULL ? with[i] : "NULL");
     for (size_t i = 0; i < sizeof(without) / sizeof(without[0]); i++)
-        ck_assert_msg(!onic_rdma_tls(without[i]), "%s", without[i]);
+        ck_assert_msg(!onic_tls_have_rdma(without[i]), "%s", without[i]);
 }
 END_TEST
 
@@ -64,6 +65,8 @@ START_TEST(ports)
     ck_assert(!onic_rdma_here(directory, NULL, NULL));
     make(directory, "rxe0");
     ck_assert(!onic_rdma_here(directory, NULL, NULL));
+    ck_assert_uint_eq(onic_adapters(directory, NULL, false), 1);
+    ck_assert_uint_eq(onic_adapters(directory, "^rxe0", false), 0);
     make(directory, "rxe0/ports");
     make(directory, "rxe0/ports/1");
     set_state(directory, "1: DOWN");
@@ -81,5 +84,5 @@ int main(void)
 {
     const TTest *const tests[] = {transports, ports};
 
-    return unit_run("rdma", tests, sizeof(tests) / sizeof(tests[0]));
+    return unit_run("adapters", tests, sizeof(tests) / sizeof(tests[0]));
 }
