@@ -62,7 +62,7 @@ common_libonic_core_la_SOURCES = \
 	common/support/handle.h \
 	common/support/helper_thread.h \
 	common/wire/drain.h \
-	common/wire/patience.h \
+	common/node/patience.h \
 	common/wire/adapters.c \
 	common/wire/adapters.h \
 	common/wire/tls.c \

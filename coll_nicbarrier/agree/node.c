@@ -80,7 +80,7 @@ static int tell_others(const nicbarrier_agreement_t *a, const onic_segment_key_t
     int rc = OMPI_SUCCESS;
     for (int32_t r = nicbarrier_plan_member(p, a->facts, p->first); r >= 0 && rc == OMPI_SUCCESS;
          r = nicbarrier_plan_member(p, a->facts, r)) {
-        rc = onic_tell(a->comm, r, key, sizeof(*key));
+        rc = onic_send_bytes(a->comm, r, key, sizeof(*key));
     }
     return rc;
 }
@@ -113,7 +113,7 @@ int nicbarrier_set_up_node(nicbarrier_agreement_t *a, bool named, onic_segment_k
         rc = tell_others(a, key_p);
     } else {
         onic_segment_key_t theirs;
-        rc = onic_hear(a->comm, a->plan.first, &theirs, sizeof(theirs));
+        rc = onic_receive_bytes(a->comm, a->plan.first, &theirs, sizeof(theirs));
         *mapped_p = rc == OMPI_SUCCESS ? map(a, &theirs, &segment) : NICBARRIER_UNMAPPED;
     }
     if (*mapped_p == NICBARRIER_MAPPED && !attach(a, &segment)) {

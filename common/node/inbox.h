@@ -70,7 +70,7 @@ extern onic_inbox_t onic_inbox;
 void onic_inbox_open(size_t bytes);
 void onic_inbox_close(void);
 
-/** Others have begun to send: looks whose their queues are. */
+/** Others have begun to send: finds their queues. */
 void onic_inbox_meet(void);
 
 /** Looks for others that have begun to send. Returns how many queues are in use. */

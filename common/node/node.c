@@ -6,17 +6,16 @@
  * @file
  * Agreement on who shares memory, and making it.
  *
- * Each rank says whom it takes for the first member of its node; what all have said, seen by all,
- * makes groups that everybody agrees on even where Open MPI's locality flags do not. The first
- * member makes a segment and tells the others where it is; they map it and answer, and the first
- * tells all what has come of it. So what concerns a node is told on that node only.
+ * Each rank publishes which rank it takes for the first member of its node; from what all have
+ * published all form the same groups, even where Open MPI's locality flags do not agree. The first
+ * member makes a segment and sends the others its key; they map it and answer, and the first sends
+ * all the result. So what concerns a node is sent on that node only.
  *
  * A segment has no name at first, so that nothing is left of it whoever is killed and when. The
  * others reach it through its maker's descriptor, which the kernel may not allow: in containers
- * with a user namespace for each process, say. The maker cannot know, so it is those who try that
- * answer that they need a name, and the node begins again with one. What it costs comes once,
- * because a maker that has heard it gives names from then on. Whether a segment has one is the
- * maker's own affair: who joins looks at the key.
+ * with a user namespace for each process, say. The maker cannot know, so a process that tries
+ * answers that it needs a name, and the node begins again with one. What it costs comes once,
+ * because that maker gives names from then on. Whether a segment has one stands in its key.
  */
 #include "common/ompi_compat.h"
 #include "common/support/collective.h"
@@ -32,7 +31,7 @@
 #include "ompi/group/group.h"
 #include "ompi/proc/proc.h"
 
-/* ---- who is here ---------------------------------------------------------------------------- */
+/* ---- which ranks are here ------------------------------------------------------------------- */
 
 static bool flagged_local(struct ompi_communicator_t *comm, int rank)
 {
@@ -53,15 +52,15 @@ int onic_node_leader(struct ompi_communicator_t *comm)
     return rank;
 }
 
-static int32_t told_by(const int32_t *leaders, size_t stride, int rank)
+static int32_t leader_of(const int32_t *leaders, size_t stride, int rank)
 {
     return *(const int32_t *)(const void *)((const char *)leaders + (size_t)rank * stride);
 }
 
 int onic_node_first(const int32_t *leaders, size_t stride, int rank)
 {
-    const int32_t leader = told_by(leaders, stride, rank);
-    return told_by(leaders, stride, leader) == leader ? leader : rank;
+    const int32_t leader = leader_of(leaders, stride, rank);
+    return leader_of(leaders, stride, leader) == leader ? leader : rank;
 }
 
 void onic_node_fini(onic_node_t *node)
@@ -97,7 +96,7 @@ void onic_node_find(struct ompi_communicator_t *comm, const int32_t *leaders, si
     node->ranks = malloc((size_t)node->n * sizeof(*node->ranks));
     node->place = malloc((size_t)(last - leader + 1) * sizeof(*node->place));
     if (node->ranks == NULL || node->place == NULL) {
-        onic_cannot_tell(comm, "a segment of shared memory");
+        onic_abort_no_memory(comm, "a segment of shared memory");
     }
     node->n = 0;
     for (int i = leader; i <= last; i++) {
@@ -138,7 +137,7 @@ static void split(onic_node_t *node, const int *joined)
 
 /* ---- segments ------------------------------------------------------------------------------- */
 
-/** Somebody has needed names: the segments that are made here have them. */
+/** Some process has needed names: the segments that are made here have them. */
 static atomic_bool give_names;
 
 static onic_findable_t findable(void)
@@ -167,36 +166,37 @@ typedef struct making {
     int *joined; /**< of each member, an onic_joined_t; the first member's but where it is split */
 } making_t;
 
-/** The first member tells all others. */
-static int tell(const making_t *m, void *bytes, size_t len)
+/** The first member sends to all others, which receive. */
+static int send_all(const making_t *m, void *bytes, size_t len)
 {
     const onic_node_t *node = m->node;
     int rc = OMPI_SUCCESS;
     if (node->me > 0) {
-        return onic_hear(m->comm, node->ranks[0], bytes, len);
+        return onic_receive_bytes(m->comm, node->ranks[0], bytes, len);
     }
     for (int i = 1; i < node->n && rc == OMPI_SUCCESS; i++) {
-        rc = onic_tell(m->comm, node->ranks[i], bytes, len);
+        rc = onic_send_bytes(m->comm, node->ranks[i], bytes, len);
     }
     return rc;
 }
 
-/** All others tell the first member. */
+/** All others send to the first member, which receives. */
 static int answer(const making_t *m, int mine)
 {
     const onic_node_t *node = m->node;
     int rc = OMPI_SUCCESS;
     m->joined[node->me] = mine;
     if (node->me > 0) {
-        return onic_tell(m->comm, node->ranks[0], &mine, sizeof(mine));
+        return onic_send_bytes(m->comm, node->ranks[0], &mine, sizeof(mine));
     }
     for (int i = 1; i < node->n && rc == OMPI_SUCCESS; i++) {
-        rc = onic_hear(m->comm, node->ranks[i], &m->joined[i], sizeof(m->joined[i]));
+        rc = onic_receive_bytes(m->comm, node->ranks[i], &m->joined[i], sizeof(m->joined[i]));
     }
     return rc;
 }
 
-/** A name would be left by who is killed while space is reserved, which takes long for much. */
+/** A process that is killed while space is reserved, which takes long for much, would leave a name.
+ */
 static bool is_reserved_early(const making_t *m)
 {
     return m->key.name[0] == '\0';
@@ -251,7 +251,7 @@ static int attempt(making_t *m, int *verdict)
                                 &m->space);
     }
     onic_segment_key_t mine = m->key;
-    int rc = tell(m, &m->key, sizeof(m->key));
+    int rc = send_all(m, &m->key, sizeof(m->key));
     *verdict = NO_SPACE;
     if (rc == OMPI_SUCCESS && m->key.size > 0) {
         rc = answer(m, take(m));
@@ -259,17 +259,17 @@ static int attempt(making_t *m, int *verdict)
         if (node->me == 0) {
             onic_segment_withdraw(&mine);
         }
-        rc = rc == OMPI_SUCCESS ? tell(m, verdict, sizeof(*verdict)) : rc;
+        rc = rc == OMPI_SUCCESS ? send_all(m, verdict, sizeof(*verdict)) : rc;
     } else if (node->me == 0) {
         onic_segment_withdraw(&mine);
     }
     if (rc == OMPI_SUCCESS && *verdict == RESERVE) {
         rc = answer(m, reserve(m));
         *verdict = node->me == 0 && have_all(m, ONIC_JOINED) ? DONE : NO_SPACE;
-        rc = rc == OMPI_SUCCESS ? tell(m, verdict, sizeof(*verdict)) : rc;
+        rc = rc == OMPI_SUCCESS ? send_all(m, verdict, sizeof(*verdict)) : rc;
     }
     if (rc == OMPI_SUCCESS && *verdict == SPLIT) {
-        rc = tell(m, m->joined, (size_t)node->n * sizeof(*m->joined));
+        rc = send_all(m, m->joined, (size_t)node->n * sizeof(*m->joined));
     }
     if (rc != OMPI_SUCCESS || *verdict != DONE) {
         onic_segment_forgo(&m->space);
@@ -309,7 +309,7 @@ int onic_node_segment(struct ompi_communicator_t *comm, onic_node_t *node, size_
     m.joined = malloc((size_t)node->n * sizeof(*m.joined));
     /* The others wait. */
     if (m.joined == NULL) {
-        onic_cannot_tell(comm, "a segment of shared memory");
+        onic_abort_no_memory(comm, "a segment of shared memory");
     }
     const int rc = make_shared(&m, made_p);
     free(m.joined);

@@ -52,13 +52,13 @@ typedef struct onic_segment {
     size_t size;
 } onic_segment_t;
 
-/** The first rank that shares this node, by Open MPI's locality flags; what each rank tells the
- *  others before onic_node_find. */
+/** The first rank that shares this node, by Open MPI's locality flags; what each rank sends to all
+ *  before onic_node_find. */
 ONIC_EXPORT int onic_node_leader(struct ompi_communicator_t *comm);
 
 /**
- * The node, by what all have told: the leader of rank i stands i * `stride` bytes behind `leaders`.
- * Whose leader names another one is a node of its own. Ends the job where memory
+ * The node, by what all have sent: the leader of rank i stands i * `stride` bytes behind `leaders`.
+ * A rank whose leader has another leader is a node of its own. Ends the job where memory
  * is exhausted. onic_node_fini must follow.
  */
 ONIC_EXPORT void onic_node_find(struct ompi_communicator_t *comm, const int32_t *leaders,
@@ -110,16 +110,16 @@ typedef enum onic_joined {
 
 /* ---- the same in steps, without arrays --------------------------------------------------------
  *
- * For those who tell each other what there is to be told, node by node. None of these waits or
+ * For a caller that sends what there is to be sent by itself, node by node. None of these waits or
  * prints anything. Any MPI thread.
  */
 
 /** Does Open MPI take that rank to be on this node? */
 ONIC_EXPORT bool onic_node_has(struct ompi_communicator_t *comm, int rank);
 
-/** Makes a zeroed segment of `bytes` > 0 with all its space reserved. `named`: somebody has needed
- *  a name; from then on all segments that this process makes have one. False where it cannot be
- *  had: the key is empty then. Otherwise onic_node_hide must follow, when all have mapped it. */
+/** Makes a zeroed segment of `bytes` > 0 with all its space reserved. `named`: some process has
+ * needed a name; from then on all segments that this process makes have one. False where it cannot
+ * be had: the key is empty then. Otherwise onic_node_hide must follow, when all have mapped it. */
 ONIC_EXPORT bool onic_node_make(size_t bytes, bool named, onic_segment_key_t *key,
                                 onic_segment_t *segment);
 
@@ -127,7 +127,8 @@ ONIC_EXPORT bool onic_node_make(size_t bytes, bool named, onic_segment_key_t *ke
 ONIC_EXPORT onic_joined_t onic_node_map(const onic_segment_key_t *key, size_t bytes,
                                         onic_segment_t *segment);
 
-/** By its maker: nobody can find it any more, and the key is empty. An empty key may be given. */
+/** By its maker: no process can find it any more, and the key is empty. An empty key may be given.
+ */
 ONIC_EXPORT void onic_node_hide(onic_segment_key_t *key);
 
 /* ---- hardware ------------------------------------------------------------------------------- */

@@ -12,7 +12,7 @@
  * (membarrier.h), which takes it 7 us, so that a message needs none. Where its kernel refuses that
  * it sleeps a millisecond at a time; where the sender's does, the sender makes a barrier with each
  * message. So there are queues only to processes that this one can wake. Other threads that sleep
- * are woken by who waits for them, not by messages.
+ * are woken by processes that wait for them, not by messages.
  *
  * One thread at a time.
  */

@@ -4,12 +4,12 @@
  */
 /**
  * @file
- * A lock in memory that processes share, which names its owner, so that those who wait can find out
- * that he has died.
+ * A lock in memory that processes share, which names its owner, so that processes that wait can
+ * find out that it has died.
  *
  * Nobody takes the lock from its owner, dead or not: what it guards may be half done. A process
- * that is stopped, or has lost its processor, is alive, and those who wait for it shall not burn
- * the processor that it needs: they spin, then yield, then sleep for longer and longer.
+ * that is stopped, or has lost its processor, is alive, and processes that wait for it shall not
+ * burn the processor that it needs: they spin, then yield, then sleep for longer and longer.
  *
  * Pure: what to do next is decided here and done by the caller. The word is written by other
  * processes and may hold anything.
@@ -41,7 +41,7 @@ static inline void onic_owned_release(onic_owned_lock_t *lock)
     atomic_store_explicit(lock, 0, memory_order_release);
 }
 
-/** Who has the lock? The owner, 0 .. n - 1; -1: nobody; -2: the word is no number of a process. */
+/** The owner of the lock, 0 .. n - 1; -1: none; -2: the word is no number of a process. */
 static inline int64_t onic_owned_by(onic_owned_lock_t *lock, uint32_t n)
 {
     const uint32_t word = atomic_load_explicit(lock, memory_order_acquire);
@@ -69,12 +69,12 @@ typedef struct onic_owned_wait {
     uint32_t slept; /**< microseconds since the owner was last looked at */
 } onic_owned_wait_t;
 
-/** What who has not got the lock does before the next try. */
+/** What a process that has not got the lock does before the next try. */
 typedef enum onic_owned_step {
     ONIC_OWNED_SPIN,
     ONIC_OWNED_YIELD,
     ONIC_OWNED_NAP,          /**< `nap` microseconds */
-    ONIC_OWNED_LOOK_AT_OWNER /**< is he dead? */
+    ONIC_OWNED_LOOK_AT_OWNER /**< is it dead? */
 } onic_owned_step_t;
 
 static inline onic_owned_step_t onic_owned_next(onic_owned_wait_t *w)

@@ -9,7 +9,7 @@
  *
  * A process that could copy by itself (single copy by the kernel) or let the target help (messages)
  * wants to know whether the target is in MPI. Every process has one page in memory, of an anonymous
- * file that peers open through /proc, which the kernel allows to those whom it allows single copy.
+ * file that peers open through /proc, which the kernel allows where it allows single copy.
  * Nothing of it is left when a process dies. The pipe is opened in the same way.
  */
 #ifndef ONIC_PRESENCE_H

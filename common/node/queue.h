@@ -92,9 +92,9 @@ static inline uint32_t onic_queue_longest(const onic_queue_t *q)
     return q->ring_bytes / 2 - ONIC_QUEUE_LINE;
 }
 
-/** Where the payload lies behind a header: at the next line, if it is not all in the first one. Who
- *  writes whole lines does not wait for what they held (1 KiB: 0.29 us, 0.33 where it begins within
- *  a line). */
+/** Where the payload lies behind a header: at the next line, if it is not all in the first one. A
+ * sender that writes whole lines does not wait for what they held (1 KiB: 0.29 us, 0.33 where it
+ * begins within a line). */
 static inline uint32_t onic_queue_payload_at(uint32_t header_len, size_t bytes)
 {
     return bytes > 0 && header_len <= ONIC_QUEUE_SHORT && header_len + bytes > ONIC_QUEUE_SHORT
@@ -181,7 +181,7 @@ typedef struct onic_queue_receiver {
     uint64_t secret;
     _Atomic uint64_t at; /**< where the next message is */
     uint32_t use;        /**< of the message that was looked at */
-    _Atomic bool broken; /**< the sender has written what nobody writes: nothing more comes */
+    _Atomic bool broken; /**< the sender has written what is no message: nothing more comes */
 } onic_queue_receiver_t;
 
 typedef struct onic_queue_message {

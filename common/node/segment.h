@@ -18,8 +18,9 @@
 #include "common/node/node.h"
 
 /**
- * Space of a segment that is mapped and still to be reserved, which takes long for much memory. Who
- * is killed meanwhile should leave no name behind, so names are taken away before that.
+ * Space of a segment that is mapped and still to be reserved, which takes long for much memory. A
+ * process that is killed meanwhile should leave no name behind, so names are taken away before
+ * that.
  */
 typedef struct onic_reservation {
     int fd; /**< -1: there is nothing to be done */
@@ -44,7 +45,7 @@ typedef enum onic_findable {
     /** Through the maker's descriptor: a maker that is killed leaves nothing behind. Where the
      *  system has no files without a name it gets one. */
     ONIC_BY_DESCRIPTOR,
-    /** In /dev/shm: for those who must not look into the maker. */
+    /** In /dev/shm: for processes that must not look into the maker. */
     ONIC_BY_NAME
 } onic_findable_t;
 
@@ -68,8 +69,8 @@ bool onic_segment_make(size_t size, int shares, onic_findable_t how, onic_segmen
 onic_joined_t onic_segment_join(const onic_segment_key_t *key, size_t size, int share,
                                 onic_segment_t *segment, onic_reservation_t *r_p);
 
-/** By its maker: nobody can find it any more, and the key is empty. The memory stays until the last
- *  mapping is gone. */
+/** By its maker: no process can find it any more, and the key is empty. The memory stays until the
+ * last mapping is gone. */
 void onic_segment_withdraw(onic_segment_key_t *key);
 
 /** Bytes that this process, one of so many of its node, may take for itself where it would like

@@ -52,19 +52,19 @@ int onic_share(struct ompi_communicator_t *comm, const void *mine, int len, void
                                         comm, comm->c_coll->coll_allgather_module);
 }
 
-int onic_tell(struct ompi_communicator_t *comm, int to, const void *bytes, size_t len)
+int onic_send_bytes(struct ompi_communicator_t *comm, int to, const void *bytes, size_t len)
 {
     return MCA_PML_CALL(send((void *)(uintptr_t)bytes, len, &ompi_mpi_byte.dt, to, TAG,
                              MCA_PML_BASE_SEND_STANDARD, comm));
 }
 
-int onic_hear(struct ompi_communicator_t *comm, int from, void *bytes, size_t len)
+int onic_receive_bytes(struct ompi_communicator_t *comm, int from, void *bytes, size_t len)
 {
     return MCA_PML_CALL(recv(bytes, len, &ompi_mpi_byte.dt, from, TAG, comm, MPI_STATUS_IGNORE));
 }
 
-/* Nobody waits for a rank that does not take part, and it leaves a gap in the tree: who stands at
- * the gap says no. What is above the gap hears that on the way to the root and back, what is below
+/* No rank waits for one that does not take part, and that leaves a gap in the tree: the ranks at
+ * the gap vote no. What is above the gap learns that on the way to the root and back, what is below
  * it on the way back. */
 bool onic_agree_among(struct ompi_communicator_t *comm,
                       bool (*joins)(struct ompi_communicator_t *comm, int rank), int *values, int n)
@@ -80,7 +80,7 @@ bool onic_agree_among(struct ompi_communicator_t *comm,
         const int rank = onic_tree_below(me, i);
 
         below[i] = joins(comm, rank);
-        if (!below[i] || onic_hear(comm, rank, heard, len) != OMPI_SUCCESS) {
+        if (!below[i] || onic_receive_bytes(comm, rank, heard, len) != OMPI_SUCCESS) {
             heard[0] = false;
         }
         for (int k = 0; k <= (heard[0] ? n : 0); k++) {
@@ -90,13 +90,13 @@ bool onic_agree_among(struct ompi_communicator_t *comm,
     if (me > 0) {
         const int above = onic_tree_above(me);
 
-        if (!joins(comm, above) || onic_tell(comm, above, said, len) != OMPI_SUCCESS ||
-            onic_hear(comm, above, said, len) != OMPI_SUCCESS) {
+        if (!joins(comm, above) || onic_send_bytes(comm, above, said, len) != OMPI_SUCCESS ||
+            onic_receive_bytes(comm, above, said, len) != OMPI_SUCCESS) {
             said[0] = false;
         }
     }
     for (int i = 0; i < ONIC_BRANCHES; i++) {
-        if (below[i] && onic_tell(comm, onic_tree_below(me, i), said, len) != OMPI_SUCCESS) {
+        if (below[i] && onic_send_bytes(comm, onic_tree_below(me, i), said, len) != OMPI_SUCCESS) {
             said[0] = false;
         }
     }
@@ -104,7 +104,7 @@ bool onic_agree_among(struct ompi_communicator_t *comm,
     return said[0];
 }
 
-void onic_cannot_tell(struct ompi_communicator_t *comm, const char *what)
+void onic_abort_no_memory(struct ompi_communicator_t *comm, const char *what)
 {
     opal_output(0, "ompi-nic: memory is exhausted while all processes make %s", what);
     (void)ompi_mpi_abort(comm, MPI_ERR_NO_MEM);

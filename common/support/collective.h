@@ -59,14 +59,16 @@ ONIC_EXPORT bool onic_agree_among(struct ompi_communicator_t *comm,
 /** Every rank's `len` bytes to every rank, in rank order. */
 ONIC_EXPORT int onic_share(struct ompi_communicator_t *comm, const void *mine, int len, void *all);
 
-/** A message of `len` bytes between two ranks, that know of it. Few bytes do not wait for the
- *  other. */
-ONIC_EXPORT int onic_tell(struct ompi_communicator_t *comm, int to, const void *bytes, size_t len);
-ONIC_EXPORT int onic_hear(struct ompi_communicator_t *comm, int from, void *bytes, size_t len);
+/** A message of `len` bytes between two ranks; some hundred bytes do not wait for the other side.
+ */
+ONIC_EXPORT int onic_send_bytes(struct ompi_communicator_t *comm, int to, const void *bytes,
+                                size_t len);
+ONIC_EXPORT int onic_receive_bytes(struct ompi_communicator_t *comm, int from, void *bytes,
+                                   size_t len);
 
 /** Ends the job: there is no memory for what all have to do together now, and the others would wait
  *  for ever. `what` is in the text. */
-ONIC_EXPORT void onic_cannot_tell(struct ompi_communicator_t *comm, const char *what)
+ONIC_EXPORT void onic_abort_no_memory(struct ompi_communicator_t *comm, const char *what)
     __attribute__((noreturn));
 
 #endif

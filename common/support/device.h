@@ -19,16 +19,16 @@
  *  threads that are in MPI, several at once. */
 typedef bool (*onic_device_fn_t)(const void *p);
 
-/** Who can tell; NULL where nobody can. Not to be written but by the functions below. */
+/** What can tell; NULL where nothing can. Not to be written but by the functions below. */
 ONIC_EXPORT extern onic_device_fn_t onic_device_fn;
 
 /**
- * Finds out who can tell, where nobody could yet. To be called once Open MPI has found its devices,
+ * Finds what can tell, where nothing could yet. To be called once Open MPI has found its devices,
  * which it does early in MPI_Init, and before anything is asked. MPI threads.
  */
 ONIC_EXPORT void onic_device_init(void);
 
-/** For tests: from now on `fn` tells, NULL for nobody. Not while another thread is in MPI. */
+/** For tests: from now on `fn` tells, NULL for none. Not while another thread is in MPI. */
 ONIC_EXPORT void onic_device_set_fn(onic_device_fn_t fn);
 
 /** Can memory of devices be told at all? Costs a branch that always goes the same way. After

@@ -8,7 +8,7 @@
  *
  * A number names a process only until it is used again, and only in its pid namespace; so a process
  * is known by its number, the time at which it began, and the namespaces in which the two have a
- * meaning. Where any of that cannot be known, nobody is said to be dead. A process that is stopped
+ * meaning. Where any of that cannot be known, no process counts as dead. A process that is stopped
  * is not.
  */
 #ifndef ONIC_LIFE_H
@@ -19,7 +19,8 @@
 
 #include "common/support/export.h"
 
-/** Who a process is; travels between processes of a machine. All zero: not known. */
+/** What tells a process from others; travels between processes of a machine. All zero: not known.
+ */
 typedef struct onic_life {
     int64_t pid;
     uint64_t began;          /**< clock ticks since the machine began; field 22 of its stat */

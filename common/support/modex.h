@@ -41,7 +41,7 @@ ONIC_EXPORT void *onic_modex_get_bytes(opal_process_name_t name, const char *key
 /**
  * Enters a fence of Open MPI's launcher: all processes of the job must, each as often as the
  * others. It needs no point-to-point layer. What has been published is there for others when it has
- * ended. One thread, one fence at a time; who waits for the end may give up.
+ * ended. One thread, one fence at a time; a wait for its end may be given up.
  *
  * @return false where there is none
  */

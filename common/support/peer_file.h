@@ -5,9 +5,9 @@
 /**
  * @file
  * Files without a name (memory, pipes) that another process of the same node opens through their
- * owner's descriptor. Nothing of them is left when the owner dies. The kernel allows it to those
- * who may read the owner as a debugger would: the same user in the same user namespace, with no
- * capability less. (Yama does not matter: it restricts those who would attach.)
+ * owner's descriptor. Nothing of them is left when the owner dies. The kernel allows it to
+ * processes that may read the owner as a debugger would: the same user in the same user namespace,
+ * with no capability less. (Yama does not matter: it restricts those that would attach.)
  */
 #ifndef ONIC_PEER_FILE_H
 #define ONIC_PEER_FILE_H
@@ -26,7 +26,7 @@ typedef struct onic_file_key {
 #define ONIC_NO_FILE ((onic_file_key_t){.fd = -1})
 
 /** The key of an open file or pipe of this process; ONIC_NO_FILE where `fd` is negative. The
- *  descriptor must stay open until all who are to open it have done so. */
+ *  descriptor must stay open until all that are to open it have done so. */
 onic_file_key_t onic_file_offer(int fd);
 
 /**

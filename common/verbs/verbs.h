@@ -10,9 +10,9 @@
  *     verbs.c        devices and ports
  *     verbs_queue.c  queue pairs with their completion queues and receive buffers
  *
- * A process opens a device once, with one protection domain: who opens it next, another component
- * or another port, gets the same, and the last to close it closes it. So memory that one has
- * registered is good for the queue pairs of all.
+ * A process opens a device once, with one protection domain: another component or port that opens
+ * it next gets the same, and the last to close it closes it. So memory that one has registered is
+ * good for the queue pairs of all.
  *
  * Memory: what is registered and what the adapter needs for its queues has to fit into what
  * processes may lock, which is 64 KiB by default.
@@ -94,7 +94,7 @@ typedef struct onic_verbs_queue_spec {
     unsigned receive_bytes; /**< of each; UD: the global route included, ONIC_VERBS_GRH */
 } onic_verbs_queue_spec_t;
 
-/** All zero: closed. Read by its owner, who posts to `qp` and polls `received` and `sent`. */
+/** All zero: closed. Read by its owner, which posts to `qp` and polls `received` and `sent`. */
 typedef struct onic_verbs_queue {
     const onic_verbs_port_t *port;
     onic_verbs_queue_spec_t spec;

@@ -61,7 +61,7 @@ ONIC_EXPORT uint32_t onic_verbs_qkey(uint32_t number);
 #define ONIC_VERBS_GRH 40U
 
 /**
- * Who sent a datagram that came to my port.
+ * The sender of a datagram that came to my port.
  *
  * @param grh  the first ONIC_VERBS_GRH bytes of the receive buffer; NULL: no global route
  * @param lid  and the sender's, with `qpn`, as the completion says

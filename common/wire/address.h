@@ -4,9 +4,9 @@
  */
 /**
  * @file
- * What a process tells the others about itself before they can send to it: who it is, where UCX
- * reaches it, and what processes of its machine must know. The same bytes are exchanged by a
- * communicator, published for all, sent to those who are to answer, and stand beside memory keys.
+ * What others must know of a process before they can send to it: its name, where UCX reaches it,
+ * and what processes of its machine need besides. The same bytes are exchanged by a communicator,
+ * published for all, sent to processes that are to answer, and stand beside memory keys.
  * Pure.
  *
  * All processes of a job are of one kind of machine, which UCX asks for, too; another version of
@@ -23,7 +23,8 @@
 #include "common/support/life.h"
 #include "common/support/peer_file.h"
 
-/** What single copy, and who looks for the dead, need to know about a process. */
+/** What must be known of a process of the same machine to copy from it, to wake it, and to see
+ *  whether it is dead. */
 typedef struct onic_cma_id {
     char host[40];            /**< the kernel's boot identifier, zero-padded; empty where unknown */
     uint64_t pid_ns;          /**< inode of the pid namespace: pids mean the same only within one */
@@ -41,7 +42,8 @@ typedef struct onic_cma_id {
 typedef struct onic_address {
     uint64_t name;     /**< job and number in the job, see onic_name */
     uint64_t rndv_max; /**< most bytes of one rendezvous with it; UINT64_MAX without limit */
-    uint64_t credit;   /**< what its point-to-point layer takes from each without a word, bytes */
+    uint64_t credit;   /**< bytes that its point-to-point layer takes from each process before any
+                          grant */
     onic_cma_id_t cma_id;
     onic_segment_key_t queues; /**< into which processes of its job and node put messages */
     const void *ucx;           /**< its UCX worker's address, 1 .. ONIC_ADDRESS_MAX bytes */

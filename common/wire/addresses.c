@@ -106,11 +106,11 @@ static int tell_written(struct ompi_communicator_t *comm, const onic_node_t *nod
     int written = rc;
 
     if (node->me > 0) {
-        const int heard = onic_hear(comm, node->ranks[0], &written, sizeof(written));
+        const int heard = onic_receive_bytes(comm, node->ranks[0], &written, sizeof(written));
         return rc != OMPI_SUCCESS ? rc : heard != OMPI_SUCCESS ? heard : written;
     }
     for (int i = 1; i < node->n; i++) {
-        const int told = onic_tell(comm, node->ranks[i], &written, sizeof(written));
+        const int told = onic_send_bytes(comm, node->ranks[i], &written, sizeof(written));
         rc = rc != OMPI_SUCCESS ? rc : told;
     }
     return rc;
@@ -164,7 +164,7 @@ int onic_wire_keep(struct ompi_communicator_t *comm, onic_node_t *node, const vo
     bool one_job = true;
 
     if (entries == NULL) {
-        onic_cannot_tell(comm, "a table of their addresses");
+        onic_abort_no_memory(comm, "a table of their addresses");
     }
     for (int i = 0; i < n; i++) {
         const size_t at = (size_t)i * stride;

@@ -7,8 +7,8 @@
  * When a send is over: what UCX has taken and not sent.
  *
  * UCX's TCP copies what its socket has no room for, and says that it is complete. It would stay
- * until this process calls UCX again, which its user, for whom the send is over, need not do. So a
- * send is over when it has left UCX, too.
+ * until this process calls UCX again, which the program, for which the send is over, need not do.
+ * So a send is over when it has left UCX, too.
  *
  * UCX tells of all its transports together, and at once, whether one holds anything. Where one does
  * (seldom: others do not read, or the network is slow), or has something else to wait for, an empty
@@ -107,7 +107,7 @@ int onic_done_progress(void)
     while (s != NULL) {
         onic_send_t *next = s->next;
         if (s->status != OMPI_SUCCESS || onic_send_has_left(s)) {
-            onic_send_tell(s, s->status);
+            onic_send_end(s, s->status);
         }
         s = next;
         events++;

@@ -33,7 +33,7 @@
  *  UCX's default of 512 would cost 16 MB of shared memory for each process. */
 #define SHM_BUFS_GROW 72
 
-/** Queues of verbs for those who may lock little memory: some 5 MiB in place of 70. */
+/** Queues of verbs for processes that may lock little memory: some 5 MiB in place of 70. */
 #define VERBS_RX_QUEUE_LEN 256
 #define VERBS_TX_QUEUE_LEN 128
 #define VERBS_BUFS_GROW    64
@@ -150,7 +150,7 @@ static bool shm_errors_are_set(void)
 static ucs_status_t configure_shm(const char *tls, ucp_config_t *ucp_config)
 {
     const bool shm = onic_tls_have_shared_memory(tls);
-    /* Who is not asked for that is not chosen for endpoints that can be closed. */
+    /* A transport that is not asked for that is not chosen for endpoints that can be closed. */
     onic_wire.closes = !shm || (!shm_errors_are_set() &&
                                 ucp_config_modify(ucp_config, "MM_ERROR_HANDLING", "y") == UCS_OK);
     if (shm_is_set() || !shm) {

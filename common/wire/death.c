@@ -38,7 +38,7 @@ bool onic_peer_look(onic_peer_t *peer)
     return onic_peer_has_died(peer);
 }
 
-/** Whom to look at next; false where there is nobody. */
+/** The process to look at next; false where there is none. */
 static bool next_near(uint64_t *name_p, onic_life_t *life_p)
 {
     onic_wire_lock();

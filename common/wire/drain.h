@@ -7,7 +7,7 @@
  * When nothing more comes from a process that is lost.
  *
  * What it had sent before may lie in queues still: it completes what waits for it, or is written
- * where a receive wants it, whose memory is the user's again once the receive has ended. So all of
+ * to the memory of a receive, which is the user's again once the receive has ended. So all of
  * it is handled first. Queues have an end, and none of them gets longer by that process: they are
  * empty when a progress of all finds nothing, and have been gone through when many have found
  * something, which others go on to send.

@@ -110,7 +110,7 @@ ucs_status_t onic_make_ep(onic_peer_t *peer)
 ucp_ep_h onic_peer_ep(onic_peer_t *peer, int *rc_p)
 {
     if (onic_peer_lost(peer)) {
-        /* Who was to be told of the loss has been, but what is started just now is to end, too. */
+        /* The loss has been counted, but what is started just now is to end, too. */
         onic_wire_count_loss();
         *rc_p = onic_ucs_error(peer->failed);
         return NULL;
@@ -119,7 +119,7 @@ ucp_ep_h onic_peer_ep(onic_peer_t *peer, int *rc_p)
     if (status != UCS_OK) {
         peer->failed = status;
         onic_wire_count_loss();
-        onic_peer_tell_lost(peer, "no UCX transport reaches", ucs_status_string(status));
+        onic_peer_print_lost(peer, "no UCX transport reaches", ucs_status_string(status));
         *rc_p = onic_ucs_error(status);
         return NULL;
     }

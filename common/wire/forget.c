@@ -10,7 +10,7 @@
  * kept for one of them (its record and address, the endpoint, mapped memory, what components keep)
  * is given back when no component names it any more, it is known to have ended, and all that had
  * come from it has been handled. So nothing ever comes from a process that was forgotten, and
- * nobody who may come back is. It is looked for where communicators and windows with other jobs are
+ * none that may come back is. It is looked for where communicators and windows with other jobs are
  * made and freed, which is when such processes come and go.
  */
 #include "common/wire/wire_internal.h"

@@ -55,10 +55,10 @@ bool onic_peer_is_lost(const onic_peer_t *peer)
     return peer->failed != UCS_OK;
 }
 
-void onic_peer_tell_lost(onic_peer_t *peer, const char *what, const char *why)
+void onic_peer_print_lost(onic_peer_t *peer, const char *what, const char *why)
 {
-    if (!peer->told && !onic_wire.closing) {
-        peer->told = true;
+    if (!peer->printed && !onic_wire.closing) {
+        peer->printed = true;
         onic_say("ompi-nic: %s process %u of job %u: %s", what, (unsigned)(peer->name & UINT32_MAX),
                  (unsigned)(peer->name >> 32), why);
     }
@@ -70,9 +70,9 @@ bool onic_peer_lost(onic_peer_t *peer)
         return false;
     }
     if (onic_peer_has_died(peer)) {
-        onic_peer_tell_lost(peer, "this node has lost", "it has died");
+        onic_peer_print_lost(peer, "this node has lost", "it has died");
     } else {
-        onic_peer_tell_lost(peer, "the connection is lost to", ucs_status_string(peer->failed));
+        onic_peer_print_lost(peer, "the connection is lost to", ucs_status_string(peer->failed));
     }
     return true;
 }

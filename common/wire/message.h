@@ -23,11 +23,11 @@ typedef struct onic_peer onic_peer_t;
 
 /** Active-message identifiers: one for each component, one for the mover that they share, and one
  *  for the shortest messages of a point-to-point layer. */
-enum { ONIC_AM_OSC = 1, ONIC_AM_PML = 2, ONIC_AM_COLL = 3, ONIC_AM_MOVER = 4, ONIC_AM_FEW = 5 };
+enum { ONIC_AM_OSC = 1, ONIC_AM_PML = 2, ONIC_AM_COLL = 3, ONIC_AM_MOVER = 4, ONIC_AM_SHORT = 5 };
 
 /** Do messages of this identifier name their sender? Their header begins with onic_wire_me() of the
- *  process that sends it, and their handler is told whose it is (onic_named_fn_t). Those of others
- *  need no name: who they are from follows from what they say. */
+ *  process that sends it, and their handler gets its record (onic_named_fn_t). Those of others need
+ *  no name: their sender follows from their contents. */
 static inline bool onic_am_is_named(unsigned am_id)
 {
     return am_id == ONIC_AM_PML;
@@ -76,7 +76,7 @@ typedef enum onic_sent {
 /**
  * Sends an active message, if that can be done at once. The lock must be held. Header and payload
  * as for onic_peer_send; the header has 1 .. ONIC_SEND_NOW_MAX bytes and no more than
- * onic_wire_header_max. Who gets it by UCX may find all of it in the header.
+ * onic_wire_header_max. A receiver that gets it by UCX may find all of it in the header.
  */
 ONIC_EXPORT onic_sent_t onic_peer_send_now(onic_peer_t *peer, unsigned am_id, const void *header,
                                            size_t header_len, const onic_payload_t *payload);
@@ -147,7 +147,7 @@ ONIC_EXPORT bool onic_peer_has_queue(const onic_peer_t *peer);
  *  need not be for onic_queue_has_message. */
 ONIC_EXPORT onic_queue_receiver_t *onic_peer_incoming(onic_peer_t *peer);
 
-/** The next message in that queue, if there is one: for who knows that it can be handled now. It is
+/** The next message in that queue, if there is one: for a caller that can handle it now. It is
  *  either taken out by onic_queue_take, under the same hold of the lock, or stays for progress. */
 ONIC_EXPORT bool onic_peer_next_message(onic_peer_t *peer, onic_queue_message_t *m);
 

@@ -6,10 +6,10 @@
  * @file
  * Messages that name their sender.
  *
- * They begin with its name, by which the receiver finds its record. Who sends to a process that may
- * not know him first sends what he would publish: so he can be answered by a handler, which cannot
- * look up anything. A process that has sent such a message knows who it was sent to, and is not
- * told.
+ * They begin with its name, by which the receiver finds its record. A process that sends to one
+ * that may not know it first sends its address: so it can be answered by a handler, which cannot
+ * look up anything. A process that has sent such a message knows the receiver, and gets no address
+ * of it.
  *
  * UCX keeps the order of messages of one fragment. An address that takes more than one may be
  * overtaken: what comes from a process that is not known yet waits for its address.

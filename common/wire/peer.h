@@ -120,9 +120,9 @@ ONIC_EXPORT bool onic_peer_is_lost(const onic_peer_t *peer);
  */
 ONIC_EXPORT void onic_peer_give_up(onic_peer_t *peer);
 
-/** How many connections have been lost, and how often something was to be sent by one that was: who
- *  remembers the number sees that there is more to be ended. Any thread; the lock need not be held.
- */
+/** How many connections have been lost, and how often something was to be sent by one that was: a
+ *  caller that remembers the number sees that there is more to be ended. Any thread; the lock need
+ *  not be held. */
 ONIC_EXPORT unsigned onic_wire_losses(void);
 
 /* ---- processes of this machine that die --------------------------------------------------------
@@ -134,7 +134,7 @@ ONIC_EXPORT unsigned onic_wire_losses(void);
  */
 
 /** Looks whether one of the processes of this machine that are known has ended, at each call the
- *  next. Some 10 microseconds: for those who have waited for milliseconds. MPI thread, lock not
+ *  next. Some 10 microseconds: for waits that have taken milliseconds. MPI thread, lock not
  *  held. */
 ONIC_EXPORT void onic_wire_look_for_dead(void);
 
@@ -145,9 +145,9 @@ ONIC_EXPORT bool onic_wire_job_is_broken(void);
 /** The same for this one process. True where it has ended. */
 ONIC_EXPORT bool onic_peer_look(onic_peer_t *peer);
 
-/** Is what had come from processes that are lost still being handled? Before that is over nobody
- * who waits for them is told that it will not come; then onic_wire_losses grows once more. The lock
- *  must be held. */
+/** Is what had come from processes that are lost still being handled? Before that is over no wait
+ * for them is to end with an error; then onic_wire_losses grows once more. The lock must be held.
+ */
 ONIC_EXPORT bool onic_wire_drains(void);
 
 /** Has the process been found to have ended? Any thread; no lock. */

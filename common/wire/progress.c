@@ -123,7 +123,7 @@ int onic_wire_poll_locked(void)
     if (events == 0 && atomic_load_explicit(&onic_wire.neps, memory_order_relaxed) > 0) {
         events = (int)ucp_worker_progress(onic_wire.worker);
     }
-    /* Who waited for what has come may compute next, and others wait for an answer. */
+    /* This process may compute next, and others wait for an answer. */
     if (onic_wire.unsent_head != NULL) {
         events += onic_unsent_progress();
     }

@@ -7,9 +7,9 @@
  * Puts over the wire, into memory that the target has registered: of single 64-bit words, and of
  * many bytes.
  *
- * A target allocates a region and describes it in a few bytes; whoever has the description opens it
- * and puts. No message is received for a put: the target looks at its memory. Over an RDMA network
- * the adapter writes it; over others UCX does in the target's progress.
+ * A target allocates a region and describes it in a few bytes; a process that has the description
+ * opens it and puts. No message is received for a put: the target looks at its memory. Over an RDMA
+ * network the adapter writes it; over others UCX does in the target's progress.
  */
 #ifndef ONIC_WIRE_PUT_H
 #define ONIC_WIRE_PUT_H
@@ -65,7 +65,7 @@ ONIC_EXPORT onic_peer_t *onic_remote_peer(const onic_remote_t *remote);
 ONIC_EXPORT bool onic_remote_lost(onic_remote_t *remote);
 ONIC_EXPORT bool onic_remote_is_lost(const onic_remote_t *remote);
 
-/** A put: the caller's, who leaves it alone, and the word, until local completion. */
+/** A put. The caller leaves it and the word alone until local completion. */
 typedef struct onic_put {
     const uint64_t *word;
     onic_send_cb_t cb;

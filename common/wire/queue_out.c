@@ -80,7 +80,7 @@ static int send_waiting(onic_queue_out_t *out)
         if (out->wait_head == NULL) {
             out->wait_tail = &out->wait_head;
         }
-        onic_send_tell(s, lost ? OMPI_ERR_UNREACH : OMPI_SUCCESS);
+        onic_send_end(s, lost ? OMPI_ERR_UNREACH : OMPI_SUCCESS);
         n++;
     }
     return n;

@@ -5,7 +5,7 @@
 /**
  * @file
  * Records of sends and receives that are not complete: from a pool, since a header must outlive the
- * call that sends it, and who is told when they are.
+ * call that sends it, and what is called back when they are.
  */
 #include "common/ompi_compat.h"
 #include "common/wire/wire_internal.h"
@@ -103,8 +103,8 @@ static void free_pool(void)
     atomic_store(&onic_wire.sends_out, 0);
 }
 
-/** A send or a receive is complete. The caller is told after UCX's progress and not within, since
- *  he may send: where UCX has just sent what was pending, its UD loses count of what a callback
+/** A send or a receive is complete. The callback comes after UCX's progress and not within, since
+ *  it may send: where UCX has just sent what was pending, its UD loses count of what a callback
  *  adds, and asserts (1.13; seen when packets are lost). */
 void onic_send_finish(onic_send_t *s, ucs_status_t status)
 {
@@ -117,7 +117,7 @@ void onic_send_finish(onic_send_t *s, ucs_status_t status)
     }
 }
 
-void onic_send_tell(onic_send_t *s, int rc)
+void onic_send_end(onic_send_t *s, int rc)
 {
     const onic_send_cb_t cb = s->cb;
     void *arg = s->arg;

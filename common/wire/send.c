@@ -10,7 +10,7 @@
  * UCX keeps a pointer to the header until a send is complete, so a header must outlive the call:
  * a send takes a record (record.c) and copies the header there. Short headers without a
  * payload are tried without: UCX takes them at once where the transport has room. They travel as
- * UCX's payload, which costs one piece less to gather; who gets a payload without a header knows it
+ * UCX's payload, which costs one piece less to gather; a receiver takes a payload without a header
  * for a header.
  */
 #include "common/ompi_compat.h"
@@ -91,8 +91,8 @@ static void describe(onic_send_t *s, onic_peer_t *to, unsigned am_id, size_t hea
     }
 }
 
-/** Tells a process who this one is, before the first message that names its sender, by the way that
- *  that one takes. */
+/** Sends a process this one's address, before the first message that names its sender, by the way
+ *  that that one takes. */
 static int introduce(onic_peer_t *to, ucp_ep_h ep)
 {
     const size_t len = onic_address_record_size();
@@ -132,11 +132,11 @@ static inline bool must_introduce(const onic_peer_t *to, unsigned am_id)
 
 /* ---- the way --------------------------------------------------------------------------------- */
 
-/** Goes a message by a queue where there is one? All that two processes of a node have to say, but
- *  for the barrier's, which wakes whom it waits for by UCX, and the mover's to other hosts. */
+/** Goes a message by a queue where there is one? All between two processes of a node do, but
+ *  for the barrier's, whose receiver is woken by UCX, and the mover's to other hosts. */
 static inline bool may_queue(unsigned am_id, unsigned flags)
 {
-    return (am_id == ONIC_AM_OSC || am_id == ONIC_AM_PML || am_id == ONIC_AM_FEW) &&
+    return (am_id == ONIC_AM_OSC || am_id == ONIC_AM_PML || am_id == ONIC_AM_SHORT) &&
            (flags & ONIC_SEND_RNDV) == 0;
 }
 
@@ -177,7 +177,7 @@ static int find_way(onic_peer_t *to, unsigned am_id, unsigned flags, ucp_ep_h *e
     return rc;
 }
 
-/** A handler sends to whom there is no connection yet: making one takes as long as a thousand
+/** A handler sends where there is no connection yet: making one takes as long as a thousand
  *  messages, and is not for UCX's callbacks. It is made behind the progress that they are in. */
 static int send_soon(onic_send_t *s)
 {
@@ -220,7 +220,7 @@ int onic_unsent_progress(void)
                 continue;
             }
         }
-        onic_send_tell(s, rc > 0 ? OMPI_SUCCESS : rc);
+        onic_send_end(s, rc > 0 ? OMPI_SUCCESS : rc);
     }
     return events;
 }

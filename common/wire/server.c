@@ -45,8 +45,8 @@
 /** A process that has woken this one may have more to send when it has an answer; it waits in MPI,
  *  so that comes soon or not at all. */
 #define LINGER_USEC 5
-/** But an MPI thread that was there so few microseconds ago has lost its processor, to this thread
- *  perhaps, rather than that it computes: then it gets it back at once. */
+/** But an MPI thread that was there within so many microseconds has lost its processor, to this
+ * thread perhaps, rather than that it computes: then it gets it back at once. */
 #define RECENT_USEC 50
 /** However much there is to do, it sleeps now and then, so that threads on the same processor have
  *  their turns. */
@@ -133,8 +133,8 @@ static slice_result_t run_slice(void)
     return after_slice(result);
 }
 
-/** Waits for an event of the network, for one who has put a message into a queue, or for an MPI
- *  thread that comes back or leaves work. */
+/** Waits for an event of the network, for a process that has put a message into a queue, or for an
+ *  MPI thread that comes back or leaves work. */
 static void park(onic_server_t *s, uint64_t seen)
 {
     atomic_store(&s->sleep, ONIC_SERVER_PARKED);

@@ -9,8 +9,8 @@
  *
  * On being loaded UCX puts itself before mmap, munmap, mremap and their kin in the whole process,
  * to learn of memory that must not stay registered. Those hooks cost, and up to UCX 1.14 the one of
- * mremap drops the address of MREMAP_FIXED, so that the application's call fails. Who has nothing
- * that registers memory needs none of them; but that must be said before UCX is loaded.
+ * mremap drops the address of MREMAP_FIXED, so that the application's call fails. A process that
+ * has nothing that registers memory needs none of them; but that must be said before UCX is loaded.
  */
 #ifndef ONIC_UCX_H
 #define ONIC_UCX_H

@@ -73,7 +73,7 @@ void onic_wire_flush(void)
     const uint64_t end = onic_now_nsec() + UINT64_C(1000) * FLUSH_USEC;
     while (onic_queues_have_waiting() && onic_now_nsec() < end) {
         if (onic_wire_progress_locked() == 0) {
-            /* Nobody makes room who has died. */
+            /* A process that has died makes no room. */
             onic_wire_unlock();
             onic_wire_look_for_dead();
             sched_yield();

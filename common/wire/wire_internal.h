@@ -28,7 +28,7 @@
 #include "common/wire/wire.h"
 
 /** One more than the highest active-message identifier. */
-#define ONIC_AM_COUNT (ONIC_AM_FEW + 1)
+#define ONIC_AM_COUNT (ONIC_AM_SHORT + 1)
 /** UCX's identifier of messages that tell their sender's address. */
 #define ONIC_AM_ADDRESS ONIC_AM_COUNT
 
@@ -42,7 +42,7 @@ struct onic_peer {
     unsigned refs;       /**< given back by onic_peer_give; the record itself stays */
     bool self;           /**< own process: messages go by the loop queue, there is no endpoint */
     bool introduced;     /**< it knows, or has been told, this process's address */
-    bool told;           /**< the user has been told that the connection is lost */
+    bool printed;        /**< that the connection is lost */
     ucs_status_t failed; /**< UCS_OK, or why the connection is lost */
     ucp_ep_h ep;         /**< NULL until first use */
     onic_segment_key_t queues;
@@ -82,8 +82,8 @@ typedef struct onic_send {
     struct onic_send *next; /**< in the pool, or among those that are done */
     onic_send_cb_t cb;
     void *arg;
-    onic_peer_t *peer;  /**< with whom; NULL where that is not known, or does not matter */
-    onic_peer_t *eager; /**< to whom a message goes that was not announced; else NULL */
+    onic_peer_t *peer;  /**< the other side; NULL where that is not known, or does not matter */
+    onic_peer_t *eager; /**< the receiver of a message that was not announced; else NULL */
     onic_peer_t *to;    /**< of what waits for a connection: where it goes, and how */
     unsigned am_id;
     unsigned flags;
@@ -146,7 +146,7 @@ struct onic_queue_out {
 /** How the server thread sleeps, or will next time. */
 enum {
     ONIC_SERVER_LOOKS,  /**< by a timer, or not at all */
-    ONIC_SERVER_ASLEEP, /**< without a timer: who leaves work must wake it */
+    ONIC_SERVER_ASLEEP, /**< without a timer: a thread that leaves work must wake it */
     ONIC_SERVER_PARKED  /**< in charge: an MPI thread that comes back must wake it, too */
 };
 
@@ -190,7 +190,7 @@ typedef struct onic_wire {
                            held, read without it */
     atomic_bool job_is_broken; /**< a process of this job and machine has died */
     onic_peer_t *near;         /**< those whose end can be seen */
-    onic_peer_t *look_next;    /**< who is to be looked at next; NULL: the first */
+    onic_peer_t *look_next;    /**< the one to be looked at next; NULL: the first */
     onic_cma_id_t cma_id;
     uint64_t nonce;
     uint32_t job;         /**< this process's */
@@ -211,7 +211,7 @@ typedef struct onic_wire {
     atomic_bool unlocked_left; /**< that function has left something undone */
     onic_send_t *send_pool;
     onic_send_block_t *send_blocks;
-    onic_drain_t drain;     /**< of those who are gone */
+    onic_drain_t drain;     /**< of processes that are gone */
     atomic_uint sends_out;  /**< records in use; set with the lock held, read without it */
     onic_send_t *done_head; /**< complete, the callers not told yet */
     onic_send_t **done_tail;
@@ -246,7 +246,7 @@ void onic_wire_count_loss(void);
  * ever: that ends when what had come from it before has been handled. */
 void onic_peer_gone(onic_peer_t *peer);
 /** Prints that a connection is lost, once for each. */
-void onic_peer_tell_lost(onic_peer_t *peer, const char *what, const char *why);
+void onic_peer_print_lost(onic_peer_t *peer, const char *what, const char *why);
 
 /* receive.c; the lock is held */
 int onic_am_start(void);
@@ -272,7 +272,8 @@ bool onic_names_me(const void *header, size_t header_len);
 /* record.c; the lock is held */
 int onic_sends_start(void);
 void onic_sends_stop(void);
-/** The queues of those who are gone are empty: what is under way with them ends with an error. */
+/** The queues of processes that are gone are empty: what is under way with them ends with an error.
+ */
 void onic_sends_abandon(void);
 /** Does a send or a receive that is under way name the peer? */
 bool onic_sends_name(const onic_peer_t *peer);
@@ -291,7 +292,7 @@ int onic_send_put_if_over(onic_send_t *s, int rc);
 /** UCX says that a send or a receive is complete. */
 void onic_send_finish(onic_send_t *s, ucs_status_t status);
 /** Tells the caller of a send that is over, and gives the record back. */
-void onic_send_tell(onic_send_t *s, int rc);
+void onic_send_end(onic_send_t *s, int rc);
 
 /* send.c; the lock is held */
 /** Makes the connections that handlers wanted, and sends what they could not. */

@@ -205,7 +205,7 @@ static int share_with_address(nicstride_module_t *m, const nicstride_facts_t *mi
     char *record = calloc(1, all->stride);
     all->records = malloc((size_t)m->size * all->stride);
     if (record == NULL || all->records == NULL)
-        onic_cannot_tell(m->comm, "a window");
+        onic_abort_no_memory(m->comm, "a window");
     nicstride_facts_t *facts = (void *)record;
     *facts = *mine;
     if (facts->rc == OMPI_SUCCESS)
@@ -334,10 +334,10 @@ static int find_nodes_again(nicstride_module_t *m)
     int32_t *firsts = malloc((size_t)m->size * sizeof(*firsts));
 
     if (firsts == NULL)
-        onic_cannot_tell(m->comm, "a window");
+        onic_abort_no_memory(m->comm, "a window");
     int rc = onic_share(m->comm, &mine, sizeof(mine), firsts);
     if (rc == OMPI_SUCCESS && find_nodes(m, firsts, sizeof(*firsts)) != OMPI_SUCCESS)
-        onic_cannot_tell(m->comm, "a window");
+        onic_abort_no_memory(m->comm, "a window");
     free(firsts);
     return rc;
 }
@@ -420,7 +420,7 @@ static int make(nicstride_module_t *m, void **base, size_t size, int disp_unit, 
         facts_of(m, prepare(m, base, size, disp_unit), base, size, disp_unit, info);
 
     if (all.facts == NULL)
-        onic_cannot_tell(m->comm, "a window");
+        onic_abort_no_memory(m->comm, "a window");
     int rc = meet(m, &mine, &all);
     if (rc == OMPI_SUCCESS) {
         const int n = m->node.n;

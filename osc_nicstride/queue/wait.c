@@ -80,7 +80,7 @@ void nicstride_wake_waited(onic_patience_t *w, nicstride_peer_t *p)
 
     if (p == NULL || !onic_patience_ends(w, now) || !nicstride_can_wake(p) || !is_away(p, now))
         return;
-    onic_patience_knock(w, now, usec());
+    onic_patience_wake(w, now, usec());
     nicstride_add(&nicstride_counters.knocks, 1);
     onic_peer_wake(p->wire);
 }
@@ -206,7 +206,7 @@ static void look_after_locked(nicstride_peer_t *p, void *arg)
     p->observed.awaited = p->queue.live->number;
     if (!onic_patience_ends(&p->observed.patience, now) || !is_away(p, now))
         return;
-    onic_patience_knock(&p->observed.patience, now, usec());
+    onic_patience_wake(&p->observed.patience, now, usec());
     nicstride_add(&nicstride_counters.knocks, 1);
     onic_peer_wake(p->wire);
 }

@@ -16,7 +16,7 @@
 
 #include <stdbool.h>
 
-#include "common/wire/patience.h"
+#include "common/node/patience.h"
 #include "osc_nicstride/window/module.h"
 
 /** Progresses everything once; for waiting loops of MPI threads, no lock held. */

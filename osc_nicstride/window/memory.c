@@ -191,7 +191,7 @@ int nicstride_make_memory(nicstride_module_t *m, void **base, size_t size,
     m->parts = parts_of(m, facts);
     m->mapped = calloc((size_t)m->node.n, sizeof(*m->mapped));
     if (m->mapped == NULL)
-        onic_cannot_tell(m->comm, "a window");
+        onic_abort_no_memory(m->comm, "a window");
     rc = map_segment(m, facts, &told, &data);
     if (rc != OMPI_SUCCESS)
         return rc;

@@ -36,7 +36,7 @@
 #include "osc_nicstride/protocol/credit.h"
 #include "osc_nicstride/protocol/loan.h"
 #include "osc_nicstride/protocol/replies.h"
-#include "common/wire/patience.h"
+#include "common/node/patience.h"
 #include "osc_nicstride/window/place.h"
 #include "osc_nicstride/window/tables.h"
 #include "osc_nicstride/protocol/message.h"

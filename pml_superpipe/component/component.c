@@ -116,7 +116,7 @@ static int component_finalize(void)
     if (!superpipe.open)
         return OMPI_SUCCESS;
     superpipe.open = false;
-    onic_wire_set_am_fn(ONIC_AM_FEW, NULL);
+    onic_wire_set_am_fn(ONIC_AM_SHORT, NULL);
     onic_wire_set_named_fn(ONIC_AM_PML, NULL);
     onic_wire_set_deferred_fn(ONIC_AM_PML, NULL);
     onic_wire_set_forget_fn(ONIC_AM_PML, NULL);
@@ -150,7 +150,7 @@ static mca_pml_base_module_t *component_init(int *priority, bool progress_thread
                             OBJ_CLASS(superpipe_request_t), 0, opal_cache_line_size, 64, -1, 64,
                             NULL, 0, NULL, NULL, NULL) != OPAL_SUCCESS ||
         onic_wire_set_named_fn(ONIC_AM_PML, superpipe_arrived) != OMPI_SUCCESS ||
-        onic_wire_set_am_fn(ONIC_AM_FEW, superpipe_short_arrived) != OMPI_SUCCESS) {
+        onic_wire_set_am_fn(ONIC_AM_SHORT, superpipe_short_arrived) != OMPI_SUCCESS) {
         (void)component_finalize();
         return NULL;
     }

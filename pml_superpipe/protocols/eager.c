@@ -32,7 +32,7 @@ onic_sent_t superpipe_send_now_locked(superpipe_channel_t *c, superpipe_peer_t *
     } else {
         onic_cursor_init(&data.cursor, layout, 0);
     }
-    sent = onic_peer_send_now(p->wire, ONIC_AM_FEW, &h, sizeof(h), &data);
+    sent = onic_peer_send_now(p->wire, ONIC_AM_SHORT, &h, sizeof(h), &data);
     if (sent != ONIC_SENT_NOT) {
         p->credit.sent += cost;
         ++*sequence;

@@ -171,7 +171,7 @@ bool superpipe_take_locked(superpipe_channel_t *c, superpipe_peer_t *from,
     superpipe_incoming_t in;
 
     if (!superpipe_may_take_locked(c, from) || !onic_peer_next_message(from->wire, &m) ||
-        m.id != ONIC_AM_FEW ||
+        m.id != ONIC_AM_SHORT ||
         !superpipe_decode_short(&in, m.header, m.header_len, m.payload, m.len) ||
         in.prefix.sender != from->number ||
         !superpipe_comm_take(&c->match, &w->taker, &from->sender, &in))

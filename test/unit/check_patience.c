@@ -4,7 +4,7 @@
  */
 /** @file When who waits knocks: at once, then ever more seldom, and at once again in the next wait.
  */
-#include "common/wire/patience.h"
+#include "common/node/patience.h"
 
 #include "test/unit/unit.h"
 
@@ -22,7 +22,7 @@ static unsigned knocks_in(onic_patience_t *w, uint64_t start, unsigned usec)
 
         if (!onic_patience_ends(w, now))
             continue;
-        onic_patience_knock(w, now, USEC);
+        onic_patience_wake(w, now, USEC);
         n++;
     }
     return n;
@@ -48,7 +48,7 @@ START_TEST(more_and_more_seldom)
 
     onic_patience_begin(&w);
     for (int i = 0; i < 20; i++) {
-        onic_patience_knock(&w, now, USEC);
+        onic_patience_wake(&w, now, USEC);
         ck_assert_uint_ge(w.pause, last);
         ck_assert_uint_le(w.pause, TICKS(ONIC_PATIENCE_LAST));
         last = w.pause;

@@ -313,8 +313,7 @@ static int put_score(void)
 
     if (score == 0) {
         const char *wanted = tls != NULL ? tls : getenv("UCX_TLS");
-        const bool rdma =
-            onic_rdma_here(ONIC_ADAPTERS, wanted, getenv("UCX_NET_DEVICES"));
+        const bool rdma = onic_rdma_here(ONIC_ADAPTERS, wanted, getenv("UCX_NET_DEVICES"));
         score = rdma ? 80 : 20;
         atomic_store(&known, score);
     }

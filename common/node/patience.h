@@ -4,12 +4,12 @@
  */
 /**
  * @file
- * When who waits for a peer knocks at its helper thread.
+ * When a process that waits for a peer wakes its helper thread.
  *
  * At once when the peer is seen to be away from MPI, since it computes and nobody else answers.
  * That is seen by what the peer has not done for a while, so it may also have lost its processor or
  * be busy in one long call: then its helper thread cannot do more than it, and takes a processor.
- * So not again but after a pause, which grows.
+ * So it is not woken again but after a pause, which grows.
  *
  * Pure. Times are ticks of any clock.
  */
@@ -20,16 +20,16 @@
 #include <stdint.h>
 
 /** A peer without a sign of life for so many microseconds is taken to be away. One that waits in
- *  MPI gives one within a few, unless its progress functions are slow. */
+ *  MPI gives one within a few of them, unless its progress functions are slow. */
 #define ONIC_PATIENCE_AWAY 15
-/** Microseconds from the first knock to the second, and the most between two. */
+/** Microseconds from the first time to the second, and the most between two. */
 #define ONIC_PATIENCE_FIRST 50
 #define ONIC_PATIENCE_LAST  1000
 
 /** One wait for one peer. */
 typedef struct onic_patience {
-    uint64_t knocked; /**< when it last knocked */
-    uint64_t pause;   /**< until the next time; 0: it has not knocked yet */
+    uint64_t woken; /**< when the peer was last woken */
+    uint64_t pause; /**< until the next time; 0: it has not been yet */
 } onic_patience_t;
 
 /** A wait begins. */
@@ -38,18 +38,18 @@ static inline void onic_patience_begin(onic_patience_t *w)
     w->pause = 0;
 }
 
-/** Would it knock now if the peer were away? Only then is that worth looking for. */
+/** Would the peer be woken now if it were away? Only then is that worth looking for. */
 static inline bool onic_patience_ends(const onic_patience_t *w, uint64_t now)
 {
-    return w->pause == 0 || now - w->knocked >= w->pause;
+    return w->pause == 0 || now - w->woken >= w->pause;
 }
 
-/** The peer is away and there is a knock. `usec` is the ticks of a microsecond. */
-static inline void onic_patience_knock(onic_patience_t *w, uint64_t now, double usec)
+/** The peer is away, and is woken. `usec` is the ticks of a microsecond. */
+static inline void onic_patience_wake(onic_patience_t *w, uint64_t now, double usec)
 {
     const uint64_t last = (uint64_t)(ONIC_PATIENCE_LAST * usec);
 
-    w->knocked = now;
+    w->woken = now;
     if (w->pause == 0)
         w->pause = (uint64_t)(ONIC_PATIENCE_FIRST * usec);
     else
