@@ -52,8 +52,6 @@ common_libonic_core_la_SOURCES = \
 	common/node/stores.h \
 	common/mover/pipe/blocks.c \
 	common/mover/pipe/blocks.h \
-	common/mover/pipe/grant.c \
-	common/mover/pipe/grant.h \
 	common/mover/pipe/terms.c \
 	common/mover/pipe/terms.h \
 	common/support/membarrier.c \

@@ -24,7 +24,6 @@ unit_programs = \
 	test/unit/check_helper_thread \
 	test/unit/check_life \
 	test/unit/check_mover_blocks \
-	test/unit/check_mover_grant \
 	test/unit/check_mover_pipe \
 	test/unit/check_mover_pool \
 	test/unit/check_mover_schedule \
@@ -117,7 +116,6 @@ test_unit_check_lockq_LDADD = $(unit_ldadd)
 test_unit_check_lock_all_LDADD = $(unit_ldadd)
 test_unit_check_helper_thread_LDADD = $(check_libs)
 test_unit_check_mover_blocks_LDADD = common/libonic_core.la $(check_libs)
-test_unit_check_mover_grant_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_queue_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_membarrier_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_life_LDADD = common/libonic_core.la $(check_libs)

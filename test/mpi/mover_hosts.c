@@ -85,7 +85,7 @@ static bool is_clean(void)
     }
     const bool clean = !records && onic_mover_idle() && free_slots() == all &&
                        atomic_load(&onic_rma_state.bounce_free) == all &&
-                       onic_rma_state.grants.active == 0 && onic_rma_state.grants.waiting == 0;
+                       onic_rma_state.waiting == NULL;
     onic_wire_unlock();
     return clean;
 }
@@ -112,10 +112,10 @@ static void close_mover(void)
     while (!is_clean() && MPI_Wtime() < end) {
         onic_wire_progress();
     }
-    TL_CHECK(is_clean(), "left: slots %llx of mine, %llx to pack into, %u active, %u waiting",
+    TL_CHECK(is_clean(), "left: slots %llx of mine, %llx to pack into%s",
              (unsigned long long)free_slots(),
              (unsigned long long)atomic_load(&onic_rma_state.bounce_free),
-             onic_rma_state.grants.active, onic_rma_state.grants.waiting);
+             onic_rma_state.waiting != NULL ? ", and requests" : "");
     meet();
     onic_mover_close();
     TL_MPI(MPI_Barrier(MPI_COMM_WORLD));

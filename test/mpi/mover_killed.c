@@ -136,8 +136,7 @@ static bool is_clean(void)
     const uint64_t all = onic_pool_all(&onic_landing.area.pool);
 
     return onic_mover_idle() && free_slots() == all &&
-           atomic_load(&onic_rma_state.bounce_free) == all && onic_rma_state.grants.active == 0 &&
-           onic_rma_state.grants.waiting == 0;
+           atomic_load(&onic_rma_state.bounce_free) == all && onic_rma_state.waiting == NULL;
 }
 
 /** With the other one who lives. */
@@ -204,10 +203,10 @@ static void live(MPI_Comm living)
     while (!is_clean() && MPI_Wtime() < begun + MOVES_PATIENCE) {
         onic_wire_progress();
     }
-    TL_CHECK(is_clean(), "left: slots %llx of mine, %llx to pack into, %u active, %u waiting",
+    TL_CHECK(is_clean(), "left: slots %llx of mine, %llx to pack into%s",
              (unsigned long long)free_slots(),
              (unsigned long long)atomic_load(&onic_rma_state.bounce_free),
-             onic_rma_state.grants.active, onic_rma_state.grants.waiting);
+             onic_rma_state.waiting != NULL ? ", and requests" : "");
     TL_CHECK(atomic_load(&moves.failed_targets) > 0, "nothing of the dead one's was under way");
     TL_CHECK(!reached(VICTIM), "the dead one is still reached");
     meet(living);

@@ -25,14 +25,12 @@ static void start(unsigned p)
         post(&w.up[p], (message_t){.type = REQUEST, .from = s->name, .value = seed, .len = len});
     } else {
         side_t *r = new_side(w.receivers, RECEIVERS, p, len, seed);
-        const uint64_t slots =
-            r != NULL ? onic_grants_reserve(&w.grants, &w.requester[p], 1 + any(8)) : 0;
+        const uint64_t slots = r != NULL ? sim_take(r) : 0;
         if (slots == 0) {
             if (r != NULL)
                 r->used = false;
             return;
         }
-        hold(r, slots);
         post(&w.down[p], (message_t){.type = REQUEST_GET,
                                      .from = r->name,
                                      .slot = (unsigned)seed,
@@ -54,7 +52,6 @@ static bool receiver_handles(unsigned p, const message_t *m)
             return false;
         r->other = m->from;
         r->terms.waits = true;
-        UNIT_CHECK(onic_grants_request(&w.grants, &w.requester[p], r->name, 1 + any(8)));
         serve();
     } else if (r != NULL && m->type == COMMIT) {
         UNIT_CHECK(onic_terms_on_commit(&r->terms, m->value, &unused) == ONIC_TERMS_TAKEN);
@@ -178,7 +175,8 @@ static void learn(unsigned p)
             drop(r);
         }
     }
-    w.quarantine |= onic_grants_lose(&w.grants, &w.requester[p], in_use);
+    w.quarantine |= w.held[p] & ~in_use;
+    w.held[p] &= in_use;
     serve();
 }
 
@@ -191,7 +189,7 @@ static void end_quarantine(void)
         if (w.dead[w.flight[i].side->peer])
             return;
     w.quarantine = 0;
-    sim_release(NULL, ended);
+    sim_release(ended);
     serve();
 }
 
@@ -240,13 +238,10 @@ void sim_happen(unsigned most, bool cancels, bool deaths)
 
 void sim_begin(uint64_t seed, unsigned total)
 {
-    const onic_grant_source_t source = {total, sim_take, sim_release, sim_count, NULL};
-
     memset(&w, 0, sizeof(w));
     w.random.state = unit_seed() + seed;
     w.total = total;
     /* With a slow network more is under way when something ends. */
     w.lazy = seed % 2 == 0 ? 1 : 30;
     w.free = total < 64 ? (UINT64_C(1) << total) - 1 : UINT64_MAX;
-    onic_grants_init(&w.grants, &source);
 }

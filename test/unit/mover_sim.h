@@ -5,7 +5,7 @@
 /**
  * @file
  * The mover between hosts without hosts: one receiver with a tiny area, senders that put into it
- * and are asked by it, on the machines, the terms and the grants of the mover. Messages keep their
+ * and are asked by it, on the machines and the terms of the mover. Messages keep their
  * order on each connection; puts arrive whenever they like, and words follow them in any order.
  * What must never be is checked as it happens: a put that arrives in a slot of another transfer,
  * wrong data, a transfer that ends twice.
@@ -13,7 +13,6 @@
 #ifndef ONIC_TEST_MOVER_SIM_H
 #define ONIC_TEST_MOVER_SIM_H
 
-#include "common/mover/pipe/grant.h"
 #include "common/mover/pipe/terms.h"
 #include "test/unit/unit.h"
 
@@ -49,6 +48,7 @@ typedef struct side {
     unsigned peer;
     uint32_t name, other;
     uint64_t len, seed, slots;
+    unsigned wanted; /* slots */
     unsigned refs, nbounce;
     onic_terms_t terms;
     onic_sender_t s;
@@ -68,8 +68,7 @@ typedef struct world {
     unit_random_t random;
     unsigned total, lazy;
     uint64_t free, quarantine;
-    onic_grants_t grants;
-    onic_requester_t requester[PEERS];
+    uint64_t held[PEERS]; /* slots that a peer was granted */
     side_t receivers[RECEIVERS], senders[PEERS][SENDERS];
     channel_t up[PEERS], down[PEERS];
     flight_t flight[FLIGHTS];
@@ -91,10 +90,10 @@ bool sim_is_quiet(void);
 
 /* What the two files of it share. */
 unsigned any(unsigned n);
-void sim_release(void *arg, uint64_t slots);
-unsigned sim_count(void *arg);
-uint64_t sim_take(void *arg, unsigned max);
-void hold(side_t *r, uint64_t slots);
+unsigned sim_free(void);
+/** Slots for a side, at most half of what is free; 0 where there is none. */
+uint64_t sim_take(side_t *r);
+void sim_release(uint64_t slots);
 side_t *find(side_t *sides, unsigned n, uint32_t name);
 unsigned used(const side_t *sides, unsigned n);
 side_t *receiver_named(uint32_t name);

@@ -26,40 +26,34 @@ static unsigned lowest(uint64_t slots)
 
 /* ---- slots ----------------------------------------------------------------------------------- */
 
-uint64_t sim_take(void *arg, unsigned max)
+unsigned sim_free(void)
 {
+    return (unsigned)__builtin_popcountll(w.free);
+}
+
+uint64_t sim_take(side_t *r)
+{
+    const unsigned half = sim_free() > 1 ? sim_free() / 2 : 1;
     uint64_t taken = 0;
 
-    (void)arg;
-    for (; max > 0 && w.free != 0; max--) {
-        taken |= w.free & -w.free;
-        w.free &= w.free - 1;
+    for (unsigned n = r->wanted < half ? r->wanted : half; n > 0 && w.free != 0; n--) {
+        const uint64_t slot = w.free & -w.free;
+        UNIT_CHECK(w.holder[lowest(slot)] == 0);
+        w.holder[lowest(slot)] = r->name;
+        taken |= slot;
+        w.free &= ~slot;
     }
+    w.held[r->peer] |= taken;
+    r->terms.lease = taken;
     return taken;
 }
 
-void sim_release(void *arg, uint64_t slots)
+void sim_release(uint64_t slots)
 {
-    (void)arg;
     UNIT_CHECK((w.free & slots) == 0);
     for (uint64_t left = slots; left != 0; left &= left - 1)
         w.holder[lowest(left)] = 0;
     w.free |= slots;
-}
-
-unsigned sim_count(void *arg)
-{
-    (void)arg;
-    return (unsigned)__builtin_popcountll(w.free);
-}
-
-void hold(side_t *r, uint64_t slots)
-{
-    for (uint64_t left = slots; left != 0; left &= left - 1) {
-        UNIT_CHECK(w.holder[lowest(left)] == 0);
-        w.holder[lowest(left)] = r->name;
-    }
-    r->terms.lease = slots;
 }
 
 /* ---- sides and messages ---------------------------------------------------------------------- */
@@ -96,6 +90,7 @@ side_t *new_side(side_t *sides, unsigned n, unsigned peer, uint64_t len, uint64_
             sides[i].peer = peer;
             sides[i].len = len;
             sides[i].seed = seed;
+            sides[i].wanted = 1 + any(8);
             onic_receiver_init(&sides[i].r, len, &(onic_lease_t){1, SLOT});
             return &sides[i];
         }
@@ -142,23 +137,37 @@ static void end(side_t *x, bool good)
 
 /* ---- the receiver ---------------------------------------------------------------------------- */
 
+/** The one that has waited longest. */
+static side_t *next_waiting(void)
+{
+    side_t *first = NULL;
+
+    for (unsigned i = 0; i < RECEIVERS; i++) {
+        side_t *r = &w.receivers[i];
+        if (r->used && r->terms.waits && (first == NULL || r->name < first->name))
+            first = r;
+    }
+    return first;
+}
+
 void serve(void)
 {
-    onic_grant_t g;
+    side_t *r;
 
-    while (onic_grants_next(&w.grants, &g)) {
-        side_t *r = receiver_named(g.name);
-
-        UNIT_CHECK(r != NULL && &w.requester[r->peer] == g.requester);
-        hold(r, g.slots);
+    while ((r = next_waiting()) != NULL && sim_take(r) != 0) {
         r->terms.waits = false;
-        to_peer(r, GRANT, 0, g.slots);
+        to_peer(r, GRANT, 0, r->terms.lease);
     }
 }
 
 void released(unsigned peer, uint64_t slots)
 {
-    w.quarantine |= onic_grants_release(&w.grants, &w.requester[peer], slots);
+    slots &= w.held[peer];
+    w.held[peer] &= ~slots;
+    if (w.known[peer])
+        w.quarantine |= slots;
+    else
+        sim_release(slots);
     serve();
 }
 

@@ -9,7 +9,7 @@
  * messages and the end of the transfer do to it (rma/rma.h has the messages).
  *
  *     sender                        receiver
- *     (request, in the ticket)  ->  its turn comes (grant.h)
+ *     (request, in the ticket)  ->  its turn comes
  *     over the granted slots    <-  GRANT; for a get the ticket itself
  *     COMMIT: those that it uses -> the others are free again
  *     WORD for each chunk       ->

@@ -32,14 +32,13 @@
 #define ONIC_RMA_H
 
 #include "common/mover/pipe/blocks.h"
-#include "common/mover/pipe/grant.h"
 #include "common/mover/pipe/pool.h"
 #include "common/mover/pipe/terms.h"
 #include "common/mover/pipe/transfer.h"
 #include "common/wire/put.h"
 
-/** Requests of mine that a peer has not answered yet: it takes no more. */
-#define ONIC_RMA_REQUESTS ONIC_GRANT_REQUESTS
+/** Requests for slots that a process may have waiting at another one: it takes no more. */
+#define ONIC_RMA_REQUESTS 16
 
 /** What is known of a peer; the wire lock. */
 typedef struct onic_rma_peer {
@@ -48,11 +47,14 @@ typedef struct onic_rma_peer {
     onic_remote_t *remote; /**< its area; NULL: not known yet */
     uint32_t slot_bytes;
     unsigned nslots;
-    unsigned requests;  /**< of mine */
-    bool in_order;      /**< it sees puts in order */
-    bool asked;         /**< for its area */
-    atomic_bool failed; /**< a message could not be sent: it is to be given up; any thread */
-    onic_requester_t requester; /**< for slots of mine; lost: and that has been seen to */
+    unsigned requests;     /**< of mine */
+    bool in_order;         /**< it sees puts in order */
+    bool asked;            /**< for its area */
+    atomic_bool failed;    /**< a message could not be sent: it is to be given up; any thread */
+    bool lost;             /**< and that has been seen to */
+    unsigned waiting;      /**< its requests for slots of mine */
+    uint64_t held;         /**< slots of mine that it was granted and that are not released */
+    onic_pool_wait_t wait; /**< for slots of mine */
 } onic_rma_peer_t;
 
 typedef enum onic_rma_type {
@@ -101,6 +103,8 @@ typedef struct onic_rma_work {
 /** One side of a transfer. It may outlive that: puts are under way, or the grant has not come. */
 struct onic_rma {
     struct onic_rma *next; /**< in its bucket, by name; wire lock */
+    struct onic_rma *next_waiting;
+    unsigned wanted; /**< slots, while it waits */
     onic_rma_peer_t *peer;
     uint32_t name;
     uint32_t other; /**< its name at the other side, 0: not known; wire lock */
@@ -130,8 +134,7 @@ typedef struct onic_rma_state {
     uint32_t slot_bytes;
     uint64_t me; /**< as an owner of slots */
     onic_region_t *landing, *bounce_region;
-    onic_grants_t grants;
-    onic_pool_wait_t wait;
+    onic_rma_t *waiting; /**< for slots of mine, in the order of their turns */
     onic_rma_peer_t *peers;
     onic_rma_t *bucket[ONIC_RMA_BUCKETS];
     uint64_t quarantine;  /**< slots of the lost, to which something may still be written */
@@ -211,15 +214,17 @@ void onic_rma_commit(onic_rma_t *r, onic_sender_t *s);
 /* ---- rma_slots.c; with the wire lock ----------------------------------------------------------
  */
 
-/** Slots of mine may be granted from now on. */
-void onic_rma_share_slots(void);
 /** Sees to the peers that were lost since the last look. */
 void onic_rma_look_for_losses(void);
 /** Frees what the lost had, when nothing can come any more. Returns how much was done. */
 int onic_rma_end_quarantine(void);
-/** Slots of mine for a record, with its words cleared: at once, and 0 where there are none ... */
-uint64_t onic_rma_reserve(onic_rma_t *r, uint32_t slots);
-/** ... or in turn, for those that have asked. Returns how many grants were made. */
+/** Up to so many slots of mine for a record, with its words cleared, at once; 0 where there are
+ *  none, or others wait: a request then has its turn. */
+uint64_t onic_rma_reserve(onic_rma_t *r, unsigned slots);
+/** A record is to be granted slots in its turn. False where its peer has more requests waiting than
+ *  it may. */
+bool onic_rma_request(onic_rma_t *r, unsigned slots);
+/** Grants what can be granted. Returns how many. */
 int onic_rma_serve(void);
 /** A transfer releases slots of mine that the peer had. */
 void onic_rma_released(onic_rma_peer_t *p, uint64_t slots);

@@ -197,10 +197,10 @@ static int answer(onic_transfer_t *t, void *record, onic_ticket_t *ticket)
 }
 
 /** Slots that would hold all. */
-static uint32_t slots_for(uint64_t len)
+static unsigned slots_for(uint64_t len)
 {
     const uint64_t n = len / (onic_rma_state.slot_bytes - ONIC_BLOCK_BYTES / 8) + 1;
-    return n < ONIC_SLOTS_MAX ? (uint32_t)n : ONIC_SLOTS_MAX;
+    return n < ONIC_SLOTS_MAX ? (unsigned)n : ONIC_SLOTS_MAX;
 }
 
 /** Likewise. */
@@ -222,13 +222,11 @@ static int receive(onic_transfer_t *t, void *record, onic_ticket_t *ticket)
     if (r == NULL) {
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
-    if (!onic_grants_request(&onic_rma_state.grants, &from->requester, r->name,
-                             slots_for(ticket->len))) {
+    if (!onic_rma_request(r, slots_for(ticket->len))) {
         return drop(r, OMPI_ERR_BAD_PARAM);
     }
     start_receiver(t, r, ticket->len);
     r->other = ticket->name;
-    r->terms.waits = true;
     (void)onic_rma_serve();
     return OMPI_SUCCESS;
 }

@@ -228,8 +228,7 @@ onic_rma_peer_t *onic_rma_reach(onic_peer_t *peer)
         p->asked = true;
         send_area(peer, true);
     }
-    return p != NULL && p->remote != NULL && !p->requester.lost && !onic_peer_is_lost(peer) ? p
-                                                                                            : NULL;
+    return p != NULL && p->remote != NULL && !p->lost && !onic_peer_is_lost(peer) ? p : NULL;
 }
 
 /* ---- opening and closing --------------------------------------------------------------------- */
@@ -267,7 +266,6 @@ void onic_rma_open(const onic_pool_t *pool, char *slots, uint32_t slot_bytes, ui
     }
     s->bounce = onic_region_base(s->bounce_region);
     atomic_store(&s->bounce_free, onic_pool_all(pool));
-    onic_rma_share_slots();
     onic_wire_lock();
     s->losses = onic_wire_losses();
     s->open = true;

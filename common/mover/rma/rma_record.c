@@ -96,7 +96,7 @@ onic_rma_t *onic_rma_find(uint32_t name)
 
 void onic_rma_drop(onic_rma_t *r)
 {
-    if (r->terms.over && r->peer->requester.lost) {
+    if (r->terms.over && r->peer->lost) {
         /* UCX may never end what it cannot send: whatever it sends still goes to nobody. */
         free_bounce(r);
     }

@@ -20,7 +20,7 @@ static void forget(onic_rma_work_t *e)
 /** Can nothing be sent to its peer any more? */
 static bool is_off(const onic_rma_t *r)
 {
-    return r->peer->requester.lost || atomic_load(&r->peer->failed);
+    return r->peer->lost || atomic_load(&r->peer->failed);
 }
 
 static void send_message(onic_rma_t *r, const onic_rma_message_t *message)

@@ -2,7 +2,14 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The carrier between hosts: grants of slots of mine, and what lost peers had of them. */
+/**
+ * @file
+ * The carrier between hosts: grants of slots of mine, and what lost peers had of them.
+ *
+ * Senders of other hosts cannot lease slots by themselves: they ask, and are granted slots in turn
+ * (paper 000, section 5.1: a source asks for a receive buffer before it sends). How many, as beside
+ * senders of this node, is the pool's rule (pipe/pool.h).
+ */
 #include "common/mover/rma/rma.h"
 
 #include "common/mover/pipe/counters.h"
@@ -13,60 +20,63 @@
 
 /* ---- slots of mine --------------------------------------------------------------------------- */
 
-static uint64_t take_slots(void *arg, unsigned max)
+static void release(uint64_t slots)
 {
-    (void)arg;
-    return onic_pool_take(&onic_rma_state.pool, onic_rma_state.me, max, &onic_rma_state.wait);
-}
-
-static void release_slots(void *arg, uint64_t slots)
-{
-    (void)arg;
     onic_mover_count_slots(onic_pool_release(&onic_rma_state.pool, onic_rma_state.me, slots));
 }
 
-static unsigned count_slots(void *arg)
-{
-    (void)arg;
-    const uint64_t free =
-        atomic_load_explicit(&onic_rma_state.pool.words->free, memory_order_relaxed);
-    return (unsigned)__builtin_popcountll(free & onic_pool_all(&onic_rma_state.pool));
-}
-
 /** No word has come yet. */
-static void clear(onic_rma_t *r, uint64_t slots)
+static void clear(uint64_t slots)
 {
     const onic_blocks_t b = onic_blocks_cut(1);
-    for (uint64_t left = slots; left != 0; left &= left - 1) {
-        onic_blocks_clear(&b, onic_rma_slot((unsigned)__builtin_ctzll(left)),
+    for (; slots != 0; slots &= slots - 1) {
+        onic_blocks_clear(&b, onic_rma_slot((unsigned)__builtin_ctzll(slots)),
                           onic_rma_state.slot_bytes);
     }
+}
+
+static uint64_t take(onic_rma_t *r, unsigned most)
+{
+    const uint64_t slots =
+        onic_pool_take(&onic_rma_state.pool, onic_rma_state.me, most, &r->peer->wait);
+    clear(slots);
+    r->peer->held |= slots;
     r->terms.lease = slots;
+    return slots;
 }
 
-uint64_t onic_rma_reserve(onic_rma_t *r, uint32_t slots)
+uint64_t onic_rma_reserve(onic_rma_t *r, unsigned slots)
 {
-    const uint64_t had = onic_grants_reserve(&onic_rma_state.grants, &r->peer->requester, slots);
-    clear(r, had);
-    return had;
+    return onic_rma_state.waiting == NULL ? take(r, slots) : 0;
 }
 
-static void grant(const onic_grant_t *g)
+bool onic_rma_request(onic_rma_t *r, unsigned slots)
 {
-    onic_rma_t *r = onic_rma_find(g->name);
-    clear(r, g->slots);
-    r->terms.waits = false;
-    onic_rma_post_message(r, &(onic_rma_message_t){.type = ONIC_RMA_GRANT, .value = g->slots});
+    onic_rma_t **at = &onic_rma_state.waiting;
+    if (r->peer->waiting == ONIC_RMA_REQUESTS) {
+        return false;
+    }
+    while (*at != NULL) {
+        at = &(*at)->next_waiting;
+    }
+    *at = r;
+    r->wanted = slots;
+    r->terms.waits = true;
+    r->peer->waiting++;
+    return true;
 }
 
 int onic_rma_serve(void)
 {
-    onic_grant_t g;
     int n = 0;
-    for (; onic_grants_next(&onic_rma_state.grants, &g); n++) {
-        grant(&g);
+    for (onic_rma_t *r; (r = onic_rma_state.waiting) != NULL && take(r, r->wanted) != 0; n++) {
+        onic_rma_state.waiting = r->next_waiting;
+        r->peer->waiting--;
+        r->terms.waits = false;
+        onic_rma_post_message(
+            r, &(onic_rma_message_t){.type = ONIC_RMA_GRANT, .value = r->terms.lease});
     }
-    if (onic_rma_state.grants.waiting > 0) {
+    if (onic_rma_state.waiting != NULL) {
         atomic_store(&onic_rma_state.pending, true);
     }
     return n;
@@ -84,20 +94,19 @@ static void put_in_quarantine(uint64_t slots)
 
 /* ---- the lost -------------------------------------------------------------------------------- */
 
-/** If it is lost: what it had is put in quarantine, but for what transfers still look at. */
-static void see_whether_lost(onic_rma_peer_t *p)
+/** What a lost peer had is put in quarantine, but for what transfers still look at. */
+static void lose(onic_rma_peer_t *p)
 {
     uint64_t in_use = 0;
-    if (p->requester.lost) {
-        return;
+    p->lost = true;
+    p->waiting = 0;
+    for (onic_rma_t **at = &onic_rma_state.waiting; *at != NULL;) {
+        if ((*at)->peer == p) {
+            *at = (*at)->next_waiting;
+        } else {
+            at = &(*at)->next_waiting;
+        }
     }
-    if (atomic_load(&p->failed)) {
-        onic_peer_give_up(p->peer);
-    }
-    if (!onic_peer_is_lost(p->peer)) {
-        return;
-    }
-    p->requester.lost = true;
     for (unsigned i = 0; i < ONIC_RMA_BUCKETS; i++) {
         for (onic_rma_t *r = onic_rma_state.bucket[i], *next; r != NULL; r = next) {
             next = r->next;
@@ -107,14 +116,31 @@ static void see_whether_lost(onic_rma_peer_t *p)
             }
         }
     }
-    put_in_quarantine(onic_grants_lose(&onic_rma_state.grants, &p->requester, in_use));
+    put_in_quarantine(p->held & ~in_use);
+    p->held &= in_use;
+}
+
+static void see_whether_lost(onic_rma_peer_t *p)
+{
+    if (!p->lost && atomic_load(&p->failed)) {
+        onic_peer_give_up(p->peer);
+    }
+    if (!p->lost && onic_peer_is_lost(p->peer)) {
+        lose(p);
+    }
 }
 
 void onic_rma_released(onic_rma_peer_t *p, uint64_t slots)
 {
-    /* Before its slots are given to others: what it has sent may still be under way to them. */
+    /* Before its slots are granted to others: what it has sent may still be under way to them. */
     see_whether_lost(p);
-    put_in_quarantine(onic_grants_release(&onic_rma_state.grants, &p->requester, slots));
+    slots &= p->held;
+    p->held &= ~slots;
+    if (p->lost) {
+        put_in_quarantine(slots);
+    } else {
+        release(slots);
+    }
     (void)onic_rma_serve();
 }
 
@@ -130,16 +156,6 @@ void onic_rma_look_for_losses(void)
     }
 }
 
-/* ---- beginning and end of quarantine
- * ---------------------------------------------------------------------- */
-
-void onic_rma_share_slots(void)
-{
-    const onic_grant_source_t source = {onic_rma_state.pool.nslots, take_slots, release_slots,
-                                        count_slots, NULL};
-    onic_grants_init(&onic_rma_state.grants, &source);
-}
-
 int onic_rma_end_quarantine(void)
 {
     if (onic_rma_state.quarantine == 0) {
@@ -149,7 +165,7 @@ int onic_rma_end_quarantine(void)
         atomic_store(&onic_rma_state.pending, true);
         return 0;
     }
-    release_slots(NULL, onic_rma_state.quarantine);
+    release(onic_rma_state.quarantine);
     onic_rma_state.quarantine = 0;
     return 1;
 }
