@@ -15,7 +15,6 @@ osc_nicstride_libnicstride_core_la_SOURCES = \
 	osc_nicstride/protocol/apply.h \
 	osc_nicstride/protocol/batch.c \
 	osc_nicstride/protocol/batch.h \
-	osc_nicstride/protocol/compact.h \
 	osc_nicstride/protocol/credit.h \
 	osc_nicstride/protocol/replies.h \
 	osc_nicstride/protocol/epoch.c \

@@ -72,7 +72,6 @@ unit_programs = \
 	test/unit/check_pml_steps \
 	test/unit/check_pml_transfer \
 	test/unit/check_message \
-	test/unit/check_compact \
 	test/unit/check_region \
 	test/unit/check_region_layout \
 	test/unit/check_address \
@@ -210,7 +209,6 @@ test_unit_check_pml_rings_LDFLAGS = -Wl,--wrap=calloc
 test_unit_check_pml_steps_LDADD = $(pml_ldadd)
 test_unit_check_pml_transfer_LDADD = $(pml_ldadd)
 test_unit_check_message_LDADD = $(unit_ldadd)
-test_unit_check_compact_LDADD = $(unit_ldadd)
 test_unit_check_region_LDADD = $(unit_ldadd)
 test_unit_check_region_layout_LDADD = $(unit_ldadd)
 test_unit_check_address_LDADD = $(unit_ldadd)

@@ -13,9 +13,8 @@
  * Only for a transfer through slots does the target keep a record, from the one message that
  * describes it until its data has come or gone (target/move.c).
  *
- * Messages without a layout may travel in a shorter form, see compact.h.
- *
- * Pure. Decoding trusts nothing: length, magic, type and the fields of each type are checked.
+ * Pure. Decoding trusts nothing of what it says about its own parts: magic, type, flags and lengths
+ * are checked. Fields that a type does not use are not looked at.
  */
 #ifndef NICSTRIDE_MESSAGE_H
 #define NICSTRIDE_MESSAGE_H
@@ -75,8 +74,8 @@ enum {
 /** Bytes of a ticket. */
 #define NICSTRIDE_TICKET_BYTES 24
 
-/** The header, as it travels in its long form: 64 bytes, host byte order (one magic value per
- * order, so a mixed system is refused and not garbled). Unused fields are 0 and checked to be. */
+/** The header, as it travels: 64 bytes, host byte order (one magic value per order, so a mixed
+ *  system is refused and not garbled). Unused fields are 0. */
 typedef struct nicstride_msg {
     uint16_t magic;
     uint8_t type;
@@ -163,7 +162,7 @@ static inline uint64_t nicstride_fragment(const onic_layout_t *l, uint64_t base,
 }
 
 /**
- * Checks and copies a received header, of either form. `*layout_p` points at the encoded layout
+ * Checks and copies a received header. `*layout_p` points at the encoded layout
  * inside `buf` (m->layout_len bytes); behind it lie m->len bytes of payload where
  * NICSTRIDE_MSG_INLINE says so, or a ticket where NICSTRIDE_MSG_SLOTS does. `payload_len` is what
  * came beside it (for a rendezvous: what was announced). Returns NULL, or a static text that says

@@ -12,7 +12,6 @@
 #include "osc_nicstride/protocol/lockq.h"
 #include "osc_nicstride/queue/flow.h"
 #include "osc_nicstride/queue/send.h"
-#include "osc_nicstride/protocol/compact.h"
 #include "osc_nicstride/queue/wait.h"
 #include "osc_nicstride/queue/operation.h"
 #include "osc_nicstride/queue/start.h"
@@ -32,53 +31,46 @@ static nicstride_hold_t *kept, *single, *spare;
 /** Its address is that of the thread. */
 static _Thread_local char here;
 
-/** Bytes of a message that is made here. */
-typedef struct note {
-    unsigned char bytes[sizeof(nicstride_msg_t)];
-    size_t len;
-} note_t;
-
-static note_t note(const nicstride_peer_t *p, nicstride_msg_type_t type, unsigned op,
-                   uint64_t count)
+static nicstride_msg_t note(const nicstride_peer_t *p, nicstride_msg_type_t type, unsigned op,
+                            uint64_t count)
 {
     nicstride_msg_t msg;
-    note_t n;
 
     nicstride_msg_init(&msg, type, p->win, p->me);
     msg.op = (uint16_t)op;
     msg.count = count;
-    n.len = nicstride_msg_encode(&msg, n.bytes);
-    return n;
+    return msg;
 }
 
 static void send_operation(nicstride_peer_t *p, const nicstride_held_t *h, bool release)
 {
-    const note_t unlock = note(p, NICSTRIDE_MSG_UNLOCK, 0, 0);
+    const nicstride_msg_t unlock = note(p, NICSTRIDE_MSG_UNLOCK, 0, 0);
 
     nicstride_post_locked(p, h->operation, h->len, release);
     if (release)
-        nicstride_post_locked(p, unlock.bytes, unlock.len, false);
+        nicstride_post_locked(p, &unlock, sizeof(unlock), false);
 }
 
 /** In one message, or the target would not know what belongs together. */
 static bool send_together(nicstride_peer_t *p, const nicstride_held_t *h, unsigned what)
 {
-    const note_t lock = note(p, NICSTRIDE_MSG_LOCK, h->type | NICSTRIDE_LOCK_COMPANY, h->since);
-    const note_t unlock = note(p, NICSTRIDE_MSG_UNLOCK, 0, 0);
+    const nicstride_msg_t lock =
+        note(p, NICSTRIDE_MSG_LOCK, h->type | NICSTRIDE_LOCK_COMPANY, h->since);
+    const nicstride_msg_t unlock = note(p, NICSTRIDE_MSG_UNLOCK, 0, 0);
     const nicstride_piece_t pieces[] = {
-        {lock.bytes, lock.len}, {h->operation, h->len}, {unlock.bytes, unlock.len}};
+        {&lock, sizeof(lock)}, {h->operation, h->len}, {&unlock, sizeof(unlock)}};
 
     return nicstride_bundle_locked(p, pieces, (what & NICSTRIDE_HELD_SEND_RELEASE) != 0 ? 3 : 2);
 }
 
 static void send_request(nicstride_peer_t *p, const nicstride_held_t *h, unsigned what)
 {
-    const note_t lock = note(p, NICSTRIDE_MSG_LOCK, h->type, h->since);
+    const nicstride_msg_t lock = note(p, NICSTRIDE_MSG_LOCK, h->type, h->since);
 
     if ((what & NICSTRIDE_HELD_SEND_OPERATION) != 0 && send_together(p, h, what))
         nicstride_add(&nicstride_counters.together, 1);
     else
-        nicstride_post_locked(p, lock.bytes, lock.len, false);
+        nicstride_post_locked(p, &lock, sizeof(lock), false);
 }
 
 /** What it keeps is sent now, or never. */

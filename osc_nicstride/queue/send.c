@@ -10,7 +10,6 @@
 
 #include "common/layout/pack.h"
 #include "osc_nicstride/protocol/batch.h"
-#include "osc_nicstride/protocol/compact.h"
 #include "osc_nicstride/window/component.h"
 #include "osc_nicstride/window/used.h"
 
@@ -228,11 +227,9 @@ size_t nicstride_compose(unsigned char *bytes, nicstride_msg_t *msg, const onic_
 
     if (len > 0 && (msg->flags & NICSTRIDE_MSG_SLOTS) == 0)
         msg->flags |= NICSTRIDE_MSG_INLINE;
-    unsigned char *end = bytes + nicstride_msg_encode(msg, bytes);
-    if (msg->layout_len > 0) {
-        memcpy(end, msg + 1, msg->layout_len);
-        end += msg->layout_len;
-    }
+    const size_t header = sizeof(*msg) + msg->layout_len;
+    unsigned char *end = bytes + header;
+    memcpy(bytes, msg, header);
     if (len == 0)
         return (size_t)(end - bytes);
     if (data->cursor.layout == NULL) {

@@ -9,9 +9,8 @@
  * keep inside the window, piece by piece.
  *
  * Input: one byte that says how long the payload is said to be, one that chooses the window, then
- * the message. Where the first byte is 0x80 to 0xbf, the message is made right by force, so that
- * inputs made without a view of the code reach what lies behind the header, too; from 0xc0 on it
- * begins as a short one.
+ * the message. Where the first byte is 0x80 or more, the message is made right by force, so that
+ * inputs made without a view of the code reach what lies behind the header, too.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +18,6 @@
 #include "common/layout/layout.h"
 #include "osc_nicstride/protocol/batch.h"
 #include "osc_nicstride/protocol/message.h"
-#include "osc_nicstride/protocol/compact.h"
 #include "osc_nicstride/window/region.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -127,23 +125,9 @@ static void force_right(uint8_t *message, size_t len)
     memcpy(message, &right, sizeof(right));
 }
 
-/* The header says what the bytes say, in either form. */
-static void check_header(const nicstride_msg_t *m, const uint8_t *message)
-{
-    unsigned char again[NICSTRIDE_SHORT_MAX];
-
-    if ((message[0] & NICSTRIDE_SHORT_MASK) == NICSTRIDE_SHORT_MARK) {
-        const size_t size = nicstride_msg_shorten(m, again);
-
-        require(size > 0 && memcmp(again, message, size) == 0);
-    } else {
-        require(memcmp(m, message, sizeof(*m)) == 0);
-    }
-}
-
 static void check_message(const uint8_t *message, size_t len, uint8_t choice, uint64_t window)
 {
-    const bool forced = choice >= 0x80 && choice < 0xc0 && len > sizeof(nicstride_msg_t);
+    const bool forced = choice >= 0x80 && len > sizeof(nicstride_msg_t);
     nicstride_msg_t m;
     const void *layout;
     const char *why =
@@ -152,7 +136,7 @@ static void check_message(const uint8_t *message, size_t len, uint8_t choice, ui
     require(!forced || why == NULL);
     if (why != NULL)
         return;
-    check_header(&m, message);
+    require(memcmp(&m, message, sizeof(m)) == 0);
     const uint64_t inlined = (m.flags & NICSTRIDE_MSG_INLINE) != 0  ? m.len
                              : (m.flags & NICSTRIDE_MSG_SLOTS) != 0 ? NICSTRIDE_TICKET_BYTES
                                                                     : 0;
@@ -191,9 +175,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (memory == NULL)
         return 0;
     memcpy(memory + 1, data + 2, len);
-    if (data[0] >= 0xc0 && len > 0)
-        memory[1] = (uint8_t)((memory[1] & ~NICSTRIDE_SHORT_MASK) | NICSTRIDE_SHORT_MARK);
-    else if (data[0] >= 0x80)
+    if (data[0] >= 0x80)
         force_right(memory + 1, len);
     check_message(memory + 1, len, data[0], window);
     check_batch(memory + 1, len, data[0], window);

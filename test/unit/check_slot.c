@@ -10,6 +10,7 @@
 #include <sched.h>
 #include <string.h>
 
+#include "common/support/handle.h"
 #include "test/unit/unit.h"
 
 /* What answer number n is made of. */
@@ -41,6 +42,22 @@ static void check_answer(const nicstride_slot_t *s, uint64_t seen, const said_t 
     UNIT_CHECK((data != NULL) == (a->handle != 0));
     UNIT_CHECK(data == NULL || memcmp(data, a->data, len) == 0);
 }
+
+/* Handles that have a word come back from it; others say that they have none. */
+START_TEST(handle_words)
+{
+    unit_random_t r = {unit_seed()};
+
+    for (int i = 0; i < 30000; i++) {
+        const uint64_t handle = (1 + unit_below(&r, ONIC_GENERATION_MAX)) << 32 |
+                                (uint32_t)(unit_random64(&r) >> (54 + unit_below(&r, 4)));
+        const bool has = onic_handle_has_word(handle);
+
+        UNIT_CHECK(has == ((uint32_t)handle < ONIC_HANDLE_WORD_SLOTS));
+        UNIT_CHECK(!has || onic_handle_of_word(onic_handle_word(handle)) == handle);
+    }
+}
+END_TEST
 
 START_TEST(taken_once)
 {
@@ -259,8 +276,8 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {taken_once,          keeps_to_its_line, too_long,
-                                  between_two_threads, one_under_way,     what_it_takes};
+    const TTest *const tests[] = {handle_words,        taken_once,    keeps_to_its_line, too_long,
+                                  between_two_threads, one_under_way, what_it_takes};
 
     return unit_run("slot", tests, sizeof(tests) / sizeof(tests[0]));
 }
