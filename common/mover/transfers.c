@@ -145,7 +145,6 @@ onic_transfer_t *onic_transfer_new(onic_role_t role, const onic_carrier_t *carri
     lock_list();
     onic_transfer_t *t =
         onic_transfers.pool[role] != NULL || grow(role) ? onic_transfers.pool[role] : NULL;
-    const uint32_t name = ++onic_transfers.names;
     if (t != NULL) {
         onic_transfers.pool[role] = t->next;
         t->state = ONIC_TRANSFER_NEW;
@@ -156,7 +155,6 @@ onic_transfer_t *onic_transfer_new(onic_role_t role, const onic_carrier_t *carri
         t->link = NULL;
         t->over = t->reports = t->withdrawn = false;
         t->status = OMPI_SUCCESS;
-        t->name = name;
         atomic_store_explicit(&t->stop, 0, memory_order_relaxed);
         t->carrier = carrier;
         t->peer = peer;

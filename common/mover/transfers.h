@@ -24,7 +24,6 @@ typedef struct onic_transfers {
     /* Under it: */
     onic_transfer_t *first, **last;
     onic_transfer_t *pool[2]; /**< by role */
-    uint32_t names;
     onic_transfer_t *reports, **last_report;
     unsigned ntransfers; /**< in memory */
     struct onic_transfer_block *blocks;

@@ -77,13 +77,9 @@ static uint64_t free_slots(void)
 static bool is_clean(void)
 {
     const uint64_t all = onic_pool_all(&onic_landing.area.pool);
-    bool records = false;
 
     onic_wire_lock();
-    for (int i = 0; i < ONIC_RMA_BUCKETS; i++) {
-        records = records || onic_rma_state.bucket[i] != NULL;
-    }
-    const bool clean = !records && onic_mover_idle() && free_slots() == all &&
+    const bool clean = onic_rma_records.used == 0 && onic_mover_idle() && free_slots() == all &&
                        atomic_load(&onic_rma_state.bounce_free) == all &&
                        onic_rma_state.waiting == NULL;
     onic_wire_unlock();
@@ -290,7 +286,7 @@ static void test_tickets(void)
                                       .flags = (uint8_t)(i * 7),
                                       .slot = (uint16_t)(i * 31),
                                       .size = i * 1001,
-                                      .to = i % 50,
+                                      .to = (uint64_t)(1 + i % 3) << 32 | i % 50,
                                       .value = (uint64_t)i * 0x9e3779b97f4a7c15U};
         TL_CHECK(onic_peer_send(moves.peers[other], ONIC_AM_MOVER, &m,
                                 i % 3 ? sizeof(m) : sizeof(m) - 1, NULL, 0, NULL, NULL) >= 0,

@@ -177,7 +177,7 @@ static int lease(onic_transfer_t *t, onic_area_t *area, uint64_t owner, onic_poo
     if (t->slots != leased) {
         (void)onic_pool_release(&area->pool, owner, leased & ~t->slots);
     }
-    *ticket = (onic_ticket_t){.slots = t->slots, .len = t->end.len, .name = t->name};
+    *ticket = (onic_ticket_t){.slots = t->slots, .len = t->end.len};
     return t->slots != 0 ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
 }
 

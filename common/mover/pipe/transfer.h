@@ -48,8 +48,7 @@ typedef struct onic_mover_end {
 typedef struct onic_ticket {
     uint64_t slots; /**< of the receiver's area */
     uint64_t len;   /**< bytes of the transfer */
-    uint32_t name;  /**< of the transfer at the process that made the ticket */
-    uint32_t spare;
+    uint64_t name;  /**< between hosts: of the transfer at the process that made the ticket */
 } onic_ticket_t;
 
 /** A transfer that is under way. */
@@ -116,7 +115,6 @@ struct onic_transfer {
     bool withdrawn; /**< the other side knows nothing of it, or will do nothing with it */
     bool reports;   /**< `done` is to be called with `status`, by the thread that has claimed it */
     int status;     /**< for `done` */
-    uint32_t name;  /**< as in the ticket */
     atomic_uint stop; /**< what other threads ask of the one that has claimed it: ONIC_STOP_... */
     const onic_carrier_t *carrier;
     struct onic_peer *peer;

@@ -35,6 +35,7 @@
 #include "common/mover/pipe/pool.h"
 #include "common/mover/pipe/terms.h"
 #include "common/mover/pipe/transfer.h"
+#include "common/support/handle.h"
 #include "common/wire/put.h"
 
 /** Requests for slots that a process may have waiting at another one: it takes no more. */
@@ -77,8 +78,8 @@ typedef struct onic_rma_message {
     uint8_t flags;
     uint16_t slot; /**< AREA: how many */
     uint32_t size; /**< AREA: bytes of a slot */
-    uint32_t to;   /**< a transfer of the process that it goes to */
-    uint32_t from; /**< of the process that it comes from */
+    uint64_t to;   /**< a transfer of the process that it goes to */
+    uint64_t from; /**< of the process that it comes from */
     uint64_t value;
 } onic_rma_message_t;
 
@@ -102,12 +103,11 @@ typedef struct onic_rma_work {
 
 /** One side of a transfer. It may outlive that: puts are under way, or the grant has not come. */
 struct onic_rma {
-    struct onic_rma *next; /**< in its bucket, by name; wire lock */
     struct onic_rma *next_waiting;
     unsigned wanted; /**< slots, while it waits */
     onic_rma_peer_t *peer;
-    uint32_t name;
-    uint32_t other; /**< its name at the other side, 0: not known; wire lock */
+    uint64_t name;  /**< a handle */
+    uint64_t other; /**< its name at the other side, 0: not known; wire lock */
     uint64_t len;
     onic_terms_t terms;
     _Atomic(unsigned) refs; /**< work, puts and flushes; any thread */
@@ -123,8 +123,6 @@ struct onic_rma {
 
 typedef struct onic_rma_offer onic_rma_offer_t;
 
-#define ONIC_RMA_BUCKETS 256
-
 typedef struct onic_rma_state {
     bool open;
     bool all; /**< all peers are put to, for tests: not only those that an adapter reaches */
@@ -136,7 +134,6 @@ typedef struct onic_rma_state {
     onic_region_t *landing, *bounce_region;
     onic_rma_t *waiting; /**< for slots of mine, in the order of their turns */
     onic_rma_peer_t *peers;
-    onic_rma_t *bucket[ONIC_RMA_BUCKETS];
     uint64_t quarantine;  /**< slots of the lost, to which something may still be written */
     uint64_t quarantined; /**< when something was last added: nanoseconds */
     unsigned losses;      /**< of the wire's, those that have been seen to */
@@ -150,6 +147,9 @@ typedef struct onic_rma_state {
 } onic_rma_state_t;
 
 extern ONIC_EXPORT onic_rma_state_t onic_rma_state;
+/** The records, by name. They keep their names' generations when the mover is opened again: late
+ *  messages are for nobody. Under the wire lock. */
+extern ONIC_EXPORT onic_handles_t onic_rma_records;
 extern const onic_carrier_t onic_carrier_rma;
 
 /** To be called before anybody opens the wire: it is to be able to put, where an adapter is. */
@@ -184,7 +184,7 @@ static inline char *onic_rma_slot(unsigned slot)
  */
 
 onic_rma_t *onic_rma_new(onic_rma_peer_t *peer, bool sends);
-onic_rma_t *onic_rma_find(uint32_t name);
+onic_rma_t *onic_rma_find(uint64_t name);
 /** Frees a record if nothing needs it any more. */
 void onic_rma_drop(onic_rma_t *r);
 /** Bounce slots: takes one to `most`, or none where there is none; adds them to the record's. */

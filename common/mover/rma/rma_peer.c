@@ -281,11 +281,10 @@ static void free_records(void)
         onic_rma_state.offers = e->next;
         free(e);
     }
-    for (unsigned i = 0; i < ONIC_RMA_BUCKETS; i++) {
-        while (onic_rma_state.bucket[i] != NULL) {
-            onic_rma_t *r = onic_rma_state.bucket[i];
-            onic_rma_state.bucket[i] = r->next;
-            free(r);
+    for (uint32_t i = 0; i < onic_rma_records.n; i++) {
+        onic_rma_t *r = onic_rma_records.slot[i].object;
+        if (r != NULL) {
+            free(onic_handle_free(&onic_rma_records, r->name));
         }
     }
     while (onic_rma_state.peers != NULL) {

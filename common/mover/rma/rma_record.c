@@ -9,8 +9,7 @@
 
 onic_rma_state_t onic_rma_state;
 
-/** The last one given. It goes on when the mover is opened again: late messages are for nobody. */
-static uint32_t names;
+onic_handles_t onic_rma_records;
 
 void onic_rma_fail(onic_rma_peer_t *p)
 {
@@ -63,35 +62,23 @@ char *onic_rma_bounce(const onic_rma_t *r, unsigned slot)
 
 /* ---- records --------------------------------------------------------------------------------- */
 
-static onic_rma_t **bucket_of(uint32_t name)
-{
-    return &onic_rma_state.bucket[name % ONIC_RMA_BUCKETS];
-}
-
 onic_rma_t *onic_rma_new(onic_rma_peer_t *peer, bool sends)
 {
     onic_rma_t *r = calloc(1, sizeof(*r));
-    if (r != NULL) {
-        /* Those of records that are still there are not used again, however long ago. */
-        do {
-            names += names == UINT32_MAX ? 2 : 1;
-        } while (onic_rma_find(names) != NULL);
-        r->name = names;
-        r->peer = peer;
-        r->terms.sends = sends;
-        r->next = *bucket_of(r->name);
-        *bucket_of(r->name) = r;
+    const uint64_t name = r != NULL ? onic_handle_new(&onic_rma_records, r) : 0;
+    if (name == 0) {
+        free(r);
+        return NULL;
     }
+    r->name = name;
+    r->peer = peer;
+    r->terms.sends = sends;
     return r;
 }
 
-onic_rma_t *onic_rma_find(uint32_t name)
+onic_rma_t *onic_rma_find(uint64_t name)
 {
-    onic_rma_t *r = *bucket_of(name);
-    while (r != NULL && r->name != name) {
-        r = r->next;
-    }
-    return r;
+    return onic_handle_get(&onic_rma_records, name);
 }
 
 void onic_rma_drop(onic_rma_t *r)
@@ -100,14 +87,8 @@ void onic_rma_drop(onic_rma_t *r)
         /* UCX may never end what it cannot send: whatever it sends still goes to nobody. */
         free_bounce(r);
     }
-    if (!onic_terms_done(&r->terms) || atomic_load(&r->refs) > 0) {
-        return;
+    if (onic_terms_done(&r->terms) && atomic_load(&r->refs) == 0) {
+        free_bounce(r);
+        free(onic_handle_free(&onic_rma_records, r->name));
     }
-    onic_rma_t **at = bucket_of(r->name);
-    while (*at != r) {
-        at = &(*at)->next;
-    }
-    *at = r->next;
-    free_bounce(r);
-    free(r);
 }

@@ -107,13 +107,11 @@ static void lose(onic_rma_peer_t *p)
             at = &(*at)->next_waiting;
         }
     }
-    for (unsigned i = 0; i < ONIC_RMA_BUCKETS; i++) {
-        for (onic_rma_t *r = onic_rma_state.bucket[i], *next; r != NULL; r = next) {
-            next = r->next;
-            if (r->peer == p) {
-                in_use |= onic_terms_lose(&r->terms);
-                onic_rma_drop(r);
-            }
+    for (uint32_t i = 0; i < onic_rma_records.n; i++) {
+        onic_rma_t *r = onic_rma_records.slot[i].object;
+        if (r != NULL && r->peer == p) {
+            in_use |= onic_terms_lose(&r->terms);
+            onic_rma_drop(r);
         }
     }
     put_in_quarantine(p->held & ~in_use);
