@@ -166,7 +166,6 @@ libompi_nic_common_la_SOURCES = \
 	common/wire/receive.c \
 	common/wire/config.c \
 	common/wire/endpoints.c \
-	common/wire/gather.c \
 	common/wire/wire_internal.h \
 	common/wire/loopback.c \
 	common/wire/memory.c \

@@ -24,18 +24,6 @@
 
 #include "ompi/constants.h"
 
-/** A message that waits for its sender's address. */
-struct onic_early {
-    onic_early_t *next;
-    uint64_t name;
-    unsigned am_id;
-    size_t header_len;
-    size_t len;
-    void *desc;          /**< UCX's, of a rendezvous; else NULL */
-    unsigned char *data; /**< in bytes[], behind the header */
-    _Alignas(16) unsigned char bytes[];
-};
-
 int onic_wire_set_named_fn(unsigned am_id, onic_named_fn_t fn)
 {
     if (!onic_am_is_named(am_id)) {
@@ -67,34 +55,32 @@ void onic_named_deliver(unsigned am_id, onic_peer_t *from, const void *header, s
 
 /* ---- before the sender is known ------------------------------------------------------------- */
 
-static onic_early_t *new_early(const void *header, size_t header_len, const void *data, size_t len)
+onic_kept_t *onic_kept_new(unsigned am_id, const void *header, size_t header_len,
+                           const onic_payload_t *payload)
 {
     const size_t data_at = (header_len + 15) & ~(size_t)15;
-    onic_early_t *m = malloc(sizeof(*m) + data_at + len);
+    onic_kept_t *m = malloc(sizeof(*m) + data_at + (payload != NULL ? payload->len : 0));
     if (m != NULL) {
-        m->next = NULL;
-        m->header_len = header_len;
-        m->len = len;
-        m->desc = NULL;
-        m->data = m->bytes + data_at;
+        *m = (onic_kept_t){.am_id = am_id, .header_len = header_len, .data = m->bytes + data_at};
         memcpy(m->bytes, header, header_len);
-        if (len > 0) {
-            onic_copy_bytes(m->data, data, len);
+        if (payload != NULL && payload->len > 0) {
+            m->len = payload->len;
+            onic_payload_copy(m->data, payload, false);
         }
     }
     return m;
 }
 
-static void append(onic_early_t *m)
+static void append(onic_kept_t *m)
 {
-    onic_early_t **at = &onic_wire.early;
+    onic_kept_t **at = &onic_wire.early;
     while (*at != NULL) {
         at = &(*at)->next;
     }
     *at = m;
 }
 
-static void deliver_early(const onic_early_t *m, onic_peer_t *from)
+static void deliver_early(const onic_kept_t *m, onic_peer_t *from)
 {
     onic_rndv_t rndv = {.desc = m->desc, .len = m->len};
     const bool meets = m->desc != NULL;
@@ -107,9 +93,9 @@ static void deliver_early(const onic_early_t *m, onic_peer_t *from)
 
 static void deliver_all_early(onic_peer_t *from)
 {
-    for (onic_early_t **at = &onic_wire.early; *at != NULL;) {
-        onic_early_t *m = *at;
-        if (m->name == from->name) {
+    for (onic_kept_t **at = &onic_wire.early; *at != NULL;) {
+        onic_kept_t *m = *at;
+        if (memcmp(m->bytes, &from->name, sizeof(from->name)) == 0) {
             *at = m->next;
             deliver_early(m, from);
             free(m);
@@ -140,13 +126,12 @@ bool onic_named_arrived(unsigned am_id, const void *header, size_t header_len, c
         onic_wire.handles = false;
         return false;
     }
-    onic_early_t *m = new_early(header, header_len, data, meets ? 0 : len);
+    const onic_payload_t payload = {.base = data, .len = len};
+    onic_kept_t *m = onic_kept_new(am_id, header, header_len, meets ? NULL : &payload);
     if (m == NULL) {
         onic_say("ompi-nic: memory is exhausted: a message is lost");
         return false;
     }
-    m->name = name;
-    m->am_id = am_id;
     m->len = len;
     m->desc = desc;
     append(m);
@@ -171,7 +156,7 @@ void onic_address_arrived(const void *record, size_t len)
 void onic_named_stop(void)
 {
     while (onic_wire.early != NULL) {
-        onic_early_t *m = onic_wire.early;
+        onic_kept_t *m = onic_wire.early;
         onic_wire.early = m->next;
         if (m->desc != NULL) {
             ucp_am_data_release(onic_wire.worker, m->desc);

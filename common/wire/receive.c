@@ -103,7 +103,7 @@ int onic_rndv_recv(onic_rndv_t *rndv, void *buffer, size_t len, onic_send_cb_t c
         return OMPI_ERR_UNREACH; /* its data will not come */
     }
     if (rndv->desc == NULL) {
-        onic_copy_bytes(buffer, rndv->loop->rndv_base, rndv->len);
+        onic_copy_bytes(buffer, rndv->base, rndv->len);
         return 1;
     }
     onic_send_t *s = onic_send_get(cb, arg);

@@ -289,21 +289,14 @@ static void meet_requirements(void)
     }
 }
 
-/** Signals belong to the application's threads, and threads, UCX's own among them, inherit the
- *  mask. */
-static void block_signals(sigset_t *old)
-{
-    sigset_t all;
-    onic_signals_to_block(&all);
-    pthread_sigmask(SIG_SETMASK, &all, old);
-}
-
-/** Starts the wire, or what is missing, with all signals blocked. */
-static int start_blocked(bool first)
+/** Starts the wire, or what is missing. Signals belong to the application's threads, and UCX's own
+ *  threads inherit the mask. */
+static int start(bool first)
 {
     int rc = OMPI_SUCCESS;
-    sigset_t old;
-    block_signals(&old);
+    sigset_t all, old;
+    onic_signals_to_block(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
     onic_wire_lock();
     if (first) {
         rc = start_wire(&required.all);
@@ -323,7 +316,7 @@ static int open_first(void)
         fork_is_guarded =
             pthread_atfork(onic_wire_before_fork, onic_wire_after_fork, onic_wire_after_fork) == 0;
     }
-    int rc = start_blocked(true);
+    int rc = start(true);
     if (rc != OMPI_SUCCESS) {
         return rc;
     }
@@ -358,7 +351,7 @@ int onic_wire_open(const onic_wire_config_t *config)
     int rc;
     pthread_mutex_lock(&open_mutex);
     require(config);
-    rc = onic_wire.refs == 0 ? open_first() : start_blocked(false);
+    rc = onic_wire.refs == 0 ? open_first() : start(false);
     if (rc == OMPI_SUCCESS) {
         onic_wire.refs++;
     }
@@ -368,14 +361,11 @@ int onic_wire_open(const onic_wire_config_t *config)
 
 void onic_wire_start_server(unsigned idle_usec)
 {
-    sigset_t old;
     pthread_mutex_lock(&open_mutex);
     if (!atomic_load(&onic_wire.server.running)) {
-        block_signals(&old);
         onic_wire_lock();
         (void)onic_server_start(idle_usec);
         onic_wire_unlock();
-        pthread_sigmask(SIG_SETMASK, &old, NULL);
     }
     pthread_mutex_unlock(&open_mutex);
 }

@@ -106,30 +106,28 @@ typedef struct onic_send {
 /** Records come from blocks, which live until the wire is closed. */
 typedef struct onic_send_block onic_send_block_t;
 
-/** A message of this process to itself, on its way. */
-typedef struct onic_loop {
-    struct onic_loop *next;
+/** A message that is handled later: of this process to itself, or of one that is not known yet. */
+typedef struct onic_kept {
+    struct onic_kept *next;
     unsigned am_id;
     size_t header_len;
     size_t len;
-    const void *rndv_base; /**< the sender's bytes of a rendezvous, else NULL */
-    onic_send_cb_t cb;     /**< rendezvous only */
+    void *desc;            /**< UCX's, of a rendezvous of another process; else NULL */
+    const void *rndv_base; /**< this process's bytes of a rendezvous with itself, else NULL */
+    onic_send_cb_t cb;     /**< the latter only */
     void *arg;
     unsigned char *data; /**< in bytes[], behind the header */
     _Alignas(16) unsigned char bytes[];
-} onic_loop_t;
+} onic_kept_t;
 
-/** A rendezvous that a handler is told of. */
+/** A rendezvous as a handler gets it. */
 struct onic_rndv {
-    onic_peer_t *from;       /**< NULL where that is not known */
-    void *desc;              /**< UCX's descriptor; NULL for a message from this process */
-    const onic_loop_t *loop; /**< that message */
+    onic_peer_t *from; /**< NULL where that is not known */
+    void *desc;        /**< UCX's descriptor; NULL for a message from this process */
+    const void *base;  /**< of that one the bytes */
     size_t len;
     bool taken; /**< UCX has been told where it goes */
 };
-
-/** A message whose sender is not known yet; see named.c. */
-typedef struct onic_early onic_early_t;
 
 /** Addresses in memory that the node shares; see table.c. */
 typedef struct onic_table onic_table_t;
@@ -199,7 +197,7 @@ typedef struct onic_wire {
     onic_table_t *tables;
     onic_am_fn_t am_fn[ONIC_AM_COUNT];
     onic_named_fn_t named_fn[ONIC_AM_COUNT];
-    onic_early_t *early;
+    onic_kept_t *early; /**< of processes that are not known yet */
     onic_wire_deferred_fn_t deferred_fn[ONIC_AM_COUNT];
     onic_wire_forget_fn_t forget_fn[ONIC_AM_COUNT];
     atomic_uint deferred; /**< a bit for each component whose function is to run; set with the lock
@@ -219,8 +217,8 @@ typedef struct onic_wire {
     bool handles;             /**< a handler is being called: no connection is made meanwhile */
     onic_send_t *unsent_head; /**< wait for one, in order */
     onic_send_t **unsent_tail;
-    onic_loop_t *loop_head;
-    onic_loop_t **loop_tail;
+    onic_kept_t *loop_head; /**< to this process */
+    onic_kept_t **loop_tail;
     onic_server_t server;
     /** Grows with every sign of life of an MPI thread; alone in its cache line. */
     _Alignas(64) atomic_uint_fast64_t mpi_ticks;
@@ -266,6 +264,10 @@ void onic_address_arrived(const void *record, size_t len);
 /** Calls the component's function. */
 void onic_named_deliver(unsigned am_id, onic_peer_t *from, const void *header, size_t header_len,
                         const void *data, size_t len, onic_rndv_t *rndv);
+/** A copy of a message; the data only where `payload` is not NULL. NULL where memory is exhausted.
+ */
+onic_kept_t *onic_kept_new(unsigned am_id, const void *header, size_t header_len,
+                           const onic_payload_t *payload);
 /** Does a header begin with this process's name? */
 bool onic_names_me(const void *header, size_t header_len);
 
@@ -305,10 +307,6 @@ bool onic_send_has_left(onic_send_t *s);
 bool onic_wire_is_flushed(void);
 /** Calls back for what is complete. */
 int onic_done_progress(void);
-
-/* gather.c */
-/** How UCX packs a payload with a layout; the buffer is the record of the send. */
-extern const ucp_generic_dt_ops_t onic_gather_ops;
 
 /* queue_in.c; the lock is held */
 /** Handles what has come through queues. */
@@ -396,7 +394,7 @@ void onic_regions_stop(void);
 
 /* server.c */
 /** Starts the thread, unless it runs, and has it take over after that time from now on. The lock is
- *  held; the thread inherits the caller's signal mask. */
+ *  held. */
 int onic_server_start(unsigned idle_usec);
 void onic_server_stop(void);
 
