@@ -6,11 +6,12 @@
  * @file
  * How a slot is laid out that an adapter puts into: blocks of data with a word behind each, so that
  * one put carries a whole chunk and the receiver still takes block after block as they come (A.
- * Denis 2011, section 4, "sub-blocking": 4 KiB with the flag, a page and a multiple of the MTU).
+ * Denis 2011, section 4, "sub-blocking": 4 KiB with the flag, a page and a multiple of the MTU;
+ * "all the blocks that form a chunk are sent through a single RDMA write").
  *
  * The words are those of the machines (pipe.h) and stand where no data ever stands, so that nothing
- * that was sent can be taken for one. A word stands behind its block though the block may be cut
- * short: the gap travels, too. The words are 0 when a lease begins, and rounds distinguish them
+ * that was sent can be taken for one. A word stands behind the last block though that may not be
+ * full: the gap travels, too. The words are 0 when a lease begins, and rounds distinguish them
  * from older ones.
  *
  * Pure.

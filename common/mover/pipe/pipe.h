@@ -5,17 +5,22 @@
 /**
  * @file
  * The superpipeline as two state machines: what may the sender fill next, what may the receiver
- * take next? (A. Denis 2011, section 4: folding over N buffers, sub-blocks with arrival flags, the
- * first chunk packed during the handshake.) Pure: they see no memory but their own, and the words
- * that their caller hands them.
+ * take next? (A. Denis 2011, section 4.) Pure: they see no memory but their own, and the words that
+ * their caller hands them.
  *
- * The lease is a set of slots, used in the order of their numbers, round after round: chunk i goes
- * to slot i mod K of K (folding, N-buffering; A. Denis 2011, section 4). Each slot has a word that
- * the sender writes: round, bytes of the chunk that are there so far (sub-blocks: the receiver
- * begins before the chunk is complete), whether the chunk ends there, and whether the slot will be
- * used again. Another word, which the receiver writes, counts the rounds that it has consumed; it
- * is written for slots that will be used again only. Before the lease is handed over all words are
- * 0; rounds count from 1.
+ * "Pipeline folding using N-buffering": the lease is a set of slots, used in the order of their
+ * numbers, round after round; chunk i goes to slot i mod K of K. Each slot has a word that the
+ * sender writes: round, bytes of the chunk that are there so far, whether the chunk ends there, and
+ * whether the slot will be used again. Another word, which the receiver writes, counts the rounds
+ * that it has consumed: the sender waits for that of a slot, not for the chunk before. It is
+ * written for slots that will be used again only. Before the lease is handed over all words are 0;
+ * rounds count from 1.
+ *
+ * "Sub-blocking": words are published block by block, so that the receiver begins before the chunk
+ * is complete, one block behind the sender.
+ *
+ * The first chunk is copied while the handshake is under way: a sender may begin over a single slot
+ * before it knows its lease (onic_sender_replace_lease).
  *
  * The receiver needs no schedule: words say where a chunk ends. They come from another process: one
  * that cannot be fails the transfer.

@@ -5,7 +5,7 @@
 /**
  * @file
  * Sizes of the chunks into which a transfer is cut. Sections and equations are those of A. Denis
- * (2011). Pure.
+ * (2011): 3, pipelining memory copy; 4, superpipeline. Pure.
  *
  * Which of them a carrier uses stands with the carrier. The paper's other two, by the numbers of a
  * link, have not been faster on any machine so far; they are here to be compared with.
