@@ -33,9 +33,9 @@ common_libonic_core_la_SOURCES = \
 	common/mover/pipe/pipe.h \
 	common/mover/pipe/pool.c \
 	common/mover/pipe/pool.h \
-	common/mover/pipe/schedule.c \
-	common/mover/pipe/schedule.h \
-	common/mover/pipe/transfer.h \
+	common/mover/pipe/chunks.c \
+	common/mover/pipe/chunks.h \
+	common/mover/pipe/carrier.h \
 	common/support/bytes.h \
 	common/support/clock.c \
 	common/support/clock.h \
@@ -134,8 +134,8 @@ libompi_nic_common_la_SOURCES = \
 	common/mover/node/area.h \
 	common/mover/node/carrier_node.c \
 	common/mover/node/carrier_node.h \
-	common/mover/rma/rma.h \
-	common/mover/rma/rma_carrier.c \
+	common/mover/rma/carrier_rma.h \
+	common/mover/rma/carrier_rma.c \
 	common/mover/rma/rma_peer.c \
 	common/mover/rma/rma_post.c \
 	common/mover/rma/rma_record.c \

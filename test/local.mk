@@ -26,7 +26,7 @@ unit_programs = \
 	test/unit/check_mover_blocks \
 	test/unit/check_mover_pipe \
 	test/unit/check_mover_pool \
-	test/unit/check_mover_schedule \
+	test/unit/check_mover_chunks \
 	test/unit/check_stores \
 	test/unit/check_mover_terms \
 	test/unit/check_model_learn \
@@ -120,7 +120,7 @@ test_unit_check_membarrier_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_life_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_mover_pipe_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_mover_pool_LDADD = common/libonic_core.la $(check_libs)
-test_unit_check_mover_schedule_LDADD = common/libonic_core.la $(check_libs)
+test_unit_check_mover_chunks_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_mover_terms_SOURCES = \
 	test/unit/check_mover_terms.c \
 	test/unit/mover_sim.c \

@@ -15,7 +15,7 @@
 #include "opal/util/proc.h"
 
 #include "common/mover/node/carrier_node.h"
-#include "common/mover/rma/rma.h"
+#include "common/mover/rma/carrier_rma.h"
 #include "common/mover/transfers.h"
 #include "common/node/segment.h"
 
@@ -211,7 +211,7 @@ static bool is_sink(const onic_mover_end_t *end, uint64_t len)
     return end->take != NULL ? end->len == len && len > 0 : is_source(end, len);
 }
 
-/** How a transfer begins (pipe/transfer.h). */
+/** How a transfer begins (pipe/carrier.h). */
 typedef int (*start_fn_t)(onic_transfer_t *t, void *record, onic_ticket_t *ticket);
 
 /** A transfer with `peer` over a carrier, which starts it; NULL and an error where it does not. */

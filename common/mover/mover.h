@@ -41,7 +41,7 @@
 #include <stdint.h>
 
 #include "common/mover/pipe/counters.h"
-#include "common/mover/pipe/transfer.h"
+#include "common/mover/pipe/carrier.h"
 #include "common/support/export.h"
 #include "common/support/variables.h"
 #include "common/wire/wire.h"

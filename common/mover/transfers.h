@@ -14,7 +14,7 @@
 #define ONIC_TRANSFERS_H
 
 #include "common/mover/mover.h"
-#include "common/mover/pipe/transfer.h"
+#include "common/mover/pipe/carrier.h"
 
 /** The process's transfers. */
 typedef struct onic_transfers {

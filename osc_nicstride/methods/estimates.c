@@ -5,7 +5,7 @@
 /** @file Which layouts each method can move, and what that costs by the model; see method.h. Pure.
  */
 #include "common/model/pipeline.h"
-#include "common/mover/pipe/schedule.h"
+#include "common/mover/pipe/chunks.h"
 #include "osc_nicstride/methods/plan.h"
 #include "osc_nicstride/methods/sieve.h"
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "common/model/pipeline.h"
-#include "common/mover/pipe/schedule.h"
+#include "common/mover/pipe/chunks.h"
 
 /** What the model takes a slot for. */
 #define SLOT 32768

@@ -23,7 +23,7 @@
 #include "ompi/constants.h"
 
 #include "common/mover/node/carrier_node.h"
-#include "common/mover/rma/rma.h"
+#include "common/mover/rma/carrier_rma.h"
 #include "test/mpi/peers.h"
 #include "test/mpi/mover_traffic.h"
 

@@ -13,7 +13,7 @@
 #include "ompi/constants.h"
 
 #include "common/mover/pipe/counters.h"
-#include "common/mover/pipe/schedule.h"
+#include "common/mover/pipe/chunks.h"
 #include "common/support/clock.h"
 #include "common/node/presence.h"
 

@@ -11,7 +11,7 @@
 #define ONIC_CARRIER_NODE_H
 
 #include "common/mover/node/area.h"
-#include "common/mover/pipe/transfer.h"
+#include "common/mover/pipe/carrier.h"
 #include "common/wire/wire.h"
 
 /** A peer, from the first time on until the mover is closed or the peer is forgotten. */

@@ -31,7 +31,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/mover/pipe/schedule.h"
+#include "common/mover/pipe/chunks.h"
 #include "common/support/export.h"
 
 /** Most bytes of a slot. */

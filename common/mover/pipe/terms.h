@@ -6,7 +6,7 @@
  * @file
  * What the two sides of a transfer by puts have agreed on so far: which slots were granted, which
  * are used, what has come of the words and the acknowledgements. One record for each side, and what
- * messages and the end of the transfer do to it (rma/rma.h has the messages).
+ * messages and the end of the transfer do to it (rma/carrier_rma.h has the messages).
  *
  *     sender                        receiver
  *     (request, in the ticket)  ->  its turn comes

@@ -7,7 +7,7 @@
  * The carrier between hosts: peers and their areas, messages, progress. All of it with the wire
  * lock.
  */
-#include "common/mover/rma/rma.h"
+#include "common/mover/rma/carrier_rma.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file The carrier between hosts: posting what is to be done with the wire lock, in order. */
-#include "common/mover/rma/rma.h"
+#include "common/mover/rma/carrier_rma.h"
 
 #include <sched.h>
 #include <stdlib.h>

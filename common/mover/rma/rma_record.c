@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file The carrier between hosts: records of transfers, and bounce slots. */
-#include "common/mover/rma/rma.h"
+#include "common/mover/rma/carrier_rma.h"
 
 #include <stdlib.h>
 

@@ -10,7 +10,7 @@
  * (paper 000, section 5.1: a source asks for a receive buffer before it sends). How many, as beside
  * senders of this node, is the pool's rule (pipe/pool.h).
  */
-#include "common/mover/rma/rma.h"
+#include "common/mover/rma/carrier_rma.h"
 
 #include "common/mover/pipe/counters.h"
 #include "common/support/clock.h"

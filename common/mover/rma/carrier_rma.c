@@ -2,12 +2,12 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Transfers by puts: the carrier's row, and how they begin. See rma.h. */
-#include "common/mover/rma/rma.h"
+/** @file Transfers by puts: the carrier's row, and how they begin. See carrier_rma.h. */
+#include "common/mover/rma/carrier_rma.h"
 
 #include "ompi/constants.h"
 
-#include "common/mover/pipe/schedule.h"
+#include "common/mover/pipe/chunks.h"
 
 /* ---- sender ---------------------------------------------------------------------------------- */
 

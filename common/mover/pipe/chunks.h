@@ -10,8 +10,8 @@
  * Which of them a carrier uses stands with the carrier. The paper's other two, by the numbers of a
  * link, have not been faster on any machine so far; they are here to be compared with.
  */
-#ifndef ONIC_SCHEDULE_H
-#define ONIC_SCHEDULE_H
+#ifndef ONIC_CHUNKS_H
+#define ONIC_CHUNKS_H
 
 #include <stdbool.h>
 #include <stdint.h>

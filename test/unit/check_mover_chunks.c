@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Chunk schedules against the series that they stand for. */
-#include "common/mover/pipe/schedule.h"
+#include "common/mover/pipe/chunks.h"
 
 #include <float.h>
 #include <math.h>

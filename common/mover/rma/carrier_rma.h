@@ -15,26 +15,26 @@
  *
  * Words. Where puts are known to be seen in order (onic_puts_in_order, on both sides) they stand
  * behind the blocks of a put and the receiver looks at them (blocks.h), where the layout is such
- * that blocks are always filled. Else neither UCX nor verbs
- * promise anything before a flush of the connection has ended, so each chunk is announced by a
- * message behind such a flush, while others follow in other slots. A fence of UCX's in place of the
- * flush would wait, in its newer versions, for all that was started. An adapter's puts wake nobody:
- * a message follows the last one before the sender waits or ends.
+ * that blocks are always filled. Else neither UCX nor verbs promise anything before a flush of the
+ * connection has ended, so each chunk is announced by a message behind such a flush, while others
+ * follow in other slots. A fence of UCX's in place of the flush would wait, in its newer versions,
+ * for all that was started. An adapter's puts wake nobody: a message follows the last one before
+ * the sender waits or ends.
  *
  * The carrier's row may be called with or without the wire lock. What needs UCX or the lock is
  * posted, and done in the order of posting: at once if the lock is free, else by the next progress.
  *
  * From the bottom to the top: rma_record.c (records, bounce slots), rma_post.c (posting),
  * rma_slots.c (grants, losses), rma_run.c (doing what was posted), rma_peer.c (areas, messages),
- * rma_carrier.c (the row).
+ * carrier_rma.c (the row).
  */
-#ifndef ONIC_RMA_H
-#define ONIC_RMA_H
+#ifndef ONIC_CARRIER_RMA_H
+#define ONIC_CARRIER_RMA_H
 
 #include "common/mover/pipe/blocks.h"
 #include "common/mover/pipe/pool.h"
 #include "common/mover/pipe/terms.h"
-#include "common/mover/pipe/transfer.h"
+#include "common/mover/pipe/carrier.h"
 #include "common/support/handle.h"
 #include "common/wire/put.h"
 

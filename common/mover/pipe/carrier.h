@@ -8,8 +8,8 @@
  * slots and words are reached. What the carriers (node/, rma/) and those that work on transfers
  * share; of it components use the end and the ticket.
  */
-#ifndef ONIC_TRANSFER_H
-#define ONIC_TRANSFER_H
+#ifndef ONIC_CARRIER_H
+#define ONIC_CARRIER_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -54,7 +54,7 @@ typedef struct onic_ticket {
 /** A transfer that is under way. */
 typedef struct onic_transfer onic_transfer_t;
 
-/** Which peers of other hosts are put to, where their adapters can (rma/rma.h). */
+/** Which peers of other hosts are put to, where their adapters can (rma/carrier_rma.h). */
 typedef enum onic_mover_rma {
     ONIC_MOVER_RMA_AUTO,  /**< those that an adapter reaches */
     ONIC_MOVER_RMA_NEVER, /**< nobody */

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-#include "common/mover/pipe/schedule.h"
+#include "common/mover/pipe/chunks.h"
 
 #include <math.h>
 
