@@ -22,7 +22,6 @@ static int send_buffered(superpipe_request_t *r, superpipe_peer_t *p)
         (void)mca_pml_base_bsend_request_free(bounce);
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
-    superpipe_request_begin(copy);
     superpipe_send_start(copy, p);
     return OMPI_SUCCESS;
 }

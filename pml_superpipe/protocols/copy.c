@@ -36,7 +36,7 @@ static double cost(const superpipe_case_t *c, const onic_link_t *link)
 static bool start(superpipe_request_t *r)
 {
     superpipe_count(r, SUPERPIPE_COPY);
-    superpipe_transfer_started(&r->state);
+    r->state.in_flight++;
     r->next_turn = NULL;
     __atomic_store_n(superpipe.copy_tail, r, __ATOMIC_RELAXED);
     superpipe.copy_tail = &r->next_turn;
@@ -88,9 +88,10 @@ static bool read_all(const superpipe_request_t *r)
     return true;
 }
 
-/** The sender's request, which is of this process, held until the copy is over. */
-static superpipe_request_t *hold_sender(const superpipe_request_t *r)
+/** Copies from a request of this process, which is held in *s_p until that is over. */
+static bool copy_within(const superpipe_request_t *r, superpipe_request_t **s_p)
 {
+    onic_cursor_t to, from;
     superpipe_request_t *s;
 
     onic_wire_lock();
@@ -98,13 +99,9 @@ static superpipe_request_t *hold_sender(const superpipe_request_t *r)
     if (s != NULL && (s->peer != r->peer || !superpipe_transfer_lend(&s->state)))
         s = NULL;
     onic_wire_unlock();
-    return s;
-}
-
-static bool copy_within(superpipe_request_t *r, superpipe_request_t *s)
-{
-    onic_cursor_t to, from;
-
+    *s_p = s;
+    if (s == NULL)
+        return false;
     onic_cursor_init(&to, &r->layout, 0);
     onic_cursor_init(&from, &s->layout, 0);
     return onic_copy(&to, r->base, &from, s->base, r->state.wanted) == r->state.wanted;
@@ -112,8 +109,8 @@ static bool copy_within(superpipe_request_t *r, superpipe_request_t *s)
 
 static void copy_one(superpipe_request_t *r)
 {
-    superpipe_request_t *s = r->peer->self ? hold_sender(r) : NULL;
-    const bool copied = r->peer->self ? s != NULL && copy_within(r, s) : read_all(r);
+    superpipe_request_t *s = NULL;
+    const bool copied = r->peer->self ? copy_within(r, &s) : read_all(r);
 
     onic_wire_lock();
     superpipe_transfer_ended(&r->state, true);
@@ -122,7 +119,7 @@ static void copy_one(superpipe_request_t *r)
         superpipe_finish_locked(s);
     }
     if (copied) {
-        superpipe_transfer_took(&r->state, superpipe_transfer_rest(&r->state));
+        r->state.moved += superpipe_transfer_rest(&r->state);
         if (s == NULL)
             superpipe_send_control_locked(r->peer, SUPERPIPE_KIND_ACK, 0, r->theirs, 0);
         superpipe_finish_locked(r);

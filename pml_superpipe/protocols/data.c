@@ -46,7 +46,7 @@ int superpipe_send_header_locked(superpipe_request_t *r, const void *header, siz
                        data && payload.len > 0 ? &payload : NULL, 0, superpipe_fragment_left, r);
 
     if (rc == 0)
-        superpipe_transfer_started(&r->state);
+        r->state.in_flight++;
     return rc;
 }
 
@@ -160,8 +160,8 @@ static void meet_locked(superpipe_request_t *r, const superpipe_incoming_t *in, 
         return;
     }
     if (rc == 0)
-        superpipe_transfer_started(&r->state);
-    superpipe_transfer_took(&r->state, in->bytes);
+        r->state.in_flight++;
+    r->state.moved += in->bytes;
     superpipe_finish_locked(r);
 }
 
@@ -178,7 +178,7 @@ void superpipe_on_data_locked(superpipe_peer_t *p, const superpipe_incoming_t *i
         meet_locked(r, in, rndv);
     } else if (takes) {
         superpipe_place(r, in->value, in->data, in->bytes);
-        superpipe_transfer_took(&r->state, in->bytes);
+        r->state.moved += in->bytes;
         superpipe_finish_locked(r);
     } else if (meets) {
         onic_rndv_drop(rndv);

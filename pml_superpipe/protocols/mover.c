@@ -71,7 +71,7 @@ static bool answer(superpipe_request_t *r, const superpipe_incoming_t *in)
         onic_layout_fini(&end.layout);
         return false;
     }
-    superpipe_transfer_moving(&r->state);
+    r->state.moving = true;
     return true;
 }
 

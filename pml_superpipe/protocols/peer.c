@@ -62,38 +62,31 @@ superpipe_peer_t *superpipe_peer_locked(onic_peer_t *wire)
     return p;
 }
 
-/** The peer of a process. Threads that are the first to meet it find the same. */
-static superpipe_peer_t *of_proc(ompi_proc_t *proc, int *rc_p)
-{
-    void **endpoint = (void **)&proc->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_PML];
-    superpipe_peer_t *p = __atomic_load_n(endpoint, __ATOMIC_ACQUIRE);
-    onic_peer_t *wire;
-
-    if (p != NULL)
-        return p;
-    wire = onic_wire_get_peer(onic_name(proc->super.proc_name.jobid, proc->super.proc_name.vpid),
-                              rc_p);
-    if (wire == NULL)
-        return NULL;
-    onic_wire_lock();
-    p = superpipe_peer_locked(wire);
-    /* It stays as long as a communicator names it: superpipe_forget. */
-    onic_peer_give(wire);
-    onic_wire_unlock();
-    if (p == NULL)
-        *rc_p = OMPI_ERR_OUT_OF_RESOURCE;
-    else
-        __atomic_store_n(endpoint, p, __ATOMIC_RELEASE);
-    return p;
-}
-
 superpipe_peer_t *superpipe_peer_find(ompi_communicator_t *comm, int rank, int *rc_p)
 {
     superpipe_channel_t *c = (superpipe_channel_t *)comm->c_pml_comm;
-    superpipe_peer_t *p = of_proc(ompi_comm_peer_lookup(comm, rank), rc_p);
+    ompi_proc_t *proc = ompi_comm_peer_lookup(comm, rank);
+    void **endpoint = (void **)&proc->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_PML];
+    superpipe_peer_t *p = __atomic_load_n(endpoint, __ATOMIC_ACQUIRE);
 
-    if (p != NULL)
-        __atomic_store_n(&c->peer[rank], p, __ATOMIC_RELEASE);
+    if (p == NULL) {
+        onic_peer_t *wire = onic_wire_get_peer(
+            onic_name(proc->super.proc_name.jobid, proc->super.proc_name.vpid), rc_p);
+
+        if (wire == NULL)
+            return NULL;
+        onic_wire_lock();
+        p = superpipe_peer_locked(wire);
+        /* It stays as long as a communicator names it: superpipe_forget. */
+        onic_peer_give(wire);
+        onic_wire_unlock();
+        if (p == NULL) {
+            *rc_p = OMPI_ERR_OUT_OF_RESOURCE;
+            return NULL;
+        }
+        __atomic_store_n(endpoint, p, __ATOMIC_RELEASE);
+    }
+    __atomic_store_n(&c->peer[rank], p, __ATOMIC_RELEASE);
     return p;
 }
 

@@ -30,7 +30,7 @@ superpipe_request_t *superpipe_request_new(ompi_communicator_t *comm, ompi_datat
                                            bool sends);
 
 /** A request of its own for a copy of a send's data, which has no user and takes over `bounce`,
- * where it is packed. It is described. NULL where memory is exhausted. */
+ * where it is packed. It is begun. NULL where memory is exhausted. */
 superpipe_request_t *superpipe_request_copy(superpipe_request_t *r, void *bounce, bool in_buffer);
 
 /** Describes the memory of a call. Returns OMPI_SUCCESS, an error of onic_flatten, or

@@ -75,7 +75,7 @@ static void deliver_locked(superpipe_request_t *r, superpipe_peer_t *from,
                            const superpipe_offer_t *offer, const void *data)
 {
     superpipe_place(r, 0, data, r->state.wanted);
-    superpipe_transfer_took(&r->state, r->state.wanted);
+    r->state.moved += r->state.wanted;
     superpipe_count(r, SUPERPIPE_EAGER);
     if (offer->handle != 0)
         superpipe_send_control_locked(from, SUPERPIPE_KIND_ACK, 0, offer->handle, 0);
@@ -101,7 +101,7 @@ static void matched_locked(superpipe_request_t *r, superpipe_peer_t *from,
     fit(r, from, in->source, in->tag, in->offer.length, in->early);
     if (in->prefix.kind == SUPERPIPE_KIND_EAGER) {
         deliver_locked(r, from, &in->offer, in->data);
-        superpipe_transfer_came(&r->state);
+        r->state.done = true; /* all of it came with its envelope */
         superpipe_complete_locked(r);
     } else if (in->early == 0 ||
                superpipe_early_begin_locked(from, in->offer.handle, in->early, r, NULL)) {
@@ -137,7 +137,7 @@ void superpipe_receive_start(superpipe_request_t *r)
     } else if (onic_wire_losses() > 0 && is_lost(c, r->rank) &&
                superpipe_match_cancel(&c->match.match, &r->receive)) {
         r->error = ONIC_ERR_PROC_FAILED;
-        superpipe_transfer_break(&r->state);
+        r->state.broken = true;
         over = superpipe_finished_locked(r);
     } else if (superpipe.remotes != NULL) {
         superpipe_query_locked(c, r->rank, r->tag, false);

@@ -106,6 +106,7 @@ superpipe_request_t *superpipe_request_copy(superpipe_request_t *r, void *bounce
     copy->in_buffer = in_buffer;
     copy->base = copy->bounce = bounce;
     onic_layout_set(&copy->layout, r->layout.size);
+    superpipe_request_begin(copy);
     return copy;
 }
 
@@ -296,7 +297,7 @@ void superpipe_finish_locked(superpipe_request_t *r)
 
 void superpipe_fail_locked(superpipe_request_t *r, int error)
 {
-    superpipe_transfer_break(&r->state);
+    r->state.broken = true;
     if (r->error == OMPI_SUCCESS)
         r->error = error;
     superpipe_finish_locked(r);

@@ -210,7 +210,6 @@ static superpipe_request_t *copy_out(superpipe_request_t *r)
         return NULL;
     }
     superpipe.buffered += cost;
-    superpipe_request_begin(copy);
     superpipe_attach_locked(copy, r->peer);
     superpipe_transfer_sent_whole(&r->state, false);
     return copy;
@@ -248,7 +247,7 @@ void superpipe_send_start(superpipe_request_t *r, superpipe_peer_t *p)
         rc = start_locked(r, p);
     if (rc < 0) {
         r->error = error_of(rc);
-        superpipe_transfer_break(&r->state);
+        r->state.broken = true;
     }
     over = superpipe_finished_locked(r);
     /* Its user may not call MPI again before it has been received. */
@@ -269,7 +268,7 @@ void superpipe_send_held(superpipe_request_t *r, superpipe_peer_t *p)
     superpipe_attach_locked(r, p);
     superpipe_transfer_sent_whole(&r->state, false);
     if (onic_peer_leaves(p->wire, superpipe_fragment_left, r) == 0)
-        superpipe_transfer_started(&r->state);
+        r->state.in_flight++;
     over = superpipe_finished_locked(r);
     onic_wire_unlock();
     if (over)
@@ -290,7 +289,7 @@ void superpipe_on_cts_locked(superpipe_peer_t *p, const superpipe_incoming_t *in
         r->theirs = in->cts.receive;
         if (row->answer(r, in))
             return;
-        superpipe_transfer_refused(&r->state);
+        r->state.requested = false;
     }
     superpipe_send_control_locked(p, SUPERPIPE_KIND_NACK, 0, in->cts.receive, 0);
 }

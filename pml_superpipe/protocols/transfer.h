@@ -17,6 +17,9 @@
  *     refuses                           ->     NACK: requests again, by fragments
  *     acknowledged                      <-     ACK (it has copied, or needs nothing)
  *
+ * The caller sets what needs no rule: in_flight counts an operation when it begins, moved what is
+ * there, moving says that the mover has it, broken that it is not to go on.
+ *
  * Pure; the caller serialises. What comes from a peer is checked here: nothing in it makes an end
  * touch memory that is not the transfer's, or be over with something under way.
  */
@@ -66,30 +69,14 @@ static inline bool superpipe_transfer_is_over(superpipe_transfer_t *t)
     return true;
 }
 
-/** It is not to go on. */
-static inline void superpipe_transfer_break(superpipe_transfer_t *t)
-{
-    t->broken = true;
-}
-
-/** An operation on its memory has begun, or has ended. */
-static inline void superpipe_transfer_started(superpipe_transfer_t *t)
-{
-    t->in_flight++;
-}
-
+/** An operation on its memory has ended. */
 static inline void superpipe_transfer_ended(superpipe_transfer_t *t, bool good)
 {
     t->in_flight--;
     t->broken = t->broken || !good;
 }
 
-/** The mover has it now; it has called back: all is packed, or taken. */
-static inline void superpipe_transfer_moving(superpipe_transfer_t *t)
-{
-    t->moving = true;
-}
-
+/** The mover has called back: all is packed, or taken. */
 void superpipe_transfer_moved(superpipe_transfer_t *t, bool good);
 
 /** Bytes behind the early ones. */
@@ -118,15 +105,11 @@ static inline void superpipe_transfer_sent_whole(superpipe_transfer_t *t, bool w
 }
 
 /** CTS came, for the bytes up to `wanted` behind the early ones. `one_piece`: the memory is, which
- *  a rendezvous needs; else it becomes a stream. False: NACK is to be sent. */
+ *  a rendezvous needs; else it becomes a stream. False: NACK is to be sent; also
+ *  where the protocol cannot do it after all: then `requested` is false again, and the receiver may
+ *  request once more. */
 bool superpipe_transfer_requested(superpipe_transfer_t *t, superpipe_protocol_t protocol,
                                   uint64_t wanted, bool one_piece);
-
-/** The protocol cannot do it: NACK is to be sent, and the receiver may request once more. */
-static inline void superpipe_transfer_refused(superpipe_transfer_t *t)
-{
-    t->requested = false;
-}
 
 /** A receiver in the same process copies. False where that may not be; else it is under way until
  *  superpipe_transfer_copied. */
@@ -176,19 +159,6 @@ static inline void superpipe_transfer_request(superpipe_transfer_t *t,
 /** May DATA for bytes [at, at + bytes) be taken? `meets`: it would be received in place. */
 bool superpipe_transfer_takes(const superpipe_transfer_t *t, uint64_t at, uint64_t bytes,
                               bool meets);
-
-/** So many bytes more are there. */
-static inline void superpipe_transfer_took(superpipe_transfer_t *t, uint64_t bytes)
-{
-    t->moved += bytes;
-}
-
-/** All of it came with its envelope, and was taken: it is over without superpipe_transfer_is_over.
- */
-static inline void superpipe_transfer_came(superpipe_transfer_t *t)
-{
-    t->done = true;
-}
 
 typedef enum superpipe_refusal {
     SUPERPIPE_REFUSAL_IGNORED,  /**< nothing was requested */

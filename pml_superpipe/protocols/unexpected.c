@@ -111,7 +111,7 @@ static void take(superpipe_request_t *r, uint64_t at, const void *data, uint64_t
     const uint64_t taken = superpipe_transfer_takes_early(&r->state, at, bytes);
 
     superpipe_place(r, at, data, taken);
-    superpipe_transfer_took(&r->state, taken);
+    r->state.moved += taken;
 }
 
 void superpipe_on_early_locked(superpipe_peer_t *p, const superpipe_incoming_t *in)

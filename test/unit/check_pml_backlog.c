@@ -5,7 +5,7 @@
 /**
  * @file
  * Both sides of sends that lack credit, over a network that keeps no order. What a receiver stores
- * stays within its pool, but for headers that it has called for; no receive and no probe waits for
+ * stays within its pool, but for headers that it has pulled; no receive and no probe waits for
  * a message that stays with its sender; messages do not overtake each other where MPI forbids it;
  * and none is lost.
  */
@@ -20,11 +20,11 @@
 enum { SENDERS = 3, CONTEXTS = 2, MESSAGES = 300, RECEIVES = 2 * SENDERS * MESSAGES };
 enum { FLIGHTS = 4 * SENDERS * MESSAGES, TAGS = 4 };
 
-typedef enum kind { WHOLE, HEADER, LIMIT, KEPT, CALL, WANT, GONE } kind_t;
+typedef enum kind { WHOLE, HEADER, LIMIT, BACKLOG, PULL, QUERY, EMPTY } kind_t;
 
 /** What one of them sends, in the order of its calls. */
 typedef struct message {
-    superpipe_entry_t kept;    /* at the sender */
+    superpipe_entry_t entry;   /* at the sender */
     superpipe_message_t there; /* at the receiver */
     uint64_t payload, paid;
     unsigned sender;
@@ -58,7 +58,7 @@ static struct world {
     sender_t sender[SENDERS];
     superpipe_pool_t pool;
     superpipe_sender_t from[SENDERS];
-    superpipe_remote_t heard[SENDERS];
+    superpipe_remote_t remote[SENDERS];
     superpipe_comm_t comm[CONTEXTS];
     receive_t receive[RECEIVES];
     unsigned posted, matched, unpaid;
@@ -85,18 +85,18 @@ static unsigned number_of(const message_t *m)
     return (unsigned)(m - w.sender[m->sender].message);
 }
 
-/** Sends a message as far as there is credit, or its header where it is called for. */
-static bool send_if_paid(message_t *m, bool called)
+/** Sends a message as far as there is credit, or its header where it is pulled. */
+static bool send_if_paid(message_t *m, bool pulled)
 {
     sender_t *s = &w.sender[m->sender];
-    flight_t f = {WHOLE, m->sender, m->kept.context, number_of(m), 0, 0, m->kept.tag};
+    flight_t f = {WHOLE, m->sender, m->entry.context, number_of(m), 0, 0, m->entry.tag};
 
     if (superpipe_credit_take(&s->credit, SUPERPIPE_RECORD + m->payload)) {
         f.handle = SUPERPIPE_RECORD + m->payload;
     } else if (superpipe_credit_take(&s->credit, SUPERPIPE_RECORD)) {
         f.kind = HEADER;
         f.handle = SUPERPIPE_RECORD;
-    } else if (called) {
+    } else if (pulled) {
         f.kind = HEADER;
     } else {
         return false;
@@ -106,15 +106,15 @@ static bool send_if_paid(message_t *m, bool called)
     return true;
 }
 
-static void tell(unsigned i)
+static void announce(unsigned i)
 {
     const superpipe_entry_t *k;
 
     while ((k = superpipe_backlog_announce(&w.sender[i].backlog)) != NULL)
-        fly((flight_t){KEPT, i, k->context, 0, k->number, k->source, k->tag});
+        fly((flight_t){BACKLOG, i, k->context, 0, k->number, k->source, k->tag});
 }
 
-static void send_kept(superpipe_entry_t *k)
+static void send_entry(superpipe_entry_t *k)
 {
     /* The first member. */
     UNIT_CHECK(send_if_paid((message_t *)k, true));
@@ -129,11 +129,11 @@ static void release(unsigned i)
     if (superpipe_backlog_is_empty(b))
         return;
     while ((k = superpipe_backlog_take_pulled(b)) != NULL)
-        send_kept(k);
+        send_entry(k);
     while (c->limit - c->sent >= SUPERPIPE_RECORD && (k = superpipe_backlog_take(b)) != NULL)
-        send_kept(k);
+        send_entry(k);
     if (superpipe_backlog_is_empty(b))
-        fly((flight_t){GONE, i, 0, b->number, 0, 0, 0});
+        fly((flight_t){EMPTY, i, 0, b->number, 0, 0, 0});
 }
 
 /** A call of MPI_Isend. */
@@ -144,15 +144,15 @@ static void send_one(unsigned i)
 
     m->sender = i;
     m->payload = unit_once_in(&w.r, 3) ? 0 : unit_below(&w.r, w.payload);
-    m->kept.context = (uint32_t)unit_below(&w.r, CONTEXTS);
-    m->kept.tag = (int32_t)unit_below(&w.r, TAGS) - (unit_once_in(&w.r, 4) ? TAGS + 1 : 0);
-    m->there.context = m->kept.context;
+    m->entry.context = (uint32_t)unit_below(&w.r, CONTEXTS);
+    m->entry.tag = (int32_t)unit_below(&w.r, TAGS) - (unit_once_in(&w.r, 4) ? TAGS + 1 : 0);
+    m->there.context = m->entry.context;
     m->there.source = (int32_t)i;
-    m->there.tag = m->kept.tag;
+    m->there.tag = m->entry.tag;
     if (superpipe_backlog_is_empty(&s->backlog) && send_if_paid(m, false))
         return;
-    superpipe_backlog_add(&s->backlog, &m->kept, m->kept.context, (int32_t)i, m->kept.tag);
-    tell(i);
+    superpipe_backlog_add(&s->backlog, &m->entry, m->entry.context, (int32_t)i, m->entry.tag);
+    announce(i);
 }
 
 /* ---- receiver -------------------------------------------------------------------------------- */
@@ -162,7 +162,7 @@ static void grant(unsigned i)
     fly((flight_t){LIMIT, i, 0, superpipe_pool_grant(&w.pool, &w.from[i]), 0, 0, 0});
 }
 
-static void asked(unsigned i, uint64_t bytes)
+static void lacks(unsigned i, uint64_t bytes)
 {
     if (superpipe_pool_lacks(&w.pool, &w.from[i], bytes))
         grant(i);
@@ -173,8 +173,8 @@ static void freed(message_t *m)
     if (m->paid > 0 && superpipe_pool_freed(&w.pool, &w.from[m->sender], m->paid))
         grant(m->sender);
     for (unsigned i = 0; i < SENDERS; i++)
-        if (superpipe_remote_may_hold(&w.heard[i]))
-            asked(i, SUPERPIPE_RECORD);
+        if (superpipe_remote_may_hold(&w.remote[i]))
+            lacks(i, SUPERPIPE_RECORD);
     m->paid = 0;
 }
 
@@ -228,7 +228,7 @@ static void arrive(message_t *m, uint64_t paid)
     if (paid > 0)
         UNIT_CHECK(superpipe_pool_arrived(&w.from[m->sender], paid));
     else
-        UNIT_CHECK(w.heard[m->sender].pulled);
+        UNIT_CHECK(w.remote[m->sender].pulled);
     w.unpaid += paid == 0;
     switch (superpipe_comm_arrive(c, m->there.source, m->there.tag, m->there.sequence, &receive)) {
     case SUPERPIPE_MATCHED:
@@ -248,11 +248,11 @@ static void arrive(message_t *m, uint64_t paid)
 static void want(unsigned context, int32_t source, int32_t tag, bool probe)
 {
     for (unsigned i = 0; i < SENDERS; i++) {
-        if (!superpipe_remote_may_hold(&w.heard[i]) || (probe && w.heard[i].probed))
+        if (!superpipe_remote_may_hold(&w.remote[i]) || (probe && w.remote[i].probed))
             continue;
-        w.heard[i].pulled = true;
-        w.heard[i].probed = w.heard[i].probed || probe;
-        fly((flight_t){WANT, i, context, 0, probe, source, tag});
+        w.remote[i].pulled = true;
+        w.remote[i].probed = w.remote[i].probed || probe;
+        fly((flight_t){QUERY, i, context, 0, probe, source, tag});
     }
 }
 
@@ -282,25 +282,26 @@ static bool probe(unsigned context, int32_t source, int32_t tag)
     return found;
 }
 
-static void on_kept(const flight_t *f)
+static void on_backlog(const flight_t *f)
 {
-    superpipe_remote_t *h = &w.heard[f->sender];
+    superpipe_remote_t *h = &w.remote[f->sender];
     const bool expected = superpipe_match_expects(&w.comm[f->context].match, f->source, f->tag);
 
     h->number = f->handle > h->number ? f->handle : h->number;
     h->pulled = h->pulled || expected;
-    asked(f->sender, SUPERPIPE_RECORD);
-    fly((flight_t){CALL, f->sender, 0, expected ? f->handle : 0, 0, 0, 0});
+    lacks(f->sender, SUPERPIPE_RECORD);
+    fly((flight_t){PULL, f->sender, 0, expected ? f->handle : 0, 0, 0, 0});
 }
 
-static void on_want(const flight_t *f)
+static void on_query(const flight_t *f)
 {
     superpipe_backlog_t *b = &w.sender[f->sender].backlog;
 
     if (superpipe_backlog_query(b, f->context, f->source, f->tag))
         release(f->sender);
     if (f->handle != 0)
-        fly((flight_t){GONE, f->sender, 0, superpipe_backlog_is_empty(b) ? b->number : 0, 1, 0, 0});
+        fly((flight_t){EMPTY, f->sender, 0, superpipe_backlog_is_empty(b) ? b->number : 0, 1, 0,
+                       0});
 }
 
 /* ---- the network ----------------------------------------------------------------------------- */
@@ -308,7 +309,7 @@ static void on_want(const flight_t *f)
 static void handle(const flight_t *f)
 {
     sender_t *s = &w.sender[f->sender];
-    superpipe_remote_t *h = &w.heard[f->sender];
+    superpipe_remote_t *h = &w.remote[f->sender];
 
     switch (f->kind) {
     case WHOLE:
@@ -316,25 +317,25 @@ static void handle(const flight_t *f)
         break;
     case HEADER:
         if (f->handle > 0)
-            asked(f->sender, SUPERPIPE_RECORD + s->message[f->value].payload);
+            lacks(f->sender, SUPERPIPE_RECORD + s->message[f->value].payload);
         arrive(&s->message[f->value], f->handle);
         break;
     case LIMIT:
         superpipe_credit_raise(&s->credit, f->value);
         release(f->sender);
         break;
-    case KEPT:
-        on_kept(f);
+    case BACKLOG:
+        on_backlog(f);
         break;
-    case CALL:
+    case PULL:
         superpipe_backlog_answered(&s->backlog, f->value);
         release(f->sender);
-        tell(f->sender);
+        announce(f->sender);
         break;
-    case WANT:
-        on_want(f);
+    case QUERY:
+        on_query(f);
         break;
-    case GONE:
+    case EMPTY:
         h->probed = h->probed && f->handle == 0;
         h->emptied = f->value > h->emptied ? f->value : h->emptied;
         break;
@@ -377,7 +378,7 @@ static void end(void)
         superpipe_comm_fini(&w.comm[c]);
 }
 
-/** When nothing is under way any more, nothing that is kept is what a receive waits for. */
+/** When nothing is under way any more, nothing in a backlog is what a receive waits for. */
 static void check_progress(void)
 {
     settle();
@@ -459,7 +460,7 @@ START_TEST(any_order)
         check_progress();
         for (unsigned i = 0; i < SENDERS; i++)
             UNIT_CHECK(superpipe_backlog_is_empty(&w.sender[i].backlog) &&
-                       !superpipe_remote_may_hold(&w.heard[i]));
+                       !superpipe_remote_may_hold(&w.remote[i]));
         UNIT_CHECK(w.matched == SENDERS * MESSAGES && w.stored == 0);
         end();
     }

@@ -74,7 +74,7 @@ static void settle(end_t *e)
 
 static void begin_operation(end_t *e)
 {
-    superpipe_transfer_started(&e->t);
+    e->t.in_flight++;
     e->operations++;
 }
 
@@ -139,11 +139,11 @@ static void deliver_to_sender(sim_t *s, const message_t *m)
     if (answers && m->protocol != SUPERPIPE_MOVER) {
         send_fragments(s);
     } else if (answers && !unit_once_in(&s->r, 3)) {
-        superpipe_transfer_moving(&s->a.t);
+        s->a.t.moving = true;
         s->a.mover = true;
     } else {
         if (answers)
-            superpipe_transfer_refused(&s->a.t);
+            s->a.t.requested = false;
         s->refused = true;
         say(&s->to_b, SUPERPIPE_KIND_NACK, 0, 0, 0);
     }
@@ -179,7 +179,7 @@ static void take_data(sim_t *s, const message_t *m)
     if (meets && unit_once_in(&s->r, 2))
         begin_operation(&s->b);
     received(s, m->at, m->bytes);
-    superpipe_transfer_took(&s->b.t, m->bytes);
+    s->b.t.moved += m->bytes;
 }
 
 static void deliver_to_receiver(sim_t *s, const message_t *m)
@@ -190,7 +190,7 @@ static void deliver_to_receiver(sim_t *s, const message_t *m)
     case SUPERPIPE_KIND_EAGER:
         (void)superpipe_transfer_fit(&s->b.t, m->bytes, 0);
         received(s, 0, s->b.t.wanted);
-        superpipe_transfer_took(&s->b.t, s->b.t.wanted);
+        s->b.t.moved += s->b.t.wanted;
         if (s->waits)
             say(&s->to_a, SUPERPIPE_KIND_ACK, 0, 0, 0);
         break;
@@ -205,7 +205,7 @@ static void deliver_to_receiver(sim_t *s, const message_t *m)
     case SUPERPIPE_KIND_EARLY:
         bytes = superpipe_transfer_takes_early(&s->b.t, m->at, m->bytes);
         received(s, m->at, bytes);
-        superpipe_transfer_took(&s->b.t, bytes);
+        s->b.t.moved += bytes;
         break;
     default:
         switch (superpipe_transfer_was_refused(&s->b.t)) {
@@ -213,7 +213,7 @@ static void deliver_to_receiver(sim_t *s, const message_t *m)
             ask(s, SUPERPIPE_STREAM);
             break;
         case SUPERPIPE_REFUSAL_BREAKS:
-            superpipe_transfer_break(&s->b.t);
+            s->b.t.broken = true;
             s->b.errors = true;
             break;
         case SUPERPIPE_REFUSAL_IGNORED:
@@ -237,11 +237,11 @@ static void end_copy(sim_t *s)
     }
     if (copied) {
         received(s, s->b.t.early, superpipe_transfer_rest(&s->b.t));
-        superpipe_transfer_took(&s->b.t, superpipe_transfer_rest(&s->b.t));
+        s->b.t.moved += superpipe_transfer_rest(&s->b.t);
         if (!s->self)
             say(&s->to_a, SUPERPIPE_KIND_ACK, 0, 0, 0);
     } else if (s->self || s->b.t.broken) {
-        superpipe_transfer_break(&s->b.t);
+        s->b.t.broken = true;
     } else {
         s->copies = false;
         ask(s, SUPERPIPE_STREAM);
@@ -291,7 +291,7 @@ static void lose(end_t *e)
         e->mover = false;
         superpipe_transfer_moved(&e->t, false);
     }
-    superpipe_transfer_break(&e->t);
+    e->t.broken = true;
     settle(e);
 }
 
@@ -399,7 +399,7 @@ START_TEST(any_words)
             (void)superpipe_transfer_fit(&t, 1 + unit_below(&r, MOST), unit_below(&r, MOST));
             superpipe_transfer_request(&t, protocols[unit_below(&r, 3)]);
         }
-        superpipe_transfer_started(&t);
+        t.in_flight++;
         for (int k = 0; k < 8 && overs == 0; k++) {
             const uint64_t at = unit_random64(&r) >> unit_below(&r, 64);
             const uint64_t bytes = unit_random64(&r) >> unit_below(&r, 64);
@@ -409,7 +409,7 @@ START_TEST(any_words)
             case 0:
                 if (superpipe_transfer_requested(&t, protocol, bytes, unit_once_in(&r, 2)) &&
                     protocol == SUPERPIPE_MOVER)
-                    superpipe_transfer_moving(&t);
+                    t.moving = true;
                 break;
             case 1:
                 superpipe_transfer_acknowledged(&t);
@@ -417,7 +417,7 @@ START_TEST(any_words)
             case 2:
                 if (superpipe_transfer_takes(&t, at, bytes, unit_once_in(&r, 2))) {
                     UNIT_CHECK(!sends && bytes <= t.length && at <= t.length - bytes);
-                    superpipe_transfer_took(&t, bytes);
+                    t.moved += bytes;
                 }
                 break;
             default:
@@ -460,7 +460,7 @@ START_TEST(given_once)
     ck_assert(!superpipe_transfer_lend(&t));
 
     t = begun(true, 10);
-    superpipe_transfer_break(&t);
+    t.broken = true;
     ck_assert(!superpipe_transfer_lend(&t));
     ck_assert(!superpipe_transfer_requested(&t, SUPERPIPE_MOVER, 1, true));
 }
@@ -546,9 +546,9 @@ START_TEST(not_twice)
     ck_assert(superpipe_transfer_takes(&t, 4, 6, false) &&
               !superpipe_transfer_takes(&t, 5, 6, false));
     ck_assert(!superpipe_transfer_takes(&t, 0, 6, true));
-    superpipe_transfer_took(&t, 6);
+    t.moved += 6;
     ck_assert(!superpipe_transfer_takes(&t, 4, 6, false) && !superpipe_transfer_is_over(&t));
-    superpipe_transfer_break(&t);
+    t.broken = true;
     ck_assert(!superpipe_transfer_takes(&t, 0, 1, false));
 }
 END_TEST
