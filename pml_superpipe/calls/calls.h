@@ -32,10 +32,6 @@ SUPERPIPE_CALL(irecv_init);
 SUPERPIPE_CALL(irecv);
 SUPERPIPE_CALL(recv);
 
-/** Starts a persistent receive, as superpipe_start does. OMPI_SUCCESS, or an error of describing.
- */
-int superpipe_receive_again(superpipe_request_t *r);
-
 /* probe.c */
 SUPERPIPE_CALL(iprobe);
 SUPERPIPE_CALL(probe);

@@ -5,19 +5,6 @@
 /** @file Receives. */
 #include "pml_superpipe/calls/calls.h"
 
-int superpipe_receive_again(superpipe_request_t *r)
-{
-    int rc;
-
-    superpipe_watch(r->comm, r->rank);
-    rc = superpipe_describe(r);
-    if (rc != OMPI_SUCCESS)
-        return rc;
-    superpipe_request_begin(r);
-    superpipe_receive_start(r);
-    return OMPI_SUCCESS;
-}
-
 int superpipe_irecv_init(void *buf, size_t count, ompi_datatype_t *datatype, int src, int tag,
                          ompi_communicator_t *comm, ompi_request_t **request)
 {

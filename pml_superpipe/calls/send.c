@@ -46,20 +46,6 @@ static int start(superpipe_request_t *r, superpipe_peer_t *p)
     return rc;
 }
 
-static int send_again(superpipe_request_t *r)
-{
-    int rc = OMPI_SUCCESS;
-    superpipe_peer_t *p = superpipe_peer_of(r->comm, r->rank, &rc);
-
-    if (p == NULL)
-        return rc;
-    rc = superpipe_describe(r);
-    if (rc != OMPI_SUCCESS)
-        return rc;
-    superpipe_request_begin(r);
-    return start(r, p);
-}
-
 static superpipe_request_t *make(const void *buf, size_t count, ompi_datatype_t *datatype, int dst,
                                  int tag, mca_pml_base_send_mode_t mode, ompi_communicator_t *comm)
 {
@@ -152,17 +138,33 @@ int superpipe_send(const void *buf, size_t count, ompi_datatype_t *datatype, int
     return rc == OMPI_SUCCESS && r != NULL ? superpipe_wait(r, MPI_STATUS_IGNORE) : rc;
 }
 
+/** Starts a persistent request. */
+static int start_again(superpipe_request_t *r)
+{
+    superpipe_peer_t *to = NULL;
+    int rc = OMPI_SUCCESS;
+
+    if (r->sends)
+        to = superpipe_peer_of(r->comm, r->rank, &rc);
+    else
+        superpipe_watch(r->comm, r->rank);
+    if (rc == OMPI_SUCCESS)
+        rc = superpipe_describe(r);
+    if (rc != OMPI_SUCCESS)
+        return rc;
+    superpipe_request_begin(r);
+    if (r->sends)
+        return start(r, to);
+    superpipe_receive_start(r);
+    return OMPI_SUCCESS;
+}
+
 int superpipe_start(size_t count, ompi_request_t **requests)
 {
-    for (size_t i = 0; i < count; i++) {
-        superpipe_request_t *r = (superpipe_request_t *)requests[i];
-        int rc;
+    int rc = OMPI_SUCCESS;
 
-        if (requests[i] == NULL || requests[i]->req_type != OMPI_REQUEST_PML)
-            continue;
-        rc = r->sends ? send_again(r) : superpipe_receive_again(r);
-        if (rc != OMPI_SUCCESS)
-            return rc;
-    }
-    return OMPI_SUCCESS;
+    for (size_t i = 0; i < count && rc == OMPI_SUCCESS; i++)
+        if (requests[i] != NULL && requests[i]->req_type == OMPI_REQUEST_PML)
+            rc = start_again((superpipe_request_t *)requests[i]);
+    return rc;
 }

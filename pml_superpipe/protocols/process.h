@@ -85,10 +85,9 @@ static inline void superpipe_place(superpipe_request_t *r, uint64_t at, const vo
         superpipe_scatter(r, at, data, bytes);
 }
 
-/** Is nothing of it left or under way? Then it is taken out of everything that knows it, and the
- *  caller, an MPI thread, completes it without the lock. */
-bool superpipe_finished_locked(superpipe_request_t *r);
-void superpipe_complete(superpipe_request_t *r);
+/** Lets go of the lock, which an MPI thread has, and completes the request where nothing of it is
+ *  left or under way. */
+void superpipe_unlock(superpipe_request_t *r);
 
 /** Finishes it where nothing of it is left or under way, and has it completed. */
 void superpipe_finish_locked(superpipe_request_t *r);

@@ -127,36 +127,29 @@ static bool is_lost(const superpipe_channel_t *c, int rank)
 void superpipe_receive_start(superpipe_request_t *r)
 {
     superpipe_channel_t *c = (superpipe_channel_t *)r->comm->c_pml_comm;
-    bool over = false;
 
     onic_wire_lock();
     superpipe_message_t *m = superpipe_match_post(&c->match.match, &r->receive, r->rank, r->tag);
     if (m != NULL) {
         deliver_unexpected_locked(r, (superpipe_unexpected_t *)m);
-        over = superpipe_finished_locked(r);
     } else if (onic_wire_losses() > 0 && is_lost(c, r->rank) &&
                superpipe_match_cancel(&c->match.match, &r->receive)) {
         r->error = ONIC_ERR_PROC_FAILED;
         r->state.broken = true;
-        over = superpipe_finished_locked(r);
-    } else if (superpipe.remotes != NULL) {
-        superpipe_query_locked(c, r->rank, r->tag, false);
+    } else {
+        if (superpipe.remotes != NULL)
+            superpipe_query_locked(c, r->rank, r->tag, false);
+        onic_wire_unlock();
+        return;
     }
-    onic_wire_unlock();
-    if (over)
-        superpipe_complete(r);
+    superpipe_unlock(r);
 }
 
 void superpipe_receive_message(superpipe_request_t *r, superpipe_unexpected_t *m)
 {
-    bool over;
-
     onic_wire_lock();
     deliver_unexpected_locked(r, m);
-    over = superpipe_finished_locked(r);
-    onic_wire_unlock();
-    if (over)
-        superpipe_complete(r);
+    superpipe_unlock(r);
 }
 
 bool superpipe_may_take_locked(const superpipe_channel_t *c, const superpipe_peer_t *from)

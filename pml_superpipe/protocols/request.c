@@ -243,7 +243,8 @@ static void learn_locked(superpipe_request_t *r)
                         (double)(onic_now_nsec() - l->begun));
 }
 
-bool superpipe_finished_locked(superpipe_request_t *r)
+/** Is nothing of it left or under way? Then it is taken out of everything that knows it. */
+static bool is_finished_locked(superpipe_request_t *r)
 {
     if (!superpipe_transfer_is_over(&r->state))
         return false;
@@ -291,7 +292,7 @@ void superpipe_complete_locked(superpipe_request_t *r)
 
 void superpipe_finish_locked(superpipe_request_t *r)
 {
-    if (superpipe_finished_locked(r))
+    if (is_finished_locked(r))
         superpipe_complete_locked(r);
 }
 
@@ -347,11 +348,20 @@ static void drop_copy(superpipe_request_t *r)
     r->bounce = NULL;
 }
 
-void superpipe_complete(superpipe_request_t *r)
+static void complete(superpipe_request_t *r)
 {
     drop_copy(r);
     report(r);
     superpipe_request_drop(r);
+}
+
+void superpipe_unlock(superpipe_request_t *r)
+{
+    const bool finished = is_finished_locked(r);
+
+    onic_wire_unlock();
+    if (finished)
+        complete(r);
 }
 
 static superpipe_request_t *take_finished_locked(void)
@@ -371,7 +381,7 @@ static int complete_those(superpipe_request_t *r)
 
     for (superpipe_request_t *next; r != NULL; r = next, n++) {
         next = r->next;
-        superpipe_complete(r);
+        complete(r);
     }
     return n;
 }

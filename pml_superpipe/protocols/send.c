@@ -234,10 +234,22 @@ static int start_locked(superpipe_request_t *r, superpipe_peer_t *p)
     return rc;
 }
 
+/** The user of a copy may not call MPI again before it has been received. */
+static void help_copies(void)
+{
+    bool helps;
+
+    onic_wire_lock();
+    helps = superpipe.copies > 0 && !superpipe.helped;
+    superpipe.helped = superpipe.helped || helps;
+    onic_wire_unlock();
+    if (helps)
+        onic_wire_start_server(SERVER_IDLE_USEC);
+}
+
 void superpipe_send_start(superpipe_request_t *r, superpipe_peer_t *p)
 {
     int rc = OMPI_ERR_UNREACH;
-    bool over, helps;
 
     onic_wire_lock();
     /* The limit that it lacks may have come. */
@@ -249,30 +261,18 @@ void superpipe_send_start(superpipe_request_t *r, superpipe_peer_t *p)
         r->error = error_of(rc);
         r->state.broken = true;
     }
-    over = superpipe_finished_locked(r);
-    /* Its user may not call MPI again before it has been received. */
-    helps = superpipe.copies > 0 && !superpipe.helped;
-    superpipe.helped = superpipe.helped || helps;
-    onic_wire_unlock();
-    if (helps)
-        onic_wire_start_server(SERVER_IDLE_USEC);
-    if (over)
-        superpipe_complete(r);
+    superpipe_unlock(r);
+    help_copies();
 }
 
 void superpipe_send_held(superpipe_request_t *r, superpipe_peer_t *p)
 {
-    bool over;
-
     onic_wire_lock();
     superpipe_attach_locked(r, p);
     superpipe_transfer_sent_whole(&r->state, false);
     if (onic_peer_leaves(p->wire, superpipe_fragment_left, r) == 0)
         r->state.in_flight++;
-    over = superpipe_finished_locked(r);
-    onic_wire_unlock();
-    if (over)
-        superpipe_complete(r);
+    superpipe_unlock(r);
 }
 
 /* ---- CTS ------------------------------------------------------------------------------------- */
