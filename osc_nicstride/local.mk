@@ -60,13 +60,10 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/queue/wait.c \
 	osc_nicstride/queue/wait.h \
 	osc_nicstride/component/agreement.c \
-	osc_nicstride/component/agreement.h \
 	osc_nicstride/component/component.c \
 	osc_nicstride/component/model.c \
-	osc_nicstride/component/model.h \
 	osc_nicstride/component/params.c \
 	osc_nicstride/component/setup.h \
-	osc_nicstride/component/pvars.c \
 	osc_nicstride/component/window.c \
 	osc_nicstride/component/window_free.c \
 	osc_nicstride/component/wire.c \
@@ -81,22 +78,16 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/origin/put_get.c \
 	osc_nicstride/origin/contiguous.h \
 	osc_nicstride/origin/resolve.c \
-	osc_nicstride/origin/rma.h \
 	osc_nicstride/origin/update.c \
 	osc_nicstride/origin/origin.h \
 	osc_nicstride/sync/active.c \
 	osc_nicstride/sync/counted.c \
 	osc_nicstride/sync/counted.h \
-	osc_nicstride/sync/end_lost.c \
-	osc_nicstride/sync/end_lost.h \
-	osc_nicstride/sync/enter.c \
-	osc_nicstride/sync/enter.h \
 	osc_nicstride/sync/flush.c \
 	osc_nicstride/sync/flush.h \
 	osc_nicstride/sync/lock.c \
 	osc_nicstride/sync/lock_queue.c \
 	osc_nicstride/sync/lock_queue.h \
-	osc_nicstride/sync/sync.h \
 	osc_nicstride/target/accumulate.c \
 	osc_nicstride/target/answer.c \
 	osc_nicstride/target/dispatch.c \

@@ -13,18 +13,14 @@
  * (onic_agree_among), in which each looks up those next to it: where all are like their neighbours
  * all are alike, and else all decline, nobody waiting for one that may not have this component.
  */
-#include <stddef.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "osc_nicstride/component/setup.h"
-#include "osc_nicstride/component/agreement.h"
 #include "osc_nicstride/window/component.h"
 #include "osc_nicstride/window/control.h"
-#include "osc_nicstride/window/module.h"
 #include "common/config.h"
 #include "common/support/collective.h"
 #include "common/support/help.h"

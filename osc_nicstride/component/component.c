@@ -6,22 +6,14 @@
  * @file
  * The component: version check, parameters, start and end of the process-wide state.
  */
-#include <stddef.h>
 #include <pthread.h>
 
 #include "osc_nicstride/component/setup.h"
-#include "osc_nicstride/component/agreement.h"
-#include "osc_nicstride/component/model.h"
 #include "osc_nicstride/methods/methods.h"
 #include "osc_nicstride/window/component.h"
-#include "osc_nicstride/window/module.h"
 #include "osc_nicstride/window/op.h"
-#include "osc_nicstride/queue/wait.h"
-#include "osc_nicstride/window/window.h"
 #include "osc_nicstride/queue/hold.h"
 #include "osc_nicstride/queue/operation.h"
-#include "osc_nicstride/queue/request.h"
-#include "osc_nicstride/target/target.h"
 #include "common/config.h"
 #include "common/mover/mover.h"
 #include "common/support/help.h"

@@ -2,14 +2,13 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-#include <stddef.h>
 #include <stdio.h>
 
 #include "opal/util/output.h"
 #include "ompi/constants.h"
 
 #include "osc_nicstride/queue/observe.h"
-#include "osc_nicstride/component/model.h"
+#include "osc_nicstride/component/setup.h"
 #include "osc_nicstride/methods/methods.h"
 #include "osc_nicstride/methods/plan.h"
 #include "osc_nicstride/window/component.h"

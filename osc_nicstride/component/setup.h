@@ -34,4 +34,35 @@ void nicstride_window_destroy(nicstride_module_t *m);
  *  open by another component, may still end sends of theirs: false where some had to stay. */
 bool nicstride_free_orphans(bool wire_closed);
 
+/* ---- the model (model.c) ---- */
+
+/** Takes the numbers that the parameter cost gives; OMPI_SUCCESS, or an error after a text. */
+int nicstride_model_init(const char *cost);
+
+/** Prints the numbers in use and the methods that they choose, once, on rank 0. */
+void nicstride_model_show(const nicstride_module_t *m);
+/** Where that was printed: what was done, and what was learned; at the end of the process. */
+void nicstride_model_show_done(void);
+
+/* ---- agreement on the component, before a window is made (agreement.c) ---- */
+
+/** Publishes what this process has; in the component's open function, once. OMPI_SUCCESS or an
+ *  error. */
+int nicstride_agreement_init(void);
+void nicstride_agreement_fini(void);
+
+/**
+ * Do all members of `comm` have the same of this component? By all members that have it, when they
+ * choose who makes a window; they get the same answer. A text names the host that differs, once on
+ * each host. Any MPI thread.
+ */
+bool nicstride_all_agree(ompi_communicator_t *comm);
+
+/**
+ * What the addresses of the members take up at most, in bytes, if they are to be told; 0 where all
+ * members know all of them. Behind nicstride_all_agree for the same window, by the same thread of
+ * all members, which get the same. OMPI_SUCCESS or an error.
+ */
+int nicstride_addresses(ompi_communicator_t *comm, size_t *most_p);
+
 #endif

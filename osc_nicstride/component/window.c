@@ -8,30 +8,22 @@
  * in all that the others do together, and all hear of it, so that an error on one rank is an error
  * on all and nobody is left waiting.
  */
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "common/support/collective.h"
 #include "common/support/device.h"
-#include "common/support/help.h"
 #include "osc_nicstride/component/setup.h"
 #include "osc_nicstride/sync/counted.h"
 #include "osc_nicstride/window/window.h"
-#include "osc_nicstride/origin/rma.h"
-#include "osc_nicstride/sync/sync.h"
+#include "osc_nicstride/origin/origin.h"
 #include "osc_nicstride/window/component.h"
 #include "common/mover/mover.h"
 #include "osc_nicstride/window/control.h"
 #include "osc_nicstride/sync/flush.h"
 #include "osc_nicstride/methods/methods.h"
-#include "osc_nicstride/queue/hold.h"
-#include "osc_nicstride/queue/flow.h"
-#include "osc_nicstride/window/module.h"
 #include "osc_nicstride/queue/wait.h"
-#include "osc_nicstride/component/agreement.h"
-#include "osc_nicstride/component/model.h"
 
 #include "ompi/info/info.h"
 #include "ompi/runtime/mpiruntime.h"
@@ -76,38 +68,6 @@ static int shared_query(ompi_win_t *win, int rank, size_t *size, int *disp_unit,
     *(void **)baseptr = shared_base(m, found);
     return OMPI_SUCCESS;
 }
-
-static const ompi_osc_base_module_t module_functions = {
-    .osc_win_shared_query = shared_query,
-    .osc_win_attach = nicstride_attach,
-    .osc_win_detach = nicstride_detach,
-    .osc_free = nicstride_win_free,
-    .osc_put = nicstride_put,
-    .osc_get = nicstride_get,
-    .osc_accumulate = nicstride_accumulate,
-    .osc_compare_and_swap = nicstride_compare_and_swap,
-    .osc_fetch_and_op = nicstride_fetch_and_op,
-    .osc_get_accumulate = nicstride_get_accumulate,
-    .osc_rput = nicstride_rput,
-    .osc_rget = nicstride_rget,
-    .osc_raccumulate = nicstride_raccumulate,
-    .osc_rget_accumulate = nicstride_rget_accumulate,
-    .osc_fence = nicstride_fence,
-    .osc_start = nicstride_start,
-    .osc_complete = nicstride_complete,
-    .osc_post = nicstride_post,
-    .osc_wait = nicstride_wait,
-    .osc_test = nicstride_test,
-    .osc_lock = nicstride_lock,
-    .osc_unlock = nicstride_unlock,
-    .osc_lock_all = nicstride_lock_all,
-    .osc_unlock_all = nicstride_unlock_all,
-    .osc_sync = nicstride_sync,
-    .osc_flush = nicstride_flush,
-    .osc_flush_all = nicstride_flush_all,
-    .osc_flush_local = nicstride_flush_local,
-    .osc_flush_local_all = nicstride_flush_local_all,
-};
 
 /* ---- making --------------------------------------------------------------------------------- */
 
@@ -459,7 +419,13 @@ int nicstride_win_select(ompi_win_t *win, void **base, size_t size, int disp_uni
 
     if (m == NULL)
         return OMPI_ERR_OUT_OF_RESOURCE;
-    m->super = module_functions;
+    m->super.osc_win_shared_query = shared_query;
+    m->super.osc_free = nicstride_win_free;
+    nicstride_dynamic_calls(&m->super);
+    nicstride_put_get_calls(&m->super);
+    nicstride_update_calls(&m->super);
+    nicstride_active_calls(&m->super);
+    nicstride_passive_calls(&m->super);
     m->win = win;
     m->rank = ompi_comm_rank(comm);
     m->size = ompi_comm_size(comm);

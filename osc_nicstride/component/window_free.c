@@ -6,7 +6,6 @@
  * @file
  * Freeing windows: collective, but for those that the user forgot.
  */
-#include <stddef.h>
 #include <stdlib.h>
 
 #include "common/mover/mover.h"
@@ -17,13 +16,11 @@
 #include "osc_nicstride/queue/flow.h"
 #include "osc_nicstride/queue/operation.h"
 #include "osc_nicstride/queue/send.h"
-#include "osc_nicstride/queue/start.h"
 #include "osc_nicstride/sync/counted.h"
 #include "osc_nicstride/sync/flush.h"
 #include "osc_nicstride/target/target.h"
 #include "osc_nicstride/window/component.h"
 #include "osc_nicstride/window/control.h"
-#include "osc_nicstride/window/module.h"
 #include "osc_nicstride/window/used.h"
 #include "osc_nicstride/window/window.h"
 

@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file The wire, opened when the first window is made. */
-#include <stddef.h>
 #include <pthread.h>
 
 #include "common/mover/mover.h"

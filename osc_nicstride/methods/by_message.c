@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Methods pack and zcopy: the data goes in messages, or by a rendezvous that one begins. */
-#include <stddef.h>
 
 #include "osc_nicstride/methods/methods.h"
 #include "osc_nicstride/methods/plan.h"

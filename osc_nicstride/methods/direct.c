@@ -7,7 +7,6 @@
  * Method direct: load and store in memory that is mapped here. Accumulates are applied under the
  * target's accumulate lock, which it takes, too, for those that come by message.
  */
-#include <stddef.h>
 
 #include "common/layout/pack.h"
 #include "osc_nicstride/methods/methods.h"

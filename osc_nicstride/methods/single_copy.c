@@ -2,7 +2,6 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-#include <stddef.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,9 +17,7 @@
 #include "osc_nicstride/methods/sieve.h"
 #include "common/layout/whole_words.h"
 #include "common/layout/pack.h"
-#include "common/node/presence.h"
 #include "common/support/help.h"
-#include "osc_nicstride/window/module.h"
 #include "opal/util/proc.h"
 
 /* Pieces in one system call: enough that its fixed cost vanishes, few enough for the stack. */

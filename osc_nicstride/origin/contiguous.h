@@ -26,7 +26,7 @@
 #include "osc_nicstride/window/component.h"
 #include "osc_nicstride/window/module.h"
 #include "osc_nicstride/window/transfer.h"
-#include "osc_nicstride/sync/enter.h"
+#include "osc_nicstride/sync/counted.h"
 
 /** Bytes of `count` elements of a datatype without any gap, else 0. */
 static inline size_t nicstride_gapless_bytes(const ompi_datatype_t *dt, size_t count)

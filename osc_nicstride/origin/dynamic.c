@@ -11,13 +11,9 @@
  * from what the target shows of its table in memory that they share. What is not shown goes by
  * message, which needs no knowledge.
  */
-#include <stddef.h>
-#include <inttypes.h>
 
 #include "osc_nicstride/origin/origin.h"
-#include "osc_nicstride/origin/rma.h"
 #include "osc_nicstride/window/control.h"
-#include "osc_nicstride/window/module.h"
 #include "osc_nicstride/queue/wait.h"
 #include "osc_nicstride/target/target.h"
 #include "common/support/device.h"
@@ -48,7 +44,7 @@ static void show(nicstride_module_t *m)
     nicstride_regions_show(&m->regions, &nicstride_ctl(m, m->node.me)->attached);
 }
 
-int nicstride_attach(ompi_win_t *win, void *base, size_t size)
+static int mpi_attach(ompi_win_t *win, void *base, size_t size)
 {
     nicstride_module_t *m = nicstride_module(win);
     nicstride_region_status_t s;
@@ -75,7 +71,7 @@ static bool is_unused(void *arg)
     return nicstride_end_uses_locked(arg, false);
 }
 
-int nicstride_detach(ompi_win_t *win, const void *base)
+static int mpi_detach(ompi_win_t *win, const void *base)
 {
     nicstride_module_t *m = nicstride_module(win);
     nicstride_region_status_t s;
@@ -89,4 +85,10 @@ int nicstride_detach(ompi_win_t *win, const void *base)
     onic_wire_unlock();
     nicstride_wait_polling(is_unused, m);
     return region_error(m, "MPI_Win_detach", s, base, 0);
+}
+
+void nicstride_dynamic_calls(ompi_osc_base_module_t *calls)
+{
+    calls->osc_win_attach = mpi_attach;
+    calls->osc_win_detach = mpi_detach;
 }

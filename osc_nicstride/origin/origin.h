@@ -78,4 +78,11 @@ static inline void nicstride_count_accumulate(nicstride_method_t method, uint64_
     nicstride_count(method, bytes);
 }
 
+/** Enter Open MPI's functions of these calls, one for each. They have its arguments, which Open MPI
+ * has checked but where a function says otherwise. MPI threads, no lock held; OMPI_SUCCESS, or an
+ * error of MPI's or Open MPI's after a text. */
+void nicstride_put_get_calls(ompi_osc_base_module_t *calls);
+void nicstride_update_calls(ompi_osc_base_module_t *calls);
+void nicstride_dynamic_calls(ompi_osc_base_module_t *calls);
+
 #endif

@@ -6,13 +6,11 @@
  * @file
  * Put and get, and their request versions: resolve, choose, start.
  */
-#include <stddef.h>
 
 #include "common/layout/copy.h"
 #include "osc_nicstride/origin/contiguous.h"
 #include "osc_nicstride/origin/origin.h"
-#include "osc_nicstride/origin/rma.h"
-#include "osc_nicstride/sync/enter.h"
+#include "osc_nicstride/sync/counted.h"
 
 /** Contiguous bytes to or from mapped memory need no plan: where the call is 20 ns, resolving it
  *  would double that. */
@@ -52,8 +50,8 @@ static int transfer(ompi_win_t *win, nicstride_msg_type_t type, const nicstride_
     return rc == OMPI_SUCCESS ? nicstride_run(&t, rc, request_p) : rc;
 }
 
-int nicstride_put(const void *origin, int origin_count, ompi_datatype_t *origin_dt, int target,
-                  ptrdiff_t disp, int target_count, ompi_datatype_t *target_dt, ompi_win_t *win)
+static int mpi_put(const void *origin, int origin_count, ompi_datatype_t *origin_dt, int target,
+                   ptrdiff_t disp, int target_count, ompi_datatype_t *target_dt, ompi_win_t *win)
 {
     const nicstride_arguments_t g = {"MPI_Put", origin, origin_count, origin_dt,
                                      target,    disp,   target_count, target_dt};
@@ -63,8 +61,8 @@ int nicstride_put(const void *origin, int origin_count, ompi_datatype_t *origin_
                : transfer(win, NICSTRIDE_MSG_PUT, &g, NULL);
 }
 
-int nicstride_get(void *origin, int origin_count, ompi_datatype_t *origin_dt, int target,
-                  ptrdiff_t disp, int target_count, ompi_datatype_t *target_dt, ompi_win_t *win)
+static int mpi_get(void *origin, int origin_count, ompi_datatype_t *origin_dt, int target,
+                   ptrdiff_t disp, int target_count, ompi_datatype_t *target_dt, ompi_win_t *win)
 {
     const nicstride_arguments_t g = {"MPI_Get", origin, origin_count, origin_dt,
                                      target,    disp,   target_count, target_dt};
@@ -74,9 +72,9 @@ int nicstride_get(void *origin, int origin_count, ompi_datatype_t *origin_dt, in
                : transfer(win, NICSTRIDE_MSG_GET, &g, NULL);
 }
 
-int nicstride_rput(const void *origin, int origin_count, ompi_datatype_t *origin_dt, int target,
-                   ptrdiff_t disp, int target_count, ompi_datatype_t *target_dt, ompi_win_t *win,
-                   ompi_request_t **request)
+static int mpi_rput(const void *origin, int origin_count, ompi_datatype_t *origin_dt, int target,
+                    ptrdiff_t disp, int target_count, ompi_datatype_t *target_dt, ompi_win_t *win,
+                    ompi_request_t **request)
 {
     const nicstride_arguments_t g = {"MPI_Rput", origin, origin_count, origin_dt,
                                      target,     disp,   target_count, target_dt};
@@ -84,12 +82,20 @@ int nicstride_rput(const void *origin, int origin_count, ompi_datatype_t *origin
     return transfer(win, NICSTRIDE_MSG_PUT, &g, request);
 }
 
-int nicstride_rget(void *origin, int origin_count, ompi_datatype_t *origin_dt, int target,
-                   ptrdiff_t disp, int target_count, ompi_datatype_t *target_dt, ompi_win_t *win,
-                   ompi_request_t **request)
+static int mpi_rget(void *origin, int origin_count, ompi_datatype_t *origin_dt, int target,
+                    ptrdiff_t disp, int target_count, ompi_datatype_t *target_dt, ompi_win_t *win,
+                    ompi_request_t **request)
 {
     const nicstride_arguments_t g = {"MPI_Rget", origin, origin_count, origin_dt,
                                      target,     disp,   target_count, target_dt};
 
     return transfer(win, NICSTRIDE_MSG_GET, &g, request);
+}
+
+void nicstride_put_get_calls(ompi_osc_base_module_t *calls)
+{
+    calls->osc_put = mpi_put;
+    calls->osc_get = mpi_get;
+    calls->osc_rput = mpi_rput;
+    calls->osc_rget = mpi_rget;
 }

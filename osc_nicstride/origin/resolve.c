@@ -7,20 +7,15 @@
  * Resolving communication calls: may it be made now, what does it move, and does that stay inside
  * the target's window?
  */
-#include <stddef.h>
 #include <inttypes.h>
 #include <string.h>
 
 #include "osc_nicstride/window/control.h"
 #include "osc_nicstride/origin/contiguous.h"
 #include "osc_nicstride/origin/origin.h"
-#include "osc_nicstride/window/component.h"
-#include "osc_nicstride/methods/methods.h"
-#include "osc_nicstride/sync/enter.h"
-#include "osc_nicstride/window/module.h"
+#include "osc_nicstride/sync/counted.h"
 #include "common/support/device.h"
 #include "common/layout/flatten.h"
-#include "common/support/help.h"
 
 static const onic_layout_t no_layout;
 

@@ -3,14 +3,12 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Accumulates, fetches with an operation, compare and swap; see origin.h. */
-#include <stddef.h>
 
 #include "common/layout/copy.h"
 #include "osc_nicstride/methods/methods.h"
 #include "osc_nicstride/origin/contiguous.h"
 #include "osc_nicstride/origin/origin.h"
-#include "osc_nicstride/origin/rma.h"
-#include "osc_nicstride/sync/enter.h"
+#include "osc_nicstride/sync/counted.h"
 #include "osc_nicstride/window/control.h"
 #include "osc_nicstride/window/op.h"
 
@@ -163,9 +161,9 @@ static inline int accumulate_at_once(ompi_win_t *win, const nicstride_arguments_
                : accumulate(win, g, op, result, NULL);
 }
 
-int nicstride_accumulate(const void *origin, int origin_count, ompi_datatype_t *origin_dt,
-                         int target, ptrdiff_t disp, int target_count, ompi_datatype_t *target_dt,
-                         ompi_op_t *op, ompi_win_t *win)
+static int mpi_accumulate(const void *origin, int origin_count, ompi_datatype_t *origin_dt,
+                          int target, ptrdiff_t disp, int target_count, ompi_datatype_t *target_dt,
+                          ompi_op_t *op, ompi_win_t *win)
 {
     const nicstride_arguments_t g = {"MPI_Accumulate", origin, origin_count, origin_dt,
                                      target,           disp,   target_count, target_dt};
@@ -173,9 +171,9 @@ int nicstride_accumulate(const void *origin, int origin_count, ompi_datatype_t *
     return accumulate_at_once(win, &g, op, &no_result);
 }
 
-int nicstride_raccumulate(const void *origin, int origin_count, ompi_datatype_t *origin_dt,
-                          int target, ptrdiff_t disp, int target_count, ompi_datatype_t *target_dt,
-                          ompi_op_t *op, ompi_win_t *win, ompi_request_t **request)
+static int mpi_raccumulate(const void *origin, int origin_count, ompi_datatype_t *origin_dt,
+                           int target, ptrdiff_t disp, int target_count, ompi_datatype_t *target_dt,
+                           ompi_op_t *op, ompi_win_t *win, ompi_request_t **request)
 {
     const nicstride_arguments_t g = {
         "MPI_Raccumulate", origin, origin_count, origin_dt, target, disp, target_count, target_dt};
@@ -183,10 +181,10 @@ int nicstride_raccumulate(const void *origin, int origin_count, ompi_datatype_t 
     return accumulate(win, &g, op, &no_result, request);
 }
 
-int nicstride_get_accumulate(const void *origin, int origin_count, ompi_datatype_t *origin_dt,
-                             void *result, int result_count, ompi_datatype_t *result_dt, int target,
-                             ptrdiff_t disp, int target_count, ompi_datatype_t *target_dt,
-                             ompi_op_t *op, ompi_win_t *win)
+static int mpi_get_accumulate(const void *origin, int origin_count, ompi_datatype_t *origin_dt,
+                              void *result, int result_count, ompi_datatype_t *result_dt,
+                              int target, ptrdiff_t disp, int target_count,
+                              ompi_datatype_t *target_dt, ompi_op_t *op, ompi_win_t *win)
 {
     const nicstride_arguments_t g = {
         "MPI_Get_accumulate", origin,   origin_count, origin_dt, target, disp,
@@ -196,11 +194,11 @@ int nicstride_get_accumulate(const void *origin, int origin_count, ompi_datatype
     return accumulate_at_once(win, &g, op, &r);
 }
 
-int nicstride_rget_accumulate(const void *origin, int origin_count, ompi_datatype_t *origin_dt,
-                              void *result, int result_count, ompi_datatype_t *result_dt,
-                              int target, ptrdiff_t disp, int target_count,
-                              ompi_datatype_t *target_dt, ompi_op_t *op, ompi_win_t *win,
-                              ompi_request_t **request)
+static int mpi_rget_accumulate(const void *origin, int origin_count, ompi_datatype_t *origin_dt,
+                               void *result, int result_count, ompi_datatype_t *result_dt,
+                               int target, ptrdiff_t disp, int target_count,
+                               ompi_datatype_t *target_dt, ompi_op_t *op, ompi_win_t *win,
+                               ompi_request_t **request)
 {
     const nicstride_arguments_t g = {
         "MPI_Rget_accumulate", origin,   origin_count, origin_dt, target, disp,
@@ -210,8 +208,8 @@ int nicstride_rget_accumulate(const void *origin, int origin_count, ompi_datatyp
     return accumulate(win, &g, op, &r, request);
 }
 
-int nicstride_fetch_and_op(const void *origin, void *result, ompi_datatype_t *dt, int target,
-                           ptrdiff_t disp, ompi_op_t *op, ompi_win_t *win)
+static int mpi_fetch_and_op(const void *origin, void *result, ompi_datatype_t *dt, int target,
+                            ptrdiff_t disp, ompi_op_t *op, ompi_win_t *win)
 {
     const nicstride_arguments_t g = {"MPI_Fetch_and_op", origin, 1, dt, target, disp, 1, dt};
     const result_t r = {result, 1, dt};
@@ -243,8 +241,8 @@ static inline bool swap_mapped(nicstride_module_t *m, const void *origin, const 
     return true;
 }
 
-int nicstride_compare_and_swap(const void *origin, const void *compare, void *result,
-                               ompi_datatype_t *dt, int target, ptrdiff_t disp, ompi_win_t *win)
+static int mpi_compare_and_swap(const void *origin, const void *compare, void *result,
+                                ompi_datatype_t *dt, int target, ptrdiff_t disp, ompi_win_t *win)
 {
     const nicstride_arguments_t g = {"MPI_Compare_and_swap", origin, 1, dt, target, disp, 1, dt};
     nicstride_module_t *m = nicstride_module(win);
@@ -271,4 +269,14 @@ int nicstride_compare_and_swap(const void *origin, const void *compare, void *re
     if (rc == OMPI_SUCCESS)
         onic_layout_contig(&t.result, 0, t.target.size);
     return nicstride_run(&t, rc, NULL);
+}
+
+void nicstride_update_calls(ompi_osc_base_module_t *calls)
+{
+    calls->osc_accumulate = mpi_accumulate;
+    calls->osc_raccumulate = mpi_raccumulate;
+    calls->osc_get_accumulate = mpi_get_accumulate;
+    calls->osc_rget_accumulate = mpi_rget_accumulate;
+    calls->osc_fetch_and_op = mpi_fetch_and_op;
+    calls->osc_compare_and_swap = mpi_compare_and_swap;
 }

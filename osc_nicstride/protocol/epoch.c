@@ -16,7 +16,6 @@
  */
 #include "osc_nicstride/protocol/epoch.h"
 
-#include <stddef.h>
 #include <string.h>
 
 #include "osc_nicstride/protocol/lockq.h"

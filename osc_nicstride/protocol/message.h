@@ -24,7 +24,6 @@
 #include <stdint.h>
 
 #include "common/layout/layout.h"
-#include "osc_nicstride/protocol/credit.h"
 #include "osc_nicstride/protocol/limits.h"
 
 typedef enum nicstride_msg_type {

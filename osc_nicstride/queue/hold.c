@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Holding locks back; see hold.h. */
-#include <stddef.h>
 #include <stdlib.h>
 
 #include "osc_nicstride/queue/hold.h"

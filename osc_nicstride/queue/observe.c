@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "osc_nicstride/queue/observe.h"
-#include "osc_nicstride/window/module.h"
 #include "osc_nicstride/queue/wait.h"
 
 #include <stdlib.h>

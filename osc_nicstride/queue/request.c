@@ -7,7 +7,6 @@
  * Requests of MPI_Rput and its kin. Operations end in whichever thread progresses the wire;
  * requests are completed by MPI threads only, from a list.
  */
-#include <stddef.h>
 
 #include "osc_nicstride/queue/request.h"
 #include "osc_nicstride/window/component.h"

@@ -9,19 +9,16 @@
  * Notices of post and complete are counters: in shared memory between processes of a node, in
  * messages between others. They only ever grow; each side remembers how many it has used.
  */
-#include <stddef.h>
 #include <stdlib.h>
 
-#include "osc_nicstride/sync/sync.h"
 #include "osc_nicstride/window/control.h"
 #include "osc_nicstride/sync/counted.h"
 #include "osc_nicstride/queue/flow.h"
-#include "osc_nicstride/window/module.h"
 #include "osc_nicstride/protocol/epoch.h"
 #include "osc_nicstride/queue/wait.h"
 #include "osc_nicstride/queue/send.h"
 
-int nicstride_fence(int assert, ompi_win_t *win)
+static int mpi_fence(int assert, ompi_win_t *win)
 {
     nicstride_module_t *m = nicstride_module(win);
     const char *wrong;
@@ -211,7 +208,7 @@ static int await(nicstride_module_t *m, const char *call, notice_t kind, const i
 /* ---- access epoch ------------------------------------------------------------------------------
  */
 
-int nicstride_start(ompi_group_t *group, int assert, ompi_win_t *win)
+static int mpi_start(ompi_group_t *group, int assert, ompi_win_t *win)
 {
     nicstride_module_t *m = nicstride_module(win);
     const int rc = begin(m, "MPI_Win_start", group, &m->start_ranks, &m->start_n);
@@ -221,7 +218,7 @@ int nicstride_start(ompi_group_t *group, int assert, ompi_win_t *win)
     return await(m, "MPI_Win_start", NOTICE_POST, m->start_ranks, m->start_n);
 }
 
-int nicstride_complete(ompi_win_t *win)
+static int mpi_complete(ompi_win_t *win)
 {
     nicstride_module_t *m = nicstride_module(win);
     const char *wrong;
@@ -259,7 +256,7 @@ int nicstride_complete(ompi_win_t *win)
 /* ---- exposure epoch ----------------------------------------------------------------------------
  */
 
-int nicstride_post(ompi_group_t *group, int assert, ompi_win_t *win)
+static int mpi_post(ompi_group_t *group, int assert, ompi_win_t *win)
 {
     nicstride_module_t *m = nicstride_module(win);
     int rc = begin(m, "MPI_Win_post", group, &m->post_ranks, &m->post_n);
@@ -299,7 +296,7 @@ static int end_exposure(nicstride_module_t *m, const char *call)
     return rc == OMPI_SUCCESS ? error : rc;
 }
 
-int nicstride_wait(ompi_win_t *win)
+static int mpi_wait(ompi_win_t *win)
 {
     nicstride_module_t *m = nicstride_module(win);
     const char *wrong = not_exposed(m);
@@ -309,7 +306,7 @@ int nicstride_wait(ompi_win_t *win)
     return end_exposure(m, "MPI_Win_wait");
 }
 
-int nicstride_test(ompi_win_t *win, int *flag)
+static int mpi_test(ompi_win_t *win, int *flag)
 {
     nicstride_module_t *m = nicstride_module(win);
     const char *wrong = not_exposed(m);
@@ -337,4 +334,14 @@ int nicstride_test(ompi_win_t *win, int *flag)
     *flag = 1;
     /* Nothing is missing that could still come. */
     return end_exposure(m, "MPI_Win_test");
+}
+
+void nicstride_active_calls(ompi_osc_base_module_t *calls)
+{
+    calls->osc_fence = mpi_fence;
+    calls->osc_start = mpi_start;
+    calls->osc_complete = mpi_complete;
+    calls->osc_post = mpi_post;
+    calls->osc_wait = mpi_wait;
+    calls->osc_test = mpi_test;
 }

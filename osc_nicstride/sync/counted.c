@@ -2,12 +2,10 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-#include <stddef.h>
 #include <stdatomic.h>
 
 #include "osc_nicstride/sync/counted.h"
 #include "osc_nicstride/window/control.h"
-#include "osc_nicstride/window/module.h"
 #include "osc_nicstride/window/used.h"
 #include "osc_nicstride/sync/flush.h"
 #include "osc_nicstride/queue/flow.h"
@@ -388,4 +386,27 @@ int nicstride_fence_all(nicstride_module_t *m, bool counted)
     if (error == OMPI_SUCCESS && a.lost != 0)
         error = nicstride_error(m, "MPI_Win_fence", a.lost, "a process of the window was lost");
     return nicstride_unless_broken(m, "MPI_Win_fence", error == OMPI_SUCCESS ? applied : error);
+}
+
+/* ---- access ------------------------------------------------------------------------------------
+ */
+
+const char *nicstride_enter(nicstride_module_t *m, int target)
+{
+    const char *wrong;
+
+    NICSTRIDE_LOCKED(m, wrong = nicstride_epoch_access(&m->epoch, (uint32_t)target));
+    if (wrong == NULL && !nicstride_is_past_fence(m, target))
+        nicstride_await_done(m, target);
+    return wrong;
+}
+
+int nicstride_check_passive(nicstride_module_t *m, const char *call, int target)
+{
+    const char *wrong;
+
+    NICSTRIDE_LOCKED(m, wrong = nicstride_epoch_passive(&m->epoch, (uint32_t)target));
+    if (wrong != NULL)
+        return nicstride_sync_error(m, call, wrong, target);
+    return OMPI_SUCCESS;
 }

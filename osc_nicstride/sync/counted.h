@@ -48,4 +48,33 @@ void nicstride_settle(nicstride_peer_t *p);
 /** Has every target say that all is applied, with an error if there was one; prints those. */
 void nicstride_hear_all(nicstride_module_t *m);
 
+/* ---- may a target be accessed now? ------------------------------------------------------------
+ */
+
+/** NULL, or why the target may not be accessed now. Notes that it is, and waits until it is done
+ *  with the last fence. */
+const char *nicstride_enter(nicstride_module_t *m, int target);
+
+/** The target's lock is wanted in the epoch of MPI_Win_lock_all that is open. An error where it
+ *  cannot be had; that of a target which is lost shows with the operation. */
+int nicstride_lock_one_of_all(nicstride_module_t *m, nicstride_peer_t *p);
+
+/** The same in any epoch, for an operation that goes by message. MPI threads, no lock held. */
+static inline int nicstride_lock_for_use(nicstride_module_t *m, nicstride_peer_t *p)
+{
+    if (p->local >= 0 || __atomic_load_n(&p->lock.of_all, __ATOMIC_RELAXED) ||
+        __atomic_load_n(&m->epoch.access, __ATOMIC_RELAXED) != NICSTRIDE_ACCESS_LOCK_ALL)
+        return OMPI_SUCCESS;
+    return nicstride_lock_one_of_all(m, p);
+}
+
+/** Request-based calls are for passive-target epochs. */
+int nicstride_check_passive(nicstride_module_t *m, const char *call, int target);
+
+/** Enter Open MPI's functions of synchronisation, one for each. They have its arguments, which Open
+ * MPI has checked but where a function says otherwise. MPI threads, no lock held; OMPI_SUCCESS, or
+ * an error of MPI's or Open MPI's after a text. */
+void nicstride_active_calls(ompi_osc_base_module_t *calls);
+void nicstride_passive_calls(ompi_osc_base_module_t *calls);
+
 #endif

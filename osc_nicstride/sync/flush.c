@@ -13,7 +13,6 @@
 #include "osc_nicstride/window/control.h"
 #include "osc_nicstride/queue/hold.h"
 #include "osc_nicstride/queue/flow.h"
-#include "osc_nicstride/window/module.h"
 #include "osc_nicstride/queue/observe.h"
 #include "osc_nicstride/queue/start.h"
 #include "osc_nicstride/window/transfer.h"

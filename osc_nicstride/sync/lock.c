@@ -11,21 +11,18 @@
  * next in the queue: by a store to a process of the node, by a message to any other, so nobody
  * polls the network for a lock. Who must ask by message does so with the first operation (hold.h).
  */
-#include <stddef.h>
 #include <time.h>
 
 #include "osc_nicstride/sync/lock_queue.h"
-#include "osc_nicstride/sync/sync.h"
 #include "osc_nicstride/window/component.h"
 #include "osc_nicstride/window/control.h"
 #include "osc_nicstride/sync/flush.h"
 #include "osc_nicstride/queue/hold.h"
 #include "osc_nicstride/queue/flow.h"
-#include "osc_nicstride/window/module.h"
 #include "osc_nicstride/window/transfer.h"
 #include "osc_nicstride/window/used.h"
 #include "osc_nicstride/queue/wait.h"
-#include "osc_nicstride/sync/enter.h"
+#include "osc_nicstride/sync/counted.h"
 #include "osc_nicstride/queue/send.h"
 
 /* ---- the lock of any target --------------------------------------------------------------------
@@ -142,7 +139,7 @@ static int lock_error(const nicstride_module_t *m, const char *call, int error, 
 
 #define NO_LOCKS_TEXT "the window was made with the info key no_locks"
 
-int nicstride_lock(int type, int target, int assert, ompi_win_t *win)
+static int mpi_lock(int type, int target, int assert, ompi_win_t *win)
 {
     nicstride_module_t *m = nicstride_module(win);
     const unsigned kind =
@@ -193,7 +190,7 @@ static int end_lock(nicstride_module_t *m, nicstride_peer_t *p)
     return nicstride_unless_broken(m, "MPI_Win_unlock", error);
 }
 
-int nicstride_unlock(int target, ompi_win_t *win)
+static int mpi_unlock(int target, ompi_win_t *win)
 {
     nicstride_module_t *m = nicstride_module(win);
     nicstride_peer_t *p = nicstride_peer(m, target);
@@ -248,7 +245,7 @@ static int take_node(nicstride_module_t *m, uint64_t since)
     return OMPI_SUCCESS;
 }
 
-int nicstride_lock_all(int assert, ompi_win_t *win)
+static int mpi_lock_all(int assert, ompi_win_t *win)
 {
     nicstride_module_t *m = nicstride_module(win);
     const char *wrong;
@@ -315,7 +312,7 @@ static int end_locks_of_all(nicstride_module_t *m)
                : error;
 }
 
-int nicstride_unlock_all(ompi_win_t *win)
+static int mpi_unlock_all(ompi_win_t *win)
 {
     nicstride_module_t *m = nicstride_module(win);
     const char *wrong;
@@ -384,31 +381,44 @@ static int flush_every(ompi_win_t *win, const char *call, nicstride_flush_t kind
     return nicstride_unless_broken(m, call, nicstride_flush_all_peers(m, kind));
 }
 
-int nicstride_flush(int target, ompi_win_t *win)
+static int mpi_flush(int target, ompi_win_t *win)
 {
     return flush_one(nicstride_module(win), "MPI_Win_flush", target, NICSTRIDE_FLUSH_REMOTE);
 }
 
-int nicstride_flush_local(int target, ompi_win_t *win)
+static int mpi_flush_local(int target, ompi_win_t *win)
 {
     return flush_one(nicstride_module(win), "MPI_Win_flush_local", target, NICSTRIDE_FLUSH_LOCAL);
 }
 
-int nicstride_flush_all(ompi_win_t *win)
+static int mpi_flush_all(ompi_win_t *win)
 {
     return flush_every(win, "MPI_Win_flush_all", NICSTRIDE_FLUSH_REMOTE);
 }
 
-int nicstride_flush_local_all(ompi_win_t *win)
+static int mpi_flush_local_all(ompi_win_t *win)
 {
     return flush_every(win, "MPI_Win_flush_local_all", NICSTRIDE_FLUSH_LOCAL);
 }
 
-int nicstride_sync(ompi_win_t *win)
+static int mpi_sync(ompi_win_t *win)
 {
     (void)win;
     atomic_thread_fence(memory_order_seq_cst);
     nicstride_progress();
     atomic_thread_fence(memory_order_seq_cst);
     return OMPI_SUCCESS;
+}
+
+void nicstride_passive_calls(ompi_osc_base_module_t *calls)
+{
+    calls->osc_lock = mpi_lock;
+    calls->osc_unlock = mpi_unlock;
+    calls->osc_lock_all = mpi_lock_all;
+    calls->osc_unlock_all = mpi_unlock_all;
+    calls->osc_sync = mpi_sync;
+    calls->osc_flush = mpi_flush;
+    calls->osc_flush_all = mpi_flush_all;
+    calls->osc_flush_local = mpi_flush_local;
+    calls->osc_flush_local_all = mpi_flush_local_all;
 }

@@ -10,8 +10,8 @@
  * sent when that is given back: who has the wire lock may be trying for the queue, and a send may
  * have to make a connection first.
  */
-#include <stddef.h>
 
+#include "osc_nicstride/queue/flow.h"
 #include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/queue/wait.h"
 #include "osc_nicstride/sync/lock_queue.h"
@@ -163,15 +163,13 @@ static bool change_mine_locked(nicstride_module_t *m, change_t change, uint32_t 
     return change_queue(m, m->node.me, change, origin, true) != BUSY;
 }
 
-bool nicstride_lock_forget_locked(nicstride_module_t *m, int rank)
+/** The connection to a process is lost: what it holds of my lock goes to those who wait for it, and
+ *  it waits for it no more. But where it is of this node and has died with the lock the window has
+ *  failed. False where the queue is busy: try later. */
+static bool forget_locked(nicstride_module_t *m, int rank)
 {
     return change_mine_locked(m, onic_node_index(&m->node, rank) >= 0 ? bury : forget,
                               (uint32_t)rank);
-}
-
-bool nicstride_lock_refuse_locked(nicstride_module_t *m)
-{
-    return change_mine_locked(m, NULL, 0);
 }
 
 /** With a connection back to who asks for a lock I shall know if it is lost while it waits. What
@@ -291,4 +289,87 @@ int nicstride_take_on_node(nicstride_module_t *m, nicstride_peer_t *p, unsigned 
 int nicstride_give_back_on_node(nicstride_module_t *m, int local)
 {
     return change_queue(m, local, release, (uint32_t)m->rank, false);
+}
+
+/* ---- lost peers --------------------------------------------------------------------------------
+ */
+
+/** Peers to whom nothing is under way are left alone: they may have left in good order. */
+static bool is_awaited(nicstride_peer_t *p)
+{
+    nicstride_look_locked(p);
+    return p->queue.live != NULL || !nicstride_tx_idle(&p->flow.tx);
+}
+
+/** Takes a lost process out of the queue of my lock. Who has died may have had locks of any process
+ *  of the node. False where that must be tried again. */
+static bool end_locks_of(nicstride_module_t *m, int rank)
+{
+    const int index = onic_node_index(&m->node, rank);
+
+    if (index < 0)
+        return forget_locked(m, rank);
+    for (int i = 0; i < m->node.n; i++) {
+        nicstride_ctl_t *ctl = nicstride_ctl(m, i);
+
+        if (nicstride_ctl_is_orphaned(m, &ctl->acc_lock) ||
+            nicstride_ctl_is_orphaned(m, &ctl->queue_lock))
+            nicstride_break(m, NICSTRIDE_BROKEN_UPDATE, index);
+    }
+    return forget_locked(m, rank);
+}
+
+/** How many peers something was waited for from; negative where all must be done again: also for a
+ *  window that is being made, whose tables are not all there. */
+static int end_lost_of(nicstride_module_t *m)
+{
+    bool again = false;
+    int n = 0;
+
+    if (!m->refers)
+        return -1;
+    for (int i = 0; i < m->size; i++) {
+        nicstride_peer_t *p = m->peer[i];
+        const int local = onic_node_index(&m->node, i);
+        const bool died = local >= 0 && onic_peer_has_died(m->near[local]);
+
+        if (died || (p != NULL && p->local < 0 && onic_peer_is_lost(p->wire)))
+            again = !end_locks_of(m, i) || again;
+        if (p == NULL || !is_awaited(p) || !onic_peer_lost(p->wire))
+            continue;
+        nicstride_peer_end_locked(p);
+        n++;
+    }
+    /* Processes of other nodes that wait for my lock are told. */
+    if (nicstride_is_broken(m))
+        again = !change_mine_locked(m, NULL, 0) || again;
+    return again ? -1 : n;
+}
+
+int nicstride_end_lost_locked(void)
+{
+    static unsigned known;
+    const unsigned losses = onic_wire_losses();
+    opal_hash_table_t *windows = &nicstride_component.windows;
+    bool again = false;
+    void *m, *node;
+    uint32_t name;
+    int n = 0;
+
+    if (losses == known)
+        return 0;
+    for (int rc = opal_hash_table_get_first_key_uint32(windows, &name, &m, &node);
+         rc == OPAL_SUCCESS;
+         rc = opal_hash_table_get_next_key_uint32(windows, &name, &m, node, &node)) {
+        const int ended = end_lost_of(m);
+
+        again = again || ended < 0;
+        n += ended > 0 ? ended : 0;
+    }
+    if (!again) {
+        known = losses;
+        return n;
+    }
+    onic_wire_defer(ONIC_AM_OSC);
+    return -1;
 }

@@ -30,13 +30,11 @@ bool nicstride_lock_message_locked(nicstride_module_t *m, nicstride_peer_t *p,
 bool nicstride_lock_at_once_locked(nicstride_module_t *m, nicstride_peer_t *p,
                                    const nicstride_msg_t *msg);
 
-/** The connection to a process is lost: what it holds of my lock goes to those who wait for it, and
- *  it waits for it no more. But where it is of this node and has died with the lock the window has
- *  failed. False where the queue is busy: try later. */
-bool nicstride_lock_forget_locked(nicstride_module_t *m, int rank);
-
-/** The window has failed: processes of other nodes that wait for my lock are told. False where the
- *  queue is busy: try later. */
-bool nicstride_lock_refuse_locked(nicstride_module_t *m);
+/**
+ * Ends the operations under way to peers that were lost since the last call, those of requests
+ * among them, for whom nobody else waits. Costs a comparison where nothing was lost. Wire lock.
+ * Returns how many peers; a negative value, and asks to be called again, where a lock was busy.
+ */
+int nicstride_end_lost_locked(void);
 
 #endif

@@ -17,7 +17,6 @@
 #include "osc_nicstride/target/target.h"
 #include "osc_nicstride/window/component.h"
 #include "common/support/handle.h"
-#include "common/layout/pack.h"
 
 /** Counts a message as applied. True where an acknowledgement is due; `*count_p` and `*error_p` are
  *  what it says. */

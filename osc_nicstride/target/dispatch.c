@@ -16,7 +16,6 @@
 #include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/queue/flow.h"
 #include "osc_nicstride/protocol/batch.h"
-#include "osc_nicstride/sync/end_lost.h"
 #include "osc_nicstride/sync/lock_queue.h"
 #include "osc_nicstride/target/target.h"
 #include "osc_nicstride/window/component.h"

@@ -4,14 +4,12 @@
  */
 /** @file Control blocks: their parts, waiting for their locks, windows that have failed; see
  * control.h. */
-#include <stddef.h>
 #include <sched.h>
 #include <time.h>
 
 #include "common/support/clock.h"
 #include "common/support/pause.h"
 #include "osc_nicstride/window/control.h"
-#include "osc_nicstride/window/module.h"
 
 /* ---- where the parts of a block lie ---------------------------------------------------------- */
 

@@ -7,11 +7,9 @@
  * Texts of errors in calls on a window.
  */
 #include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 
 #include "common/support/help.h"
-#include "osc_nicstride/window/module.h"
 #include "osc_nicstride/window/window.h"
 
 #include "opal/util/output.h"

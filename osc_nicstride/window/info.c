@@ -6,11 +6,8 @@
  * @file
  * Info keys of windows.
  */
-#include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "osc_nicstride/window/module.h"
 #include "osc_nicstride/window/place.h"
 #include "osc_nicstride/window/window.h"
 

@@ -7,16 +7,13 @@
  * The node of a window and its memory: control blocks and window memory in one shared segment,
  * private memory where that cannot be had.
  */
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "common/support/collective.h"
 #include "common/support/help.h"
-#include "osc_nicstride/window/component.h"
 #include "osc_nicstride/window/control.h"
-#include "osc_nicstride/window/module.h"
 #include "osc_nicstride/window/window.h"
 #include "opal/util/proc.h"
 

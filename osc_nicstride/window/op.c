@@ -10,7 +10,6 @@
  * (MPI_INT and MPI_INT32_T), so that these match each other. May run on the server thread: only
  * predefined objects are read, which never change.
  */
-#include <stddef.h>
 
 #include "osc_nicstride/window/op.h"
 #include "common/layout/flatten.h"

@@ -7,7 +7,6 @@
 
 #include "osc_nicstride/window/component.h"
 #include "osc_nicstride/window/control.h"
-#include "osc_nicstride/window/module.h"
 #include "osc_nicstride/window/used.h"
 
 /* ---- processes --------------------------------------------------------------------------------
