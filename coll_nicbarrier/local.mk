@@ -7,8 +7,8 @@ noinst_LTLIBRARIES += coll_nicbarrier/libnicbarrier_core.la
 coll_nicbarrier_libnicbarrier_core_la_SOURCES = \
 	coll_nicbarrier/agree/plan.c \
 	coll_nicbarrier/agree/plan.h \
-	coll_nicbarrier/schedule/arrange.c \
-	coll_nicbarrier/schedule/arrange.h \
+	coll_nicbarrier/engines/shm/arrange.c \
+	coll_nicbarrier/engines/shm/arrange.h \
 	coll_nicbarrier/team/waiting.h \
 	coll_nicbarrier/engines/engine.h \
 	coll_nicbarrier/epoch/nack.c \
@@ -88,15 +88,17 @@ mca_coll_nicbarrier_la_SOURCES = \
 	coll_nicbarrier/agree/agreement.h \
 	coll_nicbarrier/agree/network.c \
 	coll_nicbarrier/agree/node.c \
-	coll_nicbarrier/engines/engines.c \
+	coll_nicbarrier/team/engines.c \
 	coll_nicbarrier/component/component.c \
 	coll_nicbarrier/component/barriers.c \
+	coll_nicbarrier/component/barriers.h \
 	coll_nicbarrier/component/module.c \
 	coll_nicbarrier/component/module.h \
 	coll_nicbarrier/component/params.c \
 	coll_nicbarrier/component/pvars.c \
-	coll_nicbarrier/component/request.c \
-	coll_nicbarrier/component/settings.c
+	coll_nicbarrier/component/settings.c \
+	coll_nicbarrier/component/state.c \
+	coll_nicbarrier/component/state.h
 nodist_mca_coll_nicbarrier_la_SOURCES = common/config.h
 mca_coll_nicbarrier_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE \
 	-DOMPI_NIC_HELP_DIR='"$(componentdir)"'

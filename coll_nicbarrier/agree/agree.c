@@ -26,14 +26,10 @@
 /** The number of the engine of a node alone. */
 #define NODE_ENGINE 0
 
-/** Somebody of this node could not map a segment of it. From then on all its processes open
- *  engines, so that they can be nodes of their own; for the first communicator it is too late. */
-static atomic_bool apart;
-
 /* ---- what a rank brings -----------------------------------------------------------------------
  */
 
-/** A key that no other group has: at random, or who draws it and when, where the kernel gives
+/** A key that no other group has: at random, or from name and time, where the kernel gives
  *  nothing. */
 static uint64_t draw_key(void)
 {
@@ -63,7 +59,7 @@ static uint8_t open_engine(nicbarrier_agreement_t *a, int i)
     if (a->config->engine == i ? score <= 0 : score < WORTHWHILE) {
         return 0;
     }
-    /* What an engine does without it may say, too: that is no reason. */
+    /* A text beside success is no reason. */
     nicbarrier_reason_t why = {""};
     if (nicbarrier_open_engine(i, &a->config->engines, &why) != 0) {
         a->why = why;
@@ -77,15 +73,16 @@ static uint8_t open_engine(nicbarrier_agreement_t *a, int i)
 static bool open_engines(nicbarrier_agreement_t *a, int index, int n)
 {
     const int size = ompi_comm_size(a->comm), asked = a->config->engine;
-    const int limit = nicbarrier_limit(&a->wishes, n, size);
-    if (limit == size || (index % limit != 0 && !atomic_load(&apart))) {
+    const int limit = nicbarrier_limit(&a->options, n, size);
+    if (limit == size || index % limit != 0) {
         return true;
     }
     const bool jobs = nicbarrier_several_jobs(a->comm);
     bool able = true;
     for (int i = 0; nicbarrier_engines[i] != NULL; i++) {
-        const bool serves = !jobs || (a->wishes.candidate[i].needs & NICBARRIER_NEEDS_ONE_JOB) == 0;
-        if (a->wishes.candidate[i].network && serves && (asked < 0 || asked == i)) {
+        const bool serves =
+            !jobs || (a->options.candidate[i].needs & NICBARRIER_NEEDS_ONE_JOB) == 0;
+        if (a->options.candidate[i].network && serves && (asked < 0 || asked == i)) {
             a->mine.score[i] = open_engine(a, i);
             able = able && (asked != i || a->mine.score[i] > 0);
         }
@@ -93,8 +90,8 @@ static bool open_engines(nicbarrier_agreement_t *a, int index, int n)
     return able;
 }
 
-/** What this rank tells of itself. */
-static bool look_around(nicbarrier_agreement_t *a)
+/** The facts of this rank. */
+static bool find_facts(nicbarrier_agreement_t *a)
 {
     const onic_locality_t here = onic_locality();
     int index = 0, n = 0, first = -1;
@@ -126,108 +123,50 @@ static bool allocate(nicbarrier_agreement_t *a)
 static bool begin(nicbarrier_agreement_t *a, bool able)
 {
     a->engine = NICBARRIER_ANY_ENGINE;
-    a->wishes = (nicbarrier_wishes_t){.engine = a->config->engine, .ppn = a->config->ppn};
+    a->options = (nicbarrier_options_t){.engine = a->config->engine, .ppn = a->config->ppn};
     for (int i = 0; nicbarrier_engines[i] != NULL; i++) {
-        a->wishes.candidate[i].needs = nicbarrier_engines[i]->needs;
-        a->wishes.candidate[i].network = nicbarrier_engines[i]->network != NULL;
+        a->options.candidate[i].needs = nicbarrier_engines[i]->needs;
+        a->options.candidate[i].network = nicbarrier_engines[i]->network != NULL;
     }
     if (!able || !allocate(a)) {
         nicbarrier_reason(&a->why, "memory is exhausted");
         return false;
     }
-    return look_around(a);
+    return find_facts(a);
 }
 
-/* ---- what all say -----------------------------------------------------------------------------
+/* ---- the whole --------------------------------------------------------------------------------
  */
 
-/** Can everybody go on, and have all the same settings? */
-static int compare(nicbarrier_agreement_t *a, bool *able)
+/** The nodes, and which ranks lead. Once more with names of segments where some process needs one.
+ */
+static int set_up_nodes(nicbarrier_agreement_t *a, int *able_p)
 {
-    const int high = (int)(a->config->settings >> 33), low = (int)(a->config->settings & INT_MAX);
-    /* Where the least is the most, too, all are the same. */
-    int words[] = {*able, high, -high, low, -low};
-    const int rc = nicbarrier_say(a, words, sizeof(words) / sizeof(words[0]));
-    const bool same = words[1] == -words[2] && words[3] == -words[4];
-    if (!same) {
-        nicbarrier_reason(&a->why, "ranks have different values of parameters coll_nicbarrier_*");
+    int mapped = NICBARRIER_UNNAMED, rc = OMPI_SUCCESS;
+    a->plan = nicbarrier_plan(&a->options, a->facts, ompi_comm_size(a->comm),
+                              ompi_comm_rank(a->comm), a->room);
+    for (int named = 0; named <= 1 && rc == OMPI_SUCCESS && mapped == NICBARRIER_UNNAMED; named++) {
+        onic_segment_key_t key;
+        if (named) {
+            nicbarrier_team_free(a->team);
+            a->team = nicbarrier_team_new(&a->config->team);
+        }
+        rc = nicbarrier_set_up_node(a, named, &key, &mapped);
+        if (a->team == NULL ||
+            (a->plan.leader >= 0 && a->plan.leaders > 1 && !nicbarrier_make_exchange(a))) {
+            nicbarrier_reason(&a->why, "memory is exhausted");
+            mapped = NICBARRIER_UNMAPPED;
+        }
+        rc = rc == OMPI_SUCCESS ? nicbarrier_least(a, &mapped) : rc;
+        onic_node_hide(&key);
     }
-    *able = words[0] != 0 && same;
+    *able_p = rc == OMPI_SUCCESS && mapped == NICBARRIER_MAPPED;
     return rc;
 }
 
-/** Some node has not come about: takes those apart whose processes cannot share memory, so that it
- *  can be tried again. `least`: what each process has to say that it need not be. */
-static int take_apart(nicbarrier_agreement_t *a, nicbarrier_mapped_t mapped,
-                      nicbarrier_mapped_t least)
+static int agree(nicbarrier_agreement_t *a, int able)
 {
-    const int32_t size = a->plan.size, mine = (int32_t)mapped;
-    int32_t *all = a->room;
-    const int rc = onic_share(a->comm, &mine, sizeof(mine), all);
-    for (int32_t r = 0; r < size && rc == OMPI_SUCCESS; r++) {
-        if (all[r] < (int32_t)least) {
-            nicbarrier_split_node(a->facts, r);
-        }
-    }
-    return rc;
-}
-
-static nicbarrier_plan_t plan(nicbarrier_agreement_t *a)
-{
-    return nicbarrier_plan(&a->wishes, a->facts, ompi_comm_size(a->comm), ompi_comm_rank(a->comm),
-                           a->room);
-}
-
-/** One attempt with the nodes as they are planned: what has become of mine, and of the worst. */
-static int try_nodes(nicbarrier_agreement_t *a, bool named, nicbarrier_mapped_t *mapped_p,
-                     int *worst_p)
-{
-    onic_segment_key_t key;
-    int rc = nicbarrier_set_up_node(a, named, &key, mapped_p);
-    const bool needs_mail = a->plan.leader >= 0 && a->plan.leaders > 1;
-    if (a->team == NULL || (needs_mail && !nicbarrier_make_mail(a))) {
-        *mapped_p = NICBARRIER_EXHAUSTED;
-    }
-    if (*mapped_p == NICBARRIER_EXHAUSTED) {
-        nicbarrier_reason(&a->why, "memory is exhausted");
-    }
-    *worst_p = (int)*mapped_p;
-    rc = rc == OMPI_SUCCESS ? nicbarrier_say(a, worst_p, 1) : rc;
-    onic_node_hide(&key);
-    return rc;
-}
-
-/** The nodes, and who leads. */
-static int set_up_nodes(nicbarrier_agreement_t *a, bool *able)
-{
-    nicbarrier_mapped_t mapped;
-    int worst;
-    a->plan = plan(a);
-    for (bool named = false;; named = true) {
-        int rc = try_nodes(a, named, &mapped, &worst);
-        *able = rc == OMPI_SUCCESS && worst == NICBARRIER_MAPPED;
-        if (rc != OMPI_SUCCESS || worst == NICBARRIER_MAPPED || worst == NICBARRIER_EXHAUSTED) {
-            return rc;
-        }
-        rc = take_apart(a, mapped, named ? NICBARRIER_MAPPED : NICBARRIER_UNNAMED);
-        if (rc != OMPI_SUCCESS) {
-            return rc;
-        }
-        const int32_t n = a->plan.n;
-        a->plan = plan(a);
-        if (a->plan.n < n) {
-            atomic_store(&apart, true);
-            nicbarrier_reason(&a->why, "processes of a node cannot share memory "
-                                       "(coll_nicbarrier_ppn 1 does without)");
-        }
-        nicbarrier_team_free(a->team);
-        a->team = nicbarrier_team_new(&a->config->team);
-    }
-}
-
-static int agree(nicbarrier_agreement_t *a, bool able)
-{
-    int rc = compare(a, &able);
+    int rc = nicbarrier_least(a, &able);
     if (rc == OMPI_SUCCESS && able) {
         rc = onic_share(a->comm, &a->mine, sizeof(a->mine), a->facts);
     }
@@ -248,13 +187,13 @@ static int agree(nicbarrier_agreement_t *a, bool able)
  */
 
 /** Why there is no team: by one rank, or by each that has seen an error. */
-static void tell(const nicbarrier_agreement_t *a, bool broken)
+static void report(const nicbarrier_agreement_t *a, bool broken)
 {
-    static atomic_bool told;
+    static atomic_bool reported;
     const int me = ompi_comm_rank(a->comm);
     const char *why = broken ? "a message has failed" : a->why.text;
-    const bool mine = broken || a->speaker == me || (a->speaker == INT_MAX && me == 0);
-    if (mine && why[0] != '\0' && !atomic_exchange(&told, true)) {
+    const bool mine = broken || a->reporter == me || (a->reporter == INT_MAX && me == 0);
+    if (mine && why[0] != '\0' && !atomic_exchange(&reported, true)) {
         char name[256] = "?";
         (void)gethostname(name, sizeof(name) - 1);
         opal_output(0, "coll_nicbarrier: barriers of communicator \"%s\" %s: %s (rank %d on %s)",
@@ -276,14 +215,14 @@ nicbarrier_team_t *nicbarrier_agree(struct ompi_communicator_t *comm,
         team->kind = a.engine;
         team->engine = nicbarrier_engines[a.engine];
     } else {
-        tell(&a, *rc_p != OMPI_SUCCESS);
+        report(&a, *rc_p != OMPI_SUCCESS);
         if (*rc_p != OMPI_SUCCESS && team != NULL) {
             nicbarrier_team_fail(team);
         }
         nicbarrier_team_free(team);
         team = NULL;
     }
-    free(a.mail);
+    free(a.exchange);
     free(a.room);
     free(a.facts);
     return team;

@@ -5,19 +5,17 @@
 /**
  * @file
  * The agreement: all ranks of a communicator find out together what carries their barriers, and
- * make it, or find that somebody cannot. By collectives of Open MPI's other components, since the
+ * make it, or find that some rank cannot. By collectives of Open MPI's other components, since the
  * call in which it is done, a blocking barrier, may wait.
  *
- * 1. words     the least of all: can everybody go on, and have all the same settings?
- * 2. facts     each rank tells all others what it is and has (plan.h)
- * 3. nodes     the first rank of each node makes a segment, the others map it (node.c). Where
- *              somebody cannot, all processes of that node are nodes of their own, and it is done
- *              again
+ * 1. able      an allreduce: can every rank go on?
+ * 2. facts     an allgather: what each rank is and has (plan.h)
+ * 3. nodes     the first rank of each node makes a segment, the others map it (node.c)
  * 4. leaders   where several are left: endpoints go to the partners of the schedule, and when all
  *              are connected a trial epoch runs (network.c). Where it fails the next best engine
  *              is tried
  *
- * A rank that cannot go on says so where all speak next, so nobody waits for it.
+ * A rank that cannot go on takes part up to the next allreduce, so no rank waits for it.
  */
 #ifndef NICBARRIER_AGREE_H
 #define NICBARRIER_AGREE_H
@@ -27,21 +25,20 @@
 #include "coll_nicbarrier/team/team.h"
 #include "ompi/communicator/communicator.h"
 
-/** What this rank wants. Of these, engine, ppn, settings and the schedule are the same on all. */
+/** What this rank asks for. Engine, ppn and the schedule are the same on all. */
 typedef struct nicbarrier_agreement_config {
-    int engine;        /**< its number in nicbarrier_engines, or NICBARRIER_ANY_ENGINE */
-    int ppn;           /**< most processes of a node behind one leader; 0: all */
-    uint64_t settings; /**< a hash of what must be the same on all ranks */
+    int engine; /**< its number in nicbarrier_engines, or NICBARRIER_ANY_ENGINE */
+    int ppn;    /**< most processes of a node behind one leader; 0: all */
     nicbarrier_engine_settings_t engines;
     nicbarrier_team_config_t team;
     unsigned long long *trials; /**< counts trial epochs */
 } nicbarrier_agreement_config_t;
 
 /**
- * Collective, and waits. `able`: this rank can go on; else memory is exhausted. The team, or NULL
- * where somebody could not, after the rank that could not has said why (once in each process). The
- * same on all ranks, unless *rc_p is an OMPI error: then the others may or may not have a team, and
- * are told by it, if they have, that it is of no use.
+ * Collective, and waits. `able`: this rank can go on; else memory is exhausted. Returns the team,
+ * or NULL where some rank could not, after one rank that could not has given the reason (once in
+ * each process). The same on all ranks, unless *rc_p is an OMPI error: then the others may or may
+ * not have a team, which fails if they have.
  */
 nicbarrier_team_t *nicbarrier_agree(struct ompi_communicator_t *comm,
                                     const nicbarrier_agreement_config_t *config, bool able,

@@ -4,7 +4,8 @@
  */
 /** @file What the parts of the agreement share: agree.c has the whole, node.c what is done on a
  *  node, network.c what leaders do. Their functions return OMPI_SUCCESS, or the error of a message
- *  that has failed; what this rank cannot do is no error, but is said to all. */
+ *  that has failed. What this rank cannot do is no error, but takes part in the next allreduce. All
+ *  are for the thread that runs the agreement. */
 #ifndef NICBARRIER_AGREEMENT_H
 #define NICBARRIER_AGREEMENT_H
 
@@ -12,66 +13,57 @@
 #include "coll_nicbarrier/agree/plan.h"
 #include "common/node/node.h"
 
-/** An endpoint on its way. Length 0: there is none. */
-typedef struct nicbarrier_letter {
-    uint32_t len;
-    unsigned char bytes[NICBARRIER_ENDPOINT_MAX];
-} nicbarrier_letter_t;
-
-/** What messages between leaders are read from and written to. It is given up where one fails,
+/** A leader's buffers: its endpoint and those of its partners. Never freed where a message fails,
  *  since others may be under way. */
-typedef struct nicbarrier_mail {
-    int said, heard; /**< of a trial: it has succeeded */
-    int partners;
-    int32_t partner[NICBARRIER_PARTNERS_MAX];
-    nicbarrier_letter_t mine;
-    nicbarrier_letter_t theirs[];
-} nicbarrier_mail_t;
+typedef struct nicbarrier_exchange nicbarrier_exchange_t;
 
 typedef struct nicbarrier_agreement {
     struct ompi_communicator_t *comm;
     const nicbarrier_agreement_config_t *config;
-    nicbarrier_wishes_t wishes;
+    nicbarrier_options_t options;
     nicbarrier_facts_t mine;
     nicbarrier_facts_t *facts; /**< of all */
     int32_t *room;             /**< of the plan */
     nicbarrier_plan_t plan;
     nicbarrier_team_t *team;
-    nicbarrier_mail_t *mail; /**< a leader's among several */
-    bool connected;          /**< its engine is */
-    int engine;              /**< that has been agreed on, or NICBARRIER_ANY_ENGINE */
+    nicbarrier_exchange_t *exchange; /**< a leader's among several */
+    bool connected;                  /**< its engine is */
+    int engine;                      /**< that has been agreed on, or NICBARRIER_ANY_ENGINE */
     nicbarrier_reason_t why;
-    int speaker; /**< the rank that is to give the reason why nothing came of it */
+    int reporter; /**< the rank that is to give the reason why nothing came of it */
 } nicbarrier_agreement_t;
+
+/* ---- network.c --------------------------------------------------------------------------------
+ */
 
 /** Opens an engine, once for each process. 0, or -1 and the reason. */
 int nicbarrier_open_engine(int engine, const nicbarrier_engine_settings_t *settings,
                            nicbarrier_reason_t *why);
 
-/** Most words at a time. */
-#define NICBARRIER_WORDS_MAX 5
+/** All ranks: an allreduce of *value_p, which becomes the least of all; a->reporter is the first
+ *  rank with a reason. */
+int nicbarrier_least(nicbarrier_agreement_t *a, int *value_p);
 
-/** All ranks: says some words, gets the least of each that was said, and notes who has a reason to
- *  give. */
-int nicbarrier_say(nicbarrier_agreement_t *a, int *words, int n);
+/** A leader among several: makes its buffers. False where memory is exhausted. */
+bool nicbarrier_make_exchange(nicbarrier_agreement_t *a);
+
+/** All ranks: the part between several leaders. Sets a->engine. */
+int nicbarrier_set_up_network(nicbarrier_agreement_t *a);
+
+/* ---- node.c -----------------------------------------------------------------------------------
+ */
 
 /** What has become of a node at one of its processes, from bad to good. */
 typedef enum nicbarrier_mapped {
-    NICBARRIER_EXHAUSTED, /**< nothing will come of it */
-    NICBARRIER_UNMAPPED,
-    NICBARRIER_UNNAMED, /**< it must not open what has no name */
+    NICBARRIER_UNMAPPED, /**< there is a reason */
+    NICBARRIER_UNNAMED,  /**< it must not open what has no name */
     NICBARRIER_MAPPED
 } nicbarrier_mapped_t;
 
 /** Makes the team's part on the node, as the plan says, with a segment that has a name where one is
- *  needed. The first of a node keeps it in *key_p until all have it. */
+ *  needed. The first of a node keeps it in *key_p until all have it. *mapped_p becomes a
+ *  nicbarrier_mapped_t. */
 int nicbarrier_set_up_node(nicbarrier_agreement_t *a, bool named, onic_segment_key_t *key_p,
-                           nicbarrier_mapped_t *mapped_p);
-
-/** A leader among several: what it needs memory for. */
-bool nicbarrier_make_mail(nicbarrier_agreement_t *a);
-
-/** The part between several leaders; all ranks take part in what is said. Sets a->engine. */
-int nicbarrier_set_up_network(nicbarrier_agreement_t *a);
+                           int *mapped_p);
 
 #endif

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file What leaders do in an agreement. From when an engine is connected on, others may need what
- *  it has to say: so all waiting moves it on. */
+/** @file What leaders do in an agreement. From when an engine is connected on, partners may need
+ *  answers: so all waiting makes it progress. */
 #include "coll_nicbarrier/agree/agreement.h"
 
 #include <limits.h>
@@ -25,6 +25,19 @@
 /** The tag next to those of Open MPI's collectives, which go downwards from the one of allgather.
  * It has none of its own between that and MPI_ANY_TAG. */
 #define TAG (MCA_COLL_BASE_TAG_ALLGATHER + 1)
+
+/** An endpoint. Length 0: there is none. */
+typedef struct endpoint {
+    uint32_t len;
+    unsigned char bytes[NICBARRIER_ENDPOINT_MAX];
+} endpoint_t;
+
+struct nicbarrier_exchange {
+    int partners;
+    int32_t partner[NICBARRIER_PARTNERS_MAX];
+    endpoint_t mine;
+    endpoint_t theirs[];
+};
 
 /** Engines, and their groups, are made by one thread at a time. */
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
@@ -52,25 +65,25 @@ void nicbarrier_close_engines(void)
     }
 }
 
-bool nicbarrier_make_mail(nicbarrier_agreement_t *a)
+bool nicbarrier_make_exchange(nicbarrier_agreement_t *a)
 {
     int32_t partner[NICBARRIER_PARTNERS_MAX];
     const int n = nicbarrier_plan_partners(
         &a->plan, (nicbarrier_schedule_kind_t)a->config->engines.schedule, partner);
-    free(a->mail);
-    a->mail = malloc(sizeof(*a->mail) + (size_t)n * sizeof(a->mail->theirs[0]));
-    if (a->mail == NULL) {
+    free(a->exchange);
+    a->exchange = malloc(sizeof(*a->exchange) + (size_t)n * sizeof(a->exchange->theirs[0]));
+    if (a->exchange == NULL) {
         return false;
     }
-    a->mail->partners = n;
-    memcpy(a->mail->partner, partner, (size_t)n * sizeof(*partner));
+    a->exchange->partners = n;
+    memcpy(a->exchange->partner, partner, (size_t)n * sizeof(*partner));
     return true;
 }
 
 /* ---- messages ---------------------------------------------------------------------------------
  */
 
-/** Waits for a message; its error. */
+/** Waits for a request; its error. */
 static int await(nicbarrier_agreement_t *a, ompi_request_t **request_p)
 {
     while (!REQUEST_COMPLETE(*request_p)) {
@@ -85,63 +98,54 @@ static int await(nicbarrier_agreement_t *a, ompi_request_t **request_p)
     return rc;
 }
 
-/** Waits for messages from and into the mail, unless there is an error: then the others may never
- *  come. */
-static int await_mail(nicbarrier_agreement_t *a, ompi_request_t **requests, int n, int rc)
+int nicbarrier_least(nicbarrier_agreement_t *a, int *value_p)
 {
+    const struct mca_coll_base_comm_coll_t *c = a->comm->c_coll;
+    int values[] = {a->why.text[0] != '\0' ? ompi_comm_rank(a->comm) : INT_MAX, *value_p};
+    ompi_request_t *request;
+    int rc;
+    if (a->plan.leaders <= 1) {
+        rc = onic_agree_all(a->comm, values, 2);
+    } else {
+        rc = c->coll_iallreduce(MPI_IN_PLACE, values, 2, &ompi_mpi_int.dt, &ompi_mpi_op_min.op,
+                                a->comm, &request, c->coll_iallreduce_module);
+        rc = rc == OMPI_SUCCESS ? await(a, &request) : rc;
+    }
+    a->reporter = values[0];
+    *value_p = values[1];
+    return rc;
+}
+
+/** Endpoints go to the partners, and theirs come. */
+static int exchange(nicbarrier_agreement_t *a)
+{
+    nicbarrier_exchange_t *x = a->exchange;
+    ompi_request_t *requests[2 * NICBARRIER_PARTNERS_MAX] = {NULL};
+    int rc = OMPI_SUCCESS, n = 0;
+    for (int i = 0; i < 2 * x->partners && rc == OMPI_SUCCESS; i++) {
+        const int k = i % x->partners, rank = a->plan.rank[x->partner[k]];
+        rc = i < x->partners
+                 ? MCA_PML_CALL(irecv(&x->theirs[k], sizeof(x->theirs[k]), &ompi_mpi_byte.dt, rank,
+                                      TAG, a->comm, &requests[n]))
+                 : MCA_PML_CALL(isend(&x->mine, offsetof(endpoint_t, bytes) + x->mine.len,
+                                      &ompi_mpi_byte.dt, rank, TAG, MCA_PML_BASE_SEND_STANDARD,
+                                      a->comm, &requests[n]));
+        n += rc == OMPI_SUCCESS;
+    }
     for (int i = 0; i < n && rc == OMPI_SUCCESS; i++) {
         rc = await(a, &requests[i]);
     }
     if (rc == OMPI_SUCCESS) {
         return rc;
     }
+    /* The others may never come. */
     for (int i = 0; i < n; i++) {
         if (requests[i] != NULL) {
             (void)ompi_request_cancel(requests[i]);
             (void)ompi_request_free(&requests[i]);
         }
     }
-    a->mail = NULL;
-    return rc;
-}
-
-static int post(const nicbarrier_agreement_t *a, int32_t leader, const void *bytes, size_t len,
-                ompi_request_t **request_p)
-{
-    const int rc = MCA_PML_CALL(isend(bytes, len, &ompi_mpi_byte.dt, a->plan.rank[leader], TAG,
-                                      MCA_PML_BASE_SEND_STANDARD, a->comm, request_p));
-    *request_p = rc == OMPI_SUCCESS ? *request_p : NULL;
-    return rc;
-}
-
-static int receive(const nicbarrier_agreement_t *a, int32_t leader, void *bytes, size_t len,
-                   ompi_request_t **request_p)
-{
-    const int rc = MCA_PML_CALL(
-        irecv(bytes, len, &ompi_mpi_byte.dt, a->plan.rank[leader], TAG, a->comm, request_p));
-    *request_p = rc == OMPI_SUCCESS ? *request_p : NULL;
-    return rc;
-}
-
-/** By the module below, nonblocking. */
-static int agree_moving(nicbarrier_agreement_t *a, int *words, int n)
-{
-    const struct mca_coll_base_comm_coll_t *c = a->comm->c_coll;
-    ompi_request_t *request;
-    const int rc = c->coll_iallreduce(MPI_IN_PLACE, words, n, &ompi_mpi_int.dt, &ompi_mpi_op_min.op,
-                                      a->comm, &request, c->coll_iallreduce_module);
-    return rc == OMPI_SUCCESS ? await(a, &request) : rc;
-}
-
-int nicbarrier_say(nicbarrier_agreement_t *a, int *words, int n)
-{
-    const bool complains = a->why.text[0] != '\0';
-    int all[NICBARRIER_WORDS_MAX + 1] = {complains ? ompi_comm_rank(a->comm) : INT_MAX};
-    memcpy(all + 1, words, (size_t)n * sizeof(*words));
-    const int rc =
-        a->plan.leaders > 1 ? agree_moving(a, all, n + 1) : onic_agree_all(a->comm, all, n + 1);
-    a->speaker = all[0];
-    memcpy(words, all + 1, (size_t)n * sizeof(*words));
+    a->exchange = NULL;
     return rc;
 }
 
@@ -153,115 +157,71 @@ static bool prepare(nicbarrier_agreement_t *a, int engine, unsigned attempt)
     /* Of two attempts the words must not be taken for each other's. */
     const uint64_t key = a->facts[0].key + 0x9e3779b97f4a7c15u * attempt;
     const nicbarrier_group_t group = {key != 0 ? key : 1, a->plan.leaders, a->plan.leader};
-    nicbarrier_letter_t *mine = &a->mail->mine;
+    endpoint_t *mine = &a->exchange->mine;
     nicbarrier_reason_t why = {""};
-    mine->len = 0;
     a->team->kind = engine;
     a->team->engine = nicbarrier_engines[engine];
     pthread_mutex_lock(&making);
-    const int rc = nicbarrier_team_prepare(a->team, &group, mine->bytes, &mine->len, &why);
+    const bool done = nicbarrier_team_prepare(a->team, &group, mine->bytes, &mine->len, &why) == 0;
     pthread_mutex_unlock(&making);
-    if (rc != 0) {
+    if (!done) {
         a->why = why;
         mine->len = 0;
     }
-    return rc == 0;
+    return done;
 }
 
-/** Endpoints go to the partners, and theirs come. */
-static int exchange(nicbarrier_agreement_t *a)
+/** With the partners, if all their endpoints have come. */
+static bool connect_team(nicbarrier_agreement_t *a)
 {
-    nicbarrier_mail_t *mail = a->mail;
-    ompi_request_t *requests[2 * NICBARRIER_PARTNERS_MAX];
-    int rc = OMPI_SUCCESS, n = 0;
-    for (int i = 0; i < mail->partners && rc == OMPI_SUCCESS; i++) {
-        rc =
-            receive(a, mail->partner[i], &mail->theirs[i], sizeof(mail->theirs[i]), &requests[n++]);
-    }
-    for (int i = 0; i < mail->partners && rc == OMPI_SUCCESS; i++) {
-        rc = post(a, mail->partner[i], &mail->mine,
-                  offsetof(nicbarrier_letter_t, bytes) + mail->mine.len, &requests[n++]);
-    }
-    return await_mail(a, requests, n, rc);
-}
-
-/** With those whose endpoints have come, if all have. */
-static bool join(nicbarrier_agreement_t *a)
-{
-    const nicbarrier_mail_t *mail = a->mail;
+    const nicbarrier_exchange_t *x = a->exchange;
     nicbarrier_endpoint_t list[NICBARRIER_PARTNERS_MAX];
-    nicbarrier_endpoints_t all = {mail->partners, list};
+    nicbarrier_endpoints_t all = {x->partners, list};
     nicbarrier_reason_t why = {""};
-    for (int i = 0; i < mail->partners; i++) {
-        const nicbarrier_letter_t *l = &mail->theirs[i];
-        if (l->len == 0 || l->len > sizeof(l->bytes)) {
+    for (int i = 0; i < x->partners; i++) {
+        const endpoint_t *e = &x->theirs[i];
+        if (e->len == 0 || e->len > sizeof(e->bytes)) {
             return false;
         }
-        list[i] = (nicbarrier_endpoint_t){mail->partner[i], l->len, l->bytes};
+        list[i] = (nicbarrier_endpoint_t){x->partner[i], e->len, e->bytes};
     }
     pthread_mutex_lock(&making);
-    const int rc = nicbarrier_team_connect(a->team, &all, &why);
+    a->connected = nicbarrier_team_connect(a->team, &all, &why) == 0;
     pthread_mutex_unlock(&making);
-    if (rc != 0) {
+    if (!a->connected) {
         a->why = why;
-        return false;
     }
-    a->connected = true;
-    return true;
+    return a->connected;
 }
 
-static int get_ready(nicbarrier_agreement_t *a, int engine, unsigned attempt, int *able_p)
+/** All leaders are connected: does the trial epoch become complete? Where one leader finds that it
+ *  will not, the engine notifies the others, or they find it, too. */
+static bool passes_trial(nicbarrier_agreement_t *a)
 {
-    *able_p = prepare(a, engine, attempt);
-    const int rc = exchange(a);
-    *able_p = rc == OMPI_SUCCESS && *able_p && join(a);
-    return rc;
-}
-
-/** Watches the trial to its end, or until the leader before me says that there will be none. */
-static bool watch(nicbarrier_agreement_t *a, ompi_request_t *word)
-{
-    for (;;) {
-        if (nicbarrier_team_trial_done(a->team)) {
-            return true;
-        }
-        if (nicbarrier_team_trial_hopeless(a->team, &a->why) ||
-            (REQUEST_COMPLETE(word) && a->mail->heard == 0)) {
+    __atomic_fetch_add(a->config->trials, 1, __ATOMIC_RELAXED);
+    nicbarrier_team_begin_trial(a->team);
+    while (!nicbarrier_team_trial_done(a->team)) {
+        if (nicbarrier_team_trial_hopeless(a->team, &a->why)) {
             return false;
         }
         opal_progress();
     }
+    return true;
 }
 
-/** All leaders are connected. Each tells the next what has come of its trial, as soon as it knows:
- *  where one gives up the others need not wait for it. */
-static int try_out(nicbarrier_agreement_t *a, int *able_p)
-{
-    nicbarrier_mail_t *mail = a->mail;
-    const int32_t n = a->plan.leaders, me = a->plan.leader;
-    ompi_request_t *requests[2] = {NULL, NULL};
-    mail->heard = 0;
-    nicbarrier_team_begin_trial(a->team);
-    __atomic_fetch_add(a->config->trials, 1, __ATOMIC_RELAXED);
-    int rc = receive(a, (me + n - 1) % n, &mail->heard, sizeof(mail->heard), &requests[0]);
-    if (rc == OMPI_SUCCESS) {
-        mail->said = watch(a, requests[0]);
-        rc = post(a, (me + 1) % n, &mail->said, sizeof(mail->said), &requests[1]);
-    }
-    rc = await_mail(a, requests, 2, rc);
-    *able_p = rc == OMPI_SUCCESS && mail->said != 0 && mail->heard != 0;
-    return rc;
-}
-
-static int attempt_engine(nicbarrier_agreement_t *a, int engine, unsigned attempt, bool *done_p)
+static int try_engine(nicbarrier_agreement_t *a, int engine, unsigned attempt, bool *done_p)
 {
     const bool leads = a->plan.leader >= 0;
-    int able = true;
-    int rc = leads ? get_ready(a, engine, attempt, &able) : OMPI_SUCCESS;
-    rc = rc == OMPI_SUCCESS ? nicbarrier_say(a, &able, 1) : rc;
+    int able = true, rc = OMPI_SUCCESS;
+    if (leads) {
+        able = prepare(a, engine, attempt);
+        rc = exchange(a);
+        able = rc == OMPI_SUCCESS && able && connect_team(a);
+    }
+    rc = rc == OMPI_SUCCESS ? nicbarrier_least(a, &able) : rc;
     if (rc == OMPI_SUCCESS && able) {
-        rc = leads ? try_out(a, &able) : OMPI_SUCCESS;
-        rc = rc == OMPI_SUCCESS ? nicbarrier_say(a, &able, 1) : rc;
+        able = !leads || passes_trial(a);
+        rc = nicbarrier_least(a, &able);
     }
     *done_p = rc == OMPI_SUCCESS && able;
     return rc;
@@ -270,13 +230,10 @@ static int attempt_engine(nicbarrier_agreement_t *a, int engine, unsigned attemp
 int nicbarrier_set_up_network(nicbarrier_agreement_t *a)
 {
     unsigned tried = 0, attempt = 0;
-    for (;;) {
-        const int engine = nicbarrier_choose(&a->plan, &a->wishes, tried);
-        if (engine == NICBARRIER_ANY_ENGINE) {
-            break;
-        }
+    int engine;
+    while ((engine = nicbarrier_choose(&a->plan, &a->options, tried)) != NICBARRIER_ANY_ENGINE) {
         bool done;
-        const int rc = attempt_engine(a, engine, attempt++, &done);
+        const int rc = try_engine(a, engine, attempt++, &done);
         if (rc != OMPI_SUCCESS || done) {
             a->engine = done ? engine : NICBARRIER_ANY_ENGINE;
             return rc;

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file What the processes of a node do in an agreement. The first of them arranges all before the
- *  others hear of the segment, so they find it as it will be: one message to each. */
+/** @file What the processes of a node do in an agreement. The first of them arranges all before it
+ *  sends the segment's key to the others, so they find it as it will be: one message to each. */
 #include "coll_nicbarrier/agree/agreement.h"
 
 #include <stdlib.h>
@@ -60,24 +60,26 @@ static bool attach(nicbarrier_agreement_t *a, onic_segment_t *segment)
                                   nicbarrier_shm_config.fanout, n < p->size) == 0;
 }
 
-/** An empty key says that there is no segment. */
-static nicbarrier_mapped_t make(nicbarrier_agreement_t *a, bool named, onic_segment_key_t *key,
-                                onic_segment_t *segment)
+static nicbarrier_mapped_t failed(nicbarrier_agreement_t *a, const char *why)
 {
-    if (!onic_node_make(segment_bytes(&a->plan), named, key, segment)) {
-        return NICBARRIER_UNMAPPED;
-    }
-    if (!arrange(a, segment)) {
-        onic_node_hide(key);
-        return NICBARRIER_EXHAUSTED;
-    }
-    return NICBARRIER_MAPPED;
+    nicbarrier_reason(&a->why, "%s", why);
+    return NICBARRIER_UNMAPPED;
 }
 
-static int tell_others(const nicbarrier_agreement_t *a, const onic_segment_key_t *key)
+/** The first: makes the segment, arranged, and sends its key, which is empty where there is none.
+ */
+static int make(nicbarrier_agreement_t *a, bool named, onic_segment_key_t *key,
+                onic_segment_t *segment, int *mapped_p)
 {
     const nicbarrier_plan_t *p = &a->plan;
     int rc = OMPI_SUCCESS;
+    *mapped_p = NICBARRIER_MAPPED;
+    if (!onic_node_make(segment_bytes(p), named, key, segment)) {
+        *mapped_p = failed(a, "no shared memory can be had");
+    } else if (!arrange(a, segment)) {
+        onic_node_hide(key);
+        *mapped_p = failed(a, "memory is exhausted");
+    }
     for (int32_t r = nicbarrier_plan_member(p, a->facts, p->first); r >= 0 && rc == OMPI_SUCCESS;
          r = nicbarrier_plan_member(p, a->facts, r)) {
         rc = onic_send_bytes(a->comm, r, key, sizeof(*key));
@@ -85,39 +87,34 @@ static int tell_others(const nicbarrier_agreement_t *a, const onic_segment_key_t
     return rc;
 }
 
-static nicbarrier_mapped_t map(const nicbarrier_agreement_t *a, const onic_segment_key_t *key,
-                               onic_segment_t *segment)
+/** The others: receive the key, and map its segment. */
+static int map(nicbarrier_agreement_t *a, onic_segment_t *segment, int *mapped_p)
 {
-    switch (onic_node_map(key, segment_bytes(&a->plan), segment)) {
-    case ONIC_JOINED:
-        return NICBARRIER_MAPPED;
-    case ONIC_NEEDS_NAME:
-        return NICBARRIER_UNNAMED;
-    default:
-        return NICBARRIER_UNMAPPED;
-    }
+    onic_segment_key_t key;
+    const int rc = onic_receive_bytes(a->comm, a->plan.first, &key, sizeof(key));
+    const onic_joined_t joined = rc == OMPI_SUCCESS
+                                     ? onic_node_map(&key, segment_bytes(&a->plan), segment)
+                                     : ONIC_NOT_JOINED;
+    *mapped_p = joined == ONIC_JOINED       ? NICBARRIER_MAPPED
+                : joined == ONIC_NEEDS_NAME ? NICBARRIER_UNNAMED
+                                            : failed(a, "processes of a node cannot share memory "
+                                                        "(coll_nicbarrier_ppn 1 does without)");
+    return rc;
 }
 
 int nicbarrier_set_up_node(nicbarrier_agreement_t *a, bool named, onic_segment_key_t *key_p,
-                           nicbarrier_mapped_t *mapped_p)
+                           int *mapped_p)
 {
     onic_segment_t segment = {NULL, 0};
-    int rc;
     memset(key_p, 0, sizeof(*key_p));
     *mapped_p = NICBARRIER_MAPPED;
     if (a->plan.limit == 1) {
         return OMPI_SUCCESS;
     }
-    if (a->plan.index == 0) {
-        *mapped_p = make(a, named, key_p, &segment);
-        rc = tell_others(a, key_p);
-    } else {
-        onic_segment_key_t theirs;
-        rc = onic_receive_bytes(a->comm, a->plan.first, &theirs, sizeof(theirs));
-        *mapped_p = rc == OMPI_SUCCESS ? map(a, &theirs, &segment) : NICBARRIER_UNMAPPED;
-    }
+    const int rc =
+        a->plan.index == 0 ? make(a, named, key_p, &segment, mapped_p) : map(a, &segment, mapped_p);
     if (*mapped_p == NICBARRIER_MAPPED && !attach(a, &segment)) {
-        *mapped_p = NICBARRIER_EXHAUSTED;
+        *mapped_p = failed(a, "memory is exhausted");
     }
     onic_segment_unmap(&segment);
     return rc;

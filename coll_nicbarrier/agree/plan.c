@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/** The first rank of a rank's node. Whose first names another one is a node of its own. */
+/** The first rank of a rank's node; itself where that rank is no first. */
 static int32_t first_of(const nicbarrier_facts_t *all, int32_t rank)
 {
     const int32_t first = all[rank].first;
@@ -14,14 +14,14 @@ static int32_t first_of(const nicbarrier_facts_t *all, int32_t rank)
     return first >= 0 && first < rank && all[first].first == first ? first : rank;
 }
 
-int32_t nicbarrier_limit(const nicbarrier_wishes_t *w, int32_t n, int32_t size)
+int32_t nicbarrier_limit(const nicbarrier_options_t *o, int32_t n, int32_t size)
 {
-    const bool by_network = w->engine >= 0 && w->candidate[w->engine].network;
+    const bool by_network = o->engine >= 0 && o->candidate[o->engine].network;
 
-    if (!by_network && (n == size || w->engine >= 0))
+    if (!by_network && (n == size || o->engine >= 0))
         return n;
-    if (w->ppn > 0)
-        return w->ppn < n ? w->ppn : n;
+    if (o->ppn > 0)
+        return o->ppn < n ? o->ppn : n;
     /* A network engine that was asked for on a single node works between its processes. */
     return by_network && n == size ? 1 : n;
 }
@@ -34,8 +34,9 @@ static void add_leader(nicbarrier_plan_t *p, const nicbarrier_facts_t *facts, in
             p->score[i] = facts->score[i];
 }
 
-nicbarrier_plan_t nicbarrier_plan(const nicbarrier_wishes_t *wishes, const nicbarrier_facts_t *all,
-                                  int32_t size, int32_t me, int32_t *room)
+nicbarrier_plan_t nicbarrier_plan(const nicbarrier_options_t *options,
+                                  const nicbarrier_facts_t *all, int32_t size, int32_t me,
+                                  int32_t *room)
 {
     int32_t *members = room, *seen = room + size;
     nicbarrier_plan_t p = {
@@ -46,10 +47,10 @@ nicbarrier_plan_t nicbarrier_plan(const nicbarrier_wishes_t *wishes, const nicba
     for (int32_t r = 0; r < size; r++)
         members[first_of(all, r)]++;
     p.n = members[p.first];
-    p.limit = nicbarrier_limit(wishes, p.n, size);
+    p.limit = nicbarrier_limit(options, p.n, size);
     for (int32_t r = 0; r < size; r++) {
         const int32_t first = first_of(all, r), index = seen[first]++;
-        const bool leads = index % nicbarrier_limit(wishes, members[first], size) == 0;
+        const bool leads = index % nicbarrier_limit(options, members[first], size) == 0;
         p.jobs |= all[r].job != all[0].job;
         p.nodes += first == r;
         if (r == me) {
@@ -71,29 +72,24 @@ int32_t nicbarrier_plan_member(const nicbarrier_plan_t *plan, const nicbarrier_f
     return -1;
 }
 
-void nicbarrier_split_node(nicbarrier_facts_t *all, int32_t rank)
+static bool serves(const nicbarrier_plan_t *p, const nicbarrier_options_t *o, int engine)
 {
-    all[first_of(all, rank)].first = -1;
-}
+    const unsigned needs = o->candidate[engine].needs;
 
-static bool serves(const nicbarrier_plan_t *p, const nicbarrier_wishes_t *w, int engine)
-{
-    const unsigned needs = w->candidate[engine].needs;
-
-    return w->candidate[engine].network &&
-           (w->engine == NICBARRIER_ANY_ENGINE || w->engine == engine) &&
+    return o->candidate[engine].network &&
+           (o->engine == NICBARRIER_ANY_ENGINE || o->engine == engine) &&
            !((needs & NICBARRIER_NEEDS_ONE_NODE) != 0 && p->nodes > 1) &&
            !((needs & NICBARRIER_NEEDS_ONE_JOB) != 0 && p->jobs);
 }
 
-int nicbarrier_choose(const nicbarrier_plan_t *plan, const nicbarrier_wishes_t *wishes,
+int nicbarrier_choose(const nicbarrier_plan_t *plan, const nicbarrier_options_t *options,
                       unsigned tried)
 {
     int engine = NICBARRIER_ANY_ENGINE;
     uint8_t best = 0;
 
     for (int i = 0; i < NICBARRIER_ENGINES_MAX; i++) {
-        if ((tried & 1U << i) == 0 && serves(plan, wishes, i) && plan->score[i] > best) {
+        if ((tried & 1U << i) == 0 && serves(plan, options, i) && plan->score[i] > best) {
             best = plan->score[i];
             engine = i;
         }

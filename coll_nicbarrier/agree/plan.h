@@ -4,8 +4,8 @@
  */
 /**
  * @file
- * What all ranks of a communicator conclude from what each has told all others: who shares a node
- * with whom, who leads, which engine is the best. Everybody concludes the same.
+ * What all ranks of a communicator conclude from the facts of each: which share a node, which lead,
+ * which engine is the best. All conclude the same.
  *
  * Pure.
  */
@@ -16,10 +16,10 @@
 #include <stdint.h>
 
 #include "coll_nicbarrier/engines/engine.h"
-#include "coll_nicbarrier/schedule/arrange.h"
+#include "coll_nicbarrier/engines/shm/arrange.h"
 #include "coll_nicbarrier/schedule/schedule.h"
 
-/** What each rank tells all others. */
+/** What each rank sends to all others. */
 typedef struct nicbarrier_facts {
     uint64_t key;  /**< a random number, never 0: that of rank 0 names the group */
     uint32_t job;  /**< of the process */
@@ -28,15 +28,15 @@ typedef struct nicbarrier_facts {
     uint8_t score[NICBARRIER_ENGINES_MAX]; /**< of each engine; 0: it has not been opened */
 } nicbarrier_facts_t;
 
-/** What is asked for, and of the engines what matters here. The same on all ranks. */
-typedef struct nicbarrier_wishes {
+/** What is asked for, and what the engines need. The same on all ranks. */
+typedef struct nicbarrier_options {
     int engine;  /**< its number, or NICBARRIER_ANY_ENGINE */
     int32_t ppn; /**< most of a node behind one leader; 0: all */
     struct {
         unsigned needs; /**< nicbarrier_needs_t */
         bool network;
     } candidate[NICBARRIER_ENGINES_MAX];
-} nicbarrier_wishes_t;
+} nicbarrier_options_t;
 
 typedef struct nicbarrier_plan {
     int32_t size;
@@ -48,35 +48,32 @@ typedef struct nicbarrier_plan {
     int32_t leader;  /**< my index among them, or -1 */
     int32_t nodes;
     bool jobs;                             /**< there are several */
-    uint8_t score[NICBARRIER_ENGINES_MAX]; /**< at the leader who would do worst */
+    uint8_t score[NICBARRIER_ENGINES_MAX]; /**< the least of all leaders */
     int32_t *rank;                         /**< of each leader */
 } nicbarrier_plan_t;
 
 /** Most processes of a node of `n` behind one leader: 1 .. n. */
-int32_t nicbarrier_limit(const nicbarrier_wishes_t *wishes, int32_t n, int32_t size);
+int32_t nicbarrier_limit(const nicbarrier_options_t *options, int32_t n, int32_t size);
 
 /** The plan of rank `me`. `room` for 3 * size numbers must stay as long as the plan. */
-nicbarrier_plan_t nicbarrier_plan(const nicbarrier_wishes_t *wishes, const nicbarrier_facts_t *all,
-                                  int32_t size, int32_t me, int32_t *room);
+nicbarrier_plan_t nicbarrier_plan(const nicbarrier_options_t *options,
+                                  const nicbarrier_facts_t *all, int32_t size, int32_t me,
+                                  int32_t *room);
 
 /** The member of my node behind rank `after` (-1: the first); -1: there is none. */
 int32_t nicbarrier_plan_member(const nicbarrier_plan_t *plan, const nicbarrier_facts_t *all,
                                int32_t after);
 
-/** The members of the node of that rank turn out to be unable to share memory: from now on each is
- *  a node of its own. */
-void nicbarrier_split_node(nicbarrier_facts_t *all, int32_t rank);
-
 /** Among several leaders: the best network engine whose bit is not in `tried`, or
  *  NICBARRIER_ANY_ENGINE. */
-int nicbarrier_choose(const nicbarrier_plan_t *plan, const nicbarrier_wishes_t *wishes,
+int nicbarrier_choose(const nicbarrier_plan_t *plan, const nicbarrier_options_t *options,
                       unsigned tried);
 
 /** Most partners of a leader. */
 #define NICBARRIER_PARTNERS_MAX (2 * NICBARRIER_STEPS_MAX)
 
-/** A leader: the indices of those with whom it has to do, each once; returns their number. Whoever
- *  is mine has me. */
+/** A leader: the indices of its partners in the schedule, each once; returns their number. A
+ * partner of mine has me as a partner. */
 int nicbarrier_plan_partners(const nicbarrier_plan_t *plan, nicbarrier_schedule_kind_t schedule,
                              int32_t partner[NICBARRIER_PARTNERS_MAX]);
 

@@ -4,33 +4,30 @@
  */
 /**
  * @file
- * The barriers of a communicator by its team, and the completion of requests. Which barrier is
- * entered when, queue.h knows.
+ * The barriers of a communicator by its team, and their requests. Which barrier is entered when,
+ * queue.h knows.
  */
-#include "coll_nicbarrier/component/module.h"
+#include "coll_nicbarrier/component/barriers.h"
 
 #include <sched.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "coll_nicbarrier/epoch/rule.h"
 #include "common/support/clock.h"
 #include "common/support/pause.h"
 #include "ompi/constants.h"
 #include "opal/runtime/opal_progress.h"
+#include "opal/util/proc.h"
 
 /** Of the times that a barrier is looked at and not complete, in one of so many the clock is read.
  */
 #define STEPS_PER_LOOK 1024U
 
-static nicbarrier_component_t *component(void)
-{
-    return &mca_coll_nicbarrier_component;
-}
-
 static bool try_lock(void)
 {
-    return !atomic_flag_test_and_set_explicit(&component()->lock, memory_order_acquire);
+    return !atomic_flag_test_and_set_explicit(&nicbarrier_state.lock, memory_order_acquire);
 }
 
 static void lock(void)
@@ -46,7 +43,7 @@ static void lock(void)
 
 static void unlock(void)
 {
-    atomic_flag_clear_explicit(&component()->lock, memory_order_release);
+    atomic_flag_clear_explicit(&nicbarrier_state.lock, memory_order_release);
 }
 
 /* ---- what carries them: the lock is held, but for blocking barriers ---------------------------
@@ -91,17 +88,40 @@ static int register_progress(void)
 {
     int rc = OMPI_SUCCESS;
     lock();
-    if (!component()->progressing) {
+    if (!nicbarrier_state.progressing) {
         rc = opal_progress_register(nicbarrier_progress);
-        component()->progressing = rc == OMPI_SUCCESS;
+        nicbarrier_state.progressing = rc == OMPI_SUCCESS;
     }
     unlock();
     return rc;
 }
 
+/** What a thread that waits for a team calls. */
+static void progress(void)
+{
+    (void)opal_progress();
+}
+
+/** What this process asks for in an agreement. */
+static nicbarrier_agreement_config_t agreement_config(void)
+{
+    const nicbarrier_params_t *p = &nicbarrier_state.params;
+    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    return (nicbarrier_agreement_config_t){
+        .engine = p->engine,
+        .ppn = p->ppn,
+        .engines = p->settings,
+        .team = {.spins_max = p->spin,
+                 .skew = p->skew,
+                 .oversubscribed = (long)opal_process_info.num_local_peers + 1 > processors,
+                 .progress = progress},
+        .trials = &nicbarrier_counters.trials,
+    };
+}
+
 nicbarrier_barriers_t *nicbarrier_barriers_new(struct ompi_communicator_t *comm, int *rc_p)
 {
-    const nicbarrier_agreement_config_t config = nicbarrier_agreement_config();
+    const nicbarrier_agreement_config_t config = agreement_config();
     nicbarrier_barriers_t *b = calloc(1, sizeof(*b));
     const bool able = b != NULL && register_progress() == OMPI_SUCCESS;
     nicbarrier_add(&nicbarrier_counters.agreements, 1);
@@ -121,17 +141,17 @@ nicbarrier_barriers_t *nicbarrier_barriers_new(struct ompi_communicator_t *comm,
     nicbarrier_queue_init(&b->queue, NICBARRIER_TRIAL_EPOCH, NICBARRIER_OUTSTANDING_MAX, &by_team,
                           b);
     lock();
-    b->next = component()->all;
-    component()->all = b;
+    b->next = nicbarrier_state.all;
+    nicbarrier_state.all = b;
     unlock();
     return b;
 }
 
 /** Out of all lists, with the requests that stand in the queue: of some that a program never waited
  *  for MPI_Finalize does not ask whether they are complete. */
-static void take_out(const nicbarrier_barriers_t *b)
+static void unlink_barriers(const nicbarrier_barriers_t *b)
 {
-    nicbarrier_barriers_t **at = &component()->all;
+    nicbarrier_barriers_t **at = &nicbarrier_state.all;
     lock();
     while (*at != NULL && *at != b) {
         at = &(*at)->next;
@@ -139,14 +159,14 @@ static void take_out(const nicbarrier_barriers_t *b)
     if (*at != NULL) {
         *at = b->next;
     }
-    for (at = &component()->busy; *at != NULL && *at != b;) {
+    for (at = &nicbarrier_state.busy; *at != NULL && *at != b;) {
         at = &(*at)->next_busy;
     }
     if (*at != NULL) {
         *at = b->next_busy;
     }
     for (const nicbarrier_item_t *i = b->queue.head; i != NULL; i = i->next) {
-        atomic_fetch_sub(&component()->waiting, 1);
+        atomic_fetch_sub(&nicbarrier_state.waiting, 1);
     }
     unlock();
 }
@@ -156,10 +176,78 @@ void nicbarrier_barriers_free(nicbarrier_barriers_t *b)
     if (b == NULL) {
         return;
     }
-    take_out(b);
+    unlink_barriers(b);
     nicbarrier_add_live(&nicbarrier_counters.live_teams, -1);
     nicbarrier_team_free(b->team);
     free(b);
+}
+
+/* ---- requests ---------------------------------------------------------------------------------
+ */
+
+static void construct(nicbarrier_request_t *r)
+{
+    r->item = (nicbarrier_item_t){NULL, 0, 0};
+    r->own = NULL;
+    r->comm = NULL;
+    r->holders = 0;
+    nicbarrier_add_live(&nicbarrier_counters.live_requests, 1);
+}
+
+static void destruct(nicbarrier_request_t *r)
+{
+    (void)r;
+    nicbarrier_add_live(&nicbarrier_counters.live_requests, -1);
+}
+
+OBJ_CLASS_INSTANCE(nicbarrier_request_t, ompi_request_t, construct, destruct);
+
+static void give_back(nicbarrier_request_t *r)
+{
+    struct ompi_communicator_t *comm = r->super.req_persistent ? r->comm : NULL;
+
+    nicbarrier_barriers_free(r->own);
+    OMPI_REQUEST_FINI(&r->super);
+    OBJ_RELEASE(r);
+    if (comm != NULL) {
+        OBJ_RELEASE(comm);
+    }
+}
+
+/** The thread that completes a request still reads it when its waiter may go on and free it, so the
+ *  last of both gives it back. */
+static void release(nicbarrier_request_t *r)
+{
+    if (atomic_fetch_sub(&r->holders, 1) == 1) {
+        give_back(r);
+    }
+}
+
+static int free_request(ompi_request_t **request_p)
+{
+    nicbarrier_request_t *r = (nicbarrier_request_t *)*request_p;
+
+    *request_p = MPI_REQUEST_NULL;
+    release(r);
+    return OMPI_SUCCESS;
+}
+
+static int cancel(ompi_request_t *request, int flag)
+{
+    (void)request;
+    (void)flag;
+    return MPI_ERR_REQUEST;
+}
+
+/** It is complete: wakes its waiter, or frees it where the user has done so. No lock held. */
+static void complete(nicbarrier_request_t *r)
+{
+    struct ompi_communicator_t *comm = r->comm;
+
+    ompi_request_complete(&r->super, true);
+    release(r);
+    /* Maybe the last reference. */
+    OBJ_RELEASE(comm);
 }
 
 /* ---- moving on; the lock is held --------------------------------------------------------------
@@ -224,7 +312,7 @@ static int walk(nicbarrier_item_t **done_p)
 {
     nicbarrier_item_t **tail = done_p;
     int events = 0;
-    for (nicbarrier_barriers_t **at = &component()->busy; *at != NULL;) {
+    for (nicbarrier_barriers_t **at = &nicbarrier_state.busy; *at != NULL;) {
         nicbarrier_barriers_t *b = *at;
         events += step(b);
         events += harvest(b, &tail);
@@ -245,7 +333,7 @@ static nicbarrier_request_t *request_of(nicbarrier_item_t *item)
 
 int nicbarrier_progress(void)
 {
-    if (atomic_load_explicit(&component()->waiting, memory_order_relaxed) == 0 || !try_lock()) {
+    if (atomic_load_explicit(&nicbarrier_state.waiting, memory_order_relaxed) == 0 || !try_lock()) {
         return 0;
     }
     nicbarrier_item_t *done = NULL;
@@ -255,8 +343,8 @@ int nicbarrier_progress(void)
         nicbarrier_request_t *r = request_of(done);
         done = done->next;
         r->super.req_status.MPI_ERROR = r->item.failure;
-        atomic_fetch_sub(&component()->waiting, 1);
-        nicbarrier_request_done(r);
+        atomic_fetch_sub(&nicbarrier_state.waiting, 1);
+        complete(r);
     }
     return events;
 }
@@ -267,17 +355,17 @@ static void make_busy(nicbarrier_barriers_t *b)
 {
     if (!b->busy) {
         b->busy = true;
-        b->next_busy = component()->busy;
-        component()->busy = b;
+        b->next_busy = nicbarrier_state.busy;
+        nicbarrier_state.busy = b;
     }
 }
 
 /** The application goes on with other things, barriers being under way: for long, probably? */
-static void leave(void)
+static void go_away(void)
 {
     uint64_t now = 0;
     lock();
-    for (nicbarrier_barriers_t *b = component()->busy; b != NULL; b = b->next_busy) {
+    for (nicbarrier_barriers_t *b = nicbarrier_state.busy; b != NULL; b = b->next_busy) {
         if (nicbarrier_team_helped(b->team)) {
             now = now != 0 ? now : onic_now_nsec();
             if (nicbarrier_overlap_leave(&b->overlap, b->queue.begun, now)) {
@@ -292,13 +380,13 @@ void nicbarrier_barriers_begin(nicbarrier_barriers_t *b, nicbarrier_request_t *r
 {
     lock();
     make_busy(b);
-    atomic_fetch_add(&component()->waiting, 1);
+    atomic_fetch_add(&nicbarrier_state.waiting, 1);
     nicbarrier_queue_add(&b->queue, &request->item);
     nicbarrier_team_depart(b->team);
     unlock();
     (void)nicbarrier_progress();
     if (nicbarrier_team_helped(b->team)) {
-        leave();
+        go_away();
     }
 }
 
@@ -327,7 +415,7 @@ static uint64_t number_behind(nicbarrier_barriers_t *b)
 
 int nicbarrier_barriers_wait(nicbarrier_barriers_t *b)
 {
-    /* Where nothing else is under way nobody else looks at the queue. */
+    /* Where nothing else is under way no other thread looks at the queue. */
     const bool alone = nicbarrier_queue_is_through(&b->queue);
     uint64_t epoch;
     if (alone) {
@@ -343,7 +431,7 @@ int nicbarrier_barriers_wait(nicbarrier_barriers_t *b)
     if (alone) {
         nicbarrier_queue_reached(&b->queue, epoch);
     } else {
-        /* Nobody else would say so: it does not stand in the queue. */
+        /* It does not stand in the queue. */
         lock();
         nicbarrier_queue_reached(&b->queue, epoch);
         unlock();
@@ -352,4 +440,47 @@ int nicbarrier_barriers_wait(nicbarrier_barriers_t *b)
         note_skew(b, epoch);
     }
     return OMPI_SUCCESS;
+}
+
+/* ---- new requests -----------------------------------------------------------------------------
+ */
+
+static int start(size_t count, ompi_request_t **requests)
+{
+    for (size_t i = 0; i < count; i++) {
+        nicbarrier_request_t *r = (nicbarrier_request_t *)requests[i];
+
+        if (r->super.req_state == OMPI_REQUEST_ACTIVE) {
+            return MPI_ERR_REQUEST;
+        }
+        r->super.req_state = OMPI_REQUEST_ACTIVE;
+        r->super.req_complete = REQUEST_PENDING;
+        r->super.req_status.MPI_ERROR = OMPI_SUCCESS;
+        OBJ_RETAIN(r->comm);
+        atomic_fetch_add(&r->holders, 1);
+        nicbarrier_barriers_begin(r->own, r);
+    }
+    return OMPI_SUCCESS;
+}
+
+nicbarrier_request_t *nicbarrier_request_new(struct ompi_communicator_t *comm, bool persistent)
+{
+    nicbarrier_request_t *r = OBJ_NEW(nicbarrier_request_t);
+
+    if (r == NULL) {
+        return NULL;
+    }
+    OMPI_REQUEST_INIT(&r->super, persistent);
+    r->super.req_state = persistent ? OMPI_REQUEST_INACTIVE : OMPI_REQUEST_ACTIVE;
+    r->super.req_type = OMPI_REQUEST_COLL;
+    r->super.req_status._cancelled = 0;
+    r->super.req_status._ucount = 0;
+    r->super.req_status.MPI_ERROR = OMPI_SUCCESS;
+    r->super.req_mpi_object.comm = comm;
+    r->super.req_start = start;
+    r->super.req_free = free_request;
+    r->super.req_cancel = cancel;
+    r->comm = comm;
+    r->holders = persistent ? 1 : 2;
+    return r;
 }

@@ -14,7 +14,7 @@
 
 static const nicbarrier_params_t *params(void)
 {
-    return &mca_coll_nicbarrier_component.params;
+    return &nicbarrier_state.params;
 }
 
 /* ---- life ----------------------------------------------------------------------------------- */

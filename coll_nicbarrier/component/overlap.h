@@ -4,11 +4,11 @@
  */
 /**
  * @file
- * Does the program compute behind its nonblocking barriers? Then the helper thread has to stand in
+ * Does the program compute behind its nonblocking barriers? Then the helper thread has to take over
  * as soon as one is begun; to programs that wait at once it would only be in the way, being woken
- * by packets for which another thread polls. Nobody says which it will be, but programs do the same
- * again and again: what counts is whether, in the life of the last few barriers, the MPI threads
- * were away for long.
+ * by packets for which another thread polls. Programs do not announce which it will be, but they do
+ * the same again and again: what counts is whether, in the life of the last few barriers, the MPI
+ * threads were away for long.
  *
  * One record for each queue of barriers. Pure: time is an argument, in nanoseconds of any clock
  * that does not go back and has left 0. The caller serialises.
@@ -46,7 +46,8 @@ bool nicbarrier_overlap_leave(nicbarrier_overlap_t *h, uint64_t last, uint64_t n
 void nicbarrier_overlap_back(nicbarrier_overlap_t *h, uint64_t now);
 
 /** An MPI thread has found this barrier complete; barriers are found so in their order, each once,
- *  and only behind nicbarrier_overlap_back. Those that nobody went away from teach nothing. */
+ *  and only behind nicbarrier_overlap_back. Those in whose life the threads stayed teach nothing.
+ */
 void nicbarrier_overlap_done(nicbarrier_overlap_t *h, uint64_t barrier);
 
 #endif

@@ -2,16 +2,10 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * MCA parameters of coll_nicbarrier: names, units, ranges, checks.
- */
-#include "coll_nicbarrier/component/module.h"
-
-#include "common/config.h"
+/** @file MCA parameters of coll_nicbarrier and its engines: names, units, ranges, checks. */
+#include "coll_nicbarrier/component/state.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/support/help.h"
@@ -21,11 +15,6 @@
 #define HELP_FILE "help-coll-nicbarrier.txt"
 /** Below those of the components that come with Open MPI. */
 #define PRIORITY_INITIAL 5
-
-static nicbarrier_params_t *params(void)
-{
-    return &mca_coll_nicbarrier_component.params;
-}
 
 /* ---- the component's own ----------------------------------------------------------------------
  */
@@ -70,8 +59,8 @@ static const nicbarrier_param_t own[] = {
      .number = &set.ppn,
      .max = 1000000},
     {.name = "spin",
-     .help = "How often a waiting process looks at the flags before it yields its processor, while "
-             "nobody else wants that; where others do, it yields at once",
+     .help = "How often a waiting process polls before it yields its processor, while no other "
+             "process wants that; where one does, it yields at once",
      .number = &set.spin,
      .max = 1000000},
     {.name = "engine",
@@ -81,16 +70,17 @@ static const nicbarrier_param_t own[] = {
      .words = engine_words,
      .text = &set.engine_word},
     {.name = "schedule",
-     .help = "Who tells whom in the network engines: dissemination, pairwise or gather",
+     .help =
+         "Which leaders send to which in the network engines: dissemination, pairwise or gather",
      .same = true,
      .number = &set.schedule,
      .words = schedules,
      .text = &set.schedule_word},
     {.name = "thread",
-     .help = "Run a helper thread that moves barriers on while the application is away from MPI; "
-             "it sleeps in the kernel otherwise. Without it nonblocking barriers between nodes "
-             "make progress only inside MPI calls, and windows of osc_nicstride are not served "
-             "outside of them if engine put is the first to start UCX",
+     .help = "Run a helper thread that moves barriers on while the application is not in MPI; it "
+             "sleeps in the kernel otherwise. Without it nonblocking barriers between nodes make "
+             "progress only inside MPI calls, and windows of osc_nicstride are not served outside "
+             "of them if engine put is the first to start UCX",
      .flag = &set.thread},
     {.name = "skew",
      .help = "Measure the time from the first arrival to the last one on the node (see the "
@@ -119,77 +109,69 @@ static void describe_engines(void)
     }
 }
 
-/* ---- tables ------------------------------------------------------------------------------------
- */
-
-/** Calls a function for each parameter of the component and of its engines, until one does not
- *  return OMPI_SUCCESS. */
-static int each(int (*function)(const nicbarrier_param_t *p, void *arg), void *arg)
+/** The i-th parameter of the component and its engines, from 0 on; NULL behind the last. */
+static const nicbarrier_param_t *param(int i)
 {
-    int rc = OMPI_SUCCESS;
-    for (int i = -1; i < 0 || nicbarrier_engines[i] != NULL; i++) {
-        const nicbarrier_param_t *p = i < 0 ? own : nicbarrier_engines[i]->params;
-        for (; p != NULL && p->name != NULL && rc == OMPI_SUCCESS; p++) {
-            rc = function(p, arg);
+    for (int k = -1; k < 0 || nicbarrier_engines[k] != NULL; k++) {
+        const nicbarrier_param_t *p = k < 0 ? own : nicbarrier_engines[k]->params;
+        for (; p != NULL && p->name != NULL; p++) {
+            if (i-- == 0) {
+                return p;
+            }
         }
     }
-    return rc;
+    return NULL;
 }
 
-static int register_one(const nicbarrier_param_t *p, void *arg)
+void nicbarrier_params_register(const mca_base_component_t *c)
 {
-    const mca_base_component_t *c = arg;
-    if (p->flag != NULL) {
-        (void)onic_register_bool(c, p->name, *p->flag, p->flag, p->help);
-    } else if (p->text != NULL) {
-        (void)onic_register_string(c, p->name, p->words != NULL ? p->words[0] : NULL, p->text,
-                                   p->help);
-    } else {
-        (void)onic_register_int(c, p->name, p->help, p->min, p->max, p->number);
-    }
-    return OMPI_SUCCESS;
-}
-
-int nicbarrier_params_register(const mca_base_component_t *c)
-{
+    const nicbarrier_param_t *p;
     describe_engines();
-    return each(register_one, (void *)(uintptr_t)c);
+    for (int i = 0; (p = param(i)) != NULL; i++) {
+        if (p->flag != NULL) {
+            (void)onic_register_bool(c, p->name, *p->flag, p->flag, p->help);
+        } else if (p->text != NULL) {
+            (void)onic_register_string(c, p->name, p->words != NULL ? p->words[0] : NULL, p->text,
+                                       p->help);
+        } else {
+            (void)onic_register_int(c, p->name, p->help, p->min, p->max, p->number);
+        }
+    }
 }
 
 /* ---- checks ------------------------------------------------------------------------------------
  */
 
 /** Finds the word in its list. */
-static int check_word(const nicbarrier_param_t *p)
+static bool check_word(const nicbarrier_param_t *p)
 {
     char list[128] = "";
     for (int i = 0; p->words[i] != NULL; i++) {
         if (*p->text != NULL && strcmp(*p->text, p->words[i]) == 0) {
             *p->number = i;
-            return OMPI_SUCCESS;
+            return true;
         }
         snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s", i > 0 ? ", " : "",
                  p->words[i]);
     }
     onic_help(HELP_FILE, "bad-word", p->name, *p->text != NULL ? *p->text : "", list);
-    return OMPI_ERR_BAD_PARAM;
+    return false;
 }
 
-static int check_text(const nicbarrier_param_t *p)
+static bool check_text(const nicbarrier_param_t *p)
 {
     if (*p->text != NULL && (*p->text)[0] == '\0') {
         *p->text = NULL;
     }
     if (*p->text != NULL && p->valid != NULL && !p->valid(*p->text)) {
         onic_help(HELP_FILE, p->topic, *p->text);
-        return OMPI_ERR_BAD_PARAM;
+        return false;
     }
-    return OMPI_SUCCESS;
+    return true;
 }
 
-static int check_one(const nicbarrier_param_t *p, void *arg)
+static bool check(const nicbarrier_param_t *p)
 {
-    (void)arg;
     if (p->words != NULL) {
         return check_word(p);
     }
@@ -198,130 +180,99 @@ static int check_one(const nicbarrier_param_t *p, void *arg)
     }
     if (p->number != NULL && (*p->number < p->min || *p->number > p->max)) {
         onic_help(HELP_FILE, "bad-number", p->name, *p->number, p->min, p->max);
-        return OMPI_ERR_BAD_PARAM;
+        return false;
     }
-    return OMPI_SUCCESS;
+    return true;
 }
 
-/** FNV-1a. */
-static uint64_t hash(uint64_t h, const void *bytes, size_t n)
+/** Takes over what has been set. */
+static void apply(void)
 {
-    const unsigned char *b = bytes;
-
-    for (size_t i = 0; i < n; i++) {
-        h = (h ^ b[i]) * 0x100000001b3u;
-    }
-    return h;
-}
-
-static int add_to_fingerprint(const nicbarrier_param_t *p, void *arg)
-{
-    uint64_t *h = arg;
-    if (p->same) {
-        *h = hash(*h, p->number, sizeof(*p->number));
-    }
-    return OMPI_SUCCESS;
-}
-
-typedef struct text {
-    char *at;
-    size_t left;
-} text_t;
-
-static int describe_one(const nicbarrier_param_t *p, void *arg)
-{
-    text_t *t = arg;
-    if (!p->same || t->left == 0) {
-        return OMPI_SUCCESS;
-    }
-    int n = p->words != NULL ? snprintf(t->at, t->left, ", %s %s", p->name, p->words[*p->number])
-                             : snprintf(t->at, t->left, ", %s %d", p->name, *p->number);
-    size_t written = (size_t)n < t->left ? (size_t)n : t->left;
-    t->at += written;
-    t->left -= written;
-    return OMPI_SUCCESS;
-}
-
-void nicbarrier_params_describe(char *text, size_t size)
-{
-    text_t t = {text, size};
-    (void)each(describe_one, &t);
-}
-
-bool nicbarrier_params_wanted(void)
-{
-    return params()->priority > PRIORITY_INITIAL;
-}
-
-/** From the values that have been set. */
-static int derive(void)
-{
-    nicbarrier_params_t *p = params();
-
-    p->engine = set.engine - 1;
-    p->priority = set.priority;
-    p->setup_call = set.setup_call;
-    p->ppn = set.ppn;
-    p->spin = set.spin;
-    p->skew = set.skew;
-    p->settings = (nicbarrier_engine_settings_t){set.schedule, set.thread};
-    p->fingerprint = 0xcbf29ce484222325u;
-    return each(add_to_fingerprint, &p->fingerprint);
+    nicbarrier_state.params = (nicbarrier_params_t){.priority = set.priority,
+                                                    .engine = set.engine - 1,
+                                                    .setup_call = set.setup_call,
+                                                    .ppn = set.ppn,
+                                                    .spin = set.spin,
+                                                    .skew = set.skew,
+                                                    .settings = {set.schedule, set.thread}};
 }
 
 int nicbarrier_params_check(void)
 {
-    int rc = each(check_one, NULL);
-    return rc != OMPI_SUCCESS ? rc : derive();
-}
-
-/* ---- those of another process -----------------------------------------------------------------
- */
-
-/** The value of a parameter in a text of nicbarrier_params_describe; false where it is not there or
- *  none that can be. */
-static bool find_value(const nicbarrier_param_t *p, const char *text, int *value_p)
-{
-    char label[64], value[32];
-    int n = snprintf(label, sizeof(label), ", %s ", p->name);
-    const char *at = strstr(text, label);
-    size_t len = at != NULL ? strcspn(at + n, ",") : 0;
-    if (len == 0 || len >= sizeof(value)) {
-        return false;
-    }
-    memcpy(value, at + n, len);
-    value[len] = '\0';
-    if (p->words == NULL) {
-        char *end;
-        long number = strtol(value, &end, 10);
-        *value_p = (int)number;
-        return *end == '\0' && number >= p->min && number <= p->max;
-    }
-    for (*value_p = 0; p->words[*value_p] != NULL; ++*value_p) {
-        if (strcmp(p->words[*value_p], value) == 0) {
-            return true;
+    const nicbarrier_param_t *p;
+    for (int i = 0; (p = param(i)) != NULL; i++) {
+        if (!check(p)) {
+            return OMPI_ERR_BAD_PARAM;
         }
     }
-    return false;
-}
-
-static int look_for(const nicbarrier_param_t *p, void *arg)
-{
-    int value;
-    return !p->same || find_value(p, arg, &value) ? OMPI_SUCCESS : OMPI_ERR_NOT_FOUND;
-}
-
-static int adopt_one(const nicbarrier_param_t *p, void *arg)
-{
-    if (p->same) {
-        (void)find_value(p, arg, p->number);
-    }
+    apply();
     return OMPI_SUCCESS;
 }
 
-bool nicbarrier_params_adopt(const char *text)
+bool nicbarrier_params_wanted(void)
 {
-    void *arg = (void *)(uintptr_t)text;
-    return each(look_for, arg) == OMPI_SUCCESS && each(adopt_one, arg) == OMPI_SUCCESS &&
-           derive() == OMPI_SUCCESS;
+    return nicbarrier_state.params.priority > PRIORITY_INITIAL;
+}
+
+/* ---- what holds for the whole job ---------------------------------------------------------------
+ */
+
+/** The i-th of those of which rank 0's values hold for the job. */
+static const nicbarrier_param_t *shared_param(int i)
+{
+    const nicbarrier_param_t *p;
+    for (int k = 0; (p = param(k)) != NULL; k++) {
+        if (p->same && i-- == 0) {
+            return p;
+        }
+    }
+    return NULL;
+}
+
+void nicbarrier_params_get(nicbarrier_shared_t *shared)
+{
+    const nicbarrier_param_t *p;
+    memset(shared, 0, sizeof(*shared));
+    for (int i = 0; i < NICBARRIER_SHARED_MAX && (p = shared_param(i)) != NULL; i++) {
+        shared->value[i] = *p->number;
+    }
+}
+
+static bool is_valid(const nicbarrier_param_t *p, int32_t value)
+{
+    int max = p->max;
+    if (p->words != NULL) {
+        for (max = -1; p->words[max + 1] != NULL; max++) {
+        }
+    }
+    return value >= p->min && value <= max;
+}
+
+bool nicbarrier_params_set(const nicbarrier_shared_t *shared)
+{
+    const nicbarrier_param_t *p;
+    for (int i = 0; i < NICBARRIER_SHARED_MAX && (p = shared_param(i)) != NULL; i++) {
+        if (!is_valid(p, shared->value[i])) {
+            return false;
+        }
+    }
+    for (int i = 0; i < NICBARRIER_SHARED_MAX && (p = shared_param(i)) != NULL; i++) {
+        *p->number = shared->value[i];
+    }
+    apply();
+    return true;
+}
+
+void nicbarrier_params_describe(const nicbarrier_shared_t *shared, char *text, size_t size)
+{
+    const nicbarrier_param_t *p;
+    size_t n = 0;
+    text[0] = '\0';
+    for (int i = 0; i < NICBARRIER_SHARED_MAX && (p = shared_param(i)) != NULL && n < size; i++) {
+        const char *before = i > 0 ? ", " : "";
+        const int v = (int)shared->value[i];
+        n += (size_t)(p->words != NULL
+                          ? snprintf(text + n, size - n, "%s%s %s", before, p->name, p->words[v])
+                          : snprintf(text + n, size - n, "%s%s %d", before, p->name, v));
+    }
 }

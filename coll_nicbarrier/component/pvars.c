@@ -6,12 +6,11 @@
  * @file
  * MPI_T performance variables: barriers by engine, what the network engines had to repair, skew.
  */
-#include "coll_nicbarrier/component/module.h"
+#include "coll_nicbarrier/component/state.h"
 
 #include <stdio.h>
 
 #include "common/support/variables.h"
-#include "ompi/constants.h"
 #include "opal/mca/base/mca_base_pvar.h"
 
 /** Those of an engine; a 64-bit atomic reads as what it holds. */
@@ -24,7 +23,7 @@ static void register_table(const mca_base_component_t *c, const nicbarrier_count
     }
 }
 
-int nicbarrier_pvars_register(const mca_base_component_t *c)
+void nicbarrier_pvars_register(const mca_base_component_t *c)
 {
     const int count = MCA_BASE_PVAR_CLASS_COUNTER;
     const int level = MCA_BASE_PVAR_CLASS_LEVEL;
@@ -56,5 +55,4 @@ int nicbarrier_pvars_register(const mca_base_component_t *c)
                           count, &n->skew_total);
     onic_register_counter(c, "skew_max", "The longest of these times, in nanoseconds",
                           MCA_BASE_PVAR_CLASS_HIGHWATERMARK, &n->skew_max);
-    return OMPI_SUCCESS;
 }

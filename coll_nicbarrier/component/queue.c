@@ -58,7 +58,7 @@ bool nicbarrier_queue_may_wait(const nicbarrier_queue_t *q, uint64_t epoch)
 }
 
 /** Is the first through, one way or the other? */
-static bool settle_first(nicbarrier_queue_t *q)
+static bool finish_first(nicbarrier_queue_t *q)
 {
     nicbarrier_item_t *item = q->head;
 
@@ -76,7 +76,7 @@ nicbarrier_item_t *nicbarrier_queue_harvest(nicbarrier_queue_t *q)
 {
     nicbarrier_item_t *first = q->head, *last = NULL;
 
-    while (settle_first(q)) {
+    while (finish_first(q)) {
         last = q->head;
         q->head = last->next;
         admit(q);

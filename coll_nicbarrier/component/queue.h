@@ -15,7 +15,7 @@
  * Nonblocking barriers stand in the queue as items, which belong to the caller. A blocking one only
  * takes a number.
  *
- * Threads: the caller serialises; what may be called beside others says so.
+ * Threads: the caller serialises; functions that may be called beside others are marked.
  */
 #ifndef NICBARRIER_QUEUE_H
 #define NICBARRIER_QUEUE_H
@@ -39,7 +39,7 @@ typedef struct nicbarrier_means {
 typedef struct nicbarrier_item {
     struct nicbarrier_item *next;
     uint64_t epoch;
-    int failure; /**< once it is out of the queue: 0, or what `failure` has said */
+    int failure; /**< once it is out of the queue: 0, or what `failure` has returned */
 } nicbarrier_item_t;
 
 typedef struct nicbarrier_queue {
@@ -89,8 +89,8 @@ static inline bool nicbarrier_queue_is_through(const nicbarrier_queue_t *q)
     return nicbarrier_queue_is_idle(q) && q->complete == q->begun;
 }
 
-/** The same as nicbarrier_queue_number where everything is through, for callers in a hurry, beside
- *  others: they enter the epoch themselves. */
+/** The same as nicbarrier_queue_number where everything is through, for callers that enter the
+ * epoch themselves, beside others. */
 static inline uint64_t nicbarrier_queue_number_next(nicbarrier_queue_t *q)
 {
     q->entered = ++q->begun;

@@ -7,17 +7,16 @@
  * Have all ranks the same settings? Ranks that do not agree on which call sets up the engine, or on
  * which component does the barriers, would wait for each other in different things and for ever.
  *
- * Each process tells its settings in Open MPI's exchange during MPI_Init. In MPI_COMM_WORLD, while
- * MPI_Init may still wait, each looks up rank 0, whose parameters hold for all ranks of the job;
- * and, where those ask for this component, the first process of each node: they must have the same
- * version, or the component stays out of everything on all ranks. Of other jobs rank 0 is looked up
- * when there is an intercommunicator with them, before there can be a communicator of both; they
- * must have the same settings. What is made later is decided by what is known.
+ * Each process publishes its settings in Open MPI's exchange during MPI_Init. In MPI_COMM_WORLD,
+ * while MPI_Init may still wait, each looks up rank 0, whose parameters hold for all ranks of the
+ * job; and, where those ask for this component, the first process of each node: they must have the
+ * same version, or the component stays out of everything on all ranks. Of other jobs rank 0 is
+ * looked up when there is an intercommunicator with them, before there can be a communicator of
+ * both; they must have the same settings. What is made later is decided by what is known.
  */
 #include "coll_nicbarrier/component/module.h"
 
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -26,13 +25,19 @@
 #include "common/support/help.h"
 #include "common/support/modex.h"
 #include "ompi/group/group.h"
-#include "opal/util/proc.h"
 
-#define KEY      "ompi-nic.coll.nicbarrier"
-#define TEXT_MAX 320
-#define HELP     "help-coll-nicbarrier.txt"
+#define KEY  "ompi-nic.coll.nicbarrier"
+#define HELP "help-coll-nicbarrier.txt"
+/** Of coll/tuned: with a lower one this component has nonblocking barriers at most. */
+#define PRIORITY_OF_STOCK 30
 
-/** What is known of a job. */
+/** What a process publishes. */
+typedef struct settings {
+    char version[32]; /**< of this package; empty: the process has published nothing */
+    nicbarrier_shared_t shared;
+} settings_t;
+
+/** What is known of another job. */
 typedef struct job {
     struct job *next;
     uint32_t id;
@@ -40,62 +45,80 @@ typedef struct job {
 } job_t;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static job_t *jobs; /**< others */
-static char mine[TEXT_MAX];
-/** Of my job: those of rank 0. */
-static char adopted[TEXT_MAX];
+static job_t *jobs;
+static settings_t mine;
+static settings_t agreed; /**< in my job: those of rank 0 */
 static atomic_bool world_agrees;
+
+static void announce(void)
+{
+    const nicbarrier_params_t *p = &nicbarrier_state.params;
+    for (int kind = 0; nicbarrier_engines[kind] != NULL; kind++) {
+        const nicbarrier_engine_t *engine = nicbarrier_engines[kind];
+        if (engine->announce != NULL && (p->engine == kind || (p->engine == NICBARRIER_ANY_ENGINE &&
+                                                               p->priority > PRIORITY_OF_STOCK))) {
+            engine->announce(p->engine == kind);
+        }
+    }
+}
 
 void nicbarrier_settings_publish(void)
 {
-    int n = snprintf(mine, sizeof(mine), "version %s", OMPI_NIC_VERSION);
-    nicbarrier_params_describe(mine + n, sizeof(mine) - (size_t)n);
-    /* Where there is no exchange there are no others either; if there are, they will decline. */
-    (void)onic_modex_put(KEY, mine);
+    memset(&mine, 0, sizeof(mine));
+    strncpy(mine.version, OMPI_NIC_VERSION, sizeof(mine.version) - 1);
+    nicbarrier_params_get(&mine.shared);
+    /* Without an exchange there are no others either; if there are, they will decline. */
+    (void)onic_modex_put_bytes(KEY, &mine, sizeof(mine));
+    announce();
 }
 
-/** What a process has told; its name need not belong to a process that Open MPI knows more of. */
-static void look_up(opal_process_name_t name, char text[TEXT_MAX])
+/** The settings of a process; its name need not belong to a process that Open MPI knows more of. */
+static settings_t look_up(opal_process_name_t name)
 {
+    settings_t found = {.version = ""};
+    size_t len = 0;
     if (name.jobid == OPAL_PROC_MY_NAME.jobid && name.vpid == OPAL_PROC_MY_NAME.vpid) {
-        memcpy(text, mine, TEXT_MAX);
-    } else {
-        (void)onic_modex_get(name, KEY, text, TEXT_MAX);
+        return mine;
     }
+    void *bytes = onic_modex_get_bytes(name, KEY, &len);
+    if (bytes != NULL && len == sizeof(found)) {
+        memcpy(&found, bytes, sizeof(found));
+        found.version[sizeof(found.version) - 1] = '\0';
+    }
+    free(bytes);
+    return found;
+}
+
+static bool is_same_version(const settings_t *s)
+{
+    return strcmp(s->version, mine.version) == 0;
 }
 
 /* ---- my job ---------------------------------------------------------------------------------- */
 
-/** The first nodes of my version and of another one. */
+/** The first processes of my version and of another one. */
 typedef struct versions {
     bool same_seen, other_seen;
     opal_process_name_t same, other;
-    char text[TEXT_MAX]; /**< of the other */
+    settings_t settings; /**< of the other */
 } versions_t;
-
-static bool same_version(const char *text)
-{
-    size_t n = strcspn(mine, ",");
-    return strncmp(text, mine, n) == 0 && (text[n] == ',' || text[n] == '\0');
-}
 
 static bool note_version(opal_process_name_t name, void *arg)
 {
     versions_t *v = arg;
-    char text[TEXT_MAX];
-    look_up(name, text);
-    if (same_version(text)) {
+    const settings_t s = look_up(name);
+    if (is_same_version(&s)) {
         v->same = v->same_seen ? v->same : name;
         v->same_seen = true;
     } else if (!v->other_seen) {
         v->other_seen = true;
         v->other = name;
-        memcpy(v->text, text, sizeof(text));
+        v->settings = s;
     }
     return !(v->same_seen && v->other_seen);
 }
 
-/** Without a launcher that tells who is where, all are looked up. */
+/** Without a launcher that knows which processes share nodes, all are looked up. */
 static void note_all(struct ompi_communicator_t *comm, versions_t *v)
 {
     bool more = true;
@@ -104,8 +127,8 @@ static void note_all(struct ompi_communicator_t *comm, versions_t *v)
     }
 }
 
-/** One process of those that have my version speaks. */
-static void say_differs(struct ompi_communicator_t *comm, const versions_t *v)
+/** By one process of those that have my version. */
+static void report_versions(struct ompi_communicator_t *comm, const versions_t *v)
 {
     char host[256] = "?";
     if (!v->same_seen || v->same.vpid != OPAL_PROC_MY_NAME.vpid) {
@@ -116,40 +139,42 @@ static void say_differs(struct ompi_communicator_t *comm, const versions_t *v)
     (void)gethostname(host, sizeof(host) - 1);
     onic_help(HELP, "peer-differs", ompi_comm_rank(comm), host, OMPI_NIC_VERSION,
               (int)v->other.vpid, other != NULL ? other : "(unknown)",
-              v->text[0] != '\0' ? v->text : "none, or not this component");
+              v->settings.version[0] != '\0' ? v->settings.version : "none, or not this component");
 }
 
 static void adopt(void)
 {
-    char host[256] = "?";
-    if (strcmp(adopted, mine) == 0 || !nicbarrier_params_adopt(adopted)) {
+    char host[256] = "?", here[256], there[256];
+    if (memcmp(&agreed.shared, &mine.shared, sizeof(agreed.shared)) == 0 ||
+        !nicbarrier_params_set(&agreed.shared)) {
         return;
     }
-    nicbarrier_announce();
+    announce();
     (void)gethostname(host, sizeof(host) - 1);
-    onic_help(HELP, "adopted", host, mine, adopted);
+    nicbarrier_params_describe(&mine.shared, here, sizeof(here));
+    nicbarrier_params_describe(&agreed.shared, there, sizeof(there));
+    onic_help(HELP, "adopted", host, here, there);
 }
 
 /** MPI_COMM_WORLD: its ranks are those of the job. */
 static bool world_may(struct ompi_communicator_t *comm)
 {
-    const opal_process_name_t root = {OPAL_PROC_MY_NAME.jobid, 0};
     versions_t v = {.same_seen = false};
-    look_up(root, adopted);
-    if (same_version(adopted)) {
+    agreed = look_up((opal_process_name_t){OPAL_PROC_MY_NAME.jobid, 0});
+    if (is_same_version(&agreed)) {
         adopt();
     }
-    /* What nobody has asked for is below other components on those ranks where it is in use. */
+    /* What no user has asked for is below other components on those ranks where it is in use. */
     if (!nicbarrier_params_wanted()) {
-        return same_version(adopted);
+        return is_same_version(&agreed);
     }
     if (!onic_modex_nodes(note_version, &v)) {
         note_all(comm, &v);
     }
     if (v.other_seen) {
-        say_differs(comm, &v);
+        report_versions(comm, &v);
     }
-    return !v.other_seen && same_version(adopted);
+    return !v.other_seen && is_same_version(&agreed);
 }
 
 /* ---- other jobs -------------------------------------------------------------------------------
@@ -158,15 +183,14 @@ static bool world_may(struct ompi_communicator_t *comm)
 /** Has that job the settings of mine? Looks it up where it may, and then keeps the answer. */
 static bool job_agrees(uint32_t id, bool may_look)
 {
-    char theirs[TEXT_MAX];
     pthread_mutex_lock(&lock);
     job_t *job = jobs;
     while (job != NULL && job->id != id) {
         job = job->next;
     }
     if (job == NULL && may_look && (job = malloc(sizeof(*job))) != NULL) {
-        look_up((opal_process_name_t){id, 0}, theirs);
-        *job = (job_t){jobs, id, strcmp(theirs, adopted) == 0};
+        const settings_t theirs = look_up((opal_process_name_t){id, 0});
+        *job = (job_t){jobs, id, memcmp(&theirs, &agreed, sizeof(theirs)) == 0};
         jobs = job;
     }
     const bool agrees = job != NULL && job->agrees;

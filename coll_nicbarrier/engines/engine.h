@@ -19,7 +19,7 @@
  * An engine knows nothing of MPI: no header of Open MPI, no request, no communicator. What its
  * partners must know before it can begin stands in an *endpoint*, a record of bytes that the
  * agreement carries to its partners in the schedule. So making a group is three local calls, none
- * of which waits for anybody: prepare, connect, and later disconnect.
+ * of which waits for others: prepare, connect, and later disconnect.
  *
  *     open         once for each process, when the first group is to be made
  *       prepare    for each group: what the partners must know
@@ -140,7 +140,7 @@ static inline const nicbarrier_endpoint_t *nicbarrier_endpoint_of(const nicbarri
 /** What an engine cannot do without. */
 typedef enum nicbarrier_needs {
     NICBARRIER_NEEDS_ONE_NODE = 1, /**< serves processes that share memory */
-    NICBARRIER_NEEDS_ONE_JOB = 2   /**< when a job ends, nobody waits for processes of another */
+    NICBARRIER_NEEDS_ONE_JOB = 2   /**< when a job ends, no process waits for those of another */
 } nicbarrier_needs_t;
 
 /** An engine: a row of nicbarrier_engines. The functions of a network engine are all there; engine
@@ -181,7 +181,7 @@ typedef struct nicbarrier_engine {
                    const nicbarrier_net_events_t *events, nicbarrier_reason_t *why);
 
     /** Enters all epochs up to `epoch`; an epoch that was entered already is ignored. Sends what
-     *  can be sent, waits for nothing. Called by MPI threads. */
+     *  can be sent, waits for no other process. Called by MPI threads. */
     void (*enter)(nicbarrier_net_t *net, uint64_t epoch);
 
     /** The last epoch that is complete here; an acquire load and nothing else. */
@@ -191,9 +191,9 @@ typedef struct nicbarrier_engine {
      *  packets or flags were new. Called by MPI threads, often. */
     int (*progress)(nicbarrier_net_t *net);
 
-    /** The communicator is freed, or connect failed here or elsewhere. Nobody synchronises: peers
-     *  may still need what they missed of the last epochs, so the engine keeps what it needs to
-     *  answer them until close. Also called where connect was not. */
+    /** The communicator is freed, or connect failed here or elsewhere. That does not synchronise:
+     * peers may still need what they missed of the last epochs, so the engine keeps what it needs
+     * to answer them until close. Also called where connect was not. */
     void (*disconnect)(nicbarrier_net_t *net);
 
     /* What not every network engine has: each may be NULL. */
@@ -250,7 +250,7 @@ void nicbarrier_reason(nicbarrier_reason_t *why, const char *format, ...)
 /** Most engines there can be. */
 #define NICBARRIER_ENGINES_MAX 8
 
-/** The engines of this build, ended by NULL: engines.c. Where two do equally well the first wins;
+/** The engines of this build, ended by NULL: team/engines.c. Where two do equally well the first wins;
  *  their order is the same in all builds of a version. */
 extern const nicbarrier_engine_t *const nicbarrier_engines[NICBARRIER_ENGINES_MAX + 1];
 

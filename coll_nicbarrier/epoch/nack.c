@@ -113,7 +113,7 @@ static void keep_promises(nicbarrier_nacks_t *n, const nicbarrier_rule_t *r, uin
     begin_repeats(n, steps, now);
 }
 
-/* Who is not waiting does not ask, but must hear of it. */
+/* A member that is not waiting does not ask, but must learn of it. */
 static void promise_failure(nicbarrier_nacks_t *n, const nicbarrier_rule_t *r, uint64_t now)
 {
     n->failed = true;
@@ -144,7 +144,7 @@ bool nicbarrier_nacks_received(nicbarrier_nacks_t *n, uint32_t k, bool first, ui
 {
     const bool promised = n->late >> k & 1;
 
-    /* What was repeated says nothing of the time that a step takes. */
+    /* What was repeated is no measure of the time that a step takes. */
     if ((n->waits >> k & 1) && first)
         measure(n, now - n->wait[k].since);
     n->waits &= ~BIT(k);
@@ -172,7 +172,7 @@ nicbarrier_reply_t nicbarrier_nacks_answer(nicbarrier_nacks_t *n, const nicbarri
         return NICBARRIER_REPLY_NONE;
     if (epoch <= r->sent[k] || r->failed)
         return NICBARRIER_REPLY_AGAIN;
-    /* Who asks for this one has got what was promised before. */
+    /* A member that asks for this one has got what was promised before. */
     n->promise[k].epoch = epoch;
     n->promised |= BIT(k);
     n->due &= ~BIT(k);

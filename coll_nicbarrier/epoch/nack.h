@@ -6,18 +6,18 @@
  * @file
  * When a member of a group asks for what does not come, over a network that loses, doubles and
  * reorders: receiver-driven retransmission (Yu, Buntinas, Graham and Panda 2004, section 6.3). What
- * is said in which step is rule.h's part.
+ * is sent in which step is rule.h's part.
  *
  * A step that waits too long asks its one sender to repeat (NACK), and asks again after twice the
  * time, up to a limit. The first time-out follows the time that steps take, as retransmission
  * time-outs do elsewhere (RFC 6298), from messages that were not repeated.
  *
  * Late is not lost. A sender that has not come to the message answers LATE, and with it *promises*
- * the message: when it comes to send it, it repeats it by its own timer until the receiver has said
- * that it got it (GOT). So the receiver need not ask again for long: it does so only lest the
- * sender has died or forgotten. Only what was promised is acknowledged: who is late has made others
- * wait anyway, and the normal path is without acknowledgements. A failure is promised to all
- * without being asked for, since who is not waiting does not ask.
+ * the message: when it comes to send it, it repeats it by its own timer until the receiver has
+ * acknowledged it (ACK). So the receiver need not ask again for long: it does so only lest the
+ * sender has died or forgotten. Only what was promised is acknowledged: a late sender has made
+ * others wait anyway, and the normal path is without acknowledgements. A failure is promised to all
+ * without being asked for, since a member that is not waiting does not ask.
  *
  * Pure: time is an argument, in nanoseconds of any clock that does not go back. The caller
  * serialises.
@@ -56,7 +56,7 @@ typedef struct nicbarrier_nacks {
     uint64_t late;     /**< bit k: and its sender has promised the message */
     uint64_t promised; /**< bit k: I have promised the message of step k */
     uint64_t due;      /**< bit k: and sent it, and repeat it */
-    bool failed;       /**< the group has failed: said in all steps, and promised */
+    bool failed;       /**< the group has failed: sent in all steps, and promised */
     struct {
         uint64_t since;    /**< began to wait */
         uint64_t deadline; /**< of the next NACK */
@@ -77,10 +77,10 @@ void nicbarrier_nacks_init(nicbarrier_nacks_t *n, const nicbarrier_timing_t *tim
 void nicbarrier_nacks_follow(nicbarrier_nacks_t *n, const nicbarrier_rule_t *r, uint64_t now);
 
 /**
- * A message for my step k said something new; follow must come after it.
+ * A message for my step k brought something new; follow must come after it.
  *
- * @param first  it was sent for the first time: tells how long a step takes
- * @return true where it had been promised: GOT must be sent
+ * @param first  it was sent for the first time: a measure of how long a step takes
+ * @return true where it had been promised: an ACK must be sent
  */
 bool nicbarrier_nacks_received(nicbarrier_nacks_t *n, uint32_t k, bool first, uint64_t now);
 
@@ -88,7 +88,7 @@ bool nicbarrier_nacks_received(nicbarrier_nacks_t *n, uint32_t k, bool first, ui
 void nicbarrier_nacks_late(nicbarrier_nacks_t *n, const nicbarrier_rule_t *r, uint32_t k,
                            uint64_t epoch, uint64_t now);
 
-/** GOT came: the receiver of my step k has heard this word (rule.h), or more. */
+/** An ACK came: the receiver of my step k has got this word (rule.h), or more. */
 void nicbarrier_nacks_acked(nicbarrier_nacks_t *n, uint32_t k, uint64_t word);
 
 /**
@@ -103,12 +103,12 @@ uint64_t nicbarrier_nacks_expire(nicbarrier_nacks_t *n, const nicbarrier_rule_t 
 /** What to do with a NACK. */
 typedef enum nicbarrier_reply {
     NICBARRIER_REPLY_AGAIN, /**< repeat the message of the step */
-    NICBARRIER_REPLY_LATE,  /**< not sent yet: it has been promised now, say so */
+    NICBARRIER_REPLY_LATE,  /**< not sent yet: it has been promised now: answer LATE */
     NICBARRIER_REPLY_NONE   /**< no such message is ever sent */
 } nicbarrier_reply_t;
 
-/** A NACK came that asks for the message of my step k, if it says this epoch or more. The epoch has
- *  no failure bit. */
+/** A NACK came that asks for the message of my step k, if it is of this epoch or more. The epoch
+ * has no failure bit. */
 nicbarrier_reply_t nicbarrier_nacks_answer(nicbarrier_nacks_t *n, const nicbarrier_rule_t *r,
                                            uint32_t k, uint64_t epoch);
 

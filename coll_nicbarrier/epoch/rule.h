@@ -4,12 +4,12 @@
  */
 /**
  * @file
- * The rule of a barrier in a group: what a member may say in which step (Yu, Buntinas, Graham and
+ * The rule of a barrier in a group: what a member may send in which step (Yu, Buntinas, Graham and
  * Panda 2004, sections 3 and 6.2).
  *
  * Where the paper keeps a bit vector for each barrier, here everything is a number that only grows.
- * Barriers are numbered from 1 (epochs), and whoever says "epoch e" in a step says it for all
- * epochs up to e. With ready(0) = the last epoch entered here,
+ * Barriers are numbered from 1 (epochs), and "epoch e" in a step stands for all epochs up
+ * to e. With ready(0) = the last epoch entered here,
  *
  *     step k sends ready(k) whenever that has grown,
  *     ready(k + 1) = min(ready(k), received(k)),
@@ -19,11 +19,12 @@
  * twice, late and out of order, and a later one makes up for the loss of earlier ones. What must be
  * kept to repeat a message is one number for each step. Epochs do not wrap.
  *
- * A failure is a bit beside the epoch. It stays, and whoever hears of it says it in all its steps,
- * whatever the epochs are: so all members hear of it that the schedule reaches without the one that
- * has failed. An epoch is never made up for it: what was not entered by all is never complete.
+ * A failure is a bit beside the epoch. It stays, and a member that receives it sends it in all its
+ * steps, whatever the epochs are: so it reaches all members that the schedule reaches without the
+ * one that has failed. An epoch is never made up for it: what was not entered by all is never
+ * complete.
  *
- * How the words travel, who repeats what is lost and when: not here. No clock, no packet, no
+ * How the words travel, and when what is lost is repeated: not here. No clock, no packet, no
  * allocation, no header but <stdint.h>; loops are bounded by NICBARRIER_RULE_STEPS, and nothing is
  * called, so that this can be compiled for a network adapter or as eBPF. The caller serialises.
  */
@@ -35,9 +36,9 @@
 /** No schedule has more steps. */
 #define NICBARRIER_RULE_STEPS 33
 
-/** No member enters more epochs than this beyond the last that is complete for it. So no word says
- *  more than the receiver has entered and this together: a member that says it has completed an
- *  epoch which the receiver has entered, too. */
+/** No member enters more epochs than this beyond the last that is complete for it. So no word is
+ *  more than what the receiver has entered and this together: its sender has completed an epoch
+ * that the receiver has entered, too. */
 #define NICBARRIER_OUTSTANDING_MAX UINT64_C(65536)
 
 /** In a word: the sender knows that the group has failed. The rest is the epoch. */
@@ -47,19 +48,19 @@
 typedef struct nicbarrier_rule {
     uint64_t entered;
     uint64_t completed;
-    uint64_t sends;   /**< bit k: somebody is told in step k */
-    uint64_t waits;   /**< bit k: somebody is waited for in step k */
+    uint64_t sends;   /**< bit k: step k sends */
+    uint64_t waits;   /**< bit k: step k waits */
     uint64_t blocked; /**< bit k: ready(k) has come, but what is waited for has not */
     uint32_t nsteps;  /**< 0 .. NICBARRIER_RULE_STEPS */
     uint8_t failed;
-    uint8_t told;                             /**< the failure has been sent in all steps */
+    uint8_t notified;                         /**< the failure has been sent in all steps */
     uint64_t sent[NICBARRIER_RULE_STEPS];     /**< the last epoch sent: what is to be repeated */
     uint64_t received[NICBARRIER_RULE_STEPS]; /**< the last epoch that has come */
 } nicbarrier_rule_t;
 
 /** What a word that has come was worth. */
 typedef enum nicbarrier_word {
-    NICBARRIER_WORD_NEW,  /**< says something new; nicbarrier_rule_advance must follow */
+    NICBARRIER_WORD_NEW,  /**< brings something new; nicbarrier_rule_advance must follow */
     NICBARRIER_WORD_OLD,  /**< a duplicate, or overtaken by a later one */
     NICBARRIER_WORD_WRONG /**< no such step, or an epoch that cannot be */
 } nicbarrier_word_t;
@@ -71,7 +72,7 @@ static inline void nicbarrier_rule_init(nicbarrier_rule_t *r, uint32_t nsteps, u
     r->sends = sends;
     r->waits = waits;
     r->nsteps = nsteps;
-    r->failed = r->told = 0;
+    r->failed = r->notified = 0;
     for (uint32_t k = 0; k < NICBARRIER_RULE_STEPS; k++)
         r->sent[k] = r->received[k] = 0;
 }
@@ -135,8 +136,8 @@ static inline uint64_t nicbarrier_rule_advance(nicbarrier_rule_t *r)
     }
     if (ready > r->completed)
         r->completed = ready;
-    if (r->failed && !r->told) {
-        r->told = 1;
+    if (r->failed && !r->notified) {
+        r->notified = 1;
         out = r->sends;
     }
     return out;

@@ -35,7 +35,7 @@ static int dissemination(int32_t rank, int32_t n, nicbarrier_step_t *steps)
 }
 
 /* Ranks from the largest power of two on are guests, each of the host that far below. A host's
- * first step hears its guest and its last one lets the guest go; a guest has one step only. */
+ * first step waits for its guest and its last one releases the guest; a guest has one step only. */
 static int pairwise(int32_t rank, int32_t n, nicbarrier_step_t *steps)
 {
     int32_t hosts = 1;
@@ -68,8 +68,8 @@ static int children(int degree, int64_t rank, int32_t n)
     return (int)(left < 0 ? 0 : left > degree ? degree : left);
 }
 
-/* First the children are heard, one in a step. Then all but the root send to their parent and wait
- * for it in the same step, and in the following ones the children are let go. */
+/* First the children are waited for, one in a step. Then all but the root send to their parent and
+ * wait for it in the same step, and in the following ones the children are released. */
 static int gather_broadcast(int degree, int32_t rank, int32_t n, nicbarrier_step_t *steps)
 {
     const int mine = children(degree, rank, n);

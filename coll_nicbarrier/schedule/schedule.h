@@ -4,11 +4,11 @@
  */
 /**
  * @file
- * Who tells whom in a barrier: the three algorithms of Yu, Buntinas, Graham and Panda (2004),
- * section 5.1, as data.
+ * Which ranks send to which in a barrier: the three algorithms of Yu, Buntinas, Graham and Panda
+ * (2004), section 5.1, as data.
  *
- * A rank goes through its steps in order. In each it first sends, where there is somebody to send
- * to, and then waits, where there is somebody to wait for; after the last one all others have
+ * A rank goes through its steps in order. In each it first sends, where there is a rank to send
+ * to, and then waits, where there is one to wait for; after the last one all others have
  * entered. Sender and receiver of a message may have it in steps of different numbers, so a step
  * names the other side's number too: a message is addressed to (rank, step), which has one sender
  * for ever, and a request to repeat it goes back to (rank, step) of that sender.

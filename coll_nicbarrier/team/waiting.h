@@ -7,7 +7,7 @@
  * What a thread that waits for a barrier does, by turns: yield, call Open MPI's progress, or sleep.
  *
  * A thread that spins keeps the processes away for which it waits, and one that sleeps answers
- * nobody: neither is right everywhere, so a waiting thread draws conclusions from its yields.
+ * none: neither is right everywhere, so a waiting thread draws conclusions from its yields.
  *
  * - *Short*: it yields, and now and then calls Open MPI's progress and reads the clock: where
  *   processors are shared, this is what a barrier costs.
@@ -81,7 +81,7 @@ static inline bool nicbarrier_waiting_is_due(nicbarrier_waiting_t *w, uint64_t n
 
 /**
  * Begins the next phase. A thread sleeps where others ran in its place at every other yield of the
- * last phase, at least. How long a yield takes would not tell: it may cost most of a microsecond by
+ * last phase, at least. How long a yield takes is no evidence: it may cost most of a microsecond by
  * itself; and to sleep without need makes processes wait which the thread's progress would answer.
  *
  * @param displaced  how often the kernel has let another thread run in place of this one, which

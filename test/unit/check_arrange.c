@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Trees of the processes of a node: fixed machines, and properties on random ones. */
-#include "coll_nicbarrier/schedule/arrange.h"
+#include "coll_nicbarrier/engines/shm/arrange.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -51,14 +51,14 @@ static void here_begin(const nicbarrier_engine_t *engine, int n,
     }
 }
 
-static void told(void *arg, uint64_t epoch)
+static void completed(void *arg, uint64_t epoch)
 {
     conformance_told((int)(intptr_t)arg, epoch);
 }
 
 static void here_connect(int i)
 {
-    const nicbarrier_net_events_t events = {.complete = told, .arg = (void *)(intptr_t)i};
+    const nicbarrier_net_events_t events = {.complete = completed, .arg = (void *)(intptr_t)i};
     nicbarrier_endpoint_t list[CONFORMANCE_MEMBERS_MAX];
     const nicbarrier_endpoints_t endpoints = {here.n, list};
     nicbarrier_reason_t why = {""};

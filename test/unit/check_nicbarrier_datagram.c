@@ -335,7 +335,7 @@ static void await_failure(test_t *t)
     }
 }
 
-static void told(test_t *t)
+static void notified(test_t *t)
 {
     begin(t, 91, NULL, 0);
     barriers(t, 1, 3);
@@ -349,10 +349,10 @@ static void told(test_t *t)
     engine->disconnect(t->net);
 }
 
-START_TEST(a_failure_is_told)
+START_TEST(a_failure_spreads)
 {
-    run(&(scenario_t){.run = told, .n = 7, .drop = 200, .verbs = NICBARRIER_VERBS_NEVER});
-    run(&(scenario_t){.run = told,
+    run(&(scenario_t){.run = notified, .n = 7, .drop = 200, .verbs = NICBARRIER_VERBS_NEVER});
+    run(&(scenario_t){.run = notified,
                       .n = 5,
                       .schedule = NICBARRIER_GATHER_BROADCAST,
                       .verbs = NICBARRIER_VERBS_NEVER});
@@ -473,7 +473,7 @@ int main(void)
                                   what_was_lost_is_remembered,
                                   who_was_not_asked_is_not_unreachable,
                                   who_is_late_is_not_given_up,
-                                  a_failure_is_told,
+                                  a_failure_spreads,
                                   a_death_is_noticed,
                                   who_leaves_is_not_missed,
                                   who_was_not_met_is_not_waited_for,

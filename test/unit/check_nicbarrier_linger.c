@@ -146,10 +146,10 @@ static uint64_t next_event(const job_t *j, uint64_t now)
         next = flight[i].arrives < next ? flight[i].arrives : next;
     for (int i = 0; i < j->n; i++) {
         const process_t *p = &process[i];
-        const uint64_t at = is_away(p)          ? UINT64_MAX
-                            : p->begins > now   ? p->begins
+        const uint64_t at = is_away(p)        ? UINT64_MAX
+                            : p->begins > now ? p->begins
                             : p->linger.begun ? nicbarrier_linger_deadline(&p->linger)
-                                                : now;
+                                              : now;
         next = at < next ? at : next;
     }
     return next;

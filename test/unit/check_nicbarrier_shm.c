@@ -206,45 +206,6 @@ START_TEST(sleepers_hear_of_failure)
 }
 END_TEST
 
-/* Whatever stands in the tree, a process touches nothing beyond the flags: it attaches and gets its
- * own way to the root, or not at all. */
-START_TEST(wrong_trees)
-{
-    unit_random_t random = {unit_seed() + 4000 + (uint64_t)_i};
-    const int n = 2 + (int)unit_below(&random, PROCESSES_MAX - 1);
-    node_t node;
-
-    make(&node, n, 2, true, &random);
-    onic_life_t *lives = (onic_life_t *)(void *)(node.view[0].release + n);
-    int32_t *tree = (int32_t *)(void *)(lives + n);
-    const size_t words = nicbarrier_tree_bytes(n) / sizeof(*tree);
-    for (int k = 0; k < 300; k++) {
-        int32_t *at = unit_once_in(&random, 20)   ? &node.view[0].head->vertices
-                      : unit_once_in(&random, 20) ? &node.view[0].head->releases
-                                                  : tree + unit_below(&random, words);
-        const int32_t old = *at;
-        *at = unit_once_in(&random, 4) ? (int32_t)unit_random64(&random)
-                                       : (int32_t)unit_below(&random, 9 * (uint64_t)n) - 2;
-        for (int i = 0; i < n; i++) {
-            nicbarrier_shm_t s;
-            if (nicbarrier_shm_attach(&s, node.memory, n, i, 2, true) != 0)
-                continue;
-            for (int r = 0; r < s.rungs; r++) {
-                UNIT_CHECK(s.rung[r].first >= 0 && s.rung[r].count >= 1);
-                UNIT_CHECK(s.rung[r].first + s.rung[r].count <= s.rung[r].vertex);
-                UNIT_CHECK(s.rung[r].vertex < nicbarrier_tree_max(n));
-            }
-            UNIT_CHECK(s.my_release >= s.release && s.my_release < s.release + n);
-            UNIT_CHECK(s.mine >= s.vertex && s.mine < s.vertex + n);
-            nicbarrier_shm_free(&s);
-        }
-        if (unit_once_in(&random, 2))
-            *at = old;
-    }
-    unmake(&node);
-}
-END_TEST
-
 START_TEST(skew)
 {
     unit_random_t random = {unit_seed()};
@@ -272,7 +233,6 @@ int main(void)
     tcase_set_timeout(tcase, UNIT_SECONDS);
     tcase_add_loop_test(tcase, complete_without_network, 0, 100);
     tcase_add_loop_test(tcase, complete_with_network, 0, 100);
-    tcase_add_loop_test(tcase, wrong_trees, 0, 50);
     tcase_add_loop_test(tcase, sleepers_are_woken, 0, 3);
     tcase_add_test(tcase, sleepers_hear_of_failure);
     tcase_add_test(tcase, skew);

@@ -99,7 +99,6 @@ static int datagram_open(const nicbarrier_engine_settings_t *settings, nicbarrie
     }
     set_timing(nicbarrier_datagram_config.nack_usec);
     atomic_store(&d->locked, false);
-    atomic_store(&d->pending, false);
     atomic_store(&d->deadline, NICBARRIER_NEVER);
     atomic_store(&d->polled, 0);
     atomic_store(&d->away, false);
@@ -145,26 +144,12 @@ static void tick(void)
     }
 }
 
-static void post_entry(nicbarrier_net_t *net, uint64_t epoch)
-{
-    uint64_t before = atomic_load(&net->wanted);
-    while (before < epoch && !atomic_compare_exchange_weak(&net->wanted, &before, epoch)) {
-    }
-    atomic_store(&nicbarrier_datagram.pending, true);
-}
-
 static void datagram_enter(nicbarrier_net_t *net, uint64_t epoch)
 {
     tick();
-    if (nicbarrier_datagram_trylock()) {
-        nicbarrier_datagram_enter(net, epoch);
-        nicbarrier_datagram_unlock();
-    } else {
-        post_entry(net, epoch);
-        if (nicbarrier_datagram_trylock()) {
-            nicbarrier_datagram_unlock();
-        }
-    }
+    nicbarrier_datagram_lock();
+    nicbarrier_datagram_enter(net, epoch);
+    nicbarrier_datagram_unlock();
 }
 
 static uint64_t datagram_completed(const nicbarrier_net_t *net)

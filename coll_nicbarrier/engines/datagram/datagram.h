@@ -66,7 +66,7 @@ void nicbarrier_datagram_hand_over(void);
 /* ---- close.c ----------------------------------------------------------------------------------
  */
 
-/** Stays until nobody needs this process any more (linger.h). There is no helper thread. */
+/** Stays until no peer needs this process any more (linger.h). There is no helper thread. */
 void nicbarrier_datagram_linger(void);
 
 /* ---- connect.c: functions of the engine, see engine.h ------------------------------------------

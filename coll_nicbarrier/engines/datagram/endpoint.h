@@ -4,8 +4,8 @@
  */
 /**
  * @file
- * The endpoint record of engine datagram: what each of the transports has to tell, one after the
- * other.
+ * The endpoint record of engine datagram: what partners must know of each of the transports, one
+ * after the other.
  *
  * Pure. Decoding trusts nothing.
  */

@@ -155,12 +155,6 @@ void nicbarrier_datagram_enter(nicbarrier_net_t *net, uint64_t epoch)
     }
 }
 
-static void enter_wanted(nicbarrier_net_t *net, uint64_t now)
-{
-    (void)now;
-    nicbarrier_datagram_enter(net, atomic_load(&net->wanted));
-}
-
 static void enter_behind(nicbarrier_net_t *net, uint64_t now)
 {
     (void)now;
@@ -172,18 +166,4 @@ static void enter_behind(nicbarrier_net_t *net, uint64_t now)
 void nicbarrier_datagram_enter_all(void)
 {
     nicbarrier_datagram_each(enter_behind, 0);
-}
-
-void nicbarrier_datagram_unlock(void)
-{
-    nicbarrier_datagram_t *d = &nicbarrier_datagram;
-    /* A thread that finds the lock taken posts its entry, sets `pending`, and tries once more. So
-     * of the two one sees the other, if neither's load overtakes its store. */
-    atomic_store_explicit(&d->locked, false, memory_order_seq_cst);
-    while (atomic_load_explicit(&d->pending, memory_order_seq_cst) &&
-           nicbarrier_datagram_trylock()) {
-        atomic_store(&d->pending, false);
-        nicbarrier_datagram_each(enter_wanted, 0);
-        atomic_store_explicit(&d->locked, false, memory_order_seq_cst);
-    }
 }

@@ -6,9 +6,8 @@
  * @file
  * Engine datagram: its state and lock, the groups, and what is sent for them.
  *
- * One lock serves all groups of a process. Threads in enter and progress do not wait for it: where
- * they find it taken, they leave a note of what is wanted for the holder. It is held for some
- * microseconds at a time, longer when groups are made. Functions here need it, unless they say
+ * One lock serves all groups of a process. It is held for some microseconds at a time, longer when
+ * groups are made; threads in progress do not wait for it. Functions here need it, unless they say
  * otherwise.
  */
 #ifndef NICBARRIER_DATAGRAM_GROUP_H
@@ -38,7 +37,6 @@ struct nicbarrier_net {
     bool expected;  /**< all members are in what is not complete yet: silence means something */
     bool used;      /**< something has been complete, so its partners are peers (linger.h) */
     bool gone;      /**< disconnected before it was complete, or before promises were kept */
-    _Atomic uint64_t wanted;    /**< entered by threads that found the lock taken */
     _Atomic uint64_t completed; /**< as the stepper and the events have it */
     atomic_bool failed;         /**< likewise */
     const nicbarrier_stepper_t *stepper;
@@ -48,7 +46,7 @@ struct nicbarrier_net {
     nicbarrier_step_t step[NICBARRIER_STEPS_MAX];
     int npartners;
     nicbarrier_partner_t *partner;
-    nicbarrier_partner_t *to[NICBARRIER_STEPS_MAX];   /**< by step; NULL: nobody */
+    nicbarrier_partner_t *to[NICBARRIER_STEPS_MAX];   /**< by step; NULL: none */
     nicbarrier_partner_t *from[NICBARRIER_STEPS_MAX]; /**< likewise */
 };
 
@@ -74,7 +72,6 @@ typedef struct nicbarrier_datagram {
     uint32_t cookie;           /**< that packets to this process must carry */
     uint64_t random;           /**< state, for drop */
     atomic_bool locked;        /**< the lock */
-    atomic_bool pending;       /**< a thread has left a note (nicbarrier_net::wanted) */
     _Atomic uint64_t ticks;    /**< grows with calls of MPI threads */
     uint64_t now;              /**< when a thread last found nothing more to take in; the lock */
     _Atomic uint64_t polled;   /**< when an MPI thread did; NICBARRIER_NEVER: it is about to */
@@ -100,12 +97,16 @@ extern nicbarrier_datagram_t nicbarrier_datagram;
 /** Any thread. False: it is taken. */
 static inline bool nicbarrier_datagram_trylock(void)
 {
-    return !atomic_load(&nicbarrier_datagram.locked) &&
-           !atomic_exchange_explicit(&nicbarrier_datagram.locked, true, memory_order_seq_cst);
+    return !atomic_load_explicit(&nicbarrier_datagram.locked, memory_order_relaxed) &&
+           !atomic_exchange_explicit(&nicbarrier_datagram.locked, true, memory_order_acquire);
 }
 
-/** For calls that may wait some microseconds. Any thread. */
+/** Waits for it, some microseconds. Any thread. */
 void nicbarrier_datagram_lock(void);
+static inline void nicbarrier_datagram_unlock(void)
+{
+    atomic_store_explicit(&nicbarrier_datagram.locked, false, memory_order_release);
+}
 
 /* ---- packets out: output.c --------------------------------------------------------------------
  */
@@ -122,9 +123,6 @@ void nicbarrier_datagram_send(nicbarrier_net_t *net, nicbarrier_packet_kind_t ki
 /* ---- groups: group.c --------------------------------------------------------------------------
  */
 
-/** Releases the lock, and enters what was left by threads that found it taken. */
-void nicbarrier_datagram_unlock(void);
-
 /** What the stepper says of a connected group; `room` is for its use. */
 static inline const nicbarrier_rule_t *nicbarrier_net_state(const nicbarrier_net_t *net,
                                                             nicbarrier_rule_t *room)
@@ -138,7 +136,7 @@ void nicbarrier_datagram_add(nicbarrier_net_t *net);
 nicbarrier_net_t *nicbarrier_datagram_find(uint64_t key);
 /** Calls a function for every group; it may free the group. */
 void nicbarrier_datagram_each(void (*function)(nicbarrier_net_t *, uint64_t), uint64_t now);
-/** Is nobody in need of it any more but for what its record (freed.h) can answer? */
+/** Can its record (freed.h) answer all that partners may still ask? */
 bool nicbarrier_datagram_is_over(const nicbarrier_net_t *net);
 /** Out of the table, into the records of freed groups, and freed. */
 void nicbarrier_datagram_free(nicbarrier_net_t *net);

@@ -36,7 +36,7 @@ void nicbarrier_linger_begin(nicbarrier_linger_t *l, uint64_t now)
     l->begun = true;
     for (unsigned i = 0; i < count(l); i++) {
         nicbarrier_peer_t *p = &l->peer[i];
-        p->heard = p->deadline = now;
+        p->received = p->deadline = now;
         p->interval = NICBARRIER_LINGER_FIRST;
         p->times = 0;
     }
@@ -59,7 +59,7 @@ static void learn(nicbarrier_peer_t *p, const nicbarrier_packet_t *q, uint64_t n
     if (!p->done)
         p->times = 0;
     p->acked |= q->kind != NICBARRIER_PACKET_FIN;
-    p->heard = now;
+    p->received = now;
     p->refused = 0;
 }
 
@@ -90,7 +90,7 @@ const nicbarrier_peer_t *nicbarrier_linger_expire(nicbarrier_linger_t *l, uint64
         const uint64_t cap = p->done ? NICBARRIER_LINGER_DONE : NICBARRIER_LINGER_CAP;
         if (is_over(p) || p->deadline > now)
             continue;
-        if (now - p->heard > NICBARRIER_LINGER_PATIENCE && p->times >= NICBARRIER_LINGER_ASKED) {
+        if (now - p->received > NICBARRIER_LINGER_PATIENCE && p->times >= NICBARRIER_LINGER_ASKED) {
             p->gone = true;
             continue;
         }

@@ -7,13 +7,13 @@
  * How a process ends: not before the partners that may still need it are ready to end, too.
  *
  * The last message of a process may be lost, and a partner that misses it asks for it: so the
- * process lingers until it is known that none will. A barrier of the runtime says nothing of that,
- * since barriers may be made behind it.
+ * process lingers until it is known that none will. A barrier of the runtime is no evidence of
+ * that, since barriers may be made behind it.
  *
  * A process that needs nothing any more sends FIN to all *peers*: the processes that it has
  * completed a barrier with as partners. It repeats FIN to each until that has been answered (a
  * bounded number of times), and stays until a FIN has come from each of them. A peer that goes on
- * answers ALIVE. Where a peer's host says that nobody listens there any more, the peer has ended.
+ * answers ALIVE. Where a peer's host refuses packets, the peer has ended.
  * Where there is nothing but silence for PATIENCE, nothing better can be known: host or network
  * have gone, and to stay for ever would hang a job that has ended well.
  *
@@ -58,7 +58,7 @@ typedef struct nicbarrier_peer {
     bool gone;
     uint8_t refused;
     unsigned times;    /**< FIN sent, since it was done or, before, since it last answered */
-    uint64_t heard;    /**< when something came last, or the lingering began */
+    uint64_t received; /**< when something came last, or the lingering began */
     uint64_t deadline; /**< of the next FIN */
     uint64_t interval;
 } nicbarrier_peer_t;
@@ -85,13 +85,14 @@ void nicbarrier_linger_begin(nicbarrier_linger_t *l, uint64_t now);
 bool nicbarrier_linger_receive(nicbarrier_linger_t *l, const nicbarrier_packet_t *p, uint64_t now,
                                nicbarrier_packet_t *reply);
 
-/** The peer's host says that nobody listens there. */
+/** The peer's host has refused a packet. */
 void nicbarrier_linger_refused(nicbarrier_linger_t *l, uint32_t cookie);
 
 /** After begin: a peer to which FIN must be sent now; NULL: none. To be called until then. */
 const nicbarrier_peer_t *nicbarrier_linger_expire(nicbarrier_linger_t *l, uint64_t now);
 
-/** After that: when to call it again; UINT64_MAX: nobody is waited for, and the process may end. */
+/** After that: when to call it again; UINT64_MAX: no peer is waited for, and the process may end.
+ */
 uint64_t nicbarrier_linger_deadline(const nicbarrier_linger_t *l);
 
 #endif

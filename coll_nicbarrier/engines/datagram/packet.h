@@ -10,7 +10,7 @@
  * A packet carries a number that the receiver drew at random and put into its endpoint (cookie).
  * Packets for an earlier owner of the same port, of another job or of a stranger do not have it.
  *
- * Pure. Decoding trusts nothing; what a packet says of a group is checked by the group
+ * Pure. Decoding trusts nothing; what a packet means for a group is checked by the group
  * (rule.h, nack.h).
  */
 #ifndef NICBARRIER_PACKET_H
@@ -24,7 +24,7 @@ typedef enum nicbarrier_packet_kind {
                                       (rule.h), in which there may be the failure bit */
     NICBARRIER_PACKET_REPEAT,    /**< the same, in answer to a NACK */
     NICBARRIER_PACKET_PROMISED,  /**< the same, as promised: wants an ACK */
-    NICBARRIER_PACKET_NACK,      /**< repeat your message if it says this epoch or more */
+    NICBARRIER_PACKET_NACK,      /**< repeat your message if it is of this epoch or more */
     NICBARRIER_PACKET_LATE,      /**< in answer to a NACK, with its epoch: not sent yet; promised */
     NICBARRIER_PACKET_ACK,       /**< to a promised message: the word that has been received */
     NICBARRIER_PACKET_WAKE,      /**< from a process of the same node: look what has been entered;

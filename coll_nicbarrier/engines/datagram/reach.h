@@ -6,14 +6,14 @@
  * @file
  * By which of its addresses engine datagram reaches a partner.
  *
- * A partner may have several addresses, one by verbs and some by UDP, and nobody knows beforehand
- * which of them work: networks that are not connected may have the same numbers, and a firewall or
- * a switch may let pass one kind of packet only. Nothing is agreed: each member listens to all its
- * addresses, and what counts is what comes. An address is *proven* when something came from there,
- * and is then used until a NACK of the partner comes by the other transport, because it did not
- * receive what was sent to it. Where nothing comes, each member tries the partner's addresses on
- * its own: verbs first, and given up for good when a partner that is known to be there keeps
- * silent; then those of UDP by turns.
+ * A partner may have several addresses, one by verbs and some by UDP, and it is not known
+ * beforehand which of them work: networks that are not connected may have the same numbers, and a
+ * firewall or a switch may let pass one kind of packet only. Nothing is agreed: each member listens
+ * to all its addresses, and what counts is what comes. An address is *proven* when something came
+ * from there, and is then used until a NACK of the partner comes by the other transport, because it
+ * did not receive what was sent to it. Where nothing comes, each member tries the partner's
+ * addresses on its own: verbs first, and given up for good when a partner that is known to be there
+ * keeps silent; then those of UDP by turns.
  *
  * Pure: time is an argument, in nanoseconds of any clock that does not go back and has left 0; what
  * depends on the transport is handed in. The caller serialises.
@@ -94,7 +94,7 @@ bool nicbarrier_reach_nack(nicbarrier_partner_t *p, bool expected, uint64_t now)
  */
 bool nicbarrier_reach_is_lost(const nicbarrier_partner_t *p, uint64_t now);
 
-/** The partner's host says that nobody listens there: true where it must be dead by now. */
+/** The partner's host has refused a packet: true where the partner must be dead by now. */
 bool nicbarrier_reach_refused(nicbarrier_partner_t *p);
 
 #endif

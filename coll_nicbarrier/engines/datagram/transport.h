@@ -27,8 +27,8 @@ typedef struct nicbarrier_transport {
      *  be reached it adds none and gives the reason; -1 where the description is malformed. */
     int (*resolve)(nicbarrier_partner_t *p, const void *bytes, uint32_t len,
                    nicbarrier_reason_t *why);
-    /** A packet that its receiver's host has refused, because nobody listens there; false where
-     *  there is none. NULL: that cannot be known. */
+    /** A packet that its receiver's host has refused, because the port is closed; false where there
+     *  is none. NULL: that cannot be known. */
     bool (*refused)(unsigned char packet[NICBARRIER_PACKET_SIZE]);
     /** One packet; false where it could not be sent, which is as if it were lost. `fast`: in the
      *  quickest way, though the receiver may then see a source that takes no answers. */

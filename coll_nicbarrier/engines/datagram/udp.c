@@ -51,7 +51,7 @@ typedef union any_address {
     struct sockaddr_in6 six;
 } any_address_t;
 
-/** Hosts may say that nobody listens; as far as the kernel passes it on. */
+/** Hosts may refuse packets for a port that is closed, as far as the kernel passes it on. */
 static void want_errors(void)
 {
     const int yes = 1;
@@ -230,7 +230,7 @@ static int link_to(const nicbarrier_address_t *to)
 static bool udp_send(const nicbarrier_address_t *to, const unsigned char *packet, bool fast)
 {
     const int fd = fast ? link_to(to) : -1;
-    /* The first call may only tell that an earlier packet was refused. */
+    /* The first call may only report that an earlier packet was refused. */
     for (int i = 0; i < 2 && fd >= 0; i++) {
         if (send(fd, packet, NICBARRIER_PACKET_SIZE, MSG_NOSIGNAL) == NICBARRIER_PACKET_SIZE) {
             return true;
@@ -280,7 +280,7 @@ static int udp_receive(void *bytes, size_t size, nicbarrier_address_t *from)
     return n < 0 ? -1 : (int)n;
 }
 
-/** Is it from a host where nobody listens? */
+/** Is it from a host where the port is closed? */
 static bool is_refusal(struct msghdr *m)
 {
     for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c != NULL; c = CMSG_NXTHDR(m, c)) {

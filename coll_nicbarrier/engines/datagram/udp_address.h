@@ -4,12 +4,12 @@
  */
 /**
  * @file
- * Where a process can be reached by datagrams: what it tells its partners in its endpoint record,
+ * Where a process can be reached by datagrams: what stands in its endpoint record,
  * and the order in which a partner tries its addresses.
  *
  * A host has addresses that others cannot reach (bridges of containers and virtual machines, which
- * have the same address on every host; networks that not all hosts are on). Nobody can tell from
- * the address alone, so all are prepared; those that look best are tried first, and where nothing
+ * have the same address on every host; networks that not all hosts are on). The address alone
+ * does not show it, so all are prepared; those that look best are tried first, and where nothing
  * comes back the next one is.
  *
  * Pure. Decoding trusts nothing.

@@ -34,7 +34,7 @@
 #define BUFFER 128
 /** Completions that are fetched at once. */
 #define BATCH 16
-/** Of the packets sent, one in so many tells that it and those before it are done. */
+/** Of the packets sent, one in so many makes a completion, for those before it, too. */
 #define SIGNAL_EVERY 16
 /** Lists of address handles. */
 #define LISTS 64
@@ -61,7 +61,7 @@ static handle_t *list[LISTS];
 /* ---- address handles --------------------------------------------------------------------------
  */
 
-/** The port alone; of InfiniBand the LID says it all. */
+/** The port alone; of InfiniBand the LID is enough. */
 static onic_verbs_address_t port_of(const onic_verbs_address_t *a)
 {
     onic_verbs_address_t port;

@@ -11,7 +11,7 @@
 
 #include "coll_nicbarrier/engines/put/word.h"
 
-#define PIECE_BYTES (NICBARRIER_RULE_STEPS * sizeof(nicbarrier_flag_t))
+#define PIECE_BYTES (NICBARRIER_RULE_STEPS * sizeof(nicbarrier_put_flag_t))
 /** Of one region: as many as fit into 64 KiB. */
 #define PIECES 15
 /** So many are idle before one of them is taken again. */
@@ -20,16 +20,16 @@
 typedef struct slab {
     struct slab *next;
     onic_region_t *region;
-    nicbarrier_flags_t piece[PIECES];
+    nicbarrier_put_flags_t piece[PIECES];
 } slab_t;
 
 /** Groups are prepared and disconnected by any threads. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static slab_t *slabs;
-static nicbarrier_flags_t *first, **last = &first;
+static nicbarrier_put_flags_t *first, **last = &first;
 static int idle;
 
-static void give(nicbarrier_flags_t *flags)
+static void give(nicbarrier_put_flags_t *flags)
 {
     flags->next = NULL;
     *last = flags;
@@ -51,15 +51,15 @@ static void add_slab(void)
     }
     slab->next = slabs;
     slabs = slab;
-    nicbarrier_flags_t *used = first;
+    nicbarrier_put_flags_t *used = first;
     first = NULL;
     last = &first;
     for (uint32_t i = 0; i < PIECES; i++) {
-        nicbarrier_flags_t *flags = &slab->piece[i];
+        nicbarrier_put_flags_t *flags = &slab->piece[i];
         flags->region = slab->region;
         flags->offset = i * (uint32_t)PIECE_BYTES;
-        flags->flag =
-            (nicbarrier_flag_t *)onic_region_base(slab->region) + (size_t)i * NICBARRIER_RULE_STEPS;
+        flags->flag = (nicbarrier_put_flag_t *)onic_region_base(slab->region) +
+                      (size_t)i * NICBARRIER_RULE_STEPS;
         give(flags);
     }
     for (*last = used; *last != NULL;) {
@@ -67,13 +67,13 @@ static void add_slab(void)
     }
 }
 
-static nicbarrier_flags_t *take(void)
+static nicbarrier_put_flags_t *take(void)
 {
     /* One that never was in use can be taken at once; without more memory so are the others. */
     if (first == NULL || (first->tag != 0 && idle < IDLE)) {
         add_slab();
     }
-    nicbarrier_flags_t *flags = first;
+    nicbarrier_put_flags_t *flags = first;
     if (flags == NULL) {
         return NULL;
     }
@@ -87,22 +87,22 @@ static nicbarrier_flags_t *take(void)
     return flags;
 }
 
-nicbarrier_flags_t *nicbarrier_flags_take(void)
+nicbarrier_put_flags_t *nicbarrier_put_flags_take(void)
 {
     pthread_mutex_lock(&lock);
-    nicbarrier_flags_t *flags = take();
+    nicbarrier_put_flags_t *flags = take();
     pthread_mutex_unlock(&lock);
     return flags;
 }
 
-void nicbarrier_flags_give(nicbarrier_flags_t *flags)
+void nicbarrier_put_flags_give(nicbarrier_put_flags_t *flags)
 {
     pthread_mutex_lock(&lock);
     give(flags);
     pthread_mutex_unlock(&lock);
 }
 
-void nicbarrier_flags_close(void)
+void nicbarrier_put_flags_close(void)
 {
     pthread_mutex_lock(&lock);
     while (slabs != NULL) {

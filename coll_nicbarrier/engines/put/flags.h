@@ -23,26 +23,26 @@
 #include "common/wire/put.h"
 
 /** A flag, alone on its cache lines: word.h. */
-typedef struct nicbarrier_flag {
+typedef struct nicbarrier_put_flag {
     _Alignas(128) _Atomic uint64_t word;
-} nicbarrier_flag_t;
+} nicbarrier_put_flag_t;
 
 /** The flags of a group: NICBARRIER_RULE_STEPS of them. */
-typedef struct nicbarrier_flags {
-    nicbarrier_flag_t *flag;
+typedef struct nicbarrier_put_flags {
+    nicbarrier_put_flag_t *flag;
     onic_region_t *region;
-    uint32_t offset;               /**< bytes, in the region */
-    uint32_t tag;                  /**< of the words that belong here now */
-    struct nicbarrier_flags *next; /**< of those that are idle */
-} nicbarrier_flags_t;
+    uint32_t offset;                   /**< bytes, in the region */
+    uint32_t tag;                      /**< of the words that belong here now */
+    struct nicbarrier_put_flags *next; /**< of those that are idle */
+} nicbarrier_put_flags_t;
 
 /** Flags for a group: zeros. NULL where no memory can be had that can be put into. */
-nicbarrier_flags_t *nicbarrier_flags_take(void);
+nicbarrier_put_flags_t *nicbarrier_put_flags_take(void);
 
 /** This process reads them no more. */
-void nicbarrier_flags_give(nicbarrier_flags_t *flags);
+void nicbarrier_put_flags_give(nicbarrier_put_flags_t *flags);
 
 /** Before the wire is closed, which keeps their memory until nothing can come any more. */
-void nicbarrier_flags_close(void);
+void nicbarrier_put_flags_close(void);
 
 #endif

@@ -8,12 +8,12 @@
  *
  * The counterpart, on hardware that delivers reliably, of the chained RDMA writes of Yu et al.
  * 2004, section 7: a step needs no matching, no buffer and no acknowledgement. A flag has one
- * writer, whose words only grow and who does not put the next one before UCX is done with the one
+ * writer, whose words only grow and which does not put the next one before UCX is done with the one
  * before; the reader keeps the greatest it has seen. The steps of a group are in step.c, what is
  * put into in flags.c.
  *
  * Everything belongs to the wire lock. The wire's server thread moves the groups on while the
- * application computes: it is woken by what UCX receives. Puts by an adapter wake nobody, so over
+ * application computes: it is woken by what UCX receives. Puts by an adapter make no event, so over
  * RDMA the server thread moves on only what other traffic wakes it for.
  */
 #include "coll_nicbarrier/engines/put/put.h"
@@ -134,7 +134,7 @@ static void put_close(void)
         }
     }
     onic_wire_unlock();
-    nicbarrier_flags_close();
+    nicbarrier_put_flags_close();
     /* UCX is gone with the last reference, and with it what it knew of their keys and words. */
     const bool last = onic_wire_close();
     while (left != NULL) {
@@ -159,7 +159,7 @@ static int put_prepare(const nicbarrier_group_t *group, nicbarrier_net_t **net_p
         return -1;
     }
     net->group = *group;
-    net->flags = nicbarrier_flags_take();
+    net->flags = nicbarrier_put_flags_take();
     if (net->flags == NULL) {
         nicbarrier_reason(why, "UCX gives no memory that can be put into");
         free(net);
@@ -172,7 +172,7 @@ static int put_prepare(const nicbarrier_group_t *group, nicbarrier_net_t **net_p
     if (len == 0) {
         nicbarrier_reason(why, "UCX's address and memory key are longer than %d bytes",
                           NICBARRIER_ENDPOINT_MAX);
-        nicbarrier_flags_give(net->flags);
+        nicbarrier_put_flags_give(net->flags);
         free(net);
         return -1;
     }
@@ -192,7 +192,7 @@ static int open_outlet(nicbarrier_net_t *net, nicbarrier_outlet_t *out,
         return -1;
     }
     out->net = net;
-    out->offset = onic_get32(endpoint->bytes) + step->send_at * sizeof(nicbarrier_flag_t);
+    out->offset = onic_get32(endpoint->bytes) + step->send_at * sizeof(nicbarrier_put_flag_t);
     out->tag = onic_get32(endpoint->bytes + 4) % NICBARRIER_PUT_TAGS;
     out->remote = onic_remote_open(endpoint->bytes + HEAD_BYTES, endpoint->len - HEAD_BYTES, &rc);
     if (out->remote == NULL) {
@@ -289,7 +289,7 @@ static int put_progress(nicbarrier_net_t *net)
  */
 static void put_disconnect(nicbarrier_net_t *net)
 {
-    nicbarrier_flags_t *flags = net->flags;
+    nicbarrier_put_flags_t *flags = net->flags;
     const bool connected = net->state == NICBARRIER_PUT_CONNECTED;
     /* First of all, since other threads read the flags until then; afterwards they may free it. */
     onic_wire_lock();
@@ -299,7 +299,7 @@ static void put_disconnect(nicbarrier_net_t *net)
         (void)progress_all();
     }
     onic_wire_unlock();
-    nicbarrier_flags_give(flags);
+    nicbarrier_put_flags_give(flags);
     if (!connected) {
         free(net);
     }

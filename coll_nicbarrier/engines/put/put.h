@@ -37,7 +37,7 @@ struct nicbarrier_net {
     nicbarrier_net_t *next;
     nicbarrier_group_t group;
     nicbarrier_net_events_t events;
-    nicbarrier_flags_t *flags; /**< NULL once it is leaving */
+    nicbarrier_put_flags_t *flags; /**< NULL once it is leaving */
     nicbarrier_rule_t rule;
     nicbarrier_outlet_t outlet[NICBARRIER_RULE_STEPS];
     int in_flight;

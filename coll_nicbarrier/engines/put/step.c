@@ -23,7 +23,7 @@ static void fail(nicbarrier_net_t *net)
 }
 
 /** A partner that has got all my puts may be one whose own puts can no longer come. Where nothing
- * is awaited it may have left in good order, and nothing is said of it before another barrier is
+ * is awaited it may have left in good order, and that is no failure before another barrier is
  *  entered. */
 static void look_for_losses(nicbarrier_net_t *net)
 {
@@ -165,7 +165,7 @@ int nicbarrier_put_progress(nicbarrier_net_t *net)
     nicbarrier_rule_enter(&net->rule, entered);
     events += read_flags(net);
     look_for_losses(net);
-    if (events > 0 || (net->rule.failed && !net->rule.told)) {
+    if (events > 0 || (net->rule.failed && !net->rule.notified)) {
         advance(net);
     }
     nicbarrier_put_send(net);

@@ -70,51 +70,21 @@ int nicbarrier_shm_arrange(void *base, int n, const nicbarrier_locality_t *where
     return rc;
 }
 
-/** The way from a leaf to the root. What another process has written is looked at once, and from
- *  then on in the copy, which has room for `max`. Returns its length, or -1 where it does not
- *  lead there. */
-static int find_rungs(const nicbarrier_tree_t *t, int leaf, nicbarrier_rung_t *rung, int max)
+/** Finds the way from a leaf to the root; false where memory is exhausted. */
+static bool find_ancestors(nicbarrier_shm_t *s, const nicbarrier_tree_t *t, int leaf)
 {
-    int below = leaf, n = 0;
-    while (below < t->vertices - 1) {
-        const int32_t v = t->parent[below];
-        if (v <= below || v >= t->vertices) {
-            return -1;
-        }
-        const nicbarrier_rung_t r = {v, t->first[v], t->count[v]};
-        if (r.first < 0 || r.first > below || r.count <= below - r.first || r.count > v - r.first) {
-            return -1;
-        }
-        if (n < max) {
-            rung[n] = r;
-        }
+    int n = 0;
+    for (int v = leaf; t->parent[v] >= 0; v = t->parent[v]) {
         n++;
-        below = v;
     }
-    return n;
-}
-
-/** Fills in what depends on the tree; false where that is none. */
-static bool climb_in(nicbarrier_shm_t *s, const parts_t *p, int me)
-{
-    const int32_t leaf = p->tree.leaf[me];
-    if (p->tree.vertices < s->n || p->tree.vertices > nicbarrier_tree_max(s->n) ||
-        s->releases < 1 || s->releases > s->n || leaf < 0 || leaf >= s->n) {
+    s->ancestor = malloc((size_t)(n > 0 ? n : 1) * sizeof(*s->ancestor));
+    if (s->ancestor == NULL) {
         return false;
     }
-    s->mine = &s->vertex[leaf];
-    s->root = &s->vertex[p->tree.vertices - 1];
-    const int rungs = find_rungs(&p->tree, leaf, NULL, 0);
-    if (rungs > 0) {
-        s->rung = malloc((size_t)rungs * sizeof(*s->rung));
-        if (s->rung == NULL || find_rungs(&p->tree, leaf, s->rung, rungs) != rungs) {
-            return false;
-        }
-        s->rungs = rungs;
+    for (int v = t->parent[leaf]; v >= 0; v = t->parent[v]) {
+        s->ancestor[s->ancestors++] = (nicbarrier_ancestor_t){v, t->first[v], t->count[v]};
     }
-    const int group = rungs > 0 ? s->rung[0].vertex - s->n : 0;
-    s->my_release = group >= 0 ? &s->release[group] : NULL;
-    return rungs >= 0 && group >= 0 && group < s->releases;
+    return true;
 }
 
 int nicbarrier_shm_attach(nicbarrier_shm_t *s, void *base, int n, int me, int fanout, bool network)
@@ -133,17 +103,20 @@ int nicbarrier_shm_attach(nicbarrier_shm_t *s, void *base, int n, int me, int fa
     s->releases = p.head->releases;
     s->network = network;
     s->flat = !network && n <= fanout;
-    if (!climb_in(s, &p, me)) {
-        nicbarrier_shm_free(s);
+    const int leaf = p.tree.leaf[me];
+    s->mine = &s->vertex[leaf];
+    s->root = &s->vertex[p.tree.vertices - 1];
+    if (!find_ancestors(s, &p.tree, leaf)) {
         return -1;
     }
+    s->my_release = &s->release[s->ancestors > 0 ? s->ancestor[0].vertex - n : 0];
     return 0;
 }
 
 void nicbarrier_shm_free(nicbarrier_shm_t *s)
 {
-    free(s->rung);
-    s->rung = NULL;
+    free(s->ancestor);
+    s->ancestor = NULL;
 }
 
 /* ---- flags ---------------------------------------------------------------------------------- */
@@ -203,7 +176,7 @@ bool nicbarrier_shm_failed(const nicbarrier_shm_t *s)
 /** Climbs as far as all siblings have come; true where the root was raised. */
 static bool climb(nicbarrier_shm_t *s, uint64_t *epoch_p)
 {
-    for (const nicbarrier_rung_t *r = s->rung; r < s->rung + s->rungs; r++) {
+    for (const nicbarrier_ancestor_t *r = s->ancestor; r < s->ancestor + s->ancestors; r++) {
         *epoch_p = lowest(&s->vertex[r->first], r->count);
         if (!raise_flag(&s->vertex[r->vertex], *epoch_p)) {
             return false;
@@ -233,7 +206,7 @@ void nicbarrier_shm_depart(nicbarrier_shm_t *s)
     if (!s->flat) {
         return;
     }
-    /* Either I see the sleeper's note, or it sees my flag. */
+    /* Either I see the sleeper counted, or it sees my flag. */
     atomic_thread_fence(memory_order_seq_cst);
     if (atomic_load_explicit(&s->head->sleepers, memory_order_relaxed) > 0) {
         uint64_t epoch = nicbarrier_shm_completed(s);
@@ -261,7 +234,7 @@ bool nicbarrier_shm_done(nicbarrier_shm_t *s, uint64_t epoch)
     if (!s->flat) {
         return READ(s->my_release) >= epoch;
     }
-    /* Who was late when last seen is looked at first: while waiting, one line is read. */
+    /* The process that was late when last seen comes first: while waiting, one line is read. */
     int i = atomic_load_explicit(&s->behind, memory_order_relaxed);
     for (int left = s->n; left > 0; left--) {
         if (READ(&s->vertex[i]) < epoch) {

@@ -7,24 +7,24 @@
  * The barrier inside a node, on flags in shared memory. No MPI; the kernel only for sleeping.
  *
  * A flag holds an epoch (engine.h) and only grows. Each process stores the epoch it has entered in
- * its own flag, on cache lines of its own. Nobody depends on anybody's progress after that:
+ * its own flag, on cache lines of its own. After that no process depends on another's progress:
  *
  * - *Flat*: few processes and no network part. An epoch is complete when all flags have reached it;
- *   whoever waits looks at them. A store and n - 1 loads, no locked instruction.
- * - *Tree*: the flags are leaves of groups (arrange.h). A process that has stored its flag looks,
- *   behind a full fence, at its siblings; if all have reached an epoch, it raises the group's flag
- *   to that by an atomic maximum and does the same one level up. Of several that come at once the
- *   last fence sees all flags, so somebody climbs; that several do is harmless. Who raises the root
- *   has found the node *arrived*. Without a network part it releases the node, else the leader does
- *   when the network part is complete: it raises a release flag for each group of leaves, at which
- *   the members look.
+ *   waiting processes read them. A store and n - 1 loads, no locked instruction.
+ * - *Tree*: the flags are leaves of groups (arrange.h). A process that has stored its flag reads,
+ *   behind a full fence, those of its siblings; if all have reached an epoch, it raises the group's
+ *   flag to that by an atomic maximum and does the same one level up. Of several that come at once
+ *   the last fence sees all flags, so one climbs; that several do is harmless. The process that
+ *   raises the root has found the node *arrived*. Without a network part it releases the node, else
+ *   the leader does when the network part is complete: it raises a release flag for each group of
+ *   leaves, which the members read.
  *
- * Whoever has waited for long sleeps on a futex. It says so in a counter first and then looks at
- * the flags once more; the others store, fence and look at the counter.
+ * A process that has waited for long sleeps on a futex. It counts itself first and then
+ * reads the flags once more; the others store, fence and read the counter.
  *
  * The tree stands in the shared memory, too, made by one process for all: when it has arranged the
- * tree, each introduces itself and attaches, and keeps nothing but its way from the leaf to the
- * root. Who calls these sees to their order.
+ * tree, each introduces itself and attaches, and keeps its way from the leaf to the root. The
+ * caller sees to their order.
  *
  * Threads: all functions may be called by all processes and threads at once, but for arrange,
  * attach and free.
@@ -38,7 +38,7 @@
 #include <stdint.h>
 
 #include "common/support/life.h"
-#include "coll_nicbarrier/schedule/arrange.h"
+#include "coll_nicbarrier/engines/shm/arrange.h"
 #include "coll_nicbarrier/engines/engine.h"
 
 /** What the user asks of engine shm. */
@@ -60,7 +60,7 @@ typedef struct nicbarrier_head {
     _Alignas(128) _Atomic uint32_t sleepers;  /**< threads that sleep or are about to */
     _Alignas(128) _Atomic uint32_t wakes;     /**< the futex: grows when sleepers are to look */
     _Atomic uint32_t failed;                  /**< 1: what is not complete now may never be */
-    _Alignas(128) _Atomic uint32_t attentive; /**< leader's threads that look at `arrived` now */
+    _Alignas(128) _Atomic uint32_t attentive; /**< leader's threads that poll `arrived` now */
     uint32_t wake_len; /**< how the leader's helper thread is woken (engine.h); 0: not */
     unsigned char wake[NICBARRIER_WAKE_MAX];
     /* From here on as nicbarrier_shm_arrange leaves it. */
@@ -69,12 +69,12 @@ typedef struct nicbarrier_head {
     int32_t releases;                       /**< groups of leaves */
 } nicbarrier_head_t;
 
-/** A vertex above a process's leaf: what it looks at when it climbs. */
-typedef struct nicbarrier_rung {
+/** A vertex above a process's leaf: what it reads when it climbs. */
+typedef struct nicbarrier_ancestor {
     int32_t vertex;
-    int32_t first; /**< its children, one of which is the rung below */
+    int32_t first; /**< its children, one of which is the ancestor below */
     int32_t count;
-} nicbarrier_rung_t;
+} nicbarrier_ancestor_t;
 
 /** One process's view of its node. */
 typedef struct nicbarrier_shm {
@@ -84,42 +84,42 @@ typedef struct nicbarrier_shm {
     nicbarrier_flag_t *mine;
     nicbarrier_flag_t *my_release;
     nicbarrier_flag_t *root;
-    const onic_life_t *life; /**< of all members */
-    nicbarrier_rung_t *rung; /**< from my group to the root */
-    int rungs;
+    const onic_life_t *life;         /**< of all members */
+    nicbarrier_ancestor_t *ancestor; /**< from my group to the root */
+    int ancestors;
     int n;
     int releases; /**< groups of leaves */
     bool flat;
     bool network;           /**< completion comes from the leader */
-    _Atomic int behind;     /**< flat: a process whose flag was seen too low; where to look first */
-    _Atomic uint64_t woken; /**< flat: those who slept for this epoch have been woken by me */
+    _Atomic int behind;     /**< flat: a process whose flag was seen too low; read first */
+    _Atomic uint64_t woken; /**< flat: I have woken those that slept for this epoch */
 } nicbarrier_shm_t;
 
 /** Bytes of shared memory for `n` >= 1 processes. */
 size_t nicbarrier_shm_bytes(int n);
 
-/** One process arranges all `n`, of which where[i] tells where each runs, in zeroed shared memory
+/** One process arranges all `n`, where[i] being the place of each, in zeroed shared memory
  * at `base` (aligned to 128): at most `fanout` >= 2 members to a group. Returns 0, or -1 where
  * memory is exhausted. */
 int nicbarrier_shm_arrange(void *base, int n, const nicbarrier_locality_t *where, int fanout);
 
-/** Process `me` says who it is, so that others may see whether it lives; before it enters anything.
- */
+/** Process `me` writes down what it is, so that others may see whether it lives; before it enters
+ *  anything. */
 void nicbarrier_shm_introduce(void *base, int n, int me);
 
 /**
  * The view of process `me`, when all is arranged. All give the same n, fanout and network. Returns
- * 0, or -1 where memory is exhausted or what stands there is no arrangement of these processes.
+ * 0, or -1 where memory is exhausted or these processes have not been arranged.
  */
 int nicbarrier_shm_attach(nicbarrier_shm_t *s, void *base, int n, int me, int fanout, bool network);
 void nicbarrier_shm_free(nicbarrier_shm_t *s);
 
-/** Enters all epochs up to `epoch`. Returns true where the caller must see to it that the leader
- *  hears of it: the node has arrived and there is a network part. */
+/** Enters all epochs up to `epoch`. Returns true where the caller must notify the leader: the node
+ * has arrived and there is a network part. */
 bool nicbarrier_shm_enter(nicbarrier_shm_t *s, uint64_t epoch);
 
 /** To be called after nicbarrier_shm_enter when the caller will not wait, or has done waiting:
- * wakes those who sleep and may go on. One fence if nobody sleeps. */
+ * wakes sleepers that may go on. One fence if there are none. */
 void nicbarrier_shm_depart(nicbarrier_shm_t *s);
 
 /** The last epoch that is complete on this node (with its network part, if there is one). */
@@ -151,7 +151,7 @@ void nicbarrier_shm_sleep(nicbarrier_shm_t *s, uint64_t epoch, unsigned usec);
 void nicbarrier_shm_stamp(nicbarrier_shm_t *s, uint64_t epoch, uint64_t nsec);
 
 /** Nanoseconds between the first and the last that entered `epoch`, which is complete. False where
- *  somebody's note is gone already, because it has entered a later one. */
+ *  a member's note is gone already, because it has entered a later one. */
 bool nicbarrier_shm_skew(const nicbarrier_shm_t *s, uint64_t epoch, uint64_t *nsec_p);
 
 #endif

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-#include "coll_nicbarrier/schedule/arrange.h"
+#include "coll_nicbarrier/engines/shm/arrange.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

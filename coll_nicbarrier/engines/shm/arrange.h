@@ -4,9 +4,9 @@
  */
 /**
  * @file
- * Who gathers with whom on a node: a tree of groups that follows caches, NUMA nodes and packages.
- * Pure: no clock, no globals. The tree lies in memory that the caller gives, so that one process
- * may make it for all of its node.
+ * How the processes of a node gather: a tree of groups that follows caches, NUMA nodes and
+ * packages. Pure: no clock, no globals. The tree lies in memory that the caller gives, so that one
+ * process may make it for all of its node.
  *
  * The leaves are the processes, in an order in which those that share a cache are neighbours. The
  * vertices are numbered level by level, leaves first, so the children of a vertex are a range of
@@ -46,8 +46,8 @@ size_t nicbarrier_tree_bytes(int leaves);
 nicbarrier_tree_t nicbarrier_tree_at(void *base, int leaves);
 
 /**
- * Arranges the tree's processes, of which where[i] tells the locality. No vertex has more than
- * `fanout` >= 2 children. Everybody who gives the same arguments gets the same tree. Up to `fanout`
+ * Arranges the tree's processes, where[i] being the locality of each. No vertex has more than
+ * `fanout` >= 2 children. The same arguments give the same tree. Up to `fanout`
  * processes are one group, wherever they are. The groups of leaves come first among the groups, in
  * the order of their leaves. Returns 0, or -1 where memory for the work is exhausted.
  */
