@@ -107,25 +107,43 @@ static bool put_run(writer_t *w, const onic_run_t *prev, const onic_run_t *run, 
             (put_unsigned(w, run->count) && put_signed(w, run->stride)));
 }
 
-static bool put_list_form(writer_t *w, const onic_layout_t *l)
+/** Writes as many runs as fit, of at most `limit` bytes; moves the cursor; returns their bytes. */
+static uint64_t put_runs(writer_t *w, onic_cursor_t *c, uint64_t limit)
 {
+    uint64_t data = 0;
+    uint8_t *last = NULL;
     onic_run_t prev = {0};
-    uint8_t *flags = NULL;
+    onic_run_t run;
 
-    if (!put_form(w, FORM_LIST, l->nlevels)) {
-        return false;
-    }
-    for (uint32_t i = 0; i < l->nruns; i++) {
-        onic_run_t run = l->runs[i];
+    while (onic_cursor_peek(c, limit - data, &run) > 0) {
+        writer_t before = *w;
+        uint8_t *flags;
 
-        run.offset += l->offset;
         if (!put_run(w, &prev, &run, &flags)) {
-            return false;
+            *w = before;
+            break;
         }
+        onic_cursor_advance(c, &run);
+        data += run.block * run.count;
+        last = flags;
         prev = run;
     }
-    *flags |= RUN_LAST;
-    return put_levels(w, l);
+    if (last != NULL) {
+        *last |= RUN_LAST;
+    }
+    return data;
+}
+
+static bool put_list_form(writer_t *w, const onic_layout_t *l)
+{
+    onic_layout_t list = *l;
+    onic_cursor_t c;
+
+    list.nlevels = 0;
+    list.size = onic_layout_leaf_size(l);
+    onic_cursor_init(&c, &list, 0);
+    return put_form(w, FORM_LIST, l->nlevels) && put_runs(w, &c, list.size) == list.size &&
+           put_levels(w, l);
 }
 
 onic_layout_status_t onic_layout_encode(const onic_layout_t *l, void *buf, size_t cap,
@@ -213,44 +231,14 @@ static uint64_t limit_to_group(const onic_cursor_t *c, uint64_t limit, uint64_t 
     return left < group && group <= limit / 8 && left % granule == 0 ? left : limit;
 }
 
-/** Writes as many runs as fit, of at most `limit` bytes; moves the cursor; returns their bytes. */
-static uint64_t put_slice_runs(writer_t *w, onic_cursor_t *c, uint64_t limit)
-{
-    uint64_t data = 0;
-    uint8_t *last = NULL;
-    onic_run_t prev = {0};
-    onic_run_t run;
-
-    if (!put_form(w, FORM_LIST, 0)) {
-        return 0;
-    }
-    while (onic_cursor_peek(c, limit - data, &run) > 0) {
-        writer_t before = *w;
-        uint8_t *flags;
-
-        if (!put_run(w, &prev, &run, &flags)) {
-            *w = before;
-            break;
-        }
-        onic_cursor_advance(c, &run);
-        data += run.block * run.count;
-        last = flags;
-        prev = run;
-    }
-    if (last != NULL) {
-        *last |= RUN_LAST;
-    }
-    return data;
-}
-
-/** As above, cut back to whole granules: a cut run may need more room than the whole one did, so
+/** Writes runs in whole granules: a cut run may need more room than the whole one did, so
  *  this repeats with less data until it fits. */
 static uint64_t put_slice_granules(writer_t *w, onic_cursor_t *c, uint64_t limit, uint64_t granule)
 {
     while (limit > 0) {
         writer_t try_w = *w;
         onic_cursor_t try_c = *c;
-        uint64_t data = put_slice_runs(&try_w, &try_c, limit);
+        uint64_t data = put_form(&try_w, FORM_LIST, 0) ? put_runs(&try_w, &try_c, limit) : 0;
 
         if (data > 0 && data % granule == 0) {
             *w = try_w;
