@@ -371,7 +371,7 @@ mpi_programs = \
 	test/mpi/jobs \
 	test/mpi/kept \
 	test/mpi/kept_credit \
-	test/mpi/knock \
+	test/mpi/wake \
 	test/mpi/late \
 	test/mpi/late_row \
 	test/mpi/lock_lost \
@@ -600,7 +600,7 @@ tsan_programs = test/mpi/barrier_away \
 	test/mpi/barrier_persistent \
 	test/mpi/barrier_threads \
 	test/mpi/burst \
-	test/mpi/knock \
+	test/mpi/wake \
 	test/mpi/lock_together \
 	test/mpi/locks \
 	test/mpi/p2p_threads \

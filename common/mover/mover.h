@@ -53,7 +53,7 @@ ONIC_EXPORT void onic_mover_announce(onic_mover_rma_t rma);
 /** Sizes of the landing area; values come from a component's parameters. */
 typedef struct onic_mover_config {
     size_t area; /**< bytes of all slots, 4 KiB .. 1 GiB; 0: derived from the caches. Less where
-                      shared memory is small (common/node/part.h) */
+                      shared memory is small (common/node/segment.h) */
     size_t slot; /**< bytes of a slot, rounded up to 4 KiB; 0: derived from the area */
     onic_mover_rma_t rma;
 } onic_mover_config_t;

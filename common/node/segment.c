@@ -16,8 +16,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/node/part.h"
-
 /** Where shm_open has its files. */
 #define DIRECTORY "/dev/shm"
 /** Attempts at a name that nobody has. */

@@ -73,8 +73,27 @@ onic_joined_t onic_segment_join(const onic_segment_key_t *key, size_t size, int 
  * last mapping is gone. */
 void onic_segment_withdraw(onic_segment_key_t *key);
 
+/* ---- how much of a small shared memory the library takes for itself -----------------------------
+ *
+ * What makes transfers faster must leave room for what a program asks for: the memory of its
+ * windows. Two things take a part, the queues and the landing areas: a quarter of what is free, of
+ * all processes together, is the most that they come to.
+ */
+
+/** One of the two, of all processes together, takes no more than this part of what is free. */
+#define ONIC_PART_OF 8
+
+/** Bytes that one process may take where it would like `liked`, `free` bytes are free, and it is
+ *  one of so many `processes` (at least 1) of its node. */
+static inline size_t onic_part(size_t liked, uint64_t free, unsigned processes)
+{
+    const uint64_t most = free / ONIC_PART_OF / processes;
+
+    return liked < most ? liked : (size_t)most;
+}
+
 /** Bytes that this process, one of so many of its node, may take for itself where it would like
- *  `liked` (part.h). */
+ *  `liked` (onic_part), by what is free in /dev/shm. */
 size_t onic_segment_part(size_t liked, unsigned processes);
 
 #endif

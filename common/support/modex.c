@@ -211,37 +211,19 @@ static char *nodes_of_job(void)
 
 #endif
 
-/** All of the list have a first process. */
-static bool all_have_first(const char *nodes)
-{
-    char *copy = strdup(nodes), *at = NULL;
-    opal_process_name_t first;
-    bool all = copy != NULL && nodes[0] != '\0';
-
-    for (char *node = all ? strtok_r(copy, ",", &at) : NULL; node != NULL && all;
-         node = strtok_r(NULL, ",", &at)) {
-        all = first_of(node, &first);
-    }
-    free(copy);
-    return all;
-}
-
 bool onic_modex_nodes(bool (*visit)(opal_process_name_t first, void *arg), void *arg)
 {
     char *nodes = nodes_of_job(), *at = NULL;
     opal_process_name_t first;
+    bool known = nodes != NULL && nodes[0] != '\0', more = known;
 
-    if (nodes == NULL || !all_have_first(nodes)) {
-        free(nodes);
-        return false;
-    }
-    for (char *node = strtok_r(nodes, ",", &at); node != NULL; node = strtok_r(NULL, ",", &at)) {
-        if (first_of(node, &first) && !visit(first, arg)) {
-            break;
-        }
+    for (char *node = known ? strtok_r(nodes, ",", &at) : NULL; node != NULL && more;
+         node = strtok_r(NULL, ",", &at)) {
+        known = first_of(node, &first);
+        more = known && visit(first, arg);
     }
     free(nodes);
-    return true;
+    return known;
 }
 
 bool onic_modex_put(const char *key, const char *text)

@@ -51,10 +51,11 @@ ONIC_EXPORT bool onic_modex_fence_ended(void);
 
 /**
  * Calls `visit` with the first process of each node of this job (the one of the lowest rank there),
- * until it returns false. From what the launcher has told all processes at their start: asks nobody
- * and waits for nobody. Takes memory for the processes of one node at a time. Any MPI thread.
+ * until it returns false. From what the launcher has given all processes at their start, without a
+ * question to any other process. Takes memory for the processes of one node at a time. Any MPI
+ * thread.
  *
- * @return false where the nodes are not known, as without mpirun; nothing has been visited then
+ * @return false where not all nodes are known, as without mpirun; some may have been visited
  */
 ONIC_EXPORT bool onic_modex_nodes(bool (*visit)(opal_process_name_t first, void *arg), void *arg);
 

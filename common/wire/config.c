@@ -126,34 +126,31 @@ static ucs_status_t configure_tcp(const char *tls, size_t seg_size, ucp_config_t
     return UCS_OK;
 }
 
-/** Has the user anything to say about fragments in shared memory? */
-static bool shm_is_set(void)
+/** Has the user set one of these, of which NULL is the last? */
+static bool is_set(const char *const *names)
 {
-    static const char *const names[] = {"UCX_MM_SEG_SIZE",     "UCX_POSIX_SEG_SIZE",
-                                        "UCX_SYSV_SEG_SIZE",   "UCX_XPMEM_SEG_SIZE",
-                                        "UCX_MM_RX_BUFS_GROW", "UCX_SHM_DEVICES"};
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (getenv(names[i]) != NULL) {
-            return true;
-        }
+    while (*names != NULL && getenv(*names) == NULL) {
+        names++;
     }
-    return false;
-}
-
-/** Has the user anything to say about errors of shared memory? */
-static bool shm_errors_are_set(void)
-{
-    return getenv("UCX_MM_ERROR_HANDLING") != NULL || getenv("UCX_POSIX_ERROR_HANDLING") != NULL ||
-           getenv("UCX_SYSV_ERROR_HANDLING") != NULL;
+    return *names != NULL;
 }
 
 static ucs_status_t configure_shm(const char *tls, ucp_config_t *ucp_config)
 {
+    static const char *const fragments[] = {"UCX_MM_SEG_SIZE",
+                                            "UCX_POSIX_SEG_SIZE",
+                                            "UCX_SYSV_SEG_SIZE",
+                                            "UCX_XPMEM_SEG_SIZE",
+                                            "UCX_MM_RX_BUFS_GROW",
+                                            "UCX_SHM_DEVICES",
+                                            NULL};
+    static const char *const errors[] = {"UCX_MM_ERROR_HANDLING", "UCX_POSIX_ERROR_HANDLING",
+                                         "UCX_SYSV_ERROR_HANDLING", NULL};
     const bool shm = onic_tls_have_shared_memory(tls);
     /* A transport that is not asked for that is not chosen for endpoints that can be closed. */
-    onic_wire.closes = !shm || (!shm_errors_are_set() &&
+    onic_wire.closes = !shm || (!is_set(errors) &&
                                 ucp_config_modify(ucp_config, "MM_ERROR_HANDLING", "y") == UCS_OK);
-    if (shm_is_set() || !shm) {
+    if (is_set(fragments) || !shm) {
         onic_wire.shm_seg_size = env_size("UCX_MM_SEG_SIZE", UCX_OTHER_SEG_SIZE + UCX_OVERHEAD);
         return UCS_OK;
     }

@@ -303,10 +303,7 @@ static void *server_main(void *arg)
 
 static int start(onic_server_t *s)
 {
-    ucs_status_t status = UCS_ERR_UNSUPPORTED;
-    if (onic_wire.wakes) {
-        status = ucp_worker_get_efd(onic_wire.worker, &s->worker_fd);
-    }
+    const ucs_status_t status = ucp_worker_get_efd(onic_wire.worker, &s->worker_fd);
     if (status != UCS_OK) {
         opal_output(0, "ompi-nic: no passive progress: UCX gives no event descriptor: %s",
                     ucs_status_string(status));

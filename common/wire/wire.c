@@ -118,8 +118,10 @@ static ucs_status_t create_context(const onic_wire_config_t *config)
     ucp_params_t params = {
         .field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS |
                       UCP_PARAM_FIELD_ESTIMATED_NUM_PPN | UCP_PARAM_FIELD_NAME,
-        .features = UCP_FEATURE_AM | (onic_wire.wakes ? UCP_FEATURE_WAKEUP : 0) |
-                    (onic_wire.want_puts ? UCP_FEATURE_RMA : 0),
+        /* Events that wake a thread cost nothing before the transports are armed, which the server
+         * thread does. */
+        .features =
+            UCP_FEATURE_AM | UCP_FEATURE_WAKEUP | (onic_wire.want_puts ? UCP_FEATURE_RMA : 0),
         .estimated_num_eps = (size_t)ompi_proc_world_size(),
         .estimated_num_ppn = (size_t)opal_process_info.num_local_peers + 1,
         .name = "ompi-nic",
@@ -132,13 +134,10 @@ static ucs_status_t create_context(const onic_wire_config_t *config)
 static ucs_status_t create_worker(void)
 {
     ucp_worker_params_t params = {
-        .field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
+        .field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE | UCP_WORKER_PARAM_FIELD_EVENTS,
         .thread_mode = UCS_THREAD_MODE_SERIALIZED,
+        .events = UCP_WAKEUP_RX | UCP_WAKEUP_TX,
     };
-    if (onic_wire.wakes) {
-        params.field_mask |= UCP_WORKER_PARAM_FIELD_EVENTS;
-        params.events = UCP_WAKEUP_RX | UCP_WAKEUP_TX;
-    }
     ucs_status_t status = ucp_worker_create(onic_wire.context, &params, &onic_wire.worker);
     if (status != UCS_OK) {
         return status;
@@ -169,20 +168,6 @@ static ucs_status_t create_both(const onic_wire_config_t *config)
     return status;
 }
 
-/** Events that wake a thread cost nothing before the transports are armed, which the server thread
- *  does. So they are asked for though it may be another component that wants that, later. A
- *  transport that has none is good enough where nobody has wanted it yet. */
-static ucs_status_t try_ucx(const onic_wire_config_t *config)
-{
-    onic_wire.wakes = true;
-    ucs_status_t status = create_both(config);
-    if (status != UCS_OK && !config->server_thread) {
-        onic_wire.wakes = false;
-        status = create_both(config);
-    }
-    return status;
-}
-
 /** UCX gives up where one of its transports cannot be had; the one that needs room in /dev/shm is
  *  not so dear that the program must end for it. */
 static ucs_status_t create_ucx(const onic_wire_config_t *config)
@@ -191,14 +176,14 @@ static ucs_status_t create_ucx(const onic_wire_config_t *config)
     char fitted_tls[256], tls[256];
     ucs_status_t status = onic_wire_fit_memory(&fitted, fitted_tls, sizeof(fitted_tls));
     if (status == UCS_OK) {
-        status = try_ucx(&fitted);
+        status = create_both(&fitted);
     }
     if ((status == UCS_ERR_NO_RESOURCE || status == UCS_ERR_NO_MEMORY) &&
         onic_tls_without_posix(onic_wire_tls(&fitted), tls, sizeof(tls))) {
         opal_output(0, "ompi-nic: UCX cannot be started with its transport posix, for lack of room "
                        "in /dev/shm perhaps; it is tried without, which is slower");
         fitted.tls = tls;
-        status = try_ucx(&fitted);
+        status = create_both(&fitted);
     }
     return status;
 }

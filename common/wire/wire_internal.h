@@ -173,7 +173,6 @@ typedef struct onic_wire {
     atomic_uint neps; /**< endpoints that were made; set with the lock held, read without it */
     bool closing;
     bool published;          /**< this process's address, under a key of its own */
-    bool wakes;              /**< UCX was asked for events that wake a thread */
     bool closes;             /**< endpoints to other jobs can be closed at any time */
     bool want_puts;          /**< the next context is to be made for puts too */
     bool puts;               /**< it has been */

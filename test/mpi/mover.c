@@ -87,21 +87,21 @@ static void test_threads(void)
 
 /* ---- receivers that are away ----------------------------------------------------------------- */
 
-static void wait_knocking(move_t *m)
+static void wait_waking(move_t *m)
 {
     const double end = MPI_Wtime() + MOVES_PATIENCE;
-    double knock = 0;
+    double last = 0;
 
     while (!move_is_done(m) && MPI_Wtime() < end) {
         onic_wire_progress();
-        if (MPI_Wtime() > knock) {
+        if (MPI_Wtime() > last) {
             onic_wire_lock();
             const bool can = onic_peer_can_wake(moves.peers[m->target]);
             onic_wire_unlock();
             if (can) {
                 onic_peer_wake(moves.peers[m->target]);
             }
-            knock = MPI_Wtime() + 0.001;
+            last = MPI_Wtime() + 0.001;
         }
     }
     TL_CHECK(move_is_done(m) && m->status == OMPI_SUCCESS, "an operation with one who is away");
@@ -126,7 +126,7 @@ static void test_away(bool wanted)
                         .seed = (uint64_t)i};
             move_prepare(&m);
             TL_CHECK(move_start(&m), "no slot");
-            wait_knocking(&m);
+            wait_waking(&m);
             move_finish(&m);
         }
     } else {

@@ -64,7 +64,7 @@ int main(int argc, char **argv)
         tl_window_t w =
             tl_win_make(kind, tl_size() * (MPI_Aint)sizeof(long), 1, MPI_COMM_WORLD, MPI_INFO_NULL);
 
-        /* As for processes of other hosts, which cannot knock. */
+        /* As for processes of other hosts, which cannot wake this one. */
         onic_wire_want_server(true);
         TL_MPI(MPI_Win_lock_all(0, w.win));
         TL_MPI(MPI_Barrier(w.comm));

@@ -253,8 +253,8 @@ static bool can_wake(int rank)
     return can;
 }
 
-/** Nobody wants the servers, but rank 0 knocks at some of them: these answer, each time. */
-static void test_knock(void)
+/** Nobody wants the servers, but rank 0 wakes some of them: these answer, each time. */
+static void test_wake(void)
 {
     const bool can_be_woken = can_wake(0);
     long woken = 0;
@@ -276,7 +276,7 @@ static void test_knock(void)
             }
         }
     } else {
-        /* So long that the server thread must have answered, where rank 0 can knock at it. */
+        /* So long that the server thread must have answered, where rank 0 can wake it. */
         for (int ms = 0; ms < 100 || (can_be_woken && atomic_load(&traffic.foreign_pings) == 0 &&
                                       ms < TL_PATIENCE * 1000);
              ms += 10) {
@@ -288,7 +288,7 @@ static void test_knock(void)
     long sum = 0;
     TL_MPI(MPI_Allreduce(&mine, &sum, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD));
     TL_MPI(MPI_Bcast(&woken, 1, MPI_LONG, 0, MPI_COMM_WORLD));
-    TL_CHECK(woken == 0 || sum > 0, "no server thread has answered any of %ld knocks", woken);
+    TL_CHECK(woken == 0 || sum > 0, "no server thread has answered, though %ld were woken", woken);
 }
 
 /* ---- functions for MPI threads -------------------------------------------------------------- */
@@ -500,7 +500,7 @@ int main(int argc, char **argv)
         test_server(false);
         test_server(true);
         test_no_server();
-        test_knock();
+        test_wake();
         test_functions();
         test_cma();
         if (round == 0) {

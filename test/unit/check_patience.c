@@ -2,7 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file When who waits knocks: at once, then ever more seldom, and at once again in the next wait.
+/** @file When a process that waits wakes a peer: at once, then ever more seldom, and at once again
+ * in the next wait.
  */
 #include "common/node/patience.h"
 
@@ -13,7 +14,7 @@
 #define TICKS(usec) ((uint64_t)((usec)*USEC))
 
 /** Knocks of one wait for a peer that stays away so long, looked for in each microsecond. */
-static unsigned knocks_in(onic_patience_t *w, uint64_t start, unsigned usec)
+static unsigned wakes_in(onic_patience_t *w, uint64_t start, unsigned usec)
 {
     unsigned n = 0;
 
@@ -35,7 +36,7 @@ START_TEST(at_once)
     onic_patience_begin(&w);
     ck_assert(onic_patience_ends(&w, 0));
     ck_assert(onic_patience_ends(&w, UINT64_MAX));
-    ck_assert_uint_eq(knocks_in(&w, 1000, ONIC_PATIENCE_FIRST - 1), 1);
+    ck_assert_uint_eq(wakes_in(&w, 1000, ONIC_PATIENCE_FIRST - 1), 1);
     ck_assert(!onic_patience_ends(&w, 1000 + TICKS(ONIC_PATIENCE_FIRST) - 1));
     ck_assert(onic_patience_ends(&w, 1000 + TICKS(ONIC_PATIENCE_FIRST)));
 }
@@ -57,7 +58,7 @@ START_TEST(more_and_more_seldom)
     ck_assert_uint_eq(last, TICKS(ONIC_PATIENCE_LAST));
     /* A peer that is stuck for a second is disturbed a thousand times, not a million. */
     onic_patience_begin(&w);
-    ck_assert_uint_le(knocks_in(&w, now, 1000000), 1000 + 8);
+    ck_assert_uint_le(wakes_in(&w, now, 1000000), 1000 + 8);
 }
 END_TEST
 
@@ -66,10 +67,10 @@ START_TEST(each_wait_anew)
     onic_patience_t w;
 
     onic_patience_begin(&w);
-    ck_assert_uint_gt(knocks_in(&w, 0, 10000), 5);
+    ck_assert_uint_gt(wakes_in(&w, 0, 10000), 5);
     onic_patience_begin(&w);
     ck_assert(onic_patience_ends(&w, TICKS(10001)));
-    ck_assert_uint_eq(knocks_in(&w, TICKS(10001), 1), 1);
+    ck_assert_uint_eq(wakes_in(&w, TICKS(10001), 1), 1);
 }
 END_TEST
 
@@ -78,8 +79,8 @@ START_TEST(over_the_end_of_the_clock)
     onic_patience_t w;
 
     onic_patience_begin(&w);
-    ck_assert_uint_eq(knocks_in(&w, UINT64_MAX - TICKS(10), ONIC_PATIENCE_FIRST - 1), 1);
-    ck_assert_uint_eq(knocks_in(&w, UINT64_MAX - TICKS(10) + TICKS(ONIC_PATIENCE_FIRST), 1), 1);
+    ck_assert_uint_eq(wakes_in(&w, UINT64_MAX - TICKS(10), ONIC_PATIENCE_FIRST - 1), 1);
+    ck_assert_uint_eq(wakes_in(&w, UINT64_MAX - TICKS(10) + TICKS(ONIC_PATIENCE_FIRST), 1), 1);
 }
 END_TEST
 

@@ -16,7 +16,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "common/node/part.h"
 #include "test/unit/unit.h"
 
 enum { CALLS_MAX = 64, PAGE = 4096 };
