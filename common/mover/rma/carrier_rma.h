@@ -180,26 +180,29 @@ static inline char *onic_rma_slot(unsigned slot)
     return onic_rma_state.slots + (size_t)slot * onic_rma_state.slot_bytes;
 }
 
-/* ---- rma_record.c; with the wire lock but for bounce slots and failing ------------------------
- */
+/* ---- rma_record.c; with the wire lock but for bounce slots and failing ----------------------- */
 
+/** A new record with a name. NULL: no memory. */
 onic_rma_t *onic_rma_new(onic_rma_peer_t *peer, bool sends);
+/** The one of that name, which may be any number; NULL: none. */
 onic_rma_t *onic_rma_find(uint64_t name);
 /** Frees a record if nothing needs it any more. */
 void onic_rma_drop(onic_rma_t *r);
 /** Bounce slots: takes one to `most`, or none where there is none; adds them to the record's. */
 unsigned onic_rma_take_bounce(onic_rma_t *r, unsigned most);
+/** Where the sender packs what goes to slot `slot` of its lease; before it has one, to any. */
 char *onic_rma_bounce(const onic_rma_t *r, unsigned slot);
 /** Something could not be sent, or cannot be: neither side could go on. Any thread; the connection
  *  counts as lost a little later. */
 void onic_rma_fail(onic_rma_peer_t *p);
 
-/* ---- rma_post.c; any thread, with or without the wire lock ------------------------------------
- */
+/* ---- rma_post.c; any thread, with or without the wire lock ----------------------------------- */
 
+/* What is to be done for a record (onic_rma_work_t); without memory for that its peer fails. */
 void onic_rma_post_put(onic_rma_t *r, unsigned slot, uint64_t word);
 void onic_rma_post_message(onic_rma_t *r, const onic_rma_message_t *m);
 void onic_rma_post_release(onic_rma_t *r, uint64_t slots);
+/** Once for each record; takes no memory. */
 void onic_rma_post_close(onic_rma_t *r, bool withdrawn);
 /** Posts work that is there already, which takes a reference. */
 void onic_rma_post(onic_rma_work_t *work);
@@ -211,8 +214,7 @@ void onic_rma_put_word(onic_rma_t *r, unsigned slot, uint64_t word);
  *  is over, or this thread has claimed it. */
 void onic_rma_commit(onic_rma_t *r, onic_sender_t *s);
 
-/* ---- rma_slots.c; with the wire lock ----------------------------------------------------------
- */
+/* ---- rma_slots.c; with the wire lock --------------------------------------------------------- */
 
 /** Sees to the peers that were lost since the last look. */
 void onic_rma_look_for_losses(void);
@@ -229,16 +231,14 @@ int onic_rma_serve(void);
 /** A transfer releases slots of mine that the peer had. */
 void onic_rma_released(onic_rma_peer_t *p, uint64_t slots);
 
-/* ---- rma_run.c --------------------------------------------------------------------------------
- */
+/* ---- rma_run.c ------------------------------------------------------------------------------- */
 
 /** Does what was posted, with the wire lock held. Returns how much. */
 int onic_rma_run(void);
 /** The same at once, where the lock is free; this thread may hold it. */
 void onic_rma_run_soon(void);
 
-/* ---- rma_peer.c; with the wire lock -----------------------------------------------------------
- */
+/* ---- rma_peer.c; with the wire lock ---------------------------------------------------------- */
 
 /** A peer's record, or NULL where it is not reached, or not yet: the first time it is asked for its
  *  area. */
