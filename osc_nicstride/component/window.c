@@ -213,8 +213,10 @@ static void init_ctl(nicstride_module_t *m)
     /* The segment is zeroed; only my own block needs more than that. */
     ctl->me = (uint32_t)m->node.me;
     ctl->base = (uint64_t)(uintptr_t)m->base;
-    m->fence = (nicstride_fence_t){
-        .n = m->node.n, .me = m->node.me, .board = nicstride_ctl_board(m, 0), .next = m->ctl_size};
+    m->fence = (nicstride_fence_t){.n = m->node.n,
+                                   .me = m->node.me,
+                                   .board = nicstride_ctl_part(m, 0, m->ctl.board),
+                                   .next = m->ctl.bytes};
     nicstride_lockq_init(nicstride_ctl_lockq(m, m->node.me), (uint32_t)m->size);
 }
 

@@ -15,95 +15,31 @@
 
 #define ALIGN64(n) (((n) + 63) & ~(size_t)63)
 
-/* After the fixed part: counts, times, posts, completes and grants, one of each for each process of
- * the node; then a slot for each, then the lock queue, then the board of fences. */
-static size_t counts_offset(void)
+/** Places `bytes` behind what was placed before; returns where. */
+static size_t place(size_t *end, size_t bytes)
 {
-    return ALIGN64(sizeof(nicstride_ctl_t));
+    const size_t at = *end;
+
+    *end = ALIGN64(at + bytes);
+    return at;
 }
 
-static size_t spent_offset(int nlocal)
+nicstride_ctl_parts_t nicstride_ctl_place(int nlocal, int nranks)
 {
-    return counts_offset() + ALIGN64((size_t)nlocal * sizeof(uint64_t));
-}
+    const size_t n = (size_t)nlocal;
+    nicstride_ctl_parts_t parts;
+    size_t end = ALIGN64(sizeof(nicstride_ctl_t));
 
-static size_t counters_offset(int nlocal)
-{
-    return spent_offset(nlocal) + ALIGN64((size_t)nlocal * sizeof(nicstride_spent_t));
-}
-
-static size_t slots_offset(int nlocal)
-{
-    return counters_offset(nlocal) + ALIGN64(3 * (size_t)nlocal * sizeof(uint32_t));
-}
-
-static size_t lockq_offset(int nlocal)
-{
-    return slots_offset(nlocal) + (size_t)nicstride_slot_count(nlocal) * sizeof(nicstride_slot_t);
-}
-
-static size_t board_offset(int nlocal, int nranks)
-{
-    return lockq_offset(nlocal) + ALIGN64(nicstride_lockq_size((uint32_t)nranks));
-}
-
-size_t nicstride_ctl_bytes(int nlocal, int nranks)
-{
-    return board_offset(nlocal, nranks) + nicstride_fence_board_bytes(nlocal, nranks);
-}
-
-nicstride_ctl_t *nicstride_ctl(const nicstride_module_t *m, int local)
-{
-    return (nicstride_ctl_t *)((char *)m->segment.base + (size_t)local * m->ctl_size);
-}
-
-static _Atomic uint32_t *ctl_counters(const nicstride_module_t *m, int local, int which)
-{
-    char *at = (char *)nicstride_ctl(m, local) + counters_offset(m->node.n);
-
-    return (_Atomic uint32_t *)(void *)at + which * m->node.n;
-}
-
-_Atomic uint64_t *nicstride_ctl_counts(const nicstride_module_t *m, int local)
-{
-    return (_Atomic uint64_t *)(void *)((char *)nicstride_ctl(m, local) + counts_offset());
-}
-
-nicstride_spent_t *nicstride_ctl_spent(const nicstride_module_t *m, int local)
-{
-    return (nicstride_spent_t *)(void *)((char *)nicstride_ctl(m, local) + spent_offset(m->node.n));
-}
-
-char *nicstride_ctl_board(const nicstride_module_t *m, int local)
-{
-    return (char *)nicstride_ctl(m, local) + board_offset(m->node.n, m->size);
-}
-
-_Atomic uint32_t *nicstride_ctl_posts(const nicstride_module_t *m, int local)
-{
-    return ctl_counters(m, local, 0);
-}
-
-_Atomic uint32_t *nicstride_ctl_completes(const nicstride_module_t *m, int local)
-{
-    return ctl_counters(m, local, 1);
-}
-
-_Atomic uint32_t *nicstride_ctl_granted(const nicstride_module_t *m, int local)
-{
-    return ctl_counters(m, local, 2);
-}
-
-nicstride_slot_t *nicstride_ctl_slots(const nicstride_module_t *m, int local)
-{
-    if (nicstride_slot_count(m->node.n) == 0)
-        return NULL;
-    return (nicstride_slot_t *)(void *)((char *)nicstride_ctl(m, local) + slots_offset(m->node.n));
-}
-
-nicstride_lockq_t *nicstride_ctl_lockq(const nicstride_module_t *m, int local)
-{
-    return (nicstride_lockq_t *)(void *)((char *)nicstride_ctl(m, local) + lockq_offset(m->node.n));
+    parts.counts = place(&end, n * sizeof(uint64_t));
+    parts.spent = place(&end, n * sizeof(nicstride_spent_t));
+    parts.posts = place(&end, 3 * n * sizeof(uint32_t));
+    parts.completes = parts.posts + n * sizeof(uint32_t);
+    parts.granted = parts.completes + n * sizeof(uint32_t);
+    parts.slots = place(&end, (size_t)nicstride_slot_count(nlocal) * sizeof(nicstride_slot_t));
+    parts.lockq = place(&end, nicstride_lockq_size((uint32_t)nranks));
+    parts.board = place(&end, nicstride_fence_board_bytes(nlocal, nranks));
+    parts.bytes = end;
+    return parts;
 }
 
 /* ---- windows that have failed ---------------------------------------------------------------- */

@@ -36,24 +36,53 @@ typedef struct nicstride_ctl {
     uint64_t base;                        /**< address of its memory in its address space */
 } nicstride_ctl_t;
 
-/** Control block of a process of my node, and the parts behind it. */
-nicstride_ctl_t *nicstride_ctl(const nicstride_module_t *m, int local);
-_Atomic uint32_t *nicstride_ctl_posts(const nicstride_module_t *m, int local);
-_Atomic uint32_t *nicstride_ctl_completes(const nicstride_module_t *m, int local);
-_Atomic uint32_t *nicstride_ctl_granted(const nicstride_module_t *m, int local);
-nicstride_slot_t *nicstride_ctl_slots(const nicstride_module_t *m, int local);
-nicstride_lockq_t *nicstride_ctl_lockq(const nicstride_module_t *m, int local);
-/** For each process of the node how many messages it had sent to this one, in all, when
- *  it last closed an epoch. */
-_Atomic uint64_t *nicstride_ctl_counts(const nicstride_module_t *m, int local);
 /** For each process of the node from when to when its long messages of an epoch were handled here
  *  (queue/observe.h). */
 typedef struct nicstride_spent {
     _Atomic uint64_t from, to; /**< ticks */
 } nicstride_spent_t;
-nicstride_spent_t *nicstride_ctl_spent(const nicstride_module_t *m, int local);
-char *nicstride_ctl_board(const nicstride_module_t *m, int local);
-size_t nicstride_ctl_bytes(int nlocal, int nranks);
+
+/** Where the parts of a block lie, and its bytes. */
+nicstride_ctl_parts_t nicstride_ctl_place(int nlocal, int nranks);
+
+/** Control block of a process of my node. */
+static inline nicstride_ctl_t *nicstride_ctl(const nicstride_module_t *m, int local)
+{
+    return (nicstride_ctl_t *)((char *)m->segment.base + (size_t)local * m->ctl.bytes);
+}
+
+static inline void *nicstride_ctl_part(const nicstride_module_t *m, int local, size_t part)
+{
+    return (char *)nicstride_ctl(m, local) + part;
+}
+
+/* Notices of post, of complete, and grants of its lock, for each process of the node. */
+static inline _Atomic uint32_t *nicstride_ctl_posts(const nicstride_module_t *m, int local)
+{
+    return nicstride_ctl_part(m, local, m->ctl.posts);
+}
+static inline _Atomic uint32_t *nicstride_ctl_completes(const nicstride_module_t *m, int local)
+{
+    return nicstride_ctl_part(m, local, m->ctl.completes);
+}
+static inline _Atomic uint32_t *nicstride_ctl_granted(const nicstride_module_t *m, int local)
+{
+    return nicstride_ctl_part(m, local, m->ctl.granted);
+}
+/** For each process of the node how many messages it had sent to this one, in all, when
+ *  it last closed an epoch. */
+static inline _Atomic uint64_t *nicstride_ctl_counts(const nicstride_module_t *m, int local)
+{
+    return nicstride_ctl_part(m, local, m->ctl.counts);
+}
+static inline nicstride_spent_t *nicstride_ctl_spent(const nicstride_module_t *m, int local)
+{
+    return nicstride_ctl_part(m, local, m->ctl.spent);
+}
+static inline nicstride_lockq_t *nicstride_ctl_lockq(const nicstride_module_t *m, int local)
+{
+    return nicstride_ctl_part(m, local, m->ctl.lockq);
+}
 
 /** Address of a rank's memory in its own address space: 0 for dynamic windows. Of other nodes only
  *  the last bits, below NICSTRIDE_LINE, are told. */

@@ -33,7 +33,7 @@ bool nicstride_allocates(int flavor)
  *  that is to be kept for each. */
 static size_t tables_bytes(const nicstride_module_t *m, const nicstride_told_t *told)
 {
-    return page_align((size_t)m->node.n * m->ctl_size +
+    return page_align((size_t)m->node.n * m->ctl.bytes +
                       nicstride_told_bytes(told, (size_t)m->size));
 }
 
@@ -79,7 +79,7 @@ static int map_segment(nicstride_module_t *m, const nicstride_facts_t *facts,
         size_t tables, bytes;
         int rc = OMPI_SUCCESS;
 
-        m->ctl_size = nicstride_ctl_bytes(m->node.n, m->size);
+        m->ctl = nicstride_ctl_place(m->node.n, m->size);
         tables = tables_bytes(m, told);
         data = data && m->node.n > 1;
         bytes = data ? segment_bytes(m, tables, facts) : tables;
@@ -104,7 +104,7 @@ static void keep_told(nicstride_module_t *m, const nicstride_facts_t *facts,
                       const nicstride_told_t *told)
 {
     nicstride_rank_info_t *row =
-        (void *)((char *)m->segment.base + (size_t)m->node.n * m->ctl_size);
+        (void *)((char *)m->segment.base + (size_t)m->node.n * m->ctl.bytes);
     uint64_t *names = (void *)(row + (told->rows ? m->size : 0));
 
     m->same = facts[0].info;

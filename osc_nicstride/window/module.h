@@ -170,6 +170,11 @@ typedef struct nicstride_peer {
     nicstride_observation_t observed;
 } nicstride_peer_t;
 
+/** Bytes from the begin of a control block to its parts, and of all of it. */
+typedef struct nicstride_ctl_parts {
+    size_t counts, spent, posts, completes, granted, slots, lockq, board, bytes;
+} nicstride_ctl_parts_t;
+
 typedef struct nicstride_module {
     ompi_osc_base_module_t super;
     ompi_win_t *win;
@@ -192,8 +197,8 @@ typedef struct nicstride_module {
     char **mapped;           /**< for each process of the node its memory as mapped here, or NULL */
 
     onic_node_t node;
-    onic_segment_t segment; /**< control blocks and data of the node */
-    size_t ctl_size;        /**< bytes of one control block with what is behind it */
+    onic_segment_t segment;    /**< control blocks and data of the node */
+    nicstride_ctl_parts_t ctl; /**< how a control block is made up (control.h) */
 
     onic_peer_t **near;      /**< the processes of the node */
     bool refers;             /**< to these and those of the peers: the window is made */

@@ -68,12 +68,14 @@ void nicstride_processes_fini(void)
 /** Finds the slots by which a process of my node and I answer each other. */
 static void find_slots(const nicstride_module_t *m, nicstride_peer_t *p)
 {
-    nicstride_slot_t *mine = nicstride_ctl_slots(m, m->node.me);
+    nicstride_slot_t *mine, *its;
 
-    if (mine == NULL || p->local < 0 || p->rank == m->rank)
+    if (nicstride_slot_count(m->node.n) == 0 || p->local < 0 || p->rank == m->rank)
         return;
+    mine = nicstride_ctl_part(m, m->node.me, m->ctl.slots);
+    its = nicstride_ctl_part(m, p->local, m->ctl.slots);
     p->flow.slot = &mine[p->local];
-    p->flow.slot_there = &nicstride_ctl_slots(m, p->local)[m->node.me];
+    p->flow.slot_there = &its[m->node.me];
 }
 
 static uint64_t name_of(const nicstride_module_t *m, int rank)
