@@ -66,7 +66,7 @@ static inline void superpipe_watch(ompi_communicator_t *comm, int source)
 #define SUPERPIPE_POLLS 32
 #define SUPERPIPE_SPINS 256
 
-/** Waits for a request of this component, copies its status, and lets go of it. Where there may be
+/** Waits for a request of this component, copies its status, and drops it. Where there may be
  *  other threads that wait it sleeps after a while, as in MPI_Wait: one of them polls for all. That
  *  is called and not inline: with -fsanitize=bool GCC 12 reads a volatile flag of it only once. */
 static inline int superpipe_wait(superpipe_request_t *r, ompi_status_public_t *status)

@@ -11,12 +11,12 @@ _Static_assert(sizeof(superpipe_prefix_t) == 16 && sizeof(superpipe_envelope_t) 
                "messages have no padding");
 
 /** What is left of a header. */
-typedef struct rest {
+typedef struct reader {
     const unsigned char *at;
     size_t len;
-} rest_t;
+} reader_t;
 
-static bool take(rest_t *r, void *to, size_t bytes)
+static bool take(reader_t *r, void *to, size_t bytes)
 {
     if (r->len < bytes)
         return false;
@@ -27,7 +27,7 @@ static bool take(rest_t *r, void *to, size_t bytes)
 }
 
 /** The data, which is in one place. */
-static bool take_data(superpipe_incoming_t *in, rest_t *r, const void *data, size_t len)
+static bool take_data(superpipe_incoming_t *in, reader_t *r, const void *data, size_t len)
 {
     if (r->len > 0 && len > 0)
         return false;
@@ -36,7 +36,7 @@ static bool take_data(superpipe_incoming_t *in, rest_t *r, const void *data, siz
     return true;
 }
 
-static bool decode_envelope(superpipe_incoming_t *in, rest_t *r, const void *data, size_t len)
+static bool decode_envelope(superpipe_incoming_t *in, reader_t *r, const void *data, size_t len)
 {
     superpipe_envelope_t e;
 
@@ -60,7 +60,7 @@ static bool decode_envelope(superpipe_incoming_t *in, rest_t *r, const void *dat
     return true;
 }
 
-static bool decode_word(superpipe_incoming_t *in, rest_t *r, const void *data, size_t len)
+static bool decode_word(superpipe_incoming_t *in, reader_t *r, const void *data, size_t len)
 {
     superpipe_control_t w;
 
@@ -81,7 +81,7 @@ static bool decode_word(superpipe_incoming_t *in, rest_t *r, const void *data, s
 bool superpipe_decode(superpipe_incoming_t *in, const void *header, size_t header_len,
                       const void *data, size_t len, bool meets)
 {
-    rest_t r = {.at = header, .len = header_len};
+    reader_t r = {.at = header, .len = header_len};
 
     memset(in, 0, sizeof(*in));
     if (!take(&r, &in->prefix, sizeof(in->prefix)) || in->prefix.kind == 0 ||

@@ -119,7 +119,7 @@ static void copy_one(superpipe_request_t *r)
         superpipe_finish_locked(s);
     }
     if (copied) {
-        r->state.moved += superpipe_transfer_rest(&r->state);
+        r->state.moved += superpipe_transfer_remaining(&r->state);
         if (s == NULL)
             superpipe_send_control_locked(r->peer, SUPERPIPE_KIND_ACK, 0, r->theirs, 0);
         superpipe_finish_locked(r);

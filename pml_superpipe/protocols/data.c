@@ -149,38 +149,30 @@ void superpipe_request_data_locked(superpipe_request_t *r, superpipe_protocol_t 
     superpipe_fail_locked(r, ONIC_ERR_PROC_FAILED);
 }
 
-/** Data that is still to be received, in place. */
-static void meet_locked(superpipe_request_t *r, const superpipe_incoming_t *in, onic_rndv_t *rndv)
-{
-    const int rc = onic_rndv_recv(rndv, r->base + r->layout.offset + in->value, in->bytes,
-                                  superpipe_operation_ended, r);
-
-    if (rc < 0) {
-        superpipe_fail_locked(r, rc == OMPI_ERR_UNREACH ? ONIC_ERR_PROC_FAILED : MPI_ERR_OTHER);
-        return;
-    }
-    if (rc == 0)
-        r->state.in_flight++;
-    r->state.moved += in->bytes;
-    superpipe_finish_locked(r);
-}
-
 void superpipe_on_data_locked(superpipe_peer_t *p, const superpipe_incoming_t *in,
                               onic_rndv_t *rndv)
 {
     superpipe_request_t *r = onic_handle_get(&superpipe.handles, in->handle);
     const bool meets = rndv != NULL;
-    const bool takes = r != NULL && r->peer == p &&
-                       superpipe_transfer_takes(&r->state, in->value, in->bytes, meets) &&
-                       (!meets || onic_layout_is_contig(&r->layout));
+    int rc = 1;
 
-    if (takes && meets) {
-        meet_locked(r, in, rndv);
-    } else if (takes) {
-        superpipe_place(r, in->value, in->data, in->bytes);
-        r->state.moved += in->bytes;
-        superpipe_finish_locked(r);
-    } else if (meets) {
-        onic_rndv_drop(rndv);
+    if (r == NULL || r->peer != p ||
+        !superpipe_transfer_takes(&r->state, in->value, in->bytes, meets) ||
+        (meets && !onic_layout_is_contig(&r->layout))) {
+        if (meets)
+            onic_rndv_drop(rndv);
+        return;
     }
+    if (meets)
+        rc = onic_rndv_recv(rndv, r->base + r->layout.offset + in->value, in->bytes,
+                            superpipe_operation_ended, r);
+    else
+        superpipe_place(r, in->value, in->data, in->bytes);
+    if (rc < 0) {
+        superpipe_fail_locked(r, rc == OMPI_ERR_UNREACH ? ONIC_ERR_PROC_FAILED : MPI_ERR_OTHER);
+        return;
+    }
+    r->state.in_flight += rc == 0;
+    r->state.moved += in->bytes;
+    superpipe_finish_locked(r);
 }

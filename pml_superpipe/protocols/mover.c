@@ -35,7 +35,7 @@ static double cost(const superpipe_case_t *c, const onic_link_t *link)
 static bool describe(superpipe_request_t *r, onic_mover_end_t *end)
 {
     *end = (onic_mover_end_t){.at = r->state.early,
-                              .len = superpipe_transfer_rest(&r->state),
+                              .len = superpipe_transfer_remaining(&r->state),
                               .base = r->base,
                               .done = superpipe_moved,
                               .arg = r};
@@ -65,7 +65,7 @@ static bool answer(superpipe_request_t *r, const superpipe_incoming_t *in)
     onic_ticket_t ticket;
 
     memcpy(&ticket, in->cts.ticket, sizeof(ticket));
-    if (ticket.len != superpipe_transfer_rest(&r->state) || !describe(r, &end))
+    if (ticket.len != superpipe_transfer_remaining(&r->state) || !describe(r, &end))
         return false;
     if (onic_mover_answer_locked(r->peer->wire, &ticket, &end) != OMPI_SUCCESS) {
         onic_layout_fini(&end.layout);
@@ -81,19 +81,12 @@ void superpipe_on_nack_locked(superpipe_peer_t *p, const superpipe_incoming_t *i
 {
     superpipe_request_t *r = onic_handle_get(&superpipe.handles, in->handle);
 
-    if (r == NULL || r->peer != p)
+    if (r == NULL || r->peer != p || !superpipe_transfer_was_refused(&r->state))
         return;
-    switch (superpipe_transfer_was_refused(&r->state)) {
-    case SUPERPIPE_REFUSAL_IGNORED:
-        break;
-    case SUPERPIPE_REFUSAL_WITHDRAW:
-        /* Where that is too late the mover is about to call back. */
-        if (onic_mover_withdraw_locked(r->move)) {
-            r->move = NULL;
-            superpipe_fall_back_locked(r);
-        }
-        break;
-    case SUPERPIPE_REFUSAL_BREAKS:
+    if (!r->state.moving) {
         superpipe_fail_locked(r, MPI_ERR_OTHER);
-    }
+    } else if (onic_mover_withdraw_locked(r->move)) {
+        r->move = NULL;
+        superpipe_fall_back_locked(r);
+    } /* else the mover is about to call back */
 }

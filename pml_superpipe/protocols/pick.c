@@ -16,8 +16,13 @@
 #include <stdlib.h>
 
 #include "common/support/clock.h"
+#include "common/wire/put.h"
 
-superpipe_case_t superpipe_case_locked(const superpipe_request_t *r)
+/** Most early fragments of a message. */
+#define EARLY_FRAGMENTS 8
+
+/** What is known here of a long message: as if the other side had its data as this one has it. */
+static superpipe_case_t case_locked(const superpipe_request_t *r)
 {
     onic_peer_t *wire = r->peer->wire;
     const uint64_t block = superpipe_mean_block(&r->layout);
@@ -33,9 +38,20 @@ superpipe_case_t superpipe_case_locked(const superpipe_request_t *r)
                               .wire = wire};
 }
 
-const onic_link_t *superpipe_link_locked(const superpipe_case_t *c)
+static const onic_link_t *link_of(const superpipe_case_t *c)
 {
     return c->node ? &superpipe.links.node : &superpipe.links.net;
+}
+
+uint64_t superpipe_early_locked(const superpipe_request_t *r)
+{
+    const size_t fragment = superpipe_fragment_locked(r->peer);
+    const uint64_t fragments = (uint64_t)fragment * EARLY_FRAGMENTS;
+    const superpipe_case_t c = case_locked(r);
+
+    return superpipe_early(&c, superpipe_able(&c), link_of(&c), fragment,
+                           superpipe.params.early < fragments ? superpipe.params.early : fragments,
+                           superpipe.params.protocol);
 }
 
 double superpipe_pin_share_locked(const superpipe_request_t *r)
@@ -65,7 +81,7 @@ static superpipe_learned_t *learned_locked(superpipe_peer_t *p, const superpipe_
 static superpipe_protocol_t choose_locked(superpipe_request_t *r, const superpipe_case_t *c)
 {
     const superpipe_protocol_t forced = superpipe.params.protocol;
-    const onic_link_t *link = superpipe_link_locked(c);
+    const onic_link_t *link = link_of(c);
     const uint64_t block = c->send_block < c->receive_block ? c->send_block : c->receive_block;
     const unsigned able = superpipe_able(c);
     superpipe_learned_t *l =
@@ -96,7 +112,16 @@ static superpipe_protocol_t choose_locked(superpipe_request_t *r, const superpip
     return l->protocol;
 }
 
-const superpipe_row_t *superpipe_pick_locked(superpipe_request_t *r, const superpipe_case_t *c)
+const superpipe_row_t *superpipe_pick_locked(superpipe_request_t *r, const superpipe_announced_t *a)
 {
-    return superpipe_rows[choose_locked(r, c)];
+    const double here = superpipe_pin_share_locked(r);
+    superpipe_case_t c = case_locked(r);
+
+    c.length = superpipe_transfer_remaining(&r->state);
+    c.send_block = a->offer.block;
+    c.one_piece = a->offer.address != 0;
+    /* To ask how UCX reaches it makes a connection, which a queue does without. */
+    if (!onic_peer_has_queue(c.wire) && onic_peer_puts_by_rdma(c.wire))
+        c.pins = (double)a->pins / UINT8_MAX + here;
+    return superpipe_rows[choose_locked(r, &c)];
 }

@@ -85,7 +85,7 @@ static inline void superpipe_place(superpipe_request_t *r, uint64_t at, const vo
         superpipe_scatter(r, at, data, bytes);
 }
 
-/** Lets go of the lock, which an MPI thread has, and completes the request where nothing of it is
+/** Releases the lock, which an MPI thread has, and completes the request where nothing of it is
  *  left or under way. */
 void superpipe_unlock(superpipe_request_t *r);
 
@@ -256,16 +256,15 @@ int superpipe_copy_all(void);
 
 /* ---- pick.c ---------------------------------------------------------------------------------- */
 
-/** What is known here of a long message: as if the other side had its data as this one has it.
- *  And by what numbers its cost is estimated. */
-superpipe_case_t superpipe_case_locked(const superpipe_request_t *r);
-const onic_link_t *superpipe_link_locked(const superpipe_case_t *c);
+/** Bytes of a long message that follow its RTS without a CTS. */
+uint64_t superpipe_early_locked(const superpipe_request_t *r);
 
 /** What part of its cost registering the memory of a long message has to bear here (cost.h). */
 double superpipe_pin_share_locked(const superpipe_request_t *r);
 
 /** Chooses the protocol of a long message that has found its receive, and takes its time. */
-const superpipe_row_t *superpipe_pick_locked(superpipe_request_t *r, const superpipe_case_t *c);
+const superpipe_row_t *superpipe_pick_locked(superpipe_request_t *r,
+                                             const superpipe_announced_t *a);
 
 /* ---- send.c ---------------------------------------------------------------------------------- */
 

@@ -5,26 +5,10 @@
 /** @file The receiver: messages find their receives, which get their data. */
 #include "pml_superpipe/protocols/process.h"
 
-#include "common/wire/put.h"
-
 _Static_assert(OMPI_ANY_SOURCE == SUPERPIPE_ANY_SOURCE && OMPI_ANY_TAG == SUPERPIPE_ANY_TAG,
                "wildcards are MPI's");
 
 /* ---- long messages --------------------------------------------------------------------------- */
-
-static superpipe_case_t case_of_locked(superpipe_request_t *r, const superpipe_announced_t *a)
-{
-    superpipe_case_t c = superpipe_case_locked(r);
-    const double here = superpipe_pin_share_locked(r);
-
-    c.length = superpipe_transfer_rest(&r->state);
-    c.send_block = a->offer.block;
-    c.one_piece = a->offer.address != 0;
-    /* To ask how UCX reaches it makes a connection, which a queue does without. */
-    if (!onic_peer_has_queue(r->peer->wire) && onic_peer_puts_by_rdma(r->peer->wire))
-        c.pins = (double)a->pins / UINT8_MAX + here;
-    return c;
-}
 
 /** Gets what does not come early of an announced message. */
 static void fetch_locked(superpipe_request_t *r, superpipe_peer_t *from,
@@ -38,7 +22,7 @@ static void fetch_locked(superpipe_request_t *r, superpipe_peer_t *from,
         superpipe_fail_locked(r, ONIC_ERR_PROC_FAILED);
         return;
     }
-    if (superpipe_transfer_rest(&r->state) == 0) {
+    if (superpipe_transfer_remaining(&r->state) == 0) {
         if (a->synchronous || r->state.early == 0 || r->state.early < a->offer.length)
             superpipe_send_control_locked(from, SUPERPIPE_KIND_ACK, 0, r->theirs, 0);
         if (r->state.wanted > 0)
@@ -52,8 +36,7 @@ static void fetch_locked(superpipe_request_t *r, superpipe_peer_t *from,
         superpipe_fail_locked(r, MPI_ERR_NO_MEM);
         return;
     }
-    const superpipe_case_t c = case_of_locked(r, a);
-    if (!superpipe_pick_locked(r, &c)->start(r))
+    if (!superpipe_pick_locked(r, a)->start(r))
         superpipe_fall_back_locked(r);
 }
 

@@ -8,9 +8,6 @@
 
 #include <stdlib.h>
 
-/** Most early fragments of a message. */
-#define EARLY_FRAGMENTS 8
-
 /** Microseconds away from MPI after which the server thread sees to copies of messages. */
 #define SERVER_IDLE_USEC 1000
 
@@ -33,19 +30,6 @@ static int error_of(int rc)
 }
 
 /* ---- by credit ------------------------------------------------------------------------------- */
-
-/** Bytes that follow the RTS without a CTS, and are paid for. */
-static uint32_t early_locked(superpipe_request_t *r)
-{
-    const size_t fragment = superpipe_fragment_locked(r->peer);
-    const uint64_t fragments = (uint64_t)fragment * EARLY_FRAGMENTS;
-    const uint64_t most = superpipe.params.early < fragments ? superpipe.params.early : fragments;
-    const superpipe_case_t c = superpipe_case_locked(r);
-    const uint64_t bytes = superpipe_early(&c, superpipe_able(&c), superpipe_link_locked(&c),
-                                           fragment, most, superpipe.params.protocol);
-
-    return bytes > 0 && superpipe_credit_take(&r->peer->credit, bytes) ? (uint32_t)bytes : 0;
-}
 
 static int send_rts_locked(superpipe_request_t *r, const superpipe_channel_t *c, uint32_t sequence,
                            unsigned flags, uint32_t early)
@@ -72,7 +56,8 @@ static int send_rts_locked(superpipe_request_t *r, const superpipe_channel_t *c,
 static int send_long_locked(superpipe_request_t *r, const superpipe_channel_t *c, uint32_t sequence)
 {
     const bool waits = r->mode == MCA_PML_BASE_SEND_SYNCHRONOUS;
-    const uint32_t early = early_locked(r);
+    const uint32_t most = (uint32_t)superpipe_early_locked(r);
+    const uint32_t early = superpipe_credit_take(&r->peer->credit, most) ? most : 0;
     const int rc = send_rts_locked(r, c, sequence, waits ? SUPERPIPE_SYNCHRONOUS : 0, early);
 
     if (rc < 0) {

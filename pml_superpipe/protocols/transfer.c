@@ -11,7 +11,7 @@ void superpipe_transfer_moved(superpipe_transfer_t *t, bool good)
     if (t->sends)
         t->sent = true;
     else if (good)
-        t->moved += superpipe_transfer_rest(t);
+        t->moved += superpipe_transfer_remaining(t);
 }
 
 /** Does it go in DATA messages? */
@@ -109,9 +109,7 @@ bool superpipe_transfer_takes(const superpipe_transfer_t *t, uint64_t at, uint64
            bytes <= t->wanted - t->moved;
 }
 
-superpipe_refusal_t superpipe_transfer_was_refused(const superpipe_transfer_t *t)
+bool superpipe_transfer_was_refused(const superpipe_transfer_t *t)
 {
-    if (t->sends || t->done || t->protocol == SUPERPIPE_AUTO)
-        return SUPERPIPE_REFUSAL_IGNORED;
-    return t->moving ? SUPERPIPE_REFUSAL_WITHDRAW : SUPERPIPE_REFUSAL_BREAKS;
+    return !t->sends && !t->done && t->protocol != SUPERPIPE_AUTO;
 }

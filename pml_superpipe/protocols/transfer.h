@@ -80,7 +80,7 @@ static inline void superpipe_transfer_ended(superpipe_transfer_t *t, bool good)
 void superpipe_transfer_moved(superpipe_transfer_t *t, bool good);
 
 /** Bytes behind the early ones. */
-static inline uint64_t superpipe_transfer_rest(const superpipe_transfer_t *t)
+static inline uint64_t superpipe_transfer_remaining(const superpipe_transfer_t *t)
 {
     return t->wanted - t->early;
 }
@@ -160,13 +160,8 @@ static inline void superpipe_transfer_request(superpipe_transfer_t *t,
 bool superpipe_transfer_takes(const superpipe_transfer_t *t, uint64_t at, uint64_t bytes,
                               bool meets);
 
-typedef enum superpipe_refusal {
-    SUPERPIPE_REFUSAL_IGNORED,  /**< nothing was requested */
-    SUPERPIPE_REFUSAL_WITHDRAW, /**< the mover is to give up; then request again */
-    SUPERPIPE_REFUSAL_BREAKS    /**< the data does not come */
-} superpipe_refusal_t;
-
-/** NACK came. */
-superpipe_refusal_t superpipe_transfer_was_refused(const superpipe_transfer_t *t);
+/** NACK came. False where nothing was requested; else the mover is to give up where it has it, and
+ *  data may be requested again; by another protocol it does not come. */
+bool superpipe_transfer_was_refused(const superpipe_transfer_t *t);
 
 #endif

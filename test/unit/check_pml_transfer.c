@@ -160,7 +160,7 @@ static void ask(sim_t *s, superpipe_protocol_t protocol)
 
 static void fetch(sim_t *s)
 {
-    if (superpipe_transfer_rest(&s->b.t) == 0) {
+    if (superpipe_transfer_remaining(&s->b.t) == 0) {
         if (s->waits || s->b.t.early == 0 || s->b.t.early < s->a.t.length)
             say(&s->to_a, SUPERPIPE_KIND_ACK, 0, 0, 0);
     } else if (s->copies || s->self) {
@@ -208,16 +208,11 @@ static void deliver_to_receiver(sim_t *s, const message_t *m)
         s->b.t.moved += bytes;
         break;
     default:
-        switch (superpipe_transfer_was_refused(&s->b.t)) {
-        case SUPERPIPE_REFUSAL_WITHDRAW:
+        if (superpipe_transfer_was_refused(&s->b.t) && s->b.t.moving) {
             ask(s, SUPERPIPE_STREAM);
-            break;
-        case SUPERPIPE_REFUSAL_BREAKS:
+        } else if (superpipe_transfer_was_refused(&s->b.t)) {
             s->b.t.broken = true;
             s->b.errors = true;
-            break;
-        case SUPERPIPE_REFUSAL_IGNORED:
-            break;
         }
     }
     settle(&s->b);
@@ -236,8 +231,8 @@ static void end_copy(sim_t *s)
         settle(&s->a);
     }
     if (copied) {
-        received(s, s->b.t.early, superpipe_transfer_rest(&s->b.t));
-        s->b.t.moved += superpipe_transfer_rest(&s->b.t);
+        received(s, s->b.t.early, superpipe_transfer_remaining(&s->b.t));
+        s->b.t.moved += superpipe_transfer_remaining(&s->b.t);
         if (!s->self)
             say(&s->to_a, SUPERPIPE_KIND_ACK, 0, 0, 0);
     } else if (s->self || s->b.t.broken) {
@@ -276,7 +271,7 @@ static void end_move(sim_t *s)
     e->mover = false;
     s->packed = s->packed || e == &s->a;
     if (e == &s->b && !e->lost)
-        received(s, e->t.early, superpipe_transfer_rest(&e->t));
+        received(s, e->t.early, superpipe_transfer_remaining(&e->t));
     superpipe_transfer_moved(&e->t, !e->lost);
     settle(e);
 }
@@ -421,7 +416,7 @@ START_TEST(any_words)
                 }
                 break;
             default:
-                if (superpipe_transfer_was_refused(&t) == SUPERPIPE_REFUSAL_WITHDRAW)
+                if (superpipe_transfer_was_refused(&t) && t.moving)
                     superpipe_transfer_request(&t, SUPERPIPE_STREAM);
             }
             UNIT_CHECK(!sends || t.wanted <= t.length);
@@ -495,7 +490,7 @@ START_TEST(early)
     ck_assert(superpipe_transfer_requested(&t, SUPERPIPE_MOVER, 10, true));
 
     ck_assert(superpipe_transfer_fit(&b, 10, 6));
-    ck_assert_uint_eq(superpipe_transfer_rest(&b), 2);
+    ck_assert_uint_eq(superpipe_transfer_remaining(&b), 2);
     ck_assert_uint_eq(superpipe_transfer_takes_early(&b, 4, 4), 2);
     ck_assert_uint_eq(superpipe_transfer_takes_early(&b, 6, 4), 0);
 }
