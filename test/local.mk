@@ -693,6 +693,7 @@ EXTRA_DIST += \
 	test/install \
 	test/killed \
 	test/coverage \
+	test/documents \
 	test/progress-table \
 	test/run \
 	test/skips.py \
@@ -760,7 +761,7 @@ check-fuzz: $(fuzz_programs)
 
 # ---- everything ----------------------------------------------------------------------------------
 
-check-all: check check-mpi-all check-tsan check-fabric check-killed check-install check-fuzz check-format check-includes
+check-all: check check-mpi-all check-tsan check-fabric check-killed check-install check-fuzz check-format check-includes check-documents
 	$(MAKE) distcheck
 
 .PHONY: check-all coverage check-fuzz check-install check-killed check-mpi check-mpi-all check-skips \
