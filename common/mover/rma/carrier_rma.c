@@ -7,6 +7,7 @@
 
 #include "ompi/constants.h"
 
+#include "common/layout/whole_words.h"
 #include "common/mover/pipe/chunks.h"
 
 /* ---- sender ---------------------------------------------------------------------------------- */
@@ -124,14 +125,12 @@ static void *reach(onic_peer_t *peer)
 static bool is_even(const onic_mover_end_t *e)
 {
     const onic_layout_t *l = &e->layout;
-    uint64_t odd = (uint64_t)(uintptr_t)e->base | (uint64_t)l->offset | e->at;
-    if (l->nruns != 0) {
+    const uint64_t base = (uint64_t)(uintptr_t)e->base;
+    if (l->nruns != 0 || e->at % ONIC_WORD != 0) {
         return false;
     }
-    for (uint32_t i = 0; i < l->nlevels; i++) {
-        odd |= (uint64_t)l->level[i].stride;
-    }
-    return ((odd | (l->nlevels > 0 ? l->block : 0)) & 7) == 0;
+    return l->nlevels == 0 ? (base + (uint64_t)l->offset) % ONIC_WORD == 0
+                           : onic_whole_words(l, base);
 }
 
 /** A record that came to nothing. */
