@@ -27,15 +27,19 @@ common_libonic_core_la_SOURCES = \
 	common/wire/memory_plan.h \
 	common/wire/requirements.c \
 	common/wire/requirements.h \
+	common/mover/pipe/blocks.c \
+	common/mover/pipe/blocks.h \
+	common/mover/pipe/carrier.h \
+	common/mover/pipe/chunks.c \
+	common/mover/pipe/chunks.h \
 	common/mover/pipe/counters.c \
 	common/mover/pipe/counters.h \
 	common/mover/pipe/pipe.c \
 	common/mover/pipe/pipe.h \
 	common/mover/pipe/pool.c \
 	common/mover/pipe/pool.h \
-	common/mover/pipe/chunks.c \
-	common/mover/pipe/chunks.h \
-	common/mover/pipe/carrier.h \
+	common/mover/pipe/terms.c \
+	common/mover/pipe/terms.h \
 	common/support/bytes.h \
 	common/support/clock.c \
 	common/support/clock.h \
@@ -50,10 +54,6 @@ common_libonic_core_la_SOURCES = \
 	common/node/segment.c \
 	common/node/segment.h \
 	common/node/stores.h \
-	common/mover/pipe/blocks.c \
-	common/mover/pipe/blocks.h \
-	common/mover/pipe/terms.c \
-	common/mover/pipe/terms.h \
 	common/support/membarrier.c \
 	common/support/membarrier.h \
 	common/support/handle.c \

@@ -24,9 +24,9 @@ unit_programs = \
 	test/unit/check_helper_thread \
 	test/unit/check_life \
 	test/unit/check_mover_blocks \
+	test/unit/check_mover_chunks \
 	test/unit/check_mover_pipe \
 	test/unit/check_mover_pool \
-	test/unit/check_mover_chunks \
 	test/unit/check_stores \
 	test/unit/check_mover_terms \
 	test/unit/check_model_learn \
@@ -115,12 +115,12 @@ test_unit_check_lockq_LDADD = $(unit_ldadd)
 test_unit_check_lock_all_LDADD = $(unit_ldadd)
 test_unit_check_helper_thread_LDADD = $(check_libs)
 test_unit_check_mover_blocks_LDADD = common/libonic_core.la $(check_libs)
+test_unit_check_mover_chunks_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_queue_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_membarrier_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_life_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_mover_pipe_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_mover_pool_LDADD = common/libonic_core.la $(check_libs)
-test_unit_check_mover_chunks_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_mover_terms_SOURCES = \
 	test/unit/check_mover_terms.c \
 	test/unit/mover_sim.c \
