@@ -162,7 +162,8 @@ static bool prepare(nicbarrier_agreement_t *a, int engine, unsigned attempt)
     a->team->kind = engine;
     a->team->engine = nicbarrier_engines[engine];
     pthread_mutex_lock(&making);
-    const bool done = nicbarrier_team_prepare(a->team, &group, mine->bytes, &mine->len, &why) == 0;
+    const bool done =
+        a->team->engine->prepare(&group, &a->team->net, mine->bytes, &mine->len, &why) == 0;
     pthread_mutex_unlock(&making);
     if (!done) {
         a->why = why;

@@ -250,8 +250,8 @@ void nicbarrier_reason(nicbarrier_reason_t *why, const char *format, ...)
 /** Most engines there can be. */
 #define NICBARRIER_ENGINES_MAX 8
 
-/** The engines of this build, ended by NULL: team/engines.c. Where two do equally well the first wins;
- *  their order is the same in all builds of a version. */
+/** The engines of this build, ended by NULL: team/engines.c. Where two do equally well the first
+ * wins; their order is the same in all builds of a version. */
 extern const nicbarrier_engine_t *const nicbarrier_engines[NICBARRIER_ENGINES_MAX + 1];
 
 extern const nicbarrier_engine_t nicbarrier_engine_shm;      /* shm/ */

@@ -51,12 +51,6 @@ static uint64_t net_entered(void *arg)
     return nicbarrier_shm_arrived(&t->shm);
 }
 
-int nicbarrier_team_prepare(nicbarrier_team_t *t, const nicbarrier_group_t *group, void *bytes,
-                            uint32_t *len_p, nicbarrier_reason_t *why)
-{
-    return t->engine->prepare(group, &t->net, bytes, len_p, why);
-}
-
 int nicbarrier_team_connect(nicbarrier_team_t *t, const nicbarrier_endpoints_t *endpoints,
                             nicbarrier_reason_t *why)
 {

@@ -63,10 +63,8 @@ nicbarrier_team_t *nicbarrier_team_new(const nicbarrier_team_config_t *config);
 int nicbarrier_team_attach(nicbarrier_team_t *t, onic_segment_t *segment, size_t offset, int n,
                            int me, int fanout, bool network);
 
-/** Adds the network part: my endpoint for the group. 0, or -1 and the reason. */
-int nicbarrier_team_prepare(nicbarrier_team_t *t, const nicbarrier_group_t *group, void *bytes,
-                            uint32_t *len_p, nicbarrier_reason_t *why);
-/** The partners' endpoints are here. 0, or -1 and the reason. */
+/** Adds the network part: the group that t->engine has prepared as t->net is connected to the
+ *  partners. 0, or -1 and the reason. */
 int nicbarrier_team_connect(nicbarrier_team_t *t, const nicbarrier_endpoints_t *endpoints,
                             nicbarrier_reason_t *why);
 

@@ -235,7 +235,7 @@ static void connect_leader(nicbarrier_team_t *team, int node)
     nicbarrier_reason_t why;
     uint32_t len;
 
-    ck_assert_int_eq(nicbarrier_team_prepare(team, &group, bytes, &len, &why), 0);
+    ck_assert_int_eq(team->engine->prepare(&group, &team->net, bytes, &len, &why), 0);
     for (int i = 0; i < world.nodes; i++)
         list[i] = (nicbarrier_endpoint_t){i, len, bytes};
     const nicbarrier_endpoints_t endpoints = {world.nodes, list};

@@ -13,7 +13,7 @@ static void send_fins(uint64_t now)
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
     const nicbarrier_peer_t *peer;
-    while ((peer = nicbarrier_linger_expire(d->linger, now)) != NULL) {
+    while ((peer = nicbarrier_linger_expire(&d->linger, now)) != NULL) {
         unsigned char bytes[NICBARRIER_PACKET_SIZE];
         const nicbarrier_packet_t p = {
             .kind = NICBARRIER_PACKET_FIN, .cookie = peer->cookie, .back = d->cookie};
@@ -34,7 +34,7 @@ static bool has_groups(void)
 /** Does what is due; until when there is nothing more to do, or NICBARRIER_NEVER at the end. */
 static uint64_t go_on(uint64_t give_up)
 {
-    nicbarrier_linger_t *l = nicbarrier_datagram.linger;
+    nicbarrier_linger_t *l = &nicbarrier_datagram.linger;
     (void)nicbarrier_datagram_receive(NULL);
     const uint64_t now = onic_now_nsec();
     if (!l->begun && (!has_groups() || now >= give_up)) {

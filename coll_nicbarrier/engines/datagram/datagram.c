@@ -5,7 +5,6 @@
 /** @file Engine datagram: the process, barriers, and the row of the engine; see engine.h. */
 #include "coll_nicbarrier/engines/datagram/datagram.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -59,38 +58,12 @@ static int open_transports(nicbarrier_reason_t *why)
     return 0;
 }
 
-static int start(nicbarrier_reason_t *why)
-{
-    nicbarrier_datagram_t *d = &nicbarrier_datagram;
-    if (getrandom(&d->cookie, sizeof(d->cookie), GRND_NONBLOCK) != sizeof(d->cookie)) {
-        d->cookie = (uint32_t)(onic_now_nsec() * UINT64_C(0x9e3779b97f4a7c15) >> 32);
-    }
-    d->random = d->cookie;
-    d->freed = calloc(1, sizeof(*d->freed));
-    d->linger = calloc(1, sizeof(*d->linger));
-    if (d->freed == NULL || d->linger == NULL) {
-        nicbarrier_reason(why, "memory is exhausted");
-        return -1;
-    }
-    return open_transports(why);
-}
-
-static void free_state(void)
-{
-    nicbarrier_datagram_t *d = &nicbarrier_datagram;
-    free(d->freed);
-    free(d->linger);
-    d->freed = NULL;
-    d->linger = NULL;
-}
-
 static int datagram_open(const nicbarrier_engine_settings_t *settings, nicbarrier_reason_t *why)
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
+    memset(d, 0, sizeof(*d));
     d->schedule = settings->schedule;
-    d->open = false;
     d->pid = getpid();
-    d->nunreachable = 0;
     if (!settings->thread) {
         nicbarrier_reason(why,
                           "datagrams need the helper thread: a process that is not in MPI must "
@@ -98,14 +71,12 @@ static int datagram_open(const nicbarrier_engine_settings_t *settings, nicbarrie
         return -1;
     }
     set_timing(nicbarrier_datagram_config.nack_usec);
-    atomic_store(&d->locked, false);
     atomic_store(&d->deadline, NICBARRIER_NEVER);
-    atomic_store(&d->polled, 0);
-    atomic_store(&d->away, false);
-    d->open = start(why) == 0;
-    if (!d->open) {
-        free_state();
+    if (getrandom(&d->cookie, sizeof(d->cookie), GRND_NONBLOCK) != sizeof(d->cookie)) {
+        d->cookie = (uint32_t)(onic_now_nsec() * UINT64_C(0x9e3779b97f4a7c15) >> 32);
     }
+    d->random = d->cookie;
+    d->open = open_transports(why) == 0;
     return d->open ? 0 : -1;
 }
 
@@ -126,7 +97,6 @@ static void datagram_close(void)
         }
     }
     close_transports();
-    free_state();
     d->open = false;
 }
 

@@ -69,7 +69,7 @@ void nicbarrier_datagram_free(nicbarrier_net_t *net)
         word = r->completed | (r->failed ? NICBARRIER_WORD_FAILED : 0);
         net->stepper->remove(net->stepped);
     }
-    nicbarrier_freed_add(nicbarrier_datagram.freed, net->group.key, word);
+    nicbarrier_freed_add(&nicbarrier_datagram.freed, net->group.key, word);
     free(net->partner);
     free(net);
 }
@@ -90,7 +90,7 @@ static void add_peers(nicbarrier_net_t *net)
 {
     net->used = true;
     for (int i = 0; i < net->npartners; i++) {
-        nicbarrier_linger_add(nicbarrier_datagram.linger, net->partner[i].cookie,
+        nicbarrier_linger_add(&nicbarrier_datagram.linger, net->partner[i].cookie,
                               &net->partner[i].at);
     }
 }
@@ -139,7 +139,7 @@ void nicbarrier_datagram_moved(nicbarrier_net_t *net, const nicbarrier_partner_t
         }
     }
     if (net->used) {
-        nicbarrier_linger_add(nicbarrier_datagram.linger, p->cookie, &p->at);
+        nicbarrier_linger_add(&nicbarrier_datagram.linger, p->cookie, &p->at);
     }
 }
 

@@ -78,8 +78,8 @@ typedef struct nicbarrier_datagram {
     atomic_bool away;          /**< MPI threads have left, and the helper thread is to take over */
     _Atomic uint64_t deadline; /**< of the first NACK that may become due */
     nicbarrier_net_t *list[NICBARRIER_DATAGRAM_LISTS];
-    nicbarrier_freed_t *freed;
-    nicbarrier_linger_t *linger;
+    nicbarrier_freed_t freed;
+    nicbarrier_linger_t linger;
     nicbarrier_unreachable_t unreachable[NICBARRIER_DATAGRAM_UNREACHABLE];
     unsigned nunreachable; /**< found so far: the oldest are forgotten */
     /* the helper thread */

@@ -146,7 +146,7 @@ static void answer_for_freed(const nicbarrier_packet_t *p, const nicbarrier_addr
     unsigned char bytes[NICBARRIER_PACKET_SIZE];
     if (p->kind == NICBARRIER_PACKET_NACK) {
         reply.kind = NICBARRIER_PACKET_REPEAT;
-        if (!nicbarrier_freed_answer(nicbarrier_datagram.freed, p->key, p->epoch, &reply.epoch)) {
+        if (!nicbarrier_freed_answer(&nicbarrier_datagram.freed, p->key, p->epoch, &reply.epoch)) {
             count(refused);
             return;
         }
@@ -161,7 +161,7 @@ static void take_fin(const nicbarrier_packet_t *p, const nicbarrier_address_t *f
 {
     unsigned char bytes[NICBARRIER_PACKET_SIZE];
     nicbarrier_packet_t reply;
-    if (nicbarrier_linger_receive(nicbarrier_datagram.linger, p, onic_now_nsec(), &reply)) {
+    if (nicbarrier_linger_receive(&nicbarrier_datagram.linger, p, onic_now_nsec(), &reply)) {
         reply.back = nicbarrier_datagram.cookie;
         nicbarrier_packet_encode(&reply, bytes);
         nicbarrier_datagram_transmit(from, bytes, false);

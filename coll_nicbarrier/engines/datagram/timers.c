@@ -89,7 +89,7 @@ void nicbarrier_datagram_take_refusals(void)
         while (t != NULL && t->refused != NULL && t->refused(bytes)) {
             if (nicbarrier_packet_decode(bytes, sizeof(bytes), &p) == NULL) {
                 refused_cookie = p.cookie;
-                nicbarrier_linger_refused(nicbarrier_datagram.linger, p.cookie);
+                nicbarrier_linger_refused(&nicbarrier_datagram.linger, p.cookie);
                 nicbarrier_datagram_each(refuse, onic_now_nsec());
             }
         }
