@@ -40,12 +40,12 @@ static inline bool onic_am_is_named(unsigned am_id)
 ONIC_EXPORT size_t onic_wire_header_max(void);
 
 /** Makes the connection to the peer by which messages of that identifier go, before it is needed,
- *  if there is none. The lock must be held; not in a handler. */
+ *  if there is none. The lock must be held. */
 ONIC_EXPORT void onic_peer_connect(onic_peer_t *peer, unsigned am_id);
 
 /** Most bytes of header + payload that one active message to this peer should carry, so that it
  *  travels as a single fragment: in order and without reassembly. The lock must be held; makes the
- *  endpoint if there is none. In a handler that is made later, and the answer is 0 until then. */
+ *  endpoint if there is none. */
 ONIC_EXPORT size_t onic_peer_frag_max(onic_peer_t *peer);
 
 /** The same for messages of that identifier, which may go another way than by UCX: by that one

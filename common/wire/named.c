@@ -120,10 +120,8 @@ bool onic_named_arrived(unsigned am_id, const void *header, size_t header_len, c
     onic_peer_t *from = onic_peer_named(name);
     if (from != NULL) {
         from->introduced = true;
-        onic_wire.handles = true;
         onic_named_deliver(am_id, from, header, header_len, meets || len == 0 ? NULL : data, len,
                            meets ? &rndv : NULL);
-        onic_wire.handles = false;
         return false;
     }
     const onic_payload_t payload = {.base = data, .len = len};
@@ -148,9 +146,7 @@ void onic_address_arrived(const void *record, size_t len)
         return;
     }
     from->introduced = true;
-    onic_wire.handles = true;
     deliver_all_early(from);
-    onic_wire.handles = false;
 }
 
 void onic_named_stop(void)

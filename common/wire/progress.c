@@ -47,9 +47,6 @@ int onic_wire_progress_locked(void)
     if (onic_queues_have_waiting()) {
         events += onic_queues_send();
     }
-    if (onic_wire.unsent_head != NULL) {
-        events += onic_unsent_progress();
-    }
     if (onic_wire.done_head != NULL) {
         events += onic_done_progress();
     }
@@ -122,10 +119,6 @@ int onic_wire_poll_locked(void)
     int events = onic_queues_receive();
     if (events == 0 && atomic_load_explicit(&onic_wire.neps, memory_order_relaxed) > 0) {
         events = (int)ucp_worker_progress(onic_wire.worker);
-    }
-    /* This process may compute next, and others wait for an answer. */
-    if (onic_wire.unsent_head != NULL) {
-        events += onic_unsent_progress();
     }
     return events;
 }

@@ -23,9 +23,7 @@ static void deliver(unsigned am_id, const void *header, size_t header_len, const
 {
     onic_am_fn_t fn = onic_wire.am_fn[am_id];
     if (fn != NULL && !onic_wire.closing) {
-        onic_wire.handles = true;
         fn(header, header_len, data, len, rndv);
-        onic_wire.handles = false;
     }
 }
 

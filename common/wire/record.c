@@ -47,7 +47,7 @@ onic_send_t *onic_send_get(onic_send_cb_t cb, void *arg)
     atomic_store_explicit(&onic_wire.sends_out, onic_wire.sends_out + 1, memory_order_relaxed);
     s->cb = cb;
     s->arg = arg;
-    s->peer = s->eager = s->to = NULL;
+    s->peer = s->eager = NULL;
     s->out = s->starting = true;
     s->done = s->copied = false;
     return s;
@@ -180,7 +180,7 @@ bool onic_sends_name(const onic_peer_t *peer)
     for (onic_send_block_t *block = onic_wire.send_blocks; block != NULL; block = block->next) {
         for (int i = 0; i < POOL_BLOCK; i++) {
             const onic_send_t *s = &block->send[i];
-            if (s->out && (s->peer == peer || s->eager == peer || s->to == peer)) {
+            if (s->out && (s->peer == peer || s->eager == peer)) {
                 return true;
             }
         }
@@ -254,9 +254,8 @@ static const ucp_generic_dt_ops_t gather_ops = {
 
 static void empty_lists(void)
 {
-    onic_wire.done_head = onic_wire.unsent_head = NULL;
+    onic_wire.done_head = NULL;
     onic_wire.done_tail = &onic_wire.done_head;
-    onic_wire.unsent_tail = &onic_wire.unsent_head;
 }
 
 int onic_sends_start(void)

@@ -75,13 +75,11 @@ static int queue_send(onic_queue_out_t *out, onic_send_t *s)
     return 0;
 }
 
-/** What the record of a message tells that is sent later. */
-static void describe(onic_send_t *s, onic_peer_t *to, unsigned am_id, size_t header_len,
-                     const onic_payload_t *payload, unsigned flags)
+/** What the record of a message says that may wait for room. */
+static void describe(onic_send_t *s, unsigned am_id, size_t header_len,
+                     const onic_payload_t *payload)
 {
-    s->to = to;
     s->am_id = am_id;
-    s->flags = flags;
     s->header_len = header_len;
     s->len = 0;
     if (payload != NULL) {
@@ -105,7 +103,7 @@ static int introduce(onic_peer_t *to, ucp_ep_h ep)
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
     if (ep == NULL) {
-        describe(s, to, ONIC_AM_ADDRESS, len, NULL, 0);
+        describe(s, ONIC_AM_ADDRESS, len, NULL);
         to->introduced = true;
         (void)onic_send_put_if_over(s, queue_send(to->queue, s));
         return OMPI_SUCCESS;
@@ -147,26 +145,14 @@ static inline bool has_way(const onic_peer_t *to, unsigned am_id, unsigned flags
     return (queues && to->queue != NULL) || (to->ep != NULL && (!queues || to->queue_tried));
 }
 
-static void try_queue(onic_peer_t *to)
-{
-    if (to->queue_tried) {
-        return;
-    }
-    onic_queue_open(to);
-    /* What handlers have left is older. */
-    if (onic_wire.unsent_head != NULL && !onic_wire.handles) {
-        (void)onic_unsent_progress();
-    }
-}
-
 /** Finds the way of a message: the queue of the peer, or *ep_p. */
 static int find_way(onic_peer_t *to, unsigned am_id, unsigned flags, ucp_ep_h *ep_p)
 {
     int rc = OMPI_SUCCESS;
     const bool queues = may_queue(am_id, flags);
     *ep_p = NULL;
-    if (queues) {
-        try_queue(to);
+    if (queues && !to->queue_tried) {
+        onic_queue_open(to);
     }
     if (!queues || to->queue == NULL || onic_peer_is_lost(to)) {
         *ep_p = onic_peer_ep(to, &rc);
@@ -175,54 +161,6 @@ static int find_way(onic_peer_t *to, unsigned am_id, unsigned flags, ucp_ep_h *e
         rc = introduce(to, *ep_p);
     }
     return rc;
-}
-
-/** A handler sends where there is no connection yet: making one takes as long as a thousand
- *  messages, and is not for UCX's callbacks. It is made behind the progress that they are in. */
-static int send_soon(onic_send_t *s)
-{
-    s->next = NULL;
-    *onic_wire.unsent_tail = s;
-    onic_wire.unsent_tail = &s->next;
-    return 0;
-}
-
-static void connect_soon(onic_peer_t *peer, unsigned am_id)
-{
-    onic_send_t *s = onic_send_get(NULL, NULL);
-    if (s != NULL) {
-        describe(s, peer, am_id, 0, NULL, 0);
-        (void)send_soon(s);
-    }
-}
-
-/** Sends what the record describes. */
-static int send_now(onic_send_t *s, ucp_ep_h ep)
-{
-    const onic_payload_t payload = {.base = s->base, .cursor = s->cursor, .len = s->len};
-    return ep == NULL ? queue_send(s->to->queue, s)
-                      : ucx_send(ep, s->am_id, s, s->header_len, &payload, s->flags);
-}
-
-int onic_unsent_progress(void)
-{
-    int events = 0;
-    onic_send_t *s = onic_wire.unsent_head;
-    onic_wire.unsent_head = NULL;
-    onic_wire.unsent_tail = &onic_wire.unsent_head;
-    for (onic_send_t *next; s != NULL; s = next, events++) {
-        ucp_ep_h ep;
-        next = s->next;
-        int rc = find_way(s->to, s->am_id, s->flags, &ep);
-        if (s->header_len > 0 && rc == OMPI_SUCCESS) {
-            rc = send_now(s, ep);
-            if (rc == 0) {
-                continue;
-            }
-        }
-        onic_send_end(s, rc > 0 ? OMPI_SUCCESS : rc);
-    }
-    return events;
 }
 
 /* ---- sending -------------------------------------------------------------------------------- */
@@ -285,13 +223,12 @@ int onic_peer_send(onic_peer_t *peer, unsigned am_id, const void *header, size_t
     if (peer->self) {
         return onic_loop_send(am_id, header, header_len, payload, flags, cb, arg);
     }
-    int rc = OMPI_SUCCESS;
-    const bool soon = onic_wire.handles && peer->failed == UCS_OK && !has_way(peer, am_id, flags);
-    ucp_ep_h ep = NULL;
-    if (!soon && (rc = find_way(peer, am_id, flags, &ep)) != OMPI_SUCCESS) {
+    ucp_ep_h ep;
+    const int rc = find_way(peer, am_id, flags, &ep);
+    if (rc != OMPI_SUCCESS) {
         return rc;
     }
-    if ((ep == NULL || (header_len <= ONIC_SEND_NOW_MAX && payload == NULL)) && !soon) {
+    if (ep == NULL || (header_len <= ONIC_SEND_NOW_MAX && payload == NULL)) {
         const onic_sent_t sent = onic_peer_send_now(peer, am_id, header, header_len, payload);
         if (sent != ONIC_SENT_NOT) {
             return sent == ONIC_SENT_WHOLLY ? 1 : onic_peer_leaves(peer, cb, arg);
@@ -310,21 +247,21 @@ int onic_peer_send(onic_peer_t *peer, unsigned am_id, const void *header, size_t
     if (ep != NULL) {
         return onic_send_put_if_over(s, ucx_send(ep, am_id, s, header_len, payload, flags));
     }
-    describe(s, peer, am_id, header_len, payload, flags);
-    return soon ? send_soon(s) : onic_send_put_if_over(s, queue_send(peer->queue, s));
+    describe(s, am_id, header_len, payload);
+    return onic_send_put_if_over(s, queue_send(peer->queue, s));
 }
 
 /* ---- connections ------------------------------------------------------------------------------
  */
 
-/** Do messages of that identifier go to the peer through a queue? Finds out, but in a handler. */
+/** Do messages of that identifier go to the peer through a queue? */
 static bool sends_by_queue(onic_peer_t *peer, unsigned am_id)
 {
     if (!may_queue(am_id, 0) || peer->self) {
         return false;
     }
-    if (!onic_wire.handles && peer->failed == UCS_OK) {
-        try_queue(peer);
+    if (!peer->queue_tried && peer->failed == UCS_OK) {
+        onic_queue_open(peer);
     }
     return peer->queue != NULL;
 }
@@ -340,10 +277,6 @@ void onic_peer_connect(onic_peer_t *peer, unsigned am_id)
 size_t onic_peer_frag_max(onic_peer_t *peer)
 {
     int rc;
-    if (onic_wire.handles && peer->ep == NULL && !peer->self && peer->failed == UCS_OK) {
-        connect_soon(peer, 0);
-        return 0;
-    }
     if (peer->self) {
         return onic_wire_frag_max("posix");
     }
@@ -362,10 +295,6 @@ size_t onic_peer_message_max(onic_peer_t *peer, unsigned am_id)
 {
     if (sends_by_queue(peer, am_id)) {
         return peer->queue->box.message_max;
-    }
-    if (may_queue(am_id, 0) && !peer->queue_tried && !peer->self && peer->failed == UCS_OK) {
-        connect_soon(peer, am_id);
-        return 0;
     }
     return onic_peer_frag_max(peer);
 }

@@ -66,8 +66,7 @@ static void flush_peers(unsigned usec)
 void onic_wire_flush(void)
 {
     onic_wire_lock();
-    while (onic_wire.loop_head != NULL || onic_wire.unsent_head != NULL) {
-        (void)onic_unsent_progress();
+    while (onic_wire.loop_head != NULL) {
         (void)onic_loop_progress();
     }
     const uint64_t end = onic_now_nsec() + UINT64_C(1000) * FLUSH_USEC;

@@ -13,8 +13,7 @@
  * wire lock. Active-message handlers and send callbacks run with it held, in whichever thread
  * progresses: an MPI thread, or the server thread that makes passive-target progress while the MPI
  * threads are away. Handlers must never wait, never take the lock, and never touch an Open MPI
- * object; what they send before there is an endpoint goes when they are over: below
- * MPI_THREAD_MULTIPLE these are not atomic and the server thread may be running.
+ * object: below MPI_THREAD_MULTIPLE these are not atomic and the server thread may be running.
  */
 #ifndef ONIC_WIRE_H
 #define ONIC_WIRE_H

@@ -84,10 +84,8 @@ typedef struct onic_send {
     void *arg;
     onic_peer_t *peer;  /**< the other side; NULL where that is not known, or does not matter */
     onic_peer_t *eager; /**< the receiver of a message that was not announced; else NULL */
-    onic_peer_t *to;    /**< of what waits for a connection: where it goes, and how */
     unsigned am_id;
-    unsigned flags;
-    size_t header_len;    /**< 0: only the connection is wanted */
+    size_t header_len;
     const void *base;     /**< layout payload: base address */
     onic_cursor_t cursor; /**< layout payload: where the gathering stands */
     uint64_t start;       /**< layout payload: packed position of its first byte */
@@ -212,10 +210,7 @@ typedef struct onic_wire {
     atomic_uint sends_out;  /**< records in use; set with the lock held, read without it */
     onic_send_t *done_head; /**< complete, the callers not told yet */
     onic_send_t **done_tail;
-    void *flush;              /**< UCX's, of all transports; NULL: none is under way */
-    bool handles;             /**< a handler is being called: no connection is made meanwhile */
-    onic_send_t *unsent_head; /**< wait for one, in order */
-    onic_send_t **unsent_tail;
+    void *flush;            /**< UCX's, of all transports; NULL: none is under way */
     onic_kept_t *loop_head; /**< to this process */
     onic_kept_t **loop_tail;
     onic_server_t server;
@@ -295,10 +290,6 @@ void onic_send_finish(onic_send_t *s, ucs_status_t status);
 /** Tells the caller of a send that is over, and gives the record back. */
 void onic_send_end(onic_send_t *s, int rc);
 
-/* send.c; the lock is held */
-/** Makes the connections that handlers wanted, and sends what they could not. */
-int onic_unsent_progress(void);
-
 /* completion.c; the lock is held */
 /** UCX has taken a message. False where it may still hold it: it is told later that it is over. */
 bool onic_send_has_left(onic_send_t *s);
@@ -314,7 +305,7 @@ int onic_queues_receive(void);
 /* queue_out.c; the lock is held */
 /** May there be a queue to that peer? */
 bool onic_queue_can_open(const onic_peer_t *to);
-/** Opens it, or finds that messages go by UCX. Some system calls: not in a handler. */
+/** Opens it, or finds that messages go by UCX. Some system calls. */
 void onic_queue_open(onic_peer_t *to);
 /** Sends a message if there is room for it, and nothing waits. */
 static inline bool onic_queue_put(onic_queue_out_t *out, unsigned am_id, const void *header,
