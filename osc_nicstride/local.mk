@@ -20,7 +20,7 @@ osc_nicstride_libnicstride_core_la_SOURCES = \
 	osc_nicstride/protocol/epoch.c \
 	osc_nicstride/protocol/epoch.h \
 	osc_nicstride/protocol/fence.h \
-	osc_nicstride/protocol/held.h \
+	osc_nicstride/protocol/lazy.h \
 	osc_nicstride/protocol/limits.h \
 	osc_nicstride/protocol/loan.h \
 	osc_nicstride/protocol/lockq.c \
@@ -41,8 +41,8 @@ component_LTLIBRARIES += mca_osc_nicstride.la
 
 mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/queue/fragments.c \
-	osc_nicstride/queue/hold.c \
-	osc_nicstride/queue/hold.h \
+	osc_nicstride/queue/lazy_lock.c \
+	osc_nicstride/queue/lazy_lock.h \
 	osc_nicstride/queue/flow.c \
 	osc_nicstride/queue/flow.h \
 	osc_nicstride/queue/observe.c \
@@ -92,12 +92,12 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/target/answer.c \
 	osc_nicstride/target/dispatch.c \
 	osc_nicstride/target/get.c \
-	osc_nicstride/target/memory.c \
+	osc_nicstride/target/use.c \
 	osc_nicstride/target/slots.c \
 	osc_nicstride/target/put.c \
 	osc_nicstride/target/target.h \
-	osc_nicstride/window/component.c \
-	osc_nicstride/window/component.h \
+	osc_nicstride/window/state.c \
+	osc_nicstride/window/state.h \
 	osc_nicstride/window/control.c \
 	osc_nicstride/window/control.h \
 	osc_nicstride/window/errors.c \

@@ -16,7 +16,7 @@ unit_programs = \
 	test/unit/check_loan \
 	test/unit/check_replies \
 	test/unit/check_handle \
-	test/unit/check_held \
+	test/unit/check_lazy \
 	test/unit/check_layout \
 	test/unit/check_layout_wire \
 	test/unit/check_lockq \
@@ -108,7 +108,7 @@ test_unit_check_credit_LDADD = $(unit_ldadd)
 test_unit_check_loan_LDADD = $(unit_ldadd)
 test_unit_check_replies_LDADD = $(unit_ldadd)
 test_unit_check_handle_LDADD = $(unit_ldadd)
-test_unit_check_held_LDADD = $(unit_ldadd)
+test_unit_check_lazy_LDADD = $(unit_ldadd)
 test_unit_check_layout_LDADD = $(unit_ldadd)
 test_unit_check_layout_wire_LDADD = $(unit_ldadd)
 test_unit_check_lockq_LDADD = $(unit_ldadd)

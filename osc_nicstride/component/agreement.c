@@ -6,12 +6,13 @@
  * @file
  * Agreement on the component.
  *
- * Open MPI lets each process choose by itself who serves a window, and nothing tells a process that
- * another chose differently: they then wait for each other for ever, or worse. The choice differs
- * where a host has another version of this component, or none, or a process other parameters. So
- * each process publishes during MPI_Init what it has. For a window the members agree along a tree
- * (onic_agree_among), in which each looks up those next to it: where all are like their neighbours
- * all are alike, and else all decline, nobody waiting for one that may not have this component.
+ * Open MPI has each process choose by itself which component serves a window, and no process learns
+ * that another chose differently: they then wait for each other for ever, or worse. The choice
+ * differs where a host has another version of this component, or none, or a process other
+ * parameters. So each process publishes during MPI_Init what it has. For a window the members agree
+ * along a tree (onic_agree_among), in which each looks up those next to it: where all are like
+ * their neighbours all are alike, and else all decline, nobody waiting for one that may not have
+ * this component.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -19,7 +20,7 @@
 #include <string.h>
 
 #include "osc_nicstride/component/setup.h"
-#include "osc_nicstride/window/component.h"
+#include "osc_nicstride/window/state.h"
 #include "osc_nicstride/window/control.h"
 #include "common/config.h"
 #include "common/support/collective.h"
@@ -52,7 +53,7 @@ static const char *selection(void)
 }
 
 /** Has the user asked for this component? With the initial priority another one is chosen as long
- *  as there is one, and nobody needs to be asked or told anything. */
+ *  as there is one, and nothing has to be exchanged. */
 static bool wanted(void)
 {
     return nicstride_component.params.priority > NICSTRIDE_PRIORITY_INITIAL ||
@@ -124,7 +125,7 @@ static bool joins(ompi_communicator_t *comm, int rank)
 }
 
 /** Names the first that differs. By one process of each host. */
-static void say_differs(ompi_communicator_t *comm)
+static void warn_differs(ompi_communicator_t *comm)
 {
     static atomic_flag said = ATOMIC_FLAG_INIT;
     const int size = ompi_comm_size(comm);
@@ -167,7 +168,7 @@ bool nicstride_all_agree(ompi_communicator_t *comm)
     look(comm, found);
     if (onic_agree_among(comm, joins, found, FACTS))
         return true;
-    say_differs(comm);
+    warn_differs(comm);
     return false;
 }
 

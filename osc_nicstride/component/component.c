@@ -10,9 +10,9 @@
 
 #include "osc_nicstride/component/setup.h"
 #include "osc_nicstride/methods/methods.h"
-#include "osc_nicstride/window/component.h"
+#include "osc_nicstride/window/state.h"
 #include "osc_nicstride/window/op.h"
-#include "osc_nicstride/queue/hold.h"
+#include "osc_nicstride/queue/lazy_lock.h"
 #include "osc_nicstride/queue/operation.h"
 #include "common/config.h"
 #include "common/mover/mover.h"
@@ -144,7 +144,7 @@ static int component_finalize(void)
     if (nicstride_free_orphans(closed))
         onic_handles_fini(&c->ops);
     nicstride_ops_fini();
-    nicstride_hold_fini();
+    nicstride_lazy_lock_fini();
     nicstride_model_show_done();
     /* Peers of a wire that stays open point at them. */
     if (closed)

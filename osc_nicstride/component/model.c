@@ -11,7 +11,7 @@
 #include "osc_nicstride/component/setup.h"
 #include "osc_nicstride/methods/methods.h"
 #include "osc_nicstride/methods/plan.h"
-#include "osc_nicstride/window/component.h"
+#include "osc_nicstride/window/state.h"
 
 #define HELP_FILE "help-osc-nicstride.txt"
 

@@ -12,7 +12,7 @@
 
 #include "osc_nicstride/component/setup.h"
 #include "osc_nicstride/methods/methods.h"
-#include "osc_nicstride/window/component.h"
+#include "osc_nicstride/window/state.h"
 #include "common/support/help.h"
 #include "common/node/node.h"
 #include "common/support/collective.h"
@@ -211,8 +211,8 @@ int nicstride_pvars_register(const mca_base_component_t *c)
     onic_register_counter(c, "slot_answers",
                           "Answers to single operations that came by shared memory", count,
                           &n->slot_answers);
-    onic_register_counter(c, "knocks", "Helper threads of other processes that were woken", count,
-                          &n->knocks);
+    onic_register_counter(c, "wakeups", "Helper threads of other processes that were woken", count,
+                          &n->wakeups);
     onic_register_counter(c, "queued",
                           "Messages that came through a queue of this process, those of the "
                           "point-to-point layer among them",

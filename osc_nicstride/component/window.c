@@ -5,7 +5,7 @@
 /**
  * @file
  * Making and freeing windows. Both are collective. Whatever goes wrong at one rank, it takes part
- * in all that the others do together, and all hear of it, so that an error on one rank is an error
+ * in all that the others do together, and all learn of it, so that an error on one rank is an error
  * on all and nobody is left waiting.
  */
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 #include "osc_nicstride/sync/counted.h"
 #include "osc_nicstride/window/window.h"
 #include "osc_nicstride/origin/origin.h"
-#include "osc_nicstride/window/component.h"
+#include "osc_nicstride/window/state.h"
 #include "common/mover/mover.h"
 #include "osc_nicstride/window/control.h"
 #include "osc_nicstride/sync/flush.h"
@@ -116,7 +116,8 @@ static uint64_t processes(const nicstride_module_t *m)
     return job > members ? job : members;
 }
 
-/** What this process tells the others. Nothing of it is filled in but `rc` where that is an error.
+/** What this process sends to the others. Nothing of it is filled in but `rc` where that is an
+ * error.
  */
 static nicstride_facts_t facts_of(const nicstride_module_t *m, int rc, void **base, size_t size,
                                   int disp_unit, opal_info_t *info)
@@ -136,7 +137,7 @@ static nicstride_facts_t facts_of(const nicstride_module_t *m, int rc, void **ba
     onic_wire_unlock();
     facts.leader =
         c->params.node || m->flavor == MPI_WIN_FLAVOR_SHARED ? onic_node_leader(m->comm) : m->rank;
-    facts.wishes = nicstride_wishes(m, info);
+    facts.wishes = nicstride_memory_wants(m, info);
     facts.info = (nicstride_rank_info_t){
         .size = dynamic ? 0 : size,
         .disp_unit = dynamic ? 1 : (uint32_t)disp_unit,
@@ -149,7 +150,7 @@ static nicstride_facts_t facts_of(const nicstride_module_t *m, int rc, void **ba
     return facts;
 }
 
-/** What all ranks have told each other: their facts, and their addresses where these are not known
+/** What all ranks have sent each other: their facts, and their addresses where these are not known
  *  to all. */
 typedef struct gathered {
     nicstride_facts_t *facts;
@@ -157,7 +158,7 @@ typedef struct gathered {
     size_t stride; /**< bytes of that */
 } gathered_t;
 
-/** Tells the addresses, too, of at most `most` bytes. */
+/** Shares the addresses, too, of at most `most` bytes. */
 static int share_with_address(nicstride_module_t *m, const nicstride_facts_t *mine, size_t most,
                               gathered_t *all)
 {
@@ -264,7 +265,7 @@ static int take_near(nicstride_module_t *m)
     return rc;
 }
 
-/** The nodes of the window, by what all have told of them as for onic_node_find. */
+/** The nodes of the window, by what all have sent, as for onic_node_find. */
 static int find_nodes(nicstride_module_t *m, const int32_t *leaders, size_t stride)
 {
     nicstride_fence_t *f = &m->fence;
@@ -289,7 +290,7 @@ static int find_nodes(nicstride_module_t *m, const int32_t *leaders, size_t stri
     return OMPI_SUCCESS;
 }
 
-/** Some who are on one node cannot share memory: who leads whom is told again. */
+/** Some processes of one node cannot share memory: the leaders of nodes are exchanged again. */
 static int find_nodes_again(nicstride_module_t *m)
 {
     const int32_t mine = m->node.ranks[0];
@@ -305,7 +306,7 @@ static int find_nodes_again(nicstride_module_t *m)
 }
 
 /** What the ranks do after the first exchange: each does all of it, and the last agreement finds
- *  out who could not. */
+ *  out which could not. */
 static int build(nicstride_module_t *m, void **base, size_t size, const gathered_t *all)
 {
     const nicstride_facts_t *facts = all->facts;
@@ -407,7 +408,7 @@ static bool is_world(ompi_communicator_t *comm)
     ompi_group_t *world = ompi_mpi_comm_world.comm.c_local_group;
     int result = MPI_UNEQUAL;
 
-    /* Who began MPI by sessions alone may have no world. */
+    /* A process that began MPI by sessions alone may have no world. */
     return world != NULL && ompi_group_size(comm->c_local_group) == ompi_group_size(world) &&
            ompi_group_compare(world, comm->c_local_group, &result) == OMPI_SUCCESS &&
            result != MPI_UNEQUAL;

@@ -12,14 +12,14 @@
 #include "ompi/runtime/mpiruntime.h"
 #include "osc_nicstride/component/setup.h"
 #include "osc_nicstride/methods/methods.h"
-#include "osc_nicstride/queue/hold.h"
+#include "osc_nicstride/queue/lazy_lock.h"
 #include "osc_nicstride/queue/flow.h"
 #include "osc_nicstride/queue/operation.h"
 #include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/sync/counted.h"
 #include "osc_nicstride/sync/flush.h"
 #include "osc_nicstride/target/target.h"
-#include "osc_nicstride/window/component.h"
+#include "osc_nicstride/window/state.h"
 #include "osc_nicstride/window/control.h"
 #include "osc_nicstride/window/used.h"
 #include "osc_nicstride/window/window.h"
@@ -60,7 +60,7 @@ void nicstride_window_destroy(nicstride_module_t *m)
         if (m->peer[i] == NULL)
             continue;
         nicstride_drop_waiting_locked(m->peer[i]);
-        nicstride_hold_end_locked(m->peer[i]);
+        nicstride_lazy_lock_end_locked(m->peer[i]);
         nicstride_process_t *process = m->peer[i]->process;
         nicstride_peer_free_locked(m->peer[i]);
         nicstride_pump_all_locked(process);
@@ -106,7 +106,7 @@ static void orphan(nicstride_module_t *m)
     nicstride_component.orphans = m;
 }
 
-/** Whoever waits for something that a flush has given up is told that it failed. */
+/** What waits for something that a flush has given up ends with an error. */
 static void end_operations(nicstride_module_t *m)
 {
     onic_wire_lock();
@@ -180,7 +180,7 @@ int nicstride_win_free(ompi_win_t *win)
          * only be done or not done: with an error MPI would keep the handle of a window that is
          * gone. */
         (void)nicstride_flush_all_peers(m, NICSTRIDE_FLUSH_REMOTE);
-        nicstride_hear_all(m);
+        nicstride_confirm_all(m);
         (void)nicstride_meet(m);
     }
     if (m->wants_server)

@@ -11,7 +11,7 @@
 #include "osc_nicstride/queue/wait.h"
 #include "osc_nicstride/component/setup.h"
 #include "osc_nicstride/target/target.h"
-#include "osc_nicstride/window/component.h"
+#include "osc_nicstride/window/state.h"
 
 #include "opal/runtime/opal_progress.h"
 

@@ -8,7 +8,7 @@
 #include "osc_nicstride/methods/plan.h"
 #include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/queue/start.h"
-#include "osc_nicstride/window/component.h"
+#include "osc_nicstride/window/state.h"
 
 static bool anywhere(const nicstride_transfer_t *t)
 {

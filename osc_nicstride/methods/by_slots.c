@@ -17,7 +17,7 @@
 #include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/queue/start.h"
 #include "osc_nicstride/queue/wait.h"
-#include "osc_nicstride/window/component.h"
+#include "osc_nicstride/window/state.h"
 
 _Static_assert(sizeof(onic_ticket_t) == NICSTRIDE_TICKET_BYTES, "the ticket's room in messages");
 

@@ -12,7 +12,7 @@
 #include "osc_nicstride/methods/methods.h"
 #include "osc_nicstride/methods/plan.h"
 #include "osc_nicstride/window/control.h"
-#include "osc_nicstride/window/component.h"
+#include "osc_nicstride/window/state.h"
 #include "osc_nicstride/window/transfer.h"
 #include "osc_nicstride/methods/sieve.h"
 #include "common/layout/whole_words.h"
@@ -186,9 +186,9 @@ static int sieve(const nicstride_transfer_t *a)
     return rc;
 }
 
-/** Says that there is no single copy, once: the program works all the same, but its user may wonder
- *  why it is slow. */
-static void say_no_single_copy(void)
+/** Warns that there is no single copy, once: the program works all the same, but its user may
+ * wonder why it is slow. */
+static void warn_no_single_copy(void)
 {
     static bool said;
 
@@ -201,7 +201,7 @@ static void say_no_single_copy(void)
 static void give_up(void)
 {
     nicstride_component.params.cma = false;
-    say_no_single_copy();
+    warn_no_single_copy();
 }
 
 /** Moves the data, and has its time noted where that is asked for. */
@@ -236,7 +236,7 @@ static bool works(nicstride_peer_t *p)
         __atomic_store_n(&p->known[NICSTRIDE_METHOD_CMA], known, __ATOMIC_RELAXED);
         /* A process that has died is no reason for the user to wonder. */
         if (known < 0 && !onic_peer_look(p->wire))
-            say_no_single_copy();
+            warn_no_single_copy();
     }
     return known > 0;
 }

@@ -13,7 +13,7 @@
 #include "osc_nicstride/methods/methods.h"
 #include "osc_nicstride/methods/plan.h"
 #include "osc_nicstride/origin/origin.h"
-#include "osc_nicstride/window/component.h"
+#include "osc_nicstride/window/state.h"
 #include "osc_nicstride/window/used.h"
 
 /** Kinds of peer, as far as choices differ. */
@@ -63,16 +63,17 @@ static void explain(const nicstride_transfer_t *t, const nicstride_case_t *c,
                 nicstride_methods[method]->name, trial ? " (a trial)" : "", why);
 }
 
-/** Is it a put into mapped memory that is better sent? A get would wait for its target. Nor where
- *  nobody looks after a target that is away: a put waits for it, too, where there is no room for
- * its message. */
+/** Is it better to send this put than to store it in mapped memory? Not where the target has no
+ * helper thread that can be woken: where there is no room for the message the put would wait for
+ * the target. */
 static bool is_sent(const nicstride_transfer_t *t, bool active)
 {
     return active && t->type == NICSTRIDE_MSG_PUT && nicstride_shares_lines(&t->target) &&
            t->peer->rank != t->m->rank && (t->m->wants_server || nicstride_can_wake(t->peer));
 }
 
-/** Looking is a cache miss for both: once for all that travel together. */
+/** A look at the presence of the target costs it and this process a cache miss: one look does for
+ * all that travel together. */
 static nicstride_presence_t presence(const nicstride_transfer_t *t, bool together)
 {
     if (together && nicstride_waits_for_others(t->peer))
@@ -92,7 +93,7 @@ static uint32_t reach(const nicstride_transfer_t *t)
 }
 
 /** Is the choice made already, and can be followed now? What comes behind others that are watched
- *  goes their way, and what comes behind any others is not tried: what it takes could not be told.
+ *  goes their way, and what comes behind any others is not tried: what it takes could not be known.
  *  Most longer transfers end here. */
 static bool is_made(nicstride_transfer_t *t, nicstride_case_t *c, unsigned *choice)
 {

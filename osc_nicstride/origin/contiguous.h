@@ -23,7 +23,7 @@
 
 #include "common/layout/lost_stride.h"
 #include "common/support/device.h"
-#include "osc_nicstride/window/component.h"
+#include "osc_nicstride/window/state.h"
 #include "osc_nicstride/window/module.h"
 #include "osc_nicstride/window/transfer.h"
 #include "osc_nicstride/sync/counted.h"
@@ -45,7 +45,7 @@ static inline size_t nicstride_gapless_bytes(const ompi_datatype_t *dt, size_t c
 /** Are `bytes` bytes at `disp` within the target's window, and does the epoch allow access? Waits
  *  until the target is done with the last fence. `*offset` gets their distance from the window's
  * start, or their address in a dynamic window: whether that is attached its target knows. Never
- * where memory of devices can be told: the long way asks for each buffer. */
+ * where memory of devices can be recognised: the long way asks for each buffer. */
 static inline bool nicstride_allowed_offset(nicstride_module_t *m, int target, ptrdiff_t disp,
                                             size_t bytes, uint64_t *offset)
 {

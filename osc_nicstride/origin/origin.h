@@ -24,7 +24,7 @@
 #include "ompi/request/request.h"
 
 #include "osc_nicstride/protocol/method.h"
-#include "osc_nicstride/window/component.h"
+#include "osc_nicstride/window/state.h"
 #include "osc_nicstride/window/module.h"
 #include "osc_nicstride/window/transfer.h"
 

@@ -38,7 +38,7 @@ int nicstride_flatten(nicstride_module_t *m, const char *call, const char *what,
     if (rc == OMPI_ERR_NOT_SUPPORTED)
         return nicstride_error(m, call, MPI_ERR_TYPE,
                                "the %s datatype has a vector with a stride of -1 byte, which Open "
-                               "MPI takes for none: say it by MPI_Type_create_hindexed_block",
+                               "MPI takes for none: use MPI_Type_create_hindexed_block",
                                what);
     /* Sizes or offsets beyond 64 bits: at the target that is outside of any window. */
     return nicstride_error(m, call, strcmp(what, "target") == 0 ? OMPI_ERR_RMA_RANGE : MPI_ERR_TYPE,
@@ -88,7 +88,7 @@ static int check_attached(nicstride_module_t *m, const nicstride_transfer_t *a)
 
 /** Where the target's bytes are, and by which paths they can be reached. All that the call names
  *  must be in the window, whatever of it is moved; of a dynamic one only its process knows, which
- *  is told what is moved. */
+ *  gets what is moved. */
 static int locate(nicstride_module_t *m, nicstride_transfer_t *a, ptrdiff_t disp)
 {
     const int rank = a->peer->rank;
@@ -125,8 +125,8 @@ int nicstride_fit(nicstride_module_t *m, const char *call, const char *from, uin
     return OMPI_SUCCESS;
 }
 
-/** What comes may be shorter than the room for it, of which the rest is left alone: from here on
- *  both sides are equally long. What an accumulate fetches is all of the target (origin.h). */
+/** What comes may be shorter than the room for it, of which what is left stays as it is: from here
+ * on both sides are equally long. What an accumulate fetches is all of the target (origin.h). */
 static int fit_sides(nicstride_module_t *m, nicstride_transfer_t *a)
 {
     if (!a->has_origin || a->origin.size == a->target.size)

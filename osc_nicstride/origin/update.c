@@ -15,8 +15,8 @@
 /* Stands for elements of several types. */
 #define ANY_TYPE (ompi_mpi_byte.dt.id)
 
-/** May elements be of several types? The standard says no, but Open MPI and its components let
- *  whoever only replaces or fetches: that is done byte by byte. */
+/** May elements be of several types? The standard says no, but Open MPI and its components
+ *  allow it where values are only replaced or fetched: that is done byte by byte. */
 static bool takes_any_type(const ompi_op_t *op)
 {
     return op == &ompi_mpi_op_replace.op || op == &ompi_mpi_op_no_op.op;

@@ -12,7 +12,7 @@
  * so that the queues of the transport stay short. Since the counters do not name messages and some
  * overtake others, nothing is known to be complete but everything: when all that was sent is
  * acknowledged. A flush is a request for an acknowledgement at a number and needs no identifier:
- * later requests swallow earlier ones. Who waits for it must hold new messages back.
+ * later requests swallow earlier ones. A thread that waits for it must keep new messages back.
  *
  * Memory is another matter. Most puts are applied as they come and leave nothing behind, so the
  * window does for them, which does not depend on the size of the job. What the target may have to
@@ -20,8 +20,9 @@
  * (`kept`, nicstride_msg_kept), which all windows of a process share (nicstride_quota_t): a program
  * may have many windows, and the target has one memory. How many there are is in loan.h.
  *
- * In active target nobody asks. Who closes an epoch says how many messages it has sent in all, and
- * the target waits until it has applied as many. That the target went on tells the origin, at the
+ * In active target nobody asks. An origin that closes an epoch publishes how many messages it has
+ * sent in all, and
+ * the target waits until it has applied as many. That the target went on shows the origin, at the
  * next synchronisation, that they are (nicstride_tx_known).
  *
  * Why an origin never stays blocked. Let all messages and acknowledgements have arrived and let
@@ -45,12 +46,12 @@
 typedef struct nicstride_tx {
     uint64_t sent;
     uint64_t acked;
-    uint64_t heard; /**< the target said so itself: at most acked */
-    uint64_t asked; /**< highest number that a flush request was sent for */
-    uint64_t kept;  /**< bytes that the target may have had to keep for them, in all */
-    uint64_t freed; /**< of these, known not to be kept any more */
+    uint64_t confirmed; /**< the target has acknowledged so many itself: at most acked */
+    uint64_t asked;     /**< highest number that a flush request was sent for */
+    uint64_t kept;      /**< bytes that the target may have had to keep for them, in all */
+    uint64_t freed;     /**< of these, known not to be kept any more */
     uint32_t window;
-    int error; /**< first error that the target reported and nobody was told of; 0 if none */
+    int error; /**< first error that the target reported and no call has returned; 0 if none */
 } nicstride_tx_t;
 
 /** Target side. Zero-initialise but for `window`, the same as the origin's. */
@@ -131,8 +132,8 @@ static inline bool nicstride_tx_ack(nicstride_tx_t *tx, nicstride_quota_t *q, ui
         return false;
     nicstride_tx_freed(tx, q, freed);
     nicstride_tx_known(tx, q, applied);
-    if (applied > tx->heard)
-        tx->heard = applied;
+    if (applied > tx->confirmed)
+        tx->confirmed = applied;
     if (tx->error == 0)
         __atomic_store_n(&tx->error, error, __ATOMIC_RELAXED);
     return true;
@@ -142,7 +143,7 @@ static inline bool nicstride_tx_ack(nicstride_tx_t *tx, nicstride_quota_t *q, ui
  *  applied? Then it is to be asked once more, with the number in `*upto_p`. */
 static inline bool nicstride_tx_ask_again(nicstride_tx_t *tx, uint64_t *upto_p)
 {
-    if (tx->heard == tx->sent || tx->asked == tx->sent)
+    if (tx->confirmed == tx->sent || tx->asked == tx->sent)
         return false;
     tx->asked = tx->sent;
     *upto_p = tx->sent;
@@ -153,7 +154,7 @@ static inline bool nicstride_tx_ask_again(nicstride_tx_t *tx, uint64_t *upto_p)
  *  so only where the target has said of all before it by itself how they ended. */
 static inline bool nicstride_tx_may_ask(const nicstride_tx_t *tx)
 {
-    return tx->heard == tx->sent;
+    return tx->confirmed == tx->sent;
 }
 
 /** True where everything sent so far is acknowledged. */

@@ -4,14 +4,14 @@
  */
 /**
  * @file
- * Fences: who has entered the fence, and who is done with it.
+ * Fences: which processes have entered the fence, and which are done with it.
  *
  * Fences of a window are numbered. That all have entered is found by dissemination. In step s a
- * process tells the one 2^s places behind it, once it has heard in all steps before: first all
- * processes of a node, by flags in memory that they share; then the first ones of the nodes, by
- * messages, who let the others of their nodes know when they have heard of all nodes. A flag holds
- * the number of the last fence that it was told of and has one writer. It only grows, so a flag
- * that runs ahead says no less.
+ * process sets a flag of the one 2^s places behind it, once its own flags of all steps before are
+ * set: first all processes of a node, in memory that they share; then the first ones of the nodes,
+ * by messages. A first process sets a flag for the others of its node when all nodes have entered.
+ * A flag holds the number of the last fence that it was set for and has one writer. It only grows,
+ * so a flag that runs ahead says no less.
  *
  * Where all are on one node a process *enters* fence k when all that it sent in the epoch before is
  * on its way and it has written, for each process, how many messages that took, in all,
@@ -19,24 +19,26 @@
  * others have written. It leaves the fence at that moment. What the others do to its memory in the
  * next epoch waits until it is done: nobody needs to wait for all.
  *
- * Why counts suffice. A count that a process reads in fence k is that of fence k: whoever wrote it
- * sends nothing more to this process, and so writes no higher one, before this process is done with
- * k. Messages applied up to that count are those of the epochs up to k for the same reason.
+ * Why counts suffice. A count that a process reads in fence k is that of fence k: the process that
+ * wrote it sends nothing more to this process, and so writes no higher one, before this process is
+ * done with k. Messages applied up to that count are those of the epochs up to k for the same
+ * reason.
  *
  * Where all can be done by load and store, no messages were sent and nobody is asked whether it is
- * done. Who sends the first one says so before it enters the next fence, and from that fence on all
- * say when they are done, and are waited for: all begin with it in the same one.
+ * done. The process that sends the first one notes so in the board before it enters the next fence,
+ * and from that fence on all show when they are done, and are waited for: all begin with it in the
+ * same one.
  *
  * Over several nodes a process enters fence k when the targets of all that it did before have
- * acknowledged it: so when all have entered nothing is missing. That something of theirs failed
- * goes with what they tell, since who leaves late cannot tell errors of this epoch from the next
- * one's.
+ * acknowledged it: so when all have entered nothing is missing. That an operation failed travels
+ * with the flags and messages, since a process that leaves late could not tell errors of this epoch
+ * from those of the next.
  *
- * Where a process is lost, fences cannot end any more. Who waits for its own node or, as the first
- * there, for the first of another one finds that out, ends, and so do all on its node. The first of
- * a node then tells those who wait for it, which is those whom it tells in fences. So whoever waits
- * comes to know: whom it waits for is lost, has ended, or waits itself, for one who was to enter
- * or tell before.
+ * Where a process is lost, fences cannot end any more. A process that waits for its own node, or as
+ * the first there for the first of another one, finds that out and ends, and so do all on its node.
+ * The first of a node then sends the loss to the same processes as its fences. So each process that
+ * waits learns of it: the one that it waits for is lost, has ended, or waits itself for one before
+ * it.
  *
  * Pure; flags and counts lie in memory that the processes share. The caller serialises the calls of
  * one process.
@@ -76,20 +78,20 @@ typedef struct nicstride_fence {
     size_t next; /**< bytes from one to the next */
     uint32_t number;
     unsigned step;   /**< of those of the node, then of those between nodes */
-    unsigned spread; /**< steps in which the loss of a process was told */
-    bool told;       /**< in this step */
+    unsigned spread; /**< steps in which the loss of a process was sent */
+    bool passed;     /**< in this step */
     bool bad;        /**< an operation is known to have failed in the epoch before */
 } nicstride_fence_t;
 
 /** What is to be done next in a fence. */
 typedef enum nicstride_fence_next {
     NICSTRIDE_FENCE_WAIT,
-    NICSTRIDE_FENCE_TELL, /**< send a message, see nicstride_fence_to */
+    NICSTRIDE_FENCE_SEND, /**< send a message, see nicstride_fence_to */
     NICSTRIDE_FENCE_OVER, /**< all have entered */
     NICSTRIDE_FENCE_LOST  /**< not all ever will */
 } nicstride_fence_next_t;
 
-/** Steps until each of n processes has heard of all. */
+/** Steps until the entry of each of n processes has reached all. */
 static inline unsigned nicstride_fence_steps(int n)
 {
     unsigned steps = 0;
@@ -126,7 +128,8 @@ static inline void nicstride_fence_set(nicstride_fence_flag_t *flag, uint32_t nu
 }
 
 /** Has the flag been set for this fence? Takes over what it says. */
-static inline bool nicstride_fence_heard(nicstride_fence_t *f, const nicstride_fence_flag_t *flag)
+static inline bool nicstride_fence_has_come(nicstride_fence_t *f,
+                                            const nicstride_fence_flag_t *flag)
 {
     if (!nicstride_fence_reached(flag, f->number))
         return false;
@@ -140,7 +143,7 @@ static inline void nicstride_fence_begin(nicstride_fence_t *f, bool bad)
 {
     f->number++;
     f->step = 0;
-    f->told = false;
+    f->passed = false;
     f->bad = bad;
 }
 
@@ -168,26 +171,26 @@ static inline nicstride_fence_next_t nicstride_fence_next(nicstride_fence_t *f)
         if (near + f->spread >= steps)
             return NICSTRIDE_FENCE_LOST;
         f->step = near + f->spread++;
-        return NICSTRIDE_FENCE_TELL;
+        return NICSTRIDE_FENCE_SEND;
     }
-    for (; f->step < steps; f->step++, f->told = false) {
-        if (!f->told && f->step < near) {
+    for (; f->step < steps; f->step++, f->passed = false) {
+        if (!f->passed && f->step < near) {
             const int to = (int)((f->me + (1LL << f->step)) % f->n);
 
             nicstride_fence_set(&nicstride_fence_board(f, to)->step[f->step], f->number, f->bad);
         }
-        if (!f->told) {
-            f->told = true;
+        if (!f->passed) {
+            f->passed = true;
             if (f->step >= near)
-                return NICSTRIDE_FENCE_TELL;
+                return NICSTRIDE_FENCE_SEND;
         }
-        if (!nicstride_fence_heard(f, &nicstride_fence_board(f, f->me)->step[f->step]))
+        if (!nicstride_fence_has_come(f, &nicstride_fence_board(f, f->me)->step[f->step]))
             return NICSTRIDE_FENCE_WAIT;
     }
     if (f->nodes > 1 && f->me == 0)
         nicstride_fence_set(over, f->number, f->bad);
-    return f->nodes == 1 || nicstride_fence_heard(f, over) ? NICSTRIDE_FENCE_OVER
-                                                           : NICSTRIDE_FENCE_WAIT;
+    return f->nodes == 1 || nicstride_fence_has_come(f, over) ? NICSTRIDE_FENCE_OVER
+                                                              : NICSTRIDE_FENCE_WAIT;
 }
 
 /** The node `places` behind. */
@@ -196,7 +199,7 @@ static inline int nicstride_fence_node(const nicstride_fence_t *f, long long pla
     return (int)((f->node + f->nodes + places % f->nodes) % f->nodes);
 }
 
-/** NICSTRIDE_FENCE_TELL: to the first process of which node, in which step between nodes; with the
+/** NICSTRIDE_FENCE_SEND: to the first process of which node, in which step between nodes; with the
  *  number, whether it is bad, and the error class if one was lost. */
 static inline int nicstride_fence_to(const nicstride_fence_t *f, unsigned *step_p)
 {
@@ -214,8 +217,8 @@ static inline int nicstride_fence_from(const nicstride_fence_t *f)
 }
 
 /** A message came. Nothing in it is trusted, but that its sender takes part. */
-static inline void nicstride_fence_hear(const nicstride_fence_t *f, unsigned step, uint32_t number,
-                                        bool bad, int error)
+static inline void nicstride_fence_receive(const nicstride_fence_t *f, unsigned step,
+                                           uint32_t number, bool bad, int error)
 {
     nicstride_fence_flag_t *flag;
 

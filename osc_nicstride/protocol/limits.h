@@ -26,8 +26,8 @@
 
 /** Most bytes of messages, with their lengths, that travel in one (batch.h). */
 #define NICSTRIDE_BATCH_MAX 16384
-/** Most bytes of an operation that is held back with a lock: a header, a layout, data (held.h). */
-#define NICSTRIDE_HELD_MAX 1408
+/** Most bytes of an operation that is held back with a lock: a header, a layout, data (lazy.h). */
+#define NICSTRIDE_LAZY_MAX 1408
 /** The most bytes of data in an answer that lies in shared memory (slot.h). */
 #define NICSTRIDE_SLOT_DATA 48
 /** With more processes of a window on a node there are none of those: their memory grows with the

@@ -8,13 +8,13 @@
  *
  * Half of it is divided among all processes of the job, which keep their parts for ever: so nobody
  * has to wait for what others do. Of very many processes each needs room for one short message, and
- * that may be more than half. The rest is lent to those who use it. Who is held up asks for as much
- * again as it has, and gets that, or half of what is left: there is always something for the next.
- * Where a wish cannot be met the target asks the one back who has had a loan for longest; that
- * falls back to its part, and returns the loan once it keeps within that.
+ * that may be more than half. The rest is lent to processes that use it. One that is held up asks
+ * for as much again as it has, and gets that, or half of what is left: there is always something
+ * for the next. Where a request cannot be met the target asks the process that has had a loan for
+ * longest; that falls back to its part, and returns the loan once it keeps within that.
  *
  * What is lent and what is returned are counted in all, so that it does not matter in which order,
- * how often and in which window they are told.
+ * how often and in which window they are sent.
  *
  * Pure; the caller serialises. Values from the peer are not trusted.
  */
@@ -77,7 +77,7 @@ static inline void nicstride_bank_append(nicstride_bank_t *b, nicstride_loan_t *
     b->end = &l->next;
 }
 
-/** Somebody wishes for so many bytes more. Returns what it gets: nothing while it is to give back
+/** A process requests so many bytes more. Returns what it gets: nothing while it is to give back
  *  what it has. */
 static inline uint64_t nicstride_lend(nicstride_bank_t *b, nicstride_loan_t *l, uint64_t wish)
 {
@@ -93,7 +93,7 @@ static inline uint64_t nicstride_lend(nicstride_bank_t *b, nicstride_loan_t *l, 
     return bytes;
 }
 
-/** Who is to be asked to give its loan back, for others than `asker`; NULL: nobody. */
+/** The loan that is to be asked back, for others than `asker`; NULL: none. */
 static inline nicstride_loan_t *nicstride_lend_back(nicstride_bank_t *b,
                                                     const nicstride_loan_t *asker)
 {
@@ -110,7 +110,7 @@ static inline nicstride_loan_t *nicstride_lend_back(nicstride_bank_t *b,
     return l;
 }
 
-/** A process says how much it has returned in all. False where that is more than it was lent. */
+/** A process has returned so much in all. False where that is more than it was lent. */
 static inline bool nicstride_loan_returned(nicstride_bank_t *b, nicstride_loan_t *l,
                                            uint64_t returned)
 {
@@ -128,7 +128,7 @@ static inline bool nicstride_loan_returned(nicstride_bank_t *b, nicstride_loan_t
 
 /* ---- origin ---------------------------------------------------------------------------------- */
 
-/** Zero-initialised before that. The least that the target has said is its part. */
+/** Zero-initialised before that. The least that the target has sent is its part. */
 static inline void nicstride_quota_part(nicstride_quota_t *q, uint64_t part)
 {
     if (q->base != 0 && part >= q->base)
@@ -139,12 +139,12 @@ static inline void nicstride_quota_part(nicstride_quota_t *q, uint64_t part)
 
 /** How many bytes more to ask for, for a message that may have to be kept; 0 where that does not
  *  wait for them. */
-static inline uint64_t nicstride_quota_wish(const nicstride_quota_t *q, uint64_t kept)
+static inline uint64_t nicstride_quota_request(const nicstride_quota_t *q, uint64_t kept)
 {
     return kept > 0 && !q->back && q->out + kept > q->limit ? q->limit : 0;
 }
 
-/** The target says what it has lent in all, and whether it wants that back. */
+/** What the target has lent in all, and whether it wants that back. */
 static inline void nicstride_quota_lent(nicstride_quota_t *q, uint64_t lent, bool back)
 {
     if (lent > q->lent) {
@@ -157,7 +157,7 @@ static inline void nicstride_quota_lent(nicstride_quota_t *q, uint64_t lent, boo
     }
 }
 
-/** True where a loan that is wanted back can be now: the target is to be told of q->returned. */
+/** True where a loan that is wanted back can be now: q->returned is to be sent to the target. */
 static inline bool nicstride_quota_gives_back(nicstride_quota_t *q)
 {
     if (!q->back || q->out > q->base)

@@ -25,7 +25,7 @@ void nicstride_lockq_init(nicstride_lockq_t *q, uint32_t n)
     q->n = n;
 }
 
-/* Can a lock of this type join those who hold it now? The queue is not looked at. */
+/* Can a lock of this type join the holders? The queue is not looked at. */
 static bool compatible(const nicstride_lockq_t *q, uint32_t type)
 {
     return q->holders == 0 || (type == NICSTRIDE_LOCK_SHARED && !q->exclusive);
@@ -86,7 +86,7 @@ static void take_out(nicstride_lockq_t *q, uint32_t before, uint32_t origin)
     q->entry[origin].state = state & ~STATE_PASSING;
 }
 
-/* Another exclusive request becomes the first: all who wait to pass go before it, since what they
+/* Another exclusive request becomes the first: all that wait to pass go before it, since what they
  * have said is not later than this. */
 static void next_writer(nicstride_lockq_t *q)
 {
@@ -164,7 +164,7 @@ bool nicstride_lockq_forget(nicstride_lockq_t *q, uint32_t origin)
         before = before == 0 ? q->head : q->entry[before - 1].next;
     take_out(q, before, origin);
     q->entry[origin].state = 0;
-    /* Who stood behind it may be the first now. */
+    /* The one behind it may be the first now. */
     next_writer(q);
     return true;
 }

@@ -7,21 +7,22 @@
  * The lock queue of one target of one window: fair (first come, first served), shared and
  * exclusive, without pointers so that it can live in memory shared by the processes of a node.
  *
- * MPI_Win_lock_all. Its shared locks are asked for one by one, in any order, by who holds others of
- * them already. In the line they could end in a circle: P holds A and stands at B behind an
- * exclusive request, which waits for R, which holds B and stands at A behind another, which waits
- * for P. So such a request says since when its process has been in MPI_Win_lock_all, in whatever
- * window, and passes the exclusive ones that wait unless that is later than `since` of the queue:
- * when the first of them became the first. That is later than anything a request had said by then.
- * Whoever stands behind an exclusive request came into MPI_Win_lock_all after that was the first;
- * whom that one waits for had the lock, or stood before it, by then, or has passed it, and came
- * into MPI_Win_lock_all no later than that was the first. Along a circle of such waits these times
- * would grow without end. What remains are circles of processes each of which holds what the next
- * must not have beside it, which no order of the line avoids. An exclusive request is passed only
- * by who has been in MPI_Win_lock_all, of any window, since before it was the first of its kind: it
- * starves only where such processes never leave that, and always one of them has the lock.
+ * MPI_Win_lock_all. Its shared locks are asked for one by one, in any order, by a process that
+ * holds others of them already. In the line they could end in a circle: P holds A and stands at B
+ * behind an exclusive request, which waits for R, which holds B and stands at A behind another,
+ * which waits for P. So such a request says since when its process has been in MPI_Win_lock_all, in
+ * whatever window, and passes the exclusive ones that wait unless that is later than `since` of the
+ * queue: when the first of them became the first. That is later than anything a request had said by
+ * then. A process that stands behind an exclusive request came into MPI_Win_lock_all after that was
+ * the first; the process that the request waits for had the lock, or stood before it, by then, or
+ * has passed it, and came into MPI_Win_lock_all no later than that was the first. Along a circle of
+ * such waits these times would grow without end. What remains are circles of processes each of
+ * which holds what the next must not have beside it, which no order of the line avoids. An
+ * exclusive request is passed only by a process that has been in MPI_Win_lock_all, of any window,
+ * since before it was the first of its kind: it starves only where such processes never leave that,
+ * and always one of them has the lock.
  *
- * The times may be of any clocks: how well they agree decides only who passes whom.
+ * The times may be of any clocks: how well they agree decides only which passes which.
  *
  * Pure. The caller serialises all calls (a spin lock beside the queue) and delivers the grants.
  * Origins are ranks 0 .. n-1 of the window; each has at most one request or lock at a time.

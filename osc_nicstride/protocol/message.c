@@ -47,7 +47,7 @@ static const rule_t rules[NICSTRIDE_MSG_LAST] = {
 static inline const char *check_values(const nicstride_msg_t *m)
 {
     const unsigned places = m->flags & (RNDV | INLINE | SLOTS);
-    const unsigned lock = m->op & ~NICSTRIDE_LOCK_COMPANY;
+    const unsigned lock = m->op & ~NICSTRIDE_LOCK_WITH_MORE;
 
     if ((m->flags & ~rules[m->type].flags) != 0)
         return "a flag that this type does not use";

@@ -40,10 +40,10 @@ typedef enum nicstride_msg_type {
     NICSTRIDE_MSG_ACK,      /**< count: applied so far, disp: bytes that were kept for them; status:
                                  first error since the last; offset: lent in all, op: 1 where that
                                  is wanted back (loan.h) */
-    NICSTRIDE_MSG_LOCK,     /**< op: lock type, perhaps with NICSTRIDE_LOCK_COMPANY; count: `since`
-                                 of lockq.h */
-    NICSTRIDE_MSG_GRANT,    /**< the lock at rank `count` is yours; or status: it will not be. What
-                                 came in one message with the request was dropped */
+    NICSTRIDE_MSG_LOCK,  /**< op: lock type, perhaps with NICSTRIDE_LOCK_WITH_MORE; count: `since`
+                              of lockq.h */
+    NICSTRIDE_MSG_GRANT, /**< the lock at rank `count` is yours; or status: it will not be. What
+                              came in one message with the request was dropped */
     NICSTRIDE_MSG_UNLOCK,
     NICSTRIDE_MSG_POST,     /**< exposure epoch opened for you */
     NICSTRIDE_MSG_COMPLETE, /**< access epoch to you is complete; count: messages sent in all */
@@ -55,7 +55,7 @@ typedef enum nicstride_msg_type {
 
 /** A request for a lock after which, in the same message of several, comes what is to be done under
  *  it: that is done, and no GRANT sent, where the lock is free; else it is dropped. */
-#define NICSTRIDE_LOCK_COMPANY 4U
+#define NICSTRIDE_LOCK_WITH_MORE 4U
 
 /** Flags of a message. */
 enum {

@@ -5,7 +5,7 @@
 /**
  * @file
  * Methods that move data: each is a row that says what it can do, what that costs by the model, and
- * how it is started and waited for. Whoever chooses compares rows and knows no method by name but
+ * how it is started and waited for. The chooser compares rows and knows no method by name but
  * messages, which can always be sent.
  *
  * Pure, and so are fits and cost of each row (methods/estimates.c); the rest of a row is not.
@@ -25,7 +25,7 @@ struct nicstride_peer;
 struct nicstride_module;
 
 typedef enum nicstride_method {
-    NICSTRIDE_METHOD_AUTO = 0, /**< not a method: let the chooser choose */
+    NICSTRIDE_METHOD_AUTO = 0, /**< not a method: the chooser chooses */
     NICSTRIDE_METHOD_DIRECT,   /**< load and store: the target is mapped, or is this process */
     NICSTRIDE_METHOD_CMA,      /**< process_vm_readv/writev of the pieces: private, same node */
     NICSTRIDE_METHOD_SIEVE,    /**< get: process_vm_readv of the covering extent, then gather */
@@ -41,7 +41,7 @@ typedef enum nicstride_direction {
     NICSTRIDE_ACC
 } nicstride_direction_t;
 
-/** Who would answer a message now? */
+/** What would answer a message now? */
 typedef enum nicstride_presence {
     NICSTRIDE_PRESENT = 0, /**< an MPI thread of the target, as far as is known */
     NICSTRIDE_SERVED,      /**< its server thread, which has to be woken and can be */

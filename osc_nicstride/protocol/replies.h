@@ -8,12 +8,12 @@
  * all windows, is never more than it has for that. It reserves the bytes of a reply before it asks,
  * and gives them back when they have come.
  *
- * Who finds no room stands in line, and nobody passes it: short replies that keep coming would keep
- * a long one away for ever. What is first in line goes as soon as it fits.
+ * A request that finds no room stands in line, and none passes it: short replies that keep coming
+ * would keep a long one away for ever. What is first in line goes as soon as it fits.
  *
  * Why nobody waits for ever. Targets answer without waiting for anything that the origin does, so
  * what is out comes back, or is given back when its target is lost. What is kept with a lock has
- * reserved before it is sent, and is sent with the next progress (hold.h).
+ * reserved before it is sent, and is sent with the next progress (lazy_lock.h).
  *
  * Pure; the caller serialises.
  */
@@ -26,7 +26,7 @@
 
 #include "osc_nicstride/protocol/limits.h"
 
-/** Somebody who asks for replies, in some order of its own. Zero-initialise. */
+/** A peer that replies are asked of, in some order of its own. Zero-initialise. */
 typedef struct nicstride_asker {
     struct nicstride_asker *next;
     uint64_t bytes; /**< for which it stands in line; 0: it does not */
@@ -50,7 +50,7 @@ static inline bool nicstride_reply_fits(const nicstride_replies_t *r, uint64_t b
     return r->out + bytes <= r->limit;
 }
 
-/** Takes somebody who does not ask any more out of the line. */
+/** Takes one that does not ask any more out of the line. */
 static inline void nicstride_reply_leave(nicstride_replies_t *r, nicstride_asker_t *a)
 {
     nicstride_asker_t *before = NULL;

@@ -4,10 +4,10 @@
  */
 /** @file Flow control: what may be sent, asked for, and given back; see flow.h. */
 #include "osc_nicstride/queue/flow.h"
-#include "osc_nicstride/queue/hold.h"
+#include "osc_nicstride/queue/lazy_lock.h"
 #include "osc_nicstride/queue/operation.h"
 #include "osc_nicstride/queue/send.h"
-#include "osc_nicstride/window/component.h"
+#include "osc_nicstride/window/state.h"
 #include "osc_nicstride/window/used.h"
 
 /* ---- asking -----------------------------------------------------------------------------------
@@ -21,7 +21,7 @@ void nicstride_ask_for_locked(nicstride_peer_t *p, uint64_t upto, uint64_t wish)
     msg.count = upto;
     msg.len = wish;
     msg.offset = p->quota->returned;
-    nicstride_tell_locked(p, &msg);
+    nicstride_send_header_locked(p, &msg);
 }
 
 void nicstride_give_back_locked(nicstride_process_t *process)
@@ -37,7 +37,7 @@ void nicstride_give_back_locked(nicstride_process_t *process)
 /** Nobody would acknowledge what is out, in this window or others: asks. */
 static void ask_for_credit(nicstride_peer_t *p)
 {
-    uint64_t wish = nicstride_quota_wish(p->quota, p->flow.wants);
+    uint64_t wish = nicstride_quota_request(p->quota, p->flow.wants);
 
     if (!nicstride_tx_is_short(&p->flow.tx, p->quota, p->flow.wants))
         return;
@@ -45,7 +45,7 @@ static void ask_for_credit(nicstride_peer_t *p)
         uint64_t upto;
 
         /* What is kept for a lock was not sent yet; what lies in a slot nobody else looks for. */
-        nicstride_hold_ask_locked(other);
+        nicstride_lazy_lock_ask_locked(other);
         nicstride_look_locked(other);
         if (other->failed || !nicstride_tx_ask(&other->flow.tx, &upto))
             continue;

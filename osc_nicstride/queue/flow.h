@@ -27,7 +27,7 @@ static inline void nicstride_pump_locked(nicstride_peer_t *p)
         nicstride_pump_queue_locked(p);
 }
 
-/** The same for those who have waited for room for replies, while there is some. */
+/** The same for peers that have waited for room for replies, while there is some. */
 void nicstride_pump_askers_locked(void);
 
 /** Gives back the loan that the process wants back, if it can be now; by any window. */

@@ -9,12 +9,12 @@
 #include <string.h>
 
 #include "osc_nicstride/window/control.h"
-#include "osc_nicstride/queue/hold.h"
+#include "osc_nicstride/queue/lazy_lock.h"
 #include "osc_nicstride/queue/operation.h"
 #include "osc_nicstride/queue/reply.h"
 #include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/queue/start.h"
-#include "osc_nicstride/window/component.h"
+#include "osc_nicstride/window/state.h"
 #include "osc_nicstride/window/op.h"
 
 /** A message under construction: header, then the encoded layout. */
@@ -158,7 +158,7 @@ int nicstride_send_fragment_locked(nicstride_op_t *op)
     }
     nicstride_op_reserve_locked(op, reply);
     /* A message by itself is likely to be flushed at once: it asks for its acknowledgement itself.
-     * But who waits for a request does not look into the slot. */
+     * But a wait for a request does not look into the slot. */
     if (op->sent + n == op->size && nicstride_tx_may_ask(&p->flow.tx) && op->request == NULL &&
         !nicstride_is_active(op->module))
         f.msg.count = p->flow.tx.asked = p->flow.tx.sent + 1;

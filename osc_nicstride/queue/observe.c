@@ -66,7 +66,7 @@ nicstride_presence_t nicstride_presence(nicstride_peer_t *p)
     now = onic_ticks();
     /* The clock is read once for an operation and its flush: it takes as long as all else here. */
     __atomic_store_n(&p->observed.looked, now, __ATOMIC_RELAXED);
-    /* Who has just answered need not be looked at, which is a cache miss on both sides. */
+    /* A peer that has just answered need not be looked at, which is a cache miss on both sides. */
     if (now - __atomic_load_n(&p->observed.answered, __ATOMIC_RELAXED) < recent ||
         onic_presence_is_fresh(presence, now, recent))
         return NICSTRIDE_PRESENT;
@@ -160,7 +160,7 @@ void nicstride_observe_close_locked(nicstride_peer_t *p)
         w->arrived = onic_ticks();
 }
 
-void nicstride_observe_told_locked(nicstride_peer_t *p)
+void nicstride_observe_ended_locked(nicstride_peer_t *p)
 {
     onic_watch_t *w = &p->observed.watch;
 
@@ -177,7 +177,7 @@ void nicstride_observe_told_locked(nicstride_peer_t *p)
 /* ---- at the target ----------------------------------------------------------------------------
  */
 
-void nicstride_observe_tell_locked(nicstride_peer_t *p)
+void nicstride_observe_publish_locked(nicstride_peer_t *p)
 {
     if (p->observed.spent_to == 0)
         return;

@@ -4,17 +4,17 @@
  */
 /**
  * @file
- * Watching transfers: is the target in MPI, which can be told of peers of the node, and what did a
+ * Watching transfers: is the target in MPI, which is known of peers of the node, and what did a
  * method cost?
  *
  * Only transfers between which nothing else comes are watched: one that begins when all before it
  * are done, and those of its kind that follow it by the same method, until they are waited for
  * (common/model/watch.h).
  *
- * In active target nobody waits for the target, which tells when it was busy: in memory that both
- * share, at the end of its epoch, whose end the origin waits for before its next access. A fence
- * that goes over several nodes waits for the target, as a flush does; of post/start epochs with
- * targets on other nodes nothing is learned.
+ * In active target nobody waits for the target, which publishes when it was busy: in memory that
+ * both share, at the end of its epoch, whose end the origin waits for before its next access. A
+ * fence that goes over several nodes waits for the target, as a flush does; of post/start epochs
+ * with targets on other nodes nothing is learned.
  */
 #ifndef NICSTRIDE_OBSERVE_H
 #define NICSTRIDE_OBSERVE_H
@@ -26,7 +26,7 @@
 /** The longest messages that no target notes the time of. */
 #define NICSTRIDE_OBSERVED 512
 
-/** Who is likely to answer a message to the peer. */
+/** What is likely to answer a message to the peer. */
 nicstride_presence_t nicstride_presence(nicstride_peer_t *p);
 
 /** What was learned of transfers like this one; its contents under the wire lock. */
@@ -48,10 +48,10 @@ void nicstride_observe_end_locked(nicstride_peer_t *p);
 /** The same in active target: after a flush that waits for this side alone the epoch is closed; the
  *  target is known to have ended its own. */
 void nicstride_observe_close_locked(nicstride_peer_t *p);
-void nicstride_observe_told_locked(nicstride_peer_t *p);
+void nicstride_observe_ended_locked(nicstride_peer_t *p);
 
 /** At the target: a message begins to be handled, and has had its effect; `len` are its bytes. Of
- *  short ones nothing is noted. All of an epoch have had it, and the origin is told. */
+ *  short ones nothing is noted. All of an epoch have had it: that is published for the origin. */
 static inline void nicstride_observe_handled_locked(nicstride_peer_t *p, uint64_t len)
 {
     if (len > NICSTRIDE_OBSERVED && p->observed.spent_from == 0)
@@ -64,7 +64,7 @@ static inline void nicstride_observe_applied_locked(nicstride_peer_t *p, uint64_
         p->observed.spent_to = onic_ticks();
 }
 
-void nicstride_observe_tell_locked(nicstride_peer_t *p);
+void nicstride_observe_publish_locked(nicstride_peer_t *p);
 
 /** Calls `f` with all that was learned: of each process of the node, and of the network. Wire lock,
  * or nobody else is there any more. */

@@ -9,7 +9,7 @@
 
 #include "common/mover/mover.h"
 #include "osc_nicstride/queue/request.h"
-#include "osc_nicstride/window/component.h"
+#include "osc_nicstride/window/state.h"
 #include "osc_nicstride/window/used.h"
 
 /* Operation objects that are not in use; wire lock. */
@@ -78,7 +78,7 @@ void nicstride_op_reserve_locked(nicstride_op_t *op, uint64_t bytes)
         __atomic_store_n(&nicstride_counters.reply_bytes, r->out, __ATOMIC_RELAXED);
 }
 
-/** Gives room for replies back; who waits for it is served behind this progress. */
+/** Gives room for replies back; peers that wait for it are served behind this progress. */
 static void give_back(nicstride_op_t *op, uint64_t bytes)
 {
     nicstride_replies_t *r = &nicstride_component.replies;
@@ -141,11 +141,11 @@ void nicstride_ops_drop(nicstride_peer_t *p)
     }
 }
 
-/** Tells who waits for the request that it is over. An error that nobody waits for, because there
- * is no request or it was freed, is told at the next synchronisation. */
-static void tell_end(nicstride_op_t *op)
+/** Completes the request. An error that nobody waits for, because there is no request or it was
+ * freed, is returned by the next synchronisation. */
+static void end_request(nicstride_op_t *op)
 {
-    if (op->told)
+    if (op->reported)
         return;
     if (op->error != 0 && (op->request == NULL || op->request->freed) &&
         op->peer->flow.tx.error == 0) {
@@ -163,7 +163,7 @@ void nicstride_op_finish_locked(nicstride_op_t *op)
         (nicstride_op_wants_reply(op) && op->received < op->size))
         return;
     live_remove(op);
-    tell_end(op);
+    end_request(op);
     nicstride_op_free_locked(op);
 }
 
@@ -176,7 +176,7 @@ void nicstride_op_received_locked(nicstride_op_t *op, uint64_t bytes, int error)
     nicstride_op_finish_locked(op);
 }
 
-/* Who waits for its request is told at once, since UCX may never end
+/* A request is completed at once, since UCX may never end
  *  a rendezvous whose other side is gone. */
 void nicstride_op_fail(nicstride_op_t *op)
 {
@@ -188,8 +188,8 @@ void nicstride_op_fail(nicstride_op_t *op)
     if (op->move != NULL)
         (void)onic_mover_cancel_locked(op);
     if (op->request != NULL) {
-        tell_end(op);
-        op->told = true;
+        end_request(op);
+        op->reported = true;
     }
 }
 

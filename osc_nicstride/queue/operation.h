@@ -42,8 +42,8 @@ struct nicstride_op {
     uint64_t reserved;          /**< of these, room for those asked for and not received */
     uint32_t in_flight;         /**< sends not locally complete, and replies being received */
     bool queued;                /**< in the peer's queue */
-    bool told;                  /**< its request has ended */
-    bool failing;               /**< it has been told that nothing more will come of it */
+    bool reported;              /**< its request has ended */
+    bool failing;               /**< nothing more will come of it */
     uint64_t number;            /**< of this operation in the peer's queue, from 1 */
     struct onic_transfer *move; /**< that moves its data through slots; NULL: none */
     int error;

@@ -11,7 +11,7 @@
 #include "common/mover/mover.h"
 #include "osc_nicstride/queue/operation.h"
 #include "osc_nicstride/queue/start.h"
-#include "osc_nicstride/window/component.h"
+#include "osc_nicstride/window/state.h"
 #include "osc_nicstride/window/used.h"
 #include "common/support/handle.h"
 
@@ -92,7 +92,7 @@ static void slots_refused(nicstride_op_t *op, int status)
         nicstride_refuse();
         return;
     }
-    /* Where it is over already its end is about to be told. */
+    /* Where it is over already its callback is about to come. */
     if (!onic_mover_withdraw_locked(op->move))
         return;
     op->move = NULL;

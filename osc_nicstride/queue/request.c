@@ -9,7 +9,7 @@
  */
 
 #include "osc_nicstride/queue/request.h"
-#include "osc_nicstride/window/component.h"
+#include "osc_nicstride/window/state.h"
 #include "common/wire/wire.h"
 
 /* Done, not yet handed to MPI; wire lock. */

@@ -10,7 +10,7 @@
 
 #include "common/layout/pack.h"
 #include "osc_nicstride/protocol/batch.h"
-#include "osc_nicstride/window/component.h"
+#include "osc_nicstride/window/state.h"
 #include "osc_nicstride/window/used.h"
 
 enum { MARK_BYTES = 1 };
@@ -33,7 +33,7 @@ size_t nicstride_frag_max_locked(nicstride_peer_t *p)
 {
     if (p->flow.frag_max == 0)
         p->flow.frag_max = onic_peer_message_max(p->wire, ONIC_AM_OSC);
-    /* Whatever the transport was told: smaller ones than this it has to cut by itself. */
+    /* Whatever the transport is set to: smaller ones than this it has to cut by itself. */
     return p->flow.frag_max > NICSTRIDE_FRAG_MIN ? p->flow.frag_max : NICSTRIDE_FRAG_MIN;
 }
 
@@ -282,7 +282,7 @@ void nicstride_set_payload(onic_payload_t *p, const onic_layout_t *l, const char
     p->base = base + l->offset + (int64_t)at;
 }
 
-void nicstride_tell_locked(nicstride_peer_t *p, nicstride_msg_t *msg)
+void nicstride_send_header_locked(nicstride_peer_t *p, nicstride_msg_t *msg)
 {
     (void)nicstride_send_locked(p, msg, NULL, 0, NULL, NULL);
 }

@@ -28,7 +28,7 @@
 #include "common/wire/wire.h"
 #include "osc_nicstride/protocol/limits.h"
 #include "osc_nicstride/protocol/message.h"
-#include "osc_nicstride/window/component.h"
+#include "osc_nicstride/window/state.h"
 #include "osc_nicstride/window/module.h"
 
 enum {
@@ -59,7 +59,7 @@ int nicstride_send_locked(nicstride_peer_t *p, nicstride_msg_t *msg, const onic_
                           unsigned flags, onic_send_cb_t cb, void *arg);
 
 /** The same for a message that is all header. */
-void nicstride_tell_locked(nicstride_peer_t *p, nicstride_msg_t *msg);
+void nicstride_send_header_locked(nicstride_peer_t *p, nicstride_msg_t *msg);
 
 /** Counts a message that is about to be sent, which the target may have to keep so many bytes for.
  */
@@ -104,7 +104,7 @@ int nicstride_send_all_waiting_locked(void);
 void nicstride_drop_waiting_locked(nicstride_peer_t *p);
 
 /** While this holds, all short messages to anybody wait: the replies to what came in one message
- *  go back in one. Whoever ends it calls nicstride_send_all_waiting_locked. */
+ *  go back in one. The caller that ends it calls nicstride_send_all_waiting_locked. */
 extern bool nicstride_collects;
 
 /** A message to the peer does not get out: nothing waits for it any more, in whatever window. */

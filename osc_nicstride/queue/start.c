@@ -8,14 +8,14 @@
 #include <sched.h>
 #include <string.h>
 
-#include "osc_nicstride/queue/hold.h"
+#include "osc_nicstride/queue/lazy_lock.h"
 #include "osc_nicstride/queue/flow.h"
 #include "osc_nicstride/queue/observe.h"
 #include "osc_nicstride/queue/operation.h"
 #include "osc_nicstride/queue/reply.h"
 #include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/queue/wait.h"
-#include "osc_nicstride/window/component.h"
+#include "osc_nicstride/window/state.h"
 #include "osc_nicstride/window/used.h"
 
 /* Turns of progress that a short operation waits for credit before it is queued, and those between
@@ -92,7 +92,7 @@ static bool waits_for_others(const nicstride_transfer_t *t)
 static bool may_start(nicstride_peer_t *p, uint64_t kept, size_t len, uint64_t reply)
 {
     /* What is too long for its target's memory is cut. */
-    if (kept > p->quota->limit || !nicstride_hold_allows_locked(p, len))
+    if (kept > p->quota->limit || !nicstride_lazy_lock_allows_locked(p, len))
         return false;
     for (int turn = 0; p->queue.head == NULL && !p->queue.flushing && !p->failed; turn++) {
         nicstride_look_locked(p);
@@ -188,12 +188,12 @@ static void send_now(nicstride_transfer_t *t, nicstride_msg_t *msg, const onic_p
     nicstride_observe_begin_locked(p, t->cell, NICSTRIDE_METHOD_PACK, t->target.size);
     nicstride_op_enter_locked(p, op);
     msg->handle = op != NULL ? op->handle : 0;
-    if (first && (t->request == NULL || p->lock.hold != NULL) &&
+    if (first && (t->request == NULL || p->lock.lazy != NULL) &&
         (op != NULL || !nicstride_is_active(t->m)) && nicstride_tx_may_ask(&p->flow.tx))
         msg->count = p->flow.tx.asked = p->flow.tx.sent + 1;
     len = nicstride_compose(bytes, msg, data);
-    if (p->lock.hold != NULL)
-        nicstride_hold_keep_locked(p, bytes, len);
+    if (p->lock.lazy != NULL)
+        nicstride_lazy_lock_keep_locked(p, bytes, len);
     else
         nicstride_post_locked(p, bytes, len, !first);
     nicstride_count_sent_locked(p, kept);

@@ -8,14 +8,14 @@
 #include "common/mover/mover.h"
 #include "opal/runtime/opal_progress.h"
 #include "osc_nicstride/queue/flow.h"
-#include "osc_nicstride/queue/hold.h"
+#include "osc_nicstride/queue/lazy_lock.h"
 #include "osc_nicstride/queue/operation.h"
-#include "osc_nicstride/window/component.h"
+#include "osc_nicstride/window/state.h"
 #include "osc_nicstride/window/used.h"
 
 /** Microseconds between two looks at the peers in use. */
 #define LOOK_USEC 10
-/** And between two looks for those who have died. */
+/** And between two looks for processes that have died. */
 #define DEAD_USEC 5000
 
 /** Ticks of a microsecond. Threads that meet here find nearly the same. */
@@ -32,7 +32,7 @@ static double usec(void)
     return ticks;
 }
 
-static void find_door_locked(nicstride_peer_t *p)
+static void find_wake_locked(nicstride_peer_t *p)
 {
     const int can = onic_peer_can_wake(p->wire) ? 1 : -1;
 
@@ -45,7 +45,7 @@ bool nicstride_can_wake(nicstride_peer_t *p)
 {
     if (__atomic_load_n(&p->observed.wakes, __ATOMIC_ACQUIRE) == 0) {
         onic_wire_lock();
-        find_door_locked(p);
+        find_wake_locked(p);
         onic_wire_unlock();
     }
     return p->observed.wakes > 0;
@@ -81,7 +81,7 @@ void nicstride_wake_waited(onic_patience_t *w, nicstride_peer_t *p)
     if (p == NULL || !onic_patience_ends(w, now) || !nicstride_can_wake(p) || !is_away(p, now))
         return;
     onic_patience_wake(w, now, usec());
-    nicstride_add(&nicstride_counters.knocks, 1);
+    nicstride_add(&nicstride_counters.wakeups, 1);
     onic_peer_wake(p->wire);
 }
 
@@ -158,17 +158,17 @@ static bool settled(void *arg)
 {
     nicstride_peer_t *p = arg;
 
-    return !nicstride_hold_is_locked(p) || nicstride_peer_failed_locked(p);
+    return !nicstride_lazy_lock_is_locked(p) || nicstride_peer_failed_locked(p);
 }
 
 int nicstride_await_lock(nicstride_peer_t *p)
 {
     bool failed;
 
-    if (!nicstride_hold_may_be(p))
+    if (!nicstride_lazy_lock_may_be(p))
         return OMPI_SUCCESS;
     onic_wire_lock();
-    nicstride_hold_ask_locked(p);
+    nicstride_lazy_lock_ask_locked(p);
     onic_wire_unlock();
     nicstride_wait_until(p, settled, p);
     onic_wire_lock();
@@ -179,7 +179,7 @@ int nicstride_await_lock(nicstride_peer_t *p)
 
 void nicstride_await_my_lock(void)
 {
-    nicstride_peer_t *p = nicstride_hold_mine();
+    nicstride_peer_t *p = nicstride_lazy_lock_mine();
 
     if (p != NULL)
         (void)nicstride_await_lock(p);
@@ -198,7 +198,7 @@ static void look_after_locked(nicstride_peer_t *p, void *arg)
     if (p->queue.live == NULL)
         return;
     if (p->observed.wakes == 0)
-        find_door_locked(p);
+        find_wake_locked(p);
     if (p->observed.wakes < 0)
         return;
     if (p->observed.awaited != p->queue.live->number)
@@ -207,7 +207,7 @@ static void look_after_locked(nicstride_peer_t *p, void *arg)
     if (!onic_patience_ends(&p->observed.patience, now) || !is_away(p, now))
         return;
     onic_patience_wake(&p->observed.patience, now, usec());
-    nicstride_add(&nicstride_counters.knocks, 1);
+    nicstride_add(&nicstride_counters.wakeups, 1);
     onic_peer_wake(p->wire);
 }
 

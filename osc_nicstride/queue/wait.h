@@ -23,7 +23,7 @@
 void nicstride_progress(void);
 
 /** Waits until `done(arg)` holds, which is called with the wire lock held and may send. Progresses
- *  the wire closely and everything else now and then, looks for what `p`, who is waited for,
+ *  the wire closely and everything else now and then, looks for what `p`, which is waited for,
  *  answers in its slot, and wakes it where it is away. MPI threads, no lock held. */
 void nicstride_wait_until(nicstride_peer_t *p, bool (*done)(void *arg), void *arg);
 
@@ -33,8 +33,8 @@ void nicstride_wait_patiently(nicstride_peer_t *p, bool (*done)(void *arg), void
 /** The same where no event announces what is waited for: a flag in shared memory. */
 void nicstride_wait_polling(bool (*done)(void *arg), void *arg);
 
-/** The lock of the peer is wanted, where it is held back (hold.h): waits until it is there, and
- * what waited for it is under way or done. MPI_ERR_OTHER where it cannot be had. */
+/** The lock of the peer is wanted, where it is held back (lazy_lock.h): waits until it is there,
+ * and what waited for it is under way or done. MPI_ERR_OTHER where it cannot be had. */
 int nicstride_await_lock(nicstride_peer_t *p);
 
 /** The same for the lock that this thread holds back, of any peer of any window. A peer that cannot
@@ -51,8 +51,8 @@ bool nicstride_can_wake_all(nicstride_module_t *m);
  *  NULL. MPI threads, no lock held. */
 void nicstride_wake_waited(onic_patience_t *w, nicstride_peer_t *p);
 
-/** Looks for those who have died, and, where somebody may wait for requests or for room that the
- *  replies of others take up, after the peers in use. A progress function of Open MPI's, of low
+/** Looks for processes that have died, and, where somebody may wait for requests or for room that
+ * the replies of others take up, after the peers in use. A progress function of Open MPI's, of low
  * priority.
  */
 int nicstride_look_after_peers(void);

@@ -120,13 +120,13 @@ static int notify(nicstride_module_t *m, notice_t kind, int rank)
     onic_wire_lock();
     if (kind == NOTICE_COMPLETE)
         msg.count = p->flow.closed;
-    nicstride_tell_locked(p, &msg);
+    nicstride_send_header_locked(p, &msg);
     failed = nicstride_peer_failed_locked(p);
     onic_wire_unlock();
     if (!failed)
         return OMPI_SUCCESS;
     return nicstride_error(m, kind == NOTICE_POST ? "MPI_Win_post" : "MPI_Win_complete",
-                           MPI_ERR_OTHER, "rank %d cannot be told", rank);
+                           MPI_ERR_OTHER, "rank %d cannot be reached", rank);
 }
 
 /** How many notices of this peer have come so far? */
@@ -166,12 +166,12 @@ static nicstride_notice_t look_for_notice(nicstride_module_t *m, notice_t kind, 
     return nicstride_notice(count_notices(m, kind, p), used, lost);
 }
 
-/** Who posts again has waited for the operations of the last epoch. */
+/** A target that posts again has waited for the operations of the last epoch. */
 static void use_notice(notice_t kind, nicstride_peer_t *p)
 {
     if (kind == NOTICE_POST) {
         p->notices.posts_used++;
-        nicstride_settle(p);
+        nicstride_note_applied(p);
     } else {
         p->notices.completes_used++;
     }
@@ -264,7 +264,7 @@ static int mpi_post(ompi_group_t *group, int assert, ompi_win_t *win)
     atomic_thread_fence(memory_order_seq_cst);
     if (rc != OMPI_SUCCESS || (assert &MPI_MODE_NOCHECK) != 0)
         return rc;
-    /* Those who can be told wait for it. */
+    /* All that can be reached wait for it. */
     for (int i = 0; i < m->post_n; i++) {
         int told = notify(m, NOTICE_POST, m->post_ranks[i]);
 

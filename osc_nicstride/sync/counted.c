@@ -17,7 +17,7 @@
 /* ---- origin ---------------------------------------------------------------------------------- */
 
 /** How many messages the peer is to wait for. */
-static void tell_locked(nicstride_module_t *m, nicstride_peer_t *p)
+static void publish_count_locked(nicstride_module_t *m, nicstride_peer_t *p)
 {
     /* What can not get there is not to be waited for there. */
     const uint64_t count = p->failed ? p->flow.tx.acked : p->flow.tx.sent;
@@ -41,7 +41,7 @@ int nicstride_close_epoch(nicstride_module_t *m)
 
         onic_wire_lock();
         for (; p != NULL; p = nicstride_used_next(p)) {
-            tell_locked(m, p);
+            publish_count_locked(m, p);
             nicstride_observe_close_locked(p);
             if (!p->failed)
                 __atomic_store_n(&p->queue.clean, p->queue.enqueued, __ATOMIC_RELEASE);
@@ -49,7 +49,7 @@ int nicstride_close_epoch(nicstride_module_t *m)
         onic_wire_unlock();
         nicstride_used_end(m);
     }
-    /* Stores of direct transfers come before whatever tells the target about them. */
+    /* Stores of direct transfers come before whatever shows the target that they are there. */
     atomic_thread_fence(memory_order_seq_cst);
     return error;
 }
@@ -67,29 +67,29 @@ bool nicstride_complete_along(nicstride_module_t *m, nicstride_peer_t *p)
     nicstride_pump_locked(p);
     can = p->queue.head == NULL && !p->failed;
     if (can) {
-        tell_locked(m, p);
+        publish_count_locked(m, p);
         msg.count = p->flow.closed;
-        nicstride_tell_locked(p, &msg);
+        nicstride_send_header_locked(p, &msg);
         can = !p->failed;
     }
     onic_wire_unlock();
     return can;
 }
 
-void nicstride_settle(nicstride_peer_t *p)
+void nicstride_note_applied(nicstride_peer_t *p)
 {
     onic_wire_lock();
     nicstride_tx_known(&p->flow.tx, p->quota, p->flow.closed);
-    nicstride_observe_told_locked(p);
+    nicstride_observe_ended_locked(p);
     nicstride_pump_all_locked(p->process);
     onic_wire_unlock();
 }
 
-static bool has_heard(void *arg)
+static bool is_confirmed(void *arg)
 {
     nicstride_peer_t *p = arg;
 
-    return p->flow.tx.heard == p->flow.tx.sent || nicstride_peer_failed_locked(p);
+    return p->flow.tx.confirmed == p->flow.tx.sent || nicstride_peer_failed_locked(p);
 }
 
 static void ask_again(nicstride_module_t *m, nicstride_peer_t *p)
@@ -100,11 +100,11 @@ static void ask_again(nicstride_module_t *m, nicstride_peer_t *p)
                        (uint32_t)m->rank);
     onic_wire_lock();
     if (!p->failed && nicstride_tx_ask_again(&p->flow.tx, &msg.count))
-        nicstride_tell_locked(p, &msg);
+        nicstride_send_header_locked(p, &msg);
     onic_wire_unlock();
 }
 
-void nicstride_hear_all(nicstride_module_t *m)
+void nicstride_confirm_all(nicstride_module_t *m)
 {
     /* Every target is asked before any is waited for. */
     for (int i = 0; i < m->size; i++) {
@@ -117,7 +117,7 @@ void nicstride_hear_all(nicstride_module_t *m)
 
         if (p == NULL)
             continue;
-        nicstride_wait_until(p, has_heard, p);
+        nicstride_wait_until(p, is_confirmed, p);
         error = nicstride_tx_take_error(&p->flow.tx);
         if (error != 0)
             (void)nicstride_error(m, "An earlier one-sided call", error, "target rank %d: %s", i,
@@ -149,7 +149,7 @@ static bool is_applied_locked(void *arg)
 
     if (a->p->flow.rx.applied >= count_of(a->m, a->p)) {
         if (a->p->local >= 0)
-            nicstride_observe_tell_locked(a->p);
+            nicstride_observe_publish_locked(a->p);
         return true;
     }
     a->lost = nicstride_peer_failed_locked(a->p);
@@ -206,9 +206,9 @@ typedef struct arrival {
     int lost; /**< an error class, where it cannot end */
 } arrival_t;
 
-/** Tells the first process of another node. I shall know if the one from which the next message is
- *  to come is lost while I wait for it: there is a connection then. */
-static void tell_node_locked(nicstride_module_t *m)
+/** Sends to the first process of another node. This process will know if the one from which the
+ * next message is to come is lost while I wait for it: there is a connection then. */
+static void send_to_node_locked(nicstride_module_t *m)
 {
     nicstride_fence_t *f = &m->fence;
     unsigned step;
@@ -227,7 +227,7 @@ static void tell_node_locked(nicstride_module_t *m)
     msg.dtype = f->bad;
     msg.count = f->number;
     msg.status = nicstride_fence_lost(f);
-    nicstride_tell_locked(p, &msg);
+    nicstride_send_header_locked(p, &msg);
 }
 
 /** The error class of a loss for which nobody more will enter, or 0. */
@@ -251,8 +251,8 @@ static bool have_entered(void *arg)
         int loss;
 
         switch (nicstride_fence_next(f)) {
-        case NICSTRIDE_FENCE_TELL:
-            tell_node_locked(a->m);
+        case NICSTRIDE_FENCE_SEND:
+            send_to_node_locked(a->m);
             break;
         case NICSTRIDE_FENCE_WAIT:
             loss = loss_locked(a->m);
@@ -282,7 +282,7 @@ static bool all_applied_locked(arrival_t *a)
         if (count == 0)
             continue;
         if (p != NULL && p->flow.rx.applied >= count) {
-            nicstride_observe_tell_locked(p);
+            nicstride_observe_publish_locked(p);
             continue;
         }
         if (!nicstride_rank_failed_locked(m, m->node.ranks[a->next]))
@@ -314,7 +314,7 @@ void nicstride_await_done(nicstride_module_t *m, int target)
 
     nicstride_wait_polling(is_done, &a);
     if (p != NULL)
-        nicstride_settle(p);
+        nicstride_note_applied(p);
     __atomic_store_n(&m->done[(size_t)target * m->done_step], m->fenced, __ATOMIC_RELEASE);
 }
 
@@ -346,7 +346,7 @@ static int leave_on_node(nicstride_module_t *m, bool counted)
     return error;
 }
 
-/** Nothing has come before this fence that it would have to tell of; what comes while others have
+/** Nothing has come before this fence that it would have to report; what comes while others have
  *  left it and this process has not is of the next epoch. */
 static void forget_applied_error(nicstride_module_t *m)
 {

@@ -4,8 +4,9 @@
  */
 /**
  * @file
- * Counted epochs: in active target no operation is acknowledged. Who closes an epoch says how many
- * messages it has sent, the target waits until it has applied as many. MPI threads, no lock held.
+ * Counted epochs: in active target no operation is acknowledged. An origin that closes an epoch
+ * publishes how many messages it has sent, the target waits until it has applied as many. MPI
+ * threads, no lock held.
  */
 #ifndef NICSTRIDE_COUNTED_H
 #define NICSTRIDE_COUNTED_H
@@ -19,8 +20,8 @@
  *  target has reported. */
 int nicstride_close_epoch(nicstride_module_t *m);
 
-/** Tells a process of another node that its epoch is complete, in the message of the last
- * operations to it if these wait for company. False where that is not possible yet: close the epoch
+/** Sends a process of another node the end of the epoch, in the message of the last
+ * operations to it if these wait for others. False where that is not possible yet: close the epoch
  * first. */
 bool nicstride_complete_along(nicstride_module_t *m, nicstride_peer_t *p);
 
@@ -42,11 +43,12 @@ int nicstride_fence_all(nicstride_module_t *m, bool counted);
 /** Waits until the target of an access is done with the last fence. */
 void nicstride_await_done(nicstride_module_t *m, int target);
 
-/** The target has gone on: what it had been told of is applied. */
-void nicstride_settle(nicstride_peer_t *p);
+/** The target has gone on: the messages that this process had counted for it are applied. */
+void nicstride_note_applied(nicstride_peer_t *p);
 
-/** Has every target say that all is applied, with an error if there was one; prints those. */
-void nicstride_hear_all(nicstride_module_t *m);
+/** Has every target acknowledge that all is applied, with an error if there was one; prints those.
+ */
+void nicstride_confirm_all(nicstride_module_t *m);
 
 /* ---- may a target be accessed now? ------------------------------------------------------------
  */

@@ -11,7 +11,7 @@
 
 #include "osc_nicstride/sync/flush.h"
 #include "osc_nicstride/window/control.h"
-#include "osc_nicstride/queue/hold.h"
+#include "osc_nicstride/queue/lazy_lock.h"
 #include "osc_nicstride/queue/flow.h"
 #include "osc_nicstride/queue/observe.h"
 #include "osc_nicstride/queue/start.h"
@@ -157,8 +157,8 @@ const char *nicstride_error_reason(int error)
     }
 }
 
-/** Stores of direct transfers before whatever tells the target about them. Where there are none,
- *  waiting for the processor's stores would be a good part of a small operation's time. */
+/** Stores of direct transfers before whatever shows the target that they are there. Where there are
+ * none, waiting for the processor's stores would be a good part of a small operation's time. */
 static void order_stores(const nicstride_module_t *m, const nicstride_peer_t *p)
 {
     if (p->rank == m->rank || nicstride_is_mapped(m, p->rank))
@@ -180,9 +180,9 @@ int nicstride_flush_peer(nicstride_module_t *m, nicstride_peer_t *p, nicstride_f
         order_stores(m, p);
         return OMPI_SUCCESS;
     }
-    if (nicstride_hold_may_be(p)) {
+    if (nicstride_lazy_lock_may_be(p)) {
         onic_wire_lock();
-        nicstride_hold_ask_locked(p);
+        nicstride_lazy_lock_ask_locked(p);
         onic_wire_unlock();
     }
     error = kind == NICSTRIDE_FLUSH_REMOTE ? flush_remote(m, p)
@@ -195,7 +195,7 @@ int nicstride_flush_peer(nicstride_module_t *m, nicstride_peer_t *p, nicstride_f
 static void start_one(nicstride_peer_t *p, bool remote)
 {
     onic_wire_lock();
-    nicstride_hold_ask_locked(p);
+    nicstride_lazy_lock_ask_locked(p);
     nicstride_pump_locked(p);
     if (remote)
         nicstride_ask_locked(p, p->queue.enqueued);

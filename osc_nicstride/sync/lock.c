@@ -7,17 +7,18 @@
  * Passive target: locks, flushes, sync.
  *
  * The lock of a target lies in memory shared by its node. A process of that node takes it and
- * gives it back there by itself; others ask by message. Whoever gives a lock back hands it to the
- * next in the queue: by a store to a process of the node, by a message to any other, so nobody
- * polls the network for a lock. Who must ask by message does so with the first operation (hold.h).
+ * gives it back there by itself; others ask by message. The process that gives a lock back hands it
+ * to the next in the queue: by a store to a process of the node, by a message to any other, so
+ * nobody polls the network for a lock. A process that must ask by message does so with the first
+ * operation (lazy_lock.h).
  */
 #include <time.h>
 
 #include "osc_nicstride/sync/lock_queue.h"
-#include "osc_nicstride/window/component.h"
+#include "osc_nicstride/window/state.h"
 #include "osc_nicstride/window/control.h"
 #include "osc_nicstride/sync/flush.h"
-#include "osc_nicstride/queue/hold.h"
+#include "osc_nicstride/queue/lazy_lock.h"
 #include "osc_nicstride/queue/flow.h"
 #include "osc_nicstride/window/transfer.h"
 #include "osc_nicstride/window/used.h"
@@ -28,7 +29,7 @@
 /* ---- the lock of any target --------------------------------------------------------------------
  */
 
-/** MPI_ERR_OTHER where the peer cannot be told. */
+/** MPI_ERR_OTHER where the peer cannot be reached. */
 static int send_plain(nicstride_module_t *m, nicstride_peer_t *p, nicstride_msg_type_t type,
                       unsigned op)
 {
@@ -38,7 +39,7 @@ static int send_plain(nicstride_module_t *m, nicstride_peer_t *p, nicstride_msg_
     nicstride_msg_init(&msg, type, nicstride_info(m, p->rank)->win, (uint32_t)m->rank);
     msg.op = (uint16_t)op;
     onic_wire_lock();
-    nicstride_tell_locked(p, &msg);
+    nicstride_send_header_locked(p, &msg);
     failed = nicstride_peer_failed_locked(p);
     onic_wire_unlock();
     return failed ? MPI_ERR_OTHER : OMPI_SUCCESS;
@@ -127,13 +128,13 @@ static void pass_all(void)
 /* ---- MPI_Win_lock and its kin ------------------------------------------------------------------
  */
 
-/** `target`: negative where not all of several can be told. */
+/** `target`: negative where not all of several can be reached. */
 static int lock_error(const nicstride_module_t *m, const char *call, int error, int target)
 {
     if (nicstride_is_broken(m))
         return nicstride_broken_error(m, call);
     if (target < 0)
-        return nicstride_error(m, call, error, "a target cannot be told");
+        return nicstride_error(m, call, error, "a target cannot be reached");
     return nicstride_error(m, call, error, "the lock of rank %d cannot be had", target);
 }
 
@@ -164,7 +165,7 @@ static int mpi_lock(int type, int target, int assert, ompi_win_t *win)
         return OMPI_SUCCESS;
     nicstride_await_my_lock();
     pass_all();
-    rc = nicstride_hold_lock(p, kind) ? OMPI_SUCCESS : take(m, p, kind, 0);
+    rc = nicstride_lazy_lock_begin(p, kind) ? OMPI_SUCCESS : take(m, p, kind, 0);
     if (rc == OMPI_SUCCESS)
         return OMPI_SUCCESS;
     NICSTRIDE_LOCKED(m, nicstride_epoch_unlock(&m->epoch, (uint32_t)target));
@@ -174,12 +175,12 @@ static int mpi_lock(int type, int target, int assert, ompi_win_t *win)
 /** Ends the use of a lock: waits for what was done under it, and gives it back. */
 static int end_lock(nicstride_module_t *m, nicstride_peer_t *p)
 {
-    const bool together = nicstride_hold_release(p);
+    const bool together = nicstride_lazy_lock_release(p);
     int error = nicstride_flush_peer(m, p, NICSTRIDE_FLUSH_REMOTE), told;
 
     /* Nothing was done under it. */
     told = together ? OMPI_SUCCESS : nicstride_await_lock(p);
-    nicstride_hold_end(p);
+    nicstride_lazy_lock_end(p);
     if (error == OMPI_SUCCESS && told != OMPI_SUCCESS)
         error = lock_error(m, "MPI_Win_unlock", told, p->rank);
     /* The lock before the epoch: another thread may lock the target as soon as the epoch is over.
@@ -212,9 +213,9 @@ static int mpi_unlock(int target, ompi_win_t *win)
 
 /* ---- MPI_Win_lock_all ------------------------------------------------------------------------
  *
- * The locks of targets of this node are taken at once: who has mapped them may load and store
- * without a call, and it takes no message. Those of others are held back, each from the first
- * operation to its target on, so that nothing is sent to whom the program does not use.
+ * The locks of targets of this node are taken at once: a process that has mapped them may load and
+ * store without a call, and it takes no message. Those of others are held back, each from the first
+ * operation to its target on, so that nothing is sent to a target that the program does not use.
  */
 
 /** Gives back the locks of the first `end` processes of this node; returns the first error. */
@@ -279,7 +280,7 @@ int nicstride_lock_one_of_all(nicstride_module_t *m, nicstride_peer_t *p)
         return OMPI_SUCCESS;
     nicstride_await_my_lock();
     onic_wire_lock();
-    locked = p->lock.of_all || nicstride_hold_one_of_all_locked(p, all.since);
+    locked = p->lock.of_all || nicstride_lazy_lock_one_of_all_locked(p, all.since);
     __atomic_store_n(&p->lock.of_all, locked, __ATOMIC_RELAXED);
     nicstride_use_locked(p);
     onic_wire_unlock();
@@ -292,7 +293,7 @@ static int end_locks_of_all(nicstride_module_t *m)
     int error, told = OMPI_SUCCESS;
 
     for (nicstride_peer_t *p = nicstride_used_begin(m); p != NULL; p = nicstride_used_next(p))
-        p->lock.released = p->lock.of_all && nicstride_hold_release(p);
+        p->lock.released = p->lock.of_all && nicstride_lazy_lock_release(p);
     error = nicstride_flush_all_peers(m, NICSTRIDE_FLUSH_REMOTE);
     for (nicstride_peer_t *p = nicstride_used_first(m); p != NULL; p = nicstride_used_next(p)) {
         int rc;
@@ -300,7 +301,7 @@ static int end_locks_of_all(nicstride_module_t *m)
         if (!p->lock.of_all)
             continue;
         rc = p->lock.released ? OMPI_SUCCESS : nicstride_await_lock(p);
-        nicstride_hold_end(p);
+        nicstride_lazy_lock_end(p);
         told = told == OMPI_SUCCESS ? rc : told;
         rc = p->lock.released ? OMPI_SUCCESS : give_back(m, p);
         told = told == OMPI_SUCCESS ? rc : told;

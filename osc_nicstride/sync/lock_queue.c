@@ -7,18 +7,18 @@
  * The lock queues of targets of this node, in memory that its processes share.
  *
  * Grants to processes of other nodes are messages. They are collected under the queue's lock and
- * sent when that is given back: who has the wire lock may be trying for the queue, and a send may
- * have to make a connection first.
+ * sent when that is given back: a thread with the wire lock may be trying for the queue, and a send
+ * may have to make a connection first.
  */
 
 #include "osc_nicstride/queue/flow.h"
 #include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/queue/wait.h"
 #include "osc_nicstride/sync/lock_queue.h"
-#include "osc_nicstride/window/component.h"
+#include "osc_nicstride/window/state.h"
 #include "osc_nicstride/window/control.h"
 
-/** Ranks on other nodes that are to be told of a lock. */
+/** Ranks on other nodes that are to be sent a grant. */
 typedef struct grants {
     uint32_t rank[64];
     unsigned n;
@@ -26,7 +26,7 @@ typedef struct grants {
 
 #define GRANTS_MAX (sizeof(((grants_t *)0)->rank) / sizeof(uint32_t))
 
-/** Hands the lock to those who can have it now: to processes of the node at once, the others are
+/** Hands the lock to all that can have it now: to processes of the node at once, the others are
  *  collected. The queue is locked. */
 static void collect_grants(nicstride_module_t *m, int local, grants_t *remote)
 {
@@ -55,7 +55,7 @@ static void send_grant_locked(nicstride_module_t *m, int local, uint32_t origin,
                        (uint32_t)m->rank);
     msg.count = (uint64_t)m->node.ranks[local];
     msg.status = status;
-    nicstride_tell_locked(p, &msg);
+    nicstride_send_header_locked(p, &msg);
 }
 
 static void send_grants_locked(nicstride_module_t *m, int local, const grants_t *remote, int status)
@@ -82,9 +82,9 @@ static bool forget(nicstride_module_t *m, int local, uint32_t origin)
     return nicstride_lockq_forget(nicstride_ctl_lockq(m, local), origin);
 }
 
-/** For a process of this node that has died: who waits is taken out; what it holds nobody can have
- *  any more, unless it had not come to know that it held it. */
-static bool bury(nicstride_module_t *m, int local, uint32_t origin)
+/** For a process of this node that has died: where it waits it is taken out; what it holds nobody
+ * can have any more, unless it had not come to know that it held it. */
+static bool remove_one_dead(nicstride_module_t *m, int local, uint32_t origin)
 {
     nicstride_lockq_t *q = nicstride_ctl_lockq(m, local);
     const int index = onic_node_index(&m->node, origin);
@@ -113,8 +113,8 @@ static void collect_refused(nicstride_module_t *m, int local, grants_t *remote)
 /** A queue's lock is not free. */
 enum { BUSY = -1 };
 
-/** Takes the lock of a queue. Who has the wire lock only tries: where that is BUSY for ever there
- * is no use in trying again. */
+/** Takes the lock of a queue. A thread with the wire lock only tries: where that is BUSY for ever
+ * there is no use in trying again. */
 static int take_queue(nicstride_module_t *m, onic_owned_lock_t *lock, bool wire_locked)
 {
     if (!wire_locked)
@@ -124,9 +124,10 @@ static int take_queue(nicstride_module_t *m, onic_owned_lock_t *lock, bool wire_
     return nicstride_ctl_is_orphaned(m, lock) ? ONIC_ERR_PROC_FAILED : BUSY;
 }
 
-/** Changes the queue of a target of this node, if `change` is not NULL, and tells those who have
- * the lock by that, or never will. Nothing is sent, and no endpoint made, before the queue's lock
- * is given back. An error where that cannot be had any more. Without the wire lock: MPI threads. */
+/** Changes the queue of a target of this node, if `change` is not NULL, and sends to those that
+ * have the lock by that, or never will. Nothing is sent, and no endpoint made, before the queue's
+ * lock is given back. An error where that cannot be had any more. Without the wire lock: MPI
+ * threads. */
 static int change_queue(nicstride_module_t *m, int local, change_t change, uint32_t origin,
                         bool wire_locked)
 {
@@ -163,17 +164,17 @@ static bool change_mine_locked(nicstride_module_t *m, change_t change, uint32_t 
     return change_queue(m, m->node.me, change, origin, true) != BUSY;
 }
 
-/** The connection to a process is lost: what it holds of my lock goes to those who wait for it, and
- *  it waits for it no more. But where it is of this node and has died with the lock the window has
- *  failed. False where the queue is busy: try later. */
+/** The connection to a process is lost: what it holds of my lock goes to those that wait for it,
+ * and it waits for it no more. But where it is of this node and has died with the lock the window
+ * has failed. False where the queue is busy: try later. */
 static bool forget_locked(nicstride_module_t *m, int rank)
 {
-    return change_mine_locked(m, onic_node_index(&m->node, rank) >= 0 ? bury : forget,
+    return change_mine_locked(m, onic_node_index(&m->node, rank) >= 0 ? remove_one_dead : forget,
                               (uint32_t)rank);
 }
 
-/** With a connection back to who asks for a lock I shall know if it is lost while it waits. What
- *  came before a loss and is handled only now would never be forgotten. */
+/** With a connection back to the process that asks for a lock it is known if it is lost while it
+ * waits. What came before a loss and is handled only now would never be forgotten. */
 static bool is_gone_locked(nicstride_peer_t *p)
 {
     (void)nicstride_frag_max_locked(p);
@@ -190,7 +191,7 @@ bool nicstride_lock_at_once_locked(nicstride_module_t *m, nicstride_peer_t *p,
     if (is_gone_locked(p) || nicstride_is_broken(m) || !nicstride_ctl_try(m, &ctl->queue_lock))
         return false;
     had = nicstride_lockq_try(nicstride_ctl_lockq(m, local), msg->origin,
-                              msg->op & ~NICSTRIDE_LOCK_COMPANY, msg->count);
+                              msg->op & ~NICSTRIDE_LOCK_WITH_MORE, msg->count);
     nicstride_ctl_unlock(&ctl->queue_lock);
     return had;
 }
@@ -213,7 +214,7 @@ bool nicstride_lock_message_locked(nicstride_module_t *m, nicstride_peer_t *p,
     if (!nicstride_ctl_try(m, &ctl->queue_lock))
         return false;
     r = nicstride_lockq_request(nicstride_ctl_lockq(m, local), msg->origin,
-                                msg->op & ~NICSTRIDE_LOCK_COMPANY, msg->count);
+                                msg->op & ~NICSTRIDE_LOCK_WITH_MORE, msg->count);
     nicstride_ctl_unlock(&ctl->queue_lock);
     if (r == NICSTRIDE_LOCKQ_GRANTED)
         send_grant_locked(m, local, (uint32_t)p->rank, 0);
@@ -224,19 +225,19 @@ bool nicstride_lock_message_locked(nicstride_module_t *m, nicstride_peer_t *p,
     return true;
 }
 
-/** Takes those of the node who have died out of the queue of a target. */
-static int bury_all(nicstride_module_t *m, int local)
+/** Takes processes of the node that have died out of the queue of a target. */
+static int remove_dead(nicstride_module_t *m, int local)
 {
     int rc = OMPI_SUCCESS;
 
     for (int i = 0; i < m->node.n && rc == OMPI_SUCCESS && !nicstride_is_broken(m); i++) {
         if (onic_peer_has_died(m->near[i]))
-            rc = change_queue(m, local, bury, (uint32_t)m->node.ranks[i], false);
+            rc = change_queue(m, local, remove_one_dead, (uint32_t)m->node.ranks[i], false);
     }
     return rc;
 }
 
-/** Waits for whoever holds the lock of a target of this node to hand it over. */
+/** Waits for the holder of the lock of a target of this node to hand it over. */
 static int await_grant(nicstride_module_t *m, nicstride_peer_t *p, _Atomic uint32_t *granted)
 {
     unsigned losses = 0;
@@ -247,11 +248,11 @@ static int await_grant(nicstride_module_t *m, nicstride_peer_t *p, _Atomic uint3
     while (rc == OMPI_SUCCESS && atomic_load_explicit(granted, memory_order_acquire) == 0) {
         if (losses != onic_wire_losses()) {
             losses = onic_wire_losses();
-            rc = bury_all(m, p->local);
+            rc = remove_dead(m, p->local);
         }
         if (nicstride_is_broken(m) || onic_peer_has_died(p->wire))
             rc = ONIC_ERR_PROC_FAILED;
-        /* Who holds it may be of another node, and give it back by a message. */
+        /* The holder may be of another node, and give it back by a message. */
         if (p->rank != m->rank && m->node.n < m->size)
             nicstride_wake_waited(&patience, p);
         nicstride_progress();
@@ -294,15 +295,15 @@ int nicstride_give_back_on_node(nicstride_module_t *m, int local)
 /* ---- lost peers --------------------------------------------------------------------------------
  */
 
-/** Peers to whom nothing is under way are left alone: they may have left in good order. */
+/** Peers to which nothing is under way are left alone: they may have left in good order. */
 static bool is_awaited(nicstride_peer_t *p)
 {
     nicstride_look_locked(p);
     return p->queue.live != NULL || !nicstride_tx_idle(&p->flow.tx);
 }
 
-/** Takes a lost process out of the queue of my lock. Who has died may have had locks of any process
- *  of the node. False where that must be tried again. */
+/** Takes a lost process out of the queue of my lock. One that has died may have had locks of any
+ * process of the node. False where that must be tried again. */
 static bool end_locks_of(nicstride_module_t *m, int rank)
 {
     const int index = onic_node_index(&m->node, rank);
@@ -340,7 +341,7 @@ static int end_lost_of(nicstride_module_t *m)
         nicstride_peer_end_locked(p);
         n++;
     }
-    /* Processes of other nodes that wait for my lock are told. */
+    /* Processes of other nodes that wait for my lock get an error. */
     if (nicstride_is_broken(m))
         again = !change_mine_locked(m, NULL, 0) || again;
     return again ? -1 : n;

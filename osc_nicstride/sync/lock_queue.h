@@ -11,13 +11,13 @@
 #include "osc_nicstride/protocol/message.h"
 #include "osc_nicstride/window/module.h"
 
-/** Takes the lock of a target of this node; waits for whoever holds it to hand it over. `type` and
+/** Takes the lock of a target of this node; waits for its holder to hand it over. `type` and
  * `since` as in lockq.h. ONIC_ERR_PROC_FAILED where it will never be had: the target has died, or
  * the window has failed (control.h). MPI threads, no lock held. */
 int nicstride_take_on_node(nicstride_module_t *m, nicstride_peer_t *p, unsigned type,
                            uint64_t since);
 
-/** Gives it back, and hands it to those who can have it now. An error as above, where that could
+/** Gives it back, and hands it to those that can have it now. An error as above, where that could
  *  not be done. */
 int nicstride_give_back_on_node(nicstride_module_t *m, int local);
 
@@ -32,7 +32,7 @@ bool nicstride_lock_at_once_locked(nicstride_module_t *m, nicstride_peer_t *p,
 
 /**
  * Ends the operations under way to peers that were lost since the last call, those of requests
- * among them, for whom nobody else waits. Costs a comparison where nothing was lost. Wire lock.
+ * among them, for which nobody else waits. Costs a comparison where nothing was lost. Wire lock.
  * Returns how many peers; a negative value, and asks to be called again, where a lock was busy.
  */
 int nicstride_end_lost_locked(void);

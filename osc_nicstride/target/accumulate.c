@@ -30,7 +30,7 @@ static _Atomic uint32_t *lock_of(const nicstride_module_t *m)
     return &nicstride_ctl(m, m->node.me)->acc_lock;
 }
 
-/** Takes the accumulate lock: 0, BUSY, or an error where whoever had it has died. */
+/** Takes the accumulate lock: 0, BUSY, or an error where its owner has died. */
 static int try_lock(const nicstride_module_t *m)
 {
     if (nicstride_ctl_try(m, lock_of(m)))

@@ -15,7 +15,7 @@
 #include "osc_nicstride/queue/observe.h"
 #include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/target/target.h"
-#include "osc_nicstride/window/component.h"
+#include "osc_nicstride/window/state.h"
 #include "common/support/handle.h"
 
 /** Counts a message as applied. True where an acknowledgement is due; `*count_p` and `*error_p` are
@@ -44,7 +44,7 @@ static void acknowledge(nicstride_peer_t *p, uint64_t count, int error)
     msg.status = error;
     msg.offset = p->process->loan.lent;
     msg.op = p->process->loan.back;
-    nicstride_tell_locked(p, &msg);
+    nicstride_send_header_locked(p, &msg);
 }
 
 /** In the slot, where there is one and it takes the answer; else false. */
@@ -99,7 +99,7 @@ void nicstride_reply_locked(const nicstride_incoming_t *in, const void *data, ui
     uint64_t count;
     int earlier;
 
-    /* The reply itself tells of its error. */
+    /* The reply itself has its error. */
     (void)count_applied(in->m, in->p, in->msg, 0, &count, &earlier);
     if (error == 0 && earlier == 0 && answer_in_slot(in->p, in->msg, count, data, len))
         return;

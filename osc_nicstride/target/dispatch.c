@@ -12,13 +12,13 @@
 
 #include "common/layout/copy.h"
 #include "osc_nicstride/queue/observe.h"
-#include "osc_nicstride/queue/hold.h"
+#include "osc_nicstride/queue/lazy_lock.h"
 #include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/queue/flow.h"
 #include "osc_nicstride/protocol/batch.h"
 #include "osc_nicstride/sync/lock_queue.h"
 #include "osc_nicstride/target/target.h"
-#include "osc_nicstride/window/component.h"
+#include "osc_nicstride/window/state.h"
 #include "osc_nicstride/queue/reply.h"
 
 /** The window of that name, or NULL where it is gone. */
@@ -42,11 +42,11 @@ static void on_grant(const nicstride_incoming_t *in)
         target = nicstride_peer_locked(in->m, (int)in->msg->count);
     if (target == NULL)
         return;
-    if (!nicstride_hold_granted_locked(target, in->msg->status != 0)) {
+    if (!nicstride_lazy_lock_granted_locked(target, in->msg->status != 0)) {
         target->lock.granted = true;
         target->lock.refused = nicstride_error_class(in->msg->status);
     } else if (in->msg->status != 0) {
-        /* Both sides disagree about who holds what: nothing that is sent there can be relied on. */
+        /* Both sides disagree about the lock: nothing that is sent there can be relied on. */
         nicstride_peer_end_locked(target);
     }
 }
@@ -109,8 +109,8 @@ static bool handle(const nicstride_incoming_t *in)
         nicstride_give_up_locked(in->p);
         return true;
     case NICSTRIDE_MSG_FENCE:
-        nicstride_fence_hear(&in->m->fence, in->msg->op, (uint32_t)in->msg->count,
-                             in->msg->dtype != 0, in->msg->status);
+        nicstride_fence_receive(&in->m->fence, in->msg->op, (uint32_t)in->msg->count,
+                                in->msg->dtype != 0, in->msg->status);
         return true;
     default:
         return true;
@@ -229,7 +229,7 @@ int nicstride_run_deferred(void)
 {
     static uint64_t pass;
     nicstride_deferred_t **link = &deferred_head, *last = NULL;
-    int n = nicstride_hold_send_kept_locked() + nicstride_send_all_waiting_locked();
+    int n = nicstride_lazy_lock_send_kept_locked() + nicstride_send_all_waiting_locked();
     const int lost = nicstride_end_lost_locked();
     bool busy = false;
 
@@ -262,7 +262,8 @@ int nicstride_run_deferred(void)
         give(d);
         n++;
     }
-    /* Work is left: whoever progresses comes back soon. What waits for slots is called for. */
+    /* Work is left: the thread that progresses comes back soon. What waits for slots is called for.
+     */
     return busy || lost < 0 ? -1 : n + lost;
 }
 
@@ -320,9 +321,9 @@ static bool find(nicstride_incoming_t *in)
 }
 
 /** Does what follows in the same message belong to a lock? */
-static bool has_company(const nicstride_msg_t *msg)
+static bool has_more(const nicstride_msg_t *msg)
 {
-    return msg->type == NICSTRIDE_MSG_LOCK && (msg->op & NICSTRIDE_LOCK_COMPANY) != 0;
+    return msg->type == NICSTRIDE_MSG_LOCK && (msg->op & NICSTRIDE_LOCK_WITH_MORE) != 0;
 }
 
 /** Which messages ask for an acknowledgement by `count`, once they have had their effect? */
@@ -354,8 +355,7 @@ static bool one_message(const void *header, size_t header_len, const void *data,
         in.data = (const char *)in.layout + msg.layout_len;
         in.len = msg.len;
     }
-    if (has_company(&msg) && deferred_head == NULL &&
-        nicstride_lock_at_once_locked(in.m, in.p, &msg))
+    if (has_more(&msg) && deferred_head == NULL && nicstride_lock_at_once_locked(in.m, in.p, &msg))
         return true;
     /* Not yet satisfied, so no acknowledgement goes out here but with the effect. */
     if (asks_for_ack(&msg))
@@ -363,7 +363,7 @@ static bool one_message(const void *header, size_t header_len, const void *data,
     if ((takes_lock(&msg) && (deferred_head != NULL || in.p->served.accumulating > 0)) ||
         !handle(&in))
         defer(&in);
-    return !has_company(&msg);
+    return !has_more(&msg);
 }
 
 /** Messages that came in one; the replies go back in one. */

@@ -25,7 +25,7 @@ static void answered_cb(void *arg, int status)
 {
     answer_t *a = arg;
 
-    /* The origin misses data, and nothing else would tell it. */
+    /* The origin misses data, and nothing else would show it. */
     if (status != OMPI_SUCCESS && a->use.m != NULL)
         nicstride_give_up_locked(a->use.p);
     a->in_flight--;
@@ -70,7 +70,7 @@ static void answer_failed(answer_t *a)
     nicstride_reply_init(a->use.p, &a->use.msg, &msg, a->left);
     msg.offset = a->offset;
     msg.status = MPI_ERR_OTHER;
-    nicstride_tell_locked(a->use.p, &msg);
+    nicstride_send_header_locked(a->use.p, &msg);
     a->left = 0;
 }
 
@@ -110,7 +110,7 @@ static void answer_long(const nicstride_incoming_t *in)
     answer_more(a);
 }
 
-/** Few bytes of any layout: packed and sent at once. */
+/** A short one, of any layout: packed and sent at once. */
 static void answer_short(const nicstride_incoming_t *in)
 {
     unsigned char few[NICSTRIDE_INLINE_MAX];

@@ -47,14 +47,14 @@ void nicstride_reply_locked(const nicstride_incoming_t *in, const void *data, ui
 
 /** The peer wants an acknowledgement once so many messages are applied. */
 void nicstride_flush_asked_locked(nicstride_peer_t *p, uint64_t upto);
-/** FLUSH: the same, and what it wishes for or gives back. */
+/** FLUSH: the same, and what it asks for or gives back. */
 void nicstride_on_flush(const nicstride_incoming_t *in);
 
 /** Begins a reply to the operation that a message belongs to. */
 void nicstride_reply_init(const nicstride_peer_t *p, const nicstride_msg_t *to,
                           nicstride_msg_t *msg, uint64_t len);
 
-/* ---- the window's bytes (memory.c) ------------------------------------------------------------
+/* ---- the window's bytes (use.c) ------------------------------------------------------------
  */
 
 /** True where all bytes of the layout at `disp` belong to the window. */
@@ -73,7 +73,7 @@ int nicstride_open_target(const nicstride_incoming_t *in, onic_layout_t *l, char
 char *nicstride_contiguous_target(const nicstride_incoming_t *in, uint64_t len);
 
 /**
- * A message whose effect takes longer than its handler: first in the record of whoever handles it.
+ * A message whose effect takes longer than its handler: first in the record of its handler.
  * Until it ends the bytes that it is about are read or written, though they may be detached.
  */
 typedef struct nicstride_use {
@@ -93,7 +93,7 @@ typedef struct nicstride_use {
 int nicstride_use_open(const nicstride_incoming_t *in, size_t size, void **use_p);
 /** It is over, and the origin learns that, with `error` (0: none). */
 void nicstride_use_end(nicstride_use_t *u, int error);
-/** The same where the origin is told in another way. */
+/** The same where the origin learns of it in another way. */
 void nicstride_use_close(nicstride_use_t *u);
 /**
  * The program has detached memory: a transfer through slots that uses such is ended with an error.

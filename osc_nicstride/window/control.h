@@ -85,7 +85,7 @@ static inline nicstride_lockq_t *nicstride_ctl_lockq(const nicstride_module_t *m
 }
 
 /** Address of a rank's memory in its own address space: 0 for dynamic windows. Of other nodes only
- *  the last bits, below NICSTRIDE_LINE, are told. */
+ *  the last bits, below NICSTRIDE_LINE, are known. */
 static inline uint64_t nicstride_base(const nicstride_module_t *m, int rank)
 {
     const int local = onic_node_index(&m->node, rank);
@@ -118,7 +118,7 @@ static inline void nicstride_ctl_unlock(onic_owned_lock_t *lock)
     onic_owned_release(lock);
 }
 
-/** Has it an owner who is known to have died? Any thread. */
+/** Has it an owner that is known to have died? Any thread. */
 static inline bool nicstride_ctl_is_orphaned(const nicstride_module_t *m, onic_owned_lock_t *lock)
 {
     const int64_t owner = onic_owned_by(lock, (uint32_t)m->node.n);
@@ -141,8 +141,8 @@ static inline _Atomic uint32_t *nicstride_ctl_broken(const nicstride_module_t *m
     return &nicstride_ctl(m, 0)->broken;
 }
 
-/** A process has died in such a way that the window's data cannot be trusted: whoever waits for
- *  locks on this node, and comes to any call of synchronisation, gets an error from now on. The
+/** A process has died in such a way that the window's data cannot be trusted: a process that waits
+ *  for locks on this node, or comes to any call of synchronisation, gets an error from now on. The
  *  first cause stays. Any thread. */
 void nicstride_break(const nicstride_module_t *m, nicstride_broken_t why, int local);
 

@@ -41,7 +41,7 @@ static ONIC_INFO_CHAR *info_ordering(opal_infosubscriber_t *object, ONIC_INFO_CH
     (void)object;
     (void)key;
     (void)value;
-    /* All accumulates are ordered, which satisfies every weaker wish. */
+    /* All accumulates are ordered, which satisfies every weaker order. */
     return order;
 }
 

@@ -29,12 +29,12 @@ bool nicstride_allocates(int flavor)
     return flavor == MPI_WIN_FLAVOR_ALLOCATE || flavor == MPI_WIN_FLAVOR_SHARED;
 }
 
-/** Bytes that stand before the windows' memory: control blocks, then what ranks have told, where
+/** Bytes that stand before the windows' memory: control blocks, then what ranks have kept, where
  *  that is to be kept for each. */
-static size_t tables_bytes(const nicstride_module_t *m, const nicstride_told_t *told)
+static size_t tables_bytes(const nicstride_module_t *m, const nicstride_per_rank_t *kept)
 {
     return page_align((size_t)m->node.n * m->ctl.bytes +
-                      nicstride_told_bytes(told, (size_t)m->size));
+                      nicstride_per_rank_bytes(kept, (size_t)m->size));
 }
 
 /** Bytes of the segment of a node: those tables, then the memory of each process. 0 where that is
@@ -69,7 +69,7 @@ static void map_data(nicstride_module_t *m, size_t tables, const nicstride_facts
 /** Makes the segment of the node, with the window's memory in it if that is wanted and can be had.
  *  Where not even the control blocks can be shared each process is a node of its own. */
 static int map_segment(nicstride_module_t *m, const nicstride_facts_t *facts,
-                       const nicstride_told_t *told, bool *data_p)
+                       const nicstride_per_rank_t *kept, bool *data_p)
 {
     const bool allocates = nicstride_allocates(m->flavor);
     bool data = allocates;
@@ -80,7 +80,7 @@ static int map_segment(nicstride_module_t *m, const nicstride_facts_t *facts,
         int rc = OMPI_SUCCESS;
 
         m->ctl = nicstride_ctl_place(m->node.n, m->size);
-        tables = tables_bytes(m, told);
+        tables = tables_bytes(m, kept);
         data = data && m->node.n > 1;
         bytes = data ? segment_bytes(m, tables, facts) : tables;
         if (bytes > 0)
@@ -100,21 +100,21 @@ static int map_segment(nicstride_module_t *m, const nicstride_facts_t *facts,
 }
 
 /** Writes what is kept for each rank, or finds it: it is there when all have agreed. */
-static void keep_told(nicstride_module_t *m, const nicstride_facts_t *facts,
-                      const nicstride_told_t *told)
+static void keep_facts(nicstride_module_t *m, const nicstride_facts_t *facts,
+                       const nicstride_per_rank_t *kept)
 {
     nicstride_rank_info_t *row =
         (void *)((char *)m->segment.base + (size_t)m->node.n * m->ctl.bytes);
-    uint64_t *names = (void *)(row + (told->rows ? m->size : 0));
+    uint64_t *names = (void *)(row + (kept->rows ? m->size : 0));
 
     m->same = facts[0].info;
-    m->row_step = told->rows;
-    m->row = told->rows ? row : &m->same;
-    m->names = told->names ? names : NULL;
+    m->row_step = kept->rows;
+    m->row = kept->rows ? row : &m->same;
+    m->names = kept->names ? names : NULL;
     m->first_name = onic_rank_name(m->comm, 0);
-    for (int i = 0; i < m->size && m->node.me == 0 && told->rows; i++)
+    for (int i = 0; i < m->size && m->node.me == 0 && kept->rows; i++)
         row[i] = facts[i].info;
-    for (int i = 0; i < m->size && m->node.me == 0 && told->names; i++)
+    for (int i = 0; i < m->size && m->node.me == 0 && kept->names; i++)
         names[i] = onic_rank_name(m->comm, i);
 }
 
@@ -132,7 +132,7 @@ static int private_memory(nicstride_module_t *m, size_t size)
     return OMPI_SUCCESS;
 }
 
-static void say_no_shared_memory(const nicstride_module_t *m, size_t size)
+static void warn_no_shared_memory(const nicstride_module_t *m, size_t size)
 {
     static bool said;
 
@@ -142,7 +142,7 @@ static void say_no_shared_memory(const nicstride_module_t *m, size_t size)
     said = true;
 }
 
-int32_t nicstride_wishes(const nicstride_module_t *m, opal_info_t *info)
+int32_t nicstride_memory_wants(const nicstride_module_t *m, opal_info_t *info)
 {
     int32_t wishes = nicstride_info_pages(info) ? NICSTRIDE_WANTS_PAGES : 0;
 
@@ -151,7 +151,7 @@ int32_t nicstride_wishes(const nicstride_module_t *m, opal_info_t *info)
     return wishes;
 }
 
-/** Ranks may have been told different things about how the parts lie; they lie one behind another,
+/** Ranks may have been given different info about how the parts lie; they lie one behind another,
  *  which is the default of shared windows, where anybody wants that, and on pages where anybody
  *  wants that. */
 static nicstride_parts_t parts_of(const nicstride_module_t *m, const nicstride_facts_t *facts)
@@ -165,23 +165,23 @@ static nicstride_parts_t parts_of(const nicstride_module_t *m, const nicstride_f
                                                : NICSTRIDE_PARTS_SHIFTED;
 }
 
-/** Of what all have told, what differs between ranks in a way that cannot be derived. */
-static nicstride_told_t compare(const nicstride_module_t *m, const nicstride_facts_t *facts)
+/** Of what all have kept, what differs between ranks in a way that cannot be derived. */
+static nicstride_per_rank_t compare(const nicstride_module_t *m, const nicstride_facts_t *facts)
 {
     const uint64_t first = onic_rank_name(m->comm, 0);
-    nicstride_told_t told = {false, false};
+    nicstride_per_rank_t kept = {false, false};
 
     for (int i = 0; i < m->size; i++) {
-        told.rows = told.rows || memcmp(&facts[i].info, &facts[0].info, sizeof(facts[i].info)) != 0;
-        told.names = told.names || onic_rank_name(m->comm, i) != first + (uint64_t)i;
+        kept.rows = kept.rows || memcmp(&facts[i].info, &facts[0].info, sizeof(facts[i].info)) != 0;
+        kept.names = kept.names || onic_rank_name(m->comm, i) != first + (uint64_t)i;
     }
-    return told;
+    return kept;
 }
 
 int nicstride_make_memory(nicstride_module_t *m, void **base, size_t size,
                           const nicstride_facts_t *facts)
 {
-    const nicstride_told_t told = compare(m, facts);
+    const nicstride_per_rank_t kept = compare(m, facts);
     bool data = false;
     int rc;
 
@@ -189,10 +189,10 @@ int nicstride_make_memory(nicstride_module_t *m, void **base, size_t size,
     m->mapped = calloc((size_t)m->node.n, sizeof(*m->mapped));
     if (m->mapped == NULL)
         onic_abort_no_memory(m->comm, "a window");
-    rc = map_segment(m, facts, &told, &data);
+    rc = map_segment(m, facts, &kept, &data);
     if (rc != OMPI_SUCCESS)
         return rc;
-    keep_told(m, facts, &told);
+    keep_facts(m, facts, &kept);
     if (data)
         m->base = m->mapped[m->node.me];
     else if (nicstride_allocates(m->flavor))
@@ -204,7 +204,7 @@ int nicstride_make_memory(nicstride_module_t *m, void **base, size_t size,
             rc = nicstride_select_error(OMPI_ERR_RMA_SHARED,
                                         "there is not enough shared memory for a shared window");
         else
-            say_no_shared_memory(m, size);
+            warn_no_shared_memory(m, size);
     }
     /* A process can always reach its own memory. */
     m->mapped[m->node.me] = m->base;

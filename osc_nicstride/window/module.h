@@ -93,12 +93,13 @@ typedef struct nicstride_queue {
 
 /** The lock of a peer, where it is of another node. Wire lock but for `nocheck`. */
 typedef struct nicstride_peer_lock {
-    bool granted;                /**< asked for by message, it is ours */
-    int refused;                 /**< why it will not be, or 0 */
-    struct nicstride_hold *hold; /**< or it is held back, see hold.h; a guess without the lock */
-    bool of_all;                 /**< MPI_Win_lock_all has it, or holds it back */
-    bool released;               /**< and it was given back with the last operation */
-    bool nocheck; /**< module mutex: opened with MPI_MODE_NOCHECK, there is no lock to hold */
+    bool granted; /**< asked for by message, it is ours */
+    int refused;  /**< why it will not be, or 0 */
+    struct nicstride_lazy_lock
+        *lazy;     /**< or asked for later (lazy_lock.h); a guess without the lock */
+    bool of_all;   /**< MPI_Win_lock_all has it, or holds it back */
+    bool released; /**< and it was given back with the last operation */
+    bool nocheck;  /**< module mutex: opened with MPI_MODE_NOCHECK, there is no lock to hold */
 } nicstride_peer_lock_t;
 
 /** A message that waits for a lock (target/dispatch.c). */
@@ -141,7 +142,7 @@ typedef struct nicstride_observation {
     onic_watch_t watch;       /**< what is being sent there */
     uint64_t spent_from;      /**< since when this process has handled long messages of its, */
     uint64_t spent_to;        /**< and until when; 0: none since that was last written */
-    onic_patience_t patience; /**< of those who wait for requests */
+    onic_patience_t patience; /**< of waits for requests */
     uint64_t awaited;         /**< the oldest operation when that was last looked at */
 } nicstride_observation_t;
 
@@ -189,7 +190,7 @@ typedef struct nicstride_module {
     void *own;  /**< to be freed, where memory is private and ours */
     struct nicstride_module *next_orphan;
     const nicstride_rank_info_t *row; /**< of every rank, in the segment; or of all, see below */
-    size_t row_step;                  /**< 1; 0: all ranks have told the same, `row` */
+    size_t row_step;                  /**< 1; 0: all ranks have sent the same, `row` */
     nicstride_rank_info_t same;
     const uint64_t *names;   /**< of every rank its process, in the segment; NULL: they follow on */
     uint64_t first_name;     /**< that of rank 0 */
@@ -215,7 +216,8 @@ typedef struct nicstride_module {
     struct nicstride_module **in_use_link;
     struct nicstride_use *uses;  /**< what others' messages still do with my memory */
     nicstride_regions_t regions; /**< dynamic window: what is attached here */
-    int applied_error; /**< the first error of one that came in active target, nobody told yet */
+    int applied_error; /**< the first error of one that came in active target, that no call has
+                          returned */
 
     nicstride_fence_t fence; /**< one thread at a time */
     int *firsts;             /**< the first rank of each node, ascending */
@@ -248,7 +250,7 @@ static inline nicstride_module_t *nicstride_module(const ompi_win_t *win)
     return (nicstride_module_t *)win->w_osc_module;
 }
 
-/** What a rank has told. */
+/** What a rank has sent of its part. */
 static inline const nicstride_rank_info_t *nicstride_info(const nicstride_module_t *m, int rank)
 {
     return &m->row[(size_t)rank * m->row_step];
@@ -261,7 +263,7 @@ onic_peer_t *nicstride_wire_locked(const nicstride_module_t *m, int rank);
 /** The peer of a rank; NULL where memory is exhausted. Takes the wire lock if it must be made. */
 nicstride_peer_t *nicstride_peer(nicstride_module_t *m, int rank);
 nicstride_peer_t *nicstride_peer_locked(nicstride_module_t *m, int rank);
-/** Frees one of whom nothing is under way any more. */
+/** Frees one to which nothing is under way any more. */
 void nicstride_peer_free_locked(nicstride_peer_t *p);
 
 /** Is there no use in waiting for the peer? For all loops that wait. Wire lock. Open MPI ends a job

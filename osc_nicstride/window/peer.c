@@ -5,7 +5,7 @@
 /** @file Peers of windows, and the processes behind them; see module.h. */
 #include <stdlib.h>
 
-#include "osc_nicstride/window/component.h"
+#include "osc_nicstride/window/state.h"
 #include "osc_nicstride/window/control.h"
 #include "osc_nicstride/window/used.h"
 

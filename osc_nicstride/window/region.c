@@ -175,7 +175,7 @@ void nicstride_regions_show(const nicstride_regions_t *t, nicstride_shown_t *sho
     uint64_t n = 0;
 
     atomic_store_explicit(&shown->version, version + 1, memory_order_relaxed);
-    /* Releases, so that who sees any of them sees the odd version, too. */
+    /* Releases, so that a reader of any of them sees the odd version, too. */
     for (size_t i = 0; i < nfilled && n < NICSTRIDE_SHOWN_REGIONS; i++, n++) {
         const uint64_t base = t->region[i].base;
 

@@ -7,7 +7,7 @@
  * The memory that a target has attached to a dynamic window: a sorted table of disjoint regions.
  *
  * The target's table is the truth. What of it is shown to other processes of the node lies in
- * memory that they share, for those who go past the target.
+ * memory that they share, for those that go past the target.
  *
  * Pure; the caller serialises. Addresses come from peers and are not trusted: all arithmetic is
  * checked.

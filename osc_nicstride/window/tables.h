@@ -4,9 +4,9 @@
  */
 /**
  * @file
- * What a window keeps by the number of its ranks, and what making it tells. Pure.
+ * What a window keeps by the number of its ranks, and what making it sends. Pure.
  *
- * What all ranks have told alike is kept once. What differs is kept for each rank, but once for
+ * What all ranks have sent alike is kept once. What differs is kept for each rank, but once for
  * each node, in the memory that its processes share.
  */
 #ifndef NICSTRIDE_TABLES_H
@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** What is kept of what each rank tells the others about its part of the window. No gaps. */
+/** What is kept of what each rank sends the others about its part of the window. No gaps. */
 typedef struct nicstride_rank_info {
     uint64_t size; /**< bytes; 0 for dynamic windows */
     uint32_t disp_unit;
@@ -27,16 +27,16 @@ typedef struct nicstride_rank_info {
     uint32_t spare;
 } nicstride_rank_info_t;
 
-/** What of what all have told must be kept for each rank. */
-typedef struct nicstride_told {
-    bool rows;  /**< nicstride_rank_info_t: ranks have told different things */
+/** Which parts of that must be kept for each rank. */
+typedef struct nicstride_per_rank {
+    bool rows;  /**< nicstride_rank_info_t: ranks have sent different things */
     bool names; /**< the ranks are not processes of one job that follow one another */
-} nicstride_told_t;
+} nicstride_per_rank_t;
 
 /** Bytes of that, for each node. */
-static inline size_t nicstride_told_bytes(const nicstride_told_t *told, size_t ranks)
+static inline size_t nicstride_per_rank_bytes(const nicstride_per_rank_t *kept, size_t ranks)
 {
-    return ranks * (told->rows * sizeof(nicstride_rank_info_t) + told->names * sizeof(uint64_t));
+    return ranks * (kept->rows * sizeof(nicstride_rank_info_t) + kept->names * sizeof(uint64_t));
 }
 
 /** Bytes that each process keeps for each rank: where its peer is, and its state in the epoch. */

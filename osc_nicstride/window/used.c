@@ -24,7 +24,7 @@ void nicstride_enlist_locked(nicstride_peer_t *p)
             windows->in_use_link = &m->next_in_use;
         windows = m;
     }
-    /* Who walks reads it without the lock. */
+    /* A walk reads it without the lock. */
     __atomic_store_n(m->used_end, p, __ATOMIC_RELEASE);
     m->used_end = &p->next_used;
 }
@@ -41,7 +41,7 @@ static void leave(nicstride_module_t *m)
         m->next_in_use->in_use_link = m->in_use_link;
 }
 
-/** Takes out whom there is nothing to be done with, or everybody. */
+/** Takes out those that there is nothing to be done with, or all. */
 static void thin(nicstride_module_t *m, bool all)
 {
     nicstride_peer_t **link = &m->used;

@@ -5,11 +5,11 @@
 /**
  * @file
  * The peers of a window with which there is something to be done: operations under way or not yet
- * flushed, an error to be told, a lock of MPI_Win_lock_all. What is done for all peers is done for
- * these, so its cost follows what a program uses and not the size of the job.
+ * flushed, an error to be returned, a lock of MPI_Win_lock_all. What is done for all peers is done
+ * for these, so its cost follows what a program uses and not the size of the job.
  *
- * A peer enters the list when it is first used, and stays at least as long as that is so. Who is
- * done with is taken out now and then, when nobody walks along the list.
+ * A peer enters the list when it is first used, and stays at least as long as that is so. What
+ * is done with is taken out now and then, when nobody walks along the list.
  */
 #ifndef NICSTRIDE_USED_H
 #define NICSTRIDE_USED_H
@@ -18,7 +18,7 @@
 
 #include "osc_nicstride/window/module.h"
 
-/** Has everything that was started been flushed, without an error that is still to be told? No
+/** Has everything that was started been flushed, without an error that is still to be returned? No
  *  lock. The common case on mapped windows, inlined. */
 static inline bool nicstride_is_clean(const nicstride_peer_t *p)
 {

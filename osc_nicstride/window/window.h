@@ -13,11 +13,11 @@
 
 #define NICSTRIDE_HELP_FILE "help-osc-nicstride.txt"
 
-/** What each rank tells the others when a window is made, all at once. No gaps. */
+/** What each rank sends the others when a window is made, all at once. No gaps. */
 typedef struct nicstride_facts {
     int32_t rc;      /**< why it cannot take part, or OMPI_SUCCESS */
     int32_t leader;  /**< of its node (onic_node_leader); itself, where it is to be alone */
-    int32_t address; /**< bytes of its own address, where that is told */
+    int32_t address; /**< bytes of its own address, where that is sent */
     int32_t wishes;  /**< how its memory shall lie: a set of NICSTRIDE_WANTS_... */
     nicstride_rank_info_t info;
 } nicstride_facts_t;
@@ -40,7 +40,7 @@ int nicstride_subscribe_info(ompi_win_t *win);
 /** Does MPI allocate the memory of such a window? */
 bool nicstride_allocates(int flavor);
 /** How this process's memory shall lie. */
-int32_t nicstride_wishes(const nicstride_module_t *m, opal_info_t *info);
+int32_t nicstride_memory_wants(const nicstride_module_t *m, opal_info_t *info);
 /** Makes the control blocks, which must be had, and the memory of the window, which falls back to
  *  private memory unless it must be shared. Collective over the node, `m->node`, which may become
  *  smaller. The code may differ between ranks. `facts` are those of all ranks; `*base` is the

@@ -132,17 +132,17 @@ static void test_away(job_t *j)
     }
 }
 
-/** Rank 0 waits in MPI meanwhile. How often rank 1 has knocked. */
-static unsigned long long knocks_of_round(job_t *j, const counter_t *knocks)
+/** Rank 0 waits in MPI meanwhile. How often rank 1 has woken it. */
+static unsigned long long wakeups_of_round(job_t *j, const counter_t *wakeups)
 {
-    const unsigned long long before = counter_read(knocks);
+    const unsigned long long before = counter_read(wakeups);
     unsigned long long n;
 
     MPI_Barrier(j->w.comm);
     for (int i = 0; i < ROUNDS * OPS && j->w.rank == 1; i++) {
         ops[i % OPS].run(j);
     }
-    n = counter_read(knocks) - before;
+    n = counter_read(wakeups) - before;
     TL_MPI(MPI_Bcast(&n, 1, MPI_UNSIGNED_LONG_LONG, 1, j->w.comm));
     return n;
 }
@@ -151,19 +151,19 @@ static unsigned long long knocks_of_round(job_t *j, const counter_t *knocks)
  *  enough, and the later ones are further apart. */
 static void test_present(job_t *j)
 {
-    counter_t *knocks = counter_begin("osc_nicstride_knocks");
+    counter_t *wakeups = counter_begin("osc_nicstride_wakeups");
     /* With more ranks, and where processors are emulated, nothing can be said of it. */
     const bool counts = j->w.size <= 2 && !tl_slow();
     unsigned long long n = ROUNDS * OPS;
 
     for (int i = 0; i < (counts ? 5 * TRIES : 3) && n > ROUNDS * OPS / 2; i++) {
         usleep(10000 * (unsigned)i);
-        n = knocks_of_round(j, knocks);
+        n = wakeups_of_round(j, wakeups);
     }
     TL_CHECK(j->w.rank != 1 || !counts || n <= ROUNDS * OPS / 2,
-             "%llu knocks in %d operations, though the target waits in MPI", n, ROUNDS * OPS);
+             "%llu wakeups in %d operations, though the target waits in MPI", n, ROUNDS * OPS);
     MPI_Barrier(j->w.comm);
-    counter_end(knocks);
+    counter_end(wakeups);
 }
 
 int main(int argc, char **argv)

@@ -148,7 +148,7 @@ static void end_flush(simulation_t *s)
 /* Where the origin learns of messages by other ways, too, errors may still be under way. */
 static bool is_over(const simulation_t *s)
 {
-    return s->settles ? s->tx.heard == s->tx.sent : nicstride_tx_idle(&s->tx);
+    return s->settles ? s->tx.confirmed == s->tx.sent : nicstride_tx_idle(&s->tx);
 }
 
 static void acknowledged(simulation_t *s)
@@ -165,7 +165,7 @@ static void acknowledged(simulation_t *s)
 /* The origin learns from something else that what the target has applied by now is applied. */
 static void settle(simulation_t *s)
 {
-    const uint64_t heard = s->tx.heard;
+    const uint64_t confirmed = s->tx.confirmed;
 
     /* By then the target has sent what was due. */
     if (s->ack_due)
@@ -173,8 +173,8 @@ static void settle(simulation_t *s)
     if (s->messages.n == 0)
         nicstride_tx_known(&s->tx, &s->quota, s->rx.applied);
     nicstride_tx_known(&s->tx, &s->quota, unit_below(s->r, s->tx.acked + 1));
-    UNIT_CHECK(s->tx.heard == heard);
-    UNIT_CHECK(s->tx.heard <= s->tx.acked && s->tx.acked <= s->rx.applied);
+    UNIT_CHECK(s->tx.confirmed == confirmed);
+    UNIT_CHECK(s->tx.confirmed <= s->tx.acked && s->tx.acked <= s->rx.applied);
 }
 
 /* What peers that lie could say; none of it may change anything. */
@@ -188,7 +188,7 @@ static void lie(simulation_t *s)
     UNIT_CHECK(!nicstride_tx_ack(&s->tx, &s->quota, s->tx.sent + more, 0, 99));
     UNIT_CHECK(!nicstride_tx_ack(&s->tx, &s->quota, UINT64_MAX, 0, 99));
     UNIT_CHECK(!nicstride_tx_ack(&s->tx, &s->quota, s->tx.sent, s->tx.kept + more, 99));
-    UNIT_CHECK(nicstride_tx_ack(&s->tx, &s->quota, unit_below(s->r, s->tx.heard + 1),
+    UNIT_CHECK(nicstride_tx_ack(&s->tx, &s->quota, unit_below(s->r, s->tx.confirmed + 1),
                                 unit_below(s->r, s->tx.freed + 1), 0));
     UNIT_CHECK(memcmp(&tx, &s->tx, sizeof(tx)) == 0);
     UNIT_CHECK(!nicstride_rx_flush(&s->rx, beyond + 1 + unit_below(s->r, UINT64_MAX - beyond)));
@@ -295,7 +295,7 @@ static void init(simulation_t *s, unit_random_t *r)
     const uint64_t from = begin[unit_below(r, 4)];
 
     *s = (simulation_t){.r = r};
-    s->tx = (nicstride_tx_t){.sent = from, .acked = from, .heard = from, .asked = from};
+    s->tx = (nicstride_tx_t){.sent = from, .acked = from, .confirmed = from, .asked = from};
     s->rx = (nicstride_rx_t){.applied = from, .reported = from, .wanted = from};
     s->tx.window = s->rx.window = window[unit_below(r, 9)];
     s->quota.limit = unit_once_in(r, 2) ? UINT64_MAX : 1 + unit_below(r, 40);

@@ -300,7 +300,7 @@ static void deliver(cluster_t *c)
     m = c->queue[i];
     memmove(&c->queue[i], &c->queue[i + 1], (size_t)(--c->queued - i) * sizeof(m));
     if (!c->p[m.to][0].dead)
-        nicstride_fence_hear(&c->p[m.to][0].fence, m.step, m.number, m.bad, m.error);
+        nicstride_fence_receive(&c->p[m.to][0].fence, m.step, m.number, m.bad, m.error);
 }
 
 /** Does the process find out now that one for whom it waits is dead? Of its own node it may ask
@@ -327,7 +327,7 @@ static void check_over(const cluster_t *c, const member_t *p)
 static void go_on(cluster_t *c, member_t *p)
 {
     switch (nicstride_fence_next(&p->fence)) {
-    case NICSTRIDE_FENCE_TELL:
+    case NICSTRIDE_FENCE_SEND:
         send_far(c, &p->fence);
         break;
     case NICSTRIDE_FENCE_WAIT:

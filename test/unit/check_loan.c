@@ -119,7 +119,7 @@ static void send(simulation_t *s, int o)
         s->next[o] = unit_once_in(s->r, 3) ? 0 : 1 + unit_below(s->r, s->quota[o].base);
     } else if (nicstride_tx_is_short(&s->tx[o], &s->quota[o], s->next[o]) &&
                nicstride_tx_ask(&s->tx[o], &upto)) {
-        ask(s, o, upto, nicstride_quota_wish(&s->quota[o], s->next[o]));
+        ask(s, o, upto, nicstride_quota_request(&s->quota[o], s->next[o]));
     }
 }
 
@@ -281,7 +281,7 @@ START_TEST(grows_with_use)
         nicstride_quota_part(&q, part);
         while (q.limit < 1024 * kept && asked < 20) {
             q.out = q.limit;
-            (void)nicstride_lend(&bank, &first, nicstride_quota_wish(&q, kept));
+            (void)nicstride_lend(&bank, &first, nicstride_quota_request(&q, kept));
             nicstride_quota_lent(&q, first.lent, false);
             asked++;
         }

@@ -4,11 +4,11 @@
  */
 /**
  * @file
- * MPI_Win_lock_all: locks that are taken one by one as targets are used (held.h), in any order,
+ * MPI_Win_lock_all: locks that are taken one by one as targets are used (lazy.h), in any order,
  * beside exclusive locks of single targets (lockq.h). Nobody waits for ever, exclusive locks get
  * their turn, and what is sent follows what is used and not how many processes there are.
  */
-#include "osc_nicstride/protocol/held.h"
+#include "osc_nicstride/protocol/lazy.h"
 #include "osc_nicstride/protocol/lockq.h"
 
 #include <stdlib.h>
@@ -189,22 +189,22 @@ typedef struct messages {
 
 static messages_t epoch_of(unsigned n, unsigned used, unsigned operations)
 {
-    nicstride_held_t *held = calloc(used > 0 ? used : 1, sizeof(*held));
+    nicstride_lazy_t *held = calloc(used > 0 ? used : 1, sizeof(*held));
     messages_t m = {0};
 
     UNIT_CHECK(held != NULL && used <= n);
     for (unsigned t = 0; t < used; t++) {
-        nicstride_held_begin(&held[t], NICSTRIDE_LOCK_SHARED, 1);
-        UNIT_CHECK(nicstride_held_keep(&held[t], &t, sizeof(t), 1));
+        nicstride_lazy_begin(&held[t], NICSTRIDE_LOCK_SHARED, 1);
+        UNIT_CHECK(nicstride_lazy_keep(&held[t], &t, sizeof(t), 1));
         for (unsigned k = 1; k < operations; k++) {
             /* What does not fit beside it waits for the lock, which is asked for once. */
-            m.operations += nicstride_held_ask(&held[t], false) != 0;
-            nicstride_held_acknowledged(&held[t], 1);
-            UNIT_CHECK(held[t].state == NICSTRIDE_HELD_NOT);
+            m.operations += nicstride_lazy_ask(&held[t], false) != 0;
+            nicstride_lazy_acknowledged(&held[t], 1);
+            UNIT_CHECK(held[t].state == NICSTRIDE_LAZY_NOT);
             m.operations++;
         }
         /* The release goes along, or by itself. */
-        m.unlock_all += nicstride_held_ask(&held[t], true) != 0 || !held[t].release;
+        m.unlock_all += nicstride_lazy_ask(&held[t], true) != 0 || !held[t].release;
         m.answers++;
     }
     free(held);

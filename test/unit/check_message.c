@@ -307,8 +307,8 @@ START_TEST(values)
         m.op = (uint16_t)op;
         UNIT_CHECK(accepted(&m, 0) ==
                    (op == NICSTRIDE_LOCK_SHARED || op == NICSTRIDE_LOCK_EXCLUSIVE ||
-                    op == (NICSTRIDE_LOCK_SHARED | NICSTRIDE_LOCK_COMPANY) ||
-                    op == (NICSTRIDE_LOCK_EXCLUSIVE | NICSTRIDE_LOCK_COMPANY)));
+                    op == (NICSTRIDE_LOCK_SHARED | NICSTRIDE_LOCK_WITH_MORE) ||
+                    op == (NICSTRIDE_LOCK_EXCLUSIVE | NICSTRIDE_LOCK_WITH_MORE)));
     }
     m.op = NICSTRIDE_LOCK_SHARED;
     m.count = INT64_MAX;

@@ -279,7 +279,7 @@ END_TEST
 
 /* With many ranks sets are too large; one rank after another is held back instead: nobody may get
  * to the end without it. */
-static void check_held_back(world_t *w, int32_t late)
+static void check_lazy_back(world_t *w, int32_t late)
 {
     memset(w->at, 0, (size_t)w->n * sizeof(*w->at));
     memset(w->sent, 0, (size_t)w->n * sizeof(*w->sent));
@@ -317,9 +317,9 @@ START_TEST(many_ranks)
         check_all_names(&w);
         execute(&w, NULL);
         check_length(&w, kind);
-        check_held_back(&w, (int32_t)unit_below(&random, (uint64_t)n));
-        check_held_back(&w, n - 1);
-        check_held_back(&w, 0);
+        check_lazy_back(&w, (int32_t)unit_below(&random, (uint64_t)n));
+        check_lazy_back(&w, n - 1);
+        check_lazy_back(&w, 0);
         world_fini(&w);
     }
 }

@@ -33,10 +33,10 @@ START_TEST(tables_are_small)
 {
     const unsigned sizes[] = {1000, 10000}, ranks = sizes[_i];
     const unsigned nodes = (ranks + LOCAL - 1) / LOCAL;
-    const nicstride_told_t alike = {false, false}, different = {true, true};
+    const nicstride_per_rank_t alike = {false, false}, different = {true, true};
     const onic_address_t address = {.ucx_len = UCX};
     const double own = (double)(nicstride_rank_bytes(ranks) + nicstride_node_bytes(nodes)) / ranks;
-    const double most = own + (double)nicstride_told_bytes(&different, ranks) / LOCAL / ranks;
+    const double most = own + (double)nicstride_per_rank_bytes(&different, ranks) / LOCAL / ranks;
     const double queue = (double)nicstride_lockq_size(ranks) / ranks;
     const double table =
         (double)onic_table_bytes(ranks, ranks * onic_address_size(&address)) / LOCAL / ranks;
@@ -47,7 +47,7 @@ START_TEST(tables_are_small)
     printf("%u processes: a window takes %d collectives of %u rounds and 3 messages on the node, "
            "a fence %u messages between nodes\n",
            ranks, EXCHANGES, rounds(ranks), rounds(nodes));
-    UNIT_CHECK(nicstride_told_bytes(&alike, ranks) == 0);
+    UNIT_CHECK(nicstride_per_rank_bytes(&alike, ranks) == 0);
     UNIT_CHECK(own <= 10 && most <= 11);
     UNIT_CHECK(table <= 20);
 }

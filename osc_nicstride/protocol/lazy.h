@@ -20,8 +20,8 @@
  *
  * Pure; the caller serialises and sends.
  */
-#ifndef NICSTRIDE_HELD_H
-#define NICSTRIDE_HELD_H
+#ifndef NICSTRIDE_LAZY_H
+#define NICSTRIDE_LAZY_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,34 +30,34 @@
 
 #include "osc_nicstride/protocol/limits.h"
 
-typedef enum nicstride_held_state {
-    NICSTRIDE_HELD_NOT,  /**< nothing is held back, the lock is held, or given back as others are */
-    NICSTRIDE_HELD_BACK, /**< the target knows nothing yet */
-    NICSTRIDE_HELD_ASKED /**< it was asked */
-} nicstride_held_state_t;
+typedef enum nicstride_lazy_state {
+    NICSTRIDE_LAZY_NOT, /**< nothing is held back, the lock is held, or given back as others are */
+    NICSTRIDE_LAZY_WAITING, /**< the target knows nothing yet */
+    NICSTRIDE_LAZY_ASKED    /**< it was asked */
+} nicstride_lazy_state_t;
 
 /** What is to be sent, in this order. */
 enum {
-    NICSTRIDE_HELD_SEND_LOCK = 1,
-    NICSTRIDE_HELD_SEND_OPERATION = 2,
-    NICSTRIDE_HELD_SEND_RELEASE = 4
+    NICSTRIDE_LAZY_SEND_LOCK = 1,
+    NICSTRIDE_LAZY_SEND_OPERATION = 2,
+    NICSTRIDE_LAZY_SEND_RELEASE = 4
 };
 
 /** Zero-initialise. */
-typedef struct nicstride_held {
-    nicstride_held_state_t state;
+typedef struct nicstride_lazy {
+    nicstride_lazy_state_t state;
     unsigned type;   /**< of the lock */
     uint64_t since;  /**< as in lockq.h */
     bool release;    /**< the lock is given back with the operation */
     uint64_t number; /**< acknowledged once the operation is done; 0: there is no operation */
     size_t len;
-    unsigned char operation[NICSTRIDE_HELD_MAX];
-} nicstride_held_t;
+    unsigned char operation[NICSTRIDE_LAZY_MAX];
+} nicstride_lazy_t;
 
 /** MPI_Win_lock, or the first use of a target after MPI_Win_lock_all. Nothing may be held back. */
-static inline void nicstride_held_begin(nicstride_held_t *h, unsigned type, uint64_t since)
+static inline void nicstride_lazy_begin(nicstride_lazy_t *h, unsigned type, uint64_t since)
 {
-    h->state = NICSTRIDE_HELD_BACK;
+    h->state = NICSTRIDE_LAZY_WAITING;
     h->type = type;
     h->since = since;
     h->release = false;
@@ -66,17 +66,17 @@ static inline void nicstride_held_begin(nicstride_held_t *h, unsigned type, uint
 }
 
 /** Can an operation wait with the lock? */
-static inline bool nicstride_held_has_room(const nicstride_held_t *h)
+static inline bool nicstride_lazy_has_room(const nicstride_lazy_t *h)
 {
-    return h->state == NICSTRIDE_HELD_BACK && h->number == 0;
+    return h->state == NICSTRIDE_LAZY_WAITING && h->number == 0;
 }
 
 /** It does. `number`, not 0, is acknowledged once it is done, for which the message asks. False,
  *  and nothing has changed, where there is no room. */
-static inline bool nicstride_held_keep(nicstride_held_t *h, const void *message, size_t len,
+static inline bool nicstride_lazy_keep(nicstride_lazy_t *h, const void *message, size_t len,
                                        uint64_t number)
 {
-    if (!nicstride_held_has_room(h) || len > sizeof(h->operation) || number == 0)
+    if (!nicstride_lazy_has_room(h) || len > sizeof(h->operation) || number == 0)
         return false;
     memcpy(h->operation, message, len);
     h->len = len;
@@ -87,38 +87,38 @@ static inline bool nicstride_held_keep(nicstride_held_t *h, const void *message,
 /** The target is to be asked now, if it was not yet; with `release` for an epoch that is over,
  *  which must have an operation. Returns what is to be sent together, 0 for nothing. Where it
  *  cannot go together the request goes alone. */
-static inline unsigned nicstride_held_ask(nicstride_held_t *h, bool release)
+static inline unsigned nicstride_lazy_ask(nicstride_lazy_t *h, bool release)
 {
-    if (h->state != NICSTRIDE_HELD_BACK || (release && h->number == 0))
+    if (h->state != NICSTRIDE_LAZY_WAITING || (release && h->number == 0))
         return 0;
-    h->state = NICSTRIDE_HELD_ASKED;
+    h->state = NICSTRIDE_LAZY_ASKED;
     h->release = release;
-    return NICSTRIDE_HELD_SEND_LOCK | (h->number != 0 ? NICSTRIDE_HELD_SEND_OPERATION : 0) |
-           (release ? NICSTRIDE_HELD_SEND_RELEASE : 0);
+    return NICSTRIDE_LAZY_SEND_LOCK | (h->number != 0 ? NICSTRIDE_LAZY_SEND_OPERATION : 0) |
+           (release ? NICSTRIDE_LAZY_SEND_RELEASE : 0);
 }
 
 /** The target grants the lock, and has dropped what came with the request. Returns what is to be
  *  sent now. */
-static inline unsigned nicstride_held_granted(nicstride_held_t *h)
+static inline unsigned nicstride_lazy_granted(nicstride_lazy_t *h)
 {
-    if (h->state != NICSTRIDE_HELD_ASKED)
+    if (h->state != NICSTRIDE_LAZY_ASKED)
         return 0;
-    h->state = NICSTRIDE_HELD_NOT;
-    return (h->number != 0 ? NICSTRIDE_HELD_SEND_OPERATION : 0) |
-           (h->release ? NICSTRIDE_HELD_SEND_RELEASE : 0);
+    h->state = NICSTRIDE_LAZY_NOT;
+    return (h->number != 0 ? NICSTRIDE_LAZY_SEND_OPERATION : 0) |
+           (h->release ? NICSTRIDE_LAZY_SEND_RELEASE : 0);
 }
 
 /** The target has acknowledged what has numbers up to `acked`. */
-static inline void nicstride_held_acknowledged(nicstride_held_t *h, uint64_t acked)
+static inline void nicstride_lazy_acknowledged(nicstride_lazy_t *h, uint64_t acked)
 {
-    if (h->state == NICSTRIDE_HELD_ASKED && h->number != 0 && acked >= h->number)
-        h->state = NICSTRIDE_HELD_NOT;
+    if (h->state == NICSTRIDE_LAZY_ASKED && h->number != 0 && acked >= h->number)
+        h->state = NICSTRIDE_LAZY_NOT;
 }
 
 /** Whatever was to come will not: the target is lost or refuses. */
-static inline void nicstride_held_end(nicstride_held_t *h)
+static inline void nicstride_lazy_end(nicstride_lazy_t *h)
 {
-    h->state = NICSTRIDE_HELD_NOT;
+    h->state = NICSTRIDE_LAZY_NOT;
 }
 
 #endif

@@ -73,7 +73,7 @@ typedef struct nicstride_counters {
     unsigned long long slot_answers;   /**< that were taken from slots */
     unsigned long long batches;        /**< of several short messages */
     unsigned long long together;       /**< locks asked for in one message with an operation */
-    unsigned long long knocks;         /**< helper threads of others that were woken */
+    unsigned long long wakeups;        /**< helper threads of others that were woken */
     unsigned long long deferred;       /**< messages put off because a lock was busy */
     unsigned long long deferred_bytes; /**< most that those took up at a time; wire lock */
     unsigned long long lent_bytes;     /**< most that were lent at a time; wire lock */

@@ -4,8 +4,9 @@
  */
 /**
  * @file
- * Holding locks back (held.h): those of targets on other nodes, of MPI_Win_lock one at a time in
- * this process, of MPI_Win_lock_all any number, each from the first operation to its target on.
+ * Lazy locks, asked for with the first operation (lazy.h): those of targets on other nodes, of
+ * MPI_Win_lock one at a time in this process, of MPI_Win_lock_all any number, each from the first
+ * operation to its target on.
  *
  * A program may rely on getting several locks in the order in which it asks for them, or processes
  * that take them in the same order would wait for each other in a circle. So a thread that asks for
@@ -19,60 +20,60 @@
  *
  * It earns a round trip of the two that lock, put of 8 bytes, unlock took.
  */
-#ifndef NICSTRIDE_HOLD_H
-#define NICSTRIDE_HOLD_H
+#ifndef NICSTRIDE_LAZY_LOCK_H
+#define NICSTRIDE_LAZY_LOCK_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "osc_nicstride/window/module.h"
 
-/** Holds the lock of the peer back instead of asking for it. False where that is not possible. */
-bool nicstride_hold_lock(nicstride_peer_t *p, unsigned type);
+/** The lock of the peer will be asked for later. False where that is not possible. */
+bool nicstride_lazy_lock_begin(nicstride_peer_t *p, unsigned type);
 
 /** The same for one of the locks of MPI_Win_lock_all; `since` as in lockq.h. False where memory is
  *  exhausted. Wire lock. */
-bool nicstride_hold_one_of_all_locked(nicstride_peer_t *p, uint64_t since);
+bool nicstride_lazy_lock_one_of_all_locked(nicstride_peer_t *p, uint64_t since);
 
 /** Is the lock of the peer held back, or asked for but not granted yet? Inlined is what happens
- *  mostly; without the wire lock `false` is sure, to who knows of no other thread in the epoch. */
-static inline bool nicstride_hold_may_be(const nicstride_peer_t *p)
+ *  mostly; without the wire lock `false` is sure, where no other thread is in the epoch. */
+static inline bool nicstride_lazy_lock_may_be(const nicstride_peer_t *p)
 {
-    return __atomic_load_n(&p->lock.hold, __ATOMIC_RELAXED) != NULL;
+    return __atomic_load_n(&p->lock.lazy, __ATOMIC_RELAXED) != NULL;
 }
-bool nicstride_hold_is_locked(nicstride_peer_t *p);
+bool nicstride_lazy_lock_is_locked(nicstride_peer_t *p);
 
 /** The lock of the peer is wanted, with all that waits for it, and more is to come. Does not wait.
  *  Wire lock. */
-void nicstride_hold_ask_locked(nicstride_peer_t *p);
+void nicstride_lazy_lock_ask_locked(nicstride_peer_t *p);
 
 /** The same for all that something waits for. Returns how many. Wire lock. */
-int nicstride_hold_send_kept_locked(void);
+int nicstride_lazy_lock_send_kept_locked(void);
 
 /** The peer whose lock this thread holds back, of any window, by MPI_Win_lock; NULL: there is none.
  */
-nicstride_peer_t *nicstride_hold_mine(void);
+nicstride_peer_t *nicstride_lazy_lock_mine(void);
 
 /** The epoch ends: where one operation waits for the lock, all goes together, with the release.
  *  False where there is more to be done, or less. What was sent is to be flushed. */
-bool nicstride_hold_release(nicstride_peer_t *p);
+bool nicstride_lazy_lock_release(nicstride_peer_t *p);
 
 /** The epoch is over, in one way or the other. */
-void nicstride_hold_end(nicstride_peer_t *p);
-void nicstride_hold_end_locked(nicstride_peer_t *p);
+void nicstride_lazy_lock_end(nicstride_peer_t *p);
+void nicstride_lazy_lock_end_locked(nicstride_peer_t *p);
 
 /** May an operation whose message has at most `len` bytes be sent, or kept until the lock is
  * wanted? If not it must go the long way, which waits for the lock. Wire lock. */
-bool nicstride_hold_allows_locked(nicstride_peer_t *p, size_t len);
+bool nicstride_lazy_lock_allows_locked(nicstride_peer_t *p, size_t len);
 
 /** Keeps the message of such an operation; it must ask for its acknowledgement. Wire lock. */
-void nicstride_hold_keep_locked(nicstride_peer_t *p, const void *message, size_t len);
+void nicstride_lazy_lock_keep_locked(nicstride_peer_t *p, const void *message, size_t len);
 
 /** A grant of the peer's lock came, or the refusal. False where it is not one of a lock that was
  *  held back. Wire lock. */
-bool nicstride_hold_granted_locked(nicstride_peer_t *p, bool refused);
+bool nicstride_lazy_lock_granted_locked(nicstride_peer_t *p, bool refused);
 
 /** Frees what is kept for reuse, at the end of the process. */
-void nicstride_hold_fini(void);
+void nicstride_lazy_lock_fini(void);
 
 #endif

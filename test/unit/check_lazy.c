@@ -9,7 +9,7 @@
  * between two. Whatever is applied is applied once, in its order, and under the lock; a free lock
  * takes one exchange; everybody ends.
  */
-#include "osc_nicstride/protocol/held.h"
+#include "osc_nicstride/protocol/lazy.h"
 #include "osc_nicstride/protocol/lockq.h"
 
 #include <stdlib.h>
@@ -23,7 +23,7 @@ typedef enum kind { LOCK, OPERATION, UNLOCK, GRANT, ACK } kind_t;
 
 /** A message: of the kinds in `what`, with the number of an operation or of what is applied. */
 typedef struct message {
-    unsigned what; /* NICSTRIDE_HELD_SEND_..., to the target */
+    unsigned what; /* NICSTRIDE_LAZY_SEND_..., to the target */
     kind_t kind;   /* from it */
     uint64_t number;
     unsigned type;
@@ -36,7 +36,7 @@ typedef struct queue {
 } queue_t;
 
 typedef struct origin {
-    nicstride_held_t held;
+    nicstride_lazy_t held;
     uint64_t sent, acked, applied;
     unsigned epochs;   /* still to come */
     bool inside;       /* between lock and unlock */
@@ -82,7 +82,7 @@ static void target_takes(world_t *w, uint32_t i)
     origin_t *o = &w->origin[i];
     const message_t m = pop(&o->to);
 
-    if ((m.what & NICSTRIDE_HELD_SEND_LOCK) != 0) {
+    if ((m.what & NICSTRIDE_LAZY_SEND_LOCK) != 0) {
         const bool had = m.company && nicstride_lockq_try(w->q, i, m.type, 0);
 
         if (!had) {
@@ -93,12 +93,12 @@ static void target_takes(world_t *w, uint32_t i)
             return; /* the rest is dropped */
         }
     }
-    if ((m.what & NICSTRIDE_HELD_SEND_OPERATION) != 0) {
+    if ((m.what & NICSTRIDE_LAZY_SEND_OPERATION) != 0) {
         UNIT_CHECK(nicstride_lockq_holds(w->q, i));
         UNIT_CHECK(m.number == o->applied + 1);
         push(&o->from, (message_t){.kind = ACK, .number = ++o->applied});
     }
-    if ((m.what & NICSTRIDE_HELD_SEND_RELEASE) != 0) {
+    if ((m.what & NICSTRIDE_LAZY_SEND_RELEASE) != 0) {
         UNIT_CHECK(nicstride_lockq_release(w->q, i));
         hand_on(w);
     }
@@ -109,14 +109,14 @@ static void target_takes(world_t *w, uint32_t i)
 /** Sends in one message, or, if it does not fit, the request alone. */
 static void send(origin_t *o, unsigned what, bool fits)
 {
-    const bool lock = (what & NICSTRIDE_HELD_SEND_LOCK) != 0;
+    const bool lock = (what & NICSTRIDE_LAZY_SEND_LOCK) != 0;
     uint64_t number = 0;
 
     if (what == 0)
         return;
     if (lock && !fits)
-        what = NICSTRIDE_HELD_SEND_LOCK;
-    if ((what & NICSTRIDE_HELD_SEND_OPERATION) != 0) {
+        what = NICSTRIDE_LAZY_SEND_LOCK;
+    if ((what & NICSTRIDE_LAZY_SEND_OPERATION) != 0) {
         UNIT_CHECK(o->held.len == sizeof(number));
         memcpy(&number, o->held.operation, sizeof(number));
         UNIT_CHECK(number == o->held.number);
@@ -125,7 +125,7 @@ static void send(origin_t *o, unsigned what, bool fits)
     push(&o->to, (message_t){.what = what,
                              .number = number,
                              .type = o->held.type,
-                             .company = lock && (what & NICSTRIDE_HELD_SEND_OPERATION) != 0});
+                             .company = lock && (what & NICSTRIDE_LAZY_SEND_OPERATION) != 0});
 }
 
 static void origin_takes(origin_t *o)
@@ -135,11 +135,11 @@ static void origin_takes(origin_t *o)
     if (m.kind == ACK) {
         UNIT_CHECK(m.number == o->acked + 1 && m.number <= o->sent);
         o->acked = m.number;
-        nicstride_held_acknowledged(&o->held, o->acked);
+        nicstride_lazy_acknowledged(&o->held, o->acked);
     } else {
-        UNIT_CHECK(o->held.state == NICSTRIDE_HELD_ASKED);
-        send(o, nicstride_held_granted(&o->held), true);
-        UNIT_CHECK(o->held.state == NICSTRIDE_HELD_NOT);
+        UNIT_CHECK(o->held.state == NICSTRIDE_LAZY_ASKED);
+        send(o, nicstride_lazy_granted(&o->held), true);
+        UNIT_CHECK(o->held.state == NICSTRIDE_LAZY_NOT);
     }
 }
 
@@ -150,7 +150,7 @@ static void begin(unit_random_t *r, origin_t *o)
     o->epochs--;
     o->left = (unsigned)unit_below(r, 4);
     o->type = unit_once_in(r, 2) ? NICSTRIDE_LOCK_SHARED : NICSTRIDE_LOCK_EXCLUSIVE;
-    nicstride_held_begin(&o->held, o->type, 0);
+    nicstride_lazy_begin(&o->held, o->type, 0);
 }
 
 /** One operation; true where it is started. */
@@ -158,14 +158,14 @@ static bool operate(unit_random_t *r, origin_t *o)
 {
     const uint64_t number = o->sent + 1;
 
-    if (nicstride_held_has_room(&o->held) && o->sent == o->acked && !unit_once_in(r, 4)) {
-        UNIT_CHECK(nicstride_held_keep(&o->held, &number, sizeof(number), number));
-        UNIT_CHECK(!nicstride_held_keep(&o->held, &number, sizeof(number), number));
-    } else if (o->held.state != NICSTRIDE_HELD_NOT) {
-        send(o, nicstride_held_ask(&o->held, false), !unit_once_in(r, 8));
+    if (nicstride_lazy_has_room(&o->held) && o->sent == o->acked && !unit_once_in(r, 4)) {
+        UNIT_CHECK(nicstride_lazy_keep(&o->held, &number, sizeof(number), number));
+        UNIT_CHECK(!nicstride_lazy_keep(&o->held, &number, sizeof(number), number));
+    } else if (o->held.state != NICSTRIDE_LAZY_NOT) {
+        send(o, nicstride_lazy_ask(&o->held, false), !unit_once_in(r, 8));
         return false;
     } else {
-        push(&o->to, (message_t){.what = NICSTRIDE_HELD_SEND_OPERATION, .number = number});
+        push(&o->to, (message_t){.what = NICSTRIDE_LAZY_SEND_OPERATION, .number = number});
     }
     o->sent++;
     return true;
@@ -176,14 +176,14 @@ static bool leave(unit_random_t *r, origin_t *o)
 {
     if (!o->leaving) {
         o->leaving = true;
-        send(o, nicstride_held_ask(&o->held, true), !unit_once_in(r, 8));
+        send(o, nicstride_lazy_ask(&o->held, true), !unit_once_in(r, 8));
     }
     /* No operation: it is asked for all the same. */
-    send(o, nicstride_held_ask(&o->held, false), true);
-    if (o->sent != o->acked || o->held.state != NICSTRIDE_HELD_NOT)
+    send(o, nicstride_lazy_ask(&o->held, false), true);
+    if (o->sent != o->acked || o->held.state != NICSTRIDE_LAZY_NOT)
         return false;
     if (!o->held.release)
-        push(&o->to, (message_t){.what = NICSTRIDE_HELD_SEND_RELEASE});
+        push(&o->to, (message_t){.what = NICSTRIDE_LAZY_SEND_RELEASE});
     o->inside = o->leaving = false;
     return true;
 }
@@ -198,7 +198,7 @@ static bool origin_acts(unit_random_t *r, origin_t *o)
     else if (o->left > 0)
         o->left -= operate(r, o);
     else if (unit_once_in(r, 3) && !o->leaving)
-        send(o, nicstride_held_ask(&o->held, false), true); /* a flush */
+        send(o, nicstride_lazy_ask(&o->held, false), true); /* a flush */
     else
         leave(r, o);
     return true;
@@ -258,21 +258,21 @@ END_TEST
 START_TEST(one_operation)
 {
     const uint64_t number = 7;
-    nicstride_held_t h = {0};
+    nicstride_lazy_t h = {0};
 
-    nicstride_held_begin(&h, NICSTRIDE_LOCK_EXCLUSIVE, 0);
-    ck_assert_uint_eq(nicstride_held_granted(&h), 0);
-    ck_assert(nicstride_held_keep(&h, &number, sizeof(number), number));
-    nicstride_held_acknowledged(&h, number); /* it is not of this one */
-    ck_assert_int_eq(h.state, NICSTRIDE_HELD_BACK);
-    ck_assert_uint_eq(nicstride_held_ask(&h, true), NICSTRIDE_HELD_SEND_LOCK |
-                                                        NICSTRIDE_HELD_SEND_OPERATION |
-                                                        NICSTRIDE_HELD_SEND_RELEASE);
-    ck_assert_uint_eq(nicstride_held_ask(&h, true), 0);
-    nicstride_held_acknowledged(&h, number - 1);
-    ck_assert_int_eq(h.state, NICSTRIDE_HELD_ASKED);
-    nicstride_held_acknowledged(&h, number);
-    ck_assert_int_eq(h.state, NICSTRIDE_HELD_NOT);
+    nicstride_lazy_begin(&h, NICSTRIDE_LOCK_EXCLUSIVE, 0);
+    ck_assert_uint_eq(nicstride_lazy_granted(&h), 0);
+    ck_assert(nicstride_lazy_keep(&h, &number, sizeof(number), number));
+    nicstride_lazy_acknowledged(&h, number); /* it is not of this one */
+    ck_assert_int_eq(h.state, NICSTRIDE_LAZY_WAITING);
+    ck_assert_uint_eq(nicstride_lazy_ask(&h, true), NICSTRIDE_LAZY_SEND_LOCK |
+                                                        NICSTRIDE_LAZY_SEND_OPERATION |
+                                                        NICSTRIDE_LAZY_SEND_RELEASE);
+    ck_assert_uint_eq(nicstride_lazy_ask(&h, true), 0);
+    nicstride_lazy_acknowledged(&h, number - 1);
+    ck_assert_int_eq(h.state, NICSTRIDE_LAZY_ASKED);
+    nicstride_lazy_acknowledged(&h, number);
+    ck_assert_int_eq(h.state, NICSTRIDE_LAZY_NOT);
     ck_assert(h.release);
 }
 END_TEST
@@ -280,38 +280,38 @@ END_TEST
 START_TEST(a_busy_lock)
 {
     const uint64_t number = 1;
-    nicstride_held_t h = {0};
+    nicstride_lazy_t h = {0};
 
-    nicstride_held_begin(&h, NICSTRIDE_LOCK_SHARED, 0);
-    ck_assert(nicstride_held_keep(&h, &number, sizeof(number), number));
-    ck_assert_uint_ne(nicstride_held_ask(&h, true), 0);
-    ck_assert_uint_eq(nicstride_held_granted(&h),
-                      NICSTRIDE_HELD_SEND_OPERATION | NICSTRIDE_HELD_SEND_RELEASE);
-    ck_assert_uint_eq(nicstride_held_granted(&h), 0);
+    nicstride_lazy_begin(&h, NICSTRIDE_LOCK_SHARED, 0);
+    ck_assert(nicstride_lazy_keep(&h, &number, sizeof(number), number));
+    ck_assert_uint_ne(nicstride_lazy_ask(&h, true), 0);
+    ck_assert_uint_eq(nicstride_lazy_granted(&h),
+                      NICSTRIDE_LAZY_SEND_OPERATION | NICSTRIDE_LAZY_SEND_RELEASE);
+    ck_assert_uint_eq(nicstride_lazy_granted(&h), 0);
 }
 END_TEST
 
 START_TEST(nothing_or_too_much)
 {
-    static const unsigned char bytes[NICSTRIDE_HELD_MAX + 1];
-    nicstride_held_t h = {0};
+    static const unsigned char bytes[NICSTRIDE_LAZY_MAX + 1];
+    nicstride_lazy_t h = {0};
 
-    ck_assert(!nicstride_held_keep(&h, bytes, 8, 1));
-    ck_assert_uint_eq(nicstride_held_ask(&h, false), 0);
-    nicstride_held_begin(&h, NICSTRIDE_LOCK_SHARED, 0);
-    ck_assert(!nicstride_held_keep(&h, bytes, sizeof(bytes), 1));
-    ck_assert(!nicstride_held_keep(&h, bytes, 8, 0));
-    ck_assert_uint_eq(nicstride_held_ask(&h, true), 0);
-    ck_assert_uint_eq(nicstride_held_ask(&h, false), NICSTRIDE_HELD_SEND_LOCK);
-    ck_assert(!nicstride_held_keep(&h, bytes, 8, 1));
-    nicstride_held_acknowledged(&h, UINT64_MAX); /* of nothing */
-    ck_assert_int_eq(h.state, NICSTRIDE_HELD_ASKED);
-    ck_assert_uint_eq(nicstride_held_granted(&h), 0);
-    ck_assert_int_eq(h.state, NICSTRIDE_HELD_NOT);
-    nicstride_held_begin(&h, NICSTRIDE_LOCK_SHARED, 0);
-    ck_assert(nicstride_held_keep(&h, bytes, NICSTRIDE_HELD_MAX, 1));
-    nicstride_held_end(&h);
-    ck_assert_uint_eq(nicstride_held_ask(&h, true), 0);
+    ck_assert(!nicstride_lazy_keep(&h, bytes, 8, 1));
+    ck_assert_uint_eq(nicstride_lazy_ask(&h, false), 0);
+    nicstride_lazy_begin(&h, NICSTRIDE_LOCK_SHARED, 0);
+    ck_assert(!nicstride_lazy_keep(&h, bytes, sizeof(bytes), 1));
+    ck_assert(!nicstride_lazy_keep(&h, bytes, 8, 0));
+    ck_assert_uint_eq(nicstride_lazy_ask(&h, true), 0);
+    ck_assert_uint_eq(nicstride_lazy_ask(&h, false), NICSTRIDE_LAZY_SEND_LOCK);
+    ck_assert(!nicstride_lazy_keep(&h, bytes, 8, 1));
+    nicstride_lazy_acknowledged(&h, UINT64_MAX); /* of nothing */
+    ck_assert_int_eq(h.state, NICSTRIDE_LAZY_ASKED);
+    ck_assert_uint_eq(nicstride_lazy_granted(&h), 0);
+    ck_assert_int_eq(h.state, NICSTRIDE_LAZY_NOT);
+    nicstride_lazy_begin(&h, NICSTRIDE_LOCK_SHARED, 0);
+    ck_assert(nicstride_lazy_keep(&h, bytes, NICSTRIDE_LAZY_MAX, 1));
+    nicstride_lazy_end(&h);
+    ck_assert_uint_eq(nicstride_lazy_ask(&h, true), 0);
 }
 END_TEST
 

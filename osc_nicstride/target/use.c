@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The bytes of the window that a message is about, and who uses them. */
+/** @file The bytes of the window that a message is about, and what uses them. */
 #include <stdlib.h>
 
 #include "common/mover/mover.h"

@@ -1,0 +1,260 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file Holding locks back; see lazy_lock.h. */
+#include <stdlib.h>
+
+#include "osc_nicstride/queue/lazy_lock.h"
+#include "osc_nicstride/window/state.h"
+#include "osc_nicstride/protocol/lazy.h"
+#include "osc_nicstride/protocol/lockq.h"
+#include "osc_nicstride/queue/flow.h"
+#include "osc_nicstride/queue/send.h"
+#include "osc_nicstride/queue/wait.h"
+#include "osc_nicstride/queue/operation.h"
+#include "osc_nicstride/queue/start.h"
+
+/** A lock that is held back, or was asked for with what is kept until it is granted. */
+typedef struct nicstride_lazy_lock {
+    nicstride_lazy_t lazy;
+    nicstride_peer_t *peer;
+    const char *thread;               /* that has called MPI_Win_lock; NULL: of MPI_Win_lock_all */
+    struct nicstride_lazy_lock *next; /* of those with an operation that nobody was sent yet */
+    struct nicstride_lazy_lock **link;
+} nicstride_lazy_lock_t;
+
+/* Those, the one of MPI_Win_lock, and memory for another; wire lock. */
+static nicstride_lazy_lock_t *kept, *single, *spare;
+
+/** Its address is that of the thread. */
+static _Thread_local char here;
+
+static nicstride_msg_t note(const nicstride_peer_t *p, nicstride_msg_type_t type, unsigned op,
+                            uint64_t count)
+{
+    nicstride_msg_t msg;
+
+    nicstride_msg_init(&msg, type, p->win, p->me);
+    msg.op = (uint16_t)op;
+    msg.count = count;
+    return msg;
+}
+
+static void send_operation(nicstride_peer_t *p, const nicstride_lazy_t *h, bool release)
+{
+    const nicstride_msg_t unlock = note(p, NICSTRIDE_MSG_UNLOCK, 0, 0);
+
+    nicstride_post_locked(p, h->operation, h->len, release);
+    if (release)
+        nicstride_post_locked(p, &unlock, sizeof(unlock), false);
+}
+
+/** In one message, or the target would not know what belongs together. */
+static bool send_together(nicstride_peer_t *p, const nicstride_lazy_t *h, unsigned what)
+{
+    const nicstride_msg_t lock =
+        note(p, NICSTRIDE_MSG_LOCK, h->type | NICSTRIDE_LOCK_WITH_MORE, h->since);
+    const nicstride_msg_t unlock = note(p, NICSTRIDE_MSG_UNLOCK, 0, 0);
+    const nicstride_piece_t pieces[] = {
+        {&lock, sizeof(lock)}, {h->operation, h->len}, {&unlock, sizeof(unlock)}};
+
+    return nicstride_bundle_locked(p, pieces, (what & NICSTRIDE_LAZY_SEND_RELEASE) != 0 ? 3 : 2);
+}
+
+static void send_request(nicstride_peer_t *p, const nicstride_lazy_t *h, unsigned what)
+{
+    const nicstride_msg_t lock = note(p, NICSTRIDE_MSG_LOCK, h->type, h->since);
+
+    if ((what & NICSTRIDE_LAZY_SEND_OPERATION) != 0 && send_together(p, h, what))
+        nicstride_add(&nicstride_counters.together, 1);
+    else
+        nicstride_post_locked(p, &lock, sizeof(lock), false);
+}
+
+/** What it keeps is sent now, or never. */
+static void delist(nicstride_lazy_lock_t *h)
+{
+    if (h->link == NULL)
+        return;
+    *h->link = h->next;
+    if (h->next != NULL)
+        h->next->link = h->link;
+    h->link = NULL;
+}
+
+static void end(nicstride_lazy_lock_t *h)
+{
+    delist(h);
+    if (single == h)
+        __atomic_store_n(&single, NULL, __ATOMIC_RELAXED);
+    __atomic_store_n(&h->peer->lock.lazy, NULL, __ATOMIC_RELAXED);
+    free(spare);
+    spare = h;
+}
+
+void nicstride_lazy_lock_fini(void)
+{
+    free(spare);
+    spare = NULL;
+}
+
+bool nicstride_lazy_lock_is_locked(nicstride_peer_t *p)
+{
+    nicstride_lazy_lock_t *h = p->lock.lazy;
+
+    if (h == NULL)
+        return false;
+    nicstride_lazy_acknowledged(&h->lazy, p->flow.tx.acked);
+    if (h->lazy.state == NICSTRIDE_LAZY_NOT)
+        end(h);
+    return p->lock.lazy != NULL;
+}
+
+static nicstride_lazy_lock_t *begin(nicstride_peer_t *p, unsigned type, uint64_t since)
+{
+    nicstride_lazy_lock_t *h = spare != NULL ? spare : malloc(sizeof(*h));
+
+    spare = NULL;
+    if (h == NULL)
+        return NULL;
+    nicstride_lazy_begin(&h->lazy, type, since);
+    h->peer = p;
+    h->thread = NULL;
+    h->link = NULL;
+    __atomic_store_n(&p->lock.lazy, h, __ATOMIC_RELAXED);
+    return h;
+}
+
+bool nicstride_lazy_lock_begin(nicstride_peer_t *p, unsigned type)
+{
+    nicstride_lazy_lock_t *h = NULL;
+
+    if (p->local >= 0)
+        return false;
+    onic_wire_lock();
+    if ((single == NULL || !nicstride_lazy_lock_is_locked(single->peer)) && !p->failed)
+        h = begin(p, type, 0);
+    if (h != NULL) {
+        h->thread = &here;
+        __atomic_store_n(&single, h, __ATOMIC_RELAXED);
+    }
+    onic_wire_unlock();
+    return h != NULL;
+}
+
+bool nicstride_lazy_lock_one_of_all_locked(nicstride_peer_t *p, uint64_t since)
+{
+    return begin(p, NICSTRIDE_LOCK_SHARED, since) != NULL;
+}
+
+static void ask(nicstride_lazy_lock_t *h, bool release)
+{
+    const unsigned what = nicstride_lazy_ask(&h->lazy, release);
+
+    if (what == 0)
+        return;
+    delist(h);
+    if (!nicstride_peer_failed_locked(h->peer))
+        send_request(h->peer, &h->lazy, what);
+}
+
+void nicstride_lazy_lock_ask_locked(nicstride_peer_t *p)
+{
+    if (nicstride_lazy_lock_is_locked(p))
+        ask(p->lock.lazy, false);
+}
+
+int nicstride_lazy_lock_send_kept_locked(void)
+{
+    int n = 0;
+
+    for (; kept != NULL; n++)
+        ask(kept, false);
+    return n;
+}
+
+nicstride_peer_t *nicstride_lazy_lock_mine(void)
+{
+    nicstride_peer_t *p = NULL;
+
+    if (__atomic_load_n(&single, __ATOMIC_RELAXED) == NULL)
+        return NULL;
+    onic_wire_lock();
+    if (single != NULL && single->thread == &here)
+        p = single->peer;
+    onic_wire_unlock();
+    return p;
+}
+
+bool nicstride_lazy_lock_release(nicstride_peer_t *p)
+{
+    bool together = false;
+
+    if (!nicstride_lazy_lock_may_be(p))
+        return false;
+    onic_wire_lock();
+    if (nicstride_lazy_lock_is_locked(p)) {
+        ask(p->lock.lazy, true);
+        together = p->lock.lazy->lazy.release;
+    }
+    onic_wire_unlock();
+    return together;
+}
+
+void nicstride_lazy_lock_end_locked(nicstride_peer_t *p)
+{
+    if (p->lock.lazy != NULL)
+        end(p->lock.lazy);
+}
+
+void nicstride_lazy_lock_end(nicstride_peer_t *p)
+{
+    if (!nicstride_lazy_lock_may_be(p))
+        return;
+    onic_wire_lock();
+    nicstride_lazy_lock_end_locked(p);
+    onic_wire_unlock();
+}
+
+bool nicstride_lazy_lock_allows_locked(nicstride_peer_t *p, size_t len)
+{
+    if (!nicstride_lazy_lock_is_locked(p))
+        return true;
+    /* Its acknowledgement must say of it that it is done, and of nothing else. */
+    return len <= NICSTRIDE_LAZY_MAX && nicstride_lazy_has_room(&p->lock.lazy->lazy) &&
+           nicstride_tx_may_ask(&p->flow.tx);
+}
+
+void nicstride_lazy_lock_keep_locked(nicstride_peer_t *p, const void *message, size_t len)
+{
+    nicstride_lazy_lock_t *h = p->lock.lazy;
+
+    /* The caller has not asked nicstride_lazy_lock_allows_locked: the operation must not be lost
+     * unseen.
+     */
+    if (!nicstride_lazy_keep(&h->lazy, message, len, p->flow.tx.sent + 1)) {
+        nicstride_give_up_locked(p);
+        return;
+    }
+    h->next = kept;
+    h->link = &kept;
+    if (kept != NULL)
+        kept->link = &h->next;
+    kept = h;
+    onic_wire_defer(ONIC_AM_OSC);
+}
+
+bool nicstride_lazy_lock_granted_locked(nicstride_peer_t *p, bool refused)
+{
+    nicstride_lazy_lock_t *h = p->lock.lazy;
+    unsigned what;
+
+    if (h == NULL || h->lazy.state != NICSTRIDE_LAZY_ASKED)
+        return false;
+    what = nicstride_lazy_granted(&h->lazy);
+    if (!refused && (what & NICSTRIDE_LAZY_SEND_OPERATION) != 0)
+        send_operation(p, &h->lazy, (what & NICSTRIDE_LAZY_SEND_RELEASE) != 0);
+    end(h);
+    return true;
+}
