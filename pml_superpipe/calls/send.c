@@ -46,25 +46,16 @@ static int start(superpipe_request_t *r, superpipe_peer_t *p)
     return rc;
 }
 
-static superpipe_request_t *make(const void *buf, size_t count, ompi_datatype_t *datatype, int dst,
-                                 int tag, mca_pml_base_send_mode_t mode, ompi_communicator_t *comm)
-{
-    superpipe_request_t *r =
-        superpipe_request_new(comm, datatype, (void *)(uintptr_t)buf, count, dst, tag, true);
-
-    if (r != NULL)
-        r->mode = mode;
-    return r;
-}
-
 int superpipe_isend_init(const void *buf, size_t count, ompi_datatype_t *datatype, int dst, int tag,
                          mca_pml_base_send_mode_t mode, ompi_communicator_t *comm,
                          ompi_request_t **request)
 {
-    superpipe_request_t *r = make(buf, count, datatype, dst, tag, mode, comm);
+    superpipe_request_t *r =
+        superpipe_request_new(comm, datatype, (void *)(uintptr_t)buf, count, dst, tag, true);
 
     if (r == NULL)
         return OMPI_ERR_OUT_OF_RESOURCE;
+    r->mode = mode;
     OMPI_REQUEST_INIT(&r->super, true);
     *request = &r->super;
     return OMPI_SUCCESS;
@@ -98,11 +89,12 @@ static int begin(const void *buf, size_t count, ompi_datatype_t *datatype, int d
         onic_layout_drop(&layout);
         return OMPI_SUCCESS;
     }
-    r = make(buf, count, datatype, dst, tag, mode, comm);
+    r = superpipe_request_new(comm, datatype, (void *)(uintptr_t)buf, count, dst, tag, true);
     if (r == NULL) {
         onic_layout_drop(&layout);
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
+    r->mode = mode;
     onic_layout_move(&r->layout, &layout);
     r->base = r->buffer;
     superpipe_request_begin(r);

@@ -218,6 +218,8 @@ static void detach_locked(superpipe_request_t *r)
         r->peer->requests = r->next;
     r->attached = false;
     superpipe.copies -= r->internal;
+    if (r->internal && !r->in_buffer)
+        superpipe.buffered -= sizeof(*r) + r->state.length;
 }
 
 void superpipe_scatter(superpipe_request_t *r, uint64_t at, const void *data, uint64_t bytes)
@@ -333,24 +335,13 @@ void superpipe_moved(void *request, int status)
 
 /* ---- completion ------------------------------------------------------------------------------ */
 
-static void drop_copy(superpipe_request_t *r)
-{
-    if (r->bounce == NULL)
-        return;
-    if (r->in_buffer) {
-        (void)mca_pml_base_bsend_request_free(r->bounce);
-    } else {
-        free(r->bounce);
-        onic_wire_lock();
-        superpipe.buffered -= sizeof(*r) + r->state.length;
-        onic_wire_unlock();
-    }
-    r->bounce = NULL;
-}
-
 static void complete(superpipe_request_t *r)
 {
-    drop_copy(r);
+    if (r->in_buffer)
+        (void)mca_pml_base_bsend_request_free(r->bounce);
+    else
+        free(r->bounce);
+    r->bounce = NULL;
     report(r);
     superpipe_request_drop(r);
 }
@@ -364,21 +355,17 @@ void superpipe_unlock(superpipe_request_t *r)
         complete(r);
 }
 
-static superpipe_request_t *take_finished_locked(void)
+/** Releases the lock and completes what is finished; returns how many. */
+static int unlock_and_complete(void)
 {
     superpipe_request_t *r = superpipe.done_head;
+    int n = 0;
 
     if (r != NULL) {
         __atomic_store_n(&superpipe.done_head, NULL, __ATOMIC_RELAXED);
         superpipe.done_tail = &superpipe.done_head;
     }
-    return r;
-}
-
-static int complete_those(superpipe_request_t *r)
-{
-    int n = 0;
-
+    onic_wire_unlock();
     for (superpipe_request_t *next; r != NULL; r = next, n++) {
         next = r->next;
         complete(r);
@@ -388,24 +375,16 @@ static int complete_those(superpipe_request_t *r)
 
 int superpipe_complete_finished(void)
 {
-    superpipe_request_t *r;
-
     if (__atomic_load_n(&superpipe.done_head, __ATOMIC_RELAXED) == NULL)
         return 0;
     onic_wire_lock();
-    r = take_finished_locked();
-    onic_wire_unlock();
-    return complete_those(r);
+    return unlock_and_complete();
 }
 
 void superpipe_poll(void)
 {
-    superpipe_request_t *r;
-
     if (!onic_wire_has_messages() || !onic_wire_trylock())
         return;
     (void)onic_wire_poll_locked();
-    r = take_finished_locked();
-    onic_wire_unlock();
-    (void)complete_those(r);
+    (void)unlock_and_complete();
 }
