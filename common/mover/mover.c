@@ -9,6 +9,7 @@
 #include "common/mover/mover.h"
 
 #include <pthread.h>
+#include <stdlib.h>
 
 #include "ompi/constants.h"
 #include "opal/mca/base/mca_base_pvar.h"
@@ -18,6 +19,7 @@
 #include "common/mover/rma/carrier_rma.h"
 #include "common/mover/transfers.h"
 #include "common/node/segment.h"
+#include "common/wire/adapters.h"
 
 /** Calls of progress from one look for slots of the dead to the next. */
 #define CALLS 4096
@@ -143,7 +145,11 @@ void onic_mover_close(void)
 
 void onic_mover_announce(onic_mover_rma_t rma)
 {
-    onic_rma_announce(rma);
+    if (rma == ONIC_MOVER_RMA_ALWAYS ||
+        (rma == ONIC_MOVER_RMA_AUTO &&
+         onic_rdma_here(ONIC_ADAPTERS, getenv("UCX_TLS"), getenv("UCX_NET_DEVICES")))) {
+        onic_wire_want_puts();
+    }
 }
 
 size_t onic_mover_area(void)

@@ -46,6 +46,13 @@
 #include "common/support/variables.h"
 #include "common/wire/wire.h"
 
+/** Which peers of other hosts are put to, where their adapters can (rma/carrier_rma.h). */
+typedef enum onic_mover_rma {
+    ONIC_MOVER_RMA_AUTO,  /**< those that an adapter reaches */
+    ONIC_MOVER_RMA_NEVER, /**< nobody */
+    ONIC_MOVER_RMA_ALWAYS /**< all, for tests: UCX puts by messages where it must */
+} onic_mover_rma_t;
+
 /** Before anybody opens the wire, in a component's open function: the wire is to be able to put,
  *  where there is an adapter. Else peers of other hosts are not reached. */
 ONIC_EXPORT void onic_mover_announce(onic_mover_rma_t rma);

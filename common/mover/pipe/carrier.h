@@ -54,13 +54,6 @@ typedef struct onic_ticket {
 /** A transfer that is under way. */
 typedef struct onic_transfer onic_transfer_t;
 
-/** Which peers of other hosts are put to, where their adapters can (rma/carrier_rma.h). */
-typedef enum onic_mover_rma {
-    ONIC_MOVER_RMA_AUTO,  /**< those that an adapter reaches */
-    ONIC_MOVER_RMA_NEVER, /**< nobody */
-    ONIC_MOVER_RMA_ALWAYS /**< all, for tests: UCX puts by messages where it must */
-} onic_mover_rma_t;
-
 /** How transfers to a kind of peer begin, and how slots and words are reached there. */
 typedef struct onic_carrier {
     /** The record of a peer that is reached, else NULL. The wire lock is held. */

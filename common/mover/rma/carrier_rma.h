@@ -152,8 +152,6 @@ extern ONIC_EXPORT onic_rma_state_t onic_rma_state;
 extern ONIC_EXPORT onic_handles_t onic_rma_records;
 extern const onic_carrier_t onic_carrier_rma;
 
-/** To be called before anybody opens the wire: it is to be able to put, where an adapter is. */
-void onic_rma_announce(onic_mover_rma_t use);
 /** Registers bounce slots of so many bytes in all: false where puts cannot be had. Prints nothing.
  *  The wire lock is not held. */
 bool onic_rma_prepare(size_t bytes);

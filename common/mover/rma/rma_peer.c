@@ -12,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/wire/adapters.h"
-
 /* ---- areas of peers -------------------------------------------------------------------------- */
 
 /** Where my area is. */
@@ -232,15 +230,6 @@ onic_rma_peer_t *onic_rma_reach(onic_peer_t *peer)
 }
 
 /* ---- opening and closing --------------------------------------------------------------------- */
-
-void onic_rma_announce(onic_mover_rma_t use)
-{
-    if (use == ONIC_MOVER_RMA_ALWAYS ||
-        (use == ONIC_MOVER_RMA_AUTO &&
-         onic_rdma_here(ONIC_ADAPTERS, getenv("UCX_TLS"), getenv("UCX_NET_DEVICES")))) {
-        onic_wire_want_puts();
-    }
-}
 
 bool onic_rma_prepare(size_t bytes)
 {
