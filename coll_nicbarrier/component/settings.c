@@ -17,6 +17,7 @@
 #include "coll_nicbarrier/component/module.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -65,7 +66,7 @@ static void announce(void)
 void nicbarrier_settings_publish(void)
 {
     memset(&mine, 0, sizeof(mine));
-    strncpy(mine.version, OMPI_NIC_VERSION, sizeof(mine.version) - 1);
+    (void)snprintf(mine.version, sizeof(mine.version), "version %s", OMPI_NIC_VERSION);
     nicbarrier_params_get(&mine.shared);
     /* Without an exchange there are no others either; if there are, they will decline. */
     (void)onic_modex_put_bytes(KEY, &mine, sizeof(mine));
