@@ -47,7 +47,6 @@ typedef enum nicstride_msg_type {
     NICSTRIDE_MSG_UNLOCK,
     NICSTRIDE_MSG_POST,     /**< exposure epoch opened for you */
     NICSTRIDE_MSG_COMPLETE, /**< access epoch to you is complete; count: messages sent in all */
-    NICSTRIDE_MSG_REFUSED,  /**< this process cannot handle what the receiver sends */
     NICSTRIDE_MSG_FENCE,    /**< between the first processes of nodes (fence.h): op the step, count
                                  the number, dtype 1 if it is bad; status: somebody was lost */
     NICSTRIDE_MSG_LAST

@@ -105,9 +105,6 @@ static bool handle(const nicstride_incoming_t *in)
         in->p->notices.count = in->msg->count;
         in->p->notices.completes++;
         return true;
-    case NICSTRIDE_MSG_REFUSED:
-        nicstride_give_up_locked(in->p);
-        return true;
     case NICSTRIDE_MSG_FENCE:
         nicstride_fence_receive(&in->m->fence, in->msg->op, (uint32_t)in->msg->count,
                                 in->msg->dtype != 0, in->msg->status);
@@ -290,20 +287,6 @@ void nicstride_drop_deferred_locked(nicstride_module_t *m)
 /* ---- entry ------------------------------------------------------------------------------------
  */
 
-/** There is no memory for what is to be known of the sender: it must not wait for us. */
-static void refuse_peer(const nicstride_module_t *m, const nicstride_msg_t *msg)
-{
-    onic_peer_t *wire = nicstride_wire_locked(m, (int)msg->origin);
-    nicstride_msg_t answer;
-
-    if (wire == NULL)
-        return;
-    nicstride_msg_init(&answer, NICSTRIDE_MSG_REFUSED, nicstride_info(m, (int)msg->origin)->win,
-                       (uint32_t)m->rank);
-    if (onic_peer_send(wire, ONIC_AM_OSC, &answer, sizeof(answer), NULL, 0, NULL, NULL) < 0)
-        onic_peer_give_up(wire);
-}
-
 /** Finds the window and the sender. False where there is nobody to handle it for; a window that is
  *  gone is nothing unusual: late acknowledgements and releases. */
 static bool find(nicstride_incoming_t *in)
@@ -312,11 +295,6 @@ static bool find(nicstride_incoming_t *in)
     if (in->m == NULL || in->msg->origin >= (uint32_t)in->m->size)
         return false;
     in->p = nicstride_peer_locked(in->m, (int)in->msg->origin);
-    if (in->p == NULL) {
-        nicstride_throw_away_locked(nicstride_wire_locked(in->m, (int)in->msg->origin), in->msg,
-                                    in->layout);
-        refuse_peer(in->m, in->msg);
-    }
     return in->p != NULL;
 }
 
