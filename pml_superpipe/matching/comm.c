@@ -38,7 +38,7 @@ void superpipe_comm_keep(superpipe_comm_t *c, superpipe_message_t *message)
         return;
     }
     superpipe_rings_append(&c->held, message->link,
-                           superpipe_turn_key(message->source, message->sequence));
+                           superpipe_match_key(message->source, (int32_t)message->sequence));
     superpipe_list_append(&c->all_held, message);
 }
 
@@ -52,9 +52,10 @@ static void release(superpipe_comm_t *c, superpipe_message_t *message)
 static superpipe_message_t *held(superpipe_comm_t *c, int32_t source)
 {
     /* The link is the first member. */
-    return c->all_held.head == NULL ? NULL
-                                    : (superpipe_message_t *)superpipe_rings_first(
-                                          &c->held, superpipe_turn_key(source, c->turn[source]));
+    return c->all_held.head == NULL
+               ? NULL
+               : (superpipe_message_t *)superpipe_rings_first(
+                     &c->held, superpipe_match_key(source, (int32_t)c->turn[source]));
 }
 
 superpipe_message_t *superpipe_comm_next(superpipe_comm_t *c, int32_t source,

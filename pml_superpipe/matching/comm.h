@@ -68,12 +68,6 @@ static inline uint32_t superpipe_comm_number(superpipe_comm_t *c, uint32_t to)
     return c->sent[to]++;
 }
 
-/** What stands for the turn of a message. */
-static inline uint64_t superpipe_turn_key(int32_t source, uint32_t sequence)
-{
-    return (uint64_t)(uint32_t)source << 32 | sequence;
-}
-
 /**
  * A message came. Its source, tag and number are values of the peer's and may be anything.
  *
@@ -92,7 +86,8 @@ superpipe_comm_arrive(superpipe_comm_t *c, int32_t source, int32_t tag, uint32_t
     if (ahead > INT32_MAX)
         return SUPERPIPE_REFUSED;
     if (ahead > 0)
-        return superpipe_rings_first(&c->held, superpipe_turn_key(source, sequence)) == NULL
+        return superpipe_rings_first(&c->held, superpipe_match_key(source, (int32_t)sequence)) ==
+                       NULL
                    ? SUPERPIPE_WAITS
                    : SUPERPIPE_REFUSED;
     *receive_p = superpipe_match_message(&c->match, source, tag);

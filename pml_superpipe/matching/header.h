@@ -24,24 +24,21 @@
 #include <stdint.h>
 #include <string.h>
 
+/** Of those with a control header its handle and its value are named. */
 typedef enum superpipe_kind {
     SUPERPIPE_KIND_EAGER = 1, /**< envelope; the data follows */
     SUPERPIPE_KIND_RTS,       /**< envelope and offer */
-    SUPERPIPE_KIND_CTS,       /**< control: handle of the send, bytes wanted; and superpipe_cts_t */
-    SUPERPIPE_KIND_DATA,    /**< control: handle of the receive, where the data that follows goes */
-    SUPERPIPE_KIND_ACK,     /**< control: handle of the send, which is complete */
-    SUPERPIPE_KIND_NACK,    /**< control: handle of the receive, whose CTS cannot be met */
-    SUPERPIPE_KIND_LIMIT,   /**< control: number of the receiver of this in SHORT messages, 0: none;
-                               bytes that it may send in all (credit.h) */
-    SUPERPIPE_KIND_EARLY,   /**< control: handle of the send, where the data that follows goes */
-    SUPERPIPE_KIND_BACKLOG, /**< control: number in the sender's backlog; source and tag. Context */
-    SUPERPIPE_KIND_PULL,    /**< control: 0; number of the message that is to be sent, or 0. Answers
-                               BACKLOG */
-    SUPERPIPE_KIND_QUERY,   /**< control: 1 for a probe, which is answered (EMPTY), else 0; source
-                               and tag, or wildcards. Context */
-    SUPERPIPE_KIND_EMPTY, /**< control: 1 if this answers QUERY, else 0; the backlog has none up to
-                             this number */
-    SUPERPIPE_KIND_CLOSE, /**< control: 0, 0; this process receives nothing more */
+    SUPERPIPE_KIND_CTS,       /**< the send, bytes wanted; superpipe_cts_t */
+    SUPERPIPE_KIND_DATA,      /**< the receive, where the data that follows goes */
+    SUPERPIPE_KIND_ACK,       /**< the send, which is complete */
+    SUPERPIPE_KIND_NACK,      /**< the receive, whose CTS cannot be met */
+    SUPERPIPE_KIND_LIMIT,     /**< number of its receiver in SHORT messages, or 0; credit limit */
+    SUPERPIPE_KIND_EARLY,     /**< the send, where the data that follows goes */
+    SUPERPIPE_KIND_BACKLOG,   /**< number in the sender's backlog; source and tag. Context */
+    SUPERPIPE_KIND_PULL,      /**< 0; number of the message to be sent, or 0. Answers BACKLOG */
+    SUPERPIPE_KIND_QUERY,     /**< 1 for a probe, which EMPTY answers; source and tag. Context */
+    SUPERPIPE_KIND_EMPTY,     /**< 1 if it answers QUERY; the backlog has none up to that number */
+    SUPERPIPE_KIND_CLOSE,     /**< 0, 0; the sender of this receives nothing more */
     SUPERPIPE_KINDS
 } superpipe_kind_t;
 
@@ -104,12 +101,6 @@ typedef struct superpipe_control {
     uint64_t handle;
     uint64_t value;
 } superpipe_control_t;
-
-/** Source and tag as the value of a control message. */
-static inline uint64_t superpipe_named(int32_t source, int32_t tag)
-{
-    return (uint64_t)(uint32_t)source << 32 | (uint32_t)tag;
-}
 
 /** Behind the envelope of RTS. */
 typedef struct superpipe_offer {

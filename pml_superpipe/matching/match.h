@@ -82,7 +82,7 @@ typedef struct superpipe_match {
     bool indexed[SUPERPIPE_ANY_MESSAGE]; /**< is the index of that class kept? */
 } superpipe_match_t;
 
-/** What stands for a source and a tag, or wildcards. */
+/** What stands for a source and a tag, or wildcards; or for a source and a number. */
 static inline uint64_t superpipe_match_key(int32_t source, int32_t tag)
 {
     return (uint64_t)(uint32_t)source << 32 | (uint32_t)tag;
@@ -199,7 +199,7 @@ static inline superpipe_message_t *superpipe_match_post(superpipe_match_t *m,
 /** Takes out the first of the messages that are left, of any tag; NULL where none is. */
 superpipe_message_t *superpipe_match_discard(superpipe_match_t *m);
 
-/* ---- lists of messages, of others, too --------------------------------------- */
+/* ---- lists of messages, here and elsewhere --------------------------------------------------- */
 
 void superpipe_list_append(superpipe_list_t *list, superpipe_message_t *message);
 void superpipe_list_remove(superpipe_list_t *list, superpipe_message_t *message);

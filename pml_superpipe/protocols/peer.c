@@ -193,6 +193,6 @@ void superpipe_query_locked(superpipe_channel_t *c, int32_t source, int32_t tag,
         p->remote.probed = p->remote.probed || probe;
         p->remote.pulled = true;
         superpipe_send_control_locked(p, SUPERPIPE_KIND_QUERY, (uint32_t)c->match.context, probe,
-                                      superpipe_named(source, tag));
+                                      superpipe_match_key(source, tag));
     }
 }

@@ -101,7 +101,7 @@ static void announce_locked(superpipe_peer_t *p)
 
     while ((k = superpipe_backlog_announce(&p->backlog)) != NULL)
         superpipe_send_control_locked(p, SUPERPIPE_KIND_BACKLOG, k->context, k->number,
-                                      superpipe_named(k->source, k->tag));
+                                      superpipe_match_key(k->source, k->tag));
 }
 
 /** Until there is credit for its header, or the receiver pulls it. */

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "pml_superpipe/matching/match.h"
 #include "test/unit/pml_messages.h"
 #include "test/unit/unit.h"
 
@@ -58,10 +59,10 @@ START_TEST(names)
         const size_t len = pml_message(kinds[i], 0, bytes);
 
         memcpy(&w, bytes, sizeof(w));
-        w.value = superpipe_named(-1, -5);
+        w.value = superpipe_match_key(-1, -5);
         memcpy(bytes, &w, sizeof(w));
         ck_assert(decodes(len) && in.source == -1 && in.tag == -5 && in.prefix.context == 17);
-        w.value = superpipe_named(70000, INT32_MAX);
+        w.value = superpipe_match_key(70000, INT32_MAX);
         memcpy(bytes, &w, sizeof(w));
         ck_assert(decodes(len) && in.source == 70000 && in.tag == INT32_MAX);
     }
