@@ -218,8 +218,6 @@ static void detach_locked(superpipe_request_t *r)
         r->peer->requests = r->next;
     r->attached = false;
     superpipe.copies -= r->internal;
-    if (r->internal && !r->in_buffer)
-        superpipe.buffered -= sizeof(*r) + r->state.length;
 }
 
 void superpipe_scatter(superpipe_request_t *r, uint64_t at, const void *data, uint64_t bytes)
@@ -365,6 +363,10 @@ static int unlock_and_complete(void)
         __atomic_store_n(&superpipe.done_head, NULL, __ATOMIC_RELAXED);
         superpipe.done_tail = &superpipe.done_head;
     }
+    /* Not before: the server thread finishes copies that only an MPI thread can free. */
+    for (const superpipe_request_t *copy = r; copy != NULL; copy = copy->next)
+        if (copy->internal && !copy->in_buffer)
+            superpipe.buffered -= sizeof(*copy) + copy->state.length;
     onic_wire_unlock();
     for (superpipe_request_t *next; r != NULL; r = next, n++) {
         next = r->next;
