@@ -11,10 +11,10 @@
  * member makes a segment and sends the others its key; they map it and answer, and the first sends
  * all the result. So what concerns a node is sent on that node only.
  *
- * A segment has no name at first, so that nothing is left of it whoever is killed and when. The
- * others reach it through its maker's descriptor, which the kernel may not allow: in containers
- * with a user namespace for each process, say. The maker cannot know, so a process that tries
- * answers that it needs a name, and the node begins again with one. What it costs comes once,
+ * A segment has no name at first, so that nothing is left of it, whichever process is killed and
+ * when. The others reach it through its maker's descriptor, which the kernel may not allow: in
+ * containers with a user namespace for each process, say. The maker cannot know, so a process that
+ * tries answers that it needs a name, and the node begins again with one. What it costs comes once,
  * because that maker gives names from then on. Whether a segment has one stands in its key.
  */
 #include "common/ompi_compat.h"
@@ -151,7 +151,7 @@ typedef enum verdict {
     NO_SPACE,
     SPLIT,
     AGAIN,  /**< with a name */
-    RESERVE /**< all have mapped it, and nobody can find it any more: now the space */
+    RESERVE /**< all have mapped it, and no process can find it any more: now the space */
 } verdict_t;
 
 /** A segment on its way. */

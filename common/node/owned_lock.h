@@ -7,7 +7,7 @@
  * A lock in memory that processes share, which names its owner, so that processes that wait can
  * find out that it has died.
  *
- * Nobody takes the lock from its owner, dead or not: what it guards may be half done. A process
+ * No process takes the lock from its owner, dead or not: what it guards may be half done. A process
  * that is stopped, or has lost its processor, is alive, and processes that wait for it shall not
  * burn the processor that it needs: they spin, then yield, then sleep for longer and longer.
  *

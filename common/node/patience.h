@@ -6,7 +6,7 @@
  * @file
  * When a process that waits for a peer wakes its helper thread.
  *
- * At once when the peer is seen to be away from MPI, since it computes and nobody else answers.
+ * At once when the peer is seen to be away from MPI, since it computes and nothing else answers.
  * That is seen by what the peer has not done for a while, so it may also have lost its processor or
  * be busy in one long call: then its helper thread cannot do more than it, and takes a processor.
  * So it is not woken again but after a pause, which grows.

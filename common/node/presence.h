@@ -89,7 +89,7 @@ static inline bool onic_presence_offers(const onic_presence_t *presence, onic_se
 /* ---- this process's page ----------------------------------------------------------------------
  */
 
-/** Makes the page. Its key, ONIC_NO_FILE where there is none: nobody looks then, and all that
+/** Makes the page. Its key, ONIC_NO_FILE where there is none: no process looks then, and all that
  *  follows has no effect. One thread at a time, as for the next. */
 onic_file_key_t onic_presence_start(void);
 void onic_presence_stop(void);

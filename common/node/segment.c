@@ -18,7 +18,7 @@
 
 /** Where shm_open has its files. */
 #define DIRECTORY "/dev/shm"
-/** Attempts at a name that nobody has. */
+/** Attempts at a name that is not taken. */
 #define NAME_TRIES 8
 /** Reserved at a time: signals wait for some tenths of a second at most. */
 #define PIECE ((size_t)256 << 20)

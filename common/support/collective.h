@@ -47,7 +47,7 @@ enum { ONIC_AMONG_MAX = 3 };
 /**
  * The same as onic_agree_all where not all ranks may take part: `joins` says whether another one
  * does, and is asked about those above and below this rank in the tree only, ONIC_BRANCHES + 1 at
- * most. Two ranks must say the same of each other, and whoever is said to join must call this.
+ * most. Two ranks must answer the same about each other, and a rank that joins must call this.
  *
  * @return true where all ranks take part, with the smallest of each value; else false at all that
  *         do, and the values mean nothing. False, too, where messages fail.

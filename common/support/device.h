@@ -39,7 +39,7 @@ static inline bool onic_devices_told(void)
 }
 
 /** Is the byte at `p` in memory that only a device can reach? False where that cannot be told, and
- *  for memory that moves by itself to whoever touches it. Where it can be told it may cost some
+ *  for memory that moves by itself to where it is touched. Where it can be told it may cost some
  *  100 ns. After onic_device_init; threads that are in MPI. */
 static inline bool onic_on_device(const void *p)
 {

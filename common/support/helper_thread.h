@@ -8,8 +8,8 @@
  * are started, when MPI threads count as away, and how long they nap between two looks.
  *
  * MPI threads count their calls (ticks). Those are away that have not called for a whole nap;
- * whoever calls is never disturbed. Where looking has been of no use naps become longer, since each
- * look may cost somebody its processor for a moment.
+ * a thread that calls is never disturbed. Where looking has been of no use naps become longer,
+ * since each look may cost another thread its processor for a moment.
  */
 #ifndef ONIC_HELPER_THREAD_H
 #define ONIC_HELPER_THREAD_H

@@ -109,7 +109,7 @@ bool onic_verbs_source(const onic_verbs_address_t *mine, const unsigned char *gr
     from->qpn = qpn;
     if (mine->link == ONIC_VERBS_INFINIBAND) {
         from->lid = lid;
-        /* Within my subnet; nobody else can have got here. */
+        /* Within my subnet; nothing else can have got here. */
         memcpy(from->gid, mine->gid, SUBNET);
     } else if (grh == NULL) {
         return false;

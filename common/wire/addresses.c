@@ -37,7 +37,7 @@ void onic_address_publish(void)
     void *bytes = !onic_wire.published ? malloc(size) : NULL;
 
     if (bytes != NULL && onic_address_record(bytes, size) > 0) {
-        /* Where there is no exchange there is nobody to read it. */
+        /* Where there is no exchange no process could read it. */
         (void)onic_modex_put_bytes(KEY, bytes, size);
         onic_wire.published = true;
     }

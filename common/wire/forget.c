@@ -40,7 +40,7 @@ static bool is_forgotten(onic_peer_t *peer, bool left)
     return true;
 }
 
-/** Those that nobody names, chained. */
+/** Those that no component names, chained. */
 static onic_peer_t *find_unnamed(void)
 {
     onic_peer_t *peer, *found = NULL;

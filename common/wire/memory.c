@@ -7,8 +7,8 @@
  * How much memory UCX may lock, and what it can have for that on InfiniBand and RoCE.
  *
  * With its own values UCX registers some 70 MiB for each device. Where it may not, it says so for
- * each buffer, goes on without any to receive into, and whoever sends to it waits for ever. Where
- * it cannot register what moves by rendezvous it ends the program.
+ * each buffer, goes on without any to receive into, and a process that sends to it waits for ever.
+ * Where it cannot register what moves by rendezvous it ends the program.
  */
 #define _GNU_SOURCE
 #include "opal_config.h"

@@ -43,7 +43,7 @@ void onic_cma_start(onic_cma_id_t *id, uint64_t *nonce)
     read_boot_id(id);
     if (stat("/proc/self/ns/pid", &ns) != 0 ||
         getrandom(nonce, sizeof(*nonce), 0) != (ssize_t)sizeof(*nonce)) {
-        /* Without an identity nobody will try to reach us. */
+        /* Without an identity no process will try to reach this one. */
         memset(id->host, 0, sizeof(id->host));
         return;
     }

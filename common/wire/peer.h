@@ -93,16 +93,16 @@ ONIC_EXPORT int onic_wire_keep(struct ompi_communicator_t *comm, struct onic_nod
                                const void *records, const int32_t *lens, size_t stride);
 
 /**
- * What a component does when a process of another job is to be forgotten, which nobody refers to.
- * `left` false: true where none of its communicators or windows names the process. `left` true: the
- * same, and it gives back what it keeps for the peer, which has ended and of which nothing comes
- * any more; false where something is still under way. The lock is held, by an MPI thread. One for
- * each component; NULL for none.
+ * What a component does when a process of another job is to be forgotten, to which there is no
+ * reference. `left` false: true where none of its communicators or windows names the process.
+ * `left` true: the same, and it gives back what it keeps for the peer, which has ended and of which
+ * nothing comes any more; false where something is still under way. The lock is held, by an MPI
+ * thread. One for each component; NULL for none.
  */
 typedef bool (*onic_wire_forget_fn_t)(onic_peer_t *peer, bool left);
 ONIC_EXPORT void onic_wire_set_forget_fn(unsigned am_id, onic_wire_forget_fn_t fn);
 
-/** Forgets processes of other jobs that have left and that nobody names. To be called where a
+/** Forgets processes of other jobs that have left and that no component names. To be called where a
  *  communicator with other jobs is made or freed. MPI thread, lock not held. */
 ONIC_EXPORT void onic_wire_forget_left(void);
 

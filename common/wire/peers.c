@@ -6,7 +6,7 @@
  * @file
  * The processes that this one has to do with: a record of each, found by name.
  *
- * A record stays even when nobody refers to it: its process may be met again in another
+ * A record stays even without a reference to it: its process may be met again in another
  * communicator, and messages of UCX's own may still come by its connection. Only processes of other
  * jobs that have left are forgotten before the wire is closed (forget.c).
  */

@@ -34,7 +34,7 @@ ONIC_EXPORT onic_region_t *onic_region_new(size_t bytes);
 /** Registers memory of the caller's, which must stay as it is until the region is freed and, where
  * it was left, the wire is closed. NULL as above; the lock must not be held. */
 ONIC_EXPORT onic_region_t *onic_region_over(void *base, size_t bytes);
-/** Nobody puts into it any more. The lock must not be held. */
+/** No process puts into it any more. The lock must not be held. */
 ONIC_EXPORT void onic_region_free(onic_region_t *region);
 /** It is of no use any more, but peers may still put into it: it stays until the wire is closed.
  *  The lock must not be held. */

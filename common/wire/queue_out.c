@@ -62,7 +62,7 @@ void onic_queue_wait(onic_queue_out_t *out, onic_send_t *s)
     onic_server_look_after();
 }
 
-/** Sends what has waited for room, or ends it where nobody makes any. */
+/** Sends what has waited for room, or ends it where the receiver makes none any more. */
 static int send_waiting(onic_queue_out_t *out)
 {
     int n = 0;

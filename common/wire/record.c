@@ -161,8 +161,8 @@ static void abandon(onic_send_t *s)
 
 /* UCX, which need not know of a death, keeps what a full queue does not take. Without its detection
  * of errors it also keeps each rendezvous that has begun, of senders and receivers, though it knows
- * that the connection is lost. It will not touch their memory any more: nobody makes room in that
- * queue, or sends what a rendezvous goes on with. */
+ * that the connection is lost. It will not touch their memory any more: no process makes room in
+ * that queue, or sends what a rendezvous goes on with. */
 void onic_sends_abandon(void)
 {
     for (onic_send_block_t *block = onic_wire.send_blocks; block != NULL; block = block->next) {

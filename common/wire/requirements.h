@@ -17,7 +17,7 @@
 /** Longest list of transports that is kept. */
 #define ONIC_TLS_MAX 1024
 
-/** All zero: nobody has asked for anything. */
+/** All zero: nothing has been asked for. */
 typedef struct onic_requirements {
     onic_wire_config_t all; /**< its `tls` is NULL or points to the next */
     char tls[ONIC_TLS_MAX];

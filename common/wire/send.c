@@ -268,7 +268,7 @@ static bool sends_by_queue(onic_peer_t *peer, unsigned am_id)
 
 void onic_peer_connect(onic_peer_t *peer, unsigned am_id)
 {
-    /* A failure is told when somebody needs the connection. */
+    /* A failure is printed when the connection is needed. */
     if (!peer->self && !sends_by_queue(peer, am_id) && peer->ep == NULL && peer->failed == UCS_OK) {
         (void)onic_make_ep(peer);
     }

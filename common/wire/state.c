@@ -60,7 +60,7 @@ void onic_wire_lock_wait(void)
     }
 }
 
-/** Nobody has the wire for so long but the forking thread itself. */
+/** No thread has the wire for so long but the forking one itself. */
 #define FORK_PATIENCE_NSEC UINT64_C(3000000000)
 
 static _Thread_local bool locked_for_fork;

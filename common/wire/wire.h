@@ -41,10 +41,10 @@ typedef struct onic_wire_config {
                                this one, of all together; 0: by UCX. The first component that
                                opens the wire decides, for all */
     uint64_t credit;      /**< bytes that a point-to-point layer takes from each process before any
-                             grant;      published with the address (onic_peer_credit) */
+                               grant; published with the address (onic_peer_credit) */
     bool publish;         /**< for onic_wire_get_peer: this process's address is published when the
-                               wire is opened, which must be before the exchange of MPI_Init; who
-                               wants that keeps the wire open to the end */
+                               wire is opened, which must be before the exchange of MPI_Init; the
+                               component keeps the wire open to the end */
 } onic_wire_config_t;
 
 /**
@@ -62,7 +62,7 @@ ONIC_EXPORT void onic_wire_require(const onic_wire_config_t *config);
 
 /**
  * Starts the wire, or takes another reference to it. What the components ask for is put together
- * (requirements.h), whoever comes first: the server thread is started when the first one wants it.
+ * (requirements.h), in any order: the server thread is started when the first one wants it.
  * Not collective. Called from an MPI thread. Returns OMPI_SUCCESS or an OMPI error after a text
  * that names the cause.
  */
@@ -83,7 +83,7 @@ ONIC_EXPORT bool onic_wire_close(void);
 
 /**
  * Waits (a few seconds at most) until everything that this process has sent has left it. To be
- * called before the fence that precedes onic_wire_close, so that nobody closes a connection on
+ * called before the fence that precedes onic_wire_close, so that no process closes a connection on
  * which bytes are still to come. MPI thread, lock not held.
  */
 ONIC_EXPORT void onic_wire_flush(void);
@@ -94,7 +94,7 @@ ONIC_EXPORT void onic_wire_flush(void);
  * others have come here too, in a fence of the launcher's. Not for those that have died, nor longer
  * than `usec`. Before onic_wire_close; MPI thread, lock not held.
  *
- * @return whether all have come: nobody sends anything any more
+ * @return whether all have come: nothing is sent any more
  */
 ONIC_EXPORT bool onic_wire_leave(unsigned usec);
 
@@ -135,7 +135,7 @@ static inline bool onic_wire_is_alone(void)
            (!atomic_load_explicit(&g->helped, memory_order_relaxed) || !onic_says_later());
 }
 
-/** Waits for it, where somebody has it. */
+/** Waits for it, where another thread has it. */
 ONIC_EXPORT void onic_wire_lock_wait(void);
 
 /* Taking the lock is no sign of life for the server thread: a thread that only sends, or only looks

@@ -224,7 +224,7 @@ extern onic_wire_t onic_wire;
 /* state.c */
 /** An error of UCX as one of Open MPI. */
 int onic_ucs_error(ucs_status_t status);
-/** Around a fork: nobody else is inside UCX then. */
+/** Around a fork: no other thread is inside UCX then. */
 void onic_wire_before_fork(void);
 void onic_wire_after_fork(void);
 /** Ends the server thread's sleep, unless it will look by itself. Any thread. */
@@ -280,18 +280,18 @@ void onic_send_put(onic_send_t *s);
 /** Memory for a header in the record; and the header itself. False where memory is exhausted. */
 bool onic_send_reserve_header(onic_send_t *s, size_t len);
 bool onic_send_keep_header(onic_send_t *s, const void *header, size_t len);
-/** What UCX's answer to a start means: 1 where it is complete, 0 where that is told later, or an
- *  error. The record is the caller's where it is not 0. */
+/** What UCX's answer to a start means: 1 where it is complete, 0 where the callback comes later, or
+ * an error. The record is the caller's where it is not 0. */
 int onic_send_started(onic_send_t *s, ucs_status_ptr_t answer);
 /** Gives the record back if such an answer says that it is the caller's. Returns the answer. */
 int onic_send_put_if_over(onic_send_t *s, int rc);
 /** UCX says that a send or a receive is complete. */
 void onic_send_finish(onic_send_t *s, ucs_status_t status);
-/** Tells the caller of a send that is over, and gives the record back. */
+/** Calls back for a send that is over, and gives the record back. */
 void onic_send_end(onic_send_t *s, int rc);
 
 /* completion.c; the lock is held */
-/** UCX has taken a message. False where it may still hold it: it is told later that it is over. */
+/** UCX has taken a message. False where it may still hold it: the callback comes later. */
 bool onic_send_has_left(onic_send_t *s);
 /** UCX holds nothing of what it has taken. */
 bool onic_wire_is_flushed(void);
@@ -314,7 +314,7 @@ static inline bool onic_queue_put(onic_queue_out_t *out, unsigned am_id, const v
     return out->wait_head == NULL && onic_outbox_put(&out->box, (uint8_t)am_id, header, header_len,
                                                      payload, am_id == ONIC_AM_OSC);
 }
-/** Has a message wait for room: the record says it all. */
+/** Has a message wait for room: the record describes it. */
 void onic_queue_wait(onic_queue_out_t *out, onic_send_t *s);
 /** Sends what has waited for room. */
 int onic_queues_send(void);
