@@ -13,7 +13,6 @@ osc_nicstride_libnicstride_core_la_SOURCES = \
 	osc_nicstride/methods/sieve.h \
 	osc_nicstride/protocol/apply.c \
 	osc_nicstride/protocol/apply.h \
-	osc_nicstride/protocol/batch.c \
 	osc_nicstride/protocol/batch.h \
 	osc_nicstride/protocol/credit.h \
 	osc_nicstride/protocol/replies.h \

@@ -50,7 +50,6 @@ static inline bool nicstride_allowed_offset(nicstride_module_t *m, int target, p
                                             size_t bytes, uint64_t *offset)
 {
     const nicstride_rank_info_t *info = nicstride_info(m, target);
-    bool allowed;
 
     if (onic_devices_told() || disp < 0)
         return false;
@@ -59,10 +58,7 @@ static inline bool nicstride_allowed_offset(nicstride_module_t *m, int target, p
     else if (__builtin_mul_overflow((uint64_t)disp, (uint64_t)info->disp_unit, offset) ||
              *offset > info->size || bytes > info->size - *offset)
         return false;
-    OPAL_THREAD_LOCK(&m->lock);
-    allowed = nicstride_epoch_allows(&m->epoch, (uint32_t)target);
-    OPAL_THREAD_UNLOCK(&m->lock);
-    return (allowed && nicstride_is_past_fence(m, target)) || nicstride_enter(m, target) == NULL;
+    return nicstride_enter(m, target) == NULL;
 }
 
 /** Where such bytes are mapped here, and to be used so, their address; else NULL. */

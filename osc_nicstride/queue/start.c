@@ -92,7 +92,8 @@ static bool waits_for_others(const nicstride_transfer_t *t)
 static bool may_start(nicstride_peer_t *p, uint64_t kept, size_t len, uint64_t reply)
 {
     /* What is too long for its target's memory is cut. */
-    if (kept > p->quota->limit || !nicstride_lazy_lock_allows_locked(p, len))
+    if (kept > p->quota->limit ||
+        (p->lock.lazy != NULL && !nicstride_lazy_lock_allows_locked(p, len)))
         return false;
     for (int turn = 0; p->queue.head == NULL && !p->queue.flushing && !p->failed; turn++) {
         nicstride_look_locked(p);

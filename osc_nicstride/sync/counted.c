@@ -391,7 +391,7 @@ int nicstride_fence_all(nicstride_module_t *m, bool counted)
 /* ---- access ------------------------------------------------------------------------------------
  */
 
-const char *nicstride_enter(nicstride_module_t *m, int target)
+const char *nicstride_enter_epoch(nicstride_module_t *m, int target)
 {
     const char *wrong;
 

@@ -55,7 +55,16 @@ void nicstride_confirm_all(nicstride_module_t *m);
 
 /** NULL, or why the target may not be accessed now. Notes that it is, and waits until it is done
  *  with the last fence. */
-const char *nicstride_enter(nicstride_module_t *m, int target);
+const char *nicstride_enter_epoch(nicstride_module_t *m, int target);
+
+/** The same. Inlined is what happens mostly. */
+static inline const char *nicstride_enter(nicstride_module_t *m, int target)
+{
+    bool allowed;
+
+    NICSTRIDE_LOCKED(m, allowed = nicstride_epoch_allows(&m->epoch, (uint32_t)target));
+    return allowed && nicstride_is_past_fence(m, target) ? NULL : nicstride_enter_epoch(m, target);
+}
 
 /** The target's lock is wanted in the epoch of MPI_Win_lock_all that is open. An error where it
  *  cannot be had; that of a target which is lost shows with the operation. */

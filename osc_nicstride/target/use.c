@@ -38,25 +38,6 @@ int nicstride_open_target(const nicstride_incoming_t *in, onic_layout_t *l, char
     return 0;
 }
 
-char *nicstride_contiguous_target(const nicstride_incoming_t *in, uint64_t len)
-{
-    const nicstride_module_t *m = in->m;
-    const nicstride_msg_t *msg = in->msg;
-    nicstride_region_t region;
-    uint64_t at;
-
-    if (msg->layout_len != 0)
-        return NULL;
-    if (m->flavor == MPI_WIN_FLAVOR_DYNAMIC)
-        return msg->offset == 0 &&
-                       nicstride_regions_find(&m->regions, (uint64_t)msg->disp, len, &region)
-                   ? (char *)(uintptr_t)msg->disp
-                   : NULL;
-    if (!nicstride_bytes_fit(msg->disp, msg->offset, len, nicstride_info(m, m->rank)->size, &at))
-        return NULL;
-    return (char *)m->base + at;
-}
-
 int nicstride_use_open(const nicstride_incoming_t *in, size_t size, void **use_p)
 {
     nicstride_use_t *u = malloc(size);

@@ -260,9 +260,28 @@ static inline const nicstride_rank_info_t *nicstride_info(const nicstride_module
  *  for. */
 onic_peer_t *nicstride_wire_locked(const nicstride_module_t *m, int rank);
 
-/** The peer of a rank; NULL where memory is exhausted. Takes the wire lock if it must be made. */
-nicstride_peer_t *nicstride_peer(nicstride_module_t *m, int rank);
-nicstride_peer_t *nicstride_peer_locked(nicstride_module_t *m, int rank);
+/** Makes the peer of a rank, which has none; NULL where memory is exhausted. */
+nicstride_peer_t *nicstride_peer_make_locked(nicstride_module_t *m, int rank);
+
+/** The peer of a rank, made if need be; NULL where memory is exhausted. */
+static inline nicstride_peer_t *nicstride_peer_locked(nicstride_module_t *m, int rank)
+{
+    return m->peer[rank] != NULL ? m->peer[rank] : nicstride_peer_make_locked(m, rank);
+}
+
+/** The same; takes the wire lock if it must be made. */
+static inline nicstride_peer_t *nicstride_peer(nicstride_module_t *m, int rank)
+{
+    nicstride_peer_t *p = __atomic_load_n(&m->peer[rank], __ATOMIC_ACQUIRE);
+
+    if (p == NULL) {
+        onic_wire_lock();
+        p = nicstride_peer_locked(m, rank);
+        onic_wire_unlock();
+    }
+    return p;
+}
+
 /** Frees one to which nothing is under way any more. */
 void nicstride_peer_free_locked(nicstride_peer_t *p);
 

@@ -90,14 +90,10 @@ onic_peer_t *nicstride_wire_locked(const nicstride_module_t *m, int rank)
     return local >= 0 ? m->near[local] : onic_peer_named(name_of(m, rank));
 }
 
-nicstride_peer_t *nicstride_peer_locked(nicstride_module_t *m, int rank)
+nicstride_peer_t *nicstride_peer_make_locked(nicstride_module_t *m, int rank)
 {
     const nicstride_rank_info_t *mine = nicstride_info(m, m->rank), *its = nicstride_info(m, rank);
-    nicstride_peer_t *p = m->peer[rank];
-
-    if (p != NULL)
-        return p;
-    p = calloc(1, sizeof(*p));
+    nicstride_peer_t *p = calloc(1, sizeof(*p));
     onic_peer_t *wire = p != NULL ? onic_peer_take(name_of(m, rank)) : NULL;
     nicstride_process_t *process = wire != NULL ? nicstride_process_locked(wire) : NULL;
     if (process == NULL) {
@@ -135,18 +131,6 @@ void nicstride_peer_free_locked(nicstride_peer_t *p)
     nicstride_tx_forget(&p->flow.tx, p->quota);
     nicstride_reply_leave(&nicstride_component.replies, &p->flow.asker);
     free(p);
-}
-
-nicstride_peer_t *nicstride_peer(nicstride_module_t *m, int rank)
-{
-    nicstride_peer_t *p = __atomic_load_n(&m->peer[rank], __ATOMIC_ACQUIRE);
-
-    if (p == NULL) {
-        onic_wire_lock();
-        p = nicstride_peer_locked(m, rank);
-        onic_wire_unlock();
-    }
-    return p;
 }
 
 /* ---- lost -------------------------------------------------------------------------------------

@@ -332,20 +332,3 @@ bool nicstride_regions_cover(const nicstride_regions_t *t, uint64_t base, const 
         return false;
     return walk_children(&w, l->nlevels, w.span[l->nlevels], lo, 1, 0);
 }
-
-bool nicstride_layout_fits(const onic_layout_t *l, int64_t disp, uint64_t size)
-{
-    int64_t lb, ub;
-
-    if (l->size == 0)
-        return true;
-    if (__builtin_add_overflow(disp, l->lb, &lb) || __builtin_add_overflow(disp, l->ub, &ub))
-        return false;
-    return lb >= 0 && (uint64_t)ub <= size; /* ub > lb, as there are bytes */
-}
-
-bool nicstride_bytes_fit(int64_t disp, uint64_t offset, uint64_t len, uint64_t size, uint64_t *at_p)
-{
-    return disp >= 0 && !__builtin_add_overflow((uint64_t)disp, offset, at_p) && *at_p <= size &&
-           len <= size - *at_p;
-}

@@ -80,10 +80,23 @@ void nicstride_regions_fini(nicstride_regions_t *t);
 
 /** Overflow-checked: does the layout at byte offset `disp` stay inside [0, size)? For windows with
  *  one region; `disp` is relative to the window's base. A layout of no bytes always fits. */
-bool nicstride_layout_fits(const onic_layout_t *l, int64_t disp, uint64_t size);
+static inline bool nicstride_layout_fits(const onic_layout_t *l, int64_t disp, uint64_t size)
+{
+    int64_t lb, ub;
+
+    if (l->size == 0)
+        return true;
+    if (__builtin_add_overflow(disp, l->lb, &lb) || __builtin_add_overflow(disp, l->ub, &ub))
+        return false;
+    return lb >= 0 && (uint64_t)ub <= size; /* ub > lb, as there are bytes */
+}
 
 /** The same for the `len` bytes that begin `offset` behind `disp`; `*at_p` is where they begin. */
-bool nicstride_bytes_fit(int64_t disp, uint64_t offset, uint64_t len, uint64_t size,
-                         uint64_t *at_p);
+static inline bool nicstride_bytes_fit(int64_t disp, uint64_t offset, uint64_t len, uint64_t size,
+                                       uint64_t *at_p)
+{
+    return disp >= 0 && !__builtin_add_overflow((uint64_t)disp, offset, at_p) && *at_p <= size &&
+           len <= size - *at_p;
+}
 
 #endif
