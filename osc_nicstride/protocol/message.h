@@ -11,7 +11,7 @@
  * fragments and needs no buffers: regular layouts are small and travel whole with the position
  * (`offset`) of the fragment in them; irregular ones travel as the slice that the fragment needs.
  * Only for a transfer through slots does the target keep a record, from the one message that
- * describes it until its data has come or gone (target/move.c).
+ * describes it until its data has come or gone (target/slots.c).
  *
  * Pure. Decoding trusts nothing of what it says about its own parts: magic, type, flags and lengths
  * are checked. Fields that a type does not use are not looked at.

@@ -126,7 +126,7 @@ void nicstride_forget_uses_locked(nicstride_module_t *m);
 
 void nicstride_on_put(const nicstride_incoming_t *in);
 void nicstride_on_get(const nicstride_incoming_t *in);
-/** Puts, accumulates and gets whose data goes through slots (move.c). */
+/** Puts, accumulates and gets whose data goes through slots (slots.c). */
 void nicstride_on_move(const nicstride_incoming_t *in);
 /** A message is refused or dropped: what comes through slots for it all the same is thrown away, so
  *  that its sender comes to an end and gives the slots back. `layout` is what lies behind its
