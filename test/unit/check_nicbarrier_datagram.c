@@ -275,6 +275,46 @@ START_TEST(what_was_lost_is_remembered)
 }
 END_TEST
 
+/* Member 1 is mute and has two addresses, of which the second leads nowhere. Member 0 has found it
+ * out of reach when it happens to use that one: nevertheless its failure must arrive, since member
+ * 1 knows it to be alive and would wait for ever. */
+static void fail_at_a_wrong_address(test_t *t)
+{
+    nicbarrier_reason_t why;
+
+    nicbarrier_datagram_config.drop = 1000;
+    begin(t, 88, NULL, 0);
+    nicbarrier_partner_t *p = &t->net->partner[0];
+    if (t->me == 0) {
+        p->ncandidates = 2;
+        nicbarrier_udp_local(&p->candidate[1]); /* itself, whose packets have another cookie */
+    }
+    enter(t, 1);
+    meet(t, 1);
+    if (t->me == 0) {
+        nicbarrier_datagram_config.drop = 0;
+        engine->expect(t->net);
+        while (!nicbarrier_reach_is_lost(p, onic_now_nsec()) || p->next != 1)
+            look_on(t, 1);
+        EXPECT(engine->hopeless(t->net, &why));
+        look_on(t, 200);
+    } else {
+        engine->expect(t->net);
+        while (!engine->failed(t->net)) {
+            EXPECT(!engine->hopeless(t->net, &why));
+            look_on(t, 1);
+        }
+        EXPECT(p->alive);
+    }
+    engine->disconnect(t->net);
+}
+
+START_TEST(a_failure_finds_the_address)
+{
+    run(&(scenario_t){.run = fail_at_a_wrong_address, .n = 2, .verbs = NICBARRIER_VERBS_NEVER});
+}
+END_TEST
+
 /* Who waits, but has not asked yet, knows nothing; nor does who has been answered. */
 static void ask_nobody(test_t *t)
 {
@@ -471,6 +511,7 @@ int main(void)
                                   strangers_are_refused,
                                   opened_again,
                                   what_was_lost_is_remembered,
+                                  a_failure_finds_the_address,
                                   who_was_not_asked_is_not_unreachable,
                                   who_is_late_is_not_given_up,
                                   a_failure_spreads,

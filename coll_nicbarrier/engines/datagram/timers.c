@@ -30,6 +30,18 @@ static void send_nack(nicbarrier_net_t *net, uint32_t k, uint64_t epoch, uint64_
     }
 }
 
+/** To all addresses of a partner of which none is proven: a group that has failed sends no NACKs
+ * any more, which would try them by turns. */
+static void send_promised(nicbarrier_net_t *net, uint32_t k, uint64_t word)
+{
+    const nicbarrier_partner_t *to = net->to[k];
+    const nicbarrier_address_t *at = to->proven ? &to->at : to->candidate;
+    const int n = to->proven ? 1 : to->ncandidates;
+    for (int i = 0; i < n; i++) {
+        nicbarrier_datagram_send(net, NICBARRIER_PACKET_PROMISED, k, &at[i], word);
+    }
+}
+
 static void expire(nicbarrier_net_t *net, uint64_t now)
 {
     nicbarrier_rule_t room;
@@ -41,8 +53,7 @@ static void expire(nicbarrier_net_t *net, uint64_t now)
     const uint64_t nacks = nicbarrier_nacks_expire(&net->nacks, r, now, &repeats);
     for (uint32_t k = 0; (nacks | repeats) >> k != 0; k++) {
         if (repeats >> k & 1) {
-            nicbarrier_datagram_send(net, NICBARRIER_PACKET_PROMISED, k, &net->to[k]->at,
-                                     nicbarrier_rule_word(r, k));
+            send_promised(net, k, nicbarrier_rule_word(r, k));
         }
         if (nacks >> k & 1) {
             send_nack(net, k, r->received[k] + 1, now);
