@@ -199,6 +199,15 @@ START_TEST(proven_verbs_is_given_up)
     ck_assert_int_eq(number(&p.at), 0);
     ck_assert(nicbarrier_reach_nack(&p, true, 20 * patience));
     ck_assert(number(&p.at) > 0 && !p.proven);
+    /* But it may come back, and be the only one that ever worked. */
+    bool again = false;
+    for (unsigned i = 0; i < 4 * (NICBARRIER_REACH_PATIENCE + 1); i++) {
+        ck_assert(!nicbarrier_reach_nack(&p, false, 21 * patience + i));
+        again |= number(&p.at) == 0;
+    }
+    ck_assert(again && number(&p.at) > 0);
+    nicbarrier_reach_received(&p, &p.candidate[0], adopt);
+    ck_assert(number(&p.at) == 0 && p.proven);
 }
 END_TEST
 

@@ -59,7 +59,7 @@ static void note(nicbarrier_partner_t *p, bool expected, uint64_t now)
 /** Does its silence say something about the address? */
 static bool is_given_up(nicbarrier_partner_t *p, bool expected, uint64_t now)
 {
-    if (p->at.via == NICBARRIER_VIA_UDP) {
+    if (p->at.via == NICBARRIER_VIA_UDP || (p->verbs_worked && !p->proven)) {
         return !p->proven && ++p->tries > NICBARRIER_REACH_PATIENCE;
     }
     if (p->proven) {
@@ -74,13 +74,15 @@ bool nicbarrier_reach_nack(nicbarrier_partner_t *p, bool expected, uint64_t now)
 {
     p->silent_since = p->unanswered == 0 ? now : p->silent_since;
     p->unanswered++;
-    /* An address from which nothing ever comes may be the wrong one. Verbs is not tried again. */
+    /* An address from which nothing ever comes may be the wrong one. */
     const bool other = is_given_up(p, expected, now) && p->ncandidates > 1;
-    const bool was_verbs = p->at.via == NICBARRIER_VIA_VERBS;
+    const bool by_verbs = p->at.via == NICBARRIER_VIA_VERBS;
+    const bool was_verbs = by_verbs && (p->proven || !p->verbs_worked);
     if (other) {
+        p->verbs_worked |= by_verbs && p->proven;
         do {
             p->next = (uint8_t)((p->next + 1) % p->ncandidates);
-        } while (p->candidate[p->next].via == NICBARRIER_VIA_VERBS);
+        } while (p->candidate[p->next].via == NICBARRIER_VIA_VERBS && !p->verbs_worked);
         p->at = p->candidate[p->next];
         p->proven = false;
         p->tries = 0;

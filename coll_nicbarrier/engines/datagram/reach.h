@@ -13,7 +13,8 @@
  * from there, and is then used until a NACK of the partner comes by the other transport, because it
  * did not receive what was sent to it. Where nothing comes, each member tries the partner's
  * addresses on its own: verbs first, and given up for good when a partner that is known to be there
- * keeps silent; then those of UDP by turns.
+ * keeps silent; then those of UDP by turns. Verbs that has worked before takes its turn with them,
+ * since it may come back, and be all that ever does work.
  *
  * Pure: time is an argument, in nanoseconds of any clock that does not go back and has left 0; what
  * depends on the transport is handed in. The caller serialises.
@@ -55,6 +56,7 @@ typedef struct nicbarrier_partner {
     nicbarrier_address_t at;   /**< in use */
     bool proven;               /**< something came from there */
     uint8_t tries;             /**< not proven: NACKs sent there */
+    bool verbs_worked;         /**< it was given up when it was proven */
     bool alive;                /**< something came from it, whatever it was */
     uint8_t refused;           /**< NACKs that its host has refused since something came */
     uint32_t unanswered;       /**< NACKs sent since a message or a LATE came */
