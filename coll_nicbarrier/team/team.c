@@ -71,6 +71,7 @@ int nicbarrier_team_connect(nicbarrier_team_t *t, const nicbarrier_endpoints_t *
 
 void nicbarrier_team_begin_trial(nicbarrier_team_t *t)
 {
+    t->trial_ends = onic_now_nsec() + UINT64_C(1000000000) * NICBARRIER_TRIAL_SECONDS;
     t->engine->enter(t->net, NICBARRIER_TRIAL_EPOCH);
     if (t->engine->expect != NULL) {
         t->engine->expect(t->net);
@@ -87,10 +88,17 @@ bool nicbarrier_team_trial_hopeless(nicbarrier_team_t *t, nicbarrier_reason_t *w
 {
     /* The node is not notified: the next engine may do better. */
     if (t->engine->failed != NULL && t->engine->failed(t->net)) {
-        nicbarrier_reason(why, "a connection was lost");
+        nicbarrier_reason(why, "the engine does not get through between all leaders");
         return true;
     }
-    return t->engine->hopeless != NULL && t->engine->hopeless(t->net, why);
+    if (t->engine->hopeless != NULL) {
+        return t->engine->hopeless(t->net, why);
+    }
+    if (onic_now_nsec() > t->trial_ends) {
+        nicbarrier_reason(why, "its trial did not end in %d seconds", NICBARRIER_TRIAL_SECONDS);
+        return true;
+    }
+    return false;
 }
 
 void nicbarrier_team_drop_network(nicbarrier_team_t *t)

@@ -41,7 +41,8 @@ typedef struct nicbarrier_team {
     onic_segment_t segment;
     const nicbarrier_engine_t *engine; /**< network part, or NULL */
     nicbarrier_net_t *net;             /**< the leader's; NULL in others */
-    _Atomic uint64_t given;            /**< leader: last epoch given to the engine */
+    uint64_t trial_ends;    /**< nanoseconds; for engines that do not know by themselves */
+    _Atomic uint64_t given; /**< leader: last epoch given to the engine */
     nicbarrier_team_config_t config;
     _Atomic uint64_t next_check; /**< when to check again whether members have died; 0: not set */
     _Atomic uint32_t checked;    /**< which one is next */
@@ -77,9 +78,11 @@ void nicbarrier_team_drop_network(nicbarrier_team_t *t);
 void nicbarrier_team_begin_trial(nicbarrier_team_t *t);
 /** Is it complete? Makes progress. */
 bool nicbarrier_team_trial_done(nicbarrier_team_t *t);
-/** It never will be, for a reason. */
+/** It never will be, for a reason. An engine that cannot find that by itself is given
+ *  NICBARRIER_TRIAL_SECONDS: its notice of a loss may have gone by what was lost. */
 bool nicbarrier_team_trial_hopeless(nicbarrier_team_t *t, nicbarrier_reason_t *why);
 
+#define NICBARRIER_TRIAL_SECONDS 30
 /** The epoch of the trial; barriers are numbered from the next. */
 #define NICBARRIER_TRIAL_EPOCH 1
 

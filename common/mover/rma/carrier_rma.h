@@ -48,14 +48,13 @@ typedef struct onic_rma_peer {
     onic_remote_t *remote; /**< its area; NULL: not known yet */
     uint32_t slot_bytes;
     unsigned nslots;
-    unsigned requests;     /**< of mine */
-    bool in_order;         /**< it sees puts in order */
-    bool asked;            /**< for its area */
-    atomic_bool failed;    /**< a message could not be sent: it is to be given up; any thread */
-    bool lost;             /**< and that has been seen to */
-    unsigned waiting;      /**< its requests for slots of mine */
-    uint64_t held;         /**< slots of mine that it was granted and that are not released */
-    onic_pool_wait_t wait; /**< for slots of mine */
+    unsigned requests;  /**< of mine */
+    bool in_order;      /**< it sees puts in order */
+    bool asked;         /**< for its area */
+    atomic_bool failed; /**< a message could not be sent: it is to be given up; any thread */
+    bool lost;          /**< and that has been seen to */
+    unsigned waiting;   /**< its requests for slots of mine */
+    uint64_t held;      /**< slots of mine that it was granted and that are not released */
 } onic_rma_peer_t;
 
 typedef enum onic_rma_type {
@@ -132,7 +131,8 @@ typedef struct onic_rma_state {
     uint32_t slot_bytes;
     uint64_t me; /**< as an owner of slots */
     onic_region_t *landing, *bounce_region;
-    onic_rma_t *waiting; /**< for slots of mine, in the order of their turns */
+    onic_rma_t *waiting;   /**< for slots of mine, in the order of their requests */
+    onic_pool_wait_t wait; /**< all processes of other hosts count as one that waits */
     onic_rma_peer_t *peers;
     uint64_t quarantine;  /**< slots of the lost, to which something may still be written */
     uint64_t quarantined; /**< when something was last added: nanoseconds */

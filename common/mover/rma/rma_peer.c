@@ -56,7 +56,7 @@ static onic_rma_peer_t *record_of(onic_peer_t *peer)
     return p;
 }
 
-/** A peer's area. A handler opens no memory key, which may take a connection. */
+/** A peer's area, opened when it is first needed or by progress. */
 struct onic_rma_offer {
     onic_rma_offer_t *next;
     size_t len;
@@ -221,6 +221,8 @@ onic_rma_peer_t *onic_rma_reach(onic_peer_t *peer)
     if (!s->open || onic_peer_is_self(peer) || (!s->all && !onic_peer_puts_by_rdma(peer))) {
         return NULL;
     }
+    /* It may have come just before the message that is handled now. */
+    (void)open_areas();
     onic_rma_peer_t *p = record_of(peer);
     if (p != NULL && !p->asked && p->remote == NULL && !onic_peer_is_lost(peer)) {
         p->asked = true;

@@ -38,7 +38,7 @@ static void clear(uint64_t slots)
 static uint64_t take(onic_rma_t *r, unsigned most)
 {
     const uint64_t slots =
-        onic_pool_take(&onic_rma_state.pool, onic_rma_state.me, most, &r->peer->wait);
+        onic_pool_take(&onic_rma_state.pool, onic_rma_state.me, most, &onic_rma_state.wait);
     clear(slots);
     r->peer->held |= slots;
     r->terms.lease = slots;
@@ -66,11 +66,25 @@ bool onic_rma_request(onic_rma_t *r, unsigned slots)
     return true;
 }
 
+/** The request whose turn it is: the first of the peer that has fewest slots, so that one which is
+ *  stopped with many requests starves nobody. */
+static onic_rma_t **next_request(void)
+{
+    onic_rma_t **next = &onic_rma_state.waiting;
+    for (onic_rma_t **at = next; *at != NULL; at = &(*at)->next_waiting) {
+        if (__builtin_popcountll((*at)->peer->held) < __builtin_popcountll((*next)->peer->held)) {
+            next = at;
+        }
+    }
+    return next;
+}
+
 int onic_rma_serve(void)
 {
     int n = 0;
-    for (onic_rma_t *r; (r = onic_rma_state.waiting) != NULL && take(r, r->wanted) != 0; n++) {
-        onic_rma_state.waiting = r->next_waiting;
+    for (onic_rma_t **at; *(at = next_request()) != NULL && take(*at, (*at)->wanted) != 0; n++) {
+        onic_rma_t *r = *at;
+        *at = r->next_waiting;
         r->peer->waiting--;
         r->terms.waits = false;
         onic_rma_post_message(
