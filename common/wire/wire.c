@@ -19,6 +19,7 @@
 
 #include <sched.h>
 #include <signal.h>
+#include <stdlib.h>
 
 #include "ompi/constants.h"
 #include "ompi/proc/proc.h"
@@ -53,14 +54,24 @@ static void flush_peers(unsigned usec)
     uint64_t name;
     onic_peer_t *peer;
     bool in_time = true;
+    /* All are started first: while one waits, messages that come may add to the table. */
+    ucs_status_ptr_t *flushes =
+        malloc(opal_hash_table_get_size(&onic_wire.peers) * sizeof(*flushes));
+    size_t n = 0;
+    if (flushes == NULL) {
+        return;
+    }
     OPAL_HASH_TABLE_FOREACH(name, uint64, peer, &onic_wire.peers)
     {
-        /* UCX complains aloud of a flush to a process that is gone, so never all at once. */
+        /* UCX complains aloud of a flush to a process that is gone, so never by the worker's. */
         if (peer->ep != NULL && peer->failed == UCS_OK) {
-            in_time =
-                onic_wire_wait(ucp_ep_flush_nbx(peer->ep, &param), in_time ? usec : 0) && in_time;
+            flushes[n++] = ucp_ep_flush_nbx(peer->ep, &param);
         }
     }
+    for (size_t i = 0; i < n; i++) {
+        in_time = onic_wire_wait(flushes[i], in_time ? usec : 0) && in_time;
+    }
+    free(flushes);
 }
 
 void onic_wire_flush(void)
