@@ -137,6 +137,9 @@ static nicstride_method_t compare(nicstride_transfer_t *t, nicstride_case_t *c)
     if (is_made(t, c, &made))
         return (nicstride_method_t)made;
     c->reach = reach(t);
+    /* What comes here although it could be stored is better sent. */
+    if (automatic && t->mapped)
+        c->reach &= ~NICSTRIDE_REACH(NICSTRIDE_METHOD_DIRECT);
     if (automatic && !nicstride_is_active(t->m))
         c->presence = presence(t, false);
     if (c->learned.cell != NULL)
