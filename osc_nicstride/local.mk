@@ -21,7 +21,6 @@ osc_nicstride_libnicstride_core_la_SOURCES = \
 	osc_nicstride/protocol/fence.h \
 	osc_nicstride/protocol/lazy.h \
 	osc_nicstride/protocol/limits.h \
-	osc_nicstride/protocol/loan.h \
 	osc_nicstride/protocol/lockq.c \
 	osc_nicstride/protocol/lockq.h \
 	osc_nicstride/protocol/message.c \

@@ -13,7 +13,6 @@ unit_programs = \
 	test/unit/check_epoch \
 	test/unit/check_fence \
 	test/unit/check_credit \
-	test/unit/check_loan \
 	test/unit/check_replies \
 	test/unit/check_handle \
 	test/unit/check_lazy \
@@ -105,7 +104,6 @@ test_unit_check_clock_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_epoch_LDADD = $(unit_ldadd)
 test_unit_check_fence_LDADD = $(unit_ldadd)
 test_unit_check_credit_LDADD = $(unit_ldadd)
-test_unit_check_loan_LDADD = $(unit_ldadd)
 test_unit_check_replies_LDADD = $(unit_ldadd)
 test_unit_check_handle_LDADD = $(unit_ldadd)
 test_unit_check_lazy_LDADD = $(unit_ldadd)

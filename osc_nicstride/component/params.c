@@ -55,9 +55,9 @@ static onic_ranged_t ranged[N_RANGED] = {
     [MEMORY] = {"memory",
                 "Mebibytes of this process's memory that messages may use at a time. A quarter is "
                 "for replies to its own gets. The rest is for messages of other processes that "
-                "wait for a lock, and for replies to them. Half of this rest is divided evenly "
-                "among the processes of the job, with at least 4.4 KiB for each, so more than some "
-                "11,000 processes use more in all. The other half goes to processes that need it",
+                "wait for a lock, and for replies to them. It is divided evenly among the "
+                "processes of the job, with at least 4.4 KiB for each, so more than some 11,000 "
+                "processes use more in all, and at most 4.4 MiB, so few processes use less",
                 64, 1, 1 << 20},
     [AREA] =
         {"area",
@@ -225,10 +225,6 @@ int nicstride_pvars_register(const mca_base_component_t *c)
     onic_register_counter(c, "deferred_bytes",
                           "Most bytes that messages put off have taken up at a time",
                           MCA_BASE_PVAR_CLASS_HIGHWATERMARK, &n->deferred_bytes);
-    onic_register_counter(c, "lent_bytes",
-                          "Most bytes that were lent to other processes at a time, for what their "
-                          "messages take up here",
-                          MCA_BASE_PVAR_CLASS_HIGHWATERMARK, &n->lent_bytes);
     onic_register_counter(c, "reply_bytes",
                           "Most bytes of replies that were asked for by message at a time",
                           MCA_BASE_PVAR_CLASS_HIGHWATERMARK, &n->reply_bytes);

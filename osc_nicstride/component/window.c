@@ -125,16 +125,12 @@ static nicstride_facts_t facts_of(const nicstride_module_t *m, int rc, void **ba
     nicstride_component_t *c = &nicstride_component;
     const bool dynamic = m->flavor == MPI_WIN_FLAVOR_DYNAMIC;
     const uint64_t kept = c->params.memory - c->replies.limit;
-    const uint64_t part = nicstride_loan_part(kept, processes(m));
     nicstride_facts_t facts;
 
     memset(&facts, 0, sizeof(facts));
     facts.rc = rc > 0 ? OMPI_ERROR : rc;
     if (rc != OMPI_SUCCESS)
         return facts;
-    onic_wire_lock();
-    nicstride_bank_open(&c->bank, kept, processes(m));
-    onic_wire_unlock();
     facts.leader =
         c->params.node || m->flavor == MPI_WIN_FLAVOR_SHARED ? onic_node_leader(m->comm) : m->rank;
     facts.wishes = nicstride_memory_wants(m, info);
@@ -143,7 +139,7 @@ static nicstride_facts_t facts_of(const nicstride_module_t *m, int rc, void **ba
         .disp_unit = dynamic ? 1 : (uint32_t)disp_unit,
         .win = m->name,
         .window = c->params.window,
-        .share = part < UINT32_MAX ? (uint32_t)part : UINT32_MAX,
+        .share = (uint32_t)nicstride_quota_part(kept, processes(m)),
         .align =
             m->flavor == MPI_WIN_FLAVOR_CREATE ? (uint32_t)((uintptr_t)*base % NICSTRIDE_LINE) : 0,
     };

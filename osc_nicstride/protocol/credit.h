@@ -18,7 +18,8 @@
  * window does for them, which does not depend on the size of the job. What the target may have to
  * keep for a while (accumulates that wait for a lock, replies, records) is counted in bytes
  * (`kept`, nicstride_msg_kept), which all windows of a process share (nicstride_quota_t): a program
- * may have many windows, and the target has one memory. How many there are is in loan.h.
+ * may have many windows, and the target has one memory. Each process has its part of that for good
+ * (nicstride_quota_part), whatever others do, and knows it since the window was made.
  *
  * In active target nobody asks. An origin that closes an epoch publishes how many messages it has
  * sent in all, and
@@ -42,6 +43,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "osc_nicstride/protocol/limits.h"
+
 /** Origin side. Zero-initialise but for `window` (1 .. 2^31). Messages, if not said otherwise. */
 typedef struct nicstride_tx {
     uint64_t sent;
@@ -64,15 +67,31 @@ typedef struct nicstride_rx {
     int error; /**< first error since the last acknowledgement */
 } nicstride_rx_t;
 
-/** What a target may keep for one process, in all windows, in bytes; loan.h has the rest. */
+/** What a target may keep for one process, in all windows, in bytes. Zero-initialise. */
 typedef struct nicstride_quota {
     uint64_t out;
-    uint64_t limit;
-    uint64_t base;     /**< of the limit what need not be given back */
-    uint64_t lent;     /**< what came to that on loan, in all, as far as is known */
-    uint64_t returned; /**< and was given back, in all */
-    bool back;         /**< the target wants it back */
+    uint64_t limit; /**< the process's part; 0 before a window has told it */
 } nicstride_quota_t;
+
+/** The part of each of so many processes, at least 1, of a memory of `bytes`. Of very many
+ * processes each needs room for one short message, and all together that may be more than the
+ * memory. */
+static inline uint64_t nicstride_quota_part(uint64_t bytes, uint64_t processes)
+{
+    const uint64_t part = bytes / processes;
+
+    if (part > NICSTRIDE_KEPT_MAX)
+        return NICSTRIDE_KEPT_MAX;
+    return part > NICSTRIDE_KEPT_MIN ? part : NICSTRIDE_KEPT_MIN;
+}
+
+/** A window tells the process's part. The least counts: with windows over several jobs a target
+ *  divides its memory among more. */
+static inline void nicstride_quota_told(nicstride_quota_t *q, uint64_t part)
+{
+    if (q->limit == 0 || part < q->limit)
+        q->limit = part;
+}
 
 /** May a message be sent now for which the target may have to keep so many bytes? One that takes
  *  more than there can be goes alone. */

@@ -53,7 +53,7 @@
  *  however much is asked. */
 #define NICSTRIDE_QUEUE_MAX 1024
 /** Of a process's memory for messages (osc_nicstride_memory) this part, one in so many, is for the
- *  replies to itself (replies.h); the rest is for others (loan.h). */
+ *  replies to itself (replies.h); the rest is for others (credit.h). */
 #define NICSTRIDE_REPLY_PART 4
 
 /** Bytes that a message takes up at its target beside its layout and data: where it is put off, or
@@ -62,6 +62,8 @@
 #define NICSTRIDE_KEPT_USE    640
 /** Every target keeps so much for each process: the longest message that is not cut. */
 #define NICSTRIDE_KEPT_MIN (NICSTRIDE_KEPT_RECORD + NICSTRIDE_INLINE_LAYOUT + NICSTRIDE_INLINE_MAX)
+/** And no more than so much: a whole window of those (osc_nicstride_window by default). */
+#define NICSTRIDE_KEPT_MAX (1024 * NICSTRIDE_KEPT_MIN)
 
 typedef struct nicstride_limits {
     size_t near; /**< inline data between processes of a node */

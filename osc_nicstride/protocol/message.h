@@ -35,11 +35,9 @@ typedef enum nicstride_msg_type {
     NICSTRIDE_MSG_GET_ACC,  /**< as ACC, and send the old values back; payload empty for NO_OP */
     NICSTRIDE_MSG_CAS,      /**< payload: compare value, then new value, each of dtype's size */
     NICSTRIDE_MSG_ACC_DATA, /**< reply to GET_ACC and CAS: old values; or status != 0 */
-    NICSTRIDE_MSG_FLUSH,    /**< count: acknowledge once that many are applied; len: bytes wished
-                                 for, offset: returned in all (loan.h) */
+    NICSTRIDE_MSG_FLUSH,    /**< count: acknowledge once that many are applied */
     NICSTRIDE_MSG_ACK,      /**< count: applied so far, disp: bytes that were kept for them; status:
-                                 first error since the last; offset: lent in all, op: 1 where that
-                                 is wanted back (loan.h) */
+                                 first error since the last */
     NICSTRIDE_MSG_LOCK,  /**< op: lock type, perhaps with NICSTRIDE_LOCK_WITH_MORE; count: `since`
                               of lockq.h */
     NICSTRIDE_MSG_GRANT, /**< the lock at rank `count` is yours; or status: it will not be. What

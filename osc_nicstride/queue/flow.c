@@ -2,10 +2,11 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Flow control: what may be sent, asked for, and given back; see flow.h. */
+/** @file Flow control: what may be sent and asked for; see flow.h. */
 #include "osc_nicstride/queue/flow.h"
 #include "osc_nicstride/queue/lazy_lock.h"
 #include "osc_nicstride/queue/operation.h"
+#include "osc_nicstride/queue/reply.h"
 #include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/window/state.h"
 #include "osc_nicstride/window/used.h"
@@ -13,32 +14,18 @@
 /* ---- asking -----------------------------------------------------------------------------------
  */
 
-void nicstride_ask_for_locked(nicstride_peer_t *p, uint64_t upto, uint64_t wish)
+void nicstride_ask_for_locked(nicstride_peer_t *p, uint64_t upto)
 {
     nicstride_msg_t msg;
 
     nicstride_msg_init(&msg, NICSTRIDE_MSG_FLUSH, p->win, p->me);
     msg.count = upto;
-    msg.len = wish;
-    msg.offset = p->quota->returned;
     nicstride_send_header_locked(p, &msg);
-}
-
-void nicstride_give_back_locked(nicstride_process_t *process)
-{
-    nicstride_peer_t *p = process->peers;
-
-    while (p != NULL && p->failed)
-        p = p->next_window;
-    if (p != NULL && nicstride_quota_gives_back(&process->quota))
-        nicstride_ask_for_locked(p, 0, 0);
 }
 
 /** Nobody would acknowledge what is out, in this window or others: asks. */
 static void ask_for_credit(nicstride_peer_t *p)
 {
-    uint64_t wish = nicstride_quota_request(p->quota, p->flow.wants);
-
     if (!nicstride_tx_is_short(&p->flow.tx, p->quota, p->flow.wants))
         return;
     for (nicstride_peer_t *other = p->process->peers; other != NULL; other = other->next_window) {
@@ -47,10 +34,8 @@ static void ask_for_credit(nicstride_peer_t *p)
         /* What is kept for a lock was not sent yet; what lies in a slot nobody else looks for. */
         nicstride_lazy_lock_ask_locked(other);
         nicstride_look_locked(other);
-        if (other->failed || !nicstride_tx_ask(&other->flow.tx, &upto))
-            continue;
-        nicstride_ask_for_locked(other, upto, wish);
-        wish = 0;
+        if (!other->failed && nicstride_tx_ask(&other->flow.tx, &upto))
+            nicstride_ask_for_locked(other, upto);
     }
 }
 
@@ -62,7 +47,7 @@ void nicstride_ask_locked(nicstride_peer_t *p, uint64_t goal)
     if ((next != NULL && (next->number <= goal || next->sent > 0)) ||
         !nicstride_tx_ask(&p->flow.tx, &upto))
         return;
-    nicstride_ask_for_locked(p, upto, 0);
+    nicstride_ask_for_locked(p, upto);
 }
 
 /* ---- sending what is queued -------------------------------------------------------------------
@@ -125,14 +110,6 @@ void nicstride_acknowledged_locked(nicstride_peer_t *p, uint64_t count, uint64_t
     nicstride_pump_all_locked(p->process);
 }
 
-void nicstride_on_ack(const nicstride_incoming_t *in)
-{
-    const nicstride_msg_t *msg = in->msg;
-
-    nicstride_quota_lent(in->p->quota, msg->offset, msg->op != 0);
-    nicstride_acknowledged_locked(in->p, msg->count, (uint64_t)msg->disp, msg->status);
-}
-
 void nicstride_take_answer_locked(nicstride_peer_t *p)
 {
     nicstride_place_answer_locked(p);
@@ -146,9 +123,5 @@ void nicstride_peer_end_locked(nicstride_peer_t *p)
     nicstride_drop_waiting_locked(p);
     nicstride_ops_fail_locked(p);
     nicstride_tx_forget(&p->flow.tx, p->quota);
-    /* One that lives may still send by what it was lent. */
-    if (onic_peer_has_died(p->wire))
-        (void)nicstride_loan_returned(&nicstride_component.bank, &p->process->loan,
-                                      p->process->loan.lent);
     nicstride_pump_all_locked(p->process);
 }

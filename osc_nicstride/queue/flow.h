@@ -4,7 +4,7 @@
  */
 /**
  * @file
- * Flow control of what is sent to a peer (credit.h, loan.h, replies.h): sending what is queued as
+ * Flow control of what is sent to a peer (credit.h, replies.h): sending what is queued as
  * credit allows, asking for acknowledgements, and what they bring.
  *
  * All is called with the wire lock held.
@@ -14,7 +14,6 @@
 
 #include <stdbool.h>
 
-#include "osc_nicstride/queue/reply.h"
 #include "osc_nicstride/window/module.h"
 
 /** Sends what the peer's credit allows of what is queued. */
@@ -30,33 +29,24 @@ static inline void nicstride_pump_locked(nicstride_peer_t *p)
 /** The same for peers that have waited for room for replies, while there is some. */
 void nicstride_pump_askers_locked(void);
 
-/** Gives back the loan that the process wants back, if it can be now; by any window. */
-void nicstride_give_back_locked(nicstride_process_t *process);
-
-/** The same for all windows that share the process's quota: what one gives back another may use,
- * and nobody else may come to send it. */
+/** The same for all windows that share the process's quota: what is free again in one another may
+ * use, and nobody else may come to send it. */
 static inline void nicstride_pump_all_locked(nicstride_process_t *process)
 {
     for (nicstride_peer_t *p = process->peers; p != NULL; p = p->next_window)
         nicstride_pump_locked(p);
-    if (process->quota.back)
-        nicstride_give_back_locked(process);
 }
 
 /** Asks the target to acknowledge what it has not, if all operations up to number `goal` are
  *  sent and it has not been asked. */
 void nicstride_ask_locked(nicstride_peer_t *p, uint64_t goal);
 
-/** Asks the target for an acknowledgement of so many messages, and for so many bytes more (loan.h);
- *  says what was given back. */
-void nicstride_ask_for_locked(nicstride_peer_t *p, uint64_t upto, uint64_t wish);
+/** Asks the target for an acknowledgement of so many messages. */
+void nicstride_ask_for_locked(nicstride_peer_t *p, uint64_t upto);
 
 /** The peer has acknowledged so many messages, for which it has kept `freed` bytes as far as it
  * says so, with an error class or 0; sends what may go now. */
 void nicstride_acknowledged_locked(nicstride_peer_t *p, uint64_t count, uint64_t freed, int error);
-
-/** ACK. */
-void nicstride_on_ack(const nicstride_incoming_t *in);
 
 /** Takes what the peer answered in its slot. */
 void nicstride_take_answer_locked(nicstride_peer_t *p);
@@ -72,8 +62,7 @@ static inline bool nicstride_look_locked(nicstride_peer_t *p)
 }
 
 /** Ends all that is under way to the peer, which nothing is sent to any more, and gives back what
- * it has of the room at its process: other windows may still reach that. What the process was lent
- * here comes back where it has died. */
+ * it has of the room at its process: other windows may still reach that. */
 void nicstride_peer_end_locked(nicstride_peer_t *p);
 
 #endif

@@ -37,10 +37,8 @@ static void look_up(nicstride_peer_t *p)
 {
     onic_wire_lock();
     if (!__atomic_load_n(&p->observed.looked_up, __ATOMIC_RELAXED)) {
-        p->observed.presence = onic_peer_presence(p->wire);
+        nicstride_find_presence_locked(p);
         p->observed.learn = p->observed.presence != NULL || p->local < 0 ? learn_locked(p) : NULL;
-        if (p->observed.learn == NULL)
-            p->observed.presence = NULL;
         __atomic_store_n(&p->observed.looked_up, true, __ATOMIC_RELEASE);
     }
     onic_wire_unlock();

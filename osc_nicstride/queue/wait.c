@@ -32,12 +32,18 @@ static double usec(void)
     return ticks;
 }
 
+void nicstride_find_presence_locked(nicstride_peer_t *p)
+{
+    if (p->observed.presence == NULL)
+        p->observed.presence = onic_peer_presence(p->wire);
+}
+
 static void find_wake_locked(nicstride_peer_t *p)
 {
     const int can = onic_peer_can_wake(p->wire) ? 1 : -1;
 
     if (can > 0)
-        p->observed.presence_there = onic_peer_presence(p->wire);
+        nicstride_find_presence_locked(p);
     __atomic_store_n(&p->observed.wakes, can, __ATOMIC_RELEASE);
 }
 
@@ -69,9 +75,9 @@ bool nicstride_can_wake_all(nicstride_module_t *m)
 /** Its helper thread stands in for it by itself where `away` is set. */
 static bool is_away(const nicstride_peer_t *p, uint64_t now)
 {
-    return !onic_presence_is_fresh(p->observed.presence_there, now,
+    return !onic_presence_is_fresh(p->observed.presence, now,
                                    (uint64_t)(ONIC_PATIENCE_AWAY * usec())) &&
-           !onic_presence_is_away(p->observed.presence_there);
+           !onic_presence_is_away(p->observed.presence);
 }
 
 void nicstride_wake_waited(onic_patience_t *w, nicstride_peer_t *p)

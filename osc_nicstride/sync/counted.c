@@ -92,15 +92,13 @@ static bool is_confirmed(void *arg)
     return p->flow.tx.confirmed == p->flow.tx.sent || nicstride_peer_failed_locked(p);
 }
 
-static void ask_again(nicstride_module_t *m, nicstride_peer_t *p)
+static void ask_again(nicstride_peer_t *p)
 {
-    nicstride_msg_t msg;
+    uint64_t upto;
 
-    nicstride_msg_init(&msg, NICSTRIDE_MSG_FLUSH, nicstride_info(m, p->rank)->win,
-                       (uint32_t)m->rank);
     onic_wire_lock();
-    if (!p->failed && nicstride_tx_ask_again(&p->flow.tx, &msg.count))
-        nicstride_send_header_locked(p, &msg);
+    if (!p->failed && nicstride_tx_ask_again(&p->flow.tx, &upto))
+        nicstride_ask_for_locked(p, upto);
     onic_wire_unlock();
 }
 
@@ -109,7 +107,7 @@ void nicstride_confirm_all(nicstride_module_t *m)
     /* Every target is asked before any is waited for. */
     for (int i = 0; i < m->size; i++) {
         if (m->peer[i] != NULL)
-            ask_again(m, m->peer[i]);
+            ask_again(m->peer[i]);
     }
     for (int i = 0; i < m->size; i++) {
         nicstride_peer_t *p = m->peer[i];

@@ -15,7 +15,6 @@
 #include "osc_nicstride/queue/observe.h"
 #include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/target/target.h"
-#include "osc_nicstride/window/state.h"
 #include "common/support/handle.h"
 
 /** Counts a message as applied. True where an acknowledgement is due; `*count_p` and `*error_p` are
@@ -42,8 +41,6 @@ static void acknowledge(nicstride_peer_t *p, uint64_t count, int error)
     msg.count = count;
     msg.disp = (int64_t)p->flow.rx.freed;
     msg.status = error;
-    msg.offset = p->process->loan.lent;
-    msg.op = p->process->loan.back;
     nicstride_send_header_locked(p, &msg);
 }
 
@@ -112,52 +109,13 @@ void nicstride_reply_locked(const nicstride_incoming_t *in, const void *data, ui
         acknowledge(in->p, count, earlier);
 }
 
-static void report(nicstride_peer_t *p)
+void nicstride_flush_asked_locked(nicstride_peer_t *p, uint64_t upto)
 {
     uint64_t count;
     int error;
 
+    if (!nicstride_rx_flush(&p->flow.rx, upto))
+        return;
     nicstride_rx_ack(&p->flow.rx, &count, &error);
     acknowledge(p, count, error);
-}
-
-void nicstride_flush_asked_locked(nicstride_peer_t *p, uint64_t upto)
-{
-    if (nicstride_rx_flush(&p->flow.rx, upto))
-        report(p);
-}
-
-/** Asks for the loan of a process, in any window. */
-static void ask_back(nicstride_loan_t *loan)
-{
-    const nicstride_process_t *process =
-        (void *)((char *)loan - offsetof(nicstride_process_t, loan));
-    nicstride_peer_t *p = process->peers;
-
-    while (p != NULL && p->failed)
-        p = p->next_window;
-    if (p != NULL)
-        report(p);
-}
-
-void nicstride_on_flush(const nicstride_incoming_t *in)
-{
-    nicstride_bank_t *bank = &nicstride_component.bank;
-    nicstride_loan_t *loan = &in->p->process->loan;
-    const nicstride_msg_t *msg = in->msg;
-
-    if (!nicstride_loan_returned(bank, loan, msg->offset))
-        nicstride_refuse();
-    if (msg->len > 0) {
-        const uint64_t got = nicstride_lend(bank, loan, msg->len);
-        nicstride_loan_t *other = got < msg->len ? nicstride_lend_back(bank, loan) : NULL;
-
-        if (bank->out > nicstride_counters.lent_bytes)
-            __atomic_store_n(&nicstride_counters.lent_bytes, bank->out, __ATOMIC_RELAXED);
-        if (got > 0)
-            report(in->p);
-        if (other != NULL)
-            ask_back(other);
-    }
-    nicstride_flush_asked_locked(in->p, msg->count);
 }

@@ -87,10 +87,11 @@ static bool handle(const nicstride_incoming_t *in)
     case NICSTRIDE_MSG_CAS:
         return nicstride_on_accumulate(in);
     case NICSTRIDE_MSG_FLUSH:
-        nicstride_on_flush(in);
+        nicstride_flush_asked_locked(in->p, in->msg->count);
         return true;
     case NICSTRIDE_MSG_ACK:
-        nicstride_on_ack(in);
+        nicstride_acknowledged_locked(in->p, in->msg->count, (uint64_t)in->msg->disp,
+                                      in->msg->status);
         return true;
     case NICSTRIDE_MSG_LOCK:
     case NICSTRIDE_MSG_UNLOCK:
@@ -118,7 +119,7 @@ static bool handle(const nicstride_incoming_t *in)
  */
 
 /* First come, first served, so that accumulates keep their order; wire lock. What it may hold is
- * bounded (loan.h); how much that is (footprint) is counted. */
+ * bounded (credit.h); how much that is (footprint) is counted. */
 static nicstride_deferred_t *deferred_head, *deferred_tail;
 static size_t deferred_bytes;
 

@@ -47,8 +47,6 @@ void nicstride_reply_locked(const nicstride_incoming_t *in, const void *data, ui
 
 /** The peer wants an acknowledgement once so many messages are applied. */
 void nicstride_flush_asked_locked(nicstride_peer_t *p, uint64_t upto);
-/** FLUSH: the same, and what it asks for or gives back. */
-void nicstride_on_flush(const nicstride_incoming_t *in);
 
 /** Begins a reply to the operation that a message belongs to. */
 void nicstride_reply_init(const nicstride_peer_t *p, const nicstride_msg_t *to,

@@ -34,7 +34,6 @@
 #include "osc_nicstride/protocol/epoch.h"
 #include "osc_nicstride/protocol/fence.h"
 #include "osc_nicstride/protocol/credit.h"
-#include "osc_nicstride/protocol/loan.h"
 #include "osc_nicstride/protocol/replies.h"
 #include "common/node/patience.h"
 #include "osc_nicstride/window/place.h"
@@ -44,11 +43,10 @@
 #include "osc_nicstride/window/region.h"
 #include "osc_nicstride/protocol/slot.h"
 
-/** A process, in all windows: what it keeps for me, and I for it, and what transfers cost. */
+/** A process, in all windows: what it keeps for me, and what transfers cost. */
 typedef struct nicstride_process {
     struct nicstride_process *next;
     nicstride_quota_t quota;
-    nicstride_loan_t loan;
     struct nicstride_peer *peers; /**< of all windows that have one for it */
     onic_learn_t *learn;          /**< what its transfers cost, or NULL; see queue/observe.h */
 } nicstride_process_t;
@@ -132,11 +130,10 @@ typedef struct nicstride_notices {
  * is read without a lock when the word before it says so; the rest belongs to the wire lock. */
 typedef struct nicstride_observation {
     bool looked_up;                  /**< the next two are known */
-    const onic_presence_t *presence; /**< its signs of life, or NULL */
+    const onic_presence_t *presence; /**< its signs of life, or NULL; known with `wakes`, too */
     onic_learn_t *learn;             /**< what was learned of it; contents under the wire lock */
     int wakes;                       /**< its helper thread can be woken: 1, -1: not, 0: unknown */
-    const onic_presence_t *presence_there; /**< its signs of life, where that is so */
-    uint64_t looked; /**< ticks when its presence was last asked for; no lock */
+    uint64_t looked;                 /**< ticks when its presence was last asked for; no lock */
     uint64_t
         answered; /**< the same at the end of the last flush: it was there after that; no lock */
     onic_watch_t watch;       /**< what is being sent there */

@@ -44,7 +44,6 @@ bool nicstride_process_forget(onic_peer_t *wire, bool left)
         at = &(*at)->next;
     *at = p->next;
     *slot = NULL;
-    (void)nicstride_loan_returned(&nicstride_component.bank, &p->loan, p->loan.lent);
     free(p->learn);
     free(p);
     return true;
@@ -52,7 +51,6 @@ bool nicstride_process_forget(onic_peer_t *wire, bool left)
 
 void nicstride_processes_fini(void)
 {
-    nicstride_component.bank = (nicstride_bank_t){0};
     while (nicstride_processes != NULL) {
         nicstride_process_t *p = nicstride_processes;
 
@@ -106,7 +104,7 @@ nicstride_peer_t *nicstride_peer_make_locked(nicstride_module_t *m, int rank)
     p->wire = wire;
     p->process = process;
     p->quota = &process->quota;
-    nicstride_quota_part(p->quota, its->share);
+    nicstride_quota_told(p->quota, its->share);
     p->next_window = process->peers;
     process->peers = p;
     p->rank = rank;

@@ -19,7 +19,6 @@
 #include "common/support/handle.h"
 #include "osc_nicstride/protocol/limits.h"
 #include "osc_nicstride/protocol/method.h"
-#include "osc_nicstride/protocol/loan.h"
 #include "osc_nicstride/protocol/replies.h"
 
 /** Values of the MCA parameters (params.c documents them). */
@@ -53,11 +52,10 @@ typedef struct nicstride_component {
     bool wire_open;
     bool plan_shown; /**< by this process */
     bool world_met;  /**< all of MPI_COMM_WORLD took part in a window: a fence finds all of them */
-    opal_hash_table_t windows;   /**< windows by their name at home; wire lock */
-    onic_handles_t ops;          /**< operations that wait for replies; wire lock */
-    nicstride_replies_t replies; /**< room for these; wire lock */
-    nicstride_bank_t bank;       /**< room for what others send, beside their parts; wire lock */
-    uint32_t last_name;          /**< names are never used again; wire lock */
+    opal_hash_table_t windows;        /**< windows by their name at home; wire lock */
+    onic_handles_t ops;               /**< operations that wait for replies; wire lock */
+    nicstride_replies_t replies;      /**< room for these; wire lock */
+    uint32_t last_name;               /**< names are never used again; wire lock */
     struct nicstride_module *orphans; /**< windows that the user forgot; freed behind the wire */
 } nicstride_component_t;
 
@@ -76,7 +74,6 @@ typedef struct nicstride_counters {
     unsigned long long wakeups;        /**< helper threads of others that were woken */
     unsigned long long deferred;       /**< messages put off because a lock was busy */
     unsigned long long deferred_bytes; /**< most that those took up at a time; wire lock */
-    unsigned long long lent_bytes;     /**< most that were lent at a time; wire lock */
     unsigned long long reply_bytes;    /**< most that replies had been asked for; wire lock */
     unsigned long long lookups;        /**< of others' parameters, in Open MPI's exchange */
     unsigned long long refused;        /**< messages refused: malformed, or for a window gone */

@@ -22,7 +22,7 @@ typedef struct nicstride_rank_info {
     uint32_t disp_unit;
     uint32_t win;    /**< its name for the window */
     uint32_t window; /**< messages that it sends without acknowledgement (credit.h) */
-    uint32_t share;  /**< bytes that it keeps for each process, for all windows (loan.h) */
+    uint32_t share;  /**< bytes that it keeps for each process, for all windows (credit.h) */
     uint32_t align;  /**< the last bits of its memory's address, below NICSTRIDE_LINE */
     uint32_t spare;
 } nicstride_rank_info_t;

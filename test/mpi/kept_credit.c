@@ -19,7 +19,7 @@
 
 /* Together such accumulates take more than the least memory for messages gives each of two
  * processes. */
-enum { WINDOWS = 56, LONGS = 800 };
+enum { WINDOWS = 112, LONGS = 800 };
 
 static long values[LONGS], got[LONGS];
 

@@ -9,8 +9,10 @@
  */
 #include "osc_nicstride/protocol/credit.h"
 
+#include <inttypes.h>
 #include <string.h>
 
+#include "osc_nicstride/protocol/message.h"
 #include "test/unit/unit.h"
 
 #define MAX_MESSAGES 400
@@ -273,6 +275,9 @@ static void run(simulation_t *s)
             take_error(s);
         if (s->settles && unit_once_in(s->r, 10))
             settle(s);
+        /* Another window divides the target's memory among more. */
+        if (s->longs && unit_once_in(s->r, 100))
+            nicstride_quota_told(&s->quota, 1 + unit_below(s->r, 40));
         if (!s->flushing && unit_once_in(s->r, 25))
             begin_flush(s);
     }
@@ -482,11 +487,68 @@ START_TEST(given_up_windows_give_back)
 }
 END_TEST
 
+/* The parts of all are no more than there is, unless each has the least; and no more than helps. */
+START_TEST(each_has_its_part)
+{
+    static const uint64_t jobs[] = {1, 2, 64, 1000, 10000, 100000};
+    const uint64_t bytes = UINT64_C(48) << 20;
+    const nicstride_msg_t add = {.type = NICSTRIDE_MSG_ACC, .len = 8};
+    nicstride_quota_t q = {0};
+    uint64_t before = NICSTRIDE_KEPT_MAX;
+
+    for (size_t i = 0; i < sizeof(jobs) / sizeof(jobs[0]); i++) {
+        const uint64_t part = nicstride_quota_part(bytes, jobs[i]);
+
+        printf("%" PRIu64 " processes: of %" PRIu64 " KiB %" PRIu64 " bytes for each, %" PRIu64
+               " accumulates of 8 bytes under way\n",
+               jobs[i], bytes >> 10, part, part / nicstride_msg_kept(&add));
+        ck_assert(part == NICSTRIDE_KEPT_MIN || part * jobs[i] <= bytes);
+        ck_assert(part == NICSTRIDE_KEPT_MAX || part + 1 > bytes / jobs[i]);
+        ck_assert(part >= NICSTRIDE_KEPT_MIN && part <= before);
+        before = part;
+        nicstride_quota_told(&q, part);
+        nicstride_quota_told(&q, part + 1);
+        ck_assert_uint_eq(q.limit, part);
+    }
+    ck_assert_uint_eq(nicstride_quota_part(UINT64_MAX, 1), NICSTRIDE_KEPT_MAX);
+    fflush(stdout);
+}
+END_TEST
+
+/* What is applied as it comes costs nothing; all that goes in one piece has room in any part. */
+START_TEST(what_is_kept)
+{
+    nicstride_msg_t m = {.type = NICSTRIDE_MSG_PUT, .len = NICSTRIDE_INLINE_MAX};
+
+    m.layout_len = NICSTRIDE_INLINE_LAYOUT;
+    ck_assert_uint_eq(nicstride_msg_kept(&m), 0);
+    m.flags = NICSTRIDE_MSG_SLICE;
+    ck_assert_uint_eq(nicstride_msg_kept(&m), 0);
+    m.flags = NICSTRIDE_MSG_RNDV;
+    ck_assert_uint_eq(nicstride_msg_kept(&m), NICSTRIDE_KEPT_USE);
+    m.flags = NICSTRIDE_MSG_INLINE;
+    m.type = NICSTRIDE_MSG_ACC;
+    ck_assert_uint_eq(nicstride_msg_kept(&m), NICSTRIDE_KEPT_MIN);
+    m.type = NICSTRIDE_MSG_GET;
+    m.flags = 0;
+    ck_assert_uint_eq(nicstride_msg_kept(&m), NICSTRIDE_KEPT_RECORD + NICSTRIDE_INLINE_MAX);
+    m.len = UINT64_C(1) << 30;
+    ck_assert_uint_eq(nicstride_msg_kept(&m), NICSTRIDE_KEPT_USE);
+    m.len = 8;
+    ck_assert_uint_eq(nicstride_msg_kept(&m), NICSTRIDE_KEPT_RECORD + 8);
+    m.type = NICSTRIDE_MSG_FLUSH;
+    ck_assert_uint_eq(nicstride_msg_kept(&m), 0);
+}
+END_TEST
+
 int main(void)
 {
-    const TTest *const tests[] = {random_runs,           full_window_is_always_reported,
-                                  few_acknowledgements,  first_error_wins,
-                                  windows_share_a_quota, given_up_windows_give_back};
+    const TTest *const tests[] = {
+        random_runs,           full_window_is_always_reported,
+        few_acknowledgements,  first_error_wins,
+        windows_share_a_quota, given_up_windows_give_back,
+        each_has_its_part,     what_is_kept,
+    };
 
     return unit_run("credit", tests, sizeof(tests) / sizeof(tests[0]));
 }
