@@ -359,6 +359,7 @@ mpi_programs = \
 	test/mpi/errors_range \
 	test/mpi/fence \
 	test/mpi/fence_died \
+	test/mpi/fetch_tail \
 	test/mpi/finalize \
 	test/mpi/flatten \
 	test/mpi/flatten_shapes \

@@ -158,9 +158,9 @@ int nicstride_send_fragment_locked(nicstride_op_t *op)
     }
     nicstride_op_reserve_locked(op, reply);
     /* A message by itself is likely to be flushed at once: it asks for its acknowledgement itself.
-     * But a wait for a request does not look into the slot. */
+     * But a wait for a request does not look into the slot, which has data of whole operations. */
     if (op->sent + n == op->size && nicstride_tx_may_ask(&p->flow.tx) && op->request == NULL &&
-        !nicstride_is_active(op->module))
+        (op->sent == 0 || !nicstride_op_wants_reply(op)) && !nicstride_is_active(op->module))
         f.msg.count = p->flow.tx.asked = p->flow.tx.sent + 1;
     op->in_flight++;
     op->sent += n;
