@@ -7,8 +7,8 @@
  * The carrier between hosts: grants of slots of mine, and what lost peers had of them.
  *
  * Senders of other hosts cannot lease slots by themselves: they ask, and are granted slots in turn
- * (paper 000, section 5.1: a source asks for a receive buffer before it sends). How many, as beside
- * senders of this node, is the pool's rule (pipe/pool.h).
+ * (strided-RMA paper, section 5.1: a source asks for a receive buffer before it sends). How many,
+ * as beside senders of this node, is the pool's rule (pipe/pool.h).
  */
 #include "common/mover/rma/carrier_rma.h"
 
