@@ -132,7 +132,8 @@ static nicstride_method_t compare(nicstride_transfer_t *t, nicstride_case_t *c)
     nicstride_method_t method;
     unsigned made;
 
-    if (automatic)
+    /* Of short ones nothing is learned: what they take depends on what they travel with. */
+    if (automatic && t->target.size > nicstride_inline_max(false))
         c->learned = nicstride_observed(t->peer, c->dir, c->origin, c->target);
     if (is_made(t, c, &made))
         return (nicstride_method_t)made;

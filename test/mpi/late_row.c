@@ -10,6 +10,9 @@
  * A row of methods that only this program has, and that does what an adapter would do: its puts
  * land some time after the call, while the target knows nothing of them and counts no message.
  * Flushes and the ends of epochs wait for it; what it keeps for a window is freed with that.
+ *
+ * It is also asked for short puts to a target that is away, and leaves these to messages: nothing
+ * is to be learned of them.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -25,11 +28,11 @@
 
 #include "test/mpi/testlib.h"
 
-enum { LENGTH = 64 << 10, LATE_USEC = 20000, ROUNDS = 3, MAX_RANKS = 3 };
+enum { LENGTH = 64 << 10, SHORT = 8, LATE_USEC = 20000, ROUNDS = 3, MAX_RANKS = 3 };
 
 static pid_t pids[MAX_RANKS];
 static _Atomic int under_way[MAX_RANKS];
-static int begun, freed;
+static int begun, freed, learned;
 
 typedef struct job {
     int rank;
@@ -50,7 +53,8 @@ static void *copy(void *arg)
 
 static bool reach(const nicstride_transfer_t *t)
 {
-    return t->type == NICSTRIDE_MSG_PUT && t->target.size == LENGTH && t->peer->rank != t->m->rank;
+    return t->type == NICSTRIDE_MSG_PUT && t->peer->rank != t->m->rank &&
+           (t->target.size == LENGTH || t->target.size == SHORT);
 }
 
 static double cost(const nicstride_case_t *c)
@@ -61,10 +65,15 @@ static double cost(const nicstride_case_t *c)
 
 static int start(nicstride_transfer_t *t, bool *done_p)
 {
-    job_t *job = malloc(sizeof(*job));
+    job_t *job;
     pthread_t thread;
 
+    if (t->target.size == SHORT) {
+        learned += t->cell != NULL;
+        return OMPI_ERR_NOT_AVAILABLE;
+    }
     *done_p = false;
+    job = malloc(sizeof(*job));
     if (job == NULL)
         return OMPI_ERR_NOT_AVAILABLE;
     *job = (job_t){.rank = t->peer->rank,
@@ -168,6 +177,24 @@ static void in_active(const tl_window_t *w, unsigned char *mine, unsigned char v
     MPI_Barrier(w->comm);
 }
 
+/** The first rank puts while the others are away from MPI. */
+static void put_away(const tl_window_t *w, const unsigned char *mine)
+{
+    TL_MPI(MPI_Win_lock_all(0, w->win));
+    MPI_Barrier(w->comm);
+    if (w->rank != 0)
+        usleep(4 * LATE_USEC);
+    else
+        usleep(LATE_USEC);
+    for (int i = 0; w->rank == 0 && i < ROUNDS; i++) {
+        TL_MPI(MPI_Put(mine, SHORT, MPI_BYTE, next(w), tl_disp(w, next(w), 0), SHORT, MPI_BYTE,
+                       w->win));
+        TL_MPI(MPI_Win_flush(next(w), w->win));
+    }
+    TL_MPI(MPI_Win_unlock_all(w->win));
+    TL_CHECK(learned == 0, "%d short puts were to be learned of", learned);
+}
+
 int main(int argc, char **argv)
 {
     const pid_t pid = getpid();
@@ -184,6 +211,7 @@ int main(int argc, char **argv)
         in_passive(&w, mine, (unsigned char)(10 * i + 1));
         in_active(&w, mine, (unsigned char)(10 * i + 5));
     }
+    put_away(&w, mine);
     TL_CHECK(begun > ROUNDS, "the row began %d transfers", begun);
     tl_win_free(&w);
     TL_CHECK(freed == 1, "%d windows were freed", freed);
