@@ -21,7 +21,10 @@ void superpipe_pool_init(superpipe_pool_t *p, uint64_t bytes, uint64_t processes
         first = FIRST_LEAST;
         bytes = FIRST_PART * first * processes;
     }
-    *p = (superpipe_pool_t){.bytes = bytes, .first = first, .set_aside = first * processes};
+    *p = (superpipe_pool_t){.bytes = bytes,
+                            .first = first,
+                            .fair = bytes / 2 / processes,
+                            .set_aside = first * processes};
 }
 
 /** What a sender takes up of the pool: it keeps its first credit. */
@@ -51,7 +54,7 @@ static void put_in(superpipe_pool_t *p, superpipe_sender_t *s)
 
 /* ---- shares ---------------------------------------------------------------------------------- */
 
-/** What a sender may hold. */
+/** What a sender may hold that lacks credit. */
 static uint64_t allowed(const superpipe_pool_t *p, const superpipe_sender_t *s)
 {
     const uint64_t others = p->held - reserved(p, s), left = p->bytes - p->set_aside - others;
@@ -60,14 +63,32 @@ static uint64_t allowed(const superpipe_pool_t *p, const superpipe_sender_t *s)
     return s->lost ? 0 : share > p->first ? share : p->first;
 }
 
-uint64_t superpipe_pool_grant(superpipe_pool_t *p, superpipe_sender_t *s)
+/** And one that does not: it may never use it, and does not give it back. */
+static uint64_t allowed_idle(const superpipe_pool_t *p, const superpipe_sender_t *s)
 {
-    const uint64_t holds = superpipe_pool_holds(s), most = allowed(p, s);
+    const uint64_t most = allowed(p, s);
+
+    return p->fair > 0 && most > p->fair ? p->fair : most;
+}
+
+static uint64_t raise_to(superpipe_pool_t *p, superpipe_sender_t *s, uint64_t most)
+{
+    const uint64_t holds = superpipe_pool_holds(s);
 
     take_out(p, s);
     s->limit += most > holds ? most - holds : 0;
     put_in(p, s);
     return s->limit;
+}
+
+uint64_t superpipe_pool_grant(superpipe_pool_t *p, superpipe_sender_t *s)
+{
+    return raise_to(p, s, allowed(p, s));
+}
+
+uint64_t superpipe_pool_offer(superpipe_pool_t *p, superpipe_sender_t *s)
+{
+    return raise_to(p, s, allowed_idle(p, s));
 }
 
 void superpipe_pool_meet(superpipe_pool_t *p, superpipe_sender_t *s, bool of_job)
@@ -81,9 +102,9 @@ void superpipe_pool_meet(superpipe_pool_t *p, superpipe_sender_t *s, bool of_job
 }
 
 /** Would a new limit be worth a message? */
-static bool is_due(const superpipe_pool_t *p, const superpipe_sender_t *s)
+static bool is_due(const superpipe_sender_t *s, uint64_t most)
 {
-    const uint64_t most = allowed(p, s), holds = superpipe_pool_holds(s);
+    const uint64_t holds = superpipe_pool_holds(s);
 
     return most > holds && most - holds >= most / 2;
 }
@@ -93,7 +114,7 @@ bool superpipe_pool_lacks(superpipe_pool_t *p, const superpipe_sender_t *s, uint
     const uint64_t most = allowed(p, s), holds = superpipe_pool_holds(s);
     const uint64_t unused = s->limit - s->arrived;
 
-    if (is_due(p, s))
+    if (is_due(s, most))
         return true;
     /* Unless enough is on its way already. */
     return most > holds && unused < bytes && bytes - unused <= most - holds;
@@ -106,7 +127,7 @@ bool superpipe_pool_follow_freed(superpipe_pool_t *p, superpipe_sender_t *s, uin
     take_out(p, s);
     s->freed += bytes;
     put_in(p, s);
-    return is_due(p, s);
+    return is_due(s, allowed_idle(p, s));
 }
 
 void superpipe_pool_forget(superpipe_pool_t *p, superpipe_sender_t *s)

@@ -28,7 +28,8 @@
  * half of it is free for those who come next. If senders take it one after another and never give
  * anything back, being stopped, then the first n of them leave 1/(n+1) of the pool, and the next
  * one gets 1/(n+2) of that: none is starved. The first credit of each stays its own, whatever
- * others hold.
+ * others hold. A sender that does not lack credit gets no more than 1/(2n) of the pool for n
+ * processes of the job: most never use it, and those that are met first would leave little.
  *
  * Counts are sums, so it does not matter which of the messages overtake each other.
  *
@@ -86,6 +87,7 @@ typedef struct superpipe_sender {
 
 typedef struct superpipe_pool {
     uint64_t bytes;     /**< of the pool */
+    uint64_t fair;      /**< most that a sender gets that does not lack credit; 0: its share */
     uint64_t first;     /**< what each process may send from the beginning */
     uint64_t set_aside; /**< for those of the job that have not been met */
     uint64_t held;      /**< by all senders; with what is set aside at most bytes */
@@ -108,6 +110,10 @@ static inline uint64_t superpipe_pool_holds(const superpipe_sender_t *s)
 /** Raises a sender's limit as far as its share allows; returns it, to be sent. When one of the
  *  functions below returns true, and when a peer is met. */
 uint64_t superpipe_pool_grant(superpipe_pool_t *p, superpipe_sender_t *s);
+
+/** The same for one that does not lack credit, but is met or has made room: no more than 1/(2n) of
+ *  the pool for n processes of the job, since it may never use it and does not give it back. */
+uint64_t superpipe_pool_offer(superpipe_pool_t *p, superpipe_sender_t *s);
 
 /** A message of that cost came, by credit. False where that is more than the sender may send:
  *  nothing has changed, and the peer is broken. */

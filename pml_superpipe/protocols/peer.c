@@ -35,9 +35,9 @@ static void send_limit_locked(superpipe_peer_t *p)
                                   p->limit_sent);
 }
 
-static void grant_locked(superpipe_peer_t *p)
+static void offer_locked(superpipe_peer_t *p)
 {
-    (void)superpipe_pool_grant(&superpipe.pool, &p->sender);
+    (void)superpipe_pool_offer(&superpipe.pool, &p->sender);
     send_limit_locked(p);
 }
 
@@ -58,7 +58,7 @@ superpipe_peer_t *superpipe_peer_locked(onic_peer_t *wire)
     p->credit.limit = onic_peer_credit(wire);
     superpipe_pool_meet(&superpipe.pool, &p->sender,
                         onic_peer_name(wire) >> 32 == onic_wire_me() >> 32);
-    grant_locked(p);
+    offer_locked(p);
     return p;
 }
 
@@ -129,7 +129,7 @@ static superpipe_peer_t *next_remote_locked(void)
 void superpipe_freed_locked(superpipe_peer_t *p, uint64_t bytes)
 {
     if (superpipe_pool_freed(&superpipe.pool, &p->sender, bytes))
-        grant_locked(p);
+        offer_locked(p);
     /* Others lacked credit when there was none for them. */
     if (superpipe.remotes != NULL)
         superpipe_lacks_locked(next_remote_locked(), SUPERPIPE_RECORD);
@@ -137,8 +137,10 @@ void superpipe_freed_locked(superpipe_peer_t *p, uint64_t bytes)
 
 void superpipe_lacks_locked(superpipe_peer_t *p, uint64_t bytes)
 {
-    if (superpipe_pool_lacks(&superpipe.pool, &p->sender, bytes))
-        grant_locked(p);
+    if (!superpipe_pool_lacks(&superpipe.pool, &p->sender, bytes))
+        return;
+    (void)superpipe_pool_grant(&superpipe.pool, &p->sender);
+    send_limit_locked(p);
 }
 
 /* ---- backlogs of others ---------------------------------------------------------------------- */

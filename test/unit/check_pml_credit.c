@@ -324,6 +324,28 @@ START_TEST(first_credit_stays)
 }
 END_TEST
 
+/* Those that are met and send nothing leave half of the pool, whoever is met first; one that lacks
+ * credit gets its share of that. */
+START_TEST(idle_ones_leave_half)
+{
+    superpipe_sender_t *one = &w.sender[0];
+    const uint64_t bytes = 16 << 20, fair = bytes / 2 / SENDERS;
+
+    begin_job(3, bytes, SENDERS);
+    for (unsigned i = 0; i < SENDERS / 2; i++) {
+        meet(i);
+        UNIT_CHECK(superpipe_pool_offer(&w.pool, &w.sender[i]) == fair);
+    }
+    UNIT_CHECK(superpipe_pool_arrived(one, fair) && superpipe_pool_lacks(&w.pool, one, 1000));
+    UNIT_CHECK(superpipe_pool_grant(&w.pool, one) > 2 * fair);
+    for (unsigned i = SENDERS / 2; i < SENDERS; i++) {
+        meet(i);
+        UNIT_CHECK(superpipe_pool_offer(&w.pool, &w.sender[i]) > fair * 2 / 3);
+    }
+    check_bounds();
+}
+END_TEST
+
 /* Limits are told when about half has been used, not for each message; and who is served keeps its
  * credit. */
 START_TEST(few_messages)
@@ -365,9 +387,10 @@ END_TEST
 int main(void)
 {
     const TTest *const each[] = {first_credit_of_a_large_job};
-    const TTest *const tests[] = {
-        never_more_than_the_pool, garbage,         stopped_ones_starve_nobody, few_messages,
-        first_credit_stays,       only_what_helps, comes_back_by_itself};
+    const TTest *const tests[] = {never_more_than_the_pool,   garbage,
+                                  stopped_ones_starve_nobody, few_messages,
+                                  first_credit_stays,         only_what_helps,
+                                  comes_back_by_itself,       idle_ones_leave_half};
 
     return unit_run_loop("pml credit", each, 1, 6, tests, sizeof(tests) / sizeof(tests[0]));
 }
