@@ -296,6 +296,14 @@ static bool find(nicstride_incoming_t *in)
     if (in->m == NULL || in->msg->origin >= (uint32_t)in->m->size)
         return false;
     in->p = nicstride_peer_locked(in->m, (int)in->msg->origin);
+    if (in->p == NULL) {
+        /* There is no memory for what is to be known of the sender: it must not wait for this. */
+        onic_peer_t *wire = nicstride_wire_locked(in->m, (int)in->msg->origin);
+
+        nicstride_throw_away_locked(wire, in->msg, in->layout);
+        if (wire != NULL)
+            onic_peer_give_up(wire);
+    }
     return in->p != NULL;
 }
 

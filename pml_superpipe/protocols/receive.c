@@ -101,10 +101,18 @@ static void matched_locked(superpipe_request_t *r, superpipe_peer_t *from,
 
 /* ---- receives -------------------------------------------------------------------------------- */
 
-/** Is the only sender of a receive known to be lost? */
-static bool is_lost(const superpipe_channel_t *c, int rank)
+/** Is the only sender of a receive known to be lost? It may be known by another communicator only.
+ */
+static bool is_lost(const superpipe_request_t *r)
 {
-    return rank != OMPI_ANY_SOURCE && c->peer[rank] != NULL && c->peer[rank]->lost;
+    const ompi_proc_t *proc;
+    const superpipe_peer_t *p;
+
+    if (r->rank == OMPI_ANY_SOURCE || onic_wire_losses() == 0)
+        return false;
+    proc = ompi_group_peer_lookup_existing(r->comm->c_remote_group, r->rank);
+    p = proc != NULL ? proc->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_PML] : NULL;
+    return p != NULL && p->lost;
 }
 
 void superpipe_receive_start(superpipe_request_t *r)
@@ -115,8 +123,7 @@ void superpipe_receive_start(superpipe_request_t *r)
     superpipe_message_t *m = superpipe_match_post(&c->match.match, &r->receive, r->rank, r->tag);
     if (m != NULL) {
         deliver_unexpected_locked(r, (superpipe_unexpected_t *)m);
-    } else if (onic_wire_losses() > 0 && is_lost(c, r->rank) &&
-               superpipe_match_cancel(&c->match.match, &r->receive)) {
+    } else if (is_lost(r) && superpipe_match_cancel(&c->match.match, &r->receive)) {
         r->error = ONIC_ERR_PROC_FAILED;
         r->state.broken = true;
     } else {
