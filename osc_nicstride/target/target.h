@@ -55,9 +55,6 @@ void nicstride_reply_init(const nicstride_peer_t *p, const nicstride_msg_t *to,
 /* ---- the window's bytes (use.c) ------------------------------------------------------------
  */
 
-/** True where all bytes of the layout at `disp` belong to the window. */
-bool nicstride_target_holds(const nicstride_module_t *m, int64_t disp, const onic_layout_t *l);
-
 /**
  * Decodes the layout of a message and makes sure that all it names is in the window. Returns an
  * MPI error class, 0 where all is well; the caller frees the layout then. `*base_p` is where the

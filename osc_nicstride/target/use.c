@@ -8,7 +8,8 @@
 #include "common/mover/mover.h"
 #include "osc_nicstride/target/target.h"
 
-bool nicstride_target_holds(const nicstride_module_t *m, int64_t disp, const onic_layout_t *l)
+/** True where all bytes of the layout at `disp` belong to the window. */
+static bool target_holds(const nicstride_module_t *m, int64_t disp, const onic_layout_t *l)
 {
     if (m->flavor == MPI_WIN_FLAVOR_DYNAMIC)
         return nicstride_regions_cover(&m->regions, (uint64_t)disp, l);
@@ -29,7 +30,7 @@ int nicstride_open_target(const nicstride_incoming_t *in, onic_layout_t *l, char
     } else if (onic_layout_decode(l, in->layout, msg->layout_len, &used) != ONIC_LAYOUT_OK)
         return MPI_ERR_OTHER;
     *at_p = (msg->flags & NICSTRIDE_MSG_SLICE) ? 0 : msg->offset;
-    inside = nicstride_target_holds(m, msg->disp, l);
+    inside = target_holds(m, msg->disp, l);
     if (!inside || used != msg->layout_len || *at_p > l->size || msg->len > l->size - *at_p) {
         onic_layout_fini(l);
         return inside ? MPI_ERR_OTHER : MPI_ERR_RMA_RANGE;
@@ -80,7 +81,7 @@ void nicstride_use_end(nicstride_use_t *u, int error)
 
 static bool is_in_window(const nicstride_use_t *u)
 {
-    return nicstride_target_holds(u->m, u->msg.disp, &u->layout);
+    return target_holds(u->m, u->msg.disp, &u->layout);
 }
 
 /** The next one that is to be cancelled and was not yet. */

@@ -24,7 +24,8 @@ static size_t page_align(size_t n)
     return (n + page - 1) / page * page;
 }
 
-bool nicstride_allocates(int flavor)
+/** Does MPI allocate the memory of such a window? */
+static bool mpi_allocates(int flavor)
 {
     return flavor == MPI_WIN_FLAVOR_ALLOCATE || flavor == MPI_WIN_FLAVOR_SHARED;
 }
@@ -71,7 +72,7 @@ static void map_data(nicstride_module_t *m, size_t tables, const nicstride_facts
 static int map_segment(nicstride_module_t *m, const nicstride_facts_t *facts,
                        const nicstride_per_rank_t *kept, bool *data_p)
 {
-    const bool allocates = nicstride_allocates(m->flavor);
+    const bool allocates = mpi_allocates(m->flavor);
     bool data = allocates;
 
     for (;;) {
@@ -195,11 +196,11 @@ int nicstride_make_memory(nicstride_module_t *m, void **base, size_t size,
     keep_facts(m, facts, &kept);
     if (data)
         m->base = m->mapped[m->node.me];
-    else if (nicstride_allocates(m->flavor))
+    else if (mpi_allocates(m->flavor))
         rc = private_memory(m, size);
     else if (m->flavor == MPI_WIN_FLAVOR_CREATE)
         m->base = *base;
-    if (rc == OMPI_SUCCESS && nicstride_allocates(m->flavor) && !data && m->node.n > 1) {
+    if (rc == OMPI_SUCCESS && mpi_allocates(m->flavor) && !data && m->node.n > 1) {
         if (m->flavor == MPI_WIN_FLAVOR_SHARED)
             rc = nicstride_select_error(OMPI_ERR_RMA_SHARED,
                                         "there is not enough shared memory for a shared window");

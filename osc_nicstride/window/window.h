@@ -37,8 +37,6 @@ bool nicstride_info_pages(opal_info_t *info);
 /** Subscribes to the keys that MPI_Win_get_info shall show. */
 int nicstride_subscribe_info(ompi_win_t *win);
 
-/** Does MPI allocate the memory of such a window? */
-bool nicstride_allocates(int flavor);
 /** How this process's memory shall lie. */
 int32_t nicstride_memory_wants(const nicstride_module_t *m, opal_info_t *info);
 /** Makes the control blocks, which must be had, and the memory of the window, which falls back to

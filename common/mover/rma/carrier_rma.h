@@ -197,7 +197,6 @@ void onic_rma_fail(onic_rma_peer_t *p);
 /* ---- rma_post.c; any thread, with or without the wire lock ----------------------------------- */
 
 /* What is to be done for a record (onic_rma_work_t); without memory for that its peer fails. */
-void onic_rma_post_put(onic_rma_t *r, unsigned slot, uint64_t word);
 void onic_rma_post_message(onic_rma_t *r, const onic_rma_message_t *m);
 void onic_rma_post_release(onic_rma_t *r, uint64_t slots);
 /** Once for each record; takes no memory. */

@@ -64,7 +64,7 @@ static void post_copy(const onic_rma_work_t *what)
     onic_rma_post(work);
 }
 
-void onic_rma_post_put(onic_rma_t *r, unsigned slot, uint64_t word)
+static void post_put(onic_rma_t *r, unsigned slot, uint64_t word)
 {
     post_copy(&(onic_rma_work_t){.what = ONIC_RMA_PUT, .r = r, .slot = slot, .word = word});
 }
@@ -93,7 +93,7 @@ void onic_rma_put_word(onic_rma_t *r, unsigned slot, uint64_t word)
         onic_blocks_mark(&r->blocks, onic_rma_bounce(r, slot), word);
     }
     if (onic_word_fails(word) || onic_word_ends(word)) {
-        onic_rma_post_put(r, slot, word);
+        post_put(r, slot, word);
     }
 }
 
