@@ -95,8 +95,13 @@ static inline bool nicstride_layout_fits(const onic_layout_t *l, int64_t disp, u
 static inline bool nicstride_bytes_fit(int64_t disp, uint64_t offset, uint64_t len, uint64_t size,
                                        uint64_t *at_p)
 {
-    return disp >= 0 && !__builtin_add_overflow((uint64_t)disp, offset, at_p) && *at_p <= size &&
-           len <= size - *at_p;
+    int64_t at, end;
+
+    if (disp < 0 || __builtin_add_overflow(disp, offset, &at) ||
+        __builtin_add_overflow(at, len, &end))
+        return false;
+    *at_p = (uint64_t)at;
+    return (uint64_t)end <= size;
 }
 
 #endif

@@ -206,7 +206,7 @@ START_TEST(bytes)
             v[k] = edges[unit_below(&r, sizeof(edges) / sizeof(edges[0]))] + unit_below(&r, 5) - 2;
         const int64_t disp = (int64_t)v[0];
         const __int128 begin = (__int128)disp + (__int128)v[1], end = begin + (__int128)v[2];
-        const bool fits = disp >= 0 && end <= (__int128)v[3];
+        const bool fits = disp >= 0 && end <= (__int128)v[3] && end <= INT64_MAX;
 
         UNIT_CHECK(nicstride_bytes_fit(disp, v[1], v[2], v[3], &at) == fits);
         if (fits)
