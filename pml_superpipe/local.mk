@@ -5,8 +5,6 @@
 noinst_LTLIBRARIES += pml_superpipe/libsuperpipe_core.la
 
 pml_superpipe_libsuperpipe_core_la_SOURCES = \
-	pml_superpipe/matching/backlog.c \
-	pml_superpipe/matching/backlog.h \
 	pml_superpipe/matching/comm.c \
 	pml_superpipe/matching/comm.h \
 	pml_superpipe/matching/credit.c \

@@ -60,7 +60,6 @@ unit_programs = \
 	test/unit/check_presence \
 	test/unit/check_place \
 	test/unit/check_plan \
-	test/unit/check_pml_backlog \
 	test/unit/check_pml_choice \
 	test/unit/check_pml_comm \
 	test/unit/check_pml_credit \
@@ -182,7 +181,6 @@ test_unit_check_place_LDADD = $(unit_ldadd)
 test_unit_check_tables_LDADD = $(unit_ldadd)
 test_unit_check_choice_LDADD = $(unit_ldadd) -lm
 test_unit_check_plan_LDADD = $(unit_ldadd) -lm
-test_unit_check_pml_backlog_LDADD = $(pml_ldadd)
 # The rows are linked with what they start, which is not called: nothing initialises MPI.
 test_unit_check_pml_choice_LDADD = pml_superpipe/libsuperpipe_core.la \
 	pml_superpipe/libsuperpipe_protocols.la pml_superpipe/libsuperpipe_core.la \

@@ -31,8 +31,6 @@ static bool look(int src, int tag, ompi_communicator_t *comm, superpipe_unexpect
         superpipe_match_take(&c->match.match, m);
         *taken_p = (superpipe_unexpected_t *)m;
     }
-    if (m == NULL && superpipe.remotes != NULL)
-        superpipe_query_locked(c, src, tag, true);
     onic_wire_unlock();
     return m != NULL;
 }

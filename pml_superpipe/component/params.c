@@ -26,8 +26,8 @@ static onic_ranged_t ranged[N_RANGED] = {
                65536, 0, SUPERPIPE_EARLY_MAX},
     [MEMORY] = {"memory",
                 "Mebibytes that messages without a receive may take up in this process, of all "
-                "senders together; at least 4 KiB for each process of the job. Without credit a "
-                "message stays with its sender, or its data does",
+                "senders together; at least 4 KiB for each process of the job. Without credit the "
+                "data of a message stays with its sender",
                 64, 1, 1 << 20},
     [BUFFERED] = {"buffered",
                   "Kibibytes that copies of short messages without credit may take up at their "

@@ -22,12 +22,7 @@ int superpipe_pvars_register(const mca_base_component_t *c)
     } totals[] = {
         {"announced", "Messages whose data waited at their sender", &n->announced},
         {"no_credit", "Short messages announced for want of credit", &n->no_credit},
-        {"kept", "Messages of which not even the header had credit", &n->kept},
         {"unexpected", "Messages that came before their receive", &n->unexpected},
-        {"unpaid",
-         "Headers that were requested beyond the credit of their sender, since a receive or probe "
-         "waits for them or for one behind them",
-         &n->unpaid},
         {"fallbacks", "Transfers that were begun again in another way", &n->fallbacks},
         {"queued",
          "Messages that came through a queue of this process, those of one-sided operations among "

@@ -5,13 +5,14 @@
 /**
  * @file
  * Credit: what a process may send before it is known that a receive waits for it. It bounds the
- * memory of messages that wait (unexpected, held or parked) to one pool of each process, whatever
- * its peers do: their records as well as their payload, those without payload, and those of the
- * library itself.
+ * memory of messages that wait with their data (unexpected, held or parked) to one pool of each
+ * process, whatever its peers do: their records as well as their payload, those without payload,
+ * and those of the library itself.
  *
  * A message costs what it takes up at a receiver that does not want it yet. A sender that has no
- * credit for the payload sends the header alone, and the payload when the receiver asks for it; one
- * that has none for a header either keeps the message (backlog.h).
+ * credit for it sends the header alone, and the payload when the receiver asks for it. Headers cost
+ * nothing: for each of them its sender has a request of its user or a copy, which are bounded
+ * there.
  *
  * Both sides count bytes since the beginning. The receiver sends a sender its limit, up to which it
  * may send in all; the sender counts what it has sent. What a sender holds of the pool is its limit

@@ -51,7 +51,6 @@ static bool decode_envelope(superpipe_incoming_t *in, reader_t *r, const void *d
                in->offer.length <= INT64_MAX && in->offer.block > 0 &&
                in->early <= SUPERPIPE_EARLY_MAX && in->early <= in->offer.length;
     }
-    /* Data is always paid for. */
     in->prefix.flags &= SUPERPIPE_SYNCHRONOUS;
     if ((in->prefix.flags != 0 && !take(r, &in->offer.handle, sizeof(in->offer.handle))) ||
         !take_data(in, r, data, len))
@@ -68,8 +67,6 @@ static bool decode_word(superpipe_incoming_t *in, reader_t *r, const void *data,
         return false;
     in->handle = w.handle;
     in->value = w.value;
-    in->source = (int32_t)(w.value >> 32);
-    in->tag = (int32_t)w.value;
     if (in->prefix.kind == SUPERPIPE_KIND_CTS &&
         (in->prefix.protocol >= SUPERPIPE_PROTOCOLS || !take(r, &in->cts, sizeof(in->cts))))
         return false;

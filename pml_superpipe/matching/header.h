@@ -10,8 +10,7 @@
  * the envelope (RTS) and holds the data. When the message has found its receive, the receiver asks
  * for the data by the protocol that it has chosen (CTS), or fetches it and acknowledges that (ACK).
  * What the sender can send in the meantime follows the RTS by credit (EARLY); of a message of
- * middle length that is all of it. Without credit for a header a message stays in the backlog of
- * its sender (backlog.h).
+ * middle length that is all of it.
  *
  * Pure. Bytes from a peer are not trusted: what the decoder gives out is whole and within its
  * bounds; handles are looked up in tables, and ranks and communicators are checked by matching.
@@ -34,10 +33,6 @@ typedef enum superpipe_kind {
     SUPERPIPE_KIND_NACK,      /**< the receive, whose CTS cannot be met */
     SUPERPIPE_KIND_LIMIT,     /**< number of its receiver in SHORT messages, or 0; credit limit */
     SUPERPIPE_KIND_EARLY,     /**< the send, where the data that follows goes */
-    SUPERPIPE_KIND_BACKLOG,   /**< number in the sender's backlog; source and tag. Context */
-    SUPERPIPE_KIND_PULL,      /**< 0; number of the message to be sent, or 0. Answers BACKLOG */
-    SUPERPIPE_KIND_QUERY,     /**< 1 for a probe, which EMPTY answers; source and tag. Context */
-    SUPERPIPE_KIND_EMPTY,     /**< 1 if it answers QUERY; the backlog has none up to that number */
     SUPERPIPE_KIND_CLOSE,     /**< 0, 0; the sender of this receives nothing more */
     SUPERPIPE_KINDS
 } superpipe_kind_t;
@@ -48,9 +43,7 @@ enum {
      *  place, 8 bytes. */
     SUPERPIPE_SYNCHRONOUS = 1,
     /** RTS: it would have been EAGER, but for credit. */
-    SUPERPIPE_NO_CREDIT = 2,
-    /** RTS: it was pulled out of the backlog, and there was no credit for it. */
-    SUPERPIPE_UNPAID = 4
+    SUPERPIPE_NO_CREDIT = 2
 };
 
 /** By which protocol data moves. The numbers travel in CTS. */
@@ -72,7 +65,7 @@ typedef struct superpipe_prefix {
     uint8_t protocol; /**< CTS: superpipe_protocol_t */
     uint8_t pins;     /**< RTS: the sender's part of what registering its memory would cost, 255:
                          all (protocols/cost.h) */
-    uint32_t context; /**< of the communicator: envelopes, and what names one */
+    uint32_t context; /**< of the communicator: envelopes */
 } superpipe_prefix_t;
 
 /** EAGER, RTS: 32 bytes. */
@@ -128,7 +121,7 @@ typedef struct superpipe_cts {
 /** A message as it was decoded. */
 typedef struct superpipe_incoming {
     superpipe_prefix_t prefix;
-    int32_t source, tag;     /**< envelopes; BACKLOG and QUERY */
+    int32_t source, tag;     /**< envelopes */
     uint32_t sequence;       /**< envelopes */
     uint32_t early;          /**< RTS */
     superpipe_offer_t offer; /**< RTS; of EAGER the handle, or 0, and the length */

@@ -133,28 +133,20 @@ superpipe_receive_t *superpipe_match_abandon(superpipe_match_t *m, int32_t sourc
 superpipe_receive_t *superpipe_match_earlier(superpipe_match_t *m, int32_t source, int32_t tag,
                                              superpipe_receive_t *earliest);
 
-/** The receive that such a message would get, which stays: the first to have been posted of those
- *  that match; NULL where there is none. */
-static inline superpipe_receive_t *superpipe_match_expects(superpipe_match_t *m, int32_t source,
-                                                           int32_t tag)
-{
-    /* The link is the first member. */
-    superpipe_receive_t *exact = m->waiting[SUPERPIPE_EXACT] == 0
-                                     ? NULL
-                                     : (superpipe_receive_t *)superpipe_rings_first(
-                                           &m->posted, superpipe_match_key(source, tag));
-
-    /* Most programs have no receive with a wildcard. */
-    return m->wildcards == 0 ? exact : superpipe_match_earlier(m, source, tag, exact);
-}
-
-/** A message from `source` with `tag` has its turn: returns the receive for it, as above, which is
- *  taken out. */
+/** A message from `source` with `tag` has its turn: takes out the receive for it, the first to have
+ *  been posted of those that match; NULL where there is none. */
 static inline superpipe_receive_t *superpipe_match_message(superpipe_match_t *m, int32_t source,
                                                            int32_t tag)
 {
-    superpipe_receive_t *receive = superpipe_match_expects(m, source, tag);
+    superpipe_receive_t *receive = NULL;
 
+    /* The link is the first member. */
+    if (m->waiting[SUPERPIPE_EXACT] > 0)
+        receive = (superpipe_receive_t *)superpipe_rings_first(&m->posted,
+                                                               superpipe_match_key(source, tag));
+    /* Most programs have no receive with a wildcard. */
+    if (m->wildcards > 0)
+        receive = superpipe_match_earlier(m, source, tag, receive);
     if (receive != NULL)
         superpipe_match_withdraw(m, receive);
     return receive;

@@ -109,7 +109,7 @@ int superpipe_stream_locked(void)
         superpipe_finish_locked(r);
     }
     /* What no call waits for goes on without an MPI thread where there is a server thread. */
-    return superpipe.backlogs + superpipe.copies > 0 ? -1 : events;
+    return superpipe.copies > 0 ? -1 : events;
 }
 
 void superpipe_on_ack_locked(superpipe_peer_t *p, const superpipe_incoming_t *in)

@@ -20,10 +20,6 @@ static superpipe_handler_t *const handlers[SUPERPIPE_KINDS] = {
     [SUPERPIPE_KIND_NACK] = superpipe_on_nack_locked,
     [SUPERPIPE_KIND_LIMIT] = superpipe_on_limit_locked,
     [SUPERPIPE_KIND_EARLY] = superpipe_on_early_locked,
-    [SUPERPIPE_KIND_BACKLOG] = superpipe_on_backlog_locked,
-    [SUPERPIPE_KIND_PULL] = superpipe_on_pull_locked,
-    [SUPERPIPE_KIND_QUERY] = superpipe_on_query_locked,
-    [SUPERPIPE_KIND_EMPTY] = superpipe_on_empty_locked,
     [SUPERPIPE_KIND_CLOSE] = on_close_locked,
 };
 

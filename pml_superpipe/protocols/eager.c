@@ -15,9 +15,7 @@ onic_sent_t superpipe_send_now_locked(superpipe_channel_t *c, superpipe_peer_t *
     onic_payload_t data;
     onic_sent_t sent;
 
-    /* None goes before those of the backlog. */
-    if (p->my_number == 0 || p->backlog.head != NULL || p->credit.limit - p->credit.sent < cost ||
-        bytes > p->short_most)
+    if (p->my_number == 0 || p->credit.limit - p->credit.sent < cost || bytes > p->short_most)
         return ONIC_SENT_NOT;
     const superpipe_short_t h = {.sender = p->my_number,
                                  .context = (uint32_t)c->match.context,

@@ -83,12 +83,6 @@ static void end_posted_locked(const superpipe_peer_t *p)
     }
 }
 
-static void drop_backlog_locked(superpipe_peer_t *p)
-{
-    superpipe.backlogs -= !superpipe_backlog_is_empty(&p->backlog);
-    p->backlog = (superpipe_backlog_t){0};
-}
-
 static void end_lost_locked(void)
 {
     const unsigned losses = onic_wire_losses();
@@ -100,14 +94,12 @@ static void end_lost_locked(void)
     for (superpipe_peer_t *p = superpipe.peers; p != NULL; p = p->next) {
         if (p->lost || !onic_peer_is_lost(p->wire))
             continue;
-        drop_backlog_locked(p);
         if (!end_requests_locked(p)) {
             all = false;
             continue;
         }
         p->lost = true;
         superpipe_early_drop_locked(p);
-        superpipe_remote_forget_locked(p);
         superpipe_pool_forget(&superpipe.pool, &p->sender);
         end_posted_locked(p);
     }
@@ -247,8 +239,7 @@ bool superpipe_forget(onic_peer_t *wire, bool left)
     if (!left || p == NULL)
         return true;
     end_lost_locked();
-    if (!p->lost || p->requests != NULL || p->early != NULL || p->in_remotes ||
-        has_parked_locked(p))
+    if (!p->lost || p->requests != NULL || p->early != NULL || has_parked_locked(p))
         return false;
     free_peer_locked(p);
     return true;

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Peers: what they may send, and what they have in their backlogs. */
+/** @file Peers, and what they may send. */
 #include "pml_superpipe/protocols/process.h"
 
 #include <stdlib.h>
@@ -111,28 +111,10 @@ void superpipe_break_locked(superpipe_peer_t *p, const char *why)
 
 /* ---- credit ---------------------------------------------------------------------------------- */
 
-/** One of those that may have a backlog, the next at each call; NULL: there is none. */
-static superpipe_peer_t *next_remote_locked(void)
-{
-    superpipe_peer_t *p = superpipe.remotes, **end = &superpipe.remotes;
-
-    if (p == NULL || p->next_remote == NULL)
-        return p;
-    superpipe.remotes = p->next_remote;
-    while (*end != NULL)
-        end = &(*end)->next_remote;
-    *end = p;
-    p->next_remote = NULL;
-    return p;
-}
-
 void superpipe_freed_locked(superpipe_peer_t *p, uint64_t bytes)
 {
     if (superpipe_pool_freed(&superpipe.pool, &p->sender, bytes))
         offer_locked(p);
-    /* Others lacked credit when there was none for them. */
-    if (superpipe.remotes != NULL)
-        superpipe_lacks_locked(next_remote_locked(), SUPERPIPE_RECORD);
 }
 
 void superpipe_lacks_locked(superpipe_peer_t *p, uint64_t bytes)
@@ -141,60 +123,4 @@ void superpipe_lacks_locked(superpipe_peer_t *p, uint64_t bytes)
         return;
     (void)superpipe_pool_grant(&superpipe.pool, &p->sender);
     send_limit_locked(p);
-}
-
-/* ---- backlogs of others ---------------------------------------------------------------------- */
-
-void superpipe_remote_forget_locked(superpipe_peer_t *p)
-{
-    superpipe_peer_t **at = &superpipe.remotes;
-
-    if (!p->in_remotes)
-        return;
-    while (*at != p)
-        at = &(*at)->next_remote;
-    *at = p->next_remote;
-    p->in_remotes = false;
-}
-
-void superpipe_on_backlog_locked(superpipe_peer_t *p, const superpipe_incoming_t *in)
-{
-    superpipe_comm_t *c = superpipe_comms_find(&superpipe.comms, in->prefix.context);
-    const bool expected = c != NULL && superpipe_match_expects(&c->match, in->source, in->tag);
-
-    if (in->handle > p->remote.number)
-        p->remote.number = in->handle;
-    if (superpipe_remote_may_hold(&p->remote) && !p->in_remotes) {
-        p->in_remotes = true;
-        p->next_remote = superpipe.remotes;
-        superpipe.remotes = p;
-    }
-    superpipe_lacks_locked(p, SUPERPIPE_RECORD);
-    p->remote.pulled = p->remote.pulled || expected;
-    superpipe_send_control_locked(p, SUPERPIPE_KIND_PULL, 0, 0, expected ? in->handle : 0);
-}
-
-void superpipe_on_empty_locked(superpipe_peer_t *p, const superpipe_incoming_t *in)
-{
-    if (in->handle != 0)
-        p->remote.probed = false;
-    if (in->value > p->remote.emptied)
-        p->remote.emptied = in->value;
-    if (!superpipe_remote_may_hold(&p->remote))
-        superpipe_remote_forget_locked(p);
-}
-
-void superpipe_query_locked(superpipe_channel_t *c, int32_t source, int32_t tag, bool probe)
-{
-    const superpipe_peer_t *only = source != SUPERPIPE_ANY_SOURCE ? c->peer[source] : NULL;
-
-    for (superpipe_peer_t *p = superpipe.remotes; p != NULL; p = p->next_remote) {
-        /* A probe that is repeated asks again when it is answered. */
-        if ((only != NULL && p != only) || (probe && p->remote.probed))
-            continue;
-        p->remote.probed = p->remote.probed || probe;
-        p->remote.pulled = true;
-        superpipe_send_control_locked(p, SUPERPIPE_KIND_QUERY, (uint32_t)c->match.context, probe,
-                                      superpipe_match_key(source, tag));
-    }
 }

@@ -144,15 +144,6 @@ void superpipe_freed_locked(superpipe_peer_t *p, uint64_t bytes);
 /** It lacks credit for a message of that cost. */
 void superpipe_lacks_locked(superpipe_peer_t *p, uint64_t bytes);
 
-/** A receive was posted or a probe has found nothing: queries those that may have it in their
- *  backlog. `source`: a rank or SUPERPIPE_ANY_SOURCE. */
-void superpipe_query_locked(superpipe_channel_t *c, int32_t source, int32_t tag, bool probe);
-
-/** The peer keeps nothing for this process any more, as far as is known. */
-void superpipe_remote_forget_locked(superpipe_peer_t *p);
-
-superpipe_handler_t superpipe_on_backlog_locked, superpipe_on_empty_locked;
-
 /* ---- unexpected.c ---------------------------------------------------------------------------- */
 
 /** What an envelope says. */
@@ -165,10 +156,9 @@ static inline superpipe_announced_t superpipe_announced(const superpipe_incoming
                                    .synchronous = (in->prefix.flags & SUPERPIPE_SYNCHRONOUS) != 0};
 }
 
-/** Makes an unexpected message. `paid`: what it has cost. NULL where memory is exhausted: the peer
- *  is broken. */
+/** Makes an unexpected message. NULL where memory is exhausted: the peer is broken. */
 superpipe_unexpected_t *superpipe_unexpected_locked(superpipe_peer_t *from,
-                                                    const superpipe_incoming_t *in, uint64_t paid);
+                                                    const superpipe_incoming_t *in);
 
 /** It is received, or thrown away: frees it, and its credit. */
 void superpipe_unexpected_free_locked(superpipe_unexpected_t *m);
@@ -275,8 +265,7 @@ void superpipe_send_start(superpipe_request_t *r, superpipe_peer_t *p);
  *  the wire still holds. */
 void superpipe_send_held(superpipe_request_t *r, superpipe_peer_t *p);
 
-superpipe_handler_t superpipe_on_cts_locked, superpipe_on_limit_locked, superpipe_on_pull_locked,
-    superpipe_on_query_locked;
+superpipe_handler_t superpipe_on_cts_locked, superpipe_on_limit_locked;
 
 /* ---- receive.c ------------------------------------------------------------------------------- */
 

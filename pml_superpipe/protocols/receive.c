@@ -79,13 +79,14 @@ static void deliver_unexpected_locked(superpipe_request_t *r, superpipe_unexpect
 
 /** A message that comes has found its receive. */
 static void matched_locked(superpipe_request_t *r, superpipe_peer_t *from,
-                           const superpipe_incoming_t *in, uint64_t paid)
+                           const superpipe_incoming_t *in)
 {
     fit(r, from, in->source, in->tag, in->offer.length, in->early);
     if (in->prefix.kind == SUPERPIPE_KIND_EAGER) {
         deliver_locked(r, from, &in->offer, in->data);
         r->state.done = true; /* all of it came with its envelope */
         superpipe_complete_locked(r);
+        superpipe_freed_locked(from, SUPERPIPE_RECORD + in->bytes);
     } else if (in->early == 0 ||
                superpipe_early_begin_locked(from, in->offer.handle, in->early, r, NULL)) {
         const superpipe_announced_t a = superpipe_announced(in);
@@ -95,8 +96,6 @@ static void matched_locked(superpipe_request_t *r, superpipe_peer_t *from,
         superpipe_break_locked(from, "memory is exhausted for a message");
         superpipe_fail_locked(r, MPI_ERR_NO_MEM);
     }
-    if (paid > 0)
-        superpipe_freed_locked(from, paid);
 }
 
 /* ---- receives -------------------------------------------------------------------------------- */
@@ -127,8 +126,6 @@ void superpipe_receive_start(superpipe_request_t *r)
         r->error = ONIC_ERR_PROC_FAILED;
         r->state.broken = true;
     } else {
-        if (superpipe.remotes != NULL)
-            superpipe_query_locked(c, r->rank, r->tag, false);
         onic_wire_unlock();
         return;
     }
@@ -144,7 +141,7 @@ void superpipe_receive_message(superpipe_request_t *r, superpipe_unexpected_t *m
 
 bool superpipe_may_take_locked(const superpipe_channel_t *c, const superpipe_peer_t *from)
 {
-    return superpipe.remotes == NULL && !from->lost && superpipe_comm_may_take(&c->match);
+    return !from->lost && superpipe_comm_may_take(&c->match);
 }
 
 bool superpipe_take_locked(superpipe_channel_t *c, superpipe_peer_t *from,
@@ -197,31 +194,29 @@ static void release_locked(superpipe_comm_t *c, int32_t source)
 
 ONIC_INLINE void on_envelope_locked(superpipe_peer_t *from, const superpipe_incoming_t *in)
 {
-    const bool unpaid = (in->prefix.flags & SUPERPIPE_UNPAID) != 0;
-    const uint64_t paid = unpaid ? 0 : SUPERPIPE_RECORD + in->bytes;
     superpipe_comm_t *c = superpipe_comms_find(&superpipe.comms, in->prefix.context);
     superpipe_receive_t *receive;
     superpipe_unexpected_t *m;
 
-    if (unpaid ? !from->remote.pulled : !superpipe_pool_arrived(&from->sender, paid)) {
+    if (in->prefix.kind == SUPERPIPE_KIND_EAGER &&
+        !superpipe_pool_arrived(&from->sender, SUPERPIPE_RECORD + in->bytes)) {
         superpipe_break_locked(from, "a process has sent more than it may");
         return;
     }
-    superpipe_counters.unpaid += unpaid;
     if ((in->prefix.flags & SUPERPIPE_NO_CREDIT) != 0)
         superpipe_lacks_locked(from, SUPERPIPE_RECORD + in->offer.length);
     if (c == NULL) {
-        m = superpipe_unexpected_locked(from, in, paid);
+        m = superpipe_unexpected_locked(from, in);
         if (m != NULL)
             superpipe_comms_park(&superpipe.comms, &m->message);
         return;
     }
     switch (superpipe_comm_arrive(c, in->source, in->tag, in->sequence, &receive)) {
     case SUPERPIPE_MATCHED:
-        matched_locked(superpipe_request_of(receive), from, in, paid);
+        matched_locked(superpipe_request_of(receive), from, in);
         break;
     case SUPERPIPE_WAITS:
-        m = superpipe_unexpected_locked(from, in, paid);
+        m = superpipe_unexpected_locked(from, in);
         if (m == NULL)
             return;
         superpipe_comm_keep(c, &m->message);

@@ -2,8 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The sender of messages that are not sent at once: by credit, announced, or in the backlog.
- */
+/** @file The sender of messages that are not sent at once: by credit, or announced. */
 #include "pml_superpipe/protocols/process.h"
 
 #include <stdlib.h>
@@ -17,11 +16,11 @@ static bool is_short_locked(superpipe_peer_t *p, uint64_t length)
     return length <= p->short_most;
 }
 
-/** May a message with so much payload go as a whole? None goes before those of the backlog. */
-static bool has_credit(const superpipe_peer_t *p, uint64_t payload)
+/** Is it a short message that cannot go as a whole now? */
+static bool lacks_credit_locked(superpipe_peer_t *p, uint64_t length)
 {
-    return superpipe_backlog_is_empty(&p->backlog) &&
-           p->credit.limit - p->credit.sent >= SUPERPIPE_RECORD + payload;
+    return is_short_locked(p, length) &&
+           p->credit.limit - p->credit.sent < SUPERPIPE_RECORD + length;
 }
 
 static int error_of(int rc)
@@ -69,109 +68,28 @@ static int send_long_locked(superpipe_request_t *r, const superpipe_channel_t *c
     return rc;
 }
 
-/** Sends a message, or its header alone, by credit, or, where it is `pulled`, a header without.
- *  False where nothing may be sent. */
-static bool send_if_paid_locked(superpipe_request_t *r, bool pulled, int *rc_p)
+/** Sends a message by credit, or announces it. */
+static int send_locked(superpipe_request_t *r)
 {
     superpipe_channel_t *c = (superpipe_channel_t *)r->comm->c_pml_comm;
-    superpipe_credit_t *credit = &r->peer->credit;
     const uint32_t sequence = c->match.sent[r->rank];
-    const bool is_short = is_short_locked(r->peer, r->state.length);
-    const unsigned flags = is_short ? SUPERPIPE_NO_CREDIT : 0;
-
-    if (is_short && superpipe_credit_take(credit, SUPERPIPE_RECORD + r->state.length))
-        *rc_p = superpipe_eager_send_locked(r, c, sequence);
-    else if (superpipe_credit_take(credit, SUPERPIPE_RECORD))
-        *rc_p =
-            is_short ? send_rts_locked(r, c, sequence, flags, 0) : send_long_locked(r, c, sequence);
-    else if (pulled)
-        *rc_p = send_rts_locked(r, c, sequence, flags | SUPERPIPE_UNPAID, 0);
-    else
-        return false;
-    if (*rc_p >= 0)
-        c->match.sent[r->rank]++;
-    return true;
-}
-
-/* ---- the backlog ----------------------------------------------------------------------------- */
-
-static void announce_locked(superpipe_peer_t *p)
-{
-    const superpipe_entry_t *k;
-
-    while ((k = superpipe_backlog_announce(&p->backlog)) != NULL)
-        superpipe_send_control_locked(p, SUPERPIPE_KIND_BACKLOG, k->context, k->number,
-                                      superpipe_match_key(k->source, k->tag));
-}
-
-/** Until there is credit for its header, or the receiver pulls it. */
-static void put_back_locked(superpipe_request_t *r)
-{
-    const superpipe_channel_t *c = (superpipe_channel_t *)r->comm->c_pml_comm;
-    superpipe_backlog_t *b = &r->peer->backlog;
-
-    superpipe.backlogs += superpipe_backlog_is_empty(b);
-    superpipe_counters.kept++;
-    superpipe_backlog_add(b, &r->entry, (uint32_t)c->match.context, ompi_comm_rank(c->comm),
-                          r->tag);
-    announce_locked(r->peer);
-}
-
-static void send_entry_locked(superpipe_entry_t *k)
-{
-    superpipe_request_t *r =
-        (superpipe_request_t *)((char *)k - offsetof(superpipe_request_t, entry));
     int rc;
 
-    (void)send_if_paid_locked(r, true, &rc);
-    if (rc < 0)
-        superpipe_fail_locked(r, error_of(rc));
+    if (!is_short_locked(r->peer, r->state.length))
+        rc = send_long_locked(r, c, sequence);
+    else if (superpipe_credit_take(&r->peer->credit, SUPERPIPE_RECORD + r->state.length))
+        rc = superpipe_eager_send_locked(r, c, sequence);
     else
-        superpipe_finish_locked(r);
-}
-
-/** Sends what is pulled, and what there is credit for. */
-static void send_backlog_locked(superpipe_peer_t *p)
-{
-    superpipe_backlog_t *b = &p->backlog;
-    superpipe_entry_t *k;
-
-    if (superpipe_backlog_is_empty(b))
-        return;
-    while ((k = superpipe_backlog_take_pulled(b)) != NULL)
-        send_entry_locked(k);
-    while (p->credit.limit - p->credit.sent >= SUPERPIPE_RECORD &&
-           (k = superpipe_backlog_take(b)) != NULL)
-        send_entry_locked(k);
-    if (superpipe_backlog_is_empty(b)) {
-        superpipe.backlogs--;
-        superpipe_send_control_locked(p, SUPERPIPE_KIND_EMPTY, 0, 0, b->number);
-    }
+        rc = send_rts_locked(r, c, sequence, SUPERPIPE_NO_CREDIT, 0);
+    if (rc >= 0)
+        c->match.sent[r->rank]++;
+    return rc;
 }
 
 void superpipe_on_limit_locked(superpipe_peer_t *p, const superpipe_incoming_t *in)
 {
     p->my_number = (uint32_t)in->handle;
     superpipe_credit_raise(&p->credit, in->value);
-    send_backlog_locked(p);
-}
-
-void superpipe_on_pull_locked(superpipe_peer_t *p, const superpipe_incoming_t *in)
-{
-    superpipe_backlog_answered(&p->backlog, in->value);
-    send_backlog_locked(p);
-    announce_locked(p);
-}
-
-void superpipe_on_query_locked(superpipe_peer_t *p, const superpipe_incoming_t *in)
-{
-    superpipe_backlog_t *b = &p->backlog;
-
-    if (superpipe_backlog_query(b, in->prefix.context, in->source, in->tag))
-        send_backlog_locked(p);
-    if (in->handle != 0)
-        superpipe_send_control_locked(p, SUPERPIPE_KIND_EMPTY, 0, 1,
-                                      superpipe_backlog_is_empty(b) ? b->number : 0);
 }
 
 /* ---- starts ---------------------------------------------------------------------------------- */
@@ -202,19 +120,16 @@ static superpipe_request_t *copy_out(superpipe_request_t *r)
 
 static int start_locked(superpipe_request_t *r, superpipe_peer_t *p)
 {
-    const bool is_short = is_short_locked(p, r->state.length);
-    superpipe_request_t *goes = r;
-    int rc = 0;
+    superpipe_request_t *copy;
+    int rc;
 
     superpipe_attach_locked(r, p);
-    if (is_short && !has_credit(p, r->state.length) && (goes = copy_out(r)) == NULL)
-        goes = r;
-    if (!superpipe_backlog_is_empty(&p->backlog) || !send_if_paid_locked(goes, false, &rc))
-        put_back_locked(goes);
-    if (rc < 0 && goes != r)
-        superpipe_fail_locked(goes, MPI_ERR_OTHER);
+    copy = lacks_credit_locked(p, r->state.length) ? copy_out(r) : NULL;
+    rc = send_locked(copy != NULL ? copy : r);
+    if (rc < 0 && copy != NULL)
+        superpipe_fail_locked(copy, MPI_ERR_OTHER);
     /* The server thread sees to what its user does not wait for. */
-    if (goes->internal || !superpipe_backlog_is_empty(&p->backlog))
+    if (r->internal || copy != NULL)
         onic_wire_defer(ONIC_AM_PML);
     return rc;
 }
@@ -238,7 +153,7 @@ void superpipe_send_start(superpipe_request_t *r, superpipe_peer_t *p)
 
     onic_wire_lock();
     /* The limit that it lacks may have come. */
-    if (!has_credit(p, is_short_locked(p, r->state.length) ? r->state.length : 0))
+    if (lacks_credit_locked(p, r->state.length))
         (void)onic_wire_poll_locked();
     if (!onic_peer_lost(p->wire))
         rc = start_locked(r, p);

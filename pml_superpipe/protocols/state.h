@@ -25,7 +25,6 @@
 
 #include "common/mover/mover.h"
 #include "common/support/handle.h"
-#include "pml_superpipe/matching/backlog.h"
 #include "pml_superpipe/matching/comm.h"
 #include "pml_superpipe/matching/credit.h"
 #include "pml_superpipe/matching/header.h"
@@ -65,23 +64,19 @@ typedef struct superpipe_learned {
 typedef struct superpipe_peer {
     struct superpipe_peer *next; /**< of all */
     onic_peer_t *wire;
-    superpipe_credit_t credit;          /**< what may be sent to it */
-    superpipe_backlog_t backlog;        /**< messages to it that have no credit */
-    superpipe_sender_t sender;          /**< what it may send */
-    uint64_t limit_sent;                /**< the credit limit that it was sent */
-    superpipe_remote_t remote;          /**< its backlog of messages to this process */
-    struct superpipe_peer *next_remote; /**< of those that may have one */
-    uint32_t number;                    /**< its number in short messages to this process */
-    uint32_t my_number;                 /**< and this process's in those to it; 0: not known yet */
-    superpipe_request_t *requests;      /**< transfers under way to and from it */
-    superpipe_early_t *early;           /**< of messages from it, whose early bytes are under way */
-    size_t fragment;                    /**< most bytes of data in one message; 0: not known yet */
-    uint64_t short_most;                /**< most bytes of a short message; 0: not known yet */
-    superpipe_learned_t *learned;       /**< from messages of it; NULL: nothing yet */
+    superpipe_credit_t credit;     /**< what may be sent to it */
+    superpipe_sender_t sender;     /**< what it may send */
+    uint64_t limit_sent;           /**< the credit limit that it was sent */
+    uint32_t number;               /**< its number in short messages to this process */
+    uint32_t my_number;            /**< and this process's in those to it; 0: not known yet */
+    superpipe_request_t *requests; /**< transfers under way to and from it */
+    superpipe_early_t *early;      /**< of messages from it, whose early bytes are under way */
+    size_t fragment;               /**< most bytes of data in one message; 0: not known yet */
+    uint64_t short_most;           /**< most bytes of a short message; 0: not known yet */
+    superpipe_learned_t *learned;  /**< from messages of it; NULL: nothing yet */
     bool self;
-    bool in_remotes; /**< it is among those that may have a backlog */
-    bool closed;     /**< it receives nothing more */
-    bool lost;       /**< all that waited for it has been ended */
+    bool closed; /**< it receives nothing more */
+    bool lost;   /**< all that waited for it has been ended */
 } superpipe_peer_t;
 
 /** What Open MPI's communicators have here (c_pml_comm). */
@@ -117,10 +112,7 @@ struct superpipe_request {
     /* the transfer */
     superpipe_request_t *next, *prev; /**< of those with the peer, or of those to be completed */
     superpipe_peer_t *peer;           /**< NULL: a receive that has no message yet */
-    union {
-        superpipe_receive_t receive;
-        superpipe_entry_t entry; /**< a send: while it is in the backlog */
-    };
+    superpipe_receive_t receive;
     char *base;                     /**< what the layout counts from */
     superpipe_transfer_t state;     /**< by the rules */
     uint64_t handle;                /**< names it for the peer; 0: none */
@@ -153,7 +145,6 @@ typedef struct superpipe_unexpected {
     superpipe_announced_t a;
     superpipe_early_t *early; /**< while its early bytes are under way */
     uint64_t held;            /**< bytes of data that are here */
-    uint64_t paid;            /**< the credit it has used, but for what comes early */
     unsigned char data[];     /**< all of it, or what comes early */
 } superpipe_unexpected_t;
 
@@ -188,10 +179,8 @@ typedef struct superpipe_counters {
     unsigned long long bytes[SUPERPIPE_PROTOCOLS];
     unsigned long long announced;        /**< sends whose data waited for a CTS */
     unsigned long long no_credit;        /**< of those: short ones */
-    unsigned long long kept;             /**< sends that went into a backlog */
     unsigned long long unexpected;       /**< messages that came before their receive */
     unsigned long long unexpected_bytes; /**< the most that they took up */
-    unsigned long long unpaid;           /**< headers that were pulled without credit */
     unsigned long long fallbacks;        /**< transfers that were begun again in another way */
     unsigned long long reuse_hits;       /**< buffers of long messages that had come back */
     unsigned long long reuse_misses;     /**< and that had not */
@@ -205,7 +194,6 @@ typedef struct superpipe_process {
     bool plan_shown;
     superpipe_comms_t comms;
     superpipe_peer_t *peers;
-    superpipe_peer_t *remotes;   /**< by `next_remote`: may have a backlog for this process */
     superpipe_peer_t **numbered; /**< peers by number - 1; NULL: it is forgotten */
     uint32_t npeers;             /**< numbers that were given out */
     superpipe_pool_t pool;
@@ -217,7 +205,6 @@ typedef struct superpipe_process {
     uint32_t taken;              /**< messages that MPI_Recv has taken out of queues */
     uint64_t waiting_bytes;      /**< that unexpected messages take up */
     uint64_t buffered;           /**< bytes in copies of sends */
-    uint32_t backlogs;           /**< of this process, that are not empty */
     uint32_t copies;             /**< sends without a user that are not complete */
     bool helped;                 /**< there were some: the server thread was started */
     ONIC_COUNT32 active;         /**< requests that are not complete */

@@ -28,7 +28,7 @@ static void hold_locked(superpipe_unexpected_t *m, uint64_t at, const void *data
 }
 
 superpipe_unexpected_t *superpipe_unexpected_locked(superpipe_peer_t *from,
-                                                    const superpipe_incoming_t *in, uint64_t paid)
+                                                    const superpipe_incoming_t *in)
 {
     superpipe_unexpected_t *m = calloc(1, sizeof(*m) + in->bytes + in->early);
 
@@ -44,7 +44,6 @@ superpipe_unexpected_t *superpipe_unexpected_locked(superpipe_peer_t *from,
     m->message.sequence = in->sequence;
     m->from = from;
     m->a = superpipe_announced(in);
-    m->paid = paid;
     superpipe_counters.unexpected++;
     superpipe.waiting_bytes += SUPERPIPE_RECORD;
     hold_locked(m, 0, in->data, in->bytes);
@@ -54,7 +53,7 @@ superpipe_unexpected_t *superpipe_unexpected_locked(superpipe_peer_t *from,
 void superpipe_unexpected_free_locked(superpipe_unexpected_t *m)
 {
     superpipe_peer_t *from = m->from;
-    const uint64_t cost = m->paid + (m->a.rts ? m->held : 0);
+    const uint64_t cost = m->held + (m->a.rts ? 0 : SUPERPIPE_RECORD);
 
     if (m->early != NULL)
         m->early->message = NULL;

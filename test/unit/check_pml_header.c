@@ -7,7 +7,6 @@
 
 #include <string.h>
 
-#include "pml_superpipe/matching/match.h"
 #include "test/unit/pml_messages.h"
 #include "test/unit/unit.h"
 
@@ -45,26 +44,6 @@ START_TEST(all_kinds)
         }
         ck_assert_uint_eq(in.bytes,
                           has_data(kind) || (kind == SUPERPIPE_KIND_EAGER && i < 2) ? 16 : 0);
-    }
-}
-END_TEST
-
-/** What names a communicator, a source and a tag. */
-START_TEST(names)
-{
-    const superpipe_kind_t kinds[] = {SUPERPIPE_KIND_BACKLOG, SUPERPIPE_KIND_QUERY};
-    superpipe_control_t w;
-
-    for (int i = 0; i < 2; i++) {
-        const size_t len = pml_message(kinds[i], 0, bytes);
-
-        memcpy(&w, bytes, sizeof(w));
-        w.value = superpipe_match_key(-1, -5);
-        memcpy(bytes, &w, sizeof(w));
-        ck_assert(decodes(len) && in.source == -1 && in.tag == -5 && in.prefix.context == 17);
-        w.value = superpipe_match_key(70000, INT32_MAX);
-        memcpy(bytes, &w, sizeof(w));
-        ck_assert(decodes(len) && in.source == 70000 && in.tag == INT32_MAX);
     }
 }
 END_TEST
@@ -114,12 +93,12 @@ typedef struct wrong {
     uint8_t value;
 } wrong_t;
 
-/** Flags that would have an EAGER message go without credit say nothing. */
+/** Flags of RTS say nothing in EAGER. */
 START_TEST(flags)
 {
     const size_t len = pml_message(SUPERPIPE_KIND_EAGER, 0, bytes);
 
-    bytes[9] = SUPERPIPE_UNPAID | SUPERPIPE_NO_CREDIT;
+    bytes[9] = SUPERPIPE_NO_CREDIT;
     ck_assert(decodes(len) && in.prefix.flags == 0 && in.early == 0);
 }
 END_TEST
@@ -172,7 +151,6 @@ int main(void)
     tcase_add_loop_test(tcase, lengths, SUPERPIPE_KIND_EAGER, SUPERPIPE_KINDS);
     tcase_add_test(tcase, data_elsewhere);
     tcase_add_test(tcase, short_messages);
-    tcase_add_test(tcase, names);
     tcase_add_test(tcase, flags);
     tcase_add_test(tcase, wrong_values);
     suite_add_tcase(suite, tcase);

@@ -44,7 +44,6 @@ static inline size_t pml_message(superpipe_kind_t kind, unsigned i, uint8_t *to)
         return 0;
     w.prefix.protocol =
         (uint8_t)(kind == SUPERPIPE_KIND_CTS ? SUPERPIPE_STREAM + i : SUPERPIPE_AUTO);
-    w.prefix.context = kind == SUPERPIPE_KIND_BACKLOG || kind == SUPERPIPE_KIND_QUERY ? 17 : 0;
     memcpy(to, &w, sizeof(w));
     at = sizeof(w);
     if (kind == SUPERPIPE_KIND_CTS) {
