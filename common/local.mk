@@ -65,6 +65,10 @@ common_libonic_core_la_SOURCES = \
 	common/wire/adapters.h \
 	common/wire/tls.c \
 	common/wire/tls.h \
+	common/verbs/request_queue.c \
+	common/verbs/request_queue.h \
+	common/verbs/requests.c \
+	common/verbs/requests.h \
 	common/verbs/verbs_port.c \
 	common/verbs/verbs_port.h
 common_libonic_core_la_CPPFLAGS = $(pure_cppflags)

@@ -56,6 +56,7 @@ unit_programs = \
 	test/unit/check_membarrier \
 	test/unit/check_owned_lock \
 	test/unit/check_drain \
+	test/unit/check_requests \
 	test/unit/check_patience \
 	test/unit/check_presence \
 	test/unit/check_place \
@@ -175,6 +176,7 @@ test_unit_check_stores_LDADD = $(unit_ldadd)
 test_unit_check_pack_LDADD = $(unit_ldadd)
 test_unit_check_owned_lock_LDADD = $(unit_ldadd)
 test_unit_check_drain_LDADD = $(unit_ldadd)
+test_unit_check_requests_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_patience_LDADD = $(unit_ldadd)
 test_unit_check_presence_LDADD = $(unit_ldadd)
 test_unit_check_place_LDADD = $(unit_ldadd)
