@@ -31,7 +31,7 @@
 #include "common/layout/layout.h"
 #include "common/support/export.h"
 
-#define ONIC_LEARN_CHOICES 8
+#define ONIC_LEARN_CHOICES 10
 /** Put, get and accumulate, say. */
 #define ONIC_LEARN_DIRECTIONS 3
 /** Contiguous, and blocks of at least 4096, 1024, 256, 64, 16, 1 bytes. */

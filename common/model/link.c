@@ -4,10 +4,16 @@
  */
 #include "common/model/link.h"
 
+#include <math.h>
+
 /* Rows that stand a line or a page apart are mostly cold: programs sweep their memory between two
  * exchanges. How near the processors of two processes are to each other changes: what messages
  * really take is learned from the transfers (learn.h). Registering is as in the superpipeline
  * paper, section 2. */
+#define ADAPTER                                                                                    \
+    .request = 60, .doorbell = 200, .batch = 32, .entry = 20, .entries = 16, .window = 128,        \
+    .reads = 16
+
 const onic_links_t onic_links_default = {
     .node =
         {
@@ -29,6 +35,7 @@ const onic_links_t onic_links_default = {
             .latency = 150,
             .bcopy = 20,
             .bnet = 20,
+            ADAPTER,
         },
     .net =
         {
@@ -50,6 +57,30 @@ const onic_links_t onic_links_default = {
             .latency = 1500,
             .bcopy = 20,
             .bnet = 10,
+            ADAPTER,
+        },
+    /* About what adapters of 100 Gb/s do, InfiniBand or RoCE. */
+    .adapter =
+        {
+            .call = 500,
+            .piece = 500,
+            .copy = 0.09,
+            .block = 0.5,
+            .line = 2,
+            .page = 8,
+            .message = 4000,
+            .byte = 0.2,
+            .rendezvous = 6000,
+            .rndv_byte = 0.09,
+            .pin = 68000,
+            .pin_byte = 0.05,
+            .wake = 15000,
+            .absence = 500000,
+            .gap = 300,
+            .latency = 1000,
+            .bcopy = 20,
+            .bnet = 11.5,
+            ADAPTER,
         },
 };
 
@@ -63,6 +94,23 @@ double onic_link_packed(const onic_link_t *link, double bytes)
     return link->message + bytes * link->byte;
 }
 
+static double greater(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+double onic_link_requests(const onic_link_t *link, bool read, double requests, double entries,
+                          double bytes)
+{
+    const double round = 2 * link->latency, places = read ? link->reads : link->window;
+    const double first = link->request + link->doorbell;
+    const double others = (requests - 1) * link->request + (entries - requests) * link->entry +
+                          (ceil(requests / link->batch) - 1) * link->doorbell;
+    const double waiting = greater(requests / places - 1, 0) * round;
+
+    return first + greater(bytes / link->bnet, greater(others, waiting)) + round;
+}
+
 /** How far the blocks of a layout are from each other: of a list, on average. */
 static uint64_t distance(const onic_layout_t *l)
 {
@@ -71,11 +119,6 @@ static uint64_t distance(const onic_layout_t *l)
     if (l->nruns > 0)
         return (uint64_t)(l->ub - l->lb) / onic_layout_blocks(l);
     return stride < 0 ? -(uint64_t)stride : (uint64_t)stride;
-}
-
-static double greater(double a, double b)
-{
-    return a > b ? a : b;
 }
 
 /** One block, so far from the next. Between the distances that are known it is in proportion: of

@@ -28,8 +28,8 @@
 #include "common/layout/layout.h"
 #include "common/support/export.h"
 
-/** The numbers: nanoseconds, nanoseconds per byte, and bytes per nanosecond (which is GB/s). All
- *  are positive and finite. */
+/** The numbers: nanoseconds, nanoseconds per byte, bytes per nanosecond (which is GB/s), and how
+ *  many. All are positive and finite. */
 typedef struct onic_link {
     double call;       /**< one system call of single copy, with its first piece (ts) */
     double piece;      /**< one more piece in it (ts of equation 1) */
@@ -49,12 +49,20 @@ typedef struct onic_link {
     double latency;    /**< until the first byte of a chunk is there (lambda_net) */
     double bcopy;      /**< packing or unpacking, long blocks, GB/s (Bcopy) */
     double bnet;       /**< a chunk once it is under way, GB/s (Bnet) */
+    double request;    /**< one work request of an adapter (ts of equation 1) */
+    double doorbell;   /**< telling the adapter of a list of them */
+    double batch;      /**< so many are in such a list */
+    double entry;      /**< one more piece in the gather list of a request */
+    double entries;    /**< most pieces of such a list */
+    double window;     /**< most writes under way at a time */
+    double reads;      /**< most reads under way at a time */
 } onic_link_t;
 
 /** The kinds of peer. */
 typedef struct onic_links {
-    onic_link_t node; /**< on this node */
-    onic_link_t net;  /**< across a network */
+    onic_link_t node;    /**< on this node */
+    onic_link_t net;     /**< across a network, by messages only */
+    onic_link_t adapter; /**< across one whose adapter reads and writes memory of the peer */
 } onic_links_t;
 
 /** What holds unless a user gives others. */
@@ -69,6 +77,16 @@ ONIC_EXPORT double onic_link_strided(const onic_link_t *link, double pieces, dou
 /** Equation (2): the same packed into messages: ts + tn N + 2 tm N. What packing and unpacking take
  *  beside the moving of the bytes is not in it: onic_link_gather. */
 ONIC_EXPORT double onic_link_packed(const onic_link_t *link, double bytes);
+
+/**
+ * The NIC-based method (strided-RMA paper, section 5.2): so many work requests, at least 1, with
+ * `entries` pieces in their gather lists, no fewer, and bytes in all. Behind the first request what
+ * takes longest counts: making the others (k ts of equation (1)), the sliding window (figure 5),
+ * whose places are free again when an answer has come, or moving the bytes (tn N). A request that
+ * reads is answered by its data. Nanoseconds until the last answer has come.
+ */
+ONIC_EXPORT double onic_link_requests(const onic_link_t *link, bool read, double requests,
+                                      double entries, double bytes);
 
 /** What gathering or scattering the blocks of a layout takes beside the moving of its bytes: the
  *  more the farther they are from each other, on average. Nothing where it is contiguous. */
@@ -88,11 +106,11 @@ typedef struct onic_link_error {
 } onic_link_error_t;
 
 /**
- * Replaces numbers by what the lines of a text name: "kind: name=value,...". Kinds are node and
- * net, node where there is none; names are those of the struct. Blanks around what stands there,
- * empty lines and what follows a # do not count; a kind may come more than once. False, nothing
- * replaced and `error` filled, where the text names nothing, or there is an unknown name, a value
- * that is not a positive finite number, or anything between them.
+ * Replaces numbers by what the lines of a text name: "kind: name=value,...". Kinds are node,
+ * net and adapter, node where there is none; names are those of the struct. Blanks around what
+ * stands there, empty lines and what follows a # do not count; a kind may come more than once.
+ * False, nothing replaced and `error` filled, where the text names nothing, or there is an unknown
+ * name, a value that is not a positive finite number, or anything between them.
  */
 ONIC_EXPORT bool onic_links_read(onic_links_t *links, const char *text, onic_link_error_t *error);
 

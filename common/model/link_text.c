@@ -18,14 +18,30 @@ static const struct {
     {                                                                                              \
 #n, offsetof(onic_link_t, n)                                                               \
     }
-    NAME(call),    NAME(piece),   NAME(copy),       NAME(block),     NAME(line),  NAME(page),
-    NAME(message), NAME(byte),    NAME(rendezvous), NAME(rndv_byte), NAME(pin),   NAME(pin_byte),
-    NAME(wake),    NAME(absence), NAME(gap),        NAME(latency),   NAME(bcopy), NAME(bnet),
+    NAME(call),    NAME(piece),    NAME(copy),    NAME(block),      NAME(line),
+    NAME(page),    NAME(message),  NAME(byte),    NAME(rendezvous), NAME(rndv_byte),
+    NAME(pin),     NAME(pin_byte), NAME(wake),    NAME(absence),    NAME(gap),
+    NAME(latency), NAME(bcopy),    NAME(bnet),    NAME(request),    NAME(doorbell),
+    NAME(batch),   NAME(entry),    NAME(entries), NAME(window),     NAME(reads),
 #undef NAME
 };
 
 #define N_NAMES (sizeof(names) / sizeof(names[0]))
 _Static_assert(N_NAMES * sizeof(double) == sizeof(onic_link_t), "all of them have names");
+
+static const struct {
+    const char *name;
+    size_t at;
+} kinds[] = {{"node", offsetof(onic_links_t, node)},
+             {"net", offsetof(onic_links_t, net)},
+             {"adapter", offsetof(onic_links_t, adapter)}};
+
+#define N_KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
+static onic_link_t *kind(const onic_links_t *links, size_t k)
+{
+    return (onic_link_t *)((char *)(uintptr_t)links + kinds[k].at);
+}
 
 static double *number(const onic_link_t *link, size_t i)
 {
@@ -114,6 +130,15 @@ static bool read_one(onic_link_t *link, part_t one, onic_link_error_t *error)
     return true;
 }
 
+static onic_link_t *kind_of(onic_links_t *links, part_t name)
+{
+    size_t k = 0;
+
+    while (k < N_KINDS && !is(name, kinds[k].name))
+        k++;
+    return k < N_KINDS ? kind(links, k) : NULL;
+}
+
 /** Reads "kind: name=value,...". */
 static bool read_line(onic_links_t *links, part_t line, onic_link_error_t *error)
 {
@@ -123,9 +148,8 @@ static bool read_line(onic_links_t *links, part_t line, onic_link_error_t *error
 
     if (split(&line, ':', &first)) {
         first = trimmed(first);
-        if (is(first, "net"))
-            link = &links->net;
-        else if (!is(first, "node"))
+        link = kind_of(links, first);
+        if (link == NULL)
             return wrong(error, first, "the kind of peer is unknown");
     }
     do {
@@ -166,12 +190,9 @@ void onic_links_write(const onic_links_t *links, char *buf, size_t cap)
     size_t len = 0;
 
     /* Four digits: more are never known. */
-    for (size_t i = 0; i < 2 * N_NAMES && len < cap; i++)
-        len += (size_t)snprintf(buf + len, cap - len, "%s%s=%.4g%s",
-                                i == 0         ? "node: "
-                                : i == N_NAMES ? "net: "
-                                               : "",
-                                names[i % N_NAMES].name,
-                                *number(i < N_NAMES ? &links->node : &links->net, i % N_NAMES),
-                                i % N_NAMES == N_NAMES - 1 ? "\n" : ",");
+    for (size_t k = 0; k < N_KINDS; k++)
+        for (size_t i = 0; i < N_NAMES && len < cap; i++)
+            len += (size_t)snprintf(buf + len, cap - len, "%s%s%s=%.4g%s",
+                                    i == 0 ? kinds[k].name : "", i == 0 ? ": " : "", names[i].name,
+                                    *number(kind(links, k), i), i == N_NAMES - 1 ? "\n" : ",");
 }

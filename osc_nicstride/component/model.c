@@ -23,7 +23,8 @@ int nicstride_model_init(const char *cost)
     if (!onic_links_given(&links, cost, HELP_FILE))
         return OMPI_ERR_BAD_PARAM;
     c->paths.node = (nicstride_path_t){.link = links.node, .sieve_piece = c->params.sieve_piece};
-    c->paths.net = (nicstride_path_t){.link = links.net, .sieve_piece = c->params.sieve_piece};
+    c->paths.net = (nicstride_path_t){.link = links.net};
+    c->paths.adapter = (nicstride_path_t){.link = links.adapter};
     c->limits = (nicstride_limits_t){
         .near = nicstride_inline_bytes(links.node.message, links.node.byte),
         .far = nicstride_inline_bytes(links.net.message, links.net.byte),
@@ -34,7 +35,8 @@ int nicstride_model_init(const char *cost)
 void nicstride_model_show(const nicstride_module_t *m)
 {
     nicstride_component_t *c = &nicstride_component;
-    const onic_links_t links = {.node = c->paths.node.link, .net = c->paths.net.link};
+    const onic_links_t links = {
+        .node = c->paths.node.link, .net = c->paths.net.link, .adapter = c->paths.adapter.link};
     char table[8192], numbers[ONIC_LINKS_TEXT_MAX];
 
     if (c->plan_shown || m->rank != 0)
@@ -72,10 +74,13 @@ void nicstride_model_show_done(void)
 
     if (!nicstride_component.plan_shown)
         return;
-    for (int m = NICSTRIDE_METHOD_DIRECT; m < NICSTRIDE_METHOD_LAST; m++)
+    for (int m = NICSTRIDE_METHOD_DIRECT; m < NICSTRIDE_METHOD_LAST; m++) {
+        if (nicstride_methods[m] == NULL)
+            continue;
         len += snprintf(text + len, sizeof(text) - (size_t)len, "%s %s %llu (%llu bytes)",
                         m > NICSTRIDE_METHOD_DIRECT ? "," : "", nicstride_methods[m]->name,
                         c->ops[m], c->bytes[m]);
+    }
     opal_output(0, "osc_nicstride: operations by method:%s", text);
     nicstride_learned_each(show_learned);
 }

@@ -142,7 +142,7 @@ int nicstride_params_register(const mca_base_component_t *c)
 static int check_method(int *method_p)
 {
     for (int m = 0; m < NICSTRIDE_METHOD_LAST; m++) {
-        if (strcmp(method, nicstride_methods[m]->name) == 0) {
+        if (nicstride_methods[m] != NULL && strcmp(method, nicstride_methods[m]->name) == 0) {
             *method_p = m;
             return OMPI_SUCCESS;
         }
@@ -189,8 +189,11 @@ int nicstride_pvars_register(const mca_base_component_t *c)
     nicstride_counters_t *n = &nicstride_counters;
 
     for (int m = NICSTRIDE_METHOD_DIRECT; m < NICSTRIDE_METHOD_LAST; m++) {
-        const char *row = nicstride_methods[m]->name;
         char name[64], help[128];
+
+        if (nicstride_methods[m] == NULL)
+            continue;
+        const char *row = nicstride_methods[m]->name;
 
         snprintf(name, sizeof(name), "ops_%s", row);
         snprintf(help, sizeof(help), "Operations of all kinds done by method %s", row);

@@ -4,6 +4,8 @@
  */
 /** @file Which layouts each method can move, and what that costs by the model; see method.h. Pure.
  */
+#include <math.h>
+
 #include "common/model/pipeline.h"
 #include "common/mover/pipe/chunks.h"
 #include "osc_nicstride/methods/plan.h"
@@ -80,10 +82,15 @@ double nicstride_mover_cost(const nicstride_case_t *c)
 
 /* ---- zcopy: rendezvous ----------------------------------------------------------------------- */
 
-bool nicstride_zcopy_fits(const nicstride_case_t *c)
+static bool is_contig(const nicstride_case_t *c)
 {
     return onic_layout_is_contig(c->origin) && onic_layout_is_contig(c->target) &&
            c->origin->size > 0;
+}
+
+bool nicstride_zcopy_fits(const nicstride_case_t *c)
+{
+    return is_contig(c);
 }
 
 double nicstride_zcopy_cost(const nicstride_case_t *c)
@@ -91,4 +98,38 @@ double nicstride_zcopy_cost(const nicstride_case_t *c)
     const onic_link_t *link = &c->path->link;
 
     return link->message + link->rendezvous + (double)c->target->size * link->rndv_byte;
+}
+
+/* ---- rdma: one request of the adapter -------------------------------------------------------- */
+
+bool nicstride_rdma_fits(const nicstride_case_t *c)
+{
+    return c->dir != NICSTRIDE_ACC && is_contig(c);
+}
+
+double nicstride_rdma_cost(const nicstride_case_t *c)
+{
+    return onic_link_requests(&c->path->link, c->dir == NICSTRIDE_GET, 1, 1,
+                              (double)c->target->size);
+}
+
+/* ---- nic: lists of requests ------------------------------------------------------------------ */
+
+bool nicstride_nic_fits(const nicstride_case_t *c)
+{
+    return c->dir != NICSTRIDE_ACC && c->target->size > 0;
+}
+
+/** A request for each block of the target's, whose gather list has pieces of the origin's; more
+ *  where these are more than lists hold. */
+double nicstride_nic_cost(const nicstride_case_t *c)
+{
+    const onic_link_t *link = &c->path->link;
+    const double here = (double)onic_layout_blocks(c->origin),
+                 there = (double)onic_layout_blocks(c->target);
+    const double pieces = fmax(here, there);
+
+    return onic_link_requests(link, c->dir == NICSTRIDE_GET,
+                              fmax(there, ceil(pieces / link->entries)), pieces,
+                              (double)c->target->size);
 }

@@ -205,7 +205,7 @@ nicstride_method_t nicstride_choose(nicstride_transfer_t *t)
         .dir = direction(t),
         .origin = &t->origin,
         .target = &t->target,
-        .path = t->peer->local >= 0 ? &component->paths.node : &component->paths.net,
+        .path = nicstride_path(t->peer),
     };
     if (method == NICSTRIDE_METHOD_AUTO)
         method = compare(t, &c);

@@ -32,6 +32,8 @@ typedef enum nicstride_method {
     NICSTRIDE_METHOD_PACK,     /**< packed fragments by active messages: everywhere */
     NICSTRIDE_METHOD_MOVER,    /**< pipelined through slots of the receiver's landing area */
     NICSTRIDE_METHOD_ZCOPY,    /**< contiguous on both sides: rendezvous into place */
+    NICSTRIDE_METHOD_RDMA,     /**< contiguous on both sides: put or read by the adapter */
+    NICSTRIDE_METHOD_NIC,      /**< any layout, as work requests of the adapter */
     NICSTRIDE_METHOD_LAST
 } nicstride_method_t;
 
@@ -53,10 +55,11 @@ typedef struct nicstride_path {
     uint64_t sieve_piece; /**< bytes that one read of a sieve covers */
 } nicstride_path_t;
 
-/** The ways to peers on the node and across a network. */
+/** The ways to the kinds of peer (onic_links_t). */
 typedef struct nicstride_paths {
     nicstride_path_t node;
     nicstride_path_t net;
+    nicstride_path_t adapter;
 } nicstride_paths_t;
 
 typedef struct nicstride_method_row nicstride_method_row_t;
@@ -114,6 +117,7 @@ struct nicstride_method_row {
 /** So many rows there can be. */
 #define NICSTRIDE_METHODS_MAX ONIC_LEARN_CHOICES
 
-_Static_assert(NICSTRIDE_METHOD_LAST <= NICSTRIDE_METHODS_MAX, "methods are choices");
+_Static_assert(NICSTRIDE_METHOD_LAST < NICSTRIDE_METHODS_MAX,
+               "methods are choices, and one of a test has room");
 
 #endif

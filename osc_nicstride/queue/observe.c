@@ -8,7 +8,9 @@
 #include <stdlib.h>
 
 #include "common/node/presence.h"
+#include "common/wire/put.h"
 #include "osc_nicstride/window/control.h"
+#include "osc_nicstride/window/state.h"
 
 /* What was learned of all processes on other nodes: the same network is before them. Wire lock. */
 static onic_learn_t network;
@@ -38,6 +40,7 @@ static void look_up(nicstride_peer_t *p)
     onic_wire_lock();
     if (!__atomic_load_n(&p->observed.looked_up, __ATOMIC_RELAXED)) {
         nicstride_find_presence_locked(p);
+        p->observed.adapter = p->local < 0 && onic_peer_puts_by_rdma(p->wire);
         p->observed.learn = p->observed.presence != NULL || p->local < 0 ? learn_locked(p) : NULL;
         __atomic_store_n(&p->observed.looked_up, true, __ATOMIC_RELEASE);
     }
@@ -49,6 +52,14 @@ static const onic_presence_t *presence_of(nicstride_peer_t *p)
     if (!__atomic_load_n(&p->observed.looked_up, __ATOMIC_ACQUIRE))
         look_up(p);
     return p->observed.presence;
+}
+
+const nicstride_path_t *nicstride_path(nicstride_peer_t *p)
+{
+    const nicstride_paths_t *paths = &nicstride_component.paths;
+
+    (void)presence_of(p);
+    return p->local >= 0 ? &paths->node : p->observed.adapter ? &paths->adapter : &paths->net;
 }
 
 nicstride_presence_t nicstride_presence(nicstride_peer_t *p)

@@ -29,6 +29,9 @@
 /** What is likely to answer a message to the peer. */
 nicstride_presence_t nicstride_presence(nicstride_peer_t *p);
 
+/** The way to the peer. */
+const nicstride_path_t *nicstride_path(nicstride_peer_t *p);
+
 /** What was learned of transfers like this one; its contents under the wire lock. */
 onic_learned_t nicstride_observed(nicstride_peer_t *p, nicstride_direction_t dir,
                                   const onic_layout_t *origin, const onic_layout_t *target);

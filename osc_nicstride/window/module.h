@@ -129,7 +129,8 @@ typedef struct nicstride_notices {
 /** What transfers to a peer cost, and whether it is there (observe.h, wait.h). What is known once
  * is read without a lock when the word before it says so; the rest belongs to the wire lock. */
 typedef struct nicstride_observation {
-    bool looked_up;                  /**< the next two are known */
+    bool looked_up;                  /**< the next three are known */
+    bool adapter;                    /**< an adapter reads and writes its memory from here */
     const onic_presence_t *presence; /**< its signs of life, or NULL; known with `wakes`, too */
     onic_learn_t *learn;             /**< what was learned of it; contents under the wire lock */
     int wakes;                       /**< its helper thread can be woken: 1, -1: not, 0: unknown */

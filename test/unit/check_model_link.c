@@ -90,10 +90,12 @@ START_TEST(good_texts)
                               " net :message = 9000 , byte=.5\t# slow\r\n"
                               "\n"
                               "node:call=1\n"
-                              "net: byte=0.25",
+                              "net: byte=0.25\n"
+                              "adapter: request=7",
                               &error));
     ck_assert(links.net.message == 9000 && links.net.byte == 0.25 && links.node.call == 1);
     ck_assert(links.net.call == d.net.call && links.node.byte == d.node.byte);
+    ck_assert(links.adapter.request == 7 && links.net.request == d.net.request);
 }
 END_TEST
 
@@ -120,9 +122,9 @@ static void scramble(unit_random_t *r, onic_link_t *link)
             (double)(1000 + unit_below(r, 9000)) * pow(10, (double)unit_below(r, 9) - 6);
 }
 
-static bool about(const onic_link_t *a, const onic_link_t *b)
+static bool about(const onic_links_t *a, const onic_links_t *b)
 {
-    for (size_t k = 0; k < N_NUMBERS; k++) {
+    for (size_t k = 0; k < sizeof(*a) / sizeof(double); k++) {
         if (!near(((const double *)a)[k], ((const double *)b)[k]))
             return false;
     }
@@ -142,18 +144,19 @@ START_TEST(saved)
     for (int i = 0; i < 1000; i++) {
         scramble(&r, &links.node);
         scramble(&r, &links.net);
+        scramble(&r, &links.adapter);
         onic_links_write(&links, text, sizeof(text));
         UNIT_CHECK(strlen(text) < sizeof(text) - 1);
         UNIT_CHECK(onic_links_read(&again, text, &error));
-        UNIT_CHECK(about(&links.node, &again.node) && about(&links.net, &again.net));
+        UNIT_CHECK(about(&links, &again));
     }
     ck_assert(write(fd, text, strlen(text)) == (ssize_t)strlen(text));
     again = onic_links_default;
     ck_assert(onic_links_load(&again, path, &error));
-    ck_assert(about(&links.node, &again.node) && about(&links.net, &again.net));
+    ck_assert(about(&links, &again));
     ck_assert(write(fd, "node: gap=no\n", 13) == 13);
     ck_assert(!onic_links_load(&again, path, &error));
-    ck_assert_uint_eq(error.line, 3);
+    ck_assert_uint_eq(error.line, 4);
     ck_assert_str_eq(error.what, "gap=no");
     ck_assert(write(fd, "", 1) == 1);
     ck_assert(!onic_links_load(&again, path, &error));
@@ -167,7 +170,7 @@ START_TEST(saved)
     ck_assert_uint_eq(error.line, 0);
     ck_assert(!onic_links_load(&again, "/", &error));
     ck_assert_uint_eq(error.line, 0);
-    ck_assert(about(&links.node, &again.node));
+    ck_assert(about(&links, &again));
 }
 END_TEST
 

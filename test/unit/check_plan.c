@@ -53,7 +53,14 @@ static const nicstride_path_t far_link = {.link = {.block = 1,
                                                    .gap = 100,
                                                    .latency = 100,
                                                    .bcopy = 20,
-                                                   .bnet = 1},
+                                                   .bnet = 1,
+                                                   .request = 200,
+                                                   .doorbell = 500,
+                                                   .batch = 8,
+                                                   .entry = 20,
+                                                   .entries = 4,
+                                                   .window = 16,
+                                                   .reads = 4},
                                           .sieve_piece = 512 * KIB};
 
 static const nicstride_paths_t *defaults(void)
@@ -200,7 +207,8 @@ START_TEST(cheapest_or_forced)
         const target_t there = {.reach = REACH_MESSAGE | (unit_once_in(&r, 4) ? REACH_DIRECT : 0) |
                                          (unit_once_in(&r, 2) ? REACH_COPY : 0) |
                                          (unit_once_in(&r, 2) ? REACH_SLOTS : 0) |
-                                         (unit_once_in(&r, 4) ? 0 : REACH_ZCOPY)};
+                                         (unit_once_in(&r, 4) ? 0 : REACH_ZCOPY) |
+                                         (unit_once_in(&r, 4) ? REACH_ADAPTER : 0)};
         const nicstride_path_t *cost = (there.reach & REACH_COPY) != 0 ? &near_link : &far_link;
         const nicstride_direction_t dir = unit_once_in(&r, 2) ? NICSTRIDE_PUT : NICSTRIDE_GET;
         const nicstride_method_t forced =

@@ -8,29 +8,29 @@
 
 #include "osc_nicstride/methods/plan.h"
 
-static const nicstride_method_row_t none = {.name = "auto"},
-                                    direct = {.name = "direct", .cost = nicstride_direct_cost},
-                                    cma = {.name = "cma", .cost = nicstride_cma_cost},
-                                    sieve = {.name = "sieve",
-                                             .fits = nicstride_sieve_fits,
-                                             .cost = nicstride_sieve_cost},
-                                    pack = {.name = "pack",
-                                            .needs_target = true,
-                                            .cost = nicstride_pack_cost},
-                                    mover = {.name = "mover",
-                                             .needs_target = true,
-                                             .fits = nicstride_mover_fits,
-                                             .cost = nicstride_mover_cost},
-                                    zcopy = {.name = "zcopy",
-                                             .needs_target = true,
-                                             .fits = nicstride_zcopy_fits,
-                                             .cost = nicstride_zcopy_cost};
+static const nicstride_method_row_t
+    none = {.name = "auto"},
+    direct = {.name = "direct", .cost = nicstride_direct_cost},
+    cma = {.name = "cma", .cost = nicstride_cma_cost},
+    sieve = {.name = "sieve", .fits = nicstride_sieve_fits, .cost = nicstride_sieve_cost},
+    pack = {.name = "pack", .needs_target = true, .cost = nicstride_pack_cost},
+    mover = {.name = "mover",
+             .needs_target = true,
+             .fits = nicstride_mover_fits,
+             .cost = nicstride_mover_cost},
+    zcopy = {.name = "zcopy",
+             .needs_target = true,
+             .fits = nicstride_zcopy_fits,
+             .cost = nicstride_zcopy_cost},
+    rdma = {.name = "rdma", .fits = nicstride_rdma_fits, .cost = nicstride_rdma_cost},
+    nic = {.name = "nic", .fits = nicstride_nic_fits, .cost = nicstride_nic_cost};
 
 static const nicstride_method_row_t *const rows[NICSTRIDE_METHODS_MAX] = {
     [NICSTRIDE_METHOD_AUTO] = &none,   [NICSTRIDE_METHOD_DIRECT] = &direct,
     [NICSTRIDE_METHOD_CMA] = &cma,     [NICSTRIDE_METHOD_SIEVE] = &sieve,
     [NICSTRIDE_METHOD_PACK] = &pack,   [NICSTRIDE_METHOD_MOVER] = &mover,
-    [NICSTRIDE_METHOD_ZCOPY] = &zcopy,
+    [NICSTRIDE_METHOD_ZCOPY] = &zcopy, [NICSTRIDE_METHOD_RDMA] = &rdma,
+    [NICSTRIDE_METHOD_NIC] = &nic,
 };
 
 /** What reaches a target in private memory on the node, by single copy, through slots; and
@@ -40,5 +40,7 @@ static const nicstride_method_row_t *const rows[NICSTRIDE_METHODS_MAX] = {
 #define REACH_COPY    (NICSTRIDE_REACH(NICSTRIDE_METHOD_CMA) | NICSTRIDE_REACH(NICSTRIDE_METHOD_SIEVE))
 #define REACH_SLOTS   NICSTRIDE_REACH(NICSTRIDE_METHOD_MOVER)
 #define REACH_DIRECT  NICSTRIDE_REACH(NICSTRIDE_METHOD_DIRECT)
+#define REACH_ADAPTER                                                                              \
+    (NICSTRIDE_REACH(NICSTRIDE_METHOD_RDMA) | NICSTRIDE_REACH(NICSTRIDE_METHOD_NIC))
 
 #endif
