@@ -8,6 +8,7 @@ common_libonic_core_la_SOURCES = \
 	common/support/export.h \
 	common/layout/layout.c \
 	common/layout/layout.h \
+	common/layout/layout_list.c \
 	common/layout/layout_walk.c \
 	common/layout/layout_walk.h \
 	common/layout/layout_wire.c \

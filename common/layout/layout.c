@@ -130,33 +130,6 @@ uint64_t onic_layout_blocks(const onic_layout_t *l)
     return n;
 }
 
-void onic_layout_fini(onic_layout_t *l)
-{
-    free(l->runs);
-    free(l->run_start);
-    *l = (onic_layout_t){0};
-}
-
-onic_layout_status_t onic_layout_dup(onic_layout_t *dst, const onic_layout_t *src)
-{
-    onic_layout_t copy = *src;
-    size_t n = src->nruns;
-
-    if (n > 0) {
-        copy.runs = malloc(n * sizeof(*copy.runs));
-        copy.run_start = malloc((n + 1) * sizeof(*copy.run_start));
-        if (copy.runs == NULL || copy.run_start == NULL) {
-            free(copy.runs);
-            free(copy.run_start);
-            return ONIC_LAYOUT_NO_MEMORY;
-        }
-        memcpy(copy.runs, src->runs, n * sizeof(*copy.runs));
-        memcpy(copy.run_start, src->run_start, (n + 1) * sizeof(*copy.run_start));
-    }
-    *dst = copy;
-    return ONIC_LAYOUT_OK;
-}
-
 /* ---- lists of runs -------------------------------------------------------------------------- */
 
 static bool run_bounds(const onic_run_t *run, bounds_t *b)
@@ -388,7 +361,7 @@ onic_layout_status_t onic_layout_from_runs_below(onic_layout_t *l, onic_runs_t *
         onic_runs_fini(r);
         return ONIC_LAYOUT_OK;
     }
-    list.run_start = malloc((r->n + 1) * sizeof(*list.run_start));
+    list.run_start = onic_list_positions(r->n);
     if (list.run_start == NULL) {
         onic_runs_fini(r);
         return ONIC_LAYOUT_NO_MEMORY;

@@ -62,7 +62,7 @@ typedef struct onic_layout {
     uint64_t block; /**< stride form: bytes of the leaf block */
     uint32_t nlevels;
     uint32_t nruns;
-    onic_run_t *runs; /**< list form: the runs, owned by the layout; the first at 0 */
+    onic_run_t *runs; /**< list form: the runs, shared with its duplicates; the first at 0 */
     uint64_t
         *run_start; /**< list form: packed position of each run in one pass, nruns + 1 values */
     /** Last, so that what is contiguous uses the first cache line alone. */
@@ -136,11 +136,26 @@ ONIC_EXPORT onic_layout_status_t onic_layout_from_runs_below(onic_layout_t *l, o
 /** Frees the memory of a list that was not made into a layout. */
 ONIC_EXPORT void onic_runs_fini(onic_runs_t *r);
 
-/** Frees what `l` owns. A stride-form layout owns nothing; calling it is still right. */
+/** Gives up what `l` owns, of any thread: the last one of a list frees it. A stride-form layout
+ * owns nothing; calling it is still right. */
 ONIC_EXPORT void onic_layout_fini(onic_layout_t *l);
 
-/** Deep copy. */
-ONIC_EXPORT onic_layout_status_t onic_layout_dup(onic_layout_t *dst, const onic_layout_t *src);
+/** Makes `dst` a second layout of the same bytes, to be freed by itself. Lists never change, so
+ * both have the same one: that costs some nanoseconds, however long it is. */
+ONIC_EXPORT void onic_layout_dup(onic_layout_t *dst, const onic_layout_t *src);
+
+/** Makes `list` the list of a layout in list form by itself, at offset 0 and without levels; the
+ * two share it. To be freed. */
+ONIC_EXPORT void onic_layout_list(onic_layout_t *list, const onic_layout_t *l);
+
+/** Gives a list a number that says which one it is, to tell it without a comparison for as long as
+ *  its numbers are given once. All layouts that share it have it. `l` is in list form. */
+ONIC_EXPORT void onic_layout_set_number(onic_layout_t *l, uint64_t number);
+/** The number of a layout's list; 0 where it was given none, or there is no list. */
+ONIC_EXPORT uint64_t onic_layout_number(const onic_layout_t *l);
+
+/** Have both the same runs, compared in full? The levels above and `offset` do not count. */
+ONIC_EXPORT bool onic_layout_same_list(const onic_layout_t *a, const onic_layout_t *b);
 
 /** True where the bytes are one block without a gap (or none at all). */
 static inline bool onic_layout_is_contig(const onic_layout_t *l)
@@ -244,11 +259,27 @@ ONIC_EXPORT onic_layout_status_t onic_layout_encode_slice(onic_cursor_t *c, uint
                                                           size_t *len_p, uint64_t *data_p);
 
 /**
- * Decodes what the two functions above made. The bytes come from a peer and are not trusted: every
- * field is checked, no arithmetic overflows, the layout's size, lb and ub are computed here and not
- * taken from the wire. `*used_p` gets the bytes consumed (there may be more behind them).
- * List form allocates; time and memory are at most proportional to `len`. On an error (only
- * ONIC_LAYOUT_BAD_ENCODING or ONIC_LAYOUT_NO_MEMORY) `l` is unchanged.
+ * Encodes what a layout in list form has beside its list: `offset` and the levels, for a reader who
+ * has the list already. Never needs more than ONIC_LAYOUT_ENCODED_MAX bytes; returns how many.
+ */
+ONIC_EXPORT size_t onic_layout_encode_around(const onic_layout_t *l,
+                                             unsigned char buf[ONIC_LAYOUT_ENCODED_MAX]);
+
+/**
+ * Makes `l` of a list and of all `len` bytes, which come from a peer, as the function above made
+ * them. `list` is in list form, at offset 0, without levels, and is shared. On an error
+ * (ONIC_LAYOUT_BAD_ENCODING) `l` is unchanged.
+ */
+ONIC_EXPORT onic_layout_status_t onic_layout_decode_around(onic_layout_t *l,
+                                                           const onic_layout_t *list,
+                                                           const void *buf, size_t len);
+
+/**
+ * Decodes what onic_layout_encode and onic_layout_encode_slice made. The bytes come from a peer and
+ * are not trusted: every field is checked, no arithmetic overflows, the layout's size, lb and ub
+ * are computed here and not taken from the wire. `*used_p` gets the bytes consumed (there may be
+ * more behind them). List form allocates; time and memory are at most proportional to `len`. On an
+ * error (only ONIC_LAYOUT_BAD_ENCODING or ONIC_LAYOUT_NO_MEMORY) `l` is unchanged.
  */
 ONIC_EXPORT onic_layout_status_t onic_layout_decode(onic_layout_t *l, const void *buf, size_t len,
                                                     size_t *used_p);

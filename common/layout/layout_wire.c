@@ -13,9 +13,11 @@
  *     list    runs: flags (one byte), distance from the offset of the run before, then what the
  *             flags leave open of block, count, stride; the last run carries a flag
  *
- * and behind both the levels from the innermost: count, stride. Numbers are base-128 varints, seven
- * bits in a byte, the lowest first; signed ones are folded (0, -1, 1, -2 ...). Numbers, runs and
- * the stride form have one encoding each, and the decoder refuses all others.
+ *     around  offset; the list itself is known
+ *
+ * and behind all of them the levels from the innermost: count, stride. Numbers are base-128
+ * varints, seven bits in a byte, the lowest first; signed ones are folded (0, -1, 1, -2 ...).
+ * Numbers, runs and the stride form have one encoding each, and the decoder refuses all others.
  */
 #include "common/layout/layout.h"
 
@@ -23,7 +25,14 @@
 
 #include "common/layout/layout_walk.h"
 
-enum { FORM_EMPTY = 0, FORM_STRIDE = 1, FORM_LIST = 2, FORM_MASK = 15, LEVELS_SHIFT = 4 };
+enum {
+    FORM_EMPTY = 0,
+    FORM_STRIDE = 1,
+    FORM_LIST = 2,
+    FORM_AROUND = 3,
+    FORM_MASK = 15,
+    LEVELS_SHIFT = 4
+};
 
 enum {
     RUN_SAME_BLOCK = 1,  /* the block is as long as in the run before */
@@ -161,6 +170,14 @@ onic_layout_status_t onic_layout_encode(const onic_layout_t *l, void *buf, size_
     }
     *len_p = (size_t)(w.next - (uint8_t *)buf);
     return ONIC_LAYOUT_OK;
+}
+
+size_t onic_layout_encode_around(const onic_layout_t *l, unsigned char buf[ONIC_LAYOUT_ENCODED_MAX])
+{
+    writer_t w = {.next = buf, .end = buf + ONIC_LAYOUT_ENCODED_MAX};
+
+    (void)(put_form(&w, FORM_AROUND, l->nlevels) && put_signed(&w, l->offset) && put_levels(&w, l));
+    return (size_t)(w.next - buf);
 }
 
 /* ---- slices --------------------------------------------------------------------------------- */
@@ -455,5 +472,27 @@ onic_layout_status_t onic_layout_decode(onic_layout_t *l, const void *buf, size_
     }
     *l = got;
     *used_p = (size_t)(r.next - (const uint8_t *)buf);
+    return ONIC_LAYOUT_OK;
+}
+
+onic_layout_status_t onic_layout_decode_around(onic_layout_t *l, const onic_layout_t *list,
+                                               const void *buf, size_t len)
+{
+    reader_t r = {.next = buf, .end = (const uint8_t *)buf + len};
+    onic_layout_status_t status = ONIC_LAYOUT_BAD_ENCODING;
+    onic_layout_t got = *list;
+    unsigned head;
+
+    if (!get_byte(&r, &head) || (head & FORM_MASK) != FORM_AROUND ||
+        head >> LEVELS_SHIFT > ONIC_LAYOUT_MAX_LEVELS || !get_signed(&r, &got.offset) ||
+        __builtin_add_overflow(list->lb, got.offset, &got.lb) ||
+        __builtin_add_overflow(list->ub, got.offset, &got.ub)) {
+        return ONIC_LAYOUT_BAD_ENCODING;
+    }
+    status = get_levels(&r, &got, head >> LEVELS_SHIFT);
+    if (status != ONIC_LAYOUT_OK || got.nlevels != head >> LEVELS_SHIFT || r.next != r.end) {
+        return ONIC_LAYOUT_BAD_ENCODING;
+    }
+    onic_layout_dup(l, &got);
     return ONIC_LAYOUT_OK;
 }

@@ -91,8 +91,8 @@ static int open_moving(const nicstride_incoming_t *in, moving_t **v_p, onic_move
         onic_cursor_init(&v->cursor, &u->layout, u->at);
         onic_layout_set(&end_p->layout, 0);
         end_p->take = apply;
-    } else if (onic_layout_dup(&end_p->layout, &u->layout) != ONIC_LAYOUT_OK) {
-        error = MPI_ERR_NO_MEM;
+    } else {
+        onic_layout_dup(&end_p->layout, &u->layout);
     }
     if (error != 0)
         nicstride_use_close(&v->use);

@@ -30,16 +30,16 @@ static double cost(const superpipe_case_t *c, const onic_link_t *link)
            onic_superpipeline_time_blocks(link, &chunks, (double)c->length, ONIC_MOVER_BLOCK);
 }
 
-/** Describes the bytes behind the early ones. The layout is a copy: where the mover cannot do it
- *  another protocol needs it, and early bytes may still wait to be packed. */
-static bool describe(superpipe_request_t *r, onic_mover_end_t *end)
+/** Describes the bytes behind the early ones. The layout is another one: where the mover cannot
+ *  do it another protocol needs it, and early bytes may still wait to be packed. */
+static void describe(superpipe_request_t *r, onic_mover_end_t *end)
 {
     *end = (onic_mover_end_t){.at = r->state.early,
                               .len = superpipe_transfer_remaining(&r->state),
                               .base = r->base,
                               .done = superpipe_moved,
                               .arg = r};
-    return onic_layout_dup(&end->layout, &r->layout) == ONIC_LAYOUT_OK;
+    onic_layout_dup(&end->layout, &r->layout);
 }
 
 /** Leases slots, and requests the data there. */
@@ -48,8 +48,7 @@ static bool start(superpipe_request_t *r)
     onic_mover_end_t end;
     onic_ticket_t ticket;
 
-    if (!describe(r, &end))
-        return false;
+    describe(r, &end);
     r->move = onic_mover_expect_locked(r->peer->wire, &end, &ticket);
     if (r->move == NULL) {
         onic_layout_fini(&end.layout);
@@ -65,8 +64,9 @@ static bool answer(superpipe_request_t *r, const superpipe_incoming_t *in)
     onic_ticket_t ticket;
 
     memcpy(&ticket, in->cts.ticket, sizeof(ticket));
-    if (ticket.len != superpipe_transfer_remaining(&r->state) || !describe(r, &end))
+    if (ticket.len != superpipe_transfer_remaining(&r->state))
         return false;
+    describe(r, &end);
     if (onic_mover_answer_locked(r->peer->wire, &ticket, &end) != OMPI_SUCCESS) {
         onic_layout_fini(&end.layout);
         return false;

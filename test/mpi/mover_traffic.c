@@ -244,9 +244,7 @@ onic_mover_end_t memory_end(memory_t *m, shape_t shape, bool sink, void (*done)(
     onic_mover_end_t end = {.at = m->at, .len = m->len, .base = m->base, .done = done, .arg = arg};
 
     if (!sink || shape != CALLED) {
-        if (onic_layout_dup(&end.layout, &m->layout) != ONIC_LAYOUT_OK) {
-            tl_die("no memory for a layout");
-        }
+        onic_layout_dup(&end.layout, &m->layout);
     }
     return end;
 }

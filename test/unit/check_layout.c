@@ -304,7 +304,7 @@ static void check_cut(const tree_t *t)
         const ref_t first = {.at = t->ref.at, .n = (size_t)(sizes[i] < all ? sizes[i] : all)};
         onic_layout_t copy;
 
-        ck_assert_int_eq(onic_layout_dup(&copy, &t->l), ONIC_LAYOUT_OK);
+        onic_layout_dup(&copy, &t->l);
         ck_assert_int_eq(onic_layout_cut(&copy, (uint64_t)sizes[i]), ONIC_LAYOUT_OK);
         check_against_reference(&copy, &first);
         onic_layout_fini(&copy);
@@ -347,7 +347,7 @@ static void check_tree(tree_t *t)
     check_against_reference(&t->l, &t->ref);
     check_whole(t);
     check_cut(t);
-    ck_assert_int_eq(onic_layout_dup(&copy, &t->l), ONIC_LAYOUT_OK);
+    onic_layout_dup(&copy, &t->l);
     onic_layout_fini(&t->l);
     check_walk(&copy, &t->ref, 0, 0);
     onic_layout_fini(&copy);

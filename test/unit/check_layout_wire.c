@@ -18,6 +18,25 @@ static onic_layout_t decoded(const uint8_t *buf, size_t len)
 
 /* ---- random layouts ------------------------------------------------------------------------- */
 
+/** What surrounds a list, for a reader who has the list. */
+static void check_around(const onic_layout_t *l, const ref_t *ref)
+{
+    uint8_t buf[ONIC_LAYOUT_ENCODED_MAX];
+    size_t len = onic_layout_encode_around(l, buf);
+    onic_layout_t list, back;
+
+    onic_layout_list(&list, l);
+    UNIT_CHECK(onic_layout_same_list(&list, l) && list.offset == 0 && list.nlevels == 0);
+    UNIT_CHECK(onic_layout_decode_around(&back, &list, buf, len) == ONIC_LAYOUT_OK);
+    check_against_reference(&back, ref);
+    UNIT_CHECK(back.lb == l->lb && back.ub == l->ub);
+    onic_layout_fini(&back);
+    for (size_t cut = 0; cut < len; cut++) {
+        UNIT_CHECK(onic_layout_decode_around(&back, &list, buf, cut) == ONIC_LAYOUT_BAD_ENCODING);
+    }
+    onic_layout_fini(&list);
+}
+
 static void check_wire(const onic_layout_t *l, const ref_t *ref)
 {
     uint8_t buf[ONIC_LAYOUT_ENCODED_MAX];
@@ -27,6 +46,7 @@ static void check_wire(const onic_layout_t *l, const ref_t *ref)
 
     if (l->nruns > 0) {
         ck_assert_int_eq(onic_layout_encode(l, buf, sizeof(buf), &len), ONIC_LAYOUT_NO_SPACE);
+        check_around(l, ref);
         return;
     }
     ck_assert_int_eq(onic_layout_encode(l, buf, sizeof(buf), &len), ONIC_LAYOUT_OK);
@@ -110,20 +130,22 @@ END_TEST
 static void check_written_out(int levels)
 {
     const onic_run_t row[] = {{0, 1, 2, 6}, {20, 1, 2, 6}, {40, 1, 2, 6}};
-    const uint64_t start[] = {0, 2, 4, 6};
     tree_t t = tree_block(0, 1);
-    onic_layout_t l = {.size = 6, .ub = 47, .nruns = 3};
+    onic_runs_t runs = {0};
     int64_t stride = 100;
+    onic_layout_t l;
     onic_layout_t slice;
     onic_cursor_t c;
     uint8_t buf[256];
     uint64_t data;
     size_t len;
 
-    l.runs = malloc(sizeof(row));
-    l.run_start = malloc(sizeof(start));
-    memcpy(l.runs, row, sizeof(row));
-    memcpy(l.run_start, start, sizeof(start));
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(onic_runs_add(&runs, row[i]), ONIC_LAYOUT_OK);
+    }
+    ck_assert_int_eq(onic_layout_from_runs_below(&l, &runs, ONIC_LAYOUT_MAX_LEVELS),
+                     ONIC_LAYOUT_OK);
+    ck_assert_uint_eq(l.nruns, 3);
     tree_repeat(&t, 2, 6);
     tree_repeat(&t, 3, 20);
     for (int i = 0; i < levels; i++, stride = 2 * stride + 7 + i) {

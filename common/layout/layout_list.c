@@ -1,0 +1,83 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file Lists of runs that several layouts share; see layout.h. */
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/layout/layout_walk.h"
+
+/** Beside the runs of a list. */
+typedef struct list {
+    atomic_uint layouts; /**< that have it */
+    uint64_t number;     /**< see onic_layout_number */
+    uint64_t start[];
+} list_t;
+
+static list_t *list_of(const onic_layout_t *l)
+{
+    return (list_t *)(void *)((char *)l->run_start - offsetof(list_t, start));
+}
+
+uint64_t *onic_list_positions(size_t nruns)
+{
+    list_t *list = malloc(sizeof(*list) + (nruns + 1) * sizeof(list->start[0]));
+
+    if (list == NULL) {
+        return NULL;
+    }
+    atomic_init(&list->layouts, 1);
+    list->number = 0;
+    return list->start;
+}
+
+void onic_layout_fini(onic_layout_t *l)
+{
+    if (l->nruns > 0 &&
+        atomic_fetch_sub_explicit(&list_of(l)->layouts, 1, memory_order_acq_rel) == 1) {
+        free(l->runs);
+        free(list_of(l));
+    }
+    *l = (onic_layout_t){0};
+}
+
+void onic_layout_dup(onic_layout_t *dst, const onic_layout_t *src)
+{
+    if (src->nruns > 0) {
+        atomic_fetch_add_explicit(&list_of(src)->layouts, 1, memory_order_relaxed);
+    }
+    *dst = *src;
+}
+
+void onic_layout_list(onic_layout_t *list, const onic_layout_t *l)
+{
+    onic_layout_dup(list, l);
+    while (list->nlevels > 0) {
+        const onic_stride_t *top = &list->level[--list->nlevels];
+        const int64_t span = (int64_t)(top->count - 1) * top->stride;
+
+        list->size /= top->count;
+        *(span < 0 ? &list->lb : &list->ub) -= span;
+    }
+    list->lb -= list->offset;
+    list->ub -= list->offset;
+    list->offset = 0;
+}
+
+void onic_layout_set_number(onic_layout_t *l, uint64_t number)
+{
+    list_of(l)->number = number;
+}
+
+uint64_t onic_layout_number(const onic_layout_t *l)
+{
+    return l->nruns > 0 ? list_of(l)->number : 0;
+}
+
+bool onic_layout_same_list(const onic_layout_t *a, const onic_layout_t *b)
+{
+    return a->nruns == b->nruns &&
+           (a->runs == b->runs || memcmp(a->runs, b->runs, a->nruns * sizeof(*a->runs)) == 0);
+}
