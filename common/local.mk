@@ -66,6 +66,8 @@ common_libonic_core_la_SOURCES = \
 	common/wire/adapters.h \
 	common/wire/tls.c \
 	common/wire/tls.h \
+	common/verbs/rc_terms.c \
+	common/verbs/rc_terms.h \
 	common/verbs/request_queue.c \
 	common/verbs/request_queue.h \
 	common/verbs/requests.c \
@@ -91,6 +93,10 @@ common_libonic_pack_la_CFLAGS = $(AM_CFLAGS) -O3 -falign-functions=64 -falign-lo
 noinst_LTLIBRARIES += common/libonic_verbs.la
 
 common_libonic_verbs_la_SOURCES = \
+	common/verbs/connect.c \
+	common/verbs/connect.h \
+	common/verbs/connections.c \
+	common/verbs/connections.h \
 	common/verbs/verbs.c \
 	common/verbs/verbs.h \
 	common/verbs/verbs_queue.c

@@ -55,6 +55,7 @@ unit_programs = \
 	test/unit/check_pack \
 	test/unit/check_membarrier \
 	test/unit/check_owned_lock \
+	test/unit/check_connections \
 	test/unit/check_drain \
 	test/unit/check_requests \
 	test/unit/check_patience \
@@ -217,6 +218,8 @@ test_unit_check_slot_LDADD = $(unit_ldadd)
 test_unit_check_tls_LDADD = $(unit_ldadd)
 # With functions of its own in place of libibverbs's.
 test_unit_check_verbs_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CPPFLAGS) $(verbs_cppflags)
+test_unit_check_connections_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CPPFLAGS) $(verbs_cppflags)
+test_unit_check_connections_LDADD = common/libonic_verbs.la common/libonic_core.la $(check_libs)
 test_unit_check_whole_words_LDADD = $(unit_ldadd)
 test_unit_check_verbs_LDADD = common/libonic_verbs.la common/libonic_core.la $(check_libs)
 test_unit_check_verbs_port_LDADD = common/libonic_core.la $(check_libs)
@@ -706,6 +709,7 @@ EXTRA_DIST += \
 fuzz_programs = \
 	test/fuzz/fuzz_address \
 	test/fuzz/fuzz_queue \
+	test/fuzz/fuzz_rc_terms \
 	test/fuzz/fuzz_layout \
 	test/fuzz/fuzz_nicbarrier \
 	test/fuzz/fuzz_nicbarrier_endpoint \
@@ -721,6 +725,9 @@ fuzz_driver = test/fuzz/driver.c
 endif
 fuzz_ldadd = osc_nicstride/libnicstride_core.la common/libonic_core.la
 
+test_fuzz_fuzz_rc_terms_SOURCES = test/fuzz/fuzz_rc_terms.c $(fuzz_driver)
+test_fuzz_fuzz_rc_terms_LDADD = common/libonic_core.la
+test_fuzz_fuzz_rc_terms_LDFLAGS = $(FUZZ_LDFLAGS)
 test_fuzz_fuzz_queue_SOURCES = test/fuzz/fuzz_queue.c $(fuzz_driver)
 test_fuzz_fuzz_queue_LDADD = common/libonic_core.la
 test_fuzz_fuzz_queue_LDFLAGS = $(FUZZ_LDFLAGS)

@@ -1,0 +1,667 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Reliable connections without a device: in place of libibverbs an adapter of the test's own, whose
+ * requests write and read this process's memory when it is polled. Its two ends are here.
+ */
+#include "common/config.h"
+
+#if OMPI_NIC_HAVE_VERBS
+
+#include <errno.h>
+#include <string.h>
+
+#include "common/verbs/connections.h"
+#include "test/unit/unit.h"
+
+/* ---- the library ------------------------------------------------------------------------------
+ */
+
+enum { QPS = 64, SENDS = 64, PROCESS = 7, CONNECTIONS = 3, BYTES = 4096 };
+
+typedef struct pair {
+    struct ibv_qp qp; /* first */
+    bool used, issues, failed;
+    enum ibv_qp_state state;
+    uint32_t to, sends;
+    struct ibv_send_wr wr[SENDS];
+    struct ibv_sge sge[SENDS][8];
+    unsigned char carried[SENDS][64];
+    uint64_t posted, done;
+} pair_t;
+
+static struct {
+    struct ibv_device device;
+    pair_t pair[QPS];
+    int contexts, pds, mrs, cqs;
+    uint32_t inline_most;
+    bool no_pairs, refuses; /**< queue pairs cannot be had; requests are not taken */
+    int sge_most;
+    unsigned doorbells, requests;
+} lib;
+
+static void lib_reset(void)
+{
+    memset(&lib, 0, sizeof(lib));
+    lib.device.transport_type = IBV_TRANSPORT_IB;
+    snprintf(lib.device.name, sizeof(lib.device.name), "fake");
+    lib.inline_most = 64;
+    lib.sge_most = 8;
+}
+
+static int pairs(void)
+{
+    int n = 0;
+
+    for (int i = 0; i < QPS; i++)
+        n += lib.pair[i].used;
+    return n;
+}
+
+static void check_all_closed(void)
+{
+    ck_assert(pairs() == 0 && lib.contexts == 0 && lib.pds == 0 && lib.mrs == 0 && lib.cqs == 0);
+}
+
+static void *make(size_t size, int *count)
+{
+    void *p = calloc(1, size);
+
+    UNIT_CHECK(p != NULL);
+    (*count)++;
+    return p;
+}
+
+static int give_back(void *p, int *count)
+{
+    UNIT_CHECK(*count > 0);
+    (*count)--;
+    free(p);
+    return 0;
+}
+
+struct ibv_device **ibv_get_device_list(int *n)
+{
+    struct ibv_device **list = calloc(2, sizeof(*list));
+
+    (void)n;
+    UNIT_CHECK(list != NULL);
+    list[0] = &lib.device;
+    return list;
+}
+
+void ibv_free_device_list(struct ibv_device **list)
+{
+    free(list);
+}
+
+const char *ibv_get_device_name(struct ibv_device *device)
+{
+    return device->name;
+}
+
+const char *ibv_wc_status_str(enum ibv_wc_status status)
+{
+    return status == IBV_WC_RETRY_EXC_ERR ? "transport retry counter exceeded" : "another error";
+}
+
+static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+    pair_t *p = (pair_t *)qp;
+
+    (void)bad;
+    UNIT_CHECK(p->state == IBV_QPS_RTS);
+    if (lib.refuses)
+        return ENOMEM;
+    lib.doorbells++;
+    for (; wr != NULL; wr = wr->next, p->posted++, lib.requests++) {
+        const uint64_t at = p->posted % SENDS;
+
+        UNIT_CHECK(p->posted - p->done < p->sends && wr->num_sge <= 8);
+        p->wr[at] = *wr;
+        memcpy(p->sge[at], wr->sg_list, (size_t)wr->num_sge * sizeof(struct ibv_sge));
+        if ((wr->send_flags & IBV_SEND_INLINE) != 0) {
+            unsigned char *to = p->carried[at];
+
+            for (int i = 0; i < wr->num_sge; i++) {
+                UNIT_CHECK(to + wr->sg_list[i].length <= p->carried[at] + lib.inline_most);
+                memcpy(to, (void *)(uintptr_t)wr->sg_list[i].addr, wr->sg_list[i].length);
+                to += wr->sg_list[i].length;
+            }
+        }
+    }
+    return 0;
+}
+
+/** The end that a queue pair is connected with, or none. */
+static pair_t *other_end(const pair_t *p)
+{
+    pair_t *to = &lib.pair[p->to % QPS];
+
+    return to->used && to->qp.qp_num == p->to && to->state >= IBV_QPS_RTR ? to : NULL;
+}
+
+static void execute(pair_t *p, uint64_t at)
+{
+    const struct ibv_send_wr *wr = &p->wr[at];
+    unsigned char *far = (unsigned char *)(uintptr_t)wr->wr.rdma.remote_addr;
+    const unsigned char *carried = p->carried[at];
+
+    for (int i = 0; i < wr->num_sge; i++) {
+        unsigned char *near = (unsigned char *)(uintptr_t)p->sge[at][i].addr;
+        const size_t n = p->sge[at][i].length;
+
+        if (wr->opcode == IBV_WR_RDMA_READ)
+            memcpy(near, far, n);
+        else
+            memcpy(far, (wr->send_flags & IBV_SEND_INLINE) != 0 ? carried : near, n);
+        carried += n;
+        far += n;
+    }
+}
+
+/** One request of a pair. */
+static bool step(pair_t *p, struct ibv_wc *wc)
+{
+    const uint64_t at = p->done++ % SENDS;
+
+    p->failed |= other_end(p) == NULL;
+    if (!p->failed)
+        execute(p, at);
+    *wc = (struct ibv_wc){.wr_id = p->wr[at].wr_id,
+                          .status = p->failed ? IBV_WC_RETRY_EXC_ERR : IBV_WC_SUCCESS};
+    return p->failed || (p->wr[at].send_flags & IBV_SEND_SIGNALED) != 0;
+}
+
+static int poll_cq(struct ibv_cq *cq, int most, struct ibv_wc *wc)
+{
+    int n = 0;
+
+    (void)cq;
+    for (int i = 0; i < QPS && n < most; i++) {
+        pair_t *p = &lib.pair[i];
+
+        while (p->used && p->issues && p->done < p->posted && n < most)
+            n += step(p, &wc[n]);
+    }
+    return n;
+}
+
+struct ibv_context *ibv_open_device(struct ibv_device *device)
+{
+    struct ibv_context *context = make(sizeof(*context), &lib.contexts);
+
+    context->device = device;
+    context->ops.post_send = post_send;
+    context->ops.poll_cq = poll_cq;
+    return context;
+}
+
+int ibv_close_device(struct ibv_context *context)
+{
+    UNIT_CHECK(lib.pds == 0 && lib.cqs == 0);
+    return give_back(context, &lib.contexts);
+}
+
+int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
+{
+    (void)context;
+    memset(attr, 0, sizeof(*attr));
+    attr->phys_port_cnt = 1;
+    attr->max_qp_wr = SENDS;
+    attr->max_cqe = 1 << 16;
+    attr->max_sge = lib.sge_most;
+    attr->max_qp_init_rd_atom = 4;
+    attr->max_qp_rd_atom = 3;
+    return 0;
+}
+
+#undef ibv_query_port
+int ibv_query_port(struct ibv_context *context, uint8_t number,
+                   struct _compat_ibv_port_attr *compat)
+{
+    struct ibv_port_attr *attr = (struct ibv_port_attr *)compat;
+
+    (void)context;
+    (void)number;
+    attr->state = IBV_PORT_ACTIVE;
+    attr->link_layer = IBV_LINK_LAYER_INFINIBAND;
+    attr->lid = 3;
+    attr->active_mtu = IBV_MTU_2048;
+    attr->max_msg_sz = 1 << 20;
+    return 0;
+}
+
+int ibv_query_gid(struct ibv_context *context, uint8_t number, int index, union ibv_gid *gid)
+{
+    (void)context;
+    (void)number;
+    (void)index;
+    memset(gid, 1, sizeof(*gid));
+    return 0;
+}
+
+int _ibv_query_gid_ex(struct ibv_context *context, uint32_t number, uint32_t index,
+                      struct ibv_gid_entry *entry, uint32_t flags, size_t size)
+{
+    (void)context;
+    (void)number;
+    (void)index;
+    (void)entry;
+    (void)flags;
+    (void)size;
+    return ENODATA;
+}
+
+struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
+{
+    struct ibv_pd *pd = make(sizeof(*pd), &lib.pds);
+
+    pd->context = context;
+    return pd;
+}
+
+int ibv_dealloc_pd(struct ibv_pd *pd)
+{
+    UNIT_CHECK(lib.mrs == 0 && pairs() == 0);
+    return give_back(pd, &lib.pds);
+}
+
+#undef ibv_reg_mr
+struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *at, size_t bytes, int access)
+{
+    struct ibv_mr *mr = make(sizeof(*mr), &lib.mrs);
+
+    (void)access;
+    mr->pd = pd;
+    mr->addr = at;
+    mr->length = bytes;
+    return mr;
+}
+
+struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *at, size_t bytes, uint64_t iova,
+                                unsigned int access)
+{
+    (void)iova;
+    return ibv_reg_mr(pd, at, bytes, (int)access);
+}
+
+int ibv_dereg_mr(struct ibv_mr *mr)
+{
+    return give_back(mr, &lib.mrs);
+}
+
+struct ibv_cq *ibv_create_cq(struct ibv_context *context, int n, void *arg,
+                             struct ibv_comp_channel *channel, int vector)
+{
+    struct ibv_cq *cq = make(sizeof(*cq), &lib.cqs);
+
+    (void)arg;
+    UNIT_CHECK(n > 0 && channel == NULL && vector == 0);
+    cq->context = context;
+    return cq;
+}
+
+int ibv_destroy_cq(struct ibv_cq *cq)
+{
+    UNIT_CHECK(pairs() == 0);
+    return give_back(cq, &lib.cqs);
+}
+
+struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+    static uint32_t last;
+    int i = 0;
+
+    UNIT_CHECK(attr->qp_type == IBV_QPT_RC && attr->sq_sig_all == 0);
+    if (attr->cap.max_inline_data > lib.inline_most || lib.no_pairs) {
+        errno = EINVAL;
+        return NULL;
+    }
+    while (lib.pair[i].used)
+        i++;
+    UNIT_CHECK(i < QPS);
+    last += QPS;
+    lib.pair[i] = (pair_t){.used = true, .sends = attr->cap.max_send_wr};
+    lib.pair[i].qp.context = pd->context;
+    lib.pair[i].qp.qp_num = last + (uint32_t)i;
+    return &lib.pair[i].qp;
+}
+
+int ibv_destroy_qp(struct ibv_qp *qp)
+{
+    ((pair_t *)qp)->used = false;
+    return 0;
+}
+
+int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
+{
+    pair_t *p = (pair_t *)qp;
+
+    UNIT_CHECK((mask & IBV_QP_STATE) != 0 && attr->qp_state == p->state + 1);
+    p->state = attr->qp_state;
+    if (p->state == IBV_QPS_INIT)
+        UNIT_CHECK((mask & IBV_QP_ACCESS_FLAGS) != 0);
+    if (p->state == IBV_QPS_RTR) {
+        UNIT_CHECK(attr->path_mtu == IBV_MTU_2048 && attr->rq_psn == attr->dest_qp_num);
+        p->to = attr->dest_qp_num;
+    }
+    if (p->state == IBV_QPS_RTS) {
+        UNIT_CHECK(attr->sq_psn == qp->qp_num && attr->max_rd_atomic == 3);
+        p->issues = true;
+    }
+    return 0;
+}
+
+/* ---- transfers --------------------------------------------------------------------------------
+ */
+
+static const onic_rc_spec_t spec = {.connections = CONNECTIONS,
+                                    .window = 8,
+                                    .batch = 4,
+                                    .signal = 2,
+                                    .pieces = 16,
+                                    .inline_bytes = 32};
+
+static onic_rc_adapter_t adapter;
+static int lost, evicted, ended, failed;
+static char last_reason[200];
+
+static void on_lost(void *owner, const char *why)
+{
+    (*(onic_rc_t **)owner) = NULL;
+    if (why != NULL)
+        snprintf(last_reason, sizeof(last_reason), "%s", why);
+    lost += why != NULL;
+    evicted += why == NULL;
+}
+
+static void on_ended(onic_rdma_transfer_t *t, bool bad)
+{
+    (void)t;
+    ended++;
+    failed += bad;
+}
+
+static void open_adapter(void)
+{
+    onic_verbs_reason_t why;
+
+    lib_reset();
+    lost = evicted = ended = failed = 0;
+    ck_assert_int_eq(onic_rc_open(&adapter, "", &spec, on_lost, &why), 0);
+}
+
+/** As two processes would, that tell each other. */
+static bool connect_as(uint64_t process, onic_rc_t **owner)
+{
+    unsigned char bytes[ONIC_RC_TERMS_SIZE];
+    onic_rc_terms_t asked, answer;
+
+    *owner = onic_rc_make(&adapter, owner);
+    if (*owner == NULL)
+        return false;
+    onic_rc_terms_encode(&(*owner)->terms, bytes);
+    ck_assert_ptr_null(onic_rc_terms_decode(bytes, sizeof(bytes), &asked));
+    if (!onic_rc_serve(&adapter, process, &asked, &answer)) {
+        onic_rc_drop(*owner);
+        *owner = NULL;
+        return false;
+    }
+    onic_rc_terms_encode(&answer, bytes);
+    ck_assert_ptr_null(onic_rc_terms_decode(bytes, sizeof(bytes), &answer));
+    return onic_rc_connect(*owner, &answer);
+}
+
+static void begin(onic_rc_t *c, onic_rdma_transfer_t *t, bool read, const onic_layout_t *layout,
+                  void *near, void *far)
+{
+    static const onic_region_t all = {.bytes = UINT64_MAX, .key = 5};
+    const onic_rdma_side_t here = {layout, (uintptr_t)near, &all, 1};
+    const onic_rdma_side_t there = {layout, (uintptr_t)far, &all, 1};
+
+    t->ended = on_ended;
+    onic_rdma_walk_init(&t->walk, &c->limits, read, &here, &there);
+    onic_rc_begin(c, t);
+}
+
+static void poll_all(void)
+{
+    while (onic_rc_poll(&adapter) > 0) {
+    }
+}
+
+START_TEST(writes_and_reads)
+{
+    static unsigned char mine[BYTES], theirs[BYTES];
+    onic_rdma_transfer_t t[2];
+    onic_layout_t blocks;
+    onic_rc_t *c;
+
+    for (size_t block = 8; block <= 128; block *= 16) {
+        const size_t n = BYTES / 2 / block;
+
+        open_adapter();
+        ck_assert(connect_as(PROCESS, &c));
+        ck_assert_int_eq(onic_layout_contig(&blocks, 0, block), ONIC_LAYOUT_OK);
+        ck_assert_int_eq(onic_layout_repeat(&blocks, n, (int64_t)block * 2), ONIC_LAYOUT_OK);
+        for (size_t i = 0; i < BYTES; i++) {
+            mine[i] = (unsigned char)(i * 7);
+            theirs[i] = 0;
+        }
+        begin(c, &t[0], false, &blocks, mine, theirs);
+        ck_assert_uint_eq(lib.requests, 8); /* the window */
+        begin(c, &t[1], true, &blocks, mine + block, theirs);
+        poll_all();
+        ck_assert(ended == 2 && failed == 0 && lost == 0);
+        for (size_t i = 0; i < BYTES; i++) {
+            const bool in = i / block % 2 == 0;
+
+            ck_assert_uint_eq(theirs[i], in ? mine[i] : 0);
+            ck_assert_uint_eq(mine[i], (unsigned char)((in ? i : i - block) * 7));
+        }
+        ck_assert_uint_eq(adapter.counts.requests, 2 * n);
+        ck_assert_uint_eq(adapter.counts.requests, lib.requests);
+        ck_assert_uint_eq(adapter.counts.doorbells, 2 * n / 4);
+        ck_assert_uint_eq(adapter.counts.doorbells, lib.doorbells);
+        ck_assert_uint_eq(adapter.counts.completions, 2 * n / 2);
+        ck_assert_uint_eq(adapter.counts.bytes, BYTES);
+        onic_rc_close(&adapter);
+        check_all_closed();
+    }
+}
+END_TEST
+
+/** The other side tells the same again to who asks again; to who asks anew, something new. */
+START_TEST(asks_again)
+{
+    onic_rc_terms_t first, again;
+    onic_rc_t *c, *other;
+
+    open_adapter();
+    c = onic_rc_make(&adapter, &c);
+    ck_assert(onic_rc_serve(&adapter, PROCESS, &c->terms, &first));
+    ck_assert(onic_rc_serve(&adapter, PROCESS, &c->terms, &again));
+    ck_assert_uint_eq(first.address.qpn, again.address.qpn);
+    ck_assert_int_eq(pairs(), 2);
+    ck_assert_uint_eq(first.reads, 3);
+    other = onic_rc_make(&adapter, &other);
+    ck_assert(onic_rc_serve(&adapter, PROCESS, &other->terms, &again));
+    ck_assert_uint_ne(first.address.qpn, again.address.qpn);
+    ck_assert_int_eq(pairs(), 3);
+    onic_rc_close(&adapter);
+    check_all_closed();
+}
+END_TEST
+
+/** One more than there can be: the one that has been idle for longest goes, and the other side sees
+ *  that. */
+START_TEST(the_idle_make_room)
+{
+    static uint64_t mine = 5, theirs[CONNECTIONS + 1];
+    onic_rdma_transfer_t t[CONNECTIONS];
+    onic_rc_t *c[CONNECTIONS + 1];
+    onic_layout_t word;
+
+    open_adapter();
+    onic_layout_set(&word, sizeof(mine));
+    for (uint64_t i = 0; i < CONNECTIONS; i++)
+        ck_assert(connect_as(i, &c[i]));
+    for (int i = CONNECTIONS - 1; i >= 0; i--)
+        begin(c[i], &t[i], false, &word, &mine, &theirs[i]);
+    /* None is idle. */
+    ck_assert(!connect_as(CONNECTIONS, &c[CONNECTIONS]));
+    ck_assert_int_eq(evicted, 0);
+    poll_all();
+    ck_assert(!connect_as(CONNECTIONS, &c[CONNECTIONS]));
+    ck_assert_int_eq(evicted, 1);
+    ck_assert(c[CONNECTIONS - 1] == NULL && c[0] != NULL);
+    poll_all();
+    ck_assert(connect_as(CONNECTIONS, &c[CONNECTIONS]));
+    begin(c[CONNECTIONS], &t[0], false, &word, &mine, &theirs[CONNECTIONS]);
+    poll_all();
+    ck_assert_uint_eq(theirs[CONNECTIONS], 5);
+    ck_assert(failed == 0 && lost == 0 && pairs() == 2 * CONNECTIONS);
+    onic_rc_close(&adapter);
+    check_all_closed();
+}
+END_TEST
+
+/** Who is served by a full table without one that has ended is refused, unless it is known. */
+START_TEST(a_full_table_refuses)
+{
+    onic_rc_terms_t answer, asked = {.mtu = 4, .reads = 1};
+    open_adapter();
+    asked.address = adapter.port.mine;
+    for (uint32_t i = 0; i < CONNECTIONS; i++) {
+        asked.address.qpn = 100 + i;
+        ck_assert(onic_rc_serve(&adapter, i, &asked, &answer));
+    }
+    ck_assert(!onic_rc_serve(&adapter, CONNECTIONS, &asked, &answer));
+    asked.address.qpn = 500;
+    ck_assert(onic_rc_serve(&adapter, 1, &asked, &answer));
+    *(uint64_t *)(uintptr_t)answer.mark = 1;
+    ck_assert(onic_rc_serve(&adapter, CONNECTIONS, &asked, &answer));
+    ck_assert(!onic_rc_serve(&adapter, CONNECTIONS + 1, &asked, &answer));
+    onic_rc_close(&adapter);
+    check_all_closed();
+}
+END_TEST
+
+/** The other side goes away: what is under way there ends as failed, and nothing else. */
+START_TEST(a_lost_peer)
+{
+    static unsigned char mine[BYTES], theirs[BYTES];
+    onic_rdma_transfer_t t[3];
+    onic_layout_t blocks;
+    onic_rc_t *c, *other;
+
+    open_adapter();
+    ck_assert(connect_as(1, &c) && connect_as(2, &other));
+    ck_assert_int_eq(onic_layout_contig(&blocks, 0, 16), ONIC_LAYOUT_OK);
+    ck_assert_int_eq(onic_layout_repeat(&blocks, 20, 32), ONIC_LAYOUT_OK);
+    lib.pair[((pair_t *)c->qp)->to % QPS].state = IBV_QPS_RESET;
+    begin(c, &t[0], false, &blocks, mine, theirs);
+    begin(c, &t[1], true, &blocks, mine, theirs);
+    begin(other, &t[2], false, &blocks, mine, theirs);
+    poll_all();
+    ck_assert(ended == 3 && failed == 2 && lost == 1 && c == NULL && other != NULL);
+    ck_assert_str_eq(last_reason, "verbs: device fake: a connection is given up: transport retry "
+                                  "counter exceeded");
+    /* The next one in that place is another one. */
+    ck_assert(connect_as(1, &c));
+    begin(c, &t[0], false, &blocks, mine, theirs);
+    poll_all();
+    ck_assert(ended == 4 && failed == 2 && lost == 1);
+    lib.refuses = true;
+    begin(c, &t[0], false, &blocks, mine, theirs);
+    ck_assert(ended == 5 && failed == 3 && lost == 2 && c == NULL);
+    onic_rc_close(&adapter);
+    check_all_closed();
+}
+END_TEST
+
+START_TEST(closed_while_under_way)
+{
+    static unsigned char mine[BYTES], theirs[BYTES];
+    onic_rdma_transfer_t t;
+    onic_layout_t blocks;
+    onic_rc_t *c;
+
+    open_adapter();
+    ck_assert(connect_as(1, &c));
+    ck_assert_int_eq(onic_layout_contig(&blocks, 0, 16), ONIC_LAYOUT_OK);
+    ck_assert_int_eq(onic_layout_repeat(&blocks, 20, 32), ONIC_LAYOUT_OK);
+    begin(c, &t, false, &blocks, mine, theirs);
+    onic_rc_close(&adapter);
+    ck_assert(ended == 1 && failed == 1 && lost == 0);
+    check_all_closed();
+}
+END_TEST
+
+/** Adapters that carry nothing, have short lists, or give no queue pairs. */
+START_TEST(small_adapters)
+{
+    onic_rc_t *c;
+
+    open_adapter();
+    lib.inline_most = 0;
+    ck_assert(connect_as(1, &c));
+    ck_assert_uint_eq(c->limits.inline_bytes, 0);
+    ck_assert_uint_eq(c->limits.pieces, 8);
+    lib.no_pairs = true;
+    ck_assert(!connect_as(2, &c));
+    onic_rc_close(&adapter);
+    check_all_closed();
+}
+END_TEST
+
+START_TEST(terms)
+{
+    onic_rc_terms_t t = {.address = {.link = ONIC_VERBS_INFINIBAND, .lid = 3, .qpn = 17},
+                         .mtu = 4,
+                         .reads = 16,
+                         .mark_key = 0x12345678,
+                         .mark = 0x123456789abcdef0},
+                    back;
+    unsigned char bytes[ONIC_RC_TERMS_SIZE];
+
+    onic_rc_terms_encode(&t, bytes);
+    ck_assert_ptr_null(onic_rc_terms_decode(bytes, sizeof(bytes), &back));
+    ck_assert(back.mtu == 4 && back.reads == 16 && back.mark_key == t.mark_key &&
+              back.mark == t.mark && back.address.qpn == 17 && back.address.lid == 3);
+    ck_assert_ptr_nonnull(onic_rc_terms_decode(bytes, sizeof(bytes) - 1, &back));
+    for (int mtu = 0; mtu < 8; mtu++) {
+        t.mtu = (uint8_t)mtu;
+        onic_rc_terms_encode(&t, bytes);
+        ck_assert_int_eq(onic_rc_terms_decode(bytes, sizeof(bytes), &back) == NULL,
+                         mtu >= 1 && mtu <= 5);
+    }
+    bytes[ONIC_VERBS_ADDRESS_SIZE + 2] = 1;
+    ck_assert_ptr_nonnull(onic_rc_terms_decode(bytes, sizeof(bytes), &back));
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {writes_and_reads,     asks_again,  the_idle_make_room,
+                                  a_full_table_refuses, a_lost_peer, closed_while_under_way,
+                                  small_adapters,       terms};
+
+    return unit_run("connections", tests, sizeof(tests) / sizeof(tests[0]));
+}
+
+#else
+
+#include <stdio.h>
+
+int main(void)
+{
+    puts("SKIP: check_connections: this build is without libibverbs");
+    return 77;
+}
+
+#endif
