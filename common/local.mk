@@ -41,6 +41,8 @@ common_libonic_core_la_SOURCES = \
 	common/mover/pipe/pool.h \
 	common/mover/pipe/terms.c \
 	common/mover/pipe/terms.h \
+	common/mover/pipe/turns.c \
+	common/mover/pipe/turns.h \
 	common/support/bytes.h \
 	common/support/clock.c \
 	common/support/clock.h \

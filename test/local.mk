@@ -28,6 +28,7 @@ unit_programs = \
 	test/unit/check_mover_pool \
 	test/unit/check_stores \
 	test/unit/check_mover_terms \
+	test/unit/check_mover_turns \
 	test/unit/check_model_learn \
 	test/unit/check_model_link \
 	test/unit/check_model_pipeline \
@@ -126,6 +127,7 @@ test_unit_check_mover_terms_SOURCES = \
 	test/unit/mover_sim.h \
 	test/unit/mover_sim_sides.c
 test_unit_check_mover_terms_LDADD = common/libonic_core.la $(check_libs)
+test_unit_check_mover_turns_LDADD = common/libonic_core.la $(check_libs)
 model_ldadd = common/libonic_core.la $(check_libs) -lm
 test_unit_check_model_learn_LDADD = $(model_ldadd)
 test_unit_check_model_link_LDADD = $(model_ldadd)

@@ -169,7 +169,7 @@ static bool start_sender(onic_transfer_t *t, onic_rma_t *r)
 static int send(onic_transfer_t *t, void *record, onic_ticket_t *ticket)
 {
     onic_rma_peer_t *to = record;
-    onic_rma_t *r = to->requests < ONIC_RMA_REQUESTS ? onic_rma_new(to, true) : NULL;
+    onic_rma_t *r = to->requests < ONIC_TURNS_REQUESTS ? onic_rma_new(to, true) : NULL;
     if (r == NULL || !start_sender(t, r)) {
         return drop(r, OMPI_ERR_OUT_OF_RESOURCE);
     }

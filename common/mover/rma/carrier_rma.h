@@ -34,12 +34,10 @@
 #include "common/mover/pipe/blocks.h"
 #include "common/mover/pipe/pool.h"
 #include "common/mover/pipe/terms.h"
+#include "common/mover/pipe/turns.h"
 #include "common/mover/pipe/carrier.h"
 #include "common/support/handle.h"
 #include "common/wire/put.h"
-
-/** Requests for slots that a process may have waiting at another one: it takes no more. */
-#define ONIC_RMA_REQUESTS 16
 
 /** What is known of a peer; the wire lock. */
 typedef struct onic_rma_peer {
@@ -53,8 +51,7 @@ typedef struct onic_rma_peer {
     bool asked;         /**< for its area */
     atomic_bool failed; /**< a message could not be sent: it is to be given up; any thread */
     bool lost;          /**< and that has been seen to */
-    unsigned waiting;   /**< its requests for slots of mine */
-    uint64_t held;      /**< slots of mine that it was granted and that are not released */
+    onic_asker_t asker; /**< for slots of mine; those that it was granted are not released */
 } onic_rma_peer_t;
 
 typedef enum onic_rma_type {
@@ -102,8 +99,7 @@ typedef struct onic_rma_work {
 
 /** One side of a transfer. It may outlive that: puts are under way, or the grant has not come. */
 struct onic_rma {
-    struct onic_rma *next_waiting;
-    unsigned wanted; /**< slots, while it waits */
+    onic_turn_request_t request; /**< while it waits for slots of mine; must be first */
     onic_rma_peer_t *peer;
     uint64_t name;  /**< a handle */
     uint64_t other; /**< its name at the other side, 0: not known; wire lock */
@@ -131,7 +127,7 @@ typedef struct onic_rma_state {
     uint32_t slot_bytes;
     uint64_t me; /**< as an owner of slots */
     onic_region_t *landing, *bounce_region;
-    onic_rma_t *waiting;   /**< for slots of mine, in the order of their requests */
+    onic_turns_t turns;    /**< requests for slots of mine */
     onic_pool_wait_t wait; /**< all processes of other hosts count as one that waits */
     onic_rma_peer_t *peers;
     uint64_t quarantine;  /**< slots of the lost, to which something may still be written */

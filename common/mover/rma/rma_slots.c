@@ -4,11 +4,9 @@
  */
 /**
  * @file
- * The carrier between hosts: grants of slots of mine, and what lost peers had of them.
- *
- * Senders of other hosts cannot lease slots by themselves: they ask, and are granted slots in turn
- * (strided-RMA paper, section 5.1: a source asks for a receive buffer before it sends). How many,
- * as beside senders of this node, is the pool's rule (pipe/pool.h).
+ * The carrier between hosts: grants of slots of mine, and what lost peers had of them. Whose turn
+ * it is says pipe/turns.h, and how many slots each gets, as beside senders of this node, the pool
+ * (pipe/pool.h).
  */
 #include "common/mover/rma/carrier_rma.h"
 
@@ -40,58 +38,37 @@ static uint64_t take(onic_rma_t *r, unsigned most)
     const uint64_t slots =
         onic_pool_take(&onic_rma_state.pool, onic_rma_state.me, most, &onic_rma_state.wait);
     clear(slots);
-    r->peer->held |= slots;
+    r->peer->asker.held |= slots;
     r->terms.lease = slots;
     return slots;
 }
 
 uint64_t onic_rma_reserve(onic_rma_t *r, unsigned slots)
 {
-    return onic_rma_state.waiting == NULL ? take(r, slots) : 0;
+    return onic_rma_state.turns.first == NULL ? take(r, slots) : 0;
 }
 
 bool onic_rma_request(onic_rma_t *r, unsigned slots)
 {
-    onic_rma_t **at = &onic_rma_state.waiting;
-    if (r->peer->waiting == ONIC_RMA_REQUESTS) {
-        return false;
-    }
-    while (*at != NULL) {
-        at = &(*at)->next_waiting;
-    }
-    *at = r;
-    r->wanted = slots;
-    r->terms.waits = true;
-    r->peer->waiting++;
-    return true;
-}
-
-/** The request whose turn it is: the first of the peer that has fewest slots, so that one which is
- *  stopped with many requests starves nobody. */
-static onic_rma_t **next_request(void)
-{
-    onic_rma_t **next = &onic_rma_state.waiting;
-    for (onic_rma_t **at = next; *at != NULL; at = &(*at)->next_waiting) {
-        if (__builtin_popcountll((*at)->peer->held) < __builtin_popcountll((*next)->peer->held)) {
-            next = at;
-        }
-    }
-    return next;
+    r->terms.waits = onic_turns_add(&onic_rma_state.turns, &r->request, &r->peer->asker, slots);
+    return r->terms.waits;
 }
 
 int onic_rma_serve(void)
 {
+    onic_turns_t *turns = &onic_rma_state.turns;
+    onic_turn_request_t *next;
     int n = 0;
-    for (onic_rma_t **at; *(at = next_request()) != NULL && take(*at, (*at)->wanted) != 0; n++) {
-        onic_rma_t *r = *at;
-        *at = r->next_waiting;
-        r->peer->waiting--;
+    for (; (next = onic_turns_next(turns)) != NULL; n++) {
+        onic_rma_t *r = (onic_rma_t *)next;
+        if (take(r, next->wanted) == 0) {
+            atomic_store(&onic_rma_state.pending, true);
+            break;
+        }
+        onic_turns_remove(turns, next);
         r->terms.waits = false;
         onic_rma_post_message(
             r, &(onic_rma_message_t){.type = ONIC_RMA_GRANT, .value = r->terms.lease});
-    }
-    if (onic_rma_state.waiting != NULL) {
-        atomic_store(&onic_rma_state.pending, true);
     }
     return n;
 }
@@ -113,14 +90,7 @@ static void lose(onic_rma_peer_t *p)
 {
     uint64_t in_use = 0;
     p->lost = true;
-    p->waiting = 0;
-    for (onic_rma_t **at = &onic_rma_state.waiting; *at != NULL;) {
-        if ((*at)->peer == p) {
-            *at = (*at)->next_waiting;
-        } else {
-            at = &(*at)->next_waiting;
-        }
-    }
+    onic_turns_forget(&onic_rma_state.turns, &p->asker);
     for (uint32_t i = 0; i < onic_rma_records.n; i++) {
         onic_rma_t *r = onic_rma_records.slot[i].object;
         if (r != NULL && r->peer == p) {
@@ -128,8 +98,8 @@ static void lose(onic_rma_peer_t *p)
             onic_rma_drop(r);
         }
     }
-    put_in_quarantine(p->held & ~in_use);
-    p->held &= in_use;
+    put_in_quarantine(p->asker.held & ~in_use);
+    p->asker.held &= in_use;
 }
 
 static void see_whether_lost(onic_rma_peer_t *p)
@@ -146,8 +116,8 @@ void onic_rma_released(onic_rma_peer_t *p, uint64_t slots)
 {
     /* Before its slots are granted to others: what it has sent may still be under way to them. */
     see_whether_lost(p);
-    slots &= p->held;
-    p->held &= ~slots;
+    slots &= p->asker.held;
+    p->asker.held &= ~slots;
     if (p->lost) {
         put_in_quarantine(slots);
     } else {

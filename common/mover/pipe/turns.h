@@ -1,0 +1,57 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Whose turn it is to be granted slots: requests of processes that cannot lease slots by themselves
+ * (strided-RMA paper, section 5.1: a source asks for a receive buffer before it sends). The process
+ * that has fewest slots is next, its requests in the order in which they came. So one that is
+ * stopped with slots of its own and many requests waiting starves nobody.
+ *
+ * Pure. One thread at a time.
+ */
+#ifndef ONIC_TURNS_H
+#define ONIC_TURNS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/support/export.h"
+
+/** Requests that a process may have waiting. */
+#define ONIC_TURNS_REQUESTS 16
+
+/** A process that asks. All 0 at first. */
+typedef struct onic_asker {
+    uint64_t held;    /**< the slots that it has; its caller keeps them */
+    unsigned waiting; /**< its requests */
+} onic_asker_t;
+
+/** A request, while it waits. */
+typedef struct onic_turn_request {
+    struct onic_turn_request *next;
+    onic_asker_t *asker;
+    unsigned wanted; /**< slots */
+} onic_turn_request_t;
+
+/** All requests that wait, in the order in which they came. All 0 at first. */
+typedef struct onic_turns {
+    onic_turn_request_t *first;
+} onic_turns_t;
+
+/** A request of `asker` waits for `wanted` > 0 slots. False, and nothing is done, where it has as
+ *  many waiting as it may. */
+ONIC_EXPORT bool onic_turns_add(onic_turns_t *turns, onic_turn_request_t *request,
+                                onic_asker_t *asker, unsigned wanted);
+
+/** The request whose turn it is, which stays where it is; NULL where none waits. */
+ONIC_EXPORT onic_turn_request_t *onic_turns_next(const onic_turns_t *turns);
+
+/** This request waits no more. */
+ONIC_EXPORT void onic_turns_remove(onic_turns_t *turns, onic_turn_request_t *request);
+
+/** Nor does any of `asker`. */
+ONIC_EXPORT void onic_turns_forget(onic_turns_t *turns, onic_asker_t *asker);
+
+#endif

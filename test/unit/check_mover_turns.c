@@ -1,0 +1,111 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file Turns of requests for slots: nobody starves, whatever others hold. */
+#include <string.h>
+
+#include "common/mover/pipe/turns.h"
+#include "test/unit/unit.h"
+
+#define ASKERS 6
+#define ALL    (ASKERS * ONIC_TURNS_REQUESTS)
+
+static onic_turns_t turns;
+static onic_asker_t askers[ASKERS];
+static onic_turn_request_t requests[ALL];
+
+static void begin(void)
+{
+    memset(&turns, 0, sizeof(turns));
+    memset(askers, 0, sizeof(askers));
+    memset(requests, 0, sizeof(requests));
+}
+
+static bool waits(const onic_turn_request_t *request)
+{
+    const onic_turn_request_t *r = turns.first;
+
+    while (r != NULL && r != request)
+        r = r->next;
+    return r != NULL;
+}
+
+/** Request k of asker i. */
+static onic_turn_request_t *request(unsigned i, unsigned k)
+{
+    return &requests[i * ONIC_TURNS_REQUESTS + k];
+}
+
+/* One asker keeps its slot for ever and always has as many requests waiting as it may. The others
+ * give back what they get. With two slots in all each of these is served again and again. */
+START_TEST(stopped_one_starves_nobody)
+{
+    unsigned served[ASKERS] = {0};
+
+    begin();
+    askers[0].held = 1;
+    for (int step = 0; step < 6000; step++) {
+        for (unsigned i = 0; i < ASKERS; i++)
+            for (unsigned k = 0; k < (i == 0 ? ONIC_TURNS_REQUESTS : 1 + i % 3); k++)
+                if (!waits(request(i, k)))
+                    ck_assert(onic_turns_add(&turns, request(i, k), &askers[i], 1));
+        onic_turn_request_t *next = onic_turns_next(&turns);
+        const unsigned i = (unsigned)(next->asker - askers);
+        onic_turns_remove(&turns, next);
+        served[i]++;
+    }
+    ck_assert_uint_eq(served[0], 0);
+    for (unsigned i = 1; i < ASKERS; i++)
+        ck_assert_uint_gt(served[i], 500);
+}
+END_TEST
+
+/* Random requests, slots, grants and losses, against the rule said naively. */
+START_TEST(random_turns)
+{
+    unit_random_t r = {unit_seed() + (uint64_t)_i};
+    unsigned long came[ALL] = {0}, clock = 0;
+
+    begin();
+    for (int step = 0; step < 20000; step++) {
+        const unsigned i = (unsigned)unit_below(&r, ASKERS);
+        onic_turn_request_t *some = &requests[unit_below(&r, ALL)], *best = NULL;
+
+        askers[i].held = unit_below(&r, 2) != 0 ? unit_below(&r, 64) : 0;
+        if (unit_once_in(&r, 300)) {
+            onic_turns_forget(&turns, &askers[i]);
+            ck_assert_uint_eq(askers[i].waiting, 0);
+            for (unsigned k = 0; k < ALL; k++)
+                if (requests[k].asker == &askers[i])
+                    came[k] = 0;
+        } else if (unit_below(&r, 3) != 0 && came[some - requests] == 0) {
+            const bool room = askers[i].waiting < ONIC_TURNS_REQUESTS;
+            ck_assert(onic_turns_add(&turns, some, &askers[i], 1 + i) == room);
+            came[some - requests] = room ? ++clock : 0;
+        }
+        for (unsigned k = 0; k < ALL; k++) {
+            if (came[k] == 0)
+                continue;
+            const int held = __builtin_popcountll(requests[k].asker->held);
+            const int least = best != NULL ? __builtin_popcountll(best->asker->held) : 65;
+            if (held < least || (held == least && came[k] < came[best - requests]))
+                best = &requests[k];
+        }
+        ck_assert_ptr_eq(onic_turns_next(&turns), best);
+        if (best != NULL && unit_below(&r, 3) == 0) {
+            onic_turns_remove(&turns, best);
+            came[best - requests] = 0;
+            ck_assert(!waits(best));
+        }
+    }
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const each[] = {random_turns};
+    const TTest *const tests[] = {stopped_one_starves_nobody};
+
+    return unit_run_loop("mover turns", each, 1, 8, tests, 1);
+}
