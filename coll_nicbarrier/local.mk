@@ -18,8 +18,6 @@ coll_nicbarrier_libnicbarrier_core_la_SOURCES = \
 	coll_nicbarrier/component/overlap.h \
 	coll_nicbarrier/component/queue.c \
 	coll_nicbarrier/component/queue.h \
-	coll_nicbarrier/engines/datagram/endpoint.c \
-	coll_nicbarrier/engines/datagram/endpoint.h \
 	coll_nicbarrier/engines/datagram/linger.c \
 	coll_nicbarrier/engines/datagram/linger.h \
 	coll_nicbarrier/engines/datagram/packet.c \
@@ -36,16 +34,13 @@ coll_nicbarrier_libnicbarrier_core_la_SOURCES = \
 	coll_nicbarrier/engines/shm/shm.h \
 	coll_nicbarrier/team/team.c \
 	coll_nicbarrier/team/team.h \
-	coll_nicbarrier/team/wait.c \
-	coll_nicbarrier/engines/datagram/freed.c \
-	coll_nicbarrier/engines/datagram/freed.h
+	coll_nicbarrier/team/wait.c
 coll_nicbarrier_libnicbarrier_core_la_CPPFLAGS = $(pure_cppflags) -D_GNU_SOURCE
 
 # Engine datagram, which needs no MPI either.
 noinst_LTLIBRARIES += coll_nicbarrier/libnicbarrier_datagram.la
 
 coll_nicbarrier_libnicbarrier_datagram_la_SOURCES = \
-	coll_nicbarrier/engines/datagram/close.c \
 	coll_nicbarrier/engines/datagram/connect.c \
 	coll_nicbarrier/engines/datagram/datagram.c \
 	coll_nicbarrier/engines/datagram/datagram.h \
@@ -53,11 +48,7 @@ coll_nicbarrier_libnicbarrier_datagram_la_SOURCES = \
 	coll_nicbarrier/engines/datagram/group.h \
 	coll_nicbarrier/engines/datagram/input.c \
 	coll_nicbarrier/engines/datagram/interfaces.c \
-	coll_nicbarrier/engines/datagram/interfaces.h \
-	coll_nicbarrier/engines/datagram/output.c \
 	coll_nicbarrier/engines/datagram/params.c \
-	coll_nicbarrier/engines/datagram/params.h \
-	coll_nicbarrier/engines/datagram/state.c \
 	coll_nicbarrier/engines/datagram/stepper.h \
 	coll_nicbarrier/engines/datagram/stepper_host.c \
 	coll_nicbarrier/engines/datagram/thread.c \

@@ -36,7 +36,6 @@ unit_programs = \
 	test/unit/check_nicbarrier_waiting \
 	test/unit/check_nicbarrier_conformance \
 	test/unit/check_nicbarrier_datagram \
-	test/unit/check_nicbarrier_endpoint \
 	test/unit/check_nicbarrier_epoch \
 	test/unit/check_nicbarrier_linger \
 	test/unit/check_nicbarrier_overlap \
@@ -148,7 +147,6 @@ test_unit_check_nicbarrier_conformance_LDADD = coll_nicbarrier/libnicbarrier_dat
 	coll_nicbarrier/libnicbarrier_put.la common/libonic_verbs.la $(barrier_ldadd) $(verbs_libs)
 test_unit_check_nicbarrier_datagram_LDADD = coll_nicbarrier/libnicbarrier_datagram.la \
 	common/libonic_verbs.la $(barrier_ldadd) $(verbs_libs)
-test_unit_check_nicbarrier_endpoint_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_epoch_SOURCES = \
 	test/unit/check_nicbarrier_epoch.c \
 	test/unit/nicbarrier_sim.c \

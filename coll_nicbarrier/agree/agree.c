@@ -26,8 +26,7 @@
 /** The number of the engine of a node alone. */
 #define NODE_ENGINE 0
 
-/* ---- what a rank brings -----------------------------------------------------------------------
- */
+/* ---- what a rank brings --------------------------------------------------------------------- */
 
 /** A key that no other group has: at random, or from name and time, where the kernel gives
  *  nothing. */
@@ -135,8 +134,7 @@ static bool begin(nicbarrier_agreement_t *a, bool able)
     return find_facts(a);
 }
 
-/* ---- the whole --------------------------------------------------------------------------------
- */
+/* ---- the whole ------------------------------------------------------------------------------ */
 
 /** The nodes, and which ranks lead. Once more with names of segments where some process needs one.
  */
@@ -183,8 +181,7 @@ static int agree(nicbarrier_agreement_t *a, int able)
     return OMPI_SUCCESS;
 }
 
-/* ---- the end ----------------------------------------------------------------------------------
- */
+/* ---- the end -------------------------------------------------------------------------------- */
 
 /** Why there is no team: by one rank, or by each that has seen an error. */
 static void report(const nicbarrier_agreement_t *a, bool broken)

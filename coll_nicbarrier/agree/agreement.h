@@ -33,8 +33,7 @@ typedef struct nicbarrier_agreement {
     int reporter; /**< the rank that is to give the reason why nothing came of it */
 } nicbarrier_agreement_t;
 
-/* ---- network.c --------------------------------------------------------------------------------
- */
+/* ---- network.c ------------------------------------------------------------------------------ */
 
 /** Opens an engine, once for each process. 0, or -1 and the reason. */
 int nicbarrier_open_engine(int engine, const nicbarrier_engine_settings_t *settings,
@@ -50,8 +49,7 @@ bool nicbarrier_make_exchange(nicbarrier_agreement_t *a);
 /** All ranks: the part between several leaders. Sets a->engine. */
 int nicbarrier_set_up_network(nicbarrier_agreement_t *a);
 
-/* ---- node.c -----------------------------------------------------------------------------------
- */
+/* ---- node.c --------------------------------------------------------------------------------- */
 
 /** What has become of a node at one of its processes, from bad to good. */
 typedef enum nicbarrier_mapped {

@@ -8,10 +8,12 @@
 
 #include <limits.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/support/clock.h"
 #include "common/support/collective.h"
 #include "ompi/constants.h"
 #include "ompi/datatype/ompi_datatype.h"
@@ -42,10 +44,20 @@ struct nicbarrier_exchange {
 /** Engines, and their groups, are made by one thread at a time. */
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 static bool is_open[NICBARRIER_ENGINES_MAX];
+/** When an engine is tried again whose last trial has failed: a trial that fails takes long. */
+static _Atomic uint64_t barred_until[NICBARRIER_ENGINES_MAX];
+#define BARRED_NSEC UINT64_C(60000000000)
 
 int nicbarrier_open_engine(int engine, const nicbarrier_engine_settings_t *settings,
                            nicbarrier_reason_t *why)
 {
+    if (onic_now_nsec() < atomic_load(&barred_until[engine])) {
+        nicbarrier_reason(why,
+                          "engine %s has not got through between some leaders a short while "
+                          "ago",
+                          nicbarrier_engines[engine]->name);
+        return -1;
+    }
     pthread_mutex_lock(&making);
     if (!is_open[engine]) {
         is_open[engine] = nicbarrier_engines[engine]->open(settings, why) == 0;
@@ -80,8 +92,7 @@ bool nicbarrier_make_exchange(nicbarrier_agreement_t *a)
     return true;
 }
 
-/* ---- messages ---------------------------------------------------------------------------------
- */
+/* ---- messages ------------------------------------------------------------------------------- */
 
 /** Waits for a request; its error. */
 static int await(nicbarrier_agreement_t *a, ompi_request_t **request_p)
@@ -149,8 +160,7 @@ static int exchange(nicbarrier_agreement_t *a)
     return rc;
 }
 
-/* ---- one engine -------------------------------------------------------------------------------
- */
+/* ---- one engine ----------------------------------------------------------------------------- */
 
 static bool prepare(nicbarrier_agreement_t *a, int engine, unsigned attempt)
 {
@@ -200,14 +210,11 @@ static bool connect_team(nicbarrier_agreement_t *a)
 static bool passes_trial(nicbarrier_agreement_t *a)
 {
     __atomic_fetch_add(a->config->trials, 1, __ATOMIC_RELAXED);
-    nicbarrier_team_begin_trial(a->team);
-    while (!nicbarrier_team_trial_done(a->team)) {
-        if (nicbarrier_team_trial_hopeless(a->team, &a->why)) {
-            return false;
-        }
+    int end;
+    while ((end = nicbarrier_team_try(a->team, &a->why)) == 0) {
         opal_progress();
     }
-    return true;
+    return end > 0;
 }
 
 static int try_engine(nicbarrier_agreement_t *a, int engine, unsigned attempt, bool *done_p)
@@ -223,6 +230,9 @@ static int try_engine(nicbarrier_agreement_t *a, int engine, unsigned attempt, b
     if (rc == OMPI_SUCCESS && able) {
         able = !leads || passes_trial(a);
         rc = nicbarrier_least(a, &able);
+        if (rc == OMPI_SUCCESS && !able) {
+            atomic_store(&barred_until[engine], onic_now_nsec() + BARRED_NSEC);
+        }
     }
     *done_p = rc == OMPI_SUCCESS && able;
     return rc;

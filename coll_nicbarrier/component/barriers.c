@@ -46,8 +46,7 @@ static void unlock(void)
     atomic_flag_clear_explicit(&nicbarrier_state.lock, memory_order_release);
 }
 
-/* ---- what carries them: the lock is held, but for blocking barriers ---------------------------
- */
+/* ---- what carries them: the lock is held, but for blocking barriers ------------------------- */
 
 /** MPI's code for what has become of the team. */
 static int team_failure(void *arg)
@@ -182,8 +181,7 @@ void nicbarrier_barriers_free(nicbarrier_barriers_t *b)
     free(b);
 }
 
-/* ---- requests ---------------------------------------------------------------------------------
- */
+/* ---- requests ------------------------------------------------------------------------------- */
 
 static void construct(nicbarrier_request_t *r)
 {
@@ -250,8 +248,7 @@ static void complete(nicbarrier_request_t *r)
     OBJ_RELEASE(comm);
 }
 
-/* ---- moving on; the lock is held --------------------------------------------------------------
- */
+/* ---- moving on; the lock is held ------------------------------------------------------------ */
 
 static void note_skew(nicbarrier_barriers_t *b, uint64_t epoch)
 {
@@ -442,8 +439,7 @@ int nicbarrier_barriers_wait(nicbarrier_barriers_t *b)
     return OMPI_SUCCESS;
 }
 
-/* ---- new requests -----------------------------------------------------------------------------
- */
+/* ---- new requests --------------------------------------------------------------------------- */
 
 static int start(size_t count, ompi_request_t **requests)
 {

@@ -16,8 +16,7 @@
 /** Below those of the components that come with Open MPI. */
 #define PRIORITY_INITIAL 5
 
-/* ---- the component's own ----------------------------------------------------------------------
- */
+/* ---- the component's own -------------------------------------------------------------------- */
 
 static struct {
     int priority, setup_call, ppn, spin, schedule, engine;
@@ -139,8 +138,7 @@ void nicbarrier_params_register(const mca_base_component_t *c)
     }
 }
 
-/* ---- checks ------------------------------------------------------------------------------------
- */
+/* ---- checks --------------------------------------------------------------------------------- */
 
 /** Finds the word in its list. */
 static bool check_word(const nicbarrier_param_t *p)
@@ -214,8 +212,7 @@ bool nicbarrier_params_wanted(void)
     return nicbarrier_state.params.priority > PRIORITY_INITIAL;
 }
 
-/* ---- what holds for the whole job ---------------------------------------------------------------
- */
+/* ---- what holds for the whole job ----------------------------------------------------------- */
 
 /** The i-th of those of which rank 0's values hold for the job. */
 static const nicbarrier_param_t *shared_param(int i)

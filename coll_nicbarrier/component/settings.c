@@ -178,8 +178,7 @@ static bool world_may(struct ompi_communicator_t *comm)
     return !v.other_seen && is_same_version(&agreed);
 }
 
-/* ---- other jobs -------------------------------------------------------------------------------
- */
+/* ---- other jobs ----------------------------------------------------------------------------- */
 
 /** Has that job the settings of mine? Looks it up where it may, and then keeps the answer. */
 static bool job_agrees(uint32_t id, bool may_look)

@@ -48,8 +48,7 @@ typedef struct nicbarrier_reason {
     char text[200];
 } nicbarrier_reason_t;
 
-/* ---- parameters and counters ------------------------------------------------------------------
- */
+/* ---- parameters and counters ---------------------------------------------------------------- */
 
 /** A parameter of an engine, or of the component: a number, a word of a list, or a text. Its value
  *  stands where the pointers say; the default does so before it is registered. */
@@ -80,8 +79,7 @@ typedef struct nicbarrier_engine_settings {
     bool thread;  /**< a helper thread may be started */
 } nicbarrier_engine_settings_t;
 
-/* ---- groups -----------------------------------------------------------------------------------
- */
+/* ---- groups --------------------------------------------------------------------------------- */
 
 /** The members. */
 typedef struct nicbarrier_group {
@@ -191,10 +189,18 @@ typedef struct nicbarrier_engine {
      *  packets or flags were new. Called by MPI threads, often. */
     int (*progress)(nicbarrier_net_t *net);
 
-    /** The communicator is freed, or connect failed here or elsewhere. That does not synchronise:
-     * peers may still need what they missed of the last epochs, so the engine keeps what it needs
-     * to answer them until close. Also called where connect was not. */
+    /** The communicator is freed, all members having entered the same epochs; or connect failed here
+     *  or elsewhere. That does not synchronise: peers may still need what they missed of the last
+     *  epochs, so the engine can answer them until close. Also called where connect was not. */
     void (*disconnect)(nicbarrier_net_t *net);
+
+    /** Has the group failed: is a member dead or out of reach, so that what is not complete now may
+     *  never be? Stays so. An acquire load and nothing else. */
+    bool (*failed)(const nicbarrier_net_t *net);
+
+    /** This member has found that the group has failed (a process behind it has died): all other
+     *  members are notified. Any thread. */
+    void (*fail)(nicbarrier_net_t *net);
 
     /* What not every network engine has: each may be NULL. */
 
@@ -202,23 +208,11 @@ typedef struct nicbarrier_engine {
      *  registers with common/ what it needs there before other components start. */
     void (*announce)(bool by_name);
 
-    /** All members have connected and entered an epoch that is not complete yet: a member that is
-     *  silent from now on cannot be reached that way. */
-    void (*expect)(nicbarrier_net_t *net);
-
-    /** After `expect`: is there reason to believe that the epoch will never be complete? The engine
-     *  judges by evidence (requests that remain unanswered), never by the time that a reachable
-     *  member takes. It may remember the hosts, and refuse in `connect` for a while other groups
-     *  that would depend on them. NULL: `failed` has to do. */
+    /** In a trial, when all members have connected and entered an epoch that is not complete yet:
+     *  is there reason to believe that it never will be? The engine judges by evidence (requests
+     *  that remain unanswered), never by the time that a reachable member takes. NULL: `failed` has
+     *  to do. */
     bool (*hopeless)(nicbarrier_net_t *net, nicbarrier_reason_t *why);
-
-    /** Has the group failed: is a member dead or out of reach, so that what is not complete now may
-     *  never be? Stays so. An acquire load and nothing else. NULL: it never fails. */
-    bool (*failed)(const nicbarrier_net_t *net);
-
-    /** This member has found that the group has failed (a process behind it has died): all other
-     *  members are notified. Any thread. */
-    void (*fail)(nicbarrier_net_t *net);
 
     /** The MPI threads go away with epochs entered that are not complete, probably for longer than
      *  these take: the helper thread takes over at once, and not only when they have been away for

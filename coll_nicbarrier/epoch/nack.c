@@ -28,8 +28,7 @@ void nicbarrier_nacks_init(nicbarrier_nacks_t *n, const nicbarrier_timing_t *tim
     n->deadline = NICBARRIER_NEVER;
 }
 
-/* ---- time -------------------------------------------------------------------------------------
- */
+/* ---- time ----------------------------------------------------------------------------------- */
 
 static uint64_t first_timeout(const nicbarrier_nacks_t *n)
 {
@@ -77,8 +76,7 @@ static void repeat_at(nicbarrier_nacks_t *n, uint32_t k, uint64_t now, uint64_t 
     n->deadline = least(n->deadline, n->promise[k].deadline);
 }
 
-/* ---- waits ------------------------------------------------------------------------------------
- */
+/* ---- waits ---------------------------------------------------------------------------------- */
 
 static void begin_waits(nicbarrier_nacks_t *n, uint64_t steps, uint64_t now)
 {
@@ -162,8 +160,7 @@ void nicbarrier_nacks_late(nicbarrier_nacks_t *n, const nicbarrier_rule_t *r, ui
     ask_at(n, k, now, n->timing.late);
 }
 
-/* ---- promises ---------------------------------------------------------------------------------
- */
+/* ---- promises ------------------------------------------------------------------------------- */
 
 nicbarrier_reply_t nicbarrier_nacks_answer(nicbarrier_nacks_t *n, const nicbarrier_rule_t *r,
                                            uint32_t k, uint64_t epoch)
@@ -188,8 +185,7 @@ void nicbarrier_nacks_acked(nicbarrier_nacks_t *n, uint32_t k, uint64_t word)
     }
 }
 
-/* ---- what is due ------------------------------------------------------------------------------
- */
+/* ---- what is due ---------------------------------------------------------------------------- */
 
 static bool repeat(nicbarrier_nacks_t *n, uint32_t k, uint64_t now)
 {

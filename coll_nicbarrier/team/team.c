@@ -69,36 +69,30 @@ int nicbarrier_team_connect(nicbarrier_team_t *t, const nicbarrier_endpoints_t *
     return 0;
 }
 
-void nicbarrier_team_begin_trial(nicbarrier_team_t *t)
+int nicbarrier_team_try(nicbarrier_team_t *t, nicbarrier_reason_t *why)
 {
-    t->trial_ends = onic_now_nsec() + UINT64_C(1000000000) * NICBARRIER_TRIAL_SECONDS;
-    t->engine->enter(t->net, NICBARRIER_TRIAL_EPOCH);
-    if (t->engine->expect != NULL) {
-        t->engine->expect(t->net);
+    const nicbarrier_engine_t *e = t->engine;
+    if (t->trial_ends == 0) {
+        t->trial_ends = onic_now_nsec() + UINT64_C(1000000000) * NICBARRIER_TRIAL_SECONDS;
+        e->enter(t->net, NICBARRIER_TRIAL_EPOCH);
     }
-}
-
-bool nicbarrier_team_trial_done(nicbarrier_team_t *t)
-{
-    (void)t->engine->progress(t->net);
-    return t->engine->completed(t->net) >= NICBARRIER_TRIAL_EPOCH;
-}
-
-bool nicbarrier_team_trial_hopeless(nicbarrier_team_t *t, nicbarrier_reason_t *why)
-{
+    (void)e->progress(t->net);
     /* The node is not notified: the next engine may do better. */
-    if (t->engine->failed != NULL && t->engine->failed(t->net)) {
+    if (e->failed(t->net)) {
         nicbarrier_reason(why, "the engine does not get through between all leaders");
-        return true;
+        return -1;
     }
-    if (t->engine->hopeless != NULL) {
-        return t->engine->hopeless(t->net, why);
+    if (e->completed(t->net) >= NICBARRIER_TRIAL_EPOCH) {
+        return 1;
+    }
+    if (e->hopeless != NULL) {
+        return e->hopeless(t->net, why) ? -1 : 0;
     }
     if (onic_now_nsec() > t->trial_ends) {
         nicbarrier_reason(why, "its trial did not end in %d seconds", NICBARRIER_TRIAL_SECONDS);
-        return true;
+        return -1;
     }
-    return false;
+    return 0;
 }
 
 void nicbarrier_team_drop_network(nicbarrier_team_t *t)
@@ -111,6 +105,7 @@ void nicbarrier_team_drop_network(nicbarrier_team_t *t)
     }
     t->engine->disconnect(t->net);
     t->net = NULL;
+    t->trial_ends = 0;
     atomic_store_explicit(&t->given, 0, memory_order_relaxed);
 }
 
@@ -132,7 +127,7 @@ void nicbarrier_team_fail(nicbarrier_team_t *t)
     if (t->on_node) {
         nicbarrier_shm_fail(&t->shm);
     }
-    if (t->net != NULL && t->engine->fail != NULL) {
+    if (t->net != NULL) {
         t->engine->fail(t->net);
     }
 }
@@ -202,7 +197,7 @@ bool nicbarrier_team_done(nicbarrier_team_t *t, uint64_t epoch)
 
 bool nicbarrier_team_failed(nicbarrier_team_t *t)
 {
-    const bool net = t->net != NULL && t->engine->failed != NULL && t->engine->failed(t->net);
+    const bool net = t->net != NULL && t->engine->failed(t->net);
     const bool node = t->on_node && nicbarrier_shm_failed(&t->shm);
     /* The leader lets the network know of the node, and the node of the network. */
     if ((net && t->on_node && !node) || (node && t->net != NULL && !net)) {

@@ -41,8 +41,8 @@ typedef struct nicbarrier_team {
     onic_segment_t segment;
     const nicbarrier_engine_t *engine; /**< network part, or NULL */
     nicbarrier_net_t *net;             /**< the leader's; NULL in others */
-    uint64_t trial_ends;    /**< nanoseconds; for engines that do not know by themselves */
-    _Atomic uint64_t given; /**< leader: last epoch given to the engine */
+    uint64_t trial_ends;               /**< nanoseconds; 0: no trial has begun */
+    _Atomic uint64_t given;            /**< leader: last epoch given to the engine */
     nicbarrier_team_config_t config;
     _Atomic uint64_t next_check; /**< when to check again whether members have died; 0: not set */
     _Atomic uint32_t checked;    /**< which one is next */
@@ -73,14 +73,11 @@ int nicbarrier_team_connect(nicbarrier_team_t *t, const nicbarrier_endpoints_t *
  *  failed, and no barrier has been entered. */
 void nicbarrier_team_drop_network(nicbarrier_team_t *t);
 
-/** Leader, when all leaders are connected: enters the first epoch, which is no barrier of the
- * user's but shows that the engine gets through. */
-void nicbarrier_team_begin_trial(nicbarrier_team_t *t);
-/** Is it complete? Makes progress. */
-bool nicbarrier_team_trial_done(nicbarrier_team_t *t);
-/** It never will be, for a reason. An engine that cannot find that by itself is given
+/** Leader, when all leaders are connected: the first epoch is no barrier of the user's but shows
+ *  that the engine gets through. To be called until it is complete (1), or never will be, for a
+ *  reason (-1); else 0. An engine that cannot find that by itself is given
  *  NICBARRIER_TRIAL_SECONDS: its notice of a loss may have gone by what was lost. */
-bool nicbarrier_team_trial_hopeless(nicbarrier_team_t *t, nicbarrier_reason_t *why);
+int nicbarrier_team_try(nicbarrier_team_t *t, nicbarrier_reason_t *why);
 
 #define NICBARRIER_TRIAL_SECONDS 30
 /** The epoch of the trial; barriers are numbered from the next. */

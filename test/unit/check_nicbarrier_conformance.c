@@ -17,8 +17,7 @@
 #include "test/unit/nicbarrier_memory_engine.h"
 #include "test/unit/put_wire.h"
 
-/* ---- network engines whose members are in this process ----------------------------------------
- */
+/* ---- network engines whose members are in this process -------------------------------------- */
 
 enum { ENDPOINT_ROOM = 64 };
 
@@ -103,8 +102,7 @@ static void here_fail(int i)
     here.engine->fail(here.net[i]);
 }
 
-/* ---- the engine in memory ---------------------------------------------------------------------
- */
+/* ---- the engine in memory ------------------------------------------------------------------- */
 
 static memory_mutant_t mutant;
 
@@ -131,8 +129,7 @@ static const conformance_row_t in_memory = {
                [CONFORMANCE_TOGETHER] = "its memory is for one thread"},
 };
 
-/* ---- put --------------------------------------------------------------------------------------
- */
+/* ---- put ------------------------------------------------------------------------------------ */
 
 /** Of its gather-broadcast schedule, as in put.c. */
 #define PUT_DEGREE 4
@@ -202,8 +199,7 @@ static const conformance_row_t put = {
     .cannot = {[CONFORMANCE_TOGETHER] = "the tests' wire is for one thread"},
 };
 
-/* ---- shm --------------------------------------------------------------------------------------
- */
+/* ---- shm ------------------------------------------------------------------------------------ */
 
 static struct {
     int n, fanout;
@@ -365,8 +361,7 @@ static const conformance_row_t shm_tree = {
 static const conformance_row_t shm_led = {
     .name = "shm, released by a leader", .begin = led_begin, .progress = led_progress, ON_A_NODE};
 
-/* ---- datagram ---------------------------------------------------------------------------------
- */
+/* ---- datagram ------------------------------------------------------------------------------- */
 
 static const conformance_row_t datagram = {
     .name = "datagram",
@@ -385,11 +380,11 @@ static const conformance_row_t datagram = {
     .end = members_end,
     .fail = members_fail,
     .together = members_together,
-    .cannot = {[CONFORMANCE_CUT] = "it has no connections: packets are lost all the time"},
+    .cannot = {[CONFORMANCE_CUT] = "it has no connections: packets are lost all the time",
+               [CONFORMANCE_ABANDON] = "a group that was freed grants what is asked"},
 };
 
-/* ---- the tests themselves ---------------------------------------------------------------------
- */
+/* ---- the tests themselves ------------------------------------------------------------------- */
 
 /* Each kind of broken engine is noticed by some of them, and a sound one by none. */
 START_TEST(broken_engines_are_noticed)

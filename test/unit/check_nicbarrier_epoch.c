@@ -12,7 +12,6 @@
 
 #include <string.h>
 
-#include "coll_nicbarrier/engines/datagram/freed.h"
 #include "test/unit/nicbarrier_sim.h"
 #include "test/unit/unit.h"
 
@@ -22,8 +21,7 @@
 static const nicbarrier_timing_t timing = {
     .first = 1 * MSEC, .min = MSEC / 2, .max = 4 * MSEC, .cap = 16 * MSEC, .late = 1000 * MSEC};
 
-/* ---- clusters ---------------------------------------------------------------------------------
- */
+/* ---- clusters ------------------------------------------------------------------------------- */
 
 static sim_config_t random_config(unit_random_t *r)
 {
@@ -41,7 +39,6 @@ static sim_config_t random_config(unit_random_t *r)
                           .twice = rates[unit_below(r, 4)],
                           .late = rates[unit_below(r, 4)],
                           .stops = unit_once_in(r, 3) ? 20 : 0,
-                          .freed_lost = unit_once_in(r, 3) ? 500 : 0,
                           .seed = unit_random64(r)};
 }
 
@@ -137,8 +134,7 @@ START_TEST(losses_cost_little)
 }
 END_TEST
 
-/* ---- what is broken shows ---------------------------------------------------------------------
- */
+/* ---- what is broken shows ------------------------------------------------------------------- */
 
 static int broken_runs(sim_mutant_t mutant, int times)
 {
@@ -179,8 +175,7 @@ START_TEST(broken_protocols_show)
 }
 END_TEST
 
-/* ---- late and lost ----------------------------------------------------------------------------
- */
+/* ---- late and lost -------------------------------------------------------------------------- */
 
 static sim_config_t with_one_that_computes(int32_t n, uint64_t nsec, int barriers)
 {
@@ -239,8 +234,7 @@ START_TEST(promises_are_kept)
 }
 END_TEST
 
-/* ---- failure ----------------------------------------------------------------------------------
- */
+/* ---- failure -------------------------------------------------------------------------------- */
 
 START_TEST(all_hear_of_a_failure)
 {
@@ -261,8 +255,7 @@ START_TEST(all_hear_of_a_failure)
 }
 END_TEST
 
-/* ---- one member alone -------------------------------------------------------------------------
- */
+/* ---- one member alone ----------------------------------------------------------------------- */
 
 /* Member 0 of a pair. */
 typedef struct member {
@@ -479,38 +472,6 @@ START_TEST(wrong_words)
 }
 END_TEST
 
-/* ---- freed groups -------------------------------------------------------------------------------
- */
-
-START_TEST(freed_groups)
-{
-    static nicbarrier_freed_t t;
-    uint64_t epoch;
-
-    ck_assert(!nicbarrier_freed_answer(&t, 1, 1, &epoch));
-    nicbarrier_freed_add(&t, 1, 5);
-    nicbarrier_freed_add(&t, 2, 0);
-    ck_assert(nicbarrier_freed_answer(&t, 1, 3, &epoch));
-    ck_assert_uint_eq(epoch, 5);
-    ck_assert(!nicbarrier_freed_answer(&t, 1, 6, &epoch));
-    ck_assert(!nicbarrier_freed_answer(&t, 2, 1, &epoch));
-    ck_assert(!nicbarrier_freed_answer(&t, 3, 1, &epoch));
-    for (uint64_t i = 0; i < NICBARRIER_FREED_MAX - 2; i++)
-        nicbarrier_freed_add(&t, 1000 + i, i);
-    ck_assert(nicbarrier_freed_answer(&t, 1, 3, &epoch) && epoch == 5);
-    ck_assert(!nicbarrier_freed_answer(&t, 3, 1, &epoch));
-    /* From now on some are forgotten, the oldest first. */
-    nicbarrier_freed_add(&t, 9, 9);
-    ck_assert(nicbarrier_freed_answer(&t, 1, 3, &epoch) && epoch == 3);
-    ck_assert(!nicbarrier_freed_answer(&t, 2, 1, &epoch));
-    ck_assert(nicbarrier_freed_answer(&t, 9, 1, &epoch) && epoch == 9);
-    /* Of one that has failed everybody who asks must hear it. */
-    nicbarrier_freed_add(&t, 10, 3 | NICBARRIER_WORD_FAILED);
-    ck_assert(nicbarrier_freed_answer(&t, 10, 7, &epoch));
-    ck_assert_uint_eq(epoch, 3 | NICBARRIER_WORD_FAILED);
-}
-END_TEST
-
 int main(void)
 {
     const TTest *const each[] = {any_cluster};
@@ -527,8 +488,7 @@ int main(void)
                                   a_promise_is_believed,
                                   a_promise_is_kept_within_limits,
                                   a_failure_is_repeated,
-                                  wrong_words,
-                                  freed_groups};
+                                  wrong_words};
 
     return unit_run_loop("nicbarrier_epoch", each, 1, 8, tests, sizeof(tests) / sizeof(tests[0]));
 }

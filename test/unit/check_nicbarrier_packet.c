@@ -24,7 +24,7 @@ static const nicbarrier_packet_t example = {.kind = NICBARRIER_PACKET_NACK,
 START_TEST(bytes)
 {
     static const unsigned char expected[NICBARRIER_PACKET_SIZE] = {
-        0x4e, 0x42, 3,    4,    0xc0, 0xc1, 0xc2, 0xc3, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06,
+        0x4e, 0x42, 4,    4,    0xc0, 0xc1, 0xc2, 0xc3, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06,
         0x07, 0x08, 0x01, 0x02, 0x03, 0x04, 3,    4,    0,    0,    0x11, 0x12, 0x13, 0x14,
         0x15, 0x16, 0x17, 0x18, 0x60, 0x61, 0x62, 0x63, 0xb0, 0xb1, 0xb2, 0xb3};
     unsigned char encoded[NICBARRIER_PACKET_SIZE];
@@ -97,9 +97,38 @@ START_TEST(refused)
 }
 END_TEST
 
+/* ---- endpoint records ------------------------------------------------------------------------ */
+
+START_TEST(parts)
+{
+    unit_random_t random = {unit_seed()};
+    unsigned char record[NICBARRIER_ENDPOINT_HEAD + 2 * NICBARRIER_ENDPOINT_PART_MAX + 1];
+    nicbarrier_parts_t p;
+
+    for (int i = 0; i < 20000; i++) {
+        uint32_t len[NICBARRIER_VIAS], whole = NICBARRIER_ENDPOINT_HEAD;
+        for (int j = 0; j < NICBARRIER_VIAS; j++) {
+            len[j] = (uint32_t)unit_below(
+                &random, unit_once_in(&random, 3) ? 1 : NICBARRIER_ENDPOINT_PART_MAX + 1);
+            whole += len[j];
+        }
+        UNIT_CHECK(nicbarrier_endpoint_head(len, record) == whole);
+        UNIT_CHECK(nicbarrier_endpoint_split(record, whole, &p) == NULL);
+        UNIT_CHECK(p.bytes[0] == record + NICBARRIER_ENDPOINT_HEAD);
+        UNIT_CHECK(p.bytes[1] == p.bytes[0] + len[0]);
+        UNIT_CHECK(p.len[0] == len[0] && p.len[1] == len[1]);
+        UNIT_CHECK(nicbarrier_endpoint_split(record, whole + 1, &p) != NULL);
+        UNIT_CHECK(nicbarrier_endpoint_split(record, unit_below(&random, whole), &p) != NULL);
+        len[unit_below(&random, 2)] = NICBARRIER_ENDPOINT_PART_MAX + 1;
+        UNIT_CHECK(nicbarrier_endpoint_split(record, nicbarrier_endpoint_head(len, record), &p) !=
+                   NULL);
+    }
+}
+END_TEST
+
 int main(void)
 {
-    const TTest *const tests[] = {bytes, round_trip, refused};
+    const TTest *const tests[] = {bytes, round_trip, refused, parts};
 
     return unit_run("nicbarrier_packet", tests, sizeof(tests) / sizeof(tests[0]));
 }

@@ -21,8 +21,7 @@ enum { MEMBERS_MAX = 9, ENDPOINT_ROOM = 64 };
 
 static const nicbarrier_engine_t *const engine = &nicbarrier_engine_put;
 
-/* ---- a group ----------------------------------------------------------------------------------
- */
+/* ---- a group -------------------------------------------------------------------------------- */
 
 typedef struct group {
     int n;
@@ -180,8 +179,7 @@ static nicbarrier_schedule_kind_t random_schedule(void)
     return kinds[unit_below(&wire.random, 3)];
 }
 
-/* ---- tests ------------------------------------------------------------------------------------
- */
+/* ---- tests ---------------------------------------------------------------------------------- */
 
 /** Enters something, if it may, up to `last`. */
 static void enter_some(group_t *g, int i, uint64_t last)
@@ -349,8 +347,7 @@ START_TEST(giving_up)
 }
 END_TEST
 
-/* ---- failures ---------------------------------------------------------------------------------
- */
+/* ---- failures ------------------------------------------------------------------------------- */
 
 /* Whoever cannot reach a partner says so; the partner does not, if nobody else can tell it. */
 START_TEST(lost_before_a_put)

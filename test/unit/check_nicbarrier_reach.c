@@ -10,8 +10,7 @@
 
 enum { MSEC = 1000000, CANDIDATES_MAX = NICBARRIER_IPS_MAX + 2 };
 
-/* ---- partners ---------------------------------------------------------------------------------
- */
+/* ---- partners ------------------------------------------------------------------------------- */
 
 static nicbarrier_address_t address(nicbarrier_via_t via, unsigned char which)
 {
@@ -49,8 +48,7 @@ static bool refuse(nicbarrier_partner_t *p, const nicbarrier_address_t *from)
     return false;
 }
 
-/* ---- some networks ----------------------------------------------------------------------------
- */
+/* ---- some networks -------------------------------------------------------------------------- */
 
 START_TEST(addresses_take_turns)
 {
@@ -248,8 +246,7 @@ START_TEST(questions_change_the_transport)
 }
 END_TEST
 
-/* ---- random networks --------------------------------------------------------------------------
- */
+/* ---- random networks ------------------------------------------------------------------------ */
 
 enum { EVENTS = 200 };
 

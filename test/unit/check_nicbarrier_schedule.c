@@ -74,8 +74,7 @@ static void world_fini(world_t *w)
     free(w->arrived_hops);
 }
 
-/* ---- every send has its wait and every wait its send ------------------------------------------
- */
+/* ---- every send has its wait and every wait its send ---------------------------------------- */
 
 static void check_names(const world_t *w, int32_t r, int k)
 {
@@ -107,8 +106,7 @@ static void check_all_names(const world_t *w)
             check_names(w, r, k);
 }
 
-/* ---- execution --------------------------------------------------------------------------------
- */
+/* ---- execution ------------------------------------------------------------------------------ */
 
 /* What a rank knows is a set of ranks: bits, in rows of `words`. The message of a step carries what
  * its sender knew then. NULL: only the order of messages is of interest. */
@@ -176,8 +174,7 @@ static void execute(world_t *w, knowledge_t *know)
         UNIT_CHECK(w->at[r] == w->nsteps[r]);
 }
 
-/* ---- what theory says -------------------------------------------------------------------------
- */
+/* ---- what theory says ----------------------------------------------------------------------- */
 
 static int floor_log2(int32_t n)
 {
@@ -237,8 +234,7 @@ static void check_length(const world_t *w, kind_t kind)
         UNIT_CHECK(nsteps == theory(kind, w->n));
 }
 
-/* ---- tests ------------------------------------------------------------------------------------
- */
+/* ---- tests ---------------------------------------------------------------------------------- */
 
 static void know_init(knowledge_t *know, int32_t n)
 {

@@ -117,8 +117,7 @@ START_TEST(complete_with_network)
 }
 END_TEST
 
-/* ---- threads in place of processes ------------------------------------------------------------
- */
+/* ---- threads in place of processes ---------------------------------------------------------- */
 
 typedef struct process {
     node_t *node;

@@ -46,8 +46,7 @@ static int below(int n)
     return (int)unit_below(&group.random, (uint64_t)n);
 }
 
-/* ---- the reference ----------------------------------------------------------------------------
- */
+/* ---- the reference -------------------------------------------------------------------------- */
 
 static uint64_t least(void)
 {
@@ -85,8 +84,7 @@ static void look_at_all(void)
         look(i);
 }
 
-/* ---- moving on --------------------------------------------------------------------------------
- */
+/* ---- moving on ------------------------------------------------------------------------------ */
 
 static void connect_one(int i)
 {
@@ -181,8 +179,7 @@ static void settle_failed(void)
     }
 }
 
-/* ---- a group ----------------------------------------------------------------------------------
- */
+/* ---- a group -------------------------------------------------------------------------------- */
 
 static void begin(const conformance_row_t *row, int which)
 {
@@ -218,8 +215,7 @@ static void end(void)
     group.row->end();
 }
 
-/* ---- tests ------------------------------------------------------------------------------------
- */
+/* ---- tests ---------------------------------------------------------------------------------- */
 
 /* Nobody has completed what one has not entered, whoever that is; then all have. */
 static void nobody_before_all(const conformance_row_t *row, int which)
@@ -462,8 +458,7 @@ static void together(const conformance_row_t *row, int which)
     end();
 }
 
-/* ---- for all rows -----------------------------------------------------------------------------
- */
+/* ---- for all rows --------------------------------------------------------------------------- */
 
 static const struct {
     const char *name;

@@ -83,8 +83,7 @@ static inline void meet(test_t *t, int point)
         nap(1);
 }
 
-/* ---- a group ----------------------------------------------------------------------------------
- */
+/* ---- a group -------------------------------------------------------------------------------- */
 
 /* Makes a group of all; false where this member cannot connect. */
 static inline bool joins(test_t *t, uint64_t key, const nicbarrier_net_events_t *events, int point,
@@ -165,8 +164,7 @@ static inline void sleep_through(test_t *t, uint64_t epoch)
     check(t, epoch);
 }
 
-/* ---- scenarios for any transport --------------------------------------------------------------
- */
+/* ---- scenarios for any transport ------------------------------------------------------------ */
 
 /* Who has completed what it entered never looks at the network again, and half of them free the
  * group at once. The others still need their answers, which only the helper threads can give, and
@@ -192,8 +190,7 @@ static inline void compute(test_t *t)
     engine->disconnect(t->net);
 }
 
-/* ---- processes --------------------------------------------------------------------------------
- */
+/* ---- processes ------------------------------------------------------------------------------ */
 
 typedef struct scenario {
     void (*run)(test_t *t);

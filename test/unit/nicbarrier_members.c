@@ -56,8 +56,7 @@ static struct {
     int socket[MEMBERS_MAX];
 } members;
 
-/* ---- a member ---------------------------------------------------------------------------------
- */
+/* ---- a member ------------------------------------------------------------------------------- */
 
 typedef struct member {
     int me, n;
@@ -179,8 +178,7 @@ static void child(int me, int n, nicbarrier_schedule_kind_t schedule, int socket
     _exit(0);
 }
 
-/* ---- the test's side --------------------------------------------------------------------------
- */
+/* ---- the test's side ------------------------------------------------------------------------ */
 
 static void ask(int i, order_t order, uint64_t epoch)
 {

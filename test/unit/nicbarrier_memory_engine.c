@@ -53,8 +53,7 @@ void memory_engine_reset(uint64_t seed, memory_mutant_t mutant)
     memory.mutant = mutant;
 }
 
-/* ---- on the way -------------------------------------------------------------------------------
- */
+/* ---- on the way ----------------------------------------------------------------------------- */
 
 /** One in eight is lost, one in eight comes twice; where there are too many, they are lost. */
 static void launch(const nicbarrier_net_t *net, uint32_t k, uint64_t word)
@@ -135,8 +134,7 @@ void memory_engine_pass(void)
         ask_again(memory.net[unit_below(&memory.random, (uint64_t)memory.nets)]);
 }
 
-/* ---- the engine -------------------------------------------------------------------------------
- */
+/* ---- the engine ----------------------------------------------------------------------------- */
 
 static int memory_score(void)
 {

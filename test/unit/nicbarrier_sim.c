@@ -10,7 +10,6 @@
 #include "coll_nicbarrier/epoch/nack.h"
 #include "coll_nicbarrier/epoch/rule.h"
 #include "coll_nicbarrier/engines/datagram/packet.h"
-#include "coll_nicbarrier/engines/datagram/freed.h"
 #include "test/unit/unit.h"
 
 #define USEC UINT64_C(1000)
@@ -39,7 +38,6 @@ typedef struct process {
     nicbarrier_rule_t rule;
     nicbarrier_nacks_t nacks;
     nicbarrier_step_t step[NICBARRIER_STEPS_MAX];
-    nicbarrier_freed_t freed;
     uint64_t dead_until; /* for its helper thread, too */
     uint64_t timer;      /* time of an event that is under way, or NICBARRIER_NEVER */
     bool asleep;         /* until there is something to do */
@@ -61,8 +59,7 @@ typedef struct sim {
     size_t nevents, room;
 } sim_t;
 
-/* ---- events -----------------------------------------------------------------------------------
- */
+/* ---- events --------------------------------------------------------------------------------- */
 
 static bool before(const event_t *a, const event_t *b)
 {
@@ -110,8 +107,7 @@ static uint64_t key_of(int group)
     return 1000 + (uint64_t)group;
 }
 
-/* ---- the network ------------------------------------------------------------------------------
- */
+/* ---- the network ---------------------------------------------------------------------------- */
 
 static uint64_t travel_time(sim_t *s)
 {
@@ -168,8 +164,7 @@ static int send_words(sim_t *s, int32_t from, nicbarrier_packet_kind_t kind, uin
     return n;
 }
 
-/* ---- a process --------------------------------------------------------------------------------
- */
+/* ---- a process ------------------------------------------------------------------------------ */
 
 static void wake(sim_t *s, int32_t who)
 {
@@ -287,10 +282,6 @@ static void leave_group(sim_t *s, int32_t who)
 {
     process_t *p = &s->process[who];
 
-    if (!chance(s, s->config->freed_lost))
-        nicbarrier_freed_add(&p->freed, key_of(p->group), p->rule.completed);
-    else
-        p->freed.n += NICBARRIER_FREED_MAX + 1; /* as if so many others had followed */
     p->state = OUTSIDE;
     p->group++;
     if (p->group == s->config->groups) {
@@ -351,11 +342,10 @@ static void act(sim_t *s, int32_t who)
     push(s, (event_t){.time = s->now + 1 + pause, .kind = ACT, .who = who});
 }
 
-/* ---- what comes -------------------------------------------------------------------------------
- */
+/* ---- what comes ----------------------------------------------------------------------------- */
 
 /* For a group that this process has freed. */
-static void answer_from_the_grave(sim_t *s, int32_t who, const nicbarrier_packet_t *q)
+static void answer_for_freed(sim_t *s, const nicbarrier_packet_t *q)
 {
     nicbarrier_packet_t reply = {.kind = NICBARRIER_PACKET_ACK,
                                  .at = q->from_at,
@@ -366,8 +356,7 @@ static void answer_from_the_grave(sim_t *s, int32_t who, const nicbarrier_packet
 
     if (q->kind == NICBARRIER_PACKET_NACK) {
         reply.kind = NICBARRIER_PACKET_REPEAT;
-        if (s->config->mutant == SIM_NO_TOMBSTONE || s->config->mutant == SIM_NO_ANSWER ||
-            !nicbarrier_freed_answer(&s->process[who].freed, q->key, q->epoch, &reply.epoch))
+        if (s->config->mutant == SIM_NO_TOMBSTONE || s->config->mutant == SIM_NO_ANSWER)
             return;
         s->result.tomb_answers++;
     }
@@ -426,7 +415,7 @@ static void receive(sim_t *s, int32_t who, const nicbarrier_packet_t *q)
     if ((int)(q->key - key_of(0)) != p->group || p->state == OUTSIDE) {
         /* Of a group that was freed. */
         if (q->kind == NICBARRIER_PACKET_NACK || q->kind == NICBARRIER_PACKET_PROMISED)
-            answer_from_the_grave(s, who, q);
+            answer_for_freed(s, q);
     } else if (q->kind == NICBARRIER_PACKET_NACK) {
         answer(s, who, q);
     } else if (q->kind == NICBARRIER_PACKET_LATE) {

@@ -32,20 +32,19 @@ typedef enum sim_mutant {
 typedef struct sim_config {
     nicbarrier_schedule_kind_t schedule;
     int degree;
-    int32_t n;           /**< processes, all in every group */
-    int groups;          /**< made and freed one after another */
-    int barriers;        /**< in each group */
-    int outstanding;     /**< at once, at most */
-    uint64_t start;      /**< epoch that all groups have behind them at the start */
-    unsigned loss;       /**< of 1000 packets */
-    unsigned twice;      /**< likewise */
-    unsigned late;       /**< likewise: take milliseconds in place of microseconds */
-    unsigned stops;      /**< of 1000 actions of a process: it is then away for a long time, half of
-                              the times together with its helper thread */
-    unsigned freed_lost; /**< of 1000 groups freed: the record is forgotten at once */
-    uint64_t computes;   /**< nanoseconds between actions of process 0, while its packets are
-                            answered;        0: as the others */
-    int fails;           /**< process 0 finds a failure after so many barriers; 0: never */
+    int32_t n;         /**< processes, all in every group */
+    int groups;        /**< made and freed one after another */
+    int barriers;      /**< in each group */
+    int outstanding;   /**< at once, at most */
+    uint64_t start;    /**< epoch that all groups have behind them at the start */
+    unsigned loss;     /**< of 1000 packets */
+    unsigned twice;    /**< likewise */
+    unsigned late;     /**< likewise: take milliseconds in place of microseconds */
+    unsigned stops;    /**< of 1000 actions of a process: it is then away for a long time, half of
+                            the times together with its helper thread */
+    uint64_t computes; /**< nanoseconds between actions of process 0, while its packets are
+                          answered;        0: as the others */
+    int fails;         /**< process 0 finds a failure after so many barriers; 0: never */
     sim_mutant_t mutant;
     uint64_t seed;
 } sim_config_t;

@@ -7,13 +7,11 @@
 #include <string.h>
 
 #include "coll_nicbarrier/engines/datagram/datagram.h"
-#include "coll_nicbarrier/engines/datagram/endpoint.h"
 
 /** The first that can install a group steps it. */
 static const nicbarrier_stepper_t *const steppers[] = {&nicbarrier_stepper_host};
 
-/* ---- prepare ----------------------------------------------------------------------------------
- */
+/* ---- prepare -------------------------------------------------------------------------------- */
 
 static uint32_t describe(unsigned char *bytes)
 {
@@ -45,7 +43,7 @@ int nicbarrier_datagram_prepare(const nicbarrier_group_t *group, nicbarrier_net_
     net->group = *group;
     nicbarrier_nacks_init(&net->nacks, &d->timing);
     *len_p = describe(bytes);
-    /* From here on it is no unknown group, for which freed.h would answer. */
+    /* From here on it is no unknown group, of which every question is granted (input.c). */
     nicbarrier_datagram_lock();
     nicbarrier_datagram_add(net);
     nicbarrier_datagram_unlock();
@@ -53,8 +51,7 @@ int nicbarrier_datagram_prepare(const nicbarrier_group_t *group, nicbarrier_net_
     return 0;
 }
 
-/* ---- partners ---------------------------------------------------------------------------------
- */
+/* ---- partners ------------------------------------------------------------------------------- */
 
 /** Candidates by verbs, where both have a port. */
 static int resolve_verbs(nicbarrier_partner_t *p, const nicbarrier_parts_t *parts,
@@ -97,17 +94,6 @@ static int resolve(nicbarrier_partner_t *p, const unsigned char *bytes, uint32_t
     return p->ncandidates > 0 ? 0 : -1;
 }
 
-static bool is_unreachable(uint64_t host)
-{
-    const nicbarrier_datagram_t *d = &nicbarrier_datagram;
-    for (unsigned i = 0; i < d->nunreachable && i < NICBARRIER_DATAGRAM_UNREACHABLE; i++) {
-        if (d->unreachable[i].host == host && onic_now_nsec() < d->unreachable[i].until) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /** The partner of that number, new or known; NULL where it cannot be had. */
 static nicbarrier_partner_t *partner_of(nicbarrier_net_t *net, int32_t member,
                                         const nicbarrier_endpoints_t *endpoints,
@@ -126,11 +112,6 @@ static nicbarrier_partner_t *partner_of(nicbarrier_net_t *net, int32_t member,
     }
     p->member = member;
     if (resolve(p, endpoint->bytes, endpoint->len, why) != 0) {
-        return NULL;
-    }
-    if (is_unreachable(p->host)) {
-        nicbarrier_reason(why, "datagrams to and from the host of member %d have been lost before",
-                          (int)member);
         return NULL;
     }
     net->npartners++;
@@ -153,8 +134,7 @@ static int find_partners(nicbarrier_net_t *net, const nicbarrier_endpoints_t *en
     return 0;
 }
 
-/* ---- connect ----------------------------------------------------------------------------------
- */
+/* ---- connect -------------------------------------------------------------------------------- */
 
 static int install(nicbarrier_net_t *net, nicbarrier_reason_t *why)
 {
@@ -200,66 +180,42 @@ int nicbarrier_datagram_connect(nicbarrier_net_t *net, const nicbarrier_endpoint
     return rc;
 }
 
-/* ---- the trial --------------------------------------------------------------------------------
- */
+/* ---- the trial ------------------------------------------------------------------------------- */
 
-void nicbarrier_datagram_expect(nicbarrier_net_t *net)
+/** Is a partner that is waited for out of reach (reach.h)? */
+static bool misses_partner(const nicbarrier_net_t *net)
+{
+    const uint64_t now = onic_now_nsec();
+    for (int k = 0; k < net->nsteps; k++) {
+        if (net->from[k] != NULL && nicbarrier_reach_is_lost(net->from[k], now)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool nicbarrier_datagram_hopeless(nicbarrier_net_t *net, nicbarrier_reason_t *why)
 {
     nicbarrier_rule_t room;
     nicbarrier_datagram_lock();
     const nicbarrier_rule_t *r = nicbarrier_net_state(net, &room);
     net->expected = r->completed < r->entered;
-    nicbarrier_datagram_unlock();
-}
-
-/** Is there a partner that was waited for, and is out of reach (reach.h)? Remembers their hosts. */
-static bool find_unreachable(const nicbarrier_net_t *net)
-{
-    nicbarrier_datagram_t *d = &nicbarrier_datagram;
-    const uint64_t now = onic_now_nsec();
-    bool found = false;
-    for (int k = 0; k < net->nsteps; k++) {
-        const nicbarrier_partner_t *from = net->from[k];
-        if (from == NULL || !nicbarrier_reach_is_lost(from, now)) {
-            continue;
-        }
-        found = true;
-        if (from->host != 0 && !is_unreachable(from->host)) {
-            d->unreachable[d->nunreachable++ % NICBARRIER_DATAGRAM_UNREACHABLE] =
-                (nicbarrier_unreachable_t){from->host, now + NICBARRIER_DATAGRAM_UNREACHABLE_NSEC};
-        }
-    }
-    return found;
-}
-
-bool nicbarrier_datagram_hopeless(nicbarrier_net_t *net, nicbarrier_reason_t *why)
-{
-    nicbarrier_datagram_lock();
-    const bool hopeless = net->connected && net->expected && find_unreachable(net);
+    const bool hopeless = net->expected && misses_partner(net);
     if (hopeless) {
         nicbarrier_reason(why, "no way was found through the network to some leader of other "
                                "processes");
         /* Others wait for this member. */
-        nicbarrier_datagram_set_failed(net);
-        nicbarrier_datagram_follow(net, onic_now_nsec());
+        nicbarrier_datagram_fail(net);
     }
     nicbarrier_datagram_unlock();
     return hopeless;
 }
 
-/* ---- disconnect -------------------------------------------------------------------------------
- */
+/* ---- disconnect ------------------------------------------------------------------------------ */
 
 void nicbarrier_datagram_disconnect(nicbarrier_net_t *net)
 {
     nicbarrier_datagram_lock();
-    /* What was entered has to become complete, because others need the messages for that; but a
-     * group in which nothing ever did was not in use. */
-    const bool used = net->used || atomic_load(&net->failed);
-    if (used && !nicbarrier_datagram_is_over(net)) {
-        net->gone = true;
-    } else {
-        nicbarrier_datagram_free(net);
-    }
+    nicbarrier_datagram_leave(net);
     nicbarrier_datagram_unlock();
 }

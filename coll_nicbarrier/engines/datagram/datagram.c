@@ -7,10 +7,8 @@
 
 #include <string.h>
 #include <sys/random.h>
-#include <unistd.h>
 
-/* ---- process ----------------------------------------------------------------------------------
- */
+/* ---- process -------------------------------------------------------------------------------- */
 
 /** To the next NACK to a partner that is known to be late, nanoseconds. */
 #define LATE_NSEC UINT64_C(1000000000)
@@ -42,14 +40,14 @@ static void close_transports(void)
 static int open_transports(nicbarrier_reason_t *why)
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
-    if (nicbarrier_udp.open(&nicbarrier_datagram_config, d->cookie, why) != 0) {
+    if (nicbarrier_udp.open(d->cookie, why) != 0) {
         return -1;
     }
     d->transport[NICBARRIER_VIA_UDP] = &nicbarrier_udp;
     if (nicbarrier_datagram_config.verbs == NICBARRIER_VERBS_NEVER) {
         return 0;
     }
-    if (nicbarrier_verbs.open(&nicbarrier_datagram_config, d->cookie, why) == 0) {
+    if (nicbarrier_verbs.open(d->cookie, why) == 0) {
         d->transport[NICBARRIER_VIA_VERBS] = &nicbarrier_verbs;
     } else if (nicbarrier_datagram_config.verbs == NICBARRIER_VERBS_ALWAYS) {
         close_transports();
@@ -63,7 +61,6 @@ static int datagram_open(const nicbarrier_engine_settings_t *settings, nicbarrie
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
     memset(d, 0, sizeof(*d));
     d->schedule = settings->schedule;
-    d->pid = getpid();
     if (!settings->thread) {
         nicbarrier_reason(why,
                           "datagrams need the helper thread: a process that is not in MPI must "
@@ -87,10 +84,7 @@ static void datagram_close(void)
         return;
     }
     nicbarrier_datagram_stop_thread();
-    /* A child of fork has sent nothing. */
-    if (d->pid == getpid()) {
-        nicbarrier_datagram_linger();
-    }
+    nicbarrier_datagram_linger();
     for (int i = 0; i < NICBARRIER_DATAGRAM_LISTS; i++) {
         while (d->list[i] != NULL) {
             nicbarrier_datagram_free(d->list[i]);
@@ -100,8 +94,7 @@ static void datagram_close(void)
     d->open = false;
 }
 
-/* ---- barriers ---------------------------------------------------------------------------------
- */
+/* ---- barriers ------------------------------------------------------------------------------- */
 
 /** Shows the helper thread that an MPI thread is there. Threads that count at once may lose a
  * count, but not all. */
@@ -166,8 +159,7 @@ static void datagram_wait(nicbarrier_net_t *net, unsigned usec)
     }
 }
 
-/* ---- wake-ups ---------------------------------------------------------------------------------
- */
+/* ---- wake-ups ------------------------------------------------------------------------------- */
 
 typedef struct wake_record {
     nicbarrier_address_t to;
@@ -200,8 +192,7 @@ static void datagram_wake(const void *bytes, uint32_t len)
     nicbarrier_udp_send_once(&w.to, packet);
 }
 
-/* ---- failure ----------------------------------------------------------------------------------
- */
+/* ---- failure -------------------------------------------------------------------------------- */
 
 static bool datagram_failed(const nicbarrier_net_t *net)
 {
@@ -212,8 +203,7 @@ static void datagram_fail(nicbarrier_net_t *net)
 {
     nicbarrier_datagram_lock();
     if (net->connected) {
-        nicbarrier_datagram_set_failed(net);
-        nicbarrier_datagram_follow(net, onic_now_nsec());
+        nicbarrier_datagram_fail(net);
     }
     nicbarrier_datagram_unlock();
 }
@@ -241,7 +231,6 @@ const nicbarrier_engine_t nicbarrier_engine_datagram = {
     .completed = datagram_completed,
     .progress = datagram_progress,
     .disconnect = nicbarrier_datagram_disconnect,
-    .expect = nicbarrier_datagram_expect,
     .hopeless = nicbarrier_datagram_hopeless,
     .failed = datagram_failed,
     .fail = datagram_fail,

@@ -6,16 +6,14 @@
  * @file
  * Engine datagram, inside: barriers over an unreliable network with receiver-driven retransmission
  * (Yu et al. 2004, section 6). What is decided stands in epoch/ and the pure files here: linger.h,
- * reach.h, freed.h, packet.h, endpoint.h, udp_address.h. From the bottom to the top:
+ * reach.h, packet.h, udp_address.h. From the bottom to the top:
  *
- *     params.h        parameters and counters
- *     transport.h     the transports: udp.c (with interfaces.h), verbs_ud.c
- *     group.h         state.c, output.c, group.c: state, packets out, groups
+ *     transport.h     params.c, and the transports: udp.c (with interfaces.c), verbs_ud.c
+ *     group.h         group.c: state, packets out, groups
  *     stepper.h       the steppers: stepper_host.c
- *     timers.c        requests and repetitions that are due, refusals
+ *     timers.c        requests and repetitions that are due, refusals, the end
  *     input.c         packets in
  *     thread.c        the helper thread, which stands in for the MPI threads
- *     close.c         lingering
  *     connect.c       the engine's functions for groups
  *     datagram.c      its other functions, and the row
  *
@@ -29,16 +27,17 @@
 
 #include "coll_nicbarrier/engines/datagram/group.h"
 
-/* ---- timers.c; the lock is held ---------------------------------------------------------------
- */
+/* ---- timers.c; the lock is held -------------------------------------------------------------- */
 
 /** Sends what is due: NACKs, and repetitions of promised messages. */
 void nicbarrier_datagram_expire(void);
 /** Takes in what hosts have refused. */
 void nicbarrier_datagram_take_refusals(void);
+/** Stays until no peer needs this process any more (linger.h). There is no helper thread. Without
+ *  the lock. */
+void nicbarrier_datagram_linger(void);
 
-/* ---- input.c ----------------------------------------------------------------------------------
- */
+/* ---- input.c --------------------------------------------------------------------------------- */
 
 /**
  * Takes in what has come, and sends NACKs that are due. The lock is held.
@@ -53,8 +52,7 @@ bool nicbarrier_datagram_arm(void);
  *  `until` (onic_now_nsec). Without the lock. */
 void nicbarrier_datagram_sleep(int more, uint64_t until);
 
-/* ---- thread.c; MPI threads --------------------------------------------------------------------
- */
+/* ---- thread.c; MPI threads ------------------------------------------------------------------- */
 
 /** Starts it where there is none yet. @return 0, or an errno */
 int nicbarrier_datagram_start_thread(void);
@@ -63,20 +61,12 @@ void nicbarrier_datagram_stop_thread(void);
 /** The calling thread goes away: the helper thread takes over at once. */
 void nicbarrier_datagram_hand_over(void);
 
-/* ---- close.c ----------------------------------------------------------------------------------
- */
-
-/** Stays until no peer needs this process any more (linger.h). There is no helper thread. */
-void nicbarrier_datagram_linger(void);
-
-/* ---- connect.c: functions of the engine, see engine.h ------------------------------------------
- */
+/* ---- connect.c: functions of the engine, see engine.h ---------------------------------------- */
 
 int nicbarrier_datagram_prepare(const nicbarrier_group_t *group, nicbarrier_net_t **net_p,
                                 void *bytes, uint32_t *len_p, nicbarrier_reason_t *why);
 int nicbarrier_datagram_connect(nicbarrier_net_t *net, const nicbarrier_endpoints_t *endpoints,
                                 const nicbarrier_net_events_t *events, nicbarrier_reason_t *why);
-void nicbarrier_datagram_expect(nicbarrier_net_t *net);
 bool nicbarrier_datagram_hopeless(nicbarrier_net_t *net, nicbarrier_reason_t *why);
 void nicbarrier_datagram_disconnect(nicbarrier_net_t *net);
 

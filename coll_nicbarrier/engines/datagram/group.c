@@ -2,13 +2,72 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Engine datagram: connected groups; see group.h. */
+/** @file Engine datagram: state, packets out, connected groups; see group.h. */
 #include "coll_nicbarrier/engines/datagram/group.h"
 
+#include <sched.h>
 #include <stdlib.h>
 
-/* ---- table ------------------------------------------------------------------------------------
- */
+nicbarrier_datagram_t nicbarrier_datagram;
+
+void nicbarrier_datagram_lock(void)
+{
+    while (!nicbarrier_datagram_trylock()) {
+        sched_yield();
+    }
+}
+
+/* ---- packets out ----------------------------------------------------------------------------- */
+
+/** As the parameter drop says. */
+static bool is_dropped(void)
+{
+    nicbarrier_datagram_t *d = &nicbarrier_datagram;
+    if (nicbarrier_datagram_config.drop == 0) {
+        return false;
+    }
+    d->random = d->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (d->random >> 33) % 1000 < (unsigned)nicbarrier_datagram_config.drop;
+}
+
+void nicbarrier_datagram_transmit(const nicbarrier_address_t *to, const unsigned char *packet,
+                                  bool fast)
+{
+    if (is_dropped() || !nicbarrier_datagram.transport[to->via]->send(to, packet, fast)) {
+        return;
+    }
+    if (to->via == NICBARRIER_VIA_VERBS) {
+        nicbarrier_count(&nicbarrier_datagram_counters.verbs_sent);
+    } else {
+        nicbarrier_datagram.udp_polls = 0;
+    }
+}
+
+void nicbarrier_datagram_post(const nicbarrier_address_t *to, nicbarrier_packet_t packet)
+{
+    unsigned char bytes[NICBARRIER_PACKET_SIZE];
+    packet.back = nicbarrier_datagram.cookie;
+    nicbarrier_packet_encode(&packet, bytes);
+    nicbarrier_datagram_transmit(to, bytes, false);
+}
+
+void nicbarrier_datagram_send(nicbarrier_net_t *net, nicbarrier_packet_kind_t kind, uint32_t k,
+                              const nicbarrier_address_t *at, uint64_t word)
+{
+    const bool upwards = kind == NICBARRIER_PACKET_NACK || kind == NICBARRIER_PACKET_ACK;
+    const nicbarrier_partner_t *to = upwards ? net->from[k] : net->to[k];
+    const nicbarrier_packet_t p = {.kind = (uint8_t)kind,
+                                   .at = upwards ? net->step[k].wait_at : net->step[k].send_at,
+                                   .from_at = (uint8_t)k,
+                                   .sender = (uint32_t)net->group.me,
+                                   .cookie = to->cookie,
+                                   .key = net->group.key,
+                                   .epoch = word,
+                                   .to = (uint32_t)to->member};
+    nicbarrier_datagram_post(at, p);
+}
+
+/* ---- table ----------------------------------------------------------------------------------- */
 
 static nicbarrier_net_t **list_of(uint64_t key)
 {
@@ -31,19 +90,18 @@ nicbarrier_net_t *nicbarrier_datagram_find(uint64_t key)
     return net;
 }
 
-void nicbarrier_datagram_each(void (*function)(nicbarrier_net_t *, uint64_t), uint64_t now)
+void nicbarrier_datagram_each(void (*function)(nicbarrier_net_t *, uint64_t), uint64_t what)
 {
     for (int i = 0; i < NICBARRIER_DATAGRAM_LISTS; i++) {
         nicbarrier_net_t *next;
         for (nicbarrier_net_t *net = nicbarrier_datagram.list[i]; net != NULL; net = next) {
             next = net->next;
-            function(net, now);
+            function(net, what);
         }
     }
 }
 
-/* ---- the end ----------------------------------------------------------------------------------
- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 bool nicbarrier_datagram_is_over(const nicbarrier_net_t *net)
 {
@@ -58,24 +116,29 @@ bool nicbarrier_datagram_is_over(const nicbarrier_net_t *net)
 void nicbarrier_datagram_free(nicbarrier_net_t *net)
 {
     nicbarrier_net_t **at = list_of(net->group.key);
-    uint64_t word = 0;
     while (*at != net) {
         at = &(*at)->next;
     }
     *at = net->next;
     if (net->connected) {
-        nicbarrier_rule_t room;
-        const nicbarrier_rule_t *r = nicbarrier_net_state(net, &room);
-        word = r->completed | (r->failed ? NICBARRIER_WORD_FAILED : 0);
         net->stepper->remove(net->stepped);
     }
-    nicbarrier_freed_add(&nicbarrier_datagram.freed, net->group.key, word);
     free(net->partner);
     free(net);
 }
 
-/* ---- moving on --------------------------------------------------------------------------------
- */
+void nicbarrier_datagram_leave(nicbarrier_net_t *net)
+{
+    const bool failed = atomic_load_explicit(&net->failed, memory_order_relaxed);
+    /* What was entered has to become complete, because others need the messages for that; but a
+     * group in which nothing ever did was not in use. */
+    net->gone = failed || (net->used && !nicbarrier_datagram_is_over(net));
+    if (!net->gone) {
+        nicbarrier_datagram_free(net);
+    }
+}
+
+/* ---- moving on ------------------------------------------------------------------------------- */
 
 void nicbarrier_datagram_set_failed(nicbarrier_net_t *net)
 {
@@ -126,9 +189,15 @@ void nicbarrier_datagram_follow(nicbarrier_net_t *net, uint64_t now)
     if (r->failed) {
         atomic_store_explicit(&net->failed, true, memory_order_release);
     }
-    if (net->gone && nicbarrier_datagram_is_over(net)) {
-        nicbarrier_datagram_free(net);
+    if (net->gone) {
+        nicbarrier_datagram_leave(net);
     }
+}
+
+void nicbarrier_datagram_fail(nicbarrier_net_t *net)
+{
+    nicbarrier_datagram_set_failed(net);
+    nicbarrier_datagram_follow(net, onic_now_nsec());
 }
 
 void nicbarrier_datagram_moved(nicbarrier_net_t *net, const nicbarrier_partner_t *p)
@@ -143,8 +212,7 @@ void nicbarrier_datagram_moved(nicbarrier_net_t *net, const nicbarrier_partner_t
     }
 }
 
-/* ---- entering ---------------------------------------------------------------------------------
- */
+/* ---- entering -------------------------------------------------------------------------------- */
 
 void nicbarrier_datagram_enter(nicbarrier_net_t *net, uint64_t epoch)
 {

@@ -4,7 +4,7 @@
  */
 /**
  * @file
- * Engine datagram: its state and lock, the groups, and what is sent for them.
+ * Engine datagram: its state and lock, the groups, and what is sent for them; group.c.
  *
  * One lock serves all groups of a process. It is held for some microseconds at a time, longer when
  * groups are made; threads in progress do not wait for it. Functions here need it, unless they say
@@ -15,19 +15,15 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <sys/types.h>
 
-#include "coll_nicbarrier/engines/datagram/freed.h"
 #include "coll_nicbarrier/engines/datagram/linger.h"
-#include "coll_nicbarrier/engines/datagram/params.h"
 #include "coll_nicbarrier/engines/datagram/stepper.h"
 #include "coll_nicbarrier/engines/datagram/transport.h"
 #include "coll_nicbarrier/engines/engine.h"
 #include "coll_nicbarrier/epoch/nack.h"
 #include "common/support/clock.h"
 
-/* ---- state: state.c ---------------------------------------------------------------------------
- */
+/* ---- state ----------------------------------------------------------------------------------- */
 
 struct nicbarrier_net {
     nicbarrier_net_t *next; /**< in the table */
@@ -36,7 +32,7 @@ struct nicbarrier_net {
     bool connected; /**< there is a stepper */
     bool expected;  /**< all members are in what is not complete yet: silence means something */
     bool used;      /**< something has been complete, so its partners are peers (linger.h) */
-    bool gone;      /**< disconnected before it was complete, or before promises were kept */
+    bool gone;      /**< disconnected, but others may still need answers */
     _Atomic uint64_t completed; /**< as the stepper and the events have it */
     atomic_bool failed;         /**< likewise */
     const nicbarrier_stepper_t *stepper;
@@ -52,15 +48,6 @@ struct nicbarrier_net {
 
 /** Lists of groups in the table. */
 #define NICBARRIER_DATAGRAM_LISTS 64
-/** Hosts that are remembered, and for how many nanoseconds: then they are tried again. */
-#define NICBARRIER_DATAGRAM_UNREACHABLE      64
-#define NICBARRIER_DATAGRAM_UNREACHABLE_NSEC UINT64_C(60000000000)
-
-/** A host from which nothing comes through. */
-typedef struct nicbarrier_unreachable {
-    uint64_t host;
-    uint64_t until;
-} nicbarrier_unreachable_t;
 
 typedef struct nicbarrier_datagram {
     bool open;
@@ -78,14 +65,10 @@ typedef struct nicbarrier_datagram {
     atomic_bool away;          /**< MPI threads have left, and the helper thread is to take over */
     _Atomic uint64_t deadline; /**< of the first NACK that may become due */
     nicbarrier_net_t *list[NICBARRIER_DATAGRAM_LISTS];
-    nicbarrier_freed_t freed;
     nicbarrier_linger_t linger;
-    nicbarrier_unreachable_t unreachable[NICBARRIER_DATAGRAM_UNREACHABLE];
-    unsigned nunreachable; /**< found so far: the oldest are forgotten */
     /* the helper thread */
     bool has_thread;
     pthread_t thread;
-    pid_t pid;
     int wake_fd;
     atomic_bool stop;
     atomic_bool watching; /**< it reads `away` before it next sleeps without the network */
@@ -108,20 +91,20 @@ static inline void nicbarrier_datagram_unlock(void)
     atomic_store_explicit(&nicbarrier_datagram.locked, false, memory_order_release);
 }
 
-/* ---- packets out: output.c --------------------------------------------------------------------
- */
+/* ---- packets out ----------------------------------------------------------------------------- */
 
 /** Sends one packet, unless the parameter drop drops it; errors are as if it were lost. `fast` as
  *  in transport.h. */
 void nicbarrier_datagram_transmit(const nicbarrier_address_t *to, const unsigned char *packet,
                                   bool fast);
+/** Encodes and sends one that has this process's own cookie in it. */
+void nicbarrier_datagram_post(const nicbarrier_address_t *to, nicbarrier_packet_t packet);
 /** Sends a packet about my step k to its partner (the receiver of the step; for NACK and ACK the
  *  sender), at this address; `word` as the kind has it. */
 void nicbarrier_datagram_send(nicbarrier_net_t *net, nicbarrier_packet_kind_t kind, uint32_t k,
                               const nicbarrier_address_t *at, uint64_t word);
 
-/* ---- groups: group.c --------------------------------------------------------------------------
- */
+/* ---- groups ---------------------------------------------------------------------------------- */
 
 /** What the stepper says of a connected group; `room` is for its use. */
 static inline const nicbarrier_rule_t *nicbarrier_net_state(const nicbarrier_net_t *net,
@@ -135,11 +118,14 @@ void nicbarrier_datagram_add(nicbarrier_net_t *net);
 /** The group of that key, or NULL. */
 nicbarrier_net_t *nicbarrier_datagram_find(uint64_t key);
 /** Calls a function for every group; it may free the group. */
-void nicbarrier_datagram_each(void (*function)(nicbarrier_net_t *, uint64_t), uint64_t now);
-/** Can its record (freed.h) answer all that partners may still ask? */
+void nicbarrier_datagram_each(void (*function)(nicbarrier_net_t *, uint64_t), uint64_t what);
+/** Has it nothing to send any more but answers? */
 bool nicbarrier_datagram_is_over(const nicbarrier_net_t *net);
-/** Out of the table, into the records of freed groups, and freed. */
+/** Out of the table, and freed. */
 void nicbarrier_datagram_free(nicbarrier_net_t *net);
+/** The communicator is gone: frees the group now, or when it is over. One that has failed stays,
+ *  to answer so; for others that are not there any more every question is granted (input.c). */
+void nicbarrier_datagram_leave(nicbarrier_net_t *net);
 
 /** Enters all epochs up to `epoch` and sends what becomes due. */
 void nicbarrier_datagram_enter(nicbarrier_net_t *net, uint64_t epoch);
@@ -147,6 +133,8 @@ void nicbarrier_datagram_enter(nicbarrier_net_t *net, uint64_t epoch);
 void nicbarrier_datagram_enter_all(void);
 /** The connected group has failed: its members are notified. Follow must come after it. */
 void nicbarrier_datagram_set_failed(nicbarrier_net_t *net);
+/** Both. */
+void nicbarrier_datagram_fail(nicbarrier_net_t *net);
 /** The stepper has gone on: timers, completion. The group may be freed afterwards. */
 void nicbarrier_datagram_follow(nicbarrier_net_t *net, uint64_t now);
 /** The partner is reached by another address from now on: stepper and peers are updated. */

@@ -16,8 +16,7 @@
 
 #define count(counter) nicbarrier_count(&nicbarrier_datagram_counters.counter)
 
-/* ---- packets of groups ------------------------------------------------------------------------
- */
+/* ---- packets of groups ---------------------------------------------------------------------- */
 
 static nicbarrier_adopt_t *adopt_of(const nicbarrier_address_t *from)
 {
@@ -130,41 +129,36 @@ static int take_for_group(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
     }
 }
 
-/* ---- other packets ----------------------------------------------------------------------------
- */
+/* ---- other packets -------------------------------------------------------------------------- */
 
-/** NACK or PROMISED for a group that was freed. */
+/**
+ * NACK or PROMISED for a group that is not there: the answer is what was asked for. The sender has
+ * this process's endpoint of the group, so the group was here, was completed as far as it was
+ * entered, and freed; and a correct program has entered the same epochs everywhere.
+ */
 static void answer_for_freed(const nicbarrier_packet_t *p, const nicbarrier_address_t *from)
 {
-    nicbarrier_packet_t reply = {.kind = NICBARRIER_PACKET_ACK,
-                                 .at = p->from_at,
-                                 .from_at = p->at,
-                                 .sender = p->to,
-                                 .cookie = p->back,
-                                 .key = p->key,
-                                 .epoch = p->epoch};
-    unsigned char bytes[NICBARRIER_PACKET_SIZE];
-    if (p->kind == NICBARRIER_PACKET_NACK) {
-        reply.kind = NICBARRIER_PACKET_REPEAT;
-        if (!nicbarrier_freed_answer(&nicbarrier_datagram.freed, p->key, p->epoch, &reply.epoch)) {
-            count(refused);
-            return;
-        }
+    const bool nack = p->kind == NICBARRIER_PACKET_NACK;
+    const nicbarrier_packet_t reply = {.kind =
+                                           nack ? NICBARRIER_PACKET_REPEAT : NICBARRIER_PACKET_ACK,
+                                       .at = p->from_at,
+                                       .from_at = p->at,
+                                       .sender = p->to,
+                                       .cookie = p->back,
+                                       .key = p->key,
+                                       .epoch = p->epoch};
+    if (nack) {
         count(retransmits);
     }
-    nicbarrier_packet_encode(&reply, bytes);
-    nicbarrier_datagram_transmit(from, bytes, false);
+    nicbarrier_datagram_post(from, reply);
 }
 
-/** FIN or an answer to it. */
+/** FIN or the answer to it. */
 static void take_fin(const nicbarrier_packet_t *p, const nicbarrier_address_t *from)
 {
-    unsigned char bytes[NICBARRIER_PACKET_SIZE];
-    nicbarrier_packet_t reply;
-    if (nicbarrier_linger_receive(&nicbarrier_datagram.linger, p, onic_now_nsec(), &reply)) {
-        reply.back = nicbarrier_datagram.cookie;
-        nicbarrier_packet_encode(&reply, bytes);
-        nicbarrier_datagram_transmit(from, bytes, false);
+    if (nicbarrier_linger_receive(&nicbarrier_datagram.linger, p, onic_now_nsec())) {
+        const nicbarrier_packet_t reply = {.kind = NICBARRIER_PACKET_FIN_ACK, .cookie = p->back};
+        nicbarrier_datagram_post(from, reply);
     }
 }
 
@@ -194,8 +188,7 @@ static int take(const unsigned char *bytes, size_t len, const nicbarrier_address
     return 0;
 }
 
-/* ---- from the transports ----------------------------------------------------------------------
- */
+/* ---- from the transports -------------------------------------------------------------------- */
 
 /** Is it time to poll UDP? Always where that is all there is, and where `thorough`. */
 static bool udp_is_due(bool thorough)
@@ -251,15 +244,14 @@ int nicbarrier_datagram_receive(nicbarrier_net_t *net)
     return events;
 }
 
-/* ---- sleep ------------------------------------------------------------------------------------
- */
+/* ---- sleep ---------------------------------------------------------------------------------- */
 
 bool nicbarrier_datagram_arm(void)
 {
     bool quiet = true;
     for (int i = 0; i < NICBARRIER_VIAS; i++) {
         const nicbarrier_transport_t *t = nicbarrier_datagram.transport[i];
-        quiet = quiet && (t == NULL || t->arm());
+        quiet = quiet && (t == NULL || t->arm == NULL || t->arm());
     }
     return quiet;
 }

@@ -2,15 +2,14 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The addresses of this host; see interfaces.h. */
-#include "coll_nicbarrier/engines/datagram/interfaces.h"
+/** @file The addresses of this host; see transport.h. */
+#include "coll_nicbarrier/engines/datagram/transport.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -41,14 +40,6 @@ static bool ip_of(const struct ifaddrs *i, nicbarrier_ip_t *p)
     return true;
 }
 
-/** Bridges join containers and virtual machines of this host more often than hosts. */
-static bool is_bridge(const char *interface)
-{
-    char path[64];
-    (void)snprintf(path, sizeof(path), "/sys/class/net/%s/bridge", interface);
-    return access(path, F_OK) == 0;
-}
-
 /** 1: an address to name, 0: none, -1: the filter is malformed. */
 static int usable(const struct ifaddrs *i, const char *filter, nicbarrier_ip_t *p)
 {
@@ -69,16 +60,14 @@ static int collect(const struct ifaddrs *all, const char *filter,
 {
     nicbarrier_ip_t p;
     int n = 0;
-    for (int bridges = 0; bridges <= 1; bridges++) {
-        for (const struct ifaddrs *i = all; i != NULL; i = i->ifa_next) {
-            const int rc = usable(i, filter, &p);
-            if (rc < 0) {
-                nicbarrier_reason(why, "'%s' is no list of interfaces or networks", filter);
-                return -1;
-            }
-            if (rc > 0 && is_bridge(i->ifa_name) == (bridges == 1) && n < NICBARRIER_IPS_MAX) {
-                ip[n++] = p;
-            }
+    for (const struct ifaddrs *i = all; i != NULL; i = i->ifa_next) {
+        const int rc = usable(i, filter, &p);
+        if (rc < 0) {
+            nicbarrier_reason(why, "'%s' is no list of interfaces or networks", filter);
+            return -1;
+        }
+        if (rc > 0 && n < NICBARRIER_IPS_MAX) {
+            ip[n++] = p;
         }
     }
     if (n == 0) {
@@ -104,8 +93,7 @@ int nicbarrier_interfaces(const char *filter, nicbarrier_ip_t ip[NICBARRIER_IPS_
     return n;
 }
 
-/* ---- my host ----------------------------------------------------------------------------------
- */
+/* ---- my host --------------------------------------------------------------------------------- */
 
 static uint64_t mix(uint64_t hash, const void *bytes, size_t n)
 {

@@ -48,9 +48,14 @@ static bool is_over(const nicbarrier_peer_t *p)
     return p->gone || (p->done && (p->acked || p->times >= NICBARRIER_LINGER_TIMES));
 }
 
-static void learn(nicbarrier_peer_t *p, const nicbarrier_packet_t *q, uint64_t now)
+bool nicbarrier_linger_receive(nicbarrier_linger_t *l, const nicbarrier_packet_t *q, uint64_t now)
 {
-    if (q->kind != NICBARRIER_PACKET_ALIVE && !p->done) {
+    nicbarrier_peer_t *p = find(l, q->back);
+    const bool fin = q->kind == NICBARRIER_PACKET_FIN;
+
+    if (p == NULL)
+        return fin;
+    if (fin && !p->done) {
         p->done = true;
         p->times = 0;
         p->interval = NICBARRIER_LINGER_FIRST;
@@ -58,21 +63,10 @@ static void learn(nicbarrier_peer_t *p, const nicbarrier_packet_t *q, uint64_t n
     }
     if (!p->done)
         p->times = 0;
-    p->acked |= q->kind != NICBARRIER_PACKET_FIN;
+    p->acked |= !fin;
     p->received = now;
     p->refused = 0;
-}
-
-bool nicbarrier_linger_receive(nicbarrier_linger_t *l, const nicbarrier_packet_t *q, uint64_t now,
-                               nicbarrier_packet_t *reply)
-{
-    nicbarrier_peer_t *p = find(l, q->back);
-
-    if (p != NULL)
-        learn(p, q, now);
-    *reply = (nicbarrier_packet_t){
-        .kind = l->begun ? NICBARRIER_PACKET_FIN_ACK : NICBARRIER_PACKET_ALIVE, .cookie = q->back};
-    return q->kind == NICBARRIER_PACKET_FIN;
+    return fin;
 }
 
 void nicbarrier_linger_refused(nicbarrier_linger_t *l, uint32_t cookie)
@@ -87,7 +81,6 @@ const nicbarrier_peer_t *nicbarrier_linger_expire(nicbarrier_linger_t *l, uint64
 {
     for (unsigned i = 0; i < count(l); i++) {
         nicbarrier_peer_t *p = &l->peer[i];
-        const uint64_t cap = p->done ? NICBARRIER_LINGER_DONE : NICBARRIER_LINGER_CAP;
         if (is_over(p) || p->deadline > now)
             continue;
         if (now - p->received > NICBARRIER_LINGER_PATIENCE && p->times >= NICBARRIER_LINGER_ASKED) {
@@ -96,7 +89,8 @@ const nicbarrier_peer_t *nicbarrier_linger_expire(nicbarrier_linger_t *l, uint64
         }
         p->times++;
         p->deadline = now + p->interval;
-        p->interval = 2 * p->interval < cap ? 2 * p->interval : cap;
+        p->interval =
+            2 * p->interval < NICBARRIER_LINGER_CAP ? 2 * p->interval : NICBARRIER_LINGER_CAP;
         return p;
     }
     return NULL;

@@ -4,18 +4,16 @@
  */
 /**
  * @file
- * How a process ends: not before the partners that may still need it are ready to end, too.
- *
- * The last message of a process may be lost, and a partner that misses it asks for it: so the
- * process lingers until it is known that none will. A barrier of the runtime is no evidence of
- * that, since barriers may be made behind it.
+ * How a process ends: not before the partners that may still need it are ready to end, too. Its
+ * last message may be lost, and the partner that misses it asks for it. A barrier of the runtime is
+ * no evidence that none will, since barriers may be made behind it.
  *
  * A process that needs nothing any more sends FIN to all *peers*: the processes that it has
- * completed a barrier with as partners. It repeats FIN to each until that has been answered (a
- * bounded number of times), and stays until a FIN has come from each of them. A peer that goes on
- * answers ALIVE. Where a peer's host refuses packets, the peer has ended.
- * Where there is nothing but silence for PATIENCE, nothing better can be known: host or network
- * have gone, and to stay for ever would hang a job that has ended well.
+ * completed a barrier with as partners. Each answers at once, ready or not. FIN is repeated until
+ * it has been answered (a bounded number of times to a peer that has sent its own), and the process
+ * stays until a FIN has come from each of them. Where a peer's host refuses packets, the peer has
+ * ended. Where there is nothing but silence for PATIENCE, nothing better can be known: host or
+ * network have gone, and to stay for ever would hang a job that has ended well.
  *
  * Where nothing is lost this takes a round trip behind the slower one, and four packets for each
  * pair.
@@ -34,13 +32,11 @@
 
 /** Peers that are remembered; of more the first are forgotten. */
 #define NICBARRIER_PEERS 256
-/** Nanoseconds to the first repetition of FIN, and between repetitions at most: to a peer that has
- *  sent its own, and to others, of which only an answer is to come. */
+/** Nanoseconds to the first repetition of FIN, and between repetitions at most. */
 #define NICBARRIER_LINGER_FIRST UINT64_C(2000000)
-#define NICBARRIER_LINGER_DONE  UINT64_C(16000000)
 #define NICBARRIER_LINGER_CAP   UINT64_C(250000000)
-/** How often FIN is sent to a peer that has sent its own, but does not answer; some tens of
- *  milliseconds altogether. */
+/** How often FIN is sent to a peer that has sent its own, but does not answer; a quarter of a
+ *  second altogether. */
 #define NICBARRIER_LINGER_TIMES 8
 /** Nanoseconds of silence after which a peer counts as gone, if FIN was sent so often meanwhile
  *  (this process may have been stopped itself). */
@@ -76,14 +72,8 @@ void nicbarrier_linger_add(nicbarrier_linger_t *l, uint32_t cookie, const nicbar
 /** This process needs nothing any more. */
 void nicbarrier_linger_begin(nicbarrier_linger_t *l, uint64_t now);
 
-/**
- * FIN, FIN_ACK or ALIVE came. The sender need not be known.
- *
- * @param reply  gets the kind of the answer, and the sender's cookie
- * @return true where it must be sent, to where the packet came from
- */
-bool nicbarrier_linger_receive(nicbarrier_linger_t *l, const nicbarrier_packet_t *p, uint64_t now,
-                               nicbarrier_packet_t *reply);
+/** FIN or FIN_ACK came. @return true where FIN_ACK must be sent, to where the packet came from */
+bool nicbarrier_linger_receive(nicbarrier_linger_t *l, const nicbarrier_packet_t *p, uint64_t now);
 
 /** The peer's host has refused a packet. */
 void nicbarrier_linger_refused(nicbarrier_linger_t *l, uint32_t cookie);

@@ -2,22 +2,11 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * The wire format; see packet.h.
+/** @file The wire format; see packet.h. Of a packet:
  *
- *      0  magic    2 bytes
- *      2  version  1
- *      3  kind     1
- *      4  cookie   4
- *      8  key      8
- *     16  sender   4
- *     20  step     1, the receiver's
- *     21  step     1, the sender's
- *     22  zero     2
- *     24  epoch    8
- *     32  to       4
- *     36  back     4
+ *      0  magic, 2 bytes;  2 version;  3 kind;  4 cookie, 4;  8 key, 8;  16 sender, 4
+ *     20  step of the receiver;  21 of the sender;  22 zero, 2;  24 epoch, 8;  32 to, 4;  36 back,
+ * 4
  */
 #include "coll_nicbarrier/engines/datagram/packet.h"
 
@@ -26,7 +15,7 @@
 #include "coll_nicbarrier/schedule/schedule.h"
 #include "common/support/bytes.h"
 
-#define VERSION 3
+#define VERSION 4
 
 enum {
     AT_VERSION = 2,
@@ -95,4 +84,37 @@ const char *nicbarrier_packet_decode(const void *bytes, size_t len, nicbarrier_p
                                .to = onic_get32(b + AT_TO),
                                .back = onic_get32(b + AT_BACK)};
     return check_fields(p);
+}
+
+/* ---- endpoint records ----------------------------------------------------------------------- */
+
+_Static_assert(NICBARRIER_ENDPOINT_HEAD == NICBARRIER_VIAS * sizeof(uint16_t), "a length for each");
+
+uint32_t nicbarrier_endpoint_head(const uint32_t len[NICBARRIER_VIAS],
+                                  unsigned char bytes[NICBARRIER_ENDPOINT_HEAD])
+{
+    uint32_t whole = NICBARRIER_ENDPOINT_HEAD;
+
+    for (int i = 0; i < NICBARRIER_VIAS; i++) {
+        onic_put16(bytes + (size_t)i * sizeof(uint16_t), (uint16_t)len[i]);
+        whole += len[i];
+    }
+    return whole;
+}
+
+const char *nicbarrier_endpoint_split(const void *bytes, size_t len, nicbarrier_parts_t *parts)
+{
+    const unsigned char *at = bytes;
+    size_t whole = NICBARRIER_ENDPOINT_HEAD;
+
+    if (len < NICBARRIER_ENDPOINT_HEAD)
+        return "shorter than its head";
+    for (int i = 0; i < NICBARRIER_VIAS; i++) {
+        parts->len[i] = onic_get16(at + (size_t)i * sizeof(uint16_t));
+        parts->bytes[i] = at + whole;
+        if (parts->len[i] > NICBARRIER_ENDPOINT_PART_MAX || parts->len[i] > len - whole)
+            return "a part that is longer than the whole";
+        whole += parts->len[i];
+    }
+    return whole == len ? NULL : "something behind its parts";
 }

@@ -4,8 +4,8 @@
  */
 /**
  * @file
- * What travels in a datagram: one message of a fixed size. Most are between two steps of members of
- * a group; FIN and its answers are between processes (linger.h).
+ * What travels in engine datagram: packets of a fixed size, and the endpoint record, which has what
+ * partners must know of each transport, one after the other.
  *
  * A packet carries a number that the receiver drew at random and put into its endpoint (cookie).
  * Packets for an earlier owner of the same port, of another job or of a stranger do not have it.
@@ -19,20 +19,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* ---- packets -------------------------------------------------------------------------------- */
+
+/** Most are between two steps of members of a group. FIN and its answer are between processes
+ *  (linger.h), and have neither group nor sender nor step nor epoch. */
 typedef enum nicbarrier_packet_kind {
-    NICBARRIER_PACKET_EPOCH = 1, /**< the sender is ready up to the epoch; has the word of the step
-                                      (rule.h), in which there may be the failure bit */
+    NICBARRIER_PACKET_EPOCH = 1, /**< the word of the step (rule.h) */
     NICBARRIER_PACKET_REPEAT,    /**< the same, in answer to a NACK */
     NICBARRIER_PACKET_PROMISED,  /**< the same, as promised: wants an ACK */
     NICBARRIER_PACKET_NACK,      /**< repeat your message if it is of this epoch or more */
     NICBARRIER_PACKET_LATE,      /**< in answer to a NACK, with its epoch: not sent yet; promised */
     NICBARRIER_PACKET_ACK,       /**< to a promised message: the word that has been received */
-    NICBARRIER_PACKET_WAKE,      /**< from a process of the same node: look what has been entered;
-                                      has neither sender nor step nor epoch */
-    NICBARRIER_PACKET_FIN,       /**< between processes (linger.h): the sender needs nothing any
-                                      more; has neither group nor sender nor step nor epoch */
-    NICBARRIER_PACKET_FIN_ACK,   /**< likewise, in answer to FIN: nor does this one */
-    NICBARRIER_PACKET_ALIVE,     /**< likewise, in answer to FIN: the sender goes on */
+    NICBARRIER_PACKET_WAKE,      /**< from a process of the same node: look what has been entered */
+    NICBARRIER_PACKET_FIN,       /**< the sender needs nothing any more */
+    NICBARRIER_PACKET_FIN_ACK,   /**< in answer to FIN */
     NICBARRIER_PACKET_KINDS
 } nicbarrier_packet_kind_t;
 
@@ -46,20 +46,17 @@ typedef struct nicbarrier_packet {
     uint64_t epoch;  /**< a word (EPOCH, REPEAT, PROMISED, ACK) or an epoch */
     /** What a receiver that has freed the group needs for its answer. */
     uint32_t to;   /**< NACK, PROMISED: the receiver's index in the group, below 2^31 */
-    uint32_t back; /**< NACK, PROMISED, FIN and its answers: the sender's own cookie */
+    uint32_t back; /**< NACK, PROMISED, FIN and its answer: the sender's own cookie */
 } nicbarrier_packet_t;
 
 /** Bytes of every packet. All numbers are in network byte order. */
 #define NICBARRIER_PACKET_SIZE 40
 
 /** The first two bytes of each, and where the receiver's cookie stands: for a filter in the kernel.
- */
+ *  Where the epoch stands, 8 bytes: the rest of a step's message is always the same. */
 #define NICBARRIER_PACKET_MAGIC     0x4e42
 #define NICBARRIER_PACKET_COOKIE_AT 4
-
-/** Where the epoch stands, as 8 bytes in network byte order: the rest of a step's message is always
- *  the same and need be encoded only once. */
-#define NICBARRIER_PACKET_EPOCH_AT 24
+#define NICBARRIER_PACKET_EPOCH_AT  24
 
 /** The packet's fields must be within their ranges. */
 void nicbarrier_packet_encode(const nicbarrier_packet_t *p,
@@ -70,5 +67,31 @@ uint32_t nicbarrier_packet_cookie(const unsigned char bytes[NICBARRIER_PACKET_SI
 
 /** @return NULL, or what is wrong with it (a static English fragment); `*p` is undefined then */
 const char *nicbarrier_packet_decode(const void *bytes, size_t len, nicbarrier_packet_t *p);
+
+/* ---- endpoint records ----------------------------------------------------------------------- */
+
+/** The transports. */
+typedef enum nicbarrier_via {
+    NICBARRIER_VIA_UDP,
+    NICBARRIER_VIA_VERBS, /**< absent (of length 0) where there is no device */
+    NICBARRIER_VIAS
+} nicbarrier_via_t;
+
+/** Bytes before the first part: the length of each. At most so many in each part. */
+#define NICBARRIER_ENDPOINT_HEAD     4
+#define NICBARRIER_ENDPOINT_PART_MAX 1024
+
+typedef struct nicbarrier_parts {
+    const unsigned char *bytes[NICBARRIER_VIAS]; /**< in the record */
+    uint32_t len[NICBARRIER_VIAS];
+} nicbarrier_parts_t;
+
+/** Writes the head of a record whose parts, of these lengths, follow it.
+ *  @return the length of the whole */
+uint32_t nicbarrier_endpoint_head(const uint32_t len[NICBARRIER_VIAS],
+                                  unsigned char bytes[NICBARRIER_ENDPOINT_HEAD]);
+
+/** Finds the parts. @return NULL, or what is wrong with it (a static English fragment) */
+const char *nicbarrier_endpoint_split(const void *bytes, size_t len, nicbarrier_parts_t *parts);
 
 #endif

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Engine datagram: its parameters and counters. */
-#include "coll_nicbarrier/engines/datagram/params.h"
+#include "coll_nicbarrier/engines/datagram/transport.h"
 
 #include "coll_nicbarrier/engines/datagram/udp_address.h"
 #include "common/config.h"

@@ -8,8 +8,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* ---- what comes -------------------------------------------------------------------------------
- */
+/* ---- what comes ----------------------------------------------------------------------------- */
 
 /** What comes from an address proves it. */
 static bool learn(nicbarrier_partner_t *p, const nicbarrier_address_t *from,
@@ -40,8 +39,7 @@ bool nicbarrier_reach_nacked(nicbarrier_partner_t *p, const nicbarrier_address_t
     return learn(p, from, adopt) || moved;
 }
 
-/* ---- what does not come -----------------------------------------------------------------------
- */
+/* ---- what does not come --------------------------------------------------------------------- */
 
 /** One more NACK to the candidate in use, while silence means something or not. */
 static void note(nicbarrier_partner_t *p, bool expected, uint64_t now)

@@ -25,7 +25,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "coll_nicbarrier/engines/datagram/endpoint.h"
+#include "coll_nicbarrier/engines/datagram/packet.h"
 #include "coll_nicbarrier/engines/datagram/udp_address.h"
 
 /** NACKs to an address from which nothing ever came, before the next address is tried. */
@@ -52,7 +52,6 @@ typedef struct nicbarrier_address {
 typedef struct nicbarrier_partner {
     int32_t member;
     uint32_t cookie;           /**< that its packets must carry */
-    uint64_t host;             /**< names its machine among all; 0: not known */
     nicbarrier_address_t at;   /**< in use */
     bool proven;               /**< something came from there */
     uint8_t tries;             /**< not proven: NACKs sent there */

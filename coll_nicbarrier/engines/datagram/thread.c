@@ -184,11 +184,8 @@ void nicbarrier_datagram_stop_thread(void)
         return;
     }
     d->has_thread = false;
-    /* A child of fork has the record of a thread, but not the thread. */
-    if (d->pid == getpid()) {
-        atomic_store(&d->stop, true);
-        wake();
-        pthread_join(d->thread, NULL);
-    }
+    atomic_store(&d->stop, true);
+    wake();
+    pthread_join(d->thread, NULL);
     close(d->wake_fd);
 }

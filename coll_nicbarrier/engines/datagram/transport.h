@@ -2,24 +2,71 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Engine datagram: what a transport is. A new one is a file and a row here. */
+/** @file Engine datagram: its parameters and counters, and what a transport is. A new one is a file
+ *  and a row here. */
 #ifndef NICBARRIER_TRANSPORT_H
 #define NICBARRIER_TRANSPORT_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "coll_nicbarrier/engines/datagram/packet.h"
-#include "coll_nicbarrier/engines/datagram/params.h"
 #include "coll_nicbarrier/engines/datagram/reach.h"
 #include "coll_nicbarrier/engines/engine.h"
+
+/* ---- parameters and counters: params.c ------------------------------------------------------ */
+
+/** When datagrams go by verbs and not by UDP. */
+typedef enum nicbarrier_verbs_use {
+    NICBARRIER_VERBS_AUTO, /**< between all that have a device and can reach each other by it */
+    NICBARRIER_VERBS_NEVER,
+    NICBARRIER_VERBS_ALWAYS /**< a process that cannot does not use this engine */
+} nicbarrier_verbs_use_t;
+
+/** The values of the engine's parameters, checked already. */
+typedef struct nicbarrier_datagram_config {
+    const char *interface; /**< udp_address.h: nicbarrier_ip_wanted; NULL: choose */
+    int verbs;             /**< nicbarrier_verbs_use_t; the same on all members */
+    const char *device;    /**< verbs devices (common/verbs/verbs_port.h); NULL: choose */
+    int nack_usec;         /**< silence after which a NACK is sent; 10 .. 1000000 */
+    int silence;           /**< seconds of a partner after which a group has failed; 0: never */
+    int drop;              /**< for tests: of 1000 packets to send so many are dropped */
+} nicbarrier_datagram_config_t;
+
+extern nicbarrier_datagram_config_t nicbarrier_datagram_config;
+extern const nicbarrier_param_t nicbarrier_datagram_params[];
+
+/** What the engine has done in this process since it was started. May be read at any time. */
+typedef struct nicbarrier_datagram_counters {
+    _Atomic uint64_t nacks;       /**< sent */
+    _Atomic uint64_t retransmits; /**< messages repeated because a NACK asked for them */
+    _Atomic uint64_t recovered;   /**< received that were repeated and brought something new */
+    _Atomic uint64_t refused;     /**< received that were not understood, or not from a partner */
+    _Atomic uint64_t verbs_sent;  /**< packets of all kinds that went by verbs */
+    _Atomic uint64_t fallbacks;   /**< from verbs to UDP, because nothing came by verbs */
+    _Atomic uint64_t completed;   /**< barriers, though several at once count as one */
+    _Atomic uint64_t thread_completed; /**< of these, by the helper thread */
+    _Atomic uint64_t handovers;        /**< times that the helper thread took over at once */
+} nicbarrier_datagram_counters_t;
+
+extern nicbarrier_datagram_counters_t nicbarrier_datagram_counters;
+extern const nicbarrier_counter_t nicbarrier_datagram_counter_table[];
+
+/** Adds one. The lock is held, so no other thread counts: cheaper than an atomic addition. */
+static inline void nicbarrier_count(_Atomic uint64_t *counter)
+{
+    const uint64_t n = atomic_load_explicit(counter, memory_order_relaxed);
+    atomic_store_explicit(counter, n + 1, memory_order_relaxed);
+}
+
+/* ---- transports ----------------------------------------------------------------------------- */
 
 /** All functions but open, describe and close are called with the engine's lock held. */
 typedef struct nicbarrier_transport {
     /** `cookie`: what packets to this process must carry. 0, or -1 and the reason. */
-    int (*open)(const nicbarrier_datagram_config_t *config, uint32_t cookie,
-                nicbarrier_reason_t *why);
+    int (*open)(uint32_t cookie, nicbarrier_reason_t *why);
     void (*close)(void);
     /** What partners must know; at most NICBARRIER_ENDPOINT_PART_MAX bytes. Returns its length. */
     uint32_t (*describe)(void *bytes);
@@ -40,7 +87,7 @@ typedef struct nicbarrier_transport {
     /** Becomes readable when something comes, once `arm` was called and nothing had come yet.
      *  Without the lock. */
     int (*descriptor)(void);
-    /** False where something has come. */
+    /** False where something has come. NULL: it is always armed. */
     bool (*arm)(void);
 } nicbarrier_transport_t;
 
@@ -52,5 +99,16 @@ extern const nicbarrier_transport_t nicbarrier_verbs; /* verbs_ud.c */
 void nicbarrier_udp_send_once(const nicbarrier_address_t *to, const unsigned char *packet);
 /** How processes of this node reach my socket of UDP, which is open. */
 void nicbarrier_udp_local(nicbarrier_address_t *a);
+
+/* ---- the addresses of this host: interfaces.c ----------------------------------------------- */
+
+/** The addresses of all interfaces that are up and fit the filter (nicbarrier_ip_wanted; NULL: all
+ *  but the loopback). Returns how many, at least 1; or -1 and the reason. */
+int nicbarrier_interfaces(const char *filter, nicbarrier_ip_t ip[NICBARRIER_IPS_MAX],
+                          nicbarrier_reason_t *why);
+
+/** Names the kernel and its network namespace; where these are not known, this process alone, and
+ *  the loopback interface is not used. */
+uint64_t nicbarrier_host_name(uint32_t cookie);
 
 #endif

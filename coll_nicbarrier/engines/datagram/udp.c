@@ -15,7 +15,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "coll_nicbarrier/engines/datagram/interfaces.h"
 #include "coll_nicbarrier/engines/datagram/transport.h"
 
 /** Bytes that the kernel may keep for us: some hundred packets. */
@@ -42,8 +41,7 @@ static struct {
     udp_link_t link[LINKS]; /**< by a hash of the address; the first that has it keeps it */
 } udp = {.fd = -1};
 
-/* ---- socket -----------------------------------------------------------------------------------
- */
+/* ---- socket --------------------------------------------------------------------------------- */
 
 typedef union any_address {
     struct sockaddr any;
@@ -103,10 +101,10 @@ static void udp_close(void)
     udp.fd = -1;
 }
 
-static int udp_open(const nicbarrier_datagram_config_t *config, uint32_t cookie,
-                    nicbarrier_reason_t *why)
+static int udp_open(uint32_t cookie, nicbarrier_reason_t *why)
 {
-    const int n = nicbarrier_interfaces(config->interface, udp.mine.ip, why);
+    const char *wanted = nicbarrier_datagram_config.interface;
+    const int n = nicbarrier_interfaces(wanted, udp.mine.ip, why);
     if (n < 0) {
         return -1;
     }
@@ -126,8 +124,7 @@ static int udp_open(const nicbarrier_datagram_config_t *config, uint32_t cookie,
     return 0;
 }
 
-/* ---- partners ---------------------------------------------------------------------------------
- */
+/* ---- partners ------------------------------------------------------------------------------- */
 
 static uint32_t udp_describe(void *bytes)
 {
@@ -176,15 +173,13 @@ static int udp_resolve(nicbarrier_partner_t *p, const void *bytes, uint32_t len,
                           (int)p->member);
     }
     p->cookie = theirs.cookie;
-    p->host = theirs.host;
     for (int i = 0; i < n; i++) {
         address_of(&order[i], theirs.port, udp.ipv6, &p->candidate[p->ncandidates++]);
     }
     return 0;
 }
 
-/* ---- packets ----------------------------------------------------------------------------------
- */
+/* ---- packets -------------------------------------------------------------------------------- */
 
 /** Of an IPv4 address that is mapped into IPv6 the IPv4 one, for which the kernel's way is
  *  shorter. */
@@ -318,12 +313,6 @@ static int udp_descriptor(void)
     return udp.fd;
 }
 
-/** A socket is always armed. */
-static bool udp_arm(void)
-{
-    return true;
-}
-
 void nicbarrier_udp_send_once(const nicbarrier_address_t *to, const unsigned char *packet)
 {
     any_address_t a;
@@ -354,5 +343,4 @@ const nicbarrier_transport_t nicbarrier_udp = {
     .receive = udp_receive,
     .refused = udp_refused,
     .descriptor = udp_descriptor,
-    .arm = udp_arm,
 };

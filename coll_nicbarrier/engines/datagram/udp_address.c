@@ -39,8 +39,7 @@ enum {
 #define NAME_MAX_LEN  64
 #define INTERFACE_MAX 16
 
-/* ---- wire form --------------------------------------------------------------------------------
- */
+/* ---- wire form ------------------------------------------------------------------------------ */
 
 uint32_t nicbarrier_udp_address_encode(const nicbarrier_udp_address_t *p,
                                        unsigned char bytes[NICBARRIER_UDP_ADDRESS_SIZE])
@@ -104,8 +103,7 @@ const char *nicbarrier_udp_address_decode(const void *bytes, size_t len,
     return NULL;
 }
 
-/* ---- choice -----------------------------------------------------------------------------------
- */
+/* ---- choice --------------------------------------------------------------------------------- */
 
 bool nicbarrier_ip_within(const nicbarrier_ip_t *p, const nicbarrier_ip_t *network)
 {
@@ -152,8 +150,7 @@ int nicbarrier_udp_address_choose(const nicbarrier_udp_address_t *mine,
     return n;
 }
 
-/* ---- filters ----------------------------------------------------------------------------------
- */
+/* ---- filters -------------------------------------------------------------------------------- */
 
 /* 1: a network, 0: something else, -1: a network that cannot be. */
 static int parse_network(const char *text, nicbarrier_ip_t *p)

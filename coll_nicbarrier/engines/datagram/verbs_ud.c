@@ -21,7 +21,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/verbs/verbs.h"
 
@@ -55,11 +54,9 @@ static onic_verbs_queue_t q;
 static struct ibv_wc batch[BATCH]; /**< of what was received: of so many, so many taken */
 static int batched, taken;
 static uint64_t posted, done; /**< packets; `done` may be late */
-static pid_t pid;             /**< that opened it */
 static handle_t *list[LISTS];
 
-/* ---- address handles --------------------------------------------------------------------------
- */
+/* ---- address handles ------------------------------------------------------------------------ */
 
 /** The port alone; of InfiniBand the LID is enough. */
 static onic_verbs_address_t port_of(const onic_verbs_address_t *a)
@@ -108,12 +105,11 @@ static handle_t *handle_to(const onic_verbs_address_t *to)
     return h;
 }
 
-/* ---- process ----------------------------------------------------------------------------------
- */
+/* ---- process -------------------------------------------------------------------------------- */
 
-static int verbs_open(const nicbarrier_datagram_config_t *config, uint32_t cookie,
-                      nicbarrier_reason_t *why)
+static int verbs_open(uint32_t cookie, nicbarrier_reason_t *why)
 {
+    const char *wanted = nicbarrier_datagram_config.device;
     const onic_verbs_queue_spec_t spec = {.type = IBV_QPT_UD,
                                           .qkey = onic_verbs_qkey(cookie),
                                           .sends = SENDS,
@@ -122,11 +118,9 @@ static int verbs_open(const nicbarrier_datagram_config_t *config, uint32_t cooki
                                           .receives_min = RING_MIN,
                                           .receive_bytes = BUFFER};
     onic_verbs_reason_t obstacle;
-    pid = getpid();
     posted = done = 0;
     batched = taken = 0;
-    if (onic_verbs_port_open(&my_port, config->device != NULL ? config->device : "", &obstacle) !=
-            0 ||
+    if (onic_verbs_port_open(&my_port, wanted != NULL ? wanted : "", &obstacle) != 0 ||
         onic_verbs_queue_open(&q, &my_port, &spec, &obstacle) != 0) {
         onic_verbs_port_close(&my_port);
         nicbarrier_reason(why, "%s", obstacle.text);
@@ -137,10 +131,6 @@ static int verbs_open(const nicbarrier_datagram_config_t *config, uint32_t cooki
 
 static void verbs_close(void)
 {
-    /* To a child of fork nothing of it belongs. */
-    if (pid != getpid()) {
-        return;
-    }
     onic_verbs_queue_stop(&q);
     for (int i = 0; i < LISTS; i++) {
         while (list[i] != NULL) {
@@ -154,8 +144,7 @@ static void verbs_close(void)
     onic_verbs_port_close(&my_port);
 }
 
-/* ---- partners ---------------------------------------------------------------------------------
- */
+/* ---- partners ------------------------------------------------------------------------------- */
 
 static uint32_t verbs_describe(void *bytes)
 {
@@ -203,8 +192,7 @@ static bool verbs_adopt(nicbarrier_partner_t *p, const nicbarrier_address_t *fro
     return true;
 }
 
-/* ---- packets ----------------------------------------------------------------------------------
- */
+/* ---- packets -------------------------------------------------------------------------------- */
 
 /** Tries to bring a broken queue pair back; then what was under way is gone. */
 static void mend(void)
@@ -363,10 +351,8 @@ const nicbarrier_transport_t nicbarrier_verbs = {
 
 #else
 
-static int verbs_open(const nicbarrier_datagram_config_t *config, uint32_t cookie,
-                      nicbarrier_reason_t *why)
+static int verbs_open(uint32_t cookie, nicbarrier_reason_t *why)
 {
-    (void)config;
     (void)cookie;
     nicbarrier_reason(why, "this build is without libibverbs");
     return -1;

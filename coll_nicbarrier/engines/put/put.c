@@ -36,8 +36,7 @@
 static nicbarrier_net_t *nets;
 static int schedule_kind;
 
-/* ---- parameters -------------------------------------------------------------------------------
- */
+/* ---- parameters ----------------------------------------------------------------------------- */
 
 static const char *tls; /* UCX transports as in UCX_TLS; NULL: of the environment */
 
@@ -49,8 +48,7 @@ static const nicbarrier_param_t params[] = {
     {.name = NULL},
 };
 
-/* ---- all groups; the wire lock is held --------------------------------------------------------
- */
+/* ---- all groups; the wire lock is held ------------------------------------------------------ */
 
 static void destroy(nicbarrier_net_t *net)
 {

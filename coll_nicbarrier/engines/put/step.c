@@ -107,8 +107,7 @@ static void post(nicbarrier_net_t *net, uint64_t steps)
     }
 }
 
-/* ---- moving on --------------------------------------------------------------------------------
- */
+/* ---- moving on ------------------------------------------------------------------------------ */
 
 /** A word that is not of this group has come late for one before it, and may have hidden one of
  *  this group. */
