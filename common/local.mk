@@ -6,6 +6,8 @@ noinst_LTLIBRARIES += common/libonic_core.la common/libonic_pack.la
 
 common_libonic_core_la_SOURCES = \
 	common/support/export.h \
+	common/layout/kept.c \
+	common/layout/kept.h \
 	common/layout/layout.c \
 	common/layout/layout.h \
 	common/layout/layout_list.c \

@@ -15,6 +15,7 @@ unit_programs = \
 	test/unit/check_credit \
 	test/unit/check_replies \
 	test/unit/check_handle \
+	test/unit/check_kept \
 	test/unit/check_lazy \
 	test/unit/check_layout \
 	test/unit/check_layout_wire \
@@ -107,6 +108,7 @@ test_unit_check_fence_LDADD = $(unit_ldadd)
 test_unit_check_credit_LDADD = $(unit_ldadd)
 test_unit_check_replies_LDADD = $(unit_ldadd)
 test_unit_check_handle_LDADD = $(unit_ldadd)
+test_unit_check_kept_LDADD = $(unit_ldadd)
 test_unit_check_lazy_LDADD = $(unit_ldadd)
 test_unit_check_layout_LDADD = $(unit_ldadd)
 test_unit_check_layout_wire_LDADD = $(unit_ldadd)

@@ -250,6 +250,96 @@ static onic_layout_status_t read_type(const opal_datatype_t *dt, onic_layout_t *
     return read_description(dt, &dt->desc, l);
 }
 
+/* ---- descriptions that were read before --------------------------------------------------------
+ */
+
+/* Elements of a description from which on it is worth a look: such a look costs 50 to 100 ns, and
+ * reading an element some 10. */
+#define KEPT_ITEMS 32
+/* So many of them say where to look. */
+#define PRINTED_ITEMS 16
+
+/* Of loops some bytes are not used. */
+static bool same_item(const dt_elem_desc_t *a, const dt_elem_desc_t *b)
+{
+    if (a->elem.common.type != b->elem.common.type) {
+        return false;
+    }
+    if (is_loop(a)) {
+        return a->loop.items == b->loop.items && a->loop.loops == b->loop.loops &&
+               a->loop.extent == b->loop.extent;
+    }
+    return a->elem.common.type == OPAL_DATATYPE_END_LOOP ||
+           (a->elem.count == b->elem.count && a->elem.blocklen == b->elem.blocklen &&
+            a->elem.extent == b->elem.extent && a->elem.disp == b->elem.disp);
+}
+
+static bool same_description(const void *a, const void *b, size_t len)
+{
+    const dt_elem_desc_t *x = a, *y = b;
+
+    for (size_t i = 0; i < len / sizeof(*x); i++) {
+        if (!same_item(&x[i], &y[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static uint64_t mix(uint64_t print, uint64_t value)
+{
+    print = (print ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+    return print ^ print >> 32;
+}
+
+static onic_contents_t contents_of(const dt_type_desc_t *desc)
+{
+    const size_t step = desc->used / PRINTED_ITEMS;
+    uint64_t print = desc->used;
+
+    for (size_t i = 0; i < desc->used; i += step) {
+        const dt_elem_desc_t *d = &desc->desc[i];
+
+        print = mix(print, d->elem.common.type);
+        if (!is_loop(d) && d->elem.common.type != OPAL_DATATYPE_END_LOOP) {
+            print = mix(mix(print, d->elem.blocklen), (uint64_t)d->elem.disp);
+        }
+    }
+    return (onic_contents_t){.bytes = desc->desc,
+                             .len = desc->used * sizeof(*desc->desc),
+                             .print = print,
+                             .same = same_description};
+}
+
+static onic_layout_status_t find_type(const opal_datatype_t *dt, onic_layout_t *l,
+                                      onic_flattened_t *f)
+{
+    if (f == NULL || (dt->flags & OPAL_DATATYPE_FLAG_CONTIGUOUS) ||
+        dt->opt_desc.used < KEPT_ITEMS || f->kept.limit == 0) {
+        return read_type(dt, l);
+    }
+    const onic_contents_t from = contents_of(&dt->opt_desc);
+    bool found;
+
+    OPAL_THREAD_LOCK(&f->lock);
+    found = onic_kept_find(&f->kept, &from, l);
+    OPAL_THREAD_UNLOCK(&f->lock);
+    if (found && l->size == dt->size) {
+        return ONIC_LAYOUT_OK;
+    }
+    if (found) {
+        onic_layout_fini(l);
+    } else if (read_description(dt, &dt->opt_desc, l) == ONIC_LAYOUT_OK) {
+        OPAL_THREAD_LOCK(&f->lock);
+        onic_kept_add(&f->kept, &from, l);
+        OPAL_THREAD_UNLOCK(&f->lock);
+        return ONIC_LAYOUT_OK;
+    }
+    return read_type(dt, l);
+}
+
+/* ---- items of a type ------------------------------------------------------------------------- */
+
 static int ompi_error(onic_layout_status_t rc)
 {
     switch (rc) {
@@ -263,6 +353,12 @@ static int ompi_error(onic_layout_status_t rc)
 }
 
 int onic_flatten(const struct ompi_datatype_t *dt, size_t count, onic_layout_t *l)
+{
+    return onic_flatten_kept(dt, count, l, NULL);
+}
+
+int onic_flatten_kept(const struct ompi_datatype_t *dt, size_t count, onic_layout_t *l,
+                      onic_flattened_t *f)
 {
     const opal_datatype_t *type = &dt->super;
     size_t bytes;
@@ -278,7 +374,7 @@ int onic_flatten(const struct ompi_datatype_t *dt, size_t count, onic_layout_t *
     if (count == 0 || type->size == 0) {
         return ompi_error(onic_layout_contig(l, 0, 0));
     }
-    onic_layout_status_t rc = read_type(type, l);
+    onic_layout_status_t rc = find_type(type, l, f);
     if (rc != ONIC_LAYOUT_OK || count == 1) {
         return ompi_error(rc);
     }

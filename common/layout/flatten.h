@@ -9,8 +9,11 @@
 #ifndef ONIC_FLATTEN_H
 #define ONIC_FLATTEN_H
 
+#include "common/ompi_compat.h"
 #include "ompi/datatype/ompi_datatype.h"
+#include ONIC_MUTEX_HEADER
 
+#include "common/layout/kept.h"
 #include "common/layout/layout.h"
 #include "common/layout/lost_stride.h"
 #include "common/support/device.h"
@@ -28,6 +31,17 @@
  *         has wrong (lost_stride.h). Thread-safe: the datatype is only read.
  */
 ONIC_EXPORT int onic_flatten(const struct ompi_datatype_t *dt, size_t count, onic_layout_t *l);
+
+/** The layouts of long descriptions that a component has met. Construct the lock. */
+typedef struct onic_flattened {
+    opal_mutex_t lock;
+    onic_kept_t kept; /**< those of one item each */
+} onic_flattened_t;
+
+/** The same, where a long description is not read again each time that the type, or another one
+ * with the same description, is used: it is compared then. MPI threads. */
+ONIC_EXPORT int onic_flatten_kept(const struct ompi_datatype_t *dt, size_t count, onic_layout_t *l,
+                                  onic_flattened_t *f);
 
 /** Are `count` items of a type one piece of memory without gaps, in the order in which it is sent,
  *  that begins where the buffer does? Then its bytes. False where that is not seen at once. */

@@ -12,6 +12,7 @@
 #include "osc_nicstride/methods/methods.h"
 #include "osc_nicstride/window/state.h"
 #include "osc_nicstride/window/op.h"
+#include "osc_nicstride/origin/origin.h"
 #include "osc_nicstride/queue/lazy_lock.h"
 #include "osc_nicstride/queue/operation.h"
 #include "common/config.h"
@@ -93,6 +94,8 @@ static int component_init(bool progress_threads, bool mpi_threads)
     (void)progress_threads;
     (void)mpi_threads;
     OBJ_CONSTRUCT(&c->windows, opal_hash_table_t);
+    OBJ_CONSTRUCT(&nicstride_flattened.lock, opal_mutex_t);
+    nicstride_flattened.kept.limit = c->params.layouts;
     if (opal_hash_table_init(&c->windows, 16) != OPAL_SUCCESS)
         return OMPI_ERR_OUT_OF_RESOURCE;
     return nicstride_elements_init();
@@ -150,6 +153,8 @@ static int component_finalize(void)
     if (closed)
         nicstride_processes_fini();
     nicstride_elements_fini();
+    onic_kept_fini(&nicstride_flattened.kept);
+    OBJ_DESTRUCT(&nicstride_flattened.lock);
     OBJ_DESTRUCT(&c->windows);
     return OMPI_SUCCESS;
 }

@@ -7,11 +7,13 @@
  * MCA parameters of osc_nicstride: names, units, ranges, checks. And MPI_T performance variables:
  * operations and bytes by method, and a few totals.
  */
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "osc_nicstride/component/setup.h"
 #include "osc_nicstride/methods/methods.h"
+#include "osc_nicstride/origin/origin.h"
 #include "osc_nicstride/window/state.h"
 #include "common/support/help.h"
 #include "common/node/node.h"
@@ -30,6 +32,7 @@ enum {
     MEMORY,
     AREA,
     QUEUES,
+    LAYOUTS,
     TCP_SEGMENT,
     SIEVE_PIECE,
     VERBOSE,
@@ -73,6 +76,12 @@ static onic_ranged_t ranged[N_RANGED] = {
                 "Less where /dev/shm is small, as with the area. Where pml superpipe is selected "
                 "its parameter of that name counts instead. 0: messages go by UCX",
                 1024, 0, 1 << 20},
+    [LAYOUTS] = {"layouts",
+                 "Kibibytes for the block lists of irregular datatypes that this process uses "
+                 "repeatedly, with what they were made of: 72 bytes for a block. Other datatypes "
+                 "with the same contents find them, too. The least recently used go first. 0: "
+                 "they are made again for each call",
+                 131072, 0, INT_MAX},
     [TCP_SEGMENT] = {"tcp_segment",
                      "Bytes of one fragment over TCP; 0 leaves it to UCX. UCX_TCP_TX_SEG_SIZE and "
                      "UCX_TCP_RX_SEG_SIZE in the environment win",
@@ -164,6 +173,7 @@ int nicstride_params_check(void)
     nicstride_component.replies.limit = p->memory / NICSTRIDE_REPLY_PART;
     p->area = (size_t)ranged[AREA].value << 10;
     p->queues = (size_t)ranged[QUEUES].value << 10;
+    p->layouts = (size_t)ranged[LAYOUTS].value << 10;
     p->tcp_segment = (size_t)ranged[TCP_SEGMENT].value;
     p->sieve_piece = (size_t)ranged[SIEVE_PIECE].value;
     if (p->sieve_piece == 0) {
@@ -233,6 +243,8 @@ int nicstride_pvars_register(const mca_base_component_t *c)
                           MCA_BASE_PVAR_CLASS_HIGHWATERMARK, &n->reply_bytes);
     onic_register_counter(c, "refused", "Messages refused: malformed, or for a window that is gone",
                           count, &n->refused);
+    onic_register_counter(c, "layouts_found", "Irregular datatypes whose block lists had been kept",
+                          count, &nicstride_flattened.kept.hits);
     onic_register_counter(c, "collectives",
                           "Collectives by which windows were made and barriers set up, beside "
                           "those of Open MPI itself",

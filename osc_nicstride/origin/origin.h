@@ -23,6 +23,7 @@
 #include "ompi/datatype/ompi_datatype.h"
 #include "ompi/request/request.h"
 
+#include "common/layout/flatten.h"
 #include "osc_nicstride/protocol/method.h"
 #include "osc_nicstride/window/state.h"
 #include "osc_nicstride/window/module.h"
@@ -49,7 +50,10 @@ typedef struct nicstride_arguments {
 int nicstride_target_init(nicstride_transfer_t *a, nicstride_module_t *m, nicstride_msg_type_t type,
                           const nicstride_arguments_t *g);
 void nicstride_target_fini(nicstride_transfer_t *a);
-/** onic_flatten with a text where that fails, and an empty layout then. `what` is "origin",
+/** Descriptions of datatypes that calls have met. Set up and freed by the component. */
+extern onic_flattened_t nicstride_flattened;
+
+/** onic_flatten_kept with a text where that fails, and an empty layout then. `what` is "origin",
  * "target" or "result". MPI threads only. */
 int nicstride_flatten(nicstride_module_t *m, const char *call, const char *what,
                       const ompi_datatype_t *dt, size_t count, onic_layout_t *l);

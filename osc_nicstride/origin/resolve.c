@@ -19,6 +19,8 @@
 
 static const onic_layout_t no_layout;
 
+onic_flattened_t nicstride_flattened;
+
 int nicstride_flatten(nicstride_module_t *m, const char *call, const char *what,
                       const ompi_datatype_t *dt, size_t count, onic_layout_t *l)
 {
@@ -29,7 +31,7 @@ int nicstride_flatten(nicstride_module_t *m, const char *call, const char *what,
         onic_layout_set(l, bytes);
         return OMPI_SUCCESS;
     }
-    rc = onic_flatten(dt, count, l);
+    rc = onic_flatten_kept(dt, count, l, &nicstride_flattened);
     if (rc == OMPI_SUCCESS)
         return rc;
     *l = no_layout;

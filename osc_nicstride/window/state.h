@@ -37,6 +37,7 @@ typedef struct nicstride_params {
     bool network_slots;
     char *tls;
     size_t queues;
+    size_t layouts;
     size_t tcp_segment;
     size_t sieve_piece;
 } nicstride_params_t;

@@ -1,0 +1,67 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Layouts that were made of something long, kept beside what they were made of, so that they are
+ * not made again. They are found by those contents, which are compared in full, and by nothing
+ * else: a number of 64 bits made of them only says where to look. What comes once only is not kept.
+ *
+ * The bytes kept are bounded, and the least recently used goes first. Layouts that were handed out
+ * are not touched by that: lists are shared (layout.h).
+ *
+ * Pure; one thread at a time.
+ */
+#ifndef ONIC_KEPT_H
+#define ONIC_KEPT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/layout/layout.h"
+
+#define ONIC_KEPT_BUCKETS 256
+/** Most of them, so that a bucket has few. */
+#define ONIC_KEPT_MAX 1024
+/** So many that came once are remembered. */
+#define ONIC_KEPT_SEEN 64
+
+/** What a layout is made of. */
+typedef struct onic_contents {
+    const void *bytes;
+    size_t len;
+    uint64_t print; /**< made of the contents: equal ones have equal ones */
+    /** Are these the same? They have equal lengths and prints. */
+    bool (*same)(const void *a, const void *b, size_t len);
+} onic_contents_t;
+
+/** Zero-initialise it, but for `limit`. */
+typedef struct onic_kept {
+    size_t limit;                 /**< most bytes; 0: nothing is kept */
+    size_t bytes;                 /**< that are taken up */
+    unsigned n;                   /**< layouts */
+    struct onic_kept_one *newest; /**< by their last use */
+    struct onic_kept_one *oldest;
+    struct onic_kept_one *bucket[ONIC_KEPT_BUCKETS];
+    uint64_t numbers;              /**< given to lists so far */
+    uint64_t seen[ONIC_KEPT_SEEN]; /**< prints of what came last, in turn */
+    unsigned turn;
+    unsigned long long hits; /**< how often one was found */
+} onic_kept_t;
+
+/** Makes `l` the layout that was made of these contents. False where it is not kept. */
+ONIC_EXPORT bool onic_kept_find(onic_kept_t *k, const onic_contents_t *from, onic_layout_t *l);
+
+/** A layout was made, which onic_kept_find did not have: keeps it, and a copy of the contents,
+ * where they come for the second time and the limit allows. A list gets a number then. */
+ONIC_EXPORT void onic_kept_add(onic_kept_t *k, const onic_contents_t *from, onic_layout_t *l);
+
+/** Bytes that a layout takes up by itself. */
+ONIC_EXPORT size_t onic_layout_bytes(const onic_layout_t *l);
+
+/** Frees all. */
+ONIC_EXPORT void onic_kept_fini(onic_kept_t *k);
+
+#endif
