@@ -123,6 +123,8 @@ libompi_nic_common_la_SOURCES = \
 	common/node/presence.c \
 	common/node/presence.h \
 	common/node/cache.c \
+	common/verbs/registrations.c \
+	common/verbs/registrations.h \
 	common/wire/loss.c \
 	common/wire/neighbour.c \
 	common/wire/state.c \
@@ -197,7 +199,7 @@ libompi_nic_common_la_SOURCES = \
 	common/wire/send.c \
 	common/wire/server.c
 nodist_libompi_nic_common_la_SOURCES = common/config.h
-libompi_nic_common_la_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CPPFLAGS)
+libompi_nic_common_la_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CPPFLAGS) $(verbs_cppflags)
 libompi_nic_common_la_LIBADD = common/libonic_core.la common/libonic_verbs.la $(verbs_libs) \
 	$(OMPI_INTERNAL_LIBS) $(HWLOC_LIBS)
 # nodelete: callbacks of UCX and the code of the server thread must outlive a dlclose.
