@@ -19,6 +19,8 @@ osc_nicstride_libnicstride_core_la_SOURCES = \
 	osc_nicstride/protocol/epoch.c \
 	osc_nicstride/protocol/epoch.h \
 	osc_nicstride/protocol/fence.h \
+	osc_nicstride/protocol/keys.c \
+	osc_nicstride/protocol/keys.h \
 	osc_nicstride/protocol/lazy.h \
 	osc_nicstride/protocol/limits.h \
 	osc_nicstride/protocol/lockq.c \
@@ -38,6 +40,8 @@ osc_nicstride_libnicstride_core_la_CPPFLAGS = $(pure_cppflags)
 component_LTLIBRARIES += mca_osc_nicstride.la
 
 mca_osc_nicstride_la_SOURCES = \
+	osc_nicstride/queue/ask_keys.c \
+	osc_nicstride/queue/ask_keys.h \
 	osc_nicstride/queue/fragments.c \
 	osc_nicstride/queue/lazy_lock.c \
 	osc_nicstride/queue/lazy_lock.h \
@@ -90,6 +94,7 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/target/answer.c \
 	osc_nicstride/target/dispatch.c \
 	osc_nicstride/target/get.c \
+	osc_nicstride/target/keys.c \
 	osc_nicstride/target/use.c \
 	osc_nicstride/target/slots.c \
 	osc_nicstride/target/put.c \
@@ -100,6 +105,8 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/window/control.h \
 	osc_nicstride/window/errors.c \
 	osc_nicstride/window/info.c \
+	osc_nicstride/window/keys.c \
+	osc_nicstride/window/keys.h \
 	osc_nicstride/window/memory.c \
 	osc_nicstride/window/module.h \
 	osc_nicstride/window/op.c \

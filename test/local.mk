@@ -16,6 +16,7 @@ unit_programs = \
 	test/unit/check_replies \
 	test/unit/check_handle \
 	test/unit/check_kept \
+	test/unit/check_keys \
 	test/unit/check_lazy \
 	test/unit/check_layout \
 	test/unit/check_layout_wire \
@@ -109,6 +110,7 @@ test_unit_check_credit_LDADD = $(unit_ldadd)
 test_unit_check_replies_LDADD = $(unit_ldadd)
 test_unit_check_handle_LDADD = $(unit_ldadd)
 test_unit_check_kept_LDADD = $(unit_ldadd)
+test_unit_check_keys_LDADD = $(unit_ldadd)
 test_unit_check_lazy_LDADD = $(unit_ldadd)
 test_unit_check_layout_LDADD = $(unit_ldadd)
 test_unit_check_layout_wire_LDADD = $(unit_ldadd)
@@ -712,6 +714,7 @@ fuzz_programs = \
 	test/fuzz/fuzz_address \
 	test/fuzz/fuzz_queue \
 	test/fuzz/fuzz_rc_terms \
+	test/fuzz/fuzz_keys \
 	test/fuzz/fuzz_layout \
 	test/fuzz/fuzz_nicbarrier \
 	test/fuzz/fuzz_nicbarrier_endpoint \
@@ -736,6 +739,10 @@ test_fuzz_fuzz_queue_LDFLAGS = $(FUZZ_LDFLAGS)
 test_fuzz_fuzz_address_SOURCES = test/fuzz/fuzz_address.c $(fuzz_driver)
 test_fuzz_fuzz_address_LDADD = common/libonic_core.la
 test_fuzz_fuzz_address_LDFLAGS = $(FUZZ_LDFLAGS)
+
+test_fuzz_fuzz_keys_SOURCES = test/fuzz/fuzz_keys.c $(fuzz_driver)
+test_fuzz_fuzz_keys_LDADD = $(fuzz_ldadd)
+test_fuzz_fuzz_keys_LDFLAGS = $(FUZZ_LDFLAGS)
 
 test_fuzz_fuzz_layout_SOURCES = test/fuzz/fuzz_layout.c $(fuzz_driver)
 test_fuzz_fuzz_layout_LDADD = $(fuzz_ldadd)

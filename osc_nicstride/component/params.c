@@ -35,6 +35,7 @@ enum {
     LAYOUTS,
     TCP_SEGMENT,
     SIEVE_PIECE,
+    KEY_PIECE,
     VERBOSE,
     N_RANGED
 };
@@ -89,6 +90,11 @@ static onic_ranged_t ranged[N_RANGED] = {
     [SIEVE_PIECE] = {"sieve_piece",
                      "Bytes that method sieve reads at once; 0 takes half of a core's L2 cache", 0,
                      0, 1 << 30},
+    [KEY_PIECE] = {"key_piece",
+                   "Mebibytes of a window that are registered at once for an adapter, when the "
+                   "first process asks for a key for any of them. Registered memory is locked "
+                   "until the window is freed",
+                   256, 1, 1 << 20},
     [VERBOSE] = {"verbose",
                  "1 prints once for each kind of transfer (peer, direction, shape, order of size) "
                  "and method why that was chosen, with the model's estimates and what was learned, "
@@ -182,6 +188,7 @@ int nicstride_params_check(void)
         onic_cache_sizes(&l2, &l3);
         p->sieve_piece = l2 / 2;
     }
+    p->key_piece = (size_t)ranged[KEY_PIECE].value << 20;
     p->tls = tls != NULL && tls[0] != '\0' ? (char *)tls : NULL;
     p->verbose = ranged[VERBOSE].value;
     if (nicstride_model_init(cost) != OMPI_SUCCESS)
@@ -241,6 +248,11 @@ int nicstride_pvars_register(const mca_base_component_t *c)
     onic_register_counter(c, "reply_bytes",
                           "Most bytes of replies that were asked for by message at a time",
                           MCA_BASE_PVAR_CLASS_HIGHWATERMARK, &n->reply_bytes);
+    onic_register_counter(c, "keys_asked",
+                          "Times that a target was asked for a key of its memory, for an adapter",
+                          count, &n->keys_asked);
+    onic_register_counter(c, "keys_refused", "Of these, those that got none", count,
+                          &n->keys_refused);
     onic_register_counter(c, "refused", "Messages refused: malformed, or for a window that is gone",
                           count, &n->refused);
     onic_register_counter(c, "layouts_found", "Irregular datatypes whose block lists had been kept",

@@ -21,6 +21,7 @@
 #include "osc_nicstride/target/target.h"
 #include "osc_nicstride/window/state.h"
 #include "osc_nicstride/window/control.h"
+#include "osc_nicstride/window/keys.h"
 #include "osc_nicstride/window/used.h"
 #include "osc_nicstride/window/window.h"
 
@@ -55,6 +56,7 @@ void nicstride_window_destroy(nicstride_module_t *m)
     give_peers(m);
     onic_wire_lock();
     nicstride_forget_uses_locked(m);
+    nicstride_withdraw_all_locked(m);
     nicstride_unuse_all_locked(m);
     for (int i = 0; m->peer != NULL && i < m->size; i++) {
         if (m->peer[i] == NULL)

@@ -38,18 +38,18 @@ static unsigned kind_of(const nicstride_transfer_t *t, const nicstride_case_t *c
 static void explain(const nicstride_transfer_t *t, const nicstride_case_t *c,
                     nicstride_method_t method)
 {
-    static uint8_t said[sizeof(kinds) / sizeof(kinds[0])][ONIC_LEARN_DIRECTIONS][ONIC_LEARN_SHAPES]
-                       [ONIC_LEARN_SIZES];
+    static uint16_t said[sizeof(kinds) / sizeof(kinds[0])][ONIC_LEARN_DIRECTIONS][ONIC_LEARN_SHAPES]
+                        [ONIC_LEARN_SIZES];
     const unsigned shape = onic_learn_shape(&t->origin, &t->target);
     const unsigned size = onic_learn_size(t->target.size);
     const unsigned kind = kind_of(t, c);
-    uint8_t *bits = &said[kind][c->dir][shape][size];
+    uint16_t *bits = &said[kind][c->dir][shape][size];
     bool trial = false;
     char why[512];
 
     if ((*bits & 1u << method) != 0)
         return;
-    *bits |= (uint8_t)(1u << method);
+    *bits |= (uint16_t)(1u << method);
     onic_wire_lock();
     nicstride_plan_reason(c, why, sizeof(why));
     if (c->learned.cell != NULL && c->learned.budget != NULL)

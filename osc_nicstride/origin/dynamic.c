@@ -14,6 +14,7 @@
 
 #include "osc_nicstride/origin/origin.h"
 #include "osc_nicstride/window/control.h"
+#include "osc_nicstride/window/keys.h"
 #include "osc_nicstride/queue/wait.h"
 #include "osc_nicstride/target/target.h"
 #include "common/support/device.h"
@@ -82,6 +83,7 @@ static int mpi_detach(ompi_win_t *win, const void *base)
     onic_wire_lock();
     s = nicstride_regions_detach(&m->regions, (uint64_t)(uintptr_t)base);
     show(m);
+    nicstride_withdraw_detached_locked(m);
     onic_wire_unlock();
     nicstride_wait_polling(is_unused, m);
     return region_error(m, "MPI_Win_detach", s, base, 0);

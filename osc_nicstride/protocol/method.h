@@ -63,6 +63,7 @@ typedef struct nicstride_paths {
 } nicstride_paths_t;
 
 typedef struct nicstride_method_row nicstride_method_row_t;
+struct nicstride_span;
 
 /** What a plan is made from. */
 typedef struct nicstride_case {
@@ -79,6 +80,32 @@ typedef struct nicstride_case {
 } nicstride_case_t;
 
 #define NICSTRIDE_REACH(method) (1u << (method))
+
+/**
+ * What a row needs whose data an adapter moves: the target's memory registered, and a key for it
+ * (window/keys.h). What memory and keys are only the row knows. All with the wire lock held.
+ */
+typedef struct nicstride_keyed {
+    /** Could the row be used with the peer, by what this process and that one have? Asked once for
+     *  each peer of a window, which is of another node. */
+    bool (*usable)(struct nicstride_peer *p);
+
+    /** Registers own memory, `bytes` > 0 of it; NULL where that cannot be, which is remembered. */
+    void *(*enrol)(struct nicstride_module *m, void *base, uint64_t bytes);
+    /** No peer reaches it any more. */
+    void (*withdraw)(void *memory);
+
+    /** Writes what the peer needs to reach `memory`, at most `cap` bytes; returns how many, or 0
+     *  where it cannot be told. `memory` NULL: what goes with the question for keys; only rows that
+     *  write something there are answered. */
+    size_t (*offer)(struct nicstride_peer *p, void *memory, void *bytes, size_t cap);
+    /** Reads what the peer has written, which is not to be trusted: a key for the region, NULL
+     *  where it is of no use. `span` NULL: it came with a question, and NULL is returned. */
+    void *(*accept)(struct nicstride_peer *p, const struct nicstride_span *span, const void *bytes,
+                    size_t len);
+    /** The key is not used any more. */
+    void (*drop)(void *key);
+} nicstride_keyed_t;
 
 /** A method. */
 struct nicstride_method_row {
@@ -108,6 +135,13 @@ struct nicstride_method_row {
      * an epoch is closed, until it has; no event needs to announce it. NULL: it leaves nothing
      * under way but what the target counts as messages. Wire lock. */
     bool (*flush)(struct nicstride_peer *p);
+
+    /** By what keys it reaches memory; NULL: it needs none. */
+    const nicstride_keyed_t *keyed;
+
+    /** The process is forgotten, and with it what the row keeps there (nicstride_process_t's
+     *  `of_row`, not NULL). NULL: nothing. Wire lock, or nobody else is there any more. */
+    void (*leave)(void *of_row);
 
     /** Nothing is under way, and the window goes away: frees what the row keeps for it. NULL:
      * nothing. MPI threads, no lock held. */

@@ -110,6 +110,9 @@ static bool handle(const nicstride_incoming_t *in)
         nicstride_fence_receive(&in->m->fence, in->msg->op, (uint32_t)in->msg->count,
                                 in->msg->dtype != 0, in->msg->status);
         return true;
+    case NICSTRIDE_MSG_KEYS:
+        nicstride_on_keys(in);
+        return true;
     default:
         return true;
     }

@@ -119,6 +119,8 @@ void nicstride_forget_uses_locked(nicstride_module_t *m);
 /* ---- handlers ---------------------------------------------------------------------------------
  */
 
+/** Keys are asked for, or told (keys.c). */
+void nicstride_on_keys(const nicstride_incoming_t *in);
 void nicstride_on_put(const nicstride_incoming_t *in);
 void nicstride_on_get(const nicstride_incoming_t *in);
 /** Puts, accumulates and gets whose data goes through slots (slots.c). */

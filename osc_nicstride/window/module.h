@@ -49,12 +49,15 @@ typedef struct nicstride_process {
     nicstride_quota_t quota;
     struct nicstride_peer *peers; /**< of all windows that have one for it */
     onic_learn_t *learn;          /**< what its transfers cost, or NULL; see queue/observe.h */
+    void *of_row[NICSTRIDE_METHODS_MAX]; /**< what a method's row keeps with it, or NULL */
 } nicstride_process_t;
 
 /** All of them; wire lock. */
 extern nicstride_process_t *nicstride_processes;
 
 typedef struct nicstride_op nicstride_op_t;
+typedef struct nicstride_keyring nicstride_keyring_t;
+typedef struct nicstride_enrolled nicstride_enrolled_t;
 
 /** What is sent to a peer and comes from it (credit.h, replies.h, slot.h). Wire lock. */
 typedef struct nicstride_flow {
@@ -158,6 +161,8 @@ typedef struct nicstride_peer {
     int local;                        /**< index on my node, or -1 */
     int known[NICSTRIDE_METHODS_MAX]; /**< what a method's row has found out: 1: it reaches it, -1:
                                          it does not, 0: unknown */
+    nicstride_keyring_t *keys;        /**< of its memory (keys.h), or NULL; wire lock */
+    int keyless;                      /**< 1: there will be none; read without the lock */
     bool failed;                      /**< it cannot be reached: nobody waits for it; wire lock */
     bool used;                        /**< it is in its window's list (used.h); wire lock */
     struct nicstride_peer *next_used; /**< in that list; wire lock */
@@ -212,8 +217,9 @@ typedef struct nicstride_module {
     unsigned walks;
     struct nicstride_module *next_in_use;
     struct nicstride_module **in_use_link;
-    struct nicstride_use *uses;  /**< what others' messages still do with my memory */
-    nicstride_regions_t regions; /**< dynamic window: what is attached here */
+    struct nicstride_use *uses;     /**< what others' messages still do with my memory */
+    nicstride_regions_t regions;    /**< dynamic window: what is attached here */
+    nicstride_enrolled_t *enrolled; /**< own memory that is registered (keys.h), or NULL */
     int applied_error; /**< the first error of one that came in active target, that no call has
                           returned */
 

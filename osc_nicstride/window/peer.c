@@ -7,6 +7,7 @@
 
 #include "osc_nicstride/window/state.h"
 #include "osc_nicstride/window/control.h"
+#include "osc_nicstride/window/keys.h"
 #include "osc_nicstride/window/used.h"
 
 /* ---- processes --------------------------------------------------------------------------------
@@ -30,6 +31,16 @@ nicstride_process_t *nicstride_process_locked(onic_peer_t *wire)
     return p;
 }
 
+static void free_process(nicstride_process_t *p)
+{
+    for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX; i++) {
+        if (p->of_row[i] != NULL)
+            nicstride_component.methods[i]->leave(p->of_row[i]);
+    }
+    free(p->learn);
+    free(p);
+}
+
 bool nicstride_process_forget(onic_peer_t *wire, bool left)
 {
     void **slot = onic_peer_slot(wire, ONIC_AM_OSC);
@@ -44,8 +55,7 @@ bool nicstride_process_forget(onic_peer_t *wire, bool left)
         at = &(*at)->next;
     *at = p->next;
     *slot = NULL;
-    free(p->learn);
-    free(p);
+    free_process(p);
     return true;
 }
 
@@ -55,8 +65,7 @@ void nicstride_processes_fini(void)
         nicstride_process_t *p = nicstride_processes;
 
         nicstride_processes = p->next;
-        free(p->learn);
-        free(p);
+        free_process(p);
     }
 }
 
@@ -126,6 +135,7 @@ void nicstride_peer_free_locked(nicstride_peer_t *p)
     while (*link != p)
         link = &(*link)->next_window;
     *link = p->next_window;
+    nicstride_keyring_free_locked(p);
     nicstride_tx_forget(&p->flow.tx, p->quota);
     nicstride_reply_leave(&nicstride_component.replies, &p->flow.asker);
     free(p);

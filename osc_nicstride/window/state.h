@@ -40,6 +40,7 @@ typedef struct nicstride_params {
     size_t layouts;
     size_t tcp_segment;
     size_t sieve_piece;
+    size_t key_piece; /**< bytes that are registered at once */
 } nicstride_params_t;
 
 /** Below that of all components that come with Open MPI. */
@@ -77,6 +78,8 @@ typedef struct nicstride_counters {
     unsigned long long deferred_bytes; /**< most that those took up at a time; wire lock */
     unsigned long long reply_bytes;    /**< most that replies had been asked for; wire lock */
     unsigned long long lookups;        /**< of others' parameters, in Open MPI's exchange */
+    unsigned long long keys_asked;     /**< questions for keys of targets' memory */
+    unsigned long long keys_refused;   /**< of these, those that got none */
     unsigned long long refused;        /**< messages refused: malformed, or for a window gone */
     unsigned long long ops_live;       /**< operation objects not yet freed */
     unsigned long long requests_live;  /**< request objects not yet freed */

@@ -41,6 +41,7 @@ static const type_rule_t rules[] = {
     {NICSTRIDE_MSG_UNLOCK, "", "", "none"},
     {NICSTRIDE_MSG_POST, "", "", "none"},
     {NICSTRIDE_MSG_COMPLETE, "c", "", "none"},
+    {NICSTRIDE_MSG_KEYS, "dlO", "", "len"},
 };
 #define NRULES (sizeof(rules) / sizeof(rules[0]))
 

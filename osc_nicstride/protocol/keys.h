@@ -1,0 +1,90 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * What processes tell each other of their memory, so that an adapter can reach it: the contents of
+ * NICSTRIDE_MSG_KEYS. An origin asks for a place of a target's window; the target answers with the
+ * region around that place, and what each method with keys needs to reach it. What that is only the
+ * method's row knows: here it is a blob with the row's number. Both the question and the answer may
+ * carry one of each row.
+ *
+ *     at (8 bytes)  size (8)  generation (8)  { row (1)  part (1)  length (2)  blob }*
+ *
+ * Host byte order, as all messages (message.h). Blobs are in ascending order of row and part, and
+ * none is empty; those of a row that the reader does not have are skipped. A question names no
+ * region, nor does an answer that refuses.
+ *
+ * Pure. Decoding trusts nothing of what it says about its own parts.
+ */
+#ifndef NICSTRIDE_KEYS_H
+#define NICSTRIDE_KEYS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/** Bytes of a region in a window, or of an address space where that is dynamic. */
+typedef struct nicstride_span {
+    uint64_t at; /**< from the window's begin, or an address */
+    uint64_t size;
+    uint64_t generation; /**< dynamic: of the window, when that was told */
+} nicstride_span_t;
+
+/** What a blob is for. */
+typedef enum nicstride_part_of {
+    NICSTRIDE_OF_REGION, /**< the region; in a question: the process that asks */
+    NICSTRIDE_OF_WORD    /**< dynamic: the word that counts the window's generations */
+} nicstride_part_of_t;
+
+/** A blob where it stands in the message. */
+typedef struct nicstride_blob {
+    unsigned row;
+    nicstride_part_of_t part;
+    const void *bytes;
+    size_t len;
+} nicstride_blob_t;
+
+/** The longest message: what a row has to say are some hundred bytes. */
+#define NICSTRIDE_KEYS_MAX 4096
+/** Bytes before the first blob, and before the bytes of each. */
+#define NICSTRIDE_KEYS_HEAD 24
+#define NICSTRIDE_BLOB_HEAD 4
+
+/** A message under construction. */
+typedef struct nicstride_keys {
+    size_t len;
+    unsigned char bytes[NICSTRIDE_KEYS_MAX];
+} nicstride_keys_t;
+
+/** Begins one; `span` NULL: it names no region. */
+void nicstride_keys_begin(nicstride_keys_t *k, const nicstride_span_t *span);
+
+/** Where the next blob's bytes are to be written, and how many there is room for; 0: none. */
+void *nicstride_keys_room(nicstride_keys_t *k, size_t *cap_p);
+
+/** They are written, `len` of them; 0: there is no blob. Rows and parts come in ascending order. */
+void nicstride_keys_add(nicstride_keys_t *k, unsigned row, nicstride_part_of_t part, size_t len);
+
+/** Is all of it right? `span` gets the region, of size 0 where it names none. NULL, or a static
+ *  text that says what is wrong. */
+const char *nicstride_keys_check(const void *bytes, size_t len, nicstride_span_t *span);
+
+/** The blob at `*at_p` (first NICSTRIDE_KEYS_HEAD) of a message that was found right; moves on.
+ *  False at the end. */
+bool nicstride_keys_next(const void *bytes, size_t len, size_t *at_p, nicstride_blob_t *blob);
+
+/** Bytes [at, at + len) in the span? */
+static inline bool nicstride_span_holds(const nicstride_span_t *s, uint64_t at, uint64_t len)
+{
+    return at >= s->at && at - s->at <= s->size && len <= s->size - (at - s->at);
+}
+
+/**
+ * The piece of a region that is registered for the byte `at` in it: regions are cut into pieces of
+ * `piece` > 0 bytes from the region's begin on, of which the last may be shorter.
+ */
+nicstride_span_t nicstride_piece_of(const nicstride_span_t *region, uint64_t at, uint64_t piece);
+
+#endif

@@ -1,0 +1,26 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Asking targets for keys (window/keys.h). Nobody waits for the answer. Wire lock.
+ */
+#ifndef NICSTRIDE_ASK_KEYS_H
+#define NICSTRIDE_ASK_KEYS_H
+
+#include "osc_nicstride/window/keys.h"
+
+/**
+ * The key of a row for the byte `at` of the target's window, with the region that it is good for.
+ * NULL: there is none. Then the target has been asked for one, unless it has refused.
+ */
+void *nicstride_key_locked(nicstride_peer_t *p, nicstride_method_t row, uint64_t at,
+                           nicstride_span_t *span);
+
+/** Sends keys: the question for a place, or the answer, as `what` says. */
+typedef enum nicstride_keys_what { NICSTRIDE_KEYS_ASK, NICSTRIDE_KEYS_TELL } nicstride_keys_what_t;
+void nicstride_send_keys_locked(nicstride_peer_t *p, nicstride_keys_what_t what, uint64_t at,
+                                const nicstride_keys_t *k);
+
+#endif

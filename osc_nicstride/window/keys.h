@@ -1,0 +1,102 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Keys: what lets an adapter reach the memory of a window. An origin has those that targets have
+ * told it (protocol/keys.h); a target keeps what it has registered for that.
+ *
+ * Memory is registered when the first origin asks for it, in pieces of osc_nicstride_key_piece at
+ * most, and stays so until the window is freed, or the memory is detached. What could not be
+ * registered is not tried again; an origin that was refused does not ask again. While it has no
+ * key its data goes by message.
+ *
+ * The memory of a dynamic window is given back while origins have keys for it. So such a window has
+ * a word that counts its generations, in registered memory of its own, which every detach changes
+ * before the memory is given back. An origin reads it by the adapter before it puts, and after it
+ * has got: where it has changed, all its keys of that window are void.
+ *
+ * What the pointers point to, only a method's row knows (nicstride_keyed_t). Wire lock.
+ */
+#ifndef NICSTRIDE_WINDOW_KEYS_H
+#define NICSTRIDE_WINDOW_KEYS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "osc_nicstride/protocol/keys.h"
+#include "osc_nicstride/window/module.h"
+
+/** For each row what it keeps, or NULL. */
+typedef struct nicstride_of_rows {
+    void *row[NICSTRIDE_METHODS_MAX];
+} nicstride_of_rows_t;
+
+/** A piece of a target's window for which there are keys, or of the own one that is registered. */
+typedef struct nicstride_key_piece {
+    nicstride_span_t span;
+    nicstride_of_rows_t of;
+    uint32_t tried; /**< own: a set of rows that have tried to register it */
+} nicstride_key_piece_t;
+
+/** Any number of them. Zero-initialise. */
+typedef struct nicstride_key_pieces {
+    nicstride_key_piece_t *piece;
+    size_t n, cap;
+    size_t last; /**< where one was found last */
+} nicstride_key_pieces_t;
+
+/** What an origin has of a target: nicstride_peer_t's `keys`. */
+struct nicstride_keyring {
+    nicstride_key_pieces_t pieces;
+    nicstride_of_rows_t word; /**< dynamic: keys of the word */
+    uint64_t generation;      /**< dynamic: with which the keys are good */
+    uint32_t rows;            /**< a set of those that could be used */
+    bool asked;               /**< an answer is to come */
+    bool refused;             /**< there will be no more */
+};
+
+/** What a target has registered: nicstride_module_t's `enrolled`. */
+struct nicstride_enrolled {
+    nicstride_key_pieces_t pieces;
+    nicstride_of_rows_t word;
+    uint64_t *generation; /**< dynamic: the word, in a page of its own */
+};
+
+/** The keyring of a peer, made when it is first asked for; NULL where memory is exhausted, or no
+ *  row with keys could be used with it. */
+nicstride_keyring_t *nicstride_keyring_locked(nicstride_peer_t *p);
+
+/** Is there one, or could there be? No lock: the common case of peers without an adapter. */
+static inline bool nicstride_may_have_keys(const nicstride_peer_t *p)
+{
+    return __atomic_load_n(&p->keyless, __ATOMIC_RELAXED) == 0;
+}
+
+/** The piece that holds byte `at`, NULL where there is none. */
+nicstride_key_piece_t *nicstride_key_piece_find(nicstride_key_pieces_t *t, uint64_t at);
+
+/** A target has told: the keyring takes over what the rows have made of it. */
+void nicstride_keyring_add_locked(nicstride_peer_t *p, const nicstride_key_piece_t *piece,
+                                  const nicstride_of_rows_t *word);
+
+/** Drops all keys: those of a dynamic window are void. There will be others. */
+void nicstride_keyring_void_locked(nicstride_peer_t *p);
+
+/** The peer goes away. */
+void nicstride_keyring_free_locked(nicstride_peer_t *p);
+
+/** The piece of own memory around `at`, registered by those of `rows` that can; NULL where there is
+ *  none, or memory is exhausted. `word` gets what they have of a dynamic window's word. */
+const nicstride_key_piece_t *nicstride_enrol_locked(nicstride_module_t *m, uint64_t at,
+                                                    uint32_t rows,
+                                                    const nicstride_of_rows_t **word);
+
+/** Memory was detached: what of it was registered is so no more. */
+void nicstride_withdraw_detached_locked(nicstride_module_t *m);
+
+/** The window goes away. */
+void nicstride_withdraw_all_locked(nicstride_module_t *m);
+
+#endif
