@@ -16,6 +16,8 @@
 
 #include "common/verbs/connect.h"
 
+/** Turns of the clock for each connection that there may be, before an unused one is ended. */
+#define IDLE_TURNS 8
 /** Completions that are fetched at once. */
 #define BATCH 16
 
@@ -74,10 +76,11 @@ static const char *make_all(onic_rc_adapter_t *a)
 }
 
 int onic_rc_open(onic_rc_adapter_t *a, const char *filter, const onic_rc_spec_t *spec,
-                 onic_rc_lost_fn_t lost, onic_verbs_reason_t *why)
+                 onic_rdma_counts_t *counts, onic_rc_lost_fn_t lost, onic_verbs_reason_t *why)
 {
     memset(a, 0, sizeof(*a));
     a->spec = *spec;
+    a->counts = counts;
     a->lost = lost;
     if (onic_verbs_port_open(&a->port, filter, why) != 0) {
         return -1;
@@ -256,27 +259,40 @@ static void say_farewell(onic_rc_t *c)
 
 static onic_rc_t *free_place(onic_rc_adapter_t *a)
 {
+    for (unsigned i = 0; i < a->spec.connections; i++) {
+        if (a->mine[i].state == ONIC_RC_FREE) {
+            return &a->mine[i];
+        }
+    }
+    return NULL;
+}
+
+/** Ends the connection that has not been used for longest, if that is long enough, so that the next
+ *  one finds a place. */
+static void make_room(onic_rc_adapter_t *a)
+{
     onic_rc_t *idle = NULL;
     for (unsigned i = 0; i < a->spec.connections; i++) {
         onic_rc_t *c = &a->mine[i];
-        if (c->state == ONIC_RC_FREE) {
-            return c;
+        if (c->state == ONIC_RC_ENDING) {
+            return;
         }
         if (c->state == ONIC_RC_CONNECTED && onic_request_queue_is_empty(&c->queue) &&
             (idle == NULL || c->used < idle->used)) {
             idle = c;
         }
     }
-    if (idle != NULL) {
+    if (idle != NULL && a->clock - idle->used >= IDLE_TURNS * a->spec.connections) {
         say_farewell(idle);
     }
-    return NULL;
 }
 
 onic_rc_t *onic_rc_make(onic_rc_adapter_t *a, void *owner)
 {
     onic_rc_t *c = free_place(a);
+    a->clock++;
     if (c == NULL) {
+        make_room(a);
         return NULL;
     }
     c->adapter = a;
@@ -293,13 +309,16 @@ onic_rc_t *onic_rc_make(onic_rc_adapter_t *a, void *owner)
     }
     c->queue.post = post;
     c->queue.arg = c;
-    c->queue.counts = &a->counts;
+    c->queue.counts = a->counts;
     c->terms = a->terms;
     c->terms.address.qpn = c->qp->qp_num;
     c->owner = owner;
     c->state = ONIC_RC_MADE;
-    c->used = ++a->clock;
+    c->used = a->clock;
     onic_layout_set(&c->word, sizeof(*a->marks));
+    if (free_place(a) == NULL) {
+        make_room(a);
+    }
     return c;
 }
 
@@ -393,6 +412,11 @@ struct ibv_mr *onic_rc_expose(const onic_rc_adapter_t *a, void *base, size_t byt
 {
     return ibv_reg_mr(a->port.device->pd, base, bytes,
                       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
+}
+
+void onic_rc_conceal(struct ibv_mr *mr)
+{
+    (void)ibv_dereg_mr(mr);
 }
 
 #endif

@@ -12,9 +12,11 @@
  *
  * A connection goes one way, and belongs to the process that began it: only that one issues
  * requests. How the terms of both sides (rc_terms.h) get to each other is the caller's business.
- * There are so many connections at most in each direction. When one more is wanted, the process
- * ends the one of its own that has been idle for longest: the last thing that goes over it is a
- * mark, in memory of the other side, which will take that connection away when it needs room.
+ * There are so many connections at most in each direction. When the last place is taken, the
+ * process ends the one of its own that has not been used for longest, if others have been used
+ * often since: the last thing that goes over it is a mark, in memory of the other side, which will
+ * take that connection away when it needs room. Where all are in use in turn none goes, as making
+ * them takes longer than what they save; who finds no place does without.
  *
  * An error (the other side does not answer, or does not allow it) ends all transfers of a
  * connection, and the connection; those of others go on.
@@ -54,7 +56,7 @@ typedef struct onic_rc {
     onic_rc_terms_t terms;
     onic_rdma_limits_t limits; /**< for transfers */
     onic_request_queue_t queue;
-    uint64_t used; /**< when, by the adapter's clock */
+    uint64_t used; /**< when, by the adapter's clock: transfers, and attempts to get a place */
     void *owner;
     onic_rdma_transfer_t farewell; /**< that which writes the mark */
     onic_layout_t word;
@@ -98,13 +100,15 @@ struct onic_rc_adapter {
     struct ibv_send_wr *wr; /**< for one batch */
     struct ibv_sge *sge;
     uint64_t clock;
-    onic_rdma_counts_t counts;
+    onic_rdma_counts_t *counts;
     onic_rc_lost_fn_t lost;
 };
 
-/** Opens an adapter. 0, or -1 and the reason; then nothing is open. The filter is valid. */
+/** Opens an adapter, which adds to `counts`. 0, or -1 and the reason; then nothing is open. The
+ *  filter is valid. */
 ONIC_EXPORT int onic_rc_open(onic_rc_adapter_t *a, const char *filter, const onic_rc_spec_t *spec,
-                             onic_rc_lost_fn_t lost, onic_verbs_reason_t *why);
+                             onic_rdma_counts_t *counts, onic_rc_lost_fn_t lost,
+                             onic_verbs_reason_t *why);
 
 /** Ends all that is there without ado; transfers end as failed. Does nothing where it is closed. */
 ONIC_EXPORT void onic_rc_close(onic_rc_adapter_t *a);
@@ -149,5 +153,7 @@ ONIC_EXPORT bool onic_rc_serve(onic_rc_adapter_t *a, uint64_t process, const oni
 
 /** Registers memory that others may write and read. NULL where it cannot be. Any thread. */
 ONIC_EXPORT struct ibv_mr *onic_rc_expose(const onic_rc_adapter_t *a, void *base, size_t bytes);
+/** Nobody reaches it any more. */
+ONIC_EXPORT void onic_rc_conceal(struct ibv_mr *mr);
 
 #endif

@@ -7,6 +7,7 @@
 
 #if OMPI_NIC_HAVE_VERBS
 
+#include <errno.h>
 #include <infiniband/verbs.h>
 #include <string.h>
 
@@ -34,8 +35,9 @@ static int register_memory(void *arg, void *base, size_t bytes, mca_rcache_base_
         return OPAL_ERR_OUT_OF_RESOURCE;
     ((onic_registration_t *)reg)->mr =
         ibv_reg_mr(r->pd, base, bytes, written ? IBV_ACCESS_LOCAL_WRITE : 0);
+    /* Where it is not for want of room, as where not all of it is memory, nothing is dropped. */
     if (((onic_registration_t *)reg)->mr == NULL)
-        return OPAL_ERR_OUT_OF_RESOURCE;
+        return errno == ENOMEM || errno == EAGAIN ? OPAL_ERR_OUT_OF_RESOURCE : OPAL_ERROR;
     r->held += bytes;
     r->made++;
     return OPAL_SUCCESS;

@@ -43,10 +43,10 @@ typedef struct onic_rdma_transfers {
 
 /** What was done, ever. */
 typedef struct onic_rdma_counts {
-    uint64_t doorbells;
-    uint64_t requests;
-    uint64_t completions; /**< shown by the adapter */
-    uint64_t bytes;       /**< of the requests */
+    unsigned long long doorbells;
+    unsigned long long requests;
+    unsigned long long completions; /**< shown by the adapter */
+    unsigned long long bytes;       /**< of the requests */
 } onic_rdma_counts_t;
 
 /** How a queue works. */

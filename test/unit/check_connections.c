@@ -367,6 +367,7 @@ static const onic_rc_spec_t spec = {.connections = CONNECTIONS,
                                     .inline_bytes = 32};
 
 static onic_rc_adapter_t adapter;
+static onic_rdma_counts_t counts;
 static int lost, evicted, ended, failed;
 static char last_reason[200];
 
@@ -392,7 +393,8 @@ static void open_adapter(void)
 
     lib_reset();
     lost = evicted = ended = failed = 0;
-    ck_assert_int_eq(onic_rc_open(&adapter, "", &spec, on_lost, &why), 0);
+    memset(&counts, 0, sizeof(counts));
+    ck_assert_int_eq(onic_rc_open(&adapter, "", &spec, &counts, on_lost, &why), 0);
 }
 
 /** As two processes would, that tell each other. */
@@ -463,12 +465,12 @@ START_TEST(writes_and_reads)
             ck_assert_uint_eq(theirs[i], in ? mine[i] : 0);
             ck_assert_uint_eq(mine[i], (unsigned char)((in ? i : i - block) * 7));
         }
-        ck_assert_uint_eq(adapter.counts.requests, 2 * n);
-        ck_assert_uint_eq(adapter.counts.requests, lib.requests);
-        ck_assert_uint_eq(adapter.counts.doorbells, 2 * n / 4);
-        ck_assert_uint_eq(adapter.counts.doorbells, lib.doorbells);
-        ck_assert_uint_eq(adapter.counts.completions, 2 * n / 2);
-        ck_assert_uint_eq(adapter.counts.bytes, BYTES);
+        ck_assert_uint_eq(counts.requests, 2 * n);
+        ck_assert_uint_eq(counts.requests, lib.requests);
+        ck_assert_uint_eq(counts.doorbells, 2 * n / 4);
+        ck_assert_uint_eq(counts.doorbells, lib.doorbells);
+        ck_assert_uint_eq(counts.completions, 2 * n / 2);
+        ck_assert_uint_eq(counts.bytes, BYTES);
         onic_rc_close(&adapter);
         check_all_closed();
     }
@@ -497,34 +499,63 @@ START_TEST(asks_again)
 }
 END_TEST
 
-/** One more than there can be: the one that has been idle for longest goes, and the other side sees
- *  that. */
-START_TEST(the_idle_make_room)
+/** One more than there can be: none goes while all are in use in turn. One that has not been used
+ *  for long goes, and the other side sees that. */
+START_TEST(the_unused_make_room)
 {
     static uint64_t mine = 5, theirs[CONNECTIONS + 1];
-    onic_rdma_transfer_t t[CONNECTIONS];
     onic_rc_t *c[CONNECTIONS + 1];
+    onic_rdma_transfer_t t;
     onic_layout_t word;
 
     open_adapter();
     onic_layout_set(&word, sizeof(mine));
     for (uint64_t i = 0; i < CONNECTIONS; i++)
         ck_assert(connect_as(i, &c[i]));
-    for (int i = CONNECTIONS - 1; i >= 0; i--)
-        begin(c[i], &t[i], false, &word, &mine, &theirs[i]);
-    /* None is idle. */
-    ck_assert(!connect_as(CONNECTIONS, &c[CONNECTIONS]));
+    for (int i = 0; i < 100; i++) {
+        begin(c[i % CONNECTIONS], &t, false, &word, &mine, &theirs[i % CONNECTIONS]);
+        poll_all();
+        ck_assert(!connect_as(CONNECTIONS, &c[CONNECTIONS]));
+    }
     ck_assert_int_eq(evicted, 0);
-    poll_all();
-    ck_assert(!connect_as(CONNECTIONS, &c[CONNECTIONS]));
-    ck_assert_int_eq(evicted, 1);
-    ck_assert(c[CONNECTIONS - 1] == NULL && c[0] != NULL);
+    for (int i = 0; evicted == 0; i++) {
+        ck_assert_int_lt(i, 100);
+        begin(c[i % 2], &t, false, &word, &mine, &theirs[i % 2]);
+        poll_all();
+        ck_assert(!connect_as(CONNECTIONS, &c[CONNECTIONS]));
+    }
+    ck_assert(c[CONNECTIONS - 1] == NULL && c[0] != NULL && c[1] != NULL);
     poll_all();
     ck_assert(connect_as(CONNECTIONS, &c[CONNECTIONS]));
-    begin(c[CONNECTIONS], &t[0], false, &word, &mine, &theirs[CONNECTIONS]);
+    begin(c[CONNECTIONS], &t, false, &word, &mine, &theirs[CONNECTIONS]);
     poll_all();
     ck_assert_uint_eq(theirs[CONNECTIONS], 5);
     ck_assert(failed == 0 && lost == 0 && pairs() == 2 * CONNECTIONS);
+    onic_rc_close(&adapter);
+    check_all_closed();
+}
+END_TEST
+
+/** With the last place the next one is prepared. */
+START_TEST(room_is_made_before)
+{
+    static uint64_t mine = 5, theirs;
+    onic_rc_t *c[CONNECTIONS + 1];
+    onic_rdma_transfer_t t;
+    onic_layout_t word;
+
+    open_adapter();
+    onic_layout_set(&word, sizeof(mine));
+    for (uint64_t i = 0; i + 1 < CONNECTIONS; i++)
+        ck_assert(connect_as(i, &c[i]));
+    for (int i = 0; i < 100; i++) {
+        begin(c[0], &t, false, &word, &mine, &theirs);
+        poll_all();
+    }
+    ck_assert(connect_as(CONNECTIONS - 1, &c[CONNECTIONS - 1]));
+    ck_assert(evicted == 1 && c[1] == NULL);
+    poll_all();
+    ck_assert(connect_as(CONNECTIONS, &c[CONNECTIONS]));
     onic_rc_close(&adapter);
     check_all_closed();
 }
@@ -647,9 +678,10 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {writes_and_reads,     asks_again,  the_idle_make_room,
-                                  a_full_table_refuses, a_lost_peer, closed_while_under_way,
-                                  small_adapters,       terms};
+    const TTest *const tests[] = {
+        writes_and_reads,       asks_again,           the_unused_make_room,
+        room_is_made_before,    a_full_table_refuses, a_lost_peer,
+        closed_while_under_way, small_adapters,       terms};
 
     return unit_run("connections", tests, sizeof(tests) / sizeof(tests[0]));
 }
