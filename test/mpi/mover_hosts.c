@@ -81,7 +81,7 @@ static bool is_clean(void)
     onic_wire_lock();
     const bool clean = onic_rma_records.used == 0 && onic_mover_idle() && free_slots() == all &&
                        atomic_load(&onic_rma_state.bounce_free) == all &&
-                       onic_rma_state.waiting == NULL;
+                       onic_rma_state.turns.first == NULL;
     onic_wire_unlock();
     return clean;
 }
@@ -111,7 +111,7 @@ static void close_mover(void)
     TL_CHECK(is_clean(), "left: slots %llx of mine, %llx to pack into%s",
              (unsigned long long)free_slots(),
              (unsigned long long)atomic_load(&onic_rma_state.bounce_free),
-             onic_rma_state.waiting != NULL ? ", and requests" : "");
+             onic_rma_state.turns.first != NULL ? ", and requests" : "");
     meet();
     onic_mover_close();
     TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
