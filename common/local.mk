@@ -81,6 +81,16 @@ common_libonic_core_la_SOURCES = \
 common_libonic_core_la_CPPFLAGS = $(pure_cppflags)
 common_libonic_core_la_LIBADD = common/libonic_pack.la
 
+# Numbers of networks, for the components' parameters cost.
+linksdir = $(pkgdatadir)/links
+dist_links_DATA = \
+	share/links/infiniband-hdr.txt \
+	share/links/quadrics-elan4.txt \
+	share/links/roce-100.txt \
+	share/links/slingshot-11.txt \
+	share/links/tcp-10g.txt \
+	share/links/tcp-25g.txt
+
 # The compiler vectorises the copy kernels only at -O3.
 common_libonic_pack_la_SOURCES = \
 	common/layout/copy.c \

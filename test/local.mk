@@ -31,6 +31,7 @@ unit_programs = \
 	test/unit/check_stores \
 	test/unit/check_mover_terms \
 	test/unit/check_mover_turns \
+	test/unit/check_hybrid \
 	test/unit/check_model_learn \
 	test/unit/check_model_link \
 	test/unit/check_model_pipeline \
@@ -188,6 +189,12 @@ test_unit_check_place_LDADD = $(unit_ldadd)
 test_unit_check_tables_LDADD = $(unit_ldadd)
 test_unit_check_choice_LDADD = $(unit_ldadd) -lm
 test_unit_check_plan_LDADD = $(unit_ldadd) -lm
+test_unit_check_hybrid_SOURCES = \
+	test/unit/check_hybrid.c \
+	test/unit/link_sim.c \
+	test/unit/link_sim.h
+test_unit_check_hybrid_CPPFLAGS = $(AM_CPPFLAGS) -DLINKS='"$(abs_srcdir)/share/links"'
+test_unit_check_hybrid_LDADD = $(unit_ldadd) -lm
 # The rows are linked with what they start, which is not called: nothing initialises MPI.
 test_unit_check_pml_choice_LDADD = pml_superpipe/libsuperpipe_core.la \
 	pml_superpipe/libsuperpipe_protocols.la pml_superpipe/libsuperpipe_core.la \

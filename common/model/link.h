@@ -39,6 +39,8 @@ typedef struct onic_link {
     double page;       /**< one that has a page for itself */
     double message;    /**< an active message (ts of equation 2) */
     double byte;       /**< a packed byte in messages (tn + 2 tm of equation 2) */
+    double fragment;   /**< most bytes of a message, of which both sides do not work at once */
+    double grant;      /**< until a sender may put into slots of its receiver */
     double rendezvous; /**< the handshake of a rendezvous */
     double rndv_byte;  /**< a byte that is moved by rendezvous (tn) */
     double pin;        /**< registering memory with an adapter (lambda_reg) */

@@ -18,11 +18,12 @@ static const struct {
     {                                                                                              \
 #n, offsetof(onic_link_t, n)                                                               \
     }
-    NAME(call),    NAME(piece),    NAME(copy),    NAME(block),      NAME(line),
-    NAME(page),    NAME(message),  NAME(byte),    NAME(rendezvous), NAME(rndv_byte),
-    NAME(pin),     NAME(pin_byte), NAME(wake),    NAME(absence),    NAME(gap),
-    NAME(latency), NAME(bcopy),    NAME(bnet),    NAME(request),    NAME(doorbell),
-    NAME(batch),   NAME(entry),    NAME(entries), NAME(window),     NAME(reads),
+    NAME(call),       NAME(piece),     NAME(copy),    NAME(block),    NAME(line),
+    NAME(page),       NAME(message),   NAME(byte),    NAME(fragment), NAME(grant),
+    NAME(rendezvous), NAME(rndv_byte), NAME(pin),     NAME(pin_byte), NAME(wake),
+    NAME(absence),    NAME(gap),       NAME(latency), NAME(bcopy),    NAME(bnet),
+    NAME(request),    NAME(doorbell),  NAME(batch),   NAME(entry),    NAME(entries),
+    NAME(window),     NAME(reads),
 #undef NAME
 };
 

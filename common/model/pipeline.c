@@ -90,8 +90,10 @@ static double longest(const onic_link_t *link, run_t r, double bytes, double hea
                       double begin)
 {
     const double moved = head + r.n * link->gap + bytes / link->bnet + tail;
+    /* What is left of a chunk that comes faster than it is copied. */
+    const double left = fmax(tail, r.last / link->bcopy - r.last / link->bnet);
     const double copied_in =
-        head + (bytes - r.first) / link->bcopy + link->gap + r.last / link->bnet + tail;
+        head + (bytes - r.first) / link->bcopy + link->gap + r.last / link->bnet + left;
     const double copied_out = head + link->gap + begin / link->bnet + bytes / link->bcopy;
 
     return link->latency + fmax(moved, fmax(copied_in, copied_out));

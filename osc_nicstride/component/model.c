@@ -7,6 +7,8 @@
 #include "opal/util/output.h"
 #include "ompi/constants.h"
 
+#include "common/mover/pipe/blocks.h"
+#include "common/mover/pipe/chunks.h"
 #include "osc_nicstride/queue/observe.h"
 #include "osc_nicstride/component/setup.h"
 #include "osc_nicstride/methods/methods.h"
@@ -22,9 +24,10 @@ int nicstride_model_init(const char *cost)
 
     if (!onic_links_given(&links, cost, HELP_FILE))
         return OMPI_ERR_BAD_PARAM;
-    c->paths.node = (nicstride_path_t){.link = links.node, .sieve_piece = c->params.sieve_piece};
-    c->paths.net = (nicstride_path_t){.link = links.net};
-    c->paths.adapter = (nicstride_path_t){.link = links.adapter};
+    c->paths.node = (nicstride_path_t){
+        .link = links.node, .mover_block = ONIC_MOVER_BLOCK, .sieve_piece = c->params.sieve_piece};
+    c->paths.net = (nicstride_path_t){.link = links.net, .mover_block = ONIC_BLOCK_BYTES};
+    c->paths.adapter = (nicstride_path_t){.link = links.adapter, .mover_block = ONIC_BLOCK_BYTES};
     c->limits = (nicstride_limits_t){
         .near = nicstride_inline_bytes(links.node.message, links.node.byte),
         .far = nicstride_inline_bytes(links.net.message, links.net.byte),

@@ -11,10 +11,14 @@
 #include "osc_nicstride/methods/plan.h"
 #include "osc_nicstride/methods/sieve.h"
 
-static double gather_both(const nicstride_case_t *c)
+static double gather_here(const nicstride_case_t *c)
 {
-    return onic_link_gather(&c->path->link, c->origin) +
-           onic_link_gather(&c->path->link, c->target);
+    return onic_link_gather(&c->path->link, c->origin);
+}
+
+static double gather_there(const nicstride_case_t *c)
+{
+    return onic_link_gather(&c->path->link, c->target);
 }
 
 /* ---- direct: load and store ------------------------------------------------------------------ */
@@ -48,14 +52,23 @@ double nicstride_sieve_cost(const nicstride_case_t *c)
     double reads, bytes;
 
     nicstride_sieve_total(c->target, c->path->sieve_piece, NICSTRIDE_SIEVE_GAP, &reads, &bytes);
-    return reads * link->call + (bytes + (double)c->target->size) * link->copy + gather_both(c);
+    return reads * link->call + (bytes + (double)c->target->size) * link->copy + gather_here(c) +
+           gather_there(c);
 }
 
 /* ---- pack: messages -------------------------------------------------------------------------- */
 
+/** Equation (2) for the first message. While others follow, the sender packs, the network moves and
+ *  the receiver unpacks at the same time: the slowest counts. */
 double nicstride_pack_cost(const nicstride_case_t *c)
 {
-    return onic_link_packed(&c->path->link, (double)c->target->size) + gather_both(c);
+    const onic_link_t *link = &c->path->link;
+    const double here = gather_here(c), there = gather_there(c), size = (double)c->target->size;
+    const double first = fmin(1, link->fragment / size);
+    const double copying = size / link->bcopy + size / link->fragment * link->gap;
+
+    return onic_link_packed(link, first * size) + first * (here + there) +
+           (1 - first) * fmax(size / link->bnet, copying + fmax(here, there));
 }
 
 /* ---- mover: the superpipeline ---------------------------------------------------------------- */
@@ -68,16 +81,17 @@ bool nicstride_mover_fits(const nicstride_case_t *c)
     return c->target->size > ONIC_MOVER_BLOCK;
 }
 
-/** Both sides gather and scatter at the same time: the slower one counts. */
+/** Both sides gather and scatter while chunks are moved: the slower one copies so much slower. Of a
+ *  get the slots are the origin's own. The way of the data counts once. */
 double nicstride_mover_cost(const nicstride_case_t *c)
 {
-    const onic_link_t *link = &c->path->link;
-    const double here = onic_link_gather(link, c->origin),
-                 there = onic_link_gather(link, c->target);
-    const onic_chunks_t chunks = onic_superpipeline_chunks(link, ONIC_MOVER_BLOCK, MOVER_SLOT);
+    onic_link_t link = c->path->link;
+    const double size = (double)c->target->size, block = (double)c->path->mover_block;
+    const onic_chunks_t chunks = onic_superpipeline_chunks(&link, block, MOVER_SLOT);
 
-    return link->message + (here > there ? here : there) +
-           onic_superpipeline_time_blocks(link, &chunks, (double)c->target->size, ONIC_MOVER_BLOCK);
+    link.bcopy = size / (size / link.bcopy + fmax(gather_here(c), gather_there(c)));
+    return link.message - link.latency + (c->dir == NICSTRIDE_GET ? 0 : link.grant) +
+           onic_superpipeline_time_blocks(&link, &chunks, size, block);
 }
 
 /* ---- zcopy: rendezvous ----------------------------------------------------------------------- */
@@ -120,16 +134,15 @@ bool nicstride_nic_fits(const nicstride_case_t *c)
     return c->dir != NICSTRIDE_ACC && c->target->size > 0;
 }
 
-/** A request for each block of the target's, whose gather list has pieces of the origin's; more
- *  where these are more than lists hold. */
+/** A request for each piece of the target's, which has a list of the origin's pieces, or several
+ *  where that becomes too long. */
 double nicstride_nic_cost(const nicstride_case_t *c)
 {
     const onic_link_t *link = &c->path->link;
-    const double here = (double)onic_layout_blocks(c->origin),
-                 there = (double)onic_layout_blocks(c->target);
-    const double pieces = fmax(here, there);
+    const double there = (double)onic_layout_blocks(c->target),
+                 pieces = fmax(there, (double)onic_layout_blocks(c->origin));
 
     return onic_link_requests(link, c->dir == NICSTRIDE_GET,
-                              fmax(there, ceil(pieces / link->entries)), pieces,
+                              there * ceil(pieces / there / link->entries), pieces,
                               (double)c->target->size);
 }

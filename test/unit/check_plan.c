@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/mover/pipe/chunks.h"
 #include "test/unit/method_rows.h"
 #include "test/unit/unit.h"
 
@@ -40,10 +41,13 @@ static const nicstride_path_t near_link = {.link = {.call = 500,
                                                     .rndv_byte = 0.12,
                                                     .gap = 100,
                                                     .latency = 100,
+                                                    .fragment = 1e9,
                                                     .bcopy = 20,
                                                     .bnet = 10},
+                                           .mover_block = ONIC_MOVER_BLOCK,
                                            .sieve_piece = 512 * KIB};
-static const nicstride_path_t far_link = {.link = {.block = 1,
+static const nicstride_path_t far_link = {.link = {.fragment = 1e9,
+                                                   .block = 1,
                                                    .line = 1,
                                                    .page = 1,
                                                    .message = 10000,
@@ -61,14 +65,15 @@ static const nicstride_path_t far_link = {.link = {.block = 1,
                                                    .entries = 4,
                                                    .window = 16,
                                                    .reads = 4},
+                                          .mover_block = ONIC_MOVER_BLOCK,
                                           .sieve_piece = 512 * KIB};
 
 static const nicstride_paths_t *defaults(void)
 {
     static nicstride_paths_t paths;
 
-    paths.node = (nicstride_path_t){onic_links_default.node, 512 * KIB};
-    paths.net = (nicstride_path_t){onic_links_default.net, 512 * KIB};
+    paths.node = (nicstride_path_t){onic_links_default.node, ONIC_MOVER_BLOCK, 512 * KIB};
+    paths.net = (nicstride_path_t){onic_links_default.net, ONIC_MOVER_BLOCK, 512 * KIB};
     return &paths;
 }
 
@@ -284,15 +289,25 @@ START_TEST(equations)
                                             .line = 3,
                                             .page = 3,
                                             .message = 50,
+                                            .fragment = 8192,
                                             .byte = 5,
                                             .rendezvous = 7000,
                                             .rndv_byte = 1,
                                             .gap = 10,
                                             .latency = 100,
                                             .bcopy = 16,
-                                            .bnet = 8},
+                                            .bnet = 8,
+                                            .request = 40,
+                                            .doorbell = 70,
+                                            .batch = 8,
+                                            .entry = 20,
+                                            .entries = 4,
+                                            .window = 32,
+                                            .reads = 16},
+                                   .mover_block = ONIC_MOVER_BLOCK,
                                    .sieve_piece = 1u << 20};
-    const onic_layout_t flat = vector(4096, 0), strided = vector(4096, 64);
+    const onic_layout_t flat = vector(4096, 0), strided = vector(4096, 64),
+                        many = vector(32768, 64);
 
 #define COST(method, origin, target) method_cost(NICSTRIDE_METHOD_##method, origin, target, &cost)
     ck_assert(COST(DIRECT, &strided, &strided) == 0);
@@ -305,10 +320,19 @@ START_TEST(equations)
     ck_assert(COST(SIEVE, &flat, &strided) == 1000 + (2 * 4096 - 64) * 2 + 64 * 3 + 4096 * 2);
     /* One chunk, whose bytes are moved; its last block is copied behind that (equation 9). */
     ck_assert(COST(MOVER, &flat, &flat) ==
-              50 + 4096.0 / 16 + 10 + 100 + 4096.0 / 8 + (4096.0 / 16 - 200));
-    ck_assert(COST(MOVER, &strided, &strided) == COST(MOVER, &flat, &flat) + 64 * 3);
-    /* Blocks on both sides are gathered and scattered. */
+              50 + 4096.0 / 16 + 10 + 4096.0 / 8 + (4096.0 / 16 - 200));
+    /* Of one chunk nothing overlaps: it is gathered, then scattered. */
+    ck_assert(COST(MOVER, &strided, &strided) == COST(MOVER, &flat, &flat) + 2 * 64 * 3);
+    /* Blocks on both sides are gathered and scattered: at the same time, but for a first message.
+     */
     ck_assert(COST(PACK, &strided, &strided) == 50 + 2 * 64 * 3 + 4096 * 5);
+    ck_assert(COST(PACK, &many, &many) ==
+              50 + 8192 * 5 + 2 * 128 * 3 + fmax(24576.0 / 8, 24576.0 / 16 + 3 * 10 + 384 * 3));
+    /* One request, behind whose moving its answer comes; one for each block, in lists of 8. */
+    ck_assert(COST(RDMA, &flat, &flat) == 40 + 70 + 4096.0 / 8 + 2 * 100);
+    ck_assert(COST(NIC, &flat, &strided) == 40 + 70 + 63 * 40 + 7 * 70 + 2 * 100);
+    /* Pieces of the origin's side are in the gather lists of requests. */
+    ck_assert(COST(NIC, &strided, &flat) == 40 + 70 + 15 * 40 + 48 * 20 + 70 + 2 * 100);
 #undef COST
 }
 END_TEST
