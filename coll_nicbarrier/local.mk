@@ -27,7 +27,6 @@ coll_nicbarrier_libnicbarrier_core_la_SOURCES = \
 	coll_nicbarrier/engines/datagram/reach.c \
 	coll_nicbarrier/engines/datagram/reach.h \
 	coll_nicbarrier/engines/reason.c \
-	coll_nicbarrier/engines/shm/row.c \
 	coll_nicbarrier/schedule/schedule.c \
 	coll_nicbarrier/schedule/schedule.h \
 	coll_nicbarrier/engines/shm/shm.c \
@@ -78,7 +77,6 @@ mca_coll_nicbarrier_la_SOURCES = \
 	coll_nicbarrier/agree/agree.h \
 	coll_nicbarrier/agree/agreement.h \
 	coll_nicbarrier/agree/network.c \
-	coll_nicbarrier/agree/node.c \
 	coll_nicbarrier/team/engines.c \
 	coll_nicbarrier/component/component.c \
 	coll_nicbarrier/component/barriers.c \

@@ -40,16 +40,6 @@ static uint64_t draw_key(void)
     return key != 0 ? key : 1;
 }
 
-bool nicbarrier_several_jobs(struct ompi_communicator_t *comm)
-{
-    for (int r = 0; r < ompi_comm_size(comm); r++) {
-        if (ompi_group_get_proc_name(comm->c_local_group, r).jobid != OPAL_PROC_MY_NAME.jobid) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /** Opens the engine if it may be needed; its score, or 0. */
 static uint8_t open_engine(nicbarrier_agreement_t *a, int i)
 {
@@ -76,12 +66,9 @@ static bool open_engines(nicbarrier_agreement_t *a, int index, int n)
     if (limit == size || index % limit != 0) {
         return true;
     }
-    const bool jobs = nicbarrier_several_jobs(a->comm);
     bool able = true;
     for (int i = 0; nicbarrier_engines[i] != NULL; i++) {
-        const bool serves =
-            !jobs || (a->options.candidate[i].needs & NICBARRIER_NEEDS_ONE_JOB) == 0;
-        if (a->options.candidate[i].network && serves && (asked < 0 || asked == i)) {
+        if (a->options.network[i] && (asked < 0 || asked == i)) {
             a->mine.score[i] = open_engine(a, i);
             able = able && (asked != i || a->mine.score[i] > 0);
         }
@@ -101,10 +88,8 @@ static bool find_facts(nicbarrier_agreement_t *a)
             index += r < ompi_comm_rank(a->comm);
         }
     }
-    a->mine = (nicbarrier_facts_t){.key = draw_key(),
-                                   .job = OPAL_PROC_MY_NAME.jobid,
-                                   .first = first,
-                                   .where = {here.package, here.numa, here.cache}};
+    a->mine = (nicbarrier_facts_t){
+        .key = draw_key(), .first = first, .where = {here.package, here.numa, here.cache}};
     return open_engines(a, index, n);
 }
 
@@ -124,8 +109,7 @@ static bool begin(nicbarrier_agreement_t *a, bool able)
     a->engine = NICBARRIER_ANY_ENGINE;
     a->options = (nicbarrier_options_t){.engine = a->config->engine, .ppn = a->config->ppn};
     for (int i = 0; nicbarrier_engines[i] != NULL; i++) {
-        a->options.candidate[i].needs = nicbarrier_engines[i]->needs;
-        a->options.candidate[i].network = nicbarrier_engines[i]->network != NULL;
+        a->options.network[i] = nicbarrier_engines[i]->network != NULL;
     }
     if (!able || !allocate(a)) {
         nicbarrier_reason(&a->why, "memory is exhausted");
@@ -134,33 +118,87 @@ static bool begin(nicbarrier_agreement_t *a, bool able)
     return find_facts(a);
 }
 
-/* ---- the whole ------------------------------------------------------------------------------ */
+/* ---- nodes ---------------------------------------------------------------------------------- */
 
-/** The nodes, and which ranks lead. Once more with names of segments where some process needs one.
- */
-static int set_up_nodes(nicbarrier_agreement_t *a, int *able_p)
+/** Of the members of a node so many each stand behind one leader, and have an area of its segment:
+ *  members of the area that begins with member `first`, and where it lies. */
+static int in_area(const nicbarrier_plan_t *p, int first)
 {
-    int mapped = NICBARRIER_UNNAMED, rc = OMPI_SUCCESS;
-    a->plan = nicbarrier_plan(&a->options, a->facts, ompi_comm_size(a->comm),
-                              ompi_comm_rank(a->comm), a->room);
-    for (int named = 0; named <= 1 && rc == OMPI_SUCCESS && mapped == NICBARRIER_UNNAMED; named++) {
-        onic_segment_key_t key;
-        if (named) {
-            nicbarrier_team_free(a->team);
-            a->team = nicbarrier_team_new(&a->config->team);
-        }
-        rc = nicbarrier_set_up_node(a, named, &key, &mapped);
-        if (a->team == NULL ||
-            (a->plan.leader >= 0 && a->plan.leaders > 1 && !nicbarrier_make_exchange(a))) {
-            nicbarrier_reason(&a->why, "memory is exhausted");
-            mapped = NICBARRIER_UNMAPPED;
-        }
-        rc = rc == OMPI_SUCCESS ? nicbarrier_least(a, &mapped) : rc;
-        onic_node_hide(&key);
+    return p->n - first < p->limit ? p->n - first : p->limit;
+}
+
+static size_t offset_of(const nicbarrier_plan_t *p, int first)
+{
+    return (size_t)(first / p->limit) * nicbarrier_shm_bytes(p->limit);
+}
+
+/** The first of a node: all areas. False where memory is exhausted. */
+static bool arrange(const nicbarrier_agreement_t *a, const onic_node_t *node, char *base)
+{
+    const nicbarrier_plan_t *p = &a->plan;
+    nicbarrier_locality_t *where = malloc((size_t)p->n * sizeof(*where));
+    bool done = where != NULL;
+    for (int i = 0; done && i < p->n; i++) {
+        where[i] = a->facts[node->ranks[i]].where;
     }
-    *able_p = rc == OMPI_SUCCESS && mapped == NICBARRIER_MAPPED;
+    for (int first = 0; done && first < p->n; first += p->limit) {
+        done = nicbarrier_shm_arrange(base + offset_of(p, first), in_area(p, first), where + first,
+                                      nicbarrier_shm_fanout) == 0;
+    }
+    free(where);
+    return done;
+}
+
+/** A segment for the node, as the plan says; the first arranges it. */
+static int make_node(nicbarrier_agreement_t *a, onic_segment_t *segment, int *able_p)
+{
+    const nicbarrier_plan_t *p = &a->plan;
+    const int first = p->index / p->limit * p->limit;
+    onic_node_t node;
+    onic_made_t made;
+    onic_node_find(a->comm, &a->facts[0].first, sizeof(a->facts[0]), &node);
+    const int rc =
+        onic_node_segment(a->comm, &node, offset_of(p, p->n + p->limit - 1), false, segment, &made);
+    *able_p = rc == OMPI_SUCCESS && made == ONIC_MADE;
+    if (*able_p) {
+        nicbarrier_shm_introduce((char *)segment->base + offset_of(p, first), in_area(p, first),
+                                 p->index - first);
+        *able_p = p->index > 0 || arrange(a, &node, segment->base);
+    }
+    if (!*able_p) {
+        nicbarrier_reason(&a->why, "%s",
+                          made == ONIC_MADE       ? "memory is exhausted"
+                          : made == ONIC_NO_SPACE ? "no shared memory can be had"
+                                                  : "processes of a node cannot share memory "
+                                                    "(coll_nicbarrier_ppn 1 does without)");
+    }
+    onic_node_fini(&node);
     return rc;
 }
+
+/** The nodes, and which ranks lead. */
+static int set_up_nodes(nicbarrier_agreement_t *a, int *able_p)
+{
+    onic_segment_t segment = {NULL, 0};
+    a->plan = nicbarrier_plan(&a->options, a->facts, ompi_comm_size(a->comm),
+                              ompi_comm_rank(a->comm), a->room);
+    const nicbarrier_plan_t *p = &a->plan;
+    const int first = p->index / p->limit * p->limit, n = in_area(p, first);
+    int rc = p->limit > 1 ? make_node(a, &segment, able_p) : OMPI_SUCCESS;
+    if (p->leader >= 0 && p->leaders > 1 && !nicbarrier_make_exchange(a)) {
+        nicbarrier_reason(&a->why, "memory is exhausted");
+        *able_p = false;
+    }
+    rc = rc == OMPI_SUCCESS ? nicbarrier_least(a, able_p) : rc;
+    if (rc == OMPI_SUCCESS && *able_p && n > 1) {
+        nicbarrier_team_attach(a->team, &segment, offset_of(p, first), n, p->index - first,
+                               nicbarrier_shm_fanout, n < p->size);
+    }
+    onic_segment_unmap(&segment);
+    return rc;
+}
+
+/* ---- the whole ------------------------------------------------------------------------------ */
 
 static int agree(nicbarrier_agreement_t *a, int able)
 {

@@ -10,7 +10,7 @@
  *
  * 1. able      an allreduce: can every rank go on?
  * 2. facts     an allgather: what each rank is and has (plan.h)
- * 3. nodes     the first rank of each node makes a segment, the others map it (node.c)
+ * 3. nodes     the first rank of each node makes a segment, the others map it
  * 4. leaders   where several are left: endpoints go to the partners of the schedule, and when all
  *              are connected a trial epoch runs (network.c). Where it fails the next best engine
  *              is tried
@@ -46,8 +46,5 @@ nicbarrier_team_t *nicbarrier_agree(struct ompi_communicator_t *comm,
 
 /** Closes all engines that agreements have opened. */
 void nicbarrier_close_engines(void);
-
-/** Has it processes of another job than this one? */
-bool nicbarrier_several_jobs(struct ompi_communicator_t *comm);
 
 #endif

@@ -2,10 +2,10 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file What the parts of the agreement share: agree.c has the whole, node.c what is done on a
- *  node, network.c what leaders do. Their functions return OMPI_SUCCESS, or the error of a message
- *  that has failed. What this rank cannot do is no error, but takes part in the next allreduce. All
- *  are for the thread that runs the agreement. */
+/** @file What the parts of the agreement share: agree.c has the whole, network.c what leaders do.
+ *  Their functions return OMPI_SUCCESS, or the error of a message that has failed. What this rank
+ *  cannot do is no error, but takes part in the next allreduce. All are for the thread that runs
+ *  the agreement. */
 #ifndef NICBARRIER_AGREEMENT_H
 #define NICBARRIER_AGREEMENT_H
 
@@ -48,20 +48,5 @@ bool nicbarrier_make_exchange(nicbarrier_agreement_t *a);
 
 /** All ranks: the part between several leaders. Sets a->engine. */
 int nicbarrier_set_up_network(nicbarrier_agreement_t *a);
-
-/* ---- node.c --------------------------------------------------------------------------------- */
-
-/** What has become of a node at one of its processes, from bad to good. */
-typedef enum nicbarrier_mapped {
-    NICBARRIER_UNMAPPED, /**< there is a reason */
-    NICBARRIER_UNNAMED,  /**< it must not open what has no name */
-    NICBARRIER_MAPPED
-} nicbarrier_mapped_t;
-
-/** Makes the team's part on the node, as the plan says, with a segment that has a name where one is
- *  needed. The first of a node keeps it in *key_p until all have it. *mapped_p becomes a
- *  nicbarrier_mapped_t. */
-int nicbarrier_set_up_node(nicbarrier_agreement_t *a, bool named, onic_segment_key_t *key_p,
-                           int *mapped_p);
 
 #endif

@@ -254,8 +254,8 @@ int nicbarrier_set_up_network(nicbarrier_agreement_t *a)
         tried |= 1U << engine;
     }
     if (a->why.text[0] == '\0') {
-        nicbarrier_reason(&a->why, "no engine serves these processes: %d nodes%s",
-                          (int)a->plan.nodes, a->plan.jobs ? ", several jobs" : "");
+        nicbarrier_reason(&a->why, "no engine serves these processes: %d nodes",
+                          (int)a->plan.nodes);
     }
     return OMPI_SUCCESS;
 }

@@ -16,7 +16,7 @@ static int32_t first_of(const nicbarrier_facts_t *all, int32_t rank)
 
 int32_t nicbarrier_limit(const nicbarrier_options_t *o, int32_t n, int32_t size)
 {
-    const bool by_network = o->engine >= 0 && o->candidate[o->engine].network;
+    const bool by_network = o->engine >= 0 && o->network[o->engine];
 
     if (!by_network && (n == size || o->engine >= 0))
         return n;
@@ -51,7 +51,6 @@ nicbarrier_plan_t nicbarrier_plan(const nicbarrier_options_t *options,
     for (int32_t r = 0; r < size; r++) {
         const int32_t first = first_of(all, r), index = seen[first]++;
         const bool leads = index % nicbarrier_limit(options, members[first], size) == 0;
-        p.jobs |= all[r].job != all[0].job;
         p.nodes += first == r;
         if (r == me) {
             p.index = index;
@@ -63,25 +62,6 @@ nicbarrier_plan_t nicbarrier_plan(const nicbarrier_options_t *options,
     return p;
 }
 
-int32_t nicbarrier_plan_member(const nicbarrier_plan_t *plan, const nicbarrier_facts_t *all,
-                               int32_t after)
-{
-    for (int32_t r = after + 1; r < plan->size; r++)
-        if (first_of(all, r) == plan->first)
-            return r;
-    return -1;
-}
-
-static bool serves(const nicbarrier_plan_t *p, const nicbarrier_options_t *o, int engine)
-{
-    const unsigned needs = o->candidate[engine].needs;
-
-    return o->candidate[engine].network &&
-           (o->engine == NICBARRIER_ANY_ENGINE || o->engine == engine) &&
-           !((needs & NICBARRIER_NEEDS_ONE_NODE) != 0 && p->nodes > 1) &&
-           !((needs & NICBARRIER_NEEDS_ONE_JOB) != 0 && p->jobs);
-}
-
 int nicbarrier_choose(const nicbarrier_plan_t *plan, const nicbarrier_options_t *options,
                       unsigned tried)
 {
@@ -89,7 +69,8 @@ int nicbarrier_choose(const nicbarrier_plan_t *plan, const nicbarrier_options_t 
     uint8_t best = 0;
 
     for (int i = 0; i < NICBARRIER_ENGINES_MAX; i++) {
-        if ((tried & 1U << i) == 0 && serves(plan, options, i) && plan->score[i] > best) {
+        const bool asked = options->engine == NICBARRIER_ANY_ENGINE || options->engine == i;
+        if (asked && options->network[i] && (tried & 1U << i) == 0 && plan->score[i] > best) {
             best = plan->score[i];
             engine = i;
         }

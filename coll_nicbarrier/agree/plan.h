@@ -22,20 +22,16 @@
 /** What each rank sends to all others. */
 typedef struct nicbarrier_facts {
     uint64_t key;  /**< a random number, never 0: that of rank 0 names the group */
-    uint32_t job;  /**< of the process */
     int32_t first; /**< the first rank of its node, in its view */
     nicbarrier_locality_t where;
     uint8_t score[NICBARRIER_ENGINES_MAX]; /**< of each engine; 0: it has not been opened */
 } nicbarrier_facts_t;
 
-/** What is asked for, and what the engines need. The same on all ranks. */
+/** What is asked for. The same on all ranks. */
 typedef struct nicbarrier_options {
-    int engine;  /**< its number, or NICBARRIER_ANY_ENGINE */
-    int32_t ppn; /**< most of a node behind one leader; 0: all */
-    struct {
-        unsigned needs; /**< nicbarrier_needs_t */
-        bool network;
-    } candidate[NICBARRIER_ENGINES_MAX];
+    int engine;                           /**< its number, or NICBARRIER_ANY_ENGINE */
+    int32_t ppn;                          /**< most of a node behind one leader; 0: all */
+    bool network[NICBARRIER_ENGINES_MAX]; /**< of each engine: it is one */
 } nicbarrier_options_t;
 
 typedef struct nicbarrier_plan {
@@ -47,7 +43,6 @@ typedef struct nicbarrier_plan {
     int32_t leaders; /**< of all */
     int32_t leader;  /**< my index among them, or -1 */
     int32_t nodes;
-    bool jobs;                             /**< there are several */
     uint8_t score[NICBARRIER_ENGINES_MAX]; /**< the least of all leaders */
     int32_t *rank;                         /**< of each leader */
 } nicbarrier_plan_t;
@@ -59,10 +54,6 @@ int32_t nicbarrier_limit(const nicbarrier_options_t *options, int32_t n, int32_t
 nicbarrier_plan_t nicbarrier_plan(const nicbarrier_options_t *options,
                                   const nicbarrier_facts_t *all, int32_t size, int32_t me,
                                   int32_t *room);
-
-/** The member of my node behind rank `after` (-1: the first); -1: there is none. */
-int32_t nicbarrier_plan_member(const nicbarrier_plan_t *plan, const nicbarrier_facts_t *all,
-                               int32_t after);
 
 /** Among several leaders: the best network engine whose bit is not in `tried`, or
  *  NICBARRIER_ANY_ENGINE. */

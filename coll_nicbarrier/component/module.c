@@ -182,8 +182,7 @@ static void keep(mca_coll_base_module_t *module)
 /**
  * May a communicator be set up where it is made, which waits for all its ranks? Two threads might
  * make two communicators in another order on each rank, and Open MPI makes one at a time: not where
- * a process of the job has several threads, but for MPI_COMM_WORLD, nor among several jobs, which
- * do not know this of each other. The same on all ranks.
+ * a process of the job has several threads, but for MPI_COMM_WORLD. The same on all ranks.
  */
 static bool may_wait(struct ompi_communicator_t *comm)
 {
@@ -193,7 +192,7 @@ static bool may_wait(struct ompi_communicator_t *comm)
         atomic_store(&single, onic_agree(comm, !ompi_mpi_thread_multiple) == 1);
         return true;
     }
-    return atomic_load(&single) && !nicbarrier_several_jobs(comm);
+    return atomic_load(&single);
 }
 
 /** Modules are enabled from the lowest priority to the highest: what is there now is below. */
@@ -222,7 +221,7 @@ mca_coll_base_module_t *nicbarrier_comm_query(struct ompi_communicator_t *comm, 
 {
     nicbarrier_module_t *m;
 
-    /* First of all, since it also gets to know what later communicators depend on. */
+    /* First of all, since MPI_COMM_WORLD's answer is that of all others. */
     if (!nicbarrier_settings_agree(comm) || OMPI_COMM_IS_INTER(comm) || ompi_comm_size(comm) < 2) {
         return NULL;
     }

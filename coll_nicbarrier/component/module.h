@@ -24,8 +24,7 @@
  *  common/ before other components start; from the component's open function. */
 void nicbarrier_settings_publish(void);
 /** Whether this component may do the barriers of a communicator: the same answer on all its ranks.
- * Looks up other processes for MPI_COMM_WORLD and for intercommunicators of jobs not yet known, and
- * never for others. Any MPI thread. */
+ *  Looks up other processes for MPI_COMM_WORLD, never for others. Any MPI thread. */
 bool nicbarrier_settings_agree(struct ompi_communicator_t *comm);
 
 /** What the module below would do. */

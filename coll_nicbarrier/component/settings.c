@@ -10,13 +10,11 @@
  * Each process publishes its settings in Open MPI's exchange during MPI_Init. In MPI_COMM_WORLD,
  * while MPI_Init may still wait, each looks up rank 0, whose parameters hold for all ranks of the
  * job; and, where those ask for this component, the first process of each node: they must have the
- * same version, or the component stays out of everything on all ranks. Of other jobs rank 0 is
- * looked up when there is an intercommunicator with them, before there can be a communicator of
- * both; they must have the same settings. What is made later is decided by what is known.
+ * same version, or the component stays out of everything on all ranks. What is made later is
+ * decided by that; of communicators with processes of other jobs it stays out.
  */
 #include "coll_nicbarrier/component/module.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,15 +36,6 @@ typedef struct settings {
     nicbarrier_shared_t shared;
 } settings_t;
 
-/** What is known of another job. */
-typedef struct job {
-    struct job *next;
-    uint32_t id;
-    bool agrees; /**< it has the settings of mine */
-} job_t;
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static job_t *jobs;
 static settings_t mine;
 static settings_t agreed; /**< in my job: those of rank 0 */
 static atomic_bool world_agrees;
@@ -95,7 +84,8 @@ static bool is_same_version(const settings_t *s)
     return strcmp(s->version, mine.version) == 0;
 }
 
-/* ---- my job ---------------------------------------------------------------------------------- */
+/* ---- all of the job
+ * ---------------------------------------------------------------------------------- */
 
 /** The first processes of my version and of another one. */
 typedef struct versions {
@@ -178,49 +168,16 @@ static bool world_may(struct ompi_communicator_t *comm)
     return !v.other_seen && is_same_version(&agreed);
 }
 
-/* ---- other jobs ----------------------------------------------------------------------------- */
-
-/** Has that job the settings of mine? Looks it up where it may, and then keeps the answer. */
-static bool job_agrees(uint32_t id, bool may_look)
-{
-    pthread_mutex_lock(&lock);
-    job_t *job = jobs;
-    while (job != NULL && job->id != id) {
-        job = job->next;
-    }
-    if (job == NULL && may_look && (job = malloc(sizeof(*job))) != NULL) {
-        const settings_t theirs = look_up((opal_process_name_t){id, 0});
-        *job = (job_t){jobs, id, memcmp(&theirs, &agreed, sizeof(theirs)) == 0};
-        jobs = job;
-    }
-    const bool agrees = job != NULL && job->agrees;
-    pthread_mutex_unlock(&lock);
-    return agrees;
-}
-
-static bool group_agrees(ompi_group_t *group, bool may_look)
-{
-    uint32_t last = OPAL_PROC_MY_NAME.jobid;
-    bool agrees = true;
-    for (int i = 0; i < ompi_group_size(group); i++) {
-        const uint32_t id = ompi_group_get_proc_name(group, i).jobid;
-        if (id != last && id != OPAL_PROC_MY_NAME.jobid) {
-            agrees = job_agrees(id, may_look) && agrees;
-        }
-        last = id;
-    }
-    return agrees;
-}
-
 bool nicbarrier_settings_agree(struct ompi_communicator_t *comm)
 {
-    const bool inter = OMPI_COMM_IS_INTER(comm);
     if (comm == MPI_COMM_WORLD) {
         atomic_store(&world_agrees, world_may(comm));
     }
-    bool agrees = group_agrees(comm->c_local_group, inter);
-    if (inter) {
-        agrees = group_agrees(comm->c_remote_group, true) && agrees;
+    /* What another job has is not known. */
+    for (int i = 0; i < ompi_comm_size(comm); i++) {
+        if (ompi_group_get_proc_name(comm->c_local_group, i).jobid != OPAL_PROC_MY_NAME.jobid) {
+            return false;
+        }
     }
-    return agrees && atomic_load(&world_agrees);
+    return atomic_load(&world_agrees);
 }

@@ -135,19 +135,12 @@ static inline const nicbarrier_endpoint_t *nicbarrier_endpoint_of(const nicbarri
     return NULL;
 }
 
-/** What an engine cannot do without. */
-typedef enum nicbarrier_needs {
-    NICBARRIER_NEEDS_ONE_NODE = 1, /**< serves processes that share memory */
-    NICBARRIER_NEEDS_ONE_JOB = 2   /**< when a job ends, no process waits for those of another */
-} nicbarrier_needs_t;
-
 /** An engine: a row of nicbarrier_engines. The functions of a network engine are all there; engine
  *  shm has none of them, since the team (team.h) uses it for its node in any case. */
 typedef struct nicbarrier_engine {
     const char *name;                     /**< as in coll_nicbarrier_engine */
     const char *what;                     /**< for that parameter's help text */
     const char *network;                  /**< NULL: carries barriers on a node */
-    unsigned needs;                       /**< nicbarrier_needs_t */
     const nicbarrier_param_t *params;     /**< a table, or NULL */
     const nicbarrier_counter_t *counters; /**< a table, or NULL */
 
@@ -189,9 +182,9 @@ typedef struct nicbarrier_engine {
      *  packets or flags were new. Called by MPI threads, often. */
     int (*progress)(nicbarrier_net_t *net);
 
-    /** The communicator is freed, all members having entered the same epochs; or connect failed here
-     *  or elsewhere. That does not synchronise: peers may still need what they missed of the last
-     *  epochs, so the engine can answer them until close. Also called where connect was not. */
+    /** The communicator is freed, all members having entered the same epochs; or connect failed
+     * here or elsewhere. That does not synchronise: peers may still need what they missed of the
+     * last epochs, so the engine can answer them until close. Also called where connect was not. */
     void (*disconnect)(nicbarrier_net_t *net);
 
     /** Has the group failed: is a member dead or out of reach, so that what is not complete now may

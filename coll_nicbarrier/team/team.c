@@ -25,18 +25,13 @@ nicbarrier_team_t *nicbarrier_team_new(const nicbarrier_team_config_t *config)
     return t;
 }
 
-int nicbarrier_team_attach(nicbarrier_team_t *t, onic_segment_t *segment, size_t offset, int n,
-                           int me, int fanout, bool network)
+void nicbarrier_team_attach(nicbarrier_team_t *t, onic_segment_t *segment, size_t offset, int n,
+                            int me, int fanout, bool network)
 {
-    if (offset > segment->size || nicbarrier_shm_bytes(n) > segment->size - offset ||
-        nicbarrier_shm_attach(&t->shm, (char *)segment->base + offset, n, me, fanout, network) !=
-            0) {
-        return -1;
-    }
+    nicbarrier_shm_attach(&t->shm, (char *)segment->base + offset, n, me, fanout, network);
     t->on_node = true;
     t->segment = *segment;
     *segment = (onic_segment_t){NULL, 0};
-    return 0;
 }
 
 static void net_complete(void *arg, uint64_t epoch)
@@ -115,9 +110,6 @@ void nicbarrier_team_free(nicbarrier_team_t *t)
         return;
     }
     nicbarrier_team_drop_network(t);
-    if (t->on_node) {
-        nicbarrier_shm_free(&t->shm);
-    }
     onic_segment_unmap(&t->segment);
     free(t);
 }

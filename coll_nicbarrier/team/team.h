@@ -54,15 +54,11 @@ typedef struct nicbarrier_team {
 /** A team without parts. NULL where memory is exhausted. */
 nicbarrier_team_t *nicbarrier_team_new(const nicbarrier_team_config_t *config);
 
-/**
- * Adds the part on the node: flags in the segment, `offset` bytes behind its beginning (a multiple
- * of 128), where the first of the `n` members has arranged them and this one has introduced
- * itself (shm.h). `network` says whether the team has a network part. Returns 0, and has taken the
- * segment over, which is empty then; or -1 where memory is exhausted or the segment does not hold
- * that.
- */
-int nicbarrier_team_attach(nicbarrier_team_t *t, onic_segment_t *segment, size_t offset, int n,
-                           int me, int fanout, bool network);
+/** Adds the part on the node: flags in the segment, `offset` bytes behind its beginning (a multiple
+ *  of 128), where all has been arranged (shm.h) for `n` members. `network` says whether the team
+ *  has a network part. Takes the segment over, which is empty then. */
+void nicbarrier_team_attach(nicbarrier_team_t *t, onic_segment_t *segment, size_t offset, int n,
+                            int me, int fanout, bool network);
 
 /** Adds the network part: the group that t->engine has prepared as t->net is connected to the
  *  partners. 0, or -1 and the reason. */

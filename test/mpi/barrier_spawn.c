@@ -70,6 +70,8 @@ int main(int argc, char **argv)
     phase("end");
     TL_MPI(MPI_Comm_free(&all));
     TL_MPI(MPI_Comm_disconnect(&inter));
-    meet_check_engine(2 * BARRIERS);
+    if (tl_size() > 1) {
+        meet_check_engine(BARRIERS);
+    }
     return meet_finish();
 }

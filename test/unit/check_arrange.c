@@ -25,16 +25,16 @@ static void check_shape(const nicbarrier_tree_t *t, int n, int fanout)
         taken[t->leaf[i]] = true;
     }
     for (int v = 0; v < t->vertices; v++) {
-        ck_assert_int_eq(v < n, t->count[v] == 0);
-        ck_assert_int_le(t->count[v], fanout);
-        ck_assert_int_eq(v == t->vertices - 1, t->parent[v] == -1);
+        ck_assert_int_eq(v < n, t->vertex[v].count == 0);
+        ck_assert_int_le(t->vertex[v].count, fanout);
+        ck_assert_int_eq(v == t->vertices - 1, t->vertex[v].parent == -1);
         /* Those of leaves come first, in the order of the leaves. */
-        ck_assert(v == 0 || v >= n || t->parent[v] < 0 ||
-                  (t->parent[v] >= n && t->parent[v] - t->parent[v - 1] <= 1 &&
-                   t->parent[v] >= t->parent[v - 1]));
-        for (int c = t->first[v]; c < t->first[v] + t->count[v]; c++) {
+        ck_assert(v == 0 || v >= n || t->vertex[v].parent < 0 ||
+                  (t->vertex[v].parent >= n && t->vertex[v].parent - t->vertex[v - 1].parent <= 1 &&
+                   t->vertex[v].parent >= t->vertex[v - 1].parent));
+        for (int c = t->vertex[v].first; c < t->vertex[v].first + t->vertex[v].count; c++) {
             ck_assert_int_lt(c, v);
-            ck_assert_int_eq(t->parent[c], v);
+            ck_assert_int_eq(t->vertex[c].parent, v);
         }
     }
 }
@@ -42,7 +42,7 @@ static void check_shape(const nicbarrier_tree_t *t, int n, int fanout)
 static int depth(const nicbarrier_tree_t *t)
 {
     int d = 0;
-    for (int v = 0; t->parent[v] >= 0; v = t->parent[v]) {
+    for (int v = 0; t->vertex[v].parent >= 0; v = t->vertex[v].parent) {
         d++;
     }
     return d;
@@ -60,7 +60,7 @@ static nicbarrier_tree_t made(const nicbarrier_locality_t *where, int n, int fan
 
 static void unmake(nicbarrier_tree_t *t)
 {
-    free(t->leaf);
+    free(t->vertex);
 }
 
 START_TEST(few_are_one_group)
@@ -87,7 +87,8 @@ START_TEST(two_packages)
     ck_assert_int_eq(t.vertices, 16 + 4 + 2 + 1);
     for (int i = 0; i < 16; i++) {
         for (int j = 0; j < 16; j++) {
-            ck_assert_int_eq(t.parent[t.leaf[i]] == t.parent[t.leaf[j]], i % 4 == j % 4);
+            ck_assert_int_eq(t.vertex[t.leaf[i]].parent == t.vertex[t.leaf[j]].parent,
+                             i % 4 == j % 4);
         }
     }
     unmake(&t);
@@ -122,7 +123,7 @@ START_TEST(random_machines)
     }
     nicbarrier_tree_t t = made(where, n, fanout), again = made(where, n, fanout);
     ck_assert_int_eq(t.vertices, again.vertices);
-    ck_assert_mem_eq(t.parent, again.parent, (size_t)t.vertices * sizeof(int));
+    ck_assert_mem_eq(t.vertex, again.vertex, (size_t)t.vertices * sizeof(*t.vertex));
     ck_assert_mem_eq(t.leaf, again.leaf, (size_t)n * sizeof(int));
     unmake(&t);
     unmake(&again);

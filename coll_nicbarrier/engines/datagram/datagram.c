@@ -219,7 +219,6 @@ const nicbarrier_engine_t nicbarrier_engine_datagram = {
     .name = "datagram",
     .what = "UDP or verbs, with retransmission on request of the receiver",
     .network = "datagrams",
-    .needs = NICBARRIER_NEEDS_ONE_JOB,
     .params = nicbarrier_datagram_params,
     .counters = nicbarrier_datagram_counter_table,
     .score = datagram_score,

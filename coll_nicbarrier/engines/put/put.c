@@ -333,7 +333,6 @@ const nicbarrier_engine_t nicbarrier_engine_put = {
     .what = "UCX puts into flags; over TCP and the like UCX emulates them by messages, which takes "
             "longer than datagrams",
     .network = "UCX",
-    .needs = NICBARRIER_NEEDS_ONE_JOB,
     .params = params,
     .score = put_score,
     .open = put_open,

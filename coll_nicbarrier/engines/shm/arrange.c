@@ -48,88 +48,74 @@ static int compare(const void *left, const void *right)
     return 0;
 }
 
-static void add_group(nicbarrier_tree_t *tree, nicbarrier_locality_t *locality, int first, int n)
+static void add_group(nicbarrier_tree_t *tree, int first, int n)
 {
-    int v = tree->vertices++;
-    tree->parent[v] = -1;
-    tree->first[v] = first;
-    tree->count[v] = n;
-    locality[v] = locality[first];
+    const int v = tree->vertices++;
+    tree->vertex[v] = (nicbarrier_vertex_t){-1, first, n, tree->vertex[first].leaf};
     for (int i = first; i < first + n; i++) {
-        tree->parent[i] = v;
+        tree->vertex[i].parent = v;
     }
 }
 
-/** Vertices from `first` on, before `end`, that are near to the first. */
-static int run_of(const nicbarrier_locality_t *locality, int first, int end, reach_t reach)
+/**
+ * Puts a group over each run of near vertices, several of about the same size where a run is longer
+ * than the fanout: *longer_p. Nothing is done where that would leave as many as there are.
+ */
+static level_t gather(nicbarrier_tree_t *tree, const item_t *items, level_t top, reach_t reach,
+                      int fanout, bool *longer_p)
 {
-    int n = 1;
-    while (first + n < end && near(&locality[first], &locality[first + n], reach)) {
-        n++;
-    }
-    return n;
-}
-
-/** Would gathering by this reach leave as many as there are? */
-static bool pointless(const nicbarrier_locality_t *locality, level_t top, reach_t reach)
-{
-    for (int i = top.first; i + 1 < top.first + top.n; i++) {
-        if (near(&locality[i], &locality[i + 1], reach)) {
-            return false;
+    const level_t above = {tree->vertices, 0};
+    const int end = top.first + top.n;
+    *longer_p = false;
+    for (int at = top.first, run; at < end; at += run) {
+        const nicbarrier_locality_t *first = &items[tree->vertex[at].leaf].where;
+        for (run = 1;
+             at + run < end && near(first, &items[tree->vertex[at + run].leaf].where, reach);) {
+            run++;
+        }
+        const int groups = (run + fanout - 1) / fanout;
+        *longer_p |= groups > 1;
+        for (int g = 0, from = at; g < groups; g++) {
+            const int n = run / groups + (g < run % groups);
+            add_group(tree, from, n);
+            from += n;
         }
     }
-    return true;
-}
-
-/** Puts a group over each run of near vertices, several of about the same size where a run is
- * longer than the fanout. */
-static level_t gather(nicbarrier_tree_t *tree, nicbarrier_locality_t *locality, level_t top,
-                      reach_t reach, int fanout)
-{
-    level_t above = {tree->vertices, 0};
-    int end = top.first + top.n;
-    for (int at = top.first; at < end;) {
-        int run = run_of(locality, at, end, reach), groups = (run + fanout - 1) / fanout;
-        for (int g = 0; g < groups; g++) {
-            int n = run / groups + (g < run % groups);
-            add_group(tree, locality, at, n);
-            at += n;
-        }
+    if (tree->vertices - above.first == top.n) {
+        tree->vertices = above.first;
+        return top;
     }
-    above.n = tree->vertices - above.first;
-    return above;
+    return (level_t){above.first, tree->vertices - above.first};
 }
 
-static bool longer_than(const nicbarrier_locality_t *locality, level_t top, reach_t reach,
-                        int fanout)
-{
-    int end = top.first + top.n;
-    for (int at = top.first; at < end;) {
-        int run = run_of(locality, at, end, reach);
-        if (run > fanout) {
-            return true;
-        }
-        at += run;
-    }
-    return false;
-}
-
-static void build(nicbarrier_tree_t *tree, nicbarrier_locality_t *locality, int fanout)
+static void build(nicbarrier_tree_t *tree, const item_t *items, int fanout)
 {
     level_t top = {0, tree->leaves};
     for (reach_t reach = top.n <= fanout ? ALL : CACHE; reach < REACHES; reach++) {
         bool again = true;
-        while (again && top.n > 1 && !pointless(locality, top, reach)) {
-            again = longer_than(locality, top, reach, fanout);
-            top = gather(tree, locality, top, reach, fanout);
+        while (again && top.n > 1) {
+            top = gather(tree, items, top, reach, fanout, &again);
         }
     }
 }
 
-/** The order of the leaves; `locality` gets their localities. */
-static int order_leaves(nicbarrier_tree_t *tree, nicbarrier_locality_t *locality,
-                        const nicbarrier_locality_t *where, int n)
+size_t nicbarrier_tree_bytes(int leaves)
 {
+    return (size_t)leaves * sizeof(int32_t) +
+           (size_t)nicbarrier_tree_max(leaves) * sizeof(nicbarrier_vertex_t);
+}
+
+nicbarrier_tree_t nicbarrier_tree_at(void *base, int leaves)
+{
+    nicbarrier_vertex_t *vertex = base;
+    return (nicbarrier_tree_t){.leaves = leaves,
+                               .vertex = vertex,
+                               .leaf = (int32_t *)(vertex + nicbarrier_tree_max(leaves))};
+}
+
+int nicbarrier_arrange(nicbarrier_tree_t *tree, const nicbarrier_locality_t *where, int fanout)
+{
+    const int n = tree->leaves;
     item_t *items = malloc((size_t)n * sizeof(*items));
     if (items == NULL) {
         return -1;
@@ -139,43 +125,11 @@ static int order_leaves(nicbarrier_tree_t *tree, nicbarrier_locality_t *locality
     }
     qsort(items, (size_t)n, sizeof(*items), compare);
     for (int i = 0; i < n; i++) {
-        locality[i] = items[i].where;
         tree->leaf[items[i].process] = i;
-        tree->parent[i] = -1;
-        tree->first[i] = tree->count[i] = 0;
+        tree->vertex[i] = (nicbarrier_vertex_t){-1, 0, 0, i};
     }
+    tree->vertices = n;
+    build(tree, items, fanout);
     free(items);
     return 0;
-}
-
-size_t nicbarrier_tree_bytes(int leaves)
-{
-    return ((size_t)leaves + 3 * (size_t)nicbarrier_tree_max(leaves)) * sizeof(int32_t);
-}
-
-nicbarrier_tree_t nicbarrier_tree_at(void *base, int leaves)
-{
-    nicbarrier_tree_t tree = {.leaves = leaves, .leaf = base};
-    const int max = nicbarrier_tree_max(leaves);
-    tree.parent = tree.leaf + leaves;
-    tree.first = tree.parent + max;
-    tree.count = tree.first + max;
-    return tree;
-}
-
-int nicbarrier_arrange(nicbarrier_tree_t *tree, const nicbarrier_locality_t *where, int fanout)
-{
-    const size_t max = (size_t)nicbarrier_tree_max(tree->leaves);
-    nicbarrier_locality_t *locality = malloc(max * sizeof(*locality));
-    int rc = -1;
-
-    if (locality != NULL) {
-        rc = order_leaves(tree, locality, where, tree->leaves);
-    }
-    if (rc == 0) {
-        tree->vertices = tree->leaves;
-        build(tree, locality, fanout);
-    }
-    free(locality);
-    return rc;
 }

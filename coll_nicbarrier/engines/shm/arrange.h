@@ -26,13 +26,18 @@ typedef struct nicbarrier_locality {
     int32_t cache;
 } nicbarrier_locality_t;
 
+typedef struct nicbarrier_vertex {
+    int32_t parent; /**< -1 for the root */
+    int32_t first;  /**< its first child; 0 for leaves */
+    int32_t count;  /**< how many children; 0 for leaves */
+    int32_t leaf;   /**< the first leaf below it */
+} nicbarrier_vertex_t;
+
 typedef struct nicbarrier_tree {
-    int leaves;      /**< processes */
-    int vertices;    /**< all, at most nicbarrier_tree_max(leaves) */
-    int32_t *leaf;   /**< for each process the number of its leaf */
-    int32_t *parent; /**< for each vertex; -1 for the root */
-    int32_t *first;  /**< its first child; 0 for leaves */
-    int32_t *count;  /**< how many children; 0 for leaves */
+    int leaves;                  /**< processes */
+    int vertices;                /**< all, at most nicbarrier_tree_max(leaves) */
+    int32_t *leaf;               /**< for each process the number of its leaf */
+    nicbarrier_vertex_t *vertex; /**< all */
 } nicbarrier_tree_t;
 
 /** Most vertices that a tree of `leaves` leaves can have, whatever the fanout. */

@@ -2,16 +2,18 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
+/** @file Engine shm: flags on a node; see shm.h. The team uses them on each node in any case;
+ * chosen as the engine it means that there is nothing else. */
 #include "coll_nicbarrier/engines/shm/shm.h"
 
 #include <limits.h>
 #include <linux/futex.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "common/support/clock.h"
+
+int nicbarrier_shm_fanout = 16;
 
 #define READ(flag) atomic_load_explicit(&(flag)->epoch, memory_order_acquire)
 
@@ -55,7 +57,7 @@ void nicbarrier_shm_introduce(void *base, int n, int me)
 /** Groups of leaves come first among the groups: their release flags have the same order. */
 static int groups_of_leaves(const nicbarrier_tree_t *t)
 {
-    return t->vertices == 1 ? 1 : t->parent[t->leaves - 1] - t->leaves + 1;
+    return t->vertices == 1 ? 1 : t->vertex[t->leaves - 1].parent - t->leaves + 1;
 }
 
 int nicbarrier_shm_arrange(void *base, int n, const nicbarrier_locality_t *where, int fanout)
@@ -65,58 +67,27 @@ int nicbarrier_shm_arrange(void *base, int n, const nicbarrier_locality_t *where
     if (rc == 0) {
         p.head->vertices = p.tree.vertices;
         p.head->releases = groups_of_leaves(&p.tree);
-        atomic_store_explicit(&p.head->arranged, n, memory_order_release);
     }
     return rc;
 }
 
-/** Finds the way from a leaf to the root; false where memory is exhausted. */
-static bool find_ancestors(nicbarrier_shm_t *s, const nicbarrier_tree_t *t, int leaf)
+void nicbarrier_shm_attach(nicbarrier_shm_t *s, void *base, int n, int me, int fanout, bool network)
 {
-    int n = 0;
-    for (int v = leaf; t->parent[v] >= 0; v = t->parent[v]) {
-        n++;
-    }
-    s->ancestor = malloc((size_t)(n > 0 ? n : 1) * sizeof(*s->ancestor));
-    if (s->ancestor == NULL) {
-        return false;
-    }
-    for (int v = t->parent[leaf]; v >= 0; v = t->parent[v]) {
-        s->ancestor[s->ancestors++] = (nicbarrier_ancestor_t){v, t->first[v], t->count[v]};
-    }
-    return true;
-}
-
-int nicbarrier_shm_attach(nicbarrier_shm_t *s, void *base, int n, int me, int fanout, bool network)
-{
-    parts_t p = parts_at(base, n);
-    memset(s, 0, sizeof(*s));
-    if (atomic_load_explicit(&p.head->arranged, memory_order_acquire) != n) {
-        return -1;
-    }
-    p.tree.vertices = p.head->vertices;
-    s->head = p.head;
-    s->vertex = p.vertex;
-    s->release = p.release;
-    s->life = p.life;
-    s->n = n;
-    s->releases = p.head->releases;
-    s->network = network;
-    s->flat = !network && n <= fanout;
-    const int leaf = p.tree.leaf[me];
-    s->mine = &s->vertex[leaf];
-    s->root = &s->vertex[p.tree.vertices - 1];
-    if (!find_ancestors(s, &p.tree, leaf)) {
-        return -1;
-    }
-    s->my_release = &s->release[s->ancestors > 0 ? s->ancestor[0].vertex - n : 0];
-    return 0;
-}
-
-void nicbarrier_shm_free(nicbarrier_shm_t *s)
-{
-    free(s->ancestor);
-    s->ancestor = NULL;
+    const parts_t p = parts_at(base, n);
+    const int leaf = p.tree.leaf[me], group = p.tree.vertex[leaf].parent;
+    *s = (nicbarrier_shm_t){.head = p.head,
+                            .vertex = p.vertex,
+                            .release = p.release,
+                            .mine = &p.vertex[leaf],
+                            .my_release = &p.release[group > 0 ? group - n : 0],
+                            .root = &p.vertex[p.head->vertices - 1],
+                            .life = p.life,
+                            .tree = p.tree.vertex,
+                            .leaf = leaf,
+                            .n = n,
+                            .releases = p.head->releases,
+                            .flat = !network && n <= fanout,
+                            .network = network};
 }
 
 /* ---- flags ---------------------------------------------------------------------------------- */
@@ -176,9 +147,9 @@ bool nicbarrier_shm_failed(const nicbarrier_shm_t *s)
 /** Climbs as far as all siblings have come; true where the root was raised. */
 static bool climb(nicbarrier_shm_t *s, uint64_t *epoch_p)
 {
-    for (const nicbarrier_ancestor_t *r = s->ancestor; r < s->ancestor + s->ancestors; r++) {
-        *epoch_p = lowest(&s->vertex[r->first], r->count);
-        if (!raise_flag(&s->vertex[r->vertex], *epoch_p)) {
+    for (int v = s->tree[s->leaf].parent; v >= 0; v = s->tree[v].parent) {
+        *epoch_p = lowest(&s->vertex[s->tree[v].first], s->tree[v].count);
+        if (!raise_flag(&s->vertex[v], *epoch_p)) {
             return false;
         }
     }
@@ -297,3 +268,29 @@ bool nicbarrier_shm_skew(const nicbarrier_shm_t *s, uint64_t epoch, uint64_t *ns
     *nsec_p = last - first;
     return true;
 }
+
+/* ---- the row -------------------------------------------------------------------------------- */
+
+static const nicbarrier_param_t params[] = {
+    {.name = "fanout",
+     .help =
+         "Most processes of a node that watch each other's flags directly; more are arranged in "
+         "a tree of such groups by caches, NUMA nodes and packages",
+     .same = true,
+     .number = &nicbarrier_shm_fanout,
+     .min = 2,
+     .max = 64},
+    {.name = NULL},
+};
+
+static int shm_score(void)
+{
+    return 100;
+}
+
+const nicbarrier_engine_t nicbarrier_engine_shm = {
+    .name = "shm",
+    .what = "flags in shared memory",
+    .params = params,
+    .score = shm_score,
+};

@@ -22,12 +22,11 @@
  * A process that has waited for long sleeps on a futex. It counts itself first and then
  * reads the flags once more; the others store, fence and read the counter.
  *
- * The tree stands in the shared memory, too, made by one process for all: when it has arranged the
- * tree, each introduces itself and attaches, and keeps its way from the leaf to the root. The
- * caller sees to their order.
+ * The tree stands in the shared memory, too, made by one process for all. When it has been arranged
+ * and each has introduced itself, all attach; the caller sees to that order.
  *
- * Threads: all functions may be called by all processes and threads at once, but for arrange,
- * attach and free.
+ * Threads: all functions may be called by all processes and threads at once, but for arrange and
+ * attach.
  */
 #ifndef NICBARRIER_SHM_H
 #define NICBARRIER_SHM_H
@@ -41,12 +40,8 @@
 #include "coll_nicbarrier/engines/shm/arrange.h"
 #include "coll_nicbarrier/engines/engine.h"
 
-/** What the user asks of engine shm. */
-typedef struct nicbarrier_shm_config {
-    int fanout; /**< most members of a group, at least 2 */
-} nicbarrier_shm_config_t;
-
-extern nicbarrier_shm_config_t nicbarrier_shm_config;
+/** Parameter fanout: most members of a group, at least 2. */
+extern int nicbarrier_shm_fanout;
 
 /** A flag with two cache lines of its own, because processors fetch lines by pairs. */
 typedef struct nicbarrier_flag {
@@ -64,17 +59,9 @@ typedef struct nicbarrier_head {
     uint32_t wake_len; /**< how the leader's helper thread is woken (engine.h); 0: not */
     unsigned char wake[NICBARRIER_WAKE_MAX];
     /* From here on as nicbarrier_shm_arrange leaves it. */
-    _Alignas(128) _Atomic int32_t arranged; /**< how many members; 0: not yet */
-    int32_t vertices;                       /**< of the tree */
-    int32_t releases;                       /**< groups of leaves */
+    _Alignas(128) int32_t vertices; /**< of the tree */
+    int32_t releases;               /**< groups of leaves */
 } nicbarrier_head_t;
-
-/** A vertex above a process's leaf: what it reads when it climbs. */
-typedef struct nicbarrier_ancestor {
-    int32_t vertex;
-    int32_t first; /**< its children, one of which is the ancestor below */
-    int32_t count;
-} nicbarrier_ancestor_t;
 
 /** One process's view of its node. */
 typedef struct nicbarrier_shm {
@@ -85,8 +72,8 @@ typedef struct nicbarrier_shm {
     nicbarrier_flag_t *my_release;
     nicbarrier_flag_t *root;
     const onic_life_t *life;         /**< of all members */
-    nicbarrier_ancestor_t *ancestor; /**< from my group to the root */
-    int ancestors;
+    const nicbarrier_vertex_t *tree; /**< its vertices, shared */
+    int leaf;                        /**< mine */
     int n;
     int releases; /**< groups of leaves */
     bool flat;
@@ -107,12 +94,9 @@ int nicbarrier_shm_arrange(void *base, int n, const nicbarrier_locality_t *where
  *  anything. */
 void nicbarrier_shm_introduce(void *base, int n, int me);
 
-/**
- * The view of process `me`, when all is arranged. All give the same n, fanout and network. Returns
- * 0, or -1 where memory is exhausted or these processes have not been arranged.
- */
-int nicbarrier_shm_attach(nicbarrier_shm_t *s, void *base, int n, int me, int fanout, bool network);
-void nicbarrier_shm_free(nicbarrier_shm_t *s);
+/** The view of process `me`, when all is arranged. All give the same n, fanout and network. */
+void nicbarrier_shm_attach(nicbarrier_shm_t *s, void *base, int n, int me, int fanout,
+                           bool network);
 
 /** Enters all epochs up to `epoch`. Returns true where the caller must notify the leader: the node
  * has arrived and there is a network part. */
