@@ -14,7 +14,6 @@ coll_nicbarrier_libnicbarrier_core_la_SOURCES = \
 	coll_nicbarrier/epoch/nack.c \
 	coll_nicbarrier/epoch/nack.h \
 	coll_nicbarrier/epoch/rule.h \
-	coll_nicbarrier/component/overlap.c \
 	coll_nicbarrier/component/overlap.h \
 	coll_nicbarrier/component/queue.c \
 	coll_nicbarrier/component/queue.h \
@@ -26,7 +25,6 @@ coll_nicbarrier_libnicbarrier_core_la_SOURCES = \
 	coll_nicbarrier/engines/datagram/udp_address.h \
 	coll_nicbarrier/engines/datagram/reach.c \
 	coll_nicbarrier/engines/datagram/reach.h \
-	coll_nicbarrier/engines/reason.c \
 	coll_nicbarrier/schedule/schedule.c \
 	coll_nicbarrier/schedule/schedule.h \
 	coll_nicbarrier/engines/shm/shm.c \
@@ -63,11 +61,9 @@ noinst_LTLIBRARIES += coll_nicbarrier/libnicbarrier_put.la
 
 coll_nicbarrier_libnicbarrier_put_la_SOURCES = \
 	coll_nicbarrier/engines/put/flags.c \
-	coll_nicbarrier/engines/put/flags.h \
 	coll_nicbarrier/engines/put/put.c \
 	coll_nicbarrier/engines/put/put.h \
-	coll_nicbarrier/engines/put/step.c \
-	coll_nicbarrier/engines/put/word.h
+	coll_nicbarrier/engines/put/step.c
 coll_nicbarrier_libnicbarrier_put_la_CPPFLAGS = $(pure_cppflags)
 
 component_LTLIBRARIES += mca_coll_nicbarrier.la
@@ -84,9 +80,7 @@ mca_coll_nicbarrier_la_SOURCES = \
 	coll_nicbarrier/component/module.c \
 	coll_nicbarrier/component/module.h \
 	coll_nicbarrier/component/params.c \
-	coll_nicbarrier/component/pvars.c \
 	coll_nicbarrier/component/settings.c \
-	coll_nicbarrier/component/state.c \
 	coll_nicbarrier/component/state.h
 nodist_mca_coll_nicbarrier_la_SOURCES = common/config.h
 mca_coll_nicbarrier_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE \

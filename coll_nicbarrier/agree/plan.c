@@ -93,8 +93,7 @@ int nicbarrier_plan_partners(const nicbarrier_plan_t *plan, nicbarrier_schedule_
                              int32_t partner[NICBARRIER_PARTNERS_MAX])
 {
     nicbarrier_step_t steps[NICBARRIER_STEPS_MAX];
-    const int nsteps =
-        nicbarrier_schedule(schedule, NICBARRIER_DEGREE, plan->leader, plan->leaders, steps);
+    const int nsteps = nicbarrier_schedule(schedule, plan->leader, plan->leaders, steps);
     int n = 0;
 
     for (int k = 0; k < nsteps; k++) {

@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "coll_nicbarrier/epoch/rule.h"
 #include "common/support/clock.h"
 #include "common/support/pause.h"
 #include "ompi/constants.h"
@@ -58,10 +57,10 @@ static int team_failure(void *arg)
     return nicbarrier_team_failed(b->team) ? ONIC_ERR_PROC_FAILED : OMPI_SUCCESS;
 }
 
-static void team_enter(void *arg, uint64_t epoch, uint64_t count)
+static void team_enter(void *arg, uint64_t epoch)
 {
     nicbarrier_barriers_t *b = arg;
-    nicbarrier_add(&nicbarrier_counters.barriers[b->team->kind], count);
+    nicbarrier_add(&nicbarrier_counters.barriers[b->team->kind], 1);
     nicbarrier_team_enter(b->team, epoch);
 }
 
@@ -137,8 +136,7 @@ nicbarrier_barriers_t *nicbarrier_barriers_new(struct ompi_communicator_t *comm,
     team->ended = is_revoked;
     team->ended_arg = comm;
 #endif
-    nicbarrier_queue_init(&b->queue, NICBARRIER_TRIAL_EPOCH, NICBARRIER_OUTSTANDING_MAX, &by_team,
-                          b);
+    nicbarrier_queue_init(&b->queue, NICBARRIER_TRIAL_EPOCH, &by_team, b);
     lock();
     b->next = nicbarrier_state.all;
     nicbarrier_state.all = b;
@@ -265,8 +263,7 @@ static void note_skew(nicbarrier_barriers_t *b, uint64_t epoch)
 static bool first_is_done(const nicbarrier_barriers_t *b)
 {
     const nicbarrier_queue_t *q = &b->queue;
-    return q->head != NULL && q->head->epoch <= q->entered &&
-           nicbarrier_team_done(b->team, q->head->epoch);
+    return q->head != NULL && nicbarrier_team_done(b->team, q->head->epoch);
 }
 
 static int step(nicbarrier_barriers_t *b)
@@ -285,9 +282,8 @@ static int step(nicbarrier_barriers_t *b)
 }
 
 /** Takes those off the queue that are complete, and puts them at the end of a list. */
-static int harvest(nicbarrier_barriers_t *b, nicbarrier_item_t ***tail_p)
+static void harvest(nicbarrier_barriers_t *b, nicbarrier_item_t ***tail_p)
 {
-    int n = 0;
     **tail_p = nicbarrier_queue_harvest(&b->queue);
     for (; **tail_p != NULL; *tail_p = &(**tail_p)->next) {
         const uint64_t epoch = (**tail_p)->epoch;
@@ -295,13 +291,7 @@ static int harvest(nicbarrier_barriers_t *b, nicbarrier_item_t ***tail_p)
             note_skew(b, epoch);
         }
         nicbarrier_overlap_done(&b->overlap, epoch);
-        n++;
     }
-    /* What the bound has held back and has been entered now. */
-    if (n > 0 && b->queue.head != NULL) {
-        nicbarrier_team_depart(b->team);
-    }
-    return n;
 }
 
 /** Walks over what is busy; what is complete goes to a list. */
@@ -312,7 +302,7 @@ static int walk(nicbarrier_item_t **done_p)
     for (nicbarrier_barriers_t **at = &nicbarrier_state.busy; *at != NULL;) {
         nicbarrier_barriers_t *b = *at;
         events += step(b);
-        events += harvest(b, &tail);
+        harvest(b, &tail);
         if (b->queue.head == NULL) {
             b->busy = false;
             *at = b->next_busy;
@@ -334,7 +324,7 @@ int nicbarrier_progress(void)
         return 0;
     }
     nicbarrier_item_t *done = NULL;
-    int events = walk(&done);
+    int events = walk(&done) + (done != NULL);
     unlock();
     while (done != NULL) {
         nicbarrier_request_t *r = request_of(done);
@@ -387,27 +377,18 @@ void nicbarrier_barriers_begin(nicbarrier_barriers_t *b, nicbarrier_request_t *r
     }
 }
 
-void nicbarrier_barriers_enter(nicbarrier_barriers_t *b)
-{
-    lock();
-    (void)nicbarrier_queue_number(&b->queue);
-    unlock();
-}
-
-/** Numbers a blocking barrier behind nonblocking ones, and sees to it that it is entered. */
+/** Begins a blocking barrier behind nonblocking ones. */
 static uint64_t number_behind(nicbarrier_barriers_t *b)
 {
     lock();
     const uint64_t epoch = nicbarrier_queue_number(&b->queue);
-    bool may_wait = nicbarrier_queue_may_wait(&b->queue, epoch);
     unlock();
-    while (!may_wait) {
-        opal_progress();
-        lock();
-        may_wait = nicbarrier_queue_may_wait(&b->queue, epoch);
-        unlock();
-    }
     return epoch;
+}
+
+void nicbarrier_barriers_enter(nicbarrier_barriers_t *b)
+{
+    (void)number_behind(b);
 }
 
 int nicbarrier_barriers_wait(nicbarrier_barriers_t *b)
@@ -417,7 +398,7 @@ int nicbarrier_barriers_wait(nicbarrier_barriers_t *b)
     uint64_t epoch;
     if (alone) {
         epoch = nicbarrier_queue_number_next(&b->queue);
-        team_enter(b, epoch, 1);
+        team_enter(b, epoch);
     } else {
         epoch = number_behind(b);
     }

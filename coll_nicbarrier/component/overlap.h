@@ -40,14 +40,32 @@ typedef struct nicbarrier_overlap {
  *
  * @return true where they will probably be away for long
  */
-bool nicbarrier_overlap_leave(nicbarrier_overlap_t *h, uint64_t last, uint64_t now);
+static inline bool nicbarrier_overlap_leave(nicbarrier_overlap_t *h, uint64_t last, uint64_t now)
+{
+    h->left = now;
+    h->last = last;
+    return h->known >= NICBARRIER_OVERLAP_AWAY;
+}
 
 /** An MPI thread looks after the barriers. Nothing where they are not away. */
-void nicbarrier_overlap_back(nicbarrier_overlap_t *h, uint64_t now);
+static inline void nicbarrier_overlap_back(nicbarrier_overlap_t *h, uint64_t now)
+{
+    if (h->left != 0 && now - h->left >= NICBARRIER_OVERLAP_LONG)
+        h->through = h->last;
+    h->left = 0;
+}
 
 /** An MPI thread has found this barrier complete; barriers are found so in their order, each once,
  *  and only behind nicbarrier_overlap_back. Those in whose life the threads stayed teach nothing.
  */
-void nicbarrier_overlap_done(nicbarrier_overlap_t *h, uint64_t barrier);
+static inline void nicbarrier_overlap_done(nicbarrier_overlap_t *h, uint64_t barrier)
+{
+    if (barrier > h->last)
+        return;
+    if (barrier > h->through)
+        h->known -= h->known > 0;
+    else
+        h->known += h->known < NICBARRIER_OVERLAP_MAX;
+}
 
 #endif

@@ -5,34 +5,22 @@
 /** @file The order of a communicator's barriers; see queue.h. */
 #include "coll_nicbarrier/component/queue.h"
 
-void nicbarrier_queue_init(nicbarrier_queue_t *q, uint64_t before, uint64_t bound,
-                           const nicbarrier_means_t *means, void *arg)
+void nicbarrier_queue_init(nicbarrier_queue_t *q, uint64_t before, const nicbarrier_means_t *means,
+                           void *arg)
 {
-    *q = (nicbarrier_queue_t){.means = means,
-                              .arg = arg,
-                              .bound = bound,
-                              .begun = before,
-                              .entered = before,
-                              .complete = before};
+    *q = (nicbarrier_queue_t){.means = means, .arg = arg, .begun = before, .complete = before};
     atomic_init(&q->idle, true);
 }
 
-/** Enters what has begun, as far as the bound allows. */
-static void admit(nicbarrier_queue_t *q)
+uint64_t nicbarrier_queue_number(nicbarrier_queue_t *q)
 {
-    const uint64_t last = q->complete + q->bound;
-    const uint64_t to = q->begun < last ? q->begun : last;
-
-    if (to > q->entered) {
-        const uint64_t count = to - q->entered;
-        q->entered = to;
-        q->means->enter(q->arg, to, count);
-    }
+    q->means->enter(q->arg, ++q->begun);
+    return q->begun;
 }
 
 void nicbarrier_queue_add(nicbarrier_queue_t *q, nicbarrier_item_t *item)
 {
-    item->epoch = ++q->begun;
+    item->epoch = nicbarrier_queue_number(q);
     item->failure = 0;
     item->next = NULL;
     if (q->head == NULL)
@@ -41,20 +29,6 @@ void nicbarrier_queue_add(nicbarrier_queue_t *q, nicbarrier_item_t *item)
         q->tail->next = item;
     q->tail = item;
     atomic_store_explicit(&q->idle, false, memory_order_relaxed);
-    admit(q);
-}
-
-uint64_t nicbarrier_queue_number(nicbarrier_queue_t *q)
-{
-    const uint64_t epoch = ++q->begun;
-
-    admit(q);
-    return epoch;
-}
-
-bool nicbarrier_queue_may_wait(const nicbarrier_queue_t *q, uint64_t epoch)
-{
-    return q->entered >= epoch || q->means->failure(q->arg) != 0;
 }
 
 /** Is the first through, one way or the other? */
@@ -64,7 +38,7 @@ static bool finish_first(nicbarrier_queue_t *q)
 
     if (item == NULL)
         return false;
-    if (item->epoch <= q->entered && q->means->done(q->arg, item->epoch)) {
+    if (q->means->done(q->arg, item->epoch)) {
         nicbarrier_queue_reached(q, item->epoch);
         return true;
     }
@@ -79,7 +53,6 @@ nicbarrier_item_t *nicbarrier_queue_harvest(nicbarrier_queue_t *q)
     while (finish_first(q)) {
         last = q->head;
         q->head = last->next;
-        admit(q);
     }
     if (last == NULL)
         return NULL;

@@ -7,10 +7,8 @@
  * The queue of a communicator's barriers, in the order of their calls: which of them have been
  * entered, and which are complete. Pure: what carries the barriers is a table of functions.
  *
- * Each barrier gets a number, the epoch. It is entered as soon as it is begun, but for those that
- * would be further ahead of the last complete one than the bound allows: these wait until others
- * are complete. As barriers are complete in their order, the first of the queue is all that one has
- * to look at.
+ * Each barrier gets a number, the epoch, and is entered as soon as it is begun. As barriers are
+ * complete in their order, the first of the queue is all that one has to look at.
  *
  * Nonblocking barriers stand in the queue as items, which belong to the caller. A blocking one only
  * takes a number.
@@ -27,9 +25,9 @@
 
 /** What carries the barriers of a queue. None of these waits. */
 typedef struct nicbarrier_means {
-    /** Enters all epochs up to `epoch`; `count` of them have not been entered before. */
-    void (*enter)(void *arg, uint64_t epoch, uint64_t count);
-    /** Is it complete? It has been entered. */
+    /** Enters the next epoch. */
+    void (*enter)(void *arg, uint64_t epoch);
+    /** Is it complete? */
     bool (*done)(void *arg, uint64_t epoch);
     /** 0, or a code: what is not complete now never will be. Stays so. */
     int (*failure)(void *arg);
@@ -45,26 +43,22 @@ typedef struct nicbarrier_item {
 typedef struct nicbarrier_queue {
     const nicbarrier_means_t *means;
     void *arg;
-    uint64_t bound;          /**< most epochs that are entered beyond the last complete one */
     uint64_t begun;          /**< the last number that was given */
-    uint64_t entered;        /**< the last epoch that was entered */
     uint64_t complete;       /**< the last that is known to be complete */
     nicbarrier_item_t *head; /**< not complete, in order */
     nicbarrier_item_t *tail;
     _Atomic bool idle; /**< no item stands in it */
 } nicbarrier_queue_t;
 
-/** The first barrier will have the number behind `before`; `bound` > 0. */
-void nicbarrier_queue_init(nicbarrier_queue_t *q, uint64_t before, uint64_t bound,
-                           const nicbarrier_means_t *means, void *arg);
+/** The first barrier will have the number behind `before`. */
+void nicbarrier_queue_init(nicbarrier_queue_t *q, uint64_t before, const nicbarrier_means_t *means,
+                           void *arg);
 
 /** Begins a nonblocking barrier; the item's epoch is set. */
 void nicbarrier_queue_add(nicbarrier_queue_t *q, nicbarrier_item_t *item);
 
-/** Begins a blocking barrier: its number. It has been entered where nicbarrier_queue_may_wait says
- *  so, otherwise harvesting will do that. */
+/** Begins a blocking barrier: its number. */
 uint64_t nicbarrier_queue_number(nicbarrier_queue_t *q);
-bool nicbarrier_queue_may_wait(const nicbarrier_queue_t *q, uint64_t epoch);
 /** It is complete. */
 static inline void nicbarrier_queue_reached(nicbarrier_queue_t *q, uint64_t epoch)
 {
@@ -72,8 +66,8 @@ static inline void nicbarrier_queue_reached(nicbarrier_queue_t *q, uint64_t epoc
         q->complete = epoch;
 }
 
-/** Takes those out that are complete or have failed, in their order, and enters what the bound has
- *  held back. The list is the caller's; NULL where there are none. */
+/** Takes those out that are complete or have failed, in their order. The list is the caller's; NULL
+ *  where there are none. */
 nicbarrier_item_t *nicbarrier_queue_harvest(nicbarrier_queue_t *q);
 
 /** Does no item stand in it? Acquires what was known when the last one left. */
@@ -93,8 +87,7 @@ static inline bool nicbarrier_queue_is_through(const nicbarrier_queue_t *q)
  * epoch themselves, beside others. */
 static inline uint64_t nicbarrier_queue_number_next(nicbarrier_queue_t *q)
 {
-    q->entered = ++q->begun;
-    return q->begun;
+    return ++q->begun;
 }
 
 #endif

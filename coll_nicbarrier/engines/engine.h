@@ -39,14 +39,27 @@
 #ifndef NICBARRIER_ENGINE_H
 #define NICBARRIER_ENGINE_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /** Why something could not be had: one line for the user, without a full stop or a newline. */
 typedef struct nicbarrier_reason {
     char text[200];
 } nicbarrier_reason_t;
+
+/** Writes the reason as printf does. */
+__attribute__((format(printf, 2, 3))) static inline void nicbarrier_reason(nicbarrier_reason_t *why,
+                                                                           const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(why->text, sizeof(why->text), format, args);
+    va_end(args);
+}
 
 /* ---- parameters and counters ---------------------------------------------------------------- */
 
@@ -226,10 +239,6 @@ typedef struct nicbarrier_engine {
      *  wake-up costs time only: the leader polls by itself when it is in MPI next. */
     void (*wake)(const void *bytes, uint32_t len);
 } nicbarrier_engine_t;
-
-/** Writes the reason as printf does. */
-void nicbarrier_reason(nicbarrier_reason_t *why, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
 
 /** In place of an engine's number: the best; and as what was found: none. */
 #define NICBARRIER_ANY_ENGINE (-1)

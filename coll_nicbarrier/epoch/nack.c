@@ -7,10 +7,6 @@
 
 #include <string.h>
 
-/* Weights of RFC 6298: the mean follows by 1/8, the deviation by 1/4, and counts four times. */
-#define MEAN_SHIFT      3
-#define VARIANCE_SHIFT  2
-#define VARIANCE_FACTOR 4
 /* Of the time waited so far, which a loss may cost once more. */
 #define WAITED_SHIFT 4
 
@@ -29,31 +25,6 @@ void nicbarrier_nacks_init(nicbarrier_nacks_t *n, const nicbarrier_timing_t *tim
 }
 
 /* ---- time ----------------------------------------------------------------------------------- */
-
-static uint64_t first_timeout(const nicbarrier_nacks_t *n)
-{
-    const uint64_t expected = n->mean + VARIANCE_FACTOR * n->variance;
-
-    if (n->mean == 0)
-        return n->timing.first;
-    return expected < n->timing.min ? n->timing.min : least(expected, n->timing.max);
-}
-
-/* A wait counts as no longer than the limit that its time-out has anyway, lest a rank that once was
- * away for minutes be waited for patiently ever after. */
-static void measure(nicbarrier_nacks_t *n, uint64_t waited)
-{
-    const uint64_t time = least(waited, n->timing.max) + 1;
-
-    if (n->mean == 0) {
-        n->mean = time;
-        n->variance = time / 2;
-        return;
-    }
-    const uint64_t off = time > n->mean ? time - n->mean : n->mean - time;
-    n->variance += (off >> VARIANCE_SHIFT) - (n->variance >> VARIANCE_SHIFT);
-    n->mean += (time >> MEAN_SHIFT) - (n->mean >> MEAN_SHIFT);
-}
 
 /* To the next NACK of a wait. */
 static uint64_t back_off(const nicbarrier_nacks_t *n, uint64_t interval, uint64_t waited)
@@ -83,7 +54,7 @@ static void begin_waits(nicbarrier_nacks_t *n, uint64_t steps, uint64_t now)
     for (uint32_t k = 0; steps >> k != 0; k++) {
         if (steps >> k & 1) {
             n->wait[k].since = now;
-            n->wait[k].interval = first_timeout(n);
+            n->wait[k].interval = n->timing.first;
             ask_at(n, k, now, n->wait[k].interval);
         }
     }
@@ -138,13 +109,10 @@ void nicbarrier_nacks_follow(nicbarrier_nacks_t *n, const nicbarrier_rule_t *r, 
         keep_promises(n, r, now);
 }
 
-bool nicbarrier_nacks_received(nicbarrier_nacks_t *n, uint32_t k, bool first, uint64_t now)
+bool nicbarrier_nacks_received(nicbarrier_nacks_t *n, uint32_t k)
 {
     const bool promised = n->late >> k & 1;
 
-    /* What was repeated is no measure of the time that a step takes. */
-    if ((n->waits >> k & 1) && first)
-        measure(n, now - n->wait[k].since);
     n->waits &= ~BIT(k);
     n->late &= ~BIT(k);
     return promised;
@@ -156,7 +124,7 @@ void nicbarrier_nacks_late(nicbarrier_nacks_t *n, const nicbarrier_rule_t *r, ui
     if (k >= r->nsteps || !(n->waits >> k & 1) || epoch != r->received[k] + 1)
         return;
     n->late |= BIT(k);
-    n->wait[k].interval = first_timeout(n);
+    n->wait[k].interval = n->timing.first;
     ask_at(n, k, now, n->timing.late);
 }
 

@@ -9,8 +9,7 @@
  * is sent in which step is rule.h's part.
  *
  * A step that waits too long asks its one sender to repeat (NACK), and asks again after twice the
- * time, up to a limit. The first time-out follows the time that steps take, as retransmission
- * time-outs do elsewhere (RFC 6298), from messages that were not repeated.
+ * time, up to a limit.
  *
  * Late is not lost. A sender that has not come to the message answers LATE, and with it *promises*
  * the message: when it comes to send it, it repeats it by its own timer until the receiver has
@@ -38,20 +37,16 @@
 
 /** When to ask for messages that do not come, in nanoseconds; all at least 1. */
 typedef struct nicbarrier_timing {
-    uint64_t first; /**< before anything is known of the time that steps take */
-    uint64_t min;   /**< of the first NACK of a wait, whatever was measured */
-    uint64_t max;   /**< likewise; min <= first <= max */
-    uint64_t cap;   /**< between NACKs of one wait, at least max; a sixteenth of the time waited so
-                         far where that is more. A message that is lost after a long wait comes this
-                         much late */
+    uint64_t first; /**< to the first NACK of a wait */
+    uint64_t cap;   /**< between NACKs of one wait, at least first; a sixteenth of the time waited
+                         so far where that is more. A message that is lost after a long wait comes
+                         this much late */
     uint64_t late;  /**< to the next NACK where the sender has promised, at least cap */
 } nicbarrier_timing_t;
 
 typedef struct nicbarrier_nacks {
     nicbarrier_timing_t timing;
     uint64_t deadline; /**< expire has nothing to do before; NICBARRIER_NEVER: at no time */
-    uint64_t mean;     /**< of the time that a step waits; 0 before the first */
-    uint64_t variance; /**< mean deviation from that */
     uint64_t waits;    /**< bit k: step k waits */
     uint64_t late;     /**< bit k: and its sender has promised the message */
     uint64_t promised; /**< bit k: I have promised the message of step k */
@@ -76,13 +71,9 @@ void nicbarrier_nacks_init(nicbarrier_nacks_t *n, const nicbarrier_timing_t *tim
  *  that have been sent begin to be repeated. */
 void nicbarrier_nacks_follow(nicbarrier_nacks_t *n, const nicbarrier_rule_t *r, uint64_t now);
 
-/**
- * A message for my step k brought something new; follow must come after it.
- *
- * @param first  it was sent for the first time: a measure of how long a step takes
- * @return true where it had been promised: an ACK must be sent
- */
-bool nicbarrier_nacks_received(nicbarrier_nacks_t *n, uint32_t k, bool first, uint64_t now);
+/** A message for my step k brought something new; follow must come after it.
+ *  @return true where it had been promised: an ACK must be sent */
+bool nicbarrier_nacks_received(nicbarrier_nacks_t *n, uint32_t k);
 
 /** LATE came, in answer to a NACK of my step k for the epoch. */
 void nicbarrier_nacks_late(nicbarrier_nacks_t *n, const nicbarrier_rule_t *r, uint32_t k,

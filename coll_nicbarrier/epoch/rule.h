@@ -34,12 +34,12 @@
 #include <stdint.h>
 
 /** No schedule has more steps. */
-#define NICBARRIER_RULE_STEPS 33
+#define NICBARRIER_RULE_STEPS 32
 
-/** No member enters more epochs than this beyond the last that is complete for it. So no word is
- *  more than what the receiver has entered and this together: its sender has completed an epoch
- * that the receiver has entered, too. */
-#define NICBARRIER_OUTSTANDING_MAX UINT64_C(65536)
+/** No member enters more epochs than this beyond the last that is complete for it: it has no memory
+ *  for so many requests. So no word is more than what the receiver has entered and this together:
+ *  its sender has completed an epoch that the receiver has entered, too. */
+#define NICBARRIER_OUTSTANDING_MAX (UINT64_C(1) << 31)
 
 /** In a word: the sender knows that the group has failed. The rest is the epoch. */
 #define NICBARRIER_WORD_FAILED (UINT64_C(1) << 63)

@@ -7,6 +7,8 @@
 
 #include <stdbool.h>
 
+#define DEGREE NICBARRIER_DEGREE
+
 static nicbarrier_step_t both(int32_t to, int to_at, int32_t from, int from_at)
 {
     return (nicbarrier_step_t){to, from, (uint8_t)to_at, (uint8_t)from_at};
@@ -60,36 +62,36 @@ static int pairwise(int32_t rank, int32_t n, nicbarrier_step_t *steps)
     return k;
 }
 
-/* Of a heap-ordered tree: the children of r are r * degree + 1 .. r * degree + degree. */
-static int children(int degree, int64_t rank, int32_t n)
+/* Of a heap-ordered tree: the children of r are r * DEGREE + 1 .. r * DEGREE + DEGREE. */
+static int children(int64_t rank, int32_t n)
 {
-    const int64_t left = n - 1 - rank * degree;
+    const int64_t left = n - 1 - rank * DEGREE;
 
-    return (int)(left < 0 ? 0 : left > degree ? degree : left);
+    return (int)(left < 0 ? 0 : left > DEGREE ? DEGREE : left);
 }
 
 /* First the children are waited for, one in a step. Then all but the root send to their parent and
  * wait for it in the same step, and in the following ones the children are released. */
-static int gather_broadcast(int degree, int32_t rank, int32_t n, nicbarrier_step_t *steps)
+static int gather_broadcast(int32_t rank, int32_t n, nicbarrier_step_t *steps)
 {
-    const int mine = children(degree, rank, n);
-    const int64_t first = (int64_t)rank * degree + 1;
+    const int mine = children(rank, n);
+    const int64_t first = (int64_t)rank * DEGREE + 1;
     int k = 0;
 
     for (; k < mine; k++)
-        steps[k] = wait((int32_t)(first + k), children(degree, first + k, n));
+        steps[k] = wait((int32_t)(first + k), children(first + k, n));
     if (rank > 0) {
-        const int32_t parent = (rank - 1) / degree;
-        const int nth = (rank - 1) % degree;
-        const int release = children(degree, parent, n) + (parent > 0) + nth;
+        const int32_t parent = (rank - 1) / DEGREE;
+        const int nth = (rank - 1) % DEGREE;
+        const int release = children(parent, n) + (parent > 0) + nth;
         steps[k++] = both(parent, nth, parent, release);
     }
     for (int child = 0; child < mine; child++, k++)
-        steps[k] = send((int32_t)(first + child), children(degree, first + child, n));
+        steps[k] = send((int32_t)(first + child), children(first + child, n));
     return k;
 }
 
-int nicbarrier_schedule(nicbarrier_schedule_kind_t kind, int degree, int32_t rank, int32_t n,
+int nicbarrier_schedule(nicbarrier_schedule_kind_t kind, int32_t rank, int32_t n,
                         nicbarrier_step_t steps[NICBARRIER_STEPS_MAX])
 {
     if (n < 1 || rank < 0 || rank >= n)
@@ -100,9 +102,17 @@ int nicbarrier_schedule(nicbarrier_schedule_kind_t kind, int degree, int32_t ran
     case NICBARRIER_PAIRWISE:
         return pairwise(rank, n, steps);
     case NICBARRIER_GATHER_BROADCAST:
-        if (degree < NICBARRIER_DEGREE_MIN || degree > NICBARRIER_DEGREE_MAX)
-            return -1;
-        return gather_broadcast(degree, rank, n, steps);
+        return gather_broadcast(rank, n, steps);
     }
     return -1;
+}
+
+void nicbarrier_schedule_bits(const nicbarrier_step_t *steps, int n, uint64_t *sends,
+                              uint64_t *waits)
+{
+    *sends = *waits = 0;
+    for (int k = 0; k < n; k++) {
+        *sends |= (uint64_t)(steps[k].send_to != NICBARRIER_NOBODY) << k;
+        *waits |= (uint64_t)(steps[k].wait_for != NICBARRIER_NOBODY) << k;
+    }
 }

@@ -26,19 +26,17 @@ typedef enum nicbarrier_schedule_kind {
     /** Step k exchanges with the rank whose number differs in bit k: log2 N steps. Where N is no
      *  power of two, those above the largest one are joined by a step before and one after. */
     NICBARRIER_PAIRWISE,
-    /** Up a tree of the given degree and down again: 2 log_degree N messages one after another. */
+    /** Up a tree of NICBARRIER_DEGREE and down again: 2 log4 N messages one after another. */
     NICBARRIER_GATHER_BROADCAST
 } nicbarrier_schedule_kind_t;
 
 /** In place of a rank: nobody. */
 #define NICBARRIER_NOBODY (-1)
 
-/** Of the tree, in all engines: the agreement carries endpoints to the partners that follow. */
-#define NICBARRIER_DEGREE     4
-#define NICBARRIER_DEGREE_MIN 2
-#define NICBARRIER_DEGREE_MAX 16
-/** No schedule has more steps. */
-#define NICBARRIER_STEPS_MAX (2 * NICBARRIER_DEGREE_MAX + 1)
+/** Children of each in the tree. */
+#define NICBARRIER_DEGREE 4
+/** No schedule has more steps: pairwise of 2^31 - 1 ranks. */
+#define NICBARRIER_STEPS_MAX 32
 
 typedef struct nicbarrier_step {
     int32_t send_to;  /**< rank, or NICBARRIER_NOBODY */
@@ -47,16 +45,13 @@ typedef struct nicbarrier_step {
     uint8_t wait_at;  /**< the step in which wait_for sends that message; 0 for nobody */
 } nicbarrier_step_t;
 
-/**
- * The steps of `rank` among `n` ranks.
- *
- * @param degree  of the tree, NICBARRIER_DEGREE_MIN .. _MAX; read for NICBARRIER_GATHER_BROADCAST
- *                only
- * @param steps   gets them
- * @return their number, 0 for n = 1; or -1 where an argument is out of range (n < 1, rank not
- *         within 0 .. n-1, no such kind or degree)
- */
-int nicbarrier_schedule(nicbarrier_schedule_kind_t kind, int degree, int32_t rank, int32_t n,
+/** The steps of `rank` among `n` ranks. @return their number, 0 for n = 1; or -1 where an argument
+ * is out of range (n < 1, rank not within 0 .. n-1, no such kind) */
+int nicbarrier_schedule(nicbarrier_schedule_kind_t kind, int32_t rank, int32_t n,
                         nicbarrier_step_t steps[NICBARRIER_STEPS_MAX]);
+
+/** Of steps: bit k says whether step k sends, and whether it waits. */
+void nicbarrier_schedule_bits(const nicbarrier_step_t *steps, int n, uint64_t *sends,
+                              uint64_t *waits);
 
 #endif

@@ -33,7 +33,7 @@
 
 /* ---- which ranks are here ------------------------------------------------------------------- */
 
-static bool flagged_local(struct ompi_communicator_t *comm, int rank)
+bool onic_node_has(struct ompi_communicator_t *comm, int rank)
 {
     if (rank == ompi_comm_rank(comm)) {
         return true;
@@ -46,7 +46,7 @@ static bool flagged_local(struct ompi_communicator_t *comm, int rank)
 int onic_node_leader(struct ompi_communicator_t *comm)
 {
     int rank = 0;
-    while (!flagged_local(comm, rank)) {
+    while (!onic_node_has(comm, rank)) {
         rank++;
     }
     return rank;
@@ -314,35 +314,4 @@ int onic_node_segment(struct ompi_communicator_t *comm, onic_node_t *node, size_
     const int rc = make_shared(&m, made_p);
     free(m.joined);
     return rc;
-}
-
-/* ---- without arrays ---------------------------------------------------------------------------
- */
-
-bool onic_node_has(struct ompi_communicator_t *comm, int rank)
-{
-    return flagged_local(comm, rank);
-}
-
-bool onic_node_make(size_t bytes, bool named, onic_segment_key_t *key, onic_segment_t *segment)
-{
-    memset(key, 0, sizeof(*key));
-    if (named) {
-        atomic_store(&give_names, true);
-    }
-    return onic_segment_make(bytes, 1, findable(), key, segment, NULL);
-}
-
-onic_joined_t onic_node_map(const onic_segment_key_t *key, size_t bytes, onic_segment_t *segment)
-{
-    onic_joined_t joined = onic_segment_join(key, bytes, 1, segment, NULL);
-    if (joined != ONIC_JOINED) {
-        onic_segment_unmap(segment);
-    }
-    return joined;
-}
-
-void onic_node_hide(onic_segment_key_t *key)
-{
-    onic_segment_withdraw(key);
 }

@@ -52,6 +52,9 @@ typedef struct onic_segment {
     size_t size;
 } onic_segment_t;
 
+/** Does Open MPI take that rank to be on this node? */
+ONIC_EXPORT bool onic_node_has(struct ompi_communicator_t *comm, int rank);
+
 /** The first rank that shares this node, by Open MPI's locality flags; what each rank sends to all
  *  before onic_node_find. */
 ONIC_EXPORT int onic_node_leader(struct ompi_communicator_t *comm);
@@ -107,29 +110,6 @@ typedef enum onic_joined {
     ONIC_JOINED,
     ONIC_NEEDS_NAME /**< not joined: it must not open what has no name, or cannot */
 } onic_joined_t;
-
-/* ---- the same in steps, without arrays --------------------------------------------------------
- *
- * For a caller that sends what there is to be sent by itself, node by node. None of these waits or
- * prints anything. Any MPI thread.
- */
-
-/** Does Open MPI take that rank to be on this node? */
-ONIC_EXPORT bool onic_node_has(struct ompi_communicator_t *comm, int rank);
-
-/** Makes a zeroed segment of `bytes` > 0 with all its space reserved. `named`: some process has
- * needed a name; from then on all segments that this process makes have one. False where it cannot
- * be had: the key is empty then. Otherwise onic_node_hide must follow, when all have mapped it. */
-ONIC_EXPORT bool onic_node_make(size_t bytes, bool named, onic_segment_key_t *key,
-                                onic_segment_t *segment);
-
-/** Maps the segment of that key, made with the same `bytes` by another process of this node. */
-ONIC_EXPORT onic_joined_t onic_node_map(const onic_segment_key_t *key, size_t bytes,
-                                        onic_segment_t *segment);
-
-/** By its maker: no process can find it any more, and the key is empty. An empty key may be given.
- */
-ONIC_EXPORT void onic_node_hide(onic_segment_key_t *key);
 
 /* ---- hardware ------------------------------------------------------------------------------- */
 

@@ -125,11 +125,9 @@ static void freed_meanwhile(tl_rng_t *rng)
     }
 }
 
-/** More than a member may enter beyond the last complete one (epoch/rule.h), by ranks that begin at
- *  very different times: what is beyond waits for its turn, and a blocking one behind it, too. */
+/** Very many at once, by ranks that begin at very different times. */
 static void very_many(tl_rng_t *rng)
 {
-    /* Of more ranks each has the same bound to keep, and they take long on few processors. */
     const int n = tl_slow() || tl_size() > 3 ? 5000 : 66000;
     MPI_Request *requests = tl_alloc((size_t)n * sizeof(MPI_Request)), last;
     MPI_Comm comm;
@@ -155,34 +153,6 @@ static void very_many(tl_rng_t *rng)
     free(requests);
 }
 
-/** A blocking barrier that has overlapped a nonblocking one counts, too: when it was forgotten, the
- *  bound of those that may be under way was reached at last, and nobody entered any more. */
-static void overlapped(void)
-{
-    const char *engine = meet_engine();
-    const int barriers = 66000;
-    MPI_Comm comm;
-    MPI_Request request;
-    if (engine == NULL || strcmp(engine, "auto") != 0 || tl_slow() || tl_size() > 2) {
-        return;
-    }
-    TL_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
-    for (int i = 0; i < MANY; i++) {
-        TL_MPI(MPI_Barrier(comm));
-    }
-    for (int late = 0; late < tl_size(); late++) {
-        /* Otherwise it is complete at once, and nothing overlaps. */
-        usleep(tl_rank() == late ? 5000 : 0);
-        TL_MPI(MPI_Ibarrier(comm, &request));
-        TL_MPI(MPI_Barrier(comm));
-        TL_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
-    }
-    for (int i = 0; i < barriers; i++) {
-        TL_MPI(MPI_Barrier(comm));
-    }
-    TL_MPI(MPI_Comm_free(&comm));
-}
-
 int main(int argc, char **argv)
 {
     void (*const cases[])(meet_t *, tl_rng_t *) = {many_at_once, among_others, mixed};
@@ -206,7 +176,6 @@ int main(int argc, char **argv)
     }
     freed_meanwhile(&rng);
     very_many(&rng);
-    overlapped();
     meet_check_engine(1000);
     if (meet_engine() != NULL) {
         TL_CHECK(meet_counter("live_requests") == 0, "%lld requests are left",

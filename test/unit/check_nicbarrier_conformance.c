@@ -132,7 +132,6 @@ static const conformance_row_t in_memory = {
 /* ---- put ------------------------------------------------------------------------------------ */
 
 /** Of its gather-broadcast schedule, as in put.c. */
-#define PUT_DEGREE 4
 
 static int first_remote[CONFORMANCE_MEMBERS_MAX]; /**< of each member, in put_wire's list */
 
@@ -156,7 +155,7 @@ static void put_cut(int lost)
     nicbarrier_step_t step[NICBARRIER_STEPS_MAX];
 
     for (int i = 0; i < here.n; i++) {
-        const int n = nicbarrier_schedule(here.schedule, PUT_DEGREE, i, here.n, step);
+        const int n = nicbarrier_schedule(here.schedule, i, here.n, step);
         onic_remote_t **remote = &wire.remote[first_remote[i]];
         for (int k = 0; k < n; k++) {
             if (step[k].send_to == NICBARRIER_NOBODY)

@@ -138,7 +138,7 @@ static void check_partners(const world_t *w, nicbarrier_schedule_kind_t schedule
         n[k] = nicbarrier_plan_partners(&w->plan[p->rank[k]], schedule, partner[k]);
     for (int32_t k = 0; k < p->leaders; k++) {
         nicbarrier_step_t steps[NICBARRIER_STEPS_MAX];
-        const int nsteps = nicbarrier_schedule(schedule, NICBARRIER_DEGREE, k, p->leaders, steps);
+        const int nsteps = nicbarrier_schedule(schedule, k, p->leaders, steps);
         for (int i = 0; i < nsteps; i++) {
             UNIT_CHECK(steps[i].send_to < 0 || has(partner[k], n[k], steps[i].send_to));
             UNIT_CHECK(steps[i].wait_for < 0 || has(partner[k], n[k], steps[i].wait_for));

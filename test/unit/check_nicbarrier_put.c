@@ -136,7 +136,7 @@ static void cut(int first, int n)
 static void cut_from(const group_t *g, int a, int b)
 {
     nicbarrier_step_t steps[NICBARRIER_STEPS_MAX];
-    const int n = nicbarrier_schedule(g->schedule, NICBARRIER_DEGREE, a, g->n, steps);
+    const int n = nicbarrier_schedule(g->schedule, a, g->n, steps);
     int remote = g->first_remote[a];
 
     for (int k = 0; k < n; k++) {
@@ -164,7 +164,7 @@ static void cut_off(const group_t *g, int a)
 static int a_partner(const group_t *g, int a)
 {
     nicbarrier_step_t steps[NICBARRIER_STEPS_MAX];
-    const int n = nicbarrier_schedule(g->schedule, NICBARRIER_DEGREE, a, g->n, steps);
+    const int n = nicbarrier_schedule(g->schedule, a, g->n, steps);
     int k = (int)unit_below(&wire.random, (uint64_t)n);
 
     while (steps[k].send_to == NICBARRIER_NOBODY)

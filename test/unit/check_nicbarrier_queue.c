@@ -19,13 +19,11 @@ typedef struct member {
     int begun, through; /**< barriers, of both kinds; items that are out of the queue */
     int items_begun;    /**< of them nonblocking */
     uint64_t entered;   /**< as the means know it */
-    uint64_t count;     /**< how many the means have been told of */
     uint64_t waits_for; /**< the blocking barrier it is in, or 0 */
 } member_t;
 
 struct group {
     int n;
-    uint64_t bound;
     int failure;
     member_t member[MEMBERS_MAX];
 };
@@ -39,18 +37,15 @@ static uint64_t least_entered(const group_t *g)
     return low;
 }
 
-static void enter(void *arg, uint64_t epoch, uint64_t count)
+static void enter(void *arg, uint64_t epoch)
 {
     member_t *m = arg;
 
-    UNIT_CHECK(epoch > m->entered);
-    UNIT_CHECK(count == epoch - m->entered);
+    UNIT_CHECK(epoch == m->entered + 1);
     UNIT_CHECK(epoch <= m->queue.begun);
-    /* What is complete here all have entered; nobody is further ahead of that. */
+    /* What is complete here all have entered. */
     UNIT_CHECK(m->queue.complete <= least_entered(m->group));
-    UNIT_CHECK(epoch <= m->queue.complete + m->group->bound);
     m->entered = epoch;
-    m->count += count;
 }
 
 static bool done(void *arg, uint64_t epoch)
@@ -70,13 +65,13 @@ static int failure(void *arg)
 
 static const nicbarrier_means_t means = {enter, done, failure};
 
-static void make(group_t *g, int n, uint64_t bound)
+static void make(group_t *g, int n)
 {
-    *g = (group_t){.n = n, .bound = bound};
+    *g = (group_t){.n = n};
     for (int i = 0; i < n; i++) {
         g->member[i].group = g;
         g->member[i].entered = BEFORE;
-        nicbarrier_queue_init(&g->member[i].queue, BEFORE, bound, &means, &g->member[i]);
+        nicbarrier_queue_init(&g->member[i].queue, BEFORE, &means, &g->member[i]);
         UNIT_CHECK(nicbarrier_queue_is_idle(&g->member[i].queue));
     }
 }
@@ -91,7 +86,7 @@ static void begin(member_t *m)
     if (blocking) {
         if (nicbarrier_queue_is_through(&m->queue)) {
             m->waits_for = nicbarrier_queue_number_next(&m->queue);
-            enter(m, m->waits_for, 1);
+            enter(m, m->waits_for);
         } else {
             m->waits_for = nicbarrier_queue_number(&m->queue);
         }
@@ -108,7 +103,7 @@ static void begin(member_t *m)
 /** The blocking barrier ends where it has been entered and is complete. */
 static void look(member_t *m)
 {
-    if (m->waits_for == 0 || !nicbarrier_queue_may_wait(&m->queue, m->waits_for))
+    if (m->waits_for == 0)
         return;
     if (m->group->failure != 0) {
         m->waits_for = 0;
@@ -156,21 +151,20 @@ static bool all_through(const group_t *g)
 }
 
 /* Whatever the order in which things happen on the members: all barriers of all members end, in
- * their order, none before all have entered it, and nobody is further ahead than the bound. */
+ * their order, none before all have entered it. */
 START_TEST(any_order)
 {
     unit_random_t random = {unit_seed() + (uint64_t)_i};
     group_t g;
     long turns = 0;
 
-    make(&g, 1 + (int)unit_below(&random, MEMBERS_MAX), 1 + unit_below(&random, 12));
+    make(&g, 1 + (int)unit_below(&random, MEMBERS_MAX));
     while (!all_through(&g)) {
         UNIT_CHECK(turns++ < 1000000);
         act(&g.member[unit_below(&random, (uint64_t)g.n)], &random);
     }
     for (int i = 0; i < g.n; i++) {
         UNIT_CHECK(g.member[i].entered == BEFORE + ITEMS);
-        UNIT_CHECK(g.member[i].count == ITEMS);
         UNIT_CHECK(g.member[i].queue.complete == BEFORE + ITEMS);
     }
 }
@@ -185,7 +179,7 @@ START_TEST(failures)
     group_t g;
     long turns = 0;
 
-    make(&g, 2 + (int)unit_below(&random, MEMBERS_MAX - 1), 1 + unit_below(&random, 12));
+    make(&g, 2 + (int)unit_below(&random, MEMBERS_MAX - 1));
     for (uint64_t t = 0; t < before; t++)
         act(&g.member[unit_below(&random, (uint64_t)g.n)], &random);
     g.failure = 77;
@@ -198,36 +192,9 @@ START_TEST(failures)
 }
 END_TEST
 
-/* The bound holds back, and what is held back is entered as others are complete. */
-START_TEST(bound)
-{
-    group_t g;
-
-    make(&g, 2, 4);
-    member_t *fast = &g.member[0], *slow = &g.member[1];
-    for (int i = 0; i < 10; i++)
-        nicbarrier_queue_add(&fast->queue, &fast->items[fast->items_begun++]);
-    ck_assert_uint_eq(fast->entered, BEFORE + 4);
-    const uint64_t last = nicbarrier_queue_number(&fast->queue);
-    ck_assert(!nicbarrier_queue_may_wait(&fast->queue, last));
-    harvest(fast);
-    ck_assert_int_eq(fast->through, 0);
-    for (int i = 0; i < 10; i++) {
-        nicbarrier_queue_add(&slow->queue, &slow->items[slow->items_begun++]);
-        harvest(slow);
-        harvest(fast);
-        const uint64_t want = BEFORE + 4 + (uint64_t)i + 1;
-        ck_assert_uint_eq(fast->entered, want < last ? want : last);
-        ck_assert_int_eq(fast->through, i + 1);
-        ck_assert(nicbarrier_queue_may_wait(&fast->queue, last) == (want >= last));
-    }
-}
-END_TEST
-
 int main(void)
 {
     const TTest *const each[] = {any_order, failures};
-    const TTest *const tests[] = {bound};
 
-    return unit_run_loop("nicbarrier_queue", each, 2, 300, tests, 1);
+    return unit_run_loop("nicbarrier_queue", each, 2, 300, NULL, 0);
 }

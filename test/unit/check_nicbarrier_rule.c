@@ -154,7 +154,7 @@ static void group_init(group_t *g, uint64_t seed)
         (nicbarrier_schedule_kind_t)unit_below(&g->random, NICBARRIER_GATHER_BROADCAST + 1);
     for (int i = 0; i < g->n; i++) {
         member_t *m = &g->member[i];
-        const int n = nicbarrier_schedule(kind, 3, i, g->n, m->step);
+        const int n = nicbarrier_schedule(kind, i, g->n, m->step);
         uint64_t sends = 0, waits = 0;
         for (int k = 0; k < n; k++) {
             sends |= (uint64_t)(m->step[k].send_to != NICBARRIER_NOBODY) << k;
@@ -331,16 +331,16 @@ START_TEST(numbers_of_steps)
 {
     nicbarrier_rule_t r;
 
-    nicbarrier_rule_init(&r, NICBARRIER_RULE_STEPS, UINT64_C(1) << 32, UINT64_C(1) << 32);
+    nicbarrier_rule_init(&r, NICBARRIER_RULE_STEPS, UINT64_C(1) << 31, UINT64_C(1) << 31);
     nicbarrier_rule_enter(&r, 2);
-    ck_assert_uint_eq(nicbarrier_rule_advance(&r), UINT64_C(1) << 32);
-    ck_assert_uint_eq(r.blocked, UINT64_C(1) << 32);
+    ck_assert_uint_eq(nicbarrier_rule_advance(&r), UINT64_C(1) << 31);
+    ck_assert_uint_eq(r.blocked, UINT64_C(1) << 31);
     ck_assert_uint_eq(r.completed, 0);
-    ck_assert_int_eq(nicbarrier_rule_receive(&r, 32, 2 | NICBARRIER_WORD_FAILED),
+    ck_assert_int_eq(nicbarrier_rule_receive(&r, 31, 2 | NICBARRIER_WORD_FAILED),
                      NICBARRIER_WORD_NEW);
-    ck_assert_uint_eq(nicbarrier_rule_advance(&r), UINT64_C(1) << 32);
+    ck_assert_uint_eq(nicbarrier_rule_advance(&r), UINT64_C(1) << 31);
     ck_assert_uint_eq(r.completed, 2);
-    ck_assert_uint_eq(nicbarrier_rule_word(&r, 32), 2 | NICBARRIER_WORD_FAILED);
+    ck_assert_uint_eq(nicbarrier_rule_word(&r, 31), 2 | NICBARRIER_WORD_FAILED);
     ck_assert_uint_eq(nicbarrier_rule_advance(&r), 0);
 
     nicbarrier_rule_init(&r, 0, 0, 0);

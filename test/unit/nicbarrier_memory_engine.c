@@ -10,7 +10,7 @@
 #include "coll_nicbarrier/epoch/rule.h"
 #include "coll_nicbarrier/schedule/schedule.h"
 
-enum { MEMBERS_MAX = 16, FLIGHTS_MAX = 1024, DEGREE = 3 };
+enum { MEMBERS_MAX = 16, FLIGHTS_MAX = 1024 };
 
 struct nicbarrier_net {
     nicbarrier_group_t group;
@@ -173,16 +173,13 @@ static int memory_prepare(const nicbarrier_group_t *group, nicbarrier_net_t **ne
 static int memory_connect(nicbarrier_net_t *net, const nicbarrier_endpoints_t *endpoints,
                           const nicbarrier_net_events_t *events, nicbarrier_reason_t *why)
 {
-    const int n = nicbarrier_schedule((nicbarrier_schedule_kind_t)memory.schedule, DEGREE,
-                                      net->group.me, net->group.n, net->step);
-    uint64_t sends = 0, waits = 0;
+    const int n = nicbarrier_schedule((nicbarrier_schedule_kind_t)memory.schedule, net->group.me,
+                                      net->group.n, net->step);
+    uint64_t sends, waits;
 
     (void)why;
     UNIT_CHECK(n > 0);
-    for (int k = 0; k < n; k++) {
-        sends |= (uint64_t)(net->step[k].send_to != NICBARRIER_NOBODY) << k;
-        waits |= (uint64_t)(net->step[k].wait_for != NICBARRIER_NOBODY) << k;
-    }
+    nicbarrier_schedule_bits(net->step, n, &sends, &waits);
     for (int i = 0; i < endpoints->n; i++)
         memcpy(&net->member[endpoints->list[i].member], endpoints->list[i].bytes,
                sizeof(net->member[0]));

@@ -18,7 +18,7 @@
 #define PATIENCE (UINT64_C(20) * 1000 * MSEC)
 
 static const nicbarrier_timing_t timing = {
-    .first = 1 * MSEC, .min = MSEC / 2, .max = 4 * MSEC, .cap = 16 * MSEC, .late = 1000 * MSEC};
+    .first = 1 * MSEC, .cap = 16 * MSEC, .late = 1000 * MSEC};
 
 typedef enum event_kind { ACT, ARRIVE, TIMER } event_kind_t;
 
@@ -233,15 +233,12 @@ static void endpoint(sim_t *s, int32_t who)
 {
     process_t *p = &s->process[who];
     const sim_config_t *c = s->config;
-    const int n = nicbarrier_schedule(c->schedule, c->degree, who, c->n, p->step);
-    uint64_t sends = 0, waits = 0;
+    const int n = nicbarrier_schedule(c->schedule, who, c->n, p->step);
+    uint64_t sends, waits;
 
     if (c->mutant == SIM_STEP_SKIPPED && who == 0)
         skip_a_step(p->step, n);
-    for (int k = 0; k < n; k++) {
-        sends |= (uint64_t)(p->step[k].send_to != NICBARRIER_NOBODY) << k;
-        waits |= (uint64_t)(p->step[k].wait_for != NICBARRIER_NOBODY) << k;
-    }
+    nicbarrier_schedule_bits(p->step, n, &sends, &waits);
     nicbarrier_rule_init(&p->rule, (uint32_t)n, sends, waits);
     nicbarrier_nacks_init(&p->nacks, &timing);
     p->rule.entered = p->rule.completed = c->start;
@@ -400,8 +397,7 @@ static void take_message(sim_t *s, int32_t who, const nicbarrier_packet_t *q)
         return;
     }
     if (verdict == NICBARRIER_WORD_NEW)
-        promised |=
-            nicbarrier_nacks_received(&p->nacks, q->at, q->kind == NICBARRIER_PACKET_EPOCH, s->now);
+        promised |= nicbarrier_nacks_received(&p->nacks, q->at);
     if (promised)
         send_one(s, who, NICBARRIER_PACKET_ACK, q->at, q->epoch);
     if (verdict == NICBARRIER_WORD_NEW)

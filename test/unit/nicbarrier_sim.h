@@ -31,7 +31,6 @@ typedef enum sim_mutant {
 
 typedef struct sim_config {
     nicbarrier_schedule_kind_t schedule;
-    int degree;
     int32_t n;         /**< processes, all in every group */
     int groups;        /**< made and freed one after another */
     int barriers;      /**< in each group */

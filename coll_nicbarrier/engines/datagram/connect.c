@@ -31,8 +31,8 @@ int nicbarrier_datagram_prepare(const nicbarrier_group_t *group, nicbarrier_net_
     nicbarrier_net_t *net = calloc(1, sizeof(*net));
     *net_p = NULL;
     if (net != NULL) {
-        net->nsteps = nicbarrier_schedule((nicbarrier_schedule_kind_t)d->schedule,
-                                          NICBARRIER_DEGREE, group->me, group->n, net->step);
+        net->nsteps = nicbarrier_schedule((nicbarrier_schedule_kind_t)d->schedule, group->me,
+                                          group->n, net->step);
         net->partner = calloc(2 * (size_t)net->nsteps, sizeof(*net->partner));
     }
     if (net == NULL || net->partner == NULL) {

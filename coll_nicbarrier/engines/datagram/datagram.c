@@ -18,11 +18,8 @@ static void set_timing(int usec)
 {
     const uint64_t first = (uint64_t)usec * 1000;
     const uint64_t cap = 16 * first;
-    nicbarrier_datagram.timing = (nicbarrier_timing_t){.first = first,
-                                                       .min = first / 2,
-                                                       .max = 4 * first,
-                                                       .cap = cap,
-                                                       .late = cap > LATE_NSEC ? cap : LATE_NSEC};
+    nicbarrier_datagram.timing = (nicbarrier_timing_t){
+        .first = first, .cap = cap, .late = cap > LATE_NSEC ? cap : LATE_NSEC};
 }
 
 static void close_transports(void)

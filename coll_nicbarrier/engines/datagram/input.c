@@ -78,11 +78,9 @@ static int take_message(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
         return 0;
     }
     prove(net, partner, from);
-    const uint64_t now = onic_now_nsec();
     bool promised = p->kind == NICBARRIER_PACKET_PROMISED;
     if (verdict == NICBARRIER_WORD_NEW) {
-        promised |=
-            nicbarrier_nacks_received(&net->nacks, p->at, p->kind == NICBARRIER_PACKET_EPOCH, now);
+        promised |= nicbarrier_nacks_received(&net->nacks, p->at);
     }
     if (promised) {
         nicbarrier_datagram_send(net, NICBARRIER_PACKET_ACK, p->at, &partner->at, p->epoch);
@@ -93,7 +91,7 @@ static int take_message(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
     if (p->kind != NICBARRIER_PACKET_EPOCH) {
         count(recovered);
     }
-    nicbarrier_datagram_follow(net, now);
+    nicbarrier_datagram_follow(net, onic_now_nsec());
     return 1;
 }
 

@@ -18,18 +18,17 @@ struct nicbarrier_stepped {
 static nicbarrier_stepped_t *host_install(const nicbarrier_stepping_t *what)
 {
     nicbarrier_stepped_t *s = calloc(1, sizeof(*s));
-    uint64_t sends = 0, waits = 0;
+    uint64_t sends, waits;
     if (s == NULL) {
         return NULL;
     }
     for (uint32_t k = 0; k < what->nsteps; k++) {
-        sends |= (uint64_t)(what->step[k].send_to != NICBARRIER_NOBODY) << k;
-        waits |= (uint64_t)(what->step[k].wait_for != NICBARRIER_NOBODY) << k;
         if (what->to[k] != NULL) {
             s->to[k] = *what->to[k];
         }
     }
     memcpy(s->packet, what->packet, sizeof(s->packet));
+    nicbarrier_schedule_bits(what->step, (int)what->nsteps, &sends, &waits);
     nicbarrier_rule_init(&s->rule, what->nsteps, sends, waits);
     return s;
 }

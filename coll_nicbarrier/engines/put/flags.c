@@ -2,18 +2,15 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The flags of all groups; see flags.h. */
-#include "coll_nicbarrier/engines/put/flags.h"
-
+/** @file The flags of all groups; see put.h. */
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "coll_nicbarrier/engines/put/word.h"
+#include "coll_nicbarrier/engines/put/put.h"
 
 #define PIECE_BYTES (NICBARRIER_RULE_STEPS * sizeof(nicbarrier_put_flag_t))
-/** Of one region: as many as fit into 64 KiB. */
-#define PIECES 15
+/** Of one region: 64 KiB. */
+#define PIECES 16
 /** So many are idle before one of them is taken again. */
 #define IDLE 64
 
@@ -26,18 +23,10 @@ typedef struct slab {
 /** Groups are prepared and disconnected by any threads. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static slab_t *slabs;
+static int fresh; /**< pieces of the first slab that have never been in use */
 static nicbarrier_put_flags_t *first, **last = &first;
 static int idle;
 
-static void give(nicbarrier_put_flags_t *flags)
-{
-    flags->next = NULL;
-    *last = flags;
-    last = &flags->next;
-    idle++;
-}
-
-/** In front of those that have been used. */
 static void add_slab(void)
 {
     slab_t *slab = calloc(1, sizeof(*slab));
@@ -49,37 +38,33 @@ static void add_slab(void)
         free(slab);
         return;
     }
+    for (uint32_t i = 0; i < PIECES; i++) {
+        nicbarrier_put_flag_t *flags = onic_region_base(slab->region);
+        slab->piece[i] =
+            (nicbarrier_put_flags_t){.region = slab->region,
+                                     .offset = i * (uint32_t)PIECE_BYTES,
+                                     .flag = flags + (size_t)i * NICBARRIER_RULE_STEPS};
+    }
     slab->next = slabs;
     slabs = slab;
-    nicbarrier_put_flags_t *used = first;
-    first = NULL;
-    last = &first;
-    for (uint32_t i = 0; i < PIECES; i++) {
-        nicbarrier_put_flags_t *flags = &slab->piece[i];
-        flags->region = slab->region;
-        flags->offset = i * (uint32_t)PIECE_BYTES;
-        flags->flag = (nicbarrier_put_flag_t *)onic_region_base(slab->region) +
-                      (size_t)i * NICBARRIER_RULE_STEPS;
-        give(flags);
-    }
-    for (*last = used; *last != NULL;) {
-        last = &(*last)->next;
-    }
+    fresh = PIECES;
 }
 
 static nicbarrier_put_flags_t *take(void)
 {
-    /* One that never was in use can be taken at once; without more memory so are the others. */
-    if (first == NULL || (first->tag != 0 && idle < IDLE)) {
+    if (fresh == 0 && idle < IDLE) {
         add_slab();
     }
     nicbarrier_put_flags_t *flags = first;
-    if (flags == NULL) {
+    if (fresh > 0) {
+        flags = &slabs->piece[--fresh];
+    } else if (first != NULL) {
+        first = first->next;
+        last = first == NULL ? &first : last;
+        idle--;
+    } else {
         return NULL;
     }
-    first = flags->next;
-    last = first == NULL ? &first : last;
-    idle--;
     flags->tag = flags->tag % (NICBARRIER_PUT_TAGS - 1) + 1;
     for (int k = 0; k < NICBARRIER_RULE_STEPS; k++) {
         atomic_store_explicit(&flags->flag[k].word, 0, memory_order_relaxed);
@@ -98,13 +83,15 @@ nicbarrier_put_flags_t *nicbarrier_put_flags_take(void)
 void nicbarrier_put_flags_give(nicbarrier_put_flags_t *flags)
 {
     pthread_mutex_lock(&lock);
-    give(flags);
+    flags->next = NULL;
+    *last = flags;
+    last = &flags->next;
+    idle++;
     pthread_mutex_unlock(&lock);
 }
 
 void nicbarrier_put_flags_close(void)
 {
-    pthread_mutex_lock(&lock);
     while (slabs != NULL) {
         slab_t *slab = slabs;
         slabs = slab->next;
@@ -113,6 +100,5 @@ void nicbarrier_put_flags_close(void)
     }
     first = NULL;
     last = &first;
-    idle = 0;
-    pthread_mutex_unlock(&lock);
+    fresh = idle = 0;
 }

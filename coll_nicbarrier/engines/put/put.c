@@ -20,7 +20,6 @@
 
 #include <stdlib.h>
 
-#include "coll_nicbarrier/engines/put/word.h"
 #include "coll_nicbarrier/schedule/schedule.h"
 #include "common/support/bytes.h"
 #include "common/wire/adapters.h"
@@ -213,27 +212,15 @@ static int open_outlets(nicbarrier_net_t *net, const nicbarrier_step_t *steps, i
     return rc;
 }
 
-static void begin_rule(nicbarrier_net_t *net, const nicbarrier_step_t *steps, int n)
-{
-    uint64_t sends = 0, waits = 0;
-    for (int k = 0; k < n && k < NICBARRIER_RULE_STEPS; k++) {
-        sends |= (uint64_t)(steps[k].send_to != NICBARRIER_NOBODY) << k;
-        waits |= (uint64_t)(steps[k].wait_for != NICBARRIER_NOBODY) << k;
-    }
-    nicbarrier_rule_init(&net->rule, (uint32_t)n, sends, waits);
-}
-
 static int put_connect(nicbarrier_net_t *net, const nicbarrier_endpoints_t *endpoints,
                        const nicbarrier_net_events_t *events, nicbarrier_reason_t *why)
 {
     nicbarrier_step_t steps[NICBARRIER_STEPS_MAX];
-    int n = nicbarrier_schedule((nicbarrier_schedule_kind_t)schedule_kind, NICBARRIER_DEGREE,
-                                net->group.me, net->group.n, steps);
-    if (n < 0) {
-        nicbarrier_reason(why, "%d members are too many", net->group.n);
-        return -1;
-    }
-    begin_rule(net, steps, n);
+    uint64_t sends, waits;
+    const int n = nicbarrier_schedule((nicbarrier_schedule_kind_t)schedule_kind, net->group.me,
+                                      net->group.n, steps);
+    nicbarrier_schedule_bits(steps, n, &sends, &waits);
+    nicbarrier_rule_init(&net->rule, (uint32_t)n, sends, waits);
     net->events = *events;
     onic_wire_lock();
     net->losses = onic_wire_losses();

@@ -4,9 +4,10 @@
  */
 /**
  * @file
- * What the files of engine put share: a group, and its steps.
+ * What the files of engine put share: flags and what stands in them, groups and their steps.
  *
- * Everything belongs to the wire lock, which is held in all calls here, but for what is atomic.
+ * Everything of a group belongs to the wire lock, which is held in all calls for it, but for what
+ * is atomic.
  */
 #ifndef NICBARRIER_PUT_H
 #define NICBARRIER_PUT_H
@@ -16,9 +17,64 @@
 #include <stdint.h>
 
 #include "coll_nicbarrier/engines/engine.h"
-#include "coll_nicbarrier/engines/put/flags.h"
 #include "coll_nicbarrier/epoch/rule.h"
 #include "common/wire/put.h"
+
+/* ---- flags: flags.c -------------------------------------------------------------------------
+ *
+ * Those of all groups are pieces of a few registered regions. So a group costs no registration, and
+ * memory follows the groups that there are at a time, not those that there ever were. When the last
+ * put into a piece has come is not known: pieces are taken again in the order in which they were
+ * given back, and not before many others are idle. What comes yet later (from a member that learns
+ * late that a group has failed) is known by the tag that the flags' owner has chosen for the group,
+ * which each word carries.
+ */
+
+/** A flag, alone on its cache lines: a word of the rule (rule.h) with a tag, or 0. */
+typedef struct nicbarrier_put_flag {
+    _Alignas(128) _Atomic uint64_t word;
+} nicbarrier_put_flag_t;
+
+/** The flags of a group: NICBARRIER_RULE_STEPS of them. */
+typedef struct nicbarrier_put_flags {
+    nicbarrier_put_flag_t *flag;
+    onic_region_t *region;
+    uint32_t offset;                   /**< bytes, in the region */
+    uint32_t tag;                      /**< of the words that belong here now */
+    struct nicbarrier_put_flags *next; /**< of those that are idle */
+} nicbarrier_put_flags_t;
+
+/** Flags for a group: zeros. NULL where no memory can be had that can be put into. These functions
+ *  must not be called with the wire lock held. */
+nicbarrier_put_flags_t *nicbarrier_put_flags_take(void);
+/** This process reads them no more. */
+void nicbarrier_put_flags_give(nicbarrier_put_flags_t *flags);
+/** Before the wire is closed, which keeps their memory until nothing can come any more. */
+void nicbarrier_put_flags_close(void);
+
+/** In a flag, from the highest bit: failed (rule.h), the tag, the epoch. So of two words of a group
+ *  the greater one says more. At a barrier each microsecond epochs last for nine years. */
+#define NICBARRIER_PUT_TAG_SHIFT 48
+#define NICBARRIER_PUT_TAGS      32768
+#define NICBARRIER_PUT_EPOCH_MAX ((UINT64_C(1) << NICBARRIER_PUT_TAG_SHIFT) - 1)
+
+/** @param tag  1 .. NICBARRIER_PUT_TAGS - 1 */
+static inline uint64_t nicbarrier_put_mark(uint64_t word, uint32_t tag)
+{
+    return word | (uint64_t)tag << NICBARRIER_PUT_TAG_SHIFT;
+}
+
+static inline uint32_t nicbarrier_put_tag(uint64_t marked)
+{
+    return (uint32_t)(marked >> NICBARRIER_PUT_TAG_SHIFT) & (NICBARRIER_PUT_TAGS - 1);
+}
+
+static inline uint64_t nicbarrier_put_word(uint64_t marked)
+{
+    return marked & (NICBARRIER_WORD_FAILED | NICBARRIER_PUT_EPOCH_MAX);
+}
+
+/* ---- groups --------------------------------------------------------------------------------- */
 
 /** What goes to the partner of one step. */
 typedef struct nicbarrier_outlet {
@@ -51,6 +107,8 @@ struct nicbarrier_net {
     _Atomic uint64_t completed;
     atomic_bool failed;
 };
+
+/* step.c */
 
 /** Enters all epochs up to `epoch`. */
 void nicbarrier_put_enter(nicbarrier_net_t *net, uint64_t epoch);

@@ -12,8 +12,6 @@
  */
 #include "coll_nicbarrier/engines/put/put.h"
 
-#include "coll_nicbarrier/engines/put/word.h"
-
 /* ---- failure --------------------------------------------------------------------------------- */
 
 static void fail(nicbarrier_net_t *net)
