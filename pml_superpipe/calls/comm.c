@@ -81,7 +81,11 @@ int superpipe_add_comm(ompi_communicator_t *comm)
     c->comm = comm;
     c->foreign = superpipe_is_foreign(comm);
     onic_wire_lock();
-    superpipe_comms_add(&superpipe.comms, &c->match);
+    if (superpipe_comms_add(&superpipe.comms, &c->match) != 0) {
+        onic_wire_unlock();
+        free_channel(c);
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
     comm->c_pml_comm = (struct mca_pml_comm_t *)c;
     superpipe_unpark_locked(c);
     onic_wire_unlock();
@@ -102,7 +106,7 @@ int superpipe_del_comm(ompi_communicator_t *comm)
         return OMPI_SUCCESS;
     comm->c_pml_comm = NULL;
     onic_wire_lock();
-    superpipe_comms_remove(&superpipe.comms, &c->match);
+    superpipe.comms.known[c->match.context] = NULL;
     /* Receives keep their communicator; only at the end of the program there may be some. */
     while ((receive = superpipe_match_abandon(&c->match.match, SUPERPIPE_ALL_RECEIVES, &cursor)) !=
            NULL)

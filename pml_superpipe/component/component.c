@@ -94,12 +94,12 @@ static void forget_peers(void)
 
 static void free_all(void)
 {
-    superpipe_message_t *m;
-
     /* Those of a communicator that was never made. */
-    while ((m = superpipe_comms_discard(&superpipe.comms)) != NULL)
+    for (superpipe_message_t *m = superpipe.comms.parked.head, *next; m != NULL; m = next) {
+        next = m->next;
         free(m);
-    superpipe_comms_fini(&superpipe.comms);
+    }
+    free(superpipe.comms.known);
     onic_handles_fini(&superpipe.handles);
     for (superpipe_peer_t *p = superpipe.peers, *next; p != NULL; p = next) {
         next = p->next;
@@ -138,7 +138,6 @@ static mca_pml_base_module_t *component_init(int *priority, bool progress_thread
     superpipe_pool_init(&superpipe.pool, superpipe.params.memory, (uint64_t)ompi_proc_world_size());
     if (open_wire() != OMPI_SUCCESS)
         return NULL;
-    superpipe_comms_init(&superpipe.comms);
     superpipe.done_tail = &superpipe.done_head;
     superpipe.copy_tail = &superpipe.copy_head;
     OBJ_CONSTRUCT(&superpipe.requests, opal_free_list_t);

@@ -18,14 +18,12 @@ int superpipe_comm_init(superpipe_comm_t *c, uint64_t context, uint32_t nranks)
     c->nranks = nranks;
     c->context = context;
     superpipe_match_init(&c->match);
-    superpipe_rings_init(&c->held);
     return 0;
 }
 
 void superpipe_comm_fini(superpipe_comm_t *c)
 {
     superpipe_match_fini(&c->match);
-    superpipe_rings_fini(&c->held);
     free(c->sent);
     c->sent = c->turn = NULL;
 }
@@ -37,25 +35,17 @@ void superpipe_comm_keep(superpipe_comm_t *c, superpipe_message_t *message)
         superpipe_match_keep(&c->match, message);
         return;
     }
-    superpipe_rings_append(&c->held, message->link,
-                           superpipe_match_key(message->source, (int32_t)message->sequence));
-    superpipe_list_append(&c->all_held, message);
+    superpipe_list_append(&c->held, message);
 }
 
-static void release(superpipe_comm_t *c, superpipe_message_t *message)
+superpipe_message_t *superpipe_comm_held(const superpipe_comm_t *c, int32_t source,
+                                         uint32_t sequence)
 {
-    superpipe_rings_remove(&c->held, message->link);
-    superpipe_list_remove(&c->all_held, message);
-}
+    superpipe_message_t *message = c->held.head;
 
-/** The message of that source whose turn it is, if it is held. */
-static superpipe_message_t *held(superpipe_comm_t *c, int32_t source)
-{
-    /* The link is the first member. */
-    return c->all_held.head == NULL
-               ? NULL
-               : (superpipe_message_t *)superpipe_rings_first(
-                     &c->held, superpipe_match_key(source, (int32_t)c->turn[source]));
+    while (message != NULL && (message->source != source || message->sequence != sequence))
+        message = message->next;
+    return message;
 }
 
 superpipe_message_t *superpipe_comm_next(superpipe_comm_t *c, int32_t source,
@@ -63,8 +53,8 @@ superpipe_message_t *superpipe_comm_next(superpipe_comm_t *c, int32_t source,
 {
     superpipe_message_t *message;
 
-    while ((message = held(c, source)) != NULL) {
-        release(c, message);
+    while ((message = superpipe_comm_held(c, source, c->turn[source])) != NULL) {
+        superpipe_list_remove(&c->held, message);
         c->turn[source]++;
         *receive_p = superpipe_match_message(&c->match, source, message->tag);
         if (*receive_p != NULL)
@@ -90,72 +80,44 @@ superpipe_message_t *superpipe_comm_discard(superpipe_comm_t *c)
 {
     superpipe_message_t *message = superpipe_match_discard(&c->match);
 
-    if (message == NULL && (message = c->all_held.head) != NULL)
-        release(c, message);
+    if (message == NULL && (message = c->held.head) != NULL)
+        superpipe_list_remove(&c->held, message);
     return message;
 }
 
 /* ---- all communicators ----------------------------------------------------------------------- */
 
-void superpipe_comms_init(superpipe_comms_t *t)
+int superpipe_comms_add(superpipe_comms_t *t, superpipe_comm_t *comm)
 {
-    superpipe_rings_init(&t->known);
-    superpipe_rings_init(&t->parked);
-    t->found = NULL;
-    t->all_parked = (superpipe_list_t){NULL, NULL};
-}
+    if (comm->context >= t->n) {
+        const uint64_t n = 2 * comm->context + 16;
+        superpipe_comm_t **longer = realloc(t->known, n * sizeof(superpipe_comm_t *));
 
-void superpipe_comms_fini(superpipe_comms_t *t)
-{
-    superpipe_rings_fini(&t->known);
-    superpipe_rings_fini(&t->parked);
-}
-
-superpipe_comm_t *superpipe_comms_search(superpipe_comms_t *t, uint64_t context)
-{
-    /* The link is the first member. */
-    return (superpipe_comm_t *)superpipe_rings_first(&t->known, context);
-}
-
-void superpipe_comms_add(superpipe_comms_t *t, superpipe_comm_t *comm)
-{
-    superpipe_rings_append(&t->known, &comm->link, comm->context);
-}
-
-void superpipe_comms_remove(superpipe_comms_t *t, superpipe_comm_t *comm)
-{
-    superpipe_rings_remove(&t->known, &comm->link);
-    t->found = NULL;
+        if (longer == NULL)
+            return -1;
+        memset(longer + t->n, 0, (n - t->n) * sizeof(superpipe_comm_t *));
+        t->known = longer;
+        t->n = n;
+    }
+    t->known[comm->context] = comm;
+    return 0;
 }
 
 superpipe_comm_t *superpipe_comms_next(const superpipe_comms_t *t, const superpipe_comm_t *comm)
 {
-    return (superpipe_comm_t *)superpipe_rings_next(&t->known, comm != NULL ? &comm->link : NULL);
-}
-
-/* ---- messages for communicators to come ------------------------------------------------------ */
-
-void superpipe_comms_park(superpipe_comms_t *t, superpipe_message_t *message)
-{
-    superpipe_rings_append(&t->parked, message->link, message->context);
-    superpipe_list_append(&t->all_parked, message);
-}
-
-static superpipe_message_t *take_parked(superpipe_comms_t *t, superpipe_message_t *message)
-{
-    if (message != NULL) {
-        superpipe_rings_remove(&t->parked, message->link);
-        superpipe_list_remove(&t->all_parked, message);
-    }
-    return message;
+    for (uint64_t i = comm != NULL ? comm->context + 1 : 0; i < t->n; i++)
+        if (t->known[i] != NULL)
+            return t->known[i];
+    return NULL;
 }
 
 superpipe_message_t *superpipe_comms_unpark(superpipe_comms_t *t, uint64_t context)
 {
-    return take_parked(t, (superpipe_message_t *)superpipe_rings_first(&t->parked, context));
-}
+    superpipe_message_t *message = t->parked.head;
 
-superpipe_message_t *superpipe_comms_discard(superpipe_comms_t *t)
-{
-    return take_parked(t, t->all_parked.head);
+    while (message != NULL && message->context != context)
+        message = message->next;
+    if (message != NULL)
+        superpipe_list_remove(&t->parked, message);
+    return message;
 }

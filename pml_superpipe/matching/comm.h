@@ -37,14 +37,12 @@
 
 /** Must not move. */
 typedef struct superpipe_comm {
-    superpipe_link_t link; /**< among those that are known */
     superpipe_match_t match;
-    superpipe_rings_t held; /**< messages before their turn, by source and number */
-    superpipe_list_t all_held;
-    uint64_t context; /**< its name in messages */
-    uint32_t nranks;  /**< of the group that is sent to and received from */
-    uint32_t *sent;   /**< to each rank: the number of the next message */
-    uint32_t *turn;   /**< from each rank: the number of the message whose turn it is */
+    superpipe_list_t held; /**< messages before their turn: few, since few channels overtake */
+    uint64_t context;      /**< its name in messages */
+    uint32_t nranks;       /**< of the group that is sent to and received from */
+    uint32_t *sent;        /**< to each rank: the number of the next message */
+    uint32_t *turn;        /**< from each rank: the number of the message whose turn it is */
 } superpipe_comm_t;
 
 typedef enum superpipe_arrival {
@@ -61,12 +59,9 @@ int superpipe_comm_init(superpipe_comm_t *c, uint64_t context, uint32_t nranks);
  *  superpipe_match_abandon and superpipe_comm_discard. */
 void superpipe_comm_fini(superpipe_comm_t *c);
 
-/** The number for the next message to rank `to`, 0 .. nranks-1. Where the message cannot be sent
- *  after all its number must be used for another one. */
-static inline uint32_t superpipe_comm_number(superpipe_comm_t *c, uint32_t to)
-{
-    return c->sent[to]++;
-}
+/** The message of that source and number that is held; NULL where there is none. */
+superpipe_message_t *superpipe_comm_held(const superpipe_comm_t *c, int32_t source,
+                                         uint32_t sequence);
 
 /**
  * A message came. Its source, tag and number are values of the peer's and may be anything.
@@ -86,10 +81,8 @@ superpipe_comm_arrive(superpipe_comm_t *c, int32_t source, int32_t tag, uint32_t
     if (ahead > INT32_MAX)
         return SUPERPIPE_REFUSED;
     if (ahead > 0)
-        return superpipe_rings_first(&c->held, superpipe_match_key(source, (int32_t)sequence)) ==
-                       NULL
-                   ? SUPERPIPE_WAITS
-                   : SUPERPIPE_REFUSED;
+        return superpipe_comm_held(c, source, sequence) == NULL ? SUPERPIPE_WAITS
+                                                                : SUPERPIPE_REFUSED;
     *receive_p = superpipe_match_message(&c->match, source, tag);
     if (*receive_p == NULL)
         return SUPERPIPE_WAITS;
@@ -120,7 +113,7 @@ typedef struct superpipe_taker {
  *  and nothing has come before it. */
 static inline bool superpipe_comm_may_take(const superpipe_comm_t *c)
 {
-    return c->match.nunexpected == 0 && c->match.posted.keys == 0 && c->all_held.head == NULL;
+    return c->match.nunexpected == 0 && c->match.posted.keys == 0 && c->held.head == NULL;
 }
 
 /** A short message of `sender`, which pays for its record and its bytes. Where it is for that
@@ -145,47 +138,26 @@ superpipe_message_t *superpipe_comm_discard(superpipe_comm_t *c);
  * The caller has one lock for the table, and holds it from superpipe_comms_find until it has the
  * communicator's own, or until the message is parked. */
 
-/** Must not move. */
+/** Zero at first; `known` is to be freed when nothing is in it any more. */
 typedef struct superpipe_comms {
-    superpipe_rings_t known;
-    superpipe_comm_t *found; /**< the last one that was, or NULL */
-    superpipe_rings_t parked;
-    superpipe_list_t all_parked;
+    superpipe_comm_t **known; /**< by context, which Open MPI gives out from 0 on; NULL: none */
+    uint64_t n;               /**< contexts that there is room for */
+    superpipe_list_t parked;  /**< messages whose communicator was not found, under the same hold */
 } superpipe_comms_t;
 
-void superpipe_comms_init(superpipe_comms_t *t);
-
-/** Frees the tables. Communicators and parked messages are to be taken out before. */
-void superpipe_comms_fini(superpipe_comms_t *t);
-
-/** Looks in the table. */
-superpipe_comm_t *superpipe_comms_search(superpipe_comms_t *t, uint64_t context);
-
-/** NULL where there is none of that context. Most messages are for the same as the one before. */
-static inline superpipe_comm_t *superpipe_comms_find(superpipe_comms_t *t, uint64_t context)
+/** NULL where there is none of that context. */
+static inline superpipe_comm_t *superpipe_comms_find(const superpipe_comms_t *t, uint64_t context)
 {
-    if (t->found == NULL || t->found->context != context)
-        t->found = superpipe_comms_search(t, context);
-    return t->found;
+    return context < t->n ? t->known[context] : NULL;
 }
 
-/** There must be none of that context yet. */
-void superpipe_comms_add(superpipe_comms_t *t, superpipe_comm_t *comm);
+/** There must be none of that context yet. @return 0, or -1 where memory is exhausted */
+int superpipe_comms_add(superpipe_comms_t *t, superpipe_comm_t *comm);
 
-/** Takes out a communicator that was added. What is left in it is not touched. */
-void superpipe_comms_remove(superpipe_comms_t *t, superpipe_comm_t *comm);
-
-/** One of the communicators, for NULL, or one that comes after `comm`; NULL where there is none. In
- *  no order, but each once where the table does not change meanwhile. */
+/** One of the communicators, for NULL, or the next one after `comm`; NULL where there is none. */
 superpipe_comm_t *superpipe_comms_next(const superpipe_comms_t *t, const superpipe_comm_t *comm);
-
-/** Keeps a message whose communicator was not found, under the same hold of the lock. */
-void superpipe_comms_park(superpipe_comms_t *t, superpipe_message_t *message);
 
 /** Takes out the first message that is parked for that context; NULL where there is none. */
 superpipe_message_t *superpipe_comms_unpark(superpipe_comms_t *t, uint64_t context);
-
-/** Takes out a parked message of any context, at the end; NULL where there is none. */
-superpipe_message_t *superpipe_comms_discard(superpipe_comms_t *t);
 
 #endif

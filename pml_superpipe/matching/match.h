@@ -82,7 +82,7 @@ typedef struct superpipe_match {
     bool indexed[SUPERPIPE_ANY_MESSAGE]; /**< is the index of that class kept? */
 } superpipe_match_t;
 
-/** What stands for a source and a tag, or wildcards; or for a source and a number. */
+/** What stands for a source and a tag, or wildcards. */
 static inline uint64_t superpipe_match_key(int32_t source, int32_t tag)
 {
     return (uint64_t)(uint32_t)source << 32 | (uint32_t)tag;
@@ -195,13 +195,5 @@ superpipe_message_t *superpipe_match_discard(superpipe_match_t *m);
 
 void superpipe_list_append(superpipe_list_t *list, superpipe_message_t *message);
 void superpipe_list_remove(superpipe_list_t *list, superpipe_message_t *message);
-
-/* ---- what is done ---------------------------------------------------------------------------- */
-
-/** The work done for matching: searches and steps on their way, in all. */
-static inline uint64_t superpipe_match_steps(const superpipe_match_t *m)
-{
-    return m->posted.steps + m->unexpected.steps;
-}
 
 #endif

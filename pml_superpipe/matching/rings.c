@@ -47,21 +47,6 @@ void superpipe_rings_fini(superpipe_rings_t *t)
     t->recent = NULL;
 }
 
-static superpipe_link_t *first_from(const superpipe_rings_t *t, superpipe_link_t **bucket)
-{
-    for (; bucket < t->bucket + buckets(t->bits); bucket++)
-        if (*bucket != NULL)
-            return *bucket;
-    return NULL;
-}
-
-superpipe_link_t *superpipe_rings_next(const superpipe_rings_t *t, const superpipe_link_t *first)
-{
-    if (first == NULL)
-        return first_from(t, t->bucket);
-    return first->chain != NULL ? first->chain : first_from(t, bucket_of(t, first->key) + 1);
-}
-
 /* ---- chains ---------------------------------------------------------------------------------- */
 
 static void chain(superpipe_link_t **bucket, superpipe_link_t *first)

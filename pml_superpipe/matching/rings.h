@@ -77,10 +77,6 @@ void superpipe_rings_remove(superpipe_rings_t *t, superpipe_link_t *link);
 superpipe_link_t *superpipe_rings_some(const superpipe_rings_t *t, uint64_t key, uint64_t mask,
                                        size_t *cursor);
 
-/** The first of some ring, for NULL, or of one that comes after that of `first`; NULL where there
- * is none. In no order, but each once where the table does not change meanwhile. */
-superpipe_link_t *superpipe_rings_next(const superpipe_rings_t *t, const superpipe_link_t *first);
-
 /** Is it in a ring? */
 static inline bool superpipe_link_is_in(const superpipe_link_t *link)
 {

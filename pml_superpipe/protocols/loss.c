@@ -204,7 +204,7 @@ static bool is_named_locked(uint64_t name)
 /** Does a message of it wait for a communicator that is still to be made here? */
 static bool has_parked_locked(const superpipe_peer_t *p)
 {
-    const superpipe_message_t *m = superpipe.comms.all_parked.head;
+    const superpipe_message_t *m = superpipe.comms.parked.head;
 
     while (m != NULL && ((const superpipe_unexpected_t *)m)->from != p)
         m = m->next;

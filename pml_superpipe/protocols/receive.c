@@ -188,7 +188,7 @@ static void release_locked(superpipe_comm_t *c, int32_t source)
     superpipe_receive_t *receive;
     superpipe_message_t *m;
 
-    while (c->all_held.head != NULL && (m = superpipe_comm_next(c, source, &receive)) != NULL)
+    while (c->held.head != NULL && (m = superpipe_comm_next(c, source, &receive)) != NULL)
         deliver_to_posted_locked(receive, m);
 }
 
@@ -208,7 +208,7 @@ ONIC_INLINE void on_envelope_locked(superpipe_peer_t *from, const superpipe_inco
     if (c == NULL) {
         m = superpipe_unexpected_locked(from, in);
         if (m != NULL)
-            superpipe_comms_park(&superpipe.comms, &m->message);
+            superpipe_list_append(&superpipe.comms.parked, &m->message);
         return;
     }
     switch (superpipe_comm_arrive(c, in->source, in->tag, in->sequence, &receive)) {
