@@ -144,8 +144,6 @@ libompi_nic_common_la_SOURCES = \
 	common/support/device.h \
 	common/layout/flatten.c \
 	common/layout/flatten.h \
-	common/layout/lost_stride.c \
-	common/layout/lost_stride.h \
 	common/support/collective.c \
 	common/support/modex.c \
 	common/support/modex.h \

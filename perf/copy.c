@@ -54,11 +54,6 @@ static void by_kernel(void *to, const void *from, size_t bytes)
         memset(to, 0, bytes);
 }
 
-static void by_plain(void *to, const void *from, size_t bytes)
-{
-    onic_copy_words_plain((uintptr_t)to, (uintptr_t)from, bytes);
-}
-
 #if defined(__x86_64__)
 static void by_movsb(void *to, const void *from, size_t bytes)
 {
@@ -88,7 +83,6 @@ typedef struct way {
 } way_t;
 
 static const way_t ways[] = {{"ours", onic_copy_bytes},
-                             {"16 bytes", by_plain},
                              {"memcpy", by_memcpy},
                              {"rep movsb", by_movsb},
                              {"kernel", by_kernel}};

@@ -8,58 +8,45 @@
 
 #include <emmintrin.h>
 
-typedef uint64_t sse_t __attribute__((vector_size(16), aligned(1), may_alias));
-typedef uint64_t avx_t __attribute__((vector_size(32), aligned(1), may_alias));
+typedef uint64_t vector_t __attribute__((vector_size(32), aligned(1), may_alias));
 
-/** Moves `n` vectors of a type; all loads before the stores, which they could seem to depend on. */
-#define MOVE(type, n, dst, src)                                                                    \
-    do {                                                                                           \
-        type held[n];                                                                              \
-        for (int i = 0; i < (n); i++) {                                                            \
-            held[i] = ((const type *)(src))[i];                                                    \
-        }                                                                                          \
-        for (int i = 0; i < (n); i++) {                                                            \
-            ((type *)(dst))[i] = held[i];                                                          \
-        }                                                                                          \
-    } while (0)
+/** Moves up to 4 vectors, a constant; all loads before the stores, which they could seem to depend
+ *  on. */
+ONIC_INLINE void move_vectors(uintptr_t dst, uintptr_t src, int n)
+{
+    vector_t held[4];
+
+    for (int i = 0; i < n; i++)
+        held[i] = ((const vector_t *)src)[i];
+    for (int i = 0; i < n; i++)
+        ((vector_t *)dst)[i] = held[i];
+}
 
 /** The first and the last vector lie anywhere; those between them begin at a multiple of a vector
  *  of the destination's side, or as near to that as steps of 8 come. */
-#define COPY_WORDS(type, dst, src, bytes)                                                          \
-    do {                                                                                           \
-        const uintptr_t size = sizeof(type), last = (dst) + (bytes)-size, ahead = (src) - (dst);   \
-        uintptr_t to = (dst) + ((size - (dst) % size) & ~(uintptr_t)7);                            \
-                                                                                                   \
-        MOVE(type, 1, dst, src);                                                                   \
-        for (; to + 4 * size <= last; to += 4 * size) {                                            \
-            MOVE(type, 4, to, to + ahead);                                                         \
-        }                                                                                          \
-        for (; to < last; to += size) {                                                            \
-            MOVE(type, 1, to, to + ahead);                                                         \
-        }                                                                                          \
-        MOVE(type, 1, last, last + ahead);                                                         \
-    } while (0)
-
-__attribute__((target("avx2"))) static void copy_words_avx2(uintptr_t dst, uintptr_t src,
+__attribute__((target("avx2"))) static void copy_by_vectors(uintptr_t dst, uintptr_t src,
                                                             uint64_t bytes)
 {
-    COPY_WORDS(avx_t, dst, src, bytes);
-}
+    const uintptr_t size = sizeof(vector_t), last = dst + bytes - size, ahead = src - dst;
+    uintptr_t to = dst + ((size - dst % size) & ~(uintptr_t)7);
 
-void onic_copy_words_plain(uintptr_t dst, uintptr_t src, uint64_t bytes)
-{
-    COPY_WORDS(sse_t, dst, src, bytes);
+    move_vectors(dst, src, 1);
+    for (; to + 4 * size <= last; to += 4 * size)
+        move_vectors(to, to + ahead, 4);
+    for (; to < last; to += size)
+        move_vectors(to, to + ahead, 1);
+    move_vectors(last, last + ahead, 1);
 }
 
 void onic_copy_words(uintptr_t dst, uintptr_t src, uint64_t bytes)
 {
-    if (bytes >= ONIC_STRING_FROM && bytes <= ONIC_STRING_TO && onic_string_is_fast(dst, src)) {
+    const bool string =
+        bytes >= ONIC_STRING_FROM && bytes <= ONIC_STRING_TO && onic_string_is_fast(dst, src);
+
+    if (!string && __builtin_cpu_supports("avx2"))
+        copy_by_vectors(dst, src, bytes);
+    else
         memcpy((void *)dst, (const void *)src, bytes);
-    } else if (__builtin_cpu_supports("avx2")) {
-        copy_words_avx2(dst, src, bytes);
-    } else {
-        onic_copy_words_plain(dst, src, bytes);
-    }
 }
 
 /** A line at a time: the processor gathers its stores and writes it as a whole. */
@@ -93,14 +80,9 @@ void onic_copy_streaming(void *to, const void *from, size_t bytes)
     onic_copy_bytes(to, from, bytes);
 }
 
-void onic_copy_words_plain(uintptr_t dst, uintptr_t src, uint64_t bytes)
-{
-    memcpy((void *)dst, (const void *)src, bytes);
-}
-
 void onic_copy_words(uintptr_t dst, uintptr_t src, uint64_t bytes)
 {
-    onic_copy_words_plain(dst, src, bytes);
+    memcpy((void *)dst, (const void *)src, bytes);
 }
 
 #endif

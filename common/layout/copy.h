@@ -48,12 +48,9 @@ static inline bool onic_string_is_fast(uintptr_t dst, uintptr_t src)
     return ((dst - src) & 4095) - 1 >= 63;
 }
 
-/** Copies `bytes`, a multiple of 8 and at least 32, by the processor's vectors. The moves
- *  begin at multiples of 8 from `dst`; some bytes may be moved twice. */
+/** Copies `bytes`, a multiple of 8 and at least 32, by vectors where the processor has long ones.
+ *  The moves begin at multiples of 8 from `dst`; some bytes may be moved twice. */
 void onic_copy_words(uintptr_t dst, uintptr_t src, uint64_t bytes);
-
-/** The same by what every processor has. */
-void onic_copy_words_plain(uintptr_t dst, uintptr_t src, uint64_t bytes);
 
 /** One move of 1, 2, 4, 8 or 16 bytes. */
 #define ONIC_MOVE_UNIT(dst, src, bytes) memcpy((void *)(dst), (const void *)(src), bytes)

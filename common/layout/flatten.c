@@ -19,7 +19,6 @@
 #include "opal/datatype/opal_datatype_internal.h"
 
 #include "common/layout/flatten.h"
-#include "common/layout/lost_stride.h"
 
 /* Every loop has two passes or more, so that the size of a deeper nest does not fit in 64 bits. */
 #define MAX_DEPTH 64
@@ -52,7 +51,7 @@ static onic_layout_status_t make_room(onic_layout_t *l)
     }
     onic_layout_status_t rc = onic_runs_add_layout(&runs, &inner, 0);
     if (rc == ONIC_LAYOUT_OK) {
-        rc = onic_layout_from_runs_below(&list, &runs, ONIC_LAYOUT_MAX_LEVELS);
+        rc = onic_layout_from_runs(&list, &runs, ONIC_LAYOUT_MAX_LEVELS);
     }
     onic_runs_fini(&runs);
     if (rc != ONIC_LAYOUT_OK) {
@@ -190,7 +189,7 @@ static onic_layout_status_t read_list(const dt_elem_desc_t *d, const dt_elem_des
         rc = add_item(&runs, d, depth);
     }
     if (rc == ONIC_LAYOUT_OK) {
-        rc = onic_layout_from_runs(l, &runs);
+        rc = onic_layout_from_runs(l, &runs, 0);
     }
     onic_runs_fini(&runs);
     return rc;
@@ -364,10 +363,7 @@ int onic_flatten_kept(const struct ompi_datatype_t *dt, size_t count, onic_layou
     size_t bytes;
     int64_t extent;
 
-    if ((type->flags & OPAL_DATATYPE_FLAG_PREDEFINED) == 0 && onic_lost_stride(dt)) {
-        return OMPI_ERR_NOT_SUPPORTED;
-    }
-    if (onic_type_is_dense(dt, count, &bytes)) {
+    if (onic_type_is_plain(dt, count, &bytes)) {
         onic_layout_set(l, bytes);
         return OMPI_SUCCESS;
     }

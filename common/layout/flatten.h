@@ -15,7 +15,6 @@
 
 #include "common/layout/kept.h"
 #include "common/layout/layout.h"
-#include "common/layout/lost_stride.h"
 #include "common/support/device.h"
 
 /**
@@ -26,9 +25,8 @@
  * packed order is MPI_Pack's in a homogeneous system. Regular types cost well under a microsecond
  * and no allocation; irregular ones allocate a run list, freed by onic_layout_fini.
  *
- * @return OMPI_SUCCESS, OMPI_ERR_OUT_OF_RESOURCE, OMPI_ERR_VALUE_OUT_OF_BOUNDS where sizes or
- *         offsets do not fit in 64 bits, or OMPI_ERR_NOT_SUPPORTED for a type that Open MPI itself
- *         has wrong (lost_stride.h). Thread-safe: the datatype is only read.
+ * @return OMPI_SUCCESS, OMPI_ERR_OUT_OF_RESOURCE, or OMPI_ERR_VALUE_OUT_OF_BOUNDS where sizes or
+ *         offsets do not fit in 64 bits. Thread-safe: the datatype is only read.
  */
 ONIC_EXPORT int onic_flatten(const struct ompi_datatype_t *dt, size_t count, onic_layout_t *l);
 
@@ -45,7 +43,7 @@ ONIC_EXPORT int onic_flatten_kept(const struct ompi_datatype_t *dt, size_t count
 
 /** Are `count` items of a type one piece of memory without gaps, in the order in which it is sent,
  *  that begins where the buffer does? Then its bytes. False where that is not seen at once. */
-static inline bool onic_type_is_dense(const struct ompi_datatype_t *dt, size_t count,
+static inline bool onic_type_is_plain(const struct ompi_datatype_t *dt, size_t count,
                                       size_t *bytes_p)
 {
     const opal_datatype_t *type = &dt->super;
@@ -54,14 +52,6 @@ static inline bool onic_type_is_dense(const struct ompi_datatype_t *dt, size_t c
     return (type->flags & gapless) == gapless && type->true_lb == 0 &&
            type->size == (size_t)(type->ub - type->lb) &&
            !__builtin_mul_overflow(type->size, count, bytes_p) && *bytes_p <= INT64_MAX;
-}
-
-/** The same, of a type that Open MPI has right: what onic_flatten makes one piece of at once. */
-static inline bool onic_type_is_plain(const struct ompi_datatype_t *dt, size_t count,
-                                      size_t *bytes_p)
-{
-    return onic_type_is_dense(dt, count, bytes_p) &&
-           ((dt->super.flags & OPAL_DATATYPE_FLAG_PREDEFINED) != 0 || !onic_lost_stride(dt));
 }
 
 /** Is the first or the last byte of what a layout describes at `base` in memory of a device, where

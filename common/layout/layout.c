@@ -24,23 +24,14 @@ typedef struct bounds {
     int64_t ub;
 } bounds_t;
 
-/** Bounds of `b` and of its copy `span` bytes further. False on overflow. */
-static bool bounds_stretch(bounds_t *b, int64_t span)
-{
-    int64_t extent;
-
-    if (__builtin_add_overflow(span < 0 ? b->lb : b->ub, span, span < 0 ? &b->lb : &b->ub)) {
-        return false;
-    }
-    return !__builtin_sub_overflow(b->ub, b->lb, &extent);
-}
-
 /** Bounds of `count` copies of `b`, `stride` bytes apart. False on overflow. */
 static bool bounds_repeat(bounds_t *b, uint64_t count, int64_t stride)
 {
-    int64_t span;
+    int64_t span, extent, *moved = stride < 0 ? &b->lb : &b->ub;
 
-    return !__builtin_mul_overflow(count - 1, stride, &span) && bounds_stretch(b, span);
+    return !__builtin_mul_overflow(count - 1, stride, &span) &&
+           !__builtin_add_overflow(*moved, span, moved) &&
+           !__builtin_sub_overflow(b->ub, b->lb, &extent);
 }
 
 static bool bounds_block(bounds_t *b, int64_t offset, uint64_t size)
@@ -339,12 +330,7 @@ static bool runs_are_regular(const onic_runs_t *r, onic_layout_t *l, uint32_t mo
     return l->nlevels <= most;
 }
 
-onic_layout_status_t onic_layout_from_runs(onic_layout_t *l, onic_runs_t *r)
-{
-    return onic_layout_from_runs_below(l, r, 0);
-}
-
-onic_layout_status_t onic_layout_from_runs_below(onic_layout_t *l, onic_runs_t *r, uint32_t above)
+onic_layout_status_t onic_layout_from_runs(onic_layout_t *l, onic_runs_t *r, uint32_t above)
 {
     onic_layout_t list = {0};
     bounds_t b;
@@ -396,7 +382,7 @@ static onic_layout_status_t cut_unevenly(onic_layout_t *l, uint64_t size)
     onic_layout_status_t status = runs_add_first(&r, l, size, 0);
 
     if (status == ONIC_LAYOUT_OK) {
-        status = onic_layout_from_runs(&cut, &r);
+        status = onic_layout_from_runs(&cut, &r, 0);
     }
     onic_runs_fini(&r);
     if (status == ONIC_LAYOUT_OK) {

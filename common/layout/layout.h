@@ -124,14 +124,11 @@ ONIC_EXPORT onic_layout_status_t onic_runs_add_layout(onic_runs_t *r, const onic
 /**
  * Makes `l` from a list and leaves the list empty, on an error too. A list of one run, or one that
  * is regular (equal runs at a constant distance, groups of such runs at a constant distance, and so
- * on), becomes stride form.
+ * on), becomes stride form, if that leaves room for `above` levels, 0 .. ONIC_LAYOUT_MAX_LEVELS,
+ * that are to be put on top.
  */
-ONIC_EXPORT onic_layout_status_t onic_layout_from_runs(onic_layout_t *l, onic_runs_t *r);
-
-/** As above, and leaves room for `above` levels, 0 .. ONIC_LAYOUT_MAX_LEVELS, that are to be put on
- *  top: a list that would take more stays a list. */
-ONIC_EXPORT onic_layout_status_t onic_layout_from_runs_below(onic_layout_t *l, onic_runs_t *r,
-                                                             uint32_t above);
+ONIC_EXPORT onic_layout_status_t onic_layout_from_runs(onic_layout_t *l, onic_runs_t *r,
+                                                       uint32_t above);
 
 /** Frees the memory of a list that was not made into a layout. */
 ONIC_EXPORT void onic_runs_fini(onic_runs_t *r);

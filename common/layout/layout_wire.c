@@ -405,7 +405,7 @@ static onic_layout_status_t get_list(reader_t *r, onic_layout_t *l, uint32_t nle
         onic_runs_fini(&runs);
         return status;
     }
-    return onic_layout_from_runs_below(l, &runs, nlevels);
+    return onic_layout_from_runs(l, &runs, nlevels);
 }
 
 static onic_layout_status_t get_block(reader_t *r, onic_layout_t *l)

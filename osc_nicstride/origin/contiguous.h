@@ -21,7 +21,7 @@
 #include "common/ompi_compat.h"
 #include "ompi/datatype/ompi_datatype.h"
 
-#include "common/layout/lost_stride.h"
+#include "common/layout/flatten.h"
 #include "common/support/device.h"
 #include "osc_nicstride/window/state.h"
 #include "osc_nicstride/window/module.h"
@@ -31,15 +31,9 @@
 /** Bytes of `count` elements of a datatype without any gap, else 0. */
 static inline size_t nicstride_gapless_bytes(const ompi_datatype_t *dt, size_t count)
 {
-    const uint16_t plain = OPAL_DATATYPE_FLAG_CONTIGUOUS | OPAL_DATATYPE_FLAG_NO_GAPS;
     size_t bytes;
 
-    if ((dt->super.flags & plain) != plain || dt->super.true_lb != 0 ||
-        dt->super.size != (size_t)(dt->super.ub - dt->super.lb) ||
-        __builtin_mul_overflow(dt->super.size, count, &bytes) ||
-        (!(dt->super.flags & OPAL_DATATYPE_FLAG_PREDEFINED) && onic_lost_stride(dt)))
-        return 0;
-    return bytes;
+    return onic_type_is_plain(dt, count, &bytes) ? bytes : 0;
 }
 
 /** Are `bytes` bytes at `disp` within the target's window, and does the epoch allow access? Waits

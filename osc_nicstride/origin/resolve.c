@@ -24,24 +24,13 @@ onic_flattened_t nicstride_flattened;
 int nicstride_flatten(nicstride_module_t *m, const char *call, const char *what,
                       const ompi_datatype_t *dt, size_t count, onic_layout_t *l)
 {
-    const size_t bytes = nicstride_gapless_bytes(dt, count);
-    int rc;
+    const int rc = onic_flatten_kept(dt, count, l, &nicstride_flattened);
 
-    if (bytes > 0 && bytes <= INT64_MAX) {
-        onic_layout_set(l, bytes);
-        return OMPI_SUCCESS;
-    }
-    rc = onic_flatten_kept(dt, count, l, &nicstride_flattened);
     if (rc == OMPI_SUCCESS)
         return rc;
     *l = no_layout;
     if (rc == OMPI_ERR_OUT_OF_RESOURCE)
         return nicstride_error(m, call, rc, "no memory to describe a datatype");
-    if (rc == OMPI_ERR_NOT_SUPPORTED)
-        return nicstride_error(m, call, MPI_ERR_TYPE,
-                               "the %s datatype has a vector with a stride of -1 byte, which Open "
-                               "MPI takes for none: use MPI_Type_create_hindexed_block",
-                               what);
     /* Sizes or offsets beyond 64 bits: at the target that is outside of any window. */
     return nicstride_error(m, call, strcmp(what, "target") == 0 ? OMPI_ERR_RMA_RANGE : MPI_ERR_TYPE,
                            "what the %s datatype covers exceeds the address space", what);

@@ -174,7 +174,7 @@ size_t onic_fuzz_seed(unsigned i, uint8_t *buf, size_t cap)
         for (int k = 0; k < 4; k++) {
             (void)onic_runs_add(&runs, records[shape][k]);
         }
-        (void)onic_layout_from_runs(&l, &runs);
+        (void)onic_layout_from_runs(&l, &runs, 0);
     } else {
         (void)onic_layout_contig(&l, 1000, 8);
     }

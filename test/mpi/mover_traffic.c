@@ -95,7 +95,7 @@ static void irregular(onic_layout_t *l, uint64_t len)
         at += (int64_t)block + tl_range(&rng, 0, 20);
         sum += block;
     }
-    if (onic_layout_from_runs(l, &runs) != ONIC_LAYOUT_OK) {
+    if (onic_layout_from_runs(l, &runs, 0) != ONIC_LAYOUT_OK) {
         tl_die("a layout of a list cannot be had");
     }
     repeat(l, (len - 1) / sum + 1, at + 8);

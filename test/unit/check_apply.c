@@ -70,7 +70,7 @@ static void random_element(unit_random_t *r, element_t *e)
     if (first < e->size)
         UNIT_CHECK(onic_runs_add(&runs, (onic_run_t){(int64_t)(first + gap), e->size - first, 1,
                                                      0}) == ONIC_LAYOUT_OK);
-    UNIT_CHECK(onic_layout_from_runs(&e->layout, &runs) == ONIC_LAYOUT_OK);
+    UNIT_CHECK(onic_layout_from_runs(&e->layout, &runs, 0) == ONIC_LAYOUT_OK);
 }
 
 /** Rows of elements at a distance, upwards or downwards. */
@@ -99,7 +99,7 @@ static void irregular_target(unit_random_t *r, const element_t *e, onic_layout_t
         onic_layout_fini(&part);
         at += (int64_t)(n * e->extent + unit_below(r, 9));
     }
-    UNIT_CHECK(onic_layout_from_runs(l, &runs) == ONIC_LAYOUT_OK);
+    UNIT_CHECK(onic_layout_from_runs(l, &runs, 0) == ONIC_LAYOUT_OK);
 }
 
 /** Blocks whose ends tear elements apart: no program's type does, but a peer can say so. */

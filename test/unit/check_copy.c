@@ -18,11 +18,6 @@ static void words(void *dst, const void *src, size_t bytes)
     onic_copy_words((uintptr_t)dst, (uintptr_t)src, bytes);
 }
 
-static void words_plain(void *dst, const void *src, size_t bytes)
-{
-    onic_copy_words_plain((uintptr_t)dst, (uintptr_t)src, bytes);
-}
-
 static void by_source(void *dst, const void *src, size_t bytes)
 {
     onic_move((uintptr_t)dst, (uintptr_t)src, bytes, (uintptr_t)src);
@@ -58,10 +53,8 @@ static void check_places(size_t bytes, size_t step)
             check(onic_copy_bytes, dst, src, bytes);
             check(by_source, dst, src, bytes);
             check(onic_copy_streaming, dst, src, bytes);
-            if (bytes >= 32 && bytes % 8 == 0) {
+            if (bytes >= 32 && bytes % 8 == 0)
                 check(words, dst, src, bytes);
-                check(words_plain, dst, src, bytes);
-            }
         }
     }
 }
@@ -107,7 +100,6 @@ START_TEST(any_length)
         check(by_source, dst, src, bytes);
         check(onic_copy_streaming, dst, src, bytes);
         check(words, dst, src, (bytes + 32) & ~(size_t)7);
-        check(words_plain, dst, src, (bytes + 32) & ~(size_t)7);
     }
 }
 END_TEST

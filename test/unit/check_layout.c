@@ -94,7 +94,7 @@ START_TEST(empty_layouts)
     ck_assert_int_eq(onic_runs_add(&runs, (onic_run_t){5, 0, 7, 8}), ONIC_LAYOUT_OK);
     ck_assert_int_eq(onic_runs_add(&runs, (onic_run_t){5, 7, 0, 8}), ONIC_LAYOUT_OK);
     ck_assert_int_eq(onic_runs_add_layout(&runs, &l, 5), ONIC_LAYOUT_OK);
-    ck_assert_int_eq(onic_layout_from_runs(&l, &runs), ONIC_LAYOUT_OK);
+    ck_assert_int_eq(onic_layout_from_runs(&l, &runs, 0), ONIC_LAYOUT_OK);
     check_empty(&l);
 }
 END_TEST
@@ -131,7 +131,7 @@ START_TEST(lists_find_regularity)
             }
         }
     }
-    ck_assert_int_eq(onic_layout_from_runs(&l, &runs), ONIC_LAYOUT_OK);
+    ck_assert_int_eq(onic_layout_from_runs(&l, &runs, 0), ONIC_LAYOUT_OK);
     ck_assert_ptr_null(runs.run);
     ck_assert_uint_eq(l.nruns, 0);
     ck_assert_uint_eq(l.nlevels, 3);
@@ -154,7 +154,7 @@ START_TEST(lists_merge_runs)
     }
     ck_assert_int_eq(onic_runs_add(&runs, (onic_run_t){9999, 7, 1, 0}), ONIC_LAYOUT_OK);
     ck_assert_uint_eq(runs.n, 2);
-    ck_assert_int_eq(onic_layout_from_runs(&l, &runs), ONIC_LAYOUT_OK);
+    ck_assert_int_eq(onic_layout_from_runs(&l, &runs, 0), ONIC_LAYOUT_OK);
     ck_assert_uint_eq(l.nruns, 2);
     ck_assert_uint_eq(l.runs[0].count, 100);
     ck_assert_uint_eq(l.runs[0].block, 3);
@@ -211,14 +211,14 @@ START_TEST(list_overflow_is_refused)
     /* Each run is right, and their distance is not. */
     ck_assert_int_eq(onic_runs_add(&runs, (onic_run_t){INT64_MIN, 1, 1, 0}), ONIC_LAYOUT_OK);
     ck_assert_int_eq(onic_runs_add(&runs, (onic_run_t){5, 1, 1, 0}), ONIC_LAYOUT_OK);
-    ck_assert_int_eq(onic_layout_from_runs(&l, &runs), ONIC_LAYOUT_OVERFLOW);
+    ck_assert_int_eq(onic_layout_from_runs(&l, &runs, 0), ONIC_LAYOUT_OVERFLOW);
     ck_assert_ptr_null(runs.run);
     /* Each run is right, and the sum of their sizes is not. */
     for (int i = 0; i < 3; i++) {
         ck_assert_int_eq(onic_runs_add(&runs, (onic_run_t){i, 4, INT64_MAX / 8, 0}),
                          ONIC_LAYOUT_OK);
     }
-    ck_assert_int_eq(onic_layout_from_runs(&l, &runs), ONIC_LAYOUT_OVERFLOW);
+    ck_assert_int_eq(onic_layout_from_runs(&l, &runs, 0), ONIC_LAYOUT_OVERFLOW);
 }
 END_TEST
 

@@ -230,7 +230,7 @@ START_TEST(distances)
     for (int64_t i = 0; i < 50; i++)
         ck_assert_int_eq(onic_runs_add(&runs, (onic_run_t){i * (i + 1) * 4096, 8, 1, 0}),
                          ONIC_LAYOUT_OK);
-    ck_assert_int_eq(onic_layout_from_runs(&l, &runs), ONIC_LAYOUT_OK);
+    ck_assert_int_eq(onic_layout_from_runs(&l, &runs, 0), ONIC_LAYOUT_OK);
     ck_assert_uint_gt(l.nruns, 0);
     ck_assert(near(onic_link_gather(c, &l), 50 * c->page));
     onic_layout_fini(&l);

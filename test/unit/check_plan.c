@@ -129,7 +129,7 @@ static onic_layout_t irregular(unsigned blocks)
     for (unsigned i = 0; i < blocks; i++)
         UNIT_CHECK(onic_runs_add(&runs, (onic_run_t){(int64_t)i * (i + 1) * 50, 8 + i % 3, 1, 0}) ==
                    ONIC_LAYOUT_OK);
-    UNIT_CHECK(onic_layout_from_runs(&l, &runs) == ONIC_LAYOUT_OK);
+    UNIT_CHECK(onic_layout_from_runs(&l, &runs, 0) == ONIC_LAYOUT_OK);
     UNIT_CHECK(l.nruns > 0);
     return l;
 }

@@ -59,7 +59,7 @@ START_TEST(all_pieces)
         UNIT_CHECK(onic_runs_add_layout(&runs, &l, 0) == ONIC_LAYOUT_OK);
         make_strided(&r, &l);
         UNIT_CHECK(onic_runs_add_layout(&runs, &l, 10000 + any_bytes(&r, 1000)) == ONIC_LAYOUT_OK);
-        UNIT_CHECK(onic_layout_from_runs(&list, &runs) == ONIC_LAYOUT_OK);
+        UNIT_CHECK(onic_layout_from_runs(&list, &runs, 0) == ONIC_LAYOUT_OK);
         UNIT_CHECK(onic_whole_words(&list, base) == pieces_are_words(&list, base));
         onic_layout_fini(&list);
     }

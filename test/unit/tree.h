@@ -110,7 +110,7 @@ static inline void tree_repeat(tree_t *t, uint64_t count, int64_t stride)
             UNIT_CHECK(onic_runs_add_layout(&runs, &t->l, (int64_t)i * stride) == ONIC_LAYOUT_OK);
         }
         onic_layout_fini(&t->l);
-        status = onic_layout_from_runs(&t->l, &runs);
+        status = onic_layout_from_runs(&t->l, &runs, 0);
     }
     UNIT_CHECK(status == ONIC_LAYOUT_OK);
     all.at = malloc((count * t->ref.n + 1) * sizeof(*all.at));
@@ -129,7 +129,7 @@ static inline void tree_join(tree_t *a, tree_t *b, int64_t shift)
     UNIT_CHECK(onic_runs_add_layout(&runs, &a->l, 0) == ONIC_LAYOUT_OK);
     UNIT_CHECK(onic_runs_add_layout(&runs, &b->l, shift) == ONIC_LAYOUT_OK);
     onic_layout_fini(&a->l);
-    UNIT_CHECK(onic_layout_from_runs(&a->l, &runs) == ONIC_LAYOUT_OK);
+    UNIT_CHECK(onic_layout_from_runs(&a->l, &runs, 0) == ONIC_LAYOUT_OK);
     a->ref.at = realloc(a->ref.at, (a->ref.n + b->ref.n + 1) * sizeof(*a->ref.at));
     ref_append(&a->ref, &b->ref, shift);
     tree_free(b);
