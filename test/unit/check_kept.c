@@ -52,7 +52,7 @@ static void make(const type_t *t, onic_layout_t *l)
 
         UNIT_CHECK(onic_runs_add(&runs, run) == ONIC_LAYOUT_OK);
     }
-    UNIT_CHECK(onic_layout_from_runs(l, &runs) == ONIC_LAYOUT_OK);
+    UNIT_CHECK(onic_layout_from_runs(l, &runs, 0) == ONIC_LAYOUT_OK);
 }
 
 static void check_is(const type_t *t, const onic_layout_t *l)

@@ -143,8 +143,7 @@ static void check_written_out(int levels)
     for (int i = 0; i < 3; i++) {
         ck_assert_int_eq(onic_runs_add(&runs, row[i]), ONIC_LAYOUT_OK);
     }
-    ck_assert_int_eq(onic_layout_from_runs_below(&l, &runs, ONIC_LAYOUT_MAX_LEVELS),
-                     ONIC_LAYOUT_OK);
+    ck_assert_int_eq(onic_layout_from_runs(&l, &runs, ONIC_LAYOUT_MAX_LEVELS), ONIC_LAYOUT_OK);
     ck_assert_uint_eq(l.nruns, 3);
     tree_repeat(&t, 2, 6);
     tree_repeat(&t, 3, 20);
