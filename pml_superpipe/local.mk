@@ -37,11 +37,9 @@ pml_superpipe_libsuperpipe_protocols_la_SOURCES = \
 	pml_superpipe/protocols/pick.c \
 	pml_superpipe/protocols/process.h \
 	pml_superpipe/protocols/receive.c \
-	pml_superpipe/protocols/rendezvous.c \
 	pml_superpipe/protocols/request.c \
 	pml_superpipe/protocols/rows.c \
 	pml_superpipe/protocols/send.c \
-	pml_superpipe/protocols/state.c \
 	pml_superpipe/protocols/state.h \
 	pml_superpipe/protocols/stream.c \
 	pml_superpipe/protocols/unexpected.c
@@ -56,10 +54,7 @@ mca_pml_superpipe_la_SOURCES = \
 	pml_superpipe/calls/probe.c \
 	pml_superpipe/calls/receive.c \
 	pml_superpipe/calls/send.c \
-	pml_superpipe/component/component.c \
-	pml_superpipe/component/component.h \
-	pml_superpipe/component/params.c \
-	pml_superpipe/component/pvars.c
+	pml_superpipe/component/component.c
 nodist_mca_pml_superpipe_la_SOURCES = common/config.h
 mca_pml_superpipe_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE \
 	-DOMPI_NIC_HELP_DIR='"$(componentdir)"'

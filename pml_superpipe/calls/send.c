@@ -141,9 +141,10 @@ static int start_again(superpipe_request_t *r)
     else
         superpipe_watch(r->comm, r->rank);
     if (rc == OMPI_SUCCESS)
-        rc = superpipe_describe(r);
+        rc = superpipe_describe_buffer(r->buffer, r->count, r->datatype, &r->layout);
     if (rc != OMPI_SUCCESS)
         return rc;
+    r->base = r->buffer;
     superpipe_request_begin(r);
     if (r->sends)
         return start(r, to);

@@ -2,20 +2,184 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The component: selection, start and end. */
+/** @file The component: parameters and performance variables, selection, start and end. */
 #include "pml_superpipe/calls/calls.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "common/config.h"
 #include "common/support/help.h"
 #include "common/support/series.h"
+#include "common/support/variables.h"
 #include "common/wire/wire.h"
-#include "pml_superpipe/component/component.h"
 
 #include "ompi/mca/pml/base/base.h"
+#include "opal/mca/base/mca_base_pvar.h"
+
+/** It is selected by name (pml=superpipe): Open MPI looks at no others but its own. */
+#define PRIORITY 10
 
 ONIC_EXPORT extern mca_pml_base_component_t mca_pml_superpipe_component;
+
+/* ---- parameters and performance variables --------------------------------------------------- */
+
+enum { EAGER, EARLY, MEMORY, BUFFERED, AREA, SLOT, QUEUES, TCP_SEGMENT, N_RANGED };
+
+static onic_ranged_t ranged[N_RANGED] = {
+    [EAGER] = {"eager",
+               "Most bytes of a message that is sent with its envelope, before it is known that a "
+               "receive waits for it; fewer where a fragment of the transport holds fewer",
+               8192, 0, 1 << 20},
+    [EARLY] = {"early",
+               "Most bytes of a longer message that are sent behind its announcement without being "
+               "asked for, by credit: all of it, or what can be sent while the answer is awaited",
+               65536, 0, SUPERPIPE_EARLY_MAX},
+    [MEMORY] = {"memory",
+                "Mebibytes that messages without a receive may take up in this process, of all "
+                "senders together; at least 4 KiB for each process of the job. Without credit the "
+                "data of a message stays with its sender",
+                64, 1, 1 << 20},
+    [BUFFERED] = {"buffered",
+                  "Kibibytes that copies of short messages without credit may take up at their "
+                  "sender, which need not wait for the receive then. The first one "
+                  "starts the server thread, which sends them while the process computes",
+                  16384, 0, 1 << 20},
+    [AREA] = {"area",
+              "Kibibytes of the landing area through which protocol mover brings data to this "
+              "process; 0 takes twice a core's L2 cache, 1 to 16 MiB. "
+              "Less where /dev/shm is small: an eighth of what is free there for all processes of "
+              "the node",
+              0, 0, 1 << 20},
+    [SLOT] = {"slot",
+              "Kibibytes of a slot of that area, which is the longest chunk; 0 takes what follows "
+              "from the area",
+              0, 0, 1 << 20},
+    [QUEUES] = {"queues",
+                "Kibibytes of shared memory, for all of them together, of the queues through which "
+                "the processes of its node and job send messages to this process; only those that "
+                "are used take up memory. Each has its part, a power of two from 16 to 2048 KiB. "
+                "Less where /dev/shm is small, as with the area. "
+                "0: messages go by UCX",
+                4096, 0, 1 << 20},
+    [TCP_SEGMENT] = {"tcp_segment",
+                     "Bytes of one fragment over TCP; 0 leaves it to UCX. UCX_TCP_TX_SEG_SIZE and "
+                     "UCX_TCP_RX_SEG_SIZE in the environment win",
+                     262144, 0, 1048576},
+};
+
+static const char *protocol, *cost, *tls;
+
+/** Prints what is wrong with a parameter. */
+static int refuse(const char *topic, const char *value)
+{
+    onic_help(SUPERPIPE_HELP_FILE, topic, value);
+    return OMPI_ERR_BAD_PARAM;
+}
+
+/** Messages and bytes by protocol, and a few totals. */
+static void register_counters(const mca_base_component_t *c)
+{
+    superpipe_counters_t *n = &superpipe_counters;
+    const struct {
+        const char *name, *help;
+        unsigned long long *counter;
+    } totals[] = {
+        {"announced", "Messages whose data waited at their sender", &n->announced},
+        {"no_credit", "Short messages announced for want of credit", &n->no_credit},
+        {"unexpected", "Messages that came before their receive", &n->unexpected},
+        {"fallbacks", "Transfers that were begun again in another way", &n->fallbacks},
+        {"queued",
+         "Messages that came through a queue of this process, those of one-sided operations among "
+         "them",
+         &onic_queue_counters.received},
+        {"queue_waits", "Messages for which there was no room in another process's queue",
+         &onic_queue_counters.waited},
+        {"reuse_hits", "Contiguous buffers of long messages that had been used before",
+         &n->reuse_hits},
+        {"reuse_misses", "Contiguous buffers of long messages that were used for the first time",
+         &n->reuse_misses},
+    };
+
+    for (int p = SUPERPIPE_EAGER; p < SUPERPIPE_PROTOCOLS; p++) {
+        const char *row = superpipe_rows[p]->name;
+        char name[64], help[128];
+
+        snprintf(name, sizeof(name), "messages_%s", row);
+        snprintf(help, sizeof(help), "Messages received by protocol %s", row);
+        onic_register_counter(c, name, help, MCA_BASE_PVAR_CLASS_COUNTER, &n->messages[p]);
+        snprintf(name, sizeof(name), "bytes_%s", row);
+        snprintf(help, sizeof(help), "Bytes received by protocol %s", row);
+        onic_register_counter(c, name, help, MCA_BASE_PVAR_CLASS_COUNTER, &n->bytes[p]);
+    }
+    for (size_t i = 0; i < sizeof(totals) / sizeof(totals[0]); i++)
+        onic_register_counter(c, totals[i].name, totals[i].help, MCA_BASE_PVAR_CLASS_COUNTER,
+                              totals[i].counter);
+    onic_register_counter(c, "unexpected_bytes",
+                          "Most bytes that such messages, with their data, have taken up at a time",
+                          MCA_BASE_PVAR_CLASS_HIGHWATERMARK, &n->unexpected_bytes);
+    onic_mover_register_counters(c);
+}
+
+static int register_variables(const mca_base_component_t *c)
+{
+    register_counters(c);
+    for (int i = 0; i < N_RANGED; i++)
+        onic_register_ranged(c, &ranged[i]);
+    onic_register_string(
+        c, "protocol", "auto", &protocol,
+        "How data moves: auto, eager (with its envelope, up to what a fragment holds), stream "
+        "(packed fragments by active messages), mover (packed into slots of the receiver while it "
+        "unpacks), copy (the receiver reads the memory of a sender on its node), rendezvous (UCX "
+        "moves contiguous data between user memory). A protocol that cannot do a transfer is "
+        "replaced by one that can");
+    onic_register_string(
+        c, "cost", "default", &cost,
+        "Numbers of the model that chooses protocols until it has been learned what they take: "
+        "default, numbers for the node as in message=700,byte=0.15, or @FILE, which names a file "
+        "of lines as in node: message=700 and net: message=10000; show_plan prints what is in use");
+    onic_register_string(c, "tls", "", &tls,
+                         "UCX transports to use, as in UCX_TLS; empty takes UCX_TLS from the "
+                         "environment, or what UCX chooses");
+    onic_register_bool(
+        c, "cma", true, &superpipe.params.single_copy,
+        "Use single copy by the kernel (process_vm_readv) where it works. Where "
+        "kernel.yama.ptrace_scope is 1 that needs the processes to let all of the same user attach "
+        "to them, debuggers too, which they do then");
+    onic_register_bool(
+        c, "network_slots", false, &superpipe.params.network_slots,
+        "Let protocol mover bring data from other hosts, too, through slots that an InfiniBand or "
+        "RoCE adapter puts into: all the memory that it registers is the landing area. Nothing "
+        "changes where there is no adapter. Its speed is known of none, so by default it does not");
+    onic_register_bool(c, "show_plan", false, &superpipe.params.show_plan,
+                       "Print at the start which protocol the model chooses for each kind of peer, "
+                       "data and size");
+    return OMPI_SUCCESS;
+}
+
+static int check_params(void)
+{
+    superpipe_params_t *p = &superpipe.params;
+
+    if (onic_check_ranged(ranged, N_RANGED, SUPERPIPE_HELP_FILE) != OMPI_SUCCESS)
+        return OMPI_ERR_BAD_PARAM;
+    p->eager = (size_t)ranged[EAGER].value;
+    p->early = (size_t)ranged[EARLY].value;
+    p->memory = (size_t)ranged[MEMORY].value << 20;
+    p->buffered = (size_t)ranged[BUFFERED].value << 10;
+    p->area = (size_t)ranged[AREA].value << 10;
+    p->slot = (size_t)ranged[SLOT].value << 10;
+    p->queues = (size_t)ranged[QUEUES].value << 10;
+    p->tcp_segment = (size_t)ranged[TCP_SEGMENT].value;
+    p->tls = tls != NULL && tls[0] != '\0' ? (char *)(uintptr_t)tls : NULL;
+    p->protocol = superpipe_protocol_named(protocol);
+    if (p->protocol == SUPERPIPE_PROTOCOLS)
+        return refuse("bad-protocol", protocol);
+    return onic_links_given(&superpipe.links, cost, SUPERPIPE_HELP_FILE) ? OMPI_SUCCESS
+                                                                         : OMPI_ERR_BAD_PARAM;
+}
+
+/* ---- start and end -------------------------------------------------------------------------- */
 
 static mca_pml_base_module_t module = {
     .pml_add_procs = superpipe_add_procs,
@@ -46,8 +210,7 @@ static int component_register(void)
 {
     if (!onic_series_matches("pml_superpipe"))
         return OMPI_ERR_NOT_AVAILABLE;
-    superpipe_pvars_register(&mca_pml_superpipe_component.pmlm_version);
-    return superpipe_params_register(&mca_pml_superpipe_component.pmlm_version);
+    return register_variables(&mca_pml_superpipe_component.pmlm_version);
 }
 
 /** In all processes, whether they will use it or not. */
@@ -133,7 +296,7 @@ static mca_pml_base_module_t *component_init(int *priority, bool progress_thread
 {
     (void)progress_threads;
     (void)mpi_threads;
-    if (superpipe_params_check() != OMPI_SUCCESS)
+    if (check_params() != OMPI_SUCCESS)
         return NULL;
     superpipe_pool_init(&superpipe.pool, superpipe.params.memory, (uint64_t)ompi_proc_world_size());
     if (open_wire() != OMPI_SUCCESS)
@@ -153,7 +316,7 @@ static mca_pml_base_module_t *component_init(int *priority, bool progress_thread
         (void)component_finalize();
         return NULL;
     }
-    *priority = SUPERPIPE_PRIORITY;
+    *priority = PRIORITY;
     return &module;
 }
 

@@ -51,9 +51,6 @@ static inline int superpipe_describe_buffer(const void *buffer, size_t count,
     return OMPI_SUCCESS;
 }
 
-/** The same for a request: its layout and base. */
-int superpipe_describe(superpipe_request_t *r);
-
 /** Makes it active, when it is described and before its transfer is started: now there is a
  *  reference until it is complete. */
 void superpipe_request_begin(superpipe_request_t *r);

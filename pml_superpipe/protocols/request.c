@@ -13,6 +13,9 @@
 #include "common/support/clock.h"
 #include "common/support/help.h"
 
+superpipe_counters_t superpipe_counters;
+superpipe_process_t superpipe;
+
 static int free_request(ompi_request_t **request)
 {
     superpipe_request_t *r = (superpipe_request_t *)*request;
@@ -54,9 +57,9 @@ static void construct(superpipe_request_t *r)
 
 OBJ_CLASS_INSTANCE(superpipe_request_t, ompi_request_t, construct, NULL);
 
-__attribute__((always_inline)) static inline superpipe_request_t *
-make(ompi_communicator_t *comm, ompi_datatype_t *datatype, void *buffer, size_t count, int rank,
-     int tag, bool sends)
+superpipe_request_t *superpipe_request_new(ompi_communicator_t *comm, ompi_datatype_t *datatype,
+                                           void *buffer, size_t count, int rank, int tag,
+                                           bool sends)
 {
     superpipe_request_t *r = (superpipe_request_t *)opal_free_list_get(&superpipe.requests);
 
@@ -83,13 +86,6 @@ make(ompi_communicator_t *comm, ompi_datatype_t *datatype, void *buffer, size_t 
     r->state.done = true; /* nothing is under way */
     onic_layout_set(&r->layout, 0);
     return r;
-}
-
-superpipe_request_t *superpipe_request_new(ompi_communicator_t *comm, ompi_datatype_t *datatype,
-                                           void *buffer, size_t count, int rank, int tag,
-                                           bool sends)
-{
-    return make(comm, datatype, buffer, count, rank, tag, sends);
 }
 
 superpipe_request_t *superpipe_request_copy(superpipe_request_t *r, void *bounce, bool in_buffer)
@@ -122,13 +118,7 @@ int superpipe_describe_any(const void *buffer, size_t count, const ompi_datatype
     return MPI_ERR_BUFFER;
 }
 
-int superpipe_describe(superpipe_request_t *r)
-{
-    r->base = r->buffer;
-    return superpipe_describe_buffer(r->buffer, r->count, r->datatype, &r->layout);
-}
-
-__attribute__((always_inline)) static inline void begin(superpipe_request_t *r)
+void superpipe_request_begin(superpipe_request_t *r)
 {
     if (!r->internal)
         (void)OPAL_THREAD_ADD_FETCH32(&r->refs, 1);
@@ -153,16 +143,11 @@ __attribute__((always_inline)) static inline void begin(superpipe_request_t *r)
     r->error = OMPI_SUCCESS;
 }
 
-void superpipe_request_begin(superpipe_request_t *r)
+__attribute__((flatten)) superpipe_request_t *
+superpipe_request_receive(ompi_communicator_t *comm, ompi_datatype_t *datatype, void *buffer,
+                          size_t count, int rank, int tag, int *rc_p)
 {
-    begin(r);
-}
-
-superpipe_request_t *superpipe_request_receive(ompi_communicator_t *comm, ompi_datatype_t *datatype,
-                                               void *buffer, size_t count, int rank, int tag,
-                                               int *rc_p)
-{
-    superpipe_request_t *r = make(comm, datatype, buffer, count, rank, tag, false);
+    superpipe_request_t *r = superpipe_request_new(comm, datatype, buffer, count, rank, tag, false);
 
     if (r == NULL) {
         *rc_p = OMPI_ERR_OUT_OF_RESOURCE;
@@ -171,7 +156,7 @@ superpipe_request_t *superpipe_request_receive(ompi_communicator_t *comm, ompi_d
     r->base = r->buffer;
     *rc_p = superpipe_describe_buffer(buffer, count, datatype, &r->layout);
     if (*rc_p == OMPI_SUCCESS) {
-        begin(r);
+        superpipe_request_begin(r);
         return r;
     }
     superpipe_request_drop(r);
@@ -243,23 +228,6 @@ static void learn_locked(superpipe_request_t *r)
                         (double)(onic_now_nsec() - l->begun));
 }
 
-/** Is nothing of it left or under way? Then it is taken out of everything that knows it. */
-static bool is_finished_locked(superpipe_request_t *r)
-{
-    if (!superpipe_transfer_is_over(&r->state))
-        return false;
-    if (r->learned != NULL)
-        learn_locked(r);
-    detach_locked(r);
-    if (r->early != NULL)
-        r->early->receive = NULL;
-    r->early = NULL;
-    if (r->handle != 0)
-        (void)onic_handle_free(&superpipe.handles, r->handle);
-    r->handle = 0;
-    return true;
-}
-
 /** Tells Open MPI that a request is over. */
 static void report(superpipe_request_t *r)
 {
@@ -292,8 +260,19 @@ void superpipe_complete_locked(superpipe_request_t *r)
 
 void superpipe_finish_locked(superpipe_request_t *r)
 {
-    if (is_finished_locked(r))
-        superpipe_complete_locked(r);
+    if (!superpipe_transfer_is_over(&r->state))
+        return;
+    /* It is taken out of everything that knows it. */
+    if (r->learned != NULL)
+        learn_locked(r);
+    detach_locked(r);
+    if (r->early != NULL)
+        r->early->receive = NULL;
+    r->early = NULL;
+    if (r->handle != 0)
+        (void)onic_handle_free(&superpipe.handles, r->handle);
+    r->handle = 0;
+    superpipe_complete_locked(r);
 }
 
 void superpipe_fail_locked(superpipe_request_t *r, int error)
@@ -344,15 +323,6 @@ static void complete(superpipe_request_t *r)
     superpipe_request_drop(r);
 }
 
-void superpipe_unlock(superpipe_request_t *r)
-{
-    const bool finished = is_finished_locked(r);
-
-    onic_wire_unlock();
-    if (finished)
-        complete(r);
-}
-
 /** Releases the lock and completes what is finished; returns how many. */
 static int unlock_and_complete(void)
 {
@@ -373,6 +343,12 @@ static int unlock_and_complete(void)
         complete(r);
     }
     return n;
+}
+
+void superpipe_unlock(superpipe_request_t *r)
+{
+    superpipe_finish_locked(r);
+    (void)unlock_and_complete();
 }
 
 int superpipe_complete_finished(void)

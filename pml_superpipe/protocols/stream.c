@@ -2,10 +2,14 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Protocol stream: packed into messages by the sender, unpacked as they come. */
+/**
+ * @file
+ * Protocols whose data goes in DATA messages: stream, packed into them by the sender and unpacked
+ * as they come, and rendezvous, which UCX moves between the two memories.
+ */
 #include "pml_superpipe/protocols/process.h"
 
-static bool can(const superpipe_case_t *c)
+static bool always(const superpipe_case_t *c)
 {
     (void)c;
     return true;
@@ -13,7 +17,7 @@ static bool can(const superpipe_case_t *c)
 
 /** On a node the sender packs a fragment while the receiver unpacks the one before it: the slower
  *  end counts, and of the two copies that `byte` stands for one. */
-static double cost(const superpipe_case_t *c, const onic_link_t *link)
+static double stream_cost(const superpipe_case_t *c, const onic_link_t *link)
 {
     const double sender = superpipe_gather(link, c->length, c->send_block);
     const double receiver = superpipe_gather(link, c->length, c->receive_block);
@@ -24,7 +28,7 @@ static double cost(const superpipe_case_t *c, const onic_link_t *link)
     return link->message + bytes + sender + receiver;
 }
 
-static bool start(superpipe_request_t *r)
+static bool start_stream(superpipe_request_t *r)
 {
     superpipe_request_data_locked(r, SUPERPIPE_STREAM, NULL);
     return true;
@@ -38,7 +42,30 @@ static bool answer(superpipe_request_t *r, const superpipe_incoming_t *in)
     return true;
 }
 
-const superpipe_row_t superpipe_stream_row = {"stream", can, cost, start, answer};
+const superpipe_row_t superpipe_stream_row = {"stream", always, stream_cost, start_stream, answer};
+
+static bool can_rendezvous(const superpipe_case_t *c)
+{
+    return c->one_piece && c->here_one_piece && !c->self &&
+           (c->wire != NULL ? onic_peer_rndv_max(c->wire) > 0 : !c->node);
+}
+
+static double rendezvous_cost(const superpipe_case_t *c, const onic_link_t *link)
+{
+    const double length = (double)c->length;
+
+    return 2 * link->message + link->rendezvous + length * link->rndv_byte +
+           c->pins * (link->pin + length * link->pin_byte);
+}
+
+static bool start_rendezvous(superpipe_request_t *r)
+{
+    superpipe_request_data_locked(r, SUPERPIPE_RENDEZVOUS, NULL);
+    return true;
+}
+
+const superpipe_row_t superpipe_rendezvous_row = {"rendezvous", can_rendezvous, rendezvous_cost,
+                                                  start_rendezvous, answer};
 
 void superpipe_fall_back_locked(superpipe_request_t *r)
 {
@@ -46,5 +73,5 @@ void superpipe_fall_back_locked(superpipe_request_t *r)
     /* What it takes now is the time of no protocol. */
     if (r->learned != NULL && r->learned->observed == r)
         r->learned->observed = NULL;
-    (void)start(r);
+    (void)start_stream(r);
 }
