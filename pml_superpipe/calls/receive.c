@@ -41,52 +41,20 @@ int superpipe_irecv(void *buf, size_t count, ompi_datatype_t *datatype, int src,
     return rc;
 }
 
-/** How often a call looks for its message in the queue of its sender alone, which takes about a
- *  microsecond, before it posts a receive. */
-#define LOOKS 256
-/** Of so many messages one is received by a request, so that other senders have their turn. */
-#define OTHERS_TURN 32
-
-/** Takes a short message right out of the queue into the user's buffer, if it comes soon and there
- *  is nothing in its way. */
-static bool take(superpipe_channel_t *c, superpipe_peer_t *from, const superpipe_waiting_t *w)
-{
-    const onic_queue_receiver_t *queue;
-    const unsigned looks = opal_progress_yield_when_idle ? 0 : LOOKS;
-    bool may, taken = false;
-
-    onic_wire_lock();
-    queue = onic_peer_incoming(from->wire);
-    may =
-        queue != NULL && ++superpipe.taken % OTHERS_TURN != 0 && superpipe_may_take_locked(c, from);
-    if (may && onic_queue_has_message(queue))
-        taken = superpipe_take_locked(c, from, w);
-    onic_wire_unlock();
-    for (unsigned n = 0; may && !taken && n < looks; n++) {
-        if (onic_queue_has_message(queue)) {
-            onic_wire_lock();
-            taken = superpipe_take_locked(c, from, w);
-            onic_wire_unlock();
-            break;
-        }
-    }
-    return taken;
-}
-
 int superpipe_recv(void *buf, size_t count, ompi_datatype_t *datatype, int src, int tag,
                    ompi_communicator_t *comm, ompi_status_public_t *status)
 {
     superpipe_channel_t *c = (superpipe_channel_t *)comm->c_pml_comm;
     superpipe_peer_t *from =
         src != OMPI_ANY_SOURCE ? __atomic_load_n(&c->peer[src], __ATOMIC_ACQUIRE) : NULL;
-    superpipe_waiting_t w = {.taker = {.source = src, .tag = tag}, .buffer = buf, .status = status};
+    superpipe_taker_t taker = {.source = src, .tag = tag};
     size_t room;
     superpipe_request_t *r;
     int rc = OMPI_SUCCESS;
 
     if (from != NULL && !onic_devices_told() && onic_type_is_plain(datatype, count, &room)) {
-        w.taker.room = room;
-        if (take(c, from, &w))
+        taker.room = room;
+        if (superpipe_take(c, from, &taker, buf, status))
             return OMPI_SUCCESS;
     }
     r = begin(buf, count, datatype, src, tag, comm, &rc);

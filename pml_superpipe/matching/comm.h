@@ -4,16 +4,12 @@
  */
 /**
  * @file
- * Matching in one communicator, in MPI's order: the messages of a source are matched in the order
- * in which it has sent them, though they come by several channels that may overtake each other.
+ * Matching in one communicator: the messages of a source are matched in the order in which it has
+ * sent them, though they come by several channels that may overtake each other. The sender numbers
+ * what it sends to each process in each communicator, and a message that comes before its turn is
+ * held. Numbers go round in 32 bits; no sender has half of them under way.
  *
- * The sender numbers what it sends to each process in each communicator. A message that comes
- * before its turn is held by its number. Numbers go round in 32 bits; no sender has half of them
- * under way.
- *
- * A message is first given to superpipe_comm_arrive, with no memory spent on it yet: most find
- * their receive there and then. Only for those that do not is a superpipe_message_t needed; where
- * there is no memory for one nothing has changed, and the same message may be tried again later.
+ * No memory is spent on a message before superpipe_comm_arrive: most find their receive there.
  *
  *     switch (superpipe_comm_arrive(c, source, tag, sequence, &receive)) {
  *     case SUPERPIPE_MATCHED: deliver to `receive`; break;
@@ -63,14 +59,9 @@ void superpipe_comm_fini(superpipe_comm_t *c);
 superpipe_message_t *superpipe_comm_held(const superpipe_comm_t *c, int32_t source,
                                          uint32_t sequence);
 
-/**
- * A message came. Its source, tag and number are values of the peer's and may be anything.
- *
- * @param receive_p  gets the receive for it, which is taken out, where SUPERPIPE_MATCHED is
- * returned
- *
- * But where that is returned nothing has changed.
- */
+/** A message came. Its source, tag and number are values of the peer's and may be anything. Where
+ *  SUPERPIPE_MATCHED is returned `*receive_p` is its receive, which is taken out; else nothing has
+ *  changed. */
 __attribute__((always_inline)) static inline superpipe_arrival_t
 superpipe_comm_arrive(superpipe_comm_t *c, int32_t source, int32_t tag, uint32_t sequence,
                       superpipe_receive_t **receive_p)
@@ -94,11 +85,8 @@ superpipe_comm_arrive(superpipe_comm_t *c, int32_t source, int32_t tag, uint32_t
  * of the lock. */
 void superpipe_comm_keep(superpipe_comm_t *c, superpipe_message_t *message);
 
-/**
- * The next message of this source that was held, whose turn has come and for which there is a
- * receive; NULL where there is none. Those that find no receive are kept. To be called until NULL
- * after a message of the source has arrived.
- */
+/** The next message of this source that was held, whose turn has come and for which there is a
+ *  receive; NULL where there is none. Those that find no receive are kept. */
 superpipe_message_t *superpipe_comm_next(superpipe_comm_t *c, int32_t source,
                                          superpipe_receive_t **receive_p);
 
@@ -128,15 +116,8 @@ superpipe_message_t *superpipe_comm_discard(superpipe_comm_t *c);
 
 /* ---- all communicators ------------------------------------------------------------------------
  *
- * By context. A message may come for one that this process does not have yet: another process may
- * make one, and send, before this one has made it. Those are parked in the order of arrival.
- *
- * To add a communicator: superpipe_comms_add, then superpipe_comms_unpark until NULL, each message
- * to be given to superpipe_comm_arrive as if it came now. Newer ones that other threads bring
- * meanwhile wait for their turn there.
- *
- * The caller has one lock for the table, and holds it from superpipe_comms_find until it has the
- * communicator's own, or until the message is parked. */
+ * Another process may make a communicator, and send, before this one has made it. Such messages are
+ * parked in the order of arrival, and given to superpipe_comm_arrive when it is added. */
 
 /** Zero at first; `known` is to be freed when nothing is in it any more. */
 typedef struct superpipe_comms {

@@ -54,41 +54,24 @@ static void put_in(superpipe_pool_t *p, superpipe_sender_t *s)
 
 /* ---- shares ---------------------------------------------------------------------------------- */
 
-/** What a sender may hold that lacks credit. */
-static uint64_t allowed(const superpipe_pool_t *p, const superpipe_sender_t *s)
+/** What a sender may hold. */
+static uint64_t allowed(const superpipe_pool_t *p, const superpipe_sender_t *s, bool lacks)
 {
     const uint64_t others = p->held - reserved(p, s), left = p->bytes - p->set_aside - others;
     const uint64_t share = left / (p->holders + (superpipe_pool_holds(s) == 0) + 1);
+    const uint64_t most = s->lost ? 0 : share > p->first ? share : p->first;
 
-    return s->lost ? 0 : share > p->first ? share : p->first;
+    return !lacks && p->fair > 0 && most > p->fair ? p->fair : most;
 }
 
-/** And one that does not: it may never use it, and does not give it back. */
-static uint64_t allowed_idle(const superpipe_pool_t *p, const superpipe_sender_t *s)
+uint64_t superpipe_pool_grant(superpipe_pool_t *p, superpipe_sender_t *s, bool lacks)
 {
-    const uint64_t most = allowed(p, s);
-
-    return p->fair > 0 && most > p->fair ? p->fair : most;
-}
-
-static uint64_t raise_to(superpipe_pool_t *p, superpipe_sender_t *s, uint64_t most)
-{
-    const uint64_t holds = superpipe_pool_holds(s);
+    const uint64_t holds = superpipe_pool_holds(s), most = allowed(p, s, lacks);
 
     take_out(p, s);
     s->limit += most > holds ? most - holds : 0;
     put_in(p, s);
     return s->limit;
-}
-
-uint64_t superpipe_pool_grant(superpipe_pool_t *p, superpipe_sender_t *s)
-{
-    return raise_to(p, s, allowed(p, s));
-}
-
-uint64_t superpipe_pool_offer(superpipe_pool_t *p, superpipe_sender_t *s)
-{
-    return raise_to(p, s, allowed_idle(p, s));
 }
 
 void superpipe_pool_meet(superpipe_pool_t *p, superpipe_sender_t *s, bool of_job)
@@ -111,7 +94,7 @@ static bool is_due(const superpipe_sender_t *s, uint64_t most)
 
 bool superpipe_pool_lacks(superpipe_pool_t *p, const superpipe_sender_t *s, uint64_t bytes)
 {
-    const uint64_t most = allowed(p, s), holds = superpipe_pool_holds(s);
+    const uint64_t most = allowed(p, s, true), holds = superpipe_pool_holds(s);
     const uint64_t unused = s->limit - s->arrived;
 
     if (is_due(s, most))
@@ -127,7 +110,7 @@ bool superpipe_pool_follow_freed(superpipe_pool_t *p, superpipe_sender_t *s, uin
     take_out(p, s);
     s->freed += bytes;
     put_in(p, s);
-    return is_due(s, allowed_idle(p, s));
+    return is_due(s, allowed(p, s, false));
 }
 
 void superpipe_pool_forget(superpipe_pool_t *p, superpipe_sender_t *s)

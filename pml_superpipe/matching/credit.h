@@ -19,18 +19,16 @@
  * less what of its messages has come and gone again: credit that it has not used, messages under
  * way, messages that wait. All held together is never more than the pool.
  *
- * First credit. Every process has some from the beginning, so that its first message leaves at
- * once: the receiver publishes how much with its address. That of processes of the job that have
- * not been met is set aside. Those of other jobs are not known before they are met: theirs comes
- * out of what is free, and makes the pool larger where nothing is.
+ * First credit. Every process has some from the beginning, which the receiver publishes with its
+ * address. That of processes of the job that have not been met is set aside; that of others comes
+ * out of what is free when they are met, and makes the pool larger where nothing is.
  *
  * Shares. With the sender itself among n that hold something, its limit is raised until it holds
  * 1/(n+1) of what the others leave. If all take what they can get, each has 1/(2n) of the pool, and
- * half of it is free for those who come next. If senders take it one after another and never give
- * anything back, being stopped, then the first n of them leave 1/(n+1) of the pool, and the next
- * one gets 1/(n+2) of that: none is starved. The first credit of each stays its own, whatever
- * others hold. A sender that does not lack credit gets no more than 1/(2n) of the pool for n
- * processes of the job: most never use it, and those that are met first would leave little.
+ * half of it is free for those who come next. If the first n senders are stopped and never give
+ * anything back, they leave 1/(n+1) of the pool, and the next one gets 1/(n+2) of that. The first
+ * credit of each stays its own. A sender that does not lack credit gets no more than 1/(2n) of the
+ * pool for n processes of the job: most never use it, and do not give it back.
  *
  * Counts are sums, so it does not matter which of the messages overtake each other.
  *
@@ -109,12 +107,8 @@ static inline uint64_t superpipe_pool_holds(const superpipe_sender_t *s)
 }
 
 /** Raises a sender's limit as far as its share allows; returns it, to be sent. When one of the
- *  functions below returns true, and when a peer is met. */
-uint64_t superpipe_pool_grant(superpipe_pool_t *p, superpipe_sender_t *s);
-
-/** The same for one that does not lack credit, but is met or has made room: no more than 1/(2n) of
- *  the pool for n processes of the job, since it may never use it and does not give it back. */
-uint64_t superpipe_pool_offer(superpipe_pool_t *p, superpipe_sender_t *s);
+ *  functions below returns true, and when a peer is met. `lacks`: it lacks credit. */
+uint64_t superpipe_pool_grant(superpipe_pool_t *p, superpipe_sender_t *s, bool lacks);
 
 /** A message of that cost came, by credit. False where that is more than the sender may send:
  *  nothing has changed, and the peer is broken. */

@@ -121,7 +121,7 @@ static void copy_one(superpipe_request_t *r)
     if (copied) {
         r->state.moved += superpipe_transfer_remaining(&r->state);
         if (s == NULL)
-            superpipe_send_control_locked(r->peer, SUPERPIPE_KIND_ACK, 0, r->theirs, 0);
+            superpipe_send_control_locked(r->peer, SUPERPIPE_KIND_ACK, r->theirs, 0);
         superpipe_finish_locked(r);
     } else if (r->peer->self || r->state.broken) {
         superpipe_fail_locked(r, MPI_ERR_OTHER);

@@ -166,7 +166,7 @@ void superpipe_drain(void)
     onic_wire_lock();
     for (superpipe_peer_t *p = superpipe.peers; p != NULL; p = p->next)
         if (is_open_stranger(p) && !onic_peer_is_lost(p->wire))
-            superpipe_send_control_locked(p, SUPERPIPE_KIND_CLOSE, 0, 0, 0);
+            superpipe_send_control_locked(p, SUPERPIPE_KIND_CLOSE, 0, 0);
     onic_wire_unlock();
     while (has_copies()) {
         opal_progress();

@@ -26,19 +26,15 @@ static bool make_room_locked(void)
     return longer != NULL;
 }
 
-static void send_limit_locked(superpipe_peer_t *p)
+/** Raises its limit, and sends that. */
+static void grant_locked(superpipe_peer_t *p, bool lacks)
 {
-    if (p->sender.limit == p->limit_sent)
-        return;
-    p->limit_sent = p->sender.limit;
-    superpipe_send_control_locked(p, SUPERPIPE_KIND_LIMIT, 0, p->self ? 0 : p->number,
-                                  p->limit_sent);
-}
+    const uint64_t limit = superpipe_pool_grant(&superpipe.pool, &p->sender, lacks);
 
-static void offer_locked(superpipe_peer_t *p)
-{
-    (void)superpipe_pool_offer(&superpipe.pool, &p->sender);
-    send_limit_locked(p);
+    if (limit == p->limit_sent)
+        return;
+    p->limit_sent = limit;
+    superpipe_send_control_locked(p, SUPERPIPE_KIND_LIMIT, p->self ? 0 : p->number, limit);
 }
 
 superpipe_peer_t *superpipe_peer_locked(onic_peer_t *wire)
@@ -58,7 +54,7 @@ superpipe_peer_t *superpipe_peer_locked(onic_peer_t *wire)
     p->credit.limit = onic_peer_credit(wire);
     superpipe_pool_meet(&superpipe.pool, &p->sender,
                         onic_peer_name(wire) >> 32 == onic_wire_me() >> 32);
-    offer_locked(p);
+    grant_locked(p, false);
     return p;
 }
 
@@ -90,13 +86,12 @@ superpipe_peer_t *superpipe_peer_find(ompi_communicator_t *comm, int rank, int *
     return p;
 }
 
-void superpipe_send_control_locked(superpipe_peer_t *p, superpipe_kind_t kind, uint32_t context,
-                                   uint64_t handle, uint64_t value)
+void superpipe_send_control_locked(superpipe_peer_t *p, superpipe_kind_t kind, uint64_t handle,
+                                   uint64_t value)
 {
-    const superpipe_control_t w = {
-        .prefix = {.sender = onic_wire_me(), .kind = (uint8_t)kind, .context = context},
-        .handle = handle,
-        .value = value};
+    const superpipe_control_t w = {.prefix = {.sender = onic_wire_me(), .kind = (uint8_t)kind},
+                                   .handle = handle,
+                                   .value = value};
 
     if (onic_peer_send(p->wire, ONIC_AM_PML, &w, sizeof(w), NULL, 0, NULL, NULL) < 0)
         onic_peer_give_up(p->wire);
@@ -114,13 +109,11 @@ void superpipe_break_locked(superpipe_peer_t *p, const char *why)
 void superpipe_freed_locked(superpipe_peer_t *p, uint64_t bytes)
 {
     if (superpipe_pool_freed(&superpipe.pool, &p->sender, bytes))
-        offer_locked(p);
+        grant_locked(p, false);
 }
 
 void superpipe_lacks_locked(superpipe_peer_t *p, uint64_t bytes)
 {
-    if (!superpipe_pool_lacks(&superpipe.pool, &p->sender, bytes))
-        return;
-    (void)superpipe_pool_grant(&superpipe.pool, &p->sender);
-    send_limit_locked(p);
+    if (superpipe_pool_lacks(&superpipe.pool, &p->sender, bytes))
+        grant_locked(p, true);
 }

@@ -128,8 +128,8 @@ static inline superpipe_peer_t *superpipe_peer_of(ompi_communicator_t *comm, int
 }
 
 /** Sends a message without data. Where it cannot be sent the peer is given up. */
-void superpipe_send_control_locked(superpipe_peer_t *p, superpipe_kind_t kind, uint32_t context,
-                                   uint64_t handle, uint64_t value);
+void superpipe_send_control_locked(superpipe_peer_t *p, superpipe_kind_t kind, uint64_t handle,
+                                   uint64_t value);
 
 /** The peer has sent what it must not, or memory is exhausted for what it has sent: nothing more
  *  is taken from it. */
@@ -207,7 +207,7 @@ superpipe_handler_t superpipe_on_ack_locked;
 void superpipe_on_data_locked(superpipe_peer_t *p, const superpipe_incoming_t *in,
                               onic_rndv_t *rndv);
 
-/* ---- eager.c, stream.c, mover.c, copy.c, rendezvous.c: the rows ------------------------------ */
+/* ---- eager.c, stream.c, mover.c, copy.c: the rows -------------------------------------------- */
 
 extern const superpipe_row_t superpipe_eager_row, superpipe_stream_row, superpipe_mover_row,
     superpipe_copy_row, superpipe_rendezvous_row;
@@ -272,20 +272,10 @@ void superpipe_receive_start(superpipe_request_t *r);
 /** Starts one whose message was taken out by MPI_Mprobe. */
 void superpipe_receive_message(superpipe_request_t *r, superpipe_unexpected_t *m);
 
-/** A receive that waits in its call. */
-typedef struct superpipe_waiting {
-    superpipe_taker_t taker;
-    void *buffer;
-    ompi_status_public_t *status; /**< or MPI_STATUS_IGNORE */
-} superpipe_waiting_t;
-
-/** May it take its message out of the queue, without a request? */
-bool superpipe_may_take_locked(const superpipe_channel_t *c, const superpipe_peer_t *from);
-
-/** Does so, where that is the next one in the queue: a short message for this receive. False where
- *  it is not, and nothing has changed. */
-bool superpipe_take_locked(superpipe_channel_t *c, superpipe_peer_t *from,
-                           const superpipe_waiting_t *w);
+/** Takes a short message right out of the queue into the buffer of a receive that waits in its
+ * call, if it comes soon and there is nothing in its way. `status` may be MPI_STATUS_IGNORE. */
+bool superpipe_take(superpipe_channel_t *c, superpipe_peer_t *from, const superpipe_taker_t *taker,
+                    void *buffer, ompi_status_public_t *status);
 
 /** Of EAGER and RTS. */
 superpipe_handler_t superpipe_on_envelope_locked;

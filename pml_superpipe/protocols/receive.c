@@ -5,6 +5,14 @@
 /** @file The receiver: messages find their receives, which get their data. */
 #include "pml_superpipe/protocols/process.h"
 
+#include "opal/runtime/opal_progress.h"
+
+/** How often a call looks for its message in the queue of its sender alone, which takes about a
+ *  microsecond, before it posts a receive. */
+#define LOOKS 256
+/** Of so many messages one is received by a request, so that other senders have their turn. */
+#define OTHERS_TURN 32
+
 _Static_assert(OMPI_ANY_SOURCE == SUPERPIPE_ANY_SOURCE && OMPI_ANY_TAG == SUPERPIPE_ANY_TAG,
                "wildcards are MPI's");
 
@@ -24,7 +32,7 @@ static void fetch_locked(superpipe_request_t *r, superpipe_peer_t *from,
     }
     if (superpipe_transfer_remaining(&r->state) == 0) {
         if (a->synchronous || r->state.early == 0 || r->state.early < a->offer.length)
-            superpipe_send_control_locked(from, SUPERPIPE_KIND_ACK, 0, r->theirs, 0);
+            superpipe_send_control_locked(from, SUPERPIPE_KIND_ACK, r->theirs, 0);
         if (r->state.wanted > 0)
             superpipe_count(r, SUPERPIPE_STREAM);
         superpipe_finish_locked(r);
@@ -32,7 +40,7 @@ static void fetch_locked(superpipe_request_t *r, superpipe_peer_t *from,
     }
     r->handle = onic_handle_new(&superpipe.handles, r);
     if (r->handle == 0) {
-        superpipe_send_control_locked(from, SUPERPIPE_KIND_ACK, 0, r->theirs, 0);
+        superpipe_send_control_locked(from, SUPERPIPE_KIND_ACK, r->theirs, 0);
         superpipe_fail_locked(r, MPI_ERR_NO_MEM);
         return;
     }
@@ -61,7 +69,7 @@ static void deliver_locked(superpipe_request_t *r, superpipe_peer_t *from,
     r->state.moved += r->state.wanted;
     superpipe_count(r, SUPERPIPE_EAGER);
     if (offer->handle != 0)
-        superpipe_send_control_locked(from, SUPERPIPE_KIND_ACK, 0, offer->handle, 0);
+        superpipe_send_control_locked(from, SUPERPIPE_KIND_ACK, offer->handle, 0);
 }
 
 /** An unexpected message has found its receive, and ends here. The receive may be over then. */
@@ -139,48 +147,65 @@ void superpipe_receive_message(superpipe_request_t *r, superpipe_unexpected_t *m
     superpipe_unlock(r);
 }
 
-bool superpipe_may_take_locked(const superpipe_channel_t *c, const superpipe_peer_t *from)
+static bool may_take_locked(const superpipe_channel_t *c, const superpipe_peer_t *from)
 {
     return !from->lost && superpipe_comm_may_take(&c->match);
 }
 
-bool superpipe_take_locked(superpipe_channel_t *c, superpipe_peer_t *from,
-                           const superpipe_waiting_t *w)
+/** Takes the next message in the queue. False where it is not for this receive, and nothing has
+ *  changed. */
+static bool take_locked(superpipe_channel_t *c, superpipe_peer_t *from,
+                        const superpipe_taker_t *taker, void *buffer, ompi_status_public_t *status)
 {
     onic_queue_message_t m;
     superpipe_incoming_t in;
 
-    if (!superpipe_may_take_locked(c, from) || !onic_peer_next_message(from->wire, &m) ||
+    if (!may_take_locked(c, from) || !onic_peer_next_message(from->wire, &m) ||
         m.id != ONIC_AM_SHORT ||
         !superpipe_decode_short(&in, m.header, m.header_len, m.payload, m.len) ||
         in.prefix.sender != from->number ||
-        !superpipe_comm_take(&c->match, &w->taker, &from->sender, &in))
+        !superpipe_comm_take(&c->match, taker, &from->sender, &in))
         return false;
     if (in.bytes > 0)
-        onic_copy_bytes(w->buffer, in.data, in.bytes);
+        onic_copy_bytes(buffer, in.data, in.bytes);
     onic_queue_take(onic_peer_incoming(from->wire));
     superpipe_counters.messages[SUPERPIPE_EAGER]++;
     superpipe_counters.bytes[SUPERPIPE_EAGER] += in.bytes;
-    if (w->status != MPI_STATUS_IGNORE) {
-        w->status->MPI_SOURCE = in.source;
-        w->status->MPI_TAG = in.tag;
-        w->status->_ucount = in.bytes;
-        w->status->_cancelled = 0;
+    if (status != MPI_STATUS_IGNORE) {
+        status->MPI_SOURCE = in.source;
+        status->MPI_TAG = in.tag;
+        status->_ucount = in.bytes;
+        status->_cancelled = 0;
     }
     superpipe_freed_locked(from, SUPERPIPE_RECORD + in.bytes);
     return true;
 }
 
-/* ---- messages -------------------------------------------------------------------------------- */
-
-/** An unexpected message has found a receive that was posted. */
-static void deliver_to_posted_locked(superpipe_receive_t *receive, superpipe_message_t *m)
+bool superpipe_take(superpipe_channel_t *c, superpipe_peer_t *from, const superpipe_taker_t *taker,
+                    void *buffer, ompi_status_public_t *status)
 {
-    superpipe_request_t *r = superpipe_request_of(receive);
+    const onic_queue_receiver_t *queue;
+    const unsigned looks = opal_progress_yield_when_idle ? 0 : LOOKS;
+    bool may, taken = false;
 
-    deliver_unexpected_locked(r, (superpipe_unexpected_t *)m);
-    superpipe_finish_locked(r);
+    onic_wire_lock();
+    queue = onic_peer_incoming(from->wire);
+    may = queue != NULL && ++superpipe.taken % OTHERS_TURN != 0 && may_take_locked(c, from);
+    if (may && onic_queue_has_message(queue))
+        taken = take_locked(c, from, taker, buffer, status);
+    onic_wire_unlock();
+    for (unsigned n = 0; may && !taken && n < looks; n++) {
+        if (onic_queue_has_message(queue)) {
+            onic_wire_lock();
+            taken = take_locked(c, from, taker, buffer, status);
+            onic_wire_unlock();
+            break;
+        }
+    }
+    return taken;
 }
+
+/* ---- messages -------------------------------------------------------------------------------- */
 
 /** Those of the source that came too early and have their turn now. */
 static void release_locked(superpipe_comm_t *c, int32_t source)
@@ -188,8 +213,12 @@ static void release_locked(superpipe_comm_t *c, int32_t source)
     superpipe_receive_t *receive;
     superpipe_message_t *m;
 
-    while (c->held.head != NULL && (m = superpipe_comm_next(c, source, &receive)) != NULL)
-        deliver_to_posted_locked(receive, m);
+    while (c->held.head != NULL && (m = superpipe_comm_next(c, source, &receive)) != NULL) {
+        superpipe_request_t *r = superpipe_request_of(receive);
+
+        deliver_unexpected_locked(r, (superpipe_unexpected_t *)m);
+        superpipe_finish_locked(r);
+    }
 }
 
 ONIC_INLINE void on_envelope_locked(superpipe_peer_t *from, const superpipe_incoming_t *in)
@@ -253,20 +282,15 @@ void superpipe_unpark_locked(superpipe_channel_t *c)
     while ((m = superpipe_comms_unpark(&superpipe.comms, c->match.context)) != NULL) {
         superpipe_unexpected_t *u = (superpipe_unexpected_t *)m;
         const int32_t source = m->source;
-        superpipe_receive_t *receive;
+        superpipe_receive_t *none; /* is posted yet */
 
-        switch (superpipe_comm_arrive(&c->match, source, m->tag, m->sequence, &receive)) {
-        case SUPERPIPE_MATCHED:
-            deliver_to_posted_locked(receive, m);
-            break;
-        case SUPERPIPE_WAITS:
-            superpipe_comm_keep(&c->match, m);
-            break;
-        case SUPERPIPE_REFUSED:
+        if (superpipe_comm_arrive(&c->match, source, m->tag, m->sequence, &none) ==
+            SUPERPIPE_REFUSED) {
             superpipe_break_locked(u->from, "the rank, tag or number of a message is wrong");
             superpipe_unexpected_free_locked(u);
-            continue;
+        } else {
+            superpipe_comm_keep(&c->match, m);
+            release_locked(&c->match, source);
         }
-        release_locked(&c->match, source);
     }
 }

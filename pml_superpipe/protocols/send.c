@@ -191,5 +191,5 @@ void superpipe_on_cts_locked(superpipe_peer_t *p, const superpipe_incoming_t *in
             return;
         r->state.requested = false;
     }
-    superpipe_send_control_locked(p, SUPERPIPE_KIND_NACK, 0, in->cts.receive, 0);
+    superpipe_send_control_locked(p, SUPERPIPE_KIND_NACK, in->cts.receive, 0);
 }

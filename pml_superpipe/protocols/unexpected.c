@@ -66,7 +66,7 @@ void superpipe_unexpected_free_locked(superpipe_unexpected_t *m)
 void superpipe_discard_locked(superpipe_unexpected_t *m)
 {
     if (m->a.offer.handle != 0 && !m->from->lost)
-        superpipe_send_control_locked(m->from, SUPERPIPE_KIND_ACK, 0, m->a.offer.handle, 0);
+        superpipe_send_control_locked(m->from, SUPERPIPE_KIND_ACK, m->a.offer.handle, 0);
     superpipe_unexpected_free_locked(m);
 }
 

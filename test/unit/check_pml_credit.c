@@ -74,7 +74,7 @@ static void tell(kind_t kind, unsigned sender, uint64_t value)
 
 static void grant(unsigned i)
 {
-    tell(LIMIT, i, superpipe_pool_grant(&w.pool, &w.sender[i]));
+    tell(LIMIT, i, superpipe_pool_grant(&w.pool, &w.sender[i], true));
     w.limits++;
 }
 
@@ -233,7 +233,7 @@ START_TEST(first_credit_of_a_large_job)
         superpipe_pool_meet(p, &sender[i], true);
         UNIT_CHECK(superpipe_pool_arrived(&sender[i], p->first));
         UNIT_CHECK(!superpipe_pool_arrived(&sender[i], 1));
-        UNIT_CHECK(i % 7 > 0 || superpipe_pool_grant(p, &sender[i]) >= p->first);
+        UNIT_CHECK(i % 7 > 0 || superpipe_pool_grant(p, &sender[i], true) >= p->first);
         UNIT_CHECK(p->held + p->set_aside <= p->bytes);
     }
     UNIT_CHECK(p->bytes == bytes && p->set_aside == 0);
@@ -254,10 +254,10 @@ START_TEST(garbage)
 
     begin(1, 1000);
     UNIT_CHECK(!superpipe_pool_arrived(s, 1));
-    UNIT_CHECK(superpipe_pool_grant(p, s) == 500);
+    UNIT_CHECK(superpipe_pool_grant(p, s, true) == 500);
     UNIT_CHECK(!superpipe_pool_arrived(s, 501) && !superpipe_pool_arrived(s, UINT64_MAX));
     UNIT_CHECK(superpipe_pool_lacks(p, &w.sender[1], UINT64_MAX));
-    (void)superpipe_pool_grant(p, &w.sender[1]);
+    (void)superpipe_pool_grant(p, &w.sender[1], true);
     check_bounds();
     superpipe_credit_raise(&w.credit[0], 100);
     superpipe_credit_raise(&w.credit[0], 50);
@@ -274,13 +274,13 @@ START_TEST(only_what_helps)
     superpipe_sender_t *a = &w.sender[0], *b = &w.sender[1];
 
     begin(6, 1000);
-    UNIT_CHECK(superpipe_pool_grant(p, a) == 500 && superpipe_pool_arrived(a, 400));
-    UNIT_CHECK(superpipe_pool_grant(p, b) == 166 && superpipe_pool_arrived(b, 146));
+    UNIT_CHECK(superpipe_pool_grant(p, a, true) == 500 && superpipe_pool_arrived(a, 400));
+    UNIT_CHECK(superpipe_pool_grant(p, b, true) == 166 && superpipe_pool_arrived(b, 146));
     superpipe_pool_forget(p, a);
     /* Of the 600 that a leaves b may hold a third. */
     UNIT_CHECK(!superpipe_pool_lacks(p, b, 20) && !superpipe_pool_lacks(p, b, 20 + 35));
     UNIT_CHECK(superpipe_pool_lacks(p, b, 21) && superpipe_pool_lacks(p, b, 20 + 34));
-    UNIT_CHECK(superpipe_pool_grant(p, b) == 200 && !superpipe_pool_lacks(p, b, 55));
+    UNIT_CHECK(superpipe_pool_grant(p, b, true) == 200 && !superpipe_pool_lacks(p, b, 55));
     check_bounds();
 }
 END_TEST
@@ -313,12 +313,12 @@ START_TEST(first_credit_stays)
     for (unsigned i = 0; i < SENDERS; i++) {
         meet(i);
         if (i < SENDERS - 1)
-            (void)superpipe_pool_grant(&w.pool, &w.sender[i]);
+            (void)superpipe_pool_grant(&w.pool, &w.sender[i], true);
     }
     for (int n = 0; n < 10; n++) {
         UNIT_CHECK(superpipe_pool_arrived(last, w.pool.first));
         UNIT_CHECK(superpipe_pool_freed(&w.pool, last, w.pool.first));
-        (void)superpipe_pool_grant(&w.pool, last);
+        (void)superpipe_pool_grant(&w.pool, last, true);
         UNIT_CHECK(superpipe_pool_holds(last) >= w.pool.first);
     }
 }
@@ -334,13 +334,13 @@ START_TEST(idle_ones_leave_half)
     begin_job(3, bytes, SENDERS);
     for (unsigned i = 0; i < SENDERS / 2; i++) {
         meet(i);
-        UNIT_CHECK(superpipe_pool_offer(&w.pool, &w.sender[i]) == fair);
+        UNIT_CHECK(superpipe_pool_grant(&w.pool, &w.sender[i], false) == fair);
     }
     UNIT_CHECK(superpipe_pool_arrived(one, fair) && superpipe_pool_lacks(&w.pool, one, 1000));
-    UNIT_CHECK(superpipe_pool_grant(&w.pool, one) > 2 * fair);
+    UNIT_CHECK(superpipe_pool_grant(&w.pool, one, true) > 2 * fair);
     for (unsigned i = SENDERS / 2; i < SENDERS; i++) {
         meet(i);
-        UNIT_CHECK(superpipe_pool_offer(&w.pool, &w.sender[i]) > fair * 2 / 3);
+        UNIT_CHECK(superpipe_pool_grant(&w.pool, &w.sender[i], false) > fair * 2 / 3);
     }
     check_bounds();
 }

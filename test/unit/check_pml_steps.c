@@ -258,7 +258,7 @@ static void send_one(superpipe_credit_t *credit, superpipe_pool_t *pool, superpi
     if (has_payload[i])
         UNIT_CHECK(superpipe_pool_arrived(sender, PAYLOAD));
     else if (superpipe_pool_lacks(pool, sender, PAYLOAD))
-        superpipe_credit_raise(credit, superpipe_pool_grant(pool, sender));
+        superpipe_credit_raise(credit, superpipe_pool_grant(pool, sender, true));
 }
 
 /* Isends of one process, all of them before the first receive, which are in reverse order: bounded
@@ -281,7 +281,7 @@ START_TEST(sends_in_reverse)
     for (uint32_t i = MANY; i-- > 0;) {
         post_for(0, i);
         if (has_payload[i] && superpipe_pool_freed(&pool, &sender, PAYLOAD))
-            superpipe_credit_raise(&credit, superpipe_pool_grant(&pool, &sender));
+            superpipe_credit_raise(&credit, superpipe_pool_grant(&pool, &sender, true));
     }
     UNIT_CHECK(superpipe_credit_take(&credit, POOL / 4));
     end();
