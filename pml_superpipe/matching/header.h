@@ -7,10 +7,9 @@
  * The headers of messages between processes, and their one decoder.
  *
  * A short message comes as a whole (EAGER). Of a long one, or one without credit, the sender sends
- * the envelope (RTS) and holds the data. When the message has found its receive, the receiver asks
- * for the data by the protocol that it has chosen (CTS), or fetches it and acknowledges that (ACK).
- * What the sender can send in the meantime follows the RTS by credit (EARLY); of a message of
- * middle length that is all of it.
+ * the envelope (RTS). When that has found its receive, the receiver asks for the data by the
+ * protocol that it has chosen (CTS), or fetches it and acknowledges that (ACK). What the sender can
+ * send in the meantime follows the RTS by credit (EARLY).
  *
  * Pure. Bytes from a peer are not trusted: what the decoder gives out is whole and within its
  * bounds; handles are looked up in tables, and ranks and communicators are checked by matching.
@@ -77,9 +76,9 @@ typedef struct superpipe_envelope {
     uint32_t early;    /**< RTS: bytes from the beginning that follow in EARLY messages */
 } superpipe_envelope_t;
 
-/** The whole header of a SHORT message, which is EAGER without flags; the data follows. 20 bytes:
- * with 8 bytes of data it shares one cache line with what UCX puts before it. Such messages have an
- * identifier of their own, and do not begin with a prefix. */
+/** The whole header of a SHORT message, which is EAGER without flags, and has an identifier of its
+ *  own. 20 bytes: with 8 bytes of data it shares one cache line with what the wire puts before it.
+ */
 typedef struct superpipe_short {
     uint32_t sender; /**< the number that the receiver has given it (LIMIT) */
     uint32_t context;
@@ -131,13 +130,9 @@ typedef struct superpipe_incoming {
     uint64_t bytes;          /**< of data */
 } superpipe_incoming_t;
 
-/**
- * Decodes a message. The data of EAGER, DATA and EARLY is what follows their header there, or
- * `data` of `len` bytes, not both; others have none. `meets`: the data is still to be received,
- * which only that of DATA may be.
- *
- * @return false where it is no message of this form
- */
+/** Decodes a message; false where it is none of this form. The data of EAGER, DATA and EARLY is
+ * what follows their header there, or `data` of `len` bytes, not both; others have none. `meets`:
+ * the data is still to be received, which only that of DATA may be. */
 bool superpipe_decode(superpipe_incoming_t *in, const void *header, size_t header_len,
                       const void *data, size_t len, bool meets);
 

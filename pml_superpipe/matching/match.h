@@ -8,17 +8,14 @@
  *
  * A receive names a source and a tag, or a wildcard in place of either or both: four classes. Those
  * of a class that name the same stand in a ring (rings.h), so a message looks at no more than four
- * first ones, of which the one posted first wins; of classes without receives it looks at none.
+ * first ones, of which the one posted first wins.
  *
- * A message must be found by a receive of any of the four classes. All are indexed by source and
- * tag, and stand in the list of all, which is in the order of arrival. The other two
- * indices are made when a wildcard first asks for what is not at the head of that list, and are
- * forgotten when no message is left; so a message is entered into each at most once.
+ * A message must be found by a receive of any class. All are indexed by source and tag, and stand
+ * in the list of all, in the order of arrival. The other two indices are made when a wildcard first
+ * asks for what is not at the head of that list, and are forgotten when no message is left.
  *
- * Nothing here allocates but the tables (rings.h), and nothing can fail: receives and messages are
- * structures of the caller's.
- *
- * Pure. The caller has a lock for each communicator.
+ * Receives and messages are structures of the caller's, so nothing can fail. Pure; the caller
+ * serialises.
  */
 #ifndef SUPERPIPE_MATCH_H
 #define SUPERPIPE_MATCH_H
@@ -118,12 +115,9 @@ bool superpipe_match_cancel(superpipe_match_t *m, superpipe_receive_t *receive);
 /** In place of a source: all receives. */
 #define SUPERPIPE_ALL_RECEIVES INT32_MIN
 
-/**
- * Takes out a posted receive that was posted for this source, a rank or SUPERPIPE_ANY_SOURCE, or
- * any posted receive for SUPERPIPE_ALL_RECEIVES; NULL where there is none. In no order. For those
- * that will get nothing any more, because the communicator goes or a process has died: `*cursor` is
- * 0 at first, to be called until NULL, and nothing is posted meanwhile.
- */
+/** Takes out a posted receive that was posted for this source, a rank or SUPERPIPE_ANY_SOURCE, or
+ *  any posted receive for SUPERPIPE_ALL_RECEIVES; NULL where there is none. In no order. `*cursor`
+ * is 0 at first; to be called until NULL, and nothing is posted meanwhile. */
 superpipe_receive_t *superpipe_match_abandon(superpipe_match_t *m, int32_t source, size_t *cursor);
 
 /* ---- messages -------------------------------------------------------------------------------- */
@@ -155,19 +149,14 @@ static inline superpipe_receive_t *superpipe_match_message(superpipe_match_t *m,
 /** Keeps a message that has had its turn and found no receive, for those that will be posted. */
 void superpipe_match_keep(superpipe_match_t *m, superpipe_message_t *message);
 
-/** The message that a receive of these would get now, which stays; NULL where there is none. For
- *  MPI_Probe and MPI_Iprobe. */
+/** The message that a receive of these would get now, which stays; NULL where there is none. */
 superpipe_message_t *superpipe_match_probe(superpipe_match_t *m, int32_t source, int32_t tag);
 
-/** Takes out a message that has been found. For MPI_Mprobe and MPI_Improbe: it is received
- *  without matching. */
+/** Takes out a message that has been found: it is received without matching. */
 void superpipe_match_take(superpipe_match_t *m, superpipe_message_t *message);
 
-/**
- * A receive from `source`, a rank or SUPERPIPE_ANY_SOURCE, with `tag` or SUPERPIPE_ANY_TAG. Returns
- * the message for it, which is taken out: the first to have arrived of those that match. Where
- * there is none returns NULL, and the receive is posted.
- */
+/** A receive from `source` with `tag`, or wildcards. Returns the message for it, which is taken
+ * out: the first to have arrived of those that match; else NULL, and the receive is posted. */
 static inline superpipe_message_t *superpipe_match_post(superpipe_match_t *m,
                                                         superpipe_receive_t *receive,
                                                         int32_t source, int32_t tag)

@@ -4,10 +4,10 @@
  */
 /**
  * @file
- * The rules of a message that is under way: what each of its two ends may do next, and when it is
- * over. A sender is over when its message has found a receive, where it has to wait for that, and
- * none of its memory is needed any more; a receiver when all bytes that it wanted are there. Either
- * may break off, and is over then as soon as nothing works on its memory.
+ * The rules of a message that is under way. A sender is over when its message has found a receive,
+ * where it has to wait for that, and none of its memory is needed any more; a receiver when all
+ * bytes that it wanted are there. Either may break off, and is over then as soon as nothing works
+ * on its memory.
  *
  *     sender                                   receiver
  *     EAGER (whole)                     ->     data is there             -> ACK, if synchronous
@@ -17,11 +17,9 @@
  *     refuses                           ->     NACK: requests again, by fragments
  *     acknowledged                      <-     ACK (it has copied, or needs nothing)
  *
- * The caller sets what needs no rule: in_flight counts an operation when it begins, moved what is
- * there, moving says that the mover has it, broken that it is not to go on.
- *
- * Pure; the caller serialises. What comes from a peer is checked here: nothing in it makes an end
- * touch memory that is not the transfer's, or be over with something under way.
+ * The caller sets what needs no rule: in_flight, moved, moving and broken. Pure; the caller
+ * serialises. Nothing that comes from a peer makes an end touch memory that is not the transfer's,
+ * or be over with something under way.
  */
 #ifndef SUPERPIPE_TRANSFER_H
 #define SUPERPIPE_TRANSFER_H
@@ -105,9 +103,9 @@ static inline void superpipe_transfer_sent_whole(superpipe_transfer_t *t, bool w
 }
 
 /** CTS came, for the bytes up to `wanted` behind the early ones. `one_piece`: the memory is, which
- *  a rendezvous needs; else it becomes a stream. False: NACK is to be sent; also
- *  where the protocol cannot do it after all: then `requested` is false again, and the receiver may
- *  request once more. */
+ *  a rendezvous needs; else it becomes a stream. False: NACK is to be sent. Where the protocol
+ * cannot do it after all the caller takes back `requested`, and the receiver may request once more.
+ */
 bool superpipe_transfer_requested(superpipe_transfer_t *t, superpipe_protocol_t protocol,
                                   uint64_t wanted, bool one_piece);
 
