@@ -136,7 +136,7 @@ static bool is_clean(void)
     const uint64_t all = onic_pool_all(&onic_landing.area.pool);
 
     return onic_mover_idle() && free_slots() == all &&
-           atomic_load(&onic_rma_state.bounce_free) == all && onic_rma_state.waiting == NULL;
+           atomic_load(&onic_rma_state.bounce_free) == all && onic_rma_state.turns.first == NULL;
 }
 
 /** With the other one who lives. */
@@ -206,7 +206,7 @@ static void live(MPI_Comm living)
     TL_CHECK(is_clean(), "left: slots %llx of mine, %llx to pack into%s",
              (unsigned long long)free_slots(),
              (unsigned long long)atomic_load(&onic_rma_state.bounce_free),
-             onic_rma_state.waiting != NULL ? ", and requests" : "");
+             onic_rma_state.turns.first != NULL ? ", and requests" : "");
     TL_CHECK(atomic_load(&moves.failed_targets) > 0, "nothing of the dead one's was under way");
     TL_CHECK(!reached(VICTIM), "the dead one is still reached");
     meet(living);
