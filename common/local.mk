@@ -64,12 +64,9 @@ common_libonic_core_la_SOURCES = \
 	common/support/handle.c \
 	common/support/handle.h \
 	common/support/helper_thread.h \
-	common/wire/drain.h \
 	common/node/patience.h \
 	common/wire/adapters.c \
 	common/wire/adapters.h \
-	common/wire/tls.c \
-	common/wire/tls.h \
 	common/verbs/rc_terms.c \
 	common/verbs/rc_terms.h \
 	common/verbs/request_queue.c \
@@ -138,7 +135,6 @@ libompi_nic_common_la_SOURCES = \
 	common/wire/loss.c \
 	common/wire/neighbour.c \
 	common/wire/state.c \
-	common/wire/death.c \
 	common/support/collective.h \
 	common/support/device.c \
 	common/support/device.h \
@@ -186,23 +182,18 @@ libompi_nic_common_la_SOURCES = \
 	common/wire/wire.h \
 	common/wire/ucx.c \
 	common/wire/ucx.h \
-	common/wire/table.c \
 	common/wire/receive.c \
 	common/wire/config.c \
 	common/wire/endpoints.c \
 	common/wire/wire_internal.h \
-	common/wire/loopback.c \
 	common/wire/memory.c \
 	common/wire/forget.c \
-	common/wire/named.c \
 	common/wire/addresses.c \
 	common/wire/peers.c \
 	common/wire/progress.c \
 	common/wire/put.c \
 	common/wire/put.h \
-	common/wire/queue_out.c \
-	common/wire/queue_in.c \
-	common/wire/completion.c \
+	common/wire/queues.c \
 	common/wire/record.c \
 	common/wire/send.c \
 	common/wire/server.c

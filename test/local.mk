@@ -59,7 +59,6 @@ unit_programs = \
 	test/unit/check_membarrier \
 	test/unit/check_owned_lock \
 	test/unit/check_connections \
-	test/unit/check_drain \
 	test/unit/check_requests \
 	test/unit/check_patience \
 	test/unit/check_presence \
@@ -83,7 +82,6 @@ unit_programs = \
 	test/unit/check_sieve \
 	test/unit/check_slot \
 	test/unit/check_tables \
-	test/unit/check_tls \
 	test/unit/check_whole_words \
 	test/unit/check_verbs \
 	test/unit/check_verbs_port
@@ -181,7 +179,6 @@ test_unit_check_copy_LDADD = $(unit_ldadd)
 test_unit_check_stores_LDADD = $(unit_ldadd)
 test_unit_check_pack_LDADD = $(unit_ldadd)
 test_unit_check_owned_lock_LDADD = $(unit_ldadd)
-test_unit_check_drain_LDADD = $(unit_ldadd)
 test_unit_check_requests_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_patience_LDADD = $(unit_ldadd)
 test_unit_check_presence_LDADD = $(unit_ldadd)
@@ -226,7 +223,6 @@ test_unit_check_requirements_LDADD = $(unit_ldadd)
 test_unit_check_segment_LDADD = $(unit_ldadd)
 test_unit_check_sieve_LDADD = $(unit_ldadd)
 test_unit_check_slot_LDADD = $(unit_ldadd)
-test_unit_check_tls_LDADD = $(unit_ldadd)
 # With functions of its own in place of libibverbs's.
 test_unit_check_verbs_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CPPFLAGS) $(verbs_cppflags)
 test_unit_check_connections_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CPPFLAGS) $(verbs_cppflags)

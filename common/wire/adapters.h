@@ -4,30 +4,57 @@
  */
 /**
  * @file
- * Adapters of InfiniBand and RoCE that UCX may use, as the kernel shows them. UCX does not tell
- * which it uses; what it may use is known.
+ * What UCX may use, which it does not tell itself: lists of transports, as in UCX_TLS ("all",
+ * "posix,tcp,self", "^ib", "\rc_verbs,ud:aux"), of devices, as in UCX_NET_DEVICES ("mlx5_0:1,eth0",
+ * "^mlx5_1"), and adapters of InfiniBand and RoCE as the kernel shows them. NULL and "" mean all.
  */
 #ifndef ONIC_ADAPTERS_H
 #define ONIC_ADAPTERS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "common/support/export.h"
+
+/* ---- lists: pure ------------------------------------------------------------------------------
+ */
+
+/** Does the list let UCX use a transport of InfiniBand or RoCE, if only to connect? */
+bool onic_tls_have_verbs(const char *list);
+/** One of them that has RDMA with connections? */
+bool onic_tls_have_rdma(const char *list);
+/** TCP? */
+bool onic_tls_have_tcp(const char *list);
+/** Shared memory between the processes of a node? */
+bool onic_tls_have_shared_memory(const char *list);
+
+/** Does a list of devices let UCX use this one ("mlx5_0"), if only one of its ports? */
+bool onic_devices_have(const char *list, const char *name);
+
+/** Writes the list without transports of InfiniBand and RoCE. False where nothing is left, or
+ *  `size` bytes (at least 1) do not hold it; what is written is then of no use. */
+bool onic_tls_without_verbs(const char *list, char *out, size_t size);
+
+/** Likewise without posix shared memory, for which System V's stands in where a group of transports
+ *  held both. False, too, where the list does not have it. */
+bool onic_tls_without_posix(const char *list, char *out, size_t size);
+
+/* ---- adapters ---------------------------------------------------------------------------------
+ */
 
 /** Where the kernel shows its adapters. */
 #define ONIC_ADAPTERS "/sys/class/infiniband"
 
 /**
- * How many there are.
+ * How many there are; `active`: how many ports of theirs are up.
  *
  * @param directory  ONIC_ADAPTERS
- * @param devices    a list as in UCX_NET_DEVICES; NULL: all
- * @param active     only those with a port that is up
+ * @param devices    a list
  */
 unsigned onic_adapters(const char *directory, const char *devices, bool active);
 
 /** Would UCX put by an adapter? Over anything else it emulates puts by messages with
- *  acknowledgements, which is slower. `tls` is a list as in UCX_TLS; NULL: all. */
+ *  acknowledgements, which is slower. `tls` is a list of transports. */
 ONIC_EXPORT bool onic_rdma_here(const char *directory, const char *tls, const char *devices);
 
 #endif

@@ -53,19 +53,6 @@ typedef struct onic_address {
 /** How many bytes it takes. */
 size_t onic_address_size(const onic_address_t *a);
 
-/** An entry of a table of addresses (table.c): where a process's record stands in it. */
-typedef struct onic_table_entry {
-    uint64_t name;
-    uint64_t at;
-    uint64_t len;
-} onic_table_entry_t;
-
-/** Bytes of a table of `n` processes, whose records take so many bytes. */
-static inline size_t onic_table_bytes(uint64_t n, size_t records)
-{
-    return sizeof(uint64_t) + n * sizeof(onic_table_entry_t) + records;
-}
-
 /** Writes it. Returns its size, or 0 where `cap` bytes are not enough or the address of UCX is too
  *  long. */
 size_t onic_address_write(const onic_address_t *a, void *bytes, size_t cap);

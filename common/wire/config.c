@@ -10,7 +10,7 @@
  * transport is to be had.
  */
 #define _GNU_SOURCE
-#include "common/wire/tls.h"
+#include "common/wire/adapters.h"
 #include "common/wire/wire_internal.h"
 
 #include <net/if.h>

@@ -121,7 +121,7 @@ void onic_wire_forget_left(void)
         (void)onic_peer_look(peer);
     }
     onic_wire_lock();
-    while (found != NULL && onic_drain_goes_on(&onic_wire.drain)) {
+    while (found != NULL && onic_wire.drain > 0) {
         (void)onic_wire_progress_locked();
     }
     for (onic_peer_t *peer = found, *next; peer != NULL; peer = next) {

@@ -4,11 +4,25 @@
  */
 /**
  * @file
- * Connections that are lost, and processes that have died: what is remembered of them, and what
- * follows at once. Deaths are found in death.c.
+ * Connections that are lost, and processes of this machine that die while others wait for them.
+ *
+ * Open MPI ends a job of which a process dies; but a process of another job that was connected, or
+ * of a job that goes on after errors, dies alone. Endpoints are made without UCX's own detection,
+ * which would cost the transports of shared memory. See life.h for how a process is known.
+ *
+ * What a process that is lost had sent before may lie in queues still: it completes what waits for
+ * it, or is written to the memory of a receive, which is the user's again once the receive has
+ * ended. So all of it is handled first (onic_wire.drain). Queues have an end, and none of them gets
+ * longer by that process: they are empty when a progress of all finds nothing, and have been gone
+ * through when many have found something, which others go on to send.
  */
+#include "common/ompi_compat.h"
 #include "common/support/say.h"
 #include "common/wire/wire_internal.h"
+
+/** So many entries no queue of messages has; a progress that finds something handles one or more of
+ *  each. */
+#define DRAIN_MOST 4096
 
 void onic_wire_count_loss(void)
 {
@@ -23,7 +37,7 @@ unsigned onic_wire_losses(void)
 
 bool onic_wire_drains(void)
 {
-    return onic_drain_goes_on(&onic_wire.drain);
+    return onic_wire.drain > 0;
 }
 
 bool onic_wire_job_is_broken(void)
@@ -34,7 +48,7 @@ bool onic_wire_job_is_broken(void)
 void onic_peer_gone(onic_peer_t *peer)
 {
     peer->gone = true;
-    onic_drain_begin(&onic_wire.drain);
+    onic_wire.drain = DRAIN_MOST;
 }
 
 void onic_peer_give_up(onic_peer_t *peer)
@@ -75,4 +89,56 @@ bool onic_peer_lost(onic_peer_t *peer)
         onic_peer_print_lost(peer, "the connection is lost to", ucs_status_string(peer->failed));
     }
     return true;
+}
+
+/* ---- deaths -----------------------------------------------------------------------------------
+ */
+
+/** The process of that name has ended, if it is still known. */
+static void note_death(uint64_t name)
+{
+    onic_wire_lock();
+    onic_peer_t *peer = onic_peer_named(name);
+    if (peer != NULL && !atomic_load(&peer->died)) {
+        peer->failed = peer->failed == UCS_OK ? UCS_ERR_CONNECTION_RESET : peer->failed;
+        atomic_store(&peer->died, true);
+        if (name >> 32 == onic_wire.self->name >> 32) {
+            atomic_store(&onic_wire.job_is_broken, true);
+        }
+        onic_wire_count_loss();
+        onic_peer_gone(peer);
+    }
+    onic_wire_unlock();
+}
+
+bool onic_peer_look(onic_peer_t *peer)
+{
+    if (peer->watched && !onic_peer_has_died(peer) && onic_life_is_dead(&peer->cma_id.life)) {
+        note_death(peer->name);
+    }
+    return onic_peer_has_died(peer);
+}
+
+/** The process to look at next; false where there is none. */
+static bool next_near(uint64_t *name_p, onic_life_t *life_p)
+{
+    onic_wire_lock();
+    onic_peer_t *peer = onic_wire.look_next != NULL ? onic_wire.look_next : onic_wire.near;
+    if (peer != NULL) {
+        onic_wire.look_next = peer->next_near;
+        *name_p = peer->name;
+        *life_p = peer->cma_id.life;
+    }
+    onic_wire_unlock();
+    return peer != NULL;
+}
+
+void onic_wire_look_for_dead(void)
+{
+    uint64_t name;
+    onic_life_t life;
+    /* The record itself may be forgotten meanwhile. */
+    if (next_near(&name, &life) && onic_life_is_dead(&life)) {
+        note_death(name);
+    }
 }

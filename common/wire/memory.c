@@ -25,7 +25,6 @@
 
 #include "common/wire/adapters.h"
 #include "common/wire/memory_plan.h"
-#include "common/wire/tls.h"
 #include "common/wire/wire_internal.h"
 
 /** Containers may see the adapters without these. */

@@ -107,8 +107,8 @@ typedef struct onic_rndv onic_rndv_t;
 
 /**
  * Handler of an active message. Header and data live only until it returns. `rndv` is NULL for
- * data that has arrived (`data`, `len`); otherwise `data` is NULL and the handler must call
- * onic_rndv_recv or onic_rndv_drop before it returns.
+ * data that has arrived (`data`, `len`); otherwise `data` is NULL, and the payload is refused
+ * unless the handler calls onic_rndv_recv: the sender's send completes with success.
  */
 typedef void (*onic_am_fn_t)(const void *header, size_t header_len, const void *data, size_t len,
                              onic_rndv_t *rndv);
@@ -128,8 +128,6 @@ ONIC_EXPORT int onic_wire_set_named_fn(unsigned am_id, onic_named_fn_t fn);
  *  payload is refused and OMPI_ERR_VALUE_OUT_OF_BOUNDS returned); same returns as send. */
 ONIC_EXPORT int onic_rndv_recv(onic_rndv_t *rndv, void *buffer, size_t len, onic_send_cb_t cb,
                                void *arg);
-/** Refuses the payload; the sender's send completes with success. */
-ONIC_EXPORT void onic_rndv_drop(onic_rndv_t *rndv);
 
 /** Sends and rendezvous receives of this process that are not complete yet. The lock must be held.
  */

@@ -20,7 +20,8 @@
 #include "ompi/proc/proc.h"
 #include "opal/util/proc.h"
 
-/* ---- those whose end can be seen (death.c) -----------------------------------------------------
+/* ---- those whose end can be seen (loss.c)
+ * ----------------------------------------------------------
  */
 
 static void watch(onic_peer_t *peer)

@@ -39,10 +39,12 @@ int onic_wire_progress_locked(void)
 {
     int events = onic_queues_receive();
     events += (int)ucp_worker_progress(onic_wire.worker);
-    if (onic_drain_goes_on(&onic_wire.drain) &&
-        onic_drain_ends(&onic_wire.drain, (unsigned)events)) {
-        onic_sends_abandon();
-        onic_wire_count_loss();
+    if (onic_wire.drain > 0) {
+        onic_wire.drain = events > 0 ? onic_wire.drain - 1 : 0;
+        if (onic_wire.drain == 0) {
+            onic_sends_abandon();
+            onic_wire_count_loss();
+        }
     }
     if (onic_queues_have_waiting()) {
         events += onic_queues_send();
@@ -50,7 +52,7 @@ int onic_wire_progress_locked(void)
     if (onic_wire.done_head != NULL) {
         events += onic_done_progress();
     }
-    if (onic_wire.loop_head != NULL) {
+    if (onic_wire.loop.first != NULL) {
         events += onic_loop_progress();
     }
     if (atomic_load_explicit(&onic_wire.deferred, memory_order_relaxed) != 0) {

@@ -4,83 +4,266 @@
  */
 /**
  * @file
- * Active messages as they arrive: handlers, and rendezvous. Those that name their sender come by
- * named.c.
+ * Active messages as they arrive: by UCX, by a queue, or from this process itself; and rendezvous.
+ *
+ * Messages that name their sender begin with its name, by which the receiver finds its record. A
+ * process that sends to one that may not know it first sends its address: so it can be answered by
+ * a handler, which cannot look up anything. A process that has sent such a message knows the
+ * receiver, and gets no address of it.
+ *
+ * UCX keeps the order of messages of one fragment. An address that takes more than one may be
+ * overtaken: what comes from a process that is not known yet waits for its address. Messages of
+ * this process to itself wait for the next progress, so that no handler ever runs inside a send.
  */
 #include "common/ompi_compat.h"
+#include "common/layout/copy.h"
+#include "common/support/say.h"
 #include "common/wire/wire_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 #include "ompi/constants.h"
 
-#include "common/layout/copy.h"
-
 /* ---- handlers ------------------------------------------------------------------------------- */
 
-/** Calls the function for messages without a name; a rendezvous that it does not take is refused.
- */
-static void deliver(unsigned am_id, const void *header, size_t header_len, const void *data,
-                    size_t len, onic_rndv_t *rndv)
+int onic_wire_set_am_fn(unsigned am_id, onic_am_fn_t fn)
 {
-    onic_am_fn_t fn = onic_wire.am_fn[am_id];
-    if (fn != NULL && !onic_wire.closing) {
+    if (am_id >= ONIC_AM_COUNT || onic_am_is_named(am_id)) {
+        return OMPI_ERR_BAD_PARAM;
+    }
+    onic_wire_lock();
+    onic_wire.am_fn[am_id] = fn;
+    onic_wire_unlock();
+    return OMPI_SUCCESS;
+}
+
+int onic_wire_set_named_fn(unsigned am_id, onic_named_fn_t fn)
+{
+    if (!onic_am_is_named(am_id)) {
+        return OMPI_ERR_BAD_PARAM;
+    }
+    onic_wire_lock();
+    onic_wire.named_fn = fn;
+    onic_wire_unlock();
+    return OMPI_SUCCESS;
+}
+
+/** Calls the handler. A rendezvous that it does not take is refused, by UCX, which tells the
+ *  sender. */
+static void deliver(unsigned am_id, onic_peer_t *from, const void *header, size_t header_len,
+                    const void *data, size_t len, onic_rndv_t *rndv)
+{
+    const onic_am_fn_t fn = onic_wire.am_fn[am_id];
+    if (onic_am_is_named(am_id)) {
+        if (rndv != NULL) {
+            rndv->from = from;
+        }
+        if (onic_wire.named_fn != NULL) {
+            onic_wire.named_fn(from, header, header_len, data, len, rndv);
+        }
+    } else if (fn != NULL) {
         fn(header, header_len, data, len, rndv);
     }
 }
 
-static ucs_status_t am_arrived(void *arg, const void *header, size_t header_len, void *data,
-                               size_t len, const ucp_am_recv_param_t *param)
+/* ---- messages that are handled later ----------------------------------------------------------
+ */
+
+static void append(onic_kept_list_t *list, onic_kept_t *m)
 {
-    const unsigned am_id = (unsigned)(uintptr_t)arg;
-    if ((param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) {
-        onic_rndv_t rndv = {.desc = data, .len = len};
-        deliver(am_id, header, header_len, NULL, len, &rndv);
-    } else if (header_len == 0) {
-        deliver(am_id, data, len, NULL, 0, NULL);
-    } else {
-        deliver(am_id, header, header_len, data, len, NULL);
-    }
-    return UCS_OK;
+    m->next = NULL;
+    *(list->first != NULL ? list->end : &list->first) = m;
+    list->end = &m->next;
 }
 
-static ucs_status_t named_arrived(void *arg, const void *header, size_t header_len, void *data,
-                                  size_t len, const ucp_am_recv_param_t *param)
+/** Appends a copy; of the data only where `payload` is not NULL. NULL where memory is exhausted. */
+static onic_kept_t *keep(onic_kept_list_t *list, unsigned am_id, const void *header,
+                         size_t header_len, const onic_payload_t *payload)
 {
-    const unsigned am_id = (unsigned)(uintptr_t)arg;
-    if ((param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) {
-        return onic_named_arrived(am_id, header, header_len, NULL, len, data) ? UCS_INPROGRESS
-                                                                              : UCS_OK;
+    const size_t data_at = (header_len + 15) & ~(size_t)15;
+    onic_kept_t *m = malloc(sizeof(*m) + data_at + (payload != NULL ? payload->len : 0));
+    if (m == NULL) {
+        return NULL;
     }
-    if (header_len == 0) {
-        (void)onic_named_arrived(am_id, data, len, NULL, 0, NULL);
-    } else {
-        (void)onic_named_arrived(am_id, header, header_len, data, len, NULL);
+    *m = (onic_kept_t){.am_id = am_id, .header_len = header_len, .data = m->bytes + data_at};
+    memcpy(m->bytes, header, header_len);
+    if (payload != NULL && payload->len > 0) {
+        m->len = payload->len;
+        onic_payload_copy(m->data, payload, false);
     }
-    return UCS_OK;
+    append(list, m);
+    return m;
 }
 
-static ucs_status_t address_arrived(void *arg, const void *header, size_t header_len, void *data,
-                                    size_t len, const ucp_am_recv_param_t *param)
+/** Frees it, and UCX's descriptor where that was not taken. */
+static void drop(onic_kept_t *m, bool taken)
 {
-    (void)arg;
-    (void)header;
-    (void)header_len;
-    /* An empty one goes behind another. */
-    if ((param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) == 0 && len > 0) {
-        onic_address_arrived(data, len);
+    if (m->desc != NULL && !taken) {
+        ucp_am_data_release(onic_wire.worker, m->desc);
     }
-    return UCS_OK;
+    free(m);
 }
 
-void onic_am_arrived(unsigned am_id, const void *header, size_t header_len, const void *data,
-                     size_t len)
+static void deliver_kept(onic_kept_t *m, onic_peer_t *from)
 {
+    onic_rndv_t rndv = {.desc = m->desc, .base = m->rndv_base, .len = m->len};
+    const bool meets = m->desc != NULL || m->rndv_base != NULL;
+    deliver(m->am_id, from, m->bytes, m->header_len, meets ? NULL : m->data, m->len,
+            meets ? &rndv : NULL);
+    if (m->cb != NULL) {
+        m->cb(m->arg, OMPI_SUCCESS);
+    }
+    drop(m, rndv.taken);
+}
+
+/** The address of a process has come, and so what was kept until then. */
+static void deliver_early(onic_peer_t *from)
+{
+    onic_kept_t *m = onic_wire.early.first;
+    onic_wire.early.first = NULL;
+    for (onic_kept_t *next; m != NULL; m = next) {
+        next = m->next;
+        if (memcmp(m->bytes, &from->name, sizeof(from->name)) == 0) {
+            deliver_kept(m, from);
+        } else {
+            append(&onic_wire.early, m);
+        }
+    }
+}
+
+int onic_loop_send(unsigned am_id, const void *header, size_t header_len,
+                   const onic_payload_t *payload, unsigned flags, onic_send_cb_t cb, void *arg)
+{
+    const bool rndv = (flags & ONIC_SEND_RNDV) != 0;
+    onic_kept_t *m = keep(&onic_wire.loop, am_id, header, header_len, rndv ? NULL : payload);
+    if (m == NULL) {
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    if (rndv) {
+        m->rndv_base = onic_payload_bytes(payload);
+        m->len = payload->len;
+        m->cb = cb;
+        m->arg = arg;
+    }
+    return rndv ? 0 : 1;
+}
+
+int onic_loop_progress(void)
+{
+    int events = 0;
+    onic_kept_t *m = onic_wire.loop.first;
+    /* Handlers may send to this process again; that is for the next time. */
+    onic_wire.loop.first = NULL;
+    for (onic_kept_t *next; m != NULL; m = next, events++) {
+        next = m->next;
+        deliver_kept(m, onic_wire.self);
+    }
+    return events;
+}
+
+static void drop_all(onic_kept_list_t *list)
+{
+    for (onic_kept_t *m; (m = list->first) != NULL;) {
+        list->first = m->next;
+        drop(m, false);
+    }
+}
+
+void onic_kept_stop(void)
+{
+    drop_all(&onic_wire.early);
+    drop_all(&onic_wire.loop);
+}
+
+/* ---- arrival --------------------------------------------------------------------------------- */
+
+static void address_arrived(const void *record, size_t len)
+{
+    onic_peer_t *from = onic_learn_peer(record, len);
+    if (from == NULL) {
+        onic_say("ompi-nic: messages of a process with another version are dropped");
+        return;
+    }
+    from->introduced = true;
+    deliver_early(from);
+}
+
+/** The sender is not known yet. True where UCX's descriptor is kept. */
+static bool keep_early(unsigned am_id, const void *header, size_t header_len, const void *data,
+                       size_t len, void *desc)
+{
+    const onic_payload_t payload = {.base = data, .len = len};
+    onic_kept_t *m =
+        keep(&onic_wire.early, am_id, header, header_len, desc != NULL ? NULL : &payload);
+    if (m == NULL) {
+        onic_say("ompi-nic: memory is exhausted: a message is lost");
+        return false;
+    }
+    m->len = len;
+    m->desc = desc;
+    return desc != NULL;
+}
+
+bool onic_am_arrived(unsigned am_id, const void *header, size_t header_len, const void *data,
+                     size_t len, void *desc)
+{
+    onic_rndv_t rndv = {.desc = desc, .len = len};
+    onic_peer_t *from = NULL;
+    uint64_t name;
+    if (desc == NULL && header_len == 0) {
+        header = data;
+        header_len = len;
+        len = 0;
+    }
+    /* An empty one only goes behind another. */
+    if (onic_wire.closing || am_id > ONIC_AM_ADDRESS || header_len == 0) {
+        return false;
+    }
     if (am_id == ONIC_AM_ADDRESS) {
-        onic_address_arrived(header, header_len);
-    } else if (am_id < ONIC_AM_COUNT && onic_am_is_named(am_id)) {
-        (void)onic_named_arrived(am_id, header, header_len, data, len, NULL);
-    } else if (am_id < ONIC_AM_COUNT) {
-        deliver(am_id, header, header_len, data, len, NULL);
+        address_arrived(header, header_len);
+        return false;
     }
+    if (onic_am_is_named(am_id)) {
+        if (onic_wire.named_fn == NULL || header_len < sizeof(name)) {
+            return false;
+        }
+        memcpy(&name, header, sizeof(name));
+        from = onic_peer_named(name);
+        if (from == NULL) {
+            return keep_early(am_id, header, header_len, data, len, desc);
+        }
+        from->introduced = true;
+    }
+    deliver(am_id, from, header, header_len, desc != NULL || len == 0 ? NULL : data, len,
+            desc != NULL ? &rndv : NULL);
+    return false;
+}
+
+static ucs_status_t arrived(void *arg, const void *header, size_t header_len, void *data,
+                            size_t len, const ucp_am_recv_param_t *param)
+{
+    const bool meets = (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
+    return onic_am_arrived((unsigned)(uintptr_t)arg, header, header_len, data, len,
+                           meets ? data : NULL)
+               ? UCS_INPROGRESS
+               : UCS_OK;
+}
+
+int onic_am_start(void)
+{
+    ucs_status_t status = UCS_OK;
+    for (unsigned id = ONIC_AM_OSC; id <= ONIC_AM_ADDRESS && status == UCS_OK; id++) {
+        ucp_am_handler_param_t param = {
+            .field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
+                          UCP_AM_HANDLER_PARAM_FIELD_ARG,
+            .id = id,
+            .cb = arrived,
+            .arg = (void *)(uintptr_t)id,
+        };
+        status = ucp_worker_set_am_recv_handler(onic_wire.worker, &param);
+    }
+    return onic_ucs_error(status);
 }
 
 /* ---- rendezvous ----------------------------------------------------------------------------- */
@@ -104,7 +287,7 @@ int onic_rndv_recv(onic_rndv_t *rndv, void *buffer, size_t len, onic_send_cb_t c
         onic_copy_bytes(buffer, rndv->base, rndv->len);
         return 1;
     }
-    onic_send_t *s = onic_send_get(cb, arg);
+    onic_send_t *s = onic_send_get(cb, arg, 0);
     if (s == NULL) {
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
@@ -115,48 +298,10 @@ int onic_rndv_recv(onic_rndv_t *rndv, void *buffer, size_t len, onic_send_cb_t c
         .cb.recv_am = received,
         .user_data = s,
     };
-    return onic_send_put_if_over(
-        s, onic_send_started(
-               s, ucp_am_recv_data_nbx(onic_wire.worker, rndv->desc, buffer, rndv->len, &param)));
-}
-
-void onic_rndv_drop(onic_rndv_t *rndv)
-{
-    /* UCX drops what the handler did not receive, and tells the sender. */
-    (void)rndv;
-}
-
-int onic_wire_set_am_fn(unsigned am_id, onic_am_fn_t fn)
-{
-    if (am_id >= ONIC_AM_COUNT || onic_am_is_named(am_id)) {
-        return OMPI_ERR_BAD_PARAM;
+    const int rc = onic_send_started(
+        s, ucp_am_recv_data_nbx(onic_wire.worker, rndv->desc, buffer, rndv->len, &param));
+    if (rc != 0) {
+        onic_send_put(s);
     }
-    onic_wire_lock();
-    onic_wire.am_fn[am_id] = fn;
-    onic_wire_unlock();
-    return OMPI_SUCCESS;
-}
-
-/* ---- start ---------------------------------------------------------------------------------- */
-
-/** Has UCX call a function, with the identifier as its argument. */
-static ucs_status_t have_called(unsigned am_id, ucp_am_recv_callback_t fn)
-{
-    ucp_am_handler_param_t param = {
-        .field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
-                      UCP_AM_HANDLER_PARAM_FIELD_ARG,
-        .id = am_id,
-        .cb = fn,
-        .arg = (void *)(uintptr_t)am_id,
-    };
-    return ucp_worker_set_am_recv_handler(onic_wire.worker, &param);
-}
-
-int onic_am_start(void)
-{
-    ucs_status_t status = have_called(ONIC_AM_ADDRESS, address_arrived);
-    for (unsigned id = ONIC_AM_OSC; id < ONIC_AM_COUNT && status == UCS_OK; id++) {
-        status = have_called(id, onic_am_is_named(id) ? named_arrived : am_arrived);
-    }
-    return onic_ucs_error(status);
+    return rc;
 }

@@ -6,6 +6,15 @@
  * @file
  * Records of sends and receives that are not complete: from a pool, since a header must outlive the
  * call that sends it, and what is called back when they are.
+ *
+ * When a send is over: UCX's TCP copies what its socket has no room for, and says that it is
+ * complete. It would stay until this process calls UCX again, which the program, for which the send
+ * is over, need not do. So a send is over when it has left UCX, too.
+ *
+ * UCX tells of all its transports together, and at once, whether one holds anything. Where one does
+ * (seldom: others do not read, or the network is slow), or has something else to wait for, an empty
+ * message follows. For TCP holds one message of a connection at a time: when it takes the next, the
+ * one before has left. A flush of the connection would wait for the other side.
  */
 #include "common/ompi_compat.h"
 #include "common/wire/wire_internal.h"
@@ -37,12 +46,30 @@ static bool grow_pool(void)
     return true;
 }
 
-onic_send_t *onic_send_get(onic_send_cb_t cb, void *arg)
+/** Memory for a header of that length, which stays with the record. */
+static bool reserve_header(onic_send_t *s, size_t len)
+{
+    s->header = len > ONIC_SEND_INLINE_HEADER ? s->header_big : s->header_inline;
+    if (len > ONIC_SEND_INLINE_HEADER && len > s->header_big_cap) {
+        void *big = realloc(s->header_big, len);
+        if (big == NULL) {
+            return false;
+        }
+        s->header = s->header_big = big;
+        s->header_big_cap = len;
+    }
+    return true;
+}
+
+onic_send_t *onic_send_get(onic_send_cb_t cb, void *arg, size_t header_len)
 {
     if (onic_wire.send_pool == NULL && !grow_pool()) {
         return NULL;
     }
     onic_send_t *s = onic_wire.send_pool;
+    if (!reserve_header(s, header_len)) {
+        return NULL;
+    }
     onic_wire.send_pool = s->next;
     atomic_store_explicit(&onic_wire.sends_out, onic_wire.sends_out + 1, memory_order_relaxed);
     s->cb = cb;
@@ -59,32 +86,6 @@ void onic_send_put(onic_send_t *s)
     s->next = onic_wire.send_pool;
     onic_wire.send_pool = s;
     atomic_store_explicit(&onic_wire.sends_out, onic_wire.sends_out - 1, memory_order_relaxed);
-}
-
-bool onic_send_reserve_header(onic_send_t *s, size_t len)
-{
-    s->header = s->header_inline;
-    if (len > ONIC_SEND_INLINE_HEADER) {
-        if (len > s->header_big_cap) {
-            void *big = realloc(s->header_big, len);
-            if (big == NULL) {
-                return false;
-            }
-            s->header_big = big;
-            s->header_big_cap = len;
-        }
-        s->header = s->header_big;
-    }
-    return true;
-}
-
-bool onic_send_keep_header(onic_send_t *s, const void *header, size_t len)
-{
-    const bool room = onic_send_reserve_header(s, len);
-    if (room && len > 0) {
-        memcpy(s->header, header, len);
-    }
-    return room;
 }
 
 static void free_pool(void)
@@ -141,13 +142,111 @@ int onic_send_started(onic_send_t *s, ucs_status_ptr_t answer)
     return rc == OMPI_SUCCESS ? 1 : rc;
 }
 
-int onic_send_put_if_over(onic_send_t *s, int rc)
+/* ---- what UCX has taken and not sent -----------------------------------------------------------
+ */
+
+bool onic_wire_is_flushed(void)
 {
-    if (rc != 0) {
-        onic_send_put(s);
+    static const ucp_request_param_t param = {.op_attr_mask = 0};
+    if (onic_wire.flush != NULL) {
+        if (ucp_request_check_status(onic_wire.flush) == UCS_INPROGRESS) {
+            return false;
+        }
+        ucp_request_free(onic_wire.flush);
+        onic_wire.flush = NULL;
     }
-    return rc;
+    const ucs_status_ptr_t answer = ucp_worker_flush_nbx(onic_wire.worker, &param);
+    onic_wire.flush = UCS_PTR_IS_PTR(answer) ? answer : NULL;
+    return onic_wire.flush == NULL;
 }
+
+static void end_held(onic_peer_t *peer, ucs_status_t status)
+{
+    onic_send_t *held = peer->held;
+    peer->held = NULL;
+    if (held != NULL) {
+        onic_send_finish(held, status);
+    }
+}
+
+static void followed(void *request, ucs_status_t status, void *user_data)
+{
+    onic_peer_t *peer = user_data;
+    ucp_request_free(request);
+    peer->follows = false;
+    end_held(peer, status);
+}
+
+/** Sends an empty message, unless one is on its way. True where UCX has taken it. */
+static bool follow(onic_peer_t *peer)
+{
+    const ucp_request_param_t param = {
+        .op_attr_mask =
+            UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS,
+        .cb.send = followed,
+        .user_data = peer,
+        .flags = UCP_AM_SEND_FLAG_EAGER,
+    };
+    if (!peer->follows) {
+        peer->follows = true;
+        if (!UCS_PTR_IS_PTR(ucp_am_send_nbx(peer->ep, ONIC_AM_ADDRESS, NULL, 0, NULL, 0, &param))) {
+            peer->follows = false;
+        }
+    }
+    return !peer->follows;
+}
+
+bool onic_send_has_left(onic_send_t *s)
+{
+    onic_peer_t *peer = s->peer;
+    if (!s->copied) {
+        return true;
+    }
+    s->copied = false;
+    end_held(peer, UCS_OK);
+    if (onic_wire_is_flushed() || follow(peer)) {
+        return true;
+    }
+    peer->held = s;
+    s->starting = s->done = false;
+    onic_server_look_after();
+    return false;
+}
+
+int onic_peer_leaves(onic_peer_t *peer, onic_send_cb_t cb, void *arg)
+{
+    onic_send_t *s = onic_send_get(cb, arg, 0);
+    if (s == NULL) {
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    s->peer = s->eager = peer;
+    s->copied = true;
+    if (!onic_send_has_left(s)) {
+        return 0;
+    }
+    onic_send_put(s);
+    return 1;
+}
+
+int onic_done_progress(void)
+{
+    int events = 0;
+    onic_send_t *s = onic_wire.done_head;
+    onic_wire.done_head = NULL;
+    onic_wire.done_tail = &onic_wire.done_head;
+    while (s != NULL) {
+        onic_send_t *next = s->next;
+        if (s->status != OMPI_SUCCESS || onic_send_has_left(s)) {
+            onic_send_end(s, s->status);
+        }
+        s = next;
+        events++;
+    }
+    return events;
+}
+
+/* ---- processes that are gone -------------------------------------------------------------------
+ */
 
 /** Tells the caller of a send that it has failed, and nothing any more. */
 static void abandon(onic_send_t *s)
@@ -203,13 +302,6 @@ static void *gather_start(void *context, const void *buffer, size_t count)
     return (void *)(uintptr_t)buffer;
 }
 
-static void *scatter_start(void *context, void *buffer, size_t count)
-{
-    (void)context;
-    (void)count;
-    return buffer;
-}
-
 static size_t gather_size(void *state)
 {
     const onic_send_t *s = state;
@@ -227,26 +319,16 @@ static size_t gather(void *state, size_t offset, void *dest, size_t max)
     return onic_pack(&s->cursor, s->base, dest, n);
 }
 
-static ucs_status_t scatter(void *state, size_t offset, const void *src, size_t len)
-{
-    (void)state;
-    (void)offset;
-    (void)src;
-    (void)len;
-    return UCS_ERR_UNSUPPORTED;
-}
-
 static void gather_finish(void *state)
 {
     (void)state;
 }
 
+/* Nothing is received by it. */
 static const ucp_generic_dt_ops_t gather_ops = {
     .start_pack = gather_start,
-    .start_unpack = scatter_start,
     .packed_size = gather_size,
     .pack = gather,
-    .unpack = scatter,
     .finish = gather_finish,
 };
 
@@ -261,7 +343,7 @@ static void empty_lists(void)
 int onic_sends_start(void)
 {
     empty_lists();
-    onic_wire.drain = (onic_drain_t){0};
+    onic_wire.drain = 0;
     return onic_ucs_error(ucp_dt_create_generic(&gather_ops, NULL, &onic_wire.gather_dt));
 }
 

@@ -4,8 +4,7 @@
  */
 /**
  * @file
- * Active messages as they are sent. Those to oneself are in loopback.c, those by a queue in
- * queue_out.c.
+ * Active messages as they are sent.
  *
  * UCX keeps a pointer to the header until a send is complete, so a header must outlive the call:
  * a send takes a record (record.c) and copies the header there. Short headers without a
@@ -29,9 +28,10 @@ static void sent(void *request, ucs_status_t status, void *user_data)
     onic_send_finish(user_data, status);
 }
 
-static int ucx_send(ucp_ep_h ep, unsigned am_id, onic_send_t *s, size_t header_len,
-                    const onic_payload_t *payload, unsigned flags)
+/** Sends a message that the record describes. As onic_send_started. */
+static int ucx_send(ucp_ep_h ep, onic_send_t *s, unsigned flags)
 {
+    const onic_payload_t payload = {.base = s->base, .cursor = s->cursor, .len = s->len};
     ucp_request_param_t param = {
         .op_attr_mask =
             UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS,
@@ -39,29 +39,22 @@ static int ucx_send(ucp_ep_h ep, unsigned am_id, onic_send_t *s, size_t header_l
         .user_data = s,
         .flags = (flags & ONIC_SEND_RNDV) != 0 ? UCP_AM_SEND_FLAG_RNDV : UCP_AM_SEND_FLAG_EAGER,
     };
-    const void *buffer = NULL;
-    size_t count = 0;
-    if (payload != NULL && payload->len > 0) {
-        buffer = onic_payload_bytes(payload);
-        count = payload->len;
-        if (buffer == NULL) {
-            s->base = payload->base;
-            s->cursor = payload->cursor;
-            s->start = payload->cursor.pos;
-            s->len = payload->len;
-            param.op_attr_mask |= UCP_OP_ATTR_FIELD_DATATYPE;
-            param.datatype = onic_wire.gather_dt;
-            buffer = s;
-            count = 1;
-        }
+    const void *buffer = s->len > 0 ? onic_payload_bytes(&payload) : NULL;
+    size_t count = s->len;
+    if (s->len > 0 && buffer == NULL) {
+        s->start = s->cursor.pos;
+        param.op_attr_mask |= UCP_OP_ATTR_FIELD_DATATYPE;
+        param.datatype = onic_wire.gather_dt;
+        buffer = s;
+        count = 1;
     }
     s->copied = s->peer->copies;
     const int rc = onic_send_started(
-        s, ucp_am_send_nbx(ep, am_id, s->header, header_len, buffer, count, &param));
+        s, ucp_am_send_nbx(ep, s->am_id, s->header, s->header_len, buffer, count, &param));
     return rc == 1 && !onic_send_has_left(s) ? 0 : rc;
 }
 
-/** Sends, or has wait, a message that the record describes. */
+/** Likewise by a queue; the message may wait for room. */
 static int queue_send(onic_queue_out_t *out, onic_send_t *s)
 {
     const onic_payload_t payload = {.base = s->base, .cursor = s->cursor, .len = s->len};
@@ -75,10 +68,13 @@ static int queue_send(onic_queue_out_t *out, onic_send_t *s)
     return 0;
 }
 
-/** What the record of a message says that may wait for room. */
-static void describe(onic_send_t *s, unsigned am_id, size_t header_len,
-                     const onic_payload_t *payload)
+/** Sends a message whose header is in the record, by UCX or, where `ep` is NULL, by the queue.
+ *  Returns as onic_peer_send. */
+static int transmit(onic_peer_t *to, ucp_ep_h ep, onic_send_t *s, unsigned am_id, size_t header_len,
+                    const onic_payload_t *payload, unsigned flags)
 {
+    s->peer = to;
+    s->eager = (flags & ONIC_SEND_RNDV) == 0 ? to : NULL;
     s->am_id = am_id;
     s->header_len = header_len;
     s->len = 0;
@@ -87,38 +83,28 @@ static void describe(onic_send_t *s, unsigned am_id, size_t header_len,
         s->cursor = payload->cursor;
         s->len = payload->len;
     }
+    const int rc = ep != NULL ? ucx_send(ep, s, flags) : queue_send(to->queue, s);
+    if (rc != 0) {
+        onic_send_put(s);
+    }
+    return rc;
 }
 
 /** Sends a process this one's address, before the first message that names its sender, by the way
- *  that that one takes. */
+ *  that that one takes. As a payload: it may be longer than headers are. */
 static int introduce(onic_peer_t *to, ucp_ep_h ep)
 {
     const size_t len = onic_address_record_size();
-    onic_send_t *s = onic_send_get(NULL, NULL);
+    onic_send_t *s = onic_send_get(NULL, NULL, len);
     if (s == NULL) {
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
-    if (!onic_send_reserve_header(s, len) || onic_address_record(s->header, len) == 0) {
+    if (onic_address_record(s->header, len) == 0) {
         onic_send_put(s);
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
-    if (ep == NULL) {
-        describe(s, ONIC_AM_ADDRESS, len, NULL);
-        to->introduced = true;
-        (void)onic_send_put_if_over(s, queue_send(to->queue, s));
-        return OMPI_SUCCESS;
-    }
-    const ucp_request_param_t param = {
-        .op_attr_mask =
-            UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS,
-        .cb.send = sent,
-        .user_data = s,
-        .flags = UCP_AM_SEND_FLAG_EAGER,
-    };
-    s->eager = to;
-    const int rc =
-        onic_send_put_if_over(s, onic_send_started(s, ucp_am_send_nbx(ep, ONIC_AM_ADDRESS, NULL, 0,
-                                                                      s->header, len, &param)));
+    const onic_payload_t payload = {.base = s->header, .len = len};
+    const int rc = transmit(to, ep, s, ONIC_AM_ADDRESS, 0, &payload, 0);
     to->introduced = rc >= 0;
     return rc < 0 ? rc : OMPI_SUCCESS;
 }
@@ -217,7 +203,9 @@ int onic_peer_send(onic_peer_t *peer, unsigned am_id, const void *header, size_t
     if (header_len == 0 || header_len > onic_wire.header_max || am_id >= ONIC_AM_COUNT) {
         return OMPI_ERR_BAD_PARAM;
     }
-    if (onic_am_is_named(am_id) && !onic_names_me(header, header_len)) {
+    if (onic_am_is_named(am_id) &&
+        (header_len < sizeof(onic_wire.self->name) ||
+         memcmp(header, &onic_wire.self->name, sizeof(onic_wire.self->name)) != 0)) {
         return OMPI_ERR_BAD_PARAM;
     }
     if (peer->self) {
@@ -234,21 +222,12 @@ int onic_peer_send(onic_peer_t *peer, unsigned am_id, const void *header, size_t
             return sent == ONIC_SENT_WHOLLY ? 1 : onic_peer_leaves(peer, cb, arg);
         }
     }
-    onic_send_t *s = onic_send_get(cb, arg);
+    onic_send_t *s = onic_send_get(cb, arg, header_len);
     if (s == NULL) {
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
-    if (!onic_send_keep_header(s, header, header_len)) {
-        onic_send_put(s);
-        return OMPI_ERR_OUT_OF_RESOURCE;
-    }
-    s->peer = peer;
-    s->eager = (flags & ONIC_SEND_RNDV) == 0 ? peer : NULL;
-    if (ep != NULL) {
-        return onic_send_put_if_over(s, ucx_send(ep, am_id, s, header_len, payload, flags));
-    }
-    describe(s, am_id, header_len, payload);
-    return onic_send_put_if_over(s, queue_send(peer->queue, s));
+    memcpy(s->header, header, header_len);
+    return transmit(peer, ep, s, am_id, header_len, payload, flags);
 }
 
 /* ---- connections ------------------------------------------------------------------------------

@@ -14,7 +14,7 @@
 #include "common/support/modex.h"
 #include "common/support/say.h"
 #include "common/wire/requirements.h"
-#include "common/wire/tls.h"
+#include "common/wire/adapters.h"
 #include "common/wire/wire_internal.h"
 
 #include <sched.h>
@@ -77,7 +77,7 @@ static void flush_peers(unsigned usec)
 void onic_wire_flush(void)
 {
     onic_wire_lock();
-    while (onic_wire.loop_head != NULL) {
+    while (onic_wire.loop.first != NULL) {
         (void)onic_loop_progress();
     }
     const uint64_t end = onic_now_nsec() + UINT64_C(1000) * FLUSH_USEC;
@@ -228,7 +228,6 @@ static int start_wire(const onic_wire_config_t *config)
     atomic_store(&onic_wire.neps, 0);
     onic_outbox_start();
     onic_inbox_open(onic_tls_have_shared_memory(onic_wire_tls(config)) ? config->queues : 0);
-    onic_loop_start();
     int rc = onic_peers_start();
     if (rc == OMPI_SUCCESS) {
         rc = onic_am_start();
@@ -254,10 +253,9 @@ static void stop_wire(void)
     onic_wire.closing = true;
     /* Endpoints go with the worker. Closing them one by one would talk to peers that may be gone
      * already; what was to be sent has been flushed before the caller's fence. */
-    onic_named_stop();
+    onic_kept_stop();
     stop_flush(0);
     destroy_ucx();
-    onic_loop_stop();
     onic_sends_stop();
     onic_queues_out_stop();
     onic_inbox_close();

@@ -23,7 +23,6 @@
 #include "common/node/outbox.h"
 #include "common/node/presence.h"
 #include "common/wire/address.h"
-#include "common/wire/drain.h"
 #include "common/wire/ucx.h"
 #include "common/wire/wire.h"
 
@@ -62,7 +61,7 @@ struct onic_peer {
     const onic_presence_t *presence; /**< its signs of life, or NULL */
     bool pipe_tried;
     int pipe;               /**< wakes its server thread; -1: there is none */
-    bool watched;           /**< its end can be seen; see death.c */
+    bool watched;           /**< its end can be seen; see loss.c */
     onic_peer_t *next_near; /**< the next such */
     atomic_bool died;       /**< it has been; set with the lock held, read without it */
     bool gone;              /**< nothing comes from it nor gets there; see onic_peer_gone */
@@ -118,6 +117,12 @@ typedef struct onic_kept {
     _Alignas(16) unsigned char bytes[];
 } onic_kept_t;
 
+/** Such in the order in which they came. */
+typedef struct onic_kept_list {
+    onic_kept_t *first;
+    onic_kept_t **end; /**< where the next one goes; nothing where there is none */
+} onic_kept_list_t;
+
 /** A rendezvous as a handler gets it. */
 struct onic_rndv {
     onic_peer_t *from; /**< NULL where that is not known */
@@ -127,16 +132,14 @@ struct onic_rndv {
     bool taken; /**< UCX has been told where it goes */
 };
 
-/** Addresses in memory that the node shares; see table.c. */
+/** Addresses in memory that the node shares; see addresses.c. */
 typedef struct onic_table onic_table_t;
 
 struct onic_queue_out {
     onic_outbox_t box;
     onic_peer_t *to;
     onic_send_t *wait_head, **wait_tail; /**< messages for which there was no room, in order */
-    onic_queue_out_t *next_waiting;      /**< of those that have such */
-    bool waits;                          /**< it is one of these */
-    onic_queue_out_t *next;              /**< of all */
+    onic_queue_out_t *next;
 };
 
 /** How the server thread sleeps, or will next time. */
@@ -193,8 +196,9 @@ typedef struct onic_wire {
     onic_peer_t **of_job; /**< those of them that are known, by number */
     onic_table_t *tables;
     onic_am_fn_t am_fn[ONIC_AM_COUNT];
-    onic_named_fn_t named_fn[ONIC_AM_COUNT];
-    onic_kept_t *early; /**< of processes that are not known yet */
+    onic_named_fn_t named_fn;
+    onic_kept_list_t early; /**< of processes that are not known yet */
+    onic_kept_list_t loop;  /**< to this process */
     onic_wire_deferred_fn_t deferred_fn[ONIC_AM_COUNT];
     onic_wire_forget_fn_t forget_fn[ONIC_AM_COUNT];
     atomic_uint deferred; /**< a bit for each component whose function is to run; set with the lock
@@ -206,13 +210,11 @@ typedef struct onic_wire {
     atomic_bool unlocked_left; /**< that function has left something undone */
     onic_send_t *send_pool;
     onic_send_block_t *send_blocks;
-    onic_drain_t drain;     /**< of processes that are gone */
+    unsigned drain;         /**< most progresses until nothing comes of processes that are gone */
     atomic_uint sends_out;  /**< records in use; set with the lock held, read without it */
     onic_send_t *done_head; /**< complete, the callers not told yet */
     onic_send_t **done_tail;
-    void *flush;            /**< UCX's, of all transports; NULL: none is under way */
-    onic_kept_t *loop_head; /**< to this process */
-    onic_kept_t **loop_tail;
+    void *flush; /**< UCX's, of all transports; NULL: none is under way */
     onic_server_t server;
     /** Grows with every sign of life of an MPI thread; alone in its cache line. */
     _Alignas(64) atomic_uint_fast64_t mpi_ticks;
@@ -242,28 +244,17 @@ void onic_peer_print_lost(onic_peer_t *peer, const char *what, const char *why);
 
 /* receive.c; the lock is held */
 int onic_am_start(void);
-/** A message came by a queue: calls its handler. The identifier is not trusted. */
-void onic_am_arrived(unsigned am_id, const void *header, size_t header_len, const void *data,
-                     size_t len);
-
-/* named.c; the lock is held */
+/** A message came: calls its handler. A queue's identifier is not trusted. `desc` is UCX's
+ * descriptor of a rendezvous, else NULL. True where that is kept. */
+bool onic_am_arrived(unsigned am_id, const void *header, size_t header_len, const void *data,
+                     size_t len, void *desc);
+/** As onic_peer_send, to this process. */
+int onic_loop_send(unsigned am_id, const void *header, size_t header_len,
+                   const onic_payload_t *payload, unsigned flags, onic_send_cb_t cb, void *arg);
+/** Handles what this process has sent to itself. */
+int onic_loop_progress(void);
 /** Frees what has not been handled; UCX is still there. */
-void onic_named_stop(void);
-/** A message that names its sender came: `desc` is UCX's descriptor of a rendezvous, else NULL.
- * True where that is kept. */
-bool onic_named_arrived(unsigned am_id, const void *header, size_t header_len, const void *data,
-                        size_t len, void *desc);
-/** The address of a process came. */
-void onic_address_arrived(const void *record, size_t len);
-/** Calls the component's function. */
-void onic_named_deliver(unsigned am_id, onic_peer_t *from, const void *header, size_t header_len,
-                        const void *data, size_t len, onic_rndv_t *rndv);
-/** A copy of a message; the data only where `payload` is not NULL. NULL where memory is exhausted.
- */
-onic_kept_t *onic_kept_new(unsigned am_id, const void *header, size_t header_len,
-                           const onic_payload_t *payload);
-/** Does a header begin with this process's name? */
-bool onic_names_me(const void *header, size_t header_len);
+void onic_kept_stop(void);
 
 /* record.c; the lock is held */
 int onic_sends_start(void);
@@ -273,24 +264,17 @@ void onic_sends_stop(void);
 void onic_sends_abandon(void);
 /** Does a send or a receive that is under way name the peer? */
 bool onic_sends_name(const onic_peer_t *peer);
-/** A record; NULL where memory is exhausted. */
-onic_send_t *onic_send_get(onic_send_cb_t cb, void *arg);
+/** A record with memory for a header of that length; NULL where memory is exhausted. */
+onic_send_t *onic_send_get(onic_send_cb_t cb, void *arg, size_t header_len);
 /** Gives it back. */
 void onic_send_put(onic_send_t *s);
-/** Memory for a header in the record; and the header itself. False where memory is exhausted. */
-bool onic_send_reserve_header(onic_send_t *s, size_t len);
-bool onic_send_keep_header(onic_send_t *s, const void *header, size_t len);
 /** What UCX's answer to a start means: 1 where it is complete, 0 where the callback comes later, or
  * an error. The record is the caller's where it is not 0. */
 int onic_send_started(onic_send_t *s, ucs_status_ptr_t answer);
-/** Gives the record back if such an answer says that it is the caller's. Returns the answer. */
-int onic_send_put_if_over(onic_send_t *s, int rc);
 /** UCX says that a send or a receive is complete. */
 void onic_send_finish(onic_send_t *s, ucs_status_t status);
 /** Calls back for a send that is over, and gives the record back. */
 void onic_send_end(onic_send_t *s, int rc);
-
-/* completion.c; the lock is held */
 /** UCX has taken a message. False where it may still hold it: the callback comes later. */
 bool onic_send_has_left(onic_send_t *s);
 /** UCX holds nothing of what it has taken. */
@@ -298,11 +282,9 @@ bool onic_wire_is_flushed(void);
 /** Calls back for what is complete. */
 int onic_done_progress(void);
 
-/* queue_in.c; the lock is held */
+/* queues.c; the lock is held */
 /** Handles what has come through queues. */
 int onic_queues_receive(void);
-
-/* queue_out.c; the lock is held */
 /** May there be a queue to that peer? */
 bool onic_queue_can_open(const onic_peer_t *to);
 /** Opens it, or finds that messages go by UCX. Some system calls. */
@@ -325,15 +307,6 @@ static inline bool onic_wire_leaves_work(void)
     return onic_wire.deferred_left || onic_queues_have_waiting();
 }
 void onic_queues_out_stop(void);
-
-/* loopback.c; the lock is held */
-void onic_loop_start(void);
-/** Frees what has not been handled. */
-void onic_loop_stop(void);
-int onic_loop_progress(void);
-/** As onic_peer_send, to this process. */
-int onic_loop_send(unsigned am_id, const void *header, size_t header_len,
-                   const onic_payload_t *payload, unsigned flags, onic_send_cb_t cb, void *arg);
 
 /* progress.c; the lock is held */
 /** Progresses until `request` is complete or `usec` have passed. Frees it.
@@ -364,17 +337,8 @@ void onic_peers_stop(void);
 /* addresses.c */
 /** Publishes this process's address, unless it has been. MPI thread, the lock is held. */
 void onic_address_publish(void);
-
-/* table.c */
 /** The address of that name; NULL where it is in no table. The lock is held. */
 const void *onic_table_find(uint64_t name, size_t *len_p);
-/** Writes a table of `n` processes to a segment of onic_table_bytes: `entries`, which it sorts, say
- *  where each address stands behind `records`. */
-void onic_table_write(const onic_segment_t *segment, onic_table_entry_t *entries, int n,
-                      const char *records);
-/** From now on addresses are found there; the segment is the wire's. False where memory is
- *  exhausted. The lock is not held. */
-bool onic_table_add(const onic_segment_t *segment);
 void onic_tables_stop(void);
 
 /* put.c */

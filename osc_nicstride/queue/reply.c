@@ -72,7 +72,6 @@ static void receive(const nicstride_incoming_t *in, nicstride_op_t *op)
     int rc;
 
     if (r == NULL) {
-        onic_rndv_drop(in->rndv);
         nicstride_op_received_locked(op, in->msg->len, MPI_ERR_OTHER);
         return;
     }
@@ -105,8 +104,6 @@ void nicstride_on_data(const nicstride_incoming_t *in)
     const nicstride_msg_t *msg = in->msg;
     nicstride_op_t *op = awaiting(in->p, msg->handle, msg->offset, msg->len);
 
-    if ((op == NULL || op->move != NULL) && in->rndv != NULL)
-        onic_rndv_drop(in->rndv);
     if (op != NULL && op->move != NULL) {
         slots_refused(op, msg->status);
     } else if (op != NULL && in->rndv != NULL) {

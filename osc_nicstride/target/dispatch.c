@@ -337,8 +337,6 @@ static bool one_message(const void *header, size_t header_len, const void *data,
 
     if (wrong != NULL || (rndv != NULL) != by_rndv || !find(&in)) {
         nicstride_refuse();
-        if (rndv != NULL)
-            onic_rndv_drop(rndv);
         return true;
     }
     if ((msg.flags & NICSTRIDE_MSG_INLINE) != 0) {

@@ -28,7 +28,6 @@ static void receive(const nicstride_incoming_t *in)
             landed_cb(record, rc < 0 ? rc : OMPI_SUCCESS);
         return;
     }
-    onic_rndv_drop(in->rndv);
     nicstride_applied_locked(in->m, in->p, in->msg, error);
 }
 

@@ -158,11 +158,8 @@ void superpipe_on_data_locked(superpipe_peer_t *p, const superpipe_incoming_t *i
 
     if (r == NULL || r->peer != p ||
         !superpipe_transfer_takes(&r->state, in->value, in->bytes, meets) ||
-        (meets && !onic_layout_is_contig(&r->layout))) {
-        if (meets)
-            onic_rndv_drop(rndv);
+        (meets && !onic_layout_is_contig(&r->layout)))
         return;
-    }
     if (meets)
         rc = onic_rndv_recv(rndv, r->base + r->layout.offset + in->value, in->bytes,
                             superpipe_operation_ended, r);

@@ -40,8 +40,6 @@ void superpipe_arrived(onic_peer_t *from, const void *header, size_t header_len,
     } else {
         superpipe_break_locked(p, "a process has sent a message of an unknown form");
     }
-    if (rndv != NULL)
-        onic_rndv_drop(rndv);
 }
 
 int superpipe_complete_all(void)

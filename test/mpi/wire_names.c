@@ -124,7 +124,6 @@ static void handle(onic_peer_t *from, const void *header, size_t header_len, con
     } else if (w.kind == MEET) {
         meet(&w, rndv);
     } else {
-        onic_rndv_drop(rndv);
         atomic_fetch_add(&arrived, 1);
     }
 }

@@ -110,7 +110,6 @@ void traffic_handle(const void *header, size_t header_len, const void *data, siz
     } else if (h.kind == MEET) {
         meet(&h, rndv);
     } else {
-        onic_rndv_drop(rndv);
         atomic_fetch_add(&traffic.arrived, 1);
     }
 }

@@ -2,16 +2,47 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Adapters that UCX may use: lists as users write them, directories made here. */
+/**
+ * @file
+ * What UCX may use: lists of transports, examples and random ones against a reference that knows
+ * each name by itself; adapters, in directories made here; and how much memory it gets.
+ */
 #include "common/wire/adapters.h"
 
+#include "common/wire/memory_plan.h"
+
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/wire/tls.h"
 #include "test/unit/unit.h"
 
-START_TEST(transports)
+#define ROOM 256
+
+static const char *without(bool (*fn)(const char *, char *, size_t), const char *list)
+{
+    static char out[ROOM];
+
+    return fn(list, out, sizeof(out)) ? out : "(none)";
+}
+
+START_TEST(verbs_are_found)
+{
+    const char *const with[] = {NULL,        "",        "all",         "rc",
+                                "tcp,ud",    "self,ib", "\\rc_verbs",  "tcp,ud_verbs:aux",
+                                "dc_x,self", "^tcp",    "^rc,ud",      "^cuda",
+                                "tcp,all",   "^rc,dc",  "^ud,dc,rc_v", "rc_mlx5"};
+    const char *const none[] = {"tcp",       "cuda,tcp,self", "^ib",  "^tcp,ib",
+                                "^rc,ud,dc", "posix",         "self", "\\tcp,sm"};
+
+    for (size_t i = 0; i < sizeof(with) / sizeof(with[0]); i++)
+        ck_assert_msg(onic_tls_have_verbs(with[i]), "%s", with[i] != NULL ? with[i] : "NULL");
+    for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+        ck_assert_msg(!onic_tls_have_verbs(none[i]), "%s", none[i]);
+}
+END_TEST
+
+START_TEST(rdma_is_found)
 {
     const char *const with[] = {
         NULL,        "",     "all",     "rc,self", "self,sm,rc_verbs", "tcp,dc_x", "ib",
@@ -26,6 +57,79 @@ START_TEST(transports)
         ck_assert_msg(onic_tls_have_rdma(with[i]), "%s", with[i] != NULL ? with[i] : "NULL");
     for (size_t i = 0; i < sizeof(without) / sizeof(without[0]); i++)
         ck_assert_msg(!onic_tls_have_rdma(without[i]), "%s", without[i]);
+}
+END_TEST
+
+START_TEST(shared_memory_is_found)
+{
+    const char *const with[] = {NULL,        "",          "all",        "tcp,posix",
+                                "sm",        "\\sysv,rc", "^tcp",       "^posix",
+                                "^ib,posix", "shm,tcp",   "^posix,sysv"};
+    const char *const none[] = {"tcp,self",          "rc,ud:aux", "^sm",
+                                "^posix,sysv,xpmem", "^tcp,shm",  "cma"};
+
+    for (size_t i = 0; i < sizeof(with) / sizeof(with[0]); i++)
+        ck_assert_msg(onic_tls_have_shared_memory(with[i]), "%s", with[i] != NULL ? with[i] : "");
+    for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+        ck_assert_msg(!onic_tls_have_shared_memory(none[i]), "%s", none[i]);
+}
+END_TEST
+
+START_TEST(verbs_are_taken_out)
+{
+    ck_assert_str_eq(without(onic_tls_without_verbs, NULL), "^ib");
+    ck_assert_str_eq(without(onic_tls_without_verbs, "all"), "^ib");
+    ck_assert_str_eq(without(onic_tls_without_verbs, "^tcp"), "^tcp,ib");
+    ck_assert_str_eq(without(onic_tls_without_verbs, "rc,tcp,ud_verbs:aux,\\self"), "tcp,\\self");
+    ck_assert_str_eq(without(onic_tls_without_verbs, "cuda,dc,sm"), "cuda,sm");
+    ck_assert_str_eq(without(onic_tls_without_verbs, "rc,\\ud_verbs"), "(none)");
+}
+END_TEST
+
+START_TEST(posix_is_taken_out)
+{
+    ck_assert_str_eq(without(onic_tls_without_posix, ""), "^posix");
+    ck_assert_str_eq(without(onic_tls_without_posix, "^tcp"), "^tcp,posix");
+    ck_assert_str_eq(without(onic_tls_without_posix, "^tcp,posix"), "(none)");
+    ck_assert_str_eq(without(onic_tls_without_posix, "tcp,self"), "(none)");
+    ck_assert_str_eq(without(onic_tls_without_posix, "posix"), "(none)");
+    ck_assert_str_eq(without(onic_tls_without_posix, "tcp,shm,self"), "tcp,sysv,self");
+    ck_assert_str_eq(without(onic_tls_without_posix, "\\posix,cma,tcp:aux"), "cma,tcp:aux");
+}
+END_TEST
+
+START_TEST(what_does_not_fit_is_refused)
+{
+    const char *const lists[] = {"all", "^tcp", "tcp,self,rc"};
+    char out[ROOM];
+
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+        const size_t need = strlen(without(onic_tls_without_verbs, lists[i])) + 1;
+
+        for (size_t size = 1; size < need + 3; size++) {
+            memset(out, '#', sizeof(out));
+            ck_assert_int_eq(onic_tls_without_verbs(lists[i], out, size), size >= need);
+            for (size_t k = size; k < sizeof(out); k++)
+                UNIT_CHECK(out[k] == '#');
+        }
+    }
+}
+END_TEST
+
+START_TEST(lists_of_devices)
+{
+    ck_assert(onic_devices_have(NULL, "mlx5_1"));
+    ck_assert(onic_devices_have("all", "mlx5_1"));
+    ck_assert(onic_devices_have("eth0,mlx5_1:1", "mlx5_1"));
+    ck_assert(onic_devices_have("mlx5_1", "mlx5_1"));
+    ck_assert(!onic_devices_have("eth0", "mlx5_1"));
+    ck_assert(!onic_devices_have("mlx5_10:1", "mlx5_1"));
+    ck_assert(onic_devices_have("", "mlx5_1"));
+    ck_assert(onic_devices_have("^eth0", "mlx5_1"));
+    ck_assert(!onic_devices_have("^eth0,mlx5_1", "mlx5_1"));
+    ck_assert(onic_devices_have("^mlx5_1:2", "mlx5_1"));
+    ck_assert(!onic_devices_have("^mlx5_1,mlx5_0:2", "mlx5_1"));
+    ck_assert(onic_devices_have("^mlx5_0,mlx5_1:2", "mlx5_1"));
 }
 END_TEST
 
@@ -80,9 +184,114 @@ START_TEST(ports)
 }
 END_TEST
 
+/* What is promised never takes more than there is. */
+START_TEST(memory)
+{
+    unit_random_t r = {.state = unit_seed() + (uint64_t)_i};
+    const uint64_t m = 1 << 20;
+
+    for (int repeat = 0; repeat < 10000; repeat++) {
+        const unsigned devices = 1 + (unsigned)unit_below(&r, 4);
+        const uint64_t bytes = unit_below(&r, devices * (unit_once_in(&r, 2) ? 10 : 200) * m);
+        const onic_memory_plan_t p = onic_memory_plan(bytes, devices);
+
+        switch (p.queues) {
+        case ONIC_MEMORY_OWN:
+            UNIT_CHECK(bytes >= devices * 80 * m && p.rcache_max > 0);
+            UNIT_CHECK(devices * 80 * m + p.rcache_max + 16 * p.rndv_max <= bytes + 1);
+            break;
+        case ONIC_MEMORY_SMALL:
+            UNIT_CHECK(bytes < devices * 80 * m && bytes >= devices * 6 * m && p.rndv_max == 0);
+            break;
+        case ONIC_MEMORY_NONE:
+            UNIT_CHECK(bytes < devices * 6 * m && p.rndv_max == UINT64_MAX);
+            break;
+        }
+    }
+    for (unsigned devices = 0; devices < 3; devices++) {
+        const onic_memory_plan_t p = onic_memory_plan(devices > 0 ? UINT64_MAX : 0, devices);
+        UNIT_CHECK(p.queues == ONIC_MEMORY_OWN && p.rndv_max == UINT64_MAX && p.rcache_max == 0);
+    }
+}
+END_TEST
+
+/* Where one plan ends and the next begins, and that what there is is used. */
+START_TEST(limits_of_memory)
+{
+    const uint64_t m = 1 << 20;
+
+    for (unsigned devices = 1; devices < 5; devices++) {
+        const uint64_t own = 80 * m * devices, small = 6 * m * devices, left = 64 * m;
+        onic_memory_plan_t p = onic_memory_plan(own, devices);
+
+        /* Nothing is left, which is not the same as no limit. */
+        ck_assert(p.queues == ONIC_MEMORY_OWN && p.rndv_max == 0 && p.rcache_max == 1);
+        p = onic_memory_plan(own + left, devices);
+        ck_assert(p.queues == ONIC_MEMORY_OWN);
+        ck_assert_uint_eq(p.rcache_max, 32 * m + 1);
+        ck_assert_uint_eq(p.rndv_max, 2 * m);
+        ck_assert_int_eq(onic_memory_plan(own - 1, devices).queues, ONIC_MEMORY_SMALL);
+        ck_assert_int_eq(onic_memory_plan(small, devices).queues, ONIC_MEMORY_SMALL);
+        ck_assert_int_eq(onic_memory_plan(small - 1, devices).queues, ONIC_MEMORY_NONE);
+        ck_assert_int_eq(onic_memory_plan(0, devices).queues, ONIC_MEMORY_NONE);
+    }
+}
+END_TEST
+
+/** Names, and whether they are of verbs. */
+static const struct {
+    const char *name;
+    bool verbs;
+} names[] = {{"rc", true},      {"rc_v", true},    {"rc_x", true},  {"rc_verbs", true},
+             {"rc_mlx5", true}, {"ud", true},      {"ud_v", true},  {"ud_x", true},
+             {"ud_mlx5", true}, {"dc_mlx5", true}, {"ib", true},    {"dc", true},
+             {"tcp", false},    {"self", false},   {"cuda", false}, {"sm", false},
+             {"posix", false},  {"ugni", false},   {"sysv", false}, {"rocm", false}};
+
+START_TEST(random_lists)
+{
+    unit_random_t r = {.state = unit_seed() + (uint64_t)_i};
+
+    for (int repeat = 0; repeat < 1000; repeat++) {
+        char list[ROOM] = "", expected[ROOM] = "", out[ROOM];
+        const unsigned n = 1 + (unsigned)unit_below(&r, 6);
+        bool have = false;
+
+        for (unsigned i = 0; i < n; i++) {
+            const size_t k = unit_below(&r, sizeof(names) / sizeof(names[0]));
+            char word[32];
+
+            snprintf(word, sizeof(word), "%s%s%s", unit_once_in(&r, 5) ? "\\" : "", names[k].name,
+                     unit_once_in(&r, 5) ? ":aux" : "");
+            strcat(strcat(list, i > 0 ? "," : ""), word);
+            have = have || names[k].verbs;
+            if (!names[k].verbs)
+                strcat(strcat(expected, *expected != '\0' ? "," : ""), word);
+        }
+        UNIT_CHECK(onic_tls_have_verbs(list) == have);
+        UNIT_CHECK(onic_tls_without_verbs(list, out, sizeof(out)) == (*expected != '\0'));
+        UNIT_CHECK(*expected == '\0' || strcmp(out, expected) == 0);
+        UNIT_CHECK(*expected == '\0' || !onic_tls_have_verbs(out));
+        /* What is left after an exclusion is without verbs, too. */
+        snprintf(expected, sizeof(expected), "^%.200s", list);
+        UNIT_CHECK(onic_tls_without_verbs(expected, out, sizeof(out)));
+        UNIT_CHECK(!onic_tls_have_verbs(out));
+    }
+}
+END_TEST
+
 int main(void)
 {
-    const TTest *const tests[] = {transports, ports};
+    const TTest *const each[] = {random_lists, memory};
+    const TTest *const tests[] = {verbs_are_found,
+                                  rdma_is_found,
+                                  ports,
+                                  shared_memory_is_found,
+                                  verbs_are_taken_out,
+                                  posix_is_taken_out,
+                                  what_does_not_fit_is_refused,
+                                  lists_of_devices,
+                                  limits_of_memory};
 
-    return unit_run("adapters", tests, sizeof(tests) / sizeof(tests[0]));
+    return unit_run_loop("adapters", each, 2, 5, tests, sizeof(tests) / sizeof(tests[0]));
 }

@@ -1,0 +1,188 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Messages between processes of this job and node, through queues in shared memory (common/node):
+ * those of one-sided operations and of the point-to-point layer, all but rendezvous. What cannot be
+ * had, because /dev/shm is full or the processes must not open each other's files, goes by UCX from
+ * the first message on: so the messages from one process to another stay in order.
+ */
+#include "common/ompi_compat.h"
+#include "common/node/inbox.h"
+#include "common/support/say.h"
+#include "common/wire/wire_internal.h"
+
+#include <stdlib.h>
+
+#include "ompi/constants.h"
+
+/* ---- to others ------------------------------------------------------------------------------- */
+
+static onic_queue_out_t *outs;
+/** Messages that wait for room. */
+static unsigned waiting;
+
+bool onic_queue_can_open(const onic_peer_t *to)
+{
+    return !to->self && onic_outbox_can_open(&to->queues) && to->name >> 32 == onic_wire.job &&
+           onic_same_place(&to->cma_id, &onic_wire.cma_id);
+}
+
+void onic_queue_open(onic_peer_t *to)
+{
+    onic_queue_out_t *out;
+
+    to->queue_tried = true;
+    if (!onic_queue_can_open(to) || !onic_peer_has_pipe(to) ||
+        (out = calloc(1, sizeof(*out))) == NULL) {
+        return;
+    }
+    if (!onic_outbox_open(&out->box, &to->queues, onic_wire_me(), to->presence, to->pipe)) {
+        free(out);
+        return;
+    }
+    out->to = to;
+    out->wait_tail = &out->wait_head;
+    out->next = outs;
+    outs = out;
+    /* This process's address must fit into its first message. */
+    to->queue = onic_address_record_size() <= out->box.message_max ? out : NULL;
+}
+
+void onic_queue_wait(onic_queue_out_t *out, onic_send_t *s)
+{
+    onic_queue_counters.waited++;
+    waiting++;
+    s->starting = false;
+    s->next = NULL;
+    *out->wait_tail = s;
+    out->wait_tail = &s->next;
+    onic_server_look_after();
+}
+
+/** Sends what has waited for room, or ends it where the receiver makes none any more. */
+static int send_waiting(onic_queue_out_t *out)
+{
+    int n = 0;
+
+    while (out->wait_head != NULL) {
+        onic_send_t *s = out->wait_head;
+        const onic_payload_t payload = {.base = s->base, .cursor = s->cursor, .len = s->len};
+        const bool lost = out->to->failed != UCS_OK;
+
+        if (!lost && !onic_outbox_put(&out->box, (uint8_t)s->am_id, s->header, s->header_len,
+                                      &payload, s->am_id == ONIC_AM_OSC)) {
+            break;
+        }
+        out->wait_head = s->next;
+        if (out->wait_head == NULL) {
+            out->wait_tail = &out->wait_head;
+        }
+        waiting--;
+        onic_send_end(s, lost ? OMPI_ERR_UNREACH : OMPI_SUCCESS);
+        n++;
+    }
+    return n;
+}
+
+int onic_queues_send(void)
+{
+    int n = 0;
+
+    for (onic_queue_out_t *out = outs; out != NULL; out = out->next) {
+        n += send_waiting(out);
+    }
+    return n;
+}
+
+bool onic_queues_have_waiting(void)
+{
+    return waiting > 0;
+}
+
+void onic_queues_out_stop(void)
+{
+    while (outs != NULL) {
+        onic_queue_out_t *out = outs;
+
+        outs = out->next;
+        onic_outbox_close(&out->box);
+        free(out);
+    }
+    waiting = 0;
+}
+
+/* ---- from others ------------------------------------------------------------------------------
+ */
+
+/** Messages of one queue in one progress, so that others have their turn. */
+#define TURN 32
+
+/** Nothing is taken from such a process any more, and what waits for it ends. */
+static void give_up_owner(uint64_t owner)
+{
+    onic_peer_t *peer = onic_peer_named(owner);
+
+    onic_say(
+        "ompi-nic: the message queue of a process of this node is corrupt; nothing more is read "
+        "from it");
+    if (peer != NULL) {
+        onic_peer_give_up(peer);
+    }
+}
+
+onic_queue_receiver_t *onic_peer_incoming(onic_peer_t *peer)
+{
+    const onic_inbox_t *in = &onic_inbox;
+    const uint32_t n = atomic_load_explicit(&in->nreceivers, memory_order_relaxed);
+
+    for (uint32_t i = 0; i < n && peer->incoming == NULL; i++) {
+        if (in->owner[i] == peer->name) {
+            peer->incoming = &in->receiver[i];
+        }
+    }
+    return peer->incoming;
+}
+
+bool onic_peer_next_message(onic_peer_t *peer, onic_queue_message_t *m)
+{
+    const bool found = onic_queue_look(peer->incoming, m);
+
+    if (!found && atomic_load_explicit(&peer->incoming->broken, memory_order_relaxed)) {
+        give_up_owner(peer->name);
+    }
+    return found;
+}
+
+static int take_messages(uint32_t i)
+{
+    onic_queue_receiver_t *r = &onic_inbox.receiver[i];
+    onic_queue_message_t m;
+    int n = 0;
+
+    while (n < TURN && onic_queue_look(r, &m)) {
+        (void)onic_am_arrived(m.id, m.header, m.header_len, m.payload, m.len, NULL);
+        onic_queue_take(r);
+        n++;
+    }
+    if (atomic_load_explicit(&r->broken, memory_order_relaxed)) {
+        give_up_owner(onic_inbox.owner[i]);
+    }
+    onic_queue_counters.received += (unsigned)n;
+    return n;
+}
+
+int onic_queues_receive(void)
+{
+    const uint32_t n = onic_inbox_look();
+    int events = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        if (onic_queue_has_message(&onic_inbox.receiver[i])) {
+            events += take_messages(i);
+        }
+    }
+    return events;
+}
