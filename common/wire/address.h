@@ -53,6 +53,25 @@ typedef struct onic_address {
 /** How many bytes it takes. */
 size_t onic_address_size(const onic_address_t *a);
 
+/** In a table of addresses (addresses.c): where a process's record stands. */
+typedef struct onic_table_entry {
+    uint64_t name;
+    uint64_t at; /**< from the begin of the table */
+    uint64_t len;
+} onic_table_entry_t;
+
+/** What a table begins with; the records follow. */
+typedef struct onic_table_head {
+    uint64_t n;
+    onic_table_entry_t entry[]; /**< sorted by name */
+} onic_table_head_t;
+
+/** Bytes of a table of `n` processes, whose records take so many bytes. */
+static inline size_t onic_table_bytes(uint64_t n, size_t records)
+{
+    return sizeof(onic_table_head_t) + n * sizeof(onic_table_entry_t) + records;
+}
+
 /** Writes it. Returns its size, or 0 where `cap` bytes are not enough or the address of UCX is too
  *  long. */
 size_t onic_address_write(const onic_address_t *a, void *bytes, size_t cap);

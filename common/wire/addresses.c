@@ -80,115 +80,6 @@ onic_peer_t *onic_wire_get_peer(uint64_t name, int *rc_p)
     return peer != NULL ? peer : look_up(name, rc_p);
 }
 
-/* ---- tables -----------------------------------------------------------------------------------
- */
-
-/** Where a process's record stands. */
-typedef struct entry {
-    uint64_t name;
-    uint64_t at;
-    uint64_t len;
-} entry_t;
-
-struct onic_table {
-    onic_table_t *next;
-    onic_segment_t segment;
-};
-
-/** Behind it the entries, sorted by name, and then the records. */
-typedef struct head {
-    uint64_t n;
-    entry_t entry[]; /**< `at` is the distance from the begin of the table */
-} head_t;
-
-/** Bytes of a table of `n` processes, whose records take so many bytes. */
-static size_t table_bytes(uint64_t n, size_t records)
-{
-    return sizeof(head_t) + n * sizeof(entry_t) + records;
-}
-
-/** The record in one table; NULL where it is not there. */
-static const void *look(const onic_table_t *table, uint64_t name, size_t *len_p)
-{
-    const head_t *head = table->segment.base;
-    const size_t size = table->segment.size;
-    const uint64_t n = head->n;
-    uint64_t from = 0, to = n;
-
-    if (n > size / sizeof(entry_t) || table_bytes(n, 0) > size) {
-        return NULL;
-    }
-    while (from < to) {
-        const uint64_t i = from + (to - from) / 2;
-        const uint64_t its = head->entry[i].name, at = head->entry[i].at, len = head->entry[i].len;
-        if (its == name) {
-            *len_p = (size_t)len;
-            return at <= size && len <= size - at ? (const char *)head + at : NULL;
-        }
-        from = its < name ? i + 1 : from;
-        to = its < name ? to : i;
-    }
-    return NULL;
-}
-
-const void *onic_table_find(uint64_t name, size_t *len_p)
-{
-    const void *record = NULL;
-
-    for (onic_table_t *t = onic_wire.tables; t != NULL && record == NULL; t = t->next) {
-        record = look(t, name, len_p);
-    }
-    return record;
-}
-
-static int by_name(const void *a, const void *b)
-{
-    const uint64_t x = ((const entry_t *)a)->name, y = ((const entry_t *)b)->name;
-
-    return x < y ? -1 : x > y;
-}
-
-/** Sorts the entries, which say where each address stands behind `records`. */
-static void write_table(const onic_segment_t *segment, entry_t *entries, int n, const char *records)
-{
-    head_t *head = segment->base;
-    uint64_t at = table_bytes((uint64_t)n, 0);
-
-    qsort(entries, (size_t)n, sizeof(*entries), by_name);
-    for (int i = 0; i < n; i++) {
-        head->entry[i] = (entry_t){entries[i].name, at, entries[i].len};
-        memcpy((char *)head + at, records + entries[i].at, entries[i].len);
-        at += entries[i].len;
-    }
-    head->n = (uint64_t)n;
-}
-
-/** From now on addresses are found there; the segment is the wire's. False where memory is
- * exhausted.
- */
-static bool add_table(const onic_segment_t *segment)
-{
-    onic_table_t *table = malloc(sizeof(*table));
-
-    if (table == NULL) {
-        return false;
-    }
-    onic_wire_lock();
-    *table = (onic_table_t){onic_wire.tables, *segment};
-    onic_wire.tables = table;
-    onic_wire_unlock();
-    return true;
-}
-
-void onic_tables_stop(void)
-{
-    for (onic_table_t *t; (t = onic_wire.tables) != NULL;) {
-        onic_wire.tables = t->next;
-        onic_segment_unmap(&t->segment);
-        free(t);
-    }
-}
-
 /* ---- all of a communicator --------------------------------------------------------------------
  */
 
@@ -203,6 +94,30 @@ bool onic_wire_knows(struct ompi_communicator_t *comm)
     }
     onic_wire_unlock();
     return known;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const uint64_t x = ((const onic_table_entry_t *)a)->name,
+                   y = ((const onic_table_entry_t *)b)->name;
+
+    return x < y ? -1 : x > y;
+}
+
+/** Sorts the entries, which say where each address stands behind `records`. */
+static void write_table(const onic_segment_t *segment, onic_table_entry_t *entries, int n,
+                        const char *records)
+{
+    onic_table_head_t *head = segment->base;
+    uint64_t at = onic_table_bytes((uint64_t)n, 0);
+
+    qsort(entries, (size_t)n, sizeof(*entries), by_name);
+    for (int i = 0; i < n; i++) {
+        head->entry[i] = (onic_table_entry_t){entries[i].name, at, entries[i].len};
+        memcpy((char *)head + at, records + entries[i].at, entries[i].len);
+        at += entries[i].len;
+    }
+    head->n = (uint64_t)n;
 }
 
 /** A segment for a table: of the node, or, where that cannot be had, of this process. */
@@ -233,13 +148,14 @@ static int tell_written(struct ompi_communicator_t *comm, const onic_node_t *nod
 }
 
 /** All members are of this job: their addresses are kept once for each node. */
-static int keep_table(struct ompi_communicator_t *comm, onic_node_t *node, entry_t *entries,
-                      size_t bytes, const char *records)
+static int keep_table(struct ompi_communicator_t *comm, onic_node_t *node,
+                      onic_table_entry_t *entries, size_t bytes, const char *records)
 {
     const int n = ompi_comm_size(comm);
     onic_segment_t segment = {NULL, 0};
     bool shared;
-    const bool made = new_segment(comm, node, table_bytes((uint64_t)n, bytes), &segment, &shared);
+    const bool made =
+        new_segment(comm, node, onic_table_bytes((uint64_t)n, bytes), &segment, &shared);
     int rc = made ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
 
     if (made && (node->me == 0 || !shared)) {
@@ -248,7 +164,7 @@ static int keep_table(struct ompi_communicator_t *comm, onic_node_t *node, entry
     if (shared) {
         rc = tell_written(comm, node, rc);
     }
-    if (made && !add_table(&segment)) {
+    if (made && !onic_table_add(&segment)) {
         onic_segment_unmap(&segment);
         rc = OMPI_ERR_OUT_OF_RESOURCE;
     }
@@ -256,7 +172,7 @@ static int keep_table(struct ompi_communicator_t *comm, onic_node_t *node, entry
 }
 
 /** Processes of other jobs come and go: each has a record by itself, which can be forgotten. */
-static int keep_each(const entry_t *entries, int n, const char *records)
+static int keep_each(const onic_table_entry_t *entries, int n, const char *records)
 {
     int rc = OMPI_SUCCESS;
 
@@ -274,7 +190,7 @@ int onic_wire_keep(struct ompi_communicator_t *comm, onic_node_t *node, const vo
                    const int32_t *lens, size_t stride)
 {
     const int n = ompi_comm_size(comm);
-    entry_t *entries = malloc((size_t)n * sizeof(*entries));
+    onic_table_entry_t *entries = malloc((size_t)n * sizeof(*entries));
     size_t total = 0;
     bool one_job = true;
 
@@ -285,7 +201,7 @@ int onic_wire_keep(struct ompi_communicator_t *comm, onic_node_t *node, const vo
         const size_t at = (size_t)i * stride;
         const int32_t len = *(const int32_t *)(const void *)((const char *)lens + at);
 
-        entries[i] = (entry_t){onic_rank_name(comm, i), at, (size_t)len};
+        entries[i] = (onic_table_entry_t){onic_rank_name(comm, i), at, (size_t)len};
         total += (size_t)len;
         one_job = one_job && entries[i].name >> 32 == onic_rank_name(comm, 0) >> 32;
     }

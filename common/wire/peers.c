@@ -50,6 +50,62 @@ static void unwatch(onic_peer_t *peer)
     }
 }
 
+/* ---- their addresses in memory that the node shares (addresses.c) ------------------------------
+ */
+
+struct onic_table {
+    onic_table_t *next;
+    onic_segment_t segment;
+};
+
+/** The record in one table; NULL where it is not there. */
+static const void *look(const onic_table_t *table, uint64_t name, size_t *len_p)
+{
+    const onic_table_head_t *head = table->segment.base;
+    const size_t size = table->segment.size;
+    const uint64_t n = head->n;
+    uint64_t from = 0, to = n;
+
+    if (n > size / sizeof(onic_table_entry_t) || onic_table_bytes(n, 0) > size) {
+        return NULL;
+    }
+    while (from < to) {
+        const uint64_t i = from + (to - from) / 2;
+        const uint64_t its = head->entry[i].name, at = head->entry[i].at, len = head->entry[i].len;
+        if (its == name) {
+            *len_p = (size_t)len;
+            return at <= size && len <= size - at ? (const char *)head + at : NULL;
+        }
+        from = its < name ? i + 1 : from;
+        to = its < name ? to : i;
+    }
+    return NULL;
+}
+
+static const void *find_in_tables(uint64_t name, size_t *len_p)
+{
+    const void *record = NULL;
+
+    for (onic_table_t *t = onic_wire.tables; t != NULL && record == NULL; t = t->next) {
+        record = look(t, name, len_p);
+    }
+    return record;
+}
+
+bool onic_table_add(const onic_segment_t *segment)
+{
+    onic_table_t *table = malloc(sizeof(*table));
+
+    if (table == NULL) {
+        return false;
+    }
+    onic_wire_lock();
+    *table = (onic_table_t){onic_wire.tables, *segment};
+    onic_wire.tables = table;
+    onic_wire_unlock();
+    return true;
+}
+
 /* ---- the records ------------------------------------------------------------------------------
  */
 
@@ -102,7 +158,7 @@ onic_peer_t *onic_peer_named(uint64_t name)
 {
     onic_peer_t *peer = find_peer(name);
     size_t len;
-    const void *record = peer == NULL ? onic_table_find(name, &len) : NULL;
+    const void *record = peer == NULL ? find_in_tables(name, &len) : NULL;
     onic_address_t a;
     if (record != NULL && onic_address_read(record, len, &a) && a.name == name &&
         add_peer(&a) == OMPI_SUCCESS) {
@@ -114,7 +170,7 @@ onic_peer_t *onic_peer_named(uint64_t name)
 bool onic_peer_is_known(uint64_t name)
 {
     size_t len;
-    return find_peer(name) != NULL || onic_table_find(name, &len) != NULL;
+    return find_peer(name) != NULL || find_in_tables(name, &len) != NULL;
 }
 
 onic_peer_t *onic_peer_take(uint64_t name)
@@ -226,6 +282,11 @@ void onic_peers_stop(void)
     {
         onic_peer_close_files(peer);
         free(peer);
+    }
+    for (onic_table_t *t; (t = onic_wire.tables) != NULL;) {
+        onic_wire.tables = t->next;
+        onic_segment_unmap(&t->segment);
+        free(t);
     }
     OBJ_DESTRUCT(&onic_wire.peers);
     free(onic_wire.of_job);

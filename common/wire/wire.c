@@ -261,7 +261,6 @@ static void stop_wire(void)
     onic_inbox_close();
     onic_forget_stop();
     onic_peers_stop();
-    onic_tables_stop();
     onic_wake_pipe_close(onic_wire.server.wake_pipe);
     onic_presence_stop();
     onic_wire_unlock();

@@ -331,15 +331,15 @@ onic_peer_t *onic_learn_peer(const void *bytes, size_t len);
 bool onic_peer_is_known(uint64_t name);
 /** Takes out a process of another job; the record is the caller's. */
 void onic_peer_remove(onic_peer_t *peer);
-/** Frees the records. UCX must be gone: it calls back with records as argument. */
+/** From now on addresses are found in that table; the segment is the wire's. False where memory is
+ *  exhausted. The lock is not held. */
+bool onic_table_add(const onic_segment_t *segment);
+/** Frees the records and tables. UCX must be gone: it calls back with records as argument. */
 void onic_peers_stop(void);
 
 /* addresses.c */
 /** Publishes this process's address, unless it has been. MPI thread, the lock is held. */
 void onic_address_publish(void);
-/** The address of that name; NULL where it is in no table. The lock is held. */
-const void *onic_table_find(uint64_t name, size_t *len_p);
-void onic_tables_stop(void);
 
 /* put.c */
 /** Gives back the memory that was left (onic_region_leave). The worker is gone, the context is not.
