@@ -28,7 +28,6 @@ common_libonic_core_la_SOURCES = \
 	common/wire/address.h \
 	common/wire/memory_plan.c \
 	common/wire/memory_plan.h \
-	common/wire/requirements.c \
 	common/wire/requirements.h \
 	common/mover/pipe/blocks.c \
 	common/mover/pipe/blocks.h \
@@ -59,7 +58,6 @@ common_libonic_core_la_SOURCES = \
 	common/node/segment.c \
 	common/node/segment.h \
 	common/node/stores.h \
-	common/support/membarrier.c \
 	common/support/membarrier.h \
 	common/support/handle.c \
 	common/support/handle.h \
@@ -170,8 +168,6 @@ libompi_nic_common_la_SOURCES = \
 	common/ompi_compat.h \
 	common/support/help.c \
 	common/support/help.h \
-	common/support/say.c \
-	common/support/say.h \
 	common/support/series.c \
 	common/support/series.h \
 	common/support/variables.c \

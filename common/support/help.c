@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,10 +20,75 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "common/support/say.h"
 #include "opal/util/output.h"
 #include "opal/util/proc.h"
 #include "opal/util/show_help.h"
+
+/* ---- lines
+ * --------------------------------------------------------------------------------------- */
+
+atomic_uint onic_say_count;
+
+/** The first onic_say_count; with the mutex. */
+static char *waiting[ONIC_SAY_MAX];
+static pthread_mutex_t waiting_mutex = PTHREAD_MUTEX_INITIALIZER;
+static _Thread_local bool later;
+
+void onic_say_later(void)
+{
+    later = true;
+}
+
+bool onic_says_later(void)
+{
+    return later;
+}
+
+/** Takes over `line`. */
+static void enqueue(char *line)
+{
+    pthread_mutex_lock(&waiting_mutex);
+    const unsigned n = atomic_load(&onic_say_count);
+    if (n < ONIC_SAY_MAX) {
+        waiting[n] = line;
+        atomic_store(&onic_say_count, n + 1);
+    } else {
+        free(line);
+    }
+    pthread_mutex_unlock(&waiting_mutex);
+}
+
+void onic_say(const char *format, ...)
+{
+    char *line = NULL;
+    va_list args;
+    va_start(args, format);
+    const int len = vasprintf(&line, format, args);
+    va_end(args);
+    if (len < 0) {
+        return;
+    }
+    if (later) {
+        enqueue(line);
+        return;
+    }
+    opal_output(0, "%s", line);
+    free(line);
+}
+
+void onic_say_waiting_texts(void)
+{
+    pthread_mutex_lock(&waiting_mutex);
+    for (unsigned i = 0; i < atomic_load(&onic_say_count); i++) {
+        opal_output(0, "%s", waiting[i]);
+        free(waiting[i]);
+    }
+    atomic_store(&onic_say_count, 0);
+    pthread_mutex_unlock(&waiting_mutex);
+}
+
+/* ---- texts that are printed once
+ * ------------------------------------------------------------------ */
 
 void onic_add_help_dir(const void *inside, const char *otherwise)
 {

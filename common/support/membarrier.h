@@ -15,13 +15,24 @@
 #ifndef ONIC_MEMBARRIER_H
 #define ONIC_MEMBARRIER_H
 
+#include <linux/membarrier.h>
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 /** This process takes part. False where it cannot: then its threads need barriers of their own. */
-bool onic_membarrier_register(void);
+static inline bool onic_membarrier_register(void)
+{
+    return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
+}
 
 /** A full barrier, here and in all processes of this machine that take part; some microseconds.
  *  False where the kernel does not let us: it is one here only. */
-bool onic_membarrier(void);
+static inline bool onic_membarrier(void)
+{
+    atomic_thread_fence(memory_order_seq_cst);
+    return syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) == 0;
+}
 
 #endif

@@ -226,11 +226,6 @@ bool onic_modex_nodes(bool (*visit)(opal_process_name_t first, void *arg), void 
     return known;
 }
 
-bool onic_modex_put(const char *key, const char *text)
-{
-    return onic_modex_put_bytes(key, text, strlen(text) + 1);
-}
-
 void *onic_modex_get_bytes(opal_process_name_t name, const char *key, size_t *len_p)
 {
     uint8_t *bytes = NULL;

@@ -17,13 +17,12 @@
 #include "opal/util/proc.h"
 
 /**
- * Publishes `text` or `len` bytes under `key` for all processes. To be called before the exchange
+ * Publishes `len` bytes under `key` for all processes. To be called before the exchange
  * of MPI_Init, from a component's open or init function: what is published later travels with the
  * next onic_modex_fence_begin only. One thread.
  *
  * @return false where there is no exchange, as in some processes that were started without mpirun
  */
-ONIC_EXPORT bool onic_modex_put(const char *key, const char *text);
 ONIC_EXPORT bool onic_modex_put_bytes(const char *key, const void *bytes, size_t len);
 
 /**

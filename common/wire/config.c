@@ -13,6 +13,7 @@
 #include "common/wire/adapters.h"
 #include "common/wire/wire_internal.h"
 
+#include <fnmatch.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,8 @@
 #define UCX_TCP_SEG_SIZE   8192
 #define UCX_TCP_RX_SIZE    65536
 #define UCX_OTHER_SEG_SIZE 8192
+/** A fragment is shorter. */
+#define SIZE_MAX_SENSIBLE ((size_t)1 << 31)
 /** Room for the headers that UCX puts before a fragment; more than any transport needs. */
 #define UCX_OVERHEAD 64
 
@@ -40,47 +43,40 @@
 
 /* ---- what the user says --------------------------------------------------------------------- */
 
-/** A size as UCX writes them ("8256", "8kb", "1M"), or `fallback` where it is anything else. */
-static size_t parse_size(const char *text, size_t fallback)
+bool onic_user_says(const char *form)
 {
-    static const char units[] = "kmg";
-    char *end;
-    unsigned long long n = strtoull(text, &end, 10);
-    unsigned shift = 0;
-    if (end == text || n >= 1ULL << 31) {
-        return fallback;
+    char **e = environ;
+
+    while (*e != NULL && fnmatch(form, *e, FNM_EXTMATCH) != 0) {
+        e++;
     }
-    if (*end != '\0' && *end != 'b' && *end != 'B') {
-        const char *unit = strchr(units, *end | 0x20);
-        if (unit == NULL) {
-            return fallback;
-        }
-        shift = 10U * (unsigned)(unit - units + 1);
-    }
-    return (size_t)(n << shift);
+    return *e != NULL;
 }
 
+/** A size as UCX writes them, or `fallback` where it is anything else. */
 static size_t env_size(const char *name, size_t fallback)
 {
     const char *text = getenv(name);
-    return text != NULL ? parse_size(text, fallback) : fallback;
+    size_t size;
+
+    return text != NULL && ucs_str_to_memunits(text, &size) == UCS_OK && size < SIZE_MAX_SENSIBLE
+               ? size
+               : fallback;
 }
 
 /** Does UCX_NET_DEVICES hold an interface of the kernel? Devices of verbs have other names. */
 static bool devices_have_tcp(const char *devices)
 {
-    char copy[1024];
-    if (devices == NULL || *devices == '\0' || strcmp(devices, "all") == 0) {
-        return true;
+    struct if_nameindex *all = if_nameindex();
+    bool have = false;
+
+    for (struct if_nameindex *i = all; i != NULL && i->if_index != 0 && !have; i++) {
+        have = onic_devices_have(devices, i->if_name);
     }
-    snprintf(copy, sizeof(copy), "%s", devices);
-    char *rest = NULL;
-    for (char *name = strtok_r(copy, ",", &rest); name != NULL; name = strtok_r(NULL, ",", &rest)) {
-        if (if_nametoindex(name) != 0) {
-            return true;
-        }
+    if (all != NULL) {
+        if_freenameindex(all);
     }
-    return false;
+    return have;
 }
 
 /* ---- what we say ---------------------------------------------------------------------------- */
@@ -126,31 +122,14 @@ static ucs_status_t configure_tcp(const char *tls, size_t seg_size, ucp_config_t
     return UCS_OK;
 }
 
-/** Has the user set one of these, of which NULL is the last? */
-static bool is_set(const char *const *names)
-{
-    while (*names != NULL && getenv(*names) == NULL) {
-        names++;
-    }
-    return *names != NULL;
-}
-
 static ucs_status_t configure_shm(const char *tls, ucp_config_t *ucp_config)
 {
-    static const char *const fragments[] = {"UCX_MM_SEG_SIZE",
-                                            "UCX_POSIX_SEG_SIZE",
-                                            "UCX_SYSV_SEG_SIZE",
-                                            "UCX_XPMEM_SEG_SIZE",
-                                            "UCX_MM_RX_BUFS_GROW",
-                                            "UCX_SHM_DEVICES",
-                                            NULL};
-    static const char *const errors[] = {"UCX_MM_ERROR_HANDLING", "UCX_POSIX_ERROR_HANDLING",
-                                         "UCX_SYSV_ERROR_HANDLING", NULL};
     const bool shm = onic_tls_have_shared_memory(tls);
     /* A transport that is not asked for that is not chosen for endpoints that can be closed. */
-    onic_wire.closes = !shm || (!is_set(errors) &&
+    onic_wire.closes = !shm || (!onic_user_says("UCX_@(MM|POSIX|SYSV)_ERROR_HANDLING=*") &&
                                 ucp_config_modify(ucp_config, "MM_ERROR_HANDLING", "y") == UCS_OK);
-    if (is_set(fragments) || !shm) {
+    if (!shm || onic_user_says("UCX_@(MM|POSIX|SYSV|XPMEM)_SEG_SIZE=*") ||
+        onic_user_says("UCX_@(MM_RX_BUFS_GROW|SHM_DEVICES)=*")) {
         onic_wire.shm_seg_size = env_size("UCX_MM_SEG_SIZE", UCX_OTHER_SEG_SIZE + UCX_OVERHEAD);
         return UCS_OK;
     }
@@ -162,18 +141,6 @@ static ucs_status_t configure_shm(const char *tls, ucp_config_t *ucp_config)
 const char *onic_wire_tls(const onic_wire_config_t *config)
 {
     return config->tls != NULL && *config->tls != '\0' ? config->tls : getenv("UCX_TLS");
-}
-
-/** Has the user anything to say about the queues of verbs? */
-static bool verbs_queues_are_set(void)
-{
-    for (char **e = environ; *e != NULL; e++) {
-        if (strncmp(*e, "UCX_", 4) == 0 &&
-            (strstr(*e, "X_QUEUE_LEN=") != NULL || strstr(*e, "X_BUFS_GROW=") != NULL)) {
-            return true;
-        }
-    }
-    return false;
 }
 
 static ucs_status_t configure_verbs(ucp_config_t *ucp_config)
@@ -190,7 +157,8 @@ static ucs_status_t configure_verbs(ucp_config_t *ucp_config)
         status =
             set_size(ucp_config, prefixed_key("IB_RCACHE_MAX_SIZE", "IB_"), onic_wire.rcache_max);
     }
-    if (status != UCS_OK || !onic_wire.small_queues || verbs_queues_are_set()) {
+    if (status != UCS_OK || !onic_wire.small_queues ||
+        onic_user_says("UCX_*X_@(QUEUE_LEN|BUFS_GROW)=*")) {
         return status;
     }
     for (size_t i = 0; i < sizeof(small) / sizeof(small[0]) && status == UCS_OK; i++) {

@@ -6,7 +6,7 @@
  * @file
  * Connections to peers, made on first use.
  */
-#include "common/support/say.h"
+#include "common/support/help.h"
 #include "common/wire/wire_internal.h"
 
 #include <stdio.h>

@@ -17,7 +17,7 @@
  * through when many have found something, which others go on to send.
  */
 #include "common/ompi_compat.h"
-#include "common/support/say.h"
+#include "common/support/help.h"
 #include "common/wire/wire_internal.h"
 
 /** So many entries no queue of messages has; a progress that finds something handles one or more of

@@ -11,7 +11,7 @@
  */
 #include "common/ompi_compat.h"
 #include "common/node/inbox.h"
-#include "common/support/say.h"
+#include "common/support/help.h"
 #include "common/wire/wire_internal.h"
 
 #include <stdlib.h>

@@ -17,7 +17,7 @@
  */
 #include "common/ompi_compat.h"
 #include "common/layout/copy.h"
-#include "common/support/say.h"
+#include "common/support/help.h"
 #include "common/wire/wire_internal.h"
 
 #include <stdlib.h>

@@ -11,6 +11,7 @@
 #define ONIC_REQUIREMENTS_H
 
 #include <stdbool.h>
+#include <string.h>
 
 #include "common/wire/wire.h"
 
@@ -23,17 +24,39 @@ typedef struct onic_requirements {
     char tls[ONIC_TLS_MAX];
 } onic_requirements_t;
 
+static inline size_t onic_larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
 /**
- * Adds what one component asks for:
- * - a server thread is there if anybody wants one, and takes over as soon as the most impatient of
- *   those wants it to;
- * - single copy reaches this process if anybody is to use it;
- * - the address is published if anybody wants that;
- * - queues have as much memory as the most that was asked for;
- * - fragments of TCP are as long as the longest that was asked for;
- * - transports are those that were given first: UCX has one set of them. False where others are
- *   given now, or the list is too long to be kept; all else is added.
+ * Adds what one component asks for: there is what anybody wants, as much of it as the most that was
+ * asked for, and the server thread takes over as soon as the most impatient of those wants it to.
+ * Transports are those that were given first: UCX has one set of them. False where others are given
+ * now, or the list is too long to be kept; all else is added.
  */
-bool onic_requirements_add(onic_requirements_t *r, const onic_wire_config_t *config);
+static inline bool onic_requirements_add(onic_requirements_t *r, const onic_wire_config_t *config)
+{
+    onic_wire_config_t *all = &r->all;
+
+    if (config->server_thread &&
+        (!all->server_thread || config->server_idle_usec < all->server_idle_usec))
+        all->server_idle_usec = config->server_idle_usec;
+    all->server_thread = all->server_thread || config->server_thread;
+    all->single_copy = all->single_copy || config->single_copy;
+    all->publish = all->publish || config->publish;
+    all->queues = onic_larger(all->queues, config->queues);
+    all->credit = onic_larger(all->credit, config->credit);
+    all->tcp_seg_size = onic_larger(all->tcp_seg_size, config->tcp_seg_size);
+    if (config->tls == NULL || *config->tls == '\0')
+        return true;
+    if (all->tls != NULL)
+        return strcmp(r->tls, config->tls) == 0;
+    if (strlen(config->tls) >= sizeof(r->tls))
+        return false;
+    strcpy(r->tls, config->tls);
+    all->tls = r->tls;
+    return true;
+}
 
 #endif

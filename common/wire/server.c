@@ -33,7 +33,7 @@
 #include "common/support/clock.h"
 #include "common/support/helper_thread.h"
 #include "common/support/pause.h"
-#include "common/support/say.h"
+#include "common/support/help.h"
 #include "ompi/constants.h"
 #include "opal/util/output.h"
 

@@ -6,7 +6,6 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/wire/wire_internal.h"
 
@@ -17,20 +16,11 @@
 #define LIBRARY "libucp.so.0"
 #define HOOKS   "UCX_MEM_MMAP_HOOK_MODE"
 
-static bool user_speaks_of_hooks(void)
-{
-    bool speaks = false;
-    for (char **e = environ; *e != NULL && !speaks; e++) {
-        speaks = strncmp(*e, "UCX_MEM_", strlen("UCX_MEM_")) == 0;
-    }
-    return speaks;
-}
-
 /** Events stay allowed: Open MPI's components over UCX tell it of memory by Open MPI's own hooks.
  */
 static void *load(void)
 {
-    const bool off = !user_speaks_of_hooks() && !onic_wire_registers();
+    const bool off = !onic_user_says("UCX_MEM_*") && !onic_wire_registers();
     if (off) {
         setenv(HOOKS, "none", 0);
     }

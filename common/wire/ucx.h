@@ -16,6 +16,7 @@
 #define ONIC_UCX_H
 
 #include <ucp/api/ucp.h>
+#include <ucs/sys/string.h>
 
 /** All that is used of UCX, by prefix and name. */
 /* clang-format off */
@@ -29,7 +30,7 @@
     f(ucp, rkey_destroy) f(ucp, rkey_pack) f(ucp, worker_arm) f(ucp, worker_create) \
     f(ucp, worker_destroy) f(ucp, worker_flush_nbx) f(ucp, worker_get_efd) \
     f(ucp, worker_progress) f(ucp, worker_query) f(ucp, worker_release_address) \
-    f(ucp, worker_set_am_recv_handler) f(ucs, status_string)
+    f(ucp, worker_set_am_recv_handler) f(ucs, status_string) f(ucs, str_to_memunits)
 /* clang-format on */
 
 #define ONIC_UCX_POINTER(prefix, name) __typeof__(prefix##_##name) *name;
@@ -76,5 +77,6 @@ extern struct onic_ucx {
 #define ucp_worker_release_address     (*onic_ucx.worker_release_address)
 #define ucp_worker_set_am_recv_handler (*onic_ucx.worker_set_am_recv_handler)
 #define ucs_status_string              (*onic_ucx.status_string)
+#define ucs_str_to_memunits            (*onic_ucx.str_to_memunits)
 
 #endif

@@ -12,7 +12,7 @@
 #include "common/support/clock.h"
 #include "common/support/helper_thread.h"
 #include "common/support/modex.h"
-#include "common/support/say.h"
+#include "common/support/help.h"
 #include "common/wire/requirements.h"
 #include "common/wire/adapters.h"
 #include "common/wire/wire_internal.h"

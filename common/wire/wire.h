@@ -25,7 +25,7 @@
 #include <sys/types.h>
 
 #include "common/support/export.h"
-#include "common/support/say.h"
+#include "common/support/help.h"
 #include "common/wire/message.h"
 #include "common/wire/peer.h"
 

@@ -367,6 +367,8 @@ ucs_status_t onic_wire_read_config(const onic_wire_config_t *config, ucp_config_
 /** The configured transports as in UCX_TLS: the parameter's or the environment's; NULL for all. */
 const char *onic_wire_tls(const onic_wire_config_t *config);
 
+/** Has the user set a variable of this form, such as "UCX_MEM_*"? */
+bool onic_user_says(const char *form);
 /** Most bytes of one fragment over a UCX transport; "" where it is not known. */
 size_t onic_wire_frag_max(const char *transport);
 

@@ -75,7 +75,7 @@ int nicstride_agreement_init(void)
 {
     describe(mine, sizeof(mine));
     /* Where there is no exchange there are no others either; if there are, they will decline. */
-    (void)onic_modex_put(KEY, mine);
+    (void)onic_modex_put_bytes(KEY, mine, strlen(mine) + 1);
     OBJ_CONSTRUCT(&known, opal_hash_table_t);
     has_table = true;
     return opal_hash_table_init(&known, 64);

@@ -9,7 +9,7 @@
 
 #include "ompi/proc/proc.h"
 
-#include "common/support/say.h"
+#include "common/support/help.h"
 
 /** Room for one more in the table of peers by number. */
 static bool make_room_locked(void)

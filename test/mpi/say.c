@@ -17,7 +17,6 @@
 #include <unistd.h>
 
 #include "common/support/help.h"
-#include "common/support/say.h"
 #include "common/wire/wire.h"
 
 enum { LINES = 10, TOO_MANY = 2 * ONIC_SAY_MAX, TEXT = 65536 };
