@@ -6,7 +6,6 @@
 #include "common/node/inbox.h"
 
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "common/node/segment.h"
 #include "opal/util/proc.h"
@@ -15,13 +14,6 @@
 #define RING_MOST (UINT32_C(1) << 21)
 
 onic_inbox_t onic_inbox;
-
-size_t onic_whole_pages(size_t bytes)
-{
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-
-    return (bytes + page - 1) / page * page;
-}
 
 static size_t head_bytes(uint32_t nqueues)
 {
@@ -42,15 +34,13 @@ uint32_t onic_processes_here(void)
 static bool make_segment(uint32_t n, uint32_t ring_bytes)
 {
     onic_inbox_t *in = &onic_inbox;
-    const size_t bytes = onic_inbox_queue_at(n, ring_bytes, n);
-    onic_reservation_t r;
 
-    if (!onic_segment_make(bytes, 1, ONIC_BY_DESCRIPTOR, &in->key, &in->segment, &r)) {
+    if (!onic_segment_make(onic_inbox_queue_at(n, ring_bytes, n), head_bytes(n), 1,
+                           ONIC_BY_DESCRIPTOR, &in->key, &in->segment)) {
         return false;
     }
-    r.to = head_bytes(n);
     /* One with a name would outlive a process that is killed. */
-    if (onic_segment_reserve(&r) && in->key.file.fd >= 0) {
+    if (in->key.file.fd >= 0) {
         return true;
     }
     onic_segment_withdraw(&in->key);

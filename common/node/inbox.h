@@ -43,9 +43,6 @@ enum { ONIC_QUEUE_NOBODY = 0 };
 /** Some process is about to use it. */
 #define ONIC_QUEUE_CLAIMED UINT64_MAX
 
-/** A multiple of the page's size. */
-size_t onic_whole_pages(size_t bytes);
-
 /** Where the queue of the process with number `i` begins; i = nqueues: the length of all. */
 size_t onic_inbox_queue_at(uint32_t nqueues, uint32_t ring_bytes, uint32_t i);
 

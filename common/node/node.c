@@ -140,18 +140,12 @@ static void split(onic_node_t *node, const int *joined)
 /** Some process has needed names: the segments that are made here have them. */
 static atomic_bool give_names;
 
-static onic_findable_t findable(void)
-{
-    return atomic_load(&give_names) ? ONIC_BY_NAME : ONIC_BY_DESCRIPTOR;
-}
-
 /** What the first member decides. */
 typedef enum verdict {
     DONE,
     NO_SPACE,
     SPLIT,
-    AGAIN,  /**< with a name */
-    RESERVE /**< all have mapped it, and no process can find it any more: now the space */
+    AGAIN /**< with a name */
 } verdict_t;
 
 /** A segment on its way. */
@@ -161,21 +155,19 @@ typedef struct making {
     size_t size;
     bool parts;
     onic_segment_t *segment;
-    onic_reservation_t space;
     onic_segment_key_t key;
     int *joined; /**< of each member, an onic_joined_t; the first member's but where it is split */
 } making_t;
 
-/** The first member sends to all others, which receive. */
-static int send_all(const making_t *m, void *bytes, size_t len)
+int onic_node_tell(struct ompi_communicator_t *comm, const onic_node_t *node, void *bytes,
+                   size_t len)
 {
-    const onic_node_t *node = m->node;
     int rc = OMPI_SUCCESS;
     if (node->me > 0) {
-        return onic_receive_bytes(m->comm, node->ranks[0], bytes, len);
+        return onic_receive_bytes(comm, node->ranks[0], bytes, len);
     }
     for (int i = 1; i < node->n && rc == OMPI_SUCCESS; i++) {
-        rc = onic_send_bytes(m->comm, node->ranks[i], bytes, len);
+        rc = onic_send_bytes(comm, node->ranks[i], bytes, len);
     }
     return rc;
 }
@@ -195,84 +187,55 @@ static int answer(const making_t *m, int mine)
     return rc;
 }
 
-/** A process that is killed while space is reserved, which takes long for much, would leave a name.
- */
-static bool is_reserved_early(const making_t *m)
-{
-    return m->key.name[0] == '\0';
-}
-
-static int reserve(making_t *m)
-{
-    return onic_segment_reserve(&m->space) ? ONIC_JOINED : ONIC_NOT_JOINED;
-}
-
-/** The first member makes it, the others map it. */
-static int take(making_t *m)
-{
-    const onic_node_t *node = m->node;
-    int joined = ONIC_JOINED;
-    if (node->me > 0) {
-        joined = (int)onic_segment_join(&m->key, m->size, node->me, m->segment, &m->space);
-    }
-    return joined == ONIC_JOINED && is_reserved_early(m) ? reserve(m) : joined;
-}
-
-static bool have_all(const making_t *m, int state)
-{
-    for (int i = 0; i < m->node->n; i++) {
-        if (m->joined[i] != state) {
-            return false;
-        }
-    }
-    return true;
-}
-
 static verdict_t judge(const making_t *m)
 {
-    if (have_all(m, ONIC_JOINED)) {
-        return is_reserved_early(m) ? DONE : RESERVE;
-    }
+    bool all = true, needs_name = false;
     for (int i = 0; i < m->node->n; i++) {
-        if (m->joined[i] == ONIC_NEEDS_NAME) {
-            return AGAIN;
-        }
+        all = all && m->joined[i] == ONIC_JOINED;
+        needs_name = needs_name || m->joined[i] == ONIC_NEEDS_NAME;
     }
-    return m->parts || m->joined[0] != ONIC_JOINED ? NO_SPACE : SPLIT;
+    return all                                       ? DONE
+           : needs_name                              ? AGAIN
+           : m->parts || m->joined[0] != ONIC_JOINED ? NO_SPACE
+                                                     : SPLIT;
 }
 
-/** One attempt. `verdict` is neither RESERVE in the end, nor any where an error is returned. */
+/** Each member's share: that of the first while the others map it and reserve theirs. */
+static int take(making_t *m)
+{
+    if (m->node->me > 0) {
+        return (int)onic_segment_join(&m->key, m->size, m->node->me, m->segment);
+    }
+    return onic_segment_reserve(&m->key) ? ONIC_JOINED : ONIC_NOT_JOINED;
+}
+
+/** One attempt: the first member makes it, the others map it. `verdict` means nothing where an
+ * error is returned. */
 static int attempt(making_t *m, int *verdict)
 {
     const onic_node_t *node = m->node;
     memset(&m->key, 0, sizeof(m->key));
     if (node->me == 0) {
-        (void)onic_segment_make(m->size, m->parts ? node->n : 1, findable(), &m->key, m->segment,
-                                &m->space);
+        (void)onic_segment_make(m->size, 1, m->parts ? node->n : 1, give_names ? ONIC_BY_NAME : ONIC_BY_DESCRIPTOR,
+                                &m->key, m->segment);
     }
     onic_segment_key_t mine = m->key;
-    int rc = send_all(m, &m->key, sizeof(m->key));
+    int rc = onic_node_tell(m->comm, node, &m->key, sizeof(m->key));
     *verdict = NO_SPACE;
     if (rc == OMPI_SUCCESS && m->key.size > 0) {
         rc = answer(m, take(m));
         *verdict = node->me == 0 ? (int)judge(m) : *verdict;
-        if (node->me == 0) {
-            onic_segment_withdraw(&mine);
-        }
-        rc = rc == OMPI_SUCCESS ? send_all(m, verdict, sizeof(*verdict)) : rc;
-    } else if (node->me == 0) {
+    }
+    if (node->me == 0) {
         onic_segment_withdraw(&mine);
     }
-    if (rc == OMPI_SUCCESS && *verdict == RESERVE) {
-        rc = answer(m, reserve(m));
-        *verdict = node->me == 0 && have_all(m, ONIC_JOINED) ? DONE : NO_SPACE;
-        rc = rc == OMPI_SUCCESS ? send_all(m, verdict, sizeof(*verdict)) : rc;
+    if (rc == OMPI_SUCCESS && m->key.size > 0) {
+        rc = onic_node_tell(m->comm, node, verdict, sizeof(*verdict));
     }
     if (rc == OMPI_SUCCESS && *verdict == SPLIT) {
-        rc = send_all(m, m->joined, (size_t)node->n * sizeof(*m->joined));
+        rc = onic_node_tell(m->comm, node, m->joined, (size_t)node->n * sizeof(*m->joined));
     }
     if (rc != OMPI_SUCCESS || *verdict != DONE) {
-        onic_segment_forgo(&m->space);
         onic_segment_unmap(m->segment);
     }
     return rc;
@@ -295,12 +258,7 @@ static int make_shared(making_t *m, onic_made_t *made_p)
 int onic_node_segment(struct ompi_communicator_t *comm, onic_node_t *node, size_t size, bool parts,
                       onic_segment_t *segment, onic_made_t *made_p)
 {
-    making_t m = {.comm = comm,
-                  .node = node,
-                  .size = size,
-                  .parts = parts,
-                  .segment = segment,
-                  .space = ONIC_RESERVATION_NONE};
+    making_t m = {.comm = comm, .node = node, .size = size, .parts = parts, .segment = segment};
     *segment = (onic_segment_t){NULL, 0};
     *made_p = ONIC_MADE;
     if (node->n == 1) {

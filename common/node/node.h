@@ -98,18 +98,15 @@ typedef enum onic_made {
 ONIC_EXPORT int onic_node_segment(struct ompi_communicator_t *comm, onic_node_t *node, size_t size,
                                   bool parts, onic_segment_t *segment, onic_made_t *made_p);
 
+/** Collective over the members: the first sends `len` bytes to the others, which receive them. */
+ONIC_EXPORT int onic_node_tell(struct ompi_communicator_t *comm, const onic_node_t *node,
+                               void *bytes, size_t len);
+
 /** Zeroed memory of this process alone. */
 ONIC_EXPORT bool onic_segment_private(size_t size, onic_segment_t *segment);
 
 ONIC_EXPORT void onic_segment_unmap(onic_segment_t *segment);
 ONIC_EXPORT void onic_node_fini(onic_node_t *node);
-
-/** Whether a process has a segment that another one has made; travels between processes. */
-typedef enum onic_joined {
-    ONIC_NOT_JOINED,
-    ONIC_JOINED,
-    ONIC_NEEDS_NAME /**< not joined: it must not open what has no name, or cannot */
-} onic_joined_t;
 
 /* ---- hardware ------------------------------------------------------------------------------- */
 

@@ -101,7 +101,7 @@ bool onic_outbox_open(onic_outbox_t *out, const onic_segment_key_t *key, uint64_
                       const onic_presence_t *owner, int pipe)
 {
     *out = (onic_outbox_t){.file = key->file, .owner = owner, .pipe = pipe};
-    if (onic_segment_join(key, key->size, INT_MAX, &out->segment, NULL) != ONIC_JOINED) {
+    if (onic_segment_join(key, key->size, INT_MAX, &out->segment) != ONIC_JOINED) {
         return false;
     }
     if (!take_queue(out, me)) {

@@ -28,11 +28,15 @@ static size_t page_size(void)
     return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/** Bytes that are mapped for a segment of `size`: whole pages, with the nonce behind the data. */
+size_t onic_whole_pages(size_t bytes)
+{
+    return (bytes + page_size() - 1) / page_size() * page_size();
+}
+
+/** Bytes that are mapped for a segment: the nonce lies behind the data. */
 static size_t mapped_size(size_t size)
 {
-    size_t page = page_size();
-    return (size + sizeof(uint64_t) + page - 1) / page * page;
+    return onic_whole_pages(size + sizeof(uint64_t));
 }
 
 static uint64_t *nonce_of(void *base, size_t size)
@@ -75,44 +79,18 @@ static bool reserve(int fd, size_t from, size_t to)
     return rc == 0;
 }
 
-/** One of the equal shares, if there is one of that number; the last one is longer by what is left
- *  over. */
-static onic_reservation_t share_of(int fd, const onic_segment_key_t *key, uint64_t share)
+/** Reserves one of the equal shares, if there is one of that number; the last one is longer by what
+ *  is left over. */
+static bool reserve_share(int fd, const onic_segment_key_t *key, uint64_t share)
 {
     if (share >= key->shares) {
-        return (onic_reservation_t){fd, 0, 0};
-    }
-    size_t page = page_size(), pages = mapped_size(key->size) / page;
-    size_t first = pages / key->shares * share;
-    size_t last = share == key->shares - 1 ? pages : first + pages / key->shares;
-
-    return (onic_reservation_t){fd, first * page, last * page};
-}
-
-void onic_segment_forgo(onic_reservation_t *r)
-{
-    if (r->fd >= 0) {
-        close(r->fd);
-    }
-    *r = ONIC_RESERVATION_NONE;
-}
-
-bool onic_segment_reserve(onic_reservation_t *r)
-{
-    bool reserved = reserve(r->fd, r->from, r->to);
-
-    onic_segment_forgo(r);
-    return reserved;
-}
-
-/** Leaves it to the caller, or reserves now. */
-static bool hand_over(onic_reservation_t share, onic_reservation_t *r_p)
-{
-    if (r_p != NULL) {
-        *r_p = share;
         return true;
     }
-    return onic_segment_reserve(&share);
+    size_t page = page_size(), pages = mapped_size(key->size) / page;
+    size_t each = pages / key->shares, first = each * share;
+    size_t last = share == key->shares - 1 ? pages : first + each;
+
+    return reserve(fd, first * page, last * page);
 }
 
 static bool map(int fd, size_t size, onic_segment_t *segment)
@@ -184,8 +162,8 @@ static bool set_up(int fd, const onic_segment_key_t *key, onic_segment_t *segmen
     return true;
 }
 
-bool onic_segment_make(size_t size, int shares, onic_findable_t how, onic_segment_key_t *key,
-                       onic_segment_t *segment, onic_reservation_t *r_p)
+bool onic_segment_make(size_t size, size_t space, int shares, onic_findable_t how,
+                       onic_segment_key_t *key, onic_segment_t *segment)
 {
     memset(key, 0, sizeof(*key));
     if (size > SIZE_MAX / 2 ||
@@ -197,16 +175,29 @@ bool onic_segment_make(size_t size, int shares, onic_findable_t how, onic_segmen
     key->shares = (uint64_t)shares;
     int fd = open_new(how, key);
     bool made = fd >= 0 && set_up(fd, key, segment);
-    if (!made && fd >= 0) {
-        close(fd);
-    } else if (made && !hand_over(share_of(fd, key, 0), r_p)) {
+    if (made && !(space > 0 ? reserve(fd, 0, space) : reserve_share(fd, key, 0))) {
         onic_segment_unmap(segment);
         made = false;
+    }
+    if (fd >= 0) {
+        close(fd);
     }
     if (!made) {
         onic_segment_withdraw(key);
     }
     return made;
+}
+
+bool onic_segment_reserve(const onic_segment_key_t *key)
+{
+    const bool nameless = key->file.fd >= 0;
+    int fd = nameless ? (int)key->file.fd : shm_open(key->name, O_RDWR | O_CLOEXEC, 0);
+    const bool reserved = fd >= 0 && reserve_share(fd, key, 0);
+
+    if (!nameless && fd >= 0) {
+        close(fd);
+    }
+    return reserved;
 }
 
 /** Maps what has just been opened, if it is what the key says. The descriptor is the caller's. */
@@ -223,7 +214,7 @@ static bool map_known(int fd, const onic_segment_key_t *key, onic_segment_t *seg
 }
 
 onic_joined_t onic_segment_join(const onic_segment_key_t *key, size_t size, int share,
-                                onic_segment_t *segment, onic_reservation_t *r_p)
+                                onic_segment_t *segment)
 {
     if (key->size == 0 || key->size != size) {
         return ONIC_NOT_JOINED;
@@ -234,15 +225,13 @@ onic_joined_t onic_segment_join(const onic_segment_key_t *key, size_t size, int 
     if (fd < 0) {
         return nameless ? ONIC_NEEDS_NAME : ONIC_NOT_JOINED;
     }
-    if (!map_known(fd, key, segment)) {
-        close(fd);
-        return ONIC_NOT_JOINED;
-    }
-    if (!hand_over(share_of(fd, key, (uint64_t)share), r_p)) {
+    bool joined = map_known(fd, key, segment);
+    if (joined && !reserve_share(fd, key, (uint64_t)share)) {
         onic_segment_unmap(segment);
-        return ONIC_NOT_JOINED;
+        joined = false;
     }
-    return ONIC_JOINED;
+    close(fd);
+    return joined ? ONIC_JOINED : ONIC_NOT_JOINED;
 }
 
 void onic_segment_withdraw(onic_segment_key_t *key)

@@ -4,9 +4,8 @@
  */
 /**
  * @file
- * Making and mapping one segment of shared memory. Internal to the library; node.h is its face.
- *
- * None of these print anything: whether a failure matters is for the caller to say.
+ * Making and mapping one segment of shared memory. None of these waits or prints anything: whether
+ * a failure matters is for the caller to say. Any thread.
  */
 #ifndef ONIC_SEGMENT_H
 #define ONIC_SEGMENT_H
@@ -16,24 +15,6 @@
 #include <stdint.h>
 
 #include "common/node/node.h"
-
-/**
- * Space of a segment that is mapped and still to be reserved, which takes long for much memory. A
- * process that is killed meanwhile should leave no name behind, so names are taken away before
- * that.
- */
-typedef struct onic_reservation {
-    int fd; /**< -1: there is nothing to be done */
-    size_t from;
-    size_t to;
-} onic_reservation_t;
-
-#define ONIC_RESERVATION_NONE ((onic_reservation_t){-1, 0, 0})
-
-/** Reserves the space. False where there is not as much: what was mapped must not be used then. */
-bool onic_segment_reserve(onic_reservation_t *r);
-/** Does without. */
-void onic_segment_forgo(onic_reservation_t *r);
 
 /** Gives memory to whole pages of a segment, and maps them. `file`: of its key, found by
  * descriptor. False where there is none: a store there would end the process. */
@@ -50,28 +31,40 @@ typedef enum onic_findable {
 } onic_findable_t;
 
 /**
- * Creates a zeroed segment of `size` > 0 bytes and maps it. The space of the first of `shares`
- * shares is to be reserved by *r_p, or is reserved where that is NULL. False where it cannot be
- * had; the key is empty then. Otherwise onic_segment_withdraw must follow.
+ * Creates a zeroed segment of `size` > 0 bytes and maps it. The first `space` bytes are reserved;
+ * with 0 the first of `shares` equal shares, so that each process gets its own from the memory that
+ * is near to it. False where it cannot be had; the key is empty then. Otherwise
+ * onic_segment_withdraw must follow.
  *
  * Either way it is a file of /dev/shm, whose size says how much memory may be shared here. Memory
  * that belongs to no file system (memfd) knows no bound but the killer of processes that comes when
  * memory runs out.
  */
-bool onic_segment_make(size_t size, int shares, onic_findable_t how, onic_segment_key_t *key,
-                       onic_segment_t *segment, onic_reservation_t *r_p);
+ONIC_EXPORT bool onic_segment_make(size_t size, size_t space, int shares, onic_findable_t how,
+                                   onic_segment_key_t *key, onic_segment_t *segment);
 
-/**
- * Maps a segment that another process has made. The space of share `share`, from 1 on, is to be
- * reserved likewise: so every process gets its share from the memory that is near to it. Beyond
- * the last share nothing is left to reserve.
- */
-onic_joined_t onic_segment_join(const onic_segment_key_t *key, size_t size, int share,
-                                onic_segment_t *segment, onic_reservation_t *r_p);
+/** By its maker: reserves the first share later, while others reserve theirs. False where there is
+ *  not as much: what was mapped must not be used then. */
+bool onic_segment_reserve(const onic_segment_key_t *key);
+
+/** Whether a process has a segment that another one has made; travels between processes. */
+typedef enum onic_joined {
+    ONIC_NOT_JOINED,
+    ONIC_JOINED,
+    ONIC_NEEDS_NAME /**< not joined: it must not open what has no name, or cannot */
+} onic_joined_t;
+
+/** Maps a segment that another process has made, and reserves share `share`, from 1 on. Beyond the
+ *  last share nothing is left to reserve. */
+ONIC_EXPORT onic_joined_t onic_segment_join(const onic_segment_key_t *key, size_t size, int share,
+                                            onic_segment_t *segment);
 
 /** By its maker: no process can find it any more, and the key is empty. The memory stays until the
- * last mapping is gone. */
-void onic_segment_withdraw(onic_segment_key_t *key);
+ * last mapping is gone. An empty key may be given. */
+ONIC_EXPORT void onic_segment_withdraw(onic_segment_key_t *key);
+
+/** Bytes to the next whole page. */
+size_t onic_whole_pages(size_t bytes);
 
 /* ---- how much of a small shared memory the library takes for itself -----------------------------
  *

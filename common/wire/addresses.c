@@ -131,22 +131,6 @@ static bool new_segment(struct ompi_communicator_t *comm, onic_node_t *node, siz
     return *shared_p || onic_segment_private(bytes, segment);
 }
 
-/** The first of the node has written the table. */
-static int tell_written(struct ompi_communicator_t *comm, const onic_node_t *node, int rc)
-{
-    int written = rc;
-
-    if (node->me > 0) {
-        const int heard = onic_receive_bytes(comm, node->ranks[0], &written, sizeof(written));
-        return rc != OMPI_SUCCESS ? rc : heard != OMPI_SUCCESS ? heard : written;
-    }
-    for (int i = 1; i < node->n; i++) {
-        const int told = onic_send_bytes(comm, node->ranks[i], &written, sizeof(written));
-        rc = rc != OMPI_SUCCESS ? rc : told;
-    }
-    return rc;
-}
-
 /** All members are of this job: their addresses are kept once for each node. */
 static int keep_table(struct ompi_communicator_t *comm, onic_node_t *node,
                       onic_table_entry_t *entries, size_t bytes, const char *records)
@@ -162,7 +146,10 @@ static int keep_table(struct ompi_communicator_t *comm, onic_node_t *node,
         write_table(&segment, entries, n, records);
     }
     if (shared) {
-        rc = tell_written(comm, node, rc);
+        /* The first of the node has written it. */
+        int written = rc;
+        const int told = onic_node_tell(comm, node, &written, sizeof(written));
+        rc = rc != OMPI_SUCCESS ? rc : told != OMPI_SUCCESS ? told : written;
     }
     if (made && !onic_table_add(&segment)) {
         onic_segment_unmap(&segment);

@@ -195,9 +195,9 @@ static void make_node(int node)
     onic_segment_t segments[RANKS_MAX];
     onic_segment_key_t key;
 
-    ck_assert(onic_segment_make(bytes, 1, ONIC_BY_DESCRIPTOR, &key, &segments[0], NULL));
+    ck_assert(onic_segment_make(bytes, 0, 1, ONIC_BY_DESCRIPTOR, &key, &segments[0]));
     for (int i = 1; i < n; i++)
-        ck_assert_int_eq(onic_segment_join(&key, bytes, i, &segments[i], NULL), ONIC_JOINED);
+        ck_assert_int_eq(onic_segment_join(&key, bytes, i, &segments[i]), ONIC_JOINED);
     onic_segment_withdraw(&key);
     for (int i = 0; i < n; i++) {
         where[i] = (nicbarrier_locality_t){-1, -1, -1};

@@ -26,7 +26,7 @@ static const size_t piece_max = (size_t)256 << 20;
 
 static struct {
     int fail_after; /* calls that succeed before there is no space; -1: all do */
-    bool pretend;   /* nothing is really reserved */
+    int real;       /* calls that really reserve */
     int calls;
     off_t from[CALLS_MAX];
     off_t to[CALLS_MAX];
@@ -47,13 +47,14 @@ int posix_fallocate(int fd, off_t from, off_t len)
     UNIT_CHECK(kernel.calls < CALLS_MAX);
     kernel.from[kernel.calls] = from;
     kernel.to[kernel.calls++] = from + len;
-    return kernel.pretend || syscall(SYS_fallocate, fd, 0, from, len) == 0 ? 0 : errno;
+    return kernel.calls > kernel.real || syscall(SYS_fallocate, fd, 0, from, len) == 0 ? 0 : errno;
 }
 
 static void reset(void)
 {
     memset(&kernel, 0, sizeof(kernel));
     kernel.fail_after = -1;
+    kernel.real = CALLS_MAX;
 }
 
 static bool exists(const char *name)
@@ -87,41 +88,53 @@ static int count_descriptors(void)
 
 static const onic_findable_t each_way[] = {ONIC_BY_DESCRIPTOR, ONIC_BY_NAME};
 
-/* Only who must be found by name has one, and nobody is found before the space is reserved, which
- * is then there. */
-START_TEST(reserved_when_withdrawn)
+/* Only who must be found by name has one; each reserves its share. */
+START_TEST(reserved_by_shares)
 {
     const size_t size = 4 << 20;
     const int before = count_descriptors();
     onic_segment_key_t key, copy;
     onic_segment_t first, second, third;
-    onic_reservation_t mine = ONIC_RESERVATION_NONE, theirs = ONIC_RESERVATION_NONE;
 
     reset();
-    ck_assert(onic_segment_make(size, 2, each_way[_i], &key, &first, &mine));
+    ck_assert(onic_segment_make(size, 0, 2, each_way[_i], &key, &first));
     copy = key;
     ck_assert_int_eq(key.name[0] != '\0', each_way[_i] == ONIC_BY_NAME);
     ck_assert(key.name[0] == '\0' || exists(key.name));
-    ck_assert_int_eq(onic_segment_join(&key, size, 1, &second, &theirs), ONIC_JOINED);
+    const int fd =
+        key.name[0] != '\0' ? shm_open(key.name, O_RDWR, 0) : onic_file_open(&key.file, O_RDWR);
+    ck_assert_uint_ge(used(fd), size / 2);
+    ck_assert_uint_lt(used(fd), size);
+    ck_assert_int_eq(onic_segment_join(&key, size, 1, &second), ONIC_JOINED);
+    ck_assert_uint_ge(used(fd), size);
+    close(fd);
     onic_segment_withdraw(&key);
     ck_assert_uint_eq(key.size, 0);
     onic_segment_withdraw(&key);
     ck_assert(copy.name[0] == '\0' || !exists(copy.name));
-    ck_assert_int_eq(onic_segment_join(&copy, size, 1, &third, NULL),
+    ck_assert_int_eq(onic_segment_join(&copy, size, 1, &third),
                      each_way[_i] == ONIC_BY_NAME ? ONIC_NOT_JOINED : ONIC_NEEDS_NAME);
-    ck_assert_uint_lt(used(mine.fd), size / 2);
-    const int fd = dup(mine.fd);
-    ck_assert(onic_segment_reserve(&mine));
-    ck_assert_int_eq(mine.fd, -1);
-    ck_assert_uint_ge(used(fd), size / 2);
-    ck_assert(onic_segment_reserve(&theirs));
-    ck_assert_uint_ge(used(fd), size);
-    close(fd);
     ck_assert_int_eq(count_descriptors(), before);
     memset(first.base, 0x5a, size);
     ck_assert_int_eq(((unsigned char *)second.base)[size - 1], 0x5a);
     onic_segment_unmap(&first);
     onic_segment_unmap(&second);
+}
+END_TEST
+
+/* As much at the beginning as is asked for, and no share. */
+START_TEST(reserved_in_part)
+{
+    onic_segment_key_t key;
+    onic_segment_t segment;
+
+    reset();
+    ck_assert(onic_segment_make(100 * PAGE, 2 * PAGE, 1, each_way[_i], &key, &segment));
+    ck_assert_int_eq(kernel.calls, 2);
+    ck_assert_int_eq(kernel.from[1], 0);
+    ck_assert_int_eq(kernel.to[1], 2 * PAGE);
+    onic_segment_withdraw(&key);
+    onic_segment_unmap(&segment);
 }
 END_TEST
 
@@ -132,37 +145,18 @@ START_TEST(reserved_at_once)
     onic_segment_t segment;
 
     reset();
-    ck_assert(onic_segment_make(100, 1, each_way[_i], &key, &segment, NULL));
+    ck_assert(onic_segment_make(100, 0, 1, each_way[_i], &key, &segment));
     onic_segment_withdraw(&key);
     onic_segment_unmap(&segment);
     /* The first is for the length. */
     kernel.calls = 0;
     kernel.fail_after = 1;
-    ck_assert(!onic_segment_make(100, 1, each_way[_i], &key, &segment, NULL));
+    ck_assert(!onic_segment_make(100, 0, 1, each_way[_i], &key, &segment));
     ck_assert_uint_eq(key.size, 0);
     kernel.calls = kernel.fail_after = 0;
-    ck_assert(!onic_segment_make(100, 1, each_way[_i], &key, &segment, NULL));
+    ck_assert(!onic_segment_make(100, 0, 1, each_way[_i], &key, &segment));
     ck_assert_uint_eq(key.size, 0);
     ck_assert_int_eq(count_descriptors(), before);
-}
-END_TEST
-
-START_TEST(no_space_later)
-{
-    onic_segment_key_t key;
-    onic_segment_t segment;
-    onic_reservation_t space = ONIC_RESERVATION_NONE;
-
-    reset();
-    ck_assert(onic_segment_make(100000, 1, each_way[_i], &key, &segment, &space));
-    onic_segment_withdraw(&key);
-    kernel.fail_after = 0;
-    ck_assert(!onic_segment_reserve(&space));
-    ck_assert_int_eq(space.fd, -1);
-    onic_segment_unmap(&segment);
-    /* Nothing to be done is done. */
-    ck_assert(onic_segment_reserve(&space));
-    onic_segment_forgo(&space);
 }
 END_TEST
 
@@ -174,14 +168,14 @@ START_TEST(another_file_is_refused)
     const int before = count_descriptors();
 
     reset();
-    ck_assert(onic_segment_make(5000, 1, ONIC_BY_DESCRIPTOR, &key, &segment, NULL));
-    ck_assert(onic_segment_make(5000, 1, ONIC_BY_DESCRIPTOR, &other, &second, NULL));
+    ck_assert(onic_segment_make(5000, 0, 1, ONIC_BY_DESCRIPTOR, &key, &segment));
+    ck_assert(onic_segment_make(5000, 0, 1, ONIC_BY_DESCRIPTOR, &other, &second));
     const onic_segment_key_t copy = key;
     onic_segment_withdraw(&key);
     ck_assert_int_eq(dup2((int)other.file.fd, (int)copy.file.fd), (int)copy.file.fd);
-    ck_assert_int_eq(onic_segment_join(&copy, 5000, 1, &third, NULL), ONIC_NEEDS_NAME);
+    ck_assert_int_eq(onic_segment_join(&copy, 5000, 1, &third), ONIC_NEEDS_NAME);
     ck_assert_int_eq(close((int)copy.file.fd), 0);
-    ck_assert_int_eq(onic_segment_join(&copy, 5000, 1, &third, NULL), ONIC_NEEDS_NAME);
+    ck_assert_int_eq(onic_segment_join(&copy, 5000, 1, &third), ONIC_NEEDS_NAME);
     onic_segment_withdraw(&other);
     onic_segment_unmap(&segment);
     onic_segment_unmap(&second);
@@ -204,21 +198,17 @@ START_TEST(shares_cover_everything)
     const int shares = 1 + (int)unit_below(&r, 12), members = shares + (int)unit_below(&r, 3);
     onic_segment_key_t key;
     onic_segment_t segment[16];
-    onic_reservation_t space = ONIC_RESERVATION_NONE;
 
     reset();
-    ck_assert(onic_segment_make(size, shares, each_way[_i % 2], &key, &segment[0], &space));
-    kernel.calls = 0;
-    kernel.pretend = true;
-    ck_assert(onic_segment_reserve(&space));
-    for (int i = 1; i < members; i++) {
-        ck_assert_int_eq(onic_segment_join(&key, size, i, &segment[i], &space), ONIC_JOINED);
-        ck_assert(onic_segment_reserve(&space));
-    }
-    qsort(kernel.from, (size_t)kernel.calls, sizeof(off_t), compare);
-    qsort(kernel.to, (size_t)kernel.calls, sizeof(off_t), compare);
-    ck_assert_int_eq(kernel.from[0], 0);
-    for (int i = 1; i < kernel.calls; i++)
+    /* The first is for the length. */
+    kernel.real = 1;
+    ck_assert(onic_segment_make(size, 0, shares, each_way[_i % 2], &key, &segment[0]));
+    for (int i = 1; i < members; i++)
+        ck_assert_int_eq(onic_segment_join(&key, size, i, &segment[i]), ONIC_JOINED);
+    qsort(kernel.from + 1, (size_t)kernel.calls - 1, sizeof(off_t), compare);
+    qsort(kernel.to + 1, (size_t)kernel.calls - 1, sizeof(off_t), compare);
+    ck_assert_int_eq(kernel.from[1], 0);
+    for (int i = 2; i < kernel.calls; i++)
         ck_assert_int_eq(kernel.from[i], kernel.to[i - 1]);
     ck_assert_uint_ge((size_t)kernel.to[kernel.calls - 1], size + sizeof(uint64_t));
     for (int i = 0; i < members; i++)
@@ -231,21 +221,19 @@ START_TEST(strangers_are_refused)
 {
     onic_segment_key_t key, wrong;
     onic_segment_t segment, other;
-    onic_reservation_t space = ONIC_RESERVATION_NONE;
 
     reset();
-    ck_assert(onic_segment_make(5000, 2, each_way[_i], &key, &segment, NULL));
+    ck_assert(onic_segment_make(5000, 0, 2, each_way[_i], &key, &segment));
     wrong = key;
     wrong.nonce++;
-    ck_assert_int_eq(onic_segment_join(&wrong, 5000, 1, &other, &space), ONIC_NOT_JOINED);
+    ck_assert_int_eq(onic_segment_join(&wrong, 5000, 1, &other), ONIC_NOT_JOINED);
     wrong = key;
     wrong.size = 50000;
-    ck_assert_int_eq(onic_segment_join(&wrong, 50000, 1, &other, &space), ONIC_NOT_JOINED);
-    ck_assert_int_eq(onic_segment_join(&key, 50000, 1, &other, &space), ONIC_NOT_JOINED);
-    ck_assert_int_eq(space.fd, -1);
+    ck_assert_int_eq(onic_segment_join(&wrong, 50000, 1, &other), ONIC_NOT_JOINED);
+    ck_assert_int_eq(onic_segment_join(&key, 50000, 1, &other), ONIC_NOT_JOINED);
     onic_segment_withdraw(&key);
-    ck_assert_int_eq(onic_segment_join(&key, 5000, 1, &other, &space), ONIC_NOT_JOINED);
-    ck_assert(!onic_segment_make(SIZE_MAX, 1, each_way[_i], &key, &other, NULL));
+    ck_assert_int_eq(onic_segment_join(&key, 5000, 1, &other), ONIC_NOT_JOINED);
+    ck_assert(!onic_segment_make(SIZE_MAX, 0, 1, each_way[_i], &key, &other));
     ck_assert_uint_eq(key.size, 0);
     onic_segment_unmap(&segment);
 }
@@ -269,7 +257,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const ways[] = {reserved_when_withdrawn, reserved_at_once, no_space_later,
+    const TTest *const ways[] = {reserved_by_shares, reserved_in_part, reserved_at_once,
                                  strangers_are_refused};
     Suite *suite = suite_create("segment");
     TCase *tcase = tcase_create("segment");

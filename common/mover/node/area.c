@@ -94,16 +94,14 @@ bool onic_area_make(size_t bytes, size_t slot, onic_area_t *area, onic_segment_k
 {
     const onic_pool_shape_t shape = onic_pool_cut(bytes, slot);
     const size_t total = HEAD_BYTES + (size_t)shape.nslots * shape.slot_bytes;
-    onic_reservation_t space;
-    if (!onic_segment_make(total, 1, ONIC_BY_DESCRIPTOR, key, &area->segment, &space)) {
+    if (!onic_segment_make(total, HEAD_BYTES, 1, ONIC_BY_DESCRIPTOR, key, &area->segment)) {
         return false;
     }
-    space.to = HEAD_BYTES;
     area->life = onic_life_mine();
     area->file = key->file;
     lay_out(area, shape.nslots, shape.slot_bytes);
     /* One with a name would outlive a process that is killed. */
-    if (!onic_segment_reserve(&space) || key->file.fd < 0 || area->owner == 0) {
+    if (key->file.fd < 0 || area->owner == 0) {
         onic_area_close(area, key);
         return false;
     }
@@ -136,7 +134,7 @@ static bool read_head(onic_area_t *area)
 bool onic_area_map(const onic_segment_key_t *key, onic_area_t *area)
 {
     if (key->size < HEAD_BYTES ||
-        onic_segment_join(key, key->size, 1, &area->segment, NULL) != ONIC_JOINED) {
+        onic_segment_join(key, key->size, 1, &area->segment) != ONIC_JOINED) {
         return false;
     }
     if (!read_head(area)) {
