@@ -145,8 +145,6 @@ libompi_nic_common_la_SOURCES = \
 	common/node/node.h \
 	common/node/inbox.c \
 	common/node/inbox.h \
-	common/node/outbox.c \
-	common/node/outbox.h \
 	common/node/payload.h \
 	common/mover/node/area.c \
 	common/mover/node/area.h \

@@ -5,11 +5,20 @@
 /**
  * @file
  * A process's inbox: the segment of shared memory through which the other processes of its job and
- * node send to it, with one queue (queue.h) for each of them.
+ * node send to it, with one queue (queue.h) for each of them; and an outbox: this process's own
+ * queue in the inbox of another one.
  *
- * Every process that is asked for it makes one, and publishes its key. A process that first sends
- * there (outbox.h) gives memory to the beginning of its own queue and marks it as in use, so only
- * what is used of queues takes up memory.
+ * Every process that is asked for it makes an inbox, and publishes its key. A process that first
+ * sends there gives memory to the beginning of its own queue and marks it as in use, so only what
+ * is used of queues takes up memory.
+ *
+ * A server thread that stands in for the MPI threads shows when it sleeps (presence.h), and looks
+ * at its queues once more before it does; a sender that has put a one-sided operation into one then
+ * sees that, and wakes it. For that order the sleeping side makes the barrier of both
+ * (membarrier.h), which takes it 7 us, so that a message needs none. Where its kernel refuses that
+ * it sleeps a millisecond at a time; where the sender's does, the sender makes a barrier with each
+ * message. So there are queues only to processes that this one can wake. Other threads that sleep
+ * are woken by processes that wait for them, not by messages.
  *
  * One thread at a time uses the functions, but where any thread is said to be allowed.
  */
@@ -22,10 +31,10 @@
 #include <stdint.h>
 
 #include "common/node/node.h"
+#include "common/node/payload.h"
+#include "common/node/presence.h"
 #include "common/node/queue.h"
-
-/** Of this form of the segment. */
-#define ONIC_INBOX_MARK UINT64_C(0x6f6e69632d717531)
+#include "common/node/stores.h"
 
 /** What stands before the queues. */
 typedef struct onic_inbox_head {
@@ -34,20 +43,10 @@ typedef struct onic_inbox_head {
     uint32_t ring_bytes;
     /** Grows when one more queue is in use. */
     _Alignas(ONIC_QUEUE_LINE) _Atomic uint32_t senders;
-    /** By the sender's number on the node: the name of the process whose queue it is, and 1; or one
-     *  of these. */
+    /** By the sender's number on the node: the name of the process whose queue it is, and 1; or
+     *  NOBODY or CLAIMED (inbox.c). */
     _Alignas(ONIC_QUEUE_LINE) _Atomic uint64_t owner[];
 } onic_inbox_head_t;
-
-enum { ONIC_QUEUE_NOBODY = 0 };
-/** Some process is about to use it. */
-#define ONIC_QUEUE_CLAIMED UINT64_MAX
-
-/** Where the queue of the process with number `i` begins; i = nqueues: the length of all. */
-size_t onic_inbox_queue_at(uint32_t nqueues, uint32_t ring_bytes, uint32_t i);
-
-/** Processes of this job on this node, this one among them. */
-uint32_t onic_processes_here(void);
 
 /** This process's. Read by the inline functions below; written by inbox.c alone. */
 typedef struct onic_inbox {
@@ -87,5 +86,51 @@ static inline uint32_t onic_inbox_look(void)
 
 /** May a message have come? A guess; any thread. */
 bool onic_inbox_has_messages(void);
+
+/* ---- sending --------------------------------------------------------------------------------- */
+
+/** Every queue takes messages of so many bytes, header and payload. */
+#define ONIC_OUTBOX_LEAST 4608
+
+typedef struct onic_outbox {
+    onic_queue_sender_t sender;
+    size_t message_max;
+    onic_stores_t stores[2]; /**< of payloads, by whether they are contiguous */
+    onic_segment_t segment;
+    onic_file_key_t file;
+    const onic_presence_t *owner; /**< the page of the process whose inbox it is */
+    int pipe;                     /**< and what wakes its server thread */
+    unsigned woken;               /**< the sleep of that thread that has been ended */
+} onic_outbox_t;
+
+/** Can there be an inbox where the key says so? */
+bool onic_outbox_can_open(const onic_segment_key_t *key);
+
+/**
+ * Takes this process's queue in another process's inbox, and gives memory to its beginning.
+ *
+ * @param key    of the inbox
+ * @param me     this process's name, which the receiver finds with the queue
+ * @param owner  the page of the process whose inbox it is, and the pipe that wakes it: the
+ * caller's, until the outbox is closed
+ * @return false where it cannot be had; nothing is open then
+ */
+bool onic_outbox_open(onic_outbox_t *out, const onic_segment_key_t *key, uint64_t me,
+                      const onic_presence_t *owner, int pipe);
+void onic_outbox_close(onic_outbox_t *out);
+
+/** Sends a message, of at most out->message_max bytes; false where it is longer or there is no room
+ *  now. `wakes`: it is to be seen though the receiver sleeps. */
+bool onic_outbox_put(onic_outbox_t *out, uint8_t id, const void *header, size_t header_len,
+                     const onic_payload_t *payload, bool wakes);
+
+/** To be called before the first is opened: joins in barriers that others make. */
+void onic_outbox_start(void);
+
+/**
+ * By a server thread that stands in: it sleeps from now on, for the `nap`-th time; or, 0, no
+ * longer. False where a sender may not see that in time, and not wake it.
+ */
+bool onic_outbox_park(unsigned nap);
 
 #endif

@@ -108,8 +108,7 @@ void onic_presence_unmap(const onic_presence_t *page)
     munmap((void *)(uintptr_t)page, sizeof(*page));
 }
 
-/* ---- the pipe ---------------------------------------------------------------------------------
- */
+/* ---- the pipe ------------------------------------------------------------------------------ */
 
 void onic_wake_pipe_open(int pipe[2])
 {

@@ -45,8 +45,7 @@ typedef struct onic_presence {
 /** A process that waits in MPI, or calls it again and again, marks its page this often. */
 #define ONIC_PRESENCE_USEC 5
 
-/* ---- another process's page -------------------------------------------------------------------
- */
+/* ---- another process's page ---------------------------------------------------------------- */
 
 /** Maps the page of another process; NULL where it cannot be had, or counts ticks of another clock.
  *  The caller unmaps it. Any thread. */
@@ -86,8 +85,7 @@ static inline bool onic_presence_offers(const onic_presence_t *presence, onic_se
     return true;
 }
 
-/* ---- this process's page ----------------------------------------------------------------------
- */
+/* ---- this process's page ------------------------------------------------------------------- */
 
 /** Makes the page. Its key, ONIC_NO_FILE where there is none: no process looks then, and all that
  *  follows has no effect. One thread at a time, as for the next. */
@@ -108,8 +106,7 @@ uint64_t onic_presence_age(void);
  *  that holds the wire open. */
 ONIC_EXPORT void onic_presence_offer(const onic_segment_key_t *key);
 
-/* ---- the pipe ---------------------------------------------------------------------------------
- */
+/* ---- the pipe ------------------------------------------------------------------------------ */
 
 /** What is written to it: by another process, or by the thread's own. */
 enum { ONIC_WAKE_PEER = 'p', ONIC_WAKE_SELF = 's' };

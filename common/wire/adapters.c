@@ -9,8 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- lists ------------------------------------------------------------------------------------
- */
+/* ---- lists --------------------------------------------------------------------------------- */
 
 /** Transports, each with all names that a list may give it. */
 static const char *const transports[][6] = {{"rc_verbs", "rc_v", "rc", "ib"},
@@ -174,8 +173,7 @@ bool onic_tls_without_posix(const char *list, char *out, size_t size)
     return dropped && *out != '\0' && fits;
 }
 
-/* ---- adapters ---------------------------------------------------------------------------------
- */
+/* ---- adapters ------------------------------------------------------------------------------ */
 
 static bool is_active(const char *state_file)
 {

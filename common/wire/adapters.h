@@ -16,8 +16,7 @@
 
 #include "common/support/export.h"
 
-/* ---- lists: pure ------------------------------------------------------------------------------
- */
+/* ---- lists: pure --------------------------------------------------------------------------- */
 
 /** Does the list let UCX use a transport of InfiniBand or RoCE, if only to connect? */
 bool onic_tls_have_verbs(const char *list);
@@ -39,8 +38,7 @@ bool onic_tls_without_verbs(const char *list, char *out, size_t size);
  *  held both. False, too, where the list does not have it. */
 bool onic_tls_without_posix(const char *list, char *out, size_t size);
 
-/* ---- adapters ---------------------------------------------------------------------------------
- */
+/* ---- adapters ------------------------------------------------------------------------------ */
 
 /** Where the kernel shows its adapters. */
 #define ONIC_ADAPTERS "/sys/class/infiniband"

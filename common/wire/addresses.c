@@ -35,8 +35,7 @@ uint64_t onic_rank_name(struct ompi_communicator_t *comm, int rank)
     return onic_name(name.jobid, name.vpid);
 }
 
-/* ---- one by one -------------------------------------------------------------------------------
- */
+/* ---- one by one ---------------------------------------------------------------------------- */
 
 void onic_address_publish(void)
 {
@@ -80,8 +79,7 @@ onic_peer_t *onic_wire_get_peer(uint64_t name, int *rc_p)
     return peer != NULL ? peer : look_up(name, rc_p);
 }
 
-/* ---- all of a communicator --------------------------------------------------------------------
- */
+/* ---- all of a communicator ----------------------------------------------------------------- */
 
 bool onic_wire_knows(struct ompi_communicator_t *comm)
 {

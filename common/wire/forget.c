@@ -22,11 +22,9 @@ static onic_peer_t *closing;
 
 void onic_wire_set_forget_fn(unsigned am_id, onic_wire_forget_fn_t fn)
 {
-    if (am_id < ONIC_AM_COUNT) {
-        onic_wire_lock();
-        onic_wire.forget_fn[am_id] = fn;
-        onic_wire_unlock();
-    }
+    onic_wire_lock();
+    onic_wire.forget_fn[am_id] = fn;
+    onic_wire_unlock();
 }
 
 /** Do all components do without it? */

@@ -91,8 +91,7 @@ bool onic_peer_lost(onic_peer_t *peer)
     return true;
 }
 
-/* ---- deaths -----------------------------------------------------------------------------------
- */
+/* ---- deaths -------------------------------------------------------------------------------- */
 
 /** The process of that name has ended, if it is still known. */
 static void note_death(uint64_t name)

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/node/outbox.h"
+#include "common/node/inbox.h"
 #include "common/node/payload.h"
 #include "common/node/queue.h"
 #include "common/support/export.h"
@@ -33,8 +33,7 @@ static inline bool onic_am_is_named(unsigned am_id)
     return am_id == ONIC_AM_PML;
 }
 
-/* ---- sending ----------------------------------------------------------------------------------
- */
+/* ---- sending ------------------------------------------------------------------------------- */
 
 /** Largest header of an active message, of any peer. */
 ONIC_EXPORT size_t onic_wire_header_max(void);
@@ -99,8 +98,7 @@ ONIC_EXPORT int onic_peer_send(onic_peer_t *peer, unsigned am_id, const void *he
                                size_t header_len, const onic_payload_t *payload, unsigned flags,
                                onic_send_cb_t cb, void *arg);
 
-/* ---- receiving --------------------------------------------------------------------------------
- */
+/* ---- receiving ----------------------------------------------------------------------------- */
 
 /** A rendezvous payload that has been announced but not yet received. */
 typedef struct onic_rndv onic_rndv_t;
@@ -133,8 +131,7 @@ ONIC_EXPORT int onic_rndv_recv(onic_rndv_t *rndv, void *buffer, size_t len, onic
  */
 ONIC_EXPORT unsigned onic_wire_outstanding(void);
 
-/* ---- queues on the node ------------------------------------------------------------------------
- */
+/* ---- queues on the node -------------------------------------------------------------------- */
 
 /** Do messages of a point-to-point layer go to this peer through a queue, or may they, where none
  *  has been sent yet? The lock must be held. */

@@ -106,8 +106,7 @@ pid_t onic_peer_pid(onic_peer_t *peer)
     return onic_same_place(&peer->cma_id, &onic_wire.cma_id) ? (pid_t)peer->cma_id.pid : -1;
 }
 
-/* ---- its page and its pipe --------------------------------------------------------------------
- */
+/* ---- its page and its pipe ----------------------------------------------------------------- */
 
 const onic_presence_t *onic_peer_presence(onic_peer_t *peer)
 {

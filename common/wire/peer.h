@@ -24,8 +24,7 @@ struct onic_presence;
 /** A process that can be sent to. Opaque but for what the functions below tell. */
 typedef struct onic_peer onic_peer_t;
 
-/* ---- names and addresses -----------------------------------------------------------------------
- */
+/* ---- names and addresses ------------------------------------------------------------------- */
 
 /** The name of a process: its job, and its number there, as in Open MPI's opal_process_name_t. */
 static inline uint64_t onic_name(uint32_t job, uint32_t number)
@@ -153,8 +152,7 @@ ONIC_EXPORT bool onic_wire_drains(void);
 /** Has the process been found to have ended? Any thread; no lock. */
 ONIC_EXPORT bool onic_peer_has_died(const onic_peer_t *peer);
 
-/* ---- single copy between processes of one node -------------------------------------------------
- */
+/* ---- single copy between processes of one node --------------------------------------------- */
 
 /** Single copy (process_vm_readv and _writev) can reach this peer: same node, allowed by the
  *  kernel, proved once by reading a nonce. The answer is cached; one system call the first time.
@@ -170,8 +168,7 @@ ONIC_EXPORT bool onic_peer_readable(const onic_peer_t *peer);
  */
 ONIC_EXPORT pid_t onic_peer_pid(onic_peer_t *peer);
 
-/* ---- is a process of this node in MPI? (common/node/presence.h) --------------------------------
- */
+/* ---- is a process of this node in MPI? (common/node/presence.h) ---------------------------- */
 
 /**
  * The page of a peer, or NULL where it cannot be had: on another node, where single copy is not

@@ -10,7 +10,6 @@
  * communicator, and messages of UCX's own may still come by its connection. Only processes of other
  * jobs that have left are forgotten before the wire is closed (forget.c).
  */
-#include "common/node/inbox.h"
 #include "common/wire/wire_internal.h"
 
 #include <stdlib.h>
@@ -50,8 +49,7 @@ static void unwatch(onic_peer_t *peer)
     }
 }
 
-/* ---- their addresses in memory that the node shares (addresses.c) ------------------------------
- */
+/* ---- their addresses in memory that the node shares (addresses.c) -------------------------- */
 
 struct onic_table {
     onic_table_t *next;
@@ -106,8 +104,7 @@ bool onic_table_add(const onic_segment_t *segment)
     return true;
 }
 
-/* ---- the records ------------------------------------------------------------------------------
- */
+/* ---- the records --------------------------------------------------------------------------- */
 
 /** One that has a record. */
 static onic_peer_t *find_peer(uint64_t name)

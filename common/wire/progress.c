@@ -8,7 +8,6 @@
  */
 #define _GNU_SOURCE
 #include "common/ompi_compat.h"
-#include "common/node/inbox.h"
 #include "common/support/clock.h"
 #include "common/support/help.h"
 #include "common/wire/wire_internal.h"
@@ -127,26 +126,20 @@ int onic_wire_poll_locked(void)
 
 void onic_wire_set_mpi_fn(unsigned am_id, onic_wire_mpi_fn_t fn)
 {
-    if (am_id < ONIC_AM_COUNT) {
-        atomic_store(&onic_wire.mpi_fn[am_id], fn);
-    }
+    atomic_store(&onic_wire.mpi_fn[am_id], fn);
 }
 
 void onic_wire_kick_mpi(unsigned am_id)
 {
-    if (am_id < ONIC_AM_COUNT) {
-        atomic_fetch_or(&onic_wire.mpi_kicks, 1U << am_id);
-    }
+    atomic_fetch_or(&onic_wire.mpi_kicks, 1U << am_id);
 }
 
 void onic_wire_set_deferred_fn(unsigned am_id, onic_wire_deferred_fn_t fn)
 {
-    if (am_id < ONIC_AM_COUNT) {
-        onic_wire_lock();
-        onic_wire.deferred_fn[am_id] = fn;
-        onic_wire_defer(am_id);
-        onic_wire_unlock();
-    }
+    onic_wire_lock();
+    onic_wire.deferred_fn[am_id] = fn;
+    onic_wire_defer(am_id);
+    onic_wire_unlock();
 }
 
 bool onic_wire_wait(ucs_status_ptr_t request, unsigned usec)

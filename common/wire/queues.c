@@ -10,7 +10,6 @@
  * the first message on: so the messages from one process to another stay in order.
  */
 #include "common/ompi_compat.h"
-#include "common/node/inbox.h"
 #include "common/support/help.h"
 #include "common/wire/wire_internal.h"
 
@@ -114,8 +113,7 @@ void onic_queues_out_stop(void)
     waiting = 0;
 }
 
-/* ---- from others ------------------------------------------------------------------------------
- */
+/* ---- from others --------------------------------------------------------------------------- */
 
 /** Messages of one queue in one progress, so that others have their turn. */
 #define TURN 32

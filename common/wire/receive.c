@@ -67,8 +67,7 @@ static void deliver(unsigned am_id, onic_peer_t *from, const void *header, size_
     }
 }
 
-/* ---- messages that are handled later ----------------------------------------------------------
- */
+/* ---- messages that are handled later ------------------------------------------------------- */
 
 static void append(onic_kept_list_t *list, onic_kept_t *m)
 {

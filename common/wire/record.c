@@ -142,8 +142,7 @@ int onic_send_started(onic_send_t *s, ucs_status_ptr_t answer)
     return rc == OMPI_SUCCESS ? 1 : rc;
 }
 
-/* ---- what UCX has taken and not sent -----------------------------------------------------------
- */
+/* ---- what UCX has taken and not sent ------------------------------------------------------- */
 
 bool onic_wire_is_flushed(void)
 {
@@ -245,8 +244,7 @@ int onic_done_progress(void)
     return events;
 }
 
-/* ---- processes that are gone -------------------------------------------------------------------
- */
+/* ---- processes that are gone --------------------------------------------------------------- */
 
 /** Tells the caller of a send that it has failed, and nothing any more. */
 static void abandon(onic_send_t *s)
@@ -292,8 +290,7 @@ unsigned onic_wire_outstanding(void)
     return onic_wire.sends_out;
 }
 
-/* ---- how UCX packs a payload with a layout: its buffer is the record of the send --------------
- */
+/* ---- how UCX packs a payload with a layout: its buffer is the record of the send ----------- */
 
 static void *gather_start(void *context, const void *buffer, size_t count)
 {

@@ -230,8 +230,7 @@ int onic_peer_send(onic_peer_t *peer, unsigned am_id, const void *header, size_t
     return transmit(peer, ep, s, am_id, header_len, payload, flags);
 }
 
-/* ---- connections ------------------------------------------------------------------------------
- */
+/* ---- connections --------------------------------------------------------------------------- */
 
 /** Do messages of that identifier go to the peer through a queue? */
 static bool sends_by_queue(onic_peer_t *peer, unsigned am_id)

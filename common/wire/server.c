@@ -20,7 +20,6 @@
  * The thread never waits for the wire lock: where that is taken, an MPI thread is at work.
  */
 #define _GNU_SOURCE
-#include "common/node/inbox.h"
 #include "common/wire/wire_internal.h"
 
 #include <errno.h>
@@ -68,8 +67,7 @@ typedef enum slice_result {
     SLICE_LEAVE  /**< an MPI thread is at work */
 } slice_result_t;
 
-/* ---- sleeping ---------------------------------------------------------------------------------
- */
+/* ---- sleeping ------------------------------------------------------------------------------ */
 
 /** Sleeps up to `usec` or until it is woken, or, armed, something comes by the network. True where
  *  another process has woken it. */
@@ -359,9 +357,8 @@ void onic_server_stop(void)
 void onic_wire_want_server(bool want)
 {
     onic_server_t *s = &onic_wire.server;
-    int before = atomic_fetch_add(&s->want, want ? 1 : -1);
-    if (atomic_load(&s->running) && ((want && before == 0) || (!want && before == 1)) &&
-        atomic_load(&s->sleep) != ONIC_SERVER_LOOKS) {
-        onic_server_wake();
+    const int before = atomic_fetch_add(&s->want, want ? 1 : -1);
+    if (atomic_load(&s->running) && before == (want ? 0 : 1)) {
+        onic_server_look_after();
     }
 }

@@ -8,7 +8,6 @@
  */
 #define _GNU_SOURCE
 #include "common/ompi_compat.h"
-#include "common/node/inbox.h"
 #include "common/support/clock.h"
 #include "common/support/helper_thread.h"
 #include "common/support/modex.h"

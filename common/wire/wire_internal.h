@@ -20,7 +20,7 @@
 #include "opal/class/opal_hash_table.h"
 
 #include "common/layout/pack.h"
-#include "common/node/outbox.h"
+#include "common/node/inbox.h"
 #include "common/node/presence.h"
 #include "common/wire/address.h"
 #include "common/wire/ucx.h"
