@@ -4,7 +4,7 @@
 # Plain MPI programs: which component moves the data is said on mpirun's command line. Only copy
 # measures what is below them.
 noinst_PROGRAMS += perf/away perf/barrier perf/cells perf/collectives perf/copy \
-	perf/halo_exchange perf/p2p perf/p2p_patterns perf/p2p_threads perf/patterns \
+	perf/p2p perf/p2p_patterns perf/p2p_threads perf/patterns \
 	perf/strided_rma perf/windows
 
 perf_common = \
@@ -49,13 +49,6 @@ perf_copy_SOURCES = perf/copy.c
 perf_copy_CPPFLAGS = $(pure_cppflags)
 perf_copy_CFLAGS = $(perf_cflags)
 perf_copy_LDADD = common/libonic_core.la
-
-perf_halo_exchange_SOURCES = $(perf_common) \
-	perf/halo_exchange.c \
-	perf/halo_grid.c \
-	perf/halo_grid.h
-perf_halo_exchange_CFLAGS = $(perf_cflags)
-perf_halo_exchange_LDADD = $(perf_ldadd)
 
 perf_windows_SOURCES = perf/windows.c
 perf_windows_LDADD = $(perf_ldadd)

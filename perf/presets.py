@@ -5,10 +5,13 @@ import fnmatch
 from dataclasses import dataclass, replace
 
 OURS = "nicstride"
+DEFAULT = "default"
 OUR_BARRIER = "coll_nicbarrier"
 OUR_PML = "pml_superpipe"
 ANY_UCX = ["--mca", "opal_common_ucx_tls", "any", "--mca", "opal_common_ucx_devices", "any"]
 SELECTIONS = {
+    # What Open MPI chooses where ours is not installed.
+    DEFAULT: ["--mca", "osc", f"^{OURS}"],
     "rdma": ["--mca", "osc", "rdma"],
     "ucx": ["--mca", "osc", "ucx", *ANY_UCX],
     "pt2pt": ["--mca", "osc", "pt2pt"],
@@ -35,12 +38,15 @@ TCP = ["--mca", "btl", "tcp,self", "-x", "UCX_TLS=tcp,self"]
 # Every process counts as a node of its own, so that ours uses no shared memory either.
 TCP_OURS = ["--mca", "osc_nicstride_node", "0"]
 # The programs that are told how long to measure.
-TIMED = ("strided_rma", "barrier", "p2p", "p2p_patterns", "collectives", "patterns", "cells")
+APPS = ("bt", "gather", "halo3d", "srumma", "transpose")
+TIMED = ("strided_rma", "barrier", "p2p", "p2p_patterns", "collectives", "patterns", "cells",
+         *(f"apps/{app}" for app in APPS))
 # Times of a result by how their names begin, and what a table says of them.
 TIMES = {
     "": "",
     "read_": ", arrived data read too",
     "first_": ", mean of the first 20 steps",
+    "comm_": ", communication by itself",
     "p95_": ", 95th percentile",
     "p99_": ", 99th percentile",
     "skew_": ", from the first to leave to the last",
@@ -63,6 +69,8 @@ class Preset:
     shown: tuple = ("",)  # how the names of the times begin that have a table each
     parts: bool = False  # what a step's time is made of has a table, too
     hosts: int = 0  # made for it on this machine by test/fabric/hosts
+    ranks: int = 0  # whatever --ranks says
+    gains: bool = False  # one table says what is gained against DEFAULT and the best, and how
 
     def cases(self):
         """All names of cases, as value/value/... in the order of the lists."""
@@ -238,18 +246,6 @@ PRESETS = {
             "b": ("8", "64", "512", "contig"),
         },
     ),
-    "halo": Preset(
-        "strided halo exchange of a stencil computation, one node",
-        ON_NODE,
-        {
-            "d": ("2d", "3d"),
-            "w": ("create", "allocate"),
-            "s": ("fence", "lock"),
-            "T": ("subarray",),
-        },
-        program="halo_exchange",
-        unit="us",
-    ),
     "barrier": Preset(
         "MPI_Barrier, MPI_Ibarrier with MPI_Wait, what 200 us of computing do not hide, and the first of a "
         "fresh communicator, alone and with MPI_Comm_dup and MPI_Comm_free",
@@ -315,6 +311,36 @@ PRESETS = {
         hosts=2,
     ),
 }
+# The applications, each with few cases; between hosts windows of one kind.
+APP_LISTS = {
+    "bt": {"n": ("12", "24", "64"), "s": ("fence", "flush")},
+    "gather": {"n": ("1000", "30000", "300000"), "s": ("fence", "flush")},
+    "halo3d": {"n": ("16", "64", "128"), "s": ("fence", "pscw", "flush")},
+    "srumma": {"n": ("256", "512", "1024"), "s": ("flush",)},
+    "transpose": {"n": ("64", "256", "1024"), "s": ("fence", "flush")},
+}
+for app in APPS:
+    PRESETS[app] = Preset(
+        f"{app}: one node",
+        (DEFAULT, *ON_NODE),
+        {**APP_LISTS[app], "w": ("create", "allocate")},
+        program=f"apps/{app}",
+        unit="us",
+        shown=("comm_", ""),
+        gains=True,
+    )
+    PRESETS[f"{app}4"] = replace(PRESETS[app], title=f"{app}: 4 ranks on one node", ranks=4)
+    PRESETS[f"{app}_hosts"] = replace(
+        PRESETS[app],
+        title=f"{app}: two hosts of one rank over TCP",
+        selections=(DEFAULT, "ucx", "pt2pt", OURS),
+        lists={**APP_LISTS[app], "w": ("create",)},
+        hosts=2,
+    )
+# Several presets by one name.
+GROUPS = {
+    "apps" + place: tuple(app + place for app in APPS) for place in ("", "4", "_hosts")
+}
 # What --quick runs when no presets are named: few cases, small enough for the slowest selection.
 QUICK = {
     "patterns": replace(
@@ -327,10 +353,9 @@ QUICK = {
         },
         parts=True,
     ),
-    "halo": replace(
-        PRESETS["halo"],
-        lists={**PRESETS["halo"].lists, "s": ("fence",)},
-        extra=("-i", "10"),
+    "halo3d": replace(
+        PRESETS["halo3d"],
+        lists={"n": ("16", "64"), "s": ("fence",), "w": ("create", "allocate")},
     ),
     "strided": PRESETS["strided"],
     "p2p": replace(

@@ -4,24 +4,23 @@
  */
 /**
  * @file
- * The numerical side of halo_exchange: a block of a periodic grid, its stencil, its initial values.
+ * The numerical side of halo3d: a block of a periodic grid, its stencil, its initial values.
  *
  * No MPI here: the serial computation that checks the parallel one uses the same functions.
  */
-#ifndef PERF_HALO_GRID_H
-#define PERF_HALO_GRID_H
+#ifndef PERF_APPS_GRID_H
+#define PERF_APPS_GRID_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/** Dimensions are ordered z, y, x; x is contiguous in memory. A 2-D grid has one layer in z. */
+/** Dimensions are ordered z, y, x; x is contiguous in memory. */
 enum { GRID_Z, GRID_Y, GRID_X, GRID_DIMS };
 
-/** A block of cells with one ghost cell on both sides of each dimension in use. */
+/** A block of cells, one double each, with one ghost cell on both sides of each dimension. */
 typedef struct grid {
     int n[GRID_DIMS];    /* interior cells */
-    int full[GRID_DIMS]; /* with ghost cells; 1 in a dimension not in use */
-    int fields;          /* doubles in a cell, next to each other */
+    int full[GRID_DIMS]; /* with ghost cells */
 } grid_t;
 
 /** A box of cells in the full block. */
@@ -30,10 +29,7 @@ typedef struct grid_box {
     int size[GRID_DIMS];
 } grid_box_t;
 
-/** `dims` is 2 or 3; `n` are the interior cells, n[GRID_Z] is ignored for 2. */
-grid_t grid_make(int dims, const int n[GRID_DIMS], int fields);
-
-bool grid_uses(const grid_t *g, int dim);
+grid_t grid_make(const int n[GRID_DIMS]);
 
 /** Doubles of the full block. */
 size_t grid_doubles(const grid_t *g);
@@ -54,8 +50,15 @@ grid_box_t grid_face(const grid_t *g, int dim, int side, bool ghost);
 /** Sets the interior to values that depend on the cell's global position only. */
 void grid_init(const grid_t *g, double *u, const int origin[GRID_DIMS]);
 
-/** One step: each interior cell becomes the mean of its 4 or 6 neighbours. */
-void grid_sweep(const grid_t *g, const double *from, double *to);
+/** One step in a box of the interior: each cell becomes the mean of itself and its 6 neighbours,
+ * and one more, so that what is a step too old is never right. */
+void grid_sweep(const grid_t *g, const grid_box_t *box, const double *from, double *to);
+
+/**
+ * The interior in parts: box[0] is what needs no ghost cell, the 6 others, some of them perhaps
+ * empty, are the rest.
+ */
+void grid_parts(const grid_t *g, grid_box_t box[1 + 2 * GRID_DIMS]);
 
 /** Fills the ghost cells of a block that is the whole periodic grid. */
 void grid_wrap(const grid_t *g, double *u);

@@ -1,0 +1,38 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * A diagonal multi-partition of a grid: which rank has which cells.
+ *
+ * The grid is cut into cells so that each rank has the same number of cells in every layer of cells
+ * in every direction, and all cells of a rank have the same rank behind them in a direction. With a
+ * square number of ranks, as BT demands, all three dimensions are cut, and a rank has one cell in
+ * each layer. With any other number P two dimensions are cut in P. Pure: no MPI.
+ */
+#ifndef PERF_APPS_BT_TILING_H
+#define PERF_APPS_BT_TILING_H
+
+#include <stdbool.h>
+
+#include "perf/apps/bt_cell.h"
+
+typedef struct bt_tiling {
+    int ranks;
+    int cuts[BT_DIMS]; /**< cells along each dimension: z, y, x */
+    int cells;         /**< of each rank */
+} bt_tiling_t;
+
+bt_tiling_t bt_tiling_make(int ranks);
+
+/** Where a rank's cell is, in cells. */
+void bt_tiling_place(const bt_tiling_t *t, int rank, int cell, int place[BT_DIMS]);
+
+/** Whose the cell there is; its number there in `cell_p`. -1 outside of the grid. */
+int bt_tiling_owner(const bt_tiling_t *t, const int place[BT_DIMS], int *cell_p);
+
+/** Sets where `place` is in a grid of `n` points along each dimension; `array` stays as it is. */
+void bt_tiling_extent(const bt_tiling_t *t, int n, const int place[BT_DIMS], bt_cell_t *c);
+
+#endif
