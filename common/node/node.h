@@ -99,8 +99,8 @@ ONIC_EXPORT int onic_node_segment(struct ompi_communicator_t *comm, onic_node_t 
                                   bool parts, onic_segment_t *segment, onic_made_t *made_p);
 
 /** Collective over the members: the first sends `len` bytes to the others, which receive them. */
-ONIC_EXPORT int onic_node_tell(struct ompi_communicator_t *comm, const onic_node_t *node,
-                               void *bytes, size_t len);
+int onic_node_tell(struct ompi_communicator_t *comm, const onic_node_t *node, void *bytes,
+                   size_t len);
 
 /** Zeroed memory of this process alone. */
 ONIC_EXPORT bool onic_segment_private(size_t size, onic_segment_t *segment);

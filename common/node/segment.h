@@ -40,8 +40,8 @@ typedef enum onic_findable {
  * that belongs to no file system (memfd) knows no bound but the killer of processes that comes when
  * memory runs out.
  */
-ONIC_EXPORT bool onic_segment_make(size_t size, size_t space, int shares, onic_findable_t how,
-                                   onic_segment_key_t *key, onic_segment_t *segment);
+bool onic_segment_make(size_t size, size_t space, int shares, onic_findable_t how,
+                       onic_segment_key_t *key, onic_segment_t *segment);
 
 /** By its maker: reserves the first share later, while others reserve theirs. False where there is
  *  not as much: what was mapped must not be used then. */
@@ -56,12 +56,12 @@ typedef enum onic_joined {
 
 /** Maps a segment that another process has made, and reserves share `share`, from 1 on. Beyond the
  *  last share nothing is left to reserve. */
-ONIC_EXPORT onic_joined_t onic_segment_join(const onic_segment_key_t *key, size_t size, int share,
-                                            onic_segment_t *segment);
+onic_joined_t onic_segment_join(const onic_segment_key_t *key, size_t size, int share,
+                                onic_segment_t *segment);
 
 /** By its maker: no process can find it any more, and the key is empty. The memory stays until the
  * last mapping is gone. An empty key may be given. */
-ONIC_EXPORT void onic_segment_withdraw(onic_segment_key_t *key);
+void onic_segment_withdraw(onic_segment_key_t *key);
 
 /** Bytes to the next whole page. */
 size_t onic_whole_pages(size_t bytes);

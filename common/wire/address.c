@@ -7,7 +7,7 @@
 #include <string.h>
 
 /** "onic", and a number that changes with the members that follow. */
-#define FORMAT ((uint64_t)0x6f6e6963 << 32 | 3)
+#define FORMAT ((uint64_t)0x6f6e6963 << 32 | 4)
 
 typedef struct head {
     uint64_t format;
@@ -20,7 +20,7 @@ typedef struct head {
 } head_t;
 
 _Static_assert(sizeof(onic_cma_id_t) ==
-                       40 + 4 * 8 + 2 * sizeof(onic_file_key_t) + sizeof(onic_life_t) &&
+                       40 + 2 * 8 + 2 * sizeof(onic_file_key_t) + sizeof(onic_life_t) &&
                    sizeof(onic_segment_key_t) == sizeof(onic_file_key_t) + 32 + 3 * 8,
                "it travels, so it has no gaps");
 

@@ -27,13 +27,11 @@
  *  whether it is dead. */
 typedef struct onic_cma_id {
     char host[40];            /**< the kernel's boot identifier, zero-padded; empty where unknown */
-    uint64_t pid_ns;          /**< inode of the pid namespace: pids mean the same only within one */
-    int64_t pid;              /**< process id in that namespace */
     uint64_t nonce_at;        /**< address of a random number in that process */
     uint64_t nonce;           /**< and its value */
     onic_file_key_t presence; /**< that process's signs of life */
     onic_file_key_t wake;     /**< the pipe that wakes its server thread */
-    onic_life_t life;         /**< the process itself: is it dead? */
+    onic_life_t life;         /**< the process itself, in its pid namespace */
 } onic_cma_id_t;
 
 /** Most bytes of a UCX address. One of a host with many adapters has some thousands. */

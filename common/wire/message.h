@@ -42,13 +42,10 @@ ONIC_EXPORT size_t onic_wire_header_max(void);
  *  if there is none. The lock must be held. */
 ONIC_EXPORT void onic_peer_connect(onic_peer_t *peer, unsigned am_id);
 
-/** Most bytes of header + payload that one active message to this peer should carry, so that it
- *  travels as a single fragment: in order and without reassembly. The lock must be held; makes the
- *  endpoint if there is none. */
-ONIC_EXPORT size_t onic_peer_frag_max(onic_peer_t *peer);
-
-/** The same for messages of that identifier, which may go another way than by UCX: by that one
- *  always at least the next number. */
+/** Most bytes of header + payload that one active message of that identifier to this peer should
+ *  carry, so that it travels as a single fragment: in order and without reassembly. Those that may
+ *  go by a queue always at least the next number. The lock must be held; makes the connection if
+ *  there is none. */
 ONIC_EXPORT size_t onic_peer_message_max(onic_peer_t *peer, unsigned am_id);
 #define ONIC_MESSAGE_LEAST ONIC_OUTBOX_LEAST
 

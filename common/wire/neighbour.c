@@ -19,39 +19,26 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
-/** The identifier of this boot of this kernel; stays empty where it cannot be read. */
-static void read_boot_id(onic_cma_id_t *id)
-{
-    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        return;
-    }
-    if (read(fd, id->host, sizeof(id->host) - 1) < 0) {
-        id->host[0] = '\0';
-    }
-    close(fd);
-}
-
 void onic_cma_start(onic_cma_id_t *id, uint64_t *nonce)
 {
-    struct stat ns;
     memset(id, 0, sizeof(*id));
-    read_boot_id(id);
-    if (stat("/proc/self/ns/pid", &ns) != 0 ||
+    id->life = onic_life_mine();
+    if (id->life.pid_namespace == 0 ||
         getrandom(nonce, sizeof(*nonce), 0) != (ssize_t)sizeof(*nonce)) {
-        /* Without an identity no process will try to reach this one. */
-        memset(id->host, 0, sizeof(id->host));
-        return;
+        return; /* without an identity no process will try to reach this one */
     }
-    id->pid_ns = ns.st_ino;
-    id->pid = getpid();
+    const int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        if (read(fd, id->host, sizeof(id->host) - 1) < 0) {
+            id->host[0] = '\0';
+        }
+        close(fd);
+    }
     id->nonce_at = (uint64_t)(uintptr_t)nonce;
     id->nonce = *nonce;
-    id->life = onic_life_mine();
 }
 
 void onic_cma_allow(void)
@@ -75,7 +62,7 @@ static bool nonce_matches(const onic_cma_id_t *id)
     struct iovec remote = {(void *)(uintptr_t)id->nonce_at, sizeof(value)};
     ssize_t n;
     do {
-        n = process_vm_readv((pid_t)id->pid, &local, 1, &remote, 1, 0);
+        n = process_vm_readv((pid_t)id->life.pid, &local, 1, &remote, 1, 0);
     } while (n < 0 && errno == EINTR);
     return n == (ssize_t)sizeof(value) && value == id->nonce;
 }
@@ -83,7 +70,7 @@ static bool nonce_matches(const onic_cma_id_t *id)
 bool onic_same_place(const onic_cma_id_t *a, const onic_cma_id_t *b)
 {
     return a->host[0] != '\0' && memcmp(a->host, b->host, sizeof(a->host)) == 0 &&
-           a->pid_ns == b->pid_ns;
+           a->life.pid_namespace == b->life.pid_namespace;
 }
 
 bool onic_peer_readable(const onic_peer_t *peer)
@@ -103,7 +90,7 @@ bool onic_peer_can_cma(onic_peer_t *peer)
 
 pid_t onic_peer_pid(onic_peer_t *peer)
 {
-    return onic_same_place(&peer->cma_id, &onic_wire.cma_id) ? (pid_t)peer->cma_id.pid : -1;
+    return onic_same_place(&peer->cma_id, &onic_wire.cma_id) ? (pid_t)peer->cma_id.life.pid : -1;
 }
 
 /* ---- its page and its pipe ----------------------------------------------------------------- */

@@ -124,13 +124,6 @@ static inline bool may_queue(unsigned am_id, unsigned flags)
            (flags & ONIC_SEND_RNDV) == 0;
 }
 
-/** Is it known how such a message goes to a peer, and the connection there? */
-static inline bool has_way(const onic_peer_t *to, unsigned am_id, unsigned flags)
-{
-    const bool queues = may_queue(am_id, flags);
-    return (queues && to->queue != NULL) || (to->ep != NULL && (!queues || to->queue_tried));
-}
-
 /** Finds the way of a message: the queue of the peer, or *ep_p. */
 static int find_way(onic_peer_t *to, unsigned am_id, unsigned flags, ucp_ep_h *ep_p)
 {
@@ -177,7 +170,7 @@ onic_sent_t onic_peer_send_now(onic_peer_t *peer, unsigned am_id, const void *he
         return onic_queue_put(peer->queue, am_id, header, header_len, payload) ? ONIC_SENT_WHOLLY
                                                                                : ONIC_SENT_NOT;
     }
-    if (!has_way(peer, am_id, 0)) {
+    if (peer->ep == NULL || (may_queue(am_id, 0) && !peer->queue_tried)) {
         return ONIC_SENT_NOT;
     }
     if (len == 0) {
@@ -252,7 +245,8 @@ void onic_peer_connect(onic_peer_t *peer, unsigned am_id)
     }
 }
 
-size_t onic_peer_frag_max(onic_peer_t *peer)
+/** Most bytes of one fragment by UCX. */
+static size_t frag_max(onic_peer_t *peer)
 {
     int rc;
     if (peer->self) {
@@ -266,7 +260,7 @@ size_t onic_peer_frag_max(onic_peer_t *peer)
 
 bool onic_peer_puts_by_rdma(onic_peer_t *peer)
 {
-    return onic_peer_frag_max(peer) > 0 && peer->rdma;
+    return frag_max(peer) > 0 && peer->rdma;
 }
 
 size_t onic_peer_message_max(onic_peer_t *peer, unsigned am_id)
@@ -274,7 +268,7 @@ size_t onic_peer_message_max(onic_peer_t *peer, unsigned am_id)
     if (sends_by_queue(peer, am_id)) {
         return peer->queue->box.message_max;
     }
-    return onic_peer_frag_max(peer);
+    return frag_max(peer);
 }
 
 bool onic_peer_has_queue(const onic_peer_t *peer)

@@ -59,7 +59,7 @@ static void test_peers(void)
 static size_t frag_max_of(int rank)
 {
     onic_wire_lock();
-    size_t max = onic_peer_frag_max(traffic.peers[rank]);
+    size_t max = onic_peer_message_max(traffic.peers[rank], ONIC_AM_COLL);
     onic_wire_unlock();
     return max;
 }
@@ -393,7 +393,7 @@ static void test_cma(void)
         TL_CHECK(!can_cma(&liar), "a wrong nonce was taken for right");
         liar = *traffic.peers[i];
         liar.cma = ONIC_CMA_UNKNOWN;
-        liar.cma_id.pid_ns++;
+        liar.cma_id.life.pid_namespace++;
         TL_CHECK(!can_cma(&liar) && onic_peer_pid(&liar) == -1, "another pid namespace");
     }
     TL_CHECK(can_cma(traffic.peers[tl_rank()]), "not even myself");
