@@ -22,9 +22,6 @@
 #define NOBODY  UINT64_C(0)
 #define CLAIMED UINT64_MAX
 
-/** Nothing has been gained by longer rings than twice an L2 cache. */
-#define RING_MOST (UINT32_C(1) << 21)
-
 onic_inbox_t onic_inbox;
 
 static size_t head_bytes(uint32_t nqueues)
@@ -65,11 +62,10 @@ static bool make_segment(uint32_t n, uint32_t ring_bytes)
 /** A ring that takes up such a share of the memory, within what makes sense. */
 static uint32_t ring_for(size_t share)
 {
-    const size_t least = onic_queue_bytes(ONIC_QUEUE_RING_MIN), most = onic_queue_bytes(RING_MOST);
     /* A ring is a power of two, and what stands before it is not to halve it. */
-    const size_t bytes = share + onic_queue_bytes(0);
+    const size_t least = onic_queue_bytes(ONIC_QUEUE_RING_MIN), bytes = share + onic_queue_bytes(0);
 
-    return onic_queue_ring_for(bytes < least ? least : bytes < most ? bytes : most);
+    return onic_queue_ring_for(bytes < least ? least : bytes);
 }
 
 void onic_inbox_open(size_t bytes)

@@ -40,9 +40,9 @@
 #include "common/support/export.h"
 
 #define ONIC_QUEUE_LINE 64
-/** Bytes of a ring: a power of two. */
+/** Bytes of a ring: a power of two. Nothing has been gained by longer ones than twice an L2. */
 #define ONIC_QUEUE_RING_MIN 16384
-#define ONIC_QUEUE_RING_MAX (UINT32_C(1) << 23)
+#define ONIC_QUEUE_RING_MAX (UINT32_C(1) << 21)
 
 /** The beginning of a message. */
 typedef struct onic_queue_head {

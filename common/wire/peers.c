@@ -117,15 +117,13 @@ static onic_peer_t *find_peer(uint64_t name)
                                                                                            : NULL;
 }
 
-/** Adds a peer unless it is there already. */
-static int add_peer(const onic_address_t *a)
+/** The peer of that address, added if need be. NULL where memory is exhausted. */
+static onic_peer_t *add_peer(const onic_address_t *a)
 {
-    if (find_peer(a->name) != NULL) {
-        return OMPI_SUCCESS;
-    }
-    onic_peer_t *peer = calloc(1, sizeof(*peer) + a->ucx_len);
-    if (peer == NULL) {
-        return OMPI_ERR_OUT_OF_RESOURCE;
+    const bool of_job = a->name >> 32 == onic_wire.job;
+    onic_peer_t *peer = find_peer(a->name);
+    if (peer != NULL || (peer = calloc(1, sizeof(*peer) + a->ucx_len)) == NULL) {
+        return peer;
     }
     peer->name = a->name;
     peer->self = onic_wire.self == NULL;
@@ -138,17 +136,17 @@ static int add_peer(const onic_address_t *a)
     memcpy(peer->address, a->ucx, a->ucx_len);
     if (opal_hash_table_set_value_uint64(&onic_wire.peers, peer->name, peer) != OPAL_SUCCESS) {
         free(peer);
-        return OMPI_ERR_OUT_OF_RESOURCE;
+        return NULL;
     }
-    if (a->name >> 32 == onic_wire.job && (uint32_t)a->name < onic_wire.job_size) {
+    if (of_job && (uint32_t)a->name < onic_wire.job_size) {
         onic_wire.of_job[(uint32_t)a->name] = peer;
     }
     if (peer->self) {
         onic_wire.self = peer;
     }
-    onic_wire.foreign += a->name >> 32 != onic_wire.job;
+    onic_wire.foreign += !of_job;
     watch(peer);
-    return OMPI_SUCCESS;
+    return peer;
 }
 
 onic_peer_t *onic_peer_named(uint64_t name)
@@ -157,9 +155,8 @@ onic_peer_t *onic_peer_named(uint64_t name)
     size_t len;
     const void *record = peer == NULL ? find_in_tables(name, &len) : NULL;
     onic_address_t a;
-    if (record != NULL && onic_address_read(record, len, &a) && a.name == name &&
-        add_peer(&a) == OMPI_SUCCESS) {
-        peer = find_peer(name);
+    if (record != NULL && onic_address_read(record, len, &a) && a.name == name) {
+        peer = add_peer(&a);
     }
     return peer;
 }
@@ -235,10 +232,7 @@ size_t onic_address_record(void *bytes, size_t cap)
 onic_peer_t *onic_learn_peer(const void *bytes, size_t len)
 {
     onic_address_t a;
-    if (!onic_address_read(bytes, len, &a) || add_peer(&a) != OMPI_SUCCESS) {
-        return NULL;
-    }
-    return onic_peer_named(a.name);
+    return onic_address_read(bytes, len, &a) ? add_peer(&a) : NULL;
 }
 
 int onic_peers_start(void)
@@ -254,13 +248,13 @@ int onic_peers_start(void)
     onic_wire.job_size = (uint32_t)ompi_proc_world_size();
     onic_wire.of_job = calloc(onic_wire.job_size, sizeof(*onic_wire.of_job));
     const onic_address_t mine = my_address();
-    int rc = onic_wire.of_job != NULL ? add_peer(&mine) : OMPI_ERR_OUT_OF_RESOURCE;
-    if (rc != OMPI_SUCCESS) {
+    if (onic_wire.of_job == NULL || add_peer(&mine) == NULL) {
         free(onic_wire.of_job);
         onic_wire.job_size = 0;
         OBJ_DESTRUCT(&onic_wire.peers);
+        return OMPI_ERR_OUT_OF_RESOURCE;
     }
-    return rc;
+    return OMPI_SUCCESS;
 }
 
 void onic_peer_remove(onic_peer_t *peer)
