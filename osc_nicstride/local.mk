@@ -23,11 +23,15 @@ osc_nicstride_libnicstride_core_la_SOURCES = \
 	osc_nicstride/protocol/keys.h \
 	osc_nicstride/protocol/lazy.h \
 	osc_nicstride/protocol/limits.h \
+	osc_nicstride/protocol/lists.c \
+	osc_nicstride/protocol/lists.h \
 	osc_nicstride/protocol/lockq.c \
 	osc_nicstride/protocol/lockq.h \
 	osc_nicstride/protocol/message.c \
 	osc_nicstride/protocol/message.h \
 	osc_nicstride/protocol/method.h \
+	osc_nicstride/protocol/names.c \
+	osc_nicstride/protocol/names.h \
 	osc_nicstride/protocol/slot.h \
 	osc_nicstride/window/place.c \
 	osc_nicstride/window/place.h \
@@ -45,6 +49,8 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/queue/fragments.c \
 	osc_nicstride/queue/lazy_lock.c \
 	osc_nicstride/queue/lazy_lock.h \
+	osc_nicstride/queue/naming.c \
+	osc_nicstride/queue/naming.h \
 	osc_nicstride/queue/flow.c \
 	osc_nicstride/queue/flow.h \
 	osc_nicstride/queue/observe.c \
@@ -97,6 +103,7 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/target/keys.c \
 	osc_nicstride/target/use.c \
 	osc_nicstride/target/slots.c \
+	osc_nicstride/target/lists.c \
 	osc_nicstride/target/put.c \
 	osc_nicstride/target/target.h \
 	osc_nicstride/window/state.c \

@@ -54,6 +54,7 @@ unit_programs = \
 	test/unit/check_nicbarrier_schedule \
 	test/unit/check_nicbarrier_shm \
 	test/unit/check_nicbarrier_team \
+	test/unit/check_names \
 	test/unit/check_notice \
 	test/unit/check_pack \
 	test/unit/check_membarrier \
@@ -110,6 +111,7 @@ test_unit_check_replies_LDADD = $(unit_ldadd)
 test_unit_check_handle_LDADD = $(unit_ldadd)
 test_unit_check_kept_LDADD = $(unit_ldadd)
 test_unit_check_keys_LDADD = $(unit_ldadd)
+test_unit_check_names_LDADD = $(unit_ldadd)
 test_unit_check_lazy_LDADD = $(unit_ldadd)
 test_unit_check_layout_LDADD = $(unit_ldadd)
 test_unit_check_layout_wire_LDADD = $(unit_ldadd)

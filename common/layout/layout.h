@@ -151,6 +151,11 @@ ONIC_EXPORT void onic_layout_set_number(onic_layout_t *l, uint64_t number);
 /** The number of a layout's list; 0 where it was given none, or there is no list. */
 ONIC_EXPORT uint64_t onic_layout_number(const onic_layout_t *l);
 
+/** A number of 64 bits made of the runs of a list, at some nanoseconds for each. `l` is in list
+ * form.
+ */
+ONIC_EXPORT uint64_t onic_layout_hash(const onic_layout_t *l);
+
 /** Have both the same runs, compared in full? The levels above and `offset` do not count. */
 ONIC_EXPORT bool onic_layout_same_list(const onic_layout_t *a, const onic_layout_t *b);
 
@@ -254,6 +259,15 @@ ONIC_EXPORT onic_layout_status_t onic_layout_encode(const onic_layout_t *l, void
 ONIC_EXPORT onic_layout_status_t onic_layout_encode_slice(onic_cursor_t *c, uint64_t max,
                                                           uint64_t granule, void *buf, size_t cap,
                                                           size_t *len_p, uint64_t *data_p);
+
+/**
+ * Appends the runs of a slice of all `len` bytes, which come from a peer, to a list of at most
+ * `most` runs then; `*data_p` gets the bytes of data that they describe. The slice is one of a list
+ * by itself (onic_layout_list) with a granule of 1. On an error the list holds some of them and is
+ * only good for onic_runs_fini.
+ */
+ONIC_EXPORT onic_layout_status_t onic_runs_decode(onic_runs_t *runs, const void *buf, size_t len,
+                                                  size_t most, uint64_t *data_p);
 
 /**
  * Encodes what a layout in list form has beside its list: `offset` and the levels, for a reader who

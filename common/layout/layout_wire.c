@@ -389,18 +389,45 @@ static bool get_run(reader_t *r, onic_run_t *prev, bool *last)
     return true;
 }
 
+/** Reads runs to the last one; `*data_p` gets their bytes of data. */
+static onic_layout_status_t get_runs(reader_t *r, onic_runs_t *runs, size_t most, uint64_t *data_p)
+{
+    onic_layout_status_t status = ONIC_LAYOUT_OK;
+    onic_run_t run = {0};
+    bool last = false;
+
+    *data_p = 0;
+    while (status == ONIC_LAYOUT_OK && !last) {
+        status = get_run(r, &run, &last) ? onic_runs_add(runs, run) : ONIC_LAYOUT_BAD_ENCODING;
+        *data_p += run.block * run.count;
+        if (runs->n > most) {
+            return ONIC_LAYOUT_BAD_ENCODING;
+        }
+    }
+    return status;
+}
+
+onic_layout_status_t onic_runs_decode(onic_runs_t *runs, const void *buf, size_t len, size_t most,
+                                      uint64_t *data_p)
+{
+    reader_t r = {.next = buf, .end = (const uint8_t *)buf + len};
+    unsigned head;
+
+    if (!get_byte(&r, &head) || head != FORM_LIST) {
+        return ONIC_LAYOUT_BAD_ENCODING;
+    }
+    onic_layout_status_t status = get_runs(&r, runs, most, data_p);
+    return status == ONIC_LAYOUT_OK && r.next != r.end ? ONIC_LAYOUT_BAD_ENCODING : status;
+}
+
 /** The sender may have written levels out as runs for which it had no room: where they would be
  * found again and leave no room for those that follow, they stay runs here, too. */
 static onic_layout_status_t get_list(reader_t *r, onic_layout_t *l, uint32_t nlevels)
 {
-    onic_layout_status_t status = ONIC_LAYOUT_OK;
     onic_runs_t runs = {0};
-    onic_run_t run = {0};
-    bool last = false;
+    uint64_t data = 0;
+    onic_layout_status_t status = get_runs(r, &runs, UINT32_MAX, &data);
 
-    while (status == ONIC_LAYOUT_OK && !last) {
-        status = get_run(r, &run, &last) ? onic_runs_add(&runs, run) : ONIC_LAYOUT_BAD_ENCODING;
-    }
     if (status != ONIC_LAYOUT_OK) {
         onic_runs_fini(&runs);
         return status;

@@ -33,6 +33,7 @@ enum {
     AREA,
     QUEUES,
     LAYOUTS,
+    LISTS,
     TCP_SEGMENT,
     SIEVE_PIECE,
     KEY_PIECE,
@@ -83,6 +84,11 @@ static onic_ranged_t ranged[N_RANGED] = {
                  "with the same contents find them, too. The least recently used go first. 0: "
                  "they are made again for each call",
                  131072, 0, INT_MAX},
+    [LISTS] = {"lists",
+               "Kibibytes for block lists that other processes use repeatedly in this process's "
+               "windows, so that they send them once only: 40 bytes for a block. The least "
+               "recently used go first. 0: they come with the data each time",
+               131072, 0, INT_MAX},
     [TCP_SEGMENT] = {"tcp_segment",
                      "Bytes of one fragment over TCP; 0 leaves it to UCX. UCX_TCP_TX_SEG_SIZE and "
                      "UCX_TCP_RX_SEG_SIZE in the environment win",
@@ -180,6 +186,7 @@ int nicstride_params_check(void)
     p->area = (size_t)ranged[AREA].value << 10;
     p->queues = (size_t)ranged[QUEUES].value << 10;
     p->layouts = (size_t)ranged[LAYOUTS].value << 10;
+    nicstride_component.lists.limit = (size_t)ranged[LISTS].value << 10;
     p->tcp_segment = (size_t)ranged[TCP_SEGMENT].value;
     p->sieve_piece = (size_t)ranged[SIEVE_PIECE].value;
     if (p->sieve_piece == 0) {
@@ -257,6 +264,16 @@ int nicstride_pvars_register(const mca_base_component_t *c)
                           count, &n->refused);
     onic_register_counter(c, "layouts_found", "Irregular datatypes whose block lists had been kept",
                           count, &nicstride_flattened.kept.hits);
+    onic_register_counter(c, "lists_named",
+                          "Messages described by the name of a block list that the target has",
+                          count, &n->named);
+    onic_register_counter(c, "list_bytes", "Bytes of block lists sent to be named later", count,
+                          &n->list_bytes);
+    onic_register_counter(c, "lists_had", "Block lists that other processes have sent", count,
+                          &n->lists_had);
+    onic_register_counter(c, "lists_withdrawn",
+                          "Names of other processes' block lists that were withdrawn, to make room",
+                          count, &n->withdrawn);
     onic_register_counter(c, "collectives",
                           "Collectives by which windows were made and barriers set up, beside "
                           "those of Open MPI itself",

@@ -14,6 +14,7 @@
 #include "osc_nicstride/queue/observe.h"
 #include "osc_nicstride/queue/operation.h"
 #include "osc_nicstride/queue/flow.h"
+#include "osc_nicstride/queue/naming.h"
 #include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/queue/start.h"
 #include "osc_nicstride/queue/wait.h"
@@ -130,6 +131,7 @@ static void send_ticket(nicstride_transfer_t *t, nicstride_op_t *op, nicstride_f
         f->msg.count = p->flow.tx.asked = p->flow.tx.sent + 1;
     (void)nicstride_send_locked(p, &f->msg, &data, NICSTRIDE_SEND_INLINE, NULL, NULL);
     nicstride_count_sent_locked(p, kept);
+    nicstride_naming_used_locked(p, &op->target);
 }
 
 /** Not where something stands before it, no slot is free, or its layout is too irregular for one
@@ -140,7 +142,7 @@ static int start(nicstride_transfer_t *t, bool *done_p)
     onic_transfer_t *move = NULL;
     onic_ticket_t ticket;
     nicstride_framed_t f;
-    nicstride_op_t *op;
+    nicstride_op_t *op = NULL;
 
     nicstride_msg_init(&f.msg, t->type, p->win, p->me);
     if (!nicstride_describe(&f, t))
@@ -151,7 +153,8 @@ static int start(nicstride_transfer_t *t, bool *done_p)
     f.msg.flags |= NICSTRIDE_MSG_SLOTS;
     (void)nicstride_await_lock(p); /* an error shows with the operation */
     onic_wire_lock();
-    op = prepare(t, nicstride_msg_kept(&f.msg), &ticket);
+    if (nicstride_naming_holds_locked(p, &f.msg, f.layout))
+        op = prepare(t, nicstride_msg_kept(&f.msg), &ticket);
     if (op != NULL) {
         move = op->move;
         send_ticket(t, op, &f, &ticket);

@@ -9,9 +9,10 @@
  *
  * Every fragment of an operation names its own target bytes, so the target keeps no state between
  * fragments and needs no buffers: regular layouts are small and travel whole with the position
- * (`offset`) of the fragment in them; irregular ones travel as the slice that the fragment needs.
- * Only for a transfer through slots does the target keep a record, from the one message that
- * describes it until its data has come or gone (target/slots.c).
+ * (`offset`) of the fragment in them; irregular ones travel as the slice that the fragment needs,
+ * or likewise by the name of a list that the target has (names.h). Only for a transfer through
+ * slots does the target keep a record, from the one message that describes it until its data has
+ * come or gone (target/slots.c).
  *
  * Pure. Decoding trusts nothing of what it says about its own parts: magic, type, flags and lengths
  * are checked. Fields that a type does not use are not looked at.
@@ -49,6 +50,12 @@ typedef enum nicstride_msg_type {
                                  the number, dtype 1 if it is bad; status: somebody was lost */
     NICSTRIDE_MSG_KEYS,     /**< payload: keys.h; op 0: asks for keys of the window's byte disp, or
                                  of an address; 1: the answer */
+    NICSTRIDE_MSG_LIST, /**< a piece of a list of blocks, from packed position offset on, that is to
+                             have a name (names.h): op its slot, len its number, handle its hash,
+                             count its bytes of data, disp its runs; without a layout: the name
+                             will not be used again */
+    NICSTRIDE_MSG_ANSWER, /**< to a piece, or of the target's own accord: op and len as above, dtype
+                               what it says of the name */
     NICSTRIDE_MSG_LAST
 } nicstride_msg_type_t;
 
@@ -64,11 +71,15 @@ enum {
                                   message needs and begins at packed position `offset` of the
                                   operation; without it the layout is the operation's whole one */
     NICSTRIDE_MSG_INLINE = 4, /**< the payload lies behind header and layout, not beside them */
+    NICSTRIDE_MSG_NAMED = 16, /**< PUT, GET, ACC, GET_ACC: the layout is the operation's whole one:
+                                 the name of a list (names.h), then what is around that */
     NICSTRIDE_MSG_SLOTS = 8   /**< PUT, GET, ACC: the data goes through slots of the receiver's
                                    landing area; a ticket of NICSTRIDE_TICKET_BYTES that names them
                                    lies behind header and layout (common/mover) */
 };
 
+/** Bytes of a name. */
+#define NICSTRIDE_NAME_BYTES 16
 /** Bytes of a ticket. */
 #define NICSTRIDE_TICKET_BYTES 24
 

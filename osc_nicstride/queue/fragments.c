@@ -10,6 +10,7 @@
 
 #include "osc_nicstride/window/control.h"
 #include "osc_nicstride/queue/lazy_lock.h"
+#include "osc_nicstride/queue/naming.h"
 #include "osc_nicstride/queue/operation.h"
 #include "osc_nicstride/queue/reply.h"
 #include "osc_nicstride/queue/send.h"
@@ -92,6 +93,15 @@ static int put_layout(nicstride_op_t *op, fragment_t *f, uint64_t room, uint64_t
         *data_p = fragment_bytes(op, room != 0 ? room : frag - sizeof(f->msg) - op->encoded_len);
         return OMPI_SUCCESS;
     }
+    used = nicstride_naming_describe_locked(op->peer, &op->target, f->layout);
+    if (used > 0) {
+        f->msg.layout_len = (uint32_t)used;
+        f->msg.flags |= NICSTRIDE_MSG_NAMED;
+        *data_p = fragment_bytes(op, room != 0 ? room : frag - sizeof(f->msg) - used);
+        return OMPI_SUCCESS;
+    }
+    if (op->slice.pos != op->sent)
+        onic_cursor_init(&op->slice, &op->target, op->sent);
     cap = slice_room(op, frag, sizeof(f->layout));
     room = fragment_bytes(op, room != 0 ? room : frag - sizeof(f->msg) - cap);
     if (onic_layout_encode_slice(&op->slice, room, op->granule, f->layout, cap, &used, data_p) !=

@@ -28,6 +28,8 @@ typedef struct nicstride_incoming {
     const void *data;
     size_t len;
     onic_rndv_t *rndv;
+    struct nicstride_list
+        *list; /**< that the message names; NULL: none, or one that is not there */
 } nicstride_incoming_t;
 
 /** GET_DATA or ACC_DATA: data for an operation of ours. */

@@ -10,6 +10,7 @@
 
 #include "osc_nicstride/queue/lazy_lock.h"
 #include "osc_nicstride/queue/flow.h"
+#include "osc_nicstride/queue/naming.h"
 #include "osc_nicstride/queue/observe.h"
 #include "osc_nicstride/queue/operation.h"
 #include "osc_nicstride/queue/reply.h"
@@ -133,12 +134,27 @@ static bool is_short(const nicstride_transfer_t *t)
            t->peer->rank != t->m->rank;
 }
 
+/** The bytes of a name for the target's list, and what is around that; 0 where it has none. */
+static size_t describe_by_name(nicstride_framed_t *f, const nicstride_transfer_t *t)
+{
+    size_t used;
+
+    if (!nicstride_is_nameable(&t->target))
+        return 0;
+    onic_wire_lock();
+    used = nicstride_naming_describe_locked(t->peer, &t->target, f->layout);
+    onic_wire_unlock();
+    if (used > 0)
+        f->msg.flags |= NICSTRIDE_MSG_NAMED;
+    return used;
+}
+
 bool nicstride_describe(nicstride_framed_t *f, const nicstride_transfer_t *t)
 {
     const onic_layout_t *l = &t->target;
     uint64_t described = 0;
-    size_t used = 0;
     onic_cursor_t all;
+    size_t used = 0;
 
     f->msg.disp = t->disp;
     if (onic_layout_is_contig(l)) {
@@ -148,7 +164,7 @@ bool nicstride_describe(nicstride_framed_t *f, const nicstride_transfer_t *t)
     if (l->nruns == 0) {
         if (onic_layout_encode(l, f->layout, sizeof(f->layout), &used) != ONIC_LAYOUT_OK)
             return false;
-    } else {
+    } else if ((used = describe_by_name(f, t)) == 0) {
         onic_cursor_init(&all, l, 0);
         if (onic_layout_encode_slice(&all, l->size, t->granule, f->layout, sizeof(f->layout), &used,
                                      &described) != ONIC_LAYOUT_OK ||
@@ -229,11 +245,14 @@ static bool start_now(nicstride_transfer_t *t, bool *done_p)
     onic_wire_lock();
     started = may_start(p, kept, sizeof(f.msg) + f.msg.layout_len + data.len,
                         *done_p ? 0 : t->target.size) &&
+              nicstride_naming_holds_locked(p, &f.msg, f.layout) &&
               (*done_p || (op = nicstride_op_of_locked(t, false)) != NULL);
     if (op != NULL)
         nicstride_op_reserve_locked(op, op->size);
     if (started)
         send_now(t, &f.msg, &data, op, kept);
+    if (started)
+        nicstride_naming_used_locked(p, &t->target);
     onic_wire_unlock();
     return started;
 }
@@ -282,6 +301,7 @@ static int start_queued(nicstride_transfer_t *t, bool rendezvous)
         nicstride_observe_begin_locked(
             p, t->cell, rendezvous ? NICSTRIDE_METHOD_ZCOPY : NICSTRIDE_METHOD_PACK, op->size);
         enqueue(p, op);
+        nicstride_naming_used_locked(p, &op->target);
         nicstride_pump_locked(p);
         nicstride_observe_started_locked(p);
     }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "common/layout/copy.h"
+#include "osc_nicstride/queue/naming.h"
 #include "osc_nicstride/queue/observe.h"
 #include "osc_nicstride/queue/lazy_lock.h"
 #include "osc_nicstride/queue/send.h"
@@ -106,6 +107,12 @@ static bool handle(const nicstride_incoming_t *in)
         in->p->notices.count = in->msg->count;
         in->p->notices.completes++;
         return true;
+    case NICSTRIDE_MSG_LIST:
+        nicstride_on_list(in);
+        return true;
+    case NICSTRIDE_MSG_ANSWER:
+        nicstride_on_answer(in);
+        return true;
     case NICSTRIDE_MSG_FENCE:
         nicstride_fence_receive(&in->m->fence, in->msg->op, (uint32_t)in->msg->count,
                                 in->msg->dtype != 0, in->msg->status);
@@ -162,6 +169,8 @@ static size_t footprint(const nicstride_deferred_t *d)
 /** The first in the line is done with. */
 static void give(nicstride_deferred_t *d)
 {
+    if (d->list != NULL)
+        nicstride_lists_release(&nicstride_component.lists, d->list);
     if (d->bytes != NULL) {
         deferred_bytes -= footprint(d);
         free(d);
@@ -209,7 +218,10 @@ static void defer(const nicstride_incoming_t *in)
         refuse_accumulate(in);
         return;
     }
-    *d = (nicstride_deferred_t){.msg = *in->msg, .bytes = (char *)(d + 1), .len = in->len};
+    *d = (nicstride_deferred_t){
+        .msg = *in->msg, .bytes = (char *)(d + 1), .len = in->len, .list = in->list};
+    if (d->list != NULL)
+        nicstride_lists_hold(d->list);
     memcpy(d->bytes, in->layout, described);
     if (in->len > 0)
         onic_copy_bytes(d->bytes + described, in->data, in->len);
@@ -244,6 +256,7 @@ int nicstride_run_deferred(void)
             .layout = d->bytes,
             .data = d->bytes != NULL ? d->bytes + d->msg.layout_len : NULL,
             .len = d->len,
+            .list = d->list,
         };
 
         if (in.m != NULL)
@@ -339,6 +352,7 @@ static bool one_message(const void *header, size_t header_len, const void *data,
         nicstride_refuse();
         return true;
     }
+    in.list = nicstride_named_list(in.p, &msg, in.layout);
     if ((msg.flags & NICSTRIDE_MSG_INLINE) != 0) {
         in.data = (const char *)in.layout + msg.layout_len;
         in.len = msg.len;

@@ -16,22 +16,39 @@ static bool target_holds(const nicstride_module_t *m, int64_t disp, const onic_l
     return nicstride_layout_fits(l, disp, nicstride_info(m, m->rank)->size);
 }
 
+/** What the message says of the bytes, or a list that it names. */
+static bool decode(const nicstride_incoming_t *in, onic_layout_t *l)
+{
+    const nicstride_msg_t *msg = in->msg;
+    size_t used = 0;
+
+    if ((msg->flags & NICSTRIDE_MSG_NAMED) != 0)
+        return in->list != NULL &&
+               onic_layout_decode_around(l, &in->list->layout,
+                                         (const char *)in->layout + NICSTRIDE_NAME_BYTES,
+                                         msg->layout_len - NICSTRIDE_NAME_BYTES) == ONIC_LAYOUT_OK;
+    if (onic_layout_decode(l, in->layout, msg->layout_len, &used) != ONIC_LAYOUT_OK)
+        return false;
+    if (used != msg->layout_len)
+        onic_layout_fini(l);
+    return used == msg->layout_len;
+}
+
 int nicstride_open_target(const nicstride_incoming_t *in, onic_layout_t *l, char **base_p,
                           uint64_t *at_p)
 {
     nicstride_module_t *m = in->m;
     const nicstride_msg_t *msg = in->msg;
-    size_t used = 0;
     bool inside;
 
     if (msg->layout_len == 0) {
         if (onic_layout_contig(l, 0, msg->offset + msg->len) != ONIC_LAYOUT_OK)
             return MPI_ERR_RMA_RANGE;
-    } else if (onic_layout_decode(l, in->layout, msg->layout_len, &used) != ONIC_LAYOUT_OK)
+    } else if (!decode(in, l))
         return MPI_ERR_OTHER;
     *at_p = (msg->flags & NICSTRIDE_MSG_SLICE) ? 0 : msg->offset;
     inside = target_holds(m, msg->disp, l);
-    if (!inside || used != msg->layout_len || *at_p > l->size || msg->len > l->size - *at_p) {
+    if (!inside || *at_p > l->size || msg->len > l->size - *at_p) {
         onic_layout_fini(l);
         return inside ? MPI_ERR_OTHER : MPI_ERR_RMA_RANGE;
     }

@@ -40,6 +40,8 @@
 #include "osc_nicstride/window/tables.h"
 #include "osc_nicstride/protocol/message.h"
 #include "osc_nicstride/protocol/method.h"
+#include "osc_nicstride/protocol/lists.h"
+#include "osc_nicstride/protocol/names.h"
 #include "osc_nicstride/window/region.h"
 #include "osc_nicstride/protocol/slot.h"
 
@@ -109,6 +111,7 @@ typedef struct nicstride_deferred {
     nicstride_msg_t msg;
     char *bytes; /**< layout, then payload, behind it; NULL: none, it is one of the peer's */
     size_t len;  /**< of the payload */
+    nicstride_list_t *list; /**< that it names, held */
     bool used;
 } nicstride_deferred_t;
 
@@ -172,6 +175,8 @@ typedef struct nicstride_peer {
     nicstride_served_t served;
     nicstride_notices_t notices;
     nicstride_observation_t observed;
+    nicstride_names_t *names;   /**< that lists have there; NULL: none yet; wire lock */
+    nicstride_listed_t *listed; /**< its names of lists here; likewise */
 } nicstride_peer_t;
 
 /** Bytes from the begin of a control block to its parts, and of all of it. */

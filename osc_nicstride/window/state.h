@@ -19,6 +19,7 @@
 #include "common/support/handle.h"
 #include "osc_nicstride/protocol/limits.h"
 #include "osc_nicstride/protocol/method.h"
+#include "osc_nicstride/protocol/lists.h"
 #include "osc_nicstride/protocol/replies.h"
 
 /** Values of the MCA parameters (params.c documents them). */
@@ -57,6 +58,7 @@ typedef struct nicstride_component {
     opal_hash_table_t windows;        /**< windows by their name at home; wire lock */
     onic_handles_t ops;               /**< operations that wait for replies; wire lock */
     nicstride_replies_t replies;      /**< room for these; wire lock */
+    nicstride_lists_t lists;          /**< of blocks, kept for others; wire lock */
     uint32_t last_name;               /**< names are never used again; wire lock */
     struct nicstride_module *orphans; /**< windows that the user forgot; freed behind the wire */
 } nicstride_component_t;
@@ -81,6 +83,10 @@ typedef struct nicstride_counters {
     unsigned long long keys_asked;     /**< questions for keys of targets' memory */
     unsigned long long keys_refused;   /**< of these, those that got none */
     unsigned long long refused;        /**< messages refused: malformed, or for a window gone */
+    unsigned long long list_bytes;     /**< of lists sent to be named, as they travel */
+    unsigned long long named;          /**< messages described by the name of a list */
+    unsigned long long lists_had;      /**< lists of others that have come */
+    unsigned long long withdrawn;      /**< names of such that were withdrawn */
     unsigned long long ops_live;       /**< operation objects not yet freed */
     unsigned long long requests_live;  /**< request objects not yet freed */
 } nicstride_counters_t;

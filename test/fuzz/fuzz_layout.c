@@ -136,10 +136,46 @@ static void check(const onic_layout_t *l, const uint8_t *data, size_t used)
     }
 }
 
+static const onic_run_t records[][4] = {
+    {{0, 2, 1, 0}, {4, 4, 1, 0}},
+    {{0, 8, 3, 16}, {100, 4, 1, 0}, {50, 24, 2, -32}, {300, 8, 2, 300}},
+    {{-40, 1, 1, 0}, {7, 40, 1, 0}, {500, 16, 9, 0}, {90, 12, 1, 0}},
+};
+
+/** The same bytes as a slice that is appended to a list, and as what is around a list. */
+static void pieces(const uint8_t *data, size_t len)
+{
+    onic_runs_t runs = {0};
+    onic_layout_t list;
+    onic_layout_t l;
+    uint64_t bytes;
+
+    for (int i = 0; i < 4; i++) {
+        (void)onic_runs_add(&runs, records[2][i]);
+    }
+    FUZZ_CHECK(onic_layout_from_runs(&l, &runs) == ONIC_LAYOUT_OK && l.nruns > 0);
+    onic_layout_list(&list, &l);
+    onic_layout_fini(&l);
+    if (onic_layout_decode_around(&l, &list, data, len) == ONIC_LAYOUT_OK) {
+        uint8_t again[ONIC_LAYOUT_ENCODED_MAX];
+
+        FUZZ_CHECK(onic_layout_encode_around(&l, again) == len && memcmp(again, data, len) == 0);
+        walk(&l, l.size / 2, UINT64_MAX);
+        onic_layout_fini(&l);
+    }
+    onic_layout_fini(&list);
+    if (onic_runs_decode(&runs, data, len, 100, &bytes) == ONIC_LAYOUT_OK) {
+        FUZZ_CHECK(runs.n > 0 && runs.n <= 100 && bytes > 0);
+    }
+    onic_runs_fini(&runs);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
     onic_layout_t l;
     size_t used;
+
+    pieces(data, len);
 
     if (onic_layout_decode(&l, data, len, &used) != ONIC_LAYOUT_OK) {
         return -1;
@@ -149,12 +185,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     onic_layout_fini(&l);
     return 0;
 }
-
-static const onic_run_t records[][4] = {
-    {{0, 2, 1, 0}, {4, 4, 1, 0}},
-    {{0, 8, 3, 16}, {100, 4, 1, 0}, {50, 24, 2, -32}, {300, 8, 2, 300}},
-    {{-40, 1, 1, 0}, {7, 40, 1, 0}, {500, 16, 9, 0}, {90, 12, 1, 0}},
-};
 
 size_t onic_fuzz_seed(unsigned i, uint8_t *buf, size_t cap)
 {

@@ -17,6 +17,7 @@
 
 #include "common/layout/layout.h"
 #include "osc_nicstride/protocol/batch.h"
+#include "osc_nicstride/protocol/lists.h"
 #include "osc_nicstride/protocol/message.h"
 #include "osc_nicstride/window/region.h"
 
@@ -84,6 +85,27 @@ static void check_layout(const nicstride_msg_t *m, const void *encoded, uint64_t
     onic_layout_fini(&l);
 }
 
+/* A piece of a list: nothing of it is believed, and what is taken stays within the bound. */
+static void check_list(nicstride_msg_t m, const void *piece)
+{
+    nicstride_lists_t all = {.limit = 1 << 16};
+    nicstride_listed_t listed = {0};
+    const nicstride_name_t name = {.hash = m.handle, .slot = m.op, .number = (uint32_t)m.len};
+    const nicstride_list_t *list;
+
+    for (int i = 0; i < 3; i++) {
+        (void)nicstride_lists_piece(&all, &listed, &listed, &m, piece);
+        require(all.bytes <= all.limit);
+        m.offset = listed.here;
+    }
+    list = nicstride_lists_find(&all, &listed, &name);
+    require(list == NULL || list->layout.size == m.count);
+    if (list != NULL)
+        walk(&list->layout, list->layout.size / 2);
+    nicstride_lists_leave(&all, &listed);
+    require(all.bytes == 0);
+}
+
 /* Contiguous bytes must be found inside exactly where the layout that says the same is. */
 static void check_bytes(const nicstride_msg_t *m, uint64_t window)
 {
@@ -108,7 +130,8 @@ static uint64_t payload_said(uint8_t choice, const uint8_t *message, size_t len)
     return m.len;
 }
 
-/* Keeps the position and the layout of a message and makes the rest that of a put. */
+/* Keeps the position and the layout of a message and makes the rest that of a put, or of a piece of
+ * a list. */
 static void force_right(uint8_t *message, size_t len)
 {
     nicstride_msg_t m, right;
@@ -122,6 +145,14 @@ static void force_right(uint8_t *message, size_t len)
     right.disp = m.type % 4 == 0 ? m.disp : m.disp % 8192;
     right.offset = m.type % 2 == 0 ? m.offset : m.offset % 64;
     right.len = m.len <= UINT64_MAX - right.offset ? m.len : 0;
+    if (m.origin % 4 == 3) {
+        nicstride_msg_init(&right, NICSTRIDE_MSG_LIST, m.win, m.origin);
+        right.layout_len = (uint32_t)(len - sizeof(m));
+        right.op = m.op % NICSTRIDE_NAMES;
+        right.disp = m.disp % 512;
+        right.count = m.count % 4096;
+        right.handle = m.handle;
+    }
     memcpy(message, &right, sizeof(right));
 }
 
@@ -141,7 +172,9 @@ static void check_message(const uint8_t *message, size_t len, uint8_t choice, ui
                              : (m.flags & NICSTRIDE_MSG_SLOTS) != 0 ? NICSTRIDE_TICKET_BYTES
                                                                     : 0;
     require((const uint8_t *)layout + m.layout_len + inlined == message + len);
-    if (m.layout_len > 0)
+    if (m.type == NICSTRIDE_MSG_LIST)
+        check_list(m, layout);
+    else if (m.layout_len > 0)
         check_layout(&m, layout, window);
     else
         check_bytes(&m, window);

@@ -21,8 +21,8 @@
 typedef struct type_rule {
     nicstride_msg_type_t type;
     const char *fields;
-    const char
-        *flags; /* R: rendezvous, S: slice, I: the payload may lie in the message, T: by ticket */
+    const char *flags; /* R: rendezvous, S: slice or name, I: the payload may lie in the message, T:
+                          by ticket */
     const char *payload; /* "none", "len", "len or none", "pair", "reply" */
 } type_rule_t;
 
@@ -42,6 +42,8 @@ static const type_rule_t rules[] = {
     {NICSTRIDE_MSG_POST, "", "", "none"},
     {NICSTRIDE_MSG_COMPLETE, "c", "", "none"},
     {NICSTRIDE_MSG_KEYS, "dlO", "", "len"},
+    {NICSTRIDE_MSG_LIST, "LOolhcd", "", "none"},
+    {NICSTRIDE_MSG_ANSWER, "Olht", "", "none"},
 };
 #define NRULES (sizeof(rules) / sizeof(rules[0]))
 
@@ -197,11 +199,16 @@ START_TEST(flags)
 
     for (unsigned f = 0; f < 256; f++) {
         const bool rndv = (f & NICSTRIDE_MSG_RNDV) != 0, slice = (f & NICSTRIDE_MSG_SLICE) != 0;
+        const bool named = (f & NICSTRIDE_MSG_NAMED) != 0;
         m.flags = (uint8_t)f;
-        UNIT_CHECK(
-            accepted(&m, right_payload(rule, &m)) ==
-            (f < 4 && (!rndv || has(rule->flags, 'R')) && (!slice || has(rule->flags, 'S'))));
+        UNIT_CHECK(accepted(&m, right_payload(rule, &m)) ==
+                   ((f & ~(unsigned)NICSTRIDE_MSG_NAMED) < 4 && !(slice && named) &&
+                    (!rndv || has(rule->flags, 'R')) &&
+                    (!(slice || named) || has(rule->flags, 'S'))));
     }
+    m.flags = NICSTRIDE_MSG_NAMED;
+    m.layout_len = NICSTRIDE_NAME_BYTES;
+    UNIT_CHECK(!accepted(&m, right_payload(rule, &m))); /* a name with nothing around the list */
     m.flags = NICSTRIDE_MSG_SLICE;
     m.layout_len = 0;
     UNIT_CHECK(!accepted(&m, right_payload(rule, &m))); /* a slice of nothing */

@@ -1,0 +1,113 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Names of lists of blocks at a target, as the origin sees them. A long list that is used again
+ * crosses the wire once, in pieces, each sent when the one before is answered; operations send
+ * their slices meanwhile. When the target says that it has the list, operations name it.
+ *
+ * A name is never unknown where it is used, so no operation has to come back or be held up for it:
+ * messages between two processes keep their order, and the target keeps a list until the origin
+ * says behind all that used it that it will not be named again. The origin says so when the target
+ * withdraws the name, because it needs the memory (lists.h), or by another list in the same slot. A
+ * target that has no room says so at the first piece.
+ *
+ * The second use of a list begins that. Each time that it was in vain, because there was no room or
+ * the name was withdrawn before it was used some times, twice as many uses come before the next.
+ *
+ * One such table is for one target of one window. Pure; wire lock.
+ */
+#ifndef NICSTRIDE_NAMES_H
+#define NICSTRIDE_NAMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/layout/layout.h"
+#include "osc_nicstride/protocol/message.h"
+
+/** Names that one origin has at one target of a window. */
+#define NICSTRIDE_NAMES 32
+/** Shorter lists travel with each message: these are some 200 bytes. */
+#define NICSTRIDE_NAMED_RUNS 64
+
+/** A name, as it travels. `number` is another one for each definition. */
+typedef struct nicstride_name {
+    uint64_t hash; /**< of the list: both sides mean the same */
+    uint32_t slot;
+    uint32_t number;
+} nicstride_name_t;
+
+/** What the target says of a name. */
+typedef enum nicstride_answer {
+    NICSTRIDE_LIST_ON,       /**< the next piece, please */
+    NICSTRIDE_LIST_HAD,      /**< may be used */
+    NICSTRIDE_LIST_NO,       /**< will not be had; there is nothing to end */
+    NICSTRIDE_LIST_WITHDRAWN /**< was had; say when it is not used any more */
+} nicstride_answer_t;
+
+/** What the origin does then. */
+typedef enum nicstride_names_do {
+    NICSTRIDE_NAMES_NOTHING,
+    NICSTRIDE_NAMES_SEND, /**< the next piece */
+    NICSTRIDE_NAMES_END   /**< says that the name is not used any more */
+} nicstride_names_do_t;
+
+typedef enum nicstride_name_state {
+    NICSTRIDE_NAME_NONE, /**< nothing under way, perhaps withdrawn */
+    NICSTRIDE_NAME_SENT, /**< the list is on its way */
+    NICSTRIDE_NAME_KNOWN
+} nicstride_name_state_t;
+
+/** Zero-initialise it. */
+typedef struct nicstride_names {
+    uint32_t numbers; /**< of definitions begun */
+    uint64_t turn;    /**< of uses */
+    struct {
+        nicstride_name_state_t state;
+        uint64_t list; /**< its number (layout.h); 0: free */
+        uint64_t last; /**< turn of its last use */
+        uint32_t uses; /**< in its state */
+        uint32_t lost; /**< definitions in vain, one after another */
+        nicstride_name_t name;
+    } slot[NICSTRIDE_NAMES];
+    bool sending;
+    uint32_t sent;        /**< slot whose list is on its way */
+    onic_layout_t list;   /**< it, while `sending` */
+    onic_cursor_t cursor; /**< what of it is still to be sent */
+} nicstride_names_t;
+
+/** A transfer uses the layout, whose list has a number. True where the list is to be sent: then
+ *  nicstride_names_piece gives the first piece. */
+bool nicstride_names_use(nicstride_names_t *n, const onic_layout_t *l);
+
+/** The name of the layout's list, if it may be used now. */
+bool nicstride_names_find(const nicstride_names_t *n, const onic_layout_t *l,
+                          nicstride_name_t *name);
+
+/** May the name still be used? */
+bool nicstride_names_valid(const nicstride_names_t *n, const nicstride_name_t *name);
+
+/** Makes the next piece of the list on its way: a message, but for what nicstride_msg_init sets,
+ * and the layout behind it, in `cap` >= 64 bytes. False where there is none. */
+bool nicstride_names_piece(nicstride_names_t *n, nicstride_msg_t *msg, unsigned char *layout,
+                           size_t cap);
+
+/** The target says something of a name; anything may come. */
+nicstride_names_do_t nicstride_names_answer(nicstride_names_t *n, const nicstride_msg_t *answer);
+
+/** Frees what it holds. */
+void nicstride_names_fini(nicstride_names_t *n);
+
+/** Writes the name and what is around the list; returns the bytes, ONIC_LAYOUT_ENCODED_MAX at most.
+ */
+size_t nicstride_name_encode(const nicstride_name_t *name, const onic_layout_t *l,
+                             unsigned char buf[ONIC_LAYOUT_ENCODED_MAX]);
+
+/** The name at the begin of a layout of a message with NICSTRIDE_MSG_NAMED. */
+nicstride_name_t nicstride_name_decode(const void *layout);
+
+#endif

@@ -1,0 +1,98 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file Sending lists of blocks to targets, to name them there; see naming.h. */
+#include "osc_nicstride/queue/naming.h"
+
+#include <stdlib.h>
+
+#include "osc_nicstride/queue/send.h"
+#include "osc_nicstride/window/state.h"
+
+static void sent_cb(void *arg, int status)
+{
+    nicstride_peer_t *p = arg;
+
+    if (status != OMPI_SUCCESS)
+        nicstride_give_up_locked(p);
+    p->flow.posting--;
+}
+
+/** One piece at a time is under way: lists take memory from nothing else. */
+static void send_piece(nicstride_peer_t *p)
+{
+    struct {
+        nicstride_msg_t msg;
+        unsigned char layout[8192];
+    } piece;
+    size_t room = onic_wire_header_max() - sizeof(piece.msg);
+
+    room = room < sizeof(piece.layout) ? room : sizeof(piece.layout);
+    nicstride_msg_init(&piece.msg, NICSTRIDE_MSG_LIST, p->win, p->me);
+    if (p->failed || !nicstride_names_piece(p->names, &piece.msg, piece.layout, room))
+        return;
+    nicstride_add(&nicstride_counters.list_bytes, piece.msg.layout_len);
+    if (nicstride_send_locked(p, &piece.msg, NULL, 0, sent_cb, p) == 0)
+        p->flow.posting++;
+}
+
+void nicstride_naming_used_locked(nicstride_peer_t *p, const onic_layout_t *l)
+{
+    if (!nicstride_is_nameable(l))
+        return;
+    if (p->names == NULL)
+        p->names = calloc(1, sizeof(*p->names));
+    if (p->names != NULL && nicstride_names_use(p->names, l))
+        send_piece(p);
+}
+
+size_t nicstride_naming_describe_locked(const nicstride_peer_t *p, const onic_layout_t *l,
+                                        unsigned char buf[ONIC_LAYOUT_ENCODED_MAX])
+{
+    nicstride_name_t name;
+
+    /* What is held back with a lock could be sent behind the word that the name is not used. */
+    if (p->names == NULL || p->lock.lazy != NULL || !nicstride_is_nameable(l) ||
+        !nicstride_names_find(p->names, l, &name))
+        return 0;
+    nicstride_add(&nicstride_counters.named, 1);
+    return nicstride_name_encode(&name, l, buf);
+}
+
+bool nicstride_naming_holds_locked(const nicstride_peer_t *p, const nicstride_msg_t *msg,
+                                   const void *layout)
+{
+    if ((msg->flags & NICSTRIDE_MSG_NAMED) == 0)
+        return true;
+    const nicstride_name_t name = nicstride_name_decode(layout);
+    return p->lock.lazy == NULL && nicstride_names_valid(p->names, &name);
+}
+
+/** Nothing names it any more. */
+static void send_end(nicstride_peer_t *p, const nicstride_msg_t *answer)
+{
+    nicstride_msg_t msg;
+
+    nicstride_msg_init(&msg, NICSTRIDE_MSG_LIST, p->win, p->me);
+    msg.op = answer->op;
+    msg.len = answer->len;
+    msg.handle = answer->handle;
+    nicstride_send_header_locked(p, &msg);
+}
+
+void nicstride_on_answer(const nicstride_incoming_t *in)
+{
+    if (in->p->names == NULL)
+        return;
+    switch (nicstride_names_answer(in->p->names, in->msg)) {
+    case NICSTRIDE_NAMES_SEND:
+        send_piece(in->p);
+        break;
+    case NICSTRIDE_NAMES_END:
+        send_end(in->p, in->msg);
+        break;
+    case NICSTRIDE_NAMES_NOTHING:
+        break;
+    }
+}
