@@ -148,7 +148,7 @@ static bool end(nicstride_lists_t *all, nicstride_listed_t *of, void *owner)
     onic_layout_t layout;
 
     /* It stays a list, whatever may be found in it: what is around it has its own levels. */
-    if (onic_layout_from_runs_below(&layout, &of->runs, ONIC_LAYOUT_MAX_LEVELS) != ONIC_LAYOUT_OK)
+    if (onic_layout_from_runs(&layout, &of->runs, ONIC_LAYOUT_MAX_LEVELS) != ONIC_LAYOUT_OK)
         return false;
     nicstride_list_t *l =
         layout.nruns > 0 && layout.offset == 0 ? find_same(all, of->name.hash, &layout) : NULL;

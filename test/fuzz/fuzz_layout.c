@@ -153,7 +153,7 @@ static void pieces(const uint8_t *data, size_t len)
     for (int i = 0; i < 4; i++) {
         (void)onic_runs_add(&runs, records[2][i]);
     }
-    FUZZ_CHECK(onic_layout_from_runs(&l, &runs) == ONIC_LAYOUT_OK && l.nruns > 0);
+    FUZZ_CHECK(onic_layout_from_runs(&l, &runs, 0) == ONIC_LAYOUT_OK && l.nruns > 0);
     onic_layout_list(&list, &l);
     onic_layout_fini(&l);
     if (onic_layout_decode_around(&l, &list, data, len) == ONIC_LAYOUT_OK) {

@@ -88,7 +88,7 @@ static void make_type(world_t *w, onic_layout_t *l)
         at += (int64_t)(unit_once_in(&r, 9) ? 500 : 70 + unit_below(&r, 20)) *
               (unit_once_in(&r, 5) ? -1 : 1);
     }
-    UNIT_CHECK(onic_layout_from_runs_below(l, &runs, ONIC_LAYOUT_MAX_LEVELS) == ONIC_LAYOUT_OK);
+    UNIT_CHECK(onic_layout_from_runs(l, &runs, ONIC_LAYOUT_MAX_LEVELS) == ONIC_LAYOUT_OK);
     if (l->nruns > 0)
         onic_layout_set_number(l, ++w->numbers);
     if (unit_once_in(&w->r, 2))
