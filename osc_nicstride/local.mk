@@ -77,6 +77,7 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/component/wire.c \
 	osc_nicstride/methods/direct.c \
 	osc_nicstride/methods/by_message.c \
+	osc_nicstride/methods/by_rdma.c \
 	osc_nicstride/methods/by_slots.c \
 	osc_nicstride/methods/methods.c \
 	osc_nicstride/methods/methods.h \

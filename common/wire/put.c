@@ -13,21 +13,24 @@
 #include "ompi/constants.h"
 
 struct onic_region {
-    onic_region_t *next; /**< of those that were left */
-    ucp_mem_h memh;
+    onic_region_t *next, **link; /**< of all */
+    ucp_mem_h memh;              /**< NULL: the wire has been closed */
     void *base;
     size_t size;
+    bool left; /**< peers may still put into it: it is freed with the wire */
 };
 
-/** Those that peers may still put into; wire lock. */
-static onic_region_t *left;
-
 struct onic_remote {
+    onic_remote_t *next, **link; /**< of all */
     onic_peer_t *peer;
-    ucp_rkey_h rkey;
+    ucp_rkey_h rkey; /**< NULL: the wire has been closed */
     uint64_t base;
     uint64_t size;
 };
+
+/** Those that there are; wire lock. */
+static onic_region_t *regions;
+static onic_remote_t *remotes;
 
 /** What a description begins with; the address record and the key follow. */
 typedef struct description {
@@ -40,6 +43,11 @@ typedef struct description {
 void onic_wire_want_puts(void)
 {
     onic_wire.want_puts = true;
+}
+
+bool onic_wire_puts(void)
+{
+    return onic_wire.puts;
 }
 
 /* ---- own memory ----------------------------------------------------------------------------- */
@@ -75,54 +83,84 @@ static ucs_status_t map(onic_region_t *region, void *base, size_t bytes)
 static onic_region_t *new_region(void *base, size_t bytes)
 {
     onic_region_t *region = malloc(sizeof(*region));
-    if (region == NULL || !onic_wire.puts) {
+    if (region == NULL || !onic_wire.puts || map(region, base, bytes) != UCS_OK) {
         free(region);
         return NULL;
     }
-    onic_wire_lock();
-    ucs_status_t status = map(region, base, bytes);
-    onic_wire_unlock();
-    if (status != UCS_OK) {
-        free(region);
-        region = NULL;
+    region->left = false;
+    region->next = regions;
+    region->link = &regions;
+    if (regions != NULL) {
+        regions->link = &region->next;
     }
+    regions = region;
     return region;
 }
 
 onic_region_t *onic_region_new(size_t bytes)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    return new_region(NULL, (bytes + page - 1) / page * page);
+    onic_wire_lock();
+    onic_region_t *region = new_region(NULL, (bytes + page - 1) / page * page);
+    onic_wire_unlock();
+    return region;
 }
 
 onic_region_t *onic_region_over(void *base, size_t bytes)
 {
-    return new_region(base, bytes);
+    onic_wire_lock();
+    onic_region_t *region = new_region(base, bytes);
+    onic_wire_unlock();
+    return region;
+}
+
+onic_region_t *onic_region_over_locked(void *base, size_t bytes)
+{
+    /* UCX would try, and print that it could not. */
+    return bytes <= onic_wire.rndv_max ? new_region(base, bytes) : NULL;
+}
+
+static void unlist(onic_region_t *region)
+{
+    *region->link = region->next;
+    if (region->next != NULL) {
+        region->next->link = region->link;
+    }
+}
+
+void onic_region_free_locked(onic_region_t *region)
+{
+    if (region->memh != NULL) {
+        ucp_mem_unmap(onic_wire.context, region->memh);
+        unlist(region);
+    }
+    free(region);
 }
 
 void onic_region_free(onic_region_t *region)
 {
     onic_wire_lock();
-    ucp_mem_unmap(onic_wire.context, region->memh);
+    onic_region_free_locked(region);
     onic_wire_unlock();
-    free(region);
 }
 
 void onic_region_leave(onic_region_t *region)
 {
     onic_wire_lock();
-    region->next = left;
-    left = region;
+    region->left = true;
     onic_wire_unlock();
 }
 
 void onic_regions_stop(void)
 {
-    while (left != NULL) {
-        onic_region_t *region = left;
-        left = region->next;
+    while (regions != NULL) {
+        onic_region_t *region = regions;
+        unlist(region);
         ucp_mem_unmap(onic_wire.context, region->memh);
-        free(region);
+        region->memh = NULL;
+        if (region->left) {
+            free(region);
+        }
     }
 }
 
@@ -131,32 +169,46 @@ void *onic_region_base(const onic_region_t *region)
     return region->base;
 }
 
-/** The parts of a description behind one another; 0 where they do not fit. */
+/** The parts of a description behind one another, with the address record if that is wanted; 0
+ *  where they do not fit. */
 static size_t assemble(const onic_region_t *region, const void *rkey, size_t rkey_len,
-                       unsigned char *bytes, size_t cap)
+                       bool with_record, unsigned char *bytes, size_t cap)
 {
     description_t head = {(uint64_t)(uintptr_t)region->base, region->size, 0, (uint32_t)rkey_len};
-    if (cap < sizeof(head) + rkey_len) {
+    const size_t key_end = sizeof(head) + rkey_len;
+    if (cap < key_end) {
         return 0;
     }
-    head.record_len = (uint32_t)onic_address_record(bytes + sizeof(head) + rkey_len,
-                                                    cap - sizeof(head) - rkey_len);
+    if (with_record) {
+        head.record_len = (uint32_t)onic_address_record(bytes + key_end, cap - key_end);
+    }
     memcpy(bytes, &head, sizeof(head));
     memcpy(bytes + sizeof(head), rkey, rkey_len);
-    return head.record_len > 0 ? sizeof(head) + rkey_len + head.record_len : 0;
+    return head.record_len > 0 || !with_record ? key_end + head.record_len : 0;
+}
+
+static size_t describe(const onic_region_t *region, bool with_record, void *bytes, size_t cap)
+{
+    void *rkey;
+    size_t rkey_len, len = 0;
+    if (ucp_rkey_pack(onic_wire.context, region->memh, &rkey, &rkey_len) == UCS_OK) {
+        len = assemble(region, rkey, rkey_len, with_record, bytes, cap);
+        ucp_rkey_buffer_release(rkey);
+    }
+    return len;
 }
 
 size_t onic_region_describe(const onic_region_t *region, void *bytes, size_t cap)
 {
-    void *rkey;
-    size_t rkey_len, len = 0;
     onic_wire_lock();
-    if (ucp_rkey_pack(onic_wire.context, region->memh, &rkey, &rkey_len) == UCS_OK) {
-        len = assemble(region, rkey, rkey_len, bytes, cap);
-        ucp_rkey_buffer_release(rkey);
-    }
+    const size_t len = describe(region, true, bytes, cap);
     onic_wire_unlock();
     return len;
+}
+
+size_t onic_region_key_locked(const onic_region_t *region, void *bytes, size_t cap)
+{
+    return describe(region, false, bytes, cap);
 }
 
 /* ---- a peer's memory ------------------------------------------------------------------------ */
@@ -173,6 +225,11 @@ static int open_key(onic_remote_t *remote, const unsigned char *rkey)
 }
 
 onic_remote_t *onic_remote_open(const void *bytes, size_t len, int *rc_p)
+{
+    return onic_remote_open_of(NULL, bytes, len, rc_p);
+}
+
+onic_remote_t *onic_remote_open_of(onic_peer_t *peer, const void *bytes, size_t len, int *rc_p)
 {
     description_t head;
     const unsigned char *rkey = (const unsigned char *)bytes + sizeof(head);
@@ -191,19 +248,46 @@ onic_remote_t *onic_remote_open(const void *bytes, size_t len, int *rc_p)
     }
     remote->base = head.base;
     remote->size = head.size;
-    remote->peer = onic_learn_peer(rkey + head.rkey_len, head.record_len);
+    remote->peer = peer != NULL ? peer : onic_learn_peer(rkey + head.rkey_len, head.record_len);
     *rc_p = remote->peer != NULL ? open_key(remote, rkey) : OMPI_ERR_BAD_PARAM;
     if (*rc_p != OMPI_SUCCESS) {
         free(remote);
         return NULL;
     }
+    remote->next = remotes;
+    remote->link = &remotes;
+    if (remotes != NULL) {
+        remotes->link = &remote->next;
+    }
+    remotes = remote;
     return remote;
+}
+
+/** UCX's key is given back, which needs the worker. */
+static void close_key(onic_remote_t *remote)
+{
+    if (remote->rkey == NULL) {
+        return;
+    }
+    ucp_rkey_destroy(remote->rkey);
+    remote->rkey = NULL;
+    *remote->link = remote->next;
+    if (remote->next != NULL) {
+        remote->next->link = remote->link;
+    }
 }
 
 void onic_remote_close(onic_remote_t *remote)
 {
-    ucp_rkey_destroy(remote->rkey);
+    close_key(remote);
     free(remote);
+}
+
+void onic_remotes_stop(void)
+{
+    while (remotes != NULL) {
+        close_key(remotes);
+    }
 }
 
 onic_peer_t *onic_remote_peer(const onic_remote_t *remote)
@@ -284,6 +368,77 @@ int onic_remote_settle(onic_remote_t *remote, onic_put_t *put)
         .user_data = put,
     };
     return put_started(ucp_ep_flush_nbx(ep, &param));
+}
+
+/* ---- transfers to and from memory that is not registered here ---------------------------------
+ */
+
+static void transferred(void *request, ucs_status_t status, void *user_data)
+{
+    ucp_request_free(request);
+    onic_send_finish(user_data, status);
+}
+
+/** A record for something that is begun with the peer, to which there is an endpoint then; NULL,
+ *  and why. */
+static onic_send_t *begin(onic_peer_t *peer, onic_send_cb_t cb, void *arg,
+                          ucp_request_param_t *param, ucp_ep_h *ep_p, int *rc_p)
+{
+    *rc_p = OMPI_ERR_UNREACH;
+    *ep_p = onic_peer_ep(peer, rc_p);
+    onic_send_t *s = *ep_p != NULL ? onic_send_get(cb, arg, 0) : NULL;
+    if (s == NULL) {
+        *rc_p = *ep_p != NULL ? OMPI_ERR_OUT_OF_RESOURCE : *rc_p;
+        return NULL;
+    }
+    s->peer = peer;
+    s->eager = NULL;
+    s->copied = false;
+    *param = (ucp_request_param_t){
+        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
+        .cb = {.send = transferred},
+        .user_data = s,
+    };
+    return s;
+}
+
+/** What UCX's answer means; the record is given back where it is not needed. */
+static int begun(onic_send_t *s, ucs_status_ptr_t answer)
+{
+    const int rc = onic_send_started(s, answer);
+    if (rc != 0) {
+        onic_send_put(s);
+    }
+    return rc;
+}
+
+int onic_remote_transfer(onic_remote_t *remote, onic_remote_way_t way, size_t offset, void *data,
+                         size_t len, onic_send_cb_t cb, void *arg)
+{
+    ucp_request_param_t param;
+    ucp_ep_h ep;
+    int rc;
+    if (remote->size < len || offset > remote->size - len) {
+        return OMPI_ERR_BAD_PARAM;
+    }
+    onic_send_t *s = begin(remote->peer, cb, arg, &param, &ep, &rc);
+    if (s == NULL) {
+        return rc;
+    }
+    const uint64_t at = remote->base + offset;
+    if (way == ONIC_REMOTE_PUT) {
+        return begun(s, ucp_put_nbx(ep, data, len, at, remote->rkey, &param));
+    }
+    return begun(s, ucp_get_nbx(ep, data, len, at, remote->rkey, &param));
+}
+
+int onic_peer_settle(onic_peer_t *peer, onic_send_cb_t cb, void *arg)
+{
+    ucp_request_param_t param;
+    ucp_ep_h ep;
+    int rc;
+    onic_send_t *s = begin(peer, cb, arg, &param, &ep, &rc);
+    return s != NULL ? begun(s, ucp_ep_flush_nbx(ep, &param)) : rc;
 }
 
 /* ---- order ---------------------------------------------------------------------------------- */

@@ -5,7 +5,7 @@
 /**
  * @file
  * Puts over the wire, into memory that the target has registered: of single 64-bit words, and of
- * many bytes.
+ * many bytes; and gets from it.
  *
  * A target allocates a region and describes it in a few bytes; a process that has the description
  * opens it and puts. No message is received for a put: the target looks at its memory. Over an RDMA
@@ -24,6 +24,8 @@
 /** Must be called before the wire is opened by anybody for regions to be had later. A component
  *  calls it when it is opened and may want to put. */
 ONIC_EXPORT void onic_wire_want_puts(void);
+/** Was it, of the wire that is open? */
+ONIC_EXPORT bool onic_wire_puts(void);
 
 /** Registered memory of this process. */
 typedef struct onic_region onic_region_t;
@@ -36,6 +38,10 @@ ONIC_EXPORT onic_region_t *onic_region_new(size_t bytes);
 ONIC_EXPORT onic_region_t *onic_region_over(void *base, size_t bytes);
 /** No process puts into it any more. The lock must not be held. */
 ONIC_EXPORT void onic_region_free(onic_region_t *region);
+/** The same two with the lock held; of memory of which this process may lock so much, by the limit
+ *  that it has. After the wire has been closed a region may still be freed. */
+ONIC_EXPORT onic_region_t *onic_region_over_locked(void *base, size_t bytes);
+ONIC_EXPORT void onic_region_free_locked(onic_region_t *region);
 /** It is of no use any more, but peers may still put into it: it stays until the wire is closed.
  *  The lock must not be held. */
 ONIC_EXPORT void onic_region_leave(onic_region_t *region);
@@ -48,6 +54,9 @@ ONIC_EXPORT void *onic_region_base(const onic_region_t *region);
  */
 ONIC_EXPORT size_t onic_region_describe(const onic_region_t *region, void *bytes, size_t cap);
 
+/** The same for a peer that knows this process: without the address. The lock must be held. */
+ONIC_EXPORT size_t onic_region_key_locked(const onic_region_t *region, void *bytes, size_t cap);
+
 /** A region of a peer. */
 typedef struct onic_remote onic_remote_t;
 
@@ -55,6 +64,10 @@ typedef struct onic_remote onic_remote_t;
  *  and an OMPI error where the bytes are malformed or there is no way to that peer. The lock must
  *  be held. */
 ONIC_EXPORT onic_remote_t *onic_remote_open(const void *bytes, size_t len, int *rc_p);
+/** The same of onic_region_key_locked, which that peer has sent. */
+ONIC_EXPORT onic_remote_t *onic_remote_open_of(onic_peer_t *peer, const void *bytes, size_t len,
+                                               int *rc_p);
+/** Nothing is under way with it. Also after the wire has been closed. */
 ONIC_EXPORT void onic_remote_close(onic_remote_t *remote);
 
 /** Whose region it is. */
@@ -93,6 +106,19 @@ ONIC_EXPORT int onic_remote_write(onic_remote_t *remote, size_t offset, const vo
 /** cb is called when all that was put so far to this peer can be seen there. As onic_remote_write;
  *  1 where that is so already. */
 ONIC_EXPORT int onic_remote_settle(onic_remote_t *remote, onic_put_t *put);
+
+typedef enum onic_remote_way { ONIC_REMOTE_PUT, ONIC_REMOTE_GET } onic_remote_way_t;
+
+/**
+ * Puts `len` > 0 bytes at `data` to byte `offset` of a peer's region, or gets them from there.
+ * Returns 1 where it is locally complete (a get: it is all there), 0 where cb will be called when
+ * it is, or an OMPI error. cb may send. It is called, with an error, also where the peer is lost.
+ */
+ONIC_EXPORT int onic_remote_transfer(onic_remote_t *remote, onic_remote_way_t way, size_t offset,
+                                     void *data, size_t len, onic_send_cb_t cb, void *arg);
+
+/** cb is called when all that was put to the peer so far can be seen there. Returns as above. */
+ONIC_EXPORT int onic_peer_settle(onic_peer_t *peer, onic_send_cb_t cb, void *arg);
 
 /** Does an adapter put into memory of this peer, so that its processor takes no part? The lock must
  *  be held; makes the endpoint if there is none. */

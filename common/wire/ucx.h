@@ -24,8 +24,8 @@
     f(ucp, am_data_release) f(ucp, am_recv_data_nbx) f(ucp, am_send_nbx) f(ucp, cleanup) \
     f(ucp, config_modify) f(ucp, config_read) f(ucp, config_release) f(ucp, dt_create_generic) \
     f(ucp, dt_destroy) f(ucp, ep_close_nbx) f(ucp, ep_create) f(ucp, ep_flush_nbx) \
-    f(ucp, ep_print_info) f(ucp, ep_rkey_unpack) f(ucp, get_version) f(ucp, init_version) \
-    f(ucp, mem_map) f(ucp, mem_query) f(ucp, mem_unmap) f(ucp, put_nbx) \
+    f(ucp, ep_print_info) f(ucp, ep_rkey_unpack) f(ucp, get_nbx) f(ucp, get_version) \
+    f(ucp, init_version) f(ucp, mem_map) f(ucp, mem_query) f(ucp, mem_unmap) f(ucp, put_nbx) \
     f(ucp, request_check_status) f(ucp, request_free) f(ucp, rkey_buffer_release) \
     f(ucp, rkey_destroy) f(ucp, rkey_pack) f(ucp, worker_arm) f(ucp, worker_create) \
     f(ucp, worker_destroy) f(ucp, worker_flush_nbx) f(ucp, worker_get_efd) \
@@ -54,6 +54,7 @@ extern struct onic_ucx {
 #define ucp_ep_flush_nbx      (*onic_ucx.ep_flush_nbx)
 #define ucp_ep_print_info     (*onic_ucx.ep_print_info)
 #define ucp_ep_rkey_unpack    (*onic_ucx.ep_rkey_unpack)
+#define ucp_get_nbx           (*onic_ucx.get_nbx)
 #define ucp_get_version       (*onic_ucx.get_version)
 /* In UCX's header it is a function that calls the one below by its name. */
 #define ucp_init(params, config, context)                                                          \

@@ -200,6 +200,7 @@ static ucs_status_t create_ucx(const onic_wire_config_t *config)
 static void destroy_ucx(void)
 {
     ucp_worker_release_address(onic_wire.worker, onic_wire.address);
+    onic_remotes_stop();
     ucp_worker_destroy(onic_wire.worker);
     /* Nothing is received any more that could put into them. */
     onic_regions_stop();

@@ -342,8 +342,9 @@ void onic_peers_stop(void);
 void onic_address_publish(void);
 
 /* put.c */
-/** Gives back the memory that was left (onic_region_leave). The worker is gone, the context is not.
- */
+/** UCX's keys are given back. The worker is still there, and nothing is under way any more. */
+void onic_remotes_stop(void);
+/** Registered memory is given back. The worker is gone, the context is not. */
 void onic_regions_stop(void);
 
 /* server.c */

@@ -7,6 +7,7 @@
  * The component: version check, parameters, start and end of the process-wide state.
  */
 #include <pthread.h>
+#include <stdlib.h>
 
 #include "osc_nicstride/component/setup.h"
 #include "osc_nicstride/methods/methods.h"
@@ -19,6 +20,8 @@
 #include "common/mover/mover.h"
 #include "common/support/help.h"
 #include "common/support/series.h"
+#include "common/wire/adapters.h"
+#include "common/wire/put.h"
 #include "common/wire/wire.h"
 
 #include "ompi/runtime/mpiruntime.h"
@@ -78,6 +81,9 @@ static int component_open(void)
         onic_wire_require(&(onic_wire_config_t){.tls = nicstride_component.params.tls});
     onic_mover_announce(nicstride_component.params.network_slots ? ONIC_MOVER_RMA_AUTO
                                                                  : ONIC_MOVER_RMA_NEVER);
+    if (nicstride_component.params.method == NICSTRIDE_METHOD_RDMA ||
+        onic_rdma_here(ONIC_ADAPTERS, getenv("UCX_TLS"), getenv("UCX_NET_DEVICES")))
+        onic_wire_want_puts();
     return rc == OMPI_SUCCESS ? nicstride_agreement_init() : rc;
 }
 

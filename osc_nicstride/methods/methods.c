@@ -14,4 +14,5 @@ const nicstride_method_row_t *nicstride_methods[NICSTRIDE_METHODS_MAX] = {
     [NICSTRIDE_METHOD_PACK] = &nicstride_pack,
     [NICSTRIDE_METHOD_MOVER] = &nicstride_mover,
     [NICSTRIDE_METHOD_ZCOPY] = &nicstride_zcopy,
+    [NICSTRIDE_METHOD_RDMA] = &nicstride_rdma,
 };

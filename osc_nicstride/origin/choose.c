@@ -13,6 +13,7 @@
 #include "osc_nicstride/methods/methods.h"
 #include "osc_nicstride/methods/plan.h"
 #include "osc_nicstride/origin/origin.h"
+#include "osc_nicstride/window/keys.h"
 #include "osc_nicstride/window/state.h"
 #include "osc_nicstride/window/used.h"
 
@@ -181,6 +182,9 @@ static nicstride_method_t choose_at_once(const nicstride_transfer_t *t, bool is_
 
     if (t->mapped && !is_sent(t, active))
         return NICSTRIDE_METHOD_DIRECT;
+    /* To an adapter a message is not the shortest way. */
+    if (t->peer->local < 0 && nicstride_may_have_keys(t->peer))
+        return NICSTRIDE_METHOD_AUTO;
     return is_short && (active || presence(t, true) == NICSTRIDE_PRESENT) ? NICSTRIDE_METHOD_PACK
                                                                           : NICSTRIDE_METHOD_AUTO;
 }
@@ -240,7 +244,7 @@ static int start(nicstride_transfer_t *t, bool *done_p)
         rc = nicstride_methods[method]->start(t, done_p);
     }
     row = nicstride_methods[method];
-    if (rc == OMPI_SUCCESS && row->flush != NULL)
+    if (rc == OMPI_SUCCESS && row->flush != NULL && !row->enters)
         enter_late(t);
     nicstride_count(method, bytes);
     if (is_update(t))

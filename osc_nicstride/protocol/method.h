@@ -132,6 +132,10 @@ struct nicstride_method_row {
      */
     int (*start)(struct nicstride_transfer *t, bool *done_p);
 
+    /** It enters what it begins among the peer's operations by itself (queue/start.h), until that
+     * is locally complete. Else that is so when `start` returns, or waits for `flush` unseen. */
+    bool enters;
+
     /** Has all landed that it has begun at the peer? Asked again and again by flushes, and before
      * an epoch is closed, until it has; no event needs to announce it. NULL: it leaves nothing
      * under way but what the target counts as messages. Wire lock. */

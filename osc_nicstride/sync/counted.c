@@ -10,6 +10,7 @@
 #include "osc_nicstride/sync/flush.h"
 #include "osc_nicstride/queue/flow.h"
 #include "osc_nicstride/queue/observe.h"
+#include "osc_nicstride/queue/operation.h"
 #include "osc_nicstride/queue/start.h"
 #include "osc_nicstride/queue/wait.h"
 #include "osc_nicstride/queue/send.h"
@@ -65,7 +66,7 @@ bool nicstride_complete_along(nicstride_module_t *m, nicstride_peer_t *p)
                        (uint32_t)m->rank);
     onic_wire_lock();
     nicstride_pump_locked(p);
-    can = p->queue.head == NULL && !p->failed;
+    can = p->queue.head == NULL && !p->failed && nicstride_rows_landed_locked(p);
     if (can) {
         publish_count_locked(m, p);
         msg.count = p->flow.closed;

@@ -58,8 +58,8 @@ static bool flushed_locally(void *arg)
 
     nicstride_pump_locked(f->p);
     nicstride_send_waiting_locked(f->p);
-    if ((!ended_locked(f->p, f->goal) || (f->given && f->p->flow.posting > 0) ||
-         !nicstride_rows_landed_locked(f->p)) &&
+    if ((!ended_locked(f->p, f->goal) ||
+         (f->given && (f->p->flow.posting > 0 || !nicstride_rows_landed_locked(f->p)))) &&
         !is_hopeless_locked(f->m, f->p))
         return false;
     if (f->given)
@@ -192,14 +192,18 @@ int nicstride_flush_peer(nicstride_module_t *m, nicstride_peer_t *p, nicstride_f
 }
 
 /** Sends what waits for the peer, and has it asked where it is to acknowledge that. */
-static void start_one(nicstride_peer_t *p, bool remote)
+static void start_one(nicstride_peer_t *p, nicstride_flush_t kind)
 {
+    const bool remote = kind == NICSTRIDE_FLUSH_REMOTE;
+
     onic_wire_lock();
     nicstride_lazy_lock_ask_locked(p);
     nicstride_pump_locked(p);
     if (remote)
         nicstride_ask_locked(p, p->queue.enqueued);
     nicstride_send_waiting_locked(p);
+    if (kind != NICSTRIDE_FLUSH_LOCAL)
+        (void)nicstride_rows_landed_locked(p);
     onic_wire_unlock();
 }
 
@@ -211,7 +215,7 @@ int nicstride_flush_all_peers(nicstride_module_t *m, nicstride_flush_t kind)
     if (nicstride_any_used(m)) {
         for (p = nicstride_used_begin(m); p != NULL; p = nicstride_used_next(p)) {
             if (!nicstride_is_clean(p))
-                start_one(p, kind == NICSTRIDE_FLUSH_REMOTE);
+                start_one(p, kind);
         }
         for (p = nicstride_used_first(m); p != NULL; p = nicstride_used_next(p)) {
             const int rc = nicstride_is_clean(p) ? OMPI_SUCCESS : nicstride_flush_peer(m, p, kind);

@@ -47,14 +47,21 @@ typedef struct nicstride_key_pieces {
     size_t last; /**< where one was found last */
 } nicstride_key_pieces_t;
 
+/** What a row has begun with a target and not seen the end of: for the row to say. */
+typedef struct nicstride_begun {
+    uint64_t put;  /**< the number of the last put, of those to the process */
+    uint32_t gets; /**< so many that have not come */
+} nicstride_begun_t;
+
 /** What an origin has of a target: nicstride_peer_t's `keys`. */
 struct nicstride_keyring {
     nicstride_key_pieces_t pieces;
-    nicstride_of_rows_t word; /**< dynamic: keys of the word */
-    uint64_t generation;      /**< dynamic: with which the keys are good */
-    uint32_t rows;            /**< a set of those that could be used */
-    bool asked;               /**< an answer is to come */
-    bool refused;             /**< there will be no more */
+    nicstride_of_rows_t word;                       /**< dynamic: keys of the word */
+    uint64_t generation;                            /**< dynamic: with which the keys are good */
+    uint32_t rows;                                  /**< a set of those that could be used */
+    nicstride_begun_t begun[NICSTRIDE_METHODS_MAX]; /**< what each row has begun there */
+    bool asked;                                     /**< an answer is to come */
+    bool refused;                                   /**< there will be no more */
 };
 
 /** What a target has registered: nicstride_module_t's `enrolled`. */

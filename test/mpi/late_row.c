@@ -37,6 +37,7 @@ static int begun, freed, learned;
 typedef struct job {
     int rank;
     struct iovec from, to;
+    unsigned char bytes[LENGTH]; /**< so that it is locally complete when it is begun */
 } job_t;
 
 static void *copy(void *arg)
@@ -72,13 +73,14 @@ static int start(nicstride_transfer_t *t, bool *done_p)
         learned += t->cell != NULL;
         return OMPI_ERR_NOT_AVAILABLE;
     }
-    *done_p = false;
+    *done_p = true;
     job = malloc(sizeof(*job));
     if (job == NULL)
         return OMPI_ERR_NOT_AVAILABLE;
-    *job = (job_t){.rank = t->peer->rank,
-                   .from = {t->origin_base, LENGTH},
-                   .to = {(void *)(uintptr_t)t->remote, LENGTH}};
+    job->rank = t->peer->rank;
+    job->from = (struct iovec){job->bytes, LENGTH};
+    job->to = (struct iovec){(void *)(uintptr_t)t->remote, LENGTH};
+    memcpy(job->bytes, t->origin_base, LENGTH);
     atomic_fetch_add(&under_way[job->rank], 1);
     begun++;
     if (pthread_create(&thread, NULL, copy, job) != 0)

@@ -1,0 +1,267 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Method rdma: contiguous bytes to and from the memory of a target on another node, by UCX's remote
+ * memory access. An adapter moves them, and the target's processor takes no part. Where there is no
+ * adapter UCX emulates it in the progress of both sides: then the method is used only where it is
+ * forced.
+ *
+ * A put is locally complete when UCX says so, and a get is over then. That puts have landed is
+ * known of all that was put to a process when UCX has flushed the connection; that is begun when a
+ * flush or the end of an epoch asks for it, and only where something was put since the last time.
+ */
+#include <stdlib.h>
+
+#include "common/wire/put.h"
+#include "osc_nicstride/methods/methods.h"
+#include "osc_nicstride/methods/plan.h"
+#include "osc_nicstride/queue/ask_keys.h"
+#include "osc_nicstride/queue/lazy_lock.h"
+#include "osc_nicstride/queue/observe.h"
+#include "osc_nicstride/queue/operation.h"
+#include "osc_nicstride/queue/start.h"
+#include "osc_nicstride/queue/wait.h"
+#include "osc_nicstride/window/state.h"
+
+#define ME NICSTRIDE_METHOD_RDMA
+
+/** What was put to a process, in all windows: a nicstride_process_t's `of_row`. */
+typedef struct puts {
+    onic_peer_t *wire;
+    uint64_t begun;    /**< so many */
+    uint64_t landed;   /**< and of these so many are known to have landed */
+    uint64_t settling; /**< those that the flush under way is for; 0: there is none */
+} puts_t;
+
+/** What goes with the question for keys: that this process knows what this file writes. */
+static const unsigned char form = 1;
+
+/* ---- keys ------------------------------------------------------------------------------------
+ */
+
+static bool usable(nicstride_peer_t *p)
+{
+    return onic_wire_puts() && (nicstride_component.params.method == NICSTRIDE_METHOD_RDMA ||
+                                onic_peer_puts_by_rdma(p->wire));
+}
+
+static void *enrol(nicstride_module_t *m, void *base, uint64_t bytes)
+{
+    (void)m;
+    return onic_region_over_locked(base, bytes);
+}
+
+static void withdraw(void *memory)
+{
+    onic_region_free_locked(memory);
+}
+
+static size_t offer(nicstride_peer_t *p, void *memory, void *bytes, size_t cap)
+{
+    (void)p;
+    if (memory != NULL)
+        return onic_region_key_locked(memory, bytes, cap);
+    *(unsigned char *)bytes = form;
+    return sizeof(form);
+}
+
+static void *take_key(nicstride_peer_t *p, const nicstride_span_t *span, const void *bytes,
+                      size_t len)
+{
+    int rc;
+
+    return span != NULL ? onic_remote_open_of(p->wire, bytes, len, &rc) : NULL;
+}
+
+static void drop(void *key)
+{
+    onic_remote_close(key);
+}
+
+static const nicstride_keyed_t keyed = {.usable = usable,
+                                        .enrol = enrol,
+                                        .withdraw = withdraw,
+                                        .offer = offer,
+                                        .accept = take_key,
+                                        .drop = drop};
+
+/** Where the target's bytes begin in its window. */
+static uint64_t place(const nicstride_transfer_t *t)
+{
+    return (uint64_t)(t->disp + t->target.offset);
+}
+
+/** Is there a key for each of the bytes? What is missing is asked for. */
+static bool has_keys_locked(const nicstride_transfer_t *t)
+{
+    const uint64_t end = place(t) + t->target.size;
+    nicstride_span_t span;
+
+    for (uint64_t at = place(t); at < end; at = span.at + span.size) {
+        if (nicstride_key_locked(t->peer, ME, at, &span) == NULL)
+            return false;
+    }
+    return true;
+}
+
+static bool reach(const nicstride_transfer_t *t)
+{
+    bool reaches;
+
+    if ((t->type != NICSTRIDE_MSG_PUT && t->type != NICSTRIDE_MSG_GET) ||
+        !nicstride_may_have_keys(t->peer) || t->m->flavor == MPI_WIN_FLAVOR_DYNAMIC ||
+        t->target.size > onic_peer_rndv_max(t->peer->wire))
+        return false;
+    onic_wire_lock();
+    reaches = has_keys_locked(t);
+    onic_wire_unlock();
+    return reaches;
+}
+
+/* ---- transfers -------------------------------------------------------------------------------
+ */
+
+/** What was put to the process; NULL where memory is exhausted. */
+static puts_t *puts_of(nicstride_peer_t *p)
+{
+    puts_t *puts = p->process->of_row[ME];
+
+    if (puts == NULL)
+        puts = p->process->of_row[ME] = calloc(1, sizeof(*puts));
+    if (puts != NULL)
+        puts->wire = p->wire;
+    return puts;
+}
+
+static void over_cb(void *arg, int status)
+{
+    nicstride_op_t *op = arg;
+
+    if (op->type == NICSTRIDE_MSG_GET)
+        op->peer->keys->begun[ME].gets--;
+    nicstride_op_sent_cb(op, status);
+}
+
+/** Begins what there is a key for, from byte `at` of the window on. Returns how many bytes. */
+static uint64_t begin_piece(nicstride_op_t *op, char *here, uint64_t at, uint64_t left)
+{
+    const bool get = op->type == NICSTRIDE_MSG_GET;
+    nicstride_span_t span;
+    onic_remote_t *key = nicstride_key_locked(op->peer, ME, at, &span);
+    const uint64_t room = span.at + span.size - at, n = left < room ? left : room;
+    const int rc = onic_remote_transfer(key, get ? ONIC_REMOTE_GET : ONIC_REMOTE_PUT, at - span.at,
+                                        here, n, over_cb, op);
+
+    op->in_flight += rc == 0;
+    op->peer->keys->begun[ME].gets += get && rc == 0;
+    if (rc < 0)
+        op->error = MPI_ERR_OTHER;
+    return n;
+}
+
+/** Begins all of it. */
+static void begin(nicstride_transfer_t *t, nicstride_op_t *op, bool *done_p)
+{
+    char *here = t->origin_base + t->origin.offset;
+    const uint64_t at = place(t), size = t->target.size;
+
+    /* Until it is all begun the operation stays, whatever is over by then. */
+    op->in_flight++;
+    op->sent = op->received = size;
+    nicstride_observe_begin_locked(t->peer, t->cell, ME, size);
+    nicstride_op_enter_locked(t->peer, op);
+    for (uint64_t n = 0; n < size && op->error == 0;)
+        n += begin_piece(op, here + n, at + n, size - n);
+    nicstride_observe_started_locked(t->peer);
+    *done_p = --op->in_flight == 0 && op->error == 0;
+    if (*done_p)
+        op->request = NULL;
+    nicstride_op_finish_locked(op);
+}
+
+/** Not past what stands before it, where a thread waits for that. */
+static int start_locked(nicstride_transfer_t *t, bool *done_p)
+{
+    nicstride_peer_t *p = t->peer;
+    puts_t *puts = puts_of(p);
+    nicstride_op_t *op;
+
+    if (puts == NULL || p->failed || p->queue.flushing || nicstride_lazy_lock_is_locked(p) ||
+        !has_keys_locked(t))
+        return OMPI_ERR_NOT_AVAILABLE;
+    op = nicstride_op_of_locked(t, false);
+    if (op == NULL)
+        return OMPI_ERR_NOT_AVAILABLE;
+    if (t->type == NICSTRIDE_MSG_PUT)
+        p->keys->begun[ME].put = ++puts->begun;
+    begin(t, op, done_p);
+    return OMPI_SUCCESS;
+}
+
+/** A short transfer goes in the message that asks for the target's lock, where that is held back.
+ */
+static int start(nicstride_transfer_t *t, bool *done_p)
+{
+    int rc;
+
+    if (nicstride_lazy_lock_may_be(t->peer) && t->target.size > nicstride_inline_max(false))
+        (void)nicstride_await_lock(t->peer); /* an error shows with the operation */
+    onic_wire_lock();
+    rc = start_locked(t, done_p);
+    onic_wire_unlock();
+    return rc;
+}
+
+/* ---- landing ---------------------------------------------------------------------------------
+ */
+
+static void settled_cb(void *arg, int status)
+{
+    puts_t *puts = arg;
+
+    /* Nothing is known of what was put there, nor ever will be. */
+    if (status != OMPI_SUCCESS)
+        onic_peer_give_up(puts->wire);
+    puts->landed = puts->settling;
+    puts->settling = 0;
+}
+
+static void settle(puts_t *puts)
+{
+    int rc;
+
+    puts->settling = puts->begun;
+    rc = onic_peer_settle(puts->wire, settled_cb, puts);
+    if (rc != 0)
+        settled_cb(puts, rc < 0 ? rc : OMPI_SUCCESS);
+}
+
+static bool flush(nicstride_peer_t *p)
+{
+    puts_t *puts = p->process->of_row[ME];
+    const nicstride_begun_t *begun = p->keys != NULL ? &p->keys->begun[ME] : NULL;
+
+    if (puts == NULL || begun == NULL)
+        return true;
+    if (puts->landed < begun->put && puts->settling == 0)
+        settle(puts);
+    return puts->landed >= begun->put && begun->gets == 0;
+}
+
+static void leave(void *of_row)
+{
+    free(of_row);
+}
+
+const nicstride_method_row_t nicstride_rdma = {.name = "rdma",
+                                               .fits = nicstride_rdma_fits,
+                                               .cost = nicstride_rdma_cost,
+                                               .reach = reach,
+                                               .start = start,
+                                               .enters = true,
+                                               .flush = flush,
+                                               .keyed = &keyed,
+                                               .leave = leave};
