@@ -166,10 +166,8 @@ libompi_nic_common_la_SOURCES = \
 	common/ompi_compat.h \
 	common/support/help.c \
 	common/support/help.h \
-	common/support/series.c \
-	common/support/series.h \
-	common/support/variables.c \
-	common/support/variables.h \
+	common/support/component.c \
+	common/support/component.h \
 	common/wire/wire.c \
 	common/wire/message.h \
 	common/wire/peer.h \

@@ -7,7 +7,7 @@
 
 #include "common/config.h"
 #include "common/support/help.h"
-#include "common/support/series.h"
+#include "common/support/component.h"
 #include "common/wire/wire.h"
 #include "ompi/constants.h"
 #include "opal/runtime/opal_progress.h"

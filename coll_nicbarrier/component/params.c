@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "common/support/help.h"
-#include "common/support/variables.h"
+#include "common/support/component.h"
 #include "ompi/constants.h"
 #include "opal/mca/base/mca_base_pvar.h"
 

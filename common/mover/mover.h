@@ -43,7 +43,7 @@
 #include "common/mover/pipe/counters.h"
 #include "common/mover/pipe/carrier.h"
 #include "common/support/export.h"
-#include "common/support/variables.h"
+#include "common/support/component.h"
 #include "common/wire/wire.h"
 
 /** Which peers of other hosts are put to, where their adapters can (rma/carrier_rma.h). */

@@ -29,9 +29,8 @@ static void sent(void *request, ucs_status_t status, void *user_data)
 }
 
 /** Sends a message that the record describes. As onic_send_started. */
-static int ucx_send(ucp_ep_h ep, onic_send_t *s, unsigned flags)
+static int ucx_send(ucp_ep_h ep, onic_send_t *s, const onic_payload_t *payload, unsigned flags)
 {
-    const onic_payload_t payload = {.base = s->base, .cursor = s->cursor, .len = s->len};
     ucp_request_param_t param = {
         .op_attr_mask =
             UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS,
@@ -39,7 +38,7 @@ static int ucx_send(ucp_ep_h ep, onic_send_t *s, unsigned flags)
         .user_data = s,
         .flags = (flags & ONIC_SEND_RNDV) != 0 ? UCP_AM_SEND_FLAG_RNDV : UCP_AM_SEND_FLAG_EAGER,
     };
-    const void *buffer = s->len > 0 ? onic_payload_bytes(&payload) : NULL;
+    const void *buffer = s->len > 0 ? onic_payload_bytes(payload) : NULL;
     size_t count = s->len;
     if (s->len > 0 && buffer == NULL) {
         s->start = s->cursor.pos;
@@ -55,13 +54,12 @@ static int ucx_send(ucp_ep_h ep, onic_send_t *s, unsigned flags)
 }
 
 /** Likewise by a queue; the message may wait for room. */
-static int queue_send(onic_queue_out_t *out, onic_send_t *s)
+static int queue_send(onic_queue_out_t *out, onic_send_t *s, const onic_payload_t *payload)
 {
-    const onic_payload_t payload = {.base = s->base, .cursor = s->cursor, .len = s->len};
     if (s->header_len + s->len > out->box.message_max) {
         return OMPI_ERR_BAD_PARAM; /* there would never be room */
     }
-    if (onic_queue_put(out, s->am_id, s->header, s->header_len, &payload)) {
+    if (onic_queue_put(out, s->am_id, s->header, s->header_len, payload)) {
         return 1;
     }
     onic_queue_wait(out, s);
@@ -83,7 +81,7 @@ static int transmit(onic_peer_t *to, ucp_ep_h ep, onic_send_t *s, unsigned am_id
         s->cursor = payload->cursor;
         s->len = payload->len;
     }
-    const int rc = ep != NULL ? ucx_send(ep, s, flags) : queue_send(to->queue, s);
+    const int rc = ep != NULL ? ucx_send(ep, s, payload, flags) : queue_send(to->queue, s, payload);
     if (rc != 0) {
         onic_send_put(s);
     }

@@ -18,7 +18,7 @@
 #include "common/support/help.h"
 #include "common/node/node.h"
 #include "common/support/collective.h"
-#include "common/support/variables.h"
+#include "common/support/component.h"
 
 #include "ompi/constants.h"
 #include "opal/mca/base/mca_base_pvar.h"

@@ -10,8 +10,8 @@
 
 #include "common/config.h"
 #include "common/support/help.h"
-#include "common/support/series.h"
-#include "common/support/variables.h"
+#include "common/support/component.h"
+#include "common/support/component.h"
 #include "common/wire/wire.h"
 
 #include "ompi/mca/pml/base/base.h"

@@ -7,7 +7,7 @@
  * Open MPI 5.0 has its mutexes and conditions from a component, and does not install the header
  * that says what they are made of. This one stands in for it with what opal/mca/threads/mutex.h and
  * wait_sync.h use, for POSIX threads. That the sizes are those of the running library is checked
- * when a component opens (common/support/series.h). Searched last, as the other shims are.
+ * when a component opens (common/support/component.h). Searched last, as the other shims are.
  */
 #ifndef ONIC_SHIM_THREADS_PTHREADS_MUTEX_H
 #define ONIC_SHIM_THREADS_PTHREADS_MUTEX_H

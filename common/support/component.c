@@ -1,0 +1,133 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "common/support/component.h"
+
+#include <mpi.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/config.h"
+#include "common/support/help.h"
+#include ONIC_MUTEX_HEADER
+#include "ompi/communicator/communicator.h"
+#include "ompi/constants.h"
+#include "ompi/win/win.h"
+#include "opal/mca/base/mca_base_pvar.h"
+#include "opal/mca/base/mca_base_var.h"
+
+/* ---- the version check --------------------------------------------------------------------- */
+
+/** A structure of which Open MPI tells the size that it has there: what a class makes. */
+struct known_size {
+    const opal_class_t *running;
+    size_t built;
+};
+
+/** Those that a component reads, and the mutex that is part of many. */
+static const struct known_size known_sizes[] = {
+    {OBJ_CLASS(opal_mutex_t), sizeof(opal_mutex_t)},
+    {OBJ_CLASS(ompi_communicator_t), sizeof(ompi_communicator_t)},
+    {OBJ_CLASS(ompi_win_t), sizeof(ompi_win_t)},
+};
+
+static bool version_matches(const char *component)
+{
+    char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int len = 0, major = -1, minor = -1;
+    MPI_Get_library_version(text, &len);
+    const char *v = strstr(text, "Open MPI v");
+    if (v != NULL && sscanf(v, "Open MPI v%d.%d", &major, &minor) == 2 &&
+        major == OMPI_NIC_OMPI_MAJOR && minor == OMPI_NIC_OMPI_MINOR) {
+        return true;
+    }
+    char refusal[256];
+    snprintf(refusal, sizeof(refusal),
+             "%s was built for Open MPI %d.%d and refuses to run in Open MPI %d.%d: "
+             "build and install it again with this one",
+             component, OMPI_NIC_OMPI_MAJOR, OMPI_NIC_OMPI_MINOR, major, minor);
+    onic_say_once(refusal);
+    return false;
+}
+
+static bool sizes_match(const char *component)
+{
+    for (size_t i = 0; i < sizeof(known_sizes) / sizeof(known_sizes[0]); i++) {
+        const struct known_size *k = &known_sizes[i];
+        if (k->running->cls_sizeof == k->built) {
+            continue;
+        }
+        char refusal[256];
+        snprintf(refusal, sizeof(refusal),
+                 "%s was built with an %s of %zu bytes and refuses to run in this Open MPI, where "
+                 "it has %zu: build and install it again with this one",
+                 component, k->running->cls_name, k->built, k->running->cls_sizeof);
+        onic_say_once(refusal);
+        return false;
+    }
+    return true;
+}
+
+bool onic_series_matches(const char *component)
+{
+    return version_matches(component) && sizes_match(component);
+}
+
+/* ---- parameters and counters ---------------------------------------------------------------- */
+
+static int register_var(const mca_base_component_t *c, const char *name, const char *help,
+                        mca_base_var_type_t type, void *value)
+{
+    return mca_base_component_var_register(c, name, help, type, NULL, 0, 0, OPAL_INFO_LVL_5,
+                                           MCA_BASE_VAR_SCOPE_READONLY, value);
+}
+
+int onic_register_int(const mca_base_component_t *c, const char *name, const char *help, int min,
+                      int max, int *value)
+{
+    char text[512];
+
+    snprintf(text, sizeof(text), "%s. Range %d to %d", help, min, max);
+    return register_var(c, name, text, MCA_BASE_VAR_TYPE_INT, value);
+}
+
+int onic_register_ranged(const mca_base_component_t *c, onic_ranged_t *p)
+{
+    return onic_register_int(c, p->name, p->help, p->min, p->max, &p->value);
+}
+
+int onic_register_bool(const mca_base_component_t *c, const char *name, bool initial, bool *value,
+                       const char *help)
+{
+    *value = initial;
+    return register_var(c, name, help, MCA_BASE_VAR_TYPE_BOOL, value);
+}
+
+int onic_register_string(const mca_base_component_t *c, const char *name, const char *initial,
+                         const char **value, const char *help)
+{
+    /* Where MPI is initialized again Open MPI has put NULL there. */
+    *value = initial;
+    return register_var(c, name, help, MCA_BASE_VAR_TYPE_STRING, value);
+}
+
+int onic_check_ranged(const onic_ranged_t *p, size_t n, const char *help_file)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (p[i].value < p[i].min || p[i].value > p[i].max) {
+            onic_help(help_file, "bad-number", p[i].name, p[i].value, p[i].min, p[i].max);
+            return OMPI_ERR_BAD_PARAM;
+        }
+    }
+    return OMPI_SUCCESS;
+}
+
+int onic_register_counter(const mca_base_component_t *c, const char *name, const char *help,
+                          int class, unsigned long long *counter)
+{
+    return mca_base_component_pvar_register(
+        c, name, help, OPAL_INFO_LVL_4, class, MCA_BASE_VAR_TYPE_UNSIGNED_LONG_LONG, NULL,
+        MPI_T_BIND_NO_OBJECT, MCA_BASE_PVAR_FLAG_READONLY | MCA_BASE_PVAR_FLAG_CONTINUOUS, NULL,
+        NULL, NULL, counter);
+}
