@@ -6,13 +6,9 @@
  * @file
  * The wire's progress.
  */
-#define _GNU_SOURCE
 #include "common/ompi_compat.h"
-#include "common/support/clock.h"
 #include "common/support/help.h"
 #include "common/wire/wire_internal.h"
-
-#include <sched.h>
 
 static int run_deferred(void)
 {
@@ -140,20 +136,4 @@ void onic_wire_set_deferred_fn(unsigned am_id, onic_wire_deferred_fn_t fn)
     onic_wire.deferred_fn[am_id] = fn;
     onic_wire_defer(am_id);
     onic_wire_unlock();
-}
-
-bool onic_wire_wait(ucs_status_ptr_t request, unsigned usec)
-{
-    if (!UCS_PTR_IS_PTR(request)) {
-        return true;
-    }
-    uint64_t end = onic_now_nsec() + UINT64_C(1000) * usec;
-    while (ucp_request_check_status(request) == UCS_INPROGRESS && onic_now_nsec() < end) {
-        if (onic_wire_progress_locked() == 0) {
-            sched_yield();
-        }
-    }
-    bool done = ucp_request_check_status(request) != UCS_INPROGRESS;
-    ucp_request_free(request);
-    return done;
 }

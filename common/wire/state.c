@@ -70,7 +70,7 @@ static _Thread_local bool locked_for_fork;
  * a thread that crashes in here may fork a debugger, from UCX's handler or the application's. Below
  * MPI_THREAD_MULTIPLE a thread that forks beside the one that calls MPI can find the lock free in
  * the very moment in which that one takes it: as bad for the child as without this. */
-void onic_wire_before_fork(void)
+static void before_fork(void)
 {
     const uint64_t end = onic_now_nsec() + FORK_PATIENCE_NSEC;
     while (!(locked_for_fork = onic_wire_trylock()) && onic_now_nsec() < end) {
@@ -78,12 +78,17 @@ void onic_wire_before_fork(void)
     }
 }
 
-void onic_wire_after_fork(void)
+static void after_fork(void)
 {
     if (locked_for_fork) {
         locked_for_fork = false;
         onic_wire_unlock();
     }
+}
+
+bool onic_wire_guard_fork(void)
+{
+    return pthread_atfork(before_fork, after_fork, after_fork) == 0;
 }
 
 /* ---- the server thread ----------------------------------------------------------------------- */
@@ -98,7 +103,15 @@ void onic_server_wake(void)
 
 void onic_wire_mark(void)
 {
-    onic_mpi_tick();
+    onic_wire_t *w = &onic_wire;
+    /* No locked instruction, since this comes with every small message. A tick that the server just
+     * misses, or one that two threads make together, is followed by others while MPI is busy. */
+    atomic_store_explicit(&w->mpi_ticks,
+                          atomic_load_explicit(&w->mpi_ticks, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
+    if (atomic_load_explicit(&w->server.sleep, memory_order_relaxed) == ONIC_SERVER_PARKED) {
+        onic_server_wake();
+    }
     onic_presence_mark();
 }
 

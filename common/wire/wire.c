@@ -40,9 +40,27 @@ size_t onic_wire_header_max(void)
     return onic_wire.header_max;
 }
 
+/** Progresses until `request` is complete or `usec` have passed. Frees it. True where it completed.
+ */
+static bool wait_for(ucs_status_ptr_t request, unsigned usec)
+{
+    if (!UCS_PTR_IS_PTR(request)) {
+        return true;
+    }
+    uint64_t end = onic_now_nsec() + UINT64_C(1000) * usec;
+    while (ucp_request_check_status(request) == UCS_INPROGRESS && onic_now_nsec() < end) {
+        if (onic_wire_progress_locked() == 0) {
+            sched_yield();
+        }
+    }
+    bool done = ucp_request_check_status(request) != UCS_INPROGRESS;
+    ucp_request_free(request);
+    return done;
+}
+
 static void stop_flush(unsigned usec)
 {
-    (void)onic_wire_wait(onic_wire.flush, usec);
+    (void)wait_for(onic_wire.flush, usec);
     onic_wire.flush = NULL;
 }
 
@@ -68,7 +86,7 @@ static void flush_peers(unsigned usec)
         }
     }
     for (size_t i = 0; i < n; i++) {
-        in_time = onic_wire_wait(flushes[i], in_time ? usec : 0) && in_time;
+        in_time = wait_for(flushes[i], in_time ? usec : 0) && in_time;
     }
     free(flushes);
 }
@@ -305,8 +323,7 @@ static int open_first(void)
 {
     static bool fork_is_guarded;
     if (!fork_is_guarded) {
-        fork_is_guarded =
-            pthread_atfork(onic_wire_before_fork, onic_wire_after_fork, onic_wire_after_fork) == 0;
+        fork_is_guarded = onic_wire_guard_fork();
     }
     int rc = start(true);
     if (rc != OMPI_SUCCESS) {

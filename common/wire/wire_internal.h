@@ -37,7 +37,7 @@ typedef struct onic_queue_out onic_queue_out_t;
 typedef enum onic_cma_state { ONIC_CMA_UNKNOWN, ONIC_CMA_YES, ONIC_CMA_NO } onic_cma_state_t;
 
 struct onic_peer {
-    uint64_t name;       /**< job and vpid, see onic_name_key */
+    uint64_t name;       /**< job and vpid, see onic_name */
     unsigned refs;       /**< given back by onic_peer_give; the record itself stays */
     bool self;           /**< own process: messages go by the loop queue, there is no endpoint */
     bool introduced;     /**< it knows, or has been told, this process's address */
@@ -181,7 +181,7 @@ typedef struct onic_wire {
     uint64_t rndv_max;       /**< most bytes of a rendezvous of this process, or UINT64_MAX */
     uint64_t credit;         /**< what the point-to-point layer of this process does */
     uint64_t rcache_max;     /**< most bytes that UCX keeps registered; 0 where it may all */
-    opal_hash_table_t peers; /**< onic_name_key -> onic_peer_t */
+    opal_hash_table_t peers; /**< by onic_name; onic_peer_t */
     unsigned foreign;        /**< of these, those of other jobs */
     onic_peer_t *self;
     atomic_uint losses; /**< connections lost so far, in this wire and before; set with the lock
@@ -226,9 +226,8 @@ extern onic_wire_t onic_wire;
 /* state.c */
 /** An error of UCX as one of Open MPI. */
 int onic_ucs_error(ucs_status_t status);
-/** Around a fork: no other thread is inside UCX then. */
-void onic_wire_before_fork(void);
-void onic_wire_after_fork(void);
+/** From now on no other thread is inside UCX when one forks. False where that cannot be. */
+bool onic_wire_guard_fork(void);
 /** Ends the server thread's sleep, unless it will look by itself. Any thread. */
 void onic_server_wake(void);
 
@@ -307,11 +306,6 @@ static inline bool onic_wire_leaves_work(void)
     return onic_wire.deferred_left || onic_queues_have_waiting();
 }
 void onic_queues_out_stop(void);
-
-/* progress.c; the lock is held */
-/** Progresses until `request` is complete or `usec` have passed. Frees it.
- *  True where it completed. */
-bool onic_wire_wait(ucs_status_ptr_t request, unsigned usec);
 
 /* progress.c; the lock is not held */
 /** Runs what follows a progress without the lock. As onic_wire_unlocked_fn_t. */
@@ -399,18 +393,5 @@ bool onic_same_place(const onic_cma_id_t *a, const onic_cma_id_t *b);
 bool onic_peer_has_pipe(onic_peer_t *peer);
 /** Gives back what onic_peer_presence and onic_peer_has_pipe have opened. */
 void onic_peer_close_files(onic_peer_t *peer);
-
-/** A sign of life of an MPI thread, for the server thread. */
-static inline void onic_mpi_tick(void)
-{
-    /* No locked instruction, since this comes with every small message. A tick that the server just
-     * misses, or one that two threads make together, is followed by others while MPI is busy. */
-    atomic_store_explicit(&onic_wire.mpi_ticks,
-                          atomic_load_explicit(&onic_wire.mpi_ticks, memory_order_relaxed) + 1,
-                          memory_order_relaxed);
-    if (atomic_load_explicit(&onic_wire.server.sleep, memory_order_relaxed) == ONIC_SERVER_PARKED) {
-        onic_server_wake();
-    }
-}
 
 #endif
