@@ -30,8 +30,7 @@ coll_nicbarrier_libnicbarrier_core_la_SOURCES = \
 	coll_nicbarrier/engines/shm/shm.c \
 	coll_nicbarrier/engines/shm/shm.h \
 	coll_nicbarrier/team/team.c \
-	coll_nicbarrier/team/team.h \
-	coll_nicbarrier/team/wait.c
+	coll_nicbarrier/team/team.h
 coll_nicbarrier_libnicbarrier_core_la_CPPFLAGS = $(pure_cppflags) -D_GNU_SOURCE
 
 # Engine datagram, which needs no MPI either.
@@ -76,12 +75,10 @@ mca_coll_nicbarrier_la_SOURCES = \
 	coll_nicbarrier/team/engines.c \
 	coll_nicbarrier/component/component.c \
 	coll_nicbarrier/component/barriers.c \
-	coll_nicbarrier/component/barriers.h \
 	coll_nicbarrier/component/module.c \
-	coll_nicbarrier/component/module.h \
 	coll_nicbarrier/component/params.c \
 	coll_nicbarrier/component/settings.c \
-	coll_nicbarrier/component/state.h
+	coll_nicbarrier/component/component.h
 nodist_mca_coll_nicbarrier_la_SOURCES = common/config.h
 mca_coll_nicbarrier_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE \
 	-DOMPI_NIC_HELP_DIR='"$(componentdir)"'

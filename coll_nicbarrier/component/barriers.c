@@ -7,7 +7,7 @@
  * The barriers of a communicator by its team, and their requests. Which barrier is entered when,
  * queue.h knows.
  */
-#include "coll_nicbarrier/component/barriers.h"
+#include "coll_nicbarrier/component/component.h"
 
 #include <sched.h>
 #include <stddef.h>
@@ -110,7 +110,6 @@ static nicbarrier_agreement_config_t agreement_config(void)
         .ppn = p->ppn,
         .engines = p->settings,
         .team = {.spins_max = p->spin,
-                 .skew = p->skew,
                  .oversubscribed = (long)opal_process_info.num_local_peers + 1 > processors,
                  .progress = progress},
         .trials = &nicbarrier_counters.trials,
@@ -248,17 +247,6 @@ static void complete(nicbarrier_request_t *r)
 
 /* ---- moving on; the lock is held ------------------------------------------------------------ */
 
-static void note_skew(nicbarrier_barriers_t *b, uint64_t epoch)
-{
-    uint64_t nsec;
-    if (b->team->on_node && nicbarrier_shm_skew(&b->team->shm, epoch, &nsec)) {
-        nicbarrier_counters_t *n = &nicbarrier_counters;
-        n->skew_count++;
-        n->skew_total += nsec;
-        n->skew_max = nsec > n->skew_max ? nsec : n->skew_max;
-    }
-}
-
 /** Is the first of the queue through already? */
 static bool first_is_done(const nicbarrier_barriers_t *b)
 {
@@ -286,11 +274,7 @@ static void harvest(nicbarrier_barriers_t *b, nicbarrier_item_t ***tail_p)
 {
     **tail_p = nicbarrier_queue_harvest(&b->queue);
     for (; **tail_p != NULL; *tail_p = &(**tail_p)->next) {
-        const uint64_t epoch = (**tail_p)->epoch;
-        if (b->team->config.skew) {
-            note_skew(b, epoch);
-        }
-        nicbarrier_overlap_done(&b->overlap, epoch);
+        nicbarrier_overlap_done(&b->overlap, (**tail_p)->epoch);
     }
 }
 
@@ -377,18 +361,12 @@ void nicbarrier_barriers_begin(nicbarrier_barriers_t *b, nicbarrier_request_t *r
     }
 }
 
-/** Begins a blocking barrier behind nonblocking ones. */
-static uint64_t number_behind(nicbarrier_barriers_t *b)
+uint64_t nicbarrier_barriers_enter(nicbarrier_barriers_t *b)
 {
     lock();
     const uint64_t epoch = nicbarrier_queue_number(&b->queue);
     unlock();
     return epoch;
-}
-
-void nicbarrier_barriers_enter(nicbarrier_barriers_t *b)
-{
-    (void)number_behind(b);
 }
 
 int nicbarrier_barriers_wait(nicbarrier_barriers_t *b)
@@ -400,7 +378,7 @@ int nicbarrier_barriers_wait(nicbarrier_barriers_t *b)
         epoch = nicbarrier_queue_number_next(&b->queue);
         team_enter(b, epoch);
     } else {
-        epoch = number_behind(b);
+        epoch = nicbarrier_barriers_enter(b);
     }
     if (!nicbarrier_team_wait(b->team, epoch)) {
         const int code = team_failure(b);
@@ -413,9 +391,6 @@ int nicbarrier_barriers_wait(nicbarrier_barriers_t *b)
         lock();
         nicbarrier_queue_reached(&b->queue, epoch);
         unlock();
-    }
-    if (b->team->config.skew) {
-        note_skew(b, epoch);
     }
     return OMPI_SUCCESS;
 }

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file The component: version check, parameters, start and end of the network engines. */
-#include "coll_nicbarrier/component/module.h"
+#include "coll_nicbarrier/component/component.h"
 
 #include "common/config.h"
 #include "common/support/help.h"
@@ -38,7 +38,6 @@ static int component_register(void)
     if (!onic_series_matches("coll_nicbarrier")) {
         return OMPI_ERR_NOT_AVAILABLE;
     }
-    nicbarrier_pvars_register(&mca_coll_nicbarrier_component.collm_version);
     nicbarrier_params_register(&mca_coll_nicbarrier_component.collm_version);
     return OMPI_SUCCESS;
 }

@@ -6,16 +6,30 @@
  * @file
  * The module of one communicator: which barrier goes where.
  */
-#include "coll_nicbarrier/component/module.h"
+#include "coll_nicbarrier/component/component.h"
 
 #include "common/support/collective.h"
 #include "ompi/constants.h"
 #include "ompi/runtime/mpiruntime.h"
 
-static const nicbarrier_params_t *params(void)
-{
-    return &nicbarrier_state.params;
-}
+/** What the module below would do. */
+typedef struct nicbarrier_below {
+    mca_coll_base_module_barrier_fn_t barrier;
+    mca_coll_base_module_t *barrier_module;
+    mca_coll_base_module_ibarrier_fn_t ibarrier;
+    mca_coll_base_module_t *ibarrier_module;
+    mca_coll_base_module_barrier_init_fn_t barrier_init;
+    mca_coll_base_module_t *barrier_init_module;
+} nicbarrier_below_t;
+
+typedef struct nicbarrier_module {
+    mca_coll_base_module_t super;
+    nicbarrier_barriers_t *barriers; /**< NULL where there is no team */
+    bool below_for_good;             /**< no other agreement is begun; nor within one */
+    int failure;                     /**< the code that the agreement has ended with here */
+    int calls;                       /**< up to the one that is to set up the engine */
+    nicbarrier_below_t below;
+} nicbarrier_module_t;
 
 /* ---- life ----------------------------------------------------------------------------------- */
 
@@ -77,10 +91,10 @@ static int failure_of(const nicbarrier_module_t *m, struct ompi_communicator_t *
 /** Counts a call that no team carries; is the agreement due? */
 static bool is_due(nicbarrier_module_t *m)
 {
-    if (m->calls < params()->setup_call) {
+    if (m->calls < nicbarrier_state.params.setup_call) {
         m->calls++;
     }
-    return m->calls == params()->setup_call && !m->below_for_good;
+    return m->calls == nicbarrier_state.params.setup_call && !m->below_for_good;
 }
 
 /** There is no team yet, or there will be none. */
@@ -211,7 +225,7 @@ static int enable(mca_coll_base_module_t *module, struct ompi_communicator_t *co
     m->super.coll_barrier = c->coll_barrier != NULL ? barrier : NULL;
     m->super.coll_ibarrier = c->coll_ibarrier != NULL ? ibarrier : NULL;
     m->super.coll_barrier_init = c->coll_barrier_init != NULL ? barrier_init : NULL;
-    if (params()->setup_call == 0 && c->coll_barrier != NULL && may_wait(comm)) {
+    if (nicbarrier_state.params.setup_call == 0 && c->coll_barrier != NULL && may_wait(comm)) {
         m->barriers = set_up(m, comm);
     }
     return OMPI_SUCCESS;
@@ -229,7 +243,7 @@ mca_coll_base_module_t *nicbarrier_comm_query(struct ompi_communicator_t *comm, 
     if (m == NULL) {
         return NULL;
     }
-    *priority = params()->priority;
+    *priority = nicbarrier_state.params.priority;
     m->super.coll_module_enable = enable;
     return &m->super;
 }

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file MCA parameters of coll_nicbarrier and its engines, and MPI_T performance variables. */
-#include "coll_nicbarrier/component/state.h"
+#include "coll_nicbarrier/component/component.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -20,11 +20,49 @@ nicbarrier_counters_t nicbarrier_counters;
 /** Below those of the components that come with Open MPI. */
 #define PRIORITY_INITIAL 5
 
+/* ---- performance variables ------------------------------------------------------------------ */
+
+/** Those of an engine; a 64-bit atomic reads as what it holds. */
+static void register_table(const mca_base_component_t *c, const nicbarrier_counter_t *table)
+{
+    _Static_assert(sizeof(unsigned long long) == sizeof(_Atomic uint64_t), "counters are 64 bits");
+    for (; table != NULL && table->name != NULL; table++) {
+        onic_register_counter(c, table->name, table->help, MCA_BASE_PVAR_CLASS_COUNTER,
+                              (unsigned long long *)(void *)table->value);
+    }
+}
+
+static void register_counters(const mca_base_component_t *c)
+{
+    const int count = MCA_BASE_PVAR_CLASS_COUNTER;
+    const int level = MCA_BASE_PVAR_CLASS_LEVEL;
+    nicbarrier_counters_t *n = &nicbarrier_counters;
+
+    for (int k = 0; nicbarrier_engines[k] != NULL; k++) {
+        const char *kind = nicbarrier_engines[k]->name;
+        char name[64], help[128];
+
+        snprintf(name, sizeof(name), "barriers_%s", kind);
+        snprintf(help, sizeof(help), "Barriers entered that engine %s carries", kind);
+        onic_register_counter(c, name, help, count, &n->barriers[k]);
+        register_table(c, nicbarrier_engines[k]->counters);
+    }
+    onic_register_counter(c, "barriers_below", "Barriers left to the module below", count,
+                          &n->below);
+    onic_register_counter(c, "agreements", "Agreements on an engine begun", count, &n->agreements);
+    onic_register_counter(c, "trials", "Engines tried between nodes before barriers depend on them",
+                          count, &n->trials);
+    onic_register_counter(c, "declined", "Agreements that found no engine", count, &n->declined);
+    onic_register_counter(c, "live_teams", "Engines set up and not yet taken apart", level,
+                          &n->live_teams);
+    onic_register_counter(c, "live_requests", "Request objects in use", level, &n->live_requests);
+}
+
 /* ---- the component's own -------------------------------------------------------------------- */
 
 static struct {
     int priority, setup_call, ppn, spin, schedule, engine;
-    bool thread, skew;
+    bool thread;
     const char *schedule_word, *engine_word;
 } set = {.priority = PRIORITY_INITIAL,
          .setup_call = 8,
@@ -85,11 +123,6 @@ static const nicbarrier_param_t own[] = {
              "progress only inside MPI calls, and windows of osc_nicstride are not served outside "
              "of them if engine put is the first to start UCX",
      .flag = &set.thread},
-    {.name = "skew",
-     .help = "Measure the time from the first arrival to the last one on the node (see the "
-             "performance variables coll_nicbarrier_skew_*). Costs two readings of the clock for "
-             "each barrier",
-     .flag = &set.skew},
     {.name = NULL},
 };
 
@@ -129,6 +162,7 @@ static const nicbarrier_param_t *param(int i)
 void nicbarrier_params_register(const mca_base_component_t *c)
 {
     const nicbarrier_param_t *p;
+    register_counters(c);
     describe_engines();
     for (int i = 0; (p = param(i)) != NULL; i++) {
         if (p->flag != NULL) {
@@ -195,7 +229,6 @@ static void apply(void)
                                                     .setup_call = set.setup_call,
                                                     .ppn = set.ppn,
                                                     .spin = set.spin,
-                                                    .skew = set.skew,
                                                     .settings = {set.schedule, set.thread}};
 }
 
@@ -276,50 +309,4 @@ void nicbarrier_params_describe(const nicbarrier_shared_t *shared, char *text, s
                           ? snprintf(text + n, size - n, "%s%s %s", before, p->name, p->words[v])
                           : snprintf(text + n, size - n, "%s%s %d", before, p->name, v));
     }
-}
-
-/* ---- performance variables ------------------------------------------------------------------ */
-
-/** Those of an engine; a 64-bit atomic reads as what it holds. */
-static void register_table(const mca_base_component_t *c, const nicbarrier_counter_t *table)
-{
-    _Static_assert(sizeof(unsigned long long) == sizeof(_Atomic uint64_t), "counters are 64 bits");
-    for (; table != NULL && table->name != NULL; table++) {
-        onic_register_counter(c, table->name, table->help, MCA_BASE_PVAR_CLASS_COUNTER,
-                              (unsigned long long *)(void *)table->value);
-    }
-}
-
-void nicbarrier_pvars_register(const mca_base_component_t *c)
-{
-    const int count = MCA_BASE_PVAR_CLASS_COUNTER;
-    const int level = MCA_BASE_PVAR_CLASS_LEVEL;
-    nicbarrier_counters_t *n = &nicbarrier_counters;
-
-    for (int k = 0; nicbarrier_engines[k] != NULL; k++) {
-        const char *kind = nicbarrier_engines[k]->name;
-        char name[64], help[128];
-
-        snprintf(name, sizeof(name), "barriers_%s", kind);
-        snprintf(help, sizeof(help), "Barriers entered that engine %s carries", kind);
-        onic_register_counter(c, name, help, count, &n->barriers[k]);
-        register_table(c, nicbarrier_engines[k]->counters);
-    }
-    onic_register_counter(c, "barriers_below", "Barriers left to the module below", count,
-                          &n->below);
-    onic_register_counter(c, "agreements", "Agreements on an engine begun", count, &n->agreements);
-    onic_register_counter(c, "trials", "Engines tried between nodes before barriers depend on them",
-                          count, &n->trials);
-    onic_register_counter(c, "declined", "Agreements that found no engine", count, &n->declined);
-    onic_register_counter(c, "live_teams", "Engines set up and not yet taken apart", level,
-                          &n->live_teams);
-    onic_register_counter(c, "live_requests", "Request objects in use", level, &n->live_requests);
-    onic_register_counter(c, "skew_count", "Barriers whose skew was measured (parameter skew)",
-                          count, &n->skew_count);
-    onic_register_counter(c, "skew_total",
-                          "Nanoseconds from the first arrival to the last one on this node, all "
-                          "measured barriers together",
-                          count, &n->skew_total);
-    onic_register_counter(c, "skew_max", "The longest of these times, in nanoseconds",
-                          MCA_BASE_PVAR_CLASS_HIGHWATERMARK, &n->skew_max);
 }

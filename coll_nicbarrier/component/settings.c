@@ -13,7 +13,7 @@
  * same version, or the component stays out of everything on all ranks. What is made later is
  * decided by that; of communicators with processes of other jobs it stays out.
  */
-#include "coll_nicbarrier/component/module.h"
+#include "coll_nicbarrier/component/component.h"
 
 #include <stdio.h>
 #include <stdlib.h>

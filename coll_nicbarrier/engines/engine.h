@@ -4,22 +4,18 @@
  */
 /**
  * @file
- * What an engine is: something that carries barriers between the members of a group.
- *
- * A *group* are the processes that take part: for a network engine one leader of each node, the
- * other processes of the node being behind the leader in shared memory (shm.h does that part,
- * team.h joins the two). An agreement makes a group for each engine that it tries (agree.h).
+ * What an engine is: something that carries barriers between the members of a *group*. For a
+ * network engine these are one leader of each node, the other processes of the node being behind
+ * the leader in shared memory (shm.h does that part, team.h joins the two).
  *
  * Barriers of a group are numbered from 1: the *epoch*. Everything is cumulative. To enter epoch e
  * is to have entered all epochs up to e; epoch e is complete at a member when every member is known
- * to have entered e, and then all earlier ones are complete too. Epochs may be entered while
- * earlier ones are not complete, any number of them (each outstanding MPI_Ibarrier is one), and one
- * call may enter several at once.
+ * to have entered e, and then all earlier ones are complete too. Any number of epochs may be
+ * entered while earlier ones are not complete.
  *
- * An engine knows nothing of MPI: no header of Open MPI, no request, no communicator. What its
- * partners must know before it can begin stands in an *endpoint*, a record of bytes that the
- * agreement carries to its partners in the schedule. So making a group is three local calls, none
- * of which waits for others: prepare, connect, and later disconnect.
+ * An engine knows nothing of MPI. What its partners must know before it can begin stands in an
+ * *endpoint*, a record of bytes that the agreement (agree.h) carries to its partners in the
+ * schedule. So making a group is local calls, none of which waits for others:
  *
  *     open         once for each process, when the first group is to be made
  *       prepare    for each group: what the partners must know
@@ -31,10 +27,8 @@
  * Threads: `enter` and `progress` of one group are called by any number of MPI threads at once and
  * protect themselves (a thread that finds the engine busy in `progress` must not wait: it returns
  * 0), and so does `disconnect`. open, prepare, connect and close are called by one thread at a
- * time. An engine may have a helper thread of its own, shared by its groups; that thread blocks all
- * signals, sleeps in the kernel, never touches an Open MPI object, and is joined by `close`. After
- * fork the child has no helper thread and must not use the engine: it does not, because it may not
- * call MPI.
+ * time. An engine may have a helper thread, shared by its groups; it blocks all signals, sleeps in
+ * the kernel, never touches an Open MPI object, and is joined by `close`.
  */
 #ifndef NICBARRIER_ENGINE_H
 #define NICBARRIER_ENGINE_H
@@ -102,18 +96,15 @@ typedef struct nicbarrier_group {
     int me;       /**< my index among them, 0 .. n - 1 */
 } nicbarrier_group_t;
 
-/**
- * What an engine calls when something happens, from whatever thread notices it, its helper thread
- * included, and possibly with its locks held: they return soon, never call the engine, and touch no
- * Open MPI object. Both may be NULL.
- */
+/** What an engine calls when something happens, from any thread, its helper thread included, and
+ *  possibly with its locks held: they return soon, never call the engine, and touch no Open MPI
+ *  object. Both may be NULL. */
 typedef struct nicbarrier_net_events {
     /** Epoch `epoch` and all before it are complete here. Calls may be late and repeat. */
     void (*complete)(void *arg, uint64_t epoch);
-    /** The helper thread has been woken (by a datagram, by `wake`, by its timer): returns the epoch
-     *  that this member has entered by now, which the engine enters before it looks on. Called by
-     *  the helper thread only; lets the last process of a node that arrives start the network part
-     *  although the leader's own thread is computing. */
+    /** The epoch that this member has entered by now, which the engine enters before it looks on.
+     *  Called by the helper thread whenever it is awake: so the last process of a node that arrives
+     *  starts the network part although the leader's own thread is computing. */
     uint64_t (*entered)(void *arg);
     void *arg;
 } nicbarrier_net_events_t;
@@ -148,8 +139,9 @@ static inline const nicbarrier_endpoint_t *nicbarrier_endpoint_of(const nicbarri
     return NULL;
 }
 
-/** An engine: a row of nicbarrier_engines. The functions of a network engine are all there; engine
- *  shm has none of them, since the team (team.h) uses it for its node in any case. */
+/** An engine: a row of nicbarrier_engines. The functions of a network engine are all there, and it
+ *  serves processes of one job; engine shm has none of them, since the team (team.h) uses it for
+ *  its node in any case. */
 typedef struct nicbarrier_engine {
     const char *name;                     /**< as in coll_nicbarrier_engine */
     const char *what;                     /**< for that parameter's help text */
@@ -171,33 +163,31 @@ typedef struct nicbarrier_engine {
      *  may still need of it has to be seen to here. */
     void (*close)(void);
 
-    /** Writes my endpoint for a new group of the key, at most NICBARRIER_ENDPOINT_MAX bytes.
-     *  Whatever it holds for the group goes into *net_p. The group's members are not known yet
-     *  beyond group->n and group->me. Returns 0, or -1 and the reason (*net_p is NULL then). */
+    /** Writes my endpoint for a new group, at most NICBARRIER_ENDPOINT_MAX bytes. Whatever it holds
+     *  for the group goes into *net_p. Returns 0, or -1 and the reason (*net_p is NULL then). */
     int (*prepare)(const nicbarrier_group_t *group, nicbarrier_net_t **net_p, void *bytes,
                    uint32_t *len_p, nicbarrier_reason_t *why);
 
-    /** Learns the endpoints of its partners in the schedule and becomes ready. Peers may be slower
-     *  or faster: what they send before this call, or before they have made it, must not be lost
-     *  for good. Endpoints are checked as anything that a peer sends. Returns 0, or -1 and the
-     *  reason: then disconnect follows. */
+    /** Learns its partners' endpoints, which are checked as anything that a peer sends, and becomes
+     *  ready. What peers send before this call, or before they have made it, must not be lost for
+     *  good. Returns 0, or -1 and the reason: then disconnect follows. */
     int (*connect)(nicbarrier_net_t *net, const nicbarrier_endpoints_t *endpoints,
                    const nicbarrier_net_events_t *events, nicbarrier_reason_t *why);
 
-    /** Enters all epochs up to `epoch`; an epoch that was entered already is ignored. Sends what
-     *  can be sent, waits for no other process. Called by MPI threads. */
+    /** Enters all epochs up to `epoch`; one that was entered already is ignored. Sends what can be
+     *  sent, waits for no other process. MPI threads. */
     void (*enter)(nicbarrier_net_t *net, uint64_t epoch);
 
     /** The last epoch that is complete here; an acquire load and nothing else. */
     uint64_t (*completed)(const nicbarrier_net_t *net);
 
-    /** Takes in what has come, sends what became due, NACKs included. Never waits. Returns how many
-     *  packets or flags were new. Called by MPI threads, often. */
+    /** Takes in what has come, sends what became due. Never waits. Returns how many packets or
+     *  flags were new. MPI threads, often. */
     int (*progress)(nicbarrier_net_t *net);
 
     /** The communicator is freed, all members having entered the same epochs; or connect failed
-     * here or elsewhere. That does not synchronise: peers may still need what they missed of the
-     * last epochs, so the engine can answer them until close. Also called where connect was not. */
+     * here or elsewhere, or was not called. That does not synchronise: peers may still need what
+     * they missed of the last epochs, so the engine can answer them until close. */
     void (*disconnect)(nicbarrier_net_t *net);
 
     /** Has the group failed: is a member dead or out of reach, so that what is not complete now may
@@ -216,27 +206,24 @@ typedef struct nicbarrier_engine {
 
     /** In a trial, when all members have connected and entered an epoch that is not complete yet:
      *  is there reason to believe that it never will be? The engine judges by evidence (requests
-     *  that remain unanswered), never by the time that a reachable member takes. NULL: `failed` has
-     *  to do. */
+     *  that remain unanswered), never by the time that a reachable member takes. */
     bool (*hopeless)(nicbarrier_net_t *net, nicbarrier_reason_t *why);
 
     /** The MPI threads go away with epochs entered that are not complete, probably for longer than
      *  these take: the helper thread takes over at once, and not only when they have been away for
-     *  a while. It stays until it finds them polling. Called by MPI threads. */
+     *  a while. It stays until it finds them polling. MPI threads. */
     void (*hand_over)(nicbarrier_net_t *net);
 
     /** Sleeps in the kernel until something may have come for any group of this process, or for
-     *  `usec` microseconds; used after a long wait, when the processor is better given away. May
-     *  return early without a reason. NULL: there is nothing to sleep on, and the caller yields. */
+     *  `usec` microseconds. May return early. NULL: the caller yields. */
     void (*wait)(nicbarrier_net_t *net, unsigned usec);
 
-    /** Lets another process of this node wake this process's helper thread, which then calls
-     *  events.entered: writes a record of at most NICBARRIER_WAKE_MAX bytes that means something to
-     *  `wake` in that process; returns its length, or 0 where there is no helper thread. Both NULL:
-     *  cannot be done. After connect. */
+    /** Lets another process of this node wake this process's helper thread: writes a record of at
+     *  most NICBARRIER_WAKE_MAX bytes that means something to `wake` in that process; returns its
+     *  length, or 0 where there is no helper thread. After connect. */
     uint32_t (*wake_record)(nicbarrier_net_t *net, void *bytes);
-    /** In the other process, where `net` does not exist and `open` may not have been called. A lost
-     *  wake-up costs time only: the leader polls by itself when it is in MPI next. */
+    /** In the other process, where `open` may not have been called. A lost wake-up costs time only:
+     *  the leader polls by itself when it is in MPI next. */
     void (*wake)(const void *bytes, uint32_t len);
 } nicbarrier_engine_t;
 
@@ -247,7 +234,7 @@ typedef struct nicbarrier_engine {
 #define NICBARRIER_ENGINES_MAX 8
 
 /** The engines of this build, ended by NULL: team/engines.c. Where two do equally well the first
- * wins; their order is the same in all builds of a version. */
+ *  wins. */
 extern const nicbarrier_engine_t *const nicbarrier_engines[NICBARRIER_ENGINES_MAX + 1];
 
 extern const nicbarrier_engine_t nicbarrier_engine_shm;      /* shm/ */

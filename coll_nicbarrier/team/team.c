@@ -4,14 +4,25 @@
  */
 #include "coll_nicbarrier/team/team.h"
 
+#include <sched.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
+#include "coll_nicbarrier/team/waiting.h"
 #include "common/node/segment.h"
 #include "common/support/clock.h"
+#include "common/support/pause.h"
 
 /** A waiting thread checks so often whether others have died, so many of them at a time. */
 #define CHECK_NSEC    100000000U
 #define CHECK_MEMBERS 4
+
+/** A nap ends after so many microseconds. */
+#define SLEEP_USEC 500U
+/** Of the waits in which a thread yields, one in so many is timed. */
+#define WAITS_PER_SAMPLE 8U
+/** Of the barriers that need no waiting, one in so many calls Open MPI's progress. */
+#define ENTRIES_PER_PROGRESS 128U
 
 /* ---- making --------------------------------------------------------------------------------- */
 
@@ -155,9 +166,6 @@ void nicbarrier_team_enter(nicbarrier_team_t *t, uint64_t epoch)
         t->engine->enter(t->net, epoch);
         return;
     }
-    if (t->config.skew) {
-        nicbarrier_shm_stamp(&t->shm, epoch, onic_now_nsec());
-    }
     if (nicbarrier_shm_enter(&t->shm, epoch)) {
         notify_leader(t);
     }
@@ -220,4 +228,112 @@ int nicbarrier_team_progress(nicbarrier_team_t *t)
         nicbarrier_team_submit(t);
     }
     return t->engine->progress(t->net);
+}
+
+/* ---- waiting: does what waiting.h decides --------------------------------------------------- */
+
+static bool poll(nicbarrier_team_t *t, uint64_t epoch)
+{
+    (void)nicbarrier_team_progress(t);
+    return nicbarrier_team_done(t, epoch);
+}
+
+/** Is there nothing to wait for any more? */
+static bool is_over(nicbarrier_team_t *t, uint64_t epoch)
+{
+    return poll(t, epoch) || nicbarrier_team_failed(t) ||
+           (t->ended != NULL && t->ended(t->ended_arg));
+}
+
+/** A thread that drives the network sleeps on it, the others on the flags. */
+static void nap(nicbarrier_team_t *t, uint64_t epoch)
+{
+    if (t->net == NULL) {
+        nicbarrier_shm_sleep(&t->shm, epoch, SLEEP_USEC);
+    } else if (t->engine->wait == NULL) {
+        sched_yield();
+    } else if (!t->on_node) {
+        t->engine->wait(t->net, SLEEP_USEC);
+    } else {
+        /* A process that arrives now must wake the helper thread. */
+        atomic_fetch_sub(&t->shm.head->attentive, 1);
+        if (!poll(t, epoch)) {
+            t->engine->wait(t->net, SLEEP_USEC);
+        }
+        atomic_fetch_add(&t->shm.head->attentive, 1);
+    }
+}
+
+static long times_displaced(void)
+{
+    struct rusage usage;
+    return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nivcsw : 0;
+}
+
+static void act(nicbarrier_team_t *t, uint64_t epoch, nicbarrier_waiting_t *w, unsigned actions)
+{
+    if ((actions & NICBARRIER_WAIT_PROGRESS) != 0) {
+        t->config.progress();
+    }
+    if ((actions & NICBARRIER_WAIT_YIELD) != 0) {
+        sched_yield();
+    }
+    if ((actions & NICBARRIER_WAIT_SLEEP) != 0) {
+        nap(t, epoch);
+    }
+    if ((actions & NICBARRIER_WAIT_TIME) != 0) {
+        const uint64_t now = onic_now_nsec();
+        if (nicbarrier_waiting_is_due(w, now)) {
+            nicbarrier_waiting_turn(w, now, times_displaced());
+            nicbarrier_team_check_members(t, now);
+        }
+    }
+}
+
+static void wait_long(nicbarrier_team_t *t, uint64_t epoch)
+{
+    const bool sample = epoch % WAITS_PER_SAMPLE == 0;
+    nicbarrier_waiting_t w = {.start = sample ? onic_now_nsec() : 0};
+    while (!is_over(t, epoch)) {
+        act(t, epoch, &w, nicbarrier_waiting_next(&w));
+    }
+    const int shared = sample ? nicbarrier_waiting_is_shared(&w, onic_now_nsec()) : -1;
+    if (shared >= 0) {
+        atomic_store_explicit(&t->spins, shared ? 0 : t->config.spins_max, memory_order_relaxed);
+    }
+}
+
+static bool spin(nicbarrier_team_t *t, uint64_t epoch)
+{
+    for (int left = atomic_load_explicit(&t->spins, memory_order_relaxed); left > 0; left--) {
+        if (poll(t, epoch)) {
+            return true;
+        }
+        onic_pause();
+    }
+    return poll(t, epoch);
+}
+
+bool nicbarrier_team_wait(nicbarrier_team_t *t, uint64_t epoch)
+{
+    const bool leads = t->on_node && t->net != NULL;
+    if (leads) {
+        atomic_fetch_add(&t->shm.head->attentive, 1);
+    }
+    bool done = spin(t, epoch);
+    if (!done) {
+        wait_long(t, epoch);
+        done = nicbarrier_team_done(t, epoch);
+    }
+    if (leads) {
+        /* A process that has arrived in between for a later epoch has not woken the helper thread.
+         */
+        atomic_fetch_sub(&t->shm.head->attentive, 1);
+        nicbarrier_team_submit(t);
+    }
+    nicbarrier_team_depart(t);
+    if (epoch % ENTRIES_PER_PROGRESS == 0) {
+        t->config.progress();
+    }
+    return done;
 }

@@ -29,7 +29,6 @@
 /** What a process wants of its teams. */
 typedef struct nicbarrier_team_config {
     int spins_max; /**< polls before a waiting thread yields, where it is alone on its processor */
-    bool skew;     /**< measure the time from first to last arrival */
     bool oversubscribed;    /**< more ranks on this node than processors */
     void (*progress)(void); /**< called by waiting threads now and then; never NULL */
 } nicbarrier_team_config_t;

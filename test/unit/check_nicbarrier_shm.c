@@ -200,25 +200,6 @@ START_TEST(sleepers_hear_of_failure)
 }
 END_TEST
 
-START_TEST(skew)
-{
-    unit_random_t random = {unit_seed()};
-    node_t node;
-    uint64_t nsec = 0;
-
-    make(&node, 3, 2, false, &random);
-    for (int i = 0; i < 3; i++) {
-        ck_assert(!nicbarrier_shm_skew(&node.view[0], 5, &nsec));
-        nicbarrier_shm_stamp(&node.view[i], 5, 1000 + 10 * (uint64_t)((i + 2) % 3));
-    }
-    ck_assert(nicbarrier_shm_skew(&node.view[1], 5, &nsec));
-    ck_assert_uint_eq(nsec, 20);
-    nicbarrier_shm_stamp(&node.view[1], 6, 2000);
-    ck_assert(!nicbarrier_shm_skew(&node.view[0], 5, &nsec));
-    unmake(&node);
-}
-END_TEST
-
 int main(void)
 {
     Suite *suite = suite_create("nicbarrier_shm");
@@ -229,7 +210,6 @@ int main(void)
     tcase_add_loop_test(tcase, complete_with_network, 0, 100);
     tcase_add_loop_test(tcase, sleepers_are_woken, 0, 3);
     tcase_add_test(tcase, sleepers_hear_of_failure);
-    tcase_add_test(tcase, skew);
     suite_add_tcase(suite, tcase);
     return unit_run_suite(suite);
 }

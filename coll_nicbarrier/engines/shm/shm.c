@@ -240,35 +240,6 @@ void nicbarrier_shm_sleep(nicbarrier_shm_t *s, uint64_t epoch, unsigned usec)
     atomic_fetch_sub(&s->head->sleepers, 1);
 }
 
-/* ---- skew ----------------------------------------------------------------------------------- */
-
-void nicbarrier_shm_stamp(nicbarrier_shm_t *s, uint64_t epoch, uint64_t nsec)
-{
-    atomic_store_explicit(&s->mine->stamp_epoch, 0, memory_order_relaxed);
-    atomic_thread_fence(memory_order_release);
-    atomic_store_explicit(&s->mine->stamp, nsec, memory_order_relaxed);
-    atomic_store_explicit(&s->mine->stamp_epoch, epoch, memory_order_release);
-}
-
-bool nicbarrier_shm_skew(const nicbarrier_shm_t *s, uint64_t epoch, uint64_t *nsec_p)
-{
-    uint64_t first = UINT64_MAX, last = 0;
-    for (int i = 0; i < s->n; i++) {
-        const nicbarrier_flag_t *flag = &s->vertex[i];
-        uint64_t before = atomic_load_explicit(&flag->stamp_epoch, memory_order_acquire);
-        uint64_t nsec = atomic_load_explicit(&flag->stamp, memory_order_relaxed);
-        atomic_thread_fence(memory_order_acquire);
-        if (before != epoch ||
-            atomic_load_explicit(&flag->stamp_epoch, memory_order_relaxed) != epoch) {
-            return false;
-        }
-        first = nsec < first ? nsec : first;
-        last = nsec > last ? nsec : last;
-    }
-    *nsec_p = last - first;
-    return true;
-}
-
 /* ---- the row -------------------------------------------------------------------------------- */
 
 static const nicbarrier_param_t params[] = {

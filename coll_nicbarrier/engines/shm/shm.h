@@ -46,8 +46,6 @@ extern int nicbarrier_shm_fanout;
 /** A flag with two cache lines of its own, because processors fetch lines by pairs. */
 typedef struct nicbarrier_flag {
     _Alignas(128) _Atomic uint64_t epoch;
-    _Atomic uint64_t stamp; /**< nanoseconds, when it was entered, if that is measured */
-    _Atomic uint64_t stamp_epoch;
 } nicbarrier_flag_t;
 
 /** What the processes of a node share besides the flags. Zeroed memory is a good beginning. */
@@ -129,13 +127,5 @@ bool nicbarrier_shm_has_dead(const nicbarrier_shm_t *s, int from, int count);
 
 /** Sleeps until `epoch` is complete, for `usec` microseconds at most; may return early. */
 void nicbarrier_shm_sleep(nicbarrier_shm_t *s, uint64_t epoch, unsigned usec);
-
-/** Notes when this process enters `epoch` (nanoseconds of a clock that the node shares); before
- *  nicbarrier_shm_enter. */
-void nicbarrier_shm_stamp(nicbarrier_shm_t *s, uint64_t epoch, uint64_t nsec);
-
-/** Nanoseconds between the first and the last that entered `epoch`, which is complete. False where
- *  a member's note is gone already, because it has entered a later one. */
-bool nicbarrier_shm_skew(const nicbarrier_shm_t *s, uint64_t epoch, uint64_t *nsec_p);
 
 #endif

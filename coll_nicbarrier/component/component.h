@@ -1,0 +1,174 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * The component: its parameters and counters, the barriers of a communicator or of a persistent
+ * request, and the modules (one for each communicator).
+ *
+ * A communicator's barriers go to the module below until the K-th of them (parameter setup_call).
+ * The first blocking one from that on runs the agreement (agree.h), by collectives of the modules
+ * below, which all ranks call there in the same order. Nonblocking ones that have begun below end
+ * there. What was agreed holds until the communicator is freed: a team (team.h) carries its
+ * barriers, or the module below does. An agreement that ends in an error here fails all barriers of
+ * the communicator, since others may use what it was to make.
+ *
+ * Locks: `lock` of the component's state guards all queues and lists; it is held shortly, never
+ * while waiting, and not when requests are completed, whose callbacks may do anything.
+ */
+#ifndef NICBARRIER_COMPONENT_H
+#define NICBARRIER_COMPONENT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/ompi_compat.h"
+#include "mpi.h"
+
+#include "coll_nicbarrier/agree/agree.h"
+#include "coll_nicbarrier/component/overlap.h"
+#include "coll_nicbarrier/component/queue.h"
+#include "coll_nicbarrier/engines/engine.h"
+#include "coll_nicbarrier/team/team.h"
+#include "ompi/communicator/communicator.h"
+#include "ompi/mca/coll/base/base.h"
+#include "ompi/mca/coll/coll.h"
+#include "ompi/request/request.h"
+
+/* ---- parameters, counters: params.c --------------------------------------------------------- */
+
+/** Values of the MCA parameters. */
+typedef struct nicbarrier_params {
+    int priority;
+    int engine; /**< its number in nicbarrier_engines, or NICBARRIER_ANY_ENGINE */
+    int setup_call;
+    int ppn;
+    int spin;
+    nicbarrier_engine_settings_t settings;
+} nicbarrier_params_t;
+
+/** Those of which rank 0's values hold for the whole job, in the order of their tables. */
+#define NICBARRIER_SHARED_MAX 8
+typedef struct nicbarrier_shared {
+    int32_t value[NICBARRIER_SHARED_MAX];
+} nicbarrier_shared_t;
+
+typedef struct nicbarrier_barriers nicbarrier_barriers_t;
+
+typedef struct nicbarrier_state {
+    nicbarrier_params_t params;
+    bool progressing;            /**< our function is registered with Open MPI's progress */
+    atomic_flag lock;            /**< guards all queues and lists */
+    atomic_int waiting;          /**< requests that are not complete: 0 means nothing to do */
+    nicbarrier_barriers_t *all;  /**< what is left at the end belonged to forgotten requests */
+    nicbarrier_barriers_t *busy; /**< those with requests that are not complete */
+} nicbarrier_state_t;
+
+extern nicbarrier_state_t nicbarrier_state;
+
+/** Counters, one process. Of several threads, see nicbarrier_add. */
+typedef struct nicbarrier_counters {
+    unsigned long long barriers[NICBARRIER_ENGINES_MAX]; /**< begun, by engine */
+    unsigned long long below;                            /**< left to the module below */
+    unsigned long long agreements;
+    unsigned long long trials;
+    unsigned long long declined;
+    unsigned long long live_teams;
+    unsigned long long live_requests;
+} nicbarrier_counters_t;
+
+extern nicbarrier_counters_t nicbarrier_counters;
+
+/** Adds to one of them. Of any thread, and as cheap as a plain addition: where two threads add at
+ *  the same time, one of them may be lost. */
+static inline void nicbarrier_add(unsigned long long *counter, unsigned long long n)
+{
+    __atomic_store_n(counter, __atomic_load_n(counter, __ATOMIC_RELAXED) + n, __ATOMIC_RELAXED);
+}
+
+/** The same for objects in use, of which none may be lost. */
+static inline void nicbarrier_add_live(unsigned long long *counter, long long n)
+{
+    if (opal_using_threads()) {
+        (void)__atomic_fetch_add(counter, (unsigned long long)n, __ATOMIC_RELAXED);
+    } else {
+        nicbarrier_add(counter, (unsigned long long)n);
+    }
+}
+
+/** Registers the parameters and performance variables with Open MPI. */
+void nicbarrier_params_register(const mca_base_component_t *component);
+/** Checks the values after all sources were read: errors get a text and a code. */
+int nicbarrier_params_check(void);
+/** Has the user asked for this component? Otherwise others do the barriers. */
+bool nicbarrier_params_wanted(void);
+/** Those that hold for the job, as they are here. */
+void nicbarrier_params_get(nicbarrier_shared_t *shared);
+/** Takes them over from a process of the same version. False, with nothing changed, where one is
+ *  out of its range. */
+bool nicbarrier_params_set(const nicbarrier_shared_t *shared);
+/** Writes them as a line for the user; they are within their ranges. */
+void nicbarrier_params_describe(const nicbarrier_shared_t *shared, char *text, size_t size);
+
+/* ---- have all ranks the same settings?: settings.c ------------------------------------------ */
+
+/** Publishes the settings of this process, and has the engines that may be chosen register with
+ *  common/ before other components start; from the component's open function. */
+void nicbarrier_settings_publish(void);
+/** Whether this component may do the barriers of a communicator: the same answer on all its ranks.
+ *  Looks up other processes for MPI_COMM_WORLD, never for others. Any MPI thread. */
+bool nicbarrier_settings_agree(struct ompi_communicator_t *comm);
+
+/* ---- barriers and their requests: barriers.c ------------------------------------------------ */
+
+typedef struct nicbarrier_request {
+    ompi_request_t super;
+    nicbarrier_item_t item;           /**< in the queue */
+    struct ompi_communicator_t *comm; /**< kept while the request is not complete */
+    _Atomic unsigned holders; /**< the user, and while it is active the thread that completes it */
+    nicbarrier_barriers_t *own; /**< persistent: its own, NULL in others */
+} nicbarrier_request_t;
+
+OBJ_CLASS_DECLARATION(nicbarrier_request_t);
+
+/** The barriers of a communicator, or of a persistent request: their queue, and what carries them.
+ */
+struct nicbarrier_barriers {
+    struct ompi_communicator_t *comm;
+    nicbarrier_queue_t queue;
+    nicbarrier_team_t *team;
+    unsigned steps;               /**< turns of progress without an end of the first */
+    nicbarrier_overlap_t overlap; /**< of leaders of a network part */
+    nicbarrier_barriers_t *next;  /**< of all */
+    nicbarrier_barriers_t *next_busy;
+    bool busy; /**< in the component's list */
+};
+
+/** Collective, and waits: agrees on a team. NULL where there is none: on all ranks alike, unless
+ *  the code in *rc_p says that the agreement has ended in an error here. */
+nicbarrier_barriers_t *nicbarrier_barriers_new(struct ompi_communicator_t *comm, int *rc_p);
+/** Nothing of it may be under way. */
+void nicbarrier_barriers_free(nicbarrier_barriers_t *b);
+/** Begins the next barrier, nonblocking. The request stands in the queue until it is complete. */
+void nicbarrier_barriers_begin(nicbarrier_barriers_t *b, nicbarrier_request_t *request);
+/** Begins the next barrier, for which no thread waits; its number. */
+uint64_t nicbarrier_barriers_enter(nicbarrier_barriers_t *b);
+/** Does a whole barrier. Returns OMPI_SUCCESS, or MPI's code where a process or a connection has
+ *  failed or the communicator is revoked, which ends all barriers of this queue. */
+int nicbarrier_barriers_wait(nicbarrier_barriers_t *b);
+
+/** Open MPI's progress: moves all that is busy on and completes requests. */
+int nicbarrier_progress(void);
+
+/** A new request; NULL where memory is exhausted. */
+nicbarrier_request_t *nicbarrier_request_new(struct ompi_communicator_t *comm, bool persistent);
+
+/* ---- modules: module.c ---------------------------------------------------------------------- */
+
+/** The module for a communicator, and the component's priority; NULL: none. */
+mca_coll_base_module_t *nicbarrier_comm_query(struct ompi_communicator_t *comm, int *priority);
+
+#endif
