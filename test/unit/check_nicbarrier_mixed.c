@@ -68,22 +68,13 @@ static int fake_resolve(nicbarrier_partner_t *p, const void *bytes, uint32_t len
     return 0;
 }
 
-static bool fake_send(const nicbarrier_address_t *to, const unsigned char *packet, bool fast)
+static bool fake_send(const nicbarrier_address_t *to, const unsigned char *packet)
 {
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 
-    (void)fast;
     memcpy(&a.sin_port, to->bytes, sizeof(a.sin_port));
     return fake.dumb || sendto(fake.fd, packet, NICBARRIER_PACKET_SIZE, 0, (struct sockaddr *)&a,
                                sizeof(a)) == NICBARRIER_PACKET_SIZE;
-}
-
-static bool fake_adopt(nicbarrier_partner_t *p, const nicbarrier_address_t *from)
-{
-    if (from->via != NICBARRIER_VIA_VERBS || p->candidate[0].via != NICBARRIER_VIA_VERBS)
-        return false;
-    p->at = p->candidate[0];
-    return true;
 }
 
 static int fake_receive(void *bytes, size_t size, nicbarrier_address_t *from)
@@ -113,7 +104,6 @@ const nicbarrier_transport_t nicbarrier_verbs = {
     .describe = fake_describe,
     .resolve = fake_resolve,
     .send = fake_send,
-    .adopt = fake_adopt,
     .receive = fake_receive,
     .descriptor = fake_descriptor,
 };

@@ -35,19 +35,6 @@ static int number(const nicbarrier_address_t *a)
     return a != NULL ? a->bytes[0] : -1;
 }
 
-static bool adopt(nicbarrier_partner_t *p, const nicbarrier_address_t *from)
-{
-    p->at = *from;
-    return true;
-}
-
-static bool refuse(nicbarrier_partner_t *p, const nicbarrier_address_t *from)
-{
-    (void)p;
-    (void)from;
-    return false;
-}
-
 /* ---- some networks -------------------------------------------------------------------------- */
 
 START_TEST(addresses_take_turns)
@@ -68,12 +55,10 @@ START_TEST(what_comes_proves_the_address)
     const nicbarrier_address_t other = address(NICBARRIER_VIA_UDP, 3);
     nicbarrier_partner_t p = partner(true, 3);
 
-    nicbarrier_reach_received(&p, &from, refuse);
-    ck_assert(!p.proven && number(&p.at) == 0);
-    nicbarrier_reach_received(&p, &from, adopt);
+    nicbarrier_reach_received(&p, &from);
     ck_assert(p.proven && number(&p.at) == 2);
-    nicbarrier_reach_received(&p, &other, adopt);
-    nicbarrier_reach_nacked(&p, &other, adopt);
+    nicbarrier_reach_received(&p, &other);
+    nicbarrier_reach_nacked(&p, &other);
     for (unsigned i = 0; i < 100; i++)
         ck_assert(!nicbarrier_reach_nack(&p, true, 1 + i * UINT64_C(1000) * MSEC));
     ck_assert_int_eq(number(&p.at), 2);
@@ -148,8 +133,8 @@ START_TEST(not_hopeless)
 {
     nicbarrier_partner_t heard = partner(true, 2), asked = heard, slow = heard, once = heard;
 
-    nicbarrier_reach_received(&heard, &heard.candidate[2], refuse);
-    nicbarrier_reach_nacked(&asked, &asked.candidate[2], refuse);
+    nicbarrier_reach_received(&heard, &heard.candidate[2]);
+    nicbarrier_reach_nacked(&asked, &asked.candidate[2]);
     ck_assert_uint_eq(until_hopeless(&heard, 100 * MSEC, 10000), 10000);
     ck_assert_uint_eq(until_hopeless(&asked, 100 * MSEC, 10000), 10000);
     for (unsigned i = 1; i < 1000; i++) {
@@ -170,10 +155,10 @@ START_TEST(refusals)
         (void)nicbarrier_reach_nack(&p, true, 1);
         ck_assert(!nicbarrier_reach_refused(&p));
     }
-    nicbarrier_reach_received(&p, &p.candidate[0], adopt);
+    nicbarrier_reach_received(&p, &p.candidate[0]);
     for (int i = 0; i < 10; i++)
         ck_assert(!nicbarrier_reach_refused(&p)); /* nobody waits for it */
-    nicbarrier_reach_received(&p, &p.candidate[0], adopt);
+    nicbarrier_reach_received(&p, &p.candidate[0]);
     (void)nicbarrier_reach_nack(&p, true, 1);
     for (int i = 1; i < NICBARRIER_REACH_REFUSALS; i++)
         ck_assert(!nicbarrier_reach_refused(&p));
@@ -187,11 +172,11 @@ START_TEST(proven_verbs_is_given_up)
     const uint64_t patience = NICBARRIER_REACH_ALL_PATIENCE;
     nicbarrier_partner_t p = partner(true, 2);
 
-    nicbarrier_reach_received(&p, &p.candidate[0], adopt);
+    nicbarrier_reach_received(&p, &p.candidate[0]);
     for (unsigned i = 0; i < 20; i++)
         ck_assert(!nicbarrier_reach_nack(&p, true, 1 + i));
     /* Any answer counts. */
-    nicbarrier_reach_received(&p, &p.candidate[0], adopt);
+    nicbarrier_reach_received(&p, &p.candidate[0]);
     for (unsigned i = 0; i <= NICBARRIER_REACH_TRIES - 1; i++)
         ck_assert(!nicbarrier_reach_nack(&p, true, (2 + 2 * i) * patience));
     ck_assert_int_eq(number(&p.at), 0);
@@ -204,7 +189,7 @@ START_TEST(proven_verbs_is_given_up)
         again |= number(&p.at) == 0;
     }
     ck_assert(again && number(&p.at) > 0);
-    nicbarrier_reach_received(&p, &p.candidate[0], adopt);
+    nicbarrier_reach_received(&p, &p.candidate[0]);
     ck_assert(number(&p.at) == 0 && p.proven);
 }
 END_TEST
@@ -217,7 +202,7 @@ START_TEST(verbs_alone_is_kept)
     for (uint64_t i = 1; i < 100; i++) {
         ck_assert(!nicbarrier_reach_nack(&p, true, i * 100 * MSEC));
     }
-    nicbarrier_reach_received(&p, &p.candidate[0], adopt);
+    nicbarrier_reach_received(&p, &p.candidate[0]);
     for (uint64_t i = 100; i < 200; i++) {
         ck_assert(!nicbarrier_reach_nack(&p, true, i * 100 * MSEC));
     }
@@ -231,17 +216,15 @@ START_TEST(questions_change_the_transport)
     const nicbarrier_address_t udp = address(NICBARRIER_VIA_UDP, 2);
     nicbarrier_partner_t p = partner(true, 2);
 
-    nicbarrier_reach_nacked(&p, &p.candidate[0], adopt);
+    nicbarrier_reach_nacked(&p, &p.candidate[0]);
     ck_assert(p.proven && number(&p.at) == 0);
-    nicbarrier_reach_received(&p, &udp, adopt);
+    nicbarrier_reach_received(&p, &udp);
     ck_assert_int_eq(number(&p.at), 0);
-    nicbarrier_reach_nacked(&p, &udp, refuse);
-    ck_assert(p.proven && number(&p.at) == 0);
-    nicbarrier_reach_nacked(&p, &udp, adopt);
+    nicbarrier_reach_nacked(&p, &udp);
     ck_assert_int_eq(number(&p.at), 2);
-    nicbarrier_reach_received(&p, &p.candidate[0], adopt);
+    nicbarrier_reach_received(&p, &p.candidate[0]);
     ck_assert_int_eq(number(&p.at), 2);
-    nicbarrier_reach_nacked(&p, &p.candidate[0], adopt);
+    nicbarrier_reach_nacked(&p, &p.candidate[0]);
     ck_assert_int_eq(number(&p.at), 0);
 }
 END_TEST
@@ -255,7 +238,7 @@ typedef enum kind { HEARD, ASKED, NACK } kind_t;
 typedef struct event {
     kind_t kind;
     nicbarrier_address_t from; /* HEARD, ASKED */
-    bool can;                  /* likewise: it can be adopted */
+    bool can;                  /* likewise: the partner has such an address */
     bool expected;             /* NACK */
     uint64_t now;
 } event_t;
@@ -326,8 +309,7 @@ static int reference_at(const history_t *h)
 
 static event_t random_event(unit_random_t *random, const history_t *h, bool expected, uint64_t now)
 {
-    const int first = h->verbs ? 0 : 1;
-    const int which = first + (int)unit_below(random, (uint64_t)(h->udp + 1 - first));
+    const int which = (int)unit_below(random, (uint64_t)h->udp + 2);
     const bool silent = !unit_once_in(random, 20);
 
     return (event_t){
@@ -336,7 +318,7 @@ static event_t random_event(unit_random_t *random, const history_t *h, bool expe
                                           : HEARD,
         .from =
             address(which == 0 ? NICBARRIER_VIA_VERBS : NICBARRIER_VIA_UDP, (unsigned char)which),
-        .can = unit_once_in(random, 2),
+        .can = which == 0 ? h->verbs : h->udp > 0,
         .expected = expected,
         .now = now,
     };
@@ -370,9 +352,9 @@ START_TEST(as_the_reference)
             }
             UNIT_CHECK(fallback == (!was_proven && before == 0 && reference_at(&h) != 0));
         } else if (e.kind == ASKED)
-            nicbarrier_reach_nacked(&p, &e.from, e.can ? adopt : refuse);
+            nicbarrier_reach_nacked(&p, &e.from);
         else
-            nicbarrier_reach_received(&p, &e.from, e.can ? adopt : refuse);
+            nicbarrier_reach_received(&p, &e.from);
         UNIT_CHECK(number(&p.at) == reference_at(&h));
         UNIT_CHECK(p.proven == (reference_proven(&h) >= 0));
     }

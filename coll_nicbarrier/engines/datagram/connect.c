@@ -53,41 +53,27 @@ int nicbarrier_datagram_prepare(const nicbarrier_group_t *group, nicbarrier_net_
 
 /* ---- partners ------------------------------------------------------------------------------- */
 
-/** Candidates by verbs, where both have a port. */
-static int resolve_verbs(nicbarrier_partner_t *p, const nicbarrier_parts_t *parts,
-                         nicbarrier_reason_t *why)
-{
-    const nicbarrier_transport_t *t = nicbarrier_datagram.transport[NICBARRIER_VIA_VERBS];
-    const uint32_t len = parts->len[NICBARRIER_VIA_VERBS];
-    if (t == NULL || len == 0) {
-        nicbarrier_reason(why, "member %d has no verbs device", (int)p->member);
-        return 0;
-    }
-    return t->resolve(p, parts->bytes[NICBARRIER_VIA_VERBS], len, why);
-}
-
 /** All its candidates, verbs first; -1 where there is none. */
 static int resolve(nicbarrier_partner_t *p, const unsigned char *bytes, uint32_t len,
                    nicbarrier_reason_t *why)
 {
-    const nicbarrier_transport_t *udp = nicbarrier_datagram.transport[NICBARRIER_VIA_UDP];
+    const bool only = nicbarrier_datagram_config.verbs == NICBARRIER_VERBS_ALWAYS;
+    uint8_t by_verbs = 0;
     nicbarrier_parts_t parts;
-    nicbarrier_reason_t other;
     const char *wrong = nicbarrier_endpoint_split(bytes, len, &parts);
     if (wrong != NULL) {
         nicbarrier_reason(why, "the endpoint record of member %d is malformed: %s", (int)p->member,
                           wrong);
         return -1;
     }
-    if (resolve_verbs(p, &parts, why) != 0) {
-        return -1;
-    }
-    const uint8_t by_verbs = p->ncandidates;
-    const bool only = nicbarrier_datagram_config.verbs == NICBARRIER_VERBS_ALWAYS;
-    if (udp->resolve(p, parts.bytes[NICBARRIER_VIA_UDP], parts.len[NICBARRIER_VIA_UDP],
-                     only ? &other : why) != 0) {
-        *why = only ? other : *why;
-        return -1;
+    for (int via = NICBARRIER_VIAS - 1; via >= 0; via--) {
+        const nicbarrier_transport_t *t = nicbarrier_datagram.transport[via];
+        by_verbs = p->ncandidates;
+        if (t == NULL || (parts.len[via] == 0 && via == NICBARRIER_VIA_VERBS)) {
+            nicbarrier_reason(why, "member %d has no verbs device", (int)p->member);
+        } else if (t->resolve(p, parts.bytes[via], parts.len[via], why) != 0) {
+            return -1;
+        }
     }
     p->ncandidates = only ? by_verbs : p->ncandidates;
     p->at = p->candidate[0];

@@ -30,10 +30,9 @@ static bool is_dropped(void)
     return (d->random >> 33) % 1000 < (unsigned)nicbarrier_datagram_config.drop;
 }
 
-void nicbarrier_datagram_transmit(const nicbarrier_address_t *to, const unsigned char *packet,
-                                  bool fast)
+void nicbarrier_datagram_transmit(const nicbarrier_address_t *to, const unsigned char *packet)
 {
-    if (is_dropped() || !nicbarrier_datagram.transport[to->via]->send(to, packet, fast)) {
+    if (is_dropped() || !nicbarrier_datagram.transport[to->via]->send(to, packet)) {
         return;
     }
     if (to->via == NICBARRIER_VIA_VERBS) {
@@ -48,7 +47,7 @@ void nicbarrier_datagram_post(const nicbarrier_address_t *to, nicbarrier_packet_
     unsigned char bytes[NICBARRIER_PACKET_SIZE];
     packet.back = nicbarrier_datagram.cookie;
     nicbarrier_packet_encode(&packet, bytes);
-    nicbarrier_datagram_transmit(to, bytes, false);
+    nicbarrier_datagram_transmit(to, bytes);
 }
 
 void nicbarrier_datagram_send(nicbarrier_net_t *net, nicbarrier_packet_kind_t kind, uint32_t k,

@@ -93,10 +93,8 @@ static inline void nicbarrier_datagram_unlock(void)
 
 /* ---- packets out ----------------------------------------------------------------------------- */
 
-/** Sends one packet, unless the parameter drop drops it; errors are as if it were lost. `fast` as
- *  in transport.h. */
-void nicbarrier_datagram_transmit(const nicbarrier_address_t *to, const unsigned char *packet,
-                                  bool fast);
+/** Sends one packet, unless the parameter drop drops it; errors are as if it were lost. */
+void nicbarrier_datagram_transmit(const nicbarrier_address_t *to, const unsigned char *packet);
 /** Encodes and sends one that has this process's own cookie in it. */
 void nicbarrier_datagram_post(const nicbarrier_address_t *to, nicbarrier_packet_t packet);
 /** Sends a packet about my step k to its partner (the receiver of the step; for NACK and ACK the

@@ -18,15 +18,10 @@
 
 /* ---- packets of groups ---------------------------------------------------------------------- */
 
-static nicbarrier_adopt_t *adopt_of(const nicbarrier_address_t *from)
-{
-    return nicbarrier_datagram.transport[from->via]->adopt;
-}
-
 static void prove(nicbarrier_net_t *net, nicbarrier_partner_t *partner,
                   const nicbarrier_address_t *from)
 {
-    if (nicbarrier_reach_received(partner, from, adopt_of(from))) {
+    if (nicbarrier_reach_received(partner, from)) {
         nicbarrier_datagram_moved(net, partner);
     }
 }
@@ -53,7 +48,7 @@ static void take_nack(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
         count(refused);
         return;
     }
-    if (nicbarrier_reach_nacked(to, from, adopt_of(from))) {
+    if (nicbarrier_reach_nacked(to, from)) {
         nicbarrier_datagram_moved(net, to);
     }
     /* By the transport that it came by. */

@@ -15,8 +15,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/support/clock.h"
-
 static bool ip_of(const struct ifaddrs *i, nicbarrier_ip_t *p)
 {
     unsigned char mask[16] = {0};
@@ -105,7 +103,6 @@ static uint64_t mix(uint64_t hash, const void *bytes, size_t n)
 
 uint64_t nicbarrier_host_name(uint32_t cookie)
 {
-    uint64_t hash = UINT64_C(14695981039346656037);
     char boot[64];
     struct stat ns;
     const int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
@@ -114,9 +111,7 @@ uint64_t nicbarrier_host_name(uint32_t cookie)
         close(fd);
     }
     if (n <= 0 || stat("/proc/self/ns/net", &ns) != 0) {
-        const pid_t pid = getpid();
-        const uint64_t now = onic_now_nsec();
-        return mix(mix(mix(hash, &cookie, sizeof(cookie)), &pid, sizeof(pid)), &now, sizeof(now));
+        return cookie;
     }
-    return mix(mix(hash, boot, (size_t)n), &ns.st_ino, sizeof(ns.st_ino));
+    return mix(mix(UINT64_C(14695981039346656037), boot, (size_t)n), &ns.st_ino, sizeof(ns.st_ino));
 }

@@ -10,9 +10,21 @@
 
 /* ---- what comes ----------------------------------------------------------------------------- */
 
+/** Uses the address from now on, if the partner has one of that transport. Of verbs it is the one
+ * of the endpoint record, since only that has a key that is known. */
+static bool adopt(nicbarrier_partner_t *p, const nicbarrier_address_t *from)
+{
+    for (int i = 0; i < p->ncandidates; i++) {
+        if (p->candidate[i].via == from->via) {
+            p->at = from->via == NICBARRIER_VIA_VERBS ? p->candidate[i] : *from;
+            return true;
+        }
+    }
+    return false;
+}
+
 /** What comes from an address proves it. */
-static bool learn(nicbarrier_partner_t *p, const nicbarrier_address_t *from,
-                  nicbarrier_adopt_t *adopt)
+static bool learn(nicbarrier_partner_t *p, const nicbarrier_address_t *from)
 {
     p->alive = true;
     p->refused = 0;
@@ -23,20 +35,18 @@ static bool learn(nicbarrier_partner_t *p, const nicbarrier_address_t *from,
     return false;
 }
 
-bool nicbarrier_reach_received(nicbarrier_partner_t *p, const nicbarrier_address_t *from,
-                               nicbarrier_adopt_t *adopt)
+bool nicbarrier_reach_received(nicbarrier_partner_t *p, const nicbarrier_address_t *from)
 {
     p->unanswered = 0;
-    return learn(p, from, adopt);
+    return learn(p, from);
 }
 
 /** The partner has not received what was sent to it: if its NACK comes by another transport, the
  * one used so far does not carry in both directions. */
-bool nicbarrier_reach_nacked(nicbarrier_partner_t *p, const nicbarrier_address_t *from,
-                             nicbarrier_adopt_t *adopt)
+bool nicbarrier_reach_nacked(nicbarrier_partner_t *p, const nicbarrier_address_t *from)
 {
     const bool moved = p->proven && p->at.via != from->via && adopt(p, from);
-    return learn(p, from, adopt) || moved;
+    return learn(p, from) || moved;
 }
 
 /* ---- what does not come --------------------------------------------------------------------- */

@@ -16,8 +16,8 @@
  * keeps silent; then those of UDP by turns. Verbs that has worked before takes its turn with them,
  * since it may come back, and be all that ever does work.
  *
- * Pure: time is an argument, in nanoseconds of any clock that does not go back and has left 0; what
- * depends on the transport is handed in. The caller serialises.
+ * Pure: time is an argument, in nanoseconds of any clock that does not go back and has left 0. The
+ * caller serialises.
  */
 #ifndef NICBARRIER_REACH_H
 #define NICBARRIER_REACH_H
@@ -68,17 +68,11 @@ typedef struct nicbarrier_partner {
                                                 NICBARRIER_REACH_TRIES */
 } nicbarrier_partner_t;
 
-/** Uses the address `from` (or that of the record which belongs to it) for the partner from now on:
- *  of the transport that `from` is of. False, and nothing is changed, where that cannot be. */
-typedef bool nicbarrier_adopt_t(nicbarrier_partner_t *p, const nicbarrier_address_t *from);
-
 /** A message of the partner's came from there. Returns true where p->at has changed. */
-bool nicbarrier_reach_received(nicbarrier_partner_t *p, const nicbarrier_address_t *from,
-                               nicbarrier_adopt_t *adopt);
+bool nicbarrier_reach_received(nicbarrier_partner_t *p, const nicbarrier_address_t *from);
 
 /** A NACK of the partner's came from there. Returns true where p->at has changed. */
-bool nicbarrier_reach_nacked(nicbarrier_partner_t *p, const nicbarrier_address_t *from,
-                             nicbarrier_adopt_t *adopt);
+bool nicbarrier_reach_nacked(nicbarrier_partner_t *p, const nicbarrier_address_t *from);
 
 /**
  * A NACK is about to be sent to the partner; it goes to p->at, which this may change.

@@ -41,7 +41,7 @@ static void advance(nicbarrier_stepped_t *s)
         if (out >> k & 1) {
             onic_put64(s->packet[k] + NICBARRIER_PACKET_EPOCH_AT,
                        nicbarrier_rule_word(&s->rule, k));
-            nicbarrier_datagram_transmit(&s->to[k], s->packet[k], true);
+            nicbarrier_datagram_transmit(&s->to[k], s->packet[k]);
         }
     }
 }

@@ -77,10 +77,8 @@ typedef struct nicbarrier_transport {
     /** A packet that its receiver's host has refused, because the port is closed; false where there
      *  is none. NULL: that cannot be known. */
     bool (*refused)(unsigned char packet[NICBARRIER_PACKET_SIZE]);
-    /** One packet; false where it could not be sent, which is as if it were lost. `fast`: in the
-     *  quickest way, though the receiver may then see a source that takes no answers. */
-    bool (*send)(const nicbarrier_address_t *to, const unsigned char *packet, bool fast);
-    nicbarrier_adopt_t *adopt; /**< to an address of its own */
+    /** One packet; false where it could not be sent, which is as if it were lost. */
+    bool (*send)(const nicbarrier_address_t *to, const unsigned char *packet);
     /** One packet of up to `size` bytes; its length (0 .. size; size where it is longer), or -1
      *  where there is none. Never waits. */
     int (*receive)(void *bytes, size_t size, nicbarrier_address_t *from);

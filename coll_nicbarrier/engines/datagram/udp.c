@@ -19,26 +19,12 @@
 
 /** Bytes that the kernel may keep for us: some hundred packets. */
 #define RECEIVE_BUFFER (1 << 20)
-/** Sockets that are connected to partners; a power of two. */
-#define LINKS 64
-
-/**
- * A socket connected to a partner, to send only: the kernel then need not look for the route with
- * each packet, which is a tenth of a barrier's time. Its own port is another one than partners
- * know, so nothing ever comes there.
- */
-typedef struct udp_link {
-    bool taken;
-    int fd; /**< -1 where it could not be had */
-    nicbarrier_address_t to;
-} udp_link_t;
 
 static struct {
     int fd;
     bool ipv6;
     nicbarrier_udp_address_t mine;
-    bool errors;            /**< there is something in the error queue */
-    udp_link_t link[LINKS]; /**< by a hash of the address; the first that has it keeps it */
+    bool errors; /**< there is something in the error queue */
 } udp = {.fd = -1};
 
 /* ---- socket --------------------------------------------------------------------------------- */
@@ -89,12 +75,6 @@ static const char *open_socket(void)
 
 static void udp_close(void)
 {
-    for (int i = 0; i < LINKS; i++) {
-        if (udp.link[i].taken && udp.link[i].fd >= 0) {
-            close(udp.link[i].fd);
-        }
-        udp.link[i] = (udp_link_t){0};
-    }
     if (udp.fd >= 0) {
         close(udp.fd);
     }
@@ -181,56 +161,9 @@ static int udp_resolve(nicbarrier_partner_t *p, const void *bytes, uint32_t len,
 
 /* ---- packets -------------------------------------------------------------------------------- */
 
-/** Of an IPv4 address that is mapped into IPv6 the IPv4 one, for which the kernel's way is
- *  shorter. */
-static socklen_t unmapped(const nicbarrier_address_t *from, any_address_t *a)
+static bool udp_send(const nicbarrier_address_t *to, const unsigned char *packet)
 {
-    memcpy(a, from->bytes, from->len);
-    if (a->any.sa_family != AF_INET6 || !IN6_IS_ADDR_V4MAPPED(&a->six.sin6_addr)) {
-        return from->len;
-    }
-    struct sockaddr_in four = {.sin_family = AF_INET, .sin_port = a->six.sin6_port};
-    memcpy(&four.sin_addr, a->six.sin6_addr.s6_addr + 12, 4);
-    a->four = four;
-    return sizeof(four);
-}
-
-static void open_link(udp_link_t *link, const nicbarrier_address_t *to)
-{
-    any_address_t a;
-    const socklen_t len = unmapped(to, &a);
-    const int fd = socket(a.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    *link = (udp_link_t){.taken = true, .fd = fd, .to = *to};
-    if (fd >= 0 && connect(fd, &a.any, len) != 0) {
-        close(fd);
-        link->fd = -1;
-    }
-}
-
-/** -1 where there is none for this address. */
-static int link_to(const nicbarrier_address_t *to)
-{
-    uint64_t words[sizeof(to->bytes) / 8], sum = 0;
-    memcpy(words, to->bytes, sizeof(words));
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-        sum = (sum ^ words[i]) * UINT64_C(0x9e3779b97f4a7c15);
-    }
-    udp_link_t *link = &udp.link[(sum >> 56) % LINKS];
-    if (!link->taken) {
-        open_link(link, to);
-    }
-    return memcmp(link->to.bytes, to->bytes, sizeof(to->bytes)) == 0 ? link->fd : -1;
-}
-
-static bool udp_send(const nicbarrier_address_t *to, const unsigned char *packet, bool fast)
-{
-    const int fd = fast ? link_to(to) : -1;
     /* The first call may only report that an earlier packet was refused. */
-    for (int i = 0; i < 2 && fd >= 0; i++) {
-        if (send(fd, packet, NICBARRIER_PACKET_SIZE, MSG_NOSIGNAL) == NICBARRIER_PACKET_SIZE) {
-            return true;
-        }
-    }
     for (int i = 0; i < 2; i++) {
         if (sendto(udp.fd, packet, NICBARRIER_PACKET_SIZE, MSG_NOSIGNAL,
                    (const struct sockaddr *)(const void *)to->bytes,
@@ -242,31 +175,10 @@ static bool udp_send(const nicbarrier_address_t *to, const unsigned char *packet
     return false;
 }
 
-/** The host is what proved right; the port is the one that its record named. */
-static bool udp_adopt(nicbarrier_partner_t *p, const nicbarrier_address_t *from)
-{
-    any_address_t a, prepared;
-    const nicbarrier_address_t *last = &p->candidate[p->ncandidates - 1];
-    memcpy(&a, from->bytes, from->len);
-    memcpy(&prepared, last->bytes, last->len);
-    if (last->via != NICBARRIER_VIA_UDP || from->len != last->len) {
-        return false;
-    }
-    if (a.any.sa_family == AF_INET6) {
-        a.six.sin6_port = prepared.six.sin6_port;
-    } else {
-        a.four.sin_port = prepared.four.sin_port;
-    }
-    memset(p->at.bytes, 0, sizeof(p->at.bytes));
-    memcpy(p->at.bytes, &a, from->len);
-    p->at.len = from->len;
-    p->at.via = NICBARRIER_VIA_UDP;
-    return true;
-}
-
 static int udp_receive(void *bytes, size_t size, nicbarrier_address_t *from)
 {
     socklen_t len = sizeof(from->bytes);
+    memset(from, 0, sizeof(*from));
     const ssize_t n =
         recvfrom(udp.fd, bytes, size, MSG_DONTWAIT, (struct sockaddr *)(void *)from->bytes, &len);
     from->len = len;
@@ -315,14 +227,10 @@ static int udp_descriptor(void)
 
 void nicbarrier_udp_send_once(const nicbarrier_address_t *to, const unsigned char *packet)
 {
-    any_address_t a;
-    if (to->len > sizeof(a)) {
-        return;
-    }
-    memcpy(&a, to->bytes, to->len);
-    const int fd = socket(a.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    const struct sockaddr *a = (const void *)to->bytes;
+    const int fd = socket(a->sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd >= 0) {
-        (void)sendto(fd, packet, NICBARRIER_PACKET_SIZE, MSG_NOSIGNAL, &a.any, to->len);
+        (void)sendto(fd, packet, NICBARRIER_PACKET_SIZE, MSG_NOSIGNAL, a, to->len);
         close(fd);
     }
 }
@@ -339,7 +247,6 @@ const nicbarrier_transport_t nicbarrier_udp = {
     .describe = udp_describe,
     .resolve = udp_resolve,
     .send = udp_send,
-    .adopt = udp_adopt,
     .receive = udp_receive,
     .refused = udp_refused,
     .descriptor = udp_descriptor,

@@ -181,17 +181,6 @@ static int verbs_resolve(nicbarrier_partner_t *p, const void *bytes, uint32_t le
     return 0;
 }
 
-/** The address is the one of its endpoint record, since only that has a key that is known. */
-static bool verbs_adopt(nicbarrier_partner_t *p, const nicbarrier_address_t *from)
-{
-    (void)from;
-    if (p->candidate[0].via != NICBARRIER_VIA_VERBS) {
-        return false;
-    }
-    p->at = p->candidate[0];
-    return true;
-}
-
 /* ---- packets -------------------------------------------------------------------------------- */
 
 /** Tries to bring a broken queue pair back; then what was under way is gone. */
@@ -245,10 +234,9 @@ static bool post_packet(const onic_verbs_address_t *to, const handle_t *h,
     return true;
 }
 
-static bool verbs_send(const nicbarrier_address_t *to, const unsigned char *packet, bool fast)
+static bool verbs_send(const nicbarrier_address_t *to, const unsigned char *packet)
 {
     onic_verbs_address_t a;
-    (void)fast;
     memcpy(&a, to->bytes, sizeof(a));
     if (posted - done >= SENDS / 2) {
         reap();
@@ -343,7 +331,6 @@ const nicbarrier_transport_t nicbarrier_verbs = {
     .describe = verbs_describe,
     .resolve = verbs_resolve,
     .send = verbs_send,
-    .adopt = verbs_adopt,
     .receive = verbs_receive,
     .descriptor = verbs_descriptor,
     .arm = verbs_arm,
