@@ -41,7 +41,6 @@ coll_nicbarrier_libnicbarrier_datagram_la_SOURCES = \
 	coll_nicbarrier/engines/datagram/datagram.c \
 	coll_nicbarrier/engines/datagram/datagram.h \
 	coll_nicbarrier/engines/datagram/group.c \
-	coll_nicbarrier/engines/datagram/group.h \
 	coll_nicbarrier/engines/datagram/input.c \
 	coll_nicbarrier/engines/datagram/interfaces.c \
 	coll_nicbarrier/engines/datagram/params.c \

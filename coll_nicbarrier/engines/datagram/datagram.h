@@ -9,7 +9,7 @@
  * reach.h, packet.h, udp_address.h. From the bottom to the top:
  *
  *     transport.h     params.c, and the transports: udp.c (with interfaces.c), verbs_ud.c
- *     group.h         group.c: state, packets out, groups
+ *     group.c         state, packets out, groups
  *     stepper.h       the steppers: stepper_host.c
  *     timers.c        requests and repetitions that are due, refusals, the end
  *     input.c         packets in
@@ -17,15 +17,140 @@
  *     connect.c       the engine's functions for groups
  *     datagram.c      its other functions, and the row
  *
+ * One lock serves all groups of a process. It is held for some microseconds at a time, longer when
+ * groups are made; threads in progress do not wait for it. Functions need it, unless they say
+ * otherwise.
+ *
  * UDP is always there, verbs where a device is. Each pair of partners that both have a port, of
  * which each can reach the other, uses verbs, the others UDP: reach.h.
  */
 #ifndef NICBARRIER_DATAGRAM_H
 #define NICBARRIER_DATAGRAM_H
 
-#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
 
-#include "coll_nicbarrier/engines/datagram/group.h"
+#include "coll_nicbarrier/engines/datagram/linger.h"
+#include "coll_nicbarrier/engines/datagram/stepper.h"
+#include "coll_nicbarrier/engines/datagram/transport.h"
+#include "coll_nicbarrier/engines/engine.h"
+#include "coll_nicbarrier/epoch/nack.h"
+#include "common/support/clock.h"
+
+/* ---- state ----------------------------------------------------------------------------------- */
+
+struct nicbarrier_net {
+    nicbarrier_net_t *next; /**< in the table */
+    nicbarrier_group_t group;
+    nicbarrier_net_events_t events;
+    bool connected; /**< there is a stepper */
+    bool expected;  /**< all members are in what is not complete yet: silence means something */
+    bool used;      /**< something has been complete, so its partners are peers (linger.h) */
+    bool gone;      /**< disconnected, but others may still need answers */
+    _Atomic uint64_t completed; /**< as the stepper and the events have it */
+    atomic_bool failed;         /**< likewise */
+    const nicbarrier_stepper_t *stepper;
+    nicbarrier_stepped_t *stepped;
+    nicbarrier_nacks_t nacks;
+    int nsteps;
+    nicbarrier_step_t step[NICBARRIER_STEPS_MAX];
+    int npartners;
+    nicbarrier_partner_t *partner;
+    nicbarrier_partner_t *to[NICBARRIER_STEPS_MAX];   /**< by step; NULL: none */
+    nicbarrier_partner_t *from[NICBARRIER_STEPS_MAX]; /**< likewise */
+};
+
+/** Lists of groups in the table. */
+#define NICBARRIER_DATAGRAM_LISTS 64
+
+typedef struct nicbarrier_datagram {
+    bool open;
+    int schedule; /**< nicbarrier_schedule_kind_t */
+    nicbarrier_timing_t timing;
+    const nicbarrier_transport_t *transport[NICBARRIER_VIAS]; /**< NULL where it is not open */
+    atomic_bool udp_due;                                      /**< something has come by UDP */
+    unsigned udp_polls;        /**< while there is verbs, too: since UDP was of use */
+    uint32_t cookie;           /**< that packets to this process must carry */
+    uint64_t random;           /**< state, for drop */
+    atomic_bool locked;        /**< the lock */
+    _Atomic uint64_t ticks;    /**< grows with calls of MPI threads */
+    uint64_t now;              /**< when a thread last found nothing more to take in; the lock */
+    _Atomic uint64_t polled;   /**< when an MPI thread did; NICBARRIER_NEVER: it is about to */
+    atomic_bool away;          /**< MPI threads have left, and the helper thread is to take over */
+    _Atomic uint64_t deadline; /**< of the first NACK that may become due */
+    nicbarrier_net_t *list[NICBARRIER_DATAGRAM_LISTS];
+    nicbarrier_linger_t linger;
+    /* the helper thread */
+    bool has_thread;
+    pthread_t thread;
+    int wake_fd;
+    atomic_bool stop;
+    atomic_bool watching; /**< it reads `away` before it next sleeps without the network */
+    bool helping;         /**< it holds the lock */
+} nicbarrier_datagram_t;
+
+extern nicbarrier_datagram_t nicbarrier_datagram;
+
+/** Any thread. False: it is taken. */
+static inline bool nicbarrier_datagram_trylock(void)
+{
+    return !atomic_load_explicit(&nicbarrier_datagram.locked, memory_order_relaxed) &&
+           !atomic_exchange_explicit(&nicbarrier_datagram.locked, true, memory_order_acquire);
+}
+
+/** Waits for it, some microseconds. Any thread. */
+void nicbarrier_datagram_lock(void);
+static inline void nicbarrier_datagram_unlock(void)
+{
+    atomic_store_explicit(&nicbarrier_datagram.locked, false, memory_order_release);
+}
+
+/* ---- packets out ----------------------------------------------------------------------------- */
+
+/** Sends one packet, unless the parameter drop drops it; errors are as if it were lost. */
+void nicbarrier_datagram_transmit(const nicbarrier_address_t *to, const unsigned char *packet);
+/** Encodes and sends one that has this process's own cookie in it. */
+void nicbarrier_datagram_post(const nicbarrier_address_t *to, nicbarrier_packet_t packet);
+/** Sends a packet about my step k to its partner (the receiver of the step; for NACK and ACK the
+ *  sender), at this address; `word` as the kind has it. */
+void nicbarrier_datagram_send(nicbarrier_net_t *net, nicbarrier_packet_kind_t kind, uint32_t k,
+                              const nicbarrier_address_t *at, uint64_t word);
+
+/* ---- groups ---------------------------------------------------------------------------------- */
+
+/** What the stepper says of a connected group; `room` is for its use. */
+static inline const nicbarrier_rule_t *nicbarrier_net_state(const nicbarrier_net_t *net,
+                                                            nicbarrier_rule_t *room)
+{
+    return net->stepper->snapshot(net->stepped, room);
+}
+
+/** Into the table. */
+void nicbarrier_datagram_add(nicbarrier_net_t *net);
+/** The group of that key, or NULL. */
+nicbarrier_net_t *nicbarrier_datagram_find(uint64_t key);
+/** Calls a function for every group; it may free the group. */
+void nicbarrier_datagram_each(void (*function)(nicbarrier_net_t *, uint64_t), uint64_t what);
+/** Has it nothing to send any more but answers? */
+bool nicbarrier_datagram_is_over(const nicbarrier_net_t *net);
+/** Out of the table, and freed. */
+void nicbarrier_datagram_free(nicbarrier_net_t *net);
+/** The communicator is gone: frees the group now, or when it is over. One that has failed stays,
+ *  to answer so; for others that are not there any more every question is granted (input.c). */
+void nicbarrier_datagram_leave(nicbarrier_net_t *net);
+
+/** Enters all epochs up to `epoch` and sends what becomes due. */
+void nicbarrier_datagram_enter(nicbarrier_net_t *net, uint64_t epoch);
+/** Enters in all groups what members behind this one have (events.entered). */
+void nicbarrier_datagram_enter_all(void);
+/** The connected group has failed: its members are notified. Follow must come after it. */
+void nicbarrier_datagram_set_failed(nicbarrier_net_t *net);
+/** Both. */
+void nicbarrier_datagram_fail(nicbarrier_net_t *net);
+/** The stepper has gone on: timers, completion. The group may be freed afterwards. */
+void nicbarrier_datagram_follow(nicbarrier_net_t *net, uint64_t now);
+/** The partner is reached by another address from now on: stepper and peers are updated. */
+void nicbarrier_datagram_moved(nicbarrier_net_t *net, const nicbarrier_partner_t *p);
 
 /* ---- timers.c; the lock is held -------------------------------------------------------------- */
 

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Engine datagram: state, packets out, connected groups; see group.h. */
-#include "coll_nicbarrier/engines/datagram/group.h"
+/** @file Engine datagram: state, packets out, connected groups; see datagram.h. */
+#include "coll_nicbarrier/engines/datagram/datagram.h"
 
 #include <sched.h>
 #include <stdlib.h>

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Engine datagram: packets in; see datagram.h. The lock is held, but for the sleep. */
+#include <poll.h>
 #include <time.h>
 
 #include "coll_nicbarrier/engines/datagram/datagram.h"

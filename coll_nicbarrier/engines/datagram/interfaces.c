@@ -17,21 +17,21 @@
 
 static bool ip_of(const struct ifaddrs *i, nicbarrier_ip_t *p)
 {
+    const struct sockaddr_in *four = (const void *)i->ifa_addr;
+    const struct sockaddr_in6 *six = (const void *)i->ifa_addr;
+    const bool v4 = i->ifa_addr->sa_family == AF_INET;
     unsigned char mask[16] = {0};
-    memset(p, 0, sizeof(*p));
-    if (i->ifa_addr->sa_family == AF_INET) {
-        p->family = 4;
-        memcpy(p->bytes, &((const struct sockaddr_in *)(const void *)i->ifa_addr)->sin_addr, 4);
+    *p = nicbarrier_ip_loopback;
+    if (v4) {
+        memcpy(p->bytes + 12, &four->sin_addr, 4);
         memcpy(mask, &((const struct sockaddr_in *)(const void *)i->ifa_netmask)->sin_addr, 4);
-    } else {
-        const struct sockaddr_in6 *a = (const void *)i->ifa_addr;
-        if (IN6_IS_ADDR_LINKLOCAL(&a->sin6_addr)) {
-            return false;
-        }
-        p->family = 6;
-        memcpy(p->bytes, &a->sin6_addr, 16);
+    } else if (!IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr)) {
+        memcpy(p->bytes, &six->sin6_addr, 16);
         memcpy(mask, &((const struct sockaddr_in6 *)(const void *)i->ifa_netmask)->sin6_addr, 16);
+    } else {
+        return false;
     }
+    p->prefix = v4 ? 96 : 0;
     for (int bit = 0; bit < 128 && (mask[bit / 8] >> (7 - bit % 8) & 1) != 0; bit++) {
         p->prefix++;
     }

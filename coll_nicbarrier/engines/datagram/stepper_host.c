@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coll_nicbarrier/engines/datagram/group.h"
+#include "coll_nicbarrier/engines/datagram/datagram.h"
 #include "common/support/bytes.h"
 
 struct nicbarrier_stepped {

@@ -91,7 +91,7 @@ static int udp_open(uint32_t cookie, nicbarrier_reason_t *why)
     udp.mine.n = (uint8_t)n;
     udp.ipv6 = false;
     for (int i = 0; i < n; i++) {
-        udp.ipv6 |= udp.mine.ip[i].family == 6;
+        udp.ipv6 |= !nicbarrier_ip_is_v4(&udp.mine.ip[i]);
     }
     udp.mine.cookie = cookie;
     udp.mine.host = nicbarrier_host_name(cookie);
@@ -108,31 +108,23 @@ static int udp_open(uint32_t cookie, nicbarrier_reason_t *why)
 
 static uint32_t udp_describe(void *bytes)
 {
-    return nicbarrier_udp_address_encode(&udp.mine, bytes);
+    memcpy(bytes, &udp.mine, nicbarrier_udp_address_size(&udp.mine));
+    return nicbarrier_udp_address_size(&udp.mine);
 }
 
-/** As the socket wants it: on one of IPv6, IPv4 addresses are mapped. */
-static void address_of(const nicbarrier_ip_t *p, uint16_t port, bool ipv6, nicbarrier_address_t *to)
+/** As the socket wants it. */
+static void address_of(const nicbarrier_ip_t *p, uint16_t port, nicbarrier_address_t *to)
 {
-    any_address_t a;
-    memset(&a, 0, sizeof(a));
-    memset(to, 0, sizeof(*to));
-    if (!ipv6) {
-        a.four.sin_family = AF_INET;
-        a.four.sin_port = htons(port);
-        memcpy(&a.four.sin_addr, p->bytes, 4);
-        to->len = sizeof(a.four);
+    const struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
+    any_address_t a = {.six = six};
+    if (udp.ipv6) {
+        memcpy(&a.six.sin6_addr, p->bytes, 16);
     } else {
-        a.six.sin6_family = AF_INET6;
-        a.six.sin6_port = htons(port);
-        if (p->family == 4) {
-            memset(a.six.sin6_addr.s6_addr + 10, 0xff, 2);
-            memcpy(a.six.sin6_addr.s6_addr + 12, p->bytes, 4);
-        } else {
-            memcpy(&a.six.sin6_addr, p->bytes, 16);
-        }
-        to->len = sizeof(a.six);
+        a.four = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(port)};
+        memcpy(&a.four.sin_addr, p->bytes + 12, 4);
     }
+    memset(to, 0, sizeof(*to));
+    to->len = udp.ipv6 ? sizeof(a.six) : sizeof(a.four);
     memcpy(to->bytes, &a, to->len);
 }
 
@@ -154,7 +146,7 @@ static int udp_resolve(nicbarrier_partner_t *p, const void *bytes, uint32_t len,
     }
     p->cookie = theirs.cookie;
     for (int i = 0; i < n; i++) {
-        address_of(&order[i], theirs.port, udp.ipv6, &p->candidate[p->ncandidates++]);
+        address_of(&order[i], theirs.port, &p->candidate[p->ncandidates++]);
     }
     return 0;
 }
@@ -237,8 +229,7 @@ void nicbarrier_udp_send_once(const nicbarrier_address_t *to, const unsigned cha
 
 void nicbarrier_udp_local(nicbarrier_address_t *a)
 {
-    static const nicbarrier_ip_t loopback = {.family = 4, .prefix = 8, .bytes = {127, 0, 0, 1}};
-    address_of(&loopback, udp.mine.port, udp.ipv6, a);
+    address_of(&nicbarrier_ip_loopback, udp.mine.port, a);
 }
 
 const nicbarrier_transport_t nicbarrier_udp = {

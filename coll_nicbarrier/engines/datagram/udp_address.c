@@ -2,104 +2,32 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Addresses in endpoint records; see udp_address.h. The encoded form, numbers in network byte
- * order:
- *
- *      0  magic   2 bytes
- *      2  port    2
- *      4  cookie  4
- *      8  host    8
- *     16  number  1
- *     17  zero    3
- *     20  for each address: family 1, prefix 1, address 16
- */
+/** @file Addresses in endpoint records; see udp_address.h. */
 #include "coll_nicbarrier/engines/datagram/udp_address.h"
 
 #include <arpa/inet.h>
 #include <stdlib.h>
-#include <string.h>
-
-#include "common/support/bytes.h"
-
-#define MAGIC 0x4e50
-
-enum {
-    AT_PORT = 2,
-    AT_COOKIE = 4,
-    AT_HOST = 8,
-    AT_NUMBER = 16,
-    AT_ZERO = 17,
-    HEAD = 20,
-    EACH = 18
-};
 
 /** No interface and no network has a longer name; nor an interface one of so many characters. */
 #define NAME_MAX_LEN  64
 #define INTERFACE_MAX 16
 
-/* ---- wire form ------------------------------------------------------------------------------ */
-
-uint32_t nicbarrier_udp_address_encode(const nicbarrier_udp_address_t *p,
-                                       unsigned char bytes[NICBARRIER_UDP_ADDRESS_SIZE])
-{
-    memset(bytes, 0, HEAD);
-    onic_put16(bytes, MAGIC);
-    onic_put16(bytes + AT_PORT, p->port);
-    onic_put32(bytes + AT_COOKIE, p->cookie);
-    onic_put64(bytes + AT_HOST, p->host);
-    bytes[AT_NUMBER] = p->n;
-    for (int i = 0; i < p->n; i++) {
-        unsigned char *at = bytes + HEAD + EACH * i;
-        at[0] = p->ip[i].family;
-        at[1] = p->ip[i].prefix;
-        memcpy(at + 2, p->ip[i].bytes, sizeof(p->ip[i].bytes));
-    }
-    return HEAD + (uint32_t)EACH * p->n;
-}
-
-static const char *check_ip(const nicbarrier_ip_t *p)
-{
-    static const uint8_t zero[12];
-
-    if (p->family != 4 && p->family != 6)
-        return "an address of an unknown family";
-    if (p->prefix > (p->family == 4 ? 32 : 128))
-        return "an address with an impossible prefix";
-    if (p->family == 4 && memcmp(p->bytes + 4, zero, sizeof(zero)) != 0)
-        return "an address with something behind it";
-    return NULL;
-}
+const nicbarrier_ip_t nicbarrier_ip_loopback = {{[10] = 0xff, 0xff, 127, 0, 0, 1}, 96 + 8};
 
 const char *nicbarrier_udp_address_decode(const void *bytes, size_t len,
                                           nicbarrier_udp_address_t *p)
 {
-    static const unsigned char zero[HEAD - AT_ZERO];
-    const unsigned char *b = bytes;
-
-    if (len < HEAD)
-        return "shorter than its head";
     memset(p, 0, sizeof(*p));
-    p->port = onic_get16(b + AT_PORT);
-    p->cookie = onic_get32(b + AT_COOKIE);
-    p->host = onic_get64(b + AT_HOST);
-    p->n = b[AT_NUMBER];
-    if (onic_get16(b) != MAGIC)
-        return "of another engine or version";
-    if (p->port == 0 || memcmp(b + AT_ZERO, zero, sizeof(zero)) != 0)
-        return "a head that cannot be";
-    if (p->n == 0 || p->n > NICBARRIER_IPS_MAX || len != HEAD + (size_t)EACH * p->n)
+    if (len < offsetof(nicbarrier_udp_address_t, ip) || len > sizeof(*p))
+        return "not of a possible size";
+    memcpy(p, bytes, len);
+    if (p->n == 0 || p->n > NICBARRIER_IPS_MAX || len != nicbarrier_udp_address_size(p))
         return "not as many addresses as it says";
-    for (int i = 0; i < p->n; i++) {
-        nicbarrier_ip_t *ip = &p->ip[i];
-        ip->family = b[HEAD + EACH * i];
-        ip->prefix = b[HEAD + EACH * i + 1];
-        memcpy(ip->bytes, b + HEAD + EACH * i + 2, sizeof(ip->bytes));
-        const char *why = check_ip(ip);
-        if (why != NULL)
-            return why;
-    }
+    if (p->port == 0 || p->zero != 0)
+        return "a head that cannot be";
+    for (int i = 0; i < p->n; i++)
+        if (p->ip[i].prefix > 128)
+            return "an address with an impossible prefix";
     return NULL;
 }
 
@@ -109,14 +37,15 @@ bool nicbarrier_ip_within(const nicbarrier_ip_t *p, const nicbarrier_ip_t *netwo
 {
     const unsigned whole = network->prefix / 8, rest = network->prefix % 8;
 
-    if (p->family != network->family || memcmp(p->bytes, network->bytes, whole) != 0)
+    if (nicbarrier_ip_is_v4(p) != nicbarrier_ip_is_v4(network) ||
+        memcmp(p->bytes, network->bytes, whole) != 0)
         return false;
     return rest == 0 || ((p->bytes[whole] ^ network->bytes[whole]) >> (8 - rest)) == 0;
 }
 
 static bool same_address(const nicbarrier_ip_t *a, const nicbarrier_ip_t *b)
 {
-    return a->family == b->family && memcmp(a->bytes, b->bytes, sizeof(a->bytes)) == 0;
+    return memcmp(a->bytes, b->bytes, sizeof(a->bytes)) == 0;
 }
 
 static bool among(const nicbarrier_ip_t *p, const nicbarrier_udp_address_t *all,
@@ -132,16 +61,15 @@ int nicbarrier_udp_address_choose(const nicbarrier_udp_address_t *mine,
                                   const nicbarrier_udp_address_t *theirs, bool ipv6,
                                   nicbarrier_ip_t order[NICBARRIER_IPS_MAX + 1])
 {
-    static const nicbarrier_ip_t loopback = {.family = 4, .prefix = 8, .bytes = {127, 0, 0, 1}};
     const bool same_host = mine->host == theirs->host;
     int n = 0;
 
     if (same_host)
-        order[n++] = loopback;
+        order[n++] = nicbarrier_ip_loopback;
     for (int far = 0; far <= 1; far++) {
         for (int i = 0; i < theirs->n; i++) {
             const nicbarrier_ip_t *p = &theirs->ip[i];
-            const bool usable = p->family == 4 || ipv6;
+            const bool usable = ipv6 || nicbarrier_ip_is_v4(p);
             const bool mirror = !same_host && among(p, mine, same_address);
             if (usable && !mirror && among(p, mine, nicbarrier_ip_within) == (far == 0))
                 order[n++] = *p;
@@ -160,19 +88,16 @@ static int parse_network(const char *text, nicbarrier_ip_t *p)
     const size_t len = slash != NULL ? (size_t)(slash - text) : strlen(text);
     char *end;
 
-    memset(p, 0, sizeof(*p));
+    *p = nicbarrier_ip_loopback;
     memcpy(address, text, len);
     address[len] = '\0';
-    if (inet_pton(AF_INET, address, p->bytes) == 1)
-        p->family = 4;
-    else if (inet_pton(AF_INET6, address, p->bytes) == 1)
-        p->family = 6;
-    else
+    const bool v4 = inet_pton(AF_INET, address, p->bytes + 12) == 1;
+    if (!v4 && inet_pton(AF_INET6, address, p->bytes) != 1)
         return slash == NULL ? 0 : -1;
-    p->prefix = p->family == 4 ? 32 : 128;
+    p->prefix = 128;
     if (slash == NULL)
         return 1;
-    const unsigned long bits = strtoul(slash + 1, &end, 10);
+    const unsigned long bits = strtoul(slash + 1, &end, 10) + (v4 ? 96 : 0);
     if (slash[1] < '0' || slash[1] > '9' || *end != '\0' || bits > p->prefix)
         return -1;
     p->prefix = (uint8_t)bits;
@@ -226,7 +151,5 @@ int nicbarrier_ip_wanted(const nicbarrier_ip_t *p, const char *interface, const 
 
 bool nicbarrier_ip_filter_valid(const char *filter)
 {
-    static const nicbarrier_ip_t any = {.family = 4};
-
-    return nicbarrier_ip_wanted(&any, "", filter) >= 0;
+    return nicbarrier_ip_wanted(&nicbarrier_ip_loopback, "", filter) >= 0;
 }

@@ -4,13 +4,13 @@
  */
 /**
  * @file
- * Where a process can be reached by datagrams: what stands in its endpoint record,
- * and the order in which a partner tries its addresses.
+ * Where a process can be reached by datagrams: what stands in its endpoint record, and the order in
+ * which a partner tries its addresses.
  *
  * A host has addresses that others cannot reach (bridges of containers and virtual machines, which
- * have the same address on every host; networks that not all hosts are on). The address alone
- * does not show it, so all are prepared; those that look best are tried first, and where nothing
- * comes back the next one is.
+ * have the same address on every host; networks that not all hosts are on). The address alone does
+ * not show it, so all are prepared; those that look best are tried first, and where nothing comes
+ * back the next one is.
  *
  * Pure. Decoding trusts nothing.
  */
@@ -20,34 +20,43 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
-/** An address of IPv4 or IPv6. */
+/** An address of IPv6; one of IPv4 is mapped into it (::ffff:10.0.0.7). */
 typedef struct nicbarrier_ip {
-    uint8_t family;    /**< 4 or 6 */
-    uint8_t prefix;    /**< bits of its network, up to 32 or 128 */
-    uint8_t bytes[16]; /**< network byte order; of IPv4 the first 4, the others 0 */
+    uint8_t bytes[16]; /**< network byte order */
+    uint8_t prefix;    /**< bits of its network, up to 128; of IPv4 96 more than usual */
 } nicbarrier_ip_t;
 
 #define NICBARRIER_IPS_MAX 8
 
+/** What travels is its beginning, without the addresses beyond `n`: hosts of a job have one byte
+ *  order. */
 typedef struct nicbarrier_udp_address {
     uint64_t host;   /**< equal where processes can talk through the loopback interface */
     uint32_t cookie; /**< of its packets, see packet.h */
     uint16_t port;   /**< not 0; the same for all addresses */
     uint8_t n;       /**< addresses, 1 .. NICBARRIER_IPS_MAX */
+    uint8_t zero;
     nicbarrier_ip_t ip[NICBARRIER_IPS_MAX];
 } nicbarrier_udp_address_t;
 
-/** Bytes of the longest encoded form. */
-#define NICBARRIER_UDP_ADDRESS_SIZE (20 + 18 * NICBARRIER_IPS_MAX)
-
-/** @return the bytes written */
-uint32_t nicbarrier_udp_address_encode(const nicbarrier_udp_address_t *p,
-                                       unsigned char bytes[NICBARRIER_UDP_ADDRESS_SIZE]);
+/** Bytes of it that travel. */
+static inline uint32_t nicbarrier_udp_address_size(const nicbarrier_udp_address_t *p)
+{
+    return (uint32_t)(offsetof(nicbarrier_udp_address_t, ip) + p->n * sizeof(p->ip[0]));
+}
 
 /** @return NULL, or what is wrong with it (a static English fragment); `*p` is undefined then */
 const char *nicbarrier_udp_address_decode(const void *bytes, size_t len,
                                           nicbarrier_udp_address_t *p);
+
+/** 127.0.0.1, and any address of IPv4. */
+extern const nicbarrier_ip_t nicbarrier_ip_loopback;
+static inline bool nicbarrier_ip_is_v4(const nicbarrier_ip_t *p)
+{
+    return memcmp(p->bytes, nicbarrier_ip_loopback.bytes, 12) == 0;
+}
 
 /**
  * Which of their addresses to try, best first: on the same host its loopback address; then those in
