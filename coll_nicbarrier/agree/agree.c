@@ -12,7 +12,6 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "coll_nicbarrier/agree/agreement.h"
 #include "common/support/clock.h"
 #include "common/support/collective.h"
 #include "ompi/constants.h"
@@ -28,15 +27,11 @@
 
 /* ---- what a rank brings --------------------------------------------------------------------- */
 
-/** A key that no other group has: at random, or from name and time, where the kernel gives
- *  nothing. */
+/** A key that no other group has: at random, or the time where the kernel gives nothing. */
 static uint64_t draw_key(void)
 {
-    uint64_t key = 0;
-    if (getrandom(&key, sizeof(key), GRND_NONBLOCK) != (ssize_t)sizeof(key)) {
-        key = ((uint64_t)OPAL_PROC_MY_NAME.jobid << 32 | OPAL_PROC_MY_NAME.vpid) ^ onic_now_nsec()
-                                                                                       << 16;
-    }
+    uint64_t key = onic_now_nsec();
+    (void)getrandom(&key, sizeof(key), GRND_NONBLOCK);
     return key != 0 ? key : 1;
 }
 

@@ -4,7 +4,7 @@
  */
 /** @file What leaders do in an agreement. From when an engine is connected on, partners may need
  *  answers: so all waiting makes it progress. */
-#include "coll_nicbarrier/agree/agreement.h"
+#include "coll_nicbarrier/agree/agree.h"
 
 #include <limits.h>
 #include <pthread.h>

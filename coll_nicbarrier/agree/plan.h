@@ -2,13 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * What all ranks of a communicator conclude from the facts of each: which share a node, which lead,
- * which engine is the best. All conclude the same.
- *
- * Pure.
- */
+/** @file What all ranks of a communicator conclude from the facts of each: which share a node,
+ * which lead, which engine is the best. All conclude the same. Pure. */
 #ifndef NICBARRIER_PLAN_H
 #define NICBARRIER_PLAN_H
 

@@ -2,11 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * The barriers of a communicator by its team, and their requests. Which barrier is entered when,
- * queue.h knows.
- */
+/** @file The barriers of a communicator by its team, and their requests. */
 #include "coll_nicbarrier/component/component.h"
 
 #include <sched.h>
@@ -106,7 +102,7 @@ static nicbarrier_agreement_config_t agreement_config(void)
     const nicbarrier_params_t *p = &nicbarrier_state.params;
     const long processors = sysconf(_SC_NPROCESSORS_ONLN);
     return (nicbarrier_agreement_config_t){
-        .engine = p->engine,
+        .engine = p->engine > 0 ? p->engine - 1 : NICBARRIER_ANY_ENGINE,
         .ppn = p->ppn,
         .engines = p->settings,
         .team = {.spins_max = p->spin,

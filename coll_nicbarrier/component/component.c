@@ -59,10 +59,8 @@ static int component_init(bool progress_threads, bool mpi_threads)
     return OMPI_SUCCESS;
 }
 
-/**
- * Called when all communicators are gone, behind the fence in which all processes of the job have
- * entered MPI_Finalize: no process waits in a barrier any more.
- */
+/** Called when all communicators are gone, behind the fence in which all processes of the job have
+ *  entered MPI_Finalize: no process waits in a barrier any more. */
 static int component_close(void)
 {
     if (nicbarrier_state.progressing) {

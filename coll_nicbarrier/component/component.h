@@ -43,7 +43,7 @@
 /** Values of the MCA parameters. */
 typedef struct nicbarrier_params {
     int priority;
-    int engine; /**< its number in nicbarrier_engines, or NICBARRIER_ANY_ENGINE */
+    int engine; /**< 1 and its number in nicbarrier_engines; 0: the best */
     int setup_call;
     int ppn;
     int spin;

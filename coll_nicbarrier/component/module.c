@@ -2,10 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * The module of one communicator: which barrier goes where.
- */
+/** @file The module of one communicator: which barrier goes where. */
 #include "coll_nicbarrier/component/component.h"
 
 #include "common/support/collective.h"
@@ -62,9 +59,7 @@ OBJ_CLASS_INSTANCE(nicbarrier_module_t, mca_coll_base_module_t, construct, destr
 /* ---- barriers ------------------------------------------------------------------------------- */
 
 /** Agrees on a team for the communicator, or for one of its persistent requests. Where there is
- * none the module below serves the communicator for good, since another agreement would ask the
- * same.
- */
+ * none the module below serves for good, since another agreement would ask the same. */
 static nicbarrier_barriers_t *set_up(nicbarrier_module_t *m, struct ompi_communicator_t *comm)
 {
     int rc;
@@ -155,11 +150,8 @@ static int ibarrier(struct ompi_communicator_t *comm, ompi_request_t **request,
     return OMPI_SUCCESS;
 }
 
-/**
- * A persistent barrier has a queue of its own, because those of a communicator may be started in a
- * different order on each rank. The standard lets this call wait for the others. Persistent
- * requests are made to be used again and again, so there is no waiting for the K-th.
- */
+/** A persistent barrier has a queue of its own, because those of a communicator may be started in a
+ *  different order on each rank. The standard lets this call wait for the others. */
 static int barrier_init(struct ompi_communicator_t *comm, ompi_info_t *info,
                         ompi_request_t **request, mca_coll_base_module_t *module)
 {
@@ -193,11 +185,9 @@ static void keep(mca_coll_base_module_t *module)
     }
 }
 
-/**
- * May a communicator be set up where it is made, which waits for all its ranks? Two threads might
- * make two communicators in another order on each rank, and Open MPI makes one at a time: not where
- * a process of the job has several threads, but for MPI_COMM_WORLD. The same on all ranks.
- */
+/** May a communicator be set up where it is made, which waits for all its ranks? Two threads might
+ *  make two in another order on each rank: not where a process of the job has several threads, but
+ *  for MPI_COMM_WORLD. The same on all ranks. */
 static bool may_wait(struct ompi_communicator_t *comm)
 {
     static atomic_bool single;

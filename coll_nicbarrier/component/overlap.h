@@ -5,8 +5,7 @@
 /**
  * @file
  * Does the program compute behind its nonblocking barriers? Then the helper thread has to take over
- * as soon as one is begun; to programs that wait at once it would only be in the way, being woken
- * by packets for which another thread polls. Programs do not announce which it will be, but they do
+ * as soon as one is begun; to programs that wait at once it would only be in the way. Programs do
  * the same again and again: what counts is whether, in the life of the last few barriers, the MPI
  * threads were away for long.
  *
@@ -35,11 +34,8 @@ typedef struct nicbarrier_overlap {
     uint8_t known;    /**< 0 .. NICBARRIER_OVERLAP_MAX */
 } nicbarrier_overlap_t;
 
-/**
- * The MPI threads go away and leave barriers unfinished, the last one that was begun being `last`.
- *
- * @return true where they will probably be away for long
- */
+/** The MPI threads go away and leave barriers unfinished, the last one that was begun being `last`.
+ *  @return true where they will probably be away for long */
 static inline bool nicbarrier_overlap_leave(nicbarrier_overlap_t *h, uint64_t last, uint64_t now)
 {
     h->left = now;

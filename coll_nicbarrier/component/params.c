@@ -13,12 +13,15 @@
 #include "ompi/constants.h"
 #include "opal/mca/base/mca_base_pvar.h"
 
-nicbarrier_state_t nicbarrier_state = {.lock = ATOMIC_FLAG_INIT};
-nicbarrier_counters_t nicbarrier_counters;
-
 #define HELP_FILE "help-coll-nicbarrier.txt"
 /** Below those of the components that come with Open MPI. */
 #define PRIORITY_INITIAL 5
+
+nicbarrier_state_t nicbarrier_state = {
+    .lock = ATOMIC_FLAG_INIT,
+    .params = {
+        .priority = PRIORITY_INITIAL, .setup_call = 8, .spin = 1000, .settings.thread = true}};
+nicbarrier_counters_t nicbarrier_counters;
 
 /* ---- performance variables ------------------------------------------------------------------ */
 
@@ -60,17 +63,8 @@ static void register_counters(const mca_base_component_t *c)
 
 /* ---- the component's own -------------------------------------------------------------------- */
 
-static struct {
-    int priority, setup_call, ppn, spin, schedule, engine;
-    bool thread;
-    const char *schedule_word, *engine_word;
-} set = {.priority = PRIORITY_INITIAL,
-         .setup_call = 8,
-         .spin = 1000,
-         .thread = true,
-         .schedule_word = "dissemination",
-         .engine_word = "auto"};
-
+#define VALUE(field) (&nicbarrier_state.params.field)
+static const char *schedule_word = "dissemination", *engine_word = "auto";
 static const char *const schedules[] = {"dissemination", "pairwise", "gather", NULL};
 /** "auto", then the engines' names. */
 static const char *engine_words[NICBARRIER_ENGINES_MAX + 2] = {"auto"};
@@ -81,7 +75,7 @@ static const nicbarrier_param_t own[] = {
      .help = "Priority among the coll components. The default is below that of the components that "
              "come with Open MPI (tuned has 30): give 90 to use this one",
      .same = true,
-     .number = &set.priority,
+     .number = VALUE(priority),
      .max = 100},
     {.name = "setup_call",
      .help = "Which barrier of a communicator sets up the engine, or the next MPI_Barrier if it is "
@@ -90,39 +84,39 @@ static const nicbarrier_param_t own[] = {
              "communicators, unless processes have MPI_THREAD_MULTIPLE, where only MPI_COMM_WORLD "
              "is",
      .same = true,
-     .number = &set.setup_call,
+     .number = VALUE(setup_call),
      .max = 1000000000},
     {.name = "ppn",
      .help = "Most processes of a node that gather in shared memory behind one leader for the "
              "network engines; 0: all of them (a network engine that is asked for where there is "
              "one node takes 1)",
      .same = true,
-     .number = &set.ppn,
+     .number = VALUE(ppn),
      .max = 1000000},
     {.name = "spin",
      .help = "How often a waiting process polls before it yields its processor, while no other "
              "process wants that; where one does, it yields at once",
-     .number = &set.spin,
+     .number = VALUE(spin),
      .max = 1000000},
     {.name = "engine",
      .help = engine_help,
      .same = true,
-     .number = &set.engine,
+     .number = VALUE(engine),
      .words = engine_words,
-     .text = &set.engine_word},
+     .text = &engine_word},
     {.name = "schedule",
      .help =
          "Which leaders send to which in the network engines: dissemination, pairwise or gather",
      .same = true,
-     .number = &set.schedule,
+     .number = VALUE(settings.schedule),
      .words = schedules,
-     .text = &set.schedule_word},
+     .text = &schedule_word},
     {.name = "thread",
      .help = "Run a helper thread that moves barriers on while the application is not in MPI; it "
              "sleeps in the kernel otherwise. Without it nonblocking barriers between nodes make "
              "progress only inside MPI calls, and windows of osc_nicstride are not served outside "
              "of them if engine put is the first to start UCX",
-     .flag = &set.thread},
+     .flag = VALUE(settings.thread)},
     {.name = NULL},
 };
 
@@ -221,17 +215,6 @@ static bool check(const nicbarrier_param_t *p)
     return true;
 }
 
-/** Takes over what has been set. */
-static void apply(void)
-{
-    nicbarrier_state.params = (nicbarrier_params_t){.priority = set.priority,
-                                                    .engine = set.engine - 1,
-                                                    .setup_call = set.setup_call,
-                                                    .ppn = set.ppn,
-                                                    .spin = set.spin,
-                                                    .settings = {set.schedule, set.thread}};
-}
-
 int nicbarrier_params_check(void)
 {
     const nicbarrier_param_t *p;
@@ -240,7 +223,6 @@ int nicbarrier_params_check(void)
             return OMPI_ERR_BAD_PARAM;
         }
     }
-    apply();
     return OMPI_SUCCESS;
 }
 
@@ -293,7 +275,6 @@ bool nicbarrier_params_set(const nicbarrier_shared_t *shared)
     for (int i = 0; i < NICBARRIER_SHARED_MAX && (p = shared_param(i)) != NULL; i++) {
         *p->number = shared->value[i];
     }
-    apply();
     return true;
 }
 

@@ -4,16 +4,13 @@
  */
 /**
  * @file
- * The queue of a communicator's barriers, in the order of their calls: which of them have been
- * entered, and which are complete. Pure: what carries the barriers is a table of functions.
+ * The queue of a communicator's barriers, in the order of their calls. Each gets a number, the
+ * epoch, and is entered as soon as it is begun. As they are complete in their order, the first of
+ * the queue is all that one has to look at. Nonblocking barriers stand in the queue as items, which
+ * belong to the caller; a blocking one only takes a number.
  *
- * Each barrier gets a number, the epoch, and is entered as soon as it is begun. As barriers are
- * complete in their order, the first of the queue is all that one has to look at.
- *
- * Nonblocking barriers stand in the queue as items, which belong to the caller. A blocking one only
- * takes a number.
- *
- * Threads: the caller serialises; functions that may be called beside others are marked.
+ * Pure: what carries the barriers is a table of functions. The caller serialises; functions that
+ * may be called beside others are marked.
  */
 #ifndef NICBARRIER_QUEUE_H
 #define NICBARRIER_QUEUE_H

@@ -7,11 +7,10 @@
  * Have all ranks the same settings? Ranks that do not agree on which call sets up the engine, or on
  * which component does the barriers, would wait for each other in different things and for ever.
  *
- * Each process publishes its settings in Open MPI's exchange during MPI_Init. In MPI_COMM_WORLD,
- * while MPI_Init may still wait, each looks up rank 0, whose parameters hold for all ranks of the
- * job; and, where those ask for this component, the first process of each node: they must have the
- * same version, or the component stays out of everything on all ranks. What is made later is
- * decided by that; of communicators with processes of other jobs it stays out.
+ * Each process publishes its settings in Open MPI's exchange during MPI_Init. In MPI_COMM_WORLD
+ * each looks up rank 0, whose parameters hold for all ranks of the job; and, where those ask for
+ * this component, the first process of each node: they must have the same version, or the component
+ * stays out of everything on all ranks. Of communicators with processes of other jobs it stays out.
  */
 #include "coll_nicbarrier/component/component.h"
 
@@ -45,9 +44,10 @@ static void announce(void)
     const nicbarrier_params_t *p = &nicbarrier_state.params;
     for (int kind = 0; nicbarrier_engines[kind] != NULL; kind++) {
         const nicbarrier_engine_t *engine = nicbarrier_engines[kind];
-        if (engine->announce != NULL && (p->engine == kind || (p->engine == NICBARRIER_ANY_ENGINE &&
-                                                               p->priority > PRIORITY_OF_STOCK))) {
-            engine->announce(p->engine == kind);
+        const bool by_name = p->engine == kind + 1;
+        const bool possible = p->engine == 0 && p->priority > PRIORITY_OF_STOCK;
+        if (engine->announce != NULL && (by_name || possible)) {
+            engine->announce(by_name);
         }
     }
 }

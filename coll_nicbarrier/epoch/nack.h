@@ -5,18 +5,15 @@
 /**
  * @file
  * When a member of a group asks for what does not come, over a network that loses, doubles and
- * reorders: receiver-driven retransmission (Yu, Buntinas, Graham and Panda 2004, section 6.3). What
- * is sent in which step is rule.h's part.
- *
- * A step that waits too long asks its one sender to repeat (NACK), and asks again after twice the
+ * reorders: receiver-driven retransmission (Yu, Buntinas, Graham and Panda 2004, section 6.3). A
+ * step that waits too long asks its one sender to repeat (NACK), and asks again after twice the
  * time, up to a limit.
  *
  * Late is not lost. A sender that has not come to the message answers LATE, and with it *promises*
  * the message: when it comes to send it, it repeats it by its own timer until the receiver has
- * acknowledged it (ACK). So the receiver need not ask again for long: it does so only lest the
- * sender has died or forgotten. Only what was promised is acknowledged: a late sender has made
- * others wait anyway, and the normal path is without acknowledgements. A failure is promised to all
- * without being asked for, since a member that is not waiting does not ask.
+ * acknowledged it (ACK). So the receiver asks again only lest the sender has died or forgotten.
+ * Only what was promised is acknowledged: a late sender has made others wait anyway. A failure is
+ * promised to all without being asked for, since a member that is not waiting does not ask.
  *
  * Pure: time is an argument, in nanoseconds of any clock that does not go back. The caller
  * serialises.
@@ -82,12 +79,9 @@ void nicbarrier_nacks_late(nicbarrier_nacks_t *n, const nicbarrier_rule_t *r, ui
 /** An ACK came: the receiver of my step k has got this word (rule.h), or more. */
 void nicbarrier_nacks_acked(nicbarrier_nacks_t *n, uint32_t k, uint64_t word);
 
-/**
- * What is due. To be called at `deadline`; earlier calls do nothing.
- *
- * @param repeats  gets, as bit k: the promised message of step k must be sent again
- * @return bit k: a NACK of step k must be sent, for the epoch r->received[k] + 1
- */
+/** What is due. To be called at `deadline`; earlier calls do nothing.
+ *  @param repeats  gets, as bit k: the promised message of step k must be sent again
+ *  @return bit k: a NACK of step k must be sent, for the epoch r->received[k] + 1 */
 uint64_t nicbarrier_nacks_expire(nicbarrier_nacks_t *n, const nicbarrier_rule_t *r, uint64_t now,
                                  uint64_t *repeats);
 

@@ -8,25 +8,24 @@
  * Panda 2004, sections 3 and 6.2).
  *
  * Where the paper keeps a bit vector for each barrier, here everything is a number that only grows.
- * Barriers are numbered from 1 (epochs), and "epoch e" in a step stands for all epochs up
- * to e. With ready(0) = the last epoch entered here,
+ * Barriers are numbered from 1 (epochs), and "epoch e" in a step stands for all epochs up to e.
+ * With ready(0) = the last epoch entered here,
  *
  *     step k sends ready(k) whenever that has grown,
  *     ready(k + 1) = min(ready(k), received(k)),
  *     and the last of them is the last epoch that is complete.
  *
- * So a barrier has no state of its own: any number of them may be outstanding, messages may come
- * twice, late and out of order, and a later one makes up for the loss of earlier ones. What must be
- * kept to repeat a message is one number for each step. Epochs do not wrap.
+ * So any number of barriers may be outstanding, messages may come twice, late and out of order, a
+ * later one makes up for the loss of earlier ones, and what must be kept to repeat a message is one
+ * number for each step. Epochs do not wrap.
  *
  * A failure is a bit beside the epoch. It stays, and a member that receives it sends it in all its
  * steps, whatever the epochs are: so it reaches all members that the schedule reaches without the
- * one that has failed. An epoch is never made up for it: what was not entered by all is never
- * complete.
+ * one that has failed. What was not entered by all is never complete.
  *
- * How the words travel, and when what is lost is repeated: not here. No clock, no packet, no
- * allocation, no header but <stdint.h>; loops are bounded by NICBARRIER_RULE_STEPS, and nothing is
- * called, so that this can be compiled for a network adapter or as eBPF. The caller serialises.
+ * No clock, no packet, no allocation, no header but <stdint.h>; loops are bounded by
+ * NICBARRIER_RULE_STEPS, and nothing is called, so that this can be compiled for a network adapter
+ * or as eBPF. The caller serialises.
  */
 #ifndef NICBARRIER_RULE_H
 #define NICBARRIER_RULE_H

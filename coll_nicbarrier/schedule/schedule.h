@@ -5,15 +5,12 @@
 /**
  * @file
  * Which ranks send to which in a barrier: the three algorithms of Yu, Buntinas, Graham and Panda
- * (2004), section 5.1, as data.
+ * (2004), section 5.1, as data. Pure.
  *
- * A rank goes through its steps in order. In each it first sends, where there is a rank to send
- * to, and then waits, where there is one to wait for; after the last one all others have
- * entered. Sender and receiver of a message may have it in steps of different numbers, so a step
- * names the other side's number too: a message is addressed to (rank, step), which has one sender
- * for ever, and a request to repeat it goes back to (rank, step) of that sender.
- *
- * Pure.
+ * A rank goes through its steps in order. In each it first sends, where there is a rank to send to,
+ * and then waits, where there is one to wait for; after the last one all others have entered.
+ * Sender and receiver of a message may have it in steps of different numbers, so a step names the
+ * other side's number too: a message is addressed to (rank, step), which has one sender for ever.
  */
 #ifndef NICBARRIER_SCHEDULE_H
 #define NICBARRIER_SCHEDULE_H

@@ -4,16 +4,13 @@
  */
 /**
  * @file
- * The team: what carries the barriers of one communicator, or of one persistent request. Flags
- * on the node, a network engine between the leaders of the nodes, or both, one below the other.
- *
- * The network part is driven by the leader's process alone: by its threads while they are in MPI,
+ * The team: what carries the barriers of one communicator, or of one persistent request. Flags on
+ * the node, a network engine between the leaders of the nodes, or both, one below the other. The
+ * network part is driven by the leader's process alone: by its threads while they are in MPI,
  * otherwise by the engine's helper thread, which the last process of the node to arrive wakes.
  *
- * No MPI, no header of Open MPI: what a waiting thread has to call besides comes with the
- * configuration. team.c has the parts and the entering, wait.c the waiting.
- *
- * Threads: enter, done, progress and wait may be called by any number of MPI threads.
+ * No MPI: what a waiting thread has to call besides comes with the configuration. enter, done,
+ * progress and wait may be called by any number of MPI threads.
  */
 #ifndef NICBARRIER_TEAM_H
 #define NICBARRIER_TEAM_H

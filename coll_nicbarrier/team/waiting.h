@@ -79,14 +79,9 @@ static inline bool nicbarrier_waiting_is_due(nicbarrier_waiting_t *w, uint64_t n
     return now - w->start > NICBARRIER_PHASE_NSEC;
 }
 
-/**
- * Begins the next phase. A thread sleeps where others ran in its place at every other yield of the
- * last phase, at least. How long a yield takes is no evidence: it may cost most of a microsecond by
- * itself; and to sleep without need makes processes wait which the thread's progress would answer.
- *
- * @param displaced  how often the kernel has let another thread run in place of this one, which
- *                   wanted to go on; it only grows
- */
+/** Begins the next phase. A thread sleeps where others ran in its place at every other yield of the
+ *  last phase, at least. `displaced`: how often the kernel has let another thread run in place of
+ *  this one, which wanted to go on; it only grows. */
 static inline void nicbarrier_waiting_turn(nicbarrier_waiting_t *w, uint64_t now, long displaced)
 {
     const long yields = (long)(w->count / NICBARRIER_PROGRESS_PER_YIELD);

@@ -66,9 +66,8 @@ static int datagram_open(const nicbarrier_engine_settings_t *settings, nicbarrie
     }
     set_timing(nicbarrier_datagram_config.nack_usec);
     atomic_store(&d->deadline, NICBARRIER_NEVER);
-    if (getrandom(&d->cookie, sizeof(d->cookie), GRND_NONBLOCK) != sizeof(d->cookie)) {
-        d->cookie = (uint32_t)(onic_now_nsec() * UINT64_C(0x9e3779b97f4a7c15) >> 32);
-    }
+    d->cookie = (uint32_t)onic_now_nsec();
+    (void)getrandom(&d->cookie, sizeof(d->cookie), GRND_NONBLOCK);
     d->random = d->cookie;
     d->open = open_transports(why) == 0;
     return d->open ? 0 : -1;

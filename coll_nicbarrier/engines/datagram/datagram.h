@@ -17,12 +17,8 @@
  *     connect.c       the engine's functions for groups
  *     datagram.c      its other functions, and the row
  *
- * One lock serves all groups of a process. It is held for some microseconds at a time, longer when
- * groups are made; threads in progress do not wait for it. Functions need it, unless they say
- * otherwise.
- *
- * UDP is always there, verbs where a device is. Each pair of partners that both have a port, of
- * which each can reach the other, uses verbs, the others UDP: reach.h.
+ * One lock serves all groups of a process, for some microseconds at a time, longer when groups are
+ * made; threads in progress do not wait for it. Functions need it, unless they say otherwise.
  */
 #ifndef NICBARRIER_DATAGRAM_H
 #define NICBARRIER_DATAGRAM_H
@@ -164,12 +160,8 @@ void nicbarrier_datagram_linger(void);
 
 /* ---- input.c --------------------------------------------------------------------------------- */
 
-/**
- * Takes in what has come, and sends NACKs that are due. The lock is held.
- *
- * @param net  return at once when this one has completed something; NULL: when nothing is left
- * @return packets that brought something new
- */
+/** Takes in what has come, and sends NACKs that are due; how many packets brought something new.
+ *  `net`: return at once when this one has completed something; NULL: when nothing is left. */
 int nicbarrier_datagram_receive(nicbarrier_net_t *net);
 /** Prepares all transports for sleep; false where something has come. The lock is held. */
 bool nicbarrier_datagram_arm(void);

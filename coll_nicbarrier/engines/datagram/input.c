@@ -125,11 +125,9 @@ static int take_for_group(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
 
 /* ---- other packets -------------------------------------------------------------------------- */
 
-/**
- * NACK or PROMISED for a group that is not there: the answer is what was asked for. The sender has
- * this process's endpoint of the group, so the group was here, was completed as far as it was
- * entered, and freed; and a correct program has entered the same epochs everywhere.
- */
+/** NACK or PROMISED for a group that is not there: the answer is what was asked for. The sender has
+ *  this process's endpoint of the group, so the group was here, was completed as far as it was
+ *  entered, and freed; and a correct program has entered the same epochs everywhere. */
 static void answer_for_freed(const nicbarrier_packet_t *p, const nicbarrier_address_t *from)
 {
     const bool nack = p->kind == NICBARRIER_PACKET_NACK;

@@ -11,12 +11,9 @@
  * A process that needs nothing any more sends FIN to all *peers*: the processes that it has
  * completed a barrier with as partners. Each answers at once, ready or not. FIN is repeated until
  * it has been answered (a bounded number of times to a peer that has sent its own), and the process
- * stays until a FIN has come from each of them. Where a peer's host refuses packets, the peer has
- * ended. Where there is nothing but silence for PATIENCE, nothing better can be known: host or
- * network have gone, and to stay for ever would hang a job that has ended well.
- *
- * Where nothing is lost this takes a round trip behind the slower one, and four packets for each
- * pair.
+ * stays until a FIN has come from each of them, or the peer's host refuses packets, or there has
+ * been nothing but silence for PATIENCE. Where nothing is lost this takes a round trip behind the
+ * slower one, and four packets for each pair.
  *
  * Pure: time is an argument, in nanoseconds of any clock that does not go back. The caller
  * serialises.

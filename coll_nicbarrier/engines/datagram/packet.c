@@ -5,8 +5,7 @@
 /** @file The wire format; see packet.h. Of a packet:
  *
  *      0  magic, 2 bytes;  2 version;  3 kind;  4 cookie, 4;  8 key, 8;  16 sender, 4
- *     20  step of the receiver;  21 of the sender;  22 zero, 2;  24 epoch, 8;  32 to, 4;  36 back,
- * 4
+ *     20  steps of receiver and sender;  22 zero, 2;  24 epoch, 8;  32 to, 4;  36 back, 4
  */
 #include "coll_nicbarrier/engines/datagram/packet.h"
 

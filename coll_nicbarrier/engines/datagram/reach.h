@@ -9,12 +9,11 @@
  * A partner may have several addresses, one by verbs and some by UDP, and it is not known
  * beforehand which of them work: networks that are not connected may have the same numbers, and a
  * firewall or a switch may let pass one kind of packet only. Nothing is agreed: each member listens
- * to all its addresses, and what counts is what comes. An address is *proven* when something came
- * from there, and is then used until a NACK of the partner comes by the other transport, because it
- * did not receive what was sent to it. Where nothing comes, each member tries the partner's
- * addresses on its own: verbs first, and given up for good when a partner that is known to be there
- * keeps silent; then those of UDP by turns. Verbs that has worked before takes its turn with them,
- * since it may come back, and be all that ever does work.
+ * to all its addresses. An address is *proven* when something came from there, and is then used
+ * until a NACK of the partner comes by the other transport, because it did not receive what was
+ * sent to it. Where nothing comes, each member tries the partner's addresses on its own: verbs
+ * first, and given up for good when a partner that is known to be there keeps silent; then those of
+ * UDP by turns. Verbs that has worked before takes its turn with them, since it may come back.
  *
  * Pure: time is an argument, in nanoseconds of any clock that does not go back and has left 0. The
  * caller serialises.
@@ -74,19 +73,12 @@ bool nicbarrier_reach_received(nicbarrier_partner_t *p, const nicbarrier_address
 /** A NACK of the partner's came from there. Returns true where p->at has changed. */
 bool nicbarrier_reach_nacked(nicbarrier_partner_t *p, const nicbarrier_address_t *from);
 
-/**
- * A NACK is about to be sent to the partner; it goes to p->at, which this may change.
- *
- * @param expected  the partner is known to be there: silence means something
- * @return true where verbs was given up for it
- */
+/** A NACK is about to be sent to the partner; it goes to p->at, which this may change. `expected`:
+ *  the partner is known to be there. @return true where verbs was given up for it */
 bool nicbarrier_reach_nack(nicbarrier_partner_t *p, bool expected, uint64_t now);
 
-/**
- * Is there reason to believe that the partner cannot be reached? It is known to be there, NACKs
- * went to all its addresses again and again, and nothing at all ever came. A partner from which
- * something came once is within reach, however long it keeps silent.
- */
+/** Is there reason to believe that the partner cannot be reached? It is known to be there, NACKs
+ *  went to all its addresses again and again, and nothing at all ever came. */
 bool nicbarrier_reach_is_lost(const nicbarrier_partner_t *p, uint64_t now);
 
 /** The partner's host has refused a packet: true where the partner must be dead by now. */

@@ -7,9 +7,8 @@
  * A stepper: what executes the rule of barriers (rule.h) for groups of engine datagram. The host's
  * is here (stepper_host.c); others may do it on a network adapter or in the kernel. A new one is a
  * file, its declaration here, and a row in the table of connect.c. The engine knows a group's state
- * through this table only.
+ * through this table only, and serialises its calls for all groups. The contract:
  *
- * The contract:
  *  - It gets everything when a group is installed: the steps, where the receiver of each is
  *    reached, and the packet for it, complete but for the word of the step, which goes to
  *    NICBARRIER_PACKET_EPOCH_AT in network byte order whenever rule.h says that it is to be sent.
@@ -20,7 +19,6 @@
  *  - A snapshot is a state that the rule had at one time: later ones are nowhere less. It may be
  *    old, but what `enter`, `take` and `fail` of the same thread have led to is in it, as far as
  *    that does not depend on others.
- *  - The engine serialises its calls for all groups.
  */
 #ifndef NICBARRIER_STEPPER_H
 #define NICBARRIER_STEPPER_H

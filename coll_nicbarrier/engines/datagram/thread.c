@@ -11,14 +11,12 @@
  * While MPI threads come by (their ticks grow) it sleeps without looking at the network, since a
  * thread that sleeps on a socket is woken by each packet that another has long been polling for.
  * Once they have stayed away for a whole IDLE_MSEC, it takes over, and sleeps on the transport and
- * on the first NACK that may become due. While they poll without a pause it looks less often, up to
- * IDLE_MAX_MSEC, since each look may cost one of them its processor for a moment. It never waits
- * for the lock: where that is taken, an MPI thread is at work.
+ * on the first NACK that may become due. It never waits for the lock: where that is taken, an MPI
+ * thread is at work.
  *
- * Where a program computes behind its barriers (overlap.h), it takes over at once, by a flag. It
- * then sleeps on the transport until a packet wakes it while an MPI thread polls: it has become
- * superfluous, until the next order. So in a program that comes back when the barrier is over it is
- * never sent away, and needs no waking but by packets.
+ * Where a program computes behind its barriers (overlap.h), it takes over at once, by a flag, and
+ * stays until a packet wakes it while an MPI thread polls. So in a program that comes back when the
+ * barrier is over it is never sent away, and needs no waking but by packets.
  */
 #include <errno.h>
 #include <poll.h>

@@ -5,12 +5,10 @@
 /**
  * @file
  * Engine put: each step of the schedule is one 8-byte put of a word into a flag of the partner's.
- *
  * The counterpart, on hardware that delivers reliably, of the chained RDMA writes of Yu et al.
  * 2004, section 7: a step needs no matching, no buffer and no acknowledgement. A flag has one
  * writer, whose words only grow and which does not put the next one before UCX is done with the one
- * before; the reader keeps the greatest it has seen. The steps of a group are in step.c, what is
- * put into in flags.c.
+ * before; the reader keeps the greatest it has seen.
  *
  * Everything belongs to the wire lock. The wire's server thread moves the groups on while the
  * application computes: it is woken by what UCX receives. Puts by an adapter make no event, so over
@@ -266,12 +264,9 @@ static int put_progress(nicbarrier_net_t *net)
     return onic_wire_progress();
 }
 
-/**
- * Peers may be behind, but have got all they need from here, or will by words that wait for those
- * in flight: these keep the record alive. Nothing will be repeated. The flags are not used again
- * soon, since others may yet put into them: members that learn of a failure later than this one
- * leaves.
- */
+/** Peers may be behind, but have got all they need from here, or will by words that wait for those
+ *  in flight: these keep the record alive. Others may yet put into the flags: members that learn of
+ *  a failure later than this one leaves. */
 static void put_disconnect(nicbarrier_net_t *net)
 {
     nicbarrier_put_flags_t *flags = net->flags;

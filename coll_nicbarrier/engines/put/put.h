@@ -2,13 +2,9 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * What the files of engine put share: flags and what stands in them, groups and their steps.
- *
- * Everything of a group belongs to the wire lock, which is held in all calls for it, but for what
- * is atomic.
- */
+/** @file What the files of engine put share: flags and what stands in them, groups and their steps.
+ *  Everything of a group belongs to the wire lock, which is held in all calls for it, but for what
+ *  is atomic. */
 #ifndef NICBARRIER_PUT_H
 #define NICBARRIER_PUT_H
 

@@ -2,13 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Engine put: the steps of a group. See put.h.
- *
- * A failure goes by the same puts as epochs do, and from all that know it in all their steps. So it
- * reaches all members that the schedule reaches without the partner that was lost, also those that
- * have no connection to that one.
+/** @file Engine put: the steps of a group; see put.h. A failure goes by the same puts as epochs do.
  */
 #include "coll_nicbarrier/engines/put/put.h"
 

@@ -5,12 +5,10 @@
 /**
  * @file
  * How the processes of a node gather: a tree of groups that follows caches, NUMA nodes and
- * packages. Pure: no clock, no globals. The tree lies in memory that the caller gives, so that one
- * process may make it for all of its node.
- *
- * The leaves are the processes, in an order in which those that share a cache are neighbours. The
- * vertices are numbered level by level, leaves first, so the children of a vertex are a range of
- * numbers and the root is the last one.
+ * packages. Pure. The tree lies in memory that the caller gives, so that one process may make it
+ * for all of its node. Its leaves are the processes, in an order in which those that share a cache
+ * are neighbours. The vertices are numbered level by level, leaves first, so the children of a
+ * vertex are a range of numbers and the root is the last one.
  */
 #ifndef NICBARRIER_ARRANGE_H
 #define NICBARRIER_ARRANGE_H

@@ -19,14 +19,12 @@
  *   the leader does when the network part is complete: it raises a release flag for each group of
  *   leaves, which the members read.
  *
- * A process that has waited for long sleeps on a futex. It counts itself first and then
- * reads the flags once more; the others store, fence and read the counter.
+ * A process that has waited for long sleeps on a futex. It counts itself first and then reads the
+ * flags once more; the others store, fence and read the counter.
  *
- * The tree stands in the shared memory, too, made by one process for all. When it has been arranged
- * and each has introduced itself, all attach; the caller sees to that order.
- *
- * Threads: all functions may be called by all processes and threads at once, but for arrange and
- * attach.
+ * One process arranges the tree, in the shared memory, for all. When that is done and each has
+ * introduced itself, all attach; the caller sees to that order. All other functions may be called
+ * by all processes and threads at once.
  */
 #ifndef NICBARRIER_SHM_H
 #define NICBARRIER_SHM_H
