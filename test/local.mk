@@ -398,6 +398,7 @@ mpi_programs = \
 	test/mpi/mover \
 	test/mpi/mover_hosts \
 	test/mpi/mover_killed \
+	test/mpi/named_lists \
 	test/mpi/node \
 	test/mpi/ordering \
 	test/mpi/out_of_memory \
