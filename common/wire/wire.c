@@ -245,7 +245,8 @@ static int start_wire(const onic_wire_config_t *config)
     onic_wire.puts = onic_wire.want_puts;
     atomic_store(&onic_wire.neps, 0);
     onic_outbox_start();
-    onic_inbox_open(onic_tls_have_shared_memory(onic_wire_tls(config)) ? config->queues : 0);
+    onic_wire.shares_memory = onic_tls_have_shared_memory(onic_wire_tls(config));
+    onic_inbox_open(onic_wire.shares_memory ? config->queues : 0);
     int rc = onic_peers_start();
     if (rc == OMPI_SUCCESS) {
         rc = onic_am_start();
@@ -377,6 +378,11 @@ void onic_wire_start_server(unsigned idle_usec)
         onic_wire_unlock();
     }
     pthread_mutex_unlock(&open_mutex);
+}
+
+bool onic_wire_shares_memory(void)
+{
+    return onic_wire.shares_memory;
 }
 
 bool onic_wire_close(void)

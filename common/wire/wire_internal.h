@@ -177,6 +177,7 @@ typedef struct onic_wire {
     bool closes;             /**< endpoints to other jobs can be closed at any time */
     bool want_puts;          /**< the next context is to be made for puts too */
     bool puts;               /**< it has been */
+    bool shares_memory;      /**< a list of transports does not leave that out */
     bool small_queues;       /**< UCX may lock little memory */
     uint64_t rndv_max;       /**< most bytes of a rendezvous of this process, or UINT64_MAX */
     uint64_t credit;         /**< what the point-to-point layer of this process does */

@@ -147,10 +147,11 @@ int nicstride_params_register(const mca_base_component_t *c)
         "it works. Where kernel.yama.ptrace_scope is 1 that needs the processes to let all of the "
         "same user attach to them, debuggers too, which they do then; nothing else needs it");
     onic_register_bool(
-        c, "network_slots", false, &p->network_slots,
-        "Let long transfers to and from other hosts go through slots that an InfiniBand or RoCE "
-        "adapter puts into. Nothing changes where there is none. Its speed is known of no adapter, "
-        "so by default such transfers go as fragments");
+        c, "network_slots", true, &p->network_slots,
+        "Let method mover bring data to and from other hosts, too, where an InfiniBand or RoCE "
+        "adapter can put into slots of the receiver. Nothing changes where there is none. Without "
+        "it the landing area is not registered, and such transfers go as fragments or by the "
+        "adapter alone");
     onic_register_bool(
         c, "server", true, &p->server,
         "Run a server thread that answers one-sided requests while the application is "

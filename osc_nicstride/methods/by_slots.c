@@ -8,6 +8,7 @@
  * (common/mover). The message says where the data belongs and in which slots it comes.
  */
 #include "common/mover/mover.h"
+#include "common/wire/put.h"
 
 #include "osc_nicstride/methods/methods.h"
 #include "osc_nicstride/methods/plan.h"
@@ -22,6 +23,22 @@
 
 _Static_assert(sizeof(onic_ticket_t) == NICSTRIDE_TICKET_BYTES, "the ticket's room in messages");
 
+/** 1, -1, or 0 while that of a process of another host has been asked for. A process may be a node
+ * of its own by parameter: the mover knows machines. */
+static int look_for_area(nicstride_peer_t *p)
+{
+    const bool may = p->local >= 0 || nicstride_component.params.network_slots;
+    int known = -1;
+
+    onic_wire_lock();
+    if (may && onic_mover_reaches_locked(p->wire))
+        known = 1;
+    else if (may && p->local < 0 && onic_peer_puts_by_rdma(p->wire))
+        known = 0;
+    onic_wire_unlock();
+    return known;
+}
+
 /** Is there a landing area to be reached? Found out the first time. */
 static bool reach(const nicstride_transfer_t *t)
 {
@@ -32,13 +49,7 @@ static bool reach(const nicstride_transfer_t *t)
     int known = __atomic_load_n(&p->known[NICSTRIDE_METHOD_MOVER], __ATOMIC_RELAXED);
 
     if (known == 0) {
-        onic_wire_lock();
-        /* The mover knows machines, and a process may be a node of its own by parameter. */
-        known = (p->local >= 0 || nicstride_component.params.network_slots) &&
-                        onic_mover_reaches_locked(p->wire)
-                    ? 1
-                    : -1;
-        onic_wire_unlock();
+        known = look_for_area(p);
         __atomic_store_n(&p->known[NICSTRIDE_METHOD_MOVER], known, __ATOMIC_RELAXED);
     }
     return known > 0;

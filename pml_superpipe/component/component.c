@@ -146,11 +146,10 @@ static int register_variables(const mca_base_component_t *c)
         "Use single copy by the kernel (process_vm_readv) where it works. Where "
         "kernel.yama.ptrace_scope is 1 that needs the processes to let all of the same user attach "
         "to them, debuggers too, which they do then");
-    onic_register_bool(
-        c, "network_slots", false, &superpipe.params.network_slots,
-        "Let protocol mover bring data from other hosts, too, through slots that an InfiniBand or "
-        "RoCE adapter puts into: all the memory that it registers is the landing area. Nothing "
-        "changes where there is no adapter. Its speed is known of none, so by default it does not");
+    onic_register_bool(c, "network_slots", true, &superpipe.params.network_slots,
+                       "Let protocol mover bring data from other hosts, too, through slots that an "
+                       "InfiniBand or RoCE adapter puts into: all the memory that it registers is "
+                       "the landing area. Nothing changes where there is no adapter");
     onic_register_bool(c, "show_plan", false, &superpipe.params.show_plan,
                        "Print at the start which protocol the model chooses for each kind of peer, "
                        "data and size");

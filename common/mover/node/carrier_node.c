@@ -83,7 +83,7 @@ void onic_node_open(size_t bytes, size_t slot)
     onic_landing.exists =
         bytes > 0 && onic_area_make(bytes, slot, &onic_landing.area, &onic_landing.key);
     atomic_store(&onic_landing.receiving, 0);
-    if (onic_landing.exists) {
+    if (onic_landing.exists && onic_wire_shares_memory()) {
         onic_presence_offer(&onic_landing.key);
     }
 }
