@@ -96,7 +96,6 @@ void superpipe_plan_table(const onic_links_t *links, superpipe_protocol_t forced
                                         .send_block = block,
                                         .receive_block = block,
                                         .one_piece = one_piece,
-                                        .here_one_piece = one_piece,
                                         .node = node};
             const superpipe_protocol_t p =
                 sizes[s] <= eager ? SUPERPIPE_EAGER

@@ -32,8 +32,7 @@ typedef struct superpipe_case {
     uint64_t length;        /**< bytes that are wanted, at least 1 */
     uint64_t send_block;    /**< bytes of a contiguous piece at the sender, on average */
     uint64_t receive_block; /**< and here */
-    bool one_piece;         /**< the sender has it in one piece, whose address it has sent */
-    bool here_one_piece;    /**< and so has the receiver */
+    bool one_piece;         /**< both have it in one piece, whose address the sender has sent */
     bool node;              /**< sender and receiver are on one node */
     bool self;              /**< sender and receiver are one process */
     double pins;            /**< registrations that it has to bear if there are any, 0 .. 2: one for

@@ -12,11 +12,6 @@
 #include <errno.h>
 #include <sys/uio.h>
 
-/** Pieces in one system call. */
-#define PIECES 64
-/** The kernel moves a little less than 2 GiB in one call. */
-#define CALL_MAX (UINT64_C(1) << 29)
-
 static bool can(const superpipe_case_t *c)
 {
     return c->self || (c->one_piece && superpipe.params.single_copy &&
@@ -25,11 +20,7 @@ static bool can(const superpipe_case_t *c)
 
 static double cost(const superpipe_case_t *c, const onic_link_t *link)
 {
-    const double pieces = (double)c->length / (double)c->receive_block;
-
-    if (c->self)
-        return 0;
-    return link->message + onic_link_strided(link, pieces < 1 ? 1 : pieces, (double)c->length);
+    return c->self ? 0 : link->message + onic_link_strided(link, 1, (double)c->length);
 }
 
 /** An MPI thread copies, without the lock. */
@@ -46,44 +37,22 @@ static bool start(superpipe_request_t *r)
 
 const superpipe_row_t superpipe_copy_row = {"copy", can, cost, start, NULL};
 
-/** Reads `bytes` from there into some pieces. */
-static bool read_pieces(pid_t pid, const struct iovec *local, unsigned n, uint64_t address,
-                        uint64_t bytes)
-{
-    const struct iovec remote = {.iov_base = (void *)(uintptr_t)address, .iov_len = bytes};
-    ssize_t got;
-
-    do
-        got = process_vm_readv(pid, local, n, &remote, 1, 0);
-    while (got < 0 && errno == EINTR);
-    return got == (ssize_t)bytes;
-}
-
+/** The kernel moves a little less than 2 GiB in one call. */
 static bool read_all(const superpipe_request_t *r)
 {
-    const pid_t pid = onic_peer_pid(r->peer->wire);
-    struct iovec local[PIECES];
+    char *to = r->base + r->layout.offset;
     uint64_t done = r->state.early;
-    onic_cursor_t cursor;
 
-    onic_cursor_init(&cursor, &r->layout, done);
     while (done < r->state.wanted) {
-        uint64_t bytes = 0;
-        unsigned n = 0;
+        const struct iovec local = {.iov_base = to + done, .iov_len = r->state.wanted - done};
+        const struct iovec remote = {.iov_base = (void *)(uintptr_t)(r->address + done),
+                                     .iov_len = local.iov_len};
+        const ssize_t got =
+            process_vm_readv(onic_peer_pid(r->peer->wire), &local, 1, &remote, 1, 0);
 
-        while (n < PIECES && bytes < CALL_MAX && done + bytes < r->state.wanted) {
-            const uint64_t left = r->state.wanted - done - bytes;
-            int64_t offset;
-            uint64_t len;
-
-            if (!onic_cursor_next(&cursor, left < CALL_MAX ? left : CALL_MAX, &offset, &len))
-                break;
-            local[n++] = (struct iovec){.iov_base = r->base + offset, .iov_len = len};
-            bytes += len;
-        }
-        if (n == 0 || !read_pieces(pid, local, n, r->address + done, bytes))
+        if (got <= 0 && !(got < 0 && errno == EINTR))
             return false;
-        done += bytes;
+        done += got > 0 ? (uint64_t)got : 0;
     }
     return true;
 }

@@ -45,21 +45,15 @@ static unsigned find(const superpipe_reuse_t *r, uint64_t start, uint64_t length
     return SUPERPIPE_BUFFERS - 1;
 }
 
-bool superpipe_reuse_note(superpipe_reuse_t *r, uint64_t start, uint64_t length)
+double superpipe_reuse_note(superpipe_reuse_t *r, uint64_t start, uint64_t length, bool *hit_p)
 {
-    bool hit;
-    const unsigned at = find(r, start, length, &hit);
-    const uint64_t from = hit ? r->buffer[at].start : start;
-    const uint64_t bytes = hit ? r->buffer[at].length : length;
+    const unsigned at = find(r, start, length, hit_p);
+    const uint64_t from = *hit_p ? r->buffer[at].start : start;
+    const uint64_t bytes = *hit_p ? r->buffer[at].length : length;
 
     memmove(&r->buffer[1], &r->buffer[0], at * sizeof(r->buffer[0]));
     r->buffer[0].start = from;
     r->buffer[0].length = bytes;
-    r->hits += ((hit ? 1 : 0) - r->hits) / LATELY;
-    return hit;
-}
-
-double superpipe_reuse_share(const superpipe_reuse_t *r, bool hit)
-{
-    return hit ? 0 : 1 - r->hits;
+    r->hits += ((*hit_p ? 1 : 0) - r->hits) / LATELY;
+    return *hit_p ? 0 : 1 - r->hits;
 }

@@ -19,11 +19,10 @@ double superpipe_gather(const onic_link_t *link, uint64_t length, uint64_t block
 
 /* ---- registrations ---------------------------------------------------------------------------
  *
- * Do the buffers of long messages come back? A library below that moves data between user memory
- * registers it, and keeps that for buffers that come back (a registration cache). What such a cache
- * would find is followed here, so that the choice can take zero copy for programs that use the same
- * buffers again and again, and the mover for those that do not (A. Denis 2011, sections 2 and 7).
- * The caller serialises. */
+ * A library below that moves data between user memory registers it, and keeps that for buffers that
+ * come back. What such a cache would find is followed here, so that the choice can take zero copy
+ * for programs that use the same buffers again and again, and the mover for those that do not
+ * (A. Denis 2011, sections 2 and 7). The caller serialises. */
 
 /** Buffers that are remembered; the one that was used longest ago is forgotten. */
 #define SUPERPIPE_BUFFERS 32
@@ -36,12 +35,9 @@ typedef struct superpipe_reuse {
     double hits;                 /**< the share of buffers lately that had come back, 0 .. 1 */
 } superpipe_reuse_t;
 
-/** A buffer is about to be used. True where it has come back: it lies in one that is remembered. */
-bool superpipe_reuse_note(superpipe_reuse_t *r, uint64_t start, uint64_t length);
-
-/** The part of a registration's cost that a transfer of this buffer should bear, 0 .. 1: nothing
- *  where it has come back; else the less, the more likely it is to be used again. `hit`: what
- *  superpipe_reuse_note has returned. */
-double superpipe_reuse_share(const superpipe_reuse_t *r, bool hit);
+/** A buffer is about to be used. Returns the part of a registration's cost that the transfer should
+ *  bear, 0 .. 1: nothing where it has come back (`*hit_p`), that is, lies in one that is
+ * remembered; else the less, the more likely it is to be used again. */
+double superpipe_reuse_note(superpipe_reuse_t *r, uint64_t start, uint64_t length, bool *hit_p);
 
 #endif

@@ -26,13 +26,11 @@ static superpipe_case_t case_locked(const superpipe_request_t *r)
 {
     onic_peer_t *wire = r->peer->wire;
     const uint64_t block = superpipe_mean_block(&r->layout);
-    const bool one_piece = onic_layout_is_contig(&r->layout);
 
     return (superpipe_case_t){.length = r->state.length,
                               .send_block = block,
                               .receive_block = block,
-                              .one_piece = one_piece,
-                              .here_one_piece = one_piece,
+                              .one_piece = onic_layout_is_contig(&r->layout),
                               .node = onic_peer_pid(wire) >= 0 || onic_peer_has_queue(wire),
                               .self = r->peer->self,
                               .wire = wire};
@@ -56,15 +54,16 @@ uint64_t superpipe_early_locked(const superpipe_request_t *r)
 
 double superpipe_pin_share_locked(const superpipe_request_t *r)
 {
+    const uint64_t start = (uint64_t)(uintptr_t)(r->base + r->layout.offset);
+    double share;
     bool hit;
 
     if (r->internal || !onic_layout_is_contig(&r->layout))
         return 1;
-    hit = superpipe_reuse_note(&superpipe.reuse, (uint64_t)(uintptr_t)(r->base + r->layout.offset),
-                               r->layout.size);
+    share = superpipe_reuse_note(&superpipe.reuse, start, r->layout.size, &hit);
     superpipe_counters.reuse_hits += hit;
     superpipe_counters.reuse_misses += !hit;
-    return superpipe_reuse_share(&superpipe.reuse, hit);
+    return share;
 }
 
 /** Where messages of a peer are learned; NULL where memory is exhausted. Before all peers on other
@@ -119,7 +118,7 @@ const superpipe_row_t *superpipe_pick_locked(superpipe_request_t *r, const super
 
     c.length = superpipe_transfer_remaining(&r->state);
     c.send_block = a->offer.block;
-    c.one_piece = a->offer.address != 0;
+    c.one_piece = c.one_piece && a->offer.address != 0;
     /* To ask how UCX reaches it makes a connection, which a queue does without. */
     if (!onic_peer_has_queue(c.wire) && onic_peer_puts_by_rdma(c.wire))
         c.pins = (double)a->pins / UINT8_MAX + here;

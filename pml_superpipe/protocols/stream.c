@@ -46,7 +46,7 @@ const superpipe_row_t superpipe_stream_row = {"stream", always, stream_cost, sta
 
 static bool can_rendezvous(const superpipe_case_t *c)
 {
-    return c->one_piece && c->here_one_piece && !c->self &&
+    return c->one_piece && !c->self &&
            (c->wire != NULL ? onic_peer_rndv_max(c->wire) > 0 : !c->node);
 }
 

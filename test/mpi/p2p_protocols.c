@@ -129,7 +129,7 @@ static bool can(int carrier, const message_t *m)
     case MOVER:
         return m->same_host && !m->self;
     case COPY:
-        return m->self || (m->same_host && (may_copy || !knows_copy) && from);
+        return m->self || (m->same_host && (may_copy || !knows_copy) && from && to);
     default:
         return from && to && !m->self;
     }

@@ -20,12 +20,11 @@ static superpipe_case_t random_case(unit_random_t *r)
     superpipe_case_t c = {.length = 1 + (unit_random64(r) >> (24 + unit_below(r, 40))),
                           .node = unit_once_in(r, 2),
                           .one_piece = unit_once_in(r, 2),
-                          .here_one_piece = unit_once_in(r, 2),
                           .self = unit_once_in(r, 8),
                           .pins = (double)unit_below(r, 5) / 2};
 
     c.send_block = c.one_piece ? c.length : 1 + unit_below(r, c.length);
-    c.receive_block = c.here_one_piece ? c.length : 1 + unit_below(r, c.length);
+    c.receive_block = c.one_piece ? c.length : 1 + unit_below(r, c.length);
     return c;
 }
 
@@ -71,7 +70,7 @@ START_TEST(by_shape)
     superpipe_case_t c = {.length = 1000, .send_block = 10, .receive_block = 10};
 
     ck_assert_uint_eq(superpipe_able(&c), 1U << SUPERPIPE_STREAM);
-    c.one_piece = c.here_one_piece = true;
+    c.one_piece = true;
     ck_assert_uint_eq(superpipe_able(&c), 1U << SUPERPIPE_STREAM | 1U << SUPERPIPE_RENDEZVOUS);
     c.self = true;
     ck_assert_uint_eq(superpipe_able(&c), 1U << SUPERPIPE_STREAM | 1U << SUPERPIPE_COPY);
@@ -82,11 +81,8 @@ END_TEST
 START_TEST(registrations)
 {
     const onic_link_t *link = &onic_links_default.net;
-    superpipe_case_t c = {.length = 16 << 20,
-                          .send_block = 16 << 20,
-                          .receive_block = 16 << 20,
-                          .one_piece = true,
-                          .here_one_piece = true};
+    superpipe_case_t c = {
+        .length = 16 << 20, .send_block = 16 << 20, .receive_block = 16 << 20, .one_piece = true};
     const unsigned able = ALL & ~(1U << SUPERPIPE_COPY);
 
     ck_assert_int_eq(superpipe_choose(&c, able, link, SUPERPIPE_AUTO), SUPERPIPE_RENDEZVOUS);
@@ -134,7 +130,6 @@ START_TEST(all_early)
                           .send_block = 16384,
                           .receive_block = 16384,
                           .one_piece = true,
-                          .here_one_piece = true,
                           .node = true};
     const unsigned far = 1U << SUPERPIPE_STREAM, near = far | 1U << SUPERPIPE_MOVER;
     const onic_links_t *links = &onic_links_default;
