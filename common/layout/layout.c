@@ -372,15 +372,16 @@ onic_layout_status_t onic_layout_from_runs(onic_layout_t *l, onic_runs_t *r, uin
     return ONIC_LAYOUT_OK;
 }
 
-/* ---- beginnings of layouts ------------------------------------------------------------------ */
-
-/** To a size that is not that of whole passes of a level: run by run. */
-static onic_layout_status_t cut_unevenly(onic_layout_t *l, uint64_t size)
+onic_layout_status_t onic_layout_cut(onic_layout_t *l, uint64_t size)
 {
-    onic_layout_t cut;
+    onic_layout_status_t status;
     onic_runs_t r = {0};
-    onic_layout_status_t status = runs_add_first(&r, l, size, 0);
+    onic_layout_t cut;
 
+    if (size >= l->size) {
+        return ONIC_LAYOUT_OK;
+    }
+    status = runs_add_first(&r, l, size, 0);
     if (status == ONIC_LAYOUT_OK) {
         status = onic_layout_from_runs(&cut, &r, 0);
     }
@@ -390,37 +391,4 @@ static onic_layout_status_t cut_unevenly(onic_layout_t *l, uint64_t size)
         *l = cut;
     }
     return status;
-}
-
-onic_layout_status_t onic_layout_cut(onic_layout_t *l, uint64_t size)
-{
-    onic_layout_t cut = *l;
-
-    if (size >= l->size) {
-        return ONIC_LAYOUT_OK;
-    }
-    if (size == 0) {
-        onic_layout_fini(l);
-        return ONIC_LAYOUT_OK;
-    }
-    /* Levels go from the top until some passes are left of one. Their bounds are known to fit. */
-    while (cut.nlevels > 0 && size < cut.size) {
-        onic_stride_t *top = &cut.level[cut.nlevels - 1];
-        const uint64_t pass = cut.size / top->count;
-        const uint64_t left = size > pass ? size / pass : 1;
-        const int64_t less = (int64_t)(top->count - left) * top->stride;
-
-        if (size > pass && size % pass != 0) {
-            break;
-        }
-        *(less < 0 ? &cut.lb : &cut.ub) -= less;
-        cut.size = left * pass;
-        top->count = left;
-        cut.nlevels -= left == 1;
-    }
-    if (cut.nlevels == 0 && cut.nruns == 0 && size < cut.size) {
-        return onic_layout_contig(l, cut.offset, size);
-    }
-    *l = cut;
-    return size < l->size ? cut_unevenly(l, size) : ONIC_LAYOUT_OK;
 }

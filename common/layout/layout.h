@@ -100,10 +100,9 @@ ONIC_EXPORT onic_layout_status_t onic_layout_repeat(onic_layout_t *l, uint64_t c
                                                     int64_t stride);
 
 /**
- * Shortens `l` to its first `size` packed bytes; does nothing where it has no more. Where the end
- * is not that of a pass of some level, or of the leaf, the result is a list, and that takes time
+ * Shortens `l` to its first `size` packed bytes; does nothing where it has no more. That takes time
  * and memory for each run. On an error, ONIC_LAYOUT_NO_MEMORY or ONIC_LAYOUT_OVERFLOW (more than
- * 2^32 - 1 runs), `l` is good, but longer than `size`.
+ * 2^32 - 1 runs), `l` is as it was.
  */
 ONIC_EXPORT onic_layout_status_t onic_layout_cut(onic_layout_t *l, uint64_t size);
 

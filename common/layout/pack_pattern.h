@@ -36,21 +36,6 @@ static inline uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-static inline uint64_t most(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
-static inline int64_t least_signed(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static inline int64_t most_signed(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 /**
  * Moves `passes` times `n` blocks. Passes of few blocks are moved with the loops exchanged, in
  * tiles that stay in the cache, where the caller says that the order does not matter
@@ -140,13 +125,14 @@ static inline void read_pattern(const onic_cursor_t *c, pattern_t *p)
     p->blocks = 0;
     for (uint32_t i = 0; i < p->n; i++) {
         onic_run_t *run = &p->run[i];
-        int64_t last;
 
         onic_cursor_peek(&walk, UINT64_MAX, run);
         onic_cursor_advance(&walk, run);
-        last = run->offset + (int64_t)(run->count - 1) * run->stride;
-        lb = least_signed(lb, least_signed(run->offset, last));
-        ub = most_signed(ub, most_signed(run->offset, last) + (int64_t)run->block);
+        const int64_t span = (int64_t)(run->count - 1) * run->stride;
+        const int64_t low = run->offset + (span < 0 ? span : 0);
+        const int64_t high = run->offset + (span > 0 ? span : 0) + (int64_t)run->block;
+        lb = low < lb ? low : lb;
+        ub = high > ub ? high : ub;
         p->blocks += run->count;
     }
     p->extent = (uint64_t)(ub - lb);
@@ -186,7 +172,9 @@ static inline bool passes_are_apart(const pattern_t *p)
 static inline void move_patterns(uintptr_t dst, const pattern_t *d, uintptr_t src,
                                  const pattern_t *s, uint64_t blocks, uint64_t passes, bool by_src)
 {
-    uint64_t tile = d->n == 1 ? passes : most(TILE_BLOCKS / blocks, FEW_PASSES);
+    uint64_t tile = d->n == 1                           ? passes
+                    : blocks < TILE_BLOCKS / FEW_PASSES ? TILE_BLOCKS / blocks
+                                                        : FEW_PASSES;
 
     for (; passes > 0; passes -= tile) {
         tile = least(tile, passes);
