@@ -5,45 +5,23 @@
 /** @file Sends of all modes. */
 #include "pml_superpipe/calls/calls.h"
 
-#include "ompi/mca/pml/base/pml_base_bsend.h"
-
-/** The data goes into the buffer that the user has attached, and from there by a request of its
- *  own. */
-static int send_buffered(superpipe_request_t *r, superpipe_peer_t *p)
-{
-    const uint64_t length = r->state.length;
-    void *bounce = mca_pml_base_bsend_request_alloc_buf(length > 0 ? length : 1);
-    superpipe_request_t *copy;
-
-    if (bounce == NULL)
-        return MPI_ERR_BUFFER;
-    copy = superpipe_request_copy(r, bounce, true);
-    if (copy == NULL) {
-        (void)mca_pml_base_bsend_request_free(bounce);
-        return OMPI_ERR_OUT_OF_RESOURCE;
-    }
-    superpipe_send_start(copy, p);
-    return OMPI_SUCCESS;
-}
-
-/** Starts a request that was begun and described. */
+/** Starts a request that was begun and described. In buffered mode its data goes into the buffer
+ * that the user has attached, and from there by a request of its own. */
 static int start(superpipe_request_t *r, superpipe_peer_t *p)
 {
-    int rc;
+    superpipe_request_t *goes = r;
 
-    if (r->mode != MCA_PML_BASE_SEND_BUFFERED) {
-        superpipe_send_start(r, p);
-        return OMPI_SUCCESS;
+    if (r->mode == MCA_PML_BASE_SEND_BUFFERED) {
+        goes = superpipe_request_copy(r, true);
+        onic_wire_lock();
+        superpipe_transfer_sent_whole(&r->state, false);
+        r->error = goes != NULL ? OMPI_SUCCESS : MPI_ERR_BUFFER;
+        superpipe_unlock(r);
     }
-    rc = send_buffered(r, p);
-    onic_wire_lock();
-    superpipe_transfer_sent_whole(&r->state, false);
-    if (rc == OMPI_SUCCESS)
-        superpipe_finish_locked(r);
-    else
-        superpipe_fail_locked(r, rc < 0 ? MPI_ERR_NO_MEM : rc);
-    onic_wire_unlock();
-    return rc;
+    if (goes == NULL)
+        return MPI_ERR_BUFFER;
+    superpipe_send_start(goes, p);
+    return OMPI_SUCCESS;
 }
 
 int superpipe_isend_init(const void *buf, size_t count, ompi_datatype_t *datatype, int dst, int tag,

@@ -29,9 +29,9 @@ superpipe_request_t *superpipe_request_new(ompi_communicator_t *comm, ompi_datat
                                            void *buffer, size_t count, int rank, int tag,
                                            bool sends);
 
-/** A request of its own for a copy of a send's data, which has no user and takes over `bounce`,
- * where it is packed. It is begun. NULL where memory is exhausted. */
-superpipe_request_t *superpipe_request_copy(superpipe_request_t *r, void *bounce, bool in_buffer);
+/** A request of its own for a copy of a send's data, which has no user. It is begun. `in_buffer`:
+ *  the copy is in what MPI_Buffer_attach gave. NULL where there is no room. */
+superpipe_request_t *superpipe_request_copy(superpipe_request_t *r, bool in_buffer);
 
 /** Describes the memory of a call. Returns OMPI_SUCCESS, an error of onic_flatten, or
  *  MPI_ERR_BUFFER, after a text, where it is known to be memory of a device; then there is nothing

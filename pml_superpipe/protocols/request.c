@@ -88,20 +88,26 @@ superpipe_request_t *superpipe_request_new(ompi_communicator_t *comm, ompi_datat
     return r;
 }
 
-superpipe_request_t *superpipe_request_copy(superpipe_request_t *r, void *bounce, bool in_buffer)
+superpipe_request_t *superpipe_request_copy(superpipe_request_t *r, bool in_buffer)
 {
+    const size_t bytes = r->layout.size, room = bytes > 0 ? bytes : 1;
     superpipe_request_t *copy =
         superpipe_request_new(r->comm, r->datatype, r->buffer, r->count, r->rank, r->tag, true);
     onic_cursor_t cursor;
 
     if (copy == NULL)
         return NULL;
-    onic_cursor_init(&cursor, &r->layout, 0);
-    (void)onic_pack(&cursor, r->base, bounce, r->layout.size);
-    copy->internal = true;
     copy->in_buffer = in_buffer;
-    copy->base = copy->bounce = bounce;
-    onic_layout_set(&copy->layout, r->layout.size);
+    copy->base = copy->bounce =
+        in_buffer ? mca_pml_base_bsend_request_alloc_buf(room) : malloc(room);
+    if (copy->bounce == NULL) {
+        superpipe_request_drop(copy);
+        return NULL;
+    }
+    onic_cursor_init(&cursor, &r->layout, 0);
+    (void)onic_pack(&cursor, r->base, copy->bounce, bytes);
+    copy->internal = true;
+    onic_layout_set(&copy->layout, bytes);
     superpipe_request_begin(copy);
     return copy;
 }

@@ -99,19 +99,14 @@ void superpipe_on_limit_locked(superpipe_peer_t *p, const superpipe_incoming_t *
  *  copied already: then the sender waits. */
 static superpipe_request_t *copy_out(superpipe_request_t *r)
 {
-    const uint64_t length = r->state.length, cost = sizeof(*r) + length;
-    superpipe_request_t *copy;
-    void *bounce;
+    const uint64_t cost = sizeof(*r) + r->state.length;
+    superpipe_request_t *copy = NULL;
 
-    if (r->internal || r->mode == MCA_PML_BASE_SEND_SYNCHRONOUS ||
-        superpipe.buffered + cost > superpipe.params.buffered ||
-        (bounce = malloc(length > 0 ? length : 1)) == NULL)
+    if (!r->internal && r->mode != MCA_PML_BASE_SEND_SYNCHRONOUS &&
+        superpipe.buffered + cost <= superpipe.params.buffered)
+        copy = superpipe_request_copy(r, false);
+    if (copy == NULL)
         return NULL;
-    copy = superpipe_request_copy(r, bounce, false);
-    if (copy == NULL) {
-        free(bounce);
-        return NULL;
-    }
     superpipe.buffered += cost;
     superpipe_attach_locked(copy, r->peer);
     superpipe_transfer_sent_whole(&r->state, false);
