@@ -12,7 +12,8 @@
  * at random places of every other rank's vector, by the same indexed datatypes in each step.
  *
  * The rows of the matrix that need only the rank's own elements are computed while the others
- * travel. There are two copies of the vector, so that nobody changes what is still being read.
+ * travel. The products are summed up, so that no step that went wrong is forgotten. There are two
+ * copies of the vector, so that nobody changes what is still being read.
  */
 #include <stdlib.h>
 
@@ -28,15 +29,16 @@ typedef struct gather {
     bench_window_t window; /* two copies of it */
     app_epochs_t epochs;
     app_peers_t others;
-    MPI_Datatype *type; /* for each other rank */
-    int **index;        /* of what is got from it, ascending */
-    double **got;       /* n each */
-    double *y;          /* length */
+    MPI_Datatype *type;  /* for each other rank */
+    int **index;         /* of what is got from it, ascending */
+    double **got;        /* n each */
+    double *y, *scratch; /* length: a sum of products, and one that nobody looks at */
+    int summed;          /* the last step that is in no sum */
 } gather_t;
 
 static double value(int rank, int i, int step)
 {
-    return ((long)i * 7 + rank * 13 + step * 5) % 1009;
+    return (double)i * 7 + rank * 13 + step;
 }
 
 static double *part_of(const gather_t *g)
@@ -59,12 +61,11 @@ static void set_vector(gather_t *g)
     }
 }
 
-static void own_rows(gather_t *g)
+static void own_rows(const gather_t *g, double *restrict y)
 {
     const double *restrict x = part_of(g);
-    double *restrict y = g->y;
     for (int i = 0; i < g->length; i++) {
-        y[i] = 2 * x[i];
+        y[i] += 2 * x[i];
     }
     for (int s = 1; s <= SWEEPS; s++) {
         for (int i = 0; i < g->length - s; i++) {
@@ -73,18 +74,19 @@ static void own_rows(gather_t *g)
     }
 }
 
-static void other_rows(gather_t *g)
+static void other_rows(const gather_t *g, double *restrict y)
 {
     for (int r = 0; r < g->ranks; r++) {
         for (int i = 0; r != g->rank && i < g->n; i++) {
-            g->y[i] += g->got[r][i];
+            y[i] += g->got[r][i];
         }
     }
 }
 
-static void run(gather_t *g, bool communicates, bool computes)
+/** A step with its product added to `y`; NULL for communication alone. */
+static void run(gather_t *g, bool communicates, double *y)
 {
-    if (computes) {
+    if (y != NULL) {
         set_vector(g);
     }
     if (communicates) {
@@ -95,14 +97,14 @@ static void run(gather_t *g, bool communicates, bool computes)
                     g->window.win);
         }
     }
-    if (computes) {
-        own_rows(g);
+    if (y != NULL) {
+        own_rows(g, y);
     }
     if (communicates) {
         app_gets_end(&g->epochs, &g->others);
     }
-    if (computes) {
-        other_rows(g);
+    if (y != NULL) {
+        other_rows(g, y);
     }
 }
 
@@ -110,33 +112,39 @@ static void whole(void *state)
 {
     gather_t *g = state;
     g->step++;
-    run(g, true, true);
+    run(g, true, g->y);
 }
 
 static void compute(void *state)
 {
-    run(state, false, true);
+    gather_t *g = state;
+    run(g, false, g->scratch);
 }
 
 static void communicate(void *state)
 {
-    run(state, true, false);
+    run(state, true, NULL);
 }
 
 static long wrong(void *state)
 {
-    const gather_t *g = state;
+    gather_t *g = state;
+    double steps = g->step - g->summed, numbers = 0.5 * steps * (g->step + g->summed + 1);
     long different = 0;
     for (int i = 0; i < g->length; i++) {
-        double sum = 2 * value(g->rank, i, g->step);
-        for (int s = 1; s <= SWEEPS && i + s < g->length; s++) {
-            sum += value(g->rank, i + s, g->step);
+        double sum = 2 * value(g->rank, i, 0);
+        int terms = 2;
+        for (int s = 1; s <= SWEEPS && i + s < g->length; s++, terms++) {
+            sum += value(g->rank, i + s, 0);
         }
-        for (int r = 0; r < g->ranks; r++) {
-            sum += i < g->n && r != g->rank ? value(r, g->index[r][i], g->step) : 0;
+        for (int r = 0; i < g->n && r < g->ranks; r++) {
+            sum += r != g->rank ? value(r, g->index[r][i], 0) : 0;
+            terms += r != g->rank;
         }
-        different += sum != g->y[i];
+        different += g->y[i] != steps * sum + numbers * terms;
+        g->y[i] = 0;
     }
+    g->summed = g->step;
     return different;
 }
 
@@ -171,6 +179,7 @@ static void *open_case(const app_case_t *c, size_t *bytes_p)
     g->index = bench_alloc((size_t)c->ranks * sizeof(*g->index));
     g->got = bench_alloc((size_t)c->ranks * sizeof(*g->got));
     g->y = bench_alloc((size_t)g->length * sizeof(*g->y));
+    g->scratch = bench_alloc((size_t)g->length * sizeof(*g->scratch));
     int *others = bench_alloc((size_t)c->ranks * sizeof(*others)), n = 0;
     for (int r = 0; r < c->ranks; r++) {
         if (r != c->rank) {
@@ -202,6 +211,7 @@ static void close_case(void *state)
     free(g->index);
     free(g->got);
     free(g->y);
+    free(g->scratch);
     free(g);
 }
 

@@ -12,8 +12,9 @@
  * Fourier transform: each rank puts to each other one what that has of its rows.
  *
  * The datatype of the origin takes columns, the one of the target writes rows. What goes to one
- * rank is computed while what goes to the one before is on its way. There are two copies of the
- * result, so that nobody overwrites what is still being read.
+ * rank is computed while what goes to the one before is on its way. What has come is added to a
+ * sum, in which no step that went wrong is forgotten. There are two copies of the result, so that
+ * nobody overwrites what is still being read.
  */
 #include <stdlib.h>
 
@@ -23,7 +24,9 @@
 typedef struct transpose {
     int n, rank, ranks, step;
     int rows, first;       /* of this rank */
+    int summed;            /* the last step that is in no sum */
     double *a;             /* rows * n */
+    double *sum, *scratch; /* of results, as many; the latter nobody looks at */
     bench_window_t window; /* two results of most * n */
     size_t result;         /* doubles of one */
     app_epochs_t epochs;
@@ -56,7 +59,22 @@ static void fill(transpose_t *t, int to)
     }
 }
 
-static void run(transpose_t *t, bool communicates, bool computes)
+static double *result(const transpose_t *t)
+{
+    return (double *)(void *)t->window.base + (size_t)(t->step % 2) * t->result;
+}
+
+static void add(const transpose_t *t, double *restrict sum)
+{
+    const double *restrict b = result(t);
+    size_t n = (size_t)t->rows * (size_t)t->n;
+    for (size_t i = 0; i < n; i++) {
+        sum[i] += b[i];
+    }
+}
+
+/** A step with what comes added to `sum`; NULL for communication alone. */
+static void run(transpose_t *t, bool communicates, double *sum)
 {
     MPI_Aint place =
         (MPI_Aint)(((size_t)(t->step % 2) * t->result + (size_t)t->first) * sizeof(double));
@@ -65,7 +83,7 @@ static void run(transpose_t *t, bool communicates, bool computes)
     }
     for (int i = 1; i <= t->ranks; i++) {
         int to = (t->rank + i) % t->ranks;
-        if (computes) {
+        if (sum != NULL) {
             fill(t, to);
         }
         if (communicates) {
@@ -76,36 +94,42 @@ static void run(transpose_t *t, bool communicates, bool computes)
     if (communicates) {
         app_puts_end(&t->epochs, &t->all);
     }
+    if (sum != NULL) {
+        add(t, sum);
+    }
 }
 
 static void whole(void *state)
 {
     transpose_t *t = state;
     t->step++;
-    run(t, true, true);
+    run(t, true, t->sum);
 }
 
 static void compute(void *state)
 {
-    run(state, false, true);
+    transpose_t *t = state;
+    run(t, false, t->scratch);
 }
 
 static void communicate(void *state)
 {
-    run(state, true, false);
+    run(state, true, NULL);
 }
 
 static long wrong(void *state)
 {
-    const transpose_t *t = state;
-    const double *b =
-        (const double *)(const void *)t->window.base + (size_t)(t->step % 2) * t->result;
+    transpose_t *t = state;
+    double steps = t->step - t->summed, numbers = 0.5 * steps * (t->step + t->summed + 1);
     long different = 0;
     for (int i = 0; i < t->rows; i++) {
         for (int j = 0; j < t->n; j++) {
-            different += b[(size_t)i * (size_t)t->n + (size_t)j] != value(j, t->first + i, t->step);
+            double *sum = &t->sum[(size_t)i * (size_t)t->n + (size_t)j];
+            different += *sum != steps * value(j, t->first + i, 0) + numbers;
+            *sum = 0;
         }
     }
+    t->summed = t->step;
     return different;
 }
 
@@ -132,7 +156,10 @@ static void *open_case(const app_case_t *c, size_t *bytes_p)
         free(t);
         return NULL;
     }
-    t->a = bench_alloc((size_t)t->rows * (size_t)c->n * sizeof(*t->a));
+    *bytes_p = (size_t)t->rows * (size_t)c->n * sizeof(double);
+    t->a = bench_alloc(*bytes_p);
+    t->sum = bench_alloc(*bytes_p);
+    t->scratch = bench_alloc(*bytes_p);
     t->columns = bench_alloc((size_t)c->ranks * sizeof(*t->columns));
     t->there = bench_alloc((size_t)c->ranks * sizeof(*t->there));
     int *ranks = bench_alloc((size_t)c->ranks * sizeof(*ranks));
@@ -143,7 +170,6 @@ static void *open_case(const app_case_t *c, size_t *bytes_p)
     app_peers_make(&t->all, c->comm, ranks, c->ranks, ranks, c->ranks);
     free(ranks);
     app_epochs_open(&t->epochs, c->comm, t->window.win, (app_sync_t)c->sync);
-    *bytes_p = (size_t)t->rows * (size_t)c->n * sizeof(double);
     return t;
 }
 
@@ -160,6 +186,8 @@ static void close_case(void *state)
     free(t->columns);
     free(t->there);
     free(t->a);
+    free(t->sum);
+    free(t->scratch);
     free(t);
 }
 
