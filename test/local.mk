@@ -394,6 +394,9 @@ mpi_programs = \
 	test/mpi/many_targets \
 	test/mpi/memory_bound \
 	test/mpi/remap \
+	test/mpi/rdma \
+	test/mpi/rdma_away \
+	test/mpi/rdma_refused \
 	test/mpi/reply_bound \
 	test/mpi/mover \
 	test/mpi/mover_hosts \
