@@ -27,10 +27,7 @@
 #include "common/support/helper_thread.h"
 
 /** MPI threads are away when they have not called for so long. */
-#define IDLE_MSEC     1
-#define IDLE_MAX_MSEC 4
-/** Calls in a millisecond that only a polling thread makes. */
-#define POLLING_TICKS 100
+#define IDLE_MSEC 1
 /** An MPI thread that has polled so recently is polling. */
 #define POLLING_NSEC 10000U
 
@@ -56,9 +53,8 @@ static bool in_charge(uint64_t seen, bool by_order)
 
 static void clear_wakeups(void)
 {
-    uint64_t n;
-    while (read(nicbarrier_datagram.wake_fd, &n, sizeof(n)) < 0 && errno == EINTR) {
-    }
+    eventfd_t n;
+    (void)eventfd_read(nicbarrier_datagram.wake_fd, &n);
 }
 
 /** Not for ever, because an MPI thread that comes by, enters a barrier and goes on computing brings
@@ -71,10 +67,10 @@ static void sleep_on_network(void)
     nicbarrier_datagram_sleep(d->wake_fd, deadline < limit ? deadline : limit);
 }
 
-static void sleep_apart(int msec)
+static void sleep_apart(void)
 {
     struct pollfd wakeups = {.fd = nicbarrier_datagram.wake_fd, .events = POLLIN};
-    (void)poll(&wakeups, 1, msec);
+    (void)poll(&wakeups, 1, IDLE_MSEC);
     clear_wakeups();
 }
 
@@ -118,30 +114,21 @@ static bool stand_in(uint64_t seen)
 static void *helper_main(void *arg)
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
-    onic_naps_t idle = ONIC_NAPS(IDLE_MSEC, IDLE_MAX_MSEC);
     bool free = true;
     (void)arg;
     while (!atomic_load(&d->stop)) {
         const uint64_t seen = atomic_load_explicit(&d->ticks, memory_order_relaxed);
         if (!is_ordered() || !free) {
-            sleep_apart((int)idle.now);
+            sleep_apart();
         }
         free = !in_charge(seen, false) || stand_in(seen);
-        const uint64_t ticks = atomic_load_explicit(&d->ticks, memory_order_relaxed) - seen;
-        if (ticks > (uint64_t)idle.now * POLLING_TICKS) {
-            onic_naps_lengthen(&idle);
-        } else {
-            onic_naps_shorten(&idle);
-        }
     }
     return NULL;
 }
 
 static void wake(void)
 {
-    const uint64_t one = 1;
-    while (write(nicbarrier_datagram.wake_fd, &one, sizeof(one)) < 0 && errno == EINTR) {
-    }
+    (void)eventfd_write(nicbarrier_datagram.wake_fd, 1);
 }
 
 void nicbarrier_datagram_hand_over(void)

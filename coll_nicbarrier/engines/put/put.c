@@ -114,30 +114,27 @@ static void put_close(void)
     onic_wire_flush();
     onic_wire_set_deferred_fn(ONIC_AM_COLL, NULL);
     onic_wire_lock();
-    nicbarrier_net_t *left = NULL;
-    while (nets != NULL) {
-        nicbarrier_net_t *net = nets;
-        nets = net->next;
+    for (nicbarrier_net_t **at = &nets; *at != NULL;) {
+        nicbarrier_net_t *net = *at;
         if (net->state != NICBARRIER_PUT_LEFT) {
             onic_wire_want_server(false);
         }
+        net->state = NICBARRIER_PUT_LEFT;
         if (net->in_flight == 0) {
+            *at = net->next;
             destroy(net);
         } else {
-            net->next = left;
-            left = net;
+            at = &net->next;
         }
     }
     onic_wire_unlock();
     nicbarrier_put_flags_close();
     /* UCX is gone with the last reference, and with it what it knew of their keys and words. */
     const bool last = onic_wire_close();
-    while (left != NULL) {
-        nicbarrier_net_t *net = left;
-        left = net->next;
-        if (last) {
-            free(net);
-        }
+    while (last && nets != NULL) {
+        nicbarrier_net_t *net = nets;
+        nets = net->next;
+        free(net);
     }
 }
 
