@@ -68,7 +68,6 @@ typedef struct nicbarrier_agreement {
     nicbarrier_plan_t plan;
     nicbarrier_team_t *team;
     nicbarrier_exchange_t *exchange; /**< a leader's among several */
-    bool connected;                  /**< its engine is */
     int engine;                      /**< that has been agreed on, or NICBARRIER_ANY_ENGINE */
     nicbarrier_reason_t why;
     int reporter; /**< the rank that is to give the reason why nothing came of it */

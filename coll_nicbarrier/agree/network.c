@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file What leaders do in an agreement. From when an engine is connected on, partners may need
- *  answers: so all waiting makes it progress. */
+ *  answers: the engine's helper thread or Open MPI's progress gives them. */
 #include "coll_nicbarrier/agree/agree.h"
 
 #include <limits.h>
@@ -18,9 +18,7 @@
 #include "ompi/constants.h"
 #include "ompi/datatype/ompi_datatype.h"
 #include "ompi/mca/coll/base/coll_tags.h"
-#include "ompi/mca/coll/coll.h"
 #include "ompi/mca/pml/pml.h"
-#include "ompi/op/op.h"
 #include "ompi/request/request.h"
 #include "opal/runtime/opal_progress.h"
 
@@ -94,34 +92,10 @@ bool nicbarrier_make_exchange(nicbarrier_agreement_t *a)
 
 /* ---- messages ------------------------------------------------------------------------------- */
 
-/** Waits for a request; its error. */
-static int await(nicbarrier_agreement_t *a, ompi_request_t **request_p)
-{
-    while (!REQUEST_COMPLETE(*request_p)) {
-        if (a->connected) {
-            (void)nicbarrier_team_progress(a->team);
-        }
-        opal_progress();
-    }
-    const int rc = (*request_p)->req_status.MPI_ERROR;
-    (void)ompi_request_free(request_p);
-    *request_p = NULL;
-    return rc;
-}
-
 int nicbarrier_least(nicbarrier_agreement_t *a, int *value_p)
 {
-    const struct mca_coll_base_comm_coll_t *c = a->comm->c_coll;
     int values[] = {a->why.text[0] != '\0' ? ompi_comm_rank(a->comm) : INT_MAX, *value_p};
-    ompi_request_t *request;
-    int rc;
-    if (a->plan.leaders <= 1) {
-        rc = onic_agree_all(a->comm, values, 2);
-    } else {
-        rc = c->coll_iallreduce(MPI_IN_PLACE, values, 2, &ompi_mpi_int.dt, &ompi_mpi_op_min.op,
-                                a->comm, &request, c->coll_iallreduce_module);
-        rc = rc == OMPI_SUCCESS ? await(a, &request) : rc;
-    }
+    const int rc = onic_agree_all(a->comm, values, 2);
     a->reporter = values[0];
     *value_p = values[1];
     return rc;
@@ -131,7 +105,7 @@ int nicbarrier_least(nicbarrier_agreement_t *a, int *value_p)
 static int exchange(nicbarrier_agreement_t *a)
 {
     nicbarrier_exchange_t *x = a->exchange;
-    ompi_request_t *requests[2 * NICBARRIER_PARTNERS_MAX] = {NULL};
+    ompi_request_t *requests[2 * NICBARRIER_PARTNERS_MAX];
     int rc = OMPI_SUCCESS, n = 0;
     for (int i = 0; i < 2 * x->partners && rc == OMPI_SUCCESS; i++) {
         const int k = i % x->partners, rank = a->plan.rank[x->partner[k]];
@@ -144,14 +118,14 @@ static int exchange(nicbarrier_agreement_t *a)
         n += rc == OMPI_SUCCESS;
     }
     for (int i = 0; i < n && rc == OMPI_SUCCESS; i++) {
-        rc = await(a, &requests[i]);
+        rc = ompi_request_wait(&requests[i], MPI_STATUS_IGNORE);
     }
     if (rc == OMPI_SUCCESS) {
         return rc;
     }
     /* The others may never come. */
     for (int i = 0; i < n; i++) {
-        if (requests[i] != NULL) {
+        if (requests[i] != MPI_REQUEST_NULL) {
             (void)ompi_request_cancel(requests[i]);
             (void)ompi_request_free(&requests[i]);
         }
@@ -197,12 +171,12 @@ static bool connect_team(nicbarrier_agreement_t *a)
         list[i] = (nicbarrier_endpoint_t){x->partner[i], e->len, e->bytes};
     }
     pthread_mutex_lock(&making);
-    a->connected = nicbarrier_team_connect(a->team, &all, &why) == 0;
+    const bool connected = nicbarrier_team_connect(a->team, &all, &why) == 0;
     pthread_mutex_unlock(&making);
-    if (!a->connected) {
+    if (!connected) {
         a->why = why;
     }
-    return a->connected;
+    return connected;
 }
 
 /** All leaders are connected: does the trial epoch become complete? Where one leader finds that it
@@ -250,7 +224,6 @@ int nicbarrier_set_up_network(nicbarrier_agreement_t *a)
             return rc;
         }
         nicbarrier_team_drop_network(a->team);
-        a->connected = false;
         tried |= 1U << engine;
     }
     if (a->why.text[0] == '\0') {

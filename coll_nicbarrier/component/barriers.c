@@ -5,13 +5,12 @@
 /** @file The barriers of a communicator by its team, and their requests. */
 #include "coll_nicbarrier/component/component.h"
 
-#include <sched.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "common/support/clock.h"
-#include "common/support/pause.h"
 #include "ompi/constants.h"
 #include "opal/runtime/opal_progress.h"
 #include "opal/util/proc.h"
@@ -20,25 +19,14 @@
  */
 #define STEPS_PER_LOOK 1024U
 
-static bool try_lock(void)
-{
-    return !atomic_flag_test_and_set_explicit(&nicbarrier_state.lock, memory_order_acquire);
-}
-
 static void lock(void)
 {
-    for (unsigned spins = 1; !try_lock(); spins++) {
-        /* The holder may have lost its processor. */
-        if (spins % 64 == 0) {
-            sched_yield();
-        }
-        onic_pause();
-    }
+    pthread_mutex_lock(&nicbarrier_state.lock);
 }
 
 static void unlock(void)
 {
-    atomic_flag_clear_explicit(&nicbarrier_state.lock, memory_order_release);
+    pthread_mutex_unlock(&nicbarrier_state.lock);
 }
 
 /* ---- what carries them: the lock is held, but for blocking barriers ------------------------- */
@@ -139,24 +127,16 @@ nicbarrier_barriers_t *nicbarrier_barriers_new(struct ompi_communicator_t *comm,
     return b;
 }
 
-/** Out of all lists, with the requests that stand in the queue: of some that a program never waited
+/** Out of the list, with the requests that stand in the queue: of some that a program never waited
  *  for MPI_Finalize does not ask whether they are complete. */
 static void unlink_barriers(const nicbarrier_barriers_t *b)
 {
     nicbarrier_barriers_t **at = &nicbarrier_state.all;
     lock();
-    while (*at != NULL && *at != b) {
+    while (*at != b) {
         at = &(*at)->next;
     }
-    if (*at != NULL) {
-        *at = b->next;
-    }
-    for (at = &nicbarrier_state.busy; *at != NULL && *at != b;) {
-        at = &(*at)->next_busy;
-    }
-    if (*at != NULL) {
-        *at = b->next_busy;
-    }
+    *at = b->next;
     for (const nicbarrier_item_t *i = b->queue.head; i != NULL; i = i->next) {
         atomic_fetch_sub(&nicbarrier_state.waiting, 1);
     }
@@ -243,20 +223,13 @@ static void complete(nicbarrier_request_t *r)
 
 /* ---- moving on; the lock is held ------------------------------------------------------------ */
 
-/** Is the first of the queue through already? */
-static bool first_is_done(const nicbarrier_barriers_t *b)
-{
-    const nicbarrier_queue_t *q = &b->queue;
-    return q->head != NULL && nicbarrier_team_done(b->team, q->head->epoch);
-}
-
 static int step(nicbarrier_barriers_t *b)
 {
     if (b->overlap.left != 0) {
         nicbarrier_overlap_back(&b->overlap, onic_now_nsec());
     }
     /* What the helper thread has done needs no look at the network. */
-    if (first_is_done(b)) {
+    if (nicbarrier_team_done(b->team, b->queue.head->epoch)) {
         return 0;
     }
     if (++b->steps % STEPS_PER_LOOK == 0) {
@@ -274,20 +247,15 @@ static void harvest(nicbarrier_barriers_t *b, nicbarrier_item_t ***tail_p)
     }
 }
 
-/** Walks over what is busy; what is complete goes to a list. */
+/** Moves on all that have requests; those that are complete go to a list. */
 static int walk(nicbarrier_item_t **done_p)
 {
     nicbarrier_item_t **tail = done_p;
     int events = 0;
-    for (nicbarrier_barriers_t **at = &nicbarrier_state.busy; *at != NULL;) {
-        nicbarrier_barriers_t *b = *at;
-        events += step(b);
-        harvest(b, &tail);
-        if (b->queue.head == NULL) {
-            b->busy = false;
-            *at = b->next_busy;
-        } else {
-            at = &b->next_busy;
+    for (nicbarrier_barriers_t *b = nicbarrier_state.all; b != NULL; b = b->next) {
+        if (b->queue.head != NULL) {
+            events += step(b);
+            harvest(b, &tail);
         }
     }
     return events;
@@ -300,7 +268,8 @@ static nicbarrier_request_t *request_of(nicbarrier_item_t *item)
 
 int nicbarrier_progress(void)
 {
-    if (atomic_load_explicit(&nicbarrier_state.waiting, memory_order_relaxed) == 0 || !try_lock()) {
+    if (atomic_load_explicit(&nicbarrier_state.waiting, memory_order_relaxed) == 0 ||
+        pthread_mutex_trylock(&nicbarrier_state.lock) != 0) {
         return 0;
     }
     nicbarrier_item_t *done = NULL;
@@ -318,22 +287,13 @@ int nicbarrier_progress(void)
 
 /* ---- barriers ------------------------------------------------------------------------------- */
 
-static void make_busy(nicbarrier_barriers_t *b)
-{
-    if (!b->busy) {
-        b->busy = true;
-        b->next_busy = nicbarrier_state.busy;
-        nicbarrier_state.busy = b;
-    }
-}
-
 /** The application goes on with other things, barriers being under way: for long, probably? */
 static void go_away(void)
 {
     uint64_t now = 0;
     lock();
-    for (nicbarrier_barriers_t *b = nicbarrier_state.busy; b != NULL; b = b->next_busy) {
-        if (nicbarrier_team_helped(b->team)) {
+    for (nicbarrier_barriers_t *b = nicbarrier_state.all; b != NULL; b = b->next) {
+        if (b->queue.head != NULL && nicbarrier_team_helped(b->team)) {
             now = now != 0 ? now : onic_now_nsec();
             if (nicbarrier_overlap_leave(&b->overlap, b->queue.begun, now)) {
                 nicbarrier_team_hand_over(b->team);
@@ -346,7 +306,6 @@ static void go_away(void)
 void nicbarrier_barriers_begin(nicbarrier_barriers_t *b, nicbarrier_request_t *request)
 {
     lock();
-    make_busy(b);
     atomic_fetch_add(&nicbarrier_state.waiting, 1);
     nicbarrier_queue_add(&b->queue, &request->item);
     nicbarrier_team_depart(b->team);

@@ -14,12 +14,13 @@
  * barriers, or the module below does. An agreement that ends in an error here fails all barriers of
  * the communicator, since others may use what it was to make.
  *
- * Locks: `lock` of the component's state guards all queues and lists; it is held shortly, never
+ * Locks: `lock` of the component's state guards the list and all queues; it is held shortly, never
  * while waiting, and not when requests are completed, whose callbacks may do anything.
  */
 #ifndef NICBARRIER_COMPONENT_H
 #define NICBARRIER_COMPONENT_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -60,11 +61,10 @@ typedef struct nicbarrier_barriers nicbarrier_barriers_t;
 
 typedef struct nicbarrier_state {
     nicbarrier_params_t params;
-    bool progressing;            /**< our function is registered with Open MPI's progress */
-    atomic_flag lock;            /**< guards all queues and lists */
-    atomic_int waiting;          /**< requests that are not complete: 0 means nothing to do */
-    nicbarrier_barriers_t *all;  /**< what is left at the end belonged to forgotten requests */
-    nicbarrier_barriers_t *busy; /**< those with requests that are not complete */
+    bool progressing;           /**< our function is registered with Open MPI's progress */
+    pthread_mutex_t lock;       /**< guards the list and all queues */
+    atomic_int waiting;         /**< requests that are not complete: 0 means nothing to do */
+    nicbarrier_barriers_t *all; /**< what is left at the end belonged to forgotten requests */
 } nicbarrier_state_t;
 
 extern nicbarrier_state_t nicbarrier_state;
@@ -143,8 +143,6 @@ struct nicbarrier_barriers {
     unsigned steps;               /**< turns of progress without an end of the first */
     nicbarrier_overlap_t overlap; /**< of leaders of a network part */
     nicbarrier_barriers_t *next;  /**< of all */
-    nicbarrier_barriers_t *next_busy;
-    bool busy; /**< in the component's list */
 };
 
 /** Collective, and waits: agrees on a team. NULL where there is none: on all ranks alike, unless

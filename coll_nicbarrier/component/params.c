@@ -18,7 +18,7 @@
 #define PRIORITY_INITIAL 5
 
 nicbarrier_state_t nicbarrier_state = {
-    .lock = ATOMIC_FLAG_INIT,
+    .lock = PTHREAD_MUTEX_INITIALIZER,
     .params = {
         .priority = PRIORITY_INITIAL, .setup_call = 8, .spin = 1000, .settings.thread = true}};
 nicbarrier_counters_t nicbarrier_counters;

@@ -84,9 +84,6 @@ static int take_message(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
     if (verdict == NICBARRIER_WORD_OLD) {
         return 0;
     }
-    if (p->kind != NICBARRIER_PACKET_EPOCH) {
-        count(recovered);
-    }
     nicbarrier_datagram_follow(net, onic_now_nsec());
     return 1;
 }

@@ -72,8 +72,6 @@ const nicbarrier_param_t nicbarrier_datagram_params[] = {
 const nicbarrier_counter_t nicbarrier_datagram_counter_table[] = {
     {"nacks_sent", "Engine datagram: requests to repeat a message, sent", COUNTER(nacks)},
     {"retransmits", "Engine datagram: messages repeated, each for a request", COUNTER(retransmits)},
-    {"recovered", "Engine datagram: repeated messages received that were needed",
-     COUNTER(recovered)},
     {"refused", "Engine datagram: packets received that were not understood, or not from a partner",
      COUNTER(refused)},
     {"verbs_sent", "Engine datagram: packets sent by verbs", COUNTER(verbs_sent)},

@@ -42,7 +42,6 @@ extern const nicbarrier_param_t nicbarrier_datagram_params[];
 typedef struct nicbarrier_datagram_counters {
     _Atomic uint64_t nacks;       /**< sent */
     _Atomic uint64_t retransmits; /**< messages repeated because a NACK asked for them */
-    _Atomic uint64_t recovered;   /**< received that were repeated and brought something new */
     _Atomic uint64_t refused;     /**< received that were not understood, or not from a partner */
     _Atomic uint64_t verbs_sent;  /**< packets of all kinds that went by verbs */
     _Atomic uint64_t fallbacks;   /**< from verbs to UDP, because nothing came by verbs */

@@ -36,9 +36,11 @@ static void look_for_losses(nicbarrier_net_t *net)
 
 /* ---- sending --------------------------------------------------------------------------------- */
 
-/** The end of a put: the wire has reported an error to the user, and nothing is tried again. */
-static void end_put(nicbarrier_outlet_t *out, int status)
+/** The end of a put, also called by UCX in its progress: the wire has reported an error to the
+ * user, and nothing is tried again; what is to follow is sent by the wire's deferred function. */
+static void end_put(void *arg, int status)
 {
+    nicbarrier_outlet_t *out = arg;
     out->busy = false;
     out->net->in_flight--;
     if (status < 0) {
@@ -47,19 +49,12 @@ static void end_put(nicbarrier_outlet_t *out, int status)
     }
 }
 
-/** Called by UCX in its progress: what is to follow is sent behind it, by the wire's deferred
- *  function. */
-static void put_done(void *arg, int status)
-{
-    end_put(arg, status);
-}
-
 static void send(nicbarrier_outlet_t *out)
 {
     /* Where connecting has failed half way there are partners without a connection. */
     while (out->remote != NULL && !out->busy && !out->lost && out->word < out->wanted) {
         out->word = out->wanted;
-        out->put = (onic_put_t){&out->word, put_done, out};
+        out->put = (onic_put_t){&out->word, end_put, out};
         out->busy = true;
         out->net->in_flight++;
         int rc = onic_remote_put(out->remote, out->offset, &out->put);
@@ -101,34 +96,26 @@ static void post(nicbarrier_net_t *net, uint64_t steps)
 
 /* ---- moving on ------------------------------------------------------------------------------ */
 
-/** A word that is not of this group has come late for one before it, and may have hidden one of
- *  this group. */
-static int read_flag(nicbarrier_net_t *net, uint32_t k)
-{
-    const uint64_t word = atomic_load_explicit(&net->flags->flag[k].word, memory_order_acquire);
-    if (word == 0) {
-        return 0;
-    }
-    if (nicbarrier_put_tag(word) != net->flags->tag) {
-        fail(net);
-        return 0;
-    }
-    const bool isnew =
-        nicbarrier_rule_receive(&net->rule, k, nicbarrier_put_word(word)) == NICBARRIER_WORD_NEW;
-    if (net->rule.failed) {
-        fail(net);
-    }
-    return isnew;
-}
-
-/** Hands the flags to the rule, which keeps the greatest it has seen. */
+/** Hands the flags to the rule, which keeps the greatest it has seen. A word that is not of this
+ *  group has come late for one before it, and may have hidden one of this group. */
 static int read_flags(nicbarrier_net_t *net)
 {
+    nicbarrier_rule_t *r = &net->rule;
     int events = 0;
-    for (uint32_t k = 0; k < net->rule.nsteps; k++) {
-        if (net->rule.waits >> k & 1) {
-            events += read_flag(net, k);
+    for (uint32_t k = 0; k < r->nsteps; k++) {
+        const uint64_t word = atomic_load_explicit(&net->flags->flag[k].word, memory_order_acquire);
+        if ((r->waits >> k & 1) == 0 || word == 0) {
+            continue;
         }
+        if (nicbarrier_put_tag(word) != net->flags->tag) {
+            fail(net);
+        } else {
+            events +=
+                nicbarrier_rule_receive(r, k, nicbarrier_put_word(word)) == NICBARRIER_WORD_NEW;
+        }
+    }
+    if (r->failed) {
+        fail(net);
     }
     return events;
 }
