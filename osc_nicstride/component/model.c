@@ -54,18 +54,16 @@ void nicstride_model_show(const nicstride_module_t *m)
                 table, numbers);
 }
 
-static void show_learned(const onic_learn_t *learn, bool on_network)
+static void show_learned(const onic_learn_t *learn, const nicstride_path_t *path)
 {
-    const nicstride_component_t *c = &nicstride_component;
+    const bool on_node = path == &nicstride_component.paths.node;
     char text[8192];
 
-    nicstride_plan_learned(nicstride_methods, learn, on_network ? &c->paths.net : &c->paths.node,
-                           text, sizeof(text));
+    nicstride_plan_learned(nicstride_methods, learn, path, text, sizeof(text));
     opal_output(0,
                 "osc_nicstride: of %.0f us observed %s trials lost %.0f us; microseconds learned, "
                 "and how many times the model's\n%s",
-                learn->budget.spent / 1000,
-                on_network ? "on the network" : "with a peer of the node",
+                learn->budget.spent / 1000, on_node ? "with a peer of the node" : "on the network",
                 learn->budget.lost / 1000, text);
 }
 

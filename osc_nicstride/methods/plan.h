@@ -25,7 +25,7 @@
 static inline bool nicstride_can(const nicstride_case_t *c, unsigned method)
 {
     return method < NICSTRIDE_METHODS_MAX && (c->reach & NICSTRIDE_REACH(method)) != 0 &&
-           (c->rows[method]->fits == NULL || c->rows[method]->fits(c));
+           c->rows[method] != NULL && (c->rows[method]->fits == NULL || c->rows[method]->fits(c));
 }
 
 /** So many blocks of at most a cache line each. */

@@ -92,6 +92,10 @@ size_t nicstride_plan_table(const nicstride_method_row_t *const *rows, nicstride
         {"private", node, NICSTRIDE_PRESENT, &paths->node},
         {"private, away", node, NICSTRIDE_SERVED, &paths->node},
         {"network", message, NICSTRIDE_PRESENT, &paths->net},
+        {"adapter",
+         message | NICSTRIDE_REACH(NICSTRIDE_METHOD_MOVER) |
+             NICSTRIDE_REACH(NICSTRIDE_METHOD_RDMA) | NICSTRIDE_REACH(NICSTRIDE_METHOD_NIC),
+         NICSTRIDE_PRESENT, &paths->adapter},
     };
     text_t t = {.buf = buf, .cap = cap};
 

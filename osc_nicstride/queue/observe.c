@@ -14,6 +14,7 @@
 
 /* What was learned of all processes on other nodes: the same network is before them. Wire lock. */
 static onic_learn_t network;
+static const nicstride_path_t *network_path;
 
 /* Set once, before anything is learned. */
 static double ticks_per_usec;
@@ -32,15 +33,22 @@ static onic_learn_t *learn_locked(const nicstride_peer_t *p)
     return *learn;
 }
 
-/** Finds the peer's signs of life, and where to note what is learned. Of a process of the node that
- *  shows none it cannot be told whether a transfer took long or its target was away. Several
- * threads may come here at once: what the first has written is read without a lock by then. */
+/** Finds the way to the peer, its signs of life, and where to note what is learned. Of a process of
+ * the node that shows none it cannot be told whether a transfer took long or its target was away.
+ * Several threads may come here at once: what the first has written is read without a lock by then.
+ */
 static void look_up(nicstride_peer_t *p)
 {
+    const nicstride_paths_t *paths = &nicstride_component.paths;
+
     onic_wire_lock();
     if (!__atomic_load_n(&p->observed.looked_up, __ATOMIC_RELAXED)) {
         nicstride_find_presence_locked(p);
-        p->observed.adapter = p->local < 0 && onic_peer_puts_by_rdma(p->wire);
+        p->observed.path = p->local >= 0                     ? &paths->node
+                           : onic_peer_puts_by_rdma(p->wire) ? &paths->adapter
+                                                             : &paths->net;
+        if (p->local < 0)
+            network_path = p->observed.path;
         p->observed.learn = p->observed.presence != NULL || p->local < 0 ? learn_locked(p) : NULL;
         __atomic_store_n(&p->observed.looked_up, true, __ATOMIC_RELEASE);
     }
@@ -56,10 +64,8 @@ static const onic_presence_t *presence_of(nicstride_peer_t *p)
 
 const nicstride_path_t *nicstride_path(nicstride_peer_t *p)
 {
-    const nicstride_paths_t *paths = &nicstride_component.paths;
-
     (void)presence_of(p);
-    return p->local >= 0 ? &paths->node : p->observed.adapter ? &paths->adapter : &paths->net;
+    return p->observed.path;
 }
 
 nicstride_presence_t nicstride_presence(nicstride_peer_t *p)
@@ -196,12 +202,12 @@ void nicstride_observe_publish_locked(nicstride_peer_t *p)
     p->observed.spent_from = p->observed.spent_to = 0;
 }
 
-void nicstride_learned_each(void (*f)(const onic_learn_t *learn, bool on_network))
+void nicstride_learned_each(void (*f)(const onic_learn_t *learn, const nicstride_path_t *path))
 {
     for (const nicstride_process_t *p = nicstride_processes; p != NULL; p = p->next) {
         if (p->learn != NULL)
-            f(p->learn, false);
+            f(p->learn, &nicstride_component.paths.node);
     }
     if (network.budget.spent > 0)
-        f(&network, true);
+        f(&network, network_path);
 }

@@ -136,7 +136,7 @@ typedef struct nicstride_notices {
  * is read without a lock when the word before it says so; the rest belongs to the wire lock. */
 typedef struct nicstride_observation {
     bool looked_up;                  /**< the next three are known */
-    bool adapter;                    /**< an adapter reads and writes its memory from here */
+    const nicstride_path_t *path;    /**< the way to it */
     const onic_presence_t *presence; /**< its signs of life, or NULL; known with `wakes`, too */
     onic_learn_t *learn;             /**< what was learned of it; contents under the wire lock */
     int wakes;                       /**< its helper thread can be woken: 1, -1: not, 0: unknown */
