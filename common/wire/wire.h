@@ -81,8 +81,8 @@ ONIC_EXPORT void onic_wire_start_server(unsigned idle_usec);
  */
 ONIC_EXPORT bool onic_wire_close(void);
 
-/** May data for processes of the node go through memory that is shared with them? Not where the list
- *  of transports, UCX's or a component's, leaves that out. The wire is open. */
+/** May data for processes of the node go through memory that is shared with them? Not where the
+ * list of transports, UCX's or a component's, leaves that out. The wire is open. */
 ONIC_EXPORT bool onic_wire_shares_memory(void);
 
 /**

@@ -81,26 +81,28 @@ void superpipe_plan_table(const onic_links_t *links, superpipe_protocol_t forced
 {
     static const uint64_t sizes[] = {1024, 16384, 65536, 262144, 1048576, 16777216};
     static const uint64_t blocks[] = {0, 1024, 64, 8};
-    static const char *const kinds[] = {"contiguous", "blocks of 1024 bytes", "blocks of 64 bytes",
-                                        "blocks of 8 bytes"};
+    static const char *const shapes[] = {"contiguous", "blocks of 1024 bytes", "blocks of 64 bytes",
+                                         "blocks of 8 bytes"};
+    static const char *const kinds[] = {"node", "network", "adapter"};
+    const onic_link_t *const link[] = {&links->node, &links->net, &links->adapter};
     size_t at = 0;
 
-    for (int line = 0; line < 8; line++) {
-        const bool node = line < 4, one_piece = line % 4 == 0;
+    for (int line = 0; line < 12; line++) {
+        const int kind = line / 4;
+        const bool one_piece = line % 4 == 0;
 
-        at += (size_t)snprintf(text + at, cap - at, "  %s, %s:", node ? "node" : "network",
-                               kinds[line % 4]);
+        at += (size_t)snprintf(text + at, cap - at, "  %s, %s:", kinds[kind], shapes[line % 4]);
         for (int s = 0; s < 6; s++) {
             const uint64_t block = one_piece ? sizes[s] : blocks[line % 4];
             const superpipe_case_t c = {.length = sizes[s],
                                         .send_block = block,
                                         .receive_block = block,
                                         .one_piece = one_piece,
-                                        .node = node};
+                                        .node = kind == 0,
+                                        .adapter = kind == 2};
             const superpipe_protocol_t p =
                 sizes[s] <= eager ? SUPERPIPE_EAGER
-                                  : superpipe_choose(&c, superpipe_able(&c),
-                                                     node ? &links->node : &links->net, forced);
+                                  : superpipe_choose(&c, superpipe_able(&c), link[kind], forced);
 
             at += (size_t)snprintf(text + at, cap - at, " %llu %s%s", (unsigned long long)sizes[s],
                                    superpipe_rows[p]->name, s < 5 ? "," : "\n");

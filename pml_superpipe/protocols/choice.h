@@ -34,6 +34,7 @@ typedef struct superpipe_case {
     uint64_t receive_block; /**< and here */
     bool one_piece;         /**< both have it in one piece, whose address the sender has sent */
     bool node;              /**< sender and receiver are on one node */
+    bool adapter;           /**< an adapter puts into the receiver's memory */
     bool self;              /**< sender and receiver are one process */
     double pins;            /**< registrations that it has to bear if there are any, 0 .. 2: one for
                                each side (cost.h) */

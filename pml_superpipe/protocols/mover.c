@@ -16,7 +16,7 @@
 static bool can(const superpipe_case_t *c)
 {
     return !c->self && (c->wire != NULL ? onic_mover_reaches_locked(c->wire)
-                                        : c->node && onic_mover_area() > 0);
+                                        : (c->node || c->adapter) && onic_mover_area() > 0);
 }
 
 /** Both ends gather and scatter at the same time: the slower one counts. */

@@ -32,13 +32,17 @@ static superpipe_case_t case_locked(const superpipe_request_t *r)
                               .receive_block = block,
                               .one_piece = onic_layout_is_contig(&r->layout),
                               .node = onic_peer_pid(wire) >= 0 || onic_peer_has_queue(wire),
+                              /* To ask makes a connection, which a queue does without. */
+                              .adapter = !onic_peer_has_queue(wire) && onic_peer_puts_by_rdma(wire),
                               .self = r->peer->self,
                               .wire = wire};
 }
 
 static const onic_link_t *link_of(const superpipe_case_t *c)
 {
-    return c->node ? &superpipe.links.node : &superpipe.links.net;
+    return c->adapter ? &superpipe.links.adapter
+           : c->node  ? &superpipe.links.node
+                      : &superpipe.links.net;
 }
 
 uint64_t superpipe_early_locked(const superpipe_request_t *r)
@@ -119,8 +123,7 @@ const superpipe_row_t *superpipe_pick_locked(superpipe_request_t *r, const super
     c.length = superpipe_transfer_remaining(&r->state);
     c.send_block = a->offer.block;
     c.one_piece = c.one_piece && a->offer.address != 0;
-    /* To ask how UCX reaches it makes a connection, which a queue does without. */
-    if (!onic_peer_has_queue(c.wire) && onic_peer_puts_by_rdma(c.wire))
+    if (c.adapter)
         c.pins = (double)a->pins / UINT8_MAX + here;
     return superpipe_rows[choose_locked(r, &c)];
 }

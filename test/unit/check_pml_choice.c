@@ -165,7 +165,7 @@ START_TEST(table)
     ck_assert_ptr_nonnull(strstr(text, "network, blocks of 64 bytes: 1024 eager"));
     for (const char *at = text; (at = strchr(at, '\n')) != NULL; at++)
         lines++;
-    ck_assert_int_eq(lines, 8);
+    ck_assert_int_eq(lines, 12);
     ck_assert(strlen(text) < sizeof(text) / 2);
 }
 END_TEST

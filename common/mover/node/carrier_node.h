@@ -40,8 +40,8 @@ ONIC_EXPORT extern onic_landing_t onic_landing;
 
 extern const onic_carrier_t onic_carrier_node;
 
-/** Makes the landing area of `bytes`, 0 for none, and offers it to the peers of the node, where data
- *  may go through shared memory. Where it cannot be had there is none. */
+/** Makes the landing area of `bytes`, 0 for none, and offers it to the peers of the node, where
+ * data may go through shared memory. Where it cannot be had there is none. */
 void onic_node_open(size_t bytes, size_t slot);
 /** Nobody can map the area any more. */
 void onic_node_withdraw(void);
