@@ -238,20 +238,6 @@ void *onic_modex_get_bytes(opal_process_name_t name, const char *key, size_t *le
     return bytes;
 }
 
-bool onic_modex_get(opal_process_name_t name, const char *key, char *text, size_t size)
-{
-    size_t len;
-    char *bytes = onic_modex_get_bytes(name, key, &len);
-
-    text[0] = '\0';
-    if (bytes != NULL) {
-        snprintf(text, size, "%.*s", (int)len, bytes);
-    }
-    const bool found = bytes != NULL;
-    free(bytes);
-    return found;
-}
-
 bool onic_modex_fence_begin(void)
 {
     atomic_fetch_add(&fences_begun, 1);

@@ -26,15 +26,12 @@
 ONIC_EXPORT bool onic_modex_put_bytes(const char *key, const void *bytes, size_t len);
 
 /**
- * What the process `name` has published under `key`, cut to fit into `text` (size bytes, at least
- * 1). May ask the daemon of the node, and wait for its answer, but never for the process itself.
- * Any MPI thread. The process may be of another job that this one is connected with.
+ * What the process `name` has published under `key`; to be freed. May ask the daemon of the node,
+ * and wait for its answer, but never for the process itself. Any MPI thread. The process may be of
+ * another job that this one is connected with.
  *
- * @return false where it has published nothing of that name; `text` is empty then
+ * @return NULL where it has published nothing of that name; *len_p is 0 then
  */
-ONIC_EXPORT bool onic_modex_get(opal_process_name_t name, const char *key, char *text, size_t size);
-
-/** Likewise, all of it; to be freed. NULL where there is nothing. */
 ONIC_EXPORT void *onic_modex_get_bytes(opal_process_name_t name, const char *key, size_t *len_p);
 
 /**

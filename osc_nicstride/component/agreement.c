@@ -17,6 +17,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "osc_nicstride/component/setup.h"
@@ -102,17 +103,18 @@ static const enum { NOTHING, OTHER, SAME } kinds[] = {NOTHING, OTHER, SAME};
 static int look_up(ompi_communicator_t *comm, int rank)
 {
     const opal_process_name_t name = ompi_group_get_proc_name(comm->c_local_group, rank);
-    char theirs[TEXT_MAX];
     void *kind;
+    size_t len;
 
     if (rank == ompi_comm_rank(comm))
         return SAME;
     pthread_mutex_lock(&known_mutex);
     if (opal_hash_table_get_value_uint64(&known, key_of(name), &kind) != OPAL_SUCCESS) {
         nicstride_add(&nicstride_counters.lookups, 1);
-        kind = (void *)&kinds[!onic_modex_get(name, KEY, theirs, TEXT_MAX) ? NOTHING
-                              : strcmp(theirs, mine) != 0                  ? OTHER
-                                                                           : SAME];
+        void *theirs = onic_modex_get_bytes(name, KEY, &len);
+        const bool same = len == strlen(mine) + 1 && memcmp(theirs, mine, len) == 0;
+        kind = (void *)&kinds[theirs == NULL ? NOTHING : same ? SAME : OTHER];
+        free(theirs);
         (void)opal_hash_table_set_value_uint64(&known, key_of(name), kind);
     }
     pthread_mutex_unlock(&known_mutex);
@@ -129,6 +131,7 @@ static void warn_differs(ompi_communicator_t *comm)
 {
     static atomic_flag said = ATOMIC_FLAG_INIT;
     const int size = ompi_comm_size(comm);
+    size_t len;
     char theirs[TEXT_MAX] = "none, or one that is not to be used";
     int odd = 0;
 
@@ -140,8 +143,11 @@ static void warn_differs(ompi_communicator_t *comm)
         return;
     const opal_proc_t *proc = &ompi_group_peer_lookup(comm->c_local_group, odd)->super;
     const char *host = opal_get_proc_hostname(proc);
-    if (look_up(comm, odd) == OTHER)
-        (void)onic_modex_get(proc->proc_name, KEY, theirs, TEXT_MAX);
+    char *text =
+        look_up(comm, odd) == OTHER ? onic_modex_get_bytes(proc->proc_name, KEY, &len) : NULL;
+    if (text != NULL)
+        snprintf(theirs, sizeof(theirs), "%.*s", (int)len, text);
+    free(text);
     onic_help("help-osc-nicstride.txt", "peer-differs", opal_process_info.nodename, mine,
               host != NULL ? host : "(unknown)", theirs, (unsigned)proc->proc_name.vpid);
 }
