@@ -132,7 +132,9 @@ int nicstride_params_register(const mca_base_component_t *c)
         "Numbers of the model that chooses methods until their real times are known: "
         "default, numbers of the node as in call=2500,piece=150 (nanoseconds of single copy "
         "for a call and for one more piece), or @FILE, a file of lines as in 'node: "
-        "call=2500,piece=150' and 'net: message=10000'. show_plan prints all of them in this form");
+        "call=2500,piece=150', 'net: message=10000' and 'adapter: request=60'. show_plan prints "
+        "all "
+        "of them in this form; files for some networks are installed");
     onic_register_bool(
         c, "show_plan", false, &p->show_plan,
         "Print, when the first window is made, the method that the model chooses for each kind of "

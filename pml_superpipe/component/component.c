@@ -137,7 +137,8 @@ static int register_variables(const mca_base_component_t *c)
         c, "cost", "default", &cost,
         "Numbers of the model that chooses protocols until it has been learned what they take: "
         "default, numbers for the node as in message=700,byte=0.15, or @FILE, which names a file "
-        "of lines as in node: message=700 and net: message=10000; show_plan prints what is in use");
+        "of lines as in node: message=700, net: message=10000 and adapter: message=4000; show_plan "
+        "prints what is in use");
     onic_register_string(c, "tls", "", &tls,
                          "UCX transports to use, as in UCX_TLS; empty takes UCX_TLS from the "
                          "environment, or what UCX chooses");
