@@ -33,7 +33,6 @@
 #include "common/support/helper_thread.h"
 #include "common/support/pause.h"
 #include "common/support/help.h"
-#include "ompi/constants.h"
 #include "opal/util/output.h"
 
 /** Progress calls in one holding of the lock. */
@@ -299,45 +298,36 @@ static void *server_main(void *arg)
 
 /* ---- its life ------------------------------------------------------------------------------- */
 
-static int start(onic_server_t *s)
+/** NULL, or why the thread cannot be had. */
+static const char *start(onic_server_t *s)
 {
     const ucs_status_t status = ucp_worker_get_efd(onic_wire.worker, &s->worker_fd);
-    if (status != UCS_OK) {
-        opal_output(0, "ompi-nic: no passive progress: UCX gives no event descriptor: %s",
-                    ucs_status_string(status));
-        return onic_ucs_error(status);
+    if (status != UCS_OK || s->wake_pipe[0] < 0) {
+        return status != UCS_OK ? ucs_status_string(status) : "there is no pipe to be had";
     }
-    if (s->wake_pipe[0] < 0) {
-        opal_output(0, "ompi-nic: no passive progress: there is no pipe to be had");
-        return OMPI_ERR_OUT_OF_RESOURCE;
-    }
-    int rc = onic_helper_start(&s->thread, "onic-server", server_main, s);
-    if (rc != 0) {
-        opal_output(0, "ompi-nic: no passive progress: cannot start the server thread: %s",
-                    strerror(rc));
-        return OMPI_ERR_OUT_OF_RESOURCE;
-    }
-    return OMPI_SUCCESS;
+    const int rc = onic_helper_start(&s->thread, "onic-server", server_main, s);
+    return rc != 0 ? strerror(rc) : NULL;
 }
 
-int onic_server_start(unsigned idle_usec)
+void onic_server_start(unsigned idle_usec)
 {
     onic_server_t *s = &onic_wire.server;
     /* From its next sleep on. */
     atomic_store(&s->idle_usec, idle_usec);
     if (atomic_load(&s->running)) {
-        return OMPI_SUCCESS;
+        return;
     }
     atomic_store(&s->sleep, ONIC_SERVER_LOOKS);
     atomic_store(&s->stop, false);
     atomic_store(&onic_wire_guard.helped, true);
-    int rc = start(s);
-    atomic_store(&onic_wire_guard.helped, rc == OMPI_SUCCESS);
-    if (rc == OMPI_SUCCESS) {
-        atomic_store(&s->running, true);
-        atomic_store_explicit(&onic_presence_mine()->helped, true, memory_order_release);
+    const char *why = start(s);
+    atomic_store(&onic_wire_guard.helped, why == NULL);
+    if (why != NULL) {
+        opal_output(0, "ompi-nic: no passive progress, for lack of a server thread: %s", why);
+        return;
     }
-    return rc;
+    atomic_store(&s->running, true);
+    atomic_store_explicit(&onic_presence_mine()->helped, true, memory_order_release);
 }
 
 void onic_server_stop(void)

@@ -296,7 +296,7 @@ static void meet_requirements(void)
         onic_address_publish();
     }
     if (required.all.server_thread) {
-        (void)onic_server_start(required.all.server_idle_usec);
+        onic_server_start(required.all.server_idle_usec);
     }
 }
 
@@ -374,7 +374,7 @@ void onic_wire_start_server(unsigned idle_usec)
     pthread_mutex_lock(&open_mutex);
     if (!atomic_load(&onic_wire.server.running)) {
         onic_wire_lock();
-        (void)onic_server_start(idle_usec);
+        onic_server_start(idle_usec);
         onic_wire_unlock();
     }
     pthread_mutex_unlock(&open_mutex);

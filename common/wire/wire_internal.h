@@ -343,9 +343,9 @@ void onic_remotes_stop(void);
 void onic_regions_stop(void);
 
 /* server.c */
-/** Starts the thread, unless it runs, and has it take over after that time from now on. The lock is
- *  held. */
-int onic_server_start(unsigned idle_usec);
+/** Starts the thread, unless it runs, and has it take over after that time from now on. Prints why
+ * it cannot. The lock is held. */
+void onic_server_start(unsigned idle_usec);
 void onic_server_stop(void);
 
 /** This process has started something that it may have to go on with: its server thread, which may
