@@ -54,7 +54,7 @@ check-fabric-faults: mpi-programs check-fabric-python
 	$(run_fabric)/faults --build .
 
 # What is worth running each time, some 3 minutes: programs, then faults.
-quick_programs = ^(accumulate_ops|barrier|dynamic|fence|flush|kept|lock_together|locks|mover_hosts|p2p_comms|p2p_died|p2p_late|p2p_protocols|progress_(leave|p2p|rma)|pscw|put_get|threads)$$
+quick_programs = ^(accumulate_ops|barrier|dynamic|fence|flush|kept|lock_together|locks|mover_hosts|named_lists|p2p_comms|p2p_died|p2p_late|p2p_protocols|progress_(leave|p2p|rma)|pscw|put_get|threads)$$
 quick_faults = ^(killed_on_a_node|stopped|cut|messages_.*|barriers_(loss|cut|stopped)|farewell_few|shm_full|shm_left|cma_refused|missing_on_a_host)$$
 
 check-fabric-quick: mpi-programs check-fabric-python

@@ -23,7 +23,8 @@ enum { WORDS = 6000, TYPES = 14, BLOCKS_MAX = 900, EPOCHS = 60, OPS = 6 };
 
 typedef struct type {
     MPI_Datatype handle; /**< MPI_DATATYPE_NULL: none now */
-    int n;               /**< elements */
+    int count;           /**< how many are used at a time */
+    int n;               /**< elements of these */
     int *at;             /**< of each, words from the begin */
 } type_t;
 
@@ -41,17 +42,20 @@ static void make_type(type_t *t, uint64_t seed)
 {
     tl_rng_t rng = tl_rng(tl_seed(), seed);
     const int most = (int)tl_range(&rng, 70, BLOCKS_MAX), gap = (int)tl_range(&rng, 1, 3);
-    int length[BLOCKS_MAX], place[BLOCKS_MAX], n = 0;
+    int length[BLOCKS_MAX], place[BLOCKS_MAX], n = 0, first, end = 0;
 
-    t->at = tl_alloc(3 * BLOCKS_MAX * sizeof(int));
+    t->count = (int)(seed % 4 == 1 ? 2 : 1);
+    t->at = tl_alloc(3 * BLOCKS_MAX * 2 * sizeof(int));
     t->n = 0;
     for (int at = (int)tl_range(&rng, 0, 9); n < most; n++) {
         length[n] = (int)tl_range(&rng, 1, 3);
-        if (at + length[n] > WORDS)
+        if (at + length[n] > WORDS / t->count)
             break;
         place[n] = at;
-        at += length[n] + (int)tl_range(&rng, 1, gap);
+        end = at + length[n];
+        at = end + (int)tl_range(&rng, 1, gap);
     }
+    first = place[0];
     for (int i = n - 1; i > 0 && seed % 3 == 0; i--) {
         const int j = (int)tl_range(&rng, 0, i), p = place[i], l = length[i];
 
@@ -60,9 +64,9 @@ static void make_type(type_t *t, uint64_t seed)
         place[j] = p;
         length[j] = l;
     }
-    for (int i = 0; i < n; i++) {
-        for (int k = 0; k < length[i]; k++)
-            t->at[t->n++] = place[i] + k;
+    for (int i = 0; i < t->count * n; i++) {
+        for (int k = 0; k < length[i % n]; k++)
+            t->at[t->n++] = place[i % n] + k + i / n * (end - first);
     }
     TL_MPI(MPI_Type_indexed(n, length, place, MPI_UNSIGNED, &t->handle));
     TL_MPI(MPI_Type_commit(&t->handle));
@@ -105,15 +109,16 @@ static void start(const tl_window_t *w, kind_t kind, int target, const type_t *t
             *word = kind == ACCUMULATE && op == MPI_SUM ? *word + s->data[i] : s->data[i];
     }
     if (kind == PUT) {
-        TL_MPI(MPI_Put(s->data, t->n, MPI_UNSIGNED, target, at, 1, t->handle, w->win));
+        TL_MPI(MPI_Put(s->data, t->n, MPI_UNSIGNED, target, at, t->count, t->handle, w->win));
     } else if (kind == GET) {
-        TL_MPI(MPI_Get(s->data, t->n, MPI_UNSIGNED, target, at, 1, t->handle, w->win));
+        TL_MPI(MPI_Get(s->data, t->n, MPI_UNSIGNED, target, at, t->count, t->handle, w->win));
     } else if (fetch) {
         s->result = tl_alloc(bytes);
         TL_MPI(MPI_Get_accumulate(s->data, t->n, MPI_UNSIGNED, s->result, t->n, MPI_UNSIGNED,
-                                  target, at, 1, t->handle, op, w->win));
+                                  target, at, t->count, t->handle, op, w->win));
     } else {
-        TL_MPI(MPI_Accumulate(s->data, t->n, MPI_UNSIGNED, target, at, 1, t->handle, op, w->win));
+        TL_MPI(MPI_Accumulate(s->data, t->n, MPI_UNSIGNED, target, at, t->count, t->handle, op,
+                              w->win));
     }
 }
 
