@@ -396,6 +396,7 @@ mpi_programs = \
 	test/mpi/remap \
 	test/mpi/rdma \
 	test/mpi/rdma_away \
+	test/mpi/rdma_killed \
 	test/mpi/rdma_refused \
 	test/mpi/reply_bound \
 	test/mpi/mover \
