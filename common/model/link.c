@@ -9,8 +9,11 @@
 /* Rows that stand a line or a page apart are mostly cold: programs sweep their memory between two
  * exchanges. How near the processors of two processes are to each other changes: what messages
  * really take is learned from the transfers (learn.h). Registering is as in the superpipeline
- * paper, section 2. */
-#define ADAPTER                                                                                    \
+ * paper, section 2, and requests are about as adapters of 100 Gb/s take them, InfiniBand or RoCE.
+ */
+#define MEMORY .block = 0.5, .line = 2, .page = 8, .bcopy = 20, .pin = 68000, .pin_byte = 0.05
+#define AWAY   .wake = 15000, .absence = 500000
+#define REQUESTS                                                                                   \
     .request = 60, .doorbell = 200, .batch = 32, .entry = 20, .entries = 16, .window = 128,        \
     .reads = 16
 
@@ -20,73 +23,54 @@ const onic_links_t onic_links_default = {
             .call = 2500,
             .piece = 150,
             .copy = 0.05,
-            .block = 0.5,
-            .line = 2,
-            .page = 8,
             .message = 700,
             .byte = 0.15,
             .fragment = 1 << 30,
             .grant = 1,
             .rendezvous = 5000,
             .rndv_byte = 0.10,
-            .pin = 68000,
-            .pin_byte = 0.05,
-            .wake = 15000,
-            .absence = 500000,
             .gap = 150,
             .latency = 150,
-            .bcopy = 20,
             .bnet = 20,
-            ADAPTER,
+            MEMORY,
+            AWAY,
+            REQUESTS,
         },
     .net =
         {
             .call = 500,
             .piece = 500,
             .copy = 0.09,
-            .block = 0.5,
-            .line = 2,
-            .page = 8,
             .message = 10000,
             .byte = 0.13,
             .fragment = 262144,
             .grant = 10000,
             .rendezvous = 30000,
             .rndv_byte = 0.09,
-            .pin = 68000,
-            .pin_byte = 0.05,
-            .wake = 15000,
-            .absence = 500000,
             .gap = 300,
             .latency = 1500,
-            .bcopy = 20,
             .bnet = 10,
-            ADAPTER,
+            MEMORY,
+            AWAY,
+            REQUESTS,
         },
-    /* About what adapters of 100 Gb/s do, InfiniBand or RoCE. */
     .adapter =
         {
             .call = 500,
             .piece = 500,
             .copy = 0.09,
-            .block = 0.5,
-            .line = 2,
-            .page = 8,
             .message = 4000,
             .byte = 0.19,
             .fragment = 8192,
             .grant = 3000,
             .rendezvous = 6000,
             .rndv_byte = 0.09,
-            .pin = 68000,
-            .pin_byte = 0.05,
-            .wake = 15000,
-            .absence = 500000,
             .gap = 300,
             .latency = 1000,
-            .bcopy = 20,
             .bnet = 11.5,
-            ADAPTER,
+            MEMORY,
+            AWAY,
+            REQUESTS,
         },
 };
 
