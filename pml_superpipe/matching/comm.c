@@ -78,9 +78,13 @@ bool superpipe_comm_take(superpipe_comm_t *c, const superpipe_taker_t *taker,
 
 superpipe_message_t *superpipe_comm_discard(superpipe_comm_t *c)
 {
-    superpipe_message_t *message = superpipe_match_discard(&c->match);
+    superpipe_match_t *m = &c->match;
+    superpipe_message_t *message =
+        m->application.head != NULL ? m->application.head : m->internal.head;
 
-    if (message == NULL && (message = c->held.head) != NULL)
+    if (message != NULL)
+        superpipe_match_take(m, message);
+    else if ((message = c->held.head) != NULL)
         superpipe_list_remove(&c->held, message);
     return message;
 }

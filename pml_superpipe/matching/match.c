@@ -170,13 +170,3 @@ superpipe_message_t *superpipe_match_probe(superpipe_match_t *m, int32_t source,
     /* Each class has a link of its own in a message. */
     return link != NULL ? CONTAINER(superpipe_message_t, link[0], link - class) : NULL;
 }
-
-superpipe_message_t *superpipe_match_discard(superpipe_match_t *m)
-{
-    superpipe_message_t *message =
-        m->application.head != NULL ? m->application.head : m->internal.head;
-
-    if (message != NULL)
-        superpipe_match_take(m, message);
-    return message;
-}

@@ -177,9 +177,6 @@ static inline superpipe_message_t *superpipe_match_post(superpipe_match_t *m,
     return NULL;
 }
 
-/** Takes out the first of the messages that are left, of any tag; NULL where none is. */
-superpipe_message_t *superpipe_match_discard(superpipe_match_t *m);
-
 /* ---- lists of messages, here and elsewhere --------------------------------------------------- */
 
 void superpipe_list_append(superpipe_list_t *list, superpipe_message_t *message);

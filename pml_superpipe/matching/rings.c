@@ -28,13 +28,12 @@ static void use_own(superpipe_rings_t *t)
     t->bucket = t->own;
     t->bits = SUPERPIPE_RINGS_OWN_BITS;
     t->grow_at = buckets(t->bits);
+    t->recent = NULL;
 }
 
 void superpipe_rings_init(superpipe_rings_t *t)
 {
-    t->keys = 0;
-    t->steps = 0;
-    t->recent = NULL;
+    t->keys = t->steps = 0;
     use_own(t);
 }
 
@@ -42,9 +41,7 @@ void superpipe_rings_fini(superpipe_rings_t *t)
 {
     if (t->bucket != t->own)
         free(t->bucket);
-    use_own(t);
-    t->keys = 0;
-    t->recent = NULL;
+    superpipe_rings_init(t);
 }
 
 /* ---- chains ---------------------------------------------------------------------------------- */

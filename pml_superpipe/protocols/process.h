@@ -33,13 +33,13 @@ superpipe_request_t *superpipe_request_new(ompi_communicator_t *comm, ompi_datat
  *  the copy is in what MPI_Buffer_attach gave. NULL where there is no room. */
 superpipe_request_t *superpipe_request_copy(superpipe_request_t *r, bool in_buffer);
 
-/** Describes the memory of a call. Returns OMPI_SUCCESS, an error of onic_flatten, or
- *  MPI_ERR_BUFFER, after a text, where it is known to be memory of a device; then there is nothing
- *  to be freed. */
+/** superpipe_describe_buffer, but for the most frequent case. */
 int superpipe_describe_any(const void *buffer, size_t count, const ompi_datatype_t *datatype,
                            onic_layout_t *layout);
 
-/** The same; most are plain, and no memory is of a device. */
+/** Describes the memory of a call. Returns OMPI_SUCCESS, an error of onic_flatten, or
+ *  MPI_ERR_BUFFER, after a text, where it is known to be memory of a device; then there is nothing
+ *  to be freed. */
 static inline int superpipe_describe_buffer(const void *buffer, size_t count,
                                             const ompi_datatype_t *datatype, onic_layout_t *layout)
 {
@@ -67,7 +67,7 @@ void superpipe_request_drop(superpipe_request_t *r);
 /** Enters it among the requests of a peer. */
 void superpipe_attach_locked(superpipe_request_t *r, superpipe_peer_t *p);
 
-/** Scatters data; see superpipe_place. */
+/** superpipe_place of a layout with gaps. */
 void superpipe_scatter(superpipe_request_t *r, uint64_t at, const void *data, uint64_t bytes);
 
 /** Puts data where it belongs: byte `at` of the packed message and those after it. */
@@ -114,11 +114,11 @@ void superpipe_poll(void);
  *  exhausted. */
 superpipe_peer_t *superpipe_peer_locked(onic_peer_t *wire);
 
-/** Looks up the peer of a rank of a communicator: of its remote group where it has one. NULL and an
- *  error code. */
+/** superpipe_peer_of, where it is not known yet. */
 superpipe_peer_t *superpipe_peer_find(ompi_communicator_t *comm, int rank, int *rc_p);
 
-/** The same; it is known mostly. */
+/** The peer of a rank of a communicator: of its remote group where it has one. NULL and an error
+ *  code. */
 static inline superpipe_peer_t *superpipe_peer_of(ompi_communicator_t *comm, int rank, int *rc_p)
 {
     superpipe_peer_t *p =
