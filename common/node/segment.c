@@ -93,55 +93,37 @@ static bool reserve_share(int fd, const onic_segment_key_t *key, uint64_t share)
     return reserve(fd, first * page, last * page);
 }
 
-static bool map(int fd, size_t size, onic_segment_t *segment)
+static bool map(int fd, int flags, size_t size, onic_segment_t *segment)
 {
-    void *base = mmap(NULL, mapped_size(size), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    void *base = mmap(NULL, mapped_size(size), PROT_READ | PROT_WRITE, flags, fd, 0);
 
     if (base == MAP_FAILED) {
         return false;
     }
-    segment->base = base;
-    segment->size = size;
+    *segment = (onic_segment_t){base, size};
     return true;
 }
 
-/** Opens a new file without a name; -1 where that fails. */
-static int open_nameless(onic_segment_key_t *key)
-{
-    int fd = open(DIRECTORY, O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR);
-
-    /* One descriptor to reserve by, one for others to find. */
-    key->file = onic_file_offer(fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1);
-    if (fd >= 0 && key->file.fd < 0) {
-        close(fd);
-        fd = -1;
-    }
-    return fd;
-}
-
-/** Opens a new file of a random name; -1 where that fails. */
-static int open_named(onic_segment_key_t *key)
-{
-    for (int i = 0; i < NAME_TRIES; i++) {
-        uint64_t random;
-        if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random)) {
-            return -1;
-        }
-        snprintf(key->name, sizeof(key->name), "/onic-%016llx", (unsigned long long)random);
-        int fd = shm_open(key->name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
-        if (fd >= 0 || errno != EEXIST) {
-            return fd;
-        }
-    }
-    return -1;
-}
-
+/** Opens a new file, without a name, which others find by the descriptor itself, or with a random
+ *  one; -1 where that fails. */
 static int open_new(onic_findable_t how, onic_segment_key_t *key)
 {
-    int fd = how == ONIC_BY_DESCRIPTOR ? open_nameless(key) : -1;
+    int fd = -1;
 
-    if (fd < 0) {
-        fd = open_named(key);
+    if (how == ONIC_BY_DESCRIPTOR) {
+        fd = open(DIRECTORY, O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR);
+        key->file = onic_file_offer(fd);
+    }
+    for (int i = 0; i < NAME_TRIES && fd < 0; i++) {
+        uint64_t random;
+        if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random)) {
+            break;
+        }
+        snprintf(key->name, sizeof(key->name), "/onic-%016llx", (unsigned long long)random);
+        fd = shm_open(key->name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
+        if (fd < 0 && errno != EEXIST) {
+            break;
+        }
     }
     if (fd < 0) {
         key->name[0] = '\0';
@@ -155,7 +137,7 @@ static bool set_up(int fd, const onic_segment_key_t *key, onic_segment_t *segmen
     size_t size = key->size, end = mapped_size(size);
 
     /* The last page sets the length, and the nonce is about to be written there. */
-    if (!reserve(fd, end - page_size(), end) || !map(fd, size, segment)) {
+    if (!reserve(fd, end - page_size(), end) || !map(fd, MAP_SHARED, size, segment)) {
         return false;
     }
     *nonce_of(segment->base, size) = key->nonce;
@@ -179,7 +161,7 @@ bool onic_segment_make(size_t size, size_t space, int shares, onic_findable_t ho
         onic_segment_unmap(segment);
         made = false;
     }
-    if (fd >= 0) {
+    if (fd >= 0 && key->file.fd < 0) {
         close(fd);
     }
     if (!made) {
@@ -203,7 +185,8 @@ bool onic_segment_reserve(const onic_segment_key_t *key)
 /** Maps what has just been opened, if it is what the key says. The descriptor is the caller's. */
 static bool map_known(int fd, const onic_segment_key_t *key, onic_segment_t *segment)
 {
-    if (lseek(fd, 0, SEEK_END) != (off_t)mapped_size(key->size) || !map(fd, key->size, segment)) {
+    if (lseek(fd, 0, SEEK_END) != (off_t)mapped_size(key->size) ||
+        !map(fd, MAP_SHARED, key->size, segment)) {
         return false;
     }
     if (*nonce_of(segment->base, key->size) != key->nonce) {
@@ -257,17 +240,7 @@ size_t onic_segment_part(size_t liked, unsigned processes)
 
 bool onic_segment_private(size_t size, onic_segment_t *segment)
 {
-    if (size > SIZE_MAX / 2) {
-        return false;
-    }
-    void *base =
-        mmap(NULL, mapped_size(size), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (base == MAP_FAILED) {
-        return false;
-    }
-    segment->base = base;
-    segment->size = size;
-    return true;
+    return size <= SIZE_MAX / 2 && map(-1, MAP_PRIVATE | MAP_ANONYMOUS, size, segment);
 }
 
 bool onic_segment_fill(const onic_segment_t *segment, const onic_file_key_t *file, size_t from,

@@ -5,10 +5,8 @@
 /** @file What the kernel and the processor say of their clocks; see clock.h. */
 #include "common/support/clock.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include "common/support/life.h"
+#include "common/support/peer_file.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -32,24 +30,13 @@ static bool has_invariant_counter(void)
 #endif
 }
 
-/** "" where the kernel does not say. */
-static void read_clocksource(char *name, size_t room)
-{
-    const int fd = open(CLOCKSOURCE, O_RDONLY | O_CLOEXEC);
-    const ssize_t n = fd >= 0 ? read(fd, name, room - 1) : -1;
-
-    if (fd >= 0)
-        close(fd);
-    name[n > 0 ? n : 0] = '\0';
-}
-
 void onic_ticks_start(void)
 {
     char name[64];
 
     if (start_nsec != 0)
         return;
-    read_clocksource(name, sizeof(name));
+    (void)onic_file_text(CLOCKSOURCE, name, sizeof(name));
     clock_of_ticks =
         onic_clock_pick(name, has_invariant_counter(), onic_life_mine().time_namespace);
     atomic_store(&onic_ticks_counted, clock_of_ticks == ONIC_CLOCK_COUNTER);

@@ -6,7 +6,6 @@
 #include "common/support/life.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
@@ -15,6 +14,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "common/support/peer_file.h"
 
 /* ---- what decides ---------------------------------------------------------------------------- */
 
@@ -52,14 +53,7 @@ static bool read_stat(int64_t pid, onic_stat_t *stat)
     char path[64], text[1024];
 
     snprintf(path, sizeof(path), "/proc/%" PRId64 "/stat", pid);
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    const ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
-    if (fd >= 0)
-        close(fd);
-    if (n <= 0)
-        return false;
-    text[n] = '\0';
-    return onic_stat_read(text, stat);
+    return onic_file_text(path, text, sizeof(text)) > 0 && onic_stat_read(text, stat);
 }
 
 static uint64_t inode_of(const char *path)

@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -44,4 +45,16 @@ int onic_file_open(const onic_file_key_t *key, int flags)
         fd = -1;
     }
     return fd;
+}
+
+size_t onic_file_text(const char *path, char *text, size_t size)
+{
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    memset(text, 0, size);
+    const ssize_t n = fd >= 0 ? read(fd, text, size - 1) : 0;
+    if (fd >= 0) {
+        close(fd);
+    }
+    return n > 0 ? (size_t)n : 0;
 }

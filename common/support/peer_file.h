@@ -13,7 +13,10 @@
 #define ONIC_PEER_FILE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+#include "common/support/export.h"
 
 /** Finds a file and tells it from others; travels between processes that share a pid namespace. */
 typedef struct onic_file_key {
@@ -37,5 +40,12 @@ onic_file_key_t onic_file_offer(int fd);
  * @return a descriptor, or -1 where the file cannot be had
  */
 int onic_file_open(const onic_file_key_t *key, int flags);
+
+/** Where the kernel names this boot of this machine. */
+#define ONIC_BOOT_ID "/proc/sys/kernel/random/boot_id"
+
+/** Reads a file of the kernel's, as a string of at most `size` - 1 bytes with zeroes behind it, and
+ *  returns how many there are; 0 where it cannot be read. Any thread. */
+ONIC_EXPORT size_t onic_file_text(const char *path, char *text, size_t size);
 
 #endif

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/support/peer_file.h"
+
 /* ---- lists --------------------------------------------------------------------------------- */
 
 /** Transports, each with all names that a list may give it. */
@@ -177,14 +179,9 @@ bool onic_tls_without_posix(const char *list, char *out, size_t size)
 
 static bool is_active(const char *state_file)
 {
-    char state[32] = "";
-    FILE *file = fopen(state_file, "re");
+    char state[32];
 
-    if (file != NULL) {
-        (void)!fgets(state, sizeof(state), file);
-        fclose(file);
-    }
-    return strstr(state, "ACTIVE") != NULL;
+    return onic_file_text(state_file, state, sizeof(state)) > 0 && strstr(state, "ACTIVE") != NULL;
 }
 
 unsigned onic_adapters(const char *directory, const char *devices, bool active)

@@ -30,13 +30,7 @@ void onic_cma_start(onic_cma_id_t *id, uint64_t *nonce)
         getrandom(nonce, sizeof(*nonce), 0) != (ssize_t)sizeof(*nonce)) {
         return; /* without an identity no process will try to reach this one */
     }
-    const int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-    if (fd >= 0) {
-        if (read(fd, id->host, sizeof(id->host) - 1) < 0) {
-            id->host[0] = '\0';
-        }
-        close(fd);
-    }
+    (void)onic_file_text(ONIC_BOOT_ID, id->host, sizeof(id->host));
     id->nonce_at = (uint64_t)(uintptr_t)nonce;
     id->nonce = *nonce;
 }

@@ -6,14 +6,14 @@
 #include "coll_nicbarrier/engines/datagram/transport.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <unistd.h>
+
+#include "common/support/peer_file.h"
 
 static bool ip_of(const struct ifaddrs *i, nicbarrier_ip_t *p)
 {
@@ -105,13 +105,9 @@ uint64_t nicbarrier_host_name(uint32_t cookie)
 {
     char boot[64];
     struct stat ns;
-    const int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-    const ssize_t n = fd < 0 ? -1 : read(fd, boot, sizeof(boot));
-    if (fd >= 0) {
-        close(fd);
-    }
-    if (n <= 0 || stat("/proc/self/ns/net", &ns) != 0) {
+    const size_t n = onic_file_text(ONIC_BOOT_ID, boot, sizeof(boot));
+    if (n == 0 || stat("/proc/self/ns/net", &ns) != 0) {
         return cookie;
     }
-    return mix(mix(UINT64_C(14695981039346656037), boot, (size_t)n), &ns.st_ino, sizeof(ns.st_ino));
+    return mix(mix(UINT64_C(14695981039346656037), boot, n), &ns.st_ino, sizeof(ns.st_ino));
 }
