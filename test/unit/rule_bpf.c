@@ -5,7 +5,7 @@
 /** @file All of rule.h, as a program for an adapter would use it; compiled by check_rule_bpf. */
 #include "coll_nicbarrier/epoch/rule.h"
 
-_Static_assert(NICBARRIER_RULE_STEPS == 33, "the loops are as short as their comments say");
+_Static_assert(NICBARRIER_RULE_STEPS == 32, "the loops are as short as their comments say");
 
 /** What a packet filter would do with a word that has come. */
 uint64_t take(nicbarrier_rule_t *r, uint32_t k, uint64_t word)
