@@ -28,6 +28,7 @@
 #define LARGEST       ((MPI_Aint)1 << 20)
 #define BLOCK         64
 #define STRIDE        512
+#define TRIES         10
 
 /** Packets sent by all devices, or -1 where there are none. */
 static long packets_sent(void)
@@ -72,10 +73,10 @@ static void there_and_back(const tl_window_t *w, MPI_Aint bytes, MPI_Datatype ty
     free(got);
 }
 
-static void check_growth(const tl_window_t *w, MPI_Aint bytes, MPI_Datatype type, int count,
-                         const char *what)
+/** Packets that going there and back takes; known to rank 0. */
+static long growth(const tl_window_t *w, MPI_Aint bytes, MPI_Datatype type, int count)
 {
-    long least = 2 * (bytes / PACKET), before, grown;
+    long before, grown = 0;
 
     MPI_Barrier(w->comm);
     before = packets_sent();
@@ -83,13 +84,28 @@ static void check_growth(const tl_window_t *w, MPI_Aint bytes, MPI_Datatype type
     if (w->rank == 0) {
         there_and_back(w, bytes, type, count);
         grown = packets_sent() - before;
+    }
+    MPI_Barrier(w->comm);
+    return grown;
+}
+
+/** What other programs send meanwhile counts, too: one try of some is enough. */
+static void check_growth(const tl_window_t *w, MPI_Aint bytes, MPI_Datatype type, int count,
+                         const char *what)
+{
+    const long least = 2 * (bytes / PACKET), most = 4 * least + OVERHEAD;
+    long grown = most + 1;
+
+    for (int i = 0; i < TRIES && grown > most; i++) {
+        grown = growth(w, bytes, type, count);
+        TL_MPI(MPI_Bcast(&grown, 1, MPI_LONG, 0, w->comm));
+    }
+    if (w->rank == 0) {
         printf("soft_roce: %s window, %s, %ld bytes there and back: %ld packets\n",
                tl_kind_name(w->kind), what, (long)bytes, grown);
         TL_CHECK(grown >= least, "%s: only %ld packets for %ld bytes", what, grown, (long)bytes);
-        TL_CHECK(grown <= 4 * least + OVERHEAD, "%s: %ld packets for %ld bytes", what, grown,
-                 (long)bytes);
+        TL_CHECK(grown <= most, "%s: %ld packets for %ld bytes", what, grown, (long)bytes);
     }
-    MPI_Barrier(w->comm);
 }
 
 int main(int argc, char **argv)
