@@ -11,7 +11,7 @@
  *     transport.h     params.c, and the transports: udp.c (with interfaces.c), verbs_ud.c
  *     group.c         state, packets out, groups
  *     stepper.h       the steppers: stepper_host.c
- *     timers.c        requests and repetitions that are due, refusals, the end
+ *     timers.c        requests and repetitions that are due, refusals
  *     input.c         packets in
  *     thread.c        the helper thread, which stands in for the MPI threads
  *     connect.c       the engine's functions for groups
@@ -154,9 +154,6 @@ void nicbarrier_datagram_moved(nicbarrier_net_t *net, const nicbarrier_partner_t
 void nicbarrier_datagram_expire(void);
 /** Takes in what hosts have refused. */
 void nicbarrier_datagram_take_refusals(void);
-/** Stays until no peer needs this process any more (linger.h). There is no helper thread. Without
- *  the lock. */
-void nicbarrier_datagram_linger(void);
 
 /* ---- input.c --------------------------------------------------------------------------------- */
 
