@@ -79,7 +79,7 @@ common_libonic_core_la_CPPFLAGS = $(pure_cppflags)
 common_libonic_core_la_LIBADD = common/libonic_pack.la
 
 # Numbers of networks, for the components' parameters cost.
-linksdir = $(pkgdatadir)/links
+linksdir = $(componentdir)/links
 dist_links_DATA = \
 	share/links/infiniband-hdr.txt \
 	share/links/quadrics-elan4.txt \
