@@ -78,6 +78,7 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/methods/direct.c \
 	osc_nicstride/methods/by_message.c \
 	osc_nicstride/methods/by_rdma.c \
+	osc_nicstride/methods/by_nic.c \
 	osc_nicstride/methods/by_slots.c \
 	osc_nicstride/methods/methods.c \
 	osc_nicstride/methods/methods.h \
@@ -125,7 +126,7 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/window/used.h \
 	osc_nicstride/window/window.h
 nodist_mca_osc_nicstride_la_SOURCES = common/config.h
-mca_osc_nicstride_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE \
+mca_osc_nicstride_la_CPPFLAGS = $(AM_CPPFLAGS) $(verbs_cppflags) -D_GNU_SOURCE \
 	-DOMPI_NIC_HELP_DIR='"$(componentdir)"'
 mca_osc_nicstride_la_LIBADD = osc_nicstride/libnicstride_core.la $(OMPI_INTERNAL_LIBS)
 mca_osc_nicstride_la_DEPENDENCIES = osc_nicstride/libnicstride_core.la libompi_nic_common.la

@@ -282,10 +282,14 @@ test_mpi_libtestlib_a_SOURCES = \
 	test/mpi/counter.h \
 	test/mpi/exchange.c \
 	test/mpi/exchange.h \
+	test/mpi/killed.c \
+	test/mpi/killed.h \
 	test/mpi/meet.c \
 	test/mpi/meet.h \
 	test/mpi/p2p.c \
 	test/mpi/p2p.h \
+	test/mpi/nic_cases.c \
+	test/mpi/nic_cases.h \
 	test/mpi/peers.c \
 	test/mpi/peers.h \
 	test/mpi/phase.c \
@@ -457,6 +461,9 @@ mpi_programs = \
 	test/mpi/shared_credit \
 	test/mpi/shm_exhausted \
 	test/mpi/short_headers \
+	test/mpi/nic \
+	test/mpi/nic_killed \
+	test/mpi/nic_roce \
 	test/mpi/soft_roce \
 	test/mpi/spawn \
 	test/mpi/spawn_loop \
@@ -562,6 +569,13 @@ test_mpi_wire_SOURCES = \
 	test/mpi/wire_traffic.c \
 	test/mpi/wire_traffic.h
 test_mpi_wire_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CPPFLAGS)
+# With functions of its own in place of libibverbs's.
+test_mpi_nic_SOURCES = test/mpi/nic.c test/fabric/adapter.c
+test_mpi_nic_CPPFLAGS = $(AM_CPPFLAGS) $(verbs_cppflags)
+test_mpi_nic_LDFLAGS = -rdynamic
+test_mpi_nic_killed_SOURCES = test/mpi/nic_killed.c test/fabric/adapter.c
+test_mpi_nic_killed_CPPFLAGS = $(AM_CPPFLAGS) $(verbs_cppflags)
+test_mpi_nic_killed_LDFLAGS = -rdynamic
 test_mpi_wire_LDADD = $(internal_ldadd)
 # It has a function of its own in place of one of the C library.
 test_mpi_wire_LDFLAGS = $(internal_ldflags) -rdynamic
@@ -699,6 +713,8 @@ EXTRA_DIST += \
 	test/fuzz/fuzz.h \
 	$(unit_scripts) \
 	test/unit/layout_check.h \
+	test/unit/rc_library.h \
+	test/unit/requests_sim.h \
 	test/unit/nicbarrier_group.h \
 	test/unit/method_rows.h \
 	test/unit/region_naive.h \

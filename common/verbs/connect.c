@@ -23,6 +23,11 @@ static uint32_t least(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
+static uint32_t within(uint32_t n, uint32_t low, uint32_t high)
+{
+    return n < low ? low : least(n, high);
+}
+
 static uint8_t reads(int most)
 {
     return (uint8_t)(most < 0 ? 0 : least((uint32_t)most, READS_MOST));
@@ -38,13 +43,13 @@ int onic_rc_survey(onic_rc_adapter_t *a)
     memset(&port, 0, sizeof(port));
     if (ibv_query_device(context, &device) != 0 ||
         ibv_query_port(context, a->port.number, &port) != 0 || device.max_qp_wr < 2 ||
-        device.max_cqe < device.max_qp_wr || device.max_sge < 1) {
+        device.max_cqe < 2 || device.max_sge < 1) {
         return -1;
     }
-    s->window = least(s->window, (uint32_t)device.max_qp_wr);
-    s->batch = least(s->batch, s->window / 2);
-    s->signal = least(s->signal, s->batch);
-    s->pieces = least(s->pieces, (uint32_t)device.max_sge);
+    s->window = within(s->window, 2, least((uint32_t)device.max_qp_wr, (uint32_t)device.max_cqe));
+    s->batch = within(s->batch, 1, s->window / 2);
+    s->signal = within(s->signal, 1, s->batch);
+    s->pieces = within(s->pieces, 1, (uint32_t)device.max_sge);
     /* One that fails shows the end of each of its requests. */
     s->connections = least(s->connections, (uint32_t)device.max_cqe / s->window);
     a->terms.address = a->port.mine;

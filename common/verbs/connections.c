@@ -48,8 +48,8 @@ static const char *make_marks(onic_rc_adapter_t *a)
     if (a->marks_mr == NULL) {
         return "registered memory";
     }
-    a->ones = (onic_region_t){(uintptr_t)&a->marks[a->spec.connections], sizeof(*a->marks),
-                              a->marks_mr->lkey};
+    a->ones = (onic_rdma_region_t){(uintptr_t)&a->marks[a->spec.connections], sizeof(*a->marks),
+                                   a->marks_mr->lkey};
     return NULL;
 }
 
@@ -96,16 +96,34 @@ int onic_rc_open(onic_rc_adapter_t *a, const char *filter, const onic_rc_spec_t 
     return 0;
 }
 
-void onic_rc_close(onic_rc_adapter_t *a)
+static void end_served(onic_rc_adapter_t *a, onic_rc_served_t *s)
+{
+    ibv_destroy_qp(s->qp);
+    s->qp = NULL;
+    __atomic_store_n(&a->marks[s - a->served], 0, __ATOMIC_RELAXED);
+}
+
+void onic_rc_stop(onic_rc_adapter_t *a)
 {
     for (unsigned i = 0; a->completions != NULL && i < a->spec.connections; i++) {
-        if (a->mine[i].state != ONIC_RC_FREE) {
-            onic_rc_drop(&a->mine[i]);
+        onic_rc_t *c = &a->mine[i];
+        void *owner = c->owner;
+        if (c->state != ONIC_RC_FREE) {
+            const bool owned = c->state != ONIC_RC_ENDING;
+            onic_rc_drop(c);
+            if (owned) {
+                a->lost(owner, NULL);
+            }
         }
         if (a->served[i].qp != NULL) {
-            ibv_destroy_qp(a->served[i].qp);
+            end_served(a, &a->served[i]);
         }
     }
+}
+
+void onic_rc_close(onic_rc_adapter_t *a)
+{
+    onic_rc_stop(a);
     if (a->completions != NULL) {
         ibv_destroy_cq(a->completions);
     }
@@ -246,7 +264,7 @@ static void ended_farewell(onic_rdma_transfer_t *t, bool failed)
 static void say_farewell(onic_rc_t *c)
 {
     const onic_rc_adapter_t *a = c->adapter;
-    const onic_region_t *ones = &a->ones;
+    const onic_rdma_region_t *ones = &a->ones;
     void *owner = c->owner;
     const onic_rdma_side_t near = {&c->word, ones->addr, ones, 1};
     const onic_rdma_side_t far = {&c->word, c->mark.addr, &c->mark, 1};
@@ -330,7 +348,7 @@ bool onic_rc_connect(onic_rc_t *c, const onic_rc_terms_t *answer)
         onic_rc_drop(c);
         return false;
     }
-    c->mark = (onic_region_t){answer->mark, sizeof(uint64_t), answer->mark_key};
+    c->mark = (onic_rdma_region_t){answer->mark, sizeof(uint64_t), answer->mark_key};
     c->state = ONIC_RC_CONNECTED;
     return true;
 }
@@ -342,13 +360,6 @@ static bool is_same(const onic_verbs_address_t *a, const onic_verbs_address_t *b
 {
     return a->qpn == b->qpn && a->lid == b->lid && a->link == b->link &&
            memcmp(a->gid, b->gid, sizeof(a->gid)) == 0;
-}
-
-static void end_served(onic_rc_adapter_t *a, onic_rc_served_t *s)
-{
-    ibv_destroy_qp(s->qp);
-    s->qp = NULL;
-    __atomic_store_n(&a->marks[s - a->served], 0, __ATOMIC_RELAXED);
 }
 
 /** The place of a process; one that is free, or whose owner has ended it; or NULL. */

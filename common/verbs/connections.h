@@ -35,9 +35,6 @@
 #include "common/verbs/request_queue.h"
 #include "common/verbs/verbs.h"
 
-/** Connections of each direction that there may be. */
-#define ONIC_RC_MOST 256
-
 typedef struct onic_rc_adapter onic_rc_adapter_t;
 
 typedef enum onic_rc_state {
@@ -60,7 +57,7 @@ typedef struct onic_rc {
     void *owner;
     onic_rdma_transfer_t farewell; /**< that which writes the mark */
     onic_layout_t word;
-    onic_region_t mark;
+    onic_rdma_region_t mark;
 } onic_rc_t;
 
 /** One that another process began. */
@@ -73,8 +70,9 @@ typedef struct onic_rc_served {
 
 typedef struct onic_rc_spec {
     unsigned connections; /**< in each direction, 1 .. ONIC_RC_MOST */
-    unsigned window;      /**< requests under way on each, at least 2, */
-    unsigned batch;       /**< and the other terms of request_queue.h */
+    unsigned window;      /**< requests under way on each, */
+    unsigned batch;       /**< and the other terms of request_queue.h: those that cannot be are made
+                               such that they can */
     unsigned signal;
     unsigned pieces;       /**< in the list of a request; fewer where the adapter takes fewer */
     unsigned inline_bytes; /**< carried by a write; none where the adapter carries fewer */
@@ -96,8 +94,8 @@ struct onic_rc_adapter {
     struct ibv_mr *marks_mr;
     uint64_t *marks; /**< of each connection served, and behind them a word that is 1 */
     size_t marks_bytes;
-    onic_region_t ones;     /**< that word */
-    struct ibv_send_wr *wr; /**< for one batch */
+    onic_rdma_region_t ones; /**< that word */
+    struct ibv_send_wr *wr;  /**< for one batch */
     struct ibv_sge *sge;
     uint64_t clock;
     onic_rdma_counts_t *counts;
@@ -110,7 +108,10 @@ ONIC_EXPORT int onic_rc_open(onic_rc_adapter_t *a, const char *filter, const oni
                              onic_rdma_counts_t *counts, onic_rc_lost_fn_t lost,
                              onic_verbs_reason_t *why);
 
-/** Ends all that is there without ado; transfers end as failed. Does nothing where it is closed. */
+/** Close, in two parts, because memory is to be given back in between; stop may be left out. Stop
+ *  ends all connections without ado: transfers end as failed, owners are told. Both do nothing
+ *  where it is closed. */
+ONIC_EXPORT void onic_rc_stop(onic_rc_adapter_t *a);
 ONIC_EXPORT void onic_rc_close(onic_rc_adapter_t *a);
 
 static inline bool onic_rc_is_open(const onic_rc_adapter_t *a)

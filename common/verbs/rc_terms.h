@@ -15,6 +15,9 @@
 
 #include "common/verbs/verbs_port.h"
 
+/** Connections of each direction that a process may have. */
+#define ONIC_RC_MOST 256
+
 typedef struct onic_rc_terms {
     onic_verbs_address_t address; /**< of the queue pair */
     uint8_t mtu;       /**< of packets: 1 .. 5 for 256 .. 4096 bytes, as verbs has them */

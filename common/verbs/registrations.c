@@ -73,7 +73,7 @@ void onic_registrations_close(onic_registrations_t *r)
 }
 
 onic_registration_t *onic_register(onic_registrations_t *r, const void *base, size_t bytes,
-                                   bool written, onic_region_t *region)
+                                   bool written, onic_rdma_region_t *region)
 {
     mca_rcache_base_registration_t *reg = NULL;
     /* Memory that is only read may not be writable. */
@@ -84,7 +84,7 @@ onic_registration_t *onic_register(onic_registrations_t *r, const void *base, si
         return NULL;
     struct onic_registration *mine = (onic_registration_t *)reg;
 
-    *region = (onic_region_t){
+    *region = (onic_rdma_region_t){
         .addr = (uintptr_t)mine->mr->addr, .bytes = mine->mr->length, .key = mine->mr->lkey};
     return mine;
 }

@@ -50,7 +50,8 @@ ONIC_EXPORT void onic_registrations_close(onic_registrations_t *r);
  *         else is in use
  */
 ONIC_EXPORT onic_registration_t *onic_register(onic_registrations_t *r, const void *base,
-                                               size_t bytes, bool written, onic_region_t *region);
+                                               size_t bytes, bool written,
+                                               onic_rdma_region_t *region);
 
 /** The transfer that used it is over. */
 ONIC_EXPORT void onic_unregister(onic_registrations_t *r, onic_registration_t *reg);

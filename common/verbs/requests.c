@@ -12,8 +12,8 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-bool onic_regions_hold(const onic_region_t *region, uint32_t regions, uint64_t base,
-                       const onic_layout_t *layout)
+bool onic_rdma_regions_hold(const onic_rdma_region_t *region, uint32_t regions, uint64_t base,
+                            const onic_layout_t *layout)
 {
     if (regions == 0)
         return false;
@@ -24,7 +24,7 @@ bool onic_regions_hold(const onic_region_t *region, uint32_t regions, uint64_t b
     return low >= from && len <= bytes && low - from <= bytes - len;
 }
 
-const onic_region_t onic_region_none = {.bytes = UINT64_MAX};
+const onic_rdma_region_t onic_rdma_region_none = {.bytes = UINT64_MAX};
 
 bool onic_rdma_carry_all(onic_rdma_limits_t *limits, const onic_layout_t *far)
 {
@@ -72,7 +72,7 @@ static void begin(onic_rdma_place_t *p, const onic_rdma_side_t *side)
 /** Bytes at hand that one region holds. */
 static uint64_t in_region(const onic_rdma_place_t *p)
 {
-    const onic_region_t *r = &p->side.region[p->at];
+    const onic_rdma_region_t *r = &p->side.region[p->at];
 
     return least(p->left, r->bytes - (p->addr - r->addr));
 }

@@ -28,15 +28,15 @@ typedef struct onic_region {
     uint64_t addr;
     uint64_t bytes;
     uint32_t key;
-} onic_region_t;
+} onic_rdma_region_t;
 
 /** One side of a transfer. Its layout and its regions are there as long as the walk. */
 typedef struct onic_rdma_side {
     const onic_layout_t *layout;
-    uint64_t base;               /**< the address that its offsets count from */
-    const onic_region_t *region; /**< ascending, one behind another without a gap; all bytes of the
-                                      layout lie in them */
-    uint32_t regions;            /**< at least 1 */
+    uint64_t base;                    /**< the address that its offsets count from */
+    const onic_rdma_region_t *region; /**< ascending, one behind another without a gap; all bytes of
+                                      the layout lie in them */
+    uint32_t regions;                 /**< at least 1 */
 } onic_rdma_side_t;
 
 /** What a connection takes. */
@@ -90,8 +90,8 @@ typedef struct onic_rdma_walk {
 } onic_rdma_walk_t;
 
 /** Do so many regions hold all bytes of a layout? They are ascending and without a gap. */
-ONIC_EXPORT bool onic_regions_hold(const onic_region_t *region, uint32_t regions, uint64_t base,
-                                   const onic_layout_t *layout);
+ONIC_EXPORT bool onic_rdma_regions_hold(const onic_rdma_region_t *region, uint32_t regions,
+                                        uint64_t base, const onic_layout_t *layout);
 
 /**
  * Begins a transfer: a read of the far side, or a write of it. Both layouts have the same size,
@@ -121,6 +121,6 @@ ONIC_EXPORT uint32_t onic_rdma_walk_next(onic_rdma_walk_t *w, uint32_t max,
 ONIC_EXPORT bool onic_rdma_carry_all(onic_rdma_limits_t *limits, const onic_layout_t *far);
 
 /** A region for such a near side: all memory, and no key. */
-ONIC_EXPORT extern const onic_region_t onic_region_none;
+ONIC_EXPORT extern const onic_rdma_region_t onic_rdma_region_none;
 
 #endif

@@ -128,6 +128,14 @@ static bool is_usable(const ompi_communicator_t *comm)
     return comm->c_local_group != NULL && comm->c_coll != NULL;
 }
 
+static void end_rows(void)
+{
+    for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX; i++) {
+        if (nicstride_methods[i] != NULL && nicstride_methods[i]->end != NULL)
+            nicstride_methods[i]->end();
+    }
+}
+
 /**
  * The wire is torn down here and not in close: in Open MPI 4.1 the point-to-point layer still
  * works, so a barrier can make sure that no peer has messages for us under way. It is safe only
@@ -149,6 +157,7 @@ static int component_finalize(void)
         world->c_coll->coll_barrier(world, world->c_coll->coll_barrier_module);
     if (c->wire_open)
         closed = nicstride_close_wire();
+    end_rows();
     /* What is still being sent will be ended by the wire, and stays. */
     if (nicstride_free_orphans(closed))
         onic_handles_fini(&c->ops);

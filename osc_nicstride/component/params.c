@@ -19,6 +19,7 @@
 #include "common/node/node.h"
 #include "common/support/collective.h"
 #include "common/support/component.h"
+#include "common/verbs/rc_terms.h"
 
 #include "ompi/constants.h"
 #include "opal/mca/base/mca_base_pvar.h"
@@ -37,6 +38,8 @@ enum {
     TCP_SEGMENT,
     SIEVE_PIECE,
     KEY_PIECE,
+    NIC_CONNECTIONS,
+    NIC_MEMORY,
     VERBOSE,
     N_RANGED
 };
@@ -101,6 +104,16 @@ static onic_ranged_t ranged[N_RANGED] = {
                    "first process asks for a key for any of them. Registered memory is locked "
                    "until the window is freed",
                    256, 1, 1 << 20},
+    [NIC_CONNECTIONS] =
+        {"nic_connections",
+         "Connections that method nic opens at most, each to one process, and as "
+         "many that it takes from others. One that has not been used for long makes "
+         "room for another one; processes that find no room send messages",
+         64, 2, ONIC_RC_MOST},
+    [NIC_MEMORY] = {"nic_memory",
+                    "Mebibytes of this process's own buffers that method nic keeps registered with "
+                    "the adapter, and so locked, at most. What needs more goes by message",
+                    1024, 1, 1 << 20},
     [VERBOSE] = {"verbose",
                  "1 prints once for each kind of transfer (peer, direction, shape, order of size) "
                  "and method why that was chosen, with the model's estimates and what was learned, "
@@ -108,7 +121,7 @@ static onic_ranged_t ranged[N_RANGED] = {
                  0, 0, 1},
 };
 
-static const char *method, *tls, *cost;
+static const char *method, *tls, *cost, *nic_device;
 
 int nicstride_params_register(const mca_base_component_t *c)
 {
@@ -136,6 +149,10 @@ int nicstride_params_register(const mca_base_component_t *c)
         "call=2500,piece=150', 'net: message=10000' and 'adapter: request=60'. show_plan prints "
         "all "
         "of them in this form; files for some networks are installed");
+    onic_register_string(c, "nic_device", "", &nic_device,
+                         "Verbs devices that method nic may use: a list of name, name:port or "
+                         "name:port:index, index being that of an address of an Ethernet port. The "
+                         "first that fits any counts; empty takes the best port that is active");
     onic_register_bool(
         c, "show_plan", false, &p->show_plan,
         "Print, when the first window is made, the method that the model chooses for each kind of "
@@ -200,6 +217,13 @@ int nicstride_params_check(void)
         p->sieve_piece = l2 / 2;
     }
     p->key_piece = (size_t)ranged[KEY_PIECE].value << 20;
+    p->nic_connections = (unsigned)ranged[NIC_CONNECTIONS].value;
+    p->nic_memory = (size_t)ranged[NIC_MEMORY].value << 20;
+    p->nic_device = nic_device != NULL ? nic_device : "";
+    if (!onic_verbs_filter_valid(p->nic_device)) {
+        onic_help(HELP_FILE, "bad-nic-device", p->nic_device);
+        return OMPI_ERR_BAD_PARAM;
+    }
     p->tls = tls != NULL && tls[0] != '\0' ? (char *)tls : NULL;
     p->verbose = ranged[VERBOSE].value;
     if (nicstride_model_init(cost) != OMPI_SUCCESS)
@@ -259,6 +283,13 @@ int nicstride_pvars_register(const mca_base_component_t *c)
     onic_register_counter(c, "reply_bytes",
                           "Most bytes of replies that were asked for by message at a time",
                           MCA_BASE_PVAR_CLASS_HIGHWATERMARK, &n->reply_bytes);
+    onic_register_counter(c, "nic_doorbells",
+                          "Lists of work requests that method nic has given to the adapter", count,
+                          &n->nic.doorbells);
+    onic_register_counter(c, "nic_requests", "Work requests in them", count, &n->nic.requests);
+    onic_register_counter(c, "nic_completions", "Completions of them that the adapter has shown",
+                          count, &n->nic.completions);
+    onic_register_counter(c, "nic_bytes", "Bytes that they were to move", count, &n->nic.bytes);
     onic_register_counter(c, "keys_asked",
                           "Times that a target was asked for a key of its memory, for an adapter",
                           count, &n->keys_asked);

@@ -141,7 +141,7 @@ static void over_cb(void *arg, int status)
     nicstride_op_t *op = arg;
 
     if (op->type == NICSTRIDE_MSG_GET)
-        op->peer->keys->begun[ME].gets--;
+        op->peer->keys->begun[ME].under_way--;
     nicstride_op_sent_cb(op, status);
 }
 
@@ -156,7 +156,7 @@ static uint64_t begin_piece(nicstride_op_t *op, char *here, uint64_t at, uint64_
                                         here, n, over_cb, op);
 
     op->in_flight += rc == 0;
-    op->peer->keys->begun[ME].gets += get && rc == 0;
+    op->peer->keys->begun[ME].under_way += get && rc == 0;
     if (rc < 0)
         op->error = MPI_ERR_OTHER;
     return n;
@@ -248,7 +248,7 @@ static bool flush(nicstride_peer_t *p)
         return true;
     if (puts->landed < begun->put && puts->settling == 0)
         settle(puts);
-    return puts->landed >= begun->put && begun->gets == 0;
+    return puts->landed >= begun->put && begun->under_way == 0;
 }
 
 static void leave(void *of_row)

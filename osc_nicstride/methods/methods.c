@@ -15,4 +15,5 @@ const nicstride_method_row_t *nicstride_methods[NICSTRIDE_METHODS_MAX] = {
     [NICSTRIDE_METHOD_MOVER] = &nicstride_mover,
     [NICSTRIDE_METHOD_ZCOPY] = &nicstride_zcopy,
     [NICSTRIDE_METHOD_RDMA] = &nicstride_rdma,
+    [NICSTRIDE_METHOD_NIC] = &nicstride_nic,
 };

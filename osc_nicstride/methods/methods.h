@@ -17,6 +17,7 @@ extern const nicstride_method_row_t nicstride_cma, nicstride_sieve;  /* single_c
 extern const nicstride_method_row_t nicstride_pack, nicstride_zcopy; /* by_message.c */
 extern const nicstride_method_row_t nicstride_rdma;                  /* by_rdma.c */
 extern const nicstride_method_row_t nicstride_mover;                 /* by_slots.c */
+extern const nicstride_method_row_t nicstride_nic;                   /* by_nic.c */
 
 /** The component as Open MPI finds it, and behind that the table: a test adds rows there. */
 typedef struct nicstride_osc {

@@ -151,6 +151,11 @@ struct nicstride_method_row {
     /** Nothing is under way, and the window goes away: frees what the row keeps for it. NULL:
      * nothing. MPI threads, no lock held. */
     void (*free)(struct nicstride_module *m);
+
+    /** The process leaves MPI: ends what is under way, to peers that are lost, and gives up what
+     *  the row keeps for all windows. Memory of windows that the user forgot is withdrawn after
+     *  that. NULL: nothing. MPI thread, no lock held. */
+    void (*end)(void);
 };
 
 /** So many rows there can be. */

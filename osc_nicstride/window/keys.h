@@ -49,8 +49,8 @@ typedef struct nicstride_key_pieces {
 
 /** What a row has begun with a target and not seen the end of: for the row to say. */
 typedef struct nicstride_begun {
-    uint64_t put;  /**< the number of the last put, of those to the process */
-    uint32_t gets; /**< so many that have not come */
+    uint64_t put;       /**< the number of the last put, of those to the process */
+    uint32_t under_way; /**< so many, beside puts that have a number, are not over */
 } nicstride_begun_t;
 
 /** What an origin has of a target: nicstride_peer_t's `keys`. */

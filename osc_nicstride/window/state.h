@@ -17,6 +17,7 @@
 #include "opal/class/opal_hash_table.h"
 
 #include "common/support/handle.h"
+#include "common/verbs/request_queue.h"
 #include "osc_nicstride/protocol/limits.h"
 #include "osc_nicstride/protocol/method.h"
 #include "osc_nicstride/protocol/lists.h"
@@ -42,6 +43,9 @@ typedef struct nicstride_params {
     size_t tcp_segment;
     size_t sieve_piece;
     size_t key_piece; /**< bytes that are registered at once */
+    unsigned nic_connections;
+    size_t nic_memory; /**< bytes of users' memory that are registered */
+    const char *nic_device;
 } nicstride_params_t;
 
 /** Below that of all components that come with Open MPI. */
@@ -82,6 +86,7 @@ typedef struct nicstride_counters {
     unsigned long long lookups;        /**< of others' parameters, in Open MPI's exchange */
     unsigned long long keys_asked;     /**< questions for keys of targets' memory */
     unsigned long long keys_refused;   /**< of these, those that got none */
+    onic_rdma_counts_t nic;            /**< requests of method nic; wire lock */
     unsigned long long refused;        /**< messages refused: malformed, or for a window gone */
     unsigned long long list_bytes;     /**< of lists sent to be named, as they travel */
     unsigned long long named;          /**< messages described by the name of a list */

@@ -1,0 +1,25 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * A process is killed while puts and gets by a method that an adapter serves are on their way to
+ * it: it was stopped before, so they are not over. All requests end, the flush ends with an error,
+ * as does one later; a third process is reached as before, and the window is freed. On one machine
+ * each process is a node of its own.
+ */
+#ifndef TEST_MPI_KILLED_H
+#define TEST_MPI_KILLED_H
+
+#include <mpi.h>
+#include <stdbool.h>
+
+/** Bytes of a block. */
+#define KILLED_BLOCK 128
+
+/** All of a program with three ranks; blocks are `stride` bytes apart, KILLED_BLOCK for contiguous
+ *  data. `own`: the adapter is the test's own (test/fabric/adapter.c). */
+int killed_cases(const char *method, bool own, MPI_Aint stride, int argc, char **argv);
+
+#endif

@@ -1,0 +1,355 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Functions in place of libibverbs's for a test of reliable connections: an adapter whose requests
+ * write and read this process's memory when it is polled.
+ */
+#ifndef TEST_UNIT_RC_LIBRARY_H
+#define TEST_UNIT_RC_LIBRARY_H
+
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <string.h>
+
+#include "test/unit/unit.h"
+
+enum { QPS = 64, SENDS = 64 };
+
+typedef struct pair {
+    struct ibv_qp qp; /* first */
+    bool used, issues, failed;
+    enum ibv_qp_state state;
+    uint32_t to, sends;
+    struct ibv_send_wr wr[SENDS];
+    struct ibv_sge sge[SENDS][8];
+    unsigned char carried[SENDS][64];
+    uint64_t posted, done;
+} pair_t;
+
+static struct {
+    struct ibv_device device;
+    pair_t pair[QPS];
+    int contexts, pds, mrs, cqs;
+    uint32_t inline_most;
+    bool no_pairs, refuses; /**< queue pairs cannot be had; requests are not taken */
+    int sge_most;
+    unsigned doorbells, requests;
+} lib;
+
+static void lib_reset(void)
+{
+    memset(&lib, 0, sizeof(lib));
+    lib.device.transport_type = IBV_TRANSPORT_IB;
+    snprintf(lib.device.name, sizeof(lib.device.name), "fake");
+    lib.inline_most = 64;
+    lib.sge_most = 8;
+}
+
+static int pairs(void)
+{
+    int n = 0;
+
+    for (int i = 0; i < QPS; i++)
+        n += lib.pair[i].used;
+    return n;
+}
+
+static void check_all_closed(void)
+{
+    ck_assert(pairs() == 0 && lib.contexts == 0 && lib.pds == 0 && lib.mrs == 0 && lib.cqs == 0);
+}
+
+static void *make(size_t size, int *count)
+{
+    void *p = calloc(1, size);
+
+    UNIT_CHECK(p != NULL);
+    (*count)++;
+    return p;
+}
+
+static int give_back(void *p, int *count)
+{
+    UNIT_CHECK(*count > 0);
+    (*count)--;
+    free(p);
+    return 0;
+}
+
+struct ibv_device **ibv_get_device_list(int *n)
+{
+    struct ibv_device **list = calloc(2, sizeof(*list));
+
+    (void)n;
+    UNIT_CHECK(list != NULL);
+    list[0] = &lib.device;
+    return list;
+}
+
+void ibv_free_device_list(struct ibv_device **list)
+{
+    free(list);
+}
+
+const char *ibv_get_device_name(struct ibv_device *device)
+{
+    return device->name;
+}
+
+const char *ibv_wc_status_str(enum ibv_wc_status status)
+{
+    return status == IBV_WC_RETRY_EXC_ERR ? "transport retry counter exceeded" : "another error";
+}
+
+static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+    pair_t *p = (pair_t *)qp;
+
+    (void)bad;
+    UNIT_CHECK(p->state == IBV_QPS_RTS);
+    if (lib.refuses)
+        return ENOMEM;
+    lib.doorbells++;
+    for (; wr != NULL; wr = wr->next, p->posted++, lib.requests++) {
+        const uint64_t at = p->posted % SENDS;
+
+        UNIT_CHECK(p->posted - p->done < p->sends && wr->num_sge <= 8);
+        p->wr[at] = *wr;
+        memcpy(p->sge[at], wr->sg_list, (size_t)wr->num_sge * sizeof(struct ibv_sge));
+        if ((wr->send_flags & IBV_SEND_INLINE) != 0) {
+            unsigned char *to = p->carried[at];
+
+            for (int i = 0; i < wr->num_sge; i++) {
+                UNIT_CHECK(to + wr->sg_list[i].length <= p->carried[at] + lib.inline_most);
+                memcpy(to, (void *)(uintptr_t)wr->sg_list[i].addr, wr->sg_list[i].length);
+                to += wr->sg_list[i].length;
+            }
+        }
+    }
+    return 0;
+}
+
+/** The end that a queue pair is connected with, or none. */
+static pair_t *other_end(const pair_t *p)
+{
+    pair_t *to = &lib.pair[p->to % QPS];
+
+    return to->used && to->qp.qp_num == p->to && to->state >= IBV_QPS_RTR ? to : NULL;
+}
+
+static void execute(pair_t *p, uint64_t at)
+{
+    const struct ibv_send_wr *wr = &p->wr[at];
+    unsigned char *far = (unsigned char *)(uintptr_t)wr->wr.rdma.remote_addr;
+    const unsigned char *carried = p->carried[at];
+
+    for (int i = 0; i < wr->num_sge; i++) {
+        unsigned char *near = (unsigned char *)(uintptr_t)p->sge[at][i].addr;
+        const size_t n = p->sge[at][i].length;
+
+        if (wr->opcode == IBV_WR_RDMA_READ)
+            memcpy(near, far, n);
+        else
+            memcpy(far, (wr->send_flags & IBV_SEND_INLINE) != 0 ? carried : near, n);
+        carried += n;
+        far += n;
+    }
+}
+
+/** One request of a pair. */
+static bool step(pair_t *p, struct ibv_wc *wc)
+{
+    const uint64_t at = p->done++ % SENDS;
+
+    p->failed |= other_end(p) == NULL;
+    if (!p->failed)
+        execute(p, at);
+    *wc = (struct ibv_wc){.wr_id = p->wr[at].wr_id,
+                          .status = p->failed ? IBV_WC_RETRY_EXC_ERR : IBV_WC_SUCCESS};
+    return p->failed || (p->wr[at].send_flags & IBV_SEND_SIGNALED) != 0;
+}
+
+static int poll_cq(struct ibv_cq *cq, int most, struct ibv_wc *wc)
+{
+    int n = 0;
+
+    (void)cq;
+    for (int i = 0; i < QPS && n < most; i++) {
+        pair_t *p = &lib.pair[i];
+
+        while (p->used && p->issues && p->done < p->posted && n < most)
+            n += step(p, &wc[n]);
+    }
+    return n;
+}
+
+struct ibv_context *ibv_open_device(struct ibv_device *device)
+{
+    struct ibv_context *context = make(sizeof(*context), &lib.contexts);
+
+    context->device = device;
+    context->ops.post_send = post_send;
+    context->ops.poll_cq = poll_cq;
+    return context;
+}
+
+int ibv_close_device(struct ibv_context *context)
+{
+    UNIT_CHECK(lib.pds == 0 && lib.cqs == 0);
+    return give_back(context, &lib.contexts);
+}
+
+int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
+{
+    (void)context;
+    memset(attr, 0, sizeof(*attr));
+    attr->phys_port_cnt = 1;
+    attr->max_qp_wr = SENDS;
+    attr->max_cqe = 1 << 16;
+    attr->max_sge = lib.sge_most;
+    attr->max_qp_init_rd_atom = 4;
+    attr->max_qp_rd_atom = 3;
+    return 0;
+}
+
+#undef ibv_query_port
+int ibv_query_port(struct ibv_context *context, uint8_t number,
+                   struct _compat_ibv_port_attr *compat)
+{
+    struct ibv_port_attr *attr = (struct ibv_port_attr *)compat;
+
+    (void)context;
+    (void)number;
+    attr->state = IBV_PORT_ACTIVE;
+    attr->link_layer = IBV_LINK_LAYER_INFINIBAND;
+    attr->lid = 3;
+    attr->active_mtu = IBV_MTU_2048;
+    attr->max_msg_sz = 1 << 20;
+    return 0;
+}
+
+int ibv_query_gid(struct ibv_context *context, uint8_t number, int index, union ibv_gid *gid)
+{
+    (void)context;
+    (void)number;
+    (void)index;
+    memset(gid, 1, sizeof(*gid));
+    return 0;
+}
+
+int _ibv_query_gid_ex(struct ibv_context *context, uint32_t number, uint32_t index,
+                      struct ibv_gid_entry *entry, uint32_t flags, size_t size)
+{
+    (void)context;
+    (void)number;
+    (void)index;
+    (void)entry;
+    (void)flags;
+    (void)size;
+    return ENODATA;
+}
+
+struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
+{
+    struct ibv_pd *pd = make(sizeof(*pd), &lib.pds);
+
+    pd->context = context;
+    return pd;
+}
+
+int ibv_dealloc_pd(struct ibv_pd *pd)
+{
+    UNIT_CHECK(lib.mrs == 0 && pairs() == 0);
+    return give_back(pd, &lib.pds);
+}
+
+#undef ibv_reg_mr
+struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *at, size_t bytes, int access)
+{
+    struct ibv_mr *mr = make(sizeof(*mr), &lib.mrs);
+
+    (void)access;
+    mr->pd = pd;
+    mr->addr = at;
+    mr->length = bytes;
+    return mr;
+}
+
+struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *at, size_t bytes, uint64_t iova,
+                                unsigned int access)
+{
+    (void)iova;
+    return ibv_reg_mr(pd, at, bytes, (int)access);
+}
+
+int ibv_dereg_mr(struct ibv_mr *mr)
+{
+    return give_back(mr, &lib.mrs);
+}
+
+struct ibv_cq *ibv_create_cq(struct ibv_context *context, int n, void *arg,
+                             struct ibv_comp_channel *channel, int vector)
+{
+    struct ibv_cq *cq = make(sizeof(*cq), &lib.cqs);
+
+    (void)arg;
+    UNIT_CHECK(n > 0 && channel == NULL && vector == 0);
+    cq->context = context;
+    return cq;
+}
+
+int ibv_destroy_cq(struct ibv_cq *cq)
+{
+    UNIT_CHECK(pairs() == 0);
+    return give_back(cq, &lib.cqs);
+}
+
+struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+    static uint32_t last;
+    int i = 0;
+
+    UNIT_CHECK(attr->qp_type == IBV_QPT_RC && attr->sq_sig_all == 0);
+    if (attr->cap.max_inline_data > lib.inline_most || lib.no_pairs) {
+        errno = EINVAL;
+        return NULL;
+    }
+    while (lib.pair[i].used)
+        i++;
+    UNIT_CHECK(i < QPS);
+    last += QPS;
+    lib.pair[i] = (pair_t){.used = true, .sends = attr->cap.max_send_wr};
+    lib.pair[i].qp.context = pd->context;
+    lib.pair[i].qp.qp_num = last + (uint32_t)i;
+    return &lib.pair[i].qp;
+}
+
+int ibv_destroy_qp(struct ibv_qp *qp)
+{
+    ((pair_t *)qp)->used = false;
+    return 0;
+}
+
+int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
+{
+    pair_t *p = (pair_t *)qp;
+
+    UNIT_CHECK((mask & IBV_QP_STATE) != 0 && attr->qp_state == p->state + 1);
+    p->state = attr->qp_state;
+    if (p->state == IBV_QPS_INIT)
+        UNIT_CHECK((mask & IBV_QP_ACCESS_FLAGS) != 0);
+    if (p->state == IBV_QPS_RTR) {
+        UNIT_CHECK(attr->path_mtu == IBV_MTU_2048 && attr->rq_psn == attr->dest_qp_num);
+        p->to = attr->dest_qp_num;
+    }
+    if (p->state == IBV_QPS_RTS) {
+        UNIT_CHECK(attr->sq_psn == qp->qp_num && attr->max_rd_atomic == 3);
+        p->issues = true;
+    }
+    return 0;
+}
+
+#endif
