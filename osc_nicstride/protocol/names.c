@@ -61,6 +61,7 @@ static void begin_sending(nicstride_names_t *n, uint32_t slot, const onic_layout
         (nicstride_name_t){.hash = onic_layout_hash(l), .slot = slot, .number = ++n->numbers};
     n->sending = true;
     n->sent = slot;
+    n->ahead = 0;
     onic_layout_list(&n->list, l);
     onic_cursor_init(&n->cursor, &n->list, 0);
 }
@@ -104,6 +105,11 @@ bool nicstride_names_valid(const nicstride_names_t *n, const nicstride_name_t *n
            n->slot[name->slot].name.number == name->number;
 }
 
+bool nicstride_names_may_send(const nicstride_names_t *n)
+{
+    return n->sending && n->ahead < NICSTRIDE_PIECES && n->cursor.pos < n->list.size;
+}
+
 bool nicstride_names_piece(nicstride_names_t *n, nicstride_msg_t *msg, unsigned char *layout,
                            size_t cap)
 {
@@ -116,6 +122,7 @@ bool nicstride_names_piece(nicstride_names_t *n, nicstride_msg_t *msg, unsigned 
         onic_layout_encode_slice(&n->cursor, n->list.size, 1, layout, cap, &len, &data) !=
             ONIC_LAYOUT_OK)
         return false;
+    n->ahead++;
     msg->layout_len = (uint32_t)len;
     msg->op = (uint16_t)name->slot;
     msg->len = name->number;
@@ -152,6 +159,7 @@ nicstride_names_do_t nicstride_names_answer(nicstride_names_t *n, const nicstrid
         return NICSTRIDE_NAMES_NOTHING;
     switch ((nicstride_answer_t)answer->dtype) {
     case NICSTRIDE_LIST_ON:
+        n->ahead -= n->ahead > 0;
         return NICSTRIDE_NAMES_SEND;
     case NICSTRIDE_LIST_HAD:
         if (n->cursor.pos < n->list.size)

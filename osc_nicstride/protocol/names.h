@@ -5,8 +5,9 @@
 /**
  * @file
  * Names of lists of blocks at a target, as the origin sees them. A long list that is used again
- * crosses the wire once, in pieces, each sent when the one before is answered; operations send
- * their slices meanwhile. When the target says that it has the list, operations name it.
+ * crosses the wire once, in pieces: the first,
+ * and when that is answered some at a time; operations send their slices meanwhile. When the target
+ * says that it has the list, operations name it.
  *
  * A name is never unknown where it is used, so no operation has to come back or be held up for it:
  * messages between two processes keep their order, and the target keeps a list until the origin
@@ -34,6 +35,9 @@
 /** Shorter lists travel with each message: these are some 200 bytes. */
 #define NICSTRIDE_NAMED_RUNS 64
 
+/** Pieces that are under way at a time: a list of a million blocks has some 250. */
+#define NICSTRIDE_PIECES 64
+
 /** A name, as it travels. `number` is another one for each definition. */
 typedef struct nicstride_name {
     uint64_t hash; /**< of the list: both sides mean the same */
@@ -52,7 +56,7 @@ typedef enum nicstride_answer {
 /** What the origin does then. */
 typedef enum nicstride_names_do {
     NICSTRIDE_NAMES_NOTHING,
-    NICSTRIDE_NAMES_SEND, /**< the next piece */
+    NICSTRIDE_NAMES_SEND, /**< the next pieces, while nicstride_names_may_send */
     NICSTRIDE_NAMES_END   /**< says that the name is not used any more */
 } nicstride_names_do_t;
 
@@ -76,6 +80,7 @@ typedef struct nicstride_names {
     } slot[NICSTRIDE_NAMES];
     bool sending;
     uint32_t sent;        /**< slot whose list is on its way */
+    unsigned ahead;       /**< pieces that are not answered */
     onic_layout_t list;   /**< it, while `sending` */
     onic_cursor_t cursor; /**< what of it is still to be sent */
 } nicstride_names_t;
@@ -90,6 +95,9 @@ bool nicstride_names_find(const nicstride_names_t *n, const onic_layout_t *l,
 
 /** May the name still be used? */
 bool nicstride_names_valid(const nicstride_names_t *n, const nicstride_name_t *name);
+
+/** May the next piece be sent? Not before the first one is answered. */
+bool nicstride_names_may_send(const nicstride_names_t *n);
 
 /** Makes the next piece of the list on its way: a message, but for what nicstride_msg_init sets,
  * and the layout behind it, in `cap` >= 64 bytes. False where there is none. */

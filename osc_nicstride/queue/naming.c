@@ -19,8 +19,8 @@ static void sent_cb(void *arg, int status)
     p->flow.posting--;
 }
 
-/** One piece at a time is under way: lists take memory from nothing else. */
-static void send_piece(nicstride_peer_t *p)
+/** False where there is none, or it cannot be sent. */
+static bool send_piece(nicstride_peer_t *p)
 {
     struct {
         nicstride_msg_t msg;
@@ -31,10 +31,11 @@ static void send_piece(nicstride_peer_t *p)
     room = room < sizeof(piece.layout) ? room : sizeof(piece.layout);
     nicstride_msg_init(&piece.msg, NICSTRIDE_MSG_LIST, p->win, p->me);
     if (p->failed || !nicstride_names_piece(p->names, &piece.msg, piece.layout, room))
-        return;
+        return false;
     nicstride_add(&nicstride_counters.list_bytes, piece.msg.layout_len);
     if (nicstride_send_locked(p, &piece.msg, NULL, 0, sent_cb, p) == 0)
         p->flow.posting++;
+    return true;
 }
 
 void nicstride_naming_used_locked(nicstride_peer_t *p, const onic_layout_t *l)
@@ -44,7 +45,7 @@ void nicstride_naming_used_locked(nicstride_peer_t *p, const onic_layout_t *l)
     if (p->names == NULL)
         p->names = calloc(1, sizeof(*p->names));
     if (p->names != NULL && nicstride_names_use(p->names, l))
-        send_piece(p);
+        (void)send_piece(p);
 }
 
 size_t nicstride_naming_describe_locked(const nicstride_peer_t *p, const onic_layout_t *l,
@@ -87,7 +88,8 @@ void nicstride_on_answer(const nicstride_incoming_t *in)
         return;
     switch (nicstride_names_answer(in->p->names, in->msg)) {
     case NICSTRIDE_NAMES_SEND:
-        send_piece(in->p);
+        while (nicstride_names_may_send(in->p->names) && send_piece(in->p))
+            ;
         break;
     case NICSTRIDE_NAMES_END:
         send_end(in->p, in->msg);

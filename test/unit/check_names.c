@@ -151,7 +151,8 @@ static void hear(world_t *w, origin_t *o)
         return;
     switch (nicstride_names_answer(&o->names, &m->msg)) {
     case NICSTRIDE_NAMES_SEND:
-        send_piece(o);
+        while (nicstride_names_may_send(&o->names))
+            send_piece(o);
         break;
     case NICSTRIDE_NAMES_END: {
         message_t *end = push(&o->there);
