@@ -94,17 +94,18 @@ static uint64_t place(const nicstride_transfer_t *t)
     return (uint64_t)(t->disp + t->target.offset);
 }
 
-/** Is there a key for each of the bytes? What is missing is asked for. */
-static bool has_keys_locked(const nicstride_transfer_t *t)
+/** Is there a key for each of the bytes, and for the word of a dynamic window? What is missing is
+ *  asked for. */
+static bool has_keys_locked(nicstride_peer_t *p, uint64_t from, uint64_t size)
 {
-    const uint64_t end = place(t) + t->target.size;
+    const uint64_t end = from + size;
     nicstride_span_t span;
 
-    for (uint64_t at = place(t); at < end; at = span.at + span.size) {
-        if (nicstride_key_locked(t->peer, ME, at, &span) == NULL)
+    for (uint64_t at = from; at < end; at = span.at + span.size) {
+        if (nicstride_key_locked(p, ME, at, &span) == NULL)
             return false;
     }
-    return true;
+    return p->module->flavor != MPI_WIN_FLAVOR_DYNAMIC || nicstride_word_key_locked(p, ME) != NULL;
 }
 
 static bool reach(const nicstride_transfer_t *t)
@@ -112,11 +113,10 @@ static bool reach(const nicstride_transfer_t *t)
     bool reaches;
 
     if ((t->type != NICSTRIDE_MSG_PUT && t->type != NICSTRIDE_MSG_GET) ||
-        !nicstride_may_have_keys(t->peer) || t->m->flavor == MPI_WIN_FLAVOR_DYNAMIC ||
-        t->target.size > onic_peer_rndv_max(t->peer->wire))
+        !nicstride_may_have_keys(t->peer) || t->target.size > onic_peer_rndv_max(t->peer->wire))
         return false;
     onic_wire_lock();
-    reaches = has_keys_locked(t);
+    reaches = has_keys_locked(t->peer, place(t), t->target.size);
     onic_wire_unlock();
     return reaches;
 }
@@ -136,68 +136,181 @@ static puts_t *puts_of(nicstride_peer_t *p)
     return puts;
 }
 
+/** Begins all of an operation, from byte `at` of the window on; there is a key for each. Returns
+ *  how often `cb` will be called. An error is noted with the operation. */
+static uint32_t begin(nicstride_op_t *op, uint64_t at, onic_send_cb_t cb, void *arg)
+{
+    const bool get = op->type == NICSTRIDE_MSG_GET;
+    char *here = get ? op->result_base + op->result.offset : op->origin_base + op->origin.offset;
+    nicstride_peer_t *p = op->peer;
+    nicstride_span_t span;
+    uint32_t calls = 0;
+
+    if (!get)
+        p->keys->begun[ME].put = ++puts_of(p)->begun;
+    for (uint64_t done = 0, n; done < op->size && op->error == 0; done += n) {
+        onic_remote_t *key = nicstride_key_locked(p, ME, at + done, &span);
+        const uint64_t room = span.at + span.size - (at + done), left = op->size - done;
+
+        n = left < room ? left : room;
+        const int rc = onic_remote_transfer(key, get ? ONIC_REMOTE_GET : ONIC_REMOTE_PUT,
+                                            at + done - span.at, here + done, n, cb, arg);
+        calls += rc == 0;
+        if (rc < 0)
+            op->error = MPI_ERR_OTHER;
+    }
+    return calls;
+}
+
 static void over_cb(void *arg, int status)
 {
     nicstride_op_t *op = arg;
 
-    if (op->type == NICSTRIDE_MSG_GET)
-        op->peer->keys->begun[ME].under_way--;
+    op->peer->keys->begun[ME].under_way--;
     nicstride_op_sent_cb(op, status);
 }
 
-/** Begins what there is a key for, from byte `at` of the window on. Returns how many bytes. */
-static uint64_t begin_piece(nicstride_op_t *op, char *here, uint64_t at, uint64_t left)
+static void start_fixed(nicstride_op_t *op, uint64_t at, bool *done_p)
 {
-    const bool get = op->type == NICSTRIDE_MSG_GET;
-    nicstride_span_t span;
-    onic_remote_t *key = nicstride_key_locked(op->peer, ME, at, &span);
-    const uint64_t room = span.at + span.size - at, n = left < room ? left : room;
-    const int rc = onic_remote_transfer(key, get ? ONIC_REMOTE_GET : ONIC_REMOTE_PUT, at - span.at,
-                                        here, n, over_cb, op);
-
-    op->in_flight += rc == 0;
-    op->peer->keys->begun[ME].under_way += get && rc == 0;
-    if (rc < 0)
-        op->error = MPI_ERR_OTHER;
-    return n;
-}
-
-/** Begins all of it. */
-static void begin(nicstride_transfer_t *t, nicstride_op_t *op, bool *done_p)
-{
-    char *here = t->origin_base + t->origin.offset;
-    const uint64_t at = place(t), size = t->target.size;
-
-    /* Until it is all begun the operation stays, whatever is over by then. */
-    op->in_flight++;
-    op->sent = op->received = size;
-    nicstride_observe_begin_locked(t->peer, t->cell, ME, size);
-    nicstride_op_enter_locked(t->peer, op);
-    for (uint64_t n = 0; n < size && op->error == 0;)
-        n += begin_piece(op, here + n, at + n, size - n);
-    nicstride_observe_started_locked(t->peer);
-    *done_p = --op->in_flight == 0 && op->error == 0;
+    op->in_flight = begin(op, at, over_cb, op);
+    op->peer->keys->begun[ME].under_way += op->in_flight;
+    *done_p = op->in_flight == 0 && op->error == 0;
     if (*done_p)
         op->request = NULL;
-    nicstride_op_finish_locked(op);
 }
 
+/* ---- dynamic windows: the word that counts generations is read before a put and after a get ----
+ */
+
+typedef struct guarded {
+    nicstride_op_t *op;
+    uint64_t at;   /**< the first byte's address */
+    uint64_t had;  /**< the generation for which there were keys */
+    uint64_t now;  /**< what the word says */
+    uint32_t left; /**< what is not over of the data */
+    bool moved;    /**< that is begun, or over */
+} guarded_t;
+
+/** It is over; `by_message`: it is not, but all of it is to be done by message. */
+static void end(guarded_t *g, bool by_message)
+{
+    nicstride_op_t *op = g->op;
+
+    op->peer->keys->begun[ME].under_way--;
+    op->in_flight--;
+    free(g);
+    if (by_message && op->error == 0)
+        nicstride_op_by_message_locked(op);
+    else
+        nicstride_op_finish_locked(op);
+}
+
+static void read_word(guarded_t *g);
+
+static void moved_cb(void *arg, int status)
+{
+    guarded_t *g = arg;
+
+    if (status != OMPI_SUCCESS && g->op->error == 0)
+        g->op->error = MPI_ERR_OTHER;
+    if (--g->left > 0)
+        return;
+    if (g->op->type == NICSTRIDE_MSG_GET && g->op->error == 0)
+        read_word(g);
+    else
+        end(g, false);
+}
+
+static void move(guarded_t *g)
+{
+    if (!has_keys_locked(g->op->peer, g->at, g->op->size)) {
+        end(g, true);
+        return;
+    }
+    g->moved = true;
+    g->left = 1;
+    g->left += begin(g->op, g->at, moved_cb, g);
+    moved_cb(g, OMPI_SUCCESS);
+}
+
+static void read_cb(void *arg, int status)
+{
+    guarded_t *g = arg;
+
+    if (status != OMPI_SUCCESS && g->op->error == 0)
+        g->op->error = MPI_ERR_OTHER;
+    if (g->op->error == 0 && g->now != g->had) {
+        nicstride_keyring_void_locked(g->op->peer);
+        end(g, true);
+    } else if (g->op->error == 0 && !g->moved) {
+        move(g);
+    } else {
+        end(g, false);
+    }
+}
+
+static void read_word(guarded_t *g)
+{
+    void *key = nicstride_word_key_locked(g->op->peer, ME);
+    const int rc = key != NULL ? onic_remote_transfer(key, ONIC_REMOTE_GET, 0, &g->now,
+                                                      sizeof(g->now), read_cb, g)
+                               : 1;
+
+    /* Without a key it has changed. */
+    if (key == NULL)
+        g->now = ~g->had;
+    if (rc != 0)
+        read_cb(g, rc < 0 ? rc : OMPI_SUCCESS);
+}
+
+static void start_guarded(nicstride_op_t *op, uint64_t at, guarded_t *g)
+{
+    nicstride_keyring_t *ring = op->peer->keys;
+
+    *g = (guarded_t){.op = op, .at = at, .had = ring->generation};
+    op->in_flight = 1;
+    ring->begun[ME].under_way++;
+    if (op->type == NICSTRIDE_MSG_GET)
+        move(g);
+    else
+        read_word(g);
+}
+
+/* ---- starting --------------------------------------------------------------------------------
+ */
+
 /** Not past what stands before it, where a thread waits for that. */
-static int start_locked(nicstride_transfer_t *t, bool *done_p)
+static bool may_start(const nicstride_transfer_t *t)
 {
     nicstride_peer_t *p = t->peer;
-    puts_t *puts = puts_of(p);
-    nicstride_op_t *op;
 
-    if (puts == NULL || p->failed || p->queue.flushing || nicstride_lazy_lock_is_locked(p) ||
-        !has_keys_locked(t))
+    return puts_of(p) != NULL && !p->failed && !p->queue.flushing &&
+           !nicstride_lazy_lock_is_locked(p) && has_keys_locked(p, place(t), t->target.size);
+}
+
+static int start_locked(nicstride_transfer_t *t, bool *done_p)
+{
+    const bool dynamic = t->m->flavor == MPI_WIN_FLAVOR_DYNAMIC;
+    const uint64_t at = place(t);
+    guarded_t *g = dynamic ? malloc(sizeof(*g)) : NULL;
+    nicstride_op_t *op =
+        (g != NULL) == dynamic && may_start(t) ? nicstride_op_of_locked(t, true) : NULL;
+
+    if (op == NULL) {
+        free(g);
         return OMPI_ERR_NOT_AVAILABLE;
-    op = nicstride_op_of_locked(t, false);
-    if (op == NULL)
-        return OMPI_ERR_NOT_AVAILABLE;
-    if (t->type == NICSTRIDE_MSG_PUT)
-        p->keys->begun[ME].put = ++puts->begun;
-    begin(t, op, done_p);
+    }
+    op->sent = op->received = op->size;
+    nicstride_observe_begin_locked(t->peer, t->cell, ME, op->size);
+    nicstride_op_enter_locked(t->peer, op);
+    nicstride_observe_started_locked(t->peer);
+    *done_p = false;
+    if (dynamic) {
+        start_guarded(op, at, g);
+    } else {
+        start_fixed(op, at, done_p);
+        nicstride_op_finish_locked(op);
+    }
     return OMPI_SUCCESS;
 }
 

@@ -44,7 +44,8 @@ void *nicstride_key_locked(nicstride_peer_t *p, nicstride_method_t row, uint64_t
     nicstride_keyring_t *ring = nicstride_keyring_locked(p);
     const nicstride_key_piece_t *piece;
 
-    if (ring == NULL || (ring->rows & NICSTRIDE_REACH(row)) == 0)
+    if (ring == NULL || (ring->rows & NICSTRIDE_REACH(row)) == 0 ||
+        nicstride_keyring_waits_locked(p))
         return NULL;
     piece = nicstride_key_piece_find(&ring->pieces, at);
     if (piece != NULL) {
@@ -54,4 +55,9 @@ void *nicstride_key_locked(nicstride_peer_t *p, nicstride_method_t row, uint64_t
     if (!ring->asked && !ring->refused && !p->failed)
         ask(p, at);
     return NULL;
+}
+
+void *nicstride_word_key_locked(nicstride_peer_t *p, nicstride_method_t row)
+{
+    return p->keys != NULL && !nicstride_keyring_waits_locked(p) ? p->keys->word.row[row] : NULL;
 }

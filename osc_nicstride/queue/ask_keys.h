@@ -18,6 +18,9 @@
 void *nicstride_key_locked(nicstride_peer_t *p, nicstride_method_t row, uint64_t at,
                            nicstride_span_t *span);
 
+/** The same for the word that counts the generations of a dynamic window; NULL: there is none. */
+void *nicstride_word_key_locked(nicstride_peer_t *p, nicstride_method_t row);
+
 /** Sends keys: the question for a place, or the answer, as `what` says. */
 typedef enum nicstride_keys_what { NICSTRIDE_KEYS_ASK, NICSTRIDE_KEYS_TELL } nicstride_keys_what_t;
 void nicstride_send_keys_locked(nicstride_peer_t *p, nicstride_keys_what_t what, uint64_t at,

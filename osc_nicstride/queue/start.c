@@ -283,6 +283,20 @@ static void enqueue(nicstride_peer_t *p, nicstride_op_t *op)
     p->queue.tail = op;
 }
 
+void nicstride_op_by_message_locked(nicstride_op_t *op)
+{
+    nicstride_peer_t *p = op->peer;
+
+    op->sent = op->received = 0;
+    op->queued = true;
+    op->next = p->queue.head;
+    p->queue.head = op;
+    if (p->queue.tail == NULL)
+        p->queue.tail = op;
+    p->queue.length++;
+    nicstride_pump_locked(p);
+}
+
 static int start_queued(nicstride_transfer_t *t, bool rendezvous)
 {
     nicstride_peer_t *p = t->peer;

@@ -38,6 +38,11 @@ nicstride_op_t *nicstride_op_of_locked(nicstride_transfer_t *t, bool queued);
  *  number without the lock. */
 void nicstride_op_enter_locked(nicstride_peer_t *p, nicstride_op_t *op);
 
+/** An operation that was to go another way, of which nothing is under way any more, goes by
+ * message: before all that is queued, since flushes wait in the order of numbers. It was made as a
+ * queued one, and entered. */
+void nicstride_op_by_message_locked(nicstride_op_t *op);
+
 /** Describes all bytes of the target behind the header; false where that takes too much room.
  *  No lock is needed. */
 bool nicstride_describe(nicstride_framed_t *f, const nicstride_transfer_t *t);

@@ -104,6 +104,12 @@ void nicstride_keyring_add_locked(nicstride_peer_t *p, const nicstride_key_piece
     /* Of another generation than those that are there: they are void. */
     if (k->pieces.n > 0 && k->generation != piece->span.generation)
         nicstride_keyring_void_locked(p);
+    if (nicstride_keyring_waits_locked(p)) {
+        drop(&spare);
+        spare = piece->of;
+        drop(&spare);
+        return;
+    }
     k->generation = piece->span.generation;
     for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX; i++) {
         if (k->word.row[i] == NULL) {
@@ -122,21 +128,41 @@ void nicstride_keyring_add_locked(nicstride_peer_t *p, const nicstride_key_piece
     k->refused = true;
 }
 
-void nicstride_keyring_void_locked(nicstride_peer_t *p)
+static void drop_all(nicstride_keyring_t *k)
 {
-    nicstride_keyring_t *k = p->keys;
-
     for (size_t i = 0; i < k->pieces.n; i++)
         drop(&k->pieces.piece[i].of);
     end_pieces(&k->pieces);
     drop(&k->word);
 }
 
+bool nicstride_keyring_waits_locked(nicstride_peer_t *p)
+{
+    nicstride_keyring_t *k = p->keys;
+    uint32_t under_way = 0;
+
+    if (!k->stale)
+        return false;
+    for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX; i++)
+        under_way += k->begun[i].under_way;
+    if (under_way > 0)
+        return true;
+    drop_all(k);
+    k->stale = false;
+    return false;
+}
+
+void nicstride_keyring_void_locked(nicstride_peer_t *p)
+{
+    p->keys->stale = true;
+    (void)nicstride_keyring_waits_locked(p);
+}
+
 void nicstride_keyring_free_locked(nicstride_peer_t *p)
 {
     if (p->keys == NULL)
         return;
-    nicstride_keyring_void_locked(p);
+    drop_all(p->keys);
     free(p->keys);
     p->keys = NULL;
 }

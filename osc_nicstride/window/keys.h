@@ -49,8 +49,9 @@ typedef struct nicstride_key_pieces {
 
 /** What a row has begun with a target and not seen the end of: for the row to say. */
 typedef struct nicstride_begun {
-    uint64_t put;       /**< the number of the last put, of those to the process */
-    uint32_t under_way; /**< so many, beside puts that have a number, are not over */
+    uint64_t put; /**< the number of the last put, of those to the process */
+    uint32_t
+        under_way; /**< of its transfers, so many that are not locally complete: they use keys */
 } nicstride_begun_t;
 
 /** What an origin has of a target: nicstride_peer_t's `keys`. */
@@ -62,6 +63,7 @@ struct nicstride_keyring {
     nicstride_begun_t begun[NICSTRIDE_METHODS_MAX]; /**< what each row has begun there */
     bool asked;                                     /**< an answer is to come */
     bool refused;                                   /**< there will be no more */
+    bool stale; /**< all keys are void, and to be dropped when nothing uses them */
 };
 
 /** What a target has registered: nicstride_module_t's `enrolled`. */
@@ -88,8 +90,11 @@ nicstride_key_piece_t *nicstride_key_piece_find(nicstride_key_pieces_t *t, uint6
 void nicstride_keyring_add_locked(nicstride_peer_t *p, const nicstride_key_piece_t *piece,
                                   const nicstride_of_rows_t *word);
 
-/** Drops all keys: those of a dynamic window are void. There will be others. */
+/** All keys are void, of a dynamic window: they are dropped when nothing under way uses them. There
+ *  will be others then. */
 void nicstride_keyring_void_locked(nicstride_peer_t *p);
+/** Is that so, and still to be waited for? */
+bool nicstride_keyring_waits_locked(nicstride_peer_t *p);
 
 /** The peer goes away. */
 void nicstride_keyring_free_locked(nicstride_peer_t *p);

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /* ranks: 2 */
-/* windows: create allocate */
+/* windows: create allocate dynamic */
 /* methods: rdma */
 /* mpirun: --mca osc_nicstride_key_piece 1 */
 /**
@@ -11,9 +11,13 @@
  * Method rdma: with a key for them contiguous puts and gets go by it, all of them, short and long,
  * with and without a request, also over the end of a piece that has a key of its own; each piece is
  * asked for once. So it is in a thousand windows.
+ *
+ * In a dynamic window keys are void when memory was detached: what comes next goes by message, to
+ * the right place, and then there are other keys.
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "test/mpi/counter.h"
 #include "test/mpi/testlib.h"
@@ -23,7 +27,8 @@ enum {
     BYTES = 3 * PIECE + PIECE / 2,
     PIECES = 4,
     WINDOWS = 1000,
-    PATIENCE = 2000
+    PATIENCE = 2000,
+    GENERATIONS = 5
 };
 
 static counter_t *ops, *bytes, *asked, *refused;
@@ -109,6 +114,7 @@ static void test_many(tl_kind_t kind)
 {
     const unsigned long long before = counter_read(ops);
     tl_window_t *w = tl_alloc(WINDOWS * sizeof(*w));
+    int *numbers = tl_alloc(WINDOWS * sizeof(*numbers));
 
     for (int i = 0; i < WINDOWS; i++) {
         w[i] = tl_win_make(kind, 64, 1, MPI_COMM_WORLD, MPI_INFO_NULL);
@@ -116,7 +122,8 @@ static void test_many(tl_kind_t kind)
     }
     for (int i = 0; i < WINDOWS && w[i].rank == 0; i++) {
         await_key(&w[i], 0);
-        TL_MPI(MPI_Put(&i, 1, MPI_INT, 1, tl_disp(&w[i], 1, 0), 1, MPI_INT, w[i].win));
+        numbers[i] = i;
+        TL_MPI(MPI_Put(&numbers[i], 1, MPI_INT, 1, tl_disp(&w[i], 1, 0), 1, MPI_INT, w[i].win));
     }
     for (int i = 0; i < WINDOWS; i++) {
         TL_MPI(MPI_Win_unlock_all(w[i].win));
@@ -132,7 +139,80 @@ static void test_many(tl_kind_t kind)
     for (int i = 0; i < WINDOWS; i++) {
         tl_win_free(&w[i]);
     }
+    free(numbers);
     free(w);
+}
+
+/* ---- generations ----------------------------------------------------------------------------- */
+
+static void *map(void)
+{
+    void *at = mmap(NULL, PIECE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    TL_CHECK(at != MAP_FAILED, "no memory");
+    return at;
+}
+
+/** Puts and gets back, again and again until it goes by the method or `n` times. */
+static void use(MPI_Win win, MPI_Aint there, unsigned char value, int n)
+{
+    const unsigned long long before = counter_read(ops);
+    unsigned char *mine = tl_alloc(PIECE), *got = tl_alloc(PIECE);
+
+    memset(mine, value, PIECE);
+    for (int i = 0; i < n && counter_read(ops) == before; i++) {
+        memset(got, 0, PIECE);
+        TL_MPI(MPI_Put(mine, PIECE, MPI_BYTE, 1, there, PIECE, MPI_BYTE, win));
+        TL_MPI(MPI_Win_flush(1, win));
+        TL_MPI(MPI_Get(got, PIECE, MPI_BYTE, 1, there, PIECE, MPI_BYTE, win));
+        TL_MPI(MPI_Win_flush(1, win));
+        TL_BYTES(got, mine, PIECE, "put and got back");
+    }
+    TL_CHECK(n == 1 || counter_read(ops) > before, "no key");
+    free(mine);
+    free(got);
+}
+
+/** Rank 1 attaches and detaches; what stays there is used with keys of a generation that is over.
+ */
+static void test_generations(void)
+{
+    unsigned char *kept = map(), *now = NULL;
+    MPI_Aint there[2];
+    MPI_Win win;
+
+    TL_MPI(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+    TL_MPI(MPI_Win_attach(win, kept, PIECE));
+    TL_MPI(MPI_Win_lock_all(MPI_MODE_NOCHECK, win));
+    for (int round = 1; round <= GENERATIONS; round++) {
+        const unsigned char value = (unsigned char)(3 * round);
+
+        now = map();
+        TL_MPI(MPI_Win_attach(win, now, PIECE));
+        MPI_Get_address(kept, &there[0]);
+        MPI_Get_address(now, &there[1]);
+        MPI_Bcast(there, 2, MPI_AINT, 1, MPI_COMM_WORLD);
+        if (tl_rank() == 0) {
+            use(win, there[0], value, PATIENCE);
+            use(win, there[1], value, PATIENCE);
+        }
+        MPI_Barrier(MPI_COMM_WORLD);
+        TL_MPI(MPI_Win_detach(win, now));
+        TL_CHECK(tl_rank() == 0 || now[PIECE - 1] == value, "%d in round %d", now[PIECE - 1],
+                 round);
+        munmap(now, PIECE);
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (tl_rank() == 0) {
+            use(win, there[0], (unsigned char)(value + 1), 1);
+        }
+        MPI_Barrier(MPI_COMM_WORLD);
+        TL_CHECK(tl_rank() == 0 || kept[0] == (unsigned char)(value + 1), "%d is kept in round %d",
+                 kept[0], round);
+    }
+    TL_MPI(MPI_Win_unlock_all(win));
+    TL_MPI(MPI_Win_detach(win, kept));
+    TL_MPI(MPI_Win_free(&win));
+    munmap(kept, PIECE);
 }
 
 int main(int argc, char **argv)
@@ -152,6 +232,9 @@ int main(int argc, char **argv)
     for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
         test_pieces(kind);
         test_many(kind);
+        if (kind == TL_DYNAMIC) {
+            test_generations();
+        }
     }
     TL_CHECK(counter_read(refused) == 0, "%llu keys were refused", counter_read(refused));
     counter_end(ops);
