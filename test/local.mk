@@ -413,6 +413,7 @@ mpi_programs = \
 	test/mpi/p2p_bound \
 	test/mpi/p2p_queue \
 	test/mpi/p2p_callbacks \
+	test/mpi/p2p_callbacks_threads \
 	test/mpi/p2p_calls \
 	test/mpi/p2p_cancel_truncate \
 	test/mpi/p2p_collectives \

@@ -83,7 +83,8 @@ static inline void superpipe_place(superpipe_request_t *r, uint64_t at, const vo
 }
 
 /** Releases the lock, which an MPI thread has, and completes the request where nothing of it is
- *  left or under way. */
+ *  left or under way. No other one: those may call back, and want what the caller of a send or
+ *  receive that does not wait holds (coll/adapt's mutex). */
 void superpipe_unlock(superpipe_request_t *r);
 
 /** Finishes it where nothing of it is left or under way, and has it completed. */

@@ -264,11 +264,11 @@ void superpipe_complete_locked(superpipe_request_t *r)
     superpipe.done_tail = &r->next;
 }
 
-void superpipe_finish_locked(superpipe_request_t *r)
+/** Is nothing of it left or under way? Then it is taken out of everything that knows it. */
+static bool end_locked(superpipe_request_t *r)
 {
     if (!superpipe_transfer_is_over(&r->state))
-        return;
-    /* It is taken out of everything that knows it. */
+        return false;
     if (r->learned != NULL)
         learn_locked(r);
     detach_locked(r);
@@ -278,7 +278,13 @@ void superpipe_finish_locked(superpipe_request_t *r)
     if (r->handle != 0)
         (void)onic_handle_free(&superpipe.handles, r->handle);
     r->handle = 0;
-    superpipe_complete_locked(r);
+    return true;
+}
+
+void superpipe_finish_locked(superpipe_request_t *r)
+{
+    if (end_locked(r))
+        superpipe_complete_locked(r);
 }
 
 void superpipe_fail_locked(superpipe_request_t *r, int error)
@@ -329,6 +335,15 @@ static void complete(superpipe_request_t *r)
     superpipe_request_drop(r);
 }
 
+void superpipe_unlock(superpipe_request_t *r)
+{
+    const bool ended = end_locked(r);
+
+    onic_wire_unlock();
+    if (ended)
+        complete(r);
+}
+
 /** Releases the lock and completes what is finished; returns how many. */
 static int unlock_and_complete(void)
 {
@@ -349,12 +364,6 @@ static int unlock_and_complete(void)
         complete(r);
     }
     return n;
-}
-
-void superpipe_unlock(superpipe_request_t *r)
-{
-    superpipe_finish_locked(r);
-    (void)unlock_and_complete();
 }
 
 int superpipe_complete_finished(void)

@@ -129,6 +129,20 @@ static int start_locked(superpipe_request_t *r, superpipe_peer_t *p)
     return rc;
 }
 
+/** The user of a copy may not call MPI again before it has been received. */
+static void help_copies(void)
+{
+    bool helps;
+
+    onic_wire_lock();
+    /* It may have left at once. */
+    helps = superpipe.copies > 0 && !superpipe.helped;
+    superpipe.helped = superpipe.helped || helps;
+    onic_wire_unlock();
+    if (helps)
+        onic_wire_start_server(SERVER_IDLE_USEC);
+}
+
 void superpipe_send_start(superpipe_request_t *r, superpipe_peer_t *p)
 {
     int rc = OMPI_ERR_UNREACH;
@@ -144,13 +158,10 @@ void superpipe_send_start(superpipe_request_t *r, superpipe_peer_t *p)
         r->error = error_of(rc);
         r->state.broken = true;
     }
-    superpipe_finish_locked(r);
-    /* The user of a copy may not call MPI again before it has been received. */
     helps = superpipe.copies > 0 && !superpipe.helped;
-    superpipe.helped = superpipe.helped || helps;
     superpipe_unlock(r);
     if (helps)
-        onic_wire_start_server(SERVER_IDLE_USEC);
+        help_copies();
 }
 
 void superpipe_send_held(superpipe_request_t *r, superpipe_peer_t *p)
