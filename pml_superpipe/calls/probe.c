@@ -45,16 +45,23 @@ static bool look_twice(int src, int tag, ompi_communicator_t *comm,
     return look(src, tag, comm, taken_p, status);
 }
 
-/** Has the only process that could send what is looked for died? */
+/** Has the only process that could send what is looked for died, and is all that has come of it
+ *  handled? */
 static bool is_hopeless(int src, ompi_communicator_t *comm)
 {
     int rc = OMPI_SUCCESS;
     superpipe_peer_t *p;
+    bool lost;
 
     if (src == OMPI_ANY_SOURCE || onic_wire_losses() == 0)
         return false;
     p = superpipe_peer_of(comm, src, &rc);
-    return p == NULL || onic_peer_is_lost(p->wire);
+    if (p == NULL)
+        return true;
+    onic_wire_lock();
+    lost = p->lost;
+    onic_wire_unlock();
+    return lost;
 }
 
 int superpipe_iprobe(int src, int tag, ompi_communicator_t *comm, int *matched,
