@@ -9,9 +9,8 @@
 #include <stdlib.h>
 
 #include "common/config.h"
+#include "common/support/component.h"
 #include "common/support/help.h"
-#include "common/support/component.h"
-#include "common/support/component.h"
 #include "common/wire/wire.h"
 
 #include "ompi/mca/pml/base/base.h"
@@ -36,9 +35,9 @@ static onic_ranged_t ranged[N_RANGED] = {
                "asked for, by credit: all of it, or what can be sent while the answer is awaited",
                65536, 0, SUPERPIPE_EARLY_MAX},
     [MEMORY] = {"memory",
-                "Mebibytes that messages without a receive may take up in this process, of all "
-                "senders together; at least 4 KiB for each process of the job. Without credit the "
-                "data of a message stays with its sender",
+                "Mebibytes that messages which brought their data before their receive may take up "
+                "in this process, of all senders together; at least 4 KiB for each process of the "
+                "job. Without credit a message is announced, and its data stays with its sender",
                 64, 1, 1 << 20},
     [BUFFERED] = {"buffered",
                   "Kibibytes that copies of short messages without credit may take up at their "

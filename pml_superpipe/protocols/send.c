@@ -73,14 +73,17 @@ static int send_locked(superpipe_request_t *r)
 {
     superpipe_channel_t *c = (superpipe_channel_t *)r->comm->c_pml_comm;
     const uint32_t sequence = c->match.sent[r->rank];
+    const uint64_t cost = SUPERPIPE_RECORD + r->state.length;
     int rc;
 
-    if (!is_short_locked(r->peer, r->state.length))
+    if (!is_short_locked(r->peer, r->state.length)) {
         rc = send_long_locked(r, c, sequence);
-    else if (superpipe_credit_take(&r->peer->credit, SUPERPIPE_RECORD + r->state.length))
+    } else if (superpipe_credit_take(&r->peer->credit, cost)) {
         rc = superpipe_eager_send_locked(r, c, sequence);
-    else
+        r->peer->credit.sent -= rc < 0 ? cost : 0;
+    } else {
         rc = send_rts_locked(r, c, sequence, SUPERPIPE_NO_CREDIT, 0);
+    }
     if (rc >= 0)
         c->match.sent[r->rank]++;
     return rc;
