@@ -22,6 +22,7 @@
 #include "osc_nicstride/queue/lazy_lock.h"
 #include "osc_nicstride/queue/observe.h"
 #include "osc_nicstride/queue/operation.h"
+#include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/queue/start.h"
 #include "osc_nicstride/queue/wait.h"
 #include "osc_nicstride/window/state.h"
@@ -30,6 +31,7 @@
 
 /** What was put to a process, in all windows: a nicstride_process_t's `of_row`. */
 typedef struct puts {
+    nicstride_process_t *process;
     onic_peer_t *wire;
     uint64_t begun;    /**< so many */
     uint64_t landed;   /**< and of these so many are known to have landed */
@@ -131,8 +133,10 @@ static puts_t *puts_of(nicstride_peer_t *p)
 
     if (puts == NULL)
         puts = p->process->of_row[ME] = calloc(1, sizeof(*puts));
-    if (puts != NULL)
+    if (puts != NULL) {
+        puts->process = p->process;
         puts->wire = p->wire;
+    }
     return puts;
 }
 
@@ -334,10 +338,13 @@ static int start(nicstride_transfer_t *t, bool *done_p)
 static void settled_cb(void *arg, int status)
 {
     puts_t *puts = arg;
+    nicstride_peer_t *p = status != OMPI_SUCCESS ? puts->process->peers : NULL;
 
-    /* Nothing is known of what was put there, nor ever will be. */
-    if (status != OMPI_SUCCESS)
-        onic_peer_give_up(puts->wire);
+    /* Nothing is known of what was put there, nor ever will be: each window's flush must say so. */
+    for (; p != NULL; p = p->next_window) {
+        if (p->keys != NULL && p->keys->begun[ME].put > puts->landed)
+            nicstride_give_up_locked(p);
+    }
     puts->landed = puts->settling;
     puts->settling = 0;
 }

@@ -66,15 +66,41 @@ static void reach_other(MPI_Win win)
     TL_BYTES(memory, mine, BYTES, "put to the third process and got back");
 }
 
-static void as_origin(MPI_Win win)
+static void progress_for(double seconds)
+{
+    const double end = MPI_Wtime() + seconds;
+    int flag;
+
+    while (MPI_Wtime() < end)
+        (void)MPI_Iprobe(MPI_ANY_SOURCE, 1, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
+}
+
+/** The put is over here, and the loss is known, before anybody waits for what has landed. That it
+ *  has, an adapter of the test's own knows. */
+static void kill_before_flush(MPI_Win win, pid_t pid, bool own)
+{
+    TL_MPI(MPI_Put(mine, 8, MPI_BYTE, OTHER, 0, 8, MPI_BYTE, win));
+    progress_for(0.1);
+    kill(pid, SIGKILL);
+    progress_for(0.5);
+    TL_CHECK(MPI_Win_flush(OTHER, win) != MPI_SUCCESS || own, "no error of a flush behind a loss");
+}
+
+static pid_t await_victim(int rank)
 {
     long pid;
 
-    TL_MPI(MPI_Recv(&pid, 1, MPI_LONG, VICTIM, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    TL_MPI(MPI_Recv(&pid, 1, MPI_LONG, rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     tl_await_stopped((pid_t)pid);
-    kill_under_way(win, (pid_t)pid);
+    return (pid_t)pid;
+}
+
+static void as_origin(MPI_Win win, bool own)
+{
+    kill_under_way(win, await_victim(VICTIM));
     reach_other(win);
     MPI_Send(NULL, 0, MPI_BYTE, OTHER, 0, MPI_COMM_WORLD);
+    kill_before_flush(win, await_victim(OTHER), own);
 }
 
 static void as_victim(void)
@@ -118,9 +144,10 @@ int killed_cases(const char *method, bool own, MPI_Aint stride, int argc, char *
     }
     alarm(TL_PATIENCE);
     if (tl_rank() == ORIGIN) {
-        as_origin(win);
+        as_origin(win, own);
     } else {
         MPI_Recv(NULL, 0, MPI_BYTE, ORIGIN, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        as_victim();
     }
     (void)MPI_Win_unlock_all(win);
     TL_MPI(MPI_Win_free(&win));
