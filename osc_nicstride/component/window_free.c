@@ -16,6 +16,7 @@
 #include "osc_nicstride/queue/flow.h"
 #include "osc_nicstride/queue/operation.h"
 #include "osc_nicstride/queue/send.h"
+#include "osc_nicstride/queue/wait.h"
 #include "osc_nicstride/sync/counted.h"
 #include "osc_nicstride/sync/flush.h"
 #include "osc_nicstride/target/target.h"
@@ -133,6 +134,23 @@ static void end_moving(nicstride_module_t *m)
     } while (!ended);
 }
 
+static bool has_left(void *arg)
+{
+    nicstride_peer_t *p = arg;
+
+    return p->flow.posting == 0 || nicstride_peer_failed_locked(p);
+}
+
+/** Lists and keys, and what answers them, no flush waits for. Nothing is handled any more that
+ *  would be answered. */
+static void await_sent(nicstride_module_t *m)
+{
+    for (int i = 0; i < m->size; i++) {
+        if (m->peer[i] != NULL)
+            nicstride_wait_until(m->peer[i], has_left, m->peer[i]);
+    }
+}
+
 /** Is something still being sent? After a flush only where that failed. */
 static bool in_flight(const nicstride_module_t *m)
 {
@@ -190,6 +208,7 @@ int nicstride_win_free(ompi_win_t *win)
     nicstride_window_delist(m);
     win->w_osc_module = NULL;
     if (!forgotten) {
+        await_sent(m);
         end_operations(m);
         end_moving(m);
     }
