@@ -50,6 +50,10 @@ int onic_rc_survey(onic_rc_adapter_t *a)
     s->batch = within(s->batch, 1, s->window / 2);
     s->signal = within(s->signal, 1, s->batch);
     s->pieces = within(s->pieces, 1, (uint32_t)device.max_sge);
+    /* Some take fewer for a read; 0 of a driver that does not say. */
+    if (device.max_sge_rd > 0) {
+        s->pieces = least(s->pieces, (uint32_t)device.max_sge_rd);
+    }
     /* One that fails shows the end of each of its requests. */
     s->connections = least(s->connections, (uint32_t)device.max_cqe / s->window);
     a->terms.address = a->port.mine;

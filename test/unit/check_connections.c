@@ -295,6 +295,7 @@ END_TEST
 /** Adapters that carry nothing, have short lists, or give no queue pairs. */
 START_TEST(small_adapters)
 {
+    onic_verbs_reason_t why;
     onic_rc_t *c;
 
     open_adapter();
@@ -304,6 +305,15 @@ START_TEST(small_adapters)
     ck_assert_uint_eq(c->limits.pieces, 8);
     lib.no_pairs = true;
     ck_assert(!connect_as(2, &c));
+    onic_rc_close(&adapter);
+    check_all_closed();
+
+    /* Fewer pieces for a read. */
+    lib_reset();
+    lib.sge_read = 2;
+    ck_assert_int_eq(onic_rc_open(&adapter, "", &spec, &counts, on_lost, &why), 0);
+    ck_assert(connect_as(1, &c));
+    ck_assert_uint_eq(c->limits.pieces, 2);
     onic_rc_close(&adapter);
     check_all_closed();
 }

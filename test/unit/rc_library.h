@@ -35,7 +35,7 @@ static struct {
     int contexts, pds, mrs, cqs;
     uint32_t inline_most;
     bool no_pairs, refuses; /**< queue pairs cannot be had; requests are not taken */
-    int sge_most;
+    int sge_most, sge_read;
     unsigned doorbells, requests;
 } lib;
 
@@ -210,6 +210,7 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
     attr->max_qp_wr = SENDS;
     attr->max_cqe = 1 << 16;
     attr->max_sge = lib.sge_most;
+    attr->max_sge_rd = lib.sge_read;
     attr->max_qp_init_rd_atom = 4;
     attr->max_qp_rd_atom = 3;
     return 0;
