@@ -145,7 +145,9 @@ static int progress(void)
 /* ---- keys -------------------------------------------------------------------------------------
  */
 
-enum { AT_ADDR = ONIC_RC_TERMS_SIZE, AT_KEY = AT_ADDR + 8, ANSWER = AT_KEY + 4 };
+/* An answer: the terms, the queue pair that they are for, and the memory. */
+enum { AT_PAIR = ONIC_RC_TERMS_SIZE, AT_KEY = AT_PAIR + 4, AT_ADDR = AT_KEY + 4 };
+#define ANSWER (AT_ADDR + 8)
 
 static side_t *side_of(nicstride_peer_t *p)
 {
@@ -210,29 +212,32 @@ static size_t offer(nicstride_peer_t *p, void *memory, void *bytes, size_t cap)
     if (!s->has_asked || !onic_rc_serve(&adapter, onic_peer_name(p->wire), &s->asked, &answer))
         return 0;
     onic_rc_terms_encode(&answer, bytes);
-    onic_put64((char *)bytes + AT_ADDR, (uintptr_t)mr->addr);
+    onic_put32((char *)bytes + AT_PAIR, s->asked.address.qpn);
     onic_put32((char *)bytes + AT_KEY, mr->rkey);
+    onic_put64((char *)bytes + AT_ADDR, (uintptr_t)mr->addr);
     return ANSWER;
 }
 
-static void *accept_answer(side_t *s, const nicstride_span_t *span, const void *bytes, size_t len)
+static void *accept_answer(side_t *s, const nicstride_span_t *span, const char *bytes, size_t len)
 {
     onic_rc_terms_t terms;
     onic_rdma_region_t *key;
 
-    if (len != ANSWER || s->rc == NULL ||
-        onic_rc_terms_decode(bytes, ONIC_RC_TERMS_SIZE, &terms) != NULL)
+    if (len != ANSWER || onic_rc_terms_decode(bytes, ONIC_RC_TERMS_SIZE, &terms) != NULL ||
+        onic_get64(bytes + AT_ADDR) > UINT64_MAX - span->size)
         return NULL;
-    if (s->rc->state == ONIC_RC_MADE && !onic_rc_connect(s->rc, &terms)) {
+    /* Not by an answer for one that has gone meanwhile, which another window had asked for. */
+    if (s->rc != NULL && s->rc->state == ONIC_RC_MADE &&
+        s->rc->terms.address.qpn == onic_get32(bytes + AT_PAIR) &&
+        !onic_rc_connect(s->rc, &terms)) {
         s->rc = NULL;
         s->refused = true;
         return NULL;
     }
     key = calloc(1, sizeof(*key));
     if (key != NULL)
-        *key = (onic_rdma_region_t){.addr = onic_get64((const char *)bytes + AT_ADDR),
-                                    .bytes = span->size,
-                                    .key = onic_get32((const char *)bytes + AT_KEY)};
+        *key = (onic_rdma_region_t){onic_get64(bytes + AT_ADDR), span->size,
+                                    onic_get32(bytes + AT_KEY)};
     return key;
 }
 
@@ -266,7 +271,7 @@ static uint32_t find_pieces(nicstride_peer_t *p, uint64_t at, uint64_t end,
     for (; at < end; at = span.at + span.size) {
         const onic_rdma_region_t *key = nicstride_key_locked(p, NICSTRIDE_METHOD_NIC, at, &span);
 
-        if (key == NULL || n == PIECES)
+        if (key == NULL || n == PIECES || (n > 0 && key->addr != *base + span.at))
             return 0;
         if (n == 0)
             *base = key->addr - span.at;
@@ -275,7 +280,8 @@ static uint32_t find_pieces(nicstride_peer_t *p, uint64_t at, uint64_t end,
     return n;
 }
 
-/** Asks again for what is missing, unless that is under way, or there is no hope. */
+/** Asks again for what is missing, unless that is under way, or there is no hope. Keys of other
+ *  rows go, too, so nothing may be under way with those. */
 static void ask_again(nicstride_peer_t *p, side_t *s, uint64_t at)
 {
     nicstride_keyring_t *ring = p->keys;
@@ -288,7 +294,7 @@ static void ask_again(nicstride_peer_t *p, side_t *s, uint64_t at)
         onic_rc_drop(s->rc);
         s->rc = NULL;
         s->refused = true;
-    } else if (s->rc == NULL && has_connection(s)) {
+    } else if (s->rc == NULL && nicstride_rows_landed_locked(p) && has_connection(s)) {
         nicstride_keyring_void_locked(p);
         (void)nicstride_key_locked(p, NICSTRIDE_METHOD_NIC, at, &span);
     }
@@ -336,18 +342,11 @@ static void on_ended(onic_rdma_transfer_t *transfer, bool failed)
 {
     moved_t *v = (moved_t *)transfer;
     nicstride_op_t *op = v->op;
-    const int error = failed ? MPI_ERR_OTHER : 0;
 
     under_way--;
     op->peer->keys->begun[NICSTRIDE_METHOD_NIC].under_way--;
     op->in_flight--;
-    if (op->type == NICSTRIDE_MSG_GET) {
-        nicstride_op_received_locked(op, op->size - op->received, error);
-    } else {
-        if (op->error == 0)
-            op->error = error;
-        nicstride_op_finish_locked(op);
-    }
+    nicstride_op_received_locked(op, op->size - op->received, failed ? MPI_ERR_OTHER : 0);
     v->next = ended;
     ended = v;
 }
