@@ -183,7 +183,10 @@ static void start_fixed(nicstride_op_t *op, uint64_t at, bool *done_p)
         op->request = NULL;
 }
 
-/* ---- dynamic windows: the word that counts generations is read before a put and after a get ----
+/* ---- dynamic windows ----------------------------------------------------------------------------
+ *
+ * The word that counts generations is read before anything else: an adapter that is shown a key of
+ * memory which was given back ends the connection, for a get as for a put.
  */
 
 typedef struct guarded {
@@ -192,7 +195,6 @@ typedef struct guarded {
     uint64_t had;  /**< the generation for which there were keys */
     uint64_t now;  /**< what the word says */
     uint32_t left; /**< what is not over of the data */
-    bool moved;    /**< that is begun, or over */
 } guarded_t;
 
 /** It is over; `by_message`: it is not, but all of it is to be done by message. */
@@ -209,19 +211,13 @@ static void end(guarded_t *g, bool by_message)
         nicstride_op_finish_locked(op);
 }
 
-static void read_word(guarded_t *g);
-
 static void moved_cb(void *arg, int status)
 {
     guarded_t *g = arg;
 
     if (status != OMPI_SUCCESS && g->op->error == 0)
         g->op->error = MPI_ERR_OTHER;
-    if (--g->left > 0)
-        return;
-    if (g->op->type == NICSTRIDE_MSG_GET && g->op->error == 0)
-        read_word(g);
-    else
+    if (--g->left == 0)
         end(g, false);
 }
 
@@ -231,7 +227,6 @@ static void move(guarded_t *g)
         end(g, true);
         return;
     }
-    g->moved = true;
     g->left = 1;
     g->left += begin(g->op, g->at, moved_cb, g);
     moved_cb(g, OMPI_SUCCESS);
@@ -243,41 +238,28 @@ static void read_cb(void *arg, int status)
 
     if (status != OMPI_SUCCESS && g->op->error == 0)
         g->op->error = MPI_ERR_OTHER;
-    if (g->op->error == 0 && g->now != g->had) {
+    if (g->op->error != 0) {
+        end(g, false);
+    } else if (g->now != g->had) {
         nicstride_keyring_void_locked(g->op->peer);
         end(g, true);
-    } else if (g->op->error == 0 && !g->moved) {
-        move(g);
     } else {
-        end(g, false);
+        move(g);
     }
-}
-
-static void read_word(guarded_t *g)
-{
-    void *key = nicstride_word_key_locked(g->op->peer, ME);
-    const int rc = key != NULL ? onic_remote_transfer(key, ONIC_REMOTE_GET, 0, &g->now,
-                                                      sizeof(g->now), read_cb, g)
-                               : 1;
-
-    /* Without a key it has changed. */
-    if (key == NULL)
-        g->now = ~g->had;
-    if (rc != 0)
-        read_cb(g, rc < 0 ? rc : OMPI_SUCCESS);
 }
 
 static void start_guarded(nicstride_op_t *op, uint64_t at, guarded_t *g)
 {
     nicstride_keyring_t *ring = op->peer->keys;
+    int rc;
 
     *g = (guarded_t){.op = op, .at = at, .had = ring->generation};
     op->in_flight = 1;
     ring->begun[ME].under_way++;
-    if (op->type == NICSTRIDE_MSG_GET)
-        move(g);
-    else
-        read_word(g);
+    rc = onic_remote_transfer(nicstride_word_key_locked(op->peer, ME), ONIC_REMOTE_GET, 0, &g->now,
+                              sizeof(g->now), read_cb, g);
+    if (rc != 0)
+        read_cb(g, rc < 0 ? rc : OMPI_SUCCESS);
 }
 
 /* ---- starting --------------------------------------------------------------------------------

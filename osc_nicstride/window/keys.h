@@ -14,8 +14,9 @@
  *
  * The memory of a dynamic window is given back while origins have keys for it. So such a window has
  * a word that counts its generations, in registered memory of its own, which every detach changes
- * before the memory is given back. An origin reads it by the adapter before it puts, and after it
- * has got: where it has changed, all its keys of that window are void.
+ * before the memory is given back. An origin reads it by the adapter before it puts or gets: where
+ * it has changed, all its keys of that window are void. A program detaches nothing that is being
+ * accessed.
  *
  * What the pointers point to, only a method's row knows (nicstride_keyed_t). Wire lock.
  */

@@ -173,8 +173,22 @@ static void use(MPI_Win win, MPI_Aint there, unsigned char value, int n)
     free(got);
 }
 
-/** Rank 1 attaches and detaches; what stays there is used with keys of a generation that is over.
- */
+/** The first that comes with keys of a generation that is over is a get. */
+static void get_first(MPI_Win win, MPI_Aint there, unsigned char value)
+{
+    unsigned char *want = tl_alloc(PIECE), *got = tl_alloc(PIECE);
+
+    memset(want, value, PIECE);
+    memset(got, 0, PIECE);
+    TL_MPI(MPI_Get(got, PIECE, MPI_BYTE, 1, there, PIECE, MPI_BYTE, win));
+    TL_MPI(MPI_Win_flush(1, win));
+    TL_BYTES(got, want, PIECE, "got from memory that was detached and attached again");
+    free(want);
+    free(got);
+}
+
+/** Rank 1 attaches and detaches; what stays there is used with keys of a generation that is over,
+ *  and so is what is attached again. */
 static void test_generations(void)
 {
     unsigned char *kept = map(), *now = NULL;
@@ -200,6 +214,14 @@ static void test_generations(void)
         TL_MPI(MPI_Win_detach(win, now));
         TL_CHECK(tl_rank() == 0 || now[PIECE - 1] == value, "%d in round %d", now[PIECE - 1],
                  round);
+        memset(now, value + 2, PIECE);
+        TL_MPI(MPI_Win_attach(win, now, PIECE));
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (tl_rank() == 0 && round % 2 == 0) {
+            get_first(win, there[1], (unsigned char)(value + 2));
+        }
+        MPI_Barrier(MPI_COMM_WORLD);
+        TL_MPI(MPI_Win_detach(win, now));
         munmap(now, PIECE);
         MPI_Barrier(MPI_COMM_WORLD);
         if (tl_rank() == 0) {
