@@ -464,6 +464,7 @@ mpi_programs = \
 	test/mpi/short_headers \
 	test/mpi/nic \
 	test/mpi/nic_killed \
+	test/mpi/nic_places \
 	test/mpi/nic_roce \
 	test/mpi/soft_roce \
 	test/mpi/spawn \
@@ -577,6 +578,9 @@ test_mpi_nic_LDFLAGS = -rdynamic
 test_mpi_nic_killed_SOURCES = test/mpi/nic_killed.c test/fabric/adapter.c
 test_mpi_nic_killed_CPPFLAGS = $(AM_CPPFLAGS) $(verbs_cppflags)
 test_mpi_nic_killed_LDFLAGS = -rdynamic
+test_mpi_nic_places_SOURCES = test/mpi/nic_places.c test/fabric/adapter.c
+test_mpi_nic_places_CPPFLAGS = $(AM_CPPFLAGS) $(verbs_cppflags)
+test_mpi_nic_places_LDFLAGS = -rdynamic
 test_mpi_wire_LDADD = $(internal_ldadd)
 # It has a function of its own in place of one of the C library.
 test_mpi_wire_LDFLAGS = $(internal_ldflags) -rdynamic

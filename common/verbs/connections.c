@@ -275,7 +275,7 @@ static void say_farewell(onic_rc_t *c)
     a->lost(owner, NULL);
 }
 
-static onic_rc_t *free_place(onic_rc_adapter_t *a)
+static onic_rc_t *free_place(const onic_rc_adapter_t *a)
 {
     for (unsigned i = 0; i < a->spec.connections; i++) {
         if (a->mine[i].state == ONIC_RC_FREE) {
@@ -283,6 +283,11 @@ static onic_rc_t *free_place(onic_rc_adapter_t *a)
         }
     }
     return NULL;
+}
+
+bool onic_rc_is_full(const onic_rc_adapter_t *a)
+{
+    return free_place(a) == NULL;
 }
 
 /** Ends the connection that has not been used for longest, if that is long enough, so that the next

@@ -125,6 +125,9 @@ ONIC_EXPORT int onic_rc_poll(onic_rc_adapter_t *a);
 /* ---- connections that this process begins -----------------------------------------------------
  */
 
+/** Are there as many as there may be? */
+ONIC_EXPORT bool onic_rc_is_full(const onic_rc_adapter_t *a);
+
 /** A new connection, whose `terms` the other side is to be told. NULL: none can be had now, as all
  *  are in use or the adapter does not give one; an idle one may be on its end, so that there may be
  *  one later. */

@@ -189,7 +189,9 @@ static bool has_connection(side_t *s)
 {
     if (s->rc == NULL && !s->refused) {
         (void)onic_rc_poll(&adapter);
+        s->refused = !onic_rc_is_full(&adapter);
         s->rc = onic_rc_make(&adapter, s);
+        s->refused = s->refused && s->rc == NULL;
     }
     return s->rc != NULL;
 }
@@ -280,21 +282,21 @@ static uint32_t find_pieces(nicstride_peer_t *p, uint64_t at, uint64_t end,
     return n;
 }
 
-/** Asks again for what is missing, unless that is under way, or there is no hope. Keys of other
- *  rows go, too, so nothing may be under way with those. */
+/** Asks again for what is missing. Keys of other rows go, too: nothing is under way with those. */
 static void ask_again(nicstride_peer_t *p, side_t *s, uint64_t at)
 {
     nicstride_keyring_t *ring = p->keys;
     nicstride_span_t span;
 
-    if (ring == NULL || ring->asked || ring->refused || s->refused)
+    if (ring == NULL || ring->asked || s->refused)
         return;
     if (s->rc != NULL && s->rc->state == ONIC_RC_MADE && s->asker == p) {
-        /* The answer was about other rows only. */
+        /* The answer was a refusal, or about other rows only. */
         onic_rc_drop(s->rc);
         s->rc = NULL;
-        s->refused = true;
-    } else if (s->rc == NULL && nicstride_rows_landed_locked(p) && has_connection(s)) {
+        s->refused = !ring->refused;
+    } else if (s->rc == NULL && !ring->refused && nicstride_rows_landed_locked(p) &&
+               has_connection(s)) {
         nicstride_keyring_void_locked(p);
         (void)nicstride_key_locked(p, NICSTRIDE_METHOD_NIC, at, &span);
     }

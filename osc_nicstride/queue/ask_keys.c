@@ -33,6 +33,9 @@ static void ask(nicstride_peer_t *p, uint64_t at)
             nicstride_keys_add(&k, i, NICSTRIDE_OF_REGION,
                                nicstride_component.methods[i]->keyed->offer(p, NULL, room, cap));
     }
+    /* No row can now, perhaps one can later. */
+    if (k.len == NICSTRIDE_KEYS_HEAD)
+        return;
     ring->asked = true;
     nicstride_add(&nicstride_counters.keys_asked, 1);
     nicstride_send_keys_locked(p, NICSTRIDE_KEYS_ASK, at, &k);
