@@ -163,7 +163,8 @@ static bool usable(nicstride_peer_t *p)
     const int method = nicstride_component.params.method;
     const bool wanted = method == NICSTRIDE_METHOD_NIC ||
                         (method == NICSTRIDE_METHOD_AUTO && onic_peer_puts_by_rdma(p->wire));
-    const side_t *s = wanted && open_adapter() ? side_of(p) : NULL;
+    const bool can = wanted && p->module->flavor != MPI_WIN_FLAVOR_DYNAMIC && open_adapter();
+    const side_t *s = can ? side_of(p) : NULL;
 
     return s != NULL && !s->refused;
 }
