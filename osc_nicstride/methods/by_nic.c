@@ -421,8 +421,7 @@ static bool begin_locked(nicstride_transfer_t *t, moved_t *v)
     return true;
 }
 
-/** A short transfer goes in the message that asks for the target's lock, where that is held back.
- */
+/** A short transfer goes in the message that asks for the target's lock, if that is held back. */
 static int start(nicstride_transfer_t *t, bool *done_p)
 {
     moved_t *v = calloc(1, sizeof(*v));
