@@ -52,9 +52,10 @@ static inline bool onic_requirements_add(onic_requirements_t *r, const onic_wire
         return true;
     if (all->tls != NULL)
         return strcmp(r->tls, config->tls) == 0;
-    if (strlen(config->tls) >= sizeof(r->tls))
+    const size_t len = strlen(config->tls);
+    if (len >= sizeof(r->tls))
         return false;
-    strcpy(r->tls, config->tls);
+    memcpy(r->tls, config->tls, len + 1);
     all->tls = r->tls;
     return true;
 }
