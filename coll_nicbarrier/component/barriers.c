@@ -13,6 +13,7 @@
 #include "common/support/clock.h"
 #include "ompi/constants.h"
 #include "opal/runtime/opal_progress.h"
+#include "opal/util/output.h"
 #include "opal/util/proc.h"
 
 /** Of the times that a barrier is looked at and not complete, in one of so many the clock is read.
@@ -115,6 +116,13 @@ nicbarrier_barriers_t *nicbarrier_barriers_new(struct ompi_communicator_t *comm,
     nicbarrier_add_live(&nicbarrier_counters.live_teams, 1);
     b->comm = comm;
     b->team = team;
+    if (nicbarrier_state.params.verbose > 0 && ompi_comm_rank(comm) == 0) {
+        const char *engine = nicbarrier_engines[team->kind]->name;
+        opal_output(0,
+                    "coll_nicbarrier: barriers of communicator \"%s\" of %d processes go by %s%s",
+                    comm->c_name, ompi_comm_size(comm), engine,
+                    team->on_node && team->net != NULL ? " between nodes, and by shm on each" : "");
+    }
 #if ONIC_CAN_REVOKE
     team->ended = is_revoked;
     team->ended_arg = comm;

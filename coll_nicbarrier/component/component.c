@@ -49,6 +49,10 @@ static int component_open(void)
         return OMPI_ERR_BAD_PARAM;
     }
     nicbarrier_settings_publish();
+    if (nicbarrier_state.params.verbose > 0 && !nicbarrier_params_wanted()) {
+        onic_say_once("coll_nicbarrier: not in use, because coll_nicbarrier_priority is not above "
+                      "that of Open MPI's components: give 90");
+    }
     return onic_ucx_load();
 }
 
@@ -66,6 +70,10 @@ static int component_close(void)
     if (nicbarrier_state.progressing) {
         (void)opal_progress_unregister(nicbarrier_progress);
         nicbarrier_state.progressing = false;
+    }
+    if (nicbarrier_params_wanted()) {
+        onic_print_counters(&mca_coll_nicbarrier_component.collm_version,
+                            nicbarrier_state.params.verbose);
     }
     while (nicbarrier_state.all != NULL) {
         nicbarrier_barriers_free(nicbarrier_state.all);

@@ -48,6 +48,7 @@ typedef struct nicbarrier_params {
     int setup_call;
     int ppn;
     int spin;
+    int verbose;
     nicbarrier_engine_settings_t settings;
 } nicbarrier_params_t;
 

@@ -117,6 +117,12 @@ static const nicbarrier_param_t own[] = {
              "progress only inside MPI calls, and windows of osc_nicstride are not served outside "
              "of them if engine put is the first to start UCX",
      .flag = VALUE(settings.thread)},
+    {.name = "verbose",
+     .help = "1 prints a line for each communicator with an engine, by its first process, and at "
+             "the end what the first process of the job has counted; 2 what all processes have "
+             "counted",
+     .number = VALUE(verbose),
+     .max = 2},
     {.name = NULL},
 };
 

@@ -16,6 +16,8 @@
 #include "ompi/win/win.h"
 #include "opal/mca/base/mca_base_pvar.h"
 #include "opal/mca/base/mca_base_var.h"
+#include "opal/util/output.h"
+#include "opal/util/proc.h"
 
 /* ---- the version check --------------------------------------------------------------------- */
 
@@ -123,9 +125,52 @@ int onic_check_ranged(const onic_ranged_t *p, size_t n, const char *help_file)
     return OMPI_SUCCESS;
 }
 
+/** All that were registered; the same again where a component is opened again. */
+static struct registered {
+    const mca_base_component_t *component;
+    char name[32];
+    const unsigned long long *counter;
+} registered[128];
+static unsigned n_registered;
+
+static void note_counter(const mca_base_component_t *c, const char *name,
+                         const unsigned long long *counter)
+{
+    unsigned i = 0;
+
+    while (i < n_registered &&
+           (registered[i].component != c || strcmp(registered[i].name, name) != 0))
+        i++;
+    if (i == sizeof(registered) / sizeof(registered[0]))
+        return;
+    registered[i] = (struct registered){.component = c, .counter = counter};
+    snprintf(registered[i].name, sizeof(registered[i].name), "%s", name);
+    n_registered += i == n_registered;
+}
+
+void onic_print_counters(const mca_base_component_t *c, int verbose)
+{
+    const unsigned rank = (unsigned)OPAL_PROC_MY_NAME.vpid;
+    char text[4096] = "";
+    size_t len = 0;
+
+    if (verbose == 0 || (verbose == 1 && rank != 0))
+        return;
+    for (unsigned i = 0; i < n_registered && len < sizeof(text); i++) {
+        const unsigned long long value = registered[i].component == c ? *registered[i].counter : 0;
+
+        if (value != 0)
+            len += (size_t)snprintf(text + len, sizeof(text) - len, "%s %s %llu",
+                                    len > 0 ? "," : "", registered[i].name, value);
+    }
+    opal_output(0, "%s_%s: rank %u has counted%s", c->mca_type_name, c->mca_component_name, rank,
+                len > 0 ? text : " nothing");
+}
+
 int onic_register_counter(const mca_base_component_t *c, const char *name, const char *help,
                           int class, unsigned long long *counter)
 {
+    note_counter(c, name, counter);
     return mca_base_component_pvar_register(
         c, name, help, OPAL_INFO_LVL_4, class, MCA_BASE_VAR_TYPE_UNSIGNED_LONG_LONG, NULL,
         MPI_T_BIND_NO_OBJECT, MCA_BASE_PVAR_FLAG_READONLY | MCA_BASE_PVAR_FLAG_CONTINUOUS, NULL,

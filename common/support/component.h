@@ -58,4 +58,8 @@ ONIC_EXPORT int onic_check_ranged(const onic_ranged_t *p, size_t n, const char *
 ONIC_EXPORT int onic_register_counter(const mca_base_component_t *c, const char *name,
                                       const char *help, int class, unsigned long long *counter);
 
+/** Prints what a component has counted in this process, at its end, without what is 0. `verbose` is
+ *  the parameter of that name: nothing for 0, and for 1 the first process of the job alone. */
+ONIC_EXPORT void onic_print_counters(const mca_base_component_t *c, int verbose);
+
 #endif

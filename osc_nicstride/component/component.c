@@ -164,6 +164,7 @@ static int component_finalize(void)
     nicstride_ops_fini();
     nicstride_lazy_lock_fini();
     nicstride_model_show_done();
+    onic_print_counters(&mca_osc_nicstride_component.super.osc_version, c->params.verbose);
     /* Peers of a wire that stays open point at them. */
     if (closed)
         nicstride_processes_fini();

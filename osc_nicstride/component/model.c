@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "opal/util/output.h"
+#include "opal/util/proc.h"
 #include "ompi/constants.h"
 
 #include "common/mover/pipe/blocks.h"
@@ -52,6 +53,21 @@ void nicstride_model_show(const nicstride_module_t *m)
                 "osc_nicstride: methods by kind of peer, block and size, by the model\n%s"
                 "osc_nicstride: its numbers\n%s",
                 table, numbers);
+}
+
+void nicstride_window_show(const nicstride_module_t *m)
+{
+    const char *on_node = "";
+
+    if (m->node.n > 1) {
+        const int other = m->node.me == 0 ? 1 : 0;
+
+        on_node = m->mapped[other] != NULL ? "; on the node by load and store"
+                                           : "; on the node by single copy, slots and messages";
+    }
+    opal_output(0, "osc_nicstride: window %u of %d processes, %d of them on %s%s%s",
+                m->name, m->size, m->node.n, opal_process_info.nodename, on_node,
+                m->size > m->node.n ? "; to other nodes by messages, or an adapter" : "");
 }
 
 static void show_learned(const onic_learn_t *learn, const nicstride_path_t *path)

@@ -115,10 +115,12 @@ static onic_ranged_t ranged[N_RANGED] = {
                     "the adapter, and so locked, at most. What needs more goes by message",
                     1024, 1, 1 << 20},
     [VERBOSE] = {"verbose",
-                 "1 prints once for each kind of transfer (peer, direction, shape, order of size) "
-                 "and method why that was chosen, with the model's estimates and what was learned, "
-                 "in microseconds",
-                 0, 0, 1},
+                 "1 prints a line for each window, by its first process, and at the end what the "
+                 "first process of the job has counted; 2 what all processes have counted; 3 also, "
+                 "once for each kind of transfer (peer, direction, shape, order of size) and "
+                 "method, why that was chosen, with the model's estimates and what was learned, in "
+                 "microseconds",
+                 0, 0, 3},
 };
 
 static const char *method, *tls, *cost, *nic_device;

@@ -43,6 +43,8 @@ int nicstride_model_init(const char *cost);
 void nicstride_model_show(const nicstride_module_t *m);
 /** Where that was printed: what was done, and what was learned; at the end of the process. */
 void nicstride_model_show_done(void);
+/** Says that a window is in use, and how its processes reach each other's memory. */
+void nicstride_window_show(const nicstride_module_t *m);
 
 /* ---- agreement on the component, before a window is made (agreement.c) ---- */
 

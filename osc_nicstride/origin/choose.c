@@ -201,7 +201,7 @@ nicstride_method_t nicstride_choose(nicstride_transfer_t *t)
         method = choose_for_update(t, forced, is_short);
     else if (forced == NICSTRIDE_METHOD_AUTO)
         method = choose_at_once(t, is_short);
-    if (method != NICSTRIDE_METHOD_AUTO && component->params.verbose == 0)
+    if (method != NICSTRIDE_METHOD_AUTO && component->params.verbose < 3)
         return method;
     nicstride_case_t c = {
         .rows = nicstride_methods,
@@ -213,7 +213,7 @@ nicstride_method_t nicstride_choose(nicstride_transfer_t *t)
     };
     if (method == NICSTRIDE_METHOD_AUTO)
         method = compare(t, &c);
-    if (component->params.verbose > 0 && t->has_origin) {
+    if (component->params.verbose > 2 && t->has_origin) {
         c.reach = reach(t);
         explain(t, &c, method);
     }

@@ -10,6 +10,7 @@
 #include "ompi/mca/pml/base/base.h"
 #include "ompi/proc/proc.h"
 #include "opal/util/output.h"
+#include "opal/util/proc.h"
 
 #include "common/support/device.h"
 
@@ -47,6 +48,11 @@ int superpipe_add_procs(ompi_proc_t **procs, size_t nprocs)
 {
     if (!superpipe.plan_shown && superpipe.params.show_plan && OMPI_PROC_MY_NAME->vpid == 0)
         show_plan();
+    if (!superpipe.plan_shown && superpipe.params.verbose > 0 && OMPI_PROC_MY_NAME->vpid == 0)
+        opal_output(0, "pml_superpipe: in use by %u processes, %u of them on %s; on the node by %s",
+                    (unsigned)ompi_proc_world_size(),
+                    (unsigned)opal_process_info.num_local_peers + 1, opal_process_info.nodename,
+                    superpipe.params.queues > 0 ? "queues in shared memory" : "UCX");
     superpipe.plan_shown = true;
     onic_device_init();
     return mca_pml_base_pml_check_selected("superpipe", procs, nprocs);

@@ -23,7 +23,7 @@ ONIC_EXPORT extern mca_pml_base_component_t mca_pml_superpipe_component;
 
 /* ---- parameters and performance variables --------------------------------------------------- */
 
-enum { EAGER, EARLY, MEMORY, BUFFERED, AREA, SLOT, QUEUES, TCP_SEGMENT, N_RANGED };
+enum { EAGER, EARLY, MEMORY, BUFFERED, AREA, SLOT, QUEUES, TCP_SEGMENT, VERBOSE, N_RANGED };
 
 static onic_ranged_t ranged[N_RANGED] = {
     [EAGER] = {"eager",
@@ -65,6 +65,11 @@ static onic_ranged_t ranged[N_RANGED] = {
                      "Bytes of one fragment over TCP; 0 leaves it to UCX. UCX_TCP_TX_SEG_SIZE and "
                      "UCX_TCP_RX_SEG_SIZE in the environment win",
                      262144, 0, 1048576},
+    [VERBOSE] =
+        {"verbose",
+         "1 prints a line of the first process of the job that the component is in use, and "
+         "at the end what that process has counted; 2 what all processes have counted",
+         0, 0, 2},
 };
 
 static const char *protocol, *cost, *tls;
@@ -170,6 +175,7 @@ static int check_params(void)
     p->slot = (size_t)ranged[SLOT].value << 10;
     p->queues = (size_t)ranged[QUEUES].value << 10;
     p->tcp_segment = (size_t)ranged[TCP_SEGMENT].value;
+    p->verbose = ranged[VERBOSE].value;
     p->tls = tls != NULL && tls[0] != '\0' ? (char *)(uintptr_t)tls : NULL;
     p->protocol = superpipe_protocol_named(protocol);
     if (p->protocol == SUPERPIPE_PROTOCOLS)
@@ -278,6 +284,7 @@ static int component_finalize(void)
     if (!superpipe.open)
         return OMPI_SUCCESS;
     superpipe.open = false;
+    onic_print_counters(&mca_pml_superpipe_component.pmlm_version, superpipe.params.verbose);
     onic_wire_set_am_fn(ONIC_AM_SHORT, NULL);
     onic_wire_set_named_fn(ONIC_AM_PML, NULL);
     onic_wire_set_deferred_fn(ONIC_AM_PML, NULL);

@@ -171,6 +171,7 @@ typedef struct superpipe_params {
     bool single_copy;
     bool network_slots;
     bool show_plan;
+    int verbose;
     char *tls; /**< or NULL */
 } superpipe_params_t;
 
