@@ -19,8 +19,8 @@ coll_nicbarrier_libnicbarrier_core_la_SOURCES = \
 	coll_nicbarrier/component/queue.h \
 	coll_nicbarrier/engines/datagram/linger.c \
 	coll_nicbarrier/engines/datagram/linger.h \
-	coll_nicbarrier/engines/datagram/packet.c \
-	coll_nicbarrier/engines/datagram/packet.h \
+	coll_nicbarrier/engines/datagram/wire/packet.c \
+	coll_nicbarrier/engines/datagram/wire/packet.h \
 	coll_nicbarrier/engines/datagram/udp_address.c \
 	coll_nicbarrier/engines/datagram/udp_address.h \
 	coll_nicbarrier/engines/datagram/reach.c \

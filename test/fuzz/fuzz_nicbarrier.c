@@ -14,7 +14,7 @@
  */
 #include <string.h>
 
-#include "coll_nicbarrier/engines/datagram/packet.h"
+#include "coll_nicbarrier/engines/datagram/wire/packet.h"
 #include "coll_nicbarrier/epoch/nack.h"
 #include "coll_nicbarrier/epoch/rule.h"
 #include "coll_nicbarrier/schedule/schedule.h"

@@ -11,7 +11,7 @@
  */
 #include <string.h>
 
-#include "coll_nicbarrier/engines/datagram/packet.h"
+#include "coll_nicbarrier/engines/datagram/wire/packet.h"
 #include "coll_nicbarrier/engines/datagram/udp_address.h"
 #include "common/verbs/verbs_port.h"
 #include "test/fuzz/fuzz.h"

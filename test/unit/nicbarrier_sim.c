@@ -9,7 +9,7 @@
 
 #include "coll_nicbarrier/epoch/nack.h"
 #include "coll_nicbarrier/epoch/rule.h"
-#include "coll_nicbarrier/engines/datagram/packet.h"
+#include "coll_nicbarrier/engines/datagram/wire/packet.h"
 #include "test/unit/unit.h"
 
 #define USEC UINT64_C(1000)

@@ -24,7 +24,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "coll_nicbarrier/engines/datagram/packet.h"
+#include "coll_nicbarrier/engines/datagram/wire/packet.h"
 #include "coll_nicbarrier/engines/datagram/reach.h"
 
 /** Peers that are remembered; of more the first are forgotten. */

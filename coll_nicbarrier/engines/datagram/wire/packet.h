@@ -52,11 +52,25 @@ typedef struct nicbarrier_packet {
 /** Bytes of every packet. All numbers are in network byte order. */
 #define NICBARRIER_PACKET_SIZE 40
 
-/** The first two bytes of each, and where the receiver's cookie stands: for a filter in the kernel.
- *  Where the epoch stands, 8 bytes: the rest of a step's message is always the same. */
-#define NICBARRIER_PACKET_MAGIC     0x4e42
-#define NICBARRIER_PACKET_COOKIE_AT 4
-#define NICBARRIER_PACKET_EPOCH_AT  24
+/** The first bytes of each. */
+#define NICBARRIER_PACKET_MAGIC   0x4e42
+#define NICBARRIER_PACKET_VERSION 4
+
+/** Where things stand, for what takes packets apart without this file's functions: filters and
+ *  programs in the kernel. Of a step's message everything but the epoch is always the same. */
+enum {
+    NICBARRIER_PACKET_VERSION_AT = 2,
+    NICBARRIER_PACKET_KIND_AT = 3,
+    NICBARRIER_PACKET_COOKIE_AT = 4,
+    NICBARRIER_PACKET_KEY_AT = 8,
+    NICBARRIER_PACKET_SENDER_AT = 16,
+    NICBARRIER_PACKET_STEP_AT = 20,
+    NICBARRIER_PACKET_FROM_AT = 21,
+    NICBARRIER_PACKET_ZERO_AT = 22,
+    NICBARRIER_PACKET_EPOCH_AT = 24,
+    NICBARRIER_PACKET_TO_AT = 32,
+    NICBARRIER_PACKET_BACK_AT = 36
+};
 
 /** The packet's fields must be within their ranges. */
 void nicbarrier_packet_encode(const nicbarrier_packet_t *p,

@@ -7,42 +7,28 @@
  *      0  magic, 2 bytes;  2 version;  3 kind;  4 cookie, 4;  8 key, 8;  16 sender, 4
  *     20  steps of receiver and sender;  22 zero, 2;  24 epoch, 8;  32 to, 4;  36 back, 4
  */
-#include "coll_nicbarrier/engines/datagram/packet.h"
+#include "coll_nicbarrier/engines/datagram/wire/packet.h"
 
 #include <string.h>
 
 #include "coll_nicbarrier/schedule/schedule.h"
 #include "common/support/bytes.h"
 
-#define VERSION 4
-
-enum {
-    AT_VERSION = 2,
-    AT_KIND = 3,
-    AT_KEY = 8,
-    AT_SENDER = 16,
-    AT_STEP = 20,
-    AT_FROM = 21,
-    AT_ZERO = 22,
-    AT_TO = 32,
-    AT_BACK = 36
-};
-
 void nicbarrier_packet_encode(const nicbarrier_packet_t *p,
                               unsigned char bytes[NICBARRIER_PACKET_SIZE])
 {
     memset(bytes, 0, NICBARRIER_PACKET_SIZE);
     onic_put16(bytes, NICBARRIER_PACKET_MAGIC);
-    bytes[AT_VERSION] = VERSION;
-    bytes[AT_KIND] = p->kind;
+    bytes[NICBARRIER_PACKET_VERSION_AT] = NICBARRIER_PACKET_VERSION;
+    bytes[NICBARRIER_PACKET_KIND_AT] = p->kind;
     onic_put32(bytes + NICBARRIER_PACKET_COOKIE_AT, p->cookie);
-    onic_put64(bytes + AT_KEY, p->key);
-    onic_put32(bytes + AT_SENDER, p->sender);
-    bytes[AT_STEP] = p->at;
-    bytes[AT_FROM] = p->from_at;
+    onic_put64(bytes + NICBARRIER_PACKET_KEY_AT, p->key);
+    onic_put32(bytes + NICBARRIER_PACKET_SENDER_AT, p->sender);
+    bytes[NICBARRIER_PACKET_STEP_AT] = p->at;
+    bytes[NICBARRIER_PACKET_FROM_AT] = p->from_at;
     onic_put64(bytes + NICBARRIER_PACKET_EPOCH_AT, p->epoch);
-    onic_put32(bytes + AT_TO, p->to);
-    onic_put32(bytes + AT_BACK, p->back);
+    onic_put32(bytes + NICBARRIER_PACKET_TO_AT, p->to);
+    onic_put32(bytes + NICBARRIER_PACKET_BACK_AT, p->back);
 }
 
 uint32_t nicbarrier_packet_cookie(const unsigned char bytes[NICBARRIER_PACKET_SIZE])
@@ -69,19 +55,19 @@ const char *nicbarrier_packet_decode(const void *bytes, size_t len, nicbarrier_p
         return "not the size of a packet";
     if (onic_get16(b) != NICBARRIER_PACKET_MAGIC)
         return "not a packet";
-    if (b[AT_VERSION] != VERSION)
+    if (b[NICBARRIER_PACKET_VERSION_AT] != NICBARRIER_PACKET_VERSION)
         return "another version";
-    if (onic_get16(b + AT_ZERO) != 0)
+    if (onic_get16(b + NICBARRIER_PACKET_ZERO_AT) != 0)
         return "padding that is not zero";
-    *p = (nicbarrier_packet_t){.kind = b[AT_KIND],
-                               .at = b[AT_STEP],
-                               .from_at = b[AT_FROM],
-                               .sender = onic_get32(b + AT_SENDER),
+    *p = (nicbarrier_packet_t){.kind = b[NICBARRIER_PACKET_KIND_AT],
+                               .at = b[NICBARRIER_PACKET_STEP_AT],
+                               .from_at = b[NICBARRIER_PACKET_FROM_AT],
+                               .sender = onic_get32(b + NICBARRIER_PACKET_SENDER_AT),
                                .cookie = onic_get32(b + NICBARRIER_PACKET_COOKIE_AT),
-                               .key = onic_get64(b + AT_KEY),
+                               .key = onic_get64(b + NICBARRIER_PACKET_KEY_AT),
                                .epoch = onic_get64(b + NICBARRIER_PACKET_EPOCH_AT),
-                               .to = onic_get32(b + AT_TO),
-                               .back = onic_get32(b + AT_BACK)};
+                               .to = onic_get32(b + NICBARRIER_PACKET_TO_AT),
+                               .back = onic_get32(b + NICBARRIER_PACKET_BACK_AT)};
     return check_fields(p);
 }
 
