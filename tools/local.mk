@@ -1,0 +1,19 @@
+# Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+# SPDX-License-Identifier: BSD-3-Clause
+
+# What users call: ompi-nic-info, and the small MPI program that it starts.
+bin_SCRIPTS = tools/ompi-nic-info
+pkglibexec_PROGRAMS += tools/ompi-nic-probe
+
+tools_ompi_nic_probe_SOURCES = tools/probe.c
+tools_ompi_nic_probe_LDADD = $(OMPI_LDFLAGS) $(OMPI_LIBS)
+
+tools/ompi-nic-info: $(srcdir)/tools/ompi-nic-info.in Makefile
+	@$(MKDIR_P) tools
+	$(AM_V_GEN)$(SED) -e 's|[@]PACKAGE_VERSION@|$(PACKAGE_VERSION)|' \
+	    -e 's|[@]componentdir@|$(componentdir)|' -e 's|[@]pkglibexecdir@|$(pkglibexecdir)|' \
+	    $(srcdir)/tools/ompi-nic-info.in >$@.tmp && \
+	    chmod +x $@.tmp && mv $@.tmp $@
+
+CLEANFILES += tools/ompi-nic-info
+EXTRA_DIST += tools/ompi-nic-info.in
