@@ -67,6 +67,8 @@ common_libonic_core_la_SOURCES = \
 	common/node/patience.h \
 	common/wire/adapters.c \
 	common/wire/adapters.h \
+	common/verbs/places.c \
+	common/verbs/places.h \
 	common/verbs/rc_terms.c \
 	common/verbs/rc_terms.h \
 	common/verbs/request_queue.c \

@@ -15,9 +15,8 @@
 #include <unistd.h>
 
 #include "common/verbs/connect.h"
+#include "common/verbs/places.h"
 
-/** Turns of the clock for each connection that there may be, before an unused one is ended. */
-#define IDLE_TURNS 8
 /** Completions that are fetched at once. */
 #define BATCH 16
 
@@ -290,28 +289,39 @@ bool onic_rc_is_full(const onic_rc_adapter_t *a)
     return free_place(a) == NULL;
 }
 
-/** Ends the connection that has not been used for longest, if that is long enough, so that the next
- *  one finds a place. */
+static onic_place_state_t state_of(const onic_rc_t *c)
+{
+    switch (c->state) {
+    case ONIC_RC_FREE:
+        return ONIC_PLACE_FREE;
+    case ONIC_RC_ENDING:
+        return ONIC_PLACE_ENDING;
+    case ONIC_RC_CONNECTED:
+        return onic_request_queue_is_empty(&c->queue) ? ONIC_PLACE_IDLE : ONIC_PLACE_BUSY;
+    default:
+        return ONIC_PLACE_BUSY;
+    }
+}
+
+/** Ends one, where that is due, so that the next one finds a place. */
 static void make_room(onic_rc_adapter_t *a)
 {
-    onic_rc_t *idle = NULL;
+    onic_place_t place[ONIC_RC_MOST];
     for (unsigned i = 0; i < a->spec.connections; i++) {
-        onic_rc_t *c = &a->mine[i];
-        if (c->state == ONIC_RC_ENDING) {
-            return;
-        }
-        if (c->state == ONIC_RC_CONNECTED && onic_request_queue_is_empty(&c->queue) &&
-            (idle == NULL || c->used < idle->used)) {
-            idle = c;
-        }
+        place[i] = (onic_place_t){state_of(&a->mine[i]), a->mine[i].used};
     }
-    if (idle != NULL && a->clock - idle->used >= IDLE_TURNS * a->spec.connections) {
-        say_farewell(idle);
+    const int which = onic_place_to_end(place, a->spec.connections, a->clock);
+    if (which >= 0) {
+        say_farewell(&a->mine[which]);
     }
 }
 
 onic_rc_t *onic_rc_make(onic_rc_adapter_t *a, void *owner)
 {
+    /* What a connection that is gone has left in the completion queue makes room for what this one
+     * may leave there. */
+    while (onic_rc_poll(a) == BATCH) {
+    }
     onic_rc_t *c = free_place(a);
     a->clock++;
     if (c == NULL) {
@@ -367,24 +377,20 @@ static bool is_same(const onic_verbs_address_t *a, const onic_verbs_address_t *b
            memcmp(a->gid, b->gid, sizeof(a->gid)) == 0;
 }
 
-/** The place of a process; one that is free, or whose owner has ended it; or NULL. */
+/** The place that a process gets, emptied where it was another one's; or NULL. */
 static onic_rc_served_t *place_for(onic_rc_adapter_t *a, uint64_t process)
 {
-    onic_rc_served_t *empty = NULL, *ended = NULL;
+    onic_served_place_t place[ONIC_RC_MOST];
     for (unsigned i = 0; i < a->spec.connections; i++) {
-        onic_rc_served_t *s = &a->served[i];
-        if (s->qp == NULL) {
-            empty = s;
-        } else if (s->process == process) {
-            return s;
-        } else if (__atomic_load_n(&a->marks[i], __ATOMIC_ACQUIRE) != 0) {
-            ended = s;
-        }
+        const onic_rc_served_t *s = &a->served[i];
+        const bool ended = __atomic_load_n(&a->marks[i], __ATOMIC_ACQUIRE) != 0;
+        place[i] = (onic_served_place_t){s->qp != NULL, ended, s->process};
     }
-    if (empty == NULL && ended != NULL) {
-        end_served(a, ended);
+    const int which = onic_place_for(place, a->spec.connections, process);
+    if (which >= 0 && place[which].taken && place[which].process != process) {
+        end_served(a, &a->served[which]);
     }
-    return empty != NULL ? empty : ended;
+    return which >= 0 ? &a->served[which] : NULL;
 }
 
 bool onic_rc_serve(onic_rc_adapter_t *a, uint64_t process, const onic_rc_terms_t *asked,
@@ -419,6 +425,15 @@ bool onic_rc_serve(onic_rc_adapter_t *a, uint64_t process, const onic_rc_terms_t
     }
     *answer = s->terms;
     return true;
+}
+
+void onic_rc_unserve(onic_rc_adapter_t *a, uint64_t process)
+{
+    for (unsigned i = 0; onic_rc_is_open(a) && i < a->spec.connections; i++) {
+        if (a->served[i].qp != NULL && a->served[i].process == process) {
+            end_served(a, &a->served[i]);
+        }
+    }
 }
 
 /* ---- memory -----------------------------------------------------------------------------------

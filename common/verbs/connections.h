@@ -13,10 +13,9 @@
  * A connection goes one way, and belongs to the process that began it: only that one issues
  * requests. How the terms of both sides (rc_terms.h) get to each other is the caller's business.
  * There are so many connections at most in each direction. When the last place is taken, the
- * process ends the one of its own that has not been used for longest, if others have been used
- * often since: the last thing that goes over it is a mark, in memory of the other side, which will
- * take that connection away when it needs room. Where all are in use in turn none goes, as making
- * them takes longer than what they save; who finds no place does without.
+ * process ends one of its own, if one has not been used for long (places.h): the last thing that
+ * goes over it is a mark, in memory of the other side, which will take that connection away when it
+ * needs room. Who finds no place does without.
  *
  * An error (the other side does not answer, or does not allow it) ends all transfers of a
  * connection, and the connection; those of others go on.
@@ -25,8 +24,8 @@
  * process learns from this one later, by whatever way, it learns after them. No access asks for
  * relaxed ordering.
  *
- * Threads: one at a time for all of one adapter. `ended` and `lost` are called by onic_rc_poll and
- * onic_rc_begin.
+ * Threads: one at a time for all of one adapter. `ended` and `lost` are called by onic_rc_poll,
+ * onic_rc_make and onic_rc_begin.
  */
 #ifndef ONIC_CONNECTIONS_H
 #define ONIC_CONNECTIONS_H
@@ -130,7 +129,7 @@ ONIC_EXPORT bool onic_rc_is_full(const onic_rc_adapter_t *a);
 
 /** A new connection, whose `terms` the other side is to be told. NULL: none can be had now, as all
  *  are in use or the adapter does not give one; an idle one may be on its end, so that there may be
- *  one later. */
+ *  one later. Looks for completions before. */
 ONIC_EXPORT onic_rc_t *onic_rc_make(onic_rc_adapter_t *a, void *owner);
 
 /** The other side has answered. False where it cannot be had: then it is over (without `lost`). */
@@ -151,6 +150,9 @@ ONIC_EXPORT void onic_rc_drop(onic_rc_t *c);
  *  same terms; another connection of that process is over then. False where none can be had. */
 ONIC_EXPORT bool onic_rc_serve(onic_rc_adapter_t *a, uint64_t process, const onic_rc_terms_t *asked,
                                onic_rc_terms_t *answer);
+
+/** The process has left: what it was served by is over. */
+ONIC_EXPORT void onic_rc_unserve(onic_rc_adapter_t *a, uint64_t process);
 
 /* ---- memory -----------------------------------------------------------------------------------
  */

@@ -53,6 +53,7 @@ typedef struct side {
     const nicstride_peer_t *asker; /**< whose window was asked for keys last */
     bool has_asked;                /**< for one to me, */
     onic_rc_terms_t asked;         /**< with these terms */
+    uint64_t process;              /**< its name, once it is served; else 0 */
 } side_t;
 
 typedef struct moved {
@@ -189,7 +190,6 @@ static void withdraw(void *memory)
 static bool has_connection(side_t *s)
 {
     if (s->rc == NULL && !s->refused) {
-        (void)onic_rc_poll(&adapter);
         s->refused = !onic_rc_is_full(&adapter);
         s->rc = onic_rc_make(&adapter, s);
         s->refused = s->refused && s->rc == NULL;
@@ -212,7 +212,8 @@ static size_t offer(nicstride_peer_t *p, void *memory, void *bytes, size_t cap)
         onic_rc_terms_encode(&s->rc->terms, bytes);
         return ONIC_RC_TERMS_SIZE;
     }
-    if (!s->has_asked || !onic_rc_serve(&adapter, onic_peer_name(p->wire), &s->asked, &answer))
+    s->process = onic_peer_name(p->wire);
+    if (!s->has_asked || !onic_rc_serve(&adapter, s->process, &s->asked, &answer))
         return 0;
     onic_rc_terms_encode(&answer, bytes);
     onic_put32((char *)bytes + AT_PAIR, s->asked.address.qpn);
@@ -418,6 +419,7 @@ static bool begin_locked(nicstride_transfer_t *t, moved_t *v)
     under_way++;
     t->peer->keys->begun[NICSTRIDE_METHOD_NIC].under_way++;
     onic_rc_begin(s->rc, &v->rdma);
+    nicstride_observe_started_locked(t->peer);
     return true;
 }
 
@@ -457,6 +459,8 @@ static void leave(void *of_row)
 
     if (s->rc != NULL)
         onic_rc_drop(s->rc);
+    if (s->process != 0)
+        onic_rc_unserve(&adapter, s->process);
     free(s);
 }
 

@@ -274,6 +274,51 @@ START_TEST(a_lost_peer)
 }
 END_TEST
 
+/** What connections that are lost one after another leave in the completion queue never fills it
+ *  (rc_library.h checks that). */
+START_TEST(many_losses)
+{
+    static unsigned char mine[BYTES], theirs[BYTES];
+    onic_rdma_transfer_t t;
+    onic_layout_t blocks;
+    onic_rc_t *c;
+
+    open_adapter();
+    ck_assert_int_eq(onic_layout_contig(&blocks, 0, 16), ONIC_LAYOUT_OK);
+    ck_assert_int_eq(onic_layout_repeat(&blocks, 20, 32), ONIC_LAYOUT_OK);
+    for (int i = 0; i < 100; i++) {
+        ck_assert(connect_as(1, &c));
+        begin(c, &t, false, &blocks, mine, theirs);
+        onic_rc_drop(c);
+    }
+    ck_assert(ended == 100 && failed == 100 && lost == 0);
+    onic_rc_close(&adapter);
+    check_all_closed();
+}
+END_TEST
+
+/** A process that has left is not served any more, and leaves its place to another one. */
+START_TEST(who_leaves_is_not_served)
+{
+    onic_rc_terms_t answer, asked = {.mtu = 4, .reads = 1};
+
+    open_adapter();
+    asked.address = adapter.port.mine;
+    for (uint32_t i = 0; i < CONNECTIONS; i++) {
+        asked.address.qpn = 100 + i;
+        ck_assert(onic_rc_serve(&adapter, i, &asked, &answer));
+    }
+    onic_rc_unserve(&adapter, 1);
+    ck_assert_int_eq(pairs(), CONNECTIONS - 1);
+    onic_rc_unserve(&adapter, 1);
+    ck_assert(onic_rc_serve(&adapter, CONNECTIONS, &asked, &answer));
+    ck_assert(!onic_rc_serve(&adapter, 1, &asked, &answer));
+    onic_rc_close(&adapter);
+    onic_rc_unserve(&adapter, 0);
+    check_all_closed();
+}
+END_TEST
+
 START_TEST(closed_while_under_way)
 {
     static unsigned char mine[BYTES], theirs[BYTES];
@@ -347,10 +392,17 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {
-        writes_and_reads,       asks_again,           the_unused_make_room,
-        room_is_made_before,    a_full_table_refuses, a_lost_peer,
-        closed_while_under_way, small_adapters,       terms};
+    const TTest *const tests[] = {writes_and_reads,
+                                  asks_again,
+                                  the_unused_make_room,
+                                  room_is_made_before,
+                                  a_full_table_refuses,
+                                  a_lost_peer,
+                                  many_losses,
+                                  who_leaves_is_not_served,
+                                  closed_while_under_way,
+                                  small_adapters,
+                                  terms};
 
     return unit_run("connections", tests, sizeof(tests) / sizeof(tests[0]));
 }
