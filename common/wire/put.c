@@ -12,16 +12,21 @@
 #include "common/wire/put.h"
 #include "ompi/constants.h"
 
+/** In a list of all. */
+typedef struct listed {
+    struct listed *next, **link;
+} listed_t;
+
 struct onic_region {
-    onic_region_t *next, **link; /**< of all */
-    ucp_mem_h memh;              /**< NULL: the wire has been closed */
+    listed_t listed; /**< must be first */
+    ucp_mem_h memh;  /**< NULL: the wire has been closed */
     void *base;
     size_t size;
     bool left; /**< peers may still put into it: it is freed with the wire */
 };
 
 struct onic_remote {
-    onic_remote_t *next, **link; /**< of all */
+    listed_t listed; /**< must be first */
     onic_peer_t *peer;
     ucp_rkey_h rkey; /**< NULL: the wire has been closed */
     uint64_t base;
@@ -29,8 +34,24 @@ struct onic_remote {
 };
 
 /** Those that there are; wire lock. */
-static onic_region_t *regions;
-static onic_remote_t *remotes;
+static listed_t *regions, *remotes;
+
+static void enlist(listed_t *l, listed_t **all)
+{
+    *l = (listed_t){.next = *all, .link = all};
+    if (l->next != NULL) {
+        l->next->link = &l->next;
+    }
+    *all = l;
+}
+
+static void unlist(listed_t *l)
+{
+    *l->link = l->next;
+    if (l->next != NULL) {
+        l->next->link = l->link;
+    }
+}
 
 /** What a description begins with; the address record and the key follow. */
 typedef struct description {
@@ -88,12 +109,7 @@ static onic_region_t *new_region(void *base, size_t bytes)
         return NULL;
     }
     region->left = false;
-    region->next = regions;
-    region->link = &regions;
-    if (regions != NULL) {
-        regions->link = &region->next;
-    }
-    regions = region;
+    enlist(&region->listed, &regions);
     return region;
 }
 
@@ -106,33 +122,17 @@ onic_region_t *onic_region_new(size_t bytes)
     return region;
 }
 
-onic_region_t *onic_region_over(void *base, size_t bytes)
-{
-    onic_wire_lock();
-    onic_region_t *region = new_region(base, bytes);
-    onic_wire_unlock();
-    return region;
-}
-
 onic_region_t *onic_region_over_locked(void *base, size_t bytes)
 {
     /* UCX would try, and print that it could not. */
     return bytes <= onic_wire.rndv_max ? new_region(base, bytes) : NULL;
 }
 
-static void unlist(onic_region_t *region)
-{
-    *region->link = region->next;
-    if (region->next != NULL) {
-        region->next->link = region->link;
-    }
-}
-
 void onic_region_free_locked(onic_region_t *region)
 {
     if (region->memh != NULL) {
         ucp_mem_unmap(onic_wire.context, region->memh);
-        unlist(region);
+        unlist(&region->listed);
     }
     free(region);
 }
@@ -154,8 +154,8 @@ void onic_region_leave(onic_region_t *region)
 void onic_regions_stop(void)
 {
     while (regions != NULL) {
-        onic_region_t *region = regions;
-        unlist(region);
+        onic_region_t *region = (onic_region_t *)regions;
+        unlist(&region->listed);
         ucp_mem_unmap(onic_wire.context, region->memh);
         region->memh = NULL;
         if (region->left) {
@@ -224,12 +224,7 @@ static int open_key(onic_remote_t *remote, const unsigned char *rkey)
     return onic_ucs_error(status);
 }
 
-onic_remote_t *onic_remote_open(const void *bytes, size_t len, int *rc_p)
-{
-    return onic_remote_open_of(NULL, bytes, len, rc_p);
-}
-
-onic_remote_t *onic_remote_open_of(onic_peer_t *peer, const void *bytes, size_t len, int *rc_p)
+onic_remote_t *onic_remote_open(onic_peer_t *peer, const void *bytes, size_t len, int *rc_p)
 {
     description_t head;
     const unsigned char *rkey = (const unsigned char *)bytes + sizeof(head);
@@ -254,12 +249,7 @@ onic_remote_t *onic_remote_open_of(onic_peer_t *peer, const void *bytes, size_t 
         free(remote);
         return NULL;
     }
-    remote->next = remotes;
-    remote->link = &remotes;
-    if (remotes != NULL) {
-        remotes->link = &remote->next;
-    }
-    remotes = remote;
+    enlist(&remote->listed, &remotes);
     return remote;
 }
 
@@ -271,10 +261,7 @@ static void close_key(onic_remote_t *remote)
     }
     ucp_rkey_destroy(remote->rkey);
     remote->rkey = NULL;
-    *remote->link = remote->next;
-    if (remote->next != NULL) {
-        remote->next->link = remote->link;
-    }
+    unlist(&remote->listed);
 }
 
 void onic_remote_close(onic_remote_t *remote)
@@ -286,7 +273,7 @@ void onic_remote_close(onic_remote_t *remote)
 void onic_remotes_stop(void)
 {
     while (remotes != NULL) {
-        close_key(remotes);
+        close_key((onic_remote_t *)remotes);
     }
 }
 
@@ -305,72 +292,7 @@ bool onic_remote_is_lost(const onic_remote_t *remote)
     return onic_peer_is_lost(remote->peer);
 }
 
-static void put_done(void *request, ucs_status_t status, void *user_data)
-{
-    const onic_put_t *put = user_data;
-    put->cb(put->arg, onic_ucs_error(status));
-    ucp_request_free(request);
-}
-
-static int put_started(ucs_status_ptr_t request)
-{
-    if (UCS_PTR_IS_PTR(request)) {
-        return 0;
-    }
-    return UCS_PTR_IS_ERR(request) ? onic_ucs_error(UCS_PTR_STATUS(request)) : 1;
-}
-
-/** `from` NULL: of memory that is not registered, or too short for that to matter. */
-static int start_put(onic_remote_t *remote, size_t offset, const void *data, size_t len,
-                     const onic_region_t *from, onic_put_t *put)
-{
-    int rc = OMPI_ERR_UNREACH;
-    if (remote->size < len || offset > remote->size - len) {
-        return OMPI_ERR_BAD_PARAM;
-    }
-    ucp_ep_h ep = onic_peer_ep(remote->peer, &rc);
-    if (ep == NULL) {
-        return rc;
-    }
-    ucp_request_param_t param = {
-        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
-        .cb = {.send = put_done},
-        .user_data = put,
-    };
-    if (from != NULL) {
-        param.op_attr_mask |= UCP_OP_ATTR_FIELD_MEMH;
-        param.memh = from->memh;
-    }
-    return put_started(ucp_put_nbx(ep, data, len, remote->base + offset, remote->rkey, &param));
-}
-
-int onic_remote_put(onic_remote_t *remote, size_t offset, onic_put_t *put)
-{
-    return start_put(remote, offset, put->word, sizeof(*put->word), NULL, put);
-}
-
-int onic_remote_write(onic_remote_t *remote, size_t offset, const void *data, size_t len,
-                      const onic_region_t *from, onic_put_t *put)
-{
-    return start_put(remote, offset, data, len, from, put);
-}
-
-int onic_remote_settle(onic_remote_t *remote, onic_put_t *put)
-{
-    int rc = OMPI_ERR_UNREACH;
-    ucp_ep_h ep = onic_peer_ep(remote->peer, &rc);
-    if (ep == NULL) {
-        return rc;
-    }
-    ucp_request_param_t param = {
-        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
-        .cb = {.send = put_done},
-        .user_data = put,
-    };
-    return put_started(ucp_ep_flush_nbx(ep, &param));
-}
-
-/* ---- transfers to and from memory that is not registered here ---------------------------------
+/* ---- puts and gets ----------------------------------------------------------------------------
  */
 
 static void transferred(void *request, ucs_status_t status, void *user_data)
@@ -392,8 +314,6 @@ static onic_send_t *begin(onic_peer_t *peer, onic_send_cb_t cb, void *arg,
         return NULL;
     }
     s->peer = peer;
-    s->eager = NULL;
-    s->copied = false;
     *param = (ucp_request_param_t){
         .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
         .cb = {.send = transferred},
@@ -412,24 +332,40 @@ static int begun(onic_send_t *s, ucs_status_ptr_t answer)
     return rc;
 }
 
-int onic_remote_transfer(onic_remote_t *remote, onic_remote_way_t way, size_t offset, void *data,
-                         size_t len, onic_send_cb_t cb, void *arg)
+static bool holds(const onic_remote_t *remote, size_t offset, size_t len)
+{
+    return len <= remote->size && offset <= remote->size - len;
+}
+
+int onic_remote_put(onic_remote_t *remote, size_t offset, const void *data, size_t len,
+                    const onic_region_t *from, onic_send_cb_t cb, void *arg)
 {
     ucp_request_param_t param;
     ucp_ep_h ep;
-    int rc;
-    if (remote->size < len || offset > remote->size - len) {
-        return OMPI_ERR_BAD_PARAM;
-    }
-    onic_send_t *s = begin(remote->peer, cb, arg, &param, &ep, &rc);
+    int rc = OMPI_ERR_BAD_PARAM;
+    onic_send_t *s =
+        holds(remote, offset, len) ? begin(remote->peer, cb, arg, &param, &ep, &rc) : NULL;
     if (s == NULL) {
         return rc;
     }
-    const uint64_t at = remote->base + offset;
-    if (way == ONIC_REMOTE_PUT) {
-        return begun(s, ucp_put_nbx(ep, data, len, at, remote->rkey, &param));
+    if (from != NULL) {
+        param.op_attr_mask |= UCP_OP_ATTR_FIELD_MEMH;
+        param.memh = from->memh;
     }
-    return begun(s, ucp_get_nbx(ep, data, len, at, remote->rkey, &param));
+    return begun(s, ucp_put_nbx(ep, data, len, remote->base + offset, remote->rkey, &param));
+}
+
+int onic_remote_get(onic_remote_t *remote, size_t offset, void *data, size_t len, onic_send_cb_t cb,
+                    void *arg)
+{
+    ucp_request_param_t param;
+    ucp_ep_h ep;
+    int rc = OMPI_ERR_BAD_PARAM;
+    onic_send_t *s =
+        holds(remote, offset, len) ? begin(remote->peer, cb, arg, &param, &ep, &rc) : NULL;
+    return s == NULL
+               ? rc
+               : begun(s, ucp_get_nbx(ep, data, len, remote->base + offset, remote->rkey, &param));
 }
 
 int onic_peer_settle(onic_peer_t *peer, onic_send_cb_t cb, void *arg)

@@ -33,15 +33,16 @@ typedef struct onic_region onic_region_t;
 /** Allocates zeroed registered memory, at a whole page. NULL where it cannot be had: the wire was
  *  opened without puts, or memory is exhausted. The lock must not be held. */
 ONIC_EXPORT onic_region_t *onic_region_new(size_t bytes);
-/** Registers memory of the caller's, which must stay as it is until the region is freed and, where
- * it was left, the wire is closed. NULL as above; the lock must not be held. */
-ONIC_EXPORT onic_region_t *onic_region_over(void *base, size_t bytes);
 /** No process puts into it any more. The lock must not be held. */
 ONIC_EXPORT void onic_region_free(onic_region_t *region);
-/** The same two with the lock held; of memory of which this process may lock so much, by the limit
- *  that it has. After the wire has been closed a region may still be freed. */
+
+/** Registers memory of the caller's, which must stay as it is until the region is freed. NULL as
+ *  above, or where this process may not lock so much. The lock must be held. */
 ONIC_EXPORT onic_region_t *onic_region_over_locked(void *base, size_t bytes);
+
+/** As onic_region_free, with the lock held. Also after the wire has been closed. */
 ONIC_EXPORT void onic_region_free_locked(onic_region_t *region);
+
 /** It is of no use any more, but peers may still put into it: it stays until the wire is closed.
  *  The lock must not be held. */
 ONIC_EXPORT void onic_region_leave(onic_region_t *region);
@@ -60,13 +61,13 @@ ONIC_EXPORT size_t onic_region_key_locked(const onic_region_t *region, void *byt
 /** A region of a peer. */
 typedef struct onic_remote onic_remote_t;
 
-/** Opens the region that a peer has described, and learns of the peer where it was not known. NULL
- *  and an OMPI error where the bytes are malformed or there is no way to that peer. The lock must
- *  be held. */
-ONIC_EXPORT onic_remote_t *onic_remote_open(const void *bytes, size_t len, int *rc_p);
-/** The same of onic_region_key_locked, which that peer has sent. */
-ONIC_EXPORT onic_remote_t *onic_remote_open_of(onic_peer_t *peer, const void *bytes, size_t len,
-                                               int *rc_p);
+/** Opens the region that a peer has described; with `peer` NULL the description has its address,
+ *  and the peer is learned of; else it is of onic_region_key_locked, and that peer has sent it.
+ * NULL and an OMPI error where the bytes are malformed or there is no way to that peer. The lock
+ * must be held. */
+ONIC_EXPORT onic_remote_t *onic_remote_open(onic_peer_t *peer, const void *bytes, size_t len,
+                                            int *rc_p);
+
 /** Nothing is under way with it. Also after the wire has been closed. */
 ONIC_EXPORT void onic_remote_close(onic_remote_t *remote);
 
@@ -78,46 +79,23 @@ ONIC_EXPORT onic_peer_t *onic_remote_peer(const onic_remote_t *remote);
 ONIC_EXPORT bool onic_remote_lost(onic_remote_t *remote);
 ONIC_EXPORT bool onic_remote_is_lost(const onic_remote_t *remote);
 
-/** A put. The caller leaves it and the word alone until local completion. */
-typedef struct onic_put {
-    const uint64_t *word;
-    onic_send_cb_t cb;
-    void *arg;
-} onic_put_t;
-
 /**
- * Puts the 8 bytes at `put->word` to byte `offset` (a multiple of 8) of the region. The lock must
- * be held. Returns 1 where it is locally complete (cb is not called), 0 where cb will be called, or
- * an OMPI error. Puts to one region may overtake each other.
- */
-ONIC_EXPORT int onic_remote_put(onic_remote_t *remote, size_t offset, onic_put_t *put);
-
-/**
- * Puts `len` > 0 bytes from `data`, in region `from`, to byte `offset` of a peer's region. Returns
- * as onic_remote_put does. `put` is the caller's until then, and its word is not looked at. cb may
- * not send.
+ * Puts `len` > 0 bytes at `data` to byte `offset` of a peer's region; `from`: the region that they
+ * lie in, NULL where they are not registered. They are the wire's until local completion. Returns 1
+ * where that is so at once, 0 where cb will be called, or an OMPI error. cb gets an error also
+ * where the peer is lost; it may send. The lock must be held.
  *
  * Nothing is promised of the order in which the bytes can be seen at the peer, nor that those of
  * one put come before those of the next, but where onic_puts_in_order says so.
  */
-ONIC_EXPORT int onic_remote_write(onic_remote_t *remote, size_t offset, const void *data,
-                                  size_t len, const onic_region_t *from, onic_put_t *put);
+ONIC_EXPORT int onic_remote_put(onic_remote_t *remote, size_t offset, const void *data, size_t len,
+                                const onic_region_t *from, onic_send_cb_t cb, void *arg);
 
-/** cb is called when all that was put so far to this peer can be seen there. As onic_remote_write;
- *  1 where that is so already. */
-ONIC_EXPORT int onic_remote_settle(onic_remote_t *remote, onic_put_t *put);
+/** Gets bytes from there likewise: when it is complete all are here. */
+ONIC_EXPORT int onic_remote_get(onic_remote_t *remote, size_t offset, void *data, size_t len,
+                                onic_send_cb_t cb, void *arg);
 
-typedef enum onic_remote_way { ONIC_REMOTE_PUT, ONIC_REMOTE_GET } onic_remote_way_t;
-
-/**
- * Puts `len` > 0 bytes at `data` to byte `offset` of a peer's region, or gets them from there.
- * Returns 1 where it is locally complete (a get: it is all there), 0 where cb will be called when
- * it is, or an OMPI error. cb may send. It is called, with an error, also where the peer is lost.
- */
-ONIC_EXPORT int onic_remote_transfer(onic_remote_t *remote, onic_remote_way_t way, size_t offset,
-                                     void *data, size_t len, onic_send_cb_t cb, void *arg);
-
-/** cb is called when all that was put to the peer so far can be seen there. Returns as above. */
+/** Likewise: complete when all that was put to the peer so far can be seen there. */
 ONIC_EXPORT int onic_peer_settle(onic_peer_t *peer, onic_send_cb_t cb, void *arg);
 
 /** Does an adapter put into memory of this peer, so that its processor takes no part? The lock must

@@ -75,7 +75,7 @@ static void *take_key(nicstride_peer_t *p, const nicstride_span_t *span, const v
 {
     int rc;
 
-    return span != NULL ? onic_remote_open_of(p->wire, bytes, len, &rc) : NULL;
+    return span != NULL ? onic_remote_open(p->wire, bytes, len, &rc) : NULL;
 }
 
 static void drop(void *key)
@@ -157,8 +157,9 @@ static uint32_t begin(nicstride_op_t *op, uint64_t at, onic_send_cb_t cb, void *
         const uint64_t room = span.at + span.size - (at + done), left = op->size - done;
 
         n = left < room ? left : room;
-        const int rc = onic_remote_transfer(key, get ? ONIC_REMOTE_GET : ONIC_REMOTE_PUT,
-                                            at + done - span.at, here + done, n, cb, arg);
+        const uint64_t there = at + done - span.at;
+        const int rc = get ? onic_remote_get(key, there, here + done, n, cb, arg)
+                           : onic_remote_put(key, there, here + done, n, NULL, cb, arg);
         calls += rc == 0;
         if (rc < 0)
             op->error = MPI_ERR_OTHER;
@@ -256,8 +257,8 @@ static void start_guarded(nicstride_op_t *op, uint64_t at, guarded_t *g)
     *g = (guarded_t){.op = op, .at = at, .had = ring->generation};
     op->in_flight = 1;
     ring->begun[ME].under_way++;
-    rc = onic_remote_transfer(nicstride_word_key_locked(op->peer, ME), ONIC_REMOTE_GET, 0, &g->now,
-                              sizeof(g->now), read_cb, g);
+    rc = onic_remote_get(nicstride_word_key_locked(op->peer, ME), 0, &g->now, sizeof(g->now),
+                         read_cb, g);
     if (rc != 0)
         read_cb(g, rc < 0 ? rc : OMPI_SUCCESS);
 }

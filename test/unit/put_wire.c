@@ -114,10 +114,10 @@ size_t onic_region_describe(const onic_region_t *region, void *bytes, size_t cap
     return sizeof(region);
 }
 
-onic_remote_t *onic_remote_open(const void *bytes, size_t len, int *rc_p)
+onic_remote_t *onic_remote_open(onic_peer_t *peer, const void *bytes, size_t len, int *rc_p)
 {
     onic_remote_t *remote = calloc(1, sizeof(*remote));
-    UNIT_CHECK(is_locked() && remote != NULL && len == sizeof(remote->region));
+    UNIT_CHECK(is_locked() && peer == NULL && remote != NULL && len == sizeof(remote->region));
     memcpy(&remote->region, bytes, sizeof(remote->region));
     UNIT_CHECK(wire.remotes < REMOTES_MAX);
     wire.remote[wire.remotes++] = remote;
@@ -148,9 +148,13 @@ bool onic_remote_is_lost(const onic_remote_t *remote)
     return remote->cut;
 }
 
-int onic_remote_put(onic_remote_t *remote, size_t offset, onic_put_t *put)
+int onic_remote_put(onic_remote_t *remote, size_t offset, const void *data, size_t len,
+                    const onic_region_t *from, onic_send_cb_t cb, void *arg)
 {
-    UNIT_CHECK(is_locked() && offset + sizeof(*put->word) <= remote->region->size);
+    const uint64_t *word = data;
+
+    UNIT_CHECK(is_locked() && from == NULL && len == sizeof(*word) &&
+               offset + len <= remote->region->size);
     if (remote->cut) {
         remote->failures++;
         return -12;
@@ -160,10 +164,10 @@ int onic_remote_put(onic_remote_t *remote, size_t offset, onic_put_t *put)
     wire.put[wire.puts++] = (put_t){.remote = remote,
                                     .region = remote->region,
                                     .offset = offset,
-                                    .word = done ? NULL : put->word,
-                                    .value = *put->word,
-                                    .cb = put->cb,
-                                    .arg = put->arg};
+                                    .word = done ? NULL : word,
+                                    .value = *word,
+                                    .cb = cb,
+                                    .arg = arg};
     return done ? 1 : 0;
 }
 

@@ -186,7 +186,8 @@ static int open_outlet(nicbarrier_net_t *net, nicbarrier_outlet_t *out,
     out->net = net;
     out->offset = onic_get32(endpoint->bytes) + step->send_at * sizeof(nicbarrier_put_flag_t);
     out->tag = onic_get32(endpoint->bytes + 4) % NICBARRIER_PUT_TAGS;
-    out->remote = onic_remote_open(endpoint->bytes + HEAD_BYTES, endpoint->len - HEAD_BYTES, &rc);
+    out->remote =
+        onic_remote_open(NULL, endpoint->bytes + HEAD_BYTES, endpoint->len - HEAD_BYTES, &rc);
     if (out->remote == NULL) {
         nicbarrier_reason(why, "UCX cannot put to member %d of %d (%d)", (int)step->send_to,
                           net->group.n, rc);

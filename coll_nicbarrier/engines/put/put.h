@@ -74,7 +74,6 @@ static inline uint64_t nicbarrier_put_word(uint64_t marked)
 
 /** What goes to the partner of one step. */
 typedef struct nicbarrier_outlet {
-    onic_put_t put;
     onic_remote_t *remote; /**< NULL where this step sends nothing */
     uint64_t word;         /**< in flight; its address is known to UCX */
     uint64_t wanted;       /**< what must be there at last */

@@ -54,10 +54,10 @@ static void send(nicbarrier_outlet_t *out)
     /* Where connecting has failed half way there are partners without a connection. */
     while (out->remote != NULL && !out->busy && !out->lost && out->word < out->wanted) {
         out->word = out->wanted;
-        out->put = (onic_put_t){&out->word, end_put, out};
         out->busy = true;
         out->net->in_flight++;
-        int rc = onic_remote_put(out->remote, out->offset, &out->put);
+        int rc = onic_remote_put(out->remote, out->offset, &out->word, sizeof(out->word), NULL,
+                                 end_put, out);
         if (rc == 0) {
             return;
         }

@@ -94,7 +94,6 @@ typedef struct onic_rma_work {
     unsigned slot;
     uint64_t word; /**< of a PUT, slots of a RELEASE; CLOSE: the ticket is known to nobody */
     onic_rma_message_t message;
-    onic_put_t put; /**< while UCX has it: then it is not posted */
 } onic_rma_work_t;
 
 /** One side of a transfer. It may outlive that: puts are under way, or the grant has not come. */

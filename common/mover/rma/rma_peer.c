@@ -84,7 +84,7 @@ static void open_area(const onic_rma_message_t *m, const void *description, size
     onic_remote_t *remote = NULL;
     if (m->slot >= 1 && m->slot <= ONIC_SLOTS_MAX && m->size % ONIC_BLOCK_BYTES == 0 &&
         m->size > 0 && m->size <= ONIC_SLOT_MAX) {
-        remote = onic_remote_open(description, len, &rc);
+        remote = onic_remote_open(NULL, description, len, &rc);
     }
     onic_rma_peer_t *p = remote != NULL ? record_of(onic_remote_peer(remote)) : NULL;
     if (p == NULL || p->remote != NULL) {
@@ -247,7 +247,9 @@ void onic_rma_open(const onic_pool_t *pool, char *slots, uint32_t slot_bytes, ui
     s->slots = slots;
     s->slot_bytes = slot_bytes;
     s->me = me;
-    s->landing = onic_region_over(slots, (size_t)pool->nslots * slot_bytes);
+    onic_wire_lock();
+    s->landing = onic_region_over_locked(slots, (size_t)pool->nslots * slot_bytes);
+    onic_wire_unlock();
     s->description_len = s->landing != NULL ? onic_region_describe(s->landing, s->description,
                                                                    sizeof(s->description))
                                             : 0;

@@ -34,7 +34,7 @@ static void send_message(onic_rma_t *r, const onic_rma_message_t *message)
     }
 }
 
-/** UCX is done with a put or a flush; nothing may be sent in here. */
+/** UCX is done with a put, or with what a message waits for. */
 static void completed(void *arg, int status)
 {
     onic_rma_work_t *e = arg;
@@ -42,12 +42,9 @@ static void completed(void *arg, int status)
         onic_rma_fail(e->r->peer);
     }
     if (e->what == ONIC_RMA_SEND) {
-        onic_rma_post(e);
-        onic_wire_defer(ONIC_AM_MOVER);
-        atomic_fetch_sub(&e->r->refs, 1);
-    } else {
-        forget(e);
+        send_message(e->r, &e->message);
     }
+    forget(e);
 }
 
 /** The work is UCX's now, unless that is done with it. */
@@ -63,12 +60,11 @@ static void write_chunk(onic_rma_work_t *e)
 {
     const onic_rma_t *r = e->r;
     const uint32_t bytes = onic_word_bytes(e->word);
-    e->put = (onic_put_t){.cb = completed, .arg = e};
-    started(e,
-            onic_remote_write(
-                r->peer->remote, (size_t)e->slot * r->peer->slot_bytes, onic_rma_bounce(r, e->slot),
-                r->ordered ? (size_t)onic_blocks_of(&r->blocks, bytes) * r->blocks.bytes : bytes,
-                onic_rma_state.bounce_region, &e->put));
+    const size_t len =
+        r->ordered ? (size_t)onic_blocks_of(&r->blocks, bytes) * r->blocks.bytes : bytes;
+    started(e, onic_remote_put(r->peer->remote, (size_t)e->slot * r->peer->slot_bytes,
+                               onic_rma_bounce(r, e->slot), len, onic_rma_state.bounce_region,
+                               completed, e));
 }
 
 /** A message that follows when all puts so far can be seen. */
@@ -80,9 +76,8 @@ static void announce(onic_rma_t *r, const onic_rma_message_t *m)
         return;
     }
     *e = (onic_rma_work_t){.what = ONIC_RMA_SEND, .r = r, .message = *m};
-    e->put = (onic_put_t){.cb = completed, .arg = e};
     atomic_fetch_add(&r->refs, 1);
-    started(e, onic_remote_settle(r->peer->remote, &e->put));
+    started(e, onic_peer_settle(r->peer->peer, completed, e));
 }
 
 /** Is this the last chunk before the sender waits, or ends? */
