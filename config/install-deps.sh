@@ -18,10 +18,17 @@ check=check
 test="ccache clang libclang-rt-dev clang-format iproute2 nftables
       qemu-system-x86 busybox-static ibverbs-utils debootstrap"
 
+# For examples/; what this release does not have is left out.
+examples="gfortran libcoarrays-openmpi-dev libarmci-mpi-dev python3-mpi4py python3-numpy"
+optional=
+
 case ${1-} in
 build) packages=$build ;;
 check) packages="$build $check" ;;
-test) packages="$build $check $test" ;;
+test)
+    packages="$build $check $test"
+    optional=$examples
+    ;;
 *)
     echo "usage: $0 build|check|test" >&2
     exit 2
@@ -33,26 +40,38 @@ if ! command -v apt-get >/dev/null 2>&1; then
     exit 0
 fi
 
+is_installed()
+{
+    case $(dpkg-query -W -f '${Status}' "$1" 2>/dev/null) in *" installed") ;; *) return 1 ;; esac
+}
+
 missing=
 for package in $packages; do
-    case $(dpkg-query -W -f '${Status}' "$package" 2>/dev/null) in
-    *" installed") ;;
-    *) missing="$missing $package" ;;
-    esac
+    is_installed "$package" || missing="$missing $package"
 done
-test -n "$missing" || exit 0
+optional_missing=
+for package in $optional; do
+    is_installed "$package" || optional_missing="$optional_missing $package"
+done
+test -n "$missing$optional_missing" || exit 0
 
 if test "$(id -u)" = 0; then
     root=
 elif command -v sudo >/dev/null 2>&1; then
     root=sudo
+elif test -z "$missing"; then
+    exit 0
 else
     echo "install-deps: as root, run: apt-get install$missing" >&2
     exit 1
 fi
 
+test -z "$missing" || $root apt-get -q -o Acquire::Retries=3 update
+for package in $optional_missing; do
+    ! apt-cache show "$package" >/dev/null 2>&1 || missing="$missing $package"
+done
+test -n "$missing" || exit 0
 echo "install-deps: installing$missing"
-$root apt-get -q -o Acquire::Retries=3 update
 # shellcheck disable=SC2086 # words are meant to be split
 $root env DEBIAN_FRONTEND=noninteractive \
     apt-get -q -y -o Acquire::Retries=3 --no-install-recommends install $missing

@@ -705,6 +705,10 @@ check-install: all test/mpi/fence
 	    $(srcdir)/test/install test/mpi/fence
 endif
 
+# The lines in the comments of examples/.
+check-examples: all
+	@$(srcdir)/test/examples --build .
+
 clean-local:
 	rm -rf coverage sanitized check-install-home
 
@@ -733,6 +737,7 @@ EXTRA_DIST += \
 	test/killed \
 	test/coverage \
 	test/documents \
+	test/examples \
 	test/progress-table \
 	test/run \
 	test/skips.py \
@@ -809,9 +814,9 @@ check-fuzz: $(fuzz_programs)
 
 # ---- everything ----------------------------------------------------------------------------------
 
-check-all: check check-mpi-all check-tsan check-fabric check-killed check-install check-fuzz check-format check-includes check-documents
+check-all: check check-mpi-all check-tsan check-fabric check-killed check-install check-examples check-fuzz check-format check-includes check-documents
 	$(MAKE) distcheck
 
-.PHONY: check-all coverage check-fuzz check-install check-killed check-mpi check-mpi-all check-skips \
+.PHONY: check-all coverage check-examples check-fuzz check-install check-killed check-mpi check-mpi-all check-skips \
 	check-tsan mpi-programs \
 	sanitized-build sanitized-source
