@@ -78,10 +78,24 @@ bool onic_series_matches(const char *component)
 
 /* ---- parameters and counters ---------------------------------------------------------------- */
 
+/** What users set: the rest is for those who look further. */
+static const char *const basic[] = {"cost",    "engine", "method",    "priority", "protocol",
+                                    "stepper", "tls",    "show_plan", "verbose",  NULL};
+
+static mca_base_var_info_lvl_t level_of(const char *name)
+{
+    for (int i = 0; basic[i] != NULL; i++) {
+        if (strcmp(basic[i], name) == 0) {
+            return OPAL_INFO_LVL_1;
+        }
+    }
+    return OPAL_INFO_LVL_5;
+}
+
 static int register_var(const mca_base_component_t *c, const char *name, const char *help,
                         mca_base_var_type_t type, void *value)
 {
-    return mca_base_component_var_register(c, name, help, type, NULL, 0, 0, OPAL_INFO_LVL_5,
+    return mca_base_component_var_register(c, name, help, type, NULL, 0, 0, level_of(name),
                                            MCA_BASE_VAR_SCOPE_READONLY, value);
 }
 
