@@ -25,6 +25,10 @@ coll_nicbarrier_libnicbarrier_core_la_SOURCES = \
 	coll_nicbarrier/engines/datagram/udp_address.h \
 	coll_nicbarrier/engines/datagram/reach.c \
 	coll_nicbarrier/engines/datagram/reach.h \
+	coll_nicbarrier/engines/mlx5/chain.c \
+	coll_nicbarrier/engines/mlx5/chain.h \
+	coll_nicbarrier/engines/mlx5/wqe.c \
+	coll_nicbarrier/engines/mlx5/wqe.h \
 	coll_nicbarrier/schedule/schedule.c \
 	coll_nicbarrier/schedule/schedule.h \
 	coll_nicbarrier/engines/shm/shm.c \

@@ -35,6 +35,7 @@ unit_programs = \
 	test/unit/check_model_learn \
 	test/unit/check_model_link \
 	test/unit/check_model_pipeline \
+	test/unit/check_nicbarrier_chain \
 	test/unit/check_nicbarrier_plan \
 	test/unit/check_nicbarrier_waiting \
 	test/unit/check_nicbarrier_conformance \
@@ -138,6 +139,8 @@ test_unit_check_model_learn_LDADD = $(model_ldadd)
 test_unit_check_model_link_LDADD = $(model_ldadd)
 test_unit_check_model_pipeline_LDADD = $(model_ldadd)
 test_unit_check_nicbarrier_plan_LDADD = $(barrier_ldadd)
+test_unit_check_nicbarrier_chain_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CPPFLAGS) $(verbs_cppflags)
+test_unit_check_nicbarrier_chain_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_waiting_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_conformance_SOURCES = \
 	test/unit/check_nicbarrier_conformance.c \

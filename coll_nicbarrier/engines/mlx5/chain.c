@@ -1,0 +1,76 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "coll_nicbarrier/engines/mlx5/chain.h"
+
+static uint64_t bit(uint32_t k)
+{
+    return UINT64_C(1) << k;
+}
+
+/** The words that step k waits for before it sends. */
+static uint64_t awaited(const nicbarrier_chain_t *c, uint32_t k)
+{
+    return (c->waits & (bit(k) - 1)) | bit(NICBARRIER_CHAIN_ENTERED);
+}
+
+uint32_t nicbarrier_chain_requests(const nicbarrier_chain_t *c, uint32_t k)
+{
+    return (uint32_t)__builtin_popcountll(awaited(c, k)) + 1;
+}
+
+uint64_t nicbarrier_chain_written(const nicbarrier_chain_t *c)
+{
+    uint64_t least = c->posted;
+
+    for (uint32_t k = 0; k < c->nsteps; k++)
+        if ((c->sends & bit(k)) != 0 && c->ring[k].written < least)
+            least = c->ring[k].written;
+    return least;
+}
+
+void nicbarrier_chain_shown(nicbarrier_chain_t *c, uint32_t k, uint64_t epoch)
+{
+    if (epoch > c->ring[k].written)
+        c->ring[k].written = epoch;
+}
+
+/** The requests of an epoch in the ring of step k; returns how many. */
+static uint32_t build(nicbarrier_chain_t *c, uint32_t k, uint64_t epoch, nicbarrier_wqe_t *wqe)
+{
+    const uint64_t words = awaited(c, k);
+    nicbarrier_chain_ring_t *r = &c->ring[k];
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i <= NICBARRIER_CHAIN_ENTERED; i++) {
+        if ((words & bit(i)) == 0)
+            continue;
+        nicbarrier_wqe_wait(&wqe[n++], r->next, nicbarrier_chain_word(c->words, i), epoch);
+        r->next.index++;
+    }
+    nicbarrier_wqe_write(&wqe[n++], r->next, r->flag, epoch);
+    r->next.index++;
+    return n;
+}
+
+uint32_t nicbarrier_chain_prepost(nicbarrier_chain_t *c, uint32_t n,
+                                  nicbarrier_chain_post_fn_t post, void *arg)
+{
+    nicbarrier_wqe_t wqe[NICBARRIER_CHAIN_REQUESTS];
+    const uint64_t room = c->depth - (c->posted - nicbarrier_chain_written(c));
+    const uint64_t last = c->posted + (n < room ? n : room);
+
+    for (uint32_t k = 0; k < c->nsteps; k++) {
+        if ((c->sends & bit(k)) == 0)
+            continue;
+        for (uint64_t epoch = c->posted + 1; epoch <= last; epoch++) {
+            const uint32_t requests = build(c, k, epoch, wqe);
+
+            post(arg, k, epoch, wqe, requests, epoch < last);
+        }
+    }
+    n = (uint32_t)(last - c->posted);
+    c->posted = last;
+    return n;
+}

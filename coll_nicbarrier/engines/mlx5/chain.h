@@ -1,0 +1,81 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Barriers as chains of work requests (Yu, Buntinas, Graham and Panda 2004, section 7): the adapter
+ * begins each step when the messages before it have come. Pure.
+ *
+ * A member has a word for each step that waits, its *flag*, which the step's sender writes; and a
+ * word that says which epoch the process has entered. Each step that sends has a queue pair of its
+ * own. For each epoch its ring of requests has, by the rule of rule.h: a wait for the process's
+ * entry, one for each flag of the steps before, and then the write of the epoch. Requests of a ring
+ * are taken one after another, those of different rings at any time. So a process that has entered
+ * has nothing more to do: what remains is taken by the adapter, as messages come.
+ *
+ * Rings are filled epochs ahead. Places in a ring are free again when the adapter has shown that
+ * the write behind them is done.
+ */
+#ifndef NICBARRIER_CHAIN_H
+#define NICBARRIER_CHAIN_H
+
+#include <stdbool.h>
+
+#include "coll_nicbarrier/engines/mlx5/wqe.h"
+#include "coll_nicbarrier/epoch/rule.h"
+
+/** The words of a member, each on cache lines of its own: flags, then these. */
+enum {
+    NICBARRIER_CHAIN_ENTERED = NICBARRIER_RULE_STEPS, /**< the epoch that the process has entered */
+    NICBARRIER_CHAIN_FAILED, /**< not 0: a partner says that the group has failed */
+    NICBARRIER_CHAIN_WORDS
+};
+#define NICBARRIER_CHAIN_STRIDE 128
+#define NICBARRIER_CHAIN_BYTES  (NICBARRIER_CHAIN_WORDS * NICBARRIER_CHAIN_STRIDE)
+
+/** One of the words that begin at a place. */
+static inline nicbarrier_wqe_word_t nicbarrier_chain_word(nicbarrier_wqe_word_t words, uint32_t i)
+{
+    return (nicbarrier_wqe_word_t){words.addr + (uint64_t)i * NICBARRIER_CHAIN_STRIDE, words.key};
+}
+
+/** The ring of a step that sends. */
+typedef struct nicbarrier_chain_ring {
+    nicbarrier_wqe_place_t next;
+    nicbarrier_wqe_word_t flag; /**< the partner's */
+    uint64_t written;           /**< epochs up to this one are shown as written */
+} nicbarrier_chain_ring_t;
+
+typedef struct nicbarrier_chain {
+    uint32_t nsteps;
+    uint64_t sends, waits;       /**< as in rule.h */
+    nicbarrier_wqe_word_t words; /**< mine */
+    uint32_t depth;              /**< epochs that each ring has room for, at least 1 */
+    uint64_t posted;             /**< epochs up to this one are in the rings, or done */
+    nicbarrier_chain_ring_t ring[NICBARRIER_RULE_STEPS];
+} nicbarrier_chain_t;
+
+/** Most requests of an epoch in a ring. */
+#define NICBARRIER_CHAIN_REQUESTS (NICBARRIER_RULE_STEPS + 1)
+
+/** Requests of an epoch in the ring of step k: a ring has `depth` times as many places. */
+uint32_t nicbarrier_chain_requests(const nicbarrier_chain_t *c, uint32_t k);
+
+/** Takes the `n` requests of an epoch into the ring of step k, of which the last will be shown.
+ *  `more`: the next epoch of this ring follows at once. */
+typedef void (*nicbarrier_chain_post_fn_t)(void *arg, uint32_t k, uint64_t epoch,
+                                           const nicbarrier_wqe_t *wqe, uint32_t n, bool more);
+
+/** Fills the rings with up to `n` epochs more, as there is room, one ring after another.
+ *  @return how many */
+uint32_t nicbarrier_chain_prepost(nicbarrier_chain_t *c, uint32_t n,
+                                  nicbarrier_chain_post_fn_t post, void *arg);
+
+/** The write of an epoch by step k has been shown. */
+void nicbarrier_chain_shown(nicbarrier_chain_t *c, uint32_t k, uint64_t epoch);
+
+/** All epochs up to this one are written, by all steps that send; no epoch: by none. */
+uint64_t nicbarrier_chain_written(const nicbarrier_chain_t *c);
+
+#endif
