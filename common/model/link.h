@@ -100,21 +100,15 @@ ONIC_EXPORT double onic_link_gather(const onic_link_t *link, const onic_layout_t
 
 /* ---- as text -------------------------------------------------------------------------------- */
 
-/** What is wrong with a text. */
-typedef struct onic_link_error {
-    unsigned line;   /**< counted from 1; 0: no line is to blame */
-    char what[48];   /**< what stands there, cut where it is long; "": nothing */
-    const char *why; /**< in a few words; static */
-} onic_link_error_t;
-
 /**
  * Replaces numbers by what the lines of a text name: "kind: name=value,...". Kinds are node,
  * net and adapter, node where there is none; names are those of the struct. Blanks around what
  * stands there, empty lines and what follows a # do not count; a kind may come more than once.
- * False, nothing replaced and `error` filled, where the text names nothing, or there is an unknown
- * name, a value that is not a positive finite number, or anything between them.
+ * Returns 0; or, nothing replaced, the line, from 1 on, that is too long or has an unknown name, a
+ * value that is not a positive finite number, or anything between them; or the one behind the last
+ * where the text names nothing.
  */
-ONIC_EXPORT bool onic_links_read(onic_links_t *links, const char *text, onic_link_error_t *error);
+ONIC_EXPORT int onic_links_read(onic_links_t *links, const char *text);
 
 /** Writes all numbers in that form, a line for each kind, at most `cap` > 0 bytes with the closing
  *  0. */
@@ -125,8 +119,8 @@ ONIC_EXPORT void onic_links_write(const onic_links_t *links, char *buf, size_t c
 
 /* ---- glue: link_file.c, link_given.c --------------------------------------------------------- */
 
-/** Reads a file of such lines. Where it cannot be read, `error` has line 0. Any thread. */
-ONIC_EXPORT bool onic_links_load(onic_links_t *links, const char *path, onic_link_error_t *error);
+/** Reads a file of such lines likewise; -1 where it is no text of less than 64 KiB. Any thread. */
+ONIC_EXPORT int onic_links_load(onic_links_t *links, const char *path);
 
 /** Reads what a user has given as a component's parameter `cost`: "default", such lines, or @FILE;
  *  the others are as by default. False where it is none of these: then a text has been printed,

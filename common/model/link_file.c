@@ -8,7 +8,7 @@
 
 #include "common/model/link.h"
 
-bool onic_links_load(onic_links_t *links, const char *path, onic_link_error_t *error)
+int onic_links_load(onic_links_t *links, const char *path)
 {
     char text[65536]; /* far more than all names and some comments take */
     FILE *file = fopen(path, "r");
@@ -19,9 +19,8 @@ bool onic_links_load(onic_links_t *links, const char *path, onic_link_error_t *e
         fclose(file);
     }
     if (!whole || memchr(text, '\0', len) != NULL) {
-        *error = (onic_link_error_t){.why = "it cannot be read as a text of less than 64 KiB"};
-        return false;
+        return -1;
     }
     text[len] = '\0';
-    return onic_links_read(links, text, error);
+    return onic_links_read(links, text);
 }

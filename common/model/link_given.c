@@ -11,17 +11,18 @@
 
 bool onic_links_given(onic_links_t *links, const char *cost, const char *help_file)
 {
-    onic_link_error_t e;
-    char where[32] = "";
+    char what[64] = "the file is no text of less than 64 KiB";
+    int wrong = 0;
 
     *links = onic_links_default;
-    if (strcmp(cost, "default") == 0 || (cost[0] == '@' ? onic_links_load(links, cost + 1, &e)
-                                                        : onic_links_read(links, cost, &e))) {
-        return true;
+    if (strcmp(cost, "default") != 0) {
+        wrong = cost[0] == '@' ? onic_links_load(links, cost + 1) : onic_links_read(links, cost);
     }
-    if (e.line > 0 && cost[0] == '@') {
-        snprintf(where, sizeof(where), " in line %u", e.line);
+    if (wrong > 0) {
+        snprintf(what, sizeof(what), "line %d of that is wrong", wrong);
     }
-    onic_help(help_file, "bad-cost", cost, e.why, where, e.what[0] != '\0' ? ": " : "", e.what);
-    return false;
+    if (wrong != 0) {
+        onic_help(help_file, "bad-cost", cost, what);
+    }
+    return wrong == 0;
 }

@@ -51,137 +51,73 @@ static double *number(const onic_link_t *link, size_t i)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/** Part of a text. */
-typedef struct part {
-    const char *at;
-    size_t len;
-} part_t;
-
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r';
-}
-
-static part_t trimmed(part_t p)
-{
-    for (; p.len > 0 && is_blank(p.at[0]); p.len--)
-        p.at++;
-    while (p.len > 0 && is_blank(p.at[p.len - 1]))
-        p.len--;
-    return p;
-}
-
-/** Is there such a character? Then `first` is what stands before it, and `p` what comes behind. */
-static bool split(part_t *p, char mark, part_t *first)
-{
-    const char *found = p->len > 0 ? memchr(p->at, mark, p->len) : NULL;
-
-    *first = *p;
-    if (found == NULL)
-        return false;
-    first->len = (size_t)(found - p->at);
-    *p = (part_t){found + 1, p->len - first->len - 1};
-    return true;
-}
-
-static bool is(part_t p, const char *word)
-{
-    return strlen(word) == p.len && memcmp(word, p.at, p.len) == 0;
-}
-
-static bool wrong(onic_link_error_t *error, part_t what, const char *why)
-{
-    const size_t most = sizeof(error->what) - 1;
-
-    snprintf(error->what, sizeof(error->what), "%.*s", (int)(what.len < most ? what.len : most),
-             what.at);
-    error->why = why;
-    return false;
-}
-
-/** Is the part a number and nothing else? */
-static bool is_number(part_t p, double *value)
-{
-    char text[32], *end;
-
-    if (p.len == 0 || p.len >= sizeof(text))
-        return false;
-    memcpy(text, p.at, p.len);
-    text[p.len] = '\0';
-    *value = strtod(text, &end);
-    return end == text + p.len;
-}
+/** Longest line without what follows a #. */
+#define LINE 2048
 
 /** Reads "name=value". */
-static bool read_one(onic_link_t *link, part_t one, onic_link_error_t *error)
+static bool read_one(onic_link_t *link, const char *one)
 {
-    part_t value = one, name;
-    double read;
+    char name[16];
+    double value;
+    int end = 0;
     size_t i = 0;
 
-    if (!split(&value, '=', &name))
-        return wrong(error, one, "there is no value");
-    while (i < N_NAMES && !is(trimmed(name), names[i].name))
+    if (sscanf(one, " %15[a-z_] =%lf %n", name, &value, &end) != 2 || end == 0 || one[end] != '\0')
+        return false;
+    while (i < N_NAMES && strcmp(name, names[i].name) != 0)
         i++;
-    if (i == N_NAMES)
-        return wrong(error, one, "the name is unknown");
-    if (!is_number(trimmed(value), &read) || !isfinite(read) || read <= 0)
-        return wrong(error, one, "the value is not a positive finite number");
-    *number(link, i) = read;
+    if (i == N_NAMES || !isfinite(value) || value <= 0)
+        return false;
+    *number(link, i) = value;
     return true;
-}
-
-static onic_link_t *kind_of(onic_links_t *links, part_t name)
-{
-    size_t k = 0;
-
-    while (k < N_KINDS && !is(name, kinds[k].name))
-        k++;
-    return k < N_KINDS ? kind(links, k) : NULL;
 }
 
 /** Reads "kind: name=value,...". */
-static bool read_line(onic_links_t *links, part_t line, onic_link_error_t *error)
+static bool read_line(onic_links_t *links, char *line)
 {
     onic_link_t *link = &links->node;
-    part_t first;
-    bool more;
+    char name[8] = "";
+    int end = 0;
+    size_t k = 0;
 
-    if (split(&line, ':', &first)) {
-        first = trimmed(first);
-        link = kind_of(links, first);
-        if (link == NULL)
-            return wrong(error, first, "the kind of peer is unknown");
-    }
-    do {
-        more = split(&line, ',', &first);
-        if (!read_one(link, trimmed(first), error))
+    if (strchr(line, ':') != NULL) {
+        (void)sscanf(line, " %7[a-z] :%n", name, &end);
+        while (k < N_KINDS && strcmp(name, kinds[k].name) != 0)
+            k++;
+        if (end == 0 || k == N_KINDS)
             return false;
-    } while (more);
+        link = kind(links, k);
+    }
+    line += end;
+    for (char *one; (one = strsep(&line, ",")) != NULL;)
+        if (!read_one(link, one))
+            return false;
     return true;
 }
 
-bool onic_links_read(onic_links_t *links, const char *text, onic_link_error_t *error)
+int onic_links_read(onic_links_t *links, const char *text)
 {
-    part_t left = {text, strlen(text)}, line, used;
     onic_links_t all = *links;
+    char line[LINE];
     bool any = false;
+    int n = 1;
 
-    for (error->line = 1; left.len > 0; error->line++) {
-        if (!split(&left, '\n', &line))
-            left.len = 0;
-        (void)split(&line, '#', &used);
-        used = trimmed(used);
-        if (used.len > 0 && !read_line(&all, used, error))
-            return false;
-        any = any || used.len > 0;
+    for (; *text != '\0'; n++) {
+        const size_t len = strcspn(text, "\n"), used = strcspn(text, "#\n");
+        if (used >= sizeof(line))
+            return n;
+        memcpy(line, text, used);
+        line[used] = '\0';
+        text += len + (text[len] == '\n');
+        if (line[strspn(line, " \t\r")] == '\0')
+            continue;
+        any = true;
+        if (!read_line(&all, line))
+            return n;
     }
-    if (!any) {
-        error->line = 0;
-        return wrong(error, (part_t){"", 0}, "nothing is in it");
-    }
-    *links = all;
-    return true;
+    if (any)
+        *links = all;
+    return any ? 0 : n;
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */

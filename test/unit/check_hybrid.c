@@ -37,13 +37,11 @@ static const struct {
 static nicstride_path_t load(int i)
 {
     onic_links_t links = onic_links_default;
-    onic_link_error_t error;
     char path[512];
 
     if (networks[i].file != NULL) {
         snprintf(path, sizeof(path), LINKS "/%s.txt", networks[i].file);
-        ck_assert_msg(onic_links_load(&links, path, &error), "%s, line %u: %s", path, error.line,
-                      error.why);
+        ck_assert_msg(onic_links_load(&links, path) == 0, "%s", path);
     }
     return (nicstride_path_t){.link = networks[i].reach == REACH_NET ? links.net : links.adapter,
                               .mover_block = ONIC_BLOCK_BYTES};
