@@ -48,8 +48,11 @@ coll_nicbarrier_libnicbarrier_datagram_la_SOURCES = \
 	coll_nicbarrier/engines/datagram/input.c \
 	coll_nicbarrier/engines/datagram/interfaces.c \
 	coll_nicbarrier/engines/datagram/params.c \
+	coll_nicbarrier/engines/datagram/send.c \
 	coll_nicbarrier/engines/datagram/stepper.h \
 	coll_nicbarrier/engines/datagram/stepper_host.c \
+	coll_nicbarrier/engines/datagram/steppers.c \
+	coll_nicbarrier/engines/datagram/stepping.c \
 	coll_nicbarrier/engines/datagram/thread.c \
 	coll_nicbarrier/engines/datagram/timers.c \
 	coll_nicbarrier/engines/datagram/transport.h \

@@ -95,21 +95,32 @@ static inline uint64_t nicbarrier_rule_word(const nicbarrier_rule_t *r, uint32_t
     return k < NICBARRIER_RULE_STEPS ? r->sent[k] | (r->failed ? NICBARRIER_WORD_FAILED : 0) : 0;
 }
 
+/** What a word for my step k would be worth if it came now. */
+static inline nicbarrier_word_t nicbarrier_rule_judge(const nicbarrier_rule_t *r, uint32_t k,
+                                                      uint64_t word)
+{
+    const uint64_t epoch = word & ~NICBARRIER_WORD_FAILED;
+
+    if (k >= r->nsteps || k >= NICBARRIER_RULE_STEPS || !(r->waits >> k & 1) ||
+        epoch > r->entered + NICBARRIER_OUTSTANDING_MAX)
+        return NICBARRIER_WORD_WRONG;
+    if (epoch <= r->received[k] && (!(word >> 63) || r->failed))
+        return NICBARRIER_WORD_OLD;
+    return NICBARRIER_WORD_NEW;
+}
+
 /** A word has come for my step k. Allowed before anything was entered. */
 static inline nicbarrier_word_t nicbarrier_rule_receive(nicbarrier_rule_t *r, uint32_t k,
                                                         uint64_t word)
 {
     const uint64_t epoch = word & ~NICBARRIER_WORD_FAILED;
-    const uint8_t failed = (uint8_t)(word >> 63);
+    const nicbarrier_word_t verdict = nicbarrier_rule_judge(r, k, word);
 
-    if (k >= r->nsteps || k >= NICBARRIER_RULE_STEPS || !(r->waits >> k & 1) ||
-        epoch > r->entered + NICBARRIER_OUTSTANDING_MAX)
-        return NICBARRIER_WORD_WRONG;
-    if (epoch <= r->received[k] && (!failed || r->failed))
-        return NICBARRIER_WORD_OLD;
+    if (verdict != NICBARRIER_WORD_NEW)
+        return verdict;
     if (epoch > r->received[k])
         r->received[k] = epoch;
-    r->failed |= failed;
+    r->failed |= (uint8_t)(word >> 63);
     return NICBARRIER_WORD_NEW;
 }
 

@@ -8,9 +8,6 @@
 
 #include "coll_nicbarrier/engines/datagram/datagram.h"
 
-/** The first that can install a group steps it. */
-static const nicbarrier_stepper_t *const steppers[] = {&nicbarrier_stepper_host};
-
 /* ---- prepare -------------------------------------------------------------------------------- */
 
 static uint32_t describe(unsigned char *bytes)
@@ -122,34 +119,6 @@ static int find_partners(nicbarrier_net_t *net, const nicbarrier_endpoints_t *en
 
 /* ---- connect -------------------------------------------------------------------------------- */
 
-static int install(nicbarrier_net_t *net, nicbarrier_reason_t *why)
-{
-    nicbarrier_stepping_t what = {
-        .key = net->group.key, .nsteps = (uint32_t)net->nsteps, .step = net->step};
-    for (int k = 0; k < net->nsteps; k++) {
-        if (net->to[k] != NULL) {
-            const nicbarrier_packet_t p = {.kind = NICBARRIER_PACKET_EPOCH,
-                                           .at = net->step[k].send_at,
-                                           .from_at = (uint8_t)k,
-                                           .sender = (uint32_t)net->group.me,
-                                           .cookie = net->to[k]->cookie,
-                                           .key = net->group.key};
-            nicbarrier_packet_encode(&p, what.packet[k]);
-            what.to[k] = &net->to[k]->at;
-        }
-    }
-    for (size_t i = 0; i < sizeof(steppers) / sizeof(steppers[0]) && net->stepped == NULL; i++) {
-        net->stepper = steppers[i];
-        net->stepped = net->stepper->install(&what);
-    }
-    if (net->stepped == NULL) {
-        nicbarrier_reason(why, "memory is exhausted");
-        return -1;
-    }
-    net->connected = true;
-    return 0;
-}
-
 int nicbarrier_datagram_connect(nicbarrier_net_t *net, const nicbarrier_endpoints_t *endpoints,
                                 const nicbarrier_net_events_t *events, nicbarrier_reason_t *why)
 {
@@ -161,9 +130,10 @@ int nicbarrier_datagram_connect(nicbarrier_net_t *net, const nicbarrier_endpoint
     }
     nicbarrier_datagram_lock();
     net->events = *events;
-    const int rc = find_partners(net, endpoints, why) == 0 ? install(net, why) : -1;
+    net->connected =
+        find_partners(net, endpoints, why) == 0 && nicbarrier_stepping_install(net, why);
     nicbarrier_datagram_unlock();
-    return rc;
+    return net->connected ? 0 : -1;
 }
 
 /* ---- the trial ------------------------------------------------------------------------------- */
@@ -202,6 +172,8 @@ bool nicbarrier_datagram_hopeless(nicbarrier_net_t *net, nicbarrier_reason_t *wh
 void nicbarrier_datagram_disconnect(nicbarrier_net_t *net)
 {
     nicbarrier_datagram_lock();
+    /* The processes behind this one learn of all that is complete. */
+    (void)nicbarrier_datagram_look(net);
     nicbarrier_datagram_leave(net);
     nicbarrier_datagram_unlock();
 }

@@ -103,6 +103,7 @@ static bool all_are_over(void)
 static uint64_t go_on(uint64_t give_up)
 {
     nicbarrier_linger_t *l = &nicbarrier_datagram.linger;
+    nicbarrier_datagram_see_to_all();
     (void)nicbarrier_datagram_receive(NULL);
     const uint64_t now = onic_now_nsec();
     if (!l->begun && (all_are_over() || now >= give_up)) {
@@ -174,7 +175,10 @@ static void datagram_enter(nicbarrier_net_t *net, uint64_t epoch)
 
 static uint64_t datagram_completed(const nicbarrier_net_t *net)
 {
-    return atomic_load_explicit(&net->completed, memory_order_acquire);
+    const nicbarrier_view_t *v = nicbarrier_net_view(net);
+    const uint64_t completed = atomic_load_explicit(&net->completed, memory_order_acquire);
+    const uint64_t shown = v != NULL ? nicbarrier_view_completed(v) : 0;
+    return shown > completed ? shown : completed;
 }
 
 static int datagram_progress(nicbarrier_net_t *net)
@@ -183,7 +187,10 @@ static int datagram_progress(nicbarrier_net_t *net)
     if (!nicbarrier_datagram_trylock()) {
         return 0;
     }
-    const int events = nicbarrier_datagram_receive(net);
+    int events = nicbarrier_datagram_look(net);
+    if (events == 0) {
+        events = nicbarrier_datagram_receive(net);
+    }
     atomic_store_explicit(&nicbarrier_datagram.polled, nicbarrier_datagram.now,
                           memory_order_relaxed);
     nicbarrier_datagram_unlock();
@@ -192,9 +199,9 @@ static int datagram_progress(nicbarrier_net_t *net)
 
 static void datagram_hand_over(nicbarrier_net_t *net)
 {
-    /* In a single step there is nothing to do but to receive, which can wait for the threads;
-     * unless there are processes behind this one. */
-    if (net->nsteps > 1 || net->events.complete != NULL) {
+    /* A stepper that goes on by itself needs no help. In a single step there is nothing to do but
+     * to receive, which can wait for the threads; unless there are processes behind this one. */
+    if (nicbarrier_net_view(net) == NULL && (net->nsteps > 1 || net->events.complete != NULL)) {
         nicbarrier_datagram_hand_over();
     }
 }
@@ -204,11 +211,10 @@ static void datagram_wait(nicbarrier_net_t *net, unsigned usec)
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
     const uint64_t now = onic_now_nsec(), end = now + (uint64_t)usec * 1000;
     const uint64_t deadline = atomic_load_explicit(&d->deadline, memory_order_relaxed);
-    (void)net;
     if (deadline <= now || !nicbarrier_datagram_trylock()) {
         return;
     }
-    const bool quiet = nicbarrier_datagram_arm();
+    const bool quiet = nicbarrier_datagram_arm() && nicbarrier_datagram_want(net);
     atomic_store_explicit(&d->polled, NICBARRIER_NEVER, memory_order_relaxed);
     nicbarrier_datagram_unlock();
     if (quiet) {
@@ -253,7 +259,9 @@ static void datagram_wake(const void *bytes, uint32_t len)
 
 static bool datagram_failed(const nicbarrier_net_t *net)
 {
-    return atomic_load_explicit(&net->failed, memory_order_acquire);
+    const nicbarrier_view_t *v = nicbarrier_net_view(net);
+    return atomic_load_explicit(&net->failed, memory_order_acquire) ||
+           (v != NULL && nicbarrier_view_failed(v));
 }
 
 static void datagram_fail(nicbarrier_net_t *net)

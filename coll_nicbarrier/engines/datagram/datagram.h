@@ -9,8 +9,10 @@
  * reach.h, packet.h, udp_address.h. From the bottom to the top:
  *
  *     transport.h     params.c, and the transports: udp.c (with interfaces.c), verbs_ud.c
- *     group.c         state, packets out, groups
- *     stepper.h       the steppers: stepper_host.c
+ *     send.c          state, packets out
+ *     stepper.h       the steppers: steppers.c, stepper_host.c
+ *     stepping.c      which of them a group has
+ *     group.c         groups
  *     timers.c        requests and repetitions that are due, refusals
  *     input.c         packets in
  *     thread.c        the helper thread, which stands in for the MPI threads
@@ -47,6 +49,13 @@ struct nicbarrier_net {
     atomic_bool failed;         /**< likewise */
     const nicbarrier_stepper_t *stepper;
     nicbarrier_stepped_t *stepped;
+    _Atomic(nicbarrier_view_t *) view;           /**< of the stepper; NULL: it has none */
+    const nicbarrier_stepper_t *stopped_stepper; /**< that the host's has taken the place of */
+    nicbarrier_stepped_t *stopped;               /**< others may still look at its view; or NULL */
+    uint64_t heard[NICBARRIER_STEPS_MAX];        /**< received, as far as `reach` knows of it */
+    uint64_t taken;                              /**< as counted */
+    unsigned repeats;                            /**< of words, asked for by partners */
+    bool judged;                                 /**< so the stepper was, by these */
     nicbarrier_nacks_t nacks;
     int nsteps;
     nicbarrier_step_t step[NICBARRIER_STEPS_MAX];
@@ -112,7 +121,7 @@ void nicbarrier_datagram_post(const nicbarrier_address_t *to, nicbarrier_packet_
 void nicbarrier_datagram_send(nicbarrier_net_t *net, nicbarrier_packet_kind_t kind, uint32_t k,
                               const nicbarrier_address_t *at, uint64_t word);
 
-/* ---- groups ---------------------------------------------------------------------------------- */
+/* ---- stepping.c ------------------------------------------------------------------------------ */
 
 /** What the stepper says of a connected group; `room` is for its use. */
 static inline const nicbarrier_rule_t *nicbarrier_net_state(const nicbarrier_net_t *net,
@@ -120,6 +129,25 @@ static inline const nicbarrier_rule_t *nicbarrier_net_state(const nicbarrier_net
 {
     return net->stepper->snapshot(net->stepped, room);
 }
+
+/** What the stepper shows, or NULL. Any thread. */
+static inline nicbarrier_view_t *nicbarrier_net_view(const nicbarrier_net_t *net)
+{
+    return atomic_load_explicit(&net->view, memory_order_acquire);
+}
+
+/** The group gets a stepper; false and the reason where there is none for it. */
+bool nicbarrier_stepping_install(nicbarrier_net_t *net, nicbarrier_reason_t *why);
+/** Of a group that has one: the host's takes the place of another one. */
+void nicbarrier_stepping_fall_back(nicbarrier_net_t *net);
+/** As in stepper.h. Of readdress: the partners of step k are reached by other addresses now. */
+void nicbarrier_stepping_enter(nicbarrier_net_t *net, uint64_t epoch);
+void nicbarrier_stepping_take(nicbarrier_net_t *net, uint32_t k, uint64_t word);
+void nicbarrier_stepping_fail(nicbarrier_net_t *net);
+void nicbarrier_stepping_readdress(nicbarrier_net_t *net, uint32_t k);
+void nicbarrier_stepping_remove(nicbarrier_net_t *net);
+
+/* ---- groups ---------------------------------------------------------------------------------- */
 
 /** Into the table. */
 void nicbarrier_datagram_add(nicbarrier_net_t *net);
@@ -137,14 +165,21 @@ void nicbarrier_datagram_leave(nicbarrier_net_t *net);
 
 /** Enters all epochs up to `epoch` and sends what becomes due. */
 void nicbarrier_datagram_enter(nicbarrier_net_t *net, uint64_t epoch);
-/** Enters in all groups what members behind this one have (events.entered). */
-void nicbarrier_datagram_enter_all(void);
+/** Enters in all groups what members behind this one have (events.entered), and follows steppers
+ *  that go on by themselves. */
+void nicbarrier_datagram_see_to_all(void);
 /** The connected group has failed: its members are notified. Follow must come after it. */
 void nicbarrier_datagram_set_failed(nicbarrier_net_t *net);
 /** Both. */
 void nicbarrier_datagram_fail(nicbarrier_net_t *net);
-/** The stepper has gone on: timers, completion. The group may be freed afterwards. */
+/** The stepper has gone on: timers, completion. */
+void nicbarrier_datagram_catch_up(nicbarrier_net_t *net, uint64_t now);
+/** The same; the group may be freed afterwards. */
 void nicbarrier_datagram_follow(nicbarrier_net_t *net, uint64_t now);
+/** Has the stepper completed something by itself? Then the engine catches up. */
+bool nicbarrier_datagram_look(nicbarrier_net_t *net);
+/** A thread is about to sleep on the sockets until something is complete; false: something is. */
+bool nicbarrier_datagram_want(nicbarrier_net_t *net);
 /** The partner is reached by another address from now on: stepper and peers are updated. */
 void nicbarrier_datagram_moved(nicbarrier_net_t *net, const nicbarrier_partner_t *p);
 

@@ -2,69 +2,13 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Engine datagram: state, packets out, connected groups; see datagram.h. */
+/** @file Engine datagram: connected groups; see datagram.h. */
 #include "coll_nicbarrier/engines/datagram/datagram.h"
 
-#include <sched.h>
 #include <stdlib.h>
 
-nicbarrier_datagram_t nicbarrier_datagram;
-
-void nicbarrier_datagram_lock(void)
-{
-    while (!nicbarrier_datagram_trylock()) {
-        sched_yield();
-    }
-}
-
-/* ---- packets out ----------------------------------------------------------------------------- */
-
-/** As the parameter drop says. */
-static bool is_dropped(void)
-{
-    nicbarrier_datagram_t *d = &nicbarrier_datagram;
-    if (nicbarrier_datagram_config.drop == 0) {
-        return false;
-    }
-    d->random = d->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (d->random >> 33) % 1000 < (unsigned)nicbarrier_datagram_config.drop;
-}
-
-void nicbarrier_datagram_transmit(const nicbarrier_address_t *to, const unsigned char *packet)
-{
-    if (is_dropped() || !nicbarrier_datagram.transport[to->via]->send(to, packet)) {
-        return;
-    }
-    if (to->via == NICBARRIER_VIA_VERBS) {
-        nicbarrier_count(&nicbarrier_datagram_counters.verbs_sent);
-    } else {
-        nicbarrier_datagram.udp_polls = 0;
-    }
-}
-
-void nicbarrier_datagram_post(const nicbarrier_address_t *to, nicbarrier_packet_t packet)
-{
-    unsigned char bytes[NICBARRIER_PACKET_SIZE];
-    packet.back = nicbarrier_datagram.cookie;
-    nicbarrier_packet_encode(&packet, bytes);
-    nicbarrier_datagram_transmit(to, bytes);
-}
-
-void nicbarrier_datagram_send(nicbarrier_net_t *net, nicbarrier_packet_kind_t kind, uint32_t k,
-                              const nicbarrier_address_t *at, uint64_t word)
-{
-    const bool upwards = kind == NICBARRIER_PACKET_NACK || kind == NICBARRIER_PACKET_ACK;
-    const nicbarrier_partner_t *to = upwards ? net->from[k] : net->to[k];
-    const nicbarrier_packet_t p = {.kind = (uint8_t)kind,
-                                   .at = upwards ? net->step[k].wait_at : net->step[k].send_at,
-                                   .from_at = (uint8_t)k,
-                                   .sender = (uint32_t)net->group.me,
-                                   .cookie = to->cookie,
-                                   .key = net->group.key,
-                                   .epoch = word,
-                                   .to = (uint32_t)to->member};
-    nicbarrier_datagram_post(at, p);
-}
+/** After so many epochs a stepper that goes on by itself is judged. */
+#define JUDGED_EPOCHS 16
 
 /* ---- table ----------------------------------------------------------------------------------- */
 
@@ -119,9 +63,7 @@ void nicbarrier_datagram_free(nicbarrier_net_t *net)
         at = &(*at)->next;
     }
     *at = net->next;
-    if (net->connected) {
-        net->stepper->remove(net->stepped);
-    }
+    nicbarrier_stepping_remove(net);
     free(net->partner);
     free(net);
 }
@@ -144,7 +86,7 @@ void nicbarrier_datagram_set_failed(nicbarrier_net_t *net)
     nicbarrier_rule_t room;
     atomic_store_explicit(&net->failed, true, memory_order_release);
     if (!nicbarrier_net_state(net, &room)->failed) {
-        net->stepper->fail(net->stepped);
+        nicbarrier_stepping_fail(net);
     }
 }
 
@@ -157,9 +99,34 @@ static void add_peers(nicbarrier_net_t *net)
     }
 }
 
+/** Partners that had to ask for every other word of the first epochs: what a stepper sends by
+ * itself does not get there. */
+static void judge(nicbarrier_net_t *net, uint64_t completed)
+{
+    if (completed >= JUDGED_EPOCHS && !net->judged && nicbarrier_net_view(net) != NULL) {
+        net->judged = true;
+        if (net->repeats > JUDGED_EPOCHS / 2) {
+            nicbarrier_stepping_fall_back(net);
+        }
+    }
+}
+
+/** Counts what the stepper has taken in by itself. */
+static void count_taken(nicbarrier_net_t *net)
+{
+    const nicbarrier_view_t *v = nicbarrier_net_view(net);
+    if (v != NULL) {
+        const uint64_t taken = atomic_load_explicit(&v->taken, memory_order_relaxed);
+        atomic_fetch_add_explicit(&nicbarrier_datagram_counters.stepper_taken, taken - net->taken,
+                                  memory_order_relaxed);
+        net->taken = taken;
+    }
+}
+
 static void complete(nicbarrier_net_t *net, uint64_t completed)
 {
     nicbarrier_count(&nicbarrier_datagram_counters.completed);
+    count_taken(net);
     if (nicbarrier_datagram.helping) {
         nicbarrier_count(&nicbarrier_datagram_counters.thread_completed);
     }
@@ -171,26 +138,79 @@ static void complete(nicbarrier_net_t *net, uint64_t completed)
     if (!net->gone && net->events.complete != NULL) {
         net->events.complete(net->events.arg, completed);
     }
+    judge(net, completed);
 }
 
-void nicbarrier_datagram_follow(nicbarrier_net_t *net, uint64_t now)
+/** Words that a stepper has taken in by itself: their senders are there, and what they had promised
+ *  is acknowledged. It keeps only what comes from where they are expected. */
+static void hear(nicbarrier_net_t *net, const nicbarrier_rule_t *r)
+{
+    for (uint32_t k = 0; k < r->nsteps; k++) {
+        nicbarrier_partner_t *from = net->from[k];
+        if (r->received[k] == net->heard[k]) {
+            continue;
+        }
+        net->heard[k] = r->received[k];
+        if (nicbarrier_reach_received(from, &from->at)) {
+            nicbarrier_datagram_moved(net, from);
+        }
+        if (nicbarrier_nacks_received(&net->nacks, k)) {
+            nicbarrier_datagram_send(net, NICBARRIER_PACKET_ACK, k, &from->at, r->received[k]);
+        }
+    }
+}
+
+void nicbarrier_datagram_catch_up(nicbarrier_net_t *net, uint64_t now)
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
     nicbarrier_rule_t room;
     const nicbarrier_rule_t *r = nicbarrier_net_state(net, &room);
+    if (nicbarrier_net_view(net) != NULL) {
+        hear(net, r);
+    }
     nicbarrier_nacks_follow(&net->nacks, r, now);
     if (net->nacks.deadline < atomic_load_explicit(&d->deadline, memory_order_relaxed)) {
         atomic_store_explicit(&d->deadline, net->nacks.deadline, memory_order_relaxed);
     }
-    if (r->completed != atomic_load_explicit(&net->completed, memory_order_relaxed)) {
+    if (r->completed > atomic_load_explicit(&net->completed, memory_order_relaxed)) {
         complete(net, r->completed);
     }
     if (r->failed) {
         atomic_store_explicit(&net->failed, true, memory_order_release);
     }
+}
+
+void nicbarrier_datagram_follow(nicbarrier_net_t *net, uint64_t now)
+{
+    nicbarrier_datagram_catch_up(net, now);
     if (net->gone) {
         nicbarrier_datagram_leave(net);
     }
+}
+
+bool nicbarrier_datagram_look(nicbarrier_net_t *net)
+{
+    const nicbarrier_view_t *v = nicbarrier_net_view(net);
+    const bool moved =
+        v != NULL &&
+        (nicbarrier_view_completed(v) >
+             atomic_load_explicit(&net->completed, memory_order_relaxed) ||
+         nicbarrier_view_failed(v) > atomic_load_explicit(&net->failed, memory_order_relaxed));
+    if (moved) {
+        nicbarrier_datagram_catch_up(net, onic_now_nsec());
+    }
+    return moved;
+}
+
+bool nicbarrier_datagram_want(nicbarrier_net_t *net)
+{
+    nicbarrier_view_t *v = nicbarrier_net_view(net);
+    if (v == NULL) {
+        return true;
+    }
+    atomic_store(&v->wanted, 1);
+    atomic_thread_fence(memory_order_seq_cst);
+    return !nicbarrier_datagram_look(net);
 }
 
 void nicbarrier_datagram_fail(nicbarrier_net_t *net)
@@ -202,8 +222,8 @@ void nicbarrier_datagram_fail(nicbarrier_net_t *net)
 void nicbarrier_datagram_moved(nicbarrier_net_t *net, const nicbarrier_partner_t *p)
 {
     for (int k = 0; k < net->nsteps && net->connected; k++) {
-        if (net->to[k] == p) {
-            net->stepper->readdress(net->stepped, (uint32_t)k, &p->at);
+        if (net->to[k] == p || net->from[k] == p) {
+            nicbarrier_stepping_readdress(net, (uint32_t)k);
         }
     }
     if (net->used) {
@@ -217,20 +237,22 @@ void nicbarrier_datagram_enter(nicbarrier_net_t *net, uint64_t epoch)
 {
     nicbarrier_rule_t room;
     if (net->connected && epoch > nicbarrier_net_state(net, &room)->entered) {
-        net->stepper->enter(net->stepped, epoch);
+        nicbarrier_stepping_enter(net, epoch);
         nicbarrier_datagram_follow(net, onic_now_nsec());
     }
 }
 
-static void enter_behind(nicbarrier_net_t *net, uint64_t now)
+static void see_to(nicbarrier_net_t *net, uint64_t now)
 {
-    (void)now;
     if (net->connected && !net->gone && net->events.entered != NULL) {
         nicbarrier_datagram_enter(net, net->events.entered(net->events.arg));
     }
+    if (nicbarrier_net_view(net) != NULL) {
+        nicbarrier_datagram_follow(net, now);
+    }
 }
 
-void nicbarrier_datagram_enter_all(void)
+void nicbarrier_datagram_see_to_all(void)
 {
-    nicbarrier_datagram_each(enter_behind, 0);
+    nicbarrier_datagram_each(see_to, onic_now_nsec());
 }

@@ -56,6 +56,7 @@ static void take_nack(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
     const nicbarrier_address_t *back = to->at.via == from->via ? &to->at : from;
     if (reply == NICBARRIER_REPLY_AGAIN) {
         count(retransmits);
+        net->repeats++;
         nicbarrier_datagram_send(net, NICBARRIER_PACKET_REPEAT, p->at, back,
                                  nicbarrier_rule_word(r, p->at));
     } else {
@@ -63,12 +64,14 @@ static void take_nack(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
     }
 }
 
-/** EPOCH, REPEAT or PROMISED. */
+/** EPOCH, REPEAT or PROMISED. A stepper that goes on by itself may have taken it in already. */
 static int take_message(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
                         const nicbarrier_address_t *from)
 {
+    nicbarrier_rule_t room;
     nicbarrier_partner_t *partner = net->from[p->at];
-    const nicbarrier_word_t verdict = net->stepper->take(net->stepped, p->at, p->epoch);
+    const nicbarrier_word_t verdict =
+        nicbarrier_rule_judge(nicbarrier_net_state(net, &room), p->at, p->epoch);
     if (verdict == NICBARRIER_WORD_WRONG) {
         count(refused);
         return 0;
@@ -76,12 +79,14 @@ static int take_message(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
     prove(net, partner, from);
     bool promised = p->kind == NICBARRIER_PACKET_PROMISED;
     if (verdict == NICBARRIER_WORD_NEW) {
+        nicbarrier_stepping_take(net, p->at, p->epoch);
+        net->heard[p->at] = p->epoch & ~NICBARRIER_WORD_FAILED;
         promised |= nicbarrier_nacks_received(&net->nacks, p->at);
     }
     if (promised) {
         nicbarrier_datagram_send(net, NICBARRIER_PACKET_ACK, p->at, &partner->at, p->epoch);
     }
-    if (verdict == NICBARRIER_WORD_OLD) {
+    if (verdict == NICBARRIER_WORD_OLD && nicbarrier_net_view(net) == NULL) {
         return 0;
     }
     nicbarrier_datagram_follow(net, onic_now_nsec());
@@ -179,13 +184,15 @@ static int take(const unsigned char *bytes, size_t len, const nicbarrier_address
 
 /* ---- from the transports -------------------------------------------------------------------- */
 
-/** Is it time to poll UDP? Always where that is all there is, and where `thorough`. */
-static bool udp_is_due(bool thorough)
+/** Is it time to poll UDP for a group, or all groups (NULL)? Seldom where words come otherwise. */
+static bool udp_is_due(const nicbarrier_net_t *net)
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
     const unsigned polls = ++d->udp_polls;
-    return d->transport[NICBARRIER_VIA_VERBS] == NULL || thorough || polls < UDP_LONG ||
-           polls % UDP_SELDOM == 0 || atomic_load_explicit(&d->udp_due, memory_order_relaxed);
+    const bool seldom = net != NULL && (d->transport[NICBARRIER_VIA_VERBS] != NULL ||
+                                        nicbarrier_net_view(net) != NULL);
+    return !seldom || polls < UDP_LONG || polls % UDP_SELDOM == 0 ||
+           atomic_load_explicit(&d->udp_due, memory_order_relaxed);
 }
 
 /** As a transport's receive. */
@@ -207,7 +214,7 @@ int nicbarrier_datagram_receive(nicbarrier_net_t *net)
 {
     const uint64_t completed =
         net != NULL ? atomic_load_explicit(&net->completed, memory_order_relaxed) : 0;
-    const bool udp = udp_is_due(net == NULL);
+    const bool udp = udp_is_due(net);
     nicbarrier_address_t from;
     /* One more than a packet, so that longer ones are seen to be wrong. */
     unsigned char bytes[NICBARRIER_PACKET_SIZE + 1];

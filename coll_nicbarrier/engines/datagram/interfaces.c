@@ -15,6 +15,15 @@
 
 #include "common/support/peer_file.h"
 
+/** Is it up, and has an address of IP? */
+static bool is_ip(const struct ifaddrs *i)
+{
+    const unsigned up = IFF_UP | IFF_RUNNING;
+    return i->ifa_addr != NULL && i->ifa_netmask != NULL &&
+           (i->ifa_addr->sa_family == AF_INET || i->ifa_addr->sa_family == AF_INET6) &&
+           (i->ifa_flags & up) == up;
+}
+
 static bool ip_of(const struct ifaddrs *i, nicbarrier_ip_t *p)
 {
     const struct sockaddr_in *four = (const void *)i->ifa_addr;
@@ -38,13 +47,28 @@ static bool ip_of(const struct ifaddrs *i, nicbarrier_ip_t *p)
     return true;
 }
 
+unsigned nicbarrier_interface_of(const nicbarrier_ip_t *ip, char name[IF_NAMESIZE])
+{
+    struct ifaddrs *all;
+    unsigned index = 0;
+    if (getifaddrs(&all) != 0) {
+        return 0;
+    }
+    for (const struct ifaddrs *i = all; i != NULL && index == 0; i = i->ifa_next) {
+        nicbarrier_ip_t p;
+        if (is_ip(i) && ip_of(i, &p) && memcmp(p.bytes, ip->bytes, sizeof(p.bytes)) == 0) {
+            snprintf(name, IF_NAMESIZE, "%s", i->ifa_name);
+            index = if_nametoindex(name);
+        }
+    }
+    freeifaddrs(all);
+    return index;
+}
+
 /** 1: an address to name, 0: none, -1: the filter is malformed. */
 static int usable(const struct ifaddrs *i, const char *filter, nicbarrier_ip_t *p)
 {
-    const unsigned up = IFF_UP | IFF_RUNNING;
-    if (i->ifa_addr == NULL || i->ifa_netmask == NULL ||
-        (i->ifa_addr->sa_family != AF_INET && i->ifa_addr->sa_family != AF_INET6) ||
-        (i->ifa_flags & up) != up || !ip_of(i, p)) {
+    if (!is_ip(i) || !ip_of(i, p)) {
         return 0;
     }
     if (filter != NULL) {

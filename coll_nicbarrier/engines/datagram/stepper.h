@@ -5,61 +5,140 @@
 /**
  * @file
  * A stepper: what executes the rule of barriers (rule.h) for groups of engine datagram. The host's
- * is here (stepper_host.c); others may do it on a network adapter or in the kernel. A new one is a
- * file, its declaration here, and a row in the table of connect.c. The engine knows a group's state
- * through this table only, and serialises its calls for all groups. The contract:
+ * does so in calls of this process (stepper_host.c). Another one may do it by itself, on a network
+ * adapter or in the kernel, while no process of the node has a processor. A new one is a file and a
+ * row of steppers.c, before the host's. Of each group it is asked in turn, when the group is made,
+ * whether it can have it.
  *
- *  - It gets everything when a group is installed: the steps, where the receiver of each is
- *    reached, and the packet for it, complete but for the word of the step, which goes to
- *    NICBARRIER_PACKET_EPOCH_AT in network byte order whenever rule.h says that it is to be sent.
- *    A word is sent once. Repetition is the engine's, from the snapshot.
- *  - It takes in the words of packets of kind EPOCH, REPEAT and PROMISED for the group, where these
- *    come to itself; those that come to the engine the engine hands over (take). The same word may
- *    come both ways. All other packets are the engine's, and the engine acknowledges (ACK), too.
- *  - A snapshot is a state that the rule had at one time: later ones are nowhere less. It may be
- *    old, but what `enter`, `take` and `fail` of the same thread have led to is in it, as far as
- *    that does not depend on others.
+ * *Words.* Whenever rule.h says that a step is to be sent, its packet goes out once, with the word
+ * at NICBARRIER_PACKET_EPOCH_AT in network byte order. All else is the engine's: what was lost is
+ * repeated from a snapshot.
+ *
+ * *Packets in.* A stepper that goes on by itself may keep packets of kind EPOCH and REPEAT that
+ * come from the address where the sender of the step is expected and whose word is not wrong. All
+ * others reach the engine's socket unchanged: other kinds (PROMISED too, whose word it may take in
+ * first, since the engine has to acknowledge it), other addresses, from which the engine learns,
+ * groups that are not known, and words that bring a failure. What it might keep may come up, too.
+ *
+ * *State.* A snapshot is a state that the rule had at one time; later ones are nowhere less. It may
+ * be old, but what calls of the same thread have led to is in it, as far as that does not depend on
+ * others, and it is nowhere less than what the view said before.
+ *
+ * *Threads.* The engine's lock is held for calls of a process. `enter_as` in other processes of the
+ * node runs at the same time, and so does what the stepper does by itself.
  */
 #ifndef NICBARRIER_STEPPER_H
 #define NICBARRIER_STEPPER_H
 
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "coll_nicbarrier/engines/datagram/wire/packet.h"
 #include "coll_nicbarrier/engines/datagram/reach.h"
+#include "coll_nicbarrier/engines/engine.h"
 #include "coll_nicbarrier/epoch/rule.h"
 #include "coll_nicbarrier/schedule/schedule.h"
 
 _Static_assert(NICBARRIER_STEPS_MAX == NICBARRIER_RULE_STEPS, "a schedule fits the rule");
 
-/** What is installed; read during the call only. */
+/** What a stepper that goes on by itself shows of a group, in memory that all processes of the node
+ *  may map. Written by the stepper; `wanted` also by the engine. What is shown only grows. Any
+ *  thread reads it without the lock, from `install` to `remove`. */
+typedef struct nicbarrier_view {
+    /** The last epoch that is complete, and NICBARRIER_WORD_FAILED beside it. Stored with release.
+     */
+    _Atomic uint64_t word;
+    _Atomic uint64_t entered;
+    /** Words of partners that it has taken in by itself. */
+    _Atomic uint64_t taken;
+    /** Not 0: a thread of the engine sleeps on its socket, or is about to. After it has stored a
+     *  new word, and a full fence, the stepper exchanges this with 0, and where it was not 0 it
+     *  passes up the packet that has led to the new word. Where it was an entry and no packet, it
+     *  leaves this as it is: who has entered sees it and the word. */
+    _Atomic uint64_t wanted;
+} nicbarrier_view_t;
+
+_Static_assert(sizeof(nicbarrier_view_t) == 32, "a program in the kernel writes it");
+
+static inline uint64_t nicbarrier_view_completed(const nicbarrier_view_t *v)
+{
+    return atomic_load_explicit(&v->word, memory_order_acquire) & ~NICBARRIER_WORD_FAILED;
+}
+
+static inline bool nicbarrier_view_failed(const nicbarrier_view_t *v)
+{
+    return atomic_load_explicit(&v->word, memory_order_acquire) >= NICBARRIER_WORD_FAILED;
+}
+
+/** What is installed; read during the call only. Addresses are of UDP or verbs (transport.h). */
 typedef struct nicbarrier_stepping {
-    uint64_t key; /**< of the group */
+    uint64_t key;    /**< of the group */
+    uint32_t cookie; /**< that packets to this process carry */
+    uint32_t drop;   /**< for tests: of 1000 words to send so many are dropped */
     uint32_t nsteps;
     const nicbarrier_step_t *step;
-    const nicbarrier_address_t *to[NICBARRIER_STEPS_MAX]; /**< NULL: nothing is sent */
-    unsigned char packet[NICBARRIER_STEPS_MAX][NICBARRIER_PACKET_SIZE]; /**< likewise */
+    const nicbarrier_rule_t *start; /**< the state to go on from; NULL: a new group */
+    const nicbarrier_address_t *to[NICBARRIER_STEPS_MAX];   /**< NULL: nothing is sent */
+    const nicbarrier_address_t *from[NICBARRIER_STEPS_MAX]; /**< NULL: nothing is waited for */
+    /** What goes out, where anything does, and what is waited for: kind EPOCH, complete but for the
+     *  word. */
+    unsigned char packet[NICBARRIER_STEPS_MAX][NICBARRIER_PACKET_SIZE];
+    unsigned char expected[NICBARRIER_STEPS_MAX][NICBARRIER_PACKET_SIZE];
 } nicbarrier_stepping_t;
 
 /** A group that is installed. */
 typedef struct nicbarrier_stepped nicbarrier_stepped_t;
+/** Another process's access to one. */
+typedef struct nicbarrier_access nicbarrier_access_t;
 
+/** Longest record of `share`, in bytes. */
+#define NICBARRIER_SHARE_MAX 96
+
+/** Where a function returns false, what was asked for has not been done, and the stepper does
+ *  nothing more for the group: the engine calls `stop`, and the host's stepper goes on from the
+ *  snapshot. The host's never returns that. */
 typedef struct nicbarrier_stepper {
-    /** @return NULL where it cannot be had (memory, or what the stepper lives on) */
-    nicbarrier_stepped_t *(*install)(const nicbarrier_stepping_t *what);
+    const char *name; /**< as in coll_nicbarrier_stepper */
+    const char *what; /**< for that parameter's help text */
+
+    /** *view_p gets what it shows; NULL: it does nothing but in calls.
+     *  @return NULL and the reason where it cannot have the group */
+    nicbarrier_stepped_t *(*install)(const nicbarrier_stepping_t *what, nicbarrier_view_t **view_p,
+                                     nicbarrier_reason_t *why);
     /** Enters all epochs up to this one. */
-    void (*enter)(nicbarrier_stepped_t *s, uint64_t epoch);
-    /** A word for my step k has come to the engine. */
-    nicbarrier_word_t (*take)(nicbarrier_stepped_t *s, uint32_t k, uint64_t word);
+    bool (*enter)(nicbarrier_stepped_t *s, uint64_t epoch);
+    /** A word for my step k has come to the engine. It is new by the snapshot. */
+    bool (*take)(nicbarrier_stepped_t *s, uint32_t k, uint64_t word);
     /** The group has failed. */
-    void (*fail)(nicbarrier_stepped_t *s);
+    bool (*fail)(nicbarrier_stepped_t *s);
+    /** Partners of step k are reached by these addresses from now on; NULL as in install. */
+    bool (*readdress)(nicbarrier_stepped_t *s, uint32_t k, const nicbarrier_address_t *to,
+                      const nicbarrier_address_t *from);
     /** @return the state: `room`, filled in, or where it stands until the next call */
     const nicbarrier_rule_t *(*snapshot)(const nicbarrier_stepped_t *s, nicbarrier_rule_t *room);
-    /** The receiver of step k is reached by another address from now on. */
-    void (*readdress)(nicbarrier_stepped_t *s, uint32_t k, const nicbarrier_address_t *to);
     void (*remove)(nicbarrier_stepped_t *s);
+
+    /* What the host's has not. */
+
+    /** From now on it neither keeps nor sends anything; view and snapshot stay as they are. May be
+     *  called again. */
+    void (*stop)(nicbarrier_stepped_t *s);
+    /** Lets other processes of this node see the view and enter: writes a record of at most
+     *  NICBARRIER_SHARE_MAX bytes. Returns its length; 0: it cannot. */
+    uint32_t (*share)(const nicbarrier_stepped_t *s, void *record);
+    /** In another process, which may have opened nothing: NULL where that cannot be. Attach and
+     *  detach are called by one thread at a time. The group may be removed before. */
+    nicbarrier_access_t *(*attach)(const void *record, uint32_t len,
+                                   const nicbarrier_view_t **view_p);
+    /** As enter. Any thread of that process. False: it was not done. */
+    bool (*enter_as)(nicbarrier_access_t *a, uint64_t epoch);
+    void (*detach)(nicbarrier_access_t *a);
 } nicbarrier_stepper_t;
 
-extern const nicbarrier_stepper_t nicbarrier_stepper_host;
+/** Ended by NULL, the host's last: steppers.c. */
+extern const nicbarrier_stepper_t *const nicbarrier_steppers[];
+
+extern const nicbarrier_stepper_t nicbarrier_stepper_host; /* stepper_host.c */
 
 #endif

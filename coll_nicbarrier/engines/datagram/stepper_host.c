@@ -15,24 +15,6 @@ struct nicbarrier_stepped {
     unsigned char packet[NICBARRIER_STEPS_MAX][NICBARRIER_PACKET_SIZE];
 };
 
-static nicbarrier_stepped_t *host_install(const nicbarrier_stepping_t *what)
-{
-    nicbarrier_stepped_t *s = calloc(1, sizeof(*s));
-    uint64_t sends, waits;
-    if (s == NULL) {
-        return NULL;
-    }
-    for (uint32_t k = 0; k < what->nsteps; k++) {
-        if (what->to[k] != NULL) {
-            s->to[k] = *what->to[k];
-        }
-    }
-    memcpy(s->packet, what->packet, sizeof(s->packet));
-    nicbarrier_schedule_bits(what->step, (int)what->nsteps, &sends, &waits);
-    nicbarrier_rule_init(&s->rule, what->nsteps, sends, waits);
-    return s;
-}
-
 /** Goes as far as it gets, and sends what becomes due. */
 static void advance(nicbarrier_stepped_t *s)
 {
@@ -46,25 +28,50 @@ static void advance(nicbarrier_stepped_t *s)
     }
 }
 
-static void host_enter(nicbarrier_stepped_t *s, uint64_t epoch)
+static nicbarrier_stepped_t *host_install(const nicbarrier_stepping_t *what,
+                                          nicbarrier_view_t **view_p, nicbarrier_reason_t *why)
+{
+    nicbarrier_stepped_t *s = calloc(1, sizeof(*s));
+    uint64_t sends, waits;
+    *view_p = NULL;
+    if (s == NULL) {
+        nicbarrier_reason(why, "memory is exhausted");
+        return NULL;
+    }
+    for (uint32_t k = 0; k < what->nsteps; k++) {
+        if (what->to[k] != NULL) {
+            s->to[k] = *what->to[k];
+        }
+    }
+    memcpy(s->packet, what->packet, sizeof(s->packet));
+    nicbarrier_schedule_bits(what->step, (int)what->nsteps, &sends, &waits);
+    nicbarrier_rule_init(&s->rule, what->nsteps, sends, waits);
+    if (what->start != NULL) {
+        s->rule = *what->start;
+        advance(s);
+    }
+    return s;
+}
+
+static bool host_enter(nicbarrier_stepped_t *s, uint64_t epoch)
 {
     nicbarrier_rule_enter(&s->rule, epoch);
     advance(s);
+    return true;
 }
 
-static nicbarrier_word_t host_take(nicbarrier_stepped_t *s, uint32_t k, uint64_t word)
+static bool host_take(nicbarrier_stepped_t *s, uint32_t k, uint64_t word)
 {
-    const nicbarrier_word_t verdict = nicbarrier_rule_receive(&s->rule, k, word);
-    if (verdict == NICBARRIER_WORD_NEW) {
-        advance(s);
-    }
-    return verdict;
+    (void)nicbarrier_rule_receive(&s->rule, k, word);
+    advance(s);
+    return true;
 }
 
-static void host_fail(nicbarrier_stepped_t *s)
+static bool host_fail(nicbarrier_stepped_t *s)
 {
     nicbarrier_rule_fail(&s->rule);
     advance(s);
+    return true;
 }
 
 static const nicbarrier_rule_t *host_snapshot(const nicbarrier_stepped_t *s,
@@ -74,9 +81,14 @@ static const nicbarrier_rule_t *host_snapshot(const nicbarrier_stepped_t *s,
     return &s->rule;
 }
 
-static void host_readdress(nicbarrier_stepped_t *s, uint32_t k, const nicbarrier_address_t *to)
+static bool host_readdress(nicbarrier_stepped_t *s, uint32_t k, const nicbarrier_address_t *to,
+                           const nicbarrier_address_t *from)
 {
-    s->to[k] = *to;
+    (void)from;
+    if (to != NULL) {
+        s->to[k] = *to;
+    }
+    return true;
 }
 
 static void host_remove(nicbarrier_stepped_t *s)
@@ -85,6 +97,8 @@ static void host_remove(nicbarrier_stepped_t *s)
 }
 
 const nicbarrier_stepper_t nicbarrier_stepper_host = {
+    .name = "host",
+    .what = "this process",
     .install = host_install,
     .enter = host_enter,
     .take = host_take,

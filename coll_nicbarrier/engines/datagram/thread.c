@@ -84,7 +84,7 @@ static bool serve(void)
             return false;
         }
         d->helping = true;
-        nicbarrier_datagram_enter_all();
+        nicbarrier_datagram_see_to_all();
         quiet = nicbarrier_datagram_receive(NULL) == 0 && nicbarrier_datagram_arm();
         d->helping = false;
         nicbarrier_datagram_unlock();

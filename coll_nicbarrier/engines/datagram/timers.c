@@ -49,6 +49,9 @@ static void expire(nicbarrier_net_t *net, uint64_t now)
     if (!net->connected) {
         return;
     }
+    if (nicbarrier_net_view(net) != NULL) {
+        nicbarrier_datagram_catch_up(net, now);
+    }
     const nicbarrier_rule_t *r = nicbarrier_net_state(net, &room);
     const uint64_t nacks = nicbarrier_nacks_expire(&net->nacks, r, now, &repeats);
     for (uint32_t k = 0; (nacks | repeats) >> k != 0; k++) {

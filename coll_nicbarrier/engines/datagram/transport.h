@@ -7,6 +7,7 @@
 #ifndef NICBARRIER_TRANSPORT_H
 #define NICBARRIER_TRANSPORT_H
 
+#include <net/if.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -46,8 +47,10 @@ typedef struct nicbarrier_datagram_counters {
     _Atomic uint64_t verbs_sent;  /**< packets of all kinds that went by verbs */
     _Atomic uint64_t fallbacks;   /**< from verbs to UDP, because nothing came by verbs */
     _Atomic uint64_t completed;   /**< barriers, though several at once count as one */
-    _Atomic uint64_t thread_completed; /**< of these, by the helper thread */
-    _Atomic uint64_t handovers;        /**< times that the helper thread took over at once */
+    _Atomic uint64_t thread_completed;  /**< of these, by the helper thread */
+    _Atomic uint64_t handovers;         /**< times that the helper thread took over at once */
+    _Atomic uint64_t stepper_taken;     /**< words that a stepper has taken in by itself */
+    _Atomic uint64_t stepper_fallbacks; /**< groups that the host's stepper took over */
 } nicbarrier_datagram_counters_t;
 
 extern nicbarrier_datagram_counters_t nicbarrier_datagram_counters;
@@ -97,12 +100,28 @@ void nicbarrier_udp_send_once(const nicbarrier_address_t *to, const unsigned cha
 /** How processes of this node reach my socket of UDP, which is open. */
 void nicbarrier_udp_local(nicbarrier_address_t *a);
 
+/** How the kernel sends to an address of UDP: my own end of it, and the interface. */
+typedef struct nicbarrier_way {
+    nicbarrier_ip_t mine, theirs; /**< without their prefixes; of IPv4 mapped */
+    uint16_t my_port, their_port; /**< in the host's byte order */
+    unsigned ifindex;             /**< 0: of no interface that is up */
+    char interface[IF_NAMESIZE];
+} nicbarrier_way_t;
+
+/** 0, or -1 and the reason: the address is of another transport, or there is no route. The socket
+ *  is open. Some system calls. */
+int nicbarrier_udp_way(const nicbarrier_address_t *to, nicbarrier_way_t *way,
+                       nicbarrier_reason_t *why);
+
 /* ---- the addresses of this host: interfaces.c ----------------------------------------------- */
 
 /** The addresses of all interfaces that are up and fit the filter (nicbarrier_ip_wanted; NULL: all
  *  but the loopback). Returns how many, at least 1; or -1 and the reason. */
 int nicbarrier_interfaces(const char *filter, nicbarrier_ip_t ip[NICBARRIER_IPS_MAX],
                           nicbarrier_reason_t *why);
+
+/** The interface that has this address, and its name; 0: none. */
+unsigned nicbarrier_interface_of(const nicbarrier_ip_t *ip, char name[IF_NAMESIZE]);
 
 /** Names the kernel and its network namespace; where these are not known, this process alone, and
  *  the loopback interface is not used. */

@@ -232,6 +232,47 @@ void nicbarrier_udp_local(nicbarrier_address_t *a)
     address_of(&nicbarrier_ip_loopback, udp.mine.port, a);
 }
 
+/** The address of IP in one of the socket's. */
+static void split(const any_address_t *a, nicbarrier_ip_t *ip, uint16_t *port)
+{
+    *ip = nicbarrier_ip_loopback;
+    if (a->any.sa_family == AF_INET) {
+        memcpy(ip->bytes + 12, &a->four.sin_addr, 4);
+        *port = ntohs(a->four.sin_port);
+    } else {
+        memcpy(ip->bytes, &a->six.sin6_addr, 16);
+        *port = ntohs(a->six.sin6_port);
+    }
+}
+
+int nicbarrier_udp_way(const nicbarrier_address_t *to, nicbarrier_way_t *way,
+                       nicbarrier_reason_t *why)
+{
+    any_address_t a;
+    socklen_t len = sizeof(a);
+    memset(way, 0, sizeof(*way));
+    if (to->via != NICBARRIER_VIA_UDP) {
+        nicbarrier_reason(why, "a partner is reached by verbs");
+        return -1;
+    }
+    memcpy(&a, to->bytes, to->len);
+    split(&a, &way->theirs, &way->their_port);
+    const int fd = socket(a.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    const bool routed =
+        fd >= 0 && connect(fd, &a.any, to->len) == 0 && getsockname(fd, &a.any, &len) == 0;
+    if (!routed) {
+        nicbarrier_reason(why, "a partner cannot be reached: %s", strerror(errno));
+    } else {
+        split(&a, &way->mine, &way->my_port);
+        way->my_port = udp.mine.port;
+        way->ifindex = nicbarrier_interface_of(&way->mine, way->interface);
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    return routed ? 0 : -1;
+}
+
 const nicbarrier_transport_t nicbarrier_udp = {
     .open = udp_open,
     .close = udp_close,
