@@ -2,10 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Datatypes of Open MPI to layouts.
- */
+/** @file Datatypes of Open MPI to layouts. */
 #ifndef ONIC_FLATTEN_H
 #define ONIC_FLATTEN_H
 

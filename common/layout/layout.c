@@ -294,11 +294,9 @@ static size_t regular_prefix(const onic_runs_t *r, size_t first, size_t each, in
     return n;
 }
 
-/**
- * Finds nested strides in a list of equal runs: the first runs that are equally far apart make a
- * group, which must come back until the list ends; then the groups are looked at in the same way.
- * Not where that takes more than `most` levels.
- */
+/** Finds nested strides in a list of equal runs: the first runs that are equally far apart make a
+ *  group, which must come back until the list ends; then the groups are looked at in the same way.
+ *  Not where that takes more than `most` levels. */
 static bool runs_are_regular(const onic_runs_t *r, onic_layout_t *l, uint32_t most)
 {
     const onic_run_t *run = r->run;

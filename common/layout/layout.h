@@ -48,12 +48,10 @@ typedef struct onic_run {
     int64_t stride;
 } onic_run_t;
 
-/**
- * A layout. In stride form (`nruns == 0`) the leaf is one block of `block` bytes at `offset`; in
- * list form it is `runs[0 .. nruns)` shifted by `offset`. `level[0]` is the innermost level.
- * A layout of zero bytes has `size == 0`, `nlevels == 0`, `nruns == 0` and `lb == ub == 0`.
- * size, lb, ub and ub - lb never exceed INT64_MAX; what would is refused with ONIC_LAYOUT_OVERFLOW.
- */
+/** A layout. In stride form (`nruns == 0`) the leaf is one block of `block` bytes at `offset`; in
+ *  list form it is `runs[0 .. nruns)` shifted by `offset`. `level[0]` is the innermost level. A
+ *  layout of zero bytes has `size == 0`, `nlevels == 0`, `nruns == 0` and `lb == ub == 0`. size,
+ *  lb, ub and ub - lb never exceed INT64_MAX; what would is refused with ONIC_LAYOUT_OVERFLOW. */
 typedef struct onic_layout {
     uint64_t size;  /**< bytes of data in the whole layout */
     int64_t lb;     /**< lowest byte offset that the layout touches */
@@ -90,42 +88,32 @@ typedef enum onic_layout_status {
 ONIC_EXPORT onic_layout_status_t onic_layout_contig(onic_layout_t *l, int64_t offset,
                                                     uint64_t size);
 
-/**
- * Repeats what `l` describes `count` times, `stride` bytes apart, as a new outermost level.
- * `count` 0 empties the layout. The result is normalised: blocks that touch are merged into longer
- * blocks, levels that continue each other are merged, levels of one pass vanish.
- * Allocates nothing. On an error `l` is unchanged.
- */
+/** Repeats what `l` describes `count` times, `stride` bytes apart, as a new outermost level.
+ *  `count` 0 empties the layout. The result is normalised: blocks that touch are merged into longer
+ *  blocks, levels that continue each other are merged, levels of one pass vanish. Allocates
+ *  nothing. On an error `l` is unchanged. */
 ONIC_EXPORT onic_layout_status_t onic_layout_repeat(onic_layout_t *l, uint64_t count,
                                                     int64_t stride);
 
-/**
- * Shortens `l` to its first `size` packed bytes; does nothing where it has no more. That takes time
- * and memory for each run. On an error, ONIC_LAYOUT_NO_MEMORY or ONIC_LAYOUT_OVERFLOW (more than
- * 2^32 - 1 runs), `l` is as it was.
- */
+/** Shortens `l` to its first `size` packed bytes; does nothing where it has no more. That takes
+ *  time and memory for each run. On an error, ONIC_LAYOUT_NO_MEMORY or ONIC_LAYOUT_OVERFLOW (more
+ *  than 2^32 - 1 runs), `l` is as it was. */
 ONIC_EXPORT onic_layout_status_t onic_layout_cut(onic_layout_t *l, uint64_t size);
 
-/**
- * Appends a run to a list; merges it with the run before it where the two are one run (touching
- * blocks, or the next block or blocks of the same stride). Runs of no bytes are dropped.
- */
+/** Appends a run to a list; merges it with the run before it where the two are one run (touching
+ *  blocks, or the next block or blocks of the same stride). Runs of no bytes are dropped. */
 ONIC_EXPORT onic_layout_status_t onic_runs_add(onic_runs_t *r, onic_run_t run);
 
-/**
- * Appends all the pieces of `l`, shifted by `shift`, to `r`, as few runs as it can. On an error `r`
- * holds some of them and is only good for onic_runs_fini. At most 2^32 - 1 runs, else
- * ONIC_LAYOUT_OVERFLOW.
- */
+/** Appends all the pieces of `l`, shifted by `shift`, to `r`, as few runs as it can. On an error
+ *  `r` holds some of them and is only good for onic_runs_fini. At most 2^32 - 1 runs, else
+ *  ONIC_LAYOUT_OVERFLOW. */
 ONIC_EXPORT onic_layout_status_t onic_runs_add_layout(onic_runs_t *r, const onic_layout_t *l,
                                                       int64_t shift);
 
-/**
- * Makes `l` from a list and leaves the list empty, on an error too. A list of one run, or one that
- * is regular (equal runs at a constant distance, groups of such runs at a constant distance, and so
- * on), becomes stride form, if that leaves room for `above` levels, 0 .. ONIC_LAYOUT_MAX_LEVELS,
- * that are to be put on top.
- */
+/** Makes `l` from a list and leaves the list empty, on an error too. A list of one run, or one that
+ *  is regular (equal runs at a constant distance, groups of such runs at a constant distance, and
+ *  so on), becomes stride form, if that leaves room for `above` levels, 0 ..
+ *  ONIC_LAYOUT_MAX_LEVELS, that are to be put on top. */
 ONIC_EXPORT onic_layout_status_t onic_layout_from_runs(onic_layout_t *l, onic_runs_t *r,
                                                        uint32_t above);
 
@@ -151,8 +139,7 @@ ONIC_EXPORT void onic_layout_set_number(onic_layout_t *l, uint64_t number);
 ONIC_EXPORT uint64_t onic_layout_number(const onic_layout_t *l);
 
 /** A number of 64 bits made of the runs of a list, at some nanoseconds for each. `l` is in list
- * form.
- */
+ *  form. */
 ONIC_EXPORT uint64_t onic_layout_hash(const onic_layout_t *l);
 
 /** Have both the same runs, compared in full? The levels above and `offset` do not count. */
@@ -217,80 +204,65 @@ typedef struct onic_cursor {
 /** Puts the cursor at packed byte `pos` (0 .. size). O(levels + log runs). */
 ONIC_EXPORT void onic_cursor_init(onic_cursor_t *c, const onic_layout_t *l, uint64_t pos);
 
-/**
- * Gives the contiguous piece at the cursor, at most `max` bytes (max > 0), and moves past it.
- * Returns false at the end of the layout.
- */
+/** Gives the contiguous piece at the cursor, at most `max` bytes (max > 0), and moves past it.
+ *  Returns false at the end of the layout. */
 ONIC_EXPORT bool onic_cursor_next(onic_cursor_t *c, uint64_t max, int64_t *offset_p,
                                   uint64_t *len_p);
 
-/**
- * How many of the `len` > 0 packed bytes from `pos` on may be moved by themselves without tearing
- * an aligned element of up to 8 bytes, if the memory that the layout's offsets count from begins at
- * `base` (modulo 8 is enough): what follows them begins a block, or lies at a multiple of 8. At
- * least 1: all `len` where there is no such place among them, and never more than there are. Takes
- * as long as onic_cursor_init.
- */
+/** How many of the `len` > 0 packed bytes from `pos` on may be moved by themselves without tearing
+ *  an aligned element of up to 8 bytes, if the memory that the layout's offsets count from begins
+ *  at `base` (modulo 8 is enough): what follows them begins a block, or lies at a multiple of 8. At
+ *  least 1: all `len` where there is no such place among them, and never more than there are. Takes
+ *  as long as onic_cursor_init. */
 ONIC_EXPORT uint64_t onic_layout_whole(const onic_layout_t *l, uint64_t base, uint64_t pos,
                                        uint64_t len);
 
 /* ---- wire form ------------------------------------------------------------------------------ */
 
-/**
- * Encodes a whole stride-form layout. `*len_p` is the number of bytes used. ONIC_LAYOUT_NO_SPACE
- * where it does not fit in `cap` or `l` is in list form (use slices for those).
- * A stride-form layout never needs more than ONIC_LAYOUT_ENCODED_MAX bytes.
- */
+/** Encodes a whole stride-form layout. `*len_p` is the number of bytes used. ONIC_LAYOUT_NO_SPACE
+ *  where it does not fit in `cap` or `l` is in list form (use slices for those). A stride-form
+ *  layout never needs more than ONIC_LAYOUT_ENCODED_MAX bytes. */
 #define ONIC_LAYOUT_ENCODED_MAX 200
 ONIC_EXPORT onic_layout_status_t onic_layout_encode(const onic_layout_t *l, void *buf, size_t cap,
                                                     size_t *len_p);
 
-/**
- * Encodes the part of a layout that begins at the cursor, as much of it as fits in `cap` bytes and
- * holds at most `max` data bytes (max > 0); moves the cursor past it. `*len_p` gets the bytes of
- * the encoding and `*data_p` the bytes of data it describes. The decoded layout is at position 0
- * where the cursor stood. At the end of the layout the slice is empty. ONIC_LAYOUT_NO_SPACE, with
- * the cursor where it was, only if not even one run, or one granule, fits in `cap` or `max`.
- * `granule` > 1 makes every slice hold a whole multiple of that many data bytes: needed where
- * elements of that size must not be torn apart. The cursor must stand on a multiple of it, and the
- * layout's size must be one.
- */
+/** Encodes the part of a layout that begins at the cursor, as much of it as fits in `cap` bytes and
+ *  holds at most `max` data bytes (max > 0); moves the cursor past it. `*len_p` gets the bytes of
+ *  the encoding and `*data_p` the bytes of data it describes. The decoded layout is at position 0
+ *  where the cursor stood. At the end of the layout the slice is empty. ONIC_LAYOUT_NO_SPACE, with
+ *  the cursor where it was, only if not even one run, or one granule, fits in `cap` or `max`.
+ *  `granule` > 1 makes every slice hold a whole multiple of that many data bytes: needed where
+ *  elements of that size must not be torn apart. The cursor must stand on a multiple of it, and the
+ *  layout's size must be one. */
 ONIC_EXPORT onic_layout_status_t onic_layout_encode_slice(onic_cursor_t *c, uint64_t max,
                                                           uint64_t granule, void *buf, size_t cap,
                                                           size_t *len_p, uint64_t *data_p);
 
-/**
- * Appends the runs of a slice of all `len` bytes, which come from a peer, to a list of at most
- * `most` runs then; `*data_p` gets the bytes of data that they describe. The slice is one of a list
- * by itself (onic_layout_list) with a granule of 1. On an error the list holds some of them and is
- * only good for onic_runs_fini.
- */
+/** Appends the runs of a slice of all `len` bytes, which come from a peer, to a list of at most
+ *  `most` runs then; `*data_p` gets the bytes of data that they describe. The slice is one of a
+ *  list by itself (onic_layout_list) with a granule of 1. On an error the list holds some of them
+ *  and is only good for onic_runs_fini. */
 ONIC_EXPORT onic_layout_status_t onic_runs_decode(onic_runs_t *runs, const void *buf, size_t len,
                                                   size_t most, uint64_t *data_p);
 
-/**
- * Encodes what a layout in list form has beside its list: `offset` and the levels, for a reader who
- * has the list already. Never needs more than ONIC_LAYOUT_ENCODED_MAX bytes; returns how many.
+/** Encodes what a layout in list form has beside its list: `offset` and the levels, for a reader
+ *  who has the list already. Never needs more than ONIC_LAYOUT_ENCODED_MAX bytes; returns how many.
  */
 ONIC_EXPORT size_t onic_layout_encode_around(const onic_layout_t *l,
                                              unsigned char buf[ONIC_LAYOUT_ENCODED_MAX]);
 
-/**
- * Makes `l` of a list and of all `len` bytes, which come from a peer, as the function above made
- * them. `list` is in list form, at offset 0, without levels, and is shared. On an error
- * (ONIC_LAYOUT_BAD_ENCODING) `l` is unchanged.
- */
+/** Makes `l` of a list and of all `len` bytes, which come from a peer, as the function above made
+ *  them. `list` is in list form, at offset 0, without levels, and is shared. On an error
+ *  (ONIC_LAYOUT_BAD_ENCODING) `l` is unchanged. */
 ONIC_EXPORT onic_layout_status_t onic_layout_decode_around(onic_layout_t *l,
                                                            const onic_layout_t *list,
                                                            const void *buf, size_t len);
 
-/**
- * Decodes what onic_layout_encode and onic_layout_encode_slice made. The bytes come from a peer and
- * are not trusted: every field is checked, no arithmetic overflows, the layout's size, lb and ub
- * are computed here and not taken from the wire. `*used_p` gets the bytes consumed (there may be
- * more behind them). List form allocates; time and memory are at most proportional to `len`. On an
- * error (only ONIC_LAYOUT_BAD_ENCODING or ONIC_LAYOUT_NO_MEMORY) `l` is unchanged.
- */
+/** Decodes what onic_layout_encode and onic_layout_encode_slice made. The bytes come from a peer
+ *  and are not trusted: every field is checked, no arithmetic overflows, the layout's size, lb and
+ *  ub are computed here and not taken from the wire. `*used_p` gets the bytes consumed (there may
+ *  be more behind them). List form allocates; time and memory are at most proportional to `len`. On
+ *  an error (only ONIC_LAYOUT_BAD_ENCODING or ONIC_LAYOUT_NO_MEMORY) `l` is unchanged. */
 ONIC_EXPORT onic_layout_status_t onic_layout_decode(onic_layout_t *l, const void *buf, size_t len,
                                                     size_t *used_p);
 

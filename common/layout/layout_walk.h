@@ -90,10 +90,8 @@ static inline onic_run_t onic_cursor_run(const onic_cursor_t *c)
                         .stride = l->level[0].stride};
 }
 
-/**
- * The next data as one run of at most `max` bytes: whole blocks where one fits, else part of one.
- * Returns its bytes; 0 at the end of the layout or where `max` is 0.
- */
+/** The next data as one run of at most `max` bytes: whole blocks where one fits, else part of one.
+ *  Returns its bytes; 0 at the end of the layout or where `max` is 0. */
 static inline uint64_t onic_cursor_peek(const onic_cursor_t *c, uint64_t max, onic_run_t *run)
 {
     if (max == 0 || c->pos == c->layout->size) {

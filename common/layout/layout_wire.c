@@ -159,11 +159,9 @@ static uint64_t gcd(uint64_t a, uint64_t b)
     return a;
 }
 
-/**
- * The largest part, of at most `limit` bytes, that begins at the cursor and is itself regular: some
- * passes of a level that stands at the beginning of everything below it. Fills in `part`, which
- * shares the runs of the layout, and returns its bytes; 0 where there is none.
- */
+/** The largest part, of at most `limit` bytes, that begins at the cursor and is itself regular:
+ *  some passes of a level that stands at the beginning of everything below it. Fills in `part`,
+ *  which shares the runs of the layout, and returns its bytes; 0 where there is none. */
 static uint64_t regular_part(const onic_cursor_t *c, uint64_t limit, uint64_t granule,
                              onic_layout_t *part)
 {
@@ -197,9 +195,8 @@ static uint64_t regular_part(const onic_cursor_t *c, uint64_t limit, uint64_t gr
     return best;
 }
 
-/**
- * Where the cursor stands inside a group of runs that is short and comes back, a slice that ends
- * with the group lets the next one be regular. Returns `limit`, or the bytes to the group's end.
+/** Where the cursor stands inside a group of runs that is short and comes back, a slice that ends
+ *  with the group lets the next one be regular. Returns `limit`, or the bytes to the group's end.
  */
 static uint64_t limit_to_group(const onic_cursor_t *c, uint64_t limit, uint64_t granule)
 {

@@ -184,10 +184,8 @@ uint64_t onic_unpack(onic_cursor_t *c, void *base, const void *src, uint64_t len
 
 /* ---- between two layouts -------------------------------------------------------------------- */
 
-/**
- * Cuts two runs back to what one nest can move between them: the same number of bytes, in which
- * each block of `big` is whole blocks of `small`.
- */
+/** Cuts two runs back to what one nest can move between them: the same number of bytes, in which
+ *  each block of `big` is whole blocks of `small`. */
 static void match_runs(onic_run_t *big, onic_run_t *small)
 {
     uint64_t ratio = big->block == small->block ? 1 : big->block / small->block;

@@ -20,10 +20,8 @@
 #include "common/layout/copy.h"
 #include "common/layout/layout.h"
 
-/**
- * Gathers up to `len` bytes from the cursor's position into the contiguous `dst` and moves the
- * cursor. Returns the bytes copied, less than `len` only at the end of the layout.
- */
+/** Gathers up to `len` bytes from the cursor's position into the contiguous `dst` and moves the
+ *  cursor. Returns the bytes copied, less than `len` only at the end of the layout. */
 ONIC_EXPORT uint64_t onic_pack(onic_cursor_t *c, const void *base, void *dst, uint64_t len);
 
 /** onic_pack for a long destination that another processor is to read next (onic_copy_streaming).
@@ -34,10 +32,8 @@ ONIC_EXPORT uint64_t onic_pack_streaming(onic_cursor_t *c, const void *base, voi
 /** Scatters up to `len` contiguous bytes from `src` to the cursor's position. The mirror image. */
 ONIC_EXPORT uint64_t onic_unpack(onic_cursor_t *c, void *base, const void *src, uint64_t len);
 
-/**
- * Copies from one layout to another without staging, until either ends or `len` bytes are copied.
- * Source and destination bytes must not overlap. Returns the bytes copied.
- */
+/** Copies from one layout to another without staging, until either ends or `len` bytes are copied.
+ *  Source and destination bytes must not overlap. Returns the bytes copied. */
 ONIC_EXPORT uint64_t onic_copy(onic_cursor_t *dst, void *dst_base, onic_cursor_t *src,
                                const void *src_base, uint64_t len);
 

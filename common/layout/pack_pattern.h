@@ -36,11 +36,9 @@ static inline uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/**
- * Moves `passes` times `n` blocks. Passes of few blocks are moved with the loops exchanged, in
- * tiles that stay in the cache, where the caller says that the order does not matter
- * (`exchange`): that is, where no byte of the destination is written by two passes.
- */
+/** Moves `passes` times `n` blocks. Passes of few blocks are moved with the loops exchanged, in
+ *  tiles that stay in the cache, where the caller says that the order does not matter (`exchange`):
+ *  that is, where no byte of the destination is written by two passes. */
 static inline void move_nest(side_t dst, side_t src, uint64_t block, uint64_t n, uint64_t passes,
                              bool exchange, bool by_src)
 {
@@ -77,9 +75,8 @@ typedef struct pattern {
     onic_run_t run[FEW_RUNS];
 } pattern_t;
 
-/**
- * Looks for a level that has enough passes before it and a short pattern below it, all of which
- * stands at its beginning. Returns the passes within `len` bytes, or 0; fills in all but the runs.
+/** Looks for a level that has enough passes before it and a short pattern below it, all of which
+ *  stands at its beginning. Returns the passes within `len` bytes, or 0; fills in all but the runs.
  */
 static inline uint64_t find_pattern(const onic_cursor_t *c, uint64_t len, pattern_t *p)
 {

@@ -125,12 +125,10 @@ ONIC_EXPORT onic_learn_cell_t *onic_learn_cell(onic_learn_t *learn, unsigned dir
                                                const onic_layout_t *origin,
                                                const onic_layout_t *target);
 
-/**
- * Is the choice for the next transfer fixed? Then it is neither to be chosen nor to be measured,
- * and where it `counts` has been counted. Needs no serialising: threads that meet may lose a count
- * or two. The caller checks that the choice can do this one, and chooses among the others where it
- * cannot.
- */
+/** Is the choice for the next transfer fixed? Then it is neither to be chosen nor to be measured,
+ *  and where it `counts` has been counted. Needs no serialising: threads that meet may lose a count
+ *  or two. The caller checks that the choice can do this one, and chooses among the others where it
+ *  cannot. */
 static inline bool onic_learn_fixed(onic_learn_cell_t *cell, bool counts, unsigned *choice)
 {
     const uint16_t left = __atomic_load_n(&cell->left, __ATOMIC_RELAXED);

@@ -80,13 +80,11 @@ ONIC_EXPORT double onic_link_strided(const onic_link_t *link, double pieces, dou
  *  beside the moving of the bytes is not in it: onic_link_gather. */
 ONIC_EXPORT double onic_link_packed(const onic_link_t *link, double bytes);
 
-/**
- * The NIC-based method (strided-RMA paper, section 5.2): so many work requests, at least 1, with
- * `entries` pieces in their gather lists, no fewer, and bytes in all. Behind the first request what
- * takes longest counts: making the others (k ts of equation (1)), the sliding window (figure 5),
- * whose places are free again when an answer has come, or moving the bytes (tn N). A request that
- * reads is answered by its data. Nanoseconds until the last answer has come.
- */
+/** The NIC-based method (strided-RMA paper, section 5.2): so many work requests, at least 1, with
+ *  `entries` pieces in their gather lists, no fewer, and bytes in all. Behind the first request
+ *  what takes longest counts: making the others (k ts of equation (1)), the sliding window (figure
+ *  5), whose places are free again when an answer has come, or moving the bytes (tn N). A request
+ *  that reads is answered by its data. Nanoseconds until the last answer has come. */
 ONIC_EXPORT double onic_link_requests(const onic_link_t *link, bool read, double requests,
                                       double entries, double bytes);
 
@@ -100,14 +98,12 @@ ONIC_EXPORT double onic_link_gather(const onic_link_t *link, const onic_layout_t
 
 /* ---- as text -------------------------------------------------------------------------------- */
 
-/**
- * Replaces numbers by what the lines of a text name: "kind: name=value,...". Kinds are node,
- * net and adapter, node where there is none; names are those of the struct. Blanks around what
- * stands there, empty lines and what follows a # do not count; a kind may come more than once.
- * Returns 0; or, nothing replaced, the line, from 1 on, that is too long or has an unknown name, a
- * value that is not a positive finite number, or anything between them; or the one behind the last
- * where the text names nothing.
- */
+/** Replaces numbers by what the lines of a text name: "kind: name=value,...". Kinds are node, net
+ *  and adapter, node where there is none; names are those of the struct. Blanks around what stands
+ *  there, empty lines and what follows a # do not count; a kind may come more than once. Returns 0;
+ *  or, nothing replaced, the line, from 1 on, that is too long or has an unknown name, a value that
+ *  is not a positive finite number, or anything between them; or the one behind the last where the
+ *  text names nothing. */
 ONIC_EXPORT int onic_links_read(onic_links_t *links, const char *text);
 
 /** Writes all numbers in that form, a line for each kind, at most `cap` > 0 bytes with the closing

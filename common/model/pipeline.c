@@ -82,10 +82,8 @@ static run_t run_of(const onic_chunks_t *c, double bytes)
     return (run_t){.n = n, .first = fmin(c->first, bytes), .last = last};
 }
 
-/**
- * The longest way: `head` of copying comes before the first chunk is sent and `tail` after the last
- * one has come; `begin` bytes must have come before the receiver begins to copy.
- */
+/** The longest way: `head` of copying comes before the first chunk is sent and `tail` after the
+ *  last one has come; `begin` bytes must have come before the receiver begins to copy. */
 static double longest(const onic_link_t *link, run_t r, double bytes, double head, double tail,
                       double begin)
 {

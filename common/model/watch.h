@@ -99,12 +99,10 @@ static inline double onic_watch_took(const onic_watch_t *w, uint64_t now, double
     return onic_learn_is_whole((double)(w->gaps + w->waited - w->ended) * nsec, took) ? took : 0;
 }
 
-/**
- * The same where the origin did not wait for the target, which has published from when to when it
- * was busy with them: what the calls took, and what the target took after them. Where the data
- * comes back (`returns`) it is over when the origin's wait is, and what the target did later is not
- * part of it. 0 also where the target has published something else.
- */
+/** The same where the origin did not wait for the target, which has published from when to when it
+ *  was busy with them: what the calls took, and what the target took after them. Where the data
+ *  comes back (`returns`) it is over when the origin's wait is, and what the target did later is
+ *  not part of it. 0 also where the target has published something else. */
 static inline double onic_watch_told(const onic_watch_t *w, bool returns, uint64_t from,
                                      uint64_t to, double nsec)
 {

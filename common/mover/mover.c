@@ -2,10 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * The mover's life, and how transfers begin.
- */
+/** @file The mover's life, and how transfers begin. */
 #include "common/mover/mover.h"
 
 #include <pthread.h>

@@ -65,12 +65,10 @@ typedef struct onic_mover_config {
     onic_mover_rma_t rma;
 } onic_mover_config_t;
 
-/**
- * Makes this process's landing area, or takes another reference to the mover (the first caller's
- * sizes hold). Not collective; MPI thread, after onic_wire_open. Returns OMPI_SUCCESS, also where
- * no area can be had (no room in shared memory): then others do not reach this process, and
- * onic_mover_area is 0.
- */
+/** Makes this process's landing area, or takes another reference to the mover (the first caller's
+ *  sizes hold). Not collective; MPI thread, after onic_wire_open. Returns OMPI_SUCCESS, also where
+ *  no area can be had (no room in shared memory): then others do not reach this process, and
+ *  onic_mover_area is 0. */
 ONIC_EXPORT int onic_mover_open(const onic_mover_config_t *config);
 
 /** Releases a reference. With the last one what is under way is ended with an error. MPI thread,
@@ -80,27 +78,21 @@ ONIC_EXPORT void onic_mover_close(void);
 /** Bytes that all senders together may leave at this process; 0 where there is no area. */
 ONIC_EXPORT size_t onic_mover_area(void);
 
-/**
- * Does the mover reach this peer? On its node: is its landing area mapped here? Tries that until it
- * has worked or is known not to (which takes some 100 us for the pages): best called once when a
- * connection is set up. False for this process itself.
- */
+/** Does the mover reach this peer? On its node: is its landing area mapped here? Tries that until
+ *  it has worked or is known not to (which takes some 100 us for the pages): best called once when
+ *  a connection is set up. False for this process itself. */
 ONIC_EXPORT bool onic_mover_reaches_locked(onic_peer_t *peer);
 
-/**
- * Put, at the origin: leases slots at `to` and fills in the ticket. Packs nothing yet. NULL where
- * no slot can be had now: the caller sends by message instead, or comes again. One that
- * comes again soon has its turn before others (pipe/pool.h).
- */
+/** Put, at the origin: leases slots at `to` and fills in the ticket. Packs nothing yet. NULL where
+ *  no slot can be had now: the caller sends by message instead, or comes again. One that comes
+ *  again soon has its turn before others (pipe/pool.h). */
 ONIC_EXPORT onic_transfer_t *onic_mover_send_locked(onic_peer_t *to, onic_mover_end_t *source,
                                                     onic_ticket_t *ticket);
 
-/**
- * Put, at the target, in the handler: queues the transfer; progress does the rest. `sink` NULL:
- * throws away what comes, for a message that is refused; must be called then, so that the lease
- * comes to its end. Returns OMPI_SUCCESS, or OMPI_ERR_BAD_PARAM where the ticket is not one that
- * `from` can have or its length is not the sink's: nothing is queued then.
- */
+/** Put, at the target, in the handler: queues the transfer; progress does the rest. `sink` NULL:
+ *  throws away what comes, for a message that is refused; must be called then, so that the lease
+ *  comes to its end. Returns OMPI_SUCCESS, or OMPI_ERR_BAD_PARAM where the ticket is not one that
+ *  `from` can have or its length is not the sink's: nothing is queued then. */
 ONIC_EXPORT int onic_mover_receive_locked(onic_peer_t *from, const onic_ticket_t *ticket,
                                           onic_mover_end_t *sink);
 
@@ -115,12 +107,10 @@ ONIC_EXPORT onic_transfer_t *onic_mover_expect_locked(onic_peer_t *from, onic_mo
 ONIC_EXPORT int onic_mover_answer_locked(onic_peer_t *to, const onic_ticket_t *ticket,
                                          onic_mover_end_t *source);
 
-/**
- * Ends a transfer of whose ticket the other side knows nothing, or has said that it will do nothing
- * with it: releases the lease. Only right after onic_mover_send_locked or
- * onic_mover_expect_locked, or, for the latter, while no byte has come. `done` is not called then.
- * False where the transfer is over already and `done` is about to be called.
- */
+/** Ends a transfer of whose ticket the other side knows nothing, or has said that it will do
+ *  nothing with it: releases the lease. Only right after onic_mover_send_locked or
+ *  onic_mover_expect_locked, or, for the latter, while no byte has come. `done` is not called then.
+ *  False where the transfer is over already and `done` is about to be called. */
 ONIC_EXPORT bool onic_mover_withdraw_locked(onic_transfer_t *t);
 
 /** Does what can be done now for this transfer, as onic_mover_progress would. Any number of times.
@@ -138,13 +128,11 @@ ONIC_EXPORT bool onic_mover_idle(void);
  *  stalls, refused_leases and slots_in_use. In its register function. */
 ONIC_EXPORT void onic_mover_register_counters(const mca_base_component_t *c);
 
-/**
- * The memory behind `arg` goes away, or its peer is lost: each end with this `arg` that is not done
- * is ended with OMPI_ERROR. Waits for nobody: false where a thread is inside a copy of such an end,
- * which will stop and end it; call again, without the lock in between, until it is true. Then no
- * end with this `arg` is left, and none of its memory is touched. The other side of a sender gets
- * an error; what comes for a receiver is thrown away.
- */
+/** The memory behind `arg` goes away, or its peer is lost: each end with this `arg` that is not
+ *  done is ended with OMPI_ERROR. Waits for nobody: false where a thread is inside a copy of such
+ *  an end, which will stop and end it; call again, without the lock in between, until it is true.
+ *  Then no end with this `arg` is left, and none of its memory is touched. The other side of a
+ *  sender gets an error; what comes for a receiver is thrown away. */
 ONIC_EXPORT bool onic_mover_cancel_locked(void *arg);
 
 #endif

@@ -2,10 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Moving the bytes of one transfer, by the thread that has claimed it and without a lock.
- */
+/** @file Moving the bytes of one transfer, by the thread that has claimed it and without a lock. */
 #include "common/mover/transfers.h"
 
 #include "ompi/constants.h"

@@ -127,10 +127,8 @@ bool onic_outbox_put(onic_outbox_t *out, uint8_t id, const void *header, size_t 
 /** To be called before the first is opened: joins in barriers that others make. */
 void onic_outbox_start(void);
 
-/**
- * By a server thread that stands in: it sleeps from now on, for the `nap`-th time; or, 0, no
- * longer. False where a sender may not see that in time, and not wake it.
- */
+/** By a server thread that stands in: it sleeps from now on, for the `nap`-th time; or, 0, no
+ *  longer. False where a sender may not see that in time, and not wake it. */
 bool onic_outbox_park(unsigned nap);
 
 #endif

@@ -2,11 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Node topology and mapped segments: which members of a communicator share memory with me, and
- * memory that we all have mapped.
- */
+/** @file Node topology and mapped segments: which members of a communicator share memory with me,
+ *  and memory that we all have mapped. */
 #ifndef ONIC_NODE_H
 #define ONIC_NODE_H
 
@@ -59,11 +56,9 @@ ONIC_EXPORT bool onic_node_has(struct ompi_communicator_t *comm, int rank);
  *  before onic_node_find. */
 ONIC_EXPORT int onic_node_leader(struct ompi_communicator_t *comm);
 
-/**
- * The node, by what all have sent: the leader of rank i stands i * `stride` bytes behind `leaders`.
- * A rank whose leader has another leader is a node of its own. Ends the job where memory
- * is exhausted. onic_node_fini must follow.
- */
+/** The node, by what all have sent: the leader of rank i stands i * `stride` bytes behind
+ *  `leaders`. A rank whose leader has another leader is a node of its own. Ends the job where
+ *  memory is exhausted. onic_node_fini must follow. */
 ONIC_EXPORT void onic_node_find(struct ompi_communicator_t *comm, const int32_t *leaders,
                                 size_t stride, onic_node_t *node);
 

@@ -145,10 +145,8 @@ onic_queue_sender_t onic_queue_sender(const onic_queue_t *q, uint64_t secret);
  *  end of the round. False where there is none now. */
 bool onic_queue_make_room(onic_queue_sender_t *s, uint32_t use);
 
-/**
- * Where to write a message of `len` bytes, at most onic_queue_longest; NULL where there is no room
- * now. Nothing has been sent until onic_queue_send.
- */
+/** Where to write a message of `len` bytes, at most onic_queue_longest; NULL where there is no room
+ *  now. Nothing has been sent until onic_queue_send. */
 static inline unsigned char *onic_queue_reserve(onic_queue_sender_t *s, uint32_t len)
 {
     const uint32_t use = onic_queue_use(len);

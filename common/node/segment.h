@@ -2,11 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Making and mapping one segment of shared memory. None of these waits or prints anything: whether
- * a failure matters is for the caller to say. Any thread.
- */
+/** @file Making and mapping one segment of shared memory. None of these waits or prints anything:
+ *  whether a failure matters is for the caller to say. Any thread. */
 #ifndef ONIC_SEGMENT_H
 #define ONIC_SEGMENT_H
 

@@ -21,14 +21,12 @@
 #include "common/ompi_compat.h"
 #include "opal/mca/mca.h"
 
-/**
- * The structures of Open MPI that a component reads are those of the release series it was built
- * for; in another series the loader's own check may pass and the structures differ. They may also
- * differ within a series: by how Open MPI was configured, and where a shim stands in for a header
- * that it does not install (common/shim). False, after a text, where the running series is another
- * one or where the running library has another size for a structure. `component` is its name for
- * the text.
- */
+/** The structures of Open MPI that a component reads are those of the release series it was built
+ *  for; in another series the loader's own check may pass and the structures differ. They may also
+ *  differ within a series: by how Open MPI was configured, and where a shim stands in for a header
+ *  that it does not install (common/shim). False, after a text, where the running series is another
+ *  one or where the running library has another size for a structure. `component` is its name for
+ *  the text. */
 ONIC_EXPORT bool onic_series_matches(const char *component);
 
 /** A number with its range; the text and the check come from one place. */

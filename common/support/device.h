@@ -2,11 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Memory of devices, such as GPUs, which processors cannot load from and store to. Only Open MPI
- * knows it, and only where it was built for such devices.
- */
+/** @file Memory of devices, such as GPUs, which processors cannot load from and store to. Only Open
+ *  MPI knows it, and only where it was built for such devices. */
 #ifndef ONIC_DEVICE_H
 #define ONIC_DEVICE_H
 
@@ -22,10 +19,8 @@ typedef bool (*onic_device_fn_t)(const void *p);
 /** What can tell; NULL where nothing can. Not to be written but by the functions below. */
 ONIC_EXPORT extern onic_device_fn_t onic_device_fn;
 
-/**
- * Finds what can tell, where nothing could yet. To be called once Open MPI has found its devices,
- * which it does early in MPI_Init, and before anything is asked. MPI threads.
- */
+/** Finds what can tell, where nothing could yet. To be called once Open MPI has found its devices,
+ *  which it does early in MPI_Init, and before anything is asked. MPI threads. */
 ONIC_EXPORT void onic_device_init(void);
 
 /** For tests: from now on `fn` tells, NULL for none. Not while another thread is in MPI. */

@@ -2,11 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Handles; see handle.h. The upper half of a handle is the generation, never 0, which is why no
- * handle is 0; the lower half is the slot.
- */
+/** @file Handles; see handle.h. The upper half of a handle is the generation, never 0, which is why
+ *  no handle is 0; the lower half is the slot. */
 #include "common/support/handle.h"
 
 #include <stdbool.h>

@@ -117,11 +117,9 @@ static uint64_t hash_of(const char *text)
     return hash;
 }
 
-/**
- * Is this process the first of job `job` on this node to say so? A socket's abstract name can be
- * had once, needs no file, and is given back by the kernel when its owner ends. Until then it is
- * kept on purpose. In doubt the text is printed: better twice than never.
- */
+/** Is this process the first of job `job` on this node to say so? A socket's abstract name can be
+ *  had once, needs no file, and is given back by the kernel when its owner ends. Until then it is
+ *  kept on purpose. In doubt the text is printed: better twice than never. */
 static bool first_to_say(unsigned long job, const char *text)
 {
     struct sockaddr_un name = {.sun_family = AF_UNIX};

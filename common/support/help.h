@@ -2,12 +2,9 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Texts for the user that must not be lost, of any thread. Below MPI_THREAD_MULTIPLE Open MPI's
- * output is for MPI threads alone: what helper threads say waits in a queue until an MPI thread
- * makes progress, or the end.
- */
+/** @file Texts for the user that must not be lost, of any thread. Below MPI_THREAD_MULTIPLE Open
+ *  MPI's output is for MPI threads alone: what helper threads say waits in a queue until an MPI
+ *  thread makes progress, or the end. */
 #ifndef ONIC_HELP_H
 #define ONIC_HELP_H
 

@@ -2,13 +2,10 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Files without a name (memory, pipes) that another process of the same node opens through their
- * owner's descriptor. Nothing of them is left when the owner dies. The kernel allows it to
- * processes that may read the owner as a debugger would: the same user in the same user namespace,
- * with no capability less. (Yama does not matter: it restricts those that would attach.)
- */
+/** @file Files without a name (memory, pipes) that another process of the same node opens through
+ *  their owner's descriptor. Nothing of them is left when the owner dies. The kernel allows it to
+ *  processes that may read the owner as a debugger would: the same user in the same user namespace,
+ *  with no capability less. (Yama does not matter: it restricts those that would attach.) */
 #ifndef ONIC_PEER_FILE_H
 #define ONIC_PEER_FILE_H
 

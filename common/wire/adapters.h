@@ -2,12 +2,10 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * What UCX may use, which it does not tell itself: lists of transports, as in UCX_TLS ("all",
- * "posix,tcp,self", "^ib", "\rc_verbs,ud:aux"), of devices, as in UCX_NET_DEVICES ("mlx5_0:1,eth0",
- * "^mlx5_1"), and adapters of InfiniBand and RoCE as the kernel shows them. NULL and "" mean all.
- */
+/** @file What UCX may use, which it does not tell itself: lists of transports, as in UCX_TLS
+ *  ("all", "posix,tcp,self", "^ib", "\rc_verbs,ud:aux"), of devices, as in UCX_NET_DEVICES
+ *  ("mlx5_0:1,eth0", "^mlx5_1"), and adapters of InfiniBand and RoCE as the kernel shows them. NULL
+ *  and "" mean all. */
 #ifndef ONIC_ADAPTERS_H
 #define ONIC_ADAPTERS_H
 

@@ -2,10 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Connections to peers, made on first use.
- */
+/** @file Connections to peers, made on first use. */
 #include "common/support/help.h"
 #include "common/wire/wire_internal.h"
 
@@ -26,9 +23,8 @@ static void connection_lost(void *arg, ucp_ep_h ep, ucs_status_t status)
     }
 }
 
-/** Takes the transport from a line such as
- *  "lane[0]: 3:sysv/memory.0 md[2] -> md[2]/sysv/sysdev[255] am am_bw#0", if it carries messages.
- */
+/** Takes the transport from a line such as "lane[0]: 3:sysv/memory.0 md[2] ->
+ *  md[2]/sysv/sysdev[255] am am_bw#0", if it carries messages. */
 static void read_lane(const char *line, char *name, size_t size)
 {
     const char *am = strstr(line, " am");

@@ -2,10 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Messages of the wire: sending, receiving, rendezvous. For the thread rules see wire.h.
- */
+/** @file Messages of the wire: sending, receiving, rendezvous. For the thread rules see wire.h. */
 #ifndef ONIC_WIRE_MESSAGE_H
 #define ONIC_WIRE_MESSAGE_H
 
@@ -69,11 +66,9 @@ typedef enum onic_sent {
     ONIC_SENT_WHOLLY /**< complete */
 } onic_sent_t;
 
-/**
- * Sends an active message, if that can be done at once. The lock must be held. Header and payload
- * as for onic_peer_send; the header has 1 .. ONIC_SEND_NOW_MAX bytes and no more than
- * onic_wire_header_max. A receiver that gets it by UCX may find all of it in the header.
- */
+/** Sends an active message, if that can be done at once. The lock must be held. Header and payload
+ *  as for onic_peer_send; the header has 1 .. ONIC_SEND_NOW_MAX bytes and no more than
+ *  onic_wire_header_max. A receiver that gets it by UCX may find all of it in the header. */
 ONIC_EXPORT onic_sent_t onic_peer_send_now(onic_peer_t *peer, unsigned am_id, const void *header,
                                            size_t header_len, const onic_payload_t *payload);
 
@@ -100,21 +95,17 @@ ONIC_EXPORT int onic_peer_send(onic_peer_t *peer, unsigned am_id, const void *he
 /** A rendezvous payload that has been announced but not yet received. */
 typedef struct onic_rndv onic_rndv_t;
 
-/**
- * Handler of an active message. Header and data live only until it returns. `rndv` is NULL for
- * data that has arrived (`data`, `len`); otherwise `data` is NULL, and the payload is refused
- * unless the handler calls onic_rndv_recv: the sender's send completes with success.
- */
+/** Handler of an active message. Header and data live only until it returns. `rndv` is NULL for
+ *  data that has arrived (`data`, `len`); otherwise `data` is NULL, and the payload is refused
+ *  unless the handler calls onic_rndv_recv: the sender's send completes with success. */
 typedef void (*onic_am_fn_t)(const void *header, size_t header_len, const void *data, size_t len,
                              onic_rndv_t *rndv);
 ONIC_EXPORT int onic_wire_set_am_fn(unsigned am_id, onic_am_fn_t fn);
 
-/**
- * Likewise of a message that names its sender, which the handler may answer though this process has
- * never looked it up: its address came before its first message. `from` stays until the component
- * lets go of it (onic_wire_forget_fn_t); no reference is taken. The header is as it was sent, the
- * name included. What is sent to a process while it has no handler for it is dropped.
- */
+/** Likewise of a message that names its sender, which the handler may answer though this process
+ *  has never looked it up: its address came before its first message. `from` stays until the
+ *  component lets go of it (onic_wire_forget_fn_t); no reference is taken. The header is as it was
+ *  sent, the name included. What is sent to a process while it has no handler for it is dropped. */
 typedef void (*onic_named_fn_t)(onic_peer_t *from, const void *header, size_t header_len,
                                 const void *data, size_t len, onic_rndv_t *rndv);
 ONIC_EXPORT int onic_wire_set_named_fn(unsigned am_id, onic_named_fn_t fn);

@@ -2,11 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * The processes that the wire reaches: names, addresses, what has become of them, and what those of
- * this node can do without messages. For the thread rules see wire.h.
- */
+/** @file The processes that the wire reaches: names, addresses, what has become of them, and what
+ *  those of this node can do without messages. For the thread rules see wire.h. */
 #ifndef ONIC_WIRE_PEER_H
 #define ONIC_WIRE_PEER_H
 
@@ -32,12 +29,11 @@ static inline uint64_t onic_name(uint32_t job, uint32_t number)
     return (uint64_t)job << 32 | number;
 }
 
-/**
- * The peer of that name, of this job or of one that it is connected with. Not collective: where it
- * is not known yet, what it has published is fetched (onic_wire_config_t's publish). A reference,
- * given back by onic_peer_give. MPI thread, lock not held; never in a handler. NULL and an OMPI
- * error: OMPI_ERR_NOT_FOUND where that process has published nothing that this version understands.
- */
+/** The peer of that name, of this job or of one that it is connected with. Not collective: where it
+ *  is not known yet, what it has published is fetched (onic_wire_config_t's publish). A reference,
+ *  given back by onic_peer_give. MPI thread, lock not held; never in a handler. NULL and an OMPI
+ *  error: OMPI_ERR_NOT_FOUND where that process has published nothing that this version
+ *  understands. */
 ONIC_EXPORT onic_peer_t *onic_wire_get_peer(uint64_t name, int *rc_p);
 
 /** The name of a communicator's member. MPI threads. */
@@ -81,23 +77,19 @@ ONIC_EXPORT bool onic_wire_knows(struct ompi_communicator_t *comm);
 ONIC_EXPORT size_t onic_address_record_size(void);
 ONIC_EXPORT size_t onic_address_record(void *bytes, size_t cap);
 
-/**
- * By all members of `comm`, of which `node` are those of this node, when each has the addresses of
- * all: that of rank i stands i * `stride` bytes behind `records`, and its length as far behind
- * `lens`. They are kept, and may be used when all members have returned: in shared memory, once for
- * each node, where all are of one job, else by each process. Waits for those of the node. Returns
- * OMPI_SUCCESS, or an error, which may differ between ranks. MPI thread, lock not held.
- */
+/** By all members of `comm`, of which `node` are those of this node, when each has the addresses of
+ *  all: that of rank i stands i * `stride` bytes behind `records`, and its length as far behind
+ *  `lens`. They are kept, and may be used when all members have returned: in shared memory, once
+ *  for each node, where all are of one job, else by each process. Waits for those of the node.
+ *  Returns OMPI_SUCCESS, or an error, which may differ between ranks. MPI thread, lock not held. */
 ONIC_EXPORT int onic_wire_keep(struct ompi_communicator_t *comm, struct onic_node *node,
                                const void *records, const int32_t *lens, size_t stride);
 
-/**
- * What a component does when a process of another job is to be forgotten, to which there is no
- * reference. `left` false: true where none of its communicators or windows names the process.
- * `left` true: the same, and it gives back what it keeps for the peer, which has ended and of which
- * nothing comes any more; false where something is still under way. The lock is held, by an MPI
- * thread. One for each component; NULL for none.
- */
+/** What a component does when a process of another job is to be forgotten, to which there is no
+ *  reference. `left` false: true where none of its communicators or windows names the process.
+ *  `left` true: the same, and it gives back what it keeps for the peer, which has ended and of
+ *  which nothing comes any more; false where something is still under way. The lock is held, by an
+ *  MPI thread. One for each component; NULL for none. */
 typedef bool (*onic_wire_forget_fn_t)(onic_peer_t *peer, bool left);
 ONIC_EXPORT void onic_wire_set_forget_fn(unsigned am_id, onic_wire_forget_fn_t fn);
 
@@ -111,12 +103,10 @@ ONIC_EXPORT bool onic_peer_lost(onic_peer_t *peer);
 /** Likewise, and prints nothing: for peers that may have left in good order. */
 ONIC_EXPORT bool onic_peer_is_lost(const onic_peer_t *peer);
 
-/**
- * A message to the peer could not be sent, and neither side can go on without it: the connection
- * counts as lost from now on, so that all that waits for the peer ends, and nothing more is sent to
- * it. The wire itself does so where a message that it had taken does not get out, but for a
- * rendezvous, of which the callback's owner can tell the peer. The lock must be held.
- */
+/** A message to the peer could not be sent, and neither side can go on without it: the connection
+ *  counts as lost from now on, so that all that waits for the peer ends, and nothing more is sent
+ *  to it. The wire itself does so where a message that it had taken does not get out, but for a
+ *  rendezvous, of which the callback's owner can tell the peer. The lock must be held. */
 ONIC_EXPORT void onic_peer_give_up(onic_peer_t *peer);
 
 /** How many connections have been lost, and how often something was to be sent by one that was: a
@@ -170,11 +160,9 @@ ONIC_EXPORT pid_t onic_peer_pid(onic_peer_t *peer);
 
 /* ---- is a process of this node in MPI? (common/node/presence.h) ---------------------------- */
 
-/**
- * The page of a peer, or NULL where it cannot be had: on another node, where single copy is not
- * allowed, or where the peer counts ticks of another clock. Mapped once, and until the wire is
- * closed. The lock must be held.
- */
+/** The page of a peer, or NULL where it cannot be had: on another node, where single copy is not
+ *  allowed, or where the peer counts ticks of another clock. Mapped once, and until the wire is
+ *  closed. The lock must be held. */
 ONIC_EXPORT const struct onic_presence *onic_peer_presence(onic_peer_t *peer);
 
 /** Does the peer have a server thread that this process can wake, and see whether there is need to?

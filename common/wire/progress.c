@@ -2,10 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * The wire's progress.
- */
+/** @file The wire's progress. */
 #include "common/ompi_compat.h"
 #include "common/support/help.h"
 #include "common/wire/wire_internal.h"

@@ -2,11 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * What all files of the wire share: its state, its lock, UCX's functions, and the waking of the
- * server thread.
- */
+/** @file What all files of the wire share: its state, its lock, UCX's functions, and the waking of
+ *  the server thread. */
 #define _GNU_SOURCE
 #include "common/ompi_compat.h"
 #include "common/support/clock.h"

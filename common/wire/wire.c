@@ -2,10 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * The wire's life: how it is opened, flushed and closed.
- */
+/** @file The wire's life: how it is opened, flushed and closed. */
 #define _GNU_SOURCE
 #include "common/ompi_compat.h"
 #include "common/support/clock.h"

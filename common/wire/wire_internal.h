@@ -2,10 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * What the files of the wire share. Not installed, not for components.
- */
+/** @file What the files of the wire share. Not installed, not for components. */
 #ifndef ONIC_WIRE_INTERNAL_H
 #define ONIC_WIRE_INTERNAL_H
 

@@ -2,11 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * MCA parameters of osc_nicstride: names, units, ranges, checks. And MPI_T performance variables:
- * operations and bytes by method, and a few totals.
- */
+/** @file MCA parameters of osc_nicstride: names, units, ranges, checks. And MPI_T performance
+ *  variables: operations and bytes by method, and a few totals. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>

@@ -2,12 +2,9 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Making and freeing windows. Both are collective. Whatever goes wrong at one rank, it takes part
- * in all that the others do together, and all learn of it, so that an error on one rank is an error
- * on all and nobody is left waiting.
- */
+/** @file Making and freeing windows. Both are collective. Whatever goes wrong at one rank, it takes
+ *  part in all that the others do together, and all learn of it, so that an error on one rank is an
+ *  error on all and nobody is left waiting. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -117,8 +114,7 @@ static uint64_t processes(const nicstride_module_t *m)
 }
 
 /** What this process sends to the others. Nothing of it is filled in but `rc` where that is an
- * error.
- */
+ *  error. */
 static nicstride_facts_t facts_of(const nicstride_module_t *m, int rc, void **base, size_t size,
                                   int disp_unit, opal_info_t *info)
 {

@@ -2,10 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Freeing windows: collective, but for those that the user forgot.
- */
+/** @file Freeing windows: collective, but for those that the user forgot. */
 #include <stdlib.h>
 
 #include "common/mover/mover.h"

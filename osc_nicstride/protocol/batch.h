@@ -60,10 +60,8 @@ static inline bool nicstride_batch_is_full(const nicstride_batch_t *b, uint32_t 
     return b->messages >= window / NICSTRIDE_BATCH_SHARE;
 }
 
-/**
- * Reads the message at `*at_p` (first 0) of a batch of `len` bytes and moves on. False at the end:
- * `*at_p` is `len` then, or less where the rest is not a message.
- */
+/** Reads the message at `*at_p` (first 0) of a batch of `len` bytes and moves on. False at the end:
+ *  `*at_p` is `len` then, or less where the rest is not a message. */
 static inline bool nicstride_batch_next(const void *bytes, size_t len, size_t *at_p,
                                         const void **message_p, size_t *message_len_p)
 {

@@ -211,9 +211,8 @@ static inline bool nicstride_rx_flush_due(const nicstride_rx_t *rx)
 }
 
 /** The effect of one message is done, for which so many bytes may have been kept, with `error` (0:
- *  none). True where an acknowledgement is due
- *  now (a flush is satisfied, half a window has gone unreported, or there is an error: in a counted
- *  epoch nobody would ask for it). */
+ *  none). True where an acknowledgement is due now (a flush is satisfied, half a window has gone
+ *  unreported, or there is an error: in a counted epoch nobody would ask for it). */
 static inline bool nicstride_rx_applied(nicstride_rx_t *rx, uint64_t kept, int error)
 {
     const uint32_t half = rx->window - rx->window / 2;

@@ -81,10 +81,8 @@ static inline bool nicstride_span_holds(const nicstride_span_t *s, uint64_t at, 
     return at >= s->at && at - s->at <= s->size && len <= s->size - (at - s->at);
 }
 
-/**
- * The piece of a region that is registered for the byte `at` in it: regions are cut into pieces of
- * `piece` > 0 bytes from the region's begin on, of which the last may be shorter.
- */
+/** The piece of a region that is registered for the byte `at` in it: regions are cut into pieces of
+ *  `piece` > 0 bytes from the region's begin on, of which the last may be shorter. */
 nicstride_span_t nicstride_piece_of(const nicstride_span_t *region, uint64_t at, uint64_t piece);
 
 #endif

@@ -66,17 +66,13 @@ typedef struct nicstride_lists {
     nicstride_list_t *newest, *oldest;
 } nicstride_lists_t;
 
-/**
- * A piece of a list came from `owner`, or the word that a name is not used any more; nothing that
- * it says is believed. Returns what is to be answered; to the latter, nothing: -1.
- */
+/** A piece of a list came from `owner`, or the word that a name is not used any more; nothing that
+ *  it says is believed. Returns what is to be answered; to the latter, nothing: -1. */
 int nicstride_lists_piece(nicstride_lists_t *all, nicstride_listed_t *of, void *owner,
                           const nicstride_msg_t *msg, const void *layout);
 
-/**
- * After NICSTRIDE_LIST_NO: calls `withdraw` for each name that is to go to make room for what was
- * refused.
- */
+/** After NICSTRIDE_LIST_NO: calls `withdraw` for each name that is to go to make room for what was
+ *  refused. */
 void nicstride_lists_make_room(nicstride_lists_t *all, const nicstride_msg_t *refused,
                                void (*withdraw)(void *owner, const nicstride_name_t *name));
 

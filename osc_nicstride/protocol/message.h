@@ -115,12 +115,10 @@ static inline void nicstride_msg_init(nicstride_msg_t *m, nicstride_msg_type_t t
         .magic = NICSTRIDE_MSG_MAGIC, .type = (uint8_t)type, .win = win, .origin = origin};
 }
 
-/**
- * The most bytes that the target may have to keep because of a message, until it counts as applied;
- * 0 for those that it handles as they come. Accumulates may have to wait there for a lock; the
- * reply to a short get is copied; what is answered or filled piece by piece has a record until
- * then, with its layout, decoded.
- */
+/** The most bytes that the target may have to keep because of a message, until it counts as
+ *  applied; 0 for those that it handles as they come. Accumulates may have to wait there for a
+ *  lock; the reply to a short get is copied; what is answered or filled piece by piece has a record
+ *  until then, with its layout, decoded. */
 static inline uint64_t nicstride_msg_kept(const nicstride_msg_t *m)
 {
     const bool slice = (m->flags & NICSTRIDE_MSG_SLICE) != 0;
@@ -153,13 +151,11 @@ static inline uint64_t nicstride_msg_kept(const nicstride_msg_t *m)
  */
 #define NICSTRIDE_FRAGMENT_UNIT 64
 
-/**
- * How many bytes of data, from packed position `at` of the target's layout on, go into a message
- * that has room for `room` >= NICSTRIDE_FRAGMENT_UNIT: all that are left, or such that no element
- * is torn. Their size is `granule`, which `at` is a multiple of; where it is 1, of elements of any
- * types, aligned ones of up to 8 bytes must stay whole in the target's memory, which begins at
- * `base`.
- */
+/** How many bytes of data, from packed position `at` of the target's layout on, go into a message
+ *  that has room for `room` >= NICSTRIDE_FRAGMENT_UNIT: all that are left, or such that no element
+ *  is torn. Their size is `granule`, which `at` is a multiple of; where it is 1, of elements of any
+ *  types, aligned ones of up to 8 bytes must stay whole in the target's memory, which begins at
+ *  `base`. */
 static inline uint64_t nicstride_fragment(const onic_layout_t *l, uint64_t base, uint64_t at,
                                           uint64_t room, uint32_t granule)
 {
@@ -170,13 +166,10 @@ static inline uint64_t nicstride_fragment(const onic_layout_t *l, uint64_t base,
     return onic_layout_whole(l, base, at, room - room % NICSTRIDE_FRAGMENT_UNIT);
 }
 
-/**
- * Checks and copies a received header. `*layout_p` points at the encoded layout
- * inside `buf` (m->layout_len bytes); behind it lie m->len bytes of payload where
- * NICSTRIDE_MSG_INLINE says so, or a ticket where NICSTRIDE_MSG_SLOTS does. `payload_len` is what
- * came beside it (for a rendezvous: what was announced). Returns NULL, or a static text that says
- * what is wrong.
- */
+/** Checks and copies a received header. `*layout_p` points at the encoded layout inside `buf`
+ *  (m->layout_len bytes); behind it lie m->len bytes of payload where NICSTRIDE_MSG_INLINE says so,
+ *  or a ticket where NICSTRIDE_MSG_SLOTS does. `payload_len` is what came beside it (for a
+ *  rendezvous: what was announced). Returns NULL, or a static text that says what is wrong. */
 const char *nicstride_msg_decode(const void *buf, size_t len, uint64_t payload_len,
                                  nicstride_msg_t *m, const void **layout_p);
 

@@ -82,10 +82,8 @@ typedef struct nicstride_case {
 
 #define NICSTRIDE_REACH(method) (1u << (method))
 
-/**
- * What a row needs whose data an adapter moves: the target's memory registered, and a key for it
- * (window/keys.h). What memory and keys are only the row knows. All with the wire lock held.
- */
+/** What a row needs whose data an adapter moves: the target's memory registered, and a key for it
+ *  (window/keys.h). What memory and keys are only the row knows. All with the wire lock held. */
 typedef struct nicstride_keyed {
     /** Could the row be used with the peer, by what this process and that one have? Asked once for
      *  each peer of a window, which is of another node. */
@@ -124,12 +122,10 @@ struct nicstride_method_row {
      *  threads, no lock held. */
     bool (*reach)(const struct nicstride_transfer *t);
 
-    /**
-     * Does a transfer, or begins it: what is needed longer is taken over from `t`. `*done_p` says
-     * whether it is locally complete; else the row will complete the transfer's request, if there
-     * is one. OMPI_SUCCESS, or an error after a text; or OMPI_ERR_NOT_AVAILABLE, without one, and
-     * nothing was done: messages must do it. MPI threads, no lock held.
-     */
+    /** Does a transfer, or begins it: what is needed longer is taken over from `t`. `*done_p` says
+     *  whether it is locally complete; else the row will complete the transfer's request, if there
+     *  is one. OMPI_SUCCESS, or an error after a text; or OMPI_ERR_NOT_AVAILABLE, without one, and
+     *  nothing was done: messages must do it. MPI threads, no lock held. */
     int (*start)(struct nicstride_transfer *t, bool *done_p);
 
     /** It enters what it begins among the peer's operations by itself (queue/start.h), until that

@@ -2,11 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Transfers of peers that go through slots (common/mover): the message says where in the window the
- * data belongs, and the ticket behind it which slots it comes in or goes to.
- */
+/** @file Transfers of peers that go through slots (common/mover): the message says where in the
+ *  window the data belongs, and the ticket behind it which slots it comes in or goes to. */
 #include <string.h>
 
 #include "common/mover/mover.h"

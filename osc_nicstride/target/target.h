@@ -33,9 +33,8 @@ void nicstride_drop_deferred_locked(nicstride_module_t *m);
 /* ---- answering (answer.c) ---------------------------------------------------------------------
  */
 
-/**
- * The message has had its effect: counts it and, where it asks for that, lets the origin know, with
- * `error` (0: none). For messages without a reply; those that end later keep what `msg` said.
+/** The message has had its effect: counts it and, where it asks for that, lets the origin know,
+ *  with `error` (0: none). For messages without a reply; those that end later keep what `msg` said.
  */
 void nicstride_applied_locked(nicstride_module_t *m, nicstride_peer_t *p,
                               const nicstride_msg_t *msg, int error);
@@ -55,11 +54,9 @@ void nicstride_reply_init(const nicstride_peer_t *p, const nicstride_msg_t *to,
 /* ---- the window's bytes (use.c) ------------------------------------------------------------
  */
 
-/**
- * Decodes the layout of a message and makes sure that all it names is in the window. Returns an
- * MPI error class, 0 where all is well; the caller frees the layout then. `*base_p` is where the
- * layout's offsets count from and `*at_p` the packed position where the message begins in it.
- */
+/** Decodes the layout of a message and makes sure that all it names is in the window. Returns an
+ *  MPI error class, 0 where all is well; the caller frees the layout then. `*base_p` is where the
+ *  layout's offsets count from and `*at_p` the packed position where the message begins in it. */
 int nicstride_open_target(const nicstride_incoming_t *in, onic_layout_t *l, char **base_p,
                           uint64_t *at_p);
 
@@ -84,10 +81,8 @@ static inline char *nicstride_contiguous_target(const nicstride_incoming_t *in, 
     return (char *)m->base + at;
 }
 
-/**
- * A message whose effect takes longer than its handler: first in the record of its handler.
- * Until it ends the bytes that it is about are read or written, though they may be detached.
- */
+/** A message whose effect takes longer than its handler: first in the record of its handler. Until
+ *  it ends the bytes that it is about are read or written, though they may be detached. */
 typedef struct nicstride_use {
     struct nicstride_use *next, **link; /**< of the window's */
     nicstride_module_t *m;              /**< NULL: the window is gone */
@@ -107,11 +102,9 @@ int nicstride_use_open(const nicstride_incoming_t *in, size_t size, void **use_p
 void nicstride_use_end(nicstride_use_t *u, int error);
 /** The same where the origin learns of it in another way. */
 void nicstride_use_close(nicstride_use_t *u);
-/**
- * The program has detached memory: a transfer through slots that uses such is ended with an error.
- * `all`: the window goes away, and so are all. False while there is one: again, with the wire
- * unlocked in between. What comes or goes by message is waited for likewise, but for `all`.
- */
+/** The program has detached memory: a transfer through slots that uses such is ended with an error.
+ *  `all`: the window goes away, and so are all. False while there is one: again, with the wire
+ *  unlocked in between. What comes or goes by message is waited for likewise, but for `all`. */
 bool nicstride_end_uses_locked(nicstride_module_t *m, bool all);
 /** What is left of them outlives the window. */
 void nicstride_forget_uses_locked(nicstride_module_t *m);

@@ -2,11 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * The memory by which the processes of a node synchronise on a window: locks, counters and the lock
- * queue of each target.
- */
+/** @file The memory by which the processes of a node synchronise on a window: locks, counters and
+ *  the lock queue of each target. */
 #ifndef NICSTRIDE_CONTROL_H
 #define NICSTRIDE_CONTROL_H
 
@@ -20,11 +17,9 @@
 #include "osc_nicstride/window/module.h"
 #include "osc_nicstride/protocol/slot.h"
 
-/**
- * What the processes of a node share about one target of one window. Behind it in the segment lie
- * its board of fences, five arrays with one element for each process of the node, the slots in
- * which these answer its own operations, and the lock queue.
- */
+/** What the processes of a node share about one target of one window. Behind it in the segment lie
+ *  its board of fences, five arrays with one element for each process of the node, the slots in
+ *  which these answer its own operations, and the lock queue. */
 typedef struct nicstride_ctl {
     _Alignas(64) onic_owned_lock_t acc_lock;   /**< held while an accumulate is applied */
     uint32_t me;                               /**< whose block it is */

@@ -2,10 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Texts of errors in calls on a window.
- */
+/** @file Texts of errors in calls on a window. */
 #include <stdarg.h>
 #include <stdio.h>
 

@@ -2,10 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Info keys of windows.
- */
+/** @file Info keys of windows. */
 #include <string.h>
 
 #include "osc_nicstride/window/place.h"

@@ -2,11 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * The node of a window and its memory: control blocks and window memory in one shared segment,
- * private memory where that cannot be had.
- */
+/** @file The node of a window and its memory: control blocks and window memory in one shared
+ *  segment, private memory where that cannot be had. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -2,10 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Predefined operations and element types, as accumulates name and apply them.
- */
+/** @file Predefined operations and element types, as accumulates name and apply them. */
 #ifndef NICSTRIDE_OP_H
 #define NICSTRIDE_OP_H
 

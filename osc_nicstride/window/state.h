@@ -2,10 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * The component of this process: parameters, counters, the tables that its windows share.
- */
+/** @file The component of this process: parameters, counters, the tables that its windows share. */
 #ifndef NICSTRIDE_COMPONENT_H
 #define NICSTRIDE_COMPONENT_H
 

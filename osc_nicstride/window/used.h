@@ -47,10 +47,8 @@ static inline bool nicstride_any_used(const nicstride_module_t *m)
     return __atomic_load_n(&m->used, __ATOMIC_RELAXED) != NULL;
 }
 
-/**
- * Walks along the list: the first of it, then the next ones, NULL at the end. What others use
- * meanwhile may be among them. Each walk that is begun is ended. MPI threads, no lock held.
- */
+/** Walks along the list: the first of it, then the next ones, NULL at the end. What others use
+ *  meanwhile may be among them. Each walk that is begun is ended. MPI threads, no lock held. */
 nicstride_peer_t *nicstride_used_begin(nicstride_module_t *m);
 /** Once more from the first, in the same walk. */
 static inline nicstride_peer_t *nicstride_used_first(const nicstride_module_t *m)

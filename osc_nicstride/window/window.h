@@ -2,10 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * What the files that make windows share.
- */
+/** @file What the files that make windows share. */
 #ifndef NICSTRIDE_WINDOW_H
 #define NICSTRIDE_WINDOW_H
 

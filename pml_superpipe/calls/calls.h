@@ -11,14 +11,12 @@
 #include "ompi/message/message.h"
 #include "opal/runtime/opal_progress.h"
 
-/**
- * They mean, take and return what ompi/mca/pml/pml.h says. What that leaves open: where no memory
- * is left for a call it returns OMPI_ERR_OUT_OF_RESOURCE, for memory of a device MPI_ERR_BUFFER,
- * where its only partner is lost ONIC_ERR_PROC_FAILED; an error that shows later is in the status
- * of the request. isend of a message that has left at once gives ompi_request_empty. A send is not
- * cancelled. del_procs waits for the other processes of the job, so that none of them sends to one
- * that has closed its connections.
- */
+/** They mean, take and return what ompi/mca/pml/pml.h says. What that leaves open: where no memory
+ *  is left for a call it returns OMPI_ERR_OUT_OF_RESOURCE, for memory of a device MPI_ERR_BUFFER,
+ *  where its only partner is lost ONIC_ERR_PROC_FAILED; an error that shows later is in the status
+ *  of the request. isend of a message that has left at once gives ompi_request_empty. A send is not
+ *  cancelled. del_procs waits for the other processes of the job, so that none of them sends to one
+ *  that has closed its connections. */
 #define SUPERPIPE_CALL(name) __typeof__(*(mca_pml_base_module_##name##_fn_t)NULL) superpipe_##name
 
 /* send.c */

@@ -74,8 +74,7 @@ static inline void superpipe_credit_raise(superpipe_credit_t *c, uint64_t limit)
 
 /** What one peer may send to this process. The caller's record, zero until superpipe_pool_meet;
  *  must stay where it is until superpipe_pool_forget, and until all that it has sent is freed.
- * Bytes since the beginning.
- */
+ *  Bytes since the beginning. */
 typedef struct superpipe_sender {
     uint64_t limit;   /**< that was sent to it */
     uint64_t arrived; /**< what came */

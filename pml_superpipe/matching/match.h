@@ -48,9 +48,8 @@ typedef struct superpipe_receive {
     int32_t tag;    /**< or SUPERPIPE_ANY_TAG */
 } superpipe_receive_t;
 
-/** A message that waits: for its receive, for its turn or for its communicator (comm.h).
- *  The caller fills in the second half, and zero into the first; must stay where it is while it
- *  waits. */
+/** A message that waits: for its receive, for its turn or for its communicator (comm.h). The caller
+ *  fills in the second half, and zero into the first; must stay where it is while it waits. */
 typedef struct superpipe_message {
     superpipe_link_t link[SUPERPIPE_ANY_MESSAGE]; /**< in the index of each class but the last */
     struct superpipe_message *next, *prev;        /**< in the list of all that wait for the same */

@@ -2,11 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Protocol copy: the receiver reads the sender's memory by the kernel's single copy; what a process
- * sends to itself it copies.
- */
+/** @file Protocol copy: the receiver reads the sender's memory by the kernel's single copy; what a
+ *  process sends to itself it copies. */
 #include "pml_superpipe/protocols/process.h"
 
 #include <errno.h>

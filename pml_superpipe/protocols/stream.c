@@ -2,11 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Protocols whose data goes in DATA messages: stream, packed into them by the sender and unpacked
- * as they come, and rendezvous, which UCX moves between the two memories.
- */
+/** @file Protocols whose data goes in DATA messages: stream, packed into them by the sender and
+ *  unpacked as they come, and rendezvous, which UCX moves between the two memories. */
 #include "pml_superpipe/protocols/process.h"
 
 static bool always(const superpipe_case_t *c)

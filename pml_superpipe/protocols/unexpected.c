@@ -2,12 +2,9 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * What comes before its receive: unexpected messages, and early bytes, which follow the
- * RTS of their message in order, without a CTS, and are paid for by credit. So the first chunk of a
- * long message is under way with the handshake (A. Denis 2011, section 4).
- */
+/** @file What comes before its receive: unexpected messages, and early bytes, which follow the RTS
+ *  of their message in order, without a CTS, and are paid for by credit. So the first chunk of a
+ *  long message is under way with the handshake (A. Denis 2011, section 4). */
 #include "pml_superpipe/protocols/process.h"
 
 #include <stdlib.h>

@@ -2,10 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Peers of this node: the receiver's area is mapped at the sender.
- */
+/** @file Peers of this node: the receiver's area is mapped at the sender. */
 #include "common/mover/node/carrier_node.h"
 
 #include <stdlib.h>

@@ -77,11 +77,9 @@ static inline uint32_t onic_blocks_of(const onic_blocks_t *b, uint32_t bytes)
 /** Writes the word of the sender's machine behind the last block that it counts. */
 ONIC_EXPORT void onic_blocks_mark(const onic_blocks_t *b, void *slot, uint64_t word);
 
-/**
- * The word for the receiver's machine: the last one of those that have come, behind block after
- * block, for `round`, of which `seen` bytes are known to be there; or one that says nothing new.
- * Whatever the memory holds, only the slot is read.
- */
+/** The word for the receiver's machine: the last one of those that have come, behind block after
+ *  block, for `round`, of which `seen` bytes are known to be there; or one that says nothing new.
+ *  Whatever the memory holds, only the slot is read. */
 ONIC_EXPORT uint64_t onic_blocks_look(const onic_blocks_t *b, const void *slot, uint32_t slot_bytes,
                                       uint32_t round, uint32_t seen);
 

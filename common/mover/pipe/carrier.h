@@ -2,12 +2,9 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * A transfer: an end in user memory, a machine (pipe.h) that decides, and a carrier that knows how
- * slots and words are reached. What the carriers (node/, rma/) and those that work on transfers
- * share; of it components use the end and the ticket.
- */
+/** @file A transfer: an end in user memory, a machine (pipe.h) that decides, and a carrier that
+ *  knows how slots and words are reached. What the carriers (node/, rma/) and those that work on
+ *  transfers share; of it components use the end and the ticket. */
 #ifndef ONIC_CARRIER_H
 #define ONIC_CARRIER_H
 

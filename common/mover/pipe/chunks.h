@@ -31,12 +31,10 @@ typedef struct onic_schedule {
     uint32_t highest; /**< most bytes of a chunk */
 } onic_schedule_t;
 
-/**
- * Chunks of c0, c0 * q, c0 * q^2 and so on, each a multiple of `unit` and no longer than `slot`.
- * q above 1: they grow until they fill a slot. q = 1: a fixed size. q below 1, where the network is
- * faster than copying: they shrink, to no less than a unit. `unit` is 1 .. slot. A c0 or q that is
- * no positive number stands for a slot, and for 1.
- */
+/** Chunks of c0, c0 * q, c0 * q^2 and so on, each a multiple of `unit` and no longer than `slot`. q
+ *  above 1: they grow until they fill a slot. q = 1: a fixed size. q below 1, where the network is
+ *  faster than copying: they shrink, to no less than a unit. `unit` is 1 .. slot. A c0 or q that is
+ *  no positive number stands for a slot, and for 1. */
 ONIC_EXPORT void onic_schedule_growing(onic_schedule_t *s, double c0, double q, uint32_t unit,
                                        uint32_t slot);
 

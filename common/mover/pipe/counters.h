@@ -2,11 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * What the mover of this process has done, for all components together. A transfer is counted when
- * it is over. Any thread, with or without locks.
- */
+/** @file What the mover of this process has done, for all components together. A transfer is
+ *  counted when it is over. Any thread, with or without locks. */
 #ifndef ONIC_MOVER_COUNTERS_H
 #define ONIC_MOVER_COUNTERS_H
 

@@ -95,10 +95,8 @@ typedef struct onic_sender {
     bool failed;
 } onic_sender_t;
 
-/**
- * Begins a transfer of `len` bytes. Pieces are multiples of `granule` (1 .. slot_bytes), but for
- * the last. `block` is the size of sub-blocks; 0: none.
- */
+/** Begins a transfer of `len` bytes. Pieces are multiples of `granule` (1 .. slot_bytes), but for
+ *  the last. `block` is the size of sub-blocks; 0: none. */
 ONIC_EXPORT void onic_sender_init(onic_sender_t *s, uint64_t len, const onic_lease_t *lease,
                                   const onic_schedule_t *schedule, uint32_t block,
                                   uint32_t granule);
@@ -117,18 +115,15 @@ ONIC_EXPORT onic_turn_t onic_sender_next(onic_sender_t *s, uint64_t acknowledged
 /** A piece is cut short by less than so many bytes. */
 #define ONIC_CUT 8
 
-/**
- * The first `n` bytes of the piece are in the slot; all of them, or ONIC_CUT - 1 fewer at most
- * where something that must not be split would have its end outside the piece. A piece that ends
- * the transfer is not cut short; one that ends a chunk ends it there. Returns the word to be
- * published for piece->slot.
- */
+/** The first `n` bytes of the piece are in the slot; all of them, or ONIC_CUT - 1 fewer at most
+ *  where something that must not be split would have its end outside the piece. A piece that ends
+ *  the transfer is not cut short; one that ends a chunk ends it there. Returns the word to be
+ *  published for piece->slot. */
 ONIC_EXPORT uint64_t onic_sender_filled(onic_sender_t *s, const onic_piece_t *piece, uint32_t n);
 
-/**
- * The lease is another one, for a sender that was begun over a single slot before it knew which it
- * would have, and so has come no further than to the end of its first chunk. `word` is the last one
- * it made, 0 for none; returns what that must be in truth. It stands for the first of `slots`.
+/** The lease is another one, for a sender that was begun over a single slot before it knew which it
+ *  would have, and so has come no further than to the end of its first chunk. `word` is the last
+ *  one it made, 0 for none; returns what that must be in truth. It stands for the first of `slots`.
  */
 ONIC_EXPORT uint64_t onic_sender_replace_lease(onic_sender_t *s, uint64_t slots, uint64_t word);
 

@@ -77,19 +77,16 @@ typedef struct onic_pool_shape {
     uint32_t slot_bytes;
 } onic_pool_shape_t;
 
-/**
- * Cuts `area` bytes into slots of `slot` bytes, or, where that is 0, of 32 KiB, longer where there
- * would be more than ONIC_SLOTS_MAX, and shorter where there would be fewer than 4. Both count in
- * pages of 4 KiB; the result is at least one.
- */
+/** Cuts `area` bytes into slots of `slot` bytes, or, where that is 0, of 32 KiB, longer where there
+ *  would be more than ONIC_SLOTS_MAX, and shorter where there would be fewer than 4. Both count in
+ *  pages of 4 KiB; the result is at least one. */
 ONIC_EXPORT onic_pool_shape_t onic_pool_cut(size_t area, size_t slot);
 
 /** All slots are free, nobody waits. By the receiver, before others see the memory. */
 ONIC_EXPORT void onic_pool_init(const onic_pool_t *pool);
 
-/**
- * Leases up to `want` > 0 slots for `owner` (not 0), all words 0, and returns them as a mask; 0
- * where there is none now. `wait` is the caller's. Any thread of any process; one for each `wait`.
+/** Leases up to `want` > 0 slots for `owner` (not 0), all words 0, and returns them as a mask; 0
+ *  where there is none now. `wait` is the caller's. Any thread of any process; one for each `wait`.
  */
 ONIC_EXPORT uint64_t onic_pool_take(const onic_pool_t *pool, uint64_t owner, unsigned want,
                                     onic_pool_wait_t *wait);
@@ -107,11 +104,9 @@ static inline uint64_t onic_pool_all(const onic_pool_t *pool)
     return pool->nslots < 64 ? (UINT64_C(1) << pool->nslots) - 1 : UINT64_MAX;
 }
 
-/**
- * By the receiver, one thread at a time, some milliseconds apart: puts slots back that stood
- * outside the mask without an owner in the call before, too. `lost` is what the call before left
- * there, 0 at first. Returns the slots that have owners.
- */
+/** By the receiver, one thread at a time, some milliseconds apart: puts slots back that stood
+ *  outside the mask without an owner in the call before, too. `lost` is what the call before left
+ *  there, 0 at first. Returns the slots that have owners. */
 ONIC_EXPORT uint64_t onic_pool_mend(const onic_pool_t *pool, uint64_t *lost);
 
 /** The owner of this slot; 0: nobody. */

@@ -76,11 +76,9 @@ ONIC_EXPORT onic_terms_result_t onic_terms_on_commit(onic_terms_t *t, uint64_t s
 ONIC_EXPORT void onic_terms_on_word(onic_terms_t *t, unsigned slot, uint64_t word);
 ONIC_EXPORT void onic_terms_on_ack(onic_terms_t *t, unsigned slot, uint64_t rounds);
 
-/**
- * Sender: the machine, which ran over a single slot, runs over the lowest `most` > 0 of those that
- * were granted, from now on. The other side is to get t->lease. Returns the word that is to be
- * put for the first of them; 0: none yet.
- */
+/** Sender: the machine, which ran over a single slot, runs over the lowest `most` > 0 of those that
+ *  were granted, from now on. The other side is to get t->lease. Returns the word that is to be put
+ *  for the first of them; 0: none yet. */
 ONIC_EXPORT uint64_t onic_terms_commit(onic_terms_t *t, onic_sender_t *s, unsigned most);
 
 /** What is left to do for one whose transfer is over. */
