@@ -5,6 +5,8 @@
 /** @file The component: version check, parameters, start and end of the network engines. */
 #include "coll_nicbarrier/component/component.h"
 
+#include <string.h>
+
 #include "common/config.h"
 #include "common/support/help.h"
 #include "common/support/component.h"
@@ -42,12 +44,27 @@ static int component_register(void)
     return OMPI_SUCCESS;
 }
 
+/** A job whose only component for collectives does barriers alone has none for the others, of which
+ *  Open MPI says no more than that. */
+static void check_alone(void)
+{
+    const char *const *selected = NULL;
+    const int i = mca_base_var_find("ompi", "coll", NULL, NULL);
+
+    if (i >= 0 && mca_base_var_get_value(i, &selected, NULL, NULL) == OPAL_SUCCESS &&
+        selected != NULL && *selected != NULL && strcmp(*selected, "nicbarrier") == 0) {
+        onic_say_once("coll_nicbarrier does barriers alone: give --mca coll_nicbarrier_priority 90 "
+                      "in place of --mca coll nicbarrier");
+    }
+}
+
 static int component_open(void)
 {
     onic_add_help_dir(&nicbarrier_counters, OMPI_NIC_HELP_DIR);
-    if (nicbarrier_params_check() != OMPI_SUCCESS) {
+    if (nicbarrier_params_check(&mca_coll_nicbarrier_component.collm_version) != OMPI_SUCCESS) {
         return OMPI_ERR_BAD_PARAM;
     }
+    check_alone();
     nicbarrier_settings_publish();
     if (nicbarrier_state.params.verbose > 0 && !nicbarrier_params_wanted()) {
         onic_say_once("coll_nicbarrier: not in use, because coll_nicbarrier_priority is not above "

@@ -103,7 +103,7 @@ static inline void nicbarrier_add_live(unsigned long long *counter, long long n)
 /** Registers the parameters and performance variables with Open MPI. */
 void nicbarrier_params_register(const mca_base_component_t *component);
 /** Checks the values after all sources were read: errors get a text and a code. */
-int nicbarrier_params_check(void);
+int nicbarrier_params_check(const mca_base_component_t *component);
 /** Has the user asked for this component? Otherwise others do the barriers. */
 bool nicbarrier_params_wanted(void);
 /** Those that hold for the job, as they are here. */

@@ -214,16 +214,15 @@ static bool check(const nicbarrier_param_t *p)
     if (p->text != NULL) {
         return check_text(p);
     }
-    if (p->number != NULL && (*p->number < p->min || *p->number > p->max)) {
-        onic_help(HELP_FILE, "bad-number", p->name, *p->number, p->min, p->max);
-        return false;
-    }
     return true;
 }
 
-int nicbarrier_params_check(void)
+int nicbarrier_params_check(const mca_base_component_t *c)
 {
     const nicbarrier_param_t *p;
+    if (onic_check_numbers(c, HELP_FILE) != OMPI_SUCCESS) {
+        return OMPI_ERR_BAD_PARAM;
+    }
     for (int i = 0; (p = param(i)) != NULL; i++) {
         if (!check(p)) {
             return OMPI_ERR_BAD_PARAM;

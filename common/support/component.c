@@ -2,10 +2,14 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
+#define _GNU_SOURCE
 #include "common/support/component.h"
 
+#include <ctype.h>
+#include <limits.h>
 #include <mpi.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/config.h"
@@ -16,6 +20,7 @@
 #include "ompi/win/win.h"
 #include "opal/mca/base/mca_base_pvar.h"
 #include "opal/mca/base/mca_base_var.h"
+#include "opal/mca/base/mca_base_var_enum.h"
 #include "opal/util/output.h"
 #include "opal/util/proc.h"
 
@@ -99,13 +104,104 @@ static int register_var(const mca_base_component_t *c, const char *name, const c
                                            MCA_BASE_VAR_SCOPE_READONLY, value);
 }
 
+/** A number with a range. */
+typedef struct number {
+    const mca_base_component_t *component;
+    char name[32];
+    int initial, min, max;
+} number_t;
+
+/** The same as Open MPI's variables have it: an enumerator, since Open MPI itself takes a word for
+ *  0. What is wrong is kept for the component's check, and the default stays. */
+typedef struct number_enum {
+    mca_base_var_enum_t super;
+    number_t number;
+} number_enum_t;
+
+OBJ_CLASS_INSTANCE(number_enum_t, mca_base_var_enum_t, NULL, NULL);
+
+/** The first wrong values, of all components; those with one are not used. */
+static struct wrong {
+    number_t number;
+    char text[64];
+} wrong[8];
+static unsigned n_wrong;
+
+static int number_from_string(mca_base_var_enum_t *self, const char *text, int *value)
+{
+    const number_t *n = &((const number_enum_t *)self)->number;
+    static const char suffixes[] = "kmg";
+    char *end;
+    long long given = strtoll(text, &end, 0);
+    const char *suffix = *end != '\0' ? strchr(suffixes, tolower((unsigned char)*end)) : NULL;
+
+    if (suffix != NULL && end != text && llabs(given) <= INT_MAX) {
+        given *= 1LL << 10 * (suffix - suffixes + 1);
+        end++;
+    }
+    *value = n->initial;
+    if (end != text && *end == '\0' && given >= n->min && given <= n->max) {
+        *value = (int)given;
+    } else if (n_wrong < sizeof(wrong) / sizeof(wrong[0])) {
+        wrong[n_wrong].number = *n;
+        snprintf(wrong[n_wrong++].text, sizeof(wrong[0].text), "%s", text);
+    }
+    return OPAL_SUCCESS;
+}
+
+static int string_from_number(mca_base_var_enum_t *self, const int value, char **text)
+{
+    const number_t *n = &((const number_enum_t *)self)->number;
+
+    if (value < n->min || value > n->max)
+        return OPAL_ERR_VALUE_OUT_OF_BOUNDS;
+    return text == NULL || asprintf(text, "%d", value) > 0 ? OPAL_SUCCESS
+                                                           : OPAL_ERR_OUT_OF_RESOURCE;
+}
+
+static int dump_range(mca_base_var_enum_t *self, char **text)
+{
+    const number_t *n = &((const number_enum_t *)self)->number;
+
+    return asprintf(text, "%d to %d", n->min, n->max) > 0 ? OPAL_SUCCESS : OPAL_ERR_OUT_OF_RESOURCE;
+}
+
 int onic_register_int(const mca_base_component_t *c, const char *name, const char *help, int min,
                       int max, int *value)
 {
-    char text[512];
+    number_enum_t *n = OBJ_NEW(number_enum_t);
+    char text[1024];
 
+    if (n == NULL)
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    n->super.value_from_string = number_from_string;
+    n->super.string_from_value = string_from_number;
+    n->super.dump = dump_range;
+    n->number = (number_t){.component = c, .initial = *value, .min = min, .max = max};
+    snprintf(n->number.name, sizeof(n->number.name), "%s", name);
     snprintf(text, sizeof(text), "%s. Range %d to %d", help, min, max);
-    return register_var(c, name, text, MCA_BASE_VAR_TYPE_INT, value);
+    const int rc =
+        mca_base_component_var_register(c, name, text, MCA_BASE_VAR_TYPE_INT, &n->super, 0, 0,
+                                        level_of(name), MCA_BASE_VAR_SCOPE_READONLY, value);
+    OBJ_RELEASE(n);
+    return rc;
+}
+
+int onic_check_numbers(const mca_base_component_t *c, const char *help_file)
+{
+    int rc = OMPI_SUCCESS;
+
+    for (unsigned i = 0; i < n_wrong; i++) {
+        const number_t *n = &wrong[i].number;
+
+        if (n->component != c)
+            continue;
+        onic_help(help_file, "bad-number", n->name, wrong[i].text, n->min, n->max);
+        /* MPI may be initialized again, and is told anew then. */
+        wrong[i].number.component = NULL;
+        rc = OMPI_ERR_BAD_PARAM;
+    }
+    return rc;
 }
 
 int onic_register_ranged(const mca_base_component_t *c, onic_ranged_t *p)
@@ -126,17 +222,6 @@ int onic_register_string(const mca_base_component_t *c, const char *name, const 
     /* Where MPI is initialized again Open MPI has put NULL there. */
     *value = initial;
     return register_var(c, name, help, MCA_BASE_VAR_TYPE_STRING, value);
-}
-
-int onic_check_ranged(const onic_ranged_t *p, size_t n, const char *help_file)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (p[i].value < p[i].min || p[i].value > p[i].max) {
-            onic_help(help_file, "bad-number", p[i].name, p[i].value, p[i].min, p[i].max);
-            return OMPI_ERR_BAD_PARAM;
-        }
-    }
-    return OMPI_SUCCESS;
 }
 
 /** All that were registered; the same again where a component is opened again. */

@@ -38,7 +38,8 @@ typedef struct onic_ranged {
     int max;
 } onic_ranged_t;
 
-/** `*value` is the default; the range is added to the help, and is for the caller to check. */
+/** `*value` is the default, and stays where something is given that is no number of the range, which
+ *  is added to the help. Suffixes k, m and g are powers of 1024. */
 ONIC_EXPORT int onic_register_int(const mca_base_component_t *c, const char *name, const char *help,
                                   int min, int max, int *value);
 ONIC_EXPORT int onic_register_ranged(const mca_base_component_t *c, onic_ranged_t *p);
@@ -48,9 +49,9 @@ ONIC_EXPORT int onic_register_bool(const mca_base_component_t *c, const char *na
 ONIC_EXPORT int onic_register_string(const mca_base_component_t *c, const char *name,
                                      const char *initial, const char **value, const char *help);
 
-/** Are all of `n` values in their ranges? OMPI_SUCCESS, or OMPI_ERR_BAD_PARAM after the text
- *  "bad-number" of a help file about the first that is not. */
-ONIC_EXPORT int onic_check_ranged(const onic_ranged_t *p, size_t n, const char *help_file);
+/** Was each number of the component given within its range? OMPI_SUCCESS, or OMPI_ERR_BAD_PARAM
+ *  after the text "bad-number" of a help file about each that was not. */
+ONIC_EXPORT int onic_check_numbers(const mca_base_component_t *c, const char *help_file);
 
 /** A performance variable that is read from `*counter`; `class` is one of MCA_BASE_PVAR_CLASS_*. */
 ONIC_EXPORT int onic_register_counter(const mca_base_component_t *c, const char *name,

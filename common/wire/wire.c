@@ -227,8 +227,12 @@ static int start_wire(const onic_wire_config_t *config)
 {
     ucs_status_t status = create_ucx(config);
     if (status != UCS_OK) {
-        opal_output(0, "ompi-nic: UCX cannot be started with transports \"%s\": %s",
-                    config->tls != NULL ? config->tls : "of the environment",
+        const char *given = getenv("UCX_TLS");
+        opal_output(0, "ompi-nic: UCX cannot be started with transports %s%s: %s",
+                    config->tls != NULL ? config->tls
+                    : given != NULL     ? given
+                                        : "of its own choice",
+                    config->tls == NULL && given != NULL ? " (UCX_TLS)" : "",
                     ucs_status_string(status));
         return onic_ucs_error(status);
     }

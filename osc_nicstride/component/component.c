@@ -70,7 +70,7 @@ static int component_open(void)
     onic_add_help_dir(&nicstride_counters, OMPI_NIC_HELP_DIR);
     if (onic_ucx_load() != OMPI_SUCCESS)
         return OMPI_ERROR;
-    rc = nicstride_params_check();
+    rc = nicstride_params_check(&mca_osc_nicstride_component.super.osc_version);
     /* Before anybody opens the wire, which a point-to-point layer does before this component is
      * initialized: it is to use the transports that were asked for, and to put into slots of other
      * hosts, where an adapter can. */

@@ -65,8 +65,8 @@ void nicstride_window_show(const nicstride_module_t *m)
         on_node = m->mapped[other] != NULL ? "; on the node by load and store"
                                            : "; on the node by single copy, slots and messages";
     }
-    opal_output(0, "osc_nicstride: window %u of %d processes, %d of them on %s%s%s",
-                m->name, m->size, m->node.n, opal_process_info.nodename, on_node,
+    opal_output(0, "osc_nicstride: window %u of %d processes, %d of them on %s%s%s", m->name,
+                m->size, m->node.n, opal_process_info.nodename, on_node,
                 m->size > m->node.n ? "; to other nodes by messages, or an adapter" : "");
 }
 

@@ -192,11 +192,11 @@ static int check_method(int *method_p)
     return OMPI_ERR_BAD_PARAM;
 }
 
-int nicstride_params_check(void)
+int nicstride_params_check(const mca_base_component_t *c)
 {
     nicstride_params_t *p = &nicstride_component.params;
 
-    if (onic_check_ranged(ranged, N_RANGED, HELP_FILE) != OMPI_SUCCESS)
+    if (onic_check_numbers(c, HELP_FILE) != OMPI_SUCCESS)
         return OMPI_ERR_BAD_PARAM;
     p->priority = ranged[PRIORITY].value;
     p->server_idle = (unsigned)ranged[SERVER_IDLE].value;

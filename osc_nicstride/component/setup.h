@@ -13,7 +13,7 @@
 /** Registers parameters; returns OMPI_SUCCESS or an error after a text. */
 int nicstride_params_register(const mca_base_component_t *component);
 /** Checks the values after all sources were read: range errors get a text and an error. */
-int nicstride_params_check(void);
+int nicstride_params_check(const mca_base_component_t *component);
 int nicstride_pvars_register(const mca_base_component_t *component);
 
 /** Opens the wire, unless it is open. Any MPI thread. OMPI_SUCCESS or an error. */

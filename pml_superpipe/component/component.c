@@ -165,7 +165,8 @@ static int check_params(void)
 {
     superpipe_params_t *p = &superpipe.params;
 
-    if (onic_check_ranged(ranged, N_RANGED, SUPERPIPE_HELP_FILE) != OMPI_SUCCESS)
+    if (onic_check_numbers(&mca_pml_superpipe_component.pmlm_version, SUPERPIPE_HELP_FILE) !=
+        OMPI_SUCCESS)
         return OMPI_ERR_BAD_PARAM;
     p->eager = (size_t)ranged[EAGER].value;
     p->early = (size_t)ranged[EARLY].value;

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /* ranks: 1-4 */
-/* says: osc_nicstride_window has the value 1. It must be between\s+2 and 65536 */
+/* says: osc_nicstride_window has the value "1". It must be a number\s+from 2 to 65536 */
 /**
  * @file
  * A parameter with a bad value: the components refuse it with a text and do not serve, and the
