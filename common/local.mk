@@ -187,6 +187,7 @@ libompi_nic_common_la_SOURCES = \
 	common/wire/addresses.c \
 	common/wire/peers.c \
 	common/wire/progress.c \
+	common/wire/atomic_op.h \
 	common/wire/put.c \
 	common/wire/put.h \
 	common/wire/queues.c \

@@ -33,6 +33,8 @@ osc_nicstride_libnicstride_core_la_SOURCES = \
 	osc_nicstride/protocol/names.c \
 	osc_nicstride/protocol/names.h \
 	osc_nicstride/protocol/slot.h \
+	osc_nicstride/protocol/update.c \
+	osc_nicstride/protocol/update.h \
 	osc_nicstride/window/place.c \
 	osc_nicstride/window/place.h \
 	osc_nicstride/window/tables.h \
@@ -69,6 +71,7 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/queue/wait.h \
 	osc_nicstride/component/agreement.c \
 	osc_nicstride/component/component.c \
+	osc_nicstride/component/discipline.c \
 	osc_nicstride/component/model.c \
 	osc_nicstride/component/params.c \
 	osc_nicstride/component/setup.h \
@@ -77,6 +80,8 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/component/wire.c \
 	osc_nicstride/methods/direct.c \
 	osc_nicstride/methods/by_message.c \
+	osc_nicstride/methods/adapter_update.c \
+	osc_nicstride/methods/adapter_update.h \
 	osc_nicstride/methods/by_rdma.c \
 	osc_nicstride/methods/by_nic.c \
 	osc_nicstride/methods/by_slots.c \

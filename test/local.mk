@@ -85,6 +85,7 @@ unit_programs = \
 	test/unit/check_sieve \
 	test/unit/check_slot \
 	test/unit/check_tables \
+	test/unit/check_update \
 	test/unit/check_whole_words \
 	test/unit/check_verbs \
 	test/unit/check_verbs_port
@@ -113,6 +114,7 @@ test_unit_check_replies_LDADD = $(unit_ldadd)
 test_unit_check_handle_LDADD = $(unit_ldadd)
 test_unit_check_kept_LDADD = $(unit_ldadd)
 test_unit_check_keys_LDADD = $(unit_ldadd)
+test_unit_check_update_LDADD = $(unit_ldadd)
 test_unit_check_names_LDADD = $(unit_ldadd)
 test_unit_check_lazy_LDADD = $(unit_ldadd)
 test_unit_check_layout_LDADD = $(unit_ldadd)
@@ -334,6 +336,7 @@ AM_DEFAULT_SOURCE_EXT = .c
 LDADD = $(keep_loaded) test/mpi/libtestlib.a $(OMPI_LDFLAGS) $(OMPI_LIBS) -lm
 
 mpi_programs = \
+	test/mpi/adapter_updates \
 	test/mpi/accumulate_busy \
 	test/mpi/accumulate_derived \
 	test/mpi/accumulate_ops \

@@ -23,23 +23,37 @@ static void connection_lost(void *arg, ucp_ep_h ep, ucs_status_t status)
     }
 }
 
-/** Takes the transport from a line such as "lane[0]: 3:sysv/memory.0 md[2] ->
- *  md[2]/sysv/sysdev[255] am am_bw#0", if it carries messages. */
+/** Does a line such as
+ *  "lane[0]: 3:sysv/memory.0 md[2] -> md[2]/sysv/sysdev[255] amo#0 am am_bw#0" say that its
+ *  transport is for `use`, a whole word but for what follows `#`? */
+static bool is_for(const char *line, const char *use)
+{
+    const size_t len = strlen(use);
+    const char *at = strstr(line, use);
+    while (at != NULL && strchr(" #", at[len]) == NULL) {
+        at = strstr(at + 1, use);
+    }
+    return at != NULL;
+}
+
+/** Takes the transport from it. */
 static void read_lane(const char *line, char *name, size_t size)
 {
-    const char *am = strstr(line, " am");
-    while (am != NULL && am[3] != ' ' && am[3] != '\0') {
-        am = strstr(am + 1, " am");
-    }
     const char *colon = strstr(line, "]:");
-    colon = colon != NULL && am != NULL ? strchr(colon + 2, ':') : NULL;
+    colon = colon != NULL ? strchr(colon + 2, ':') : NULL;
     if (colon != NULL) {
         snprintf(name, size, "%.*s", (int)strcspn(colon + 1, "/"), colon + 1);
     }
 }
 
-/** The name of the transport that carries active messages; UCX tells it in words only. */
-static void am_transport(ucp_ep_h ep, char *name, size_t size)
+/** The transports that carry active messages, and atomics, which may be none. */
+typedef struct transports {
+    char messages[32];
+    char atomics[32];
+} transports_t;
+
+/** UCX tells them in words only. */
+static void find_transports(ucp_ep_h ep, transports_t *t)
 {
     char *text = NULL, *rest = NULL;
     size_t len = 0;
@@ -51,21 +65,34 @@ static void am_transport(ucp_ep_h ep, char *name, size_t size)
     fclose(stream);
     for (char *line = strtok_r(text, "\n", &rest); line != NULL;
          line = strtok_r(NULL, "\n", &rest)) {
-        if (strstr(line, "lane[") != NULL) {
-            read_lane(line, name, size);
+        if (strstr(line, "lane[") == NULL) {
+            continue;
+        }
+        if (is_for(line, " am")) {
+            read_lane(line, t->messages, sizeof(t->messages));
+        }
+        if (is_for(line, " amo")) {
+            read_lane(line, t->atomics, sizeof(t->atomics));
         }
     }
     free(text);
 }
 
-/** UCX does not tell which transport puts, but takes the best that can. */
-static void learn_transport(onic_peer_t *peer)
+/** Reliable or dynamic connections of an adapter? */
+static bool is_rdma(const char *transport)
 {
-    char transport[32] = "";
-    am_transport(peer->ep, transport, sizeof(transport));
-    peer->rdma = (transport[0] == 'r' || transport[0] == 'd') && transport[1] == 'c';
-    peer->copies = strcmp(transport, "tcp") == 0;
-    peer->frag_max = onic_wire_frag_max(transport);
+    return (transport[0] == 'r' || transport[0] == 'd') && transport[1] == 'c';
+}
+
+/** UCX does not tell which transport puts, but takes the best that can. */
+static void learn_transports(onic_peer_t *peer)
+{
+    transports_t t = {"", ""};
+    find_transports(peer->ep, &t);
+    peer->rdma = is_rdma(t.messages);
+    peer->rdma_atomics = is_rdma(t.atomics);
+    peer->copies = strcmp(t.messages, "tcp") == 0;
+    peer->frag_max = onic_wire_frag_max(t.messages);
 }
 
 static ucs_status_t create_ep(onic_peer_t *peer, ucp_err_handling_mode_t err_mode)
@@ -97,7 +124,7 @@ ucs_status_t onic_make_ep(onic_peer_t *peer)
     if (status != UCS_OK) {
         peer->ep = NULL;
     } else {
-        learn_transport(peer);
+        learn_transports(peer);
         atomic_fetch_add_explicit(&onic_wire.neps, 1, memory_order_relaxed);
     }
     return status;

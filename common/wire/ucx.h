@@ -21,7 +21,8 @@
 /** All that is used of UCX, by prefix and name. */
 /* clang-format off */
 #define ONIC_UCX_FUNCTIONS(f) \
-    f(ucp, am_data_release) f(ucp, am_recv_data_nbx) f(ucp, am_send_nbx) f(ucp, cleanup) \
+    f(ucp, am_data_release) f(ucp, am_recv_data_nbx) f(ucp, am_send_nbx) f(ucp, atomic_op_nbx) \
+    f(ucp, cleanup) \
     f(ucp, config_modify) f(ucp, config_read) f(ucp, config_release) f(ucp, dt_create_generic) \
     f(ucp, dt_destroy) f(ucp, ep_close_nbx) f(ucp, ep_create) f(ucp, ep_flush_nbx) \
     f(ucp, ep_print_info) f(ucp, ep_rkey_unpack) f(ucp, get_nbx) f(ucp, get_version) \
@@ -43,6 +44,7 @@ extern struct onic_ucx {
 #define ucp_am_data_release   (*onic_ucx.am_data_release)
 #define ucp_am_recv_data_nbx  (*onic_ucx.am_recv_data_nbx)
 #define ucp_am_send_nbx       (*onic_ucx.am_send_nbx)
+#define ucp_atomic_op_nbx     (*onic_ucx.atomic_op_nbx)
 #define ucp_cleanup           (*onic_ucx.cleanup)
 #define ucp_config_modify     (*onic_ucx.config_modify)
 #define ucp_config_read       (*onic_ucx.config_read)

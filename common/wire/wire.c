@@ -144,8 +144,9 @@ static ucs_status_t create_context(const onic_wire_config_t *config)
                       UCP_PARAM_FIELD_ESTIMATED_NUM_PPN | UCP_PARAM_FIELD_NAME,
         /* Events that wake a thread cost nothing before the transports are armed, which the server
          * thread does. */
-        .features =
-            UCP_FEATURE_AM | UCP_FEATURE_WAKEUP | (onic_wire.want_puts ? UCP_FEATURE_RMA : 0),
+        .features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP |
+                    (onic_wire.want_puts ? UCP_FEATURE_RMA : 0) |
+                    (onic_wire.want_atomics ? UCP_FEATURE_AMO32 | UCP_FEATURE_AMO64 : 0),
         .estimated_num_eps = (size_t)ompi_proc_world_size(),
         .estimated_num_ppn = (size_t)opal_process_info.num_local_peers + 1,
         .name = "ompi-nic",
@@ -244,6 +245,7 @@ static int start_wire(const onic_wire_config_t *config)
     onic_wire.published = false;
     onic_wire.credit = config->credit;
     onic_wire.puts = onic_wire.want_puts;
+    onic_wire.atomics = onic_wire.want_atomics;
     atomic_store(&onic_wire.neps, 0);
     onic_outbox_start();
     onic_wire.shares_memory = onic_tls_have_shared_memory(onic_wire_tls(config));

@@ -47,6 +47,7 @@ struct onic_peer {
     onic_queue_receiver_t *incoming; /**< NULL: not known yet */
     size_t frag_max;                 /**< 0 until known */
     bool rdma;                       /**< an adapter puts and gets; known when frag_max is */
+    bool rdma_atomics;               /**< and does atomics; likewise */
     bool copies;            /**< its transport copies what it cannot send at once; known likewise */
     struct onic_send *held; /**< the last message, which UCX has taken but may still hold */
     bool follows;           /**< an empty one goes behind it */
@@ -170,10 +171,12 @@ typedef struct onic_wire {
     ucp_datatype_t gather_dt;
     atomic_uint neps; /**< endpoints that were made; set with the lock held, read without it */
     bool closing;
-    bool published;          /**< this process's address, under a key of its own */
-    bool closes;             /**< endpoints to other jobs can be closed at any time */
-    bool want_puts;          /**< the next context is to be made for puts too */
-    bool puts;               /**< it has been */
+    bool published;    /**< this process's address, under a key of its own */
+    bool closes;       /**< endpoints to other jobs can be closed at any time */
+    bool want_puts;    /**< the next context is to be made for puts too */
+    bool puts;         /**< it has been */
+    bool want_atomics; /**< the same for atomics */
+    bool atomics;
     bool shares_memory;      /**< a list of transports does not leave that out */
     bool small_queues;       /**< UCX may lock little memory */
     uint64_t rndv_max;       /**< most bytes of a rendezvous of this process, or UINT64_MAX */

@@ -62,6 +62,19 @@ static int component_register(void)
     return nicstride_params_register(&mca_osc_nicstride_component.super.osc_version);
 }
 
+/** What UCX is to be ready for, where there is an adapter or it is to be emulated. */
+static void want_adapter(const nicstride_params_t *p)
+{
+    const bool here = onic_rdma_here(ONIC_ADAPTERS, getenv("UCX_TLS"), getenv("UCX_NET_DEVICES"));
+    const bool atomics = p->adapter_atomics == NICSTRIDE_ADAPTER_ON ||
+                         (here && p->adapter_atomics == NICSTRIDE_ADAPTER_AUTO);
+
+    if (here || atomics || p->method == NICSTRIDE_METHOD_RDMA)
+        onic_wire_want_puts();
+    if (atomics)
+        onic_wire_want_atomics();
+}
+
 static int component_open(void)
 {
     int rc;
@@ -78,9 +91,7 @@ static int component_open(void)
         onic_wire_require(&(onic_wire_config_t){.tls = nicstride_component.params.tls});
     onic_mover_announce(nicstride_component.params.network_slots ? ONIC_MOVER_RMA_AUTO
                                                                  : ONIC_MOVER_RMA_NEVER);
-    if (nicstride_component.params.method == NICSTRIDE_METHOD_RDMA ||
-        onic_rdma_here(ONIC_ADAPTERS, getenv("UCX_TLS"), getenv("UCX_NET_DEVICES")))
-        onic_wire_want_puts();
+    want_adapter(&nicstride_component.params);
     return rc == OMPI_SUCCESS ? nicstride_agreement_init() : rc;
 }
 

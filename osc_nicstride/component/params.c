@@ -120,7 +120,11 @@ static onic_ranged_t ranged[N_RANGED] = {
                  0, 0, 3},
 };
 
-static const char *method, *tls, *cost, *nic_device;
+static const char *method, *tls, *cost, *nic_device, *adapter_atomics;
+
+static const char *const adapter_modes[] = {[NICSTRIDE_ADAPTER_AUTO] = "auto",
+                                            [NICSTRIDE_ADAPTER_OFF] = "off",
+                                            [NICSTRIDE_ADAPTER_ON] = "on"};
 
 int nicstride_params_register(const mca_base_component_t *c)
 {
@@ -152,6 +156,15 @@ int nicstride_params_register(const mca_base_component_t *c)
                          "Verbs devices that method nic may use: a list of name, name:port or "
                          "name:port:index, index being that of an address of an Ethernet port. The "
                          "first that fits any counts; empty takes the best port that is active");
+    onic_register_string(
+        c, "adapter_atomics", adapter_modes[NICSTRIDE_ADAPTER_AUTO], &adapter_atomics,
+        "Let an adapter do all accumulates, fetch_and_op and compare_and_swap of a window, so that "
+        "they need no processor of the target: auto, in windows over several nodes that all "
+        "processes make with the info key acc_single_intrinsic = true, where UCX does atomics by "
+        "an "
+        "adapter; off; or on, in all windows but dynamic ones whose memory can be registered, also "
+        "as UCX emulates them. Elements must be of 4 or 8 bytes and aligned. They are not atomic "
+        "with those of a processor");
     onic_register_bool(
         c, "show_plan", false, &p->show_plan,
         "Print, when the first window is made, the method that the model chooses for each kind of "
@@ -192,6 +205,18 @@ static int check_method(int *method_p)
     return OMPI_ERR_BAD_PARAM;
 }
 
+static int check_adapter_atomics(nicstride_adapter_t *mode_p)
+{
+    for (size_t i = 0; i < sizeof(adapter_modes) / sizeof(adapter_modes[0]); i++) {
+        if (strcmp(adapter_atomics, adapter_modes[i]) == 0) {
+            *mode_p = (nicstride_adapter_t)i;
+            return OMPI_SUCCESS;
+        }
+    }
+    onic_help(HELP_FILE, "bad-adapter-atomics", adapter_atomics);
+    return OMPI_ERR_BAD_PARAM;
+}
+
 int nicstride_params_check(const mca_base_component_t *c)
 {
     nicstride_params_t *p = &nicstride_component.params;
@@ -223,6 +248,8 @@ int nicstride_params_check(const mca_base_component_t *c)
         onic_help(HELP_FILE, "bad-nic-device", p->nic_device);
         return OMPI_ERR_BAD_PARAM;
     }
+    if (check_adapter_atomics(&p->adapter_atomics) != OMPI_SUCCESS)
+        return OMPI_ERR_BAD_PARAM;
     p->tls = tls != NULL && tls[0] != '\0' ? (char *)tls : NULL;
     p->verbose = ranged[VERBOSE].value;
     if (nicstride_model_init(cost) != OMPI_SUCCESS)
@@ -289,6 +316,9 @@ int nicstride_pvars_register(const mca_base_component_t *c)
     onic_register_counter(c, "nic_completions", "Completions of them that the adapter has shown",
                           count, &n->nic.completions);
     onic_register_counter(c, "nic_bytes", "Bytes that they were to move", count, &n->nic.bytes);
+    onic_register_counter(c, "adapter_atomics",
+                          "Atomic operations given to an adapter, or to UCX, for accumulates",
+                          count, &n->adapter_atomics);
     onic_register_counter(c, "keys_asked",
                           "Times that a target was asked for a key of its memory, for an adapter",
                           count, &n->keys_asked);

@@ -34,6 +34,16 @@ void nicstride_window_destroy(nicstride_module_t *m);
  *  open by another component, may still end sends of theirs: false where some had to stay. */
 bool nicstride_free_orphans(bool wire_closed);
 
+/* ---- who does accumulates (discipline.c) ---- */
+
+/** Has this process nothing against accumulates of the window by an adapter?
+ * NICSTRIDE_WANTS_ADAPTER or 0. The wire is open. */
+int32_t nicstride_adapter_wish(const nicstride_module_t *m, opal_info_t *info);
+
+/** Can this process, where all wish that? Its memory is registered then. `wishes`: those that all
+ *  have. MPI thread, when nodes and memory are known. */
+bool nicstride_adapter_can(nicstride_module_t *m, int32_t wishes);
+
 /* ---- the model (model.c) ---- */
 
 /** Takes the numbers that the parameter cost gives; OMPI_SUCCESS, or an error after a text. */

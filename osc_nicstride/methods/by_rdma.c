@@ -12,10 +12,13 @@
  * A put is locally complete when UCX says so, and a get is over then. That puts have landed is
  * known of all that was put to a process when UCX has flushed the connection; that is begun when a
  * flush or the end of an epoch asks for it, and only where something was put since the last time.
+ *
+ * Accumulates come here where the window has agreed on the adapter (adapter_update.h).
  */
 #include <stdlib.h>
 
 #include "common/wire/put.h"
+#include "osc_nicstride/methods/adapter_update.h"
 #include "osc_nicstride/methods/methods.h"
 #include "osc_nicstride/methods/plan.h"
 #include "osc_nicstride/queue/ask_keys.h"
@@ -44,10 +47,20 @@ static const unsigned char form = 1;
 /* ---- keys ------------------------------------------------------------------------------------
  */
 
+/** Do puts and gets go by it? */
+static bool is_forced(void)
+{
+    return nicstride_component.params.method == NICSTRIDE_METHOD_RDMA;
+}
+
 static bool usable(nicstride_peer_t *p)
 {
-    return onic_wire_puts() && (nicstride_component.params.method == NICSTRIDE_METHOD_RDMA ||
-                                onic_peer_puts_by_rdma(p->wire));
+    if (!onic_wire_puts())
+        return false;
+    if (p->module->adapter_updates)
+        return nicstride_component.params.adapter_atomics == NICSTRIDE_ADAPTER_ON ||
+               onic_peer_atomics_by_rdma(p->wire);
+    return is_forced() || onic_peer_puts_by_rdma(p->wire);
 }
 
 static void *enrol(nicstride_module_t *m, void *base, uint64_t bytes)
@@ -83,7 +96,8 @@ static void drop(void *key)
     onic_remote_close(key);
 }
 
-static const nicstride_keyed_t keyed = {.usable = usable,
+static const nicstride_keyed_t keyed = {.updates = true,
+                                        .usable = usable,
                                         .enrol = enrol,
                                         .withdraw = withdraw,
                                         .offer = offer,
@@ -114,11 +128,12 @@ static bool reach(const nicstride_transfer_t *t)
 {
     bool reaches;
 
-    if ((t->type != NICSTRIDE_MSG_PUT && t->type != NICSTRIDE_MSG_GET) ||
+    if ((t->type != NICSTRIDE_MSG_PUT && t->type != NICSTRIDE_MSG_GET) || t->peer->local >= 0 ||
         !nicstride_may_have_keys(t->peer) || t->target.size > onic_peer_rndv_max(t->peer->wire))
         return false;
     onic_wire_lock();
-    reaches = has_keys_locked(t->peer, place(t), t->target.size);
+    reaches = (is_forced() || onic_peer_puts_by_rdma(t->peer->wire)) &&
+              has_keys_locked(t->peer, place(t), t->target.size);
     onic_wire_unlock();
     return reaches;
 }
@@ -307,6 +322,8 @@ static int start(nicstride_transfer_t *t, bool *done_p)
 {
     int rc;
 
+    if (t->type != NICSTRIDE_MSG_PUT && t->type != NICSTRIDE_MSG_GET)
+        return nicstride_adapter_update(t, done_p);
     if (nicstride_lazy_lock_may_be(t->peer) && t->target.size > nicstride_inline_max(false))
         (void)nicstride_await_lock(t->peer); /* an error shows with the operation */
     onic_wire_lock();
@@ -347,11 +364,11 @@ static bool flush(nicstride_peer_t *p)
     puts_t *puts = p->process->of_row[ME];
     const nicstride_begun_t *begun = p->keys != NULL ? &p->keys->begun[ME] : NULL;
 
-    if (puts == NULL || begun == NULL)
+    if (begun == NULL)
         return true;
-    if (puts->landed < begun->put && puts->settling == 0)
+    if (puts != NULL && puts->landed < begun->put && puts->settling == 0)
         settle(puts);
-    return puts->landed >= begun->put && begun->under_way == 0;
+    return (puts == NULL || puts->landed >= begun->put) && begun->under_way == 0;
 }
 
 static void leave(void *of_row)

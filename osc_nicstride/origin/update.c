@@ -98,7 +98,8 @@ static inline bool apply_mapped(nicstride_module_t *m, const nicstride_arguments
     nicstride_ctl_t *ctl;
     void *at;
 
-    if (bytes == 0 || bytes > NICSTRIDE_LOCK_SPAN || !ompi_datatype_is_predefined(g->target_dt))
+    if (m->adapter_updates || bytes == 0 || bytes > NICSTRIDE_LOCK_SPAN ||
+        !ompi_datatype_is_predefined(g->target_dt))
         return false;
     if (fetches &&
         (result->base == NULL || result->dt != g->target_dt || result->count != g->target_count))
@@ -228,7 +229,7 @@ static inline bool swap_mapped(nicstride_module_t *m, const void *origin, const 
     nicstride_ctl_t *ctl;
     void *at;
 
-    if (bytes == 0 || !ompi_datatype_is_predefined(dt) ||
+    if (m->adapter_updates || bytes == 0 || !ompi_datatype_is_predefined(dt) ||
         (at = nicstride_mapped_bytes(m, target, disp, bytes)) == NULL)
         return false;
     ctl = nicstride_ctl(m, onic_node_index(&m->node, target));

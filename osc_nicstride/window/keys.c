@@ -70,9 +70,11 @@ static uint32_t usable(nicstride_peer_t *p)
 {
     uint32_t rows = 0;
 
-    for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX && p->local < 0 && p->rank != p->module->rank;
-         i++) {
-        if (keyed(i) != NULL && keyed(i)->usable(p))
+    const bool far = p->local < 0 && p->rank != p->module->rank;
+
+    for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX; i++) {
+        if (keyed(i) != NULL && (far || (keyed(i)->updates && p->module->adapter_updates)) &&
+            keyed(i)->usable(p))
             rows |= NICSTRIDE_REACH(i);
     }
     return rows;
@@ -244,7 +246,9 @@ const nicstride_key_piece_t *nicstride_enrol_locked(nicstride_module_t *m, uint6
         if (piece == NULL)
             return NULL;
         *piece = (nicstride_key_piece_t){
-            .span = nicstride_piece_of(&region, at, nicstride_component.params.key_piece)};
+            .span = m->adapter_updates
+                        ? region
+                        : nicstride_piece_of(&region, at, nicstride_component.params.key_piece)};
     }
     piece->span.generation = generation(m);
     enrol_by(m, &piece->of, (void *)((uintptr_t)m->base + piece->span.at), piece->span.size,

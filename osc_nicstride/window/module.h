@@ -192,7 +192,9 @@ typedef struct nicstride_module {
     int size;
     int flavor;
     bool no_locks;
-    uint32_t name; /**< of this window at home */
+    bool adapter_updates; /**< accumulates are done by an adapter, and by nothing else; every member
+                               has the same answer (component/discipline.c) */
+    uint32_t name;        /**< of this window at home */
 
     void *base; /**< my memory; NULL for dynamic windows */
     void *own;  /**< to be freed, where memory is private and ours */

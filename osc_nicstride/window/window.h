@@ -21,8 +21,13 @@ typedef struct nicstride_facts {
 
 enum {
     NICSTRIDE_WANTS_CONTIGUOUS = 1, /**< the parts of a shared window one behind another */
-    NICSTRIDE_WANTS_PAGES = 2       /**< memory from the begin of a page */
+    NICSTRIDE_WANTS_PAGES = 2,      /**< memory from the begin of a page */
+    NICSTRIDE_WANTS_ADAPTER = 4     /**< accumulates by an adapter, if all want that */
 };
+
+/** Info key: the program's accumulates are of one element of a predefined type each. Components of
+ *  Open MPI have it. */
+#define NICSTRIDE_SINGLE_INTRINSIC "acc_single_intrinsic"
 
 /** Says why a window could not be made, and returns `rc`. */
 int nicstride_select_error(int rc, const char *reason);
