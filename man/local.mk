@@ -24,7 +24,10 @@ check-manuals:
 .PHONY: check-manuals documents
 
 EXTRA_DIST += \
+	docs/papers.md \
 	docs/parameters.md \
+	docs/troubleshooting.md \
+	docs/using.md \
 	man/coll_nicbarrier.7.in \
 	man/generate \
 	man/osc_nicstride.7.in \
