@@ -41,6 +41,7 @@ coll_nicbarrier_libnicbarrier_core_la_CPPFLAGS = $(pure_cppflags) -D_GNU_SOURCE
 noinst_LTLIBRARIES += coll_nicbarrier/libnicbarrier_datagram.la
 
 coll_nicbarrier_libnicbarrier_datagram_la_SOURCES = \
+	coll_nicbarrier/engines/datagram/behind.c \
 	coll_nicbarrier/engines/datagram/connect.c \
 	coll_nicbarrier/engines/datagram/datagram.c \
 	coll_nicbarrier/engines/datagram/datagram.h \

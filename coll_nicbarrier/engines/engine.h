@@ -112,9 +112,12 @@ typedef struct nicbarrier_net_events {
 /** A group as the engine knows it. */
 typedef struct nicbarrier_net nicbarrier_net_t;
 
-/** Longest endpoint and longest wake-up record of any engine, in bytes. */
+/** What another process of a leader's node has of it. */
+typedef struct nicbarrier_behind nicbarrier_behind_t;
+
+/** Longest endpoint, and longest record for processes behind a leader, of any engine, in bytes. */
 #define NICBARRIER_ENDPOINT_MAX 8192
-#define NICBARRIER_WAKE_MAX     64
+#define NICBARRIER_BEHIND_MAX   192
 
 /** The endpoint of a member, as the agreement has carried it. */
 typedef struct nicbarrier_endpoint {
@@ -218,14 +221,25 @@ typedef struct nicbarrier_engine {
      *  `usec` microseconds. May return early. NULL: the caller yields. */
     void (*wait)(nicbarrier_net_t *net, unsigned usec);
 
-    /** Lets another process of this node wake this process's helper thread: writes a record of at
-     *  most NICBARRIER_WAKE_MAX bytes that means something to `wake` in that process; returns its
-     *  length, or 0 where there is no helper thread. After connect. */
-    uint32_t (*wake_record)(nicbarrier_net_t *net, void *bytes);
-    /** In the other process, where `open` may not have been called. A lost wake-up costs time only:
-     *  the leader polls by itself when it is in MPI next. */
-    void (*wake)(const void *bytes, uint32_t len);
+    /** Lets other processes of this node, which are behind this one, do its part while it is away:
+     *  writes a record of at most NICBARRIER_BEHIND_MAX bytes that means something to `attach`
+     *  there; returns its length, or 0 where there is nothing of that kind. After connect. The
+     *  other four are there where this is. */
+    uint32_t (*behind_record)(nicbarrier_net_t *net, void *bytes);
+    /** In the other process, where `open` may not have been called. NULL where memory is exhausted.
+     *  By one thread at a time, as detach, which may come after the leader's disconnect. */
+    nicbarrier_behind_t *(*attach)(const void *bytes, uint32_t len);
+    /** The node has entered all epochs up to `epoch`. Enters them in the leader's place, or else,
+     *  unless a thread of the leader polls (`attentive`), wakes its helper thread. A lost wake-up
+     *  costs time only: the leader polls by itself when it is in MPI next. */
+    void (*notify)(nicbarrier_behind_t *b, uint64_t epoch, bool attentive);
+    /** The last epoch that is known to be complete, as far as that can be known here, with
+     *  NICBARRIER_BEHIND_FAILED where the group is known to have failed. */
+    uint64_t (*known)(const nicbarrier_behind_t *b);
+    void (*detach)(nicbarrier_behind_t *b);
 } nicbarrier_engine_t;
+
+#define NICBARRIER_BEHIND_FAILED (UINT64_C(1) << 63)
 
 /** In place of an engine's number: the best; and as what was found: none. */
 #define NICBARRIER_ANY_ENGINE (-1)

@@ -68,9 +68,9 @@ int nicbarrier_team_connect(nicbarrier_team_t *t, const nicbarrier_endpoints_t *
     if (t->engine->connect(t->net, endpoints, &events, why) != 0) {
         return -1;
     }
-    if (t->on_node && t->engine->wake_record != NULL) {
+    if (t->on_node && t->engine->behind_record != NULL) {
         nicbarrier_head_t *head = t->shm.head;
-        head->wake_len = t->engine->wake_record(t->net, head->wake);
+        head->behind_len = t->engine->behind_record(t->net, head->behind);
     }
     return 0;
 }
@@ -107,7 +107,7 @@ void nicbarrier_team_drop_network(nicbarrier_team_t *t)
         return;
     }
     if (t->on_node) {
-        t->shm.head->wake_len = 0;
+        t->shm.head->behind_len = 0;
     }
     t->engine->disconnect(t->net);
     t->net = NULL;
@@ -115,10 +115,20 @@ void nicbarrier_team_drop_network(nicbarrier_team_t *t)
     atomic_store_explicit(&t->given, 0, memory_order_relaxed);
 }
 
+void nicbarrier_team_begin(nicbarrier_team_t *t)
+{
+    if (t->on_node && t->net == NULL && t->shm.head->behind_len > 0) {
+        t->behind = t->engine->attach(t->shm.head->behind, t->shm.head->behind_len);
+    }
+}
+
 void nicbarrier_team_free(nicbarrier_team_t *t)
 {
     if (t == NULL) {
         return;
+    }
+    if (t->behind != NULL) {
+        t->engine->detach(t->behind);
     }
     nicbarrier_team_drop_network(t);
     onic_segment_unmap(&t->segment);
@@ -152,11 +162,11 @@ void nicbarrier_team_submit(nicbarrier_team_t *t)
 /** The node has arrived: the leader must learn of it. */
 static void notify_leader(nicbarrier_team_t *t)
 {
-    nicbarrier_head_t *head = t->shm.head;
     if (t->net != NULL) {
         nicbarrier_team_submit(t);
-    } else if (head->wake_len > 0 && atomic_load(&head->attentive) == 0) {
-        t->engine->wake(head->wake, head->wake_len);
+    } else if (t->behind != NULL) {
+        t->engine->notify(t->behind, nicbarrier_shm_arrived(&t->shm),
+                          atomic_load(&t->shm.head->attentive) > 0);
     }
 }
 
@@ -190,14 +200,29 @@ void nicbarrier_team_hand_over(nicbarrier_team_t *t)
 
 /* ---- completion ----------------------------------------------------------------------------- */
 
+/** Is it known to be complete where the leader may not know it yet? Then the node need not wait for
+ *  that. */
+static bool is_known(nicbarrier_team_t *t, uint64_t epoch)
+{
+    const uint64_t known =
+        t->behind != NULL ? t->engine->known(t->behind) & ~NICBARRIER_BEHIND_FAILED : 0;
+    if (known < epoch) {
+        return false;
+    }
+    nicbarrier_shm_release(&t->shm, known);
+    return true;
+}
+
 bool nicbarrier_team_done(nicbarrier_team_t *t, uint64_t epoch)
 {
-    return t->on_node ? nicbarrier_shm_done(&t->shm, epoch) : t->engine->completed(t->net) >= epoch;
+    return t->on_node ? nicbarrier_shm_done(&t->shm, epoch) || is_known(t, epoch)
+                      : t->engine->completed(t->net) >= epoch;
 }
 
 bool nicbarrier_team_failed(nicbarrier_team_t *t)
 {
-    const bool net = t->net != NULL && t->engine->failed(t->net);
+    const bool net = (t->net != NULL && t->engine->failed(t->net)) ||
+                     (t->behind != NULL && t->engine->known(t->behind) >= NICBARRIER_BEHIND_FAILED);
     const bool node = t->on_node && nicbarrier_shm_failed(&t->shm);
     /* The leader lets the network know of the node, and the node of the network. */
     if ((net && t->on_node && !node) || (node && t->net != NULL && !net)) {

@@ -6,8 +6,10 @@
  * @file
  * The team: what carries the barriers of one communicator, or of one persistent request. Flags on
  * the node, a network engine between the leaders of the nodes, or both, one below the other. The
- * network part is driven by the leader's process alone: by its threads while they are in MPI,
- * otherwise by the engine's helper thread, which the last process of the node to arrive wakes.
+ * network part is driven by the leader's process: by its threads while they are in MPI, otherwise
+ * by the engine's helper thread, which the last process of the node to arrive wakes. Where the
+ * engine's barriers go on without any process, that one enters in the leader's place, and all see
+ * what is complete.
  *
  * No MPI: what a waiting thread has to call besides comes with the configuration. enter, done,
  * progress and wait may be called by any number of MPI threads.
@@ -37,6 +39,7 @@ typedef struct nicbarrier_team {
     onic_segment_t segment;
     const nicbarrier_engine_t *engine; /**< network part, or NULL */
     nicbarrier_net_t *net;             /**< the leader's; NULL in others */
+    nicbarrier_behind_t *behind;       /**< what others have of the leader's; or NULL */
     uint64_t trial_ends;               /**< nanoseconds; 0: no trial has begun */
     _Atomic uint64_t given;            /**< leader: last epoch given to the engine */
     nicbarrier_team_config_t config;
@@ -74,6 +77,9 @@ int nicbarrier_team_try(nicbarrier_team_t *t, nicbarrier_reason_t *why);
 #define NICBARRIER_TRIAL_SECONDS 30
 /** The epoch of the trial; barriers are numbered from the next. */
 #define NICBARRIER_TRIAL_EPOCH 1
+
+/** All parts are there, on all processes: barriers may be entered from now on. */
+void nicbarrier_team_begin(nicbarrier_team_t *t);
 
 /** The team has failed: all its processes are notified, those of other nodes by the leader. */
 void nicbarrier_team_fail(nicbarrier_team_t *t);

@@ -83,8 +83,8 @@ static void woken(test_t *t)
 
     begin(t, 80, &events, 0);
     if (t->me == 0) {
-        t->shared->wake_len = engine->wake_record(t->net, t->shared->wake);
-        EXPECT(t->shared->wake_len > 0);
+        t->shared->behind_len = engine->behind_record(t->net, t->shared->behind);
+        EXPECT(t->shared->behind_len > 0);
     }
     meet(t, 1);
     nap(30); /* the helper thread of member 0 has taken over, and sleeps */
@@ -95,7 +95,11 @@ static void woken(test_t *t)
     } else {
         meet(t, 2);
         atomic_store(&t->shared->node_entered, 1);
-        engine->wake(t->shared->wake, t->shared->wake_len);
+        nicbarrier_behind_t *b = engine->attach(t->shared->behind, t->shared->behind_len);
+        EXPECT(b != NULL);
+        engine->notify(b, 1, false);
+        EXPECT(engine->known(b) == 0);
+        engine->detach(b);
         barriers(t, 1, 1);
     }
     engine->disconnect(t->net);

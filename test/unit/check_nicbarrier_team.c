@@ -26,6 +26,7 @@ static struct {
     atomic_bool failed;
     atomic_int told; /**< calls of `fail` */
     atomic_int wakes, disconnected;
+    bool by_itself; /**< those behind a leader enter for it, and see what is complete */
 } fabric;
 
 struct nicbarrier_net {
@@ -125,20 +126,45 @@ static void fake_wait(nicbarrier_net_t *net, unsigned usec)
     usleep(usec / 10);
 }
 
-static uint32_t fake_wake_record(nicbarrier_net_t *net, void *bytes)
+static uint32_t fake_behind_record(nicbarrier_net_t *net, void *bytes)
 {
     memcpy(bytes, &net->me, sizeof(net->me));
     return sizeof(net->me);
 }
 
-static void fake_wake(const void *bytes, uint32_t len)
-{
+struct nicbarrier_behind {
     int leader;
+};
 
-    UNIT_CHECK(len == sizeof(leader));
-    memcpy(&leader, bytes, sizeof(leader));
-    UNIT_CHECK(leader >= 0 && leader < fabric.n);
-    atomic_fetch_add(&fabric.wakes, 1);
+static nicbarrier_behind_t *fake_attach(const void *bytes, uint32_t len)
+{
+    nicbarrier_behind_t *b = calloc(1, sizeof(*b));
+
+    UNIT_CHECK(b != NULL && len == sizeof(b->leader));
+    memcpy(&b->leader, bytes, sizeof(b->leader));
+    UNIT_CHECK(b->leader >= 0 && b->leader < fabric.n);
+    return b;
+}
+
+static void fake_notify(nicbarrier_behind_t *b, uint64_t epoch, bool attentive)
+{
+    nicbarrier_net_t leader = {.me = b->leader};
+
+    if (fabric.by_itself)
+        fake_enter(&leader, epoch);
+    else if (!attentive)
+        atomic_fetch_add(&fabric.wakes, 1);
+}
+
+static uint64_t fake_known(const nicbarrier_behind_t *b)
+{
+    (void)b;
+    return fabric.by_itself ? fake_completed(NULL) : 0;
+}
+
+static void fake_detach(nicbarrier_behind_t *b)
+{
+    free(b);
 }
 
 static const nicbarrier_engine_t engine = {
@@ -155,8 +181,11 @@ static const nicbarrier_engine_t engine = {
     .failed = fake_failed,
     .fail = fake_fail,
     .wait = fake_wait,
-    .wake_record = fake_wake_record,
-    .wake = fake_wake,
+    .behind_record = fake_behind_record,
+    .attach = fake_attach,
+    .notify = fake_notify,
+    .known = fake_known,
+    .detach = fake_detach,
 };
 
 /* ---- nodes with teams on them --------------------------------------------------------------- */
@@ -256,6 +285,8 @@ static void make_world(int nodes, int per_node)
     for (int node = 0; nodes > 1 && node < nodes; node++)
         connect_leader(world.rank[node * per_node].team, node);
     try_out();
+    for (int i = 0; i < world.n; i++)
+        nicbarrier_team_begin(world.rank[i].team);
 }
 
 static void unmake_world(void)
@@ -479,6 +510,26 @@ START_TEST(wakes)
 }
 END_TEST
 
+/* Where barriers go on by themselves a node needs its leader for nothing but to enter. */
+START_TEST(without_the_leader)
+{
+    make_world(2, 3);
+    fabric.by_itself = true;
+    for (uint64_t e = 2; e <= 4; e++) {
+        for (int i = 0; i < world.n; i++)
+            enter(&world.rank[i], e);
+        for (int i = 0; i < world.n; i++)
+            if (world.rank[i].me != 0)
+                ck_assert(nicbarrier_team_done(world.rank[i].team, e));
+        /* What one has seen, the others of its node need not ask for. */
+        for (int node = 0; node < 2; node++)
+            ck_assert(nicbarrier_shm_done(&world.rank[3 * node].team->shm, e));
+    }
+    ck_assert_int_eq(fabric.wakes, 0);
+    unmake_world();
+}
+END_TEST
+
 /* A network part that was tried in vain makes room for another. */
 START_TEST(second_engine)
 {
@@ -492,7 +543,7 @@ START_TEST(second_engine)
         nicbarrier_team_drop_network(team);
         ck_assert(!nicbarrier_team_failed(world.rank[2 * node + 1].team));
         ck_assert_ptr_null(team->net);
-        ck_assert_uint_eq(team->shm.head->wake_len, 0);
+        ck_assert_uint_eq(team->shm.head->behind_len, 0);
         nicbarrier_team_drop_network(team);
     }
     ck_assert_int_eq(fabric.disconnected, 2);
@@ -520,6 +571,7 @@ int main(void)
     tcase_add_test(tcase, members_are_checked);
     tcase_add_test(tcase, ended);
     tcase_add_test(tcase, wakes);
+    tcase_add_test(tcase, without_the_leader);
     tcase_add_test(tcase, second_engine);
     suite_add_tcase(suite, tcase);
     return unit_run_suite(suite);

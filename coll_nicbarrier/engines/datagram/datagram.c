@@ -222,39 +222,6 @@ static void datagram_wait(nicbarrier_net_t *net, unsigned usec)
     }
 }
 
-/* ---- wake-ups ------------------------------------------------------------------------------- */
-
-typedef struct wake_record {
-    nicbarrier_address_t to;
-    uint32_t cookie;
-} wake_record_t;
-
-_Static_assert(sizeof(wake_record_t) <= NICBARRIER_WAKE_MAX, "a wake-up record has a limited size");
-
-static uint32_t datagram_wake_record(nicbarrier_net_t *net, void *bytes)
-{
-    wake_record_t w;
-    (void)net;
-    memset(&w, 0, sizeof(w));
-    w.cookie = nicbarrier_datagram.cookie;
-    nicbarrier_udp_local(&w.to);
-    memcpy(bytes, &w, sizeof(w));
-    return sizeof(w);
-}
-
-static void datagram_wake(const void *bytes, uint32_t len)
-{
-    wake_record_t w;
-    unsigned char packet[NICBARRIER_PACKET_SIZE];
-    if (len != sizeof(w)) {
-        return;
-    }
-    memcpy(&w, bytes, sizeof(w));
-    const nicbarrier_packet_t p = {.kind = NICBARRIER_PACKET_WAKE, .cookie = w.cookie};
-    nicbarrier_packet_encode(&p, packet);
-    nicbarrier_udp_send_once(&w.to, packet);
-}
-
 /* ---- failure -------------------------------------------------------------------------------- */
 
 static bool datagram_failed(const nicbarrier_net_t *net)
@@ -300,6 +267,9 @@ const nicbarrier_engine_t nicbarrier_engine_datagram = {
     .fail = datagram_fail,
     .hand_over = datagram_hand_over,
     .wait = datagram_wait,
-    .wake_record = datagram_wake_record,
-    .wake = datagram_wake,
+    .behind_record = nicbarrier_datagram_behind_record,
+    .attach = nicbarrier_datagram_attach,
+    .notify = nicbarrier_datagram_notify,
+    .known = nicbarrier_datagram_known,
+    .detach = nicbarrier_datagram_detach,
 };

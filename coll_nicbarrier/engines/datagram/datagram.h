@@ -17,6 +17,7 @@
  *     input.c         packets in
  *     thread.c        the helper thread, which stands in for the MPI threads
  *     connect.c       the engine's functions for groups
+ *     behind.c        those for processes behind a leader
  *     datagram.c      its other functions, and the row
  *
  * One lock serves all groups of a process, for some microseconds at a time, longer when groups are
@@ -218,5 +219,14 @@ int nicbarrier_datagram_connect(nicbarrier_net_t *net, const nicbarrier_endpoint
                                 const nicbarrier_net_events_t *events, nicbarrier_reason_t *why);
 bool nicbarrier_datagram_hopeless(nicbarrier_net_t *net, nicbarrier_reason_t *why);
 void nicbarrier_datagram_disconnect(nicbarrier_net_t *net);
+
+/* ---- behind.c: likewise; all but the first in processes that may have opened nothing -----------
+ */
+
+uint32_t nicbarrier_datagram_behind_record(nicbarrier_net_t *net, void *bytes);
+nicbarrier_behind_t *nicbarrier_datagram_attach(const void *bytes, uint32_t len);
+void nicbarrier_datagram_notify(nicbarrier_behind_t *b, uint64_t epoch, bool attentive);
+uint64_t nicbarrier_datagram_known(const nicbarrier_behind_t *b);
+void nicbarrier_datagram_detach(nicbarrier_behind_t *b);
 
 #endif

@@ -19,6 +19,8 @@ nicbarrier_datagram_config_t nicbarrier_datagram_config = {.nack_usec = 1000};
 nicbarrier_datagram_counters_t nicbarrier_datagram_counters;
 
 static const char *verbs = "auto";
+static int stepper; /* its text counts */
+static const char *const steppers[] = {"auto", "bpf", "host", NULL};
 static const char *const uses[] = {[NICBARRIER_VERBS_AUTO] = "auto",
                                    [NICBARRIER_VERBS_NEVER] = "never",
                                    [NICBARRIER_VERBS_ALWAYS] = "always",
@@ -64,6 +66,13 @@ const nicbarrier_param_t nicbarrier_datagram_params[] = {
      .text = &nicbarrier_datagram_config.device,
      .valid = onic_verbs_filter_valid,
      .topic = "bad-device"},
+    {.name = "stepper",
+     .help = "Engine datagram: what takes the steps of barriers: auto (bpf where it can), bpf (the "
+             "kernel, where nicbarrier-bpf is loaded on the interface; where that cannot be, the "
+             "engine is not used), or host (this process). May differ between ranks",
+     .number = &stepper,
+     .words = steppers,
+     .text = &nicbarrier_datagram_config.stepper},
     {.name = NULL},
 };
 

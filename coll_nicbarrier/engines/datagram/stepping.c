@@ -122,12 +122,19 @@ void nicbarrier_stepping_readdress(nicbarrier_net_t *net, uint32_t k)
 
 /* ---- the first and the last ------------------------------------------------------------------ */
 
+static bool is_wanted(const nicbarrier_stepper_t *stepper)
+{
+    const char *name = nicbarrier_datagram_config.stepper;
+    return name == NULL || strcmp(name, "auto") == 0 || strcmp(name, stepper->name) == 0;
+}
+
 bool nicbarrier_stepping_install(nicbarrier_net_t *net, nicbarrier_reason_t *why)
 {
     nicbarrier_stepping_t what;
+    nicbarrier_reason(why, "this build has no stepper of that name");
     describe(net, &what);
     for (int i = 0; nicbarrier_steppers[i] != NULL; i++) {
-        if (install(net, nicbarrier_steppers[i], &what, why)) {
+        if (is_wanted(nicbarrier_steppers[i]) && install(net, nicbarrier_steppers[i], &what, why)) {
             return true;
         }
     }

@@ -31,6 +31,7 @@ typedef struct nicbarrier_datagram_config {
     const char *interface; /**< udp_address.h: nicbarrier_ip_wanted; NULL: choose */
     int verbs;             /**< nicbarrier_verbs_use_t; the same on all members */
     const char *device;    /**< verbs devices (common/verbs/verbs_port.h); NULL: choose */
+    const char *stepper;   /**< the name of one (stepper.h); NULL or "auto": the first that can */
     int nack_usec;         /**< silence after which a NACK is sent; 10 .. 1000000 */
     int silence;           /**< seconds of a partner after which a group has failed; 0: never */
     int drop;              /**< for tests: of 1000 packets to send so many are dropped */
