@@ -9,6 +9,7 @@
 #include "common/support/helper_thread.h"
 #include "common/support/modex.h"
 #include "common/support/help.h"
+#include "common/node/segment.h"
 #include "common/wire/requirements.h"
 #include "common/wire/adapters.h"
 #include "common/wire/wire_internal.h"
@@ -193,20 +194,28 @@ static ucs_status_t create_both(const onic_wire_config_t *config)
     return status;
 }
 
-/** UCX gives up where one of its transports cannot be had; the one that needs room in /dev/shm is
- *  not so dear that the program must end for it. */
+/** Is there less room in /dev/shm than UCX's transport posix wants for a process? */
+static bool shm_is_small(void)
+{
+    const size_t part = 384 << 10; /* an eighth of it */
+    return onic_segment_part(part, 1) < part;
+}
+
+/** UCX gives up where one of its transports cannot be had, after some lines for each process; the
+ *  one that needs room in /dev/shm is not so dear that the program must end for it. */
 static ucs_status_t create_ucx(const onic_wire_config_t *config)
 {
     onic_wire_config_t fitted = *config;
     char fitted_tls[256], tls[256];
     ucs_status_t status = onic_wire_fit_memory(&fitted, fitted_tls, sizeof(fitted_tls));
-    if (status == UCS_OK) {
-        status = create_both(&fitted);
+    if (status != UCS_OK) {
+        return status;
     }
-    if ((status == UCS_ERR_NO_RESOURCE || status == UCS_ERR_NO_MEMORY) &&
-        onic_tls_without_posix(onic_wire_tls(&fitted), tls, sizeof(tls))) {
-        opal_output(0, "ompi-nic: UCX cannot be started with its transport posix, for lack of room "
-                       "in /dev/shm perhaps; it is tried without, which is slower");
+    const bool can_spare = onic_tls_without_posix(onic_wire_tls(&fitted), tls, sizeof(tls));
+    status = can_spare && shm_is_small() ? UCS_ERR_NO_MEMORY : create_both(&fitted);
+    if ((status == UCS_ERR_NO_RESOURCE || status == UCS_ERR_NO_MEMORY) && can_spare) {
+        onic_say_once("ompi-nic: there is little room in /dev/shm, so UCX is started without its "
+                      "transport posix, and messages of a node are slower");
         fitted.tls = tls;
         status = create_both(&fitted);
     }
