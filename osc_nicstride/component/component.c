@@ -170,7 +170,8 @@ static int component_finalize(void)
     nicstride_ops_fini();
     nicstride_lazy_lock_fini();
     nicstride_model_show_done();
-    onic_print_counters(&mca_osc_nicstride_component.super.osc_version, c->params.verbose);
+    onic_print_counters(&mca_osc_nicstride_component.super.osc_version,
+                        c->params.show_plan && c->params.verbose == 0 ? 1 : c->params.verbose);
     /* Peers of a wire that stays open point at them. */
     if (closed)
         nicstride_processes_fini();

@@ -8,6 +8,7 @@
 #include "opal/util/proc.h"
 #include "ompi/constants.h"
 
+#include "common/support/help.h"
 #include "common/mover/pipe/blocks.h"
 #include "common/mover/pipe/chunks.h"
 #include "osc_nicstride/queue/observe.h"
@@ -83,21 +84,28 @@ static void show_learned(const onic_learn_t *learn, const nicstride_path_t *path
                 learn->budget.lost / 1000, text);
 }
 
+/** A method that was asked for by name and has moved nothing is worth a line. */
+static void show_idle_method(void)
+{
+    const int forced = nicstride_component.params.method;
+    unsigned long long all = 0;
+
+    for (int m = 0; m < NICSTRIDE_METHODS_MAX; m++)
+        all += nicstride_counters.ops[m];
+    if (forced != NICSTRIDE_METHOD_AUTO && all > 0 && nicstride_counters.ops[forced] == 0) {
+        char text[160];
+
+        snprintf(text, sizeof(text),
+                 "osc_nicstride: osc_nicstride_method is %s, which could do none of the %llu "
+                 "operations of a process: other methods did",
+                 nicstride_methods[forced]->name, all);
+        onic_say_once(text);
+    }
+}
+
 void nicstride_model_show_done(void)
 {
-    const nicstride_counters_t *c = &nicstride_counters;
-    char text[512];
-    int len = 0;
-
-    if (!nicstride_component.plan_shown)
-        return;
-    for (int m = NICSTRIDE_METHOD_DIRECT; m < NICSTRIDE_METHOD_LAST; m++) {
-        if (nicstride_methods[m] == NULL)
-            continue;
-        len += snprintf(text + len, sizeof(text) - (size_t)len, "%s %s %llu (%llu bytes)",
-                        m > NICSTRIDE_METHOD_DIRECT ? "," : "", nicstride_methods[m]->name,
-                        c->ops[m], c->bytes[m]);
-    }
-    opal_output(0, "osc_nicstride: operations by method:%s", text);
-    nicstride_learned_each(show_learned);
+    show_idle_method();
+    if (nicstride_component.plan_shown)
+        nicstride_learned_each(show_learned);
 }
