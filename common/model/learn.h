@@ -3,24 +3,18 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /**
- * @file
- * What the ways to do a transfer really cost, learned from the transfers themselves.
- *
- * A model knows a machine by a few numbers. How ways compare depends on more: on how far two
- * processes' cores are from each other, which differs from peer to peer and, on virtual machines,
- * from minute to minute. So for each kind of transfer (direction, shape, order of magnitude) the
- * observed cost of every choice is kept, and replaces the model's estimate once it is known.
+ * @file What the ways to do a transfer really cost, learned from the transfers themselves: for each
+ * kind (direction, shape, order of magnitude) the observed cost of every choice replaces the
+ * model's estimate once it is known. It depends on how far two processes' cores are from each
+ * other, which differs from peer to peer and, on virtual machines, from minute to minute.
  *
  * Any other than the best known choice is a trial, and trials are bounded by the time that they
- * lose: of what transfers to a peer have taken, no more than a small part is lost to trials (and to
- * the one that was under way when it turned out dearer than expected). Each trial of a choice that
- * failed makes the next one rarer. Where nothing is to be tried and the best choice is known well,
- * it is fixed for some transfers: they are neither chosen nor measured, and take no lock.
+ * lose: a small part of what transfers to a peer have taken. Each trial of a choice that failed
+ * makes the next one rarer. Where nothing is to be tried and the best choice is known well, it is
+ * fixed for some transfers: they are neither chosen nor measured, and take no lock.
  *
- * What the choices are is the caller's: here they have numbers below ONIC_LEARN_CHOICES, and an
- * infinite estimate means that a choice cannot do the transfer.
- *
- * Pure; the caller serialises, but for onic_learn_fixed. Time comes as an argument, nanoseconds.
+ * Choices are numbers below ONIC_LEARN_CHOICES; an infinite estimate means that one cannot do it.
+ * Pure; the caller serialises, but for onic_learn_fixed. Time is in nanoseconds.
  */
 #ifndef ONIC_MODEL_LEARN_H
 #define ONIC_MODEL_LEARN_H
@@ -78,8 +72,8 @@ typedef struct onic_learned {
 } onic_learned_t;
 
 /** Is what a transfer took, `nsec` until the flush behind it had ended, its own time, where `gap`
- * of it passed between its call and that flush? To begin a long one may take some system calls, but
- *  the application has not worked for long meanwhile. */
+ *  of it passed between its call and that flush? The application has not worked for long meanwhile.
+ */
 static inline bool onic_learn_is_whole(double gap, double nsec)
 {
     return gap <= 1000 || gap <= nsec / 16;
@@ -126,9 +120,8 @@ ONIC_EXPORT onic_learn_cell_t *onic_learn_cell(onic_learn_t *learn, unsigned dir
                                                const onic_layout_t *target);
 
 /** Is the choice for the next transfer fixed? Then it is neither to be chosen nor to be measured,
- *  and where it `counts` has been counted. Needs no serialising: threads that meet may lose a count
- *  or two. The caller checks that the choice can do this one, and chooses among the others where it
- *  cannot. */
+ *  and where it `counts` has been counted. Threads that meet may lose a count or two. The caller
+ *  checks that the choice can do this one. */
 static inline bool onic_learn_fixed(onic_learn_cell_t *cell, bool counts, unsigned *choice)
 {
     const uint16_t left = __atomic_load_n(&cell->left, __ATOMIC_RELAXED);

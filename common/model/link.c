@@ -7,10 +7,8 @@
 #include <math.h>
 
 /* Rows that stand a line or a page apart are mostly cold: programs sweep their memory between two
- * exchanges. How near the processors of two processes are to each other changes: what messages
- * really take is learned from the transfers (learn.h). Registering is as in the superpipeline
- * paper, section 2, and requests are about as adapters of 100 Gb/s take them, InfiniBand or RoCE.
- */
+ * exchanges. Registering is as in the superpipeline paper, section 2, and requests are about as
+ * adapters of 100 Gb/s take them. */
 #define MEMORY .block = 0.5, .line = 2, .page = 8, .bcopy = 20, .pin = 68000, .pin_byte = 0.05
 #define AWAY   .wake = 15000, .absence = 500000
 #define REQUESTS                                                                                   \

@@ -3,20 +3,14 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /**
- * @file
- * The link to a kind of peer, as the models know it: a few numbers, what they are by default, and
- * how they are read and written as text.
+ * @file The link to a kind of peer, as the models know it: a few numbers, what they are by default,
+ * and how they are read and written as text. Nothing is measured at the start: what transfers take
+ * changes with where processors are and with what else runs. The models say with which choice to
+ * begin; what transfers take is learned from them (learn.h).
  *
- * Nothing is measured at the start of a program. What transfers take changes with how far from each
- * other two processors are, which on virtual machines differs from second to second, and with what
- * else runs: such numbers were wrong by up to ten as often as not. The models say with which choice
- * to begin; what transfers take is learned from them (learn.h).
- *
- * Two models use them: that of strided transfers, which stands here (strided-RMA paper, section 4),
- * and that of the superpipeline (pipeline.h). What both leave out, how far from each other the
- * blocks are that are packed, is a term of its own (onic_link_gather).
- *
- * Pure. Any thread; the caller serialises changes.
+ * Two models use them: that of strided transfers, here (strided-RMA paper, section 4), and that of
+ * the superpipeline (pipeline.h). How far apart the blocks are that are packed is a term of its own
+ * (onic_link_gather). Pure; the caller serialises changes.
  */
 #ifndef ONIC_MODEL_LINK_H
 #define ONIC_MODEL_LINK_H
@@ -83,8 +77,7 @@ ONIC_EXPORT double onic_link_packed(const onic_link_t *link, double bytes);
 /** The NIC-based method (strided-RMA paper, section 5.2): so many work requests, at least 1, with
  *  `entries` pieces in their gather lists, no fewer, and bytes in all. Behind the first request
  *  what takes longest counts: making the others (k ts of equation (1)), the sliding window (figure
- *  5), whose places are free again when an answer has come, or moving the bytes (tn N). A request
- *  that reads is answered by its data. Nanoseconds until the last answer has come. */
+ *  5), or moving the bytes (tn N). Nanoseconds until the last answer has come. */
 ONIC_EXPORT double onic_link_requests(const onic_link_t *link, bool read, double requests,
                                       double entries, double bytes);
 

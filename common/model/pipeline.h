@@ -2,20 +2,13 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * The model of the pipeline and of the superpipeline (superpipeline paper, sections 3 and 4;
- * equation numbers are its own).
- *
- * Bytes are copied into buffers, moved, and copied out, chunk by chunk, all three at once. L is the
- * length of a transfer, C a chunk, B_copy, B_net, g and lambda are of the link. The paper takes the
- * copy to be faster than the network (q >= 1). In shared memory it often is not; so here each total
- * time is the longest of three ways through the pipeline: all moving behind one another, all copies
- * of the sender, or all copies of the receiver. Where q >= 1 the first is the longest, and is the
- * paper's equation.
- *
- * Pure. Times are nanoseconds. Lengths and numbers of chunks are doubles, as in the paper.
- */
+/** @file The model of the pipeline and of the superpipeline (superpipeline paper, sections 3 and 4,
+ *  with its equation numbers). Bytes are copied into buffers, moved, and copied out, chunk by
+ *  chunk, all three at once. The paper takes the copy to be faster than the network (q >= 1). In
+ *  shared memory it often is not; so each total time is the longest of three ways: all moving
+ *  behind one another, all copies of the sender, or all copies of the receiver. Where q >= 1 the
+ *  first is the paper's equation. Pure. Nanoseconds; lengths and numbers of chunks are doubles, as
+ *  in the paper. */
 #ifndef ONIC_MODEL_PIPELINE_H
 #define ONIC_MODEL_PIPELINE_H
 

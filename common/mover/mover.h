@@ -3,35 +3,31 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /**
- * @file
- * The mover: long transfers between two layouts in user memory, through slots that the receiver
- * owns. The superpipeline of A. Denis (2011), section 4, and the host-based method of HBNA in one.
+ * @file The mover: long transfers between two layouts in user memory, through slots that the
+ * receiver owns. The superpipeline of A. Denis (2011), section 4, and the host-based method of HBNA
+ * in one.
  *
- * Each process has one landing area of at most 64 slots. A sender leases some of the receiver's
- * slots, packs chunk after chunk into them and publishes what is there, block by block; the
- * receiver unpacks from them at the same time. A transfer that is longer than its lease goes round
- * in it (folding, N-buffering). What all senders together leave at a receiver is never more than
- * its area.
+ * Each process has one landing area of at most 64 slots. A sender leases some of the receiver's,
+ * packs chunk after chunk into them and publishes what is there, block by block, while the receiver
+ * unpacks. A transfer that is longer than its lease goes round in it (folding, N-buffering). So
+ * what all senders together leave at a receiver is never more than its area.
  *
- * pipe/ has what decides: the state machine, schedules, the pool of slots. node/ and rma/ are the
- * carriers, within a node and between hosts. Here stand the transfers that are under way, and what
- * components call.
- *
- * A transfer knows nothing of messages. The component sends the ticket in a message of its own, so
- * that data and its description arrive together:
+ * pipe/ has what decides; node/ and rma/ are the carriers, within a node and between hosts. Here
+ * stand the transfers that are under way, and what components call. The component sends the ticket
+ * in a message of its own, so that data and its description arrive together:
  *
  *     put: origin  onic_mover_send_locked, message with the ticket, unlock, onic_mover_run
  *          target  onic_mover_receive_locked, in the handler of that message
  *     get: origin  onic_mover_expect_locked, message with the ticket
  *          target  onic_mover_answer_locked, in the handler of that message
  *
- * A transfer's pointer stays valid memory until the mover is closed, but may stand for another one
- * once `done` has been called.
+ * A transfer's pointer stays valid memory, but may stand for another one once `done` has been
+ * called.
  *
  * Threads: a function named ..._locked is called with the wire lock held, by any thread, handlers
- * included, and never waits. All others are called without it. Packing, unpacking and `take` run
- * without the wire lock, `done` with it; all of these in any thread that makes progress, the server
- * thread included, so they must not touch an Open MPI object.
+ * included, and never waits; all others without it. Packing, unpacking and `take` run without the
+ * wire lock, `done` with it, in any thread that makes progress: they must not touch an Open MPI
+ * object.
  */
 #ifndef ONIC_MOVER_H
 #define ONIC_MOVER_H
@@ -53,8 +49,8 @@ typedef enum onic_mover_rma {
     ONIC_MOVER_RMA_ALWAYS /**< all, for tests: UCX puts by messages where it must */
 } onic_mover_rma_t;
 
-/** Before anybody opens the wire, in a component's open function: the wire is to be able to put,
- *  where there is an adapter. Else peers of other hosts are not reached. */
+/** In a component's open function, before anybody opens the wire: it is to be able to put, where
+ *  there is an adapter. Else peers of other hosts are not reached. */
 ONIC_EXPORT void onic_mover_announce(onic_mover_rma_t rma);
 
 /** Sizes of the landing area; values come from a component's parameters. */
@@ -66,9 +62,8 @@ typedef struct onic_mover_config {
 } onic_mover_config_t;
 
 /** Makes this process's landing area, or takes another reference to the mover (the first caller's
- *  sizes hold). Not collective; MPI thread, after onic_wire_open. Returns OMPI_SUCCESS, also where
- *  no area can be had (no room in shared memory): then others do not reach this process, and
- *  onic_mover_area is 0. */
+ *  sizes hold). MPI thread, after onic_wire_open. OMPI_SUCCESS, also where no area can be had: then
+ *  others do not reach this process. */
 ONIC_EXPORT int onic_mover_open(const onic_mover_config_t *config);
 
 /** Releases a reference. With the last one what is under way is ended with an error. MPI thread,
@@ -78,21 +73,20 @@ ONIC_EXPORT void onic_mover_close(void);
 /** Bytes that all senders together may leave at this process; 0 where there is no area. */
 ONIC_EXPORT size_t onic_mover_area(void);
 
-/** Does the mover reach this peer? On its node: is its landing area mapped here? Tries that until
- *  it has worked or is known not to (which takes some 100 us for the pages): best called once when
- *  a connection is set up. False for this process itself. */
+/** Does the mover reach this peer? Tries to map its landing area until that has worked or is known
+ *  not to: best called once when a connection is set up. False for this process itself. */
 ONIC_EXPORT bool onic_mover_reaches_locked(onic_peer_t *peer);
 
-/** Put, at the origin: leases slots at `to` and fills in the ticket. Packs nothing yet. NULL where
- *  no slot can be had now: the caller sends by message instead, or comes again. One that comes
- *  again soon has its turn before others (pipe/pool.h). */
+/** Put, at the origin: leases slots at `to` and fills in the ticket. NULL where no slot can be had
+ *  now: the caller sends by message instead, or comes again, and if soon, has its turn before
+ *  others. */
 ONIC_EXPORT onic_transfer_t *onic_mover_send_locked(onic_peer_t *to, onic_mover_end_t *source,
                                                     onic_ticket_t *ticket);
 
-/** Put, at the target, in the handler: queues the transfer; progress does the rest. `sink` NULL:
- *  throws away what comes, for a message that is refused; must be called then, so that the lease
- *  comes to its end. Returns OMPI_SUCCESS, or OMPI_ERR_BAD_PARAM where the ticket is not one that
- *  `from` can have or its length is not the sink's: nothing is queued then. */
+/** Put, at the target, in the handler: queues the transfer. `sink` NULL: throws away what comes,
+ *  for a message that is refused, so that the lease comes to its end. OMPI_ERR_BAD_PARAM where the
+ *  ticket is not one that `from` can have or its length is not the sink's: nothing is queued then.
+ */
 ONIC_EXPORT int onic_mover_receive_locked(onic_peer_t *from, const onic_ticket_t *ticket,
                                           onic_mover_end_t *sink);
 
@@ -101,38 +95,34 @@ ONIC_EXPORT int onic_mover_receive_locked(onic_peer_t *from, const onic_ticket_t
 ONIC_EXPORT onic_transfer_t *onic_mover_expect_locked(onic_peer_t *from, onic_mover_end_t *sink,
                                                       onic_ticket_t *ticket);
 
-/** Get, at the target: queues the answer. OMPI_ERR_BAD_PARAM as above, OMPI_ERR_OUT_OF_RESOURCE,
- *  OMPI_ERR_UNREACH where the area of `to` is not mapped here: the component then reports that to
- *  `to`, which calls onic_mover_withdraw_locked. */
+/** Get, at the target: queues the answer. An error as above, for want of memory, or
+ *  OMPI_ERR_UNREACH where the area of `to` is not mapped here: to be reported to `to`, which calls
+ *  onic_mover_withdraw_locked. */
 ONIC_EXPORT int onic_mover_answer_locked(onic_peer_t *to, const onic_ticket_t *ticket,
                                          onic_mover_end_t *source);
 
 /** Ends a transfer of whose ticket the other side knows nothing, or has said that it will do
- *  nothing with it: releases the lease. Only right after onic_mover_send_locked or
- *  onic_mover_expect_locked, or, for the latter, while no byte has come. `done` is not called then.
- *  False where the transfer is over already and `done` is about to be called. */
+ *  nothing with it, while no byte has come: releases the lease. `done` is not called then. False
+ *  where the transfer is over already and `done` is about to be called. */
 ONIC_EXPORT bool onic_mover_withdraw_locked(onic_transfer_t *t);
 
-/** Does what can be done now for this transfer, as onic_mover_progress would. Any number of times.
- *  May be called before the message with the ticket is sent. */
+/** Does what can be done now for this transfer; also before the message with the ticket is sent. */
 ONIC_EXPORT void onic_mover_run(onic_transfer_t *t);
 
-/** Moves what can be moved, for all transfers. Returns chunks and ends that were handled. Called by
- *  onic_wire_progress and the server thread; costs a load where there is nothing to do. */
+/** Moves what can be moved, for all transfers. Returns chunks and ends that were handled. A load
+ *  where there is nothing to do. */
 ONIC_EXPORT int onic_mover_progress(void);
 
 /** Is nothing under way? One load. */
 ONIC_EXPORT bool onic_mover_idle(void);
 
-/** Registers the counters (pipe/counters.h) as performance variables of a component: chunks, gaps,
- *  stalls, refused_leases and slots_in_use. In its register function. */
+/** Registers the counters (pipe/counters.h) as performance variables of a component. */
 ONIC_EXPORT void onic_mover_register_counters(const mca_base_component_t *c);
 
 /** The memory behind `arg` goes away, or its peer is lost: each end with this `arg` that is not
  *  done is ended with OMPI_ERROR. Waits for nobody: false where a thread is inside a copy of such
- *  an end, which will stop and end it; call again, without the lock in between, until it is true.
- *  Then no end with this `arg` is left, and none of its memory is touched. The other side of a
- *  sender gets an error; what comes for a receiver is thrown away. */
+ *  an end; call again, without the lock in between. When it is true none of its memory is touched
+ *  any more. The other side of a sender gets an error; what comes for a receiver is thrown away. */
 ONIC_EXPORT bool onic_mover_cancel_locked(void *arg);
 
 #endif

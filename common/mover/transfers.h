@@ -2,14 +2,9 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * The transfers of this process. Not for components.
- *
- * Locks, in this order: the wire lock, the mover's lock. The latter guards lists and marks, is held
- * for short and never while data moves or a callback runs. A thread that works on a transfer has
- * claimed it before.
- */
+/** @file The transfers of this process. Locks, in this order: the wire lock, the mover's lock,
+ *  which guards lists and marks and is never held while data moves or a callback runs. A thread
+ *  that works on a transfer has claimed it before. */
 #ifndef ONIC_TRANSFERS_H
 #define ONIC_TRANSFERS_H
 

@@ -3,22 +3,17 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /**
- * @file
- * A process's inbox: the segment of shared memory through which the other processes of its job and
- * node send to it, with one queue (queue.h) for each of them; and an outbox: this process's own
- * queue in the inbox of another one.
- *
- * Every process that is asked for it makes an inbox, and publishes its key. A process that first
- * sends there gives memory to the beginning of its own queue and marks it as in use, so only what
- * is used of queues takes up memory.
+ * @file A process's inbox: the segment of shared memory with one queue (queue.h) for each other
+ * process of its job and node; and an outbox: this process's own queue in the inbox of another one.
+ * A process that first sends there gives memory to the beginning of its own queue, so only what is
+ * used takes up memory.
  *
  * A server thread that stands in for the MPI threads shows when it sleeps (presence.h), and looks
- * at its queues once more before it does; a sender that has put a one-sided operation into one then
- * sees that, and wakes it. For that order the sleeping side makes the barrier of both
- * (membarrier.h), which takes it 7 us, so that a message needs none. Where its kernel refuses that
- * it sleeps a millisecond at a time; where the sender's does, the sender makes a barrier with each
- * message. So there are queues only to processes that this one can wake. Other threads that sleep
- * are woken by processes that wait for them, not by messages.
+ * at its queues once more before; a sender that has put a one-sided operation into one sees that,
+ * and wakes it. For that order the sleeping side makes the barrier of both (membarrier.h), so that
+ * a message needs none. Where its kernel refuses that it sleeps a millisecond at a time; where the
+ * sender's does, the sender makes one with each message. Other threads that sleep are woken by
+ * processes that wait for them.
  *
  * One thread at a time uses the functions, but where any thread is said to be allowed.
  */
@@ -106,15 +101,10 @@ typedef struct onic_outbox {
 /** Can there be an inbox where the key says so? */
 bool onic_outbox_can_open(const onic_segment_key_t *key);
 
-/**
- * Takes this process's queue in another process's inbox, and gives memory to its beginning.
- *
- * @param key    of the inbox
- * @param me     this process's name, which the receiver finds with the queue
- * @param owner  the page of the process whose inbox it is, and the pipe that wakes it: the
- * caller's, until the outbox is closed
- * @return false where it cannot be had; nothing is open then
- */
+/** Takes this process's queue in the inbox of that key, and gives memory to its beginning. `me` is
+ *  the name that the receiver finds with the queue; `owner` and `pipe` are the page and the pipe of
+ *  the process whose inbox it is, the caller's until the outbox is closed. False where it cannot be
+ *  had. */
 bool onic_outbox_open(onic_outbox_t *out, const onic_segment_key_t *key, uint64_t me,
                       const onic_presence_t *owner, int pipe);
 void onic_outbox_close(onic_outbox_t *out);
@@ -127,8 +117,8 @@ bool onic_outbox_put(onic_outbox_t *out, uint8_t id, const void *header, size_t 
 /** To be called before the first is opened: joins in barriers that others make. */
 void onic_outbox_start(void);
 
-/** By a server thread that stands in: it sleeps from now on, for the `nap`-th time; or, 0, no
- *  longer. False where a sender may not see that in time, and not wake it. */
+/** By a server thread that stands in: it sleeps from now on, for the `nap`-th time; 0: no longer.
+ *  False where a sender may not see that in time. */
 bool onic_outbox_park(unsigned nap);
 
 #endif

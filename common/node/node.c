@@ -3,19 +3,14 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /**
- * @file
- * Agreement on who shares memory, and making it.
+ * @file Agreement on who shares memory, and making it. From what each rank has published (its first
+ * member of the node) all form the same groups. The first member makes a segment and sends the
+ * others its key; they map it and answer, and the first sends all the result.
  *
- * Each rank publishes which rank it takes for the first member of its node; from what all have
- * published all form the same groups, even where Open MPI's locality flags do not agree. The first
- * member makes a segment and sends the others its key; they map it and answer, and the first sends
- * all the result. So what concerns a node is sent on that node only.
- *
- * A segment has no name at first, so that nothing is left of it, whichever process is killed and
- * when. The others reach it through its maker's descriptor, which the kernel may not allow: in
- * containers with a user namespace for each process, say. The maker cannot know, so a process that
- * tries answers that it needs a name, and the node begins again with one. What it costs comes once,
- * because that maker gives names from then on. Whether a segment has one stands in its key.
+ * A segment has no name at first, so that nothing is left of it whichever process is killed: the
+ * others reach it through its maker's descriptor. The kernel may not allow that, in containers with
+ * a user namespace for each process, say; a process that tries answers that it needs a name, and
+ * the node begins again with one, as that maker does from then on.
  */
 #include "common/ompi_compat.h"
 #include "common/support/collective.h"

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Node topology and mapped segments: which members of a communicator share memory with me,
- *  and memory that we all have mapped. */
+/** @file Which members of a communicator share memory with me, and memory that we all have mapped.
+ */
 #ifndef ONIC_NODE_H
 #define ONIC_NODE_H
 
@@ -77,18 +77,14 @@ typedef enum onic_made {
 } onic_made_t;
 
 /**
- * Collective over the members of the node, by messages between them and their first: one more
- * zeroed segment, of the same size > 0 for all. No text is printed. Space is reserved, so that
- * running out shows here and not as SIGBUS later.
+ * Collective over the members of the node: one more zeroed segment of `size` > 0 bytes. Space is
+ * reserved, so that running out shows here and not as SIGBUS later. `parts`: each member reserves
+ * an equal share, in memory near to its process. Else the first reserves all, and the node is split
+ * where some cannot map it (two containers).
  *
- * `parts`: each member reserves an equal share, in the order of the members: where the parts of a
- * segment are laid out so, each lies in memory near to its process. Else the first reserves all of
- * it, and the node is split where some cannot map it (shared memory that is not the same in two
- * containers).
- *
- * Nothing of the segment is in the file system when this has returned, and, unless some process
- * must not open the files of another, not before either. A process that is alone gets private
- * memory. Returns an error where messages fail or private memory is exhausted.
+ * Nothing of it is in the file system when this has returned, nor, unless some process must not
+ * open the files of another, before. A process that is alone gets private memory. An error where
+ * messages fail or private memory is exhausted. No text is printed.
  */
 ONIC_EXPORT int onic_node_segment(struct ompi_communicator_t *comm, onic_node_t *node, size_t size,
                                   bool parts, onic_segment_t *segment, onic_made_t *made_p);

@@ -2,18 +2,10 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * A lock in memory that processes share, which names its owner, so that processes that wait can
- * find out that it has died.
- *
- * No process takes the lock from its owner, dead or not: what it guards may be half done. A process
- * that is stopped, or has lost its processor, is alive, and processes that wait for it shall not
- * burn the processor that it needs: they spin, then yield, then sleep for longer and longer.
- *
- * Pure: what to do next is decided here and done by the caller. The word is written by other
- * processes and may hold anything.
- */
+/** @file A lock in memory that processes share, which names its owner, so that processes that wait
+ *  can find out that it has died. No process takes it from a dead owner: what it guards may be half
+ *  done. One that waits spins, then yields, then sleeps for longer and longer: a stopped owner
+ *  needs its processor. Pure; the word may hold anything. */
 #ifndef ONIC_OWNED_LOCK_H
 #define ONIC_OWNED_LOCK_H
 

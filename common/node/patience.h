@@ -2,17 +2,10 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * When a process that waits for a peer wakes its helper thread.
- *
- * At once when the peer is seen to be away from MPI, since it computes and nothing else answers.
- * That is seen by what the peer has not done for a while, so it may also have lost its processor or
- * be busy in one long call: then its helper thread cannot do more than it, and takes a processor.
- * So it is not woken again but after a pause, which grows.
- *
- * Pure. Times are ticks of any clock.
- */
+/** @file When a process that waits for a peer wakes its helper thread: at once when the peer is
+ *  seen to be away from MPI. But it may also have lost its processor, or be busy in one long call;
+ *  then that thread only takes a processor. So it is woken again after a pause, which grows. Pure;
+ *  times are ticks of any clock. */
 #ifndef ONIC_PATIENCE_H
 #define ONIC_PATIENCE_H
 

@@ -2,15 +2,9 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Signs of life that the other processes of a node can read, and a pipe by which they wake a
- * process's server thread.
- *
- * A process that could copy by itself (single copy by the kernel) or let the target help (messages)
- * wants to know whether the target is in MPI. Every process has one page in memory, of an anonymous
- * file that peers open through /proc, which the kernel allows where it allows single copy.
- * Nothing of it is left when a process dies. The pipe is opened in the same way.
+/** @file Signs of life that the other processes of a node can read, and a pipe by which they wake a
+ *  process's server thread. Every process has one page in an anonymous file that peers open through
+ *  /proc, which the kernel allows where it allows single copy. The pipe is opened in the same way.
  */
 #ifndef ONIC_PRESENCE_H
 #define ONIC_PRESENCE_H

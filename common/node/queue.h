@@ -3,31 +3,24 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /**
- * @file
- * A queue of messages from one process to another, in memory that both have mapped.
+ * @file A queue of messages from one process to another, in memory that both have mapped: a ring of
+ * cache lines. A message takes up some of them in a row, the first of which begins with its stamp:
+ * that is written last, and is all that the receiver looks at while it waits. So one line crosses
+ * between the processors for the shortest messages. The receiver says in a line of its own how much
+ * it has taken, which the sender reads only where the ring seems full.
  *
- * A ring of cache lines. A message takes up some of them in a row, the first of which begins with
- * its stamp: that is written last, and is all that the receiver looks at while it waits. So one
- * line crosses between the processors for the shortest messages, and for longer ones the hardware
- * fetches what follows. The receiver says in a line of its own how much it has taken, which the
- * sender reads only where the ring seems full. Neither side needs an instruction that locks.
+ * A stamp is the place of its message, counted on and on, and 64 random bits of this queue: data
+ * that was there before is not taken for one. (Clearing the next stamp's place would have the
+ * sender wait for one more line: 0.1 of 0.4 us between far processors.)
  *
- * A stamp is the place of its message, counted on and on, and a random number of 64 bits that the
- * sender has drawn for this queue. So what was data there before is not taken for one, but by a
- * chance of one in 2^64. Clearing the place of the next stamp before each message would do without
- * chance, but have the sender wait for one more line: 0.1 of 0.4 us between processors that are far
- * from each other.
+ * A line that was never used is slow (64 KiB: 170 us, else 10), so the sender goes round in the
+ * first part of the ring, which becomes twice as long where it is full or has been used often
+ * enough.
  *
- * A line that was never used is slow, so the sender goes round in the first part of the ring: 64
- * KiB take 10 us there, and 170 where each of their pages is touched by both sides for the first
- * time. That part becomes twice as long where it is full, and when it has been used often enough.
- *
- * One sender and one receiver at a time; the caller serialises the threads of a process. What the
- * other process writes is not trusted: a receiver is never led outside of the ring, and what it has
- * read of a message's first line it does not read again. The bytes of a message may still change
- * while they are decoded. A sender that is killed leaves no part of a message.
- *
- * Pure: the memory is the caller's, zero at first.
+ * One sender and one receiver at a time. What the other process writes is not trusted: a receiver
+ * is never led outside of the ring, and reads a message's first line once; its bytes may still
+ * change. A sender that is killed leaves no part of a message. Pure: the memory is the caller's,
+ * zero at first.
  */
 #ifndef ONIC_QUEUE_H
 #define ONIC_QUEUE_H

@@ -45,8 +45,7 @@ static uint64_t *nonce_of(void *base, size_t size)
 }
 
 /** Reserves a piece. A limit on file sizes must not kill the process by SIGXFSZ, and other signals
- *  must wait: before Linux 6.10 one that comes undoes all that has been reserved, and where they
- *  come periodically, from profilers say, no attempt would ever get to its end. */
+ *  must wait: before Linux 6.10 one that comes undoes all that has been reserved. */
 static int reserve_piece(int fd, size_t from, size_t bytes)
 {
     const struct timespec now = {0, 0};

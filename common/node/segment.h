@@ -27,16 +27,10 @@ typedef enum onic_findable {
     ONIC_BY_NAME
 } onic_findable_t;
 
-/**
- * Creates a zeroed segment of `size` > 0 bytes and maps it. The first `space` bytes are reserved;
- * with 0 the first of `shares` equal shares, so that each process gets its own from the memory that
- * is near to it. False where it cannot be had; the key is empty then. Otherwise
- * onic_segment_withdraw must follow.
- *
- * Either way it is a file of /dev/shm, whose size says how much memory may be shared here. Memory
- * that belongs to no file system (memfd) knows no bound but the killer of processes that comes when
- * memory runs out.
- */
+/** Creates a zeroed segment of `size` > 0 bytes and maps it. The first `space` bytes are reserved;
+ *  with 0 the first of `shares` equal shares, so that each process gets its own from memory near to
+ *  it. It is a file of /dev/shm, which bounds shared memory. False where it cannot be had;
+ *  otherwise onic_segment_withdraw must follow. */
 bool onic_segment_make(size_t size, size_t space, int shares, onic_findable_t how,
                        onic_segment_key_t *key, onic_segment_t *segment);
 

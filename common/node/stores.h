@@ -2,18 +2,11 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * How a sender writes the memory that it shares with a peer of its node, slots and rings: by plain
- * stores, or by streaming ones, which go past the caches. Learned from what the pieces take. Pure;
- * threads that meet may lose a note.
- *
- * A plain store takes its line from the receiver's cache. Where the two processors are near each
- * other that costs less than what streaming stores and loads from memory do; where they are far
- * apart it is what bounds a transfer, and streaming stores are 5 to 8 times as fast. Virtual
- * processors move within seconds, so both are tried again and again. Preemption makes single pieces
- * longer, never shorter.
- */
+/** @file How a sender writes the memory that it shares with a peer, slots and rings: by plain
+ *  stores, or by streaming ones, which go past the caches. A plain store takes its line from the
+ *  receiver's cache: cheap between near processors, while between far ones streaming stores are 5
+ *  to 8 times as fast. Learned from what the pieces take; both are tried again and again, since
+ *  virtual processors move. Pure; threads that meet may lose a note. */
 #ifndef ONIC_STORES_H
 #define ONIC_STORES_H
 
@@ -88,9 +81,9 @@ static inline void onic_stores_note(onic_stores_t *s, bool streaming, uint64_t b
     if (cost[0] == 0 || cost[1] == 0) {
         return;
     }
-    /* The receiver's loads, which are not seen here, come from memory after streaming stores. Near
-     * processors have up to 2.8 times as fast stores and yet slower transfers then; far ones have 6
-     * to 11 times as fast stores. */
+    /* The receiver's loads come from memory after streaming stores. Near processors have up to 2.8
+     * times as fast stores and yet slower transfers then; far ones have 6 to 11 times as fast
+     * stores. */
     const bool streams = cost[1] < cost[0] / 4;
 
     if (streams != atomic_load_explicit(&s->streams, memory_order_relaxed)) {

@@ -2,14 +2,9 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * The clock, and ticks, which cost less to read.
- *
- * Ticks are the processor's counter only where the kernel takes that for its own clock: it has
- * compared the counters of all processors then, and goes on doing so. Elsewhere one processor may
- * be ahead of another by any time, and ticks are the kernel's nanoseconds.
- */
+/** @file The clock, and ticks, which cost less to read: the processor's counter where the kernel
+ *  takes that for its own clock, having compared those of all processors; elsewhere the kernel's
+ *  nanoseconds. */
 #ifndef ONIC_CLOCK_H
 #define ONIC_CLOCK_H
 
@@ -43,15 +38,10 @@ static inline struct timespec onic_timespec(uint64_t nsec)
 /** onic_ticks_clock where ticks come from the processor's counter; no inode has this number. */
 #define ONIC_CLOCK_COUNTER 1
 
-/**
- * The rule: whose ticks does a process count? Two processes of a machine may compare theirs where
- * the answers are the same. Pure.
- *
- * @param clocksource     the name of the kernel's clock, as in its current_clocksource; "": unknown
- * @param invariant       the processor says that its counter never stops nor changes its rate
- * @param time_namespace  whose clock the kernel's is (its inode); 0 where it has none
- * @return ONIC_CLOCK_COUNTER or the namespace
- */
+/** The rule: whose ticks does a process count? Two of a machine may compare theirs where the
+ *  answers are the same: ONIC_CLOCK_COUNTER or the time namespace (its inode, 0 where it has none).
+ *  `clocksource` is the kernel's current_clocksource; `invariant`: the counter never stops nor
+ *  changes its rate. Pure. */
 static inline uint64_t onic_clock_pick(const char *clocksource, bool invariant,
                                        uint64_t time_namespace)
 {

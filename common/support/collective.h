@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Agreement over a communicator, with the communicator's own collectives. MPI threads. */
+/** @file Agreement over a communicator, with its own collectives. MPI threads. */
 #ifndef ONIC_COLLECTIVE_H
 #define ONIC_COLLECTIVE_H
 
@@ -16,9 +16,8 @@ struct ompi_communicator_t;
 /** Collectives that this process has taken part in by these functions. */
 ONIC_EXPORT extern unsigned long long onic_collectives;
 
-/** The smallest value of all ranks: with error codes, which are negative, the worst of them.
- *  Returns the collective's own error where that fails, so the value must have a meaning as a code,
- *  too. */
+/** The smallest value of all ranks: of error codes the worst. Returns the collective's own error
+ *  where that fails. */
 ONIC_EXPORT int onic_agree(struct ompi_communicator_t *comm, int value);
 
 /** Several at once, in place: the smallest of each. */

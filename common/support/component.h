@@ -2,15 +2,9 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * What every component does when it is opened: the version check, before it does anything else;
- * then it registers its MCA parameters and its MPI_T performance variables. They belong to the
- * component that is given and store their values there; nothing is kept here.
- *
- * The functions that register return what Open MPI's do: an index, or a negative error code. All of
- * them are for a component's register and open functions: one thread.
- */
+/** @file What every component does when it is opened: the version check, then it registers its MCA
+ *  parameters and its MPI_T performance variables, which belong to the component. The functions
+ *  return what Open MPI's do: an index, or a negative error code. One thread. */
 #ifndef ONIC_COMPONENT_H
 #define ONIC_COMPONENT_H
 
@@ -21,12 +15,9 @@
 #include "common/ompi_compat.h"
 #include "opal/mca/mca.h"
 
-/** The structures of Open MPI that a component reads are those of the release series it was built
- *  for; in another series the loader's own check may pass and the structures differ. They may also
- *  differ within a series: by how Open MPI was configured, and where a shim stands in for a header
- *  that it does not install (common/shim). False, after a text, where the running series is another
- *  one or where the running library has another size for a structure. `component` is its name for
- *  the text. */
+/** False, after a text, where the running series is another one or the running library has another
+ *  size for a structure that a component reads: by how Open MPI was configured, or where a shim
+ *  stands in for a header that it does not install (common/shim). */
 ONIC_EXPORT bool onic_series_matches(const char *component);
 
 /** A number with its range; the text and the check come from one place. */

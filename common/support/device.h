@@ -19,8 +19,8 @@ typedef bool (*onic_device_fn_t)(const void *p);
 /** What can tell; NULL where nothing can. Not to be written but by the functions below. */
 ONIC_EXPORT extern onic_device_fn_t onic_device_fn;
 
-/** Finds what can tell, where nothing could yet. To be called once Open MPI has found its devices,
- *  which it does early in MPI_Init, and before anything is asked. MPI threads. */
+/** Finds what can tell, where nothing could yet; once Open MPI has found its devices, early in
+ *  MPI_Init. MPI threads. */
 ONIC_EXPORT void onic_device_init(void);
 
 /** For tests: from now on `fn` tells, NULL for none. Not while another thread is in MPI. */
@@ -34,8 +34,7 @@ static inline bool onic_devices_told(void)
 }
 
 /** Is the byte at `p` in memory that only a device can reach? False where that cannot be told, and
- *  for memory that moves by itself to where it is touched. Where it can be told it may cost some
- *  100 ns. After onic_device_init; threads that are in MPI. */
+ *  for memory that moves by itself. Some 100 ns. Threads that are in MPI. */
 static inline bool onic_on_device(const void *p)
 {
     return onic_devices_told() && onic_device_fn(p);

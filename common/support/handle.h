@@ -2,14 +2,9 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Handles: 64-bit names for our own objects that travel to a peer and come back in its replies.
- * A handle holds a slot and the slot's generation, so a reply to an object that is gone, or a
- * forged one, finds nothing.
- *
- * Pure; the caller serialises.
- */
+/** @file Handles: 64-bit names for our own objects that travel to a peer and come back in its
+ *  replies: a slot and its generation, so that a reply to an object that is gone, or a forged one,
+ *  finds nothing. Pure; the caller serialises. */
 #ifndef ONIC_HANDLE_H
 #define ONIC_HANDLE_H
 

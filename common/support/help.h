@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Texts for the user that must not be lost, of any thread. Below MPI_THREAD_MULTIPLE Open
- *  MPI's output is for MPI threads alone: what helper threads say waits in a queue until an MPI
- *  thread makes progress, or the end. */
+/** @file Texts for the user that must not be lost, of any thread. What helper threads say waits in
+ *  a queue until an MPI thread makes progress: below MPI_THREAD_MULTIPLE Open MPI's output is for
+ *  those. */
 #ifndef ONIC_HELP_H
 #define ONIC_HELP_H
 
@@ -17,14 +17,10 @@
  *  moved since it was installed; in `otherwise` where that cannot be found out. */
 ONIC_EXPORT void onic_add_help_dir(const void *inside, const char *otherwise);
 
-/**
- * Prints the text `topic` of a help file, with its arguments put in as printf does. Equal texts are
- * printed once by all processes of a job on a node together.
- *
- * Not by opal_show_help, which leaves collecting to mpirun: that of Open MPI 4.1 over a PMIx of its
- * distribution loses about every second text. Any thread; of a helper
- * thread only the topic and the file are printed.
- */
+/** Prints the text `topic` of a help file, with its arguments put in as printf does; equal texts
+ *  once by all processes of a job on a node together. Not by opal_show_help: that of Open MPI 4.1
+ *  over a PMIx of its distribution loses about every second text. Any thread; of a helper thread
+ *  only topic and file. */
 ONIC_EXPORT void onic_help(const char *file, const char *topic, ...);
 
 /** Prints a text. Equal texts of all that one mpirun has started on a node are printed once. Reads

@@ -2,15 +2,9 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * What the helper threads have in common, which stand in for MPI threads that are away: how they
- * are started, when MPI threads count as away, and how long they nap between two looks.
- *
- * MPI threads count their calls (ticks). Those are away that have not called for a whole nap;
- * a thread that calls is never disturbed. Where looking has been of no use naps become longer,
- * since each look may cost another thread its processor for a moment.
- */
+/** @file What helper threads have in common: how they are started, when MPI threads count as away
+ *  (they have not called for a whole nap), and how long they nap between two looks: longer where
+ *  looking has been of no use. */
 #ifndef ONIC_HELPER_THREAD_H
 #define ONIC_HELPER_THREAD_H
 

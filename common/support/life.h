@@ -2,15 +2,9 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Is another process of this machine dead? No MPI.
- *
- * A number names a process only until it is used again, and only in its pid namespace; so a process
- * is known by its number, the time at which it began, and the namespaces in which the two have a
- * meaning. Where any of that cannot be known, no process counts as dead. A process that is stopped
- * is not.
- */
+/** @file Is another process of this machine dead? It is known by its number, the time at which it
+ *  began, and the namespaces in which the two have a meaning. Where any of that cannot be known, no
+ *  process counts as dead. A process that is stopped is not. No MPI. */
 #ifndef ONIC_LIFE_H
 #define ONIC_LIFE_H
 

@@ -6,9 +6,8 @@
 #ifndef ONIC_PAUSE_H
 #define ONIC_PAUSE_H
 
-/** To be called in each turn of such a loop: leaves the core to its other thread for some tens of
- *  cycles, where the processor has a word for that. The compiler reads memory again behind it; it
- *  orders nothing for the processor. Any thread. */
+/** In each turn of such a loop: leaves the core to its other thread for some tens of cycles. The
+ *  compiler reads memory again behind it; it orders nothing for the processor. */
 static inline void onic_pause(void)
 {
 #if defined(__x86_64__) || defined(__i386__)

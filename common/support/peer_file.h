@@ -3,9 +3,9 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Files without a name (memory, pipes) that another process of the same node opens through
- *  their owner's descriptor. Nothing of them is left when the owner dies. The kernel allows it to
- *  processes that may read the owner as a debugger would: the same user in the same user namespace,
- *  with no capability less. (Yama does not matter: it restricts those that would attach.) */
+ *  their owner's descriptor. The kernel allows it to processes that may read the owner as a
+ *  debugger would: the same user in the same user namespace, with no capability less (Yama does not
+ *  matter). */
 #ifndef ONIC_PEER_FILE_H
 #define ONIC_PEER_FILE_H
 
@@ -29,13 +29,9 @@ typedef struct onic_file_key {
  *  descriptor must stay open until all that are to open it have done so. */
 onic_file_key_t onic_file_offer(int fd);
 
-/**
- * Opens the same file. The descriptor's number alone says nothing, since the owner may have closed
- * and used it again: what is opened must be a file or pipe with the key's inode. Any thread.
- *
- * @param flags  as for open(2); O_CLOEXEC and O_NONBLOCK are added
- * @return a descriptor, or -1 where the file cannot be had
- */
+/** Opens the same file, with `flags` as for open(2), O_CLOEXEC and O_NONBLOCK; -1 where it cannot
+ *  be had. What is opened must have the key's inode: the owner may have closed its descriptor and
+ *  used it again. Any thread. */
 int onic_file_open(const onic_file_key_t *key, int flags);
 
 /** Where the kernel names this boot of this machine. */

@@ -2,10 +2,9 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file What UCX may use, which it does not tell itself: lists of transports, as in UCX_TLS
- *  ("all", "posix,tcp,self", "^ib", "\rc_verbs,ud:aux"), of devices, as in UCX_NET_DEVICES
- *  ("mlx5_0:1,eth0", "^mlx5_1"), and adapters of InfiniBand and RoCE as the kernel shows them. NULL
- *  and "" mean all. */
+/** @file What UCX may use, by lists of transports (UCX_TLS: "all", "posix,tcp,self", "^ib",
+ *  "\rc_verbs,ud:aux") and of devices (UCX_NET_DEVICES: "mlx5_0:1,eth0", "^mlx5_1"), and by the
+ *  adapters that the kernel shows. NULL and "" mean all. */
 #ifndef ONIC_ADAPTERS_H
 #define ONIC_ADAPTERS_H
 
@@ -41,12 +40,8 @@ bool onic_tls_without_posix(const char *list, char *out, size_t size);
 /** Where the kernel shows its adapters. */
 #define ONIC_ADAPTERS "/sys/class/infiniband"
 
-/**
- * How many there are; `active`: how many ports of theirs are up.
- *
- * @param directory  ONIC_ADAPTERS
- * @param devices    a list
- */
+/** How many of these `devices` (a list) there are in `directory` (ONIC_ADAPTERS); `active`: how
+ *  many ports of theirs are up. */
 unsigned onic_adapters(const char *directory, const char *devices, bool active);
 
 /** Would UCX put by an adapter? Over anything else it emulates puts by messages with

@@ -2,16 +2,9 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * What others must know of a process before they can send to it: its name, where UCX reaches it,
- * and what processes of its machine need besides. The same bytes are exchanged by a communicator,
- * published for all, sent to processes that are to answer, and stand beside memory keys.
- * Pure.
- *
- * All processes of a job are of one kind of machine, which UCX asks for, too; another version of
- * this library is told apart.
- */
+/** @file What others must know of a process before they can send to it. The same bytes are
+ *  exchanged by a communicator, published for all, sent to processes that are to answer, and stand
+ *  beside memory keys. Pure. In the form of this machine and version; another one is refused. */
 #ifndef ONIC_ADDRESS_H
 #define ONIC_ADDRESS_H
 

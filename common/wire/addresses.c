@@ -3,16 +3,14 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /**
- * @file
- * How processes learn each other's addresses: one by one, from what each has published in Open
- * MPI's exchange, where a component is there from MPI_Init on; or all those of a communicator at
- * once, from what its members have told each other, where a component opens the wire only then.
+ * @file How processes learn each other's addresses: one by one, from what each has published in
+ * Open MPI's exchange; or all those of a communicator at once, where a component opens the wire
+ * after MPI_Init.
  *
- * The latter are kept once for each node: in sorted tables in memory that its processes share. A
- * process that this one first sends to, or first gets a message from, gets a record of its own from
- * there (peers.c); that is no system call, so handlers may look. A table stays until the wire is
- * closed. What stands in it was written by another process: lengths are checked, and an address is
- * only taken by the name that it bears itself.
+ * The latter are kept once for each node, in sorted tables in shared memory, until the wire is
+ * closed. A process that is first sent to, or heard of, gets a record of its own from there
+ * (peers.c) without a system call, so handlers may look. Lengths that stand there are checked, and
+ * an address is only taken by the name that it bears itself.
  */
 #include "common/support/collective.h"
 #include "common/support/modex.h"

@@ -2,13 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * UCX's configuration: the user's environment first, then our values where it says nothing.
- *
- * UCX warns aloud of a key that no transport in use takes. So keys are set only where their
- * transport is to be had.
- */
+/** @file UCX's configuration: the user's environment first, then our values where it says nothing.
+ *  Keys are set only where their transport is to be had: UCX warns aloud of others. */
 #define _GNU_SOURCE
 #include "common/wire/adapters.h"
 #include "common/wire/wire_internal.h"
@@ -29,11 +24,9 @@
 /** Room for the headers that UCX puts before a fragment; more than any transport needs. */
 #define UCX_OVERHEAD 64
 
-/** A fragment of 32 KiB in shared memory. With UCX's 8 KiB the queue of 64 fragments is smaller
- *  than a core's L2, and a fragment's fixed cost counts: all moves a third slower and more. */
+/** A fragment of 32 KiB in shared memory: with UCX's 8 KiB all moves a third slower and more. */
 #define SHM_SEG_SIZE 32832
-/** Fragments that UCX allocates at once: a few more than the queue holds. No handler keeps any;
- *  UCX's default of 512 would cost 16 MB of shared memory for each process. */
+/** Fragments that UCX allocates at once: UCX's default of 512 would cost 16 MB for each process. */
 #define SHM_BUFS_GROW 72
 
 /** Queues of verbs for processes that may lock little memory: some 5 MiB in place of 70. */

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/** Says nothing: a process that has finalized is gone by right. Sends to it will say it. */
+/** Says nothing: a process that has finalized is gone by right. */
 static void connection_lost(void *arg, ucp_ep_h ep, ucs_status_t status)
 {
     onic_peer_t *peer = arg;
@@ -107,10 +107,9 @@ static ucs_status_t create_ep(onic_peer_t *peer, ucp_err_handling_mode_t err_mod
     return ucp_ep_create(onic_wire.worker, &params, &peer->ep);
 }
 
-/** Between processes of a job without UCX's handling of errors: it would cost the single copy of
- *  shared memory, and Open MPI ends the job when a process dies; the handler is for those that
- *  leave in good order. Processes of other jobs come and go, and only with it does UCX give back
- *  what it has for one of them. Both sides must have it. */
+/** Between processes of a job without UCX's handling of errors, which would cost the single copy of
+ *  shared memory. Processes of other jobs come and go, and only with it does UCX give back what it
+ *  has for one of them. Both sides must have it. */
 ucs_status_t onic_make_ep(onic_peer_t *peer)
 {
     const bool foreign = peer->name >> 32 != onic_wire.job;

@@ -2,17 +2,11 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Processes of other jobs that have left: children that have ended, clients of a server.
- *
- * A job has as many processes as it has, but others come and go as long as a program runs. What is
- * kept for one of them (its record and address, the endpoint, mapped memory, what components keep)
- * is given back when no component names it any more, it is known to have ended, and all that had
- * come from it has been handled. So nothing ever comes from a process that was forgotten, and
- * none that may come back is. It is looked for where communicators and windows with other jobs are
- * made and freed, which is when such processes come and go.
- */
+/** @file Processes of other jobs that have left: children that have ended, clients of a server.
+ *  What is kept for one (its record and address, the endpoint, mapped memory: some MiB) is given
+ *  back when no component names it, it is known to have ended, and all that had come from it has
+ *  been handled. It is looked for where communicators and windows with other jobs are made and
+ *  freed. */
 #include "common/wire/wire_internal.h"
 
 #include <stdlib.h>
@@ -69,8 +63,8 @@ static void free_closed(void)
     }
 }
 
-/** Ends what UCX still has for a process that takes nothing any more; where it cannot, what is to
- * be sent goes first, and the closing may last as long as the worker. */
+/** Where UCX cannot end it by force, what is to be sent goes first, and it may last as long as the
+ *  worker. */
 static void close_ep(onic_peer_t *peer)
 {
     ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,

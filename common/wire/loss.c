@@ -3,18 +3,13 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /**
- * @file
- * Connections that are lost, and processes of this machine that die while others wait for them.
+ * @file Connections that are lost, and processes of this machine that die while others wait for
+ * them. Endpoints are made without UCX's own detection, which would cost the transports of shared
+ * memory; see life.h for how a process is known.
  *
- * Open MPI ends a job of which a process dies; but a process of another job that was connected, or
- * of a job that goes on after errors, dies alone. Endpoints are made without UCX's own detection,
- * which would cost the transports of shared memory. See life.h for how a process is known.
- *
- * What a process that is lost had sent before may lie in queues still: it completes what waits for
- * it, or is written to the memory of a receive, which is the user's again once the receive has
- * ended. So all of it is handled first (onic_wire.drain). Queues have an end, and none of them gets
- * longer by that process: they are empty when a progress of all finds nothing, and have been gone
- * through when many have found something, which others go on to send.
+ * What a lost process had sent before may lie in queues still, and complete what waits for it, or
+ * be written to the memory of a receive. So all of it is handled first (onic_wire.drain): until a
+ * progress of all finds nothing, or many have found something, which others go on to send.
  */
 #include "common/ompi_compat.h"
 #include "common/support/help.h"

@@ -2,14 +2,9 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * How much memory UCX may lock, and what it can have for that on InfiniBand and RoCE.
- *
- * With its own values UCX registers some 70 MiB for each device. Where it may not, it says so for
- * each buffer, goes on without any to receive into, and a process that sends to it waits for ever.
- * Where it cannot register what moves by rendezvous it ends the program.
- */
+/** @file How much memory UCX may lock, and what it can have for that on InfiniBand and RoCE. With
+ *  its own values it registers some 70 MiB for each device. Where it may not, processes that send
+ *  to it wait for ever, and a rendezvous ends the program. */
 #define _GNU_SOURCE
 #include "opal_config.h"
 
@@ -41,9 +36,8 @@ static bool limit_binds(uint64_t limit)
     if (at == MAP_FAILED) {
         return true;
     }
-    /* One locked page that grows beyond the limit. Kernels before 5.18 refuse to lock what cannot
-     * be read, whatever the limit, and walk through what can be, page by page; of what grows they
-     * do neither once it cannot be read. */
+    /* One locked page that grows beyond the limit, and cannot be read: it is not walked through
+     * then. Kernels before 5.18 refuse to lock what cannot be read. */
     bool binds = mlock2(at, bytes, MLOCK_ONFAULT) != 0 || mprotect(at, bytes, PROT_NONE) != 0;
     if (!binds) {
         void *grown = mremap(at, bytes, enough, MREMAP_MAYMOVE);

@@ -25,10 +25,7 @@ typedef struct onic_memory_plan {
     uint64_t rcache_max; /**< most bytes that UCX may keep registered; 0 without limit */
 } onic_memory_plan_t;
 
-/**
- * @param bytes    that may still be locked; UINT64_MAX without limit
- * @param devices  that UCX may use; 0: nothing has to be locked
- */
+/** Where `bytes` may still be locked, UINT64_MAX without limit, and UCX may use so many devices. */
 onic_memory_plan_t onic_memory_plan(uint64_t bytes, unsigned devices);
 
 #endif

@@ -22,9 +22,9 @@ typedef struct onic_peer onic_peer_t;
  *  for the shortest messages of a point-to-point layer. */
 enum { ONIC_AM_OSC = 1, ONIC_AM_PML = 2, ONIC_AM_COLL = 3, ONIC_AM_MOVER = 4, ONIC_AM_SHORT = 5 };
 
-/** Do messages of this identifier name their sender? Their header begins with onic_wire_me() of the
- *  process that sends it, and their handler gets its record (onic_named_fn_t). Those of others need
- *  no name: their sender follows from their contents. */
+/** Do messages of this identifier name their sender? Their header begins with its onic_wire_me(),
+ *  and their handler gets its record (onic_named_fn_t). Of others the sender follows from their
+ *  contents. */
 static inline bool onic_am_is_named(unsigned am_id)
 {
     return am_id == ONIC_AM_PML;
@@ -39,16 +39,15 @@ ONIC_EXPORT size_t onic_wire_header_max(void);
  *  if there is none. The lock must be held. */
 ONIC_EXPORT void onic_peer_connect(onic_peer_t *peer, unsigned am_id);
 
-/** Most bytes of header + payload that one active message of that identifier to this peer should
- *  carry, so that it travels as a single fragment: in order and without reassembly. Those that may
- *  go by a queue always at least the next number. The lock must be held; makes the connection if
- *  there is none. */
+/** Most bytes of header + payload of one active message of that identifier, so that it travels as
+ *  one fragment, in order. Those that may go by a queue always at least ONIC_MESSAGE_LEAST. The
+ *  lock must be held; makes the connection if there is none. */
 ONIC_EXPORT size_t onic_peer_message_max(onic_peer_t *peer, unsigned am_id);
 #define ONIC_MESSAGE_LEAST ONIC_OUTBOX_LEAST
 
-/** Called with the lock held when a send is locally complete, never before the call that started
- *  it has returned. All of it is on its way then: no call of this process is needed for it to
- *  arrive. `status` is OMPI_SUCCESS or an error. */
+/** Called with the lock held when a send is locally complete, never before the call that started it
+ *  has returned: no call of this process is needed for it to arrive. `status` is OMPI_SUCCESS or an
+ *  error. */
 typedef void (*onic_send_cb_t)(void *arg, int status);
 
 /** Flags of onic_peer_send. */
@@ -66,9 +65,9 @@ typedef enum onic_sent {
     ONIC_SENT_WHOLLY /**< complete */
 } onic_sent_t;
 
-/** Sends an active message, if that can be done at once. The lock must be held. Header and payload
- *  as for onic_peer_send; the header has 1 .. ONIC_SEND_NOW_MAX bytes and no more than
- *  onic_wire_header_max. A receiver that gets it by UCX may find all of it in the header. */
+/** Sends an active message, if that can be done at once. The lock must be held. As onic_peer_send;
+ *  the header has no more than ONIC_SEND_NOW_MAX bytes. A receiver that gets it by UCX may find all
+ *  of it in the header. */
 ONIC_EXPORT onic_sent_t onic_peer_send_now(onic_peer_t *peer, unsigned am_id, const void *header,
                                            size_t header_len, const onic_payload_t *payload);
 
@@ -77,14 +76,13 @@ ONIC_EXPORT onic_sent_t onic_peer_send_now(onic_peer_t *peer, unsigned am_id, co
 ONIC_EXPORT int onic_peer_leaves(onic_peer_t *peer, onic_send_cb_t cb, void *arg);
 
 /**
- * Sends an active message. The lock must be held. The header, of at least one byte, is copied
- * before return. `payload` may be NULL; the struct is copied, the memory it names must stay until
- * local completion. Handlers may send. A message to this process itself is handled in a later
- * progress, not in this call.
- * A rendezvous needs a contiguous payload; one of no bytes is sent as an ordinary message.
+ * Sends an active message. The lock must be held. The header, 1 .. onic_wire_header_max bytes, is
+ * copied before return. `payload` may be NULL; the struct is copied, the memory it names must stay
+ * until local completion. For a rendezvous it must be contiguous. Handlers may send. A message to
+ * this process itself is handled in a later progress.
  *
  * @return 1 where the send is already locally complete (cb is not called), 0 where cb will be
- *         called, or an OMPI error (cb is not called).
+ * called, or an OMPI error (cb is not called).
  */
 ONIC_EXPORT int onic_peer_send(onic_peer_t *peer, unsigned am_id, const void *header,
                                size_t header_len, const onic_payload_t *payload, unsigned flags,
@@ -96,16 +94,15 @@ ONIC_EXPORT int onic_peer_send(onic_peer_t *peer, unsigned am_id, const void *he
 typedef struct onic_rndv onic_rndv_t;
 
 /** Handler of an active message. Header and data live only until it returns. `rndv` is NULL for
- *  data that has arrived (`data`, `len`); otherwise `data` is NULL, and the payload is refused
- *  unless the handler calls onic_rndv_recv: the sender's send completes with success. */
+ *  data that has arrived; otherwise `data` is, and the payload is refused unless the handler calls
+ *  onic_rndv_recv: the sender's send completes with success. */
 typedef void (*onic_am_fn_t)(const void *header, size_t header_len, const void *data, size_t len,
                              onic_rndv_t *rndv);
 ONIC_EXPORT int onic_wire_set_am_fn(unsigned am_id, onic_am_fn_t fn);
 
-/** Likewise of a message that names its sender, which the handler may answer though this process
- *  has never looked it up: its address came before its first message. `from` stays until the
- *  component lets go of it (onic_wire_forget_fn_t); no reference is taken. The header is as it was
- *  sent, the name included. What is sent to a process while it has no handler for it is dropped. */
+/** Likewise of a message that names its sender, which the handler may answer. `from` stays until
+ *  the component lets go of it (onic_wire_forget_fn_t). The header is as it was sent, the name
+ *  included. What comes while there is no handler is dropped. */
 typedef void (*onic_named_fn_t)(onic_peer_t *from, const void *header, size_t header_len,
                                 const void *data, size_t len, onic_rndv_t *rndv);
 ONIC_EXPORT int onic_wire_set_named_fn(unsigned am_id, onic_named_fn_t fn);
@@ -126,8 +123,8 @@ ONIC_EXPORT unsigned onic_wire_outstanding(void);
 ONIC_EXPORT bool onic_peer_has_queue(const onic_peer_t *peer);
 
 /** The queue through which messages of a point-to-point layer come from this peer; NULL where there
- *  is none, or nothing has come yet. It stays until the wire is closed. The lock must be held; it
- *  need not be for onic_queue_has_message. */
+ *  is none yet. It stays until the wire is closed. The lock must be held, but for
+ *  onic_queue_has_message. */
 ONIC_EXPORT onic_queue_receiver_t *onic_peer_incoming(onic_peer_t *peer);
 
 /** The next message in that queue, if there is one: for a caller that can handle it now. It is

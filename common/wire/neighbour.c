@@ -2,16 +2,10 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * What a process can do with another one of its node without a message: copy from and to its
- * memory, see whether it is in MPI, wake its server thread.
- *
- * Whether process_vm_readv and its kin reach a process, nothing but trying can tell: the kernel's
- * answer depends on user and group ids, capabilities, security modules and namespaces. So every
- * process publishes where it keeps a random number; another one that can read that number from that
- * address can read the process, and reads the right process.
- */
+/** @file What a process can do with another one of its node without a message: copy from and to its
+ *  memory, see whether it is in MPI, wake its server thread. Whether process_vm_readv reaches a
+ *  process nothing but trying can tell, so every process publishes where it keeps a random number:
+ *  another one that can read it can read the right process. */
 #include "common/wire/wire_internal.h"
 
 #include <errno.h>
@@ -38,10 +32,8 @@ void onic_cma_start(onic_cma_id_t *id, uint64_t *nonce)
 void onic_cma_allow(void)
 {
     static bool allowed;
-    /* Yama (kernel.yama.ptrace_scope 1) lets only ancestors attach to a process unless it says
-     * otherwise, and single copy counts as that. It allows it to debuggers, too, so it is not said
-     * without need. Fails where there is no Yama, which is as good. The files of another process
-     * (peer_file.h) do not need it. */
+    /* Where Yama (kernel.yama.ptrace_scope 1) lets only ancestors attach, single copy needs this.
+     * It allows it to debuggers, too, so it is not said without need. */
     if (!allowed) {
         allowed = true;
         (void)prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);

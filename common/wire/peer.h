@@ -2,8 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The processes that the wire reaches: names, addresses, what has become of them, and what
- *  those of this node can do without messages. For the thread rules see wire.h. */
+/** @file The processes that the wire reaches. For the thread rules see wire.h. */
 #ifndef ONIC_WIRE_PEER_H
 #define ONIC_WIRE_PEER_H
 
@@ -29,11 +28,10 @@ static inline uint64_t onic_name(uint32_t job, uint32_t number)
     return (uint64_t)job << 32 | number;
 }
 
-/** The peer of that name, of this job or of one that it is connected with. Not collective: where it
- *  is not known yet, what it has published is fetched (onic_wire_config_t's publish). A reference,
- *  given back by onic_peer_give. MPI thread, lock not held; never in a handler. NULL and an OMPI
- *  error: OMPI_ERR_NOT_FOUND where that process has published nothing that this version
- *  understands. */
+/** The peer of that name, of this job or of one that it is connected with; where it is not known
+ *  yet, what it has published is fetched (onic_wire_config_t's publish). A reference, given back by
+ *  onic_peer_give. MPI thread, lock not held; never in a handler. NULL and an OMPI error:
+ *  OMPI_ERR_NOT_FOUND where it has published nothing that this version understands. */
 ONIC_EXPORT onic_peer_t *onic_wire_get_peer(uint64_t name, int *rc_p);
 
 /** The name of a communicator's member. MPI threads. */
@@ -79,17 +77,16 @@ ONIC_EXPORT size_t onic_address_record(void *bytes, size_t cap);
 
 /** By all members of `comm`, of which `node` are those of this node, when each has the addresses of
  *  all: that of rank i stands i * `stride` bytes behind `records`, and its length as far behind
- *  `lens`. They are kept, and may be used when all members have returned: in shared memory, once
- *  for each node, where all are of one job, else by each process. Waits for those of the node.
- *  Returns OMPI_SUCCESS, or an error, which may differ between ranks. MPI thread, lock not held. */
+ *  `lens`. They are kept: in shared memory, once for each node, where all are of one job, else by
+ *  each process. They may be used when all members have returned. OMPI_SUCCESS, or an error, which
+ *  may differ between ranks. MPI thread, lock not held. */
 ONIC_EXPORT int onic_wire_keep(struct ompi_communicator_t *comm, struct onic_node *node,
                                const void *records, const int32_t *lens, size_t stride);
 
 /** What a component does when a process of another job is to be forgotten, to which there is no
  *  reference. `left` false: true where none of its communicators or windows names the process.
- *  `left` true: the same, and it gives back what it keeps for the peer, which has ended and of
- *  which nothing comes any more; false where something is still under way. The lock is held, by an
- *  MPI thread. One for each component; NULL for none. */
+ *  `left` true: the process has ended; it also gives back what it keeps for the peer; false where
+ *  something is still under way. The lock is held, by an MPI thread. */
 typedef bool (*onic_wire_forget_fn_t)(onic_peer_t *peer, bool left);
 ONIC_EXPORT void onic_wire_set_forget_fn(unsigned am_id, onic_wire_forget_fn_t fn);
 
@@ -103,15 +100,13 @@ ONIC_EXPORT bool onic_peer_lost(onic_peer_t *peer);
 /** Likewise, and prints nothing: for peers that may have left in good order. */
 ONIC_EXPORT bool onic_peer_is_lost(const onic_peer_t *peer);
 
-/** A message to the peer could not be sent, and neither side can go on without it: the connection
- *  counts as lost from now on, so that all that waits for the peer ends, and nothing more is sent
- *  to it. The wire itself does so where a message that it had taken does not get out, but for a
- *  rendezvous, of which the callback's owner can tell the peer. The lock must be held. */
+/** Neither side can go on without a message that could not be sent: the connection counts as lost
+ *  from now on, so that all that waits for the peer ends. The wire itself does so for messages that
+ *  it had taken, but for a rendezvous. The lock must be held. */
 ONIC_EXPORT void onic_peer_give_up(onic_peer_t *peer);
 
-/** How many connections have been lost, and how often something was to be sent by one that was: a
- *  caller that remembers the number sees that there is more to be ended. Any thread; the lock need
- *  not be held. */
+/** How many connections have been lost, and how often something was to be sent by one that was:
+ *  where the number has changed there is more to be ended. Any thread; no lock. */
 ONIC_EXPORT unsigned onic_wire_losses(void);
 
 /* ---- processes of this machine that die --------------------------------------------------------
@@ -122,9 +117,8 @@ ONIC_EXPORT unsigned onic_wire_losses(void);
  * so is one of which it cannot be known (another machine, another pid namespace).
  */
 
-/** Looks whether one of the processes of this machine that are known has ended, at each call the
- *  next. Some 10 microseconds: for waits that have taken milliseconds. MPI thread, lock not
- *  held. */
+/** Looks whether one of those processes has ended, at each call the next: for waits that have taken
+ *  milliseconds. Some 10 us. MPI thread, lock not held. */
 ONIC_EXPORT void onic_wire_look_for_dead(void);
 
 /** Has it been found that a process of this job on this machine has died? Those of other jobs, such
@@ -134,9 +128,8 @@ ONIC_EXPORT bool onic_wire_job_is_broken(void);
 /** The same for this one process. True where it has ended. */
 ONIC_EXPORT bool onic_peer_look(onic_peer_t *peer);
 
-/** Is what had come from processes that are lost still being handled? Before that is over no wait
- * for them is to end with an error; then onic_wire_losses grows once more. The lock must be held.
- */
+/** Is what had come from lost processes still being handled? Before that is over no wait for them
+ *  is to end with an error; then onic_wire_losses grows once more. The lock must be held. */
 ONIC_EXPORT bool onic_wire_drains(void);
 
 /** Has the process been found to have ended? Any thread; no lock. */
@@ -144,14 +137,12 @@ ONIC_EXPORT bool onic_peer_has_died(const onic_peer_t *peer);
 
 /* ---- single copy between processes of one node --------------------------------------------- */
 
-/** Single copy (process_vm_readv and _writev) can reach this peer: same node, allowed by the
- *  kernel, proved once by reading a nonce. The answer is cached; one system call the first time.
+/** Can single copy (process_vm_readv and _writev) reach this peer? Proved once by reading a nonce.
  *  The lock must be held. */
 ONIC_EXPORT bool onic_peer_can_cma(onic_peer_t *peer);
 
-/** Can single copy still read the peer, where onic_peer_can_cma was true before? False once its
- *  process has ended, even where its id serves another one. A system call. The lock need not be
- *  held. */
+/** Can it still? False once its process has ended, even where its id serves another one. A system
+ *  call; no lock. */
 ONIC_EXPORT bool onic_peer_readable(const onic_peer_t *peer);
 
 /** The peer's process id in our pid namespace, or -1. Meaningful where onic_peer_can_cma is true.
@@ -160,18 +151,15 @@ ONIC_EXPORT pid_t onic_peer_pid(onic_peer_t *peer);
 
 /* ---- is a process of this node in MPI? (common/node/presence.h) ---------------------------- */
 
-/** The page of a peer, or NULL where it cannot be had: on another node, where single copy is not
- *  allowed, or where the peer counts ticks of another clock. Mapped once, and until the wire is
- *  closed. The lock must be held. */
+/** The page of a peer, mapped once until the wire is closed; NULL where it cannot be had. The lock
+ *  must be held. */
 ONIC_EXPORT const struct onic_presence *onic_peer_presence(onic_peer_t *peer);
 
 /** Does the peer have a server thread that this process can wake, and see whether there is need to?
- * Once there is one it stays until the wire is closed. Opens a file, the first time. The lock must
- * be held. */
+ *  It stays until the wire is closed. The lock must be held. */
 ONIC_EXPORT bool onic_peer_can_wake(onic_peer_t *peer);
 
-/** Has the peer's server thread do what there is for the peer to do. A system call; no lock. Only
- *  where onic_peer_can_wake was true. */
+/** Wakes it. A system call; no lock. Only where onic_peer_can_wake was true. */
 ONIC_EXPORT void onic_peer_wake(const onic_peer_t *peer);
 
 #endif

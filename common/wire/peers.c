@@ -2,14 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * The processes that this one has to do with: a record of each, found by name.
- *
- * A record stays even without a reference to it: its process may be met again in another
- * communicator, and messages of UCX's own may still come by its connection. Only processes of other
- * jobs that have left are forgotten before the wire is closed (forget.c).
- */
+/** @file The processes that this one has to do with: a record of each, found by name, which stays
+ *  even without a reference to it, but for processes of other jobs that have left (forget.c). */
 #include "common/wire/wire_internal.h"
 
 #include <stdlib.h>

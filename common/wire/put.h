@@ -2,15 +2,9 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Puts over the wire, into memory that the target has registered: of single 64-bit words, and of
- * many bytes; and gets from it.
- *
- * A target allocates a region and describes it in a few bytes; a process that has the description
- * opens it and puts. No message is received for a put: the target looks at its memory. Over an RDMA
- * network the adapter writes it; over others UCX does in the target's progress.
- */
+/** @file Puts and gets over the wire, to memory that the target has registered: it describes the
+ *  region in a few bytes, by which a process opens it. Over an RDMA network the adapter moves the
+ *  data; over others UCX does in the target's progress. */
 #ifndef ONIC_WIRE_PUT_H
 #define ONIC_WIRE_PUT_H
 
@@ -49,9 +43,9 @@ ONIC_EXPORT void onic_region_free_locked(onic_region_t *region);
 ONIC_EXPORT void onic_region_leave(onic_region_t *region);
 ONIC_EXPORT void *onic_region_base(const onic_region_t *region);
 
-/** Writes what a peer needs to put into the region: this process's wire address, the region's
- *  address and key. Returns the length, or 0 where `cap` bytes are not enough. The lock must not be
- *  held. */
+/** Writes what a peer needs to put into the region: this process's address, the region's address
+ *  and key. Returns the length, or 0 where `cap` bytes are not enough. The lock must not be held.
+ */
 ONIC_EXPORT size_t onic_region_describe(const onic_region_t *region, void *bytes, size_t cap);
 
 /** The same for a peer that knows this process: without the address. The lock must be held. */
@@ -102,12 +96,10 @@ ONIC_EXPORT int onic_peer_settle(onic_peer_t *peer, onic_send_cb_t cb, void *arg
 ONIC_EXPORT bool onic_peer_puts_by_rdma(onic_peer_t *peer);
 
 /** Can the bytes of puts to this process be seen in the order of their addresses within a put, and
- *  put by put? True only where it is known: reliable connections deliver packets in order, an
- *  adapter writes each from its first byte on, and the bus and this processor keep that order. They
- *  do not where UCX registers memory for relaxed ordering (its IB_PCI_RELAXED_ORDERING: by default
- *  on processors that it knows to be slow otherwise), nor where it cuts puts into pieces for
- *  several paths (MAX_RMA_LANES, MAX_RMA_RAILS). The receiver's answer is what counts; any thread.
- */
+ *  put by put? True only where it is known: reliable connections deliver packets in order, and the
+ *  bus and this processor keep it, unless UCX registers memory for relaxed ordering
+ *  (IB_PCI_RELAXED_ORDERING) or cuts puts for several paths (MAX_RMA_LANES, MAX_RMA_RAILS). The
+ *  receiver's answer counts; any thread. */
 ONIC_EXPORT bool onic_puts_in_order(void);
 
 /* ---- atomics -----------------------------------------------------------------------------------

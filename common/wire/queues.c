@@ -3,10 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Messages between processes of this job and node, through queues in shared memory
- *  (common/node): those of one-sided operations and of the point-to-point layer, all but
- *  rendezvous. What cannot be had, because /dev/shm is full or the processes must not open each
- *  other's files, goes by UCX from the first message on: so the messages from one process to
- *  another stay in order. */
+ *  (common/node): all but rendezvous. Where a queue cannot be had messages go by UCX from the first
+ *  one on, so that they stay in order. */
 #include "common/ompi_compat.h"
 #include "common/support/help.h"
 #include "common/wire/wire_internal.h"

@@ -3,17 +3,14 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /**
- * @file
- * Active messages as they arrive: by UCX, by a queue, or from this process itself; and rendezvous.
+ * @file Active messages as they arrive: by UCX, by a queue, or from this process itself; and
+ * rendezvous.
  *
- * Messages that name their sender begin with its name, by which the receiver finds its record. A
- * process that sends to one that may not know it first sends its address: so it can be answered by
- * a handler, which cannot look up anything. A process that has sent such a message knows the
- * receiver, and gets no address of it.
- *
- * UCX keeps the order of messages of one fragment. An address that takes more than one may be
- * overtaken: what comes from a process that is not known yet waits for its address. Messages of
- * this process to itself wait for the next progress, so that no handler ever runs inside a send.
+ * A process that sends a message which names its sender to one that may not know it first sends its
+ * address, so that a handler can answer. UCX keeps the order of messages of one fragment; an
+ * address that takes more may be overtaken, so what comes from an unknown process waits for its
+ * address. Messages of this process to itself wait for the next progress: no handler ever runs
+ * inside a send.
  */
 #include "common/ompi_compat.h"
 #include "common/layout/copy.h"

@@ -3,17 +3,13 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /**
- * @file
- * Records of sends and receives that are not complete: from a pool, since a header must outlive the
- * call that sends it, and what is called back when they are.
+ * @file Records of sends and receives that are not complete: from a pool, since a header must
+ * outlive the call that sends it.
  *
- * When a send is over: UCX's TCP copies what its socket has no room for, and says that it is
- * complete. It would stay until this process calls UCX again, which the program, for which the send
- * is over, need not do. So a send is over when it has left UCX, too.
- *
- * UCX tells of all its transports together, and at once, whether one holds anything. Where one does
- * (seldom: others do not read, or the network is slow), or has something else to wait for, an empty
- * message follows. For TCP holds one message of a connection at a time: when it takes the next, the
+ * When a send is over: UCX's TCP copies what its socket has no room for, says that it is complete,
+ * and keeps it until this process calls UCX again. So a send is over when it has left UCX, too,
+ * which UCX tells of all its transports together. Where one holds something (seldom) an empty
+ * message follows: TCP holds one message of a connection at a time, so when it takes the next, the
  * one before has left. A flush of the connection would wait for the other side.
  */
 #include "common/ompi_compat.h"
@@ -104,9 +100,8 @@ static void free_pool(void)
     atomic_store(&onic_wire.sends_out, 0);
 }
 
-/** A send or a receive is complete. The callback comes after UCX's progress and not within, since
- *  it may send: where UCX has just sent what was pending, its UD loses count of what a callback
- *  adds, and asserts (1.13; seen when packets are lost). */
+/** The callback comes after UCX's progress, since it may send: UCX's UD (1.13) loses count of what
+ *  a callback adds, and asserts. */
 void onic_send_finish(onic_send_t *s, ucs_status_t status)
 {
     s->status = onic_ucs_error(status);
@@ -256,10 +251,8 @@ static void abandon(onic_send_t *s)
     }
 }
 
-/* UCX, which need not know of a death, keeps what a full queue does not take. Without its detection
- * of errors it also keeps each rendezvous that has begun, of senders and receivers, though it knows
- * that the connection is lost. It will not touch their memory any more: no process makes room in
- * that queue, or sends what a rendezvous goes on with. */
+/* UCX, which need not know of a death, keeps what a full queue does not take, and each rendezvous
+ * that has begun. It will not touch their memory any more. */
 void onic_sends_abandon(void)
 {
     for (onic_send_block_t *block = onic_wire.send_blocks; block != NULL; block = block->next) {

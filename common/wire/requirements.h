@@ -2,8 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file What several components ask of the one wire, put together: none of them is to be worse off
- *  because another one opened it first. Pure. */
+/** @file What several components ask of the one wire, put together. Pure. */
 #ifndef ONIC_REQUIREMENTS_H
 #define ONIC_REQUIREMENTS_H
 
@@ -26,10 +25,10 @@ static inline size_t onic_larger(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-/** Adds what one component asks for: there is what anybody wants, as much of it as the most that
- *  was asked for, and the server thread takes over as soon as the most impatient of those wants it
- *  to. Transports are those that were given first: UCX has one set of them. False where others are
- *  given now, or the list is too long to be kept; all else is added. */
+/** Adds what one component asks for: there is as much of everything as the most that was asked for,
+ *  and the server thread takes over as soon as the most impatient wants it to. Transports are those
+ *  that were given first. False where others are given now, or the list is too long; all else is
+ *  added. */
 static inline bool onic_requirements_add(onic_requirements_t *r, const onic_wire_config_t *config)
 {
     onic_wire_config_t *all = &r->all;

@@ -2,16 +2,9 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Active messages as they are sent.
- *
- * UCX keeps a pointer to the header until a send is complete, so a header must outlive the call:
- * a send takes a record (record.c) and copies the header there. Short headers without a
- * payload are tried without: UCX takes them at once where the transport has room. They travel as
- * UCX's payload, which costs one piece less to gather; a receiver takes a payload without a header
- * for a header.
- */
+/** @file Active messages as they are sent. A send takes a record (record.c), where its header
+ *  outlives the call. Short headers without a payload are tried without: as UCX's payload, which
+ *  costs one piece less to gather. */
 #include "common/ompi_compat.h"
 #include "common/wire/put.h"
 #include "common/wire/wire_internal.h"

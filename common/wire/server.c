@@ -3,21 +3,16 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /**
- * @file
- * The server thread: passive-target progress while the MPI threads compute.
+ * @file The server thread: passive-target progress while the MPI threads compute. It sleeps in
+ * poll(), and a byte in its pipe ends that: a process of the node that waits for this one, and sees
+ * that it is away from MPI, wakes it so. It then does what there is to do and sleeps again.
  *
- * It sleeps in poll(), always, and a byte in its pipe ends that. A process of the node that waits
- * for this one and sees that it is away from MPI wakes the thread so: it then does what there is to
- * do and sleeps again. It has no timer for that and takes nothing over.
- *
- * Processes of other nodes cannot wake it. Where one of them may wait, the thread is wanted
- * (onic_wire_want_server): it looks every idle_usec whether the MPI threads' tick counter moves.
- * Where they have been away for a whole such time it takes over, and sleeps until the network or a
- * returning MPI thread wakes it. Transports are armed only then, because an armed shared-memory
- * queue costs its senders a system call. Without being wanted it looks as often only while this
- * process has left work undone, such as messages not yet sent.
- *
- * The thread never waits for the wire lock: where that is taken, an MPI thread is at work.
+ * Processes of other nodes cannot wake it. Where one may wait (onic_wire_want_server) it looks
+ * every idle_usec whether the MPI threads' tick counter moves. Where they have been away for a
+ * whole such time it takes over, and sleeps until the network or a returning MPI thread wakes it.
+ * Transports are armed only then: an armed shared-memory queue costs its senders a system call.
+ * Else it looks as often only while this process has left work undone. It never waits for the wire
+ * lock.
  */
 #define _GNU_SOURCE
 #include "common/wire/wire_internal.h"
@@ -40,20 +35,17 @@
 /** Naps while work is left that no event will announce, in microseconds. */
 #define NAP_MIN 20
 #define NAP_MAX 1000
-/** A process that has woken this one may have more to send when it has an answer; it waits in MPI,
- *  so that comes soon or not at all. */
+/** A process that has woken this one may have more to send when it has an answer. */
 #define LINGER_USEC 5
-/** But an MPI thread that was there within so many microseconds has lost its processor, to this
- * thread perhaps, rather than that it computes: then it gets it back at once. */
+/** But an MPI thread that was there within so many us has lost its processor: it gets it back at
+ *  once. */
 #define RECENT_USEC 50
-/** However much there is to do, it sleeps now and then, so that threads on the same processor have
- *  their turns. */
+/** It sleeps now and then, so that threads on the same processor have their turns. */
 #define STAY_USEC 200
-/** Looks for work of our own that cannot be done come more and more seldom, up to so many times
- *  idle_usec. */
+/** Looks for work that cannot be done come more and more seldom, up to so many times idle_usec. */
 #define LOOKS_MAX 16
-/** Looks that find nothing before it sleeps without a timer. A program that puts work off does so
- *  again and again, and waking the thread each time would take longer than the work. */
+/** Looks that find nothing before it sleeps without a timer: programs put work off again and again.
+ */
 #define LOOKS_IDLE 16
 
 #define FOREVER UINT_MAX
@@ -90,9 +82,8 @@ static bool in_charge(onic_server_t *s, uint64_t seen)
            !atomic_load(&s->stop);
 }
 
-/** Progress and arm by turns. Arming fails once after each event, whose signal it takes away. It
- *  announces only what completes later: verbs say nothing of what came in between the last look
- *  and the arming, so there is one more look after it. */
+/** Arming fails once after each event, and announces only what completes later: verbs say nothing
+ *  of what came in between, so there is one more look after it. */
 static slice_result_t progress_and_arm(void)
 {
     int busy = 0;

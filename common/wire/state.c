@@ -2,8 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file What all files of the wire share: its state, its lock, UCX's functions, and the waking of
- *  the server thread. */
+/** @file The wire's state, its lock, and the waking of the server thread. */
 #define _GNU_SOURCE
 #include "common/ompi_compat.h"
 #include "common/support/clock.h"
@@ -63,10 +62,7 @@ void onic_wire_lock_wait(void)
 static _Thread_local bool locked_for_fork;
 
 /* A fork while the server thread is inside UCX would leave the child with UCX's locks held for
- * ever. UCX takes some of them before each fork, so that a child that forks itself would hang. But
- * a thread that crashes in here may fork a debugger, from UCX's handler or the application's. Below
- * MPI_THREAD_MULTIPLE a thread that forks beside the one that calls MPI can find the lock free in
- * the very moment in which that one takes it: as bad for the child as without this. */
+ * ever. But a thread that crashes in here may fork a debugger, so it does not wait for ever. */
 static void before_fork(void)
 {
     const uint64_t end = onic_now_nsec() + FORK_PATIENCE_NSEC;
@@ -101,8 +97,8 @@ void onic_server_wake(void)
 void onic_wire_mark(void)
 {
     onic_wire_t *w = &onic_wire;
-    /* No locked instruction, since this comes with every small message. A tick that the server just
-     * misses, or one that two threads make together, is followed by others while MPI is busy. */
+    /* No locked instruction: it comes with every small message. A tick that is missed is followed
+     * by others. */
     atomic_store_explicit(&w->mpi_ticks,
                           atomic_load_explicit(&w->mpi_ticks, memory_order_relaxed) + 1,
                           memory_order_relaxed);

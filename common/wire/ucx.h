@@ -2,16 +2,11 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * UCX, loaded by hand rather than by the linker. Include this in place of ucp/api/ucp.h: UCX's
- * functions keep their names.
- *
- * On being loaded UCX puts itself before mmap, munmap, mremap and their kin in the whole process,
- * to learn of memory that must not stay registered. Those hooks cost, and up to UCX 1.14 the one of
- * mremap drops the address of MREMAP_FIXED, so that the application's call fails. A process that
- * has nothing that registers memory needs none of them; but that must be said before UCX is loaded.
- */
+/** @file UCX, loaded by hand rather than by the linker; include this in place of ucp/api/ucp.h. On
+ *  being loaded UCX puts itself before mmap, munmap, mremap and their kin, to learn of memory that
+ *  must not stay registered. Those hooks cost, and up to UCX 1.14 the one of mremap drops the
+ *  address of MREMAP_FIXED. A process that has nothing that registers memory needs none of them;
+ *  but that must be said before UCX is loaded. */
 #ifndef ONIC_UCX_H
 #define ONIC_UCX_H
 

@@ -3,17 +3,13 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /**
- * @file
- * The wire: one UCX context, one worker and one lock for the process, active messages to peers.
- *
- * Peers are keyed by full process name, so windows over spawned, merged and connected
- * communicators share one table. Endpoints are made on first use.
+ * @file The wire: one UCX context, one worker and one lock for the process, active messages to
+ * peers, which are keyed by full process name. Endpoints are made on first use.
  *
  * Threads: the worker, the peers and everything that handlers touch are protected by ONE lock, the
- * wire lock. Active-message handlers and send callbacks run with it held, in whichever thread
- * progresses: an MPI thread, or the server thread that makes passive-target progress while the MPI
- * threads are away. Handlers must never wait, never take the lock, and never touch an Open MPI
- * object: below MPI_THREAD_MULTIPLE these are not atomic and the server thread may be running.
+ * wire lock. Handlers and send callbacks run with it held, in whichever thread progresses: an MPI
+ * thread, or the server thread that stands in for it. Handlers must never wait, never take the
+ * lock, and never touch an Open MPI object: below MPI_THREAD_MULTIPLE these are not atomic.
  */
 #ifndef ONIC_WIRE_H
 #define ONIC_WIRE_H
@@ -47,60 +43,46 @@ typedef struct onic_wire_config {
                                component keeps the wire open to the end */
 } onic_wire_config_t;
 
-/**
- * Loads UCX, once and for good: without its hooks of memory where it has no use for them and the
- * user's environment says nothing of them (ucx.h). To be called while a component is opened, in
- * MPI_Init: the environment is changed for that time.
- *
- * @return OMPI_SUCCESS, or an error after a text that names the cause
- */
+/** Loads UCX, once and for good (ucx.h). To be called while a component is opened, in MPI_Init: the
+ *  environment is changed for that time. OMPI_SUCCESS, or an error after a text. */
 ONIC_EXPORT int onic_ucx_load(void);
 
-/** Registers before the wire is opened what a component may ask of it: transports and lengths of
- *  fragments cannot be changed any more when it is open. MPI threads. */
+/** What a component may ask of the wire, before it is opened: transports and lengths of fragments
+ *  cannot be changed then. MPI threads. */
 ONIC_EXPORT void onic_wire_require(const onic_wire_config_t *config);
 
 /** Starts the wire, or takes another reference to it. What the components ask for is put together
- *  (requirements.h), in any order: the server thread is started when the first one wants it. Not
- *  collective. Called from an MPI thread. Returns OMPI_SUCCESS or an OMPI error after a text that
- *  names the cause. */
+ *  (requirements.h), in any order. Not collective; MPI thread. OMPI_SUCCESS or an error after a
+ *  text. */
 ONIC_EXPORT int onic_wire_open(const onic_wire_config_t *config);
 
-/** Starts the server thread of a wire that is open, unless it runs, as `server_thread` does: for a
- *  component that finds out only later that it is needed. Where it cannot be had a text has been
+/** Starts the server thread of an open wire, unless it runs. Where it cannot be had a text has been
  *  printed. MPI thread, lock not held. */
 ONIC_EXPORT void onic_wire_start_server(unsigned idle_usec);
 
-/** Gives back a reference; true where that was the last one. With the last one: joins the server
- *  thread, closes the endpoints and destroys worker and context. Must be called in the framework's
- *  finalize step, by all processes of the job after a fence of the caller's, so that no peer still
- *  has messages for us. */
+/** Gives back a reference; true where that was the last one: then joins the server thread and
+ *  destroys worker and context. In the framework's finalize step, by all processes of the job after
+ *  a fence of the caller's, so that no peer still has messages for us. */
 ONIC_EXPORT bool onic_wire_close(void);
 
 /** May data for processes of the node go through memory that is shared with them? Not where the
  * list of transports, UCX's or a component's, leaves that out. The wire is open. */
 ONIC_EXPORT bool onic_wire_shares_memory(void);
 
-/** Waits (a few seconds at most) until everything that this process has sent has left it. To be
- *  called before the fence that precedes onic_wire_close, so that no process closes a connection on
- *  which bytes are still to come. MPI thread, lock not held. */
+/** Waits (a few seconds at most) until everything that this process has sent has left it. Before
+ *  the fence that precedes onic_wire_close. MPI thread, lock not held. */
 ONIC_EXPORT void onic_wire_flush(void);
 
-/**
- * For a component that closes the wire when no point-to-point layer is there to send a barrier
- * with, in all processes of the job: flushes, then waits, progressing all the while, until the
- * others have come here too, in a fence of the launcher's. Not for those that have died, nor longer
- * than `usec`. Before onic_wire_close; MPI thread, lock not held.
- *
- * @return whether all have come: nothing is sent any more
- */
+/** For a component that closes the wire when no point-to-point layer can send a barrier: flushes,
+ *  then waits, progressing, until the others have come here too, in a fence of the launcher's; not
+ *  for those that have died, nor longer than `usec`. True where all have come. MPI thread, lock not
+ *  held. */
 ONIC_EXPORT bool onic_wire_leave(unsigned usec);
 
-/** The wire lock. Only one thread can be here while the program has less than MPI_THREAD_MULTIPLE
- *  and the server thread does not run. Then the lock is taken without an atomic exchange, which
- *  takes longer than the rest of a short message's way through the wire. The word says in either
- *  case whether the lock is held, so it may be held when that changes: by the only thread, which
- *  starts the other one. */
+/** The wire lock. While the program has less than MPI_THREAD_MULTIPLE and the server thread does
+ *  not run only one thread can be here, and the lock is taken without an atomic exchange, which
+ *  would take longer than the rest of a short message's way. The word says in either case whether
+ *  it is held. */
 typedef struct onic_wire_guard {
     _Alignas(64) atomic_uint held; /**< 1 while it is */
     atomic_bool helped;            /**< the server thread runs */
@@ -134,8 +116,8 @@ static inline bool onic_wire_is_alone(void)
 /** Waits for it, where another thread has it. */
 ONIC_EXPORT void onic_wire_lock_wait(void);
 
-/* Taking the lock is no sign of life for the server thread: a thread that only sends, or only looks
- * something up, again and again, does not progress what comes from others. */
+/* Taking the lock is no sign of life for the server thread: a thread that only sends does not
+ * progress what comes from others. */
 static inline void onic_wire_lock(void)
 {
     if (!onic_wire_trylock())
@@ -147,8 +129,8 @@ static inline void onic_wire_unlock(void)
     atomic_store_explicit(&onic_wire_guard.held, 0, memory_order_release);
 }
 
-/** Progresses the worker once; takes the lock if it is free, else returns 0 at once. Registered
- *  with opal_progress by onic_wire_open; calling it directly is allowed without the lock held. */
+/** Progresses the worker once; takes the lock if it is free, else returns 0. Registered with
+ *  opal_progress by onic_wire_open. The lock must not be held. */
 ONIC_EXPORT int onic_wire_progress(void);
 
 /** As above, with the lock already held. */
@@ -157,47 +139,41 @@ ONIC_EXPORT int onic_wire_progress_locked(void);
 /** May a message have come that onic_wire_poll_locked would handle? Any thread; no lock. */
 ONIC_EXPORT bool onic_wire_has_messages(void);
 
-/** Handles messages that have come, and does nothing else that progress has to do: for a caller
- *  that waits for a message and calls onic_wire_progress now and then between. Returns what it has
- *  found. */
+/** Handles messages that have come and nothing else: for a caller that calls onic_wire_progress now
+ *  and then between. Returns what it has found. */
 ONIC_EXPORT int onic_wire_poll_locked(void);
 
-/** Tells the server thread whether passive progress may be needed now (a window whose memory is
- *  reached by messages exists) for processes that cannot wake it (onic_peer_wake). Counted: each
- *  true must be matched by a false. While the count is 0 the thread sleeps without a timer, but
- *  serves those that wake it, and looks after what this process has started and left. */
+/** Tells the server thread whether passive progress may be needed now for processes that cannot
+ *  wake it. Counted: each true must be matched by a false. While the count is 0 the thread sleeps
+ *  without a timer, but serves those that wake it, and looks after what this process has left. */
 ONIC_EXPORT void onic_wire_want_server(bool want);
 
 /** A function that is run on MPI threads only, from opal_progress and without the wire lock, each
  *  time that onic_wire_kick_mpi was called since the last run. Here components complete requests.
- *  One for each component (`am_id`). */
+ */
 typedef int (*onic_wire_mpi_fn_t)(void);
 ONIC_EXPORT void onic_wire_set_mpi_fn(unsigned am_id, onic_wire_mpi_fn_t fn);
 ONIC_EXPORT void onic_wire_kick_mpi(unsigned am_id);
 
-/** A function that is run after the next progress of the worker, with the lock held, on any thread,
- *  when it was asked for (onic_wire_defer), set, or when a connection was lost: for work that a
- *  handler had to put off (a busy accumulate lock). Returns events done, or a negative value where
- *  work is left that it could not do: then it is run again, and the server thread comes back to it
- *  by itself, though no event may announce that it can be done. */
+/** A function that is run after the next progress, with the lock held, on any thread, when it was
+ *  asked for (onic_wire_defer), set, or when a connection was lost. Returns events done, or a
+ *  negative value where work is left that it could not do: then it is run again, and the server
+ *  thread comes back to it. */
 typedef int (*onic_wire_deferred_fn_t)(void);
 ONIC_EXPORT void onic_wire_set_deferred_fn(unsigned am_id, onic_wire_deferred_fn_t fn);
-/** Has the deferred function run after the next progress, which is the server thread's if no MPI
- *  thread makes one. That function itself may ask, too. The lock must be held. */
+/** Has the deferred function run after the next progress; it may ask itself. The lock must be held.
+ */
 ONIC_EXPORT void onic_wire_defer(unsigned am_id);
 
-/** A function that every progress of the wire is followed by, without the wire lock: on MPI threads
- *  from onic_wire_progress, and on the server thread after each of its slices. For work that takes
+/** A function that follows every progress of the wire, without the wire lock: for work that takes
  *  long and needs no lock, such as moving data; several threads may be inside at once. Returns how
  *  much it has done; 0: there is nothing; negative: there is something that cannot be done yet, for
- *  which the server thread then comes back, though no event may announce that it can be done. One
- *  for the process; NULL for none. It must be cheap where there is nothing. */
+ *  which the server thread then comes back. One for the process; NULL for none. */
 typedef int (*onic_wire_unlocked_fn_t)(void);
 ONIC_EXPORT void onic_wire_set_unlocked_fn(onic_wire_unlocked_fn_t fn);
 
 /** An MPI thread is in MPI now: marks this process's page, and keeps its server thread from taking
- *  over. Called by every progress of the wire, which is where all waits of MPI come by, and by
- *  waits that do not, on entering, now and then, and on leaving. */
+ *  over. Called by every progress of the wire, and by waits that do not progress. */
 ONIC_EXPORT void onic_wire_mark(void);
 
 #endif

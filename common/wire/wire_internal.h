@@ -236,8 +236,8 @@ void onic_server_wake(void);
 /** A connection is lost, or a lost one is to be used: counts it, and has all deferred functions
  * run. */
 void onic_wire_count_loss(void);
-/** A peer has died or is out of reach for good, and UCX may keep what is under way with it for
- * ever: that ends when what had come from it before has been handled. */
+/** A peer has died or is out of reach for good: what is under way with it ends when what had come
+ *  from it has been handled. */
 void onic_peer_gone(onic_peer_t *peer);
 /** Prints that a connection is lost, once for each. */
 void onic_peer_print_lost(onic_peer_t *peer, const char *what, const char *why);
@@ -368,8 +368,7 @@ bool onic_user_says(const char *form);
 /** Most bytes of one fragment over a UCX transport; "" where it is not known. */
 size_t onic_wire_frag_max(const char *transport);
 
-/** May UCX of this process use anything for which it keeps memory registered: adapters of
- *  InfiniBand and RoCE, memory of GPUs, single copy by xpmem or knem? */
+/** May UCX use anything for which it keeps memory registered: adapters, GPUs, xpmem or knem? */
 bool onic_wire_registers(void);
 
 /* memory.c */

@@ -2,18 +2,12 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Agreement on the component.
- *
- * Open MPI has each process choose by itself which component serves a window, and no process learns
- * that another chose differently: they then wait for each other for ever, or worse. The choice
- * differs where a host has another version of this component, or none, or a process other
- * parameters. So each process publishes during MPI_Init what it has. For a window the members agree
- * along a tree (onic_agree_among), in which each looks up those next to it: where all are like
- * their neighbours all are alike, and else all decline, nobody waiting for one that may not have
- * this component.
- */
+/** @file Agreement on the component. Open MPI has each process choose by itself which component
+ *  serves a window, and no process learns that another chose differently, as it does where a host
+ *  has another version of this component, or none, or a process other parameters. So each process
+ *  publishes during MPI_Init what it has. For a window the members agree along a tree
+ *  (onic_agree_among), in which each looks up those next to it: where all are like their neighbours
+ *  all are alike, and else all decline. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>

@@ -145,10 +145,9 @@ static void end_rows(void)
 }
 
 /** The wire is torn down here and not in close: in Open MPI 4.1 the point-to-point layer still
- *  works, so a barrier can make sure that no peer has messages for us under way. It is safe only
- *  where every process of the job is known to run this component, because all were members of a
- *  window. Without it, or for a window that not all shared, there is nothing under way but late
- *  acknowledgements, which closing waits for a little: a fence of Open MPI's own came before. */
+ *  works, so a barrier can make sure that no peer has messages for us under way, where all of the
+ *  job were members of a window. Else there are only late acknowledgements, which closing waits
+ *  for. */
 static int component_finalize(void)
 {
     nicstride_component_t *c = &nicstride_component;

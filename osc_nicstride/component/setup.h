@@ -63,14 +63,13 @@ void nicstride_window_show(const nicstride_module_t *m);
 int nicstride_agreement_init(void);
 void nicstride_agreement_fini(void);
 
-/** Do all members of `comm` have the same of this component? By all members that have it, when they
- *  choose the component of a window; they get the same answer. A text names the host that differs,
- *  once on each host. Any MPI thread. */
+/** Do all members of `comm` have the same of this component? By all members that have it, which get
+ *  the same answer. A text names the host that differs, once on each host. Any MPI thread. */
 bool nicstride_all_agree(ompi_communicator_t *comm);
 
 /** What the addresses of the members take up at most, in bytes, if they are to be exchanged; 0
- *  where all members know all of them. Behind nicstride_all_agree for the same window, by the same
- *  thread of all members, which get the same. OMPI_SUCCESS or an error. */
+ *  where all members know all. Behind nicstride_all_agree for the same window, by the same thread
+ *  of all members, which get the same. */
 int nicstride_addresses(ompi_communicator_t *comm, size_t *most_p);
 
 #endif

@@ -2,9 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Making and freeing windows. Both are collective. Whatever goes wrong at one rank, it takes
- *  part in all that the others do together, and all learn of it, so that an error on one rank is an
- *  error on all and nobody is left waiting. */
+/** @file Making windows. Whatever goes wrong at one rank, it takes part in all that the others do
+ *  together, and all learn of it: an error on one rank is an error on all. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

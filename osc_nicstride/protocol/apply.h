@@ -2,13 +2,9 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Applying an accumulate to target memory: old values out, new values in, one element at a time as
- * far as anyone else can tell. The caller holds the accumulate lock of the target.
- *
- * Pure: the reduction itself comes as a function. All data of the origin comes in packed form.
- */
+/** @file Applying an accumulate to target memory: old values out, new values in, element by
+ *  element. The caller holds the accumulate lock of the target. All data of the origin comes
+ *  packed. Pure: the reduction itself comes as a function. */
 #ifndef NICSTRIDE_APPLY_H
 #define NICSTRIDE_APPLY_H
 
@@ -35,16 +31,16 @@ typedef struct nicstride_apply {
     void *ctx;
 } nicstride_apply_t;
 
-/** Applies `len` packed bytes (a multiple of a->size) to the target bytes from the cursor on, and
- *  moves the cursor. `src` may be NULL for NO_OP. `old`, where not NULL, gets the packed values
- *  from before. Returns the bytes done, less than `len` only at the end of the layout. */
+/** Applies `len` packed bytes (a multiple of a->size) from the cursor on, and moves it. `src` may
+ *  be NULL for NO_OP. `old`, where not NULL, gets the packed values from before. Returns the bytes
+ *  done, less than `len` only at the end of the layout. */
 uint64_t nicstride_apply(const nicstride_apply_t *a, onic_cursor_t *target, void *base,
                          const void *src, void *old, uint64_t len);
 
 /** The same for one element without gaps (a->size == a->extent), at `target`. */
 void nicstride_apply_element(const nicstride_apply_t *a, void *target, const void *src, void *old);
 
-/** Compare and swap of one element of `size` bytes (1 .. 64): `old` gets the value from before and
+/** Compare and swap of one element of `size` bytes (1 .. 64): `old` gets the value from before, and
  *  may be the memory of `compare`; `desired` is stored where it equals `compare`, byte for byte. */
 void nicstride_apply_cas(void *target, size_t size, const void *compare, const void *desired,
                          void *old);

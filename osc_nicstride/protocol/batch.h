@@ -2,14 +2,9 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Several messages in one: each behind its length, which is two bytes and never 0. Sending costs
- * many times what the bytes of a short message do, so operations that wait for nothing travel
- * together.
- *
- * Pure. What is read is checked for its form only; the messages are for nicstride_msg_decode.
- */
+/** @file Several messages in one: each behind its length, which is two bytes and never 0. Sending
+ *  costs many times what the bytes of a short message do. Pure. What is read is checked for its
+ *  form only; the messages are for nicstride_msg_decode. */
 #ifndef NICSTRIDE_BATCH_H
 #define NICSTRIDE_BATCH_H
 

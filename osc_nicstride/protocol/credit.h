@@ -3,39 +3,33 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /**
- * @file
- * Flow control and remote completion between one origin and one target of a window.
+ * @file Flow control and remote completion between one origin and one target of a window.
  *
  * Every message that has an effect at the target is numbered by the origin (`sent`) and counted by
  * the target when its effect is done (`applied`), in whatever order they came. The target reports
- * `applied` in acknowledgements. The origin never has more than `window` messages unacknowledged,
- * so that the queues of the transport stay short. Since the counters do not name messages and some
- * overtake others, nothing is known to be complete but everything: when all that was sent is
- * acknowledged. A flush is a request for an acknowledgement at a number and needs no identifier:
- * later requests swallow earlier ones. A thread that waits for it must keep new messages back.
+ * `applied` in acknowledgements. The origin never has more than `window` messages unacknowledged.
+ * The counters do not name messages, so nothing is known to be complete but everything. A flush is
+ * a request for an acknowledgement at a number: later requests swallow earlier ones. A thread that
+ * waits for it must keep new messages back.
  *
- * Memory is another matter. Most puts are applied as they come and leave nothing behind, so the
- * window does for them, which does not depend on the size of the job. What the target may have to
- * keep for a while (accumulates that wait for a lock, replies, records) is counted in bytes
- * (`kept`, nicstride_msg_kept), which all windows of a process share (nicstride_quota_t): a program
- * may have many windows, and the target has one memory. Each process has its part of that for good
- * (nicstride_quota_part), whatever others do, and knows it since the window was made.
+ * Memory. Most puts leave nothing behind. What the target may have to keep for a while (accumulates
+ * that wait for a lock, replies, records) is counted in bytes (`kept`, nicstride_msg_kept), which
+ * all windows of a process share (nicstride_quota_t): each process has its part of the target's
+ * memory for good (nicstride_quota_part), and knows it since the window was made.
  *
  * In active target nobody asks. An origin that closes an epoch publishes how many messages it has
- * sent in all, and
- * the target waits until it has applied as many. That the target went on shows the origin, at the
- * next synchronisation, that they are (nicstride_tx_known).
+ * sent in all, and the target waits until it has applied as many, which the origin sees at the next
+ * synchronisation (nicstride_tx_known).
  *
- * Why an origin never stays blocked. Let all messages and acknowledgements have arrived and let
- * each acknowledgement that was due have been sent. Then `acked` equals the target's `reported`.
- * Were the origin at a full window, the target would have applied a whole window since its last
- * report; but it reports after half of that, rounded up and so at least one message. An origin that
- * is blocked before its window is full, by what is kept, in this window or others, asks
- * (nicstride_tx_is_short). And were a flush open, `wanted` would have been reached without a
- * report, which rx_applied or rx_flush, whichever came last, does not let happen.
+ * Why an origin never stays blocked. Let all messages and acknowledgements have arrived. Then
+ * `acked` equals the target's `reported`. Were the origin at a full window, the target would have
+ * applied a whole window since its last report; but it reports after half of that. An origin that
+ * is blocked before, by what is kept, in this window or others, asks (nicstride_tx_is_short). And
+ * were a flush open, `wanted` would have been reached without a report, which rx_applied or
+ * rx_flush, whichever came last, does not let happen.
  *
- * Pure; the caller serialises. Values from the peer are not trusted. Inlined, since all of it comes
- * with every message.
+ * Pure; the caller serialises. Values from the peer are not trusted. Inlined: all of it comes with
+ * every message.
  */
 #ifndef NICSTRIDE_CREDIT_H
 #define NICSTRIDE_CREDIT_H
@@ -73,9 +67,8 @@ typedef struct nicstride_quota {
     uint64_t limit; /**< the process's part; 0 before a window has told it */
 } nicstride_quota_t;
 
-/** The part of each of so many processes, at least 1, of a memory of `bytes`. Of very many
- * processes each needs room for one short message, and all together that may be more than the
- * memory. */
+/** The part of each of so many processes, at least 1, of a memory of `bytes`; at least one short
+ *  message each. */
 static inline uint64_t nicstride_quota_part(uint64_t bytes, uint64_t processes)
 {
     const uint64_t part = bytes / processes;
@@ -169,8 +162,8 @@ static inline bool nicstride_tx_ask_again(nicstride_tx_t *tx, uint64_t *upto_p)
     return true;
 }
 
-/** May the next message ask for its own acknowledgement? That may be quicker than others (slot.h),
- *  so only where the target has said of all before it by itself how they ended. */
+/** May the next message ask for its own acknowledgement? It may come before others (slot.h), so
+ *  only where the target has said of all before it how they ended. */
 static inline bool nicstride_tx_may_ask(const nicstride_tx_t *tx)
 {
     return tx->confirmed == tx->sent;
@@ -211,8 +204,8 @@ static inline bool nicstride_rx_flush_due(const nicstride_rx_t *rx)
 }
 
 /** The effect of one message is done, for which so many bytes may have been kept, with `error` (0:
- *  none). True where an acknowledgement is due now (a flush is satisfied, half a window has gone
- *  unreported, or there is an error: in a counted epoch nobody would ask for it). */
+ *  none). True where an acknowledgement is due now: a flush is satisfied, half a window has gone
+ *  unreported, or there is an error (in a counted epoch nobody would ask for it). */
 static inline bool nicstride_rx_applied(nicstride_rx_t *rx, uint64_t kept, int error)
 {
     const uint32_t half = rx->window - rx->window / 2;

@@ -2,17 +2,10 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * The synchronisation state; see epoch.h.
- *
- * The rules of MPI-3.1, chapter 11.5, as they show to one process:
- * - Access epochs of a window do not overlap: one of fence, start, lock or lock_all at a time, but
- *   any number of single targets may be locked side by side.
- * - A fence epoch is one only if communication happens in it (used). Until then any other epoch
- *   may take its place.
- * - The exposure epoch of post is independent of the access epoch, except that a fence, which is
- *   both, needs neither to be open.
+/** @file The synchronisation state; see epoch.h. The rules of MPI-3.1, chapter 11.5: access epochs
+ *  of a window do not overlap, but any number of single targets may be locked side by side; a fence
+ *  epoch is one only if communication happens in it (used); the exposure epoch of post is
+ *  independent of the access epoch, except that a fence, which is both, needs neither to be open.
  */
 #include "osc_nicstride/protocol/epoch.h"
 

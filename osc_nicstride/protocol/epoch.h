@@ -2,19 +2,12 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * The synchronisation state of one process in one window: which calls MPI allows now.
- *
- * Pure; the caller serialises. Every function that can be refused returns NULL where the call is
- * legal (and the state has changed accordingly), or a static English sentence fragment that says
- * why it is not, for the error text ("no lock is held at that target"). A refused call leaves the
- * state unchanged.
- *
- * A fence opens an epoch that is only tentative: MPI lets programs close their last fence epoch
- * without MPI_MODE_NOSUCCEED and go on with locks or post/start, so the fence epoch binds only
- * once a communication call was made in it.
- */
+/** @file The synchronisation state of one process in one window: which calls MPI allows now. Every
+ *  function that can be refused returns NULL where the call is legal (and the state has changed
+ *  accordingly), or a static text that says why it is not ("no lock is held at that target"), and
+ *  the state is unchanged. A fence epoch is tentative, since programs may close their last one
+ *  without MPI_MODE_NOSUCCEED: it binds only once a communication call was made in it. Pure; the
+ *  caller serialises. */
 #ifndef NICSTRIDE_EPOCH_H
 #define NICSTRIDE_EPOCH_H
 
@@ -65,8 +58,8 @@ const char *nicstride_epoch_unlock_all(nicstride_epoch_t *e);
 
 /** A communication call to `target`. Marks a tentative fence epoch as used. */
 const char *nicstride_epoch_access(nicstride_epoch_t *e, uint32_t target);
-/** Is such a call legal as it stands, with nothing to be marked? False says nothing: ask the above.
- *  Inlined, since the smallest calls take little longer than this. */
+/** Is such a call legal as it stands, with nothing to be marked? False: ask the above. Inlined,
+ *  since the smallest calls take little longer. */
 static inline bool nicstride_epoch_allows(const nicstride_epoch_t *e, uint32_t target)
 {
     switch (e->access) {
@@ -94,9 +87,8 @@ const char *nicstride_epoch_any_passive(const nicstride_epoch_t *e);
 /** MPI_Win_free: no epoch but a fence epoch may be open. */
 const char *nicstride_epoch_free(const nicstride_epoch_t *e);
 
-/** What a wait for a notice of post or complete comes to. Notices are counted. They only ever grow,
- *  wrap, and are used one by one; one that came before its sender was lost counts like any other.
- */
+/** What a wait for a notice of post or complete comes to. Notices are counted, wrap, and are used
+ *  one by one; one that came before its sender was lost counts like any other. */
 typedef enum nicstride_notice {
     NICSTRIDE_NOTICE_AWAITED, /**< it may still come */
     NICSTRIDE_NOTICE_HERE,    /**< it is there, to be used */

@@ -3,45 +3,34 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /**
- * @file
- * Fences: which processes have entered the fence, and which are done with it.
+ * @file Fences: which processes have entered the fence, and which are done with it.
  *
- * Fences of a window are numbered. That all have entered is found by dissemination. In step s a
+ * Fences of a window are numbered. That all have entered is found by dissemination: in step s a
  * process sets a flag of the one 2^s places behind it, once its own flags of all steps before are
- * set: first all processes of a node, in memory that they share; then the first ones of the nodes,
- * by messages. A first process sets a flag for the others of its node when all nodes have entered.
- * A flag holds the number of the last fence that it was set for and has one writer. It only grows,
- * so a flag that runs ahead says no less.
+ * set; first all processes of a node, in shared memory, then the first ones of the nodes, by
+ * messages. A first process sets a flag for the others of its node when all nodes have entered. A
+ * flag holds the number of the last fence that it was set for, has one writer, and only grows.
  *
  * Where all are on one node a process *enters* fence k when all that it sent in the epoch before is
- * on its way and it has written, for each process, how many messages that took, in all,
- * since the window was made. It is *done* with fence k when it has applied as many of each as the
- * others have written. It leaves the fence at that moment. What the others do to its memory in the
- * next epoch waits until it is done: nobody needs to wait for all.
+ * on its way and it has written, for each process, how many messages that took in all. It is *done*
+ * when it has applied as many of each as the others have written, and leaves then. What the others
+ * do to its memory in the next epoch waits until it is done: nobody needs to wait for all. Counts
+ * suffice: who wrote one sends nothing more to this process, and so writes no higher one, before
+ * that is done with k.
  *
- * Why counts suffice. A count that a process reads in fence k is that of fence k: the process that
- * wrote it sends nothing more to this process, and so writes no higher one, before this process is
- * done with k. Messages applied up to that count are those of the epochs up to k for the same
- * reason.
- *
- * Where all can be done by load and store, no messages were sent and nobody is asked whether it is
- * done. The process that sends the first one notes so in the board before it enters the next fence,
- * and from that fence on all show when they are done, and are waited for: all begin with it in the
- * same one.
+ * Where all can be done by load and store, nobody is asked whether it is done. The process that
+ * sends the first message notes so in the board before it enters the next fence, and from that
+ * fence on all show when they are done.
  *
  * Over several nodes a process enters fence k when the targets of all that it did before have
- * acknowledged it: so when all have entered nothing is missing. That an operation failed travels
- * with the flags and messages, since a process that leaves late could not tell errors of this epoch
- * from those of the next.
+ * acknowledged it. That an operation failed travels with the flags and messages, since a process
+ * that leaves late could not tell errors of this epoch from those of the next.
  *
- * Where a process is lost, fences cannot end any more. A process that waits for its own node, or as
- * the first there for the first of another one, finds that out and ends, and so do all on its node.
- * The first of a node then sends the loss to the same processes as its fences. So each process that
- * waits learns of it: the one that it waits for is lost, has ended, or waits itself for one before
- * it.
+ * Where a process is lost, fences cannot end any more. One that waits for its own node, or as the
+ * first there for the first of another one, finds that out, and so do all on its node. The first of
+ * a node sends the loss to the same processes as its fences. So each that waits learns of it.
  *
- * Pure; flags and counts lie in memory that the processes share. The caller serialises the calls of
- * one process.
+ * Pure; flags and counts lie in shared memory. The caller serialises the calls of one process.
  */
 #ifndef NICSTRIDE_FENCE_H
 #define NICSTRIDE_FENCE_H

@@ -3,20 +3,16 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /**
- * @file
- * What processes tell each other of their memory, so that an adapter can reach it: the contents of
- * NICSTRIDE_MSG_KEYS. An origin asks for a place of a target's window; the target answers with the
- * region around that place, and what each method with keys needs to reach it. What that is only the
- * method's row knows: here it is a blob with the row's number. Both the question and the answer may
- * carry one of each row.
+ * @file What processes tell each other of their memory, so that an adapter can reach it: the
+ * contents of NICSTRIDE_MSG_KEYS. An origin asks for a place of a target's window; the target
+ * answers with the region around it, and for each method with keys a blob that its row alone
+ * understands. Question and answer may carry one of each row.
  *
  *     at (8 bytes)  size (8)  generation (8)  { row (1)  part (1)  length (2)  blob }*
  *
- * Host byte order, as all messages (message.h). Blobs are in ascending order of row and part, and
- * none is empty; those of a row that the reader does not have are skipped. A question names no
- * region, nor does an answer that refuses.
- *
- * Pure. Decoding trusts nothing of what it says about its own parts.
+ * Host byte order. Blobs are in ascending order of row and part, and none is empty; those of
+ * unknown rows are skipped. A question names no region, nor does an answer that refuses. Pure;
+ * nothing is trusted.
  */
 #ifndef NICSTRIDE_KEYS_H
 #define NICSTRIDE_KEYS_H
@@ -82,7 +78,7 @@ static inline bool nicstride_span_holds(const nicstride_span_t *s, uint64_t at, 
 }
 
 /** The piece of a region that is registered for the byte `at` in it: regions are cut into pieces of
- *  `piece` > 0 bytes from the region's begin on, of which the last may be shorter. */
+ *  `piece` > 0 bytes from their begin on. */
 nicstride_span_t nicstride_piece_of(const nicstride_span_t *region, uint64_t at, uint64_t piece);
 
 #endif

@@ -3,22 +3,19 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /**
- * @file
- * A lock that is held back: MPI_Win_lock has returned, but the target, which must be asked by
+ * @file A lock that is held back: MPI_Win_lock has returned, but the target, which must be asked by
  * message, is asked later, together with the first short operation and, where that stays the only
- * one, with the release. Where the lock is free such an epoch is one exchange.
+ * one, with the release.
  *
  *     epoch                            round trips: held back   asked for at once
  *     lock, put, unlock                             1           2
  *     lock, put, flush, unlock                      1           2
  *     lock, get, flush, put, unlock                 2           3
  *
- * What was sent together the target does if it can have the lock for it there and then; it
- * acknowledges the operation, which also says that the lock was granted. If not it queues the
- * request and drops the rest, so that it keeps nothing and has nothing to forget. The grant that
- * comes in the end says that the rest is to be sent again.
- *
- * Pure; the caller serialises and sends.
+ * What was sent together the target does if it can have the lock there and then; it acknowledges
+ * the operation, which also says that the lock was granted. If not it queues the request and drops
+ * the rest; the grant that comes in the end says that the rest is to be sent again. Pure; the
+ * caller serialises and sends.
  */
 #ifndef NICSTRIDE_LAZY_H
 #define NICSTRIDE_LAZY_H
@@ -85,8 +82,7 @@ static inline bool nicstride_lazy_keep(nicstride_lazy_t *h, const void *message,
 }
 
 /** The target is to be asked now, if it was not yet; with `release` for an epoch that is over,
- *  which must have an operation. Returns what is to be sent together, 0 for nothing. Where it
- *  cannot go together the request goes alone. */
+ *  which must have an operation. Returns what is to be sent together, 0 for nothing. */
 static inline unsigned nicstride_lazy_ask(nicstride_lazy_t *h, bool release)
 {
     if (h->state != NICSTRIDE_LAZY_WAITING || (release && h->number == 0))

@@ -2,14 +2,9 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * How long a message may be for each of the ways in which it can travel, and how many may be under
- * way. All such numbers stand here; what is inline follows from what a message and a byte cost
- * (common/model).
- *
- * Pure.
- */
+/** @file How long a message may be for each way in which it can travel, and how many may be under
+ *  way: all such numbers. What is inline follows from what a message and a byte cost
+ *  (common/model). Pure. */
 #ifndef NICSTRIDE_LIMITS_H
 #define NICSTRIDE_LIMITS_H
 

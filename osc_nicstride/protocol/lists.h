@@ -2,17 +2,11 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Lists of blocks that a process keeps for others, who name them (names.h says how). The bytes that
- * they take up are bounded, those of lists still on their way among them. Where there is no room
- * for a list, lists that were not used for longest lose their names, and go when the origins say
- * that these are not used any more; the new one is refused, and comes again.
- *
- * Lists of different origins with the same blocks are one: found by their hash, compared in full.
- *
- * Pure; wire lock.
- */
+/** @file Lists of blocks that a process keeps for others, who name them (names.h). The bytes that
+ *  they take up are bounded. Where there is no room, lists that were not used for longest lose
+ *  their names, and go when the origins say that these are not used any more; the new one is
+ *  refused, and comes again. Lists of different origins with the same blocks are one. Pure; wire
+ *  lock. */
 #ifndef NICSTRIDE_LISTS_H
 #define NICSTRIDE_LISTS_H
 

@@ -3,31 +3,23 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /**
- * @file
- * The lock queue of one target of one window: fair (first come, first served), shared and
+ * @file The lock queue of one target of one window: fair (first come, first served), shared and
  * exclusive, without pointers so that it can live in memory shared by the processes of a node.
  *
- * MPI_Win_lock_all. Its shared locks are asked for one by one, in any order, by a process that
- * holds others of them already. In the line they could end in a circle: P holds A and stands at B
- * behind an exclusive request, which waits for R, which holds B and stands at A behind another,
- * which waits for P. So such a request says since when its process has been in MPI_Win_lock_all, in
- * whatever window, and passes the exclusive ones that wait unless that is later than `since` of the
- * queue: when the first of them became the first. That is later than anything a request had said by
- * then. A process that stands behind an exclusive request came into MPI_Win_lock_all after that was
- * the first; the process that the request waits for had the lock, or stood before it, by then, or
- * has passed it, and came into MPI_Win_lock_all no later than that was the first. Along a circle of
- * such waits these times would grow without end. What remains are circles of processes each of
- * which holds what the next must not have beside it, which no order of the line avoids. An
- * exclusive request is passed only by a process that has been in MPI_Win_lock_all, of any window,
- * since before it was the first of its kind: it starves only where such processes never leave that,
- * and always one of them has the lock.
+ * MPI_Win_lock_all asks for its shared locks one by one, in any order, while it holds others. In
+ * the line that could end in a circle: P holds A and stands at B behind an exclusive request, which
+ * waits for R, which holds B and stands at A behind another, which waits for P. So such a request
+ * says since when its process has been in MPI_Win_lock_all, and passes the exclusive ones that wait
+ * unless that is later than `since` of the queue: when the first of them became the first, which is
+ * later than anything a request had said by then. Along a circle of such waits these times would
+ * grow without end. What remains are circles of processes each of which holds what the next must
+ * not have beside it. An exclusive request is passed only by a process that has been in
+ * MPI_Win_lock_all since before it was the first of its kind: it starves only where such processes
+ * never leave that. The times may be of any clocks.
  *
- * The times may be of any clocks: how well they agree decides only which passes which.
- *
- * Pure. The caller serialises all calls (a spin lock beside the queue) and delivers the grants.
- * Origins are ranks 0 .. n-1 of the window; each has at most one request or lock at a time.
- * Requests that come from a peer are not trusted: anything that does not fit the state is refused
- * and changes nothing.
+ * Pure. The caller serialises all calls and delivers the grants. Origins are ranks 0 .. n-1 of the
+ * window; each has at most one request or lock at a time. What comes from a peer and does not fit
+ * the state is refused and changes nothing.
  */
 #ifndef NICSTRIDE_LOCKQ_H
 #define NICSTRIDE_LOCKQ_H
@@ -71,9 +63,8 @@ size_t nicstride_lockq_size(uint32_t n);
 
 void nicstride_lockq_init(nicstride_lockq_t *q, uint32_t n);
 
-/** Asks for the lock. A shared request behind a waiting exclusive one queues (no starvation), but
- *  for one of MPI_Win_lock_all that may pass it: `since` is when its process came into that, else
- *  0. An exclusive request has 0. */
+/** Asks for the lock. A shared request behind a waiting exclusive one queues, but for one of
+ *  MPI_Win_lock_all that may pass it: `since` is when its process came into that, else 0. */
 nicstride_lockq_result_t nicstride_lockq_request(nicstride_lockq_t *q, uint32_t origin,
                                                  uint32_t type, uint64_t since);
 

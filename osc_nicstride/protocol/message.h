@@ -3,19 +3,16 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /**
- * @file
- * The messages of osc_nicstride: one fixed header for all, behind it an encoded layout where the
- * type has one, and the payload beside it (the active message's data).
+ * @file The messages of osc_nicstride: one fixed header, behind it an encoded layout where the type
+ * has one, and the payload beside it.
  *
  * Every fragment of an operation names its own target bytes, so the target keeps no state between
- * fragments and needs no buffers: regular layouts are small and travel whole with the position
- * (`offset`) of the fragment in them; irregular ones travel as the slice that the fragment needs,
- * or likewise by the name of a list that the target has (names.h). Only for a transfer through
- * slots does the target keep a record, from the one message that describes it until its data has
- * come or gone (target/slots.c).
+ * fragments: regular layouts travel whole with the position (`offset`) of the fragment in them;
+ * irregular ones as the slice that it needs, or by the name of a list that the target has
+ * (names.h). Only for a transfer through slots does the target keep a record.
  *
- * Pure. Decoding trusts nothing of what it says about its own parts: magic, type, flags and lengths
- * are checked. Fields that a type does not use are not looked at.
+ * Pure. Magic, type, flags and lengths are checked. Fields that a type does not use are not looked
+ * at.
  */
 #ifndef NICSTRIDE_MESSAGE_H
 #define NICSTRIDE_MESSAGE_H
@@ -59,8 +56,8 @@ typedef enum nicstride_msg_type {
     NICSTRIDE_MSG_LAST
 } nicstride_msg_type_t;
 
-/** A request for a lock after which, in the same message of several, comes what is to be done under
- *  it: that is done, and no GRANT sent, where the lock is free; else it is dropped. */
+/** A request for a lock after which, in the same message, comes what is to be done under it: that
+ *  is done, and no GRANT sent, where the lock is free; else it is dropped. */
 #define NICSTRIDE_LOCK_WITH_MORE 4U
 
 /** Flags of a message. */
@@ -116,9 +113,7 @@ static inline void nicstride_msg_init(nicstride_msg_t *m, nicstride_msg_type_t t
 }
 
 /** The most bytes that the target may have to keep because of a message, until it counts as
- *  applied; 0 for those that it handles as they come. Accumulates may have to wait there for a
- *  lock; the reply to a short get is copied; what is answered or filled piece by piece has a record
- *  until then, with its layout, decoded. */
+ *  applied; 0 for those that it handles as they come. */
 static inline uint64_t nicstride_msg_kept(const nicstride_msg_t *m)
 {
     const bool slice = (m->flags & NICSTRIDE_MSG_SLICE) != 0;
@@ -152,10 +147,9 @@ static inline uint64_t nicstride_msg_kept(const nicstride_msg_t *m)
 #define NICSTRIDE_FRAGMENT_UNIT 64
 
 /** How many bytes of data, from packed position `at` of the target's layout on, go into a message
- *  that has room for `room` >= NICSTRIDE_FRAGMENT_UNIT: all that are left, or such that no element
- *  is torn. Their size is `granule`, which `at` is a multiple of; where it is 1, of elements of any
- *  types, aligned ones of up to 8 bytes must stay whole in the target's memory, which begins at
- *  `base`. */
+ *  with `room` >= NICSTRIDE_FRAGMENT_UNIT: all that are left, or such that no element is torn.
+ *  Their size is `granule`, which `at` is a multiple of; where it is 1, aligned ones of up to 8
+ *  bytes stay whole in memory that begins at `base`. */
 static inline uint64_t nicstride_fragment(const onic_layout_t *l, uint64_t base, uint64_t at,
                                           uint64_t room, uint32_t granule)
 {
@@ -166,10 +160,10 @@ static inline uint64_t nicstride_fragment(const onic_layout_t *l, uint64_t base,
     return onic_layout_whole(l, base, at, room - room % NICSTRIDE_FRAGMENT_UNIT);
 }
 
-/** Checks and copies a received header. `*layout_p` points at the encoded layout inside `buf`
- *  (m->layout_len bytes); behind it lie m->len bytes of payload where NICSTRIDE_MSG_INLINE says so,
- *  or a ticket where NICSTRIDE_MSG_SLOTS does. `payload_len` is what came beside it (for a
- *  rendezvous: what was announced). Returns NULL, or a static text that says what is wrong. */
+/** Checks and copies a received header. `*layout_p` points at the encoded layout inside `buf`;
+ *  behind it lies the payload where NICSTRIDE_MSG_INLINE says so, or a ticket where
+ *  NICSTRIDE_MSG_SLOTS does. `payload_len` is what came beside it (for a rendezvous: what was
+ *  announced). NULL, or a static text that says what is wrong. */
 const char *nicstride_msg_decode(const void *buf, size_t len, uint64_t payload_len,
                                  nicstride_msg_t *m, const void **layout_p);
 

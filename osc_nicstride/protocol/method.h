@@ -2,14 +2,9 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Methods that move data: each is a row that says what it can do, what that costs by the model, and
- * how it is started and waited for. The chooser compares rows and knows no method by name but
- * messages, which can always be sent.
- *
- * Pure, and so are fits and cost of each row (methods/estimates.c); the rest of a row is not.
- */
+/** @file Methods that move data: each is a row that says what it can do, what that costs by the
+ *  model, and how it is started and waited for. The chooser knows no method by name but messages.
+ *  Pure, and so are fits and cost of each row (methods/estimates.c); the rest of a row is not. */
 #ifndef NICSTRIDE_METHOD_H
 #define NICSTRIDE_METHOD_H
 
@@ -83,7 +78,7 @@ typedef struct nicstride_case {
 #define NICSTRIDE_REACH(method) (1u << (method))
 
 /** What a row needs whose data an adapter moves: the target's memory registered, and a key for it
- *  (window/keys.h). What memory and keys are only the row knows. All with the wire lock held. */
+ *  (window/keys.h), which only the row understands. All with the wire lock held. */
 typedef struct nicstride_keyed {
     /** Its keys serve windows whose accumulates are done by an adapter, too: for all targets, those
      *  of the own node and the own process among them. */

@@ -2,14 +2,10 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * What the files that handle peers' messages share. There is one handler for each message.
- *
- * All run with the wire lock held, in any thread, so nothing here waits, and nothing touches an
- * object of Open MPI but to read predefined datatypes and operations. Nothing that a message says
- * is believed before it is checked against the window.
- */
+/** @file What the files that handle peers' messages share: one handler for each message. All run
+ *  with the wire lock held, in any thread: nothing here waits, or touches an object of Open MPI but
+ *  to read predefined ones. Nothing that a message says is believed before it is checked against
+ *  the window. */
 #ifndef NICSTRIDE_TARGET_H
 #define NICSTRIDE_TARGET_H
 
@@ -55,8 +51,8 @@ void nicstride_reply_init(const nicstride_peer_t *p, const nicstride_msg_t *to,
  */
 
 /** Decodes the layout of a message and makes sure that all it names is in the window. Returns an
- *  MPI error class, 0 where all is well; the caller frees the layout then. `*base_p` is where the
- *  layout's offsets count from and `*at_p` the packed position where the message begins in it. */
+ *  MPI error class, 0 where all is well; the caller frees the layout then. Its offsets count from
+ *  `*base_p`, and the message begins at its packed position `*at_p`. */
 int nicstride_open_target(const nicstride_incoming_t *in, onic_layout_t *l, char **base_p,
                           uint64_t *at_p);
 
@@ -102,9 +98,9 @@ int nicstride_use_open(const nicstride_incoming_t *in, size_t size, void **use_p
 void nicstride_use_end(nicstride_use_t *u, int error);
 /** The same where the origin learns of it in another way. */
 void nicstride_use_close(nicstride_use_t *u);
-/** The program has detached memory: a transfer through slots that uses such is ended with an error.
- *  `all`: the window goes away, and so are all. False while there is one: again, with the wire
- *  unlocked in between. What comes or goes by message is waited for likewise, but for `all`. */
+/** The program has detached memory: a transfer through slots that uses such is ended with an error,
+ *  what comes or goes by message is waited for; `all`: the window goes away, all of the former are
+ *  ended. False while there is one: again, with the wire unlocked in between. */
 bool nicstride_end_uses_locked(nicstride_module_t *m, bool all);
 /** What is left of them outlives the window. */
 void nicstride_forget_uses_locked(nicstride_module_t *m);
@@ -124,9 +120,8 @@ void nicstride_on_get(const nicstride_incoming_t *in);
 void nicstride_on_list(const nicstride_incoming_t *in);
 /** Puts, accumulates and gets whose data goes through slots (slots.c). */
 void nicstride_on_move(const nicstride_incoming_t *in);
-/** A message is refused or dropped: what comes through slots for it all the same is thrown away, so
- *  that its sender comes to an end and gives the slots back. `layout` is what lies behind its
- *  header. */
+/** A message is refused or dropped: what comes through slots for it is thrown away, so that its
+ *  sender gives the slots back. `layout` is what lies behind its header. */
 void nicstride_throw_away_locked(onic_peer_t *from, const nicstride_msg_t *msg, const void *layout);
 /** An accumulate of any kind. False where the accumulate lock is busy: nothing was done, try
  *  later. */

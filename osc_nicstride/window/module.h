@@ -3,14 +3,12 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /**
- * @file
- * The state of one window and of its peers.
+ * @file The state of one window and of its peers.
  *
- * Locking: what handlers of messages touch (peers' flow, queues of operations, handles, the table
- * of windows, attached regions) belongs to the wire lock; functions named ..._locked are called
- * with it held. What only MPI threads touch (epoch, groups, held locks) belongs to the module's
- * mutex, taken only under MPI_THREAD_MULTIPLE. The wire lock may be taken inside the mutex, never
- * the other way round. Nobody waits with the wire lock held.
+ * Locking: what handlers of messages touch belongs to the wire lock; functions named ..._locked are
+ * called with it held. What only MPI threads touch (epoch, groups, held locks) belongs to the
+ * module's mutex, taken only under MPI_THREAD_MULTIPLE. The wire lock may be taken inside the
+ * mutex, never the other way round. Nobody waits with the wire lock held.
  */
 #ifndef NICSTRIDE_MODULE_H
 #define NICSTRIDE_MODULE_H
@@ -296,10 +294,9 @@ static inline nicstride_peer_t *nicstride_peer(nicstride_module_t *m, int rank)
 /** Frees one to which nothing is under way any more. */
 void nicstride_peer_free_locked(nicstride_peer_t *p);
 
-/** Is there no use in waiting for the peer? For all loops that wait. Wire lock. Open MPI ends a job
- *  of which a process dies; this is for connections that break between processes that live, for
- * jobs that were connected and have ended, and for processes of this node that die in a job which
- * goes on all the same. */
+/** Is there no use in waiting for the peer? For all loops that wait: connections break between
+ *  processes that live, jobs end that were connected, processes die in a job that goes on. Wire
+ *  lock. */
 bool nicstride_peer_failed_locked(nicstride_peer_t *p);
 /** The same of a rank that may not have been a peer yet. */
 bool nicstride_rank_failed_locked(nicstride_module_t *m, int rank);
@@ -314,9 +311,8 @@ static inline bool nicstride_is_past_fence(const nicstride_module_t *m, int targ
     return __atomic_load_n(&m->done[(size_t)target * m->done_step], __ATOMIC_ACQUIRE) == m->fenced;
 }
 
-/** Are accesses now of active target? Then what is sent is counted when the epoch closes, and
- * nobody asks for acknowledgements. A guess where other threads open epochs, and for the helper
- * thread: both answers are right. */
+/** Are accesses now of active target? Then what is sent is counted when the epoch closes. A guess
+ *  where other threads open epochs: both answers are right. */
 static inline bool nicstride_is_active(const nicstride_module_t *m)
 {
     const nicstride_access_t access = __atomic_load_n(&m->epoch.access, __ATOMIC_RELAXED);
@@ -333,8 +329,8 @@ bool nicstride_process_forget(onic_peer_t *wire, bool left);
 /** Frees them, at the end of the process. */
 void nicstride_processes_fini(void);
 
-/** Says what was wrong with a call on this window and returns `error`. The first errors of a
- * process get a text, later ones only the code. MPI threads only. */
+/** Says what was wrong with a call on this window and returns `error`. Only the first errors of a
+ *  process get a text. MPI threads. */
 int nicstride_error(const nicstride_module_t *m, const char *call, int error, const char *format,
                     ...) __attribute__((format(printf, 4, 5)));
 

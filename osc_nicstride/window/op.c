@@ -2,14 +2,10 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Predefined operations and element types: their names on the wire and how to apply them.
- *
- * An element type travels as Open MPI's number of it, which types of the same representation share
- * (MPI_INT and MPI_INT32_T), so that these match each other. May run on the server thread: only
- * predefined objects are read, which never change.
- */
+/** @file Predefined operations and element types: their names on the wire and how to apply them. A
+ *  type travels as Open MPI's number of it, which types of the same representation share (MPI_INT
+ *  and MPI_INT32_T). May run on the server thread: only predefined objects are read, which never
+ *  change. */
 
 #include "osc_nicstride/window/op.h"
 #include "common/layout/flatten.h"

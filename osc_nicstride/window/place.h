@@ -2,16 +2,10 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Where the parts of a node's processes lie in the memory that they share. Pure: every process of
- * the node finds the same.
- *
- * Parts that all begin at a page fall into the same sets of the caches at the same offset, and so
- * do the columns that a stencil code copies from one to another where its rows have a power of two
- * of bytes: of 512 rows hardly any stays in the first cache from load to store. Parts that begin
- * some cache lines apart have sets of their own, which makes such a copy about twice as fast.
- */
+/** @file Where the parts of a node's processes lie in the memory that they share. Parts that all
+ *  begin at a page fall into the same sets of the caches, and so do the columns that a stencil code
+ *  copies from one to another where its rows have a power of two of bytes. Parts that begin some
+ *  cache lines apart make such a copy about twice as fast. Pure. */
 #ifndef NICSTRIDE_PLACE_H
 #define NICSTRIDE_PLACE_H
 

@@ -2,17 +2,9 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Attached memory; see region.h.
- *
- * The table is in two parts, each sorted by base: the regions that hold bytes, then the empty
- * ones. Programs attach the same NULL several times with size 0; such regions must be there to be
- * detached again, but must not get into the way of the search for bytes.
- *
- * A region may end at the very top of the address space, so ends are kept as the last byte inside
- * and never as the first one outside.
- */
+/** @file Attached memory; see region.h. The table is in two parts, each sorted by base: the regions
+ *  that hold bytes, then the empty ones, which must be there to be detached again. A region may end
+ *  at the very top of the address space, so ends are kept as the last byte inside. */
 #include "osc_nicstride/window/region.h"
 
 #include <stdlib.h>

@@ -2,16 +2,9 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * The memory that a target has attached to a dynamic window: a sorted table of disjoint regions.
- *
- * The target's table is the truth. What of it is shown to other processes of the node lies in
- * memory that they share, for those that go past the target.
- *
- * Pure; the caller serialises. Addresses come from peers and are not trusted: all arithmetic is
- * checked.
- */
+/** @file The memory that a target has attached to a dynamic window: a sorted table of disjoint
+ *  regions; and what of it is shown in shared memory to processes of the node that go past the
+ *  target. Pure; the caller serialises. Addresses come from peers: all arithmetic is checked. */
 #ifndef NICSTRIDE_REGION_H
 #define NICSTRIDE_REGION_H
 

@@ -2,13 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * What a window keeps by the number of its ranks, and what making it sends. Pure.
- *
- * What all ranks have sent alike is kept once. What differs is kept for each rank, but once for
- * each node, in the memory that its processes share.
- */
+/** @file What a window keeps by the number of its ranks, and what making it sends. What all ranks
+ *  have sent alike is kept once; what differs once for each node, in shared memory. Pure. */
 #ifndef NICSTRIDE_TABLES_H
 #define NICSTRIDE_TABLES_H
 

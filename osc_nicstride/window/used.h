@@ -2,15 +2,10 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * The peers of a window with which there is something to be done: operations under way or not yet
- * flushed, an error to be returned, a lock of MPI_Win_lock_all. What is done for all peers is done
- * for these, so its cost follows what a program uses and not the size of the job.
- *
- * A peer enters the list when it is first used, and stays at least as long as that is so. What
- * is done with is taken out now and then, when nobody walks along the list.
- */
+/** @file The peers of a window with which there is something to be done: operations under way or
+ *  not yet flushed, an error to be returned, a lock of MPI_Win_lock_all. So what is done for all
+ *  peers costs what a program uses. A peer enters when it is first used; those that are done with
+ *  are taken out when nobody walks along the list. */
 #ifndef NICSTRIDE_USED_H
 #define NICSTRIDE_USED_H
 

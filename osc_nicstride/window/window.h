@@ -41,10 +41,10 @@ int nicstride_subscribe_info(ompi_win_t *win);
 
 /** How this process's memory shall lie. */
 int32_t nicstride_memory_wants(const nicstride_module_t *m, opal_info_t *info);
-/** Makes the control blocks, which must be had, and the memory of the window, which falls back to
- *  private memory unless it must be shared. Collective over the node, `m->node`, which may become
- *  smaller. The code may differ between ranks. `facts` are those of all ranks; `*base` is the
- * user's memory for MPI_Win_create. */
+/** Makes the control blocks, which must be had, and the memory of the window, private where it
+ *  cannot be shared, unless it must be. Collective over `m->node`, which may become smaller. The
+ *  code may differ between ranks. `facts` are those of all ranks; `*base` is the user's memory for
+ *  MPI_Win_create. */
 int nicstride_make_memory(nicstride_module_t *m, void **base, size_t size,
                           const nicstride_facts_t *facts);
 

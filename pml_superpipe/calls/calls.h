@@ -11,12 +11,11 @@
 #include "ompi/message/message.h"
 #include "opal/runtime/opal_progress.h"
 
-/** They mean, take and return what ompi/mca/pml/pml.h says. What that leaves open: where no memory
- *  is left for a call it returns OMPI_ERR_OUT_OF_RESOURCE, for memory of a device MPI_ERR_BUFFER,
- *  where its only partner is lost ONIC_ERR_PROC_FAILED; an error that shows later is in the status
- *  of the request. isend of a message that has left at once gives ompi_request_empty. A send is not
- *  cancelled. del_procs waits for the other processes of the job, so that none of them sends to one
- *  that has closed its connections. */
+/** They mean, take and return what ompi/mca/pml/pml.h says. What that leaves open: without memory a
+ *  call returns OMPI_ERR_OUT_OF_RESOURCE, for memory of a device MPI_ERR_BUFFER, where its only
+ *  partner is lost ONIC_ERR_PROC_FAILED; an error that shows later is in the status of the request.
+ *  isend of a message that has left at once gives ompi_request_empty. A send is not cancelled.
+ *  del_procs waits for the other processes of the job. */
 #define SUPERPIPE_CALL(name) __typeof__(*(mca_pml_base_module_##name##_fn_t)NULL) superpipe_##name
 
 /* send.c */
@@ -46,7 +45,7 @@ SUPERPIPE_CALL(add_comm);
 SUPERPIPE_CALL(del_comm);
 SUPERPIPE_CALL(dump);
 
-/** A message of that rank will be waited for, and it was not looked up yet: does so where its death
+/** A message of that rank, which was not looked up yet, will be waited for: does so where its death
  *  can be seen without having met it. */
 void superpipe_watch_stranger(ompi_communicator_t *comm, int rank);
 
@@ -59,14 +58,14 @@ static inline void superpipe_watch(ompi_communicator_t *comm, int source)
         superpipe_watch_stranger(comm, source);
 }
 
-/** Looks for messages for one progress of the wire, which does more, and for one of Open MPI's,
- * which knows more than the wire: each costs several times what the one before it does. */
+/** Looks for messages for one progress of the wire, and for one of Open MPI's: each costs several
+ *  times what the one before it does. */
 #define SUPERPIPE_POLLS 32
 #define SUPERPIPE_SPINS 256
 
-/** Waits for a request of this component, copies its status, and drops it. Where there may be
- *  other threads that wait it sleeps after a while, as in MPI_Wait: one of them polls for all. That
- *  is called and not inline: with -fsanitize=bool GCC 12 reads a volatile flag of it only once. */
+/** Waits for a request of this component, copies its status, and drops it. With other threads it
+ *  sleeps after a while, as in MPI_Wait, which is called and not inline: with -fsanitize=bool GCC
+ *  12 reads a volatile flag of it only once. */
 static inline int superpipe_wait(superpipe_request_t *r, ompi_status_public_t *status)
 {
     /* Open MPI's progress gives the processor away where the sender may need it. */

@@ -127,8 +127,8 @@ int superpipe_del_comm(ompi_communicator_t *comm)
     return OMPI_SUCCESS;
 }
 
-/** Is it a process whose death this one sees by looking for it: of this machine, or of another job,
- *  which may be of this machine? */
+/** Is it a process whose death this one sees by looking: of this machine, or of another job, which
+ *  may be of this machine? */
 static bool dies_in_sight(ompi_group_t *group, int rank)
 {
     const ompi_proc_t *proc = ompi_group_peer_lookup_existing(group, rank);
@@ -137,9 +137,8 @@ static bool dies_in_sight(ompi_group_t *group, int rank)
            (proc != NULL && OPAL_PROC_ON_LOCAL_NODE(proc->super.proc_flags));
 }
 
-/* To look up another one might block, for nothing: it is waited for without a connection, so that
- * its death would not be seen. Where processes are lost already, those that sent before may be
- * among them. */
+/* To look up another one might block, for nothing: without a connection its death would not be
+ * seen. Where processes are lost already, it may be one that sent before. */
 void superpipe_watch_stranger(ompi_communicator_t *comm, int rank)
 {
     int rc;

@@ -3,13 +3,10 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /**
- * @file
- * Matching in one communicator: the messages of a source are matched in the order in which it has
- * sent them, though they come by several channels that may overtake each other. The sender numbers
- * what it sends to each process in each communicator, and a message that comes before its turn is
- * held. Numbers go round in 32 bits; no sender has half of them under way.
- *
- * No memory is spent on a message before superpipe_comm_arrive: most find their receive there.
+ * @file Matching in one communicator: the messages of a source are matched in the order in which it
+ * has sent them, though they come by several channels that may overtake each other. The sender
+ * numbers them, and one that comes before its turn is held. Numbers go round in 32 bits. No memory
+ * is spent on a message before superpipe_comm_arrive: most find their receive there.
  *
  *     switch (superpipe_comm_arrive(c, source, tag, sequence, &receive)) {
  *     case SUPERPIPE_MATCHED: deliver to `receive`; break;
@@ -19,8 +16,7 @@
  *     while ((message = superpipe_comm_next(c, source, &receive)) != NULL)
  *         deliver `message` to `receive`;
  *
- * Pure. The caller has a lock for each communicator and holds it from superpipe_comm_arrive to the
- * last superpipe_comm_next.
+ * Pure. The caller holds a lock from superpipe_comm_arrive to the last superpipe_comm_next.
  */
 #ifndef SUPERPIPE_COMM_H
 #define SUPERPIPE_COMM_H
@@ -48,7 +44,7 @@ typedef enum superpipe_arrival {
 } superpipe_arrival_t;
 
 /** A communicator without messages; `nranks` is the size of its remote group where it has one, else
- *  its own, at least 1. Eight bytes for each rank. @return 0, or -1 where memory is exhausted */
+ *  its own. @return 0, or -1 where memory is exhausted */
 int superpipe_comm_init(superpipe_comm_t *c, uint64_t context, uint32_t nranks);
 
 /** Frees what init has allocated. What is left is to be taken out before, by
@@ -59,9 +55,8 @@ void superpipe_comm_fini(superpipe_comm_t *c);
 superpipe_message_t *superpipe_comm_held(const superpipe_comm_t *c, int32_t source,
                                          uint32_t sequence);
 
-/** A message came. Its source, tag and number are values of the peer's and may be anything. Where
- *  SUPERPIPE_MATCHED is returned `*receive_p` is its receive, which is taken out; else nothing has
- *  changed. */
+/** A message came, with values of the peer's, which may be anything. Where SUPERPIPE_MATCHED is
+ *  returned `*receive_p` is its receive, which is taken out; else nothing has changed. */
 __attribute__((always_inline)) static inline superpipe_arrival_t
 superpipe_comm_arrive(superpipe_comm_t *c, int32_t source, int32_t tag, uint32_t sequence,
                       superpipe_receive_t **receive_p)
@@ -105,8 +100,7 @@ static inline bool superpipe_comm_may_take(const superpipe_comm_t *c)
 }
 
 /** A short message of `sender`, which pays for its record and its bytes. Where it is for that
- * receive it has had its turn, and is paid. Else, or where it may not come by superpipe_comm_arrive
- *  either, returns false, and nothing has changed. */
+ *  receive it has had its turn, and is paid. Else false, and nothing has changed. */
 bool superpipe_comm_take(superpipe_comm_t *c, const superpipe_taker_t *taker,
                          superpipe_sender_t *sender, const superpipe_incoming_t *in);
 

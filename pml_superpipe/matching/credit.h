@@ -3,37 +3,28 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /**
- * @file
- * Credit: what a process may send before it is known that a receive waits for it. It bounds the
- * memory of messages that wait with their data (unexpected, held or parked) to one pool of each
- * process, whatever its peers do: their records as well as their payload, those without payload,
- * and those of the library itself.
- *
- * A message costs what it takes up at a receiver that does not want it yet. A sender that has no
- * credit for it sends the header alone, and the payload when the receiver asks for it. Headers cost
- * nothing: for each of them its sender has a request of its user or a copy, which are bounded
- * there.
+ * @file Credit: what a process may send before it is known that a receive waits for it. It bounds
+ * the memory of messages that wait with their data to one pool of each process, whatever its peers
+ * do, with their records and those of the library. Without credit the header goes alone, and the
+ * payload when the receiver asks for it. Headers cost nothing: each has a request of its user or a
+ * copy at its sender, which are bounded there.
  *
  * Both sides count bytes since the beginning. The receiver sends a sender its limit, up to which it
- * may send in all; the sender counts what it has sent. What a sender holds of the pool is its limit
- * less what of its messages has come and gone again: credit that it has not used, messages under
- * way, messages that wait. All held together is never more than the pool.
+ * may send in all. What a sender holds of the pool is its limit less what of its messages has come
+ * and gone again. All held together is never more than the pool.
  *
- * First credit. Every process has some from the beginning, which the receiver publishes with its
- * address. That of processes of the job that have not been met is set aside; that of others comes
- * out of what is free when they are met, and makes the pool larger where nothing is.
+ * First credit. Every process has some from the beginning, published with the receiver's address.
+ * That of processes of the job that have not been met is set aside; that of others comes out of
+ * what is free when they are met, and makes the pool larger where nothing is.
  *
  * Shares. With the sender itself among n that hold something, its limit is raised until it holds
- * 1/(n+1) of what the others leave. If all take what they can get, each has 1/(2n) of the pool, and
- * half of it is free for those who come next. If the first n senders are stopped and never give
- * anything back, they leave 1/(n+1) of the pool, and the next one gets 1/(n+2) of that. The first
- * credit of each stays its own. A sender that does not lack credit gets no more than 1/(2n) of the
- * pool for n processes of the job: most never use it, and do not give it back.
+ * 1/(n+1) of what the others leave: if all take what they can get, half of the pool is free for
+ * those who come next. If the first n senders are stopped they leave 1/(n+1), and the next one gets
+ * 1/(n+2) of that. A sender that does not lack credit gets no more than 1/(2n) of the pool for n
+ * processes of the job: most never use it.
  *
- * Counts are sums, so it does not matter which of the messages overtake each other.
- *
- * Pure. Peers' values are not trusted. The caller serialises: one lock for each superpipe_credit_t,
- * one for the pool with all its senders.
+ * Counts are sums, so it does not matter which messages overtake each other. Pure; peers' values
+ * are not trusted. The caller serialises: one lock for each superpipe_credit_t, one for the pool.
  */
 #ifndef SUPERPIPE_CREDIT_H
 #define SUPERPIPE_CREDIT_H
@@ -72,9 +63,8 @@ static inline void superpipe_credit_raise(superpipe_credit_t *c, uint64_t limit)
 
 /* ---- the receiver's side --------------------------------------------------------------------- */
 
-/** What one peer may send to this process. The caller's record, zero until superpipe_pool_meet;
- *  must stay where it is until superpipe_pool_forget, and until all that it has sent is freed.
- *  Bytes since the beginning. */
+/** What one peer may send to this process. Zero until superpipe_pool_meet; must stay where it is
+ *  until all that it has sent is freed. Bytes since the beginning. */
 typedef struct superpipe_sender {
     uint64_t limit;   /**< that was sent to it */
     uint64_t arrived; /**< what came */

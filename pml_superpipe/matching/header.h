@@ -3,16 +3,14 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /**
- * @file
- * The headers of messages between processes, and their one decoder.
+ * @file The headers of messages between processes, and their one decoder. A short message comes as
+ * a whole (EAGER). Of a long one, or one without credit, the envelope is sent (RTS). When that has
+ * found its receive, the receiver asks for the data by the protocol that it has chosen (CTS), or
+ * fetches it and acknowledges that (ACK). What can be sent in the meantime follows the RTS by
+ * credit (EARLY).
  *
- * A short message comes as a whole (EAGER). Of a long one, or one without credit, the sender sends
- * the envelope (RTS). When that has found its receive, the receiver asks for the data by the
- * protocol that it has chosen (CTS), or fetches it and acknowledges that (ACK). What the sender can
- * send in the meantime follows the RTS by credit (EARLY).
- *
- * Pure. Bytes from a peer are not trusted: what the decoder gives out is whole and within its
- * bounds; handles are looked up in tables, and ranks and communicators are checked by matching.
+ * Pure. What the decoder gives out of a peer's bytes is whole and within its bounds; handles are
+ * looked up in tables, and ranks and communicators are checked by matching.
  */
 #ifndef SUPERPIPE_HEADER_H
 #define SUPERPIPE_HEADER_H
@@ -76,9 +74,8 @@ typedef struct superpipe_envelope {
     uint32_t early;    /**< RTS: bytes from the beginning that follow in EARLY messages */
 } superpipe_envelope_t;
 
-/** The whole header of a SHORT message, which is EAGER without flags, and has an identifier of its
- *  own. 20 bytes: with 8 bytes of data it shares one cache line with what the wire puts before it.
- */
+/** The whole header of a SHORT message, which is EAGER without flags. 20 bytes: with 8 bytes of
+ *  data it shares one cache line with what the wire puts before it. */
 typedef struct superpipe_short {
     uint32_t sender; /**< the number that the receiver has given it (LIMIT) */
     uint32_t context;
@@ -130,14 +127,14 @@ typedef struct superpipe_incoming {
     uint64_t bytes;          /**< of data */
 } superpipe_incoming_t;
 
-/** Decodes a message; false where it is none of this form. The data of EAGER, DATA and EARLY is
- * what follows their header there, or `data` of `len` bytes, not both; others have none. `meets`:
- * the data is still to be received, which only that of DATA may be. */
+/** Decodes a message; false where it is none of this form. The data is what follows the header, or
+ *  `data` of `len` bytes, not both. `meets`: it is still to be received, as only that of DATA may
+ *  be. */
 bool superpipe_decode(superpipe_incoming_t *in, const void *header, size_t header_len,
                       const void *data, size_t len, bool meets);
 
-/** Decodes a SHORT message, as EAGER; its data as above. in->prefix.sender is as the header has it;
- *  what no envelope has is not set. */
+/** Decodes a SHORT message, as EAGER; in->prefix.sender is as the header has it; what no envelope
+ *  has is not set. */
 static inline bool superpipe_decode_short(superpipe_incoming_t *in, const void *header,
                                           size_t header_len, const void *data, size_t len)
 {

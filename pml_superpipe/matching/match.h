@@ -3,16 +3,11 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /**
- * @file
- * Posted receives and unexpected messages of one communicator: which message goes to which receive.
- *
- * A receive names a source and a tag, or a wildcard in place of either or both: four classes. Those
- * of a class that name the same stand in a ring (rings.h), so a message looks at no more than four
- * first ones, of which the one posted first wins.
- *
- * A message must be found by a receive of any class. All are indexed by source and tag, and stand
- * in the list of all, in the order of arrival. The other two indices are made when a wildcard first
- * asks for what is not at the head of that list, and are forgotten when no message is left.
+ * @file Posted receives and unexpected messages of one communicator. A receive names a source and a
+ * tag, or a wildcard in place of either or both: four classes. Those of a class that name the same
+ * stand in a ring (rings.h), so a message looks at no more than four first ones, of which the one
+ * posted first wins. Messages are indexed by source and tag, and stand in the list of all. Two
+ * other indices are made when a wildcard first asks for what is not at the head of that list.
  *
  * Receives and messages are structures of the caller's, so nothing can fail. Pure; the caller
  * serialises.
@@ -49,7 +44,7 @@ typedef struct superpipe_receive {
 } superpipe_receive_t;
 
 /** A message that waits: for its receive, for its turn or for its communicator (comm.h). The caller
- *  fills in the second half, and zero into the first; must stay where it is while it waits. */
+ *  fills in the second half, and zero into the first; must stay where it is. */
 typedef struct superpipe_message {
     superpipe_link_t link[SUPERPIPE_ANY_MESSAGE]; /**< in the index of each class but the last */
     struct superpipe_message *next, *prev;        /**< in the list of all that wait for the same */
@@ -107,16 +102,15 @@ static inline void superpipe_match_withdraw(superpipe_match_t *m, superpipe_rece
     superpipe_rings_remove(&m->posted, &receive->link);
 }
 
-/** Takes a receive back, in constant time. False where it is not posted (any more): it has got its
- *  message, or is about to. */
+/** Takes a receive back. False where it is not posted (any more). */
 bool superpipe_match_cancel(superpipe_match_t *m, superpipe_receive_t *receive);
 
 /** In place of a source: all receives. */
 #define SUPERPIPE_ALL_RECEIVES INT32_MIN
 
-/** Takes out a posted receive that was posted for this source, a rank or SUPERPIPE_ANY_SOURCE, or
- *  any posted receive for SUPERPIPE_ALL_RECEIVES; NULL where there is none. In no order. `*cursor`
- * is 0 at first; to be called until NULL, and nothing is posted meanwhile. */
+/** Takes out a receive that was posted for this source, a rank or SUPERPIPE_ANY_SOURCE, or any for
+ *  SUPERPIPE_ALL_RECEIVES; NULL where there is none. `*cursor` is 0 at first; to be called until
+ *  NULL, while nothing is posted. */
 superpipe_receive_t *superpipe_match_abandon(superpipe_match_t *m, int32_t source, size_t *cursor);
 
 /* ---- messages -------------------------------------------------------------------------------- */

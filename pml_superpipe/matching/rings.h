@@ -2,16 +2,10 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * A table of queues by key: each key has a ring of elements in the order in which they came. To
- * find the first of a key, to append and to take out any element takes constant time, since a
- * bucket of the table chains only the first of each ring. The ring that was found last is at hand
- * without the table: of the calls in a row most name the same key.
- *
- * Elements are links in structures of the caller's. The table grows with the number of keys; where
- * there is no memory for that it gets slower. Pure; the caller serialises.
- */
+/** @file A table of queues by key: each key has a ring of elements in the order in which they came.
+ *  All calls take constant time, since a bucket chains only the first of each ring. The ring that
+ *  was found last is at hand without the table. Elements are links in structures of the caller's.
+ *  Where there is no memory for the table to grow it gets slower. Pure; the caller serialises. */
 #ifndef SUPERPIPE_RINGS_H
 #define SUPERPIPE_RINGS_H
 
@@ -67,9 +61,8 @@ static inline superpipe_link_t *superpipe_rings_first(superpipe_rings_t *t, uint
 /** Takes out an element of this table. */
 void superpipe_rings_remove(superpipe_rings_t *t, superpipe_link_t *link);
 
-/** The first of some ring whose key is equal to `key` in the bits of `mask`, or NULL. To go through
- *  them all and take out what is found: `*cursor` is 0 at first, and nothing is appended meanwhile.
- */
+/** The first of some ring whose key is equal to `key` in the bits of `mask`, or NULL: to take them
+ *  all out. `*cursor` is 0 at first, and nothing is appended meanwhile. */
 superpipe_link_t *superpipe_rings_some(const superpipe_rings_t *t, uint64_t key, uint64_t mask,
                                        size_t *cursor);
 

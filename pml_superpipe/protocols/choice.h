@@ -2,17 +2,10 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * A protocol is a row: when it can bring the data of a message, what that costs by the model
- * (common/model/link.h), how the receiver starts it and how the sender answers. What only one
- * protocol needs to know of a peer its row alone finds out. Here is the one chooser over the rows.
- *
- * The receiver chooses, when a message has found its receive: it knows both sides then. Whether a
- * message is short, and goes as a whole, is its sender's choice.
- *
- * Pure, and so is the cost of each row.
- */
+/** @file A protocol is a row: when it can bring the data of a message, what that costs by the model
+ *  (common/model/link.h), how the receiver starts it and how the sender answers. The receiver
+ *  chooses, when a message has found its receive: it knows both sides then. Whether a message goes
+ *  as a whole is its sender's choice. Pure, and so is the cost of each row. */
 #ifndef SUPERPIPE_CHOICE_H
 #define SUPERPIPE_CHOICE_H
 
@@ -60,9 +53,9 @@ extern const superpipe_row_t *const superpipe_rows[SUPERPIPE_PROTOCOLS];
 /** The protocol of that name, or SUPERPIPE_PROTOCOLS where there is none. */
 superpipe_protocol_t superpipe_protocol_named(const char *name);
 
-/** Most bytes of a short message, which is sent as a whole, with its envelope. `eager`: the
- *  parameter; `fragment`: what a message of the wire holds besides the envelope. Where another
- *  protocol is forced only those without data are short. */
+/** Most bytes of a short message. `eager`: the parameter; `fragment`: what a message of the wire
+ *  holds besides the envelope. Where another protocol is forced only those without data are short.
+ */
 static inline uint64_t superpipe_short_most(uint64_t eager, uint64_t fragment,
                                             superpipe_protocol_t forced)
 {
@@ -74,11 +67,10 @@ static inline uint64_t superpipe_short_most(uint64_t eager, uint64_t fragment,
 /** Which protocols can do it: bits by superpipe_protocol_t. */
 unsigned superpipe_able(const superpipe_case_t *c);
 
-/** Bytes of a long message that are sent without a CTS: all of it where the model sends
- *  them in fragments anyway and they are no more than `most`; else what is packed while the RTS is
- *  answered, C0 of the superpipeline (A. Denis 2011, section 4). Whole fragments of `fragment`
- *  bytes, not more than `most` bytes, but for a message that ends. `c`: as far as the sender knows
- *  it. None where another protocol is forced. */
+/** Bytes of a long message that are sent without a CTS: all of it where the model sends them in
+ *  fragments anyway and they are no more than `most`; else what is packed while the RTS is
+ *  answered, C0 of the superpipeline (A. Denis 2011, section 4), in whole fragments of `fragment`
+ *  bytes, not more than `most`. None where another protocol is forced. */
 uint64_t superpipe_early(const superpipe_case_t *c, unsigned able, const onic_link_t *link,
                          uint64_t fragment, uint64_t most, superpipe_protocol_t forced);
 

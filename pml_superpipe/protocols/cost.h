@@ -17,12 +17,14 @@ uint64_t superpipe_mean_block(const onic_layout_t *l);
 /** What gathering or scattering so many bytes in pieces of `block` costs by the model, ns. */
 double superpipe_gather(const onic_link_t *link, uint64_t length, uint64_t block);
 
-/* ---- registrations ---------------------------------------------------------------------------
+/*
+ * ---- registrations ---------------------------------------------------------------------------
  *
- * A library below that moves data between user memory registers it, and keeps that for buffers that
- * come back. What such a cache would find is followed here, so that the choice can take zero copy
- * for programs that use the same buffers again and again, and the mover for those that do not
- * (A. Denis 2011, sections 2 and 7). The caller serialises. */
+ * A library below that moves data between user memory keeps it registered for buffers that come
+ * back. What such a cache would find is followed here, so that the choice can take zero copy for
+ * programs that use the same buffers again, and the mover for others (A. Denis 2011, sections 2 and
+ * 7).
+ */
 
 /** Buffers that are remembered; the one that was used longest ago is forgotten. */
 #define SUPERPIPE_BUFFERS 32
@@ -36,8 +38,8 @@ typedef struct superpipe_reuse {
 } superpipe_reuse_t;
 
 /** A buffer is about to be used. Returns the part of a registration's cost that the transfer should
- *  bear, 0 .. 1: nothing where it has come back (`*hit_p`), that is, lies in one that is
- * remembered; else the less, the more likely it is to be used again. */
+ *  bear, 0 .. 1: nothing where it lies in one that is remembered (`*hit_p`); else the less, the
+ *  more likely it is to be used again. */
 double superpipe_reuse_note(superpipe_reuse_t *r, uint64_t start, uint64_t length, bool *hit_p);
 
 #endif

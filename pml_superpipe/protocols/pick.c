@@ -2,15 +2,10 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Which protocol brings a message: by the model, and by what messages of its kind have really
- * taken.
- *
- * A transfer is observed from when its protocol is chosen to its end, where no other was under way
- * meanwhile from the same sender, or, of those on other nodes, from any. A sender that was away
- * from MPI counts in it, as it should: the protocols that need it had to wait.
- */
+/** @file Which protocol brings a message: by the model, and by what messages of its kind have
+ *  really taken. A transfer is observed from when its protocol is chosen to its end, where no other
+ *  was under way meanwhile from the same sender, or, of those on other nodes, from any. A sender
+ *  that was away from MPI counts in it. */
 #include "pml_superpipe/protocols/process.h"
 
 #include <stdlib.h>

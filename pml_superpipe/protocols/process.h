@@ -3,8 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /**
- * @file
- * The functions of this folder, file by file: each calls those of files above it here.
+ * @file The functions of this folder: each file calls those of files above it here.
  *
  * Functions named ..._locked are called with the wire's lock held, by any thread, handlers
  * included; all others without it, by MPI threads. Objects of Open MPI are touched by MPI threads
@@ -23,8 +22,8 @@ typedef void superpipe_handler_t(superpipe_peer_t *from, const superpipe_incomin
 
 /* ---- request.c ------------------------------------------------------------------------------- */
 
-/** A request of a call, retaining communicator and datatype; its user has a reference. NULL where
- *  memory is exhausted. */
+/** A request of a call, retaining communicator and datatype; its user has a reference. NULL: no
+ *  memory. */
 superpipe_request_t *superpipe_request_new(ompi_communicator_t *comm, ompi_datatype_t *datatype,
                                            void *buffer, size_t count, int rank, int tag,
                                            bool sends);
@@ -37,9 +36,8 @@ superpipe_request_t *superpipe_request_copy(superpipe_request_t *r, bool in_buff
 int superpipe_describe_any(const void *buffer, size_t count, const ompi_datatype_t *datatype,
                            onic_layout_t *layout);
 
-/** Describes the memory of a call. Returns OMPI_SUCCESS, an error of onic_flatten, or
- *  MPI_ERR_BUFFER, after a text, where it is known to be memory of a device; then there is nothing
- *  to be freed. */
+/** Describes the memory of a call. OMPI_SUCCESS, an error of onic_flatten, or MPI_ERR_BUFFER, after
+ *  a text, for memory of a device; then there is nothing to be freed. */
 static inline int superpipe_describe_buffer(const void *buffer, size_t count,
                                             const ompi_datatype_t *datatype, onic_layout_t *layout)
 {
@@ -55,8 +53,8 @@ static inline int superpipe_describe_buffer(const void *buffer, size_t count,
  *  reference until it is complete. */
 void superpipe_request_begin(superpipe_request_t *r);
 
-/** All of that for a receive: made, described and begun. NULL and an error code. In one function,
- *  since it is called for each message: saves a tenth of a short MPI_Irecv. */
+/** All of that for a receive, in one function: saves a tenth of a short MPI_Irecv. NULL and an
+ *  error code. */
 superpipe_request_t *superpipe_request_receive(ompi_communicator_t *comm, ompi_datatype_t *datatype,
                                                void *buffer, size_t count, int rank, int tag,
                                                int *rc_p);
@@ -83,8 +81,7 @@ static inline void superpipe_place(superpipe_request_t *r, uint64_t at, const vo
 }
 
 /** Releases the lock, which an MPI thread has, and completes the request where nothing of it is
- *  left or under way. No other one: those may call back, and want what the caller of a send or
- *  receive that does not wait holds (coll/adapt's mutex). */
+ *  left. No other one: those may call back, and want what the caller holds (coll/adapt's mutex). */
 void superpipe_unlock(superpipe_request_t *r);
 
 /** Finishes it where nothing of it is left or under way, and has it completed. */
@@ -132,8 +129,7 @@ static inline superpipe_peer_t *superpipe_peer_of(ompi_communicator_t *comm, int
 void superpipe_send_control_locked(superpipe_peer_t *p, superpipe_kind_t kind, uint64_t handle,
                                    uint64_t value);
 
-/** The peer has sent what it must not, or memory is exhausted for what it has sent: nothing more
- *  is taken from it. */
+/** The peer has sent what it must not, or memory is exhausted: nothing more is taken from it. */
 void superpipe_break_locked(superpipe_peer_t *p, const char *why);
 
 /** So many bytes of what the peer has sent by credit are gone. */
@@ -186,8 +182,8 @@ int superpipe_send_header_locked(superpipe_request_t *r, const void *header, siz
 /** A header or fragment has left: onic_send_cb_t. */
 void superpipe_fragment_left(void *request, int status);
 
-/** Gives fragments to the wire: early ones, or those of a CTS. Not all that there are, so that
- *  others get their turn. The send may be over then. */
+/** Gives fragments to the wire: early ones, or those of a CTS; not all, so that others get their
+ *  turn. The send may be over then. */
 void superpipe_send_fragments_locked(superpipe_request_t *r);
 
 /** Goes on with fragments: onic_wire_deferred_fn_t. */
@@ -274,15 +270,15 @@ void superpipe_receive_start(superpipe_request_t *r);
 void superpipe_receive_message(superpipe_request_t *r, superpipe_unexpected_t *m);
 
 /** Takes a short message right out of the queue into the buffer of a receive that waits in its
- * call, if it comes soon and there is nothing in its way. `status` may be MPI_STATUS_IGNORE. */
+ *  call, if it comes soon and nothing is in its way. */
 bool superpipe_take(superpipe_channel_t *c, superpipe_peer_t *from, const superpipe_taker_t *taker,
                     void *buffer, ompi_status_public_t *status);
 
 /** Of EAGER and RTS. */
 superpipe_handler_t superpipe_on_envelope_locked;
 
-/** The handler of SHORT messages: onic_am_fn_t. From the decoder to the receive all is in one
- *  function here. */
+/** The handler of SHORT messages: onic_am_fn_t. From the decoder to the receive all is one
+ *  function. */
 void superpipe_short_arrived(const void *header, size_t header_len, const void *data, size_t len,
                              onic_rndv_t *rndv);
 
@@ -295,7 +291,7 @@ void superpipe_unpark_locked(superpipe_channel_t *c);
 void superpipe_end_lost(void);
 
 /** This process receives nothing more: informs those of other jobs, and waits until copies of sends
- *  to them are gone. In its own job all have come here, or else wait for nothing from it. */
+ *  to them are gone. In its own job all have come here. */
 void superpipe_drain(void);
 
 /** Looks whether processes of this machine have died, if a call has waited for long. The

@@ -3,11 +3,10 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /**
- * @file
- * The rules of a message that is under way. A sender is over when its message has found a receive,
- * where it has to wait for that, and none of its memory is needed any more; a receiver when all
- * bytes that it wanted are there. Either may break off, and is over then as soon as nothing works
- * on its memory.
+ * @file The rules of a message that is under way. A sender is over when its message has found a
+ * receive, where it has to wait for that, and its memory is not needed any more; a receiver when
+ * all bytes that it wanted are there. Either may break off, and is over then as soon as nothing
+ * works on its memory.
  *
  *     sender                                   receiver
  *     EAGER (whole)                     ->     data is there             -> ACK, if synchronous
@@ -17,9 +16,9 @@
  *     refuses                           ->     NACK: requests again, by fragments
  *     acknowledged                      <-     ACK (it has copied, or needs nothing)
  *
- * The caller sets what needs no rule: in_flight, moved, moving and broken. Pure; the caller
- * serialises. Nothing that comes from a peer makes an end touch memory that is not the transfer's,
- * or be over with something under way.
+ * The caller sets in_flight, moved, moving and broken. Pure; the caller serialises. Nothing that
+ * comes from a peer makes an end touch memory that is not the transfer's, or be over with something
+ * under way.
  */
 #ifndef SUPERPIPE_TRANSFER_H
 #define SUPERPIPE_TRANSFER_H
@@ -102,10 +101,9 @@ static inline void superpipe_transfer_sent_whole(superpipe_transfer_t *t, bool w
     t->sent = true;
 }
 
-/** CTS came, for the bytes up to `wanted` behind the early ones. `one_piece`: the memory is, which
- *  a rendezvous needs; else it becomes a stream. False: NACK is to be sent. Where the protocol
- * cannot do it after all the caller takes back `requested`, and the receiver may request once more.
- */
+/** CTS came, for the bytes up to `wanted` behind the early ones. `one_piece`: a rendezvous is
+ *  possible, else it becomes a stream. False: NACK is to be sent. Where the protocol cannot do it
+ *  after all the caller takes back `requested`, and the receiver may request once more. */
 bool superpipe_transfer_requested(superpipe_transfer_t *t, superpipe_protocol_t protocol,
                                   uint64_t wanted, bool one_piece);
 
@@ -159,7 +157,7 @@ bool superpipe_transfer_takes(const superpipe_transfer_t *t, uint64_t at, uint64
                               bool meets);
 
 /** NACK came. False where nothing was requested; else the mover is to give up where it has it, and
- *  data may be requested again; by another protocol it does not come. */
+ *  data may be requested again. */
 bool superpipe_transfer_was_refused(const superpipe_transfer_t *t);
 
 #endif

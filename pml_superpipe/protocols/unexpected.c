@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file What comes before its receive: unexpected messages, and early bytes, which follow the RTS
- *  of their message in order, without a CTS, and are paid for by credit. So the first chunk of a
- *  long message is under way with the handshake (A. Denis 2011, section 4). */
+ *  of their message in order and are paid for by credit. So the first chunk of a long message is
+ *  under way with the handshake (A. Denis 2011, section 4). */
 #include "pml_superpipe/protocols/process.h"
 
 #include <stdlib.h>

@@ -3,17 +3,13 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /**
- * @file
- * A landing area: slots and their words in memory that the processes of a node share. Internal to
- * the mover.
- *
- * It is larger than one L2: a line that still sits in the receiver's L2 costs an invalidation
- * across cores when a sender writes it again. The memory has no name; what stands in it is written
- * by other processes and is not trusted, and its sizes are taken over once.
+ * @file A landing area: slots and their words in memory that the processes of a node share, and
+ * without a name. What stands in it is not trusted, and its sizes are taken over once. It is larger
+ * than one L2: a line that still sits in the receiver's L2 costs an invalidation when a sender
+ * writes it again.
  *
  * At first only the words have memory. A slot gets its own from the first process that leases it,
- * and is mapped by each of the two sides when that first has to do with it: an area that nobody
- * uses takes up some pages, and a process that finds no more memory can do without.
+ * and is mapped by each of the two sides when that first has to do with it.
  */
 #ifndef ONIC_AREA_H
 #define ONIC_AREA_H
@@ -51,9 +47,8 @@ bool onic_area_make(size_t bytes, size_t slot, onic_area_t *area, onic_segment_k
  *  that process is dead. */
 bool onic_area_map(const onic_segment_key_t *key, onic_area_t *area);
 
-/** Has those of `slots` ready for use that can be: they have memory, which is made if `make`, and
- *  are mapped here. Returns which. The wire lock is held. Some system calls for slots that have not
- *  been asked for before. */
+/** Has those of `slots` ready for use that can be: with memory, made if `make`, and mapped here.
+ *  Returns which. The wire lock is held. */
 ONIC_EXPORT uint64_t onic_area_prepare(onic_area_t *area, uint64_t slots, bool make);
 
 /** The same where that has been done before, at the cost of a comparison. */

@@ -3,18 +3,13 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /**
- * @file
- * How a slot is laid out that an adapter puts into: blocks of data with a word behind each, so that
- * one put carries a whole chunk and the receiver still takes block after block as they come (A.
- * Denis 2011, section 4, "sub-blocking": 4 KiB with the flag, a page and a multiple of the MTU;
- * "all the blocks that form a chunk are sent through a single RDMA write").
+ * @file How a slot is laid out that an adapter puts into: blocks of data with a word behind each,
+ * so that one put carries a whole chunk and the receiver still takes block after block as they come
+ * (A. Denis 2011, section 4, "sub-blocking": 4 KiB with the flag). Pure.
  *
- * The words are those of the machines (pipe.h) and stand where no data ever stands, so that nothing
- * that was sent can be taken for one. A word stands behind the last block though that may not be
- * full: the gap travels, too. The words are 0 when a lease begins, and rounds distinguish them
- * from older ones.
- *
- * Pure.
+ * The words are those of the machines (pipe.h) and stand where no data ever stands, also behind a
+ * last block that is not full. They are 0 when a lease begins; rounds distinguish them from older
+ * ones.
  */
 #ifndef ONIC_BLOCKS_H
 #define ONIC_BLOCKS_H
@@ -35,7 +30,7 @@ typedef struct onic_blocks {
 } onic_blocks_t;
 
 /** Blocks for a transfer whose elements of `granule` bytes, at most ONIC_BLOCK_BYTES - 8, must not
- *  be torn (0 and 1: any). What must end within a block cannot use them. */
+ *  be torn (0 and 1: any). */
 static inline onic_blocks_t onic_blocks_cut(uint32_t granule)
 {
     const uint32_t most = ONIC_BLOCK_BYTES - 8;
@@ -77,9 +72,9 @@ static inline uint32_t onic_blocks_of(const onic_blocks_t *b, uint32_t bytes)
 /** Writes the word of the sender's machine behind the last block that it counts. */
 ONIC_EXPORT void onic_blocks_mark(const onic_blocks_t *b, void *slot, uint64_t word);
 
-/** The word for the receiver's machine: the last one of those that have come, behind block after
- *  block, for `round`, of which `seen` bytes are known to be there; or one that says nothing new.
- *  Whatever the memory holds, only the slot is read. */
+/** The word for the receiver's machine: the last one that has come, behind block after block, for
+ *  `round`, of which `seen` bytes are known to be there; or one that says nothing new. The slot may
+ *  hold anything. */
 ONIC_EXPORT uint64_t onic_blocks_look(const onic_blocks_t *b, const void *slot, uint32_t slot_bytes,
                                       uint32_t round, uint32_t seen);
 

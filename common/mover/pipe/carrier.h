@@ -2,9 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file A transfer: an end in user memory, a machine (pipe.h) that decides, and a carrier that
- *  knows how slots and words are reached. What the carriers (node/, rma/) and those that work on
- *  transfers share; of it components use the end and the ticket. */
+/** @file A transfer: an end in user memory, a machine (pipe.h) that decides, and a carrier (node/,
+ *  rma/) that knows how slots and words are reached. Components use the end and the ticket. */
 #ifndef ONIC_CARRIER_H
 #define ONIC_CARRIER_H
 
@@ -30,13 +29,13 @@ typedef struct onic_mover_end {
     /** Sender: bytes of an element of the data, which is never split between two pieces that the
      *  receiver is given; 0 or 1: any, aligned elements of up to 8 bytes are not split either. */
     uint32_t granule;
-    /** Receiver: NULL to unpack into the layout; else is given the data instead, in order. Returns
-     *  how many of the n bytes at packed position `pos` (from `at` on) it took; 0: not now, tries
-     *  again later; negative: the transfer has failed. Without the wire lock. */
+    /** Receiver: NULL to unpack into the layout; else is given the data, in order. Returns how many
+     *  of the n bytes at packed position `pos` it took; 0: not now; negative: failed. Without the
+     *  wire lock. */
     int64_t (*take)(void *arg, uint64_t pos, const void *data, uint64_t n);
     /** Called once, with the wire lock held, never before the call that gave it has returned: all
-     *  is packed (sender) or taken (receiver), or `status` is an error. The memory is not touched
-     *  any more. May start transfers and send. */
+     *  is packed (sender) or taken (receiver), or `status` is an error. May start transfers and
+     *  send. */
     void (*done)(void *arg, int status);
     void *arg;
 } onic_mover_end_t;
@@ -56,9 +55,9 @@ typedef struct onic_carrier {
     /** The record of a peer that is reached, else NULL. The wire lock is held. */
     void *(*reach)(struct onic_peer *peer);
     /* How a new transfer begins, whose end, if any, and peer are filled in: takes the lease and
-     * makes the ticket (send, expect) or checks the ticket (receive, answer; see mover.h), and
-     * starts the machine. `record` is of reach; of receive it may be NULL. With the wire lock.
-     * OMPI_SUCCESS; or an error, and nothing is kept. */
+     * makes the ticket (send, expect) or checks it (receive, answer), and starts the machine.
+     * `record` is of reach; of receive it may be NULL. With the wire lock. On an error nothing is
+     * kept. */
     int (*send)(onic_transfer_t *t, void *record, onic_ticket_t *ticket);
     int (*expect)(onic_transfer_t *t, void *record, onic_ticket_t *ticket);
     int (*receive)(onic_transfer_t *t, void *record, onic_ticket_t *ticket);

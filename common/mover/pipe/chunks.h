@@ -2,14 +2,9 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Sizes of the chunks into which a transfer is cut. Sections and equations are those of A. Denis
- * (2011): 3, pipelining memory copy; 4, superpipeline. Pure.
- *
- * Which of them a carrier uses stands with the carrier. The paper's other two, by the numbers of a
- * link, have not been faster on any machine so far; they are here to be compared with.
- */
+/** @file Sizes of the chunks into which a transfer is cut; sections and equations are those of A.
+ *  Denis (2011). Those by the numbers of a link have not been faster on any machine so far, and are
+ *  here to be compared with. Pure. */
 #ifndef ONIC_CHUNKS_H
 #define ONIC_CHUNKS_H
 
@@ -31,10 +26,9 @@ typedef struct onic_schedule {
     uint32_t highest; /**< most bytes of a chunk */
 } onic_schedule_t;
 
-/** Chunks of c0, c0 * q, c0 * q^2 and so on, each a multiple of `unit` and no longer than `slot`. q
- *  above 1: they grow until they fill a slot. q = 1: a fixed size. q below 1, where the network is
- *  faster than copying: they shrink, to no less than a unit. `unit` is 1 .. slot. A c0 or q that is
- *  no positive number stands for a slot, and for 1. */
+/** Chunks of c0, c0 * q, c0 * q^2 and so on, each a multiple of `unit` (1 .. slot) and no longer
+ *  than `slot`. q above 1: they grow until they fill a slot; below 1, where the network is faster
+ *  than copying, they shrink. A c0 or q that is no positive number stands for a slot, and for 1. */
 ONIC_EXPORT void onic_schedule_growing(onic_schedule_t *s, double c0, double q, uint32_t unit,
                                        uint32_t slot);
 

@@ -3,27 +3,22 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /**
- * @file
- * The superpipeline as two state machines: what may the sender fill next, what may the receiver
- * take next? (A. Denis 2011, section 4.) Pure: they see no memory but their own, and the words that
- * their caller hands them.
+ * @file The superpipeline as two state machines: what may the sender fill next, what may the
+ * receiver take next? (A. Denis 2011, section 4.) Pure: they see only the words that their caller
+ * hands them.
  *
  * "Pipeline folding using N-buffering": the lease is a set of slots, used in the order of their
- * numbers, round after round; chunk i goes to slot i mod K of K. Each slot has a word that the
- * sender writes: round, bytes of the chunk that are there so far, whether the chunk ends there, and
- * whether the slot will be used again. Another word, which the receiver writes, counts the rounds
- * that it has consumed: the sender waits for that of a slot, not for the chunk before. It is
- * written for slots that will be used again only. Before the lease is handed over all words are 0;
- * rounds count from 1.
+ * numbers, round after round. Each slot has a word that the sender writes: round, bytes of the
+ * chunk that are there so far, whether the chunk ends there, and whether the slot will be used
+ * again. If so the receiver counts in another word the rounds that it has consumed, for which the
+ * sender waits. All words are 0 before the lease is handed over; rounds count from 1.
  *
  * "Sub-blocking": words are published block by block, so that the receiver begins before the chunk
- * is complete, one block behind the sender.
+ * is complete. The first chunk is copied during the handshake: a sender may begin over a single
+ * slot before it knows its lease (onic_sender_replace_lease).
  *
- * The first chunk is copied while the handshake is under way: a sender may begin over a single slot
- * before it knows its lease (onic_sender_replace_lease).
- *
- * The receiver needs no schedule: words say where a chunk ends. They come from another process: one
- * that cannot be fails the transfer.
+ * The receiver needs no schedule: words say where a chunk ends. One that cannot be fails the
+ * transfer.
  */
 #ifndef ONIC_PIPE_H
 #define ONIC_PIPE_H
@@ -115,16 +110,14 @@ ONIC_EXPORT onic_turn_t onic_sender_next(onic_sender_t *s, uint64_t acknowledged
 /** A piece is cut short by less than so many bytes. */
 #define ONIC_CUT 8
 
-/** The first `n` bytes of the piece are in the slot; all of them, or ONIC_CUT - 1 fewer at most
- *  where something that must not be split would have its end outside the piece. A piece that ends
- *  the transfer is not cut short; one that ends a chunk ends it there. Returns the word to be
- *  published for piece->slot. */
+/** The first `n` bytes of the piece are in the slot: all, or ONIC_CUT - 1 fewer at most where
+ *  something that must not be split would end outside the piece; a piece that ends the transfer is
+ *  not cut short. Returns the word to be published for piece->slot. */
 ONIC_EXPORT uint64_t onic_sender_filled(onic_sender_t *s, const onic_piece_t *piece, uint32_t n);
 
-/** The lease is another one, for a sender that was begun over a single slot before it knew which it
- *  would have, and so has come no further than to the end of its first chunk. `word` is the last
- *  one it made, 0 for none; returns what that must be in truth. It stands for the first of `slots`.
- */
+/** The lease is another one, for a sender that was begun over a single slot and has come no further
+ *  than to the end of its first chunk. `word` is the last one it made, 0 for none; returns what
+ *  that must be in truth. It stands for the first of `slots`. */
 ONIC_EXPORT uint64_t onic_sender_replace_lease(onic_sender_t *s, uint64_t slots, uint64_t word);
 
 /** Gives up. Returns the word to be published for slot `s->slot`; nothing is written after it. */

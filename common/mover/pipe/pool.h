@@ -3,28 +3,23 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /**
- * @file
- * The owners of the slots of a landing area. Pure: it works on words in memory that the processes
- * of a node share, by atomic operations, so that a sender of the node leases slots of the receiver
- * without a message.
+ * @file The owners of the slots of a landing area, in memory that the processes of a node share, so
+ * that a sender leases slots without a message. Pure.
  *
  * Each slot has an owner word, which is the truth: a process that changes it from 0 to its own
- * number has the slot. The mask of free slots is there to find one fast and to keep takers out of
- * each other's way. A process that dies between the two leaves a slot that nobody owns and that is
- * not in the mask; the receiver puts it back (onic_pool_mend), and a taker that was only slow loses
- * it.
+ * number has the slot. The mask of free slots is there to find one fast. A process that dies
+ * between the two leaves a slot that nobody owns and that is not in the mask; the receiver puts it
+ * back (onic_pool_mend), and a taker that was only slow loses it.
  *
- * Shares. A process gets at most half of what is free, less where others wait; at least one. One
- * that gets nothing is counted as waiting, and for each of those all others leave one free slot. So
- * a process that waits and looks again gets a slot after each of those ahead of it has had one. The
- * count is forgotten now and then (onic_pool_release), because some that waited send by other
- * means; a process that still waits is then counted again.
+ * Shares. A process gets at most half of what is free; at least one. One that gets nothing is
+ * counted as waiting, and for each of those all others leave one free slot, so it gets a slot after
+ * those ahead of it. The count is forgotten now and then, because some that waited send by other
+ * means.
  *
  * Leases go round in the area: a slot that was used a moment ago still sits in the caches of its
- * receiver, which makes it slow to write. A slot that was never used has no memory yet, and giving
- * it some takes longer than ten transfers gain by it. So leases go round among the first slots
- * alone, unless all of these are in use, and among twice as many each time that these have been
- * used often enough.
+ * receiver. But a slot that was never used has no memory yet, and giving it some takes longer than
+ * ten transfers gain; so they go round among the first slots alone, unless all of these are in use,
+ * and among twice as many each time that these have been used often enough.
  */
 #ifndef ONIC_POOL_H
 #define ONIC_POOL_H
@@ -78,8 +73,8 @@ typedef struct onic_pool_shape {
 } onic_pool_shape_t;
 
 /** Cuts `area` bytes into slots of `slot` bytes, or, where that is 0, of 32 KiB, longer where there
- *  would be more than ONIC_SLOTS_MAX, and shorter where there would be fewer than 4. Both count in
- *  pages of 4 KiB; the result is at least one. */
+ *  would be more than ONIC_SLOTS_MAX, and shorter where fewer than 4. In pages of 4 KiB; at least
+ *  one. */
 ONIC_EXPORT onic_pool_shape_t onic_pool_cut(size_t area, size_t slot);
 
 /** All slots are free, nobody waits. By the receiver, before others see the memory. */
@@ -105,8 +100,8 @@ static inline uint64_t onic_pool_all(const onic_pool_t *pool)
 }
 
 /** By the receiver, one thread at a time, some milliseconds apart: puts slots back that stood
- *  outside the mask without an owner in the call before, too. `lost` is what the call before left
- *  there, 0 at first. Returns the slots that have owners. */
+ *  outside the mask without an owner in the call before, too (`lost`, 0 at first). Returns the
+ *  slots that have owners. */
 ONIC_EXPORT uint64_t onic_pool_mend(const onic_pool_t *pool, uint64_t *lost);
 
 /** The owner of this slot; 0: nobody. */

@@ -3,10 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /**
- * @file
- * What the two sides of a transfer by puts have agreed on so far: which slots were granted, which
- * are used, what has come of the words and the acknowledgements. One record for each side, and what
- * messages and the end of the transfer do to it (rma/carrier_rma.h has the messages).
+ * @file What the two sides of a transfer by puts have agreed on so far: one record for each side,
+ * and what messages (rma/carrier_rma.h) and the end of the transfer do to it.
  *
  *     sender                        receiver
  *     (request, in the ticket)  ->  its turn comes
@@ -15,16 +13,14 @@
  *     WORD for each chunk       ->
  *                               <-  ACK where a slot will be used again
  *
- * A grant is always answered by COMMIT and at least one word, though the transfer has been given up
- * meanwhile: the receiver learns its end from words alone, and releases no slot before.
- *
- * Messages of one process come in their order, but for words: each is sent when the puts before it
- * can be seen, so they may overtake each other. A slot's word is the one of the latest round, and
- * the one that gives up is the last.
+ * A grant is always answered by COMMIT and at least one word, though the transfer has been given
+ * up: the receiver learns its end from words alone. Messages of one process come in their order,
+ * but for words, each of which is sent when the puts before it can be seen: a slot's word is the
+ * one of the latest round, and the one that gives up is the last.
  *
  * Pure. The functions named on_... and close: with the caller's lock. The others: by the thread
- * that works on the transfer, or with the lock when no thread does any more. `granted` and `word`
- * pass between them.
+ * that works on the transfer, or with the lock when none does. `granted` and `word` pass between
+ * them.
  */
 #ifndef ONIC_TERMS_H
 #define ONIC_TERMS_H
@@ -77,8 +73,8 @@ ONIC_EXPORT void onic_terms_on_word(onic_terms_t *t, unsigned slot, uint64_t wor
 ONIC_EXPORT void onic_terms_on_ack(onic_terms_t *t, unsigned slot, uint64_t rounds);
 
 /** Sender: the machine, which ran over a single slot, runs over the lowest `most` > 0 of those that
- *  were granted, from now on. The other side is to get t->lease. Returns the word that is to be put
- *  for the first of them; 0: none yet. */
+ *  were granted (t->lease). Returns the word that is to be put for the first of them; 0: none yet.
+ */
 ONIC_EXPORT uint64_t onic_terms_commit(onic_terms_t *t, onic_sender_t *s, unsigned most);
 
 /** What is left to do for one whose transfer is over. */

@@ -2,15 +2,9 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Whose turn it is to be granted slots: requests of processes that cannot lease slots by themselves
- * (strided-RMA paper, section 5.1: a source asks for a receive buffer before it sends). The process
- * that has fewest slots is next, its requests in the order in which they came. So one that is
- * stopped with slots of its own and many requests waiting starves nobody.
- *
- * Pure. One thread at a time.
- */
+/** @file Whose turn it is to be granted slots, of processes that cannot lease them by themselves
+ *  (strided-RMA paper, section 5.1): of the process that has fewest, its requests in order. So one
+ *  that is stopped with slots of its own starves nobody. Pure; one thread at a time. */
 #ifndef ONIC_TURNS_H
 #define ONIC_TURNS_H
 

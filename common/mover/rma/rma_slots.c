@@ -2,9 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The carrier between hosts: grants of slots of mine, and what lost peers had of them. Whose
- *  turn it is says pipe/turns.h, and how many slots each gets, as beside senders of this node, the
- *  pool (pipe/pool.h). */
+/** @file The carrier between hosts: grants of slots of mine, and what lost peers had of them. */
 #include "common/mover/rma/carrier_rma.h"
 
 #include "common/mover/pipe/counters.h"
