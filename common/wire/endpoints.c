@@ -61,7 +61,7 @@ static void find_transports(ucp_ep_h ep, transports_t *t)
     if (stream == NULL) {
         return;
     }
-    ucp_ep_print_info(ep, stream);
+    onic_ucx.ep_print_info(ep, stream);
     fclose(stream);
     for (char *line = strtok_r(text, "\n", &rest); line != NULL;
          line = strtok_r(NULL, "\n", &rest)) {
@@ -104,7 +104,7 @@ static ucs_status_t create_ep(onic_peer_t *peer, ucp_err_handling_mode_t err_mod
         .err_mode = err_mode,
         .err_handler = {.cb = connection_lost, .arg = peer},
     };
-    return ucp_ep_create(onic_wire.worker, &params, &peer->ep);
+    return onic_ucx.ep_create(onic_wire.worker, &params, &peer->ep);
 }
 
 /** Between processes of a job without UCX's handling of errors, which would cost the single copy of
@@ -141,7 +141,7 @@ ucp_ep_h onic_peer_ep(onic_peer_t *peer, int *rc_p)
     if (status != UCS_OK) {
         peer->failed = status;
         onic_wire_count_loss();
-        onic_peer_print_lost(peer, "no UCX transport reaches", ucs_status_string(status));
+        onic_peer_print_lost(peer, "no UCX transport reaches", onic_ucx.status_string(status));
         *rc_p = onic_ucs_error(status);
         return NULL;
     }

@@ -51,12 +51,12 @@ static onic_peer_t *find_unnamed(void)
 static void free_closed(void)
 {
     for (onic_peer_t **at = &closing, *peer; (peer = *at) != NULL;) {
-        if (peer->close != NULL && ucp_request_check_status(peer->close) == UCS_INPROGRESS) {
+        if (peer->close != NULL && onic_ucx.request_check_status(peer->close) == UCS_INPROGRESS) {
             at = &peer->next_left;
             continue;
         }
         if (peer->close != NULL) {
-            ucp_request_free(peer->close);
+            onic_ucx.request_free(peer->close);
         }
         *at = peer->next_left;
         free(peer);
@@ -73,10 +73,10 @@ static void close_ep(onic_peer_t *peer)
         return;
     }
     peer->closed = true;
-    ucs_status_ptr_t answer = ucp_ep_close_nbx(peer->ep, &param);
+    ucs_status_ptr_t answer = onic_ucx.ep_close_nbx(peer->ep, &param);
     if (UCS_PTR_IS_ERR(answer)) {
         param.op_attr_mask = 0;
-        answer = ucp_ep_close_nbx(peer->ep, &param);
+        answer = onic_ucx.ep_close_nbx(peer->ep, &param);
     }
     peer->close = UCS_PTR_IS_PTR(answer) ? answer : NULL;
     atomic_fetch_sub_explicit(&onic_wire.neps, 1, memory_order_relaxed);

@@ -81,7 +81,8 @@ bool onic_peer_lost(onic_peer_t *peer)
     if (onic_peer_has_died(peer)) {
         onic_peer_print_lost(peer, "this node has lost", "it has died");
     } else {
-        onic_peer_print_lost(peer, "the connection is lost to", ucs_status_string(peer->failed));
+        onic_peer_print_lost(peer, "the connection is lost to",
+                             onic_ucx.status_string(peer->failed));
     }
     return true;
 }

@@ -30,7 +30,7 @@ static int run_deferred(void)
 int onic_wire_progress_locked(void)
 {
     int events = onic_queues_receive();
-    events += (int)ucp_worker_progress(onic_wire.worker);
+    events += (int)onic_ucx.worker_progress(onic_wire.worker);
     if (onic_wire.drain > 0) {
         onic_wire.drain = events > 0 ? onic_wire.drain - 1 : 0;
         if (onic_wire.drain == 0) {
@@ -112,7 +112,7 @@ int onic_wire_poll_locked(void)
 {
     int events = onic_queues_receive();
     if (events == 0 && atomic_load_explicit(&onic_wire.neps, memory_order_relaxed) > 0) {
-        events = (int)ucp_worker_progress(onic_wire.worker);
+        events = (int)onic_ucx.worker_progress(onic_wire.worker);
     }
     return events;
 }

@@ -83,14 +83,14 @@ static ucs_status_t map(onic_region_t *region, void *base, size_t bytes)
         .length = bytes,
         .flags = base == NULL ? UCP_MEM_MAP_ALLOCATE : 0,
     };
-    ucs_status_t status = ucp_mem_map(onic_wire.context, &params, &region->memh);
+    ucs_status_t status = onic_ucx.mem_map(onic_wire.context, &params, &region->memh);
     if (status != UCS_OK) {
         return status;
     }
     ucp_mem_attr_t attr = {.field_mask = UCP_MEM_ATTR_FIELD_ADDRESS};
-    status = ucp_mem_query(region->memh, &attr);
+    status = onic_ucx.mem_query(region->memh, &attr);
     if (status != UCS_OK) {
-        ucp_mem_unmap(onic_wire.context, region->memh);
+        onic_ucx.mem_unmap(onic_wire.context, region->memh);
         return status;
     }
     region->base = attr.address;
@@ -131,7 +131,7 @@ onic_region_t *onic_region_over_locked(void *base, size_t bytes)
 void onic_region_free_locked(onic_region_t *region)
 {
     if (region->memh != NULL) {
-        ucp_mem_unmap(onic_wire.context, region->memh);
+        onic_ucx.mem_unmap(onic_wire.context, region->memh);
         unlist(&region->listed);
     }
     free(region);
@@ -156,7 +156,7 @@ void onic_regions_stop(void)
     while (regions != NULL) {
         onic_region_t *region = (onic_region_t *)regions;
         unlist(&region->listed);
-        ucp_mem_unmap(onic_wire.context, region->memh);
+        onic_ucx.mem_unmap(onic_wire.context, region->memh);
         region->memh = NULL;
         if (region->left) {
             free(region);
@@ -191,9 +191,9 @@ static size_t describe(const onic_region_t *region, bool with_record, void *byte
 {
     void *rkey;
     size_t rkey_len, len = 0;
-    if (ucp_rkey_pack(onic_wire.context, region->memh, &rkey, &rkey_len) == UCS_OK) {
+    if (onic_ucx.rkey_pack(onic_wire.context, region->memh, &rkey, &rkey_len) == UCS_OK) {
         len = assemble(region, rkey, rkey_len, with_record, bytes, cap);
-        ucp_rkey_buffer_release(rkey);
+        onic_ucx.rkey_buffer_release(rkey);
     }
     return len;
 }
@@ -220,7 +220,7 @@ static int open_key(onic_remote_t *remote, const unsigned char *rkey)
     if (ep == NULL) {
         return rc;
     }
-    ucs_status_t status = ucp_ep_rkey_unpack(ep, rkey, &remote->rkey);
+    ucs_status_t status = onic_ucx.ep_rkey_unpack(ep, rkey, &remote->rkey);
     return onic_ucs_error(status);
 }
 
@@ -259,7 +259,7 @@ static void close_key(onic_remote_t *remote)
     if (remote->rkey == NULL) {
         return;
     }
-    ucp_rkey_destroy(remote->rkey);
+    onic_ucx.rkey_destroy(remote->rkey);
     remote->rkey = NULL;
     unlist(&remote->listed);
 }
@@ -297,7 +297,7 @@ bool onic_remote_is_lost(const onic_remote_t *remote)
 
 static void transferred(void *request, ucs_status_t status, void *user_data)
 {
-    ucp_request_free(request);
+    onic_ucx.request_free(request);
     onic_send_finish(user_data, status);
 }
 
@@ -352,7 +352,7 @@ int onic_remote_put(onic_remote_t *remote, size_t offset, const void *data, size
         param.op_attr_mask |= UCP_OP_ATTR_FIELD_MEMH;
         param.memh = from->memh;
     }
-    return begun(s, ucp_put_nbx(ep, data, len, remote->base + offset, remote->rkey, &param));
+    return begun(s, onic_ucx.put_nbx(ep, data, len, remote->base + offset, remote->rkey, &param));
 }
 
 int onic_remote_get(onic_remote_t *remote, size_t offset, void *data, size_t len, onic_send_cb_t cb,
@@ -363,9 +363,9 @@ int onic_remote_get(onic_remote_t *remote, size_t offset, void *data, size_t len
     int rc = OMPI_ERR_BAD_PARAM;
     onic_send_t *s =
         holds(remote, offset, len) ? begin(remote->peer, cb, arg, &param, &ep, &rc) : NULL;
-    return s == NULL
-               ? rc
-               : begun(s, ucp_get_nbx(ep, data, len, remote->base + offset, remote->rkey, &param));
+    return s == NULL ? rc
+                     : begun(s, onic_ucx.get_nbx(ep, data, len, remote->base + offset, remote->rkey,
+                                                 &param));
 }
 
 int onic_peer_settle(onic_peer_t *peer, onic_send_cb_t cb, void *arg)
@@ -374,7 +374,7 @@ int onic_peer_settle(onic_peer_t *peer, onic_send_cb_t cb, void *arg)
     ucp_ep_h ep;
     int rc;
     onic_send_t *s = begin(peer, cb, arg, &param, &ep, &rc);
-    return s != NULL ? begun(s, ucp_ep_flush_nbx(ep, &param)) : rc;
+    return s != NULL ? begun(s, onic_ucx.ep_flush_nbx(ep, &param)) : rc;
 }
 
 /* ---- atomics -------------------------------------------------------------------------------- */
@@ -410,7 +410,7 @@ int onic_remote_atomic(onic_remote_t *remote, onic_atomic_op_t op, size_t offset
     param.op_attr_mask |= UCP_OP_ATTR_FIELD_DATATYPE | UCP_OP_ATTR_FIELD_REPLY_BUFFER;
     param.datatype = ucp_dt_make_contig(size);
     param.reply_buffer = result;
-    return begun(s, ucp_atomic_op_nbx(ep, ops[op], operand, 1, at, remote->rkey, &param));
+    return begun(s, onic_ucx.atomic_op_nbx(ep, ops[op], operand, 1, at, remote->rkey, &param));
 }
 
 bool onic_peer_atomics_by_rdma(onic_peer_t *peer)

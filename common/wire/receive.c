@@ -96,7 +96,7 @@ static onic_kept_t *keep(onic_kept_list_t *list, unsigned am_id, const void *hea
 static void drop(onic_kept_t *m, bool taken)
 {
     if (m->desc != NULL && !taken) {
-        ucp_am_data_release(onic_wire.worker, m->desc);
+        onic_ucx.am_data_release(onic_wire.worker, m->desc);
     }
     free(m);
 }
@@ -257,7 +257,7 @@ int onic_am_start(void)
             .cb = arrived,
             .arg = (void *)(uintptr_t)id,
         };
-        status = ucp_worker_set_am_recv_handler(onic_wire.worker, &param);
+        status = onic_ucx.worker_set_am_recv_handler(onic_wire.worker, &param);
     }
     return onic_ucs_error(status);
 }
@@ -267,7 +267,7 @@ int onic_am_start(void)
 static void received(void *request, ucs_status_t status, size_t length, void *user_data)
 {
     (void)length;
-    ucp_request_free(request);
+    onic_ucx.request_free(request);
     onic_send_finish(user_data, status);
 }
 
@@ -295,7 +295,7 @@ int onic_rndv_recv(onic_rndv_t *rndv, void *buffer, size_t len, onic_send_cb_t c
         .user_data = s,
     };
     const int rc = onic_send_started(
-        s, ucp_am_recv_data_nbx(onic_wire.worker, rndv->desc, buffer, rndv->len, &param));
+        s, onic_ucx.am_recv_data_nbx(onic_wire.worker, rndv->desc, buffer, rndv->len, &param));
     if (rc != 0) {
         onic_send_put(s);
     }

@@ -143,13 +143,13 @@ bool onic_wire_is_flushed(void)
 {
     static const ucp_request_param_t param = {.op_attr_mask = 0};
     if (onic_wire.flush != NULL) {
-        if (ucp_request_check_status(onic_wire.flush) == UCS_INPROGRESS) {
+        if (onic_ucx.request_check_status(onic_wire.flush) == UCS_INPROGRESS) {
             return false;
         }
-        ucp_request_free(onic_wire.flush);
+        onic_ucx.request_free(onic_wire.flush);
         onic_wire.flush = NULL;
     }
-    const ucs_status_ptr_t answer = ucp_worker_flush_nbx(onic_wire.worker, &param);
+    const ucs_status_ptr_t answer = onic_ucx.worker_flush_nbx(onic_wire.worker, &param);
     onic_wire.flush = UCS_PTR_IS_PTR(answer) ? answer : NULL;
     return onic_wire.flush == NULL;
 }
@@ -166,7 +166,7 @@ static void end_held(onic_peer_t *peer, ucs_status_t status)
 static void followed(void *request, ucs_status_t status, void *user_data)
 {
     onic_peer_t *peer = user_data;
-    ucp_request_free(request);
+    onic_ucx.request_free(request);
     peer->follows = false;
     end_held(peer, status);
 }
@@ -183,7 +183,8 @@ static bool follow(onic_peer_t *peer)
     };
     if (!peer->follows) {
         peer->follows = true;
-        if (!UCS_PTR_IS_PTR(ucp_am_send_nbx(peer->ep, ONIC_AM_ADDRESS, NULL, 0, NULL, 0, &param))) {
+        if (!UCS_PTR_IS_PTR(
+                onic_ucx.am_send_nbx(peer->ep, ONIC_AM_ADDRESS, NULL, 0, NULL, 0, &param))) {
             peer->follows = false;
         }
     }
@@ -334,12 +335,12 @@ int onic_sends_start(void)
 {
     empty_lists();
     onic_wire.drain = 0;
-    return onic_ucs_error(ucp_dt_create_generic(&gather_ops, NULL, &onic_wire.gather_dt));
+    return onic_ucs_error(onic_ucx.dt_create_generic(&gather_ops, NULL, &onic_wire.gather_dt));
 }
 
 void onic_sends_stop(void)
 {
-    ucp_dt_destroy(onic_wire.gather_dt);
+    onic_ucx.dt_destroy(onic_wire.gather_dt);
     empty_lists();
     free_pool();
 }

@@ -17,7 +17,7 @@
 
 static void sent(void *request, ucs_status_t status, void *user_data)
 {
-    ucp_request_free(request);
+    onic_ucx.request_free(request);
     onic_send_finish(user_data, status);
 }
 
@@ -42,7 +42,7 @@ static int ucx_send(ucp_ep_h ep, onic_send_t *s, const onic_payload_t *payload, 
     }
     s->copied = s->peer->copies;
     const int rc = onic_send_started(
-        s, ucp_am_send_nbx(ep, s->am_id, s->header, s->header_len, buffer, count, &param));
+        s, onic_ucx.am_send_nbx(ep, s->am_id, s->header, s->header_len, buffer, count, &param));
     return rc == 1 && !onic_send_has_left(s) ? 0 : rc;
 }
 
@@ -143,7 +143,7 @@ static onic_sent_t ucx_send_now(const onic_peer_t *peer, unsigned am_id, const v
         .op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL,
         .flags = UCP_AM_SEND_FLAG_EAGER,
     };
-    if (ucp_am_send_nbx(peer->ep, am_id, NULL, 0, header, header_len, &param) != NULL) {
+    if (onic_ucx.am_send_nbx(peer->ep, am_id, NULL, 0, header, header_len, &param) != NULL) {
         return ONIC_SENT_NOT;
     }
     return !peer->copies || onic_wire_is_flushed() ? ONIC_SENT_WHOLLY : ONIC_SENT_HELD;

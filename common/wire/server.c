@@ -91,7 +91,7 @@ static slice_result_t progress_and_arm(void)
         if (onic_wire_progress_locked() > 0) {
             continue;
         }
-        if (!onic_wire_leaves_work() && ucp_worker_arm(onic_wire.worker) == UCS_OK) {
+        if (!onic_wire_leaves_work() && onic_ucx.worker_arm(onic_wire.worker) == UCS_OK) {
             if (onic_wire_progress_locked() == 0 && !onic_wire_leaves_work()) {
                 return SLICE_ARMED;
             }
@@ -292,9 +292,9 @@ static void *server_main(void *arg)
 /** NULL, or why the thread cannot be had. */
 static const char *start(onic_server_t *s)
 {
-    const ucs_status_t status = ucp_worker_get_efd(onic_wire.worker, &s->worker_fd);
+    const ucs_status_t status = onic_ucx.worker_get_efd(onic_wire.worker, &s->worker_fd);
     if (status != UCS_OK || s->wake_pipe[0] < 0) {
-        return status != UCS_OK ? ucs_status_string(status) : "there is no pipe to be had";
+        return status != UCS_OK ? onic_ucx.status_string(status) : "there is no pipe to be had";
     }
     const int rc = onic_helper_start(&s->thread, "onic-server", server_main, s);
     return rc != 0 ? strerror(rc) : NULL;

@@ -46,13 +46,13 @@ static bool wait_for(ucs_status_ptr_t request, unsigned usec)
         return true;
     }
     uint64_t end = onic_now_nsec() + UINT64_C(1000) * usec;
-    while (ucp_request_check_status(request) == UCS_INPROGRESS && onic_now_nsec() < end) {
+    while (onic_ucx.request_check_status(request) == UCS_INPROGRESS && onic_now_nsec() < end) {
         if (onic_wire_progress_locked() == 0) {
             sched_yield();
         }
     }
-    bool done = ucp_request_check_status(request) != UCS_INPROGRESS;
-    ucp_request_free(request);
+    bool done = onic_ucx.request_check_status(request) != UCS_INPROGRESS;
+    onic_ucx.request_free(request);
     return done;
 }
 
@@ -80,7 +80,7 @@ static void flush_peers(unsigned usec)
     {
         /* UCX complains aloud of a flush to a process that is gone, so never by the worker's. */
         if (peer->ep != NULL && peer->failed == UCS_OK) {
-            flushes[n++] = ucp_ep_flush_nbx(peer->ep, &param);
+            flushes[n++] = onic_ucx.ep_flush_nbx(peer->ep, &param);
         }
     }
     for (size_t i = 0; i < n; i++) {
@@ -152,8 +152,9 @@ static ucs_status_t create_context(const onic_wire_config_t *config)
         .estimated_num_ppn = (size_t)opal_process_info.num_local_peers + 1,
         .name = "ompi-nic",
     };
-    status = ucp_init(&params, ucp_config, &onic_wire.context);
-    ucp_config_release(ucp_config);
+    status = onic_ucx.init_version(UCP_API_MAJOR, UCP_API_MINOR, &params, ucp_config,
+                                   &onic_wire.context);
+    onic_ucx.config_release(ucp_config);
     return status;
 }
 
@@ -164,15 +165,15 @@ static ucs_status_t create_worker(void)
         .thread_mode = UCS_THREAD_MODE_SERIALIZED,
         .events = UCP_WAKEUP_RX | UCP_WAKEUP_TX,
     };
-    ucs_status_t status = ucp_worker_create(onic_wire.context, &params, &onic_wire.worker);
+    ucs_status_t status = onic_ucx.worker_create(onic_wire.context, &params, &onic_wire.worker);
     if (status != UCS_OK) {
         return status;
     }
     ucp_worker_attr_t attr = {.field_mask = UCP_WORKER_ATTR_FIELD_ADDRESS |
                                             UCP_WORKER_ATTR_FIELD_MAX_AM_HEADER};
-    status = ucp_worker_query(onic_wire.worker, &attr);
+    status = onic_ucx.worker_query(onic_wire.worker, &attr);
     if (status != UCS_OK) {
-        ucp_worker_destroy(onic_wire.worker);
+        onic_ucx.worker_destroy(onic_wire.worker);
         return status;
     }
     onic_wire.address = attr.address;
@@ -189,7 +190,7 @@ static ucs_status_t create_both(const onic_wire_config_t *config)
     }
     status = create_worker();
     if (status != UCS_OK) {
-        ucp_cleanup(onic_wire.context);
+        onic_ucx.cleanup(onic_wire.context);
     }
     return status;
 }
@@ -224,12 +225,12 @@ static ucs_status_t create_ucx(const onic_wire_config_t *config)
 
 static void destroy_ucx(void)
 {
-    ucp_worker_release_address(onic_wire.worker, onic_wire.address);
+    onic_ucx.worker_release_address(onic_wire.worker, onic_wire.address);
     onic_remotes_stop();
-    ucp_worker_destroy(onic_wire.worker);
+    onic_ucx.worker_destroy(onic_wire.worker);
     /* Nothing is received any more that could put into them. */
     onic_regions_stop();
-    ucp_cleanup(onic_wire.context);
+    onic_ucx.cleanup(onic_wire.context);
 }
 
 /** Everything but the server thread; the lock is held. */
@@ -243,7 +244,7 @@ static int start_wire(const onic_wire_config_t *config)
                     : given != NULL     ? given
                                         : "of its own choice",
                     config->tls == NULL && given != NULL ? " (UCX_TLS)" : "",
-                    ucs_status_string(status));
+                    onic_ucx.status_string(status));
         return onic_ucs_error(status);
     }
     onic_cma_start(&onic_wire.cma_id, &onic_wire.nonce);
