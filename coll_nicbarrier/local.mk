@@ -62,6 +62,40 @@ coll_nicbarrier_libnicbarrier_datagram_la_SOURCES = \
 nodist_coll_nicbarrier_libnicbarrier_datagram_la_SOURCES = common/config.h
 coll_nicbarrier_libnicbarrier_datagram_la_CPPFLAGS = $(pure_cppflags) $(verbs_cppflags) -D_GNU_SOURCE
 
+# Barriers in the kernel. What decides, and what a process needs of them, is always built.
+coll_nicbarrier_libnicbarrier_core_la_SOURCES += \
+	coll_nicbarrier/engines/datagram/bpf/frame.c \
+	coll_nicbarrier/engines/datagram/bpf/frame.h \
+	coll_nicbarrier/engines/datagram/bpf/state.h
+EXTRA_DIST += coll_nicbarrier/engines/datagram/bpf/program.c
+
+if HAVE_BPF
+noinst_LTLIBRARIES += coll_nicbarrier/libnicbarrier_kernel.la
+coll_nicbarrier_libnicbarrier_kernel_la_SOURCES = \
+	coll_nicbarrier/engines/datagram/bpf/kernel.c \
+	coll_nicbarrier/engines/datagram/bpf/kernel.h
+nodist_coll_nicbarrier_libnicbarrier_kernel_la_SOURCES = $(bpf_skeleton)
+coll_nicbarrier_libnicbarrier_kernel_la_CPPFLAGS = $(pure_cppflags) $(BPF_CPPFLAGS) -D_GNU_SOURCE
+bpf_libs = $(BPF_LDFLAGS) $(BPF_LIBS)
+
+bpf_program = coll_nicbarrier/engines/datagram/bpf/program
+bpf_skeleton = $(bpf_program).skel.h
+CLEANFILES += $(bpf_program).bpf.o $(bpf_skeleton)
+
+$(bpf_program).bpf.o: $(bpf_program).c coll_nicbarrier/engines/datagram/bpf/state.h \
+		coll_nicbarrier/engines/datagram/wire/packet.h coll_nicbarrier/epoch/rule.h
+	@$(MKDIR_P) $(@D)
+	$(AM_V_GEN)$(BPF_CLANG) -target bpf -mcpu=v3 -ffreestanding -O2 -g -std=gnu11 -Wall -Wextra \
+	    -I$(srcdir) $(BPF_CPPFLAGS) $(BPF_MULTIARCH) -c -o $@ $(srcdir)/$(bpf_program).c
+
+$(bpf_skeleton): $(bpf_program).bpf.o
+	$(AM_V_GEN)$(BPFTOOL) gen skeleton $(bpf_program).bpf.o name nicbarrier_program >$@.new && \
+	    mv $@.new $@
+
+bpf_objects = coll_nicbarrier/engines/datagram/bpf/libnicbarrier_kernel_la-kernel.lo
+$(bpf_objects): $(bpf_skeleton)
+endif
+
 # Engine put: neither does it, but for the wire below it.
 noinst_LTLIBRARIES += coll_nicbarrier/libnicbarrier_put.la
 

@@ -90,6 +90,10 @@ unit_programs = \
 	test/unit/check_verbs \
 	test/unit/check_verbs_port
 
+if HAVE_BPF
+unit_programs += test/unit/check_nicbarrier_bpf
+endif
+
 check_libs = $(CHECK_LDFLAGS) $(CHECK_LIBS)
 unit_ldadd = osc_nicstride/libnicstride_core.la common/libonic_core.la $(check_libs)
 pml_ldadd = pml_superpipe/libsuperpipe_core.la $(check_libs)
@@ -99,7 +103,7 @@ barrier_ldadd = coll_nicbarrier/libnicbarrier_core.la common/libonic_core.la $(c
 unit_objects = $(unit_programs:=.$(OBJEXT)) test/unit/nicbarrier_conformance.$(OBJEXT) \
 	test/unit/nicbarrier_members.$(OBJEXT) test/unit/nicbarrier_memory_engine.$(OBJEXT) \
 	test/unit/nicbarrier_sim.$(OBJEXT) \
-	test/unit/mover_sim.$(OBJEXT) test/unit/mover_sim_sides.$(OBJEXT) test/unit/pml_naive.$(OBJEXT) \
+	test/unit/bpf_group.$(OBJEXT) test/unit/mover_sim.$(OBJEXT) test/unit/mover_sim_sides.$(OBJEXT) test/unit/pml_naive.$(OBJEXT) \
 	test/unit/put_wire.$(OBJEXT)
 $(unit_objects): AM_CPPFLAGS += $(CHECK_CPPFLAGS)
 
@@ -144,6 +148,11 @@ test_unit_check_nicbarrier_plan_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_chain_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CPPFLAGS) $(verbs_cppflags)
 test_unit_check_nicbarrier_chain_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_waiting_LDADD = $(barrier_ldadd)
+test_unit_check_nicbarrier_bpf_SOURCES = \
+	test/unit/bpf_group.c \
+	test/unit/bpf_group.h \
+	test/unit/check_nicbarrier_bpf.c
+test_unit_check_nicbarrier_bpf_LDADD = coll_nicbarrier/libnicbarrier_kernel.la $(barrier_ldadd) $(bpf_libs)
 test_unit_check_nicbarrier_conformance_SOURCES = \
 	test/unit/check_nicbarrier_conformance.c \
 	test/unit/nicbarrier_conformance.c \

@@ -1,0 +1,246 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file Barriers in the kernel: programs and maps; see kernel.h. */
+#include "coll_nicbarrier/engines/datagram/bpf/kernel.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/if_link.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "coll_nicbarrier/engines/datagram/bpf/program.skel.h"
+
+struct nicbarrier_bpf_kernel {
+    struct nicbarrier_program *program;
+    int interface; /**< attached to it; 0: to none */
+    int xdp;       /**< descriptor of the attachment; -1: none */
+};
+
+const char *const nicbarrier_bpf_modes[] = {"native", "generic", "tc"};
+
+static int quiet(enum libbpf_print_level level, const char *format, va_list arguments)
+{
+    (void)level;
+    (void)format;
+    (void)arguments;
+    return 0;
+}
+
+nicbarrier_bpf_kernel_t *nicbarrier_bpf_load(void)
+{
+    nicbarrier_bpf_kernel_t *k = calloc(1, sizeof(*k));
+    if (k == NULL) {
+        return NULL;
+    }
+    (void)libbpf_set_print(quiet);
+    k->xdp = -1;
+    k->program = nicbarrier_program__open_and_load();
+    if (k->program == NULL) {
+        free(k);
+        return NULL;
+    }
+    return k;
+}
+
+nicbarrier_bpf_programs_t nicbarrier_bpf_programs(const nicbarrier_bpf_kernel_t *k)
+{
+    return (nicbarrier_bpf_programs_t){.xdp = bpf_program__fd(k->program->progs.nicbarrier_xdp),
+                                       .in = bpf_program__fd(k->program->progs.nicbarrier_in),
+                                       .out = bpf_program__fd(k->program->progs.nicbarrier_out)};
+}
+
+/* ---- attachment ------------------------------------------------------------------------------ */
+
+/** Ours among the filters of an interface. */
+enum { HANDLE = 0x6e62, PRIORITY = 0x6e62 };
+
+static const enum bpf_tc_attach_point ways[] = {BPF_TC_INGRESS, BPF_TC_EGRESS};
+
+void nicbarrier_bpf_sweep(int interface)
+{
+    for (int i = 0; i < 2; i++) {
+        LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = interface, .attach_point = ways[i]);
+        LIBBPF_OPTS(bpf_tc_opts, opts, .handle = HANDLE, .priority = PRIORITY);
+        (void)bpf_tc_detach(&hook, &opts);
+    }
+}
+
+static int attach_tc(int interface, const nicbarrier_bpf_programs_t *programs)
+{
+    const int program[] = {programs->in, programs->out};
+    for (int i = 0; i < 2; i++) {
+        LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = interface, .attach_point = ways[i]);
+        LIBBPF_OPTS(bpf_tc_opts, opts, .handle = HANDLE, .priority = PRIORITY,
+                    .prog_fd = program[i], .flags = BPF_TC_F_REPLACE);
+        const int rc = bpf_tc_hook_create(&hook);
+        /* Others' filters may be there, too. */
+        const int error = rc != 0 && rc != -EEXIST ? rc : bpf_tc_attach(&hook, &opts);
+        if (error != 0) {
+            return -error;
+        }
+    }
+    return 0;
+}
+
+static int attach_xdp(nicbarrier_bpf_kernel_t *k, int interface, nicbarrier_bpf_mode_t *mode)
+{
+    const uint32_t flags[] = {XDP_FLAGS_DRV_MODE, XDP_FLAGS_SKB_MODE};
+    int error = 0;
+    for (; *mode < NICBARRIER_BPF_TC; (*mode)++) {
+        LIBBPF_OPTS(bpf_link_create_opts, opts, .flags = flags[*mode]);
+        k->xdp = bpf_link_create(nicbarrier_bpf_programs(k).xdp, interface, BPF_XDP, &opts);
+        error = k->xdp < 0 ? errno : 0;
+        if (error == 0 || error == EBUSY || error == EPERM) {
+            return error;
+        }
+    }
+    return 0;
+}
+
+static void detach(nicbarrier_bpf_kernel_t *k)
+{
+    if (k->xdp >= 0) {
+        close(k->xdp);
+    }
+    k->xdp = -1;
+    if (k->interface != 0) {
+        nicbarrier_bpf_sweep(k->interface);
+    }
+    k->interface = 0;
+}
+
+int nicbarrier_bpf_attach(nicbarrier_bpf_kernel_t *k, int interface, nicbarrier_bpf_mode_t *mode)
+{
+    const nicbarrier_bpf_programs_t programs = nicbarrier_bpf_programs(k);
+    k->interface = interface;
+    int error = attach_tc(interface, &programs);
+    error = error != 0 ? error : attach_xdp(k, interface, mode);
+    if (error != 0) {
+        detach(k);
+    }
+    return error;
+}
+
+void nicbarrier_bpf_unload(nicbarrier_bpf_kernel_t *k)
+{
+    detach(k);
+    nicbarrier_program__destroy(k->program);
+    free(k);
+}
+
+/* ---- groups ---------------------------------------------------------------------------------- */
+
+static int groups_of(const nicbarrier_bpf_kernel_t *k)
+{
+    return bpf_map__fd(k->program->maps.groups);
+}
+
+static int pages_of(const nicbarrier_bpf_kernel_t *k)
+{
+    return bpf_map__fd(k->program->maps.pages);
+}
+
+static int packets_of(const nicbarrier_bpf_kernel_t *k)
+{
+    return bpf_map__fd(k->program->maps.packets);
+}
+
+static nicbarrier_bpf_id_t id_of_packet(const nicbarrier_bpf_id_t *id, uint32_t step)
+{
+    return (nicbarrier_bpf_id_t){.key = id->key, .cookie = id->cookie, .step = step};
+}
+
+/** A page with the state to begin with; -1 where there is none. */
+static int make_page(const nicbarrier_bpf_plan_t *plan)
+{
+    LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
+    const uint32_t zero = 0;
+    nicbarrier_bpf_page_t page;
+    const int fd =
+        bpf_map_create(BPF_MAP_TYPE_ARRAY, "nicbarrier_page", sizeof(zero), sizeof(page), 1, &opts);
+    if (fd < 0) {
+        return -1;
+    }
+    memset(&page, 0, sizeof(page));
+    page.key = plan->id.key;
+    page.rule = plan->rule;
+    page.word = plan->rule.completed | (plan->rule.failed ? NICBARRIER_WORD_FAILED : 0);
+    page.entered = page.enter = plan->rule.entered;
+    if (bpf_map_update_elem(fd, &zero, &page, BPF_ANY) != 0) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+/** The programs find a group when its entry in `groups` is there: that comes last. */
+static int make_entries(nicbarrier_bpf_kernel_t *k, const nicbarrier_bpf_plan_t *plan, int page)
+{
+    nicbarrier_bpf_group_t group;
+    memset(&group, 0, sizeof(group));
+    group.drop = plan->drop;
+    memcpy(group.sender, plan->sender, sizeof(group.sender));
+    for (uint32_t i = 0; i < plan->rule.nsteps && i < NICBARRIER_RULE_STEPS; i++) {
+        const nicbarrier_bpf_id_t id = id_of_packet(&plan->id, i);
+        if ((plan->rule.sends >> i & 1) &&
+            bpf_map_update_elem(packets_of(k), &id, &plan->packet[i], BPF_ANY) != 0) {
+            return -1;
+        }
+    }
+    return bpf_map_update_elem(pages_of(k), &plan->id, &page, BPF_ANY) == 0 &&
+                   bpf_map_update_elem(groups_of(k), &plan->id, &group, BPF_NOEXIST) == 0
+               ? 0
+               : -1;
+}
+
+int nicbarrier_bpf_install(nicbarrier_bpf_kernel_t *k, const nicbarrier_bpf_plan_t *plan)
+{
+    nicbarrier_bpf_group_t group;
+    if (bpf_map_lookup_elem(groups_of(k), &plan->id, &group) == 0) {
+        errno = EEXIST;
+        return -1;
+    }
+    const int page = make_page(plan);
+    if (page >= 0 && make_entries(k, plan, page) != 0) {
+        const int error = errno;
+        nicbarrier_bpf_remove(k, &plan->id);
+        close(page);
+        errno = error;
+        return -1;
+    }
+    return page;
+}
+
+int nicbarrier_bpf_replace(nicbarrier_bpf_kernel_t *k, const nicbarrier_bpf_id_t *id, uint32_t step,
+                           const nicbarrier_bpf_packet_t *packet)
+{
+    const nicbarrier_bpf_id_t of = id_of_packet(id, step);
+    return bpf_map_update_elem(packets_of(k), &of, packet, BPF_EXIST) == 0 ? 0 : errno;
+}
+
+int nicbarrier_bpf_count(const nicbarrier_bpf_kernel_t *k, const nicbarrier_bpf_id_t *id,
+                         uint64_t count[NICBARRIER_BPF_COUNTERS])
+{
+    nicbarrier_bpf_group_t group;
+    if (bpf_map_lookup_elem_flags(groups_of(k), id, &group, BPF_F_LOCK) != 0) {
+        return errno;
+    }
+    memcpy(count, group.count, sizeof(group.count));
+    return 0;
+}
+
+void nicbarrier_bpf_remove(nicbarrier_bpf_kernel_t *k, const nicbarrier_bpf_id_t *id)
+{
+    (void)bpf_map_delete_elem(groups_of(k), id);
+    for (uint32_t i = 0; i < NICBARRIER_RULE_STEPS; i++) {
+        const nicbarrier_bpf_id_t of = id_of_packet(id, i);
+        (void)bpf_map_delete_elem(packets_of(k), &of);
+    }
+    /* The kernel waits here until programs that began before have ended. */
+    (void)bpf_map_delete_elem(pages_of(k), id);
+}

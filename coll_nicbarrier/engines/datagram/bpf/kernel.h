@@ -1,0 +1,73 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Barriers in the kernel: loads the programs, attaches them to an interface, and installs groups
+ * (state.h). Needs CAP_BPF and CAP_NET_ADMIN. Not for several threads at once.
+ *
+ * What is loaded lives as long as this process, or as its attachment: XDP goes with the process, TC
+ * stays behind one that was killed, until detach or the next attach.
+ */
+#ifndef NICBARRIER_BPF_KERNEL_H
+#define NICBARRIER_BPF_KERNEL_H
+
+#include <stdint.h>
+
+#include "coll_nicbarrier/engines/datagram/bpf/state.h"
+
+/** Where the programs sit on an interface. */
+typedef enum nicbarrier_bpf_mode {
+    NICBARRIER_BPF_NATIVE,  /**< XDP in the driver */
+    NICBARRIER_BPF_GENERIC, /**< XDP behind the driver */
+    NICBARRIER_BPF_TC,      /**< TC alone */
+    NICBARRIER_BPF_MODES
+} nicbarrier_bpf_mode_t;
+
+/** "native", "generic", "tc". */
+extern const char *const nicbarrier_bpf_modes[NICBARRIER_BPF_MODES];
+
+typedef struct nicbarrier_bpf_kernel nicbarrier_bpf_kernel_t;
+
+/** Descriptors of the programs: for what runs them by hand. */
+typedef struct nicbarrier_bpf_programs {
+    int xdp, in, out;
+} nicbarrier_bpf_programs_t;
+
+/** @return NULL and errno: EPERM without the capabilities, else what the kernel says */
+nicbarrier_bpf_kernel_t *nicbarrier_bpf_load(void);
+/** Detaches where it is attached, and frees it. */
+void nicbarrier_bpf_unload(nicbarrier_bpf_kernel_t *k);
+nicbarrier_bpf_programs_t nicbarrier_bpf_programs(const nicbarrier_bpf_kernel_t *k);
+
+/** Attaches to an interface, in the first of the modes from `*mode` on that it takes; what another
+ *  process has left behind there is replaced.
+ *  @return 0, or an errno: EBUSY where another program of XDP is attached and `*mode` is not
+ *          NICBARRIER_BPF_TC */
+int nicbarrier_bpf_attach(nicbarrier_bpf_kernel_t *k, int interface, nicbarrier_bpf_mode_t *mode);
+/** Removes what a process that was killed has left behind on an interface. */
+void nicbarrier_bpf_sweep(int interface);
+
+/** What is installed of a group; read during the call only. */
+typedef struct nicbarrier_bpf_plan {
+    nicbarrier_bpf_id_t id; /**< of the group */
+    nicbarrier_rule_t rule; /**< the state to begin with */
+    uint32_t drop;          /**< for tests: of 1000 messages so many are not sent */
+    nicbarrier_bpf_sender_t sender[NICBARRIER_RULE_STEPS];
+    nicbarrier_bpf_packet_t packet[NICBARRIER_RULE_STEPS]; /**< where the step sends */
+} nicbarrier_bpf_plan_t;
+
+/** @return a descriptor of the page, to be mapped, which the caller closes; or -1 and errno: EEXIST
+ *          where there is such a group, E2BIG where there is no room */
+int nicbarrier_bpf_install(nicbarrier_bpf_kernel_t *k, const nicbarrier_bpf_plan_t *plan);
+/** Another packet for a step of it. @return 0, or an errno */
+int nicbarrier_bpf_replace(nicbarrier_bpf_kernel_t *k, const nicbarrier_bpf_id_t *id, uint32_t step,
+                           const nicbarrier_bpf_packet_t *packet);
+/** Its counters. @return 0, or an errno */
+int nicbarrier_bpf_count(const nicbarrier_bpf_kernel_t *k, const nicbarrier_bpf_id_t *id,
+                         uint64_t count[NICBARRIER_BPF_COUNTERS]);
+/** When it returns, no program sees the group any more. */
+void nicbarrier_bpf_remove(nicbarrier_bpf_kernel_t *k, const nicbarrier_bpf_id_t *id);
+
+#endif

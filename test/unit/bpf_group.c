@@ -1,0 +1,310 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file A group in this kernel; see bpf_group.h. */
+#define _GNU_SOURCE
+#include "test/unit/bpf_group.h"
+
+#include <arpa/inet.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <linux/pkt_cls.h>
+#include <net/if.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "coll_nicbarrier/engines/datagram/bpf/frame.h"
+#include "common/support/bytes.h"
+
+/* ---- begin and end --------------------------------------------------------------------------- */
+
+static int open_wire(void)
+{
+    const int room = 1 << 24;
+    struct sockaddr_ll at = {.sll_family = AF_PACKET,
+                             .sll_protocol = htons(ETH_P_ALL),
+                             .sll_ifindex = (int)if_nametoindex("lo")};
+    const int fd = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, htons(ETH_P_ALL));
+    ck_assert_int_ge(fd, 0);
+    (void)setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room));
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
+    return fd;
+}
+
+const char *bpf_group_obstacle(void)
+{
+    struct ifreq lo = {.ifr_name = "lo", .ifr_flags = IFF_UP};
+    if (geteuid() != 0) {
+        return "programs in the kernel are for root";
+    }
+    nicbarrier_bpf_kernel_t *kernel = nicbarrier_bpf_load();
+    if (kernel == NULL) {
+        return errno == EPERM || errno == ENOSYS ? "the kernel takes no programs here"
+                                                 : "the kernel refuses the programs";
+    }
+    nicbarrier_bpf_unload(kernel);
+    if (unshare(CLONE_NEWNET) != 0) {
+        return "no namespaces can be made here";
+    }
+    const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    UNIT_CHECK(ioctl(fd, SIOCSIFFLAGS, &lo) == 0);
+    close(fd);
+    return NULL;
+}
+
+/** Where member i is. */
+static nicbarrier_bpf_end_t end_of(const bpf_group_t *g, int32_t i)
+{
+    nicbarrier_bpf_end_t end = {.mac = {2}, .port = (uint16_t)(2000 + i)};
+    onic_put32(end.mac + 2, (uint32_t)i);
+    if (g->six) {
+        end.ip[0] = 0xfd;
+        onic_put32(end.ip + 12, (uint32_t)i + 1);
+    } else {
+        onic_put32(end.ip, UINT32_C(0x0a000001) + (uint32_t)i);
+    }
+    return end;
+}
+
+static void make_payload(const bpf_group_t *g, int32_t from, uint32_t k, uint8_t kind,
+                         uint64_t word, unsigned char bytes[NICBARRIER_PACKET_SIZE])
+{
+    const nicbarrier_step_t *s = &g->member[from].step[k];
+    const nicbarrier_packet_t p = {.kind = kind,
+                                   .at = s->send_at,
+                                   .from_at = (uint8_t)k,
+                                   .sender = (uint32_t)from,
+                                   .cookie = g->member[s->send_to].plan.id.cookie,
+                                   .key = g->key,
+                                   .epoch = word};
+    nicbarrier_packet_encode(&p, bytes);
+}
+
+static void plan_sender(const bpf_group_t *g, int32_t i, uint32_t k)
+{
+    const nicbarrier_step_t *s = &g->member[i].step[k];
+    const nicbarrier_bpf_end_t from = end_of(g, s->wait_for);
+    nicbarrier_bpf_sender_t *sender = &g->member[i].plan.sender[k];
+    unsigned char bytes[NICBARRIER_PACKET_SIZE];
+    make_payload(g, s->wait_for, s->wait_at, NICBARRIER_PACKET_EPOCH, 0, bytes);
+    memcpy(sender->ip, from.ip, sizeof(sender->ip));
+    memcpy(&sender->named, bytes + NICBARRIER_PACKET_SENDER_AT, sizeof(sender->named));
+    sender->port[0] = htons(from.port);
+    sender->port[1] = htons(end_of(g, i).port);
+}
+
+static void plan_member(bpf_group_t *g, int32_t i)
+{
+    bpf_member_t *m = &g->member[i];
+    const nicbarrier_bpf_end_t me = end_of(g, i);
+    for (uint32_t k = 0; k < m->plan.rule.nsteps; k++) {
+        if (m->step[k].send_to != NICBARRIER_NOBODY) {
+            const nicbarrier_bpf_end_t to = end_of(g, m->step[k].send_to);
+            unsigned char bytes[NICBARRIER_PACKET_SIZE];
+            make_payload(g, i, k, NICBARRIER_PACKET_EPOCH, 0, bytes);
+            nicbarrier_bpf_frame(&m->plan.packet[k], g->six, &me, &to, bytes);
+        }
+        if (m->step[k].wait_for != NICBARRIER_NOBODY) {
+            plan_sender(g, i, k);
+        }
+    }
+}
+
+void bpf_group_begin(bpf_group_t *g, int32_t n, nicbarrier_schedule_kind_t schedule, bool six,
+                     bool tc)
+{
+    memset(g, 0, sizeof(*g));
+    g->kernel = nicbarrier_bpf_load();
+    ck_assert_ptr_nonnull(g->kernel);
+    g->wire = open_wire();
+    g->six = six;
+    g->tc = tc;
+    g->n = n;
+    g->key = UINT64_C(0x1122334455667788);
+    g->member = calloc((size_t)n, sizeof(*g->member));
+    ck_assert_ptr_nonnull(g->member);
+    for (int32_t i = 0; i < n; i++) {
+        bpf_member_t *m = &g->member[i];
+        uint64_t sends, waits;
+        const int steps = nicbarrier_schedule(schedule, i, n, m->step);
+        nicbarrier_schedule_bits(m->step, steps, &sends, &waits);
+        nicbarrier_rule_init(&m->plan.rule, (uint32_t)steps, sends, waits);
+        m->plan.id = (nicbarrier_bpf_id_t){.key = g->key, .cookie = 1000 + (uint32_t)i};
+    }
+    for (int32_t i = 0; i < n; i++) {
+        plan_member(g, i);
+    }
+}
+
+void bpf_group_install(bpf_group_t *g, int32_t i)
+{
+    bpf_member_t *m = &g->member[i];
+    const int fd = nicbarrier_bpf_install(g->kernel, &m->plan);
+    ck_assert_int_ge(fd, 0);
+    m->page = mmap(NULL, sizeof(*m->page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    ck_assert_ptr_ne(m->page, MAP_FAILED);
+    close(fd);
+}
+
+void bpf_group_remove(bpf_group_t *g, int32_t i)
+{
+    bpf_member_t *m = &g->member[i];
+    if (m->page != NULL) {
+        nicbarrier_bpf_remove(g->kernel, &m->plan.id);
+        munmap(m->page, sizeof(*m->page));
+        m->page = NULL;
+    }
+}
+
+void bpf_group_end(bpf_group_t *g)
+{
+    for (int32_t i = 0; i < g->n; i++) {
+        if (g->member[i].page != NULL) {
+            munmap(g->member[i].page, sizeof(*g->member[i].page));
+        }
+    }
+    close(g->wire);
+    nicbarrier_bpf_unload(g->kernel);
+    free(g->member);
+}
+
+/* ---- packets --------------------------------------------------------------------------------- */
+
+static uint16_t checksum(uint32_t sum, const unsigned char *bytes, size_t n)
+{
+    for (size_t i = 0; i < n; i += 2) {
+        sum += onic_get16(bytes + i);
+    }
+    while (sum >> 16 != 0) {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    return (uint16_t)sum;
+}
+
+enum { UDP_SIZE = 8 + NICBARRIER_PACKET_SIZE, AT_IP = 14 };
+
+/** What UDP's checksum is taken over; 0xffff where that is right. */
+static uint16_t udp_sum(const bpf_flight_t *f)
+{
+    const uint32_t addresses = f->len == NICBARRIER_BPF_PACKET_V4 ? 8 : 32;
+    return checksum(IPPROTO_UDP + UDP_SIZE, f->bytes + f->len - UDP_SIZE - addresses,
+                    addresses + UDP_SIZE);
+}
+
+void bpf_group_frame(const bpf_group_t *g, int32_t i, uint32_t k, uint8_t kind, uint64_t word,
+                     bpf_flight_t *f)
+{
+    const nicbarrier_bpf_packet_t *p = &g->member[i].plan.packet[k];
+    memcpy(f->bytes, p->bytes, p->len);
+    f->len = p->len;
+    unsigned char *const payload = f->bytes + f->len - NICBARRIER_PACKET_SIZE;
+    payload[NICBARRIER_PACKET_KIND_AT] = kind;
+    onic_put64(payload + NICBARRIER_PACKET_EPOCH_AT, word);
+    onic_put16(payload - 2, (uint16_t)~udp_sum(f));
+}
+
+nicbarrier_packet_t bpf_group_read(const bpf_flight_t *f)
+{
+    nicbarrier_packet_t p;
+    UNIT_CHECK(nicbarrier_packet_decode(f->bytes + f->len - NICBARRIER_PACKET_SIZE,
+                                        NICBARRIER_PACKET_SIZE, &p) == NULL);
+    UNIT_CHECK(udp_sum(f) == 0xffff);
+    UNIT_CHECK(onic_get16(f->bytes + f->len - NICBARRIER_PACKET_SIZE - 2) != 0);
+    UNIT_CHECK(f->len == NICBARRIER_BPF_PACKET_V6 || checksum(0, f->bytes + AT_IP, 20) == 0xffff);
+    return p;
+}
+
+static void launch(bpf_group_t *g, const unsigned char *bytes, uint32_t len)
+{
+    UNIT_CHECK(g->flights < BPF_FLIGHTS_MAX);
+    UNIT_CHECK(len == NICBARRIER_BPF_PACKET_V4 || len == NICBARRIER_BPF_PACKET_V6);
+    bpf_flight_t *f = &g->flight[g->flights++];
+    memcpy(f->bytes, bytes, len);
+    f->len = len;
+}
+
+/** Clones that were sent. */
+static void gather(bpf_group_t *g)
+{
+    unsigned char bytes[256];
+    struct sockaddr_ll from;
+    socklen_t size = sizeof(from);
+    ssize_t n;
+    while ((n = recvfrom(g->wire, bytes, sizeof(bytes), 0, (struct sockaddr *)&from, &size)) >= 0) {
+        if (from.sll_pkttype == PACKET_OUTGOING) {
+            launch(g, bytes, (uint32_t)n);
+        }
+        size = sizeof(from);
+    }
+}
+
+/** Runs a program on a packet, which gets what the program leaves of it. */
+static uint32_t run(int program, bpf_flight_t *f)
+{
+    unsigned char out[256];
+    LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = f->bytes, .data_size_in = f->len,
+                .data_out = out, .data_size_out = sizeof(out), .repeat = 1);
+    ck_assert_int_eq(bpf_prog_test_run_opts(program, &opts), 0);
+    UNIT_CHECK(opts.data_size_out == f->len);
+    memcpy(f->bytes, out, f->len);
+    return opts.retval;
+}
+
+bool bpf_group_come(bpf_group_t *g, const bpf_flight_t *f)
+{
+    const nicbarrier_bpf_programs_t programs = nicbarrier_bpf_programs(g->kernel);
+    bpf_flight_t packet = *f;
+    const uint32_t first = g->tc ? XDP_PASS : run(programs.xdp, &packet);
+    if (first == XDP_TX) {
+        launch(g, packet.bytes, packet.len);
+    }
+    if (first != XDP_PASS) {
+        UNIT_CHECK(first == XDP_TX || first == XDP_DROP);
+        return false;
+    }
+    const uint32_t second = run(programs.in, &packet);
+    gather(g);
+    if (second == TC_ACT_REDIRECT) {
+        launch(g, packet.bytes, packet.len);
+    }
+    UNIT_CHECK(second != TC_ACT_OK || memcmp(packet.bytes, f->bytes, f->len) == 0);
+    return second == TC_ACT_OK;
+}
+
+void bpf_group_wake(bpf_group_t *g, int32_t i)
+{
+    const nicbarrier_packet_t p = {
+        .kind = NICBARRIER_PACKET_WAKE, .cookie = g->member[i].plan.id.cookie, .key = g->key};
+    const nicbarrier_bpf_end_t from = end_of(g, i), to = end_of(g, (i + 1) % g->n);
+    unsigned char bytes[NICBARRIER_PACKET_SIZE];
+    nicbarrier_bpf_packet_t frame;
+    bpf_flight_t packet;
+    nicbarrier_packet_encode(&p, bytes);
+    nicbarrier_bpf_frame(&frame, g->six, &from, &to, bytes);
+    packet.len = frame.len;
+    memcpy(packet.bytes, frame.bytes, frame.len);
+    const uint32_t verdict = run(nicbarrier_bpf_programs(g->kernel).out, &packet);
+    gather(g);
+    if (verdict == TC_ACT_OK) {
+        launch(g, packet.bytes, packet.len);
+    } else {
+        UNIT_CHECK(verdict == TC_ACT_STOLEN);
+    }
+}
+
+uint32_t bpf_group_time(int program, const bpf_flight_t *f, unsigned times)
+{
+    LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = f->bytes, .data_size_in = f->len,
+                .repeat = (int)times);
+    ck_assert_int_eq(bpf_prog_test_run_opts(program, &opts), 0);
+    return opts.duration;
+}

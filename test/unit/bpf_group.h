@@ -1,0 +1,67 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * A group whose members are all in this kernel, in the maps of one set of programs, each at an
+ * address of its own. Packets do not travel: the programs are run by hand (BPF_PROG_TEST_RUN), and
+ * what they send is put into a list. It needs root and a network namespace of its own, where clones
+ * of packets go over the loopback interface, to be seen on their way.
+ */
+#ifndef TEST_BPF_GROUP_H
+#define TEST_BPF_GROUP_H
+
+#include "coll_nicbarrier/engines/datagram/bpf/kernel.h"
+#include "coll_nicbarrier/engines/datagram/wire/packet.h"
+#include "coll_nicbarrier/schedule/schedule.h"
+#include "test/unit/unit.h"
+
+enum { BPF_MEMBERS_MAX = NICBARRIER_BPF_GROUPS, BPF_FLIGHTS_MAX = 8192 };
+
+typedef struct bpf_member {
+    nicbarrier_bpf_plan_t plan;
+    nicbarrier_step_t step[NICBARRIER_STEPS_MAX];
+    nicbarrier_bpf_page_t *page; /**< NULL: not installed */
+} bpf_member_t;
+
+/** A packet on its way. */
+typedef struct bpf_flight {
+    uint32_t len;
+    unsigned char bytes[NICBARRIER_BPF_PACKET_V6];
+} bpf_flight_t;
+
+typedef struct bpf_group {
+    nicbarrier_bpf_kernel_t *kernel;
+    int wire; /**< sees clones */
+    bool six; /**< IPv6 */
+    bool tc;  /**< TC alone */
+    int32_t n;
+    uint64_t key;
+    bpf_member_t *member;
+    bpf_flight_t flight[BPF_FLIGHTS_MAX];
+    int flights;
+} bpf_group_t;
+
+/** Makes the namespace, once for a process. @return NULL, or why there can be no such group here */
+const char *bpf_group_obstacle(void);
+void bpf_group_begin(bpf_group_t *g, int32_t n, nicbarrier_schedule_kind_t schedule, bool six,
+                     bool tc);
+void bpf_group_end(bpf_group_t *g);
+void bpf_group_install(bpf_group_t *g, int32_t i);
+void bpf_group_remove(bpf_group_t *g, int32_t i);
+
+/** The message of step k of member i, or another kind with that word. */
+void bpf_group_frame(const bpf_group_t *g, int32_t i, uint32_t k, uint8_t kind, uint64_t word,
+                     bpf_flight_t *f);
+/** The packet comes to this host: what follows is added to the flights. @return whether it goes on
+ *  to the process */
+bool bpf_group_come(bpf_group_t *g, const bpf_flight_t *f);
+/** Member i orders the programs to look at its page. */
+void bpf_group_wake(bpf_group_t *g, int32_t i);
+/** The packet of a flight, which must be well-formed to the last checksum. */
+nicbarrier_packet_t bpf_group_read(const bpf_flight_t *f);
+/** Runs a program many times on a packet. @return nanoseconds of one run */
+uint32_t bpf_group_time(int program, const bpf_flight_t *f, unsigned times);
+
+#endif

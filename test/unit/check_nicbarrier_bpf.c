@@ -1,0 +1,321 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Barriers in the kernel: the programs are loaded, and are run on packets that are lost, doubled,
+ * reordered and forged, beside the rule as the host has it. What they send and what state they have
+ * must be the same.
+ */
+#include <netinet/in.h>
+#include <string.h>
+
+#include "test/unit/bpf_group.h"
+
+enum { RULE_MEMBERS = 20 };
+
+static bpf_group_t group;
+
+/** The rule of the same group as the host has it. */
+static nicbarrier_rule_t host[BPF_MEMBERS_MAX];
+
+static void begin(int32_t n, unit_random_t *random)
+{
+    const nicbarrier_schedule_kind_t schedule =
+        (nicbarrier_schedule_kind_t)unit_below(random, NICBARRIER_GATHER_BROADCAST + 1);
+    bpf_group_begin(&group, n, schedule, unit_once_in(random, 2), unit_once_in(random, 3));
+    for (int32_t i = 0; i < n; i++) {
+        host[i] = group.member[i].plan.rule;
+        bpf_group_install(&group, i);
+    }
+}
+
+static int32_t member_of(uint32_t cookie)
+{
+    return (int32_t)cookie - 1000;
+}
+
+/** The programs have sent what the rule says, from the flight `first` on, and have its state. */
+static void compare(int32_t i, int first, uint64_t out)
+{
+    const bpf_member_t *m = &group.member[i];
+    const nicbarrier_rule_t *r = &m->page->rule, *h = &host[i];
+    for (int f = first; f < group.flights; f++) {
+        const nicbarrier_packet_t p = bpf_group_read(&group.flight[f]);
+        const uint32_t k = p.from_at;
+        UNIT_CHECK(p.kind == NICBARRIER_PACKET_EPOCH && p.sender == (uint32_t)i);
+        UNIT_CHECK(out >> k & 1);
+        UNIT_CHECK(member_of(p.cookie) == m->step[k].send_to && p.at == m->step[k].send_at);
+        UNIT_CHECK(p.epoch == nicbarrier_rule_word(h, k));
+        out &= ~(UINT64_C(1) << k);
+    }
+    UNIT_CHECK(out == 0);
+    UNIT_CHECK(memcmp(r, h, sizeof(*r)) == 0);
+    UNIT_CHECK(m->page->word == (h->completed | (h->failed ? NICBARRIER_WORD_FAILED : 0)));
+    UNIT_CHECK(m->page->entered == h->entered && m->page->version % 2 == 0);
+}
+
+/** A member looks at its page, as it stands. */
+static void wake(int32_t i)
+{
+    const int first = group.flights;
+    bpf_group_wake(&group, i);
+    compare(i, first, nicbarrier_rule_advance(&host[i]));
+}
+
+static void enter(int32_t i, uint64_t epoch)
+{
+    group.member[i].page->enter = epoch;
+    nicbarrier_rule_enter(&host[i], epoch);
+    wake(i);
+}
+
+/** A word comes to the process, by another way. */
+static void hand_over(int32_t i, uint32_t k, uint64_t word)
+{
+    group.member[i].page->take[k] = word;
+    group.member[i].page->takes = 1;
+    (void)nicbarrier_rule_receive(&host[i], k, word);
+    wake(i);
+}
+
+static void find_failure(int32_t i)
+{
+    group.member[i].page->fail = 1;
+    nicbarrier_rule_fail(&host[i]);
+    wake(i);
+}
+
+/** The packet comes, and is a word for its member. */
+static void come(const bpf_flight_t *f)
+{
+    const nicbarrier_packet_t p = bpf_group_read(f);
+    const int32_t i = member_of(p.cookie);
+    const uint64_t before = group.member[i].page->word;
+    const uint64_t wanted = group.member[i].page->wanted;
+    const int first = group.flights;
+    const bool up = bpf_group_come(&group, f);
+    const nicbarrier_word_t verdict = nicbarrier_rule_receive(&host[i], p.at, p.epoch);
+    compare(i, first, nicbarrier_rule_advance(&host[i]));
+    const bool wakes = wanted != 0 && group.member[i].page->word != before;
+    UNIT_CHECK(verdict != NICBARRIER_WORD_WRONG);
+    UNIT_CHECK(up == (wakes || p.kind == NICBARRIER_PACKET_PROMISED));
+    UNIT_CHECK(group.member[i].page->wanted == (wakes ? 0 : wanted));
+}
+
+/** One of those under way comes, comes twice or is lost. */
+static void deliver(unit_random_t *random)
+{
+    bpf_flight_t *at = &group.flight[unit_below(random, (uint64_t)group.flights)];
+    bpf_flight_t f = *at;
+    if (!unit_once_in(random, 6)) {
+        *at = group.flight[--group.flights];
+    }
+    if (unit_once_in(random, 6)) {
+        return;
+    }
+    if (unit_once_in(random, 6)) {
+        const nicbarrier_packet_t p = bpf_group_read(&f);
+        const uint8_t kind =
+            unit_once_in(random, 2) ? NICBARRIER_PACKET_REPEAT : NICBARRIER_PACKET_PROMISED;
+        bpf_group_frame(&group, (int32_t)p.sender, p.from_at, kind, p.epoch, &f);
+    }
+    come(&f);
+}
+
+/* ---- forged packets -------------------------------------------------------------------------- */
+
+/** A packet that looks like a word for a member, changed in one place that matters: never in one
+ *  byte of its word, which may make another that is possible, nor in what a network may change
+ *  (addresses of Ethernet, hops, checksums). */
+static bool forge(unit_random_t *random, bpf_flight_t *f)
+{
+    const uint32_t payload = f->len - NICBARRIER_PACKET_SIZE;
+    const uint32_t at = 12 + (uint32_t)unit_below(random, f->len - 12);
+    const bool four = group.six == false;
+    const uint32_t ip = at - 14;
+    const bool free_ipv4 =
+        four && at < 34 &&
+        (ip == 1 || (ip >= 4 && ip < 6) || ip == 8 || (ip >= 10 && ip < 12) || ip >= 16 || ip == 6);
+    const bool free_ipv6 = !four && at < 54 && at >= 14 && (ip < 4 || ip == 7 || ip >= 24);
+    const bool free_udp = at >= payload - 4 && at < payload;
+    if (free_ipv4 || free_ipv6 || free_udp || at >= payload + NICBARRIER_PACKET_EPOCH_AT) {
+        return false;
+    }
+    f->bytes[at] ^= (unsigned char)(1U << unit_below(random, 8));
+    /* Still one of the kinds that bring a word. */
+    return at != payload + NICBARRIER_PACKET_KIND_AT || f->bytes[at] == 0 ||
+           f->bytes[at] > NICBARRIER_PACKET_PROMISED;
+}
+
+/** Leaves all states as they are, sends nothing, and goes on to the process as it is. */
+static void come_forged(unit_random_t *random)
+{
+    const int32_t i = (int32_t)unit_below(random, (uint64_t)group.n);
+    bpf_flight_t f;
+    const nicbarrier_rule_t *r = &host[i];
+    const uint32_t k = r->nsteps == 0 ? 0 : (uint32_t)unit_below(random, r->nsteps);
+    if (!(r->sends >> k & 1)) {
+        return;
+    }
+    const int32_t to = group.member[i].step[k].send_to;
+    const uint64_t count = group.member[to].page->taken;
+    bpf_group_frame(&group, i, k, NICBARRIER_PACKET_EPOCH, 1000000, &f);
+    if (forge(random, &f)) {
+        const int first = group.flights;
+        UNIT_CHECK(bpf_group_come(&group, &f));
+        UNIT_CHECK(group.member[to].page->taken == count);
+        for (int32_t m = 0; m < group.n; m++) {
+            compare(m, first, 0);
+        }
+    }
+}
+
+/** An epoch that nobody can have entered is left to the process. */
+static void come_impossible(unit_random_t *random)
+{
+    const int32_t i = (int32_t)unit_below(random, (uint64_t)group.n);
+    bpf_flight_t f;
+    if (host[i].sends & 1) {
+        const int32_t to = group.member[i].step[0].send_to;
+        bpf_group_frame(&group, i, 0, NICBARRIER_PACKET_EPOCH,
+                        host[to].entered + NICBARRIER_OUTSTANDING_MAX + 1, &f);
+        const int first = group.flights;
+        UNIT_CHECK(bpf_group_come(&group, &f));
+        compare(to, first, 0);
+    }
+}
+
+/* ---- the tests ------------------------------------------------------------------------------- */
+
+static void act(unit_random_t *random, uint64_t most)
+{
+    const int32_t i = (int32_t)unit_below(random, (uint64_t)group.n);
+    const uint32_t k = (uint32_t)unit_below(random, NICBARRIER_RULE_STEPS);
+    if (unit_once_in(random, 12)) {
+        come_forged(random);
+    } else if (unit_once_in(random, 40)) {
+        come_impossible(random);
+    } else if (unit_once_in(random, 8)) {
+        group.member[i].page->wanted = 1;
+    } else if (unit_once_in(random, 30)) {
+        hand_over(i, k, unit_below(random, most));
+    } else if (unit_once_in(random, 600)) {
+        find_failure(i);
+    } else if (unit_once_in(random, 3) || group.flights == 0) {
+        if (host[i].entered < most) {
+            enter(i, most);
+        }
+    } else if (group.flights > 0) {
+        deliver(random);
+    }
+}
+
+START_TEST(as_the_rule)
+{
+    unit_random_t random = {unit_seed() + (uint64_t)_i};
+    begin(2 + (int32_t)unit_below(&random, RULE_MEMBERS - 1), &random);
+    for (int i = 0; i < 3000; i++) {
+        act(&random, 1 + (uint64_t)i / 100);
+    }
+    bpf_group_end(&group);
+}
+END_TEST
+
+/** Delivers all that is under way, in any order. */
+static void settle(unit_random_t *random)
+{
+    while (group.flights > 0) {
+        bpf_flight_t *at = &group.flight[unit_below(random, (uint64_t)group.flights)];
+        const bpf_flight_t f = *at;
+        *at = group.flight[--group.flights];
+        come(&f);
+    }
+}
+
+/* A thousand members: each has one queue of O(log N), and a message of each step for a barrier. */
+START_TEST(many_members)
+{
+    unit_random_t random = {unit_seed()};
+    bpf_group_begin(&group, BPF_MEMBERS_MAX, NICBARRIER_DISSEMINATION, false, false);
+    for (int32_t i = 0; i < group.n; i++) {
+        host[i] = group.member[i].plan.rule;
+        UNIT_CHECK(host[i].nsteps == 10);
+        bpf_group_install(&group, i);
+    }
+    for (uint64_t epoch = 1; epoch <= 3; epoch++) {
+        for (int32_t i = 0; i < group.n; i++) {
+            UNIT_CHECK(host[i].completed == epoch - 1);
+            enter(i, epoch);
+            /* Not all at once: there is not so much room for flights. */
+            if (i % 64 == 63) {
+                settle(&random);
+            }
+        }
+        settle(&random);
+    }
+    for (int32_t i = 0; i < group.n; i++) {
+        uint64_t count[NICBARRIER_BPF_COUNTERS];
+        UNIT_CHECK(host[i].completed == 3);
+        UNIT_CHECK(nicbarrier_bpf_count(group.kernel, &group.member[i].plan.id, count) == 0);
+        UNIT_CHECK(count[NICBARRIER_BPF_SENT] == 30 && count[NICBARRIER_BPF_WORDS] == 30);
+        UNIT_CHECK(count[NICBARRIER_BPF_WAKES] == 3 && count[NICBARRIER_BPF_UP] == 0);
+    }
+    bpf_group_end(&group);
+}
+END_TEST
+
+/* A group is there once; one that was removed leaves its packets to the process. */
+START_TEST(install_and_remove)
+{
+    bpf_flight_t f;
+    bpf_group_begin(&group, 2, NICBARRIER_DISSEMINATION, false, false);
+    bpf_group_install(&group, 0);
+    UNIT_CHECK(nicbarrier_bpf_install(group.kernel, &group.member[0].plan) == -1);
+    bpf_group_frame(&group, 1, 0, NICBARRIER_PACKET_EPOCH, 1, &f);
+    UNIT_CHECK(!bpf_group_come(&group, &f));
+    UNIT_CHECK(group.member[0].page->rule.received[0] == 1);
+    bpf_group_remove(&group, 0);
+    UNIT_CHECK(bpf_group_come(&group, &f));
+    for (int i = 0; i < 3; i++) {
+        bpf_group_install(&group, 0);
+        UNIT_CHECK(group.member[0].page->rule.received[0] == 0);
+        bpf_group_remove(&group, 0);
+    }
+    bpf_group_end(&group);
+}
+END_TEST
+
+/* What a packet costs that is not ours, and one that is. Printed, because machines differ. */
+START_TEST(costs)
+{
+    enum { TIMES = 1000000 };
+    bpf_flight_t ours, foreign;
+    bpf_group_begin(&group, 2, NICBARRIER_DISSEMINATION, false, false);
+    bpf_group_install(&group, 0);
+    const nicbarrier_bpf_programs_t programs = nicbarrier_bpf_programs(group.kernel);
+    bpf_group_frame(&group, 1, 0, NICBARRIER_PACKET_EPOCH, 1, &ours);
+    foreign = ours;
+    foreign.bytes[23] = IPPROTO_TCP;
+    printf("ns for a packet that is not ours: xdp %u, tc in %u, out %u\n",
+           bpf_group_time(programs.xdp, &foreign, TIMES),
+           bpf_group_time(programs.in, &foreign, TIMES),
+           bpf_group_time(programs.out, &foreign, TIMES));
+    printf("ns for a word: xdp %u\n", bpf_group_time(programs.xdp, &ours, TIMES));
+    fflush(stdout);
+    bpf_group_end(&group);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const each[] = {as_the_rule};
+    const TTest *const tests[] = {install_and_remove, many_members, costs};
+    const char *obstacle = bpf_group_obstacle();
+    if (obstacle != NULL) {
+        unit_skip(obstacle);
+        return EXIT_SUCCESS;
+    }
+    return unit_run_loop("nicbarrier_bpf", each, 1, 8, tests, sizeof(tests) / sizeof(tests[0]));
+}
