@@ -106,6 +106,18 @@ coll_nicbarrier_libnicbarrier_put_la_SOURCES = \
 	coll_nicbarrier/engines/put/step.c
 coll_nicbarrier_libnicbarrier_put_la_CPPFLAGS = $(pure_cppflags)
 
+# Engine mlx5, likewise; its chains are pure.
+noinst_LTLIBRARIES += coll_nicbarrier/libnicbarrier_mlx5.la
+
+coll_nicbarrier_libnicbarrier_mlx5_la_SOURCES = \
+	coll_nicbarrier/engines/mlx5/adapter.c \
+	coll_nicbarrier/engines/mlx5/mlx5.c \
+	coll_nicbarrier/engines/mlx5/mlx5.h \
+	coll_nicbarrier/engines/mlx5/pairs.c \
+	coll_nicbarrier/engines/mlx5/step.c
+nodist_coll_nicbarrier_libnicbarrier_mlx5_la_SOURCES = common/config.h
+coll_nicbarrier_libnicbarrier_mlx5_la_CPPFLAGS = $(pure_cppflags) $(verbs_cppflags) -D_GNU_SOURCE
+
 component_LTLIBRARIES += mca_coll_nicbarrier.la
 
 mca_coll_nicbarrier_la_SOURCES = \
@@ -123,9 +135,9 @@ nodist_mca_coll_nicbarrier_la_SOURCES = common/config.h
 mca_coll_nicbarrier_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE \
 	-DOMPI_NIC_HELP_DIR='"$(componentdir)"'
 mca_coll_nicbarrier_la_LIBADD = coll_nicbarrier/libnicbarrier_datagram.la coll_nicbarrier/libnicbarrier_put.la \
-	coll_nicbarrier/libnicbarrier_core.la $(verbs_libs) $(OMPI_INTERNAL_LIBS)
+	coll_nicbarrier/libnicbarrier_mlx5.la coll_nicbarrier/libnicbarrier_core.la $(verbs_libs) $(OMPI_INTERNAL_LIBS)
 mca_coll_nicbarrier_la_DEPENDENCIES = coll_nicbarrier/libnicbarrier_datagram.la coll_nicbarrier/libnicbarrier_put.la \
-	coll_nicbarrier/libnicbarrier_core.la libompi_nic_common.la
+	coll_nicbarrier/libnicbarrier_mlx5.la coll_nicbarrier/libnicbarrier_core.la libompi_nic_common.la
 mca_coll_nicbarrier_la_LDFLAGS = -module -shared -avoid-version -no-undefined \
 	$(common_ldflags) -Wl,-rpath,'$$ORIGIN' $(OMPI_LDFLAGS)
 

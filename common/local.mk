@@ -110,6 +110,8 @@ common_libonic_verbs_la_SOURCES = \
 	common/verbs/connect.h \
 	common/verbs/connections.c \
 	common/verbs/connections.h \
+	common/verbs/mlx5_library.c \
+	common/verbs/mlx5_library.h \
 	common/verbs/verbs.c \
 	common/verbs/verbs.h \
 	common/verbs/verbs_queue.c

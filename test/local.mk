@@ -45,6 +45,7 @@ unit_programs = \
 	test/unit/check_nicbarrier_overlap \
 	test/unit/check_nicbarrier_packet \
 	test/unit/check_nicbarrier_mixed \
+	test/unit/check_nicbarrier_mlx5 \
 	test/unit/check_nicbarrier_udp_address \
 	test/unit/check_nicbarrier_put \
 	test/unit/check_queue \
@@ -155,6 +156,7 @@ test_unit_check_nicbarrier_bpf_SOURCES = \
 test_unit_check_nicbarrier_bpf_LDADD = coll_nicbarrier/libnicbarrier_kernel.la $(barrier_ldadd) $(bpf_libs)
 test_unit_check_nicbarrier_conformance_SOURCES = \
 	test/unit/check_nicbarrier_conformance.c \
+	test/unit/nicbarrier_here.h \
 	test/unit/nicbarrier_conformance.c \
 	test/unit/nicbarrier_conformance.h \
 	test/unit/nicbarrier_members.c \
@@ -165,6 +167,18 @@ test_unit_check_nicbarrier_conformance_SOURCES = \
 	test/unit/put_wire.h
 test_unit_check_nicbarrier_conformance_LDADD = coll_nicbarrier/libnicbarrier_datagram.la \
 	coll_nicbarrier/libnicbarrier_put.la common/libonic_verbs.la $(barrier_ldadd) $(verbs_libs)
+# With functions of its own in place of libibverbs's and libmlx5's.
+test_unit_check_nicbarrier_mlx5_SOURCES = \
+	test/unit/check_nicbarrier_mlx5.c \
+	test/unit/mlx5_sim.c \
+	test/unit/mlx5_sim.h \
+	test/unit/nicbarrier_conformance.c \
+	test/unit/nicbarrier_conformance.h \
+	test/unit/nicbarrier_here.h \
+	test/unit/rc_library.h
+test_unit_check_nicbarrier_mlx5_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CPPFLAGS) $(verbs_cppflags)
+test_unit_check_nicbarrier_mlx5_LDADD = coll_nicbarrier/libnicbarrier_mlx5.la \
+	common/libonic_verbs.la $(barrier_ldadd)
 test_unit_check_nicbarrier_datagram_LDADD = coll_nicbarrier/libnicbarrier_datagram.la \
 	common/libonic_verbs.la $(barrier_ldadd) $(verbs_libs)
 test_unit_check_nicbarrier_epoch_SOURCES = \

@@ -79,11 +79,11 @@ static struct ibv_qp *create(const onic_rc_adapter_t *a, uint32_t sends,
     return ibv_create_qp(a->port.device->pd, &attr);
 }
 
-static struct ibv_qp *ready(const onic_rc_adapter_t *a, struct ibv_qp *qp, unsigned access)
+struct ibv_qp *onic_rc_pair_ready(const onic_verbs_port_t *port, struct ibv_qp *qp, unsigned access)
 {
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT,
                                .pkey_index = 0,
-                               .port_num = a->port.number,
+                               .port_num = port->number,
                                .qp_access_flags = access};
     if (qp != NULL &&
         ibv_modify_qp(qp, &attr,
@@ -106,16 +106,17 @@ struct ibv_qp *onic_rc_issuing_pair(const onic_rc_adapter_t *a, onic_rdma_limits
         limits->pieces = 1;
         qp = create(a, a->spec.window, limits);
     }
-    return ready(a, qp, 0);
+    return onic_rc_pair_ready(&a->port, qp, 0);
 }
 
 struct ibv_qp *onic_rc_serving_pair(const onic_rc_adapter_t *a)
 {
     const onic_rdma_limits_t none = {.pieces = 1};
-    return ready(a, create(a, 1, &none), IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
+    return onic_rc_pair_ready(&a->port, create(a, 1, &none),
+                              IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
 }
 
-bool onic_rc_pair_connect(const onic_rc_adapter_t *a, struct ibv_qp *qp,
+bool onic_rc_pair_connect(const onic_verbs_port_t *port, struct ibv_qp *qp,
                           const onic_rc_terms_t *agreed, const onic_verbs_address_t *to,
                           bool issues)
 {
@@ -126,7 +127,7 @@ bool onic_rc_pair_connect(const onic_rc_adapter_t *a, struct ibv_qp *qp,
                                .rq_psn = to->qpn,
                                .max_dest_rd_atomic = issues ? 0 : agreed->reads,
                                .min_rnr_timer = 1,
-                               .ah_attr = onic_verbs_route(&a->port, to)};
+                               .ah_attr = onic_verbs_route(port, to)};
     if (ibv_modify_qp(qp, &attr,
                       IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
                           IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) != 0) {

@@ -359,7 +359,7 @@ bool onic_rc_connect(onic_rc_t *c, const onic_rc_terms_t *answer)
 {
     onic_rc_terms_agree(&c->terms, answer);
     if (onic_verbs_obstacle(&c->terms.address, &answer->address) != NULL ||
-        !onic_rc_pair_connect(c->adapter, c->qp, &c->terms, &answer->address, true)) {
+        !onic_rc_pair_connect(&c->adapter->port, c->qp, &c->terms, &answer->address, true)) {
         onic_rc_drop(c);
         return false;
     }
@@ -419,7 +419,7 @@ bool onic_rc_serve(onic_rc_adapter_t *a, uint64_t process, const onic_rc_terms_t
     s->terms.mark = (uintptr_t)&a->marks[s - a->served];
     s->terms.mark_key = a->marks_mr->rkey;
     onic_rc_terms_agree(&s->terms, asked);
-    if (!onic_rc_pair_connect(a, s->qp, &s->terms, &asked->address, false)) {
+    if (!onic_rc_pair_connect(&a->port, s->qp, &s->terms, &asked->address, false)) {
         end_served(a, s);
         return false;
     }

@@ -5,102 +5,20 @@
 /**
  * @file
  * What every engine must do (nicbarrier_conformance.h), for all engines: in memory, put over a wire
- * of the tests' own, shm flat and as a tree, datagram over sockets of this host.
+ * of the tests' own, shm flat and as a tree, datagram over sockets of this host, mlx5 over an
+ * adapter of the tests' own.
  */
+#include "common/config.h"
+
 #include <pthread.h>
 #include <sched.h>
 #include <string.h>
 
 #include "coll_nicbarrier/engines/shm/shm.h"
-#include "test/unit/nicbarrier_conformance.h"
+#include "test/unit/nicbarrier_here.h"
 #include "test/unit/nicbarrier_members.h"
 #include "test/unit/nicbarrier_memory_engine.h"
 #include "test/unit/put_wire.h"
-
-/* ---- network engines whose members are in this process -------------------------------------- */
-
-enum { ENDPOINT_ROOM = 64 };
-
-static struct {
-    const nicbarrier_engine_t *engine;
-    nicbarrier_schedule_kind_t schedule;
-    int n;
-    nicbarrier_net_t *net[CONFORMANCE_MEMBERS_MAX];
-    unsigned char bytes[CONFORMANCE_MEMBERS_MAX][ENDPOINT_ROOM];
-    uint32_t len[CONFORMANCE_MEMBERS_MAX];
-} here;
-
-static void here_begin(const nicbarrier_engine_t *engine, int n,
-                       nicbarrier_schedule_kind_t schedule)
-{
-    const nicbarrier_engine_settings_t settings = {.schedule = (int)schedule};
-    nicbarrier_reason_t why = {""};
-
-    memset(&here, 0, sizeof(here));
-    here.engine = engine;
-    here.schedule = schedule;
-    here.n = n;
-    ck_assert_int_eq(engine->open(&settings, &why), 0);
-    for (int i = 0; i < n; i++) {
-        const nicbarrier_group_t group = {.key = 7, .n = n, .me = i};
-        unsigned char endpoint[NICBARRIER_ENDPOINT_MAX];
-        ck_assert_int_eq(engine->prepare(&group, &here.net[i], endpoint, &here.len[i], &why), 0);
-        ck_assert_uint_le(here.len[i], ENDPOINT_ROOM);
-        memcpy(here.bytes[i], endpoint, here.len[i]);
-    }
-}
-
-static void completed(void *arg, uint64_t epoch)
-{
-    conformance_told((int)(intptr_t)arg, epoch);
-}
-
-static void here_connect(int i)
-{
-    const nicbarrier_net_events_t events = {.complete = completed, .arg = (void *)(intptr_t)i};
-    nicbarrier_endpoint_t list[CONFORMANCE_MEMBERS_MAX];
-    const nicbarrier_endpoints_t endpoints = {here.n, list};
-    nicbarrier_reason_t why = {""};
-
-    for (int k = 0; k < here.n; k++)
-        list[k] = (nicbarrier_endpoint_t){k, here.len[k], here.bytes[k]};
-    ck_assert_int_eq(here.engine->connect(here.net[i], &endpoints, &events, &why), 0);
-}
-
-static void here_enter(int i, uint64_t epoch)
-{
-    here.engine->enter(here.net[i], epoch);
-}
-
-static uint64_t here_completed(int i)
-{
-    return here.engine->completed(here.net[i]);
-}
-
-static bool here_failed(int i)
-{
-    return here.engine->failed(here.net[i]);
-}
-
-static void here_progress(int i)
-{
-    (void)here.engine->progress(here.net[i]);
-}
-
-static void here_disconnect(int i)
-{
-    here.engine->disconnect(here.net[i]);
-}
-
-static void here_end(void)
-{
-    here.engine->close();
-}
-
-static void here_fail(int i)
-{
-    here.engine->fail(here.net[i]);
-}
 
 /* ---- the engine in memory ------------------------------------------------------------------- */
 
@@ -111,11 +29,6 @@ static void memory_begin(int n, nicbarrier_schedule_kind_t schedule, uint64_t se
     memory_engine_reset(seed, mutant);
     here_begin(&nicbarrier_engine_memory, n, schedule);
 }
-
-#define IN_THIS_PROCESS                                                                            \
-    .every = 1, .steps = 5000, .quiet = 400, .patience = 20000, .enter = here_enter,               \
-    .completed = here_completed, .failed = here_failed, .progress = here_progress,                 \
-    .disconnect = here_disconnect
 
 static const conformance_row_t in_memory = {
     .name = "memory",

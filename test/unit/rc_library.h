@@ -16,13 +16,15 @@
 
 #include "test/unit/unit.h"
 
-enum { QPS = 64, SENDS = 64 };
+enum { QPS = 128, SENDS = 64 };
 
 typedef struct pair {
     struct ibv_qp qp; /* first */
     bool used, issues, failed;
+    bool cut; /**< nothing goes there, nor comes from it */
     enum ibv_qp_state state;
     uint32_t to, sends;
+    struct ibv_cq *cq;
     struct ibv_send_wr wr[SENDS];
     struct ibv_sge sge[SENDS][8];
     unsigned char carried[SENDS][64];
@@ -36,9 +38,15 @@ static struct {
     uint32_t inline_most;
     bool no_pairs, refuses; /**< queue pairs cannot be had; requests are not taken */
     int sge_most, sge_read;
+    int reads; /**< under way at a time, as pairs are to be connected */
     unsigned doorbells, requests;
-    int cq_most, left; /**< entries of the completion queue; those of pairs that are gone */
-    uint64_t left_id[QPS * SENDS];
+    int cq_most, left; /**< entries of a completion queue; those of pairs that are gone */
+    struct {
+        struct ibv_cq *cq;
+        uint64_t id;
+    } gone[QPS * SENDS];
+    /** What else a completion queue shows; NULL: nothing. */
+    int (*poll_more)(struct ibv_cq *cq, int most, struct ibv_wc *wc);
 } lib;
 
 static void lib_reset(void)
@@ -48,6 +56,7 @@ static void lib_reset(void)
     snprintf(lib.device.name, sizeof(lib.device.name), "fake");
     lib.inline_most = 64;
     lib.sge_most = 8;
+    lib.reads = 3;
 }
 
 static int pairs(void)
@@ -87,7 +96,7 @@ struct ibv_device **ibv_get_device_list(int *n)
 
     (void)n;
     UNIT_CHECK(list != NULL);
-    list[0] = &lib.device;
+    list[0] = lib.device.name[0] != '\0' ? &lib.device : NULL;
     return list;
 }
 
@@ -139,7 +148,9 @@ static pair_t *other_end(const pair_t *p)
 {
     pair_t *to = &lib.pair[p->to % QPS];
 
-    return to->used && to->qp.qp_num == p->to && to->state >= IBV_QPS_RTR ? to : NULL;
+    return !p->cut && !to->cut && to->used && to->qp.qp_num == p->to && to->state >= IBV_QPS_RTR
+               ? to
+               : NULL;
 }
 
 static void execute(pair_t *p, uint64_t at)
@@ -176,15 +187,18 @@ static bool step(pair_t *p, struct ibv_wc *wc)
 
 static int poll_cq(struct ibv_cq *cq, int most, struct ibv_wc *wc)
 {
-    int n = 0;
+    int n = lib.poll_more != NULL ? lib.poll_more(cq, most, wc) : 0;
 
-    (void)cq;
-    for (; n < most && lib.left > 0; n++)
-        wc[n] = (struct ibv_wc){.wr_id = lib.left_id[--lib.left], .status = IBV_WC_WR_FLUSH_ERR};
+    for (int i = lib.left - 1; i >= 0 && n < most; i--) {
+        if (lib.gone[i].cq == cq) {
+            wc[n++] = (struct ibv_wc){.wr_id = lib.gone[i].id, .status = IBV_WC_WR_FLUSH_ERR};
+            lib.gone[i] = lib.gone[--lib.left];
+        }
+    }
     for (int i = 0; i < QPS && n < most; i++) {
         pair_t *p = &lib.pair[i];
 
-        while (p->used && p->issues && p->done < p->posted && n < most)
+        while (p->used && p->cq == cq && p->issues && p->done < p->posted && n < most)
             n += step(p, &wc[n]);
     }
     return n;
@@ -309,7 +323,11 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *context, int n, void *arg,
 
 int ibv_destroy_cq(struct ibv_cq *cq)
 {
-    UNIT_CHECK(pairs() == 0);
+    for (int i = 0; i < QPS; i++)
+        UNIT_CHECK(!lib.pair[i].used || lib.pair[i].cq != cq);
+    for (int i = lib.left - 1; i >= 0; i--)
+        if (lib.gone[i].cq == cq)
+            lib.gone[i] = lib.gone[--lib.left];
     return give_back(cq, &lib.cqs);
 }
 
@@ -327,7 +345,7 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
         i++;
     UNIT_CHECK(i < QPS);
     last += QPS;
-    lib.pair[i] = (pair_t){.used = true, .sends = attr->cap.max_send_wr};
+    lib.pair[i] = (pair_t){.used = true, .sends = attr->cap.max_send_wr, .cq = attr->send_cq};
     lib.pair[i].qp.context = pd->context;
     lib.pair[i].qp.qp_num = last + (uint32_t)i;
     return &lib.pair[i].qp;
@@ -338,7 +356,7 @@ int ibv_destroy_qp(struct ibv_qp *qp)
     pair_t *p = (pair_t *)qp;
 
     for (; p->done < p->posted; p->done++)
-        lib.left_id[lib.left++] = p->wr[p->done % SENDS].wr_id;
+        lib.gone[lib.left++] = (__typeof__(lib.gone[0])){p->cq, p->wr[p->done % SENDS].wr_id};
     UNIT_CHECK(lib.left <= lib.cq_most);
     p->used = false;
     return 0;
@@ -357,7 +375,7 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
         p->to = attr->dest_qp_num;
     }
     if (p->state == IBV_QPS_RTS) {
-        UNIT_CHECK(attr->sq_psn == qp->qp_num && attr->max_rd_atomic == 3);
+        UNIT_CHECK(attr->sq_psn == qp->qp_num && attr->max_rd_atomic == lib.reads);
         p->issues = true;
     }
     return 0;

@@ -1,0 +1,247 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file Engine mlx5: parameters, the device, and all groups; see mlx5.h. */
+#include "common/config.h"
+
+#if OMPI_NIC_HAVE_VERBS
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coll_nicbarrier/engines/mlx5/mlx5.h"
+#include "common/support/clock.h"
+
+/** Groups that have left keep their connections until so many others have left after them: a
+ *  partner may not know yet that its last write has come. */
+#define LINGER 16
+/** At the end nobody waits longer for a partner that does not answer. */
+#define CLOSE_NSEC UINT64_C(2000000000)
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static onic_verbs_port_t port;
+static uint8_t mtu;
+static int schedule;
+static nicbarrier_net_t *nets; /**< connected, or leaving; the youngest first */
+
+/* ---- parameters ----------------------------------------------------------------------------- */
+
+enum { BY_ADAPTER, BY_PROCESS };
+
+static const char *device;
+static int steps = BY_ADAPTER, prepost = 8;
+static const char *steps_word = "adapter";
+static const char *const steps_words[] = {"adapter", "process", NULL};
+
+static const nicbarrier_param_t params[] = {
+    {.name = "mlx5_steps",
+     .help = "Engine mlx5: what takes the steps of a barrier: adapter (of ConnectX-7 or later, by "
+             "work requests that wait for memory; NEVER RUN ON SUCH AN ADAPTER YET: please report "
+             "with the adapter's name and firmware what happens), or process (any verbs device; "
+             "each step needs the processor). May differ between ranks",
+     .number = &steps,
+     .words = steps_words,
+     .text = &steps_word},
+    {.name = "mlx5_prepost",
+     .help = "Engine mlx5: barriers whose requests the adapter has before they are entered",
+     .number = &prepost,
+     .min = 1,
+     .max = 256},
+    {.name = "mlx5_device",
+     .help = "Engine mlx5: the verbs devices that may be used, as in coll_nicbarrier_device",
+     .text = &device,
+     .valid = onic_verbs_filter_valid,
+     .topic = "bad-device"},
+    {.name = NULL},
+};
+
+/* ---- all groups; the lock is held ----------------------------------------------------------- */
+
+/** All move on; those that have left go, but for the last of them. */
+static void progress_all(void)
+{
+    int left = 0;
+
+    for (nicbarrier_net_t **at = &nets; *at != NULL;) {
+        nicbarrier_net_t *net = *at;
+        bool over;
+
+        if (net->leaving)
+            (void)nicbarrier_mlx5_progress(net);
+        over = net->leaving && nicbarrier_mlx5_is_done(net) && ++left > LINGER;
+        if (over) {
+            *at = net->next;
+            nicbarrier_mlx5_free(net);
+        } else {
+            at = &net->next;
+        }
+    }
+}
+
+/* ---- the engine ----------------------------------------------------------------------------- */
+
+/** Has to be asked for by name. */
+static int mlx5_score(void)
+{
+    return 1;
+}
+
+static int mlx5_open(const nicbarrier_engine_settings_t *settings, nicbarrier_reason_t *why)
+{
+    onic_verbs_reason_t reason;
+    struct ibv_port_attr attr;
+    const char *obstacle;
+
+    schedule = settings->schedule;
+    if (onic_verbs_port_open(&port, device != NULL ? device : "", &reason) != 0) {
+        nicbarrier_reason(why, "%.199s", reason.text);
+        return -1;
+    }
+    memset(&attr, 0, sizeof(attr));
+    obstacle = ibv_query_port(port.device->context, port.number, &attr) != 0 ? "it has no port"
+               : steps == BY_PROCESS                                         ? NULL
+                                     : nicbarrier_mlx5_obstacle(port.device->context);
+    mtu = (uint8_t)attr.active_mtu;
+    if (obstacle != NULL) {
+        nicbarrier_reason(why, "engine mlx5: device %s cannot take the steps: %s",
+                          ibv_get_device_name(port.device->context->device), obstacle);
+        onic_verbs_port_close(&port);
+        return -1;
+    }
+    return 0;
+}
+
+static bool all_done(void)
+{
+    bool done = true;
+
+    for (nicbarrier_net_t *net = nets; net != NULL; net = net->next)
+        done &= nicbarrier_mlx5_is_done(net) || net->rule.completed < net->rule.entered;
+    return done;
+}
+
+static void mlx5_close(void)
+{
+    const uint64_t end = onic_now_nsec() + CLOSE_NSEC;
+
+    pthread_mutex_lock(&lock);
+    do
+        progress_all();
+    while (!all_done() && onic_now_nsec() < end);
+    while (nets != NULL) {
+        nicbarrier_net_t *net = nets;
+
+        nets = net->next;
+        nicbarrier_mlx5_free(net);
+    }
+    pthread_mutex_unlock(&lock);
+    onic_verbs_port_close(&port);
+}
+
+static int mlx5_prepare(const nicbarrier_group_t *group, nicbarrier_net_t **net_p, void *bytes,
+                        uint32_t *len_p, nicbarrier_reason_t *why)
+{
+    nicbarrier_net_t *net = calloc(1, sizeof(*net));
+
+    *net_p = NULL;
+    if (net == NULL) {
+        nicbarrier_reason(why, "memory is exhausted");
+        return -1;
+    }
+    net->group = *group;
+    net->by_adapter = steps == BY_ADAPTER;
+    if (nicbarrier_mlx5_make(net, &port, mtu, schedule, (uint32_t)prepost, bytes, len_p, why) !=
+        0) {
+        nicbarrier_mlx5_free(net);
+        return -1;
+    }
+    *net_p = net;
+    return 0;
+}
+
+static int mlx5_connect(nicbarrier_net_t *net, const nicbarrier_endpoints_t *endpoints,
+                        const nicbarrier_net_events_t *events, nicbarrier_reason_t *why)
+{
+    net->events = *events;
+    if (nicbarrier_mlx5_connect(net, &port, mtu, schedule, endpoints, why) != 0)
+        return -1;
+    pthread_mutex_lock(&lock);
+    net->connected = true;
+    net->next = nets;
+    nets = net;
+    nicbarrier_mlx5_enter(net, 0);
+    pthread_mutex_unlock(&lock);
+    return 0;
+}
+
+static void mlx5_enter(nicbarrier_net_t *net, uint64_t epoch)
+{
+    pthread_mutex_lock(&lock);
+    nicbarrier_mlx5_enter(net, epoch);
+    pthread_mutex_unlock(&lock);
+}
+
+static uint64_t mlx5_completed(const nicbarrier_net_t *net)
+{
+    return atomic_load_explicit(&net->completed, memory_order_acquire);
+}
+
+static bool mlx5_failed(const nicbarrier_net_t *net)
+{
+    return atomic_load_explicit(&net->failed, memory_order_acquire);
+}
+
+static void mlx5_fail(nicbarrier_net_t *net)
+{
+    pthread_mutex_lock(&lock);
+    if (net->connected)
+        nicbarrier_mlx5_fail(net);
+    pthread_mutex_unlock(&lock);
+}
+
+static int mlx5_progress(nicbarrier_net_t *net)
+{
+    int events;
+
+    if (pthread_mutex_trylock(&lock) != 0)
+        return 0;
+    events = nicbarrier_mlx5_progress(net);
+    progress_all();
+    pthread_mutex_unlock(&lock);
+    return events;
+}
+
+/** Partners may be behind: what they need from here still goes out. */
+static void mlx5_disconnect(nicbarrier_net_t *net)
+{
+    pthread_mutex_lock(&lock);
+    memset(&net->events, 0, sizeof(net->events));
+    net->leaving = true;
+    if (net->connected)
+        progress_all();
+    else
+        nicbarrier_mlx5_free(net);
+    pthread_mutex_unlock(&lock);
+}
+
+const nicbarrier_engine_t nicbarrier_engine_mlx5 = {
+    .name = "mlx5",
+    .what = "never chosen by itself: steps taken by mlx5 adapters; see coll_nicbarrier_mlx5_steps",
+    .network = "verbs",
+    .params = params,
+    .score = mlx5_score,
+    .open = mlx5_open,
+    .close = mlx5_close,
+    .prepare = mlx5_prepare,
+    .connect = mlx5_connect,
+    .enter = mlx5_enter,
+    .completed = mlx5_completed,
+    .progress = mlx5_progress,
+    .disconnect = mlx5_disconnect,
+    .failed = mlx5_failed,
+    .fail = mlx5_fail,
+};
+
+#endif

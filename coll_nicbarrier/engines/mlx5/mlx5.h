@@ -1,0 +1,96 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Engine mlx5: what its files share.
+ *
+ *     chain.c, wqe.c  the requests that an adapter takes by itself; pure
+ *     mlx5.c          the engine: parameters, the device, all groups
+ *     pairs.c         a group's queue pairs, and how they are connected
+ *     step.c          a group's steps
+ *     adapter.c       what only mlx5 adapters do
+ *
+ * Two members that follow each other in a step have a connection of their own. One end writes
+ * epochs into the other member's flag. The other end says, in the opposite direction, that the
+ * group has failed; and where a wait takes long it asks the adapter there for a sign of life.
+ *
+ * The steps are taken by the adapter, or, on any verbs device, by the process: both do the same
+ * writes, and members of one group may differ.
+ *
+ * Everything belongs to one lock, but for what is atomic.
+ */
+#ifndef NICBARRIER_MLX5_H
+#define NICBARRIER_MLX5_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "coll_nicbarrier/engines/engine.h"
+#include "coll_nicbarrier/engines/mlx5/chain.h"
+#include "common/verbs/connect.h"
+
+/** An end of a connection. */
+typedef struct nicbarrier_end {
+    struct ibv_qp *qp;          /**< NULL: none */
+    nicbarrier_wqe_word_t word; /**< of the partner's, which it writes */
+    uint64_t sent;              /**< the last epoch that the process has sent */
+    unsigned under_way;         /**< writes by the process */
+    bool filling;               /**< requests have been given to the adapter without a doorbell */
+} nicbarrier_end_t;
+
+struct nicbarrier_net {
+    nicbarrier_net_t *next;
+    nicbarrier_group_t group;
+    nicbarrier_net_events_t events;
+    nicbarrier_rule_t rule;
+    nicbarrier_chain_t chain; /**< in use where the adapter takes the steps */
+    bool by_adapter;
+    bool connected, leaving;
+    bool broken;    /**< a connection */
+    unsigned waits; /**< calls of progress since something came */
+    struct ibv_mr *words;
+    struct ibv_cq *completions;
+    nicbarrier_end_t out[NICBARRIER_RULE_STEPS], in[NICBARRIER_RULE_STEPS];
+    _Atomic uint64_t completed;
+    atomic_bool failed;
+};
+
+/* pairs.c */
+
+/** Makes the memory and queue pairs of a group, and writes what its partners must know; `port` and
+ *  `mtu` (as verbs has it) are the process's, `depth` says how many epochs rings have room for. 0,
+ *  or -1 and the reason: then nicbarrier_mlx5_free follows. */
+int nicbarrier_mlx5_make(nicbarrier_net_t *net, const onic_verbs_port_t *port, uint8_t mtu,
+                         int schedule, uint32_t depth, unsigned char *bytes, uint32_t *len_p,
+                         nicbarrier_reason_t *why);
+/** Connects all queue pairs; likewise. */
+int nicbarrier_mlx5_connect(nicbarrier_net_t *net, const onic_verbs_port_t *port, uint8_t mtu,
+                            int schedule, const nicbarrier_endpoints_t *endpoints,
+                            nicbarrier_reason_t *why);
+void nicbarrier_mlx5_free(nicbarrier_net_t *net);
+
+/* step.c */
+
+/** Enters all epochs up to this one, and goes as far as it gets. */
+void nicbarrier_mlx5_enter(nicbarrier_net_t *net, uint64_t epoch);
+/** Goes on; returns how many flags were new. */
+int nicbarrier_mlx5_progress(nicbarrier_net_t *net);
+/** The group has failed: those that write to this member are notified. */
+void nicbarrier_mlx5_fail(nicbarrier_net_t *net);
+/** Is all that was entered complete, and has it gone out? */
+bool nicbarrier_mlx5_is_done(const nicbarrier_net_t *net);
+
+/* adapter.c */
+
+/** Why the device cannot take steps by itself; NULL: it can. */
+const char *nicbarrier_mlx5_obstacle(struct ibv_context *context);
+/** A queue pair with room for so many requests of chain.h, or NULL. */
+struct ibv_qp *nicbarrier_mlx5_pair(struct ibv_pd *pd, struct ibv_cq *completions, uint32_t sends);
+/** Gives the adapter requests of a ring (nicbarrier_chain_post_fn_t), each with this id. False
+ *  where it does not take them. */
+bool nicbarrier_mlx5_post(nicbarrier_end_t *end, uint64_t id, const nicbarrier_wqe_t *wqe,
+                          uint32_t n, bool more);
+
+#endif

@@ -1,0 +1,205 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file Engine mlx5: the steps of a group; see mlx5.h. */
+#include "common/config.h"
+
+#if OMPI_NIC_HAVE_VERBS
+
+#include "coll_nicbarrier/engines/mlx5/mlx5.h"
+#include "common/support/bytes.h"
+
+/** Epochs by the process that are under way on a connection. */
+#define EPOCHS 2U
+/** Completions that are fetched at once. */
+#define BATCH 16
+/** So many calls of progress without news, and a sign of life is asked for. */
+#define PATIENCE 4096U
+
+/* A request's name: the epoch, the end, and its step. */
+enum { STEP_MASK = 0x7f, IS_IN = 0x80, EPOCH_SHIFT = 8 };
+
+static _Atomic uint64_t *word(const nicbarrier_net_t *net, uint32_t i)
+{
+    return (_Atomic uint64_t *)((char *)net->words->addr + (size_t)i * NICBARRIER_CHAIN_STRIDE);
+}
+
+/** All words are in network byte order: so the adapter reads them. */
+static uint64_t read_word(const nicbarrier_net_t *net, uint32_t i)
+{
+    return be64toh(atomic_load_explicit(word(net, i), memory_order_acquire));
+}
+
+/* ---- sending -------------------------------------------------------------------------------- */
+
+/** Writes a value to the end's word; or nothing, which only shows that the partner's adapter
+ *  answers. */
+static bool write_word(nicbarrier_end_t *end, uint64_t id, const uint64_t *value)
+{
+    uint64_t carried = value != NULL ? htobe64(*value) : 0;
+    struct ibv_sge sge = {.addr = (uintptr_t)&carried, .length = sizeof(carried)};
+    struct ibv_send_wr *bad, wr = {.wr_id = id,
+                                   .sg_list = &sge,
+                                   .num_sge = value != NULL,
+                                   .opcode = IBV_WR_RDMA_WRITE,
+                                   .send_flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE,
+                                   .wr.rdma = {end->word.addr, end->word.key}};
+
+    if (ibv_post_send(end->qp, &wr, &bad) != 0)
+        return false;
+    end->under_way++;
+    return true;
+}
+
+/** The process takes the steps: a later epoch stands for those before. */
+static void send_epochs(nicbarrier_net_t *net)
+{
+    for (uint32_t k = 0; k < net->rule.nsteps; k++) {
+        nicbarrier_end_t *end = &net->out[k];
+
+        if (end->qp == NULL || net->rule.sent[k] == end->sent || end->under_way == EPOCHS ||
+            net->broken)
+            continue;
+        end->sent = net->rule.sent[k];
+        net->broken |= !write_word(end, end->sent << EPOCH_SHIFT | k, &end->sent);
+    }
+}
+
+static void post(void *arg, uint32_t k, uint64_t epoch, const nicbarrier_wqe_t *wqe, uint32_t n,
+                 bool more)
+{
+    nicbarrier_net_t *net = arg;
+
+    net->broken |= !nicbarrier_mlx5_post(&net->out[k], epoch << EPOCH_SHIFT | k, wqe, n, more);
+}
+
+/** The adapter takes them: its rings are filled again when they are half empty. */
+static void fill_rings(nicbarrier_net_t *net)
+{
+    nicbarrier_chain_t *c = &net->chain;
+
+    if (!net->broken && c->posted - nicbarrier_chain_written(c) <= c->depth / 2)
+        (void)nicbarrier_chain_prepost(c, c->depth, post, net);
+}
+
+/* ---- failure -------------------------------------------------------------------------------- */
+
+void nicbarrier_mlx5_fail(nicbarrier_net_t *net)
+{
+    static const uint64_t yes = 1;
+
+    if (atomic_exchange_explicit(&net->failed, true, memory_order_acq_rel))
+        return;
+    for (uint32_t k = 0; k < net->rule.nsteps; k++)
+        if (net->in[k].qp != NULL)
+            (void)write_word(&net->in[k], IS_IN | k, &yes);
+}
+
+/** A partner whose process has died says nothing more, but its adapter answers no longer either. */
+static void ask_for_life(nicbarrier_net_t *net)
+{
+    for (uint32_t k = 0; k < net->rule.nsteps; k++)
+        if ((net->rule.blocked >> k & 1) != 0 && net->in[k].under_way == 0)
+            net->broken |= !write_word(&net->in[k], IS_IN | k, NULL);
+}
+
+/** Where nothing is awaited a partner may have left in good order; that is no failure before
+ *  another barrier is entered. */
+static void look_for_failure(nicbarrier_net_t *net)
+{
+    if ((net->broken && net->rule.completed < net->rule.entered) ||
+        read_word(net, NICBARRIER_CHAIN_FAILED) != 0)
+        nicbarrier_mlx5_fail(net);
+}
+
+/* ---- moving on ------------------------------------------------------------------------------ */
+
+static void take_completions(nicbarrier_net_t *net)
+{
+    struct ibv_wc wc[BATCH];
+    int n;
+
+    while ((n = ibv_poll_cq(net->completions, BATCH, wc)) > 0) {
+        for (int i = 0; i < n; i++) {
+            const uint32_t k = (uint32_t)wc[i].wr_id & STEP_MASK;
+            const bool in = (wc[i].wr_id & IS_IN) != 0;
+
+            net->broken |= wc[i].status != IBV_WC_SUCCESS;
+            if (in || !net->by_adapter)
+                (in ? net->in : net->out)[k].under_way--;
+            else
+                nicbarrier_chain_shown(&net->chain, k, wc[i].wr_id >> EPOCH_SHIFT);
+        }
+    }
+}
+
+static int read_flags(nicbarrier_net_t *net)
+{
+    int events = 0;
+
+    for (uint32_t k = 0; k < net->rule.nsteps; k++)
+        if ((net->rule.waits >> k & 1) != 0)
+            events +=
+                nicbarrier_rule_receive(&net->rule, k, read_word(net, k)) == NICBARRIER_WORD_NEW;
+    return events;
+}
+
+static void advance(nicbarrier_net_t *net)
+{
+    const uint64_t before = net->rule.completed;
+
+    (void)nicbarrier_rule_advance(&net->rule);
+    if (net->by_adapter)
+        fill_rings(net);
+    else
+        send_epochs(net);
+    if (net->rule.completed > before) {
+        atomic_store_explicit(&net->completed, net->rule.completed, memory_order_release);
+        if (net->events.complete != NULL)
+            net->events.complete(net->events.arg, net->rule.completed);
+    }
+}
+
+void nicbarrier_mlx5_enter(nicbarrier_net_t *net, uint64_t epoch)
+{
+    nicbarrier_rule_enter(&net->rule, epoch);
+    /* From now on the adapter goes on by itself. */
+    atomic_store_explicit(word(net, NICBARRIER_CHAIN_ENTERED), htobe64(net->rule.entered),
+                          memory_order_release);
+    (void)read_flags(net);
+    advance(net);
+}
+
+int nicbarrier_mlx5_progress(nicbarrier_net_t *net)
+{
+    const uint64_t entered = net->events.entered != NULL ? net->events.entered(net->events.arg) : 0;
+    int events;
+
+    take_completions(net);
+    if (entered > net->rule.entered)
+        nicbarrier_mlx5_enter(net, entered);
+    events = read_flags(net);
+    advance(net);
+    net->waits = events > 0 ? 0 : net->waits + 1;
+    if (net->waits % PATIENCE == PATIENCE - 1 && !net->broken)
+        ask_for_life(net);
+    look_for_failure(net);
+    return events;
+}
+
+bool nicbarrier_mlx5_is_done(const nicbarrier_net_t *net)
+{
+    bool sent = !net->by_adapter || nicbarrier_chain_written(&net->chain) >= net->rule.entered;
+    bool notified = true;
+
+    for (uint32_t k = 0; k < net->rule.nsteps; k++) {
+        sent &= net->by_adapter ||
+                (net->out[k].under_way == 0 && net->out[k].sent == net->rule.sent[k]);
+        notified &= net->in[k].under_way == 0;
+    }
+    return notified && (net->broken || atomic_load_explicit(&net->failed, memory_order_relaxed) ||
+                        (sent && net->rule.completed == net->rule.entered));
+}
+
+#endif

@@ -1,0 +1,155 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Engine mlx5 over an adapter of the tests' own (mlx5_sim.h): what every engine must do, with steps
+ * taken by the process and by the adapter, and what only this one does.
+ */
+#include "common/config.h"
+
+#if OMPI_NIC_HAVE_MLX5DV
+
+#include "test/unit/mlx5_sim.h"
+#include "test/unit/nicbarrier_here.h"
+
+static void set_param(const char *name, int value)
+{
+    const nicbarrier_param_t *p = nicbarrier_engine_mlx5.params;
+
+    while (strcmp(p->name, name) != 0)
+        p++;
+    *p->number = value;
+}
+
+static void process_begin(int n, nicbarrier_schedule_kind_t schedule, uint64_t seed)
+{
+    mlx5_sim_reset(MLX5_SIM_OTHER, seed);
+    set_param("mlx5_steps", 1);
+    here_begin(&nicbarrier_engine_mlx5, n, schedule);
+}
+
+static void adapter_begin(int n, nicbarrier_schedule_kind_t schedule, uint64_t seed)
+{
+    mlx5_sim_reset(MLX5_SIM_WAITS, seed);
+    set_param("mlx5_steps", 0);
+    set_param("mlx5_prepost", 1 + (int)(seed % 8));
+    here_begin(&nicbarrier_engine_mlx5, n, schedule);
+}
+
+static void mlx5_end(void)
+{
+    here_end();
+    mlx5_sim_check_closed();
+}
+
+#define WITH_MLX5                                                                                  \
+    .connect = here_connect, .pass = mlx5_sim_pass, .end = mlx5_end, .fail = here_fail,            \
+    .cut = mlx5_sim_cut, IN_THIS_PROCESS,                                                          \
+    .cannot = {[CONFORMANCE_LATE] = "a queue pair takes nothing before it is connected; an "       \
+                                    "agreement connects all first",                                \
+               [CONFORMANCE_TOGETHER] = "the tests' adapter is for one thread"}
+
+static const conformance_row_t mlx5_process = {
+    .name = "mlx5, steps by the process", .begin = process_begin, WITH_MLX5};
+static const conformance_row_t mlx5_adapter = {
+    .name = "mlx5, steps by the adapter", .begin = adapter_begin, WITH_MLX5};
+
+/** Where there is no such adapter the engine says so. */
+START_TEST(without_such_an_adapter)
+{
+    static const char *const reasons[] = {[MLX5_SIM_NONE] = "no device",
+                                          [MLX5_SIM_OTHER] = "no mlx5 adapter",
+                                          [MLX5_SIM_OLD] = "does not wait"};
+    const nicbarrier_engine_settings_t settings = {0};
+    nicbarrier_reason_t why = {""};
+
+    mlx5_sim_reset((mlx5_sim_t)_i, 0);
+    set_param("mlx5_steps", 0);
+    ck_assert_int_eq(nicbarrier_engine_mlx5.open(&settings, &why), -1);
+    ck_assert_msg(strstr(why.text, reasons[_i]) != NULL, "%s", why.text);
+    mlx5_sim_check_closed();
+}
+END_TEST
+
+/** Once all have entered the adapter needs no process any more. */
+START_TEST(the_adapter_goes_on_by_itself)
+{
+    const nicbarrier_net_events_t none = {0};
+
+    adapter_begin(CONFORMANCE_MEMBERS_MAX, (nicbarrier_schedule_kind_t)_i, unit_seed());
+    for (int i = 0; i < here.n; i++)
+        connect_with(i, &none);
+    for (int i = 0; i < here.n; i++)
+        here_enter(i, 1);
+    for (int k = 0; k < 10000; k++)
+        mlx5_sim_pass();
+    ck_assert_uint_gt(mlx5_sim_taken(), 0);
+    for (int i = 0; i < here.n; i++) {
+        here_progress(i);
+        ck_assert_uint_eq(here_completed(i), 1);
+        here_disconnect(i);
+    }
+    mlx5_end();
+}
+END_TEST
+
+/** Who has completed leaves at once, group after group: partners still get what they need, and not
+ *  all connections stay. */
+START_TEST(many_groups_leave)
+{
+    const nicbarrier_net_events_t none = {0};
+
+    (_i == 0 ? process_begin : adapter_begin)(4, NICBARRIER_GATHER_BROADCAST, unit_seed());
+    for (int round = 0; round < 40; round++) {
+        if (round > 0)
+            here_prepare();
+        for (int i = 0; i < here.n; i++)
+            connect_with(i, &none);
+        for (int i = 0; i < here.n; i++)
+            here_enter(i, 1);
+        for (int here_still = here.n, left = 100000; here_still > 0; left--) {
+            const int i = left % here.n;
+
+            ck_assert_int_gt(left, 0);
+            mlx5_sim_pass();
+            if (here.net[i] == NULL)
+                continue;
+            here_progress(i);
+            ck_assert(!here_failed(i));
+            if (here_completed(i) == 1) {
+                here_disconnect(i);
+                here.net[i] = NULL;
+                here_still--;
+            }
+        }
+    }
+    ck_assert_int_lt(mlx5_sim_pairs(), 100);
+    mlx5_end();
+}
+END_TEST
+
+int main(void)
+{
+    const conformance_row_t *const rows[] = {&mlx5_process, &mlx5_adapter};
+    Suite *suite = suite_create("nicbarrier_mlx5");
+    TCase *tcase = tcase_create("mlx5");
+
+    tcase_set_timeout(tcase, UNIT_SECONDS);
+    tcase_add_loop_test(tcase, without_such_an_adapter, 0, MLX5_SIM_WAITS);
+    tcase_add_loop_test(tcase, the_adapter_goes_on_by_itself, 0, NICBARRIER_GATHER_BROADCAST + 1);
+    tcase_add_loop_test(tcase, many_groups_leave, 0, 2);
+    suite_add_tcase(suite, tcase);
+    conformance_add(suite, rows, sizeof(rows) / sizeof(rows[0]));
+    return unit_run_suite(suite);
+}
+
+#else
+
+int main(void)
+{
+    return 0;
+}
+
+#endif

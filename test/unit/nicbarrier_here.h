@@ -1,0 +1,118 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file Groups of a network engine whose members are all in this process; the functions are those
+ * of a row (nicbarrier_conformance.h). */
+#ifndef NICBARRIER_HERE_H
+#define NICBARRIER_HERE_H
+
+#include <string.h>
+
+#include "test/unit/nicbarrier_conformance.h"
+
+enum { ENDPOINT_ROOM = 128 };
+
+static struct {
+    const nicbarrier_engine_t *engine;
+    nicbarrier_schedule_kind_t schedule;
+    int n;
+    nicbarrier_net_t *net[CONFORMANCE_MEMBERS_MAX];
+    unsigned char bytes[CONFORMANCE_MEMBERS_MAX][ENDPOINT_ROOM];
+    uint32_t len[CONFORMANCE_MEMBERS_MAX];
+} here;
+
+/** All members of another group. */
+static void here_prepare(void)
+{
+    nicbarrier_reason_t why = {""};
+
+    for (int i = 0; i < here.n; i++) {
+        const nicbarrier_group_t group = {.key = 7, .n = here.n, .me = i};
+        unsigned char endpoint[NICBARRIER_ENDPOINT_MAX];
+
+        ck_assert_int_eq(here.engine->prepare(&group, &here.net[i], endpoint, &here.len[i], &why),
+                         0);
+        ck_assert_uint_le(here.len[i], ENDPOINT_ROOM);
+        memcpy(here.bytes[i], endpoint, here.len[i]);
+    }
+}
+
+static void here_begin(const nicbarrier_engine_t *engine, int n,
+                       nicbarrier_schedule_kind_t schedule)
+{
+    const nicbarrier_engine_settings_t settings = {.schedule = (int)schedule};
+    nicbarrier_reason_t why = {""};
+
+    memset(&here, 0, sizeof(here));
+    here.engine = engine;
+    here.schedule = schedule;
+    here.n = n;
+    ck_assert_int_eq(engine->open(&settings, &why), 0);
+    here_prepare();
+}
+
+static void completed(void *arg, uint64_t epoch)
+{
+    conformance_told((int)(intptr_t)arg, epoch);
+}
+
+static void connect_with(int i, const nicbarrier_net_events_t *events)
+{
+    nicbarrier_endpoint_t list[CONFORMANCE_MEMBERS_MAX];
+    const nicbarrier_endpoints_t endpoints = {here.n, list};
+    nicbarrier_reason_t why = {""};
+
+    for (int k = 0; k < here.n; k++)
+        list[k] = (nicbarrier_endpoint_t){k, here.len[k], here.bytes[k]};
+    ck_assert_int_eq(here.engine->connect(here.net[i], &endpoints, events, &why), 0);
+}
+
+static void here_connect(int i)
+{
+    const nicbarrier_net_events_t events = {.complete = completed, .arg = (void *)(intptr_t)i};
+
+    connect_with(i, &events);
+}
+
+static void here_enter(int i, uint64_t epoch)
+{
+    here.engine->enter(here.net[i], epoch);
+}
+
+static uint64_t here_completed(int i)
+{
+    return here.engine->completed(here.net[i]);
+}
+
+static bool here_failed(int i)
+{
+    return here.engine->failed(here.net[i]);
+}
+
+static void here_progress(int i)
+{
+    (void)here.engine->progress(here.net[i]);
+}
+
+static void here_disconnect(int i)
+{
+    here.engine->disconnect(here.net[i]);
+}
+
+static void here_end(void)
+{
+    here.engine->close();
+}
+
+static void here_fail(int i)
+{
+    here.engine->fail(here.net[i]);
+}
+
+#define IN_THIS_PROCESS                                                                            \
+    .every = 1, .steps = 5000, .quiet = 400, .patience = 20000, .enter = here_enter,               \
+    .completed = here_completed, .failed = here_failed, .progress = here_progress,                 \
+    .disconnect = here_disconnect
+
+#endif
