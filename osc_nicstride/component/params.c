@@ -86,8 +86,8 @@ static onic_ranged_t ranged[N_RANGED] = {
                  131072, 0, INT_MAX},
     [LISTS] = {"lists",
                "Kibibytes for block lists that other processes use repeatedly in this process's "
-               "windows, so that they send them once only: 40 bytes for a block. The least "
-               "recently used go first. 0: they come with the data each time",
+               "windows, so that they send them once only: 40 bytes for a block. "
+               "Where there is no room, and with 0, they come with the data each time",
                131072, 0, INT_MAX},
     [TCP_SEGMENT] = {"tcp_segment",
                      "Bytes of one fragment over TCP; 0 leaves it to UCX. UCX_TCP_TX_SEG_SIZE and "
@@ -335,9 +335,6 @@ int nicstride_pvars_register(const mca_base_component_t *c)
                           &n->list_bytes);
     onic_register_counter(c, "lists_had", "Block lists that other processes have sent", count,
                           &n->lists_had);
-    onic_register_counter(c, "lists_withdrawn",
-                          "Names of other processes' block lists that were withdrawn, to make room",
-                          count, &n->withdrawn);
     onic_register_counter(c, "collectives",
                           "Collectives by which windows were made and barriers set up, beside "
                           "those of Open MPI itself",

@@ -16,27 +16,15 @@ static size_t bytes_of(uint64_t nruns)
 /* ---- lists ------------------------------------------------------------------------------------
  */
 
-static void unlink_list(nicstride_lists_t *all, nicstride_list_t *l)
-{
-    *(l->newer != NULL ? &l->newer->older : &all->newest) = l->older;
-    *(l->older != NULL ? &l->older->newer : &all->oldest) = l->newer;
-}
-
-static void link_newest(nicstride_lists_t *all, nicstride_list_t *l)
-{
-    l->newer = NULL;
-    l->older = all->newest;
-    *(all->newest != NULL ? &all->newest->newer : &all->oldest) = l;
-    all->newest = l;
-}
-
 static void drop_if_unused(nicstride_lists_t *all, nicstride_list_t *l)
 {
     if (l->names != NULL || l->held > 0)
         return;
-    unlink_list(all, l);
+    nicstride_list_t **at = &all->first;
+    while (*at != l)
+        at = &(*at)->next;
+    *at = l->next;
     all->bytes -= l->bytes;
-    all->going -= l->going ? l->bytes : 0;
     all->n--;
     onic_layout_fini(&l->layout);
     free(l);
@@ -57,10 +45,10 @@ void nicstride_lists_release(nicstride_lists_t *all, nicstride_list_t *list)
 static nicstride_list_t *find_same(const nicstride_lists_t *all, uint64_t hash,
                                    const onic_layout_t *layout)
 {
-    nicstride_list_t *l = all->newest;
+    nicstride_list_t *l = all->first;
 
-    while (l != NULL && (l->going || l->hash != hash || !onic_layout_same_list(&l->layout, layout)))
-        l = l->older;
+    while (l != NULL && (l->hash != hash || !onic_layout_same_list(&l->layout, layout)))
+        l = l->next;
     return l;
 }
 
@@ -102,21 +90,11 @@ void nicstride_lists_leave(nicstride_lists_t *all, nicstride_listed_t *of)
         forget(all, &of->slot[i]);
 }
 
-nicstride_list_t *nicstride_lists_find(nicstride_lists_t *all, const nicstride_listed_t *of,
-                                       const nicstride_name_t *name)
+nicstride_list_t *nicstride_lists_find(const nicstride_listed_t *of, const nicstride_name_t *name)
 {
-    const nicstride_named_t *named;
+    const nicstride_named_t *named = &of->slot[name->slot % NICSTRIDE_NAMES];
 
-    if (name->slot >= NICSTRIDE_NAMES)
-        return NULL;
-    named = &of->slot[name->slot];
-    if (named->list == NULL || !same_name(&named->name, name))
-        return NULL;
-    if (all->newest != named->list) {
-        unlink_list(all, named->list);
-        link_newest(all, named->list);
-    }
-    return named->list;
+    return named->list != NULL && same_name(&named->name, name) ? named->list : NULL;
 }
 
 /* ---- pieces -----------------------------------------------------------------------------------
@@ -141,7 +119,7 @@ static bool begin(nicstride_lists_t *all, nicstride_listed_t *of, const nicstrid
 }
 
 /** All of it has come: makes the list, or takes the one that there is. */
-static bool end(nicstride_lists_t *all, nicstride_listed_t *of, void *owner)
+static bool end(nicstride_lists_t *all, nicstride_listed_t *of)
 {
     nicstride_named_t *named = &of->slot[of->name.slot];
     const size_t bytes = bytes_of(of->nruns);
@@ -159,12 +137,13 @@ static bool end(nicstride_lists_t *all, nicstride_listed_t *of, void *owner)
         l->bytes = bytes;
         all->bytes += bytes;
         all->n++;
-        link_newest(all, l);
+        l->next = all->first;
+        all->first = l;
     }
     onic_layout_fini(&layout);
     if (l == NULL)
         return false;
-    *named = (nicstride_named_t){.list = l, .next = l->names, .owner = owner, .name = of->name};
+    *named = (nicstride_named_t){.list = l, .next = l->names, .name = of->name};
     l->names = named;
     return true;
 }
@@ -181,51 +160,22 @@ static bool append(nicstride_listed_t *of, const nicstride_msg_t *msg, const voi
     return true;
 }
 
-int nicstride_lists_piece(nicstride_lists_t *all, nicstride_listed_t *of, void *owner,
-                          const nicstride_msg_t *msg, const void *layout)
+nicstride_answer_t nicstride_lists_piece(nicstride_lists_t *all, nicstride_listed_t *of,
+                                         const nicstride_msg_t *msg, const void *layout)
 {
     const nicstride_name_t name = {
         .hash = msg->handle, .slot = msg->op, .number = (uint32_t)msg->len};
     nicstride_answer_t answer = NICSTRIDE_LIST_ON;
 
-    if (name.slot >= NICSTRIDE_NAMES || msg->len > UINT32_MAX)
-        return NICSTRIDE_LIST_NO;
-    if (msg->layout_len == 0) {
-        if (of->slot[name.slot].list != NULL && same_name(&of->slot[name.slot].name, &name))
-            forget(all, &of->slot[name.slot]);
-        return -1;
-    }
-    if (msg->offset == 0 && !begin(all, of, msg, &name))
-        return NICSTRIDE_LIST_NO;
-    if (!of->coming || !same_name(&of->name, &name) || msg->offset != of->here)
+    if (name.slot >= NICSTRIDE_NAMES || msg->len > UINT32_MAX ||
+        (msg->offset == 0 && !begin(all, of, msg, &name)) || !of->coming ||
+        !same_name(&of->name, &name) || msg->offset != of->here)
         return NICSTRIDE_LIST_NO;
     if (!append(of, msg, layout))
         answer = NICSTRIDE_LIST_NO;
     else if (of->here == of->size)
-        answer = end(all, of, owner) ? NICSTRIDE_LIST_HAD : NICSTRIDE_LIST_NO;
+        answer = end(all, of) ? NICSTRIDE_LIST_HAD : NICSTRIDE_LIST_NO;
     if (answer != NICSTRIDE_LIST_ON)
         stop_coming(all, of);
-    return (int)answer;
-}
-
-void nicstride_lists_make_room(nicstride_lists_t *all, const nicstride_msg_t *refused,
-                               void (*withdraw)(void *owner, const nicstride_name_t *name))
-{
-    const bool full = all->n >= NICSTRIDE_LISTS_MAX;
-    size_t wanted;
-
-    if (refused->disp < 2 || refused->disp > UINT32_MAX ||
-        bytes_of((uint64_t)refused->disp) > all->limit)
-        return;
-    wanted = bytes_of((uint64_t)refused->disp);
-    for (nicstride_list_t *l = all->oldest; l != NULL; l = l->newer) {
-        if (all->bytes - all->going <= all->limit - wanted && (!full || all->going > 0))
-            return;
-        if (l->going)
-            continue;
-        l->going = true;
-        all->going += l->bytes;
-        for (const nicstride_named_t *n = l->names; n != NULL; n = n->next)
-            withdraw(n->owner, &n->name);
-    }
+    return answer;
 }

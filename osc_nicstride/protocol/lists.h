@@ -3,10 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Lists of blocks that a process keeps for others, who name them (names.h). The bytes that
- *  they take up are bounded. Where there is no room, lists that were not used for longest lose
- *  their names, and go when the origins say that these are not used any more; the new one is
- *  refused, and comes again. Lists of different origins with the same blocks are one. Pure; wire
- *  lock. */
+ *  they take up are bounded: a list for which there is no room is refused, and comes again later.
+ *  Lists of different origins with the same blocks are one. Pure; wire lock. */
 #ifndef NICSTRIDE_LISTS_H
 #define NICSTRIDE_LISTS_H
 
@@ -23,10 +21,9 @@
 
 /** A list that is kept. */
 typedef struct nicstride_list {
-    struct nicstride_list *newer, *older; /**< by their last use */
+    struct nicstride_list *next;
     struct nicstride_named *names;
     unsigned held; /**< times that it is held beside */
-    bool going;    /**< its names are withdrawn */
     uint64_t hash;
     size_t bytes;
     onic_layout_t layout; /**< at offset 0, without levels */
@@ -36,7 +33,6 @@ typedef struct nicstride_list {
 typedef struct nicstride_named {
     nicstride_list_t *list; /**< NULL: there is none of this slot */
     struct nicstride_named *next;
-    void *owner; /**< the origin's, as nicstride_lists_piece was told */
     nicstride_name_t name;
 } nicstride_named_t;
 
@@ -55,25 +51,16 @@ typedef struct nicstride_listed {
 typedef struct nicstride_lists {
     size_t limit; /**< bytes */
     size_t bytes; /**< taken up, or kept free for what is on its way */
-    size_t going; /**< of these, of lists that are going */
     unsigned n;
-    nicstride_list_t *newest, *oldest;
+    nicstride_list_t *first;
 } nicstride_lists_t;
 
-/** A piece of a list came from `owner`, or the word that a name is not used any more; nothing that
- *  it says is believed. Returns what is to be answered; to the latter, nothing: -1. */
-int nicstride_lists_piece(nicstride_lists_t *all, nicstride_listed_t *of, void *owner,
-                          const nicstride_msg_t *msg, const void *layout);
+/** A piece of a list came; nothing that it says is believed. Returns what is to be answered. */
+nicstride_answer_t nicstride_lists_piece(nicstride_lists_t *all, nicstride_listed_t *of,
+                                         const nicstride_msg_t *msg, const void *layout);
 
-/** After NICSTRIDE_LIST_NO: calls `withdraw` for each name that is to go to make room for what was
- *  refused. */
-void nicstride_lists_make_room(nicstride_lists_t *all, const nicstride_msg_t *refused,
-                               void (*withdraw)(void *owner, const nicstride_name_t *name));
-
-/** The list of that name, which is used now; NULL where there is none, as only a broken origin
- *  says. */
-nicstride_list_t *nicstride_lists_find(nicstride_lists_t *all, const nicstride_listed_t *of,
-                                       const nicstride_name_t *name);
+/** The list of that name; NULL where there is none, as only a broken origin says. */
+nicstride_list_t *nicstride_lists_find(const nicstride_listed_t *of, const nicstride_name_t *name);
 
 /** A message that waits holds its list, whatever becomes of the name. */
 void nicstride_lists_hold(nicstride_list_t *list);

@@ -49,9 +49,8 @@ typedef enum nicstride_msg_type {
                                  of an address; 1: the answer */
     NICSTRIDE_MSG_LIST, /**< a piece of a list of blocks, from packed position offset on, that is to
                              have a name (names.h): op its slot, len its number, handle its hash,
-                             count its bytes of data, disp its runs; without a layout: the name
-                             will not be used again */
-    NICSTRIDE_MSG_ANSWER, /**< to a piece, or of the target's own accord: op and len as above, dtype
+                             count its bytes of data, disp its runs */
+    NICSTRIDE_MSG_ANSWER, /**< to a piece: op and len as above, dtype
                                what it says of the name */
     NICSTRIDE_MSG_LAST
 } nicstride_msg_type_t;

@@ -7,9 +7,7 @@
 
 #include <string.h>
 
-/* A name that was used so often was not in vain. */
-#define USED_WELL 8
-#define LOST_MAX  16
+#define LOST_MAX 16
 
 _Static_assert(sizeof(nicstride_name_t) == NICSTRIDE_NAME_BYTES, "as it travels");
 /* Form, offset, levels: a byte and numbers of ten. */
@@ -73,7 +71,7 @@ bool nicstride_names_use(nicstride_names_t *n, const onic_layout_t *l)
 
     if (!find_slot(n, list, &slot)) {
         slot = slot_to_take(n);
-        /* The name that it had is not used any more; its number stays, to be ended by. */
+        /* The name that it had is not used any more. */
         n->slot[slot].state = NICSTRIDE_NAME_NONE;
         n->slot[slot].list = list;
         n->slot[slot].uses = n->slot[slot].lost = 0;
@@ -132,46 +130,22 @@ bool nicstride_names_piece(nicstride_names_t *n, nicstride_msg_t *msg, unsigned 
     return true;
 }
 
-/** A definition was in vain, or a name is withdrawn that was of use. */
-static void lose(nicstride_names_t *n, uint32_t slot, bool of_use)
-{
-    uint32_t *lost = &n->slot[slot].lost;
-
-    *lost = of_use ? 0 : *lost < LOST_MAX ? *lost + 1 : LOST_MAX;
-    n->slot[slot].state = NICSTRIDE_NAME_NONE;
-    n->slot[slot].uses = 0;
-}
-
-nicstride_names_do_t nicstride_names_answer(nicstride_names_t *n, const nicstride_msg_t *answer)
+void nicstride_names_answer(nicstride_names_t *n, const nicstride_msg_t *answer)
 {
     const uint32_t slot = answer->op;
 
-    if (slot >= NICSTRIDE_NAMES || n->slot[slot].name.number != answer->len)
-        return NICSTRIDE_NAMES_NOTHING;
-    if (answer->dtype == NICSTRIDE_LIST_WITHDRAWN) {
-        if (n->slot[slot].state == NICSTRIDE_NAME_SENT)
-            return NICSTRIDE_NAMES_NOTHING;
-        if (n->slot[slot].state == NICSTRIDE_NAME_KNOWN)
-            lose(n, slot, n->slot[slot].uses >= USED_WELL);
-        return NICSTRIDE_NAMES_END;
-    }
-    if (!n->sending || n->sent != slot)
-        return NICSTRIDE_NAMES_NOTHING;
-    switch ((nicstride_answer_t)answer->dtype) {
-    case NICSTRIDE_LIST_ON:
+    if (slot >= NICSTRIDE_NAMES || n->slot[slot].name.number != answer->len || !n->sending ||
+        n->sent != slot)
+        return;
+    if (answer->dtype == NICSTRIDE_LIST_ON) {
         n->ahead -= n->ahead > 0;
-        return NICSTRIDE_NAMES_SEND;
-    case NICSTRIDE_LIST_HAD:
-        if (n->cursor.pos < n->list.size)
-            return NICSTRIDE_NAMES_NOTHING;
+    } else if (answer->dtype != NICSTRIDE_LIST_HAD || n->cursor.pos == n->list.size) {
+        const bool had = answer->dtype == NICSTRIDE_LIST_HAD;
+
         stop_sending(n);
-        n->slot[slot].state = NICSTRIDE_NAME_KNOWN;
+        n->slot[slot].state = had ? NICSTRIDE_NAME_KNOWN : NICSTRIDE_NAME_NONE;
         n->slot[slot].uses = 0;
-        return NICSTRIDE_NAMES_NOTHING;
-    default:
-        stop_sending(n);
-        lose(n, slot, false);
-        return NICSTRIDE_NAMES_NOTHING;
+        n->slot[slot].lost = had ? 0 : n->slot[slot].lost + (n->slot[slot].lost < LOST_MAX);
     }
 }
 

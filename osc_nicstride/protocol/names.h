@@ -9,9 +9,8 @@
  * name it.
  *
  * A name is never unknown where it is used: messages between two processes keep their order, and
- * the target keeps a list until the origin says behind all that used it that it will not be named
- * again: when the target withdraws the name, because it needs the memory (lists.h), or by another
- * list in the same slot. A target that has no room says so at the first piece.
+ * the target keeps a list until the origin gives its slot to another one. A target that has no room
+ * says so at the first piece.
  *
  * The second use of a list begins that. Each time that it was in vain twice as many uses come
  * before the next. One such table is for one target of one window. Pure; wire lock.
@@ -43,21 +42,13 @@ typedef struct nicstride_name {
 
 /** What the target says of a name. */
 typedef enum nicstride_answer {
-    NICSTRIDE_LIST_ON,       /**< the next piece, please */
-    NICSTRIDE_LIST_HAD,      /**< may be used */
-    NICSTRIDE_LIST_NO,       /**< will not be had; there is nothing to end */
-    NICSTRIDE_LIST_WITHDRAWN /**< was had; say when it is not used any more */
+    NICSTRIDE_LIST_ON,  /**< the next piece, please */
+    NICSTRIDE_LIST_HAD, /**< may be used */
+    NICSTRIDE_LIST_NO   /**< will not be had */
 } nicstride_answer_t;
 
-/** What the origin does then. */
-typedef enum nicstride_names_do {
-    NICSTRIDE_NAMES_NOTHING,
-    NICSTRIDE_NAMES_SEND, /**< the next pieces, while nicstride_names_may_send */
-    NICSTRIDE_NAMES_END   /**< says that the name is not used any more */
-} nicstride_names_do_t;
-
 typedef enum nicstride_name_state {
-    NICSTRIDE_NAME_NONE, /**< nothing under way, perhaps withdrawn */
+    NICSTRIDE_NAME_NONE, /**< nothing under way */
     NICSTRIDE_NAME_SENT, /**< the list is on its way */
     NICSTRIDE_NAME_KNOWN
 } nicstride_name_state_t;
@@ -100,8 +91,9 @@ bool nicstride_names_may_send(const nicstride_names_t *n);
 bool nicstride_names_piece(nicstride_names_t *n, nicstride_msg_t *msg, unsigned char *layout,
                            size_t cap);
 
-/** The target says something of a name; anything may come. */
-nicstride_names_do_t nicstride_names_answer(nicstride_names_t *n, const nicstride_msg_t *answer);
+/** The target says something of a name; anything may come. The next pieces are to be sent then,
+ *  while nicstride_names_may_send. */
+void nicstride_names_answer(nicstride_names_t *n, const nicstride_msg_t *answer);
 
 /** Frees what it holds. */
 void nicstride_names_fini(nicstride_names_t *n);

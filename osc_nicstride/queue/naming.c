@@ -70,31 +70,11 @@ bool nicstride_naming_holds_locked(const nicstride_peer_t *p, const nicstride_ms
     return p->lock.lazy == NULL && nicstride_names_valid(p->names, &name);
 }
 
-/** Nothing names it any more. */
-static void send_end(nicstride_peer_t *p, const nicstride_msg_t *answer)
-{
-    nicstride_msg_t msg;
-
-    nicstride_msg_init(&msg, NICSTRIDE_MSG_LIST, p->win, p->me);
-    msg.op = answer->op;
-    msg.len = answer->len;
-    msg.handle = answer->handle;
-    nicstride_send_header_locked(p, &msg);
-}
-
 void nicstride_on_answer(const nicstride_incoming_t *in)
 {
     if (in->p->names == NULL)
         return;
-    switch (nicstride_names_answer(in->p->names, in->msg)) {
-    case NICSTRIDE_NAMES_SEND:
-        while (nicstride_names_may_send(in->p->names) && send_piece(in->p))
-            ;
-        break;
-    case NICSTRIDE_NAMES_END:
-        send_end(in->p, in->msg);
-        break;
-    case NICSTRIDE_NAMES_NOTHING:
-        break;
-    }
+    nicstride_names_answer(in->p->names, in->msg);
+    while (nicstride_names_may_send(in->p->names) && send_piece(in->p))
+        ;
 }

@@ -22,30 +22,20 @@ static void answer(nicstride_peer_t *p, const nicstride_name_t *name, nicstride_
     nicstride_send_header_locked(p, &msg);
 }
 
-static void withdraw(void *owner, const nicstride_name_t *name)
-{
-    nicstride_add(&nicstride_counters.withdrawn, 1);
-    answer(owner, name, NICSTRIDE_LIST_WITHDRAWN);
-}
-
 void nicstride_on_list(const nicstride_incoming_t *in)
 {
-    nicstride_lists_t *all = &nicstride_component.lists;
     const nicstride_name_t name = {
         .hash = in->msg->handle, .slot = in->msg->op, .number = (uint32_t)in->msg->len};
-    int what = NICSTRIDE_LIST_NO;
+    nicstride_answer_t what = NICSTRIDE_LIST_NO;
 
     if (in->p->listed == NULL)
         in->p->listed = calloc(1, sizeof(*in->p->listed));
     if (in->p->listed != NULL)
-        what = nicstride_lists_piece(all, in->p->listed, in->p, in->msg, in->layout);
-    if (what < 0)
-        return;
-    answer(in->p, &name, (nicstride_answer_t)what);
+        what =
+            nicstride_lists_piece(&nicstride_component.lists, in->p->listed, in->msg, in->layout);
+    answer(in->p, &name, what);
     if (what == NICSTRIDE_LIST_HAD)
         nicstride_add(&nicstride_counters.lists_had, 1);
-    if (what == NICSTRIDE_LIST_NO)
-        nicstride_lists_make_room(all, in->msg, withdraw);
 }
 
 struct nicstride_list *nicstride_named_list(const nicstride_peer_t *p, const nicstride_msg_t *msg,
@@ -54,5 +44,5 @@ struct nicstride_list *nicstride_named_list(const nicstride_peer_t *p, const nic
     if ((msg->flags & NICSTRIDE_MSG_NAMED) == 0 || p->listed == NULL)
         return NULL;
     const nicstride_name_t name = nicstride_name_decode(layout);
-    return nicstride_lists_find(&nicstride_component.lists, p->listed, &name);
+    return nicstride_lists_find(p->listed, &name);
 }

@@ -97,7 +97,6 @@ typedef struct nicstride_counters {
     unsigned long long list_bytes;      /**< of lists sent to be named, as they travel */
     unsigned long long named;           /**< messages described by the name of a list */
     unsigned long long lists_had;       /**< lists of others that have come */
-    unsigned long long withdrawn;       /**< names of such that were withdrawn */
     unsigned long long ops_live;        /**< operation objects not yet freed */
     unsigned long long requests_live;   /**< request objects not yet freed */
 } nicstride_counters_t;

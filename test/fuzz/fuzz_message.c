@@ -94,11 +94,11 @@ static void check_list(nicstride_msg_t m, const void *piece)
     const nicstride_list_t *list;
 
     for (int i = 0; i < 3; i++) {
-        (void)nicstride_lists_piece(&all, &listed, &listed, &m, piece);
+        (void)nicstride_lists_piece(&all, &listed, &m, piece);
         require(all.bytes <= all.limit);
         m.offset = listed.here;
     }
-    list = nicstride_lists_find(&all, &listed, &name);
+    list = nicstride_lists_find(&listed, &name);
     require(list == NULL || list->layout.size == m.count);
     if (list != NULL)
         walk(&list->layout, list->layout.size / 2);

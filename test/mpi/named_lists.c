@@ -7,10 +7,10 @@
 /**
  * @file
  * Irregular datatypes that are used again and again, so that their block lists are kept and named.
- * Most ranks have little room for such lists, so that names are withdrawn and lists go all the
- * time. Handles are freed and used again for other types and for equal ones. Puts, gets and
- * accumulates, in all kinds of epoch, against what the origin knows of its part of each target. On
- * one host each process is made a node of its own.
+ * Most ranks have little room for such lists, so that they are refused all the time. Handles are
+ * freed and used again for other types and for equal ones. Puts, gets and accumulates, in all kinds
+ * of epoch, against what the origin knows of its part of each target. On one host each process is
+ * made a node of its own.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +33,6 @@ typedef struct part {
 } part_t;
 
 static const char *const counters[] = {"osc_nicstride_lists_named", "osc_nicstride_lists_had",
-                                       "osc_nicstride_lists_withdrawn",
                                        "osc_nicstride_layouts_found"};
 enum { COUNTERS = sizeof(counters) / sizeof(counters[0]) };
 

@@ -50,7 +50,7 @@ typedef struct world {
     uint64_t hashes; /* so many different ones; few make collisions */
     uint64_t numbers;
     waiting_t waiting[WAITING];
-    unsigned long named, had, withdrawn;
+    unsigned long named, had, refused;
 } world_t;
 
 static message_t *push(queue_t *q)
@@ -149,23 +149,9 @@ static void hear(world_t *w, origin_t *o)
 
     if (m == NULL)
         return;
-    switch (nicstride_names_answer(&o->names, &m->msg)) {
-    case NICSTRIDE_NAMES_SEND:
-        while (nicstride_names_may_send(&o->names))
-            send_piece(o);
-        break;
-    case NICSTRIDE_NAMES_END: {
-        message_t *end = push(&o->there);
-
-        nicstride_msg_init(&end->msg, NICSTRIDE_MSG_LIST, 1, 1);
-        end->msg.op = m->msg.op;
-        end->msg.len = m->msg.len;
-        end->msg.handle = m->msg.handle;
-        break;
-    }
-    default:
-        break;
-    }
+    nicstride_names_answer(&o->names, &m->msg);
+    while (nicstride_names_may_send(&o->names))
+        send_piece(o);
     UNIT_CHECK(w->lists.bytes <= w->lists.limit);
 }
 
@@ -181,14 +167,6 @@ static void answer(origin_t *o, const nicstride_name_t *name, nicstride_answer_t
     m->msg.len = name->number;
     m->msg.handle = name->hash;
     m->msg.dtype = (uint16_t)what;
-}
-
-static unsigned long *withdrawals;
-
-static void withdraw(void *owner, const nicstride_name_t *name)
-{
-    answer(owner, name, NICSTRIDE_LIST_WITHDRAWN);
-    (*withdrawals)++;
 }
 
 static void check_data(message_t *m, const nicstride_list_t *list)
@@ -214,7 +192,7 @@ static void end_wait(world_t *w, waiting_t *v)
 static void receive_data(world_t *w, origin_t *o, message_t *m)
 {
     const nicstride_name_t name = nicstride_name_decode(m->layout);
-    nicstride_list_t *list = nicstride_lists_find(&w->lists, &o->listed, &name);
+    nicstride_list_t *list = nicstride_lists_find(&o->listed, &name);
     waiting_t *v = &w->waiting[unit_below(&w->r, WAITING)];
 
     UNIT_CHECK(list != NULL);
@@ -236,16 +214,14 @@ static void receive(world_t *w, origin_t *o)
     } else if (m != NULL) {
         const nicstride_name_t name = {
             .hash = m->msg.handle, .slot = m->msg.op, .number = (uint32_t)m->msg.len};
-        const int what = nicstride_lists_piece(&w->lists, &o->listed, o, &m->msg, m->layout);
+        const nicstride_answer_t what =
+            nicstride_lists_piece(&w->lists, &o->listed, &m->msg, m->layout);
 
-        UNIT_CHECK((what < 0) == (m->msg.layout_len == 0));
-        if (what >= 0)
-            answer(o, &name, (nicstride_answer_t)what);
+        answer(o, &name, what);
         w->had += what == NICSTRIDE_LIST_HAD;
-        if (what == NICSTRIDE_LIST_NO)
-            nicstride_lists_make_room(&w->lists, &m->msg, withdraw);
+        w->refused += what == NICSTRIDE_LIST_NO;
     }
-    UNIT_CHECK(w->lists.bytes <= w->lists.limit && w->lists.going <= w->lists.bytes);
+    UNIT_CHECK(w->lists.bytes <= w->lists.limit);
 }
 
 /* ---- all together -----------------------------------------------------------------------------
@@ -272,7 +248,6 @@ static void leave(world_t *w, origin_t *o)
 static void live(world_t *w, int steps)
 {
     w->origin = calloc(ORIGINS, sizeof(*w->origin));
-    withdrawals = &w->withdrawn;
     for (int i = 0; i < ORIGINS; i++) {
         w->origin[i].there.m = calloc(QUEUE, sizeof(message_t));
         w->origin[i].back.m = calloc(QUEUE, sizeof(message_t));
@@ -293,7 +268,7 @@ static void live(world_t *w, int steps)
         leave(w, &w->origin[i]);
     for (int i = 0; i < WAITING; i++)
         end_wait(w, &w->waiting[i]);
-    UNIT_CHECK(w->lists.bytes == 0 && w->lists.going == 0 && w->lists.n == 0);
+    UNIT_CHECK(w->lists.bytes == 0 && w->lists.n == 0);
     for (int i = 0; i < ORIGINS; i++) {
         for (int t = 0; t < TYPES; t++)
             onic_layout_fini(&w->origin[i].type[t]);
@@ -313,10 +288,10 @@ START_TEST(names_are_known)
             world_t w = {.r = {unit_seed() + l}, .lists.limit = limits[l], .hashes = hashes[h]};
 
             live(&w, 60000);
-            printf("limit %zu, %" PRIu64 " hashes: %lu lists had, %lu withdrawn, %lu named\n",
-                   limits[l], hashes[h], w.had, w.withdrawn, w.named);
+            printf("limit %zu, %" PRIu64 " hashes: %lu lists had, %lu refused, %lu named\n",
+                   limits[l], hashes[h], w.had, w.refused, w.named);
             UNIT_CHECK((w.named > 100) == (limits[l] > 0));
-            UNIT_CHECK((w.withdrawn > 10) == (limits[l] > 0 && limits[l] < 1 << 20));
+            UNIT_CHECK((w.refused > 10) == (limits[l] < 1 << 20));
         }
     }
 }
@@ -334,7 +309,6 @@ START_TEST(nonsense)
         onic_layout_fini(memset(&l, 0, sizeof(l)));
         make_type(&w, &l);
     } while (l.nruns == 0);
-    withdrawals = &w.withdrawn;
     o.there.m = calloc(QUEUE, sizeof(message_t));
     o.back.m = calloc(QUEUE, sizeof(message_t));
     for (int i = 0; i < 200000; i++) {
@@ -360,11 +334,7 @@ START_TEST(nonsense)
             piece[unit_below(&w.r, len)] ^= (unsigned char)(1u << unit_below(&w.r, 8));
         msg.layout_len = (uint32_t)len;
         o.back.head = o.back.tail;
-        const int what = nicstride_lists_piece(&w.lists, &o.listed, &o, &msg, piece);
-        if (what == NICSTRIDE_LIST_NO)
-            nicstride_lists_make_room(&w.lists, &msg, withdraw);
-        UNIT_CHECK(what < 0 || what == NICSTRIDE_LIST_ON || what == NICSTRIDE_LIST_HAD ||
-                   what == NICSTRIDE_LIST_NO);
+        (void)nicstride_lists_piece(&w.lists, &o.listed, &msg, piece);
         UNIT_CHECK(w.lists.bytes <= w.lists.limit);
     }
     nicstride_names_fini(&o.names);
