@@ -254,6 +254,6 @@ extern const nicbarrier_engine_t *const nicbarrier_engines[NICBARRIER_ENGINES_MA
 extern const nicbarrier_engine_t nicbarrier_engine_shm;      /* shm/ */
 extern const nicbarrier_engine_t nicbarrier_engine_put;      /* put/ */
 extern const nicbarrier_engine_t nicbarrier_engine_datagram; /* datagram/ */
-extern const nicbarrier_engine_t nicbarrier_engine_mlx5;     /* mlx5/; with libibverbs */
+extern const nicbarrier_engine_t nicbarrier_engine_mlx5;     /* mlx5/ */
 
 #endif

@@ -3,15 +3,11 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file The engines of this build. A new one is a folder, a row in it, and a line here. */
-#include "common/config.h"
-
 #include "coll_nicbarrier/engines/engine.h"
 
 const nicbarrier_engine_t *const nicbarrier_engines[NICBARRIER_ENGINES_MAX + 1] = {
     &nicbarrier_engine_shm,
     &nicbarrier_engine_put,
     &nicbarrier_engine_datagram,
-#if OMPI_NIC_HAVE_VERBS
     &nicbarrier_engine_mlx5,
-#endif
 };

@@ -244,4 +244,27 @@ const nicbarrier_engine_t nicbarrier_engine_mlx5 = {
     .fail = mlx5_fail,
 };
 
+#else
+
+#include "coll_nicbarrier/engines/engine.h"
+
+static int one(void)
+{
+    return 1;
+}
+
+static int never(const nicbarrier_engine_settings_t *settings, nicbarrier_reason_t *why)
+{
+    (void)settings;
+    nicbarrier_reason(why, "engine mlx5: this build is without libibverbs");
+    return -1;
+}
+
+/** The name stays, so that parameters are good everywhere. */
+const nicbarrier_engine_t nicbarrier_engine_mlx5 = {.name = "mlx5",
+                                                    .what = "this build is without it",
+                                                    .network = "verbs",
+                                                    .score = one,
+                                                    .open = never};
+
 #endif
