@@ -91,7 +91,7 @@ onic_presence_t *onic_presence_mine(void);
 
 /** An MPI thread is in MPI now. Reads the clock and stores to a line that this process owns unless
  *  a peer has just looked. Any thread. */
-void onic_presence_mark(void);
+ONIC_EXPORT void onic_presence_mark(void);
 
 /** Ticks since the last mark. */
 uint64_t onic_presence_age(void);

@@ -5,6 +5,7 @@
 
 #include "opal/util/output.h"
 
+#include "common/node/presence.h"
 #include "osc_nicstride/queue/observe.h"
 #include "osc_nicstride/queue/request.h"
 #include "osc_nicstride/queue/send.h"
@@ -67,9 +68,9 @@ static void explain(const nicstride_transfer_t *t, const nicstride_case_t *c,
 /** Is it better to send this put than to store it in mapped memory? Not where the target has no
  * helper thread that can be woken: where there is no room for the message the put would wait for
  * the target. */
-static bool is_sent(const nicstride_transfer_t *t, bool active)
+static bool is_sent(const nicstride_transfer_t *t)
 {
-    return active && t->type == NICSTRIDE_MSG_PUT && nicstride_shares_lines(&t->target) &&
+    return t->type == NICSTRIDE_MSG_PUT && nicstride_shares_lines(&t->target) &&
            t->peer->rank != t->m->rank && (t->m->wants_server || nicstride_can_wake(t->peer));
 }
 
@@ -182,8 +183,14 @@ static nicstride_method_t choose_at_once(const nicstride_transfer_t *t, bool is_
 {
     const bool active = nicstride_is_active(t->m);
 
-    if (t->mapped && !is_sent(t, active))
+    if (t->mapped && !is_sent(t))
         return NICSTRIDE_METHOD_DIRECT;
+    if (t->mapped && !active) {
+        /* What is stored instead takes so long that others would take this process for absent. */
+        onic_presence_mark();
+        if (presence(t, true) != NICSTRIDE_PRESENT)
+            return NICSTRIDE_METHOD_DIRECT;
+    }
     /* To an adapter a message is not the shortest way. */
     if (t->peer->local < 0 && nicstride_may_have_keys(t->peer))
         return NICSTRIDE_METHOD_AUTO;
