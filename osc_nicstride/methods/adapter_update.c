@@ -180,10 +180,21 @@ static uint64_t word_of(const void *bytes, size_t size)
 /* ---- the way there ---------------------------------------------------------------------------
  */
 
+/** The error of an accumulate to a target that is lost. */
+static int lost(const nicstride_transfer_t *t)
+{
+    onic_peer_t *wire = t->peer->wire;
+
+    return nicstride_error(t->m, t->call, nicstride_lost_class(wire), "target rank %d: %s",
+                           t->peer->rank,
+                           onic_peer_has_died(wire) ? "it has died" : "the communication failed");
+}
+
 typedef struct way {
     nicstride_peer_t *p;
     uint64_t at;
     bool there;
+    bool lost; /**< the target is */
 } way_t;
 
 /** There is a key, and no thread waits for what stands before; or there will not be one. The whole
@@ -194,21 +205,22 @@ static bool found(void *arg)
     nicstride_peer_t *p = way->p;
     nicstride_span_t span;
 
-    if (nicstride_peer_failed_locked(p))
-        return true;
-    way->there = !p->queue.flushing && nicstride_key_locked(p, ME, way->at, &span) != NULL;
-    return way->there || p->keys == NULL || p->keys->refused;
+    way->lost = nicstride_peer_failed_locked(p);
+    way->there =
+        !way->lost && !p->queue.flushing && nicstride_key_locked(p, ME, way->at, &span) != NULL;
+    return way->there || way->lost || p->keys == NULL || p->keys->refused;
 }
 
 static int find_way(const nicstride_transfer_t *t, way_t *way)
 {
-    const int rc = nicstride_await_lock(t->peer);
-
+    if (nicstride_await_lock(t->peer) != OMPI_SUCCESS)
+        return lost(t);
     *way = (way_t){.p = t->peer, .at = (uint64_t)(t->disp + t->target.lb)};
-    if (rc == OMPI_SUCCESS)
-        nicstride_wait_until(t->peer, found, way);
+    nicstride_wait_until(t->peer, found, way);
     if (way->there)
         return OMPI_SUCCESS;
+    if (way->lost)
+        return lost(t);
     return nicstride_error(t->m, t->call, MPI_ERR_OTHER,
                            "no adapter reaches the window of target rank %d for accumulates; "
                            "osc_nicstride_adapter_atomics off does without adapters",
@@ -314,10 +326,7 @@ static int do_all(const nicstride_transfer_t *t, work_t *w)
         if (t->type == NICSTRIDE_MSG_GET_ACC)
             onic_unpack(&old, t->result_base, values, n);
     }
-    return w->error == 0
-               ? OMPI_SUCCESS
-               : nicstride_error(t->m, t->call, w->error,
-                                 "target rank %d: the communication failed", t->peer->rank);
+    return w->error == 0 ? OMPI_SUCCESS : lost(t);
 }
 
 /* ---- starting --------------------------------------------------------------------------------
